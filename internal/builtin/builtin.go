@@ -1,0 +1,244 @@
+// Package builtin declares the functions, variables and aggregations of the
+// language. One table entry holds all that hawk knows about a name: its
+// documentation, signature, check, lowering to IR, and what user space does
+// with the result. The stages ask the entry and never compare a name.
+package builtin
+
+import (
+	"fmt"
+
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// A Func is everything hawk knows about one function or variable.
+type Func struct {
+	Name string
+	// Old spellings, accepted with a warning that names Name.
+	Old    []string
+	Doc    string // reference manual entry, markdown
+	Bare   bool   // may be written without parentheses: pid, comm
+	Params []Param
+	Min    int // least number of arguments; the most is len(Params), or no limit if Variadic
+	// Variadic: any number of further arguments of the last parameter's kind.
+	Variadic bool
+	Unsafe   bool             // needs --unsafe
+	Needs    []target.Feature // what the kernel must offer
+	Probes   probe.Has        // what the probe kind must offer, 0: anything
+
+	// Words are identifiers that are arguments and not names: boot, perf, init.
+	Words []string
+
+	// Result is the type when it does not depend on the call; else Check says.
+	Result types.Type
+	// Check types a call whose arguments are typed and counted. It may run many
+	// times while types are inferred; it returns nil while an argument type it
+	// needs is unknown. Errors are reported through the Call.
+	Check func(c *Call) types.Type
+	// Const gives a call's value where it is fixed at compile time.
+	Const func(c *Call) (Const, bool)
+	// Space is the address space of the result.
+	Space func(c *Call) types.Space
+
+	// Lower emits the call. A scalar result is returned. A result in memory is
+	// written to dst if that is not nil, else placed where the generator says;
+	// the address is returned.
+	Lower func(g Gen, c *Call, dst *ir.Value) *ir.Value
+
+	// Render gives raw bytes of a Deferred their text.
+	Render func(e Env, t *types.Deferred, raw []byte) value.Value
+	// Handle acts on the event of an asynchronous call.
+	Handle func(e Env, ev *object.Event, rec []byte) error
+}
+
+// A Param describes one parameter for checks, messages and the manual.
+type Param struct {
+	Name string
+	Kind ParamKind
+}
+
+// ParamKind is what an argument must be.
+type ParamKind uint8
+
+// The kinds of parameter.
+const (
+	AnyValue   ParamKind = iota // anything but none, void and aggregations that cannot be read
+	Integer                     // an integer, bool or enum
+	Address                     // an integer or a pointer
+	StringLit                   // a string literal after folding
+	IntLit                      // an integer literal after folding
+	WholeMap                    // a map named without key
+	MapOrValue                  // print: a map without key, a keyed map access, or a value
+	Key                         // a key of the map that is the first argument
+	Word                        // one of Func.Words
+	WordOrInt                   // either
+	StringLike                  // a string, an int8 array or pointer
+	VarRef                      // a bare scratch variable
+)
+
+// Const is a folded value.
+type Const struct {
+	Kind ConstKind
+	Int  uint64 // bits of an integer, 0 or 1 of a bool
+	Neg  bool   // the integer is negative: Int holds its two's complement
+	Str  string
+}
+
+// ConstKind is what a Const is.
+type ConstKind uint8
+
+// The kinds of constant.
+const (
+	NoConst ConstKind = iota
+	IntConst
+	BoolConst
+	StrConst
+)
+
+// A Call is one use of a builtin, or of an aggregation, as check sees it. It
+// is kept beside the tree for lowering.
+type Call struct {
+	Func *Func // nil for an aggregation
+	Agg  *Agg
+	Expr syntax.Expr // *syntax.Call, *syntax.Ident, or an internal node
+	Name string      // as written
+	Args []syntax.Expr
+	// Types and Consts are of the arguments; nil and NoConst while unknown.
+	Types  []types.Type
+	Consts []Const
+	Spaces []types.Space
+	Words  []string // per argument: the word, if it is one
+
+	Kind   *probe.Kind    // of the probe the call is in
+	Points []*probe.Point // of this copy of the probe
+	Config *config.Config
+	Target *target.Target
+	Opts   *probe.Options
+	// MapName and MapKeyed describe a map argument in position 0.
+	MapName  string
+	MapKeyed bool
+	MapKey   types.Type // nil while unknown or scalar
+	MapValue types.Type // nil while unknown
+
+	Result types.Type
+	// Payload is what Check worked out for Lower and Handle.
+	Payload any
+
+	// Diags takes messages; nil while types are still being inferred.
+	Diags *source.Diagnostics
+}
+
+// Errorf reports an error at a node, once types are settled.
+func (c *Call) Errorf(at syntax.Node, code source.Code, format string, args ...any) *source.Diagnostic {
+	if c.Diags == nil {
+		return &source.Diagnostic{}
+	}
+	return c.Diags.Errorf(code, at.Span(), format, args...)
+}
+
+// Warnf reports a warning at a node, once types are settled.
+func (c *Call) Warnf(at syntax.Node, code source.Code, format string, args ...any) *source.Diagnostic {
+	if c.Diags == nil {
+		return &source.Diagnostic{}
+	}
+	return c.Diags.Warnf(code, at.Span(), format, args...)
+}
+
+// Int returns argument i as a literal integer.
+func (c *Call) Int(i int) (int64, bool) {
+	if i >= len(c.Consts) || c.Consts[i].Kind != IntConst {
+		return 0, false
+	}
+	return int64(c.Consts[i].Int), true
+}
+
+// Str returns argument i as a literal string.
+func (c *Call) Str(i int) (string, bool) {
+	if i >= len(c.Consts) || c.Consts[i].Kind != StrConst {
+		return "", false
+	}
+	return c.Consts[i].Str, true
+}
+
+// An Agg is everything hawk knows about one aggregation.
+type Agg struct {
+	Name   string
+	Doc    string
+	Params []Param
+	Min    int
+	// Castable aggregations read as an integer in expressions.
+	Castable bool
+	// Unsigned reads are uint64 whatever the argument was: count.
+	Unsigned bool
+	// Check validates the literal parameters and returns them for types.Agg;
+	// ok is false after an error.
+	Check func(c *Call) (params []int64, ok bool)
+	// CellBytes is the size of one CPU's cell.
+	CellBytes func(t *types.Agg) int
+	// Update emits the update of the cell at p with argument x (nil for
+	// count). first is 1 if the cell was just created with zeroes, nil if not
+	// known.
+	Update func(g Gen, t *types.Agg, p, x *ir.Value)
+	// Accumulate emits acc op= cell for Castable aggregations: acc points to a
+	// cell on the stack that starts zeroed. Read yields its integer.
+	Accumulate func(g Gen, t *types.Agg, acc, cell *ir.Value)
+	Read       func(g Gen, t *types.Agg, acc *ir.Value) *ir.Value
+	// Merge reduces the cells of all CPUs to what is shown. ok is false when
+	// no cell was ever updated.
+	Merge func(t *types.Agg, cells [][]byte) (v value.Value, ok bool)
+}
+
+var (
+	funcs = map[string]*Func{}
+	aggs  = map[string]*Agg{}
+)
+
+func define(f Func) *Func {
+	for _, n := range append([]string{f.Name}, f.Old...) {
+		if funcs[n] != nil || aggs[n] != nil {
+			panic(fmt.Sprintf("builtin: %s is defined twice", n))
+		}
+		funcs[n] = &f
+	}
+	return &f
+}
+
+func defineAgg(a Agg) *Agg {
+	if funcs[a.Name] != nil || aggs[a.Name] != nil {
+		panic(fmt.Sprintf("builtin: %s is defined twice", a.Name))
+	}
+	aggs[a.Name] = &a
+	return &a
+}
+
+// Lookup finds a function or variable by name or old name.
+func Lookup(name string) (*Func, bool) {
+	f, ok := funcs[name]
+	return f, ok
+}
+
+// LookupAgg finds an aggregation.
+func LookupAgg(name string) (*Agg, bool) {
+	a, ok := aggs[name]
+	return a, ok
+}
+
+// Names lists all functions, variables and aggregations, unsorted, for
+// suggestions and completion.
+func Names() []string {
+	var out []string
+	for n := range funcs {
+		out = append(out, n)
+	}
+	for n := range aggs {
+		out = append(out, n)
+	}
+	return out
+}

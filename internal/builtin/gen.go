@@ -1,0 +1,92 @@
+package builtin
+
+import (
+	"io"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// Gen is the lowering stage as a builtin's Lower hook sees it: it lowers the
+// arguments and knows the program around the call.
+type Gen interface {
+	B() *ir.Builder
+	Context() *probe.Context
+	Config() *config.Config
+
+	Type(e syntax.Expr) types.Type
+	Space(e syntax.Expr) types.Space
+	// Scalar lowers an expression that lives in a register.
+	Scalar(e syntax.Expr) *ir.Value
+	// Mem lowers an expression that lives in memory and yields its address.
+	Mem(e syntax.Expr) *ir.Value
+	// Into lowers e, converted to type t, to memory at p+off.
+	Into(e syntax.Expr, t types.Type, p *ir.Value, off int)
+
+	// Temp is memory of the function, undefined at first.
+	Temp(name string, size, align int) *ir.Value
+	// ReadMem reads n bytes at an address of the traced world into dst+off;
+	// where failure matters it is counted at the node's place.
+	ReadMem(at syntax.Node, space types.Space, dst *ir.Value, off int, n, addr *ir.Value)
+	// ReadStr reads a string of at most n bytes with its NUL and yields the
+	// length with the NUL, 0 or less if it failed.
+	ReadStr(at syntax.Node, space types.Space, dst *ir.Value, off int, n, addr *ir.Value) *ir.Value
+	// Failed counts a failure at a place of the script.
+	Failed(at syntax.Node, kind object.SiteKind, helper string, code *ir.Value)
+
+	// Event sends a record: header, then args by type. The event's layout is
+	// filled in.
+	Event(c *Call, ev *object.Event, args []syntax.Expr)
+	// Exit ends this run of the program.
+	Exit()
+	// Once yields the same value for the same name within one run of the
+	// program, evaluating f the first time; f must not depend on the place.
+	Once(name string, f func() *ir.Value) *ir.Value
+	// Table places read-only bytes in the data map and yields their offset.
+	Table(data []byte) int
+	// StackMap is the number of the stack map for stacks of a limit.
+	StackMap(limit int) int
+	// MapOf is the script map of a name, as the layout has it.
+	MapOf(name string) (number int)
+	// DeleteKey, and so on, act on a map by name; keys nil for a scalar.
+	DeleteKey(at syntax.Node, m string, keys []syntax.Expr) *ir.Value
+	HasKey(at syntax.Node, m string, keys []syntax.Expr) *ir.Value
+}
+
+// Env is the running session as Render and Handle hooks see it.
+type Env interface {
+	value.Env
+	Config() *config.Config
+	Emit(output.Item)
+	// Decode makes the value of an argument of a record.
+	Decode(a object.Arg, rec []byte) value.Value
+	// Format formats the arguments of a record by the event's text.
+	Format(dst []byte, ev *object.Event, rec []byte) []byte
+
+	PrintMap(n int, top, div int64)
+	ClearMap(n int)
+	ZeroMap(n int)
+	// Exit ends the run with a status.
+	Exit(code int)
+
+	// KernelSymbol and UserSymbol name an address; ok is false if unknown.
+	KernelSymbol(addr uint64) (name string, offset uint64, ok bool)
+	UserSymbol(pid int, addr uint64) (name string, offset uint64, module string, ok bool)
+	// BootTime is the wall-clock time of the boot clock's zero.
+	BootTime() time.Time
+	Now() time.Time
+	Username(uid uint64) string
+	// System runs a shell command, streaming its output.
+	System(command string) (status int, err error)
+	Errorf(format string, args ...any)
+	Warnf(at source.Span, format string, args ...any)
+	Stderr() io.Writer
+}

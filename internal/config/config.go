@@ -1,0 +1,35 @@
+// Package config declares the settings: name, type, default, documentation.
+// A setting comes from the environment, the script's config block or its
+// default, in this order.
+package config
+
+// Config is the effective settings of one run.
+type Config struct {
+	CacheUserSymbols  string // "PER_PID", "PER_PROGRAM", "NONE", "" = by the situation
+	CppDemangle       bool
+	License           string
+	LogSize           int
+	MaxBPFProgs       int
+	MaxCatBytes       int
+	MaxMapKeys        int
+	MaxProbes         int
+	MaxStrlen         int
+	MissingProbes     string // "error", "warn", "ignore"
+	OnStackLimit      int
+	PerfRBPages       int
+	PrintMapsOnExit   bool
+	ShowDebugInfo     bool
+	StackMode         string
+	StrTruncTrailer   string
+	LazySymbolication bool
+	Unstable          map[string]string // feature → "enable", "warn", "error"
+}
+
+// Default returns the settings of a script that sets none.
+func Default() *Config {
+	return &Config{
+		CppDemangle: true, License: "GPL", LogSize: 1000000, MaxBPFProgs: 1024, MaxCatBytes: 10240,
+		MaxMapKeys: 4096, MaxProbes: 1024, MaxStrlen: 1024, MissingProbes: "error", OnStackLimit: 32,
+		PrintMapsOnExit: true, StackMode: "bpftrace", StrTruncTrailer: "..", LazySymbolication: true,
+	}
+}

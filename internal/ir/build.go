@@ -1,0 +1,207 @@
+package ir
+
+import "github.com/hawktrace/hawk/internal/source"
+
+// A Builder appends values to the current block of a function. Every value
+// takes the current position, so that verifier messages lead to script lines.
+type Builder struct {
+	Fn  *Func
+	Cur *Block
+	At  source.Span
+}
+
+// NewBuilder starts a function with an empty entry block.
+func NewBuilder(name string, nparams int) *Builder {
+	f := &Func{Name: name, NParams: nparams}
+	b := &Builder{Fn: f}
+	b.Cur = b.NewBlock()
+	return b
+}
+
+// NewBlock adds a block that is not yet reachable.
+func (b *Builder) NewBlock() *Block { return b.Fn.NewBlock(b.At) }
+
+// NewBlock adds a block that is not yet reachable.
+func (f *Func) NewBlock(at source.Span) *Block {
+	blk := &Block{ID: f.nextBlock, Func: f, At: at}
+	f.nextBlock++
+	f.Blocks = append(f.Blocks, blk)
+	return blk
+}
+
+// NewObject adds memory of size bytes.
+func (b *Builder) NewObject(name string, size, align int) *Object {
+	o := &Object{ID: b.Fn.nextObject, Name: name, Size: size, Align: align}
+	b.Fn.nextObject++
+	b.Fn.Objects = append(b.Fn.Objects, o)
+	return o
+}
+
+// NewValue makes a value of f that is in no block yet.
+func (f *Func) NewValue(op Op, kind Kind, args ...*Value) *Value {
+	v := &Value{ID: f.nextValue, Op: op, Kind: kind, Args: args}
+	f.nextValue++
+	return v
+}
+
+func (b *Builder) add(v *Value) *Value {
+	v.At, v.Block = b.At, b.Cur
+	b.Cur.Values = append(b.Cur.Values, v)
+	return v
+}
+
+// Emit appends an operation to the current block.
+func (b *Builder) Emit(op Op, kind Kind, args ...*Value) *Value {
+	return b.add(b.Fn.NewValue(op, kind, args...))
+}
+
+// Const is an integer constant.
+func (b *Builder) Const(n int64) *Value {
+	v := b.Emit(Const, I64)
+	v.Imm = n
+	return v
+}
+
+// Param is parameter n of the function.
+func (b *Builder) Param(n int, kind Kind) *Value {
+	v := b.Emit(Param, kind)
+	v.Imm = int64(n)
+	return v
+}
+
+// Addr is the address of byte off of an object.
+func (b *Builder) Addr(o *Object, off int) *Value {
+	v := b.Emit(Addr, Ptr)
+	v.Obj, v.Imm = o, int64(off)
+	return v
+}
+
+// Data is the address of a byte of the data map.
+func (b *Builder) Data(off int) *Value {
+	v := b.Emit(DataPtr, Ptr)
+	v.Imm = int64(off)
+	return v
+}
+
+// MapPtr is the map numbered n in the object, as a helper's argument.
+func (b *Builder) MapPtr(n int) *Value {
+	v := b.Emit(MapPtr, Ptr)
+	v.Imm = int64(n)
+	return v
+}
+
+// FuncPtr is the address of a callback.
+func (b *Builder) FuncPtr(f *Func) *Value {
+	v := b.Emit(FuncPtr, Ptr)
+	v.Fn = f
+	return v
+}
+
+// Arith is x op y for an arithmetic op or comparison. The result is a pointer
+// if op is Add or Sub and x is one.
+func (b *Builder) Arith(op Op, x, y *Value) *Value {
+	kind := I64
+	if (op == Add || op == Sub) && x.Kind == Ptr {
+		kind = Ptr
+	}
+	return b.Emit(op, kind, x, y)
+}
+
+// Add is x + a constant; it returns x itself for 0.
+func (b *Builder) Add(x *Value, n int64) *Value {
+	if n == 0 {
+		return x
+	}
+	return b.Arith(Add, x, b.Const(n))
+}
+
+// Ext keeps the low size bytes of x and extends them by sign.
+func (b *Builder) Ext(x *Value, size int, sign bool) *Value {
+	v := b.Emit(Ext, I64, x)
+	v.Size, v.Sign = uint8(size), sign
+	return v
+}
+
+// Load reads size bytes at p+off.
+func (b *Builder) Load(p *Value, off, size int, sign bool) *Value {
+	v := b.Emit(Load, I64, p)
+	v.Imm, v.Size, v.Sign = int64(off), uint8(size), sign
+	return v
+}
+
+// LoadPtr reads a pointer at p+off that the verifier knows as one.
+func (b *Builder) LoadPtr(p *Value, off int) *Value {
+	v := b.Emit(Load, Ptr, p)
+	v.Imm, v.Size = int64(off), 8
+	return v
+}
+
+// Store writes the low size bytes of x to p+off.
+func (b *Builder) Store(p *Value, off, size int, x *Value) *Value {
+	v := b.Emit(Store, Nothing, p, x)
+	v.Imm, v.Size = int64(off), uint8(size)
+	return v
+}
+
+// Zero clears n bytes at p+off.
+func (b *Builder) Zero(p *Value, off, n int) {
+	if n > 0 {
+		v := b.Emit(Zero, Nothing, p)
+		v.Imm, v.Len = int64(off), n
+	}
+}
+
+// Copy moves n bytes from src to dst+off; both are memory that programs may
+// access directly, and they do not overlap.
+func (b *Builder) Copy(dst *Value, off int, src *Value, n int) {
+	if n > 0 {
+		v := b.Emit(Copy, Nothing, dst, src)
+		v.Imm, v.Len = int64(off), n
+	}
+}
+
+// AtomicAdd adds x to the size bytes at p+off.
+func (b *Builder) AtomicAdd(p *Value, off, size int, x *Value) {
+	v := b.Emit(AtomicAdd, Nothing, p, x)
+	v.Imm, v.Size = int64(off), uint8(size)
+}
+
+// Call calls a helper that yields a number.
+func (b *Builder) Call(helper int, args ...*Value) *Value {
+	v := b.Emit(Call, I64, args...)
+	v.Imm = int64(helper)
+	return v
+}
+
+// CallPtr calls a helper that yields a pointer or null.
+func (b *Builder) CallPtr(helper int, args ...*Value) *Value {
+	v := b.Emit(Call, Ptr, args...)
+	v.Imm = int64(helper)
+	return v
+}
+
+// Jump ends the current block.
+func (b *Builder) Jump(to *Block) { b.end(Jump, nil, to) }
+
+// If ends the current block with a branch on c != 0.
+func (b *Builder) If(c *Value, then, els *Block) { b.end(If, c, then, els) }
+
+// MayGoto ends the current block with a branch on the loop budget.
+func (b *Builder) MayGoto(more, out *Block) { b.end(MayGoto, nil, more, out) }
+
+// Ret ends the current block and the function.
+func (b *Builder) Ret(v *Value) { b.end(Ret, v) }
+
+func (b *Builder) end(kind BlockKind, ctl *Value, succs ...*Block) {
+	b.Cur.Kind, b.Cur.Ctl, b.Cur.Succs, b.Cur.At = kind, ctl, succs, b.At
+	for _, s := range succs {
+		s.Preds = append(s.Preds, b.Cur)
+	}
+	b.Cur = nil
+}
+
+// Ended reports whether the current block has been ended and no other begun.
+func (b *Builder) Ended() bool { return b.Cur == nil }
+
+// Begin makes blk the current block.
+func (b *Builder) Begin(blk *Block) { b.Cur = blk }

@@ -1,0 +1,129 @@
+// Package object is the compiled program as a plain value: programs as
+// instructions, maps, the layout of shared data and of events, source lines.
+// It is all that loading and running need; nothing in it refers to the tree.
+package object
+
+import (
+	"github.com/cilium/ebpf"
+
+	"github.com/hawktrace/hawk/internal/codegen"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// An Object is a compiled script.
+type Object struct {
+	Programs []*Program
+	Maps     []*Map // numbered as MapPtr operations refer to them
+	Data     Data
+	Events   []*Event // by event number, from 0
+	Sites    []*Site  // by site number
+	Scripts  []*ScriptMap
+	Strings  []string // names that programs refer to by number (probe names)
+	License  string
+}
+
+// A Program is one program and where it attaches.
+type Program struct {
+	Name  string // at most 15 bytes reach the kernel
+	Group *probe.Group
+	Code  *codegen.Code
+	At    source.Span // the probe
+}
+
+// A Map is a kernel map.
+type Map struct {
+	Name       string
+	Type       ebpf.MapType
+	KeySize    int
+	ValueSize  int
+	MaxEntries int
+	Flags      uint32
+}
+
+// RingMap is the number of the ring buffer in Object.Maps when it has one;
+// its MaxEntries is decided when loading.
+const RingMap = 0
+
+// Data is the one-entry mmapable array that programs and user space share.
+// The fixed part comes first.
+type Data struct {
+	Bytes int    // total size
+	Init  []byte // initial content, shorter than Bytes if the rest is zero
+	// CPUSlots is the number of per-CPU slots: possible CPUs rounded up to a
+	// power of two.
+	CPUSlots int
+}
+
+// Fixed offsets in the data map, each on a cache line of its own.
+const (
+	DataBell   = 0   // u64: 1 while the reader sleeps; a program that clears it wakes the reader
+	DataExited = 64  // u64: 1 once exit() ran: programs return at once
+	DataLost   = 128 // u64: records that found no room in the ring buffer
+	DataMissed = 136 // u64: events skipped because no scratch slot was free
+	DataStart  = 192 // u64: boot-clock nanoseconds when tracing began
+	DataCPID   = 200 // u64: process of -c
+	DataFree   = 256 // first offset free for the script
+)
+
+// An Event is the layout of one kind of ring buffer record. Every record
+// starts with the event number in its first 4 bytes; 4 more belong to the
+// event's builtin.
+type Event struct {
+	Builtin string      // whose Handle hook acts on it
+	At      source.Span // the call
+	Args    []Arg
+	Bytes   int     // of the fixed part, header included
+	Text    string  // literal argument: format of printf, name of a clock format
+	Map     int     // number in Object.Scripts, -1 if none
+	Extra   []int64 // literal integer arguments
+	Payload any     // what the builtin's Check parsed (a compiled format)
+}
+
+// An Arg is one value in a record.
+type Arg struct {
+	Type   types.Type
+	Offset int // from the start of the record
+	// Tail marks a string that is appended behind the fixed part: at Offset
+	// stand u32 offset from the start of the record and u32 length.
+	Tail bool
+}
+
+// A Site is a place in the script that may fail at run time. Programs count
+// failures at data offset Offset: u64 count, i64 last code.
+type Site struct {
+	At     source.Span
+	Kind   SiteKind
+	Helper string // without bpf_, for HelperFailed
+	Offset int
+}
+
+// SiteKind is what went wrong.
+type SiteKind uint8
+
+// The kinds of site.
+const (
+	HelperFailed SiteKind = iota
+	DivideByZero
+	StackFailed
+	IndexOutOfBounds
+)
+
+// A ScriptMap is a map of the script and where its value lives.
+type ScriptMap struct {
+	Name  string     // with @
+	Key   types.Type // nil: scalar
+	Value types.Type
+	// Map is the number of the kernel map, or -1 when the value lives in the
+	// data map at Offset.
+	Map    int
+	Offset int
+	// PerCPU: the value is one cell per CPU, Stride bytes apart in the data
+	// map, or a per-CPU kernel map's.
+	PerCPU bool
+	Stride int
+	// Cell is the size of one cell or value in bytes. A scalar in the data map
+	// has a u64 "present" word in front of it: the cell follows at +8.
+	Cell int
+}

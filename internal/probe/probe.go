@@ -1,0 +1,188 @@
+// Package probe declares the probe kinds. One table entry says everything
+// hawk knows about a kind: its names, how an attach point of it is written,
+// what a pattern matches, which context and arguments it offers, and by which
+// mechanisms of the kernel it is attached. No other package compares kind
+// names.
+package probe
+
+import (
+	"github.com/cilium/ebpf"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// A Point is one attach point, written or matched. Which fields matter
+// depends on the kind.
+type Point struct {
+	Kind *Kind
+	At   source.Span // the attach point in the script
+
+	Target   string // module, category, binary as resolved
+	Provider string // usdt provider, "cpp" in uprobes
+	Func     string // function, event, unit
+	Offset   uint64
+	Address  uint64
+	Period   uint64 // count or rate; profile and interval: nanoseconds, or Hz when Func is "hz"
+	Extra    any    // what the kind's own file needs: USDT locations, tracepoint format
+}
+
+// Name is the canonical name that the probe builtin yields and messages show.
+func (p *Point) Name() string { return p.Kind.CanonicalName(p) }
+
+// Has is a set of things a kind offers.
+type Has uint32
+
+// What a kind may offer to the body.
+const (
+	HasArgs      Has = 1 << iota // args
+	HasArgN                      // arg0 …
+	HasRetval                    // retval
+	HasRegs                      // reg(), usermode: the context has pt_regs
+	HasFunc                      // func
+	HasUserAddrs                 // uaddr(), usym from the target
+	HasPID                       // -p filters by a test in the program
+	HasCtx                       // ctx
+)
+
+// A Kind is a row of the table.
+type Kind struct {
+	Name    string   // canonical long name
+	Type    string   // what probetype prints, if not Name
+	Aliases []string // other long names (any case) and short ones (exact case)
+	Doc     string   // reference manual entry, markdown
+	Forms   []string // as users write it: "kprobe:[module:]function[+offset]"
+	Has     Has
+	Space   types.Space // default address space of pointers
+	Return  int64       // what the program returns by default
+	Ours    Trigger     // fired by hawk itself, not by the kernel
+
+	// Parse checks the parts after the kind and fills a Point. Errors are
+	// about the text alone, worded as probes.md 23.
+	Parse func(p *Point, parts []Part, o *Options) error
+	// Match resolves a parsed point against the machine: every concrete point
+	// it stands for, sorted by name. An empty result is "no match". It may
+	// consult nothing but o.Target and the files the point names.
+	Match func(p *Point, o *Options) ([]*Point, error)
+	// Names lists names near a misspelt one for suggestions; may be nil.
+	Names func(p *Point, o *Options) []string
+	// List writes what -l prints for a pattern; nil: nothing.
+	List func(pattern ListPattern, o *Options, emit func(Listed)) error
+	// Args is the type of args at a point; nil if the kind has none.
+	Args func(p *Point, o *Options) (*types.Struct, error)
+	// Retval is the type of retval, given HasRetval.
+	Retval func(p *Point, o *Options) (types.Type, error)
+	// Plan chooses mechanisms: it partitions the points of one probe into
+	// groups that share a program.
+	Plan func(points []*Point, uses Uses, o *Options) ([]*Group, error)
+	// CanonicalName spells a point.
+	CanonicalName func(p *Point) string
+}
+
+// Trigger says when hawk itself runs a program.
+type Trigger uint8
+
+// The triggers. NotOurs programs are attached.
+const (
+	NotOurs Trigger = iota
+	AtBegin
+	AtEnd
+	OnSignal
+)
+
+// A Part is one colon-separated part of an attach point after the kind.
+type Part struct {
+	Text    string
+	Literal bool // quoted: wildcard characters are ordinary
+}
+
+// Uses says what the body of a probe asks of its context, as found by check.
+type Uses struct {
+	Args   bool // args or a field of it
+	ArgN   int  // highest argN plus one
+	Retval bool
+	Probe  bool // the probe builtin
+	Func   bool
+	Regs   bool // reg(), usermode
+	Ctx    bool
+	Stack  bool // kstack or ustack: needs a context of pt_regs or the tracing helpers
+}
+
+// Options is what matching, listing and planning depend on.
+type Options struct {
+	Target     *target.Target
+	PID        int             // -p or the -c child; 0: none
+	PIDFilter  bool            // PID came from -p: in-program tests apply
+	Unsafe     bool            // --unsafe
+	NoFeature  map[string]bool // --no-feature
+	MaxProbes  int             // max_probes
+	MaxProgs   int             // max_bpf_progs
+	Traceable  string          // --traceable-functions
+	Verbose    bool
+	WarnPoint  func(at source.Span, msg string)
+	ForListing bool
+}
+
+// A Group is the points that one program serves by one mechanism.
+type Group struct {
+	Points []*Point
+	Mech   *Mechanism
+	Extra  any // what the mechanism needs
+}
+
+// A Mechanism is a way of the kernel to run a program at points: the program's
+// type, how the program finds things in its context, and how to attach it.
+type Mechanism struct {
+	Name    string // for -v and messages: "raw tracepoint", "kprobe.multi"
+	Program ebpf.ProgramType
+	Attach  ebpf.AttachType
+	// BTFID is the type the program attaches to (tp_btf, fentry); module is the
+	// BTF's module, "vmlinux" for the kernel.
+	BTFID func(g *Group) (id uint32, module string)
+	// Sleepable programs may fault pages in.
+	Sleepable bool
+
+	// Guard emits the test for events that are not meant for the group's
+	// points (another system call, another process) and returns nothing; it
+	// ends in a current block that runs only for matching events. May be nil.
+	Guard func(c *Context)
+	// Index yields the number of the point in Group.Points that fired. Nil
+	// when a group has one point only.
+	Index func(c *Context) *ir.Value
+	// Arg yields argument n as 64 bits (argN); Field yields args' field n
+	// where the fields of args are argument slots (types.Field.Arg). A pointer
+	// the verifier knows the type of comes back with Kind Ptr.
+	Arg   func(c *Context, n int) *ir.Value
+	Field func(c *Context, f types.Field) *ir.Value
+	// Record yields the base of a record that args' fields are at offsets of;
+	// used instead of Field when not nil.
+	Record func(c *Context) *ir.Value
+	// Retval yields the return value.
+	Retval func(c *Context) *ir.Value
+	// Regs yields a pointer to pt_regs that loads may go through directly.
+	Regs func(c *Context) *ir.Value
+	// Func yields the address of the traced function.
+	Func func(c *Context) *ir.Value
+	// Link attaches a loaded program to all points of the group.
+	Link func(progFD int, g *Group, o *Options) ([]Link, error)
+}
+
+// A Context is what a mechanism's emitters work with.
+type Context struct {
+	B     *ir.Builder
+	Ctx   *ir.Value // the program's context
+	Group *Group
+	O     *Options
+	// Skip is the block that returns without effect; Guard branches there.
+	Skip *ir.Block
+	// Table places read-only bytes in the data map and yields their offset.
+	Table func(data []byte) int
+	// Data is a scratch area of the emitters for values computed once
+	// (a register pointer, a cookie), by name.
+	Data map[string]*ir.Value
+}
+
+// A Link is an attachment. Close detaches; it may take long.
+type Link interface{ Close() error }

@@ -1,0 +1,113 @@
+package source
+
+import "fmt"
+
+// Severity orders diagnostics by weight.
+type Severity uint8
+
+// The severities, as diagnostics print them.
+const (
+	Error Severity = iota
+	Warning
+	Hint
+	Bug
+)
+
+func (s Severity) String() string {
+	return [...]string{"ERROR", "WARNING", "HINT", "BUG"}[s]
+}
+
+// A Code names the rule that a diagnostic reports, stable across releases:
+// lower-case words joined by '-', such as "unknown-field". Tests compare codes.
+type Code string
+
+// A Note is a second place that explains a diagnostic: an earlier declaration,
+// an operand, an expansion.
+type Note struct {
+	Span Span
+	Msg  string
+}
+
+// A Diagnostic is one message about a script.
+type Diagnostic struct {
+	Severity Severity
+	Code     Code
+	Span     Span // zero: about the script as a whole
+	Msg      string
+	Notes    []Note   // context blocks, drawn after the excerpt at the same severity
+	Hints    []string // what to do about it, one line each
+	Trail    []Span   // "expanded from", innermost first
+}
+
+// Hint adds a line of advice and returns d, so that it can end a report call.
+func (d *Diagnostic) Hint(format string, args ...any) *Diagnostic {
+	d.Hints = append(d.Hints, fmt.Sprintf(format, args...))
+	return d
+}
+
+// Note adds a context block and returns d.
+func (d *Diagnostic) Note(span Span, format string, args ...any) *Diagnostic {
+	d.Notes = append(d.Notes, Note{span, fmt.Sprintf(format, args...)})
+	return d
+}
+
+// Diagnostics collects messages in discovery order. A repeated message (same
+// span and text) is kept once. The zero value is ready to use.
+type Diagnostics struct {
+	list []*Diagnostic
+	seen map[string]bool
+}
+
+// Errorf adds an error.
+func (ds *Diagnostics) Errorf(code Code, span Span, format string, args ...any) *Diagnostic {
+	return ds.Add(&Diagnostic{Severity: Error, Code: code, Span: span, Msg: fmt.Sprintf(format, args...)})
+}
+
+// Warnf adds a warning.
+func (ds *Diagnostics) Warnf(code Code, span Span, format string, args ...any) *Diagnostic {
+	return ds.Add(&Diagnostic{Severity: Warning, Code: code, Span: span, Msg: fmt.Sprintf(format, args...)})
+}
+
+// Add adds d unless the same message at the same place is there already.
+func (ds *Diagnostics) Add(d *Diagnostic) *Diagnostic {
+	key := fmt.Sprintf("%p:%d:%d:%d:%s", d.Span.File, d.Span.Start, d.Span.End, d.Severity, d.Msg)
+	if ds.seen == nil {
+		ds.seen = map[string]bool{}
+	}
+	if ds.seen[key] {
+		return d
+	}
+	ds.seen[key] = true
+	ds.list = append(ds.list, d)
+	return d
+}
+
+// List returns all errors (and bugs) first, then all warnings, each in
+// discovery order.
+func (ds *Diagnostics) List() []*Diagnostic {
+	var out []*Diagnostic
+	for _, d := range ds.list {
+		if d.Severity != Warning && d.Severity != Hint {
+			out = append(out, d)
+		}
+	}
+	for _, d := range ds.list {
+		if d.Severity == Warning || d.Severity == Hint {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// HasErrors reports whether anything stops the script from running.
+func (ds *Diagnostics) HasErrors() bool {
+	for _, d := range ds.list {
+		if d.Severity == Error || d.Severity == Bug {
+			return true
+		}
+	}
+	return false
+}
+
+// Len is the number of diagnostics.
+func (ds *Diagnostics) Len() int { return len(ds.list) }

@@ -1,0 +1,81 @@
+// Package source holds script text, positions in it and the diagnostics that
+// point at them. It knows nothing of the language: a Diagnostic is a value
+// that any stage may build and only the edge (the command, an editor) draws.
+package source
+
+import "sort"
+
+// A File is one piece of script text with the name diagnostics use for it.
+type File struct {
+	Name string // as the user wrote it; "stdin" for inline text
+	Text string
+
+	lines []int // byte offset of each line start, filled on first use
+}
+
+// NewFile returns a File; text is kept as it is.
+func NewFile(name, text string) *File { return &File{Name: name, Text: text} }
+
+// Position converts a byte offset into a 1-based line and byte column.
+func (f *File) Position(offset int) (line, col int) {
+	f.index()
+	i := sort.SearchInts(f.lines, offset+1) - 1
+	return i + 1, offset - f.lines[i] + 1
+}
+
+// Line returns the text of a 1-based line without its newline.
+func (f *File) Line(line int) string {
+	f.index()
+	if line < 1 || line > len(f.lines) {
+		return ""
+	}
+	start, end := f.lines[line-1], len(f.Text)
+	if line < len(f.lines) {
+		end = f.lines[line] - 1
+	}
+	if end > start && f.Text[end-1] == '\r' {
+		end--
+	}
+	return f.Text[start:end]
+}
+
+func (f *File) index() {
+	if f.lines != nil {
+		return
+	}
+	f.lines = []int{0}
+	for i := range len(f.Text) {
+		if f.Text[i] == '\n' {
+			f.lines = append(f.lines, i+1)
+		}
+	}
+}
+
+// A Span is a half-open range of byte offsets in a file. The zero Span is
+// "no position".
+type Span struct {
+	File       *File
+	Start, End int // bytes; End is exclusive
+}
+
+// Valid reports whether the span names a place in a file.
+func (s Span) Valid() bool { return s.File != nil }
+
+// Text is the script text under the span.
+func (s Span) Text() string {
+	if s.File == nil {
+		return ""
+	}
+	return s.File.Text[s.Start:s.End]
+}
+
+// To returns the span from the start of s to the end of t.
+func (s Span) To(t Span) Span {
+	if !s.Valid() {
+		return t
+	}
+	if !t.Valid() || t.File != s.File {
+		return s
+	}
+	return Span{s.File, min(s.Start, t.Start), max(s.End, t.End)}
+}

@@ -1,0 +1,94 @@
+// Package value holds what a traced program's data looks like once it has
+// reached user space, and how it reads as text and JSON. Writers know these
+// kinds and nothing of builtins or kernels.
+package value
+
+import "github.com/hawktrace/hawk/internal/types"
+
+// A Value is a decoded value. The concrete types are below.
+type Value interface{ value() }
+
+type (
+	// Null is the absence of a value.
+	Null struct{}
+	// Int is a signed integer.
+	Int int64
+	// Uint is an unsigned integer.
+	Uint uint64
+	// Bool is true or false.
+	Bool bool
+	// Enum is an enumerator: Name is "" for a number without one.
+	Enum struct {
+		Name  string
+		Value int64
+	}
+	// Pointer is an address.
+	Pointer uint64
+	// Str is a string's bytes up to its NUL, with the truncation trailer
+	// already appended where it applies.
+	Str []byte
+	// Buffer is the result of buf().
+	Buffer []byte
+	// Text is what a deferred value came to: a symbol, a time, an address.
+	Text string
+	// Stack is the rendered text of a stack, beginning and ending in a newline.
+	Stack string
+	// Tuple is a sequence.
+	Tuple []Value
+	// Array is a sequence of equals.
+	Array []Value
+	// Record has named fields; structs decode to it too.
+	Record struct {
+		Names  []string
+		Values []Value
+	}
+	// Avg is a sum and a count that prints as their quotient.
+	Avg struct {
+		Total, Count int64
+		Signed       bool
+	}
+	// Stats prints count, average and total.
+	Stats struct {
+		Total, Count int64
+		Signed       bool
+	}
+	// Hist is a histogram: all buckets of its layout in ascending order.
+	Hist struct{ Buckets []Bucket }
+)
+
+// A Bucket is a row of a histogram.
+type Bucket struct {
+	Label    string // "[2, 4)", as printed in text
+	Min, Max int64  // inclusive bounds for JSON
+	NoMin    bool   // below-range bucket
+	NoMax    bool   // above-range bucket
+	Count    uint64
+}
+
+func (Null) value()    {}
+func (Int) value()     {}
+func (Uint) value()    {}
+func (Bool) value()    {}
+func (Enum) value()    {}
+func (Pointer) value() {}
+func (Str) value()     {}
+func (Buffer) value()  {}
+func (Text) value()    {}
+func (Stack) value()   {}
+func (Tuple) value()   {}
+func (Array) value()   {}
+func (Record) value()  {}
+func (Avg) value()     {}
+func (Stats) value()   {}
+func (Hist) value()    {}
+
+// Env gives meaning to values that travel raw. It is implemented by package
+// run, from the builtin registry.
+type Env interface {
+	// Deferred renders raw bytes of a deferred type.
+	Deferred(t *types.Deferred, raw []byte) Value
+	// Stack renders a captured stack; see types.Stack for the raw layout.
+	Stack(t *types.Stack, raw []byte) Value
+	// Trailer is appended to strings that were cut.
+	Trailer() string
+}
