@@ -1,0 +1,238 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Verify checks that p is well formed: edges agree on both sides, every use
+// is dominated by its definition, phis have an argument per predecessor, and
+// operands have the number, kind, size and range that their operation wants.
+// The error lists every fault found, a line each.
+func Verify(p *Prog) error {
+	var errs []error
+	known := map[*Func]bool{}
+	for _, f := range p.Funcs {
+		known[f] = true
+	}
+	if len(p.Funcs) == 0 {
+		errs = append(errs, errors.New("program without functions"))
+	}
+	for _, f := range p.Funcs {
+		v := verifier{f: f, funcs: known}
+		v.run()
+		for _, err := range v.errs {
+			errs = append(errs, fmt.Errorf("%s: %w", f.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+type verifier struct {
+	f     *Func
+	funcs map[*Func]bool
+	errs  []error
+
+	objects map[*Object]bool
+	index   map[*Value]int // position in its block
+}
+
+func (c *verifier) bad(format string, args ...any) {
+	if len(c.errs) < 20 {
+		c.errs = append(c.errs, fmt.Errorf(format, args...))
+	}
+}
+
+func (c *verifier) run() {
+	f := c.f
+	if len(f.Blocks) == 0 {
+		c.bad("no blocks")
+		return
+	}
+	c.objects, c.index = map[*Object]bool{}, map[*Value]int{}
+	for _, o := range f.Objects {
+		c.objects[o] = true
+		if o.Size <= 0 || (o.Align != 1 && o.Align != 2 && o.Align != 4 && o.Align != 8) {
+			c.bad("o%d: size %d, align %d", o.ID, o.Size, o.Align)
+		}
+	}
+	ids := map[int]bool{}
+	blocks := map[*Block]bool{}
+	for _, b := range f.Blocks {
+		if blocks[b] || b.Func != f || b.ID < 0 || b.ID >= f.nextBlock {
+			c.bad("%s: listed twice, of another function, or not numbered by it", b)
+		}
+		blocks[b] = true
+		for i, v := range b.Values {
+			if _, twice := c.index[v]; twice || v.Block != b {
+				c.bad("v%d: in two blocks, or in another than it says", v.ID)
+			}
+			if ids[v.ID] || v.ID < 0 || v.ID >= f.nextValue {
+				c.bad("v%d: number used twice or out of range", v.ID)
+			}
+			ids[v.ID] = true
+			c.index[v] = i
+		}
+	}
+	if f.Body != nil && !blocks[f.Body] {
+		c.bad("body %s is not in the function", f.Body)
+	}
+	for _, b := range f.Blocks {
+		c.edges(b, blocks)
+	}
+	if len(f.Entry().Preds) > 0 {
+		c.bad("the entry %s has predecessors", f.Entry())
+	}
+	if len(c.errs) > 0 {
+		return // dominance would only repeat it
+	}
+	dom := f.Dominators()
+	for _, b := range f.Blocks {
+		c.block(b, dom)
+	}
+}
+
+func (c *verifier) edges(b *Block, blocks map[*Block]bool) {
+	want := map[BlockKind]int{Jump: 1, If: 2, MayGoto: 2, Ret: 0}
+	if n, ok := want[b.Kind]; !ok || n != len(b.Succs) {
+		c.bad("%s: kind %d with %d successors", b, b.Kind, len(b.Succs))
+	}
+	if b.Kind == If && b.Ctl == nil || b.Kind != If && b.Kind != Ret && b.Ctl != nil {
+		c.bad("%s: control value missing, or there without need", b)
+	}
+	count := func(list []*Block, x *Block) (n int) {
+		for _, y := range list {
+			if y == x {
+				n++
+			}
+		}
+		return n
+	}
+	for _, s := range b.Succs {
+		if !blocks[s] {
+			c.bad("%s: successor %s is not in the function", b, s)
+		} else if count(s.Preds, b) != count(b.Succs, s) {
+			c.bad("%s → %s: edges and predecessors disagree", b, s)
+		}
+	}
+	for _, p := range b.Preds {
+		if !blocks[p] || count(p.Succs, b) == 0 {
+			c.bad("%s: predecessor %s does not lead here", b, p)
+		}
+	}
+}
+
+func (c *verifier) block(b *Block, dom *DomTree) {
+	reachable := dom.Dominates(b, b)
+	use := func(who string, a *Value, at *Block, pos int) {
+		i, ok := c.index[a]
+		switch {
+		case a == nil || !ok:
+			c.bad("%s: %s uses a value that is in no block", b, who)
+		case a.Kind == Nothing:
+			c.bad("%s: %s uses v%d, which yields nothing", b, who, a.ID)
+		case !reachable || !dom.Dominates(at, at):
+		case a.Block == at && i >= pos || a.Block != at && !dom.Dominates(a.Block, at):
+			c.bad("%s: %s uses v%d before its definition", b, who, a.ID)
+		}
+	}
+	phis := true
+	for i, v := range b.Values {
+		who := fmt.Sprintf("v%d", v.ID)
+		if v.Op == BadOp || v.Op >= numOps {
+			c.bad("%s: bad operation %d", who, v.Op)
+			continue
+		}
+		if v.Op == Phi {
+			if !phis {
+				c.bad("%s: phi after other values", who)
+			}
+			if len(v.Args) != len(b.Preds) {
+				c.bad("%s: %d phi arguments for %d predecessors", who, len(v.Args), len(b.Preds))
+				continue
+			}
+			for k, a := range v.Args {
+				use(who, a, b.Preds[k], len(b.Preds[k].Values))
+			}
+			continue
+		}
+		phis = false
+		for _, a := range v.Args {
+			use(who, a, b, i)
+		}
+		c.operands(who, v)
+	}
+	if b.Ctl != nil {
+		use("the end", b.Ctl, b, len(b.Values))
+	}
+}
+
+func (c *verifier) operands(who string, v *Value) {
+	info := ops[v.Op]
+	if info.args >= 0 && len(v.Args) != info.args {
+		c.bad("%s: %s with %d arguments", who, v.Op, len(v.Args))
+		return
+	}
+	if v.Kind > Ptr || (info.kind == Nothing) != (v.Kind == Nothing) && v.Op != Call && v.Op != CallKfunc {
+		c.bad("%s: %s of kind %d", who, v.Op, v.Kind)
+	}
+	for _, a := range v.Args {
+		if a == nil {
+			c.bad("%s: argument missing", who)
+			return
+		}
+	}
+	if v.Op.Accesses() && v.Args[0].Kind != Ptr || v.Op == Copy && v.Args[1].Kind != Ptr {
+		c.bad("%s: %s at an address that is no pointer", who, v.Op)
+	}
+	sizes := ""
+	switch v.Op {
+	case Addr:
+		if !c.objects[v.Obj] {
+			c.bad("%s: address of an object that is not of this function", who)
+		} else if v.Imm < 0 || v.Imm > int64(v.Obj.Size) {
+			c.bad("%s: byte %d of %d", who, v.Imm, v.Obj.Size)
+		}
+	case Param:
+		if v.Imm < 0 || v.Imm >= int64(c.f.NParams) {
+			c.bad("%s: parameter %d of %d", who, v.Imm, c.f.NParams)
+		}
+	case FuncPtr:
+		if !c.funcs[v.Fn] || !v.Fn.Static {
+			c.bad("%s: callback is not a static function of the program", who)
+		}
+	case MapPtr:
+		if v.Imm < 0 {
+			c.bad("%s: map %d", who, v.Imm)
+		}
+	case Call, CallKfunc:
+		if len(v.Args) > 5 {
+			c.bad("%s: call with %d arguments", who, len(v.Args))
+		}
+	case Load, Store, Ext:
+		sizes = "\x01\x02\x04\x08"
+		if v.Kind == Ptr && v.Size != 8 {
+			c.bad("%s: a pointer of %d bytes", who, v.Size)
+		}
+	case Bswap:
+		sizes = "\x02\x04\x08"
+	case AtomicAdd, AtomicXchg, AtomicCmpXchg, AtomicFetchAdd:
+		sizes = "\x04\x08"
+	case Zero, Copy:
+		if v.Len <= 0 {
+			c.bad("%s: %s of %d bytes", who, v.Op, v.Len)
+		}
+	}
+	if sizes != "" {
+		ok := false
+		for i := range len(sizes) {
+			ok = ok || sizes[i] == v.Size
+		}
+		if !ok {
+			c.bad("%s: %s of %d bytes", who, v.Op, v.Size)
+		}
+	}
+	if v.Op.Accesses() && v.Imm != int64(int32(v.Imm)) {
+		c.bad("%s: offset %d", who, v.Imm)
+	}
+}
