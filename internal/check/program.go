@@ -1,0 +1,82 @@
+package check
+
+import (
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// A Program is a script whose every expression has a type.
+type Program struct {
+	Config *config.Config
+	Probes []*Probe
+	Maps   []*Map // sorted by name
+}
+
+// A Probe is one type-checked copy of a probe of the script. Copies share
+// tree nodes, never an Info.
+type Probe struct {
+	Kind      *probe.Kind
+	Points    []*probe.Point // at least one, all of Kind
+	Predicate syntax.Expr    // nil if none
+	Body      *syntax.Block
+	At        source.Span // the attach point, or all of them
+	Uses      probe.Uses
+	Info      *Info
+	Args      *types.Struct // type of args; nil if the body does not use it
+}
+
+// Info holds what is known of the nodes of one copy. Expressions inside
+// sizeof, offsetof and typeof have no entries: they are never evaluated.
+type Info struct {
+	// Types has the final type of every expression: the value type of a map
+	// read, *types.Agg for a read of an aggregation (whose use says which
+	// integer is wanted), types.None for an expression without value.
+	Types map[syntax.Expr]types.Type
+	// Consts has the value of every folded expression: literals, positional
+	// parameters, sizeof, enumerators, operations on literals. A folded
+	// expression needs no further look inside.
+	Consts map[syntax.Expr]builtin.Const
+	// Spaces has the address space of pointers and of integers used as
+	// addresses; Unset is left out.
+	Spaces map[syntax.Expr]types.Space
+	// Vars leads from each occurrence to the declaration.
+	Vars map[*syntax.Var]*Var
+	// Calls has every use of a builtin: under its *syntax.Call, bare
+	// *syntax.Ident, and for aggregations the call that is assigned.
+	Calls map[syntax.Expr]*builtin.Call
+	// Fields has the member that a Field means, with the offset counted from
+	// the start of the (dereferenced) struct through anonymous members.
+	Fields map[*syntax.Field]types.Field
+	// Derefs counts the pointer levels, beyond the first, that the base of a
+	// Field or Index is followed through on its own.
+	Derefs map[syntax.Expr]int
+	// Unrolls has the number of repetitions.
+	Unrolls map[*syntax.UnrollStmt]int
+}
+
+// A Var is one declaration of a scratch variable.
+type Var struct {
+	Name     string // without $
+	Type     types.Type
+	Decl     source.Span
+	Assigns  int  // assignments, the initialiser of let included
+	Loop     bool // declared by a for statement
+	Captured bool // used inside a for body but declared outside it
+}
+
+// A Map is one script map.
+type Map struct {
+	Name        string         // with @
+	Key         types.Type     // nil: scalar; a key of several parts is a *types.Tuple
+	KeyParts    int            // expressions between the brackets, 0 for a scalar
+	Value       types.Type     // *types.Agg for aggregations
+	Kind        string         // declared kind: "hash", "lruhash", …; "" if not declared
+	MaxEntries  int            // declared, else the max_map_keys setting; 1 for a scalar
+	First       source.Span    // first use
+	Decl        source.Span    // let declaration, zero if none
+	DeletedFrom bool           // some probe deletes keys
+}
