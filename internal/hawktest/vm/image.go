@@ -1,0 +1,246 @@
+package vm
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// basePrograms are the host's programs that the root of a machine has; busybox stands in for all others. Those that the host lacks are left out.
+var basePrograms = []string{
+	"bash", "sh", "cat", "cp", "cut", "date", "dd", "echo", "env", "false", "find", "grep", "head", "id", "kill", "ls", "mkdir", "mount", "mv",
+	"nice", "nproc", "od", "perl", "ps", "python3", "rm", "sed", "seq", "sleep", "sort", "stat", "sync", "tail", "taskset", "timeout", "touch", "tr",
+	"true", "umount", "uname", "unshare", "wc", "xargs",
+}
+
+// baseFiles are files and directories of the host that programs there need.
+var baseFiles = []string{
+	"/etc/group", "/etc/nsswitch.conf", "/etc/passwd", "/usr/lib/locale/C.utf8", "/usr/lib/terminfo/l/linux", "/usr/lib/terminfo/v/vt100",
+	"/usr/lib/terminfo/x/xterm", "/usr/lib/terminfo/x/xterm-256color", "/usr/lib/x86_64-linux-gnu/perl-base", "/usr/share/zoneinfo/Etc/UTC",
+}
+
+// pythonParts left out of the image: big, and of no use to a traced script.
+var pythonOmit = []string{"config-", "dist-packages", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "test", "tkinter", "turtledemo", "unittest"}
+
+// baseImage returns the disk that holds the host's programs, making it if the cache has none for these programs as they are now.
+func baseImage(cache string) (string, error) {
+	var paths []string
+	for _, name := range basePrograms {
+		// The system's own programs, not what a version manager put before them in PATH.
+		for _, dir := range []string{"/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/"} {
+			if _, err := os.Stat(dir + name); err == nil {
+				paths = append(paths, dir+name)
+				break
+			}
+		}
+	}
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		return "", errors.New("busybox is not installed (package busybox-static)")
+	}
+	paths = append(paths, busybox)
+	libraries, err := libraries(paths)
+	if err != nil {
+		return "", err
+	}
+	paths = append(paths, libraries...)
+
+	key := sha256.New()
+	fmt.Fprintln(key, "layout 1", baseFiles, pythonOmit)
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(key, path, info.Size(), info.ModTime().UnixNano())
+	}
+	final := filepath.Join(cache, fmt.Sprintf("base-%x.ext4", key.Sum(nil)[:8]))
+	if _, err := os.Stat(final); err == nil {
+		return final, nil
+	}
+
+	dir, err := os.MkdirTemp(cache, "base")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	for _, d := range []string{"usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "usr/local/bin", "etc", "root", "var/tmp", "dev", "proc", "sys", "tmp", "run"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			return "", err
+		}
+	}
+	for _, d := range []string{"bin", "sbin", "lib", "lib64"} {
+		if err := os.Symlink("usr/"+d, filepath.Join(dir, d)); err != nil {
+			return "", err
+		}
+	}
+	for _, path := range paths {
+		if err := copyFile(path, filepath.Join(dir, path)); err != nil {
+			return "", err
+		}
+	}
+	for _, path := range baseFiles {
+		if err := copyTree(path, filepath.Join(dir, path), nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	pythons, _ := filepath.Glob("/usr/lib/python3.[0-9]*")
+	for _, path := range pythons {
+		omit := func(name string) bool {
+			return slices.ContainsFunc(pythonOmit, func(p string) bool { return strings.HasPrefix(name, p) })
+		}
+		if err := copyTree(path, filepath.Join(dir, path), omit); err != nil {
+			return "", err
+		}
+	}
+	if err := busyboxLinks(busybox, filepath.Join(dir, "usr/bin")); err != nil {
+		return "", err
+	}
+	if err := makeImage(dir, final); err != nil {
+		return "", err
+	}
+	return final, nil
+}
+
+// busyboxLinks adds a link for each of busybox's programs that dir does not have.
+func busyboxLinks(busybox, dir string) error {
+	out, err := exec.Command(busybox, "--list").Output()
+	if err != nil {
+		return fmt.Errorf("listing busybox: %w", err)
+	}
+	for _, name := range strings.Fields(string(out)) {
+		if err := os.Symlink(busybox, filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// libraries lists the files that the dynamic loader would map for any of the programs, the loader included.
+func libraries(programs []string) ([]string, error) {
+	// ldd fails when one of its operands is static, but says all about the others.
+	out, err := exec.Command("ldd", programs...).Output()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		return nil, fmt.Errorf("listing shared libraries: %w", err)
+	}
+	var found []string
+	for line := range strings.Lines(string(out)) {
+		path, _, ok := strings.Cut(line, " (0x")
+		if _, right, arrow := strings.Cut(path, "=>"); arrow {
+			path = right
+		}
+		if path = strings.TrimSpace(path); ok && strings.HasPrefix(path, "/") && !slices.Contains(found, path) {
+			found = append(found, path)
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// makeImage makes a file system image with the files of dir. It appears under its name only when it is complete.
+func makeImage(dir, name string) error {
+	var bytes, files int64
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		bytes += (info.Size() + 4095) &^ 4095
+		files++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	mke2fs, err := findSystem("mke2fs")
+	if err != nil {
+		return err
+	}
+	size := fmt.Sprintf("%dk", bytes*9/8>>10+files+4096)
+	cmd := exec.Command(mke2fs, "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-O", "^has_journal", "-N", fmt.Sprint(files+1024),
+		"-E", "root_owner=0:0,lazy_itable_init=1", "-d", dir, name+".tmp", size)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("making a disk image of %s: %w\n%s", dir, err, out)
+	}
+	return os.Rename(name+".tmp", name)
+}
+
+// findSystem finds an administrator's program, which may not be in an ordinary user's PATH.
+func findSystem(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	for _, dir := range []string{"/usr/sbin/", "/sbin/"} {
+		if _, err := os.Stat(dir + name); err == nil {
+			return dir + name, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not installed", name)
+}
+
+// copyTree copies a file or directory. In directories, names for which omit is true are left out.
+func copyTree(from, to string, omit func(name string) bool) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if path != from && omit != nil && omit(d.Name()) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		target := filepath.Join(to, strings.TrimPrefix(path, from))
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(target, 0o755)
+		case d.Type()&fs.ModeSymlink != 0:
+			link, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+				return err
+			}
+			return os.Symlink(link, target)
+		case d.Type().IsRegular():
+			return copyFile(path, target)
+		}
+		return nil
+	})
+}
+
+// copyFile copies what a name leads to, with its permissions.
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return fmt.Errorf("copying %s: %w", from, err)
+	}
+	return out.Close()
+}

@@ -1,0 +1,229 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/hawktest/deb"
+	"github.com/hawktrace/hawk/internal/hawktest/vm/wire"
+)
+
+// TimeScale is how much longer than on the host a time limit has to be inside a machine.
+const TimeScale = 3
+
+// bootLimit bounds the time from QEMU's start to the agent's first word. It is seconds on an idle host.
+const bootLimit = 3 * time.Minute
+
+// A Config says what machine to start.
+type Config struct {
+	Kernel  Kernel
+	Payload string // directory whose files are laid over the machine's root
+	Console bool   // connect the machine's console to this process's terminal
+}
+
+// A Machine is a running VM.
+type Machine struct {
+	Release string // of the kernel, as uname says it
+
+	dir  string // temporary files; removed by Close
+	qemu *exec.Cmd
+	exit chan error // QEMU's end
+	host net.Conn   // the agent's port
+}
+
+// Start boots a machine and waits until it takes commands. It fetches the kernel if the cache does not have it. The caller closes the machine.
+func Start(ctx context.Context, c Config) (m *Machine, err error) {
+	cache, err := deb.CacheDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return nil, err
+	}
+	kernel, err := c.Kernel.fetch()
+	if err != nil {
+		return nil, err
+	}
+	base, err := baseImage(cache)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "hawkvm") // short: the name of a socket in it is bounded
+	if err != nil {
+		return nil, err
+	}
+	m = &Machine{dir: dir, exit: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			m.Close()
+		}
+	}()
+
+	vmlinuz, err := image(kernel)
+	if err != nil {
+		return nil, err
+	}
+	mods, err := modules(kernel)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := buildAgent(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(m.file("initramfs"), initramfs(agent, mods), 0o644); err != nil {
+		return nil, err
+	}
+	if err := makeImage(c.Payload, m.file("payload")); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(m.file("scratch"), nil, 0o644); err != nil {
+		return nil, err
+	}
+	if err := os.Truncate(m.file("scratch"), 64<<20); err != nil {
+		return nil, err
+	}
+
+	disk := func(path, readonly string) string {
+		return "file=" + path + ",format=raw,if=virtio,readonly=" + readonly
+	}
+	args := []string{
+		"-accel", "tcg,thread=multi,tb-size=1024", "-cpu", "max,la57=off,cx16=off",
+		"-machine", "q35", "-m", "2048", "-smp", strconv.Itoa(c.Kernel.cpus), "-nodefaults", "-display", "none", "-no-reboot",
+		"-kernel", vmlinuz, "-initrd", m.file("initramfs"),
+		"-append", "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nowatchdog random.trust_cpu=on no_timer_check rcupdate.rcu_cpu_stall_timeout=300",
+		"-serial", "file:" + m.file("console"),
+		"-drive", disk(base, "on"), "-drive", disk(m.file("payload"), "on"), "-drive", disk(m.file("scratch"), "off"),
+		"-device", "virtio-serial-pci",
+		"-chardev", "socket,id=agent,server=on,wait=off,path=" + m.file("agent"),
+		"-device", "virtserialport,chardev=agent,name=" + wire.Port,
+	}
+	m.qemu = exec.Command("qemu-system-x86_64")
+	if c.Console {
+		args = append(args, "-chardev", "stdio,id=console,signal=off", "-device", "virtconsole,chardev=console")
+		m.qemu.Stdin, m.qemu.Stdout = os.Stdin, os.Stdout
+	}
+	m.qemu.Args = append(m.qemu.Args, args...)
+	if m.qemu.Stderr, err = os.Create(m.file("qemu")); err != nil {
+		return nil, err
+	}
+	if err := m.qemu.Start(); err != nil {
+		return nil, fmt.Errorf("starting QEMU (package qemu-system-x86): %w", err)
+	}
+	go func() { m.exit <- m.qemu.Wait() }()
+
+	boot, cancel := context.WithTimeout(ctx, bootLimit)
+	defer cancel()
+	if err := m.connect(boot); err != nil {
+		return nil, fmt.Errorf("kernel %s did not boot: %w\n%s", c.Kernel.Name, err, m.log())
+	}
+	return m, nil
+}
+
+// connect opens the agent's port and waits for its greeting.
+func (m *Machine) connect(ctx context.Context) error {
+	for {
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, "unix", m.file("agent"))
+		if err == nil {
+			m.host = conn
+			break
+		}
+		select {
+		case err := <-m.exit:
+			m.exit <- err
+			return fmt.Errorf("QEMU ended: %v", err)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	defer context.AfterFunc(ctx, func() { m.host.SetDeadline(time.Unix(1, 0)) })()
+	kind, payload, err := wire.Read(m.host)
+	if err != nil {
+		return fmt.Errorf("waiting for the agent: %w", err)
+	}
+	if kind != wire.Ready {
+		return fmt.Errorf("the agent greets with frame %c", kind)
+	}
+	m.Release = string(payload)
+	return nil
+}
+
+// Run runs a command to its end, copying its output as it comes, and returns its exit status. When ctx ends first the machine is of no more use.
+func (m *Machine) Run(ctx context.Context, c wire.Command, stdout, stderr io.Writer) (status int, err error) {
+	defer context.AfterFunc(ctx, func() { m.host.SetDeadline(time.Unix(1, 0)) })()
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			err = fmt.Errorf("in the VM: %w\n%s", err, m.log())
+		}
+	}()
+	if err := wire.WriteCommand(m.host, c); err != nil {
+		return 0, err
+	}
+	for {
+		kind, payload, err := wire.Read(m.host)
+		if err != nil {
+			return 0, err
+		}
+		switch kind {
+		case wire.Stdout:
+			_, err = stdout.Write(payload)
+		case wire.Stderr:
+			_, err = stderr.Write(payload)
+		case wire.Exit:
+			return strconv.Atoi(string(payload))
+		case wire.Failed:
+			return 0, errors.New(string(payload))
+		default:
+			return 0, fmt.Errorf("unexpected frame %c", kind)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Close ends the machine and removes what it left.
+func (m *Machine) Close() error {
+	if m.host != nil {
+		m.host.Close()
+	}
+	if m.qemu != nil && m.qemu.Process != nil {
+		m.qemu.Process.Kill()
+		<-m.exit
+	}
+	return os.RemoveAll(m.dir)
+}
+
+func (m *Machine) file(name string) string { return filepath.Join(m.dir, name) }
+
+// log returns what QEMU said and the end of what the kernel said on the serial console.
+func (m *Machine) log() string {
+	qemu, _ := os.ReadFile(m.file("qemu"))
+	console, _ := os.ReadFile(m.file("console"))
+	const most = 4096
+	return string(qemu) + string(console[max(0, len(console)-most):])
+}
+
+// buildAgent compiles the machine's first process.
+func buildAgent(ctx context.Context, dir string) ([]byte, error) {
+	out := filepath.Join(dir, "init")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "github.com/hawktrace/hawk/internal/hawktest/vm/agent")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building the VM's agent: %w\n%s", err, msg)
+	}
+	return os.ReadFile(out)
+}
