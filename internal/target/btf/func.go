@@ -1,0 +1,134 @@
+package btf
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// FuncProto returns the prototype of a kernel function.
+func (s *Spec) FuncProto(name string) (*types.Func, error) {
+	id, err := s.Find(name, Set(Func))
+	if err != nil {
+		return nil, err
+	}
+	return s.FuncByID(id)
+}
+
+// FuncByID returns the prototype of the function with that ID, which may
+// come from Each.
+func (s *Spec) FuncByID(id uint32) (*types.Func, error) {
+	r, err := s.record(id)
+	if err != nil {
+		return nil, err
+	}
+	if r.kind != Func {
+		return nil, fmt.Errorf("BTF of %s: type %d is no function", s.Name, id)
+	}
+	f, err := s.proto(r.arg)
+	if err != nil {
+		return nil, err
+	}
+	owner := s
+	for owner.base != nil && id < owner.firstID {
+		owner = owner.base
+	}
+	f.Name, f.BTFID, f.Module = string(s.str(r.name)), id, owner.Name
+	return f, nil
+}
+
+func (s *Spec) proto(id uint32) (*types.Func, error) {
+	r, err := s.record(id)
+	if err != nil {
+		return nil, err
+	}
+	if r.kind != FuncProto {
+		return nil, fmt.Errorf("BTF of %s: type %d is no function prototype", s.Name, id)
+	}
+	f := &types.Func{}
+	if f.Result, err = s.Type(r.arg); err != nil {
+		return nil, err
+	}
+	for b := r.tail; len(b) >= 8; b = b[8:] {
+		name, typ := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
+		if name == 0 && typ == 0 {
+			break // "...", always last
+		}
+		t, err := s.Type(typ)
+		if err != nil {
+			return nil, err
+		}
+		f.Params = append(f.Params, types.Param{Name: string(s.str(name)), Type: t})
+	}
+	return f, nil
+}
+
+// The prefixes of the functions and typedefs that each tracepoint has
+// (include/linux/tracepoint.h, include/trace/bpf_probe.h).
+const (
+	probeStub  = "__probestub_"
+	traceIter  = "__traceiter_"
+	typedefBTF = "btf_trace_"
+)
+
+// RawTracepoint returns the parameters of a tracepoint as its program sees
+// them (without the leading void * of the kernel's internal prototype) and
+// the ID of the typedef that a typed raw tracepoint program attaches to.
+func (s *Spec) RawTracepoint(event string) (*types.Func, uint32, error) {
+	typedef, err := s.Find(typedefBTF+event, Set(Typedef))
+	if err != nil {
+		return nil, 0, err
+	}
+	var f *types.Func
+	for _, prefix := range [...]string{probeStub, traceIter} {
+		if f, err = s.FuncProto(prefix + event); err == nil {
+			break
+		}
+	}
+	if f == nil {
+		// No function: the prototype the typedef points to lacks only names.
+		if f, err = s.typedefProto(typedef); err != nil {
+			return nil, 0, err
+		}
+	}
+	if len(f.Params) > 0 {
+		f.Params = f.Params[1:]
+	}
+	for i := range f.Params {
+		if f.Params[i].Name == "" {
+			f.Params[i].Name = fmt.Sprintf("arg%d", i)
+		}
+	}
+	owner := s
+	for owner.base != nil && typedef < owner.firstID {
+		owner = owner.base
+	}
+	f.Name, f.BTFID, f.Module = event, typedef, owner.Name
+	return f, typedef, nil
+}
+
+func (s *Spec) typedefProto(id uint32) (*types.Func, error) {
+	r, err := s.record(id)
+	if err == nil {
+		r, err = s.record(r.arg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.kind != Ptr {
+		return nil, fmt.Errorf("BTF of %s: typedef %d does not point to a function", s.Name, id)
+	}
+	return s.proto(r.arg)
+}
+
+// EachRawTracepoint calls fn with the name of every tracepoint until it
+// returns false; event is only valid during the call.
+func (s *Spec) EachRawTracepoint(fn func(event []byte) bool) error {
+	return s.Each(Set(Typedef), func(_ uint32, _ Kind, name []byte) bool {
+		if len(name) <= len(typedefBTF) || string(name[:len(typedefBTF)]) != typedefBTF {
+			return true
+		}
+		return fn(name[len(typedefBTF):])
+	})
+}

@@ -1,0 +1,282 @@
+package btf
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Kind is the kind of a type record.
+type Kind uint8
+
+// The kinds of btf.rst.
+const (
+	Void Kind = iota
+	Int
+	Ptr
+	Array
+	Struct
+	Union
+	Enum
+	Fwd
+	Typedef
+	Volatile
+	Const
+	Restrict
+	Func
+	FuncProto
+	Var
+	Datasec
+	Float
+	DeclTag
+	TypeTag
+	Enum64
+	numKinds
+)
+
+// Kinds is a set of kinds.
+type Kinds uint32
+
+// Set returns the set of the given kinds.
+func Set(kinds ...Kind) Kinds {
+	var s Kinds
+	for _, k := range kinds {
+		s |= 1 << k
+	}
+	return s
+}
+
+func (s Kinds) has(k Kind) bool { return s>>k&1 != 0 }
+
+// tail describes what follows the 12 bytes that every record has: fixed
+// bytes and bytes for each of vlen members.
+var tail = [numKinds]struct{ fixed, each uint8 }{
+	Int:       {fixed: 4},
+	Array:     {fixed: 12},
+	Struct:    {each: 12},
+	Union:     {each: 12},
+	Enum:      {each: 8},
+	FuncProto: {each: 8},
+	Var:       {fixed: 4},
+	Datasec:   {each: 12},
+	DeclTag:   {fixed: 4},
+	Enum64:    {each: 12},
+}
+
+const (
+	recordSize = 12
+	// stride is the distance of the IDs whose offsets are kept: a compromise
+	// between memory (16 kB for vmlinux) and steps to reach a type.
+	stride = 32
+	// scansBeforeTable is how many names are found by scanning before an
+	// index of all names pays off.
+	scansBeforeTable = 4
+)
+
+// ErrNotFound is returned when a blob has no type of the wanted name.
+var ErrNotFound = errors.New("no such type in BTF")
+
+// A Spec is one blob. It is not safe for concurrent use.
+type Spec struct {
+	// Name is "vmlinux" or the module's name.
+	Name string
+
+	base    *Spec
+	types   []byte
+	strs    []byte
+	firstID uint32 // ID of the first record of types
+	firstSt uint32 // string offset of strs[0]
+
+	offsets []uint32 // of every stride-th record, in types
+	count   uint32   // ID after the last record; valid once indexed
+	indexed bool
+	broken  error // why the records cannot be walked
+
+	scans int
+	table []uint32 // open addressing by name, IDs; nil until worth it
+
+	conv map[uint32]convEntry
+}
+
+// Parse reads the header of a blob, which must stay unchanged while the Spec
+// is in use. base is nil for a blob that stands alone.
+func Parse(name string, data []byte, base *Spec) (*Spec, error) {
+	if len(data) < 24 {
+		return nil, fmt.Errorf("BTF of %s: %d bytes are too few for a header", name, len(data))
+	}
+	le := binary.LittleEndian
+	if magic := le.Uint16(data); magic != 0xeb9f {
+		if magic == 0x9feb {
+			return nil, fmt.Errorf("BTF of %s: big-endian, which is not supported", name)
+		}
+		return nil, fmt.Errorf("BTF of %s: bad magic %#x", name, magic)
+	}
+	if v := data[2]; v != 1 {
+		return nil, fmt.Errorf("BTF of %s: unknown version %d", name, v)
+	}
+	hdr := uint64(le.Uint32(data[4:]))
+	typeOff, typeLen := uint64(le.Uint32(data[8:])), uint64(le.Uint32(data[12:]))
+	strOff, strLen := uint64(le.Uint32(data[16:])), uint64(le.Uint32(data[20:]))
+	size := uint64(len(data))
+	if hdr < 24 || hdr+typeOff+typeLen > size || hdr+strOff+strLen > size {
+		return nil, fmt.Errorf("BTF of %s: sections lie outside of its %d bytes", name, size)
+	}
+	s := &Spec{
+		Name:    name,
+		base:    base,
+		types:   data[hdr+typeOff:][:typeLen:typeLen],
+		strs:    data[hdr+strOff:][:strLen:strLen],
+		firstID: 1,
+	}
+	if base != nil {
+		if err := base.index(); err != nil {
+			return nil, err
+		}
+		s.firstID = base.count
+		s.firstSt = base.firstSt + uint32(len(base.strs))
+	}
+	return s, nil
+}
+
+// A record is one raw type. The zero record is void.
+type record struct {
+	kind Kind
+	flag bool   // kind_flag
+	vlen int    // members
+	name uint32 // string offset
+	arg  uint32 // size or type, by kind
+	tail []byte
+}
+
+// at decodes the record at an offset of s.types; next is the offset after it.
+func (s *Spec) at(off uint32) (r record, next uint32, err error) {
+	if uint64(off)+recordSize > uint64(len(s.types)) {
+		return r, 0, fmt.Errorf("BTF of %s: record at %#x is cut off", s.Name, off)
+	}
+	b := s.types[off:]
+	info := binary.LittleEndian.Uint32(b[4:])
+	r = record{
+		name: binary.LittleEndian.Uint32(b),
+		kind: Kind(info >> 24 & 0x1f),
+		flag: info>>31 != 0,
+		vlen: int(info & 0xffff),
+		arg:  binary.LittleEndian.Uint32(b[8:]),
+	}
+	if r.kind == Void || r.kind >= numKinds {
+		return r, 0, fmt.Errorf("BTF of %s: unknown kind %d at %#x", s.Name, r.kind, off)
+	}
+	n := int(tail[r.kind].fixed) + int(tail[r.kind].each)*r.vlen
+	if len(b)-recordSize < n {
+		return r, 0, fmt.Errorf("BTF of %s: record at %#x is cut off", s.Name, off)
+	}
+	r.tail = b[recordSize : recordSize+n]
+	return r, off + recordSize + uint32(n), nil
+}
+
+// walk calls visit for every record of s (not of its base) until it returns
+// false. The first walk also records where types are.
+func (s *Spec) walk(visit func(id uint32, r *record) bool) error {
+	if s.broken != nil {
+		return s.broken
+	}
+	var r record // one for all, since visit makes it escape
+	id, off := s.firstID, uint32(0)
+	for int(off) < len(s.types) {
+		if !s.indexed && (id-s.firstID)%stride == 0 {
+			s.offsets = append(s.offsets, off)
+		}
+		var next uint32
+		var err error
+		if r, next, err = s.at(off); err != nil {
+			s.broken = err
+			return err
+		}
+		if visit != nil && !visit(id, &r) {
+			if s.indexed {
+				return nil
+			}
+			visit = nil // go on: the index wants all of them
+		}
+		id, off = id+1, next
+	}
+	s.count, s.indexed = id, true
+	return nil
+}
+
+// index makes sure that record can find types.
+func (s *Spec) index() error {
+	if s.indexed {
+		return nil
+	}
+	s.offsets = make([]uint32, 0, len(s.types)/(stride*24))
+	return s.walk(nil)
+}
+
+// record returns a type by ID, in the base as well.
+func (s *Spec) record(id uint32) (record, error) {
+	if id == 0 {
+		return record{}, nil
+	}
+	for s.base != nil && id < s.firstID {
+		s = s.base
+	}
+	if err := s.index(); err != nil {
+		return record{}, err
+	}
+	if id < s.firstID || id >= s.count {
+		return record{}, fmt.Errorf("BTF of %s: no type %d", s.Name, id)
+	}
+	n := id - s.firstID
+	off := s.offsets[n/stride]
+	for range n % stride {
+		_, next, err := s.at(off)
+		if err != nil {
+			return record{}, err
+		}
+		off = next
+	}
+	r, _, err := s.at(off)
+	return r, err
+}
+
+// str returns a string by offset without its NUL; nil if out of bounds.
+func (s *Spec) str(off uint32) []byte {
+	for s.base != nil && off < s.firstSt {
+		s = s.base
+	}
+	off -= s.firstSt
+	if uint64(off) >= uint64(len(s.strs)) {
+		return nil
+	}
+	b := s.strs[off:]
+	end := bytes.IndexByte(b, 0)
+	if end < 0 {
+		return nil
+	}
+	return b[:end:end]
+}
+
+// stringOffsets finds where a name is stored, in s and its base. Equal
+// strings are stored once in blobs made by pahole; others may repeat them.
+func (s *Spec) stringOffsets(name string) []uint32 {
+	var out []uint32
+	if s.base != nil {
+		out = s.base.stringOffsets(name)
+	}
+	if name == "" || bytes.IndexByte([]byte(name), 0) >= 0 {
+		return nil
+	}
+	want := append([]byte(name), 0)
+	for from := 0; ; {
+		i := bytes.Index(s.strs[from:], want)
+		if i < 0 {
+			return out
+		}
+		at := from + i
+		if at == 0 && s.base != nil || at > 0 && s.strs[at-1] == 0 {
+			out = append(out, s.firstSt+uint32(at))
+		}
+		from = at + len(want)
+	}
+}
