@@ -1,0 +1,199 @@
+// Package bpf is the bpf(2) and perf_event_open(2) system calls with typed
+// arguments, and nothing above them: no feature probing, no caching, no
+// finalizers. File descriptors are plain numbers that the caller closes.
+// Numbers and layouts are those of include/uapi/linux/bpf.h; every attribute
+// is zero-padded, so that kernels from 5.10 on accept all of them.
+package bpf
+
+import (
+	"errors"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Commands of bpf(2).
+const (
+	cmdMapCreate         = 0
+	cmdMapLookup         = 1
+	cmdMapUpdate         = 2
+	cmdMapDelete         = 3
+	cmdMapNextKey        = 4
+	cmdProgLoad          = 5
+	cmdObjPin            = 6
+	cmdTestRun           = 10
+	cmdProgFDByID        = 13
+	cmdObjInfo           = 15
+	cmdRawTracepointOpen = 17
+	cmdBTFLoad           = 18
+	cmdBTFFDByID         = 19
+	cmdMapFreeze         = 22
+	cmdBTFNextID         = 23
+	cmdMapLookupBatch    = 24
+	cmdMapDeleteBatch    = 27
+	cmdLinkCreate        = 28
+	cmdIterCreate        = 33
+)
+
+// NameLen is the longest object name the kernel keeps, in bytes.
+const NameLen = 15
+
+// call runs a command. EAGAIN means that a signal cut a long verification
+// short, EINTR that one arrived before anything was done: both are retried.
+func call(cmd int, attr unsafe.Pointer, size uintptr) (int, error) {
+	for range 100 {
+		r, _, errno := unix.Syscall(unix.SYS_BPF, uintptr(cmd), uintptr(attr), size)
+		switch errno {
+		case 0:
+			return int(r), nil
+		case unix.EINTR:
+		case unix.EAGAIN:
+			if cmd != cmdProgLoad {
+				return -1, errno
+			}
+		default:
+			return -1, errno
+		}
+	}
+	return -1, unix.EINTR
+}
+
+func bytesPtr(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
+
+// cstring returns a NUL-terminated copy.
+func cstring(s string) unsafe.Pointer {
+	b := make([]byte, len(s)+1)
+	copy(b, s)
+	return unsafe.Pointer(&b[0])
+}
+
+// objName makes a name the kernel accepts: letters, digits, '_' and '.'.
+func objName(s string) (out [NameLen + 1]byte) {
+	for i := 0; i < len(s) && i < NameLen; i++ {
+		c := s[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '.':
+		default:
+			c = '_'
+		}
+		out[i] = c
+	}
+	return out
+}
+
+// An FD is a file descriptor that Close gives back; it serves as a link where
+// an attachment lives as long as one descriptor.
+type FD int
+
+// Close closes the descriptor.
+func (fd FD) Close() error { return unix.Close(int(fd)) }
+
+// RawTracepointOpen attaches a program to a raw tracepoint by name; for
+// programs loaded with a BTF ID (tp_btf, fentry, fexit) name is "". The
+// descriptor is the attachment. cookie needs Linux 6.10 unless it is 0.
+func RawTracepointOpen(name string, progFD int, cookie uint64) (int, error) {
+	attr := struct {
+		name   unsafe.Pointer
+		prog   uint32
+		_      uint32
+		cookie uint64
+	}{prog: uint32(progFD), cookie: cookie}
+	if name != "" {
+		attr.name = cstring(name)
+	}
+	return call(cmdRawTracepointOpen, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// BTFLoad loads a BTF blob. Without log the kernel says only EINVAL; log, if
+// not empty, receives its reasons.
+func BTFLoad(raw, log []byte) (int, error) {
+	attr := struct {
+		btf, log         unsafe.Pointer
+		size, logSize    uint32
+		logLevel, unused uint32
+	}{btf: bytesPtr(raw), size: uint32(len(raw))}
+	if len(log) > 0 {
+		attr.log, attr.logSize, attr.logLevel = bytesPtr(log), uint32(len(log)), 1
+	}
+	fd, err := call(cmdBTFLoad, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	runtime.KeepAlive(raw)
+	return fd, err
+}
+
+// BTFByID opens a BTF object of the kernel, such as a module's.
+func BTFByID(id uint32) (int, error) { return byID(cmdBTFFDByID, id) }
+
+// ProgByID opens a loaded program.
+func ProgByID(id uint32) (int, error) { return byID(cmdProgFDByID, id) }
+
+func byID(cmd int, id uint32) (int, error) {
+	attr := struct{ id, next, flags uint32 }{id: id}
+	return call(cmd, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// BTFInfo describes a BTF object of the kernel.
+type BTFInfo struct {
+	ID     uint32
+	Name   string // "vmlinux" or the module
+	Kernel bool   // of the kernel or a module, not loaded by a process
+}
+
+// BTFObjects visits all BTF objects until f returns false; fd is open during
+// the call only.
+func BTFObjects(f func(fd int, info BTFInfo) bool) error {
+	var id uint32
+	for {
+		next := struct{ start, next, flags uint32 }{start: id}
+		if _, err := call(cmdBTFNextID, unsafe.Pointer(&next), unsafe.Sizeof(next)); err != nil {
+			if errors.Is(err, unix.ENOENT) {
+				return nil
+			}
+			return err
+		}
+		id = next.next
+		fd, err := BTFByID(id)
+		if errors.Is(err, unix.ENOENT) {
+			continue // unloaded in between
+		}
+		if err != nil {
+			return err
+		}
+		info, err := btfInfo(fd)
+		more := err == nil && f(fd, info)
+		unix.Close(fd)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+func btfInfo(fd int) (BTFInfo, error) {
+	var name [64]byte
+	info := struct {
+		btf     unsafe.Pointer
+		size    uint32
+		id      uint32
+		name    unsafe.Pointer
+		nameLen uint32
+		kernel  uint32
+	}{name: unsafe.Pointer(&name[0]), nameLen: uint32(len(name))}
+	attr := struct {
+		fd, size uint32
+		info     unsafe.Pointer
+	}{uint32(fd), uint32(unsafe.Sizeof(info)), unsafe.Pointer(&info)}
+	if _, err := call(cmdObjInfo, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
+		return BTFInfo{}, err
+	}
+	return BTFInfo{ID: info.id, Name: unix.ByteSliceToString(name[:]), Kernel: info.kernel != 0}, nil
+}
+
+// Pin gives an object a name in a bpf file system.
+func Pin(fd int, path string) error {
+	attr := struct {
+		path      unsafe.Pointer
+		fd, flags uint32
+	}{cstring(path), uint32(fd), 0}
+	_, err := call(cmdObjPin, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return err
+}

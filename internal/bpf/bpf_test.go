@@ -1,0 +1,122 @@
+package bpf
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestParseCPUs(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want []int
+	}{
+		{"0", []int{0}},
+		{"0-3", []int{0, 1, 2, 3}},
+		{"0-1,4,6-7", []int{0, 1, 4, 6, 7}},
+		{"", nil},
+		{"x", nil},
+		{"3-1", nil},
+		{"2,1", nil},
+		{"0-99999", nil},
+	} {
+		got, err := parseCPUs(c.in)
+		if !slices.Equal(got, c.want) || (err != nil) != (c.want == nil) {
+			t.Errorf("parseCPUs(%q) = %v, %v; want %v", c.in, got, err, c.want)
+		}
+	}
+}
+
+func TestObjName(t *testing.T) {
+	got := objName("@a b-c_0123456789abc")
+	if want := "_a_b_c_01234567"; unix.ByteSliceToString(got[:]) != want {
+		t.Errorf("objName = %q, want %q", got, want)
+	}
+}
+
+// needKernel skips a test that the machine does not allow.
+func needKernel(t *testing.T, what string, err error) {
+	t.Helper()
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSYS) {
+		t.Skipf("%s: %v (needs CAP_BPF)", what, err)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func TestHashMapBatch(t *testing.T) {
+	const hash, n = 1, 10000
+	fd, err := MapCreate(MapSpec{Name: "t", Type: hash, KeySize: 4, ValueSize: 8, MaxEntries: n})
+	needKernel(t, "map", err)
+	defer unix.Close(fd)
+	key, value := make([]byte, 4), make([]byte, 8)
+	for i := range n {
+		binary.NativeEndian.PutUint32(key, uint32(i))
+		binary.NativeEndian.PutUint64(value, uint64(i)*3)
+		if err := MapUpdate(fd, key, value, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := make([]bool, n)
+	keys, values := make([]byte, 4*1000), make([]byte, 8*1000)
+	var b Batch
+	for {
+		got, err := b.Next(fd, 4, keys, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got == 0 {
+			break
+		}
+		for i := range got {
+			k := binary.NativeEndian.Uint32(keys[4*i:])
+			if v := binary.NativeEndian.Uint64(values[8*i:]); v != uint64(k)*3 || seen[k] {
+				t.Fatalf("key %d: value %d, seen before: %v", k, v, seen[k])
+			}
+			seen[k] = true
+		}
+	}
+	if i := slices.Index(seen, false); i >= 0 {
+		t.Errorf("key %d is missing", i)
+	}
+	binary.NativeEndian.PutUint32(keys, 7)
+	binary.NativeEndian.PutUint32(keys[4:], 8)
+	if n, err := MapDeleteBatch(fd, keys, 2); n != 2 || err != nil {
+		t.Errorf("MapDeleteBatch = %d, %v; want 2", n, err)
+	}
+	if err := MapLookup(fd, keys[:4], value); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("lookup of a deleted key: %v, want ENOENT", err)
+	}
+}
+
+func TestTestRun(t *testing.T) {
+	const rawTracepoint = 17
+	code := make([]byte, 0, 24)
+	code = append(code, 0x79, 0x10, 8, 0, 0, 0, 0, 0) // r0 = *(u64 *)(r1 + 8)
+	code = append(code, 0x95, 0, 0, 0, 0, 0, 0, 0)    // exit
+	fd, err := ProgLoad(&ProgSpec{Name: "t", Type: rawTracepoint, Insns: code, License: "GPL"})
+	needKernel(t, "program", err)
+	defer unix.Close(fd)
+	ctx := make([]byte, 16)
+	binary.NativeEndian.PutUint64(ctx[8:], 42)
+	if ret, err := TestRun(fd, ctx); ret != 42 || err != nil {
+		t.Errorf("TestRun = %d, %v; want 42", ret, err)
+	}
+	link, err := RawTracepointOpen("sys_enter", fd, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := FD(link).Close(); err != nil {
+		t.Error(err)
+	}
+	bad := []byte{0x95, 0, 0, 0, 0, 0, 0, 0} // exit without r0
+	log := make([]byte, 4096)
+	_, err = ProgLoad(&ProgSpec{Type: rawTracepoint, Insns: bad, License: "GPL", LogLevel: 1, Log: log})
+	if err == nil || log[0] == 0 {
+		t.Errorf("a program without result was loaded, or refused without a word: %v", err)
+	}
+}

@@ -1,0 +1,158 @@
+package bpf
+
+import (
+	"errors"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Attach types that links name. The values are the kernel's.
+const (
+	AttachTraceIter     = 28
+	AttachPerfEvent     = 41
+	AttachKprobeMulti   = 42
+	AttachUprobeMulti   = 48
+	AttachKprobeSession = 56
+	AttachUprobeSession = 57
+)
+
+// MultiReturn is the flag of KprobeMulti and UprobeMulti for return probes.
+const MultiReturn = 1
+
+// KprobeMulti attaches to many kernel functions at once, by name or by
+// address. The kernel refuses all if it refuses one: ESRCH for an unknown
+// name, ENOENT for a function that cannot be traced.
+type KprobeMulti struct {
+	Flags   uint32
+	Names   []string
+	Addrs   []uint64 // instead of Names
+	Cookies []uint64 // one per function, or nil
+}
+
+// Link attaches; attach is AttachKprobeMulti or AttachKprobeSession, as the
+// program was loaded.
+func (k *KprobeMulti) Link(progFD int, attach uint32) (int, error) {
+	attr := struct {
+		prog, target, attach, linkFlags uint32
+		flags, count                    uint32
+		names, addrs, cookies           unsafe.Pointer
+	}{prog: uint32(progFD), attach: attach, flags: k.Flags}
+	if len(k.Cookies) > 0 {
+		attr.cookies = unsafe.Pointer(&k.Cookies[0])
+	}
+	if len(k.Addrs) > 0 {
+		attr.addrs, attr.count = unsafe.Pointer(&k.Addrs[0]), uint32(len(k.Addrs))
+	} else if len(k.Names) > 0 {
+		names := make([]unsafe.Pointer, len(k.Names))
+		for i, n := range k.Names {
+			names[i] = cstring(n)
+		}
+		attr.names, attr.count = unsafe.Pointer(&names[0]), uint32(len(names))
+	}
+	return call(cmdLinkCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// UprobeMulti attaches to many places of one file.
+type UprobeMulti struct {
+	Path       string
+	Flags      uint32
+	PID        int      // 0: all processes
+	Offsets    []uint64 // in the file, bytes
+	Semaphores []uint64 // file offsets of reference counters, 0 for none; or nil
+	Cookies    []uint64 // one per offset, or nil
+}
+
+// Link attaches; attach is AttachUprobeMulti or AttachUprobeSession.
+func (u *UprobeMulti) Link(progFD int, attach uint32) (int, error) {
+	attr := struct {
+		prog, target, attach, linkFlags uint32
+		path, offsets, refs, cookies    unsafe.Pointer
+		count, flags, pid, _            uint32
+	}{prog: uint32(progFD), attach: attach, path: cstring(u.Path), count: uint32(len(u.Offsets)), flags: u.Flags, pid: uint32(u.PID)}
+	if len(u.Offsets) > 0 {
+		attr.offsets = unsafe.Pointer(&u.Offsets[0])
+	}
+	if len(u.Semaphores) > 0 {
+		attr.refs = unsafe.Pointer(&u.Semaphores[0])
+	}
+	if len(u.Cookies) > 0 {
+		attr.cookies = unsafe.Pointer(&u.Cookies[0])
+	}
+	return call(cmdLinkCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// IterInfo narrows an iterator link. The zero value takes everything.
+type IterInfo struct {
+	TID, PID uint32 // task iterators: one thread, or one process
+}
+
+// LinkIter makes a link of an iterator program; IterCreate opens it.
+func LinkIter(progFD int, info IterInfo) (int, error) {
+	task := struct{ tid, pid, pidFD uint32 }{info.TID, info.PID, 0}
+	attr := struct {
+		prog, target, attach, flags uint32
+		info                        unsafe.Pointer
+		size, _                     uint32
+	}{prog: uint32(progFD), attach: AttachTraceIter}
+	if info != (IterInfo{}) {
+		attr.info, attr.size = unsafe.Pointer(&task), uint32(unsafe.Sizeof(task))
+	}
+	return call(cmdLinkCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// IterCreate opens one run of an iterator; the descriptor is read to its end.
+func IterCreate(linkFD int) (int, error) {
+	attr := struct{ link, flags uint32 }{uint32(linkFD), 0}
+	return call(cmdIterCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// PerfEventOpen opens a perf event with close-on-exec set; attr.Size is
+// filled in. Memory that attr refers to by address must stay alive until the
+// call returns.
+func PerfEventOpen(attr *unix.PerfEventAttr, pid, cpu int) (int, error) {
+	attr.Size = uint32(unsafe.Sizeof(*attr))
+	return unix.PerfEventOpen(attr, pid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+}
+
+// A PerfLink is a program attached to a perf event. It owns both descriptors.
+type PerfLink struct {
+	event, link int // link is -1 where the kernel has no links for perf events
+}
+
+// AttachPerf attaches a program to a perf event and enables the event. The
+// link owns event; on error event is closed. A cookie other than 0 needs
+// Linux 5.15.
+func AttachPerf(event, progFD int, cookie uint64) (*PerfLink, error) {
+	attr := struct {
+		prog, target, attach, flags uint32
+		cookie                      uint64
+	}{uint32(progFD), uint32(event), AttachPerfEvent, 0, cookie}
+	link, err := call(cmdLinkCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	if errors.Is(err, unix.EINVAL) && cookie == 0 {
+		// Before 5.15 a program is attached by ioctl and lives as long as the
+		// event.
+		link = -1
+		err = unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, progFD)
+	}
+	if err == nil {
+		err = unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_ENABLE, 0)
+	}
+	if err != nil {
+		if link >= 0 {
+			unix.Close(link)
+		}
+		unix.Close(event)
+		return nil, err
+	}
+	return &PerfLink{event, link}, nil
+}
+
+// Close detaches.
+func (l *PerfLink) Close() error {
+	var err error
+	if l.link >= 0 {
+		err = unix.Close(l.link)
+	}
+	return errors.Join(err, unix.Close(l.event))
+}
