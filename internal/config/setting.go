@@ -1,0 +1,148 @@
+package config
+
+import "strings"
+
+// A Setting is one row of the table: everything hawk knows about a key.
+type Setting struct {
+	Name    string   // lower case
+	Type    Type     // of values
+	Values  []string // of a Choice, in the order messages list them
+	Default string   // as a script would write it
+	Doc     string   // one line for the manual
+
+	set func(c *Config, v Value) error // v is of Type already
+	get func(c *Config) string
+}
+
+// Type is the type of a setting's values.
+type Type uint8
+
+// The types of settings.
+const (
+	Bool Type = iota
+	Int
+	Text
+	Choice   // one of Values
+	Unstable // enable, warn or error
+)
+
+func (t Type) String() string {
+	return [...]string{"bool", "int", "string", "choice", "unstable feature"}[t]
+}
+
+// Environment returns the names of environment variables that set s, the one
+// that wins first.
+func (s *Setting) Environment() [2]string {
+	upper := strings.ToUpper(s.Name)
+	return [2]string{"HAWK_" + upper, "BPFTRACE_" + upper}
+}
+
+// Get is the effective value as text.
+func (s *Setting) Get(c *Config) string { return s.get(c) }
+
+// Settings returns the table in order of names.
+func Settings() []Setting { return settings }
+
+var licenses = []string{"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"}
+
+// Names of unstable features, which are settings with this prefix.
+const unstable = "unstable_"
+
+var settings = []Setting{
+	{Name: "cache_user_symbols", Type: Choice, Values: []string{"PER_PROGRAM", "PER_PID", "NONE"}, Default: "by the situation",
+		Doc: "How long the symbols of user programs are kept: per program, per process, or not at all.",
+		set: setCache, get: func(c *Config) string { return c.CacheUserSymbols }},
+	boolean("cpp_demangle", true, "Whether C++ names are shown demangled.",
+		func(c *Config) *bool { return &c.CppDemangle }),
+	boolean("lazy_symbolication", true, "Whether user symbols are resolved only when they are shown.",
+		func(c *Config) *bool { return &c.LazySymbolication }),
+	{Name: "license", Type: Text, Values: licenses, Default: "GPL",
+		Doc: "The license that the programs declare to the kernel.",
+		set: func(c *Config, v Value) error { return oneOf("license", &c.License, v.Text, licenses, false) },
+		get: func(c *Config) string { return c.License }},
+	integer("log_size", "1000000", "Size of the verifier's log, in bytes.",
+		func(c *Config) *int { return &c.LogSize }),
+	integer("max_bpf_progs", "1024", "The most programs a script may become.",
+		func(c *Config) *int { return &c.MaxBPFProgs }),
+	integer("max_cat_bytes", "10240", "The most bytes that cat() shows of a file.",
+		func(c *Config) *int { return &c.MaxCatBytes }),
+	integer("max_map_keys", "4096", "Number of keys a map can hold unless it is declared with a size.",
+		func(c *Config) *int { return &c.MaxMapKeys }),
+	integer("max_probes", "1024", "The most probes a script may attach.",
+		func(c *Config) *int { return &c.MaxProbes }),
+	integer("max_strlen", "1024", "Capacity of strings read by str() and the like, in bytes.",
+		func(c *Config) *int { return &c.MaxStrlen }),
+	choice("missing_probes", []string{"error", "warn", "ignore"}, "error", "What happens when a probe does not exist or cannot be attached.",
+		func(c *Config) *string { return &c.MissingProbes }),
+	integer("on_stack_limit", "32", "Largest value kept on the program's stack, in bytes.",
+		func(c *Config) *int { return &c.OnStackLimit }),
+	integer("perf_rb_pages", "0", "Size of the ring buffer in pages; 0 chooses by the memory of the machine.",
+		func(c *Config) *int { return &c.PerfRBPages }),
+	boolean("print_maps_on_exit", true, "Whether all maps are printed at the end.",
+		func(c *Config) *bool { return &c.PrintMapsOnExit }),
+	boolean("show_debug_info", false, "Whether stacks show file and line.",
+		func(c *Config) *bool { return &c.ShowDebugInfo }),
+	choice("stack_mode", []string{"bpftrace", "raw", "perf", "build_id"}, "bpftrace", "How stacks are shown unless a call says otherwise.",
+		func(c *Config) *string { return &c.StackMode }),
+	{Name: "str_trunc_trailer", Type: Text, Default: "..", Doc: "Text after a string that was cut off.",
+		set: func(c *Config, v Value) error { c.StrTruncTrailer = v.Text; return nil },
+		get: func(c *Config) string { return c.StrTruncTrailer }},
+	feature("unstable_dw_ustack", "warn"),
+	feature("unstable_import_statement", "error"),
+	feature("unstable_tseries", "warn"),
+	feature("unstable_typeinfo", "enable"),
+	{Name: "use_blazesym", Type: Bool, Default: "false", Doc: "Accepted and ignored.",
+		set: func(*Config, Value) error { return nil }, get: func(*Config) string { return "false" }},
+}
+
+func boolean(name string, def bool, doc string, field func(*Config) *bool) Setting {
+	return Setting{Name: name, Type: Bool, Default: boolText(def), Doc: doc,
+		set: func(c *Config, v Value) error { *field(c) = v.Int != 0; return nil },
+		get: func(c *Config) string { return boolText(*field(c)) }}
+}
+
+func integer(name, def, doc string, field func(*Config) *int) Setting {
+	return Setting{Name: name, Type: Int, Default: def, Doc: doc,
+		set: func(c *Config, v Value) error { *field(c) = int(v.Int); return nil },
+		get: func(c *Config) string { return intText(*field(c)) }}
+}
+
+func choice(name string, values []string, def, doc string, field func(*Config) *string) Setting {
+	return Setting{Name: name, Type: Choice, Values: values, Default: def, Doc: doc,
+		set: func(c *Config, v Value) error { return oneOf(name, field(c), v.Text, values, true) },
+		get: func(c *Config) string { return *field(c) }}
+}
+
+func feature(name, def string) Setting {
+	return Setting{Name: name, Type: Unstable, Values: []string{"enable", "warn", "error"}, Default: def,
+		Doc: "Whether the unstable feature " + strings.TrimPrefix(name, unstable) + " may be used, with a warning or without.",
+		set: func(c *Config, v Value) error {
+			if c.Unstable == nil {
+				c.Unstable = map[string]string{}
+			}
+			c.Unstable[strings.TrimPrefix(name, unstable)] = v.Text
+			return nil
+		},
+		get: func(c *Config) string { return c.Feature(strings.TrimPrefix(name, unstable)) }}
+}
+
+// Feature says whether an unstable feature may be used: "enable", "warn" or
+// "error"; "" if there is no such feature.
+func (c *Config) Feature(name string) string {
+	if v, ok := c.Unstable[name]; ok {
+		return v
+	}
+	if s := find(unstable + name); s != nil {
+		return s.Default
+	}
+	return ""
+}
+
+func find(name string) *Setting {
+	for i := range settings {
+		if settings[i].Name == name {
+			return &settings[i]
+		}
+	}
+	return nil
+}

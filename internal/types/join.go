@@ -1,0 +1,219 @@
+package types
+
+// A Flex is a type with its flexibility: the type of a non-negative integer
+// literal, and of what was only ever given such literals, takes the sign of
+// the integer it meets (language.md 9.2).
+type Flex struct {
+	Type Type // nil: unknown
+	Flex bool
+}
+
+// Join returns the smallest type that holds the values of both, by the table
+// of language.md 10.3; ok is false if there is none. An unknown type joins
+// with anything. Aggregations join with themselves only: a caller that reads
+// one has made it an integer first.
+func Join(a, b Flex) (j Flex, ok bool) {
+	switch {
+	case a.Type == nil:
+		return b, true
+	case b.Type == nil:
+		return a, true
+	}
+	x, xok := IsInteger(a.Type)
+	y, yok := IsInteger(b.Type)
+	if xok && yok {
+		if Same(a.Type, b.Type) {
+			return Flex{a.Type, a.Flex && b.Flex}, true
+		}
+		return joinInts(x, a.Flex, y, b.Flex), true
+	}
+	t := joinOther(a.Type, b.Type)
+	return Flex{Type: t}, t != nil
+}
+
+func joinInts(x *Int, xflex bool, y *Int, yflex bool) Flex {
+	bytes := max(x.Bytes, y.Bytes)
+	switch {
+	case xflex && yflex:
+		return Flex{IntOf(bytes, x.Signed || y.Signed), true}
+	case x.Signed == y.Signed, xflex:
+		return Flex{Type: IntOf(bytes, y.Signed)}
+	case yflex:
+		return Flex{Type: IntOf(bytes, x.Signed)}
+	}
+	signed, unsigned := x, y
+	if y.Signed {
+		signed, unsigned = y, x
+	}
+	if signed.Bytes > unsigned.Bytes {
+		return Flex{Type: IntOf(signed.Bytes, true)}
+	}
+	return Flex{Type: IntOf(min(2*bytes, 8), true)}
+}
+
+// joinOther joins types that are not both integers; nil if they do not.
+func joinOther(a, b Type) Type {
+	switch x := a.(type) {
+	case *String:
+		if y, ok := b.(*String); ok {
+			if y.Cap > x.Cap || y.Cap == x.Cap && y.Trunc {
+				return y
+			}
+			return x
+		}
+	case *Buffer:
+		if y, ok := b.(*Buffer); ok {
+			return &Buffer{Cap: max(x.Cap, y.Cap)}
+		}
+	case *Pointer:
+		if y, ok := b.(*Pointer); ok {
+			return joinPointers(x, y)
+		}
+	case *Array:
+		if y, ok := b.(*Array); ok && Same(x.Elem, y.Elem) {
+			switch {
+			case x.Len == y.Len, y.Len < 0:
+				return x
+			case x.Len < 0:
+				return y
+			}
+		}
+	case *Record:
+		if y, ok := b.(*Record); ok {
+			return joinRecords(x, y)
+		}
+	case *Tuple:
+		if y, ok := b.(*Tuple); ok && len(x.Elems) == len(y.Elems) {
+			elems, ok := joinAll(x.Elems, y.Elems)
+			if ok {
+				return NewTuple(elems...)
+			}
+		}
+	}
+	if Same(a, b) {
+		return a
+	}
+	return nil
+}
+
+func joinPointers(x, y *Pointer) Type {
+	if Same(x.Elem, y.Elem) {
+		return x
+	}
+	_, xok := IsInteger(x.Elem)
+	_, yok := IsInteger(y.Elem)
+	if xok && yok {
+		j, _ := Join(Flex{Type: x.Elem}, Flex{Type: y.Elem})
+		return &Pointer{Elem: j.Type, Space: x.Space}
+	}
+	return nil
+}
+
+// joinRecords joins by name; the fields keep the order of x.
+func joinRecords(x, y *Record) Type {
+	if len(x.Names) != len(y.Names) {
+		return nil
+	}
+	other := make([]Type, len(x.Names))
+	for i, n := range x.Names {
+		_, t, ok := y.Lookup(n)
+		if !ok {
+			return nil
+		}
+		other[i] = t
+	}
+	elems, ok := joinAll(x.Elems, other)
+	if !ok {
+		return nil
+	}
+	return NewRecord(x.Names, elems)
+}
+
+// Lookup finds a field of a record by name.
+func (t *Record) Lookup(name string) (index int, typ Type, ok bool) {
+	for i, n := range t.Names {
+		if n == name {
+			return i, t.Elems[i], true
+		}
+	}
+	return 0, nil, false
+}
+
+func joinAll(x, y []Type) ([]Type, bool) {
+	out := make([]Type, len(x))
+	for i := range x {
+		j, ok := Join(Flex{Type: x[i]}, Flex{Type: y[i]})
+		if !ok {
+			return nil, false
+		}
+		out[i] = j.Type
+	}
+	return out, true
+}
+
+// Common is the integer type in which two integers (or booleans) of settled
+// types are compared.
+func Common(a, b Type) (*Int, bool) {
+	x, ok := asInt(a)
+	y, ok2 := asInt(b)
+	if !ok || !ok2 {
+		return nil, false
+	}
+	return joinInts(x, false, y, false).Type.(*Int), true
+}
+
+func asInt(t Type) (*Int, bool) {
+	if t == Bool {
+		return Uint8, true
+	}
+	return IsInteger(t)
+}
+
+// Fits reports whether every value of from is a value of to (language.md
+// 11.2). Types other than integers, and what is made of them, fit when they
+// are the same or a string is not shortened.
+func Fits(from Flex, to Type) bool {
+	if x, ok := IsInteger(from.Type); ok {
+		y, ok := IsInteger(to)
+		if !ok {
+			return false
+		}
+		switch {
+		case x.Signed == y.Signed, from.Flex:
+			return x.Bytes <= y.Bytes
+		case y.Signed:
+			return x.Bytes < y.Bytes
+		}
+		return false
+	}
+	switch x := from.Type.(type) {
+	case *String:
+		y, ok := to.(*String)
+		return ok && (y.Cap == 0 || x.Cap <= y.Cap)
+	case *Record:
+		y, ok := to.(*Record)
+		if !ok || len(x.Names) != len(y.Names) {
+			return false
+		}
+		for i, n := range x.Names {
+			_, t, ok := y.Lookup(n)
+			if !ok || !Fits(Flex{Type: x.Elems[i]}, t) {
+				return false
+			}
+		}
+		return true
+	case *Tuple:
+		y, ok := to.(*Tuple)
+		if !ok || len(x.Elems) != len(y.Elems) {
+			return false
+		}
+		for i := range x.Elems {
+			if !Fits(Flex{Type: x.Elems[i]}, y.Elems[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	j := joinOther(from.Type, to)
+	return j != nil && Same(j, to)
+}
