@@ -43,7 +43,7 @@ func Open(name string) (*Suite, error) {
 // Unpack makes a directory that holds the files of a package and of those of its dependencies whose names begin as one of follow does,
 // transitively: what a kernel's meta package leads to, say. The directory is made once; later calls find it in the cache and fetch nothing.
 func (s *Suite) Unpack(name string, follow ...string) (string, error) {
-	return s.tree("unpack "+name+" "+strings.Join(follow, " "), func(tmp string) error {
+	return s.tree(unpackKey(name, follow), func(tmp string) error {
 		names := []string{name}
 		for i := 0; i < len(names); i++ { // grows as it goes
 			depends, err := s.depends(names[i])
@@ -60,6 +60,16 @@ func (s *Suite) Unpack(name string, follow ...string) (string, error) {
 	})
 }
 
+// Unpacked returns the directory that an earlier Unpack of the same packages has made, if there was one. It fetches nothing.
+func (s *Suite) Unpacked(name string, follow ...string) (dir string, ok bool) {
+	dir = s.treeDir(unpackKey(name, follow))
+	return dir, exists(dir)
+}
+
+func unpackKey(name string, follow []string) string {
+	return "unpack " + name + " " + strings.Join(follow, " ")
+}
+
 // Install makes a directory that holds the files of a package and of all that it depends on, libc included: a root to run its programs from.
 func (s *Suite) Install(name string) (string, error) {
 	return s.tree("install "+name, func(tmp string) error {
@@ -69,7 +79,7 @@ func (s *Suite) Install(name string) (string, error) {
 
 // tree returns the cached directory for key. If there is none, fetch downloads .deb files into a directory and tree unpacks them.
 func (s *Suite) tree(key string, fetch func(dir string) error) (string, error) {
-	final := filepath.Join(s.dir, "trees", fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:16])
+	final := s.treeDir(key)
 	if exists(final) {
 		return final, nil
 	}
@@ -107,6 +117,10 @@ func (s *Suite) tree(key string, fetch func(dir string) error) (string, error) {
 		}
 	}
 	return final, os.Rename(root, final)
+}
+
+func (s *Suite) treeDir(key string) string {
+	return filepath.Join(s.dir, "trees", fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:16])
 }
 
 // depends lists the names of the packages that a package depends on directly.

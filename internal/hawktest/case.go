@@ -1,0 +1,126 @@
+package hawktest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// A Case is one script.
+type Case struct {
+	Name  string // file name without extension
+	Path  string
+	Needs []string // words of its needs lines; empty: it runs anywhere
+}
+
+// Cases reads the cases of a directory, in the order of their names.
+func Cases(dir string) ([]*Case, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no cases in %s", dir)
+	}
+	var cases []*Case
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			return nil, err
+		}
+		c := &Case{Name: strings.TrimSuffix(filepath.Base(path), ".txtar"), Path: path}
+		for line := range strings.Lines(string(archive.Comment)) {
+			if words := strings.Fields(line); len(words) > 0 && words[0] == "needs" {
+				c.Needs = append(c.Needs, words[1:]...)
+			}
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}
+
+// Missing says what the case needs and this machine does not have; it is nil if the case can run here.
+func (c *Case) Missing() (missing, err error) {
+	var all []error
+	for _, word := range c.Needs {
+		missing, err := Have(word)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if missing != nil {
+			all = append(all, fmt.Errorf("%s: %w", word, missing))
+		}
+	}
+	return errors.Join(all...), nil
+}
+
+// Run runs the case with a hawk binary, or skips it with the reason if it cannot run here.
+func (c *Case) Run(t *testing.T, hawk string) {
+	missing, err := c.Missing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missing != nil {
+		t.Skipf("needs %s; runs in a VM", strings.ReplaceAll(missing.Error(), "\n", "; "))
+	}
+	deadline, _ := t.Deadline()
+	testscript.RunT(direct{t}, testscript.Params{
+		Deadline:           deadline,
+		Files:              []string{c.Path},
+		Cmds:               commands,
+		RequireUniqueNames: true,
+		Condition: func(word string) (bool, error) {
+			missing, err := Have(word)
+			return missing == nil, err
+		},
+		Setup: func(env *testscript.Env) error {
+			st := &state{processes: map[string]*process{}}
+			env.Values[stateKey{}] = st
+			env.Defer(st.end)
+			env.Setenv("HAWK_BIN", hawk)
+			env.Setenv("PATH", filepath.Dir(hawk)+":"+env.Getenv("PATH"))
+			env.Setenv("LC_ALL", "C.UTF-8")
+			env.Setenv("TZ", "UTC")
+			if dir, err := Glibc(); err == nil {
+				env.Setenv("GLIBC", dir)
+			}
+			if disk, err := Disk(); err == nil {
+				env.Setenv("DISK", disk)
+			}
+			return nil
+		},
+	})
+}
+
+// direct runs a script in the test itself instead of in a subtest named after the file once more.
+type direct struct{ *testing.T }
+
+func (d direct) Run(_ string, f func(testscript.T)) { f(d) }
+func (d direct) Verbose() bool                      { return testing.Verbose() }
+func (d direct) Parallel()                          {} // kernel cases count events of the whole machine
+
+// Root returns the directory of the module that the working directory is in.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("not inside hawk's repository")
+		}
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

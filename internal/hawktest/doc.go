@@ -1,0 +1,23 @@
+// Package hawktest runs the kernel cases: scripts in testdata/script that start the real hawk, drive the kernel with real programs and check what
+// hawk prints. The same files run on the running kernel (TestKernel) and inside VMs on other kernels (TestVM), where this package's own test binary
+// is what runs them.
+//
+// A case is a txtar file for testscript, named area_case.txtar. Besides testscript's own commands it has these; a leading ! is accepted where a
+// failure makes sense:
+//
+//	needs WORD...             what the case depends on (see Needs); else it is skipped here and runs elsewhere
+//	[!] hawk [VAR=x] ARG... [&]  run hawk, or with & start it under the name hawk; $hawk is its pid
+//	status N                  the last hawk or awaited process ended with this exit status
+//	start NAME PROGRAM ARG... start a process; $NAME is its pid
+//	waitattached [N]          wait until hawk has attached its probes (and their number is N)
+//	until NAME STREAM REGEXP  wait until a process has printed something
+//	signal SIGNAL NAME        send a signal: INT, TERM, USR1…
+//	[!] await NAME            wait for the end of a process; stdout and stderr are then its output
+//	match STREAM FILE         the output is what FILE shows: lines are literal but for {{regexp}}; a line "..." stands for any lines
+//	number STREAM REGEXP OP N compare the first group of the first match: == != < <= > >=
+//	capture NAME STREAM REGEXP  set $NAME to the first group of the first match
+//	cc ARG...                 compile with the host's C compiler; in a VM, take what the host compiled
+//
+// STREAM is stdout, stderr or a file. Every condition of Needs can be used in brackets: [kprobe], [!kernel>=6.1]. A hawk that prints a Go stack trace
+// fails the case, whatever it expects.
+package hawktest

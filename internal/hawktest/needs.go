@@ -1,0 +1,255 @@
+package hawktest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// A Need is something that a case can depend on. Probe tries it on this machine, since neither versions nor configurations tell; nil: it is there.
+type Need struct {
+	Name  string
+	Doc   string
+	Probe func() error
+}
+
+// Needs lists what cases can ask for by name; besides, "kernel>=6.1" asks for a version and "exec:python3" for a program.
+var Needs = []Need{
+	{"root", "all privileges", probeRoot},
+	{"vm", "a VM, where a case may do what it likes to the machine", probeVM},
+	{"native", "no emulation, where times mean something", probeNative},
+	{"cc", "a C compiler, or its output", probeCC},
+	{"glibc", "a libc with its own probes, in $GLIBC", probeGlibc},
+	{"btf", "the kernel's own type information", func() error { return readable("/sys/kernel/btf/vmlinux") }},
+	{"tracefs", "tracefs, mounted or not", probeTracefs},
+	{"kprobe", "kprobes by perf event", probeKprobe},
+	{"kprobe_multi", "many kprobes by one link", probeKprobeMulti},
+	{"fentry", "fentry and fexit", probeFentry},
+	{"tracepoint", "tracepoints by perf event", probeTracepoint},
+	{"uprobe", "uprobes by perf event", probeUprobe},
+	{"uprobe_multi", "many uprobes by one link", probeUprobeMulti},
+	{"perf_hw", "hardware performance counters", func() error { return openPerf(unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES) }},
+	{"perf_sw", "software performance events", func() error { return openPerf(unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CPU_CLOCK) }},
+	{"disk", "a disk that can be read directly, in $DISK", probeDisk},
+}
+
+// probed remembers outcomes: a machine does not change while tests run.
+var probed sync.Map // name → func() error, which probes once
+
+// Have says whether this machine has what a word of a case asks for. The first result is nil if so and else says what is missing; the second is
+// for words that mean nothing.
+func Have(word string) (missing, err error) {
+	if version, ok := strings.CutPrefix(word, "kernel>="); ok {
+		return haveKernel(version)
+	}
+	if program, ok := strings.CutPrefix(word, "exec:"); ok {
+		_, missing := exec.LookPath(program)
+		return missing, nil
+	}
+	for _, n := range Needs {
+		if n.Name == word {
+			once, _ := probed.LoadOrStore(word, sync.OnceValue(n.Probe))
+			return once.(func() error)(), nil
+		}
+	}
+	return nil, fmt.Errorf("no need is called %q", word)
+}
+
+// InVM says whether this process runs inside a VM of TestVM.
+func InVM() bool { return os.Getenv("HAWK_IN_VM") != "" }
+
+func probeRoot() error {
+	if os.Geteuid() != 0 {
+		return errors.New("not root")
+	}
+	return nil
+}
+
+func probeVM() error {
+	if !InVM() {
+		return errors.New("not in a VM")
+	}
+	return nil
+}
+
+func probeNative() error {
+	if InVM() {
+		return errors.New("emulated")
+	}
+	return nil
+}
+
+func probeCC() error {
+	if InVM() {
+		return nil
+	}
+	_, err := exec.LookPath("cc")
+	return err
+}
+
+func probeGlibc() error {
+	_, err := Glibc()
+	return err
+}
+
+func haveKernel(version string) (missing, err error) {
+	want, err := parseVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	var uname unix.Utsname
+	if err := unix.Uname(&uname); err != nil {
+		return nil, err
+	}
+	release := unix.ByteSliceToString(uname.Release[:])
+	have, err := parseVersion(release)
+	if err != nil {
+		return nil, err
+	}
+	if have < want {
+		return fmt.Errorf("kernel %s is older than %s", release, version), nil
+	}
+	return nil, nil
+}
+
+// parseVersion reads the first two numbers of a kernel version.
+func parseVersion(s string) (int, error) {
+	major, rest, _ := strings.Cut(s, ".")
+	minor := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+	a, err1 := strconv.Atoi(major)
+	b, err2 := strconv.Atoi(minor)
+	if err1 != nil || err2 != nil {
+		return 0, fmt.Errorf("bad kernel version %q", s)
+	}
+	return a<<16 | b, nil
+}
+
+func readable(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func probeTracefs() error {
+	kinds, err := os.ReadFile("/proc/filesystems")
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(kinds), "\ttracefs\n") {
+		return errors.New("the kernel has no tracefs")
+	}
+	return nil
+}
+
+// load loads a program that does nothing.
+func load(kind ebpf.ProgramType, attach ebpf.AttachType, to string) (*ebpf.Program, error) {
+	return ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: kind, AttachType: attach, AttachTo: to, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+	})
+}
+
+// attachable loads a program that does nothing and attaches it.
+func attachable(kind ebpf.ProgramType, attach ebpf.AttachType, to string, by func(*ebpf.Program) (link.Link, error)) error {
+	p, err := load(kind, attach, to)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	l, err := by(p)
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+func probeKprobe() error {
+	// Asked of the perf event itself: the library falls back on tracefs, which may not be mounted.
+	if err := readable("/sys/bus/event_source/devices/kprobe/type"); err != nil {
+		return errors.New("the kernel has no kprobes")
+	}
+	return attachable(ebpf.Kprobe, 0, "", func(p *ebpf.Program) (link.Link, error) { return link.Kprobe("vfs_read", p, nil) })
+}
+
+func probeKprobeMulti() error {
+	return attachable(ebpf.Kprobe, ebpf.AttachTraceKprobeMulti, "", func(p *ebpf.Program) (link.Link, error) {
+		return link.KprobeMulti(p, link.KprobeMultiOptions{Symbols: []string{"vfs_read"}})
+	})
+}
+
+func probeFentry() error {
+	return attachable(ebpf.Tracing, ebpf.AttachTraceFEntry, "vfs_read", func(p *ebpf.Program) (link.Link, error) {
+		return link.AttachTracing(link.TracingOptions{Program: p})
+	})
+}
+
+func probeTracepoint() error {
+	if err := probeTracefs(); err != nil {
+		return err
+	}
+	if err := probeRoot(); err != nil {
+		return err
+	}
+	return openPerf(unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_DUMMY)
+}
+
+func probeUprobe() error {
+	if err := readable("/sys/bus/event_source/devices/uprobe/type"); err != nil {
+		return errors.New("the kernel has no uprobes")
+	}
+	return probeRoot()
+}
+
+func probeUprobeMulti() error {
+	exe, err := link.OpenExecutable("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	return attachable(ebpf.Kprobe, ebpf.AttachTraceUprobeMulti, "", func(p *ebpf.Program) (link.Link, error) {
+		return exe.UprobeMulti([]string{"runtime.gcStart"}, p, nil)
+	})
+}
+
+func openPerf(kind uint32, config uint64) error {
+	attr := unix.PerfEventAttr{Type: kind, Config: config, Sample: 1 << 20}
+	fd, err := unix.PerfEventOpen(&attr, -1, 0, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("opening a perf event: %w", err)
+	}
+	return unix.Close(fd)
+}
+
+func probeDisk() error {
+	_, err := Disk()
+	return err
+}
+
+// Disk returns the name of a disk that can be read past the page cache.
+var Disk = sync.OnceValues(func() (string, error) {
+	err := errors.New("no block device")
+	disks, _ := filepath.Glob("/sys/block/*")
+	for _, d := range disks {
+		name := filepath.Base(d)
+		if strings.HasPrefix(name, "loop") || strings.HasPrefix(name, "ram") || strings.HasPrefix(name, "zram") {
+			continue
+		}
+		var fd int
+		if fd, err = unix.Open("/dev/"+name, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0); err == nil {
+			return "/dev/" + name, unix.Close(fd)
+		}
+		err = fmt.Errorf("opening %s: %w", name, err)
+	}
+	return "", err
+})

@@ -1,0 +1,194 @@
+package hawktest
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/hawktrace/hawk/internal/hawktest/deb"
+)
+
+// ScriptDir is where the cases are, below the module's root.
+const ScriptDir = "testdata/script"
+
+// BuildHawk returns the hawk under test: what $HAWK_BIN names, or else the program built from this module's sources into dir.
+func BuildHawk(dir string) (string, error) {
+	if path := os.Getenv("HAWK_BIN"); path != "" {
+		return filepath.Abs(path)
+	}
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	if err := touchSources(root); err != nil {
+		return "", err
+	}
+	out := filepath.Join(dir, "hawk")
+	args := []string{"-trimpath", "-ldflags=-s -w -X github.com/hawktrace/hawk/internal/cli.Version=v0.0.0-test"}
+	if os.Getenv("GOCOVERDIR") != "" {
+		args = append(args, "-cover", "-coverpkg=github.com/hawktrace/hawk/...")
+	}
+	return out, goTool(root, append(append([]string{"build", "-o", out}, args...), "./cmd/hawk")...)
+}
+
+// touchSources looks at all Go files of the module, so that go test, which remembers what a test looks at, does not reuse a result from before a
+// change to hawk.
+func touchSources(root string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".go") {
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+}
+
+// goTool runs the go command for a static program.
+func goTool(dir string, args ...string) error {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// Payload fills a directory with what a VM needs beside the host's own programs: hawk, the cases with their compiled programs, and the tests that run
+// them, those of other packages included that want a kernel.
+func Payload(dir string) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	for _, d := range []string{"usr/local/bin", "hawk/script", "hawk/cc", "hawk/glibc", "hawk/tests"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			return err
+		}
+	}
+	tmp, err := os.MkdirTemp("", "hawk")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	hawk, err := BuildHawk(tmp)
+	if err != nil {
+		return err
+	}
+	if err := copyFile(hawk, filepath.Join(dir, "usr/local/bin/hawk")); err != nil {
+		return err
+	}
+	cases, err := Cases(filepath.Join(root, ScriptDir))
+	if err != nil {
+		return err
+	}
+	for _, c := range cases {
+		if err := copyFile(c.Path, filepath.Join(dir, "hawk/script", filepath.Base(c.Path))); err != nil {
+			return err
+		}
+		if err := buildFixtures(c, filepath.Join(dir, "hawk/cc")); err != nil {
+			return err
+		}
+	}
+	glibc, err := FetchGlibc()
+	if err != nil {
+		return err
+	}
+	for _, name := range glibcFiles {
+		if err := copyFile(filepath.Join(glibc, name), filepath.Join(dir, "hawk/glibc", name)); err != nil {
+			return err
+		}
+	}
+	packages, err := KernelPackages(root)
+	if err != nil {
+		return err
+	}
+	for _, pkg := range append(packages, "internal/hawktest") {
+		if err := goTool(root, "test", "-c", "-ldflags=-s -w", "-o", filepath.Join(dir, "hawk/tests", testBinary(pkg)), "./"+pkg); err != nil {
+			return err
+		}
+		data := filepath.Join(root, pkg, "testdata")
+		if _, err := os.Stat(data); err == nil {
+			if err := os.CopyFS(filepath.Join(dir, "hawk/src", pkg, "testdata"), os.DirFS(data)); err != nil {
+				return err
+			}
+		} else if err := os.MkdirAll(filepath.Join(dir, "hawk/src", pkg), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// testBinary is the file name of a package's tests in a VM.
+func testBinary(pkg string) string { return strings.ReplaceAll(pkg, "/", "-") + ".test" }
+
+// KernelPackages lists the directories of packages, below root, whose own tests want to run on many kernels: those with a file kernel_test.go. The
+// tests there are named TestKernel….
+func KernelPackages(root string) ([]string, error) {
+	var packages []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "kernel_test.go" {
+			pkg, err := filepath.Rel(root, filepath.Dir(path))
+			packages = append(packages, filepath.ToSlash(pkg))
+			return err
+		}
+		return err
+	})
+	return packages, err
+}
+
+// glibcFiles are the parts of the libc with probes that a threaded program needs.
+var glibcFiles = []string{"ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6"}
+
+// Glibc returns a directory with a libc that has USDT probes of its own, and its loader. Debian's stable releases are built without, so it is one
+// that FetchGlibc has unpacked; Glibc itself fetches nothing.
+var Glibc = sync.OnceValues(func() (string, error) {
+	if InVM() {
+		return os.Getenv("HAWK_GLIBC"), nil
+	}
+	const system = "/usr/lib/x86_64-linux-gnu"
+	if f, err := elf.Open(filepath.Join(system, "libc.so.6")); err == nil {
+		probes := f.Section(".note.stapsdt") != nil
+		f.Close()
+		if probes {
+			return system, nil
+		}
+	}
+	suite, err := deb.Open("sid")
+	if err != nil {
+		return "", err
+	}
+	root, ok := suite.Unpacked("libc6")
+	if !ok {
+		return "", errors.New("the libc here has no probes and none has been fetched")
+	}
+	return filepath.Join(root, system), nil
+})
+
+// FetchGlibc is Glibc, but fetches a libc with probes if there is none.
+func FetchGlibc() (string, error) {
+	if suite, err := deb.Open("sid"); err == nil {
+		if _, err := suite.Unpack("libc6"); err != nil {
+			return "", err
+		}
+	}
+	return Glibc()
+}
+
+// copyFile copies a regular file with its permissions.
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, info.Mode().Perm())
+}
