@@ -11,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -47,18 +48,27 @@ type Gen interface {
 	Event(c *Call, ev *object.Event, args []syntax.Expr)
 	// Exit ends this run of the program.
 	Exit()
-	// Once yields the same value for the same name within one run of the
-	// program, evaluating f the first time; f must not depend on the place.
-	Once(name string, f func() *ir.Value) *ir.Value
 	// Table places read-only bytes in the data map and yields their offset.
 	Table(data []byte) int
 	// StackMap is the number of the stack map for stacks of a limit.
 	StackMap(limit int) int
-	// MapOf is the script map of a name, as the layout has it.
-	MapOf(name string) (number int)
-	// DeleteKey, and so on, act on a map by name; keys nil for a scalar.
+	// MapOf is the number of the script map of a name.
+	MapOf(name string) int
+	// DeleteKey removes an element, keys nil for a scalar map, and yields
+	// whether there was one. HasKey asks. Len counts the elements.
 	DeleteKey(at syntax.Node, m string, keys []syntax.Expr) *ir.Value
 	HasKey(at syntax.Node, m string, keys []syntax.Expr) *ir.Value
+	// Choose yields then() if cond is not zero, els() otherwise.
+	Choose(cond *ir.Value, then, els func() *ir.Value) *ir.Value
+	// When runs then if cond is not zero; cold says that it rarely is.
+	When(cond *ir.Value, cold bool, then func())
+	// Task is the current task: a typed pointer where the kernel offers one.
+	Task() *ir.Value
+	// Has reports whether the kernel offers a feature.
+	Has(f target.Feature) bool
+	// Printing reports whether the value being lowered goes into a record that
+	// is only read up to a string's NUL, so that padding may be left undefined.
+	Printing() bool
 }
 
 // Env is the running session as Render and Handle hooks see it.
@@ -70,6 +80,8 @@ type Env interface {
 	Decode(a object.Arg, rec []byte) value.Value
 	// Format formats the arguments of a record by the event's text.
 	Format(dst []byte, ev *object.Event, rec []byte) []byte
+	// Printf emits what Format yields as output.Printf, without allocating.
+	Printf(ev *object.Event, rec []byte)
 
 	PrintMap(n int, top, div int64)
 	ClearMap(n int)

@@ -53,8 +53,25 @@ type (
 		Signed       bool
 	}
 	// Hist is a histogram: all buckets of its layout in ascending order.
-	Hist struct{ Buckets []Bucket }
+	Hist struct {
+		Buckets []Bucket
+		Linear  bool // lhist: print's divisor does not apply
+	}
+	// Series is a time series, in ascending order of intervals; intervals
+	// without data are left out.
+	Series struct {
+		Interval int64 // nanoseconds
+		Count    int   // how many intervals are shown at most
+		Signed   bool
+		Points   []Point
+	}
 )
+
+// A Point is the value of one interval of a Series. The interval starts at
+// Epoch times the length of an interval, in nanoseconds since 1970.
+type Point struct {
+	Epoch, Value int64
+}
 
 // A Bucket is a row of a histogram.
 type Bucket struct {
@@ -62,6 +79,7 @@ type Bucket struct {
 	Min, Max int64  // inclusive bounds for JSON
 	NoMin    bool   // below-range bucket
 	NoMax    bool   // above-range bucket
+	Unsigned bool   // Min and Max are bits of unsigned numbers
 	Count    uint64
 }
 
@@ -81,9 +99,10 @@ func (Record) value()  {}
 func (Avg) value()     {}
 func (Stats) value()   {}
 func (Hist) value()    {}
+func (Series) value()  {}
 
 // Env gives meaning to values that travel raw. It is implemented by package
-// run, from the builtin registry.
+// run, from the builtin registry; a nil Env is allowed where no value needs it.
 type Env interface {
 	// Deferred renders raw bytes of a deferred type.
 	Deferred(t *types.Deferred, raw []byte) Value

@@ -1,0 +1,228 @@
+package value
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// maxDepth bounds the nesting of decoded values: types of the outside world
+// may be malformed and contain themselves.
+const maxDepth = 32
+
+// Decode makes a value of type t of its bytes in memory. Bytes that are
+// missing make Null of a scalar and shorten a sequence.
+func Decode(t types.Type, raw []byte, env Env) Value { return decode(t, raw, env, 0) }
+
+func decode(t types.Type, raw []byte, env Env, depth int) Value {
+	if depth > maxDepth {
+		return Null{}
+	}
+	if v, signed, ok := Scalar(t, raw); ok {
+		return scalarValue(t, v, signed)
+	}
+	switch t := t.(type) {
+	case *types.String:
+		s, cut := stringBytes(t, raw)
+		out := make(Str, 0, len(s)+8)
+		out = append(out, s...)
+		if cut && env != nil {
+			out = append(out, env.Trailer()...)
+		}
+		return out
+	case *types.Buffer:
+		return Buffer(bytes.Clone(bufferBytes(t, raw)))
+	case *types.Array:
+		if isText(t.Elem) {
+			return Str(bytes.Clone(upToNUL(raw[:min(len(raw), t.Size())])))
+		}
+		n := arrayLen(t, raw)
+		out := make(Array, n)
+		size := t.Elem.Size()
+		for i := range n {
+			out[i] = decode(t.Elem, raw[i*size:(i+1)*size], env, depth+1)
+		}
+		return out
+	case *types.Record:
+		return Record{t.Names, decodeElems(&t.Tuple, raw, env, depth)}
+	case *types.Tuple:
+		return Tuple(decodeElems(t, raw, env, depth))
+	case *types.Struct:
+		var r Record
+		r.addFields(t, raw, env, depth)
+		return r
+	case *types.Stack:
+		if env != nil && len(raw) >= t.Size() {
+			return env.Stack(t, raw[:t.Size()])
+		}
+	case *types.Deferred:
+		if env != nil && len(raw) >= t.Size() {
+			return env.Deferred(t, raw[:t.Size()])
+		}
+	}
+	return Null{}
+}
+
+// Scalar reads a value that fits a register, extended to 64 bits by its own
+// sign. ok is false for other types and if bytes are missing. An aggregation
+// that was read in the kernel travels as its 64-bit result.
+func Scalar(t types.Type, raw []byte) (v uint64, signed, ok bool) {
+	switch t := t.(type) {
+	case *types.Int:
+		v, ok = integer(raw, t.Bytes, t.Signed)
+		return v, t.Signed, ok
+	case *types.Pointer:
+		v, ok = integer(raw, 8, false)
+		return v, false, ok
+	case *types.Enum:
+		v, ok = integer(raw, t.Bytes, t.Signed)
+		return v, t.Signed, ok
+	case *types.Agg:
+		v, ok = integer(raw, 8, t.Signed)
+		return v, t.Signed, ok
+	}
+	if t == types.Bool && len(raw) > 0 {
+		return uint64(min(raw[0], 1)), false, true
+	}
+	return 0, false, false
+}
+
+func scalarValue(t types.Type, v uint64, signed bool) Value {
+	switch t := t.(type) {
+	case *types.Pointer:
+		return Pointer(v)
+	case *types.Enum:
+		return Enum{Name: t.NameOf(int64(v)), Value: int64(v)}
+	case *types.Int, *types.Agg:
+		if signed {
+			return Int(v)
+		}
+		return Uint(v)
+	}
+	return Bool(v != 0)
+}
+
+func integer(raw []byte, size int, signed bool) (uint64, bool) {
+	if len(raw) < size {
+		return 0, false
+	}
+	var v uint64
+	switch size {
+	case 1:
+		v = uint64(raw[0])
+	case 2:
+		v = uint64(binary.NativeEndian.Uint16(raw))
+	case 4:
+		v = uint64(binary.NativeEndian.Uint32(raw))
+	case 8:
+		return binary.NativeEndian.Uint64(raw), true
+	default:
+		return 0, false
+	}
+	if signed {
+		v = signExtend(v, size*8)
+	}
+	return v, true
+}
+
+func signExtend(v uint64, bits int) uint64 {
+	shift := 64 - bits
+	return uint64(int64(v<<shift) >> shift)
+}
+
+// upToNUL is a C string's bytes without its terminator.
+func upToNUL(raw []byte) []byte {
+	if i := bytes.IndexByte(raw, 0); i >= 0 {
+		return raw[:i]
+	}
+	return raw
+}
+
+// stringBytes is the text of a string, and whether a trailer belongs to it.
+func stringBytes(t *types.String, raw []byte) (s []byte, cut bool) {
+	if t.Cap > 0 && len(raw) > t.Cap {
+		raw = raw[:t.Cap]
+	}
+	s = upToNUL(raw)
+	return s, t.Trunc && t.Cap > 0 && len(s) >= t.Cap-1
+}
+
+func bufferBytes(t *types.Buffer, raw []byte) []byte {
+	if len(raw) < 4 {
+		return nil
+	}
+	n := binary.NativeEndian.Uint32(raw)
+	return raw[4 : 4+min(int(n), len(raw)-4, t.Cap)]
+}
+
+// isText says whether arrays of an element print as text: char is int8.
+func isText(elem types.Type) bool {
+	i, ok := elem.(*types.Int)
+	return ok && i.Bytes == 1 && i.Signed
+}
+
+func arrayLen(t *types.Array, raw []byte) int {
+	size := t.Elem.Size()
+	if size <= 0 || t.Len < 0 {
+		return 0
+	}
+	return min(t.Len, len(raw)/size)
+}
+
+func decodeElems(t *types.Tuple, raw []byte, env Env, depth int) []Value {
+	out := make([]Value, len(t.Elems))
+	for i, e := range t.Elems {
+		out[i] = decode(e, slice(raw, t.Offsets[i], e.Size()), env, depth+1)
+	}
+	return out
+}
+
+// slice is raw[off:off+n] as far as it exists.
+func slice(raw []byte, off, n int) []byte {
+	if off < 0 || off > len(raw) || n < 0 {
+		return nil
+	}
+	return raw[off:min(off+n, len(raw))]
+}
+
+// addFields appends the fields of a struct; those of anonymous members count
+// as the struct's own.
+func (r *Record) addFields(t *types.Struct, raw []byte, env Env, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	for _, f := range t.Fields() {
+		inner, isStruct := f.Type.(*types.Struct)
+		if f.Name == "" {
+			if isStruct {
+				r.addFields(inner, slice(raw, f.Offset, inner.Size()), env, depth+1)
+			}
+			continue
+		}
+		r.Names = append(r.Names, f.Name)
+		r.Values = append(r.Values, decodeField(f, raw, env, depth))
+	}
+}
+
+func decodeField(f types.Field, raw []byte, env Env, depth int) Value {
+	if f.BitSize == 0 {
+		return decode(f.Type, slice(raw, f.Offset, f.Type.Size()), env, depth+1)
+	}
+	size := f.Type.Size()
+	word := slice(raw, f.Offset, (f.BitOffset+f.BitSize+7)/8)
+	if len(word)*8 < f.BitOffset+f.BitSize || f.BitSize > 64 || f.BitOffset < 0 || size > 8 {
+		return Null{}
+	}
+	var v uint64
+	for bit := range f.BitSize {
+		at := f.BitOffset + bit
+		v |= uint64(word[at/8]>>(at%8)&1) << bit
+	}
+	signed := false
+	if i, ok := types.IsInteger(f.Type); ok && i.Signed {
+		signed = true
+		v = signExtend(v, f.BitSize)
+	}
+	return scalarValue(f.Type, v, signed)
+}

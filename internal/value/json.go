@@ -1,0 +1,162 @@
+package value
+
+import (
+	"bytes"
+	"math/bits"
+	"strconv"
+	"unicode/utf8"
+)
+
+// AppendJSON appends a value in the JSON form of functions.md 18. Spacing is
+// part of the format: ": " and ", " in objects, nothing between the elements
+// of arrays.
+func AppendJSON(dst []byte, v Value) []byte {
+	switch v := v.(type) {
+	case Int:
+		return appendNumber(dst, int64(v), true)
+	case Uint:
+		return appendNumber(dst, int64(v), false)
+	case Bool:
+		return strconv.AppendBool(dst, bool(v))
+	case Enum:
+		return appendNumber(dst, v.Value, true)
+	case Pointer:
+		return appendNumber(dst, int64(v), false)
+	case Str:
+		return AppendJSONString(dst, v)
+	case Buffer:
+		dst = append(dst, '[')
+		for i, c := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = strconv.AppendInt(dst, int64(int8(c)), 10)
+		}
+		return append(dst, ']')
+	case Text:
+		return AppendJSONString(dst, []byte(v))
+	case Stack:
+		return AppendJSONString(dst, []byte(v))
+	case Tuple:
+		return appendJSONArray(dst, v)
+	case Array:
+		return appendJSONArray(dst, v)
+	case Record:
+		dst = append(dst, '{')
+		for i, name := range v.Names {
+			if i > 0 {
+				dst = append(dst, ", "...)
+			}
+			dst = AppendJSONString(dst, []byte(name))
+			dst = append(dst, ": "...)
+			dst = AppendJSON(dst, v.Values[i])
+		}
+		return append(dst, '}')
+	case Avg:
+		return appendNumber(dst, v.Average(), v.Signed)
+	case Stats:
+		dst = append(dst, `{"count": `...)
+		dst = appendNumber(dst, v.Count, false)
+		dst = append(dst, `, "average": `...)
+		dst = appendNumber(dst, v.Average(), v.Signed)
+		dst = append(dst, `, "total": `...)
+		dst = appendNumber(dst, v.Total, v.Signed)
+		return append(dst, '}')
+	}
+	return append(dst, "null"...)
+}
+
+// Average is the quotient, truncated toward zero; bits of an unsigned number
+// if v is unsigned.
+func (v Avg) Average() int64 { return average(v.Total, v.Count, v.Signed) }
+
+// Average is the quotient, truncated toward zero; bits of an unsigned number
+// if v is unsigned.
+func (v Stats) Average() int64 { return average(v.Total, v.Count, v.Signed) }
+
+func average(total, count int64, signed bool) int64 {
+	switch {
+	case count == 0:
+		return 0
+	case signed:
+		return total / count
+	}
+	return int64(uint64(total) / uint64(count))
+}
+
+// AppendJSONKey appends a map key as a JSON string: its text, less all spaces.
+func AppendJSONKey(dst []byte, key Value) []byte {
+	var room [64]byte
+	text := AppendKey(room[:0], key)
+	return AppendJSONString(dst, bytes.ReplaceAll(text, []byte(" "), nil))
+}
+
+func appendJSONArray(dst []byte, vs []Value) []byte {
+	dst = append(dst, '[')
+	for i, v := range vs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendJSON(dst, v)
+	}
+	return append(dst, ']')
+}
+
+// appendNumber writes a number as a string when a double cannot hold it: most
+// readers of JSON would change it.
+func appendNumber(dst []byte, v int64, signed bool) []byte {
+	magnitude := uint64(v)
+	if signed && v < 0 {
+		magnitude = -magnitude
+	}
+	exact := magnitude == 0 || bits.Len64(magnitude)-bits.TrailingZeros64(magnitude) <= 53
+	if exact {
+		return appendSigned(dst, v, signed)
+	}
+	dst = append(dst, '"')
+	dst = appendSigned(dst, v, signed)
+	return append(dst, '"')
+}
+
+// AppendJSONString appends bytes as a JSON string. UTF-8 passes through; a
+// byte that is not part of any is written as the code point of its number, so
+// that the line stays valid and nothing is dropped.
+func AppendJSONString(dst, s []byte) []byte {
+	dst = append(dst, '"')
+	for len(s) > 0 {
+		n := plainPrefix(s)
+		dst = append(dst, s[:n]...)
+		if s = s[n:]; len(s) == 0 {
+			break
+		}
+		if _, size := utf8.DecodeRune(s); size > 1 {
+			dst = append(dst, s[:size]...)
+			s = s[size:]
+			continue
+		}
+		switch c := s[0]; c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, `\n`...)
+		case '\r':
+			dst = append(dst, `\r`...)
+		case '\t':
+			dst = append(dst, `\t`...)
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', lowerHex[c>>4], lowerHex[c&15])
+		}
+		s = s[1:]
+	}
+	return append(dst, '"')
+}
+
+// plainPrefix counts leading bytes of ASCII that need no escape.
+func plainPrefix(s []byte) int {
+	for i, c := range s {
+		if c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return len(s)
+}
