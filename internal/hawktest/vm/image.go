@@ -16,7 +16,7 @@ import (
 // basePrograms are the host's programs that the root of a machine has; busybox stands in for all others. Those that the host lacks are left out.
 var basePrograms = []string{
 	"bash", "sh", "cat", "cp", "cut", "date", "dd", "echo", "env", "false", "find", "grep", "head", "id", "kill", "ls", "mkdir", "mount", "mv",
-	"nice", "nproc", "od", "perl", "ps", "python3", "rm", "sed", "seq", "sleep", "sort", "stat", "sync", "tail", "taskset", "timeout", "touch", "tr",
+	"nice", "nproc", "od", "perl", "ps", "python3", "rm", "sed", "seq", "setpriv", "sleep", "sort", "stat", "sync", "tail", "taskset", "timeout", "touch", "tr",
 	"true", "umount", "uname", "unshare", "wc", "xargs",
 }
 
