@@ -12,8 +12,8 @@ import (
 // A Program is a script whose every expression has a type.
 type Program struct {
 	Config *config.Config
-	Probes []*Probe
-	Maps   []*Map // sorted by name
+	Probes []*Probe // in the order of the script
+	Maps   []*Map   // sorted by name
 }
 
 // A Probe is one type-checked copy of a probe of the script. Copies share
@@ -30,15 +30,18 @@ type Probe struct {
 }
 
 // Info holds what is known of the nodes of one copy. Expressions inside
-// sizeof, offsetof and typeof have no entries: they are never evaluated.
+// sizeof, offsetof and typeof have no entries: they are never evaluated. Nor
+// has what lies below a folded expression.
 type Info struct {
 	// Types has the final type of every expression: the value type of a map
 	// read, *types.Agg for a read of an aggregation (whose use says which
-	// integer is wanted), types.None for an expression without value.
+	// integer is wanted), types.None or types.Void for no value. A literal
+	// that took the sign of the other operand of an operator has the unsigned
+	// type of its width, so that types.Common and types.Arith of the two
+	// operands' types say in which type the operator works.
 	Types map[syntax.Expr]types.Type
 	// Consts has the value of every folded expression: literals, positional
-	// parameters, sizeof, enumerators, operations on literals. A folded
-	// expression needs no further look inside.
+	// parameters, sizeof, enumerators, operations on literals.
 	Consts map[syntax.Expr]builtin.Const
 	// Spaces has the address space of pointers and of integers used as
 	// addresses; Unset is left out.
@@ -48,11 +51,15 @@ type Info struct {
 	// Calls has every use of a builtin: under its *syntax.Call, bare
 	// *syntax.Ident, and for aggregations the call that is assigned.
 	Calls map[syntax.Expr]*builtin.Call
-	// Fields has the member that a Field means, with the offset counted from
-	// the start of the (dereferenced) struct through anonymous members.
+	// Fields has the member that a Field of a struct means, with the offset
+	// counted from the start of the (dereferenced) struct through anonymous
+	// members. Fields of records are not here.
+	//
+	// A member with DataLoc has one of two types in Types: a string, which is
+	// to be read from where the record says, or a pointer, which is that place.
 	Fields map[*syntax.Field]types.Field
-	// Derefs counts the pointer levels, beyond the first, that the base of a
-	// Field or Index is followed through on its own.
+	// Derefs counts, under the Field or Index, the pointers that its base is
+	// followed through beyond the one that leads to the struct or element.
 	Derefs map[syntax.Expr]int
 	// Unrolls has the number of repetitions.
 	Unrolls map[*syntax.UnrollStmt]int
@@ -70,13 +77,26 @@ type Var struct {
 
 // A Map is one script map.
 type Map struct {
-	Name        string         // with @
-	Key         types.Type     // nil: scalar; a key of several parts is a *types.Tuple
-	KeyParts    int            // expressions between the brackets, 0 for a scalar
-	Value       types.Type     // *types.Agg for aggregations
-	Kind        string         // declared kind: "hash", "lruhash", …; "" if not declared
-	MaxEntries  int            // declared, else the max_map_keys setting; 1 for a scalar
-	First       source.Span    // first use
-	Decl        source.Span    // let declaration, zero if none
-	DeletedFrom bool           // some probe deletes keys
+	Name        string      // with @
+	Key         types.Type  // nil: scalar; a key of several parts is a *types.Tuple
+	KeyParts    int         // elements of the key: 0 for a scalar, 1 unless Key is a tuple
+	Value       types.Type  // *types.Agg for aggregations
+	Kind        string      // declared kind: "hash", "lruhash", …; "" if not declared
+	MaxEntries  int         // declared, else the max_map_keys setting; 1 for a scalar
+	First       source.Span // first use
+	Decl        source.Span // let declaration, zero if none
+	DeletedFrom bool        // some probe deletes keys
+}
+
+func newInfo() *Info {
+	return &Info{
+		Types:   map[syntax.Expr]types.Type{},
+		Consts:  map[syntax.Expr]builtin.Const{},
+		Spaces:  map[syntax.Expr]types.Space{},
+		Vars:    map[*syntax.Var]*Var{},
+		Calls:   map[syntax.Expr]*builtin.Call{},
+		Fields:  map[*syntax.Field]types.Field{},
+		Derefs:  map[syntax.Expr]int{},
+		Unrolls: map[*syntax.UnrollStmt]int{},
+	}
 }

@@ -4,8 +4,27 @@ package types
 // literal, and of what was only ever given such literals, takes the sign of
 // the integer it meets (language.md 9.2).
 type Flex struct {
-	Type Type // nil: unknown
-	Flex bool
+	Type  Type // nil: unknown
+	Flex  bool
+	Elems []Flex // of a tuple or record, if any of them is flexible
+}
+
+// FlexOf is the Flex of a tuple or record type made of elements.
+func FlexOf(t Type, elems []Flex) Flex {
+	for _, e := range elems {
+		if e.Flex || e.Elems != nil {
+			return Flex{Type: t, Elems: elems}
+		}
+	}
+	return Flex{Type: t}
+}
+
+// elem is element i of a tuple or record.
+func (f Flex) elem(i int, t *Tuple) Flex {
+	if f.Elems != nil {
+		return f.Elems[i]
+	}
+	return Flex{Type: t.Elems[i]}
 }
 
 // Join returns the smallest type that holds the values of both, by the table
@@ -23,19 +42,71 @@ func Join(a, b Flex) (j Flex, ok bool) {
 	y, yok := IsInteger(b.Type)
 	if xok && yok {
 		if Same(a.Type, b.Type) {
-			return Flex{a.Type, a.Flex && b.Flex}, true
+			return Flex{Type: a.Type, Flex: a.Flex && b.Flex}, true
 		}
 		return joinInts(x, a.Flex, y, b.Flex), true
 	}
+	switch x := a.Type.(type) {
+	case *Record:
+		if y, ok := b.Type.(*Record); ok {
+			return joinRecords(a, x, b, y)
+		}
+	case *Tuple:
+		if y, ok := b.Type.(*Tuple); ok && len(x.Elems) == len(y.Elems) {
+			elems, ok := joinAll(len(x.Elems), func(i int) (Flex, Flex) { return a.elem(i, x), b.elem(i, y) })
+			return FlexOf(NewTuple(typesOf(elems)...), elems), ok
+		}
+	}
 	t := joinOther(a.Type, b.Type)
 	return Flex{Type: t}, t != nil
+}
+
+func typesOf(elems []Flex) []Type {
+	out := make([]Type, len(elems))
+	for i, e := range elems {
+		out[i] = e.Type
+	}
+	return out
+}
+
+// joinAll joins n pairs; ok is false if one has no join.
+func joinAll(n int, pair func(i int) (x, y Flex)) ([]Flex, bool) {
+	out := make([]Flex, n)
+	for i := range out {
+		j, ok := Join(pair(i))
+		if !ok {
+			return nil, false
+		}
+		out[i] = j
+	}
+	return out, true
+}
+
+// joinRecords joins by name; the fields keep the order of x.
+func joinRecords(a Flex, x *Record, b Flex, y *Record) (Flex, bool) {
+	if len(x.Names) != len(y.Names) {
+		return Flex{}, false
+	}
+	order := make([]int, len(x.Names))
+	for i, n := range x.Names {
+		j, _, ok := y.Lookup(n)
+		if !ok {
+			return Flex{}, false
+		}
+		order[i] = j
+	}
+	elems, ok := joinAll(len(x.Names), func(i int) (Flex, Flex) { return a.elem(i, &x.Tuple), b.elem(order[i], &y.Tuple) })
+	if !ok {
+		return Flex{}, false
+	}
+	return FlexOf(NewRecord(x.Names, typesOf(elems)), elems), true
 }
 
 func joinInts(x *Int, xflex bool, y *Int, yflex bool) Flex {
 	bytes := max(x.Bytes, y.Bytes)
 	switch {
 	case xflex && yflex:
-		return Flex{IntOf(bytes, x.Signed || y.Signed), true}
+		return Flex{Type: IntOf(bytes, x.Signed || y.Signed), Flex: true}
 	case x.Signed == y.Signed, xflex:
 		return Flex{Type: IntOf(bytes, y.Signed)}
 	case yflex:
@@ -78,17 +149,6 @@ func joinOther(a, b Type) Type {
 				return y
 			}
 		}
-	case *Record:
-		if y, ok := b.(*Record); ok {
-			return joinRecords(x, y)
-		}
-	case *Tuple:
-		if y, ok := b.(*Tuple); ok && len(x.Elems) == len(y.Elems) {
-			elems, ok := joinAll(x.Elems, y.Elems)
-			if ok {
-				return NewTuple(elems...)
-			}
-		}
 	}
 	if Same(a, b) {
 		return a
@@ -109,26 +169,6 @@ func joinPointers(x, y *Pointer) Type {
 	return nil
 }
 
-// joinRecords joins by name; the fields keep the order of x.
-func joinRecords(x, y *Record) Type {
-	if len(x.Names) != len(y.Names) {
-		return nil
-	}
-	other := make([]Type, len(x.Names))
-	for i, n := range x.Names {
-		_, t, ok := y.Lookup(n)
-		if !ok {
-			return nil
-		}
-		other[i] = t
-	}
-	elems, ok := joinAll(x.Elems, other)
-	if !ok {
-		return nil
-	}
-	return NewRecord(x.Names, elems)
-}
-
 // Lookup finds a field of a record by name.
 func (t *Record) Lookup(name string) (index int, typ Type, ok bool) {
 	for i, n := range t.Names {
@@ -137,18 +177,6 @@ func (t *Record) Lookup(name string) (index int, typ Type, ok bool) {
 		}
 	}
 	return 0, nil, false
-}
-
-func joinAll(x, y []Type) ([]Type, bool) {
-	out := make([]Type, len(x))
-	for i := range x {
-		j, ok := Join(Flex{Type: x[i]}, Flex{Type: y[i]})
-		if !ok {
-			return nil, false
-		}
-		out[i] = j.Type
-	}
-	return out, true
 }
 
 // Common is the integer type in which two integers (or booleans) of settled
@@ -160,6 +188,18 @@ func Common(a, b Type) (*Int, bool) {
 		return nil, false
 	}
 	return joinInts(x, false, y, false).Type.(*Int), true
+}
+
+// Arith is the type of an arithmetic or bitwise operation on two integers (or
+// booleans, not both) of settled types, to which both operands are converted:
+// 64 bits, signed if either is or for a subtraction (language.md 7.2).
+func Arith(subtract bool, a, b Type) (*Int, bool) {
+	x, ok := asInt(a)
+	y, ok2 := asInt(b)
+	if !ok || !ok2 {
+		return nil, false
+	}
+	return IntOf(8, subtract || x.Signed || y.Signed), true
 }
 
 func asInt(t Type) (*Int, bool) {
@@ -197,7 +237,7 @@ func Fits(from Flex, to Type) bool {
 		}
 		for i, n := range x.Names {
 			_, t, ok := y.Lookup(n)
-			if !ok || !Fits(Flex{Type: x.Elems[i]}, t) {
+			if !ok || !Fits(from.elem(i, &x.Tuple), t) {
 				return false
 			}
 		}
@@ -208,7 +248,7 @@ func Fits(from Flex, to Type) bool {
 			return false
 		}
 		for i := range x.Elems {
-			if !Fits(Flex{Type: x.Elems[i]}, y.Elems[i]) {
+			if !Fits(from.elem(i, x), y.Elems[i]) {
 				return false
 			}
 		}

@@ -1,0 +1,222 @@
+package check
+
+import (
+	"math/bits"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// Integer literals are folded over the union of both 64-bit ranges: sign and
+// magnitude of a number from -2^63 to 2^64-1 (language.md 12). What leaves
+// that range is an error, never a wrap-around.
+type number struct {
+	neg bool
+	mag uint64
+}
+
+func numberOf(k builtin.Const) number {
+	if k.Neg {
+		return number{true, -k.Int}
+	}
+	return number{false, k.Int}
+}
+
+func (n number) konst() builtin.Const {
+	if n.neg && n.mag != 0 {
+		return builtin.Const{Kind: builtin.IntConst, Int: -n.mag, Neg: true}
+	}
+	return builtin.Const{Kind: builtin.IntConst, Int: n.mag}
+}
+
+func (n number) inRange() bool { return !n.neg || n.mag <= 1<<63 }
+
+// bits is the two's complement.
+func (n number) bits() uint64 {
+	if n.neg {
+		return -n.mag
+	}
+	return n.mag
+}
+
+func (n number) zero() bool { return n.mag == 0 }
+
+func (n number) cmp(m number) int {
+	switch {
+	case n.zero() && m.zero():
+		return 0
+	case n.neg != m.neg:
+		if n.neg {
+			return -1
+		}
+		return 1
+	case n.mag == m.mag:
+		return 0
+	case n.mag < m.mag != n.neg:
+		return -1
+	}
+	return 1
+}
+
+func (n number) add(m number) (number, bool) {
+	if n.neg == m.neg {
+		sum, carry := bits.Add64(n.mag, m.mag, 0)
+		r := number{n.neg, sum}
+		return r, carry == 0 && r.inRange()
+	}
+	if n.mag >= m.mag {
+		return number{n.neg, n.mag - m.mag}, true
+	}
+	r := number{m.neg, m.mag - n.mag}
+	return r, r.inRange()
+}
+
+func (n number) negate() number { return number{!n.neg, n.mag} }
+
+// foldInt computes op on two integers. problem says in words what is wrong;
+// code names it.
+func foldInt(op syntax.Token, x, y number) (r number, code, problem string) {
+	ok := true
+	switch op {
+	case syntax.Add:
+		r, ok = x.add(y)
+	case syntax.Sub:
+		r, ok = x.add(y.negate())
+	case syntax.Mul:
+		hi, lo := bits.Mul64(x.mag, y.mag)
+		r = number{x.neg != y.neg, lo}
+		ok = hi == 0 && r.inRange()
+	case syntax.Div, syntax.Mod:
+		if y.zero() {
+			return r, "division-by-zero", "division by zero"
+		}
+		r = number{x.neg != y.neg, x.mag / y.mag}
+		if op == syntax.Mod {
+			r = number{x.neg, x.mag % y.mag}
+		}
+		ok = r.inRange()
+	case syntax.And:
+		r = fromBits(x.bits()&y.bits(), x.neg && y.neg)
+	case syntax.Or:
+		r = fromBits(x.bits()|y.bits(), x.neg || y.neg)
+	case syntax.Xor:
+		r = fromBits(x.bits()^y.bits(), x.neg != y.neg)
+	case syntax.Shl, syntax.Shr:
+		if y.neg || y.mag >= 64 {
+			return r, "bad-shift", "shift count must be between 0 and 63"
+		}
+		if op == syntax.Shl {
+			r = number{x.neg, x.mag << y.mag}
+			ok = r.mag>>y.mag == x.mag && r.inRange()
+		} else if x.neg {
+			r = fromBits(uint64(int64(x.bits())>>y.mag), true)
+		} else {
+			r = number{false, x.mag >> y.mag}
+		}
+	}
+	if !ok {
+		return r, "integer-overflow", "integer overflow"
+	}
+	return r, "", ""
+}
+
+// fromBits reads a bit pattern as a negative number if neg says so.
+func fromBits(b uint64, neg bool) number {
+	if neg {
+		return number{true, -b}
+	}
+	return number{false, b}
+}
+
+// compare applies a comparison to an ordering.
+func compare(op syntax.Token, c int) bool {
+	switch op {
+	case syntax.Lt:
+		return c < 0
+	case syntax.Gt:
+		return c > 0
+	case syntax.Le:
+		return c <= 0
+	case syntax.Ge:
+		return c >= 0
+	case syntax.Eq:
+		return c == 0
+	}
+	return c != 0
+}
+
+func boolConst(b bool) builtin.Const {
+	k := builtin.Const{Kind: builtin.BoolConst}
+	if b {
+		k.Int = 1
+	}
+	return k
+}
+
+func strConst(s string) builtin.Const { return builtin.Const{Kind: builtin.StrConst, Str: s} }
+
+// truth is what a literal is worth as a condition.
+func truth(k builtin.Const) bool {
+	if k.Kind == builtin.StrConst {
+		return k.Str != ""
+	}
+	return k.Int != 0
+}
+
+// literal is the value of a constant with the smallest type that holds it.
+func literal(k builtin.Const) val {
+	v := val{k: k}
+	switch k.Kind {
+	case builtin.BoolConst:
+		v.Type = types.Bool
+	case builtin.StrConst:
+		v.Type = &types.String{Cap: len(k.Str) + 1}
+	case builtin.IntConst:
+		v.Type, v.Flex.Flex = literalType(numberOf(k))
+	}
+	return v
+}
+
+func literalType(n number) (t types.Type, flex bool) {
+	limit := n.mag
+	if n.neg {
+		limit-- // -128 fits where 127 does
+	}
+	switch {
+	case limit <= 1<<7-1:
+		t = types.Int8
+	case limit <= 1<<15-1:
+		t = types.Int16
+	case limit <= 1<<31-1:
+		t = types.Int32
+	case limit <= 1<<63-1:
+		t = types.Int64
+	default:
+		return types.Uint64, false
+	}
+	return t, !n.neg
+}
+
+// holds reports whether a literal is a value of an integer type.
+func holds(t *types.Int, n number) bool {
+	width := uint(t.Bytes * 8)
+	if !t.Signed {
+		return !n.neg && (width == 64 || n.mag < 1<<width)
+	}
+	if n.neg {
+		return n.mag <= 1<<(width-1)
+	}
+	return n.mag < 1<<(width-1)
+}
+
+// truncate is a literal cast to an integer type.
+func truncate(t *types.Int, n number) number {
+	width := uint(t.Bytes * 8)
+	b := n.bits()
+	if t.Signed {
+		s := int64(b<<(64-width)) >> (64 - width)
+		return fromBits(uint64(s), s < 0)
+	}
+	return number{false, b << (64 - width) >> (64 - width)}
+}
