@@ -123,17 +123,19 @@ func feature(name, def string) Setting {
 			c.Unstable[strings.TrimPrefix(name, unstable)] = v.Text
 			return nil
 		},
-		get: func(c *Config) string { return c.Feature(strings.TrimPrefix(name, unstable)) }}
+		get: func(c *Config) string {
+			if v, ok := c.Unstable[strings.TrimPrefix(name, unstable)]; ok {
+				return v
+			}
+			return def
+		}}
 }
 
 // Feature says whether an unstable feature may be used: "enable", "warn" or
 // "error"; "" if there is no such feature.
 func (c *Config) Feature(name string) string {
-	if v, ok := c.Unstable[name]; ok {
-		return v
-	}
 	if s := find(unstable + name); s != nil {
-		return s.Default
+		return s.get(c)
 	}
 	return ""
 }
