@@ -7,16 +7,31 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// maxDepth bounds the nesting of decoded values: types of the outside world
-// may be malformed and contain themselves.
-const maxDepth = 32
+// Types of the outside world may be malformed and contain themselves: depth
+// and number of the values in one value are bounded.
+const (
+	maxDepth  = 32
+	maxValues = 1 << 20
+)
+
+type decoder struct {
+	env  Env
+	left int // values that may still be made
+}
 
 // Decode makes a value of type t of its bytes in memory. Bytes that are
 // missing make Null of a scalar and shorten a sequence.
-func Decode(t types.Type, raw []byte, env Env) Value { return decode(t, raw, env, 0) }
+func Decode(t types.Type, raw []byte, env Env) Value {
+	if v, signed, ok := Scalar(t, raw); ok {
+		return scalarValue(t, v, signed)
+	}
+	d := decoder{env, maxValues}
+	return d.decode(t, raw, 0)
+}
 
-func decode(t types.Type, raw []byte, env Env, depth int) Value {
-	if depth > maxDepth {
+func (d *decoder) decode(t types.Type, raw []byte, depth int) Value {
+	env := d.env
+	if d.left--; depth > maxDepth || d.left < 0 {
 		return Null{}
 	}
 	if v, signed, ok := Scalar(t, raw); ok {
@@ -41,16 +56,16 @@ func decode(t types.Type, raw []byte, env Env, depth int) Value {
 		out := make(Array, n)
 		size := t.Elem.Size()
 		for i := range n {
-			out[i] = decode(t.Elem, raw[i*size:(i+1)*size], env, depth+1)
+			out[i] = d.decode(t.Elem, raw[i*size:(i+1)*size], depth+1)
 		}
 		return out
 	case *types.Record:
-		return Record{t.Names, decodeElems(&t.Tuple, raw, env, depth)}
+		return Record{t.Names, d.elems(&t.Tuple, raw, depth)}
 	case *types.Tuple:
-		return Tuple(decodeElems(t, raw, env, depth))
+		return Tuple(d.elems(t, raw, depth))
 	case *types.Struct:
 		var r Record
-		r.addFields(t, raw, env, depth)
+		d.fields(&r, t, raw, depth)
 		return r
 	case *types.Stack:
 		if env != nil && len(raw) >= t.Size() {
@@ -170,10 +185,10 @@ func arrayLen(t *types.Array, raw []byte) int {
 	return min(t.Len, len(raw)/size)
 }
 
-func decodeElems(t *types.Tuple, raw []byte, env Env, depth int) []Value {
+func (d *decoder) elems(t *types.Tuple, raw []byte, depth int) []Value {
 	out := make([]Value, len(t.Elems))
 	for i, e := range t.Elems {
-		out[i] = decode(e, slice(raw, t.Offsets[i], e.Size()), env, depth+1)
+		out[i] = d.decode(e, slice(raw, t.Offsets[i], e.Size()), depth+1)
 	}
 	return out
 }
@@ -186,28 +201,28 @@ func slice(raw []byte, off, n int) []byte {
 	return raw[off:min(off+n, len(raw))]
 }
 
-// addFields appends the fields of a struct; those of anonymous members count
+// fields appends the fields of a struct to r; those of anonymous members count
 // as the struct's own.
-func (r *Record) addFields(t *types.Struct, raw []byte, env Env, depth int) {
-	if depth > maxDepth {
+func (d *decoder) fields(r *Record, t *types.Struct, raw []byte, depth int) {
+	if d.left--; depth > maxDepth || d.left < 0 {
 		return
 	}
 	for _, f := range t.Fields() {
 		inner, isStruct := f.Type.(*types.Struct)
 		if f.Name == "" {
 			if isStruct {
-				r.addFields(inner, slice(raw, f.Offset, inner.Size()), env, depth+1)
+				d.fields(r, inner, slice(raw, f.Offset, inner.Size()), depth+1)
 			}
 			continue
 		}
 		r.Names = append(r.Names, f.Name)
-		r.Values = append(r.Values, decodeField(f, raw, env, depth))
+		r.Values = append(r.Values, d.field(f, raw, depth))
 	}
 }
 
-func decodeField(f types.Field, raw []byte, env Env, depth int) Value {
+func (d *decoder) field(f types.Field, raw []byte, depth int) Value {
 	if f.BitSize == 0 {
-		return decode(f.Type, slice(raw, f.Offset, f.Type.Size()), env, depth+1)
+		return d.decode(f.Type, slice(raw, f.Offset, f.Type.Size()), depth+1)
 	}
 	size := f.Type.Size()
 	word := slice(raw, f.Offset, (f.BitOffset+f.BitSize+7)/8)

@@ -46,12 +46,12 @@ func AppendText(dst []byte, v Value) []byte {
 		}
 		return append(dst, " }"...)
 	case Avg:
-		return appendQuotient(dst, v.Total, v.Count, v.Signed)
+		return appendSigned(dst, v.Average(), v.Signed)
 	case Stats:
 		dst = append(dst, "{ .count = "...)
 		dst = strconv.AppendUint(dst, uint64(v.Count), 10)
 		dst = append(dst, ", .average = "...)
-		dst = appendQuotient(dst, v.Total, v.Count, v.Signed)
+		dst = appendSigned(dst, v.Average(), v.Signed)
 		dst = append(dst, ", .total = "...)
 		dst = appendSigned(dst, v.Total, v.Signed)
 		return append(dst, " }"...)
@@ -143,16 +143,6 @@ func appendSigned(dst []byte, v int64, signed bool) []byte {
 		return strconv.AppendInt(dst, v, 10)
 	}
 	return strconv.AppendUint(dst, uint64(v), 10)
-}
-
-func appendQuotient(dst []byte, total, count int64, signed bool) []byte {
-	if count == 0 {
-		return append(dst, '0')
-	}
-	if signed {
-		return strconv.AppendInt(dst, total/count, 10)
-	}
-	return strconv.AppendUint(dst, uint64(total)/uint64(count), 10)
 }
 
 func appendEnum(dst []byte, name string, v int64) []byte {

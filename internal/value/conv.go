@@ -1,0 +1,183 @@
+package value
+
+import (
+	"math/bits"
+	"strconv"
+
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// An Arg is an argument of a format: its type and its bytes.
+type Arg struct {
+	Type types.Type
+	Raw  []byte
+}
+
+// Append formats args, as many as there are conversions. It does not allocate
+// beyond dst for integers, strings, pointers, enums and tuples of them. A value that
+// cannot be shown stands as !{reason}.
+func (f *Format) Append(dst []byte, args []Arg, env Env) []byte {
+	for i := range f.Convs {
+		dst = append(dst, f.text[i]...)
+		if i >= len(args) {
+			dst = append(dst, "!{no argument}"...)
+			continue
+		}
+		dst = f.Convs[i].append(dst, args[i], env)
+	}
+	return append(dst, f.text[len(f.text)-1]...)
+}
+
+func (c *Conv) append(dst []byte, a Arg, env Env) []byte {
+	start := len(dst)
+	switch c.Verb {
+	case Default:
+		dst = AppendRaw(dst, a.Type, a.Raw, env)
+		return c.pad(c.cut(dst, start), start)
+	case Bytes, EscapedHex, SpacedHex:
+		buf, ok := a.Type.(*types.Buffer)
+		if !ok {
+			return append(dst, "!{not a buffer}"...)
+		}
+		return c.pad(c.appendBytes(dst, bufferBytes(buf, a.Raw)), start)
+	}
+	v, _, ok := Scalar(a.Type, a.Raw)
+	if !ok {
+		return append(dst, "!{not an integer}"...)
+	}
+	switch c.Verb {
+	case Char:
+		return c.pad(append(dst, byte(v)), start)
+	case GFPFlags:
+		return c.pad(appendGFP(dst, truncate(v, c.Bits)), start)
+	}
+	return c.appendInteger(dst, v)
+}
+
+// cut applies a precision to text.
+func (c *Conv) cut(dst []byte, start int) []byte {
+	if c.Prec >= 0 && len(dst)-start > c.Prec {
+		return dst[:start+c.Prec]
+	}
+	return dst
+}
+
+// pad fills dst[start:] up to the width. Zero padding of text is not C, but
+// scripts have it from the reference.
+func (c *Conv) pad(dst []byte, start int) []byte {
+	n := c.Width - (len(dst) - start)
+	if n <= 0 {
+		return dst
+	}
+	fill := byte(' ')
+	if c.Zero && !c.Left {
+		fill = '0'
+	}
+	dst = repeat(dst, fill, n)
+	if !c.Left {
+		copy(dst[start+n:], dst[start:len(dst)-n])
+		for i := range n {
+			dst[start+i] = fill
+		}
+	}
+	return dst
+}
+
+func repeat(dst []byte, b byte, n int) []byte {
+	for range n {
+		dst = append(dst, b)
+	}
+	return dst
+}
+
+func (c *Conv) appendBytes(dst, b []byte) []byte {
+	start := len(dst)
+	switch c.Verb {
+	case EscapedHex:
+		for _, x := range b {
+			dst = append(dst, '\\', 'x', lowerHex[x>>4], lowerHex[x&15])
+		}
+	case SpacedHex:
+		for i, x := range b {
+			if i > 0 {
+				dst = append(dst, ' ')
+			}
+			dst = append(dst, lowerHex[x>>4], lowerHex[x&15])
+		}
+	default:
+		dst = appendBuffer(dst, b)
+	}
+	return c.cut(dst, start)
+}
+
+func truncate(v uint64, bits int) uint64 { return v << (64 - bits) >> (64 - bits) }
+
+// appendInteger follows C: sign and prefix, then zeros up to the precision or,
+// with the flag 0 and no precision, up to the width.
+func (c *Conv) appendInteger(dst []byte, v uint64) []byte {
+	// Sign and prefix together are at most two bytes.
+	var head [2]byte
+	h := head[:0]
+	width := c.Bits
+	if c.Verb == Address {
+		width = 64
+	}
+	v = truncate(v, width)
+	if c.Verb == Signed {
+		s := int64(signExtend(v, width))
+		switch {
+		case s < 0:
+			h = append(h, '-')
+			v = -uint64(s)
+		case c.Plus:
+			h = append(h, '+')
+		case c.Space:
+			h = append(h, ' ')
+		}
+	}
+	var room [24]byte
+	digits := room[:0]
+	if v != 0 || c.Prec != 0 {
+		digits = c.appendDigits(digits, v)
+	}
+	switch {
+	case c.Verb == Address && v != 0, c.Verb == Hex && c.Alt && v != 0:
+		h = append(h, '0', 'x')
+	case c.Verb == UpperHex && c.Alt && v != 0:
+		h = append(h, '0', 'X')
+	}
+	zeros := max(c.Prec-len(digits), 0)
+	if c.Verb == Octal && c.Alt && zeros == 0 && (len(digits) == 0 || digits[0] != '0') {
+		zeros = 1
+	}
+	if c.Zero && !c.Left && c.Prec < 0 {
+		zeros = max(c.Width-len(h)-len(digits), zeros)
+	}
+	blanks := c.Width - len(h) - zeros - len(digits)
+	if !c.Left {
+		dst = repeat(dst, ' ', blanks)
+	}
+	dst = append(dst, h...)
+	dst = repeat(dst, '0', zeros)
+	dst = append(dst, digits...)
+	if c.Left {
+		dst = repeat(dst, ' ', blanks)
+	}
+	return dst
+}
+
+func (c *Conv) appendDigits(dst []byte, v uint64) []byte {
+	switch c.Verb {
+	case Octal:
+		return strconv.AppendUint(dst, v, 8)
+	case Hex, Address:
+		return strconv.AppendUint(dst, v, 16)
+	case UpperHex:
+		n := max((bits.Len64(v)+3)/4, 1)
+		for i := n - 1; i >= 0; i-- {
+			dst = append(dst, upperHex[v>>(4*i)&15])
+		}
+		return dst
+	}
+	return strconv.AppendUint(dst, v, 10)
+}
