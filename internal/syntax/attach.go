@@ -1,0 +1,222 @@
+package syntax
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/source"
+)
+
+// attachPoint reads the raw text of one attach point. It returns nil if there
+// is none before a ',', which old scripts leave behind.
+func (p *parser) attachPoint() *AttachPoint {
+	start := p.rawPos()
+	text := p.scan.text
+	if start >= len(text) || text[start] == ',' {
+		return nil
+	}
+	if !strings.ContainsRune("*?[$\"", rune(text[start])) && !isNamePart(text[start]) {
+		p.fail("syntax", p.here(), "expected an attach point")
+	}
+	end, closed := attachEnd(text, start)
+	p.rawAt(end)
+	if !closed {
+		p.errorf("unterminated-string", p.span(start, end), "unterminated string in attach point")
+		panic(bailout{})
+	}
+	return &AttachPoint{p.since(start), text[start:end]}
+}
+
+// attachEnd finds the end of the attach point at start: an unquoted '{', ',' or
+// layout, or a '/' as long as no ':' came, which is where a predicate or comment
+// begins. closed is false if a quote is still open at the end of the line.
+func attachEnd(text string, start int) (end int, closed bool) {
+	quoted, colon := false, false
+	for i := start; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\n':
+			return i, !quoted
+		case quoted:
+			if c == '\\' && i+1 < len(text) && text[i+1] != '\n' {
+				i++
+			} else if c == '"' {
+				quoted = false
+			}
+		case c == '"':
+			quoted = true
+		case c == ':':
+			colon = true
+		case c == '{' || c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v':
+			return i, true
+		case c == '/' && !colon:
+			return i, true
+		}
+	}
+	return len(text), !quoted
+}
+
+// Attach is an attach point cut into its parts.
+type Attach struct {
+	Name  string // user-given name before '=', "" if none
+	Parts []Part // the provider first; '@' is a part of its own; nil if there is no text
+}
+
+// A Part is one field of an attach point with quotes and escapes removed and
+// positional parameters inserted.
+type Part struct {
+	Text   string
+	Quoted bool // some of Text was in quotes
+
+	literal []bool // per byte of Text: was quoted; nil if nothing was
+}
+
+// LastIndex returns the index of the last byte c that was not quoted, or -1:
+// where "operator+"+8 is to be cut.
+func (p Part) LastIndex(c byte) int {
+	for i := len(p.Text) - 1; i >= 0; i-- {
+		if p.Text[i] == c && !p.isLiteral(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Slice is bytes from to end of the part.
+func (p Part) Slice(from, end int) Part {
+	out := Part{Text: p.Text[from:end]}
+	if p.literal != nil {
+		out.literal = p.literal[from:end]
+		for _, l := range out.literal {
+			out.Quoted = out.Quoted || l
+		}
+	}
+	return out
+}
+
+// HasWildcard reports whether an unquoted '*', '?' or '[' with a ']' occurs.
+func (p Part) HasWildcard() bool {
+	return p.LastIndex('*') >= 0 || p.LastIndex('?') >= 0 || p.LastIndex('[') >= 0 && p.LastIndex(']') >= 0
+}
+
+// Glob is the text with a backslash before every quoted wildcard character and
+// every backslash, for matchers that know that escape.
+func (p Part) Glob() string {
+	var b strings.Builder
+	for i := range len(p.Text) {
+		c := p.Text[i]
+		if c == '\\' || p.isLiteral(i) && strings.IndexByte("*?[]", c) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+func (p Part) isLiteral(i int) bool { return p.literal != nil && p.literal[i] }
+
+// SplitAttach cuts the text of an attach point. Unquoted $1, $2, … are replaced
+// by params, a missing one by nothing, and the inserted text is cut like the rest
+// except that a '$' in it means itself. The diagnostic, nil if all is well, is an
+// error at span.
+func SplitAttach(text string, span source.Span, params []string) (Attach, *source.Diagnostic) {
+	var s splitter
+	if d := s.scan(text, span, params); d != nil {
+		return Attach{}, d
+	}
+	if s.quoted {
+		return Attach{}, attachError("unterminated-string", span, "unterminated string in attach point")
+	}
+	s.finish()
+	out := Attach{Parts: s.parts}
+	if len(s.parts) == 1 && s.parts[0].Text == "" && !s.parts[0].Quoted {
+		out.Parts = nil
+		return out, nil
+	}
+	first := s.parts[0]
+	for i := 1; i < len(first.Text)-1; i++ {
+		if first.Text[i] == '=' && !first.isLiteral(i) {
+			out.Name = first.Text[:i]
+			out.Parts[0] = first.Slice(i+1, len(first.Text))
+			break
+		}
+	}
+	return out, nil
+}
+
+func attachError(code source.Code, span source.Span, msg string) *source.Diagnostic {
+	return &source.Diagnostic{Severity: source.Error, Code: code, Span: span, Msg: "syntax: " + msg}
+}
+
+// A splitter collects parts while the text is read byte by byte.
+type splitter struct {
+	parts  []Part
+	text   []byte
+	mask   []bool // per byte of text: quoted
+	quoted bool   // inside quotes
+	any    bool   // the current part has quotes
+}
+
+// scan reads the text of the attach point and inserts parameters.
+func (s *splitter) scan(text string, span source.Span, params []string) *source.Diagnostic {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '$' || s.quoted {
+			i += s.put(text[i:])
+			continue
+		}
+		n := i + 1
+		for n < len(text) && isDigit(text[n]) {
+			n++
+		}
+		if n == i+1 || text[i+1] == '0' {
+			return attachError("bad-parameter", span, "'$' in an attach point must be followed by a parameter number").
+				Hint(`put the part in quotes to use '$' as it is, as in uprobe:/bin/app:"f$1"`)
+		}
+		index, err := strconv.ParseUint(text[i+1:n], 10, 64)
+		if err != nil || index > math.MaxInt64 {
+			return attachError("bad-parameter", span, "number of positional parameter is too large")
+		}
+		if index <= uint64(len(params)) {
+			insert := params[index-1]
+			for j := 0; j < len(insert); j++ {
+				j += s.put(insert[j:])
+			}
+		}
+		i = n - 1
+	}
+	return nil
+}
+
+// put takes the first byte of text, and returns how many bytes more it took.
+func (s *splitter) put(text string) int {
+	c := text[0]
+	switch {
+	case c == '"':
+		s.quoted = !s.quoted
+		s.any = true
+		return 0
+	case s.quoted && c == '\\' && len(text) > 1:
+		s.text, s.mask = append(s.text, text[1]), append(s.mask, true)
+		return 1
+	case !s.quoted && c == ':':
+		s.finish()
+		return 0
+	case !s.quoted && c == '@':
+		s.finish()
+		s.text, s.mask = append(s.text, '@'), append(s.mask, false)
+		s.finish()
+		return 0
+	}
+	s.text, s.mask = append(s.text, c), append(s.mask, s.quoted)
+	return 0
+}
+
+func (s *splitter) finish() {
+	part := Part{Text: string(s.text), Quoted: s.any}
+	if s.any {
+		part.literal = s.mask
+		s.mask = nil
+	}
+	s.parts = append(s.parts, part)
+	s.text, s.mask, s.any = s.text[:0], s.mask[:0], false
+}

@@ -1,0 +1,337 @@
+package syntax
+
+import "strings"
+
+// section says how far the file's fixed order has come.
+type section uint8
+
+const (
+	definitions section = iota // C definitions
+	settings                   // config and imports
+	items                      // macros, subprograms, maps
+	probes
+)
+
+func (p *parser) script(s *Script) {
+	if start := p.rawPos(); strings.HasPrefix(p.scan.text[start:], "#!") {
+		end := lineEnd(p.scan.text, start)
+		s.Shebang = strings.TrimRight(p.scan.text[start:end], "\r")
+		p.rawAt(end)
+	}
+	sec, configured := definitions, false
+	for p.rawPos() < len(p.scan.text) {
+		var item Item
+		if p.recovering(func() { item = p.item() }) {
+			p.skipItem()
+			continue
+		}
+		if p.inOrder(item, &sec, &configured) {
+			s.Items = append(s.Items, item)
+		}
+	}
+	if p.scan.open {
+		last := p.scan.comments[len(p.scan.comments)-1]
+		p.diags.Warnf("unterminated-comment", p.span(last.At.Start, last.At.Start+2), "unterminated block comment")
+	}
+}
+
+// inOrder checks the position of a well-formed item and reports whether it is
+// to be kept.
+func (p *parser) inOrder(item Item, sec *section, configured *bool) bool {
+	head := item.Span()
+	switch item.(type) {
+	case *CDef:
+		switch *sec {
+		case settings, items:
+			p.diags.Warnf("late-definition", head, "C definitions should come first in the script")
+		case probes:
+			p.errorf("out-of-order", head, "C definitions must come before the first probe")
+			return false
+		}
+	case *Config:
+		head.End = head.Start + len("config")
+		switch {
+		case *configured:
+			p.errorf("duplicate-config", head, "there is more than one config block")
+			return false
+		case *sec > settings:
+			p.errorf("out-of-order", head, "config must come before probes, macros and maps")
+			return false
+		}
+		*configured = true
+		*sec = settings
+	case *Import:
+		if *sec > settings {
+			p.errorf("out-of-order", head, "imports must come before probes, macros and maps")
+			return false
+		}
+		*sec = settings
+	case *Probe:
+		*sec = probes
+	default:
+		*sec = max(*sec, items)
+	}
+	return true
+}
+
+// skipItem moves past what could not be parsed: a braced group or a ';'. It
+// always makes progress.
+func (p *parser) skipItem() {
+	for depth := 0; ; p.skip() {
+		switch p.at() {
+		case EOF:
+			p.rawAt(len(p.scan.text))
+			return
+		case LBrace:
+			depth++
+			continue
+		case RBrace:
+			depth--
+		case Semicolon:
+		default:
+			continue
+		}
+		if depth <= 0 {
+			p.skip()
+			return
+		}
+	}
+}
+
+// item reads one top-level construct.
+func (p *parser) item() Item {
+	start := p.rawPos()
+	text := p.scan.text[start:]
+	if text[0] == '#' {
+		return p.preprocessor(start)
+	}
+	n := 0
+	for n < len(text) && isNamePart(text[n]) {
+		n++
+	}
+	switch word := text[:n]; word {
+	case "struct", "union", "enum":
+		if open := definitionBody(p.scan.text, start+n); open >= 0 {
+			return p.definition(start, open)
+		}
+	case "typedef", "config", "import", "macro", "fn", "let":
+		if n < len(text) && strings.IndexByte(":*?[.-+$", text[n]) >= 0 {
+			break // looks like an attach point
+		}
+		if word == "typedef" {
+			return p.typedef(start)
+		}
+		p.advance()
+		switch word {
+		case "config":
+			return p.config(start)
+		case "import":
+			return p.importPath(start)
+		case "macro":
+			return p.macro(start)
+		case "fn":
+			return p.subprog(start)
+		}
+		return p.mapDecl(start)
+	}
+	return p.probe(start)
+}
+
+func (p *parser) config(start int) Item {
+	c := &Config{}
+	p.expect(Assign)
+	p.expect(LBrace)
+	for p.at() != RBrace {
+		c.Settings = append(c.Settings, p.setting())
+		if p.at() == RBrace {
+			break
+		}
+		p.expect(Semicolon)
+	}
+	p.advance()
+	c.Pos = p.since(start)
+	return c
+}
+
+func (p *parser) setting() *Setting {
+	key := p.ident()
+	p.expect(Assign)
+	s := &Setting{Key: key}
+	switch p.at() {
+	case String:
+		s.Value = p.stringLit()
+	case Integer:
+		s.Value = p.intLit()
+	case Name:
+		id := p.ident()
+		s.Value = id
+		if id.Name == "true" || id.Name == "false" {
+			s.Value = &BoolLit{id.Pos, id.Name == "true"}
+		}
+	default:
+		p.fail("syntax", p.here(), "expected a string, an integer, true, false or a word")
+	}
+	s.Pos = p.since(key.At.Start)
+	return s
+}
+
+// importPath reads the rest of an import up to and including the path's ';',
+// which is not part of the node.
+func (p *parser) importPath(start int) *Import {
+	if p.at() != String {
+		p.fail("syntax", p.here(), "expected a string after import")
+	}
+	i := &Import{Path: p.stringLit()}
+	i.Pos = p.since(start)
+	p.expect(Semicolon)
+	return i
+}
+
+func (p *parser) macro(start int) Item {
+	m := &Macro{Name: p.ident()}
+	if p.accept(LParen) {
+		for p.at() != RParen {
+			m.Params = append(m.Params, p.macroParam())
+			if p.at() != RParen {
+				p.expect(Comma)
+				if p.at() == RParen {
+					p.fail("syntax", p.here(), "expected a parameter")
+				}
+			}
+		}
+		p.advance()
+	}
+	m.Body = p.block()
+	m.Pos = p.since(start)
+	return m
+}
+
+func (p *parser) macroParam() Expr {
+	switch l := p.cur(); l.Token {
+	case VarName:
+		return p.variable()
+	case MapName:
+		return p.mapName()
+	case Name:
+		if IsParserBuiltin(l.Str) {
+			p.errorf("builtin-parameter", p.here(), "builtin '%s' cannot be a macro parameter", l.Str)
+		}
+		return p.ident()
+	}
+	p.fail("syntax", p.here(), "expected a parameter")
+	return nil
+}
+
+func (p *parser) subprog(start int) Item {
+	f := &Subprog{Name: p.ident()}
+	p.expect(LParen)
+	for p.at() != RParen {
+		v := p.variable()
+		p.expect(Colon)
+		param := &Param{Var: v, Type: p.annotation()}
+		param.Pos = p.since(v.At.Start)
+		f.Params = append(f.Params, param)
+		if p.at() != RParen {
+			p.expect(Comma)
+			if p.at() == RParen {
+				p.fail("syntax", p.here(), "expected a parameter")
+			}
+		}
+	}
+	p.advance()
+	p.expect(Colon)
+	f.Result = p.annotation()
+	f.Body = p.block()
+	settle(f.Body)
+	f.Pos = p.since(start)
+	return f
+}
+
+func (p *parser) mapDecl(start int) Item {
+	if p.at() != MapName {
+		p.fail("syntax", p.here(), "expected a map: only maps are declared outside probes")
+	}
+	d := &MapDecl{Map: p.mapName()}
+	p.expect(Assign)
+	d.Kind = p.ident()
+	p.expect(LParen)
+	if p.at() != Integer {
+		p.fail("syntax", p.here(), "expected the number of entries, an integer")
+	}
+	d.Entries = p.intLit()
+	p.expect(RParen)
+	d.Pos = p.since(start)
+	p.accept(Semicolon)
+	return d
+}
+
+func (p *parser) probe(start int) Item {
+	probe := &Probe{}
+	for {
+		at := p.attachPoint()
+		if at != nil {
+			probe.Attach = append(probe.Attach, at)
+		}
+		if !p.atByte(',') {
+			break
+		}
+		p.rawAt(p.rawPos() + 1)
+		if p.atByte('{') || p.atByte('/') {
+			break // trailing comma
+		}
+	}
+	if len(probe.Attach) == 0 {
+		p.fail("syntax", p.here(), "expected an attach point")
+	}
+	if p.at() == Div {
+		p.advance()
+		probe.Predicate = p.expr()
+		p.expect(Div)
+	}
+	probe.Body = p.block()
+	settle(probe.Body)
+	probe.Pos = p.since(start)
+	return probe
+}
+
+// atByte reports whether the next byte that is not layout is c.
+func (p *parser) atByte(c byte) bool {
+	pos := p.rawPos()
+	return pos < len(p.scan.text) && p.scan.text[pos] == c
+}
+
+// settle makes the trailing expression of a block a statement, in blocks whose
+// value nobody sees.
+func settle(b *Block) {
+	if b.Result != nil {
+		b.Stmts = append(b.Stmts, &ExprStmt{Pos{b.Result.Span()}, b.Result})
+		settleValue(b.Result)
+		b.Result = nil
+	}
+}
+
+// settleValue does the same for the blocks of an expression whose value is
+// discarded.
+func settleValue(x Expr) {
+	for {
+		switch e := x.(type) {
+		case *Block:
+			settle(e)
+		case *If:
+			settle(e.Then)
+			if e.Else != nil {
+				x = e.Else
+				continue
+			}
+		}
+		return
+	}
+}
+
+// lineEnd is the offset of the newline that ends the line at start.
+func lineEnd(text string, start int) int {
+	if i := strings.IndexByte(text[start:], '\n'); i >= 0 {
+		return start + i
+	}
+	return len(text)
+}

@@ -1,0 +1,84 @@
+package syntax
+
+import "strings"
+
+// IsParserBuiltin reports whether name is one of the values that the grammar
+// itself knows. Such a name is never a type, a field of a record literal or a
+// macro parameter.
+func IsParserBuiltin(name string) bool {
+	switch name {
+	case "args", "ctx", "kstack", "ustack", "nsecs", "pid", "tid":
+		return true
+	}
+	if rest, ok := strings.CutPrefix(name, "arg"); ok && allDigits(rest) {
+		return true
+	}
+	if rest, ok := strings.CutPrefix(name, "sarg"); ok && allDigits(rest) {
+		return true
+	}
+	return strings.HasPrefix(name, "__builtin_")
+}
+
+// IsTypeName reports whether a bare name is a type in every script: the types
+// of the language and the C and kernel spellings that are always known.
+func IsTypeName(name string) bool {
+	switch name {
+	case "bool", "void", "string", "buffer", "inet",
+		"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+		"int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
+		"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64",
+		"__u8", "__u16", "__u32", "__u64", "__s8", "__s16", "__s32", "__s64",
+		"size_t", "ssize_t", "pid_t", "uid_t", "gid_t", "uintptr_t", "intptr_t",
+		"ksym_t", "usym_t", "macaddr_t", "timestamp", "cgroup_path_t", "username_t",
+		"count_t", "sum_t", "usum_t", "min_t", "umin_t", "max_t", "umax_t", "avg_t", "uavg_t", "stats_t", "ustats_t":
+		return true
+	}
+	return isCWord(name)
+}
+
+// isCWord reports whether name is a part of the C type names that take several
+// words, such as unsigned long long.
+func isCWord(name string) bool {
+	switch name {
+	case "unsigned", "signed", "long", "short", "int", "char":
+		return true
+	}
+	return false
+}
+
+// isPrimaryKeyword reports whether name has a meaning of its own at the start
+// of an expression, so that it cannot be a type there.
+func isPrimaryKeyword(name string) bool {
+	switch name {
+	case "if", "sizeof", "offsetof", "typeinfo", "comptime", "true", "false":
+		return true
+	}
+	return false
+}
+
+func isTag(name string) bool { return name == "struct" || name == "union" || name == "enum" }
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isNameStart(c byte) bool { return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+
+func isNamePart(c byte) bool { return isNameStart(c) || isDigit(c) }
+
+// isName reports whether s is one identifier.
+func isName(s string) bool {
+	for i := range len(s) {
+		if !isNamePart(s[i]) {
+			return false
+		}
+	}
+	return s != "" && isNameStart(s[0])
+}

@@ -1,0 +1,189 @@
+package syntax
+
+// block reads { … }. A trailing expression without ';' becomes its Result.
+func (p *parser) block() *Block {
+	start := p.expect(LBrace).Start
+	p.enter()
+	b := &Block{}
+	for p.at() != RBrace {
+		if p.at() == EOF {
+			p.fail("syntax", p.here(), "expected '}'")
+		}
+		if p.accept(Semicolon) { // empty statement
+			continue
+		}
+		var s Stmt
+		var result Expr
+		at := p.cur().Start
+		if p.recovering(func() { s, result = p.stmt() }) {
+			p.skipStatement()
+			bad := p.since(at)
+			s, result = &ExprStmt{bad, &Bad{bad}}, nil
+		}
+		if s != nil {
+			b.Stmts = append(b.Stmts, s)
+		}
+		b.Result = result
+	}
+	p.advance()
+	p.depth--
+	b.Pos = p.since(start)
+	return b
+}
+
+// stmt reads one statement with its ';', or the result of the block, which is
+// an expression before '}'. Spans of statements leave out the ';'.
+func (p *parser) stmt() (s Stmt, result Expr) {
+	l := p.cur()
+	if l.Token == LBrace {
+		return p.blockStmt(p.blockExpr())
+	}
+	if l.Token == Name {
+		switch l.Str {
+		case "let":
+			s = p.let()
+		case "for":
+			return p.forStmt(), nil
+		case "while", "unroll":
+			return p.loop(l.Str), nil
+		case "if":
+			return p.blockStmt(p.ifExpr())
+		case "break", "continue", "return":
+			s = p.jump(l.Str)
+		case "import":
+			start := p.advance().Start
+			return p.importPath(start), nil
+		case "_":
+			if p.peek() == Assign {
+				start := p.advance().Start
+				p.advance()
+				x := p.expr()
+				s = &DiscardStmt{p.since(start), x}
+			}
+		}
+	}
+	if s == nil {
+		x := p.expr()
+		switch t := p.at(); {
+		case t == Assign || t.Binary() != Invalid:
+			s = p.assign(x)
+		case t == RBrace:
+			return nil, x
+		default:
+			s = &ExprStmt{Pos{x.Span()}, x}
+		}
+	}
+	if p.at() != RBrace {
+		p.expect(Semicolon)
+	}
+	return s, nil
+}
+
+// blockStmt ends a statement that is an if or a block: its ';' is optional, and
+// before '}' it is the result.
+func (p *parser) blockStmt(x Expr) (Stmt, Expr) {
+	if p.at() == RBrace {
+		return nil, x
+	}
+	p.accept(Semicolon)
+	settleValue(x)
+	return &ExprStmt{Pos{x.Span()}, x}, nil
+}
+
+func (p *parser) blockExpr() Expr { return p.block() }
+
+func (p *parser) let() Stmt {
+	start := p.advance().Start
+	if p.at() != VarName {
+		p.fail("syntax", p.here(), "expected a variable after let")
+	}
+	s := &LetStmt{Var: p.variable()}
+	if p.accept(Colon) {
+		s.Type = p.annotation()
+	}
+	if p.accept(Assign) {
+		s.Init = p.expr()
+	}
+	s.Pos = p.since(start)
+	return s
+}
+
+func (p *parser) assign(lhs Expr) Stmt {
+	switch lhs.(type) {
+	case *Var, *Map, *MapIndex, *Bad:
+	case *Field, *TupleIndex, *Index:
+		p.errorf("immutable", lhs.Span(), "cannot assign to a part of a value: fields and elements are immutable")
+	default:
+		p.errorf("invalid-target", lhs.Span(), "cannot assign to this: expected a variable or a map")
+	}
+	op := p.advance().Token
+	s := &AssignStmt{LHS: lhs, Op: op, RHS: p.expr()}
+	s.Pos = p.since(lhs.Span().Start)
+	return s
+}
+
+func (p *parser) jump(word string) Stmt {
+	start := p.advance().Start
+	s := &JumpStmt{Kind: Break}
+	switch word {
+	case "continue":
+		s.Kind = Continue
+	case "return":
+		s.Kind = Return
+		if t := p.at(); t != Semicolon && t != RBrace {
+			s.Value = p.expr()
+		}
+	}
+	s.Pos = p.since(start)
+	return s
+}
+
+func (p *parser) forStmt() Stmt {
+	start := p.advance().Start
+	paren := p.accept(LParen)
+	s := &ForStmt{Var: p.variable()}
+	p.expect(Colon)
+	x := p.binary(additive)
+	if p.accept(DotDot) {
+		s.From, s.To = x, p.binary(additive)
+	} else if m, ok := x.(*Map); ok {
+		s.Over = m
+	} else {
+		p.fail("syntax", p.here(), "expected '..': a loop goes over a range or a map")
+	}
+	if paren {
+		p.expect(RParen)
+	}
+	s.Body = p.block()
+	settle(s.Body)
+	s.Pos = p.since(start)
+	return s
+}
+
+func (p *parser) loop(word string) Stmt {
+	start := p.advance().Start
+	cond := p.cond()
+	body := p.block()
+	settle(body)
+	if word == "while" {
+		return &WhileStmt{p.since(start), cond, body}
+	}
+	return &UnrollStmt{p.since(start), cond, body}
+}
+
+// cond reads the condition of an if or loop. Parentheses belong to the statement;
+// without them the condition is a unary expression, so that '{' opens the body.
+func (p *parser) cond() Expr {
+	if !p.accept(LParen) {
+		return p.unary()
+	}
+	x := p.expr()
+	p.expect(RParen)
+	for { // more than one pair says no more than one
+		inner, ok := x.(*Paren)
+		if !ok {
+			return x
+		}
+		x = inner.X
+	}
+}
