@@ -6,6 +6,8 @@
 package probe
 
 import (
+	"strings"
+
 	"github.com/cilium/ebpf"
 
 	"github.com/hawktrace/hawk/internal/ir"
@@ -26,7 +28,10 @@ type Point struct {
 	Offset   uint64
 	Address  uint64
 	Period   uint64 // count or rate; profile and interval: nanoseconds, or Hz when Func is "hz"
-	Extra    any    // what the kind's own file needs: USDT locations, tracepoint format
+	Extra    any    // what the kind's own file needs: USDT locations, file offsets
+
+	// The fields above as they were written, where they may be patterns.
+	target, provider, fn Part
 }
 
 // Name is the canonical name that the probe builtin yields and messages show.
@@ -58,6 +63,8 @@ type Kind struct {
 	Space   types.Space // default address space of pointers
 	Return  int64       // what the program returns by default
 	Ours    Trigger     // fired by hawk itself, not by the kernel
+	// RegisterArgs: argN are the machine's argument registers and no more.
+	RegisterArgs bool
 
 	// Parse checks the parts after the kind and fills a Point. Errors are
 	// about the text alone, worded as probes.md 23.
@@ -66,10 +73,16 @@ type Kind struct {
 	// it stands for, sorted by name. An empty result is "no match". It may
 	// consult nothing but o.Target and the files the point names.
 	Match func(p *Point, o *Options) ([]*Point, error)
-	// Names lists names near a misspelt one for suggestions; may be nil.
+	// Names lists what p.Func (for kinds of two parts: p.Target and p.Func, as
+	// "target:func") may be, for suggestions; may be nil.
 	Names func(p *Point, o *Options) []string
-	// List writes what -l prints for a pattern; nil: nothing.
-	List func(pattern ListPattern, o *Options, emit func(Listed)) error
+	// List emits, sorted, what -l prints for a pattern; nil: nothing.
+	List func(k *Kind, parts []Part, o *Options, emit func(Listed)) error
+	// Wild says which provider patterns ("*:name") include the kind.
+	Wild Wild
+	// Describe gives the arguments of a matched point as -lv prints them, a
+	// "TYPE NAME" each; nil: none.
+	Describe func(p *Point, o *Options) ([]string, error)
 	// Args is the type of args at a point; nil if the kind has none.
 	Args func(p *Point, o *Options) (*types.Struct, error)
 	// Retval is the type of retval, given HasRetval.
@@ -79,6 +92,7 @@ type Kind struct {
 	Plan func(points []*Point, uses Uses, o *Options) ([]*Group, error)
 	// CanonicalName spells a point.
 	CanonicalName func(p *Point) string
+	listName      func(p *Point) string // in listings, if not CanonicalName
 }
 
 // Trigger says when hawk itself runs a program.
@@ -92,10 +106,44 @@ const (
 	OnSignal
 )
 
+// Wild says whether a kind is a candidate of a pattern in place of its name.
+type Wild uint8
+
+// The classes of candidates.
+const (
+	NeverWild  Wild = iota
+	KernelWild      // patterns over the kernel
+	UserWild        // patterns over files and processes
+)
+
+// TypeName is what the probetype builtin yields.
+func (k *Kind) TypeName() string {
+	if k.Type != "" {
+		return k.Type
+	}
+	return k.Name
+}
+
 // A Part is one colon-separated part of an attach point after the kind.
 type Part struct {
-	Text    string
-	Literal bool // quoted: wildcard characters are ordinary
+	Text string
+	// Literal parts were quoted: of the wildcard characters only * keeps its
+	// meaning, as in the reference, so that "operator[]" is a plain name.
+	Literal bool
+}
+
+// HasWild reports whether the part is a pattern.
+func (p Part) HasWild() bool {
+	if p.Literal {
+		return strings.Contains(p.Text, "*")
+	}
+	return hasWild(p.Text)
+}
+
+// Listed is one line of a listing with the lines of -lv below it.
+type Listed struct {
+	Name string
+	Args []string
 }
 
 // Uses says what the body of a probe asks of its context, as found by check.
@@ -140,7 +188,7 @@ type Mechanism struct {
 	Attach  ebpf.AttachType
 	// BTFID is the type the program attaches to (tp_btf, fentry); module is the
 	// BTF's module, "vmlinux" for the kernel.
-	BTFID func(g *Group) (id uint32, module string)
+	BTFID func(g *Group, o *Options) (id uint32, module string, err error)
 	// Sleepable programs may fault pages in.
 	Sleepable bool
 
@@ -156,8 +204,9 @@ type Mechanism struct {
 	// the verifier knows the type of comes back with Kind Ptr.
 	Arg   func(c *Context, n int) *ir.Value
 	Field func(c *Context, f types.Field) *ir.Value
-	// Record yields the base of a record that args' fields are at offsets of;
-	// used instead of Field when not nil.
+	// Record yields the base of a record that args' fields are at offsets of.
+	// If Field is given as well it is asked first, and yields nil for fields
+	// that are in the record.
 	Record func(c *Context) *ir.Value
 	// Retval yields the return value.
 	Retval func(c *Context) *ir.Value

@@ -1,0 +1,56 @@
+package probe
+
+import (
+	"github.com/cilium/ebpf"
+)
+
+// inProcess runs a program in hawk's own thread: a raw tracepoint program can
+// be started by hand on every kernel with a ring buffer, without attaching
+// anything.
+var inProcess = &Mechanism{
+	Name:    "test run",
+	Program: ebpf.RawTracepoint,
+}
+
+var _ = define(Kind{
+	Name:  "begin",
+	Type:  "special",
+	Doc:   "Runs once before any probe is attached.",
+	Forms: []string{"begin"},
+	Ours:  AtBegin,
+	Parse: parseBare,
+	Match: matchSelf,
+	Plan:  planOurs,
+})
+
+var _ = define(Kind{
+	Name:  "end",
+	Type:  "special",
+	Doc:   "Runs once when tracing has ended, before the maps are printed.",
+	Forms: []string{"end"},
+	Ours:  AtEnd,
+	Parse: parseBare,
+	Match: matchSelf,
+	Plan:  planOurs,
+})
+
+// parseBare accepts no parts; a lone wildcard is tolerated as the reference
+// does.
+func parseBare(p *Point, parts []Part, _ *Options) error {
+	if len(parts) == 1 && parts[0].HasWild() {
+		return nil
+	}
+	if len(parts) != 0 {
+		return wrongCount(p, "0", parts)
+	}
+	return nil
+}
+
+// planOurs gives every point a program of its own: each runs once.
+func planOurs(points []*Point, _ Uses, _ *Options) ([]*Group, error) {
+	var out []*Group
+	for _, p := range points {
+		out = append(out, &Group{Points: []*Point{p}, Mech: inProcess})
+	}
+	return out, nil
+}

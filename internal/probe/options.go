@@ -1,0 +1,24 @@
+package probe
+
+import (
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// Features lists what --no-feature can turn off, sorted.
+func Features() []string {
+	return []string{
+		"get_func_ip", "kprobe_cookie", "kprobe_multi", "kprobe_session", "raw_syscalls", "raw_tracepoint",
+		"tracepoint_cookie", "uprobe_multi",
+	}
+}
+
+// IsFeature reports whether --no-feature knows a name.
+func IsFeature(name string) bool { return slices.Contains(Features(), name) }
+
+// has reports whether the kernel offers a feature and the user has not turned
+// it off.
+func (o *Options) has(f *target.Feature) bool {
+	return !o.NoFeature[f.Name] && o.Target.Has(f) == nil
+}

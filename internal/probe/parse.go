@@ -1,0 +1,90 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// wrongCount is the error for a wrong number of parts.
+func wrongCount(p *Point, want string, parts []Part) error {
+	return fmt.Errorf("%s probe type requires %s arguments, found %d", p.Kind.Name, want, len(parts))
+}
+
+// parseInt reads an integer part: any integer literal of the language.
+func parseInt(text string) (uint64, error) {
+	n, err := syntax.ParseInt(text)
+	if err != nil {
+		return 0, fmt.Errorf("invalid integer: %s", text)
+	}
+	return n, nil
+}
+
+// startsNumber tells an address from a name.
+func startsNumber(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
+
+var errTwoOffsets = errors.New("Cannot take more than one offset")
+
+// parseFuncOffset splits "func+offset" into p.Func and p.Offset.
+func parseFuncOffset(p *Point, part Part) error {
+	name, off, has := part.Text, "", false
+	if !part.Literal {
+		name, off, has = strings.Cut(part.Text, "+")
+	} else if i := strings.LastIndexByte(part.Text, '+'); i >= 0 && startsNumber(part.Text[i+1:]) {
+		// A quoted name may hold '+' ("operator+"); only a number makes it an
+		// offset.
+		name, off, has = part.Text[:i], part.Text[i+1:], true
+	}
+	p.Func = name
+	if !has {
+		return nil
+	}
+	if strings.Contains(off, "+") {
+		return errTwoOffsets
+	}
+	n, err := parseInt(off)
+	if err != nil {
+		return fmt.Errorf("Invalid offset: %w", err)
+	}
+	p.Offset = n
+	return nil
+}
+
+// canonicalName joins the fields that are set, in the order of the reference:
+// provider, target, language or namespace, function with offset, address.
+func canonicalName(p *Point) string {
+	var b strings.Builder
+	b.WriteString(p.Kind.Name)
+	add := func(s string) {
+		if s != "" {
+			b.WriteByte(':')
+			b.WriteString(s)
+		}
+	}
+	add(p.Target)
+	add(p.Provider)
+	if p.Offset != 0 {
+		add(p.Func + "+" + strconv.FormatUint(p.Offset, 10))
+	} else {
+		add(p.Func)
+	}
+	if p.Address != 0 {
+		add(strconv.FormatUint(p.Address, 10))
+	}
+	return b.String()
+}
+
+// mulPeriod is n units of scale nanoseconds.
+func mulPeriod(n, scale uint64) (uint64, error) {
+	if n > math.MaxInt64/scale {
+		return 0, fmt.Errorf("a period of %d is too long", n)
+	}
+	return n * scale, nil
+}
+
+// matchSelf is Match for kinds whose points stand for themselves.
+func matchSelf(p *Point, _ *Options) ([]*Point, error) { return []*Point{p}, nil }

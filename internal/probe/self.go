@@ -1,0 +1,41 @@
+package probe
+
+import "fmt"
+
+var _ = define(Kind{
+	Name:  "self",
+	Type:  "special",
+	Doc:   "Runs when hawk itself receives SIGUSR1.",
+	Forms: []string{"self:signal:SIGUSR1"},
+	Ours:  OnSignal,
+	Parse: parseSelf,
+	Match: matchSelf,
+	List:  listSelf,
+	Plan:  planOurs,
+})
+
+const selfSignal = "SIGUSR1"
+
+func parseSelf(p *Point, parts []Part, _ *Options) error {
+	if len(parts) != 2 {
+		return wrongCount(p, "2", parts)
+	}
+	if parts[0].Text != "signal" {
+		return fmt.Errorf("%s is not a supported trigger", parts[0].Text)
+	}
+	if parts[1].Text != selfSignal {
+		return fmt.Errorf("%s is not a supported signal", parts[1].Text)
+	}
+	p.Target, p.Func = parts[0].Text, parts[1].Text
+	return nil
+}
+
+func listSelf(_ *Kind, parts []Part, _ *Options, emit func(Listed)) error {
+	for i, name := range []string{"signal", selfSignal} {
+		if i < len(parts) && !parts[i].matches(name) {
+			return nil
+		}
+	}
+	emit(Listed{Name: "self:signal:" + selfSignal})
+	return nil
+}

@@ -1,0 +1,86 @@
+package probe
+
+import (
+	"fmt"
+	"strings"
+)
+
+// kinds is the table in alphabetical order of names; every file of a kind
+// adds its entries. byName has names and aliases, long ones in lower case.
+var (
+	kinds  []*Kind
+	byName = make(map[string]*Kind, 64)
+)
+
+// define enters a kind into the table.
+func define(k Kind) *Kind {
+	if k.Type == "" {
+		k.Type = k.Name
+	}
+	if k.CanonicalName == nil {
+		k.CanonicalName = canonicalName
+	}
+	kind := &k
+	for _, n := range append([]string{k.Name}, k.Aliases...) {
+		if byName[n] != nil {
+			panic("probe: " + n + " is defined twice")
+		}
+		byName[n] = kind
+	}
+	i := len(kinds)
+	for i > 0 && kinds[i-1].Name > k.Name {
+		i--
+	}
+	kinds = append(kinds, nil)
+	copy(kinds[i+1:], kinds[i:])
+	kinds[i] = kind
+	return kind
+}
+
+// Lookup finds a kind by name or alias. Long names match in any case; those of
+// one or two letters must be written exactly, since u and U differ.
+func Lookup(name string) (*Kind, bool) {
+	if len(name) > 2 {
+		name = strings.ToLower(name)
+	}
+	k, ok := byName[name]
+	return k, ok
+}
+
+// Kinds lists the table in alphabetical order.
+func Kinds() []*Kind { return kinds }
+
+// Words lists every name and alias, unsorted, for suggestions.
+func Words() []string {
+	out := make([]string, 0, len(byName))
+	for n := range byName {
+		out = append(out, n)
+	}
+	return out
+}
+
+// Candidates lists the kinds that a pattern in place of the kind's name stands
+// for, in alphabetical order: with user set those of files and processes, else
+// those of the kernel. Return probes are never among them.
+func Candidates(pattern string, user bool) []*Kind {
+	class := KernelWild
+	if user {
+		class = UserWild
+	}
+	var out []*Kind
+	for _, k := range kinds {
+		if k.Wild == class && Glob(pattern, k.Name) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Supported reports whether this version can attach the kind; the error says
+// so otherwise.
+func (k *Kind) Supported() error {
+	if k.Plan == nil && k.Ours == NotOurs {
+		return fmt.Errorf("%s probes are not supported by this version of hawk", k.Name)
+	}
+	return nil
+}

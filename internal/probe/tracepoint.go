@@ -1,0 +1,218 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+var _ = define(Kind{
+	Name:     "tracepoint",
+	Aliases:  []string{"t"},
+	Doc:      "A static event of the kernel, with the fields its format file declares.",
+	Forms:    []string{"tracepoint:category:event"},
+	Has:      HasArgs | HasPID,
+	Space:    types.Kernel,
+	Wild:     KernelWild,
+	Return:   1, // 0 would hide the event from perf users of the same tracepoint
+	Parse:    parseTracepoint,
+	Match:    matchTracepoint,
+	Names:    tracepointNames,
+	List:     listMatches,
+	Describe: describeTracepoint,
+	Args:     tracepointArgs,
+	Plan:     planTracepoint,
+})
+
+func parseTracepoint(p *Point, parts []Part, _ *Options) error {
+	switch {
+	case len(parts) == 2:
+		p.target, p.fn = parts[0], parts[1]
+	case len(parts) == 1 && parts[0].HasWild():
+		p.target, p.fn = Part{Text: "*"}, parts[0]
+	default:
+		return wrongCount(p, "2", parts)
+	}
+	p.Target, p.Func = p.target.Text, p.fn.Text
+	return nil
+}
+
+func matchTracepoint(p *Point, o *Options) ([]*Point, error) {
+	if !p.target.HasWild() && !p.fn.HasWild() {
+		ok, err := o.Target.HasEvent(p.Target, p.Func)
+		if err != nil || !ok {
+			return nil, err
+		}
+		return []*Point{p}, nil
+	}
+	events, err := o.Target.Events()
+	if err != nil {
+		return nil, err
+	}
+	var out []*Point
+	for _, e := range events {
+		category, event, _ := strings.Cut(e, ":")
+		if p.target.matches(category) && p.fn.matches(event) {
+			q := *p
+			q.Target, q.Func = category, event
+			out = append(out, &q)
+		}
+	}
+	return sortPoints(out), nil
+}
+
+func tracepointNames(_ *Point, o *Options) []string {
+	events, _ := o.Target.Events()
+	return events
+}
+
+func tracepointArgs(p *Point, o *Options) (*types.Struct, error) {
+	f, err := o.Target.TracepointFormat(p.Target, p.Func)
+	if err != nil {
+		return nil, err
+	}
+	return f.Struct(), nil
+}
+
+func describeTracepoint(p *Point, o *Options) ([]string, error) {
+	f, err := o.Target.TracepointFormat(p.Target, p.Func)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for i := range f.Fields {
+		if !f.Fields[i].Common {
+			out = append(out, f.Fields[i].Decl)
+		}
+	}
+	return out, nil
+}
+
+// planTracepoint prefers mechanisms other than perf events: those cost 40 ns
+// more a hit and up to 0.1 s each to detach.
+func planTracepoint(points []*Point, uses Uses, o *Options) ([]*Group, error) {
+	var enter, exit, raw, perf []*Point
+	var out []*Group
+	calls := syscallsUsable(o)
+	for _, p := range points {
+		switch {
+		case calls && isSyscall(p, enterPrefix, o):
+			enter = append(enter, p)
+		case calls && isSyscall(p, exitPrefix, o):
+			exit = append(exit, p)
+		case calls && uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_enter":
+			out = append(out, &Group{Points: []*Point{p}, Mech: rawSysEnter})
+		case calls && uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_exit":
+			out = append(out, &Group{Points: []*Point{p}, Mech: rawSysExit})
+		case !uses.Args && !o.NoFeature["raw_tracepoint"] && hasRawTracepoint(p, o):
+			raw = append(raw, p)
+		default:
+			perf = append(perf, p)
+		}
+	}
+	if len(enter) > 0 {
+		out = append(out, &Group{Points: enter, Mech: sysEnter})
+	}
+	if len(exit) > 0 {
+		out = append(out, &Group{Points: exit, Mech: sysExit})
+	}
+	// A raw tracepoint program cannot tell its points apart before 6.10, and
+	// one with a constant name is faster anyway.
+	out = append(out, split(raw, rawTracepoint, !uses.Probe, nil)...)
+	cookies := len(perf) > 1 && uses.Probe && o.has(target.TraceCookie)
+	return append(out, split(perf, perfTracepoint, !uses.Probe || cookies, indexCookies(cookies))...), nil
+}
+
+// split makes one group of all points, or one of each.
+func split(points []*Point, m *Mechanism, together bool, extra any) []*Group {
+	if len(points) == 0 {
+		return nil
+	}
+	if together {
+		return []*Group{{Points: points, Mech: m, Extra: extra}}
+	}
+	out := make([]*Group, len(points))
+	for i := range points {
+		out[i] = &Group{Points: points[i : i+1 : i+1], Mech: m, Extra: extra}
+	}
+	return out
+}
+
+// hasRawTracepoint reports whether the event is a tracepoint of its own.
+// Those of system calls are made by hand from the two raw ones, those of
+// ftrace are none, and dynamic events belong to kprobes and uprobes.
+func hasRawTracepoint(p *Point, o *Options) bool {
+	switch p.Target {
+	case "syscalls", "ftrace", "synthetic", "kprobes", "uprobes", "eprobes", "fprobes":
+		return false
+	}
+	// Others may be dynamic events in a group of the user's choice.
+	f, err := o.Target.TracepointFormat(p.Target, p.Func)
+	if err != nil {
+		return false
+	}
+	for i := range f.Fields {
+		switch f.Fields[i].Name {
+		case "__probe_ip", "__probe_func", "__probe_ret_ip":
+			return false
+		}
+	}
+	return true
+}
+
+var rawTracepoint = &Mechanism{
+	Name:    "raw tracepoint",
+	Program: ebpf.RawTracepoint,
+	Guard:   guardPID,
+	Link:    linkRawByName,
+}
+
+// indexCookies in Group.Extra says that links carry the number of their point
+// as cookie.
+type indexCookies bool
+
+// cookieIndex is Index of mechanisms whose links carry cookies.
+func cookieIndex(c *Context) *ir.Value { return c.B.Call(int(asm.FnGetAttachCookie), c.Ctx) }
+
+// cookieOf is the cookie of point i.
+func cookieOf(g *Group, i int) uint64 {
+	if on, _ := g.Extra.(indexCookies); on {
+		return uint64(i)
+	}
+	return 0
+}
+
+// The first 8 bytes of a record hold the common fields for readers of the
+// trace buffer. Programs may not read them, so they are made up.
+var perfTracepoint = &Mechanism{
+	Name:    "perf tracepoint",
+	Program: ebpf.TracePoint,
+	Guard:   guardPID,
+	Index:   cookieIndex,
+	Record:  func(c *Context) *ir.Value { return c.Ctx },
+	Field:   commonField,
+	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
+		var links []Link
+		for i, p := range g.Points {
+			id, err := o.Target.TracepointID(p.Target, p.Func)
+			if err != nil {
+				return nil, errors.Join(err, closeAll(links))
+			}
+			attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Config: uint64(id), Sample: 1, Wakeup: 1}
+			l, err := openPerf(&attr, progFD, -1, 0, cookieOf(g, i))
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("%s: %w", p.Name(), err), closeAll(links))
+			}
+			links = append(links, l)
+		}
+		return links, nil
+	},
+}
