@@ -172,6 +172,9 @@ func parseConv(s string, start int) (c Conv, ok bool, err error) {
 	return c, false, nil
 }
 
+// Conversions is the number of arguments the format takes.
+func (f *Format) Conversions() int { return len(f.Convs) }
+
 // Check tests the arguments against the conversions. A nil type is not known
 // yet and fits everything.
 func (f *Format) Check(args []types.Type) []FormatError {
