@@ -184,7 +184,7 @@ const (
 type Struct struct {
 	Kind  Kind
 	Name  string // tag, "" if anonymous
-	Bytes int
+	Bytes int    // -1: known only after Load, which sets it; Size asks for it
 	Algn  int    // 0: 8
 	BTFID uint32 // type ID in vmlinux BTF, 0 if unknown or not from there
 	// Load fills the fields on first use; nil once done or if Fields were given.
@@ -275,7 +275,12 @@ func (t *Struct) String() string {
 	}
 	return word + " {" + strings.Join(parts, ",") + "}"
 }
-func (t *Struct) Size() int { return t.Bytes }
+func (t *Struct) Size() int {
+	if t.Bytes < 0 {
+		t.Fields()
+	}
+	return t.Bytes
+}
 func (t *Struct) Align() int {
 	if t.Algn == 0 {
 		return 8

@@ -1,0 +1,322 @@
+package exe
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"iter"
+	"sort"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+// A Symbol is a function (or, where asked for, a variable) of a file.
+type Symbol struct {
+	Name string // as in the table, without a version
+	Addr uint64
+	Size uint64 // bytes, 0 if the table does not say
+	Type elf.SymType
+}
+
+// A RawSymbol is a Symbol whose name is still in the file.
+type RawSymbol struct {
+	Name []byte // valid until the file is closed
+	Addr uint64
+	Size uint64
+	Type elf.SymType
+	Bind elf.SymBind
+}
+
+// Symbol copies the name.
+func (r *RawSymbol) Symbol() Symbol {
+	return Symbol{string(r.Name), r.Addr, r.Size, r.Type}
+}
+
+// IsFunc reports whether the symbol is code.
+func (r *RawSymbol) IsFunc() bool { return r.Type == elf.STT_FUNC || r.Type == elf.STT_GNU_IFUNC }
+
+// IsAttachable reports whether a probe may be put on the symbol: code, and
+// objects, as which assemblers often declare code.
+func (r *RawSymbol) IsAttachable() bool { return r.IsFunc() || r.Type == elf.STT_OBJECT }
+
+// Symbols iterates over all defined symbols of .symtab and .dynsym with
+// names; those of the second that are in the first as well come twice. The
+// RawSymbol is reused. Malformed tables end early.
+func (f *File) Symbols() iter.Seq[*RawSymbol] {
+	return func(yield func(*RawSymbol) bool) {
+		for i := range f.sections {
+			s := &f.sections[i]
+			if s.typ != elf.SHT_SYMTAB && s.typ != elf.SHT_DYNSYM || int(s.link) >= len(f.sections) {
+				continue
+			}
+			if !f.scan(f.bytes(s), f.bytes(&f.sections[s.link]), yield) {
+				return
+			}
+		}
+	}
+}
+
+func (f *File) scan(table, strs []byte, yield func(*RawSymbol) bool) bool {
+	o := f.order
+	entry := 16
+	if f.class64 {
+		entry = 24
+	}
+	var r RawSymbol
+	for ; len(table) >= entry; table = table[entry:] {
+		b := table[:entry]
+		var info byte
+		var shndx uint16
+		if f.class64 {
+			info, shndx = b[4], o.Uint16(b[6:])
+			r.Addr, r.Size = o.Uint64(b[8:]), o.Uint64(b[16:])
+		} else {
+			r.Addr, r.Size = uint64(o.Uint32(b[4:])), uint64(o.Uint32(b[8:]))
+			info, shndx = b[12], o.Uint16(b[14:])
+		}
+		if shndx == uint16(elf.SHN_UNDEF) {
+			continue
+		}
+		r.Type, r.Bind = elf.SymType(info&0xf), elf.SymBind(info>>4)
+		if r.Type == elf.STT_SECTION || r.Type == elf.STT_FILE || r.Type == elf.STT_TLS {
+			continue
+		}
+		if r.Name = stripVersion(cstring(strs, uint64(o.Uint32(b)))); len(r.Name) == 0 {
+			continue
+		}
+		if f.Machine == elf.EM_ARM && r.IsFunc() {
+			r.Addr &^= 1 // Thumb code
+		}
+		if f.Machine == elf.EM_PPC64 && r.IsFunc() {
+			r.Addr = f.descriptor(r.Addr)
+		}
+		if !yield(&r) {
+			return false
+		}
+	}
+	return true
+}
+
+// stripVersion cuts "@VER" and "@@VER" off a name of .symtab.
+func stripVersion(name []byte) []byte {
+	if i := bytes.IndexByte(name, '@'); i > 0 {
+		return name[:i:i]
+	}
+	return name
+}
+
+// descriptor follows a function descriptor of the old 64-bit PowerPC ABI.
+func (f *File) descriptor(addr uint64) uint64 {
+	opd := f.sectionNamed(".opd")
+	if opd == nil || addr < opd.addr || addr-opd.addr >= opd.size {
+		return addr
+	}
+	if b := f.slice(opd.offset+(addr-opd.addr), 8); b != nil {
+		return f.order.Uint64(b)
+	}
+	return addr
+}
+
+// HasSymbols reports whether the file has a full symbol table.
+func (f *File) HasSymbols() bool {
+	for i := range f.sections {
+		if f.sections[i].typ == elf.SHT_SYMTAB && f.sections[i].size > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Symbol finds an attachable symbol by name; ok is false if there is none.
+// Of several the first that is code and has a size wins.
+func (f *File) Symbol(name string) (best Symbol, ok bool) {
+	for r := range f.Symbols() {
+		if !r.IsAttachable() || string(r.Name) != name {
+			continue
+		}
+		if r.IsFunc() && r.Size > 0 {
+			return r.Symbol(), true
+		}
+		if !ok || r.IsFunc() && best.Type == elf.STT_OBJECT {
+			best, ok = r.Symbol(), true
+		}
+	}
+	return best, ok
+}
+
+// Variable finds a symbol of any type by name, for the operands of USDT
+// arguments.
+func (f *File) Variable(name string) (Symbol, bool) {
+	for r := range f.Symbols() {
+		if string(r.Name) == name {
+			return r.Symbol(), true
+		}
+	}
+	return Symbol{}, false
+}
+
+// Functions lists the functions that match, sorted by name, each name once.
+// match sees the raw name; nil matches all.
+func (f *File) Functions(match func(name []byte) bool) []Symbol {
+	var out []Symbol
+	for r := range f.Symbols() {
+		if r.IsFunc() && (match == nil || match(r.Name)) {
+			out = append(out, r.Symbol())
+		}
+	}
+	return sortByName(out)
+}
+
+// sortByName sorts and keeps one symbol of each name, one with a size if
+// there is one.
+func sortByName(syms []Symbol) []Symbol {
+	sort.SliceStable(syms, func(i, j int) bool {
+		if syms[i].Name != syms[j].Name {
+			return syms[i].Name < syms[j].Name
+		}
+		return syms[i].Size > 0 && syms[j].Size == 0
+	})
+	n := 0
+	for i := range syms {
+		if i == 0 || syms[i].Name != syms[n-1].Name {
+			syms[n] = syms[i]
+			n++
+		}
+	}
+	return syms[:n]
+}
+
+// FunctionAt finds the function that contains an address, by a scan of the
+// table; for many look-ups build a Table.
+func (f *File) FunctionAt(addr uint64) (Symbol, bool) {
+	var best Symbol
+	found := false
+	for r := range f.Symbols() {
+		if r.IsFunc() && addr >= r.Addr && (addr-r.Addr < r.Size || addr == r.Addr) {
+			if !found || r.Size > 0 && best.Size == 0 {
+				best, found = r.Symbol(), true
+			}
+		}
+	}
+	return best, found
+}
+
+// A Table is the code symbols of a file sorted by address.
+type Table struct {
+	addrs []uint64
+	syms  []Symbol
+}
+
+// NewTable collects the code symbols of files that describe one program: the
+// file itself, its debug file. NOTYPE symbols (hand-written assembly) count.
+func NewTable(files ...*File) *Table {
+	var syms []Symbol
+	for _, f := range files {
+		for r := range f.Symbols() {
+			if r.IsFunc() || r.Type == elf.STT_NOTYPE && f.isCode(r.Addr) {
+				syms = append(syms, r.Symbol())
+			}
+		}
+	}
+	return tableOf(syms)
+}
+
+func (f *File) isCode(addr uint64) bool {
+	for i := range f.segments {
+		if s := &f.segments[i]; s.flags&elf.PF_X != 0 && addr >= s.addr && addr-s.addr < s.memsz {
+			return true
+		}
+	}
+	return false
+}
+
+func tableOf(syms []Symbol) *Table {
+	// At one address, real functions go before untyped labels, those with a
+	// size before those without, then the shorter name: "read", not
+	// "__libc_read".
+	rank := func(s *Symbol) int {
+		n := 0
+		if s.Type == elf.STT_NOTYPE {
+			n += 2
+		}
+		if s.Size == 0 {
+			n++
+		}
+		return n
+	}
+	sort.Slice(syms, func(i, j int) bool {
+		a, b := &syms[i], &syms[j]
+		if a.Addr != b.Addr {
+			return a.Addr < b.Addr
+		}
+		if ra, rb := rank(a), rank(b); ra != rb {
+			return ra < rb
+		}
+		if ua, ub := underscores(a.Name), underscores(b.Name); ua != ub {
+			return ua < ub
+		}
+		if len(a.Name) != len(b.Name) {
+			return len(a.Name) < len(b.Name)
+		}
+		return a.Name < b.Name
+	})
+	t := &Table{}
+	for i := range syms {
+		if i == 0 || syms[i].Addr != syms[i-1].Addr {
+			t.addrs = append(t.addrs, syms[i].Addr)
+			t.syms = append(t.syms, syms[i])
+		}
+	}
+	return t
+}
+
+func underscores(name string) int { return len(name) - len(strings.TrimLeft(name, "_")) }
+
+// Lookup finds the symbol an address belongs to: the nearest one at or below
+// it whose size, if known, covers it.
+func (t *Table) Lookup(addr uint64) (Symbol, bool) {
+	i := sort.Search(len(t.addrs), func(i int) bool { return t.addrs[i] > addr }) - 1
+	// Labels inside of a function hide it; look back a little.
+	for n := 0; i >= 0 && n < 16; i, n = i-1, n+1 {
+		if s := t.syms[i]; s.Size == 0 && n == 0 || addr-s.Addr < s.Size {
+			return s, true
+		}
+	}
+	return Symbol{}, false
+}
+
+// Len is the number of symbols.
+func (t *Table) Len() int { return len(t.syms) }
+
+// maxMangled bounds what is given to the demangler, whose time can grow
+// faster than the length of the name.
+const maxMangled = 16 << 10
+
+// IsMangled reports whether a name may be a mangled one of C++ or Rust.
+func IsMangled(name string) bool {
+	return strings.HasPrefix(name, "_Z") || strings.HasPrefix(name, "____Z") || strings.HasPrefix(name, "_R")
+}
+
+// Demangle returns the source form of a C++ or Rust name with its
+// parameters, and the name itself if it is none.
+func Demangle(name string) string {
+	if !IsMangled(name) || len(name) > maxMangled {
+		return name
+	}
+	return demangle.Filter(name)
+}
+
+// DemangleName is Demangle without the parameter list, which bare names in
+// attach points are compared with.
+func DemangleName(name string) string {
+	if !IsMangled(name) || len(name) > maxMangled {
+		return name
+	}
+	return demangle.Filter(name, demangle.NoParams)
+}
+
+// ErrNoSymbol says that a file has no such symbol.
+type ErrNoSymbol struct{ Path, Name string }
+
+func (e *ErrNoSymbol) Error() string { return fmt.Sprintf("%s has no symbol %s", e.Path, e.Name) }

@@ -1,0 +1,331 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/target/btf"
+)
+
+// A Feature is something that not every kernel can do. It is found out by
+// trying, never by the kernel's version: configurations and backports make
+// tables of versions wrong.
+type Feature struct {
+	Name  string // as --info, --no-feature and recordings spell it
+	What  string // in words, for messages
+	Since string // first kernel, "5.8"
+
+	test func(t *Target) error // nil: has it
+}
+
+// Unsupported says that the kernel cannot do what a script needs.
+type Unsupported struct {
+	Feature *Feature
+	Err     error // what the kernel said
+}
+
+func (e *Unsupported) Error() string {
+	if isPermission(e.Err) {
+		return fmt.Sprintf("%s: the kernel does not permit it here: %v", e.Feature.What, e.Err)
+	}
+	return fmt.Sprintf("%s: needs Linux %s or newer with it configured: %v", e.Feature.What, e.Feature.Since, e.Err)
+}
+
+func (e *Unsupported) Unwrap() error { return e.Err }
+
+// errNotRecorded is why a recorded target lacks a feature.
+var errNotRecorded = errors.New("not recorded")
+
+// Has reports whether the kernel has a feature: nil, or an *Unsupported. The
+// kernel is asked once.
+func (t *Target) Has(f *Feature) error {
+	t.mu.Lock()
+	err, known := t.features[f]
+	t.mu.Unlock()
+	if known {
+		return err
+	}
+	if t.Live() {
+		err = f.test(t)
+	} else {
+		err = t.recordedFeature(f)
+	}
+	if err != nil {
+		err = &Unsupported{f, err}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.features == nil {
+		t.features = make(map[*Feature]error)
+	}
+	t.features[f] = err
+	return err
+}
+
+// errDisabled is why a feature that the user switched off is missing.
+var errDisabled = errors.New("switched off")
+
+// Disable makes Has deny a feature from now on.
+func (t *Target) Disable(f *Feature) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.features == nil {
+		t.features = make(map[*Feature]error)
+	}
+	t.features[f] = &Unsupported{f, errDisabled}
+}
+
+func (t *Target) recordedFeature(f *Feature) error {
+	set, err := t.recorded.get(func() (map[string]bool, error) {
+		data, err := t.read("/features")
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+		set := make(map[string]bool)
+		for _, name := range strings.Fields(string(data)) {
+			set[name] = true
+		}
+		return set, err
+	})
+	if err == nil && set != nil && !set[f.Name] {
+		err = errNotRecorded
+	}
+	return err
+}
+
+// The features of kernels from 5.10 on that hawk can make use of or do
+// without.
+var (
+	RingBuffer = &Feature{"ring_buffer", "the BPF ring buffer", "5.8", func(*Target) error {
+		return mapAccepted(mapRingBuf, 0, 0, uint32(os.Getpagesize()), 0)
+	}}
+	LargeKey = &Feature{"large_key", "map keys of more than 512 bytes", "5.11", func(*Target) error {
+		return mapAccepted(mapHash, 1024, 8, 1, noPrealloc)
+	}}
+
+	BPFLoop         = Helper("loop", "loops by bpf_loop", "5.17", 181, progRawTP)
+	ForEachMapElem  = Helper("for_each_map_elem", "iteration over maps in the kernel", "5.13", 164, progRawTP)
+	TaskBTF         = Helper("task_btf", "typed access to the current task", "5.11", 158, progRawTP)
+	KtimeBoot       = Helper("ktime_boot", "the boot clock", "5.8", 125, progRawTP)
+	KtimeTAI        = Helper("ktime_tai", "the TAI clock", "6.1", 208, progRawTP)
+	Snprintf        = Helper("snprintf_sym", "naming of kernel addresses by the kernel", "5.13", 165, progRawTP)
+	Strncmp         = Helper("strncmp", "comparison of strings by the kernel", "5.17", 182, progRawTP)
+	MapLookupPerCPU = Helper("map_lookup_percpu", "access to other CPUs' map values", "5.19", 195, progRawTP)
+	TaskStorage     = Helper("task_storage", "storage at tasks", "5.11", 156, progRawTP)
+	GetStackID      = Helper("get_stackid", "stack IDs", "4.6", 27, progTracepoint)
+	GetTaskStack    = Helper("get_task_stack", "stacks of other tasks", "5.9", 141, progRawTP)
+	NamespacedPID   = Helper("ns_pid", "process IDs of hawk's PID namespace", "5.7", 120, progKprobe)
+	SendSignal      = Helper("send_signal", "sending signals", "5.3", 109, progKprobe)
+	Override        = Helper("override_return", "override() (CONFIG_BPF_KPROBE_OVERRIDE)", "4.16", 58, progKprobe)
+	GetFuncIP       = Helper("get_func_ip", "the address of the probed function", "5.15", 173, progKprobe)
+	KprobeCookie    = Helper("kprobe_cookie", "cookies of kprobes and uprobes", "5.15", 174, progKprobe)
+	TraceCookie     = Helper("tracepoint_cookie", "cookies of tracepoints", "5.15", 174, progTracepoint)
+	PerfEventCookie = Helper("perf_event_cookie", "cookies of perf events", "5.15", 174, progPerfEvent)
+	RawTPCookie     = Helper("raw_tp_cookie", "cookies of raw tracepoints", "6.10", 174, progRawTP)
+	FindVMA         = Helper("find_vma", "look-up of memory mappings", "5.17", 180, progRawTP)
+	CgroupID        = Helper("cgroup_id", "the current control group", "4.18", 80, progRawTP)
+
+	AtomicFetch = &Feature{"atomic_fetch", "atomic operations that return a value", "5.12", func(*Target) error {
+		// r1 = 1; fetch_add *(u64 *)(r10-8), r1
+		p := trial{progType: progRawTP, insns: []uint64{storeStack(-8), movImm(1, 1), insn(0xdb, 10, 1, -8, 1), movImm(0, 0), exit()}}
+		return p.accepted()
+	}}
+	CPUv4 = &Feature{"cpu_v4", "signed division and sign-extending moves", "6.6", func(*Target) error {
+		// r0 = 4; r0 s/= 2; r0 = (s8)r0; r0 = 0
+		p := trial{progType: progRawTP, insns: []uint64{movImm(0, 4), insn(0x37, 0, 0, 1, 2), insn(0xbf, 0, 0, 8, 0), movImm(0, 0), exit()}}
+		return p.accepted()
+	}}
+	MayGoto = &Feature{"may_goto", "loops bounded at run time", "6.9", func(*Target) error {
+		p := trial{progType: progRawTP, insns: []uint64{movImm(0, 0), insn(0xe5, 0, 0, 1, 0), movImm(0, 0), exit()}}
+		return p.accepted()
+	}}
+	NoPreallocPerf = &Feature{"no_prealloc_perf", "maps without preallocation in perf events", "6.1", func(*Target) error {
+		fd, err := createMap(mapHash, 8, 8, 1, noPrealloc)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		insns := []uint64{storeStack(-8), movReg(2, 10), insn(0x07, 2, 0, 0, -8)}
+		insns = append(insns, mapFD(1, fd)...)
+		p := trial{progType: progPerfEvent, insns: append(insns, call(1), movImm(0, 0), exit())}
+		return p.accepted()
+	}}
+	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5", func(t *Target) error {
+		_, id, err := t.RawTracepoint("", "sched_switch")
+		if err != nil {
+			return err
+		}
+		p := trial{progType: progTracing, attach: attachRawTP, btfID: id, insns: []uint64{movImm(0, 0), exit()}}
+		return p.accepted()
+	}}
+	Fentry = &Feature{"fentry", "fentry and fexit probes", "5.5", func(t *Target) error {
+		f, err := t.FuncProto("", "vfs_read")
+		if err != nil {
+			return err
+		}
+		p := trial{progType: progTracing, attach: attachFentry, btfID: f.BTFID, insns: []uint64{movImm(0, 0), exit()}}
+		return p.accepted()
+	}}
+	KprobePMU = &Feature{"kprobe", "kprobes", "4.17", pmuTest("kprobe")}
+	UprobePMU = &Feature{"uprobe", "uprobes", "4.17", pmuTest("uprobe")}
+	UprobeRef = &Feature{"uprobe_refcnt", "semaphores of USDT probes", "4.20", func(t *Target) error {
+		_, err := os.Stat(t.path("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset"))
+		return err
+	}}
+	PerfLink = &Feature{"perf_link", "links to perf events", "5.15", func(*Target) error {
+		p := trial{progType: progTracepoint, insns: []uint64{movImm(0, 0), exit()}}
+		return linkAnswers(&p, linkCreateAttr{targetFD: ^uint32(0), attachType: attachPerfEvent}, unix.EBADF)
+	}}
+	KprobeMulti   = &Feature{"kprobe_multi", "kprobes on many functions at once", "5.18", kprobeMultiTest(attachKprobeMulti)}
+	KprobeSession = &Feature{"kprobe_session", "probes on entry and return in one", "6.10", kprobeMultiTest(attachKprobeSession)}
+	UprobeMulti   = &Feature{"uprobe_multi", "uprobes at many places at once", "6.6", func(*Target) error {
+		// A directory is refused as late as possible, if the kernel knows
+		// what is meant at all.
+		var pin runtime.Pinner
+		defer pin.Unpin()
+		path, offset := &[...]byte{'/', 0}, &[...]uint64{0}
+		pin.Pin(path)
+		pin.Pin(offset)
+		p := trial{progType: progKprobe, attach: attachUprobeMulti, insns: []uint64{movImm(0, 0), exit()}}
+		a := linkCreateAttr{attachType: attachUprobeMulti}
+		a.multi[0], a.multi[1] = uint64(uintptr(unsafe.Pointer(path))), uint64(uintptr(unsafe.Pointer(offset)))
+		a.multi[4] = 1
+		return linkAnswers(&p, a, unix.EBADF)
+	}}
+)
+
+// Features lists all named features in the order of --info.
+func Features() []*Feature {
+	return []*Feature{
+		RingBuffer, LargeKey, BPFLoop, ForEachMapElem, TaskBTF, KtimeBoot, KtimeTAI, Snprintf, Strncmp,
+		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, Override, GetFuncIP,
+		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AtomicFetch, CPUv4, MayGoto,
+		NoPreallocPerf, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfLink, KprobeMulti,
+		KprobeSession, UprobeMulti,
+	}
+}
+
+func mapAccepted(typ, key, value, entries, flags uint32) error {
+	fd, err := createMap(typ, key, value, entries, flags)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+// Helper returns the feature that programs of a type can call a helper. The
+// test calls it with arguments that may well be refused; only the verifier's
+// words on the helper itself count.
+func Helper(name, what, since string, helper int32, progType uint32) *Feature {
+	return &Feature{name, what, since, func(*Target) error {
+		p := trial{progType: progType, insns: []uint64{movImm(1, 0), movImm(2, 0), movImm(3, 0), movImm(4, 0), movImm(5, 0), call(helper), movImm(0, 0), exit()}}
+		fd, log, err := p.load(true)
+		if err == nil {
+			unix.Close(fd)
+			return nil
+		}
+		if errors.Is(err, unix.EPERM) {
+			return err
+		}
+		for _, words := range [...]string{"unknown func", "invalid func", "cannot use helper", "not allowed"} {
+			if strings.Contains(log, words) {
+				return err
+			}
+		}
+		if log == "" {
+			return err
+		}
+		return nil
+	}}
+}
+
+// Kfunc returns the feature that the kernel image has a kernel function for
+// programs, by its BTF: programs name it by that ID.
+func Kfunc(name, since string) *Feature {
+	return &Feature{name, "the kernel function " + name, since, func(t *Target) error {
+		_, err := t.KfuncID(name)
+		return err
+	}}
+}
+
+// KfuncID is the BTF ID of a function of the kernel image.
+func (t *Target) KfuncID(name string) (uint32, error) {
+	s, err := t.BTF()
+	if err != nil {
+		return 0, err
+	}
+	return s.Find(name, btf.Set(btf.Func))
+}
+
+func pmuTest(name string) func(*Target) error {
+	return func(t *Target) error {
+		_, err := t.PMUType(name)
+		return err
+	}
+}
+
+// PMUType is the perf event type of a dynamic event source: kprobe, uprobe
+// or a hardware unit.
+func (t *Target) PMUType(name string) (uint32, error) {
+	data, err := t.read("/sys/bus/event_source/devices/" + name + "/type")
+	if err != nil {
+		return 0, err
+	}
+	var n uint32
+	if _, err := fmt.Sscan(string(data), &n); err != nil {
+		return 0, fmt.Errorf("type of event source %s: %w", name, err)
+	}
+	return n, nil
+}
+
+// linkCreateAttr is LINK_CREATE; multi is {flags cnt} syms addrs cookies for
+// kprobes, path offsets ref_ctr_offsets cookies {cnt flags} {pid} for
+// uprobes.
+type linkCreateAttr struct {
+	progFD, targetFD  uint32
+	attachType, flags uint32
+	multi             [6]uint64
+}
+
+// linkAnswers loads a program and tries to make a link that must fail with
+// want if the kernel understands it.
+func linkAnswers(p *trial, a linkCreateAttr, want unix.Errno) error {
+	fd, _, err := p.load(false)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	a.progFD = uint32(fd)
+	link, err := bpfCall(cmdLinkCreate, unsafe.Pointer(&a), unsafe.Sizeof(a))
+	if err == nil {
+		unix.Close(link)
+		return nil
+	}
+	if errors.Is(err, want) {
+		return nil
+	}
+	return err
+}
+
+// kprobeMultiTest attaches to one function that every kernel has.
+func kprobeMultiTest(attach uint32) func(*Target) error {
+	return func(*Target) error {
+		var pin runtime.Pinner
+		defer pin.Unpin()
+		name := &[...]byte{'v', 'f', 's', '_', 'r', 'e', 'a', 'd', 0}
+		pin.Pin(name)
+		syms := &[...]uint64{uint64(uintptr(unsafe.Pointer(name)))}
+		pin.Pin(syms)
+		p := trial{progType: progKprobe, attach: attach, insns: []uint64{movImm(0, 0), exit()}}
+		a := linkCreateAttr{attachType: attach}
+		a.multi[0] = 1 << 32 // flags 0, cnt 1
+		a.multi[1] = uint64(uintptr(unsafe.Pointer(syms)))
+		return linkAnswers(&p, a, 0)
+	}
+}

@@ -1,0 +1,240 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/target/btf"
+	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// ErrNoBTF is returned when the kernel has no type information.
+var ErrNoBTF = errors.New("no kernel BTF (the kernel needs CONFIG_DEBUG_INFO_BTF)")
+
+// The environment variables that name another file with kernel types, a raw
+// blob or an ELF file with a .BTF section.
+var btfVariables = [...]string{"HAWK_BTF", "BPFTRACE_BTF"}
+
+// BTF is the type information of the kernel image, ErrNoBTF if there is none.
+func (t *Target) BTF() (*btf.Spec, error) {
+	return t.vmlinux.get(func() (*btf.Spec, error) {
+		if t.Live() {
+			for _, v := range btfVariables {
+				if name := os.Getenv(v); name != "" {
+					s, err := readBTF(name, "vmlinux", nil)
+					if err != nil {
+						return nil, fmt.Errorf("%s: %w", v, err)
+					}
+					return s, nil
+				}
+			}
+		}
+		s, err := readBTF(t.path("/sys/kernel/btf/vmlinux"), "vmlinux", nil)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return s, err
+		}
+		for _, name := range t.VmlinuxPaths() {
+			if s, err := readBTF(name, "vmlinux", nil); err == nil {
+				return s, nil
+			}
+		}
+		return nil, ErrNoBTF
+	})
+}
+
+// VmlinuxPaths lists where an uncompressed kernel image with symbols and
+// types may lie, in the order in which to look.
+func (t *Target) VmlinuxPaths() []string {
+	var out []string
+	if v := os.Getenv("BPFTRACE_VMLINUX"); v != "" && t.Live() {
+		out = append(out, v)
+	}
+	r := t.Release()
+	if r == "" {
+		return out
+	}
+	for _, p := range [...]string{
+		"/boot/vmlinux-" + r,
+		"/lib/modules/" + r + "/vmlinux-" + r,
+		"/lib/modules/" + r + "/build/vmlinux",
+		"/usr/lib/modules/" + r + "/kernel/vmlinux",
+		"/usr/lib/debug/boot/vmlinux-" + r,
+		"/usr/lib/debug/boot/vmlinux-" + r + ".debug",
+		"/usr/lib/debug/lib/modules/" + r + "/vmlinux",
+	} {
+		out = append(out, t.path(p))
+	}
+	return out
+}
+
+// ModuleBTF is the type information of a module, on top of the kernel's;
+// "" and "vmlinux" are the kernel itself. A module that has none or is not
+// loaded gives an error that says so.
+func (t *Target) ModuleBTF(module string) (*btf.Spec, error) {
+	base, err := t.BTF()
+	if err != nil || module == "" || module == "vmlinux" {
+		return base, err
+	}
+	if !isModuleName(module) {
+		return nil, fmt.Errorf("%q is no module name", module)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s, ok := t.modules[module]; ok {
+		return s, nil
+	}
+	s, err := readBTF(t.path("/sys/kernel/btf/"+module), module, base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("module %s has no BTF or is not loaded", module)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.modules == nil {
+		t.modules = make(map[string]*btf.Spec)
+	}
+	t.modules[module] = s
+	return s, nil
+}
+
+func isModuleName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// readBTF opens a blob. It stays mapped (or in memory) for good: types
+// returned from it refer to it.
+func readBTF(path, name string, base *btf.Spec) (*btf.Spec, error) {
+	data, err := mapFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > 4 && string(data[:4]) == "\x7fELF" {
+		f, err := exe.New(path, data)
+		if err != nil {
+			return nil, err
+		}
+		if data = f.Section(".BTF"); data == nil {
+			return nil, fmt.Errorf("%s has no .BTF section", path)
+		}
+	}
+	return btf.Parse(name, data, base)
+}
+
+// mapFile maps a file for reading. Kernels up to 6.14 cannot map their BTF:
+// it is read instead.
+func mapFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if size := st.Size(); st.Mode().IsRegular() && size > 0 && size < 1<<31 {
+		if data, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE); err == nil {
+			return data, nil
+		}
+	}
+	return os.ReadFile(path)
+}
+
+// kindsOf are the kinds that a C keyword admits; "" is any type name.
+func kindsOf(keyword string) btf.Kinds {
+	switch keyword {
+	case "struct":
+		return btf.Set(btf.Struct)
+	case "union":
+		return btf.Set(btf.Union)
+	case "enum":
+		return btf.Set(btf.Enum, btf.Enum64)
+	case "typedef":
+		return btf.Set(btf.Typedef)
+	}
+	return btf.Set(btf.Struct, btf.Union, btf.Enum, btf.Enum64, btf.Typedef, btf.Int)
+}
+
+// TypeByName finds a kernel type. keyword is "struct", "union", "enum",
+// "typedef" or "" for a type of any kind with that name. Only types of the
+// kernel image are found; see ModuleType.
+func (t *Target) TypeByName(keyword, name string) (types.Type, error) {
+	return t.ModuleType("vmlinux", keyword, name)
+}
+
+// ModuleType is TypeByName with the types of a module first.
+func (t *Target) ModuleType(module, keyword, name string) (types.Type, error) {
+	s, err := t.ModuleBTF(module)
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.Find(name, kindsOf(keyword))
+	if err != nil {
+		return nil, err
+	}
+	return s.Type(id)
+}
+
+// EnumeratorByName finds the enum that has an enumerator of that name, and
+// its value.
+func (t *Target) EnumeratorByName(name string) (*types.Enum, int64, error) {
+	s, err := t.BTF()
+	if err != nil {
+		return nil, 0, err
+	}
+	id, value, err := s.FindEnumerator(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	typ, err := s.Type(id)
+	if err != nil {
+		return nil, 0, err
+	}
+	return typ.(*types.Enum), value, nil
+}
+
+// FuncProto is the prototype of a kernel function; module is "", "vmlinux"
+// or a module's name.
+func (t *Target) FuncProto(module, name string) (*types.Func, error) {
+	s, err := t.ModuleBTF(module)
+	if err != nil {
+		return nil, err
+	}
+	return s.FuncProto(name)
+}
+
+// RawTracepoint is what a program on a typed raw tracepoint sees, and the
+// BTF ID that it attaches to.
+func (t *Target) RawTracepoint(module, event string) (*types.Func, uint32, error) {
+	s, err := t.ModuleBTF(module)
+	if err != nil {
+		return nil, 0, err
+	}
+	return s.RawTracepoint(event)
+}
+
+// BTFModules lists the modules that have type information, without vmlinux.
+func (t *Target) BTFModules() []string {
+	entries, err := os.ReadDir(t.path("/sys/kernel/btf"))
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if e.Name() != "vmlinux" {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
