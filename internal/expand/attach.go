@@ -1,0 +1,166 @@
+package expand
+
+import (
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/spell"
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// result says why an attach point gave nothing.
+type result uint8
+
+const (
+	resolved result = iota
+	failure         // an error was reported
+	noMatch         // a pattern that matches nothing, which is an error only if its probe is left with nothing
+	skipped         // nothing there, or missing and allowed to be
+)
+
+// attach resolves one attach point; a pattern in place of the kind gives
+// several results.
+func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
+	split, d := syntax.SplitAttach(at.Text, at.Span(), e.out.Params)
+	if d != nil {
+		e.ds.Add(d)
+		return nil, failure
+	}
+	if len(split.Parts) == 0 {
+		return nil, skipped
+	}
+	provider := split.Parts[0]
+	parts := make([]probe.Part, 0, len(split.Parts)-1)
+	for _, p := range split.Parts[1:] {
+		parts = append(parts, probe.Part{Text: p.Text, Literal: p.Quoted})
+	}
+	if provider.HasWildcard() {
+		return e.anyKind(at, provider.Text, parts)
+	}
+	kind, ok := probe.Lookup(provider.Text)
+	if !ok {
+		e.unknownKind(at, provider.Text)
+		return nil, failure
+	}
+	if err := kind.Supported(); err != nil {
+		e.ds.Errorf("unsupported-probe", at.Span(), "%v", err)
+		return nil, failure
+	}
+	p := &probe.Point{Kind: kind, At: at.Span()}
+	if err := kind.Parse(p, parts, e.opts); err != nil {
+		e.ds.Errorf("attach-point", at.Span(), "%v", err)
+		return nil, failure
+	}
+	points, err := kind.Match(p, e.opts)
+	if err != nil {
+		e.ds.Errorf("attach-point", at.Span(), "%v", err)
+		return nil, failure
+	}
+	wild := hasWild(parts)
+	if len(points) > 0 {
+		return []*Attach{{At: at.Span(), Kind: kind, Points: points, Wild: wild}}, resolved
+	}
+	if wild {
+		return nil, noMatch
+	}
+	name := strings.TrimPrefix(p.Name(), kind.Name+":")
+	if e.missing(at.Span(), "No matches for "+kind.Name+" "+name+".", e.nearPoint(p, name)) {
+		return nil, failure
+	}
+	return nil, skipped
+}
+
+// anyKind tries a pattern on every kind that may match it; kinds that do not
+// accept the parts drop out.
+func (e *expander) anyKind(at *syntax.AttachPoint, pattern string, parts []probe.Part) ([]*Attach, result) {
+	user := e.opts.PID != 0 || len(parts) > 0 && strings.Contains(parts[0].Text, "/")
+	var out []*Attach
+	candidates := probe.Candidates(strings.ToLower(pattern), user)
+	for _, kind := range candidates {
+		p := &probe.Point{Kind: kind, At: at.Span()}
+		if kind.Supported() != nil || kind.Parse(p, parts, e.opts) != nil {
+			continue
+		}
+		if points, err := kind.Match(p, e.opts); err == nil && len(points) > 0 {
+			out = append(out, &Attach{At: at.Span(), Kind: kind, Points: points, Wild: true})
+		}
+	}
+	if len(candidates) == 0 {
+		e.ds.Errorf("unknown-probe", at.Span(), "Invalid probe type: %s", pattern)
+		return nil, failure
+	}
+	if len(out) == 0 {
+		return nil, noMatch
+	}
+	return out, resolved
+}
+
+func (e *expander) unknownKind(at *syntax.AttachPoint, name string) {
+	span := at.Span()
+	if rest, ok := strings.CutPrefix(at.Text, name); ok {
+		span.End -= len(rest)
+	}
+	d := e.ds.Errorf("unknown-probe", span, "Invalid probe type: %s", name)
+	if len(name) <= 2 {
+		d.Msg = "Invalid provider: '" + name + "'"
+		if _, ok := probe.Lookup(strings.ToLower(name)); ok {
+			d.Hint("did you mean %s?", strings.ToLower(name))
+			return
+		}
+	}
+	if near := spell.Nearest(name, probe.Words()); near != "" {
+		d.Hint("did you mean %s?", near)
+		return
+	}
+	// One colon too few is common: "sys_enter_open {" or "vfs_read {".
+	var long []string
+	for _, k := range probe.Kinds() {
+		long = append(long, k.Name)
+	}
+	d.Hint("probe types are: %s", strings.Join(long, ", "))
+}
+
+// nearPoint suggests an attach point whose name is close to one that does not
+// exist.
+func (e *expander) nearPoint(p *probe.Point, name string) string {
+	if p.Kind.Names == nil {
+		return ""
+	}
+	names := p.Kind.Names(p, e.opts)
+	want := p.Func
+	if len(names) > 0 && strings.Contains(names[0], ":") {
+		want = name
+		// The first part alone is wrong more often than a long name is: syscall
+		// for syscalls.
+		if category, event, ok := strings.Cut(name, ":"); ok {
+			if near := spell.Nearest(category, categoriesOf(names, event)); near != "" {
+				return "did you mean " + p.Kind.Name + ":" + near + ":" + event + "?"
+			}
+		}
+	}
+	near := spell.Nearest(want, names)
+	if near == "" {
+		return ""
+	}
+	return "did you mean " + p.Kind.Name + ":" + near + "?"
+}
+
+// categoriesOf lists the categories that have an event.
+func categoriesOf(names []string, event string) []string {
+	var out []string
+	for _, n := range names {
+		if c, ok := strings.CutSuffix(n, ":"+event); ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func hasWild(parts []probe.Part) bool {
+	for _, p := range parts {
+		if p.HasWild() {
+			return true
+		}
+	}
+	return false
+}

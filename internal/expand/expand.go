@@ -1,0 +1,170 @@
+// Package expand turns the tree of a script into what is to be checked and
+// attached: settings are read, and every attach point is resolved against the
+// machine to the concrete points it stands for.
+package expand
+
+import (
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// Options is what a script does not say itself.
+type Options struct {
+	Params      []string            // positional parameters, $1 first
+	Environment *config.Environment // settings that win over the script's; nil: none
+	// Probe says how attach points are resolved. MaxProbes, MaxProgs and
+	// WarnPoint are filled in from the script's settings.
+	Probe probe.Options
+}
+
+// A Script is an expanded script.
+type Script struct {
+	Tree    *syntax.Script
+	Config  *config.Config
+	Params  []string
+	Options *probe.Options
+	Probes  []*Probe // in source order; without those whose points are all missing
+	Maps    []*syntax.MapDecl
+	// Incomplete: probes were left out because of errors, so that what only
+	// they define seems undefined.
+	Incomplete bool
+}
+
+// A Probe is a probe of the script with its resolved attach points.
+type Probe struct {
+	Tree   *syntax.Probe
+	Attach []*Attach // at least one
+}
+
+// An Attach is one attach point as written and what it stands for.
+type Attach struct {
+	At     source.Span
+	Kind   *probe.Kind
+	Points []*probe.Point // sorted by name, at least one
+	Wild   bool           // a pattern, of the kind or in a part
+}
+
+type expander struct {
+	out  *Script
+	opts *probe.Options
+	ds   source.Diagnostics
+}
+
+// Expand expands a script. After errors the result holds what could be
+// resolved, so that checking it finds more errors at once; it is nil where
+// that would only repeat the first ones.
+func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
+	opts := o.Probe
+	e := &expander{
+		out:  &Script{Tree: s, Config: config.Default(), Params: o.Params, Options: &opts},
+		opts: &opts,
+	}
+	if e.unsupportedItems() {
+		return nil, &e.ds
+	}
+	e.config(o.Environment)
+	for _, item := range s.Items {
+		switch item := item.(type) {
+		case *syntax.Probe:
+			e.probe(item)
+		case *syntax.MapDecl:
+			e.out.Maps = append(e.out.Maps, item)
+		}
+	}
+	e.limitProbes()
+	return e.out, &e.ds
+}
+
+func (e *expander) config(env *config.Environment) {
+	c := e.out.Config
+	for _, item := range e.out.Tree.Items {
+		if block, ok := item.(*syntax.Config); ok {
+			c.Apply(block, &e.ds)
+		}
+	}
+	if env != nil {
+		env.Apply(c)
+		for _, w := range env.Warnings {
+			e.ds.Warnf("config-renamed", source.Span{}, "%s", w)
+		}
+	}
+	e.opts.MaxProbes, e.opts.MaxProgs = c.MaxProbes, c.MaxBPFProgs
+	e.opts.WarnPoint = func(at source.Span, msg string) { e.ds.Warnf("attach-point", at, "%s", msg) }
+}
+
+// probe resolves the attach points of one probe. It is left out if none
+// remains, be it by errors or because what is missing may be missing.
+func (e *expander) probe(tree *syntax.Probe) {
+	p := &Probe{Tree: tree}
+	failed := false
+	var patterns []source.Span // that matched nothing
+	for _, at := range tree.Attach {
+		attach, r := e.attach(at)
+		p.Attach = append(p.Attach, attach...)
+		switch r {
+		case failure:
+			failed = true
+		case noMatch:
+			patterns = append(patterns, at.Span())
+		}
+	}
+	if len(p.Attach) > 0 {
+		e.out.Probes = append(e.out.Probes, p)
+		e.out.Incomplete = e.out.Incomplete || failed
+		return
+	}
+	if len(patterns) > 0 && !failed {
+		failed = e.missing(patterns[0].To(patterns[len(patterns)-1]),
+			"Probe has no valid attach points. If this is expected, set the 'missing_probes' config variable to 'warn'.", "")
+	}
+	e.out.Incomplete = e.out.Incomplete || failed
+}
+
+// missing reports a probe that does not exist as the settings want it and
+// reports whether that was an error.
+func (e *expander) missing(at source.Span, msg, hint string) bool {
+	var d *source.Diagnostic
+	switch e.out.Config.MissingProbes {
+	case "ignore":
+		return false
+	case "warn":
+		d = e.ds.Warnf("missing-probe", at, "%s Skipping.", firstSentence(msg))
+	default:
+		d = e.ds.Errorf("missing-probe", at, "%s", msg)
+	}
+	if hint != "" {
+		d.Hint("%s", hint)
+	}
+	return e.out.Config.MissingProbes == "error"
+}
+
+func firstSentence(s string) string {
+	if i := strings.Index(s, ". "); i >= 0 {
+		return s[:i+1]
+	}
+	return s
+}
+
+// limitProbes applies the max_probes setting. A pattern over functions counts
+// once: one link of the kernel serves all of it.
+func (e *expander) limitProbes() {
+	n := 0
+	for _, p := range e.out.Probes {
+		for _, a := range p.Attach {
+			if a.Wild && a.Kind.RegisterArgs {
+				n++
+			} else {
+				n += len(a.Points)
+			}
+		}
+	}
+	if limit := e.out.Config.MaxProbes; n > limit {
+		e.ds.Errorf("too-many-probes", source.Span{},
+			"Can't attach to %d probes because it exceeds the current limit of %d probes.", n, limit).
+			Hint("Raise the limit with the max_probes setting or HAWK_MAX_PROBES. Many probes take long to attach and may slow the system down.")
+	}
+}
