@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/hawktest"
 	"github.com/hawktrace/hawk/internal/hawktest/vm"
 	"github.com/hawktrace/hawk/internal/hawktest/vm/wire"
 )
@@ -41,6 +42,10 @@ func run() (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(payload)
+
+	if err := hawktest.Payload(payload); err != nil {
+		return 0, err
+	}
 
 	command := wire.Command{Args: flag.Args(), Dir: "/root"}
 	if len(command.Args) == 0 {

@@ -1,0 +1,64 @@
+# hawk is built without cgo, without paths of the machine and without debug sections: the same sources give the same file.
+VERSION ?= $(shell git describe --tags --always --dirty --match 'v[0-9]*' 2>/dev/null | sed 's/^\([0-9a-f]\{7,\}\)/v0.0.0-\1/')
+LDFLAGS := -s -w -X github.com/hawktrace/hawk/internal/cli.Version=$(or $(VERSION),v0.0.0-unknown)
+PREFIX  ?= /usr/local
+KERNEL  ?= 6.12
+
+export CGO_ENABLED = 0
+
+.PHONY: all build install test check unit kernel vm vm-test bench cover clean deps
+
+all: build
+
+build:
+	go build -trimpath -ldflags '$(LDFLAGS)' -o hawk ./cmd/hawk
+
+install: build
+	install -D -m 755 hawk $(DESTDIR)$(PREFIX)/bin/hawk
+
+# All tests: static checks, unit tests, the cases on the running kernel, the cases on other kernels in VMs. As root it first installs what it needs.
+test: deps check build unit kernel
+	HAWK_VM=all go test -count=1 -timeout 35m -run '^TestVM$$' -v ./internal/hawktest
+
+# What the tests use beside Go, from Debian's packages. Without root, what is missing is left to each test to say.
+DEPS := busybox-static dpkg e2fsprogs gcc libc6-dev perl python3 qemu-system-x86 systemtap-sdt-dev util-linux xz-utils
+deps:
+	@command -v dpkg-query >/dev/null || exit 0; missing=; for p in $(DEPS); do \
+		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
+	elif [ -n "$$missing" ]; then echo "not installed:$$missing"; fi
+
+check:
+	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofmt'ed:"; echo "$$out"; exit 1; }
+	go vet ./...
+	@if go tool -n staticcheck >/dev/null 2>&1; then go tool staticcheck ./...; fi
+
+unit:
+	go test $$(go list ./... | grep -v /internal/hawktest$$)
+
+# -v: a case that cannot run here says why.
+kernel:
+	go test -count=1 -v ./internal/hawktest
+
+# A shell in a VM with hawk in it, or a command: make vm KERNEL=6.1 CMD='hawk --info'
+vm:
+	@go run ./internal/hawktest/vm/hawkvm -kernel $(KERNEL) $(CMD)
+
+# The cases on one kernel; CASE narrows them to names that match.
+vm-test:
+	HAWK_VM=$(KERNEL) HAWK_CASE='$(CASE)' go test -count=1 -timeout 35m -run '^TestVM$$' -v ./internal/hawktest
+
+# Side by side with bpftrace; writes docs/performance.md when told so: make bench BENCH=-write
+bench: build
+	go run ./bench -hawk ./hawk $(BENCH)
+
+cover:
+	rm -rf .cover && mkdir -p .cover/bin .cover/unit
+	GOCOVERDIR=$(CURDIR)/.cover/bin go test -count=1 ./internal/hawktest
+	go test -cover -coverpkg=./... ./... -args -test.gocoverdir=$(CURDIR)/.cover/unit
+	go tool covdata textfmt -i=.cover/bin,.cover/unit -o .cover/profile
+	go tool cover -func=.cover/profile | tail -1
+
+clean:
+	rm -rf hawk .cover
