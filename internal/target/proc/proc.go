@@ -1,0 +1,297 @@
+// Package proc reads what the kernel tells about processes: their mappings,
+// programs, roots and namespaces. All of it may change or vanish at any time;
+// a process that has ended gives errors that are fs.ErrNotExist or ESRCH.
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Mapping is one line of /proc/PID/maps.
+type Mapping struct {
+	Start, End uint64 // addresses, End exclusive
+	Offset     uint64 // in the file, bytes
+	Exec       bool
+	Write      bool
+	Dev, Ino   uint64 // of the file, 0 if none; Dev is unix.Mkdev
+	Path       string // as the process's mount namespace has it; "[vdso]", "" if anonymous
+	Deleted    bool
+}
+
+// IsFile reports whether a file is mapped.
+func (m *Mapping) IsFile() bool { return m.Ino != 0 && strings.HasPrefix(m.Path, "/") }
+
+// Dir is the directory of a process in /proc.
+func Dir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
+
+// Maps lists the mappings of a process by address.
+func Maps(pid int) ([]Mapping, error) {
+	data, err := os.ReadFile(Dir(pid) + "/maps")
+	if err != nil {
+		return nil, err
+	}
+	return ParseMaps(data), nil
+}
+
+// ParseMaps parses the text of a maps file; lines it cannot read are left
+// out.
+func ParseMaps(data []byte) []Mapping {
+	var out []Mapping
+	for line := range bytes.Lines(data) {
+		m, ok := parseMapping(string(bytes.TrimSuffix(line, []byte("\n"))))
+		if !ok {
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// parseMapping parses "start-end perms offset major:minor inode path".
+func parseMapping(line string) (m Mapping, ok bool) {
+	var fields [5]string
+	rest := line
+	for i := range fields {
+		rest = strings.TrimLeft(rest, " ")
+		end := strings.IndexByte(rest, ' ')
+		if end < 0 {
+			if i < 4 {
+				return m, false
+			}
+			end = len(rest)
+		}
+		fields[i], rest = rest[:end], rest[end:]
+	}
+	start, end, dash := strings.Cut(fields[0], "-")
+	major, minor, colon := strings.Cut(fields[3], ":")
+	if !dash || !colon || len(fields[1]) < 4 {
+		return m, false
+	}
+	var errs [6]error
+	var maj, mnr uint64
+	m.Start, errs[0] = strconv.ParseUint(start, 16, 64)
+	m.End, errs[1] = strconv.ParseUint(end, 16, 64)
+	m.Offset, errs[2] = strconv.ParseUint(fields[2], 16, 64)
+	maj, errs[3] = strconv.ParseUint(major, 16, 32)
+	mnr, errs[4] = strconv.ParseUint(minor, 16, 32)
+	m.Ino, errs[5] = strconv.ParseUint(fields[4], 10, 64)
+	for _, err := range errs {
+		if err != nil {
+			return m, false
+		}
+	}
+	if m.End < m.Start {
+		return m, false
+	}
+	m.Dev = unix.Mkdev(uint32(maj), uint32(mnr))
+	m.Write, m.Exec = fields[1][1] == 'w', fields[1][2] == 'x'
+	m.Path = unescape(strings.TrimLeft(rest, " "))
+	if m.Ino != 0 {
+		m.Path, m.Deleted = strings.CutSuffix(m.Path, " (deleted)")
+	}
+	return m, true
+}
+
+// unescape undoes the only escape of maps, a newline.
+func unescape(path string) string {
+	if !strings.Contains(path, `\012`) {
+		return path
+	}
+	return strings.ReplaceAll(path, `\012`, "\n")
+}
+
+// MapFile is the path through which the file of a mapping can be opened even
+// if it has been deleted or lies in another mount namespace. It needs
+// CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
+func MapFile(pid int, m *Mapping) string {
+	return fmt.Sprintf("%s/map_files/%x-%x", Dir(pid), m.Start, m.End)
+}
+
+// Alive reports whether a process exists and is no zombie.
+func Alive(pid int) bool {
+	data, err := os.ReadFile(Dir(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	// PID (comm) S …; comm may hold anything.
+	i := bytes.LastIndexByte(data, ')')
+	return i >= 0 && i+2 < len(data) && data[i+2] != 'Z' && data[i+2] != 'X'
+}
+
+// Exe is the program of a process by the path its mount namespace has.
+func Exe(pid int) (string, error) {
+	path, err := os.Readlink(Dir(pid) + "/exe")
+	return strings.TrimSuffix(path, " (deleted)"), err
+}
+
+// Cmdline is the argument vector of a process; empty for kernel threads.
+func Cmdline(pid int) ([]string, error) {
+	data, err := os.ReadFile(Dir(pid) + "/cmdline")
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00"), nil
+}
+
+// Environ is a variable of a process's initial environment.
+func Environ(pid int, name string) (string, bool) {
+	data, err := os.ReadFile(Dir(pid) + "/environ")
+	if err != nil {
+		return "", false
+	}
+	for v := range strings.SplitSeq(string(data), "\x00") {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// Root is the path through which hawk sees the root directory of a process:
+// "" if it is hawk's own, else /proc/PID/root.
+func Root(pid int) string {
+	if SameMountNamespace(pid) && sameFile("/proc/self/root", Dir(pid)+"/root") {
+		return ""
+	}
+	return Dir(pid) + "/root"
+}
+
+// SameMountNamespace reports whether a process sees the file systems hawk
+// sees; true if that cannot be found out.
+func SameMountNamespace(pid int) bool {
+	return sameFile("/proc/self/ns/mnt", Dir(pid)+"/ns/mnt")
+}
+
+func sameFile(a, b string) bool {
+	var sa, sb unix.Stat_t
+	if unix.Stat(a, &sa) != nil || unix.Stat(b, &sb) != nil {
+		return true
+	}
+	return sa.Dev == sb.Dev && sa.Ino == sb.Ino
+}
+
+// A MappedFile is a file that a process has mapped.
+type MappedFile struct {
+	Path     string // openable by hawk
+	Name     string // as the process sees it
+	Dev, Ino uint64
+	Exec     bool // some part of it is executable
+}
+
+// MappedFiles lists the files a process has mapped, each once, in the order
+// of their addresses. Deleted ones are reached through map_files.
+func MappedFiles(pid int) ([]MappedFile, error) {
+	maps, err := Maps(pid)
+	if err != nil {
+		return nil, err
+	}
+	root := Root(pid)
+	var out []MappedFile
+	type id struct{ dev, ino uint64 }
+	seen := make(map[id]int)
+	for i := range maps {
+		m := &maps[i]
+		if !m.IsFile() {
+			continue
+		}
+		at, ok := seen[id{m.Dev, m.Ino}]
+		if !ok {
+			at = len(out)
+			seen[id{m.Dev, m.Ino}] = at
+			f := MappedFile{Path: root + m.Path, Name: m.Path, Dev: m.Dev, Ino: m.Ino}
+			if m.Deleted {
+				f.Path = MapFile(pid, m)
+			}
+			out = append(out, f)
+		}
+		out[at].Exec = out[at].Exec || m.Exec
+	}
+	return out, nil
+}
+
+// All lists the processes, ascending.
+func All() ([]int, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, n := range names {
+		if pid, err := strconv.Atoi(n); err == nil && pid > 0 {
+			out = append(out, pid)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Threads lists the threads of a process.
+func Threads(pid int) ([]int, error) {
+	entries, err := os.ReadDir(Dir(pid) + "/task")
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			out = append(out, tid)
+		}
+	}
+	return out, nil
+}
+
+// AllMappedFiles lists the files that any process has mapped executable,
+// each once. Processes that cannot be read are left out.
+func AllMappedFiles() ([]MappedFile, error) {
+	pids, err := All()
+	if err != nil {
+		return nil, err
+	}
+	type id struct{ dev, ino uint64 }
+	seen := make(map[id]bool)
+	var out []MappedFile
+	for _, pid := range pids {
+		files, err := MappedFiles(pid)
+		if err != nil {
+			continue
+		}
+		for _, f := range files {
+			if f.Exec && !seen[id{f.Dev, f.Ino}] {
+				seen[id{f.Dev, f.Ino}] = true
+				out = append(out, f)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Check explains why a process cannot be traced, nil if it can.
+func Check(pid int) error {
+	if pid <= 0 {
+		return fmt.Errorf("%d is no process ID", pid)
+	}
+	err := unix.Kill(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("there is no process %d", pid)
+	}
+	if err == nil || errors.Is(err, unix.EPERM) {
+		if !Alive(pid) {
+			return fmt.Errorf("process %d has ended", pid)
+		}
+		return nil
+	}
+	return err
+}

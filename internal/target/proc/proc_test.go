@@ -1,0 +1,74 @@
+package proc
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestParseMaps(t *testing.T) {
+	text := "55d0c0a00000-55d0c0a21000 r-xp 00002000 fe:01 1234                      /usr/bin/my prog\n" +
+		"7f0000000000-7f0000001000 rw-p 00000000 00:00 0 \n" +
+		"7f0000001000-7f0000002000 rw-s 00000000 00:05 77 /memfd:x (deleted)\n" +
+		"7ffc0000-7ffd0000 r-xp 00000000 00:00 0                          [vdso]\n" +
+		"garbage\n" +
+		"zz-7ffd0000 r-xp 00000000 00:00 0\n"
+	maps := ParseMaps([]byte(text))
+	want := []Mapping{
+		{0x55d0c0a00000, 0x55d0c0a21000, 0x2000, true, false, unix.Mkdev(0xfe, 1), 1234, "/usr/bin/my prog", false},
+		{0x7f0000000000, 0x7f0000001000, 0, false, true, 0, 0, "", false},
+		{0x7f0000001000, 0x7f0000002000, 0, false, true, unix.Mkdev(0, 5), 77, "/memfd:x", true},
+		{0x7ffc0000, 0x7ffd0000, 0, true, false, 0, 0, "[vdso]", false},
+	}
+	if len(maps) != len(want) {
+		t.Fatalf("%d mappings: %+v", len(maps), maps)
+	}
+	for i := range want {
+		if maps[i] != want[i] {
+			t.Errorf("mapping %d\n got %+v\nwant %+v", i, maps[i], want[i])
+		}
+	}
+}
+
+func TestSelf(t *testing.T) {
+	pid := os.Getpid()
+	exe, err := Exe(pid)
+	if err != nil {
+		t.Skip(err)
+	}
+	files, err := MappedFiles(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, f := range files {
+		found = found || f.Path == exe && f.Exec
+	}
+	if !found {
+		t.Errorf("%s is not among %+v", exe, files)
+	}
+	if !Alive(pid) || Check(pid) != nil {
+		t.Errorf("we are dead: %v", Check(pid))
+	}
+	if Root(pid) != "" {
+		t.Errorf("own root is %q", Root(pid))
+	}
+	if Check(-1) == nil || Check(1<<30) == nil {
+		t.Error("no error for impossible processes")
+	}
+	if args, err := Cmdline(pid); err != nil || len(args) == 0 {
+		t.Errorf("command line %q, %v", args, err)
+	}
+}
+
+func FuzzParseMaps(f *testing.F) {
+	f.Add([]byte("55d0c0a00000-55d0c0a21000 r-xp 00002000 fe:01 1234 /usr/bin/x\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, m := range ParseMaps(data) {
+			if m.End < m.Start {
+				t.Errorf("%+v", m)
+			}
+		}
+	})
+}
