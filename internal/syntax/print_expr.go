@@ -107,6 +107,9 @@ func (p *printer) expr(x Expr, demand int) {
 	case *Binary:
 		prec := precedence(x.Op)
 		p.expr(x.X, prec)
+		if x.OpPos.File == p.file {
+			p.inline(x.OpPos.Start, " ", "")
+		}
 		p.addf(" %s", x.Op)
 		p.gap(x.X, x.Y)
 		_, isBlock := x.Y.(*Block)

@@ -293,8 +293,10 @@ func (s *Scanner) operator(lex *Lexeme) {
 	switch r {
 	case utf8.RuneError:
 		msg = "text is not valid UTF-8"
+	case '\'':
+		msg = "invalid character: strings take double quotes"
 	case '\u201c', '\u201d', '\u201e', '\u2018', '\u2019':
-		msg = fmt.Sprintf("invalid character %q: strings take straight quotes", r)
+		msg = fmt.Sprintf("invalid character %q: strings take straight double quotes", r)
 	}
 	lex.Token = Invalid
 	lex.Err = &LexError{"invalid-character", lex.Start, s.pos, msg}

@@ -7,6 +7,9 @@ func (p *parser) block() *Block {
 	b := &Block{}
 	for p.at() != RBrace {
 		if p.at() == EOF {
+			if p.diags.HasErrors() {
+				panic(stop{}) // what is wrong was said: a brace may be lost by that
+			}
 			p.fail("syntax", p.here(), "expected '}'")
 		}
 		if p.accept(Semicolon) { // empty statement
@@ -73,7 +76,7 @@ func (p *parser) stmt() (s Stmt, result Expr) {
 			s = &ExprStmt{Pos{x.Span()}, x}
 		}
 	}
-	if p.at() != RBrace {
+	if t := p.at(); t != RBrace && t != EOF { // at the end of the file the '}' is what is missed
 		p.expect(Semicolon)
 	}
 	return s, nil
