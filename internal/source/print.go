@@ -12,6 +12,7 @@ import (
 type PrintOptions struct {
 	Color      bool // errors red and warnings yellow, on the message line only
 	NoWarnings bool // leave out warnings with their hints
+	NoExcerpt  bool // name the place only, without the script's lines
 }
 
 // Limits on what one excerpt may show, so that a script of one enormous line or
@@ -45,16 +46,16 @@ func (d *Diagnostic) Print(w io.Writer, opts PrintOptions) {
 	if d.Severity == Hint {
 		writeHint(&b, d.Msg)
 	} else {
-		writeBlock(&b, d.Severity, d.Span, d.Msg, opts.Color)
+		writeBlock(&b, d.Severity, d.Span, d.Msg, opts)
 	}
 	for _, n := range d.Notes {
-		writeBlock(&b, d.Severity, n.Span, n.Msg, opts.Color)
+		writeBlock(&b, d.Severity, n.Span, n.Msg, opts)
 	}
 	for _, h := range d.Hints {
 		writeHint(&b, h)
 	}
 	for _, s := range d.Trail {
-		writeBlock(&b, d.Severity, s, "expanded from", opts.Color)
+		writeBlock(&b, d.Severity, s, "expanded from", opts)
 	}
 	io.WriteString(w, b.String())
 }
@@ -66,9 +67,9 @@ func writeHint(b *strings.Builder, text string) {
 }
 
 // writeBlock writes a header line and the excerpt under it.
-func writeBlock(b *strings.Builder, sev Severity, s Span, msg string, color bool) {
+func writeBlock(b *strings.Builder, sev Severity, s Span, msg string, opts PrintOptions) {
 	paint := ""
-	if color {
+	if opts.Color {
 		switch sev {
 		case Error, Bug:
 			paint = red
@@ -88,7 +89,7 @@ func writeBlock(b *strings.Builder, sev Severity, s Span, msg string, color bool
 		b.WriteString(reset)
 	}
 	b.WriteByte('\n')
-	if s.Valid() {
+	if s.Valid() && !opts.NoExcerpt {
 		writeExcerpt(b, s)
 	}
 }
