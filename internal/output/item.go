@@ -27,13 +27,15 @@ type (
 		Keyed    bool
 		Entries  []Entry // a scalar map has one entry with a nil Key
 		Top, Div int64   // 0: all, 1
-		Kind     MapKind
 	}
 	// Attached says how many probes are attached.
 	Attached struct{ Probes int }
 	// Lost says how many events were lost since the last such item.
 	Lost struct{ Events uint64 }
-	// Message is errorf or warnf.
+	// LostTotal says at the end how many events were lost in all.
+	LostTotal struct{ Events uint64 }
+	// Message is errorf or warnf; without a place, a complaint of hawk about an
+	// action in user space.
 	Message struct {
 		Severity source.Severity
 		Span     source.Span
@@ -57,17 +59,6 @@ type (
 	End struct{}
 )
 
-// MapKind chooses the JSON record of a map.
-type MapKind uint8
-
-// The kinds of map record.
-const (
-	PlainMap MapKind = iota
-	StatsMap
-	HistMap
-	SeriesMap
-)
-
 // An Entry is one element of a map.
 type Entry struct {
 	Key   value.Value
@@ -80,13 +71,29 @@ func (Raw) item()          {}
 func (Map) item()          {}
 func (Attached) item()     {}
 func (Lost) item()         {}
+func (LostTotal) item()    {}
 func (Message) item()      {}
 func (HelperError) item()  {}
 func (RuntimeError) item() {}
 func (End) item()          {}
 
-// A Sink consumes items in order. It is used by one goroutine.
+// A Sink consumes items in order. It is used by one goroutine. An error ends
+// the run: the output cannot be written; it wraps what the writer said.
 type Sink interface {
-	Write(Item) error // an error ends the run: the output cannot be written
+	// Write takes an item. A *Printf is taken as well as a Printf, so that the
+	// most frequent item need not be allocated; its text is not kept.
+	Write(Item) error
+	// Idle says that the reader has caught up with the kernel: what is due by
+	// the buffering mode is written out.
+	Idle() error
+	// Flush writes out everything.
 	Flush() error
+}
+
+// Options says how a sink writes.
+type Options struct {
+	Buffering  Buffering
+	NoWarnings bool // warnf and run-time warnings are left out
+	Color      bool // of diagnostics on standard error
+	Quiet      bool // no Attached record
 }

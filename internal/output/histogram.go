@@ -1,0 +1,74 @@
+package output
+
+import (
+	"math/bits"
+	"strconv"
+
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// Columns of a histogram row (functions.md 17.6).
+const (
+	labelWidth = 16
+	countWidth = 8
+	barWidth   = 52
+)
+
+// filled is the part of a histogram that is shown: from the first to the last
+// bucket that is not empty.
+func filled(buckets []value.Bucket) []value.Bucket {
+	first, last := 0, len(buckets)-1
+	for first <= last && buckets[first].Count == 0 {
+		first++
+	}
+	for last > first && buckets[last].Count == 0 {
+		last--
+	}
+	return buckets[first : last+1]
+}
+
+// appendHistogram draws the rows, each ending in a newline.
+func appendHistogram(dst []byte, buckets []value.Bucket) []byte {
+	rows := filled(buckets)
+	var most uint64 = 1
+	for i := range rows {
+		most = max(most, rows[i].Count)
+	}
+	for i := range rows {
+		b := &rows[i]
+		dst = append(dst, b.Label...)
+		dst = appendBytes(dst, ' ', labelWidth-len(b.Label))
+		start := len(dst)
+		dst = strconv.AppendUint(dst, b.Count, 10)
+		dst = alignRight(dst, start, countWidth)
+		dst = append(dst, " |"...)
+		// floor(52 * count / most), which may need more than 64 bits
+		hi, lo := bits.Mul64(barWidth, b.Count)
+		bar, _ := bits.Div64(hi, lo, most)
+		dst = appendBytes(dst, '@', int(bar))
+		dst = appendBytes(dst, ' ', barWidth-int(bar))
+		dst = append(dst, "|\n"...)
+	}
+	return dst
+}
+
+func appendBytes(dst []byte, b byte, n int) []byte {
+	for range n {
+		dst = append(dst, b)
+	}
+	return dst
+}
+
+// alignRight moves dst[start:] to the right end of a column of some width.
+func alignRight(dst []byte, start, width int) []byte {
+	n := width - (len(dst) - start)
+	if n <= 0 {
+		return dst
+	}
+	dst = appendBytes(dst, ' ', n)
+	copy(dst[start+n:], dst[start:len(dst)-n])
+	for i := range n {
+		dst[start+i] = ' '
+	}
+	return dst
+}

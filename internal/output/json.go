@@ -1,0 +1,273 @@
+package output
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// JSON writes items as JSON, one object a line. Only what is about hawk
+// itself goes to standard error, as text.
+type JSON struct {
+	out    stream
+	stderr io.Writer
+	opts   Options
+}
+
+// NewJSON returns a sink that writes JSON to w.
+func NewJSON(w, stderr io.Writer, opts Options) *JSON {
+	return &JSON{out: stream{w: w, mode: opts.Buffering}, stderr: stderr, opts: opts}
+}
+
+// Idle writes out complete lines, if lines are what is buffered.
+func (j *JSON) Idle() error { return j.out.idle() }
+
+// Flush writes out everything.
+func (j *JSON) Flush() error { return j.out.flush() }
+
+// Write writes an item.
+func (j *JSON) Write(item Item) error {
+	s := &j.out
+	start := len(s.buf)
+	switch it := item.(type) {
+	case *Printf:
+		s.buf = appendText(s.buf, "printf", it.Text)
+	case Printf:
+		s.buf = appendText(s.buf, "printf", it.Text)
+	case Raw:
+		s.buf = appendText(s.buf, it.Type, it.Text)
+	case Print:
+		s.buf = append(s.buf, `{"type": "value", "data": `...)
+		s.buf = append(value.AppendJSON(s.buf, it.Value), '}')
+	case Map:
+		return j.writeMap(it)
+	case Attached:
+		if j.opts.Quiet {
+			return s.err
+		}
+		s.buf = appendCount(s.buf, "attached_probes", "probes", uint64(it.Probes))
+	case Lost:
+		s.buf = appendCount(s.buf, "lost_events", "events", it.Events)
+	case Message:
+		if !it.Span.Valid() {
+			return j.complain(item)
+		}
+		if it.Severity == source.Warning {
+			if j.opts.NoWarnings {
+				return s.err
+			}
+			s.buf = appendReport(s.buf, "warnf", it.Text)
+		} else {
+			s.buf = appendReport(s.buf, "errorf", it.Text)
+		}
+		s.buf = appendPlace(s.buf, it.Span, 0)
+	case HelperError:
+		if j.opts.NoWarnings {
+			return s.err
+		}
+		s.buf = appendReport(s.buf, "helper_error", Strerror(it.Code))
+		s.buf = append(s.buf, `, "helper": `...)
+		s.buf = value.AppendJSONString(s.buf, []byte(it.Helper))
+		s.buf = append(s.buf, `, "retcode": `...)
+		s.buf = strconv.AppendInt(s.buf, int64(it.Code), 10)
+		s.buf = appendPlace(s.buf, it.Span, it.Repeats)
+	case RuntimeError:
+		if j.opts.NoWarnings {
+			return s.err
+		}
+		s.buf = appendReport(s.buf, "runtime_error", it.Msg)
+		s.buf = appendPlace(s.buf, it.Span, it.Repeats)
+	case End:
+		return s.err
+	default:
+		return j.complain(item)
+	}
+	s.buf = append(s.buf, '\n')
+	return s.wrote(start)
+}
+
+func (j *JSON) complain(item Item) error {
+	err := j.out.idle()
+	printDiagnostic(j.stderr, item, j.opts)
+	return err
+}
+
+func appendText(dst []byte, typ string, text []byte) []byte {
+	dst = append(dst, `{"type": "`...)
+	dst = append(dst, typ...)
+	dst = append(dst, `", "data": `...)
+	return append(value.AppendJSONString(dst, text), '}')
+}
+
+func appendCount(dst []byte, typ, what string, n uint64) []byte {
+	dst = append(dst, `{"type": "`...)
+	dst = append(dst, typ...)
+	dst = append(dst, `", "count": `...)
+	dst = strconv.AppendUint(dst, n, 10)
+	dst = append(dst, `, "data": {"`...)
+	dst = append(dst, what...)
+	dst = append(dst, `": `...)
+	dst = strconv.AppendUint(dst, n, 10)
+	return append(dst, "}}"...)
+}
+
+// appendReport begins a record about a place in the script.
+func appendReport(dst []byte, typ, msg string) []byte {
+	dst = append(dst, `{"type": "`...)
+	dst = append(dst, typ...)
+	dst = append(dst, `", "msg": `...)
+	return value.AppendJSONString(dst, []byte(msg))
+}
+
+// appendPlace ends it.
+func appendPlace(dst []byte, at source.Span, repeats uint64) []byte {
+	if at.Valid() {
+		line, col := at.File.Position(at.Start)
+		dst = append(dst, `, "filename": `...)
+		dst = value.AppendJSONString(dst, []byte(at.File.Name))
+		dst = append(dst, `, "line": `...)
+		dst = strconv.AppendInt(dst, int64(line), 10)
+		dst = append(dst, `, "col": `...)
+		dst = strconv.AppendInt(dst, int64(col), 10)
+	}
+	if repeats > 1 {
+		dst = append(dst, `, "times": `...)
+		dst = strconv.AppendUint(dst, repeats, 10)
+	}
+	return append(dst, '}')
+}
+
+// Strerror is the text of an errno, of either sign, as the C library words it.
+func Strerror(code int) string {
+	if code < 0 {
+		code = -code
+	}
+	if code == 0 {
+		return "Success"
+	}
+	text := []byte(unix.Errno(code).Error())
+	if bytes.HasPrefix(text, []byte("errno ")) {
+		return "Unknown error " + strconv.Itoa(code)
+	}
+	if c := text[0]; 'a' <= c && c <= 'z' {
+		text[0] = c - 'a' + 'A'
+	}
+	return string(text)
+}
+
+// mapType is the record type of a map with such values.
+func mapType(v value.Value) string {
+	switch v.(type) {
+	case value.Avg, value.Stats:
+		return "stats"
+	case value.Hist:
+		return "hist"
+	case value.Series:
+		return "tseries"
+	}
+	return "map"
+}
+
+func (j *JSON) writeMap(m Map) error {
+	s := &j.out
+	entries := m.arrange()
+	if len(entries) == 0 {
+		return s.err
+	}
+	start := len(s.buf)
+	s.buf = append(s.buf, `{"type": "`...)
+	s.buf = append(s.buf, mapType(m.Entries[0].Value)...)
+	s.buf = append(s.buf, `", "data": {`...)
+	s.buf = value.AppendJSONString(s.buf, []byte(m.Name))
+	s.buf = append(s.buf, ": "...)
+	newest := m.newestEpoch()
+	if m.Keyed {
+		s.buf = append(s.buf, '{')
+	}
+	for i, e := range entries {
+		if i > 0 {
+			s.buf = append(s.buf, ", "...)
+		}
+		if m.Keyed {
+			s.buf = value.AppendJSONKey(s.buf, e.Key)
+			s.buf = append(s.buf, ": "...)
+		}
+		s.buf = appendElement(s.buf, e.Value, newest)
+		// A record may be longer than the buffer should grow.
+		if len(s.buf) >= maxBuffer {
+			start = 0
+			if err := s.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if m.Keyed {
+		s.buf = append(s.buf, '}')
+	}
+	s.buf = append(s.buf, "}}\n"...)
+	return s.wrote(start)
+}
+
+func appendElement(dst []byte, v value.Value, newest int64) []byte {
+	switch v := v.(type) {
+	case value.Hist:
+		return appendJSONHistogram(dst, v.Buckets)
+	case value.Series:
+		return appendJSONSeries(dst, v, newest)
+	}
+	return value.AppendJSON(dst, v)
+}
+
+// appendJSONHistogram writes the rows that text shows. Bounds are plain
+// numbers, inclusive; a side without bound is left out.
+func appendJSONHistogram(dst []byte, buckets []value.Bucket) []byte {
+	number := func(dst []byte, v int64, unsigned bool) []byte {
+		if unsigned {
+			return strconv.AppendUint(dst, uint64(v), 10)
+		}
+		return strconv.AppendInt(dst, v, 10)
+	}
+	dst = append(dst, '[')
+	rows := filled(buckets)
+	for i := range rows {
+		b := &rows[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '{')
+		if !b.NoMin {
+			dst = append(dst, `"min": `...)
+			dst = append(number(dst, b.Min, b.Unsigned), ", "...)
+		}
+		if !b.NoMax {
+			dst = append(dst, `"max": `...)
+			dst = append(number(dst, b.Max, b.Unsigned), ", "...)
+		}
+		dst = append(dst, `"count": `...)
+		dst = append(strconv.AppendUint(dst, b.Count, 10), '}')
+	}
+	return append(dst, ']')
+}
+
+func appendJSONSeries(dst []byte, s value.Series, newest int64) []byte {
+	dst = append(dst, '[')
+	for i, p := range shown(s, newest) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"interval_start":"`...)
+		dst = startOf(p.Epoch, s.Interval).AppendFormat(dst, "2006-01-02 15:04:05.000000000")
+		dst = append(dst, `","value":`...)
+		var v value.Value = value.Uint(p.Value)
+		if s.Signed {
+			v = value.Int(p.Value)
+		}
+		dst = append(value.AppendJSON(dst, v), '}')
+	}
+	return append(dst, ']')
+}

@@ -1,0 +1,369 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+var script = source.NewFile("stdin", "begin { $z = 0; $a = 5 / $z; print($a); }")
+
+func span(start, end int) source.Span { return source.Span{File: script, Start: start, End: end} }
+
+func hist(bits int, counts map[int]uint64) value.Hist {
+	cells := make([]uint64, 1+(65-bits)<<bits)
+	for i, n := range counts {
+		cells[i] = n
+	}
+	return value.Hist{Buckets: value.Log2Buckets(bits, cells)}
+}
+
+func lhist(low, high, step int64, counts ...uint64) value.Hist {
+	return value.Hist{Buckets: value.LinearBuckets(low, high, step, counts), Linear: true}
+}
+
+func scalar(name string, v value.Value) Map {
+	return Map{Name: name, Entries: []Entry{{nil, v}}}
+}
+
+func keyed(name string, kv ...value.Value) Map {
+	m := Map{Name: name, Keyed: true}
+	for i := 0; i < len(kv); i += 2 {
+		m.Entries = append(m.Entries, Entry{kv[i], kv[i+1]})
+	}
+	return m
+}
+
+func with(m Map, top, div int64) Map {
+	m.Top, m.Div = top, div
+	return m
+}
+
+func ints(kv ...int64) []value.Value {
+	var out []value.Value
+	for _, n := range kv {
+		out = append(out, value.Int(n))
+	}
+	return out
+}
+
+// points pairs up epochs and values.
+func points(ev ...int64) []value.Point {
+	var out []value.Point
+	for i := 0; i < len(ev); i += 2 {
+		out = append(out, value.Point{Epoch: ev[i], Value: ev[i+1]})
+	}
+	return out
+}
+
+// records are the items of the specification's samples: what a text sink
+// writes to its output and to standard error, and what a JSON sink writes.
+var records = []struct {
+	name           string
+	item           Item
+	out, err, json string
+}{
+	{"printf", Printf{[]byte("hi 5\n")}, "hi 5\n", "", `{"type": "printf", "data": "hi 5\n"}` + "\n"},
+	{"print", Print{value.Tuple{value.Int(1), value.Str("x"), value.Tuple{value.Int(2), value.Int(3)}}}, "(1, x, (2, 3))\n", "",
+		`{"type": "value", "data": [1,"x",[2,3]]}` + "\n"},
+	{"stack", Print{value.Stack("\n        f+1\n")}, "\n        f+1\n\n", "", `{"type": "value", "data": "\n        f+1\n"}` + "\n"},
+	{"time", Raw{"time", []byte("2026\n")}, "2026\n", "", `{"type": "time", "data": "2026\n"}` + "\n"},
+	{"attached", Attached{1}, "", "Attached 1 probe\n", `{"type": "attached_probes", "count": 1, "data": {"probes": 1}}` + "\n"},
+	{"attached 3", Attached{3}, "", "Attached 3 probes\n", `{"type": "attached_probes", "count": 3, "data": {"probes": 3}}` + "\n"},
+	{"lost", Lost{8}, "", "Lost 8 events\n", `{"type": "lost_events", "count": 8, "data": {"events": 8}}` + "\n"},
+	{"errorf", Message{source.Error, span(8, 14), "bad 4"}, "", "stdin:1:9-15: ERROR: bad 4\n",
+		`{"type": "errorf", "msg": "bad 4", "filename": "stdin", "line": 1, "col": 9}` + "\n"},
+	{"warnf", Message{source.Warning, span(8, 14), "hmm"}, "", "stdin:1:9-15: WARNING: hmm\n",
+		`{"type": "warnf", "msg": "hmm", "filename": "stdin", "line": 1, "col": 9}` + "\n"},
+	{"helper error", HelperError{span(21, 27), "Bad address", "probe_read_user", -14, 1}, "", `stdin:1:22-28: WARNING: Bad address
+Additional Info - helper: probe_read_user, retcode: -14
+begin { $z = 0; $a = 5 / $z; print($a); }
+                     ~~~~~~
+`, `{"type": "helper_error", "msg": "Bad address", "helper": "probe_read_user", "retcode": -14, "filename": "stdin", "line": 1, "col": 22}` + "\n"},
+	{"runtime error", RuntimeError{span(21, 27), "Divide or modulo by 0 detected.", 12}, "", `stdin:1:22-28: WARNING: Divide or modulo by 0 detected. (12 times)
+begin { $z = 0; $a = 5 / $z; print($a); }
+                     ~~~~~~
+`, `{"type": "runtime_error", "msg": "Divide or modulo by 0 detected.", "filename": "stdin", "line": 1, "col": 22, "times": 12}` + "\n"},
+	{"end", End{}, "\n\n", "", ""},
+
+	{"scalar", scalar("@m", value.Int(4)), "@m: 4\n", "", `{"type": "map", "data": {"@m": 4}}` + "\n"},
+	{"unnamed", scalar("@", value.Int(3)), "@: 3\n", "", `{"type": "map", "data": {"@": 3}}` + "\n"},
+	{"tuple keys", keyed("@k", value.Tuple{value.Str("b"), value.Int(2)}, value.Int(5), value.Tuple{value.Str("a"), value.Int(1)}, value.Int(2)),
+		"@k[a, 1]: 2\n@k[b, 2]: 5\n", "", `{"type": "map", "data": {"@k": {"a,1": 2, "b,2": 5}}}` + "\n"},
+	{"nested tuple key", keyed("@km", value.Tuple{value.Int(1), value.Str("q"), value.Tuple{value.Int(3), value.Int(4)}}, value.Int(7)),
+		"@km[1, q, (3, 4)]: 7\n", "", `{"type": "map", "data": {"@km": {"1,q,(3,4)": 7}}}` + "\n"},
+	{"parentheses in a string", keyed("@k", value.Str("(p)"), value.Int(1)), "@k[(p)]: 1\n", "", `{"type": "map", "data": {"@k": {"(p)": 1}}}` + "\n"},
+	{"record key", keyed("@r", value.Record{Names: []string{"a", "b"}, Values: ints(1, 2)}, value.Int(1)), "@r[{ .a = 1, .b = 2 }]: 1\n", "",
+		`{"type": "map", "data": {"@r": {"{.a=1,.b=2}": 1}}}` + "\n"},
+	{"stack key", keyed("@st", value.Stack("\n        other+0\n"), value.Int(2)), "@st[\n        other+0\n]: 2\n", "",
+		`{"type": "map", "data": {"@st": {"\nother+0\n": 2}}}` + "\n"},
+	{"stack value", keyed("@k", value.Int(1), value.Stack("\n        f+0\n")), "@k[1]: \n        f+0\n\n", "",
+		`{"type": "map", "data": {"@k": {"1": "\n        f+0\n"}}}` + "\n"},
+	{"empty", Map{Name: "@e", Keyed: true}, "", "", ""},
+	{"stats", scalar("@st", value.Stats{Total: 11, Count: 2, Signed: true}), "@st: { .count = 2, .average = 5, .total = 11 }\n", "",
+		`{"type": "stats", "data": {"@st": {"count": 2, "average": 5, "total": 11}}}` + "\n"},
+	{"avg", scalar("@a", value.Avg{Total: 15, Count: 2, Signed: true}), "@a: 7\n", "", `{"type": "stats", "data": {"@a": 7}}` + "\n"},
+
+	{"by value", keyed("@n", ints(1, 10, 2, 30, 3, 20)...), "@n[1]: 10\n@n[3]: 20\n@n[2]: 30\n", "", `{"type": "map", "data": {"@n": {"1": 10, "3": 20, "2": 30}}}` + "\n"},
+	{"ties by key", keyed("@n", ints(9, 1, -1, 1, 3, 0)...), "@n[3]: 0\n@n[-1]: 1\n@n[9]: 1\n", "", `{"type": "map", "data": {"@n": {"3": 0, "-1": 1, "9": 1}}}` + "\n"},
+	{"signed", keyed("@m", ints(1, -5, 2, 3, 3, -7)...), "@m[3]: -7\n@m[1]: -5\n@m[2]: 3\n", "", `{"type": "map", "data": {"@m": {"3": -7, "1": -5, "2": 3}}}` + "\n"},
+	{"unsigned", keyed("@m", value.Int(1), value.Uint(1<<63), value.Int(2), value.Uint(3)), "@m[2]: 3\n@m[1]: 9223372036854775808\n", "",
+		`{"type": "map", "data": {"@m": {"2": 3, "1": 9223372036854775808}}}` + "\n"},
+	{"by average", keyed("@m", value.Int(1), value.Avg{Total: 9, Count: 1, Signed: true}, value.Int(2), value.Avg{Total: 10, Count: 5, Signed: true}),
+		"@m[2]: 2\n@m[1]: 9\n", "", `{"type": "stats", "data": {"@m": {"2": 2, "1": 9}}}` + "\n"},
+	{"strings by key", keyed("@m", value.Str("b"), value.Str("1"), value.Str("a"), value.Str("2")), "@m[a]: 2\n@m[b]: 1\n", "",
+		`{"type": "map", "data": {"@m": {"a": "2", "b": "1"}}}` + "\n"},
+	{"top", with(keyed("@n", ints(1, 10, 2, 30, 3, 20)...), 2, 1), "@n[3]: 20\n@n[2]: 30\n", "", `{"type": "map", "data": {"@n": {"3": 20, "2": 30}}}` + "\n"},
+	{"top and div", with(keyed("@n", ints(1, 10, 2, 30, 3, 20)...), 2, 10), "@n[3]: 2\n@n[2]: 3\n", "", `{"type": "map", "data": {"@n": {"3": 2, "2": 3}}}` + "\n"},
+	{"div", with(keyed("@n", ints(1, 10, 2, 30, 3, 20)...), 0, 3), "@n[1]: 3\n@n[3]: 6\n@n[2]: 10\n", "", `{"type": "map", "data": {"@n": {"1": 3, "3": 6, "2": 10}}}` + "\n"},
+	{"div truncates", with(scalar("@n", value.Int(-7)), 5, 2), "@n: -3\n", "", `{"type": "map", "data": {"@n": -3}}` + "\n"},
+	{"stats ignore both", with(keyed("@s", value.Int(1), value.Stats{Total: 8, Count: 2}, value.Int(2), value.Stats{Total: 2, Count: 2}), 1, 2),
+		"@s[2]: { .count = 2, .average = 1, .total = 2 }\n@s[1]: { .count = 2, .average = 4, .total = 8 }\n", "",
+		`{"type": "stats", "data": {"@s": {"2": {"count": 2, "average": 1, "total": 2}, "1": {"count": 2, "average": 4, "total": 8}}}}` + "\n"},
+
+	{"hist", scalar("@h", hist(0, map[int]uint64{0: 1, 1: 1, 2: 1, 3: 2, 4: 1, 6: 1})), `@h:
+(..., 0)               1 |@@@@@@@@@@@@@@@@@@@@@@@@@@                          |
+[0]                    1 |@@@@@@@@@@@@@@@@@@@@@@@@@@                          |
+[1]                    1 |@@@@@@@@@@@@@@@@@@@@@@@@@@                          |
+[2, 4)                 2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+[4, 8)                 1 |@@@@@@@@@@@@@@@@@@@@@@@@@@                          |
+[8, 16)                0 |                                                    |
+[16, 32)               1 |@@@@@@@@@@@@@@@@@@@@@@@@@@                          |
+
+`, "", `{"type": "hist", "data": {"@h": [{"max": -1, "count": 1},{"min": 0, "max": 0, "count": 1},{"min": 1, "max": 1, "count": 1},{"min": 2, "max": 3, "count": 2},{"min": 4, "max": 7, "count": 1},{"min": 8, "max": 15, "count": 0},{"min": 16, "max": 31, "count": 1}]}}` + "\n"},
+	{"lhist", scalar("@l", lhist(0, 100, 10, 1, 2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 3)), `@l:
+(..., 0)               1 |@@@@@@@@@@@@@@@@@                                   |
+[0, 10)                2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@                  |
+[10, 20)               1 |@@@@@@@@@@@@@@@@@                                   |
+[20, 30)               0 |                                                    |
+[30, 40)               0 |                                                    |
+[40, 50)               0 |                                                    |
+[50, 60)               0 |                                                    |
+[60, 70)               0 |                                                    |
+[70, 80)               0 |                                                    |
+[80, 90)               0 |                                                    |
+[90, 100)              1 |@@@@@@@@@@@@@@@@@                                   |
+[100, ...)             3 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+
+`, "", `{"type": "hist", "data": {"@l": [{"max": -1, "count": 1},{"min": 0, "max": 9, "count": 2},{"min": 10, "max": 19, "count": 1},{"min": 20, "max": 29, "count": 0},{"min": 30, "max": 39, "count": 0},{"min": 40, "max": 49, "count": 0},{"min": 50, "max": 59, "count": 0},{"min": 60, "max": 69, "count": 0},{"min": 70, "max": 79, "count": 0},{"min": 80, "max": 89, "count": 0},{"min": 90, "max": 99, "count": 1},{"min": 100, "count": 3}]}}` + "\n"},
+	{"small bar", scalar("@h", hist(0, map[int]uint64{7: 60, 8: 1})), `@h:
+[32, 64)              60 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+[64, 128)              1 |                                                    |
+
+`, "", `{"type": "hist", "data": {"@h": [{"min": 32, "max": 63, "count": 60},{"min": 64, "max": 127, "count": 1}]}}` + "\n"},
+	{"wide row", scalar("@h", hist(0, map[int]uint64{65: 1 << 62})), `@h:
+[8E, 16E)       4611686018427387904 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+
+`, "", `{"type": "hist", "data": {"@h": [{"min": 9223372036854775808, "max": 18446744073709551615, "count": 4611686018427387904}]}}` + "\n"},
+	{"keyed hist by total", keyed("@h", value.Tuple{value.Str("k"), value.Int(1)}, hist(0, map[int]uint64{4: 2}), value.Tuple{value.Str("j"), value.Int(2)}, hist(0, map[int]uint64{5: 1})),
+		`@h[j, 2]:
+[8, 16)                1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+
+@h[k, 1]:
+[4, 8)                 2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+
+`, "", `{"type": "hist", "data": {"@h": {"j,2": [{"min": 8, "max": 15, "count": 1}], "k,1": [{"min": 4, "max": 7, "count": 2}]}}}` + "\n"},
+	{"zeroed hist", scalar("@h", hist(0, nil)), "@h:\n\n", "", `{"type": "hist", "data": {"@h": []}}` + "\n"},
+	{"hist div", with(scalar("@h", hist(0, map[int]uint64{4: 9})), 0, 4), "@h:\n[4, 8)                 2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n", "",
+		`{"type": "hist", "data": {"@h": [{"min": 4, "max": 7, "count": 2}]}}` + "\n"},
+	{"lhist ignores div", with(scalar("@h", lhist(0, 2, 1, 0, 9, 0, 0)), 0, 4), "@h:\n[0]                    9 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n", "",
+		`{"type": "hist", "data": {"@h": [{"min": 0, "max": 0, "count": 9}]}}` + "\n"},
+
+	{"series", scalar("@a", value.Series{Interval: 1e9, Count: 4, Signed: true, Points: points(0, 99, 1, 3, 2, 7, 4, 9)}),
+		`@a:
+         3                                                   9
+hh:mm:ss |___________________________________________________|
+00:00:01 *                                                   | 3
+00:00:02 |                                 *                 | 7
+00:00:03 |                                                   | -
+00:00:04 |                                                   * 9
+         v___________________________________________________v
+         3                                                   9
+
+`, "", `{"type": "tseries", "data": {"@a": [{"interval_start":"1970-01-01 00:00:01.000000000","value":3},{"interval_start":"1970-01-01 00:00:02.000000000","value":7},{"interval_start":"1970-01-01 00:00:04.000000000","value":9}]}}` + "\n"},
+	{"series across zero", keyed("@a", value.Str("x"), value.Series{Interval: 10_000, Count: 9, Signed: true, Points: points(100_000, -3, 100_001, 14)}),
+		`@a[x]:
+                -3                                                 14
+hh:mm:ss.μs     |___________________________________________________|
+00:00:01.000000 *        .                                          | -3
+00:00:01.000010 |        .                                          * 14
+                v___________________________________________________v
+                -3                                                 14
+
+`, "", `{"type": "tseries", "data": {"@a": {"x": [{"interval_start":"1970-01-01 00:00:01.000000000","value":-3},{"interval_start":"1970-01-01 00:00:01.000010000","value":14}]}}}` + "\n"},
+	{"series of one", scalar("@ts", value.Series{Interval: 1e8, Count: 5, Points: points(6, 7)}),
+		`@ts:
+                   6                                                   8
+hh:mm:ss.ns        |___________________________________________________|
+00:00:00.600000000 |                         *                         | 7
+                   v___________________________________________________v
+                   6                                                   8
+
+`, "", `{"type": "tseries", "data": {"@ts": [{"interval_start":"1970-01-01 00:00:00.600000000","value":7}]}}` + "\n"},
+	{"series without data", scalar("@ts", value.Series{Interval: 1, Count: 5}), "@ts:\n<no data>\n\n", "", `{"type": "tseries", "data": {"@ts": []}}` + "\n"},
+}
+
+func TestRecords(t *testing.T) {
+	defer func(l *time.Location) { time.Local = l }(time.Local)
+	time.Local = time.UTC
+	for _, c := range records {
+		var out, stderr, j, jerr bytes.Buffer
+		text, js := NewText(&out, &stderr, Options{}), NewJSON(&j, &jerr, Options{})
+		for _, s := range []Sink{text, js} {
+			if err := errors.Join(s.Write(c.item), s.Flush()); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		}
+		if out.String() != c.out {
+			t.Errorf("%s: text\n%s\nwant\n%s", c.name, out.String(), c.out)
+		}
+		if stderr.String() != c.err {
+			t.Errorf("%s: stderr\n%s\nwant\n%s", c.name, stderr.String(), c.err)
+		}
+		if j.String() != c.json {
+			t.Errorf("%s: JSON\n%s\nwant\n%s", c.name, j.String(), c.json)
+		}
+		if jerr.Len() > 0 {
+			t.Errorf("%s: the JSON sink wrote to stderr: %s", c.name, &jerr)
+		}
+		if j.Len() > 0 && !json.Valid(j.Bytes()) {
+			t.Errorf("%s: invalid JSON", c.name)
+		}
+	}
+}
+
+// What is about hawk itself is text on standard error in every format.
+func TestComplaints(t *testing.T) {
+	for _, c := range []struct {
+		item Item
+		opts Options
+		want string
+	}{
+		{LostTotal{5}, Options{NoWarnings: true}, "WARNING: Total lost event count: 5\n"},
+		{Message{Text: "failed to open file '/nope' (No such file or directory)"}, Options{}, "ERROR: failed to open file '/nope' (No such file or directory)\n"},
+		{Message{Severity: source.Warning, Text: "x"}, Options{NoWarnings: true}, ""},
+		{Message{Text: "x"}, Options{Color: true}, "\x1b[31mERROR: x\x1b[0m\n"},
+	} {
+		for i := range 2 {
+			var out, stderr bytes.Buffer
+			var s Sink = NewText(&out, &stderr, c.opts)
+			if i == 1 {
+				s = NewJSON(&out, &stderr, c.opts)
+			}
+			if err := errors.Join(s.Write(c.item), s.Flush()); err != nil || out.Len() > 0 || stderr.String() != c.want {
+				t.Errorf("%#v: error %v, output %q, stderr %q; want %q", c.item, err, &out, &stderr, c.want)
+			}
+		}
+	}
+}
+
+func TestQuiet(t *testing.T) {
+	opts := Options{Quiet: true, NoWarnings: true}
+	items := []Item{Attached{3}, Message{source.Warning, span(0, 1), "w"}, HelperError{Span: span(0, 1)}, RuntimeError{Span: span(0, 1)}}
+	for _, item := range items {
+		var b bytes.Buffer
+		for _, s := range []Sink{NewText(&b, &b, opts), NewJSON(&b, &b, opts)} {
+			if err := errors.Join(s.Write(item), s.Flush()); err != nil || b.Len() > 0 {
+				t.Errorf("%#v: %v, %q", item, err, &b)
+			}
+		}
+	}
+}
+
+func TestBuffering(t *testing.T) {
+	for _, c := range []struct {
+		mode Buffering
+		want []string // what was written after each step
+	}{
+		{LineBuffered, []string{"", "a\nb", "a\nb", "a\nbc\n"}},
+		{FullyBuffered, []string{"", "", "", ""}},
+		{Unbuffered, []string{"a\nb", "a\nb", "a\nbc\n", "a\nbc\n"}},
+	} {
+		var out bytes.Buffer
+		s := NewText(&out, &out, Options{Buffering: c.mode})
+		var got []string
+		for _, text := range []string{"a\nb", "c\n"} {
+			for _, step := range []func() error{func() error { return s.Write(Printf{[]byte(text)}) }, s.Idle} {
+				if err := step(); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, out.String())
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("mode %d: %q, want %q", c.mode, got, c.want)
+		}
+		if err := s.Flush(); err != nil || out.String() != "a\nbc\n" {
+			t.Errorf("mode %d: %q after Flush, %v", c.mode, &out, err)
+		}
+	}
+}
+
+// Output that was complete comes before a message about what follows.
+func TestOrderOfStreams(t *testing.T) {
+	var both bytes.Buffer
+	s := NewText(&both, &both, Options{})
+	for _, item := range []Item{Printf{[]byte("one\n")}, Message{source.Error, span(0, 5), "two"}, Printf{[]byte("three\n")}} {
+		if err := s.Write(item); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "one\nstdin:1:1-6: ERROR: two\nthree\n"; both.String() != want {
+		t.Errorf("%q, want %q", &both, want)
+	}
+}
+
+type full struct{ room int }
+
+var errFull = errors.New("no space left on device")
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.room -= len(p); f.room < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestWriteErrors(t *testing.T) {
+	big := keyed("@m")
+	for i := range 20_000 {
+		big.Entries = append(big.Entries, Entry{value.Int(i), value.Int(i)})
+	}
+	for _, item := range []Item{big, Printf{bytes.Repeat([]byte("x"), 1<<17)}} {
+		for _, s := range []Sink{NewText(&full{1000}, &full{}, Options{}), NewJSON(&full{1000}, &full{}, Options{})} {
+			if err := s.Write(item); !errors.Is(err, errFull) {
+				t.Errorf("%T: %v", item, err)
+			}
+			if err := s.Flush(); !errors.Is(err, errFull) {
+				t.Errorf("%T: the error is forgotten: %v", item, err)
+			}
+		}
+	}
+}
+
+func TestStrerror(t *testing.T) {
+	for code, want := range map[int]string{0: "Success", -14: "Bad address", 7: "Argument list too long", 2: "No such file or directory", 9999: "Unknown error 9999"} {
+		if got := Strerror(code); got != want {
+			t.Errorf("Strerror(%d) = %q, want %q", code, got, want)
+		}
+	}
+}
+
+func TestPrintfDoesNotAllocate(t *testing.T) {
+	var out bytes.Buffer
+	s := NewText(&out, &out, Options{})
+	p := &Printf{[]byte("some line of text\n")}
+	s.Write(p)
+	if n := testing.AllocsPerRun(100, func() { s.Write(p) }); n > 0.1 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,62 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// Buffering says when text reaches the output.
+type Buffering uint8
+
+// The buffering modes. Lines written while a batch of events is handled go
+// out together at the end of the batch.
+const (
+	LineBuffered Buffering = iota
+	FullyBuffered
+	Unbuffered
+)
+
+// maxBuffer is when text is written out in any mode, in bytes.
+const maxBuffer = 64 << 10
+
+// A stream buffers the output. Its methods after a failed write do nothing and
+// report the failure again.
+type stream struct {
+	w    io.Writer
+	mode Buffering
+	buf  []byte
+	line bool // a newline stands in buf
+	err  error
+}
+
+// wrote is called after text was appended to buf from offset start.
+func (s *stream) wrote(start int) error {
+	if s.mode == LineBuffered && !s.line {
+		s.line = bytes.IndexByte(s.buf[start:], '\n') >= 0
+	}
+	if s.mode == Unbuffered || len(s.buf) >= maxBuffer {
+		return s.flush()
+	}
+	return s.err
+}
+
+func (s *stream) idle() error {
+	if s.mode == LineBuffered && s.line {
+		return s.flush()
+	}
+	return s.err
+}
+
+func (s *stream) flush() error {
+	if s.err == nil && len(s.buf) > 0 {
+		if _, err := s.w.Write(s.buf); err != nil {
+			s.err = fmt.Errorf("cannot write output: %w", err)
+		}
+	}
+	s.buf, s.line = s.buf[:0], false
+	if cap(s.buf) > 16*maxBuffer {
+		s.buf = nil // one huge map must not hold its memory for the rest of the run
+	}
+	return s.err
+}

@@ -1,0 +1,145 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// Text writes items as text: the program's output to one stream, messages to
+// standard error.
+type Text struct {
+	out    stream
+	stderr io.Writer
+	opts   Options
+}
+
+// NewText returns a sink that writes text to w. What stands on stderr is
+// ordered after what was written to w before it.
+func NewText(w, stderr io.Writer, opts Options) *Text {
+	return &Text{out: stream{w: w, mode: opts.Buffering}, stderr: stderr, opts: opts}
+}
+
+// Idle writes out complete lines, if lines are what is buffered.
+func (t *Text) Idle() error { return t.out.idle() }
+
+// Flush writes out everything.
+func (t *Text) Flush() error { return t.out.flush() }
+
+// Write writes an item.
+func (t *Text) Write(item Item) error {
+	s := &t.out
+	start := len(s.buf)
+	switch it := item.(type) {
+	case *Printf:
+		s.buf = append(s.buf, it.Text...)
+	case Printf:
+		s.buf = append(s.buf, it.Text...)
+	case Print:
+		s.buf = append(value.AppendText(s.buf, it.Value), '\n')
+	case Raw:
+		s.buf = append(s.buf, it.Text...)
+	case Map:
+		return t.writeMap(it)
+	case End:
+		s.buf = append(s.buf, "\n\n"...)
+	case Attached:
+		if t.opts.Quiet {
+			return s.err
+		}
+		return t.message(appendAttached(nil, it.Probes))
+	case Lost:
+		return t.message(fmt.Appendf(nil, "Lost %d events\n", it.Events))
+	default:
+		return t.complain(item)
+	}
+	return s.wrote(start)
+}
+
+// complain writes diagnostics, which look the same in every format.
+func (t *Text) complain(item Item) error {
+	var b bytes.Buffer
+	printDiagnostic(&b, item, t.opts)
+	return t.message(b.Bytes())
+}
+
+func (t *Text) message(text []byte) error {
+	if len(text) == 0 {
+		return t.out.err
+	}
+	err := t.out.idle()
+	t.stderr.Write(text) // there is nowhere left to report a failure
+	return err
+}
+
+func appendAttached(dst []byte, n int) []byte {
+	if n == 1 {
+		return append(dst, "Attached 1 probe\n"...)
+	}
+	return fmt.Appendf(dst, "Attached %d probes\n", n)
+}
+
+// printDiagnostic writes the items that are about a place in the script.
+func printDiagnostic(w io.Writer, item Item, opts Options) {
+	d := source.Diagnostic{Severity: source.Warning}
+	print := source.PrintOptions{Color: opts.Color, NoWarnings: opts.NoWarnings}
+	switch it := item.(type) {
+	case Message:
+		d.Severity, d.Span, d.Msg = it.Severity, it.Span, it.Text
+		print.NoExcerpt = true
+	case HelperError:
+		d.Span = it.Span
+		d.Msg = fmt.Sprintf("%s%s\nAdditional Info - helper: %s, retcode: %d", it.Msg, repeats(it.Repeats), it.Helper, it.Code)
+	case RuntimeError:
+		d.Span, d.Msg = it.Span, it.Msg+repeats(it.Repeats)
+	case LostTotal:
+		d.Msg = fmt.Sprintf("Total lost event count: %d", it.Events)
+		print.NoWarnings = false
+	default:
+		return
+	}
+	d.Print(w, print)
+}
+
+func repeats(n uint64) string {
+	if n <= 1 {
+		return ""
+	}
+	return " (" + strconv.FormatUint(n, 10) + " times)"
+}
+
+// writeMap writes a map, entry by entry: a big one goes out in pieces.
+func (t *Text) writeMap(m Map) error {
+	s := &t.out
+	entries := m.arrange()
+	newest := m.newestEpoch()
+	for _, e := range entries {
+		start := len(s.buf)
+		s.buf = append(s.buf, m.Name...)
+		if m.Keyed {
+			s.buf = append(s.buf, '[')
+			s.buf = value.AppendKey(s.buf, e.Key)
+			s.buf = append(s.buf, ']')
+		}
+		switch v := e.Value.(type) {
+		case value.Hist:
+			s.buf = append(s.buf, ":\n"...)
+			s.buf = appendHistogram(s.buf, v.Buckets)
+		case value.Series:
+			s.buf = append(s.buf, ":\n"...)
+			s.buf = appendSeries(s.buf, v, newest)
+		default:
+			s.buf = append(s.buf, ": "...)
+			s.buf = value.AppendText(s.buf, v)
+		}
+		s.buf = append(s.buf, '\n')
+		if err := s.wrote(start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
