@@ -281,3 +281,35 @@ func (t *DomTree) Dominates(a, b *Block) bool {
 	}
 	return t.in[a.ID] <= t.in[b.ID] && t.out[b.ID] <= t.out[a.ID]
 }
+
+// LoopDepths returns, by block ID, how many loops surround each block.
+func (t *DomTree) LoopDepths() []int {
+	depth := make([]int, len(t.in))
+	inside := make([]*Block, len(t.in)) // by block ID: the last header whose loop took the block
+	for _, header := range t.Order {
+		var work []*Block
+		take := func(b *Block) {
+			if inside[b.ID] != header && t.Dominates(header, b) {
+				inside[b.ID] = header
+				depth[b.ID]++
+				work = append(work, b)
+			}
+		}
+		for _, p := range header.Preds {
+			take(p) // only if the header dominates it: a back edge
+		}
+		if len(work) > 0 {
+			take(header)
+		}
+		for len(work) > 0 {
+			b := work[len(work)-1]
+			work = work[:len(work)-1]
+			if b != header {
+				for _, p := range b.Preds {
+					take(p)
+				}
+			}
+		}
+	}
+	return depth
+}

@@ -1,0 +1,263 @@
+package codegen
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/regalloc"
+)
+
+// forward skips blocks that only jump on.
+func forward(b *regalloc.Block) *regalloc.Block {
+	for range 100 { // an empty endless loop has no end to find
+		if len(b.Instrs) != 1 || b.Instrs[0].Form != regalloc.Jump {
+			break
+		}
+		b = b.Succs[0]
+	}
+	return b
+}
+
+// layout orders the reachable blocks: each is followed by the successor that
+// runs most often, as far as that is free; cold ones come last.
+func layout(f *regalloc.Func) []*regalloc.Block {
+	for _, b := range f.Blocks {
+		for i, s := range b.Succs {
+			b.Succs[i] = forward(s)
+		}
+		last := &b.Instrs[len(b.Instrs)-1]
+		if len(b.Succs) == 2 && b.Succs[0] == b.Succs[1] && last.Form == regalloc.CondJump {
+			*last = regalloc.Instr{Form: regalloc.Jump, Src: regalloc.NoReg, At: last.At}
+			b.Succs = b.Succs[:1]
+		}
+	}
+	preds := make([]int, len(f.Blocks)) // unplaced predecessors, by block
+	reached := make([]bool, len(f.Blocks))
+	work := []*regalloc.Block{forward(f.Blocks[0])}
+	reached[work[0].ID] = true
+	for len(work) > 0 {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, s := range b.Succs {
+			preds[s.ID]++
+			if !reached[s.ID] {
+				reached[s.ID] = true
+				work = append(work, s)
+			}
+		}
+	}
+	placed := make([]bool, len(f.Blocks))
+	var order, hot, cold []*regalloc.Block // hot and cold are stacks of where to go on
+	hot = append(hot, forward(f.Blocks[0]))
+	for {
+		var b *regalloc.Block
+		switch {
+		case len(hot) > 0:
+			b, hot = hot[len(hot)-1], hot[:len(hot)-1]
+		case len(cold) > 0:
+			b, cold = cold[0], cold[1:]
+		default:
+			return order
+		}
+		for b != nil && !placed[b.ID] {
+			placed[b.ID] = true
+			order = append(order, b)
+			var next *regalloc.Block
+			// The second successor is the one that a branch falls into.
+			for i := len(b.Succs) - 1; i >= 0; i-- {
+				s := b.Succs[i]
+				preds[s.ID]--
+				switch {
+				case placed[s.ID]:
+				case s.Cold && !b.Cold:
+					cold = append(cold, s)
+				case next == nil:
+					next = s
+				case better(s, next, preds):
+					hot = append(hot, next)
+					next = s
+				default:
+					hot = append(hot, s)
+				}
+			}
+			// A join is better placed after the last path that leads to it,
+			// if there is another path to place first.
+			if next != nil && preds[next.ID] > 0 && len(hot) > 0 && next.Weight <= b.Weight && pending(hot, placed) {
+				hot = append([]*regalloc.Block{next}, hot...)
+				next = nil
+			}
+			b = next
+		}
+	}
+}
+
+// better reports whether a should follow its predecessor rather than b.
+func better(a, b *regalloc.Block, preds []int) bool {
+	if a.Weight != b.Weight {
+		return a.Weight > b.Weight
+	}
+	return preds[a.ID] < preds[b.ID]
+}
+
+func pending(list []*regalloc.Block, placed []bool) bool {
+	for _, b := range list {
+		if !placed[b.ID] {
+			return true
+		}
+	}
+	return false
+}
+
+var inverse = map[asm.JumpOp]asm.JumpOp{
+	asm.JEq: asm.JNE, asm.JNE: asm.JEq, asm.JGT: asm.JLE, asm.JLE: asm.JGT, asm.JGE: asm.JLT, asm.JLT: asm.JGE,
+	asm.JSGT: asm.JSLE, asm.JSLE: asm.JSGT, asm.JSGE: asm.JSLT, asm.JSLT: asm.JSGE,
+}
+
+// An emitter writes functions one after the other.
+type emitter struct {
+	code  *Code
+	slots int // 8-byte units written
+	// What is known only at the end:
+	start map[*ir.Func]int
+	calls []fixup // addresses of functions
+}
+
+type fixup struct {
+	index, slot int // of the instruction
+	fn          *ir.Func
+	block       *regalloc.Block
+}
+
+func (e *emitter) add(in asm.Instruction) {
+	e.code.Insns = append(e.code.Insns, in)
+	e.slots += int(in.Width())
+}
+
+func (e *emitter) fn(f *ir.Func, mf *regalloc.Func) error {
+	e.start[f] = e.slots
+	e.code.Funcs = append(e.code.Funcs, Func{Slot: e.slots, Name: f.Name, NParams: f.NParams, Static: f.Static, Stack: mf.Frame})
+	order := layout(mf)
+	at := make([]int, len(mf.Blocks)) // slot of each block
+	var jumps []fixup
+	jump := func(in asm.Instruction, to *regalloc.Block) {
+		jumps = append(jumps, fixup{index: len(e.code.Insns), slot: e.slots, block: to})
+		e.add(in)
+	}
+	ja := asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Ja)}
+	for i, b := range order {
+		at[b.ID] = e.slots
+		var next *regalloc.Block
+		if i+1 < len(order) {
+			next = order[i+1]
+		}
+		for k := range b.Instrs {
+			in := &b.Instrs[k]
+			e.line(in)
+			switch in.Form {
+			case regalloc.Jump:
+				if b.Succs[0] != next {
+					jump(ja, b.Succs[0])
+				}
+			case regalloc.MayGoto:
+				// may_goto jumps when the budget is used up.
+				jump(asm.Instruction{OpCode: in.Op}, b.Succs[1])
+				if b.Succs[0] != next {
+					jump(ja, b.Succs[0])
+				}
+			case regalloc.CondJump:
+				yes, no := b.Succs[0], b.Succs[1]
+				op := in.Op
+				if inv, ok := inverse[op.JumpOp()]; ok && yes == next {
+					op, yes, no = op.SetJumpOp(inv), no, yes
+				}
+				jump(asm.Instruction{OpCode: op, Dst: machine(in.Dst), Src: machine(in.Src), Constant: in.Imm}, yes)
+				if no != next {
+					jump(ja, no)
+				}
+			case regalloc.Frame:
+				d := machine(in.Dst)
+				e.add(asm.Mov.Reg(d, asm.RFP))
+				if in.Imm != 0 {
+					e.add(asm.Add.Imm(d, int32(in.Imm)))
+				}
+			default:
+				e.plain(in)
+			}
+		}
+	}
+	for _, j := range jumps {
+		off := at[j.block.ID] - j.slot - 1
+		in := &e.code.Insns[j.index]
+		switch {
+		case off >= math.MinInt16 && off <= math.MaxInt16:
+			in.Offset = int16(off)
+		case in.OpCode == ja.OpCode && e.code.longJumps:
+			in.OpCode = asm.OpCode(asm.Jump32Class).SetJumpOp(asm.Ja)
+			in.Constant = int64(off)
+		default:
+			return fmt.Errorf("%s: a jump of %d instructions is out of range", f.Name, off)
+		}
+	}
+	return nil
+}
+
+// plain emits an instruction that has one machine instruction to it.
+func (e *emitter) plain(in *regalloc.Instr) {
+	out := asm.Instruction{OpCode: in.Op, Dst: machine(in.Dst), Src: machine(in.Src), Offset: in.Off, Constant: in.Imm}
+	switch in.Form {
+	case regalloc.Set:
+		out.Src = in.Pseudo
+		switch in.Pseudo {
+		case asm.PseudoMapValue:
+			out.Constant = in.Imm << 32 // the low half is the map, see Link
+		case asm.PseudoFunc:
+			e.calls = append(e.calls, fixup{index: len(e.code.Insns), slot: e.slots, fn: in.Fn})
+		}
+	case regalloc.Call:
+		out.Dst, out.Src = 0, in.Pseudo
+	case regalloc.Exit:
+		out.Dst, out.Src = 0, 0
+	}
+	e.add(out)
+}
+
+func machine(r regalloc.Reg) asm.Register {
+	if r < 0 {
+		return 0
+	}
+	return asm.Register(r)
+}
+
+// line notes where a script position begins.
+func (e *emitter) line(in *regalloc.Instr) {
+	if !in.At.Valid() || in.Form == regalloc.Jump {
+		return
+	}
+	lines := e.code.Lines
+	if n := len(lines); n > 0 {
+		if lines[n-1].At == in.At {
+			return
+		}
+		if lines[n-1].Slot == e.slots {
+			lines[n-1].At = in.At
+			return
+		}
+	}
+	e.code.Lines = append(lines, Line{Slot: e.slots, At: in.At})
+}
+
+// finish fills in the addresses of functions: the distance from the
+// instruction after, as for jumps.
+func (e *emitter) finish() error {
+	for _, c := range e.calls {
+		to, ok := e.start[c.fn]
+		if !ok {
+			return fmt.Errorf("address of a function that is not in the program: %q", c.fn.Name)
+		}
+		e.code.Insns[c.index].Constant = int64(uint32(int32(to - c.slot - 1)))
+	}
+	return nil
+}

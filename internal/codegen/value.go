@@ -1,0 +1,341 @@
+package codegen
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/regalloc"
+)
+
+var aluOps = map[ir.Op]asm.ALUOp{
+	ir.Add: asm.Add, ir.Sub: asm.Sub, ir.Mul: asm.Mul, ir.UDiv: asm.Div, ir.UMod: asm.Mod,
+	ir.And: asm.And, ir.Or: asm.Or, ir.Xor: asm.Xor, ir.Shl: asm.LSh, ir.LShr: asm.RSh, ir.AShr: asm.ArSh,
+}
+
+func sizeOf(n uint8) asm.Size {
+	switch n {
+	case 1:
+		return asm.Byte
+	case 2:
+		return asm.Half
+	case 4:
+		return asm.Word
+	}
+	return asm.DWord
+}
+
+// value emits the instructions of one value.
+func (s *selector) value(v *ir.Value) {
+	if (v.Op.Pure() || v.Op.Reads()) && s.uses[v.ID] == 0 || remakable(v) {
+		return
+	}
+	switch v.Op {
+	case ir.Param, ir.Phi: // filled at entry, and at the end of predecessors
+	case ir.Add, ir.Sub, ir.Mul, ir.UDiv, ir.UMod, ir.And, ir.Or, ir.Xor, ir.Shl, ir.LShr, ir.AShr:
+		s.arith(v)
+	case ir.SDiv, ir.SMod:
+		s.signedDiv(v)
+	case ir.Neg:
+		d := s.reg(v)
+		s.into(d, v.Args[0])
+		s.aluImm(asm.Neg, d, 0)
+	case ir.Ext:
+		s.ext(s.reg(v), v.Args[0], v.Size, v.Sign)
+	case ir.Bswap:
+		d := s.reg(v)
+		s.into(d, v.Args[0])
+		s.emit(regalloc.Instr{Form: regalloc.ALU, Op: s.swapOp(), Dst: d, Src: regalloc.NoReg, Imm: int64(v.Size) * 8})
+	case ir.Eq, ir.Ne, ir.ULt, ir.ULe, ir.SLt, ir.SLe:
+		s.compare(v)
+	case ir.Load:
+		s.load(v)
+	case ir.Store:
+		s.store(v)
+	case ir.Zero:
+		s.zero(v)
+	case ir.Copy:
+		s.copy(v)
+	case ir.AtomicAdd, ir.AtomicXchg, ir.AtomicFetchAdd, ir.AtomicCmpXchg:
+		s.atomic(v)
+	case ir.Call, ir.CallKfunc:
+		s.call(v)
+	default:
+		s.fail("%s: no code for %s", s.fn.Name, v)
+	}
+}
+
+func (s *selector) fail(format string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (s *selector) swapOp() asm.OpCode {
+	// "To big endian" swaps on a little-endian machine and the other way round.
+	end := asm.BE
+	if s.opts.BigEndian {
+		end = asm.LE
+	}
+	return asm.OpCode(asm.ALUClass).SetALUOp(asm.Swap).SetSource(asm.Source(end))
+}
+
+func (s *selector) arith(v *ir.Value) {
+	x, y := v.Args[0], v.Args[1]
+	op, d := aluOps[v.Op], s.reg(v)
+	// Overwrite the operand that nothing else wants.
+	if v.Op.Commutative() && !imm32(y) && (remakable(x) && x.Kind != ir.Ptr || s.total[x.ID] > 1 && s.total[y.ID] == 1 && !remakable(y)) {
+		x, y = y, x
+	}
+	if imm32(y) && !((v.Op == ir.UDiv || v.Op == ir.UMod) && y.Imm == 0) {
+		n := y.Imm
+		if v.Op == ir.Shl || v.Op == ir.LShr || v.Op == ir.AShr {
+			n &= 63
+		}
+		s.into(d, x)
+		s.aluImm(op, d, n)
+		return
+	}
+	if x == y {
+		s.into(d, x)
+		s.alu(op, d, d)
+		return
+	}
+	r := s.operand(y)
+	s.into(d, x)
+	s.alu(op, d, r)
+}
+
+// signedDiv divides magnitudes and gives the result its sign when the machine
+// has no signed division. Division by 0 keeps the meaning of the unsigned one.
+func (s *selector) signedDiv(v *ir.Value) {
+	x, y, d := v.Args[0], v.Args[1], s.reg(v)
+	if s.opts.CPUv4 {
+		op := asm.SDiv
+		if v.Op == ir.SMod {
+			op = asm.SMod
+		}
+		if imm32(y) && y.Imm != 0 {
+			s.into(d, x)
+			s.aluImm(op, d, y.Imm)
+			return
+		}
+		r := s.operand(y)
+		s.into(d, x)
+		s.alu(op, d, r)
+		return
+	}
+	// |x| = (x ^ sx) - sx where sx is 0 or -1.
+	sign := func(v *ir.Value) regalloc.Reg {
+		r := s.out.New()
+		s.into(r, v)
+		s.aluImm(asm.ArSh, r, 63)
+		return r
+	}
+	sx := sign(x)
+	s.into(d, x)
+	s.alu(asm.Xor, d, sx)
+	s.alu(asm.Sub, d, sx)
+	op := asm.Div
+	if v.Op == ir.SMod {
+		op = asm.Mod
+	}
+	switch {
+	case imm32(y) && y.Imm != 0 && y.Imm > -1<<31:
+		s.aluImm(op, d, abs(y.Imm))
+		if y.Imm < 0 && op == asm.Div {
+			s.aluImm(asm.Xor, sx, -1)
+		}
+	default:
+		sy, ay := sign(y), s.out.New()
+		s.into(ay, y)
+		s.alu(asm.Xor, ay, sy)
+		s.alu(asm.Sub, ay, sy)
+		s.alu(op, d, ay)
+		if op == asm.Div {
+			s.alu(asm.Xor, sx, sy)
+		}
+	}
+	s.alu(asm.Xor, d, sx)
+	s.alu(asm.Sub, d, sx)
+}
+
+func (s *selector) ext(d regalloc.Reg, x *ir.Value, size uint8, sign bool) {
+	switch {
+	case size == 8:
+		s.into(d, x)
+	case sign:
+		s.into(d, x)
+		s.signExtend(d, size)
+	case size == 4:
+		s.emit(regalloc.Instr{Form: regalloc.Unary, Op: asm.Mov.Op32(asm.RegSource), Dst: d, Src: s.operand(x)})
+	default:
+		s.into(d, x)
+		s.aluImm(asm.And, d, 1<<(size*8)-1)
+	}
+}
+
+func (s *selector) signExtend(d regalloc.Reg, size uint8) {
+	if s.opts.CPUv4 {
+		op := map[uint8]asm.ALUOp{1: asm.MovSX8, 2: asm.MovSX16, 4: asm.MovSX32}[size]
+		s.emit(regalloc.Instr{Form: regalloc.Unary, Op: op.Op(asm.RegSource), Dst: d, Src: d})
+		return
+	}
+	shift := int64(64 - 8*int(size))
+	s.aluImm(asm.LSh, d, shift)
+	s.aluImm(asm.ArSh, d, shift)
+}
+
+// compare puts the truth of v into a register: 1, or 0 if the branch is not taken.
+func (s *selector) compare(v *ir.Value) {
+	d := s.reg(v)
+	set, join := s.split(), s.split()
+	s.setConst(d, 1)
+	s.branch(v, join, set)
+	s.begin(set)
+	s.setConst(d, 0)
+	s.emit(regalloc.Instr{Form: regalloc.Jump, Src: regalloc.NoReg})
+	set.Succs = []*regalloc.Block{join}
+	s.begin(join)
+}
+
+func (s *selector) load(v *ir.Value) {
+	at := s.place(v.Args[0], v.Imm)
+	d := s.reg(v)
+	mode := asm.MemMode
+	if v.Sign && v.Size < 8 && s.opts.CPUv4 {
+		mode = asm.MemSXMode
+	}
+	s.emit(regalloc.Instr{
+		Form: regalloc.Load, Op: asm.OpCode(asm.LdXClass).SetMode(mode).SetSize(sizeOf(v.Size)),
+		Dst: d, Src: at.base, Off: at.off,
+	})
+	if v.Sign && v.Size < 8 && !s.opts.CPUv4 {
+		s.signExtend(d, v.Size)
+	}
+}
+
+func (s *selector) store(v *ir.Value) {
+	at, x := s.place(v.Args[0], v.Imm), v.Args[1]
+	if x.Op == ir.Const {
+		n := x.Imm
+		if v.Size < 8 {
+			n = int64(int32(n)) // the low bytes are what counts
+		}
+		if n == int64(int32(n)) {
+			s.storeImm(at.base, at.off, v.Size, n)
+			return
+		}
+	}
+	s.storeReg(at.base, at.off, v.Size, s.operand(x))
+}
+
+func (s *selector) storeReg(base regalloc.Reg, off int16, size uint8, x regalloc.Reg) {
+	s.emit(regalloc.Instr{Form: regalloc.Store, Op: asm.StoreMemOp(sizeOf(size)), Dst: base, Src: x, Off: off})
+}
+
+// storeImm stores a sign-extended 32-bit immediate. The library's constructor
+// refuses eight bytes, the machine does not.
+func (s *selector) storeImm(base regalloc.Reg, off int16, size uint8, n int64) {
+	op := asm.OpCode(asm.StClass).SetMode(asm.MemMode).SetSize(sizeOf(size))
+	s.emit(regalloc.Instr{Form: regalloc.StoreImm, Op: op, Dst: base, Src: regalloc.NoReg, Off: off, Imm: n})
+}
+
+// maxInline bounds what Zero and Copy unroll, in bytes.
+const maxInline = 4096
+
+// pieces calls fn for the widest aligned accesses that cover n bytes.
+func pieces(at place, n int, fn func(off int16, size uint8, done int)) {
+	for done := 0; done < n; {
+		size := int64(8)
+		for size > int64(n-done) || size > at.align {
+			size /= 2
+		}
+		fn(at.off+int16(done), uint8(size), done)
+		done += int(size)
+	}
+}
+
+func (s *selector) zero(v *ir.Value) {
+	if v.Len > maxInline {
+		s.fail("%s: %s clears more than %d bytes", s.fn.Name, v, maxInline)
+		return
+	}
+	pieces(s.span(v.Args[0], v.Imm, v.Len), v.Len, func(off int16, size uint8, done int) {
+		s.storeImm(s.spanBase, off, size, 0)
+	})
+}
+
+// span is the place of n bytes, all of which can be reached by a 16-bit offset.
+func (s *selector) span(p *ir.Value, off int64, n int) place {
+	at := s.place(p, off)
+	if int(at.off)+n > 1<<15-1 {
+		r := s.out.New()
+		s.move(r, at.base)
+		s.aluImm(asm.Add, r, int64(at.off))
+		at.base, at.off = r, 0
+	}
+	s.spanBase = at.base
+	return at
+}
+
+func (s *selector) copy(v *ir.Value) {
+	if v.Len > maxInline {
+		s.fail("%s: %s moves more than %d bytes", s.fn.Name, v, maxInline)
+		return
+	}
+	src := s.span(v.Args[1], 0, v.Len)
+	dst := s.span(v.Args[0], v.Imm, v.Len)
+	dst.align = min(dst.align, src.align)
+	pieces(dst, v.Len, func(off int16, size uint8, done int) {
+		tmp := s.out.New()
+		s.emit(regalloc.Instr{
+			Form: regalloc.Load, Op: asm.LoadMemOp(sizeOf(size)), Dst: tmp, Src: src.base, Off: src.off + int16(done),
+		})
+		s.storeReg(dst.base, off, size, tmp)
+	})
+}
+
+func (s *selector) atomic(v *ir.Value) {
+	at := s.place(v.Args[0], v.Imm)
+	op := func(a asm.AtomicOp) asm.OpCode {
+		return asm.OpCode(asm.StXClass).SetMode(asm.AtomicMode).SetSize(sizeOf(v.Size)).SetAtomicOp(a)
+	}
+	switch v.Op {
+	case ir.AtomicAdd:
+		s.emit(regalloc.Instr{Form: regalloc.Atomic, Op: op(asm.AddAtomic), Dst: at.base, Src: s.operand(v.Args[1]), Off: at.off})
+	case ir.AtomicXchg, ir.AtomicFetchAdd:
+		a := asm.Xchg
+		if v.Op == ir.AtomicFetchAdd {
+			a = asm.FetchAdd
+		}
+		d := s.reg(v)
+		s.into(d, v.Args[1])
+		s.emit(regalloc.Instr{Form: regalloc.Atomic, Op: op(a), Dst: at.base, Src: d, Off: at.off, Fetch: true})
+	case ir.AtomicCmpXchg:
+		x := s.operand(v.Args[2])
+		s.into(regalloc.R0, v.Args[1])
+		s.emit(regalloc.Instr{Form: regalloc.CmpXchg, Op: op(asm.CmpXchg), Dst: at.base, Src: x, Off: at.off})
+		s.move(s.reg(v), regalloc.R0)
+	}
+}
+
+func (s *selector) call(v *ir.Value) {
+	if len(v.Args) > 5 {
+		s.fail("%s: %s has more than five arguments", s.fn.Name, v)
+		return
+	}
+	for i, a := range v.Args {
+		s.into(regalloc.Reg(i+1), a)
+	}
+	in := regalloc.Instr{Form: regalloc.Call, Op: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Imm: v.Imm, N: len(v.Args)}
+	if v.Op == ir.CallKfunc {
+		in.Pseudo = asm.PseudoKfuncCall
+	}
+	s.emit(in)
+	s.forget()
+	if v.Kind != ir.Nothing && s.uses[v.ID] > 0 {
+		s.move(s.reg(v), regalloc.R0)
+	}
+}

@@ -1,0 +1,163 @@
+package opt
+
+import "github.com/hawktrace/hawk/internal/ir"
+
+// forward replaces loads by what the same block stored or loaded at the same
+// place before, as long as nothing in between can have changed it. Memory
+// shared with other CPUs may change at any time; a program that reads it
+// twice in a row has no right to see two values.
+func forward(f *ir.Func) {
+	same := map[*ir.Value]*ir.Value{}
+	find := func(v *ir.Value) *ir.Value {
+		for {
+			to, ok := same[v]
+			if !ok {
+				return v
+			}
+			v = to
+		}
+	}
+	escapes := escaping(f)
+	for _, b := range f.Blocks {
+		var known []content
+		kept := b.Values[:0]
+		for _, v := range b.Values {
+			for i, a := range v.Args {
+				v.Args[i] = find(a)
+			}
+			if v.Op == ir.Load {
+				if x := lookup(known, v); x != nil {
+					if v.Size == 8 && x.Kind == v.Kind {
+						same[v] = x
+						continue
+					}
+					if v.Kind == ir.I64 && x.Kind == ir.I64 {
+						v.Op, v.Args, v.Imm = ir.Ext, []*ir.Value{x}, 0
+						kept = append(kept, v)
+						continue
+					}
+				} else {
+					known = append(known, content{v.Args[0], v.Imm, v.Size, v})
+				}
+				kept = append(kept, v)
+				continue
+			}
+			kept = append(kept, v)
+			known = clobber(known, v, escapes)
+			if v.Op == ir.Store {
+				known = append(known, content{v.Args[0], v.Imm, v.Size, v.Args[1]})
+			}
+		}
+		b.Values = kept
+	}
+	if len(same) > 0 {
+		f.ReplaceUses(find)
+	}
+}
+
+// content says that the low size bytes of x are at base+off.
+type content struct {
+	base *ir.Value
+	off  int64
+	size uint8
+	x    *ir.Value
+}
+
+func lookup(known []content, v *ir.Value) *ir.Value {
+	for _, c := range known {
+		if c.base == v.Args[0] && c.off == v.Imm && c.size == v.Size {
+			return c.x
+		}
+	}
+	return nil
+}
+
+// clobber forgets what v may overwrite.
+func clobber(known []content, v *ir.Value, escapes []bool) []content {
+	var off, n int64
+	switch v.Op {
+	case ir.Store, ir.AtomicAdd, ir.AtomicXchg, ir.AtomicCmpXchg, ir.AtomicFetchAdd:
+		off, n = v.Imm, int64(v.Size)
+	case ir.Zero, ir.Copy:
+		off, n = v.Imm, int64(v.Len)
+	case ir.Call, ir.CallKfunc:
+		if v.Op == ir.Call && constantHelper(v.Imm) && len(v.Args) == 0 {
+			return known
+		}
+		kept := known[:0]
+		for _, c := range known {
+			if o := objectOf(c.base); o != nil && !escapes[o.ID] {
+				kept = append(kept, c)
+			}
+		}
+		return kept
+	default:
+		return known
+	}
+	kept := known[:0]
+	for _, c := range known {
+		if apart(c, v.Args[0], off, n) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// apart reports whether n bytes at p+off are certainly not part of c.
+func apart(c content, p *ir.Value, off, n int64) bool {
+	if c.base == p {
+		return off+n <= c.off || c.off+int64(c.size) <= off
+	}
+	if c.base.Op == ir.Addr && p.Op == ir.Addr && c.base.Obj == p.Obj {
+		from, to := c.base.Imm+c.off, p.Imm+off
+		return to+n <= from || from+int64(c.size) <= to
+	}
+	if c.base.Op == ir.DataPtr && p.Op == ir.DataPtr {
+		from, to := c.base.Imm+c.off, p.Imm+off
+		return to+n <= from || from+int64(c.size) <= to
+	}
+	x, y := objectOf(c.base), objectOf(p)
+	switch {
+	case x != nil && y != nil:
+		return x != y
+	case x != nil:
+		return foreign(p)
+	case y != nil:
+		return foreign(c.base)
+	}
+	return false
+}
+
+// foreign reports whether p certainly does not point into the frame.
+func foreign(p *ir.Value) bool {
+	for (p.Op == ir.Add || p.Op == ir.Sub) && p.Kind == ir.Ptr {
+		p = p.Args[0]
+	}
+	switch p.Op {
+	case ir.DataPtr, ir.Call:
+		return true
+	}
+	return false
+}
+
+// escaping returns, by object ID, whether a call may write an object: its
+// address is used for more than direct access.
+func escaping(f *ir.Func) []bool {
+	escapes := make([]bool, f.NumObjects())
+	for _, b := range f.Blocks {
+		for _, v := range b.Values {
+			for i, a := range v.Args {
+				o := objectOf(a)
+				if o == nil {
+					continue
+				}
+				direct := i == 0 && v.Op.Accesses() || i == 1 && v.Op == ir.Copy ||
+					i == 0 && (v.Op == ir.Add || v.Op == ir.Sub) && v.Kind == ir.Ptr
+				if !direct {
+					escapes[o.ID] = true
+				}
+			}
+		}
+	}
+	return escapes
+}

@@ -1,0 +1,151 @@
+package opt
+
+import "github.com/hawktrace/hawk/internal/ir"
+
+// gvn evaluates once what is evaluated twice with the same outcome: pure
+// operations, reads of the context, and helpers whose answer does not change
+// during a run. The second evaluation must be dominated by the first.
+func gvn(f *ir.Func) {
+	hoistConstants(f)
+	hoistParams(f)
+	g := &numbering{f: f, table: map[valueKey]*ir.Value{}, same: map[*ir.Value]*ir.Value{}}
+	g.walk(f.Dominators())
+	if len(g.same) > 0 {
+		f.ReplaceUses(g.find)
+	}
+}
+
+type valueKey struct {
+	op   ir.Op
+	kind ir.Kind
+	size uint8
+	sign bool
+	imm  int64
+	x, y *ir.Value
+	at   *ir.Block // of a phi
+}
+
+type numbering struct {
+	f     *ir.Func
+	table map[valueKey]*ir.Value
+	same  map[*ir.Value]*ir.Value
+}
+
+func (g *numbering) find(v *ir.Value) *ir.Value {
+	for {
+		to, ok := g.same[v]
+		if !ok {
+			return v
+		}
+		v = to
+	}
+}
+
+// key returns what v is a function of; ok is false if v must stay.
+func (g *numbering) key(v *ir.Value) (k valueKey, ok bool) {
+	switch {
+	case v.Op == ir.Phi:
+		k.at = v.Block
+	case v.Op.Pure():
+	case constantLoad(g.f, v):
+	case v.Op == ir.Call && constantHelper(v.Imm) && len(v.Args) == 0:
+	default:
+		return k, false
+	}
+	if len(v.Args) > 2 {
+		return k, false
+	}
+	k.op, k.kind, k.size, k.sign, k.imm = v.Op, v.Kind, v.Size, v.Sign, v.Imm
+	if len(v.Args) > 0 {
+		k.x = v.Args[0]
+	}
+	if len(v.Args) > 1 {
+		k.y = v.Args[1]
+		if v.Op.Commutative() && k.x.ID > k.y.ID {
+			k.x, k.y = k.y, k.x
+		}
+	}
+	return k, true
+}
+
+func (g *numbering) walk(dom *ir.DomTree) {
+	type visit struct {
+		b    *ir.Block
+		undo []valueKey // entries to forget after the subtree; nil: before it
+		done bool
+	}
+	work := []visit{{b: g.f.Entry()}}
+	for len(work) > 0 {
+		top := work[len(work)-1]
+		work = work[:len(work)-1]
+		if top.done {
+			for _, k := range top.undo {
+				delete(g.table, k)
+			}
+			continue
+		}
+		added := g.block(top.b)
+		work = append(work, visit{b: top.b, undo: added, done: true})
+		for _, kid := range dom.Children[top.b.ID] {
+			work = append(work, visit{b: kid})
+		}
+	}
+}
+
+func (g *numbering) block(b *ir.Block) (added []valueKey) {
+	kept := b.Values[:0]
+	for _, v := range b.Values {
+		for i, a := range v.Args {
+			v.Args[i] = g.find(a)
+		}
+		if v.Op == ir.Const || v.Op == ir.Addr || v.Op == ir.DataPtr || v.Op == ir.MapPtr || v.Op == ir.FuncPtr {
+			kept = append(kept, v) // unique already
+			continue
+		}
+		if k, ok := g.key(v); ok {
+			if w := g.table[k]; w != nil {
+				g.same[v] = w
+				continue
+			}
+			g.table[k] = v
+			added = append(added, k)
+		}
+		kept = append(kept, v)
+	}
+	b.Values = kept
+	return added
+}
+
+// hoistParams moves parameters to the entry, one value of each: they are in
+// registers there anyway.
+func hoistParams(f *ir.Func) {
+	var first [5]*ir.Value
+	same := map[*ir.Value]*ir.Value{}
+	var hoisted []*ir.Value
+	for _, b := range f.Blocks {
+		kept := b.Values[:0]
+		for _, v := range b.Values {
+			if v.Op != ir.Param || v.Imm < 0 || v.Imm > 4 {
+				kept = append(kept, v)
+				continue
+			}
+			if w := first[v.Imm]; w != nil {
+				same[v] = w
+				continue
+			}
+			first[v.Imm] = v
+			v.Block = f.Entry()
+			hoisted = append(hoisted, v)
+		}
+		b.Values = kept
+	}
+	f.Entry().Values = append(hoisted, f.Entry().Values...)
+	if len(same) > 0 {
+		f.ReplaceUses(func(v *ir.Value) *ir.Value {
+			if w := same[v]; w != nil {
+				return w
+			}
+			return v
+		})
+	}
+}

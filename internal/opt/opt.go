@@ -1,0 +1,184 @@
+// Package opt improves IR and decides where objects live. What comes in is
+// what lowering wrote: correct, naive, variables in memory. What goes out is
+// SSA without needless memory, and every object at a place in the frame.
+//
+// A pass may rely on what the ones before it in the list did, never needs it:
+// each is correct on its own, for any IR that ir.Verify accepts.
+package opt
+
+import (
+	"fmt"
+
+	"github.com/hawktrace/hawk/internal/ir"
+)
+
+// Options describes the memory for objects that do not fit the stack, and how
+// to watch the passes.
+type Options struct {
+	ScratchMap   int // number of the array map of scratch slots; a value is one slot
+	ScratchSlots int // slots per CPU, at least 1; slot s of CPU c is element c*ScratchSlots+s
+	MissedData   int // data map offset of a u64: events skipped since no slot was free
+
+	Verify bool                          // check the IR after each pass
+	Dump   func(pass string, p *ir.Prog) // called before the first pass (with "lower") and after each; may be nil
+}
+
+// A Result is what the caller has to provide for the program to run.
+type Result struct {
+	// ScratchBytes is the size of a scratch slot, busy word included; 0 if the
+	// program needs none.
+	ScratchBytes int
+}
+
+// The passes in order.
+var passes = [...]struct {
+	name string
+	run  func(*ir.Func)
+}{
+	{"unreachable", func(f *ir.Func) { f.RemoveUnreachable() }},
+	{"fold addresses", simplify}, // promotion wants plain addresses of objects
+	{"promote", promote},
+	{"simplify", simplify},
+	{"thread", thread},
+	{"merge blocks", mergeBlocks},
+	{"gvn", gvn},
+	{"simplify again", simplify},
+	{"forward", forward},
+	{"dead code", deadCode},
+	{"dead stores", deadStores},
+	{"dead code again", deadCode},
+	{"promote again", promote}, // what dead code kept in memory
+	{"simplify at last", simplify},
+	{"thread again", thread},
+	{"merge again", mergeBlocks},
+	{"dead code at last", deadCode},
+}
+
+// Run optimises p in place and places its objects. It fails if the objects of
+// a callback, or those that must be on the stack, do not fit.
+func Run(p *ir.Prog, o Options) (Result, error) {
+	check := func(pass string) error {
+		if o.Dump != nil {
+			o.Dump(pass, p)
+		}
+		if o.Verify {
+			if err := ir.Verify(p); err != nil {
+				return fmt.Errorf("after %s: %w", pass, err)
+			}
+		}
+		return nil
+	}
+	if err := check("lower"); err != nil {
+		return Result{}, err
+	}
+	for _, pass := range passes {
+		for _, f := range p.Funcs {
+			pass.run(f)
+		}
+		if err := check(pass.name); err != nil {
+			return Result{}, err
+		}
+	}
+	dropUnused(p)
+	res, err := place(p, o)
+	if err != nil {
+		return res, err
+	}
+	return res, check("place")
+}
+
+// dropUnused removes callbacks that nothing refers to any more: the kernel
+// refuses code that cannot be reached.
+func dropUnused(p *ir.Prog) {
+	if len(p.Funcs) < 2 {
+		return
+	}
+	used := map[*ir.Func]bool{p.Funcs[0]: true}
+	work := []*ir.Func{p.Funcs[0]}
+	for len(work) > 0 {
+		f := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, c := range callees(f) {
+			if !used[c] {
+				used[c] = true
+				work = append(work, c)
+			}
+		}
+	}
+	kept := p.Funcs[:0]
+	for _, f := range p.Funcs {
+		if used[f] {
+			kept = append(kept, f)
+		}
+	}
+	p.Funcs = kept
+}
+
+// callees lists the callbacks whose address f takes.
+func callees(f *ir.Func) []*ir.Func {
+	var list []*ir.Func
+	for _, b := range f.Blocks {
+		for _, v := range b.Values {
+			if v.Op == ir.FuncPtr {
+				list = append(list, v.Fn)
+			}
+		}
+	}
+	return list
+}
+
+// RunPass runs the one pass of that name on every function; it is for tests.
+func RunPass(name string, p *ir.Prog) error {
+	for _, pass := range passes {
+		if pass.name == name {
+			for _, f := range p.Funcs {
+				pass.run(f)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("no pass %q", name)
+}
+
+// helpers whose result is the same all through one run of a program.
+func constantHelper(n int64) bool {
+	switch n {
+	case 8, // get_smp_processor_id: programs do not migrate
+		14,      // get_current_pid_tgid
+		15,      // get_current_uid_gid
+		35, 158, // get_current_task, get_current_task_btf
+		80: // get_current_cgroup_id
+		return true
+	}
+	return false
+}
+
+// idleHelper reports whether a call may be dropped if nothing uses its result.
+func idleHelper(n int64) bool {
+	switch n {
+	case 1, // map_lookup_elem
+		5, 125, 160, 208, // clocks: ktime_get_ns, _boot_ns, _coarse_ns, _tai_ns
+		7,   // get_prandom_u32
+		118: // jiffies64
+		return true
+	}
+	return constantHelper(n)
+}
+
+// isContext reports whether v is the context of a program, which programs of
+// tracing types cannot write.
+func isContext(f *ir.Func, v *ir.Value) bool {
+	return v.Op == ir.Param && v.Imm == 0 && v.Kind == ir.Ptr && !f.Static
+}
+
+// constantLoad reports whether v reads what does not change during a run.
+func constantLoad(f *ir.Func, v *ir.Value) bool {
+	return v.Op == ir.Load && isContext(f, v.Args[0])
+}
+
+func isConst(v *ir.Value, n int64) bool { return v.Op == ir.Const && v.Imm == n }
+
+// droppable reports whether v has no effect but its result.
+func droppable(v *ir.Value) bool {
+	return v.Op == ir.Phi || v.Op.Pure() || v.Op.Reads() || v.Op == ir.Call && idleHelper(v.Imm)
+}

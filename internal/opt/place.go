@@ -1,0 +1,297 @@
+package opt
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/ir"
+)
+
+const (
+	maxStack = 512 // bytes of a call chain
+	// Above crowded bytes of objects, big ones go to scratch memory even if
+	// they would fit, so that room is left for spills.
+	crowded = 384
+	big     = 128
+	// busyWord is the part of a scratch slot in front of the objects.
+	busyWord = 8
+)
+
+// ErrStack means that objects which must be on the stack do not fit.
+var ErrStack = errors.New("variables do not fit the stack")
+
+// place gives every object its place: in the frame, where objects that never
+// live together share bytes, or in a slot of scratch memory.
+func place(p *ir.Prog, o Options) (Result, error) {
+	var res Result
+	below := map[*ir.Func]int{} // deepest chain of callbacks under a function
+	// Callbacks come before who refers to them; nesting is shallow.
+	order := bottomUp(p)
+	for _, f := range order {
+		deepest := 0
+		for _, c := range callees(f) {
+			deepest = max(deepest, below[c])
+		}
+		spills := reserve(f)
+		n, err := placeFunc(f, maxStack-deepest-spills, f == p.Funcs[0], o)
+		if err != nil {
+			return res, err
+		}
+		res.ScratchBytes = max(res.ScratchBytes, n)
+		frame := spills
+		for _, obj := range f.Objects {
+			frame = max(frame, obj.Offset+spills)
+		}
+		below[f] = deepest + max(frame+31, 32)&^31
+	}
+	return res, nil
+}
+
+// bottomUp lists functions so that callbacks come before those that pass
+// them on.
+func bottomUp(p *ir.Prog) []*ir.Func {
+	var order []*ir.Func
+	seen := map[*ir.Func]bool{}
+	var visit func(f *ir.Func)
+	visit = func(f *ir.Func) {
+		if seen[f] {
+			return
+		}
+		seen[f] = true
+		for _, c := range callees(f) {
+			visit(c)
+		}
+		order = append(order, f)
+	}
+	for _, f := range p.Funcs {
+		visit(f)
+	}
+	return order
+}
+
+func placeFunc(f *ir.Func, budget int, main bool, o Options) (scratch int, err error) {
+	far := map[*ir.Object]bool{} // objects that go to scratch memory
+	l := objectLifetimes(f)
+	near := func(obj *ir.Object) bool { return !far[obj] }
+	for {
+		size := colour(f, l, near, 0, nil)
+		if size <= min(budget, crowded) || size <= budget && !main {
+			break
+		}
+		next := largest(f, far)
+		if next == nil || size <= budget && next.Size <= big {
+			if size > budget {
+				return 0, fmt.Errorf("%s: %w: %d bytes, %d available", f.Name, ErrStack, size, budget)
+			}
+			break
+		}
+		if !main {
+			return 0, fmt.Errorf("%s: %w: a callback needs %d bytes, %d are available", f.Name, ErrStack, size, budget)
+		}
+		far[next] = true
+		if len(far) == 1 {
+			budget -= 16 // the claim's key, and the pointer to the slot if it is spilled
+		}
+	}
+	if len(far) > 0 {
+		if o.ScratchSlots < 1 {
+			return 0, fmt.Errorf("%s: %w, and there is no scratch memory", f.Name, ErrStack)
+		}
+		at := map[*ir.Object]int{}
+		scratch = colour(f, l, func(obj *ir.Object) bool { return far[obj] }, busyWord, at)
+		scratch = (scratch + 7) &^ 7
+		claim(f, far, at, o)
+		l = objectLifetimes(f)
+	}
+	colour(f, l, func(*ir.Object) bool { return true }, 0, nil)
+	return scratch, nil
+}
+
+// largest is the biggest object that may still move to scratch memory.
+func largest(f *ir.Func, far map[*ir.Object]bool) *ir.Object {
+	var best *ir.Object
+	for _, o := range f.Objects {
+		if !o.Stack && !far[o] && (best == nil || o.Size > best.Size) {
+			best = o
+		}
+	}
+	return best
+}
+
+// colour gives the chosen objects offsets from start on, the biggest first,
+// and returns the end of the last. The offsets go to at, or, if that is nil,
+// into the objects as distances below the frame pointer.
+func colour(f *ir.Func, l *lifetimes, chosen func(*ir.Object) bool, start int, at map[*ir.Object]int) int {
+	var order []int
+	for i, o := range f.Objects {
+		if chosen(o) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return f.Objects[b].Size - f.Objects[a].Size })
+	type span struct{ from, to int }
+	places := make(map[int]span, len(order)) // index → bytes, growing down from the frame pointer
+	end := start
+	for n, i := range order {
+		o := f.Objects[i]
+		// Eight-byte alignment lets the code clear and copy by words.
+		align := o.Align
+		if o.Size >= 8 {
+			align = 8
+		}
+		var taken []span
+		for _, j := range order[:n] {
+			if l.clashes(i, j) {
+				taken = append(taken, places[j])
+			}
+		}
+		slices.SortFunc(taken, func(a, b span) int { return a.from - b.from })
+		// On the stack the address of byte 0 is the far end, so it is the end
+		// that has to be aligned there; sizes are rounded to make both so.
+		size := (o.Size + align - 1) &^ (align - 1)
+		from := (start + align - 1) &^ (align - 1)
+		for _, t := range taken {
+			if from+size <= t.from {
+				break
+			}
+			from = max(from, (t.to+align-1)&^(align-1))
+		}
+		places[i] = span{from, from + size}
+		end = max(end, from+size)
+		if at != nil {
+			at[o] = from
+		} else {
+			o.Offset = from + size
+		}
+	}
+	return end
+}
+
+// reserve estimates the frame bytes that spills will take: eight for each
+// value too many, where calls leave four registers and the rest ten.
+func reserve(f *ir.Func) int {
+	across, anywhere, budget := pressure(f)
+	spills := max(across-4, anywhere-9, 0)
+	n := 8 * spills
+	if spills > 0 {
+		n += 16
+	}
+	if budget {
+		n += 16 // the kernel keeps the loop budget in the frame
+	}
+	return n
+}
+
+// pressure is the greatest number of values alive at once across a call and
+// anywhere, without those that are remade; mayGoto tells of loop budgets.
+func pressure(f *ir.Func) (across, anywhere int, mayGoto bool) {
+	index := make([]int, f.NumValues()) // value → bit plus one
+	n := 0
+	for _, b := range f.Blocks {
+		mayGoto = mayGoto || b.Kind == ir.MayGoto
+		for _, v := range b.Values {
+			switch v.Op {
+			case ir.Const, ir.Addr, ir.DataPtr, ir.MapPtr, ir.FuncPtr:
+			default:
+				if v.Kind != ir.Nothing {
+					n++
+					index[v.ID] = n
+				}
+			}
+		}
+	}
+	w := (n + 63) / 64
+	out := make([][]uint64, f.NumBlocks())
+	for _, b := range f.Blocks {
+		out[b.ID] = make([]uint64, w)
+	}
+	live := make([]uint64, w)
+	set := func(s []uint64, v *ir.Value) {
+		if i := index[v.ID] - 1; i >= 0 {
+			s[i/64] |= 1 << (i % 64)
+		}
+	}
+	count := func() (n int) {
+		for _, x := range live {
+			n += bits.OnesCount64(x)
+		}
+		return n
+	}
+	flow := func(b *ir.Block, visit func(v *ir.Value)) {
+		copy(live, out[b.ID])
+		if b.Ctl != nil {
+			set(live, b.Ctl)
+			for _, a := range b.Ctl.Args { // the branch may evaluate the comparison itself
+				if b.Ctl.Op.Compares() {
+					set(live, a)
+				}
+			}
+		}
+		for i := len(b.Values) - 1; i >= 0; i-- {
+			v := b.Values[i]
+			if k := index[v.ID] - 1; k >= 0 {
+				live[k/64] &^= 1 << (k % 64)
+			}
+			if visit != nil {
+				visit(v)
+			}
+			if v.Op != ir.Phi {
+				for _, a := range v.Args {
+					set(live, a)
+				}
+			}
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := len(f.Blocks) - 1; i >= 0; i-- {
+			b := f.Blocks[i]
+			flow(b, nil)
+			for k, p := range b.Preds {
+				for _, phi := range b.Phis() {
+					if j := index[phi.Args[k].ID] - 1; j >= 0 && out[p.ID][j/64]&(1<<(j%64)) == 0 {
+						set(out[p.ID], phi.Args[k])
+						changed = true
+					}
+				}
+				if or(out[p.ID], live) {
+					changed = true
+				}
+			}
+		}
+	}
+	for _, b := range f.Blocks {
+		flow(b, func(v *ir.Value) {
+			n := count()
+			anywhere = max(anywhere, n)
+			if v.Op == ir.Call || v.Op == ir.CallKfunc {
+				across = max(across, n)
+			}
+		})
+	}
+	return across, anywhere, mayGoto
+}
+
+// or adds the bits of b to a and reports whether a changed.
+func or(a, b []uint64) bool {
+	changed := false
+	for i, x := range b {
+		if x&^a[i] != 0 {
+			a[i] |= x
+			changed = true
+		}
+	}
+	return changed
+}
+
+func trailing(x uint64) int { return bits.TrailingZeros64(x) }
+
+func each(s []uint64, fn func(int)) {
+	for w, x := range s {
+		for ; x != 0; x &= x - 1 {
+			fn(w*64 + trailing(x))
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package opt
+
+import (
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/ir"
+)
+
+const (
+	helperLookup    = 1
+	helperProcessor = 8
+)
+
+// claim moves objects into scratch memory: before the body of f it takes one
+// of the slots of this CPU, whose busy word tells it from those of programs
+// that this run interrupts or preempts; every return after that gives it
+// back. An event that finds no slot free is counted and skipped.
+func claim(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, o Options) {
+	body := bodyOf(f, far)
+	rest := body.SplitBefore(len(body.Phis()))
+	rest.Cold = body.Cold
+	if f.Body == body {
+		f.Body = rest
+	}
+	// Parameters are read at the start of the function.
+	if body == f.Entry() {
+		for i := 0; i < len(rest.Values); {
+			if v := rest.Values[i]; v.Op == ir.Param || v.Op == ir.Const {
+				v.Block = body
+				body.Values = append(body.Values, v)
+				rest.Values = slices.Delete(rest.Values, i, i+1)
+			} else {
+				i++
+			}
+		}
+	}
+	rest.Preds = nil
+	b := &ir.Builder{Fn: f, Cur: body, At: rest.At}
+	key := b.NewObject("scratch key", 4, 4)
+	key.Stack = true
+	slot := b.Arith(ir.Mul, b.Call(helperProcessor), b.Const(int64(o.ScratchSlots)))
+	miss := b.NewBlock()
+	miss.Cold = true
+	var slots []*ir.Value
+	for s := range o.ScratchSlots {
+		b.Store(b.Addr(key, 0), 0, 4, b.Add(slot, int64(s)))
+		p := b.CallPtr(helperLookup, b.MapPtr(o.ScratchMap), b.Addr(key, 0))
+		try, next := b.NewBlock(), miss
+		if s+1 < o.ScratchSlots {
+			next = b.NewBlock()
+			next.Cold = true
+		}
+		try.Cold = s > 0
+		b.If(b.Arith(ir.Ne, p, b.Const(0)), try, miss)
+		b.Begin(try)
+		x := b.Emit(ir.AtomicXchg, ir.I64, p, b.Const(1))
+		x.Size = 8
+		b.If(b.Arith(ir.Eq, x, b.Const(0)), rest, next)
+		slots = append(slots, p)
+		b.Begin(next)
+	}
+	b.AtomicAdd(b.Data(o.MissedData), 0, 8, b.Const(1))
+	b.Ret(b.Const(0))
+
+	scratch := slots[0]
+	if len(slots) > 1 {
+		scratch = f.NewValue(ir.Phi, ir.Ptr, slots...)
+		scratch.Block, scratch.At = rest, rest.At
+		rest.Values = slices.Insert(rest.Values, 0, scratch)
+	}
+	redirect(f, far, at, scratch)
+	release(f, rest, scratch)
+	simplify(f)
+	deadCode(f)
+}
+
+// bodyOf is the block to claim in front of: the body, unless an object is
+// used before it.
+func bodyOf(f *ir.Func, far map[*ir.Object]bool) *ir.Block {
+	if f.Body == nil || f.Body == f.Entry() {
+		return f.Entry()
+	}
+	dom := f.Dominators()
+	for _, b := range f.Blocks {
+		for _, v := range b.Values {
+			for i, a := range v.Args {
+				if a.Op != ir.Addr || !far[a.Obj] {
+					continue
+				}
+				at := b
+				if v.Op == ir.Phi {
+					at = b.Preds[i]
+				}
+				if !dom.Dominates(f.Body, at) || v.Op == ir.Phi && b == f.Body {
+					return f.Entry()
+				}
+			}
+		}
+	}
+	return f.Body
+}
+
+// redirect replaces the addresses of objects by addresses in the slot. These
+// are made where they are used, for an addition is cheaper than a register.
+func redirect(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, scratch *ir.Value) {
+	address := func(b *ir.Block, a, user *ir.Value) (off, sum *ir.Value) {
+		off = f.NewValue(ir.Const, ir.I64)
+		off.Imm = int64(at[a.Obj]) + a.Imm
+		sum = f.NewValue(ir.Add, ir.Ptr, scratch, off)
+		off.Block, sum.Block = b, b
+		off.At, sum.At = user.At, user.At
+		return off, sum
+	}
+	moved := func(v *ir.Value) bool { return v.Op == ir.Addr && far[v.Obj] }
+	for _, b := range f.Blocks {
+		old := b.Values
+		b.Values = make([]*ir.Value, 0, len(old))
+		for _, v := range old {
+			for i, a := range v.Args {
+				if !moved(a) {
+					continue
+				}
+				switch {
+				case v.Op == ir.Phi:
+					continue // below
+				case i == 0 && v.Op.Accesses():
+					v.Args[0] = scratch
+					v.Imm += int64(at[a.Obj]) + a.Imm
+				default:
+					off, sum := address(b, a, v)
+					b.Values = append(b.Values, off, sum)
+					v.Args[i] = sum
+				}
+			}
+			b.Values = append(b.Values, v)
+		}
+	}
+	for _, b := range f.Blocks {
+		for _, v := range b.Phis() {
+			for i, a := range v.Args {
+				if moved(a) {
+					p := b.Preds[i]
+					off, sum := address(p, a, v)
+					p.Values = append(p.Values, off, sum)
+					v.Args[i] = sum
+				}
+			}
+		}
+	}
+	for _, b := range f.Blocks {
+		b.Values = slices.DeleteFunc(b.Values, moved)
+	}
+	f.Objects = slices.DeleteFunc(f.Objects, func(o *ir.Object) bool { return far[o] })
+}
+
+// release clears the busy word at every return after the claim. A return that
+// is also reached without one asks a variable whether there is a slot.
+func release(f *ir.Func, rest *ir.Block, scratch *ir.Value) {
+	dom := f.Dominators()
+	var held *ir.Object
+	reached := reachable(f, rest)
+	b := &ir.Builder{Fn: f}
+	for _, blk := range slices.Clone(f.Blocks) {
+		if blk.Kind != ir.Ret || !reached[blk.ID] {
+			continue
+		}
+		b.Cur, b.At = blk, blk.At
+		if dom.Dominates(rest, blk) {
+			b.Store(scratch, 0, 8, b.Const(0))
+			continue
+		}
+		if held == nil {
+			held = b.NewObject("scratch slot", 8, 8)
+			hold(f, held, rest, scratch)
+		}
+		result := blk.Ctl
+		p := b.LoadPtr(b.Addr(held, 0), 0)
+		give, out := b.NewBlock(), b.NewBlock()
+		give.Cold, out.Cold = blk.Cold, blk.Cold
+		b.If(b.Arith(ir.Ne, p, b.Const(0)), give, out)
+		b.Begin(give)
+		b.Store(p, 0, 8, b.Const(0))
+		b.Jump(out)
+		b.Begin(out)
+		b.Ret(result)
+	}
+	if held != nil {
+		promote(f)
+	}
+}
+
+// hold keeps the slot in a variable that is null until the claim.
+func hold(f *ir.Func, held *ir.Object, rest *ir.Block, scratch *ir.Value) {
+	insert := func(blk *ir.Block, i int, x *ir.Value, more ...*ir.Value) {
+		a := f.NewValue(ir.Addr, ir.Ptr)
+		a.Obj = held
+		st := f.NewValue(ir.Store, ir.Nothing, a, x)
+		st.Size = 8
+		list := append(more, a, st)
+		for _, v := range list {
+			v.Block, v.At = blk, blk.At
+		}
+		blk.Values = slices.Insert(blk.Values, i, list...)
+	}
+	null := f.NewValue(ir.Const, ir.I64)
+	insert(f.Entry(), 0, null, null)
+	insert(rest, len(rest.Phis()), scratch)
+}
+
+func reachable(f *ir.Func, from *ir.Block) []bool {
+	seen := make([]bool, f.NumBlocks())
+	work := []*ir.Block{from}
+	seen[from.ID] = true
+	for len(work) > 0 {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, s := range b.Succs {
+			if !seen[s.ID] {
+				seen[s.ID] = true
+				work = append(work, s)
+			}
+		}
+	}
+	return seen
+}
