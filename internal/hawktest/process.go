@@ -72,8 +72,10 @@ func launch(ts *testscript.TestScript, name string, env []string, program string
 	p := &process{name: name, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Env = env
-	for _, key := range []string{"PATH", "HOME", "TMPDIR", "WORK", "LC_ALL"} {
-		p.cmd.Env = append(p.cmd.Env, key+"="+ts.Getenv(key))
+	for _, key := range []string{"PATH", "HOME", "TMPDIR", "WORK", "LC_ALL", "TZ", "GOCOVERDIR"} {
+		if value := ts.Getenv(key); value != "" {
+			p.cmd.Env = append(p.cmd.Env, key+"="+value)
+		}
 	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

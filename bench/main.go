@@ -1,0 +1,121 @@
+// Command bench measures hawk beside bpftrace in one run, each measurement of one tool followed by the same one of the other, so that whatever else
+// the machine does falls on both. It prints tables in markdown:
+//
+//	go run ./bench [-hawk ./hawk] [-bpftrace PATH] [-only startup,wildcard,cost,flood] [-rounds 9] [-write]
+//
+// It needs root. Without -bpftrace it takes the newest one that Debian has, unpacked in the test cache, or else the one that is installed, or none.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// parts are the groups of measurements, in the order in which they run.
+var parts = []struct {
+	name string
+	run  func(*bench) ([]row, error)
+	note string // explains the table
+}{
+	{"startup", startup, "Whole runs, from exec to exit. Peak memory is the high-water mark of the resident set at exit. The tracing scripts " +
+		"attach, end in their begin probe and detach; `tool` is " + "`bench/tool.bt`."},
+	{"wildcard", wildcard, "A counting probe on every `tracepoint:syscalls:sys_enter_*` for one second: the whole run, attaching and detaching included."},
+	{"cost", cost, "What one call of getppid(2) costs more while the script runs: once seen from a loop that does nothing else, the fastest of three " +
+		"times 400,000 calls, and once by the kernel's program statistics, less what they show for an empty program."},
+	{"flood", flood, "`printf(\"%d %s %d\\n\", pid, comm, tid)` on each of 3,000,000 calls made one after the other, written to a file with the default " +
+		"buffer: what arrives, how much longer a call takes, and the processor time that the tool itself spends on an event that arrives."},
+}
+
+// bench is what every part gets.
+type bench struct {
+	tools  []*tool // hawk first; then bpftrace, if there is one
+	rounds int
+	dir    string // for temporary files
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	hawk := flag.String("hawk", "./hawk", "hawk's binary")
+	bpftrace := flag.String("bpftrace", "", "bpftrace's binary; none: do without")
+	only := flag.String("only", "", "comma-separated parts to run; all if empty")
+	rounds := flag.Int("rounds", 9, "repetitions of each measurement, of which the median counts")
+	write := flag.Bool("write", false, "write the tables to docs/performance.md as well")
+	flag.Parse()
+
+	if os.Geteuid() != 0 {
+		return errors.New("needs root")
+	}
+	if inside, err := enterNamespace(); err != nil || !inside {
+		return err
+	}
+	b := &bench{rounds: *rounds}
+	var err error
+	if b.tools, err = findTools(*hawk, *bpftrace); err != nil {
+		return err
+	}
+	if b.dir, err = os.MkdirTemp("", "hawkbench"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+
+	var report strings.Builder
+	header(&report, b)
+	for _, part := range parts {
+		if *only != "" && !slices.Contains(strings.Split(*only, ","), part.name) {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "measuring %s\n", part.name)
+		rows, err := part.run(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+		table(&report, part.name, part.note, b.tools, rows)
+	}
+	fmt.Print(report.String())
+	if *write {
+		return os.WriteFile(filepath.Join("docs", "performance.md"), []byte(report.String()), 0o644)
+	}
+	return nil
+}
+
+// enterNamespace runs this program again with mounts of its own, where tracefs is mounted: bpftrace does not start without it. It returns true in
+// the second instance; the first one has nothing left to do.
+func enterNamespace() (inside bool, err error) {
+	const mark = "HAWK_BENCH_INSIDE"
+	if os.Getenv(mark) != "" {
+		os.Unsetenv(mark)
+		const dir = "/sys/kernel/tracing"
+		if _, err := os.Stat(dir + "/events"); err == nil {
+			return true, nil
+		}
+		if err := unix.Mount("tracefs", dir, "tracefs", 0, ""); err != nil {
+			return false, fmt.Errorf("mounting tracefs: %w", err)
+		}
+		return true, nil
+	}
+	signal.Ignore(unix.SIGINT, unix.SIGTERM) // meant for the second instance, which gets them as well
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), mark+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &unix.SysProcAttr{Unshareflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		os.Exit(exit.ExitCode())
+	}
+	return false, err
+}

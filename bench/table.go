@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A row is one measured quantity of all tools.
+type row struct {
+	name   string
+	unit   string    // of the values: ms, MB, ns, %
+	values []float64 // one for each tool
+}
+
+// header writes what the tables were measured with.
+func header(w *strings.Builder, b *bench) {
+	var uname unix.Utsname
+	unix.Uname(&uname)
+	fmt.Fprintf(w, "# Performance\n\nMeasured by `make bench BENCH=-write` on %s: Linux %s, %s, %d CPUs%s. The tools: ", time.Now().UTC().Format("2 January 2006"),
+		unix.ByteSliceToString(uname.Release[:]), runtime.GOARCH, runtime.NumCPU(), processor())
+	for i, t := range b.tools {
+		if i > 0 {
+			w.WriteString(", ")
+		}
+		fmt.Fprintf(w, "%s %s", t.name, t.version)
+	}
+	fmt.Fprintf(w, ". Each value is the median of %d rounds in which the tools took turns, unless its table says otherwise.\n", b.rounds)
+	if len(b.tools) == 1 {
+		w.WriteString("There was no bpftrace to compare with.\n")
+	}
+}
+
+// processor returns the processor's name, to be appended to a list.
+func processor() string {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(info)) {
+		if key, name, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return " (" + strings.TrimSpace(name) + ")"
+		}
+	}
+	return ""
+}
+
+func table(w *strings.Builder, name, note string, tools []*tool, rows []row) {
+	fmt.Fprintf(w, "\n## %s\n\n%s\n\n|", strings.ToUpper(name[:1])+name[1:], note)
+	for _, t := range tools {
+		fmt.Fprintf(w, " | %s", t.name)
+	}
+	if len(tools) > 1 {
+		w.WriteString(" | ratio")
+	}
+	w.WriteString(" |\n|---|" + strings.Repeat("---:|", len(tools)))
+	if len(tools) > 1 {
+		w.WriteString("---:|")
+	}
+	w.WriteString("\n")
+	for _, r := range rows {
+		fmt.Fprintf(w, "| %s", r.name)
+		for _, v := range r.values {
+			fmt.Fprintf(w, " | %s %s", digits(v), r.unit)
+		}
+		if len(r.values) > 1 {
+			fmt.Fprintf(w, " | %s", ratio(r.values[0], r.values[1]))
+		}
+		w.WriteString(" |\n")
+	}
+}
+
+// digits formats a value with about three digits.
+func digits(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case a >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// ratio formats hawk's value as a part of bpftrace's. A value at or below the noise has none.
+func ratio(hawk, other float64) string {
+	if other <= 0 || hawk < 0 {
+		return "–"
+	}
+	r := hawk / other
+	if r < 0.1 {
+		return fmt.Sprintf("%.3f", r)
+	}
+	return fmt.Sprintf("%.2f", r)
+}
+
+// median returns the middle value. It sorts its argument.
+func median(v []float64) float64 {
+	slices.Sort(v)
+	n := len(v)
+	if n%2 == 1 {
+		return v[n/2]
+	}
+	return (v[n/2-1] + v[n/2]) / 2
+}
+
+// interleave runs a measurement in turn for each tool, rounds times, and returns its results' medians: for each quantity that it returns, a value for
+// each tool.
+func (b *bench) interleave(rounds int, measure func(*tool) ([]float64, error)) ([][]float64, error) {
+	var all [][][]float64 // quantity, tool, round
+	for range rounds {
+		for i, t := range b.tools {
+			values, err := measure(t)
+			if err != nil {
+				return nil, err
+			}
+			if all == nil {
+				all = make([][][]float64, len(values))
+				for q := range all {
+					all[q] = make([][]float64, len(b.tools))
+				}
+			}
+			for q, v := range values {
+				all[q][i] = append(all[q][i], v)
+			}
+		}
+	}
+	medians := make([][]float64, len(all))
+	for q := range all {
+		for _, v := range all[q] {
+			medians[q] = append(medians[q], median(v))
+		}
+	}
+	return medians, nil
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/hawktest/deb"
+)
+
+// A tool is hawk or bpftrace.
+type tool struct {
+	name    string
+	version string
+	argv    []string // how to start it
+}
+
+// findTools returns hawk and, if there is one, bpftrace. The choice "none" does without.
+func findTools(hawk, bpftrace string) ([]*tool, error) {
+	path, err := filepath.Abs(hawk)
+	if err != nil {
+		return nil, err
+	}
+	tools := []*tool{{name: "hawk", argv: []string{path}}}
+	switch bpftrace {
+	case "none":
+	case "":
+		argv, err := newestBpftrace()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench: no newer bpftrace than an installed one:", err)
+			path, err := exec.LookPath("bpftrace")
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "bench: bpftrace is not installed, so hawk is measured alone")
+				break
+			}
+			argv = []string{path}
+		}
+		tools = append(tools, &tool{name: "bpftrace", argv: argv})
+	default:
+		tools = append(tools, &tool{name: "bpftrace", argv: []string{bpftrace}})
+	}
+	for _, t := range tools {
+		out, err := exec.Command(t.argv[0], append(t.argv[1:], "--version")...).Output()
+		if err != nil {
+			return nil, fmt.Errorf("asking %s for its version: %w", t.name, err)
+		}
+		_, t.version, _ = strings.Cut(strings.TrimSpace(string(out)), " ")
+	}
+	return tools, nil
+}
+
+// newestBpftrace unpacks Debian's newest bpftrace with all its libraries and returns the command that starts it with these.
+func newestBpftrace() ([]string, error) {
+	suite, err := deb.Open("sid")
+	if err != nil {
+		return nil, err
+	}
+	root, err := suite.Install("bpftrace")
+	if err != nil {
+		return nil, err
+	}
+	const libraries = "usr/lib/x86_64-linux-gnu"
+	loader := filepath.Join(root, libraries, "ld-linux-x86-64.so.2")
+	return []string{loader, "--library-path", filepath.Join(root, libraries), filepath.Join(root, "usr/bin/bpftrace")}, nil
+}
+
+// command prepares a run. Warnings that the machine causes and not the script are none of the measurement.
+func (t *tool) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(t.argv[0], append(t.argv[1:len(t.argv):len(t.argv)], args...)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// whole runs the tool to its end and returns how long that took.
+func (t *tool) whole(args ...string) (time.Duration, error) {
+	cmd := t.command(args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	begin := time.Now()
+	err := cmd.Run()
+	took := time.Since(begin)
+	if err != nil {
+		return 0, fmt.Errorf("%s %s: %w\n%s", t.name, strings.Join(args, " "), err, out.Bytes())
+	}
+	return took, nil
+}
+
+// A session is a tool with its probes attached.
+type session struct {
+	tool   *tool
+	cmd    *exec.Cmd
+	output output
+	ended  chan error
+}
+
+// An output collects what a running tool prints.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// notice is the word that both tools print when asked to by an environment variable of that name, once all probes are attached.
+const notice = "__BPFTRACE_NOTIFY_PROBES_ATTACHED"
+
+var attached = regexp.MustCompile(`(?m)^(` + notice + `|Attached \d+ probes?)$`)
+
+// attach starts the tool and waits until its probes are attached.
+func (t *tool) attach(args ...string) (*session, error) {
+	s := &session{tool: t, cmd: t.command(args...), ended: make(chan error, 1)}
+	s.cmd.Env = append(os.Environ(), notice+"=1")
+	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { s.ended <- s.cmd.Wait() }()
+	limit := time.After(time.Minute)
+	for !attached.MatchString(s.output.String()) {
+		select {
+		case err := <-s.ended:
+			return nil, fmt.Errorf("%s ended before it attached: %v\n%s", t.name, err, s.output.String())
+		case <-limit:
+			s.cmd.Process.Kill()
+			return nil, fmt.Errorf("%s did not attach in a minute\n%s", t.name, s.output.String())
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return s, nil
+}
+
+// stop interrupts the tool and waits for its end.
+func (s *session) stop() error {
+	if err := s.cmd.Process.Signal(unix.SIGINT); err != nil {
+		return err
+	}
+	select {
+	case err := <-s.ended:
+		if err != nil {
+			return fmt.Errorf("%s: %w\n%s", s.tool.name, err, s.output.String())
+		}
+		return nil
+	case <-time.After(2 * time.Minute):
+		s.cmd.Process.Kill()
+		return errors.New(s.tool.name + " did not end when interrupted")
+	}
+}
+
+// cpu is the processor time that the ended tool has used.
+func (s *session) cpu() time.Duration {
+	return s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()
+}
