@@ -2,6 +2,9 @@ package probe
 
 // listMatches is List for kinds whose listing is what their patterns match.
 func listMatches(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
+	if len(parts) == 0 {
+		parts = []Part{{Text: "*"}}
+	}
 	p := &Point{Kind: k}
 	if err := k.Parse(p, parts, o); err != nil {
 		return err
@@ -39,3 +42,15 @@ func ListPoint(p *Point, o *Options) (Listed, error) {
 // rateless is listName of kinds that fire at a rate or count, which listings
 // leave out; the colon invites one.
 func rateless(p *Point) string { return p.Kind.Name + ":" + p.Func + ":" }
+
+// listTwoParts is listMatches for kinds that look for the last part in what
+// the first names: left out, it is everything.
+func listTwoParts(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
+	switch len(parts) {
+	case 0:
+		parts = []Part{{Text: "*"}, {Text: "*"}}
+	case 1:
+		parts = []Part{{Text: "*"}, parts[0]}
+	}
+	return listMatches(k, parts, o, emit)
+}

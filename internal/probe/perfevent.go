@@ -121,7 +121,7 @@ func parsePerfEvent(p *Point, parts []Part, events []perfEvent) error {
 			return fmt.Errorf("Invalid count for %s probe: it must be greater than 0", p.Kind.Name)
 		}
 		p.Period = n
-		p.fn = parts[1]
+		p.pattern = &pattern{fn: parts[1]}
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func parsePerfEvent(p *Point, parts []Part, events []perfEvent) error {
 // perfEventName has the count only if the script has it.
 func perfEventName(p *Point) string {
 	name := p.Kind.Name + ":" + p.Func
-	if p.fn.Text != "" {
+	if p.pattern != nil {
 		name += ":" + strconv.FormatUint(p.Period, 10)
 	}
 	return name

@@ -30,9 +30,11 @@ type Point struct {
 	Period   uint64 // count or rate; profile and interval: nanoseconds, or Hz when Func is "hz"
 	Extra    any    // what the kind's own file needs: USDT locations, file offsets
 
-	// The fields above as they were written, where they may be patterns.
-	target, provider, fn Part
+	pattern *pattern // the names as written; shared by all points matched by it
 }
+
+// A pattern is the parts of an attach point that may hold wildcards.
+type pattern struct{ target, provider, fn Part }
 
 // Name is the canonical name that the probe builtin yields and messages show.
 func (p *Point) Name() string { return p.Kind.CanonicalName(p) }

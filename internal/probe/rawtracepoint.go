@@ -33,13 +33,13 @@ var _ = define(Kind{
 func parseRawTracepoint(p *Point, parts []Part, _ *Options) error {
 	switch len(parts) {
 	case 1:
-		p.target, p.fn = Part{Text: "*"}, parts[0]
+		p.pattern = &pattern{target: Part{Text: "*"}, fn: parts[0]}
 	case 2:
-		p.target, p.fn = parts[0], parts[1]
+		p.pattern = &pattern{target: parts[0], fn: parts[1]}
 	default:
 		return wrongCount(p, "1 or 2", parts)
 	}
-	p.Target, p.Func = p.target.Text, p.fn.Text
+	p.Target, p.Func = p.pattern.target.Text, p.pattern.fn.Text
 	return nil
 }
 
@@ -79,10 +79,10 @@ func matchRawTracepoint(p *Point, o *Options) ([]*Point, error) {
 		q.Target, q.Func = module, event
 		out = append(out, &q)
 	}
-	err := moduleSpecs(p.target, o, func(module string, s *btf.Spec) error {
-		if !p.fn.HasWild() {
+	err := moduleSpecs(p.pattern.target, o, func(module string, s *btf.Spec) error {
+		if !p.pattern.fn.HasWild() {
 			// Without a module in the script the first that has it is meant.
-			if len(out) > 0 && p.target.HasWild() {
+			if len(out) > 0 && p.pattern.target.HasWild() {
 				return nil
 			}
 			if hasRawTP(s, p.Func) && (module == "vmlinux" || !inVmlinux(p.Func, o)) {
@@ -91,7 +91,7 @@ func matchRawTracepoint(p *Point, o *Options) ([]*Point, error) {
 			return nil
 		}
 		return s.EachRawTracepoint(func(event []byte) bool {
-			if partMatches(p.fn, event) {
+			if partMatches(p.pattern.fn, event) {
 				add(module, string(event))
 			}
 			return true
@@ -116,7 +116,7 @@ func inVmlinux(event string, o *Options) bool {
 
 func rawTracepointNames(p *Point, o *Options) []string {
 	var out []string
-	moduleSpecs(p.target, o, func(_ string, s *btf.Spec) error {
+	moduleSpecs(p.pattern.target, o, func(_ string, s *btf.Spec) error {
 		return s.EachRawTracepoint(func(event []byte) bool {
 			out = append(out, string(event))
 			return true

@@ -26,7 +26,7 @@ var _ = define(Kind{
 	Parse:    parseTracepoint,
 	Match:    matchTracepoint,
 	Names:    tracepointNames,
-	List:     listMatches,
+	List:     listTwoParts,
 	Describe: describeTracepoint,
 	Args:     tracepointArgs,
 	Plan:     planTracepoint,
@@ -35,18 +35,18 @@ var _ = define(Kind{
 func parseTracepoint(p *Point, parts []Part, _ *Options) error {
 	switch {
 	case len(parts) == 2:
-		p.target, p.fn = parts[0], parts[1]
+		p.pattern = &pattern{target: parts[0], fn: parts[1]}
 	case len(parts) == 1 && parts[0].HasWild():
-		p.target, p.fn = Part{Text: "*"}, parts[0]
+		p.pattern = &pattern{target: Part{Text: "*"}, fn: parts[0]}
 	default:
 		return wrongCount(p, "2", parts)
 	}
-	p.Target, p.Func = p.target.Text, p.fn.Text
+	p.Target, p.Func = p.pattern.target.Text, p.pattern.fn.Text
 	return nil
 }
 
 func matchTracepoint(p *Point, o *Options) ([]*Point, error) {
-	if !p.target.HasWild() && !p.fn.HasWild() {
+	if !p.pattern.target.HasWild() && !p.pattern.fn.HasWild() {
 		ok, err := o.Target.HasEvent(p.Target, p.Func)
 		if err != nil || !ok {
 			return nil, err
@@ -60,7 +60,7 @@ func matchTracepoint(p *Point, o *Options) ([]*Point, error) {
 	var out []*Point
 	for _, e := range events {
 		category, event, _ := strings.Cut(e, ":")
-		if p.target.matches(category) && p.fn.matches(event) {
+		if p.pattern.target.matches(category) && p.pattern.fn.matches(event) {
 			q := *p
 			q.Target, q.Func = category, event
 			out = append(out, &q)

@@ -1,0 +1,273 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/target/btf"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+var _ = define(Kind{
+	Name:     "fentry",
+	Aliases:  []string{"f", "kfunc"},
+	Doc:      "Fires when a kernel function is called, with its arguments by name.",
+	Forms:    []string{"fentry:[module:]function"},
+	Has:      HasArgs | HasFunc | HasPID,
+	Space:    types.Kernel,
+	Wild:     KernelWild,
+	Parse:    parseFentry,
+	Match:    matchFentry,
+	Names:    functionNames,
+	List:     listMatches,
+	Describe: describeFentry,
+	Args:     fentryArgs,
+	Plan:     planFentry(&fentryMechanism),
+})
+
+var _ = define(Kind{
+	Name:     "fexit",
+	Aliases:  []string{"fr", "kretfunc"},
+	Doc:      "Fires when a kernel function returns, with its arguments by name and its result.",
+	Forms:    []string{"fexit:[module:]function"},
+	Has:      HasArgs | HasRetval | HasFunc | HasPID,
+	Space:    types.Kernel,
+	Parse:    parseFentry,
+	Match:    matchFentry,
+	Names:    functionNames,
+	List:     listMatches,
+	Describe: describeFexit,
+	Args:     fentryArgs,
+	Retval:   fexitRetval,
+	Plan:     planFentry(&fexitMechanism),
+})
+
+func parseFentry(p *Point, parts []Part, _ *Options) error {
+	switch {
+	case len(parts) > 0 && parts[0].Text == "bpf" && len(parts) == 1:
+		return errors.New("the bpf variant of this probe needs a program name")
+	case len(parts) > 0 && parts[0].Text == "bpf" && len(parts) <= 3:
+		return fmt.Errorf("%s probes on BPF programs are not supported by this version of hawk", p.Kind.Name)
+	case len(parts) == 3:
+		return errors.New("Only the 'bpf' variant of this probe supports 4 arguments")
+	case len(parts) == 1:
+		p.pattern = &pattern{fn: parts[0]}
+	case len(parts) == 2:
+		p.pattern = &pattern{target: parts[0], fn: parts[1]}
+	default:
+		return wrongCount(p, "1 or 2", parts)
+	}
+	p.Target, p.Func = p.pattern.target.Text, p.pattern.fn.Text
+	if p.Func == "" {
+		return fmt.Errorf("%s probe must have a target function", p.Kind.Name)
+	}
+	return nil
+}
+
+func matchFentry(p *Point, o *Options) ([]*Point, error) {
+	if _, err := o.Target.BTF(); err != nil {
+		return nil, err
+	}
+	if !moduleLoaded(p, o) {
+		return nil, nil
+	}
+	fns, err := o.functions()
+	if err != nil {
+		o.warn(p, "%v", err)
+	}
+	if p.pattern.target.HasWild() || p.pattern.fn.HasWild() {
+		if err != nil {
+			return nil, nil
+		}
+		return wildFentry(p, fns, o)
+	}
+	module := p.Target
+	if module == "" {
+		// Without a list the kernel image is the only place that can be
+		// searched without loading the types of every module.
+		modules := []string{vmlinux}
+		if err == nil {
+			modules = fns.Modules(p.Func)
+		}
+		switch len(modules) {
+		case 0:
+			return nil, nil
+		case 1:
+			module = modules[0]
+		default:
+			return nil, fmt.Errorf("ambiguous attach point, please specify module containing the function '%s' (%s)",
+				p.Func, strings.Join(modules, ", "))
+		}
+	} else if err == nil && !fns.Has(module, p.Func) {
+		return nil, nil
+	}
+	f, ferr := o.Target.FuncProto(module, p.Func)
+	switch {
+	case errors.Is(ferr, btf.ErrNotFound) && err != nil:
+		return nil, nil
+	case errors.Is(ferr, btf.ErrNotFound):
+		return nil, fmt.Errorf("No BTF found for %s.", p.Func)
+	case ferr != nil:
+		return nil, ferr
+	}
+	if n := slotCount(f); n > len(o.Target.Arch().Args) {
+		return nil, fmt.Errorf("%s takes %d words of arguments, more than the %d that travel in registers", p.Func, n, len(o.Target.Arch().Args))
+	}
+	q := *p
+	q.Target = module
+	return []*Point{&q}, nil
+}
+
+// wildFentry intersects the traceable functions with those that have types.
+func wildFentry(p *Point, fns *target.Functions, o *Options) ([]*Point, error) {
+	byModule := map[string]map[string]bool{}
+	pat := *p.pattern
+	if pat.target.Text == "" {
+		pat.target = Part{Text: "*"}
+	}
+	matchFunctions(&pat, fns, func(module, name string) {
+		if byModule[module] == nil {
+			byModule[module] = map[string]bool{}
+		}
+		byModule[module][name] = true
+	})
+	var out []*Point
+	for module, names := range byModule {
+		s, err := o.Target.ModuleBTF(module)
+		if err != nil {
+			continue // a module without BTF has no candidates
+		}
+		most := len(o.Target.Arch().Args)
+		err = s.Each(btf.Set(btf.Func), func(id uint32, _ btf.Kind, name []byte) bool {
+			if !names[string(name)] {
+				return true
+			}
+			if f, err := s.FuncByID(id); err != nil || slotCount(f) > most {
+				return true
+			}
+			q := *p
+			q.Target, q.Func = module, string(name)
+			out = append(out, &q)
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return sortPoints(out), nil
+}
+
+func slotCount(f *types.Func) int {
+	n := 0
+	for _, p := range f.Params {
+		n += slotsOf(p.Type)
+	}
+	return n
+}
+
+func fentryArgs(p *Point, o *Options) (*types.Struct, error) {
+	f, err := o.Target.FuncProto(p.Target, p.Func)
+	if err != nil {
+		return nil, err
+	}
+	return slotStruct("fentry:"+p.Func+"_args", f.Params), nil
+}
+
+func fexitRetval(p *Point, o *Options) (types.Type, error) {
+	f, err := o.Target.FuncProto(p.Target, p.Func)
+	if err != nil {
+		return nil, err
+	}
+	if f.Result == types.Void {
+		return nil, fmt.Errorf("%s returns nothing", p.Func)
+	}
+	return f.Result, nil
+}
+
+// kernelSignature is a function's parameters and result in C, nil and "" if
+// it has no types.
+func kernelSignature(p *Point, o *Options) ([]btf.Decl, string) {
+	s, err := o.Target.ModuleBTF(p.Target)
+	if err != nil {
+		return nil, ""
+	}
+	id, err := s.Find(p.Func, btf.Set(btf.Func))
+	if err != nil {
+		return nil, ""
+	}
+	params, result, err := s.Signature(id)
+	if err != nil {
+		return nil, ""
+	}
+	return params, result
+}
+
+func describeFentry(p *Point, o *Options) ([]string, error) {
+	params, _ := kernelSignature(p, o)
+	return declLines(params), nil
+}
+
+func describeFexit(p *Point, o *Options) ([]string, error) {
+	params, result := kernelSignature(p, o)
+	out := declLines(params)
+	if result != "" && result != "void" {
+		out = append(out, result+" retval")
+	}
+	return out, nil
+}
+
+// planFentry gives every function a program: what it attaches to and the
+// types of its arguments are fixed when it is loaded.
+func planFentry(m *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
+	return func(points []*Point, _ Uses, o *Options) ([]*Group, error) {
+		if err := o.Target.Has(target.Fentry); err != nil {
+			return nil, err
+		}
+		return split(points, m, false, nil), nil
+	}
+}
+
+func fentryID(g *Group, o *Options) (uint32, string, error) {
+	p := g.Points[0]
+	f, err := o.Target.FuncProto(p.Target, p.Func)
+	if err != nil {
+		return 0, "", err
+	}
+	return f.BTFID, p.Target, nil
+}
+
+var (
+	fentryMechanism = Mechanism{
+		Name:    "fentry",
+		Program: ebpf.Tracing,
+		Attach:  ebpf.AttachTraceFEntry,
+		BTFID:   fentryID,
+		Guard:   guardPID,
+		Field:   slotField,
+		Func:    funcIP,
+		Link:    linkTracing,
+	}
+	fexitMechanism = Mechanism{
+		Name:    "fexit",
+		Program: ebpf.Tracing,
+		Attach:  ebpf.AttachTraceFExit,
+		BTFID:   fentryID,
+		Guard:   guardPID,
+		Field:   slotField,
+		Retval: func(c *Context) *ir.Value {
+			p := c.Group.Points[0]
+			f, err := c.O.Target.FuncProto(p.Target, p.Func)
+			if err != nil || f.Result == types.Void {
+				return c.B.Const(0)
+			}
+			return loadSlot(c, slotCount(f), f.Result) // behind the arguments
+		},
+		Func: funcIP,
+		Link: linkTracing,
+	}
+)

@@ -1,0 +1,75 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// Kernel functions by name: what kprobes and fentry probes can be put on.
+
+const vmlinux = "vmlinux"
+
+// functions is the list of traceable kernel functions.
+func (o *Options) functions() (*target.Functions, error) {
+	if o.Traceable != "" {
+		return o.Target.ReadFunctions(o.Traceable)
+	}
+	return o.Target.FilterFunctions()
+}
+
+func (o *Options) warn(p *Point, format string, args ...any) {
+	if o.WarnPoint != nil {
+		o.WarnPoint(p.At, fmt.Sprintf(format, args...))
+	}
+}
+
+// moduleLoaded warns of a module that is not there, which is why nothing will
+// match.
+func moduleLoaded(p *Point, o *Options) bool {
+	if p.Target == "" || p.Target == vmlinux || p.pattern.target.HasWild() || slices.Contains(o.Target.Modules(), p.Target) {
+		return true
+	}
+	o.warn(p, "specified module %s in probe %s is not loaded.", p.Target, p.Name())
+	return false
+}
+
+// matchFunctions lists the traceable functions that a pattern covers, in the
+// order of the kernel's list. Fragments that compilers split off never match.
+func matchFunctions(pat *pattern, fns *target.Functions, emit func(module, name string)) {
+	module, name := pat.target, pat.fn
+	lastModule, in := "", module.Text == "" || module.matches(vmlinux)
+	fns.Each(func(fn, mod []byte) bool {
+		if module.Text != "" && string(mod) != lastModule {
+			lastModule = string(mod)
+			in = module.matches(moduleName(lastModule))
+		}
+		if in && partMatches(name, fn) && !strings.Contains(string(fn), ".part.") {
+			emit(moduleName(string(mod)), string(fn))
+		}
+		return true
+	})
+}
+
+func moduleName(mod string) string {
+	if mod == "" {
+		return vmlinux
+	}
+	return mod
+}
+
+// functionNames lists names for suggestions.
+func functionNames(p *Point, o *Options) []string {
+	fns, err := o.functions()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	fns.Each(func(name, _ []byte) bool {
+		out = append(out, string(name))
+		return true
+	})
+	return out
+}

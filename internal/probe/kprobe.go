@@ -1,0 +1,348 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+var _ = define(Kind{
+	Name:     "kprobe",
+	Aliases:  []string{"k"},
+	Doc:      "Fires when a kernel function is called, or at an instruction of it.",
+	Forms:    []string{"kprobe:[module:]function[+offset]", "kprobe:address"},
+	Has:      HasArgN | HasRegs | HasFunc | HasPID | HasCtx,
+	Space:    types.Kernel,
+	Wild:     KernelWild,
+	Parse:    parseKprobe,
+	Match:    matchKprobe,
+	Names:    functionNames,
+	List:     listMatches,
+	Describe: describeKprobe,
+	Plan:     planKprobe(&kprobeMulti, &kprobePerf),
+})
+
+var _ = define(Kind{
+	Name:     "kretprobe",
+	Aliases:  []string{"kr"},
+	Doc:      "Fires when a kernel function returns.",
+	Forms:    []string{"kretprobe:[module:]function", "kretprobe:address"},
+	Has:      HasRetval | HasRegs | HasFunc | HasPID | HasCtx,
+	Space:    types.Kernel,
+	Parse:    parseKretprobe,
+	Match:    matchKprobe,
+	Names:    functionNames,
+	List:     listMatches,
+	Describe: describeKretprobe,
+	Retval:   func(*Point, *Options) (types.Type, error) { return types.Int64, nil },
+	Plan:     planKprobe(&kretprobeMulti, &kretprobePerf),
+})
+
+func parseKprobe(p *Point, parts []Part, o *Options) error {
+	switch len(parts) {
+	case 1:
+		p.pattern = &pattern{fn: parts[0]}
+	case 2:
+		p.pattern = &pattern{target: parts[0], fn: parts[1]}
+	default:
+		return wrongCount(p, "1 or 2", parts)
+	}
+	p.Target = p.pattern.target.Text
+	fn := p.pattern.fn
+	if startsNumber(fn.Text) && !fn.Literal && p.Target == "" {
+		if !o.Unsafe {
+			return errors.New("Probing by address requires --unsafe")
+		}
+		addr, err := parseInt(fn.Text)
+		p.Address = addr
+		return err
+	}
+	if err := parseFuncOffset(p, fn); err != nil {
+		return err
+	}
+	p.pattern.fn.Text = p.Func
+	if p.Func == "" {
+		return fmt.Errorf("%s probe must have a target function", p.Kind.Name)
+	}
+	return nil
+}
+
+var errNoOffset = errors.New("Offset not allowed")
+
+func parseKretprobe(p *Point, parts []Part, o *Options) error {
+	if err := parseKprobe(p, parts, o); err != nil {
+		return err
+	}
+	if p.Offset != 0 || strings.Contains(parts[len(parts)-1].Text, "+") && !parts[len(parts)-1].Literal {
+		return errNoOffset
+	}
+	return nil
+}
+
+func matchKprobe(p *Point, o *Options) ([]*Point, error) {
+	if p.Address != 0 {
+		return []*Point{p}, nil
+	}
+	wild := p.pattern.target.HasWild() || p.pattern.fn.HasWild()
+	fns, err := o.functions()
+	switch {
+	case err != nil && o.Unsafe && !wild:
+		return []*Point{p}, nil
+	case err != nil:
+		o.warn(p, "%v", err)
+	case !moduleLoaded(p, o):
+	case wild:
+		var out []*Point
+		matchFunctions(p.pattern, fns, func(module, name string) {
+			q := *p
+			q.Func = name
+			if p.Target != "" {
+				q.Target = module
+			}
+			out = append(out, &q)
+		})
+		return sortPoints(out), nil
+	case fns.Has(p.Target, p.Func):
+		return []*Point{p}, nil
+	}
+	if wild {
+		return nil, nil
+	}
+	o.warn(p, "%s is not traceable (either non-existing, inlined, or marked as \"notrace\"); attaching to it will likely fail", p.Func)
+	if o.Unsafe {
+		return []*Point{p}, nil
+	}
+	return nil, nil
+}
+
+// describeKprobe prints the types of the arguments, numbered as argN counts
+// them: those that travel in floating-point registers have no number.
+func describeKprobe(p *Point, o *Options) ([]string, error) {
+	params, _ := kernelSignature(p, o)
+	var out []string
+	for _, d := range params {
+		if d.Type != "float" && d.Type != "double" {
+			out = append(out, fmt.Sprintf("%s arg%d", d.Type, len(out)))
+		}
+	}
+	return out, nil
+}
+
+func describeKretprobe(p *Point, o *Options) ([]string, error) {
+	_, result := kernelSignature(p, o)
+	switch result {
+	case "":
+		return nil, nil
+	case "void":
+		return []string{"void"}, nil
+	}
+	return []string{result + " retval"}, nil
+}
+
+// planKprobe prefers one link for all functions, which is also cheaper per
+// hit. It takes neither offsets nor addresses nor functions of modules by
+// name.
+func planKprobe(multi, perf *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
+	return func(points []*Point, uses Uses, o *Options) ([]*Group, error) {
+		if uses.Func && perf.Retval != nil && !o.has(target.GetFuncIP) {
+			return nil, fmt.Errorf("func in %s probes: %w", points[0].Kind.Name, o.Target.Has(target.GetFuncIP))
+		}
+		var many, single []*Point
+		useMulti := o.has(target.KprobeMulti)
+		for _, p := range points {
+			if useMulti && p.Offset == 0 && p.Address == 0 && (p.Target == "" || p.Target == vmlinux) {
+				many = append(many, p)
+			} else {
+				single = append(single, p)
+			}
+		}
+		if len(single) > 0 {
+			if err := o.Target.Has(target.KprobePMU); err != nil {
+				return nil, err
+			}
+		}
+		out := split(many, multi, true, indexCookies(len(many) > 1))
+		cookies := len(single) > 1 && uses.Probe && o.has(target.KprobeCookie)
+		return append(out, split(single, perf, !uses.Probe || cookies, indexCookies(cookies))...), nil
+	}
+}
+
+// regArg is argN of a function called with the registers of the context.
+func regArg(c *Context, n int) *ir.Value {
+	return c.B.Load(c.Ctx, c.O.Target.Arch().Args[n], 8, false)
+}
+
+func regRetval(c *Context) *ir.Value {
+	return c.B.Load(c.Ctx, c.O.Target.Arch().Ret, 8, true)
+}
+
+// funcIP is the address of the probed function by helper, for contexts that
+// do not hold it, or hold the address of the breakpoint's successor.
+func funcIP(c *Context) *ir.Value { return c.B.Call(int(asm.FnGetFuncIp), c.Ctx) }
+
+// currentIP is where the probe was hit.
+func currentIP(c *Context) *ir.Value { return c.B.Load(c.Ctx, c.O.Target.Arch().IP, 8, false) }
+
+func kprobeFunc(c *Context) *ir.Value {
+	for _, p := range c.Group.Points {
+		if p.Offset != 0 || p.Address != 0 {
+			return currentIP(c)
+		}
+	}
+	if !c.O.has(target.GetFuncIP) {
+		return currentIP(c)
+	}
+	return funcIP(c)
+}
+
+// The mechanisms refer to the table's functions only through the variables
+// below, so that kinds can name them before they are built.
+var (
+	kprobeMulti = Mechanism{
+		Name:    "kprobe.multi",
+		Program: ebpf.Kprobe,
+		Attach:  ebpf.AttachTraceKprobeMulti,
+		Guard:   guardPID,
+		Index:   cookieIndex,
+		Arg:     regArg,
+		Regs:    contextRegs,
+		Func:    funcIP,
+		Link:    linkKprobeMulti(0),
+	}
+	kretprobeMulti = Mechanism{
+		Name:    "kprobe.multi return",
+		Program: ebpf.Kprobe,
+		Attach:  ebpf.AttachTraceKprobeMulti,
+		Guard:   guardPID,
+		Index:   cookieIndex,
+		Retval:  regRetval,
+		Regs:    contextRegs,
+		Func:    funcIP,
+		Link:    linkKprobeMulti(bpf.MultiReturn),
+	}
+	kprobePerf = Mechanism{
+		Name:    "perf kprobe",
+		Program: ebpf.Kprobe,
+		Guard:   guardPID,
+		Index:   cookieIndex,
+		Arg:     regArg,
+		Regs:    contextRegs,
+		Func:    kprobeFunc,
+		Link:    linkKprobePerf(0),
+	}
+	kretprobePerf = Mechanism{
+		Name:    "perf kretprobe",
+		Program: ebpf.Kprobe,
+		Guard:   guardPID,
+		Index:   cookieIndex,
+		Retval:  regRetval,
+		Regs:    contextRegs,
+		Func:    funcIP,
+		Link:    linkKprobePerf(returnBit),
+	}
+)
+
+// returnBit is the "retprobe" bit of the kprobe and uprobe event sources.
+const returnBit = 1
+
+// linkKprobeMulti attaches all functions by one link. The kernel refuses all
+// if it refuses one, so that offenders are found by halving; the others are
+// attached without them if there are any.
+func linkKprobeMulti(flags uint32) func(int, *Group, *Options) ([]Link, error) {
+	return func(progFD int, g *Group, o *Options) ([]Link, error) {
+		names := make([]string, len(g.Points))
+		cookies := make([]uint64, len(g.Points))
+		for i, p := range g.Points {
+			names[i], cookies[i] = p.Func, cookieOf(g, i)
+		}
+		var links []Link
+		var refused []string
+		var first error
+		var attach func(from, to int) error
+		attach = func(from, to int) error {
+			m := bpf.KprobeMulti{Flags: flags, Names: names[from:to], Cookies: cookies[from:to]}
+			fd, err := m.Link(progFD, bpf.AttachKprobeMulti)
+			switch {
+			case err == nil:
+				links = append(links, bpf.FD(fd))
+				return nil
+			case !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL):
+				return err
+			case to-from == 1:
+				refused = append(refused, names[from])
+				if first == nil {
+					first = err
+				}
+				return nil
+			}
+			mid := (from + to) / 2
+			if err := attach(from, mid); err != nil {
+				return err
+			}
+			return attach(mid, to)
+		}
+		err := attach(0, len(names))
+		if err == nil && len(links) == 0 {
+			err = first
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("kprobe.multi on %s: %w", someOf(names), err), closeAll(links))
+		}
+		if len(refused) > 0 {
+			o.warn(g.Points[0], "the kernel refuses probes on %s", someOf(refused))
+		}
+		return links, nil
+	}
+}
+
+// someOf names a few of many.
+func someOf(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+func linkKprobePerf(config uint64) func(int, *Group, *Options) ([]Link, error) {
+	return func(progFD int, g *Group, o *Options) ([]Link, error) {
+		typ, err := o.Target.PMUType("kprobe")
+		if err != nil {
+			return nil, err
+		}
+		var links []Link
+		for i, p := range g.Points {
+			attr := unix.PerfEventAttr{Type: typ, Config: config, Ext2: p.Address}
+			var name []byte
+			if p.Address == 0 {
+				name = append(name, p.Func...)
+				if p.Target != "" && p.Target != vmlinux {
+					name = append([]byte(p.Target+":"), name...)
+				}
+				name = append(name, 0)
+				attr.Ext1, attr.Ext2 = uint64(uintptr(unsafe.Pointer(&name[0]))), p.Offset
+			}
+			l, err := openPerf(&attr, progFD, -1, 0, cookieOf(g, i))
+			runtime.KeepAlive(name)
+			if errors.Is(err, unix.EILSEQ) {
+				err = fmt.Errorf("Possible attachment attempt in the middle of an instruction, try a different offset.: %w", err)
+			}
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("%s: %w", p.Name(), err), closeAll(links))
+			}
+			links = append(links, l)
+		}
+		return links, nil
+	}
+}
