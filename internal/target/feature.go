@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/target/bpf"
 	"github.com/hawktrace/hawk/internal/target/btf"
 )
 
@@ -103,74 +104,74 @@ func (t *Target) recordedFeature(f *Feature) error {
 // without.
 var (
 	RingBuffer = &Feature{"ring_buffer", "the BPF ring buffer", "5.8", func(*Target) error {
-		return mapAccepted(mapRingBuf, 0, 0, uint32(os.Getpagesize()), 0)
+		return mapAccepted(bpf.RingBuf, 0, 0, uint32(os.Getpagesize()), 0)
 	}}
 	LargeKey = &Feature{"large_key", "map keys of more than 512 bytes", "5.11", func(*Target) error {
-		return mapAccepted(mapHash, 1024, 8, 1, noPrealloc)
+		return mapAccepted(bpf.Hash, 1024, 8, 1, bpf.NoPrealloc)
 	}}
 
-	BPFLoop         = Helper("loop", "loops by bpf_loop", "5.17", 181, progRawTP)
-	ForEachMapElem  = Helper("for_each_map_elem", "iteration over maps in the kernel", "5.13", 164, progRawTP)
-	TaskBTF         = Helper("task_btf", "typed access to the current task", "5.11", 158, progRawTP)
-	KtimeBoot       = Helper("ktime_boot", "the boot clock", "5.8", 125, progRawTP)
-	KtimeTAI        = Helper("ktime_tai", "the TAI clock", "6.1", 208, progRawTP)
-	Snprintf        = Helper("snprintf_sym", "naming of kernel addresses by the kernel", "5.13", 165, progRawTP)
-	Strncmp         = Helper("strncmp", "comparison of strings by the kernel", "5.17", 182, progRawTP)
-	MapLookupPerCPU = Helper("map_lookup_percpu", "access to other CPUs' map values", "5.19", 195, progRawTP)
-	TaskStorage     = Helper("task_storage", "storage at tasks", "5.11", 156, progRawTP)
-	GetStackID      = Helper("get_stackid", "stack IDs", "4.6", 27, progTracepoint)
-	GetTaskStack    = Helper("get_task_stack", "stacks of other tasks", "5.9", 141, progRawTP)
-	NamespacedPID   = Helper("ns_pid", "process IDs of hawk's PID namespace", "5.7", 120, progKprobe)
-	SendSignal      = Helper("send_signal", "sending signals", "5.3", 109, progKprobe)
-	Override        = Helper("override_return", "override() (CONFIG_BPF_KPROBE_OVERRIDE)", "4.16", 58, progKprobe)
-	GetFuncIP       = Helper("get_func_ip", "the address of the probed function", "5.15", 173, progKprobe)
-	KprobeCookie    = Helper("kprobe_cookie", "cookies of kprobes and uprobes", "5.15", 174, progKprobe)
-	TraceCookie     = Helper("tracepoint_cookie", "cookies of tracepoints", "5.15", 174, progTracepoint)
-	PerfEventCookie = Helper("perf_event_cookie", "cookies of perf events", "5.15", 174, progPerfEvent)
-	RawTPCookie     = Helper("raw_tp_cookie", "cookies of raw tracepoints", "6.10", 174, progRawTP)
-	FindVMA         = Helper("find_vma", "look-up of memory mappings", "5.17", 180, progRawTP)
-	CgroupID        = Helper("cgroup_id", "the current control group", "4.18", 80, progRawTP)
+	BPFLoop         = Helper("loop", "loops by bpf_loop", "5.17", 181, bpf.RawTracepoint)
+	ForEachMapElem  = Helper("for_each_map_elem", "iteration over maps in the kernel", "5.13", 164, bpf.RawTracepoint)
+	TaskBTF         = Helper("task_btf", "typed access to the current task", "5.11", 158, bpf.RawTracepoint)
+	KtimeBoot       = Helper("ktime_boot", "the boot clock", "5.8", 125, bpf.RawTracepoint)
+	KtimeTAI        = Helper("ktime_tai", "the TAI clock", "6.1", 208, bpf.RawTracepoint)
+	Snprintf        = Helper("snprintf_sym", "naming of kernel addresses by the kernel", "5.13", 165, bpf.RawTracepoint)
+	Strncmp         = Helper("strncmp", "comparison of strings by the kernel", "5.17", 182, bpf.RawTracepoint)
+	MapLookupPerCPU = Helper("map_lookup_percpu", "access to other CPUs' map values", "5.19", 195, bpf.RawTracepoint)
+	TaskStorage     = Helper("task_storage", "storage at tasks", "5.11", 156, bpf.RawTracepoint)
+	GetStackID      = Helper("get_stackid", "stack IDs", "4.6", 27, bpf.Tracepoint)
+	GetTaskStack    = Helper("get_task_stack", "stacks of other tasks", "5.9", 141, bpf.RawTracepoint)
+	NamespacedPID   = Helper("ns_pid", "process IDs of hawk's PID namespace", "5.7", 120, bpf.Kprobe)
+	SendSignal      = Helper("send_signal", "sending signals", "5.3", 109, bpf.Kprobe)
+	Override        = Helper("override_return", "override() (CONFIG_BPF_KPROBE_OVERRIDE)", "4.16", 58, bpf.Kprobe)
+	GetFuncIP       = Helper("get_func_ip", "the address of the probed function", "5.15", 173, bpf.Kprobe)
+	KprobeCookie    = Helper("kprobe_cookie", "cookies of kprobes and uprobes", "5.15", 174, bpf.Kprobe)
+	TraceCookie     = Helper("tracepoint_cookie", "cookies of tracepoints", "5.15", 174, bpf.Tracepoint)
+	PerfEventCookie = Helper("perf_event_cookie", "cookies of perf events", "5.15", 174, bpf.PerfEvent)
+	RawTPCookie     = Helper("raw_tp_cookie", "cookies of raw tracepoints", "6.10", 174, bpf.RawTracepoint)
+	FindVMA         = Helper("find_vma", "look-up of memory mappings", "5.17", 180, bpf.RawTracepoint)
+	CgroupID        = Helper("cgroup_id", "the current control group", "4.18", 80, bpf.RawTracepoint)
 
 	AtomicFetch = &Feature{"atomic_fetch", "atomic operations that return a value", "5.12", func(*Target) error {
 		// r1 = 1; fetch_add *(u64 *)(r10-8), r1
-		p := trial{progType: progRawTP, insns: []uint64{storeStack(-8), movImm(1, 1), insn(0xdb, 10, 1, -8, 1), movImm(0, 0), exit()}}
-		return p.accepted()
+		p := bpf.Program{Type: bpf.RawTracepoint, Insns: []uint64{bpf.StoreStack(-8), bpf.MovImm(1, 1), bpf.Insn(0xdb, 10, 1, -8, 1), bpf.MovImm(0, 0), bpf.Exit()}}
+		return p.Accepted()
 	}}
 	CPUv4 = &Feature{"cpu_v4", "signed division and sign-extending moves", "6.6", func(*Target) error {
 		// r0 = 4; r0 s/= 2; r0 = (s8)r0; r0 = 0
-		p := trial{progType: progRawTP, insns: []uint64{movImm(0, 4), insn(0x37, 0, 0, 1, 2), insn(0xbf, 0, 0, 8, 0), movImm(0, 0), exit()}}
-		return p.accepted()
+		p := bpf.Program{Type: bpf.RawTracepoint, Insns: []uint64{bpf.MovImm(0, 4), bpf.Insn(0x37, 0, 0, 1, 2), bpf.Insn(0xbf, 0, 0, 8, 0), bpf.MovImm(0, 0), bpf.Exit()}}
+		return p.Accepted()
 	}}
 	MayGoto = &Feature{"may_goto", "loops bounded at run time", "6.9", func(*Target) error {
-		p := trial{progType: progRawTP, insns: []uint64{movImm(0, 0), insn(0xe5, 0, 0, 1, 0), movImm(0, 0), exit()}}
-		return p.accepted()
+		p := bpf.Program{Type: bpf.RawTracepoint, Insns: []uint64{bpf.MovImm(0, 0), bpf.Insn(0xe5, 0, 0, 1, 0), bpf.MovImm(0, 0), bpf.Exit()}}
+		return p.Accepted()
 	}}
 	NoPreallocPerf = &Feature{"no_prealloc_perf", "maps without preallocation in perf events", "6.1", func(*Target) error {
-		fd, err := createMap(mapHash, 8, 8, 1, noPrealloc)
+		fd, err := bpf.CreateMap(bpf.Hash, 8, 8, 1, bpf.NoPrealloc)
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
-		insns := []uint64{storeStack(-8), movReg(2, 10), insn(0x07, 2, 0, 0, -8)}
-		insns = append(insns, mapFD(1, fd)...)
-		p := trial{progType: progPerfEvent, insns: append(insns, call(1), movImm(0, 0), exit())}
-		return p.accepted()
+		insns := []uint64{bpf.StoreStack(-8), bpf.MovReg(2, 10), bpf.Insn(0x07, 2, 0, 0, -8)}
+		insns = append(insns, bpf.MapFD(1, fd)...)
+		p := bpf.Program{Type: bpf.PerfEvent, Insns: append(insns, bpf.Call(1), bpf.MovImm(0, 0), bpf.Exit())}
+		return p.Accepted()
 	}}
 	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5", func(t *Target) error {
 		_, id, err := t.RawTracepoint("", "sched_switch")
 		if err != nil {
 			return err
 		}
-		p := trial{progType: progTracing, attach: attachRawTP, btfID: id, insns: []uint64{movImm(0, 0), exit()}}
-		return p.accepted()
+		p := bpf.Program{Type: bpf.Tracing, Attach: bpf.AttachRawTP, BTFID: id, Insns: []uint64{bpf.MovImm(0, 0), bpf.Exit()}}
+		return p.Accepted()
 	}}
 	Fentry = &Feature{"fentry", "fentry and fexit probes", "5.5", func(t *Target) error {
 		f, err := t.FuncProto("", "vfs_read")
 		if err != nil {
 			return err
 		}
-		p := trial{progType: progTracing, attach: attachFentry, btfID: f.BTFID, insns: []uint64{movImm(0, 0), exit()}}
-		return p.accepted()
+		p := bpf.Program{Type: bpf.Tracing, Attach: bpf.AttachFentry, BTFID: f.BTFID, Insns: []uint64{bpf.MovImm(0, 0), bpf.Exit()}}
+		return p.Accepted()
 	}}
 	KprobePMU = &Feature{"kprobe", "kprobes", "4.17", pmuTest("kprobe")}
 	UprobePMU = &Feature{"uprobe", "uprobes", "4.17", pmuTest("uprobe")}
@@ -179,11 +180,11 @@ var (
 		return err
 	}}
 	PerfLink = &Feature{"perf_link", "links to perf events", "5.15", func(*Target) error {
-		p := trial{progType: progTracepoint, insns: []uint64{movImm(0, 0), exit()}}
-		return linkAnswers(&p, linkCreateAttr{targetFD: ^uint32(0), attachType: attachPerfEvent}, unix.EBADF)
+		p := bpf.Program{Type: bpf.Tracepoint, Insns: []uint64{bpf.MovImm(0, 0), bpf.Exit()}}
+		return linkAnswers(&p, bpf.LinkAttr{TargetFD: ^uint32(0), AttachType: bpf.AttachPerfEvent}, unix.EBADF)
 	}}
-	KprobeMulti   = &Feature{"kprobe_multi", "kprobes on many functions at once", "5.18", kprobeMultiTest(attachKprobeMulti)}
-	KprobeSession = &Feature{"kprobe_session", "probes on entry and return in one", "6.10", kprobeMultiTest(attachKprobeSession)}
+	KprobeMulti   = &Feature{"kprobe_multi", "kprobes on many functions at once", "5.18", kprobeMultiTest(bpf.AttachKprobeMulti)}
+	KprobeSession = &Feature{"kprobe_session", "probes on entry and return in one", "6.10", kprobeMultiTest(bpf.AttachKprobeSession)}
 	UprobeMulti   = &Feature{"uprobe_multi", "uprobes at many places at once", "6.6", func(*Target) error {
 		// A directory is refused as late as possible, if the kernel knows
 		// what is meant at all.
@@ -192,10 +193,10 @@ var (
 		path, offset := &[...]byte{'/', 0}, &[...]uint64{0}
 		pin.Pin(path)
 		pin.Pin(offset)
-		p := trial{progType: progKprobe, attach: attachUprobeMulti, insns: []uint64{movImm(0, 0), exit()}}
-		a := linkCreateAttr{attachType: attachUprobeMulti}
-		a.multi[0], a.multi[1] = uint64(uintptr(unsafe.Pointer(path))), uint64(uintptr(unsafe.Pointer(offset)))
-		a.multi[4] = 1
+		p := bpf.Program{Type: bpf.Kprobe, Attach: bpf.AttachUprobeMulti, Insns: []uint64{bpf.MovImm(0, 0), bpf.Exit()}}
+		a := bpf.LinkAttr{AttachType: bpf.AttachUprobeMulti}
+		a.Multi[0], a.Multi[1] = uint64(uintptr(unsafe.Pointer(path))), uint64(uintptr(unsafe.Pointer(offset)))
+		a.Multi[4] = 1
 		return linkAnswers(&p, a, unix.EBADF)
 	}}
 )
@@ -212,7 +213,7 @@ func Features() []*Feature {
 }
 
 func mapAccepted(typ, key, value, entries, flags uint32) error {
-	fd, err := createMap(typ, key, value, entries, flags)
+	fd, err := bpf.CreateMap(typ, key, value, entries, flags)
 	if err == nil {
 		unix.Close(fd)
 	}
@@ -224,8 +225,8 @@ func mapAccepted(typ, key, value, entries, flags uint32) error {
 // words on the helper itself count.
 func Helper(name, what, since string, helper int32, progType uint32) *Feature {
 	return &Feature{name, what, since, func(*Target) error {
-		p := trial{progType: progType, insns: []uint64{movImm(1, 0), movImm(2, 0), movImm(3, 0), movImm(4, 0), movImm(5, 0), call(helper), movImm(0, 0), exit()}}
-		fd, log, err := p.load(true)
+		p := bpf.Program{Type: progType, Insns: []uint64{bpf.MovImm(1, 0), bpf.MovImm(2, 0), bpf.MovImm(3, 0), bpf.MovImm(4, 0), bpf.MovImm(5, 0), bpf.Call(helper), bpf.MovImm(0, 0), bpf.Exit()}}
+		fd, log, err := p.Load(true)
 		if err == nil {
 			unix.Close(fd)
 			return nil
@@ -284,25 +285,16 @@ func (t *Target) PMUType(name string) (uint32, error) {
 	return n, nil
 }
 
-// linkCreateAttr is LINK_CREATE; multi is {flags cnt} syms addrs cookies for
-// kprobes, path offsets ref_ctr_offsets cookies {cnt flags} {pid} for
-// uprobes.
-type linkCreateAttr struct {
-	progFD, targetFD  uint32
-	attachType, flags uint32
-	multi             [6]uint64
-}
-
 // linkAnswers loads a program and tries to make a link that must fail with
 // want if the kernel understands it.
-func linkAnswers(p *trial, a linkCreateAttr, want unix.Errno) error {
-	fd, _, err := p.load(false)
+func linkAnswers(p *bpf.Program, a bpf.LinkAttr, want unix.Errno) error {
+	fd, _, err := p.Load(false)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	a.progFD = uint32(fd)
-	link, err := bpfCall(cmdLinkCreate, unsafe.Pointer(&a), unsafe.Sizeof(a))
+	a.ProgFD = uint32(fd)
+	link, err := bpf.CreateLink(&a)
 	if err == nil {
 		unix.Close(link)
 		return nil
@@ -322,10 +314,14 @@ func kprobeMultiTest(attach uint32) func(*Target) error {
 		pin.Pin(name)
 		syms := &[...]uint64{uint64(uintptr(unsafe.Pointer(name)))}
 		pin.Pin(syms)
-		p := trial{progType: progKprobe, attach: attach, insns: []uint64{movImm(0, 0), exit()}}
-		a := linkCreateAttr{attachType: attach}
-		a.multi[0] = 1 << 32 // flags 0, cnt 1
-		a.multi[1] = uint64(uintptr(unsafe.Pointer(syms)))
+		p := bpf.Program{Type: bpf.Kprobe, Attach: attach, Insns: []uint64{bpf.MovImm(0, 0), bpf.Exit()}}
+		a := bpf.LinkAttr{AttachType: attach}
+		a.Multi[0] = 1 << 32 // flags 0, cnt 1
+		a.Multi[1] = uint64(uintptr(unsafe.Pointer(syms)))
 		return linkAnswers(&p, a, 0)
 	}
+}
+
+func isPermission(err error) bool {
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
 }

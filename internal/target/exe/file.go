@@ -47,7 +47,7 @@ const (
 
 // Open maps a file and reads its headers.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // never waits at a FIFO
 	if err != nil {
 		return nil, err
 	}
@@ -336,3 +336,6 @@ func (f *File) Code(addr, n uint64) []byte {
 	}
 	return f.slice(off, n)
 }
+
+// Fixed reports whether the file runs at the addresses it was linked for.
+func (f *File) Fixed() bool { return f.Type == elf.ET_EXEC }

@@ -2,9 +2,11 @@ package exe
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"iter"
+	"slices"
 	"sort"
 	"strings"
 
@@ -202,24 +204,30 @@ func (f *File) FunctionAt(addr uint64) (Symbol, bool) {
 	return best, found
 }
 
-// A Table is the code symbols of a file sorted by address.
-type Table struct {
-	addrs []uint64
-	syms  []Symbol
-}
+// A Table is the code symbols of a file sorted by address. Names stay in the
+// files it was made of, which must stay open.
+type Table struct{ syms []RawSymbol }
 
 // NewTable collects the code symbols of files that describe one program: the
 // file itself, its debug file. NOTYPE symbols (hand-written assembly) count.
 func NewTable(files ...*File) *Table {
-	var syms []Symbol
+	var syms []RawSymbol
 	for _, f := range files {
 		for r := range f.Symbols() {
 			if r.IsFunc() || r.Type == elf.STT_NOTYPE && f.isCode(r.Addr) {
-				syms = append(syms, r.Symbol())
+				syms = append(syms, *r)
 			}
 		}
 	}
-	return tableOf(syms)
+	slices.SortFunc(syms, compareSymbols)
+	n := 0
+	for i := range syms {
+		if i == 0 || syms[i].Addr != syms[n-1].Addr {
+			syms[n] = syms[i]
+			n++
+		}
+	}
+	return &Table{slices.Clip(syms[:n])}
 }
 
 func (f *File) isCode(addr uint64) bool {
@@ -231,56 +239,46 @@ func (f *File) isCode(addr uint64) bool {
 	return false
 }
 
-func tableOf(syms []Symbol) *Table {
-	// At one address, real functions go before untyped labels, those with a
-	// size before those without, then the shorter name: "read", not
-	// "__libc_read".
-	rank := func(s *Symbol) int {
-		n := 0
-		if s.Type == elf.STT_NOTYPE {
-			n += 2
-		}
-		if s.Size == 0 {
-			n++
-		}
-		return n
+// compareSymbols sorts by address. At one address, real functions go before
+// untyped labels, those with a size before those without, then the plainer
+// name: "read", not "__libc_read".
+func compareSymbols(a, b RawSymbol) int {
+	if a.Addr != b.Addr {
+		return cmp.Compare(a.Addr, b.Addr)
 	}
-	sort.Slice(syms, func(i, j int) bool {
-		a, b := &syms[i], &syms[j]
-		if a.Addr != b.Addr {
-			return a.Addr < b.Addr
-		}
-		if ra, rb := rank(a), rank(b); ra != rb {
-			return ra < rb
-		}
-		if ua, ub := underscores(a.Name), underscores(b.Name); ua != ub {
-			return ua < ub
-		}
-		if len(a.Name) != len(b.Name) {
-			return len(a.Name) < len(b.Name)
-		}
-		return a.Name < b.Name
-	})
-	t := &Table{}
-	for i := range syms {
-		if i == 0 || syms[i].Addr != syms[i-1].Addr {
-			t.addrs = append(t.addrs, syms[i].Addr)
-			t.syms = append(t.syms, syms[i])
-		}
+	if c := a.rank() - b.rank(); c != 0 {
+		return c
 	}
-	return t
+	if c := underscores(a.Name) - underscores(b.Name); c != 0 {
+		return c
+	}
+	if c := len(a.Name) - len(b.Name); c != 0 {
+		return c
+	}
+	return bytes.Compare(a.Name, b.Name)
 }
 
-func underscores(name string) int { return len(name) - len(strings.TrimLeft(name, "_")) }
+func (r *RawSymbol) rank() int {
+	n := 0
+	if r.Type == elf.STT_NOTYPE {
+		n += 2
+	}
+	if r.Size == 0 {
+		n++
+	}
+	return n
+}
+
+func underscores(name []byte) int { return len(name) - len(bytes.TrimLeft(name, "_")) }
 
 // Lookup finds the symbol an address belongs to: the nearest one at or below
 // it whose size, if known, covers it.
 func (t *Table) Lookup(addr uint64) (Symbol, bool) {
-	i := sort.Search(len(t.addrs), func(i int) bool { return t.addrs[i] > addr }) - 1
+	i := sort.Search(len(t.syms), func(i int) bool { return t.syms[i].Addr > addr }) - 1
 	// Labels inside of a function hide it; look back a little.
 	for n := 0; i >= 0 && n < 16; i, n = i-1, n+1 {
-		if s := t.syms[i]; s.Size == 0 && n == 0 || addr-s.Addr < s.Size {
-			return s, true
+		if s := &t.syms[i]; s.Size == 0 && n == 0 || addr-s.Addr < s.Size {
+			return s.Symbol(), true
 		}
 	}
 	return Symbol{}, false

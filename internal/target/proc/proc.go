@@ -295,3 +295,54 @@ func Check(pid int) error {
 	}
 	return err
 }
+
+// StartTime is when a process started, in clock ticks since boot: with the
+// PID it identifies a process for good. ok is false if there is none, or only
+// a zombie.
+func StartTime(pid int) (ticks uint64, ok bool) {
+	data, err := os.ReadFile(Dir(pid) + "/stat")
+	i := bytes.LastIndexByte(data, ')')
+	if err != nil || i < 0 {
+		return 0, false
+	}
+	// State is field 3, the first after the name; start time is field 22.
+	fields := bytes.Fields(data[i+1:])
+	if len(fields) < 20 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
+		return 0, false
+	}
+	ticks, err = strconv.ParseUint(string(fields[19]), 10, 64)
+	return ticks, err == nil
+}
+
+// InnerPID is the number of a process in its own PID namespace.
+func InnerPID(pid int) int {
+	data, err := os.ReadFile(Dir(pid) + "/status")
+	if err != nil {
+		return pid
+	}
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if list, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			if f := strings.Fields(list); len(f) > 0 {
+				if n, err := strconv.Atoi(f[len(f)-1]); err == nil {
+					return n
+				}
+			}
+		}
+	}
+	return pid
+}
+
+// ReadMemory reads n bytes of a process's memory, which takes the right to
+// trace it.
+func ReadMemory(pid int, addr uint64, n int) ([]byte, error) {
+	f, err := os.Open(Dir(pid) + "/mem")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	buf := make([]byte, n)
+	if _, err := f.ReadAt(buf, int64(addr)); err != nil {
+		return nil, err
+	}
+	return buf, nil
+}

@@ -1,0 +1,161 @@
+package exe
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/target/proc"
+)
+
+// Search says how Find looks for files.
+type Search struct {
+	PID       int  // target process, 0 if none
+	Unsafe    bool // accept any existing file where there is no wildcard
+	Libraries bool // names that begin with "lib" are libraries
+}
+
+// Find returns the files a script means by a name: a path, a program in
+// PATH, a library, or a pattern of paths; with a process the files it has
+// mapped for "*". None is an error. More than one for a name without
+// wildcard is possible, the first is meant.
+func (s Search) Find(name string) ([]string, error) {
+	wild := strings.Contains(name, "*")
+	switch {
+	case name == "" && s.PID != 0:
+		path, err := proc.Exe(s.PID)
+		if err != nil {
+			return nil, fmt.Errorf("program of process %d: %w", s.PID, err)
+		}
+		return []string{proc.Root(s.PID) + path}, nil
+	case name == "*":
+		return s.mapped()
+	case s.Libraries && !wild && strings.HasPrefix(name, "lib") && !strings.Contains(name, "/"):
+		if path, ok := s.library(name); ok {
+			return []string{path}, nil
+		}
+	}
+	var out []string
+	for _, path := range s.candidates(name) {
+		if wild {
+			matches, err := filepath.Glob(path)
+			if err != nil {
+				return nil, fmt.Errorf("bad pattern %q", name)
+			}
+			for _, m := range matches {
+				if Check(m) == nil {
+					out = append(out, m)
+				}
+			}
+		} else if Check(path) == nil || s.Unsafe && exists(path) {
+			out = append(out, path)
+		}
+	}
+	out = unique(out)
+	if len(out) == 0 {
+		return nil, fmt.Errorf("target file '%s' does not exist or is not executable", name)
+	}
+	return out, nil
+}
+
+func exists(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
+// root is the prefix of absolute paths, for processes in another mount
+// namespace.
+func (s Search) root() string {
+	if s.PID == 0 || proc.SameMountNamespace(s.PID) {
+		return ""
+	}
+	return proc.Dir(s.PID) + "/root"
+}
+
+// candidates are the paths a name stands for before wildcards are expanded.
+func (s Search) candidates(name string) []string {
+	root := s.root()
+	if strings.Contains(name, "/") {
+		if root != "" && strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "/proc/") {
+			return []string{root + name}
+		}
+		return []string{name}
+	}
+	path := os.Getenv("PATH")
+	if root != "" {
+		if p, ok := proc.Environ(s.PID, "PATH"); ok {
+			path = p
+		}
+	}
+	var out []string
+	for dir := range strings.SplitSeq(path, ":") {
+		if dir == "" {
+			dir = "."
+		}
+		out = append(out, root+filepath.Join(dir, name))
+	}
+	return out
+}
+
+// unique drops files that come again under another name: directories of PATH
+// are often links to each other.
+func unique(paths []string) []string {
+	var infos []os.FileInfo
+	out := paths[:0]
+	for _, p := range paths {
+		st, err := os.Stat(p)
+		if err != nil || slices.ContainsFunc(infos, func(i os.FileInfo) bool { return os.SameFile(i, st) }) {
+			continue
+		}
+		infos = append(infos, st)
+		out = append(out, p)
+	}
+	return out
+}
+
+// mapped lists the files mapped by the process, by any process without one.
+func (s Search) mapped() ([]string, error) {
+	files, err := proc.AllMappedFiles()
+	if s.PID != 0 {
+		files, err = proc.MappedFiles(s.PID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, f := range files {
+		if f.Exec && Check(f.Path) == nil {
+			out = append(out, f.Path)
+		}
+	}
+	return out, nil
+}
+
+func (s Search) library(name string) (string, bool) {
+	if s.PID != 0 {
+		files, _ := proc.MappedFiles(s.PID)
+		for _, f := range files {
+			base := filepath.Base(f.Name)
+			// "libc-2.31.so" is how older systems name what "libc" means.
+			if sonameFits(base, name) || strings.HasPrefix(base, name+"-") && strings.HasSuffix(base, ".so") {
+				return f.Path, true
+			}
+		}
+	}
+	return findLibrary(s.root(), name, NativeMachine())
+}
+
+// NativeMachine is the ELF machine hawk was built for.
+func NativeMachine() elf.Machine {
+	switch runtime.GOARCH {
+	case "amd64":
+		return elf.EM_X86_64
+	case "arm64":
+		return elf.EM_AARCH64
+	}
+	return elf.EM_NONE
+}
