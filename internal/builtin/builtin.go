@@ -30,8 +30,17 @@ type Func struct {
 	// Variadic: any number of further arguments of the last parameter's kind.
 	Variadic bool
 	Unsafe   bool             // needs --unsafe
-	Needs    []target.Feature // what the kernel must offer
+	Fixed    bool             // yields the same value throughout one run of a probe
+	Needs    []*target.Feature // what the kernel must offer
 	Probes   probe.Has        // what the probe kind must offer, 0: anything
+
+	// Uses is what a call asks of its context beyond what Probes implies.
+	Uses probe.Uses
+	// Deletes: the call removes an element of the map it names; its result may
+	// be ignored.
+	Deletes bool
+	// Ends: the call ends this run of the program, what follows never happens.
+	Ends bool
 
 	// Words are identifiers that are arguments and not names: boot, perf, init.
 	Words []string
@@ -51,6 +60,11 @@ type Func struct {
 	// written to dst if that is not nil, else placed where the generator says;
 	// the address is returned.
 	Lower func(g Gen, c *Call, dst *ir.Value) *ir.Value
+
+	// Text writes a string result of unknown length to p, without padding, and
+	// yields its length with the NUL or a negative error; nil if the result has
+	// to be made as a whole.
+	Text func(g Gen, c *Call, p *ir.Value) *ir.Value
 
 	// Render gives raw bytes of a Deferred their text.
 	Render func(e Env, t *types.Deferred, raw []byte) value.Value
@@ -220,6 +234,9 @@ func defineAgg(a Agg) *Agg {
 
 // Lookup finds a function or variable by name or old name.
 func Lookup(name string) (*Func, bool) {
+	if ArgNumber(name) >= 0 {
+		return argFunc, true
+	}
 	f, ok := funcs[name]
 	return f, ok
 }

@@ -65,7 +65,7 @@ type Gen interface {
 	// Task is the current task: a typed pointer where the kernel offers one.
 	Task() *ir.Value
 	// Has reports whether the kernel offers a feature.
-	Has(f target.Feature) bool
+	Has(f *target.Feature) bool
 	// Printing reports whether the value being lowered goes into a record that
 	// is only read up to a string's NUL, so that padding may be left undefined.
 	Printing() bool

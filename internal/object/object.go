@@ -42,9 +42,12 @@ type Map struct {
 	Flags      uint32
 }
 
-// RingMap is the number of the ring buffer in Object.Maps when it has one;
-// its MaxEntries is decided when loading.
-const RingMap = 0
+// Every object has these maps first. The size of the ring buffer is decided
+// when loading.
+const (
+	RingMap    = 0
+	ScratchMap = 1 // slots of scratch memory; ValueSize and MaxEntries are 0 if no program needs it
+)
 
 // Data is the one-entry mmapable array that programs and user space share.
 // The fixed part comes first.
@@ -60,10 +63,12 @@ type Data struct {
 const (
 	DataBell   = 0   // u64: 1 while the reader sleeps; a program that clears it wakes the reader
 	DataExited = 64  // u64: 1 once exit() ran: programs return at once
+	DataStatus = 72  // u64: the status exit() was given
 	DataLost   = 128 // u64: records that found no room in the ring buffer
 	DataMissed = 136 // u64: events skipped because no scratch slot was free
 	DataStart  = 192 // u64: boot-clock nanoseconds when tracing began
 	DataCPID   = 200 // u64: process of -c
+	DataTAI    = 208 // i64: what to add to the boot clock for nanoseconds since 1970 (TAI)
 	DataFree   = 256 // first offset free for the script
 )
 
@@ -108,6 +113,7 @@ const (
 	DivideByZero
 	StackFailed
 	IndexOutOfBounds
+	LoopTooLong // a loop ran out of the rounds that the kernel grants
 )
 
 // A ScriptMap is a map of the script and where its value lives.
@@ -126,4 +132,11 @@ type ScriptMap struct {
 	// Cell is the size of one cell or value in bytes. A scalar in the data map
 	// has a u64 "present" word in front of it: the cell follows at +8.
 	Cell int
+	// Soft: an element of the kernel map is {u64 value, u64 present}, and
+	// delete clears both instead of removing the element, which is three times
+	// cheaper for the store-and-delete pattern of latency scripts. Elements with
+	// present 0 do not exist for the user.
+	Soft bool
+	// Agg is set when the value is an aggregation's cell.
+	Agg *types.Agg
 }

@@ -82,6 +82,16 @@ func (ds *Diagnostics) Add(d *Diagnostic) *Diagnostic {
 	return d
 }
 
+// Merge adds the messages of another collection, which may be nil.
+func (ds *Diagnostics) Merge(more *Diagnostics) {
+	if more == nil {
+		return
+	}
+	for _, d := range more.list {
+		ds.Add(d)
+	}
+}
+
 // List returns all errors (and bugs) first, then all warnings, each in
 // discovery order.
 func (ds *Diagnostics) List() []*Diagnostic {

@@ -1,0 +1,325 @@
+package builtin
+
+import (
+	"encoding/binary"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// Every cell belongs to one CPU. Updates are atomic additions all the same: a
+// cell is also reached by a program that interrupts another one, and on an
+// uncontended cache line the atomic costs nothing measurable.
+
+func cell(raw []byte, i int) int64 {
+	if len(raw) < 8*i+8 {
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint64(raw[8*i:]))
+}
+
+func oneWord(*types.Agg) int  { return 8 }
+func twoWords(*types.Agg) int { return 16 }
+
+// integer is a reduced number in the map's sign.
+func integer(t *types.Agg, n int64) value.Value {
+	if t.Signed {
+		return value.Int(n)
+	}
+	return value.Uint(uint64(n))
+}
+
+// addCell is acc.word += cell.word.
+func addCell(g Gen, acc, from *ir.Value, word int) {
+	b := g.B()
+	sum := b.Arith(ir.Add, b.Load(acc, 8*word, 8, false), b.Load(from, 8*word, 8, false))
+	b.Store(acc, 8*word, 8, sum)
+}
+
+func sumWords(words int) func(g Gen, t *types.Agg, acc, from *ir.Value) {
+	return func(g Gen, _ *types.Agg, acc, from *ir.Value) {
+		for i := range words {
+			addCell(g, acc, from, i)
+		}
+	}
+}
+
+func readWord(g Gen, _ *types.Agg, acc *ir.Value) *ir.Value { return g.B().Load(acc, 0, 8, false) }
+
+func mergeSum(t *types.Agg, cells [][]byte) (value.Value, bool) {
+	var total int64
+	for _, c := range cells {
+		total += cell(c, 0)
+	}
+	return integer(t, total), len(cells) > 0
+}
+
+var number = []Param{{"n", Integer}}
+
+var _ = defineAgg(Agg{
+	Name: "count", Castable: true, Unsigned: true, CellBytes: oneWord,
+	Doc: "Counts how often it is called.",
+	Update: func(g Gen, _ *types.Agg, p, _ *ir.Value) {
+		g.B().AtomicAdd(p, 0, 8, konst(g, 1))
+	},
+	Accumulate: sumWords(1), Read: readWord,
+	Merge: func(_ *types.Agg, cells [][]byte) (value.Value, bool) {
+		var total int64
+		for _, c := range cells {
+			total += cell(c, 0)
+		}
+		return value.Uint(uint64(total)), len(cells) > 0
+	},
+})
+
+var _ = defineAgg(Agg{
+	Name: "sum", Params: number, Min: 1, Castable: true, CellBytes: oneWord,
+	Doc: "Adds up its argument.",
+	Update: func(g Gen, _ *types.Agg, p, x *ir.Value) {
+		g.B().AtomicAdd(p, 0, 8, x)
+	},
+	Accumulate: sumWords(1), Read: readWord, Merge: mergeSum,
+})
+
+// extreme defines min and max. A cell is {i64 value; u64 set}.
+func extreme(name, doc string, lower bool) {
+	// less is x < y in the order that is to win.
+	less := func(g Gen, t *types.Agg, x, y *ir.Value) *ir.Value {
+		op := ir.ULt
+		if t.Signed {
+			op = ir.SLt
+		}
+		if lower {
+			return g.B().Arith(op, x, y)
+		}
+		return g.B().Arith(op, y, x)
+	}
+	wins := func(t *types.Agg, x, y int64) bool {
+		if !t.Signed {
+			return (uint64(x) < uint64(y)) == lower && x != y
+		}
+		return (x < y) == lower && x != y
+	}
+	// keep stores x in the cell at p unless what is there wins.
+	keep := func(g Gen, t *types.Agg, p, x *ir.Value) {
+		b := g.B()
+		store := func() {
+			b.Store(p, 0, 8, x)
+			b.Store(p, 8, 8, konst(g, 1))
+		}
+		set := b.Load(p, 8, 8, false)
+		old := b.Load(p, 0, 8, false)
+		wanted := b.Arith(ir.Or, b.Arith(ir.Eq, set, konst(g, 0)), less(g, t, x, old))
+		g.When(wanted, false, store)
+	}
+	defineAgg(Agg{
+		Name: name, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Doc: doc,
+		Update: keep,
+		Accumulate: func(g Gen, t *types.Agg, acc, from *ir.Value) {
+			b := g.B()
+			g.When(b.Load(from, 8, 8, false), false, func() { keep(g, t, acc, b.Load(from, 0, 8, false)) })
+		},
+		Read: readWord,
+		Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
+			var best int64
+			set := false
+			for _, c := range cells {
+				if n := cell(c, 0); cell(c, 1) != 0 && (!set || wins(t, n, best)) {
+					best, set = n, true
+				}
+			}
+			return integer(t, best), set || len(cells) > 0
+		},
+	})
+}
+
+func init() {
+	extreme("min", "Keeps the smallest argument.", true)
+	extreme("max", "Keeps the largest argument.", false)
+}
+
+// total and count of avg and stats cells: {i64 total; u64 count}.
+func updateTotal(g Gen, _ *types.Agg, p, x *ir.Value) {
+	g.B().AtomicAdd(p, 0, 8, x)
+	g.B().AtomicAdd(p, 8, 8, konst(g, 1))
+}
+
+func mergeTotal(cells [][]byte) (total, count int64) {
+	for _, c := range cells {
+		total += cell(c, 0)
+		count += cell(c, 1)
+	}
+	return total, count
+}
+
+var _ = defineAgg(Agg{
+	Name: "avg", Params: number, Min: 1, Castable: true, CellBytes: twoWords, Update: updateTotal,
+	Doc:        "Averages its argument.",
+	Accumulate: sumWords(2),
+	Read: func(g Gen, t *types.Agg, acc *ir.Value) *ir.Value {
+		b := g.B()
+		total, count := b.Load(acc, 0, 8, false), b.Load(acc, 8, 8, false)
+		return g.Choose(count, func() *ir.Value {
+			if t.Signed {
+				return b.Arith(ir.SDiv, total, count)
+			}
+			return b.Arith(ir.UDiv, total, count)
+		}, func() *ir.Value { return konst(g, 0) })
+	},
+	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
+		total, count := mergeTotal(cells)
+		return value.Avg{Total: total, Count: count, Signed: t.Signed}, len(cells) > 0
+	},
+})
+
+var _ = defineAgg(Agg{
+	Name: "stats", Params: number, Min: 1, CellBytes: twoWords, Update: updateTotal,
+	Doc: "Count, average and total of its argument.",
+	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
+		total, count := mergeTotal(cells)
+		return value.Stats{Total: total, Count: count, Signed: t.Signed}, len(cells) > 0
+	},
+})
+
+// histBuckets is the number of buckets of hist with 2^bits per power of two:
+// one for negatives, one for each value below 2^bits, 2^bits for each power.
+func histBuckets(bits int64) int { return 1 + (65-int(bits))<<bits }
+
+// sumBuckets adds the cells of all CPUs bucket by bucket.
+func sumBuckets(cells [][]byte, n int) []uint64 {
+	out := make([]uint64, n)
+	for _, c := range cells {
+		for i := range out {
+			out[i] += uint64(cell(c, i))
+		}
+	}
+	return out
+}
+
+// log2 is the position of the highest bit of v, 0 for 0, without a branch.
+// Each step shifts by s if anything lies above bit s; -(v>>s)>>63 is 1 then,
+// because v>>s is below 2^63.
+func log2(g Gen, v *ir.Value) *ir.Value {
+	b := g.B()
+	out := konst(g, 0)
+	for _, k := range []int64{5, 4, 3, 2, 1, 0} {
+		s := int64(1) << k
+		r := b.Arith(ir.LShr, v, konst(g, s))
+		r = b.Arith(ir.LShr, b.Emit(ir.Neg, ir.I64, r), konst(g, 63))
+		r = b.Arith(ir.Shl, r, konst(g, k))
+		out = b.Arith(ir.Add, out, r)
+		v = b.Arith(ir.LShr, v, r)
+	}
+	return out
+}
+
+// histBucket is the bucket number of functions.md 13.3.
+func histBucket(g Gen, t *types.Agg, n *ir.Value) *ir.Value {
+	b, bits := g.B(), t.Params[0]
+	positive := func() *ir.Value {
+		return g.Choose(b.Arith(ir.ULt, n, konst(g, 1<<bits)),
+			func() *ir.Value { return b.Add(n, 1) },
+			func() *ir.Value {
+				p := b.Arith(ir.Sub, log2(g, n), konst(g, bits))
+				if bits == 0 {
+					return b.Add(p, 2)
+				}
+				major := b.Arith(ir.Shl, b.Add(p, 1), konst(g, bits))
+				minor := b.Arith(ir.And, b.Arith(ir.LShr, n, p), konst(g, 1<<bits-1))
+				return b.Add(b.Arith(ir.Add, major, minor), 1)
+			})
+	}
+	if !t.Signed {
+		return positive()
+	}
+	return g.Choose(b.Arith(ir.SLt, n, konst(g, 0)), func() *ir.Value { return konst(g, 0) }, positive)
+}
+
+// bump adds one to a bucket. The bound is a fact that the verifier cannot
+// derive for itself, so it is tested.
+func bump(g Gen, p, bucket *ir.Value, buckets int) {
+	b := g.B()
+	g.When(b.Arith(ir.ULt, bucket, konst(g, int64(buckets))), false, func() {
+		at := b.Arith(ir.Add, p, b.Arith(ir.Shl, bucket, konst(g, 3)))
+		b.AtomicAdd(at, 0, 8, konst(g, 1))
+	})
+}
+
+var _ = defineAgg(Agg{
+	Name: "hist", Params: []Param{{"n", Integer}, {"bits", IntLit}}, Min: 1,
+	Doc: "A histogram by powers of two; `bits` (0 to 5) splits each power into 2^bits buckets.",
+	Check: func(c *Call) ([]int64, bool) {
+		bits, ok := c.Int(1)
+		if len(c.Args) > 1 && ok && (c.Consts[1].Neg || bits > 5) {
+			c.Errorf(c.Args[1], "bad-argument", "hist: bits must be 0..5, %d given", bits)
+			return []int64{0}, false
+		}
+		return []int64{bits}, true
+	},
+	CellBytes: func(t *types.Agg) int { return 8 * histBuckets(t.Params[0]) },
+	Update: func(g Gen, t *types.Agg, p, x *ir.Value) {
+		bump(g, p, histBucket(g, t, x), histBuckets(t.Params[0]))
+	},
+	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
+		counts := sumBuckets(cells, histBuckets(t.Params[0]))
+		return value.Hist{Buckets: value.Log2Buckets(int(t.Params[0]), counts)}, len(cells) > 0
+	},
+})
+
+func lhistBuckets(params []int64) int { return int((params[1]-params[0])/params[2]) + 2 }
+
+var _ = defineAgg(Agg{
+	Name: "lhist", Params: []Param{{"n", Integer}, {"min", IntLit}, {"max", IntLit}, {"step", IntLit}}, Min: 4,
+	Doc: "A histogram of equal steps from min to max.",
+	Check: func(c *Call) ([]int64, bool) {
+		lo, _ := c.Int(1)
+		hi, _ := c.Int(2)
+		step, _ := c.Int(3)
+		bad := func(i int, format string, args ...any) ([]int64, bool) {
+			c.Errorf(c.Args[i], "bad-argument", format, args...)
+			return []int64{0, 1, 1}, false
+		}
+		for i := 1; i < 4; i++ {
+			if c.Consts[i].Neg {
+				return bad(i, "lhist: the bounds and the step must not be negative")
+			}
+		}
+		switch {
+		case step < 1:
+			return bad(3, "lhist() step must be >= 1 (%d provided)", step)
+		case hi <= lo:
+			return bad(2, "lhist() max must be above min (min %d, max %d)", lo, hi)
+		case step > hi-lo:
+			return bad(3, "lhist() step %d is larger than the range from %d to %d", step, lo, hi)
+		case (hi-lo)/step > 1000:
+			return bad(3, "lhist() too many buckets, must be <= 1000 (would need %d)", (hi-lo)/step)
+		}
+		return []int64{lo, hi, step}, true
+	},
+	CellBytes: func(t *types.Agg) int { return 8 * lhistBuckets(t.Params) },
+	Update: func(g Gen, t *types.Agg, p, x *ir.Value) {
+		b := g.B()
+		lo, hi, step := t.Params[0], t.Params[1], t.Params[2]
+		less := ir.ULt
+		if t.Signed {
+			less = ir.SLt
+		}
+		last := int64(lhistBuckets(t.Params) - 1)
+		bucket := g.Choose(b.Arith(less, x, konst(g, lo)),
+			func() *ir.Value { return konst(g, 0) },
+			func() *ir.Value {
+				return g.Choose(b.Arith(less, konst(g, hi), x),
+					func() *ir.Value { return konst(g, last) },
+					func() *ir.Value {
+						above := b.Arith(ir.Sub, x, konst(g, lo))
+						return b.Add(b.Arith(ir.UDiv, above, konst(g, step)), 1)
+					})
+			})
+		bump(g, p, bucket, int(last)+1)
+	},
+	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
+		counts := sumBuckets(cells, lhistBuckets(t.Params))
+		return value.Hist{Buckets: value.LinearBuckets(t.Params[0], t.Params[1], t.Params[2], counts), Linear: true}, len(cells) > 0
+	},
+})

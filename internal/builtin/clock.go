@@ -1,0 +1,117 @@
+package builtin
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+func le64(raw []byte) uint64 {
+	if len(raw) < 8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(raw)
+}
+
+var _ = define(Func{
+	Name: "nsecs", Bare: true, Params: []Param{{"clock", Word}}, Words: []string{"boot", "monotonic", "tai", "sw_tai"},
+	Result: types.Uint64,
+	Doc:    "Nanoseconds of a clock: `boot` (the default) counts from boot and includes suspend, `monotonic` excludes it, `tai` and `sw_tai` count from 1970.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		clock := "boot"
+		if len(c.Words) > 0 {
+			clock = c.Words[0]
+		}
+		switch clock {
+		case "monotonic":
+			return call(g, asm.FnKtimeGetNs)
+		case "tai":
+			return call(g, asm.FnKtimeGetTaiNs)
+		case "sw_tai":
+			// The offset is measured once, by user space, before tracing begins.
+			off := g.B().Load(g.B().Data(object.DataTAI), 0, 8, false)
+			return g.B().Arith(ir.Add, call(g, asm.FnKtimeGetBootNs), off)
+		}
+		return call(g, asm.FnKtimeGetBootNs)
+	},
+})
+
+var _ = define(Func{
+	Name: "elapsed", Bare: true, Result: types.Uint64,
+	Doc: "Nanoseconds since tracing began.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		start := g.B().Load(g.B().Data(object.DataStart), 0, 8, false)
+		return g.B().Arith(ir.Sub, call(g, asm.FnKtimeGetBootNs), start)
+	},
+})
+
+var _ = define(Func{
+	Name: "strftime", Min: 2, Params: []Param{{"format", StringLit}, {"ns", Integer}},
+	Doc: "The wall-clock text of a time stamp. A plain number or `nsecs` counts from boot; `nsecs(tai)` and `nsecs(sw_tai)` from 1970. Beyond strftime(3): `%f` microseconds, `%l` milliseconds, `%k` nanoseconds.",
+	Check: func(c *Call) types.Type {
+		format, ok := c.Str(0)
+		if !ok {
+			return nil
+		}
+		clock := "boot"
+		if inner := ClockOf(c.Args[1]); inner != "" {
+			clock = inner
+		}
+		if clock == "monotonic" {
+			c.Errorf(c.Args[1], "bad-clock", "strftime() can not use a monotonic time stamp").Hint("use nsecs or nsecs(boot)")
+		}
+		if n, ok := c.Int(1); ok && c.Consts[1].Neg {
+			c.Errorf(c.Args[1], "bad-argument", "strftime() needs a positive time stamp, not %d", n)
+		}
+		return &types.Deferred{Name: "timestamp", By: "strftime", Arg: clock + "\x00" + format, Bytes: 16, Algn: 8}
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		p := place(g, c.Result, dst)
+		g.B().Store(p, 0, 8, g.Scalar(c.Args[1]))
+		g.B().Store(p, 8, 8, konst(g, 0))
+		return p
+	},
+	Render: func(e Env, t *types.Deferred, raw []byte) value.Value {
+		clock, format, _ := strings.Cut(t.Arg, "\x00")
+		ns := int64(le64(raw))
+		at := time.Unix(0, ns)
+		if clock == "boot" {
+			at = e.BootTime().Add(time.Duration(ns))
+		}
+		text := Strftime(format, at)
+		if text == "" || len(text) > e.Config().MaxStrlen {
+			text = "(?)"
+		}
+		return value.Text(text)
+	},
+})
+
+var _ = define(Func{
+	Name: "time", Params: []Param{{"format", StringLit}}, Result: types.Void,
+	Doc: "Prints the wall-clock time at which the event is handled, by strftime(3); `%H:%M:%S\\n` by default.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		format := "%H:%M:%S\n"
+		if len(c.Args) > 0 {
+			format, _ = c.Str(0)
+		}
+		g.Event(c, &object.Event{Builtin: "time", Text: format}, nil)
+		return nil
+	},
+	Handle: func(e Env, ev *object.Event, rec []byte) error {
+		text := Strftime(ev.Text, e.Now())
+		if text == "" {
+			return fmt.Errorf("time(): the format %q yields nothing", ev.Text)
+		}
+		e.Emit(output.Raw{Type: "time", Text: []byte(text)})
+		return nil
+	},
+})

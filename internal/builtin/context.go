@@ -1,0 +1,164 @@
+package builtin
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// args itself emits nothing: check types it, and lowering follows its fields.
+var _ = define(Func{
+	Name: "args", Bare: true, Probes: probe.HasArgs,
+	Doc:   "The arguments of the event by name: `args.filename`.",
+	Check: func(c *Call) types.Type { return c.Result },
+	Space: func(c *Call) types.Space { return c.Kind.Space },
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value { return nil },
+})
+
+// argFunc stands for arg0, arg1, …; Lookup hands it out for all of them.
+var argFunc = &Func{
+	Name: "argN", Bare: true, Fixed: true, Result: types.Uint64, Probes: probe.HasArgN,
+	Doc:   "The N-th argument of the traced function or USDT probe, from `arg0`.",
+	Space: func(c *Call) types.Space { return c.Kind.Space },
+	Check: func(c *Call) types.Type {
+		n := ArgNumber(c.Name)
+		if limit := len(c.Target.Arch().Args); c.Kind.RegisterArgs && n >= limit {
+			c.Errorf(c.Expr, "bad-argument", "%s doesn't support %s", c.Target.Arch().Name, c.Name).
+				Hint("only %d arguments are passed in registers; read the others from the stack with reg(\"sp\")", limit)
+		}
+		return types.Uint64
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return g.Context().Group.Mech.Arg(g.Context(), ArgNumber(c.Name))
+	},
+}
+
+// ArgNumber is N of argN, -1 for any other name.
+func ArgNumber(name string) int {
+	digits, ok := strings.CutPrefix(name, "arg")
+	if !ok || digits == "" || len(digits) > 1 && digits[0] == '0' {
+		return -1
+	}
+	n, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil {
+		return -1
+	}
+	return int(n)
+}
+
+var _ = define(Func{
+	Name: "retval", Bare: true, Fixed: true, Probes: probe.HasRetval,
+	Doc: "What the traced function returned.",
+	Check: func(c *Call) types.Type {
+		if len(c.Points) == 0 || c.Kind.Retval == nil {
+			return types.Uint64
+		}
+		t, err := c.Kind.Retval(c.Points[0], c.Opts)
+		if err != nil {
+			c.Errorf(c.Expr, "no-type", "%v", err)
+			return types.Int64
+		}
+		if t == types.Void {
+			c.Errorf(c.Expr, "no-retval", "%s returns nothing", c.Points[0].Func)
+			return types.Int64
+		}
+		return t
+	},
+	Space: func(c *Call) types.Space { return c.Kind.Space },
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		v := g.Context().Group.Mech.Retval(g.Context())
+		if i, ok := types.IsInteger(c.Result); ok && i.Bytes < 8 {
+			return g.B().Ext(v, i.Bytes, i.Signed)
+		}
+		return v
+	},
+})
+
+var _ = define(Func{
+	Name: "probe", Old: []string{"name"}, Bare: true, Fixed: true, Uses: probe.Uses{Probe: true},
+	Doc: "The full name of the attach point that fired.",
+	Check: func(c *Call) types.Type {
+		longest := 0
+		for _, p := range c.Points {
+			longest = max(longest, len(p.Name()))
+		}
+		return &types.String{Cap: longest + 1}
+	},
+	Const: func(c *Call) (Const, bool) {
+		if len(c.Points) != 1 {
+			return Const{}, false
+		}
+		return Const{Kind: StrConst, Str: c.Points[0].Name()}, true
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		b, ctx := g.B(), g.Context()
+		t := c.Result.(*types.String)
+		p := place(g, t, dst)
+		points := ctx.Group.Points
+		stride := types.RoundUp(t.Cap, 8)
+		if len(points) == 1 || ctx.Group.Mech.Index == nil {
+			storeBytes(g, p, []byte(points[0].Name()), t.Cap)
+			return p
+		}
+		table := make([]byte, stride*len(points))
+		for i, pt := range points {
+			copy(table[i*stride:], pt.Name())
+		}
+		at := g.Table(table)
+		index := ctx.Group.Mech.Index(ctx)
+		known := g.Choose(b.Arith(ir.ULt, index, konst(g, int64(len(points)))),
+			func() *ir.Value { return index },
+			func() *ir.Value { return konst(g, 0) })
+		entry := b.Arith(ir.Add, b.Data(at), b.Arith(ir.Mul, known, konst(g, int64(stride))))
+		b.Copy(p, 0, entry, t.Cap)
+		return p
+	},
+})
+
+// storeBytes writes text and pads it with zeroes to n bytes, a word at a time.
+func storeBytes(g Gen, p *ir.Value, text []byte, n int) {
+	b := g.B()
+	padded := make([]byte, types.RoundUp(max(n, len(text)), 8))
+	copy(padded, text)
+	for off := 0; off < n; {
+		if rest := len(text) - off; rest <= 0 {
+			b.Zero(p, off, n-off)
+			return
+		}
+		w := min(width(n-off), ir.Alignment(p, off))
+		var bits uint64
+		for i := range w {
+			bits |= uint64(padded[off+i]) << (8 * i)
+		}
+		b.Store(p, off, w, konst(g, int64(bits)))
+		off += w
+	}
+}
+
+// StoreString writes a literal to memory of n bytes, cut if need be so that a
+// NUL remains, and padded with zeroes.
+func StoreString(g Gen, p *ir.Value, text string, n int) {
+	if len(text) > n-1 {
+		text = text[:max(n-1, 0)]
+	}
+	storeBytes(g, p, []byte(text), n)
+}
+
+var _ = define(Func{
+	Name: "probetype", Bare: true, Fixed: true,
+	Doc: "The kind of the probe by its long name; `special` for begin and end.",
+	Check: func(c *Call) types.Type {
+		return &types.String{Cap: len(c.Kind.TypeName()) + 1}
+	},
+	Const: func(c *Call) (Const, bool) { return Const{Kind: StrConst, Str: c.Kind.TypeName()}, true },
+})
+
+var _ = define(Func{
+	Name: "ctx", Bare: true, Probes: probe.HasCtx,
+	Doc:   "The raw context of the program.",
+	Check: func(c *Call) types.Type { return &types.Pointer{Elem: types.Void, Space: types.Kernel} },
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value { return g.Context().Ctx },
+})

@@ -1,0 +1,214 @@
+package builtin
+
+import (
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// checkFormat parses the literal format of a printf-like call and checks its
+// arguments; the parsed format becomes the call's payload.
+func checkFormat(c *Call) types.Type {
+	text, ok := c.Str(0)
+	if !ok {
+		return types.Void
+	}
+	format, err := value.ParseFormat(text)
+	if err != nil {
+		c.Errorf(c.Args[0], "bad-format", "%s: %v", c.Name, err)
+		return types.Void
+	}
+	if have, want := len(c.Args)-1, format.Conversions(); have != want {
+		many := "too many"
+		if have < want {
+			many = "too few"
+		}
+		c.Errorf(c.Expr, "format-arguments", "%s arguments for format string (%d supplied, %d expected)", many, have, want)
+		return types.Void
+	}
+	for _, t := range c.Types[1:] {
+		if t == nil {
+			return types.Void
+		}
+	}
+	for _, e := range format.Check(c.Types[1:]) {
+		d := c.Errorf(c.Args[1+e.Index], "format-type", "%s: %s", c.Name, e.Msg)
+		if span, ok := conversionSpan(c.Args[0], text, e.Start, e.End); ok {
+			d.Note(span, "the conversion is here")
+		}
+	}
+	c.Payload = format
+	return types.Void
+}
+
+// conversionSpan finds a conversion in the script when the format is written
+// as a literal without escapes in front of it.
+func conversionSpan(e syntax.Expr, text string, start, end int) (source.Span, bool) {
+	lit, ok := e.(*syntax.StringLit)
+	if !ok || end > len(text) {
+		return source.Span{}, false
+	}
+	from := lit.Span().Start + 1 + start
+	span := source.Span{File: lit.Span().File, Start: from, End: from + end - start}
+	if span.End > lit.Span().End || span.Text() != text[start:end] {
+		return source.Span{}, false
+	}
+	return span, true
+}
+
+// lowerFormat sends the arguments behind the format.
+func lowerFormat(g Gen, c *Call, _ *ir.Value) *ir.Value {
+	text, _ := c.Str(0)
+	g.Event(c, &object.Event{Builtin: c.Func.Name, Text: text, Payload: c.Payload}, c.Args[1:])
+	return nil
+}
+
+var formatParams = []Param{{"format", StringLit}, {"argument", AnyValue}}
+
+var _ = define(Func{
+	Name: "printf", Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat,
+	Doc: "Prints text by a format: `%d %i %u %o %x %X %c %p %s`, `%r %rx %rh` for buffers, `%gr` for GFP flags. Integers are 32 bits wide unless the conversion says `l`, `ll`, `h` or `hh`.",
+	Handle: func(e Env, ev *object.Event, rec []byte) error {
+		e.Emit(output.Printf{Text: e.Format(nil, ev, rec)})
+		return nil
+	},
+})
+
+func message(name, doc string, severity source.Severity) {
+	define(Func{
+		Name: name, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat, Doc: doc,
+		Handle: func(e Env, ev *object.Event, rec []byte) error {
+			e.Emit(output.Message{Severity: severity, Span: ev.At, Text: string(e.Format(nil, ev, rec))})
+			return nil
+		},
+	})
+}
+
+func init() {
+	message("errorf", "Prints an error with its place in the script to standard error.", source.Error)
+	message("warnf", "Prints a warning with its place in the script to standard error.", source.Warning)
+}
+
+var _ = define(Func{
+	Name: "print", Min: 1, Params: []Param{{"value", MapOrValue}, {"top", IntLit}, {"div", IntLit}},
+	Doc: "Prints a map, or any value and a newline. For a map with keys, `top` limits the output to the largest entries and `div` divides the printed numbers.",
+	Check: func(c *Call) types.Type {
+		if c.MapName == "" && len(c.Args) > 1 {
+			c.Errorf(c.Args[1], "argument-count", "print() takes one argument unless it prints a map")
+		}
+		for i := 1; i < len(c.Args); i++ {
+			if c.Consts[i].Neg {
+				c.Errorf(c.Args[i], "bad-argument", "print() needs a number that is not negative here")
+			}
+		}
+		if agg, ok := c.MapValue.(*types.Agg); ok && agg.Kind == "stats" && len(c.Args) > 1 {
+			c.Warnf(c.Args[1], "ignored-argument", "top and div are ignored for stats maps")
+		}
+		return types.Void
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		if c.MapName == "" {
+			g.Event(c, &object.Event{Builtin: "print", Map: -1}, c.Args)
+			return nil
+		}
+		ev := &object.Event{Builtin: "print", Map: g.MapOf(c.MapName), Extra: []int64{0, 1}}
+		for i := 1; i < len(c.Args); i++ {
+			ev.Extra[i-1], _ = c.Int(i)
+		}
+		if agg, ok := c.MapValue.(*types.Agg); ok && agg.Kind == "stats" {
+			ev.Extra = []int64{0, 1}
+		}
+		g.Event(c, ev, nil)
+		return nil
+	},
+	Handle: func(e Env, ev *object.Event, rec []byte) error {
+		if ev.Map >= 0 {
+			e.PrintMap(ev.Map, ev.Extra[0], ev.Extra[1])
+			return nil
+		}
+		e.Emit(output.Print{Value: e.Decode(ev.Args[0], rec)})
+		return nil
+	},
+})
+
+// mapAction defines clear and zero: an event with a map.
+func mapAction(name, doc string, act func(e Env, n int)) {
+	define(Func{
+		Name: name, Min: 1, Params: []Param{{"map", WholeMap}}, Result: types.Void, Doc: doc,
+		Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+			g.Event(c, &object.Event{Builtin: name, Map: g.MapOf(c.MapName)}, nil)
+			return nil
+		},
+		Handle: func(e Env, ev *object.Event, rec []byte) error {
+			act(e, ev.Map)
+			return nil
+		},
+	})
+}
+
+func init() {
+	mapAction("clear", "Removes all elements of a map, when user space handles the event.", Env.ClearMap)
+	mapAction("zero", "Sets all values of a map to zero and keeps the keys, when user space handles the event.", Env.ZeroMap)
+}
+
+var _ = define(Func{
+	Name: "exit", Ends: true, Params: []Param{{"status", Integer}}, Result: types.Void,
+	Doc: "Ends this run of the probe at once and, when user space handles the event, the program; its status is the low 8 bits of the argument.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		b := g.B()
+		status := konst(g, 0)
+		if len(c.Args) > 0 {
+			status = b.Ext(g.Scalar(c.Args[0]), 1, false)
+		}
+		// The status also goes into shared memory, so that a full ring buffer
+		// cannot lose the end of the program.
+		b.Store(b.Data(object.DataStatus), 0, 8, status)
+		g.Event(c, &object.Event{Builtin: "exit", Map: -1}, c.Args)
+		b.Store(b.Data(object.DataExited), 0, 8, konst(g, 1))
+		g.Exit()
+		return nil
+	},
+	Handle: func(e Env, ev *object.Event, rec []byte) error {
+		code := 0
+		if len(ev.Args) > 0 {
+			code = int(lowByte(e.Decode(ev.Args[0], rec)))
+		}
+		e.Exit(code)
+		return nil
+	},
+})
+
+func lowByte(v value.Value) byte {
+	switch v := v.(type) {
+	case value.Int:
+		return byte(v)
+	case value.Uint:
+		return byte(v)
+	case value.Bool:
+		if v {
+			return 1
+		}
+	case value.Enum:
+		return byte(v.Value)
+	}
+	return 0
+}
+
+var _ = define(Func{
+	Name: "system", Min: 1, Params: formatParams, Variadic: true, Unsafe: true, Check: checkFormat, Lower: lowerFormat,
+	Doc: "Runs a shell command, made by a format, when user space handles the event. Needs `--unsafe`.",
+	Handle: func(e Env, ev *object.Event, rec []byte) error {
+		status, err := e.System(string(e.Format(nil, ev, rec)))
+		if err != nil {
+			return err
+		}
+		if status != 0 {
+			e.Warnf(ev.At, "command exited with code %d", status)
+		}
+		return nil
+	},
+})

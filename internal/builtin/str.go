@@ -1,0 +1,285 @@
+package builtin
+
+import (
+	"strconv"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// strLimit is the capacity of str()'s result and how many bytes with the NUL
+// are read, for a literal length or none.
+func strLimit(c *Call) (capacity, read int) {
+	limit := c.Config.MaxStrlen
+	if len(c.Args) < 2 {
+		return limit, limit
+	}
+	n, ok := c.Int(1)
+	if !ok {
+		return limit, limit
+	}
+	n = min(max(n, 0), int64(limit))
+	return min(int(n)+1, limit), int(n)
+}
+
+var _ = define(Func{
+	Name: "str", Min: 1, Params: []Param{{"address", AnyValue}, {"length", Integer}},
+	Doc: "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 characters are read. Of a literal: the literal, cut to n characters.",
+	Check: func(c *Call) types.Type {
+		if c.Types[0] == nil {
+			return nil
+		}
+		if s, ok := c.Types[0].(*types.String); ok {
+			return s // str() of a string is the string
+		}
+		if !types.IsScalar(c.Types[0]) {
+			c.Errorf(c.Args[0], "argument-type", "str() expects an integer or a pointer, not %s", c.Types[0])
+			return &types.String{Cap: c.Config.MaxStrlen}
+		}
+		if n, ok := c.Int(1); ok {
+			switch {
+			case c.Consts[1].Neg:
+				c.Errorf(c.Args[1], "bad-argument", "str() can not read a negative number of bytes")
+			case n > int64(c.Config.MaxStrlen):
+				c.Warnf(c.Args[1], "string-capped", "length %d is above max_strlen and shortened to %d", n, c.Config.MaxStrlen).
+					Hint("set max_strlen in the config block or the environment to read more")
+			}
+		}
+		capacity, _ := strLimit(c)
+		return &types.String{Cap: capacity, Trunc: len(c.Args) < 2}
+	},
+	Const: func(c *Call) (Const, bool) {
+		if len(c.Consts) == 0 {
+			return Const{}, false
+		}
+		text := ""
+		switch k := c.Consts[0]; k.Kind {
+		case StrConst:
+			text = k.Str
+		case IntConst:
+			text = strconv.FormatUint(k.Int, 10)
+			if k.Neg {
+				text = strconv.FormatInt(int64(k.Int), 10)
+			}
+		default:
+			return Const{}, false
+		}
+		if len(c.Args) > 1 {
+			n, ok := c.Int(1)
+			if !ok || n < 0 {
+				return Const{}, false
+			}
+			text = text[:min(int(n), len(text))]
+		}
+		return Const{Kind: StrConst, Str: text}, true
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		t := c.Result.(*types.String)
+		if _, ok := c.Types[0].(*types.String); ok {
+			p := place(g, t, dst)
+			g.Into(c.Args[0], t, p, 0)
+			return p
+		}
+		addr, n := strSource(g, c, t)
+		p := place(g, t, dst)
+		if !g.Printing() {
+			g.B().Zero(p, 0, t.Cap)
+		} else {
+			g.B().Store(p, 0, 1, konst(g, 0)) // a failed read may leave the target alone
+		}
+		g.ReadStr(c.Expr, g.Space(c.Args[0]), p, 0, n, addr)
+		return p
+	},
+	Text: func(g Gen, c *Call, p *ir.Value) *ir.Value {
+		if t, ok := c.Types[0].(*types.String); ok {
+			return call(g, asm.FnProbeReadKernelStr, p, konst(g, int64(t.Cap)), g.Mem(c.Args[0]))
+		}
+		addr, n := strSource(g, c, c.Result.(*types.String))
+		return g.ReadStr(c.Expr, g.Space(c.Args[0]), p, 0, n, addr)
+	},
+})
+
+// strSource is where str() reads and at most how many bytes.
+func strSource(g Gen, c *Call, t *types.String) (addr, n *ir.Value) {
+	addr = g.Scalar(c.Args[0])
+	_, read := strLimit(c)
+	n = konst(g, int64(read))
+	if _, literal := c.Int(1); len(c.Args) > 1 && !literal {
+		n = clamp(g, g.Scalar(c.Args[1]), t.Cap)
+	}
+	return addr, n
+}
+
+// clamp bounds a run-time length to 0…limit in a way the verifier follows.
+func clamp(g Gen, n *ir.Value, limit int) *ir.Value {
+	b := g.B()
+	return g.Choose(b.Arith(ir.ULe, n, konst(g, int64(limit))),
+		func() *ir.Value { return n },
+		func() *ir.Value { return konst(g, int64(limit)) })
+}
+
+var _ = define(Func{
+	Name: "buf", Min: 1, Params: []Param{{"data", AnyValue}, {"length", Integer}},
+	Doc: "A buffer of bytes at an address or of an array or string. The length may be left out for arrays.",
+	Check: func(c *Call) types.Type {
+		limit := c.Config.MaxStrlen - 4
+		if c.Types[0] == nil {
+			return nil
+		}
+		n := limit
+		if lit, ok := c.Int(1); ok {
+			if c.Consts[1].Neg {
+				c.Errorf(c.Args[1], "bad-argument", "buf() can not read a negative number of bytes")
+			}
+			n = int(min(max(lit, 0), int64(limit)))
+		}
+		if len(c.Args) < 2 {
+			a, ok := c.Types[0].(*types.Array)
+			if !ok {
+				c.Errorf(c.Expr, "argument-count", "buf() needs a length unless its argument is an array")
+				return &types.Buffer{Cap: 1}
+			}
+			n = min(a.Size(), limit)
+		}
+		return &types.Buffer{Cap: max(n, 1)}
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		b := g.B()
+		t := c.Result.(*types.Buffer)
+		p := place(g, t, dst)
+		n := konst(g, int64(t.Cap))
+		if lit, ok := c.Int(1); ok {
+			n = konst(g, min(lit, int64(t.Cap)))
+		} else if len(c.Args) > 1 {
+			n = clamp(g, g.Scalar(c.Args[1]), t.Cap)
+		}
+		b.Store(p, 0, 4, n)
+		if !g.Printing() || n.Op != ir.Const {
+			b.Zero(p, 4, t.Cap)
+		}
+		src, space, copied := memory(g, c.Args[0], c.Types[0])
+		if copied && n.Op == ir.Const {
+			take := min(int(n.Imm), c.Types[0].Size())
+			b.Copy(p, 4, src, take)
+			if take < int(n.Imm) {
+				b.Zero(p, 4+take, int(n.Imm)-take)
+			}
+			return p
+		}
+		g.ReadMem(c.Args[0], space, p, 4, n, src)
+		return p
+	},
+})
+
+// memory yields an address of what e holds: of the program's own copy for
+// strings and arrays (own is true), of the traced world for addresses.
+func memory(g Gen, e syntax.Expr, t types.Type) (addr *ir.Value, space types.Space, own bool) {
+	if types.IsScalar(t) {
+		return g.Scalar(e), g.Space(e), false
+	}
+	return g.Mem(e), types.Kernel, true
+}
+
+var _ = define(Func{
+	Name: "strncmp", Min: 3, Params: []Param{{"a", StringLike}, {"b", StringLike}, {"n", IntLit}}, Result: types.Uint64,
+	Doc: "0 if the first n bytes of two strings are equal, else 1.",
+	Check: func(c *Call) types.Type {
+		if len(c.Consts) == 3 && c.Consts[2].Neg {
+			c.Errorf(c.Args[2], "bad-argument", "strncmp() can not compare a negative number of bytes")
+		}
+		return types.Uint64
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		n, _ := c.Int(2)
+		a, an := stringBytes(g, c, 0, int(n))
+		s, sn := stringBytes(g, c, 1, int(n))
+		return CompareBytes(g, a, s, min(int(n), an, sn), true)
+	},
+})
+
+// stringBytes yields the address and capacity of a string-like argument,
+// reading at most n bytes if it is a pointer.
+func stringBytes(g Gen, c *Call, i, n int) (*ir.Value, int) {
+	t := c.Types[i]
+	if !types.IsScalar(t) {
+		return g.Mem(c.Args[i]), t.Size()
+	}
+	n = min(max(n, 1), c.Config.MaxStrlen)
+	p := g.Temp("string", n, 8)
+	g.B().Zero(p, 0, n)
+	g.ReadStr(c.Args[i], g.Space(c.Args[i]), p, 0, konst(g, int64(n)), g.Scalar(c.Args[i]))
+	return p, n
+}
+
+// CompareBytes yields 0 if n bytes at two addresses are equal, else 1; with
+// stop, bytes behind a common NUL do not count. Both sides must be padded with
+// zeroes behind their NUL up to n, or stop must be set.
+func CompareBytes(g Gen, a, s *ir.Value, n int, stop bool) *ir.Value {
+	b := g.B()
+	if n <= 0 {
+		return konst(g, 0)
+	}
+	if stop {
+		return compareStrings(g, a, s, n)
+	}
+	// Words are compared in groups, so that long strings leave early.
+	out := g.Temp("differ", 8, 8)
+	b.Store(out, 0, 8, konst(g, 0))
+	var group func(off int)
+	group = func(off int) {
+		var acc *ir.Value
+		for words := 0; off < n && words < 8; words++ {
+			w := min(width(n-off), ir.Alignment(a, off), ir.Alignment(s, off))
+			d := b.Arith(ir.Xor, b.Load(a, off, w, false), b.Load(s, off, w, false))
+			if acc == nil {
+				acc = d
+			} else {
+				acc = b.Arith(ir.Or, acc, d)
+			}
+			off += w
+		}
+		b.Store(out, 0, 8, b.Arith(ir.Ne, acc, konst(g, 0)))
+		if off < n {
+			g.When(b.Arith(ir.Eq, acc, konst(g, 0)), false, func() { group(off) })
+		}
+	}
+	group(0)
+	return b.Load(out, 0, 8, false)
+}
+
+func width(n int) int {
+	switch {
+	case n >= 8:
+		return 8
+	case n >= 4:
+		return 4
+	case n >= 2:
+		return 2
+	}
+	return 1
+}
+
+// compareStrings goes byte by byte until a difference or a common NUL.
+func compareStrings(g Gen, a, s *ir.Value, n int) *ir.Value {
+	b := g.B()
+	out := g.Temp("differ", 8, 8)
+	b.Store(out, 0, 8, konst(g, 0))
+	done := b.NewBlock()
+	for i := range n {
+		x, y := b.Load(a, i, 1, false), b.Load(s, i, 1, false)
+		same, differ, more := b.NewBlock(), b.NewBlock(), b.NewBlock()
+		b.If(b.Arith(ir.Eq, x, y), same, differ)
+		b.Begin(differ)
+		b.Store(out, 0, 8, konst(g, 1))
+		b.Jump(done)
+		b.Begin(same)
+		b.If(b.Arith(ir.Eq, x, konst(g, 0)), done, more)
+		b.Begin(more)
+	}
+	b.Jump(done)
+	b.Begin(done)
+	return b.Load(out, 0, 8, false)
+}

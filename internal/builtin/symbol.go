@@ -1,0 +1,193 @@
+package builtin
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+var (
+	ksymType = &types.Deferred{Name: "ksym_t", By: "ksym", Bytes: 8, Algn: 8}
+	usymType = &types.Deferred{Name: "usym_t", By: "usym", Bytes: 16, Algn: 8}
+)
+
+var _ = define(Func{
+	Name: "ksym", Min: 1, Params: []Param{{"address", Address}}, Result: ksymType,
+	Doc: "The name of the kernel symbol that an address lies in, found when printed.",
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		p := place(g, ksymType, dst)
+		g.B().Store(p, 0, 8, g.Scalar(c.Args[0]))
+		return p
+	},
+	Render: func(e Env, _ *types.Deferred, raw []byte) value.Value {
+		addr := le64(raw)
+		if name, _, ok := e.KernelSymbol(addr); ok {
+			return value.Text(name)
+		}
+		return value.Text(fmt.Sprintf("0x%x", addr))
+	},
+})
+
+// storeUsym writes {u64 address; u32 pid; u32 0}.
+func storeUsym(g Gen, c *Call, p, addr *ir.Value) {
+	b := g.B()
+	b.Store(p, 0, 8, addr)
+	b.Store(p, 8, 8, high32(g, pidTgid(g, c, false)))
+}
+
+var _ = define(Func{
+	Name: "usym", Min: 1, Params: []Param{{"address", Address}}, Result: usymType,
+	Doc: "The name of the symbol of the current process that an address lies in, found when printed.",
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		p := place(g, usymType, dst)
+		storeUsym(g, c, p, g.Scalar(c.Args[0]))
+		return p
+	},
+	Render: func(e Env, _ *types.Deferred, raw []byte) value.Value {
+		if len(raw) < 16 {
+			return value.Null{}
+		}
+		addr, pid := le64(raw), int(binary.LittleEndian.Uint32(raw[8:]))
+		if name, _, _, ok := e.UserSymbol(pid, addr); ok {
+			return value.Text(name)
+		}
+		return value.Text(fmt.Sprintf("0x%x", addr))
+	},
+})
+
+var _ = define(Func{
+	Name: "func", Bare: true, Fixed: true, Probes: probe.HasFunc,
+	Doc: "The name of the traced function, found when printed.",
+	Check: func(c *Call) types.Type {
+		if c.Kind.Space == types.User {
+			return usymType
+		}
+		return ksymType
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		p := place(g, c.Result, dst)
+		addr := g.Context().Group.Mech.Func(g.Context())
+		if c.Result == types.Type(usymType) {
+			storeUsym(g, c, p, addr)
+		} else {
+			g.B().Store(p, 0, 8, addr)
+		}
+		return p
+	},
+})
+
+const (
+	userStackFlag = 1 << 8 // BPF_F_USER_STACK
+	maxFrames     = 127    // what a stack map stores at most: PERF_MAX_STACK_DEPTH
+)
+
+var stackWords = []string{"bpftrace", "hawk", "perf", "raw", "build_id"}
+
+// stack defines kstack and ustack. The frames go to a stack map of the kernel
+// and the value is their number there, which as a map key is far cheaper than
+// the frames.
+func stack(name string, user bool, old []string, doc string) {
+	define(Func{
+		Name: name, Old: old, Bare: true, Uses: probe.Uses{Stack: true}, Params: []Param{{"mode", WordOrInt}, {"limit", IntLit}}, Words: stackWords, Doc: doc,
+		Check: func(c *Call) types.Type {
+			t := &types.Stack{User: user, Limit: maxFrames, Mode: stackMode(c.Config.StackMode)}
+			for i := range c.Args {
+				if w := c.Words[i]; w != "" {
+					if i > 0 {
+						c.Errorf(c.Args[i], "bad-argument", "%s(): the mode comes before the limit", name)
+					}
+					t.Mode = stackMode(w)
+					continue
+				}
+				n, ok := c.Int(i)
+				if !ok || c.Consts[i].Neg {
+					c.Errorf(c.Args[i], "literal-required", "%s(): the limit must be a positive literal", name)
+					continue
+				}
+				if n > 1024 {
+					c.Errorf(c.Args[i], "bad-argument", "%s([int limit]): limit shouldn't exceed 1024, %d given", name, n)
+				}
+				t.Limit = int(min(n, maxFrames))
+			}
+			if t.Mode == types.StackBuildID {
+				if user && len(c.Args) > 0 {
+					c.Errorf(c.Expr, "unsupported", "stacks by build ID are not supported by this version of hawk")
+				}
+				t.Mode = types.StackRaw
+			}
+			return t
+		},
+		Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+			t := c.Result.(*types.Stack)
+			b := g.B()
+			p := place(g, t, dst)
+			flags := int64(0)
+			if user {
+				flags = userStackFlag
+			}
+			id := konst(g, -1)
+			if t.Limit > 0 {
+				id = call(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(t.Limit)), konst(g, flags))
+				// A thread without user memory has no user stack: that is no failure.
+				failed := b.Arith(ir.SLt, id, konst(g, 0))
+				g.When(failed, true, func() {
+					if user {
+						g.When(b.Arith(ir.Ne, id, konst(g, -14)), true, func() { g.Failed(c.Expr, object.StackFailed, name, id) })
+					} else {
+						g.Failed(c.Expr, object.StackFailed, name, id)
+					}
+				})
+			}
+			b.Store(p, 0, 8, id)
+			if user {
+				b.Store(p, 8, 8, high32(g, pidTgid(g, c, false)))
+			} else {
+				b.Store(p, 8, 8, konst(g, 0))
+			}
+			return p
+		},
+	})
+}
+
+func init() {
+	stack("kstack", false, []string{"stack"}, "The kernel stack. `kstack(mode, limit)`: mode `bpftrace`, `perf` or `raw`, limit at most 127 frames.")
+	stack("ustack", true, nil, "The user stack of the current thread, by frame pointers. Arguments as for kstack.")
+}
+
+func stackMode(word string) types.StackMode {
+	switch word {
+	case "perf":
+		return types.StackPerf
+	case "raw":
+		return types.StackRaw
+	case "build_id":
+		return types.StackBuildID
+	}
+	return types.StackDefault
+}
+
+var _ = define(Func{
+	Name: "reg", Min: 1, Params: []Param{{"name", StringLit}}, Result: types.Uint64, Probes: probe.HasRegs,
+	Doc: "A register of the traced context, by the names of struct pt_regs.",
+	Check: func(c *Call) types.Type {
+		if name, ok := c.Str(0); ok {
+			if _, ok := c.Target.Arch().Reg(name); !ok {
+				c.Errorf(c.Args[0], "bad-register", "'%s' is not a valid register on this architecture (%s)", name, c.Target.Arch().Name)
+			}
+		}
+		return types.Uint64
+	},
+	Space: func(c *Call) types.Space { return c.Kind.Space },
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		name, _ := c.Str(0)
+		r, _ := c.Target.Arch().Reg(name)
+		return g.B().Load(g.Context().Group.Mech.Regs(g.Context()), r.Offset, 8, false)
+	},
+})

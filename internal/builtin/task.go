@@ -1,0 +1,287 @@
+package builtin
+
+import (
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// pidTgid is the packed ids of the current task: in hawk's own pid namespace,
+// or in the initial one. The kernel answers 0 for a task that hawk's
+// namespace does not contain.
+func pidTgid(g Gen, c *Call, initial bool) *ir.Value {
+	ns, err := g.Context().O.Target.PIDNamespace()
+	if initial || err != nil || ns.Initial {
+		return call(g, asm.FnGetCurrentPidTgid)
+	}
+	// struct bpf_pidns_info {u32 pid; u32 tgid}: the packed order of the plain
+	// helper is tgid<<32|pid, and so is this one read as a little-endian word.
+	info := g.Temp("pidns", 8, 8)
+	b := g.B()
+	b.Store(info, 0, 8, konst(g, 0))
+	r := call(g, asm.FnGetNsCurrentPidTgid, konst(g, int64(ns.Dev)), konst(g, int64(ns.Ino)), info, konst(g, 8))
+	g.When(b.Arith(ir.Ne, r, konst(g, 0)), true, func() {
+		b.Store(info, 0, 8, konst(g, 0))
+		g.Failed(c.Expr, object.HelperFailed, "get_ns_current_pid_tgid", r)
+	})
+	return b.Load(info, 0, 8, false)
+}
+
+func inInit(c *Call) bool { return len(c.Words) > 0 && c.Words[0] == "init" }
+
+var _ = define(Func{
+	Name: "pid", Bare: true, Fixed: true, Params: []Param{{"namespace", Word}}, Words: []string{"curr_ns", "init"},
+	Doc:    "The process ID (thread group ID) of the current task, as seen from hawk's pid namespace; `pid(init)` as seen from the initial one.",
+	Result: types.Uint32,
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return high32(g, pidTgid(g, c, inInit(c)))
+	},
+})
+
+var _ = define(Func{
+	Name: "tid", Bare: true, Fixed: true, Params: []Param{{"namespace", Word}}, Words: []string{"curr_ns", "init"},
+	Doc:    "The thread ID of the current task, as seen from hawk's pid namespace; `tid(init)` as seen from the initial one.",
+	Result: types.Uint32,
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return low32(g, pidTgid(g, c, inInit(c)))
+	},
+})
+
+var _ = define(Func{
+	Name: "uid", Bare: true, Fixed: true, Result: types.Uint64,
+	Doc: "The real user ID of the current task in the initial user namespace.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return low32(g, call(g, asm.FnGetCurrentUidGid))
+	},
+})
+
+var _ = define(Func{
+	Name: "gid", Bare: true, Fixed: true, Result: types.Uint64,
+	Doc: "The real group ID of the current task in the initial user namespace.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return high32(g, call(g, asm.FnGetCurrentUidGid))
+	},
+})
+
+var username = &types.Deferred{Name: "username_t", By: "username", Bytes: 8, Algn: 8}
+
+var _ = define(Func{
+	Name: "username", Bare: true, Fixed: true, Result: username,
+	Doc: "The name of the current task's user, looked up when printed; the number if there is no name.",
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		p := place(g, username, dst)
+		g.B().Store(p, 0, 8, low32(g, call(g, asm.FnGetCurrentUidGid)))
+		return p
+	},
+	Render: func(e Env, _ *types.Deferred, raw []byte) value.Value {
+		return value.Text(e.Username(le64(raw)))
+	},
+})
+
+var commType = &types.String{Cap: 16}
+
+// lowerComm copies the current task's name. Reading the task directly costs a
+// fifth of the helper, but the bytes behind the NUL may be those of an
+// earlier, longer name: they are cleared unless the text is only printed.
+func lowerComm(g Gen, c *Call, dst *ir.Value) *ir.Value {
+	b := g.B()
+	p := place(g, commType, dst)
+	off, ok := taskField(g, "comm")
+	task := g.Task()
+	if !ok || task.Kind != ir.Ptr {
+		call(g, asm.FnGetCurrentComm, p, konst(g, 16))
+		return p
+	}
+	w0 := b.Load(task, off, 8, false)
+	w1 := b.Load(task, off+8, 8, false)
+	if !g.Printing() {
+		w0, w1 = clearTail(g, w0, w1)
+	}
+	b.Store(p, 0, 8, w0)
+	b.Store(p, 8, 8, w1)
+	return p
+}
+
+// clearTail zeroes every byte behind the first NUL of 16 bytes held as two
+// little-endian words, without a branch. (w-0x01…01) & ^w & 0x80…80 has its
+// lowest bit set at the first zero byte of w.
+func clearTail(g Gen, w0, w1 *ir.Value) (*ir.Value, *ir.Value) {
+	b := g.B()
+	zeros := func(w *ir.Value) *ir.Value {
+		t := b.Arith(ir.Sub, w, konst(g, 0x0101010101010101))
+		t = b.Arith(ir.And, t, b.Arith(ir.Xor, w, konst(g, -1)))
+		return b.Arith(ir.And, t, konst(g, -0x7f7f7f7f7f7f7f80))
+	}
+	// below(z) has the bits below the lowest set bit of z, all ones for 0.
+	below := func(z *ir.Value) *ir.Value {
+		low := b.Arith(ir.And, z, b.Emit(ir.Neg, ir.I64, z))
+		return b.Arith(ir.Sub, low, konst(g, 1))
+	}
+	z0, z1 := zeros(w0), zeros(w1)
+	// The second word counts only if the first has no NUL.
+	any0 := b.Arith(ir.Or, z0, b.Emit(ir.Neg, ir.I64, z0))
+	keep1 := b.Arith(ir.Xor, b.Arith(ir.AShr, any0, konst(g, 63)), konst(g, -1))
+	return b.Arith(ir.And, w0, below(z0)), b.Arith(ir.And, b.Arith(ir.And, w1, below(z1)), keep1)
+}
+
+// taskField is the offset of a member of struct task_struct.
+func taskField(g Gen, name string) (int, bool) {
+	t, err := g.Context().O.Target.TypeByName("struct", "task_struct")
+	if err != nil {
+		return 0, false
+	}
+	f, ok := t.(*types.Struct).Field(name)
+	return f.Offset, ok
+}
+
+var _ = define(Func{
+	Name: "comm", Bare: true, Fixed: true, Result: commType,
+	Doc:   "The name of the current task, at most 15 bytes.",
+	Lower: lowerComm,
+})
+
+var _ = define(Func{
+	Name: "curtask", Bare: true, Fixed: true,
+	Doc: "The current task as a `struct task_struct *`.",
+	Check: func(c *Call) types.Type {
+		t, err := c.Target.TypeByName("struct", "task_struct")
+		if err != nil {
+			return types.Uint64
+		}
+		return &types.Pointer{Elem: t, Space: types.Kernel}
+	},
+	Space: func(*Call) types.Space { return types.Kernel },
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value { return g.Task() },
+})
+
+var _ = define(Func{
+	Name: "cpu", Bare: true, Fixed: true, Result: types.Uint64,
+	Doc: "The number of the processor the probe fired on.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return call(g, asm.FnGetSmpProcessorId)
+	},
+})
+
+var _ = define(Func{
+	Name: "ncpus", Bare: true, Fixed: true, Result: types.Uint64,
+	Doc: "The number of possible processors.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return konst(g, int64(c.Target.PossibleCPUs()))
+	},
+})
+
+var _ = define(Func{
+	Name: "numaid", Bare: true, Fixed: true, Result: types.Uint64,
+	Doc: "The NUMA node the probe fired on.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return call(g, asm.FnGetNumaNodeId)
+	},
+})
+
+var _ = define(Func{
+	Name: "jiffies", Bare: true, Result: types.Uint64,
+	Doc: "The kernel's tick counter.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return call(g, asm.FnJiffies64)
+	},
+})
+
+var _ = define(Func{
+	Name: "cgroup", Bare: true, Fixed: true, Result: types.Uint64,
+	Doc: "The ID of the current task's cgroup in the version 2 hierarchy.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return call(g, asm.FnGetCurrentCgroupId)
+	},
+})
+
+var _ = define(Func{
+	Name: "rand", Bare: true, Result: types.Uint64,
+	Doc: "A random 32-bit number.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return low32(g, call(g, asm.FnGetPrandomU32))
+	},
+})
+
+var _ = define(Func{
+	Name: "cpid", Bare: true, Fixed: true, Result: types.Uint64,
+	Doc: "The process ID of the command started with `-c`, 0 without one.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
+	},
+})
+
+var _ = define(Func{
+	Name: "has_cpid", Bare: true, Fixed: true, Result: types.Bool,
+	Doc: "Whether there is a command started with `-c`.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		pid := g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
+		return g.B().Arith(ir.Ne, pid, konst(g, 0))
+	},
+})
+
+// relative defines ppid, pcomm, leader_tid and leader_comm: a member of a
+// task that another task points to.
+func relative(name, doc, link, member string, result types.Type) {
+	define(Func{
+		Name: name, Bare: true, Params: []Param{{"task", Address}}, Result: result, Doc: doc,
+		Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+			b := g.B()
+			var task *ir.Value
+			if len(c.Args) > 0 {
+				task = g.Scalar(c.Args[0])
+			} else {
+				task = g.Task()
+			}
+			at, _ := taskField(g, link)
+			off, _ := taskField(g, member)
+			size := result.Size()
+			var out *ir.Value
+			if types.IsScalar(result) {
+				out = g.Temp(name, 8, 8)
+			} else {
+				out = place(g, result, dst)
+			}
+			if task.Kind == ir.Ptr {
+				rel := b.LoadPtr(task, at)
+				if types.IsScalar(result) {
+					return b.Load(rel, off, size, true)
+				}
+				w0, w1 := clearTail(g, b.Load(rel, off, 8, false), b.Load(rel, off+8, 8, false))
+				b.Store(out, 0, 8, w0)
+				b.Store(out, 8, 8, w1)
+				return out
+			}
+			ptr := g.Temp("task", 8, 8)
+			g.ReadMem(c.Expr, types.Kernel, ptr, 0, konst(g, 8), b.Add(task, int64(at)))
+			rel := b.Add(b.Load(ptr, 0, 8, false), int64(off))
+			if types.IsScalar(result) {
+				g.ReadMem(c.Expr, types.Kernel, out, 0, konst(g, int64(size)), rel)
+				return b.Load(out, 0, size, true)
+			}
+			b.Zero(out, 0, size)
+			g.ReadStr(c.Expr, types.Kernel, out, 0, konst(g, int64(size)), rel)
+			return out
+		},
+	})
+}
+
+func init() {
+	relative("ppid", "The process ID of the parent, in the initial pid namespace.", "real_parent", "pid", types.Int32)
+	relative("pcomm", "The name of the parent.", "real_parent", "comm", commType)
+	relative("leader_tid", "The thread ID of the thread group's leader.", "group_leader", "pid", types.Int32)
+	relative("leader_comm", "The name of the thread group's leader.", "group_leader", "comm", commType)
+}
+
+var _ = define(Func{
+	Name: "usermode", Bare: true, Result: types.Uint8, Probes: probe.HasRegs,
+	Doc: "1 if the probe interrupted user code, else 0.",
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		b, user := g.B(), c.Target.Arch().User
+		w := b.Load(g.Context().Group.Mech.Regs(g.Context()), user.Offset, 8, false)
+		return b.Arith(ir.Eq, b.Arith(ir.And, w, konst(g, int64(user.Mask))), konst(g, int64(user.Equal)))
+	},
+})

@@ -1,0 +1,191 @@
+// Package compile strings the stages together, from text to object. It is
+// plain calls in order; the one thing it adds is that a stage which panics is
+// reported as a fault of hawk's, with the stage and the script.
+package compile
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/codegen"
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/expand"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/lower"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/opt"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// Options is what a compilation depends on besides the script.
+type Options struct {
+	Params      []string            // positional parameters
+	Environment *config.Environment // settings from outside; nil: none
+	Probe       probe.Options       // target, -p, --unsafe, …
+	Warnings    bool                // -k
+	Dumps       Dumps
+	Verify      bool // check the IR after every pass
+	Trace       bool // show where hawk failed if it does
+}
+
+// Dumps takes the products of stages, by stage name; a nil writer is not
+// wanted.
+type Dumps map[string]io.Writer
+
+// Stages lists what Dumps understands, in the order of the road, with what
+// each shows.
+var Stages = []struct{ Name, Doc string }{
+	{"tokens", "the script's tokens"},
+	{"tree", "the tree as parsed"},
+	{"ast", "the script as hawk prints it"},
+	{"types", "the script with inferred types"},
+	{"ir", "the program before optimisation"},
+	{"opt", "the program after optimisation"},
+	{"passes", "the program after every pass"},
+	{"asm", "the instructions with script lines"},
+}
+
+// A Result is a compiled script.
+type Result struct {
+	Object *object.Object
+	Config *config.Config
+	// Probes is the number of attach points, as `Attached N probes` counts.
+	Probes int
+	// Checked is the typed program: what -l needs of a script.
+	Checked *check.Program
+}
+
+// slots is how many programs on one CPU may hold scratch memory at once: one
+// that was interrupted, and those that interrupt it or are preempted.
+const slots = 4
+
+// Compile compiles a script. The result is nil if the diagnostics have errors.
+func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
+	ds = &source.Diagnostics{}
+	stage := "parse"
+	defer func() {
+		if r := recover(); r != nil {
+			res = nil
+			d := ds.Add(&source.Diagnostic{
+				Severity: source.Bug, Code: "internal",
+				Msg: fmt.Sprintf("hawk failed in stage %s: %v", stage, r),
+			})
+			d.Hint("please report this with the script; HAWK_TRACE=1 shows where it happened")
+			if o.Trace {
+				d.Msg += "\n" + string(debug.Stack())
+			}
+		}
+	}()
+	if w := o.Dumps["tokens"]; w != nil {
+		syntax.DumpTokens(w, f)
+	}
+	tree, more := syntax.Parse(f)
+	ds.Merge(more)
+	if ds.HasErrors() {
+		return nil, ds
+	}
+	if w := o.Dumps["tree"]; w != nil {
+		syntax.Dump(w, tree)
+	}
+	if w := o.Dumps["ast"]; w != nil {
+		syntax.Print(w, tree)
+	}
+
+	stage = "expand"
+	script, more := expand.Expand(tree, expand.Options{Params: o.Params, Environment: o.Environment, Probe: o.Probe})
+	ds.Merge(more)
+	if script == nil {
+		return nil, ds
+	}
+	stage = "check"
+	prog, more := check.Check(script, check.Options{})
+	ds.Merge(more)
+	if ds.HasErrors() {
+		return nil, ds
+	}
+	if w := o.Dumps["types"]; w != nil {
+		check.Dump(w, script, prog)
+	}
+
+	stage = "lower"
+	low, more := lower.Lower(prog, lower.Options{Probe: script.Options, Warnings: o.Warnings})
+	ds.Merge(more)
+	if ds.HasErrors() {
+		return nil, ds
+	}
+	res = &Result{Object: low.Object, Config: prog.Config, Checked: prog}
+	for _, p := range prog.Probes {
+		res.Probes += len(p.Points)
+	}
+	for _, p := range low.Programs {
+		stage = "optimise"
+		code, scratch, err := generate(p.IR, o, &stage)
+		if err != nil {
+			ds.Add(&source.Diagnostic{Severity: source.Bug, Code: "internal", Span: p.At, Msg: err.Error()}).
+				Hint("please report this with the script")
+			continue
+		}
+		m := low.Object.Maps[object.ScratchMap]
+		m.ValueSize = max(m.ValueSize, scratch)
+		low.Object.Programs = append(low.Object.Programs, &object.Program{
+			Name: p.IR.Name, Group: p.Group, Code: code, At: p.At,
+		})
+	}
+	if ds.HasErrors() {
+		return nil, ds
+	}
+	if m := low.Object.Maps[object.ScratchMap]; m.ValueSize > 0 {
+		m.MaxEntries = slots * o.Probe.Target.PossibleCPUs()
+	}
+	return res, ds
+}
+
+// generate takes one program from lowered IR to instructions.
+func generate(p *ir.Prog, o Options, stage *string) (*codegen.Code, int, error) {
+	if w := o.Dumps["ir"]; w != nil {
+		fmt.Fprintf(w, "%s\n", p)
+	}
+	if o.Verify {
+		if err := ir.Verify(p); err != nil {
+			return nil, 0, err
+		}
+	}
+	oo := opt.Options{ScratchMap: object.ScratchMap, ScratchSlots: slots, MissedData: object.DataMissed, Verify: o.Verify}
+	if w := o.Dumps["passes"]; w != nil {
+		var last []byte
+		oo.Dump = func(pass string, p *ir.Prog) {
+			text := []byte(p.String())
+			if !bytes.Equal(text, last) {
+				fmt.Fprintf(w, "after %s:\n%s\n", pass, text)
+			}
+			last = text
+		}
+	}
+	done, err := opt.Run(p, oo)
+	if err != nil {
+		return nil, 0, err
+	}
+	if w := o.Dumps["opt"]; w != nil {
+		fmt.Fprintf(w, "%s\n", p)
+	}
+	*stage = "generate"
+	v4 := !o.Probe.NoFeature[target.CPUv4.Name] && p.Needs(ir.SDiv, ir.SMod) && o.Probe.Target.Has(target.CPUv4) == nil
+	code, err := codegen.Generate(p, codegen.Options{CPUv4: v4})
+	if err != nil {
+		return nil, 0, err
+	}
+	if w := o.Dumps["asm"]; w != nil {
+		fmt.Fprintf(w, "%s:\n", p.Name)
+		if err := code.Dump(w); err != nil {
+			return nil, 0, err
+		}
+		fmt.Fprintln(w)
+	}
+	return code, done.ScratchBytes, nil
+}

@@ -1,0 +1,170 @@
+package lower
+
+import (
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+const (
+	headerBytes = 8
+	// Strings that together may be longer than inlineText are sent behind the
+	// record at the length they have; reserving their capacity for each record
+	// would fill the ring with padding.
+	inlineText = 128
+	longText   = 64
+)
+
+// Flags of bpf_ringbuf_submit and bpf_ringbuf_output.
+const (
+	noWakeup    = 1
+	forceWakeup = 2
+)
+
+// Event sends a record of an asynchronous call.
+func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
+	ev.At = c.Expr.Span()
+	id := len(f.m.obj.Events)
+	f.m.obj.Events = append(f.m.obj.Events, ev)
+	text := 0
+	for _, a := range args {
+		if s, ok := f.info.Types[a].(*types.String); ok {
+			text += s.Cap
+		}
+	}
+	off := headerBytes
+	tails := 0
+	for _, a := range args {
+		t := f.argType(a)
+		arg := object.Arg{Type: t}
+		s, isText := t.(*types.String)
+		_, literal := f.info.Consts[a]
+		if isText && !literal && text > inlineText && s.Cap > longText {
+			arg.Tail = true
+			arg.Offset = types.RoundUp(off, 8)
+			off = arg.Offset + 8
+			tails += s.Cap
+		} else {
+			arg.Offset = types.RoundUp(off, 8)
+			off = arg.Offset + f.argBytes(t)
+		}
+		ev.Args = append(ev.Args, arg)
+	}
+	ev.Bytes = types.RoundUp(off, 8)
+	old := f.printing
+	f.printing = true
+	if tails == 0 {
+		f.sendInPlace(id, ev, args)
+	} else {
+		f.sendTail(id, ev, args, tails)
+	}
+	f.printing = old
+}
+
+// argType is the type an argument travels as.
+func (f *fn) argType(a syntax.Expr) types.Type { return f.info.Types[a] }
+
+// argBytes is the room an argument takes in a record.
+func (f *fn) argBytes(t types.Type) int {
+	if agg, ok := t.(*types.Agg); ok {
+		kind, _ := builtin.LookupAgg(agg.Kind)
+		return kind.CellBytes(agg)
+	}
+	return t.Size()
+}
+
+// sendInPlace builds the record in the ring buffer itself.
+func (f *fn) sendInPlace(id int, ev *object.Event, args []syntax.Expr) {
+	b := f.b
+	rec := b.CallPtr(int(asm.FnRingbufReserve), b.MapPtr(ringMap), f.konst(int64(ev.Bytes)), f.konst(0))
+	got, lost, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	lost.Cold = true
+	b.If(b.Arith(ir.Ne, rec, f.konst(0)), got, lost)
+	b.Begin(got)
+	f.scoped(func() {
+		b.Store(rec, 0, 8, f.konst(int64(id)))
+		for i, a := range args {
+			f.Into(a, ev.Args[i].Type, rec, ev.Args[i].Offset)
+		}
+	})
+	f.ring(func(flags int64) { b.Emit(ir.Call, ir.Nothing, rec, f.konst(flags)).Imm = int64(asm.FnRingbufSubmit) }, done)
+	b.Begin(lost)
+	f.countLost()
+	b.Jump(done)
+	b.Begin(done)
+}
+
+func (f *fn) countLost() { f.b.AtomicAdd(f.b.Data(object.DataLost), 0, 8, f.konst(1)) }
+
+// ring submits with or without waking the reader: it polls while events flow
+// and leaves a word in the data map when it goes to sleep. It ends the
+// current block and all of its successors at done.
+func (f *fn) ring(submit func(flags int64), done *ir.Block) {
+	b := f.b
+	awake, asleep := b.NewBlock(), b.NewBlock()
+	asleep.Cold = true
+	b.If(b.Load(b.Data(object.DataBell), 0, 8, false), asleep, awake)
+	b.Begin(asleep)
+	b.Store(b.Data(object.DataBell), 0, 8, f.konst(0))
+	submit(forceWakeup)
+	b.Jump(done)
+	b.Begin(awake)
+	submit(noWakeup)
+	b.Jump(done)
+}
+
+// sendTail builds the record in scratch memory: the fixed part, then the long
+// strings one behind the other, and sends the bytes that are used.
+func (f *fn) sendTail(id int, ev *object.Event, args []syntax.Expr, tails int) {
+	b := f.b
+	rec := f.Temp("record", types.RoundUp(ev.Bytes+tails, 8), 8)
+	b.Store(rec, 0, 8, f.konst(int64(id)))
+	end := b.NewObject("end", 8, 8)
+	b.Store(b.Addr(end, 0), 0, 8, f.konst(int64(ev.Bytes)))
+	limit := ev.Bytes
+	for i, a := range args {
+		arg := ev.Args[i]
+		if !arg.Tail {
+			f.Into(a, arg.Type, rec, arg.Offset)
+			continue
+		}
+		at := b.Load(b.Addr(end, 0), 0, 8, false)
+		b.Store(rec, arg.Offset, 4, at)
+		n := f.textInto(a, arg.Type.(*types.String), b.Arith(ir.Add, rec, at))
+		b.Store(rec, arg.Offset+4, 4, n)
+		limit += arg.Type.Size()
+		// The sum is bounded by the capacities; the test tells the verifier.
+		sum := b.Arith(ir.Add, at, n)
+		sum = f.Choose(b.Arith(ir.ULe, sum, f.konst(int64(limit))),
+			func() *ir.Value { return sum }, func() *ir.Value { return f.konst(int64(limit)) })
+		b.Store(b.Addr(end, 0), 0, 8, sum)
+	}
+	done := b.NewBlock()
+	n := b.Load(b.Addr(end, 0), 0, 8, false)
+	out := func(flags int64) {
+		r := b.Call(int(asm.FnRingbufOutput), b.MapPtr(ringMap), rec, n, f.konst(flags))
+		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, f.countLost)
+	}
+	f.ring(out, done)
+	b.Begin(done)
+}
+
+// textInto writes a string to p and yields its length with the NUL, at least
+// 0 and at most its capacity.
+func (f *fn) textInto(e syntax.Expr, t *types.String, p *ir.Value) *ir.Value {
+	var src *ir.Value
+	if c, ok := f.info.Calls[unparen(e)]; ok && c.Func != nil && c.Func.Text != nil {
+		src = c.Func.Text(f, c, p)
+	} else {
+		helper, _ := readHelper(types.Kernel, true)
+		src = f.b.Call(int(helper), p, f.konst(int64(t.Cap)), f.Mem(e))
+	}
+	b := f.b
+	// Unsigned, a negative error is far above the limit.
+	return f.Choose(b.Arith(ir.ULe, src, f.konst(int64(t.Cap))),
+		func() *ir.Value { return src }, func() *ir.Value { return f.konst(0) })
+}

@@ -1,0 +1,238 @@
+package lower
+
+import (
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// A fn lowers one probe for one group of attach points. It implements
+// builtin.Gen.
+type fn struct {
+	m     *module
+	p     *check.Probe
+	info  *check.Info
+	g     *probe.Group
+	b     *ir.Builder
+	ctx   *probe.Context
+	vars  map[*check.Var]*variable
+	exit  *ir.Block // returns the default value
+	loops []loop
+	// lookups remembers the element pointers of this run; see mapop.go.
+	lookups  map[string]lookup
+	mapGen   map[string]int
+	printing bool // the value goes into a record: bytes behind a NUL do not matter
+}
+
+// A variable is where a scratch variable lives.
+type variable struct {
+	obj *ir.Object
+	ptr bool // holds a pointer that the verifier follows
+}
+
+type loop struct{ next, out *ir.Block }
+
+func newFn(m *module, p *check.Probe, g *probe.Group) *fn {
+	f := &fn{
+		m: m, p: p, info: p.Info, g: g,
+		b:       ir.NewBuilder(identifier(g.Points[0].Name()), 1),
+		vars:    map[*check.Var]*variable{},
+		lookups: map[string]lookup{}, mapGen: map[string]int{},
+	}
+	f.b.At = p.At
+	f.exit = f.b.NewBlock()
+	return f
+}
+
+// program emits the whole function: tests for events of no interest, the
+// predicate, the body.
+func (f *fn) program() {
+	b := f.b
+	ctx := b.Param(0, ir.Ptr)
+	f.ctx = &probe.Context{
+		B: b, Ctx: ctx, Group: f.g, O: f.m.o.Probe, Skip: f.exit,
+		Table: f.m.table, Data: map[string]*ir.Value{},
+	}
+	if f.p.Kind.Ours == probe.NotOurs {
+		run := b.NewBlock()
+		exited := b.Load(b.Data(object.DataExited), 0, 8, false)
+		b.If(exited, f.exit, run)
+		f.exit.Cold = true
+		b.Begin(run)
+	}
+	if f.g.Mech.Guard != nil {
+		f.g.Mech.Guard(f.ctx)
+	}
+	if f.p.Predicate != nil {
+		run := b.NewBlock()
+		f.branch(f.p.Predicate, run, f.exit)
+		b.Begin(run)
+	}
+	body := b.NewBlock()
+	b.Jump(body)
+	b.Begin(body)
+	b.Fn.Body = body
+	f.block(f.p.Body)
+	if !b.Ended() {
+		b.Jump(f.exit)
+	}
+	b.Begin(f.exit)
+	b.Ret(b.Const(f.result(f.p.Kind.Return)))
+}
+
+// result is the value a program may return: trampolines insist on zero.
+func (f *fn) result(n int64) int64 {
+	if f.g.Mech.Program == ebpf.Tracing {
+		return 0
+	}
+	return n
+}
+
+func (f *fn) B() *ir.Builder                  { return f.b }
+func (f *fn) Context() *probe.Context         { return f.ctx }
+func (f *fn) Config() *config.Config          { return f.m.prog.Config }
+func (f *fn) Type(e syntax.Expr) types.Type   { return f.info.Types[e] }
+func (f *fn) Space(e syntax.Expr) types.Space { return f.space(e) }
+func (f *fn) Table(data []byte) int           { return f.m.table(data) }
+func (f *fn) StackMap(limit int) int          { return f.m.stackMap(limit) }
+func (f *fn) MapOf(name string) int           { return f.m.maps[name] }
+func (f *fn) Has(t *target.Feature) bool      { return f.m.has(t) }
+func (f *fn) Printing() bool                  { return f.printing }
+
+// space is the address space that e is read from: its own, or the probe's.
+func (f *fn) space(e syntax.Expr) types.Space {
+	if s := f.info.Spaces[e]; s != types.Unset {
+		return s
+	}
+	if p, ok := f.info.Types[e].(*types.Pointer); ok && p.Space != types.Unset {
+		return p.Space
+	}
+	return f.p.Kind.Space
+}
+
+func (f *fn) Temp(name string, size, align int) *ir.Value {
+	return f.b.Addr(f.b.NewObject(name, size, align), 0)
+}
+
+func (f *fn) konst(n int64) *ir.Value { return f.b.Const(n) }
+
+// at runs fill with the position of a node.
+func (f *fn) at(n syntax.Node, fill func()) {
+	old := f.b.At
+	f.b.At = n.Span()
+	fill()
+	f.b.At = old
+}
+
+// Choose is cond ? then : els for values in registers.
+func (f *fn) Choose(cond *ir.Value, then, els func() *ir.Value) *ir.Value {
+	b := f.b
+	out := b.NewObject("choice", 8, 8)
+	t, e, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	b.If(cond, t, e)
+	arm := func(blk *ir.Block, value func() *ir.Value) (kind ir.Kind) {
+		b.Begin(blk)
+		var v *ir.Value
+		f.scoped(func() { v = value() })
+		if b.Ended() {
+			return ir.Nothing
+		}
+		b.Store(b.Addr(out, 0), 0, 8, v)
+		b.Jump(done)
+		return v.Kind
+	}
+	kt := arm(t, then)
+	ke := arm(e, els)
+	b.Begin(done)
+	if kt == ir.Ptr && ke == ir.Ptr {
+		return b.LoadPtr(b.Addr(out, 0), 0)
+	}
+	return b.Load(b.Addr(out, 0), 0, 8, false)
+}
+
+// When runs then if cond is not zero.
+func (f *fn) When(cond *ir.Value, cold bool, then func()) {
+	b := f.b
+	t, done := b.NewBlock(), b.NewBlock()
+	t.Cold = cold
+	b.If(cond, t, done)
+	b.Begin(t)
+	f.scoped(then)
+	if !b.Ended() {
+		b.Jump(done)
+	}
+	b.Begin(done)
+}
+
+// Exit ends this run of the program; what follows is unreachable.
+func (f *fn) Exit() {
+	f.b.Jump(f.exit)
+	f.b.Begin(f.b.NewBlock())
+}
+
+// Task is the current task: a pointer that loads may follow where the kernel
+// has one, else a number to read from.
+func (f *fn) Task() *ir.Value {
+	if f.m.has(target.TaskBTF) {
+		return f.b.CallPtr(int(asm.FnGetCurrentTaskBtf))
+	}
+	return f.b.Call(int(asm.FnGetCurrentTask))
+}
+
+// Failed counts a failure at a node. Reads are counted only if asked for.
+func (f *fn) Failed(at syntax.Node, kind object.SiteKind, helper string, code *ir.Value) {
+	f.failedAt(at.Span(), kind, helper, code)
+}
+
+func (f *fn) failedAt(at source.Span, kind object.SiteKind, helper string, code *ir.Value) {
+	b := f.b
+	s := f.m.site(at, kind, helper)
+	p := b.Data(s.Offset)
+	if code == nil {
+		code = f.konst(0)
+	}
+	b.Store(p, 8, 8, code)
+	b.AtomicAdd(p, 0, 8, f.konst(1))
+}
+
+func readHelper(space types.Space, str bool) (asm.BuiltinFunc, string) {
+	switch {
+	case space == types.User && str:
+		return asm.FnProbeReadUserStr, "probe_read_user_str"
+	case space == types.User:
+		return asm.FnProbeReadUser, "probe_read_user"
+	case str:
+		return asm.FnProbeReadKernelStr, "probe_read_kernel_str"
+	}
+	return asm.FnProbeReadKernel, "probe_read_kernel"
+}
+
+func (f *fn) ReadMem(at syntax.Node, space types.Space, dst *ir.Value, off int, n, addr *ir.Value) {
+	b := f.b
+	helper, name := readHelper(space, false)
+	r := b.Call(int(helper), b.Add(dst, int64(off)), n, addr)
+	f.readFailed(at, name, r)
+}
+
+func (f *fn) ReadStr(at syntax.Node, space types.Space, dst *ir.Value, off int, n, addr *ir.Value) *ir.Value {
+	b := f.b
+	helper, name := readHelper(space, true)
+	r := b.Call(int(helper), b.Add(dst, int64(off)), n, addr)
+	f.readFailed(at, name, r)
+	return r
+}
+
+func (f *fn) readFailed(at syntax.Node, helper string, r *ir.Value) {
+	if f.m.o.Warnings {
+		f.When(f.b.Arith(ir.SLt, r, f.konst(0)), true, func() { f.Failed(at, object.HelperFailed, helper, r) })
+	}
+}

@@ -1,0 +1,69 @@
+package lower
+
+import (
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// layoutMap decides where a script map lives. Scalars that fit a register and
+// scalar aggregations are words of the shared data map: no lookup, and user
+// space reads them without a system call. Everything else is a hash.
+func (m *module) layoutMap(mp *check.Map) {
+	s := &object.ScriptMap{Name: mp.Name, Key: mp.Key, Value: mp.Value, Map: -1}
+	m.maps[mp.Name] = len(m.obj.Scripts)
+	m.obj.Scripts = append(m.obj.Scripts, s)
+
+	agg, isAgg := mp.Value.(*types.Agg)
+	if isAgg {
+		kind, _ := builtin.LookupAgg(agg.Kind)
+		s.Agg, s.PerCPU = agg, true
+		s.Cell = types.RoundUp(kind.CellBytes(agg), 8)
+	} else {
+		s.Cell = max(types.RoundUp(mp.Value.Size(), 8), 8)
+	}
+	if mp.Key == nil {
+		switch {
+		case isAgg:
+			s.Stride = types.RoundUp(8+s.Cell, 64)
+			s.Offset = m.place(s.Stride*m.obj.Data.CPUSlots, 64)
+			return
+		case types.IsScalar(mp.Value):
+			s.Offset = m.place(16, 64)
+			return
+		}
+	}
+	keyBytes := 8
+	if mp.Key != nil {
+		keyBytes = types.RoundUp(mp.Key.Size(), 8)
+	}
+	k := &object.Map{
+		Name: mp.Name[1:], Type: ebpf.Hash, KeySize: keyBytes, ValueSize: s.Cell, MaxEntries: mp.MaxEntries,
+	}
+	lru := mp.Kind == "lruhash" || mp.Kind == "percpulruhash" || mp.Kind == "lrupercpuhash"
+	switch {
+	case isAgg && lru:
+		k.Type = ebpf.LRUCPUHash
+	case isAgg:
+		// Preallocating 4,096 elements per CPU costs 2 ms at start; kernels from
+		// 6.1 on allocate in any context.
+		k.Type = ebpf.PerCPUHash
+		if m.has(target.NoPreallocPerf) {
+			k.Flags = unix.BPF_F_NO_PREALLOC
+		}
+	case lru:
+		k.Type = ebpf.LRUHash
+	case mp.Key != nil && mp.DeletedFrom && types.IsScalar(mp.Value):
+		// See object.ScriptMap.Soft. Elements that were deleted in place stay in
+		// the table, so it has room for as many again.
+		s.Soft = true
+		k.ValueSize, k.MaxEntries = 16, 2*mp.MaxEntries
+		s.Offset = m.place(8, 64) // number of elements in the table
+	}
+	s.Map = m.kernelMap(k)
+}

@@ -1,0 +1,181 @@
+// Package lower turns a typed program into IR: one function per program to be
+// loaded, the maps they use, the layout of the shared data map and of the
+// records they send. It is the only package that knows both tree and IR.
+package lower
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// Options are what lowering depends on besides the program.
+type Options struct {
+	Probe *probe.Options
+	// Warnings reports failing reads and lookups at run time (-k).
+	Warnings bool
+}
+
+// A Program is one program to be optimised, given registers and loaded.
+type Program struct {
+	IR    *ir.Prog
+	Group *probe.Group
+	At    source.Span
+}
+
+// A Result is everything but the instructions.
+type Result struct {
+	Programs []*Program
+	// Object has everything filled in but its Programs.
+	Object *object.Object
+}
+
+// Lower lowers a whole program. Diagnostics are about what the kernel cannot
+// do; a program without them loads.
+func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
+	m := &module{
+		prog: p, o: o, diags: &source.Diagnostics{},
+		obj:    &object.Object{License: p.Config.License},
+		maps:   map[string]int{},
+		stacks: map[int]int{},
+		sites:  map[siteKey]*object.Site{},
+	}
+	m.data = object.DataFree
+	m.obj.Data.CPUSlots = powerOfTwo(o.Probe.Target.PossibleCPUs())
+	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "ring", Type: ebpf.RingBuf})
+	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "scratch", Type: ebpf.Array, KeySize: 4})
+	for _, mp := range p.Maps {
+		m.layoutMap(mp)
+	}
+	res := &Result{Object: m.obj}
+	for i, pr := range p.Probes {
+		groups, err := pr.Kind.Plan(pr.Points, pr.Uses, o.Probe)
+		if err != nil {
+			m.diags.Errorf("not-supported", pr.At, "%v", err)
+			continue
+		}
+		for _, g := range groups {
+			f := newFn(m, pr, g)
+			f.program()
+			name := fmt.Sprintf("%s_%d", identifier(g.Points[0].Name()), i+1)
+			res.Programs = append(res.Programs, &Program{
+				IR: &ir.Prog{Name: name, Funcs: []*ir.Func{f.b.Fn}}, Group: g, At: pr.At,
+			})
+		}
+	}
+	m.obj.Data.Bytes = types.RoundUp(m.data, 64)
+	return res, m.diags
+}
+
+// identifier makes a program's name of a probe's, as bpftool lists it.
+func identifier(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+func powerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
+// A module is what all functions of one script share.
+type module struct {
+	prog   *check.Program
+	o      Options
+	diags  *source.Diagnostics
+	obj    *object.Object
+	data   int            // next free byte of the data map
+	maps   map[string]int // script map by name
+	stacks map[int]int    // kernel map by stack limit
+	sites  map[siteKey]*object.Site
+	zeros  int // offset and size of the block of zeroes that new cells are copied from
+	zeroN  int
+}
+
+// Map numbers that every object has.
+const (
+	ringMap    = object.RingMap
+	scratchMap = object.ScratchMap
+)
+
+// place reserves n bytes of the data map.
+func (m *module) place(n, align int) int {
+	m.data = types.RoundUp(m.data, align)
+	at := m.data
+	m.data += n
+	return at
+}
+
+// table places read-only bytes.
+func (m *module) table(data []byte) int {
+	at := m.place(len(data), 8)
+	if len(m.obj.Data.Init) < at+len(data) {
+		m.obj.Data.Init = append(m.obj.Data.Init, make([]byte, at+len(data)-len(m.obj.Data.Init))...)
+	}
+	copy(m.obj.Data.Init[at:], data)
+	return at
+}
+
+// zeroBlock is the offset of n zero bytes that nothing ever writes.
+func (m *module) zeroBlock(n int) int {
+	if n > m.zeroN {
+		m.zeros, m.zeroN = m.place(n, 8), n
+	}
+	return m.zeros
+}
+
+func (m *module) kernelMap(mp *object.Map) int {
+	m.obj.Maps = append(m.obj.Maps, mp)
+	return len(m.obj.Maps) - 1
+}
+
+// stackMap is the kernel map for stacks of at most limit frames. It has four
+// buckets for each element that the largest map can hold, as two stacks of
+// one bucket cannot both be kept.
+func (m *module) stackMap(limit int) int {
+	n, ok := m.stacks[limit]
+	if !ok {
+		entries := min(powerOfTwo(m.prog.Config.MaxMapKeys*4), 16384)
+		n = m.kernelMap(&object.Map{Name: "stacks", Type: ebpf.StackTrace, KeySize: 4, ValueSize: 8 * limit, MaxEntries: entries})
+		m.stacks[limit] = n
+	}
+	return n
+}
+
+type siteKey struct {
+	at     source.Span
+	kind   object.SiteKind
+	helper string
+}
+
+// site is the counter of failures at a place of the script.
+func (m *module) site(at source.Span, kind object.SiteKind, helper string) *object.Site {
+	key := siteKey{at, kind, helper}
+	s := m.sites[key]
+	if s == nil {
+		s = &object.Site{At: at, Kind: kind, Helper: helper, Offset: m.place(16, 8)}
+		m.sites[key] = s
+		m.obj.Sites = append(m.obj.Sites, s)
+	}
+	return s
+}
+
+func (m *module) has(f *target.Feature) bool {
+	return !m.o.Probe.NoFeature[f.Name] && m.o.Probe.Target.Has(f) == nil
+}

@@ -1,0 +1,509 @@
+package lower
+
+import (
+	"bytes"
+	"maps"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// Flags of bpf_map_update_elem.
+const (
+	updateAny = 0
+	noExist   = 1
+)
+
+// A lookup is an element pointer found earlier in this run, possibly null. It
+// stays good while no operation of the run may remove or add elements of the
+// map, which gen counts.
+type lookup struct {
+	p   *ir.Value
+	gen int
+}
+
+// scoped runs fill for code that not every run reaches: what it looked up is
+// forgotten afterwards, what it changed stays changed.
+func (f *fn) scoped(fill func()) {
+	saved := maps.Clone(f.lookups)
+	fill()
+	f.lookups = saved
+}
+
+// changed forgets the elements of a map.
+func (f *fn) changed(s *object.ScriptMap) { f.mapGen[s.Name]++ }
+
+func (f *fn) scriptMap(name string) *object.ScriptMap { return f.m.obj.Scripts[f.m.maps[name]] }
+
+// mapOf splits a map expression.
+func (f *fn) mapOf(e syntax.Expr) (*object.ScriptMap, []syntax.Expr) {
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return f.mapOf(e.X)
+	case *syntax.MapIndex:
+		return f.scriptMap("@" + e.Map.Name), e.Keys
+	case *syntax.Map:
+		return f.scriptMap("@" + e.Name), nil
+	}
+	panic("not a map expression")
+}
+
+// key lowers a map's key to memory, padded with zeroes to the map's key size.
+func (f *fn) key(s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
+	b := f.b
+	size := f.m.obj.Maps[s.Map].KeySize
+	p := f.Temp("key", size, 8)
+	f.quietly(func() {
+		switch {
+		case s.Key == nil:
+			b.Store(p, 0, 8, f.konst(0))
+		case len(keys) > 1:
+			f.tupleInto(keys, s.Key.(*types.Tuple), p, 0)
+		case types.IsScalar(s.Key) && s.Key.Size() < 8:
+			// One store of the whole word instead of the value and its padding.
+			v := f.scalarAs(keys[0], s.Key)
+			if i, ok := types.IsInteger(s.Key); ok && i.Signed {
+				v = b.Ext(v, i.Bytes, false)
+			}
+			b.Store(p, 0, 8, v)
+			return
+		default:
+			f.Into(keys[0], s.Key, p, 0)
+		}
+		if s.Key != nil {
+			b.Zero(p, s.Key.Size(), size-s.Key.Size())
+		}
+	})
+	return p
+}
+
+// quietly lowers values that must be padded even inside a printing call.
+func (f *fn) quietly(fill func()) {
+	old := f.printing
+	f.printing = false
+	fill()
+	f.printing = old
+}
+
+// keyText names a key whose value cannot change within a run, "" for others.
+func (f *fn) keyText(keys []syntax.Expr) string {
+	var buf bytes.Buffer
+	for _, k := range keys {
+		if !f.fixed(k) {
+			return ""
+		}
+		buf.WriteString(k.Span().Text())
+		buf.WriteByte(0)
+	}
+	return buf.String() + "."
+}
+
+func (f *fn) fixed(e syntax.Expr) bool {
+	if _, ok := f.info.Consts[e]; ok {
+		return true
+	}
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return f.fixed(e.X)
+	case *syntax.Ident:
+		c, ok := f.info.Calls[e]
+		return ok && c.Func != nil && c.Func.Fixed
+	case *syntax.Var:
+		v := f.info.Vars[e]
+		return v != nil && v.Assigns == 1 && !v.Loop && len(f.loops) == 0
+	case *syntax.Field:
+		return f.isArgs(e.X)
+	}
+	return false
+}
+
+// element is the pointer to a map's element, null if there is none.
+func (f *fn) element(s *object.ScriptMap, keys []syntax.Expr) (p, key *ir.Value) {
+	name := f.keyText(keys)
+	if name != "" {
+		if l, ok := f.lookups[s.Name+name]; ok && l.gen == f.mapGen[s.Name] {
+			return l.p, nil
+		}
+	}
+	key = f.key(s, keys)
+	p = f.lookup(s, key)
+	if name != "" {
+		f.lookups[s.Name+name] = lookup{p, f.mapGen[s.Name]}
+	}
+	return p, key
+}
+
+func (f *fn) lookup(s *object.ScriptMap, key *ir.Value) *ir.Value {
+	return f.b.CallPtr(int(asm.FnMapLookupElem), f.b.MapPtr(s.Map), key)
+}
+
+// loadMap reads a scalar; an absent element reads as zero.
+func (f *fn) loadMap(e syntax.Expr) *ir.Value {
+	b := f.b
+	s, keys := f.mapOf(e)
+	i := f.asInt(s.Value)
+	if agg, ok := s.Value.(*types.Agg); ok {
+		return f.readAgg(e, agg)
+	}
+	if s.Map < 0 {
+		return b.Load(b.Data(s.Offset), 8, i.Bytes, i.Signed)
+	}
+	p, _ := f.element(s, keys)
+	if f.m.o.Warnings {
+		f.When(b.Arith(ir.Eq, p, f.konst(0)), true, func() { f.Failed(e, object.HelperFailed, "map_lookup_elem", nil) })
+	}
+	return f.orZero(p, func() *ir.Value { return b.Load(p, 0, i.Bytes, i.Signed) })
+}
+
+// orZero is value() if p is not null, else 0.
+func (f *fn) orZero(p *ir.Value, value func() *ir.Value) *ir.Value {
+	return f.Choose(f.b.Arith(ir.Ne, p, f.konst(0)), value, func() *ir.Value { return f.konst(0) })
+}
+
+// mapInto copies a value that lives in memory.
+func (f *fn) mapInto(e syntax.Expr, t types.Type, p *ir.Value, off int) {
+	b := f.b
+	s, keys := f.mapOf(e)
+	elem, _ := f.element(s, keys)
+	found, absent, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	b.If(b.Arith(ir.Ne, elem, f.konst(0)), found, absent)
+	b.Begin(found)
+	b.Copy(p, off, elem, t.Size())
+	b.Jump(done)
+	b.Begin(absent)
+	b.Zero(p, off, t.Size())
+	if f.m.o.Warnings {
+		f.Failed(e, object.HelperFailed, "map_lookup_elem", nil)
+	}
+	b.Jump(done)
+	b.Begin(done)
+}
+
+// storeMap assigns to a map.
+func (f *fn) storeMap(at syntax.Node, lhs, rhs syntax.Expr) {
+	s, keys := f.mapOf(lhs)
+	if types.IsScalar(s.Value) {
+		// The right side comes first: it may read the element.
+		v := f.scalarAs(rhs, s.Value)
+		f.storeScalar(at, s, keys, v)
+		return
+	}
+	b := f.b
+	val := f.Temp("element", s.Cell, 8)
+	f.quietly(func() { f.Into(rhs, s.Value, val, 0) })
+	b.Zero(val, s.Value.Size(), s.Cell-s.Value.Size())
+	f.update(at, s, f.key(s, keys), val)
+}
+
+// update inserts or replaces an element as a whole, so that no reader on
+// another CPU sees half of it.
+func (f *fn) update(at syntax.Node, s *object.ScriptMap, key, val *ir.Value) {
+	b := f.b
+	r := b.Call(int(asm.FnMapUpdateElem), b.MapPtr(s.Map), key, val, f.konst(updateAny))
+	f.changed(s)
+	f.updateFailed(at, r)
+}
+
+func (f *fn) updateFailed(at syntax.Node, r *ir.Value) {
+	f.When(f.b.Arith(ir.Ne, r, f.konst(0)), true, func() { f.Failed(at, object.HelperFailed, "map_update_elem", r) })
+}
+
+// storeScalar writes a register to an element: in place where there is one.
+func (f *fn) storeScalar(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, v *ir.Value) {
+	b := f.b
+	if s.Map < 0 {
+		p := b.Data(s.Offset)
+		b.Store(p, 8, 8, v)
+		b.Store(p, 0, 8, f.konst(1))
+		return
+	}
+	p, key := f.element(s, keys)
+	found, absent, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
+	b.Begin(found)
+	b.Store(p, 0, 8, v)
+	if s.Soft {
+		b.Store(p, 8, 8, f.konst(1))
+	}
+	b.Jump(done)
+	b.Begin(absent)
+	f.scoped(func() {
+		if key == nil {
+			key = f.key(s, keys)
+		}
+		f.insert(at, s, key, v, updateAny)
+	})
+	b.Jump(done)
+	b.Begin(done)
+}
+
+// insert adds an element that was not there a moment ago and yields the
+// kernel's answer.
+func (f *fn) insert(at syntax.Node, s *object.ScriptMap, key, v *ir.Value, flags int64) *ir.Value {
+	b := f.b
+	val := f.Temp("element", f.m.obj.Maps[s.Map].ValueSize, 8)
+	b.Store(val, 0, 8, v)
+	if s.Soft {
+		b.Store(val, 8, 8, f.konst(1))
+	}
+	r := b.Call(int(asm.FnMapUpdateElem), b.MapPtr(s.Map), key, val, f.konst(flags))
+	f.changed(s)
+	if s.Soft {
+		f.When(b.Arith(ir.Eq, r, f.konst(0)), false, func() { b.AtomicAdd(b.Data(s.Offset), 0, 8, f.konst(1)) })
+	}
+	if flags == updateAny {
+		f.updateFailed(at, r)
+	}
+	return r
+}
+
+// addMap adds n to an element atomically and yields the old value if want is
+// set, else nil.
+func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.Value {
+	b := f.b
+	s, keys := f.mapOf(e)
+	add := func(p *ir.Value, off int) *ir.Value {
+		if !want {
+			b.AtomicAdd(p, off, 8, n)
+			return nil
+		}
+		v := b.Emit(ir.AtomicFetchAdd, ir.I64, p, n)
+		v.Imm, v.Size = int64(off), 8
+		return v
+	}
+	if s.Map < 0 {
+		p := b.Data(s.Offset)
+		old := add(p, 8)
+		b.Store(p, 0, 8, f.konst(1))
+		return old
+	}
+	out := f.Temp("old", 8, 8)
+	b.Store(out, 0, 8, f.konst(0))
+	keep := func(old *ir.Value) {
+		if want {
+			b.Store(out, 0, 8, old)
+		}
+	}
+	p, key := f.element(s, keys)
+	hit := func(p *ir.Value) {
+		keep(add(p, 0))
+		if s.Soft {
+			b.Store(p, 8, 8, f.konst(1))
+		}
+	}
+	found, absent, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
+	b.Begin(found)
+	hit(p)
+	b.Jump(done)
+	b.Begin(absent)
+	f.scoped(func() {
+		if key == nil {
+			key = f.key(s, keys)
+		}
+		r := f.insert(at, s, key, n, noExist)
+		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, func() {
+			// Another CPU was faster, or the map is full.
+			again := f.lookup(s, key)
+			there, full, end := b.NewBlock(), b.NewBlock(), b.NewBlock()
+			b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
+			b.Begin(there)
+			hit(again)
+			b.Jump(end)
+			b.Begin(full)
+			f.Failed(at, object.HelperFailed, "map_update_elem", r)
+			b.Jump(end)
+			b.Begin(end)
+		})
+	})
+	b.Jump(done)
+	b.Begin(done)
+	return b.Load(out, 0, 8, false)
+}
+
+// updateAgg is @m[k] = agg(x).
+func (f *fn) updateAgg(at syntax.Node, lhs syntax.Expr, c *builtin.Call) {
+	b := f.b
+	s, keys := f.mapOf(lhs)
+	var x *ir.Value
+	if len(c.Args) > 0 {
+		x = f.number(f.integer(c.Args[0]))
+	}
+	update := func(p *ir.Value) { c.Agg.Update(f, s.Agg, p, x) }
+	if s.Map < 0 {
+		p := f.cpuCell(s, b.Call(int(asm.FnGetSmpProcessorId)))
+		update(b.Add(p, 8))
+		b.Store(p, 0, 8, f.konst(1))
+		return
+	}
+	p, key := f.element(s, keys)
+	found, absent := b.NewBlock(), b.NewBlock()
+	cell := b.NewObject("cell", 8, 8)
+	update1, done := b.NewBlock(), b.NewBlock()
+	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
+	b.Begin(found)
+	b.Store(b.Addr(cell, 0), 0, 8, p)
+	b.Jump(update1)
+	b.Begin(absent)
+	f.scoped(func() {
+		if key == nil {
+			key = f.key(s, keys)
+		}
+		zero := b.Data(f.m.zeroBlock(s.Cell))
+		// A nested program may insert the same key first: that is as good.
+		r := b.Call(int(asm.FnMapUpdateElem), b.MapPtr(s.Map), key, zero, f.konst(noExist))
+		f.changed(s)
+		again := f.lookup(s, key)
+		there, full := b.NewBlock(), b.NewBlock()
+		full.Cold = true
+		b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
+		b.Begin(full)
+		f.Failed(at, object.HelperFailed, "map_update_elem", r)
+		b.Jump(done)
+		b.Begin(there)
+		b.Store(b.Addr(cell, 0), 0, 8, again)
+		b.Jump(update1)
+	})
+	b.Begin(update1)
+	update(b.LoadPtr(b.Addr(cell, 0), 0))
+	b.Jump(done)
+	b.Begin(done)
+}
+
+// cpuCell is the cell of a CPU of an aggregation in the data map.
+func (f *fn) cpuCell(s *object.ScriptMap, cpu *ir.Value) *ir.Value {
+	b := f.b
+	slots := f.m.obj.Data.CPUSlots
+	index := b.Arith(ir.And, cpu, f.konst(int64(slots-1)))
+	return b.Arith(ir.Add, b.Data(s.Offset), b.Arith(ir.Mul, index, f.konst(int64(s.Stride))))
+}
+
+// readAgg is the integer that an aggregation comes to, over all CPUs.
+func (f *fn) readAgg(e syntax.Expr, t *types.Agg) *ir.Value {
+	b := f.b
+	kind, _ := builtin.LookupAgg(t.Kind)
+	acc := f.Temp("total", kind.CellBytes(t), 8)
+	b.Zero(acc, 0, kind.CellBytes(t))
+	f.eachCell(e, func(cell *ir.Value) { kind.Accumulate(f, t, acc, cell) })
+	return kind.Read(f, t, acc)
+}
+
+// aggInto copies the cells of all CPUs, reduced to one, for print(@m[k]).
+func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
+	b := f.b
+	kind, _ := builtin.LookupAgg(t.Kind)
+	n := kind.CellBytes(t)
+	acc := b.Add(p, int64(off))
+	b.Zero(p, off, n)
+	f.eachCell(e, func(cell *ir.Value) {
+		if kind.Accumulate != nil {
+			kind.Accumulate(f, t, acc, cell)
+			return
+		}
+		for w := 0; w < n; w += 8 {
+			sum := b.Arith(ir.Add, b.Load(acc, w, 8, false), b.Load(cell, w, 8, false))
+			b.Store(acc, w, 8, sum)
+		}
+	})
+}
+
+// eachCell emits use for the cell of every possible CPU. A few are unrolled,
+// many are a loop.
+func (f *fn) eachCell(e syntax.Expr, use func(cell *ir.Value)) {
+	b := f.b
+	s, keys := f.mapOf(e)
+	cpus := f.m.o.Probe.Target.PossibleCPUs()
+	var key *ir.Value
+	if s.Map >= 0 {
+		if !f.m.has(target.MapLookupPerCPU) {
+			f.m.diags.Errorf("kernel", e.Span(), "this kernel can not read %s in a probe", s.Name).
+				Hint("kernels from 5.19 on can; print(%s) works on all", s.Name)
+			return
+		}
+		key = f.key(s, keys)
+	}
+	one := func(cpu *ir.Value) {
+		if s.Map < 0 {
+			use(b.Add(f.cpuCell(s, cpu), 8))
+			return
+		}
+		p := b.CallPtr(int(asm.FnMapLookupPercpuElem), b.MapPtr(s.Map), key, cpu)
+		f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() { use(p) })
+	}
+	if cpus <= 8 {
+		for cpu := range cpus {
+			one(f.konst(int64(cpu)))
+		}
+		return
+	}
+	f.count(f.konst(0), f.konst(int64(cpus)), func(i *ir.Value) { one(i) })
+}
+
+// DeleteKey removes an element and yields whether there was one.
+func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Value {
+	b := f.b
+	s := f.scriptMap(name)
+	if s.Map < 0 {
+		return f.deleteData(s)
+	}
+	if !s.Soft {
+		key := f.key(s, keys)
+		r := b.Call(int(asm.FnMapDeleteElem), b.MapPtr(s.Map), key)
+		f.changed(s)
+		return b.Arith(ir.Eq, r, f.konst(0))
+	}
+	p, key := f.element(s, keys)
+	return f.orZero(p, func() *ir.Value {
+		was := b.Load(p, 8, 8, false)
+		b.Store(p, 0, 8, f.konst(0))
+		b.Store(p, 8, 8, f.konst(0))
+		// Once half of the table is used up, elements are removed for good.
+		limit := f.m.obj.Maps[s.Map].MaxEntries / 2
+		used := b.Load(b.Data(s.Offset), 0, 8, false)
+		f.When(b.Arith(ir.SLe, f.konst(int64(limit)), used), true, func() {
+			if key == nil {
+				key = f.key(s, keys)
+			}
+			r := b.Call(int(asm.FnMapDeleteElem), b.MapPtr(s.Map), key)
+			f.When(b.Arith(ir.Eq, r, f.konst(0)), false, func() { b.AtomicAdd(b.Data(s.Offset), 0, 8, f.konst(-1)) })
+		})
+		f.changed(s)
+		return was
+	})
+}
+
+// deleteData clears a scalar in the data map.
+func (f *fn) deleteData(s *object.ScriptMap) *ir.Value {
+	b := f.b
+	if s.Agg == nil {
+		p := b.Data(s.Offset)
+		was := b.Load(p, 0, 8, false)
+		b.Store(p, 8, 8, f.konst(0))
+		b.Store(p, 0, 8, f.konst(0))
+		return was
+	}
+	was := f.Temp("was", 8, 8)
+	b.Store(was, 0, 8, f.konst(0))
+	f.count(f.konst(0), f.konst(int64(f.m.obj.Data.CPUSlots)), func(i *ir.Value) {
+		p := f.cpuCell(s, i)
+		b.Store(was, 0, 8, b.Arith(ir.Or, b.Load(was, 0, 8, false), b.Load(p, 0, 8, false)))
+		b.Zero(p, 0, 8+s.Cell)
+	})
+	return b.Load(was, 0, 8, false)
+}
+
+// HasKey asks for an element.
+func (f *fn) HasKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Value {
+	s := f.scriptMap(name)
+	p, _ := f.element(s, keys)
+	if s.Soft {
+		return f.orZero(p, func() *ir.Value { return f.b.Load(p, 8, 8, false) })
+	}
+	return f.b.Arith(ir.Ne, p, f.konst(0))
+}

@@ -1,0 +1,559 @@
+package lower
+
+import (
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// A place is where a value of the traced world, or part of one of ours, lies.
+type place struct {
+	base *ir.Value // address, or the value itself when value is set
+	off  int
+	kind placeKind
+	// space is the address space of a remote place.
+	space types.Space
+	field types.Field // bit-field, if BitSize is not 0
+}
+
+type placeKind uint8
+
+const (
+	// direct is memory that the program may load from: its own, map values,
+	// the context.
+	direct placeKind = iota
+	// typed is kernel memory behind a pointer whose type the verifier knows:
+	// scalars load directly, the rest is read by a helper.
+	typed
+	// remote is memory that only helpers may read.
+	remote
+	// register is a value that has no memory: an argument.
+	register
+)
+
+// placeOf finds where an expression of any type lies, without reading it.
+func (f *fn) place(e syntax.Expr) place {
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return f.place(e.X)
+	case *syntax.Field:
+		return f.fieldPlace(e)
+	case *syntax.TupleIndex:
+		return f.elementPlace(e.X, int(e.Index.Value))
+	case *syntax.Index:
+		return f.indexPlace(e)
+	case *syntax.Unary:
+		if e.Op == syntax.Mul {
+			if f.isArgs(e.X) {
+				return f.place(e.X)
+			}
+			return f.pointee(e.X, 0)
+		}
+	}
+	return place{base: f.Mem(e), kind: direct}
+}
+
+// pointee is the memory that a pointer, followed through levels more of them,
+// points to.
+func (f *fn) pointee(e syntax.Expr, levels int) place {
+	p := f.Scalar(e)
+	space := f.space(e)
+	for range levels {
+		if p.Kind == ir.Ptr {
+			p = f.b.LoadPtr(p, 0)
+			continue
+		}
+		tmp := f.Temp("pointer", 8, 8)
+		f.ReadMem(e, space, tmp, 0, f.konst(8), p)
+		p = f.b.Load(tmp, 0, 8, false)
+	}
+	if p.Kind == ir.Ptr && f.typedPointer(e) {
+		return place{base: p, kind: typed, space: types.Kernel}
+	}
+	return place{base: p, kind: remote, space: space}
+}
+
+// typedPointer reports whether e still has the type under which the verifier
+// knows the pointer: a cast to another struct hides it.
+func (f *fn) typedPointer(e syntax.Expr) bool {
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return f.typedPointer(e.X)
+	case *syntax.Cast:
+		return types.Same(f.info.Types[e], f.info.Types[e.X]) && f.typedPointer(e.X)
+	}
+	return true
+}
+
+func (f *fn) isArgs(e syntax.Expr) bool {
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return f.isArgs(e.X)
+	case *syntax.Unary:
+		return e.Op == syntax.Mul && f.isArgs(e.X)
+	}
+	c, ok := f.info.Calls[e]
+	return ok && c.Func != nil && c.Func.Name == "args"
+}
+
+func (f *fn) fieldPlace(e *syntax.Field) place {
+	field := f.info.Fields[e]
+	if f.isArgs(e.X) {
+		return f.argument(e, field)
+	}
+	t := f.info.Types[e.X]
+	if r, ok := t.(*types.Record); ok {
+		for i, n := range r.Names {
+			if n == e.Name.Name {
+				return f.elementPlace(e.X, i)
+			}
+		}
+	}
+	var pl place
+	if _, ok := t.(*types.Pointer); ok {
+		pl = f.pointee(e.X, f.info.Derefs[e.X])
+	} else {
+		pl = f.place(e.X)
+	}
+	pl.off += field.Offset
+	pl.field = field
+	return pl
+}
+
+// argument is a field of args: in the context record, or from wherever the
+// mechanism has it.
+func (f *fn) argument(e *syntax.Field, field types.Field) place {
+	mech := f.g.Mech
+	if mech.Record == nil {
+		return place{base: mech.Field(f.ctx, field), kind: register, field: field}
+	}
+	base := mech.Record(f.ctx)
+	if field.DataLoc == types.NoDataLoc {
+		return place{base: base, off: field.Offset, kind: direct, field: field}
+	}
+	// The 32-bit word holds length<<16 | offset, counted from the record or
+	// from the end of the word.
+	b := f.b
+	loc := b.Load(base, field.Offset, 4, false)
+	off := b.Arith(ir.And, loc, f.konst(0xffff))
+	if field.DataLoc == types.DataLocRel {
+		off = b.Add(off, int64(field.Offset+4))
+	}
+	// The context pointer becomes a plain address for the helper to read at.
+	return place{base: b.Arith(ir.Add, f.number(base), off), kind: remote, space: types.Kernel, field: field}
+}
+
+// elementPlace is element i of a tuple or record.
+func (f *fn) elementPlace(x syntax.Expr, i int) place {
+	pl := f.place(x)
+	switch t := f.info.Types[x].(type) {
+	case *types.Tuple:
+		pl.off += t.Offsets[i]
+	case *types.Record:
+		pl.off += t.Offsets[i]
+	}
+	return pl
+}
+
+func (f *fn) indexPlace(e *syntax.Index) place {
+	b := f.b
+	lit, literal := f.info.Consts[e.I]
+	elem := 1
+	var pl place
+	limit := -1
+	switch t := f.info.Types[e.X].(type) {
+	case *types.Tuple:
+		return f.elementPlace(e.X, int(lit.Int))
+	case *types.Array:
+		pl, elem, limit = f.place(e.X), t.Elem.Size(), t.Len
+	case *types.String:
+		pl, limit = f.place(e.X), t.Cap
+	case *types.Pointer:
+		pl, elem = f.pointee(e.X, f.info.Derefs[e.X]), t.Elem.Size()
+	}
+	pl.field = types.Field{}
+	if literal {
+		pl.off += int(lit.Int) * elem
+		return pl
+	}
+	i := f.number(f.integer(e.I))
+	if pl.kind == direct || pl.kind == register {
+		// The verifier must see the bound: an index out of range reads element
+		// 0 and is counted.
+		i = f.Choose(b.Arith(ir.ULt, i, f.konst(int64(limit))),
+			func() *ir.Value { return i },
+			func() *ir.Value {
+				f.Failed(e, object.IndexOutOfBounds, "", nil)
+				return f.konst(0)
+			})
+	}
+	delta := b.Arith(ir.Mul, i, f.konst(int64(elem)))
+	if pl.kind == typed { // a variable offset is more than the verifier follows
+		pl.base, pl.kind = f.number(pl.base), remote
+	}
+	pl.base = b.Arith(ir.Add, pl.base, delta)
+	return pl
+}
+
+// loadPlace reads a scalar.
+func (f *fn) loadPlace(at syntax.Node, pl place, t types.Type) *ir.Value {
+	b := f.b
+	size, signed := t.Size(), false
+	if i, ok := types.IsInteger(t); ok {
+		signed = i.Signed
+	}
+	var v *ir.Value
+	switch pl.kind {
+	case register:
+		if _, ok := t.(*types.Pointer); ok {
+			return pl.base
+		}
+		return b.Ext(pl.base, size, signed)
+	case direct:
+		if pl.field.BitSize == 0 {
+			return b.Load(pl.base, pl.off, size, signed)
+		}
+		v = b.Load(pl.base, pl.off, storage(pl.field), false)
+	case typed:
+		if pl.field.BitSize == 0 {
+			if p, ok := t.(*types.Pointer); ok && p.Space != types.User {
+				if _, ok := p.Elem.(*types.Struct); ok {
+					return b.LoadPtr(pl.base, pl.off)
+				}
+			}
+			return b.Load(pl.base, pl.off, size, signed)
+		}
+		fallthrough
+	case remote:
+		n := size
+		if pl.field.BitSize > 0 {
+			n = storage(pl.field)
+		}
+		tmp := f.Temp("read", 8, 8)
+		b.Store(tmp, 0, 8, f.konst(0))
+		f.ReadMem(at, pl.space, tmp, 0, f.konst(int64(n)), b.Add(pl.base, int64(pl.off)))
+		if pl.field.BitSize == 0 {
+			return b.Load(tmp, 0, size, signed)
+		}
+		v = b.Load(tmp, 0, 8, false)
+	}
+	return f.bits(v, pl.field, signed)
+}
+
+// storage is how many bytes hold a bit-field.
+func storage(f types.Field) int {
+	for _, n := range []int{1, 2, 4} {
+		if f.BitOffset+f.BitSize <= 8*n {
+			return n
+		}
+	}
+	return 8
+}
+
+// bits extracts a bit-field from the word that holds it.
+func (f *fn) bits(v *ir.Value, field types.Field, signed bool) *ir.Value {
+	b := f.b
+	v = b.Arith(ir.Shl, v, f.konst(int64(64-field.BitOffset-field.BitSize)))
+	shift := ir.LShr
+	if signed {
+		shift = ir.AShr
+	}
+	return b.Arith(shift, v, f.konst(int64(64-field.BitSize)))
+}
+
+// readPlace reads a value that lives in memory to p+off.
+func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off int) {
+	b := f.b
+	n := t.Size()
+	s, text := t.(*types.String)
+	switch {
+	case pl.kind == register: // an array or string that an argument points to is read where it is used
+		b.Store(p, off, min(n, 8), pl.base)
+	case pl.kind == direct:
+		if pl.off != 0 {
+			pl.base = b.Add(pl.base, int64(pl.off))
+		}
+		if text && !f.printing && pl.field.Name != "" {
+			f.copyText(pl.base, s.Cap, p, off)
+			return
+		}
+		b.Copy(p, off, pl.base, n)
+	case text:
+		if !f.printing {
+			b.Zero(p, off, n)
+		} else {
+			b.Store(p, off, 1, f.konst(0))
+		}
+		f.ReadStr(at, pl.space, p, off, f.konst(int64(n)), b.Add(pl.base, int64(pl.off)))
+	default:
+		f.ReadMem(at, pl.space, p, off, f.konst(int64(n)), b.Add(pl.base, int64(pl.off)))
+	}
+}
+
+// copyText copies a character array of the traced world that the program can
+// load from, clearing what lies behind the NUL.
+func (f *fn) copyText(src *ir.Value, n int, p *ir.Value, off int) {
+	b := f.b
+	b.Zero(p, off, n)
+	helper, _ := readHelper(types.Kernel, true)
+	b.Call(int(helper), b.Add(p, int64(off)), f.konst(int64(n)), src)
+}
+
+// Mem lowers an expression that lives in memory and yields its address. The
+// memory must not be written.
+func (f *fn) Mem(e syntax.Expr) *ir.Value {
+	b := f.b
+	if v, ok := e.(*syntax.Paren); ok {
+		return f.Mem(v.X)
+	}
+	if _, folded := f.info.Consts[e]; !folded {
+		switch e := e.(type) {
+		case *syntax.Var:
+			return b.Addr(f.variable(e).obj, 0)
+		case *syntax.Field, *syntax.TupleIndex, *syntax.Index:
+			if pl := f.place(e); pl.kind == direct && pl.field.Name == "" {
+				return b.Add(pl.base, int64(pl.off))
+			}
+		}
+		if c, ok := f.info.Calls[e]; ok {
+			var p *ir.Value
+			f.at(e, func() { p = f.call(c, nil) })
+			return p
+		}
+	}
+	t := f.info.Types[e]
+	p := f.Temp("value", types.RoundUp(max(t.Size(), 1), 8), 8)
+	f.Into(e, t, p, 0)
+	return p
+}
+
+// Into lowers e, converted to t, to memory at p+off.
+func (f *fn) Into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
+	f.at(e, func() { f.into(e, t, p, off) })
+}
+
+func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
+	b := f.b
+	from := f.info.Types[e]
+	if types.IsScalar(t) {
+		b.Store(p, off, t.Size(), f.scalarAs(e, t))
+		return
+	}
+	if agg, ok := from.(*types.Agg); ok { // a snapshot of an aggregation
+		f.aggInto(e, agg, p, off)
+		return
+	}
+	if k, ok := f.info.Consts[e]; ok && k.Kind == builtin.StrConst {
+		builtin.StoreString(f, b.Add(p, int64(off)), k.Str, t.Size())
+		return
+	}
+	switch e := e.(type) {
+	case *syntax.Paren:
+		f.into(e.X, t, p, off)
+		return
+	case *syntax.Tuple:
+		f.tupleInto(e.Elems, t.(*types.Tuple), p, off)
+		return
+	case *syntax.Record:
+		f.recordInto(e, t.(*types.Record), p, off)
+		return
+	case *syntax.Cond:
+		f.eitherInto(e.Cond, e.Then, e.Else, t, p, off)
+		return
+	case *syntax.If:
+		f.eitherInto(e.Cond, e.Then, e.Else, t, p, off)
+		return
+	case *syntax.Block:
+		f.blockValue(e, func(x syntax.Expr) *ir.Value { f.Into(x, t, p, off); return nil })
+		return
+	}
+	if !types.Same(from, t) {
+		f.reshape(f.Mem(e), from, p, off, t)
+		return
+	}
+	if c, ok := f.info.Calls[e]; ok {
+		f.call(c, b.Add(p, int64(off)))
+		return
+	}
+	switch e := e.(type) {
+	case *syntax.Var:
+		b.Copy(p, off, b.Addr(f.variable(e).obj, 0), t.Size())
+	case *syntax.Map, *syntax.MapIndex:
+		f.mapInto(e, t, p, off)
+	case *syntax.Cast:
+		f.castInto(e, t, p, off)
+	default:
+		f.readPlace(e, f.place(e), t, p, off)
+	}
+}
+
+// eitherInto writes one of two values.
+func (f *fn) eitherInto(cond, then, els syntax.Expr, t types.Type, p *ir.Value, off int) {
+	b := f.b
+	yes, no, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	f.branch(cond, yes, no)
+	if then == nil {
+		then = cond
+	}
+	for i, blk := range []*ir.Block{yes, no} {
+		b.Begin(blk)
+		f.scoped(func() { f.Into([]syntax.Expr{then, els}[i], t, p, off) })
+		if !b.Ended() {
+			b.Jump(done)
+		}
+	}
+	b.Begin(done)
+}
+
+func (f *fn) tupleInto(elems []syntax.Expr, t *types.Tuple, p *ir.Value, off int) {
+	end := 0
+	for i, e := range elems {
+		f.b.Zero(p, off+end, t.Offsets[i]-end)
+		f.Into(e, t.Elems[i], p, off+t.Offsets[i])
+		end = t.Offsets[i] + t.Elems[i].Size()
+	}
+	f.b.Zero(p, off+end, t.Size()-end)
+}
+
+func (f *fn) recordInto(e *syntax.Record, t *types.Record, p *ir.Value, off int) {
+	f.b.Zero(p, off, t.Size())
+	for _, field := range e.Fields {
+		for i, name := range t.Names {
+			if name == field.Name.Name {
+				f.Into(field.Value, t.Elems[i], p, off+t.Offsets[i])
+			}
+		}
+	}
+}
+
+// castInto reinterprets a value as bytes of an array.
+func (f *fn) castInto(e *syntax.Cast, t types.Type, p *ir.Value, off int) {
+	b := f.b
+	from := f.info.Types[e.X]
+	switch {
+	case types.IsScalar(from):
+		// An integer narrower than the array extends into it.
+		b.Store(p, off, min(t.Size(), 8), f.Scalar(e.X))
+	default:
+		f.reshape(f.Mem(e.X), from, p, off, t)
+	}
+}
+
+// reshape copies a value of one type to memory of another: a string of another
+// capacity, a tuple of wider elements.
+func (f *fn) reshape(src *ir.Value, from types.Type, p *ir.Value, off int, to types.Type) {
+	b := f.b
+	switch to := to.(type) {
+	case *types.Tuple:
+		if from, ok := from.(*types.Tuple); ok {
+			f.reshapeElems(src, from, p, off, to)
+			return
+		}
+	case *types.Record:
+		if from, ok := from.(*types.Record); ok {
+			b.Zero(p, off, to.Size())
+			for i, name := range to.Names {
+				for j, other := range from.Names {
+					if name == other {
+						f.reshape(b.Add(src, int64(from.Offsets[j])), from.Elems[j], p, off+to.Offsets[i], to.Elems[i])
+					}
+				}
+			}
+			return
+		}
+	}
+	if types.IsScalar(to) && types.IsScalar(from) {
+		i := f.asInt(from)
+		v := b.Load(src, 0, i.Bytes, i.Signed)
+		b.Store(p, off, to.Size(), f.convert(v, from, to))
+		return
+	}
+	n := min(from.Size(), to.Size())
+	b.Copy(p, off, src, n)
+	b.Zero(p, off+n, to.Size()-n)
+	if _, ok := to.(*types.String); ok && from.Size() > to.Size() {
+		b.Store(p, off+n-1, 1, f.konst(0))
+	}
+}
+
+func (f *fn) asInt(t types.Type) *types.Int {
+	if i, ok := types.IsInteger(t); ok {
+		return i
+	}
+	return types.IntOf(t.Size(), false)
+}
+
+func (f *fn) reshapeElems(src *ir.Value, from *types.Tuple, p *ir.Value, off int, to *types.Tuple) {
+	f.b.Zero(p, off, to.Size())
+	for i := range to.Elems {
+		f.reshape(f.b.Add(src, int64(from.Offsets[i])), from.Elems[i], p, off+to.Offsets[i], to.Elems[i])
+	}
+}
+
+// compareMemory yields 0 if two values in memory are equal.
+func (f *fn) compareMemory(x, y syntax.Expr) *ir.Value {
+	tx, ty := f.info.Types[x], f.info.Types[y]
+	if k, ok := f.info.Consts[x]; ok && k.Kind == builtin.StrConst {
+		return f.compareLiteral(y, ty, k.Str)
+	}
+	if k, ok := f.info.Consts[y]; ok && k.Kind == builtin.StrConst {
+		return f.compareLiteral(x, tx, k.Str)
+	}
+	t := tx
+	if j, ok := types.Join(types.Flex{Type: tx}, types.Flex{Type: ty}); ok {
+		t = j.Type
+	}
+	a, s := f.memAs(x, t), f.memAs(y, t)
+	return builtin.CompareBytes(f, a, s, t.Size(), false)
+}
+
+// memAs is the address of e as a value of type t.
+func (f *fn) memAs(e syntax.Expr, t types.Type) *ir.Value {
+	if types.Same(f.info.Types[e], t) {
+		return f.Mem(e)
+	}
+	p := f.Temp("value", types.RoundUp(t.Size(), 8), 8)
+	f.Into(e, t, p, 0)
+	return p
+}
+
+// compareLiteral compares a string with a literal: the bytes of the literal
+// and its NUL decide, whatever follows.
+func (f *fn) compareLiteral(e syntax.Expr, t types.Type, lit string) *ir.Value {
+	b := f.b
+	n := t.Size()
+	if len(lit) > n {
+		return f.konst(1)
+	}
+	p := f.Mem(e)
+	want := append([]byte(lit), 0)
+	want = want[:min(len(want), n)]
+	var acc *ir.Value
+	for off := 0; off < len(want); {
+		w := ir.Alignment(p, off)
+		for w > n-off {
+			w /= 2
+		}
+		var bits, mask uint64
+		for i := range w {
+			if off+i < len(want) {
+				bits |= uint64(want[off+i]) << (8 * i)
+				mask |= 0xff << (8 * i)
+			}
+		}
+		v := b.Load(p, off, w, false)
+		if w == 8 && mask != 1<<64-1 || w < 8 && mask != 1<<(8*w)-1 {
+			v = b.Arith(ir.And, v, f.konst(int64(mask)))
+		}
+		v = b.Arith(ir.Xor, v, f.konst(int64(bits)))
+		if acc == nil {
+			acc = v
+		} else {
+			acc = b.Arith(ir.Or, acc, v)
+		}
+		off += w
+	}
+	return acc
+}

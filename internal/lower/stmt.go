@@ -1,0 +1,458 @@
+package lower
+
+import (
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// block lowers a block for its effects.
+func (f *fn) block(blk *syntax.Block) {
+	for _, s := range blk.Stmts {
+		if f.b.Ended() {
+			return // what follows a jump is never run
+		}
+		f.at(s, func() { f.stmt(s) })
+	}
+	if blk.Result != nil && !f.b.Ended() {
+		f.at(blk.Result, func() { f.effect(blk.Result) })
+	}
+}
+
+// blockValue lowers a block that yields a value by way of result.
+func (f *fn) blockValue(blk *syntax.Block, result func(syntax.Expr) *ir.Value) *ir.Value {
+	for _, s := range blk.Stmts {
+		if f.b.Ended() {
+			break
+		}
+		f.at(s, func() { f.stmt(s) })
+	}
+	if f.b.Ended() {
+		f.b.Begin(f.b.NewBlock()) // unreachable
+	}
+	return result(blk.Result)
+}
+
+// effect evaluates an expression and drops its value.
+func (f *fn) effect(e syntax.Expr) {
+	if _, folded := f.info.Consts[e]; folded {
+		return
+	}
+	switch e := e.(type) {
+	case *syntax.Paren:
+		f.effect(e.X)
+		return
+	case *syntax.Block:
+		f.scoped(func() { f.block(e) })
+		return
+	case *syntax.If:
+		f.ifStmt(e)
+		return
+	case *syntax.IncDec:
+		f.incDec(e, false)
+		return
+	case *syntax.Cond:
+		f.condEffect(e)
+		return
+	}
+	if c, ok := f.info.Calls[e]; ok {
+		f.call(c, nil)
+		return
+	}
+	switch t := f.info.Types[e]; {
+	case t == nil || t == types.None || t == types.Void:
+	case inMemory(t):
+		f.Mem(e)
+	default:
+		f.integer(e)
+	}
+}
+
+func (f *fn) condEffect(e *syntax.Cond) {
+	b := f.b
+	yes, no, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	f.branch(e.Cond, yes, no)
+	f.arm(yes, done, func() {
+		if e.Then != nil {
+			f.effect(e.Then)
+		}
+	})
+	f.arm(no, done, func() { f.effect(e.Else) })
+	b.Begin(done)
+}
+
+// arm fills one arm of a branch and goes on at done.
+func (f *fn) arm(blk, done *ir.Block, fill func()) {
+	f.b.Begin(blk)
+	f.scoped(fill)
+	if !f.b.Ended() {
+		f.b.Jump(done)
+	}
+}
+
+func (f *fn) ifStmt(e *syntax.If) {
+	b := f.b
+	yes, no, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	f.branch(e.Cond, yes, no)
+	f.arm(yes, done, func() { f.block(e.Then) })
+	f.arm(no, done, func() {
+		switch els := e.Else.(type) {
+		case *syntax.Block:
+			f.block(els)
+		case *syntax.If:
+			f.at(els, func() { f.ifStmt(els) })
+		}
+	})
+	b.Begin(done)
+}
+
+func (f *fn) stmt(s syntax.Stmt) {
+	switch s := s.(type) {
+	case *syntax.ExprStmt:
+		f.effect(s.X)
+	case *syntax.DiscardStmt:
+		f.effect(s.X)
+	case *syntax.LetStmt:
+		f.let(s)
+	case *syntax.AssignStmt:
+		f.assign(s)
+	case *syntax.JumpStmt:
+		f.jump(s)
+	case *syntax.ForStmt:
+		f.forRange(s)
+	case *syntax.WhileStmt:
+		f.while(s)
+	case *syntax.UnrollStmt:
+		f.unroll(s)
+	default:
+		f.m.diags.Errorf("unsupported", s.Span(), "this statement is not supported by this version of hawk")
+	}
+}
+
+// variable is where the variable of an occurrence lives.
+func (f *fn) variable(v *syntax.Var) *variable {
+	decl := f.info.Vars[v]
+	x := f.vars[decl]
+	if x == nil {
+		x = &variable{obj: f.b.NewObject("$"+decl.Name, max(types.RoundUp(decl.Type.Size(), 8), 8), 8)}
+		f.vars[decl] = x
+	}
+	return x
+}
+
+func (f *fn) loadVar(e *syntax.Var) *ir.Value {
+	v := f.variable(e)
+	p := f.b.Addr(v.obj, 0)
+	if v.ptr {
+		return f.b.LoadPtr(p, 0)
+	}
+	return f.b.Load(p, 0, 8, false)
+}
+
+// let declares a variable; without an initialiser it is zero.
+func (f *fn) let(s *syntax.LetStmt) {
+	decl := f.info.Vars[s.Var]
+	if decl == nil || decl.Type == nil {
+		return // never assigned and never read
+	}
+	if s.Init != nil {
+		f.storeVar(s.Var, decl, s.Init)
+		return
+	}
+	v := f.variable(s.Var)
+	f.b.Zero(f.b.Addr(v.obj, 0), 0, v.obj.Size)
+}
+
+func (f *fn) storeVar(v *syntax.Var, decl *check.Var, rhs syntax.Expr) {
+	b := f.b
+	if types.IsScalar(decl.Type) {
+		x := f.scalarAs(rhs, decl.Type)
+		to := f.variable(v)
+		if x.Kind == ir.Ptr {
+			// Only a variable with one assignment can carry a pointer that the
+			// verifier follows: its type is part of the pointer's state.
+			if decl.Assigns == 1 && f.typedPointer(rhs) && types.Same(decl.Type, f.info.Types[rhs]) {
+				to.ptr = true
+			} else {
+				x = f.number(x)
+			}
+		}
+		b.Store(b.Addr(to.obj, 0), 0, 8, x)
+		return
+	}
+	to := f.variable(v)
+	f.quietly(func() {
+		if f.mentions(rhs, decl) {
+			// The old value is needed while the new one is made.
+			tmp := f.Temp("value", to.obj.Size, 8)
+			f.Into(rhs, decl.Type, tmp, 0)
+			b.Copy(b.Addr(to.obj, 0), 0, tmp, to.obj.Size)
+			return
+		}
+		f.Into(rhs, decl.Type, b.Addr(to.obj, 0), 0)
+	})
+}
+
+// mentions reports whether e reads the variable.
+func (f *fn) mentions(e syntax.Expr, decl *check.Var) bool {
+	found := false
+	syntax.Walk(e, func(n syntax.Node) bool {
+		if v, ok := n.(*syntax.Var); ok && f.info.Vars[v] == decl {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+func (f *fn) assign(s *syntax.AssignStmt) {
+	if c, ok := f.info.Calls[unparen(s.RHS)]; ok && c.Agg != nil && s.Op == syntax.Assign {
+		f.updateAgg(s, s.LHS, c)
+		return
+	}
+	if blk, ok := s.RHS.(*syntax.Block); ok && s.Op == syntax.Assign && blk.Result != nil {
+		if c, ok := f.info.Calls[unparen(blk.Result)]; ok && c.Agg != nil {
+			f.blockValue(blk, func(syntax.Expr) *ir.Value { f.updateAgg(s, s.LHS, c); return nil })
+			return
+		}
+	}
+	if s.Op != syntax.Assign {
+		f.compound(s)
+		return
+	}
+	if v, ok := s.LHS.(*syntax.Var); ok {
+		f.storeVar(v, f.info.Vars[v], s.RHS)
+		return
+	}
+	f.storeMap(s, s.LHS, s.RHS)
+}
+
+func unparen(e syntax.Expr) syntax.Expr {
+	for {
+		p, ok := e.(*syntax.Paren)
+		if !ok {
+			return e
+		}
+		e = p.X
+	}
+}
+
+// compound is lhs op= rhs.
+func (f *fn) compound(s *syntax.AssignStmt) {
+	b := f.b
+	op := s.Op.Binary()
+	t := f.info.Types[s.LHS]
+	if inMemory(t) {
+		f.m.diags.Errorf("unsupported", s.Span(), "%s can not be applied to %s", s.Op, t)
+		return
+	}
+	_, toVar := s.LHS.(*syntax.Var)
+	if i, ok := t.(*types.Int); ok && i.Bytes == 8 && !toVar && (op == syntax.Add || op == syntax.Sub) {
+		n := f.number(f.integer(s.RHS))
+		if op == syntax.Sub {
+			n = b.Emit(ir.Neg, ir.I64, n)
+		}
+		f.addMap(s, s.LHS, n, false)
+		return
+	}
+	x := f.Scalar(s.LHS)
+	var v *ir.Value
+	result := t
+	if p, ok := t.(*types.Pointer); ok {
+		v = f.pointerMath(op, x, p, f.integer(s.RHS))
+	} else {
+		y := f.number(f.integer(s.RHS))
+		signed := f.intType(s.LHS).Signed || f.intType(s.RHS).Signed && !f.plainLiteral(s.RHS)
+		v = f.arith(s, op, f.number(x), y, signed, f.intType(s.LHS).Signed)
+		result = types.IntOf(8, signed)
+	}
+	v = f.convert(v, result, t)
+	if lv, ok := s.LHS.(*syntax.Var); ok {
+		b.Store(b.Addr(f.variable(lv).obj, 0), 0, 8, v)
+		return
+	}
+	sm, keys := f.mapOf(s.LHS)
+	f.storeScalar(s, sm, keys, v)
+}
+
+func (f *fn) plainLiteral(e syntax.Expr) bool {
+	k, ok := f.info.Consts[e]
+	return ok && !k.Neg
+}
+
+// incDec is ++ and --; want says whether the value is used.
+func (f *fn) incDec(e *syntax.IncDec, want bool) *ir.Value {
+	b := f.b
+	t := f.info.Types[unparen(e.X)]
+	step := int64(1)
+	if p, ok := t.(*types.Pointer); ok {
+		step = int64(max(p.Elem.Size(), 1))
+	}
+	if e.Op == syntax.Dec {
+		step = -step
+	}
+	if v, ok := unparen(e.X).(*syntax.Var); ok {
+		old := f.number(f.loadVar(v))
+		now := f.convert(b.Add(old, step), types.IntOf(8, true), t)
+		b.Store(b.Addr(f.variable(v).obj, 0), 0, 8, now)
+		if e.Prefix {
+			return now
+		}
+		return old
+	}
+	if t.Size() == 8 {
+		old := f.addMap(e, unparen(e.X), f.konst(step), want)
+		if want && e.Prefix {
+			return b.Add(old, step)
+		}
+		return old
+	}
+	// A declared narrow value wraps at its own width.
+	s, keys := f.mapOf(e.X)
+	old := f.loadMap(unparen(e.X))
+	now := f.convert(b.Add(old, step), types.IntOf(8, true), t)
+	f.storeScalar(e, s, keys, now)
+	if e.Prefix {
+		return now
+	}
+	return old
+}
+
+func (f *fn) jump(s *syntax.JumpStmt) {
+	switch s.Kind {
+	case syntax.Break:
+		f.b.Jump(f.loops[len(f.loops)-1].out)
+	case syntax.Continue:
+		f.b.Jump(f.loops[len(f.loops)-1].next)
+	case syntax.Return:
+		if s.Value != nil {
+			f.effect(s.Value)
+		}
+		f.b.Jump(f.exit)
+	}
+}
+
+// unroll repeats the body; every copy has a scope of its own.
+func (f *fn) unroll(s *syntax.UnrollStmt) {
+	b := f.b
+	out := b.NewBlock()
+	for range f.info.Unrolls[s] {
+		next := b.NewBlock()
+		f.loops = append(f.loops, loop{next, out})
+		f.scoped(func() { f.block(s.Body) })
+		f.loops = f.loops[:len(f.loops)-1]
+		if !b.Ended() {
+			b.Jump(next)
+		}
+		b.Begin(next)
+	}
+	b.Jump(out)
+	b.Begin(out)
+}
+
+// Limits of loops whose end the verifier has to find by itself.
+const (
+	// plainLoop is up to how many rounds a loop of known length is a plain one.
+	plainLoop = 64
+	// cappedLoop is how many rounds a loop may have on kernels without a loop
+	// budget, which walk through every round when they verify.
+	cappedLoop = 1024
+)
+
+// forRange is for ($v : from..to).
+func (f *fn) forRange(s *syntax.ForStmt) {
+	if s.Over != nil {
+		f.m.diags.Errorf("unsupported", s.Span(), "loops over maps are not supported by this version of hawk")
+		return
+	}
+	b := f.b
+	from, to := f.number(f.integer(s.From)), f.number(f.integer(s.To))
+	decl := f.info.Vars[s.Var]
+	less := ir.SLt
+	if i, ok := types.IsInteger(decl.Type); ok && !i.Signed {
+		less = ir.ULt
+	}
+	known := from.Op == ir.Const && to.Op == ir.Const && to.Imm-from.Imm <= plainLoop
+	i := b.NewObject("i", 8, 8)
+	b.Store(b.Addr(i, 0), 0, 8, from)
+	f.loop(s, known,
+		func() *ir.Value { return b.Arith(less, b.Load(b.Addr(i, 0), 0, 8, false), to) },
+		func() {
+			v := f.convert(b.Load(b.Addr(i, 0), 0, 8, false), types.IntOf(8, true), decl.Type)
+			b.Store(b.Addr(f.variable(s.Var).obj, 0), 0, 8, v)
+			f.block(s.Body)
+		},
+		func() {
+			b.Store(b.Addr(i, 0), 0, 8, b.Add(b.Load(b.Addr(i, 0), 0, 8, false), 1))
+		})
+}
+
+func (f *fn) while(s *syntax.WhileStmt) {
+	f.loop(s, false,
+		func() *ir.Value { return f.condition(s.Cond) },
+		func() { f.block(s.Body) },
+		func() {})
+}
+
+// loop emits a loop with its test at the top. A loop of unknown length runs on
+// the kernel's loop budget, or on older kernels at most cappedLoop times;
+// running out of either is counted.
+func (f *fn) loop(at syntax.Node, known bool, test func() *ir.Value, body, step func()) {
+	b := f.b
+	head, run, next, out := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
+	var rounds *ir.Object
+	budget := !known && f.m.has(target.MayGoto)
+	capped := !known && !budget
+	if capped {
+		rounds = b.NewObject("rounds", 8, 8)
+		b.Store(b.Addr(rounds, 0), 0, 8, f.konst(0))
+	}
+	// What was looked up before may be gone in the second round.
+	clear(f.lookups)
+	b.Jump(head)
+	b.Begin(head)
+	if !known {
+		tired, more := b.NewBlock(), b.NewBlock()
+		tired.Cold = true
+		if budget {
+			b.MayGoto(more, tired)
+		} else {
+			n := b.Load(b.Addr(rounds, 0), 0, 8, false)
+			b.Store(b.Addr(rounds, 0), 0, 8, b.Add(n, 1))
+			b.If(b.Arith(ir.ULt, n, f.konst(cappedLoop)), more, tired)
+		}
+		b.Begin(tired)
+		f.Failed(at, object.LoopTooLong, "", nil)
+		b.Jump(out)
+		b.Begin(more)
+	}
+	b.If(test(), run, out)
+	b.Begin(run)
+	f.loops = append(f.loops, loop{next, out})
+	f.scoped(body)
+	f.loops = f.loops[:len(f.loops)-1]
+	if !b.Ended() {
+		b.Jump(next)
+	}
+	b.Begin(next)
+	step()
+	b.Jump(head)
+	b.Begin(out)
+	clear(f.lookups)
+}
+
+// count emits a loop of our own over from…to, which is known to be short
+// enough for any kernel.
+func (f *fn) count(from, to *ir.Value, body func(i *ir.Value)) {
+	b := f.b
+	i := b.NewObject("i", 8, 8)
+	at := func() *ir.Value { return b.Load(b.Addr(i, 0), 0, 8, false) }
+	b.Store(b.Addr(i, 0), 0, 8, from)
+	f.loop(nil, true,
+		func() *ir.Value { return b.Arith(ir.ULt, at(), to) },
+		func() { body(at()) },
+		func() { b.Store(b.Addr(i, 0), 0, 8, b.Add(at(), 1)) })
+}
