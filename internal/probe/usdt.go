@@ -1,0 +1,366 @@
+package probe
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+var _ = define(Kind{
+	Name:     "usdt",
+	Aliases:  []string{"U"},
+	Doc:      "A static probe that a program or library declares, with the arguments it declares.",
+	Forms:    []string{"usdt:binary:[provider:]name"},
+	Has:      HasArgN | HasRegs | HasUserAddrs | HasCtx,
+	Space:    types.User,
+	Wild:     UserWild,
+	Parse:    parseUSDT,
+	Match:    matchUSDT,
+	Names:    usdtNames,
+	List:     listUSDT,
+	Describe: describeUSDT,
+	Plan:     planUSDT,
+})
+
+func parseUSDT(p *Point, parts []Part, o *Options) error {
+	hasPID := o.PID != 0 && o.PIDFilter
+	switch {
+	case len(parts) == 1 && hasPID:
+		p.pattern = &pattern{fn: parts[0]}
+	case len(parts) == 2:
+		p.pattern = &pattern{target: parts[0], fn: parts[1]}
+	case len(parts) == 3:
+		p.pattern = &pattern{target: parts[0], provider: parts[1], fn: parts[2]}
+	default:
+		return wrongCount(p, "2 or 3", parts)
+	}
+	p.Target, p.Provider, p.Func = p.pattern.target.Text, p.pattern.provider.Text, p.pattern.fn.Text
+	if p.Func == "" {
+		return errors.New("usdt probe must have a target function or wildcard")
+	}
+	if p.Target == "" && !hasPID {
+		return errors.New("usdt probe must specify at least path or pid to probe")
+	}
+	return nil
+}
+
+// matchUSDT finds the probes of the files. All locations of a probe are one
+// point.
+func matchUSDT(p *Point, o *Options) ([]*Point, error) {
+	q := *p
+	if q.Target == "" { // of a process: everything it has mapped
+		q.Target = "*"
+	}
+	var out []*Point
+	err := eachFile(&q, o, func(path string, file *exe.File) error {
+		notes, err := file.USDT()
+		out = append(out, matchNotes(p, path, notes)...)
+		return err
+	})
+	return sortPoints(out), err
+}
+
+func matchNotes(p *Point, path string, notes []exe.Note) []*Point {
+	type key struct{ provider, name string }
+	points := map[key]*Point{}
+	var out []*Point
+	for _, n := range notes {
+		if p.Provider != "" && !p.pattern.provider.matches(n.Provider) || !p.pattern.fn.matches(n.Name) {
+			continue
+		}
+		k := key{n.Provider, n.Name}
+		q := points[k]
+		if q == nil {
+			c := *p
+			q = &c
+			q.Target, q.Provider, q.Func, q.Extra = path, n.Provider, n.Name, []exe.Note(nil)
+			points[k] = q
+			out = append(out, q)
+		}
+		q.Extra = append(q.Extra.([]exe.Note), n)
+	}
+	return out
+}
+
+func usdtNames(p *Point, o *Options) []string {
+	all := *p
+	all.Provider, all.Func = "", "*"
+	all.pattern = &pattern{target: p.pattern.target, fn: Part{Text: "*"}}
+	points, _ := matchUSDT(&all, o)
+	var out []string
+	for _, q := range points {
+		out = append(out, q.Func, q.Provider+":"+q.Func)
+	}
+	return out
+}
+
+// listUSDT takes a single part for a pattern of the path, the provider or the
+// name: usdt:*libc* lists what belongs to libc in any way.
+func listUSDT(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
+	if len(parts) != 1 {
+		return listTwoParts(k, parts, o, emit)
+	}
+	return listTwoParts(k, []Part{{Text: "*"}, {Text: "*"}, {Text: "*"}}, o, func(l Listed) {
+		rest := strings.TrimPrefix(l.Name, k.Name+":")
+		name := rest[strings.LastIndexByte(rest, ':')+1:]
+		rest = strings.TrimSuffix(rest, ":"+name)
+		provider := rest[strings.LastIndexByte(rest, ':')+1:]
+		path := strings.TrimSuffix(rest, ":"+provider)
+		if parts[0].matches(path) || parts[0].matches(provider) || parts[0].matches(name) {
+			emit(l)
+		}
+	})
+}
+
+// describeUSDT prints what the notes say: the arguments of the first location
+// with their operands, the semaphore, and how many locations there are.
+func describeUSDT(p *Point, o *Options) ([]string, error) {
+	notes := p.Extra.([]exe.Note)
+	args, err := arch.ParseUSDTArgs(o.Target.Arch(), notes[0].Args)
+	if err != nil {
+		return []string{"arguments not understood: " + err.Error()}, nil
+	}
+	var out []string
+	for i, a := range args {
+		t := types.IntOf(a.Size, a.Signed).String()
+		if !a.Readable() {
+			t = fmt.Sprintf("float%d", a.Size*8)
+		}
+		out = append(out, fmt.Sprintf("%s arg%d (%s)", t, i, a.Text))
+	}
+	if notes[0].Semaphore != 0 {
+		out = append(out, fmt.Sprintf("semaphore at 0x%x", notes[0].Semaphore))
+	}
+	if len(notes) > 1 {
+		out = append(out, fmt.Sprintf("%d locations", len(notes)))
+	}
+	return out, nil
+}
+
+// usdtGroup is Group.Extra of USDT programs.
+type usdtGroup struct {
+	sites   []site
+	specs   [][]usdtArg // distinct argument lists of the sites
+	cookies bool        // the cookie of a site is its point<<32 | spec
+}
+
+// A usdtArg is an argument with its symbol resolved.
+type usdtArg struct {
+	arch.USDTArg
+	// fromIP is what to add to the instruction pointer at the probe to get the
+	// address of Symbol: the two move together wherever the file is loaded.
+	fromIP int64
+}
+
+// planUSDT makes one program of all locations where it can tell them apart by
+// cookie, else one for every list of arguments and, if the body asks for its
+// name, every probe.
+func planUSDT(points []*Point, uses Uses, o *Options) ([]*Group, error) {
+	mech := &usdtMulti
+	cookies := true
+	if !o.has(target.UprobeMulti) {
+		if err := o.Target.Has(target.UprobePMU); err != nil {
+			return nil, err
+		}
+		mech = &usdtPerf
+		cookies = o.has(target.KprobeCookie)
+	}
+	type key struct {
+		point int
+		spec  string
+	}
+	groups := map[key]*Group{}
+	specs := map[*Group]map[string]int{}
+	var out []*Group
+	for i, p := range points {
+		lists, err := usdtArgs(p, uses.ArgN, o)
+		if err != nil {
+			return nil, err
+		}
+		for j, n := range p.Extra.([]exe.Note) {
+			if n.Err != nil {
+				return nil, fmt.Errorf("%s: %w", p.Name(), n.Err)
+			}
+			var k key
+			if !cookies && uses.Probe {
+				k.point = i
+			}
+			if !cookies {
+				k.spec = lists[j].key
+			}
+			g := groups[k]
+			if g == nil {
+				g = &Group{Mech: mech, Extra: &usdtGroup{cookies: cookies}}
+				groups[k], specs[g] = g, map[string]int{}
+				out = append(out, g)
+			}
+			u := g.Extra.(*usdtGroup)
+			at := len(g.Points) - 1
+			if at < 0 || g.Points[at] != p {
+				g.Points = append(g.Points, p)
+				at++
+			}
+			spec, ok := specs[g][lists[j].key]
+			if !ok {
+				spec = len(u.specs)
+				specs[g][lists[j].key] = spec
+				u.specs = append(u.specs, lists[j].args)
+			}
+			s := site{path: p.Target, offset: n.Offset, semaphore: n.SemaphoreOffset}
+			if cookies {
+				s.cookie = uint64(at)<<32 | uint64(spec)
+			}
+			u.sites = append(u.sites, s)
+		}
+	}
+	return out, nil
+}
+
+// A usdtList is the arguments at one location; lists with equal keys are read
+// alike.
+type usdtList struct {
+	key  string
+	args []usdtArg
+}
+
+// usdtArgs works out the first want arguments at each location of a probe.
+func usdtArgs(p *Point, want int, o *Options) ([]usdtList, error) {
+	notes := p.Extra.([]exe.Note)
+	out := make([]usdtList, len(notes))
+	if want == 0 {
+		return out, nil
+	}
+	a := o.Target.Arch()
+	most := 0
+	var file *exe.File
+	defer func() {
+		if file != nil {
+			file.Close()
+		}
+	}()
+	for i, n := range notes {
+		parsed, err := arch.ParseUSDTArgs(a, n.Args)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Name(), err)
+		}
+		most = max(most, len(parsed))
+		out[i].key = n.Args
+		for j, arg := range parsed[:min(want, len(parsed))] {
+			u := usdtArg{USDTArg: arg}
+			if arg.Symbol != "" {
+				if file == nil {
+					if file, err = exe.Open(p.Target); err != nil {
+						return nil, err
+					}
+				}
+				sym, ok := file.Variable(arg.Symbol)
+				if !ok {
+					return nil, fmt.Errorf("%s: argument %s: %w", p.Name(), arg.Text, &exe.ErrNoSymbol{Path: p.Target, Name: arg.Symbol})
+				}
+				u.fromIP = int64(sym.Addr - n.Addr)
+				out[i].key += fmt.Sprintf(" %d", u.fromIP)
+			}
+			if !arg.Readable() && i == 0 {
+				o.warn(p, "arg%d of %s is a floating-point value, which programs cannot read: it is 0", j, p.Name())
+			}
+			out[i].args = append(out[i].args, u)
+		}
+	}
+	if want > most {
+		o.warn(p, "%s has %d arguments: arg%d is 0", p.Name(), most, want-1)
+	}
+	return out, nil
+}
+
+var (
+	usdtMulti = Mechanism{
+		Name:    "uprobe.multi",
+		Program: ebpf.Kprobe,
+		Attach:  ebpf.AttachTraceUprobeMulti,
+		Index:   usdtIndex,
+		Arg:     usdtValue,
+		Regs:    contextRegs,
+		Link: func(fd int, g *Group, o *Options) ([]Link, error) {
+			return linkSites(fd, g.Extra.(*usdtGroup).sites, o, 0)
+		},
+	}
+	usdtPerf = Mechanism{
+		Name:    "perf uprobe",
+		Program: ebpf.Kprobe,
+		Index:   usdtIndex,
+		Arg:     usdtValue,
+		Regs:    contextRegs,
+		Link: func(fd int, g *Group, o *Options) ([]Link, error) {
+			return linkSitesPerf(fd, g.Extra.(*usdtGroup).sites, o, 0)
+		},
+	}
+)
+
+func usdtIndex(c *Context) *ir.Value {
+	return c.B.Arith(ir.LShr, cookieIndex(c), c.B.Const(32))
+}
+
+// usdtValue reads argument n, by the list of arguments that belongs to the
+// location where those differ. An argument that a location lacks is 0.
+func usdtValue(c *Context, n int) *ir.Value {
+	u := c.Group.Extra.(*usdtGroup)
+	// Lists that agree on this argument are one case.
+	type variant struct {
+		arg   *usdtArg // nil: no such argument
+		specs []int
+	}
+	var variants []variant
+	for i, list := range u.specs {
+		var arg *usdtArg
+		if n < len(list) && list[n].Readable() {
+			arg = &list[n]
+		}
+		at := slices.IndexFunc(variants, func(v variant) bool {
+			return v.arg == nil && arg == nil || v.arg != nil && arg != nil && v.arg.Text == arg.Text && v.arg.fromIP == arg.fromIP
+		})
+		if at < 0 {
+			at = len(variants)
+			variants = append(variants, variant{arg: arg})
+		}
+		variants[at].specs = append(variants[at].specs, i)
+	}
+	if len(variants) == 0 {
+		return c.B.Const(0)
+	}
+	if len(variants) == 1 {
+		return operand(c, variants[0].arg)
+	}
+	// The variant with most lists needs no comparison: it comes last.
+	slices.SortStableFunc(variants, func(a, b variant) int { return cmp.Compare(len(a.specs), len(b.specs)) })
+	b := c.B
+	spec := b.Ext(cookieIndex(c), 4, false)
+	result := b.Addr(b.NewObject("arg", 8, 8), 0)
+	done := b.NewBlock()
+	for _, v := range variants[:len(variants)-1] {
+		here := b.NewBlock()
+		for _, s := range v.specs {
+			other := b.NewBlock()
+			b.If(b.Arith(ir.Eq, spec, b.Const(int64(s))), here, other)
+			b.Begin(other)
+		}
+		next := b.Cur
+		b.Begin(here)
+		b.Store(result, 0, 8, operand(c, v.arg))
+		b.Jump(done)
+		b.Begin(next)
+	}
+	b.Store(result, 0, 8, operand(c, variants[len(variants)-1].arg))
+	b.Jump(done)
+	b.Begin(done)
+	return b.Load(result, 0, 8, false)
+}
