@@ -28,7 +28,9 @@ func (p *parser) preprocessor(start int) Item {
 		}
 	}
 	p.rawAt(i)
-	return &CDef{p.since(start), strings.TrimRight(text[start:i], " \t\r")}
+	// A backslash left at the end carries nothing on, and must not do so when
+	// the text is followed by a newline elsewhere.
+	return &CDef{p.since(start), strings.TrimRight(text[start:i], " \t\r\n\\")}
 }
 
 // definition reads a struct, union or enum whose body opens at offset open, with

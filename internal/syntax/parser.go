@@ -35,7 +35,9 @@ func Reparse(f *source.File, value func(name string) bool) (*Script, *source.Dia
 	}
 	p.guard(func() { p.script(script) })
 	script.Comments = p.scan.comments
-	p.checkHeight(script)
+	if p.checkHeight(script) {
+		script.Items = nil // nobody should walk that
+	}
 	return script, p.diags
 }
 
@@ -48,6 +50,9 @@ func ReparseBlock(b *Block, value func(name string) bool) (*Block, *source.Diagn
 	p.scan.pos = b.At.Start
 	out := &Block{Pos: b.Pos}
 	p.guard(func() { out = p.block() })
+	if p.checkHeight(out) {
+		out = &Block{Pos: b.Pos}
+	}
 	return out, p.diags
 }
 
