@@ -71,6 +71,10 @@ func (d *decoder) decode(t types.Type, raw []byte, depth int) Value {
 		if env != nil && len(raw) >= t.Size() {
 			return env.Stack(t, raw[:t.Size()])
 		}
+	case *types.Agg:
+		if env != nil {
+			return env.Agg(t, raw)
+		}
 	case *types.Deferred:
 		if env != nil && len(raw) >= t.Size() {
 			return env.Deferred(t, raw[:t.Size()])
@@ -80,8 +84,7 @@ func (d *decoder) decode(t types.Type, raw []byte, depth int) Value {
 }
 
 // Scalar reads a value that fits a register, extended to 64 bits by its own
-// sign. ok is false for other types and if bytes are missing. An aggregation
-// that was read in the kernel travels as its 64-bit result.
+// sign. ok is false for other types and if bytes are missing.
 func Scalar(t types.Type, raw []byte) (v uint64, signed, ok bool) {
 	switch t := t.(type) {
 	case *types.Int:
@@ -92,9 +95,6 @@ func Scalar(t types.Type, raw []byte) (v uint64, signed, ok bool) {
 		return v, false, ok
 	case *types.Enum:
 		v, ok = integer(raw, t.Bytes, t.Signed)
-		return v, t.Signed, ok
-	case *types.Agg:
-		v, ok = integer(raw, 8, t.Signed)
 		return v, t.Signed, ok
 	}
 	if t == types.Bool && len(raw) > 0 {
@@ -109,7 +109,7 @@ func scalarValue(t types.Type, v uint64, signed bool) Value {
 		return Pointer(v)
 	case *types.Enum:
 		return Enum{Name: t.NameOf(int64(v)), Value: int64(v)}
-	case *types.Int, *types.Agg:
+	case *types.Int:
 		if signed {
 			return Int(v)
 		}

@@ -106,6 +106,8 @@ func (Series) value()  {}
 type Env interface {
 	// Deferred renders raw bytes of a deferred type.
 	Deferred(t *types.Deferred, raw []byte) Value
+	// Agg reads a cell that an aggregation's cells were merged to.
+	Agg(t *types.Agg, cell []byte) Value
 	// Stack renders a captured stack; see types.Stack for the raw layout.
 	Stack(t *types.Stack, raw []byte) Value
 	// Trailer is appended to strings that were cut.

@@ -11,6 +11,7 @@ type fakeEnv struct{}
 
 func (fakeEnv) Deferred(t *types.Deferred, raw []byte) Value { return Text("sym+" + string(raw)) }
 func (fakeEnv) Stack(t *types.Stack, raw []byte) Value       { return Stack("\n        f+1\n") }
+func (fakeEnv) Agg(t *types.Agg, cell []byte) Value          { return Avg{Total: int64(len(cell)), Count: 2} }
 func (fakeEnv) Trailer() string                              { return ".." }
 
 var point = types.NewStruct(types.StructKind, "p", 48, 8, []types.Field{
@@ -72,6 +73,7 @@ func TestText(t *testing.T) {
 			`{"x": 3, "name": "ab", "raw": [10,0,0,1], "u": 261, "v": 5, "p": 4660, "b1": 5, "b2": -10, "ia": [{"a": 1, "b": true},{"a": 0, "b": false}]}`},
 		{&types.Deferred{Bytes: 1}, []byte("x"), "sym+x", "", `"sym+x"`},
 		{&types.Stack{}, make([]byte, 16), "\n        f+1\n", "", `"\n        f+1\n"`},
+		{&types.Agg{Kind: "avg"}, make([]byte, 16), "8", "", "8"},
 		{types.Void, nil, "null", "", "null"},
 	} {
 		v := Decode(c.typ, c.raw, fakeEnv{})
