@@ -1,0 +1,61 @@
+package internal_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// order lists the packages from the ones that know least to the ones that know
+// most; a package imports only packages of earlier lines, or of its own line
+// those before it.
+const order = `
+	spell source
+	types arch
+	syntax
+	config
+	target/bpf bpf target/btf target/exe target/proc target
+	ir
+	probe
+	regalloc opt codegen
+	object
+	value
+	output
+	builtin
+	expand check
+	lower compile
+	symbolize load run
+	cli
+	hawktest
+`
+
+func TestImports(t *testing.T) {
+	const prefix = "github.com/hawktrace/hawk/internal/"
+	rank := map[string]int{}
+	for i, name := range strings.Fields(order) {
+		rank[name] = i
+	}
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}}: {{join .Imports \" \"}}", "./...").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), ":")
+		name, ok := strings.CutPrefix(pkg, prefix)
+		if !ok {
+			continue
+		}
+		at, known := rank[name]
+		if !known {
+			if !strings.HasPrefix(name, "hawktest") {
+				t.Errorf("%s is not in the order of packages", name)
+			}
+			continue
+		}
+		for imp := range strings.FieldsSeq(imports) {
+			if dep, ok := strings.CutPrefix(imp, prefix); ok && rank[dep] > at {
+				t.Errorf("%s imports %s, which comes after it", name, dep)
+			}
+		}
+	}
+}
