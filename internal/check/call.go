@@ -1,0 +1,435 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/spell"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// maxArguments is the most arguments of a variadic call.
+const maxArguments = 128
+
+func (w *walker) call(e *syntax.Call) val {
+	name := e.Func.Name
+	if f, ok := builtin.Lookup(name); ok {
+		return w.use(e, e.Func, f, e.Args)
+	}
+	if a, ok := builtin.LookupAgg(name); ok {
+		w.errorf(e, "agg-not-assigned", "%s() must be assigned directly to a map", a.Name).
+			Hint("write @name = %s(…)", a.Name)
+		return val{}
+	}
+	for _, a := range e.Args {
+		if _, isMap := a.(*syntax.Map); !isMap { // how the unknown function takes it nobody knows
+			w.expr(a)
+		}
+	}
+	if w.isPlanned(e.Func, name) {
+		return val{}
+	}
+	d := w.errorf(e.Func, "unknown-function", "Unknown function: '%s'", name)
+	w.suggest(d, name)
+	return val{}
+}
+
+// isPlanned refuses names that the language has and this version lacks.
+func (w *walker) isPlanned(at syntax.Node, name string) bool {
+	if !slices.Contains(planned[:], name) {
+		return false
+	}
+	w.errorf(at, "unsupported", "%s is not supported by this version of hawk", name)
+	return true
+}
+
+var planned = [...]string{
+	"assert", "assert_str", "bswap", "cat", "cgroup_path", "cgroupid", "config", "container_of", "debugf", "dw_ustack",
+	"default_str_length", "elf_info", "elf_is_exe", "fail", "find", "getopt", "is_array", "is_err", "is_integer", "is_literal",
+	"is_ptr", "is_scalar", "is_str", "is_unsigned_integer", "jiffies", "join", "kaddr", "kfunc_allowed", "kfunc_exist", "kptr",
+	"len", "macaddr", "memcmp", "ntop", "override", "path", "pton", "signal", "signal_name", "signal_thread", "skboutput",
+	"socket_cookie", "static_assert", "str_concat", "strcap", "strcontains", "strerror", "strlen", "strstr", "syscall_name",
+	"tseries", "uaddr", "uptr", "write_user",
+}
+
+func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
+	c := &builtin.Call{
+		Expr: e, Name: name,
+		Kind: w.probe.Kind, Points: w.probe.Points,
+		Config: w.script.Config, Target: w.script.Options.Target, Opts: w.script.Options,
+	}
+	if w.final {
+		c.Diags = &w.ds
+	}
+	return c
+}
+
+// use types one use of a builtin: a call, or its bare name with no arguments.
+func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []syntax.Expr) val {
+	if slices.Contains(f.Old, head.Name) {
+		w.warnf(head, "old-name", "%s is deprecated", head.Name).Hint("use %s", f.Name)
+	}
+	c := w.newCall(e, head.Name)
+	c.Func = f
+	if f.Unsafe && !w.opts.Unsafe && !w.script.Options.Unsafe && w.unevaluated == 0 {
+		w.errorf(e, "unsafe", "%s() is an unsafe function being used in safe mode", f.Name).Hint("allow it with --unsafe")
+	}
+	legal := w.legal(e, head.Name, f)
+	argsOK := w.arguments(c, f.Params, f.Min, f.Variadic, f.Words, args)
+	if !w.countOK(head, f.Name, len(args), f.Min, len(f.Params), f.Variadic) || !legal {
+		return val{}
+	}
+	if w.isArgs(e) {
+		if w.probe.Args == nil {
+			msg := "there is no information on arguments here"
+			if w.argsErr != nil {
+				msg = w.argsErr.Error()
+			}
+			w.errorf(e, "no-args", "args can not be used: %s", msg)
+			return val{}
+		}
+		c.Result = w.probe.Args
+	}
+	if w.final && w.unevaluated == 0 {
+		w.noteUses(c)
+	}
+	v := val{Flex: types.Flex{Type: f.Result}}
+	if f.Check != nil && argsOK {
+		if t := f.Check(c); t != nil {
+			v.Type = t
+		}
+	}
+	if v.Type == nil {
+		return val{}
+	}
+	c.Result = v.Type
+	if f.Const != nil && argsOK {
+		w.foldCall(f, c, &v)
+	}
+	if f.Space != nil {
+		v.space = f.Space(c)
+	}
+	if p, ok := v.Type.(*types.Pointer); ok && p.Space != types.Unset {
+		v.space = p.Space
+	}
+	if w.final && w.unevaluated == 0 {
+		w.info.Calls[e] = c
+	}
+	return v
+}
+
+// foldCall computes a call whose value is fixed. A function that makes text of
+// text sees positional parameters as they were written.
+func (w *walker) foldCall(f *builtin.Func, c *builtin.Call, v *val) {
+	if len(c.Args) > 0 {
+		if raw, ok := w.rawText(c.Args[0]); ok {
+			number := c.Consts[0]
+			c.Consts[0] = strConst(raw)
+			if k, ok := f.Const(c); ok && k.Kind == builtin.StrConst {
+				c.Consts[0] = number
+				*v = literal(k)
+				return
+			}
+			c.Consts[0] = number
+		}
+	}
+	k, ok := f.Const(c)
+	if !ok {
+		return
+	}
+	if _, isInt := v.Type.(*types.Int); isInt && k.Kind == builtin.IntConst {
+		v.k = k // of the declared type
+		return
+	}
+	*v = literal(k)
+}
+
+// noteUses collects what the program needs of its context.
+func (w *walker) noteUses(c *builtin.Call) {
+	u, f := &w.probe.Uses, c.Func
+	u.Probe = u.Probe || f.Uses.Probe
+	u.Stack = u.Stack || f.Uses.Stack
+	u.Args = u.Args || f.Probes&hasArgs != 0
+	u.Retval = u.Retval || f.Probes&hasRetval != 0
+	u.Func = u.Func || f.Probes&hasFunc != 0
+	u.Regs = u.Regs || f.Probes&hasRegs != 0
+	u.Ctx = u.Ctx || f.Probes&hasCtx != 0
+	if f.Probes&hasArgN != 0 {
+		u.ArgN = max(u.ArgN, builtin.ArgNumber(c.Name)+1)
+	}
+}
+
+// signature shows how a function is called.
+func signature(name string, params []builtin.Param, least int, variadic bool) string {
+	var b strings.Builder
+	b.WriteString(name + "(")
+	for i, p := range params {
+		if i == least {
+			b.WriteString("[")
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(p.Name)
+	}
+	if variadic {
+		b.WriteString(", …")
+	}
+	if least < len(params) {
+		b.WriteString("]")
+	}
+	return b.String() + ")"
+}
+
+// countOK checks the number of arguments.
+func (w *walker) countOK(at syntax.Node, name string, got, least, most int, variadic bool) bool {
+	if variadic {
+		most = maxArguments
+	}
+	if got >= least && got <= most {
+		return true
+	}
+	want := fmt.Sprintf("%d to %d arguments", least, most)
+	switch {
+	case variadic && got < least:
+		want = "at least " + plural(least)
+	case variadic:
+		want = fmt.Sprintf("at most %d arguments", most)
+	case least == most && least == 0:
+		want = "no arguments"
+	case least == most:
+		want = plural(least)
+	}
+	w.errorf(at, "argument-count", "%s() requires %s (%d provided)", name, want, got)
+	return false
+}
+
+func plural(n int) string {
+	switch n {
+	case 1:
+		return "one argument"
+	case 2:
+		return "two arguments"
+	}
+	return fmt.Sprintf("%d arguments", n)
+}
+
+// arguments evaluates the arguments of a call by what the parameters want and
+// fills the call; false after an error that leaves a check nothing to look at.
+func (w *walker) arguments(c *builtin.Call, params []builtin.Param, least int, variadic bool, words []string, args []syntax.Expr) bool {
+	c.Args = args
+	n := len(args)
+	c.Types, c.Consts = make([]types.Type, n), make([]builtin.Const, n)
+	c.Spaces, c.Words = make([]types.Space, n), make([]string, n)
+	ok := true
+	for i, a := range args {
+		kind := builtin.AnyValue
+		known := true
+		switch {
+		case i < len(params):
+			kind = params[i].Kind
+		case variadic && len(params) > 0:
+			kind = params[len(params)-1].Kind
+		default:
+			known = false // too many: the count is reported
+		}
+		if known {
+			ok = w.argument(c, i, kind, words, a) && ok
+		} else if _, isMap := a.(*syntax.Map); !isMap {
+			w.expr(a)
+		}
+	}
+	// A map's key may not be left out, nor given for a scalar.
+	if n == 1 && len(params) == 2 && params[1].Kind == builtin.Key && c.MapName != "" && c.MapKeyed {
+		w.errorf(c.Args[0], "map-sort", "call to %s() expects a map without explicit keys (scalar map)", c.Name).
+			Hint("name the element: %s(%s, key)", c.Name, c.MapName)
+		return false
+	}
+	return ok
+}
+
+// argument handles argument i; false if its value is not known or wrong.
+func (w *walker) argument(c *builtin.Call, i int, kind builtin.ParamKind, words []string, a syntax.Expr) bool {
+	switch kind {
+	case builtin.Word, builtin.WordOrInt:
+		if id, ok := a.(*syntax.Ident); ok {
+			if slices.Contains(words, id.Name) {
+				c.Words[i] = id.Name
+				return true
+			}
+			if _, known := builtin.Lookup(id.Name); !known {
+				d := w.errorf(a, "bad-word", "Invalid argument '%s' of %s()", id.Name, c.Name)
+				if near := spell.Nearest(id.Name, words); near != "" {
+					d.Hint("did you mean %s?", near)
+				} else {
+					d.Hint("it may be %s", strings.Join(words, ", "))
+				}
+				return false
+			}
+		}
+		if kind == builtin.Word {
+			w.expr(a)
+			w.errorf(a, "bad-word", "%s() expects one of %s", c.Name, strings.Join(words, ", "))
+			return false
+		}
+	case builtin.WholeMap, builtin.MapOrValue:
+		if m, ok := a.(*syntax.Map); ok {
+			return w.wholeMap(c, i, m)
+		}
+		if kind == builtin.WholeMap {
+			w.expr(a)
+			w.errorf(a, "argument-type", "%s() expects a map argument", c.Name)
+			return false
+		}
+		if mi, ok := a.(*syntax.MapIndex); ok && c.Func != nil && c.Func.Deletes {
+			w.mapNamed(mi.Map).deleted = true
+		}
+	case builtin.Key:
+		return w.keyArgument(c, i, a)
+	case builtin.VarRef:
+		if _, ok := a.(*syntax.Var); !ok {
+			w.expr(a)
+			w.errorf(a, "argument-type", "%s() expects a scratch variable", c.Name)
+			return false
+		}
+	}
+	v := w.argValue(kind, a)
+	if kind == builtin.Address && v.Type != nil {
+		if addr, ok := w.addressOf(a, v); ok {
+			v = addr
+		}
+	}
+	c.Types[i], c.Consts[i], c.Spaces[i] = v.Type, v.k, v.space
+	return v.Type != nil && w.argKind(c, i, kind, a, v)
+}
+
+// argValue evaluates an argument. Formats may be longer than other strings,
+// and a positional parameter that is only wanted as text need not be there.
+func (w *walker) argValue(kind builtin.ParamKind, a syntax.Expr) val {
+	if kind == builtin.StringLit {
+		was := w.longText
+		w.longText = true
+		defer func() { w.longText = was }()
+	}
+	if _, ok := w.rawText(a); ok && kind == builtin.AnyValue {
+		w.wantText++
+		defer func() { w.wantText-- }()
+	}
+	return w.expr(a)
+}
+
+// argKind checks an argument against what the parameter wants.
+func (w *walker) argKind(c *builtin.Call, i int, kind builtin.ParamKind, a syntax.Expr, v val) bool {
+	_, isInt := w.intLike(v.Type)
+	bad := func(want string) bool {
+		w.errorf(a, "argument-type", "%s() only supports %s arguments (%s provided)", c.Name, want, v.Type)
+		return false
+	}
+	switch kind {
+	case builtin.Integer, builtin.WordOrInt:
+		if !isInt {
+			return bad("integer")
+		}
+	case builtin.Address:
+		if !isInt && !isPointer(v.Type) {
+			return bad("integer or pointer")
+		}
+	case builtin.StringLit:
+		if v.k.Kind == builtin.StrConst {
+			return true
+		}
+		d := w.errorf(a, "literal-required", "%s() expects a string literal (%s provided)", c.Name, v.Type)
+		if p, ok := a.(*syntax.PosParam); ok {
+			d.Hint("use str($%d) to pass a positional parameter as text", p.Index)
+		}
+		return false
+	case builtin.IntLit:
+		if v.k.Kind != builtin.IntConst {
+			w.errorf(a, "literal-required", "%s() expects an integer literal (%s provided)", c.Name, v.Type)
+			return false
+		}
+	case builtin.StringLike:
+		switch t := v.Type.(type) {
+		case *types.String:
+			return true
+		case *types.Array:
+			if isByte(t.Elem) {
+				return true
+			}
+		case *types.Pointer:
+			if isByte(t.Elem) {
+				return true
+			}
+		}
+		return bad("string")
+	case builtin.AnyValue, builtin.MapOrValue, builtin.VarRef:
+		if isNothing(v.Type) {
+			w.errorf(a, "no-value", "%s() can not take an expression without value", c.Name)
+			return false
+		}
+		if s, ok := v.Type.(*types.Tuple); ok && len(s.Elems) == 0 {
+			w.errorf(a, "no-value", "%s() can not take an empty tuple", c.Name)
+			return false
+		}
+	}
+	return true
+}
+
+func isByte(t types.Type) bool {
+	i, ok := t.(*types.Int)
+	return ok && i.Bytes == 1
+}
+
+// wholeMap is an argument that names a map without a key.
+func (w *walker) wholeMap(c *builtin.Call, i int, e *syntax.Map) bool {
+	m := w.mapNamed(e)
+	if w.final && !m.stored {
+		w.undefinedMap(m, e)
+		return false
+	}
+	if c.Func != nil && c.Func.Deletes {
+		m.deleted = true
+	}
+	t := m.value.read().Type
+	if m.agg != nil {
+		t = m.aggType()
+	}
+	c.Types[i] = t
+	if i == 0 {
+		c.MapName, c.MapKeyed = m.name, m.sort == keyed
+		c.MapValue = t
+		if m.sort == keyed {
+			c.MapKey = m.key.read().Type
+		}
+	}
+	if t != nil {
+		w.record(e, val{Flex: types.Flex{Type: t}})
+	}
+	return true
+}
+
+// keyArgument is a key of the map in argument 0.
+func (w *walker) keyArgument(c *builtin.Call, i int, a syntax.Expr) bool {
+	e, ok := c.Args[0].(*syntax.Map)
+	if !ok {
+		w.expr(a)
+		if _, isIndex := c.Args[0].(*syntax.MapIndex); isIndex {
+			w.errorf(a, "argument-count", "%s() takes either an element of a map or a map and a key", c.Name)
+		}
+		return false
+	}
+	m := w.mapNamed(e)
+	if m.sort == scalar {
+		w.expr(a)
+		w.errorf(c.Args[0], "map-sort", "call to %s() expects a map with explicit keys (non-scalar map)", c.Name).
+			Note(m.sortAt, "it was first used here")
+		return false
+	}
+	v := w.keyValue(a)
+	c.Types[i], c.Consts[i], c.Spaces[i] = v.Type, v.k, v.space
+	w.joinKey(m, v, []syntax.Expr{a}, a)
+	return v.Type != nil
+}

@@ -1,0 +1,386 @@
+// Package check gives every expression of an expanded script its type and
+// reports what the language forbids.
+//
+// Types are inferred over the whole program: a later store widens a map for an
+// earlier read. The program is walked again and again, each walk computing the
+// types of expressions from what the walk before found out about variables and
+// maps, until a walk finds nothing new. Only then a last walk reports errors
+// and fills the tables, so that no message speaks of a preliminary type.
+package check
+
+import (
+	"sort"
+
+	"github.com/hawktrace/hawk/internal/expand"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// Options is what a script does not say itself.
+type Options struct {
+	Unsafe bool // system(), signal() and the like are allowed
+}
+
+// Walks until joins stop being recomputed and only widen, and until the
+// checker gives up. A script needs one more than its longest chain of
+// variables defined by later ones.
+const (
+	widenAfter = 20
+	giveUp     = 200
+)
+
+type checker struct {
+	script *expand.Script
+	opts   Options
+	ds     source.Diagnostics
+	maps   map[string]*mapState
+	walks  []*walker
+	final  bool
+}
+
+// Check type-checks a script. The program is of use only if there are no
+// errors.
+func Check(s *expand.Script, o Options) (*Program, *source.Diagnostics) {
+	c := &checker{script: s, opts: o, maps: map[string]*mapState{}}
+	c.declareMaps()
+	for _, p := range s.Probes {
+		c.copies(p)
+	}
+	c.infer()
+	c.final = true
+	for _, m := range c.maps {
+		m.startFinal()
+	}
+	prog := &Program{Config: s.Config}
+	for _, w := range c.walks {
+		w.walk()
+		prog.Probes = append(prog.Probes, w.probe)
+	}
+	prog.Maps = c.finishMaps()
+	if !c.ds.HasErrors() && !s.Incomplete {
+		c.findUnknown(prog)
+	}
+	return prog, &c.ds
+}
+
+// infer walks until nothing changes. Maps and variables that then still have
+// no type are defined by themselves only, as in @n++, and start as int8.
+func (c *checker) infer() {
+	for round := 1; round < giveUp; round++ {
+		for _, w := range c.walks {
+			w.walk()
+		}
+		changed := false
+		each := func(s *slot) { changed = s.advance(round > widenAfter) || changed }
+		c.slots(each)
+		if changed {
+			continue
+		}
+		c.slots(func(s *slot) { changed = s.plant() || changed })
+		if !changed {
+			return
+		}
+	}
+	c.ds.Errorf("inference", source.Span{}, "the types of this script do not settle")
+}
+
+func (c *checker) slots(f func(*slot)) {
+	for _, m := range c.maps {
+		f(&m.key)
+		f(&m.value)
+	}
+	for _, w := range c.walks {
+		for _, v := range w.vars {
+			f(&v.slot)
+		}
+	}
+}
+
+// findUnknown makes sure that no error went by without a message.
+func (c *checker) findUnknown(prog *Program) {
+	for _, p := range prog.Probes {
+		for v, decl := range p.Info.Vars {
+			if decl.Type == nil && decl.Assigns > 0 {
+				c.ds.Errorf("unknown-type", v.Span(), "Cannot determine the type of $%s", decl.Name)
+			}
+		}
+	}
+	for _, m := range prog.Maps {
+		if m.Value == nil {
+			c.ds.Errorf("unknown-type", m.First, "Cannot determine the type of the values of %s", m.Name)
+		}
+	}
+}
+
+// A slot is what is known of the type of a variable, a map's values or keys.
+// Each walk joins what is stored into next; reads see cur, the result of the
+// walk before.
+type slot struct {
+	cur, next types.Flex
+	space     types.Space
+	nextSpace types.Space
+	hasSpace  bool // nextSpace is decided, perhaps as Unset by disagreement
+	fixed     bool // cur was declared and stays
+	self      bool // what is stored here depends on something without a type yet
+	broken    bool // what is stored here has an error, so that the type may stay unknown
+	seed      bool // starts as int8
+}
+
+// join adds a stored type; ok is false if it does not fit what came before.
+func (s *slot) join(t types.Flex, space types.Space) (ok bool) {
+	if t.Type == nil {
+		return true
+	}
+	if space != types.Unset {
+		switch {
+		case !s.hasSpace:
+			s.nextSpace, s.hasSpace = space, true
+		case s.nextSpace != space:
+			s.nextSpace = types.Unset
+		}
+	}
+	if s.fixed {
+		return storable(t, s.cur.Type)
+	}
+	j, ok := types.Join(s.next, asIntegerFor(s.next.Type, t))
+	if ok {
+		s.next = j
+	}
+	return ok
+}
+
+// asIntegerFor makes a boolean an integer where it is stored to one.
+func asIntegerFor(to types.Type, t types.Flex) types.Flex {
+	if t.Type == types.Bool && to != nil {
+		if _, ok := types.IsInteger(to); ok {
+			return types.Flex{Type: types.Int8, Flex: true}
+		}
+	}
+	return t
+}
+
+// unknown notes that a value without type was stored.
+func (s *slot) unknown(pending bool) {
+	if pending {
+		s.self = true
+	} else {
+		s.broken = true
+	}
+}
+
+// read is the type that a read sees.
+func (s *slot) read() types.Flex {
+	if s.cur.Type != nil {
+		return s.cur
+	}
+	return s.next
+}
+
+// advance ends a walk and reports whether it found something new.
+func (s *slot) advance(widen bool) bool {
+	if s.fixed {
+		s.next = s.cur
+	}
+	next := s.next
+	if widen {
+		if j, ok := types.Join(s.cur, next); ok {
+			next = j
+		}
+	}
+	changed := !sameFlex(s.cur, next) || s.space != s.nextSpace
+	s.cur, s.space = next, s.nextSpace
+	s.next, s.nextSpace, s.hasSpace = types.Flex{}, types.Unset, false
+	if s.seed {
+		s.next = types.Flex{Type: types.Int8, Flex: true}
+	}
+	return changed
+}
+
+// plant gives a slot that only depends on itself something to start from.
+func (s *slot) plant() bool {
+	if s.cur.Type != nil || !s.self || s.seed || s.fixed {
+		return false
+	}
+	s.seed = true
+	s.next = types.Flex{Type: types.Int8, Flex: true}
+	return true
+}
+
+func sameFlex(a, b types.Flex) bool {
+	if a.Type == nil || b.Type == nil {
+		return a.Type == nil && b.Type == nil
+	}
+	if a.Flex != b.Flex || len(a.Elems) != len(b.Elems) || !types.Same(a.Type, b.Type) {
+		return false
+	}
+	for i := range a.Elems {
+		if !sameFlex(a.Elems[i], b.Elems[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// storable reports whether a value converts to a declared type on assignment.
+func storable(t types.Flex, to types.Type) bool {
+	if types.Fits(t, to) {
+		return true
+	}
+	if _, ok := types.IsInteger(to); ok {
+		_, ok := types.IsInteger(t.Type)
+		return ok || t.Type == types.Bool
+	}
+	j, ok := types.Join(types.Flex{Type: to}, t)
+	if !ok {
+		return false
+	}
+	if s, ok := to.(*types.String); ok {
+		return j.Type.(*types.String).Cap <= s.Cap
+	}
+	switch to.(type) {
+	case *types.Tuple, *types.Record, *types.Pointer:
+		return j.Type.Size() == to.Size()
+	}
+	return types.Same(j.Type, to)
+}
+
+// copies splits a probe into the copies that are checked on their own: by
+// kind, and where the body asks for something whose type depends on the point,
+// by that type.
+func (c *checker) copies(p *expand.Probe) {
+	need := scan(p.Tree)
+	var groups []*walker
+	for _, a := range p.Attach {
+		for _, pt := range a.Points {
+			args, ret, err := c.pointTypes(pt, need)
+			w := find(groups, pt, args, ret)
+			if w == nil {
+				w = c.newWalker(p, a, args, ret, err)
+				groups = append(groups, w)
+				if len(c.walks)+len(groups) > c.script.Config.MaxBPFProgs {
+					c.ds.Errorf("too-many-programs", a.At, "Your program would become more than %d programs, the limit of the max_bpf_progs setting",
+						c.script.Config.MaxBPFProgs).
+						Hint("Raise it in the config block or with HAWK_MAX_BPF_PROGS")
+					return
+				}
+			}
+			w.probe.Points = append(w.probe.Points, pt)
+			w.probe.At = w.probe.At.To(a.At)
+		}
+	}
+	for _, w := range groups {
+		w.expanded = len(groups) > 1
+	}
+	c.walks = append(c.walks, groups...)
+}
+
+// need is what the types of a body depend on.
+type need struct{ args, retval bool }
+
+// scan looks for the two names whose type the attach point decides.
+func scan(p *syntax.Probe) need {
+	var n need
+	syntax.Walk(p, func(node syntax.Node) bool {
+		switch node := node.(type) {
+		case *syntax.Field:
+			syntax.Walk(node.X, func(x syntax.Node) bool {
+				n.name(x)
+				return true
+			})
+			return false // the member's name is no name
+		default:
+			n.name(node)
+		}
+		return true
+	})
+	return n
+}
+
+func (n *need) name(node syntax.Node) {
+	if id, ok := node.(*syntax.Ident); ok {
+		switch asksFor(id.Name) {
+		case probe.HasArgs:
+			n.args = true
+		case probe.HasRetval:
+			n.retval = true
+		}
+	}
+}
+
+// pointTypes are the types of args and retval at a point.
+func (c *checker) pointTypes(pt *probe.Point, n need) (args *types.Struct, ret types.Type, err error) {
+	if n.args && pt.Kind.Args != nil {
+		args, err = pt.Kind.Args(pt, c.script.Options)
+	}
+	if n.retval && pt.Kind.Retval != nil {
+		ret, _ = pt.Kind.Retval(pt, c.script.Options) // the builtin reports the error
+	}
+	return args, ret, err
+}
+
+// find returns the copy that a point can share.
+func find(groups []*walker, pt *probe.Point, args *types.Struct, ret types.Type) *walker {
+	for _, w := range groups {
+		if w.probe.Kind == pt.Kind && pt.Kind.Ours == probe.NotOurs && sameArgs(w.probe.Args, args) && sameOrNil(w.retval, ret) {
+			return w
+		}
+	}
+	return nil
+}
+
+func sameOrNil(a, b types.Type) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return types.Same(a, b)
+}
+
+// sameArgs compares field by field: events of one class share their layout.
+func sameArgs(a, b *types.Struct) bool {
+	if a == b {
+		return true
+	}
+	if a == nil || b == nil || a.Bytes != b.Bytes {
+		return false
+	}
+	x, y := a.Fields(), b.Fields()
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		f, g := x[i], y[i]
+		if !types.Same(f.Type, g.Type) || pointerSpace(f.Type) != pointerSpace(g.Type) {
+			return false
+		}
+		f.Type, g.Type = nil, nil
+		if f != g {
+			return false
+		}
+	}
+	return true
+}
+
+func pointerSpace(t types.Type) types.Space {
+	if p, ok := t.(*types.Pointer); ok {
+		return p.Space
+	}
+	return types.Unset
+}
+
+// finishMaps makes the maps of the program.
+func (c *checker) finishMaps() []*Map {
+	names := make([]string, 0, len(c.maps))
+	for n := range c.maps {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	var out []*Map
+	for _, n := range names {
+		if m := c.finishMap(c.maps[n]); m != nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}

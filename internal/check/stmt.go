@@ -1,0 +1,444 @@
+package check
+
+import (
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// maxUnroll is the most repetitions of an unroll statement.
+const maxUnroll = 100
+
+func (w *walker) statements(list []syntax.Stmt) {
+	warned := false
+	for i, s := range list {
+		if i > 0 && !warned && w.final && w.jumps(list[i-1]) {
+			w.warnf(s, "unreachable", "Unreachable code")
+			warned = true
+		}
+		w.statement(s)
+	}
+}
+
+func (w *walker) statement(s syntax.Stmt) {
+	switch s := s.(type) {
+	case *syntax.ExprStmt:
+		w.exprStmt(s)
+	case *syntax.LetStmt:
+		w.let(s)
+	case *syntax.AssignStmt:
+		w.assignment(s)
+	case *syntax.DiscardStmt:
+		w.expr(s.X)
+	case *syntax.JumpStmt:
+		w.jump(s)
+	case *syntax.ForStmt:
+		w.forRange(s)
+	case *syntax.WhileStmt:
+		w.warnf(s, "deprecated-while", "The while loop is deprecated").Hint("use a range: for ($i : 0..10) { … }")
+		w.condition(s.Cond)
+		w.body(s.Body, false, func() {})
+	case *syntax.UnrollStmt:
+		w.unroll(s)
+	}
+}
+
+// exprStmt evaluates for the effect only.
+func (w *walker) exprStmt(s *syntax.ExprStmt) {
+	switch x := s.X.(type) {
+	case *syntax.If:
+		w.ifStmt(x)
+		return
+	case *syntax.Block:
+		w.block(x)
+		w.record(x, val{Flex: types.Flex{Type: types.None}})
+		return
+	}
+	v := w.expr(s.X)
+	if v.Type == nil || isNothing(v.Type) || w.mayIgnore(s.X) {
+		return
+	}
+	w.warnf(s, "discarded-value", "Return value discarded.").Hint("write _ = … if that is meant")
+}
+
+// mayIgnore tells expressions that are written for their effect.
+func (w *walker) mayIgnore(e syntax.Expr) bool {
+	switch e := e.(type) {
+	case *syntax.IncDec:
+		return true
+	case *syntax.Paren:
+		return w.mayIgnore(e.X)
+	case *syntax.Cond:
+		return e.Then != nil && w.mayIgnore(e.Then) && w.mayIgnore(e.Else)
+	case *syntax.Call:
+		f, ok := builtin.Lookup(e.Func.Name)
+		return ok && f.Deletes
+	}
+	return false
+}
+
+func (w *walker) ifStmt(x *syntax.If) {
+	w.condition(x.Cond)
+	w.block(x.Then)
+	switch e := x.Else.(type) {
+	case *syntax.Block:
+		w.block(e)
+	case *syntax.If:
+		w.ifStmt(e)
+	}
+	w.record(x, val{Flex: types.Flex{Type: types.None}})
+}
+
+// block checks a block in a scope of its own and yields its value.
+func (w *walker) block(b *syntax.Block) val {
+	w.push(false)
+	defer w.pop()
+	w.statements(b.Stmts)
+	if b.Result == nil {
+		return val{Flex: types.Flex{Type: types.None}}
+	}
+	return w.expr(b.Result)
+}
+
+// body checks a loop body; enter declares what the loop adds to its scope.
+func (w *walker) body(b *syntax.Block, isFor bool, enter func()) {
+	if w.loops == 0 {
+		w.returns = nil
+	}
+	w.loops++
+	w.push(isFor)
+	enter()
+	w.statements(b.Stmts)
+	if b.Result != nil {
+		w.exprStmt(&syntax.ExprStmt{Pos: syntax.Pos{At: b.Result.Span()}, X: b.Result})
+	}
+	w.pop()
+	w.loops--
+}
+
+func (w *walker) let(s *syntax.LetStmt) {
+	var init val
+	pending := false
+	if s.Init != nil {
+		pending = w.pends(func() { init = w.expr(s.Init) })
+	}
+	v := w.declare(s.Var)
+	if s.Type != nil {
+		t := w.annotation(s.Type)
+		if str, ok := t.(*types.String); ok && str.Cap == 0 {
+			t = nil // the capacity comes from the assignments
+		}
+		if t != nil {
+			v.fixed, v.cur = true, types.Flex{Type: t}
+		}
+	}
+	if s.Init != nil {
+		w.assign(v, init, pending, s, s.Init)
+	}
+}
+
+// annotation resolves the type of a declaration.
+func (w *walker) annotation(e *syntax.TypeExpr) types.Type {
+	t := w.typeExpr(e)
+	switch t.(type) {
+	case nil:
+		return nil
+	case *types.Agg:
+		w.errorf(e, "bad-annotation", "Invalid variable declaration type: %s", t)
+		return nil
+	}
+	if t == types.Void || t == types.None {
+		w.errorf(e, "bad-annotation", "Invalid variable declaration type: %s", t)
+		return nil
+	}
+	return t
+}
+
+func (w *walker) assignment(s *syntax.AssignStmt) {
+	switch lhs := s.LHS.(type) {
+	case *syntax.Map:
+		m := w.mapNamed(lhs)
+		if w.aggregation(s, m, nil) {
+			return
+		}
+		x, pending := w.right(s, func() val { return w.mapValue(m, lhs) })
+		w.sortIs(m, scalar, lhs)
+		w.store(m, x, pending, s, s.RHS)
+		w.recordMap(lhs, m)
+	case *syntax.MapIndex:
+		m := w.mapNamed(lhs.Map)
+		if w.aggregation(s, m, lhs.Keys) {
+			return
+		}
+		x, pending := w.right(s, func() val { return w.mapValue(m, lhs.Map) })
+		if w.sortIs(m, keyed, lhs) {
+			w.keys(m, lhs.Keys, lhs)
+		}
+		w.store(m, x, pending, s, s.RHS)
+		w.recordMap(lhs, m)
+	case *syntax.Var:
+		w.assignVar(s, lhs)
+	case *syntax.Field, *syntax.TupleIndex, *syntax.Index:
+		w.expr(s.RHS)
+		w.errorf(s.LHS, "immutable", "Can not assign to a part of a value: tuples, records and fields of structs are immutable").
+			Hint("store a new value in the whole variable or map")
+	case *syntax.Bad:
+		w.expr(s.RHS)
+	default:
+		w.expr(s.RHS)
+		w.errorf(s.LHS, "bad-target", "Invalid assignment target: expected a variable or a map")
+	}
+}
+
+// recordMap notes the type of a map that is assigned to.
+func (w *walker) recordMap(at syntax.Expr, m *mapState) {
+	t := m.value.cur.Type
+	if m.agg != nil {
+		t = m.aggType()
+	}
+	if t != nil {
+		w.record(at, val{Flex: types.Flex{Type: t}})
+	}
+}
+
+// aggregation handles an assignment whose right side is an aggregation.
+func (w *walker) aggregation(s *syntax.AssignStmt, m *mapState, keys []syntax.Expr) bool {
+	a, call := aggCall(s.RHS)
+	if call == nil {
+		return false
+	}
+	if s.Op != syntax.Assign {
+		w.errorf(s, "agg-compound", "%s() must be assigned with =", a.Name)
+		m.stored, m.value.broken = true, true
+		return true
+	}
+	// What leads to the call: parentheses, and blocks with their statements.
+	w.aroundAgg(s.RHS, func() { w.aggregate(m, a, call, s) })
+	if keys == nil {
+		w.sortIs(m, scalar, s.LHS)
+	} else if w.sortIs(m, keyed, s.LHS) {
+		w.keys(m, keys, s.LHS)
+	}
+	w.recordMap(s.LHS, m)
+	return true
+}
+
+func (w *walker) aroundAgg(e syntax.Expr, then func()) {
+	switch e := e.(type) {
+	case *syntax.Paren:
+		w.aroundAgg(e.X, then)
+	case *syntax.Block:
+		w.push(false)
+		w.statements(e.Stmts)
+		w.aroundAgg(e.Result, then)
+		w.pop()
+	default:
+		then()
+		return
+	}
+	w.record(e, val{Flex: types.Flex{Type: types.None}})
+}
+
+// right is the value that an assignment to a map stores; old reads the map for
+// a compound operator.
+func (w *walker) right(s *syntax.AssignStmt, old func() val) (x val, pending bool) {
+	pending = w.pends(func() {
+		x = w.expr(s.RHS)
+		if s.Op != syntax.Assign {
+			x = w.operate(s, s.Op.Binary(), s.LHS, old(), s.RHS, x)
+		}
+	})
+	return x, pending
+}
+
+// pends runs f and reports whether it read something whose type is not known
+// yet, so that an unknown result is no sign of an error.
+func (w *walker) pends(f func()) bool {
+	before := w.pending
+	w.pending = false
+	f()
+	got := w.pending
+	w.pending = before || got
+	return got
+}
+
+func (w *walker) assignVar(s *syntax.AssignStmt, lhs *syntax.Var) {
+	if a, call := aggCall(s.RHS); call != nil {
+		w.errorf(call, "agg-not-assigned", "%s() must be assigned directly to a map", a.Name)
+		v := w.lookup(lhs.Name)
+		if v == nil {
+			v = w.fresh(lhs)
+		}
+		v.assigned, v.broken = true, true
+		return
+	}
+	var x val
+	pending := w.pends(func() { x = w.expr(s.RHS) })
+	v := w.lookup(lhs.Name)
+	switch {
+	case v != nil:
+		w.bind(lhs, v)
+	case s.Op == syntax.Assign:
+		v = w.fresh(lhs)
+	default:
+		w.undeclared(lhs)
+		return
+	}
+	if s.Op != syntax.Assign {
+		pending = w.pends(func() {
+			was := w.readVar(v, lhs)
+			w.record(lhs, was)
+			x = w.operate(s, s.Op.Binary(), lhs, was, s.RHS, x)
+		}) || pending
+	}
+	w.assign(v, x, pending, s, s.RHS)
+	if v.cur.Type != nil {
+		w.record(lhs, val{Flex: v.cur, space: v.space})
+	}
+}
+
+// readVar is the value of a variable.
+func (w *walker) readVar(v *varState, at *syntax.Var) val {
+	if !v.assigned && !v.used && w.unevaluated == 0 {
+		w.warnf(at, "used-before-assignment", "Variable used before it was assigned: $%s", v.out.Name)
+		v.used = true
+	}
+	return w.readSlot(&v.slot)
+}
+
+// readSlot is the value in a variable or map.
+func (w *walker) readSlot(s *slot) val {
+	f := s.read()
+	if f.Type == nil && !s.broken {
+		w.pending = true
+	}
+	return val{Flex: f, space: s.space}
+}
+
+func (w *walker) jump(s *syntax.JumpStmt) {
+	if s.Kind != syntax.Return {
+		if w.loops == 0 {
+			w.errorf(s, "jump-outside-loop", "'%s' statement must be in a loop", s.Kind)
+		}
+		return
+	}
+	if s.Value != nil {
+		v := w.expr(s.Value)
+		if v.Type != nil {
+			if _, ok := w.intLike(v.Type); !ok || v.Type == types.Bool {
+				w.errorf(s.Value, "bad-return", "A probe returns an integer, not '%s'", v.Type)
+			}
+		}
+	}
+	if w.loops == 0 {
+		return
+	}
+	if w.returns == nil {
+		w.returns = s
+	} else if (w.returns.Value == nil) != (s.Value == nil) {
+		w.errorf(s, "mixed-return", "All return statements of a loop must have a value, or none of them").
+			Note(w.returns.Span(), "another return statement of the loop is here")
+	}
+}
+
+func (w *walker) forRange(s *syntax.ForStmt) {
+	if s.Over != nil {
+		return // refused when the script was expanded
+	}
+	from, to := w.rangeEnd(s.From), w.rangeEnd(s.To)
+	w.body(s.Body, true, func() { w.loopVar(s, from, to) })
+}
+
+// loopVar declares the variable of a for statement.
+func (w *walker) loopVar(s *syntax.ForStmt, from, to val) {
+	v := w.lookupQuietly(s.Var.Name)
+	if v != nil {
+		w.errorf(s.Var, "shadowed-loop-variable", "Loop declaration shadows existing variable: $%s", s.Var.Name).
+			Note(v.out.Decl, "This is the initial declaration.")
+		w.bind(s.Var, v)
+		v.assigned = true
+		return
+	}
+	v = w.fresh(s.Var)
+	v.out.Loop, v.assigned = true, true
+	switch {
+	case !w.final:
+		v.join(from.Flex, types.Unset)
+		v.join(to.Flex, types.Unset)
+	case v.cur.Type != nil:
+		w.lossy(s.From, from.Flex, v.cur.Type)
+		w.lossy(s.To, to.Flex, v.cur.Type)
+		w.record(s.Var, val{Flex: v.cur})
+	}
+}
+
+// lookupQuietly finds a variable without marking it as captured.
+func (w *walker) lookupQuietly(name string) *varState {
+	for s := w.scope; s != nil; s = s.outer {
+		if v := s.vars[name]; v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+func (w *walker) rangeEnd(e syntax.Expr) val {
+	v := w.expr(e)
+	if v.Type == nil {
+		return val{}
+	}
+	i, ok := w.intLike(v.Type)
+	if !ok || v.Type == types.Bool {
+		w.errorf(e, "bad-range", "The ends of a range must be integers, not '%s'", v.Type)
+		return val{}
+	}
+	if _, isAgg := v.Type.(*types.Agg); isAgg {
+		v.Flex = types.Flex{Type: i}
+	}
+	if _, isEnum := v.Type.(*types.Enum); isEnum {
+		v.Flex = types.Flex{Type: i}
+	}
+	return v
+}
+
+func (w *walker) unroll(s *syntax.UnrollStmt) {
+	v := w.expr(s.Count)
+	if v.Type != nil {
+		n := numberOf(v.k)
+		switch {
+		case v.k.Kind != builtin.IntConst:
+			w.errorf(s.Count, "unroll-count", "Unroll value must be a literal integer")
+		case n.neg || n.mag < 1:
+			w.errorf(s.Count, "unroll-count", "Unroll minimum value is 1")
+		case n.mag > maxUnroll:
+			w.errorf(s.Count, "unroll-count", "Unroll maximum value is %d", maxUnroll)
+		case w.final:
+			w.info.Unrolls[s] = int(n.mag)
+		}
+	}
+	w.body(s.Body, false, func() {})
+}
+
+// jumps reports whether nothing after s in the same block can run.
+func (w *walker) jumps(s syntax.Stmt) bool {
+	switch s := s.(type) {
+	case *syntax.JumpStmt:
+		return true
+	case *syntax.ExprStmt:
+		return w.exprJumps(s.X)
+	}
+	return false
+}
+
+func (w *walker) exprJumps(e syntax.Expr) bool {
+	switch e := e.(type) {
+	case *syntax.Call:
+		f, ok := builtin.Lookup(e.Func.Name)
+		return ok && f.Ends
+	case *syntax.Block:
+		return len(e.Stmts) > 0 && w.jumps(e.Stmts[len(e.Stmts)-1])
+	case *syntax.If:
+		return e.Else != nil && w.exprJumps(e.Then) && w.exprJumps(e.Else)
+	}
+	return false
+}

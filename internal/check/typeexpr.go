@@ -1,0 +1,309 @@
+package check
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/spell"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/target/btf"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// typeExpr resolves a type as written; nil after an error.
+func (w *walker) typeExpr(e *syntax.TypeExpr) types.Type {
+	t, ok := w.lookupType(e)
+	if !ok {
+		w.unknownType(e)
+		return nil
+	}
+	return w.suffixes(e, t)
+}
+
+// suffixes applies pointers and dimensions.
+func (w *walker) suffixes(e *syntax.TypeExpr, t types.Type) types.Type {
+	for i, s := range e.Suffixes {
+		if t == nil {
+			return nil
+		}
+		if s.Pointer {
+			t = &types.Pointer{Elem: t}
+			continue
+		}
+		if i == 0 && s.Len >= 0 {
+			// The first brackets of string and buffer are their capacity.
+			switch b := t.(type) {
+			case *types.String:
+				if b.Cap == 0 {
+					t = &types.String{Cap: int(s.Len)}
+					continue
+				}
+			case *types.Buffer:
+				if b.Cap == 0 {
+					t = &types.Buffer{Cap: int(s.Len)}
+					continue
+				}
+			}
+		}
+		if t.Size() == 0 || s.Len > 1<<24 {
+			w.errorf(e, "bad-type", "Invalid size or type of array: %s", e.Span().Text())
+			return nil
+		}
+		t = &types.Array{Elem: t, Len: int(s.Len)}
+	}
+	return t
+}
+
+// lookupType finds the base. The order is that of language.md 8: the
+// language's own names, then those of the kernel.
+func (w *walker) lookupType(e *syntax.TypeExpr) (types.Type, bool) {
+	switch {
+	case e.OfType != nil:
+		t := w.typeExpr(e.OfType)
+		return t, true
+	case e.Of != nil:
+		return w.typeOf(e.Of), true
+	case e.Tag == "":
+		if t, ok := types.Named(e.Name); ok {
+			return t, true
+		}
+		if t, ok := types.NamedAgg(e.Name); ok {
+			return t, true
+		}
+		if t, ok := deferredType(e.Name); ok {
+			return t, true
+		}
+	}
+	t, err := w.script.Options.Target.TypeByName(e.Tag, e.Name)
+	return t, err == nil
+}
+
+// deferredType finds the printable types, such as ksym_t, among the results of
+// builtins.
+func deferredType(name string) (types.Type, bool) {
+	if name == "" || name[len(name)-1] != 't' && name != "timestamp" {
+		return nil, false
+	}
+	for _, n := range builtin.Names() {
+		if f, ok := builtin.Lookup(n); ok {
+			if d, ok := f.Result.(*types.Deferred); ok && d.Name == name {
+				return d, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func (w *walker) unknownType(e *syntax.TypeExpr) {
+	if !w.final {
+		return
+	}
+	name := e.Name
+	if e.Tag != "" {
+		name = e.Tag + " " + name
+	}
+	d := w.errorf(e, "unknown-type", "Cannot resolve unknown type \"%s\"", name)
+	spec, err := w.script.Options.Target.BTF()
+	if err != nil {
+		if errors.Is(err, target.ErrNoBTF) {
+			d.Hint("the kernel offers no type information (BTF)")
+		}
+		return
+	}
+	kinds := btf.Set(btf.Struct, btf.Union, btf.Enum, btf.Enum64, btf.Typedef)
+	switch e.Tag {
+	case "struct":
+		kinds = btf.Set(btf.Struct)
+	case "union":
+		kinds = btf.Set(btf.Union)
+	case "enum":
+		kinds = btf.Set(btf.Enum, btf.Enum64)
+	}
+	near := spell.NearestSeq(e.Name, func(yield func(string) bool) {
+		spec.Each(kinds, func(_ uint32, _ btf.Kind, n []byte) bool { return yield(string(n)) })
+	})
+	if near != "" {
+		if e.Tag != "" {
+			near = e.Tag + " " + near
+		}
+		d.Hint("did you mean %s?", near)
+	}
+}
+
+// typeOf is the type of an expression that is not evaluated. A keyed map
+// stands for its key.
+func (w *walker) typeOf(e syntax.Expr) types.Type {
+	w.unevaluated++
+	defer func() { w.unevaluated-- }()
+	if m, ok := e.(*syntax.Map); ok {
+		if s := w.mapNamed(m); s.sort == keyed {
+			return s.key.read().Type
+		}
+	}
+	return w.expr(e).Type
+}
+
+// operandType is the type named by sizeof(x) and offsetof(x, …), where a bare
+// name that is no type may be a builtin.
+func (w *walker) operandType(t *syntax.TypeExpr, x syntax.Expr) types.Type {
+	if t == nil {
+		w.unevaluated++
+		defer func() { w.unevaluated-- }()
+		v := w.expr(x)
+		return v.Type
+	}
+	if t.Tag == "" && t.Of == nil && t.OfType == nil && len(t.Suffixes) == 0 {
+		if _, ok := w.lookupType(t); !ok {
+			if f, ok := builtin.Lookup(t.Name); ok && f.Bare {
+				return w.operandType(nil, &syntax.Ident{Pos: t.Pos, Name: t.Name})
+			}
+		}
+	}
+	return w.typeExpr(t)
+}
+
+func (w *walker) sizeOf(e *syntax.SizeOf) val {
+	t := w.operandType(e.Type, e.X)
+	if t == nil {
+		// Unknown yet: a literal all the same, so that sizes of variables that
+		// depend on it settle.
+		return val{}
+	}
+	if agg, ok := t.(*types.Agg); ok {
+		if i, ok := w.castable(agg); ok {
+			t = i
+		}
+	}
+	return literal(builtin.Const{Kind: builtin.IntConst, Int: uint64(t.Size())})
+}
+
+func (w *walker) offsetOf(e *syntax.OffsetOf) val {
+	t := w.operandType(e.Type, e.X)
+	if t == nil {
+		return val{}
+	}
+	offset := 0
+	for _, step := range e.Path {
+		if p, ok := t.(*types.Pointer); ok && e.X != nil {
+			t = p.Elem
+		}
+		s, ok := t.(*types.Struct)
+		if !ok {
+			w.errorf(step, "not-a-struct", "'%s' is not a c_struct type.", t)
+			return val{}
+		}
+		f, ok := s.Field(step.Name)
+		if !ok {
+			d := w.errorf(step, "unknown-field", "'%s' has no field named '%s'", s, step.Name)
+			if w.final {
+				hintNear(d, step.Name, s.FieldNames())
+			}
+			return val{}
+		}
+		if f.BitSize != 0 {
+			w.errorf(step, "bit-field", "offsetof can not be used on the bit-field '%s'", step.Name)
+			return val{}
+		}
+		offset += f.Offset
+		t = f.Type
+	}
+	return literal(builtin.Const{Kind: builtin.IntConst, Int: uint64(offset)})
+}
+
+// hintNear suggests one of several names.
+func hintNear(d *source.Diagnostic, name string, names []string) {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	if near := spell.Nearest(name, names); near != "" {
+		d.Hint("did you mean %s?", near)
+	}
+}
+
+// cast is (type)x.
+func (w *walker) cast(e *syntax.Cast) val {
+	to := w.typeExpr(e.Type)
+	x := w.expr(e.X)
+	if to == nil || x.Type == nil {
+		return val{}
+	}
+	from := x.Type
+	if agg, ok := from.(*types.Agg); ok {
+		i, ok := w.castable(agg)
+		if _, toInt := asInteger(to); !ok || !toInt && !isPointer(to) {
+			w.errorf(e, "bad-cast", "Cannot cast from \"%s\" to \"%s\"", agg, to)
+			return val{}
+		}
+		from = i
+		x.k = builtin.Const{}
+	} else if types.Same(from, to) && x.k.Kind == builtin.NoConst && !x.Flex.Flex {
+		w.warnf(e, "unnecessary-cast", "Unnecessary cast: the expression has type '%s' already", to)
+	}
+	if f, ok := w.addressOf(e.X, x); ok {
+		from, x = f.Type, f
+	}
+	t, err := types.Cast(from, to)
+	if err != nil {
+		w.errorf(e, "bad-cast", "%v", err)
+		return val{}
+	}
+	v := val{Flex: types.Flex{Type: t}, space: x.space}
+	if v.space == types.Unset && (isPointer(t) || t.Size() == 8) {
+		if _, isInt := types.IsInteger(t); isPointer(t) || !isInt {
+			v.space = w.probe.Kind.Space
+		}
+	}
+	if x.k.Kind != builtin.NoConst {
+		w.castConst(e, &v, x.k)
+	}
+	return v
+}
+
+// castConst folds a cast of a literal.
+func (w *walker) castConst(e *syntax.Cast, v *val, k builtin.Const) {
+	if v.Type == types.Bool {
+		v.k = boolConst(truth(k))
+		return
+	}
+	if k.Kind == builtin.StrConst {
+		if _, ok := v.Type.(*types.String); ok {
+			v.k = k
+		}
+		return
+	}
+	switch t := v.Type.(type) {
+	case *types.Int:
+		v.k = truncate(t, numberOf(k)).konst()
+	case *types.Enum:
+		v.k = truncate(types.IntOf(t.Bytes, t.Signed), numberOf(k)).konst()
+		if t.NameOf(int64(v.k.Int)) == "" {
+			w.errorf(e, "bad-enumerator", "Enum: %s doesn't contain a variant value of %s", t.Name, constText(k))
+		}
+	}
+}
+
+// addressOf turns the string that a __data_loc member reads as into the place
+// it is read from, where an address is wanted.
+func (w *walker) addressOf(e syntax.Expr, v val) (val, bool) {
+	f, ok := e.(*syntax.Field)
+	if p, isParen := e.(*syntax.Paren); isParen {
+		return w.addressOf(p.X, v)
+	}
+	if _, isString := v.Type.(*types.String); !ok || !isString {
+		return v, false
+	}
+	s, ok := w.probe.Args, w.isArgs(f.X)
+	if !ok || s == nil {
+		return v, false
+	}
+	m, ok := s.Field(f.Name.Name)
+	if !ok || m.DataLoc == types.NoDataLoc {
+		return v, false
+	}
+	v.Flex = types.Flex{Type: &types.Pointer{Elem: types.Int8, Space: types.Kernel}}
+	v.space = types.Kernel
+	w.record(e, v)
+	return v, true
+}

@@ -1,0 +1,304 @@
+package check
+
+import (
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/expand"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/spell"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// A walker checks one copy of a probe. What it knows of variables outlives a
+// walk, the rest does not.
+type walker struct {
+	*checker
+	probe    *Probe
+	info     *Info
+	tree     *syntax.Probe
+	retval   types.Type // of the copy's points, nil if not asked for
+	argsErr  error      // why args has no type
+	expanded bool       // there are other copies of the same text
+
+	vars map[*syntax.Var]*varState // by the occurrence that declares
+
+	scope       *scope
+	declared    map[string]source.Span // every variable of the probe by name, for hints
+	loops       int                    // enclosing loops
+	returns     *syntax.JumpStmt       // first return in the outermost loop
+	unevaluated int                    // inside sizeof and the like
+	pending     bool                   // something read has no type yet
+	longText    bool                   // a string literal may exceed max_strlen
+	wantText    int                    // a missing positional parameter is an empty text
+}
+
+// val is the type of an expression and what else is known of its value.
+type val struct {
+	types.Flex
+	space types.Space
+	k     builtin.Const
+}
+
+type varState struct {
+	slot
+	out      *Var
+	assigned bool // in the text so far
+	used     bool
+}
+
+// A scope is one pair of braces.
+type scope struct {
+	outer *scope
+	vars  map[string]*varState
+	loop  bool // body of a for statement
+}
+
+func (c *checker) newWalker(p *expand.Probe, a *expand.Attach, args *types.Struct, ret types.Type, err error) *walker {
+	return &walker{
+		checker: c, tree: p.Tree, retval: ret, argsErr: err,
+		probe: &Probe{Kind: a.Kind, Predicate: p.Tree.Predicate, Body: p.Tree.Body, Args: args},
+		info:  newInfo(), vars: map[*syntax.Var]*varState{},
+	}
+}
+
+// walk goes over the probe once.
+func (w *walker) walk() {
+	w.declared = map[string]source.Span{}
+	w.scope, w.loops, w.returns = nil, 0, nil
+	for _, v := range w.vars {
+		v.assigned, v.used = false, false
+		v.out.Assigns = 0
+	}
+	w.probe.Info = w.info
+	w.push(false)
+	if w.tree.Predicate != nil {
+		w.condition(w.tree.Predicate)
+	}
+	w.statements(w.tree.Body.Stmts)
+	if w.tree.Body.Result != nil {
+		w.statement(&syntax.ExprStmt{Pos: syntax.Pos{At: w.tree.Body.Result.Span()}, X: w.tree.Body.Result})
+	}
+	w.pop()
+}
+
+func (w *walker) push(loop bool) { w.scope = &scope{outer: w.scope, loop: loop} }
+
+// pop closes a scope and reports variables that never got a value.
+func (w *walker) pop() {
+	if w.final {
+		for _, v := range w.scope.vars {
+			v.out.Type = v.cur.Type
+			if !v.assigned && w.unevaluated == 0 {
+				w.ds.Warnf("never-assigned", v.out.Decl, "Variable $%s is declared but never assigned", v.out.Name)
+			}
+		}
+	}
+	w.scope = w.scope.outer
+}
+
+// errorf reports an error in the last walk. The result takes hints and notes
+// either way.
+func (w *walker) errorf(at syntax.Node, code source.Code, format string, args ...any) *source.Diagnostic {
+	if !w.final {
+		return &source.Diagnostic{}
+	}
+	return w.trail(w.ds.Errorf(code, at.Span(), format, args...))
+}
+
+func (w *walker) warnf(at syntax.Node, code source.Code, format string, args ...any) *source.Diagnostic {
+	if !w.final {
+		return &source.Diagnostic{}
+	}
+	return w.trail(w.ds.Warnf(code, at.Span(), format, args...))
+}
+
+// trail says for which of several copies a message is.
+func (w *walker) trail(d *source.Diagnostic) *source.Diagnostic {
+	if w.expanded && len(d.Trail) == 0 {
+		d.Trail = []source.Span{w.probe.At}
+	}
+	return d
+}
+
+// lookup finds a variable. Crossing the border of a for body marks it as
+// captured.
+func (w *walker) lookup(name string) *varState {
+	crossed := false
+	for s := w.scope; s != nil; s = s.outer {
+		if v := s.vars[name]; v != nil {
+			if crossed && w.unevaluated == 0 {
+				v.out.Captured = true
+			}
+			return v
+		}
+		crossed = crossed || s.loop
+	}
+	return nil
+}
+
+// declare makes a variable in the innermost scope. There is no shadowing; an
+// existing variable is returned after the error.
+func (w *walker) declare(at *syntax.Var) *varState {
+	if old := w.lookup(at.Name); old != nil {
+		w.errorf(at, "redeclared", "Variable $%s was already declared. Variable shadowing is not allowed.", at.Name).
+			Note(old.out.Decl, "This is the initial declaration.")
+		w.bind(at, old)
+		return old
+	}
+	return w.fresh(at)
+}
+
+func (w *walker) fresh(at *syntax.Var) *varState {
+	v := w.vars[at]
+	if v == nil {
+		v = &varState{out: &Var{Name: at.Name, Decl: at.Span()}}
+		w.vars[at] = v
+	}
+	if w.scope.vars == nil {
+		w.scope.vars = map[string]*varState{}
+	}
+	w.scope.vars[at.Name] = v
+	w.declared[at.Name] = at.Span()
+	w.bind(at, v)
+	return v
+}
+
+func (w *walker) bind(at *syntax.Var, v *varState) {
+	if w.final && w.unevaluated == 0 {
+		w.info.Vars[at] = v.out
+	}
+}
+
+// undeclared reports a variable that does not exist here.
+func (w *walker) undeclared(at *syntax.Var) {
+	d := w.errorf(at, "undeclared", "Undefined or undeclared variable: $%s", at.Name)
+	if span, ok := w.declared[at.Name]; ok {
+		line, _ := span.File.Position(span.Start)
+		d.Hint("the $%s of line %d lives in an inner block only; declare it before that block: let $%s;", at.Name, line, at.Name)
+		return
+	}
+	var names []string
+	for s := w.scope; s != nil; s = s.outer {
+		for n := range s.vars {
+			names = append(names, n)
+		}
+	}
+	if near := spell.Nearest(at.Name, names); near != "" {
+		d.Hint("did you mean $%s?", near)
+	}
+}
+
+// assign stores a value in a variable. rhs is nil for ++ and --.
+func (w *walker) assign(v *varState, x val, pending bool, at, rhs syntax.Node) {
+	v.assigned = true
+	if w.unevaluated == 0 {
+		v.out.Assigns++
+	}
+	if x.Type == nil {
+		v.unknown(pending)
+		return
+	}
+	if agg, ok := x.Type.(*types.Agg); ok {
+		i, ok := w.castable(agg)
+		if !ok {
+			w.errorf(at, "aggregation-copy", "Map value '%s' cannot be assigned to a scratch variable.", agg)
+			v.broken = true
+			return
+		}
+		x.Flex = types.Flex{Type: i}
+	}
+	if !w.storableValue(x.Type, at, "variable $"+v.out.Name) {
+		v.broken = true
+		return
+	}
+	w.storeSlot(&v.slot, x, at, rhs, "$"+v.out.Name, "variable", v.out.Decl)
+}
+
+// storableValue refuses what no variable or map can hold.
+func (w *walker) storableValue(t types.Type, at syntax.Node, what string) bool {
+	if isNothing(t) {
+		w.errorf(at, "no-value", "Value '%s' cannot be assigned to %s", t, what)
+		return false
+	}
+	if s, ok := t.(*types.Struct); ok && s.Kind == types.ContextKind {
+		w.errorf(at, "no-value", "args can not be stored; assign its fields instead")
+		return false
+	}
+	if t.Size() == 0 {
+		if s, ok := t.(*types.String); !ok || s.Cap != 0 {
+			w.errorf(at, "no-value", "Value '%s' has no size and cannot be assigned to %s", t, what)
+			return false
+		}
+	}
+	return true
+}
+
+// storeSlot joins a value into a variable or a map, or in the last walk checks
+// that it goes in.
+func (w *walker) storeSlot(s *slot, x val, at, rhs syntax.Node, name, what string, first source.Span) {
+	if !w.final {
+		s.join(x.Flex, x.space)
+		return
+	}
+	cur := s.cur.Type
+	if cur == nil {
+		return
+	}
+	ok := false
+	if s.fixed {
+		ok = storable(x.Flex, cur)
+	} else {
+		j, joins := types.Join(s.cur, asIntegerFor(cur, x.Flex))
+		ok = joins && types.Same(j.Type, cur)
+	}
+	if !ok {
+		d := w.errorf(at, code(what, "mismatch"), "Type mismatch for %s: trying to assign value of type '%s' when %s already has a type '%s'",
+			name, x.Type, what, cur)
+		if first.Valid() && first.Start != at.Span().Start {
+			d.Note(first, "it has that type since here")
+		}
+		return
+	}
+	if rhs != nil {
+		if x.Type == types.Bool && cur != types.Bool {
+			w.warnf(rhs, "bool-as-integer", "A bool is stored as 0 or 1 in %s, which has type '%s'", name, cur)
+			return
+		}
+		if i, ok := types.IsInteger(cur); ok && s.fixed && x.k.Kind == builtin.IntConst {
+			if !holds(i, numberOf(x.k)) {
+				w.errorf(at, "literal-range", "Type mismatch for %s: trying to assign value '%s' when %s already has a type '%s'",
+					name, constText(x.k), what, cur).Hint("the value does not fit")
+			}
+			return
+		}
+		w.lossy(rhs, x.Flex, cur)
+	}
+}
+
+func code(what, rest string) source.Code { return source.Code(what + "-" + rest) }
+
+// lossy warns of a conversion that can change the value.
+func (w *walker) lossy(at syntax.Node, from types.Flex, to types.Type) {
+	if !w.final || from.Type == nil || from.Type == types.Bool || types.Fits(from, to) {
+		return
+	}
+	x, ok := types.IsInteger(from.Type)
+	y, ok2 := types.IsInteger(to)
+	if !ok || !ok2 || x.Bytes == y.Bytes && isDifference(at) {
+		return
+	}
+	w.warnf(at, "lossy-cast", "Implicit conversion from '%s' to '%s' may change the value", from.Type, to).
+		Hint("cast it to say that this is meant: (%s)…", to)
+}
+
+// isDifference tells a subtraction, whose result is signed by rule: the
+// typical time delta deserves no warning.
+func isDifference(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.Paren:
+		return isDifference(n.X)
+	case *syntax.Binary:
+		return n.Op == syntax.Sub
+	}
+	return false
+}
