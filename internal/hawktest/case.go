@@ -89,7 +89,6 @@ func (c *Case) Run(t *testing.T, hawk string) {
 			env.Setenv("PATH", filepath.Dir(hawk)+":"+env.Getenv("PATH"))
 			env.Setenv("LC_ALL", "C.UTF-8")
 			env.Setenv("TZ", "UTC")
-			env.Setenv("GOCOVERDIR", os.Getenv("GOCOVERDIR")) // where hawk, when built for it, says what it ran
 			if dir, err := Glibc(); err == nil {
 				env.Setenv("GLIBC", dir)
 			}

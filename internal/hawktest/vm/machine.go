@@ -33,14 +33,15 @@ type Config struct {
 type Machine struct {
 	Release string // of the kernel, as uname says it
 
-	dir  string // temporary files; removed by Close
-	qemu *exec.Cmd
-	exit chan error // QEMU's end
-	host net.Conn   // the agent's port
+	dir     string // temporary files; removed by Close
+	qemu    *exec.Cmd
+	running bool       // QEMU was started
+	exit    chan error // QEMU's end
+	host    net.Conn   // the agent's port
 }
 
 // Start boots a machine and waits until it takes commands. It fetches the kernel if the cache does not have it. The caller closes the machine.
-func Start(ctx context.Context, c Config) (m *Machine, err error) {
+func Start(ctx context.Context, c Config) (*Machine, error) {
 	cache, err := deb.CacheDir()
 	if err != nil {
 		return nil, err
@@ -60,36 +61,39 @@ func Start(ctx context.Context, c Config) (m *Machine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m = &Machine{dir: dir, exit: make(chan error, 1)}
-	defer func() {
-		if err != nil {
-			m.Close()
-		}
-	}()
+	m := &Machine{dir: dir, exit: make(chan error, 1)}
+	if err := m.boot(ctx, c, kernel, base); err != nil {
+		err = fmt.Errorf("starting a VM with kernel %s: %w\n%s", c.Kernel.Name, err, m.log())
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
 
+// boot prepares the machine's disks and starts it. The files of the kernel's packages are in kernel, the image of the host's programs is base.
+func (m *Machine) boot(ctx context.Context, c Config, kernel, base string) error {
 	vmlinuz, err := image(kernel)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	mods, err := modules(kernel)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	agent, err := buildAgent(ctx, dir)
+	agent, err := buildAgent(ctx, m.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.WriteFile(m.file("initramfs"), initramfs(agent, mods), 0o644); err != nil {
-		return nil, err
+		return err
 	}
 	if err := makeImage(c.Payload, m.file("payload")); err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.WriteFile(m.file("scratch"), nil, 0o644); err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.Truncate(m.file("scratch"), 64<<20); err != nil {
-		return nil, err
+		return err
 	}
 
 	disk := func(path, readonly string) string {
@@ -112,20 +116,21 @@ func Start(ctx context.Context, c Config) (m *Machine, err error) {
 		m.qemu.Stdin, m.qemu.Stdout = os.Stdin, os.Stdout
 	}
 	m.qemu.Args = append(m.qemu.Args, args...)
-	if m.qemu.Stderr, err = os.Create(m.file("qemu")); err != nil {
-		return nil, err
+	messages, err := os.Create(m.file("qemu"))
+	if err != nil {
+		return err
 	}
+	defer messages.Close()
+	m.qemu.Stderr = messages
 	if err := m.qemu.Start(); err != nil {
-		return nil, fmt.Errorf("starting QEMU (package qemu-system-x86): %w", err)
+		return fmt.Errorf("starting QEMU (package qemu-system-x86): %w", err)
 	}
+	m.running = true
 	go func() { m.exit <- m.qemu.Wait() }()
 
-	boot, cancel := context.WithTimeout(ctx, bootLimit)
+	limit, cancel := context.WithTimeout(ctx, bootLimit)
 	defer cancel()
-	if err := m.connect(boot); err != nil {
-		return nil, fmt.Errorf("kernel %s did not boot: %w\n%s", c.Kernel.Name, err, m.log())
-	}
-	return m, nil
+	return m.connect(limit)
 }
 
 // connect opens the agent's port and waits for its greeting.
@@ -200,7 +205,7 @@ func (m *Machine) Close() error {
 	if m.host != nil {
 		m.host.Close()
 	}
-	if m.qemu != nil && m.qemu.Process != nil {
+	if m.running {
 		m.qemu.Process.Kill()
 		<-m.exit
 	}

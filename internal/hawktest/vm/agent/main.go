@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,6 +48,12 @@ func boot() error {
 		mount{"debugfs", "/sys/kernel/debug", ""}, mount{"tracefs", "/sys/kernel/tracing", ""},
 	); err != nil {
 		return err
+	}
+	// What udev would make.
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"} {
+		if err := os.Symlink(target, "/dev/"+name); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
 	}
 	if err := loopbackUp(); err != nil {
 		return err
