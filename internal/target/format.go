@@ -20,7 +20,7 @@ type Format struct {
 
 // A FormatField is one field of a record.
 type FormatField struct {
-	types.Field        // of a __data_loc field: the type of the value, an address
+	types.Field        // of a __data_loc field: a string without capacity for text, else int64 for an address
 	Decl        string // the declaration as the kernel prints it, with the name
 	Bytes       int    // in the record
 	Common      bool   // one of those every event has
@@ -134,6 +134,9 @@ func parseField(line string, syscall bool, t *Target) (FormatField, error) {
 	f.Name = d.name
 	if d.loc != types.NoDataLoc {
 		f.DataLoc, f.Type = d.loc, types.Int64
+		if d.base == "char" && d.array {
+			f.Type = &types.String{} // of any length
+		}
 		return f, nil
 	}
 	f.Type = d.fieldType(f.Bytes, signed, syscall, t)

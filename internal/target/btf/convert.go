@@ -237,6 +237,7 @@ func (s *Spec) fields(id uint32) ([]types.Field, error) {
 		return nil, err
 	}
 	out := make([]types.Field, 0, r.vlen)
+	budget := maxAnonymous
 	for _, m := range s.members(&r) {
 		typ, err := s.convert(m.typ, 0)
 		if err != nil {
@@ -244,7 +245,6 @@ func (s *Spec) fields(id uint32) ([]types.Field, error) {
 		}
 		f := types.Field{Name: string(s.str(m.name)), Type: typ, Offset: m.bit / 8}
 		if f.Name == "" {
-			budget := maxAnonymous
 			if !s.finite(m.typ, &budget, 0) {
 				return nil, fmt.Errorf("BTF of %s: struct %d has anonymous members without end", s.Name, id)
 			}

@@ -8,7 +8,7 @@ import (
 
 // maxParts bounds the members and parameters of one printed type: a
 // malformed blob could describe an exponential number of them.
-const maxParts = 1 << 16
+const maxParts = 1 << 14
 
 // A printer writes C text.
 type printer struct {
@@ -20,7 +20,11 @@ type printer struct {
 // them: "struct file *", "const char *", "size_t".
 func (s *Spec) TypeText(id uint32) string {
 	p := printer{Spec: s}
-	return strings.TrimRight(p.declare(id, "", 0, 0), " ")
+	return p.text(id)
+}
+
+func (s *printer) text(id uint32) string {
+	return strings.TrimRight(s.declare(id, "", 0, 0), " ")
 }
 
 // A Decl is a parameter or member in C text.
@@ -41,15 +45,16 @@ func (s *Spec) Signature(funcID uint32) (params []Decl, result string, err error
 	if r.kind != FuncProto {
 		return nil, "", fmt.Errorf("BTF of %s: type %d is no function", s.Name, funcID)
 	}
+	p := printer{Spec: s}
 	for b := r.tail; len(b) >= 8; b = b[8:] {
 		name, typ := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
 		if name == 0 && typ == 0 {
 			params = append(params, Decl{Type: "..."})
 			break
 		}
-		params = append(params, Decl{s.TypeText(typ), string(s.str(name))})
+		params = append(params, Decl{p.text(typ), string(s.str(name))})
 	}
-	return params, s.TypeText(r.arg), nil
+	return params, p.text(r.arg), nil
 }
 
 // Members returns the members of a struct or union in C text, for listings;
@@ -63,8 +68,9 @@ func (s *Spec) Members(id uint32) ([]Decl, error) {
 		return nil, fmt.Errorf("BTF of %s: type %d is no struct", s.Name, id)
 	}
 	var out []Decl
+	p := printer{Spec: s}
 	for _, m := range s.members(&r) {
-		out = append(out, Decl{s.TypeText(m.typ), string(s.str(m.name))})
+		out = append(out, Decl{p.text(m.typ), string(s.str(m.name))})
 	}
 	return out, nil
 }
