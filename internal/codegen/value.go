@@ -299,25 +299,29 @@ func (s *selector) copy(v *ir.Value) {
 
 func (s *selector) atomic(v *ir.Value) {
 	at := s.place(v.Args[0], v.Imm)
-	op := func(a asm.AtomicOp) asm.OpCode {
-		return asm.OpCode(asm.StXClass).SetMode(asm.AtomicMode).SetSize(sizeOf(v.Size)).SetAtomicOp(a)
+	emit := func(form regalloc.Form, a asm.AtomicOp, x regalloc.Reg) {
+		// The machine has the operation in the immediate, the library in the
+		// opcode; its Marshal forgets to move it (v0.22), so that both are set.
+		s.emit(regalloc.Instr{
+			Form: form, Op: asm.OpCode(asm.StXClass).SetMode(asm.AtomicMode).SetSize(sizeOf(v.Size)).SetAtomicOp(a),
+			Dst: at.base, Src: x, Off: at.off, Imm: int64(a >> 8), Fetch: form == regalloc.Atomic && a != asm.AddAtomic,
+		})
 	}
-	switch v.Op {
-	case ir.AtomicAdd:
-		s.emit(regalloc.Instr{Form: regalloc.Atomic, Op: op(asm.AddAtomic), Dst: at.base, Src: s.operand(v.Args[1]), Off: at.off})
-	case ir.AtomicXchg, ir.AtomicFetchAdd:
-		a := asm.Xchg
-		if v.Op == ir.AtomicFetchAdd {
-			a = asm.FetchAdd
-		}
-		d := s.reg(v)
+	d := s.reg(v)
+	switch {
+	case v.Op == ir.AtomicAdd || v.Op == ir.AtomicFetchAdd && s.uses[v.ID] == 0:
+		emit(regalloc.Atomic, asm.AddAtomic, s.operand(v.Args[1]))
+	case v.Op == ir.AtomicFetchAdd:
 		s.into(d, v.Args[1])
-		s.emit(regalloc.Instr{Form: regalloc.Atomic, Op: op(a), Dst: at.base, Src: d, Off: at.off, Fetch: true})
-	case ir.AtomicCmpXchg:
+		emit(regalloc.Atomic, asm.FetchAdd, d)
+	case v.Op == ir.AtomicXchg:
+		s.into(d, v.Args[1])
+		emit(regalloc.Atomic, asm.Xchg, d)
+	default:
 		x := s.operand(v.Args[2])
 		s.into(regalloc.R0, v.Args[1])
-		s.emit(regalloc.Instr{Form: regalloc.CmpXchg, Op: op(asm.CmpXchg), Dst: at.base, Src: x, Off: at.off})
-		s.move(s.reg(v), regalloc.R0)
+		emit(regalloc.CmpXchg, asm.CmpXchg, x)
+		s.move(d, regalloc.R0)
 	}
 }
 
