@@ -1,0 +1,179 @@
+package load
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/codegen"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/source"
+)
+
+// Kinds and linkages of BTF types, from include/uapi/linux/btf.h.
+const (
+	kindInt       = 1
+	kindFunc      = 12
+	kindFuncProto = 13
+
+	intSigned  = 1 << 24
+	static     = 0
+	global     = 1
+	magic      = 0xeb9f
+	headerSize = 24
+)
+
+// longID is the type of all parameters and results: a signed 64-bit integer.
+const longID = 1
+
+// A blob is the BTF that the programs of a script share: a FUNC for each of
+// their functions, and the script's lines. The kernel needs it for callbacks,
+// and the verifier's log quotes it.
+type blob struct {
+	types   []byte
+	strings []byte
+	offsets map[string]uint32 // of strings
+	protos  map[int]uint32    // FUNC_PROTO by number of parameters
+	next    uint32            // type ID
+}
+
+func newBlob() *blob {
+	b := &blob{strings: []byte{0}, offsets: map[string]uint32{"": 0}, protos: map[int]uint32{}, next: longID}
+	b.add("long", kindInt<<24, 8, intSigned|64)
+	return b
+}
+
+// add appends a type; size is the size or the type referred to.
+func (b *blob) add(name string, info, size uint32, rest ...uint32) uint32 {
+	for _, w := range append([]uint32{b.str(name), info, size}, rest...) {
+		b.types = binary.NativeEndian.AppendUint32(b.types, w)
+	}
+	b.next++
+	return b.next - 1
+}
+
+func (b *blob) str(s string) uint32 {
+	if off, ok := b.offsets[s]; ok {
+		return off
+	}
+	off := uint32(len(b.strings))
+	b.strings = append(append(b.strings, s...), 0)
+	b.offsets[s] = off
+	return off
+}
+
+// fn adds a function of n parameters, all long.
+func (b *blob) fn(name string, n int, linkage uint32) uint32 {
+	proto, ok := b.protos[n]
+	if !ok {
+		var params []uint32
+		for range n {
+			params = append(params, b.str("a"), longID)
+		}
+		proto = b.add("", kindFuncProto<<24|uint32(n), longID, params...)
+		b.protos[n] = proto
+	}
+	return b.add(identifier(name), kindFunc<<24|linkage, proto)
+}
+
+// identifier makes a C name, which is all that BTF allows.
+func identifier(s string) string {
+	clean := func(r rune) rune {
+		if r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '_'
+	}
+	s = strings.Map(clean, s)
+	if s == "" || s[0] <= '9' {
+		s = "_" + s
+	}
+	return s[:min(len(s), 127)]
+}
+
+func (b *blob) bytes() []byte {
+	out := binary.NativeEndian.AppendUint16(make([]byte, 0, headerSize+len(b.types)+len(b.strings)), magic)
+	out = append(out, 1, 0) // version, flags
+	for _, w := range []int{headerSize, 0, len(b.types), len(b.types), len(b.strings)} {
+		out = binary.NativeEndian.AppendUint32(out, uint32(w))
+	}
+	return append(append(out, b.types...), b.strings...)
+}
+
+// describe fills in what the kernel is told about a program's functions and
+// lines.
+func (b *blob) describe(spec *bpf.ProgSpec, p *object.Program) {
+	for i, f := range p.Code.Funcs {
+		name, linkage := f.Name, uint32(static)
+		if i == 0 {
+			name, linkage = p.Name, global
+		}
+		spec.FuncInfo = words(spec.FuncInfo, uint32(f.Slot), b.fn(name, max(f.NParams, 1), linkage))
+	}
+	for _, l := range lines(p) {
+		file, text, line, col := "hawk", "", 0, 0
+		if l.At.Valid() {
+			line, col = l.At.File.Position(l.At.Start)
+			file, text = l.At.File.Name, strings.TrimSpace(l.At.File.Line(line))
+		}
+		spec.LineInfo = words(spec.LineInfo, uint32(l.Slot), b.str(cstring(file)), b.str(cstring(text)),
+			uint32(min(line, maxLine))<<10|uint32(min(col, maxColumn)))
+	}
+}
+
+// What 32 bits of line info have room for.
+const (
+	maxLine   = 1<<22 - 1
+	maxColumn = 1<<10 - 1
+)
+
+// cstring cuts a text to what is worth keeping in the kernel.
+func cstring(s string) string {
+	if i := strings.IndexByte(s, 0); i >= 0 {
+		s = s[:i]
+	}
+	return s[:min(len(s), 200)]
+}
+
+func words(dst []byte, ws ...uint32) []byte {
+	for _, w := range ws {
+		dst = binary.NativeEndian.AppendUint32(dst, w)
+	}
+	return dst
+}
+
+// lines are the program's lines with one at the start of each function, as
+// the kernel insists, and none twice at one place.
+func lines(p *object.Program) []codegen.Line {
+	var out []codegen.Line
+	add := func(l codegen.Line) {
+		if n := len(out); n == 0 || out[n-1].Slot < l.Slot {
+			out = append(out, l)
+		}
+	}
+	next := 0
+	for _, l := range p.Code.Lines {
+		for ; next < len(p.Code.Funcs) && p.Code.Funcs[next].Slot < l.Slot; next++ {
+			add(codegen.Line{Slot: p.Code.Funcs[next].Slot, At: p.At})
+		}
+		add(l)
+	}
+	for ; next < len(p.Code.Funcs); next++ {
+		add(codegen.Line{Slot: p.Code.Funcs[next].Slot, At: p.At})
+	}
+	return out
+}
+
+// spanAt is the place of the script that an instruction comes from.
+func spanAt(p *object.Program, slot int) source.Span {
+	at := p.At
+	for _, l := range p.Code.Lines {
+		if l.Slot > slot {
+			break
+		}
+		if l.At.Valid() {
+			at = l.At
+		}
+	}
+	return at
+}

@@ -1,0 +1,265 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// Options are what loading depends on besides the object.
+type Options struct {
+	Config *config.Config
+	Probe  *probe.Options
+	// Log receives the verifier's log of every program (-d verifier); nil: the
+	// log is asked for only when a program is refused.
+	Log io.Writer
+}
+
+// A Session is a script in the kernel, not yet attached to anything.
+type Session struct {
+	Object *object.Object
+	// Maps are the descriptors of Object.Maps; -1 for maps that no program
+	// refers to, which were not created.
+	Maps []int
+	// Data is the shared data map, mapped into memory.
+	Data []byte
+	// Programs are the descriptors of Object.Programs.
+	Programs []int
+	CPUs     int // possible CPUs: how many values per-CPU maps hold
+	RingSize int // bytes; 0 if there is no ring buffer
+
+	dataFD int
+	btfFD  int
+	opts   Options
+}
+
+// Load creates the maps and loads the programs. The error is a *Rejected if
+// the verifier refused a program.
+func Load(o *object.Object, opts Options) (_ *Session, err error) {
+	s := &Session{Object: o, dataFD: -1, btfFD: -1, opts: opts}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	if s.CPUs, err = bpf.PossibleCPUs(); err != nil {
+		return nil, fmt.Errorf("cannot count the machine's CPUs: %w", err)
+	}
+	if err := s.createMaps(); err != nil {
+		return nil, err
+	}
+	if err := s.loadPrograms(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close frees what the session holds. Links keep programs, and programs keep
+// maps, for as long as they are open.
+func (s *Session) Close() error {
+	var errs []error
+	if s.Data != nil {
+		errs = append(errs, unix.Munmap(s.Data))
+		s.Data = nil
+	}
+	fds := append(append(append([]int(nil), s.Programs...), s.Maps...), s.dataFD, s.btfFD)
+	for _, fd := range fds {
+		if fd >= 0 {
+			errs = append(errs, unix.Close(fd))
+		}
+	}
+	s.Programs, s.Maps, s.dataFD, s.btfFD = nil, nil, -1, -1
+	return errors.Join(errs...)
+}
+
+// createMaps creates the data map and the maps that programs refer to.
+func (s *Session) createMaps() error {
+	o := s.Object
+	s.Maps = make([]int, len(o.Maps))
+	for i := range s.Maps {
+		s.Maps[i] = -1
+	}
+	used := make([]bool, len(o.Maps))
+	var badMap error
+	for _, p := range o.Programs {
+		p.Code.Maps(func(n int) {
+			if n < 0 || n >= len(used) {
+				badMap = fmt.Errorf("program %s refers to map %d of %d: this is a bug of hawk", p.Name, n, len(used))
+				return
+			}
+			used[n] = true
+		})
+	}
+	if badMap != nil {
+		return badMap
+	}
+	if err := s.createData(); err != nil {
+		return err
+	}
+	for i, m := range o.Maps {
+		if !used[i] {
+			continue
+		}
+		var err error
+		if m.Type == ebpf.RingBuf {
+			err = s.createRing(i, m)
+		} else {
+			s.Maps[i], err = createMap(bpf.MapSpec{
+				Name: m.Name, Type: uint32(m.Type), KeySize: m.KeySize, ValueSize: m.ValueSize,
+				MaxEntries: m.MaxEntries, Flags: m.Flags,
+			})
+		}
+		if err != nil {
+			return mapError(m, err)
+		}
+	}
+	return nil
+}
+
+// createMap creates a map. Before 5.11 maps are charged against the limit of
+// locked memory, which is small by default: it is lifted when it stands in the
+// way, and not touched on other kernels.
+func createMap(spec bpf.MapSpec) (int, error) {
+	fd, err := bpf.MapCreate(spec)
+	if errors.Is(err, unix.EPERM) && liftMemlock() {
+		fd, err = bpf.MapCreate(spec)
+	}
+	if err != nil {
+		return -1, err
+	}
+	return fd, nil
+}
+
+// liftMemlock removes the limit of locked memory and says whether that may
+// have changed anything.
+func liftMemlock() bool {
+	var old unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &old) != nil || old.Cur == unix.RLIM_INFINITY {
+		return false
+	}
+	return unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}) == nil ||
+		unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: old.Max, Max: old.Max}) == nil && old.Max > old.Cur
+}
+
+// createData creates the data map and maps it into memory.
+func (s *Session) createData() error {
+	d := s.Object.Data
+	size := max(d.Bytes, object.DataFree, len(d.Init))
+	fd, err := createMap(bpf.MapSpec{
+		Name: "hawk_data", Type: uint32(ebpf.Array), KeySize: 4, ValueSize: size, MaxEntries: 1, Flags: bpf.Mmapable,
+	})
+	if err != nil {
+		return mapError(&object.Map{Name: "data", Type: ebpf.Array, ValueSize: size, MaxEntries: 1}, err)
+	}
+	s.dataFD = fd
+	page := unix.Getpagesize()
+	s.Data, err = unix.Mmap(fd, 0, (size+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("cannot map the data of the script into memory: %w", err)
+	}
+	copy(s.Data, d.Init)
+	return nil
+}
+
+// Sizes of the ring buffer in bytes.
+const (
+	leastRing   = 64 << 10  // for scripts that can only send little
+	smallRing   = 256 << 10 // where memory is short
+	defaultRing = 1 << 20
+	mostRing    = 64 << 20
+)
+
+// createRing creates the ring buffer. Where memory is short (before 5.11 by
+// the limit of locked memory) it becomes smaller rather than fail, unless the
+// user chose the size.
+func (s *Session) createRing(n int, m *object.Map) error {
+	size, chosen := s.ringSize()
+	for {
+		fd, err := createMap(bpf.MapSpec{Name: m.Name, Type: uint32(m.Type), MaxEntries: size})
+		if err == nil {
+			s.Maps[n], s.RingSize = fd, size
+			return nil
+		}
+		short := errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOMEM)
+		if chosen || !short || size <= smallRing {
+			return err
+		}
+		size /= 2
+	}
+}
+
+// ringSize is the size in bytes, a power of two, and whether the user chose
+// it. More CPUs can fill a ring faster than the one reader empties it for a
+// moment, so it grows with them.
+func (s *Session) ringSize() (size int, chosen bool) {
+	page := unix.Getpagesize()
+	if c := s.opts.Config; c != nil && c.PerfRBPages > 0 {
+		return powerOfTwo(min(max(c.PerfRBPages, 1), 1<<18)) * page, true
+	}
+	if n, ok := s.bounded(); ok && n <= leastRing/2 {
+		return max(leastRing, page), false
+	}
+	return min(max(defaultRing, powerOfTwo(s.CPUs)/4*defaultRing), mostRing), false
+}
+
+// bounded is the most bytes that the script's records can take together, if
+// that can be told: when its programs run once each and have no loops.
+func (s *Session) bounded() (bytes int, ok bool) {
+	for _, p := range s.Object.Programs {
+		if p.Group.Points[0].Kind.Ours == probe.NotOurs || p.Group.Points[0].Kind.Ours == probe.OnSignal {
+			return 0, false
+		}
+		if len(p.Code.Funcs) > 1 {
+			return 0, false
+		}
+		for i := range p.Code.Insns {
+			if op := p.Code.Insns[i].OpCode; op.Class().IsJump() && p.Code.Insns[i].Offset < 0 {
+				return 0, false
+			}
+		}
+	}
+	for _, e := range s.Object.Events {
+		bytes += e.Bytes + 16
+		for _, a := range e.Args {
+			if a.Tail {
+				bytes += a.Type.Size()
+			}
+		}
+	}
+	return bytes, true
+}
+
+func powerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}
+
+// mapError explains why a map cannot be had.
+func mapError(m *object.Map, err error) error {
+	what := fmt.Sprintf("cannot create the map %s (%v, %d entries of %d+%d bytes)", m.Name, m.Type, m.MaxEntries, m.KeySize, m.ValueSize)
+	if m.Type == ebpf.RingBuf {
+		what = "cannot create the ring buffer"
+	}
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%s: %w: hawk needs CAP_BPF and CAP_PERFMON, or root; before Linux 5.11 also enough locked memory (ulimit -l)", what, err)
+	case errors.Is(err, unix.ENOMEM):
+		return fmt.Errorf("%s: %w: make the map smaller (max_map_keys, perf_rb_pages), or raise the memory limit of the control group", what, err)
+	case errors.Is(err, unix.E2BIG):
+		return fmt.Errorf("%s: %w: keys, values or the number of entries are more than the kernel allows; lower max_map_keys or max_strlen", what, err)
+	case errors.Is(err, unix.EINVAL) && m.Type == ebpf.RingBuf:
+		return fmt.Errorf("%s: %w: it needs Linux 5.8", what, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,197 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/object"
+)
+
+// loadPrograms loads all programs. They share one BTF.
+func (s *Session) loadPrograms() error {
+	o := s.Object
+	b := newBlob()
+	specs := make([]*bpf.ProgSpec, len(o.Programs))
+	for i, p := range o.Programs {
+		spec, err := s.spec(p)
+		if err != nil {
+			return err
+		}
+		b.describe(spec, p)
+		specs[i] = spec
+	}
+	if err := s.loadBTF(b.bytes()); err != nil {
+		return err
+	}
+	modules := map[string]int{}
+	defer func() {
+		for _, fd := range modules {
+			unix.Close(fd)
+		}
+	}()
+	s.Programs = make([]int, 0, len(specs))
+	for i, spec := range specs {
+		p := o.Programs[i]
+		spec.BTF = s.btfFD
+		if err := s.attachTarget(spec, p, modules); err != nil {
+			return err
+		}
+		fd, err := s.loadProgram(spec, p)
+		if err != nil {
+			return err
+		}
+		s.Programs = append(s.Programs, fd)
+	}
+	return nil
+}
+
+func (s *Session) loadBTF(raw []byte) error {
+	fd, err := bpf.BTFLoad(raw, nil)
+	if errors.Is(err, unix.EPERM) && liftMemlock() {
+		fd, err = bpf.BTFLoad(raw, nil)
+	}
+	if err == nil {
+		s.btfFD = fd
+		return nil
+	}
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("the kernel does not permit loading BPF: %w: hawk needs CAP_BPF and CAP_PERFMON, or root", err)
+	}
+	log := make([]byte, 64<<10)
+	if fd, retry := bpf.BTFLoad(raw, log); retry == nil {
+		s.btfFD = fd
+		return nil
+	}
+	return fmt.Errorf("the kernel refused the script's line information: %w\n%s", err, unix.ByteSliceToString(log))
+}
+
+// spec describes a program but for its BTF.
+func (s *Session) spec(p *object.Program) (*bpf.ProgSpec, error) {
+	mapFD := func(n int) int {
+		if n < 0 || n >= len(s.Maps) {
+			return -1
+		}
+		return s.Maps[n]
+	}
+	if err := p.Code.Link(mapFD, s.dataFD); err != nil {
+		return nil, fmt.Errorf("program %s: %w: this is a bug of hawk", p.Name, err)
+	}
+	insns, err := p.Code.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("program %s: %w: this is a bug of hawk", p.Name, err)
+	}
+	m := p.Group.Mech
+	spec := &bpf.ProgSpec{
+		Name: p.Name, Type: uint32(m.Program), Attach: uint32(m.Attach), Insns: insns, License: s.Object.License,
+	}
+	if spec.License == "" {
+		spec.License = "GPL"
+	}
+	if m.Sleepable {
+		spec.Flags |= bpf.Sleepable
+	}
+	return spec, nil
+}
+
+// attachTarget fills in what a program that is bound to a kernel type attaches
+// to. modules holds the BTF descriptors opened so far.
+func (s *Session) attachTarget(spec *bpf.ProgSpec, p *object.Program, modules map[string]int) error {
+	if p.Group.Mech.BTFID == nil {
+		return nil
+	}
+	id, module, err := p.Group.Mech.BTFID(p.Group, s.opts.Probe)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.Group.Points[0].Name(), err)
+	}
+	spec.AttachBTFID = id
+	if module == "" || module == "vmlinux" {
+		return nil
+	}
+	fd, ok := modules[module]
+	if !ok {
+		if fd, err = moduleBTF(module); err != nil {
+			return fmt.Errorf("%s: types of the module %s: %w", p.Group.Points[0].Name(), module, err)
+		}
+		modules[module] = fd
+	}
+	spec.AttachFD = fd
+	return nil
+}
+
+// moduleBTF opens the BTF of a kernel module.
+func moduleBTF(name string) (int, error) {
+	found := -1
+	err := bpf.BTFObjects(func(_ int, info bpf.BTFInfo) bool {
+		if !info.Kernel || info.Name != name {
+			return true
+		}
+		fd, err := bpf.BTFByID(info.ID)
+		if err == nil {
+			found = fd
+		}
+		return err != nil
+	})
+	if err == nil && found < 0 {
+		err = errors.New("not loaded, or built without BTF")
+	}
+	return found, err
+}
+
+// Sizes of the buffer for the verifier's log, in bytes.
+const (
+	firstLog = 1 << 20
+	mostLog  = 16 << 20
+)
+
+// loadProgram loads one program; if that fails, once more to hear why.
+func (s *Session) loadProgram(spec *bpf.ProgSpec, p *object.Program) (int, error) {
+	if s.opts.Log != nil {
+		return s.loadLogged(spec, p)
+	}
+	fd, err := bpf.ProgLoad(spec)
+	if errors.Is(err, unix.EPERM) && liftMemlock() {
+		fd, err = bpf.ProgLoad(spec)
+	}
+	if err == nil {
+		return fd, nil
+	}
+	spec.LogLevel = 1
+	log, again, logErr := withLog(spec, s.logSize())
+	if logErr == nil {
+		return again, nil // what stood in the way is gone
+	}
+	return -1, s.rejected(p, log, err)
+}
+
+// loadLogged loads a program and passes on all that the verifier says.
+func (s *Session) loadLogged(spec *bpf.ProgSpec, p *object.Program) (int, error) {
+	spec.LogLevel = 2
+	log, fd, err := withLog(spec, s.logSize())
+	fmt.Fprintf(s.opts.Log, "%s (%s):\n%s\n", p.Group.Points[0].Name(), p.Name, log)
+	if err != nil {
+		return -1, s.rejected(p, log, err)
+	}
+	return fd, nil
+}
+
+func (s *Session) logSize() int {
+	if c := s.opts.Config; c != nil && c.LogSize > 0 {
+		return min(c.LogSize, mostLog)
+	}
+	return firstLog
+}
+
+// withLog loads with a log, with a larger one while it does not fit.
+func withLog(spec *bpf.ProgSpec, size int) (log string, fd int, err error) {
+	for {
+		spec.Log = make([]byte, size)
+		fd, err = bpf.ProgLoad(spec)
+		if !errors.Is(err, unix.ENOSPC) || size >= mostLog {
+			return unix.ByteSliceToString(spec.Log), fd, err
+		}
+		size = min(4*size, mostLog)
+	}
+}

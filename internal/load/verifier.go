@@ -1,0 +1,174 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/source"
+)
+
+// Rejected is a program that the kernel refused.
+type Rejected struct {
+	Diag source.Diagnostic // at the place in the script that the verifier stopped at
+	Log  string            // everything it said, "" if nothing
+	Err  error             // the error of the system call
+}
+
+func (r *Rejected) Error() string { return r.Diag.Msg }
+func (r *Rejected) Unwrap() error { return r.Err }
+
+// rejected makes the diagnostic.
+func (s *Session) rejected(p *object.Program, log string, err error) error {
+	name := p.Group.Points[0].Name()
+	r := &Rejected{Log: log, Err: err}
+	d := &r.Diag
+	d.Severity, d.Code, d.Span = source.Error, "not-loaded", p.At
+	words := lastWords(log)
+	if slot, ok := lastSlot(log); ok && len(words) > 0 {
+		d.Span = spanAt(p, slot)
+	}
+	if len(words) == 0 {
+		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, errnoText(err))
+		explainErrno(d, err)
+		return r
+	}
+	last := words[len(words)-1]
+	if k := known(last); k != nil {
+		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, k.message(last))
+		if k.hint != "" {
+			d.Hint("%s", k.hint)
+		}
+		return r
+	}
+	d.Severity, d.Code = source.Bug, "refused-by-verifier"
+	d.Msg = fmt.Sprintf("the kernel's verifier refused the program for %s (%s):\n  %s", name, errnoText(err), strings.Join(words, "\n  "))
+	d.Hint("a script that compiles should load: this is a bug of hawk, please report it with the script, `uname -r` and the output of -v")
+	return r
+}
+
+func errnoText(err error) string {
+	if errno := unix.Errno(0); errors.As(err, &errno) {
+		return fmt.Sprintf("error %d, %v", -int(errno), errno)
+	}
+	return err.Error()
+}
+
+// explainErrno adds advice where the kernel gave an error but no words.
+func explainErrno(d *source.Diagnostic, err error) {
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		d.Hint("hawk needs CAP_BPF and CAP_PERFMON, or root")
+		d.Hint("if it has them, this kernel does not let functions be traced this way (lockdown, or text patching switched off): try another kind of probe")
+	case errors.Is(err, unix.E2BIG):
+		d.Hint("the program is too large for the kernel: make the script smaller, or split it")
+	case errors.Is(err, unix.ENOMEM):
+		d.Hint("there is not enough memory for the program")
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
+		d.Hint("this kernel does not know what the program attaches to, or was built without it")
+	}
+}
+
+// lastWords are the lines of a log that say what is wrong: those after the
+// last instruction, without the summary.
+func lastWords(log string) []string {
+	var out []string
+	for line := range strings.Lines(log) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "", strings.HasPrefix(line, "processed "), strings.HasPrefix(line, "verification time"),
+			strings.HasPrefix(line, "stack depth"), strings.HasPrefix(line, ";"),
+			strings.HasPrefix(line, "mark_precise:"), strings.HasPrefix(line, "from "):
+			continue
+		}
+		if _, ok := slotOf(line); ok {
+			out = out[:0]
+			continue
+		}
+		out = append(out, line)
+	}
+	const most = 3
+	return out[max(len(out)-most, 0):]
+}
+
+// slotOf reads the number that begins the line of an instruction or of its
+// registers: "12: (85) call …", "12: R0=…".
+func slotOf(line string) (int, bool) {
+	number, rest, ok := strings.Cut(line, ": ")
+	if !ok || rest == "" || rest[0] != '(' && rest[0] != 'R' {
+		return 0, false
+	}
+	n, err := strconv.Atoi(number)
+	return n, err == nil && n >= 0
+}
+
+// lastSlot is the instruction that the verifier looked at last, or, if it
+// stopped before looking at any, the one it names.
+func lastSlot(log string) (int, bool) {
+	slot, found := 0, false
+	for line := range strings.Lines(log) {
+		if n, ok := slotOf(strings.TrimSpace(line)); ok {
+			slot, found = n, true
+		}
+	}
+	if found {
+		return slot, true
+	}
+	for _, line := range lastWords(log) {
+		if _, after, ok := strings.Cut(line, "insn "); ok {
+			word, _, _ := strings.Cut(after, " ")
+			if n, err := strconv.Atoi(word); err == nil {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// A complaint is a message of the verifier that means something to the author
+// of a script.
+type complaint struct {
+	pattern string // part of the verifier's line
+	text    string // what it means; "" to cite the helper it names
+	hint    string
+}
+
+var complaints = []complaint{
+	{"unknown func bpf_", "", "another kind of probe, or a newer kernel, may offer it"},
+	{"program of this type cannot use helper bpf_", "", "another kind of probe, or a newer kernel, may offer it"},
+	{"helper call is not allowed in probe", "", "another kind of probe, or a newer kernel, may offer it"},
+	{"cannot call GPL-restricted function from non-GPL compatible program", "it uses functions that the kernel grants to programs under the GPL only",
+		"set the license in the config block: license = \"GPL\""},
+	{"combined stack size of", "it needs more stack than the kernel gives a program",
+		"keep large variables in maps, or lower on_stack_limit"},
+	{"BPF program is too large. Processed", "the verifier gave up after a million steps",
+		"shorten loops, and strings or structs that are compared or copied"},
+	{"The sequence of", "its branches are too many for the verifier to follow", "shorten loops and long chains of conditions"},
+	{"infinite loop detected", "it contains a loop that the verifier cannot see the end of", "give the loop a fixed number of rounds"},
+}
+
+func known(line string) *complaint {
+	for i := range complaints {
+		if strings.Contains(line, complaints[i].pattern) {
+			return &complaints[i]
+		}
+	}
+	return nil
+}
+
+func (c *complaint) message(line string) string {
+	if c.text != "" {
+		return c.text + " (" + line + ")"
+	}
+	_, name, ok := strings.Cut(line, "bpf_")
+	if !ok {
+		return line
+	}
+	name, _, _ = strings.Cut(name, "#")
+	name, _, _ = strings.Cut(name, " ")
+	return fmt.Sprintf("helper bpf_%s not allowed in probe", name)
+}
