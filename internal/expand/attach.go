@@ -58,6 +58,9 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 	}
 	wild := hasWild(parts)
 	if len(points) > 0 {
+		if points = e.opts.Keep(points); len(points) == 0 {
+			return nil, skipped
+		}
 		return []*Attach{{At: at.Span(), Kind: kind, Points: points, Wild: wild}}, resolved
 	}
 	if wild {
@@ -75,24 +78,34 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 func (e *expander) anyKind(at *syntax.AttachPoint, pattern string, parts []probe.Part) ([]*Attach, result) {
 	user := e.opts.PID != 0 || len(parts) > 0 && strings.Contains(parts[0].Text, "/")
 	var out []*Attach
+	filtered := false
 	candidates := probe.Candidates(strings.ToLower(pattern), user)
 	for _, kind := range candidates {
 		p := &probe.Point{Kind: kind, At: at.Span()}
 		if kind.Supported() != nil || kind.Parse(p, parts, e.opts) != nil {
 			continue
 		}
-		if points, err := kind.Match(p, e.opts); err == nil && len(points) > 0 {
-			out = append(out, &Attach{At: at.Span(), Kind: kind, Points: points, Wild: true})
+		points, err := kind.Match(p, e.opts)
+		if err != nil || len(points) == 0 {
+			continue
 		}
+		if points = e.opts.Keep(points); len(points) == 0 {
+			filtered = true
+			continue
+		}
+		out = append(out, &Attach{At: at.Span(), Kind: kind, Points: points, Wild: true})
 	}
 	if len(candidates) == 0 {
 		e.ds.Errorf("unknown-probe", at.Span(), "Invalid probe type: %s", pattern)
 		return nil, failure
 	}
-	if len(out) == 0 {
-		return nil, noMatch
+	switch {
+	case len(out) > 0:
+		return out, resolved
+	case filtered:
+		return nil, skipped
 	}
-	return out, resolved
+	return nil, noMatch
 }
 
 func (e *expander) unknownKind(at *syntax.AttachPoint, name string) {

@@ -22,3 +22,18 @@ func IsFeature(name string) bool { return slices.Contains(Features(), name) }
 func (o *Options) has(f *target.Feature) bool {
 	return !o.NoFeature[f.Name] && o.Target.Has(f) == nil
 }
+
+// Keep drops the points that --probe-filter does not want. Probes that hawk
+// fires itself stay.
+func (o *Options) Keep(points []*Point) []*Point {
+	if o.Filter == nil {
+		return points
+	}
+	out := points[:0:0]
+	for _, p := range points {
+		if p.Kind.Ours != NotOurs || o.Filter(p.Name()) {
+			out = append(out, p)
+		}
+	}
+	return out
+}

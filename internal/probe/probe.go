@@ -163,13 +163,14 @@ type Uses struct {
 // Options is what matching, listing and planning depend on.
 type Options struct {
 	Target     *target.Target
-	PID        int             // -p or the -c child; 0: none
-	PIDFilter  bool            // PID came from -p: in-program tests apply
-	Unsafe     bool            // --unsafe
-	NoFeature  map[string]bool // --no-feature
-	MaxProbes  int             // max_probes
-	MaxProgs   int             // max_bpf_progs
-	Traceable  string          // --traceable-functions
+	PID        int                    // -p or the -c child; 0: none
+	PIDFilter  bool                   // PID came from -p: in-program tests apply
+	Unsafe     bool                   // --unsafe
+	NoFeature  map[string]bool        // --no-feature
+	MaxProbes  int                    // max_probes
+	MaxProgs   int                    // max_bpf_progs
+	Traceable  string                 // --traceable-functions
+	Filter     func(name string) bool // --probe-filter: which points to keep; nil: all
 	Verbose    bool
 	WarnPoint  func(at source.Span, msg string)
 	ForListing bool

@@ -1,0 +1,103 @@
+// Package cli is the hawk command: options, modes, exit codes. What it does
+// beyond that is in the packages it calls.
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// Version is set by the linker: -X …/internal/cli.Version=vX.Y.Z.
+var Version = "v0.0.0-devel"
+
+// Exit codes.
+const (
+	exitOK       = 0
+	exitUsage    = 1   // usage, script and privilege errors
+	exitSettings = 2   // bad settings in the environment
+	exitFailure  = 255 // after the compile: loading, attaching
+)
+
+// A command is one invocation of hawk.
+type command struct {
+	settings
+	stdin    io.Reader
+	out, err io.Writer
+	target   *target.Target
+}
+
+// Main runs hawk with the arguments after the program name and returns the
+// exit status.
+func Main(args []string) int {
+	c := &command{stdin: os.Stdin, out: os.Stdout, err: os.Stderr, target: target.Host()}
+	return c.main(args)
+}
+
+func (c *command) main(args []string) int {
+	if len(args) == 0 {
+		c.usage(c.err)
+		return exitUsage
+	}
+	err := parseArgs(options(), args, &c.settings)
+	if err == nil {
+		err = c.finish()
+	}
+	if err != nil {
+		io.WriteString(c.err, err.Error()+"\n")
+		var u *usageError
+		if errors.As(err, &u) && u.usage {
+			c.usage(c.err)
+		}
+		return exitUsage
+	}
+	switch c.mode {
+	case modeHelp:
+		c.usage(c.out)
+		return exitOK
+	case modeVersion:
+		io.WriteString(c.out, "hawk "+Version+"\n")
+		return exitOK
+	case modeInfo:
+		return c.info()
+	case modeFormat:
+		return c.layout()
+	case modeList:
+		return c.list()
+	}
+	return c.run()
+}
+
+// fail prints an error without a place and returns the status.
+func (c *command) fail(status int, err error) int {
+	io.WriteString(c.err, "ERROR: "+err.Error()+"\n")
+	return status
+}
+
+func (c *command) warn(text string) {
+	if !c.noWarnings {
+		io.WriteString(c.err, "WARNING: "+text+"\n")
+	}
+}
+
+// print draws diagnostics on standard error.
+func (c *command) print(ds *source.Diagnostics) {
+	ds.Print(c.err, source.PrintOptions{Color: c.color(), NoWarnings: c.noWarnings})
+}
+
+// probeOptions is what matching and listing depend on.
+func (c *command) probeOptions() probe.Options {
+	return probe.Options{
+		Target:    c.target,
+		PID:       c.pid,
+		PIDFilter: c.pid != 0,
+		Unsafe:    c.unsafe,
+		NoFeature: c.noFeature,
+		Traceable: c.traceable,
+		Verbose:   c.verbose > 0,
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// usage prints the help text.
+func (c *command) usage(w io.Writer) {
+	var b strings.Builder
+	b.WriteString(`hawk traces programs and the kernel with scripts compiled to eBPF.
+
+USAGE:
+    hawk [options] FILE [arguments]
+    hawk [options] -e PROGRAM [arguments]
+    hawk [options] -              read the program from standard input
+    hawk -l [PATTERN | FILE]      list probes
+
+`)
+	table := options()
+	for _, section := range []struct {
+		title string
+		group group
+	}{{"OPTIONS", ordinary}, {"DEVELOPER OPTIONS", developer}, {"TROUBLESHOOTING OPTIONS", trouble}} {
+		fmt.Fprintf(&b, "%s:\n", section.title)
+		for i := range table {
+			if table[i].group == section.group {
+				b.WriteString(table[i].help())
+			}
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString(`CONFIGURATION:
+    Settings come from the environment (HAWK_MAX_STRLEN=200, BPFTRACE_… as well), then from a
+    config block in the script (config = { max_strlen = 200 }), then from defaults.
+
+EXAMPLES:
+    hawk -e 'begin { printf("hello\n"); }'
+        say hello
+    hawk -l 'tracepoint:syscalls:sys_enter_*'
+        list tracepoints
+    hawk -lv 'tracepoint:sched:sched_switch'
+        show what a probe offers
+    hawk -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
+        count system calls by program
+    hawk -e 'uprobe:libc:malloc { @ = hist(arg0); }' -c './program'
+        how much a program allocates
+
+DOCUMENTATION:
+    docs/ of the source, starting at docs/reference.md
+`)
+	io.WriteString(w, b.String())
+}
+
+// helpColumn is where the texts of the options begin.
+const helpColumn = 32
+
+func (o *option) help() string {
+	left := "    "
+	switch {
+	case o.short != 0 && o.long != "":
+		left += "-" + string(o.short) + ", --" + o.long
+	case o.short != 0:
+		left += "-" + string(o.short)
+	default:
+		left += "    --" + o.long
+	}
+	if o.arg != "" {
+		left += " " + o.arg
+	}
+	if n := len([]rune(left)); n < helpColumn-1 {
+		return left + strings.Repeat(" ", helpColumn-n) + o.doc + "\n"
+	}
+	return left + "\n" + strings.Repeat(" ", helpColumn) + o.doc + "\n"
+}

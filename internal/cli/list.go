@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/expand"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/spell"
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// list is -l: what patterns match, or what a script would attach to. It needs
+// no privileges but those to read what it lists.
+func (c *command) list() int {
+	out := bufio.NewWriterSize(c.out, 1<<16)
+	defer out.Flush()
+	emit := func(l probe.Listed) {
+		out.WriteString(l.Name)
+		out.WriteByte('\n')
+		for _, a := range l.Args {
+			out.WriteString("    ")
+			out.WriteString(a)
+			out.WriteByte('\n')
+		}
+	}
+	operand := ""
+	if len(c.operands) > 0 {
+		operand = c.operands[0]
+	}
+	if c.program != nil || isScript(operand) {
+		return c.listScript(emit)
+	}
+	if operand == "" {
+		operand = "*"
+	}
+	for _, pattern := range splitPatterns(operand) {
+		if !strings.Contains(pattern, ":") && strings.Contains(pattern, ".") {
+			c.warn(fmt.Sprintf("'%s' looks like a file name but there is no such file; it is taken for a pattern", pattern))
+		}
+		if err := c.listPattern(pattern, out, emit); err != nil {
+			out.Flush()
+			return c.fail(exitUsage, err)
+		}
+	}
+	return exitOK
+}
+
+// isScript reports whether an operand of -l names an existing file.
+func isScript(name string) bool {
+	if name == "-" {
+		return true
+	}
+	st, err := os.Stat(name)
+	return err == nil && !st.IsDir()
+}
+
+// splitPatterns splits at commas outside of quotes.
+func splitPatterns(s string) []string {
+	var out []string
+	start, quoted := 0, false
+	for i := 0; i <= len(s); i++ {
+		switch {
+		case i == len(s) || s[i] == ',' && !quoted:
+			if p := strings.TrimSpace(s[start:i]); p != "" {
+				out = append(out, p)
+			}
+			start = i + 1
+		case s[i] == '\\' && quoted:
+			i++
+		case s[i] == '"':
+			quoted = !quoted
+		}
+	}
+	return out
+}
+
+func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe.Listed)) error {
+	if words := strings.Fields(pattern); len(words) == 2 {
+		switch words[0] {
+		case "struct", "union", "enum":
+			return c.listTypes(words[0], words[1], out)
+		}
+	}
+	f := source.NewFile("pattern", pattern)
+	split, d := syntax.SplitAttach(pattern, source.Span{File: f, End: len(pattern)}, nil)
+	if d != nil {
+		return fmt.Errorf("%s", d.Msg)
+	}
+	if len(split.Parts) == 0 {
+		return nil
+	}
+	parts := make([]probe.Part, len(split.Parts))
+	for i, p := range split.Parts {
+		parts[i] = probe.Part{Text: p.Text, Literal: p.Quoted}
+	}
+	o := c.probeOptions()
+	o.ForListing = true
+	if len(parts) == 1 {
+		return c.listNames(parts[0], &o, emit)
+	}
+	if parts[0].HasWild() {
+		user := c.pid != 0 || strings.Contains(parts[1].Text, "/")
+		return c.listKinds(probe.Candidates(strings.ToLower(parts[0].Text), user), parts[1:], &o, emit)
+	}
+	k, ok := probe.Lookup(parts[0].Text)
+	if !ok {
+		err := fmt.Errorf("Invalid probe type: %s", parts[0].Text)
+		if near := spell.Nearest(parts[0].Text, probe.Words()); near != "" {
+			err = fmt.Errorf("%w\nHINT: did you mean %s?", err, near)
+		}
+		return err
+	}
+	if k.List == nil {
+		return nil
+	}
+	o.WarnPoint = func(_ source.Span, msg string) { c.warn(msg) }
+	return k.List(k, parts[1:], &o, emit)
+}
+
+// listNames lists what a pattern without a kind covers: "*" is everything the
+// kernel offers, other patterns apply to the names of events.
+func (c *command) listNames(name probe.Part, o *probe.Options, emit func(probe.Listed)) error {
+	if name.Text != "*" {
+		return c.listKinds(probe.Candidates("*", false), []probe.Part{name}, o, emit)
+	}
+	var all []*probe.Kind
+	for _, k := range probe.Kinds() {
+		if k.ListedByDefault() || c.pid != 0 && k.Wild == probe.UserWild {
+			all = append(all, k)
+		}
+	}
+	return c.listKinds(all, nil, o, emit)
+}
+
+// listKinds passes over kinds that do not take such a pattern and those whose
+// names cannot be read: nobody asked for them in particular.
+func (c *command) listKinds(kinds []*probe.Kind, parts []probe.Part, o *probe.Options, emit func(probe.Listed)) error {
+	for _, k := range kinds {
+		if k.List == nil {
+			continue
+		}
+		if err := k.List(k, parts, o, emit); err != nil && c.verbose > 0 {
+			c.warn(fmt.Sprintf("%s: %v", k.Name, err))
+		}
+	}
+	return nil
+}
+
+// listScript lists the attach points of a script that hawk itself does not
+// fire. The script must be correct.
+func (c *command) listScript(emit func(probe.Listed)) int {
+	f, params, _, err := c.script()
+	if err != nil {
+		return c.scriptError(err)
+	}
+	env, err := config.ReadEnvironment(os.LookupEnv)
+	if err != nil {
+		fmt.Fprintln(c.err, err)
+		return exitSettings
+	}
+	tree, ds := syntax.Parse(f)
+	c.print(ds)
+	if ds.HasErrors() {
+		return exitUsage
+	}
+	script, ds := expand.Expand(tree, expand.Options{Params: params, Environment: env, Probe: c.probeOptions()})
+	if script != nil {
+		_, more := check.Check(script)
+		ds.Merge(more)
+	}
+	c.print(ds)
+	if ds.HasErrors() || script == nil {
+		return exitUsage
+	}
+	var lines []probe.Listed
+	for _, p := range script.Probes {
+		for _, at := range p.Attach {
+			if at.Kind.Ours != probe.NotOurs {
+				continue
+			}
+			for _, point := range at.Points {
+				l, err := probe.ListPoint(point, script.Options)
+				if err != nil {
+					return c.fail(exitUsage, err)
+				}
+				lines = append(lines, l)
+			}
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b probe.Listed) int { return strings.Compare(a.Name, b.Name) })
+	for i, l := range lines {
+		if i == 0 || l.Name != lines[i-1].Name {
+			emit(l)
+		}
+	}
+	return exitOK
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"bufio"
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/target/btf"
+)
+
+// listTypes lists the kernel's structs, unions or enums by pattern: names, or
+// with -v definitions, each under the module it belongs to.
+func (c *command) listTypes(keyword, pattern string, out *bufio.Writer) error {
+	kinds := btf.Set(btf.Struct)
+	switch keyword {
+	case "union":
+		kinds = btf.Set(btf.Union)
+	case "enum":
+		kinds = btf.Set(btf.Enum, btf.Enum64)
+	}
+	for _, module := range append([]string{"vmlinux"}, c.target.BTFModules()...) {
+		s, err := c.target.ModuleBTF(module)
+		if err != nil {
+			if module == "vmlinux" {
+				return err
+			}
+			continue // unloaded meanwhile
+		}
+		type found struct {
+			name string
+			id   uint32
+		}
+		var all []found
+		err = s.Each(kinds, func(id uint32, _ btf.Kind, name []byte) bool {
+			if probe.Glob(pattern, string(name)) {
+				all = append(all, found{string(name), id})
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(all, func(a, b found) int {
+			switch {
+			case a.name != b.name && a.name < b.name:
+				return -1
+			case a.name != b.name:
+				return 1
+			}
+			return int(a.id) - int(b.id)
+		})
+		for i, f := range all {
+			if c.verbose == 0 {
+				if i == 0 || f.name != all[i-1].name {
+					out.WriteString(keyword + " " + f.name + "\n")
+				}
+				continue
+			}
+			text, err := s.Definition(f.id)
+			if err != nil {
+				return err
+			}
+			out.WriteString(module + ": " + text + "\n")
+		}
+	}
+	return nil
+}

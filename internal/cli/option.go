@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+)
+
+// An option is a row of the table that parsing, help text and the check of
+// completeness share.
+type option struct {
+	short byte   // 0: none
+	long  string // "": none
+	arg   string // name of the argument, "" if it takes none
+	doc   string
+	group group
+	set   func(s *settings, value string) error
+}
+
+// group is the section of the help text; hidden options are accepted for
+// scripts written for the reference and not shown.
+type group uint8
+
+const (
+	ordinary group = iota
+	developer
+	trouble
+	hidden
+)
+
+// spelled is how messages name the option.
+func (o *option) spelled() string {
+	if o.long != "" {
+		return "--" + o.long
+	}
+	return "-" + string(o.short)
+}
+
+// A usageError ends the run with a line of its own, the usage text if wanted,
+// and status 1.
+type usageError struct {
+	msg   string
+	usage bool
+}
+
+func (e *usageError) Error() string { return e.msg }
+
+func usagef(format string, args ...any) error {
+	return &usageError{msg: "ERROR: " + fmt.Sprintf(format, args...)}
+}
+
+// parseArgs reads a command line in the manner of GNU getopt_long: options
+// and operands may be mixed, short options grouped, long ones abbreviated,
+// and "--" ends the options.
+func parseArgs(table []option, args []string, s *settings) error {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		// next is the argument of an option that does not carry it itself.
+		next := func(name string) (string, error) {
+			if i+1 >= len(args) {
+				return "", &usageError{fmt.Sprintf("hawk: option '%s' requires an argument", name), true}
+			}
+			i++
+			return args[i], nil
+		}
+		switch {
+		case arg == "--":
+			s.operands = append(s.operands, args[i+1:]...)
+			s.afterDashes = len(args) - i - 1
+			return nil
+		case strings.HasPrefix(arg, "--"):
+			if err := parseLong(table, arg, next, s); err != nil {
+				return err
+			}
+		case len(arg) > 1 && arg[0] == '-':
+			if err := parseShort(table, arg[1:], next, s); err != nil {
+				return err
+			}
+		default:
+			s.operands = append(s.operands, arg)
+		}
+		if s.stop {
+			return nil
+		}
+	}
+	return nil
+}
+
+func parseLong(table []option, arg string, next func(string) (string, error), s *settings) error {
+	name, value, has := strings.Cut(arg[2:], "=")
+	o, err := findLong(table, name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.arg == "" && has:
+		return &usageError{fmt.Sprintf("hawk: option '--%s' doesn't allow an argument", o.long), true}
+	case o.arg != "" && !has:
+		if value, err = next("--" + o.long); err != nil {
+			return err
+		}
+	}
+	return o.set(s, value)
+}
+
+func findLong(table []option, name string) (*option, error) {
+	var found []*option
+	for i := range table {
+		switch {
+		case table[i].long == "":
+		case table[i].long == name:
+			return &table[i], nil
+		case name != "" && strings.HasPrefix(table[i].long, name):
+			found = append(found, &table[i])
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, &usageError{fmt.Sprintf("hawk: unrecognized option '--%s'", name), true}
+	case 1:
+		return found[0], nil
+	}
+	var names []string
+	for _, o := range found {
+		names = append(names, "'--"+o.long+"'")
+	}
+	return nil, &usageError{fmt.Sprintf("hawk: option '--%s' is ambiguous; possibilities: %s", name, strings.Join(names, " ")), true}
+}
+
+func parseShort(table []option, letters string, next func(string) (string, error), s *settings) error {
+	for j := 0; j < len(letters); j++ {
+		var o *option
+		for i := range table {
+			if table[i].short == letters[j] {
+				o = &table[i]
+			}
+		}
+		if o == nil {
+			return &usageError{fmt.Sprintf("hawk: invalid option -- '%c'", letters[j]), true}
+		}
+		if o.arg == "" {
+			if err := o.set(s, ""); err != nil {
+				return err
+			}
+			continue
+		}
+		value := letters[j+1:]
+		if value == "" {
+			var err error
+			if value, err = next("-" + string(o.short)); err != nil {
+				return err
+			}
+		}
+		return o.set(s, value)
+	}
+	return nil
+}

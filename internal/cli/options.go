@@ -1,0 +1,65 @@
+package cli
+
+// later refuses an option of the reference that hawk does not have yet.
+func later(name string) func(*settings, string) error {
+	return func(*settings, string) error { return usagef("%s is not supported by this version of hawk", name) }
+}
+
+// ignored accepts an option that has nothing to change.
+func ignored(*settings, string) error { return nil }
+
+func oneOf(name string, dst func(*settings) *string, values ...string) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		for _, want := range values {
+			if v == want {
+				*dst(s) = v
+				return nil
+			}
+		}
+		return usagef("USAGE: invalid value for %s: %s", name, v)
+	}
+}
+
+// options is the table in the order of the help text.
+func options() []option {
+	return []option{
+		{short: 'e', arg: "PROGRAM", doc: "run this program", set: func(s *settings, v string) error { s.program = &v; return nil }},
+		{short: 'l', long: "list", doc: "list probes that match a pattern, or those of a script", set: func(s *settings, _ string) error { return s.setMode(modeList, "-l") }},
+		{short: 'p', long: "pid", arg: "PID", doc: "trace this process", set: (*settings).setPID},
+		{short: 'c', long: "cmd", arg: "COMMAND", doc: "run a command and trace it", set: func(s *settings, v string) error { s.command = v; return nil }},
+		{short: 'o', long: "output", arg: "FILE", doc: "write the output to a file", set: func(s *settings, v string) error { s.output = v; return nil }},
+		{short: 'f', arg: "FORMAT", doc: "output format: text or json", set: func(s *settings, v string) error { s.format = v; return nil }},
+		{short: 'B', arg: "MODE", doc: "output buffering: line (default), full or none", set: oneOf("-B", func(s *settings) *string { return &s.buffering }, "line", "full", "none")},
+		{short: 'q', long: "quiet", doc: "do not say what was attached", set: func(s *settings, _ string) error { s.quiet = true; return nil }},
+		{short: 'k', long: "warnings", doc: "report failing reads and map operations while running", set: func(s *settings, _ string) error { s.warnings++; return nil }},
+		{long: "no-warnings", doc: "suppress warnings", set: func(s *settings, _ string) error { s.noWarnings = true; return nil }},
+		{long: "unsafe", doc: "allow what can change or harm the system: system(), signal(), …", set: func(s *settings, _ string) error { s.unsafe = true; return nil }},
+		{long: "probe-filter", arg: "REGEX", doc: "attach only probes whose name matches", set: func(s *settings, v string) error { s.filter = v; return nil }},
+		{long: "fmt", doc: "print the script in canonical layout", set: func(s *settings, _ string) error { return s.setMode(modeFormat, "--fmt") }},
+		{long: "check", doc: "with --fmt: print nothing, fail if the layout is not canonical", set: func(s *settings, _ string) error { s.check = true; return nil }},
+		{short: 'h', long: "help", doc: "show this help", set: func(s *settings, _ string) error { return s.atOnce(modeHelp) }},
+		{short: 'V', long: "version", doc: "show the version", set: func(s *settings, _ string) error { return s.atOnce(modeVersion) }},
+
+		{short: 'd', long: "debug", arg: "STAGE,…", doc: "show what stages of the compiler make, or all", group: developer, set: (*settings).setDebug},
+		{long: "dry-run", doc: "compile, load and attach, then end", group: developer, set: func(s *settings, _ string) error { s.dryRun = true; return nil }},
+		{long: "mode", arg: "MODE", doc: "run, format, or codegen: compile only", group: developer, set: (*settings).setModeName},
+		{long: "traceable-functions", arg: "FILE", doc: "take the list of traceable kernel functions from a file", group: developer, set: func(s *settings, v string) error { s.traceable = v; return nil }},
+
+		{short: 'v', long: "verbose", doc: "say more; with -l show arguments", group: trouble, set: func(s *settings, _ string) error { s.verbose++; return nil }},
+		{long: "info", doc: "show what this kernel can do", group: trouble, set: func(s *settings, _ string) error { return s.atOnce(modeInfo) }},
+		{long: "no-feature", arg: "FEATURE,…", doc: "do without features of the kernel", group: trouble, set: (*settings).setNoFeature},
+
+		{long: "usdt-file-activation", group: hidden, set: ignored},
+		{short: 'b', long: "btf", group: hidden, set: ignored},
+		{long: "verify-llvm-ir", group: hidden, set: ignored},
+		{short: 'I', arg: "DIR", group: hidden, set: later("-I")},
+		{long: "include", arg: "FILE", group: hidden, set: later("--include")},
+		{long: "debuginfo", arg: "DIR", group: hidden, set: later("--debuginfo")},
+		{long: "dwarf-pid", arg: "PID", group: hidden, set: later("--dwarf-pid")},
+		{long: "test", group: hidden, set: later("--test")},
+		{long: "bench", group: hidden, set: later("--bench")},
+		{long: "emit-elf", arg: "FILE", group: hidden, set: later("--emit-elf")},
+		{long: "emit-llvm", arg: "PREFIX", group: hidden, set: later("--emit-llvm")},
+		{long: "aot", arg: "FILE", group: hidden, set: later("--aot")},
+	}
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+
+	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/target/proc"
+)
+
+// run compiles the script, loads it and traces until the end.
+func (c *command) run() int {
+	f, params, named, err := c.script()
+	if err != nil {
+		return c.scriptError(err)
+	}
+	if c.mode == modeRun {
+		if err := c.target.Privileges(); err != nil {
+			return c.fail(exitUsage, err)
+		}
+	}
+	env, err := config.ReadEnvironment(os.LookupEnv)
+	if err != nil {
+		fmt.Fprintln(c.err, err)
+		return exitSettings
+	}
+	if status, done := c.namedOptions(named); done {
+		return status
+	}
+	if c.pid != 0 {
+		if err := proc.Check(c.pid); err != nil {
+			return c.fail(exitUsage, fmt.Errorf("Failed to attach to pid: %w", err))
+		}
+	}
+	if c.traceable != "" {
+		if _, err := os.Stat(c.traceable); err != nil {
+			return c.fail(exitUsage, fmt.Errorf("Failed to open kernel function info: Could not read functions from %s. (%s)", c.traceable, strerror(err)))
+		}
+	}
+	o := compile.Options{
+		Params: params, Environment: env, Probe: c.probeOptions(), Warnings: c.warnings > 0,
+		Dumps: c.dumps(), Trace: os.Getenv("HAWK_TRACE") != "",
+	}
+	if c.filter != "" {
+		re, err := regexp.Compile(c.filter)
+		if err != nil {
+			return c.fail(exitFailure, fmt.Errorf("Invalid --probe-filter regex '%s': %v", c.filter, err))
+		}
+		o.Probe.Filter = re.MatchString
+	}
+	res, ds := compile.Compile(f, o)
+	c.print(ds)
+	if res == nil || ds.HasErrors() {
+		return exitUsage
+	}
+	switch c.format {
+	case "", "text", "json":
+	default:
+		fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: 'text', 'json'\n", c.format)
+		return exitUsage
+	}
+	if res.Probes == 0 {
+		if !c.quiet {
+			fmt.Fprintln(c.out, "No probes to attach")
+		}
+		return exitUsage
+	}
+	if c.mode == modeCompile {
+		return exitOK
+	}
+	return c.trace(res)
+}
+
+// namedOptions answers options of the script, behind "--": no script declares
+// any in this version.
+func (c *command) namedOptions(named []string) (status int, done bool) {
+	if len(named) == 0 {
+		return 0, false
+	}
+	for _, n := range named {
+		if n == "--help" {
+			fmt.Fprintln(c.err, "HINT: no custom program options defined.")
+			return exitOK, true
+		}
+	}
+	return c.fail(exitUsage, fmt.Errorf("unexpected program command line options: %s", named[0])), true
+}
+
+// dumps are the stages that -d asks for; the tree goes where it does not
+// mix with output, as in the reference.
+func (c *command) dumps() compile.Dumps {
+	if c.debug == nil {
+		return nil
+	}
+	out := compile.Dumps{}
+	for _, s := range compile.Stages {
+		if !c.wants(s.Name) {
+			continue
+		}
+		if out[s.Name] = c.out; s.Name == "ast" {
+			out[s.Name] = c.err
+		}
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// mode is what the run is for.
+type mode uint8
+
+const (
+	modeRun mode = iota
+	modeFormat
+	modeCompile // compile, load nothing
+	modeList
+	modeInfo
+	modeHelp
+	modeVersion
+)
+
+// settings is a command line, read.
+type settings struct {
+	mode        mode
+	modeOption  string // that chose it, "" for the default
+	operands    []string
+	afterDashes int  // how many of them came after "--"
+	stop        bool // an option that needs no others was met
+
+	program    *string // -e
+	pid        int
+	command    string
+	output     string
+	json       bool
+	format     string
+	buffering  string
+	quiet      bool
+	verbose    int
+	warnings   int
+	noWarnings bool
+	unsafe     bool
+	dryRun     bool
+	check      bool
+	debug      map[string]bool
+	noFeature  map[string]bool
+	filter     string
+	traceable  string
+}
+
+// stages is what -d takes besides the stages of a compile, and what the
+// reference calls those.
+var (
+	loadStages   = []string{"verifier", "loader"}
+	stageAliases = map[string]string{"codegen": "ir", "codegen-opt": "opt", "dis": "asm", "libbpf": "loader", "parse": "tree"}
+)
+
+func (s *settings) setMode(m mode, option string) error {
+	if s.modeOption != "" && s.mode != m {
+		return usagef("USAGE: %s conflicts with existing %s", option, s.modeOption)
+	}
+	s.mode, s.modeOption = m, option
+	return nil
+}
+
+// at once chooses a mode that ignores the rest of the command line.
+func (s *settings) atOnce(m mode) error {
+	s.mode, s.stop = m, true
+	return nil
+}
+
+func (s *settings) setDebug(list string) error {
+	if s.debug == nil {
+		s.debug = map[string]bool{}
+	}
+	for name := range strings.SplitSeq(list, ",") {
+		if to, ok := stageAliases[name]; ok {
+			name = to
+		}
+		known := name == "all"
+		for _, st := range compile.Stages {
+			known = known || st.Name == name
+		}
+		for _, st := range loadStages {
+			known = known || st == name
+		}
+		if !known {
+			return usagef("USAGE: invalid option for -d: %s", name)
+		}
+		s.debug[name] = true
+	}
+	return nil
+}
+
+// wants reports whether -d asks for a stage.
+func (s *settings) wants(stage string) bool { return s.debug[stage] || s.debug["all"] }
+
+// maxPID is the largest the kernel can be configured for.
+const maxPID = 0x400000
+
+func (s *settings) setPID(text string) error {
+	n, err := strconv.ParseUint(text, 10, 64)
+	switch {
+	case err != nil:
+		return usagef("Failed to parse pid: invalid integer: %s", text)
+	case n > maxPID:
+		return usagef("Pid out of range: %d", n)
+	case n == 0:
+		return usagef("Failed to parse pid: 0 is no process")
+	}
+	s.pid = int(n)
+	return nil
+}
+
+func (s *settings) setNoFeature(list string) error {
+	if s.noFeature == nil {
+		s.noFeature = map[string]bool{}
+	}
+	for name := range strings.SplitSeq(list, ",") {
+		if !probe.IsFeature(name) {
+			return usagef("USAGE: invalid feature for --no-feature: %s; valid ones are %s", name, strings.Join(probe.Features(), ", "))
+		}
+		s.noFeature[name] = true
+	}
+	return nil
+}
+
+func (s *settings) setModeName(name string) error {
+	switch name {
+	case "run":
+		return s.setMode(modeRun, "--mode")
+	case "format":
+		return s.setMode(modeFormat, "--mode")
+	case "codegen":
+		return s.setMode(modeCompile, "--mode")
+	case "test", "bench", "compiler-bench":
+		return usagef("mode %s is not supported by this version of hawk", name)
+	}
+	return usagef("USAGE: invalid value for --mode: %s", name)
+}
+
+// finish checks what single options cannot.
+func (s *settings) finish() error {
+	if s.stop {
+		return nil
+	}
+	switch {
+	case s.warnings > 1:
+		return usagef("-kk is no longer supported: -k reports all failures")
+	case s.warnings > 0 && s.noWarnings:
+		return usagef("USAGE: -k conflicts with --no-warnings")
+	case s.verbose > 1:
+		return usagef("USAGE: -v can be given only once")
+	case s.pid != 0 && s.command != "":
+		return &usageError{"ERROR: USAGE: Cannot use both -c and -p.", true}
+	case s.check && s.mode != modeFormat:
+		return usagef("USAGE: --check goes with --fmt")
+	case s.mode == modeList && len(s.operands) > 1:
+		return &usageError{"ERROR: USAGE: -l takes one pattern", true}
+	}
+	return nil
+}
