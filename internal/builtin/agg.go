@@ -59,7 +59,8 @@ var number = []Param{{"n", Integer}}
 
 var _ = defineAgg(Agg{
 	Name: "count", Castable: true, Unsigned: true, CellBytes: oneWord,
-	Doc: "Counts how often it is called.",
+	Doc:     "Counts how often it is called.",
+	Example: `tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }`,
 	Update: func(g Gen, _ *types.Agg, p, _ *ir.Value) {
 		g.B().AtomicAdd(p, 0, 8, konst(g, 1))
 	},
@@ -75,7 +76,8 @@ var _ = defineAgg(Agg{
 
 var _ = defineAgg(Agg{
 	Name: "sum", Params: number, Min: 1, Castable: true, CellBytes: oneWord,
-	Doc: "Adds up its argument.",
+	Doc:     "Adds up its argument.",
+	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = sum(args.ret); }`,
 	Update: func(g Gen, _ *types.Agg, p, x *ir.Value) {
 		g.B().AtomicAdd(p, 0, 8, x)
 	},
@@ -83,7 +85,7 @@ var _ = defineAgg(Agg{
 })
 
 // extreme defines min and max. A cell is {i64 value; u64 set}.
-func extreme(name, doc string, lower bool) {
+func extreme(name, doc, example string, lower bool) {
 	// less is x < y in the order that is to win.
 	less := func(g Gen, t *types.Agg, x, y *ir.Value) *ir.Value {
 		op := ir.ULt
@@ -114,7 +116,7 @@ func extreme(name, doc string, lower bool) {
 		g.When(wanted, false, store)
 	}
 	defineAgg(Agg{
-		Name: name, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Doc: doc,
+		Name: name, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Doc: doc, Example: example,
 		Update: keep,
 		Accumulate: func(g Gen, t *types.Agg, acc, from *ir.Value) {
 			b := g.B()
@@ -135,8 +137,8 @@ func extreme(name, doc string, lower bool) {
 }
 
 func init() {
-	extreme("min", "Keeps the smallest argument.", true)
-	extreme("max", "Keeps the largest argument.", false)
+	extreme("min", "Keeps the smallest argument.", "tracepoint:syscalls:sys_exit_read { @least[comm] = min(args.ret); }", true)
+	extreme("max", "Keeps the largest argument.", "tracepoint:syscalls:sys_exit_read { @most[comm] = max(args.ret); }", false)
 }
 
 // total and count of avg and stats cells: {i64 total; u64 count}.
@@ -156,6 +158,7 @@ func mergeTotal(cells [][]byte) (total, count int64) {
 var _ = defineAgg(Agg{
 	Name: "avg", Params: number, Min: 1, Castable: true, CellBytes: twoWords, Update: updateTotal,
 	Doc:        "Averages its argument.",
+	Example:    `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = avg(args.ret); }`,
 	Accumulate: sumWords(2),
 	Read: func(g Gen, t *types.Agg, acc *ir.Value) *ir.Value {
 		b := g.B()
@@ -175,7 +178,8 @@ var _ = defineAgg(Agg{
 
 var _ = defineAgg(Agg{
 	Name: "stats", Params: number, Min: 1, CellBytes: twoWords, Update: updateTotal,
-	Doc: "Count, average and total of its argument.",
+	Doc:     "Count, average and total of its argument.",
+	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = stats(args.ret); }`,
 	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
 		total, count := mergeTotal(cells)
 		return value.Stats{Total: total, Count: count, Signed: t.Signed}, len(cells) > 0
@@ -248,7 +252,8 @@ func bump(g Gen, p, bucket *ir.Value, buckets int) {
 
 var _ = defineAgg(Agg{
 	Name: "hist", Params: []Param{{"n", Integer}, {"bits", IntLit}}, Min: 1,
-	Doc: "A histogram by powers of two; `bits` (0 to 5) splits each power into 2^bits buckets.",
+	Doc:     "A histogram by powers of two; `bits` (0 to 5) splits each power into 2^bits buckets.",
+	Example: `tracepoint:syscalls:sys_exit_read { @bytes = hist(args.ret); }`,
 	Check: func(c *Call) ([]int64, bool) {
 		bits, ok := c.Int(1)
 		if len(c.Args) > 1 && ok && (c.Consts[1].Neg || bits > 5) {
@@ -271,7 +276,8 @@ func lhistBuckets(params []int64) int { return int((params[1]-params[0])/params[
 
 var _ = defineAgg(Agg{
 	Name: "lhist", Params: []Param{{"n", Integer}, {"min", IntLit}, {"max", IntLit}, {"step", IntLit}}, Min: 4,
-	Doc: "A histogram of equal steps from min to max.",
+	Doc:     "A histogram of equal steps from min to max.",
+	Example: `tracepoint:syscalls:sys_exit_read { @bytes = lhist(args.ret, 0, 4096, 256); }`,
 	Check: func(c *Call) ([]int64, bool) {
 		lo, _ := c.Int(1)
 		hi, _ := c.Int(2)

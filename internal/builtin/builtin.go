@@ -6,6 +6,9 @@ package builtin
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
@@ -22,17 +25,18 @@ import (
 type Func struct {
 	Name string
 	// Old spellings, accepted with a warning that names Name.
-	Old    []string
-	Doc    string // reference manual entry, markdown
-	Bare   bool   // may be written without parentheses: pid, comm
-	Params []Param
-	Min    int // least number of arguments; the most is len(Params), or no limit if Variadic
+	Old     []string
+	Doc     string // reference manual entry, markdown
+	Example string // a one-line script
+	Bare    bool   // may be written without parentheses: pid, comm
+	Params  []Param
+	Min     int // least number of arguments; the most is len(Params), or no limit if Variadic
 	// Variadic: any number of further arguments of the last parameter's kind.
 	Variadic bool
-	Unsafe   bool             // needs --unsafe
-	Fixed    bool             // yields the same value throughout one run of a probe
+	Unsafe   bool              // needs --unsafe
+	Fixed    bool              // yields the same value throughout one run of a probe
 	Needs    []*target.Feature // what the kernel must offer
-	Probes   probe.Has        // what the probe kind must offer, 0: anything
+	Probes   probe.Has         // what the probe kind must offer, 0: anything
 
 	// Uses is what a call asks of its context beyond what Probes implies.
 	Uses probe.Uses
@@ -45,8 +49,10 @@ type Func struct {
 	// Words are identifiers that are arguments and not names: boot, perf, init.
 	Words []string
 
-	// Result is the type when it does not depend on the call; else Check says.
+	// Result is the type when it does not depend on the call; else Check says,
+	// and Yields puts it in words for the manual, "" if there is no value.
 	Result types.Type
+	Yields string
 	// Check types a call whose arguments are typed and counted. It may run many
 	// times while types are inferred; it returns nil while an argument type it
 	// needs is unknown. Errors are reported through the Call.
@@ -96,6 +102,16 @@ const (
 	StringLike                  // a string, an int8 array or pointer
 	VarRef                      // a bare scratch variable
 )
+
+// String is what the manual says of a parameter.
+func (k ParamKind) String() string {
+	return [...]string{
+		AnyValue: "a value", Integer: "an integer", Address: "an integer or pointer",
+		StringLit: "a string literal", IntLit: "an integer literal",
+		WholeMap: "a map", MapOrValue: "a map or a value", Key: "a key of the map",
+		Word: "a word", WordOrInt: "a word or an integer", StringLike: "a string", VarRef: "a variable",
+	}[k]
+}
 
 // Const is a folded value.
 type Const struct {
@@ -183,10 +199,11 @@ func (c *Call) Str(i int) (string, bool) {
 
 // An Agg is everything hawk knows about one aggregation.
 type Agg struct {
-	Name   string
-	Doc    string
-	Params []Param
-	Min    int
+	Name    string
+	Doc     string // reference manual entry, markdown
+	Example string // a one-line script
+	Params  []Param
+	Min     int
 	// Castable aggregations read as an integer in expressions.
 	Castable bool
 	// Unsigned reads are uint64 whatever the argument was: count.
@@ -258,4 +275,44 @@ func Names() []string {
 		out = append(out, n)
 	}
 	return out
+}
+
+// All lists the functions and variables in order of names, the stand-in for
+// arg0, arg1, … among them.
+func All() []*Func {
+	out := []*Func{argFunc}
+	for name, f := range funcs {
+		if name == f.Name { // not an old name
+			out = append(out, f)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Func) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Aggs lists the aggregations in order of names.
+func Aggs() []*Agg {
+	return slices.SortedFunc(maps.Values(aggs), func(a, b *Agg) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Signature shows how a function is called: "print(value[, top[, div]])",
+// "printf(format[, argument, …])".
+func Signature(name string, params []Param, least int, variadic bool) string {
+	var b strings.Builder
+	b.WriteString(name + "(")
+	closing := ")"
+	for i, p := range params {
+		if i >= least {
+			b.WriteString("[")
+			closing = "]" + closing
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(p.Name)
+	}
+	if variadic {
+		b.WriteString(", …")
+	}
+	return b.String() + closing
 }

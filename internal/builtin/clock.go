@@ -24,8 +24,9 @@ func le64(raw []byte) uint64 {
 
 var _ = define(Func{
 	Name: "nsecs", Bare: true, Params: []Param{{"clock", Word}}, Words: []string{"boot", "monotonic", "tai", "sw_tai"},
-	Result: types.Uint64,
-	Doc:    "Nanoseconds of a clock: `boot` (the default) counts from boot and includes suspend, `monotonic` excludes it, `tai` and `sw_tai` count from 1970.",
+	Result:  types.Uint64,
+	Doc:     "Nanoseconds of a clock: `boot` (the default) counts from boot and includes suspend, `monotonic` excludes it, `tai` and `sw_tai` count from 1970.",
+	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read / @at[tid] / { @ns = hist(nsecs - @at[tid]); delete(@at, tid); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		clock := "boot"
 		if len(c.Words) > 0 {
@@ -47,7 +48,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "elapsed", Bare: true, Result: types.Uint64,
-	Doc: "Nanoseconds since tracing began.",
+	Doc:     "Nanoseconds since tracing began.",
+	Example: `interval:s:1 { printf("%d s\n", elapsed / 1000000000); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		start := g.B().Load(g.B().Data(object.DataStart), 0, 8, false)
 		return g.B().Arith(ir.Sub, call(g, asm.FnKtimeGetBootNs), start)
@@ -56,7 +58,9 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "strftime", Min: 2, Params: []Param{{"format", StringLit}, {"ns", Integer}},
-	Doc: "The wall-clock text of a time stamp. A plain number or `nsecs` counts from boot; `nsecs(tai)` and `nsecs(sw_tai)` from 1970. Beyond strftime(3): `%f` microseconds, `%l` milliseconds, `%k` nanoseconds.",
+	Doc:     "The wall-clock text of a time stamp. A plain number or `nsecs` counts from boot; `nsecs(tai)` and `nsecs(sw_tai)` from 1970. Beyond strftime(3): `%f` microseconds, `%l` milliseconds, `%k` nanoseconds.",
+	Example: `interval:s:1 { printf("%s\n", strftime("%H:%M:%S", nsecs)); }`,
+	Yields:  "timestamp",
 	Check: func(c *Call) types.Type {
 		format, ok := c.Str(0)
 		if !ok {
@@ -97,7 +101,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "time", Params: []Param{{"format", StringLit}}, Result: types.Void,
-	Doc: "Prints the wall-clock time at which the event is handled, by strftime(3); `%H:%M:%S\\n` by default.",
+	Doc:     "Prints the wall-clock time at which the event is handled, by strftime(3); `%H:%M:%S\\n` by default.",
+	Example: `interval:s:1 { time("%H:%M:%S\n"); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		format := "%H:%M:%S\n"
 		if len(c.Args) > 0 {

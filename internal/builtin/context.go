@@ -12,17 +12,20 @@ import (
 // args itself emits nothing: check types it, and lowering follows its fields.
 var _ = define(Func{
 	Name: "args", Bare: true, Probes: probe.HasArgs,
-	Doc:   "The arguments of the event by name: `args.filename`.",
-	Check: func(c *Call) types.Type { return c.Result },
-	Space: func(c *Call) types.Space { return c.Kind.Space },
-	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value { return nil },
+	Doc:     "The arguments of the event by name: `args.filename`.",
+	Example: `tracepoint:syscalls:sys_enter_openat { printf("%s\n", str(args.filename)); }`,
+	Yields:  "a struct",
+	Check:   func(c *Call) types.Type { return c.Result },
+	Space:   func(c *Call) types.Space { return c.Kind.Space },
+	Lower:   func(g Gen, c *Call, dst *ir.Value) *ir.Value { return nil },
 })
 
 // argFunc stands for arg0, arg1, …; Lookup hands it out for all of them.
 var argFunc = &Func{
 	Name: "argN", Bare: true, Fixed: true, Result: types.Uint64, Probes: probe.HasArgN,
-	Doc:   "The N-th argument of the traced function or USDT probe, from `arg0`.",
-	Space: func(c *Call) types.Space { return c.Kind.Space },
+	Doc:     "The N-th argument of the traced function or USDT probe, from `arg0`.",
+	Example: `kprobe:vfs_read { @bytes = hist(arg2); }`,
+	Space:   func(c *Call) types.Space { return c.Kind.Space },
 	Check: func(c *Call) types.Type {
 		n := ArgNumber(c.Name)
 		if limit := len(c.Target.Arch().Args); c.Kind.RegisterArgs && n >= limit {
@@ -51,7 +54,9 @@ func ArgNumber(name string) int {
 
 var _ = define(Func{
 	Name: "retval", Bare: true, Fixed: true, Probes: probe.HasRetval,
-	Doc: "What the traced function returned.",
+	Doc:     "What the traced function returned.",
+	Example: `kretprobe:vfs_read { @bytes = hist(retval); }`,
+	Yields:  "the type of the result, or an integer where it is not known",
 	Check: func(c *Call) types.Type {
 		if len(c.Points) == 0 || c.Kind.Retval == nil {
 			return types.Uint64
@@ -79,7 +84,9 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "probe", Old: []string{"name"}, Bare: true, Fixed: true, Uses: probe.Uses{Probe: true},
-	Doc: "The full name of the attach point that fired.",
+	Doc:     "The full name of the attach point that fired.",
+	Example: `kprobe:vfs_read, kprobe:vfs_write { @[probe] = count(); }`,
+	Yields:  "string",
 	Check: func(c *Call) types.Type {
 		longest := 0
 		for _, p := range c.Points {
@@ -149,7 +156,9 @@ func StoreString(g Gen, p *ir.Value, text string, n int) {
 
 var _ = define(Func{
 	Name: "probetype", Bare: true, Fixed: true,
-	Doc: "The kind of the probe by its long name; `special` for begin and end.",
+	Doc:     "The kind of the probe by its long name; `special` for begin and end.",
+	Example: `begin, end { print(probetype); }`,
+	Yields:  "string",
 	Check: func(c *Call) types.Type {
 		return &types.String{Cap: len(c.Kind.TypeName()) + 1}
 	},
@@ -158,7 +167,9 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "ctx", Bare: true, Probes: probe.HasCtx,
-	Doc:   "The raw context of the program.",
-	Check: func(c *Call) types.Type { return &types.Pointer{Elem: types.Void, Space: types.Kernel} },
-	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value { return g.Context().Ctx },
+	Doc:     "The raw context of the program.",
+	Example: `kprobe:vfs_read { printf("%p\n", ctx); }`,
+	Yields:  "void *",
+	Check:   func(c *Call) types.Type { return &types.Pointer{Elem: types.Void, Space: types.Kernel} },
+	Lower:   func(g Gen, c *Call, _ *ir.Value) *ir.Value { return g.Context().Ctx },
 })

@@ -17,7 +17,8 @@ func mapKeys(c *Call) []syntax.Expr {
 
 var _ = define(Func{
 	Name: "delete", Deletes: true, Min: 1, Params: []Param{{"map", MapOrValue}, {"key", Key}}, Result: types.Bool,
-	Doc: "Removes an element, `delete(@m, key)` or `delete(@m[key])`, or a scalar map's value. Yields whether there was one.",
+	Doc:     "Removes an element, `delete(@m, key)` or `delete(@m[key])`, or a scalar map's value. Yields whether there was one.",
+	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read { delete(@at, tid); }`,
 	Check: func(c *Call) types.Type {
 		if c.MapName == "" {
 			if _, ok := c.Args[0].(*syntax.MapIndex); !ok {
@@ -33,7 +34,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "has_key", Min: 2, Params: []Param{{"map", WholeMap}, {"key", Key}}, Result: types.Bool,
-	Doc: "Whether a map has an element of a key.",
+	Doc:     "Whether a map has an element of a key.",
+	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read / has_key(@at, tid) / { @ns = hist(nsecs - @at[tid]); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return g.HasKey(c.Expr, c.MapArg(), mapKeys(c))
 	},

@@ -71,16 +71,17 @@ var formatParams = []Param{{"format", StringLit}, {"argument", AnyValue}}
 
 var _ = define(Func{
 	Name: "printf", Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat,
-	Doc: "Prints text by a format: `%d %i %u %o %x %X %c %p %s`, `%r %rx %rh` for buffers, `%gr` for GFP flags. Integers are 32 bits wide unless the conversion says `l`, `ll`, `h` or `hh`.",
+	Doc:     "Prints text by a format: `%d %i %u %o %x %X %c %p %s`, `%r %rx %rh` for buffers, `%gr` for GFP flags. Integers are 32 bits wide unless the conversion says `l`, `ll`, `h` or `hh`.",
+	Example: `tracepoint:syscalls:sys_enter_kill { printf("%s sends %d to %d\n", comm, args.sig, args.pid); }`,
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
 		e.Emit(output.Printf{Text: e.Format(nil, ev, rec)})
 		return nil
 	},
 })
 
-func message(name, doc string, severity source.Severity) {
+func message(name, doc, example string, severity source.Severity) {
 	define(Func{
-		Name: name, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat, Doc: doc,
+		Name: name, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat, Doc: doc, Example: example,
 		Handle: func(e Env, ev *object.Event, rec []byte) error {
 			e.Emit(output.Message{Severity: severity, Span: ev.At, Text: string(e.Format(nil, ev, rec))})
 			return nil
@@ -89,13 +90,16 @@ func message(name, doc string, severity source.Severity) {
 }
 
 func init() {
-	message("errorf", "Prints an error with its place in the script to standard error.", source.Error)
-	message("warnf", "Prints a warning with its place in the script to standard error.", source.Warning)
+	message("errorf", "Prints an error with its place in the script to standard error.",
+		`tracepoint:syscalls:sys_exit_openat / args.ret == -24 / { errorf("%s has too many open files", comm); }`, source.Error)
+	message("warnf", "Prints a warning with its place in the script to standard error.",
+		`tracepoint:syscalls:sys_exit_openat / args.ret < 0 / { warnf("%s: error %d", comm, args.ret); }`, source.Warning)
 }
 
 var _ = define(Func{
 	Name: "print", Min: 1, Params: []Param{{"value", MapOrValue}, {"top", IntLit}, {"div", IntLit}},
-	Doc: "Prints a map, or any value and a newline. For a map with keys, `top` limits the output to the largest entries and `div` divides the printed numbers.",
+	Doc:     "Prints a map, or any value and a newline. For a map with keys, `top` limits the output to the largest entries and `div` divides the printed numbers.",
+	Example: `kprobe:vfs_read { @[comm] = count(); } interval:s:5 { print(@, 10); }`,
 	Check: func(c *Call) types.Type {
 		if c.MapName == "" && len(c.Args) > 1 {
 			c.Errorf(c.Args[1], "argument-count", "print() takes one argument unless it prints a map")
@@ -136,9 +140,9 @@ var _ = define(Func{
 })
 
 // mapAction defines clear and zero: an event with a map.
-func mapAction(name, doc string, act func(e Env, n int)) {
+func mapAction(name, doc, example string, act func(e Env, n int)) {
 	define(Func{
-		Name: name, Min: 1, Params: []Param{{"map", WholeMap}}, Result: types.Void, Doc: doc,
+		Name: name, Min: 1, Params: []Param{{"map", WholeMap}}, Result: types.Void, Doc: doc, Example: example,
 		Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 			g.Event(c, &object.Event{Builtin: name, Map: g.MapOf(c.MapName)}, nil)
 			return nil
@@ -151,13 +155,16 @@ func mapAction(name, doc string, act func(e Env, n int)) {
 }
 
 func init() {
-	mapAction("clear", "Removes all elements of a map, when user space handles the event.", Env.ClearMap)
-	mapAction("zero", "Sets all values of a map to zero and keeps the keys, when user space handles the event.", Env.ZeroMap)
+	mapAction("clear", "Removes all elements of a map, when user space handles the event.",
+		"kprobe:vfs_read { @[comm] = count(); } interval:s:5 { print(@); clear(@); }", Env.ClearMap)
+	mapAction("zero", "Sets all values of a map to zero and keeps the keys, when user space handles the event.",
+		"kprobe:vfs_read { @[comm] = count(); } interval:s:5 { print(@); zero(@); }", Env.ZeroMap)
 }
 
 var _ = define(Func{
 	Name: "exit", Ends: true, Params: []Param{{"status", Integer}}, Result: types.Void,
-	Doc: "Ends this run of the probe at once and, when user space handles the event, the program; its status is the low 8 bits of the argument.",
+	Doc:     "Ends this run of the probe at once and, when user space handles the event, the program; its status is the low 8 bits of the argument.",
+	Example: `interval:s:10 { exit(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b := g.B()
 		status := konst(g, 0)
@@ -200,7 +207,8 @@ func lowByte(v value.Value) byte {
 
 var _ = define(Func{
 	Name: "system", Min: 1, Params: formatParams, Variadic: true, Unsafe: true, Check: checkFormat, Lower: lowerFormat,
-	Doc: "Runs a shell command, made by a format, when user space handles the event. Needs `--unsafe`.",
+	Doc:     "Runs a shell command, made by a format, when user space handles the event. Needs `--unsafe`.",
+	Example: `interval:s:10 { system("uptime"); }`,
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
 		status, err := e.System(string(e.Format(nil, ev, rec)))
 		if err != nil {

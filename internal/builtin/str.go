@@ -27,7 +27,9 @@ func strLimit(c *Call) (capacity, read int) {
 
 var _ = define(Func{
 	Name: "str", Min: 1, Params: []Param{{"address", AnyValue}, {"length", Integer}},
-	Doc: "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 characters are read. Of a literal: the literal, cut to n characters.",
+	Doc:     "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 characters are read. Of a literal: the literal, cut to n characters.",
+	Example: `tracepoint:syscalls:sys_enter_execve { printf("%s\n", str(args.filename)); }`,
+	Yields:  "string",
 	Check: func(c *Call) types.Type {
 		if c.Types[0] == nil {
 			return nil
@@ -123,7 +125,9 @@ func clamp(g Gen, n *ir.Value, limit int) *ir.Value {
 
 var _ = define(Func{
 	Name: "buf", Min: 1, Params: []Param{{"data", AnyValue}, {"length", Integer}},
-	Doc: "A buffer of bytes at an address or of an array or string. The length may be left out for arrays.",
+	Doc:     "A buffer of bytes at an address or of an array or string. The length may be left out for arrays.",
+	Example: `tracepoint:syscalls:sys_enter_write { printf("%r\n", buf(args.buf, args.count)); }`,
+	Yields:  "buffer",
 	Check: func(c *Call) types.Type {
 		limit := c.Config.MaxStrlen - 4
 		if c.Types[0] == nil {
@@ -185,7 +189,8 @@ func memory(g Gen, e syntax.Expr, t types.Type) (addr *ir.Value, space types.Spa
 
 var _ = define(Func{
 	Name: "strncmp", Min: 3, Params: []Param{{"a", StringLike}, {"b", StringLike}, {"n", IntLit}}, Result: types.Uint64,
-	Doc: "0 if the first n bytes of two strings are equal, else 1.",
+	Doc:     "0 if the first n bytes of two strings are equal, else 1.",
+	Example: `tracepoint:syscalls:sys_enter_openat / strncmp(str(args.filename), "/etc/", 5) == 0 / { @[comm] = count(); }`,
 	Check: func(c *Call) types.Type {
 		if len(c.Consts) == 3 && c.Consts[2].Neg {
 			c.Errorf(c.Args[2], "bad-argument", "strncmp() can not compare a negative number of bytes")

@@ -20,7 +20,8 @@ var (
 
 var _ = define(Func{
 	Name: "ksym", Min: 1, Params: []Param{{"address", Address}}, Result: ksymType,
-	Doc: "The name of the kernel symbol that an address lies in, found when printed.",
+	Doc:     "The name of the kernel symbol that an address lies in, found when printed.",
+	Example: `tracepoint:timer:hrtimer_start { @[ksym(args.function)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		p := place(g, ksymType, dst)
 		g.B().Store(p, 0, 8, g.Scalar(c.Args[0]))
@@ -44,7 +45,8 @@ func storeUsym(g Gen, c *Call, p, addr *ir.Value) {
 
 var _ = define(Func{
 	Name: "usym", Min: 1, Params: []Param{{"address", Address}}, Result: usymType,
-	Doc: "The name of the symbol of the current process that an address lies in, found when printed.",
+	Doc:     "The name of the symbol of the current process that an address lies in, found when printed.",
+	Example: `uprobe:libc:qsort { @[usym(arg3)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		p := place(g, usymType, dst)
 		storeUsym(g, c, p, g.Scalar(c.Args[0]))
@@ -64,7 +66,9 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "func", Bare: true, Fixed: true, Probes: probe.HasFunc,
-	Doc: "The name of the traced function, found when printed.",
+	Doc:     "The name of the traced function, found when printed.",
+	Example: `kprobe:vfs_* { @[func] = count(); }`,
+	Yields:  "ksym_t, in probes on user functions usym_t",
 	Check: func(c *Call) types.Type {
 		if c.Kind.Space == types.User {
 			return usymType
@@ -93,9 +97,9 @@ var stackWords = []string{"bpftrace", "hawk", "perf", "raw", "build_id"}
 // stack defines kstack and ustack. The frames go to a stack map of the kernel
 // and the value is their number there, which as a map key is far cheaper than
 // the frames.
-func stack(name string, user bool, old []string, doc string) {
+func stack(name string, user bool, old []string, doc, example string) {
 	define(Func{
-		Name: name, Old: old, Bare: true, Uses: probe.Uses{Stack: true}, Params: []Param{{"mode", WordOrInt}, {"limit", IntLit}}, Words: stackWords, Doc: doc,
+		Name: name, Old: old, Bare: true, Uses: probe.Uses{Stack: true}, Params: []Param{{"mode", WordOrInt}, {"limit", IntLit}}, Words: stackWords, Doc: doc, Example: example, Yields: name,
 		Check: func(c *Call) types.Type {
 			t := &types.Stack{User: user, Limit: maxFrames, Mode: stackMode(c.Config.StackMode)}
 			for i := range c.Args {
@@ -157,8 +161,10 @@ func stack(name string, user bool, old []string, doc string) {
 }
 
 func init() {
-	stack("kstack", false, []string{"stack"}, "The kernel stack. `kstack(mode, limit)`: mode `bpftrace`, `perf` or `raw`, limit at most 127 frames.")
-	stack("ustack", true, nil, "The user stack of the current thread, by frame pointers. Arguments as for kstack.")
+	stack("kstack", false, []string{"stack"}, "The kernel stack. `kstack(mode, limit)`: mode `bpftrace`, `perf` or `raw`, limit at most 127 frames.",
+		"profile:hz:99 { @[kstack(perf, 5)] = count(); }")
+	stack("ustack", true, nil, "The user stack of the current thread, by frame pointers. Arguments as for kstack.",
+		"profile:hz:99 { @[comm, ustack] = count(); }")
 }
 
 func stackMode(word string) types.StackMode {
@@ -175,7 +181,8 @@ func stackMode(word string) types.StackMode {
 
 var _ = define(Func{
 	Name: "reg", Min: 1, Params: []Param{{"name", StringLit}}, Result: types.Uint64, Probes: probe.HasRegs,
-	Doc: "A register of the traced context, by the names of struct pt_regs.",
+	Doc:     "A register of the traced context, by the names of struct pt_regs.",
+	Example: `kprobe:vfs_read { printf("%lx\n", reg("sp")); }`,
 	Check: func(c *Call) types.Type {
 		if name, ok := c.Str(0); ok {
 			if _, ok := c.Target.Arch().Reg(name); !ok {

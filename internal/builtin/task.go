@@ -35,8 +35,9 @@ func inInit(c *Call) bool { return len(c.Words) > 0 && c.Words[0] == "init" }
 
 var _ = define(Func{
 	Name: "pid", Bare: true, Fixed: true, Params: []Param{{"namespace", Word}}, Words: []string{"curr_ns", "init"},
-	Doc:    "The process ID (thread group ID) of the current task, as seen from hawk's pid namespace; `pid(init)` as seen from the initial one.",
-	Result: types.Uint32,
+	Doc:     "The process ID (thread group ID) of the current task, as seen from hawk's pid namespace; `pid(init)` as seen from the initial one.",
+	Example: `tracepoint:syscalls:sys_enter_openat { @[pid] = count(); }`,
+	Result:  types.Uint32,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return high32(g, pidTgid(g, c, inInit(c)))
 	},
@@ -44,8 +45,9 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "tid", Bare: true, Fixed: true, Params: []Param{{"namespace", Word}}, Words: []string{"curr_ns", "init"},
-	Doc:    "The thread ID of the current task, as seen from hawk's pid namespace; `tid(init)` as seen from the initial one.",
-	Result: types.Uint32,
+	Doc:     "The thread ID of the current task, as seen from hawk's pid namespace; `tid(init)` as seen from the initial one.",
+	Example: `tracepoint:syscalls:sys_enter_read { @[tid] = count(); }`,
+	Result:  types.Uint32,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return low32(g, pidTgid(g, c, inInit(c)))
 	},
@@ -53,7 +55,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "uid", Bare: true, Fixed: true, Result: types.Uint64,
-	Doc: "The real user ID of the current task in the initial user namespace.",
+	Doc:     "The real user ID of the current task in the initial user namespace.",
+	Example: `tracepoint:syscalls:sys_enter_execve / uid == 0 / { @[comm] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return low32(g, call(g, asm.FnGetCurrentUidGid))
 	},
@@ -61,7 +64,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "gid", Bare: true, Fixed: true, Result: types.Uint64,
-	Doc: "The real group ID of the current task in the initial user namespace.",
+	Doc:     "The real group ID of the current task in the initial user namespace.",
+	Example: `tracepoint:syscalls:sys_enter_execve { @[gid] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return high32(g, call(g, asm.FnGetCurrentUidGid))
 	},
@@ -71,7 +75,8 @@ var username = &types.Deferred{Name: "username_t", By: "username", Bytes: 8, Alg
 
 var _ = define(Func{
 	Name: "username", Bare: true, Fixed: true, Result: username,
-	Doc: "The name of the current task's user, looked up when printed; the number if there is no name.",
+	Doc:     "The name of the current task's user, looked up when printed; the number if there is no name.",
+	Example: `tracepoint:syscalls:sys_enter_execve { @[username] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		p := place(g, username, dst)
 		g.B().Store(p, 0, 8, low32(g, call(g, asm.FnGetCurrentUidGid)))
@@ -140,13 +145,16 @@ func taskField(g Gen, name string) (int, bool) {
 
 var _ = define(Func{
 	Name: "comm", Bare: true, Fixed: true, Result: commType,
-	Doc:   "The name of the current task, at most 15 bytes.",
-	Lower: lowerComm,
+	Doc:     "The name of the current task, at most 15 bytes.",
+	Example: `tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }`,
+	Lower:   lowerComm,
 })
 
 var _ = define(Func{
 	Name: "curtask", Bare: true, Fixed: true,
-	Doc: "The current task as a `struct task_struct *`.",
+	Doc:     "The current task as a `struct task_struct *`.",
+	Example: `profile:hz:99 { @priority = lhist(curtask.prio, 0, 140, 10); }`,
+	Yields:  "struct task_struct *",
 	Check: func(c *Call) types.Type {
 		t, err := c.Target.TypeByName("struct", "task_struct")
 		if err != nil {
@@ -160,7 +168,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "cpu", Bare: true, Fixed: true, Result: types.Uint64,
-	Doc: "The number of the processor the probe fired on.",
+	Doc:     "The number of the processor the probe fired on.",
+	Example: `profile:hz:99 { @[cpu] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return call(g, asm.FnGetSmpProcessorId)
 	},
@@ -168,7 +177,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "ncpus", Bare: true, Fixed: true, Result: types.Uint64,
-	Doc: "The number of possible processors.",
+	Doc:     "The number of possible processors.",
+	Example: `begin { printf("%d processors\n", ncpus); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return konst(g, int64(c.Target.PossibleCPUs()))
 	},
@@ -176,7 +186,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "numaid", Bare: true, Fixed: true, Result: types.Uint64,
-	Doc: "The NUMA node the probe fired on.",
+	Doc:     "The NUMA node the probe fired on.",
+	Example: `profile:hz:99 { @[numaid] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return call(g, asm.FnGetNumaNodeId)
 	},
@@ -184,7 +195,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "jiffies", Bare: true, Result: types.Uint64,
-	Doc: "The kernel's tick counter.",
+	Doc:     "The kernel's tick counter.",
+	Example: `interval:s:1 { print(jiffies); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return call(g, asm.FnJiffies64)
 	},
@@ -192,7 +204,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "cgroup", Bare: true, Fixed: true, Result: types.Uint64,
-	Doc: "The ID of the current task's cgroup in the version 2 hierarchy.",
+	Doc:     "The ID of the current task's cgroup in the version 2 hierarchy.",
+	Example: `tracepoint:syscalls:sys_enter_openat { @[cgroup] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return call(g, asm.FnGetCurrentCgroupId)
 	},
@@ -200,7 +213,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "rand", Bare: true, Result: types.Uint64,
-	Doc: "A random 32-bit number.",
+	Doc:     "A random 32-bit number.",
+	Example: `kprobe:vfs_read / rand % 100 == 0 / { @[comm] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return low32(g, call(g, asm.FnGetPrandomU32))
 	},
@@ -208,7 +222,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "cpid", Bare: true, Fixed: true, Result: types.Uint64,
-	Doc: "The process ID of the command started with `-c`, 0 without one.",
+	Doc:     "The process ID of the command started with `-c`, 0 without one.",
+	Example: `tracepoint:syscalls:sys_enter_openat / pid == cpid / { printf("%s\n", str(args.filename)); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
 	},
@@ -216,7 +231,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "has_cpid", Bare: true, Fixed: true, Result: types.Bool,
-	Doc: "Whether there is a command started with `-c`.",
+	Doc:     "Whether there is a command started with `-c`.",
+	Example: `tracepoint:syscalls:sys_enter_openat / !has_cpid || pid == cpid / { @[comm] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		pid := g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
 		return g.B().Arith(ir.Ne, pid, konst(g, 0))
@@ -225,9 +241,9 @@ var _ = define(Func{
 
 // relative defines ppid, pcomm, leader_tid and leader_comm: a member of a
 // task that another task points to.
-func relative(name, doc, link, member string, result types.Type) {
+func relative(name, doc, example, link, member string, result types.Type) {
 	define(Func{
-		Name: name, Bare: true, Params: []Param{{"task", Address}}, Result: result, Doc: doc,
+		Name: name, Bare: true, Params: []Param{{"task", Address}}, Result: result, Doc: doc, Example: example,
 		Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 			b := g.B()
 			var task *ir.Value
@@ -270,15 +286,20 @@ func relative(name, doc, link, member string, result types.Type) {
 }
 
 func init() {
-	relative("ppid", "The process ID of the parent, in the initial pid namespace.", "real_parent", "pid", types.Int32)
-	relative("pcomm", "The name of the parent.", "real_parent", "comm", commType)
-	relative("leader_tid", "The thread ID of the thread group's leader.", "group_leader", "pid", types.Int32)
-	relative("leader_comm", "The name of the thread group's leader.", "group_leader", "comm", commType)
+	relative("ppid", "The process ID of the parent, in the initial pid namespace.",
+		"tracepoint:syscalls:sys_enter_execve { @[ppid] = count(); }", "real_parent", "pid", types.Int32)
+	relative("pcomm", "The name of the parent.",
+		"tracepoint:syscalls:sys_enter_execve { @[pcomm] = count(); }", "real_parent", "comm", commType)
+	relative("leader_tid", "The thread ID of the thread group's leader.",
+		"tracepoint:syscalls:sys_enter_futex / tid != leader_tid / { @[comm] = count(); }", "group_leader", "pid", types.Int32)
+	relative("leader_comm", "The name of the thread group's leader.",
+		"tracepoint:syscalls:sys_enter_futex { @[leader_comm, comm] = count(); }", "group_leader", "comm", commType)
 }
 
 var _ = define(Func{
 	Name: "usermode", Bare: true, Result: types.Uint8, Probes: probe.HasRegs,
-	Doc: "1 if the probe interrupted user code, else 0.",
+	Doc:     "1 if the probe interrupted user code, else 0.",
+	Example: `profile:hz:99 { @[usermode] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b, user := g.B(), c.Target.Arch().User
 		w := b.Load(g.Context().Group.Mech.Regs(g.Context()), user.Offset, 8, false)
