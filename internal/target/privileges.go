@@ -42,8 +42,10 @@ func (t *Target) Privileges() error {
 	return nil
 }
 
+// missing has the wording, capital and full stop that wrappers look for.
 func missing(name string) error {
-	return fmt.Errorf("Missing %s capability, please run hawk as the root user.", name) //nolint:staticcheck // the wording wrappers look for
+	//lint:ignore ST1005 it is shown as it is
+	return fmt.Errorf("Missing %s capability, please run hawk as the root user.", name)
 }
 
 // Lockdown is the state of kernel lockdown: "none", "integrity",

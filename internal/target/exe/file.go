@@ -1,6 +1,7 @@
 package exe
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -280,12 +281,11 @@ func cstring(b []byte, off uint64) []byte {
 		return nil
 	}
 	b = b[off:]
-	for i, c := range b {
-		if c == 0 {
-			return b[:i:i]
-		}
+	end := bytes.IndexByte(b, 0)
+	if end < 0 {
+		return nil
 	}
-	return nil
+	return b[:end:end]
 }
 
 // Offset converts an address to a file offset through the segment that

@@ -1,0 +1,552 @@
+package exe
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// An elfFile builds an ELF file section by section.
+type elfFile struct {
+	order    binary.AppendByteOrder
+	class64  bool
+	typ      elf.Type
+	machine  elf.Machine
+	sections []elfSection
+	segments []segment
+}
+
+type elfSection struct {
+	name string
+	typ  elf.SectionType
+	addr uint64
+	link uint32
+	data []byte
+}
+
+func (f *elfFile) word(b []byte, v uint64) []byte {
+	if f.class64 {
+		return f.order.AppendUint64(b, v)
+	}
+	return f.order.AppendUint32(b, uint32(v))
+}
+
+// bytes lays the file out: header, program headers, contents, section
+// headers. Segments keep the offsets they were given.
+func (f *elfFile) bytes() []byte {
+	ehsize, phsize, shsize := 52, 32, 40
+	if f.class64 {
+		ehsize, phsize, shsize = 64, 56, 64
+	}
+	strs := []byte{0}
+	sections := append([]elfSection{{}}, f.sections...)
+	sections = append(sections, elfSection{name: ".shstrtab", typ: elf.SHT_STRTAB})
+	var nameOffs []int
+	for _, s := range sections {
+		nameOffs = append(nameOffs, len(strs))
+		strs = append(append(strs, s.name...), 0)
+	}
+	sections[len(sections)-1].data = strs
+	off := ehsize + phsize*len(f.segments)
+	var body []byte
+	var offs []int
+	for _, s := range sections {
+		for (off+len(body))%8 != 0 {
+			body = append(body, 0)
+		}
+		offs = append(offs, off+len(body))
+		body = append(body, s.data...)
+	}
+	class, data := elf.ELFCLASS32, elf.ELFDATA2LSB
+	if f.class64 {
+		class = elf.ELFCLASS64
+	}
+	if f.order.String() == binary.BigEndian.String() {
+		data = elf.ELFDATA2MSB
+	}
+	out := append([]byte(elf.ELFMAG), byte(class), byte(data), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	out = f.order.AppendUint16(out, uint16(f.typ))
+	out = f.order.AppendUint16(out, uint16(f.machine))
+	out = f.order.AppendUint32(out, 1)
+	out = f.word(out, 0x1000)
+	out = f.word(out, uint64(ehsize))
+	out = f.word(out, uint64(off+len(body)))
+	out = f.order.AppendUint32(out, 0)
+	for _, v := range []int{ehsize, phsize, len(f.segments), shsize, len(sections), len(sections) - 1} {
+		out = f.order.AppendUint16(out, uint16(v))
+	}
+	for _, s := range f.segments {
+		out = f.order.AppendUint32(out, uint32(elf.PT_LOAD))
+		if f.class64 {
+			out = f.order.AppendUint32(out, uint32(s.flags))
+		}
+		for _, v := range []uint64{s.offset, s.addr, s.addr, s.filesz, s.memsz} {
+			out = f.word(out, v)
+		}
+		if !f.class64 {
+			out = f.order.AppendUint32(out, uint32(s.flags))
+		}
+		out = f.word(out, 0x1000)
+	}
+	out = append(out, body...)
+	for i, s := range sections {
+		out = f.order.AppendUint32(out, uint32(nameOffs[i]))
+		out = f.order.AppendUint32(out, uint32(s.typ))
+		out = f.word(out, 0)
+		out = f.word(out, s.addr)
+		out = f.word(out, uint64(offs[i]))
+		out = f.word(out, uint64(len(s.data)))
+		out = f.order.AppendUint32(out, s.link)
+		out = f.order.AppendUint32(out, 0)
+		out = f.word(out, 8)
+		out = f.word(out, 0)
+	}
+	return out
+}
+
+// symbols is a table of functions; its strings are in the next section.
+func (f *elfFile) symbols(syms ...RawSymbol) (table, strs []byte) {
+	strs = []byte{0}
+	table = make([]byte, 16)
+	if f.class64 {
+		table = make([]byte, 24)
+	}
+	for _, s := range syms {
+		name := uint32(len(strs))
+		strs = append(append(strs, s.Name...), 0)
+		info := byte(s.Type) | byte(elf.STB_GLOBAL)<<4
+		table = f.order.AppendUint32(table, name)
+		if f.class64 {
+			table = append(table, info, 0)
+			table = f.order.AppendUint16(table, 1)
+			table = f.order.AppendUint64(f.order.AppendUint64(table, s.Addr), s.Size)
+		} else {
+			table = f.order.AppendUint32(f.order.AppendUint32(table, uint32(s.Addr)), uint32(s.Size))
+			table = append(table, info, 0)
+			table = f.order.AppendUint16(table, 1)
+		}
+	}
+	return table, strs
+}
+
+func (f *elfFile) note(typ uint32, name string, desc []byte) []byte {
+	var b []byte
+	for _, v := range []int{len(name), len(desc), int(typ)} {
+		b = f.order.AppendUint32(b, uint32(v))
+	}
+	pad := func() {
+		for len(b)%4 != 0 {
+			b = append(b, 0)
+		}
+	}
+	b = append(b, name...)
+	pad()
+	b = append(b, desc...)
+	pad()
+	return b
+}
+
+func (f *elfFile) stap(addr, base, sem uint64, strs string) []byte {
+	desc := f.word(f.word(f.word(nil, addr), base), sem)
+	return f.note(stapType, stapName, append(desc, strs...))
+}
+
+// sampleFile has functions a (16 bytes at 0x1010), b (no size at 0x1020), and
+// notes whose base was moved by 0x10.
+func sampleFile(order binary.AppendByteOrder, class64 bool) *elfFile {
+	f := &elfFile{order: order, class64: class64, typ: elf.ET_DYN, machine: elf.EM_X86_64}
+	f.segments = []segment{
+		{offset: 0, addr: 0, filesz: 0x400, memsz: 0x400, flags: elf.PF_R},
+		{offset: 0x400, addr: 0x1000, filesz: 0x400, memsz: 0x400, flags: elf.PF_R | elf.PF_X},
+		{offset: 0x800, addr: 0x2000, filesz: 0x100, memsz: 0x300, flags: elf.PF_R | elf.PF_W},
+	}
+	table, strs := f.symbols(
+		RawSymbol{Name: []byte("a@@V1"), Addr: 0x1010, Size: 16, Type: elf.STT_FUNC},
+		RawSymbol{Name: []byte("__a"), Addr: 0x1010, Size: 16, Type: elf.STT_FUNC},
+		RawSymbol{Name: []byte("b"), Addr: 0x1020, Type: elf.STT_FUNC},
+		RawSymbol{Name: []byte("obj"), Addr: 0x2000, Size: 8, Type: elf.STT_OBJECT},
+		RawSymbol{Name: []byte("label"), Addr: 0x1018, Type: elf.STT_NOTYPE},
+	)
+	notes := f.stap(0x1000, 0x3000, 0x2000, "prov\x00one\x00-4@%ebx 8@%r12\x00")
+	notes = append(notes, f.note(1, "other\x00", []byte("x"))...)
+	notes = append(notes, f.stap(0x1008, 0x3000, 0, "prov\x00two\x00\x00")...)
+	notes = append(notes, f.stap(0x9000, 0x3000, 0, "prov\x00far\x00\x00")...)
+	notes = append(notes, f.stap(0x1000, 0x3000, 0x2200, "prov\x00bss\x00\x00")...)
+	f.sections = []elfSection{
+		{name: ".symtab", typ: elf.SHT_SYMTAB, link: 2, data: table},
+		{name: ".strtab", typ: elf.SHT_STRTAB, data: strs},
+		{name: ".note.stapsdt", typ: elf.SHT_NOTE, data: notes},
+		{name: ".stapsdt.base", typ: elf.SHT_PROGBITS, addr: 0x3010, data: []byte{0}},
+		{name: ".note.gnu.build-id", typ: elf.SHT_NOTE, data: f.note(buildIDType, gnuName, []byte{0xab, 0xcd, 0x01})},
+	}
+	return f
+}
+
+// forms calls test for both classes and byte orders.
+func forms(t *testing.T, test func(t *testing.T, f *elfFile)) {
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		for _, class64 := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%v-%v", order, class64), func(t *testing.T) { test(t, sampleFile(order, class64)) })
+		}
+	}
+}
+
+func TestSymbols(t *testing.T) {
+	forms(t, func(t *testing.T, b *elfFile) {
+		f, err := New("x", b.bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, ok := f.Symbol("a"); !ok || s.Addr != 0x1010 || s.Size != 16 {
+			t.Errorf("a: %+v, %v", s, ok)
+		}
+		if s, ok := f.Symbol("obj"); !ok || s.Type != elf.STT_OBJECT {
+			t.Errorf("obj: %+v, %v", s, ok)
+		}
+		if _, ok := f.Symbol("label"); ok {
+			t.Error("a label is attachable")
+		}
+		if got := fmt.Sprint(f.Functions(nil)); got != "[{__a 4112 16 STT_FUNC} {a 4112 16 STT_FUNC} {b 4128 0 STT_FUNC}]" {
+			t.Errorf("functions %s", got)
+		}
+		if s, ok := f.FunctionAt(0x101f); !ok || s.Size != 16 {
+			t.Errorf("at 0x101f: %+v", s)
+		}
+		table := NewTable(f)
+		for _, c := range []struct {
+			addr uint64
+			want string
+		}{{0x1010, "a"}, {0x1017, "a"}, {0x1019, "label"}, {0x1020, "b"}, {0x10ff, "b"}, {0x100f, ""}} {
+			if s, _ := table.Lookup(c.addr); s.Name != c.want {
+				t.Errorf("%#x is in %q, want %q", c.addr, s.Name, c.want)
+			}
+		}
+		if got := f.BuildIDString(); got != "abcd01" {
+			t.Errorf("build ID %s", got)
+		}
+		for _, c := range []struct{ addr, off uint64 }{{0x1010, 0x410}, {0x20ff, 0x8ff}} {
+			if off, ok := f.Offset(c.addr); !ok || off != c.off {
+				t.Errorf("offset of %#x is %#x, %v", c.addr, off, ok)
+			}
+			if addr, ok := f.Address(c.off); !ok || addr != c.addr {
+				t.Errorf("address of %#x is %#x, %v", c.off, addr, ok)
+			}
+		}
+		if _, ok := f.Offset(0x2100); ok {
+			t.Error(".bss is in the file")
+		}
+	})
+}
+
+func TestUSDT(t *testing.T) {
+	forms(t, func(t *testing.T, b *elfFile) {
+		f, err := New("x", b.bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes, err := f.USDT()
+		if err != nil || len(notes) != 4 {
+			t.Fatalf("%+v, %v", notes, err)
+		}
+		n := notes[0]
+		if n.Provider != "prov" || n.Name != "one" || n.Args != "-4@%ebx 8@%r12" || n.Addr != 0x1010 || n.Offset != 0x410 || n.Semaphore != 0x2010 || n.SemaphoreOffset != 0x810 || n.Err != nil {
+			t.Errorf("one: %+v", n)
+		}
+		if n := notes[1]; n.Name != "two" || n.Semaphore != 0 || n.Args != "" || n.Err != nil {
+			t.Errorf("two: %+v", n)
+		}
+		if notes[2].Err == nil || notes[3].Err == nil {
+			t.Errorf("outside of code and data: %v, %v", notes[2].Err, notes[3].Err)
+		}
+		for _, cut := range []int{3, 5, 13, 30} {
+			data := b.sections[2].data
+			b.sections[2].data = data[:len(data)-cut]
+			f, err := New("x", b.bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if notes, err := f.USDT(); err == nil || len(notes) != 3 {
+				t.Errorf("cut by %d: %d notes, %v", cut, len(notes), err)
+			}
+			b.sections[2].data = data
+		}
+	})
+}
+
+const usdtProgram = `
+#include <stdio.h>
+unsigned short sem __attribute__((section(".probes"), used));
+int main(int argc, char **argv) {
+  __asm__ volatile("990: nop\n"
+    ".pushsection .note.stapsdt,\"?\",\"note\"\n.balign 4\n.4byte 992f-991f,994f-993f,3\n"
+    "991: .asciz \"stapsdt\"\n992: .balign 4\n993: .8byte 990b\n.8byte _.stapsdt.base\n.8byte sem\n"
+    ".asciz \"hk\"\n.asciz \"tick\"\n.asciz \"-4@%0\"\n994: .balign 4\n.popsection\n"
+    ".ifndef _.stapsdt.base\n.pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
+    ".weak _.stapsdt.base\n.hidden _.stapsdt.base\n_.stapsdt.base: .space 1\n.size _.stapsdt.base,1\n.popsection\n.endif\n" :: "r"(argc));
+  return puts("x");
+}
+`
+
+// compile builds a program with gcc, skipping where that is missing.
+func compile(t testing.TB, src string, args ...string) string {
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	c, bin := filepath.Join(dir, "x.c"), filepath.Join(dir, "x")
+	if err := os.WriteFile(c, []byte(src), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(gcc, append(args, "-o", bin, c)...).CombinedOutput(); err != nil {
+		t.Skipf("gcc: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// What we say of a compiled program agrees with debug/elf.
+func TestCompiled(t *testing.T) {
+	for _, args := range [][]string{{"-pie", "-fPIE"}, {"-no-pie"}} {
+		bin := compile(t, usdtProgram, args...)
+		f, err := Open(bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		ref, err := elf.Open(bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ref.Close()
+		syms, err := ref.Symbols()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range syms {
+			if elf.ST_TYPE(s.Info) != elf.STT_FUNC || s.Section == elf.SHN_UNDEF {
+				continue
+			}
+			if got, ok := f.Symbol(s.Name); !ok || got.Addr != s.Value || got.Size != s.Size {
+				t.Errorf("%v: %s is %+v, want %#x", args, s.Name, got, s.Value)
+			}
+		}
+		notes, err := f.USDT()
+		if err != nil || len(notes) != 1 || notes[0].Err != nil {
+			t.Fatalf("%v: %+v, %v", args, notes, err)
+		}
+		main, _ := f.Symbol("main")
+		if n := notes[0]; n.Addr < main.Addr || n.Addr >= main.Addr+main.Size || f.Code(n.Addr, 1)[0] != 0x90 && f.Machine == elf.EM_X86_64 {
+			t.Errorf("%v: note at %#x, main at %#x", args, n.Addr, main.Addr)
+		}
+		if sem, ok := f.Variable("sem"); !ok || sem.Addr != notes[0].Semaphore {
+			t.Errorf("%v: semaphore at %#x, want %#x", args, notes[0].Semaphore, sem.Addr)
+		}
+		if err := Check(bin); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestDebugFile(t *testing.T) {
+	bin := compile(t, "int hidden(void) { return 1; }\nint main(void) { return hidden(); }\n", "-g")
+	objcopy, err := exec.LookPath("objcopy")
+	if err != nil {
+		t.Skip(err)
+	}
+	debug := filepath.Join(filepath.Dir(bin), "x.debug")
+	for _, args := range [][]string{
+		{"--only-keep-debug", bin, debug},
+		{"--strip-all", bin},
+		{"--add-gnu-debuglink=" + debug, bin},
+	} {
+		if out, err := exec.Command(objcopy, args...).CombinedOutput(); err != nil {
+			t.Fatalf("objcopy %q: %v\n%s", args, err, out)
+		}
+	}
+	f, err := Open(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, ok := f.Symbol("hidden"); ok || f.HasSymbols() {
+		t.Error("the file is not stripped")
+	}
+	d := f.DebugFile("")
+	if d == nil {
+		t.Fatal("no debug file found")
+	}
+	defer d.Close()
+	s, ok := d.Symbol("hidden")
+	if got, _ := NewTable(f, d).Lookup(s.Addr); !ok || got.Name != "hidden" {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	os.WriteFile(debug, []byte("not this one"), 0o644)
+	if other := f.DebugFile(""); other != nil {
+		t.Errorf("took %s", other.Path)
+	}
+}
+
+func TestDemangle(t *testing.T) {
+	for _, c := range []struct{ in, full, name string }{
+		{"_ZN4shop4Cart3addEi", "shop::Cart::add(int)", "shop::Cart::add"},
+		{"_RNvC6_123foo3bar", "123foo::bar", "123foo::bar"},
+		{"main", "main", "main"},
+		{"_Znot", "_Znot", "_Znot"},
+		{"_Z" + strings.Repeat("N", maxMangled), "_Z" + strings.Repeat("N", maxMangled), "_Z" + strings.Repeat("N", maxMangled)},
+	} {
+		if full, name := Demangle(c.in), DemangleName(c.in); full != c.full || name != c.name {
+			t.Errorf("%.40s: %.40s and %.40s", c.in, full, name)
+		}
+	}
+}
+
+// ldCache builds a cache in the new format.
+func ldCache(libs ...Library) []byte {
+	b := append([]byte(newCacheMagic), make([]byte, newHeader-len(newCacheMagic))...)
+	binary.LittleEndian.PutUint32(b[20:], uint32(len(libs)))
+	at := newHeader + newEntry*len(libs)
+	var strs []byte
+	for i, l := range libs {
+		flags := uint32(0x303)
+		if i == 0 {
+			flags = 3 // a 32-bit library of that name comes first
+		}
+		b = binary.LittleEndian.AppendUint32(b, flags)
+		b = binary.LittleEndian.AppendUint32(b, uint32(at+len(strs)))
+		b = binary.LittleEndian.AppendUint32(b, uint32(at+len(strs)+len(l.Soname)+1))
+		b = append(b, make([]byte, 12)...)
+		strs = append(strs, l.Soname+"\x00"+l.Path+"\x00"...)
+	}
+	return append(b, strs...)
+}
+
+func TestLdCache(t *testing.T) {
+	data := ldCache(Library{"libc.so.6", "/lib32/libc.so.6"}, Library{"libc.so.6", "/lib/libc.so.6"}, Library{"libssl.so.3", "/lib/libssl.so.3"})
+	want := "[{libc.so.6 /lib/libc.so.6} {libssl.so.3 /lib/libssl.so.3}]"
+	if got := fmt.Sprint(ParseLdCache(data, elf.EM_X86_64)); got != want {
+		t.Errorf("got %s", got)
+	}
+	old := append([]byte(oldCacheMagic), make([]byte, oldHeader+oldEntry-len(oldCacheMagic))...)
+	old[12] = 1
+	for len(old)%8 != 0 {
+		old = append(old, 0)
+	}
+	if got := fmt.Sprint(ParseLdCache(append(old, data...), elf.EM_X86_64)); got != want {
+		t.Errorf("behind the old format: %s", got)
+	}
+	for _, c := range []struct {
+		file, name string
+		want       bool
+	}{
+		{"libc.so.6", "libc", true}, {"libc.so.6", "libc.so", true}, {"libc.so.6", "libc.so.6", true}, {"libc.so", "libc", true},
+		{"libcrypt.so.1", "libc", false}, {"libc.so.6", "libc.so.7", false}, {"libssl.so.3", "libssl.so.3", true}, {"libc.sox", "libc", false},
+		{"libc.so.60", "libc.so.6", false},
+	} {
+		if got := sonameFits(c.file, c.name); got != c.want {
+			t.Errorf("%s for %s: %v", c.file, c.name, got)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	bin := compile(t, "int main(void) { return 0; }\n")
+	dir := filepath.Dir(bin)
+	t.Setenv("PATH", dir+":/nonexistent:"+dir)
+	text := filepath.Join(dir, "text")
+	os.WriteFile(text, []byte("#!/bin/sh\n"), 0o755)
+	for _, c := range []struct{ name, want string }{
+		{"x", bin}, {bin, bin}, {dir + "/*", bin}, {"*", ""}, {"nosuch", ""}, {text, ""}, {dir, ""}, {"libnosuchthing", ""},
+	} {
+		if c.name == "*" {
+			continue // depends on what runs
+		}
+		got, err := Search{Libraries: true}.Find(c.name)
+		if c.want == "" && err == nil || c.want != "" && (len(got) != 1 || got[0] != c.want) {
+			t.Errorf("%s: %q, %v", c.name, got, err)
+		}
+	}
+	if got, err := (Search{Unsafe: true}).Find(text); err != nil || len(got) != 1 {
+		t.Errorf("unsafe: %q, %v", got, err)
+	}
+	if got, err := (Search{PID: os.Getpid(), Libraries: true}).Find(""); err != nil || len(got) != 1 {
+		t.Errorf("own program: %q, %v", got, err)
+	}
+}
+
+func TestFindLibrary(t *testing.T) {
+	got, err := Search{Libraries: true}.Find("libc")
+	if err != nil {
+		t.Skip(err)
+	}
+	f, err := Open(got[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if s, ok := f.Symbol("malloc"); !ok || s.Size == 0 {
+		t.Errorf("malloc in %s: %+v", got[0], s)
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add(sampleFile(binary.LittleEndian, true).bytes())
+	f.Add(sampleFile(binary.BigEndian, false).bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, err := New("x", data)
+		if err != nil {
+			return
+		}
+		e.USDT()
+		e.BuildID()
+		e.debugLink()
+		e.Symbol("a")
+		table := NewTable(e)
+		for _, s := range table.syms {
+			if _, ok := table.Lookup(s.Addr); !ok {
+				t.Errorf("no symbol at %#x, where %s is", s.Addr, s.Name)
+			}
+			e.Offset(s.Addr)
+			e.Code(s.Addr, s.Size)
+		}
+		if len(data) > 0 && !bytes.Equal(e.data, data) {
+			t.Error("the file was changed")
+		}
+	})
+}
+
+func FuzzLdCache(f *testing.F) {
+	f.Add(ldCache(Library{"libc.so.6", "/lib/libc.so.6"}, Library{"libm.so.6", "/lib/libm.so.6"}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, l := range ParseLdCache(data, elf.EM_X86_64) {
+			if l.Soname == "" || l.Path[0] != '/' {
+				t.Errorf("%+v", l)
+			}
+		}
+	})
+}
+
+func BenchmarkSymbolScan(b *testing.B) {
+	path, err := exec.LookPath("go")
+	if err != nil {
+		b.Skip(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		b.Skip(err)
+	}
+	defer f.Close()
+	n := 0
+	for b.Loop() {
+		n = 0
+		for range f.Symbols() {
+			n++
+		}
+	}
+	b.ReportMetric(float64(n), "symbols")
+}
