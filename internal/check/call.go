@@ -74,12 +74,12 @@ func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []
 	}
 	c := w.newCall(e, head.Name)
 	c.Func = f
-	if f.Unsafe && !w.opts.Unsafe && !w.script.Options.Unsafe && w.unevaluated == 0 {
+	if f.Unsafe && !w.script.Options.Unsafe && w.unevaluated == 0 {
 		w.errorf(e, "unsafe", "%s() is an unsafe function being used in safe mode", f.Name).Hint("allow it with --unsafe")
 	}
 	legal := w.legal(e, head.Name, f)
 	argsOK := w.arguments(c, f.Params, f.Min, f.Variadic, f.Words, args)
-	if !w.countOK(head, f.Name, len(args), f.Min, len(f.Params), f.Variadic) || !legal {
+	if !w.countOK(head, f.Name, len(args), f.Min, len(f.Params), f.Variadic) || !legal || w.final && !argsOK {
 		return val{}
 	}
 	if w.isArgs(e) {
@@ -243,7 +243,7 @@ func (w *walker) arguments(c *builtin.Call, params []builtin.Param, least int, v
 		}
 	}
 	// A map's key may not be left out, nor given for a scalar.
-	if n == 1 && len(params) == 2 && params[1].Kind == builtin.Key && c.MapName != "" && c.MapKeyed {
+	if n == 1 && least == 1 && len(params) == 2 && params[1].Kind == builtin.Key && c.MapName != "" && c.MapKeyed {
 		w.errorf(c.Args[0], "map-sort", "call to %s() expects a map without explicit keys (scalar map)", c.Name).
 			Hint("name the element: %s(%s, key)", c.Name, c.MapName)
 		return false

@@ -18,11 +18,6 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// Options is what a script does not say itself.
-type Options struct {
-	Unsafe bool // system(), signal() and the like are allowed
-}
-
 // Walks until joins stop being recomputed and only widen, and until the
 // checker gives up. A script needs one more than its longest chain of
 // variables defined by later ones.
@@ -33,7 +28,6 @@ const (
 
 type checker struct {
 	script *expand.Script
-	opts   Options
 	ds     source.Diagnostics
 	maps   map[string]*mapState
 	walks  []*walker
@@ -42,8 +36,8 @@ type checker struct {
 
 // Check type-checks a script. The program is of use only if there are no
 // errors.
-func Check(s *expand.Script, o Options) (*Program, *source.Diagnostics) {
-	c := &checker{script: s, opts: o, maps: map[string]*mapState{}}
+func Check(s *expand.Script) (*Program, *source.Diagnostics) {
+	c := &checker{script: s, maps: map[string]*mapState{}}
 	c.declareMaps()
 	for _, p := range s.Probes {
 		c.copies(p)

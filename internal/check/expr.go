@@ -68,7 +68,7 @@ func (w *walker) eval(e syntax.Expr) val {
 	case *syntax.Field:
 		return w.field(e)
 	case *syntax.TupleIndex:
-		return w.tupleIndex(e, e.X, w.expr(e.X), e.Index.Value)
+		return w.tupleIndex(e, w.expr(e.X), e.Index.Value)
 	case *syntax.Index:
 		return w.index(e)
 	case *syntax.Unary:
@@ -317,6 +317,9 @@ func (w *walker) field(e *syntax.Field) val {
 // member is a resolved member of a struct.
 func (w *walker) member(e *syntax.Field, t *types.Struct, f types.Field, x val, derefs int) val {
 	v := val{Flex: types.Flex{Type: f.Type}, space: x.space}
+	if _, ok := types.IsInteger(f.Type); ok && f.Type.Size() < 8 {
+		v.space = types.Unset // no address
+	}
 	if p, ok := f.Type.(*types.Pointer); ok && p.Space != types.Unset {
 		v.space = p.Space
 	}
@@ -331,7 +334,7 @@ func (w *walker) member(e *syntax.Field, t *types.Struct, f types.Field, x val, 
 	if w.final && w.unevaluated == 0 {
 		w.info.Fields[e] = f
 		if derefs > 0 {
-			w.info.Derefs[e] = derefs
+			w.info.Derefs[e.X] = derefs
 		}
 	}
 	return v
@@ -390,7 +393,7 @@ func asksFor(name string) probe.Has {
 	return f.Probes
 }
 
-func (w *walker) tupleIndex(e, xe syntax.Expr, x val, i uint64) val {
+func (w *walker) tupleIndex(e syntax.Expr, x val, i uint64) val {
 	var elems []types.Type
 	switch t := x.Type.(type) {
 	case nil:
@@ -400,10 +403,6 @@ func (w *walker) tupleIndex(e, xe syntax.Expr, x val, i uint64) val {
 	case *types.Record:
 		elems = t.Elems
 	default:
-		if lit, ok := xe.(*syntax.IntLit); ok {
-			w.errorf(e, "floating-point", "Floating-point numbers are not supported: %s.%d", lit.Text, i)
-			return val{}
-		}
 		w.errorf(e, "not-a-tuple", "Can not access index %d on expression of type '%s'", i, x.Type)
 		return val{}
 	}
@@ -425,7 +424,7 @@ func (w *walker) index(e *syntax.Index) val {
 		return val{}
 	}
 	switch x.Type.(type) {
-	case *types.Tuple, *types.Record:
+	case *types.Tuple:
 		if i.Type == nil {
 			return val{}
 		}
@@ -433,7 +432,7 @@ func (w *walker) index(e *syntax.Index) val {
 			w.errorf(e.I, "tuple-index", "The index of a tuple must be a literal that is not negative")
 			return val{}
 		}
-		return w.tupleIndex(e, e.X, x, i.k.Int)
+		return w.tupleIndex(e, x, i.k.Int)
 	}
 	limit := -1 // number of elements, -1 if nobody knows
 	v := val{space: x.space}

@@ -248,7 +248,7 @@ func (w *walker) aggregate(m *mapState, a *builtin.Agg, call *syntax.Call, at sy
 		return
 	}
 	m.stored = true
-	if m.agg == nil {
+	if m.agg == nil && !m.plainAt.Valid() {
 		m.agg, m.aggAt = a, at.Span()
 	}
 	m.signed = m.signed || signed
@@ -257,12 +257,13 @@ func (w *walker) aggregate(m *mapState, a *builtin.Agg, call *syntax.Call, at sy
 	}
 	if w.final {
 		switch {
+		case m.agg == nil:
+			w.errorf(at, "map-value-mismatch", "Type mismatch for %s: trying to assign value of type '%s' when map already has a type '%s'",
+				m.name, &types.Agg{Kind: a.Name, Signed: signed}, name(m.value.cur.Type)).Note(m.plainAt, "the first assignment is here")
+			return
 		case m.agg != a:
 			w.errorf(at, "map-value-mismatch", "Type mismatch for %s: trying to assign value of type '%s' when map already has a type '%s'",
 				m.name, &types.Agg{Kind: a.Name, Signed: signed}, m.aggType()).Note(m.aggAt, "the first assignment is here")
-		case m.plainAt.Valid() && m.plainAt.Start < at.Span().Start:
-			w.errorf(at, "map-value-mismatch", "Type mismatch for %s: trying to assign value of type '%s' when map already has a type '%s'",
-				m.name, m.aggType(), m.value.cur.Type).Note(m.plainAt, "the first assignment is here")
 		case ok && !slices.Equal(params, m.params):
 			w.errorf(call, "agg-parameters", "Different parameters for %s() of %s", a.Name, m.name).
 				Note(m.aggAt, "the first assignment is here")
@@ -302,7 +303,7 @@ func (w *walker) store(m *mapState, v val, pending bool, at, rhs syntax.Node) {
 		return
 	}
 	m.stored = true
-	if !m.plainAt.Valid() {
+	if m.agg == nil && !m.plainAt.Valid() {
 		m.plainAt = at.Span()
 	}
 	if v.Type == nil {
@@ -310,10 +311,8 @@ func (w *walker) store(m *mapState, v val, pending bool, at, rhs syntax.Node) {
 		return
 	}
 	if m.agg != nil {
-		if w.final {
-			w.errorf(at, "map-value-mismatch", "Type mismatch for %s: trying to assign value of type '%s' when map already has a type '%s'",
-				m.name, v.Type, m.aggType()).Note(m.aggAt, "the first assignment is here")
-		}
+		w.errorf(at, "map-value-mismatch", "Type mismatch for %s: trying to assign value of type '%s' when map already has a type '%s'",
+			m.name, v.Type, m.aggType()).Note(m.aggAt, "the first assignment is here")
 		return
 	}
 	if agg, ok := v.Type.(*types.Agg); ok {

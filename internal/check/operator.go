@@ -380,12 +380,8 @@ func (w *walker) incDec(e *syntax.IncDec) val {
 			w.keys(m, x.Keys, x)
 		}
 		return w.incMap(e, m, x)
-	case *syntax.Bad:
-		return val{}
 	}
-	w.expr(e.X)
-	w.errorf(e, "bad-target", "The %s operator must be applied to a map or variable", e.Op)
-	return val{}
+	return val{} // the parser accepts nothing else
 }
 
 func (w *walker) incMap(e *syntax.IncDec, m *mapState, at syntax.Expr) val {

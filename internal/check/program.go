@@ -58,8 +58,8 @@ type Info struct {
 	// A member with DataLoc has one of two types in Types: a string, which is
 	// to be read from where the record says, or a pointer, which is that place.
 	Fields map[*syntax.Field]types.Field
-	// Derefs counts, under the Field or Index, the pointers that its base is
-	// followed through beyond the one that leads to the struct or element.
+	// Derefs counts, for the base of a Field, the pointers it is followed
+	// through beyond the one that leads to the struct. Zero is left out.
 	Derefs map[syntax.Expr]int
 	// Unrolls has the number of repetitions.
 	Unrolls map[*syntax.UnrollStmt]int

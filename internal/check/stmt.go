@@ -178,15 +178,6 @@ func (w *walker) assignment(s *syntax.AssignStmt) {
 		w.recordMap(lhs, m)
 	case *syntax.Var:
 		w.assignVar(s, lhs)
-	case *syntax.Field, *syntax.TupleIndex, *syntax.Index:
-		w.expr(s.RHS)
-		w.errorf(s.LHS, "immutable", "Can not assign to a part of a value: tuples, records and fields of structs are immutable").
-			Hint("store a new value in the whole variable or map")
-	case *syntax.Bad:
-		w.expr(s.RHS)
-	default:
-		w.expr(s.RHS)
-		w.errorf(s.LHS, "bad-target", "Invalid assignment target: expected a variable or a map")
 	}
 }
 
