@@ -88,6 +88,9 @@ func run() error {
 	}
 	fmt.Print(report.String())
 	if *write {
+		if err := os.MkdirAll("docs", 0o755); err != nil {
+			return err
+		}
 		return os.WriteFile(filepath.Join("docs", "performance.md"), []byte(report.String()), 0o644)
 	}
 	return nil

@@ -26,7 +26,7 @@ var baseFiles = []string{
 	"/usr/lib/terminfo/x/xterm", "/usr/lib/terminfo/x/xterm-256color", "/usr/lib/x86_64-linux-gnu/perl-base", "/usr/share/zoneinfo/Etc/UTC",
 }
 
-// pythonParts left out of the image: big, and of no use to a traced script.
+// pythonOmit are beginnings of names in Python's library that the image goes without: big, and of no use to a traced script.
 var pythonOmit = []string{"config-", "dist-packages", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "test", "tkinter", "turtledemo", "unittest"}
 
 // baseImage returns the disk that holds the host's programs, making it if the cache has none for these programs as they are now.
