@@ -21,7 +21,7 @@ const order = `
 	object
 	value
 	output
-	builtin
+	builtin reference
 	expand check
 	lower compile
 	symbolize load run

@@ -207,7 +207,7 @@ func lowByte(v value.Value) byte {
 
 var _ = define(Func{
 	Name: "system", Min: 1, Params: formatParams, Variadic: true, Unsafe: true, Check: checkFormat, Lower: lowerFormat,
-	Doc:     "Runs a shell command, made by a format, when user space handles the event. Needs `--unsafe`.",
+	Doc:     "Runs a shell command, made by a format, when user space handles the event.",
 	Example: `interval:s:10 { system("uptime"); }`,
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
 		status, err := e.System(string(e.Format(nil, ev, rec)))

@@ -152,7 +152,7 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "curtask", Bare: true, Fixed: true,
-	Doc:     "The current task as a `struct task_struct *`.",
+	Doc:     "The current task, to follow its fields: `curtask.prio`.",
 	Example: `profile:hz:99 { @priority = lhist(curtask.prio, 0, 140, 10); }`,
 	Yields:  "struct task_struct *",
 	Check: func(c *Call) types.Type {

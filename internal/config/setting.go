@@ -37,6 +37,17 @@ func (s *Setting) Environment() [2]string {
 	return [2]string{"HAWK_" + upper, "BPFTRACE_" + upper}
 }
 
+// Old lists the names that s had, accepted with a warning.
+func (s *Setting) Old() []string {
+	var out []string
+	for _, r := range renamed {
+		if r.new == s.Name {
+			out = append(out, r.old)
+		}
+	}
+	return out
+}
+
 // Get is the effective value as text.
 func (s *Setting) Get(c *Config) string { return s.get(c) }
 

@@ -17,7 +17,7 @@ import (
 var _ = define(Kind{
 	Name:    "uprobe",
 	Aliases: []string{"u"},
-	Doc:     "Fires when a function of a program or library is called, or at an instruction of it.",
+	Doc:     "Fires when a function of a program or library is called, or at an instruction of it. Arguments by name, from debug information, are not supported by this version.",
 	Forms:   []string{"uprobe:binary:function[+offset]", "uprobe:binary:cpp:name", "uprobe:binary:address"},
 	Has:     HasArgs | HasArgN | HasRegs | HasFunc | HasUserAddrs | HasCtx,
 	Space:   types.User,

@@ -1,0 +1,231 @@
+package builtin
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// TestEntries checks what every entry of the tables must say.
+func TestEntries(t *testing.T) {
+	for _, f := range All() {
+		t.Run(f.Name, func(t *testing.T) {
+			checkText(t, f.Name, f.Doc, f.Example)
+			checkParams(t, f.Params, f.Min)
+			if f.Variadic && len(f.Params) == 0 {
+				t.Error("Variadic without a parameter that repeats")
+			}
+			if f.Result == nil && f.Check == nil {
+				t.Error("neither Result nor Check says the type")
+			}
+			if f.Lower == nil && f.Const == nil {
+				t.Error("neither Lower nor Const makes the value")
+			}
+			for _, p := range f.Params {
+				if takesWord := p.Kind == Word || p.Kind == WordOrInt; takesWord && len(f.Words) == 0 {
+					t.Errorf("parameter %s takes a word and there are no Words", p.Name)
+				}
+			}
+			if !slices.ContainsFunc(probe.Kinds(), func(k *probe.Kind) bool { return k.Has&f.Probes == f.Probes && k.Supported() == nil }) {
+				t.Error("no probe kind offers what it needs")
+			}
+			for _, old := range f.Old {
+				if got, ok := Lookup(old); !ok || got != f {
+					t.Errorf("Lookup(%q) does not find it", old)
+				}
+			}
+		})
+	}
+	for _, a := range Aggs() {
+		t.Run(a.Name, func(t *testing.T) {
+			checkText(t, a.Name, a.Doc, a.Example)
+			checkParams(t, a.Params, a.Min)
+			if a.CellBytes == nil || a.Update == nil || a.Merge == nil {
+				t.Error("CellBytes, Update or Merge is missing")
+			}
+			if a.Castable != (a.Accumulate != nil) || a.Castable != (a.Read != nil) {
+				t.Error("Accumulate and Read are for Castable aggregations, and those need both")
+			}
+		})
+	}
+}
+
+func checkText(t *testing.T, name, doc, example string) {
+	t.Helper()
+	if !strings.HasSuffix(doc, ".") {
+		t.Errorf("Doc %q is not a sentence", doc)
+	}
+	if strings.Contains(example, "\n") {
+		t.Error("Example has more than one line")
+	}
+	if name == argFunc.Name {
+		name = "arg"
+	}
+	if !strings.Contains(example, name) {
+		t.Errorf("Example %q does not show it", example)
+	}
+	script, ds := syntax.Parse(source.NewFile("example", example))
+	if ds.HasErrors() {
+		t.Errorf("Example %q does not parse", example)
+	}
+	if len(script.Items) == 0 {
+		t.Errorf("Example %q has no probe", example)
+	}
+}
+
+func checkParams(t *testing.T, params []Param, least int) {
+	t.Helper()
+	if least > len(params) {
+		t.Errorf("Min is %d and there are %d parameters", least, len(params))
+	}
+	for _, p := range params {
+		if p.Name == "" || p.Kind.String() == "" {
+			t.Errorf("parameter %+v has no name or its kind no description", p)
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	if fs := All(); !slices.IsSortedFunc(fs, func(a, b *Func) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("All is not sorted")
+	}
+	names := Names()
+	for _, f := range All() {
+		if f != argFunc && !slices.Contains(names, f.Name) {
+			t.Errorf("Names lacks %s", f.Name)
+		}
+	}
+	if got := len(Aggs()) + len(All()) - 1; got > len(names) {
+		t.Errorf("%d entries and only %d names", got, len(names))
+	}
+}
+
+func TestSignature(t *testing.T) {
+	two := []Param{{"format", StringLit}, {"argument", AnyValue}}
+	for _, c := range []struct {
+		params   []Param
+		least    int
+		variadic bool
+		want     string
+	}{
+		{nil, 0, false, "f()"},
+		{two, 2, false, "f(format, argument)"},
+		{two, 1, false, "f(format[, argument])"},
+		{two, 0, false, "f([format[, argument]])"},
+		{two, 1, true, "f(format[, argument, …])"},
+	} {
+		if got := Signature("f", c.params, c.least, c.variadic); got != c.want {
+			t.Errorf("Signature(%d, %v) = %q, want %q", c.least, c.variadic, got, c.want)
+		}
+	}
+}
+
+// stages are the packages that get to know a builtin by its entry and must not
+// compare names. Those missing here have vocabularies of their own: flags,
+// BPF opcodes, IR, events of perf.
+var stages = []string{
+	"check", "compile", "expand", "load", "lower", "object", "opt", "output", "run", "symbolize", "syntax", "types", "value",
+}
+
+// mayName are names that are quoted outside the table, and why.
+var mayName = map[string][]string{
+	"syntax/names.go": {"args", "ctx", "kstack", "ustack", "nsecs", "pid", "tid"}, // the grammar knows them: they are never types or record fields
+	"types/types.go":  {"count", "hist", "lhist"},                               // how the type of a map is spelled
+	"types/names.go":  {"count"},                                                // the type count_t
+	"output/json.go":  {"printf", "warnf", "errorf", "stats", "hist"},           // the types of JSON records, which have names of their own right
+}
+
+// TestNamedOnce looks for names of the table in the string literals of other
+// packages.
+func TestNamedOnce(t *testing.T) {
+	names := Names()
+	found := map[string][]string{}
+	for _, stage := range stages {
+		files, err := filepath.Glob(filepath.Join("..", stage, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			src, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := stage + "/" + filepath.Base(path)
+			for name, line := range quotedNames(t, path, src, names) {
+				if !slices.Contains(mayName[file], name) {
+					t.Errorf("%s:%d names %q; let its entry in the table say what this place wants to know", file, line, name)
+				}
+				found[file] = append(found[file], name)
+			}
+		}
+	}
+	for file, names := range mayName {
+		for _, name := range names {
+			if !slices.Contains(found[file], name) {
+				t.Errorf("%s does not name %q any more: drop the exception", file, name)
+			}
+		}
+	}
+}
+
+func TestQuotedNames(t *testing.T) {
+	const src = `package p
+
+import "time"
+
+// "comment"
+var x = map[string]int{"key": 1, ` + "`raw`: 2" + `}
+
+func f(s string) bool { return s == "compared" || s == "longer compared" }
+`
+	got := quotedNames(t, "p.go", []byte(src), []string{"time", "comment", "key", "raw", "compared"})
+	want := map[string]int{"key": 6, "raw": 6, "compared": 8}
+	if len(got) != len(want) {
+		t.Errorf("found %v, want %v", got, want)
+	}
+	for name, line := range want {
+		if got[name] != line {
+			t.Errorf("%s found on line %d, want %d", name, got[name], line)
+		}
+	}
+}
+
+// quotedNames finds names that are string literals in a file, with the line of
+// one place each. Imports and comments do not count.
+func quotedNames(t *testing.T, path string, src []byte, names []string) map[string]int {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, path, src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.BasicLit:
+			if n.Kind != token.STRING {
+				return true
+			}
+			if s, err := strconv.Unquote(n.Value); err == nil && slices.Contains(names, s) {
+				found[s] = fset.Position(n.Pos()).Line
+			}
+		}
+		return true
+	})
+	return found
+}

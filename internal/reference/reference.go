@@ -1,0 +1,250 @@
+// Package reference prints the reference manual from the tables that declare
+// the language: probe kinds, builtins, aggregations and settings.
+package reference
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+//go:generate go test -run TestReference . -update
+
+const preamble = `# Reference
+
+This page is printed from the tables that the compiler itself uses; do not edit it. [language.md](language.md)
+describes the language around it.
+`
+
+// Write prints the manual as markdown.
+func Write(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	out.WriteString(preamble)
+	writeProbes(out)
+	writeFuncs(out)
+	writeAggs(out)
+	writeSettings(out)
+	return out.Flush()
+}
+
+// offers names what a probe kind may offer, in the order of the manual.
+var offers = []struct {
+	has  probe.Has
+	name string
+}{
+	{probe.HasArgs, "args"},
+	{probe.HasArgN, "arg0, arg1, …"},
+	{probe.HasRetval, "retval"},
+	{probe.HasFunc, "func"},
+	{probe.HasRegs, "registers"},
+	{probe.HasCtx, "ctx"},
+}
+
+func writeProbes(w *bufio.Writer) {
+	w.WriteString(`
+## Probes
+
+Long names may be written in any case, names of one or two letters exactly as they are here. In the parts of
+an attach point ` + "`*`, `?` and `[…]`" + ` are wildcards unless the part is quoted.
+`)
+	var lacking []*probe.Kind
+	for _, k := range probe.Kinds() {
+		if k.Supported() != nil {
+			lacking = append(lacking, k)
+			continue
+		}
+		fmt.Fprintf(w, "\n### %s\n\n", k.Name)
+		codeBlock(w, k.Forms...)
+		fmt.Fprintf(w, "\n%s\n", k.Doc)
+		var facts list
+		facts.add("other names", quoted(k.Aliases))
+		var has []string
+		for _, o := range offers {
+			if k.Has&o.has != 0 {
+				has = append(has, o.name)
+			}
+		}
+		facts.add("offers", strings.Join(has, ", "))
+		if k.Space != types.Unset {
+			facts.add("addresses", "of "+k.Space.String()+" memory unless a type says otherwise")
+		}
+		if k.TypeName() != k.Name {
+			facts.add("`probetype`", "`"+k.TypeName()+"`")
+		}
+		facts.write(w)
+	}
+	w.WriteString("\n### Not supported by this version\n\nUnderstood, but refused:\n\n")
+	for _, k := range lacking {
+		fmt.Fprintf(w, "- %s\n", quoted(k.Forms))
+	}
+}
+
+func writeFuncs(w *bufio.Writer) {
+	w.WriteString(`
+## Functions and variables
+
+Names shown without parentheses may also be written with empty ones. Arguments in brackets may be left out.
+`)
+	for _, f := range builtin.All() {
+		fmt.Fprintf(w, "\n### %s\n\n", f.Name)
+		codeBlock(w, funcForms(f)...)
+		fmt.Fprintf(w, "\n%s\n", f.Doc)
+		var facts list
+		facts.params(f.Params, f.Words)
+		facts.add("yields", yields(f))
+		facts.add("probes", kindsWith(f.Probes))
+		if f.Unsafe {
+			facts.add("needs", "`--unsafe`")
+		}
+		for _, n := range f.Needs {
+			facts.add("needs", fmt.Sprintf("%s (Linux %s)", n.What, n.Since))
+		}
+		facts.add("old names", quoted(f.Old))
+		facts.write(w)
+		example(w, f.Example)
+	}
+}
+
+// funcForms are the ways to write a use of a builtin.
+func funcForms(f *builtin.Func) []string {
+	switch {
+	case f.Bare && len(f.Params) == 0:
+		return []string{f.Name}
+	case f.Bare:
+		return []string{f.Name, builtin.Signature(f.Name, f.Params, max(f.Min, 1), f.Variadic)}
+	}
+	return []string{builtin.Signature(f.Name, f.Params, f.Min, f.Variadic)}
+}
+
+func yields(f *builtin.Func) string {
+	switch {
+	case f.Yields != "":
+		return f.Yields
+	case f.Result == nil || f.Result == types.Void:
+		return ""
+	}
+	return f.Result.String()
+}
+
+// kindsWith lists the supported kinds that offer all of need; "" for no need.
+func kindsWith(need probe.Has) string {
+	if need == 0 {
+		return ""
+	}
+	var out []string
+	for _, k := range probe.Kinds() {
+		if k.Has&need == need && k.Supported() == nil {
+			out = append(out, k.Name)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func writeAggs(w *bufio.Writer) {
+	w.WriteString(`
+## Aggregations
+
+An aggregation is assigned to a map, ` + "`@name = count()` or `@name[key] = count()`" + `, and updates it. Every CPU has a cell
+of its own; the cells are merged when the map is printed or read.
+`)
+	for _, a := range builtin.Aggs() {
+		fmt.Fprintf(w, "\n### %s\n\n", a.Name)
+		codeBlock(w, builtin.Signature(a.Name, a.Params, a.Min, false))
+		fmt.Fprintf(w, "\n%s\n", a.Doc)
+		var facts list
+		facts.params(a.Params, nil)
+		switch {
+		case a.Castable && a.Unsigned:
+			facts.add("reads as", "uint64")
+		case a.Castable:
+			facts.add("reads as", "int64, or uint64 if all arguments are unsigned")
+		default:
+			facts.add("reads as", "nothing: it can be printed, cleared, zeroed and deleted only")
+		}
+		facts.write(w)
+		example(w, a.Example)
+	}
+}
+
+func writeSettings(w *bufio.Writer) {
+	w.WriteString(`
+## Settings
+
+A setting is written in the script, ` + "`config = { max_strlen = 256; }`" + `, or given in the environment, ` + "`HAWK_MAX_STRLEN=256`" + `,
+which wins. Names with ` + "`BPFTRACE_`" + ` are read too.
+
+| setting | values | default | |
+|---|---|---|---|
+`)
+	for _, s := range config.Settings() {
+		def := "`" + s.Default + "`"
+		if s.Type == config.Choice && !slices.Contains(s.Values, s.Default) {
+			def = s.Default // words
+		}
+		kind := s.Type.String()
+		if len(s.Values) > 0 {
+			kind = quoted(s.Values)
+		}
+		doc := s.Doc
+		if old := s.Old(); len(old) > 0 {
+			doc += " Old name: " + quoted(old) + "."
+		}
+		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", s.Name, kind, def, doc)
+	}
+}
+
+// A list is the facts below an entry's text.
+type list []string
+
+func (l *list) add(what, text string) {
+	if text != "" {
+		*l = append(*l, "- "+what+": "+text+"\n")
+	}
+}
+
+func (l *list) params(params []builtin.Param, words []string) {
+	for _, p := range params {
+		text := p.Kind.String()
+		if p.Kind == builtin.Word || p.Kind == builtin.WordOrInt {
+			text = quoted(words)
+			if p.Kind == builtin.WordOrInt {
+				text += " or an integer"
+			}
+		}
+		l.add("`"+p.Name+"`", text)
+	}
+}
+
+func (l list) write(w *bufio.Writer) {
+	if len(l) > 0 {
+		w.WriteString("\n")
+	}
+	for _, line := range l {
+		w.WriteString(line)
+	}
+}
+
+// codeBlock is fenced: indented code behind a list would belong to the list.
+func codeBlock(w *bufio.Writer, lines ...string) {
+	fmt.Fprintf(w, "```\n%s\n```\n", strings.Join(lines, "\n"))
+}
+
+func example(w *bufio.Writer, script string) {
+	w.WriteString("\nFor example:\n\n")
+	codeBlock(w, script)
+}
+
+// quoted joins names, each as code.
+func quoted(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "`" + strings.Join(names, "`, `") + "`"
+}
