@@ -127,8 +127,10 @@ func (f *fn) fieldPlace(e *syntax.Field) place {
 // mechanism has it.
 func (f *fn) argument(e *syntax.Field, field types.Field) place {
 	mech := f.g.Mech
-	if mech.Record == nil {
-		return place{base: mech.Field(f.ctx, field), kind: register, field: field}
+	if mech.Field != nil {
+		if v := mech.Field(f.ctx, field); v != nil || mech.Record == nil {
+			return place{base: v, kind: register, field: field}
+		}
 	}
 	base := mech.Record(f.ctx)
 	if field.DataLoc == types.NoDataLoc {
