@@ -104,7 +104,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		return nil, ds
 	}
 	stage = "check"
-	prog, more := check.Check(script, check.Options{})
+	prog, more := check.Check(script)
 	ds.Merge(more)
 	if ds.HasErrors() {
 		return nil, ds
@@ -157,6 +157,9 @@ func generate(p *ir.Prog, o Options, stage *string) (*codegen.Code, int, error) 
 		}
 	}
 	oo := opt.Options{ScratchMap: object.ScratchMap, ScratchSlots: slots, MissedData: object.DataMissed, Verify: o.Verify}
+	oo.AtomicFetch = func() bool {
+		return !o.Probe.NoFeature[target.AtomicFetch.Name] && o.Probe.Target.Has(target.AtomicFetch) == nil
+	}
 	if w := o.Dumps["passes"]; w != nil {
 		var last []byte
 		oo.Dump = func(pass string, p *ir.Prog) {
