@@ -49,7 +49,7 @@ func (w *walker) isPlanned(at syntax.Node, name string) bool {
 var planned = [...]string{
 	"assert", "assert_str", "bswap", "cat", "cgroup_path", "cgroupid", "config", "container_of", "debugf", "dw_ustack",
 	"default_str_length", "elf_info", "elf_is_exe", "fail", "find", "getopt", "is_array", "is_err", "is_integer", "is_literal",
-	"is_ptr", "is_scalar", "is_str", "is_unsigned_integer", "jiffies", "join", "kaddr", "kfunc_allowed", "kfunc_exist", "kptr",
+	"is_ptr", "is_scalar", "is_str", "is_unsigned_integer", "join", "kaddr", "kfunc_allowed", "kfunc_exist", "kptr",
 	"len", "macaddr", "memcmp", "ntop", "override", "path", "pton", "signal", "signal_name", "signal_thread", "skboutput",
 	"socket_cookie", "static_assert", "str_concat", "strcap", "strcontains", "strerror", "strlen", "strstr", "syscall_name",
 	"tseries", "uaddr", "uptr", "write_user",

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
 )
@@ -39,7 +40,7 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 	}
 	kind, ok := probe.Lookup(provider.Text)
 	if !ok {
-		e.unknownKind(at, provider.Text)
+		e.unknownKind(at, provider.Text, append([]probe.Part{{Text: provider.Text, Literal: provider.Quoted}}, parts...))
 		return nil, failure
 	}
 	if err := kind.Supported(); err != nil {
@@ -108,7 +109,9 @@ func (e *expander) anyKind(at *syntax.AttachPoint, pattern string, parts []probe
 	return nil, noMatch
 }
 
-func (e *expander) unknownKind(at *syntax.AttachPoint, name string) {
+// unknownKind reports a word that is no kind of probe. parts is the whole
+// attach point.
+func (e *expander) unknownKind(at *syntax.AttachPoint, name string, parts []probe.Part) {
 	span := at.Span()
 	if rest, ok := strings.CutPrefix(at.Text, name); ok {
 		span.End -= len(rest)
@@ -125,12 +128,39 @@ func (e *expander) unknownKind(at *syntax.AttachPoint, name string) {
 		d.Hint("did you mean %s?", near)
 		return
 	}
-	// One colon too few is common: "sys_enter_open {" or "vfs_read {".
+	if hint := e.withoutKind(at, parts); hint != "" {
+		d.Hint("%s", hint)
+		return
+	}
 	var long []string
 	for _, k := range probe.Kinds() {
 		long = append(long, k.Name)
 	}
 	d.Hint("probe types are: %s", strings.Join(long, ", "))
+}
+
+// withoutKind suggests what an attach point would be if only the kind was
+// forgotten: vfs_read, or syscall:sys_enter_open.
+func (e *expander) withoutKind(at *syntax.AttachPoint, parts []probe.Part) string {
+	if hasWild(parts) {
+		return ""
+	}
+	quiet := *e.opts
+	quiet.WarnPoint = func(source.Span, string) {}
+	near := ""
+	for _, k := range probe.Kinds() {
+		p := &probe.Point{Kind: k, At: at.Span()}
+		if k.Wild != probe.KernelWild || k.Names == nil || k.Parse(p, parts, &quiet) != nil {
+			continue
+		}
+		if points, err := k.Match(p, &quiet); err == nil && len(points) > 0 {
+			return "did you mean " + p.Name() + "?"
+		}
+		if near == "" && len(parts) > 1 {
+			near = e.nearPoint(p, strings.TrimPrefix(p.Name(), k.Name+":"))
+		}
+	}
+	return near
 }
 
 // nearPoint suggests an attach point whose name is close to one that does not
