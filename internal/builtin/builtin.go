@@ -35,6 +35,7 @@ type Func struct {
 	Variadic bool
 	Unsafe   bool              // needs --unsafe
 	Fixed    bool              // yields the same value throughout one run of a probe
+	Fields   bool              // has no value of its own, only fields: args
 	Needs    []*target.Feature // what the kernel must offer
 	Probes   probe.Has         // what the probe kind must offer, 0: anything
 

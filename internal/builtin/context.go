@@ -11,7 +11,7 @@ import (
 
 // args itself emits nothing: check types it, and lowering follows its fields.
 var _ = define(Func{
-	Name: "args", Bare: true, Probes: probe.HasArgs,
+	Name: "args", Bare: true, Fields: true, Probes: probe.HasArgs,
 	Doc:     "The arguments of the event by name: `args.filename`.",
 	Example: `tracepoint:syscalls:sys_enter_openat { printf("%s\n", str(args.filename)); }`,
 	Yields:  "a struct",

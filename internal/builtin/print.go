@@ -30,12 +30,14 @@ func checkFormat(c *Call) types.Type {
 		c.Errorf(c.Expr, "format-arguments", "%s arguments for format string (%d supplied, %d expected)", many, have, want)
 		return types.Void
 	}
-	for _, t := range c.Types[1:] {
+	args := make([]types.Type, len(c.Args)-1)
+	for i, t := range c.Types[1:] {
 		if t == nil {
 			return types.Void
 		}
+		args[i] = Travels(t)
 	}
-	for _, e := range format.Check(c.Types[1:]) {
+	for _, e := range format.Check(args) {
 		d := c.Errorf(c.Args[1+e.Index], "format-type", "%s: %s", c.Name, e.Msg)
 		if span, ok := conversionSpan(c.Args[0], text, e.Start, e.End); ok {
 			d.Note(span, "the conversion is here")
@@ -43,6 +45,19 @@ func checkFormat(c *Call) types.Type {
 	}
 	c.Payload = format
 	return types.Void
+}
+
+// Travels is the type as which a value of type t is sent to user space: an
+// aggregation that reads as an integer is read in the probe.
+func Travels(t types.Type) types.Type {
+	agg, ok := t.(*types.Agg)
+	if !ok {
+		return t
+	}
+	if kind := aggs[agg.Kind]; kind.Castable {
+		return types.IntOf(8, agg.Signed && !kind.Unsigned)
+	}
+	return t
 }
 
 // conversionSpan finds a conversion in the script when the format is written

@@ -321,6 +321,12 @@ type place struct {
 
 // place is the address p+off.
 func (s *selector) place(p *ir.Value, off int64) place {
+	if p.Op == ir.Add && p.Args[1].Op == ir.Const {
+		// The verifier refuses access to a context by a pointer that was moved.
+		if at := p.Args[1].Imm + off; at == int64(int16(at)) {
+			return s.place(p.Args[0], at)
+		}
+	}
 	align := s.alignment(p, 0)
 	for align > 1 && off%align != 0 {
 		align /= 2
@@ -366,8 +372,8 @@ func abs(n int64) int64 {
 	return n
 }
 
-// onStack reports whether p may point into the frame, where the verifier
-// insists on aligned access.
+// onStack reports whether p may point into the frame or the context, where the
+// verifier insists on aligned access.
 func (s *selector) onStack(p *ir.Value, depth int) bool {
 	switch p.Op {
 	case ir.Addr:
@@ -385,7 +391,7 @@ func (s *selector) onStack(p *ir.Value, depth int) bool {
 		}
 		return false
 	case ir.Param:
-		return s.fn.Static // a callback's context is its caller's frame
+		return true // the context, or in a callback its caller's frame
 	}
 	return false
 }

@@ -66,7 +66,7 @@ func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
 }
 
 // argType is the type an argument travels as.
-func (f *fn) argType(a syntax.Expr) types.Type { return f.info.Types[a] }
+func (f *fn) argType(a syntax.Expr) types.Type { return builtin.Travels(f.info.Types[a]) }
 
 // argBytes is the room an argument takes in a record.
 func (f *fn) argBytes(t types.Type) int {

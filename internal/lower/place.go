@@ -4,7 +4,6 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
-	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -96,7 +95,7 @@ func (f *fn) isArgs(e syntax.Expr) bool {
 		return e.Op == syntax.Mul && f.isArgs(e.X)
 	}
 	c, ok := f.info.Calls[e]
-	return ok && c.Func != nil && c.Func.Probes == probe.HasArgs
+	return ok && c.Func != nil && c.Func.Fields
 }
 
 func (f *fn) fieldPlace(e *syntax.Field) place {
