@@ -15,6 +15,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/features"
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/codegen"
@@ -27,7 +28,8 @@ import (
 type machine struct {
 	data, values, scratch *ebpf.Map
 	cpu                   int
-	v4                    bool
+	// What the kernel has.
+	v4, fetch, loop bool
 }
 
 const (
@@ -70,14 +72,18 @@ func newMachine(t *testing.T) *machine {
 	m.data = create(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: irgen.DataSize + 8, MaxEntries: 1})
 	m.values = create(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: irgen.ValueSize, MaxEntries: irgen.MapEntries})
 	m.scratch = create(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: scratchSize, MaxEntries: uint32(m.cpu+1) * scratchSlots})
-	m.v4 = m.tryV4()
+	m.v4 = accepts(asm.Mov.Imm(asm.R0, 7), asm.SDiv.Imm(asm.R0, 2))
+	m.fetch = accepts(
+		asm.Mov.Imm(asm.R0, 0), asm.StoreMem(asm.RFP, -8, asm.R0, asm.DWord),
+		asm.Instruction{OpCode: asm.Xchg.OpCode(asm.DWord), Dst: asm.RFP, Src: asm.R0, Offset: -8, Constant: int64(asm.Xchg >> 8)},
+	)
+	m.loop = features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnLoop) == nil
 	return m
 }
 
-func (m *machine) tryV4() bool {
-	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, License: "GPL", Instructions: asm.Instructions{
-		asm.Mov.Imm(asm.R0, 7), asm.SDiv.Imm(asm.R0, 2), asm.Return(),
-	}})
+// accepts tries instructions on the kernel.
+func accepts(insns ...asm.Instruction) bool {
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, License: "GPL", Instructions: append(insns, asm.Return())})
 	if err != nil {
 		return false
 	}
@@ -230,7 +236,7 @@ func TestKernelAgrees(t *testing.T) {
 	tooComplex := 0
 	for seed := first; seed < first+n; seed++ {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
-		p := irgen.Program(r, irgen.Options{Statements: 5 + r.IntN(60), Big: seed%3 == 0, Callbacks: seed%4 == 0})
+		p := irgen.Program(r, irgen.Options{Statements: 5 + r.IntN(60), Big: seed%3 == 0, Callbacks: m.loop && seed%4 == 0, NoFetch: !m.fetch})
 		text := p.String()
 		worlds := make([]*irgen.World, 3)
 		results := make([]uint64, 3)
@@ -242,7 +248,7 @@ func TestKernelAgrees(t *testing.T) {
 				t.Fatalf("seed %d: %v\n%s", seed, err, text)
 			}
 		}
-		res, err := opt.Run(p, opt.Options{ScratchMap: irgen.Scratch, ScratchSlots: scratchSlots, MissedData: irgen.Missed})
+		res, err := opt.Run(p, opt.Options{ScratchMap: irgen.Scratch, ScratchSlots: scratchSlots, MissedData: irgen.Missed, AtomicFetch: func() bool { return m.fetch }})
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, text)
 		}

@@ -18,6 +18,9 @@ type Options struct {
 	ScratchMap   int // number of the array map of scratch slots; a value is one slot
 	ScratchSlots int // slots per CPU, at least 1; slot s of CPU c is element c*ScratchSlots+s
 	MissedData   int // data map offset of a u64: events skipped since no slot was free
+	// AtomicFetch reports whether the kernel has atomic exchange (5.12); it is
+	// asked only when scratch memory is needed. Nil: it has.
+	AtomicFetch func() bool
 
 	Verify bool                          // check the IR after each pass
 	Dump   func(pass string, p *ir.Prog) // called before the first pass (with "lower") and after each; may be nil

@@ -15,6 +15,10 @@ const (
 // of the slots of this CPU, whose busy word tells it from those of programs
 // that this run interrupts or preempts; every return after that gives it
 // back. An event that finds no slot free is counted and skipped.
+//
+// Kernels without atomic exchange run programs with preemption off, so that a
+// program that comes in between test and set is done before the set: plain
+// accesses are enough there.
 func claim(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, o Options) {
 	body := bodyOf(f, far)
 	rest := body.SplitBefore(len(body.Phis()))
@@ -41,6 +45,7 @@ func claim(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, o Options
 	slot := b.Arith(ir.Mul, b.Call(helperProcessor), b.Const(int64(o.ScratchSlots)))
 	miss := b.NewBlock()
 	miss.Cold = true
+	exchange := o.AtomicFetch == nil || o.AtomicFetch()
 	var slots []*ir.Value
 	for s := range o.ScratchSlots {
 		b.Store(b.Addr(key, 0), 0, 4, b.Add(slot, int64(s)))
@@ -53,9 +58,17 @@ func claim(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, o Options
 		try.Cold = s > 0
 		b.If(b.Arith(ir.Ne, p, b.Const(0)), try, miss)
 		b.Begin(try)
-		x := b.Emit(ir.AtomicXchg, ir.I64, p, b.Const(1))
-		x.Size = 8
-		b.If(b.Arith(ir.Eq, x, b.Const(0)), rest, next)
+		if exchange {
+			x := b.Emit(ir.AtomicXchg, ir.I64, p, b.Const(1))
+			x.Size = 8
+			b.If(b.Arith(ir.Eq, x, b.Const(0)), rest, next)
+		} else {
+			free := b.NewBlock()
+			b.If(b.Arith(ir.Eq, b.Load(p, 0, 8, false), b.Const(0)), free, next)
+			b.Begin(free)
+			b.Store(p, 0, 8, b.Const(1))
+			b.Jump(rest)
+		}
 		slots = append(slots, p)
 		b.Begin(next)
 	}

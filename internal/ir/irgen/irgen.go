@@ -27,6 +27,7 @@ type Options struct {
 	Statements int  // how many, roughly
 	Big        bool // objects of hundreds of bytes, so that some go to scratch memory
 	Callbacks  bool // bpf_loop with a callback
+	NoFetch    bool // no atomic operations that return a value
 }
 
 type generator struct {
@@ -223,7 +224,7 @@ func (g *generator) statement() {
 	case n < 18:
 		x := g.expr(2)
 		g.Store(g.slot(), 0, 8, x)
-	case n < 19:
+	case n < 19 && !g.opts.NoFetch:
 		g.atomic()
 	case n < 23 && len(g.mem) > 0:
 		g.memory()
