@@ -243,22 +243,24 @@ func fentryID(g *Group, o *Options) (uint32, string, error) {
 
 var (
 	fentryMechanism = Mechanism{
-		Name:    "fentry",
-		Program: ebpf.Tracing,
-		Attach:  ebpf.AttachTraceFEntry,
-		BTFID:   fentryID,
-		Guard:   guardPID,
-		Field:   slotField,
-		Func:    funcIP,
-		Link:    linkTracing,
+		Name:      "fentry",
+		Program:   ebpf.Tracing,
+		Attach:    ebpf.AttachTraceFEntry,
+		Backwards: true,
+		BTFID:     fentryID,
+		Guard:     guardPID,
+		Field:     slotField,
+		Func:      funcIP,
+		Link:      linkTracing,
 	}
 	fexitMechanism = Mechanism{
-		Name:    "fexit",
-		Program: ebpf.Tracing,
-		Attach:  ebpf.AttachTraceFExit,
-		BTFID:   fentryID,
-		Guard:   guardPID,
-		Field:   slotField,
+		Name:      "fexit",
+		Program:   ebpf.Tracing,
+		Attach:    ebpf.AttachTraceFExit,
+		Backwards: true,
+		BTFID:     fentryID,
+		Guard:     guardPID,
+		Field:     slotField,
 		Retval: func(c *Context) *ir.Value {
 			p := c.Group.Points[0]
 			f, err := c.O.Target.FuncProto(p.Target, p.Func)

@@ -210,15 +210,16 @@ func kprobeFunc(c *Context) *ir.Value {
 // below, so that kinds can name them before they are built.
 var (
 	kprobeMulti = Mechanism{
-		Name:    "kprobe.multi",
-		Program: ebpf.Kprobe,
-		Attach:  ebpf.AttachTraceKprobeMulti,
-		Guard:   guardPID,
-		Index:   cookieIndex,
-		Arg:     regArg,
-		Regs:    contextRegs,
-		Func:    funcIP,
-		Link:    linkKprobeMulti(0),
+		Name:      "kprobe.multi",
+		Program:   ebpf.Kprobe,
+		Attach:    ebpf.AttachTraceKprobeMulti,
+		Backwards: true,
+		Guard:     guardPID,
+		Index:     cookieIndex,
+		Arg:       regArg,
+		Regs:      contextRegs,
+		Func:      funcIP,
+		Link:      linkKprobeMulti(0),
 	}
 	kretprobeMulti = Mechanism{
 		Name:    "kprobe.multi return",
@@ -232,14 +233,15 @@ var (
 		Link:    linkKprobeMulti(bpf.MultiReturn),
 	}
 	kprobePerf = Mechanism{
-		Name:    "perf kprobe",
-		Program: ebpf.Kprobe,
-		Guard:   guardPID,
-		Index:   cookieIndex,
-		Arg:     regArg,
-		Regs:    contextRegs,
-		Func:    kprobeFunc,
-		Link:    linkKprobePerf(0),
+		Name:      "perf kprobe",
+		Program:   ebpf.Kprobe,
+		Backwards: true,
+		Guard:     guardPID,
+		Index:     cookieIndex,
+		Arg:       regArg,
+		Regs:      contextRegs,
+		Func:      kprobeFunc,
+		Link:      linkKprobePerf(0),
 	}
 	kretprobePerf = Mechanism{
 		Name:    "perf kretprobe",

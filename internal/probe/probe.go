@@ -194,6 +194,9 @@ type Mechanism struct {
 	BTFID func(g *Group, o *Options) (id uint32, module string, err error)
 	// Sleepable programs may fault pages in.
 	Sleepable bool
+	// Backwards: of several programs on one event the kernel runs the one that
+	// was attached last first.
+	Backwards bool
 
 	// Guard emits the test for events that are not meant for the group's
 	// points (another system call, another process) and returns nothing; it

@@ -284,22 +284,24 @@ func usdtArgs(p *Point, want int, o *Options) ([]usdtList, error) {
 
 var (
 	usdtMulti = Mechanism{
-		Name:    "uprobe.multi",
-		Program: ebpf.Kprobe,
-		Attach:  ebpf.AttachTraceUprobeMulti,
-		Index:   usdtIndex,
-		Arg:     usdtValue,
-		Regs:    contextRegs,
+		Name:      "uprobe.multi",
+		Program:   ebpf.Kprobe,
+		Attach:    ebpf.AttachTraceUprobeMulti,
+		Backwards: true,
+		Index:     usdtIndex,
+		Arg:       usdtValue,
+		Regs:      contextRegs,
 		Link: func(fd int, g *Group, o *Options) ([]Link, error) {
 			return linkSites(fd, g.Extra.(*usdtGroup).sites, o, 0)
 		},
 	}
 	usdtPerf = Mechanism{
-		Name:    "perf uprobe",
-		Program: ebpf.Kprobe,
-		Index:   usdtIndex,
-		Arg:     usdtValue,
-		Regs:    contextRegs,
+		Name:      "perf uprobe",
+		Program:   ebpf.Kprobe,
+		Backwards: true,
+		Index:     usdtIndex,
+		Arg:       usdtValue,
+		Regs:      contextRegs,
 		Link: func(fd int, g *Group, o *Options) ([]Link, error) {
 			return linkSitesPerf(fd, g.Extra.(*usdtGroup).sites, o, 0)
 		},
