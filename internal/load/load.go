@@ -35,6 +35,8 @@ type Session struct {
 	Programs []int
 	CPUs     int // possible CPUs: how many values per-CPU maps hold
 	RingSize int // bytes; 0 if there is no ring buffer
+	// Bounded: programs run once each and cannot send more than the ring holds.
+	Bounded bool
 
 	dataFD int
 	btfFD  int
@@ -53,6 +55,8 @@ func Load(o *object.Object, opts Options) (_ *Session, err error) {
 	if s.CPUs, err = bpf.PossibleCPUs(); err != nil {
 		return nil, fmt.Errorf("cannot count the machine's CPUs: %w", err)
 	}
+	n, bounded := s.bounded()
+	s.Bounded = bounded && n <= leastRing/2 && (opts.Config == nil || opts.Config.PerfRBPages == 0)
 	if err := s.createMaps(); err != nil {
 		return nil, err
 	}
@@ -204,7 +208,7 @@ func (s *Session) ringSize() (size int, chosen bool) {
 	if c := s.opts.Config; c != nil && c.PerfRBPages > 0 {
 		return powerOfTwo(min(max(c.PerfRBPages, 1), 1<<18)) * page, true
 	}
-	if n, ok := s.bounded(); ok && n <= leastRing/2 {
+	if s.Bounded {
 		return max(leastRing, page), false
 	}
 	return min(max(defaultRing, powerOfTwo(s.CPUs)/4*defaultRing), mostRing), false

@@ -1,0 +1,123 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+)
+
+// errInterrupted is a signal while probes were being attached.
+var errInterrupted = errors.New("interrupted while attaching")
+
+// attach attaches all programs that the kernel fires. Where the kernel runs
+// the handler that came last first, they are attached from the last to the
+// first, so that bodies on one event run in the order of the script.
+func (s *session) attach() error {
+	programs := s.Object.Programs
+	attachable, attached := 0, 0
+	one := func(i int, backwards bool) error {
+		p := programs[i]
+		if trigger(p) != probe.NotOurs || p.Group.Mech.Backwards != backwards {
+			return nil
+		}
+		attachable++
+		err := s.attachProgram(s.Programs[i], p)
+		if err == nil {
+			attached++
+			return nil
+		}
+		if s.signals.Load() > 0 || s.cancelled.Load() {
+			return errInterrupted
+		}
+		return s.missing(p, err)
+	}
+	for i := range programs {
+		if err := one(i, false); err != nil {
+			return err
+		}
+	}
+	for i := len(programs) - 1; i >= 0; i-- {
+		if err := one(i, true); err != nil {
+			return err
+		}
+	}
+	if attachable > 0 && attached == 0 {
+		return errors.New("No probes attached")
+	}
+	return nil
+}
+
+func (s *session) attachProgram(fd int, p *object.Program) error {
+	if s.signals.Load() > 0 || s.cancelled.Load() {
+		return errInterrupted
+	}
+	if s.o.Verbose {
+		s.describe(p)
+	}
+	links, err := p.Group.Mech.Link(fd, p.Group, s.o.Probe)
+	s.links = append(s.links, links...)
+	s.relieve() // those already attached are sending
+	return err
+}
+
+// describe says what is about to be attached (-v).
+func (s *session) describe(p *object.Program) {
+	points := p.Group.Points
+	fmt.Fprintf(s.o.Stderr, "Trying to attach probe: %s (%s)\n", points[0].Name(), p.Group.Mech.Name)
+	if len(points) > 1 {
+		fmt.Fprintf(s.o.Stderr, "Attaching to %d functions\n", len(points))
+		for _, pt := range points {
+			fmt.Fprintln(s.o.Stderr, pt.Name())
+		}
+	}
+}
+
+// missing decides what a probe that cannot be attached means.
+func (s *session) missing(p *object.Program, err error) error {
+	name := p.Group.Points[0].Name()
+	switch s.o.Config.MissingProbes {
+	case "ignore":
+	case "warn":
+		s.Warnf(source.Span{}, "%v\nUnable to attach probe: %s. Skipping.", err, name)
+	default:
+		return fmt.Errorf("%w\nUnable to attach probe: %s. If this is expected, set the 'missing_probes' config variable to 'warn'.", err, name)
+	}
+	s.failing.unattached += len(p.Group.Points)
+	return nil
+}
+
+// closers is how many links are closed at a time. The kernel waits for all
+// CPUs on each of some kinds; more than a few at once do not make it faster.
+const closers = 16
+
+// detach closes all links. A second signal leaves the rest to the kernel,
+// which closes them when hawk ends.
+func (s *session) detach() {
+	links := make(chan probe.Link)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		var workers sync.WaitGroup
+		for range min(closers, len(s.links)) {
+			workers.Go(func() {
+				for l := range links {
+					l.Close() // there is nothing to be done about a failure
+				}
+			})
+		}
+		for _, l := range s.links {
+			if s.signals.Load() > 1 {
+				break
+			}
+			links <- l
+		}
+		close(links)
+		workers.Wait()
+	}()
+	<-closed
+	s.links = nil
+}

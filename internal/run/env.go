@@ -1,0 +1,223 @@
+package run
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/symbolize"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+var _ builtin.Env = (*session)(nil)
+
+// Config is the run's settings.
+func (s *session) Config() *config.Config { return s.o.Config }
+
+// Emit hands an item to the sink. The first error ends the run.
+func (s *session) Emit(item output.Item) { s.keep(s.sink.Write(item)) }
+
+func (s *session) idle()  { s.keep(s.sink.Idle()) }
+func (s *session) flush() { s.keep(s.sink.Flush()) }
+
+func (s *session) keep(err error) {
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+}
+
+// Errorf reports an action in user space that failed.
+func (s *session) Errorf(format string, args ...any) {
+	s.Emit(output.Message{Severity: source.Error, Text: fmt.Sprintf(format, args...)})
+}
+
+// Warnf reports something odd about a place in the script, or about none.
+func (s *session) Warnf(at source.Span, format string, args ...any) {
+	s.Emit(output.Message{Severity: source.Warning, Span: at, Text: fmt.Sprintf(format, args...)})
+}
+
+// Stderr is where errors of commands go.
+func (s *session) Stderr() io.Writer { return s.o.Stderr }
+
+// Exit ends the run with a status, of which 8 bits count.
+func (s *session) Exit(code int) { s.status, s.exited = int(byte(code)), true }
+
+// argSize is how many bytes an argument has in the fixed part of its record.
+func argSize(a object.Arg) int {
+	if agg, ok := a.Type.(*types.Agg); ok {
+		if kind, ok := builtin.LookupAgg(agg.Kind); ok {
+			return kind.CellBytes(agg)
+		}
+	}
+	return a.Type.Size()
+}
+
+// bytesOf finds an argument in its record. What is not there is left out.
+func bytesOf(a *object.Arg, size int, rec []byte) []byte {
+	off := a.Offset
+	if a.Tail {
+		if off < 0 || off+8 > len(rec) {
+			return nil
+		}
+		at, n := binary.NativeEndian.Uint32(rec[off:]), binary.NativeEndian.Uint32(rec[off+4:])
+		off, size = int(at), int(n)
+	}
+	if off < 0 || off > len(rec) {
+		return nil
+	}
+	return rec[off : off+min(size, len(rec)-off)]
+}
+
+// Decode makes the value of an argument.
+func (s *session) Decode(a object.Arg, rec []byte) value.Value {
+	return value.Decode(a.Type, bytesOf(&a, argSize(a), rec), s)
+}
+
+// eventOf finds what is known of an event; its number begins the record.
+func (s *session) eventOf(ev *object.Event, rec []byte) *event {
+	if len(rec) >= 4 {
+		if n := binary.NativeEndian.Uint32(rec); int(n) < len(s.events) && s.events[n].Event == ev {
+			return &s.events[n]
+		}
+	}
+	return nil
+}
+
+// Format formats a record's arguments by the text of its event.
+func (s *session) Format(dst []byte, ev *object.Event, rec []byte) []byte {
+	e := s.eventOf(ev, rec)
+	if e == nil {
+		return dst
+	}
+	if e.format == nil {
+		f, err := value.ParseFormat(ev.Text)
+		if err != nil {
+			return append(append(append(dst, "!{"...), err.Error()...), '}')
+		}
+		e.format = f
+	}
+	for i := range e.args {
+		e.args[i].Raw = bytesOf(&ev.Args[i], e.sizes[i], rec)
+	}
+	return e.format.Append(dst, e.args, s)
+}
+
+// Printf emits what Format yields without allocating.
+func (s *session) Printf(ev *object.Event, rec []byte) {
+	s.format.Text = s.Format(s.format.Text[:0], ev, rec)
+	s.Emit(&s.format)
+}
+
+// Trailer is appended to strings that were cut.
+func (s *session) Trailer() string { return s.o.Config.StrTruncTrailer }
+
+// Deferred has the builtin that made a value give it its text.
+func (s *session) Deferred(t *types.Deferred, raw []byte) value.Value {
+	if f, ok := builtin.Lookup(t.By); ok && f.Render != nil {
+		return f.Render(s, t, raw)
+	}
+	return value.Null{}
+}
+
+// Agg reads a merged cell.
+func (s *session) Agg(t *types.Agg, cell []byte) value.Value {
+	if kind, ok := builtin.LookupAgg(t.Kind); ok {
+		v, _ := kind.Merge(t, [][]byte{cell})
+		return v
+	}
+	return value.Null{}
+}
+
+func (s *session) kernelSymbols() *symbolize.Kernel {
+	if s.kernel == nil {
+		s.kernel = symbolize.NewKernel(s.o.Probe.Target)
+	}
+	return s.kernel
+}
+
+func (s *session) userSymbols() *symbolize.User {
+	if s.user == nil {
+		s.user = symbolize.NewUser()
+		s.user.Demangle = s.o.Config.CppDemangle
+	}
+	return s.user
+}
+
+// KernelSymbol names a kernel address.
+func (s *session) KernelSymbol(addr uint64) (name string, offset uint64, ok bool) {
+	return s.kernelSymbols().Lookup(addr)
+}
+
+// UserSymbol names an address of a process. The module is known of more
+// addresses than the name.
+func (s *session) UserSymbol(pid int, addr uint64) (name string, offset uint64, module string, ok bool) {
+	f, ok := s.userSymbols().Lookup(pid, addr)
+	return f.Name, f.Off, f.Module, ok
+}
+
+// System runs a shell command and waits for it. Its output becomes items, its
+// errors go to standard error as they come. What was written before is written
+// out first.
+func (s *session) System(command string) (status int, err error) {
+	s.flush()
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Stdout = &commandOutput{s: s}
+	cmd.Stderr = s.o.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if s.o.WholeCommands {
+		var text []byte
+		text, err = collect(cmd)
+		s.Emit(output.Raw{Type: "syscall", Text: text})
+	} else {
+		err = cmd.Run()
+	}
+	s.flush()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0, nil
+	case errors.As(err, &exit):
+		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			return 128 + int(ws.Signal()), nil
+		}
+		return exit.ExitCode(), nil
+	}
+	return 0, fmt.Errorf("cannot run the command: %w", err)
+}
+
+// maxCommand bounds what is kept of a command's output, in bytes.
+const maxCommand = 16 << 20
+
+func collect(cmd *exec.Cmd) ([]byte, error) {
+	var out bounded
+	cmd.Stdout = &out
+	err := cmd.Run()
+	return out.text, err
+}
+
+type bounded struct{ text []byte }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.text = append(b.text, p[:min(len(p), maxCommand-len(b.text))]...)
+	return len(p), nil
+}
+
+// commandOutput makes items of what a command prints. It is written to by a
+// goroutine of os/exec while the reader waits for the command, never at the
+// same time.
+type commandOutput struct{ s *session }
+
+func (c *commandOutput) Write(p []byte) (int, error) {
+	c.s.Emit(output.Raw{Type: "syscall", Text: p})
+	c.s.flush()
+	return len(p), c.s.err
+}

@@ -1,0 +1,90 @@
+package run
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+)
+
+// failures reports what goes wrong inside programs. They count; user space
+// looks at the counters now and then, so that a failure in a hot probe costs
+// one line a second and not one a hit.
+type failures struct {
+	sites      []siteState
+	lost       uint64 // records, as reported so far
+	unattached int    // points that could not be attached
+}
+
+type siteState struct {
+	seen     uint64    // failures reported
+	reported time.Time // when
+}
+
+// reportEvery is how often one place of the script is reported at most.
+const reportEvery = time.Second
+
+func (f *failures) init(s *session) { f.sites = make([]siteState, len(s.Object.Sites)) }
+
+// report emits what is new since the last time; last is the final report.
+func (f *failures) report(s *session, last bool) {
+	now := time.Now()
+	for i, site := range s.Object.Sites {
+		st := &f.sites[i]
+		n := atomic.LoadUint64(s.word(site.Offset))
+		if n == st.seen || !last && now.Sub(st.reported) < reportEvery {
+			continue
+		}
+		code := int(int64(atomic.LoadUint64(s.word(site.Offset + 8))))
+		s.Emit(siteItem(site, code, n-st.seen))
+		st.seen, st.reported = n, now
+	}
+	lost := atomic.LoadUint64(s.word(object.DataLost)) + atomic.LoadUint64(s.word(object.DataMissed))
+	if lost > f.lost {
+		s.Emit(output.Lost{Events: lost - f.lost})
+		f.lost = lost
+	}
+	if last && lost > 0 {
+		s.Emit(output.LostTotal{Events: lost})
+	}
+	s.idle()
+}
+
+// siteItem words a failure.
+func siteItem(site *object.Site, code int, repeats uint64) output.Item {
+	switch site.Kind {
+	case object.HelperFailed:
+		return output.HelperError{Span: site.At, Msg: helperMessage(site.Helper, code), Helper: site.Helper, Code: code, Repeats: repeats}
+	case object.DivideByZero:
+		return output.RuntimeError{Span: site.At, Repeats: repeats,
+			Msg: "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result."}
+	case object.StackFailed:
+		msg := "Error reading " + site.Helper + "."
+		if code == -int(unix.EEXIST) {
+			msg += " The table of stacks has no room for it; try increasing max_map_keys."
+		}
+		return output.RuntimeError{Span: site.At, Msg: msg, Repeats: repeats}
+	case object.IndexOutOfBounds:
+		return output.RuntimeError{Span: site.At, Repeats: repeats,
+			Msg: "Array index is out of bounds. This can lead to unexpected results. 0 is being used as the result."}
+	case object.LoopTooLong:
+		return output.RuntimeError{Span: site.At, Repeats: repeats,
+			Msg: "The loop was ended: it took more rounds than the kernel grants a program."}
+	}
+	return output.RuntimeError{Span: site.At, Msg: "An operation failed.", Repeats: repeats}
+}
+
+func helperMessage(helper string, code int) string {
+	switch {
+	case helper == "map_update_elem" && code == -int(unix.E2BIG):
+		return "Map full; can't update element. Try increasing max_map_keys config or manually setting the max entries in a map declaration e.g. `let @a = hash(5000)`"
+	case helper == "map_lookup_elem" && (code == 0 || code == -int(unix.ENOENT)):
+		return "Can't lookup map element because it does not exist."
+	case helper == "map_delete_elem" && code == -int(unix.ENOENT):
+		return "Can't delete map element because it does not exist."
+	}
+	return output.Strerror(code)
+}

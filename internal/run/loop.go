@@ -1,0 +1,152 @@
+package run
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+const (
+	readMost  = 4096                   // records between two looks at everything else
+	poll      = 500 * time.Microsecond // between looks at an empty ring
+	pollsIdle = 5                      // looks at an empty ring before the reader sleeps
+	tick      = 100 * time.Millisecond // how often counters and processes are looked at
+)
+
+// loop reads records and acts on them until the run is over. While records
+// flow it polls the ring and programs do not wake it; when none come it sets
+// the bell in the data map and sleeps, and the next program that sends
+// something clears the bell and wakes it.
+func (s *session) loop() {
+	bell := s.word(object.DataBell)
+	idle := 0
+	next := time.Now().Add(tick)
+	for !s.over() {
+		n := s.readRing(readMost)
+		s.runSelf()
+		if now := time.Now(); !now.Before(next) {
+			s.failing.report(s, false)
+			s.rememberTargets()
+			next = now.Add(tick)
+		}
+		if n > 0 {
+			idle = 0
+			continue
+		}
+		s.idle()
+		if idle++; idle <= pollsIdle {
+			nap(poll)
+			continue
+		}
+		atomic.StoreUint64(bell, 1)
+		if s.ring == nil || s.ring.empty() {
+			s.sleep()
+		} else {
+			nap(poll) // a record is being written
+		}
+		atomic.StoreUint64(bell, 0)
+	}
+}
+
+// sleep waits for a record or an event, or until the next tick: the wake-up of
+// a record that was sent while the bell was being set may be missed.
+func (s *session) sleep() {
+	var events [4]unix.EpollEvent
+	n, err := unix.EpollWait(s.epollFD, events[:], int(tick/time.Millisecond))
+	if err != nil {
+		return
+	}
+	for _, e := range events[:n] {
+		if int(e.Fd) == s.wakeFD {
+			var b [8]byte
+			unix.Read(s.wakeFD, b[:])
+		}
+	}
+}
+
+// over reports whether the run has come to its end.
+func (s *session) over() bool {
+	switch {
+	case s.exited, s.err != nil, s.signals.Load() > 0, s.cancelled.Load():
+		return true
+	case s.o.Child != nil && s.o.Child.ended():
+		return true
+	case s.o.PID > 0 && s.targetGone():
+		return true
+	}
+	// exit() may have found no room for its record.
+	if atomic.LoadUint64(s.word(object.DataExited)) != 0 && (s.ring == nil || s.ring.empty()) {
+		s.status = int(byte(atomic.LoadUint64(s.word(object.DataStatus))))
+		return true
+	}
+	return false
+}
+
+func (s *session) targetGone() bool {
+	if s.pidFD < 0 {
+		return unix.Kill(s.o.PID, 0) == unix.ESRCH
+	}
+	fds := []unix.PollFd{{Fd: int32(s.pidFD), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0
+}
+
+// runSelf runs the programs of signals that hawk received.
+func (s *session) runSelf() {
+	for n := s.selfSignals.Swap(0); n > 0 && !s.exited; n-- {
+		if err := s.runAll(probe.OnSignal); err != nil {
+			s.Errorf("%v", err)
+		}
+	}
+}
+
+// drain acts on everything that is in the ring buffer. Records that a program
+// is still writing on another CPU are waited for, though not for long.
+func (s *session) drain() {
+	if s.ring == nil {
+		return
+	}
+	for polls := 0; !s.ring.empty() && polls < pollsIdle; {
+		if s.signals.Load() > 1 {
+			break
+		}
+		if s.readRing(readMost) == 0 {
+			nap(poll)
+			polls++
+		}
+	}
+	s.idle()
+}
+
+// readRing acts on up to most records and says how many there were.
+func (s *session) readRing(most int) int {
+	if s.ring == nil {
+		return 0
+	}
+	return s.ring.read(most, s.dispatch)
+}
+
+// dispatch acts on one record. After exit() records are dropped, but still
+// taken out of the ring. It returns false to have the loop look around.
+func (s *session) dispatch(rec []byte) bool {
+	if s.exited && !s.ending || s.err != nil {
+		return true
+	}
+	if len(rec) < 4 {
+		return true
+	}
+	n := binary.NativeEndian.Uint32(rec)
+	if int(n) >= len(s.events) {
+		return true
+	}
+	e := &s.events[n]
+	if err := e.handle(s, e.Event, rec); err != nil {
+		s.Errorf("%v", err)
+	}
+	return !s.exited
+}

@@ -1,0 +1,336 @@
+package run
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// printMaps prints all maps that hold anything, by name.
+func (s *session) printMaps() {
+	order := make([]int, 0, len(s.Object.Scripts))
+	for i, m := range s.Object.Scripts {
+		if strings.HasPrefix(m.Name, "@") {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(s.Object.Scripts[a].Name, s.Object.Scripts[b].Name) })
+	for _, n := range order {
+		if s.signals.Load() > 1 {
+			return
+		}
+		s.printMap(n, 0, 1, false)
+	}
+}
+
+// PrintMap prints a map; a scalar that was never written prints as zero.
+func (s *session) PrintMap(n int, top, div int64) { s.printMap(n, top, div, true) }
+
+func (s *session) printMap(n int, top, div int64, zero bool) {
+	if n < 0 || n >= len(s.Object.Scripts) {
+		return
+	}
+	m := s.Object.Scripts[n]
+	entries, err := s.readMap(m)
+	if err != nil {
+		s.Errorf("cannot read the map %s: %v", m.Name, err)
+		return
+	}
+	if len(entries) == 0 && m.Key == nil && zero {
+		if v := s.zeroValue(m); v != nil {
+			entries = []output.Entry{{Value: v}}
+		}
+	}
+	if len(entries) > 0 {
+		s.Emit(output.Map{Name: m.Name, Keyed: m.Key != nil, Entries: entries, Top: top, Div: div})
+	}
+}
+
+// zeroValue is what a scalar shows before it was written; nil if nothing.
+func (s *session) zeroValue(m *object.ScriptMap) value.Value {
+	if m.Agg == nil {
+		return value.Decode(m.Value, make([]byte, m.Value.Size()), s)
+	}
+	switch v := s.Agg(m.Agg, make([]byte, m.Cell)).(type) {
+	case value.Hist, value.Series:
+		return nil
+	default:
+		return v
+	}
+}
+
+// readMap reads all elements, in no order.
+func (s *session) readMap(m *object.ScriptMap) ([]output.Entry, error) {
+	if m.Map < 0 {
+		return s.readScalar(m), nil
+	}
+	var out []output.Entry
+	err := s.walk(m, func(key, val []byte) bool {
+		if v, ok := s.elementValue(m, val); ok {
+			e := output.Entry{Value: v}
+			if m.Key != nil {
+				e.Key = value.Decode(m.Key, key, s)
+			}
+			out = append(out, e)
+		}
+		return true
+	})
+	return out, err
+}
+
+// elementValue makes the value of an element; ok is false if it does not exist
+// for the user.
+func (s *session) elementValue(m *object.ScriptMap, val []byte) (value.Value, bool) {
+	if m.Soft && binary.NativeEndian.Uint64(val[8:]) == 0 {
+		return nil, false
+	}
+	if m.Agg == nil {
+		return value.Decode(m.Value, val, s), true
+	}
+	var cells [][]byte
+	for len(val) >= m.Cell && m.Cell > 0 {
+		cells = append(cells, val[:m.Cell])
+		val = val[min(bpf.PerCPUBytes(m.Cell), len(val)):]
+	}
+	return s.merge(m.Agg, cells)
+}
+
+func (s *session) merge(t *types.Agg, cells [][]byte) (value.Value, bool) {
+	kind, ok := builtin.LookupAgg(t.Kind)
+	if !ok {
+		return nil, false
+	}
+	return kind.Merge(t, cells)
+}
+
+// cell is a copy of a value in the data map that programs may be writing.
+func (s *session) cell(m *object.ScriptMap, i int) (raw []byte, present bool) {
+	at := m.Offset + i*m.Stride
+	if at < 0 || at+8+m.Cell > len(s.Data) || atomic.LoadUint64(s.word(at)) == 0 {
+		return nil, false
+	}
+	raw = make([]byte, m.Cell)
+	for off := 0; off+8 <= m.Cell; off += 8 {
+		binary.NativeEndian.PutUint64(raw[off:], atomic.LoadUint64(s.word(at+8+off)))
+	}
+	return raw, true
+}
+
+// cellCount is the number of cells that a map in the data map has.
+func (s *session) cellCount(m *object.ScriptMap) int {
+	if m.PerCPU {
+		return max(s.Object.Data.CPUSlots, 1)
+	}
+	return 1
+}
+
+func (s *session) readScalar(m *object.ScriptMap) []output.Entry {
+	var cells [][]byte
+	for i := range s.cellCount(m) {
+		if raw, ok := s.cell(m, i); ok {
+			cells = append(cells, raw)
+		}
+	}
+	if len(cells) == 0 {
+		return nil
+	}
+	if m.Agg == nil {
+		return []output.Entry{{Value: value.Decode(m.Value, cells[0], s)}}
+	}
+	v, ok := s.merge(m.Agg, cells)
+	if !ok {
+		return nil
+	}
+	return []output.Entry{{Value: v}}
+}
+
+// ClearMap removes all elements.
+func (s *session) ClearMap(n int) {
+	m := s.scriptMap(n)
+	if m == nil {
+		return
+	}
+	if m.Map < 0 {
+		s.wipe(m, true)
+		return
+	}
+	keys := s.keys(m)
+	size := s.Object.Maps[m.Map].KeySize
+	fd := s.Maps[m.Map]
+	deleted := 0
+	for rest := keys; len(rest) > 0; {
+		n := min(len(rest)/size, chunkMost)
+		done, err := bpf.MapDeleteBatch(fd, rest, n)
+		deleted += done
+		rest = rest[done*size:]
+		if err == nil || len(rest) == 0 {
+			continue
+		}
+		// A key that is gone meanwhile, or a kernel without batches.
+		if bpf.MapDelete(fd, rest[:size]) == nil {
+			deleted++
+		}
+		rest = rest[size:]
+	}
+	if m.Soft {
+		// The number of elements in the table.
+		atomic.AddUint64(s.word(m.Offset), -uint64(deleted))
+	}
+}
+
+// ZeroMap sets all values to zero and keeps the keys.
+func (s *session) ZeroMap(n int) {
+	m := s.scriptMap(n)
+	if m == nil {
+		return
+	}
+	if m.Map < 0 {
+		s.wipe(m, false)
+		return
+	}
+	fd := s.Maps[m.Map]
+	zeros := make([]byte, s.valueBytes(m))
+	const exists = 2 // BPF_EXIST: what was deleted meanwhile must not come back
+	if m.Soft {
+		s.walk(m, func(key, val []byte) bool {
+			copy(zeros[8:], val[8:16])
+			bpf.MapUpdate(fd, key, zeros, exists)
+			return true
+		})
+		return
+	}
+	size := s.Object.Maps[m.Map].KeySize
+	for keys := s.keys(m); len(keys) >= size; keys = keys[size:] {
+		bpf.MapUpdate(fd, keys[:size], zeros, exists)
+	}
+}
+
+func (s *session) scriptMap(n int) *object.ScriptMap {
+	if n < 0 || n >= len(s.Object.Scripts) {
+		return nil
+	}
+	m := s.Object.Scripts[n]
+	if m.Map >= 0 && s.Maps[m.Map] < 0 {
+		return nil // no program refers to it: it is empty
+	}
+	return m
+}
+
+// wipe zeroes a map in the data map, and forgets that it was written.
+func (s *session) wipe(m *object.ScriptMap, forget bool) {
+	for i := range s.cellCount(m) {
+		at := m.Offset + i*m.Stride
+		if at < 0 || at+8+m.Cell > len(s.Data) {
+			continue
+		}
+		if forget {
+			atomic.StoreUint64(s.word(at), 0)
+		}
+		for off := 0; off+8 <= m.Cell; off += 8 {
+			atomic.StoreUint64(s.word(at+8+off), 0)
+		}
+	}
+}
+
+// keys lists the keys of a map, laid end to end.
+func (s *session) keys(m *object.ScriptMap) []byte {
+	var out []byte
+	s.walk(m, func(key, _ []byte) bool {
+		out = append(out, key...)
+		return true
+	})
+	return out
+}
+
+// valueBytes is what one element's value takes when user space reads it.
+func (s *session) valueBytes(m *object.ScriptMap) int {
+	size := s.Object.Maps[m.Map].ValueSize
+	if m.PerCPU {
+		return bpf.PerCPUBytes(size) * s.CPUs
+	}
+	return size
+}
+
+// Bounds of one batch of elements.
+const (
+	chunkMost  = 4096
+	chunkLeast = 32
+	chunkBytes = 4 << 20 // of values: per-CPU histograms are large
+)
+
+// walk visits all elements of a kernel map until f returns false. The slices
+// are valid during the call only.
+func (s *session) walk(m *object.ScriptMap, f func(key, val []byte) bool) error {
+	fd := s.Maps[m.Map]
+	if fd < 0 {
+		return nil
+	}
+	keySize, valueSize := s.Object.Maps[m.Map].KeySize, s.valueBytes(m)
+	chunk := min(max(chunkBytes/max(valueSize, 1), chunkLeast), chunkMost, max(s.Object.Maps[m.Map].MaxEntries, 1))
+	var batch bpf.Batch
+	keys, values := make([]byte, chunk*keySize), make([]byte, chunk*valueSize)
+	visited := false
+	for {
+		n, err := batch.Next(fd, keySize, keys, values)
+		switch {
+		case errors.Is(err, unix.ENOSPC) && chunk < 1<<20:
+			chunk *= 2 // one bucket holds more than that
+			keys, values = make([]byte, chunk*keySize), make([]byte, chunk*valueSize)
+			continue
+		case err != nil && !visited:
+			return s.walkSlowly(fd, keySize, valueSize, f) // before 5.6, or no batches for this kind of map
+		case err != nil:
+			return err
+		case n == 0:
+			return nil
+		}
+		visited = true
+		for i := range n {
+			if !f(keys[i*keySize:(i+1)*keySize], values[i*valueSize:(i+1)*valueSize]) {
+				return nil
+			}
+		}
+	}
+}
+
+// walkSlowly is walk with two system calls for each element.
+func (s *session) walkSlowly(fd, keySize, valueSize int, f func(key, val []byte) bool) error {
+	key, next, val := []byte(nil), make([]byte, keySize), make([]byte, valueSize)
+	// A deleted key makes the kernel start again from the first: the number of
+	// rounds is bounded, as a busy map could keep this going for ever.
+	for range 1 << 24 {
+		if err := bpf.MapNextKey(fd, key, next); err != nil {
+			if errors.Is(err, unix.ENOENT) {
+				return nil
+			}
+			return err
+		}
+		if key == nil {
+			key = make([]byte, keySize)
+		}
+		copy(key, next)
+		err := bpf.MapLookup(fd, key, val)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !f(key, val) {
+			return nil
+		}
+	}
+	return errors.New("the map changes faster than it can be read")
+}

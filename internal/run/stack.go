@@ -1,0 +1,171 @@
+package run
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// stackKey is what decides the text of a kernel stack: the numbers of stacks
+// are not reused while the map lives.
+type stackKey struct {
+	id    uint64
+	limit int
+	mode  types.StackMode
+}
+
+// maxStacks bounds the texts kept.
+const maxStacks = 4096
+
+// Stack renders a captured stack: a newline and a line for each frame.
+func (s *session) Stack(t *types.Stack, raw []byte) value.Value {
+	id := binary.NativeEndian.Uint64(raw)
+	pid := int(binary.NativeEndian.Uint32(raw[8:]))
+	key := stackKey{id, t.Limit, t.Mode}
+	if text, ok := s.stacks[key]; ok && !t.User {
+		return text
+	}
+	text := []byte{'\n'}
+	for _, addr := range s.frames(t, id) {
+		if addr == math.MaxUint64 {
+			text = append(text, "        <unwind failure>\n"...)
+			break
+		}
+		text = s.appendFrame(text, t, pid, addr)
+	}
+	v := value.Stack(text)
+	if !t.User {
+		if s.stacks == nil || len(s.stacks) >= maxStacks {
+			s.stacks = map[stackKey]value.Stack{}
+		}
+		s.stacks[key] = v
+	}
+	return v
+}
+
+// frames reads the addresses of a stack, none if it was not captured.
+func (s *session) frames(t *types.Stack, id uint64) []uint64 {
+	if int64(id) < 0 || id > math.MaxUint32 {
+		return nil
+	}
+	for i, m := range s.Object.Maps {
+		if m.Type != ebpf.StackTrace || m.ValueSize != 8*t.Limit || s.Maps[i] < 0 {
+			continue
+		}
+		var key [4]byte
+		binary.NativeEndian.PutUint32(key[:], uint32(id))
+		raw := make([]byte, m.ValueSize)
+		if bpf.MapLookup(s.Maps[i], key[:], raw) != nil {
+			return nil
+		}
+		var out []uint64
+		for len(raw) >= 8 {
+			addr := binary.NativeEndian.Uint64(raw)
+			if addr == 0 {
+				break
+			}
+			out = append(out, addr)
+			raw = raw[8:]
+		}
+		return out
+	}
+	return nil
+}
+
+func (s *session) appendFrame(dst []byte, t *types.Stack, pid int, addr uint64) []byte {
+	if t.Mode == types.StackRaw || t.Mode == types.StackBuildID {
+		return append(strconv.AppendUint(dst, addr, 16), '\n')
+	}
+	var name, module string
+	var offset uint64
+	var ok bool
+	if t.User {
+		name, offset, module, ok = s.UserSymbol(pid, addr)
+	} else {
+		name, offset, ok = s.KernelSymbol(addr)
+	}
+	perf := t.Mode == types.StackPerf
+	if perf {
+		dst = append(dst, '\t')
+		dst = strconv.AppendUint(dst, addr, 16)
+		dst = append(dst, ' ')
+	} else {
+		dst = append(dst, "        "...)
+	}
+	if ok {
+		dst = append(dst, name...)
+		dst = append(dst, '+')
+		dst = strconv.AppendUint(dst, offset, 10)
+	} else {
+		dst = append(dst, "0x"...)
+		dst = strconv.AppendUint(dst, addr, 16)
+	}
+	if perf && t.User {
+		if module == "" {
+			module = "[unknown]"
+		}
+		dst = append(append(append(dst, " ("...), module...), ')')
+	}
+	return append(dst, '\n')
+}
+
+// rememberTargets has the symbolizer learn the mappings of the traced process
+// while it lives, if the script shows addresses of processes.
+func (s *session) rememberTargets() {
+	pid := s.o.PID
+	if c := s.o.Child; c != nil {
+		pid = c.PID()
+	}
+	if pid > 0 && s.showsUserAddresses() {
+		s.userSymbols().Remember(pid)
+	}
+}
+
+func (s *session) showsUserAddresses() bool {
+	for _, ev := range s.Object.Events {
+		for _, a := range ev.Args {
+			if hasUserAddress(a.Type) {
+				return true
+			}
+		}
+	}
+	for _, m := range s.Object.Scripts {
+		if m.Key != nil && hasUserAddress(m.Key) || hasUserAddress(m.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasUserAddress reports whether values of a type may need the symbols of a
+// process. Which deferred values do is known to their builtins alone.
+func hasUserAddress(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Stack:
+		return t.User
+	case *types.Deferred:
+		return true
+	case *types.Tuple:
+		return anyHasUserAddress(t.Elems)
+	case *types.Record:
+		return anyHasUserAddress(t.Elems)
+	case *types.Array:
+		return hasUserAddress(t.Elem)
+	}
+	return false
+}
+
+func anyHasUserAddress(ts []types.Type) bool {
+	for _, t := range ts {
+		if hasUserAddress(t) {
+			return true
+		}
+	}
+	return false
+}
