@@ -1,12 +1,93 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/run"
+	"github.com/hawktrace/hawk/internal/source"
 )
 
 // trace loads a compiled script and runs it to the end.
-func (c *command) trace(_ *compile.Result) int {
-	return c.fail(exitFailure, errors.New("this build of hawk cannot run scripts"))
+func (c *command) trace(res *compile.Result) int {
+	out := c.out
+	if c.output != "" {
+		f, err := os.Create(c.output)
+		if err != nil {
+			return c.fail(exitUsage, fmt.Errorf("Failed to open output file: %q: %s", c.output, strerror(err)))
+		}
+		defer f.Close()
+		out = f
+	}
+	probes := c.probeOptions()
+	probes.WarnPoint = func(at source.Span, msg string) {
+		var ds source.Diagnostics
+		ds.Warnf("attach", at, "%s", msg)
+		c.print(&ds)
+	}
+	var child *run.Child
+	if c.command != "" {
+		argv, err := run.SplitCommand(c.command)
+		if err == nil {
+			child, err = run.StartChild(argv)
+		}
+		if err != nil {
+			return c.fail(exitUsage, err)
+		}
+		defer child.Close()
+		// Kinds that the kernel filters follow the child; the others see the
+		// whole system, so that grandchildren are seen.
+		probes.PID = child.PID()
+	}
+	lo := load.Options{Config: res.Config, Probe: &probes}
+	if c.wants("verifier") {
+		lo.Log = c.out
+	}
+	session, err := load.Load(res.Object, lo)
+	if err != nil {
+		return c.rejected(err)
+	}
+	defer session.Close()
+	status, err := run.Run(context.Background(), session, run.Options{
+		Config: res.Config, Probe: &probes, Sink: c.sink(out), Stdout: c.out, Stderr: c.err,
+		Child: child, PID: c.pid, DryRun: c.dryRun, WholeCommands: c.format == "json", Verbose: c.verbose > 0,
+	})
+	if err != nil {
+		return c.fail(exitFailure, c.target.Explain(err))
+	}
+	return status & 0xff
+}
+
+// sink makes what the run writes to.
+func (c *command) sink(out io.Writer) output.Sink {
+	o := output.Options{NoWarnings: c.noWarnings, Color: c.color(), Quiet: c.quiet}
+	switch c.buffering {
+	case "full":
+		o.Buffering = output.FullyBuffered
+	case "none":
+		o.Buffering = output.Unbuffered
+	}
+	if c.format == "json" {
+		return output.NewJSON(out, c.err, o)
+	}
+	return output.NewText(out, c.err, o)
+}
+
+// rejected reports why a script could not be loaded.
+func (c *command) rejected(err error) int {
+	var r *load.Rejected
+	if !errors.As(err, &r) {
+		return c.fail(exitFailure, c.target.Explain(err))
+	}
+	r.Diag.Print(c.err, source.PrintOptions{Color: c.color()})
+	if c.verbose > 0 && r.Log != "" {
+		fmt.Fprintf(c.err, "verifier log:\n%s\n", r.Log)
+	}
+	return exitFailure
 }
