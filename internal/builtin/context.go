@@ -85,7 +85,7 @@ var _ = define(Func{
 var _ = define(Func{
 	Name: "probe", Old: []string{"name"}, Bare: true, Fixed: true, Uses: probe.Uses{Probe: true},
 	Doc:     "The full name of the attach point that fired.",
-	Example: `kprobe:vfs_read, kprobe:vfs_write { @[probe] = count(); }`,
+	Example: `tracepoint:syscalls:sys_enter_read, tracepoint:syscalls:sys_enter_write { @[probe] = count(); }`,
 	Yields:  "string",
 	Check: func(c *Call) types.Type {
 		longest := 0
@@ -168,7 +168,7 @@ var _ = define(Func{
 var _ = define(Func{
 	Name: "ctx", Bare: true, Probes: probe.HasCtx,
 	Doc:     "The raw context of the program.",
-	Example: `kprobe:vfs_read { printf("%p\n", ctx); }`,
+	Example: `profile:hz:99 { printf("%p\n", ctx); }`,
 	Yields:  "void *",
 	Check:   func(c *Call) types.Type { return &types.Pointer{Elem: types.Void, Space: types.Kernel} },
 	Lower:   func(g Gen, c *Call, _ *ir.Value) *ir.Value { return g.Context().Ctx },

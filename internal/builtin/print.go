@@ -114,7 +114,7 @@ func init() {
 var _ = define(Func{
 	Name: "print", Min: 1, Params: []Param{{"value", MapOrValue}, {"top", IntLit}, {"div", IntLit}},
 	Doc:     "Prints a map, or any value and a newline. For a map with keys, `top` limits the output to the largest entries and `div` divides the printed numbers.",
-	Example: `kprobe:vfs_read { @[comm] = count(); } interval:s:5 { print(@, 10); }`,
+	Example: `tracepoint:syscalls:sys_enter_read { @[comm] = count(); } interval:s:5 { print(@, 10); }`,
 	Check: func(c *Call) types.Type {
 		if c.MapName == "" && len(c.Args) > 1 {
 			c.Errorf(c.Args[1], "argument-count", "print() takes one argument unless it prints a map")
@@ -171,9 +171,9 @@ func mapAction(name, doc, example string, act func(e Env, n int)) {
 
 func init() {
 	mapAction("clear", "Removes all elements of a map, when user space handles the event.",
-		"kprobe:vfs_read { @[comm] = count(); } interval:s:5 { print(@); clear(@); }", Env.ClearMap)
+		"tracepoint:syscalls:sys_enter_read { @[comm] = count(); } interval:s:5 { print(@); clear(@); }", Env.ClearMap)
 	mapAction("zero", "Sets all values of a map to zero and keeps the keys, when user space handles the event.",
-		"kprobe:vfs_read { @[comm] = count(); } interval:s:5 { print(@); zero(@); }", Env.ZeroMap)
+		"tracepoint:syscalls:sys_enter_read { @[comm] = count(); } interval:s:5 { print(@); zero(@); }", Env.ZeroMap)
 }
 
 var _ = define(Func{

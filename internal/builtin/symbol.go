@@ -182,7 +182,7 @@ func stackMode(word string) types.StackMode {
 var _ = define(Func{
 	Name: "reg", Min: 1, Params: []Param{{"name", StringLit}}, Result: types.Uint64, Probes: probe.HasRegs,
 	Doc:     "A register of the traced context, by the names of struct pt_regs.",
-	Example: `kprobe:vfs_read { printf("%lx\n", reg("sp")); }`,
+	Example: `profile:hz:99 { printf("%lx\n", reg("sp")); }`,
 	Check: func(c *Call) types.Type {
 		if name, ok := c.Str(0); ok {
 			if _, ok := c.Target.Arch().Reg(name); !ok {

@@ -214,7 +214,7 @@ var _ = define(Func{
 var _ = define(Func{
 	Name: "rand", Bare: true, Result: types.Uint64,
 	Doc:     "A random 32-bit number.",
-	Example: `kprobe:vfs_read / rand % 100 == 0 / { @[comm] = count(); }`,
+	Example: `tracepoint:syscalls:sys_enter_read / rand % 100 == 0 / { @[comm] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return low32(g, call(g, asm.FnGetPrandomU32))
 	},

@@ -162,28 +162,6 @@ func (w *walker) noteUses(c *builtin.Call) {
 	}
 }
 
-// signature shows how a function is called.
-func signature(name string, params []builtin.Param, least int, variadic bool) string {
-	var b strings.Builder
-	b.WriteString(name + "(")
-	for i, p := range params {
-		if i == least {
-			b.WriteString("[")
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(p.Name)
-	}
-	if variadic {
-		b.WriteString(", …")
-	}
-	if least < len(params) {
-		b.WriteString("]")
-	}
-	return b.String() + ")"
-}
-
 // countOK checks the number of arguments.
 func (w *walker) countOK(at syntax.Node, name string, got, least, most int, variadic bool) bool {
 	if variadic {

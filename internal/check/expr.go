@@ -168,7 +168,7 @@ func (w *walker) variable(e *syntax.Var) val {
 func (w *walker) ident(e *syntax.Ident) val {
 	if f, ok := builtin.Lookup(e.Name); ok {
 		if !f.Bare && f.Min > 0 {
-			w.errorf(e, "argument-count", "%s is a function and needs arguments: %s", e.Name, signature(f.Name, f.Params, f.Min, f.Variadic))
+			w.errorf(e, "argument-count", "%s is a function and needs arguments: %s", e.Name, builtin.Signature(f.Name, f.Params, f.Min, f.Variadic))
 			return val{}
 		}
 		return w.use(e, e, f, nil)

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/reference.md")
@@ -31,5 +35,28 @@ func TestReference(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Errorf("docs/reference.md is stale (-file +tables); run go generate ./internal/reference:\n%s", diff)
+	}
+}
+
+// TestLanguage parses the scripts of docs/language.md.
+func TestLanguage(t *testing.T) {
+	text, err := os.ReadFile("../../docs/language.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```hawk\n")[1:]
+	if len(blocks) == 0 {
+		t.Fatal("there are no scripts")
+	}
+	for _, block := range blocks {
+		script, _, closed := strings.Cut(block, "```\n")
+		if !closed {
+			t.Fatalf("the block is not closed:\n%s", block)
+		}
+		if _, ds := syntax.Parse(source.NewFile("language.md", script)); ds.Len() != 0 {
+			var messages bytes.Buffer
+			ds.Print(&messages, source.PrintOptions{})
+			t.Errorf("%s%s", script, &messages)
+		}
 	}
 }
