@@ -170,9 +170,13 @@ func (e *expander) nearPoint(p *probe.Point, name string) string {
 		return ""
 	}
 	names := p.Kind.Names(p, e.opts)
-	want := p.Func
-	if len(names) > 0 && strings.Contains(names[0], ":") {
-		want = name
+	want, prefix := p.Func, ""
+	if i := strings.LastIndex(name, p.Func); i > 0 {
+		prefix = name[:i]
+	}
+	// Symbols of programs may hold colons themselves; they come without a path.
+	if p.Kind.Wild != probe.UserWild && len(names) > 0 && strings.Contains(names[0], ":") {
+		want, prefix = name, ""
 		// The first part alone is wrong more often than a long name is: syscall
 		// for syscalls.
 		if category, event, ok := strings.Cut(name, ":"); ok {
@@ -185,7 +189,7 @@ func (e *expander) nearPoint(p *probe.Point, name string) string {
 	if near == "" {
 		return ""
 	}
-	return "did you mean " + p.Kind.Name + ":" + near + "?"
+	return "did you mean " + p.Kind.Name + ":" + prefix + near + "?"
 }
 
 // categoriesOf lists the categories that have an event.

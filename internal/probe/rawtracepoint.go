@@ -36,10 +36,11 @@ func parseRawTracepoint(p *Point, parts []Part, _ *Options) error {
 		p.pattern = &pattern{target: Part{Text: "*"}, fn: parts[0]}
 	case 2:
 		p.pattern = &pattern{target: parts[0], fn: parts[1]}
+		p.Target = parts[0].Text
 	default:
 		return wrongCount(p, "1 or 2", parts)
 	}
-	p.Target, p.Func = p.pattern.target.Text, p.pattern.fn.Text
+	p.Func = p.pattern.fn.Text
 	return nil
 }
 

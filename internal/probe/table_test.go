@@ -118,7 +118,7 @@ func TestParse(t *testing.T) {
 		{text: "tracepoint:foo", want: "! tracepoint probe type requires 2 arguments, found 1"},
 		{text: "t:*foo*", want: "tracepoint:*:*foo*"},
 		{text: "t:sched:sched_switch", want: "tracepoint:sched:sched_switch"},
-		{text: "rt:sys_enter", want: "rawtracepoint:*:sys_enter"},
+		{text: "rt:sys_enter", want: "rawtracepoint:sys_enter"},
 
 		{text: "uprobe:/bin/app:0x1159", want: "uprobe:/bin/app:4441"},
 		{text: "uprobe:/bin/app:f+4", want: "uprobe:/bin/app:f+4"},

@@ -99,7 +99,7 @@ func usdtNames(p *Point, o *Options) []string {
 	points, _ := matchUSDT(&all, o)
 	var out []string
 	for _, q := range points {
-		out = append(out, q.Func, q.Provider+":"+q.Func)
+		out = append(out, q.Func)
 	}
 	return out
 }
