@@ -89,7 +89,7 @@ var _ = define(Func{
 	Doc:     "Prints text by a format: `%d %i %u %o %x %X %c %p %s`, `%r %rx %rh` for buffers, `%gr` for GFP flags. Integers are 32 bits wide unless the conversion says `l`, `ll`, `h` or `hh`.",
 	Example: `tracepoint:syscalls:sys_enter_kill { printf("%s sends %d to %d\n", comm, args.sig, args.pid); }`,
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
-		e.Emit(output.Printf{Text: e.Format(nil, ev, rec)})
+		e.Printf(ev, rec)
 		return nil
 	},
 })

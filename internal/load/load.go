@@ -52,7 +52,9 @@ func Load(o *object.Object, opts Options) (_ *Session, err error) {
 			s.Close()
 		}
 	}()
-	if s.CPUs, err = bpf.PossibleCPUs(); err != nil {
+	if opts.Probe != nil && opts.Probe.Target != nil {
+		s.CPUs = opts.Probe.Target.PossibleCPUs()
+	} else if s.CPUs, err = bpf.PossibleCPUs(); err != nil {
 		return nil, fmt.Errorf("cannot count the machine's CPUs: %w", err)
 	}
 	n, bounded := s.bounded()
@@ -212,33 +214,6 @@ func (s *Session) ringSize() (size int, chosen bool) {
 		return max(leastRing, page), false
 	}
 	return min(max(defaultRing, powerOfTwo(s.CPUs)/4*defaultRing), mostRing), false
-}
-
-// bounded is the most bytes that the script's records can take together, if
-// that can be told: when its programs run once each and have no loops.
-func (s *Session) bounded() (bytes int, ok bool) {
-	for _, p := range s.Object.Programs {
-		if p.Group.Points[0].Kind.Ours == probe.NotOurs || p.Group.Points[0].Kind.Ours == probe.OnSignal {
-			return 0, false
-		}
-		if len(p.Code.Funcs) > 1 {
-			return 0, false
-		}
-		for i := range p.Code.Insns {
-			if op := p.Code.Insns[i].OpCode; op.Class().IsJump() && p.Code.Insns[i].Offset < 0 {
-				return 0, false
-			}
-		}
-	}
-	for _, e := range s.Object.Events {
-		bytes += e.Bytes + 16
-		for _, a := range e.Args {
-			if a.Tail {
-				bytes += a.Type.Size()
-			}
-		}
-	}
-	return bytes, true
 }
 
 func powerOfTwo(n int) int {
