@@ -5,9 +5,10 @@ import (
 	"os"
 	"regexp"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/config"
-	"github.com/hawktrace/hawk/internal/target/proc"
 )
 
 // run compiles the script, loads it and traces until the end.
@@ -30,9 +31,11 @@ func (c *command) run() int {
 		return status
 	}
 	if c.pid != 0 {
-		if err := proc.Check(c.pid); err != nil {
-			return c.fail(exitUsage, fmt.Errorf("Failed to attach to pid: %w", err))
+		fd, err := unix.PidfdOpen(c.pid, 0)
+		if err != nil {
+			return c.fail(exitUsage, fmt.Errorf("Failed to attach to pid: Unable to open pidfd (%s)", strerror(err)))
 		}
+		unix.Close(fd)
 	}
 	if c.traceable != "" {
 		if _, err := os.Stat(c.traceable); err != nil {
