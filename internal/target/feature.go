@@ -158,7 +158,12 @@ var (
 		return p.Accepted()
 	}}
 	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5", func(t *Target) error {
-		_, id, err := t.RawTracepoint("", "sched_switch")
+		// The one whose type most scripts that use this need anyway.
+		s, err := t.BTF()
+		if err != nil {
+			return err
+		}
+		id, err := s.Find("btf_trace_sys_enter", btf.Set(btf.Typedef))
 		if err != nil {
 			return err
 		}

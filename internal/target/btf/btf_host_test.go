@@ -95,7 +95,7 @@ func BenchmarkFindSecond(b *testing.B) {
 	s := host(b)
 	s.index()
 	for b.Loop() {
-		s.scans = 0
+		s.scans, s.found = 0, nil
 		if _, err := s.Find("task_struct", Set(Struct)); err != nil {
 			b.Fatal(err)
 		}

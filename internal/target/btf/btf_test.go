@@ -336,9 +336,11 @@ func FuzzSpec(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for range scansBeforeTable + 1 {
-			s.Find(name, named)
-		}
+		s.Find(name, named)
+		s.Find(name, named)
+		s.scans = scansBeforeTable
+		s.found = nil
+		s.Find(name, named)
 		s.FindEnumerator(name)
 		s.RawTracepoint(name)
 		s.FuncProto(name)

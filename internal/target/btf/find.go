@@ -21,8 +21,18 @@ func (s *Spec) Find(name string, kinds Kinds) (uint32, error) {
 	return s.findOwn(name, kinds)
 }
 
+// A question is what findOwn was asked; answers found by scanning are kept,
+// because stages ask for the same few types again.
+type question struct {
+	name  string
+	kinds Kinds
+}
+
 func (s *Spec) findOwn(name string, kinds Kinds) (uint32, error) {
 	if s.table == nil {
+		if id, ok := s.found[question{name, kinds}]; ok {
+			return id, nil
+		}
 		if s.scans >= scansBeforeTable {
 			if err := s.buildTable(); err != nil {
 				return 0, err
@@ -50,6 +60,10 @@ func (s *Spec) findOwn(name string, kinds Kinds) (uint32, error) {
 	if found == 0 {
 		return 0, fmt.Errorf("%s: %w", name, ErrNotFound)
 	}
+	if s.found == nil {
+		s.found = make(map[question]uint32)
+	}
+	s.found[question{name, kinds}] = found
 	return found, nil
 }
 

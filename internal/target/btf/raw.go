@@ -94,6 +94,7 @@ type Spec struct {
 	broken  error // why the records cannot be walked
 
 	scans int
+	found map[question]uint32
 	table []uint32 // open addressing by name, IDs; nil until worth it
 
 	conv map[uint32]convEntry
