@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// hawk runs the command against a machine of which nothing is known.
+func hawk(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c := &command{stdin: strings.NewReader(stdin), out: &out, err: &errs, target: target.Recorded(t.TempDir())}
+	status = c.main(args)
+	return status, out.String(), errs.String()
+}
+
+func TestUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("noise", []byte("\x7fELF\x00\x01"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args   string
+		status int
+		stdout string // how the streams begin; "" for nothing
+		stderr string
+	}{
+		{"", 1, "", "hawk traces programs"},
+		{"-h", 0, "hawk traces programs", ""},
+		{"--help", 0, "hawk traces programs", ""},
+		{"-V", 0, "hawk v", ""},
+		{"--vers", 0, "hawk v", ""},
+		{"-V --nosuch", 0, "hawk v", ""},
+		{"--nosuch", 1, "", "hawk: unrecognized option '--nosuch'\nhawk traces"},
+		{"-Z", 1, "", "hawk: invalid option -- 'Z'\nhawk traces"},
+		{"--no", 1, "", "hawk: option '--no' is ambiguous; possibilities: '--no-warnings' '--no-feature'\n"},
+		{"--quiet=1", 1, "", "hawk: option '--quiet' doesn't allow an argument\n"},
+		{"-e", 1, "", "hawk: option '-e' requires an argument\n"},
+		{"--pid", 1, "", "hawk: option '--pid' requires an argument\n"},
+		{"-q", 1, "", "ERROR: USAGE: a program is needed"},
+		{"-p abc -e begin{}", 1, "", "ERROR: Failed to parse pid: invalid integer: abc\n"},
+		{"-p99999999 -e begin{}", 1, "", "ERROR: Pid out of range: 99999999\n"},
+		{"-p 1 -c ls -e begin{}", 1, "", "ERROR: USAGE: Cannot use both -c and -p.\nhawk traces"},
+		{"-d zzz -e begin{}", 1, "", "ERROR: USAGE: invalid option for -d: zzz\n"},
+		{"-B foo -e begin{}", 1, "", "ERROR: USAGE: invalid value for -B: foo\n"},
+		{"--no-feature foo -e begin{}", 1, "", "ERROR: USAGE: invalid feature for --no-feature: foo; valid ones are "},
+		{"-kk -e begin{}", 1, "", "ERROR: -kk is no longer supported"},
+		{"-k --no-warnings -e begin{}", 1, "", "ERROR: USAGE: -k conflicts with --no-warnings\n"},
+		{"-l a b", 1, "", "ERROR: USAGE: -l takes one pattern\n"},
+		{"--check -e begin{}", 1, "", "ERROR: USAGE: --check goes with --fmt\n"},
+		{"--fmt --mode codegen -e begin{}", 1, "", "ERROR: USAGE: --mode conflicts with existing --fmt\n"},
+		{"--aot x -e begin{}", 1, "", "ERROR: --aot is not supported by this version of hawk\n"},
+		{"--test -e begin{}", 1, "", "ERROR: --test is not supported by this version of hawk\n"},
+		{"nosuch.bt", 1, "", "ERROR: failed to open file 'nosuch.bt': No such file or directory\n"},
+		{".", 1, "", "ERROR: failed to read file '.': Is a directory\n"},
+		{"noise", 1, "", "ERROR: noise: this is a binary file"},
+		{"--mode codegen -e begin{} -f xml", 1, "", "ERROR: Invalid output format \"xml\"\nValid formats: 'text', 'json'\n"},
+		{"--mode codegen -e begin{}", 0, "", ""},
+		{"--mode codegen -qb --usdt-file-activation -ebegin{} x", 0, "", ""},
+		{"--mode codegen -e begin{} -- --zz", 1, "", "ERROR: unexpected program command line options: --zz\n"},
+		{"--mode codegen -e begin{} -- --help", 0, "", "HINT: no custom program options defined.\n"},
+		{"--mode codegen --probe-filter [x -e begin{}", 255, "", "ERROR: Invalid --probe-filter regex '[x': "},
+		{"--mode codegen --probe-filter foo -e i:1s{}", 1, "No probes to attach\n", ""},
+		{"--mode codegen -q --probe-filter foo -e i:1s{}", 1, "", ""},
+		{"--mode codegen --probe-filter l:us:1 -e i:1s{}", 0, "", ""},
+		{"--mode codegen -e begin{", 1, "", "stdin:1:"},
+		{"-l foo:bar", 1, "", "ERROR: Invalid probe type: foo\n"},
+		{"-l kprob:bar", 1, "", "ERROR: Invalid probe type: kprob\nHINT: did you mean kprobe?\n"},
+		{"-l i:*", 0, "interval:hz:\ninterval:ms:\n", ""},
+		{"-l self:*,s:cpu*", 0, "self:signal:SIGUSR1\nsoftware:cpu-clock:\nsoftware:cpu:\nsoftware:cpu-migrations:\n", ""},
+		{"-l -e i:1s{}s:cs:7{}begin{}", 0, "interval:us:\nsoftware:cs:\n", ""},
+		{"-l -e nosuch:x{}", 1, "", "stdin:1:1-7: ERROR: Invalid probe type: nosuch\n"},
+		{"-l no.such", 0, "", "WARNING: 'no.such' looks like a file name"},
+	} {
+		status, stdout, stderr := hawk(t, "", strings.Fields(tt.args)...)
+		begins := func(s, want string) bool { return strings.HasPrefix(s, want) && (want != "" || s == "") }
+		if status != tt.status || !begins(stdout, tt.stdout) || !begins(stderr, tt.stderr) {
+			t.Errorf("hawk %s: status %d, stdout %q, stderr %.300q", tt.args, status, stdout, stderr)
+		}
+	}
+}
+
+func TestFormat(t *testing.T) {
+	const before, after = "begin{exit();}", "begin\n{\n  exit();\n}\n"
+	name := filepath.Join(t.TempDir(), "x.bt")
+	if err := os.WriteFile(name, []byte(before), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if status, out, _ := hawk(t, before, "--fmt", "-"); status != 0 || out != after {
+		t.Errorf("from standard input: %d, %q", status, out)
+	}
+	if status, out, _ := hawk(t, "", "--fmt", "--check", name); status != 1 || out != "" {
+		t.Errorf("--check: %d, %q", status, out)
+	}
+	if status, out, errs := hawk(t, "", "--fmt", name, "-o", name); status != 0 || out+errs != "" {
+		t.Errorf("in place: %d, %q, %q", status, out, errs)
+	}
+	text, err := os.ReadFile(name)
+	st, _ := os.Stat(name)
+	if err != nil || string(text) != after || st.Mode().Perm() != 0o640 {
+		t.Errorf("file is %q with mode %v, %v", text, st.Mode(), err)
+	}
+	if status, _, _ := hawk(t, "", "--fmt", "--check", name); status != 0 {
+		t.Error("canonical layout fails --check")
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(name)); len(entries) != 1 {
+		t.Error("a temporary file is left")
+	}
+	if status, _, errs := hawk(t, "", "--fmt", "-e", "begin {"); status != 1 || errs == "" {
+		t.Error("a script that does not parse is formatted")
+	}
+}
+
+func TestOperands(t *testing.T) {
+	for _, tt := range []struct {
+		args          []string
+		params, named string
+	}{
+		{[]string{"-e", "begin{}", "1", "-q", "2"}, "1 2", ""},
+		{[]string{"-e", "begin{}", "p1", "--", "--aa=20", "--bb", "33"}, "p1 33", "--aa=20 --bb"},
+		{[]string{"-", "a", "--", "-x", "b"}, "a -x b", ""},
+		{[]string{"-e", "x", "-e", "begin{}", "--", "-e"}, "-e", ""},
+	} {
+		c := &command{stdin: strings.NewReader("begin{}")}
+		if err := parseArgs(options(), tt.args, &c.settings); err != nil {
+			t.Fatal(err)
+		}
+		f, params, named, err := c.script()
+		if err != nil || f.Text != "begin{}" || strings.Join(params, " ") != tt.params || strings.Join(named, " ") != tt.named {
+			t.Errorf("%q: params %q, named %q, %v", tt.args, params, named, err)
+		}
+	}
+	c := &command{}
+	parseArgs(options(), []string{"-q", "--", "x"}, &c.settings)
+	if _, _, _, err := c.script(); err == nil {
+		t.Error("what follows -- was taken for the script")
+	}
+}
+
+// Every option has a text or is hidden, and no two are spelled alike.
+func TestOptions(t *testing.T) {
+	seen := map[string]bool{}
+	for _, o := range options() {
+		for _, name := range []string{string(o.short), o.long} {
+			if name != "" && name != "\x00" && seen[name] {
+				t.Errorf("%s is there twice", name)
+			}
+			seen[name] = true
+		}
+		if (o.doc == "") != (o.group == hidden) || o.set == nil {
+			t.Errorf("%s: text or action missing", o.spelled())
+		}
+	}
+	_, help, _ := hawk(t, "", "-h")
+	for line := range strings.Lines(help) {
+		if n := len([]rune(line)); n > 101 {
+			t.Errorf("line of %d columns: %s", n, line)
+		}
+	}
+}
+
+func TestSplitPatterns(t *testing.T) {
+	got := splitPatterns(` a:b , u:"x,y":*,,"q\",r"`)
+	if want := []string{"a:b", `u:"x,y":*`, `"q\",r"`}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestColumns(t *testing.T) {
+	var b strings.Builder
+	section(&b, "Kernel helpers", []item{{"dpath", false}, {"get_tai_ns", true}, {"loop", true}})
+	want := "\nKernel helpers\n  dpath: no                        get_tai_ns: yes\n  loop: yes\n"
+	if b.String() != want {
+		t.Errorf("%q", b.String())
+	}
+}
