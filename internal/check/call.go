@@ -82,7 +82,7 @@ func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []
 	if !w.countOK(head, f.Name, len(args), f.Min, len(f.Params), f.Variadic) || !legal || w.final && !argsOK {
 		return val{}
 	}
-	if w.isArgs(e) {
+	if argsItself(e) {
 		if w.probe.Args == nil {
 			msg := "there is no information on arguments here"
 			if w.argsErr != nil {

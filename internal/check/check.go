@@ -12,9 +12,7 @@ import (
 	"sort"
 
 	"github.com/hawktrace/hawk/internal/expand"
-	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -115,11 +113,12 @@ type slot struct {
 	cur, next types.Flex
 	space     types.Space
 	nextSpace types.Space
-	hasSpace  bool // nextSpace is decided, perhaps as Unset by disagreement
-	fixed     bool // cur was declared and stays
-	self      bool // what is stored here depends on something without a type yet
-	broken    bool // what is stored here has an error, so that the type may stay unknown
-	seed      bool // starts as int8
+	hasSpace  bool       // nextSpace is decided, perhaps as Unset by disagreement
+	fixed     bool       // cur was declared and stays
+	self      bool       // what is stored here depends on something without a type yet
+	broken    bool       // what is stored here has an error, so that the type may stay unknown
+	seed      types.Type // what an otherwise unknown type starts from
+	fallback  types.Type // of a declared variable that nothing is assigned to
 }
 
 // join adds a stored type; ok is false if it does not fit what came before.
@@ -186,20 +185,32 @@ func (s *slot) advance(widen bool) bool {
 	changed := !sameFlex(s.cur, next) || s.space != s.nextSpace
 	s.cur, s.space = next, s.nextSpace
 	s.next, s.nextSpace, s.hasSpace = types.Flex{}, types.Unset, false
-	if s.seed {
-		s.next = types.Flex{Type: types.Int8, Flex: true}
+	if s.seed != nil {
+		s.next = s.planted()
 	}
 	return changed
 }
 
-// plant gives a slot that only depends on itself something to start from.
+// plant gives a slot that only depends on itself, or on nothing, something to
+// start from.
 func (s *slot) plant() bool {
-	if s.cur.Type != nil || !s.self || s.seed || s.fixed {
+	if s.cur.Type != nil || s.seed != nil || s.fixed || s.broken {
 		return false
 	}
-	s.seed = true
-	s.next = types.Flex{Type: types.Int8, Flex: true}
+	switch {
+	case s.self:
+		s.seed = types.Int8
+	case s.fallback != nil:
+		s.seed = s.fallback
+	default:
+		return false
+	}
+	s.next = s.planted()
 	return true
+}
+
+func (s *slot) planted() types.Flex {
+	return types.Flex{Type: s.seed, Flex: s.seed == types.Type(types.Int8)}
 }
 
 func sameFlex(a, b types.Flex) bool {
@@ -238,129 +249,6 @@ func storable(t types.Flex, to types.Type) bool {
 		return j.Type.Size() == to.Size()
 	}
 	return types.Same(j.Type, to)
-}
-
-// copies splits a probe into the copies that are checked on their own: by
-// kind, and where the body asks for something whose type depends on the point,
-// by that type.
-func (c *checker) copies(p *expand.Probe) {
-	need := scan(p.Tree)
-	var groups []*walker
-	for _, a := range p.Attach {
-		for _, pt := range a.Points {
-			args, ret, err := c.pointTypes(pt, need)
-			w := find(groups, pt, args, ret)
-			if w == nil {
-				w = c.newWalker(p, a, args, ret, err)
-				groups = append(groups, w)
-				if len(c.walks)+len(groups) > c.script.Config.MaxBPFProgs {
-					c.ds.Errorf("too-many-programs", a.At, "Your program would become more than %d programs, the limit of the max_bpf_progs setting",
-						c.script.Config.MaxBPFProgs).
-						Hint("Raise it in the config block or with HAWK_MAX_BPF_PROGS")
-					return
-				}
-			}
-			w.probe.Points = append(w.probe.Points, pt)
-			w.probe.At = w.probe.At.To(a.At)
-		}
-	}
-	for _, w := range groups {
-		w.expanded = len(groups) > 1
-	}
-	c.walks = append(c.walks, groups...)
-}
-
-// need is what the types of a body depend on.
-type need struct{ args, retval bool }
-
-// scan looks for the two names whose type the attach point decides.
-func scan(p *syntax.Probe) need {
-	var n need
-	syntax.Walk(p, func(node syntax.Node) bool {
-		switch node := node.(type) {
-		case *syntax.Field:
-			syntax.Walk(node.X, func(x syntax.Node) bool {
-				n.name(x)
-				return true
-			})
-			return false // the member's name is no name
-		default:
-			n.name(node)
-		}
-		return true
-	})
-	return n
-}
-
-func (n *need) name(node syntax.Node) {
-	if id, ok := node.(*syntax.Ident); ok {
-		switch asksFor(id.Name) {
-		case probe.HasArgs:
-			n.args = true
-		case probe.HasRetval:
-			n.retval = true
-		}
-	}
-}
-
-// pointTypes are the types of args and retval at a point.
-func (c *checker) pointTypes(pt *probe.Point, n need) (args *types.Struct, ret types.Type, err error) {
-	if n.args && pt.Kind.Args != nil {
-		args, err = pt.Kind.Args(pt, c.script.Options)
-	}
-	if n.retval && pt.Kind.Retval != nil {
-		ret, _ = pt.Kind.Retval(pt, c.script.Options) // the builtin reports the error
-	}
-	return args, ret, err
-}
-
-// find returns the copy that a point can share.
-func find(groups []*walker, pt *probe.Point, args *types.Struct, ret types.Type) *walker {
-	for _, w := range groups {
-		if w.probe.Kind == pt.Kind && pt.Kind.Ours == probe.NotOurs && sameArgs(w.probe.Args, args) && sameOrNil(w.retval, ret) {
-			return w
-		}
-	}
-	return nil
-}
-
-func sameOrNil(a, b types.Type) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return types.Same(a, b)
-}
-
-// sameArgs compares field by field: events of one class share their layout.
-func sameArgs(a, b *types.Struct) bool {
-	if a == b {
-		return true
-	}
-	if a == nil || b == nil || a.Bytes != b.Bytes {
-		return false
-	}
-	x, y := a.Fields(), b.Fields()
-	if len(x) != len(y) {
-		return false
-	}
-	for i := range x {
-		f, g := x[i], y[i]
-		if !types.Same(f.Type, g.Type) || pointerSpace(f.Type) != pointerSpace(g.Type) {
-			return false
-		}
-		f.Type, g.Type = nil, nil
-		if f != g {
-			return false
-		}
-	}
-	return true
-}
-
-func pointerSpace(t types.Type) types.Space {
-	if p, ok := t.(*types.Pointer); ok {
-		return p.Space
-	}
-	return types.Unset
 }
 
 // finishMaps makes the maps of the program.

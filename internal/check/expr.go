@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
-	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -207,8 +206,14 @@ func (w *walker) suggest(d *source.Diagnostic, name string) {
 	}
 }
 
-// tupleOf is the value of a tuple of values.
+// maxTuple is the largest size of a tuple, in bytes. Without a limit, tuples of
+// tuples grow beyond all bounds in a few lines.
+const maxTuple = 1 << 15
+
+// tupleOf is the value of a tuple of values, unknown if a part is or if it
+// would be too large.
 func tupleOf(parts []val) val {
+	size := 0
 	elems := make([]types.Flex, len(parts))
 	list := make([]types.Type, len(parts))
 	for i, p := range parts {
@@ -216,6 +221,10 @@ func tupleOf(parts []val) val {
 			return val{}
 		}
 		elems[i], list[i] = p.Flex, p.Type
+		size += p.Type.Size()
+	}
+	if size > maxTuple {
+		return val{}
 	}
 	return val{Flex: types.FlexOf(types.NewTuple(list...), elems)}
 }
@@ -231,8 +240,8 @@ func (w *walker) element(e syntax.Expr) val {
 		}
 		v.Flex = types.Flex{Type: i}
 	}
-	if isNothing(v.Type) {
-		w.errorf(e, "no-value", "An expression without value cannot be part of a tuple")
+	if isNothing(v.Type) || v.Type != nil && v.Type.Size() == 0 {
+		w.errorf(e, "no-value", "An expression without value or size cannot be part of a tuple")
 		return val{}
 	}
 	if s, ok := v.Type.(*types.Struct); ok && s.Kind == types.ContextKind {
@@ -242,11 +251,25 @@ func (w *walker) element(e syntax.Expr) val {
 	return v
 }
 
+// sizeOK reports a tuple or record that is too large.
+func (w *walker) sizeOK(e syntax.Expr, parts []val) {
+	size := 0
+	for _, p := range parts {
+		if p.Type != nil {
+			size += p.Type.Size()
+		}
+	}
+	if size > maxTuple {
+		w.errorf(e, "too-large", "A tuple of %d bytes is too large, the limit is %d", size, maxTuple)
+	}
+}
+
 func (w *walker) tuple(e *syntax.Tuple) val {
 	parts := make([]val, len(e.Elems))
 	for i, x := range e.Elems {
 		parts[i] = w.element(x)
 	}
+	w.sizeOK(e, parts)
 	return tupleOf(parts)
 }
 
@@ -262,6 +285,7 @@ func (w *walker) recordLit(e *syntax.Record) val {
 			}
 		}
 	}
+	w.sizeOK(e, parts)
 	t := tupleOf(parts)
 	if t.Type == nil {
 		return val{}
@@ -346,12 +370,12 @@ func (w *walker) noField(e *syntax.Field, of string, names []string) {
 	}
 	name := e.Name.Name
 	d := w.errorf(e.Name, "unknown-field", "Struct/union of type '%s' does not contain a field named '%s'", of, name)
-	if w.isArgs(e.X) && w.probe.Kind.Space == types.User {
+	if argsItself(e.X) && w.probe.Kind.Space == types.User {
 		d.Msg = "Can't find function parameter " + name
 	}
 	if near := spell.Nearest(name, names); near != "" {
 		d.Hint("did you mean %s?", near)
-	} else if w.isArgs(e.X) {
+	} else if argsItself(e.X) {
 		if end := nameEnding(name, names); end != "" {
 			d.Hint("did you mean %s?", end)
 			return
@@ -369,28 +393,6 @@ func nameEnding(name string, names []string) string {
 		}
 	}
 	return ""
-}
-
-// isArgs reports whether an expression is args itself.
-func (w *walker) isArgs(e syntax.Expr) bool {
-	switch e := e.(type) {
-	case *syntax.Paren:
-		return w.isArgs(e.X)
-	case *syntax.Unary:
-		return e.Op == syntax.Mul && w.isArgs(e.X)
-	case *syntax.Ident:
-		return asksFor(e.Name) == probe.HasArgs
-	}
-	return false
-}
-
-// asksFor is what a name needs of the probe.
-func asksFor(name string) probe.Has {
-	f, ok := builtin.Lookup(name)
-	if !ok {
-		return 0
-	}
-	return f.Probes
 }
 
 func (w *walker) tupleIndex(e syntax.Expr, x val, i uint64) val {

@@ -158,6 +158,7 @@ func (w *walker) keyOf(keys []syntax.Expr) val {
 	for i, k := range keys {
 		parts[i] = w.keyValue(k)
 	}
+	w.sizeOK(keys[len(keys)-1], parts)
 	return tupleOf(parts)
 }
 

@@ -118,11 +118,17 @@ func (w *walker) integers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 	signed := op == syntax.Sub || signedOperand(xf) || signedOperand(yf) || xf.Flex && yf.Flex
 	t := types.IntOf(8, signed)
 	v := val{Flex: types.Flex{Type: t}, space: w.joinSpaces(at, x, y)}
-	if op != syntax.Sub && op != syntax.Shl && op != syntax.Shr {
+	if op != syntax.Shl && op != syntax.Shr && !difference(op, xe, ye) {
 		w.lossyOperand(xe, xf, t)
 		w.lossyOperand(ye, yf, t)
 	}
 	return v
+}
+
+// difference tells a subtraction and arithmetic on one: a rate computed from
+// counters is signed by rule and deserves no warning.
+func difference(op syntax.Token, x, y syntax.Expr) bool {
+	return op == syntax.Sub || isDifference(x) || isDifference(y)
 }
 
 // intFlex is an operand as an integer; a boolean adapts like a literal.
@@ -276,7 +282,7 @@ func foldBools(op syntax.Token, x, y bool) (val, bool) {
 
 // unary is a prefix operator.
 func (w *walker) unary(e *syntax.Unary) val {
-	if e.Op == syntax.Mul && w.isArgs(e.X) {
+	if e.Op == syntax.Mul && argsItself(e.X) {
 		return w.expr(e.X)
 	}
 	x := w.expr(e.X)

@@ -123,10 +123,11 @@ func (w *walker) let(s *syntax.LetStmt) {
 		pending = w.pends(func() { init = w.expr(s.Init) })
 	}
 	v := w.declare(s.Var)
+	v.fallback = types.Int64
 	if s.Type != nil {
 		t := w.annotation(s.Type)
 		if str, ok := t.(*types.String); ok && str.Cap == 0 {
-			t = nil // the capacity comes from the assignments
+			t, v.fallback = nil, &types.String{Cap: 1} // the capacity comes from the assignments
 		}
 		if t != nil {
 			v.fixed, v.cur = true, types.Flex{Type: t}

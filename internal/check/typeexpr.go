@@ -23,6 +23,9 @@ func (w *walker) typeExpr(e *syntax.TypeExpr) types.Type {
 	return w.suffixes(e, t)
 }
 
+// maxArray bounds the size of array types, in bytes.
+const maxArray = 1 << 24
+
 // suffixes applies pointers and dimensions.
 func (w *walker) suffixes(e *syntax.TypeExpr, t types.Type) types.Type {
 	for i, s := range e.Suffixes {
@@ -37,18 +40,18 @@ func (w *walker) suffixes(e *syntax.TypeExpr, t types.Type) types.Type {
 			// The first brackets of string and buffer are their capacity.
 			switch b := t.(type) {
 			case *types.String:
-				if b.Cap == 0 {
+				if b.Cap == 0 && s.Len <= maxArray {
 					t = &types.String{Cap: int(s.Len)}
 					continue
 				}
 			case *types.Buffer:
-				if b.Cap == 0 {
+				if b.Cap == 0 && s.Len <= maxArray {
 					t = &types.Buffer{Cap: int(s.Len)}
 					continue
 				}
 			}
 		}
-		if t.Size() == 0 || s.Len > 1<<24 {
+		if t.Size() == 0 || s.Len > maxArray/int64(t.Size()) {
 			w.errorf(e, "bad-type", "Invalid size or type of array: %s", e.Span().Text())
 			return nil
 		}
@@ -294,7 +297,7 @@ func (w *walker) addressOf(e syntax.Expr, v val) (val, bool) {
 	if _, isString := v.Type.(*types.String); !ok || !isString {
 		return v, false
 	}
-	s, ok := w.probe.Args, w.isArgs(f.X)
+	s, ok := w.probe.Args, argsItself(f.X)
 	if !ok || s == nil {
 		return v, false
 	}

@@ -298,7 +298,7 @@ func isDifference(n syntax.Node) bool {
 	case *syntax.Paren:
 		return isDifference(n.X)
 	case *syntax.Binary:
-		return n.Op == syntax.Sub
+		return n.Op == syntax.Sub || isDifference(n.X)
 	}
 	return false
 }

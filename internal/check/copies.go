@@ -1,0 +1,178 @@
+package check
+
+import (
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/expand"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// copies splits a probe into the copies that are checked on their own: by
+// kind, and where the body asks for something whose type depends on the point,
+// by that type.
+func (c *checker) copies(p *expand.Probe) {
+	need := scan(p.Tree)
+	var groups []*walker
+	for _, a := range p.Attach {
+		for _, pt := range a.Points {
+			args, ret, err := c.pointTypes(pt, need)
+			w := find(groups, pt, args, ret, need)
+			if w == nil {
+				w = c.newWalker(p, a, args, ret, err)
+				groups = append(groups, w)
+				if len(c.walks)+len(groups) > c.script.Config.MaxBPFProgs {
+					c.ds.Errorf("too-many-programs", a.At, "Your program would become more than %d programs, the limit of the max_bpf_progs setting",
+						c.script.Config.MaxBPFProgs).
+						Hint("Raise it in the config block or with HAWK_MAX_BPF_PROGS")
+					return
+				}
+			}
+			w.probe.Points = append(w.probe.Points, pt)
+			w.probe.At = w.probe.At.To(a.At)
+		}
+	}
+	for _, w := range groups {
+		w.expanded = len(groups) > 1
+	}
+	c.walks = append(c.walks, groups...)
+}
+
+// need is what of a point's types a body depends on.
+type need struct {
+	args   map[string]bool // fields of args, nil if args is not used
+	whole  bool            // args as a whole
+	retval bool
+}
+
+// scan looks for the two names whose type the attach point decides.
+func scan(p *syntax.Probe) need {
+	var n need
+	var visit func(node syntax.Node) bool
+	visit = func(node syntax.Node) bool {
+		switch node := node.(type) {
+		case *syntax.Field:
+			if argsItself(node.X) {
+				n.field(node.Name.Name)
+			} else {
+				syntax.Walk(node.X, visit)
+			}
+			return false // the member's name is no name
+		case *syntax.Ident:
+			switch asksFor(node.Name) {
+			case probe.HasArgs:
+				n.field("")
+				n.whole = true
+			case probe.HasRetval:
+				n.retval = true
+			}
+		}
+		return true
+	}
+	syntax.Walk(p, visit)
+	return n
+}
+
+func (n *need) field(name string) {
+	if n.args == nil {
+		n.args = map[string]bool{}
+	}
+	n.args[name] = true
+}
+
+// argsItself reports whether an expression is args, or the *args of old
+// scripts.
+func argsItself(e syntax.Expr) bool {
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return argsItself(e.X)
+	case *syntax.Unary:
+		return e.Op == syntax.Mul && argsItself(e.X)
+	case *syntax.Ident:
+		return asksFor(e.Name) == probe.HasArgs
+	}
+	return false
+}
+
+// asksFor is what a name needs of the probe.
+func asksFor(name string) probe.Has {
+	f, ok := builtin.Lookup(name)
+	if !ok {
+		return 0
+	}
+	return f.Probes
+}
+
+// pointTypes are the types of args and retval at a point.
+func (c *checker) pointTypes(pt *probe.Point, n need) (args *types.Struct, ret types.Type, err error) {
+	if n.args != nil && pt.Kind.Args != nil {
+		args, err = pt.Kind.Args(pt, c.script.Options)
+	}
+	if n.retval && pt.Kind.Retval != nil {
+		ret, _ = pt.Kind.Retval(pt, c.script.Options) // the builtin reports the error
+	}
+	return args, ret, err
+}
+
+// find returns the copy that a point can share.
+func find(groups []*walker, pt *probe.Point, args *types.Struct, ret types.Type, n need) *walker {
+	for _, w := range groups {
+		if w.probe.Kind == pt.Kind && pt.Kind.Ours == probe.NotOurs && sameArgs(w.probe.Args, args, n) && sameOrNil(w.retval, ret) {
+			return w
+		}
+	}
+	return nil
+}
+
+func sameOrNil(a, b types.Type) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return types.Same(a, b)
+}
+
+// sameArgs compares what the body sees of args: events often share the layout
+// of the fields that a script uses.
+func sameArgs(a, b *types.Struct, n need) bool {
+	if a == b {
+		return true
+	}
+	if a == nil || b == nil {
+		return false
+	}
+	if !n.whole {
+		for name := range n.args {
+			f, ok := a.Field(name)
+			g, ok2 := b.Field(name)
+			if !ok || !ok2 || !sameField(f, g) {
+				return false
+			}
+		}
+		return true
+	}
+	x, y := a.Fields(), b.Fields()
+	if a.Bytes != b.Bytes || len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		if !sameField(x[i], y[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameField(f, g types.Field) bool {
+	if !types.Same(f.Type, g.Type) || pointerSpace(f.Type) != pointerSpace(g.Type) {
+		return false
+	}
+	f.Type, g.Type = nil, nil
+	return f == g
+}
+
+func pointerSpace(t types.Type) types.Space {
+	if p, ok := t.(*types.Pointer); ok {
+		return p.Space
+	}
+	return types.Unset
+}
