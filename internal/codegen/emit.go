@@ -34,6 +34,14 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 			b.Succs = b.Succs[:1]
 		}
 	}
+	for _, b := range f.Blocks {
+		// A short return is copied rather than jumped to.
+		n := len(b.Instrs) - 1
+		if to := b.Succs; len(to) == 1 && b.Instrs[n].Form == regalloc.Jump && returns(to[0]) {
+			b.Instrs = append(b.Instrs[:n:n], to[0].Instrs...)
+			b.Succs = nil
+		}
+	}
 	preds := make([]int, len(f.Blocks)) // unplaced predecessors, by block
 	reached := make([]bool, len(f.Blocks))
 	work := []*regalloc.Block{forward(f.Blocks[0])}
@@ -50,13 +58,15 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 		}
 	}
 	placed := make([]bool, len(f.Blocks))
-	var order, hot, cold []*regalloc.Block // hot and cold are stacks of where to go on
+	var order, hot, late, cold []*regalloc.Block // the last three: where to go on, in this order
 	hot = append(hot, forward(f.Blocks[0]))
 	for {
 		var b *regalloc.Block
 		switch {
 		case len(hot) > 0:
 			b, hot = hot[len(hot)-1], hot[:len(hot)-1]
+		case len(late) > 0:
+			b, late = late[0], late[1:]
 		case len(cold) > 0:
 			b, cold = cold[0], cold[1:]
 		default:
@@ -66,9 +76,14 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 			placed[b.ID] = true
 			order = append(order, b)
 			var next *regalloc.Block
-			// The second successor is the one that a branch falls into.
-			for i := len(b.Succs) - 1; i >= 0; i-- {
-				s := b.Succs[i]
+			succs := b.Succs
+			last := b.Instrs[len(b.Instrs)-1]
+			test := last.Form == regalloc.CondJump && last.Op.JumpOp() == asm.JSet
+			if test {
+				// A bit test has no inverse: its first successor cannot follow.
+				succs = []*regalloc.Block{b.Succs[1], b.Succs[0]}
+			}
+			for _, s := range succs {
 				preds[s.ID]--
 				switch {
 				case placed[s.ID]:
@@ -76,7 +91,7 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 					cold = append(cold, s)
 				case next == nil:
 					next = s
-				case better(s, next, preds):
+				case !test && better(s, next, preds):
 					hot = append(hot, next)
 					next = s
 				default:
@@ -86,7 +101,7 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 			// A join is better placed after the last path that leads to it,
 			// if there is another path to place first.
 			if next != nil && preds[next.ID] > 0 && len(hot) > 0 && next.Weight <= b.Weight && pending(hot, placed) {
-				hot = append([]*regalloc.Block{next}, hot...)
+				late = append(late, next)
 				next = nil
 			}
 			b = next
@@ -94,10 +109,19 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 	}
 }
 
+// returns reports whether b only returns a constant, or what is in r0.
+func returns(b *regalloc.Block) bool {
+	n := len(b.Instrs)
+	return n <= 2 && b.Instrs[n-1].Form == regalloc.Exit && (n == 1 || b.Instrs[0].Form == regalloc.Set)
+}
+
 // better reports whether a should follow its predecessor rather than b.
 func better(a, b *regalloc.Block, preds []int) bool {
 	if a.Weight != b.Weight {
 		return a.Weight > b.Weight
+	}
+	if x, y := returns(a), returns(b); x != y {
+		return y
 	}
 	return preds[a.ID] < preds[b.ID]
 }

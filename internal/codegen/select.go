@@ -26,10 +26,9 @@ type selector struct {
 	cur   *regalloc.Block
 	at    source.Span
 
-	spanBase regalloc.Reg           // base of the last span
-	consts   map[int64]regalloc.Reg // constants in registers since the last call
-	data     map[int64]regalloc.Reg // addresses in the data map likewise
-	err      error
+	consts map[int64]regalloc.Reg // constants in registers since the last call
+	data   map[int64]regalloc.Reg // addresses in the data map likewise
+	err    error
 }
 
 func selectFunc(f *ir.Func, opts Options) (*regalloc.Func, error) {
@@ -314,34 +313,31 @@ func (s *selector) params(blocks []*ir.Block) {
 type place struct {
 	base regalloc.Reg
 	off  int16
-	// align is a power of two that divides the address for sure, or 8 if the
-	// verifier does not mind (memory other than the stack).
-	align int64
+	// The address is phase modulo align, a power of two up to 8. Where the
+	// verifier does not mind (memory other than the stack), any address
+	// counts as aligned to 8.
+	align, phase int64
 }
 
 // place is the address p+off.
 func (s *selector) place(p *ir.Value, off int64) place {
-	if p.Op == ir.Add && p.Args[1].Op == ir.Const {
-		// The verifier refuses access to a context by a pointer that was moved.
-		if at := p.Args[1].Imm + off; at == int64(int16(at)) {
-			return s.place(p.Args[0], at)
+	align, phase := int64(8), int64(0)
+	if s.onStack(p, 0) {
+		align = s.alignment(p, 0)
+		if p.Op == ir.Addr {
+			align, phase = 8, (p.Imm-int64(p.Obj.Offset)+off)&7
+		} else {
+			phase = off & (align - 1)
 		}
-	}
-	align := s.alignment(p, 0)
-	for align > 1 && off%align != 0 {
-		align /= 2
-	}
-	if !s.onStack(p, 0) {
-		align = 8
 	}
 	switch {
 	case p.Op == ir.Addr:
 		if at := p.Imm - int64(p.Obj.Offset) + off; at >= math.MinInt16 && at < 0 {
-			return place{regalloc.FP, int16(at), align}
+			return place{regalloc.FP, int16(at), align, phase}
 		}
 	case p.Op == ir.DataPtr:
 		if r, ok := s.data[p.Imm]; ok && off == int64(int16(off)) {
-			return place{r, int16(off), align}
+			return place{r, int16(off), align, phase}
 		}
 		// The nearest base before or after will do, whichever the map yields:
 		// they are tried in order so that the code does not depend on chance.
@@ -353,16 +349,16 @@ func (s *selector) place(p *ir.Value, off int64) place {
 			}
 		}
 		if dist != math.MaxInt64 {
-			return place{s.data[best], int16(p.Imm + off - best), align}
+			return place{s.data[best], int16(p.Imm + off - best), align, phase}
 		}
 	}
 	if off == int64(int16(off)) {
-		return place{s.operand(p), int16(off), align}
+		return place{s.operand(p), int16(off), align, phase}
 	}
 	r := s.out.New()
 	s.into(r, p)
 	s.aluImm(asm.Add, r, off)
-	return place{r, 0, align}
+	return place{r, 0, align, phase}
 }
 
 func abs(n int64) int64 {

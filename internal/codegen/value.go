@@ -190,6 +190,11 @@ func (s *selector) signExtend(d regalloc.Reg, size uint8) {
 // compare puts the truth of v into a register: 1, or 0 if the branch is not taken.
 func (s *selector) compare(v *ir.Value) {
 	d := s.reg(v)
+	if v.Op == ir.SLt && isConst(v.Args[1], 0) {
+		s.into(d, v.Args[0])
+		s.aluImm(asm.RSh, d, 63)
+		return
+	}
 	set, join := s.split(), s.split()
 	s.setConst(d, 1)
 	s.branch(v, join, set)
@@ -245,16 +250,22 @@ func (s *selector) storeImm(base regalloc.Reg, off int16, size uint8, n int64) {
 // maxInline bounds what Zero and Copy unroll, in bytes.
 const maxInline = 4096
 
-// pieces calls fn for the widest aligned accesses that cover n bytes.
-func pieces(at place, n int, fn func(off int16, size uint8, done int)) {
+// pieces calls fn for the widest aligned accesses that cover n bytes of both
+// places (which may be the same).
+func pieces(a, b place, n int, fn func(size uint8, done int)) {
 	for done := 0; done < n; {
 		size := int64(8)
-		for size > int64(n-done) || size > at.align {
+		for size > int64(n-done) || !a.aligned(done, size) || !b.aligned(done, size) {
 			size /= 2
 		}
-		fn(at.off+int16(done), uint8(size), done)
+		fn(uint8(size), done)
 		done += int(size)
 	}
+}
+
+// aligned reports whether size bytes at p+done can be accessed at once.
+func (p place) aligned(done int, size int64) bool {
+	return size <= p.align && (p.phase+int64(done))%size == 0
 }
 
 func (s *selector) zero(v *ir.Value) {
@@ -262,8 +273,9 @@ func (s *selector) zero(v *ir.Value) {
 		s.fail("%s: %s clears more than %d bytes", s.fn.Name, v, maxInline)
 		return
 	}
-	pieces(s.span(v.Args[0], v.Imm, v.Len), v.Len, func(off int16, size uint8, done int) {
-		s.storeImm(s.spanBase, off, size, 0)
+	at := s.span(v.Args[0], v.Imm, v.Len)
+	pieces(at, at, v.Len, func(size uint8, done int) {
+		s.storeImm(at.base, at.off+int16(done), size, 0)
 	})
 }
 
@@ -276,7 +288,6 @@ func (s *selector) span(p *ir.Value, off int64, n int) place {
 		s.aluImm(asm.Add, r, int64(at.off))
 		at.base, at.off = r, 0
 	}
-	s.spanBase = at.base
 	return at
 }
 
@@ -287,13 +298,12 @@ func (s *selector) copy(v *ir.Value) {
 	}
 	src := s.span(v.Args[1], 0, v.Len)
 	dst := s.span(v.Args[0], v.Imm, v.Len)
-	dst.align = min(dst.align, src.align)
-	pieces(dst, v.Len, func(off int16, size uint8, done int) {
+	pieces(dst, src, v.Len, func(size uint8, done int) {
 		tmp := s.out.New()
 		s.emit(regalloc.Instr{
 			Form: regalloc.Load, Op: asm.LoadMemOp(sizeOf(size)), Dst: tmp, Src: src.base, Off: src.off + int16(done),
 		})
-		s.storeReg(dst.base, off, size, tmp)
+		s.storeReg(dst.base, dst.off+int16(done), size, tmp)
 	})
 }
 

@@ -96,34 +96,26 @@ func clobber(known []content, v *ir.Value, escapes []bool) []content {
 	}
 	kept := known[:0]
 	for _, c := range known {
-		if apart(c, v.Args[0], off, n) {
+		if apart(extent{c.base, c.off, int64(c.size)}, extent{v.Args[0], off, n}) {
 			kept = append(kept, c)
 		}
 	}
 	return kept
 }
 
-// apart reports whether n bytes at p+off are certainly not part of c.
-func apart(c content, p *ir.Value, off, n int64) bool {
-	if c.base == p {
-		return off+n <= c.off || c.off+int64(c.size) <= off
+// apart reports whether two extents certainly share no byte.
+func apart(a, b extent) bool {
+	if off, ok := distance(a.base, b.base, b.off); ok {
+		return off+b.n <= a.off || a.off+a.n <= off
 	}
-	if c.base.Op == ir.Addr && p.Op == ir.Addr && c.base.Obj == p.Obj {
-		from, to := c.base.Imm+c.off, p.Imm+off
-		return to+n <= from || from+int64(c.size) <= to
-	}
-	if c.base.Op == ir.DataPtr && p.Op == ir.DataPtr {
-		from, to := c.base.Imm+c.off, p.Imm+off
-		return to+n <= from || from+int64(c.size) <= to
-	}
-	x, y := objectOf(c.base), objectOf(p)
+	x, y := objectOf(a.base), objectOf(b.base)
 	switch {
 	case x != nil && y != nil:
 		return x != y
 	case x != nil:
-		return foreign(p)
+		return foreign(b.base)
 	case y != nil:
-		return foreign(c.base)
+		return foreign(a.base)
 	}
 	return false
 }

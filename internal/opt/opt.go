@@ -47,6 +47,7 @@ var passes = [...]struct {
 	{"gvn", gvn},
 	{"simplify again", simplify},
 	{"forward", forward},
+	{"overwritten", overwritten},
 	{"dead code", deadCode},
 	{"dead stores", deadStores},
 	{"dead code again", deadCode},

@@ -42,13 +42,15 @@ func claim(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, o Options
 	b := &ir.Builder{Fn: f, Cur: body, At: rest.At}
 	key := b.NewObject("scratch key", 4, 4)
 	key.Stack = true
-	slot := b.Arith(ir.Mul, b.Call(helperProcessor), b.Const(int64(o.ScratchSlots)))
+	b.Store(b.Addr(key, 0), 0, 4, b.Arith(ir.Mul, b.Call(helperProcessor), b.Const(int64(o.ScratchSlots))))
 	miss := b.NewBlock()
 	miss.Cold = true
 	exchange := o.AtomicFetch == nil || o.AtomicFetch()
 	var slots []*ir.Value
 	for s := range o.ScratchSlots {
-		b.Store(b.Addr(key, 0), 0, 4, b.Add(slot, int64(s)))
+		if s > 0 {
+			b.Store(b.Addr(key, 0), 0, 4, b.Add(b.Load(b.Addr(key, 0), 0, 4, false), 1))
+		}
 		p := b.CallPtr(helperLookup, b.MapPtr(o.ScratchMap), b.Addr(key, 0))
 		try, next := b.NewBlock(), miss
 		if s+1 < o.ScratchSlots {
@@ -169,6 +171,7 @@ func redirect(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, scratc
 // release clears the busy word at every return after the claim. A return that
 // is also reached without one asks a variable whether there is a slot.
 func release(f *ir.Func, rest *ir.Block, scratch *ir.Value) {
+	separateReturns(f, rest)
 	dom := f.Dominators()
 	var held *ir.Object
 	reached := reachable(f, rest)
@@ -199,6 +202,59 @@ func release(f *ir.Func, rest *ir.Block, scratch *ir.Value) {
 	}
 	if held != nil {
 		promote(f)
+	}
+}
+
+// separateReturns gives the blocks after rest a return of their own where they
+// share one with blocks that never come past rest.
+func separateReturns(f *ir.Func, rest *ir.Block) {
+	dom := f.Dominators()
+	reached := reachable(f, rest)
+	for _, blk := range slices.Clone(f.Blocks) {
+		if blk.Kind != ir.Ret || !reached[blk.ID] || dom.Dominates(rest, blk) || len(blk.Values) > 8 {
+			continue
+		}
+		clear := true // each predecessor is on one side
+		for _, p := range blk.Preds {
+			clear = clear && reached[p.ID] == dom.Dominates(rest, p)
+		}
+		if !clear {
+			continue
+		}
+		own := f.NewBlock(blk.At)
+		own.Kind, own.Cold = ir.Ret, blk.Cold
+		copies := map[*ir.Value]*ir.Value{}
+		for _, v := range blk.Values {
+			c := f.NewValue(v.Op, v.Kind, slices.Clone(v.Args)...)
+			c.Imm, c.Size, c.Len, c.Sign, c.Obj, c.Fn, c.Sym, c.At = v.Imm, v.Size, v.Len, v.Sign, v.Obj, v.Fn, v.Sym, v.At
+			c.Block = own
+			if v.Op == ir.Phi {
+				c.Args = nil
+			}
+			for i, a := range c.Args {
+				if copies[a] != nil {
+					c.Args[i] = copies[a]
+				}
+			}
+			copies[v] = c
+			own.Values = append(own.Values, c)
+		}
+		if own.Ctl = blk.Ctl; copies[blk.Ctl] != nil {
+			own.Ctl = copies[blk.Ctl]
+		}
+		for i := 0; i < len(blk.Preds); {
+			p := blk.Preds[i]
+			if !reached[p.ID] {
+				i++
+				continue
+			}
+			p.Succs[slices.Index(p.Succs, blk)] = own
+			own.Preds = append(own.Preds, p)
+			for _, v := range blk.Phis() {
+				copies[v].Args = append(copies[v].Args, v.Args[i])
+			}
+			blk.RemovePred(i)
+		}
 	}
 }
 

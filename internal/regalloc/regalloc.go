@@ -112,7 +112,7 @@ const maxRounds = 20
 // a register to itself are removed.
 func Allocate(f *Func) error {
 	var fixed int // registers below this one were spilled or made by spilling
-	for range maxRounds {
+	for round := range maxRounds {
 		g := build(f, Reg(fixed))
 		g.coalesce()
 		spilled := g.colour()
@@ -123,7 +123,11 @@ func Allocate(f *Func) error {
 		if fixed == 0 {
 			fixed = int(f.NumRegs)
 		}
-		g.spill(spilled)
+		window := 6
+		if round > 3 {
+			window = 0 // longer lives may be what does not fit
+		}
+		g.spill(spilled, window)
 	}
 	return ErrPressure
 }

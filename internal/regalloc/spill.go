@@ -20,8 +20,10 @@ var (
 func (in *Instr) storable() bool { return in.Form == Set && in.Op == asm.Mov.Op(asm.ImmSource) }
 
 // spill moves the values of the given nodes to frame slots, or repeats their
-// definitions, and rewrites the code with short-lived registers instead.
-func (g *graph) spill(nodes []Reg) {
+// definitions, and rewrites the code with short-lived registers instead. A
+// register loaded from a slot serves the uses within the next few
+// instructions too: window of them, and not across a call.
+func (g *graph) spill(nodes []Reg, window int) {
 	f := g.f
 	where := make(map[Reg]int16) // node → offset from FP
 	remat := make(map[Reg]Instr)
@@ -41,17 +43,29 @@ func (g *graph) spill(nodes []Reg) {
 		in, ok := remat[g.find(r)]
 		return in, ok
 	}
+	type loaded struct {
+		reg Reg
+		at  int // position in the new code
+	}
 	for _, b := range f.Blocks {
 		out := make([]Instr, 0, len(b.Instrs)+8)
+		recent := make(map[int16]loaded) // by slot
 		for _, in := range b.Instrs {
+			if in.Form == Call {
+				clear(recent)
+			}
 			if _, ok := again(in.def()); ok && (in.Form == Set || in.Form == Frame) {
 				continue
 			}
 			if in.Form == Mov {
 				out = g.spillMove(out, in, slot, again)
+				if off, ok := slot(in.Dst); ok {
+					delete(recent, off)
+				}
 				continue
 			}
 			if off, ok := slot(in.Dst); ok && in.storable() {
+				delete(recent, off)
 				out = append(out, Instr{Form: StoreImm, Op: setSlot, Dst: FP, Src: NoReg, Off: off, Imm: in.Imm, At: in.At})
 				continue
 			}
@@ -67,13 +81,18 @@ func (g *graph) spill(nodes []Reg) {
 				if !ok && !ok2 {
 					return r
 				}
-				n := f.New()
-				fresh[r] = n
 				reads := false
 				old.uses(func(u Reg) { reads = reads || u == r })
+				if l, have := recent[off]; ok && have && reads && len(out)-l.at <= window {
+					fresh[r] = l.reg
+					return l.reg
+				}
+				n := f.New()
+				fresh[r] = n
 				switch {
 				case !reads:
 				case ok:
+					recent[off] = loaded{n, len(out)}
 					out = append(out, Instr{Form: Load, Op: loadSlot, Dst: n, Src: FP, Off: off, At: old.At})
 				default:
 					def.Dst, def.At = n, old.At
@@ -90,6 +109,7 @@ func (g *graph) spill(nodes []Reg) {
 			out = append(out, in)
 			if d := old.def(); d >= Virtual {
 				if off, ok := slot(d); ok {
+					recent[off] = loaded{in.def(), len(out)}
 					out = append(out, Instr{Form: Store, Op: storeSlot, Dst: FP, Src: in.def(), Off: off, At: old.At})
 				}
 			}

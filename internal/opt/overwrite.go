@@ -1,0 +1,129 @@
+package opt
+
+import (
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/ir"
+)
+
+// overwritten drops stores whose bytes the same block writes again before
+// anything can read them, and shortens clearing that is followed by stores to
+// either end: keys and records are cleared first and filled in then. The data
+// map is left alone, for user space may look at its words at any time.
+func overwritten(f *ir.Func) {
+	escapes := escaping(f)
+	for _, b := range f.Blocks {
+		var later []extent // what is written further down and not read before
+		dead := make([]bool, len(b.Values))
+		for i := len(b.Values) - 1; i >= 0; i-- {
+			v := b.Values[i]
+			if v.Op.Accesses() && v.Args[0].Op == ir.DataPtr {
+				if v.Op == ir.Copy {
+					later = unread(later, v.Args[1], 0, int64(v.Len))
+				}
+				continue
+			}
+			switch v.Op {
+			case ir.Store:
+				if covered(later, v.Args[0], v.Imm, int64(v.Size)) {
+					dead[i] = true
+				} else {
+					later = append(later, extent{v.Args[0], v.Imm, int64(v.Size)})
+				}
+			case ir.Zero:
+				off, n := uncovered(later, v.Args[0], v.Imm, int64(v.Len))
+				if n == 0 {
+					dead[i] = true
+					continue
+				}
+				later = append(later, extent{v.Args[0], v.Imm, int64(v.Len)})
+				v.Imm, v.Len = off, int(n)
+			case ir.Copy:
+				if covered(later, v.Args[0], v.Imm, int64(v.Len)) {
+					dead[i] = true
+					continue
+				}
+				later = append(later, extent{v.Args[0], v.Imm, int64(v.Len)})
+				later = unread(later, v.Args[1], 0, int64(v.Len))
+			case ir.Load:
+				later = unread(later, v.Args[0], v.Imm, int64(v.Size))
+			case ir.AtomicAdd, ir.AtomicXchg, ir.AtomicCmpXchg, ir.AtomicFetchAdd:
+				later = unread(later, v.Args[0], v.Imm, int64(v.Size))
+			case ir.Call, ir.CallKfunc:
+				if v.Op == ir.Call && constantHelper(v.Imm) && len(v.Args) == 0 {
+					continue
+				}
+				later = slices.DeleteFunc(later, func(e extent) bool {
+					o := objectOf(e.base)
+					return o == nil || escapes[o.ID]
+				})
+			}
+		}
+		kept := b.Values[:0]
+		for i, v := range b.Values {
+			if !dead[i] {
+				kept = append(kept, v)
+			}
+		}
+		b.Values = kept
+	}
+}
+
+// An extent is n bytes at base+off.
+type extent struct {
+	base   *ir.Value
+	off, n int64
+}
+
+func (e extent) holds(p *ir.Value, at int64) bool {
+	off, ok := distance(e.base, p, at)
+	return ok && off >= e.off && off < e.off+e.n
+}
+
+// distance expresses p+at as an offset from base, where both are known.
+func distance(base, p *ir.Value, at int64) (int64, bool) {
+	switch {
+	case base == p:
+		return at, true
+	case base.Op == ir.Addr && p.Op == ir.Addr && base.Obj == p.Obj, base.Op == ir.DataPtr && p.Op == ir.DataPtr:
+		return at + p.Imm - base.Imm, true
+	}
+	return 0, false
+}
+
+func covered(later []extent, p *ir.Value, off, n int64) bool {
+	_, left := uncovered(later, p, off, n)
+	return left == 0
+}
+
+// uncovered is what is left of n bytes at p+off without the bytes at either
+// end that will be written again, in whole four-byte words as far as they
+// belong to it: four stores of a byte for one of a word would be no gain.
+func uncovered(later []extent, p *ir.Value, off, n int64) (from, left int64) {
+	start, end := off, off+n
+	for start < end && anyHolds(later, p, start) {
+		start++
+	}
+	for end > start && anyHolds(later, p, end-1) {
+		end--
+	}
+	if start == end {
+		return off, 0
+	}
+	start, end = max(start&^3, off), min((end+3)&^3, off+n)
+	return start, end - start
+}
+
+func anyHolds(later []extent, p *ir.Value, at int64) bool {
+	for _, e := range later {
+		if e.holds(p, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// unread forgets extents that a read of n bytes at p+off may see.
+func unread(later []extent, p *ir.Value, off, n int64) []extent {
+	return slices.DeleteFunc(later, func(e extent) bool { return !apart(e, extent{p, off, n}) })
+}
