@@ -380,7 +380,9 @@ func (w *walker) noField(e *syntax.Field, of string, names []string) {
 			d.Hint("did you mean %s?", end)
 			return
 		}
-		d.Hint("fields are: %s", strings.Join(names, ", "))
+		// Every tracepoint has the common fields and hardly a script wants them.
+		own := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return strings.HasPrefix(n, "common_") })
+		d.Hint("fields are: %s", strings.Join(own, ", "))
 	}
 }
 
