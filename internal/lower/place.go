@@ -144,7 +144,11 @@ func (f *fn) argument(e *syntax.Field, field types.Field) place {
 		off = b.Add(off, int64(field.Offset+4))
 	}
 	// The context pointer becomes a plain address for the helper to read at.
-	return place{base: b.Arith(ir.Add, f.number(base), off), kind: remote, space: types.Kernel, field: field}
+	addr := b.Arith(ir.Add, f.number(base), off)
+	if _, isString := f.info.Types[e].(*types.String); !isString {
+		return place{base: addr, kind: register, field: types.Field{Name: field.Name}} // the address itself is wanted
+	}
+	return place{base: addr, kind: remote, space: types.Kernel, field: field}
 }
 
 // elementPlace is element i of a tuple or record.
