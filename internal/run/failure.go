@@ -38,7 +38,8 @@ func (f *failures) report(s *session, last bool) {
 		if n == st.seen || !last && now.Sub(st.reported) < reportEvery {
 			continue
 		}
-		code := int(int64(atomic.LoadUint64(s.word(site.Offset + 8))))
+		// Before 6.4 map operations return 32 bits, without sign extension.
+		code := int(int32(atomic.LoadUint64(s.word(site.Offset + 8))))
 		s.Emit(siteItem(site, code, n-st.seen))
 		st.seen, st.reported = n, now
 	}
