@@ -155,3 +155,22 @@ func TestSplitAndRemove(t *testing.T) {
 		}
 	}
 }
+
+func FuzzParse(f *testing.F) {
+	f.Add(sample)
+	f.Add("func \"f\" params 0 {\nb0:\n\tv0 = phi v0\n\tif v0, b0, b0\n}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := Parse(text)
+		if err != nil || Verify(p) != nil {
+			return
+		}
+		once := p.String()
+		q, err := Parse(once)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, once)
+		}
+		if again := q.String(); again != once {
+			t.Fatal(cmp.Diff(once, again))
+		}
+	})
+}

@@ -20,7 +20,10 @@ type Machine struct {
 	// Call does helper n; Kfunc a kernel function. Nil: calls are errors.
 	Call  func(m *Machine, n int64, args []uint64) (uint64, error)
 	Kfunc func(m *Machine, name string, args []uint64) (uint64, error)
-	Steps int // values to run before giving up; 0: a million
+	// Callback runs the function at an address instead of Invoke; for machines
+	// that run something other than IR on this memory.
+	Callback func(fn uint64, args []uint64) (uint64, error)
+	Steps    int // values to run before giving up; 0: a million
 
 	prog   *ir.Prog
 	pieces [][]byte // by address >> 32, less one
@@ -31,12 +34,12 @@ var ErrSteps = errors.New("too many steps")
 
 // Addresses of what is not memory.
 const (
-	mapBase  = 1 << 60 // + map number
-	funcBase = 1 << 61 // + index in Prog.Funcs
+	MapBase  = 1 << 60 // + map number
+	FuncBase = 1 << 61 // + index in Prog.Funcs
 )
 
 // MapNumber returns the number of the map that a helper got as argument.
-func MapNumber(arg uint64) (int, bool) { return int(arg - mapBase), arg >= mapBase && arg < funcBase }
+func MapNumber(arg uint64) (int, bool) { return int(arg - MapBase), arg >= MapBase && arg < FuncBase }
 
 // Add makes mem accessible to the program and returns its address.
 func (m *Machine) Add(mem []byte) uint64 {
@@ -55,21 +58,32 @@ func (m *Machine) Bytes(addr uint64, n int) ([]byte, error) {
 
 // Run runs the main function of p and returns its result.
 func (m *Machine) Run(p *ir.Prog) (uint64, error) {
-	m.prog, m.pieces = p, nil
+	m.prog = p
+	return m.call(p.Funcs[0], []uint64{m.Reset()})
+}
+
+// Reset forgets all memory but the context and the data map, and returns the
+// address of the context.
+func (m *Machine) Reset() (ctx uint64) {
+	m.pieces = nil
 	if m.Steps == 0 {
 		m.Steps = 1e6
 	}
-	ctx := m.Add(m.Context)
+	ctx = m.Add(m.Context)
 	m.Add(m.Data)
-	return m.call(p.Funcs[0], []uint64{ctx})
+	return ctx
 }
 
-const dataAddr = 2 << 32 // the second piece that Run adds
+// DataAddr is the address of the data map.
+const DataAddr = 2 << 32
 
 // Invoke calls the callback whose address a helper got.
 func (m *Machine) Invoke(fn uint64, args ...uint64) (uint64, error) {
-	i := fn - funcBase
-	if fn < funcBase || i >= uint64(len(m.prog.Funcs)) {
+	if m.Callback != nil {
+		return m.Callback(fn, args)
+	}
+	i := fn - FuncBase
+	if fn < FuncBase || i >= uint64(len(m.prog.Funcs)) {
 		return 0, fmt.Errorf("call of %#x", fn)
 	}
 	return m.call(m.prog.Funcs[i], args)
@@ -191,13 +205,13 @@ func (fr *frame) value(v *ir.Value) (uint64, error) {
 	case ir.Addr:
 		return fr.objects[v.Obj.ID] + uint64(v.Imm), nil
 	case ir.DataPtr:
-		return dataAddr + uint64(v.Imm), nil
+		return DataAddr + uint64(v.Imm), nil
 	case ir.MapPtr:
-		return mapBase + uint64(v.Imm), nil
+		return MapBase + uint64(v.Imm), nil
 	case ir.FuncPtr:
 		for i, f := range m.prog.Funcs {
 			if f == v.Fn {
-				return funcBase + uint64(i), nil
+				return FuncBase + uint64(i), nil
 			}
 		}
 		return 0, errors.New("no such function")

@@ -49,7 +49,10 @@ func NewWorld(seed uint64) *World {
 }
 
 // Run evaluates p in the world, which changes.
-func (w *World) Run(p *ir.Prog) (uint64, error) {
+func (w *World) Run(p *ir.Prog) (uint64, error) { return w.Machine().Run(p) }
+
+// Machine is a machine with the world's memory and helpers, for one run.
+func (w *World) Machine() *eval.Machine {
 	var values [MapEntries]uint64
 	var scratch []uint64
 	m := &eval.Machine{Context: w.Context, Data: w.Data}
@@ -97,5 +100,5 @@ func (w *World) Run(p *ir.Prog) (uint64, error) {
 		}
 		return 0, fmt.Errorf("no helper %d", n)
 	}
-	return m.Run(p)
+	return m
 }
