@@ -25,6 +25,7 @@ func (c *checker) copies(p *expand.Probe) {
 					c.ds.Errorf("too-many-programs", a.At, "Your program would become more than %d programs, the limit of the max_bpf_progs setting",
 						c.script.Config.MaxBPFProgs).
 						Hint("Raise it in the config block or with HAWK_MAX_BPF_PROGS")
+					c.walks = append(c.walks, groups...) // the maps they define are known all the same
 					return
 				}
 			}
