@@ -101,29 +101,34 @@ var _ = define(Func{
 		return Const{Kind: StrConst, Str: c.Points[0].Name()}, true
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
-		b, ctx := g.B(), g.Context()
-		t := c.Result.(*types.String)
-		p := place(g, t, dst)
-		points := ctx.Group.Points
-		stride := types.RoundUp(t.Cap, 8)
-		if len(points) == 1 || ctx.Group.Mech.Index == nil {
-			storeBytes(g, p, []byte(points[0].Name()), t.Cap)
-			return p
-		}
-		table := make([]byte, stride*len(points))
-		for i, pt := range points {
-			copy(table[i*stride:], pt.Name())
-		}
-		at := g.Table(table)
-		index := ctx.Group.Mech.Index(ctx)
-		known := g.Choose(b.Arith(ir.ULt, index, konst(g, int64(len(points)))),
-			func() *ir.Value { return index },
-			func() *ir.Value { return konst(g, 0) })
-		entry := b.Arith(ir.Add, b.Data(at), b.Arith(ir.Mul, known, konst(g, int64(stride))))
-		b.Copy(p, 0, entry, t.Cap)
-		return p
+		return storePointText(g, c.Result.(*types.String), dst, (*probe.Point).Name)
 	},
 })
+
+// storePointText stores a text of the point that fired, from a table where the
+// program serves several.
+func storePointText(g Gen, t *types.String, dst *ir.Value, text func(*probe.Point) string) *ir.Value {
+	b, ctx := g.B(), g.Context()
+	p := place(g, t, dst)
+	points := ctx.Group.Points
+	stride := types.RoundUp(t.Cap, 8)
+	if len(points) == 1 || ctx.Group.Mech.Index == nil {
+		storeBytes(g, p, []byte(text(points[0])), t.Cap)
+		return p
+	}
+	table := make([]byte, stride*len(points))
+	for i, pt := range points {
+		copy(table[i*stride:], text(pt))
+	}
+	at := g.Table(table)
+	index := ctx.Group.Mech.Index(ctx)
+	known := g.Choose(b.Arith(ir.ULt, index, konst(g, int64(len(points)))),
+		func() *ir.Value { return index },
+		func() *ir.Value { return konst(g, 0) })
+	entry := b.Arith(ir.Add, b.Data(at), b.Arith(ir.Mul, known, konst(g, int64(stride))))
+	b.Copy(p, 0, entry, t.Cap)
+	return p
+}
 
 // storeBytes writes text and pads it with zeroes to n bytes, a word at a time.
 func storeBytes(g Gen, p *ir.Value, text []byte, n int) {

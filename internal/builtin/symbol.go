@@ -6,9 +6,11 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -66,16 +68,28 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "func", Bare: true, Fixed: true, Probes: probe.HasFunc,
-	Doc:     "The name of the traced function, found when printed.",
+	Doc:     "The name of the traced function.",
 	Example: `kprobe:vfs_* { @[func] = count(); }`,
-	Yields:  "ksym_t, in probes on user functions usym_t",
+	Yields:  "ksym_t; string in probes on user functions, usym_t in those at addresses",
 	Check: func(c *Call) types.Type {
-		if c.Kind.Space == types.User {
+		if c.Kind.Space != types.User {
+			return ksymType
+		}
+		if !namedFuncs(c.Points) {
 			return usymType
 		}
-		return ksymType
+		longest := 0
+		for _, p := range c.Points {
+			longest = max(longest, len(funcName(p, c.Config)))
+		}
+		return &types.String{Cap: longest + 1}
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		// The process may be gone when the name is printed, so the symbol that
+		// the probe was put on is better than a look-up of the address.
+		if t, ok := c.Result.(*types.String); ok {
+			return storePointText(g, t, dst, func(p *probe.Point) string { return funcName(p, g.Config()) })
+		}
 		p := place(g, c.Result, dst)
 		addr := g.Context().Group.Mech.Func(g.Context())
 		if c.Result == types.Type(usymType) {
@@ -86,6 +100,23 @@ var _ = define(Func{
 		return p
 	},
 })
+
+// namedFuncs reports whether all points are on functions, not at addresses.
+func namedFuncs(points []*probe.Point) bool {
+	for _, p := range points {
+		if p.Func == "" {
+			return false
+		}
+	}
+	return len(points) > 0
+}
+
+func funcName(p *probe.Point, cfg *config.Config) string {
+	if cfg.CppDemangle {
+		return exe.Demangle(p.Func)
+	}
+	return p.Func
+}
 
 const (
 	userStackFlag = 1 << 8 // BPF_F_USER_STACK

@@ -57,4 +57,4 @@ func listTwoParts(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
 
 // ListedByDefault reports whether a listing of everything includes the kind:
 // what the kernel offers, but not the return half of a pair.
-func (k *Kind) ListedByDefault() bool { return k.Wild == KernelWild || k.listName != nil }
+func (k *Kind) ListedByDefault() bool { return k.Wild == KernelWild || k.Rated }

@@ -65,6 +65,7 @@ type Kind struct {
 	Space   types.Space // default address space of pointers
 	Return  int64       // what the program returns by default
 	Ours    Trigger     // fired by hawk itself, not by the kernel
+	Rated   bool        // fires at a rate that the attach point says
 	// RegisterArgs: argN are the machine's argument registers and no more.
 	RegisterArgs bool
 

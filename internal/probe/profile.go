@@ -24,6 +24,7 @@ var _ = define(Kind{
 	List:          listClock,
 	Plan:          planAlone(intervalClock),
 	CanonicalName: clockName,
+	Rated:         true,
 	listName:      rateless,
 })
 
@@ -39,6 +40,7 @@ var _ = define(Kind{
 	List:          listClock,
 	Plan:          planAlone(profileClock),
 	CanonicalName: clockName,
+	Rated:         true,
 	listName:      rateless,
 })
 

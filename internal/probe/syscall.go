@@ -24,13 +24,18 @@ const (
 	exitPrefix  = "sys_exit_"
 )
 
-// syscallsUsable reports whether the mechanisms of this file work.
+// syscallsUsable reports whether the mechanisms of this file work: a kernel
+// with type information has typed raw tracepoints too.
 func syscallsUsable(o *Options) bool {
-	if o.NoFeature["raw_syscalls"] || !o.has(target.TypedRawTracepoint) {
+	if o.NoFeature["raw_syscalls"] {
 		return false
 	}
-	_, ok := compatField(o)
-	return ok
+	o.Target.ExpectTask("sys_enter")
+	if _, ok := compatField(o); !ok {
+		return false
+	}
+	_, _, err := o.Target.RawTracepointID("", "sys_enter")
+	return err == nil
 }
 
 // isSyscall reports whether a point is a system call tracepoint whose number
@@ -164,21 +169,10 @@ var rawSysExit = &Mechanism{
 	Link: linkTracing,
 }
 
-// btfTrace is the prefix of the typedefs that stand for tracepoints.
-const btfTrace = "btf_trace_"
-
 // rawTracepointID is the type that a program on a typed raw tracepoint
 // attaches to.
 func rawTracepointID(module, event string, o *Options) (uint32, string, error) {
-	s, err := o.Target.ModuleBTF(module)
-	if err != nil {
-		return 0, "", err
-	}
-	if module == "" {
-		module = "vmlinux"
-	}
-	id, err := s.Find(btfTrace+event, btf.Set(btf.Typedef))
-	return id, module, err
+	return o.Target.RawTracepointID(module, event)
 }
 
 // linkTracing attaches a program to what it was loaded for.

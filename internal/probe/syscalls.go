@@ -3,6 +3,7 @@ package probe
 import (
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // The system calls by the names their tracepoints carry, in the order of their
@@ -92,26 +93,33 @@ const (
 		"getxattrat listxattrat removexattrat open_tree_attr file_getattr file_setattr listns rseq_slice_yield "
 )
 
-// syscallNumber finds the number of a system call by the name in its
-// tracepoints, -1 if it is not known.
-func syscallNumber(goarch, name string) int {
-	table := ""
-	switch goarch {
-	case "amd64":
-		table = amd64Calls
-	case "arm64":
-		table = arm64Calls
-	}
+// syscallNumbers are the numbers by name, for each architecture.
+var syscallNumbers = map[string]func() map[string]int{
+	"amd64": sync.OnceValue(func() map[string]int { return parseCalls(amd64Calls) }),
+	"arm64": sync.OnceValue(func() map[string]int { return parseCalls(arm64Calls) }),
+}
+
+func parseCalls(table string) map[string]int {
+	out := make(map[string]int, strings.Count(table, " "))
 	n := 0
 	for word := range strings.FieldsSeq(table) {
 		if at, ok := strings.CutSuffix(word, ":"); ok {
 			n, _ = strconv.Atoi(at)
 			continue
 		}
-		if word == name {
+		out[word] = n
+		n++
+	}
+	return out
+}
+
+// syscallNumber finds the number of a system call by the name in its
+// tracepoints, -1 if it is not known.
+func syscallNumber(goarch, name string) int {
+	if calls, ok := syscallNumbers[goarch]; ok {
+		if n, ok := calls()[name]; ok {
 			return n
 		}
-		n++
 	}
 	return -1
 }

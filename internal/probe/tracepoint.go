@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -101,16 +102,16 @@ func describeTracepoint(p *Point, o *Options) ([]string, error) {
 func planTracepoint(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 	var enter, exit, raw, perf []*Point
 	var out []*Group
-	calls := syscallsUsable(o)
+	calls := sync.OnceValue(func() bool { return syscallsUsable(o) })
 	for _, p := range points {
 		switch {
-		case calls && isSyscall(p, enterPrefix, o):
+		case isSyscall(p, enterPrefix, o) && calls():
 			enter = append(enter, p)
-		case calls && isSyscall(p, exitPrefix, o):
+		case isSyscall(p, exitPrefix, o) && calls():
 			exit = append(exit, p)
-		case calls && uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_enter":
+		case uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_enter" && calls():
 			out = append(out, &Group{Points: []*Point{p}, Mech: rawSysEnter})
-		case calls && uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_exit":
+		case uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_exit" && calls():
 			out = append(out, &Group{Points: []*Point{p}, Mech: rawSysExit})
 		case !uses.Args && !o.NoFeature["raw_tracepoint"] && hasRawTracepoint(p, o):
 			raw = append(raw, p)

@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -29,23 +30,34 @@ var _ = define(Kind{
 	Args: func(p *Point, _ *Options) (*types.Struct, error) {
 		return nil, errors.New("args of uprobes (from DWARF) are not supported by this version of hawk; arg0, arg1, … are the registers")
 	},
-	Plan: planUprobe(&uprobeMulti, &uprobePerf),
+	Plan:     planUprobe(&uprobeMulti, &uprobePerf),
+	listName: symbolListName,
 })
 
 var _ = define(Kind{
-	Name:    "uretprobe",
-	Aliases: []string{"ur"},
-	Doc:     "Fires when a function of a program or library returns.",
-	Forms:   []string{"uretprobe:binary:function", "uretprobe:binary:cpp:name"},
-	Has:     HasRetval | HasRegs | HasFunc | HasUserAddrs | HasCtx,
-	Space:   types.User,
-	Parse:   parseUretprobe,
-	Match:   matchUretprobe,
-	Names:   symbolNames,
-	List:    listTwoParts,
-	Retval:  func(*Point, *Options) (types.Type, error) { return types.Int64, nil },
-	Plan:    planUprobe(&uretprobeMulti, &uretprobePerf),
+	Name:     "uretprobe",
+	Aliases:  []string{"ur"},
+	Doc:      "Fires when a function of a program or library returns.",
+	Forms:    []string{"uretprobe:binary:function", "uretprobe:binary:cpp:name"},
+	Has:      HasRetval | HasRegs | HasFunc | HasUserAddrs | HasCtx,
+	Space:    types.User,
+	Parse:    parseUretprobe,
+	Match:    matchUretprobe,
+	Names:    symbolNames,
+	List:     listTwoParts,
+	Retval:   func(*Point, *Options) (types.Type, error) { return types.Int64, nil },
+	Plan:     planUprobe(&uretprobeMulti, &uretprobePerf),
+	listName: symbolListName,
 })
+
+// symbolListName shows names of a language as the source has them, quoted so
+// that the line can be pasted into a script.
+func symbolListName(p *Point) string {
+	if p.Provider == "" {
+		return p.Name()
+	}
+	return p.Kind.Name + ":" + p.Target + ":" + p.Provider + ":" + strconv.Quote(exe.Demangle(p.Func))
+}
 
 // isLanguage reports whether hawk can match source-level names of a language.
 func isLanguage(s string) bool { return s == "cpp" || s == "rust" || s == "go" }
@@ -334,8 +346,10 @@ func addressPlace(p *Point, o *Options, file *exe.File, returns bool) place {
 // quarter of what a perf event does.
 func planUprobe(multi, perf *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
 	return func(points []*Point, uses Uses, o *Options) ([]*Group, error) {
-		if uses.Func && perf.Retval != nil && !o.has(target.GetFuncIP) {
-			return nil, fmt.Errorf("func in %s probes: %w", points[0].Kind.Name, o.Target.Has(target.GetFuncIP))
+		for _, p := range points {
+			if p.Func == "" && uses.Func && perf.Retval != nil && !o.has(target.GetFuncIP) {
+				return nil, fmt.Errorf("func in %s probes at addresses: %w", p.Kind.Name, o.Target.Has(target.GetFuncIP))
+			}
 		}
 		if o.has(target.UprobeMulti) {
 			return split(points, multi, true, indexCookies(len(points) > 1)), nil
@@ -343,8 +357,9 @@ func planUprobe(multi, perf *Mechanism) func([]*Point, Uses, *Options) ([]*Group
 		if err := o.Target.Has(target.UprobePMU); err != nil {
 			return nil, err
 		}
-		cookies := len(points) > 1 && uses.Probe && o.has(target.KprobeCookie)
-		return split(points, perf, !uses.Probe || cookies, indexCookies(cookies)), nil
+		names := uses.Probe || uses.Func // func is the name of the point's function
+		cookies := len(points) > 1 && names && o.has(target.KprobeCookie)
+		return split(points, perf, !names || cookies, indexCookies(cookies)), nil
 	}
 }
 
