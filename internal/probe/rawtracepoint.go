@@ -105,7 +105,7 @@ func matchRawTracepoint(p *Point, o *Options) ([]*Point, error) {
 }
 
 func hasRawTP(s *btf.Spec, event string) bool {
-	_, err := s.Find(btfTrace+event, btf.Set(btf.Typedef))
+	_, _, err := s.RawTracepointID(event)
 	return err == nil
 }
 

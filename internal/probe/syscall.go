@@ -9,7 +9,6 @@ import (
 
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/btf"
 	"github.com/hawktrace/hawk/internal/types"
 )
 

@@ -224,6 +224,29 @@ func (t *Target) RawTracepoint(module, event string) (*types.Func, uint32, error
 	return s.RawTracepoint(event)
 }
 
+// RawTracepointID is the type that a program on a typed raw tracepoint
+// attaches to, and the module that has it.
+func (t *Target) RawTracepointID(module, event string) (id uint32, owner string, err error) {
+	s, err := t.ModuleBTF(module)
+	if err != nil {
+		return 0, "", err
+	}
+	return s.RawTracepointID(event)
+}
+
+// ExpectTask announces that struct task_struct will be asked for, and
+// optionally a raw tracepoint: one walk over the kernel's types finds both.
+func (t *Target) ExpectTask(event string) {
+	s, err := t.BTF()
+	if err != nil {
+		return
+	}
+	s.Expect("task_struct", btf.Set(btf.Struct))
+	if event != "" {
+		s.ExpectRawTracepoint(event)
+	}
+}
+
 // BTFModules lists the modules that have type information, without vmlinux.
 func (t *Target) BTFModules() []string {
 	entries, err := os.ReadDir(t.path("/sys/kernel/btf"))

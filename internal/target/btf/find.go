@@ -43,28 +43,46 @@ func (s *Spec) findOwn(name string, kinds Kinds) (uint32, error) {
 	if s.table != nil && kinds&^named == 0 {
 		return s.tableFind(name, kinds)
 	}
-	offs := s.stringOffsets(name)
-	found := uint32(0)
-	if len(offs) > 0 {
+	// One walk over all types answers this question and the expected ones.
+	asked := append([]question{{name, kinds}}, s.expected...)
+	s.expected = nil
+	offs := make([][]uint32, len(asked))
+	open := 0
+	for i, q := range asked {
+		if offs[i] = s.stringOffsets(q.name); len(offs[i]) > 0 {
+			open++
+		}
+	}
+	if s.found == nil {
+		s.found = make(map[question]uint32)
+	}
+	if open > 0 {
 		err := s.walk(func(id uint32, r *record) bool {
-			if !kinds.has(r.kind) || !contains(offs, r.name) {
-				return true
+			for i, q := range asked {
+				if !q.kinds.has(r.kind) || !contains(offs[i], r.name) {
+					continue
+				}
+				s.found[q], offs[i] = id, nil
+				open--
 			}
-			found = id
-			return false
+			return open > 0
 		})
 		if err != nil {
 			return 0, err
 		}
 	}
-	if found == 0 {
-		return 0, fmt.Errorf("%s: %w", name, ErrNotFound)
+	if id, ok := s.found[asked[0]]; ok {
+		return id, nil
 	}
-	if s.found == nil {
-		s.found = make(map[question]uint32)
+	return 0, fmt.Errorf("%s: %w", name, ErrNotFound)
+}
+
+// Expect announces that a type will be asked for, so that the next look-up
+// finds it on the way. It reads nothing.
+func (s *Spec) Expect(name string, kinds Kinds) {
+	if q := (question{name, kinds}); s.found[q] == 0 && s.table == nil {
+		s.expected = append(s.expected, q)
 	}
-	s.found[question{name, kinds}] = found
-	return found, nil
 }
 
 // contains is slices.Contains; the common case is one element.

@@ -100,13 +100,29 @@ func (s *Spec) RawTracepoint(event string) (*types.Func, uint32, error) {
 			f.Params[i].Name = fmt.Sprintf("arg%d", i)
 		}
 	}
-	owner := s
-	for owner.base != nil && typedef < owner.firstID {
-		owner = owner.base
-	}
-	f.Name, f.BTFID, f.Module = event, typedef, owner.Name
+	f.Name, f.BTFID, f.Module = event, typedef, s.owner(typedef).Name
 	return f, typedef, nil
 }
+
+// owner is the spec, of s and its base, that has a type.
+func (s *Spec) owner(id uint32) *Spec {
+	for s.base != nil && id < s.firstID {
+		s = s.base
+	}
+	return s
+}
+
+// RawTracepointID is the type that a program on a typed raw tracepoint
+// attaches to, and the module that has it.
+func (s *Spec) RawTracepointID(event string) (id uint32, module string, err error) {
+	if id, err = s.Find(typedefBTF+event, Set(Typedef)); err != nil {
+		return 0, "", err
+	}
+	return id, s.owner(id).Name, nil
+}
+
+// ExpectRawTracepoint is Expect for RawTracepointID.
+func (s *Spec) ExpectRawTracepoint(event string) { s.Expect(typedefBTF+event, Set(Typedef)) }
 
 func (s *Spec) typedefProto(id uint32) (*types.Func, error) {
 	r, err := s.record(id)

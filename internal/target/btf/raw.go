@@ -93,9 +93,10 @@ type Spec struct {
 	indexed bool
 	broken  error // why the records cannot be walked
 
-	scans int
-	found map[question]uint32
-	table []uint32 // open addressing by name, IDs; nil until worth it
+	scans    int
+	found    map[question]uint32
+	expected []question // see Expect
+	table    []uint32   // open addressing by name, IDs; nil until worth it
 
 	conv map[uint32]convEntry
 }
