@@ -121,9 +121,9 @@ func dropSame(b *ir.Block) {
 	}
 }
 
-// thread leads a block straight to where a branch on a phi of constants will
-// go, as "a && b" leaves behind: the block of the branch is skipped by those
-// predecessors that know its outcome.
+// thread leads a block straight to where a branch will go whose outcome it
+// knows: a branch on a phi of constants, as "a && b" leaves behind, or one on
+// a condition that was tested on the way. The block of the branch is skipped.
 func thread(f *ir.Func) {
 	hoistConstants(f)
 	uses := f.UseCounts()
@@ -183,7 +183,7 @@ func hoistConstants(f *ir.Func) {
 }
 
 func threadBlock(b *ir.Block, uses []int) bool {
-	if b.Kind != ir.If || b == b.Func.Body || len(b.Phis()) == 0 ||
+	if b.Kind != ir.If || b == b.Func.Body || len(b.Preds) < 2 ||
 		b.Succs[0] == b || b.Succs[1] == b || b.Succs[0] == b.Succs[1] {
 		return false
 	}
@@ -217,6 +217,11 @@ func threadBlock(b *ir.Block, uses []int) bool {
 	}
 	for i, p := range b.Preds {
 		n, ok := outcome(b, i)
+		if truth, known := onEdge(p, b); !ok && known {
+			if n, ok = 0, true; truth {
+				n = 1
+			}
+		}
 		if !ok {
 			continue
 		}

@@ -46,6 +46,7 @@ var passes = [...]struct {
 	{"merge blocks", mergeBlocks},
 	{"gvn", gvn},
 	{"simplify again", simplify},
+	{"decided", decided},
 	{"forward", forward},
 	{"overwritten", overwritten},
 	{"dead code", deadCode},
