@@ -46,35 +46,73 @@ func (s *Spec) findOwn(name string, kinds Kinds) (uint32, error) {
 	// One walk over all types answers this question and the expected ones.
 	asked := append([]question{{name, kinds}}, s.expected...)
 	s.expected = nil
-	offs := make([][]uint32, len(asked))
-	open := 0
-	for i, q := range asked {
-		if offs[i] = s.stringOffsets(q.name); len(offs[i]) > 0 {
-			open++
-		}
-	}
 	if s.found == nil {
 		s.found = make(map[question]uint32)
 	}
-	if open > 0 {
-		err := s.walk(func(id uint32, r *record) bool {
-			for i, q := range asked {
-				if !q.kinds.has(r.kind) || !contains(offs[i], r.name) {
-					continue
-				}
-				s.found[q], offs[i] = id, nil
-				open--
-			}
-			return open > 0
-		})
-		if err != nil {
-			return 0, err
-		}
+	if err := s.scan(asked); err != nil {
+		return 0, err
 	}
 	if id, ok := s.found[asked[0]]; ok {
 		return id, nil
 	}
 	return 0, fmt.Errorf("%s: %w", name, ErrNotFound)
+}
+
+// scan answers questions in one walk over all records. It is walk without
+// decoding, since a process that starts pays for every type of the kernel.
+func (s *Spec) scan(asked []question) error {
+	if s.broken != nil {
+		return s.broken
+	}
+	wanted := Kinds(0)
+	for _, q := range asked {
+		wanted |= q.kinds
+	}
+	open := len(asked)
+	id := s.firstID
+	for off := 0; off < len(s.types); id++ {
+		if !s.indexed && (id-s.firstID)%stride == 0 {
+			s.offsets = append(s.offsets, uint32(off))
+		}
+		b := s.types[off:]
+		size := len(b) + 1
+		var kind Kind
+		if len(b) >= recordSize {
+			info := binary.LittleEndian.Uint32(b[4:])
+			if kind = Kind(info >> 24 & 0x1f); kind != Void && kind < numKinds {
+				size = recordSize + int(tail[kind].fixed) + int(tail[kind].each)*int(info&0xffff)
+			}
+		}
+		if size > len(b) {
+			_, _, s.broken = s.at(uint32(off)) // it knows what is wrong
+			return s.broken
+		}
+		off += size
+		if open == 0 || !wanted.has(kind) {
+			if open == 0 && s.indexed {
+				return nil
+			}
+			continue
+		}
+		name := binary.LittleEndian.Uint32(b)
+		for _, q := range asked {
+			if q.kinds.has(kind) && s.named(name, q.name) && s.found[q] == 0 {
+				s.found[q] = id
+				open--
+			}
+		}
+	}
+	s.count, s.indexed = id, true
+	return nil
+}
+
+// named reports whether the string at an offset is name.
+func (s *Spec) named(off uint32, name string) bool {
+	for s.base != nil && off < s.firstSt {
+		s = s.base
+	}
+	at, end := uint64(off-s.firstSt), uint64(off-s.firstSt)+uint64(len(name))
+	return end < uint64(len(s.strs)) && s.strs[end] == 0 && string(s.strs[at:end]) == name
 }
 
 // Expect announces that a type will be asked for, so that the next look-up
