@@ -48,8 +48,8 @@ func (m *machine) once(t *testing.T, p *ir.Prog, w *irgen.World) uint32 {
 // TestKernelMayGoto counts in a loop without a bound of its own.
 func TestKernelMayGoto(t *testing.T) {
 	m := newMachine(t)
-	jcond := asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.JCOND), Offset: 0}
-	if !accepts(asm.Mov.Imm(asm.R0, 0), jcond) {
+	jcond := asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.JCOND), Offset: 1}
+	if !accepts(asm.Mov.Imm(asm.R0, 0), jcond, asm.Mov.Imm(asm.R0, 1)) {
 		t.Skip("no may_goto here")
 	}
 	b := ir.NewBuilder("main", 1)
