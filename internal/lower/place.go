@@ -530,10 +530,10 @@ func (f *fn) memAs(e syntax.Expr, t types.Type) *ir.Value {
 func (f *fn) compareLiteral(e syntax.Expr, t types.Type, lit string) *ir.Value {
 	b := f.b
 	n := t.Size()
+	p := f.Mem(e)
 	if len(lit) > n {
 		return f.konst(1)
 	}
-	p := f.Mem(e)
 	want := append([]byte(lit), 0)
 	want = want[:min(len(want), n)]
 	var acc *ir.Value

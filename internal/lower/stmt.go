@@ -377,6 +377,9 @@ func (f *fn) forRange(s *syntax.ForStmt) {
 	}
 	known := from.Op == ir.Const && to.Op == ir.Const && to.Imm-from.Imm <= plainLoop
 	i := b.NewObject("i", 8, 8)
+	if !known {
+		from = f.forget(from)
+	}
 	b.Store(b.Addr(i, 0), 0, 8, from)
 	f.loop(s, known,
 		func() *ir.Value { return b.Arith(less, b.Load(b.Addr(i, 0), 0, 8, false), to) },
@@ -406,6 +409,9 @@ func (f *fn) loop(at syntax.Node, known bool, test func() *ir.Value, body, step 
 	var rounds *ir.Object
 	budget := !known && f.m.has(target.MayGoto)
 	capped := !known && !budget
+	if budget {
+		f.forgetAssigned(at)
+	}
 	if capped {
 		rounds = b.NewObject("rounds", 8, 8)
 		b.Store(b.Addr(rounds, 0), 0, 8, f.konst(0))
@@ -442,6 +448,42 @@ func (f *fn) loop(at syntax.Node, known bool, test func() *ir.Value, body, step 
 	b.Jump(head)
 	b.Begin(out)
 	clear(f.lookups)
+}
+
+// forget hides from the verifier what it knows of a number. A loop on the loop
+// budget is accepted once a round begins in a state that was seen before; a
+// counter whose value is known is different in every round.
+func (f *fn) forget(v *ir.Value) *ir.Value {
+	b := f.b
+	return b.Arith(ir.Add, v, b.Load(b.Data(object.DataZero), 0, 8, false))
+}
+
+// forgetAssigned forgets the variables that a loop assigns to.
+func (f *fn) forgetAssigned(loop syntax.Node) {
+	seen := map[*check.Var]bool{}
+	assigned := func(e syntax.Expr) {
+		v, ok := unparen(e).(*syntax.Var)
+		if !ok {
+			return
+		}
+		decl := f.info.Vars[v]
+		x := f.vars[decl] // nil: declared inside
+		if x == nil || seen[decl] || x.ptr || !types.IsScalar(decl.Type) {
+			return
+		}
+		seen[decl] = true
+		p := f.b.Addr(x.obj, 0)
+		f.b.Store(p, 0, 8, f.forget(f.b.Load(p, 0, 8, false)))
+	}
+	syntax.Walk(loop, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.AssignStmt:
+			assigned(n.LHS)
+		case *syntax.IncDec:
+			assigned(n.X)
+		}
+		return true
+	})
 }
 
 // count emits a loop of our own over from…to, which is known to be short

@@ -69,6 +69,7 @@ const (
 	DataStart  = 192 // u64: boot-clock nanoseconds when tracing began
 	DataCPID   = 200 // u64: process of -c
 	DataTAI    = 208 // i64: what to add to the boot clock for nanoseconds since 1970 (TAI)
+	DataZero   = 216 // u64: always zero, which the verifier does not know
 	DataFree   = 256 // first offset free for the script
 )
 
