@@ -170,14 +170,11 @@ func stack(name string, user bool, old []string, doc, example string) {
 			id := konst(g, -1)
 			if t.Limit > 0 {
 				id = call(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(t.Limit)), konst(g, flags))
-				// A thread without user memory has no user stack: that is no failure.
+				// A kernel thread has no user stack, and a program interrupted in
+				// user code no kernel stack: EFAULT is no failure.
 				failed := b.Arith(ir.SLt, id, konst(g, 0))
 				g.When(failed, true, func() {
-					if user {
-						g.When(b.Arith(ir.Ne, id, konst(g, -14)), true, func() { g.Failed(c.Expr, object.StackFailed, name, id) })
-					} else {
-						g.Failed(c.Expr, object.StackFailed, name, id)
-					}
+					g.When(b.Arith(ir.Ne, id, konst(g, -14)), true, func() { g.Failed(c.Expr, object.StackFailed, name, id) })
 				})
 			}
 			b.Store(p, 0, 8, id)
