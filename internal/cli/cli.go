@@ -74,7 +74,7 @@ func (c *command) main(args []string) int {
 
 // fail prints an error without a place and returns the status.
 func (c *command) fail(status int, err error) int {
-	io.WriteString(c.err, "ERROR: "+err.Error()+"\n")
+	io.WriteString(c.err, "ERROR: "+errnoCase(err)+"\n")
 	return status
 }
 

@@ -79,3 +79,14 @@ func strerror(err error) string {
 	}
 	return err.Error()
 }
+
+// errnoCase is the text of an error with the words of the system in it as C
+// has them, which is how they are searched for: "No space left on device".
+func errnoCase(err error) string {
+	text := err.Error()
+	var errno unix.Errno
+	if !errors.As(err, &errno) {
+		return text
+	}
+	return strings.ReplaceAll(text, ": "+errno.Error(), ": "+strerror(errno))
+}
