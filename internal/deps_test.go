@@ -15,7 +15,7 @@ const order = `
 	syntax
 	config
 	target/bpf bpf target/btf target/exe target/proc target
-	ir
+	ir ir/eval ir/irgen
 	probe
 	regalloc opt codegen
 	object
