@@ -73,6 +73,9 @@ type Func struct {
 	// to be made as a whole.
 	Text func(g Gen, c *Call, p *ir.Value) *ir.Value
 
+	// UserSymbols: Render asks for symbols of processes, which may have ended
+	// by then.
+	UserSymbols bool
 	// Render gives raw bytes of a Deferred their text.
 	Render func(e Env, t *types.Deferred, raw []byte) value.Value
 	// Handle acts on the event of an asynchronous call.

@@ -46,7 +46,7 @@ func storeUsym(g Gen, c *Call, p, addr *ir.Value) {
 }
 
 var _ = define(Func{
-	Name: "usym", Min: 1, Params: []Param{{"address", Address}}, Result: usymType,
+	Name: "usym", Min: 1, Params: []Param{{"address", Address}}, Result: usymType, UserSymbols: true,
 	Doc:     "The name of the symbol of the current process that an address lies in, found when printed.",
 	Example: `uprobe:libc:qsort { @[usym(arg3)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
@@ -151,9 +151,11 @@ func stack(name string, user bool, old []string, doc, example string) {
 				}
 				t.Limit = int(min(n, maxFrames))
 			}
-			if t.Mode == types.StackBuildID {
-				if user && len(c.Args) > 0 {
-					c.Errorf(c.Expr, "unsupported", "stacks by build ID are not supported by this version of hawk")
+			if t.Mode == types.StackBuildID && !user {
+				if len(c.Args) > 0 {
+					c.Errorf(c.Expr, "bad-argument", "%s(): 'build_id' stack mode can only be used for ustack", name)
+				} else {
+					c.Warnf(c.Expr, "stack-mode", "'build_id' stack mode can only be used for ustack, falling back to 'raw' stack mode for %s", name)
 				}
 				t.Mode = types.StackRaw
 			}
@@ -191,7 +193,7 @@ func stack(name string, user bool, old []string, doc, example string) {
 func init() {
 	stack("kstack", false, []string{"stack"}, "The kernel stack. `kstack(mode, limit)`: mode `bpftrace`, `perf` or `raw`, limit at most 127 frames.",
 		"profile:hz:99 { @[kstack(perf, 5)] = count(); }")
-	stack("ustack", true, nil, "The user stack of the current thread, by frame pointers. Arguments as for kstack.",
+	stack("ustack", true, nil, "The user stack of the current thread, by frame pointers. Arguments as for kstack; the mode may also be `build_id`.",
 		"profile:hz:99 { @[comm, ustack] = count(); }")
 }
 

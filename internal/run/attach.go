@@ -17,6 +17,7 @@ var errInterrupted = errors.New("interrupted while attaching")
 // the handler that came last first, they are attached from the last to the
 // first, so that bodies on one event run in the order of the script.
 func (s *session) attach() error {
+	s.follow()
 	programs := s.Object.Programs
 	attachable, attached := 0, 0
 	one := func(i int, backwards bool) error {

@@ -144,14 +144,6 @@ func (s *session) kernelSymbols() *symbolize.Kernel {
 	return s.kernel
 }
 
-func (s *session) userSymbols() *symbolize.User {
-	if s.user == nil {
-		s.user = symbolize.NewUser()
-		s.user.Demangle = s.o.Config.CppDemangle
-	}
-	return s.user
-}
-
 // KernelSymbol names a kernel address.
 func (s *session) KernelSymbol(addr uint64) (name string, offset uint64, ok bool) {
 	return s.kernelSymbols().Lookup(addr)

@@ -31,8 +31,11 @@ func (s *session) loop() {
 		s.runSelf()
 		if now := time.Now(); !now.Before(next) {
 			s.failing.report(s, false)
-			s.rememberTargets()
+			s.remember()
 			next = now.Add(tick)
+		}
+		if s.follows {
+			s.user.Update()
 		}
 		if n > 0 {
 			idle = 0

@@ -95,6 +95,7 @@ type session struct {
 	failing failures
 	kernel  *symbolize.Kernel
 	user    *symbolize.User
+	follows bool // user records what processes map
 	stacks  map[stackKey]value.Stack
 	clocks
 	users

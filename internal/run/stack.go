@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"math"
 	"strconv"
 
@@ -79,6 +80,12 @@ func (s *session) frames(t *types.Stack, id uint64) []uint64 {
 }
 
 func (s *session) appendFrame(dst []byte, t *types.Stack, pid int, addr uint64) []byte {
+	if t.Mode == types.StackBuildID {
+		if id, offset, ok := s.userSymbols().BuildID(pid, addr); ok {
+			dst = append(hex.AppendEncode(dst, id[:]), " 0x"...)
+			return append(strconv.AppendUint(dst, offset, 16), '\n')
+		}
+	}
 	if t.Mode == types.StackRaw || t.Mode == types.StackBuildID {
 		return append(strconv.AppendUint(dst, addr, 16), '\n')
 	}
@@ -107,65 +114,10 @@ func (s *session) appendFrame(dst []byte, t *types.Stack, pid int, addr uint64) 
 		dst = strconv.AppendUint(dst, addr, 16)
 	}
 	if perf && t.User {
-		if module == "" {
-			module = "[unknown]"
+		if !ok {
+			module = "[unknown]" // even if the file is known, as the reference
 		}
 		dst = append(append(append(dst, " ("...), module...), ')')
 	}
 	return append(dst, '\n')
-}
-
-// rememberTargets has the symbolizer learn the mappings of the traced process
-// while it lives, if the script shows addresses of processes.
-func (s *session) rememberTargets() {
-	pid := s.o.PID
-	if c := s.o.Child; c != nil {
-		pid = c.PID()
-	}
-	if pid > 0 && s.showsUserAddresses() {
-		s.userSymbols().Remember(pid)
-	}
-}
-
-func (s *session) showsUserAddresses() bool {
-	for _, ev := range s.Object.Events {
-		for _, a := range ev.Args {
-			if hasUserAddress(a.Type) {
-				return true
-			}
-		}
-	}
-	for _, m := range s.Object.Scripts {
-		if m.Key != nil && hasUserAddress(m.Key) || hasUserAddress(m.Value) {
-			return true
-		}
-	}
-	return false
-}
-
-// hasUserAddress reports whether values of a type may need the symbols of a
-// process. Which deferred values do is known to their builtins alone.
-func hasUserAddress(t types.Type) bool {
-	switch t := t.(type) {
-	case *types.Stack:
-		return t.User
-	case *types.Deferred:
-		return true
-	case *types.Tuple:
-		return anyHasUserAddress(t.Elems)
-	case *types.Record:
-		return anyHasUserAddress(t.Elems)
-	case *types.Array:
-		return hasUserAddress(t.Elem)
-	}
-	return false
-}
-
-func anyHasUserAddress(ts []types.Type) bool {
-	for _, t := range ts {
-		if hasUserAddress(t) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,12 +1,9 @@
 package symbolize
 
 import (
-	"path"
-	"sort"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/target/proc"
@@ -22,62 +19,25 @@ type Frame struct {
 // User names addresses of processes. Its methods may be called from several
 // goroutines.
 type User struct {
-	// Demangle makes names of C++ and Rust readable. Set it before use.
-	Demangle bool
+	// Demangle makes names of C++ and Rust readable. Forgetful drops what is
+	// known of processes that have ended. Set them before use.
+	Demangle  bool
+	Forgetful bool
 
 	mu        sync.Mutex
+	recorder  *recorder // nil if not watching
+	gaps      int       // how often the recorder lost something
 	procs     map[int]*process
+	clock     uint64 // orders uses of processes
+	unread    []int  // processes that ran before watching began, to be read
+	images    map[imageKey]*image
+	held      []*image // that have descriptors, oldest first
 	files     map[fileID]*file
-	fallbacks []*file // programs named by probes, for processes never seen
+	fallbacks []*fallback // programs named by probes, for processes never seen
 }
 
 // NewUser returns a symbolizer for processes.
 func NewUser() *User { return &User{Demangle: true} }
-
-// fileID is a file on disk at one point in time.
-type fileID struct {
-	dev, ino uint64
-	mtime    unix.Timespec
-}
-
-// A file is a symbol table, filled when first used.
-type file struct {
-	elf   *exe.File
-	debug *exe.File // nil if there is none or it is not needed
-	root  string    // prefix for its debug file
-	table *exe.Table
-	names map[string]string // demangled
-}
-
-func (f *file) close() {
-	if f == nil {
-		return
-	}
-	f.elf.Close()
-	if f.debug != nil {
-		f.debug.Close()
-	}
-}
-
-// A process is what is known of a PID.
-type process struct {
-	pid     int
-	start   uint64 // start time, tells processes that share a PID apart
-	exe     fileID // tells that it has called exec
-	ended   bool
-	checked time.Time
-	read    time.Time
-	maps    []proc.Mapping // by address
-	files   map[int]*file  // by index of maps; nil values: not an ELF file
-	jit     *jitMap
-	cache   map[uint64]cached
-	prev    *process // before its last exec
-}
-
-type cached struct {
-	Frame
-	ok bool
-}
 
 // The shortest times between looks at a process: for whether it is still the
 // same program, and for new mappings when an address is in none.
@@ -86,48 +46,109 @@ const (
 	rereadEvery = 50 * time.Millisecond
 )
 
+// readAtOnce is how many processes that ran before are read in one Update.
+const readAtOnce = 16
+
+// Watch begins to record what processes map, on the given CPUs, so that
+// processes resolve that have ended when they are looked up. With all set,
+// those that run already are read little by little. It takes privileges:
+// CAP_PERFMON, or a low kernel.perf_event_paranoid.
+func (u *User) Watch(cpus []int, all bool) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.recorder != nil {
+		return nil
+	}
+	r, err := newRecorder(cpus)
+	if err != nil {
+		return err
+	}
+	u.recorder = r
+	u.gaps++ // what is known from before was not followed
+	if all {
+		u.unread, _ = proc.All()
+		slices.Reverse(u.unread) // the youngest may end first
+	}
+	return nil
+}
+
+// Descriptors become readable when much is recorded and Update is due; they
+// belong to u.
+func (u *User) Descriptors() []int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.recorder == nil {
+		return nil
+	}
+	fds := make([]int, len(u.recorder.rings))
+	for i, r := range u.recorder.rings {
+		fds[i] = r.fd
+	}
+	return fds
+}
+
+// Update takes in what was recorded. Without news it costs next to nothing.
+func (u *User) Update() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.recorder == nil {
+		return
+	}
+	u.recorder.read(u.apply)
+	if len(u.unread) == 0 {
+		return
+	}
+	n := min(readAtOnce, len(u.unread))
+	for _, pid := range u.unread[:n] {
+		if len(u.procs) < maxProcesses/2 {
+			u.process(pid)
+		}
+	}
+	u.unread = u.unread[n:]
+}
+
 // Close forgets everything and closes the files.
 func (u *User) Close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.recorder != nil {
+		u.recorder.close()
+		u.recorder = nil
+	}
+	for _, i := range u.held {
+		i.letGo()
+	}
 	for _, f := range u.files {
 		f.close()
 	}
 	for _, f := range u.fallbacks {
-		f.close()
+		f.file.close()
 	}
-	u.procs, u.files, u.fallbacks = nil, nil, nil
+	u.procs, u.images, u.held, u.files, u.fallbacks, u.unread = nil, nil, nil, nil, nil, nil
 }
 
 // Remember records the mappings of a process that may end before its
-// addresses are looked up. It is cheap for those already known.
+// addresses are looked up, and keeps them whatever else is forgotten. It is
+// cheap for those already known.
 func (u *User) Remember(pid int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if _, ok := u.procs[pid]; !ok {
-		u.process(pid)
+	p := u.procs[pid]
+	if p == nil {
+		p = u.process(pid)
 	}
-}
-
-// Forget drops a process, for those known to have ended and been printed.
-func (u *User) Forget(pid int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.procs, pid)
+	if p != nil {
+		p.pinned = true
+	}
 }
 
 // AddProgram names a program whose symbols stand in for processes that ended
 // before anything was known of them. It helps for programs with fixed
-// addresses only.
-func (u *User) AddProgram(path string) error {
-	e, err := exe.Open(path)
-	if err != nil {
-		return err
-	}
+// addresses only. The file is opened when needed.
+func (u *User) AddProgram(path string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.fallbacks = append(u.fallbacks, &file{elf: e})
-	return nil
+	u.fallbacks = append(u.fallbacks, &fallback{path: path})
 }
 
 // Lookup names an address of a process. ok is false if there is no symbol;
@@ -135,7 +156,7 @@ func (u *User) AddProgram(path string) error {
 func (u *User) Lookup(pid int, addr uint64) (Frame, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	p := u.process(pid)
+	p := u.current(pid)
 	if p == nil {
 		return u.fallback(addr)
 	}
@@ -143,12 +164,16 @@ func (u *User) Lookup(pid int, addr uint64) (Frame, bool) {
 		return c.Frame, c.ok
 	}
 	f, ok, known := u.find(p, addr)
-	if !known && !p.ended && time.Since(p.read) > rereadEvery {
-		p.reread() // a library loaded since
+	if !known && u.lookAgain(p) {
 		f, ok, known = u.find(p, addr)
 	}
 	if !known && p.prev != nil {
-		return u.findKnown(p.prev, addr)
+		if f, ok, known := u.find(p.prev, addr); known {
+			return f, ok
+		}
+	}
+	if !known && !ok && len(p.maps) == 0 {
+		return u.fallback(addr)
 	}
 	if known {
 		if len(p.cache) >= maxCached {
@@ -162,200 +187,100 @@ func (u *User) Lookup(pid int, addr uint64) (Frame, bool) {
 	return f, ok
 }
 
-// process returns what is known of a PID, up to date; nil if nothing is and
-// there is no such process.
-func (u *User) process(pid int) *process {
-	p := u.procs[pid]
-	now := time.Now()
-	if p != nil && now.Sub(p.checked) < checkEvery {
-		return p
+// BuildID finds the file an address of a process lies in: its build ID, cut
+// or padded to 20 bytes, and the offset in it. ok is false if the address is
+// in no file or that has no build ID.
+func (u *User) BuildID(pid int, addr uint64) (id [maxBuildID]byte, offset uint64, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	p := u.current(pid)
+	if p == nil {
+		return id, 0, false
 	}
-	start, alive := proc.StartTime(pid)
-	exeID, _ := fileIDOf(proc.Dir(pid) + "/exe")
-	if p != nil {
-		p.checked, p.ended = now, !alive
-		if !alive || p.start == start && p.exe == exeID {
-			return p
-		}
-	} else if !alive {
-		return nil
+	m := p.mapping(addr)
+	if m == nil && u.lookAgain(p) {
+		m = p.mapping(addr)
 	}
-	next := &process{pid: pid, start: start, exe: exeID, checked: now}
-	if p != nil && p.start == start {
-		p.prev = nil
-		next.prev = p // samples from before the exec may still come
+	if m == nil && p.prev != nil {
+		p = p.prev
+		m = p.mapping(addr)
 	}
-	next.reread()
-	if len(next.maps) == 0 {
-		return p // ended meanwhile, or a kernel thread
+	if m == nil || m.image == nil || !m.image.isFile() {
+		return id, 0, false
 	}
-	if u.procs == nil {
-		u.procs = make(map[int]*process)
+	id = m.image.build
+	if f := u.fileOf(p, m); !m.image.hasBuildID() && f != nil {
+		id = buildID(f.elf)
 	}
-	u.procs[pid] = next
-	return next
+	return id, addr - m.start + m.offset, id != [maxBuildID]byte{}
 }
 
-func fileIDOf(name string) (fileID, bool) {
-	var st unix.Stat_t
-	if err := unix.Stat(name, &st); err != nil {
-		return fileID{}, false
+// current is process after what was recorded has been taken in.
+func (u *User) current(pid int) *process {
+	if u.recorder != nil {
+		u.recorder.read(u.apply)
 	}
-	return fileID{st.Dev, st.Ino, st.Mtim}, true
+	return u.process(pid)
 }
 
-func (p *process) reread() {
-	p.read = time.Now()
-	maps, err := proc.Maps(p.pid)
-	if err != nil || len(maps) == 0 {
-		return // keep what we have
+// lookAgain reads the mappings of a process anew if an address is in none:
+// they may have moved, or a library have been loaded since.
+func (u *User) lookAgain(p *process) bool {
+	if p.ended || time.Since(p.read) <= rereadEvery {
+		return false
 	}
-	sort.Slice(maps, func(i, j int) bool { return maps[i].Start < maps[j].Start })
-	p.maps, p.files, p.cache = maps, nil, nil
-}
-
-func (u *User) findKnown(p *process, addr uint64) (Frame, bool) {
-	f, ok, _ := u.find(p, addr)
-	return f, ok
+	u.reread(p)
+	return true
 }
 
 // find looks an address up in the mappings as they are known. known is false
 // if it may be found after reading them again.
 func (u *User) find(p *process, addr uint64) (f Frame, ok, known bool) {
-	i := sort.Search(len(p.maps), func(i int) bool { return p.maps[i].End > addr })
-	if i == len(p.maps) || addr < p.maps[i].Start {
+	m := p.mapping(addr)
+	switch {
+	case m == nil:
 		return Frame{}, false, false
-	}
-	m := &p.maps[i]
-	if !m.IsFile() && m.Path != "[vdso]" {
-		if m.Path == "" || m.Path[0] != '[' {
-			if p.jit == nil {
-				p.jit = openJIT(p.pid)
-			}
-			f, ok = p.jit.lookup(addr)
-			return f, ok, ok
+	case m.image == nil:
+		if p.jit == nil {
+			p.jit = openJIT(p.pid)
 		}
-		return Frame{Off: addr - m.Start, Module: m.Path}, false, true
+		f, ok = p.jit.lookup(addr)
+		return f, ok, ok
+	case !m.image.isFile() && m.image.path != "[vdso]":
+		return Frame{Off: addr - m.start, Module: m.image.path}, false, true
 	}
-	file := u.fileOf(p, i)
+	inFile := addr - m.start + m.offset
+	file := u.fileOf(p, m)
 	if file == nil {
-		return Frame{Off: addr - m.Start + m.Offset, Module: m.Path}, false, true
+		return Frame{Off: inFile, Module: m.image.path}, false, true
 	}
-	at, inFile := file.elf.Address(addr - m.Start + m.Offset)
-	if !inFile {
-		return Frame{Off: addr - m.Start + m.Offset, Module: m.Path}, false, true
+	at, ok := file.elf.Address(inFile)
+	if !ok {
+		return Frame{Off: inFile, Module: m.image.path}, false, true
 	}
 	name, off, ok := file.lookup(at, u.Demangle)
-	return Frame{name, off, m.Path}, ok, true
+	return Frame{name, off, m.image.path}, ok, true
 }
 
-// fileOf opens the file behind a mapping, each file once for all processes.
-func (u *User) fileOf(p *process, i int) *file {
-	if f, ok := p.files[i]; ok {
-		return f
-	}
-	if p.files == nil {
-		p.files = make(map[int]*file)
-	}
-	m := &p.maps[i]
-	var f *file
-	if m.Path == "[vdso]" {
-		f = u.vdso(p, m)
-	} else {
-		f = u.open(p, m)
-	}
-	p.files[i] = f
-	return f
-}
-
-// vdsoID stands for the code that the kernel maps into every process.
-var vdsoID = fileID{ino: ^uint64(0)}
-
-func (u *User) vdso(p *process, m *proc.Mapping) *file {
-	if f, ok := u.files[vdsoID]; ok {
-		return f
-	}
-	data, err := proc.ReadMemory(p.pid, m.Start, int(min(m.End-m.Start, 1<<20)))
-	if err != nil {
-		return nil // another process may let us
-	}
-	e, err := exe.New("[vdso]", data)
-	if err != nil {
-		return nil
-	}
-	return u.keep(vdsoID, &file{elf: e})
-}
-
-func (u *User) keep(id fileID, f *file) *file {
-	if u.files == nil {
-		u.files = make(map[fileID]*file)
-	}
-	u.files[id] = f
-	return f
-}
-
-// open finds the very file that is mapped: by the mapping itself, which works
-// for deleted files and other mount namespaces but needs privileges and the
-// process, else by its path.
-func (u *User) open(p *process, m *proc.Mapping) *file {
-	root := proc.Root(p.pid)
-	for _, name := range [...]string{proc.MapFile(p.pid, m), root + m.Path} {
-		id, ok := fileIDOf(name)
-		if !ok {
-			continue
-		}
-		if f, ok := u.files[id]; ok {
-			return f
-		}
-		e, err := exe.Open(name)
-		if err != nil {
-			return u.keep(id, nil)
-		}
-		if m.Path != "" {
-			e.Path = root + m.Path // where its debug file is looked for
-		}
-		return u.keep(id, &file{elf: e, root: root})
-	}
-	return nil
-}
-
-func (f *file) lookup(addr uint64, demangle bool) (name string, off uint64, ok bool) {
-	if f.table == nil {
-		files := []*exe.File{f.elf}
-		if !f.elf.HasSymbols() {
-			if f.debug = f.elf.DebugFile(f.root); f.debug != nil {
-				files = append(files, f.debug)
-			}
-		}
-		f.table = exe.NewTable(files...)
-	}
-	s, ok := f.table.Lookup(addr)
-	if !ok {
-		return "", addr, false
-	}
-	return f.display(s.Name, demangle), addr - s.Addr, true
-}
-
-func (f *file) display(name string, demangle bool) string {
-	if !demangle || !exe.IsMangled(name) {
-		return name
-	}
-	if d, ok := f.names[name]; ok {
-		return d
-	}
-	if f.names == nil {
-		f.names = make(map[string]string)
-	}
-	d := exe.Demangle(name)
-	f.names[name] = d
-	return d
+// A fallback is a program that may be the one of an unknown process.
+type fallback struct {
+	path string
+	file *file // nil if not opened, or impossible
+	done bool  // whether it was tried
 }
 
 // fallback looks an address of an unknown process up in the programs that
 // probes name, if they run at fixed addresses.
 func (u *User) fallback(addr uint64) (Frame, bool) {
-	for _, f := range u.fallbacks {
-		if !f.elf.Fixed() {
+	for _, b := range u.fallbacks {
+		if !b.done {
+			b.done = true
+			if e, err := exe.Open(b.path); err == nil {
+				b.file = &file{elf: e}
+			}
+		}
+		f := b.file
+		if f == nil || !f.elf.Fixed() {
 			continue
 		}
 		if _, code := f.elf.CodeOffset(addr); !code {
@@ -367,6 +292,3 @@ func (u *User) fallback(addr uint64) (Frame, bool) {
 	}
 	return Frame{}, false
 }
-
-// Base is the last component of the frame's module, for messages.
-func (f Frame) Base() string { return path.Base(f.Module) }

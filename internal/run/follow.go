@@ -1,0 +1,150 @@
+package run
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/symbolize"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// forgetful is the setting of cache_user_symbols that has no process be
+// remembered. The others say how tables are shared, which hawk does by file.
+const forgetful = "NONE"
+
+func (s *session) userSymbols() *symbolize.User {
+	if s.user == nil {
+		s.user = symbolize.NewUser()
+		s.user.Demangle = s.o.Config.CppDemangle
+		s.user.Forgetful = s.o.Config.CacheUserSymbols == forgetful
+		if path := s.onlyProgram(); path != "" {
+			s.user.AddProgram(path)
+		}
+	}
+	return s.user
+}
+
+// onlyProgram is the file that all user probes are in, "" if there is none or
+// more than one.
+func (s *session) onlyProgram() string {
+	path := ""
+	for _, p := range s.Object.Programs {
+		for _, pt := range p.Group.Points {
+			switch {
+			case pt.Kind.Has&probe.HasUserAddrs == 0 || pt.Target == path:
+			case path != "":
+				return ""
+			default:
+				path = pt.Target
+			}
+		}
+	}
+	return path
+}
+
+// follow begins to record what processes map, if the script shows names of
+// user addresses and may run long enough for a process to end before that.
+func (s *session) follow() {
+	if s.o.Config.CacheUserSymbols == forgetful || !s.waits() || s.o.DryRun || !s.showsUserSymbols() {
+		return
+	}
+	cpus, err := s.o.Probe.Target.OnlineCPUs()
+	if err == nil {
+		err = s.userSymbols().Watch(cpus, s.seesAll())
+	}
+	if err != nil {
+		// Processes that live long enough are still found.
+		if s.o.Verbose {
+			fmt.Fprintf(s.o.Stderr, "Cannot follow what processes map: %v\n", err)
+		}
+		s.remember()
+		return
+	}
+	s.follows = true
+	for _, fd := range s.user.Descriptors() {
+		if s.epollFD >= 0 {
+			// Without it the recorder is read at every tick.
+			unix.EpollCtl(s.epollFD, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
+		}
+	}
+	if pid := s.target(); pid > 0 {
+		s.user.Remember(pid)
+	}
+}
+
+// remember has the symbolizer learn the mappings of the traced process while
+// it lives, where it cannot follow all.
+func (s *session) remember() {
+	if pid := s.target(); pid > 0 && !s.follows && s.o.Config.CacheUserSymbols != forgetful && s.showsUserSymbols() {
+		s.userSymbols().Remember(pid)
+	}
+}
+
+// target is the process of -p or -c, 0 if there is none.
+func (s *session) target() int {
+	if c := s.o.Child; c != nil {
+		return c.PID()
+	}
+	return s.o.PID
+}
+
+// seesAll reports whether programs see other processes than the one traced.
+// Those that test for it themselves do so for -p alone.
+func (s *session) seesAll() bool {
+	if s.o.Probe.PID == 0 {
+		return true
+	}
+	for _, p := range s.Object.Programs {
+		if !s.o.Probe.PIDFilter && p.Group.Points[0].Kind.Has&probe.HasPID != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// showsUserSymbols reports whether printing what the script collects takes the
+// symbols of processes.
+func (s *session) showsUserSymbols() bool {
+	for _, ev := range s.Object.Events {
+		for _, a := range ev.Args {
+			if hasUserSymbol(a.Type) {
+				return true
+			}
+		}
+	}
+	for _, m := range s.Object.Scripts {
+		if m.Key != nil && hasUserSymbol(m.Key) || hasUserSymbol(m.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasUserSymbol(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Stack:
+		return t.User && t.Mode != types.StackRaw
+	case *types.Deferred:
+		f, ok := builtin.Lookup(t.By)
+		return ok && f.UserSymbols
+	case *types.Tuple:
+		return anyHasUserSymbol(t.Elems)
+	case *types.Record:
+		return anyHasUserSymbol(t.Elems)
+	case *types.Array:
+		return hasUserSymbol(t.Elem)
+	}
+	return false
+}
+
+func anyHasUserSymbol(ts []types.Type) bool {
+	for _, t := range ts {
+		if hasUserSymbol(t) {
+			return true
+		}
+	}
+	return false
+}
