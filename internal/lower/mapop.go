@@ -273,6 +273,11 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 			b.AtomicAdd(p, off, 8, n)
 			return nil
 		}
+		if !f.m.has(target.AtomicFetch) { // the sum is right, the value may be another CPU's
+			old := b.Load(p, off, 8, false)
+			b.AtomicAdd(p, off, 8, n)
+			return old
+		}
 		v := b.Emit(ir.AtomicFetchAdd, ir.I64, p, n)
 		v.Imm, v.Size = int64(off), 8
 		return v
