@@ -60,15 +60,18 @@ func moduleName(mod string) string {
 	return mod
 }
 
-// functionNames lists names for suggestions.
+// functionNames lists the functions of the modules a point names, for
+// suggestions.
 func functionNames(p *Point, o *Options) []string {
 	fns, err := o.functions()
 	if err != nil {
 		return nil
 	}
 	var out []string
-	fns.Each(func(name, _ []byte) bool {
-		out = append(out, string(name))
+	fns.Each(func(name, module []byte) bool {
+		if p.Target == "" || p.pattern.target.matches(moduleName(string(module))) {
+			out = append(out, string(name))
+		}
 		return true
 	})
 	return out

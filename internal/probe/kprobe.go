@@ -102,6 +102,7 @@ func matchKprobe(p *Point, o *Options) ([]*Point, error) {
 	case err != nil:
 		o.warn(p, "%v", err)
 	case !moduleLoaded(p, o):
+		return nil, nil
 	case wild:
 		var out []*Point
 		matchFunctions(p.pattern, fns, func(module, name string) {
@@ -338,7 +339,7 @@ func linkKprobePerf(config uint64) func(int, *Group, *Options) ([]Link, error) {
 			l, err := openPerf(&attr, progFD, -1, 0, cookieOf(g, i))
 			runtime.KeepAlive(name)
 			if errors.Is(err, unix.EILSEQ) {
-				err = fmt.Errorf("Possible attachment attempt in the middle of an instruction, try a different offset.: %w", err)
+				err = errors.New("Possible attachment attempt in the middle of an instruction, try a different offset.")
 			}
 			if err != nil {
 				return nil, errors.Join(fmt.Errorf("%s: %w", p.Name(), err), closeAll(links))
