@@ -179,8 +179,8 @@ func (s *Session) createData() error {
 const (
 	leastRing   = 64 << 10  // for scripts that can only send little
 	smallRing   = 256 << 10 // where memory is short
-	defaultRing = 1 << 20
-	mostRing    = 64 << 20
+	defaultRing = 4 << 20   // some 16 ms of events at five million a second: a reader that waits for its turn on a busy machine loses none
+	mostRing    = 16 << 20
 )
 
 // createRing creates the ring buffer. Where memory is short (before 5.11 by
@@ -213,7 +213,7 @@ func (s *Session) ringSize() (size int, chosen bool) {
 	if s.Bounded {
 		return max(leastRing, page), false
 	}
-	return min(max(defaultRing, powerOfTwo(s.CPUs)/4*defaultRing), mostRing), false
+	return min(max(defaultRing, powerOfTwo(s.CPUs)/16*defaultRing), mostRing), false
 }
 
 func powerOfTwo(n int) int {

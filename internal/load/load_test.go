@@ -239,12 +239,12 @@ func TestRingSize(t *testing.T) {
 		want   int
 	}{
 		{"a few records", straight, nil, 64, 64 << 10},
-		{"a loop", loop, nil, 2, 1 << 20},
+		{"a loop", loop, nil, 2, 4 << 20},
 		{"an unlikely block", cold, nil, 2, 64 << 10},
-		{"a jump to nowhere", nowhere, nil, 2, 1 << 20},
-		{"a large record", large, nil, 4, 1 << 20},
-		{"many CPUs", loop, nil, 17, 8 << 20},
-		{"very many CPUs", loop, nil, 4096, 64 << 20},
+		{"a jump to nowhere", nowhere, nil, 2, 4 << 20},
+		{"a large record", large, nil, 4, 4 << 20},
+		{"many CPUs", loop, nil, 40, 16 << 20},
+		{"very many CPUs", loop, nil, 4096, 16 << 20},
 		{"chosen", straight, pages, 2, 128 * unix.Getpagesize()},
 	} {
 		s := &Session{Object: c.o, CPUs: c.cpus, opts: Options{Config: c.config}}
