@@ -377,11 +377,8 @@ func (f *fn) forRange(s *syntax.ForStmt) {
 	}
 	known := from.Op == ir.Const && to.Op == ir.Const && to.Imm-from.Imm <= plainLoop
 	i := b.NewObject("i", 8, 8)
-	if !known {
-		from = f.forget(from)
-	}
 	b.Store(b.Addr(i, 0), 0, 8, from)
-	f.loop(s, known,
+	f.loop(s, known, i,
 		func() *ir.Value { return b.Arith(less, b.Load(b.Addr(i, 0), 0, 8, false), to) },
 		func() {
 			v := f.convert(b.Load(b.Addr(i, 0), 0, 8, false), types.IntOf(8, true), decl.Type)
@@ -394,7 +391,7 @@ func (f *fn) forRange(s *syntax.ForStmt) {
 }
 
 func (f *fn) while(s *syntax.WhileStmt) {
-	f.loop(s, false,
+	f.loop(s, false, nil,
 		func() *ir.Value { return f.condition(s.Cond) },
 		func() { f.block(s.Body) },
 		func() {})
@@ -402,15 +399,16 @@ func (f *fn) while(s *syntax.WhileStmt) {
 
 // loop emits a loop with its test at the top. A loop of unknown length runs on
 // the kernel's loop budget, or on older kernels at most cappedLoop times;
-// running out of either is counted.
-func (f *fn) loop(at syntax.Node, known bool, test func() *ir.Value, body, step func()) {
+// running out of either is counted. counter is what the loop itself counts in,
+// nil if nothing.
+func (f *fn) loop(at syntax.Node, known bool, counter *ir.Object, test func() *ir.Value, body, step func()) {
 	b := f.b
 	head, run, next, out := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
 	var rounds *ir.Object
 	budget := !known && f.m.has(target.MayGoto)
 	capped := !known && !budget
 	if budget {
-		f.forgetAssigned(at)
+		f.forgetAssigned(at, counter)
 	}
 	if capped {
 		rounds = b.NewObject("rounds", 8, 8)
@@ -434,6 +432,9 @@ func (f *fn) loop(at syntax.Node, known bool, test func() *ir.Value, body, step 
 		f.Failed(at, object.LoopTooLong, "", nil)
 		b.Jump(out)
 		b.Begin(more)
+		if budget {
+			f.forgetAssigned(at, counter)
+		}
 	}
 	b.If(test(), run, out)
 	b.Begin(run)
@@ -450,16 +451,22 @@ func (f *fn) loop(at syntax.Node, known bool, test func() *ir.Value, body, step 
 	clear(f.lookups)
 }
 
-// forget hides from the verifier what it knows of a number. A loop on the loop
-// budget is accepted once a round begins in a state that was seen before; a
-// counter whose value is known is different in every round.
-func (f *fn) forget(v *ir.Value) *ir.Value {
+// forgetAssigned hides from the verifier what it knows of the variables that a
+// loop assigns to and of its counter. A loop on the loop budget is accepted once
+// a round begins in a state that was seen before; a number whose value is known
+// is different in every round. That goes for the first round, and for all
+// others, since a test in the body can make a number known: after
+// `if ($i == 3)` the next rounds would begin with 4, 5, 6 and so on.
+func (f *fn) forgetAssigned(loop syntax.Node, counter *ir.Object) {
 	b := f.b
-	return b.Arith(ir.Add, v, b.Load(b.Data(object.DataZero), 0, 8, false))
-}
-
-// forgetAssigned forgets the variables that a loop assigns to.
-func (f *fn) forgetAssigned(loop syntax.Node) {
+	unknown := b.Load(b.Data(object.DataZero), 0, 8, false)
+	forget := func(o *ir.Object) {
+		p := b.Addr(o, 0)
+		b.Store(p, 0, 8, b.Arith(ir.Add, b.Load(p, 0, 8, false), unknown))
+	}
+	if counter != nil {
+		forget(counter)
+	}
 	seen := map[*check.Var]bool{}
 	assigned := func(e syntax.Expr) {
 		v, ok := unparen(e).(*syntax.Var)
@@ -472,8 +479,7 @@ func (f *fn) forgetAssigned(loop syntax.Node) {
 			return
 		}
 		seen[decl] = true
-		p := f.b.Addr(x.obj, 0)
-		f.b.Store(p, 0, 8, f.forget(f.b.Load(p, 0, 8, false)))
+		forget(x.obj)
 	}
 	syntax.Walk(loop, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -493,7 +499,7 @@ func (f *fn) count(from, to *ir.Value, body func(i *ir.Value)) {
 	i := b.NewObject("i", 8, 8)
 	at := func() *ir.Value { return b.Load(b.Addr(i, 0), 0, 8, false) }
 	b.Store(b.Addr(i, 0), 0, 8, from)
-	f.loop(nil, true,
+	f.loop(nil, true, nil,
 		func() *ir.Value { return b.Arith(ir.ULt, at(), to) },
 		func() { body(at()) },
 		func() { b.Store(b.Addr(i, 0), 0, 8, b.Add(at(), 1)) })

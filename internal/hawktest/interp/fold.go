@@ -1,0 +1,142 @@
+package interp
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// checkFolding works out a folded expression once more, with numbers of any
+// size. What is not made of literals and operators is believed.
+func (m *machine) checkFolding(e syntax.Expr, k builtin.Const) {
+	want, ok := folded(e)
+	if !ok {
+		return
+	}
+	got := any(k.Str)
+	switch k.Kind {
+	case builtin.BoolConst:
+		got = k.Int != 0
+	case builtin.IntConst:
+		n := new(big.Int).SetUint64(k.Int)
+		if k.Neg {
+			n.SetInt64(int64(k.Int))
+		}
+		got = n.String()
+	}
+	if n, ok := want.(*big.Int); ok {
+		want = n.String()
+	}
+	if got != want {
+		panic(&Mistyped{e.Span(), fmt.Sprintf("was folded to %v where %v is right", got, want)})
+	}
+}
+
+// folded is a *big.Int, a bool or a string.
+func folded(e syntax.Expr) (any, bool) {
+	switch e := e.(type) {
+	case *syntax.IntLit:
+		return new(big.Int).SetUint64(e.Value), true
+	case *syntax.BoolLit:
+		return e.Value, true
+	case *syntax.StringLit:
+		return e.Value, true
+	case *syntax.Paren:
+		return folded(e.X)
+	case *syntax.Unary:
+		x, ok := folded(e.X)
+		n, isInt := x.(*big.Int)
+		switch {
+		case !ok:
+		case e.Op == syntax.Not:
+			if _, text := x.(string); !text {
+				return !holds(x), true
+			}
+		case e.Op == syntax.Sub && isInt:
+			return new(big.Int).Neg(n), true
+		case e.Op == syntax.Tilde && isInt:
+			n = new(big.Int).Not(n)
+			if n.Sign() < 0 {
+				n.Add(n, new(big.Int).Lsh(big.NewInt(1), 64))
+			}
+			return n, true
+		}
+	case *syntax.Binary:
+		x, xok := folded(e.X)
+		y, yok := folded(e.Y)
+		if xok && yok {
+			return foldedBinary(e.Op, x, y)
+		}
+	case *syntax.Cond:
+		c, cok := folded(e.Cond)
+		x, xok := c, cok
+		if e.Then != nil {
+			x, xok = folded(e.Then)
+		}
+		y, yok := folded(e.Else)
+		if cok && xok && yok {
+			if holds(c) {
+				return x, true
+			}
+			return y, true
+		}
+	}
+	return nil, false
+}
+
+func holds(x any) bool {
+	switch x := x.(type) {
+	case bool:
+		return x
+	case string:
+		return x != ""
+	}
+	return x.(*big.Int).Sign() != 0
+}
+
+func foldedBinary(op syntax.Token, x, y any) (any, bool) {
+	switch op {
+	case syntax.LAnd:
+		return holds(x) && holds(y), true
+	case syntax.LOr:
+		return holds(x) || holds(y), true
+	}
+	a, aok := x.(*big.Int)
+	b, bok := y.(*big.Int)
+	if !aok || !bok {
+		return nil, false
+	}
+	cmp := a.Cmp(b)
+	out := new(big.Int)
+	switch op {
+	case syntax.Eq:
+		return cmp == 0, true
+	case syntax.Ne:
+		return cmp != 0, true
+	case syntax.Lt:
+		return cmp < 0, true
+	case syntax.Gt:
+		return cmp > 0, true
+	case syntax.Le:
+		return cmp <= 0, true
+	case syntax.Ge:
+		return cmp >= 0, true
+	case syntax.Add:
+		return out.Add(a, b), true
+	case syntax.Sub:
+		return out.Sub(a, b), true
+	case syntax.Mul:
+		return out.Mul(a, b), true
+	case syntax.Div:
+		return out.Quo(a, b), true
+	case syntax.Mod:
+		return out.Rem(a, b), true
+	case syntax.Shl:
+		return out.Lsh(a, uint(b.Uint64())), true
+	case syntax.Shr:
+		return out.Rsh(a, uint(b.Uint64())), true
+	}
+	return nil, false
+}

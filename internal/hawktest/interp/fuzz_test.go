@@ -1,0 +1,80 @@
+package interp_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/hawktest/scriptgen"
+)
+
+// scripts is how many made-up scripts an ordinary test run compares.
+const scripts = 300
+
+// TestMadeUpScripts compares made-up scripts. HAWK_FUZZ_TIME=10m goes on for
+// that long, HAWK_FUZZ_SEED=n begins with another seed.
+func TestMadeUpScripts(t *testing.T) {
+	needKernel(t)
+	seed := uint64(1)
+	if s := os.Getenv("HAWK_FUZZ_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goOn := func(done int) bool { return done < scripts }
+	if limit := os.Getenv("HAWK_FUZZ_TIME"); limit != "" {
+		d, err := time.ParseDuration(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := time.Now().Add(d)
+		goOn = func(int) bool { return time.Now().Before(end) }
+	}
+	var count [differ + 1]int
+	done := 0
+	for ; goOn(done); done++ {
+		n := scriptgen.Generate(seed)
+		v, text := judge(n.String())
+		count[v]++
+		switch v {
+		case invalid:
+			if testing.Verbose() {
+				t.Logf("seed %d: %s", seed, text)
+			}
+		case unknown:
+			if testing.Verbose() {
+				t.Logf("seed %d: %s", seed, text)
+			}
+		case differ:
+			scriptgen.Shrink(n, 2000, func(script string) bool {
+				v, _ := judge(script)
+				return v == differ
+			})
+			small := n.String()
+			_, smallText := judge(small)
+			t.Errorf("seed %d: %s\nmade small:\n%s\n%s", seed, text, small, smallText)
+		}
+		if count[differ] >= 5 {
+			break
+		}
+		seed++
+	}
+	t.Logf("%d scripts: %d agree, %d do not compile, %d unknown, %d differ", done, count[agree], count[invalid], count[unknown], count[differ])
+	if count[agree] < done*3/4 {
+		t.Error("too few of the scripts can be compared")
+	}
+}
+
+// TestSeed shows and compares the script of the seed in $HAWK_SEED.
+func TestSeed(t *testing.T) {
+	seed, err := strconv.ParseUint(os.Getenv("HAWK_SEED"), 10, 64)
+	if err != nil {
+		t.Skip("no seed in HAWK_SEED")
+	}
+	needKernel(t)
+	script := scriptgen.Generate(seed).String()
+	v, text := judge(script)
+	t.Logf("%s\n%d %s", script, v, text)
+}

@@ -1,0 +1,127 @@
+package interp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/hawktest"
+	"github.com/hawktrace/hawk/internal/hawktest/interp"
+	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/run"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// A verdict is what became of a script on the two roads.
+type verdict int
+
+const (
+	agree   verdict = iota
+	invalid         // the script does not compile: a mistake of whoever wrote it
+	unknown         // the interpreter does not know something, or output was lost
+	differ          // the two differ, or hawk failed
+)
+
+// needKernel skips a test where programs cannot be loaded.
+func needKernel(t testing.TB) {
+	t.Helper()
+	if missing, err := hawktest.Have("root"); err != nil || missing != nil {
+		t.Skipf("running scripts in the kernel needs privileges: %v", missing)
+	}
+}
+
+// judge runs a script on both roads and says what happened.
+func judge(script string) (verdict, string) {
+	o := compile.Options{Probe: probe.Options{Target: target.Host()}, Verify: true, Trace: true}
+	res, ds := compile.Compile(source.NewFile("stdin", script), o)
+	var messages bytes.Buffer
+	ds.Print(&messages, source.PrintOptions{NoWarnings: true})
+	if res == nil {
+		if strings.Contains(messages.String(), "please report") {
+			return differ, "hawk failed:\n" + messages.String()
+		}
+		return invalid, messages.String()
+	}
+	want, err := interp.Run(res.Checked)
+	if err != nil {
+		var unsupported *interp.Unsupported
+		if errors.As(err, &unsupported) {
+			return unknown, err.Error()
+		}
+		return differ, "the type checker is wrong: " + err.Error()
+	}
+	got, stderr, err := trace(res, &o.Probe)
+	switch {
+	case err != nil:
+		return differ, err.Error()
+	case strings.Contains(stderr, "Lost "), strings.Contains(stderr, "Map full"):
+		return unknown, stderr
+	case got != want:
+		return differ, difference(got, want) + stderr
+	}
+	return agree, ""
+}
+
+// trace loads and runs a compiled script.
+func trace(res *compile.Result, o *probe.Options) (stdout, stderr string, err error) {
+	session, err := load.Load(res.Object, load.Options{Config: res.Config, Probe: o})
+	if err != nil {
+		var r *load.Rejected
+		if errors.As(err, &r) {
+			return "", "", fmt.Errorf("the verifier refused it: %w\n%s", err, tail(r.Log, 60))
+		}
+		return "", "", err
+	}
+	defer session.Close()
+	var out, msg bytes.Buffer
+	sink := output.NewText(&out, &msg, output.Options{Buffering: output.FullyBuffered, Quiet: true})
+	if _, err = run.Run(context.Background(), session, run.Options{
+		Config: res.Config, Probe: o, Sink: sink, Stdout: &out, Stderr: &msg,
+	}); err != nil {
+		return "", "", err
+	}
+	if err := sink.Flush(); err != nil {
+		return "", "", err
+	}
+	return out.String(), msg.String(), nil
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(text, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// difference shows the lines around the first that differs.
+func difference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	at := 0
+	for at < len(g) && at < len(w) && g[at] == w[at] {
+		at++
+	}
+	part := func(lines []string) string {
+		return strings.Join(lines[max(0, min(at-2, len(lines))):min(at+4, len(lines))], "\n")
+	}
+	return fmt.Sprintf("line %d of the output differs\nthe kernel says:\n%s\nthe interpreter says:\n%s\n", at+1, part(g), part(w))
+}
+
+// TestScript compares the two on the script in $HAWK_SCRIPT.
+func TestScript(t *testing.T) {
+	script := os.Getenv("HAWK_SCRIPT")
+	if script == "" {
+		t.Skip("no script in HAWK_SCRIPT")
+	}
+	needKernel(t)
+	v, text := judge(script)
+	t.Log(v, text)
+	if v != agree {
+		t.Fail()
+	}
+}
