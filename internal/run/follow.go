@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -20,29 +21,24 @@ func (s *session) userSymbols() *symbolize.User {
 		s.user = symbolize.NewUser()
 		s.user.Demangle = s.o.Config.CppDemangle
 		s.user.Forgetful = s.o.Config.CacheUserSymbols == forgetful
-		if path := s.onlyProgram(); path != "" {
+		for _, path := range s.programs() {
 			s.user.AddProgram(path)
 		}
 	}
 	return s.user
 }
 
-// onlyProgram is the file that all user probes are in, "" if there is none or
-// more than one.
-func (s *session) onlyProgram() string {
-	path := ""
+// programs lists the files that user probes are in.
+func (s *session) programs() []string {
+	var paths []string
 	for _, p := range s.Object.Programs {
 		for _, pt := range p.Group.Points {
-			switch {
-			case pt.Kind.Has&probe.HasUserAddrs == 0 || pt.Target == path:
-			case path != "":
-				return ""
-			default:
-				path = pt.Target
+			if pt.Kind.Has&probe.HasUserAddrs != 0 && !slices.Contains(paths, pt.Target) {
+				paths = append(paths, pt.Target)
 			}
 		}
 	}
-	return path
+	return paths
 }
 
 // follow begins to record what processes map, if the script shows names of

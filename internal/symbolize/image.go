@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"os"
+	"path"
 	"strconv"
 	"strings"
 
@@ -192,8 +193,8 @@ func (u *User) add(id fileID, f *file) *file {
 
 // open finds the very file that is mapped: by the mapping itself, which works
 // for deleted files and other mount namespaces but needs privileges and the
-// process, by what was kept of it, else by its path. final is false if there
-// may be better luck another time.
+// process, by what was kept of it, by its path, else among the programs. final
+// is false if there may be better luck another time.
 //
 // Inodes are compared without the device: of btrfs and overlayfs, stat and
 // mappings tell different ones.
@@ -206,7 +207,7 @@ func (u *User) open(p *process, m *mapping) (f *file, final bool) {
 	}
 	candidates := make([]candidate, 0, 4)
 	if i.held >= 0 {
-		candidates = append(candidates, candidate{"/proc/self/fd/" + strconv.Itoa(i.held), !i.hasBuildID()})
+		candidates = append(candidates, candidate{descriptorPath(i.held), !i.hasBuildID()})
 	}
 	if !p.ended {
 		candidates = append(candidates, candidate{proc.MapFile(p.pid, &proc.Mapping{Start: m.start, End: m.end}), !i.hasBuildID()})
@@ -214,6 +215,11 @@ func (u *User) open(p *process, m *mapping) (f *file, final bool) {
 	candidates = append(candidates, candidate{root + i.path, false})
 	if root != "" {
 		candidates = append(candidates, candidate{i.path, false})
+	}
+	for _, p := range u.programs {
+		if path.Base(p.path) == path.Base(i.path) {
+			candidates = append(candidates, candidate{descriptorPath(p.held), false})
+		}
 	}
 	for _, c := range candidates {
 		id, ok := fileIDOf(c.name)
@@ -238,6 +244,10 @@ func (u *User) open(p *process, m *mapping) (f *file, final bool) {
 	}
 	return nil, p.ended
 }
+
+// descriptorPath is a name by which a file can be opened that a descriptor
+// refers to, deleted or not.
+func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // buildID is what the kernel says of a file: 20 bytes, shorter ones are
 // padded with zeros.

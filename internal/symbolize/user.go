@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/target/proc"
 )
@@ -24,16 +26,16 @@ type User struct {
 	Demangle  bool
 	Forgetful bool
 
-	mu        sync.Mutex
-	recorder  *recorder // nil if not watching
-	gaps      int       // how often the recorder lost something
-	procs     map[int]*process
-	clock     uint64 // orders uses of processes
-	unread    []int  // processes that ran before watching began, to be read
-	images    map[imageKey]*image
-	held      []*image // that have descriptors, oldest first
-	files     map[fileID]*file
-	fallbacks []*fallback // programs named by probes, for processes never seen
+	mu       sync.Mutex
+	recorder *recorder // nil if not watching
+	gaps     int       // how often the recorder lost something
+	procs    map[int]*process
+	clock    uint64 // orders uses of processes
+	unread   []int  // processes that ran before watching began, to be read
+	images   map[imageKey]*image
+	held     []*image // that have descriptors, oldest first
+	files    map[fileID]*file
+	programs []*program // named by probes
 }
 
 // NewUser returns a symbolizer for processes.
@@ -121,10 +123,11 @@ func (u *User) Close() {
 	for _, f := range u.files {
 		f.close()
 	}
-	for _, f := range u.fallbacks {
-		f.file.close()
+	for _, p := range u.programs {
+		unix.Close(p.held)
+		p.file.close()
 	}
-	u.procs, u.images, u.held, u.files, u.fallbacks, u.unread = nil, nil, nil, nil, nil, nil
+	u.procs, u.images, u.held, u.files, u.programs, u.unread = nil, nil, nil, nil, nil, nil
 }
 
 // Remember records the mappings of a process that may end before its
@@ -142,13 +145,19 @@ func (u *User) Remember(pid int) {
 	}
 }
 
-// AddProgram names a program whose symbols stand in for processes that ended
-// before anything was known of them. It helps for programs with fixed
-// addresses only. The file is opened when needed.
+// AddProgram names a file that processes are expected to map. It is kept
+// within reach, should it be deleted. If it is the only one and runs at fixed
+// addresses, its symbols stand in for processes that ended before anything was
+// known of them.
 func (u *User) AddProgram(path string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.fallbacks = append(u.fallbacks, &fallback{path: path})
+	if len(u.programs) >= maxHeld {
+		return
+	}
+	if fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
+		u.programs = append(u.programs, &program{path: path, held: fd})
+	}
 }
 
 // Lookup names an address of a process. ok is false if there is no symbol;
@@ -262,33 +271,37 @@ func (u *User) find(p *process, addr uint64) (f Frame, ok, known bool) {
 	return Frame{name, off, m.image.path}, ok, true
 }
 
-// A fallback is a program that may be the one of an unknown process.
-type fallback struct {
+// A program is a file named by AddProgram.
+type program struct {
 	path string
-	file *file // nil if not opened, or impossible
-	done bool  // whether it was tried
+	held int   // a descriptor of it
+	file *file // nil if not opened by fallback, or impossible
+	done bool  // whether that was tried
 }
 
-// fallback looks an address of an unknown process up in the programs that
-// probes name, if they run at fixed addresses.
+// fallback looks an address of an unknown process up in the program that
+// probes name, if it runs at fixed addresses.
 func (u *User) fallback(addr uint64) (Frame, bool) {
-	for _, b := range u.fallbacks {
-		if !b.done {
-			b.done = true
-			if e, err := exe.Open(b.path); err == nil {
-				b.file = &file{elf: e}
-			}
-		}
-		f := b.file
-		if f == nil || !f.elf.Fixed() {
-			continue
-		}
-		if _, code := f.elf.CodeOffset(addr); !code {
-			continue
-		}
-		if name, off, ok := f.lookup(addr, u.Demangle); ok {
-			return Frame{name, off, f.elf.Path}, true
+	if len(u.programs) != 1 {
+		return Frame{}, false
+	}
+	p := u.programs[0]
+	if !p.done {
+		p.done = true
+		if e, err := exe.Open(descriptorPath(p.held)); err == nil {
+			e.Path = p.path
+			p.file = &file{elf: e}
 		}
 	}
-	return Frame{}, false
+	if p.file == nil || !p.file.elf.Fixed() {
+		return Frame{}, false
+	}
+	if _, code := p.file.elf.CodeOffset(addr); !code {
+		return Frame{}, false
+	}
+	name, off, ok := p.file.lookup(addr, u.Demangle)
+	if !ok {
+		return Frame{}, false
+	}
+	return Frame{name, off, p.path}, true
 }
