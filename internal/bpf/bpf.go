@@ -21,9 +21,7 @@ const (
 	cmdMapDelete         = 3
 	cmdMapNextKey        = 4
 	cmdProgLoad          = 5
-	cmdObjPin            = 6
 	cmdTestRun           = 10
-	cmdProgFDByID        = 13
 	cmdObjInfo           = 15
 	cmdRawTracepointOpen = 17
 	cmdBTFLoad           = 18
@@ -33,7 +31,6 @@ const (
 	cmdMapLookupBatch    = 24
 	cmdMapDeleteBatch    = 27
 	cmdLinkCreate        = 28
-	cmdIterCreate        = 33
 )
 
 // NameLen is the longest object name the kernel keeps, in bytes.
@@ -122,14 +119,9 @@ func BTFLoad(raw, log []byte) (int, error) {
 }
 
 // BTFByID opens a BTF object of the kernel, such as a module's.
-func BTFByID(id uint32) (int, error) { return byID(cmdBTFFDByID, id) }
-
-// ProgByID opens a loaded program.
-func ProgByID(id uint32) (int, error) { return byID(cmdProgFDByID, id) }
-
-func byID(cmd int, id uint32) (int, error) {
+func BTFByID(id uint32) (int, error) {
 	attr := struct{ id, next, flags uint32 }{id: id}
-	return call(cmd, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return call(cmdBTFFDByID, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
 // BTFInfo describes a BTF object of the kernel.
@@ -186,14 +178,4 @@ func btfInfo(fd int) (BTFInfo, error) {
 		return BTFInfo{}, err
 	}
 	return BTFInfo{ID: info.id, Name: unix.ByteSliceToString(name[:]), Kernel: info.kernel != 0}, nil
-}
-
-// Pin gives an object a name in a bpf file system.
-func Pin(fd int, path string) error {
-	attr := struct {
-		path      unsafe.Pointer
-		fd, flags uint32
-	}{cstring(path), uint32(fd), 0}
-	_, err := call(cmdObjPin, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-	return err
 }

@@ -49,10 +49,10 @@ func needKernel(t *testing.T, what string, err error) {
 }
 
 func TestHashMapBatch(t *testing.T) {
-	const hash, n = 1, 10000
+	const n = 10000
 	// Before 5.11 maps count as locked memory.
 	unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY})
-	fd, err := MapCreate(MapSpec{Name: "t", Type: hash, KeySize: 4, ValueSize: 8, MaxEntries: n})
+	fd, err := MapCreate(MapSpec{Name: "t", Type: Hash, KeySize: 4, ValueSize: 8, MaxEntries: n})
 	needKernel(t, "map", err)
 	defer unix.Close(fd)
 	key, value := make([]byte, 4), make([]byte, 8)
@@ -96,11 +96,8 @@ func TestHashMapBatch(t *testing.T) {
 }
 
 func TestTestRun(t *testing.T) {
-	const rawTracepoint = 17
-	code := make([]byte, 0, 24)
-	code = append(code, 0x79, 0x10, 8, 0, 0, 0, 0, 0) // r0 = *(u64 *)(r1 + 8)
-	code = append(code, 0x95, 0, 0, 0, 0, 0, 0, 0)    // exit
-	fd, err := ProgLoad(&ProgSpec{Name: "t", Type: rawTracepoint, Insns: code, License: "GPL"})
+	code := Assemble(Insn(0x79, 0, 1, 8, 0), Exit()) // r0 = *(u64 *)(r1 + 8)
+	fd, err := ProgLoad(&ProgSpec{Name: "t", Type: RawTracepoint, Insns: code, License: "GPL"})
 	needKernel(t, "program", err)
 	defer unix.Close(fd)
 	ctx := make([]byte, 16)
@@ -115,9 +112,9 @@ func TestTestRun(t *testing.T) {
 	if err := FD(link).Close(); err != nil {
 		t.Error(err)
 	}
-	bad := []byte{0x95, 0, 0, 0, 0, 0, 0, 0} // exit without r0
+	bad := Assemble(Exit()) // without r0
 	log := make([]byte, 4096)
-	_, err = ProgLoad(&ProgSpec{Type: rawTracepoint, Insns: bad, License: "GPL", LogLevel: 1, Log: log})
+	_, err = ProgLoad(&ProgSpec{Type: RawTracepoint, Insns: bad, License: "GPL", LogLevel: 1, Log: log})
 	if err == nil || log[0] == 0 {
 		t.Errorf("a program without result was loaded, or refused without a word: %v", err)
 	}

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attach types that links name. The values are the kernel's.
+// Attach types that programs and links name. The values are the kernel's.
 const (
-	AttachTraceIter     = 28
+	AttachRawTracepoint = 23 // with BTF
+	AttachFentry        = 24
 	AttachPerfEvent     = 41
 	AttachKprobeMulti   = 42
 	AttachUprobeMulti   = 48
 	AttachKprobeSession = 56
-	AttachUprobeSession = 57
 )
 
 // MultiReturn is the flag of KprobeMulti and UprobeMulti for return probes.
@@ -63,13 +63,13 @@ type UprobeMulti struct {
 	Cookies    []uint64 // one per offset, or nil
 }
 
-// Link attaches; attach is AttachUprobeMulti or AttachUprobeSession.
-func (u *UprobeMulti) Link(progFD int, attach uint32) (int, error) {
+// Link attaches a program that was loaded for AttachUprobeMulti.
+func (u *UprobeMulti) Link(progFD int) (int, error) {
 	attr := struct {
 		prog, target, attach, linkFlags uint32
 		path, offsets, refs, cookies    unsafe.Pointer
 		count, flags, pid, _            uint32
-	}{prog: uint32(progFD), attach: attach, path: cstring(u.Path), count: uint32(len(u.Offsets)), flags: u.Flags, pid: uint32(u.PID)}
+	}{prog: uint32(progFD), attach: AttachUprobeMulti, path: cstring(u.Path), count: uint32(len(u.Offsets)), flags: u.Flags, pid: uint32(u.PID)}
 	if len(u.Offsets) > 0 {
 		attr.offsets = unsafe.Pointer(&u.Offsets[0])
 	}
@@ -82,37 +82,22 @@ func (u *UprobeMulti) Link(progFD int, attach uint32) (int, error) {
 	return call(cmdLinkCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
-// IterInfo narrows an iterator link. The zero value takes everything.
-type IterInfo struct {
-	TID, PID uint32 // task iterators: one thread, or one process
-}
-
-// LinkIter makes a link of an iterator program; IterCreate opens it.
-func LinkIter(progFD int, info IterInfo) (int, error) {
-	task := struct{ tid, pid, pidFD uint32 }{info.TID, info.PID, 0}
-	attr := struct {
-		prog, target, attach, flags uint32
-		info                        unsafe.Pointer
-		size, _                     uint32
-	}{prog: uint32(progFD), attach: AttachTraceIter}
-	if info != (IterInfo{}) {
-		attr.info, attr.size = unsafe.Pointer(&task), uint32(unsafe.Sizeof(task))
-	}
-	return call(cmdLinkCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-}
-
-// IterCreate opens one run of an iterator; the descriptor is read to its end.
-func IterCreate(linkFD int) (int, error) {
-	attr := struct{ link, flags uint32 }{uint32(linkFD), 0}
-	return call(cmdIterCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-}
-
 // PerfEventOpen opens a perf event with close-on-exec set; attr.Size is
 // filled in. Memory that attr refers to by address must stay alive until the
 // call returns.
 func PerfEventOpen(attr *unix.PerfEventAttr, pid, cpu int) (int, error) {
 	attr.Size = uint32(unsafe.Sizeof(*attr))
 	return unix.PerfEventOpen(attr, pid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+}
+
+// LinkPerfEvent makes a link of a program and a perf event, which Linux can
+// since 5.15.
+func LinkPerfEvent(event, progFD int, cookie uint64) (int, error) {
+	attr := struct {
+		prog, target, attach, flags uint32
+		cookie                      uint64
+	}{uint32(progFD), uint32(event), AttachPerfEvent, 0, cookie}
+	return call(cmdLinkCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
 // A PerfLink is a program attached to a perf event. It owns both descriptors.
@@ -124,11 +109,7 @@ type PerfLink struct {
 // link owns event; on error event is closed. A cookie other than 0 needs
 // Linux 5.15.
 func AttachPerf(event, progFD int, cookie uint64) (*PerfLink, error) {
-	attr := struct {
-		prog, target, attach, flags uint32
-		cookie                      uint64
-	}{uint32(progFD), uint32(event), AttachPerfEvent, 0, cookie}
-	link, err := call(cmdLinkCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	link, err := LinkPerfEvent(event, progFD, cookie)
 	if errors.Is(err, unix.EINVAL) && cookie == 0 {
 		// Before 5.15 a program is attached by ioctl and lives as long as the
 		// event.

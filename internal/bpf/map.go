@@ -20,10 +20,18 @@ type MapSpec struct {
 	BTF, BTFKey, BTFValue uint32
 }
 
+// Types of maps that hawk makes for itself.
+const (
+	Hash    = 1
+	Array   = 2
+	RingBuf = 27
+)
+
 // Flags of map creation.
 const (
-	NoPrealloc = 1 << 0
-	Mmapable   = 1 << 10
+	NoPrealloc   = 1 << 0
+	ProgReadOnly = 1 << 7 // for programs, not for user space
+	Mmapable     = 1 << 10
 )
 
 // MapCreate creates a map.

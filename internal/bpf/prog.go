@@ -26,6 +26,15 @@ type ProgSpec struct {
 	Log      []byte
 }
 
+// Types of programs that hawk makes for itself.
+const (
+	Kprobe        = 2
+	Tracepoint    = 5
+	PerfEvent     = 7
+	RawTracepoint = 17
+	Tracing       = 26
+)
+
 // Program flags.
 const Sleepable = 1 << 4
 
@@ -81,14 +90,6 @@ func TestRun(fd int, ctx []byte) (ret uint32, err error) {
 	attr := testAttr{fd: uint32(fd), ctxIn: bytesPtr(ctx), ctxSizeIn: uint32(len(ctx))}
 	_, err = call(cmdTestRun, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 	return attr.retval, err
-}
-
-// TestRunPacket runs a network program repeat times on a packet and says how
-// long one run took on average, in nanoseconds.
-func TestRunPacket(fd int, packet []byte, repeat int) (ret uint32, nanos uint32, err error) {
-	attr := testAttr{fd: uint32(fd), dataIn: bytesPtr(packet), dataSizeIn: uint32(len(packet)), repeat: uint32(repeat)}
-	_, err = call(cmdTestRun, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
-	return attr.retval, attr.duration, err
 }
 
 type testAttr struct {

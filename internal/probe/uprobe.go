@@ -455,7 +455,7 @@ func linkSites(progFD int, sites []site, o *Options, flags uint32) ([]Link, erro
 		if !counted {
 			m.Semaphores = nil
 		}
-		fd, err := m.Link(progFD, bpf.AttachUprobeMulti)
+		fd, err := m.Link(progFD)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("uprobe.multi on %s: %w", path, err), closeAll(links))
 		}

@@ -9,6 +9,7 @@ package symbolize
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/bpf"
 )
 
 // A Symbol is what a kernel address resolves to.
@@ -156,7 +157,6 @@ const nameSize = 640
 type asker struct {
 	prog, out, format int    // descriptors
 	text              []byte // the map value of out
-	ctx               [1]uint64
 }
 
 func newAsker() (*asker, error) {
@@ -169,14 +169,17 @@ func newAsker() (*asker, error) {
 }
 
 func (a *asker) load() (err error) {
-	if a.out, err = bpf.CreateMap(bpf.Array, 4, nameSize, 1, bpf.Mmapable); err != nil {
+	if a.out, err = bpf.MapCreate(bpf.MapSpec{Type: bpf.Array, KeySize: 4, ValueSize: nameSize, MaxEntries: 1, Flags: bpf.Mmapable}); err != nil {
 		return fmt.Errorf("map for symbol names: %w", err)
 	}
-	if a.format, err = bpf.CreateMap(bpf.Array, 4, 8, 1, bpf.ReadOnly); err != nil {
+	if a.format, err = bpf.MapCreate(bpf.MapSpec{Type: bpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1, Flags: bpf.ProgReadOnly}); err != nil {
 		return fmt.Errorf("map for a format: %w", err)
 	}
-	if err = bpf.SetAndFreeze(a.format, []byte("%pS\x00\x00\x00\x00\x00")); err != nil {
-		return err
+	if err = bpf.MapUpdate(a.format, make([]byte, 4), []byte("%pS\x00\x00\x00\x00\x00"), 0); err == nil {
+		err = bpf.MapFreeze(a.format)
+	}
+	if err != nil {
+		return fmt.Errorf("map for a format: %w", err)
 	}
 	size := (nameSize + unix.Getpagesize() - 1) &^ (unix.Getpagesize() - 1)
 	if a.text, err = unix.Mmap(a.out, 0, size, unix.PROT_READ, unix.MAP_SHARED); err != nil {
@@ -187,19 +190,19 @@ func (a *asker) load() (err error) {
 		bpf.Insn(0x79, 1, 1, 0, 0),   // r1 = ctx[0], the address
 		bpf.Insn(0x7b, 10, 1, -8, 0), // *(u64 *)(r10-8) = r1
 	}
-	insns = append(insns, bpf.MapValue(1, a.out)...)
+	insns = append(insns, bpf.LoadMapValue(1, a.out)...)
 	insns = append(insns, bpf.MovImm(2, nameSize))
-	insns = append(insns, bpf.MapValue(3, a.format)...)
+	insns = append(insns, bpf.LoadMapValue(3, a.format)...)
 	insns = append(insns,
 		bpf.MovReg(4, 10),
-		bpf.Insn(0x07, 4, 0, 0, -8), // r4 += -8
+		bpf.AddImm(4, -8),
 		bpf.MovImm(5, 8),
-		bpf.Call(snprintf),
+		bpf.CallHelper(snprintf),
 		bpf.MovImm(0, 0),
 		bpf.Exit(),
 	)
-	p := bpf.Program{Type: bpf.RawTracepoint, Insns: insns}
-	if a.prog, _, err = p.Load(false); err != nil {
+	a.prog, err = bpf.ProgLoad(&bpf.ProgSpec{Type: bpf.RawTracepoint, Insns: bpf.Assemble(insns...), License: "GPL"})
+	if err != nil {
 		return fmt.Errorf("program for symbol names: %w", err)
 	}
 	return nil
@@ -219,8 +222,9 @@ func (a *asker) close() {
 }
 
 func (a *asker) ask(addr uint64) Symbol {
-	a.ctx[0] = addr
-	if err := bpf.TestRun(a.prog, a.ctx[:]); err != nil {
+	var ctx [8]byte
+	binary.NativeEndian.PutUint64(ctx[:], addr)
+	if _, err := bpf.TestRun(a.prog, ctx[:]); err != nil {
 		return Symbol{}
 	}
 	end := bytes.IndexByte(a.text[:nameSize], 0)

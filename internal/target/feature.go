@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/target/bpf"
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/target/btf"
 )
 
@@ -104,10 +102,10 @@ func (t *Target) recordedFeature(f *Feature) error {
 // without.
 var (
 	RingBuffer = &Feature{"ring_buffer", "the BPF ring buffer", "5.8", func(*Target) error {
-		return mapAccepted(bpf.RingBuf, 0, 0, uint32(os.Getpagesize()), 0)
+		return mapAccepted(bpf.MapSpec{Type: bpf.RingBuf, MaxEntries: os.Getpagesize()})
 	}}
 	LargeKey = &Feature{"large_key", "map keys of more than 512 bytes", "5.11", func(*Target) error {
-		return mapAccepted(bpf.Hash, 1024, 8, 1, bpf.NoPrealloc)
+		return mapAccepted(bpf.MapSpec{Type: bpf.Hash, KeySize: 1024, ValueSize: 8, MaxEntries: 1, Flags: bpf.NoPrealloc})
 	}}
 
 	BPFLoop         = Helper("loop", "loops by bpf_loop", "5.17", 181, bpf.RawTracepoint)
@@ -134,28 +132,25 @@ var (
 
 	AtomicFetch = &Feature{"atomic_fetch", "atomic operations that return a value", "5.12", func(*Target) error {
 		// r1 = 1; fetch_add *(u64 *)(r10-8), r1
-		p := bpf.Program{Type: bpf.RawTracepoint, Insns: []uint64{bpf.StoreStack(-8), bpf.MovImm(1, 1), bpf.Insn(0xdb, 10, 1, -8, 1), bpf.MovImm(0, 0), bpf.Exit()}}
-		return p.Accepted()
+		return accepted(&bpf.ProgSpec{Type: bpf.RawTracepoint}, bpf.ClearStack(-8), bpf.MovImm(1, 1), bpf.Insn(0xdb, 10, 1, -8, 1), bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	CPUv4 = &Feature{"cpu_v4", "signed division and sign-extending moves", "6.6", func(*Target) error {
 		// r0 = 4; r0 s/= 2; r0 = (s8)r0; r0 = 0
-		p := bpf.Program{Type: bpf.RawTracepoint, Insns: []uint64{bpf.MovImm(0, 4), bpf.Insn(0x37, 0, 0, 1, 2), bpf.Insn(0xbf, 0, 0, 8, 0), bpf.MovImm(0, 0), bpf.Exit()}}
-		return p.Accepted()
+		return accepted(&bpf.ProgSpec{Type: bpf.RawTracepoint}, bpf.MovImm(0, 4), bpf.Insn(0x37, 0, 0, 1, 2), bpf.Insn(0xbf, 0, 0, 8, 0), bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	MayGoto = &Feature{"may_goto", "loops bounded at run time", "6.9", func(*Target) error {
-		p := bpf.Program{Type: bpf.RawTracepoint, Insns: []uint64{bpf.MovImm(0, 0), bpf.Insn(0xe5, 0, 0, 1, 0), bpf.MovImm(0, 0), bpf.Exit()}}
-		return p.Accepted()
+		return accepted(&bpf.ProgSpec{Type: bpf.RawTracepoint}, bpf.MovImm(0, 0), bpf.Insn(0xe5, 0, 0, 1, 0), bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	NoPreallocPerf = &Feature{"no_prealloc_perf", "maps without preallocation in perf events", "6.1", func(*Target) error {
-		fd, err := bpf.CreateMap(bpf.Hash, 8, 8, 1, bpf.NoPrealloc)
+		fd, err := bpf.MapCreate(bpf.MapSpec{Type: bpf.Hash, KeySize: 8, ValueSize: 8, MaxEntries: 1, Flags: bpf.NoPrealloc})
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
-		insns := []uint64{bpf.StoreStack(-8), bpf.MovReg(2, 10), bpf.Insn(0x07, 2, 0, 0, -8)}
-		insns = append(insns, bpf.MapFD(1, fd)...)
-		p := bpf.Program{Type: bpf.PerfEvent, Insns: append(insns, bpf.Call(1), bpf.MovImm(0, 0), bpf.Exit())}
-		return p.Accepted()
+		insns := []uint64{bpf.ClearStack(-8), bpf.MovReg(2, 10), bpf.AddImm(2, -8)}
+		insns = append(insns, bpf.LoadMap(1, fd)...)
+		const mapLookup = 1
+		return accepted(&bpf.ProgSpec{Type: bpf.PerfEvent}, append(insns, bpf.CallHelper(mapLookup), bpf.MovImm(0, 0), bpf.Exit())...)
 	}}
 	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5", func(t *Target) error {
 		// The one whose type most scripts that use this need anyway.
@@ -167,16 +162,14 @@ var (
 		if err != nil {
 			return err
 		}
-		p := bpf.Program{Type: bpf.Tracing, Attach: bpf.AttachRawTP, BTFID: id, Insns: []uint64{bpf.MovImm(0, 0), bpf.Exit()}}
-		return p.Accepted()
+		return accepted(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachRawTracepoint, AttachBTFID: id}, bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	Fentry = &Feature{"fentry", "fentry and fexit probes", "5.5", func(t *Target) error {
 		f, err := t.FuncProto("", "vfs_read")
 		if err != nil {
 			return err
 		}
-		p := bpf.Program{Type: bpf.Tracing, Attach: bpf.AttachFentry, BTFID: f.BTFID, Insns: []uint64{bpf.MovImm(0, 0), bpf.Exit()}}
-		return p.Accepted()
+		return accepted(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFentry, AttachBTFID: f.BTFID}, bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	KprobePMU = &Feature{"kprobe", "kprobes", "4.17", pmuTest("kprobe")}
 	UprobePMU = &Feature{"uprobe", "uprobes", "4.17", pmuTest("uprobe")}
@@ -185,24 +178,17 @@ var (
 		return err
 	}}
 	PerfLink = &Feature{"perf_link", "links to perf events", "5.15", func(*Target) error {
-		p := bpf.Program{Type: bpf.Tracepoint, Insns: []uint64{bpf.MovImm(0, 0), bpf.Exit()}}
-		return linkAnswers(&p, bpf.LinkAttr{TargetFD: ^uint32(0), AttachType: bpf.AttachPerfEvent}, unix.EBADF)
+		return linkAnswers(bpf.Tracepoint, 0, unix.EBADF, func(prog int) (int, error) {
+			return bpf.LinkPerfEvent(-1, prog, 0)
+		})
 	}}
 	KprobeMulti   = &Feature{"kprobe_multi", "kprobes on many functions at once", "5.18", kprobeMultiTest(bpf.AttachKprobeMulti)}
 	KprobeSession = &Feature{"kprobe_session", "probes on entry and return in one", "6.10", kprobeMultiTest(bpf.AttachKprobeSession)}
 	UprobeMulti   = &Feature{"uprobe_multi", "uprobes at many places at once", "6.6", func(*Target) error {
 		// A directory is refused as late as possible, if the kernel knows
 		// what is meant at all.
-		var pin runtime.Pinner
-		defer pin.Unpin()
-		path, offset := &[...]byte{'/', 0}, &[...]uint64{0}
-		pin.Pin(path)
-		pin.Pin(offset)
-		p := bpf.Program{Type: bpf.Kprobe, Attach: bpf.AttachUprobeMulti, Insns: []uint64{bpf.MovImm(0, 0), bpf.Exit()}}
-		a := bpf.LinkAttr{AttachType: bpf.AttachUprobeMulti}
-		a.Multi[0], a.Multi[1] = uint64(uintptr(unsafe.Pointer(path))), uint64(uintptr(unsafe.Pointer(offset)))
-		a.Multi[4] = 1
-		return linkAnswers(&p, a, unix.EBADF)
+		m := bpf.UprobeMulti{Path: "/", Offsets: []uint64{0}}
+		return linkAnswers(bpf.Kprobe, bpf.AttachUprobeMulti, unix.EBADF, m.Link)
 	}}
 )
 
@@ -217,8 +203,18 @@ func Features() []*Feature {
 	}
 }
 
-func mapAccepted(typ, key, value, entries, flags uint32) error {
-	fd, err := bpf.CreateMap(typ, key, value, entries, flags)
+func mapAccepted(spec bpf.MapSpec) error {
+	fd, err := bpf.MapCreate(spec)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+// accepted reports whether the kernel takes a program, which it does not keep.
+func accepted(spec *bpf.ProgSpec, insns ...uint64) error {
+	spec.License, spec.Insns = "GPL", bpf.Assemble(insns...)
+	fd, err := bpf.ProgLoad(spec)
 	if err == nil {
 		unix.Close(fd)
 	}
@@ -230,15 +226,16 @@ func mapAccepted(typ, key, value, entries, flags uint32) error {
 // words on the helper itself count.
 func Helper(name, what, since string, helper int32, progType uint32) *Feature {
 	return &Feature{name, what, since, func(*Target) error {
-		p := bpf.Program{Type: progType, Insns: []uint64{bpf.MovImm(1, 0), bpf.MovImm(2, 0), bpf.MovImm(3, 0), bpf.MovImm(4, 0), bpf.MovImm(5, 0), bpf.Call(helper), bpf.MovImm(0, 0), bpf.Exit()}}
-		fd, log, err := p.Load(true)
+		spec := bpf.ProgSpec{Type: progType, LogLevel: 1, Log: make([]byte, 8<<10)}
+		err := accepted(&spec, bpf.MovImm(1, 0), bpf.MovImm(2, 0), bpf.MovImm(3, 0), bpf.MovImm(4, 0), bpf.MovImm(5, 0),
+			bpf.CallHelper(helper), bpf.MovImm(0, 0), bpf.Exit())
 		if err == nil {
-			unix.Close(fd)
 			return nil
 		}
 		if errors.Is(err, unix.EPERM) {
 			return err
 		}
+		log := unix.ByteSliceToString(spec.Log)
 		for _, words := range [...]string{"unknown func", "invalid func", "cannot use helper", "not allowed"} {
 			if strings.Contains(log, words) {
 				return err
@@ -292,19 +289,20 @@ func (t *Target) PMUType(name string) (uint32, error) {
 
 // linkAnswers loads a program and tries to make a link that must fail with
 // want if the kernel understands it.
-func linkAnswers(p *bpf.Program, a bpf.LinkAttr, want unix.Errno) error {
-	fd, _, err := p.Load(false)
+func linkAnswers(progType, attach uint32, want unix.Errno, link func(prog int) (int, error)) error {
+	fd, err := bpf.ProgLoad(&bpf.ProgSpec{
+		Type: progType, Attach: attach, License: "GPL", Insns: bpf.Assemble(bpf.MovImm(0, 0), bpf.Exit()),
+	})
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	a.ProgFD = uint32(fd)
-	link, err := bpf.CreateLink(&a)
+	made, err := link(fd)
 	if err == nil {
-		unix.Close(link)
+		unix.Close(made)
 		return nil
 	}
-	if errors.Is(err, want) {
+	if want != 0 && errors.Is(err, want) {
 		return nil
 	}
 	return err
@@ -313,17 +311,8 @@ func linkAnswers(p *bpf.Program, a bpf.LinkAttr, want unix.Errno) error {
 // kprobeMultiTest attaches to one function that every kernel has.
 func kprobeMultiTest(attach uint32) func(*Target) error {
 	return func(*Target) error {
-		var pin runtime.Pinner
-		defer pin.Unpin()
-		name := &[...]byte{'v', 'f', 's', '_', 'r', 'e', 'a', 'd', 0}
-		pin.Pin(name)
-		syms := &[...]uint64{uint64(uintptr(unsafe.Pointer(name)))}
-		pin.Pin(syms)
-		p := bpf.Program{Type: bpf.Kprobe, Attach: attach, Insns: []uint64{bpf.MovImm(0, 0), bpf.Exit()}}
-		a := bpf.LinkAttr{AttachType: attach}
-		a.Multi[0] = 1 << 32 // flags 0, cnt 1
-		a.Multi[1] = uint64(uintptr(unsafe.Pointer(syms)))
-		return linkAnswers(&p, a, 0)
+		m := bpf.KprobeMulti{Names: []string{"vfs_read"}}
+		return linkAnswers(bpf.Kprobe, attach, 0, func(prog int) (int, error) { return m.Link(prog, attach) })
 	}
 }
 

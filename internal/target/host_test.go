@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/hawktrace/hawk/internal/target/bpf"
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
