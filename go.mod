@@ -3,11 +3,11 @@ module github.com/hawktrace/hawk
 go 1.26.0
 
 require (
-	github.com/cilium/ebpf v0.22.0 // indirect
-	github.com/google/go-cmp v0.7.0 // indirect
-	github.com/ianlancetaylor/demangle v0.0.0-20260724033716-83e58baca724 // indirect
-	github.com/rogpeppe/go-internal v1.16.0 // indirect
-	github.com/spf13/pflag v1.0.10 // indirect
-	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/tools v0.40.1-0.20260108161641-ca281cf95054 // indirect
+	github.com/cilium/ebpf v0.22.0
+	github.com/google/go-cmp v0.7.0
+	github.com/ianlancetaylor/demangle v0.0.0-20260724033716-83e58baca724
+	github.com/rogpeppe/go-internal v1.16.0
+	golang.org/x/sys v0.49.0
 )
+
+require golang.org/x/tools v0.40.1-0.20260108161641-ca281cf95054 // indirect
