@@ -17,9 +17,10 @@ import (
 // CPU that never fires but carries these records (see perf_event_open(2),
 // PERF_COUNT_SW_DUMMY).
 //
-// The events are for the whole machine. Ones that processes inherit would
-// cost the traced program a little at every context switch and fork, for each
-// CPU of the machine, where these cost something only when code is mapped.
+// The events are for the whole machine, even if one process tree is of
+// interest. Those cost nothing measurable, where ones that children inherit
+// are switched with each task (a round trip through a pipe took 2.4 µs instead
+// of 2.0 on two CPUs) and copied at each fork, for every CPU.
 type recorder struct {
 	rings   []*perfRing
 	pending []event           // read, but perhaps not yet in order
