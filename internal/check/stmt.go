@@ -335,14 +335,47 @@ func (w *walker) jump(s *syntax.JumpStmt) {
 
 func (w *walker) forRange(s *syntax.ForStmt) {
 	if s.Over != nil {
-		return // refused when the script was expanded
+		elem := w.mapElement(s)
+		w.body(s.Body, true, func() { w.loopVar(s, elem) })
+		return
 	}
 	from, to := w.rangeEnd(s.From), w.rangeEnd(s.To)
 	w.body(s.Body, true, func() { w.loopVar(s, from, to) })
 }
 
-// loopVar declares the variable of a for statement.
-func (w *walker) loopVar(s *syntax.ForStmt, from, to val) {
+// mapElement is the (key, value) that a loop over a map binds its variable to.
+func (w *walker) mapElement(s *syntax.ForStmt) val {
+	m := w.mapNamed(s.Over)
+	switch {
+	case m.sort == scalar:
+		w.errorf(s.Over, "not-iterable", "%s has no key (scalar map): there is nothing to iterate over", m.name).
+			Note(m.sortAt, "it was first used here")
+		return val{}
+	case !w.sortIs(m, keyed, s.Over):
+		return val{}
+	case w.final && !m.stored:
+		w.undefinedMap(m, s.Over)
+		return val{}
+	}
+	value := val{}
+	if m.agg == nil {
+		value = w.readSlot(&m.value)
+	} else if i, ok := w.castable(m.aggType()); ok {
+		value.Flex = types.Flex{Type: i}
+	} else {
+		w.errorf(s.Over, "not-iterable", "Loop expression does not support type: %s", m.aggType())
+		return val{}
+	}
+	key := w.readSlot(&m.key)
+	if key.Type == nil || value.Type == nil {
+		return val{}
+	}
+	return tupleOf([]val{key, value})
+}
+
+// loopVar declares the variable of a for statement, which takes values of the
+// types given.
+func (w *walker) loopVar(s *syntax.ForStmt, values ...val) {
 	v := w.lookupQuietly(s.Var.Name)
 	if v != nil {
 		w.errorf(s.Var, "shadowed-loop-variable", "Loop declaration shadows existing variable: $%s", s.Var.Name).
@@ -355,11 +388,14 @@ func (w *walker) loopVar(s *syntax.ForStmt, from, to val) {
 	v.out.Loop, v.assigned = true, true
 	switch {
 	case !w.final:
-		v.join(from.Flex, types.Unset)
-		v.join(to.Flex, types.Unset)
+		for _, x := range values {
+			v.join(x.Flex, types.Unset)
+		}
 	case v.cur.Type != nil:
-		w.lossy(s.From, from.Flex, v.cur.Type)
-		w.lossy(s.To, to.Flex, v.cur.Type)
+		if s.Over == nil {
+			w.lossy(s.From, values[0].Flex, v.cur.Type)
+			w.lossy(s.To, values[1].Flex, v.cur.Type)
+		}
 		w.record(s.Var, val{Flex: v.cur})
 	}
 }

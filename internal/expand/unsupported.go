@@ -33,11 +33,6 @@ func (e *expander) unsupportedItems() (stop bool) {
 			return false
 		case *syntax.Probe:
 			return true
-		case *syntax.ForStmt:
-			if n.Over != nil {
-				refuse(n.Over.Span(), "loops over maps are")
-				stop = true
-			}
 		case *syntax.Comptime:
 			refuse(n.Span(), "comptime is")
 			stop = true

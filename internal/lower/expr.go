@@ -82,8 +82,8 @@ func (f *fn) condition(e syntax.Expr) *ir.Value {
 // integer is the value of e for arithmetic: an aggregation is read across all
 // CPUs.
 func (f *fn) integer(e syntax.Expr) *ir.Value {
-	if agg, ok := f.info.Types[e].(*types.Agg); ok {
-		return f.readAgg(e, agg)
+	if _, ok := f.info.Types[e].(*types.Agg); ok {
+		return f.readAgg(e)
 	}
 	return f.Scalar(e)
 }
@@ -334,7 +334,7 @@ func (f *fn) unary(e *syntax.Unary) *ir.Value {
 		}
 	case syntax.And:
 		if v, ok := e.X.(*syntax.Var); ok {
-			return f.b.Addr(f.variable(v).obj, 0)
+			return f.variable(v).addr(f)
 		}
 	}
 	f.m.diags.Errorf("unsupported", e.Span(), "this operator is not supported by this version of hawk")
@@ -385,7 +385,7 @@ func (f *fn) choose(cond syntax.Expr, then, els func() *ir.Value) *ir.Value {
 // scalarAs is e converted to a type.
 func (f *fn) scalarAs(e syntax.Expr, t types.Type) *ir.Value {
 	if agg, ok := f.info.Types[e].(*types.Agg); ok {
-		return f.convert(f.readAgg(e, agg), types.IntOf(8, agg.Signed), t)
+		return f.convert(f.readAgg(e), types.IntOf(8, agg.Signed), t)
 	}
 	return f.convert(f.Scalar(e), f.info.Types[e], t)
 }

@@ -18,39 +18,44 @@ import (
 // A fn lowers one probe for one group of attach points. It implements
 // builtin.Gen.
 type fn struct {
-	m     *module
-	p     *check.Probe
-	info  *check.Info
-	g     *probe.Group
-	b     *ir.Builder
-	ctx   *probe.Context
-	vars  map[*check.Var]*variable
-	exit  *ir.Block // returns the default value
-	loops []loop
-	// lookups remembers the element pointers of this run; see mapop.go.
-	lookups  map[string]lookup
+	m    *module
+	p    *check.Probe
+	info *check.Info
+	g    *probe.Group
+	level
+	root      *ir.Builder // of the main function
+	callbacks []*ir.Func
+	// mapGen counts what may have removed or added elements of a map; see
+	// mapop.go.
 	mapGen   map[string]int
 	printing bool // the value goes into a record: bytes behind a NUL do not matter
 }
 
-// A variable is where a scratch variable lives.
+// A variable is where a scratch variable lives: in an object of the function,
+// or at an address that the function was given.
 type variable struct {
-	obj *ir.Object
-	ptr bool // holds a pointer that the verifier follows
+	obj  *ir.Object
+	base *ir.Value // if obj is nil
+	size int       // bytes
+	ptr  bool      // holds a pointer that the verifier follows
+}
+
+func (v *variable) addr(f *fn) *ir.Value {
+	if v.obj == nil {
+		return v.base
+	}
+	return f.b.Addr(v.obj, 0)
 }
 
 type loop struct{ next, out *ir.Block }
 
 func newFn(m *module, p *check.Probe, g *probe.Group) *fn {
-	f := &fn{
-		m: m, p: p, info: p.Info, g: g,
-		b:       ir.NewBuilder(identifier(g.Points[0].Name()), 1),
-		vars:    map[*check.Var]*variable{},
-		lookups: map[string]lookup{}, mapGen: map[string]int{},
+	b := ir.NewBuilder(identifier(g.Points[0].Name()), 1)
+	b.At = p.At
+	return &fn{
+		m: m, p: p, info: p.Info, g: g, root: b, mapGen: map[string]int{},
+		level: level{b: b, vars: map[*check.Var]*variable{}, exit: b.NewBlock(), lookups: map[string]lookup{}},
 	}
-	f.b.At = p.At
-	f.exit = f.b.NewBlock()
-	return f
 }
 
 // program emits the whole function: tests for events of no interest, the
@@ -120,6 +125,9 @@ func (f *fn) space(e syntax.Expr) types.Space {
 }
 
 func (f *fn) Temp(name string, size, align int) *ir.Value {
+	if f.cb != nil && size > largeTemp {
+		return f.outerTemp(name, size, align)
+	}
 	return f.b.Addr(f.b.NewObject(name, size, align), 0)
 }
 

@@ -68,7 +68,7 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 			f.program()
 			name := fmt.Sprintf("%s_%d", identifier(g.Points[0].Name()), i+1)
 			res.Programs = append(res.Programs, &Program{
-				IR: &ir.Prog{Name: name, Funcs: []*ir.Func{f.b.Fn}}, Group: g, At: pr.At,
+				IR: &ir.Prog{Name: name, Funcs: append([]*ir.Func{f.root.Fn}, f.callbacks...)}, Group: g, At: pr.At,
 			})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
@@ -148,8 +149,8 @@ func (f *fn) loadMap(e syntax.Expr) *ir.Value {
 	b := f.b
 	s, keys := f.mapOf(e)
 	i := f.asInt(s.Value)
-	if agg, ok := s.Value.(*types.Agg); ok {
-		return f.readAgg(e, agg)
+	if _, ok := s.Value.(*types.Agg); ok {
+		return f.readAgg(e)
 	}
 	if s.Map < 0 {
 		return b.Load(b.Data(s.Offset), 8, i.Bytes, i.Signed)
@@ -390,13 +391,27 @@ func (f *fn) cpuCell(s *object.ScriptMap, cpu *ir.Value) *ir.Value {
 }
 
 // readAgg is the integer that an aggregation comes to, over all CPUs.
-func (f *fn) readAgg(e syntax.Expr, t *types.Agg) *ir.Value {
-	b := f.b
-	kind, _ := builtin.LookupAgg(t.Kind)
-	acc := f.Temp("total", kind.CellBytes(t), 8)
-	b.Zero(acc, 0, kind.CellBytes(t))
-	f.eachCell(e, func(cell *ir.Value) { kind.Accumulate(f, t, acc, cell) })
-	return kind.Read(f, t, acc)
+func (f *fn) readAgg(e syntax.Expr) *ir.Value {
+	s, keys := f.mapOf(e)
+	return f.readCells(e.Span(), s, f.cellKey(s, keys))
+}
+
+// cellKey is the key of an aggregation's cells, nil in the data map.
+func (f *fn) cellKey(s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
+	if s.Map < 0 {
+		return nil
+	}
+	return f.key(s, keys)
+}
+
+// readCells reduces the cells of all CPUs to an integer.
+func (f *fn) readCells(at source.Span, s *object.ScriptMap, key *ir.Value) *ir.Value {
+	kind, _ := builtin.LookupAgg(s.Agg.Kind)
+	n := kind.CellBytes(s.Agg)
+	acc := f.Temp("total", n, 8)
+	f.b.Zero(acc, 0, n)
+	f.eachCell(at, s, key, func(cell *ir.Value) { kind.Accumulate(f, s.Agg, acc, cell) })
+	return kind.Read(f, s.Agg, acc)
 }
 
 // aggInto copies the cells of all CPUs, reduced to one, for print(@m[k]).
@@ -406,7 +421,8 @@ func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
 	n := kind.CellBytes(t)
 	acc := b.Add(p, int64(off))
 	f.clear(p, off, n)
-	f.eachCell(e, func(cell *ir.Value) {
+	s, keys := f.mapOf(e)
+	f.eachCell(e.Span(), s, f.cellKey(s, keys), func(cell *ir.Value) {
 		if kind.Accumulate != nil {
 			kind.Accumulate(f, t, acc, cell)
 			return
@@ -420,18 +436,13 @@ func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
 
 // eachCell emits use for the cell of every possible CPU. A few are unrolled,
 // many are a loop.
-func (f *fn) eachCell(e syntax.Expr, use func(cell *ir.Value)) {
+func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key *ir.Value, use func(cell *ir.Value)) {
 	b := f.b
-	s, keys := f.mapOf(e)
 	cpus := f.m.o.Probe.Target.PossibleCPUs()
-	var key *ir.Value
-	if s.Map >= 0 {
-		if !f.m.has(target.MapLookupPerCPU) {
-			f.m.diags.Errorf("kernel", e.Span(), "this kernel can not read %s in a probe", s.Name).
-				Hint("kernels from 5.19 on can; print(%s) works on all", s.Name)
-			return
-		}
-		key = f.key(s, keys)
+	if s.Map >= 0 && !f.m.has(target.MapLookupPerCPU) {
+		f.m.diags.Errorf("kernel", at, "this kernel can not read %s in a probe", s.Name).
+			Hint("kernels from 5.19 on can; print(%s) works on all", s.Name)
+		return
 	}
 	one := func(cpu *ir.Value) {
 		if s.Map < 0 {

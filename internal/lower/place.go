@@ -101,7 +101,8 @@ func (f *fn) isArgs(e syntax.Expr) bool {
 func (f *fn) fieldPlace(e *syntax.Field) place {
 	field := f.info.Fields[e]
 	if f.isArgs(e.X) {
-		return f.argument(e, field)
+		_, text := f.info.Types[e].(*types.String)
+		return f.argument(field, text)
 	}
 	t := f.info.Types[e.X]
 	if r, ok := t.(*types.Record); ok {
@@ -123,8 +124,9 @@ func (f *fn) fieldPlace(e *syntax.Field) place {
 }
 
 // argument is a field of args: in the context record, or from wherever the
-// mechanism has it.
-func (f *fn) argument(e *syntax.Field, field types.Field) place {
+// mechanism has it. Of a field that refers to its data, text tells whether the
+// data is wanted or its address.
+func (f *fn) argument(field types.Field, text bool) place {
 	mech := f.g.Mech
 	if mech.Field != nil {
 		if v := mech.Field(f.ctx, field); v != nil || mech.Record == nil {
@@ -145,10 +147,29 @@ func (f *fn) argument(e *syntax.Field, field types.Field) place {
 	}
 	// The context pointer becomes a plain address for the helper to read at.
 	addr := b.Arith(ir.Add, f.number(base), off)
-	if _, isString := f.info.Types[e].(*types.String); !isString {
-		return place{base: addr, kind: register, field: types.Field{Name: field.Name}} // the address itself is wanted
+	if !text {
+		return place{base: addr, kind: register, field: types.Field{Name: field.Name}}
 	}
 	return place{base: addr, kind: remote, space: types.Kernel, field: field}
+}
+
+// argsInto writes args as a whole: a record with the fields of args.
+func (f *fn) argsInto(at syntax.Expr, t *types.Record, p *ir.Value, off int) {
+	f.b.Zero(p, off, t.Size())
+	for i, name := range t.Names {
+		field, ok := f.p.Args.Field(name)
+		if !ok {
+			continue
+		}
+		elem := t.Elems[i]
+		_, text := elem.(*types.String)
+		pl := f.argument(field, text)
+		if types.IsScalar(elem) {
+			f.b.Store(p, off+t.Offsets[i], elem.Size(), f.loadPlace(at, pl, elem))
+		} else {
+			f.readPlace(at, pl, elem, p, off+t.Offsets[i])
+		}
+	}
 }
 
 // elementPlace is element i of a tuple or record.
@@ -277,6 +298,8 @@ func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off 
 	switch {
 	case pl.kind == register: // an array or string that an argument points to is read where it is used
 		b.Store(p, off, min(n, 8), pl.base)
+	case pl.kind == direct && pl.base == f.ctx.Ctx && (!text || f.printing):
+		f.copyContext(pl.off, p, off, n)
 	case pl.kind == direct:
 		if pl.off != 0 {
 			pl.base = b.Add(pl.base, int64(pl.off))
@@ -295,6 +318,19 @@ func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off 
 		f.ReadStr(at, pl.space, p, off, f.konst(int64(n)), b.Add(pl.base, int64(pl.off)))
 	default:
 		f.ReadMem(at, pl.space, p, off, f.konst(int64(n)), b.Add(pl.base, int64(pl.off)))
+	}
+}
+
+// copyContext copies n bytes at from of the program's context. The verifier
+// wants aligned loads at fixed offsets there, none through a moved pointer.
+func (f *fn) copyContext(from int, p *ir.Value, off, n int) {
+	for i := 0; i < n; {
+		width := 8
+		for (from+i|off+i)%width != 0 || i+width > n {
+			width /= 2
+		}
+		f.b.Store(p, off+i, width, f.b.Load(f.ctx.Ctx, from+i, width, false))
+		i += width
 	}
 }
 
@@ -317,7 +353,7 @@ func (f *fn) Mem(e syntax.Expr) *ir.Value {
 	if _, folded := f.info.Consts[e]; !folded {
 		switch e := e.(type) {
 		case *syntax.Var:
-			return b.Addr(f.variable(e).obj, 0)
+			return f.variable(e).addr(f)
 		case *syntax.Field, *syntax.TupleIndex, *syntax.Index:
 			if pl := f.place(e); pl.kind == direct && pl.field.Name == "" {
 				return b.Add(pl.base, int64(pl.off))
@@ -343,6 +379,10 @@ func (f *fn) Into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 	b := f.b
 	from := f.info.Types[e]
+	if r, ok := t.(*types.Record); ok && f.isArgs(e) {
+		f.argsInto(e, r, p, off)
+		return
+	}
 	if types.IsScalar(t) {
 		b.Store(p, off, t.Size(), f.scalarAs(e, t))
 		return
@@ -385,7 +425,7 @@ func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 	}
 	switch e := e.(type) {
 	case *syntax.Var:
-		b.Copy(p, off, b.Addr(f.variable(e).obj, 0), t.Size())
+		b.Copy(p, off, f.variable(e).addr(f), t.Size())
 	case *syntax.Map, *syntax.MapIndex:
 		f.mapInto(e, t, p, off)
 	case *syntax.Cast:

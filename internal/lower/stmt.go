@@ -134,18 +134,35 @@ func (f *fn) stmt(s syntax.Stmt) {
 
 // variable is where the variable of an occurrence lives.
 func (f *fn) variable(v *syntax.Var) *variable {
-	decl := f.info.Vars[v]
+	return f.variableOf(f.info.Vars[v])
+}
+
+func (f *fn) variableOf(decl *check.Var) *variable {
 	x := f.vars[decl]
 	if x == nil {
-		x = &variable{obj: f.b.NewObject("$"+decl.Name, max(types.RoundUp(decl.Type.Size(), 8), 8), 8)}
+		if f.cb != nil && f.outerVariable(decl) != nil {
+			x = f.importVar(decl)
+		} else {
+			x = f.newVariable(decl)
+		}
 		f.vars[decl] = x
+	}
+	return x
+}
+
+func (f *fn) newVariable(decl *check.Var) *variable {
+	x := &variable{size: max(types.RoundUp(decl.Type.Size(), 8), 8)}
+	if f.cb != nil && x.size > largeTemp {
+		x.base = f.outerTemp("$"+decl.Name, x.size, 8)
+	} else {
+		x.obj = f.b.NewObject("$"+decl.Name, x.size, 8)
 	}
 	return x
 }
 
 func (f *fn) loadVar(e *syntax.Var) *ir.Value {
 	v := f.variable(e)
-	p := f.b.Addr(v.obj, 0)
+	p := v.addr(f)
 	if v.ptr {
 		return f.b.LoadPtr(p, 0)
 	}
@@ -163,7 +180,7 @@ func (f *fn) let(s *syntax.LetStmt) {
 		return
 	}
 	v := f.variable(s.Var)
-	f.b.Zero(f.b.Addr(v.obj, 0), 0, v.obj.Size)
+	f.b.Zero(v.addr(f), 0, v.size)
 }
 
 func (f *fn) storeVar(v *syntax.Var, decl *check.Var, rhs syntax.Expr) {
@@ -180,19 +197,19 @@ func (f *fn) storeVar(v *syntax.Var, decl *check.Var, rhs syntax.Expr) {
 				x = f.number(x)
 			}
 		}
-		b.Store(b.Addr(to.obj, 0), 0, 8, x)
+		b.Store(to.addr(f), 0, 8, x)
 		return
 	}
 	to := f.variable(v)
 	f.quietly(func() {
 		if f.mentions(rhs, decl) {
 			// The old value is needed while the new one is made.
-			tmp := f.Temp("value", to.obj.Size, 8)
+			tmp := f.Temp("value", to.size, 8)
 			f.Into(rhs, decl.Type, tmp, 0)
-			b.Copy(b.Addr(to.obj, 0), 0, tmp, to.obj.Size)
+			b.Copy(to.addr(f), 0, tmp, to.size)
 			return
 		}
-		f.Into(rhs, decl.Type, b.Addr(to.obj, 0), 0)
+		f.Into(rhs, decl.Type, to.addr(f), 0)
 	})
 }
 
@@ -271,7 +288,7 @@ func (f *fn) compound(s *syntax.AssignStmt) {
 	}
 	v = f.convert(v, result, t)
 	if lv, ok := s.LHS.(*syntax.Var); ok {
-		b.Store(b.Addr(f.variable(lv).obj, 0), 0, 8, v)
+		b.Store(f.variable(lv).addr(f), 0, 8, v)
 		return
 	}
 	sm, keys := f.mapOf(s.LHS)
@@ -297,7 +314,7 @@ func (f *fn) incDec(e *syntax.IncDec, want bool) *ir.Value {
 	if v, ok := unparen(e.X).(*syntax.Var); ok {
 		old := f.number(f.loadVar(v))
 		now := f.convert(b.Add(old, step), types.IntOf(8, true), t)
-		b.Store(b.Addr(f.variable(v).obj, 0), 0, 8, now)
+		b.Store(f.variable(v).addr(f), 0, 8, now)
 		if e.Prefix {
 			return now
 		}
@@ -365,10 +382,9 @@ const (
 // forRange is for ($v : from..to).
 func (f *fn) forRange(s *syntax.ForStmt) {
 	if s.Over != nil {
-		f.m.diags.Errorf("unsupported", s.Span(), "loops over maps are not supported by this version of hawk")
+		f.forMap(s)
 		return
 	}
-	b := f.b
 	from, to := f.number(f.integer(s.From)), f.number(f.integer(s.To))
 	decl := f.info.Vars[s.Var]
 	less := ir.SLt
@@ -376,18 +392,30 @@ func (f *fn) forRange(s *syntax.ForStmt) {
 		less = ir.ULt
 	}
 	known := from.Op == ir.Const && to.Op == ir.Const && to.Imm-from.Imm <= plainLoop
-	i := b.NewObject("i", 8, 8)
-	b.Store(b.Addr(i, 0), 0, 8, from)
-	f.loop(s, known, i,
-		func() *ir.Value { return b.Arith(less, b.Load(b.Addr(i, 0), 0, 8, false), to) },
+	// The counter and the end are variables of no name, so that the loop can
+	// become a function of its own.
+	i, end := f.hidden("i", from), f.hidden("end", to)
+	f.loop(s, known, f.variableOf(i).obj,
+		func() *ir.Value { return f.b.Arith(less, f.hiddenValue(i), f.hiddenValue(end)) },
 		func() {
-			v := f.convert(b.Load(b.Addr(i, 0), 0, 8, false), types.IntOf(8, true), decl.Type)
-			b.Store(b.Addr(f.variable(s.Var).obj, 0), 0, 8, v)
+			v := f.convert(f.hiddenValue(i), types.IntOf(8, true), decl.Type)
+			f.b.Store(f.variable(s.Var).addr(f), 0, 8, v)
 			f.block(s.Body)
 		},
 		func() {
-			b.Store(b.Addr(i, 0), 0, 8, b.Add(b.Load(b.Addr(i, 0), 0, 8, false), 1))
+			f.b.Store(f.variableOf(i).addr(f), 0, 8, f.b.Add(f.hiddenValue(i), 1))
 		})
+}
+
+// hidden makes a variable that the script does not see.
+func (f *fn) hidden(name string, v *ir.Value) *check.Var {
+	decl := &check.Var{Name: name, Type: types.Int64}
+	f.b.Store(f.variableOf(decl).addr(f), 0, 8, v)
+	return decl
+}
+
+func (f *fn) hiddenValue(decl *check.Var) *ir.Value {
+	return f.b.Load(f.variableOf(decl).addr(f), 0, 8, false)
 }
 
 func (f *fn) while(s *syntax.WhileStmt) {
@@ -406,6 +434,10 @@ func (f *fn) loop(at syntax.Node, known bool, counter *ir.Object, test func() *i
 	head, run, next, out := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
 	var rounds *ir.Object
 	budget := !known && f.m.has(target.MayGoto)
+	if !known && !budget && f.m.has(target.BPFLoop) {
+		f.rounds(at, test, body, step)
+		return
+	}
 	capped := !known && !budget
 	if budget {
 		f.forgetAssigned(at, counter)

@@ -1,0 +1,272 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// A level is the part of a fn that belongs to one function of the program: the
+// main one, or the body of a loop that the kernel calls back for each round.
+type level struct {
+	b       *ir.Builder
+	ctx     *probe.Context
+	vars    map[*check.Var]*variable
+	exit    *ir.Block // ends this run of the program
+	loops   []loop
+	lookups map[string]lookup
+	cb      *callback // nil in the main function
+}
+
+// A callback is the body of a loop as a function of its own. What it shares
+// with the function around it lies in a frame on that one's stack, whose
+// address is the callback's last parameter.
+type callback struct {
+	outer    level
+	frame    *ir.Value // the parameter
+	prologue *ir.Block // fetches from the frame; ends in the body
+	bytes    int       // of the frame
+	setup    []func(frame *ir.Value)
+	imported []imported
+}
+
+// An imported scalar is copied into the callback at its start and back at its
+// end.
+type imported struct {
+	decl *check.Var
+	at   int // in the frame
+	here *variable
+}
+
+// Words of every frame.
+const (
+	frameLeave = 0 // u64: 1 once the body ended this run of the program
+	frameCtx   = 8 // the program's context
+	frameFree  = 16
+)
+
+// inCallback lowers body into a function of its own with nparams parameters,
+// the last of which is the frame. body begins in an open block; running off
+// its end asks for the next round. next and stop end the round otherwise.
+func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Block)) (*callback, *ir.Func) {
+	outer := f.level
+	name := fmt.Sprintf("%s_loop%d", f.root.Fn.Name, len(f.callbacks)+1)
+	b := ir.NewBuilder(name, nparams)
+	b.Fn.Static = true
+	b.At = at.Span()
+	cb := &callback{outer: outer, prologue: b.Cur, bytes: frameFree}
+	cb.frame = b.Param(nparams-1, ir.Ptr)
+	next, stop, leave, start := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
+	leave.Cold = true
+	f.level = level{
+		b: b, vars: map[*check.Var]*variable{}, exit: leave, cb: cb,
+		loops: []loop{{next, stop}}, lookups: map[string]lookup{},
+	}
+	f.ctx = &probe.Context{
+		B: b, Ctx: b.LoadPtr(cb.frame, frameCtx), Group: f.g, O: outer.ctx.O, Skip: leave,
+		Table: f.m.table, Data: map[string]*ir.Value{},
+	}
+	b.Begin(start)
+	body(next, stop)
+	if !b.Ended() {
+		b.Jump(next)
+	}
+	// Whichever way the round ends, variables go back to the frame.
+	for _, end := range []struct {
+		blk    *ir.Block
+		result int64
+	}{{next, 0}, {stop, 1}, {leave, 1}} {
+		b.Begin(end.blk)
+		for _, im := range cb.imported {
+			b.Store(cb.frame, im.at, 8, b.Load(im.here.addr(f), 0, 8, false))
+		}
+		if end.blk == leave {
+			b.Store(cb.frame, frameLeave, 8, f.konst(1))
+		}
+		b.Ret(f.konst(end.result))
+	}
+	b.Begin(cb.prologue)
+	b.Jump(start)
+	f.level = outer
+	f.callbacks = append(f.callbacks, b.Fn)
+	return cb, b.Fn
+}
+
+// runCallback calls a helper that calls the callback back: fill yields its
+// arguments, given the frame.
+func (f *fn) runCallback(cb *callback, call func(frame *ir.Value)) {
+	b := f.b
+	frame := b.NewObject("frame", cb.bytes, 8)
+	frame.Stack = true
+	p := b.Addr(frame, 0)
+	b.Store(p, frameLeave, 8, f.konst(0))
+	b.Store(p, frameCtx, 8, f.ctx.Ctx)
+	for _, fill := range cb.setup {
+		fill(p)
+	}
+	for _, im := range cb.imported {
+		b.Store(p, im.at, 8, b.Load(f.variableOf(im.decl).addr(f), 0, 8, false))
+	}
+	call(p)
+	for _, im := range cb.imported {
+		b.Store(f.variableOf(im.decl).addr(f), 0, 8, b.Load(p, im.at, 8, false))
+	}
+	on := b.NewBlock()
+	b.If(b.Load(p, frameLeave, 8, false), f.exit, on)
+	b.Begin(on)
+	clear(f.lookups) // the body may have removed what was found before
+}
+
+// slot reserves a word of the frame.
+func (cb *callback) slot() int {
+	at := cb.bytes
+	cb.bytes += 8
+	return at
+}
+
+// fetch yields what the prologue loads from a word of the frame.
+func (f *fn) fetch(at int) *ir.Value {
+	b := f.b
+	cur := b.Cur
+	b.Begin(f.cb.prologue)
+	p := b.LoadPtr(f.cb.frame, at)
+	b.Begin(cur)
+	return p
+}
+
+// importVar makes a variable of the function around the callback its own:
+// numbers are copied both ways, what lives in memory is shared by address.
+func (f *fn) importVar(decl *check.Var) *variable {
+	cb, b := f.cb, f.b
+	at := cb.slot()
+	outer := f.outerVariable(decl)
+	x := &variable{size: outer.size, ptr: outer.ptr}
+	switch {
+	case outer.ptr:
+		cb.setup = append(cb.setup, func(frame *ir.Value) {
+			f.b.Store(frame, at, 8, f.b.LoadPtr(f.variableOf(decl).addr(f), 0))
+		})
+		x.obj = b.NewObject("$"+decl.Name, 8, 8)
+		f.inPrologue(func() { b.Store(b.Addr(x.obj, 0), 0, 8, b.LoadPtr(cb.frame, at)) })
+	case types.IsScalar(decl.Type):
+		x.obj = b.NewObject("$"+decl.Name, 8, 8)
+		f.inPrologue(func() {
+			// As in a plain loop, a number that the verifier knows would be a
+			// different one in every round; see forgetAssigned.
+			unknown := b.Load(b.Data(object.DataZero), 0, 8, false)
+			v := b.Arith(ir.Add, b.Load(cb.frame, at, 8, false), unknown)
+			b.Store(b.Addr(x.obj, 0), 0, 8, v)
+		})
+		cb.imported = append(cb.imported, imported{decl, at, x})
+	default:
+		cb.setup = append(cb.setup, func(frame *ir.Value) {
+			f.b.Store(frame, at, 8, f.variableOf(decl).addr(f))
+		})
+		x.base = f.fetch(at)
+	}
+	return x
+}
+
+// outerVariable is the variable as the nearest function around knows it.
+func (f *fn) outerVariable(decl *check.Var) *variable {
+	for l := &f.level; l.cb != nil; l = &l.cb.outer {
+		if x := l.cb.outer.vars[decl]; x != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+func (f *fn) inPrologue(fill func()) {
+	cur := f.b.Cur
+	f.b.Begin(f.cb.prologue)
+	fill()
+	f.b.Begin(cur)
+}
+
+// largeTemp is how many bytes an object of a callback may have on the
+// callback's own stack, which adds to that of its caller.
+const largeTemp = 32
+
+// outerTemp is memory that the function around the callback provides.
+func (f *fn) outerTemp(name string, size, align int) *ir.Value {
+	at := f.cb.slot()
+	f.cb.setup = append(f.cb.setup, func(frame *ir.Value) {
+		f.b.Store(frame, at, 8, f.Temp(name, size, align))
+	})
+	return f.fetch(at)
+}
+
+// rounds runs body as a loop by bpf_loop, for kernels that have it but no loop
+// budget for plain loops. test is asked before every round.
+func (f *fn) rounds(at syntax.Node, test func() *ir.Value, body, step func()) {
+	cb, fn := f.inCallback(at, 2, func(next, stop *ir.Block) {
+		run := f.b.NewBlock()
+		f.b.If(test(), run, stop)
+		f.b.Begin(run)
+		// continue goes on behind the body, with the step.
+		again := f.b.NewBlock()
+		f.loops = []loop{{again, stop}}
+		body()
+		if !f.b.Ended() {
+			f.b.Jump(again)
+		}
+		f.b.Begin(again)
+		step()
+	})
+	const most = 1 << 23 // what bpf_loop grants
+	f.runCallback(cb, func(frame *ir.Value) {
+		b := f.b
+		done := b.Call(int(asm.FnLoop), f.konst(most), b.FuncPtr(fn), frame, f.konst(0))
+		f.When(b.Arith(ir.Eq, done, f.konst(most)), true, func() { f.Failed(at, object.LoopTooLong, "", nil) })
+	})
+}
+
+// forMap is for ($kv : @map).
+func (f *fn) forMap(s *syntax.ForStmt) {
+	m := f.scriptMap("@" + s.Over.Name)
+	if !f.m.has(target.ForEachMapElem) {
+		f.m.diags.Errorf("kernel", s.Over.Span(), "this kernel can not iterate over maps in a probe").
+			Hint("kernels from 5.13 on can; print(%s) works on all", m.Name)
+		return
+	}
+	pair := f.info.Vars[s.Var].Type.(*types.Tuple)
+	cb, fn := f.inCallback(s, 4, func(next, stop *ir.Block) {
+		b := f.b
+		key, val := b.Param(1, ir.Ptr), b.Param(2, ir.Ptr)
+		if m.Soft {
+			live := b.NewBlock()
+			b.If(b.Load(val, 8, 8, false), live, next)
+			b.Begin(live)
+		}
+		kv := f.variable(s.Var).addr(f)
+		b.Zero(kv, 0, pair.Size())
+		f.reshape(key, m.Key, kv, pair.Offsets[0], pair.Elems[0])
+		f.elementInto(s.Over.Span(), m, key, val, pair.Elems[1], kv, pair.Offsets[1])
+		f.block(s.Body)
+	})
+	f.runCallback(cb, func(frame *ir.Value) {
+		b := f.b
+		b.Call(int(asm.FnForEachMapElem), b.MapPtr(m.Map), b.FuncPtr(fn), frame, f.konst(0))
+	})
+	f.changed(m)
+}
+
+// elementInto writes the value of the element that the loop is at.
+func (f *fn) elementInto(at source.Span, m *object.ScriptMap, key, val *ir.Value, t types.Type, p *ir.Value, off int) {
+	b := f.b
+	if m.Agg == nil {
+		f.reshape(val, m.Value, p, off, t)
+		return
+	}
+	b.Store(p, off, t.Size(), f.readCells(at, m, key))
+}
