@@ -9,27 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestParseCPUs(t *testing.T) {
-	for _, c := range []struct {
-		in   string
-		want []int
-	}{
-		{"0", []int{0}},
-		{"0-3", []int{0, 1, 2, 3}},
-		{"0-1,4,6-7", []int{0, 1, 4, 6, 7}},
-		{"", nil},
-		{"x", nil},
-		{"3-1", nil},
-		{"2,1", nil},
-		{"0-99999", nil},
-	} {
-		got, err := parseCPUs(c.in)
-		if !slices.Equal(got, c.want) || (err != nil) != (c.want == nil) {
-			t.Errorf("parseCPUs(%q) = %v, %v; want %v", c.in, got, err, c.want)
-		}
-	}
-}
-
 func TestObjName(t *testing.T) {
 	got := objName("@a b-c_0123456789abc")
 	if want := "_a_b_c_01234567"; unix.ByteSliceToString(got[:]) != want {

@@ -142,15 +142,6 @@ func feature(name, def string) Setting {
 		}}
 }
 
-// Feature says whether an unstable feature may be used: "enable", "warn" or
-// "error"; "" if there is no such feature.
-func (c *Config) Feature(name string) string {
-	if s := find(unstable + name); s != nil {
-		return s.get(c)
-	}
-	return ""
-}
-
 func find(name string) *Setting {
 	for i := range settings {
 		if settings[i].Name == name {

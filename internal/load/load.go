@@ -12,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/target"
 )
 
 // Options are what loading depends on besides the object.
@@ -52,10 +53,10 @@ func Load(o *object.Object, opts Options) (_ *Session, err error) {
 			s.Close()
 		}
 	}()
-	if opts.Probe != nil && opts.Probe.Target != nil {
+	if opts.Probe != nil {
 		s.CPUs = opts.Probe.Target.PossibleCPUs()
-	} else if s.CPUs, err = bpf.PossibleCPUs(); err != nil {
-		return nil, fmt.Errorf("cannot count the machine's CPUs: %w", err)
+	} else {
+		s.CPUs = target.Host().PossibleCPUs()
 	}
 	n, bounded := s.bounded()
 	s.Bounded = bounded && n <= leastRing/2 && (opts.Config == nil || opts.Config.PerfRBPages == 0)

@@ -79,26 +79,6 @@ func (k *Kernel) Symbol(addr uint64) Symbol {
 	return k.symbol(addr)
 }
 
-// Resolve looks many addresses up; the result has one entry for each.
-func (k *Kernel) Resolve(addrs []uint64) []Symbol {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	out := make([]Symbol, len(addrs))
-	for i, a := range addrs {
-		out[i] = k.symbol(a)
-	}
-	return out
-}
-
-// Address finds a symbol by name.
-func (k *Kernel) Address(name string) (uint64, bool) {
-	t, err := k.target.KernelSymbols()
-	if err != nil {
-		return 0, false
-	}
-	return t.Address(name)
-}
-
 func (k *Kernel) symbol(addr uint64) Symbol {
 	if s, ok := k.cache[addr]; ok {
 		return s

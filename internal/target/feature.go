@@ -248,24 +248,6 @@ func Helper(name, what, since string, helper int32, progType uint32) *Feature {
 	}}
 }
 
-// Kfunc returns the feature that the kernel image has a kernel function for
-// programs, by its BTF: programs name it by that ID.
-func Kfunc(name, since string) *Feature {
-	return &Feature{name, "the kernel function " + name, since, func(t *Target) error {
-		_, err := t.KfuncID(name)
-		return err
-	}}
-}
-
-// KfuncID is the BTF ID of a function of the kernel image.
-func (t *Target) KfuncID(name string) (uint32, error) {
-	s, err := t.BTF()
-	if err != nil {
-		return 0, err
-	}
-	return s.Find(name, btf.Set(btf.Func))
-}
-
 func pmuTest(name string) func(*Target) error {
 	return func(t *Target) error {
 		_, err := t.PMUType(name)

@@ -42,6 +42,13 @@ func TestHostFeatures(t *testing.T) {
 	}
 }
 
+// What stands in for the number of possible CPUs is never too small.
+func TestMaskCPUs(t *testing.T) {
+	if got, want := maskCPUs(), Host().PossibleCPUs(); got < want {
+		t.Errorf("CPU masks hold %d, but %d CPUs are possible", got, want)
+	}
+}
+
 func TestHostTracefs(t *testing.T) {
 	h := needRoot(t)
 	dir, err := h.Tracefs()

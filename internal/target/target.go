@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -107,33 +108,50 @@ func (t *Target) Release() string {
 // the number of values of a per-CPU map.
 func (t *Target) PossibleCPUs() int {
 	cpus, err := t.cpuList("/sys/devices/system/cpu/possible")
-	if err != nil {
-		return runtime.NumCPU()
+	switch {
+	case err == nil:
+		return cpus[len(cpus)-1] + 1
+	case t.Live():
+		return maskCPUs()
+	default:
+		return 1
 	}
-	return cpus[len(cpus)-1] + 1
+}
+
+// maskCPUs is the number of CPUs that the kernel's CPU masks have room for.
+// Without sysfs it stands for the possible ones: a number that is too small
+// would let the kernel write beyond the values of per-CPU maps.
+func maskCPUs() int {
+	var mask [maxCPUs / 64]uint64
+	n, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
+	if errno != 0 {
+		return maxCPUs
+	}
+	return int(n) * 8
 }
 
 // OnlineCPUs lists the CPUs that run, ascending, at least one.
 func (t *Target) OnlineCPUs() ([]int, error) {
-	return t.cpuList("/sys/devices/system/cpu/online")
+	cpus, err := t.cpuList("/sys/devices/system/cpu/online")
+	if !errors.Is(err, fs.ErrNotExist) {
+		return cpus, err
+	}
+	// No sysfs, as in some containers.
+	n := 1
+	if t.Live() {
+		n = runtime.NumCPU()
+	}
+	cpus = make([]int, n)
+	for i := range cpus {
+		cpus[i] = i
+	}
+	return cpus, nil
 }
 
 func (t *Target) cpuList(name string) ([]int, error) {
 	data, err := t.read(name)
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		// No sysfs, as in some containers.
-		n := 1
-		if t.Live() {
-			n = runtime.NumCPU()
-		}
-		cpus := make([]int, n)
-		for i := range cpus {
-			cpus[i] = i
-		}
-		return cpus, nil
+		return nil, err
 	}
 	cpus, err := parseCPUs(strings.TrimSpace(string(data)))
 	if err != nil {

@@ -179,29 +179,6 @@ func (t *Record) Lookup(name string) (index int, typ Type, ok bool) {
 	return 0, nil, false
 }
 
-// Common is the integer type in which two integers (or booleans) of settled
-// types are compared.
-func Common(a, b Type) (*Int, bool) {
-	x, ok := asInt(a)
-	y, ok2 := asInt(b)
-	if !ok || !ok2 {
-		return nil, false
-	}
-	return joinInts(x, false, y, false).Type.(*Int), true
-}
-
-// Arith is the type of an arithmetic or bitwise operation on two integers (or
-// booleans, not both) of settled types, to which both operands are converted:
-// 64 bits, signed if either is or for a subtraction (language.md 7.2).
-func Arith(subtract bool, a, b Type) (*Int, bool) {
-	x, ok := asInt(a)
-	y, ok2 := asInt(b)
-	if !ok || !ok2 {
-		return nil, false
-	}
-	return IntOf(8, subtract || x.Signed || y.Signed), true
-}
-
 func asInt(t Type) (*Int, bool) {
 	if t == Bool {
 		return Uint8, true

@@ -104,11 +104,3 @@ func IsScalar(t Type) bool {
 	_, ok := IsInteger(t)
 	return ok
 }
-
-// Deref strips a pointer; ok is false for other types.
-func Deref(t Type) (Type, bool) {
-	if p, ok := t.(*Pointer); ok {
-		return p.Elem, true
-	}
-	return nil, false
-}

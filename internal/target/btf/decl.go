@@ -57,24 +57,6 @@ func (s *Spec) Signature(funcID uint32) (params []Decl, result string, err error
 	return params, p.text(r.arg), nil
 }
 
-// Members returns the members of a struct or union in C text, for listings;
-// anonymous ones have no name.
-func (s *Spec) Members(id uint32) ([]Decl, error) {
-	r, err := s.record(id)
-	if err != nil {
-		return nil, err
-	}
-	if r.kind != Struct && r.kind != Union {
-		return nil, fmt.Errorf("BTF of %s: type %d is no struct", s.Name, id)
-	}
-	var out []Decl
-	p := printer{Spec: s}
-	for _, m := range s.members(&r) {
-		out = append(out, Decl{p.text(m.typ), string(s.str(m.name))})
-	}
-	return out, nil
-}
-
 // Definition is the C definition of a struct, union or enum, ending with
 // "};\n".
 func (s *Spec) Definition(id uint32) (string, error) {

@@ -96,9 +96,6 @@ func (f *File) HasGoBuildInfo() bool {
 	return f.sectionNamed(".go.buildinfo") != nil || f.sectionNamed(".gopclntab") != nil
 }
 
-// BuildIDString is the build ID in hexadecimal, "" if there is none.
-func (f *File) BuildIDString() string { return hex.EncodeToString(f.BuildID()) }
-
 // Check explains why no probes can be put into the file at path, nil if they
 // can. Programs must be executable by their owner, shared objects need not.
 func Check(path string) error {

@@ -227,8 +227,8 @@ func TestSymbols(t *testing.T) {
 				t.Errorf("%#x is in %q, want %q", c.addr, s.Name, c.want)
 			}
 		}
-		if got := f.BuildIDString(); got != "abcd01" {
-			t.Errorf("build ID %s", got)
+		if got := f.BuildID(); string(got) != "\xab\xcd\x01" {
+			t.Errorf("build ID %x", got)
 		}
 		for _, c := range []struct{ addr, off uint64 }{{0x1010, 0x410}, {0x20ff, 0x8ff}} {
 			if off, ok := f.Offset(c.addr); !ok || off != c.off {

@@ -92,9 +92,6 @@ func (f *File) Close() error {
 	return unix.Munmap(data)
 }
 
-// Class64 reports whether the file is for a 64-bit machine.
-func (f *File) Class64() bool { return f.class64 }
-
 // slice returns size bytes at an offset, nil if they are not all there.
 func (f *File) slice(offset, size uint64) []byte {
 	n := uint64(len(f.data))

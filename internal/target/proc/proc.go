@@ -132,15 +132,6 @@ func Exe(pid int) (string, error) {
 	return strings.TrimSuffix(path, " (deleted)"), err
 }
 
-// Cmdline is the argument vector of a process; empty for kernel threads.
-func Cmdline(pid int) ([]string, error) {
-	data, err := os.ReadFile(Dir(pid) + "/cmdline")
-	if err != nil || len(data) == 0 {
-		return nil, err
-	}
-	return strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00"), nil
-}
-
 // Environ is a variable of a process's initial environment.
 func Environ(pid int, name string) (string, bool) {
 	data, err := os.ReadFile(Dir(pid) + "/environ")
@@ -235,21 +226,6 @@ func All() ([]int, error) {
 		}
 	}
 	slices.Sort(out)
-	return out, nil
-}
-
-// Threads lists the threads of a process.
-func Threads(pid int) ([]int, error) {
-	entries, err := os.ReadDir(Dir(pid) + "/task")
-	if err != nil {
-		return nil, err
-	}
-	var out []int
-	for _, e := range entries {
-		if tid, err := strconv.Atoi(e.Name()); err == nil {
-			out = append(out, tid)
-		}
-	}
 	return out, nil
 }
 

@@ -57,9 +57,6 @@ func TestSelf(t *testing.T) {
 	if Check(-1) == nil || Check(1<<30) == nil {
 		t.Error("no error for impossible processes")
 	}
-	if args, err := Cmdline(pid); err != nil || len(args) == 0 {
-		t.Errorf("command line %q, %v", args, err)
-	}
 }
 
 func FuzzParseMaps(f *testing.F) {
