@@ -68,8 +68,10 @@ func (ds *Diagnostics) Warnf(code Code, span Span, format string, args ...any) *
 	return ds.Add(&Diagnostic{Severity: Warning, Code: code, Span: span, Msg: fmt.Sprintf(format, args...)})
 }
 
-// Add adds d unless the same message at the same place is there already.
+// Add adds d unless the same message at the same place is there already. What
+// the place was expanded from becomes part of the message.
 func (ds *Diagnostics) Add(d *Diagnostic) *Diagnostic {
+	d.locate()
 	key := fmt.Sprintf("%p:%d:%d:%d:%s", d.Span.File, d.Span.Start, d.Span.End, d.Severity, d.Msg)
 	if ds.seen == nil {
 		ds.seen = map[string]bool{}
@@ -80,6 +82,25 @@ func (ds *Diagnostics) Add(d *Diagnostic) *Diagnostic {
 	ds.seen[key] = true
 	ds.list = append(ds.list, d)
 	return d
+}
+
+// locate fills the trail of a message about expanded text. A message about
+// hawk's own text is shown where the script uses that.
+func (d *Diagnostic) locate() {
+	if d.Span.From == nil || len(d.Trail) > 0 {
+		return
+	}
+	d.Trail = d.Span.Trail()
+	if !d.Span.File.Library {
+		return
+	}
+	for i, at := range d.Trail {
+		if !at.File.Library {
+			d.Notes = append(d.Notes, Note{d.Span, "in the library"})
+			d.Span, d.Trail = at, d.Trail[i+1:]
+			return
+		}
+	}
 }
 
 // Merge adds the messages of another collection, which may be nil.

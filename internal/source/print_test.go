@@ -8,7 +8,7 @@ import (
 // at returns the span of the first occurrence of part in f.
 func at(f *File, part string) Span {
 	i := strings.Index(f.Text, part)
-	return Span{f, i, i + len(part)}
+	return Span{File: f, Start: i, End: i + len(part)}
 }
 
 func TestPrint(t *testing.T) {
@@ -28,13 +28,13 @@ stdin:1:16-24: ERROR: Type mismatch
 begin{ $a = 1; $a = "s"; }
                ~~~~~~~~
 `},
-		{"lines", Diagnostic{Severity: Error, Span: Span{lines, 10, 41}, Msg: "too many"}, PrintOptions{}, `
+		{"lines", Diagnostic{Severity: Error, Span: Span{File: lines, Start: 10, End: 41}, Msg: "too many"}, PrintOptions{}, `
 ml.bt:2-4: ERROR: too many
   printf("%d\n",
     comm,
     3);
 `},
-		{"to the newline", Diagnostic{Severity: Error, Span: Span{lines, 0, 8}, Msg: "m"}, PrintOptions{}, `
+		{"to the newline", Diagnostic{Severity: Error, Span: Span{File: lines, Start: 0, End: 8}, Msg: "m"}, PrintOptions{}, `
 ml.bt:1:1-9: ERROR: m
 begin {
 ~~~~~~~
@@ -47,12 +47,12 @@ t.bt:1:3-6: WARNING: w
 		{"no place", Diagnostic{Severity: Error, Msg: "failed to open file"}, PrintOptions{}, `
 ERROR: failed to open file
 `},
-		{"empty span", Diagnostic{Severity: Error, Span: Span{one, 26, 26}, Msg: "m"}, PrintOptions{}, `
+		{"empty span", Diagnostic{Severity: Error, Span: Span{File: one, Start: 26, End: 26}, Msg: "m"}, PrintOptions{}, `
 stdin:1:27-28: ERROR: m
 begin{ $a = 1; $a = "s"; }
                           ~
 `},
-		{"out of the text", Diagnostic{Severity: Error, Span: Span{one, 100, 90}, Msg: "m"}, PrintOptions{}, `
+		{"out of the text", Diagnostic{Severity: Error, Span: Span{File: one, Start: 100, End: 90}, Msg: "m"}, PrintOptions{}, `
 stdin:1:27-28: ERROR: m
 begin{ $a = 1; $a = "s"; }
                           ~
@@ -62,19 +62,19 @@ o.bt:1:13-14: ERROR: bad ?[0m name ?
 a ?[31m?é? b ? c
            ~
 `},
-		{"file name", Diagnostic{Severity: Error, Span: Span{crlf, 0, 1}, Msg: "two\nlines"}, PrintOptions{}, `
+		{"file name", Diagnostic{Severity: Error, Span: Span{File: crlf, Start: 0, End: 1}, Msg: "two\nlines"}, PrintOptions{}, `
 e?vil.bt:1:1-2: ERROR: two
 lines
 x
 ~
 `},
-		{"colour", Diagnostic{Severity: Error, Span: Span{crlf, 0, 1}, Msg: "m"}, PrintOptions{Color: true}, "\n" +
+		{"colour", Diagnostic{Severity: Error, Span: Span{File: crlf, Start: 0, End: 1}, Msg: "m"}, PrintOptions{Color: true}, "\n" +
 			"\x1b[31me?vil.bt:1:1-2: ERROR: m\x1b[0m\nx\n~\n"},
 		{"colour of warnings", Diagnostic{Severity: Warning, Msg: "m", Hints: []string{"h"}}, PrintOptions{Color: true}, "\n" +
 			"\x1b[33mWARNING: m\x1b[0m\nHINT: h\n"},
 		{"parts", Diagnostic{
 			Severity: Error, Span: at(one, `$a = "s"`), Msg: "m",
-			Notes: []Note{{at(one, "$a"), "earlier"}}, Hints: []string{"do this", "or that"}, Trail: []Span{{tabs, 12, 13}, {one, 0, 5}},
+			Notes: []Note{{at(one, "$a"), "earlier"}}, Hints: []string{"do this", "or that"}, Trail: []Span{{File: tabs, Start: 12, End: 13}, {File: one, End: 5}},
 		}, PrintOptions{}, `
 stdin:1:16-24: ERROR: m
 begin{ $a = 1; $a = "s"; }
@@ -146,7 +146,7 @@ func TestPrintLong(t *testing.T) {
 	}
 	many := NewFile("m.bt", strings.Repeat("x\n", 10000))
 	var b strings.Builder
-	d := Diagnostic{Severity: Error, Span: Span{many, 0, 20000}, Msg: "m"}
+	d := Diagnostic{Severity: Error, Span: Span{File: many, Start: 0, End: 20000}, Msg: "m"}
 	d.Print(&b, PrintOptions{})
 	if n := strings.Count(b.String(), "\n"); n != maxLines+2 {
 		t.Errorf("%d lines, want header, %d lines and a mark that there is more", n, maxLines)
@@ -164,5 +164,31 @@ func TestPosition(t *testing.T) {
 		if got := f.Line(line); got != want {
 			t.Errorf("Line(%d) = %q, want %q", line, got, want)
 		}
+	}
+}
+
+func TestTrail(t *testing.T) {
+	lib := NewFile("lib.bt", "macro a() { b }\n")
+	lib.Library = true
+	script := NewFile("in.bt", "begin { m(1) }\nmacro m(x) { a() }\n")
+	outer := &Expansion{at(script, "m(1)")}
+	inner := at(script, "a()")
+	inner.From = outer
+	bad := at(lib, "b")
+	bad.From = &Expansion{inner}
+
+	var ds Diagnostics
+	ds.Errorf("c", inner, "in a macro")
+	ds.Errorf("c", bad, "in the library")
+	var b strings.Builder
+	ds.Print(&b, PrintOptions{NoExcerpt: true})
+	want := `in.bt:2:14-17: ERROR: in a macro
+in.bt:1:9-13: ERROR: expanded from
+in.bt:2:14-17: ERROR: in the library
+lib.bt:1:13-14: ERROR: in the library
+in.bt:1:9-13: ERROR: expanded from
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 }

@@ -9,6 +9,9 @@ import "sort"
 type File struct {
 	Name string // as the user wrote it; "stdin" for inline text
 	Text string
+	// Library: the text is hawk's own, so that messages show first where the
+	// script uses it.
+	Library bool
 
 	lines []int // byte offset of each line start, filled on first use
 }
@@ -56,6 +59,23 @@ func (f *File) index() {
 type Span struct {
 	File       *File
 	Start, End int // bytes; End is exclusive
+	// From is the use that this copy of the text was expanded for; nil for
+	// text that stands where it was written.
+	From *Expansion
+}
+
+// An Expansion is one use of a macro or function, whose text takes its place.
+type Expansion struct {
+	At Span // the use; itself part of an expansion if At.From is not nil
+}
+
+// Trail lists the uses that a span was expanded for, innermost first.
+func (s Span) Trail() []Span {
+	var out []Span
+	for e := s.From; e != nil; e = e.At.From {
+		out = append(out, e.At)
+	}
+	return out
 }
 
 // Valid reports whether the span names a place in a file.
@@ -77,5 +97,5 @@ func (s Span) To(t Span) Span {
 	if !t.Valid() || t.File != s.File {
 		return s
 	}
-	return Span{s.File, min(s.Start, t.Start), max(s.End, t.End)}
+	return Span{s.File, min(s.Start, t.Start), max(s.End, t.End), s.From}
 }

@@ -322,6 +322,10 @@ func (p *parser) skipStatement() {
 	}
 }
 
+// TooHigh returns a node under n that lies deeper than trees are walked without
+// care, or nil.
+func TooHigh(n Node) Node { return overHeight(n, maxHeight) }
+
 // checkHeight reports a tree too high to be walked without care.
 func (p *parser) checkHeight(n Node) bool {
 	if n == nil {

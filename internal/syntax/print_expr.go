@@ -167,6 +167,10 @@ func (p *printer) expr(x Expr, demand int) {
 			p.add([]string{", ", "."}[min(i, 1)] + name.Name)
 		}
 		p.add(")")
+	case *Inlined:
+		p.add(x.Name.Name + "(")
+		p.list(x.Args)
+		p.close(x, ")")
 	case *Comptime:
 		p.add("comptime ")
 		p.expr(x.X, prefix)

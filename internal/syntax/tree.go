@@ -357,6 +357,17 @@ type (
 		Pos
 		X Expr
 	}
+	// Inlined is a call of a subprogram with the body in its place. The parser
+	// makes none. The body sees its parameters and no other variables; return
+	// inside it ends the call.
+	Inlined struct {
+		Pos
+		Name   *Ident // of the subprogram
+		Args   []Expr // as many as Params
+		Params []*Param
+		Result *TypeExpr
+		Body   *Block
+	}
 	// Bad stands where an expression could not be parsed.
 	Bad struct{ Pos }
 )
@@ -388,6 +399,7 @@ func (*SizeOf) expr()     {}
 func (*TypeInfo) expr()   {}
 func (*OffsetOf) expr()   {}
 func (*Comptime) expr()   {}
+func (*Inlined) expr()    {}
 func (*Bad) expr()        {}
 
 // A TypeExpr is a type as written: a base and suffixes read left to right.

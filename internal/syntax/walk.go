@@ -129,6 +129,11 @@ func children(n Node, f func(Node)) {
 		each(n.Path, f)
 	case *Comptime:
 		f(n.X)
+	case *Inlined:
+		each(n.Args, f)
+		each(n.Params, f)
+		f(n.Result)
+		f(n.Body)
 	case *TypeExpr:
 		typeChild(n.OfType, f)
 		expr(n.Of, f)
