@@ -2,9 +2,9 @@ package symbolize
 
 import (
 	"os"
-	"reflect"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
