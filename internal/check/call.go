@@ -275,6 +275,10 @@ func (w *walker) argument(c *builtin.Call, i int, kind builtin.ParamKind, words 
 		}
 	}
 	v := w.argValue(kind, a)
+	if v.Type != nil && argsItself(a) {
+		v.Type = w.argsRecord()
+		w.record(a, v)
+	}
 	if kind == builtin.Address && v.Type != nil {
 		if addr, ok := w.addressOf(a, v); ok {
 			v = addr
@@ -282,6 +286,20 @@ func (w *walker) argument(c *builtin.Call, i int, kind builtin.ParamKind, words 
 	}
 	c.Types[i], c.Consts[i], c.Spaces[i] = v.Type, v.k, v.space
 	return v.Type != nil && w.argKind(c, i, kind, a, v)
+}
+
+// argsRecord is the type of args as a value of its own, as print has it: what
+// lies in several places is gathered into a record.
+func (w *walker) argsRecord() *types.Record {
+	var names []string
+	var elems []types.Type
+	for _, f := range w.probe.Args.Fields() {
+		t := w.fieldType(f)
+		if t.Size() > 0 && f.Name != "" {
+			names, elems = append(names, f.Name), append(elems, t)
+		}
+	}
+	return types.NewRecord(names, elems)
 }
 
 // argValue evaluates an argument. Formats may be longer than other strings,

@@ -349,11 +349,7 @@ func (w *walker) member(e *syntax.Field, t *types.Struct, f types.Field, x val, 
 	}
 	if f.DataLoc != types.NoDataLoc {
 		v.space = types.Kernel // the record is the kernel's
-		if s, ok := f.Type.(*types.String); ok && s.Cap == 0 {
-			v.Type = &types.String{Cap: w.script.Config.MaxStrlen, Trunc: true}
-		} else {
-			v.Type = &types.Pointer{Elem: types.Void, Space: types.Kernel}
-		}
+		v.Type = w.fieldType(f)
 	}
 	if w.final && w.unevaluated == 0 {
 		w.info.Fields[e] = f
@@ -362,6 +358,18 @@ func (w *walker) member(e *syntax.Field, t *types.Struct, f types.Field, x val, 
 		}
 	}
 	return v
+}
+
+// fieldType is the type of a member as a value: data that the record only
+// refers to is text, or the pointer to it.
+func (w *walker) fieldType(f types.Field) types.Type {
+	if f.DataLoc == types.NoDataLoc {
+		return f.Type
+	}
+	if s, ok := f.Type.(*types.String); ok && s.Cap == 0 {
+		return &types.String{Cap: w.script.Config.MaxStrlen, Trunc: true}
+	}
+	return &types.Pointer{Elem: types.Void, Space: types.Kernel}
 }
 
 func (w *walker) noField(e *syntax.Field, of string, names []string) {

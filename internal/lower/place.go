@@ -326,7 +326,7 @@ func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off 
 func (f *fn) copyContext(from int, p *ir.Value, off, n int) {
 	for i := 0; i < n; {
 		width := 8
-		for (from+i|off+i)%width != 0 || i+width > n {
+		for ((from+i)|(off+i))%width != 0 || i+width > n {
 			width /= 2
 		}
 		f.b.Store(p, off+i, width, f.b.Load(f.ctx.Ctx, from+i, width, false))
