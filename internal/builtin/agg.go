@@ -218,7 +218,8 @@ func log2(g Gen, v *ir.Value) *ir.Value {
 	return out
 }
 
-// histBucket is the bucket number of functions.md 13.3.
+// histBucket is the number of the bucket that n falls into, which
+// value.Log2Buckets names.
 func histBucket(g Gen, t *types.Agg, n *ir.Value) *ir.Value {
 	b, bits := g.B(), t.Params[0]
 	positive := func() *ir.Value {

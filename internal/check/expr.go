@@ -596,7 +596,7 @@ func (w *walker) intLike(t types.Type) (*types.Int, bool) {
 	return asInteger(t)
 }
 
-// baseName is the name of language.md 9.9 without sizes.
+// baseName is the name of a type without sizes.
 func baseName(t types.Type) string {
 	switch t := t.(type) {
 	case *types.String:

@@ -9,8 +9,8 @@ import (
 )
 
 // Integer literals are folded over the union of both 64-bit ranges: sign and
-// magnitude of a number from -2^63 to 2^64-1 (language.md 12). What leaves
-// that range is an error, never a wrap-around.
+// magnitude of a number from -2^63 to 2^64-1. What leaves that range
+// is an error, never a wrap-around.
 type number struct {
 	neg bool
 	mag uint64

@@ -60,8 +60,8 @@ func (w *walker) suffixes(e *syntax.TypeExpr, t types.Type) types.Type {
 	return t
 }
 
-// lookupType finds the base. The order is that of language.md 8: the
-// language's own names, then those of the kernel.
+// lookupType finds the base. First come the language's own names, then those
+// of the kernel.
 func (w *walker) lookupType(e *syntax.TypeExpr) (types.Type, bool) {
 	switch {
 	case e.OfType != nil:

@@ -7,7 +7,7 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// Columns of a histogram row (functions.md 17.6).
+// Columns of a histogram row.
 const (
 	labelWidth = 16
 	countWidth = 8

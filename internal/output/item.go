@@ -21,7 +21,7 @@ type (
 		Text []byte
 	}
 	// Map is print(@m) or a map at exit. Entries are unsorted; the sink sorts
-	// by the rules of functions.md 17.9 and applies Top and Div.
+	// and applies Top and Div.
 	Map struct {
 		Name     string // with @
 		Keyed    bool

@@ -40,7 +40,7 @@ func shown(s value.Series, newest int64) []value.Point {
 	return points
 }
 
-// appendSeries draws a time series (functions.md 17.8). newest is the last
+// appendSeries draws a time series. newest is the last
 // interval of all series of the map, so that they end at the same time.
 func appendSeries(dst []byte, s value.Series, newest int64) []byte {
 	points := shown(s, newest)

@@ -35,7 +35,7 @@ func firstValue(entries []Entry) value.Value {
 }
 
 // sortEntries sorts by value where values are numbers, else by key; ties by
-// key (functions.md 17.9).
+// key.
 func sortEntries(entries []Entry) []Entry {
 	if _, ok := weight(firstValue(entries)); !ok {
 		slices.SortStableFunc(entries, func(a, b Entry) int { return value.Compare(a.Key, b.Key) })

@@ -70,7 +70,7 @@ type Kind struct {
 	RegisterArgs bool
 
 	// Parse checks the parts after the kind and fills a Point. Errors are
-	// about the text alone, worded as probes.md 23.
+	// about the text alone.
 	Parse func(p *Point, parts []Part, o *Options) error
 	// Match resolves a parsed point against the machine: every concrete point
 	// it stands for, sorted by name. An empty result is "no match". It may

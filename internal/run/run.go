@@ -174,7 +174,7 @@ func (s *session) waits() bool {
 
 func trigger(p *object.Program) probe.Trigger { return p.Group.Points[0].Kind.Ours }
 
-// trace is the life cycle of probes.md 4.1 from the begin programs on.
+// trace is the life cycle of the probes from the begin programs on.
 func (s *session) trace() error {
 	s.startClocks()
 	if c := s.o.Child; c != nil {

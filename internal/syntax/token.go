@@ -3,7 +3,7 @@ package syntax
 // A Token is a kind of lexical element.
 type Token uint8
 
-// The tokens. Operators from Assign to AShrAssign follow language.md 1.6.
+// The tokens.
 const (
 	Invalid Token = iota
 	EOF

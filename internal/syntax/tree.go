@@ -333,7 +333,7 @@ type (
 		Type *TypeExpr
 	}
 	// SizeOf is sizeof(type or expression); exactly one of Type and X is set.
-	// A bare identifier parses as Type; see language.md 3.4.
+	// A bare identifier parses as Type.
 	SizeOf struct {
 		Pos
 		Type *TypeExpr

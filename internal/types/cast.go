@@ -4,7 +4,7 @@ import "fmt"
 
 // Cast returns the type of an explicit cast, which is to with the length of an
 // unsized array or the capacity of an unsized string filled in, or an error in
-// words that complete "cannot cast" (language.md 11.1).
+// words that complete "cannot cast".
 func Cast(from, to Type) (Type, error) {
 	fail := fmt.Errorf("Cannot cast from %q to %q", from, to)
 	if Same(from, to) {

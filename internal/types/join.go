@@ -2,7 +2,7 @@ package types
 
 // A Flex is a type with its flexibility: the type of a non-negative integer
 // literal, and of what was only ever given such literals, takes the sign of
-// the integer it meets (language.md 9.2).
+// the integer it meets.
 type Flex struct {
 	Type  Type // nil: unknown
 	Flex  bool
@@ -27,8 +27,8 @@ func (f Flex) elem(i int, t *Tuple) Flex {
 	return Flex{Type: t.Elems[i]}
 }
 
-// Join returns the smallest type that holds the values of both, by the table
-// of language.md 10.3; ok is false if there is none. An unknown type joins
+// Join returns the smallest type that holds the values of both; ok is false if
+// there is none. An unknown type joins
 // with anything. Aggregations join with themselves only: a caller that reads
 // one has made it an integer first.
 func Join(a, b Flex) (j Flex, ok bool) {
@@ -186,9 +186,9 @@ func asInt(t Type) (*Int, bool) {
 	return IsInteger(t)
 }
 
-// Fits reports whether every value of from is a value of to (language.md
-// 11.2). Types other than integers, and what is made of them, fit when they
-// are the same or a string is not shortened.
+// Fits reports whether every value of from is a value of to. Types other than
+// integers, and what is made of them, fit when they are the same or a string
+// is not shortened.
 func Fits(from Flex, to Type) bool {
 	if x, ok := IsInteger(from.Type); ok {
 		y, ok := IsInteger(to)

@@ -2,7 +2,7 @@ package types
 
 // Named returns the type that a name means in every script, whatever headers
 // or kernel type information say: the language's own names and those of C and
-// its headers (language.md 9.1 and 22). string, buffer and the other types
+// its headers. string, buffer and the other types
 // whose capacity is written in brackets are returned without one.
 func Named(name string) (Type, bool) {
 	switch name {

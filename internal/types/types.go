@@ -10,7 +10,7 @@ import (
 
 // A Type is any type a value of the language can have.
 type Type interface {
-	String() string // the full name of language.md 9.9
+	String() string // the full name, with sizes
 	Size() int      // bytes in memory, 0 if it has no storage
 	Align() int     // bytes, 1 for byte blobs
 }
@@ -101,7 +101,7 @@ func (t *Buffer) Align() int     { return 4 }
 // Space is the address space of a pointer or of an integer used as one.
 type Space uint8
 
-// The address spaces of language.md 17.3.
+// The address spaces.
 const (
 	Unset Space = iota
 	Kernel
@@ -343,7 +343,7 @@ func (t *Record) String() string {
 // StackMode is how a stack prints.
 type StackMode uint8
 
-// The stack modes of functions.md 8.
+// The stack modes.
 const (
 	StackDefault StackMode = iota // "bpftrace"
 	StackPerf

@@ -3,8 +3,8 @@ package value
 import "strconv"
 
 // Log2Buckets names the buckets of a hist with 2^bits buckets per power of two.
-// cells[0] counts negatives; the others are numbered as functions.md 13.3 has
-// it.
+// cells[0] counts negatives, cells[1] zeros; each power of two from 2^bits on
+// is split into 2^bits cells of equal width, as log2Bound has them.
 func Log2Buckets(bits int, cells []uint64) []Bucket {
 	out := make([]Bucket, len(cells))
 	room := make([]byte, 0, 32)

@@ -23,7 +23,7 @@ func TestLog2Labels(t *testing.T) {
 	}
 }
 
-// bucketOf is the numbering of functions.md 13.3.
+// bucketOf is the numbering from a value to its bucket.
 func bucketOf(n uint64, k int) int {
 	if n < 1<<k {
 		return int(n) + 1

@@ -31,7 +31,7 @@ type Conv struct {
 // A Verb is what a conversion does with its argument.
 type Verb uint8
 
-// The verbs of functions.md 4.2.
+// The verbs.
 const (
 	Signed     Verb = iota // d i
 	Unsigned               // u

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends a value in the JSON form of functions.md 18. Spacing is
+// AppendJSON appends a value in its JSON form. Spacing is
 // part of the format: ": " and ", " in objects, nothing between the elements
 // of arrays.
 func AppendJSON(dst []byte, v Value) []byte {

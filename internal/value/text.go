@@ -6,7 +6,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// AppendText appends the default text of a value (functions.md 17.2, 17.3).
+// AppendText appends the default text of a value.
 // Histograms and series are drawn by package output and have none.
 func AppendText(dst []byte, v Value) []byte {
 	switch v := v.(type) {

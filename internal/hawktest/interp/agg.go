@@ -14,7 +14,7 @@ type cell struct {
 	buckets      map[int]uint64
 }
 
-// update takes one argument (functions.md 13.3).
+// update takes one argument.
 func (c *cell) update(t *types.Agg, x uint64) {
 	switch t.Kind {
 	case "min":

@@ -255,7 +255,7 @@ func (m *machine) operator(e *syntax.Binary) val {
 	return out
 }
 
-// binary is an operator on two values (language.md 7.2, 7.3); at is where it
+// binary is an operator on two values; at is where it
 // stands.
 func (m *machine) binary(at syntax.Node, op syntax.Token, x val, xt types.Type, y val, yt types.Type) (val, types.Type) {
 	xp, xptr := xt.(*types.Pointer)

@@ -9,7 +9,7 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// printf formats by functions.md 4.2 to 4.4: an integer is cut to the width
+// printf formats as printf of the language does: an integer is cut to the width
 // that the conversion names, and padded as in C. Only the grammar is shared
 // with hawk.
 func (m *machine) printf(c *builtin.Call) []byte {

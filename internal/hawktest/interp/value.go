@@ -61,7 +61,7 @@ func zeros(elems []types.Type) val {
 	return out
 }
 
-// convert makes a value of one type a value of another (language.md 11).
+// convert makes a value of one type a value of another.
 func convert(v val, from, to types.Type) val {
 	if types.Same(from, to) {
 		return v
