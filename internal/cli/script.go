@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -72,8 +73,7 @@ func strerror(err error) string {
 	var errno unix.Errno
 	switch {
 	case errors.As(err, &errno):
-		text := errno.Error()
-		return strings.ToUpper(text[:1]) + text[1:]
+		return output.Strerror(int(errno))
 	case errors.Is(err, fs.ErrNotExist):
 		return "No such file or directory"
 	}

@@ -7,6 +7,11 @@ func Alignment(p *Value, off int) int {
 	switch p.Op {
 	case Addr:
 		return min(align(int(p.Imm)+off), max(p.Obj.Align, 1))
+	case Sub:
+		if n := p.Args[1]; n.Op == Const {
+			return Alignment(p.Args[0], off-int(n.Imm))
+		}
+		return min(Alignment(p.Args[0], off), factor(p.Args[1]))
 	case Add:
 		if n := p.Args[1]; n.Op == Const {
 			return Alignment(p.Args[0], off+int(n.Imm))

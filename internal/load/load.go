@@ -13,6 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
 )
 
 // Options are what loading depends on besides the object.
@@ -209,20 +210,12 @@ func (s *Session) createRing(n int, m *object.Map) error {
 func (s *Session) ringSize() (size int, chosen bool) {
 	page := unix.Getpagesize()
 	if c := s.opts.Config; c != nil && c.PerfRBPages > 0 {
-		return powerOfTwo(min(max(c.PerfRBPages, 1), 1<<18)) * page, true
+		return types.PowerOfTwo(min(max(c.PerfRBPages, 1), 1<<18)) * page, true
 	}
 	if s.Bounded {
 		return max(leastRing, page), false
 	}
-	return min(max(defaultRing, powerOfTwo(s.CPUs)/16*defaultRing), mostRing), false
-}
-
-func powerOfTwo(n int) int {
-	p := 1
-	for p < n {
-		p *= 2
-	}
-	return p
+	return min(max(defaultRing, types.PowerOfTwo(s.CPUs)/16*defaultRing), mostRing), false
 }
 
 // mapError explains why a map cannot be had.

@@ -50,7 +50,7 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 		sites:  map[siteKey]*object.Site{},
 	}
 	m.data = object.DataFree
-	m.obj.Data.CPUSlots = powerOfTwo(o.Probe.Target.PossibleCPUs())
+	m.obj.Data.CPUSlots = types.PowerOfTwo(o.Probe.Target.PossibleCPUs())
 	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "ring", Type: ebpf.RingBuf})
 	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "scratch", Type: ebpf.Array, KeySize: 4})
 	for _, mp := range p.Maps {
@@ -84,14 +84,6 @@ func identifier(name string) string {
 		}
 		return '_'
 	}, name)
-}
-
-func powerOfTwo(n int) int {
-	p := 1
-	for p < n {
-		p *= 2
-	}
-	return p
 }
 
 // A module is what all functions of one script share.
@@ -151,7 +143,7 @@ func (m *module) kernelMap(mp *object.Map) int {
 func (m *module) stackMap(limit int) int {
 	n, ok := m.stacks[limit]
 	if !ok {
-		entries := min(powerOfTwo(m.prog.Config.MaxMapKeys*4), 16384)
+		entries := types.PowerOfTwo(4 * min(max(m.prog.Config.MaxMapKeys, 1), 4096))
 		n = m.kernelMap(&object.Map{Name: "stacks", Type: ebpf.StackTrace, KeySize: 4, ValueSize: 8 * limit, MaxEntries: entries})
 		m.stacks[limit] = n
 	}

@@ -143,6 +143,24 @@ func thread(f *ir.Func) {
 // entry, one of each. They cost nothing there: code generation makes them
 // where they are used.
 func hoistConstants(f *ir.Func) {
+	hoist(f, func(v *ir.Value) bool {
+		switch v.Op {
+		case ir.Const, ir.Addr, ir.DataPtr, ir.MapPtr, ir.FuncPtr:
+			return true
+		}
+		return false
+	})
+}
+
+// hoistParams moves parameters to the entry, one value of each: they are in
+// registers there anyway.
+func hoistParams(f *ir.Func) {
+	hoist(f, func(v *ir.Value) bool { return v.Op == ir.Param })
+}
+
+// hoist moves the values without arguments that pick chooses to the entry, one
+// of those that are equal.
+func hoist(f *ir.Func, pick func(*ir.Value) bool) {
 	type key struct {
 		op  ir.Op
 		imm int64
@@ -155,19 +173,18 @@ func hoistConstants(f *ir.Func) {
 	for _, b := range f.Blocks {
 		kept := b.Values[:0]
 		for _, v := range b.Values {
-			switch v.Op {
-			case ir.Const, ir.Addr, ir.DataPtr, ir.MapPtr, ir.FuncPtr:
-				k := key{v.Op, v.Imm, v.Obj, v.Fn}
-				if w := first[k]; w != nil {
-					same[v] = w
-				} else {
-					first[k] = v
-					v.Block = f.Entry()
-					hoisted = append(hoisted, v)
-				}
-			default:
+			if !pick(v) {
 				kept = append(kept, v)
+				continue
 			}
+			k := key{v.Op, v.Imm, v.Obj, v.Fn}
+			if w := first[k]; w != nil {
+				same[v] = w
+				continue
+			}
+			first[k] = v
+			v.Block = f.Entry()
+			hoisted = append(hoisted, v)
 		}
 		b.Values = kept
 	}

@@ -115,37 +115,3 @@ func (g *numbering) block(b *ir.Block) (added []valueKey) {
 	b.Values = kept
 	return added
 }
-
-// hoistParams moves parameters to the entry, one value of each: they are in
-// registers there anyway.
-func hoistParams(f *ir.Func) {
-	var first [5]*ir.Value
-	same := map[*ir.Value]*ir.Value{}
-	var hoisted []*ir.Value
-	for _, b := range f.Blocks {
-		kept := b.Values[:0]
-		for _, v := range b.Values {
-			if v.Op != ir.Param || v.Imm < 0 || v.Imm > 4 {
-				kept = append(kept, v)
-				continue
-			}
-			if w := first[v.Imm]; w != nil {
-				same[v] = w
-				continue
-			}
-			first[v.Imm] = v
-			v.Block = f.Entry()
-			hoisted = append(hoisted, v)
-		}
-		b.Values = kept
-	}
-	f.Entry().Values = append(hoisted, f.Entry().Values...)
-	if len(same) > 0 {
-		f.ReplaceUses(func(v *ir.Value) *ir.Value {
-			if w := same[v]; w != nil {
-				return w
-			}
-			return v
-		})
-	}
-}

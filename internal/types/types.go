@@ -5,6 +5,7 @@ package types
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 )
 
@@ -303,11 +304,11 @@ func NewTuple(elems ...Type) *Tuple {
 	for _, e := range elems {
 		a := e.Align()
 		t.align = max(t.align, a)
-		t.bytes = roundUp(t.bytes, a)
+		t.bytes = RoundUp(t.bytes, a)
 		t.Offsets = append(t.Offsets, t.bytes)
 		t.bytes += e.Size()
 	}
-	t.bytes = roundUp(t.bytes, t.align)
+	t.bytes = RoundUp(t.bytes, t.align)
 	return t
 }
 
@@ -415,7 +416,8 @@ type Param struct {
 	Type Type
 }
 
-func roundUp(n, to int) int { return (n + to - 1) / to * to }
-
 // RoundUp rounds n up to a multiple of to.
-func RoundUp(n, to int) int { return roundUp(n, to) }
+func RoundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// PowerOfTwo rounds n, at least 1, up to a power of two.
+func PowerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
