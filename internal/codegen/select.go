@@ -388,6 +388,8 @@ func (s *selector) onStack(p *ir.Value, depth int) bool {
 		return false
 	case ir.Param:
 		return true // the context, or in a callback its caller's frame
+	case ir.Load:
+		return s.fn.Static && p.Kind == ir.Ptr // its caller may have passed an address of its own
 	}
 	return false
 }
