@@ -6,12 +6,16 @@ KERNEL  ?= 6.12
 
 export CGO_ENABLED = 0
 
-.PHONY: all build install test check unit kernel vm vm-test bench cover clean deps
+.PHONY: all build run install test check unit kernel vm vm-test bench cover clean deps
 
 all: build
 
 build:
 	go build -trimpath -ldflags '$(LDFLAGS)' -o hawk ./cmd/hawk
+
+# A look at the machine: its system calls by program, for three seconds.
+run: build
+	./hawk -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); } interval:s:3 { exit(); }'
 
 install: build
 	install -D -m 755 hawk $(DESTDIR)$(PREFIX)/bin/hawk

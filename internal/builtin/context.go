@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/types"
@@ -63,7 +64,7 @@ var _ = define(Func{
 		}
 		t, err := c.Kind.Retval(c.Points[0], c.Opts)
 		if err != nil {
-			c.Errorf(c.Expr, "no-type", "%v", err)
+			c.Errorf(c.Expr, "no-type", "%s", errno.Message(err))
 			return types.Int64
 		}
 		if t == types.Void {

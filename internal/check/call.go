@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
@@ -86,7 +87,7 @@ func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []
 		if w.probe.Args == nil {
 			msg := "there is no information on arguments here"
 			if w.argsErr != nil {
-				msg = w.argsErr.Error()
+				msg = errno.Message(w.argsErr)
 			}
 			w.errorf(e, "no-args", "args can not be used: %s", msg)
 			return val{}

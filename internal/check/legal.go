@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/syntax"
 )
@@ -30,7 +31,7 @@ func (w *walker) legal(e syntax.Expr, name string, f *builtin.Func) bool {
 	}
 	for _, need := range f.Needs {
 		if err := w.script.Options.Target.Has(need); err != nil {
-			w.errorf(e, "missing-feature", "%s can not be used: %v", name, err)
+			w.errorf(e, "missing-feature", "%s can not be used: %s", name, errno.Message(err))
 			return false
 		}
 	}

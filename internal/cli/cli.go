@@ -4,9 +4,11 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/target"
@@ -34,13 +36,14 @@ type command struct {
 // Main runs hawk with the arguments after the program name and returns the
 // exit status.
 func Main(args []string) int {
+	quitPlainly()
 	c := &command{stdin: os.Stdin, out: os.Stdout, err: os.Stderr, target: target.Host()}
 	return c.main(args)
 }
 
 func (c *command) main(args []string) int {
 	if len(args) == 0 {
-		c.usage(c.err)
+		io.WriteString(c.err, usage())
 		return exitUsage
 	}
 	err := parseArgs(options(), args, &c.settings)
@@ -51,17 +54,15 @@ func (c *command) main(args []string) int {
 		io.WriteString(c.err, err.Error()+"\n")
 		var u *usageError
 		if errors.As(err, &u) && u.usage {
-			c.usage(c.err)
+			io.WriteString(c.err, usage())
 		}
 		return exitUsage
 	}
 	switch c.mode {
 	case modeHelp:
-		c.usage(c.out)
-		return exitOK
+		return c.tell(usage())
 	case modeVersion:
-		io.WriteString(c.out, "hawk "+Version+"\n")
-		return exitOK
+		return c.tell("hawk " + Version + "\n")
 	case modeInfo:
 		return c.info()
 	case modeFormat:
@@ -72,9 +73,17 @@ func (c *command) main(args []string) int {
 	return c.run()
 }
 
+// tell prints what was asked for and returns the status.
+func (c *command) tell(text string) int {
+	if _, err := io.WriteString(c.out, text); err != nil {
+		return c.fail(exitUsage, fmt.Errorf("cannot write output: %w", err))
+	}
+	return exitOK
+}
+
 // fail prints an error without a place and returns the status.
 func (c *command) fail(status int, err error) int {
-	io.WriteString(c.err, "ERROR: "+errnoCase(err)+"\n")
+	io.WriteString(c.err, "ERROR: "+errno.Message(err)+"\n")
 	return status
 }
 

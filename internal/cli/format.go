@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/syntax"
 )
 
@@ -34,11 +35,11 @@ func (c *command) layout() int {
 		}
 	case c.output != "":
 		if err := replaceFile(c.output, text.Bytes()); err != nil {
-			return c.fail(exitUsage, fmt.Errorf("Failed to open output file: %q: %s", c.output, strerror(err)))
+			return c.fail(exitUsage, fmt.Errorf("Failed to open output file: %q: %s", c.output, errno.Reason(err)))
 		}
 	default:
 		if _, err := io.Copy(c.out, &text); err != nil {
-			return c.fail(exitUsage, err)
+			return c.fail(exitUsage, fmt.Errorf("cannot write output: %w", err))
 		}
 	}
 	return exitOK
@@ -52,7 +53,7 @@ func (c *command) scriptError(err error) int {
 	}
 	io.WriteString(c.err, u.msg+"\n")
 	if u.usage {
-		c.usage(c.err)
+		io.WriteString(c.err, usage())
 	}
 	return exitUsage
 }

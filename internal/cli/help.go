@@ -2,12 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 )
 
-// usage prints the help text.
-func (c *command) usage(w io.Writer) {
+// usage is the help text.
+func usage() string {
 	var b strings.Builder
 	b.WriteString(`hawk traces programs and the kernel with scripts compiled to eBPF.
 
@@ -50,7 +49,7 @@ EXAMPLES:
 DOCUMENTATION:
     docs/ of the source, starting at docs/reference.md
 `)
-	io.WriteString(w, b.String())
+	return b.String()
 }
 
 // helpColumn is where the texts of the options begin.

@@ -3,12 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/target"
 )
 
@@ -59,8 +59,7 @@ func (c *command) info() int {
 		}
 		writeReason(&b, f.Name, err)
 	}
-	io.WriteString(c.out, b.String())
-	return exitOK
+	return c.tell(b.String())
 }
 
 type item struct {
@@ -108,5 +107,5 @@ func writeReason(b *strings.Builder, name string, err error) {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	fmt.Fprintf(b, "  %s: no (%v)\n", name, err)
+	fmt.Fprintf(b, "  %s: no (%s)\n", name, errno.Message(err))
 }

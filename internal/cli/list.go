@@ -9,6 +9,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/expand"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -20,7 +21,14 @@ import (
 // no privileges but those to read what it lists.
 func (c *command) list() int {
 	out := bufio.NewWriterSize(c.out, 1<<16)
-	defer out.Flush()
+	status := c.listTo(out)
+	if err := out.Flush(); err != nil && status == exitOK {
+		return c.fail(exitUsage, fmt.Errorf("cannot write output: %w", err))
+	}
+	return status
+}
+
+func (c *command) listTo(out *bufio.Writer) int {
 	emit := func(l probe.Listed) {
 		out.WriteString(l.Name)
 		out.WriteByte('\n')
@@ -147,7 +155,7 @@ func (c *command) listKinds(kinds []*probe.Kind, parts []probe.Part, o *probe.Op
 			continue
 		}
 		if err := k.List(k, parts, o, emit); err != nil && c.verbose > 0 {
-			c.warn(fmt.Sprintf("%s: %v", k.Name, err))
+			c.warn(k.Name + ": " + errno.Message(err))
 		}
 	}
 	return nil

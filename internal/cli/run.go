@@ -9,6 +9,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/errno"
 )
 
 // run compiles the script, loads it and traces until the end.
@@ -33,13 +34,13 @@ func (c *command) run() int {
 	if c.pid != 0 {
 		fd, err := unix.PidfdOpen(c.pid, 0)
 		if err != nil {
-			return c.fail(exitUsage, fmt.Errorf("Failed to attach to pid: Unable to open pidfd (%s)", strerror(err)))
+			return c.fail(exitUsage, fmt.Errorf("Failed to attach to pid: Unable to open pidfd (%s)", errno.Reason(err)))
 		}
 		unix.Close(fd)
 	}
 	if c.traceable != "" {
 		if _, err := os.Stat(c.traceable); err != nil {
-			return c.fail(exitUsage, fmt.Errorf("Failed to open kernel function info: Could not read functions from %s. (%s)", c.traceable, strerror(err)))
+			return c.fail(exitUsage, fmt.Errorf("Failed to open kernel function info: Could not read functions from %s. (%s)", c.traceable, errno.Reason(err)))
 		}
 	}
 	o := compile.Options{

@@ -1,16 +1,12 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -50,7 +46,7 @@ func (c *command) readScript(name string) (*source.File, error) {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("failed to open file '%s': %s", name, strerror(err))
+		return nil, fmt.Errorf("failed to open file '%s': %s", name, errno.Reason(err))
 	}
 	defer file.Close()
 	text, err := readAll(file, name)
@@ -60,33 +56,10 @@ func (c *command) readScript(name string) (*source.File, error) {
 func readAll(r io.Reader, name string) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxScript+1))
 	if err != nil {
-		return "", fmt.Errorf("failed to read file '%s': %s", name, strerror(err))
+		return "", fmt.Errorf("failed to read file '%s': %s", name, errno.Reason(err))
 	}
 	if len(text) > maxScript {
 		return "", fmt.Errorf("file '%s' is too large for a script: more than %d bytes", name, maxScript)
 	}
 	return string(text), nil
-}
-
-// strerror is an error of the system in the words of C's strerror.
-func strerror(err error) string {
-	var errno unix.Errno
-	switch {
-	case errors.As(err, &errno):
-		return output.Strerror(int(errno))
-	case errors.Is(err, fs.ErrNotExist):
-		return "No such file or directory"
-	}
-	return err.Error()
-}
-
-// errnoCase is the text of an error with the words of the system in it as C
-// has them, which is how they are searched for: "No space left on device".
-func errnoCase(err error) string {
-	text := err.Error()
-	var errno unix.Errno
-	if !errors.As(err, &errno) {
-		return text
-	}
-	return strings.ReplaceAll(text, ": "+errno.Error(), ": "+strerror(errno))
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/load"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/run"
@@ -20,7 +21,7 @@ func (c *command) trace(res *compile.Result) int {
 	if c.output != "" {
 		f, err := os.Create(c.output)
 		if err != nil {
-			return c.fail(exitUsage, fmt.Errorf("Failed to open output file: %q: %s", c.output, strerror(err)))
+			return c.fail(exitUsage, fmt.Errorf("Failed to open output file: %q: %s", c.output, errno.Reason(err)))
 		}
 		defer f.Close()
 		out = f

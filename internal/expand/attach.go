@@ -3,6 +3,7 @@ package expand
 import (
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/spell"
@@ -44,17 +45,17 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 		return nil, failure
 	}
 	if err := kind.Supported(); err != nil {
-		e.ds.Errorf("unsupported-probe", at.Span(), "%v", err)
+		e.ds.Errorf("unsupported-probe", at.Span(), "%s", errno.Message(err))
 		return nil, failure
 	}
 	p := &probe.Point{Kind: kind, At: at.Span()}
 	if err := kind.Parse(p, parts, e.opts); err != nil {
-		e.ds.Errorf("attach-point", at.Span(), "%v", err)
+		e.ds.Errorf("attach-point", at.Span(), "%s", errno.Message(err))
 		return nil, failure
 	}
 	points, err := kind.Match(p, e.opts)
 	if err != nil {
-		e.ds.Errorf("attach-point", at.Span(), "%v", err)
+		e.ds.Errorf("attach-point", at.Span(), "%s", errno.Message(err))
 		return nil, failure
 	}
 	wild := hasWild(parts)

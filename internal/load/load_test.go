@@ -105,7 +105,7 @@ func TestRejected(t *testing.T) {
 		want []string // parts of the printed diagnostic
 	}{
 		{"bug", []asm.Instruction{asm.Mov.Imm(asm.R1, 0), asm.LoadMem(asm.R0, asm.R1, 0, asm.DWord), asm.Return()},
-			[]string{"t.bt:2:3-9: BUG: the kernel's verifier refused the program for begin (error -13, permission denied):\n  R1 invalid mem access '",
+			[]string{"t.bt:2:3-9: BUG: the kernel's verifier refused the program for begin (error -13, Permission denied):\n  R1 invalid mem access '",
 				"  @x = 1;\n  ~~~~~~\n", "HINT: a script that compiles should load: this is a bug of hawk"}},
 		{"helper", []asm.Instruction{asm.Mov.Imm(asm.R1, 0), asm.FnSkbLoadBytes.Call(), asm.Return()},
 			[]string{"t.bt:2:3-9: ERROR: the kernel refused the program for begin: helper bpf_skb_load_bytes not allowed in probe\n"}},

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/source"
 )
@@ -52,8 +53,8 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 }
 
 func errnoText(err error) string {
-	if errno := unix.Errno(0); errors.As(err, &errno) {
-		return fmt.Sprintf("error %d, %v", -int(errno), errno)
+	if code := unix.Errno(0); errors.As(err, &code) {
+		return fmt.Sprintf("error %d, %s", -int(code), errno.Text(int(code)))
 	}
 	return err.Error()
 }

@@ -1,12 +1,10 @@
 package output
 
 import (
-	"bytes"
 	"io"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -70,7 +68,7 @@ func (j *JSON) Write(item Item) error {
 		if j.opts.NoWarnings {
 			return s.err
 		}
-		s.buf = appendReport(s.buf, "helper_error", Strerror(it.Code))
+		s.buf = appendReport(s.buf, "helper_error", errno.Text(it.Code))
 		s.buf = append(s.buf, `, "helper": `...)
 		s.buf = value.AppendJSONString(s.buf, []byte(it.Helper))
 		s.buf = append(s.buf, `, "retcode": `...)
@@ -140,24 +138,6 @@ func appendPlace(dst []byte, at source.Span, repeats uint64) []byte {
 		dst = strconv.AppendUint(dst, repeats, 10)
 	}
 	return append(dst, '}')
-}
-
-// Strerror is the text of an errno, of either sign, as the C library words it.
-func Strerror(code int) string {
-	if code < 0 {
-		code = -code
-	}
-	if code == 0 {
-		return "Success"
-	}
-	text := []byte(unix.Errno(code).Error())
-	if bytes.HasPrefix(text, []byte("errno ")) {
-		return "Unknown error " + strconv.Itoa(code)
-	}
-	if c := text[0]; 'a' <= c && c <= 'z' {
-		text[0] = c - 'a' + 'A'
-	}
-	return string(text)
 }
 
 // mapType is the record type of a map with such values.

@@ -350,14 +350,6 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-func TestStrerror(t *testing.T) {
-	for code, want := range map[int]string{0: "Success", -14: "Bad address", 7: "Argument list too long", 2: "No such file or directory", 9999: "Unknown error 9999"} {
-		if got := Strerror(code); got != want {
-			t.Errorf("Strerror(%d) = %q, want %q", code, got, want)
-		}
-	}
-}
-
 func TestPrintfDoesNotAllocate(t *testing.T) {
 	var out bytes.Buffer
 	s := NewText(&out, &out, Options{})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/target/btf"
@@ -78,7 +79,7 @@ func matchFentry(p *Point, o *Options) ([]*Point, error) {
 	}
 	fns, err := o.functions()
 	if err != nil {
-		o.warn(p, "%v", err)
+		o.warn(p, "%s", errno.Message(err))
 	}
 	if p.pattern.target.HasWild() || p.pattern.fn.HasWild() {
 		if err != nil {

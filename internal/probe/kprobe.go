@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
@@ -100,7 +101,7 @@ func matchKprobe(p *Point, o *Options) ([]*Point, error) {
 	case err != nil && o.Unsafe && !wild:
 		return []*Point{p}, nil
 	case err != nil:
-		o.warn(p, "%v", err)
+		o.warn(p, "%s", errno.Message(err))
 	case !moduleLoaded(p, o):
 		return nil, nil
 	case wild:

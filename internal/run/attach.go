@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -83,7 +84,7 @@ func (s *session) missing(p *object.Program, err error) error {
 	switch s.o.Config.MissingProbes {
 	case "ignore":
 	case "warn":
-		s.Warnf(source.Span{}, "%v\nUnable to attach probe: %s. Skipping.", err, name)
+		s.Warnf(source.Span{}, "%s\nUnable to attach probe: %s. Skipping.", errno.Message(err), name)
 	default:
 		return fmt.Errorf("%w\nUnable to attach probe: %s. If this is expected, set the 'missing_probes' config variable to 'warn'.", err, name)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/errno"
 )
 
 // A Child is the command of -c. It exists, with its final process ID, from
@@ -115,7 +117,7 @@ func StartChild(argv []string) (*Child, error) {
 		if errors.Is(reason, exec.ErrNotFound) || errors.Is(reason, os.ErrNotExist) {
 			return nil, fmt.Errorf("Failed to fork child: Path '%s' does not exist or is not executable (No such file or directory)", argv[0])
 		}
-		return nil, fmt.Errorf("Failed to fork child: Path '%s' does not exist or is not executable (%v)", argv[0], reason)
+		return nil, fmt.Errorf("Failed to fork child: Path '%s' does not exist or is not executable (%s)", argv[0], errno.Reason(reason))
 	}
 	goR, goW, err := os.Pipe()
 	if err != nil {

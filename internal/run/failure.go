@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 )
@@ -87,5 +88,5 @@ func helperMessage(helper string, code int) string {
 	case helper == "map_delete_elem" && code == -int(unix.ENOENT):
 		return "Can't delete map element because it does not exist."
 	}
-	return output.Strerror(code)
+	return errno.Text(code)
 }

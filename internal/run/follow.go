@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/symbolize"
 	"github.com/hawktrace/hawk/internal/types"
@@ -54,7 +55,7 @@ func (s *session) follow() {
 	if err != nil {
 		// Processes that live long enough are still found.
 		if s.o.Verbose {
-			fmt.Fprintf(s.o.Stderr, "Cannot follow what processes map: %v\n", err)
+			fmt.Fprintf(s.o.Stderr, "Cannot follow what processes map: %s\n", errno.Message(err))
 		}
 		s.remember()
 		return

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 )
@@ -103,7 +104,7 @@ func (s *session) targetGone() bool {
 func (s *session) runSelf() {
 	for n := s.selfSignals.Swap(0); n > 0 && !s.exited; n-- {
 		if err := s.runAll(probe.OnSignal); err != nil {
-			s.Errorf("%v", err)
+			s.Errorf("%s", errno.Message(err))
 		}
 	}
 }
@@ -149,7 +150,7 @@ func (s *session) dispatch(rec []byte) bool {
 	}
 	e := &s.events[n]
 	if err := e.handle(s, e.Event, rec); err != nil {
-		s.Errorf("%v", err)
+		s.Errorf("%s", errno.Message(err))
 	}
 	return !s.exited
 }

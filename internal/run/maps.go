@@ -12,6 +12,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/types"
@@ -45,7 +46,7 @@ func (s *session) printMap(n int, top, div int64, zero bool) {
 	m := s.Object.Scripts[n]
 	entries, err := s.readMap(m)
 	if err != nil {
-		s.Errorf("cannot read the map %s: %v", m.Name, err)
+		s.Errorf("cannot read the map %s: %s", m.Name, errno.Message(err))
 		return
 	}
 	if len(entries) == 0 && m.Key == nil && zero {
