@@ -102,6 +102,7 @@ func matchKprobe(p *Point, o *Options) ([]*Point, error) {
 		return []*Point{p}, nil
 	case err != nil:
 		o.warn(p, "%s", errno.Message(err))
+		return nil, nil
 	case !moduleLoaded(p, o):
 		return nil, nil
 	case wild:

@@ -26,7 +26,7 @@ func closeAll(links []Link) error {
 func openPerf(attr *unix.PerfEventAttr, progFD, pid, cpu int, cookie uint64) (Link, error) {
 	fd, err := bpf.PerfEventOpen(attr, pid, cpu)
 	if err != nil {
-		return nil, fmt.Errorf("perf_event_open: %w%s", err, perfAdvice(err))
+		return nil, fmt.Errorf("perf_event_open: %w%s", err, perfAdvice(attr, err))
 	}
 	link, err := bpf.AttachPerf(fd, progFD, cookie)
 	if err != nil {
@@ -36,8 +36,10 @@ func openPerf(attr *unix.PerfEventAttr, progFD, pid, cpu int, cookie uint64) (Li
 }
 
 // perfAdvice names what an administrator may have to change.
-func perfAdvice(err error) string {
+func perfAdvice(attr *unix.PerfEventAttr, err error) string {
 	switch {
+	case errors.Is(err, unix.EINVAL) && attr.Bits&unix.PerfBitFreq != 0:
+		return " (the rate may be above the sysctl kernel.perf_event_max_sample_rate)"
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return " (see the sysctl kernel.perf_event_paranoid, or a seccomp filter)"
 	case errors.Is(err, unix.EMFILE):
