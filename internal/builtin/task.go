@@ -106,9 +106,22 @@ func lowerComm(g Gen, c *Call, dst *ir.Value) *ir.Value {
 	if !g.Printing() {
 		w0, w1 = clearTail(g, w0, w1)
 	}
-	b.Store(p, 0, 8, w0)
-	b.Store(p, 8, 8, w1)
+	storeWord(g, p, 0, w0)
+	storeWord(g, p, 8, w1)
 	return p
+}
+
+// storeWord stores 8 bytes that may lie anywhere, in a key behind other text
+// for one: the stack takes aligned stores only.
+func storeWord(g Gen, p *ir.Value, off int, w *ir.Value) {
+	width := ir.Alignment(p, off)
+	for i := 0; i < 8; i += width {
+		part := w
+		if i > 0 {
+			part = g.B().Arith(ir.LShr, w, konst(g, int64(8*i)))
+		}
+		g.B().Store(p, off+i, width, part)
+	}
 }
 
 // clearTail zeroes every byte behind the first NUL of 16 bytes held as two

@@ -235,4 +235,16 @@ func (c *verifier) operands(who string, v *Value) {
 	if v.Op.Accesses() && v.Imm != int64(int32(v.Imm)) {
 		c.bad("%s: offset %d", who, v.Imm)
 	}
+	if v.Op.Accesses() && fixed(v.Args[0]) && Alignment(v.Args[0], int(v.Imm)) < int(v.Size) {
+		c.bad("%s: misaligned %s of %d bytes", who, v.Op, v.Size)
+	}
+}
+
+// fixed reports whether p is at a known offset in an object: there the kernel
+// insists on alignment, and here it is known exactly.
+func fixed(p *Value) bool {
+	for p.Op == Add && p.Args[1].Op == Const {
+		p = p.Args[0]
+	}
+	return p.Op == Addr
 }
