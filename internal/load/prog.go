@@ -142,6 +142,7 @@ func moduleBTF(name string) (int, error) {
 
 // Sizes of the buffer for the verifier's log, in bytes.
 const (
+	leastLog = 1 << 10 // the kernel takes none below 128
 	firstLog = 1 << 20
 	mostLog  = 16 << 20
 )
@@ -179,7 +180,7 @@ func (s *Session) loadLogged(spec *bpf.ProgSpec, p *object.Program) (int, error)
 
 func (s *Session) logSize() int {
 	if c := s.opts.Config; c != nil && c.LogSize > 0 {
-		return min(c.LogSize, mostLog)
+		return min(max(c.LogSize, leastLog), mostLog)
 	}
 	return firstLog
 }

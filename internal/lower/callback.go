@@ -234,20 +234,14 @@ func (f *fn) rounds(at syntax.Node, test func() *ir.Value, body, step func()) {
 // forMap is for ($kv : @map).
 func (f *fn) forMap(s *syntax.ForStmt) {
 	m := f.scriptMap("@" + s.Over.Name)
-	if !f.m.has(target.ForEachMapElem) {
-		f.m.diags.Errorf("kernel", s.Over.Span(), "this kernel can not iterate over maps in a probe").
-			Hint("kernels from 5.13 on can; print(%s) works on all", m.Name)
+	if !f.iterable(m, s.Over.Span()) {
 		return
 	}
 	pair := f.info.Vars[s.Var].Type.(*types.Tuple)
 	cb, fn := f.inCallback(s, 4, func(next, stop *ir.Block) {
 		b := f.b
 		key, val := b.Param(1, ir.Ptr), b.Param(2, ir.Ptr)
-		if m.Soft {
-			live := b.NewBlock()
-			b.If(b.Load(val, 8, 8, false), live, next)
-			b.Begin(live)
-		}
+		f.skipDeleted(m, val, next)
 		kv := f.variable(s.Var).addr(f)
 		b.Zero(kv, 0, pair.Size())
 		f.reshape(key, m.Key, kv, pair.Offsets[0], pair.Elems[0])
@@ -259,6 +253,50 @@ func (f *fn) forMap(s *syntax.ForStmt) {
 		b.Call(int(asm.FnForEachMapElem), b.MapPtr(m.Map), b.FuncPtr(fn), frame, f.konst(0))
 	})
 	f.changed(m)
+}
+
+// iterable reports whether the kernel can go over a map's elements.
+func (f *fn) iterable(m *object.ScriptMap, at source.Span) bool {
+	if f.m.has(target.ForEachMapElem) {
+		return true
+	}
+	f.m.diags.Errorf("kernel", at, "this kernel can not iterate over maps in a probe").
+		Hint("kernels from 5.13 on can; print(%s) works on all", m.Name)
+	return false
+}
+
+// skipDeleted goes on to the next element if this one only seems to be there.
+func (f *fn) skipDeleted(m *object.ScriptMap, val *ir.Value, next *ir.Block) {
+	if m.Soft {
+		b := f.b
+		live := b.NewBlock()
+		b.If(b.Load(val, 8, 8, false), live, next)
+		b.Begin(live)
+	}
+}
+
+// Len counts a map's elements.
+func (f *fn) Len(at syntax.Node, name string) *ir.Value {
+	m := f.scriptMap(name)
+	if !f.iterable(m, at.Span()) {
+		return f.konst(0)
+	}
+	var count int // in the frame
+	cb, fn := f.inCallback(at, 4, func(next, _ *ir.Block) {
+		b := f.b
+		val := b.Param(2, ir.Ptr)
+		count = f.cb.slot()
+		f.skipDeleted(m, val, next)
+		b.Store(f.cb.frame, count, 8, b.Add(b.Load(f.cb.frame, count, 8, false), 1))
+	})
+	cb.setup = append(cb.setup, func(frame *ir.Value) { f.b.Store(frame, count, 8, f.konst(0)) })
+	out := f.Temp("len", 8, 8)
+	f.runCallback(cb, func(frame *ir.Value) {
+		b := f.b
+		b.Call(int(asm.FnForEachMapElem), b.MapPtr(m.Map), b.FuncPtr(fn), frame, f.konst(0))
+		b.Store(out, 0, 8, b.Load(frame, count, 8, false))
+	})
+	return f.b.Load(out, 0, 8, false)
 }
 
 // elementInto writes the value of the element that the loop is at.

@@ -143,14 +143,7 @@ func (f *fn) sendTail(id int, ev *object.Event, args []syntax.Expr, tails int) {
 			func() *ir.Value { return sum }, func() *ir.Value { return f.konst(int64(limit)) })
 		b.Store(b.Addr(end, 0), 0, 8, sum)
 	}
-	done := b.NewBlock()
-	n := b.Load(b.Addr(end, 0), 0, 8, false)
-	out := func(flags int64) {
-		r := b.Call(int(asm.FnRingbufOutput), b.MapPtr(ringMap), rec, n, f.konst(flags))
-		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, f.countLost)
-	}
-	f.ring(out, done)
-	b.Begin(done)
+	f.output(rec, b.Load(b.Addr(end, 0), 0, 8, false))
 }
 
 // textInto writes a string to p and yields its length with the NUL, at least
@@ -167,4 +160,32 @@ func (f *fn) textInto(e syntax.Expr, t *types.String, p *ir.Value) *ir.Value {
 	// Unsigned, a negative error is far above the limit.
 	return f.Choose(b.Arith(ir.ULe, src, f.konst(int64(t.Cap))),
 		func() *ir.Value { return src }, func() *ir.Value { return f.konst(0) })
+}
+
+// Send sends a record that the builtin fills itself, in scratch memory, at the
+// length it turns out to have.
+func (f *fn) Send(c *builtin.Call, ev *object.Event, limit int, fill func(rec *ir.Value) (end *ir.Value)) {
+	b := f.b
+	ev.At = c.Expr.Span()
+	id := len(f.m.obj.Events)
+	f.m.obj.Events = append(f.m.obj.Events, ev)
+	ev.Bytes = headerBytes
+	rec := f.Temp("record", types.RoundUp(limit, 8), 8)
+	b.Store(rec, 0, 8, f.konst(int64(id)))
+	n := fill(rec)
+	// The builtin bounds the length; the test tells the verifier.
+	n = f.Choose(b.Arith(ir.ULe, n, f.konst(int64(limit))),
+		func() *ir.Value { return n }, func() *ir.Value { return f.konst(int64(limit)) })
+	f.output(rec, n)
+}
+
+// output sends the first n bytes of memory.
+func (f *fn) output(rec, n *ir.Value) {
+	b := f.b
+	done := b.NewBlock()
+	f.ring(func(flags int64) {
+		r := b.Call(int(asm.FnRingbufOutput), b.MapPtr(ringMap), rec, n, f.konst(flags))
+		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, f.countLost)
+	}, done)
+	b.Begin(done)
 }

@@ -18,6 +18,7 @@ func (f *fn) Scalar(e syntax.Expr) *ir.Value {
 
 func (f *fn) scalar(e syntax.Expr) *ir.Value {
 	b := f.b
+	e = f.info.Evaluated(e)
 	if k, ok := f.info.Consts[e]; ok && k.Kind != builtin.StrConst {
 		return f.konst(int64(k.Int))
 	}
@@ -48,6 +49,8 @@ func (f *fn) scalar(e syntax.Expr) *ir.Value {
 		return f.ifScalar(e)
 	case *syntax.Block:
 		return f.blockValue(e, f.scalar)
+	case *syntax.Inlined:
+		return f.inlinedCall(e)
 	case *syntax.Cast:
 		return f.cast(e)
 	case *syntax.Field, *syntax.Index, *syntax.TupleIndex:
@@ -71,6 +74,7 @@ func (f *fn) call(c *builtin.Call, dst *ir.Value) *ir.Value {
 
 // condition is e as a number that is zero or not.
 func (f *fn) condition(e syntax.Expr) *ir.Value {
+	e = f.info.Evaluated(e)
 	if s, ok := f.info.Types[e].(*types.String); ok && s != nil {
 		if _, literal := f.info.Consts[e]; !literal {
 			return f.b.Load(f.Mem(e), 0, 1, false)
@@ -92,6 +96,7 @@ func (f *fn) integer(e syntax.Expr) *ir.Value {
 // control flow, so that no truth value needs a register.
 func (f *fn) branch(e syntax.Expr, yes, no *ir.Block) {
 	b := f.b
+	e = f.info.Evaluated(e)
 	old := b.At
 	b.At = e.Span()
 	defer func() { b.At = old }()
@@ -180,7 +185,7 @@ func (f *fn) binary(e *syntax.Binary) *ir.Value {
 	x := f.number(f.integer(e.X))
 	y := f.number(f.integer(e.Y))
 	if tx == types.Bool && ty == types.Bool {
-		return f.boolMath(e.Op, x, y)
+		return f.boolMath(e, x, y)
 	}
 	return f.arith(e, e.Op, x, y, f.signed(e), f.intType(e.X).Signed)
 }
@@ -197,18 +202,19 @@ func inMemory(t types.Type) bool {
 	return t != nil && !agg && !types.IsScalar(t) && t != types.Void && t != types.None
 }
 
-func (f *fn) boolMath(op syntax.Token, x, y *ir.Value) *ir.Value {
-	ops := map[syntax.Token]ir.Op{
-		syntax.Add: ir.Or, syntax.Or: ir.Or, syntax.Mul: ir.And, syntax.And: ir.And,
-		syntax.Xor: ir.Xor, syntax.Sub: ir.Xor, syntax.Shl: ir.Shl, syntax.Shr: ir.LShr,
+// boolMath is arithmetic on two booleans, which stays boolean: whatever is not
+// zero is true.
+func (f *fn) boolMath(e *syntax.Binary, x, y *ir.Value) *ir.Value {
+	b := f.b
+	switch e.Op {
+	case syntax.Add:
+		return b.Arith(ir.Or, x, y)
+	case syntax.Mul:
+		return b.Arith(ir.And, x, y)
+	case syntax.Sub:
+		return b.Arith(ir.Xor, x, y)
 	}
-	if irOp, ok := ops[op]; ok {
-		return f.b.Arith(irOp, x, y)
-	}
-	if op == syntax.Div {
-		return x // x / true is x; the false case yields 1 by the rule of division by zero
-	}
-	return f.konst(0)
+	return b.Arith(ir.Ne, f.arith(e, e.Op, x, y, false, false), f.konst(0))
 }
 
 // arith emits an integer operation. signed is the sign of the result, which
@@ -237,9 +243,14 @@ func (f *fn) arith(at syntax.Node, op syntax.Token, x, y *ir.Value, signed, left
 		}
 		return b.Arith(ir.LShr, x, count)
 	}
-	div := map[bool]ir.Op{true: ir.SDiv, false: ir.UDiv}[signed]
-	if op == syntax.Mod {
-		div = map[bool]ir.Op{true: ir.SMod, false: ir.UMod}[signed]
+	div := ir.UDiv
+	switch {
+	case op == syntax.Div && signed:
+		div = ir.SDiv
+	case op == syntax.Mod && signed:
+		div = ir.SMod
+	case op == syntax.Mod:
+		div = ir.UMod
 	}
 	if y.Op == ir.Const && y.Imm != 0 {
 		return b.Arith(div, x, y)

@@ -23,12 +23,14 @@ type fn struct {
 	info *check.Info
 	g    *probe.Group
 	level
+	inline    *inlined    // the call of a function whose body this is
 	root      *ir.Builder // of the main function
 	callbacks []*ir.Func
 	// mapGen counts what may have removed or added elements of a map; see
 	// mapop.go.
 	mapGen   map[string]int
-	printing bool // the value goes into a record: bytes behind a NUL do not matter
+	settled  map[*check.Var]int // variables that do not change any more, numbered
+	printing bool               // the value goes into a record: bytes behind a NUL do not matter
 }
 
 // A variable is where a scratch variable lives: in an object of the function,
@@ -53,7 +55,7 @@ func newFn(m *module, p *check.Probe, g *probe.Group) *fn {
 	b := ir.NewBuilder(identifier(g.Points[0].Name()), 1)
 	b.At = p.At
 	return &fn{
-		m: m, p: p, info: p.Info, g: g, root: b, mapGen: map[string]int{},
+		m: m, p: p, info: p.Info, g: g, root: b, mapGen: map[string]int{}, settled: map[*check.Var]int{},
 		level: level{b: b, vars: map[*check.Var]*variable{}, exit: b.NewBlock(), lookups: map[string]lookup{}},
 	}
 }

@@ -1,12 +1,13 @@
 package lower
 
 import (
-	"bytes"
 	"maps"
+	"strconv"
 
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/source"
@@ -94,34 +95,46 @@ func (f *fn) quietly(fill func()) {
 
 // keyText names a key whose value cannot change within a run, "" for others.
 func (f *fn) keyText(keys []syntax.Expr) string {
-	var buf bytes.Buffer
+	text := []byte(".")
 	for _, k := range keys {
-		if !f.fixed(k) {
+		var ok bool
+		if text, ok = f.appendFixed(text, k); !ok {
 			return ""
 		}
-		buf.WriteString(k.Span().Text())
-		buf.WriteByte(0)
+		text = append(text, 0)
 	}
-	return buf.String() + "."
+	return string(text)
 }
 
-func (f *fn) fixed(e syntax.Expr) bool {
-	if _, ok := f.info.Consts[e]; ok {
-		return true
+// appendFixed names an expression of fixed value. It goes by what the parts
+// mean: the same words can mean two variables.
+func (f *fn) appendFixed(text []byte, e syntax.Expr) ([]byte, bool) {
+	if k, ok := f.info.Consts[e]; ok {
+		if k.Kind == builtin.StrConst {
+			return strconv.AppendQuote(text, k.Str), true
+		}
+		return strconv.AppendUint(text, k.Int, 10), true
 	}
 	switch e := e.(type) {
 	case *syntax.Paren:
-		return f.fixed(e.X)
+		return f.appendFixed(text, e.X)
 	case *syntax.Ident:
 		c, ok := f.info.Calls[e]
-		return ok && c.Func != nil && c.Func.Fixed
+		return append(text, e.Name...), ok && c.Func != nil && c.Func.Fixed
 	case *syntax.Var:
-		v := f.info.Vars[e]
-		return v != nil && v.Assigns == 1 && !v.Loop && len(f.loops) == 0
+		n, ok := f.settled[f.info.Vars[e]]
+		return strconv.AppendInt(append(text, '$'), int64(n), 10), ok && len(f.loops) == 0
 	case *syntax.Field:
-		return f.isArgs(e.X)
+		return append(append(text, "args."...), e.Name.Name...), f.isArgs(e.X)
 	}
-	return false
+	return text, false
+}
+
+// settle notes that a variable has been given the only value it ever gets.
+func (f *fn) settle(decl *check.Var) {
+	if decl.Assigns == 1 && !decl.Loop {
+		f.settled[decl] = len(f.settled)
+	}
 }
 
 // element is the pointer to a map's element, null if there is none.
@@ -537,4 +550,29 @@ func (f *fn) HasKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Value {
 		return f.orZero(p, func() *ir.Value { return f.b.Load(p, 8, 8, false) })
 	}
 	return f.b.Arith(ir.Ne, p, f.konst(0))
+}
+
+// FindKey copies an element's value to a variable if there is one, and yields
+// whether there is.
+func (f *fn) FindKey(at syntax.Node, name string, keys []syntax.Expr, to *syntax.Var) *ir.Value {
+	b := f.b
+	s := f.scriptMap(name)
+	v, t := f.variable(to), f.info.Vars[to].Type
+	out := f.Temp("found", 8, 8)
+	b.Store(out, 0, 8, f.konst(0))
+	p, _ := f.element(s, keys)
+	f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() {
+		copied := b.NewBlock()
+		f.skipDeleted(s, p, copied)
+		if types.IsScalar(t) {
+			i := f.asInt(s.Value)
+			b.Store(v.addr(f), 0, 8, f.convert(b.Load(p, 0, i.Bytes, i.Signed), s.Value, t))
+		} else {
+			f.reshape(p, s.Value, v.addr(f), 0, t)
+		}
+		b.Store(out, 0, 8, f.konst(1))
+		b.Jump(copied)
+		b.Begin(copied)
+	})
+	return b.Load(out, 0, 8, false)
 }

@@ -33,9 +33,9 @@ const (
 	register
 )
 
-// placeOf finds where an expression of any type lies, without reading it.
+// place finds where an expression of any type lies, without reading it.
 func (f *fn) place(e syntax.Expr) place {
-	switch e := e.(type) {
+	switch e := f.info.Evaluated(e).(type) {
 	case *syntax.Paren:
 		return f.place(e.X)
 	case *syntax.Field:
@@ -347,6 +347,7 @@ func (f *fn) copyText(src *ir.Value, n int, p *ir.Value, off int) {
 // memory must not be written.
 func (f *fn) Mem(e syntax.Expr) *ir.Value {
 	b := f.b
+	e = f.info.Evaluated(e)
 	if v, ok := e.(*syntax.Paren); ok {
 		return f.Mem(v.X)
 	}
@@ -378,6 +379,7 @@ func (f *fn) Into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 
 func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 	b := f.b
+	e = f.info.Evaluated(e)
 	from := f.info.Types[e]
 	if r, ok := t.(*types.Record); ok && f.isArgs(e) {
 		f.argsInto(e, r, p, off)
@@ -397,6 +399,9 @@ func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 	}
 	switch e := e.(type) {
 	case *syntax.Paren:
+		f.into(e.X, t, p, off)
+		return
+	case *syntax.Comptime:
 		f.into(e.X, t, p, off)
 		return
 	case *syntax.Tuple:
@@ -602,4 +607,14 @@ func (f *fn) compareLiteral(e syntax.Expr, t types.Type, lit string) *ir.Value {
 		off += w
 	}
 	return acc
+}
+
+// Address is where the value of e lies, for helpers that are given kernel
+// objects.
+func (f *fn) Address(e syntax.Expr) *ir.Value {
+	if types.IsScalar(f.info.Types[e]) {
+		return f.Scalar(e)
+	}
+	pl := f.place(e)
+	return f.b.Add(pl.base, int64(pl.off))
 }

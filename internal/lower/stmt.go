@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
@@ -38,6 +39,7 @@ func (f *fn) blockValue(blk *syntax.Block, result func(syntax.Expr) *ir.Value) *
 
 // effect evaluates an expression and drops its value.
 func (f *fn) effect(e syntax.Expr) {
+	e = f.info.Evaluated(e)
 	if _, folded := f.info.Consts[e]; folded {
 		return
 	}
@@ -53,6 +55,9 @@ func (f *fn) effect(e syntax.Expr) {
 		return
 	case *syntax.IncDec:
 		f.incDec(e, false)
+		return
+	case *syntax.Inlined:
+		f.inlinedCall(e)
 		return
 	case *syntax.Cond:
 		f.condEffect(e)
@@ -103,7 +108,7 @@ func (f *fn) ifStmt(e *syntax.If) {
 		case *syntax.Block:
 			f.block(els)
 		case *syntax.If:
-			f.at(els, func() { f.ifStmt(els) })
+			f.at(els, func() { f.effect(els) })
 		}
 	})
 	b.Begin(done)
@@ -122,9 +127,9 @@ func (f *fn) stmt(s syntax.Stmt) {
 	case *syntax.JumpStmt:
 		f.jump(s)
 	case *syntax.ForStmt:
-		f.forRange(s)
+		f.loopStmt(s, func() { f.forRange(s) })
 	case *syntax.WhileStmt:
-		f.while(s)
+		f.loopStmt(s, func() { f.while(s) })
 	case *syntax.UnrollStmt:
 		f.unroll(s)
 	default:
@@ -184,6 +189,7 @@ func (f *fn) let(s *syntax.LetStmt) {
 }
 
 func (f *fn) storeVar(v *syntax.Var, decl *check.Var, rhs syntax.Expr) {
+	defer f.settle(decl)
 	b := f.b
 	if types.IsScalar(decl.Type) {
 		x := f.scalarAs(rhs, decl.Type)
@@ -230,11 +236,9 @@ func (f *fn) assign(s *syntax.AssignStmt) {
 		f.updateAgg(s, s.LHS, c)
 		return
 	}
-	if blk, ok := s.RHS.(*syntax.Block); ok && s.Op == syntax.Assign && blk.Result != nil {
-		if c, ok := f.info.Calls[unparen(blk.Result)]; ok && c.Agg != nil {
-			f.blockValue(blk, func(syntax.Expr) *ir.Value { f.updateAgg(s, s.LHS, c); return nil })
-			return
-		}
+	if blk, ok := unparen(s.RHS).(*syntax.Block); ok && s.Op == syntax.Assign && f.aggResult(blk) != nil {
+		f.aggBlock(s, blk)
+		return
 	}
 	if s.Op != syntax.Assign {
 		f.compound(s)
@@ -245,6 +249,32 @@ func (f *fn) assign(s *syntax.AssignStmt) {
 		return
 	}
 	f.storeMap(s, s.LHS, s.RHS)
+}
+
+// aggResult is the call of an aggregation that a block, or a block in it, ends
+// in; nil if it does not.
+func (f *fn) aggResult(blk *syntax.Block) *builtin.Call {
+	switch x := unparen(blk.Result).(type) {
+	case *syntax.Block:
+		return f.aggResult(x)
+	case *syntax.Call:
+		if c, ok := f.info.Calls[x]; ok && c.Agg != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// aggBlock runs a block and then the update that it ends in.
+func (f *fn) aggBlock(s *syntax.AssignStmt, blk *syntax.Block) {
+	f.blockValue(blk, func(x syntax.Expr) *ir.Value {
+		if inner, ok := unparen(x).(*syntax.Block); ok {
+			f.aggBlock(s, inner)
+		} else {
+			f.updateAgg(s, s.LHS, f.aggResult(blk))
+		}
+		return nil
+	})
 }
 
 func unparen(e syntax.Expr) syntax.Expr {
@@ -345,6 +375,10 @@ func (f *fn) jump(s *syntax.JumpStmt) {
 	case syntax.Continue:
 		f.b.Jump(f.loops[len(f.loops)-1].next)
 	case syntax.Return:
+		if f.inline != nil {
+			f.returnFrom(s)
+			return
+		}
 		if s.Value != nil {
 			f.effect(s.Value)
 		}
