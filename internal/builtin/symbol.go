@@ -34,6 +34,9 @@ var _ = define(Func{
 		if name, _, ok := e.KernelSymbol(addr); ok {
 			return value.Text(name)
 		}
+		if addr == 0 {
+			return value.Text("0") // as the reference prints it, in text and JSON
+		}
 		return value.Text(fmt.Sprintf("0x%x", addr))
 	},
 })
