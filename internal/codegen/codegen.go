@@ -67,8 +67,11 @@ const MaxStack = 512
 // not fit the stack.
 var ErrStack = errors.New("stack frame too large")
 
+// ErrLong means that there are too many instructions for a jump to pass over.
+var ErrLong = errors.New("program too long")
+
 // Generate compiles p, whose objects have been placed (opt.Run does it). It
-// does not change p. Errors are faults of an earlier stage, or ErrStack.
+// does not change p. Errors are faults of an earlier stage, ErrStack or ErrLong.
 func Generate(p *ir.Prog, o Options) (*Code, error) {
 	e := &emitter{code: &Code{longJumps: o.CPUv4}, start: map[*ir.Func]int{}}
 	callbacks := 0

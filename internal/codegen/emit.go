@@ -222,7 +222,7 @@ func (e *emitter) fn(f *ir.Func, mf *regalloc.Func) error {
 			in.OpCode = asm.OpCode(asm.Jump32Class).SetJumpOp(asm.Ja)
 			in.Constant = int64(off)
 		default:
-			return fmt.Errorf("%s: a jump of %d instructions is out of range", f.Name, off)
+			return fmt.Errorf("%s: %w: a jump over %d instructions", f.Name, ErrLong, off)
 		}
 	}
 	return nil

@@ -241,7 +241,7 @@ func TestFarJump(t *testing.T) {
 	x := b.Load(b.Data(8), 0, 8, false)
 	b.Ret(x)
 	_, err := codegen.Generate(&ir.Prog{Funcs: []*ir.Func{b.Fn}}, codegen.Options{})
-	if err == nil || !strings.Contains(err.Error(), "out of range") {
+	if !errors.Is(err, codegen.ErrLong) {
 		t.Errorf("jump over 40000 instructions: %v", err)
 	}
 }

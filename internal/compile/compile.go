@@ -5,6 +5,7 @@ package compile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -127,8 +128,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		stage = "optimise"
 		code, scratch, err := generate(p.IR, o, &stage)
 		if err != nil {
-			ds.Add(&source.Diagnostic{Severity: source.Bug, Code: "internal", Span: p.At, Msg: err.Error()}).
-				Hint("please report this with the script")
+			ds.Add(refused(p.At, err))
 			continue
 		}
 		m := low.Object.Maps[object.ScratchMap]
@@ -144,6 +144,22 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		m.MaxEntries = slots * o.Probe.Target.PossibleCPUs()
 	}
 	return res, ds
+}
+
+// refused words why there is no code for a probe: it is too large for the
+// kernel's machine, or hawk is wrong.
+func refused(at source.Span, err error) *source.Diagnostic {
+	d := &source.Diagnostic{Severity: source.Error, Code: "too-large", Span: at, Msg: "This probe is too large: " + err.Error()}
+	switch {
+	case errors.Is(err, opt.ErrStack), errors.Is(err, codegen.ErrStack):
+		d.Hint("keep some of the variables in maps, or split the probe")
+	case errors.Is(err, codegen.ErrLong):
+		d.Hint("split the probe into several with the same attach point")
+	default:
+		d.Severity, d.Code, d.Msg = source.Bug, "internal", err.Error()
+		d.Hint("please report this with the script")
+	}
+	return d
 }
 
 // generate takes one program from lowered IR to instructions.

@@ -83,12 +83,12 @@ func placeFunc(f *ir.Func, budget int, main bool, o Options) (scratch int, err e
 		next := largest(f, far)
 		if next == nil || size <= budget && next.Size <= big {
 			if size > budget {
-				return 0, fmt.Errorf("%s: %w: %d bytes, %d available", f.Name, ErrStack, size, budget)
+				return 0, fmt.Errorf("%s: %w: %d bytes of %d", f.Name, ErrStack, size+maxStack-budget, maxStack)
 			}
 			break
 		}
 		if !main {
-			return 0, fmt.Errorf("%s: %w: a callback needs %d bytes, %d are available", f.Name, ErrStack, size, budget)
+			return 0, fmt.Errorf("%s: %w: with a callback, %d bytes of %d", f.Name, ErrStack, size+maxStack-budget, maxStack)
 		}
 		far[next] = true
 		if len(far) == 1 {
