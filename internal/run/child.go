@@ -24,10 +24,11 @@ import (
 // may be traced by one.
 type Child struct {
 	process *os.Process
-	release *os.File // one byte lets it go; closing it ends it
-	failure *os.File // reads the errno of a failed exec, or the end
-	done    chan struct{}
+	release *os.File         // one byte lets it go; closing it ends it
+	failure *os.File         // reads the errno of a failed exec, or the end
+	done    chan struct{}    // closed once it has ended
 	state   *os.ProcessState // valid after done
+	told    chan struct{}    // closed once those who wait have been told
 }
 
 // childName is the name under which hawk waits. No user can start it by
@@ -160,13 +161,15 @@ func (c *Child) Close() {
 	}
 }
 
-// watch calls ended, in another goroutine, once the child has ended.
+// watch calls ended, in another goroutine, once the child has ended, and then
+// closes told.
 func (c *Child) watch(ended func()) {
-	c.done = make(chan struct{})
+	c.done, c.told = make(chan struct{}), make(chan struct{})
 	go func() {
 		c.state, _ = c.process.Wait()
 		close(c.done)
 		ended()
+		close(c.told)
 	}()
 }
 

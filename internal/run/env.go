@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
@@ -165,6 +166,7 @@ func (s *session) System(command string) (status int, err error) {
 	cmd.Stdout = &commandOutput{s: s}
 	cmd.Stderr = s.o.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	cmd.WaitDelay = waitOutput
 	if s.o.WholeCommands {
 		var text []byte
 		text, err = collect(cmd)
@@ -175,7 +177,7 @@ func (s *session) System(command string) (status int, err error) {
 	s.flush()
 	var exit *exec.ExitError
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
 		return 0, nil
 	case errors.As(err, &exit):
 		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
@@ -185,6 +187,10 @@ func (s *session) System(command string) (status int, err error) {
 	}
 	return 0, fmt.Errorf("cannot run the command: %w", err)
 }
+
+// waitOutput is how long output is waited for after a command has ended: what
+// it left behind in the background may keep the pipe open for ever.
+const waitOutput = time.Second
 
 // maxCommand bounds what is kept of a command's output, in bytes.
 const maxCommand = 16 << 20

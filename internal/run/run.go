@@ -99,6 +99,7 @@ type session struct {
 	stacks  map[stackKey]value.Stack
 	clocks
 	users
+	cgroups
 }
 
 // An event is what the reader knows of a kind of record.
@@ -357,7 +358,7 @@ func (s *session) watch(ctx context.Context) (stop func(), err error) {
 		close(done)
 		<-watcher
 		if s.o.Child != nil {
-			<-s.o.Child.done
+			<-s.o.Child.told // it writes to a descriptor that is closed next
 		}
 	}, nil
 }
