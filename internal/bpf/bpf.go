@@ -38,6 +38,8 @@ const NameLen = 15
 
 // call runs a command. EAGAIN means that a signal cut a long verification
 // short, EINTR that one arrived before anything was done: both are retried.
+// Before 5.11 maps and programs are charged against the limit of locked
+// memory, which is small by default: it is lifted when it stands in the way.
 func call(cmd int, attr unsafe.Pointer, size uintptr) (int, error) {
 	for range 100 {
 		r, _, errno := unix.Syscall(unix.SYS_BPF, uintptr(cmd), uintptr(attr), size)
@@ -49,11 +51,26 @@ func call(cmd int, attr unsafe.Pointer, size uintptr) (int, error) {
 			if cmd != cmdProgLoad {
 				return -1, errno
 			}
+		case unix.EPERM:
+			if cmd != cmdMapCreate && cmd != cmdProgLoad && cmd != cmdBTFLoad || !liftMemlock() {
+				return -1, errno
+			}
 		default:
 			return -1, errno
 		}
 	}
 	return -1, unix.EINTR
+}
+
+// liftMemlock removes the limit of locked memory and says whether that may
+// have changed anything.
+func liftMemlock() bool {
+	var old unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &old) != nil || old.Cur == unix.RLIM_INFINITY {
+		return false
+	}
+	return unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}) == nil ||
+		unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: old.Max, Max: old.Max}) == nil && old.Max > old.Cur
 }
 
 func bytesPtr(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

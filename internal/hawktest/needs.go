@@ -153,8 +153,13 @@ func probeTracefs() error {
 	return nil
 }
 
-// load loads a program that does nothing.
+// load loads a program that does nothing. Before 5.11 programs count as locked memory; the limit is lifted for this one only, since a hawk started
+// later has to cope with it by itself.
 func load(kind ebpf.ProgramType, attach ebpf.AttachType, to string) (*ebpf.Program, error) {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) == nil && unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}) == nil {
+		defer unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit)
+	}
 	return ebpf.NewProgram(&ebpf.ProgramSpec{
 		Type: kind, AttachType: attach, AttachTo: to, License: "GPL",
 		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},

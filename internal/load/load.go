@@ -120,7 +120,7 @@ func (s *Session) createMaps() error {
 		if m.Type == ebpf.RingBuf {
 			err = s.createRing(i, m)
 		} else {
-			s.Maps[i], err = createMap(bpf.MapSpec{
+			s.Maps[i], err = bpf.MapCreate(bpf.MapSpec{
 				Name: m.Name, Type: uint32(m.Type), KeySize: m.KeySize, ValueSize: m.ValueSize,
 				MaxEntries: m.MaxEntries, Flags: m.Flags,
 			})
@@ -132,36 +132,11 @@ func (s *Session) createMaps() error {
 	return nil
 }
 
-// createMap creates a map. Before 5.11 maps are charged against the limit of
-// locked memory, which is small by default: it is lifted when it stands in the
-// way, and not touched on other kernels.
-func createMap(spec bpf.MapSpec) (int, error) {
-	fd, err := bpf.MapCreate(spec)
-	if errors.Is(err, unix.EPERM) && liftMemlock() {
-		fd, err = bpf.MapCreate(spec)
-	}
-	if err != nil {
-		return -1, err
-	}
-	return fd, nil
-}
-
-// liftMemlock removes the limit of locked memory and says whether that may
-// have changed anything.
-func liftMemlock() bool {
-	var old unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &old) != nil || old.Cur == unix.RLIM_INFINITY {
-		return false
-	}
-	return unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}) == nil ||
-		unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: old.Max, Max: old.Max}) == nil && old.Max > old.Cur
-}
-
 // createData creates the data map and maps it into memory.
 func (s *Session) createData() error {
 	d := s.Object.Data
 	size := max(d.Bytes, object.DataFree, len(d.Init))
-	fd, err := createMap(bpf.MapSpec{
+	fd, err := bpf.MapCreate(bpf.MapSpec{
 		Name: "hawk_data", Type: uint32(ebpf.Array), KeySize: 4, ValueSize: size, MaxEntries: 1, Flags: bpf.Mmapable,
 	})
 	if err != nil {
@@ -191,7 +166,7 @@ const (
 func (s *Session) createRing(n int, m *object.Map) error {
 	size, chosen := s.ringSize()
 	for {
-		fd, err := createMap(bpf.MapSpec{Name: m.Name, Type: uint32(m.Type), MaxEntries: size})
+		fd, err := bpf.MapCreate(bpf.MapSpec{Name: m.Name, Type: uint32(m.Type), MaxEntries: size})
 		if err == nil {
 			s.Maps[n], s.RingSize = fd, size
 			return nil

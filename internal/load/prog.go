@@ -50,9 +50,6 @@ func (s *Session) loadPrograms() error {
 
 func (s *Session) loadBTF(raw []byte) error {
 	fd, err := bpf.BTFLoad(raw, nil)
-	if errors.Is(err, unix.EPERM) && liftMemlock() {
-		fd, err = bpf.BTFLoad(raw, nil)
-	}
 	if err == nil {
 		s.btfFD = fd
 		return nil
@@ -153,9 +150,6 @@ func (s *Session) loadProgram(spec *bpf.ProgSpec, p *object.Program) (int, error
 		return s.loadLogged(spec, p)
 	}
 	fd, err := bpf.ProgLoad(spec)
-	if errors.Is(err, unix.EPERM) && liftMemlock() {
-		fd, err = bpf.ProgLoad(spec)
-	}
 	if err == nil {
 		return fd, nil
 	}

@@ -20,15 +20,14 @@ import (
 type Kernel struct {
 	Name  string // as written on the command line: "6.12"
 	suite string // release of Debian whose kernel it is
-	cpus  int
 }
 
-// Kernels lists the known kernels, oldest first. 5.10 has one CPU since it hangs under emulation with two, in the patching of kernel text.
+// Kernels lists the known kernels, oldest first.
 var Kernels = []Kernel{
-	{Name: "5.10", suite: "bullseye", cpus: 1},
-	{Name: "6.1", suite: "bookworm", cpus: 2},
-	{Name: "6.12", suite: "trixie", cpus: 2},
-	{Name: "sid", suite: "sid", cpus: 2},
+	{Name: "5.10", suite: "bullseye"},
+	{Name: "6.1", suite: "bookworm"},
+	{Name: "6.12", suite: "trixie"},
+	{Name: "sid", suite: "sid"},
 }
 
 // FindKernel returns the kernel with the given name.

@@ -100,8 +100,10 @@ func (m *Machine) boot(ctx context.Context, c Config, kernel, base string) error
 		return "file=" + path + ",format=raw,if=virtio,readonly=" + readonly
 	}
 	args := []string{
-		"-accel", "tcg,thread=multi,tb-size=1024", "-cpu", "max,la57=off,cx16=off",
-		"-machine", "q35", "-m", "2048", "-smp", strconv.Itoa(c.Kernel.cpus), "-nodefaults", "-display", "none", "-no-reboot",
+		// One thread runs all processors in turn. With a thread each, a processor can execute kernel text that another is patching, as attaching
+		// does all the time: an invalid instruction now and then, or a machine that stands still.
+		"-accel", "tcg,thread=single,tb-size=1024", "-cpu", "max,la57=off,cx16=off",
+		"-machine", "q35", "-m", "2048", "-smp", "2", "-nodefaults", "-display", "none", "-no-reboot",
 		"-kernel", vmlinuz, "-initrd", m.file("initramfs"),
 		"-append", "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nowatchdog random.trust_cpu=on no_timer_check rcupdate.rcu_cpu_stall_timeout=300",
 		"-serial", "file:" + m.file("console"),
