@@ -73,6 +73,8 @@ func TestValues(t *testing.T) {
 func TestMessages(t *testing.T) {
 	for _, c := range []struct{ entry, want string }{
 		{"max_strlen = abc", "ERROR config-value abc: max_strlen: expecting a number, got abc"},
+		{"max_strlen = 0", "ERROR config-value 0: max_strlen: 0 is too small, it must be at least 1"},
+		{"max_map_keys = 0", "ERROR config-value 0: max_map_keys: 0 is too small, it must be at least 1"},
 		{"max_strlen = true", "ERROR config-value true: max_strlen: expecting a number, got true"},
 		{"stack_mode = zzz", "ERROR config-value zzz: stack_mode: Invalid value for stack_mode: valid values are bpftrace, raw, perf, and build_id."},
 		{"missing_probes = 1", "ERROR config-value 1: missing_probes: Invalid value for missing_probes: valid values are error, warn, and ignore."},

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // A Setting is one row of the table: everything hawk knows about a key.
 type Setting struct {
@@ -78,11 +81,11 @@ var settings = []Setting{
 	integer("max_cat_bytes", "10240", "The most bytes that cat() shows of a file.",
 		func(c *Config) *int { return &c.MaxCatBytes }),
 	integer("max_map_keys", "4096", "Number of keys a map can hold unless it is declared with a size.",
-		func(c *Config) *int { return &c.MaxMapKeys }),
+		func(c *Config) *int { return &c.MaxMapKeys }).atLeast(1),
 	integer("max_probes", "1024", "The most probes a script may attach.",
 		func(c *Config) *int { return &c.MaxProbes }),
 	integer("max_strlen", "1024", "Capacity of strings read by str() and the like, in bytes.",
-		func(c *Config) *int { return &c.MaxStrlen }),
+		func(c *Config) *int { return &c.MaxStrlen }).atLeast(1),
 	choice("missing_probes", []string{"error", "warn", "ignore"}, "error", "What happens when a probe does not exist or cannot be attached.",
 		func(c *Config) *string { return &c.MissingProbes }),
 	integer("on_stack_limit", "32", "Largest value kept on the program's stack, in bytes.",
@@ -116,6 +119,18 @@ func integer(name, def, doc string, field func(*Config) *int) Setting {
 	return Setting{Name: name, Type: Int, Default: def, Doc: doc,
 		set: func(c *Config, v Value) error { *field(c) = int(v.Int); return nil },
 		get: func(c *Config) string { return intText(*field(c)) }}
+}
+
+// atLeast refuses smaller numbers.
+func (s Setting) atLeast(least uint64) Setting {
+	set := s.set
+	s.set = func(c *Config, v Value) error {
+		if v.Int < least {
+			return fmt.Errorf("%d is too small, it must be at least %d", v.Int, least)
+		}
+		return set(c, v)
+	}
+	return s
 }
 
 func choice(name string, values []string, def, doc string, field func(*Config) *string) Setting {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -195,7 +196,7 @@ func (s *Session) ringSize() (size int, chosen bool) {
 
 // mapError explains why a map cannot be had.
 func mapError(m *object.Map, err error) error {
-	what := fmt.Sprintf("cannot create the map %s (%v, %d entries of %d+%d bytes)", m.Name, m.Type, m.MaxEntries, m.KeySize, m.ValueSize)
+	what := fmt.Sprintf("cannot create the map %s (%v, %d entries of %d+%d bytes)", cmp.Or(m.Name, "@"), m.Type, m.MaxEntries, m.KeySize, m.ValueSize)
 	if m.Type == ebpf.RingBuf {
 		what = "cannot create the ring buffer"
 	}
