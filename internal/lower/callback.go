@@ -2,6 +2,8 @@ package lower
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -74,6 +76,11 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 	f.ctx = &probe.Context{
 		B: b, Ctx: b.LoadPtr(cb.frame, frameCtx), Group: f.g, O: outer.ctx.O, Skip: leave,
 		Table: f.m.table, Data: map[string]*ir.Value{},
+	}
+	for _, name := range slices.Sorted(maps.Keys(outer.ctx.Data)) {
+		at, v := cb.slot(), outer.ctx.Data[name]
+		cb.setup = append(cb.setup, func(frame *ir.Value) { f.b.Store(frame, at, 8, v) })
+		f.ctx.Data[name] = b.Load(cb.frame, at, 8, false)
 	}
 	b.Begin(start)
 	body(next, stop)
