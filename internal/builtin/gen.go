@@ -31,6 +31,9 @@ type Gen interface {
 	Mem(e syntax.Expr) *ir.Value
 	// Into lowers e, converted to type t, to memory at p+off.
 	Into(e syntax.Expr, t types.Type, p *ir.Value, off int)
+	// Address is where the value of e lies in the kernel, without reading it:
+	// a pointer that the verifier follows if e is reached by such pointers.
+	Address(e syntax.Expr) *ir.Value
 
 	// Temp is memory of the function, undefined at first.
 	Temp(name string, size, align int) *ir.Value
@@ -46,6 +49,9 @@ type Gen interface {
 	// Event sends a record: header, then args by type. The event's layout is
 	// filled in.
 	Event(c *Call, ev *object.Event, args []syntax.Expr)
+	// Send sends a record of at most limit bytes that fill writes behind the
+	// header; fill yields where the record ends.
+	Send(c *Call, ev *object.Event, limit int, fill func(rec *ir.Value) (end *ir.Value))
 	// Exit ends this run of the program.
 	Exit()
 	// Table places read-only bytes in the data map and yields their offset.
@@ -55,9 +61,12 @@ type Gen interface {
 	// MapOf is the number of the script map of a name.
 	MapOf(name string) int
 	// DeleteKey removes an element, keys nil for a scalar map, and yields
-	// whether there was one. HasKey asks. Len counts the elements.
+	// whether there was one. HasKey asks. FindKey also copies the value into a
+	// variable. Len counts the elements.
 	DeleteKey(at syntax.Node, m string, keys []syntax.Expr) *ir.Value
 	HasKey(at syntax.Node, m string, keys []syntax.Expr) *ir.Value
+	FindKey(at syntax.Node, m string, keys []syntax.Expr, to *syntax.Var) *ir.Value
+	Len(at syntax.Node, m string) *ir.Value
 	// Choose yields then() if cond is not zero, els() otherwise.
 	Choose(cond *ir.Value, then, els func() *ir.Value) *ir.Value
 	// When runs then if cond is not zero; cold says that it rarely is.
@@ -98,6 +107,11 @@ type Env interface {
 	Username(uid uint64) string
 	// System runs a shell command, streaming its output.
 	System(command string) (status int, err error)
+	// ReadFile reads at most limit bytes of a file.
+	ReadFile(path string, limit int) ([]byte, error)
+	// CgroupPaths names a control group in the hierarchies whose name matches
+	// a pattern: "unified:/,cpu:/a".
+	CgroupPaths(id uint64, pattern string) string
 	Errorf(format string, args ...any)
 	Warnf(at source.Span, format string, args ...any)
 	Stderr() io.Writer

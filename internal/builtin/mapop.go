@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"github.com/cilium/ebpf/asm"
+
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
@@ -40,6 +42,72 @@ var _ = define(Func{
 		return g.HasKey(c.Expr, c.MapArg(), mapKeys(c))
 	},
 })
+
+var _ = define(Func{
+	Name: "find", Min: 3, Params: []Param{{"map", WholeMap}, {"key", Key}, {"variable", VarRef}}, Result: types.Bool,
+	Doc:     "Whether a map has an element of a key; if so its value goes to a variable, which keeps what it had otherwise.",
+	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read { let $at: uint64; if (find(@at, tid, $at)) { @ns = hist(nsecs - $at); } }`,
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return g.FindKey(c.Expr, c.MapArg(), c.Args[1:2], c.Args[2].(*syntax.Var))
+	},
+})
+
+var _ = define(Func{
+	Name: "len", Min: 1, Params: []Param{{"of", MapOrValue}}, Result: types.Int64,
+	Doc:     "How many elements a map with keys has, or how many frames a stack: `len(kstack)`.",
+	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } interval:s:1 { print(len(@at)); }`,
+	Check: func(c *Call) types.Type {
+		if c.MapName != "" {
+			if !c.MapKeyed {
+				c.Errorf(c.Args[0], "map-sort", "call to len() expects a map with explicit keys (non-scalar map)")
+			}
+			return types.Int64
+		}
+		if _, ok := c.Types[0].(*types.Stack); !ok && c.Types[0] != nil {
+			c.Errorf(c.Args[0], "argument-type", "len() expects a map or a stack, not %s", c.Types[0])
+		} else if !ofThisRun(c.Args[0]) {
+			c.Errorf(c.Args[0], "argument-type", "len() can not tell the length of a stack that was kept").
+				Hint("keep the length beside it: (kstack, len(kstack))")
+		}
+		return types.Int64
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		if c.MapName != "" {
+			return g.Len(c.Expr, c.MapName)
+		}
+		return stackLen(g, c, c.Types[0].(*types.Stack))
+	},
+})
+
+// ofThisRun reports whether a stack is that of the present run of the probe.
+func ofThisRun(e syntax.Expr) bool {
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return ofThisRun(e.X)
+	case *syntax.Ident, *syntax.Call, *syntax.Var:
+		return true
+	}
+	return false
+}
+
+// stackLen counts the frames of the stack at hand, which is captured once
+// more: the value is but a number in a table that programs cannot read.
+func stackLen(g Gen, c *Call, t *types.Stack) *ir.Value {
+	b := g.B()
+	if t.Limit == 0 {
+		return konst(g, 0)
+	}
+	flags := int64(0)
+	if t.User {
+		flags = userStackFlag
+	}
+	n := 8 * t.Limit
+	p := g.Temp("frames", n, 8)
+	r := call(g, asm.FnGetStack, g.Context().Ctx, p, konst(g, int64(n)), konst(g, flags))
+	return g.Choose(b.Arith(ir.ULe, r, konst(g, int64(n))),
+		func() *ir.Value { return b.Arith(ir.LShr, r, konst(g, 3)) },
+		func() *ir.Value { return konst(g, 0) })
+}
 
 // MapArg is the name of the map that argument 0 names, with or without a key.
 func (c *Call) MapArg() string {

@@ -48,12 +48,9 @@ func (w *walker) isPlanned(at syntax.Node, name string) bool {
 }
 
 var planned = [...]string{
-	"assert", "assert_str", "bswap", "cat", "cgroup_path", "cgroupid", "config", "container_of", "debugf", "dw_ustack",
-	"default_str_length", "elf_info", "elf_is_exe", "fail", "find", "getopt", "is_array", "is_err", "is_integer", "is_literal",
-	"is_ptr", "is_scalar", "is_str", "is_unsigned_integer", "join", "kaddr", "kfunc_allowed", "kfunc_exist", "kptr",
-	"len", "macaddr", "memcmp", "ntop", "override", "path", "pton", "signal", "signal_name", "signal_thread", "skboutput",
-	"socket_cookie", "static_assert", "str_concat", "strcap", "strcontains", "strerror", "strlen", "strstr", "syscall_name",
-	"tseries", "uaddr", "uptr", "write_user",
+	"assert_str", "config", "container_of", "dw_ustack", "default_str_length", "elf_info", "elf_is_exe", "fail",
+	"getopt", "is_array", "is_integer", "is_literal", "is_ptr", "is_scalar", "is_str", "is_unsigned_integer",
+	"kfunc_allowed", "kfunc_exist", "memcmp", "skboutput", "static_assert", "strcontains", "strstr", "tseries", "uaddr",
 }
 
 func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
@@ -269,11 +266,7 @@ func (w *walker) argument(c *builtin.Call, i int, kind builtin.ParamKind, words 
 	case builtin.Key:
 		return w.keyArgument(c, i, a)
 	case builtin.VarRef:
-		if _, ok := a.(*syntax.Var); !ok {
-			w.expr(a)
-			w.errorf(a, "argument-type", "%s() expects a scratch variable", c.Name)
-			return false
-		}
+		return w.variableArgument(c, i, a)
 	}
 	v := w.argValue(kind, a)
 	if v.Type != nil && argsItself(a) {
@@ -429,4 +422,32 @@ func (w *walker) keyArgument(c *builtin.Call, i int, a syntax.Expr) bool {
 	c.Types[i], c.Consts[i], c.Spaces[i] = v.Type, v.k, v.space
 	w.joinKey(m, v, []syntax.Expr{a}, a)
 	return v.Type != nil
+}
+
+// variableArgument is a variable that the call gives the value of an element
+// of the map in argument 0.
+func (w *walker) variableArgument(c *builtin.Call, i int, a syntax.Expr) bool {
+	e, ok := a.(*syntax.Var)
+	if !ok {
+		w.expr(a)
+		w.errorf(a, "argument-type", "%s() expects a scratch variable", c.Name)
+		return false
+	}
+	v := w.lookup(e.Name)
+	if v == nil {
+		w.undeclared(e)
+		return false
+	}
+	w.bind(e, v)
+	m, ok := c.Args[0].(*syntax.Map)
+	if !ok {
+		return false
+	}
+	x := w.mapValue(w.mapNamed(m), m)
+	w.assign(v, x, x.Type == nil, a, a)
+	if w.unevaluated == 0 {
+		v.out.Assigns++ // perhaps: what it was before still counts
+	}
+	c.Types[i] = x.Type
+	return x.Type != nil
 }

@@ -23,7 +23,7 @@ var _ = define(Kind{
 	Aliases:  []string{"k"},
 	Doc:      "Fires when a kernel function is called, or at an instruction of it.",
 	Forms:    []string{"kprobe:[module:]function[+offset]", "kprobe:address"},
-	Has:      HasArgN | HasRegs | HasFunc | HasPID | HasCtx,
+	Has:      HasArgN | HasRegs | HasFunc | HasPID | HasCtx | HasOverride,
 	Space:    types.Kernel,
 	Wild:     KernelWild,
 	Parse:    parseKprobe,

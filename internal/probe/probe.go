@@ -52,6 +52,8 @@ const (
 	HasUserAddrs                 // uaddr(), usym from the target
 	HasPID                       // -p filters by a test in the program
 	HasCtx                       // ctx
+	HasOverride                  // override()
+	HasObjects                   // helpers take what args points to: path(), socket_cookie()
 )
 
 // A Kind is a row of the table.

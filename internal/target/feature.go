@@ -108,27 +108,29 @@ var (
 		return mapAccepted(bpf.MapSpec{Type: bpf.Hash, KeySize: 1024, ValueSize: 8, MaxEntries: 1, Flags: bpf.NoPrealloc})
 	}}
 
-	BPFLoop         = Helper("loop", "loops by bpf_loop", "5.17", 181, bpf.RawTracepoint)
-	ForEachMapElem  = Helper("for_each_map_elem", "iteration over maps in the kernel", "5.13", 164, bpf.RawTracepoint)
-	TaskBTF         = Helper("task_btf", "typed access to the current task", "5.11", 158, bpf.RawTracepoint)
-	KtimeBoot       = Helper("ktime_boot", "the boot clock", "5.8", 125, bpf.RawTracepoint)
-	KtimeTAI        = Helper("ktime_tai", "the TAI clock", "6.1", 208, bpf.RawTracepoint)
-	Snprintf        = Helper("snprintf_sym", "naming of kernel addresses by the kernel", "5.13", 165, bpf.RawTracepoint)
-	Strncmp         = Helper("strncmp", "comparison of strings by the kernel", "5.17", 182, bpf.RawTracepoint)
-	MapLookupPerCPU = Helper("map_lookup_percpu", "access to other CPUs' map values", "5.19", 195, bpf.RawTracepoint)
-	TaskStorage     = Helper("task_storage", "storage at tasks", "5.11", 156, bpf.RawTracepoint)
-	GetStackID      = Helper("get_stackid", "stack IDs", "4.6", 27, bpf.Tracepoint)
-	GetTaskStack    = Helper("get_task_stack", "stacks of other tasks", "5.9", 141, bpf.RawTracepoint)
-	NamespacedPID   = Helper("ns_pid", "process IDs of hawk's PID namespace", "5.7", 120, bpf.Kprobe)
-	SendSignal      = Helper("send_signal", "sending signals", "5.3", 109, bpf.Kprobe)
-	Override        = Helper("override_return", "override() (CONFIG_BPF_KPROBE_OVERRIDE)", "4.16", 58, bpf.Kprobe)
-	GetFuncIP       = Helper("get_func_ip", "the address of the probed function", "5.15", 173, bpf.Kprobe)
-	KprobeCookie    = Helper("kprobe_cookie", "cookies of kprobes and uprobes", "5.15", 174, bpf.Kprobe)
-	TraceCookie     = Helper("tracepoint_cookie", "cookies of tracepoints", "5.15", 174, bpf.Tracepoint)
-	PerfEventCookie = Helper("perf_event_cookie", "cookies of perf events", "5.15", 174, bpf.PerfEvent)
-	RawTPCookie     = Helper("raw_tp_cookie", "cookies of raw tracepoints", "6.10", 174, bpf.RawTracepoint)
-	FindVMA         = Helper("find_vma", "look-up of memory mappings", "5.17", 180, bpf.RawTracepoint)
-	CgroupID        = Helper("cgroup_id", "the current control group", "4.18", 80, bpf.RawTracepoint)
+	BPFLoop          = Helper("loop", "loops by bpf_loop", "5.17", 181, bpf.RawTracepoint)
+	ForEachMapElem   = Helper("for_each_map_elem", "iteration over maps in the kernel", "5.13", 164, bpf.RawTracepoint)
+	TaskBTF          = Helper("task_btf", "typed access to the current task", "5.11", 158, bpf.RawTracepoint)
+	KtimeBoot        = Helper("ktime_boot", "the boot clock", "5.8", 125, bpf.RawTracepoint)
+	KtimeTAI         = Helper("ktime_tai", "the TAI clock", "6.1", 208, bpf.RawTracepoint)
+	Snprintf         = Helper("snprintf_sym", "naming of kernel addresses by the kernel", "5.13", 165, bpf.RawTracepoint)
+	Strncmp          = Helper("strncmp", "comparison of strings by the kernel", "5.17", 182, bpf.RawTracepoint)
+	MapLookupPerCPU  = Helper("map_lookup_percpu", "access to other CPUs' map values", "5.19", 195, bpf.RawTracepoint)
+	TaskStorage      = Helper("task_storage", "storage at tasks", "5.11", 156, bpf.RawTracepoint)
+	GetStackID       = Helper("get_stackid", "stack IDs", "4.6", 27, bpf.Tracepoint)
+	GetTaskStack     = Helper("get_task_stack", "stacks of other tasks", "5.9", 141, bpf.RawTracepoint)
+	NamespacedPID    = Helper("ns_pid", "process IDs of hawk's PID namespace", "5.7", 120, bpf.Kprobe)
+	SendSignal       = Helper("send_signal", "sending signals", "5.3", 109, bpf.Kprobe)
+	SendSignalThread = Helper("send_signal_thread", "sending signals to threads", "5.6", 117, bpf.Kprobe)
+	SocketCookie     = &Feature{"socket_cookie", "cookies of sockets", "5.12", tracingHelper(46)}
+	Override         = Helper("override_return", "override() (CONFIG_BPF_KPROBE_OVERRIDE)", "4.16", 58, bpf.Kprobe)
+	GetFuncIP        = Helper("get_func_ip", "the address of the probed function", "5.15", 173, bpf.Kprobe)
+	KprobeCookie     = Helper("kprobe_cookie", "cookies of kprobes and uprobes", "5.15", 174, bpf.Kprobe)
+	TraceCookie      = Helper("tracepoint_cookie", "cookies of tracepoints", "5.15", 174, bpf.Tracepoint)
+	PerfEventCookie  = Helper("perf_event_cookie", "cookies of perf events", "5.15", 174, bpf.PerfEvent)
+	RawTPCookie      = Helper("raw_tp_cookie", "cookies of raw tracepoints", "6.10", 174, bpf.RawTracepoint)
+	FindVMA          = Helper("find_vma", "look-up of memory mappings", "5.17", 180, bpf.RawTracepoint)
+	CgroupID         = Helper("cgroup_id", "the current control group", "4.18", 80, bpf.RawTracepoint)
 
 	AtomicFetch = &Feature{"atomic_fetch", "atomic operations that return a value", "5.12", func(*Target) error {
 		// r1 = 1; fetch_add *(u64 *)(r10-8), r1
@@ -196,7 +198,7 @@ var (
 func Features() []*Feature {
 	return []*Feature{
 		RingBuffer, LargeKey, BPFLoop, ForEachMapElem, TaskBTF, KtimeBoot, KtimeTAI, Snprintf, Strncmp,
-		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, Override, GetFuncIP,
+		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread, SocketCookie, Override, GetFuncIP,
 		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AtomicFetch, CPUv4, MayGoto,
 		NoPreallocPerf, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfLink, KprobeMulti,
 		KprobeSession, UprobeMulti,
@@ -226,26 +228,32 @@ func accepted(spec *bpf.ProgSpec, insns ...uint64) error {
 // words on the helper itself count.
 func Helper(name, what, since string, helper int32, progType uint32) *Feature {
 	return &Feature{name, what, since, func(*Target) error {
-		spec := bpf.ProgSpec{Type: progType, LogLevel: 1, Log: make([]byte, 8<<10)}
-		err := accepted(&spec, bpf.MovImm(1, 0), bpf.MovImm(2, 0), bpf.MovImm(3, 0), bpf.MovImm(4, 0), bpf.MovImm(5, 0),
-			bpf.CallHelper(helper), bpf.MovImm(0, 0), bpf.Exit())
-		if err == nil {
-			return nil
-		}
-		if errors.Is(err, unix.EPERM) {
-			return err
-		}
-		log := unix.ByteSliceToString(spec.Log)
-		for _, words := range [...]string{"unknown func", "invalid func", "cannot use helper", "not allowed"} {
-			if strings.Contains(log, words) {
-				return err
-			}
-		}
-		if log == "" {
-			return err
-		}
-		return nil
+		return helperKnown(&bpf.ProgSpec{Type: progType}, helper)
 	}}
+}
+
+// helperKnown loads a program that calls a helper and looks at what the
+// verifier minds.
+func helperKnown(spec *bpf.ProgSpec, helper int32) error {
+	spec.LogLevel, spec.Log = 1, make([]byte, 8<<10)
+	err := accepted(spec, bpf.MovImm(1, 0), bpf.MovImm(2, 0), bpf.MovImm(3, 0), bpf.MovImm(4, 0), bpf.MovImm(5, 0),
+		bpf.CallHelper(helper), bpf.MovImm(0, 0), bpf.Exit())
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, unix.EPERM) {
+		return err
+	}
+	log := unix.ByteSliceToString(spec.Log)
+	for _, words := range [...]string{"unknown func", "invalid func", "cannot use helper", "not allowed"} {
+		if strings.Contains(log, words) {
+			return err
+		}
+	}
+	if log == "" {
+		return err
+	}
+	return nil
 }
 
 func pmuTest(name string) func(*Target) error {
@@ -300,4 +308,18 @@ func kprobeMultiTest(attach uint32) func(*Target) error {
 
 func isPermission(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
+}
+
+// tracingHelper tries a helper in a program that follows a kernel function.
+// Its first argument is a null pointer, which those that take objects refuse
+// in other words than a helper that is not there.
+func tracingHelper(helper int32) func(*Target) error {
+	return func(t *Target) error {
+		f, err := t.FuncProto("", "vfs_read")
+		if err != nil {
+			return err
+		}
+		spec := bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFentry, AttachBTFID: f.BTFID}
+		return helperKnown(&spec, helper)
+	}
 }

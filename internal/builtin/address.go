@@ -1,0 +1,149 @@
+package builtin
+
+import (
+	"errors"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// kernelAddress is the address of the kernel symbol that argument i names.
+func kernelAddress(c *Call, i int) (uint64, bool) {
+	name, ok := c.Str(i)
+	if !ok {
+		return 0, false
+	}
+	symbols, err := c.Target.KernelSymbols()
+	if err != nil {
+		c.Errorf(c.Args[i], "no-symbols", "%s: %s", c.Name, errno.Message(err))
+		return 0, false
+	}
+	addr, ok := symbols.Address(name)
+	if !ok {
+		c.Errorf(c.Args[i], "unknown-symbol", "Failed to resolve kernel symbol: %s", name)
+	}
+	return addr, ok
+}
+
+func inKernel(*Call) types.Space { return types.Kernel }
+
+var _ = define(Func{
+	Name: "kaddr", Min: 1, Params: []Param{{"symbol", StringLit}}, Space: inKernel,
+	Doc:     "The address of a kernel symbol.",
+	Example: `interval:s:1 { print(*kaddr("jiffies_64")); }`,
+	Yields:  "uint64",
+	Check: func(c *Call) types.Type {
+		kernelAddress(c, 0)
+		return types.Uint64
+	},
+	Const: func(c *Call) (Const, bool) {
+		addr, ok := kernelAddress(c, 0)
+		return Const{Kind: IntConst, Int: addr}, ok
+	},
+})
+
+var _ = define(Func{
+	Name: "percpu_kaddr", Min: 1, Params: []Param{{"symbol", StringLit}, {"cpu", Integer}}, Space: inKernel,
+	Doc:     "The address of a processor's copy of a kernel variable, the current one's by default; 0 if there is no such processor.",
+	Example: `interval:s:1 { print(*(uint32 *)percpu_kaddr("process_counts")); }`,
+	Yields:  "uint64",
+	Check: func(c *Call) types.Type {
+		if _, ok := kernelAddress(c, 0); !ok {
+			return types.Uint64
+		}
+		if _, err := perCPUOffsets(c); err != nil {
+			c.Errorf(c.Expr, "no-symbols", "percpu_kaddr: %s", errno.Message(err))
+		}
+		return types.Uint64
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		b := g.B()
+		addr, _ := kernelAddress(c, 0)
+		offsets, _ := perCPUOffsets(c)
+		read := func(cpu *ir.Value) *ir.Value {
+			p := g.Temp("offset", 8, 8)
+			b.Store(p, 0, 8, konst(g, 0))
+			at := b.Arith(ir.Add, konst(g, int64(offsets)), b.Arith(ir.Shl, cpu, konst(g, 3)))
+			g.ReadMem(c.Expr, types.Kernel, p, 0, konst(g, 8), at)
+			return b.Add(b.Load(p, 0, 8, false), int64(addr))
+		}
+		if len(c.Args) < 2 {
+			return read(call(g, asm.FnGetSmpProcessorId))
+		}
+		cpu := g.Scalar(c.Args[1])
+		return g.Choose(b.Arith(ir.ULt, cpu, konst(g, int64(c.Target.PossibleCPUs()))),
+			func() *ir.Value { return read(cpu) }, func() *ir.Value { return konst(g, 0) })
+	},
+})
+
+var errNoPerCPU = errors.New("the kernel does not say where its variables for each processor are")
+
+// perCPUOffsets is the address of the kernel's table of where each processor's
+// copies of variables lie.
+func perCPUOffsets(c *Call) (uint64, error) {
+	symbols, err := c.Target.KernelSymbols()
+	if err != nil {
+		return 0, err
+	}
+	addr, ok := symbols.Address("__per_cpu_offset")
+	if !ok {
+		return 0, errNoPerCPU
+	}
+	return addr, nil
+}
+
+var _ = define(Func{
+	Name: "is_err", Min: 1, Params: []Param{{"pointer", Address}}, Result: types.Bool,
+	Doc:     "Whether a pointer is an error number in disguise, from -4095 to -1.",
+	Example: `kretprobe:do_file_open_root / is_err(retval) / { @[retval] = count(); }`,
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		const lowest = -4095
+		return g.B().Arith(ir.ULe, konst(g, lowest), g.Scalar(c.Args[0]))
+	},
+})
+
+var _ = define(Func{
+	Name: "path", Min: 1, Params: []Param{{"path", AnyValue}, {"size", IntLit}}, Probes: probe.HasObjects,
+	Doc:     "The name of a file, of a `struct path` or a pointer to one. A name that does not fit the size, `max_strlen` by default, is an error and reads as an empty string. The kernel permits it in some functions only.",
+	Example: `fentry:security_file_open { print(path(args.file.f_path)); }`,
+	Yields:  "string",
+	Check: func(c *Call) types.Type {
+		t := c.Types[0]
+		if p, ok := t.(*types.Pointer); ok {
+			t = p.Elem
+		}
+		if s, ok := t.(*types.Struct); t != nil && (!ok || s.Name != "path") {
+			c.Errorf(c.Args[0], "argument-type", "path() expects a struct path or a pointer to one, not %s", c.Types[0])
+		}
+		size := c.Config.MaxStrlen
+		if n, ok := c.Int(1); ok {
+			if n < 1 || n > int64(c.Config.MaxStrlen) {
+				c.Errorf(c.Args[1], "bad-argument", "path(): the size must be from 1 to max_strlen (%d), not %d", c.Config.MaxStrlen, n)
+			} else {
+				size = int(n)
+			}
+		}
+		return &types.String{Cap: size}
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		t := c.Result.(*types.String)
+		p := place(g, t, dst)
+		g.B().Zero(p, 0, t.Cap)
+		// Behind the name the kernel leaves what it used the memory for.
+		work := g.Temp("path", types.RoundUp(t.Cap, 8), 8)
+		size := konst(g, int64(t.Cap))
+		n := call(g, asm.FnDPath, g.Address(c.Args[0]), work, size)
+		g.Choose(g.B().Arith(ir.SLt, n, konst(g, 0)),
+			func() *ir.Value {
+				g.Failed(c.Expr, object.HelperFailed, "d_path", n)
+				return n
+			},
+			func() *ir.Value { return call(g, asm.FnProbeReadKernelStr, p, size, work) })
+		return p
+	},
+})

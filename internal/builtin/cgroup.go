@@ -1,0 +1,61 @@
+package builtin
+
+import (
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+var _ = define(Func{
+	Name: "cgroupid", Min: 1, Params: []Param{{"path", StringLit}}, Yields: "uint64",
+	Doc:     "The ID of the control group of a directory in the version 2 hierarchy, to compare with `cgroup`.",
+	Example: `tracepoint:syscalls:sys_enter_openat / cgroup == cgroupid("/sys/fs/cgroup/system.slice") / { @[comm] = count(); }`,
+	Check: func(c *Call) types.Type {
+		cgroupOf(c)
+		return types.Uint64
+	},
+	Const: func(c *Call) (Const, bool) {
+		id, ok := cgroupOf(c)
+		return Const{Kind: IntConst, Int: id}, ok
+	},
+})
+
+func cgroupOf(c *Call) (uint64, bool) {
+	path, ok := c.Str(0)
+	if !ok {
+		return 0, false
+	}
+	id, err := c.Target.CgroupID(path)
+	if err != nil {
+		c.Errorf(c.Args[0], "bad-cgroup", "cgroupid(): %s: %s", path, errno.Message(err))
+	}
+	return id, err == nil
+}
+
+// cgroupPathType is {u64 id; u64 0}; the pattern is in the type.
+func cgroupPathType(pattern string) *types.Deferred {
+	return &types.Deferred{Name: "cgroup_path_t", By: "cgroup_path", Arg: pattern, Bytes: 16, Algn: 8}
+}
+
+var _ = define(Func{
+	Name: "cgroup_path", Min: 1, Params: []Param{{"id", Integer}, {"hierarchy", StringLit}}, Yields: "cgroup_path_t",
+	Doc:     "The path of a control group by its ID, looked up when printed, in every hierarchy or those whose name matches a pattern; `unified` is the version 2 hierarchy.",
+	Example: `tracepoint:syscalls:sys_enter_openat { @[cgroup_path(cgroup, "unified")] = count(); }`,
+	Check: func(c *Call) types.Type {
+		pattern := "*"
+		if text, ok := c.Str(1); ok {
+			pattern = text
+		}
+		return cgroupPathType(pattern)
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		p := place(g, c.Result, dst)
+		g.B().Store(p, 0, 8, g.Scalar(c.Args[0]))
+		g.B().Store(p, 8, 8, konst(g, 0))
+		return p
+	},
+	Render: func(e Env, t *types.Deferred, raw []byte) value.Value {
+		return value.Text(e.CgroupPaths(le64(raw), t.Arg))
+	},
+})

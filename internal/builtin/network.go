@@ -1,0 +1,184 @@
+package builtin
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// inetType is {u64 address family; u8 address[16]}.
+var inetType = &types.Deferred{Name: "inet[24]", By: "ntop", Bytes: 24, Algn: 8}
+
+// isBytes reports whether t holds n bytes one behind the other.
+func isBytes(t types.Type) (n int, ok bool) {
+	switch t := t.(type) {
+	case *types.Array:
+		return t.Size(), t.Elem.Size() == 1
+	case *types.String:
+		return t.Cap, true
+	}
+	return 0, false
+}
+
+var _ = define(Func{
+	Name: "ntop", Min: 1, Params: []Param{{"family", AnyValue}, {"address", AnyValue}}, Result: inetType,
+	Doc:     "The text of an IP address: of an integer in network byte order or 4 bytes (IPv4), or of 16 bytes (IPv6). A family in front, 2 or 10, decides instead: `ntop(family, address)`; without one the address is the only argument.",
+	Example: `tracepoint:sock:inet_sock_set_state { @[ntop(args.daddr)] = count(); }`,
+	Check: func(c *Call) types.Type {
+		if len(c.Args) == 2 {
+			if _, ok := types.IsInteger(c.Types[0]); !ok && c.Types[0] != nil {
+				c.Errorf(c.Args[0], "argument-type", "ntop() only supports an integer as the address family, not %s", c.Types[0])
+			}
+		}
+		last := len(c.Args) - 1
+		t := c.Types[last]
+		if _, ok := types.IsInteger(t); ok || t == nil {
+			return inetType
+		}
+		if n, ok := isBytes(t); !ok || n != 4 && n != 16 {
+			c.Errorf(c.Args[last], "argument-type", "ntop() expects an integer or an array of 4 or 16 bytes, not %s", t)
+		}
+		return inetType
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		b := g.B()
+		p := place(g, inetType, dst)
+		last := len(c.Args) - 1
+		n, array := isBytes(c.Types[last])
+		family := konst(g, unix.AF_INET)
+		if n == 16 {
+			family = konst(g, unix.AF_INET6)
+		}
+		if last > 0 {
+			family = g.Scalar(c.Args[0])
+		}
+		b.Store(p, 0, 8, family)
+		if array {
+			copyBytes(g, p, 8, g.Mem(c.Args[last]), n)
+			b.Zero(p, 8+n, 16-n)
+			return p
+		}
+		b.Store(p, 8, 8, b.Ext(g.Scalar(c.Args[last]), 4, false))
+		b.Store(p, 16, 8, konst(g, 0))
+		return p
+	},
+	Render: func(_ Env, _ *types.Deferred, raw []byte) value.Value {
+		switch {
+		case len(raw) < 24:
+			return value.Null{}
+		case le64(raw) == unix.AF_INET6:
+			return value.Text(netip.AddrFrom16([16]byte(raw[8:])).String())
+		}
+		return value.Text(netip.AddrFrom4([4]byte(raw[8:])).String())
+	},
+})
+
+// copyBytes copies n bytes between places of any alignment.
+func copyBytes(g Gen, dst *ir.Value, off int, src *ir.Value, n int) {
+	b := g.B()
+	for i := 0; i < n; {
+		w := min(width(n-i), ir.Alignment(dst, off+i), ir.Alignment(src, i))
+		b.Store(dst, off+i, w, b.Load(src, i, w, false))
+		i += w
+	}
+}
+
+// parseIP yields the bytes of an address in network order.
+func parseIP(text string) ([]byte, bool) {
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Zone() != "" {
+		return nil, false
+	}
+	return a.AsSlice(), true
+}
+
+var _ = define(Func{
+	Name: "pton", Min: 1, Params: []Param{{"address", StringLit}},
+	Doc:     "The bytes of an IP address written as text, in network order.",
+	Example: `begin { print(ntop(pton("fe80::1"))); }`,
+	Yields:  "uint8[4] or uint8[16]",
+	Check: func(c *Call) types.Type {
+		text, ok := c.Str(0)
+		if !ok {
+			return nil
+		}
+		ip, ok := parseIP(text)
+		if !ok {
+			c.Errorf(c.Args[0], "bad-argument", "pton() expects an IPv4 or IPv6 address, not %q", text)
+			return &types.Array{Elem: types.Uint8, Len: 4}
+		}
+		return &types.Array{Elem: types.Uint8, Len: len(ip)}
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		text, _ := c.Str(0)
+		ip, _ := parseIP(text)
+		p := place(g, c.Result, dst)
+		storeBytes(g, p, ip, len(ip))
+		return p
+	},
+})
+
+var macType = &types.Deferred{Name: "mac_addr_t", By: "macaddr", Bytes: 6, Algn: 1}
+
+var _ = define(Func{
+	Name: "macaddr", Min: 1, Params: []Param{{"address", AnyValue}}, Result: macType,
+	Doc:     "The text of a hardware address: of 6 bytes at an address, or of an array of them.",
+	Example: `kprobe:dev_queue_xmit { print(macaddr(((struct sk_buff *)arg0)->dev->dev_addr)); }`,
+	Check: func(c *Call) types.Type {
+		t := c.Types[0]
+		if t == nil || types.IsScalar(t) && t != types.Bool {
+			return macType
+		}
+		_, literal := c.Str(0)
+		if n, ok := isBytes(t); !ok || n < 6 || literal {
+			c.Errorf(c.Args[0], "argument-type", "macaddr() expects an address or an array of at least 6 bytes, not %s", t)
+		}
+		return macType
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		p := place(g, macType, dst)
+		src, space, own := memory(g, c.Args[0], c.Types[0])
+		if own {
+			copyBytes(g, p, 0, src, 6)
+			return p
+		}
+		g.B().Zero(p, 0, 6)
+		g.ReadMem(c.Args[0], space, p, 0, konst(g, 6), src)
+		return p
+	},
+	Render: func(_ Env, _ *types.Deferred, raw []byte) value.Value {
+		if len(raw) < 6 {
+			return value.Null{}
+		}
+		return value.Text(fmt.Sprintf("%02X:%02X:%02X:%02X:%02X:%02X", raw[0], raw[1], raw[2], raw[3], raw[4], raw[5]))
+	},
+})
+
+var _ = define(Func{
+	Name: "socket_cookie", Min: 1, Params: []Param{{"socket", Address}}, Result: types.Uint64, Probes: probe.HasObjects,
+	Needs:   []*target.Feature{target.SocketCookie},
+	Doc:     "The number that the kernel gives a socket for its lifetime, 0 of a null pointer. The socket is an argument of the traced function, or reached from one.",
+	Example: `fentry:tcp_connect { print(socket_cookie(args.sk)); }`,
+	Check: func(c *Call) types.Type {
+		p, ok := c.Types[0].(*types.Pointer)
+		if ok {
+			s, isStruct := p.Elem.(*types.Struct)
+			ok = isStruct && s.Name == "sock"
+		}
+		if !ok && c.Types[0] != nil {
+			c.Errorf(c.Args[0], "argument-type", "socket_cookie() only supports 'struct sock *' arguments (%s provided)", c.Types[0])
+		}
+		return types.Uint64
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		return call(g, asm.FnGetSocketCookie, g.Scalar(c.Args[0]))
+	},
+})

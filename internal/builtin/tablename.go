@@ -1,0 +1,133 @@
+package builtin
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// A nameTable are the names of small numbers, "" for one that has none.
+type nameTable struct {
+	names    []string
+	unknown  string // of every other number
+	unsigned bool   // negative numbers count as their opposite
+}
+
+func (t *nameTable) name(n int64) string {
+	if n < 0 && t.unsigned {
+		n = -n
+	}
+	if n < 0 || n >= int64(len(t.names)) || t.names[n] == "" {
+		return t.unknown
+	}
+	return t.names[n]
+}
+
+// stride is the room for a name, with its NUL.
+func (t *nameTable) stride() int {
+	longest := len(t.unknown)
+	for _, n := range t.names {
+		longest = max(longest, len(n))
+	}
+	return types.RoundUp(longest+1, 8)
+}
+
+// image is the table as it lies in memory: the names and then the one for all
+// other numbers.
+func (t *nameTable) image() []byte {
+	stride := t.stride()
+	out := make([]byte, stride*(len(t.names)+1))
+	for i := range len(t.names) + 1 {
+		copy(out[i*stride:], t.name(int64(i)))
+	}
+	return out
+}
+
+// naming defines a function from numbers to names, which the probe finds in a
+// table of the data map.
+func naming(name, doc, example string, table func(c *Call) *nameTable) {
+	define(Func{
+		Name: name, Min: 1, Params: []Param{{"number", Integer}}, Yields: "string", Doc: doc, Example: example,
+		Check: func(c *Call) types.Type { return &types.String{Cap: table(c).stride()} },
+		Const: func(c *Call) (Const, bool) {
+			n, ok := c.Int(0)
+			if !ok {
+				return Const{}, false
+			}
+			return Const{Kind: StrConst, Str: table(c).name(n)}, true
+		},
+		Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+			b, t := g.B(), table(c)
+			p := place(g, c.Result, dst)
+			n := g.Scalar(c.Args[0])
+			if t.unsigned {
+				n = g.Choose(b.Arith(ir.SLt, n, konst(g, 0)),
+					func() *ir.Value { return b.Emit(ir.Neg, ir.I64, n) },
+					func() *ir.Value { return n })
+			}
+			last := konst(g, int64(len(t.names)))
+			n = g.Choose(b.Arith(ir.ULt, n, last), func() *ir.Value { return n }, func() *ir.Value { return last })
+			stride := t.stride()
+			entry := b.Arith(ir.Add, b.Data(g.Table(t.image())), b.Arith(ir.Mul, n, konst(g, int64(stride))))
+			b.Copy(p, 0, entry, stride)
+			return p
+		},
+	})
+}
+
+func init() {
+	naming("strerror", "The meaning of an error number of either sign.",
+		`tracepoint:syscalls:sys_exit_openat / args.ret < 0 / { @[strerror(args.ret)] = count(); }`,
+		func(*Call) *nameTable { return &nameTable{errnoText[:], "Unknown error", true} })
+	naming("signal_name", "What a signal means, by its number.",
+		`tracepoint:signal:signal_generate { @[signal_name(args.sig)] = count(); }`,
+		func(*Call) *nameTable { return &nameTable{names: signalNames(), unknown: "N/A"} })
+	naming("syscall_name", "The name of a system call, by its number on this architecture.",
+		`tracepoint:raw_syscalls:sys_enter { @[syscall_name(args.id)] = count(); }`,
+		func(c *Call) *nameTable {
+			return &nameTable{names: probe.SyscallNames(c.Target.Arch().GoArch), unknown: "Unknown syscall"}
+		})
+}
+
+// signalText are the meanings of signals 1 to 31.
+var signalText = [...]string{
+	"Hangup", "Interrupt", "Quit", "Illegal instruction", "Trace/breakpoint trap", "Aborted", "Bus error",
+	"Floating point exception", "Killed", "User defined signal 1", "Segmentation fault", "User defined signal 2",
+	"Broken pipe", "Alarm clock", "Terminated", "Stack fault", "Child exited", "Continued", "Stopped (signal)",
+	"Stopped", "Stopped (tty input)", "Stopped (tty output)", "Urgent I/O condition", "CPU time limit exceeded",
+	"File size limit exceeded", "Virtual timer expired", "Profiling timer expired", "Window changed", "I/O possible",
+	"Power failure", "Bad system call",
+}
+
+const (
+	firstRealTime = 34 // the C library keeps two for itself
+	lastSignal    = 64
+)
+
+func signalNames() []string {
+	out := make([]string, lastSignal+1)
+	for n := range out {
+		switch {
+		case n > 0 && n <= len(signalText):
+			out[n] = signalText[n-1]
+		case n < firstRealTime:
+			out[n] = fmt.Sprintf("Unknown signal %d", n)
+		default:
+			out[n] = fmt.Sprintf("Real-time signal %d", n-firstRealTime)
+		}
+	}
+	return out
+}
+
+// signalNumber is the number of a signal by name, with or without SIG, 0 if
+// there is none.
+func signalNumber(name string) int {
+	if n := unix.SignalNum(name); n != 0 {
+		return int(n)
+	}
+	return int(unix.SignalNum("SIG" + name))
+}
