@@ -13,6 +13,7 @@ const order = `
 	spell errno source
 	types arch
 	syntax
+	cdef
 	config
 	bpf target/btf target/proc target/exe target
 	ir ir/eval ir/irgen
@@ -27,7 +28,7 @@ const order = `
 	symbolize load run
 	cli
 	hawktest/deb hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
-	hawktest/scriptgen hawktest/interp
+	hawktest/scriptgen hawktest/interp hawktest/corpus
 `
 
 func TestImports(t *testing.T) {

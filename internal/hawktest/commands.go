@@ -108,7 +108,7 @@ func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {
 
 func cmdMatch(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) == 2, "match STREAM FILE")
-	if err := matchLines(ts.ReadFile(args[0]), ts.ReadFile(args[1])); err != nil {
+	if err := MatchLines(ts.ReadFile(args[0]), ts.ReadFile(args[1])); err != nil {
 		ts.Fatalf("%s against %s: %v", args[0], args[1], err)
 	}
 }
@@ -161,9 +161,9 @@ func compare(a int64, op string, b int64) (bool, error) {
 	return false, fmt.Errorf("unknown comparison %q", op)
 }
 
-// matchLines checks text against a pattern: the same lines, in which {{x}} matches as the regular expression x does and a line "..." stands for any
+// MatchLines checks text against a pattern: the same lines, in which {{x}} matches as the regular expression x does and a line "..." stands for any
 // number of lines. It reports the first line of the pattern that nothing fits.
-func matchLines(text, pattern string) error {
+func MatchLines(text, pattern string) error {
 	have, want := splitLines(text), splitLines(pattern)
 	regexps := make([]*regexp.Regexp, len(want))
 	for i, line := range want {

@@ -29,7 +29,7 @@ func TestMatchLines(t *testing.T) {
 		{"unclosed", "a\n", "{{a\n", "without }}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := matchLines(tt.text, tt.pattern)
+			err := MatchLines(tt.text, tt.pattern)
 			if tt.err == "" && err != nil {
 				t.Error(err)
 			}

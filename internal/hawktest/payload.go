@@ -14,8 +14,11 @@ import (
 	"github.com/hawktrace/hawk/internal/hawktest/deb"
 )
 
-// ScriptDir is where the cases are, below the module's root.
-const ScriptDir = "testdata/script"
+// Below the module's root.
+const (
+	ScriptDir = "testdata/script" // the cases
+	CorpusDir = "testdata/corpus" // scripts in the style of production use; see package corpus
+)
 
 // BuildHawk returns the hawk under test: what $HAWK_BIN names, or else the program built from this module's sources into dir.
 func BuildHawk(dir string) (string, error) {
@@ -59,7 +62,7 @@ func goTool(dir string, args ...string) error {
 	return nil
 }
 
-// Payload fills a directory with what a VM needs beside the host's own programs: hawk, the cases with their compiled programs, and the tests that run
+// Payload fills a directory with what a VM needs beside the host's own programs: hawk, the cases with their compiled programs, the corpus, and the tests that run
 // them, those of other packages included that want a kernel.
 func Payload(dir string) error {
 	root, err := Root()
@@ -94,6 +97,9 @@ func Payload(dir string) error {
 		if err := buildFixtures(c, filepath.Join(dir, "hawk/cc")); err != nil {
 			return err
 		}
+	}
+	if err := os.CopyFS(filepath.Join(dir, "hawk/corpus"), os.DirFS(filepath.Join(root, CorpusDir))); err != nil {
+		return err
 	}
 	glibc, err := FetchGlibc()
 	if err != nil {

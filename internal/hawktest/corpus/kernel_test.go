@@ -1,0 +1,116 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/hawktest"
+	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/run"
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// most is how many bytes the compilation of a script may allocate in all; at no time are more in use.
+const most = 60 << 20
+
+// TestKernelCorpus compiles every script that this machine can run, loads and attaches it, and checks the output of those that foretell it.
+func TestKernelCorpus(t *testing.T) {
+	if missing, err := hawktest.Have("root"); err != nil || missing != nil {
+		t.Skipf("loading programs needs privileges: %v", missing)
+	}
+	t.Setenv("TZ", "UTC")
+	for _, s := range loadAll(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			missing, err := s.Missing()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if missing != nil {
+				t.Skipf("needs %v", missing)
+			}
+			s.trace(t)
+		})
+	}
+}
+
+// trace compiles, loads and attaches a script, and runs it if it says what it prints.
+func (s *Script) trace(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	res, o := s.compileOn(t, target.Host(), false)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > most {
+		t.Errorf("compiling it takes %d MB", n>>20)
+	}
+
+	var child *run.Child
+	o.Probe.PID = 0
+	if s.Run != nil {
+		var err error
+		if child, err = run.StartChild(s.Run); err != nil {
+			t.Fatal(err)
+		}
+		defer child.Close()
+		o.Probe.PID = child.PID()
+	}
+	session, err := load.Load(res.Object, load.Options{Config: res.Config, Probe: &o.Probe})
+	var refused *load.Rejected
+	if errors.As(err, &refused) {
+		t.Fatalf("refused: %v\n%s", err, tail(refused.Log, 40))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if s.Has("compile") {
+		return
+	}
+
+	// A script that does not end by itself fails by what it has not printed.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var out, messages bytes.Buffer
+	sink := output.NewText(&out, &messages, output.Options{Buffering: output.FullyBuffered, Quiet: true})
+	_, err = run.Run(ctx, session, run.Options{
+		Config: res.Config, Probe: &o.Probe, Sink: sink, Stdout: &out, Stderr: &messages, Child: child, DryRun: !s.Expects,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sink.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if s.Expects {
+		if err := s.Check(out.String(), messages.String()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// tail is the last lines of a text.
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// BenchmarkCompile compiles the scripts that can run here, each with a target of its own, as every hawk has: what a script wants to know of the
+// kernel is read again.
+func BenchmarkCompile(b *testing.B) {
+	for _, s := range loadAll(b) {
+		if missing, err := s.Missing(); err != nil || missing != nil {
+			continue
+		}
+		b.Run(s.Name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.compileOn(b, new(target.Target), false)
+			}
+		})
+	}
+}
