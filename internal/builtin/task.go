@@ -280,8 +280,8 @@ func relative(name, doc, example, link, member string, result types.Type) {
 					return b.Load(rel, off, size, true)
 				}
 				w0, w1 := clearTail(g, b.Load(rel, off, 8, false), b.Load(rel, off+8, 8, false))
-				b.Store(out, 0, 8, w0)
-				b.Store(out, 8, 8, w1)
+				storeWord(g, out, 0, w0)
+				storeWord(g, out, 8, w1)
 				return out
 			}
 			ptr := g.Temp("task", 8, 8)
