@@ -465,13 +465,13 @@ func (f *fn) while(s *syntax.WhileStmt) {
 // nil if nothing.
 func (f *fn) loop(at syntax.Node, known bool, counter *ir.Object, test func() *ir.Value, body, step func()) {
 	b := f.b
-	head, run, next, out := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
-	var rounds *ir.Object
 	budget := !known && f.m.has(target.MayGoto)
 	if !known && !budget && f.m.has(target.BPFLoop) {
 		f.rounds(at, test, body, step)
 		return
 	}
+	head, run, next, out := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
+	var rounds *ir.Object
 	capped := !known && !budget
 	if budget {
 		f.forgetAssigned(at, counter)
@@ -504,6 +504,9 @@ func (f *fn) loop(at syntax.Node, known bool, counter *ir.Object, test func() *i
 	}
 	b.If(test(), run, out)
 	b.Begin(run)
+	if known && at != nil && branches(at) {
+		f.forgetAssigned(at, nil)
+	}
 	f.loops = append(f.loops, loop{next, out})
 	f.scoped(body)
 	f.loops = f.loops[:len(f.loops)-1]
@@ -522,7 +525,10 @@ func (f *fn) loop(at syntax.Node, known bool, counter *ir.Object, test func() *i
 // a round begins in a state that was seen before; a number whose value is known
 // is different in every round. That goes for the first round, and for all
 // others, since a test in the body can make a number known: after
-// `if ($i == 3)` the next rounds would begin with 4, 5, 6 and so on.
+// `if ($i == 3)` the next rounds would begin with 4, 5, 6 and so on. In a plain
+// loop with branches it keeps the verifier from following every combination of
+// them that leads to another number: there the counter, which it has to know,
+// stays known.
 func (f *fn) forgetAssigned(loop syntax.Node, counter *ir.Object) {
 	b := f.b
 	unknown := b.Load(b.Data(object.DataZero), 0, 8, false)
@@ -556,6 +562,23 @@ func (f *fn) forgetAssigned(loop syntax.Node, counter *ir.Object) {
 		}
 		return true
 	})
+}
+
+// branches reports whether a loop can take more than one way through its body.
+func branches(loop syntax.Node) bool {
+	found := false
+	syntax.Walk(loop, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.If, *syntax.Cond, *syntax.JumpStmt:
+			found = true
+		case *syntax.Binary:
+			found = found || n.Op == syntax.LAnd || n.Op == syntax.LOr
+		case *syntax.ForStmt, *syntax.WhileStmt:
+			found = found || n != loop
+		}
+		return !found
+	})
+	return found
 }
 
 // count emits a loop of our own over from…to, which is known to be short
