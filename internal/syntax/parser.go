@@ -70,6 +70,15 @@ func ParseCExpr(f *source.File) (Expr, *source.Diagnostics) {
 	return parseExpr(p)
 }
 
+// ParseCExprAt is ParseCExpr for part of a file, so that positions are those
+// of the whole.
+func ParseCExprAt(f *source.File, start, end int) (Expr, *source.Diagnostics) {
+	p := newParser(f)
+	p.scan.cExp = true
+	p.scan.text, p.scan.pos = f.Text[:end], start
+	return parseExpr(p)
+}
+
 func parseExpr(p *parser) (Expr, *source.Diagnostics) {
 	var x Expr
 	p.guard(func() {
