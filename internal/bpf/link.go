@@ -2,6 +2,7 @@ package bpf
 
 import (
 	"errors"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -83,9 +84,18 @@ func (u *UprobeMulti) Link(progFD int) (int, error) {
 }
 
 // PerfEventOpen opens a perf event with close-on-exec set; attr.Size is
-// filled in. Memory that attr refers to by address must stay alive until the
-// call returns.
-func PerfEventOpen(attr *unix.PerfEventAttr, pid, cpu int) (int, error) {
+// filled in. A name, if it is not "", is what attr.Ext1 is to point to: the
+// function of a kprobe, the file of a uprobe.
+func PerfEventOpen(attr *unix.PerfEventAttr, name string, pid, cpu int) (int, error) {
+	if name != "" {
+		// The address is in attr as a number: nothing else would keep the bytes
+		// in their place, on a stack that may grow least of all.
+		var pin runtime.Pinner
+		defer pin.Unpin()
+		text := append([]byte(name), 0)
+		pin.Pin(&text[0])
+		attr.Ext1 = uint64(uintptr(unsafe.Pointer(&text[0])))
+	}
 	attr.Size = uint32(unsafe.Sizeof(*attr))
 	return unix.PerfEventOpen(attr, pid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 }

@@ -3,9 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -118,9 +116,6 @@ func matchKprobe(p *Point, o *Options) ([]*Point, error) {
 		return sortPoints(out), nil
 	case fns.Has(p.Target, p.Func):
 		return []*Point{p}, nil
-	}
-	if wild {
-		return nil, nil
 	}
 	o.warn(p, "%s is not traceable (either non-existing, inlined, or marked as \"notrace\"); attaching to it will likely fail", p.Func)
 	if o.Unsafe {
@@ -329,17 +324,14 @@ func linkKprobePerf(config uint64) func(int, *Group, *Options) ([]Link, error) {
 		var links []Link
 		for i, p := range g.Points {
 			attr := unix.PerfEventAttr{Type: typ, Config: config, Ext2: p.Address}
-			var name []byte
+			name := ""
 			if p.Address == 0 {
-				name = append(name, p.Func...)
+				name, attr.Ext2 = p.Func, p.Offset
 				if p.Target != "" && p.Target != vmlinux {
-					name = append([]byte(p.Target+":"), name...)
+					name = p.Target + ":" + name
 				}
-				name = append(name, 0)
-				attr.Ext1, attr.Ext2 = uint64(uintptr(unsafe.Pointer(&name[0]))), p.Offset
 			}
-			l, err := openPerf(&attr, progFD, -1, 0, cookieOf(g, i))
-			runtime.KeepAlive(name)
+			l, err := openPerf(&attr, name, progFD, -1, 0, cookieOf(g, i))
 			if errors.Is(err, unix.EILSEQ) {
 				err = errors.New("Possible attachment attempt in the middle of an instruction, try a different offset.")
 			}

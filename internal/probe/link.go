@@ -21,10 +21,11 @@ func closeAll(links []Link) error {
 	return err
 }
 
-// openPerf opens a perf event and attaches the program to it. pid -1 is every
-// process, cpu -1 every CPU.
-func openPerf(attr *unix.PerfEventAttr, progFD, pid, cpu int, cookie uint64) (Link, error) {
-	fd, err := bpf.PerfEventOpen(attr, pid, cpu)
+// openPerf opens a perf event and attaches the program to it. name is the
+// function or file of events that have one, pid -1 every process, cpu -1 every
+// CPU.
+func openPerf(attr *unix.PerfEventAttr, name string, progFD, pid, cpu int, cookie uint64) (Link, error) {
+	fd, err := bpf.PerfEventOpen(attr, name, pid, cpu)
 	if err != nil {
 		return nil, fmt.Errorf("perf_event_open: %w%s", err, perfAdvice(attr, err))
 	}

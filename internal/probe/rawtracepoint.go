@@ -47,16 +47,16 @@ func parseRawTracepoint(p *Point, parts []Part, _ *Options) error {
 // moduleSpecs calls f with the BTF of the kernel and of every module that the
 // part covers.
 func moduleSpecs(part Part, o *Options, f func(module string, s *btf.Spec) error) error {
-	if part.matches("vmlinux") {
+	if part.matches(vmlinux) {
 		s, err := o.Target.BTF()
 		if err != nil {
 			return err
 		}
-		if err := f("vmlinux", s); err != nil {
+		if err := f(vmlinux, s); err != nil {
 			return err
 		}
 	}
-	if part.Text == "vmlinux" {
+	if part.Text == vmlinux {
 		return nil
 	}
 	for _, m := range o.Target.BTFModules() {
@@ -86,7 +86,7 @@ func matchRawTracepoint(p *Point, o *Options) ([]*Point, error) {
 			if len(out) > 0 && p.pattern.target.HasWild() {
 				return nil
 			}
-			if hasRawTP(s, p.Func) && (module == "vmlinux" || !inVmlinux(p.Func, o)) {
+			if hasRawTP(s, p.Func) && (module == vmlinux || !inVmlinux(p.Func, o)) {
 				add(module, p.Func)
 			}
 			return nil

@@ -208,7 +208,7 @@ var perfTracepoint = &Mechanism{
 				return nil, errors.Join(err, closeAll(links))
 			}
 			attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Config: uint64(id), Sample: 1, Wakeup: 1}
-			l, err := openPerf(&attr, progFD, -1, 0, cookieOf(g, i))
+			l, err := openPerf(&attr, "", progFD, -1, 0, cookieOf(g, i))
 			if err != nil {
 				return nil, errors.Join(fmt.Errorf("%s: %w", p.Name(), err), closeAll(links))
 			}

@@ -3,8 +3,6 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -23,15 +21,12 @@ func linkSitesPerf(progFD int, sites []site, o *Options, flags uint32) ([]Link, 
 	}
 	var links []Link
 	for _, s := range sites {
-		path := append([]byte(s.path), 0)
 		attr := unix.PerfEventAttr{
 			Type:   typ,
 			Config: uint64(flags) | s.semaphore<<32,
-			Ext1:   uint64(uintptr(unsafe.Pointer(&path[0]))),
 			Ext2:   s.offset,
 		}
-		l, err := openPerf(&attr, progFD, pid, cpu, s.cookie)
-		runtime.KeepAlive(path)
+		l, err := openPerf(&attr, s.path, progFD, pid, cpu, s.cookie)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s at offset 0x%x: %w", s.path, s.offset, err), closeAll(links))
 		}
