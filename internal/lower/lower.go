@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -60,7 +61,7 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 	for i, pr := range p.Probes {
 		groups, err := pr.Kind.Plan(pr.Points, pr.Uses, o.Probe)
 		if err != nil {
-			m.diags.Errorf("not-supported", pr.At, "%v", err)
+			m.diags.Errorf("not-supported", pr.At, "%s", errno.Message(err))
 			continue
 		}
 		for _, g := range groups {

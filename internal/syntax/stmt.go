@@ -145,7 +145,9 @@ func (p *parser) forStmt() Stmt {
 	start := p.advance().Start
 	paren := p.accept(LParen)
 	s := &ForStmt{Var: p.variable()}
-	p.expect(Colon)
+	if !p.accept(Colon) {
+		p.fail("syntax", p.here(), "expected ':': a loop goes over a range, as in for ($i : 0..10), or a map")
+	}
 	x := p.binary(additive)
 	if p.accept(DotDot) {
 		s.From, s.To = x, p.binary(additive)
