@@ -40,7 +40,7 @@ func copyText(g Gen, c *Call, i int, p *ir.Value) *ir.Value {
 		func() *ir.Value { return konst(g, 0) })
 }
 
-// text is memory for a copy of a string-like argument.
+// textTemp is memory for a copy of a string-like argument.
 func textTemp(g Gen, c *Call, i int) *ir.Value {
 	p := g.Temp("text", types.RoundUp(textBytes(c, i), 8), 8)
 	g.B().Store(p, 0, 8, konst(g, 0)) // a failed read may leave the target alone

@@ -71,6 +71,10 @@ type Gen interface {
 	Choose(cond *ir.Value, then, els func() *ir.Value) *ir.Value
 	// When runs then if cond is not zero; cold says that it rarely is.
 	When(cond *ir.Value, cold bool, then func())
+	// Search is a loop that ends at the first i from 0 to n-1 for which test is
+	// not zero, and yields it, or -1. Of values from outside, test may use
+	// vals, as it is given them.
+	Search(at syntax.Node, n *ir.Value, vals []*ir.Value, test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value
 	// Task is the current task: a typed pointer where the kernel offers one.
 	Task() *ir.Value
 	// Has reports whether the kernel offers a feature.

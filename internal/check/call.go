@@ -50,7 +50,7 @@ func (w *walker) isPlanned(at syntax.Node, name string) bool {
 var planned = [...]string{
 	"assert_str", "config", "container_of", "dw_ustack", "default_str_length", "elf_info", "elf_is_exe", "fail",
 	"getopt", "is_array", "is_integer", "is_literal", "is_ptr", "is_scalar", "is_str", "is_unsigned_integer",
-	"kfunc_allowed", "kfunc_exist", "memcmp", "skboutput", "static_assert", "strcontains", "strstr", "tseries", "uaddr",
+	"kfunc_allowed", "kfunc_exist", "skboutput", "static_assert", "tseries", "uaddr",
 }
 
 func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {

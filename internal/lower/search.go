@@ -1,0 +1,50 @@
+package lower
+
+import (
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// Search is a loop that ends at the first i from 0 to n-1 for which test is
+// not zero, and yields it, or -1. The loop may become a function of its own,
+// so that test must not use values from outside but those that it is given:
+// vals, as they are there.
+func (f *fn) Search(at syntax.Node, n *ir.Value, vals []*ir.Value, test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value {
+	b := f.b
+	known := n.Op == ir.Const && n.Imm <= plainLoop
+	i, end, found := f.hidden("i", f.konst(0)), f.hidden("end", n), f.hidden("found", f.konst(-1))
+	outside := make([]*check.Var, len(vals))
+	for k, v := range vals {
+		outside[k] = &check.Var{Name: "search", Type: types.Int64}
+		x := f.variableOf(outside[k])
+		x.ptr = v.Kind == ir.Ptr
+		b.Store(x.addr(f), 0, 8, v)
+	}
+	counter := f.variableOf(i).obj
+	f.loop(at, known, counter,
+		func() *ir.Value { return f.b.Arith(ir.ULt, f.hiddenValue(i), f.hiddenValue(end)) },
+		func() {
+			b := f.b
+			inside := make([]*ir.Value, len(vals))
+			for k, decl := range outside {
+				if x := f.variableOf(decl); x.ptr {
+					inside[k] = b.LoadPtr(x.addr(f), 0)
+				} else {
+					inside[k] = b.Load(x.addr(f), 0, 8, false)
+				}
+			}
+			f.When(test(f.hiddenValue(i), inside), true, func() {
+				// The verifier need not know which round it was.
+				unknown := f.b.Load(f.b.Data(object.DataZero), 0, 8, false)
+				f.b.Store(f.variableOf(found).addr(f), 0, 8, f.b.Arith(ir.Add, f.hiddenValue(i), unknown))
+				f.b.Jump(f.loops[len(f.loops)-1].out)
+			})
+		},
+		func() {
+			f.b.Store(f.variableOf(i).addr(f), 0, 8, f.b.Add(f.hiddenValue(i), 1))
+		})
+	return f.hiddenValue(found)
+}
