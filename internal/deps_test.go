@@ -12,7 +12,7 @@ import (
 const order = `
 	spell errno source
 	types arch
-	syntax
+	syntax stdlib
 	cdef
 	config
 	bpf target/btf target/proc target/exe target

@@ -48,9 +48,9 @@ func (w *walker) isPlanned(at syntax.Node, name string) bool {
 }
 
 var planned = [...]string{
-	"assert_str", "config", "container_of", "dw_ustack", "default_str_length", "elf_info", "elf_is_exe", "fail",
-	"getopt", "is_array", "is_integer", "is_literal", "is_ptr", "is_scalar", "is_str", "is_unsigned_integer",
-	"kfunc_allowed", "kfunc_exist", "skboutput", "static_assert", "tseries", "uaddr",
+	"config", "dw_ustack", "default_str_length", "elf_info", "elf_is_exe",
+	"getopt", "is_scalar",
+	"kfunc_allowed", "kfunc_exist", "skboutput", "tseries", "uaddr",
 }
 
 func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {

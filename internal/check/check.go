@@ -28,8 +28,12 @@ type checker struct {
 	script *expand.Script
 	ds     source.Diagnostics
 	maps   map[string]*mapState
-	walks  []*walker
+	walks  []*walker // functions, then copies of probes
 	final  bool
+
+	undecided bool // a comptime condition has no value yet
+	deciding  bool // conditions that have a value are decided in this walk
+	decided   bool // one was
 }
 
 // Check type-checks a script. The program is of use only if there are no
@@ -37,10 +41,13 @@ type checker struct {
 func Check(s *expand.Script) (*Program, *source.Diagnostics) {
 	c := &checker{script: s, maps: map[string]*mapState{}}
 	c.declareMaps()
+	for _, f := range s.Fns {
+		c.walks = append(c.walks, c.function(f))
+	}
 	for _, p := range s.Probes {
 		c.copies(p)
 	}
-	c.infer()
+	c.settle()
 	c.final = true
 	for _, m := range c.maps {
 		m.startFinal()
@@ -48,7 +55,9 @@ func Check(s *expand.Script) (*Program, *source.Diagnostics) {
 	prog := &Program{Config: s.Config}
 	for _, w := range c.walks {
 		w.walk()
-		prog.Probes = append(prog.Probes, w.probe)
+		if !w.alone {
+			prog.Probes = append(prog.Probes, w.probe)
+		}
 	}
 	prog.Maps = c.finishMaps()
 	if !c.ds.HasErrors() && !s.Incomplete {
@@ -119,6 +128,8 @@ type slot struct {
 	broken    bool       // what is stored here has an error, so that the type may stay unknown
 	seed      types.Type // what an otherwise unknown type starts from
 	fallback  types.Type // of a declared variable that nothing is assigned to
+	asked     bool       // the type was asked for by something that is not evaluated
+	locked    types.Flex // what a comptime condition was told
 }
 
 // join adds a stored type; ok is false if it does not fit what came before.

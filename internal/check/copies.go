@@ -21,7 +21,7 @@ func (c *checker) copies(p *expand.Probe) {
 			if w == nil {
 				w = c.newWalker(p, a, args, ret, err)
 				groups = append(groups, w)
-				if len(c.walks)+len(groups) > c.script.Config.MaxBPFProgs {
+				if len(c.walks)-len(c.script.Fns)+len(groups) > c.script.Config.MaxBPFProgs {
 					c.ds.Errorf("too-many-programs", a.At, "Your program would become more than %d programs, the limit of the max_bpf_progs setting",
 						c.script.Config.MaxBPFProgs).
 						Hint("Raise it in the config block or with HAWK_MAX_BPF_PROGS")

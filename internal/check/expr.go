@@ -94,6 +94,12 @@ func (w *walker) eval(e syntax.Expr) val {
 		return w.sizeOf(e)
 	case *syntax.OffsetOf:
 		return w.offsetOf(e)
+	case *syntax.Comptime:
+		return w.comptime(e)
+	case *syntax.TypeInfo:
+		return w.typeInfo(e)
+	case *syntax.Inlined:
+		return w.inlined(e)
 	}
 	return val{} // Bad, and what the expansion refused
 }
@@ -160,6 +166,9 @@ func (w *walker) variable(e *syntax.Var) val {
 		return val{}
 	}
 	w.bind(e, v)
+	if w.unevaluated > 0 {
+		v.asked = true
+	}
 	return w.readVar(v, e)
 }
 
@@ -296,6 +305,9 @@ func (w *walker) recordLit(e *syntax.Record) val {
 
 // field is x.name: of a struct behind any number of pointers, or a record.
 func (w *walker) field(e *syntax.Field) val {
+	if v, ok := w.typeInfoField(e); ok {
+		return v
+	}
 	x := w.expr(e.X)
 	t, derefs := x.Type, 0
 	for {
@@ -495,6 +507,14 @@ func (w *walker) index(e *syntax.Index) val {
 
 // ifExpr is if as a value.
 func (w *walker) ifExpr(e *syntax.If) val {
+	switch w.arm(e, e.Cond) {
+	case thenArm:
+		return w.only(e, e.Then)
+	case elseArm:
+		return w.only(e, e.Else)
+	case noArm:
+		return val{}
+	}
 	cond := w.condition(e.Cond)
 	then := w.expr(e.Then)
 	if e.Else == nil {
@@ -507,6 +527,17 @@ func (w *walker) ifExpr(e *syntax.If) val {
 }
 
 func (w *walker) cond(e *syntax.Cond) val {
+	switch w.arm(e, e.Cond) {
+	case thenArm:
+		if e.Then == nil {
+			return w.only(e, e.Cond)
+		}
+		return w.only(e, e.Then)
+	case elseArm:
+		return w.only(e, e.Else)
+	case noArm:
+		return val{}
+	}
 	cond := w.condition(e.Cond)
 	then, thenExpr := cond, e.Cond
 	if e.Then != nil {

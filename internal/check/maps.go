@@ -120,6 +120,9 @@ func (w *walker) mapValue(m *mapState, at *syntax.Map) val {
 	if m.agg != nil {
 		return val{Flex: types.Flex{Type: m.aggType()}}
 	}
+	if w.unevaluated > 0 {
+		m.value.asked = true
+	}
 	return w.readSlot(&m.value)
 }
 

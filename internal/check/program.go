@@ -29,6 +29,17 @@ type Probe struct {
 	Args      *types.Struct // type of args; nil if the body does not use it
 }
 
+// Evaluated is what is evaluated where e stands: mostly e itself.
+func (i *Info) Evaluated(e syntax.Expr) syntax.Expr {
+	for {
+		x, ok := i.Stands[e]
+		if !ok {
+			return e
+		}
+		e = x
+	}
+}
+
 // Info holds what is known of the nodes of one copy. Expressions inside
 // sizeof, offsetof and typeof have no entries: they are never evaluated. Nor
 // has what lies below a folded expression.
@@ -61,6 +72,9 @@ type Info struct {
 	// Derefs counts, for the base of a Field, the pointers it is followed
 	// through beyond the one that leads to the struct. Zero is left out.
 	Derefs map[syntax.Expr]int
+	// Stands has what is evaluated in place of an expression: the arm that a
+	// comptime condition leaves, the record of a typeinfo.
+	Stands map[syntax.Expr]syntax.Expr
 	// Unrolls has the number of repetitions.
 	Unrolls map[*syntax.UnrollStmt]int
 }
@@ -97,6 +111,7 @@ func newInfo() *Info {
 		Calls:   map[syntax.Expr]*builtin.Call{},
 		Fields:  map[*syntax.Field]types.Field{},
 		Derefs:  map[syntax.Expr]int{},
+		Stands:  map[syntax.Expr]syntax.Expr{},
 		Unrolls: map[*syntax.UnrollStmt]int{},
 	}
 }

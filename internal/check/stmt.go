@@ -78,6 +78,16 @@ func (w *walker) mayIgnore(e syntax.Expr) bool {
 }
 
 func (w *walker) ifStmt(x *syntax.If) {
+	switch w.arm(x, x.Cond) {
+	case thenArm:
+		w.onlyStmt(x, x.Then)
+		return
+	case elseArm:
+		w.onlyStmt(x, x.Else)
+		return
+	case noArm:
+		return
+	}
 	w.condition(x.Cond)
 	w.block(x.Then)
 	switch e := x.Else.(type) {
@@ -85,6 +95,22 @@ func (w *walker) ifStmt(x *syntax.If) {
 		w.block(e)
 	case *syntax.If:
 		w.ifStmt(e)
+	}
+	w.record(x, val{Flex: types.Flex{Type: types.None}})
+}
+
+// onlyStmt checks the arm that is left of an if, for its effects.
+func (w *walker) onlyStmt(x *syntax.If, left syntax.Expr) {
+	switch e := left.(type) {
+	case *syntax.Block:
+		w.only(x, e)
+	case *syntax.If:
+		w.ifStmt(e)
+		if w.final && w.unevaluated == 0 {
+			w.info.Stands[x] = e
+		}
+	default:
+		w.only(x, nil)
 	}
 	w.record(x, val{Flex: types.Flex{Type: types.None}})
 }
@@ -314,7 +340,9 @@ func (w *walker) jump(s *syntax.JumpStmt) {
 		}
 		return
 	}
-	if s.Value != nil {
+	if w.in != nil {
+		w.returnFrom(s)
+	} else if s.Value != nil {
 		v := w.expr(s.Value)
 		if v.Type != nil {
 			if _, ok := w.intLike(v.Type); !ok || v.Type == types.Bool {
@@ -378,7 +406,7 @@ func (w *walker) mapElement(s *syntax.ForStmt) val {
 func (w *walker) loopVar(s *syntax.ForStmt, values ...val) {
 	v := w.lookupQuietly(s.Var.Name)
 	if v != nil {
-		w.errorf(s.Var, "shadowed-loop-variable", "Loop declaration shadows existing variable: $%s", s.Var.Name).
+		w.errorf(s.Var, "shadowed-loop-variable", "Loop declaration shadows existing variable: $%s", s.Var.Shown()).
 			Note(v.out.Decl, "This is the initial declaration.")
 		w.bind(s.Var, v)
 		v.assigned = true

@@ -143,6 +143,7 @@ func (w *walker) typeOf(e syntax.Expr) types.Type {
 	defer func() { w.unevaluated-- }()
 	if m, ok := e.(*syntax.Map); ok {
 		if s := w.mapNamed(m); s.sort == keyed {
+			s.key.asked = true
 			return s.key.read().Type
 		}
 	}

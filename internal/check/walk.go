@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/expand"
 	"github.com/hawktrace/hawk/internal/source"
@@ -19,10 +21,14 @@ type walker struct {
 	retval   types.Type // of the copy's points, nil if not asked for
 	argsErr  error      // why args has no type
 	expanded bool       // there are other copies of the same text
+	alone    bool       // a function by itself: no probe
 
 	vars map[*syntax.Var]*varState // by the occurrence that declares
 
+	arms map[syntax.Expr]arm // conditionals that comptime decided
+
 	scope       *scope
+	in          *inFunction            // whose body this is, nil: the probe's
 	declared    map[string]source.Span // every variable of the probe by name, for hints
 	loops       int                    // enclosing loops
 	returns     *syntax.JumpStmt       // first return in the outermost loop
@@ -114,8 +120,8 @@ func (w *walker) warnf(at syntax.Node, code source.Code, format string, args ...
 
 // trail says for which of several copies a message is.
 func (w *walker) trail(d *source.Diagnostic) *source.Diagnostic {
-	if w.expanded && len(d.Trail) == 0 {
-		d.Trail = []source.Span{w.probe.At}
+	if w.expanded && !slices.Contains(d.Trail, w.probe.At) {
+		d.Trail = append(d.Trail, w.probe.At)
 	}
 	return d
 }
@@ -140,7 +146,7 @@ func (w *walker) lookup(name string) *varState {
 // existing variable is returned after the error.
 func (w *walker) declare(at *syntax.Var) *varState {
 	if old := w.lookup(at.Name); old != nil {
-		w.errorf(at, "redeclared", "Variable $%s was already declared. Variable shadowing is not allowed.", at.Name).
+		w.errorf(at, "redeclared", "Variable $%s was already declared. Variable shadowing is not allowed.", at.Shown()).
 			Note(old.out.Decl, "This is the initial declaration.")
 		w.bind(at, old)
 		return old
@@ -151,7 +157,7 @@ func (w *walker) declare(at *syntax.Var) *varState {
 func (w *walker) fresh(at *syntax.Var) *varState {
 	v := w.vars[at]
 	if v == nil {
-		v = &varState{out: &Var{Name: at.Name, Decl: at.Span()}}
+		v = &varState{out: &Var{Name: at.Shown(), Decl: at.Span()}}
 		w.vars[at] = v
 	}
 	if w.scope.vars == nil {
@@ -171,7 +177,7 @@ func (w *walker) bind(at *syntax.Var, v *varState) {
 
 // undeclared reports a variable that does not exist here.
 func (w *walker) undeclared(at *syntax.Var) {
-	d := w.errorf(at, "undeclared", "Undefined or undeclared variable: $%s", at.Name)
+	d := w.errorf(at, "undeclared", "Undefined or undeclared variable: $%s", at.Shown())
 	if span, ok := w.declared[at.Name]; ok {
 		line, _ := span.File.Position(span.Start)
 		d.Hint("the $%s of line %d lives in an inner block only; declare it before that block: let $%s;", at.Name, line, at.Name)
@@ -179,8 +185,8 @@ func (w *walker) undeclared(at *syntax.Var) {
 	}
 	var names []string
 	for s := w.scope; s != nil; s = s.outer {
-		for n := range s.vars {
-			names = append(names, n)
+		for _, v := range s.vars {
+			names = append(names, v.out.Name)
 		}
 	}
 	if near := spell.Nearest(at.Name, names); near != "" {
@@ -241,7 +247,7 @@ func (w *walker) storeSlot(s *slot, x val, at, rhs syntax.Node, name, what strin
 		return
 	}
 	cur := s.cur.Type
-	if cur == nil {
+	if cur == nil || w.lockedAgainst(s, x, at, name) {
 		return
 	}
 	ok := false

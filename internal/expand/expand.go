@@ -1,5 +1,6 @@
 // Package expand turns the tree of a script into what is to be checked and
-// attached: settings are read, and every attach point is resolved against the
+// attached: imports are read, settings too, every use of a macro or function
+// gets the body in its place, and every attach point is resolved against the
 // machine to the concrete points it stands for.
 package expand
 
@@ -27,7 +28,8 @@ type Script struct {
 	Config  *config.Config
 	Params  []string
 	Options *probe.Options
-	Probes  []*Probe // in source order; without those whose points are all missing
+	Probes  []*Probe // in source order, those of imports first; without those whose points are all missing
+	Fns     []*Fn    // in the order of their definitions
 	Maps    []*syntax.MapDecl
 	// Incomplete: probes were left out because of errors, so that what only
 	// they define seems undefined.
@@ -52,6 +54,17 @@ type expander struct {
 	out  *Script
 	opts *probe.Options
 	ds   source.Diagnostics
+
+	macros  map[string][]*macro // the script's, in order of definition
+	library map[string][]*macro // the library's; nil: it has no such name
+	loaded  map[string]bool     // packages of the library
+	fns     map[string]*syntax.Subprog
+	fnOrder []*syntax.Subprog
+
+	chain    []use // what is being expanded, outermost first
+	nodes    int   // copied so far
+	serial   int   // uses of macros so far
+	tooLarge bool  // expanding was given up
 }
 
 // Expand expands a script. After errors the result holds what could be
@@ -61,22 +74,86 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 	opts := o.Probe
 	e := &expander{
 		out:  &Script{Tree: s, Config: config.Default(), Params: o.Params, Options: &opts},
-		opts: &opts,
+		opts: &opts, library: map[string][]*macro{}, loaded: map[string]bool{},
 	}
 	if e.unsupportedItems() {
 		return nil, &e.ds
 	}
 	e.config(o.Environment)
-	for _, item := range s.Items {
+	e.define()
+	for _, f := range e.fnOrder {
+		if fn := e.checkedFn(f); fn != nil {
+			e.out.Fns = append(e.out.Fns, fn)
+		}
+	}
+	for _, item := range e.out.Tree.Items {
 		switch item := item.(type) {
 		case *syntax.Probe:
-			e.probe(item)
+			p := e.replace(item)
+			e.unsupported(p)
+			e.probe(p)
 		case *syntax.MapDecl:
 			e.out.Maps = append(e.out.Maps, item)
 		}
 	}
 	e.limitProbes()
 	return e.out, &e.ds
+}
+
+// define enters the macros and functions of the script. What they are called
+// may change how other text reads: (name) - 1.
+func (e *expander) define() {
+	e.names()
+	if e.ambiguous() {
+		again, ds := syntax.Reparse(e.out.Tree.Span().File, e.isValue)
+		e.ds.Merge(ds)
+		e.out.Tree = again
+		e.names()
+	}
+}
+
+func (e *expander) names() {
+	e.macros, e.fns, e.fnOrder = map[string][]*macro{}, map[string]*syntax.Subprog{}, nil
+	for _, item := range e.out.Tree.Items {
+		if m, ok := item.(*syntax.Macro); ok {
+			e.defineMacro(m, false)
+		}
+	}
+	for _, item := range e.out.Tree.Items {
+		if f, ok := item.(*syntax.Subprog); ok {
+			e.defineFn(f)
+		}
+	}
+}
+
+// ambiguous reports whether the tree has a cast whose type is the name of a
+// value. Bodies of macros are looked at when they are used.
+func (e *expander) ambiguous() bool {
+	found := false
+	for _, item := range e.out.Tree.Items {
+		if _, isMacro := item.(*syntax.Macro); !isMacro && !found {
+			syntax.AmbiguousCasts(item, func(c *syntax.Cast) bool {
+				found = e.isValue(c.Type.Name)
+				return !found
+			})
+		}
+	}
+	return found
+}
+
+// isValue reports whether a bare name is a value and certainly no type.
+func (e *expander) isValue(name string) bool {
+	if e.bareValue(name) {
+		return true
+	}
+	if syntax.IsTypeName(name) {
+		return false
+	}
+	if _, _, err := e.opts.Target.EnumeratorByName(name); err != nil {
+		return false
+	}
+	_, err := e.opts.Target.TypeByName("", name)
+	return err != nil
 }
 
 func (e *expander) config(env *config.Environment) {

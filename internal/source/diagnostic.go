@@ -70,7 +70,12 @@ func (ds *Diagnostics) Warnf(code Code, span Span, format string, args ...any) *
 
 // Add adds d unless the same message at the same place is there already. What
 // the place was expanded from becomes part of the message.
+//
+// There are no warnings about hawk's own text: the script cannot change it.
 func (ds *Diagnostics) Add(d *Diagnostic) *Diagnostic {
+	if d.Severity == Warning && d.Span.Valid() && d.Span.File.Library {
+		return d
+	}
 	d.locate()
 	key := fmt.Sprintf("%p:%d:%d:%d:%s", d.Span.File, d.Span.Start, d.Span.End, d.Severity, d.Msg)
 	if ds.seen == nil {

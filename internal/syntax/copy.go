@@ -9,9 +9,9 @@ type Copier struct {
 	// Where the tree has a *Var or *Map and nothing else, such as the variable
 	// of a loop, a replacement of another type is ignored.
 	Expr func(Expr) Expr
-	// Type likewise replaces a type as written. Where an operand may be either,
-	// as in sizeof(x), x may be given instead of the type.
-	Type func(t *TypeExpr) (*TypeExpr, Expr)
+	// Type likewise replaces a type as written. For an operand, which may be
+	// either as in sizeof(x), x may be given instead of the type.
+	Type func(t *TypeExpr, operand bool) (*TypeExpr, Expr)
 	// Path replaces the members of an offsetof.
 	Path func([]*Ident) []*Ident
 	// Pos changes the place of every copied node.
@@ -50,7 +50,9 @@ func (c *Copier) Block(b *Block) *Block {
 func (c *Copier) stmt(s Stmt) Stmt {
 	switch s := s.(type) {
 	case *ExprStmt:
-		return &ExprStmt{c.pos(s.Pos), c.Copy(s.X)}
+		x := c.Copy(s.X)
+		settleValue(x) // a replacement may be a block with a result
+		return &ExprStmt{c.pos(s.Pos), x}
 	case *LetStmt:
 		return &LetStmt{c.pos(s.Pos), c.variable(s.Var), c.TypeExpr(s.Type), c.Copy(s.Init)}
 	case *AssignStmt:
@@ -209,10 +211,15 @@ func (c *Copier) TypeExpr(t *TypeExpr) *TypeExpr {
 		return nil
 	}
 	if c.Type != nil {
-		if out, _ := c.Type(t); out != nil {
+		if out, _ := c.Type(t, false); out != nil {
 			return out
 		}
 	}
+	return c.typeExpr(t)
+}
+
+// typeExpr copies a type whatever the hook says.
+func (c *Copier) typeExpr(t *TypeExpr) *TypeExpr {
 	out := &TypeExpr{Pos: c.pos(t.Pos), Tag: t.Tag, Name: t.Name, Suffixes: t.Suffixes}
 	out.OfType, out.Of = c.operand(t.OfType, t.Of)
 	return out
@@ -224,9 +231,9 @@ func (c *Copier) operand(t *TypeExpr, x Expr) (*TypeExpr, Expr) {
 		return nil, c.Copy(x)
 	}
 	if c.Type != nil {
-		if out, x := c.Type(t); out != nil || x != nil {
+		if out, x := c.Type(t, true); out != nil || x != nil {
 			return out, x
 		}
 	}
-	return c.TypeExpr(t), nil
+	return c.typeExpr(t), nil
 }

@@ -71,9 +71,12 @@ func TestCopyReplace(t *testing.T) {
 			}
 			return nil
 		},
-		Type: func(t *TypeExpr) (*TypeExpr, Expr) {
+		Type: func(t *TypeExpr, operand bool) (*TypeExpr, Expr) {
 			switch t.Name {
 			case "n":
+				if !operand {
+					return nil, nil
+				}
 				return nil, &IntLit{Text: "7", Value: 7}
 			case "T":
 				return &TypeExpr{Tag: "struct", Name: "s", Suffixes: t.Suffixes}, nil

@@ -1,6 +1,10 @@
 package syntax
 
-import "github.com/hawktrace/hawk/internal/source"
+import (
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/source"
+)
 
 // A Node is any part of the tree. Nodes are immutable once parsed; facts about
 // them live in side tables keyed by the node.
@@ -217,7 +221,8 @@ type (
 		Pos
 		Name string
 	}
-	// Var is a scratch variable.
+	// Var is a scratch variable. What follows a ' in its name only keeps apart
+	// the variables of several uses of a macro; see Shown.
 	Var struct {
 		Pos
 		Name string // without $
@@ -401,6 +406,12 @@ func (*OffsetOf) expr()   {}
 func (*Comptime) expr()   {}
 func (*Inlined) expr()    {}
 func (*Bad) expr()        {}
+
+// Shown is the name as the script has it, without $.
+func (v *Var) Shown() string {
+	name, _, _ := strings.Cut(v.Name, "'")
+	return name
+}
 
 // A TypeExpr is a type as written: a base and suffixes read left to right.
 type TypeExpr struct {

@@ -1,0 +1,252 @@
+package check
+
+import (
+	"strconv"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// An if on a comptime condition takes part in inference only with the arm that
+// is taken. So inference first goes as far as it gets without either arm;
+// then conditions that have a value are decided, what they depended on is
+// locked, and inference starts again, until there is nothing left to decide.
+
+// settle runs inference with everything that comptime decides.
+func (c *checker) settle() {
+	for {
+		c.undecided = false
+		c.infer()
+		if !c.undecided {
+			return
+		}
+		c.deciding, c.decided = true, false
+		for _, w := range c.walks {
+			w.walk()
+		}
+		c.deciding = false
+		if !c.decided {
+			return // the last walk reports what has no value
+		}
+		c.slots(func(s *slot) { s.advance(false) })
+		c.slots((*slot).restart)
+	}
+}
+
+// restart forgets what was inferred; what a comptime condition asked for is
+// locked to what it was told.
+func (s *slot) restart() {
+	if s.fixed {
+		return
+	}
+	locked := s.locked
+	if s.asked && locked.Type == nil {
+		locked = s.cur
+	}
+	*s = slot{locked: locked, asked: s.asked, fallback: s.fallback}
+}
+
+// lockedAgainst reports a store that would widen a locked type.
+func (w *walker) lockedAgainst(s *slot, x val, at syntax.Node, name string) bool {
+	if s.locked.Type == nil || types.Same(s.locked.Type, s.cur.Type) {
+		return false
+	}
+	if j, ok := types.Join(s.locked, asIntegerFor(s.locked.Type, x.Flex)); ok && types.Same(j.Type, s.locked.Type) {
+		return false
+	}
+	w.errorf(at, "locked-type", "Type mismatch for %s: its type is locked to '%s', because a comptime condition depends on it, and this is '%s'",
+		name, s.locked.Type, x.Type)
+	return true
+}
+
+// comptime is comptime x.
+func (w *walker) comptime(e *syntax.Comptime) val {
+	v := w.expr(e.X)
+	if v.k.Kind == builtin.NoConst && v.Type != nil && !w.literalParts(e.X) {
+		w.errorf(e.X, "comptime", "Unable to evaluate at compile time")
+	}
+	return v
+}
+
+// literalParts reports whether e is a tuple or record of literals.
+func (w *walker) literalParts(e syntax.Expr) bool {
+	if !w.final || w.unevaluated > 0 {
+		return true // not known
+	}
+	if _, ok := w.info.Consts[e]; ok {
+		return true
+	}
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return w.literalParts(e.X)
+	case *syntax.Tuple:
+		for _, x := range e.Elems {
+			if !w.literalParts(x) {
+				return false
+			}
+		}
+		return true
+	case *syntax.Record:
+		for _, f := range e.Fields {
+			if !w.literalParts(f.Value) {
+				return false
+			}
+		}
+		return true
+	case *syntax.TypeInfo:
+		return true
+	}
+	return false
+}
+
+// An arm is what a comptime condition leaves of a conditional.
+type arm uint8
+
+const (
+	bothArms arm = iota // the condition is no comptime
+	thenArm
+	elseArm
+	noArm // not decided yet
+)
+
+// arm decides a conditional with a comptime condition.
+func (w *walker) arm(e, cond syntax.Expr) arm {
+	for {
+		p, ok := cond.(*syntax.Paren)
+		if !ok {
+			break
+		}
+		cond = p.X
+	}
+	c, ok := cond.(*syntax.Comptime)
+	if !ok {
+		return bothArms
+	}
+	if a, ok := w.arms[e]; ok {
+		return a
+	}
+	w.unevaluated++
+	v := w.expr(c.X)
+	w.unevaluated--
+	switch {
+	case v.k.Kind == builtin.NoConst && w.final && v.Type != nil:
+		w.errorf(c.X, "comptime", "Unable to evaluate at compile time")
+	case v.k.Kind != builtin.NoConst && (w.deciding || w.final):
+		if w.arms == nil {
+			w.arms = map[syntax.Expr]arm{}
+		}
+		w.decided = true
+		w.arms[e] = elseArm
+		if truth(v.k) {
+			w.arms[e] = thenArm
+		}
+		return w.arms[e]
+	}
+	w.undecided, w.pending = true, true
+	return noArm
+}
+
+// only evaluates the arm that is left of a conditional, nil if it has none.
+func (w *walker) only(e, x syntax.Expr) val {
+	if x == nil {
+		x = &syntax.Block{Pos: syntax.Pos{At: e.Span()}}
+	}
+	if w.final && w.unevaluated == 0 {
+		w.info.Stands[e] = x
+	}
+	return w.expr(x)
+}
+
+// typeInfo is typeinfo(x): a record of literals.
+func (w *walker) typeInfo(e *syntax.TypeInfo) val {
+	rec := w.typeRecord(e)
+	if rec == nil {
+		return val{}
+	}
+	if w.final && w.unevaluated == 0 {
+		w.info.Stands[e] = rec
+	}
+	return w.expr(rec)
+}
+
+// typeRecord is the record that stands for a typeinfo, nil if the type is not
+// known.
+func (w *walker) typeRecord(e *syntax.TypeInfo) *syntax.Record {
+	var t types.Type
+	if e.X != nil {
+		t = w.typeOf(e.X)
+	} else {
+		t = w.operandType(e.Type, nil)
+	}
+	if t == nil {
+		return nil
+	}
+	id := uint64(0)
+	if s, ok := t.(*types.Struct); ok {
+		id = uint64(s.BTFID)
+	}
+	pos := e.Pos
+	text := func(s string) syntax.Expr { return &syntax.StringLit{Pos: pos, Text: strconv.Quote(s), Value: s} }
+	rec := &syntax.Record{Pos: pos}
+	for _, f := range []struct {
+		name  string
+		value syntax.Expr
+	}{
+		{"btf_id", &syntax.Cast{
+			Pos: pos, Type: &syntax.TypeExpr{Pos: pos, Name: "uint64"},
+			X: &syntax.IntLit{Pos: pos, Text: strconv.FormatUint(id, 10), Value: id},
+		}},
+		{"base_type", text(typeClass(t))},
+		{"full_type", text(t.String())},
+	} {
+		rec.Fields = append(rec.Fields, &syntax.RecordField{Pos: pos, Name: &syntax.Ident{Pos: pos, Name: f.name}, Value: f.value})
+	}
+	return rec
+}
+
+// typeInfoField folds typeinfo(x).name.
+func (w *walker) typeInfoField(e *syntax.Field) (val, bool) {
+	x := e.X
+	for {
+		p, ok := x.(*syntax.Paren)
+		if !ok {
+			break
+		}
+		x = p.X
+	}
+	info, ok := x.(*syntax.TypeInfo)
+	if !ok {
+		return val{}, false
+	}
+	rec := w.typeRecord(info)
+	if rec == nil {
+		return val{}, true
+	}
+	for _, f := range rec.Fields {
+		if f.Name.Name == e.Name.Name {
+			w.unevaluated++
+			defer func() { w.unevaluated-- }()
+			return w.expr(f.Value), true
+		}
+	}
+	return val{}, false
+}
+
+// typeClass is the base name of language.md 9.9.
+func typeClass(t types.Type) string {
+	switch t := t.(type) {
+	case *types.Int, *types.Enum:
+		return "int"
+	case *types.Tuple:
+		return "tuple"
+	case *types.Record:
+		return "record"
+	case *types.Struct:
+		return "c_type"
+	case *types.Agg:
+		return t.Kind + "_t"
+	default:
+		return baseName(t)
+	}
+}

@@ -1,0 +1,245 @@
+package expand
+
+import (
+	"fmt"
+
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// A macro is one definition.
+type macro struct {
+	tree    *syntax.Macro
+	library bool
+	own     map[string]bool // variables that the body declares or assigns
+	broken  bool            // an error of the definition was reported: uses are not expanded
+}
+
+// defineMacro checks a macro definition and enters it.
+func (e *expander) defineMacro(tree *syntax.Macro, library bool) {
+	m := &macro{tree: tree, library: library}
+	table := e.macros
+	if library {
+		table = e.library
+	}
+	name := tree.Name.Name
+	if syntax.IsParserBuiltin(name) {
+		e.ds.Errorf("macro-name", tree.Name.Span(), "'%s' is a builtin of the language and cannot be redefined", name)
+	}
+	for i, p := range tree.Params {
+		for _, q := range tree.Params[:i] {
+			if paramText(p) == paramText(q) {
+				e.ds.Errorf("duplicate-parameter", p.Span(), "Duplicate macro parameter '%s'", paramText(p)).
+					Note(q.Span(), "the first is here")
+				m.broken = true
+			}
+		}
+	}
+	for _, old := range table[name] {
+		if old.covers(m) {
+			e.ds.Errorf("macro-redefined", tree.Name.Span(), "Redefinition of macro '%s': an earlier definition takes every call", name).
+				Note(old.tree.Name.Span(), "This is the earlier definition.").
+				Hint("list definitions for particular arguments, $x or @x, before those for any")
+			return
+		}
+	}
+	m.own = m.assigned()
+	m.broken = e.redeclared(m) || m.broken
+	m.broken = e.jumps(tree.Body, false) || m.broken
+	table[name] = append(table[name], m)
+}
+
+// paramText is a parameter with its sigil.
+func paramText(p syntax.Expr) string {
+	switch p := p.(type) {
+	case *syntax.Var:
+		return "$" + p.Name
+	case *syntax.Map:
+		return "@" + p.Name
+	case *syntax.Ident:
+		return p.Name
+	}
+	return ""
+}
+
+// covers reports whether every call that fits n fits m.
+func (m *macro) covers(n *macro) bool {
+	if len(m.tree.Params) != len(n.tree.Params) {
+		return false
+	}
+	for i, p := range m.tree.Params {
+		if _, any := p.(*syntax.Ident); any {
+			continue
+		}
+		if paramText(p)[0] != paramText(n.tree.Params[i])[0] {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *macro) param(name string) bool {
+	for _, p := range m.tree.Params {
+		if paramText(p) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// assigned collects the variables that the body declares or assigns and that
+// are not its parameters. They belong to each use of the macro alone.
+func (m *macro) assigned() map[string]bool {
+	own := map[string]bool{}
+	add := func(v *syntax.Var) {
+		if !m.param("$" + v.Name) {
+			own[v.Name] = true
+		}
+	}
+	syntax.Walk(m.tree.Body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.LetStmt:
+			add(n.Var)
+		case *syntax.ForStmt:
+			add(n.Var)
+		case *syntax.AssignStmt:
+			if v, ok := n.LHS.(*syntax.Var); ok {
+				add(v)
+			}
+		}
+		return true
+	})
+	return own
+}
+
+// redeclared reports declarations of parameters.
+func (e *expander) redeclared(m *macro) (bad bool) {
+	syntax.Walk(m.tree.Body, func(n syntax.Node) bool {
+		var v *syntax.Var
+		switch n := n.(type) {
+		case *syntax.LetStmt:
+			v = n.Var
+		case *syntax.ForStmt:
+			v = n.Var
+		}
+		if v != nil && m.param("$"+v.Name) {
+			e.ds.Errorf("parameter-redeclared", v.Span(), "Variable $%s is a parameter of the macro and cannot be declared again", v.Name)
+			bad = true
+		}
+		return true
+	})
+	return bad
+}
+
+// jumps reports jumps that would leave the macro.
+func (e *expander) jumps(n syntax.Node, inLoop bool) (bad bool) {
+	syntax.Walk(n, func(c syntax.Node) bool {
+		switch c := c.(type) {
+		case *syntax.JumpStmt:
+			if c.Kind == syntax.Return || !inLoop {
+				e.ds.Errorf("jump-in-macro", c.Span(), "'%s' is not allowed in a macro", c.Kind).
+					Hint("it would leave the code that uses the macro")
+				bad = true
+			}
+		case *syntax.ForStmt, *syntax.WhileStmt, *syntax.UnrollStmt:
+			if !inLoop {
+				bad = e.loopJumps(c) || bad
+				return false
+			}
+		}
+		return true
+	})
+	return bad
+}
+
+// loopJumps looks into a loop: its body may use break and continue.
+func (e *expander) loopJumps(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.ForStmt:
+		bad := false
+		for _, end := range []syntax.Expr{n.From, n.To} {
+			if end != nil {
+				bad = e.jumps(end, false) || bad
+			}
+		}
+		return e.jumps(n.Body, true) || bad
+	case *syntax.WhileStmt:
+		bad := e.jumps(n.Cond, false)
+		return e.jumps(n.Body, true) || bad
+	case *syntax.UnrollStmt:
+		bad := e.jumps(n.Count, false)
+		return e.jumps(n.Body, true) || bad
+	}
+	return false
+}
+
+// mismatch says why a definition does not take some arguments; "" if it does.
+// at is the argument in question, or nil.
+func (m *macro) mismatch(args []syntax.Expr) (why string, at syntax.Node) {
+	if got, want := len(args), len(m.tree.Params); got != want {
+		return fmt.Sprintf("this definition takes %s (%d given)", countOf(want, "argument"), got), nil
+	}
+	for i, p := range m.tree.Params {
+		switch p := p.(type) {
+		case *syntax.Var:
+			if _, ok := args[i].(*syntax.Var); !ok {
+				return fmt.Sprintf("this definition wants a variable for $%s", p.Name), args[i]
+			}
+		case *syntax.Map:
+			if _, ok := args[i].(*syntax.Map); !ok {
+				return fmt.Sprintf("this definition wants a map for @%s", p.Name), args[i]
+			}
+		}
+	}
+	return "", nil
+}
+
+func countOf(n int, what string) string {
+	switch n {
+	case 0:
+		return "no " + what + "s"
+	case 1:
+		return "one " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// match finds the definition that takes a call. fromLibrary: the call stands
+// in a macro of the library, which knows nothing of the script's.
+func (e *expander) match(name string, args []syntax.Expr, fromLibrary bool) *macro {
+	if !fromLibrary {
+		for _, m := range e.macros[name] {
+			if why, _ := m.mismatch(args); why == "" {
+				return m
+			}
+		}
+	}
+	for _, m := range e.libraryMacros(name) {
+		if why, _ := m.mismatch(args); why == "" {
+			return m
+		}
+	}
+	return nil
+}
+
+// noMatch reports a call that no definition takes.
+func (e *expander) noMatchingMacro(at source.Span, name string, args []syntax.Expr) {
+	defs := e.macros[name]
+	if len(defs) == 0 {
+		defs = e.libraryMacros(name)
+	}
+	closest := defs[0]
+	for _, m := range defs {
+		if len(m.tree.Params) == len(args) {
+			closest = m
+			break
+		}
+	}
+	why, arg := closest.mismatch(args)
+	if arg != nil {
+		at = arg.Span()
+	}
+	e.ds.Errorf("no-overload", at, "Call to macro '%s' does not fit any of its definitions", name).
+		Note(closest.tree.Name.Span(), "%s", why)
+	e.out.Incomplete = true
+}
