@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/target/btf"
@@ -41,13 +43,7 @@ func (c *command) listTypes(keyword, pattern string, out *bufio.Writer) error {
 			return err
 		}
 		slices.SortFunc(all, func(a, b found) int {
-			switch {
-			case a.name != b.name && a.name < b.name:
-				return -1
-			case a.name != b.name:
-				return 1
-			}
-			return int(a.id) - int(b.id)
+			return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.id, b.id))
 		})
 		for i, f := range all {
 			if c.verbose == 0 {

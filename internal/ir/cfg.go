@@ -9,14 +9,6 @@ func (f *Func) NumBlocks() int { return f.nextBlock }
 // NumObjects is an exclusive upper bound of the object IDs of f.
 func (f *Func) NumObjects() int { return f.nextObject }
 
-// NewObject adds memory of size bytes to f.
-func (f *Func) NewObject(name string, size, align int) *Object {
-	o := &Object{ID: f.nextObject, Name: name, Size: size, Align: align}
-	f.nextObject++
-	f.Objects = append(f.Objects, o)
-	return o
-}
-
 // ReversePostorder returns the reachable blocks, entry first; a block comes
 // before its successors except along back edges.
 func (f *Func) ReversePostorder() []*Block {
@@ -125,16 +117,6 @@ func (b *Block) RemoveSucc(i int) {
 	b.Succs[i].RemovePred(b.PredIndex(i))
 	b.Succs = append(b.Succs[:i:i], b.Succs[i+1:]...)
 	b.Kind, b.Ctl = Jump, nil
-}
-
-// SplitEdge puts a new empty block on the edge Succs[i] and returns it.
-func (b *Block) SplitEdge(i int) *Block {
-	s, k := b.Succs[i], b.PredIndex(i)
-	mid := b.Func.NewBlock(b.At)
-	mid.Kind, mid.Succs, mid.Preds = Jump, []*Block{s}, []*Block{b}
-	mid.Cold = s.Cold || b.Cold
-	b.Succs[i], s.Preds[k] = mid, mid
-	return mid
 }
 
 // SplitBefore moves the values of b from index i on, and its way out, into a

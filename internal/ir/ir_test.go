@@ -137,7 +137,6 @@ func TestSplitAndRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := p.Funcs[0]
-	f.Blocks[0].SplitEdge(1)
 	f.Blocks[1].SplitBefore(3)
 	if err := Verify(p); err != nil {
 		t.Fatalf("%v\n%s", err, p)

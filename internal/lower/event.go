@@ -80,7 +80,7 @@ func (f *fn) argBytes(t types.Type) int {
 // sendInPlace builds the record in the ring buffer itself.
 func (f *fn) sendInPlace(id int, ev *object.Event, args []syntax.Expr) {
 	b := f.b
-	rec := b.CallPtr(int(asm.FnRingbufReserve), b.MapPtr(ringMap), f.konst(int64(ev.Bytes)), f.konst(0))
+	rec := b.CallPtr(int(asm.FnRingbufReserve), b.MapPtr(object.RingMap), f.konst(int64(ev.Bytes)), f.konst(0))
 	got, lost, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	lost.Cold = true
 	b.If(b.Arith(ir.Ne, rec, f.konst(0)), got, lost)
@@ -184,7 +184,7 @@ func (f *fn) output(rec, n *ir.Value) {
 	b := f.b
 	done := b.NewBlock()
 	f.ring(func(flags int64) {
-		r := b.Call(int(asm.FnRingbufOutput), b.MapPtr(ringMap), rec, n, f.konst(flags))
+		r := b.Call(int(asm.FnRingbufOutput), b.MapPtr(object.RingMap), rec, n, f.konst(flags))
 		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, f.countLost)
 	}, done)
 	b.Begin(done)

@@ -101,12 +101,6 @@ type module struct {
 	zeroN  int
 }
 
-// Map numbers that every object has.
-const (
-	ringMap    = object.RingMap
-	scratchMap = object.ScratchMap
-)
-
 // place reserves n bytes of the data map.
 func (m *module) place(n, align int) int {
 	m.data = types.RoundUp(m.data, align)

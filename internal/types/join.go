@@ -179,13 +179,6 @@ func (t *Record) Lookup(name string) (index int, typ Type, ok bool) {
 	return 0, nil, false
 }
 
-func asInt(t Type) (*Int, bool) {
-	if t == Bool {
-		return Uint8, true
-	}
-	return IsInteger(t)
-}
-
 // Fits reports whether every value of from is a value of to. Types other than
 // integers, and what is made of them, fit when they are the same or a string
 // is not shortened.
