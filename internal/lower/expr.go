@@ -293,9 +293,9 @@ func (f *fn) number(v *ir.Value) *ir.Value {
 func (f *fn) compare(e *syntax.Binary) *ir.Value {
 	b := f.b
 	x, y := f.integer(e.X), f.integer(e.Y)
-	// The sign of the comparison is that of the joined type: signed if either
-	// side is, unless the other is a literal or at least as wide and unsigned.
-	signed := f.compareSigned(e)
+	// The joined type is signed if either side is: the checker has made a
+	// literal unsigned that takes the sign of the other side.
+	signed := f.intType(e.X).Signed || f.intType(e.Y).Signed
 	less, lessEq := ir.ULt, ir.ULe
 	if signed {
 		less, lessEq = ir.SLt, ir.SLe
@@ -313,21 +313,6 @@ func (f *fn) compare(e *syntax.Binary) *ir.Value {
 		return b.Arith(less, f.number(y), f.number(x))
 	}
 	return b.Arith(lessEq, f.number(y), f.number(x))
-}
-
-func (f *fn) compareSigned(e *syntax.Binary) bool {
-	kx, lx := f.info.Consts[e.X]
-	ky, ly := f.info.Consts[e.Y]
-	sx, sy := f.intType(e.X).Signed, f.intType(e.Y).Signed
-	switch { // a literal that is not negative takes the sign of the other side
-	case lx && ly:
-		return kx.Neg || ky.Neg
-	case lx && !kx.Neg:
-		return sy
-	case ly && !ky.Neg:
-		return sx
-	}
-	return sx || sy
 }
 
 func (f *fn) unary(e *syntax.Unary) *ir.Value {

@@ -287,6 +287,37 @@ func unparen(e syntax.Expr) syntax.Expr {
 	}
 }
 
+// addable reports whether one addition in place does what @m[k] += x says:
+// that the key, which is evaluated for the read and for the write, is the same
+// both times, and that x has nothing to do with the map, so that it does not
+// matter when that is read.
+func (f *fn) addable(s *syntax.AssignStmt) bool {
+	name := mapName(s.LHS)
+	ok := true
+	syntax.Walk(s.LHS, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.IncDec, *syntax.AssignStmt:
+			ok = false
+		case *syntax.Call:
+			ok = ok && (f.info.Calls[n] == nil || f.info.Calls[n].Func == nil || !f.info.Calls[n].Func.Deletes)
+		}
+		return ok
+	})
+	syntax.Walk(s.RHS, func(n syntax.Node) bool {
+		m, isMap := n.(*syntax.Map)
+		ok = ok && !(isMap && m.Name == name)
+		return ok
+	})
+	return ok
+}
+
+func mapName(e syntax.Expr) string {
+	if x, ok := e.(*syntax.MapIndex); ok {
+		return x.Map.Name
+	}
+	return e.(*syntax.Map).Name
+}
+
 // compound is lhs op= rhs.
 func (f *fn) compound(s *syntax.AssignStmt) {
 	b := f.b
@@ -297,7 +328,7 @@ func (f *fn) compound(s *syntax.AssignStmt) {
 		return
 	}
 	_, toVar := s.LHS.(*syntax.Var)
-	if i, ok := t.(*types.Int); ok && i.Bytes == 8 && !toVar && (op == syntax.Add || op == syntax.Sub) {
+	if i, ok := t.(*types.Int); ok && i.Bytes == 8 && !toVar && (op == syntax.Add || op == syntax.Sub) && f.addable(s) {
 		n := f.number(f.integer(s.RHS))
 		if op == syntax.Sub {
 			n = b.Emit(ir.Neg, ir.I64, n)
@@ -312,7 +343,7 @@ func (f *fn) compound(s *syntax.AssignStmt) {
 		v = f.pointerMath(op, x, p, f.integer(s.RHS))
 	} else {
 		y := f.number(f.integer(s.RHS))
-		signed := f.intType(s.LHS).Signed || f.intType(s.RHS).Signed && !f.plainLiteral(s.RHS)
+		signed := f.intType(s.LHS).Signed || f.intType(s.RHS).Signed
 		v = f.arith(s, op, f.number(x), y, signed, f.intType(s.LHS).Signed)
 		result = types.IntOf(8, signed)
 	}
@@ -323,11 +354,6 @@ func (f *fn) compound(s *syntax.AssignStmt) {
 	}
 	sm, keys := f.mapOf(s.LHS)
 	f.storeScalar(s, sm, keys, v)
-}
-
-func (f *fn) plainLiteral(e syntax.Expr) bool {
-	k, ok := f.info.Consts[e]
-	return ok && !k.Neg
 }
 
 // incDec is ++ and --; want says whether the value is used.
