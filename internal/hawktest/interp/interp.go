@@ -400,7 +400,7 @@ func (m *machine) print(c *builtin.Call) {
 				*to = n
 			}
 		}
-		if t.decl.Key == nil && len(item.Entries) == 0 {
+		if t.decl.Key == nil && len(item.Entries) == 0 && !t.isHistogram() {
 			item.Entries = []output.Entry{{Value: t.zero()}}
 		}
 		m.emit(item)
@@ -507,6 +507,12 @@ func (t *table) zero() value.Value {
 		return (&cell{}).shown(agg)
 	}
 	return shown(zero(t.decl.Value), t.decl.Value)
+}
+
+// isHistogram tells maps that print nothing when they are empty.
+func (t *table) isHistogram() bool {
+	agg, ok := t.decl.Value.(*types.Agg)
+	return ok && (agg.Kind == "hist" || agg.Kind == "lhist")
 }
 
 // item is the map as it is printed.

@@ -27,6 +27,7 @@ const (
 	agree   verdict = iota
 	invalid         // the script does not compile: a mistake of whoever wrote it
 	unknown         // the interpreter does not know something, or output was lost
+	complex         // the verifier gave up before it had seen every path
 	differ          // the two differ, or hawk failed
 )
 
@@ -38,9 +39,13 @@ func needKernel(t testing.TB) {
 	}
 }
 
-// judge runs a script on both roads and says what happened.
-func judge(script string) (verdict, string) {
-	o := compile.Options{Probe: probe.Options{Target: target.Host()}, Verify: true, Trace: true}
+// judge runs a script on both roads and says what happened. The kernel's
+// features that without names are not used.
+func judge(script string, without ...*target.Feature) (verdict, string) {
+	o := compile.Options{Probe: probe.Options{Target: target.Host(), NoFeature: map[string]bool{}}, Verify: true, Trace: true}
+	for _, f := range without {
+		o.Probe.NoFeature[f.Name] = true
+	}
 	res, ds := compile.Compile(source.NewFile("stdin", script), o)
 	var messages bytes.Buffer
 	ds.Print(&messages, source.PrintOptions{NoWarnings: true})
@@ -60,6 +65,8 @@ func judge(script string) (verdict, string) {
 	}
 	got, stderr, err := trace(res, &o.Probe)
 	switch {
+	case err != nil && (strings.Contains(err.Error(), "a million steps") || strings.Contains(err.Error(), "too complex")):
+		return complex, err.Error()
 	case err != nil:
 		return differ, err.Error()
 	case strings.Contains(stderr, "Lost "), strings.Contains(stderr, "Map full"):

@@ -7,6 +7,7 @@ import (
 
 // value is an expression of a shape.
 func (g *generator) value(s shape, depth int) *Node {
+	depth = g.deep(depth)
 	switch s.kind {
 	case integer:
 		return g.integer(depth)
@@ -25,6 +26,14 @@ func (g *generator) value(s shape, depth int) *Node {
 		parts[i] = g.value(e, depth-1)
 	}
 	return compose(s, parts)
+}
+
+// deep is how deep an expression may be here.
+func (g *generator) deep(depth int) int {
+	if g.calm {
+		return min(depth, 1)
+	}
+	return depth
 }
 
 // compose makes a tuple or record of its parts.
@@ -161,6 +170,7 @@ var numbers = []string{
 
 // integer is an expression with an integer value.
 func (g *generator) integer(depth int) *Node {
+	depth = g.deep(depth)
 	if depth <= 0 {
 		if n, ok := g.variable(integer); ok && !g.one(3) {
 			return n
@@ -264,6 +274,7 @@ func (g *generator) ofArray(depth int) *Node {
 
 // boolean is an expression with a truth value.
 func (g *generator) boolean(depth int) *Node {
+	depth = g.deep(depth)
 	if depth <= 0 {
 		if n, ok := g.variable(boolean); ok && !g.one(3) {
 			return n
@@ -318,6 +329,7 @@ var texts = []string{
 
 // text is an expression with a string.
 func (g *generator) text(depth int) *Node {
+	depth = g.deep(depth)
 	if depth > 0 && !g.one(3) {
 		if n, ok := g.general(shape{kind: text}, depth); ok {
 			return n

@@ -54,19 +54,11 @@ func (n *Node) write(b *strings.Builder) {
 }
 
 // Shrink makes a script smaller as long as bad says that it still shows the
-// mistake. At most limit scripts are tried. The node is changed in place.
-func Shrink(root *Node, limit int, bad func(script string) bool) {
-	tries := 0
-	try := func() bool {
-		if tries >= limit {
-			return false
-		}
-		tries++
-		return bad(root.String())
-	}
-	for before := -1; before != root.size() && tries < limit; {
+// mistake. The node is changed in place.
+func Shrink(root *Node, bad func(script string) bool) {
+	for before := -1; before != root.size(); {
 		before = root.size()
-		root.shrink(try)
+		root.shrink(func() bool { return bad(root.String()) })
 	}
 }
 

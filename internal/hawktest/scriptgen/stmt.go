@@ -38,7 +38,7 @@ func (g *generator) stored(v variable, depth int) *Node {
 func (g *generator) statement() *Node {
 	g.budget--
 	n := g.IntN(40)
-	if len(g.scopes) > 4 || g.weight > 60 {
+	if len(g.scopes) > 4 || g.weight > 60 || g.calm && !g.one(4) {
 		n = g.IntN(30) // no more nesting
 	}
 	switch {
@@ -80,7 +80,11 @@ func (g *generator) block(times int) *Node {
 	old := g.weight
 	g.weight *= times
 	g.scoped(func() {
-		for range 1 + g.IntN(4) {
+		most := 4
+		if g.calm {
+			most = 2
+		}
+		for range 1 + g.IntN(most) {
 			if g.budget > 0 {
 				body = append(body, g.statement())
 			}
@@ -226,7 +230,7 @@ func (g *generator) pureKeys(m mapping) (out []*Node) {
 func (g *generator) pure(k shape) *Node {
 	switch k.kind {
 	case integer:
-		return leaf(Expr, pick(g, "0", "1", "2", "-1", "(uint16)2"))
+		return leaf(Expr, pick(g, "0", "1", "2", "-1", "(uint16)2", "(uint64)1"))
 	case boolean:
 		return leaf(Expr, pick(g, "true", "false"))
 	case text:
@@ -268,6 +272,18 @@ func (g *generator) store(m mapping) *Node {
 		return node(Stmt, m.name+g.keyHole(m)+" = "+m.agg+"(#"+m.args+");\n", append(keys, g.integer(3))...)
 	}
 	return node(Stmt, m.name+g.keyHole(m)+" = #;\n", append(keys, g.value(m.of, 3))...)
+}
+
+// first gives a map its first value, whose type depends on no other map.
+func (g *generator) first(m mapping) *Node {
+	keys := g.pureKeys(m)
+	switch m.agg {
+	case "":
+		return node(Stmt, m.name+g.keyHole(m)+" = #;\n", append(keys, g.pure(m.of))...)
+	case "count":
+		return node(Stmt, m.name+g.keyHole(m)+" = count();\n", keys...)
+	}
+	return node(Stmt, m.name+g.keyHole(m)+" = "+m.agg+"(#"+m.args+");\n", append(keys, g.pure(shape{kind: integer}))...)
 }
 
 // removal is a call of delete.
@@ -322,7 +338,9 @@ func (g *generator) condition() *Node {
 
 // looped makes the body of a loop that runs so many times, in a scope in which
 // v is visible.
-func (g *generator) looped(times int, v *variable) (body *Node) {
+func (g *generator) looped(times int, v *variable, calm bool) (body *Node) {
+	old := g.calm
+	g.calm = g.calm || calm
 	g.loops++
 	g.scoped(func() {
 		if v != nil {
@@ -331,6 +349,7 @@ func (g *generator) looped(times int, v *variable) (body *Node) {
 		body = g.block(times)
 	})
 	g.loops--
+	g.calm = old
 	return body
 }
 
@@ -343,26 +362,25 @@ func (g *generator) forRange() *Node {
 	case 1:
 		ends = fmt.Sprintf("(uint16)%d..(%d)", max(from, 0), max(from, 0)+n)
 	}
-	from1, template := []*Node(nil), ""
+	var end []*Node
 	v := &variable{name: g.fresh(), of: shape{kind: integer}}
 	if g.one(3) {
-		from1 = append(from1, g.integer(2))
+		end = append(end, g.integer(2))
 		ends, n = "0..((#) & 7)", 7
 	}
-	template = "for (" + v.name + " : " + ends + ") {\n#}\n"
-	return node(Stmt, template, append(from1, g.looped(max(n, 1), v))...)
+	return node(Stmt, "for ("+v.name+" : "+ends+") {\n#}\n", append(end, g.looped(max(n, 1), v, end != nil))...)
 }
 
 func (g *generator) unroll() *Node {
 	n := 1 + g.IntN(4)
-	return node(Stmt, fmt.Sprintf("unroll (%d) {\n#}\n", n), g.looped(n, nil))
+	return node(Stmt, fmt.Sprintf("unroll (%d) {\n#}\n", n), g.looped(n, nil, false))
 }
 
 // while counts in a variable that nothing else changes.
 func (g *generator) while() *Node {
 	v := &variable{name: g.fresh(), of: shape{kind: integer}, frozen: true}
 	n := 1 + g.IntN(6)
-	body := g.looped(n, v)
+	body := g.looped(n, v, true)
 	return node(Stmt, fmt.Sprintf("{ let %s = 0;\nwhile (%s < %d) {\n%s++;\n#}\n}\n", v.name, v.name, n, v.name), body)
 }
 
