@@ -11,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -32,12 +33,12 @@ var _ = define(Func{
 		if len(c.Words) > 0 {
 			clock = c.Words[0]
 		}
-		switch clock {
-		case "monotonic":
+		switch {
+		case clock == "monotonic":
 			return call(g, asm.FnKtimeGetNs)
-		case "tai":
+		case clock == "tai" && g.Has(target.KtimeTAI):
 			return call(g, asm.FnKtimeGetTaiNs)
-		case "sw_tai":
+		case clock != "boot":
 			// The offset is measured once, by user space, before tracing begins.
 			off := g.B().Load(g.B().Data(object.DataTAI), 0, 8, false)
 			return g.B().Arith(ir.Add, call(g, asm.FnKtimeGetBootNs), off)

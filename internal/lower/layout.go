@@ -42,6 +42,11 @@ func (m *module) layoutMap(mp *check.Map) {
 	if mp.Key != nil {
 		keyBytes = types.RoundUp(mp.Key.Size(), 8)
 	}
+	const most = 512 // what the BPF stack holds
+	if keyBytes > most && !m.has(target.LargeKey) {
+		m.diags.Errorf("kernel", mp.First, "the keys of %s take %d bytes, and this kernel allows %d", mp.Name, keyBytes, most).
+			Hint("kernels from %s on allow more; shorten strings in the key: str(…, 200), or max_strlen for all", target.LargeKey.Since)
+	}
 	k := &object.Map{
 		Name: mp.Name[1:], Type: ebpf.Hash, KeySize: keyBytes, ValueSize: s.Cell, MaxEntries: mp.MaxEntries,
 	}

@@ -225,9 +225,14 @@ func describeFexit(p *Point, o *Options) ([]string, error) {
 // planFentry gives every function a program: what it attaches to and the
 // types of its arguments are fixed when it is loaded.
 func planFentry(m *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
-	return func(points []*Point, _ Uses, o *Options) ([]*Group, error) {
+	return func(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 		if err := o.Target.Has(target.Fentry); err != nil {
 			return nil, err
+		}
+		if uses.Func && !o.has(target.GetFuncIP) {
+			if err := haveAddresses(points, o); err != nil {
+				return nil, err
+			}
 		}
 		return split(points, m, false, nil), nil
 	}

@@ -153,8 +153,11 @@ func describeKretprobe(p *Point, o *Options) ([]string, error) {
 // name.
 func planKprobe(multi, perf *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
 	return func(points []*Point, uses Uses, o *Options) ([]*Group, error) {
-		if uses.Func && perf.Retval != nil && !o.has(target.GetFuncIP) {
-			return nil, fmt.Errorf("func in %s probes: %w", points[0].Kind.Name, o.Target.Has(target.GetFuncIP))
+		fixed := uses.Func && perf.Retval != nil && !o.has(target.GetFuncIP)
+		if fixed {
+			if err := haveAddresses(points, o); err != nil {
+				return nil, err
+			}
 		}
 		var many, single []*Point
 		useMulti := o.has(target.KprobeMulti)
@@ -172,7 +175,7 @@ func planKprobe(multi, perf *Mechanism) func([]*Point, Uses, *Options) ([]*Group
 		}
 		out := split(many, multi, true, indexCookies(len(many) > 1))
 		cookies := len(single) > 1 && uses.Probe && o.has(target.KprobeCookie)
-		return append(out, split(single, perf, !uses.Probe || cookies, indexCookies(cookies))...), nil
+		return append(out, split(single, perf, !fixed && (!uses.Probe || cookies), indexCookies(cookies))...), nil
 	}
 }
 
@@ -186,8 +189,26 @@ func regRetval(c *Context) *ir.Value {
 }
 
 // funcIP is the address of the probed function by helper, for contexts that
-// do not hold it, or hold the address of the breakpoint's successor.
-func funcIP(c *Context) *ir.Value { return c.B.Call(int(asm.FnGetFuncIp), c.Ctx) }
+// do not hold it, or hold the address of the breakpoint's successor. Kernels
+// without the helper run a program for each function, which knows its address.
+func funcIP(c *Context) *ir.Value {
+	if !c.O.has(target.GetFuncIP) {
+		if syms, err := c.O.Target.KernelSymbols(); err == nil {
+			addr, _ := syms.Address(c.Group.Points[0].Func)
+			return c.B.Const(int64(addr))
+		}
+	}
+	return c.B.Call(int(asm.FnGetFuncIp), c.Ctx)
+}
+
+// haveAddresses says why func cannot be had in programs of one function each:
+// the kernel lacks the helper and hides the addresses too.
+func haveAddresses(points []*Point, o *Options) error {
+	if _, err := o.Target.KernelSymbols(); err != nil {
+		return fmt.Errorf("func in %s probes: %w; %w", points[0].Kind.Name, o.Target.Has(target.GetFuncIP), err)
+	}
+	return nil
+}
 
 // currentIP is where the probe was hit.
 func currentIP(c *Context) *ir.Value { return c.B.Load(c.Ctx, c.O.Target.Arch().IP, 8, false) }
