@@ -162,13 +162,13 @@ func (u *Unit) Defined(tag, name string) (at source.Span, ok bool) {
 	return t.span(), t.file != nil && t.file.script
 }
 
-// Lost says why a type that C text names has no definition: it could not be
-// read, at the place returned.
-func (u *Unit) Lost(tag, name string) (at source.Span, ok bool) {
+// Lost tells a type whose definition could not be read, at the place returned.
+// In the script itself that was an error already.
+func (u *Unit) Lost(tag, name string) (at source.Span, script, ok bool) {
 	if r := u.records[name]; r != nil && r.broken && (tag == "struct" || tag == "union") {
-		return r.at.span(), true
+		return r.at.span(), r.at.file.script, true
 	}
-	return source.Span{}, false
+	return source.Span{}, false, false
 }
 
 // Enumerator finds an enumerator.

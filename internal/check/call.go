@@ -34,6 +34,10 @@ func (w *walker) call(e *syntax.Call) val {
 		return val{}
 	}
 	d := w.errorf(e.Func, "unknown-function", "Unknown function: '%s'", name)
+	if w.script.C != nil && w.script.C.FunctionMacro(name) {
+		d.Hint("a C macro with parameters can not be called; define it in the language: macro %s(…) { … }", name)
+		return val{}
+	}
 	w.suggest(d, name)
 	return val{}
 }

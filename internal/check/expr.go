@@ -185,9 +185,14 @@ func (w *walker) ident(e *syntax.Ident) val {
 		w.errorf(e, "agg-not-assigned", "%s() must be assigned directly to a map", e.Name)
 		return val{}
 	}
+	if v, ok := w.cValue(e.Name); ok {
+		return v
+	}
 	if enum, n, err := w.script.Options.Target.EnumeratorByName(e.Name); err == nil {
-		k := builtin.Const{Kind: builtin.IntConst, Int: uint64(n), Neg: n < 0 && enum.Signed}
-		return val{Flex: types.Flex{Type: enum}, k: k}
+		return enumerator(enum, n)
+	}
+	if v, ok := w.cConstant(e.Name); ok {
+		return v
 	}
 	if w.isPlanned(e, e.Name) {
 		return val{}

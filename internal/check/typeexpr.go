@@ -61,7 +61,7 @@ func (w *walker) suffixes(e *syntax.TypeExpr, t types.Type) types.Type {
 }
 
 // lookupType finds the base. First come the language's own names, then those
-// of the kernel.
+// of C text, then those of the kernel.
 func (w *walker) lookupType(e *syntax.TypeExpr) (types.Type, bool) {
 	switch {
 	case e.OfType != nil:
@@ -79,6 +79,9 @@ func (w *walker) lookupType(e *syntax.TypeExpr) (types.Type, bool) {
 		if t, ok := deferredType(e.Name); ok {
 			return t, true
 		}
+	}
+	if t, ok := w.cType(e.Tag, e.Name); ok {
+		return t, true
 	}
 	t, err := w.script.Options.Target.TypeByName(e.Tag, e.Name)
 	return t, err == nil
@@ -101,7 +104,7 @@ func deferredType(name string) (types.Type, bool) {
 }
 
 func (w *walker) unknownType(e *syntax.TypeExpr) {
-	if !w.final {
+	if !w.final || w.wasReported(e) {
 		return
 	}
 	name := e.Name
@@ -109,6 +112,9 @@ func (w *walker) unknownType(e *syntax.TypeExpr) {
 		name = e.Tag + " " + name
 	}
 	d := w.errorf(e, "unknown-type", "Cannot resolve unknown type \"%s\"", name)
+	if w.explainC(d, e) {
+		return
+	}
 	spec, err := w.script.Options.Target.BTF()
 	if err != nil {
 		if errors.Is(err, target.ErrNoBTF) {
@@ -161,7 +167,7 @@ func (w *walker) operandType(t *syntax.TypeExpr, x syntax.Expr) types.Type {
 	}
 	if t.Tag == "" && t.Of == nil && t.OfType == nil && len(t.Suffixes) == 0 {
 		if _, ok := w.lookupType(t); !ok {
-			if f, ok := builtin.Lookup(t.Name); ok && f.Bare {
+			if w.isValue(t.Name) {
 				return w.operandType(nil, &syntax.Ident{Pos: t.Pos, Name: t.Name})
 			}
 		}

@@ -29,24 +29,26 @@ type settings struct {
 	afterDashes int  // how many of them came after "--"
 	stop        bool // an option that needs no others was met
 
-	program    *string // -e
-	pid        int
-	command    string
-	output     string
-	json       bool
-	format     string
-	buffering  string
-	quiet      bool
-	verbose    int
-	warnings   int
-	noWarnings bool
-	unsafe     bool
-	dryRun     bool
-	check      bool
-	debug      map[string]bool
-	noFeature  map[string]bool
-	filter     string
-	traceable  string
+	program     *string // -e
+	pid         int
+	command     string
+	output      string
+	json        bool
+	format      string
+	buffering   string
+	quiet       bool
+	verbose     int
+	warnings    int
+	noWarnings  bool
+	unsafe      bool
+	dryRun      bool
+	check       bool
+	debug       map[string]bool
+	noFeature   map[string]bool
+	filter      string
+	traceable   string
+	includeDirs []string
+	includes    []string
 }
 
 // stages is what -d takes besides the stages of a compile, and what the

@@ -27,6 +27,8 @@ import (
 // Options is what a compilation depends on besides the script.
 type Options struct {
 	Params      []string            // positional parameters
+	IncludeDirs []string            // where headers are looked for first
+	Includes    []string            // headers read before the script
 	Environment *config.Environment // settings from outside; nil: none
 	Probe       probe.Options       // target, -p, --unsafe, …
 	Warnings    bool                // -k
@@ -99,7 +101,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	}
 
 	stage = "expand"
-	script, more := expand.Expand(tree, expand.Options{Params: o.Params, Environment: o.Environment, Probe: o.Probe})
+	script, more := expand.Expand(tree, expand.Options{Params: o.Params, IncludeDirs: o.IncludeDirs, Includes: o.Includes, Environment: o.Environment, Probe: o.Probe})
 	ds.Merge(more)
 	if script == nil {
 		return nil, ds

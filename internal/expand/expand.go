@@ -7,6 +7,7 @@ package expand
 import (
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/cdef"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -16,6 +17,8 @@ import (
 // Options is what a script does not say itself.
 type Options struct {
 	Params      []string            // positional parameters, $1 first
+	IncludeDirs []string            // where headers are looked for first
+	Includes    []string            // headers read before the script
 	Environment *config.Environment // settings that win over the script's; nil: none
 	// Probe says how attach points are resolved. MaxProbes, MaxProgs and
 	// WarnPoint are filled in from the script's settings.
@@ -28,8 +31,9 @@ type Script struct {
 	Config  *config.Config
 	Params  []string
 	Options *probe.Options
-	Probes  []*Probe // in source order, those of imports first; without those whose points are all missing
-	Fns     []*Fn    // in the order of their definitions
+	C       *cdef.Unit // what C text defines; nil: there is none
+	Probes  []*Probe   // in source order, those of imports first; without those whose points are all missing
+	Fns     []*Fn      // in the order of their definitions
 	Maps    []*syntax.MapDecl
 	// Incomplete: probes were left out because of errors, so that what only
 	// they define seems undefined.
@@ -80,6 +84,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 		return nil, &e.ds
 	}
 	e.config(o.Environment)
+	e.readC(o)
 	e.define()
 	for _, f := range e.fnOrder {
 		if fn := e.checkedFn(f); fn != nil {
@@ -146,8 +151,11 @@ func (e *expander) isValue(name string) bool {
 	if e.bareValue(name) {
 		return true
 	}
-	if syntax.IsTypeName(name) {
+	if syntax.IsTypeName(name) || e.isCType(name) {
 		return false
+	}
+	if e.isEnumerator(name) {
+		return true
 	}
 	if _, _, err := e.opts.Target.EnumeratorByName(name); err != nil {
 		return false

@@ -73,7 +73,7 @@ func (e *expander) usesMacros(n syntax.Node) bool {
 		case *syntax.Ident:
 			found = found || e.isReplaced(n.Name)
 		case *syntax.TypeExpr:
-			found = found || n.Tag == "" && e.bareMacro(n.Name, false) != nil
+			found = found || n.Tag == "" && (e.bareMacro(n.Name, false) != nil || e.isCMacro(n.Name))
 		}
 		return !found
 	})
@@ -82,7 +82,7 @@ func (e *expander) usesMacros(n syntax.Node) bool {
 
 // isReplaced reports whether a name may be one of a macro or function.
 func (e *expander) isReplaced(name string) bool {
-	return len(e.macros[name]) > 0 || e.fns[name] != nil || len(e.libraryMacros(name)) > 0
+	return len(e.macros[name]) > 0 || e.fns[name] != nil || e.isCMacro(name) || len(e.libraryMacros(name)) > 0
 }
 
 // libraryMacros are the library's definitions of a name. The library has only
@@ -171,6 +171,7 @@ func (r *replacer) expr(e syntax.Expr) syntax.Expr {
 		if m := r.bareMacro(e.Name, r.inLibrary()); m != nil {
 			return r.expand(m, e, nil)
 		}
+		return r.cMacro(e)
 	case *syntax.Var:
 		return r.variable(e)
 	case *syntax.Map:
@@ -438,7 +439,7 @@ func (r *replacer) typeExpr(t *syntax.TypeExpr, operand bool) (*syntax.TypeExpr,
 // bareValue reports whether a name that could be a type is a macro's, and no
 // type has it.
 func (e *expander) bareValue(name string) bool {
-	if syntax.IsTypeName(name) || e.bareMacro(name, false) == nil {
+	if syntax.IsTypeName(name) || e.bareMacro(name, false) == nil && !e.isCMacro(name) || e.isCType(name) {
 		return false
 	}
 	_, err := e.opts.Target.TypeByName("", name)

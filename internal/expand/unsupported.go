@@ -13,9 +13,6 @@ func (e *expander) unsupportedItems() (stop bool) {
 		case *syntax.Import:
 			e.ds.Errorf("unsupported", item.Span(), "imports are not supported by this version of hawk")
 			stop = true
-		case *syntax.CDef:
-			e.ds.Errorf("unsupported", item.Span(), "C definitions and preprocessor lines are not supported by this version of hawk")
-			stop = true
 		}
 	}
 	return stop

@@ -1,0 +1,110 @@
+package check
+
+import (
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/cdef"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/spell"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// cType finds a type that the script's C text defines. It hides a type of the
+// kernel with the same name, of which the script is told.
+func (w *walker) cType(tag, name string) (types.Type, bool) {
+	unit := w.script.C
+	if unit == nil {
+		return nil, false
+	}
+	t, ok := unit.Type(tag, name)
+	if !ok || !w.final {
+		return t, ok
+	}
+	if at, own := unit.Defined(tag, name); own {
+		if _, err := w.script.Options.Target.TypeByName(tag, name); err == nil {
+			what := name
+			if tag != "" {
+				what = tag + " " + name
+			}
+			w.ds.Warnf("type-hides-kernel", at, "The definition of %s in the script hides the kernel's own", what).
+				Hint("leave it out, or choose another name if the kernel's type is wanted elsewhere")
+		}
+	}
+	return t, ok
+}
+
+// cValue is an enumerator of C text.
+func (w *walker) cValue(name string) (val, bool) {
+	if w.script.C == nil {
+		return val{}, false
+	}
+	enum, n, ok := w.script.C.Enumerator(name)
+	if !ok {
+		return val{}, false
+	}
+	return enumerator(enum, n), true
+}
+
+func enumerator(enum *types.Enum, n int64) val {
+	k := builtin.Const{Kind: builtin.IntConst, Int: uint64(n), Neg: n < 0 && enum.Signed}
+	return val{Flex: types.Flex{Type: enum}, k: k}
+}
+
+// cConstant is a constant of well-known headers. Scripts need not include them.
+func (w *walker) cConstant(name string) (val, bool) {
+	n, ok := cdef.Constant(name, w.script.Options.Target.Arch().Name)
+	if !ok {
+		return val{}, false
+	}
+	// No constant has its highest bit set but the largest of all and those that
+	// are negative.
+	neg := int64(n) < 0 && n != 1<<64-1
+	return literal(builtin.Const{Kind: builtin.IntConst, Int: n, Neg: neg}), true
+}
+
+// isValue reports whether a bare name is an enumerator or a constant, for
+// where it is read as a type first.
+func (w *walker) isValue(name string) bool {
+	if f, ok := builtin.Lookup(name); ok {
+		return f.Bare
+	}
+	if _, ok := w.cValue(name); ok {
+		return true
+	}
+	if _, _, err := w.script.Options.Target.EnumeratorByName(name); err == nil {
+		return true
+	}
+	_, ok := w.cConstant(name)
+	return ok
+}
+
+// wasReported reports whether an unknown type is one that an error about the
+// script's C text has been about.
+func (w *walker) wasReported(e *syntax.TypeExpr) bool {
+	if w.script.C == nil {
+		return false
+	}
+	_, script, lost := w.script.C.Lost(e.Tag, e.Name)
+	return lost && script
+}
+
+// explainC adds what C text has to do with an unknown type and reports whether
+// it has.
+func (w *walker) explainC(d *source.Diagnostic, e *syntax.TypeExpr) bool {
+	unit := w.script.C
+	if unit == nil {
+		return false
+	}
+	if at, _, ok := unit.Lost(e.Tag, e.Name); ok {
+		d.Note(at, "its definition could not be read")
+		return true
+	}
+	if near := spell.Nearest(e.Name, unit.TypeNames(e.Tag)); near != "" {
+		if e.Tag != "" {
+			near = e.Tag + " " + near
+		}
+		d.Hint("did you mean %s?", near)
+		return true
+	}
+	return false
+}
