@@ -58,6 +58,9 @@ type Gen interface {
 	Table(data []byte) int
 	// StackMap is the number of the stack map for stacks of a limit.
 	StackMap(limit int) int
+	// SpillMap is the number of the map for those stacks that find their place
+	// in the stack map taken.
+	SpillMap(limit int) int
 	// MapOf is the number of the script map of a name.
 	MapOf(name string) int
 	// DeleteKey removes an element, keys nil for a scalar map, and yields
@@ -75,6 +78,9 @@ type Gen interface {
 	// not zero, and yields it, or -1. Of values from outside, test may use
 	// vals, as it is given them.
 	Search(at syntax.Node, n *ir.Value, vals []*ir.Value, test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value
+	// Option declares a named parameter of the script and yields where in the
+	// data map its value is.
+	Option(o *object.Option) int
 	// Task is the current task: a typed pointer where the kernel offers one.
 	Task() *ir.Value
 	// Has reports whether the kernel offers a feature.

@@ -53,7 +53,7 @@ func (w *walker) isPlanned(at syntax.Node, name string) bool {
 
 var planned = [...]string{
 	"config", "dw_ustack", "default_str_length", "elf_info", "elf_is_exe",
-	"getopt", "is_scalar",
+	"is_scalar",
 	"kfunc_allowed", "kfunc_exist", "skboutput", "tseries", "uaddr",
 }
 

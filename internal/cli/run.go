@@ -28,9 +28,6 @@ func (c *command) run() int {
 		fmt.Fprintln(c.err, err)
 		return exitSettings
 	}
-	if status, done := c.namedOptions(named); done {
-		return status
-	}
 	if c.pid != 0 {
 		fd, err := unix.PidfdOpen(c.pid, 0)
 		if err != nil {
@@ -59,6 +56,9 @@ func (c *command) run() int {
 	if res == nil || ds.HasErrors() {
 		return exitUsage
 	}
+	if status, done := c.namedOptions(named, res.Object); done {
+		return status
+	}
 	switch c.format {
 	case "", "text", "json":
 	default:
@@ -75,21 +75,6 @@ func (c *command) run() int {
 		return exitOK
 	}
 	return c.trace(res)
-}
-
-// namedOptions answers options of the script, behind "--": no script declares
-// any in this version.
-func (c *command) namedOptions(named []string) (status int, done bool) {
-	if len(named) == 0 {
-		return 0, false
-	}
-	for _, n := range named {
-		if n == "--help" {
-			fmt.Fprintln(c.err, "HINT: no custom program options defined.")
-			return exitOK, true
-		}
-	}
-	return c.fail(exitUsage, fmt.Errorf("unexpected program command line options: %s", named[0])), true
 }
 
 // dumps are the stages that -d asks for; the tree goes where it does not

@@ -20,7 +20,8 @@ type Object struct {
 	Events   []*Event // by event number, from 0
 	Sites    []*Site  // by site number
 	Scripts  []*ScriptMap
-	Strings  []string // names that programs refer to by number (probe names)
+	Options  []*Option // in order of first use
+	Strings  []string  // names that programs refer to by number (probe names)
 	License  string
 }
 
@@ -48,6 +49,10 @@ const (
 	RingMap    = 0
 	ScratchMap = 1 // slots of scratch memory; ValueSize and MaxEntries are 0 if no program needs it
 )
+
+// SpillName is the name of maps for stacks whose place in the stack map is
+// taken: u64 number → frames.
+const SpillName = "stack.spill" // no script can name a map so
 
 // Data is the one-entry mmapable array that programs and user space share.
 // The fixed part comes first.

@@ -1,0 +1,33 @@
+package lower
+
+import (
+	"bytes"
+
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// Option declares a named parameter, once for all of its uses, and yields
+// where in the data map its value is.
+func (f *fn) Option(o *object.Option) int {
+	m := f.m
+	for _, old := range m.obj.Options {
+		if old.Name != o.Name {
+			continue
+		}
+		if !types.Same(old.Type, o.Type) || !bytes.Equal(old.Default, o.Default) {
+			m.diags.Errorf("option-mismatch", o.At, "Option --%s has different defaults", o.Name).Note(old.At, "it was first used here")
+		}
+		switch {
+		case old.Doc == "":
+			old.Doc = o.Doc
+		case o.Doc != "" && o.Doc != old.Doc:
+			m.diags.Errorf("option-mismatch", o.At, "Option --%s has different descriptions", o.Name).Note(old.At, "it was first used here")
+		}
+		return old.Offset
+	}
+	o.Offset = m.place(types.RoundUp(o.Type.Size(), 8), 8)
+	m.obj.Data.Set(o, o.Default)
+	m.obj.Options = append(m.obj.Options, o)
+	return o.Offset
+}
