@@ -58,7 +58,7 @@ func mergeSum(t *types.Agg, cells [][]byte) (value.Value, bool) {
 var number = []Param{{"n", Integer}}
 
 var _ = defineAgg(Agg{
-	Name: "count", Castable: true, Unsigned: true, CellBytes: oneWord,
+	Name: "count", Additive: true, Castable: true, Unsigned: true, CellBytes: oneWord,
 	Doc:     "Counts how often it is called.",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }`,
 	Update: func(g Gen, _ *types.Agg, p, _ *ir.Value) {
@@ -75,7 +75,7 @@ var _ = defineAgg(Agg{
 })
 
 var _ = defineAgg(Agg{
-	Name: "sum", Params: number, Min: 1, Castable: true, CellBytes: oneWord,
+	Name: "sum", Additive: true, Params: number, Min: 1, Castable: true, CellBytes: oneWord,
 	Doc:     "Adds up its argument.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = sum(args.ret); }`,
 	Update: func(g Gen, _ *types.Agg, p, x *ir.Value) {
@@ -156,7 +156,7 @@ func mergeTotal(cells [][]byte) (total, count int64) {
 }
 
 var _ = defineAgg(Agg{
-	Name: "avg", Params: number, Min: 1, Castable: true, CellBytes: twoWords, Update: updateTotal,
+	Name: "avg", Additive: true, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Update: updateTotal,
 	Doc:        "Averages its argument.",
 	Example:    `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = avg(args.ret); }`,
 	Accumulate: sumWords(2),
@@ -177,7 +177,7 @@ var _ = defineAgg(Agg{
 })
 
 var _ = defineAgg(Agg{
-	Name: "stats", Params: number, Min: 1, CellBytes: twoWords, Update: updateTotal,
+	Name: "stats", Additive: true, Params: number, Min: 1, CellBytes: twoWords, Update: updateTotal,
 	Doc:     "Count, average and total of its argument.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = stats(args.ret); }`,
 	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
@@ -252,7 +252,7 @@ func bump(g Gen, p, bucket *ir.Value, buckets int) {
 }
 
 var _ = defineAgg(Agg{
-	Name: "hist", Params: []Param{{"n", Integer}, {"bits", IntLit}}, Min: 1,
+	Name: "hist", Additive: true, Params: []Param{{"n", Integer}, {"bits", IntLit}}, Min: 1,
 	Doc:     "A histogram by powers of two; `bits` (0 to 5) splits each power into 2^bits buckets.",
 	Example: `tracepoint:syscalls:sys_exit_read { @bytes = hist(args.ret); }`,
 	Check: func(c *Call) ([]int64, bool) {
@@ -276,7 +276,7 @@ var _ = defineAgg(Agg{
 func lhistBuckets(params []int64) int { return int((params[1]-params[0])/params[2]) + 2 }
 
 var _ = defineAgg(Agg{
-	Name: "lhist", Params: []Param{{"n", Integer}, {"min", IntLit}, {"max", IntLit}, {"step", IntLit}}, Min: 4,
+	Name: "lhist", Additive: true, Params: []Param{{"n", Integer}, {"min", IntLit}, {"max", IntLit}, {"step", IntLit}}, Min: 4,
 	Doc:     "A histogram of equal steps from min to max.",
 	Example: `tracepoint:syscalls:sys_exit_read { @bytes = lhist(args.ret, 0, 4096, 256); }`,
 	Check: func(c *Call) ([]int64, bool) {

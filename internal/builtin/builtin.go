@@ -215,6 +215,9 @@ type Agg struct {
 	// Check validates the literal parameters and returns them for types.Agg;
 	// ok is false after an error.
 	Check func(c *Call) (params []int64, ok bool)
+	// Additive: a cell is words that updates only ever add to, atomically, so
+	// that CPUs may share one.
+	Additive bool
 	// CellBytes is the size of one CPU's cell.
 	CellBytes func(t *types.Agg) int
 	// Update emits the update of the cell at p with argument x (nil for

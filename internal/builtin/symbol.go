@@ -172,17 +172,20 @@ func stack(name string, user bool, old []string, doc, example string) {
 			if user {
 				flags = userStackFlag
 			}
-			id := konst(g, -1)
+			id := g.Temp("stack", 8, 8)
+			b.Store(id, 0, 8, konst(g, -1))
 			if t.Limit > 0 {
-				id = call(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(t.Limit)), konst(g, flags))
+				got := call(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(t.Limit)), konst(g, flags))
+				b.Store(id, 0, 8, got)
+				g.When(b.Arith(ir.Eq, got, konst(g, -eexist)), true, func() { spillStack(g, t, flags, id) })
 				// A kernel thread has no user stack, and a program interrupted in
 				// user code no kernel stack: EFAULT is no failure.
-				failed := b.Arith(ir.SLt, id, konst(g, 0))
-				g.When(failed, true, func() {
-					g.When(b.Arith(ir.Ne, id, konst(g, -14)), true, func() { g.Failed(c.Expr, object.StackFailed, name, id) })
+				now := b.Load(id, 0, 8, false)
+				g.When(b.Arith(ir.SLt, now, konst(g, 0)), true, func() {
+					g.When(b.Arith(ir.Ne, now, konst(g, -efault)), true, func() { g.Failed(c.Expr, object.StackFailed, name, now) })
 				})
 			}
-			b.Store(p, 0, 8, id)
+			b.Store(p, 0, 8, b.Load(id, 0, 8, false))
 			if user {
 				b.Store(p, 8, 8, high32(g, pidTgid(g, c, false)))
 			} else {
@@ -198,6 +201,37 @@ func init() {
 		"profile:hz:99 { @[kstack(perf, 5)] = count(); }")
 	stack("ustack", true, nil, "The user stack of the current thread, by frame pointers. Arguments as for kstack; the mode may also be `build_id`.",
 		"profile:hz:99 { @[comm, ustack] = count(); }")
+}
+
+const (
+	efault = 14
+	eexist = 17
+)
+
+// spillStack keeps a stack whose place in the stack map another one has: the
+// frames go to a hash by a number made of them, and that number to id. It is
+// above 32 bits, where the numbers of the stack map end.
+func spillStack(g Gen, t *types.Stack, flags int64, id *ir.Value) {
+	b := g.B()
+	n := 8 * t.Limit
+	frames := g.Temp("frames", n, 8)
+	b.Zero(frames, 0, n)
+	got := call(g, asm.FnGetStack, g.Context().Ctx, frames, konst(g, int64(n)), konst(g, flags))
+	b.Store(id, 0, 8, got)
+	g.When(b.Arith(ir.SLt, konst(g, 0), got), false, func() {
+		h := konst(g, 0)
+		for i := range t.Limit {
+			h = b.Arith(ir.Xor, h, b.Load(frames, 8*i, 8, false))
+			h = b.Arith(ir.Mul, h, konst(g, -0x61c8864680b583eb)) // 2^64 divided by the golden ratio
+			h = b.Arith(ir.Xor, h, b.Arith(ir.LShr, h, konst(g, 32)))
+		}
+		h = b.Arith(ir.Or, b.Arith(ir.LShr, h, konst(g, 2)), konst(g, 1<<61))
+		key := g.Temp("key", 8, 8)
+		b.Store(key, 0, 8, h)
+		b.Store(id, 0, 8, h)
+		failed := call(g, asm.FnMapUpdateElem, b.MapPtr(g.SpillMap(t.Limit)), key, frames, konst(g, 0))
+		g.When(b.Arith(ir.Ne, failed, konst(g, 0)), true, func() { b.Store(id, 0, 8, failed) })
+	})
 }
 
 func stackMode(word string) types.StackMode {

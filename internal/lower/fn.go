@@ -111,6 +111,7 @@ func (f *fn) Type(e syntax.Expr) types.Type   { return f.info.Types[e] }
 func (f *fn) Space(e syntax.Expr) types.Space { return f.space(e) }
 func (f *fn) Table(data []byte) int           { return f.m.table(data) }
 func (f *fn) StackMap(limit int) int          { return f.m.stackMap(limit) }
+func (f *fn) SpillMap(limit int) int          { return f.m.spillMap(limit) }
 func (f *fn) MapOf(name string) int           { return f.m.maps[name] }
 func (f *fn) Has(t *target.Feature) bool      { return f.m.has(t) }
 func (f *fn) Printing() bool                  { return f.printing }

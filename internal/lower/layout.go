@@ -55,12 +55,7 @@ func (m *module) layoutMap(mp *check.Map) {
 	case isAgg && lru:
 		k.Type = ebpf.LRUCPUHash
 	case isAgg:
-		// Preallocating 4,096 elements per CPU costs 2 ms at start; kernels from
-		// 6.1 on allocate in any context.
-		k.Type = ebpf.PerCPUHash
-		if m.has(target.NoPreallocPerf) {
-			k.Flags = unix.BPF_F_NO_PREALLOC
-		}
+		m.layoutAgg(mp, s, k)
 	case lru:
 		k.Type = ebpf.LRUHash
 	case mp.Key != nil && mp.DeletedFrom && types.IsScalar(mp.Value):
@@ -71,4 +66,32 @@ func (m *module) layoutMap(mp *check.Map) {
 		s.Offset = m.place(8, 64) // number of elements in the table
 	}
 	s.Map = m.kernelMap(k)
+}
+
+const (
+	// fewCPUs is up to how many CPUs share the cells of an aggregation: atomic
+	// additions to one cell cost them no more than cells of their own, and the
+	// map costs 2 ms less to create.
+	fewCPUs = 4
+	// smallCell is up to how many bytes a cell is worth having once for each
+	// CPU: that of a histogram would take 100 MB on a large machine.
+	smallCell = 64
+	// preallocated bounds the memory of elements that are allocated in advance.
+	// Allocating when a key is first seen fails now and then under load, and
+	// with it the count.
+	preallocated = 32 << 20
+)
+
+// layoutAgg decides how the cells of an aggregation with keys are kept: one
+// for each CPU, or shared where only sums are kept.
+func (m *module) layoutAgg(mp *check.Map, s *object.ScriptMap, k *object.Map) {
+	kind, _ := builtin.LookupAgg(s.Agg.Kind)
+	cpus := m.o.Probe.Target.PossibleCPUs()
+	k.Type = ebpf.PerCPUHash
+	if kind.Additive && mp.Kind == "" && (cpus <= fewCPUs || s.Cell > smallCell) {
+		k.Type, s.PerCPU, cpus = ebpf.Hash, false, 1
+	}
+	if s.Cell*cpus*k.MaxEntries > preallocated && m.has(target.NoPreallocPerf) {
+		k.Flags = unix.BPF_F_NO_PREALLOC
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/errno"
@@ -48,6 +49,7 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 		obj:    &object.Object{License: p.Config.License},
 		maps:   map[string]int{},
 		stacks: map[int]int{},
+		spills: map[int]int{},
 		sites:  map[siteKey]*object.Site{},
 	}
 	m.data = object.DataFree
@@ -96,6 +98,7 @@ type module struct {
 	data   int            // next free byte of the data map
 	maps   map[string]int // script map by name
 	stacks map[int]int    // kernel map by stack limit
+	spills map[int]int    // likewise
 	sites  map[siteKey]*object.Site
 	zeros  int // offset and size of the block of zeroes that new cells are copied from
 	zeroN  int
@@ -133,14 +136,30 @@ func (m *module) kernelMap(mp *object.Map) int {
 }
 
 // stackMap is the kernel map for stacks of at most limit frames. It has four
-// buckets for each element that the largest map can hold, as two stacks of
-// one bucket cannot both be kept.
+// buckets for each element that the largest map can hold, as only one stack of
+// a bucket is kept there; see spillMap.
 func (m *module) stackMap(limit int) int {
 	n, ok := m.stacks[limit]
 	if !ok {
 		entries := types.PowerOfTwo(4 * min(max(m.prog.Config.MaxMapKeys, 1), 4096))
 		n = m.kernelMap(&object.Map{Name: "stacks", Type: ebpf.StackTrace, KeySize: 4, ValueSize: 8 * limit, MaxEntries: entries})
 		m.stacks[limit] = n
+	}
+	return n
+}
+
+// spillMap is the kernel map for the stacks that found their bucket taken.
+func (m *module) spillMap(limit int) int {
+	n, ok := m.spills[limit]
+	if !ok {
+		k := &object.Map{Name: object.SpillName, Type: ebpf.Hash, KeySize: 8, ValueSize: 8 * limit, MaxEntries: 16384}
+		if m.has(target.NoPreallocPerf) {
+			k.Flags = unix.BPF_F_NO_PREALLOC
+		} else {
+			k.MaxEntries = 512
+		}
+		n = m.kernelMap(k)
+		m.spills[limit] = n
 	}
 	return n
 }

@@ -452,6 +452,11 @@ func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
 func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key *ir.Value, use func(cell *ir.Value)) {
 	b := f.b
 	cpus := f.m.o.Probe.Target.PossibleCPUs()
+	if s.Map >= 0 && !s.PerCPU {
+		p := f.lookup(s, key)
+		f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() { use(p) })
+		return
+	}
 	if s.Map >= 0 && !f.m.has(target.MapLookupPerCPU) {
 		f.m.diags.Errorf("kernel", at, "this kernel can not read %s in a probe", s.Name).
 			Hint("kernels from 5.19 on can; print(%s) works on all", s.Name)

@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -52,17 +53,19 @@ func (s *session) Stack(t *types.Stack, raw []byte) value.Value {
 
 // frames reads the addresses of a stack, none if it was not captured.
 func (s *session) frames(t *types.Stack, id uint64) []uint64 {
-	if int64(id) < 0 || id > math.MaxUint32 {
+	if int64(id) < 0 {
 		return nil
 	}
+	spilled := id > math.MaxUint32
 	for i, m := range s.Object.Maps {
-		if m.Type != ebpf.StackTrace || m.ValueSize != 8*t.Limit || s.Maps[i] < 0 {
+		isSpill := m.Type == ebpf.Hash && m.Name == object.SpillName
+		if m.Type != ebpf.StackTrace && !isSpill || isSpill != spilled || m.ValueSize != 8*t.Limit || s.Maps[i] < 0 {
 			continue
 		}
-		var key [4]byte
-		binary.NativeEndian.PutUint32(key[:], uint32(id))
+		var key [8]byte // the 4 bytes that a stack map takes come first
+		binary.LittleEndian.PutUint64(key[:], id)
 		raw := make([]byte, m.ValueSize)
-		if bpf.MapLookup(s.Maps[i], key[:], raw) != nil {
+		if bpf.MapLookup(s.Maps[i], key[:m.KeySize], raw) != nil {
 			return nil
 		}
 		var out []uint64
