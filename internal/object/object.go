@@ -54,10 +54,6 @@ const (
 // taken: u64 number → frames.
 const SpillName = "stack.spill" // no script can name a map so
 
-// SpillName is the name of maps for stacks whose place in the stack map is
-// taken: u64 number → frames.
-const SpillName = "stack.spill" // no script can name a map so
-
 // Data is the one-entry mmapable array that programs and user space share.
 // The fixed part comes first.
 type Data struct {
