@@ -5,7 +5,7 @@
 // out is a Unit, which answers by name: types with the layout of a 64-bit
 // System V ABI (LP64), enumerators, and object-like macros with their
 // replacement text. The road is the one of translation phases: tokens
-// (token.go), macros (macro.go) and directives (directive.go), constant
+// (token.go), macros (macro.go), directives (preprocessor.go, include.go), constant
 // expressions (expr.go), declarations (parse.go, declarator.go, record.go), and
 // conversion to the types of hawk (unit.go).
 //

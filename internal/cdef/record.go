@@ -34,6 +34,11 @@ func (p *parser) record(word token, outer *attributes) *ctype {
 		outer.align = max(outer.align, attrs.align)
 		return t
 	}
+	if r.defined && overrides(tag, r.at) {
+		r = &record{kind: kind, tag: tag.text}
+		p.unit.records[tag.text] = r
+		t.rec = r
+	}
 	if r.defined {
 		d := p.errorf("c-redefined", tag, "%s %s is defined twice", word.text, tag.text)
 		d.Note(r.at.span(), "the first definition is here")

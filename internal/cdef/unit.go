@@ -171,11 +171,17 @@ func (u *Unit) Lost(tag, name string) (at source.Span, script, ok bool) {
 	return source.Span{}, false, false
 }
 
-// Enumerator finds an enumerator.
+// Enumerator finds an enumerator, again without those that the kernel has
+// itself.
 func (u *Unit) Enumerator(name string) (enum *types.Enum, value int64, ok bool) {
 	e := u.enumerators[name]
 	if e == nil {
 		return nil, 0, false
+	}
+	if e.at.file.kernel && u.opts.Enumerator != nil {
+		if _, known := u.opts.Enumerator(name); known {
+			return nil, 0, false
+		}
 	}
 	return e.enum, int64(e.value.v), true
 }
@@ -292,8 +298,14 @@ func (u *Unit) enumNamed(tag token) *ctype {
 	return t
 }
 
+// overrides reports whether a definition replaces an earlier one: the script
+// has the last word over headers, whichever a machine happens to have.
+func overrides(at, old token) bool {
+	return at.file != nil && at.file.script && old.file != nil && !old.file.script
+}
+
 func (u *Unit) addEnum(p *parser, tag token, t *ctype) {
-	if old := u.enums[tag.text]; old != nil && old.defined {
+	if old := u.enums[tag.text]; old != nil && old.defined && !overrides(tag, old.at) {
 		d := p.errorf("c-redefined", tag, "enum %s is defined twice", tag.text)
 		d.Note(old.at.span(), "the first definition is here")
 		return
@@ -302,7 +314,7 @@ func (u *Unit) addEnum(p *parser, tag token, t *ctype) {
 }
 
 func (u *Unit) addEnumerator(p *parser, id token, e *types.Enum, v num) {
-	if old := u.enumerators[id.text]; old != nil {
+	if old := u.enumerators[id.text]; old != nil && !overrides(id, old.at) {
 		d := p.errorf("c-redefined", id, "enumerator %s is defined twice", id.text)
 		d.Note(old.at.span(), "the first definition is here")
 		return

@@ -2,6 +2,8 @@ package cdef
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -113,6 +115,24 @@ func TestErrors(t *testing.T) {
 		if !strings.Contains(d.Msg, c.msg) || c.at != "" && d.Span.Text() != c.at {
 			t.Errorf("%.60s: %q at %q, want %q at %q", c.in, d.Msg, d.Span.Text(), c.msg, c.at)
 		}
+	}
+}
+
+// What the script defines replaces what a header does.
+func TestOverride(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "h.h"), []byte("struct s { int a; }; enum e { A = 1 };"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	u, ds := read(t, "#include <h.h>\nstruct s { long b; };\nenum e { A = 2 };", Options{Dirs: []string{dir}})
+	if ds.Len() > 0 {
+		t.Error(ds.List()[0].Msg)
+	}
+	if typ, ok := u.Type("struct", "s"); !ok || describe(typ) != "struct s b:int64" {
+		t.Errorf("struct s is %v", typ)
+	}
+	if _, v, _ := u.Enumerator("A"); v != 2 {
+		t.Errorf("A is %d", v)
 	}
 }
 

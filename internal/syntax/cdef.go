@@ -45,11 +45,22 @@ func (p *parser) definition(start, open int) Item {
 	p.rawAt(end)
 	for {
 		next := p.rawPos()
-		if !strings.HasPrefix(text[next:], "__attribute__") {
+		if !strings.HasPrefix(text[next:], "__") {
 			break
 		}
-		paren := skipCLayout(text, next+len("__attribute__"))
+		// Macros such as __packed and __aligned(8) stand for attributes. No
+		// attach point starts like that.
+		word := next
+		for word < len(text) && isNamePart(text[word]) {
+			word++
+		}
+		paren := skipCLayout(text, word)
 		close := -1
+		if text[next:word] != "__attribute__" && (paren >= len(text) || text[paren] != '(') {
+			end = word
+			p.rawAt(end)
+			continue
+		}
 		if paren < len(text) && text[paren] == '(' {
 			close = balancedEnd(text, paren)
 		}
