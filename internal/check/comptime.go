@@ -141,7 +141,10 @@ func (w *walker) arm(e, cond syntax.Expr) arm {
 		if truth(v.k) {
 			w.arms[e] = thenArm
 		}
-		return w.arms[e]
+		if w.final {
+			return w.arms[e]
+		}
+		// What the arm does must not reach what is locked by deciding.
 	}
 	w.undecided, w.pending = true, true
 	return noArm

@@ -382,14 +382,18 @@ func (r *replacer) reread(m *macro, values map[string]bool) (*syntax.Block, bool
 	if !ds.HasErrors() {
 		return again, true
 	}
-	// The only way to misread it is that a cast has a value for a type.
+	// Most likely a cast has a value for a type.
+	explained := false
 	syntax.Walk(body, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.Cast); ok && c.Type.Tag == "" && values[c.Type.Name] {
 			r.notAType(c.Type)
+			explained = true
 		}
 		return true
 	})
-	r.ds.Merge(ds) // if it was something else after all
+	if !explained {
+		r.ds.Merge(ds)
+	}
 	return nil, false
 }
 
