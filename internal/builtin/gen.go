@@ -61,9 +61,6 @@ type Gen interface {
 	// SpillMap is the number of the map for those stacks that find their place
 	// in the stack map taken.
 	SpillMap(limit int) int
-	// SpillMap is the number of the map for those stacks that find their place
-	// in the stack map taken.
-	SpillMap(limit int) int
 	// MapOf is the number of the script map of a name.
 	MapOf(name string) int
 	// DeleteKey removes an element, keys nil for a scalar map, and yields
