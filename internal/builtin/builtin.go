@@ -82,6 +82,11 @@ type Func struct {
 	Handle func(e Env, ev *object.Event, rec []byte) error
 }
 
+// Changes reports whether a call changes a variable or map of the script.
+func (f *Func) Changes() bool {
+	return f.Deletes || slices.ContainsFunc(f.Params, func(p Param) bool { return p.Kind == VarRef })
+}
+
 // A Param describes one parameter for checks, messages and the manual.
 type Param struct {
 	Name string
@@ -210,6 +215,8 @@ type Agg struct {
 	Min     int
 	// Castable aggregations read as an integer in expressions.
 	Castable bool
+	// Whole: only the map as a whole can be shown, not the value of one key.
+	Whole bool
 	// Unsigned reads are uint64 whatever the argument was: count.
 	Unsigned bool
 	// Check validates the literal parameters and returns them for types.Agg;

@@ -151,9 +151,10 @@ func storeBytes(g Gen, p *ir.Value, text []byte, n int) {
 	}
 }
 
-// StoreString writes a literal to memory of n bytes, cut if need be so that a
-// NUL remains, and padded with zeroes.
+// StoreString writes a literal to memory of n bytes up to its first NUL, cut if
+// need be so that a NUL remains, and padded with zeroes.
 func StoreString(g Gen, p *ir.Value, text string, n int) {
+	text, _, _ = strings.Cut(text, "\x00")
 	if len(text) > n-1 {
 		text = text[:max(n-1, 0)]
 	}

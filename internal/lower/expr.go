@@ -69,7 +69,12 @@ func flag(v bool) int64 {
 
 // call lowers a use of a builtin. The position stays that of the call.
 func (f *fn) call(c *builtin.Call, dst *ir.Value) *ir.Value {
-	return c.Func.Lower(f, c, dst)
+	if len(c.Args) < 2 {
+		return c.Func.Lower(f, c, dst)
+	}
+	var v *ir.Value
+	f.before(func() { v = c.Func.Lower(f, c, dst) }, c.Args[1:]...)
+	return v
 }
 
 // condition is e as a number that is zero or not.

@@ -31,6 +31,7 @@ type fn struct {
 	mapGen   map[string]int
 	settled  map[*check.Var]int // variables that do not change any more, numbered
 	printing bool               // the value goes into a record: bytes behind a NUL do not matter
+	copies   bool               // Mem yields no address of a variable, which is about to change
 }
 
 // A variable is where a scratch variable lives: in an object of the function,

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"strings"
+
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
@@ -354,7 +356,9 @@ func (f *fn) Mem(e syntax.Expr) *ir.Value {
 	if _, folded := f.info.Consts[e]; !folded {
 		switch e := e.(type) {
 		case *syntax.Var:
-			return f.variable(e).addr(f)
+			if !f.copies {
+				return f.variable(e).addr(f)
+			}
 		case *syntax.Field, *syntax.TupleIndex, *syntax.Index:
 			if pl := f.place(e); pl.kind == direct && pl.field.Name == "" {
 				return b.Add(pl.base, int64(pl.off))
@@ -370,6 +374,34 @@ func (f *fn) Mem(e syntax.Expr) *ir.Value {
 	p := f.Temp("value", types.RoundUp(max(t.Size(), 1), 8), 8)
 	f.Into(e, t, p, 0)
 	return p
+}
+
+// before lowers an expression in front of others. If they change something, the
+// variable that it is now must not become another one: Mem makes copies.
+func (f *fn) before(lower func(), others ...syntax.Expr) {
+	old := f.copies
+	defer func() { f.copies = old }()
+	for _, e := range others {
+		f.copies = f.copies || f.changes(e)
+	}
+	lower()
+}
+
+// changes reports whether the value of a variable or map can be another one
+// when e has been evaluated.
+func (f *fn) changes(e syntax.Expr) bool {
+	found := false
+	syntax.Walk(e, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.IncDec, *syntax.AssignStmt:
+			found = true
+		case *syntax.Call:
+			c := f.info.Calls[n]
+			found = found || c != nil && c.Func != nil && c.Func.Changes()
+		}
+		return !found
+	})
+	return found
 }
 
 // Into lowers e, converted to t, to memory at p+off.
@@ -556,7 +588,9 @@ func (f *fn) compareMemory(x, y syntax.Expr) *ir.Value {
 	if j, ok := types.Join(types.Flex{Type: tx}, types.Flex{Type: ty}); ok {
 		t = j.Type
 	}
-	a, s := f.memAs(x, t), f.memAs(y, t)
+	var a *ir.Value
+	f.before(func() { a = f.memAs(x, t) }, y)
+	s := f.memAs(y, t)
 	return builtin.CompareBytes(f, a, s, t.Size(), false)
 }
 
@@ -576,6 +610,7 @@ func (f *fn) compareLiteral(e syntax.Expr, t types.Type, lit string) *ir.Value {
 	b := f.b
 	n := t.Size()
 	p := f.Mem(e)
+	lit, _, _ = strings.Cut(lit, "\x00")
 	if len(lit) > n {
 		return f.konst(1)
 	}

@@ -293,16 +293,7 @@ func unparen(e syntax.Expr) syntax.Expr {
 // matter when that is read.
 func (f *fn) addable(s *syntax.AssignStmt) bool {
 	name := mapName(s.LHS)
-	ok := true
-	syntax.Walk(s.LHS, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.IncDec, *syntax.AssignStmt:
-			ok = false
-		case *syntax.Call:
-			ok = ok && (f.info.Calls[n] == nil || f.info.Calls[n].Func == nil || !f.info.Calls[n].Func.Deletes)
-		}
-		return ok
-	})
+	ok := !f.changes(s.LHS)
 	syntax.Walk(s.RHS, func(n syntax.Node) bool {
 		m, isMap := n.(*syntax.Map)
 		ok = ok && !(isMap && m.Name == name)
