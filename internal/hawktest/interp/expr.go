@@ -14,7 +14,14 @@ func (m *machine) eval(e syntax.Expr) val {
 		m.checkFolding(e, k)
 		return m.constant(e, k)
 	}
+	if stands := m.info.Evaluated(e); stands != e {
+		return convert(m.eval(stands), m.typeOf(stands), m.typeOf(e))
+	}
 	switch e := e.(type) {
+	case *syntax.Comptime:
+		return m.eval(e.X)
+	case *syntax.Inlined:
+		return m.inlined(e)
 	case *syntax.Paren:
 		return convert(m.eval(e.X), m.typeOf(e.X), m.typeOf(e))
 	case *syntax.Var:
@@ -82,6 +89,28 @@ func (m *machine) eval(e syntax.Expr) val {
 	}
 	fail("%s", e.Span().Text())
 	return nil
+}
+
+// inlined is a call of a function of the script.
+func (m *machine) inlined(e *syntax.Inlined) val {
+	m.step()
+	args := make([]val, len(e.Args))
+	for i, p := range e.Params {
+		args[i] = convert(m.eval(e.Args[i]), m.typeOf(e.Args[i]), m.info.Vars[p.Var].Type)
+	}
+	for i, p := range e.Params {
+		m.vars[m.info.Vars[p.Var]] = args[i]
+	}
+	var out val
+	outer := m.returns
+	defer func() { m.returns = outer }()
+	m.returns = func(s *syntax.JumpStmt) {
+		if s.Value != nil {
+			out = convert(m.eval(s.Value), m.typeOf(s.Value), m.typeOf(e))
+		}
+	}
+	catch(jumpReturn, func() { m.block(e.Body, false) })
+	return out
 }
 
 func (m *machine) constant(e syntax.Expr, k builtin.Const) val {

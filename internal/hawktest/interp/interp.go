@@ -47,6 +47,8 @@ type machine struct {
 
 	info *check.Info // of the probe that runs
 	vars map[*check.Var]val
+	// returns takes the value of return inside a function; nil in a probe.
+	returns func(*syntax.JumpStmt)
 }
 
 // A jump is a panic that leaves loops, a probe or the script.
@@ -116,7 +118,7 @@ func (m *machine) probes(p *check.Program, kind string) {
 
 // probe runs a probe once and reports how it ended.
 func (m *machine) probe(p *check.Probe) jump {
-	m.info, m.vars = p.Info, map[*check.Var]val{}
+	m.info, m.vars, m.returns = p.Info, map[*check.Var]val{}, nil
 	return catch(jumpExit, func() {
 		if p.Predicate == nil || truth(m.eval(p.Predicate)) {
 			m.block(p.Body, false)
@@ -182,7 +184,10 @@ func (m *machine) stmt(s syntax.Stmt) {
 	case *syntax.DiscardStmt:
 		m.eval(s.X)
 	case *syntax.JumpStmt:
-		if s.Value != nil {
+		switch {
+		case m.returns != nil && s.Kind == syntax.Return:
+			m.returns(s)
+		case s.Value != nil:
 			m.eval(s.Value)
 		}
 		panic([...]jump{jumpBreak, jumpContinue, jumpReturn}[s.Kind])
@@ -204,7 +209,7 @@ func (m *machine) stmt(s syntax.Stmt) {
 
 // exprStmt runs an expression for its effect.
 func (m *machine) exprStmt(e syntax.Expr) {
-	switch e := e.(type) {
+	switch e := m.info.Evaluated(e).(type) {
 	case *syntax.If:
 		if truth(m.eval(e.Cond)) {
 			m.block(e.Then, false)
@@ -227,10 +232,11 @@ func (m *machine) body(b *syntax.Block) bool {
 // forRange: both ends are evaluated once, and what the body does to the
 // variable is not seen by the loop.
 func (m *machine) forRange(s *syntax.ForStmt) {
-	if s.Over != nil {
-		fail("loops over maps")
-	}
 	v := m.info.Vars[s.Var]
+	if s.Over != nil {
+		m.forMap(s, v)
+		return
+	}
 	t, ok := types.IsInteger(v.Type)
 	if !ok {
 		panic(&Mistyped{s.Var.Span(), "a loop variable of type " + v.Type.String()})
@@ -239,6 +245,32 @@ func (m *machine) forRange(s *syntax.ForStmt) {
 	end := convert(m.eval(s.To), m.typeOf(s.To), t).(uint64)
 	for ; less(i, end, t.Signed); i++ {
 		m.vars[v] = i
+		if !m.body(s.Body) {
+			break
+		}
+	}
+}
+
+// forMap goes through the elements in an order of its own: what the body does
+// must not depend on it.
+func (m *machine) forMap(s *syntax.ForStmt, v *check.Var) {
+	t := m.maps["@"+s.Over.Name]
+	var order []string
+	for text := range t.entries {
+		order = append(order, text)
+	}
+	slices.Sort(order)
+	of := t.decl.Value
+	if agg, ok := of.(*types.Agg); ok {
+		of = types.IntOf(8, agg.Signed)
+	}
+	pair := types.NewTuple(t.decl.Key, of)
+	for _, text := range order {
+		e := t.entries[text]
+		if e == nil {
+			continue
+		}
+		m.vars[v] = convert([]val{e.key.v, t.read(e.key)}, pair, v.Type)
 		if !m.body(s.Body) {
 			break
 		}
@@ -365,6 +397,46 @@ func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
 		n := c.Consts[2].Int
 		x, y := m.bytes(c.Args[0], n), m.bytes(c.Args[1], n)
 		return boolVal(x != y)
+	case "find":
+		t, _ := m.place(c.Args[0])
+		e := t.entries[m.key(t, c.Args[1:2]).text]
+		if e == nil {
+			return boolVal(false)
+		}
+		v := m.info.Vars[c.Args[2].(*syntax.Var)]
+		from := t.decl.Value
+		if agg, ok := from.(*types.Agg); ok {
+			from = types.IntOf(8, agg.Signed)
+		}
+		m.vars[v] = convert(t.read(e.key), from, v.Type)
+		return boolVal(true)
+	case "len":
+		if whole, ok := c.Args[0].(*syntax.Map); ok {
+			return uint64(len(m.maps["@"+whole.Name].entries))
+		}
+	case "strlen":
+		return uint64(len(m.eval(c.Args[0]).(string)))
+	case "strstr", "strcontains":
+		at := strings.Index(m.eval(c.Args[0]).(string), m.eval(c.Args[1]).(string))
+		if c.Func.Name == "strcontains" {
+			return boolVal(at >= 0)
+		}
+		return uint64(at)
+	case "str_concat":
+		both := m.eval(c.Args[0]).(string) + m.eval(c.Args[1]).(string)
+		return both[:min(len(both), m.typeOf(e).Size()-1)]
+	case "memcmp":
+		x, y := toBytes(m.eval(c.Args[0]), m.typeOf(c.Args[0])), toBytes(m.eval(c.Args[1]), m.typeOf(c.Args[1]))
+		for i := range min(m.eval(c.Args[2]).(uint64), uint64(len(x)), uint64(len(y))) {
+			if d := int64(int8(x[i])) - int64(int8(y[i])); d != 0 {
+				return uint64(d)
+			}
+		}
+		return uint64(0)
+	case "bswap":
+		raw := toBytes(m.eval(c.Args[0]), m.typeOf(c.Args[0]))
+		slices.Reverse(raw)
+		return fromBytes(raw)
 	case "str":
 		if s, ok := m.eval(c.Args[0]).(string); ok && len(c.Args) == 1 {
 			return s

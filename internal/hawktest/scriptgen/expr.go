@@ -177,7 +177,17 @@ func (g *generator) integer(depth int) *Node {
 		}
 		return leaf(Expr, pick(g, numbers...))
 	}
-	switch g.IntN(22) {
+	switch g.IntN(26) {
+	case 22:
+		if n, ok := g.counted(depth); ok {
+			return n
+		}
+	case 23:
+		return node(Expr, "bswap(("+pick(g, widths...)+")#)", paren(g.integer(depth-1)))
+	case 24:
+		return g.called(depth)
+	case 25:
+		return node(Expr, "(int64)(("+pick(g, "int8", "int32", "uint64")+" *)# "+pick(g, "+", "-")+" #)", paren(g.integer(depth-1)), paren(g.integer(depth-1)))
 	case 0, 1, 2:
 		return g.integer(0)
 	case 3:
@@ -249,7 +259,40 @@ func (g *generator) aggregate() (*Node, bool) {
 	return node(Expr, "("+m.name+g.keyHole(m)+" + 0)", g.keyValues(m)...), true
 }
 
+// counted is the length of a map.
+func (g *generator) counted(int) (*Node, bool) {
+	m, ok := g.mapping(func(m mapping) bool { return len(m.keys) > 0 })
+	if !ok {
+		return nil, false
+	}
+	return leaf(Expr, "len("+m.name+")"), true
+}
+
+// called is a use of a macro or function.
+func (g *generator) called(depth int) *Node {
+	x, y := g.integer(depth-1), g.integer(depth-1)
+	if v, ok := g.assignable(isInteger); ok && g.one(3) {
+		g.uses["bump"] = true
+		return leaf(Expr, "bump("+v.name+")")
+	}
+	name := pick(g, "sum2", "larger", "times", "triangle", "steps")
+	g.uses[name] = true
+	switch name {
+	case "triangle", "steps":
+		return node(Expr, name+"(#)", x)
+	}
+	return node(Expr, name+"(#, #)", x, y)
+}
+
 func (g *generator) ofText(depth int) *Node {
+	switch g.IntN(6) {
+	case 0:
+		return node(Expr, "strlen(#)", g.text(depth-1))
+	case 1:
+		return node(Expr, "strstr(#, #)", g.text(depth-1), leaf(Expr, pick(g, `"a"`, `"bc"`, `""`, `"een"`, `"8"`, `"fifteen"`)))
+	case 2:
+		return node(Expr, "memcmp(#, #, 1)", g.text(depth-1), g.text(depth-1))
+	}
 	if g.one(2) {
 		return node(Expr, fmt.Sprintf("strncmp(#, #, %d)", g.IntN(12)), g.text(depth-1), g.text(depth-1))
 	}
@@ -281,7 +324,7 @@ func (g *generator) boolean(depth int) *Node {
 		}
 		return leaf(Expr, pick(g, "true", "false"))
 	}
-	switch g.IntN(16) {
+	switch g.IntN(17) {
 	case 0:
 		return g.boolean(0)
 	case 1, 2, 3, 4, 5:
@@ -307,6 +350,8 @@ func (g *generator) boolean(depth int) *Node {
 			}
 			return node(Expr, "has_key("+m.name+", #)", g.keyValues(m)...)
 		}
+	case 15:
+		return node(Expr, "strcontains(#, #)", g.text(depth-1), leaf(Expr, pick(g, `"a"`, `"bc"`, `""`, `"een"`, `"8"`, `"fifteen"`)))
 	case 14:
 		s := g.shape(2)
 		if s.kind >= tuple {
@@ -324,12 +369,15 @@ func (g *generator) comparison() string { return pick(g, "<", "<=", ">", ">=", "
 var texts = []string{
 	`""`, `"a"`, `"b"`, `"ab"`, `"abc"`, `"abd"`, `"hello"`, `"seven77"`, `"eight888"`, `"fifteen fifteen"`, `"sixteen sixteen."`,
 	`"a string of more than thirty-two bytes"`, `"a string that does not end before it has passed the sixty-fourth byte"`,
-	`"\xff\x80"`, `"x\ty"`,
+	`"\xff\x80"`, `"x\ty"`, `"a\x00b"`,
 }
 
 // text is an expression with a string.
 func (g *generator) text(depth int) *Node {
 	depth = g.deep(depth)
+	if depth > 0 && g.one(12) {
+		return node(Expr, "str_concat(#, #)", g.text(depth-1), leaf(Expr, pick(g, texts...)))
+	}
 	if depth > 0 && !g.one(3) {
 		if n, ok := g.general(shape{kind: text}, depth); ok {
 			return n

@@ -2,7 +2,9 @@ package scriptgen
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -53,12 +55,25 @@ type generator struct {
 	// every path through such a loop until it sees the same state again, so that
 	// there must not be too many.
 	calm bool
+	uses map[string]bool // helpers that the script has to define
+	made int             // maps that loops over maps fill
+}
+
+// helpers are macros and functions that scripts use.
+var helpers = map[string]string{
+	"sum2":     "macro sum2(x, y) { x + y }\n",
+	"larger":   "macro larger(x, y) { let $x = x; let $y = y; $x > $y ? $x : $y }\n",
+	"bump":     "macro bump($v) { $v += 3; $v }\n",
+	"times":    "fn times($a: int64, $b: int16): int32 { if ($b == 0) { return 7; } return $a * $b; }\n",
+	"triangle": "fn triangle($n: uint8): uint64 { $s = (uint64)0; for ($i : 0..5) { if ($i == ($n & 7)) { return 99; } $s += (uint64)$i; } return $s; }\n",
+	"steps":    "fn steps($n: int16): uint8 { $i = 0; while ($i < 9) { if ($i >= ($n & 3)) { return $i; } $i++; } return 200; }\n",
 }
 
 // Generate makes up the script of a seed.
 func Generate(seed uint64) *Node {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6861776b)), weight: 1}
 	g.budget = 6 + g.IntN(30)
+	g.uses = map[string]bool{}
 	g.makeMaps()
 	var probes []*Node
 	n := 1 + g.IntN(2)
@@ -69,7 +84,11 @@ func Generate(seed uint64) *Node {
 		g.budget += 5
 		probes = append(probes, g.probe("end", false, true))
 	}
-	return list(probes)
+	var head []*Node
+	for _, name := range slices.Sorted(maps.Keys(g.uses)) {
+		head = append(head, leaf(Stmt, helpers[name]))
+	}
+	return list(append(head, probes...))
 }
 
 func (g *generator) one(in int) bool { return g.IntN(in) == 0 }

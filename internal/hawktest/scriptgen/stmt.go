@@ -37,7 +37,7 @@ func (g *generator) stored(v variable, depth int) *Node {
 // statement is any one statement.
 func (g *generator) statement() *Node {
 	g.budget--
-	n := g.IntN(40)
+	n := g.IntN(43)
 	if len(g.scopes) > 4 || g.weight > 60 || g.calm && !g.one(4) {
 		n = g.IntN(30) // no more nesting
 	}
@@ -70,6 +70,10 @@ func (g *generator) statement() *Node {
 		return g.unroll()
 	case n < 39:
 		return g.while()
+	case n < 41:
+		return g.forMap()
+	case n < 42:
+		return node(Stmt, "if comptime (sizeof(#) > 4) {\n#} else {\n#}\n", g.value(g.shape(1), 0), g.block(1), g.block(1))
 	}
 	return node(Stmt, "{\n#}\n", g.block(1))
 }
@@ -392,6 +396,50 @@ func (g *generator) print() *Node {
 		return node(Stmt, "print((#, 0));\n", x)
 	}
 	return node(Stmt, "print(#);\n", x)
+}
+
+// forMap goes through a map. Its order is nobody's business, so that the body
+// may only do what comes to the same in any order.
+func (g *generator) forMap() *Node {
+	m, ok := g.mapping(func(m mapping) bool {
+		switch m.agg {
+		case "stats", "hist", "lhist":
+			return false
+		}
+		return len(m.keys) > 0
+	})
+	if !ok {
+		return g.declare()
+	}
+	name := g.fresh()
+	key := m.keys[0]
+	if len(m.keys) > 1 {
+		key = shape{kind: tuple, elems: m.keys}
+	}
+	of := shape{kind: tuple, elems: []shape{key, m.of}}
+	numbers := append(pathsTo(shape{kind: integer}, of, name), "1", "2")
+	for _, path := range pathsTo(shape{kind: text}, of, name) {
+		numbers = append(numbers, "strlen("+path+")")
+	}
+	var body []*Node
+	for range 1 + g.IntN(3) {
+		n := pick(g, numbers...)
+		switch v, ok := g.assignable(isInteger); {
+		case ok && g.one(2):
+			body = append(body, leaf(Stmt, v.name+pick(g, " += ", " ^= ", " -= ", " |= ")+n+";\n"))
+		case g.one(3):
+			body = append(body, leaf(Stmt, "if ("+n+" "+g.comparison()+" "+pick(g, numbers...)+") { continue; }\n"))
+		case m.deletes && g.one(3):
+			body = append(body, leaf(Stmt, pick(g, "delete("+m.name+", "+name+".0);\n", "if ("+n+" & 1) { delete("+m.name+"["+name+".0]); }\n")))
+		default:
+			g.made++
+			to := fmt.Sprintf("@l%d", g.made)
+			body = append(body, leaf(Stmt, pick(g,
+				to+" = sum("+n+");\n", to+" = max("+n+");\n", to+" += "+n+";\n", to+"["+n+"] = count();\n", to+"["+name+".0] = "+name+".1;\n",
+				to+"["+name+"] = hist("+n+");\n")))
+		}
+	}
+	return node(Stmt, "for ("+name+" : "+m.name+") {\n#}\n", list(body))
 }
 
 // printf prints a few values.
