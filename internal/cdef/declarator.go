@@ -4,6 +4,7 @@ package cdef
 type specs struct {
 	typ     *ctype // not nil
 	typedef bool
+	body    bool // the type is a struct or union as written, not a typedef of one
 	attrs   attributes
 }
 
@@ -83,7 +84,7 @@ func (p *parser) specifiers() specs {
 		switch t.text {
 		case "struct", "union":
 			p.take()
-			s.typ = p.record(t, &s.attrs)
+			s.typ, s.body = p.record(t, &s.attrs), true
 			continue
 		case "enum":
 			p.take()

@@ -1,9 +1,5 @@
 package cdef
 
-import (
-	"github.com/hawktrace/hawk/internal/types"
-)
-
 // A parser reads declarations.
 type parser struct {
 	*preprocessor
@@ -14,6 +10,7 @@ type parser struct {
 	// brackets is the number of open braces and parentheses.
 	brackets int
 	nested   int
+	closed   bool // nothing comes after more
 }
 
 // peek is the current token.
@@ -21,6 +18,8 @@ func (p *parser) peek() token {
 	if !p.have {
 		if len(p.more) > 0 {
 			p.cur, p.more = p.more[0], p.more[1:]
+		} else if p.closed {
+			p.cur = token{kind: eof}
 		} else {
 			p.cur = p.preprocessor.next()
 		}
@@ -33,6 +32,9 @@ func (p *parser) peek() token {
 func (p *parser) second() token {
 	p.peek()
 	if len(p.more) == 0 {
+		if p.closed {
+			return token{kind: eof}
+		}
 		p.more = append(p.more, p.preprocessor.next())
 	}
 	return p.more[0]
@@ -384,22 +386,19 @@ func (p *parser) constant(stops ...string) num {
 // evaluate computes a constant expression in which types may be named.
 func (p *parser) evaluate(list []token) num {
 	e := &evaluator{list: list, last: list[0]}
-	inner := &parser{preprocessor: p.preprocessor, unit: p.unit, nested: p.nested}
+	inner := &parser{preprocessor: p.preprocessor, unit: p.unit, nested: p.nested, closed: true}
 	// types reads with the parser from what is left of the list.
 	types := func(read func() (*ctype, bool)) (*ctype, bool) {
-		saved := e.list
-		inner.more, inner.have = append([]token{}, e.list...), false
-		inner.more = append(inner.more, token{kind: eof, file: e.last.file, at: e.last.at})
+		inner.more, inner.have = e.list, false
 		t, ok := read()
 		if !ok {
-			e.list = saved
 			return nil, false
 		}
-		left := len(inner.more) - 1
-		if inner.have {
+		left := len(inner.more)
+		if inner.have && inner.cur.kind != eof {
 			left++
 		}
-		e.list = e.list[len(e.list)-max(left, 0):]
+		e.list = e.list[len(e.list)-left:]
 		return t, true
 	}
 	e.typeName = func() (*ctype, bool) { return types(inner.typeName) }
@@ -445,19 +444,15 @@ func (p *parser) offsetOf(e *evaluator) (num, bool) {
 	offset := 0
 	for {
 		member := e.take()
-		s, ok := p.unit.convert(t).(*types.Struct)
-		if !ok {
-			return num{}, false
-		}
-		f, ok := s.Field(member.text)
-		if !ok || f.BitSize != 0 {
+		f, ok := p.unit.member(t, member.text)
+		if !ok || f.bits != 0 {
 			e.fail(member, "there is no member "+member.text)
 		}
-		offset += f.Offset
+		offset += f.offset
 		if !e.accept(".") {
 			break
 		}
-		t = foreign(f.Type)
+		t = f.typ
 	}
 	e.expect(")")
 	return num{v: uint64(offset), unsigned: true}, true

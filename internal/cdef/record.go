@@ -84,7 +84,7 @@ func (p *parser) members(kind types.Kind) []memberDecl {
 		s := p.specifiers()
 		if p.peek().is(";") {
 			p.take()
-			if s.typ.kind == recordKind && s.typ.rec.defined && s.typ.rec.tag == "" {
+			if s.body && s.typ.rec.tag == "" {
 				out = append(out, memberDecl{typ: s.typ, bits: -1, align: s.attrs.align, packed: s.attrs.packed})
 			}
 			continue
@@ -247,6 +247,34 @@ func keepInside(f *field, size int) {
 	if f.typ.kind != boolKind || width != 1 {
 		f.typ = intType(width, f.typ.signed)
 	}
+}
+
+// member finds a member of a struct or union, which may be the kernel's, through
+// its anonymous members.
+func (u *Unit) member(t *ctype, name string) (field, bool) {
+	if t.kind == recordKind && t.rec.defined {
+		for _, f := range t.rec.fields {
+			if f.name == name {
+				return f, true
+			}
+			if f.name == "" {
+				if in, ok := u.member(f.typ, name); ok {
+					in.offset += f.offset
+					return in, true
+				}
+			}
+		}
+		return field{}, false
+	}
+	if t.kind == recordKind {
+		u.fromKernel(t)
+	}
+	if s, ok := t.out.(*types.Struct); ok {
+		if f, ok := s.Field(name); ok {
+			return field{typ: foreign(f.Type), offset: f.Offset, bits: f.BitSize}, true
+		}
+	}
+	return field{}, false
 }
 
 // complete reports whether the size of t is known without asking the kernel.

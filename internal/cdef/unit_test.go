@@ -66,6 +66,10 @@ func TestTypes(t *testing.T) {
 		{"struct s { int a __aligned(8); int b; } __packed;", "struct", "s", "struct s a:int32 b:int32"},
 		{"struct s { typeof(int) a; __typeof__(char *) b; };", "struct", "s", "struct s a:int32 b:int8 *"},
 		{"struct s { int a; }", "struct", "s", "struct s a:int32"},
+		{"typedef struct { int a; } t; struct s { t; int b; };", "struct", "s", "struct s b:int32"},
+		{"struct o { char c; struct { int k; union { char l; long m; }; }; };\nstruct s { char a[__builtin_offsetof(struct o, m) + sizeof(int) * (2)]; };", "struct", "s",
+			"struct s a:string[24]"},
+		{"struct s { char a[__builtin_offsetof(struct sock, family)]; };", "struct", "s", "struct s a:string[16]"},
 	} {
 		u, ds := read(t, c.in, Options{Kernel: kernel, KernelTypes: true})
 		for _, d := range ds.List() {

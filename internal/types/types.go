@@ -270,11 +270,20 @@ func (t *Struct) String() string {
 	if t.Name != "" {
 		return word + " " + t.Name
 	}
-	var parts []string
-	for _, f := range t.Fields() {
-		parts = append(parts, f.Type.String())
+	// Anonymous structs in each other double with every level.
+	const enough = 200
+	text := word + " {"
+	for i, f := range t.Fields() {
+		if i > 0 {
+			text += ","
+		}
+		if len(text) > enough {
+			text += "…"
+			break
+		}
+		text += f.Type.String()
 	}
-	return word + " {" + strings.Join(parts, ",") + "}"
+	return text + "}"
 }
 func (t *Struct) Size() int {
 	if t.Bytes < 0 {
@@ -393,7 +402,7 @@ type Agg struct {
 }
 
 func (t *Agg) String() string {
-	if t.Signed || t.Kind == "count" || t.Kind == "hist" || t.Kind == "lhist" {
+	if t.Signed || t.Kind == "count" || t.Kind == "hist" || t.Kind == "lhist" || t.Kind == "tseries" {
 		return t.Kind + "_t"
 	}
 	return "u" + t.Kind + "_t"
