@@ -252,7 +252,7 @@ func bump(g Gen, p, bucket *ir.Value, buckets int) {
 }
 
 var _ = defineAgg(Agg{
-	Name: "hist", Additive: true, Params: []Param{{"n", Integer}, {"bits", IntLit}}, Min: 1,
+	Name: "hist", Additive: true, Whole: true, Params: []Param{{"n", Integer}, {"bits", IntLit}}, Min: 1,
 	Doc:     "A histogram by powers of two; `bits` (0 to 5) splits each power into 2^bits buckets.",
 	Example: `tracepoint:syscalls:sys_exit_read { @bytes = hist(args.ret); }`,
 	Check: func(c *Call) ([]int64, bool) {
@@ -276,7 +276,7 @@ var _ = defineAgg(Agg{
 func lhistBuckets(params []int64) int { return int((params[1]-params[0])/params[2]) + 2 }
 
 var _ = defineAgg(Agg{
-	Name: "lhist", Additive: true, Params: []Param{{"n", Integer}, {"min", IntLit}, {"max", IntLit}, {"step", IntLit}}, Min: 4,
+	Name: "lhist", Additive: true, Whole: true, Params: []Param{{"n", Integer}, {"min", IntLit}, {"max", IntLit}, {"step", IntLit}}, Min: 4,
 	Doc:     "A histogram of equal steps from min to max.",
 	Example: `tracepoint:syscalls:sys_exit_read { @bytes = lhist(args.ret, 0, 4096, 256); }`,
 	Check: func(c *Call) ([]int64, bool) {

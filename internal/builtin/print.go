@@ -119,6 +119,10 @@ var _ = define(Func{
 		if c.MapName == "" && len(c.Args) > 1 {
 			c.Errorf(c.Args[1], "argument-count", "print() takes one argument unless it prints a map")
 		}
+		if agg, ok := c.Types[0].(*types.Agg); ok && c.MapName == "" && aggs[agg.Kind].Whole {
+			c.Errorf(c.Args[0], "argument-type", "print() can only show a map of %s as a whole", agg.Kind).
+				Hint("leave out the key")
+		}
 		for i := 1; i < len(c.Args); i++ {
 			if c.Consts[i].Neg {
 				c.Errorf(c.Args[i], "bad-argument", "print() needs a number that is not negative here")

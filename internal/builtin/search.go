@@ -23,9 +23,9 @@ func searched(g Gen, n int) *ir.Value {
 	return g.Temp("searched", types.RoundUp(max(n, offStack), 8), 8)
 }
 
-// at is the byte of p at i, which is known to be below limit but not to the
+// byteAt is the byte of p at i, which is known to be below limit but not to the
 // verifier.
-func at(g Gen, p, i *ir.Value, limit int) *ir.Value {
+func byteAt(g Gen, p, i *ir.Value, limit int) *ir.Value {
 	b := g.B()
 	i = g.Choose(b.Arith(ir.ULt, i, konst(g, int64(limit))), func() *ir.Value { return i }, func() *ir.Value { return konst(g, 0) })
 	return b.Arith(ir.Add, p, i)
@@ -57,7 +57,7 @@ func index(g Gen, c *Call) *ir.Value {
 		places = atLeastZero(g, places)
 		return g.Search(c.Expr, places, []*ir.Value{hay}, func(i *ir.Value, vals []*ir.Value) *ir.Value {
 			b := g.B()
-			p := at(g, vals[0], i, limit)
+			p := byteAt(g, vals[0], i, limit)
 			var differ *ir.Value
 			for j := range len(lit) {
 				d := b.Arith(ir.Xor, b.Load(p, j, 1, false), konst(g, int64(lit[j])))
@@ -79,8 +79,8 @@ func index(g Gen, c *Call) *ir.Value {
 		inner := []*ir.Value{vals[0], vals[1], i}
 		differ := g.Search(c.Expr, vals[2], inner, func(j *ir.Value, vals []*ir.Value) *ir.Value {
 			b := g.B()
-			x := b.Load(at(g, vals[0], b.Arith(ir.Add, vals[2], j), limit), 0, 1, false)
-			y := b.Load(at(g, vals[1], j, most), 0, 1, false)
+			x := b.Load(byteAt(g, vals[0], b.Arith(ir.Add, vals[2], j), limit), 0, 1, false)
+			y := b.Load(byteAt(g, vals[1], j, most), 0, 1, false)
 			return b.Arith(ir.Ne, x, y)
 		})
 		return g.B().Arith(ir.SLt, differ, konst(g, 0))
@@ -181,8 +181,8 @@ var _ = define(Func{
 		}
 		differ := g.Search(c.Expr, n, vals, func(i *ir.Value, vals []*ir.Value) *ir.Value {
 			b := g.B()
-			x := b.Load(at(g, vals[0], i, limit), 0, 1, false)
-			return b.Arith(ir.Ne, x, b.Load(at(g, vals[1], i, limit), 0, 1, false))
+			x := b.Load(byteAt(g, vals[0], i, limit), 0, 1, false)
+			return b.Arith(ir.Ne, x, b.Load(byteAt(g, vals[1], i, limit), 0, 1, false))
 		})
 		return g.Choose(b.Arith(ir.ULt, differ, konst(g, int64(limit))),
 			func() *ir.Value {

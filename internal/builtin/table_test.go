@@ -140,9 +140,10 @@ var stages = []string{
 // mayName are names that are quoted outside the table, and why.
 var mayName = map[string][]string{
 	"syntax/names.go": {"args", "ctx", "kstack", "ustack", "nsecs", "pid", "tid"}, // the grammar knows them: they are never types or record fields
-	"types/types.go":  {"count", "hist", "lhist"},                               // how the type of a map is spelled
-	"types/names.go":  {"count"},                                                // the type count_t
-	"output/json.go":  {"printf", "warnf", "errorf", "stats", "hist"},           // the types of JSON records, which have names of their own right
+	"types/types.go":  {"count", "hist", "lhist", "tseries"},                      // how the type of a map is spelled
+	"types/names.go":  {"count"},                                                  // the type count_t
+	"run/cgroup.go":   {"cgroup"},                                                 // a type of file systems
+	"output/json.go":  {"printf", "warnf", "errorf", "stats", "hist", "tseries"},  // the types of JSON records, which have names of their own right
 }
 
 // TestNamedOnce looks for names of the table in the string literals of other

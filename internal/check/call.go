@@ -54,7 +54,7 @@ func (w *walker) isPlanned(at syntax.Node, name string) bool {
 var planned = [...]string{
 	"config", "dw_ustack", "default_str_length", "elf_info", "elf_is_exe",
 	"is_scalar",
-	"kfunc_allowed", "kfunc_exist", "skboutput", "tseries", "uaddr",
+	"kfunc_allowed", "kfunc_exist", "skboutput", "uaddr",
 }
 
 func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {

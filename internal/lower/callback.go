@@ -297,7 +297,7 @@ func (f *fn) Len(at syntax.Node, name string) *ir.Value {
 		b.Store(f.cb.frame, count, 8, b.Add(b.Load(f.cb.frame, count, 8, false), 1))
 	})
 	cb.setup = append(cb.setup, func(frame *ir.Value) { f.b.Store(frame, count, 8, f.konst(0)) })
-	out := f.Temp("len", 8, 8)
+	out := f.Temp("elements", 8, 8)
 	f.runCallback(cb, func(frame *ir.Value) {
 		b := f.b
 		b.Call(int(asm.FnForEachMapElem), b.MapPtr(m.Map), b.FuncPtr(fn), frame, f.konst(0))

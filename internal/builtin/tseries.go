@@ -1,0 +1,181 @@
+package builtin
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// A cell of tseries is a ring of intervals, each {i64 value; u64 meta; u64
+// epoch}. The epoch is the number of the interval since 1970; meta is how many
+// values an average is of, or when the last value came.
+const (
+	intervalBytes = 24
+	metaAt        = 8
+	epochAt       = 16
+	// maxIntervals is what fits in a value of a per-CPU map, at most 32 kB.
+	maxIntervals = 1300
+)
+
+// What a series keeps of the values of one interval: types.Agg.Params[2].
+const (
+	keepLast int64 = iota
+	keepSum
+	keepAvg
+	keepMin
+	keepMax
+)
+
+var keeps = map[string]int64{"sum": keepSum, "avg": keepAvg, "min": keepMin, "max": keepMax}
+
+var _ = defineAgg(Agg{
+	Name: "tseries", Whole: true, Params: []Param{{"n", Integer}, {"interval", IntLit}, {"count", IntLit}, {"of", StringLit}}, Min: 3,
+	Doc:     "A time series: the last value in each of the last `count` intervals of so many nanoseconds, or their `\"sum\"`, `\"avg\"`, `\"min\"` or `\"max\"`. The times are those of the wall clock.",
+	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes = tseries(args.ret, 1s, 10, "sum"); }`,
+	Check:   checkSeries,
+	CellBytes: func(t *types.Agg) int {
+		return intervalBytes * int(t.Params[1])
+	},
+	Update: updateSeries,
+	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
+		return mergeSeries(t, cells), len(cells) > 0
+	},
+})
+
+func checkSeries(c *Call) ([]int64, bool) {
+	bad := func(i int, format string, args ...any) ([]int64, bool) {
+		c.Errorf(c.Args[i], "bad-argument", format, args...)
+		return []int64{1, 1, keepLast}, false
+	}
+	if len(c.Consts) < 3 {
+		return bad(0, "tseries() expects an interval and a number of intervals")
+	}
+	if c.Config.Unstable["tseries"] == "error" {
+		return bad(0, "tseries() is switched off by unstable_tseries")
+	}
+	interval, _ := c.Int(1)
+	count, _ := c.Int(2)
+	if interval < 1 {
+		return bad(1, "tseries() interval must be >= 1 (%d provided)", interval)
+	}
+	if count < 1 || count > maxIntervals {
+		return bad(2, "tseries() keeps 1 to %d intervals (%d provided)", maxIntervals, count)
+	}
+	keep := keepLast
+	if of, ok := c.Str(3); ok {
+		if keep, ok = keeps[of]; !ok {
+			return bad(3, "tseries() expects one of \"avg\", \"max\", \"min\" and \"sum\", not %q", of)
+		}
+	}
+	return []int64{interval, count, keep}, true
+}
+
+func updateSeries(g Gen, t *types.Agg, p, x *ir.Value) {
+	b := g.B()
+	interval, count, keep := t.Params[0], t.Params[1], t.Params[2]
+	now := b.Arith(ir.Add, call(g, asm.FnKtimeGetBootNs), b.Load(b.Data(object.DataTAI), 0, 8, false))
+	epoch := b.Arith(ir.UDiv, now, konst(g, interval))
+	slot := b.Arith(ir.UMod, epoch, konst(g, count))
+	g.When(b.Arith(ir.ULt, slot, konst(g, count)), false, func() { // which the verifier does not know
+		at := b.Arith(ir.Add, p, b.Arith(ir.Mul, slot, konst(g, intervalBytes)))
+		fresh := b.Arith(ir.Ne, b.Load(at, epochAt, 8, false), epoch)
+		old := b.Load(at, 0, 8, false)
+		meta := now
+		switch keep {
+		case keepSum, keepAvg:
+			g.When(fresh, true, func() {
+				b.Store(at, 0, 8, konst(g, 0))
+				b.Store(at, metaAt, 8, konst(g, 0))
+				b.Store(at, epochAt, 8, epoch)
+			})
+			b.AtomicAdd(at, 0, 8, x)
+			b.AtomicAdd(at, metaAt, 8, konst(g, 1))
+			return
+		case keepMin, keepMax:
+			less := ir.ULt
+			if t.Signed {
+				less = ir.SLt
+			}
+			wins := b.Arith(less, x, old)
+			if keep == keepMax {
+				wins = b.Arith(less, old, x)
+			}
+			g.When(b.Arith(ir.Or, fresh, wins), false, func() {
+				b.Store(at, 0, 8, x)
+				b.Store(at, metaAt, 8, meta)
+				b.Store(at, epochAt, 8, epoch)
+			})
+			return
+		}
+		b.Store(at, 0, 8, x)
+		b.Store(at, metaAt, 8, meta)
+		b.Store(at, epochAt, 8, epoch)
+	})
+}
+
+// A reading is what all CPUs have of one interval.
+type reading struct{ value, meta, epoch int64 }
+
+// join adds what another CPU has of the same interval.
+func (r *reading) join(t *types.Agg, o reading) {
+	less := r.value < o.value
+	if !t.Signed {
+		less = uint64(r.value) < uint64(o.value)
+	}
+	takes := false
+	switch t.Params[2] {
+	case keepSum, keepAvg:
+		r.value += o.value
+		r.meta += o.meta
+	case keepMin:
+		takes = !less
+	case keepMax:
+		takes = less
+	default:
+		takes = r.meta < o.meta
+	}
+	if takes {
+		*r = o
+	}
+}
+
+// mergeSeries takes of each slot the newest interval that any CPU has there.
+func mergeSeries(t *types.Agg, cells [][]byte) value.Series {
+	interval, count := t.Params[0], int(t.Params[1])
+	slots := make([]reading, count)
+	newest := int64(0)
+	for _, raw := range cells {
+		for i := range slots {
+			r := reading{cell(raw, 3*i), cell(raw, 3*i+1), cell(raw, 3*i+2)}
+			switch at := &slots[i]; {
+			case r.epoch > at.epoch:
+				*at = r
+			case r.epoch == at.epoch && r.epoch != 0:
+				at.join(t, r)
+			}
+			newest = max(newest, r.epoch)
+		}
+	}
+	s := value.Series{Interval: interval, Count: count, Signed: t.Signed}
+	for _, r := range slots {
+		if r.epoch == 0 || r.epoch <= newest-int64(count) {
+			continue
+		}
+		if t.Params[2] == keepAvg && r.meta != 0 {
+			if t.Signed {
+				r.value /= r.meta
+			} else {
+				r.value = int64(uint64(r.value) / uint64(r.meta))
+			}
+		}
+		s.Points = append(s.Points, value.Point{Epoch: r.epoch, Value: r.value})
+	}
+	slices.SortFunc(s.Points, func(a, b value.Point) int { return cmp.Compare(a.Epoch, b.Epoch) })
+	return s
+}
