@@ -17,7 +17,7 @@ import (
 // Options is what a script does not say itself.
 type Options struct {
 	Params      []string            // positional parameters, $1 first
-	IncludeDirs []string            // where headers are looked for first
+	IncludeDirs []string            // where headers are looked for first, and imports
 	Includes    []string            // headers read before the script
 	Environment *config.Environment // settings that win over the script's; nil: none
 	// Probe says how attach points are resolved. MaxProbes, MaxProgs and
@@ -59,6 +59,7 @@ type expander struct {
 	opts *probe.Options
 	ds   source.Diagnostics
 
+	files   []*syntax.Script    // the script and what it imports, imports first
 	macros  map[string][]*macro // the script's, in order of definition
 	library map[string][]*macro // the library's; nil: it has no such name
 	loaded  map[string]bool     // packages of the library
@@ -80,9 +81,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 		out:  &Script{Tree: s, Config: config.Default(), Params: o.Params, Options: &opts},
 		opts: &opts, library: map[string][]*macro{}, loaded: map[string]bool{},
 	}
-	if e.unsupportedItems() {
-		return nil, &e.ds
-	}
+	e.imports(s, o.IncludeDirs)
 	e.config(o.Environment)
 	e.readC(o)
 	e.define()
@@ -109,10 +108,16 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 // may change how other text reads: (name) - 1.
 func (e *expander) define() {
 	e.names()
-	if e.ambiguous() {
-		again, ds := syntax.Reparse(e.out.Tree.Span().File, e.isValue)
-		e.ds.Merge(ds)
-		e.out.Tree = again
+	changed := false
+	for i, tree := range e.files {
+		if e.ambiguous(tree) {
+			again, ds := syntax.Reparse(tree.Span().File, e.isValue)
+			e.ds.Merge(ds)
+			e.files[i], changed = again, true
+		}
+	}
+	if changed {
+		e.join()
 		e.names()
 	}
 }
@@ -133,9 +138,9 @@ func (e *expander) names() {
 
 // ambiguous reports whether the tree has a cast whose type is the name of a
 // value. Bodies of macros are looked at when they are used.
-func (e *expander) ambiguous() bool {
+func (e *expander) ambiguous(tree *syntax.Script) bool {
 	found := false
-	for _, item := range e.out.Tree.Items {
+	for _, item := range tree.Items {
 		if _, isMacro := item.(*syntax.Macro); !isMacro && !found {
 			syntax.AmbiguousCasts(item, func(c *syntax.Cast) bool {
 				found = e.isValue(c.Type.Name)

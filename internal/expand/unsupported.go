@@ -4,21 +4,8 @@ import (
 	"github.com/hawktrace/hawk/internal/syntax"
 )
 
-// unsupportedItems refuses what the parser knows and this version does not
-// implement. It reports whether something was refused that other parts of the
-// script refer to by name, so that going on would only give follow-up errors.
-func (e *expander) unsupportedItems() (stop bool) {
-	for _, item := range e.out.Tree.Items {
-		switch item := item.(type) {
-		case *syntax.Import:
-			e.ds.Errorf("unsupported", item.Span(), "imports are not supported by this version of hawk")
-			stop = true
-		}
-	}
-	return stop
-}
-
-// unsupported refuses the same inside an expanded body.
+// unsupported refuses in an expanded body what the parser knows and has no place
+// there, or which this version does not implement.
 func (e *expander) unsupported(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {

@@ -92,7 +92,7 @@ func (ds *Diagnostics) Add(d *Diagnostic) *Diagnostic {
 // locate fills the trail of a message about expanded text. A message about
 // hawk's own text is shown where the script uses that.
 func (d *Diagnostic) locate() {
-	if d.Span.From == nil || len(d.Trail) > 0 {
+	if !d.Span.Valid() || len(d.Trail) > 0 {
 		return
 	}
 	d.Trail = d.Span.Trail()

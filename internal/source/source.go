@@ -12,8 +12,21 @@ type File struct {
 	// Library: the text is hawk's own, so that messages show first where the
 	// script uses it.
 	Library bool
+	// Path is where the text was read if Name does not say, as for an import;
+	// "" otherwise.
+	Path string
+	// Import is the import that asked for the file; zero for the script itself.
+	Import Span
 
 	lines []int // byte offset of each line start, filled on first use
+}
+
+// Where is the path that the text was read from.
+func (f *File) Where() string {
+	if f.Path != "" {
+		return f.Path
+	}
+	return f.Name
 }
 
 // NewFile returns a File; text is kept as it is.
@@ -69,11 +82,17 @@ type Expansion struct {
 	At Span // the use; itself part of an expansion if At.From is not nil
 }
 
-// Trail lists the uses that a span was expanded for, innermost first.
+// Trail lists the uses that a span was expanded for, innermost first, and then
+// the imports of the file.
 func (s Span) Trail() []Span {
 	var out []Span
-	for e := s.From; e != nil; e = e.At.From {
-		out = append(out, e.At)
+	for s.From != nil {
+		s = s.From.At
+		out = append(out, s)
+	}
+	for s.File != nil && s.File.Import.Valid() {
+		s = s.File.Import
+		out = append(out, s)
 	}
 	return out
 }

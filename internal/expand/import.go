@@ -1,0 +1,287 @@
+package expand
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/spell"
+	"github.com/hawktrace/hawk/internal/stdlib"
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// Bounds on what is imported.
+const (
+	maxImports    = 1000
+	maxImportSize = 16 << 20 // bytes of one file
+)
+
+// An importer reads the files that a script imports, each once.
+type importer struct {
+	*expander
+	root string          // directory of the script
+	dirs []string        // given by the user
+	seen map[string]bool // by path without symbolic links
+}
+
+// imports collects the script and its imports in e.files and joins them to the
+// tree that the rest of the compiler sees.
+func (e *expander) imports(s *syntax.Script, dirs []string) {
+	im := &importer{expander: e, dirs: dirs, seen: map[string]bool{}}
+	f := s.Span().File
+	im.root = filepath.Dir(f.Where())
+	if path, err := filepath.EvalSymlinks(f.Where()); err == nil {
+		if path, err = filepath.Abs(path); err == nil {
+			im.seen[path] = true // a script that an import imports again
+		}
+	}
+	im.file(s)
+	e.join()
+}
+
+// join makes one tree of all files. Its text is that of the script.
+func (e *expander) join() {
+	root := e.files[len(e.files)-1]
+	if len(e.files) == 1 {
+		e.out.Tree = root
+		return
+	}
+	all := &syntax.Script{Pos: root.Pos, Shebang: root.Shebang, Comments: root.Comments}
+	for _, f := range e.files {
+		for _, item := range f.Items {
+			if _, isConfig := item.(*syntax.Config); !isConfig || f == root {
+				all.Items = append(all.Items, item)
+			}
+		}
+	}
+	e.out.Tree = all
+}
+
+// file adds a file behind what it imports.
+func (im *importer) file(tree *syntax.Script) {
+	for _, item := range tree.Items {
+		if i, ok := item.(*syntax.Import); ok {
+			im.one(i)
+		}
+	}
+	im.files = append(im.files, tree)
+}
+
+// one reads what an import names.
+func (im *importer) one(i *syntax.Import) {
+	name := i.Path.Value
+	path, found := im.find(i, name)
+	if !found {
+		return
+	}
+	if path == "" { // a package of the library
+		return
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		im.unreadable(i, err)
+	case !info.IsDir():
+		im.add(i, path, name, true)
+	default:
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			im.unreadable(i, err)
+			return
+		}
+		for _, entry := range entries {
+			if !entry.IsDir() {
+				im.add(i, filepath.Join(path, entry.Name()), filepath.Join(name, entry.Name()), false)
+			}
+		}
+	}
+}
+
+// find is the place of a name: beside the importing file, in the directories
+// given by the user, beside the script. Failing that it may be a package of the
+// library, whose path is "".
+func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
+	dirs := append([]string{filepath.Dir(i.Span().File.Where())}, im.dirs...)
+	dirs = append(dirs, im.root)
+	if filepath.IsAbs(name) {
+		dirs = []string{""}
+	}
+	var tried []string
+	unsafe := false
+	for _, dir := range dirs {
+		path := filepath.Join(dir, name)
+		if contains(tried, path) {
+			continue
+		}
+		tried = append(tried, path)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			continue
+		}
+		if why := writableByOthers(path); why != "" {
+			im.ds.Warnf("import-skipped", i.Path.Span(), "%s is skipped: %s", path, why)
+			unsafe = true
+			continue
+		}
+		return path, true
+	}
+	pkg := strings.TrimSuffix(strings.TrimPrefix(name, "stdlib/"), ".bt")
+	if _, ok := stdlib.Open(pkg); ok {
+		im.loadPackage(pkg)
+		return "", true
+	}
+	im.out.Incomplete = true
+	if unsafe {
+		im.ds.Errorf("import-unsafe", i.Path.Span(), "Refusing to import \"%s\": others could change it", name).
+			Hint("take away the permission to write from others: chmod o-w")
+		return "", false
+	}
+	d := im.ds.Errorf("import-not-found", i.Path.Span(), "Can not find \"%s\" to import", name)
+	d.Hint("looked for %s, and among the packages of the library", strings.Join(tried, ", "))
+	if near := spell.Nearest(pkg, stdlib.Names()); near != "" {
+		d.Hint("did you mean \"stdlib/%s\"?", near)
+	} else if near := nearFile(tried[0]); near != "" {
+		d.Hint("did you mean \"%s\"?", filepath.Join(filepath.Dir(name), near))
+	}
+	return "", false
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// nearFile is the name of a file that is like one that does not exist.
+func nearFile(path string) string {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return spell.Nearest(filepath.Base(path), names)
+}
+
+// writableByOthers says why a file or directory is not to be trusted: hawk
+// mostly runs as root. "" if it is.
+func writableByOthers(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err.Error()
+	}
+	for _, p := range [...]string{real, filepath.Dir(real)} {
+		info, err := os.Stat(p)
+		if err != nil {
+			return err.Error()
+		}
+		if info.Mode().Perm()&0o002 != 0 {
+			return p + " is writable by others"
+		}
+	}
+	return ""
+}
+
+// add reads one file. Files of a directory that cannot be imported are left
+// out; one that was named is an error.
+func (im *importer) add(i *syntax.Import, path, name string, named bool) {
+	refuse := func(code source.Code, format string, args ...any) {
+		if named {
+			im.ds.Errorf(code, i.Path.Span(), format, args...)
+			im.out.Incomplete = true
+		}
+	}
+	switch {
+	case strings.HasSuffix(path, ".bpf.c"):
+		refuse("import-unsupported", "C programs can not be imported: hawk has no C compiler")
+		return
+	case strings.HasSuffix(path, ".bpf.o"):
+		refuse("import-unsupported", "Object files can not be imported by this version of hawk")
+		return
+	case !strings.HasSuffix(path, ".bt") && !strings.HasSuffix(path, ".h"):
+		refuse("import-extension", "Can not import \"%s\": only .bt and .h files and directories can be imported", name)
+		return
+	}
+	if why := writableByOthers(path); why != "" {
+		im.ds.Warnf("import-skipped", i.Path.Span(), "%s is skipped: %s", path, why)
+		return
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		im.unreadable(i, err)
+		return
+	}
+	if im.seen[real] {
+		return
+	}
+	if len(im.seen) >= maxImports {
+		im.ds.Errorf("import-limit", i.Path.Span(), "More than %d files are imported", maxImports)
+		return
+	}
+	im.seen[real] = true
+	if strings.HasSuffix(path, ".h") {
+		im.files = append(im.files, &syntax.Script{Pos: i.Pos, Items: []syntax.Item{
+			&syntax.CDef{Pos: i.Pos, Text: fmt.Sprintf("#include %q", real)},
+		}})
+		return
+	}
+	text, err := readRegular(real)
+	if err != nil {
+		im.unreadable(i, err)
+		return
+	}
+	f := source.NewFile(name, text)
+	f.Path, f.Import = real, i.Span()
+	tree, ds := syntax.Parse(f)
+	im.ds.Merge(ds)
+	im.out.Incomplete = im.out.Incomplete || ds.HasErrors()
+	for _, item := range tree.Items {
+		if c, ok := item.(*syntax.Config); ok {
+			im.ds.Errorf("import-config", c.Span(), "An imported file can not have a config block")
+		}
+	}
+	im.file(tree)
+}
+
+func (im *importer) unreadable(i *syntax.Import, err error) {
+	im.ds.Errorf("import-unreadable", i.Path.Span(), "Can not import \"%s\": %v", i.Path.Value, err)
+	im.out.Incomplete = true
+}
+
+// readRegular reads a regular file. Opening does not wait for anything, such as
+// the other end of a pipe.
+func readRegular(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxImportSize+1))
+	if err != nil {
+		return "", err
+	}
+	if len(text) > maxImportSize {
+		return "", fmt.Errorf("%s is larger than %d bytes", path, maxImportSize)
+	}
+	return string(text), nil
+}
