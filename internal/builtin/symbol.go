@@ -21,7 +21,7 @@ var (
 )
 
 var _ = define(Func{
-	Name: "ksym", Min: 1, Params: []Param{{"address", Address}}, Result: ksymType,
+	Name: "ksym", Old: []string{"sym"}, Min: 1, Params: []Param{{"address", Address}}, Result: ksymType,
 	Doc:     "The name of the kernel symbol that an address lies in, found when printed.",
 	Example: `tracepoint:timer:hrtimer_start { @[ksym(args.function)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {

@@ -1,0 +1,118 @@
+package builtin
+
+import (
+	"encoding/binary"
+	"reflect"
+	"testing"
+
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+func TestRenderAddresses(t *testing.T) {
+	inet := func(family uint64, addr ...byte) []byte {
+		return append(binary.LittleEndian.AppendUint64(nil, family), append(addr, make([]byte, 16-len(addr))...)...)
+	}
+	for _, c := range []struct {
+		by   string
+		raw  []byte
+		want value.Value
+	}{
+		{"ntop", inet(2, 127, 0, 0, 1), value.Text("127.0.0.1")},
+		{"ntop", inet(10, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1), value.Text("fe80::1")},
+		{"ntop", inet(10), value.Text("::")},
+		{"ntop", []byte{2, 0, 0}, value.Null{}},
+		{"macaddr", []byte{0x66, 0x90, 0x0f, 0xae, 0xe8, 0xe9}, value.Text("66:90:0F:AE:E8:E9")},
+		{"macaddr", nil, value.Null{}},
+	} {
+		f, _ := Lookup(c.by)
+		if got := f.Render(nil, nil, c.raw); got != c.want {
+			t.Errorf("%s of %x is %v, want %v", c.by, c.raw, got, c.want)
+		}
+	}
+}
+
+func TestParseIP(t *testing.T) {
+	for text, want := range map[string][]byte{
+		"10.0.0.1": {10, 0, 0, 1},
+		"::1":      {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1},
+		"1.2.3":    nil, "fe80::1%eth0": nil, "": nil, "1.2.3.4.5": nil,
+	} {
+		if got, ok := parseIP(text); !reflect.DeepEqual(got, want) || ok != (want != nil) {
+			t.Errorf("parseIP(%q) = %v, %v", text, got, ok)
+		}
+	}
+}
+
+func TestJoined(t *testing.T) {
+	for raw, want := range map[string]string{
+		"": "\n", "a\x00": "a\n", "a\x00b\x00": "a|b\n", "a\x00\x00c\x00": "a||c\n", "\x00": "\n",
+	} {
+		if got := string(joined([]byte(raw), "|")); got != want {
+			t.Errorf("joined(%q) = %q, want %q", raw, got, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	errno := &nameTable{errnoText[:], "Unknown error", true}
+	signals := &nameTable{names: signalNames(), unknown: "N/A"}
+	calls := &nameTable{names: probe.SyscallNames("amd64"), unknown: "Unknown syscall"}
+	for _, c := range []struct {
+		t    *nameTable
+		n    int64
+		want string
+	}{
+		{errno, 0, "Success"}, {errno, 2, "No such file or directory"}, {errno, -38, "Invalid system call number"},
+		{errno, 41, "Unknown error"}, {errno, 134, "Unknown error"}, {errno, -1 << 63, "Unknown error"},
+		{signals, 9, "Killed"}, {signals, 0, "Unknown signal 0"}, {signals, 33, "Unknown signal 33"}, {signals, 34, "Real-time signal 0"},
+		{signals, 64, "Real-time signal 30"}, {signals, 65, "N/A"}, {signals, -9, "N/A"},
+		{calls, 0, "read"}, {calls, 4, "stat"}, {calls, 257, "openat"}, {calls, 400, "Unknown syscall"}, {calls, 100000, "Unknown syscall"},
+	} {
+		if got := c.t.name(c.n); got != c.want {
+			t.Errorf("name(%d) = %q, want %q", c.n, got, c.want)
+		}
+	}
+	image, stride := errno.image(), errno.stride()
+	if got := string(image[2*stride : 2*stride+25]); got != "No such file or directory" || stride%8 != 0 || len(image) != 135*stride {
+		t.Errorf("the table has %q for 2, a stride of %d and %d bytes", got, stride, len(image))
+	}
+	for name, want := range map[string]int{"KILL": 9, "SIGKILL": 9, "TERM": 15, "kill": 0, "": 0, "SIGSIGKILL": 0} {
+		if got := signalNumber(name); got != want {
+			t.Errorf("signalNumber(%q) = %d, want %d", name, got, want)
+		}
+	}
+}
+
+func TestMergeSeries(t *testing.T) {
+	// Each CPU has {value, meta, epoch} for epochs modulo 2.
+	raw := func(words ...int64) []byte {
+		var out []byte
+		for _, w := range words {
+			out = binary.LittleEndian.AppendUint64(out, uint64(w))
+		}
+		return out
+	}
+	cells := [][]byte{raw(-4, 2, 10, 7, 3, 9), raw(6, 3, 10, 1, 1, 7), raw(0, 0, 0, 0, 0, 0)}
+	for keep, want := range map[int64][]value.Point{
+		keepLast: {{Epoch: 9, Value: 7}, {Epoch: 10, Value: 6}},
+		keepSum:  {{Epoch: 9, Value: 7}, {Epoch: 10, Value: 2}},
+		keepAvg:  {{Epoch: 9, Value: 2}, {Epoch: 10, Value: 0}},
+		keepMin:  {{Epoch: 9, Value: 7}, {Epoch: 10, Value: -4}},
+		keepMax:  {{Epoch: 9, Value: 7}, {Epoch: 10, Value: 6}},
+	} {
+		s := mergeSeries(&types.Agg{Kind: "tseries", Signed: true, Params: []int64{1, 2, keep}}, cells)
+		if !reflect.DeepEqual(s.Points, want) {
+			t.Errorf("kept by %d: %v, want %v", keep, s.Points, want)
+		}
+	}
+	unsigned := mergeSeries(&types.Agg{Kind: "tseries", Params: []int64{1, 2, keepMax}}, cells)
+	if got := unsigned.Points[1].Value; got != -4 {
+		t.Errorf("the largest unsigned value is %d, want the bits of -4", got)
+	}
+	// An interval that is too old is not shown even if nothing replaced it.
+	if s := mergeSeries(&types.Agg{Params: []int64{1, 2, keepLast}}, [][]byte{raw(1, 1, 10, 2, 1, 5)}); len(s.Points) != 1 {
+		t.Errorf("%v holds an old interval", s.Points)
+	}
+}
