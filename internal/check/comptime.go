@@ -64,7 +64,7 @@ func (w *walker) lockedAgainst(s *slot, x val, at syntax.Node, name string) bool
 func (w *walker) comptime(e *syntax.Comptime) val {
 	v := w.expr(e.X)
 	if v.k.Kind == builtin.NoConst && v.Type != nil && !w.literalParts(e.X) {
-		w.errorf(e.X, "comptime", "Unable to evaluate at compile time")
+		w.errorf(bare(e.X), "comptime", "Unable to evaluate at compile time")
 	}
 	return v
 }
@@ -112,14 +112,7 @@ const (
 
 // arm decides a conditional with a comptime condition.
 func (w *walker) arm(e, cond syntax.Expr) arm {
-	for {
-		p, ok := cond.(*syntax.Paren)
-		if !ok {
-			break
-		}
-		cond = p.X
-	}
-	c, ok := cond.(*syntax.Comptime)
+	c, ok := bare(cond).(*syntax.Comptime)
 	if !ok {
 		return bothArms
 	}
@@ -131,7 +124,7 @@ func (w *walker) arm(e, cond syntax.Expr) arm {
 	w.unevaluated--
 	switch {
 	case v.k.Kind == builtin.NoConst && w.final && v.Type != nil:
-		w.errorf(c.X, "comptime", "Unable to evaluate at compile time")
+		w.errorf(bare(c.X), "comptime", "Unable to evaluate at compile time")
 	case v.k.Kind != builtin.NoConst && (w.deciding || w.final):
 		if w.arms == nil {
 			w.arms = map[syntax.Expr]arm{}
@@ -148,6 +141,17 @@ func (w *walker) arm(e, cond syntax.Expr) arm {
 	}
 	w.undecided, w.pending = true, true
 	return noArm
+}
+
+// bare is an expression without the parentheses around it.
+func bare(e syntax.Expr) syntax.Expr {
+	for {
+		p, ok := e.(*syntax.Paren)
+		if !ok {
+			return e
+		}
+		e = p.X
+	}
 }
 
 // only evaluates the arm that is left of a conditional, nil if it has none.
@@ -210,15 +214,7 @@ func (w *walker) typeRecord(e *syntax.TypeInfo) *syntax.Record {
 
 // typeInfoField folds typeinfo(x).name.
 func (w *walker) typeInfoField(e *syntax.Field) (val, bool) {
-	x := e.X
-	for {
-		p, ok := x.(*syntax.Paren)
-		if !ok {
-			break
-		}
-		x = p.X
-	}
-	info, ok := x.(*syntax.TypeInfo)
+	info, ok := bare(e.X).(*syntax.TypeInfo)
 	if !ok {
 		return val{}, false
 	}

@@ -70,6 +70,8 @@ type expander struct {
 	nodes    int   // copied so far
 	serial   int   // uses of macros so far
 	tooLarge bool  // expanding was given up
+	// recursive has the macros and functions whose recursion was reported.
+	recursive map[syntax.Node]bool
 }
 
 // Expand expands a script. After errors the result holds what could be
@@ -79,7 +81,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 	opts := o.Probe
 	e := &expander{
 		out:  &Script{Tree: s, Config: config.Default(), Params: o.Params, Options: &opts},
-		opts: &opts, library: map[string][]*macro{}, loaded: map[string]bool{},
+		opts: &opts, library: map[string][]*macro{}, loaded: map[string]bool{}, recursive: map[syntax.Node]bool{},
 	}
 	e.imports(s, o.IncludeDirs)
 	e.config(o.Environment)

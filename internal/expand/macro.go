@@ -3,7 +3,6 @@ package expand
 import (
 	"fmt"
 
-	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
 )
 
@@ -174,24 +173,24 @@ func (e *expander) loopJumps(n syntax.Node) bool {
 }
 
 // mismatch says why a definition does not take some arguments; "" if it does.
-// at is the argument in question, or nil.
-func (m *macro) mismatch(args []syntax.Expr) (why string, at syntax.Node) {
+// arg is the index of the argument in question, or -1.
+func (m *macro) mismatch(args []syntax.Expr) (why string, arg int) {
 	if got, want := len(args), len(m.tree.Params); got != want {
-		return fmt.Sprintf("this definition takes %s (%d given)", countOf(want, "argument"), got), nil
+		return fmt.Sprintf("this definition takes %s (%d given)", countOf(want, "argument"), got), -1
 	}
 	for i, p := range m.tree.Params {
 		switch p := p.(type) {
 		case *syntax.Var:
 			if _, ok := args[i].(*syntax.Var); !ok {
-				return fmt.Sprintf("this definition wants a variable for $%s", p.Name), args[i]
+				return fmt.Sprintf("this definition wants a variable for $%s", p.Name), i
 			}
 		case *syntax.Map:
 			if _, ok := args[i].(*syntax.Map); !ok {
-				return fmt.Sprintf("this definition wants a map for @%s", p.Name), args[i]
+				return fmt.Sprintf("this definition wants a map for @%s", p.Name), i
 			}
 		}
 	}
-	return "", nil
+	return "", -1
 }
 
 func countOf(n int, what string) string {
@@ -222,11 +221,13 @@ func (e *expander) match(name string, args []syntax.Expr, fromLibrary bool) *mac
 	return nil
 }
 
-// noMatch reports a call that no definition takes.
-func (e *expander) noMatchingMacro(at source.Span, name string, args []syntax.Expr) {
-	defs := e.macros[name]
+// noMatch reports a call that no definition takes; args are its arguments with
+// the uses in them replaced.
+func (r *replacer) noMatch(c *syntax.Call, args []syntax.Expr) {
+	name := c.Func.Name
+	defs := r.macros[name]
 	if len(defs) == 0 {
-		defs = e.libraryMacros(name)
+		defs = r.libraryMacros(name)
 	}
 	closest := defs[0]
 	for _, m := range defs {
@@ -236,10 +237,11 @@ func (e *expander) noMatchingMacro(at source.Span, name string, args []syntax.Ex
 		}
 	}
 	why, arg := closest.mismatch(args)
-	if arg != nil {
-		at = arg.Span()
+	at := r.place(c).At
+	if arg >= 0 {
+		at = r.place(c.Args[arg]).At
 	}
-	e.ds.Errorf("no-overload", at, "Call to macro '%s' does not fit any of its definitions", name).
+	r.ds.Errorf("no-overload", at, "Call to macro '%s' does not fit any of its definitions", name).
 		Note(closest.tree.Name.Span(), "%s", why)
-	e.out.Incomplete = true
+	r.out.Incomplete = true
 }

@@ -267,12 +267,12 @@ func (r *replacer) call(c *syntax.Call) syntax.Expr {
 		return r.inline(fn, c, done)
 	}
 	if !isBuiltin && !isAgg && (len(r.macros[name]) > 0 || len(r.libraryMacros(name)) > 0) {
-		r.noMatchingMacro(r.place(c).At, name, done)
+		r.noMatch(c, done)
 		return r.bad(c)
 	}
 	for i, a := range done {
-		if t, ok := a.(*syntax.TypeArg); ok {
-			r.ds.Errorf("type-argument", t.Span(), "A type can only be passed to a macro, and '%s' is none", name)
+		if _, ok := a.(*syntax.TypeArg); ok {
+			r.ds.Errorf("type-argument", r.place(c.Args[i]).At, "A type can only be passed to a macro, and '%s' is none", name)
 			done[i] = r.bad(c.Args[i])
 		}
 	}
@@ -308,6 +308,9 @@ func (r *replacer) rawArgument(a syntax.Expr) syntax.Expr {
 
 // enter begins the copy of a body and reports whether that may be.
 func (r *replacer) enter(name string, def syntax.Node, at source.Span, what string) bool {
+	if r.recursive[def] {
+		return false
+	}
 	for i, u := range r.chain {
 		if u.node != def {
 			continue
@@ -315,6 +318,7 @@ func (r *replacer) enter(name string, def syntax.Node, at source.Span, what stri
 		var names []string
 		for _, u := range r.chain[i:] {
 			names = append(names, u.name)
+			r.recursive[u.node] = true
 		}
 		r.ds.Errorf(source.Code(what+"-recursion"), at, "Recursive call of %s '%s': %s", what, name,
 			strings.Join(append(names, name), " > "))
@@ -428,7 +432,7 @@ func (r *replacer) typeExpr(t *syntax.TypeExpr, operand bool) (*syntax.TypeExpr,
 		}
 		r.ds.Errorf("invalid-type-substitution", r.place(t).At, "'%s' must stand for a name after %s", t.Name, t.Tag)
 		r.out.Incomplete = true
-		return nil, nil
+		return r.badType(t), nil
 	}
 	if id, ok := b.raw.(*syntax.Ident); ok && t.Tag != "" {
 		return &syntax.TypeExpr{Pos: r.place(t), Tag: t.Tag, Name: id.Name, Suffixes: t.Suffixes}, nil
@@ -437,7 +441,12 @@ func (r *replacer) typeExpr(t *syntax.TypeExpr, operand bool) (*syntax.TypeExpr,
 		return nil, r.argument(&syntax.Ident{Pos: t.Pos, Name: t.Name}, b)
 	}
 	r.notAType(t)
-	return nil, nil
+	return r.badType(t), nil
+}
+
+// badType stands for a type after an error.
+func (r *replacer) badType(t *syntax.TypeExpr) *syntax.TypeExpr {
+	return &syntax.TypeExpr{Pos: r.place(t), Of: r.bad(t)}
 }
 
 // bareValue reports whether a name that could be a type is a macro's, and no

@@ -58,9 +58,9 @@ func (e *expander) checkedFn(f *syntax.Subprog) *Fn {
 // inline is a call with the body of the function in its place.
 func (r *replacer) inline(f *syntax.Subprog, c *syntax.Call, args []syntax.Expr) syntax.Expr {
 	place := r.place(c)
-	for _, a := range args {
-		if t, ok := a.(*syntax.TypeArg); ok {
-			r.ds.Errorf("type-argument", t.Span(), "A type can only be passed to a macro, and '%s' is none", f.Name.Name)
+	for i, a := range args {
+		if _, ok := a.(*syntax.TypeArg); ok {
+			r.ds.Errorf("type-argument", r.place(c.Args[i]).At, "A type can only be passed to a macro, and '%s' is none", f.Name.Name)
 			return r.bad(c)
 		}
 	}
