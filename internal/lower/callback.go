@@ -169,8 +169,7 @@ func (f *fn) importVar(decl *check.Var) *variable {
 		f.inPrologue(func() {
 			// As in a plain loop, a number that the verifier knows would be a
 			// different one in every round; see forgetAssigned.
-			unknown := b.Load(b.Data(object.DataZero), 0, 8, false)
-			v := b.Arith(ir.Add, b.Load(cb.frame, at, 8, false), unknown)
+			v := b.Arith(ir.Add, b.Load(cb.frame, at, 8, false), f.unknownZero())
 			b.Store(b.Addr(x.obj, 0), 0, 8, v)
 		})
 		cb.imported = append(cb.imported, imported{decl, at, x})
@@ -296,7 +295,7 @@ func (f *fn) Len(at syntax.Node, name string) *ir.Value {
 		f.skipDeleted(m, val, next)
 		b.Store(f.cb.frame, count, 8, b.Add(b.Load(f.cb.frame, count, 8, false), 1))
 	})
-	cb.setup = append(cb.setup, func(frame *ir.Value) { f.b.Store(frame, count, 8, f.konst(0)) })
+	cb.setup = append(cb.setup, func(frame *ir.Value) { f.b.Store(frame, count, 8, f.unknownZero()) })
 	out := f.Temp("elements", 8, 8)
 	f.runCallback(cb, func(frame *ir.Value) {
 		b := f.b

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
@@ -381,9 +382,7 @@ func (f *fn) Mem(e syntax.Expr) *ir.Value {
 func (f *fn) before(lower func(), others ...syntax.Expr) {
 	old := f.copies
 	defer func() { f.copies = old }()
-	for _, e := range others {
-		f.copies = f.copies || f.changes(e)
-	}
+	f.copies = f.copies || slices.ContainsFunc(others, f.changes)
 	lower()
 }
 
@@ -393,7 +392,7 @@ func (f *fn) changes(e syntax.Expr) bool {
 	found := false
 	syntax.Walk(e, func(n syntax.Node) bool {
 		switch n := n.(type) {
-		case *syntax.IncDec, *syntax.AssignStmt:
+		case *syntax.IncDec, *syntax.AssignStmt, *syntax.ExprStmt:
 			found = true
 		case *syntax.Call:
 			c := f.info.Calls[n]

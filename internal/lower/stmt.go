@@ -548,7 +548,7 @@ func (f *fn) loop(at syntax.Node, known bool, counter *ir.Object, test func() *i
 // stays known.
 func (f *fn) forgetAssigned(loop syntax.Node, counter *ir.Object) {
 	b := f.b
-	unknown := b.Load(b.Data(object.DataZero), 0, 8, false)
+	unknown := f.unknownZero()
 	forget := func(o *ir.Object) {
 		p := b.Addr(o, 0)
 		b.Store(p, 0, 8, b.Arith(ir.Add, b.Load(p, 0, 8, false), unknown))
@@ -597,6 +597,9 @@ func branches(loop syntax.Node) bool {
 	})
 	return found
 }
+
+// unknownZero is 0, which the verifier does not know.
+func (f *fn) unknownZero() *ir.Value { return f.b.Load(f.b.Data(object.DataZero), 0, 8, false) }
 
 // count emits a loop of our own over from…to, which is known to be short
 // enough for any kernel.
