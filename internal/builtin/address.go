@@ -136,6 +136,7 @@ var _ = define(Func{
 		g.B().Zero(p, 0, t.Cap)
 		// Behind the name the kernel leaves what it used the memory for.
 		work := g.Temp("path", types.RoundUp(t.Cap, 8), 8)
+		g.B().Zero(work, 0, t.Cap) // the kernel insists
 		size := konst(g, int64(t.Cap))
 		n := call(g, asm.FnDPath, g.Address(c.Args[0]), work, size)
 		g.Choose(g.B().Arith(ir.SLt, n, konst(g, 0)),
