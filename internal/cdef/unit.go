@@ -87,7 +87,7 @@ func Read(pieces []Piece, o Options) (u *Unit, ds *source.Diagnostics) {
 	}
 	for _, piece := range pieces {
 		dir := "."
-		if n := piece.At.File.Name; strings.Contains(n, "/") {
+		if n := piece.At.File.Where(); strings.Contains(n, "/") {
 			dir = filepath.Dir(n)
 		}
 		pre.piece(&file{src: piece.At.File, base: piece.At.Start, text: piece.Text, script: true, dir: dir, search: -1})
