@@ -9,9 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/stdlib"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/target"
 )
@@ -115,6 +117,21 @@ func TestAttach(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, expandText(t, c.text, c.env, c.params...)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", c.text, diff)
+		}
+	}
+}
+
+// The library is not asked for names that builtins have, so that scripts which
+// use builtins alone never read it.
+func TestLibraryNames(t *testing.T) {
+	for _, name := range stdlib.Names() {
+		f, _ := stdlib.Open(name)
+		tree, _ := syntax.Parse(f)
+		for _, item := range tree.Items {
+			m := item.(*syntax.Macro)
+			if _, ok := builtin.Lookup(m.Name.Name); ok {
+				t.Errorf("%s of package %s is a builtin too", m.Name.Name, name)
+			}
 		}
 	}
 }
