@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -33,6 +34,10 @@ type importer struct {
 // imports collects the script and its imports in e.files and joins them to the
 // tree that the rest of the compiler sees.
 func (e *expander) imports(s *syntax.Script, dirs []string) {
+	if !slices.ContainsFunc(s.Items, func(i syntax.Item) bool { _, ok := i.(*syntax.Import); return ok }) {
+		e.files, e.out.Tree = []*syntax.Script{s}, s
+		return
+	}
 	im := &importer{expander: e, dirs: dirs, seen: map[string]bool{}}
 	f := s.Span().File
 	im.root = filepath.Dir(f.Where())
@@ -116,7 +121,7 @@ func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 	unsafe := false
 	for _, dir := range dirs {
 		path := filepath.Join(dir, name)
-		if contains(tried, path) {
+		if slices.Contains(tried, path) {
 			continue
 		}
 		tried = append(tried, path)
@@ -149,15 +154,6 @@ func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 		d.Hint("did you mean \"%s\"?", filepath.Join(filepath.Dir(name), near))
 	}
 	return "", false
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // nearFile is the name of a file that is like one that does not exist.

@@ -1,6 +1,7 @@
 package expand
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -228,17 +229,10 @@ func (r *replacer) mapName(m *syntax.Map) syntax.Expr {
 		return &syntax.Map{Pos: r.place(m), Name: b.done.(*syntax.Map).Name}
 	case r.macro != nil:
 		r.ds.Errorf("macro-map", r.place(m).At, "Macro '%s' uses the map @%s, which is not passed to it", r.macro.tree.Name.Name, m.Name).
-			Hint("make it a parameter: macro %s(@%s)", r.macro.tree.Name.Name, cmpOr(m.Name, "m"))
+			Hint("make it a parameter: macro %s(@%s)", r.macro.tree.Name.Name, cmp.Or(m.Name, "m"))
 		r.out.Incomplete = true
 	}
 	return nil
-}
-
-func cmpOr(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // call replaces a call of a macro or function. A call of a builtin is copied,
