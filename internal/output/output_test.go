@@ -16,6 +16,13 @@ var script = source.NewFile("stdin", "begin { $z = 0; $a = 5 / $z; print($a); }"
 
 func span(start, end int) source.Span { return source.Span{File: script, Start: start, End: end} }
 
+// expanded is text that stands where a use of it was.
+func expanded(start, end, useStart, useEnd int) source.Span {
+	s := span(start, end)
+	s.From = &source.Expansion{At: span(useStart, useEnd)}
+	return s
+}
+
 func hist(bits int, counts map[int]uint64) value.Hist {
 	cells := make([]uint64, 1+(65-bits)<<bits)
 	for i, n := range counts {
@@ -81,6 +88,11 @@ var records = []struct {
 		`{"type": "errorf", "msg": "bad 4", "filename": "stdin", "line": 1, "col": 9}` + "\n"},
 	{"warnf", Message{source.Warning, span(8, 14), "hmm"}, "", "stdin:1:9-15: WARNING: hmm\n",
 		`{"type": "warnf", "msg": "hmm", "filename": "stdin", "line": 1, "col": 9}` + "\n"},
+	{"errorf in a macro", Message{source.Error, expanded(8, 14, 16, 27), "bad 4"}, "", `stdin:1:9-15: ERROR: bad 4
+stdin:1:17-28: ERROR: expanded from
+begin { $z = 0; $a = 5 / $z; print($a); }
+                ~~~~~~~~~~~
+`, `{"type": "errorf", "msg": "bad 4", "filename": "stdin", "line": 1, "col": 9}` + "\n"},
 	{"helper error", HelperError{span(21, 27), "Bad address", "probe_read_user", -14, 1}, "", `stdin:1:22-28: WARNING: Bad address
 Additional Info - helper: probe_read_user, retcode: -14
 begin { $z = 0; $a = 5 / $z; print($a); }

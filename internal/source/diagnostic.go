@@ -76,7 +76,7 @@ func (ds *Diagnostics) Add(d *Diagnostic) *Diagnostic {
 	if d.Severity == Warning && d.Span.Valid() && d.Span.File.Library {
 		return d
 	}
-	d.locate()
+	d.Locate()
 	key := fmt.Sprintf("%p:%d:%d:%d:%s", d.Span.File, d.Span.Start, d.Span.End, d.Severity, d.Msg)
 	if ds.seen == nil {
 		ds.seen = map[string]bool{}
@@ -89,9 +89,10 @@ func (ds *Diagnostics) Add(d *Diagnostic) *Diagnostic {
 	return d
 }
 
-// locate fills the trail of a message about expanded text. A message about
-// hawk's own text is shown where the script uses that.
-func (d *Diagnostic) locate() {
+// Locate fills the trail of a message about expanded text. A message about
+// hawk's own text is shown where the script uses that. Diagnostics does it for
+// what it collects, Print for the rest.
+func (d *Diagnostic) Locate() {
 	if !d.Span.Valid() || len(d.Trail) > 0 {
 		return
 	}

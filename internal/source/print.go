@@ -12,7 +12,7 @@ import (
 type PrintOptions struct {
 	Color      bool // errors red and warnings yellow, on the message line only
 	NoWarnings bool // leave out warnings with their hints
-	NoExcerpt  bool // name the place only, without the script's lines
+	NoExcerpt  bool // name the place of the message only, without the script's lines
 }
 
 // Limits on what one excerpt may show, so that a script of one enormous line or
@@ -42,6 +42,7 @@ func (d *Diagnostic) Print(w io.Writer, opts PrintOptions) {
 	if opts.NoWarnings && (d.Severity == Warning || d.Severity == Hint) {
 		return
 	}
+	d.Locate()
 	var b strings.Builder
 	if d.Severity == Hint {
 		writeHint(&b, d.Msg)
@@ -54,6 +55,7 @@ func (d *Diagnostic) Print(w io.Writer, opts PrintOptions) {
 	for _, h := range d.Hints {
 		writeHint(&b, h)
 	}
+	opts.NoExcerpt = false
 	for _, s := range d.Trail {
 		writeBlock(&b, d.Severity, s, "expanded from", opts)
 	}

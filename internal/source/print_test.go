@@ -182,12 +182,9 @@ func TestTrail(t *testing.T) {
 	ds.Errorf("c", bad, "in the library")
 	var b strings.Builder
 	ds.Print(&b, PrintOptions{NoExcerpt: true})
-	want := `in.bt:2:14-17: ERROR: in a macro
-in.bt:1:9-13: ERROR: expanded from
-in.bt:2:14-17: ERROR: in the library
-lib.bt:1:13-14: ERROR: in the library
-in.bt:1:9-13: ERROR: expanded from
-`
+	use := "in.bt:1:9-13: ERROR: expanded from\nbegin { m(1) }\n        ~~~~\n"
+	want := "in.bt:2:14-17: ERROR: in a macro\n" + use +
+		"in.bt:2:14-17: ERROR: in the library\nlib.bt:1:13-14: ERROR: in the library\n" + use
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
