@@ -100,7 +100,7 @@ var _ = define(Func{
 		if c.Types[0] == nil || c.Types[1] == nil {
 			return nil
 		}
-		return &types.String{Cap: textBytes(c, 0) + textBytes(c, 1) - 1}
+		return &types.String{Cap: concatBytes(c)}
 	},
 	Const: func(c *Call) (Const, bool) {
 		s, ok := strLits(c)
@@ -113,14 +113,35 @@ var _ = define(Func{
 		b := g.B()
 		t := c.Result.(*types.String)
 		p := place(g, t, dst)
-		b.Zero(p, 0, t.Cap)
-		end := copyText(g, c, 0, p)
+		whole := p
+		room := textBytes(c, 0) + textBytes(c, 1) - 1
+		if room > t.Cap {
+			whole = g.Temp("whole", types.RoundUp(room, 8), 8)
+		}
+		b.Zero(whole, 0, max(room, t.Cap))
+		end := copyText(g, c, 0, whole)
 		// The second string takes the place of the first one's NUL. A failed
 		// read of the first leaves nothing but zeroes.
-		copyText(g, c, 1, b.Arith(ir.Add, p, end))
+		copyText(g, c, 1, b.Arith(ir.Add, whole, end))
+		if room > t.Cap {
+			b.Copy(p, 0, whole, t.Cap)
+			b.Store(p, t.Cap-1, 1, konst(g, 0))
+		}
 		return p
 	},
 })
+
+// concatBytes is the capacity of str_concat: a power of two, so that a variable
+// that is given itself with something behind it gets a type in a few rounds,
+// and max_strlen at most.
+func concatBytes(c *Call) int {
+	most := max(c.Config.MaxStrlen, 1)
+	n := 1
+	for n < textBytes(c, 0)+textBytes(c, 1)-1 && n < most {
+		n *= 2
+	}
+	return min(n, most)
+}
 
 var _ = define(Func{
 	Name: "bswap", Min: 1, Params: []Param{{"n", Integer}},

@@ -101,6 +101,8 @@ var edges = []struct{ name, script, want string }{
 		"\n\n@h:\n[1]                    1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n@l:\n(..., 0)               1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n[0, 5)                 1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n[5, 10)                0 |                                                    |\n[10, ...)              1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n"},
 	{"large histograms can be deleted", `begin { @h = hist(32767, 5); delete(@h); @h = hist(4, 5); @l = lhist(5, 100, 1000, 1); print(delete(@l)); }`,
 		"true\n\n\n@h:\n[4]                    1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n"},
+	{"strings that grow", `begin { $s = "a"; for ($i : 0..3) { $s = str_concat($s, "bc"); } print($s); $t = str_concat(str_concat($s, ""), $s); print(($t, strlen($t), $t == "abcbcbcabcbcbc")); @k[$t] = 1; @k["abcbcbcabcbcbc"]++; }`,
+		"abcbcbc\n(abcbcbcabcbcbc, 14, true)\n\n\n@k[abcbcbcabcbcbc]: 2\n"},
 	{"the length of a map decides", `begin { @m[1] = 1; @m[2] = 1; if (len(@m) > 1) { print(len(@m)); } delete(@m, 1); print(len(@m) ?: 7); @n["x"]++; delete(@n, "x"); print(len(@n) == 0); }`, "2\n1\ntrue\n\n\n@m[2]: 1\n"},
 	{"loops over maps", `begin { @m[1] = 5; @m[2] = 6; @m[3] = 7; $n = 0; $sum = 0; for ($kv : @m) { $n++; if ($kv.0 == 2) { delete(@m, 2); continue; } $sum += $kv.1; @copy[$kv.0, $kv.1] = $kv; } print(($n, $sum)); @c["a"] = count(); @c["a"] = count(); for ($kv : @c) { @d[$kv.0] = $kv.1; } for ($kv : @m) { if ($n++ > 0) { break; } } for ($kv : @m) { if ($kv.1) { return; } } print("never"); }`,
 		"(3, 12)\n\n\n@c[a]: 2\n@copy[1, 5]: (1, 5)\n@copy[3, 7]: (3, 7)\n@d[a]: 2\n@m[1]: 5\n@m[3]: 7\n"},

@@ -107,7 +107,11 @@ func TestSeed(t *testing.T) {
 	if v == agree {
 		return
 	}
+	end := time.Now().Add(10 * shrinking)
 	scriptgen.Shrink(n, func(script string) bool {
+		if time.Now().After(end) {
+			return false
+		}
 		again, _ := judge(script, without(seed)...)
 		return again == v
 	})

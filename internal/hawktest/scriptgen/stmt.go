@@ -422,11 +422,12 @@ func (g *generator) forMap() *Node {
 		numbers = append(numbers, "strlen("+path+")")
 	}
 	var body []*Node
+	same := pick(g, []string{" += ", " -= "}, []string{" ^= "}, []string{" |= "})
 	for range 1 + g.IntN(3) {
 		n := pick(g, numbers...)
 		switch v, ok := g.assignable(isInteger); {
 		case ok && g.one(2):
-			body = append(body, leaf(Stmt, v.name+pick(g, " += ", " ^= ", " -= ", " |= ")+n+";\n"))
+			body = append(body, leaf(Stmt, v.name+pick(g, same...)+n+";\n"))
 		case g.one(3):
 			body = append(body, leaf(Stmt, "if ("+n+" "+g.comparison()+" "+pick(g, numbers...)+") { continue; }\n"))
 		case m.deletes && g.one(3):
