@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/builtin"
@@ -57,7 +59,9 @@ func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
 	ev.Bytes = types.RoundUp(off, 8)
 	old := f.printing
 	f.printing = true
-	if tails == 0 {
+	// What an argument does beside yielding a value has to happen even if there
+	// is no room for the record.
+	if tails == 0 && !slices.ContainsFunc(args, f.changes) {
 		f.sendInPlace(id, ev, args)
 	} else {
 		f.sendTail(id, ev, args, tails)
@@ -77,7 +81,8 @@ func (f *fn) argBytes(t types.Type) int {
 	return t.Size()
 }
 
-// sendInPlace builds the record in the ring buffer itself.
+// sendInPlace builds the record in the ring buffer itself, if there is room;
+// else the arguments are not evaluated.
 func (f *fn) sendInPlace(id int, ev *object.Event, args []syntax.Expr) {
 	b := f.b
 	rec := b.CallPtr(int(asm.FnRingbufReserve), b.MapPtr(object.RingMap), f.konst(int64(ev.Bytes)), f.konst(0))
@@ -117,8 +122,8 @@ func (f *fn) ring(submit func(flags int64), done *ir.Block) {
 	b.Jump(done)
 }
 
-// sendTail builds the record in scratch memory: the fixed part, then the long
-// strings one behind the other, and sends the bytes that are used.
+// sendTail builds the record in memory of the program's own: the fixed part,
+// then the long strings one behind the other, and sends the bytes that are used.
 func (f *fn) sendTail(id int, ev *object.Event, args []syntax.Expr, tails int) {
 	b := f.b
 	rec := f.Temp("record", types.RoundUp(ev.Bytes+tails, 8), 8)
