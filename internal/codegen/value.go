@@ -84,8 +84,13 @@ func (s *selector) swapOp() asm.OpCode {
 func (s *selector) arith(v *ir.Value) {
 	x, y := v.Args[0], v.Args[1]
 	op, d := aluOps[v.Op], s.reg(v)
-	// Overwrite the operand that nothing else wants.
-	if v.Op.Commutative() && !imm32(y) && (remakable(x) && x.Kind != ir.Ptr || s.total[x.ID] > 1 && s.total[y.ID] == 1 && !remakable(y)) {
+	// Overwrite the operand that nothing else wants. A pointer has to be the
+	// one that is overwritten: adding a pointer to the stack of a callback to a
+	// number, the verifier takes it for one to the caller's stack (up to 6.18,
+	// adjust_ptr_min_max_vals copies all of the pointer but frameno).
+	switch {
+	case !v.Op.Commutative() || imm32(y) || x.Kind == ir.Ptr:
+	case y.Kind == ir.Ptr, remakable(x), s.total[x.ID] > 1 && s.total[y.ID] == 1 && !remakable(y):
 		x, y = y, x
 	}
 	if imm32(y) && !((v.Op == ir.UDiv || v.Op == ir.UMod) && y.Imm == 0) {

@@ -381,6 +381,9 @@ func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
 	case "print":
 		m.print(c)
 		return nil
+	case "clear", "zero":
+		m.reset(m.maps["@"+c.Args[0].(*syntax.Map).Name], c.Func.Name == "zero")
+		return nil
 	case "delete", "has_key":
 		t, keys := m.place(c.Args[0])
 		if len(c.Args) > 1 {
@@ -479,6 +482,20 @@ func (m *machine) print(c *builtin.Call) {
 		return
 	}
 	m.emit(output.Print{Value: m.shownExpr(c.Args[0])})
+}
+
+// reset clears a map or its values, like print at a time of user space's.
+func (m *machine) reset(t *table, keep bool) {
+	t.printed = true
+	if !keep {
+		clear(t.entries)
+	}
+	for _, e := range t.entries {
+		e.cell = cell{}
+		if _, ok := t.decl.Value.(*types.Agg); !ok {
+			e.v = zero(t.decl.Value)
+		}
+	}
 }
 
 // shownExpr evaluates an expression that is printed: of an aggregation not

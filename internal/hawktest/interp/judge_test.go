@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,13 +40,19 @@ func needKernel(t testing.TB) {
 	}
 }
 
+// options are those of a run that does without features of the kernel.
+func options(without []*target.Feature) probe.Options {
+	o := probe.Options{Target: target.Host(), NoFeature: map[string]bool{}}
+	for _, f := range without {
+		o.NoFeature[f.Name] = true
+	}
+	return o
+}
+
 // judge runs a script on both roads and says what happened. The kernel's
 // features that without names are not used.
 func judge(script string, without ...*target.Feature) (verdict, string) {
-	o := compile.Options{Probe: probe.Options{Target: target.Host(), NoFeature: map[string]bool{}}, Verify: true, Trace: true}
-	for _, f := range without {
-		o.Probe.NoFeature[f.Name] = true
-	}
+	o := compile.Options{Probe: options(without), Verify: true, Trace: true}
 	res, ds := compile.Compile(source.NewFile("stdin", script), o)
 	var messages bytes.Buffer
 	ds.Print(&messages, source.PrintOptions{NoWarnings: true})
@@ -119,16 +126,25 @@ func difference(got, want string) string {
 	return fmt.Sprintf("line %d of the output differs\nthe kernel says:\n%s\nthe interpreter says:\n%s\n", at+1, part(g), part(w))
 }
 
-// TestScript compares the two on the script in $HAWK_SCRIPT.
+// TestScript compares the two on the script in $HAWK_SCRIPT, without the
+// features in $HAWK_WITHOUT (may_goto,loop), and shows what becomes of it.
 func TestScript(t *testing.T) {
 	script := os.Getenv("HAWK_SCRIPT")
 	if script == "" {
 		t.Skip("no script in HAWK_SCRIPT")
 	}
 	needKernel(t)
-	v, text := judge(script)
-	t.Log(v, text)
-	if v != agree {
-		t.Fail()
+	var features []*target.Feature
+	for _, f := range target.Features() {
+		if slices.Contains(strings.Split(os.Getenv("HAWK_WITHOUT"), ","), f.Name) {
+			features = append(features, f)
+		}
 	}
+	if v, text := judge(script, features...); v != agree {
+		t.Error(text)
+	}
+	var dump bytes.Buffer
+	o := compile.Options{Probe: options(features), Dumps: compile.Dumps{"opt": &dump, "asm": &dump}}
+	compile.Compile(source.NewFile("stdin", script), o)
+	t.Log(dump.String())
 }

@@ -186,6 +186,9 @@ func (g *generator) probe(kind string, first, last bool) *Node {
 				}
 				body = append(body, leaf(Stmt, "print("+m.name+top+");\n"))
 			}
+			if g.one(6) {
+				body = append(body, leaf(Stmt, pick(g, "zero", "clear")+"("+m.name+");\nprint("+m.name+");\n"))
+			}
 		}
 	}
 	return node(Fixed, head+"#}\n", append(kids, list(body))...)

@@ -391,6 +391,14 @@ func (g *generator) while() *Node {
 // print prints a value. A map without a key would be printed as a whole, and
 // nobody knows when.
 func (g *generator) print() *Node {
+	if g.one(6) { // one element of an aggregation
+		m, ok := g.mapping(func(m mapping) bool {
+			return m.agg != "" && m.agg != "hist" && m.agg != "lhist" && len(m.keys) > 0
+		})
+		if ok {
+			return node(Stmt, pick(g, "print("+m.name+g.keyHole(m)+");\n", "printf(\"%s\\n\", "+m.name+g.keyHole(m)+");\n"), g.keyValues(m)...)
+		}
+	}
 	x := g.value(g.shape(2), 4)
 	if x.Text[0] != "" && x.Text[0][0] == '@' {
 		return node(Stmt, "print((#, 0));\n", x)
