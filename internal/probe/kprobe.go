@@ -205,7 +205,7 @@ func funcIP(c *Context) *ir.Value {
 // the kernel lacks the helper and hides the addresses too.
 func haveAddresses(points []*Point, o *Options) error {
 	if _, err := o.Target.KernelSymbols(); err != nil {
-		return fmt.Errorf("func in %s probes: %w; %w", points[0].Kind.Name, o.Target.Has(target.GetFuncIP), err)
+		return fmt.Errorf("func in %s probes needs Linux %s or newer, or the kernel's symbols: %w", points[0].Kind.Name, target.GetFuncIP.Since, err)
 	}
 	return nil
 }
