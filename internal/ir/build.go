@@ -143,9 +143,21 @@ func (b *Builder) Store(p *Value, off, size int, x *Value) *Value {
 	return v
 }
 
+// maxInline is how many bytes Zero and Copy move by instructions at most;
+// codegen refuses more.
+const maxInline = 4096
+
+// readKernel is bpf_probe_read_kernel(dst, n, src), which serves where
+// instructions would be too many: it copies, and a read that fails, as at
+// address 0, leaves zeroes behind.
+const readKernel = 113
+
 // Zero clears n bytes at p+off.
 func (b *Builder) Zero(p *Value, off, n int) {
-	if n > 0 {
+	switch {
+	case n > maxInline:
+		b.Call(readKernel, b.Add(p, int64(off)), b.Const(int64(n)), b.Const(0))
+	case n > 0:
 		v := b.Emit(Zero, Nothing, p)
 		v.Imm, v.Len = int64(off), n
 	}
@@ -154,7 +166,10 @@ func (b *Builder) Zero(p *Value, off, n int) {
 // Copy moves n bytes from src to dst+off; both are memory that programs may
 // access directly, and they do not overlap.
 func (b *Builder) Copy(dst *Value, off int, src *Value, n int) {
-	if n > 0 {
+	switch {
+	case n > maxInline:
+		b.Call(readKernel, b.Add(dst, int64(off)), b.Const(int64(n)), src)
+	case n > 0:
 		v := b.Emit(Copy, Nothing, dst, src)
 		v.Imm, v.Len = int64(off), n
 	}

@@ -433,7 +433,7 @@ func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
 	kind, _ := builtin.LookupAgg(t.Kind)
 	n := kind.CellBytes(t)
 	acc := b.Add(p, int64(off))
-	f.clear(p, off, n)
+	b.Zero(p, off, n)
 	s, keys := f.mapOf(e)
 	f.eachCell(e.Span(), s, f.cellKey(s, keys), func(cell *ir.Value) {
 		if kind.Accumulate != nil {
@@ -527,24 +527,9 @@ func (f *fn) deleteData(s *object.ScriptMap) *ir.Value {
 	f.count(f.konst(0), f.konst(int64(f.m.obj.Data.CPUSlots)), func(i *ir.Value) {
 		p := f.cpuCell(s, i)
 		b.Store(was, 0, 8, b.Arith(ir.Or, b.Load(was, 0, 8, false), b.Load(p, 0, 8, false)))
-		f.clear(p, 0, 8+s.Cell)
+		b.Zero(p, 0, 8+s.Cell)
 	})
 	return b.Load(was, 0, 8, false)
-}
-
-// clearInline is how many bytes are cleared by instructions at most.
-const clearInline = 1024
-
-// clear zeroes memory of any size. Where that takes many instructions a helper
-// does it: a read that fails leaves zeroes behind, and nothing can be read at
-// address 0.
-func (f *fn) clear(p *ir.Value, off, n int) {
-	b := f.b
-	if n <= clearInline {
-		b.Zero(p, off, n)
-		return
-	}
-	b.Call(int(asm.FnProbeReadKernel), b.Add(p, int64(off)), f.konst(int64(n)), f.konst(0))
 }
 
 // HasKey asks for an element.

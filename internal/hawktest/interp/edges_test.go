@@ -105,6 +105,8 @@ var edges = []struct{ name, script, want string }{
 		"abcbcbc\n(abcbcbcabcbcbc, 14, true)\n\n\n@k[abcbcbcabcbcbc]: 2\n"},
 	{"addresses on the stack of a callback", `begin { @m["seven77"] = 1; $b = ("seven77", 0, true); $i = 0; while ($i < 2) { $i++; $b = ($b.0, $i, false); @n[str_concat($b.0, "xy"), 0] += $i; } for ($kv : @m) { @o[str_concat($kv.0, "\xff"), 1] = $b; } }`,
 		"\n\n@m[seven77]: 1\n@n[seven77xy, 0]: 3\n@o[seven77\xff, 1]: (seven77, 2, false)\n"},
+	{"values of more than a page", `begin { $s = "abc"; $s = str_concat($s, "de"); $t = ($s, ($s, $s), 7); $t = ($t.0, ($t.1.0, "last"), 8); @t = $t; @k[$t.2] = ($t, $s); print(@t.1); print($t == @t); print(@k[8].0.1.1); for ($kv : @k) { @l = $kv.1; } if (@k[7].0.2) { print("never"); } }`,
+		"(abcde, last)\ntrue\nlast\n\n\n@k[8]: ((abcde, (abcde, last), 8), abcde)\n@l: ((abcde, (abcde, last), 8), abcde)\n@t: (abcde, (abcde, last), 8)\n"},
 	{"the length of a map decides", `begin { @m[1] = 1; @m[2] = 1; if (len(@m) > 1) { print(len(@m)); } delete(@m, 1); print(len(@m) ?: 7); @n["x"]++; delete(@n, "x"); print(len(@n) == 0); }`, "2\n1\ntrue\n\n\n@m[2]: 1\n"},
 	{"loops over maps", `begin { @m[1] = 5; @m[2] = 6; @m[3] = 7; $n = 0; $sum = 0; for ($kv : @m) { $n++; if ($kv.0 == 2) { delete(@m, 2); continue; } $sum += $kv.1; @copy[$kv.0, $kv.1] = $kv; } print(($n, $sum)); @c["a"] = count(); @c["a"] = count(); for ($kv : @c) { @d[$kv.0] = $kv.1; } for ($kv : @m) { if ($n++ > 0) { break; } } for ($kv : @m) { if ($kv.1) { return; } } print("never"); }`,
 		"(3, 12)\n\n\n@c[a]: 2\n@copy[1, 5]: (1, 5)\n@copy[3, 7]: (3, 7)\n@d[a]: 2\n@m[1]: 5\n@m[3]: 7\n"},
