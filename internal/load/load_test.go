@@ -185,6 +185,7 @@ func TestLastWords(t *testing.T) {
 			1, "R1 invalid mem access 'scalar'"},
 		{"back-edge from insn 4 to 2\nprocessed 0 insns\n", 4, "back-edge from insn 4 to 2"},
 		{"unreachable insn 12\n", 12, "unreachable insn 12"},
+		{"384: (75) if r2 s>= 0x9 goto pc+7 BPF program is too large. Processed 1000001 insn\nprocessed 1000001 insns\n", 384, "BPF program is too large. Processed 1000001 insn"},
 		{"12: (85) call bpf_x#3\n13: R0=scalar()\nmath between fp\nsecond\nprocessed 9 insns\nstack depth 0\n", 13, "math between fp|second"},
 	} {
 		if got := strings.Join(lastWords(c.log), "|"); got != c.want {

@@ -88,6 +88,10 @@ func lastWords(log string) []string {
 		}
 		if _, ok := slotOf(line); ok {
 			out = out[:0]
+			// Some words follow an instruction on its line.
+			if c := known(line); c != nil {
+				out = append(out, line[strings.Index(line, c.pattern):])
+			}
 			continue
 		}
 		out = append(out, line)
