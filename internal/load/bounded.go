@@ -4,13 +4,18 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/codegen"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 )
 
 // bounded is the most bytes that the script's records can take together, if
-// that can be told: when its programs run once each and have no loops.
+// that can be told: when the programs that send any run once each and have no
+// loops. Programs that only count are many.
 func (s *Session) bounded() (bytes int, ok bool) {
 	for _, p := range s.Object.Programs {
+		if !sends(p.Code) {
+			continue
+		}
 		switch p.Group.Points[0].Kind.Ours {
 		case probe.AtBegin, probe.AtEnd:
 		default:
@@ -29,6 +34,12 @@ func (s *Session) bounded() (bytes int, ok bool) {
 		}
 	}
 	return bytes, true
+}
+
+// sends reports whether a program refers to the ring buffer.
+func sends(c *codegen.Code) (found bool) {
+	c.Maps(func(n int) { found = found || n == object.RingMap })
+	return found
 }
 
 // loops reports whether control can come to an instruction twice. A jump

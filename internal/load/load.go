@@ -38,7 +38,8 @@ type Session struct {
 	Programs []int
 	CPUs     int // possible CPUs: how many values per-CPU maps hold
 	RingSize int // bytes; 0 if there is no ring buffer
-	// Bounded: programs run once each and cannot send more than the ring holds.
+	// Bounded: the programs that send records run once each and cannot send more
+	// than the ring holds.
 	Bounded bool
 
 	dataFD int

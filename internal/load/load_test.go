@@ -224,13 +224,15 @@ func TestKnownComplaints(t *testing.T) {
 func TestRingSize(t *testing.T) {
 	pages := config.Default()
 	pages.PerfRBPages = 100
-	straight := begin(asm.Mov.Imm(asm.R0, 0), asm.Return())
-	loop := begin(asm.Mov.Imm(asm.R0, 0), asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -1}, asm.Return())
+	ring := mapPtr(asm.R2, object.RingMap)
+	straight := begin(ring, asm.Mov.Imm(asm.R0, 0), asm.Return())
+	silent := begin(mapPtr(asm.R2, object.RingMap+1), asm.Mov.Imm(asm.R0, 0), asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -1}, asm.Return())
+	loop := begin(ring, asm.Mov.Imm(asm.R0, 0), asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -1}, asm.Return())
 	// An unlikely block behind the end, which returns to the middle.
 	cold := begin(asm.JEq.Imm(asm.R1, 0, ""), asm.Mov.Imm(asm.R0, 0), asm.Return(), mapPtr(asm.R1, 0), asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -5})
 	cold.Programs[0].Code.Insns[0].Offset = 2
-	nowhere := begin(asm.Mov.Imm(asm.R0, 0), asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -50}, asm.Return())
-	large := begin(asm.Mov.Imm(asm.R0, 0), asm.Return())
+	nowhere := begin(ring, asm.Mov.Imm(asm.R0, 0), asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -50}, asm.Return())
+	large := begin(ring, asm.Mov.Imm(asm.R0, 0), asm.Return())
 	large.Events = []*object.Event{{Bytes: 40 << 10}}
 	for _, c := range []struct {
 		name   string
@@ -241,6 +243,7 @@ func TestRingSize(t *testing.T) {
 	}{
 		{"a few records", straight, nil, 64, 64 << 10},
 		{"a loop", loop, nil, 2, 4 << 20},
+		{"a loop that sends nothing", silent, nil, 2, 64 << 10},
 		{"an unlikely block", cold, nil, 2, 64 << 10},
 		{"a jump to nowhere", nowhere, nil, 2, 4 << 20},
 		{"a large record", large, nil, 4, 4 << 20},

@@ -1,6 +1,7 @@
 package btf
 
 import (
+	"math"
 	"os"
 	"testing"
 
@@ -57,7 +58,7 @@ func TestHostTypes(t *testing.T) {
 // Every type of the kernel converts and prints.
 func TestHostEverything(t *testing.T) {
 	s := host(t)
-	if err := s.index(); err != nil {
+	if err := s.reach(math.MaxUint32); err != nil {
 		t.Fatal(err)
 	}
 	for id := uint32(1); id < s.count; id++ {
@@ -93,7 +94,7 @@ func BenchmarkOpenAndFind(b *testing.B) {
 
 func BenchmarkFindSecond(b *testing.B) {
 	s := host(b)
-	s.index()
+	s.reach(math.MaxUint32)
 	for b.Loop() {
 		s.scans, s.found = 0, nil
 		if _, err := s.Find("task_struct", Set(Struct)); err != nil {

@@ -3,6 +3,7 @@ package btf
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"fmt"
 	"strings"
 	"testing"
@@ -259,7 +260,7 @@ func (b *rawBlob) bytes() []byte {
 
 func TestModule(t *testing.T) {
 	base := spec(t, sample(t))
-	if err := base.index(); err != nil {
+	if err := base.reach(math.MaxUint32); err != nil {
 		t.Fatal(err)
 	}
 	task, _ := base.Find("task", Set(Struct))
@@ -344,7 +345,7 @@ func FuzzSpec(f *testing.F) {
 		s.FindEnumerator(name)
 		s.RawTracepoint(name)
 		s.FuncProto(name)
-		if s.index() != nil {
+		if s.reach(math.MaxUint32) != nil {
 			return
 		}
 		for id := uint32(0); id < min(s.count, 200); id++ {
@@ -358,4 +359,35 @@ func FuzzSpec(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Types are found by ID wherever a walk has stopped before.
+func TestIndexInParts(t *testing.T) {
+	const n = 5*stride + 7
+	b := &rawBlob{strs: "\x00"}
+	for i := range n {
+		b.types = append(b.types, b.str(fmt.Sprint("t", i)), uint32(Struct)<<24, uint32(i))
+	}
+	for stop := range n {
+		s, err := Parse("vmlinux", b.bytes(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, err := s.Find(fmt.Sprint("t", stop), Set(Struct)); err != nil || id != uint32(stop+1) {
+			t.Fatalf("t%d is %d, %v", stop, id, err)
+		}
+		if s.count != 0 {
+			t.Fatalf("the walk for t%d went to the end", stop)
+		}
+		for _, id := range []uint32{uint32(stop + 1), 1, n, n - stride, stride, stride + 1, uint32(n - stop)} {
+			if r, err := s.record(id); err != nil || r.arg != id-1 {
+				t.Fatalf("after t%d, type %d is %d, %v", stop, id, r.arg, err)
+			}
+		}
+		for _, id := range []uint32{n + 1, n + stride, 1 << 31} {
+			if _, err := s.record(id); err == nil {
+				t.Fatalf("there is a type %d", id)
+			}
+		}
+	}
 }

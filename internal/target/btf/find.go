@@ -71,9 +71,7 @@ func (s *Spec) scan(asked []question) error {
 	open := len(asked)
 	id := s.firstID
 	for off := 0; off < len(s.types); id++ {
-		if !s.indexed && (id-s.firstID)%stride == 0 {
-			s.offsets = append(s.offsets, uint32(off))
-		}
+		s.note(id, uint32(off))
 		b := s.types[off:]
 		size := len(b) + 1
 		var kind Kind
@@ -88,10 +86,7 @@ func (s *Spec) scan(asked []question) error {
 			return s.broken
 		}
 		off += size
-		if open == 0 || !wanted.has(kind) {
-			if open == 0 && s.indexed {
-				return nil
-			}
+		if !wanted.has(kind) {
 			continue
 		}
 		name := binary.LittleEndian.Uint32(b)
@@ -101,8 +96,11 @@ func (s *Spec) scan(asked []question) error {
 				open--
 			}
 		}
+		if open == 0 {
+			return nil
+		}
 	}
-	s.count, s.indexed = id, true
+	s.count = id
 	return nil
 }
 

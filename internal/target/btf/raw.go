@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Kind is the kind of a type record.
@@ -88,10 +89,9 @@ type Spec struct {
 	firstID uint32 // ID of the first record of types
 	firstSt uint32 // string offset of strs[0]
 
-	offsets []uint32 // of every stride-th record, in types
-	count   uint32   // ID after the last record; valid once indexed
-	indexed bool
-	broken  error // why the records cannot be walked
+	offsets []uint32 // of every stride-th record that a walk has come to, in types
+	count   uint32   // ID after the last record; 0 until a walk has come to the end
+	broken  error    // why the records cannot be walked
 
 	scans    int
 	found    map[question]uint32
@@ -132,7 +132,7 @@ func Parse(name string, data []byte, base *Spec) (*Spec, error) {
 		firstID: 1,
 	}
 	if base != nil {
-		if err := base.index(); err != nil {
+		if err := base.reach(math.MaxUint32); err != nil {
 			return nil, err
 		}
 		s.firstID = base.count
@@ -177,42 +177,56 @@ func (s *Spec) at(off uint32) (r record, next uint32, err error) {
 }
 
 // walk calls visit for every record of s (not of its base) until it returns
-// false. The first walk also records where types are.
+// false.
 func (s *Spec) walk(visit func(id uint32, r *record) bool) error {
+	return s.walkFrom(s.firstID, 0, visit)
+}
+
+// walkFrom is walk from a record on. It notes where records are on its way.
+func (s *Spec) walkFrom(id, off uint32, visit func(id uint32, r *record) bool) error {
 	if s.broken != nil {
 		return s.broken
 	}
 	var r record // one for all, since visit makes it escape
-	id, off := s.firstID, uint32(0)
 	for int(off) < len(s.types) {
-		if !s.indexed && (id-s.firstID)%stride == 0 {
-			s.offsets = append(s.offsets, off)
-		}
+		s.note(id, off)
 		var next uint32
 		var err error
 		if r, next, err = s.at(off); err != nil {
 			s.broken = err
 			return err
 		}
-		if visit != nil && !visit(id, &r) {
-			if s.indexed {
-				return nil
-			}
-			visit = nil // go on: the index wants all of them
+		if !visit(id, &r) {
+			return nil
 		}
 		id, off = id+1, next
 	}
-	s.count, s.indexed = id, true
+	s.count = id
 	return nil
 }
 
-// index makes sure that record can find types.
-func (s *Spec) index() error {
-	if s.indexed {
+// note remembers where a record is, if it is the next that the index wants.
+func (s *Spec) note(id, off uint32) {
+	if n := id - s.firstID; n%stride == 0 && int(n/stride) == len(s.offsets) {
+		s.offsets = append(s.offsets, off)
+	}
+}
+
+// reach makes sure that the index covers a type, or all of them if there are
+// fewer. What a script needs tends to stand near the beginning: the rest is
+// not even paged in.
+func (s *Spec) reach(id uint32) error {
+	known := len(s.offsets) // strides, the last of which may be incomplete
+	if s.count != 0 || known > 0 && id-s.firstID < uint32(known-1)*stride {
 		return nil
 	}
-	s.offsets = make([]uint32, 0, len(s.types)/(stride*24))
-	return s.walk(nil)
+	from, off := s.firstID, uint32(0)
+	if known > 0 {
+		from, off = s.firstID+uint32(known-1)*stride, s.offsets[known-1]
+	}
+	return s.walkFrom(from, off, func(at uint32, _ *record) bool {
+		return (at-s.firstID)/stride <= (id-s.firstID)/stride
+	})
 }
 
 // record returns a type by ID, in the base as well.
@@ -223,10 +237,10 @@ func (s *Spec) record(id uint32) (record, error) {
 	for s.base != nil && id < s.firstID {
 		s = s.base
 	}
-	if err := s.index(); err != nil {
+	if err := s.reach(id); err != nil {
 		return record{}, err
 	}
-	if id < s.firstID || id >= s.count {
+	if id < s.firstID || s.count != 0 && id >= s.count {
 		return record{}, fmt.Errorf("BTF of %s: no type %d", s.Name, id)
 	}
 	n := id - s.firstID
