@@ -7,6 +7,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/ianlancetaylor/demangle v0.0.0-20260724033716-83e58baca724
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/therootcompany/xz v1.0.1
 	golang.org/x/sys v0.49.0
 )
 

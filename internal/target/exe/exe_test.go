@@ -497,6 +497,7 @@ func TestFindLibrary(t *testing.T) {
 func FuzzFile(f *testing.F) {
 	f.Add(sampleFile(binary.LittleEndian, true).bytes())
 	f.Add(sampleFile(binary.BigEndian, false).bytes())
+	f.Add(goTableFile(goMagic120))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, err := New("x", data)
 		if err != nil {

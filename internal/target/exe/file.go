@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,11 @@ type File struct {
 	segments []segment // PT_LOAD
 	sections []section
 	notes    []section // PT_NOTE
+
+	// Symbols of stripped files, read when first wanted.
+	once   sync.Once
+	mini   *File
+	golang *goTable
 }
 
 type segment struct {

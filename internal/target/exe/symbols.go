@@ -43,20 +43,37 @@ func (r *RawSymbol) IsFunc() bool { return r.Type == elf.STT_FUNC || r.Type == e
 func (r *RawSymbol) IsAttachable() bool { return r.IsFunc() || r.Type == elf.STT_OBJECT }
 
 // Symbols iterates over all defined symbols of .symtab and .dynsym with
-// names; those of the second that are in the first as well come twice. The
-// RawSymbol is reused. Malformed tables end early.
+// names; those of the second that are in the first as well come twice. Where
+// .symtab was stripped, what else names functions stands in: .gnu_debugdata,
+// and in programs of Go the runtime's own table. The RawSymbol is reused.
+// Malformed tables end early.
 func (f *File) Symbols() iter.Seq[*RawSymbol] {
 	return func(yield func(*RawSymbol) bool) {
-		for i := range f.sections {
-			s := &f.sections[i]
-			if s.typ != elf.SHT_SYMTAB && s.typ != elf.SHT_DYNSYM || int(s.link) >= len(f.sections) {
-				continue
-			}
-			if !f.scan(f.bytes(s), f.bytes(&f.sections[s.link]), yield) {
-				return
-			}
+		if !f.eachSymbol(yield) || f.HasSymbols() {
+			return
+		}
+		f.once.Do(func() { f.mini, f.golang = f.miniDebug(), f.goTable() })
+		if f.mini != nil && !f.mini.eachSymbol(yield) {
+			return
+		}
+		if f.golang != nil {
+			f.golang.each(yield)
 		}
 	}
+}
+
+// eachSymbol is Symbols of the symbol tables alone; false if yield ended it.
+func (f *File) eachSymbol(yield func(*RawSymbol) bool) bool {
+	for i := range f.sections {
+		s := &f.sections[i]
+		if s.typ != elf.SHT_SYMTAB && s.typ != elf.SHT_DYNSYM || int(s.link) >= len(f.sections) {
+			continue
+		}
+		if !f.scan(f.bytes(s), f.bytes(&f.sections[s.link]), yield) {
+			return false
+		}
+	}
+	return true
 }
 
 func (f *File) scan(table, strs []byte, yield func(*RawSymbol) bool) bool {
