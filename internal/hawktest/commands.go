@@ -21,6 +21,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"match":        cmdMatch,
 	"needs":        cmdNeeds,
 	"number":       cmdNumber,
+	"rows":         cmdRows,
 	"signal":       cmdSignal,
 	"start":        cmdStart,
 	"status":       cmdStatus,

@@ -3,6 +3,8 @@ package hawktest
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestMatchLines(t *testing.T) {
@@ -69,6 +71,53 @@ func TestStackTrace(t *testing.T) {
 	} {
 		if got := stackTrace(text); got != want {
 			t.Errorf("stackTrace(%q) = %v", text, got)
+		}
+	}
+}
+
+func TestParseRows(t *testing.T) {
+	rows, err := parseRows(`# The first.
+> begin {
+>   print(1); }
+1
+
+> begin { print($1); }
+$ 5 -- --x
+! a warning
+! its line
+5
+= 3
+`)
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i, want := range []row{
+		{line: 2, script: "begin {\n  print(1); }\n", stdout: "1\n"},
+		{line: 6, script: "begin { print($1); }\n", args: []string{"5", "--", "--x"}, stdout: "5\n", stderr: "a warning\nits line\n", status: 3},
+	} {
+		if d := cmp.Diff(want, *rows[i], cmp.AllowUnexported(row{})); d != "" {
+			t.Error(d)
+		}
+	}
+	for _, bad := range []string{"output without a script\n", "> begin { }\n= x\n"} {
+		if _, err := parseRows(bad); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+	r := rows[1]
+	for _, tt := range []struct {
+		stdout, stderr string
+		status         int
+		ok             bool
+	}{
+		{"5\n\n\n", "a warning\nits line\n", 3, true},
+		{"5\n", "a warning\nits line\n", 0, false},
+		{"5\n", "", 3, false},
+		{"6\n", "a warning\nits line\n", 3, false},
+		{"5\n5\n", "a warning\nits line\n", 3, false},
+	} {
+		if err := r.check(tt.stdout, tt.stderr, tt.status); (err == nil) != tt.ok {
+			t.Errorf("%+v: %v", tt, err)
 		}
 	}
 }

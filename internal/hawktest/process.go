@@ -101,8 +101,8 @@ func (p *process) status() int {
 	return ws.ExitStatus()
 }
 
-// finish waits for the process, hands its output to the case and checks how it ended.
-func (p *process) finish(ts *testscript.TestScript, neg bool) {
+// wait waits until the process has ended, which is then no longer one of the case's. A hawk that crashed fails the case.
+func (p *process) wait(ts *testscript.TestScript) {
 	select {
 	case <-p.ended:
 	case <-time.After(waitLimit()):
@@ -116,14 +116,19 @@ func (p *process) finish(ts *testscript.TestScript, neg bool) {
 		p.cmd.Process.Kill()
 		ts.Fatalf("%s did not end within %v\n%s", p.name, waitLimit(), p.report())
 	}
-	st := stateOf(ts)
-	delete(st.processes, p.name)
-	st.status = p.status()
-	fmt.Fprint(ts.Stdout(), p.stdout.String())
-	fmt.Fprint(ts.Stderr(), p.stderr.String())
+	delete(stateOf(ts).processes, p.name)
 	if p.name == "hawk" && stackTrace(p.stderr.String()) {
 		ts.Fatalf("hawk crashed\n%s", p.report())
 	}
+}
+
+// finish waits for the process, hands its output to the case and checks how it ended.
+func (p *process) finish(ts *testscript.TestScript, neg bool) {
+	p.wait(ts)
+	st := stateOf(ts)
+	st.status = p.status()
+	fmt.Fprint(ts.Stdout(), p.stdout.String())
+	fmt.Fprint(ts.Stderr(), p.stderr.String())
 	switch {
 	case neg && st.status == 0:
 		ts.Fatalf("%s succeeded, which it should not\n%s", p.name, p.report())

@@ -135,22 +135,11 @@ func (s *Script) Missing() (missing, err error) {
 
 // Check compares what the script printed with what it is to print.
 func (s *Script) Check(stdout, stderr string) error {
-	if err := hawktest.MatchLines(dropBlank(stderr), dropBlank(s.Stderr)); err != nil {
+	if err := hawktest.MatchLines(hawktest.DropBlank(stderr), hawktest.DropBlank(s.Stderr)); err != nil {
 		return fmt.Errorf("messages: %w\n%s", err, stderr)
 	}
-	if err := hawktest.MatchLines(dropBlank(stdout), dropBlank(s.Stdout)); err != nil {
+	if err := hawktest.MatchLines(hawktest.DropBlank(stdout), hawktest.DropBlank(s.Stdout)); err != nil {
 		return fmt.Errorf("output: %w\n%s", err, stdout)
 	}
 	return nil
-}
-
-// dropBlank removes the lines with nothing in them.
-func dropBlank(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if strings.TrimSpace(line) != "" {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
 }
