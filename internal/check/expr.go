@@ -331,6 +331,7 @@ func (w *walker) field(e *syntax.Field) val {
 		return val{}
 	case *types.Record:
 		if _, f, ok := t.Lookup(e.Name.Name); ok {
+			w.follows(e, derefs)
 			return val{Flex: types.Flex{Type: f}, space: x.space}
 		}
 		w.noField(e, t.String(), t.Names)
@@ -341,7 +342,8 @@ func (w *walker) field(e *syntax.Field) val {
 			w.noField(e, t.String(), t.FieldNames())
 			return val{}
 		}
-		return w.member(e, t, f, x, max(derefs-1, 0))
+		w.follows(e, derefs)
+		return w.member(e, t, f, x)
 	case *types.Agg:
 		w.errorf(e, "not-a-struct", "Can not access field '%s' on %s", e.Name.Name, t)
 		return val{}
@@ -356,7 +358,7 @@ func (w *walker) field(e *syntax.Field) val {
 }
 
 // member is a resolved member of a struct.
-func (w *walker) member(e *syntax.Field, t *types.Struct, f types.Field, x val, derefs int) val {
+func (w *walker) member(e *syntax.Field, t *types.Struct, f types.Field, x val) val {
 	v := val{Flex: types.Flex{Type: f.Type}, space: x.space}
 	if _, ok := types.IsInteger(f.Type); ok && f.Type.Size() < 8 {
 		v.space = types.Unset // no address
@@ -370,11 +372,15 @@ func (w *walker) member(e *syntax.Field, t *types.Struct, f types.Field, x val, 
 	}
 	if w.final && w.unevaluated == 0 {
 		w.info.Fields[e] = f
-		if derefs > 0 {
-			w.info.Derefs[e.X] = derefs
-		}
 	}
 	return v
+}
+
+// follows notes through how many pointers the base of a field is followed.
+func (w *walker) follows(e *syntax.Field, derefs int) {
+	if derefs > 1 && w.final && w.unevaluated == 0 {
+		w.info.Derefs[e.X] = derefs - 1
+	}
 }
 
 // fieldType is the type of a member as a value: data that the record only

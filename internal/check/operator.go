@@ -285,6 +285,9 @@ func (w *walker) unary(e *syntax.Unary) val {
 	if e.Op == syntax.Mul && argsItself(e.X) {
 		return w.expr(e.X)
 	}
+	if e.Op == syntax.And {
+		return w.takeAddress(e)
+	}
 	x := w.expr(e.X)
 	if x.Type == nil {
 		return val{}
@@ -342,6 +345,13 @@ func (w *walker) dereference(e *syntax.Unary, x val, isInt bool) val {
 	}
 	if p.Elem == types.Void || p.Elem.Size() == 0 {
 		w.errorf(e, "bad-dereference", "Can not dereference a pointer to '%s'", p.Elem).Hint("cast it to a pointer to a type with a size")
+		return val{}
+	}
+	if agg, ok := p.Elem.(*types.Agg); ok || w.isHandle(e.X) {
+		d := w.errorf(e, "bad-dereference", "Can not dereference a pointer to '%s'", p.Elem)
+		if ok {
+			d.Hint("read the map itself: it comes to a number unless it is '%s'", agg)
+		}
 		return val{}
 	}
 	v := val{Flex: types.Flex{Type: p.Elem}, space: x.space}

@@ -96,7 +96,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 		switch item := item.(type) {
 		case *syntax.Probe:
 			p := e.replace(item)
-			e.unsupported(p)
+			e.misplaced(p)
 			e.probe(p)
 		case *syntax.MapDecl:
 			e.out.Maps = append(e.out.Maps, item)

@@ -334,9 +334,7 @@ func (f *fn) unary(e *syntax.Unary) *ir.Value {
 			return f.loadPlace(e, f.place(e), f.info.Types[e])
 		}
 	case syntax.And:
-		if v, ok := e.X.(*syntax.Var); ok {
-			return f.variable(v).addr(f)
-		}
+		return f.address(e)
 	}
 	f.m.diags.Errorf("unsupported", e.Span(), "this operator is not supported by this version of hawk")
 	return f.konst(0)

@@ -108,18 +108,20 @@ func (f *fn) fieldPlace(e *syntax.Field) place {
 		return f.argument(field, text)
 	}
 	t := f.info.Types[e.X]
-	if r, ok := t.(*types.Record); ok {
-		for i, n := range r.Names {
-			if n == e.Name.Name {
-				return f.elementPlace(e.X, i)
-			}
-		}
-	}
 	var pl place
-	if _, ok := t.(*types.Pointer); ok {
+	if p, ok := t.(*types.Pointer); ok {
 		pl = f.pointee(e.X, f.info.Derefs[e.X])
+		for ok {
+			t = p.Elem
+			p, ok = t.(*types.Pointer)
+		}
 	} else {
 		pl = f.place(e.X)
+	}
+	if r, ok := t.(*types.Record); ok {
+		i, _, _ := r.Lookup(e.Name.Name)
+		pl.off += r.Offsets[i]
+		return pl
 	}
 	pl.off += field.Offset
 	pl.field = field

@@ -1,0 +1,39 @@
+package lower
+
+import (
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// address is &$x and &@m as a number: the verifier would let a pointer into
+// the frame go nowhere. An object whose address is stored away stays in memory
+// and keeps its bytes to itself.
+func (f *fn) address(e *syntax.Unary) *ir.Value {
+	switch x := e.X.(type) {
+	case *syntax.Var:
+		return f.number(f.variable(x).addr(f))
+	case *syntax.Map:
+		return f.mapAddress(x)
+	}
+	return f.konst(0) // the parser accepts nothing else
+}
+
+// mapAddress is where the value of a scalar map lies, 0 if it has none, and
+// the kernel's map itself for one with keys. Of a scalar aggregation it is the
+// cell of the CPU at hand.
+func (f *fn) mapAddress(e *syntax.Map) *ir.Value {
+	b := f.b
+	s, _ := f.mapOf(e)
+	switch {
+	case s.Map < 0 && s.Agg != nil:
+		return f.number(b.Add(f.cpuCell(s, b.Call(int(asm.FnGetSmpProcessorId))), 8))
+	case s.Map < 0:
+		return f.number(b.Add(b.Data(s.Offset), 8))
+	case s.Key != nil:
+		return f.number(b.MapPtr(s.Map))
+	}
+	p, _ := f.element(s, nil)
+	return f.number(p)
+}
