@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/stdlib"
@@ -188,12 +189,14 @@ func writableByOthers(path string) string {
 	return ""
 }
 
+const importable = "scripts (.bt), headers (.h) and directories of them can be imported"
+
 // add reads one file. Files of a directory that cannot be imported are left
 // out; one that was named is an error.
 func (im *importer) add(i *syntax.Import, path, name string, named bool) {
 	refuse := func(code source.Code, format string, args ...any) {
 		if named {
-			im.ds.Errorf(code, i.Path.Span(), format, args...)
+			im.ds.Errorf(code, i.Path.Span(), format, args...).Hint("%s", importable)
 			im.out.Incomplete = true
 		}
 	}
@@ -205,7 +208,7 @@ func (im *importer) add(i *syntax.Import, path, name string, named bool) {
 		refuse("import-unsupported", "Object files can not be imported by this version of hawk")
 		return
 	case !strings.HasSuffix(path, ".bt") && !strings.HasSuffix(path, ".h"):
-		refuse("import-extension", "Can not import \"%s\": only .bt and .h files and directories can be imported", name)
+		refuse("import-extension", "Can not import \"%s\": its name says that it is no script", name)
 		return
 	}
 	if why := writableByOthers(path); why != "" {
@@ -253,7 +256,8 @@ func (im *importer) add(i *syntax.Import, path, name string, named bool) {
 }
 
 func (im *importer) unreadable(i *syntax.Import, err error) {
-	im.ds.Errorf("import-unreadable", i.Path.Span(), "Can not import \"%s\": %v", i.Path.Value, err)
+	im.ds.Errorf("import-unreadable", i.Path.Span(), "Can not import \"%s\": %s", i.Path.Value, errno.Reason(err)).
+		Hint("what is imported must be a regular file of at most %d bytes that hawk may read", maxImportSize)
 	im.out.Incomplete = true
 }
 
@@ -270,14 +274,14 @@ func readRegular(path string) (string, error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", path)
+		return "", errors.New("it is not a regular file")
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxImportSize+1))
 	if err != nil {
 		return "", err
 	}
 	if len(text) > maxImportSize {
-		return "", fmt.Errorf("%s is larger than %d bytes", path, maxImportSize)
+		return "", fmt.Errorf("it is larger than %d bytes", maxImportSize)
 	}
 	return string(text), nil
 }

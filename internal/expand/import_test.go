@@ -136,9 +136,9 @@ import "a.bpf.c"; import "a.bpf.o"; import "a.txt"; begin {}
 -- a.bpf.c --
 -- a.bpf.o --
 -- a.txt --
-`, nil, []string{"begin DIR/main.bt", "import-unsupported: C programs can not be imported: hawk has no C compiler",
-			"import-unsupported: Object files can not be imported by this version of hawk",
-			`import-extension: Can not import "a.txt": only .bt and .h files and directories can be imported`}},
+`, nil, []string{"begin DIR/main.bt", "import-unsupported: C programs can not be imported: hawk has no C compiler | scripts (.bt), headers (.h) and directories of them can be imported",
+			"import-unsupported: Object files can not be imported by this version of hawk | scripts (.bt), headers (.h) and directories of them can be imported",
+			`import-extension: Can not import "a.txt": its name says that it is no script | scripts (.bt), headers (.h) and directories of them can be imported`}},
 		{"config", `
 -- main.bt --
 import "a.bt"; begin {}

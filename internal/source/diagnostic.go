@@ -45,6 +45,14 @@ func (d *Diagnostic) Hint(format string, args ...any) *Diagnostic {
 	return d
 }
 
+// Advise adds a line of advice that is already made, unless it is "".
+func (d *Diagnostic) Advise(text string) *Diagnostic {
+	if text != "" {
+		d.Hints = append(d.Hints, text)
+	}
+	return d
+}
+
 // Note adds a context block and returns d.
 func (d *Diagnostic) Note(span Span, format string, args ...any) *Diagnostic {
 	d.Notes = append(d.Notes, Note{span, fmt.Sprintf(format, args...)})

@@ -17,7 +17,12 @@ func (p *parser) attachPoint() *AttachPoint {
 		return nil
 	}
 	if !strings.ContainsRune("*?[$\"", rune(text[start])) && !isNamePart(text[start]) {
-		p.fail("syntax", p.here(), "expected an attach point")
+		if p.diags.HasErrors() {
+			// Where the braces of an item do not pair, what is left of it is no item.
+			p.lost = true
+			panic(bailout{})
+		}
+		p.failWith(noAttach(text[start]), "syntax", p.here(), "expected an attach point")
 	}
 	end, closed := attachEnd(text, start)
 	p.rawAt(end)

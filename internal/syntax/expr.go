@@ -98,7 +98,11 @@ func (p *parser) unary() Expr {
 		switch x.(type) {
 		case *Var, *Map:
 		default:
-			p.errorf("invalid-address", x.Span(), "'&' takes a variable or a whole map")
+			hint := ""
+			if p.scan.text[max(start-1, 0)] == '&' {
+				hint = "the logical and is written &&"
+			}
+			p.errorf("invalid-address", x.Span(), "'&' takes a variable or a whole map").Advise(hint)
 		}
 		return &Unary{p.since(start), op, x}
 	}
@@ -114,7 +118,7 @@ func (p *parser) checkLvalue(op Token, x Expr) {
 	switch x.(type) {
 	case *Var, *Map, *MapIndex, *Bad:
 	default:
-		p.errorf("invalid-target", x.Span(), "'%s' takes a variable or a map", op)
+		p.errorf("invalid-target", x.Span(), "'%s' takes a variable or a map", op).Advise(notAssignable(x))
 	}
 }
 
@@ -133,7 +137,11 @@ func (p *parser) postfix(x Expr) Expr {
 				continue
 			}
 			if p.at() != Name {
-				p.fail("syntax", p.here(), "expected a field name")
+				hint := ""
+				if p.at() == String {
+					hint = "two literals are joined by '+'; to print texts together, use printf(\"%s%s\", …)"
+				}
+				p.failWith(hint, "syntax", p.here(), "expected a field name")
 			}
 			name := p.ident()
 			x = &Field{p.since(start), x, name, op == Arrow}
@@ -191,7 +199,7 @@ func (p *parser) primary() Expr {
 	case Name:
 		return p.nameExpr(l.Str)
 	}
-	p.fail("syntax", p.here(), "expected an expression")
+	p.failWith(p.noExpression(), "syntax", p.here(), "expected an expression")
 	return nil
 }
 
@@ -271,7 +279,7 @@ func (p *parser) offsetOf(start int) Expr {
 func (p *parser) ifExpr() Expr {
 	start := p.advance().Start
 	x := &If{Cond: p.cond()}
-	x.Then = p.block()
+	x.Then = p.body("if")
 	x.Pos = p.since(start)
 	if !p.atName("else") {
 		return x
@@ -285,7 +293,7 @@ func (p *parser) ifExpr() Expr {
 	case p.at() == LBrace:
 		x.Else = p.block()
 	default:
-		p.fail("syntax", p.here(), "expected '{' or if after else")
+		p.failWith("the body stands in braces: else { … }", "syntax", p.here(), "expected '{' or if after else")
 	}
 	x.Pos = p.since(start)
 	return x

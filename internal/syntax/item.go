@@ -139,14 +139,15 @@ func (p *parser) item() Item {
 
 func (p *parser) config(start int) Item {
 	c := &Config{}
-	p.expect(Assign)
-	p.expect(LBrace)
+	form := func() string { return "settings are written config = { name = value; name = value }" }
+	p.expectOr(Assign, form)
+	p.expectOr(LBrace, form)
 	for p.at() != RBrace {
 		c.Settings = append(c.Settings, p.setting())
 		if p.at() == RBrace {
 			break
 		}
-		p.expect(Semicolon)
+		p.expectOr(Semicolon, form)
 	}
 	p.advance()
 	c.Pos = p.since(start)
@@ -155,7 +156,7 @@ func (p *parser) config(start int) Item {
 
 func (p *parser) setting() *Setting {
 	key := p.ident()
-	p.expect(Assign)
+	p.expectOr(Assign, func() string { return "a setting is written name = value" })
 	s := &Setting{Key: key}
 	switch p.at() {
 	case String:
@@ -179,11 +180,11 @@ func (p *parser) setting() *Setting {
 // which is not part of the node.
 func (p *parser) importPath(start int) *Import {
 	if p.at() != String {
-		p.fail("syntax", p.here(), "expected a string after import")
+		p.failWith("write import \"path\";", "syntax", p.here(), "expected a string after import")
 	}
 	i := &Import{Path: p.stringLit()}
 	i.Pos = p.since(start)
-	p.expect(Semicolon)
+	p.expectOr(Semicolon, func() string { return "write import \"path\";" })
 	return i
 }
 
@@ -224,10 +225,16 @@ func (p *parser) macroParam() Expr {
 
 func (p *parser) subprog(start int) Item {
 	f := &Subprog{Name: p.ident()}
-	p.expect(LParen)
+	form := func() string {
+		return "a function is written fn name($x: int64): int64 { … }, with void for no result"
+	}
+	p.expectOr(LParen, form)
 	for p.at() != RParen {
+		if p.at() != VarName {
+			p.failWith(form(), "syntax", p.here(), "expected a variable")
+		}
 		v := p.variable()
-		p.expect(Colon)
+		p.expectOr(Colon, form)
 		param := &Param{Var: v, Type: p.annotation()}
 		param.Pos = p.since(v.At.Start)
 		f.Params = append(f.Params, param)
@@ -239,7 +246,7 @@ func (p *parser) subprog(start int) Item {
 		}
 	}
 	p.advance()
-	p.expect(Colon)
+	p.expectOr(Colon, form)
 	f.Result = p.annotation()
 	f.Body = p.block()
 	settle(f.Body)
@@ -249,12 +256,13 @@ func (p *parser) subprog(start int) Item {
 
 func (p *parser) mapDecl(start int) Item {
 	if p.at() != MapName {
-		p.fail("syntax", p.here(), "expected a map: only maps are declared outside probes")
+		p.failWith("write let @name = hash(1000);", "syntax", p.here(), "expected a map: only maps are declared outside probes")
 	}
 	d := &MapDecl{Map: p.mapName()}
-	p.expect(Assign)
+	form := func() string { return "write let @" + d.Map.Name + " = hash(1000);" }
+	p.expectOr(Assign, form)
 	d.Kind = p.ident()
-	p.expect(LParen)
+	p.expectOr(LParen, form)
 	if p.at() != Integer {
 		p.fail("syntax", p.here(), "expected the number of entries, an integer")
 	}
@@ -286,8 +294,15 @@ func (p *parser) probe(start int) Item {
 	if p.at() == Div {
 		p.advance()
 		probe.Predicate = p.expr()
-		p.expect(Div)
+		p.expectOr(Div, func() string { return p.afterPredicate(probe) })
 	}
+	if p.at() != LBrace {
+		if p.lost {
+			panic(bailout{})
+		}
+		p.failWith(p.afterAttach(probe), "syntax", p.here(), "expected '{'")
+	}
+	p.lost = false
 	probe.Body = p.block()
 	settle(probe.Body)
 	probe.Pos = p.since(start)

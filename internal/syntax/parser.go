@@ -110,8 +110,10 @@ type parser struct {
 
 	lex   Lexeme // current lexeme, if have
 	have  bool
-	end   int // end of the last consumed lexeme
+	end   int   // end of the last consumed lexeme
+	prev  Token // the last consumed one
 	depth int
+	lost  bool // between items there is something that is none, because of earlier errors
 }
 
 type (
@@ -175,7 +177,7 @@ func (p *parser) here() source.Span {
 func (p *parser) advance() Lexeme {
 	l := *p.cur()
 	p.have = false
-	p.end = l.End
+	p.end, p.prev = l.End, l.Token
 	if e := l.Err; e != nil {
 		p.errorf(e.Code, p.span(e.Start, e.End), "%s", e.Msg)
 		if l.Token == Invalid || e.Code == "unterminated-string" {
@@ -251,6 +253,14 @@ func (p *parser) expect(t Token) Lexeme {
 	return p.advance()
 }
 
+// expectOr is expect with advice for when the token is missing.
+func (p *parser) expectOr(t Token, advice func() string) Lexeme {
+	if p.at() != t {
+		p.failWith(advice(), "syntax", p.here(), "expected '%s'", t)
+	}
+	return p.advance()
+}
+
 func article(t Token) string {
 	switch t {
 	case Name, Integer:
@@ -261,20 +271,24 @@ func article(t Token) string {
 
 // errorf reports a fault of the text and goes on.
 func (p *parser) errorf(code source.Code, span source.Span, format string, args ...any) *source.Diagnostic {
-	d := p.diags.Errorf(code, span, "syntax: "+format, args...)
 	if p.diags.Len() >= maxErrors {
 		panic(stop{})
 	}
-	return d
+	return p.diags.Errorf(code, span, "syntax: "+format, args...)
 }
 
 // fail reports a fault and gives up the statement or item. An Invalid lexeme
 // at the place is the better explanation.
 func (p *parser) fail(code source.Code, span source.Span, format string, args ...any) {
+	p.failWith("", code, span, format, args...)
+}
+
+// failWith is fail with a hint, unless that is "".
+func (p *parser) failWith(hint string, code source.Code, span source.Span, format string, args ...any) {
 	if l := p.cur(); l.Token == Invalid && span.Start == l.Start {
 		p.advance()
 	}
-	p.errorf(code, span, format, args...)
+	p.errorf(code, span, format, args...).Advise(hint)
 	panic(bailout{})
 }
 
@@ -308,7 +322,7 @@ func (p *parser) recovering(f func()) (failed bool) {
 // skipStatement moves past the next ';' or a braced group, or up to the '}'
 // that closes the block.
 func (p *parser) skipStatement() {
-	for depth := 0; ; p.skip() {
+	for depth := 0; ; {
 		switch p.at() {
 		case EOF:
 			return
@@ -324,11 +338,21 @@ func (p *parser) skipStatement() {
 				return
 			}
 			if depth--; depth == 0 {
-				p.skip()
+				if p.skip(); p.inStatement() {
+					continue
+				}
 				return
 			}
 		}
+		p.skip()
 	}
+}
+
+// inStatement reports whether the current token can only belong to a statement
+// that has begun before.
+func (p *parser) inStatement() bool {
+	t := p.at()
+	return isAssign(t) || t == RParen || t == RBracket || t == Comma || t == Colon || t == Question
 }
 
 // TooHigh returns a node under n that lies deeper than trees are walked without
@@ -359,4 +383,11 @@ func overHeight(n Node, limit int) (over Node) {
 		}
 	})
 	return over
+}
+
+// expected reports what is missing at the end of the file for something opened
+// at a byte offset, and gives up.
+func (p *parser) expected(what string, open int) {
+	p.errorf("syntax", p.here(), "expected %s", what).Note(p.span(open, open+1), "this is not closed")
+	panic(bailout{})
 }

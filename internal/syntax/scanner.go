@@ -291,6 +291,10 @@ func (s *Scanner) operator(lex *Lexeme) {
 	s.pos += size
 	msg := fmt.Sprintf("invalid character %q", r)
 	switch r {
+	case '#':
+		msg = "invalid character '#': a comment starts with //"
+	case '\\':
+		msg = `invalid character '\': escapes are for strings, which stand in double quotes`
 	case utf8.RuneError:
 		msg = "text is not valid UTF-8"
 	case '\'':

@@ -10,7 +10,7 @@ func (p *parser) block() *Block {
 			if p.diags.HasErrors() {
 				panic(stop{}) // what is wrong was said: a brace may be lost by that
 			}
-			p.fail("syntax", p.here(), "expected '}'")
+			p.expected("'}'", start)
 		}
 		if p.accept(Semicolon) { // empty statement
 			continue
@@ -65,8 +65,10 @@ func (p *parser) stmt() (s Stmt, result Expr) {
 			}
 		}
 	}
+	var started Expr // what a statement without keyword starts with
 	if s == nil {
 		x := p.expr()
+		started = x
 		switch t := p.at(); {
 		case t == Assign || t.Binary() != Invalid:
 			s = p.assign(x)
@@ -77,7 +79,7 @@ func (p *parser) stmt() (s Stmt, result Expr) {
 		}
 	}
 	if t := p.at(); t != RBrace && t != EOF { // at the end of the file the '}' is what is missed
-		p.expect(Semicolon)
+		p.expectOr(Semicolon, func() string { return p.afterStatement(started) })
 	}
 	return s, nil
 }
@@ -98,7 +100,11 @@ func (p *parser) blockExpr() Expr { return p.block() }
 func (p *parser) let() Stmt {
 	start := p.advance().Start
 	if p.at() != VarName {
-		p.fail("syntax", p.here(), "expected a variable after let")
+		hint := "write let $name = …"
+		if p.at() == MapName {
+			hint = "a map needs no declaration; with its size it is declared outside probes: let @" + p.cur().Str + " = hash(1000);"
+		}
+		p.failWith(hint, "syntax", p.here(), "expected a variable after let")
 	}
 	s := &LetStmt{Var: p.variable()}
 	if p.accept(Colon) {
@@ -115,9 +121,9 @@ func (p *parser) assign(lhs Expr) Stmt {
 	switch lhs.(type) {
 	case *Var, *Map, *MapIndex, *Bad:
 	case *Field, *TupleIndex, *Index:
-		p.errorf("immutable", lhs.Span(), "cannot assign to a part of a value: fields and elements are immutable")
+		p.errorf("immutable", lhs.Span(), "cannot assign to a part of a value: fields and elements are immutable").Advise(notAssignable(lhs))
 	default:
-		p.errorf("invalid-target", lhs.Span(), "cannot assign to this: expected a variable or a map")
+		p.errorf("invalid-target", lhs.Span(), "cannot assign to this: expected a variable or a map").Advise(notAssignable(lhs))
 	}
 	op := p.advance().Token
 	s := &AssignStmt{LHS: lhs, Op: op, RHS: p.expr()}
@@ -144,9 +150,12 @@ func (p *parser) jump(word string) Stmt {
 func (p *parser) forStmt() Stmt {
 	start := p.advance().Start
 	paren := p.accept(LParen)
+	if p.at() != VarName {
+		return p.otherLoop(start, paren, "expected a variable: a loop goes over a range, as in for ($i : 0..10), or a map")
+	}
 	s := &ForStmt{Var: p.variable()}
 	if !p.accept(Colon) {
-		p.fail("syntax", p.here(), "expected ':': a loop goes over a range, as in for ($i : 0..10), or a map")
+		return p.otherLoop(start, paren, "expected ':': a loop goes over a range, as in for ($i : 0..10), or a map")
 	}
 	x := p.binary(additive)
 	if p.accept(DotDot) {
@@ -165,10 +174,34 @@ func (p *parser) forStmt() Stmt {
 	return s
 }
 
+// otherLoop reports the head of a loop as other languages have it, and reads its
+// body all the same.
+func (p *parser) otherLoop(start int, paren bool, msg string) Stmt {
+	p.errorf("syntax", p.here(), "%s", msg)
+	if !paren {
+		panic(bailout{})
+	}
+	for depth := 1; depth > 0; p.skip() {
+		switch p.at() {
+		case LParen:
+			depth++
+		case RParen:
+			depth--
+		case LBrace, RBrace, EOF:
+			panic(bailout{})
+		}
+	}
+	if p.at() == LBrace {
+		p.block()
+	}
+	bad := p.since(start)
+	return &ExprStmt{bad, &Bad{bad}}
+}
+
 func (p *parser) loop(word string) Stmt {
 	start := p.advance().Start
 	cond := p.cond()
-	body := p.block()
+	body := p.body(word)
 	settle(body)
 	if word == "while" {
 		return &WhileStmt{p.since(start), cond, body}
@@ -180,10 +213,14 @@ func (p *parser) loop(word string) Stmt {
 // without them the condition is a unary expression, so that '{' opens the body.
 func (p *parser) cond() Expr {
 	if !p.accept(LParen) {
-		return p.unary()
+		x := p.unary()
+		if precedence(p.at()) > 0 || p.at() == Assign || p.at() == Question {
+			p.failWith("put the condition in parentheses", "syntax", p.here(), "expected '{'")
+		}
+		return x
 	}
 	x := p.expr()
-	p.expect(RParen)
+	p.expectOr(RParen, func() string { return p.afterCondition() })
 	for { // more than one pair says no more than one
 		inner, ok := x.(*Paren)
 		if !ok {
@@ -191,4 +228,12 @@ func (p *parser) cond() Expr {
 		}
 		x = inner.X
 	}
+}
+
+// body reads the block of an if or loop.
+func (p *parser) body(word string) *Block {
+	if p.at() != LBrace {
+		p.failWith("the body stands in braces: "+word+" (…) { … }", "syntax", p.here(), "expected '{'")
+	}
+	return p.block()
 }

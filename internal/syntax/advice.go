@@ -1,0 +1,225 @@
+package syntax
+
+import "strings"
+
+// Advice for what people write who come from other languages, or whose shell
+// has changed the script on its way. Each function is asked when something is
+// wrong anyway and returns "" where it knows nothing.
+
+// otherWords are words of other languages at the start of a statement.
+var otherWords = map[string]string{
+	"var":     "a variable needs no declaration: $name = …",
+	"my":      "a variable needs no declaration: $name = …",
+	"local":   "a variable needs no declaration: $name = …",
+	"auto":    "a variable needs no declaration: $name = …",
+	"const":   "a variable needs no declaration: $name = …",
+	"static":  "a variable lives for one event; what is to last is a map: @name = …",
+	"global":  "what is to be known everywhere is a map: @name = …",
+	"switch":  "there is no switch; write if (…) { … } else if (…) { … }",
+	"case":    "there is no switch; write if (…) { … } else if (…) { … }",
+	"unless":  "write if (!(…)) { … }",
+	"elif":    "write else if (…) { … }",
+	"elsif":   "write else if (…) { … }",
+	"elseif":  "write else if (…) { … }",
+	"foreach": "write for ($kv : @map) { … }",
+	"do":      "there is no do loop; write for ($i : 0..10) { … }",
+	"until":   "there is no until; write for ($i : 0..10) { … }",
+	"loop":    "write for ($i : 0..10) { … }",
+	"repeat":  "write for ($i : 0..10) { … }",
+	"goto":    "there is no goto",
+}
+
+// otherOperators are words that stand for operators elsewhere.
+var otherOperators = map[string]string{
+	"and": "the logical and is written &&",
+	"or":  "the logical or is written ||",
+	"not": "the logical not is written !",
+	"eq":  "equality is written ==",
+	"ne":  "inequality is written !=",
+	"in":  "whether a map has a key is asked by has_key(@map, key)",
+	"is":  "equality is written ==",
+}
+
+const shellAdvice = "was there a $name or a quoted string? The shell takes them out of a script that is not in single quotes"
+
+// shellTook reports whether a shell may have taken the variables out of the
+// script: it came by the command line and has none.
+func (p *parser) shellTook() bool {
+	if p.file.Name != "stdin" {
+		return false
+	}
+	text := p.scan.text
+	for i := strings.IndexByte(text, '$'); i >= 0; i = strings.IndexByte(text, '$') {
+		if text = text[i+1:]; text != "" && isNamePart(text[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// afterStatement is advice when a statement that began with x is not ended by
+// what follows.
+func (p *parser) afterStatement(x Expr) string {
+	l := p.cur()
+	if l.Token == Name {
+		if hint := otherOperators[l.Str]; hint != "" {
+			return hint
+		}
+	}
+	switch x := x.(type) {
+	case *Ident:
+		if hint := otherWords[x.Name]; hint != "" {
+			return hint
+		}
+		switch {
+		case IsTypeName(x.Name) || isTag(x.Name):
+			return "a variable starts with '$' and needs no type: $name = …"
+		case l.Token == Not:
+			return "a macro is called without '!'"
+		case startsExpr(l.Token):
+			return "a call needs parentheses: " + x.Name + "(…)"
+		}
+	case *Call:
+		if hint := otherWords[x.Func.Name]; hint != "" {
+			return hint
+		}
+	case *Map:
+		if l.Token == LBrace || l.Token == LParen {
+			return "a key stands in square brackets: @" + x.Name + "[…]"
+		}
+	}
+	if l.Token == Colon && p.peek() == Assign {
+		return "an assignment is written with '='"
+	}
+	return p.lineEnds(l.Start)
+}
+
+// lineEnds is advice about a ';' that is missing at the end of an earlier line.
+func (p *parser) lineEnds(at int) string {
+	if strings.Contains(p.scan.text[p.end:at], "\n") {
+		return "end the line before with ';'"
+	}
+	return ""
+}
+
+// noExpression is advice when there is no expression where one must be.
+func (p *parser) noExpression() string {
+	t := p.at()
+	switch {
+	case p.prev == Eq && t == Assign:
+		return "equality is written =="
+	case p.prev == Lt && t == Gt:
+		return "inequality is written !="
+	case t == LBracket:
+		return "there are no lists; a map needs no beginning: @name[key] = …"
+	case t == Mod && p.prev == LParen:
+		return "a format stands in double quotes"
+	case !p.shellTook():
+	case isAssign(t) || t == Dot || t == Arrow:
+		if p.prev == LBrace || p.prev == Semicolon || p.prev == RBrace {
+			return shellAdvice
+		}
+	case precedence(p.prev) > 0 || p.prev == Assign:
+		return shellAdvice
+	}
+	return ""
+}
+
+// notAssignable is advice on a name that cannot be assigned to.
+func notAssignable(x Expr) string {
+	switch x := x.(type) {
+	case *Ident:
+		if !IsParserBuiltin(x.Name) {
+			return "a variable starts with '$' and a map with '@': $" + x.Name + ", @" + x.Name
+		}
+	case *Index:
+		if v, ok := x.X.(*Var); ok {
+			return "only maps have elements that can be set: @" + v.Name + "[…] = …"
+		}
+	case *Field:
+		id, ok := x.X.(*Ident)
+		switch {
+		case ok && id.Name == "this":
+			return "a variable of the probe is $" + x.Name.Name
+		case ok && id.Name == "self":
+			return "what a thread is to keep goes to a map: @" + x.Name.Name + "[tid] = …"
+		}
+		if _, ok := x.X.(*Map); ok {
+			return "a map has elements, not fields: @name[\"" + x.Name.Name + "\"] = …"
+		}
+	}
+	return ""
+}
+
+// afterAttach is advice when neither a predicate nor a body follows an attach
+// point.
+func (p *parser) afterAttach(probe *Probe) string {
+	last := probe.Attach[len(probe.Attach)-1]
+	l := p.cur()
+	switch text := last.Text; {
+	case len(text) > 2 && strings.HasPrefix("function", text) || text == "def" || text == "sub":
+		return "a function is defined by fn name($x: int64): int64 { … }"
+	case probe.Predicate != nil:
+	case strings.HasSuffix(text, ":") || l.Token == Colon || !strings.Contains(text, ":") && l.Token == Name && l.Str != "if" && p.peek() != LParen:
+		return "there are no spaces in an attach point, as in kprobe:vfs_read"
+	case l.Token == Name && l.Str == "if", l.Token == LParen:
+		return "a condition stands between slashes: " + text + " /pid == 1/ { … }"
+	case l.Token == Name && (p.peek() == Colon || p.peek() == LBrace || p.peek() == Comma):
+		return "separate attach points by ','"
+	}
+	if l.Token == Name {
+		return "what a probe does stands in braces: { … }"
+	}
+	return ""
+}
+
+// noAttach is advice when an item starts like nothing that is one.
+func noAttach(c byte) string {
+	switch c {
+	case '}':
+		return "there is one '}' more than '{'"
+	case ';':
+		return "no ';' is needed after the '}' of a probe"
+	case '/':
+		return "a predicate follows the attach point: kprobe:vfs_read /pid == 1/ { … }"
+	case '{':
+		return "what a probe does follows the attach point: begin { … }"
+	}
+	return ""
+}
+
+// startsExpr reports whether a token can start an expression other than a
+// grouping.
+func startsExpr(t Token) bool {
+	switch t {
+	case Name, Integer, String, VarName, MapName, ParamNum:
+		return true
+	}
+	return false
+}
+
+func isAssign(t Token) bool { return t == Assign || t.Binary() != Invalid }
+
+// afterCondition is advice when a condition does not end where it should.
+func (p *parser) afterCondition() string {
+	l := p.cur()
+	switch {
+	case l.Token == Assign:
+		return "equality is written =="
+	case l.Token == Name:
+		return otherOperators[l.Str]
+	}
+	return ""
+}
+
+// afterPredicate is the same for a predicate.
+func (p *parser) afterPredicate(probe *Probe) string {
+	if hint := p.afterCondition(); hint != "" || p.at() != LBrace {
+		return hint
+	}
+	last := probe.Attach[len(probe.Attach)-1]
+	if next := p.scan.text[last.At.End:]; !strings.Contains(last.Text, ":") && strings.HasPrefix(next, "/") && isName(next[1:2]) {
+		return "a predicate ends with '/'; the parts of an attach point are separated by ':', as in tracepoint:sched:sched_switch"
+	}
+	return "a predicate ends with '/'"
+}
