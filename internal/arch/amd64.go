@@ -20,6 +20,7 @@ var AMD64 = &Arch{
 	Name:          "x86_64",
 	GoArch:        "amd64",
 	Args:          []int{amdDI, amdSI, amdDX, amdCX, amdR8, amdR9},
+	GoArgs:        []int{amdAX, amdBX, amdCX, amdDI, amdSI, amdR8, amdR9, amdR10, amdR11},
 	Ret:           amdAX,
 	IP:            amdIP,
 	SP:            amdSP,

@@ -23,6 +23,7 @@ type Arch struct {
 	GoArch string
 
 	Args   []int // offsets of the argument registers of functions
+	GoArgs []int // the same by the convention of Go, for integers and pointers
 	Ret    int   // result of a function
 	IP     int   // instruction pointer
 	SP     int   // stack pointer

@@ -247,7 +247,7 @@ func (e *expander) limitProbes() {
 	n := 0
 	for _, p := range e.out.Probes {
 		for _, a := range p.Attach {
-			if a.Wild && a.Kind.RegisterArgs {
+			if a.Wild && a.Kind.OneLink(e.opts) {
 				n++
 			} else {
 				n += len(a.Points)

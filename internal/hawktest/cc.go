@@ -14,29 +14,42 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// C programs of the cases are compiled on the host only: what "cc" makes is kept under a key of its arguments and sources, the same in a VM, which
-// gets the results and has no compiler.
+// Programs of the cases are compiled on the host only: what a compiler's command makes is kept under a key of its arguments and sources, the same in a
+// VM, which gets the results and has no compiler.
 
-// compilation is one cc command of a case.
+// A compiler is one that cases can use, by a command of its name.
+type compiler struct {
+	program []string // and the arguments that precede the case's
+	version []string // arguments that make it print what tells its results from another's
+}
+
+var compilers = map[string]compiler{
+	"cc":  {[]string{"cc"}, []string{"-dumpfullversion", "-dumpmachine"}},
+	"c++": {[]string{"c++"}, []string{"-dumpfullversion", "-dumpmachine"}},
+	"go":  {[]string{"go", "build", "-trimpath"}, []string{"env", "GOVERSION", "GOARCH"}},
+}
+
+// compilation is one command of a case that compiles.
 type compilation struct {
+	tool   string
 	args   []string
 	output string            // what -o names
 	files  map[string][]byte // the sources and all headers that the case has
 }
 
-// newCompilation describes a cc command; read returns the content of one of the case's files.
-func newCompilation(args, names []string, read func(name string) ([]byte, error)) (*compilation, error) {
-	c := &compilation{args: args, files: map[string][]byte{}}
+// newCompilation describes a command; read returns the content of one of the case's files.
+func newCompilation(tool string, args, names []string, read func(name string) ([]byte, error)) (*compilation, error) {
+	c := &compilation{tool: tool, args: args, files: map[string][]byte{}}
 	for i, arg := range args {
 		if strings.ContainsAny(arg, "$/'") {
-			return nil, fmt.Errorf("cc %s: arguments must mean the same everywhere", arg)
+			return nil, fmt.Errorf("%s %s: arguments must mean the same everywhere", tool, arg)
 		}
 		if i > 0 && args[i-1] == "-o" {
 			c.output = arg
 		}
 	}
 	if c.output == "" {
-		return nil, errors.New("cc: -o is missing")
+		return nil, errors.New(tool + ": -o is missing")
 	}
 	for _, name := range names {
 		if filepath.Ext(name) == ".h" || slices.Contains(args, name) && name != c.output {
@@ -53,7 +66,7 @@ func newCompilation(args, names []string, read func(name string) ([]byte, error)
 // key identifies what the command makes.
 func (c *compilation) key() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q\n", c.args)
+	fmt.Fprintf(h, "%s %q\n", c.tool, c.args)
 	for _, name := range sortedKeys(c.files) {
 		fmt.Fprintf(h, "%q %q\n", name, c.files[name])
 	}
@@ -65,13 +78,14 @@ func (c *compilation) build() (string, error) {
 	if InVM() {
 		path := filepath.Join(os.Getenv("HAWK_CC"), c.key())
 		if _, err := os.Stat(path); err != nil {
-			return "", fmt.Errorf("cc %s was not compiled on the host: %w", strings.Join(c.args, " "), err)
+			return "", fmt.Errorf("%s %s was not compiled on the host: %w", c.tool, strings.Join(c.args, " "), err)
 		}
 		return path, nil
 	}
-	version, err := exec.Command("cc", "-dumpfullversion", "-dumpmachine").Output()
+	tool := compilers[c.tool]
+	version, err := exec.Command(tool.program[0], tool.version...).Output()
 	if err != nil {
-		return "", fmt.Errorf("asking the C compiler for its version: %w", err)
+		return "", fmt.Errorf("asking %s for its version: %w", c.tool, err)
 	}
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -95,16 +109,23 @@ func (c *compilation) build() (string, error) {
 			return "", err
 		}
 	}
-	cmd := exec.Command("cc", c.args...)
+	cmd := exec.Command(tool.program[0], append(tool.program[1:len(tool.program):len(tool.program)], c.args...)...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cc %s: %w\n%s", strings.Join(c.args, " "), err, out)
+		return "", fmt.Errorf("%s %s: %w\n%s", c.tool, strings.Join(c.args, " "), err, out)
 	}
 	return final, os.Rename(filepath.Join(dir, c.output), final)
 }
 
-func cmdCC(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, !neg, "cc ARG...")
+func cmdCompile(tool string) func(ts *testscript.TestScript, neg bool, args []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		usage(ts, !neg, tool+" ARG...")
+		compileFor(ts, tool, args)
+	}
+}
+
+func compileFor(ts *testscript.TestScript, tool string, args []string) {
 	entries, err := os.ReadDir(ts.MkAbs("."))
 	ts.Check(err)
 	var names []string
@@ -113,7 +134,7 @@ func cmdCC(ts *testscript.TestScript, neg bool, args []string) {
 			names = append(names, e.Name())
 		}
 	}
-	c, err := newCompilation(args, names, func(name string) ([]byte, error) { return os.ReadFile(ts.MkAbs(name)) })
+	c, err := newCompilation(tool, args, names, func(name string) ([]byte, error) { return os.ReadFile(ts.MkAbs(name)) })
 	ts.Check(err)
 	built, err := c.build()
 	ts.Check(err)
@@ -122,7 +143,7 @@ func cmdCC(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(c.output), content, 0o755))
 }
 
-// buildFixtures compiles what the cc commands of a case make and copies it to dir, each file under its key.
+// buildFixtures compiles what the compilers' commands of a case make and copies it to dir, each file under its key.
 func buildFixtures(c *Case, dir string) error {
 	archive, err := txtar.ParseFile(c.Path)
 	if err != nil {
@@ -137,10 +158,10 @@ func buildFixtures(c *Case, dir string) error {
 		for len(words) > 0 && strings.HasPrefix(words[0], "[") {
 			words = words[1:]
 		}
-		if len(words) == 0 || words[0] != "cc" {
+		if len(words) == 0 || compilers[words[0]].program == nil {
 			continue
 		}
-		comp, err := newCompilation(words[1:], sortedKeys(files), func(name string) ([]byte, error) { return files[name], nil })
+		comp, err := newCompilation(words[0], words[1:], sortedKeys(files), func(name string) ([]byte, error) { return files[name], nil })
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}

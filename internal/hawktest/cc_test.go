@@ -9,7 +9,7 @@ import (
 func TestCompilationKey(t *testing.T) {
 	key := func(args string, files map[string]string) string {
 		t.Helper()
-		c, err := newCompilation(strings.Fields(args), sortedKeys(files), func(name string) ([]byte, error) { return []byte(files[name]), nil })
+		c, err := newCompilation("cc", strings.Fields(args), sortedKeys(files), func(name string) ([]byte, error) { return []byte(files[name]), nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestCompilationKey(t *testing.T) {
 		}
 	}
 	for _, args := range []string{"a.c", "-o a -I$WORK a.c"} {
-		if _, err := newCompilation(strings.Fields(args), nil, nil); err == nil {
+		if _, err := newCompilation("cc", strings.Fields(args), nil, nil); err == nil {
 			t.Errorf("cc %s is accepted", args)
 		}
 	}

@@ -16,7 +16,9 @@ import (
 var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"await":        cmdAwait,
 	"capture":      cmdCapture,
-	"cc":           cmdCC,
+	"c++":          cmdCompile("c++"),
+	"cc":           cmdCompile("cc"),
+	"go":           cmdCompile("go"),
 	"hawk":         cmdHawk,
 	"match":        cmdMatch,
 	"needs":        cmdNeeds,

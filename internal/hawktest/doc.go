@@ -18,6 +18,8 @@
 //	rows FILE                 run the scripts of a table and compare all that they print (see parseRows)
 //	capture NAME STREAM REGEXP  set $NAME to the first group of the first match
 //	cc ARG...                 compile with the host's C compiler; in a VM, take what the host compiled
+//	c++ ARG...                the same in C++
+//	go -o OUT FILE...         the same in Go
 //
 // STREAM is stdout, stderr or a file. Every condition of Needs can be used in brackets: [kprobe], [!kernel>=6.1]. A hawk that prints a Go stack trace
 // fails the case, whatever it expects.

@@ -28,7 +28,9 @@ var Needs = []Need{
 	{"root", "all privileges", probeRoot},
 	{"vm", "a VM, where a case may do what it likes to the machine", probeVM},
 	{"native", "no emulation, where times mean something", probeNative},
-	{"cc", "a C compiler, or its output", probeCC},
+	{"cc", "a C compiler, or its output", probeCompiler("cc")},
+	{"c++", "a C++ compiler, or its output", probeCompiler("c++")},
+	{"go", "a Go compiler, or its output", probeCompiler("go")},
 	{"glibc", "a libc with its own probes, in $GLIBC", probeGlibc},
 	{"btf", "the kernel's own type information", func() error { return readable("/sys/kernel/btf/vmlinux") }},
 	{"tracefs", "tracefs, mounted or not", probeTracefs},
@@ -89,12 +91,14 @@ func probeNative() error {
 	return nil
 }
 
-func probeCC() error {
-	if InVM() {
-		return nil
+func probeCompiler(program string) func() error {
+	return func() error {
+		if InVM() {
+			return nil
+		}
+		_, err := exec.LookPath(program)
+		return err
 	}
-	_, err := exec.LookPath("cc")
-	return err
 }
 
 func probeGlibc() error {

@@ -17,13 +17,17 @@ import (
 )
 
 var _ = define(Kind{
-	Name:     "kprobe",
-	Aliases:  []string{"k"},
-	Doc:      "Fires when a kernel function is called, or at an instruction of it.",
-	Forms:    []string{"kprobe:[module:]function[+offset]", "kprobe:address"},
-	Has:      HasArgN | HasRegs | HasFunc | HasPID | HasCtx | HasOverride,
-	Space:    types.Kernel,
-	Wild:     KernelWild,
+	Name:    "kprobe",
+	Aliases: []string{"k"},
+	Doc:     "Fires when a kernel function is called, or at an instruction of it.",
+	Forms:   []string{"kprobe:[module:]function[+offset]", "kprobe:address"},
+	Has:     HasArgN | HasRegs | HasFunc | HasPID | HasCtx | HasOverride,
+	Space:   types.Kernel,
+	Wild:    KernelWild,
+	Multi:   target.KprobeMulti,
+
+	RegisterArgs: true,
+
 	Parse:    parseKprobe,
 	Match:    matchKprobe,
 	Names:    functionNames,
@@ -39,6 +43,7 @@ var _ = define(Kind{
 	Forms:    []string{"kretprobe:[module:]function", "kretprobe:address"},
 	Has:      HasRetval | HasRegs | HasFunc | HasPID | HasCtx,
 	Space:    types.Kernel,
+	Multi:    target.KprobeMulti,
 	Parse:    parseKretprobe,
 	Match:    matchKprobe,
 	Names:    functionNames,

@@ -23,6 +23,10 @@ func (o *Options) has(f *target.Feature) bool {
 	return !o.NoFeature[f.Name] && o.Target.Has(f) == nil
 }
 
+// OneLink reports whether one link of the kernel serves all that a pattern
+// matches.
+func (k *Kind) OneLink(o *Options) bool { return k.Multi != nil && o.has(k.Multi) }
+
 // Keep drops the points that --probe-filter does not want. Probes that hawk
 // fires itself stay.
 func (o *Options) Keep(points []*Point) []*Point {

@@ -70,6 +70,9 @@ type Kind struct {
 	Rated   bool        // fires at a rate that the attach point says
 	// RegisterArgs: argN are the machine's argument registers and no more.
 	RegisterArgs bool
+	// Multi is the feature by which one link serves all that a pattern matches;
+	// nil: each match is attached by itself.
+	Multi *target.Feature
 
 	// Parse checks the parts after the kind and fills a Point. Errors are
 	// about the text alone.

@@ -23,30 +23,35 @@ var _ = define(Kind{
 	Has:     HasArgs | HasArgN | HasRegs | HasFunc | HasUserAddrs | HasCtx,
 	Space:   types.User,
 	Wild:    UserWild,
-	Parse:   parseUprobe,
-	Match:   matchUprobe,
-	Names:   symbolNames,
-	List:    listTwoParts,
+	Multi:   target.UprobeMulti,
+
+	RegisterArgs: true,
+
+	Parse: parseUprobe,
+	Match: matchUprobe,
+	Names: symbolNames,
+	List:  listTwoParts,
 	Args: func(p *Point, _ *Options) (*types.Struct, error) {
 		return nil, errors.New("args of uprobes (from DWARF) are not supported by this version of hawk; arg0, arg1, … are the registers")
 	},
-	Plan:     planUprobe(&uprobeMulti, &uprobePerf),
+	Plan:     planUprobe,
 	listName: symbolListName,
 })
 
 var _ = define(Kind{
 	Name:     "uretprobe",
 	Aliases:  []string{"ur"},
-	Doc:      "Fires when a function of a program or library returns.",
+	Doc:      "Fires when a function of a program or library returns. Functions of Go programs are traced at their return instructions, since their stacks do not allow more.",
 	Forms:    []string{"uretprobe:binary:function", "uretprobe:binary:cpp:name"},
 	Has:      HasRetval | HasRegs | HasFunc | HasUserAddrs | HasCtx,
 	Space:    types.User,
+	Multi:    target.UprobeMulti,
 	Parse:    parseUretprobe,
 	Match:    matchUretprobe,
 	Names:    symbolNames,
 	List:     listTwoParts,
 	Retval:   func(*Point, *Options) (types.Type, error) { return types.Int64, nil },
-	Plan:     planUprobe(&uretprobeMulti, &uretprobePerf),
+	Plan:     planUprobe,
 	listName: symbolListName,
 })
 
@@ -117,12 +122,6 @@ func parseUretprobe(p *Point, parts []Part, o *Options) error {
 	return nil
 }
 
-// A place is where in a file a probe goes.
-type place struct {
-	offset uint64 // in the file, bytes
-	err    error  // why the probe must not be put there; told when attaching
-}
-
 // findFiles lists the files that the target of a point names.
 func findFiles(p *Point, o *Options) ([]string, error) {
 	s := exe.Search{Unsafe: o.Unsafe, Libraries: true}
@@ -183,8 +182,8 @@ func matchUretprobe(p *Point, o *Options) ([]*Point, error) { return matchSymbol
 func matchSymbols(p *Point, o *Options, returns bool) ([]*Point, error) {
 	var out []*Point
 	err := eachFile(p, o, func(path string, file *exe.File) error {
-		if returns && file.HasGoBuildInfo() && !o.ForListing {
-			return fmt.Errorf("%s was built by Go, whose runtime crashes when the return address of a function is replaced; use uprobes", path)
+		if err := foreign(file, o.Target.Arch()); err != nil && !o.ForListing {
+			return err
 		}
 		points, err := matchFile(p, o, path, file, returns)
 		out = append(out, points...)
@@ -210,7 +209,7 @@ func matchFile(p *Point, o *Options, path string, file *exe.File, returns bool) 
 		if !found {
 			return nil, nil
 		}
-		q.Extra = symbolPlace(&q, o, file, sym)
+		q.Extra = symbolPlace(&q, o, file, sym, returns)
 		return []*Point{&q}, nil
 	}
 	match := symbolMatcher(p)
@@ -226,7 +225,11 @@ func matchFile(p *Point, o *Options, path string, file *exe.File, returns bool) 
 			seen[sym.Name] = true
 			r := q
 			r.Func = sym.Name
-			r.Extra = symbolPlace(&r, o, file, sym)
+			pl := symbolPlace(&r, o, file, sym, returns)
+			if errors.Is(pl.err, errNoReturn) && !o.ForListing {
+				continue
+			}
+			r.Extra = pl
 			out = append(out, &r)
 		}
 		return f == file && f.HasSymbols()
@@ -291,133 +294,117 @@ func symbolNames(p *Point, o *Options) []string {
 	return out
 }
 
-// symbolPlace finds the instruction of a probe on a function.
-func symbolPlace(p *Point, o *Options, file *exe.File, sym exe.Symbol) place {
-	off, ok := file.Offset(sym.Addr)
-	if !ok {
-		return place{err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
-	}
-	pl := place{offset: off + p.Offset}
-	if p.Offset == 0 || o.Unsafe {
-		if sym.Size == 0 && !o.Unsafe && p.Offset == 0 {
-			pl.err = fmt.Errorf("Could not determine boundary for %s (symbol has size 0)", sym.Name)
-		}
-		return pl
-	}
-	switch {
-	case p.Offset >= sym.Size:
-		pl.err = fmt.Errorf("Offset outside the function bounds ('%s' size is %d)", sym.Name, sym.Size)
-	case !isBoundary(o.Target.Arch(), file.Code(sym.Addr, sym.Size), p.Offset):
-		pl.err = middleError(p.Target, sym.Name, p.Offset)
-	}
-	return pl
-}
-
-func middleError(path, fn string, off uint64) error {
-	return fmt.Errorf("Could not add uprobe into middle of instruction: %s:%s+%d\n"+
-		"Use --unsafe to force attachment. WARNING: This option could lead to data corruption in the target process.", path, fn, off)
-}
-
-// addressPlace finds the instruction at an address of the file's numbering.
-func addressPlace(p *Point, o *Options, file *exe.File, returns bool) place {
-	off, ok := file.CodeOffset(p.Address)
-	if !ok {
-		return place{err: fmt.Errorf("%s has no code at address 0x%x", p.Target, p.Address)}
-	}
-	pl := place{offset: off}
-	var sym exe.Symbol
-	found := false
-	withDebugFile(file, o, func(f *exe.File) bool {
-		sym, found = f.FunctionAt(p.Address)
-		return found
-	})
-	switch {
-	case returns && (!found || sym.Addr != p.Address):
-		pl.err = fmt.Errorf("0x%x is not the start of a function of %s: return probes need one", p.Address, p.Target)
-	case !found && o.Unsafe:
-		o.warn(p, "0x%x is in no function of %s; a probe that is not at the start of an instruction can crash traced programs", p.Address, p.Target)
-	case !found:
-		pl.err = fmt.Errorf("0x%x is in no function of %s; use --unsafe to attach there anyway", p.Address, p.Target)
-	case !o.Unsafe && !isBoundary(o.Target.Arch(), file.Code(sym.Addr, sym.Size), p.Address-sym.Addr):
-		pl.err = middleError(p.Target, sym.Name, p.Address-sym.Addr)
-	}
-	return pl
-}
-
 // planUprobe prefers a link for all places of a file: detaching one costs a
-// quarter of what a perf event does.
-func planUprobe(multi, perf *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
-	return func(points []*Point, uses Uses, o *Options) ([]*Group, error) {
-		for _, p := range points {
-			if p.Func == "" && uses.Func && perf.Retval != nil && !o.has(target.GetFuncIP) {
-				return nil, fmt.Errorf("func in %s probes at addresses: %w", p.Kind.Name, o.Target.Has(target.GetFuncIP))
-			}
+// quarter of what a perf event does. Returns that are traced at the return
+// instructions have mechanisms of their own, and a program reads arguments by one
+// convention.
+func planUprobe(points []*Point, uses Uses, o *Options) ([]*Group, error) {
+	for _, p := range points {
+		if p.Func == "" && uses.Func && p.Kind.Retval != nil && !o.has(target.GetFuncIP) {
+			return nil, fmt.Errorf("func in %s probes at addresses: %w", p.Kind.Name, o.Target.Has(target.GetFuncIP))
 		}
-		if o.has(target.UprobeMulti) {
-			return split(points, multi, true, indexCookies(len(points) > 1)), nil
-		}
+	}
+	useMulti := o.has(target.UprobeMulti)
+	if !useMulti {
 		if err := o.Target.Has(target.UprobePMU); err != nil {
 			return nil, err
 		}
-		names := uses.Probe || uses.Func // func is the name of the point's function
-		cookies := len(points) > 1 && names && o.has(target.KprobeCookie)
-		return split(points, perf, !names || cookies, indexCookies(cookies)), nil
 	}
+	var out []*Group
+	for len(points) > 0 {
+		mech, convention := uprobeMechanism(points[0], useMulti), points[0].Extra.(place).abi
+		var same, rest []*Point
+		for _, p := range points {
+			if uprobeMechanism(p, useMulti) == mech && p.Extra.(place).abi == convention {
+				same = append(same, p)
+			} else {
+				rest = append(rest, p)
+			}
+		}
+		if useMulti {
+			out = append(out, split(same, mech, true, indexCookies(len(same) > 1))...)
+		} else {
+			names := uses.Probe || uses.Func // func is the name of the point's function
+			cookies := len(same) > 1 && names && o.has(target.KprobeCookie)
+			out = append(out, split(same, mech, !names || cookies, indexCookies(cookies))...)
+		}
+		points = rest
+	}
+	return out, nil
+}
+
+// uprobeMechanism is how a point is attached.
+func uprobeMechanism(p *Point, multi bool) *Mechanism {
+	returns := p.Kind.Retval != nil
+	switch {
+	case returns && p.Extra.(place).returns != nil && multi:
+		return &goReturnMulti
+	case returns && p.Extra.(place).returns != nil:
+		return &goReturnPerf
+	case returns && multi:
+		return &uretprobeMulti
+	case returns:
+		return &uretprobePerf
+	case multi:
+		return &uprobeMulti
+	}
+	return &uprobePerf
 }
 
 var (
-	uprobeMulti = Mechanism{
-		Name:      "uprobe.multi",
-		Program:   ebpf.Kprobe,
-		Attach:    ebpf.AttachTraceUprobeMulti,
-		Backwards: true,
-		Index:     cookieIndex,
-		Arg:       regArg,
-		Regs:      contextRegs,
-		Func:      currentIP,
-		Link:      func(fd int, g *Group, o *Options) ([]Link, error) { return linkUprobes(fd, g, o, true, 0) },
-	}
-	uretprobeMulti = Mechanism{
-		Name:      "uprobe.multi return",
-		Program:   ebpf.Kprobe,
-		Attach:    ebpf.AttachTraceUprobeMulti,
-		Backwards: true,
-		Index:     cookieIndex,
-		Retval:    regRetval,
-		Regs:      contextRegs,
-		Func:      funcIP,
-		Link:      func(fd int, g *Group, o *Options) ([]Link, error) { return linkUprobes(fd, g, o, true, returnBit) },
-	}
-	uprobePerf = Mechanism{
-		Name:      "perf uprobe",
-		Program:   ebpf.Kprobe,
-		Backwards: true,
-		Index:     cookieIndex,
-		Arg:       regArg,
-		Regs:      contextRegs,
-		Func:      currentIP,
-		Link:      func(fd int, g *Group, o *Options) ([]Link, error) { return linkUprobes(fd, g, o, false, 0) },
-	}
-	uretprobePerf = Mechanism{
-		Name:      "perf uretprobe",
-		Program:   ebpf.Kprobe,
-		Backwards: true,
-		Index:     cookieIndex,
-		Retval:    regRetval,
-		Regs:      contextRegs,
-		Func:      funcIP,
-		Link:      func(fd int, g *Group, o *Options) ([]Link, error) { return linkUprobes(fd, g, o, false, returnBit) },
-	}
+	uprobeMulti    = userMechanism("uprobe.multi", true, false)
+	uprobePerf     = userMechanism("perf uprobe", false, false)
+	uretprobeMulti = userMechanism("uprobe.multi return", true, true)
+	uretprobePerf  = userMechanism("perf uretprobe", false, true)
+	goReturnMulti  = returnSites(uretprobeMulti, "uprobe.multi at return instructions", true)
+	goReturnPerf   = returnSites(uretprobePerf, "perf uprobe at return instructions", false)
 )
 
+// userMechanism attaches to functions of user space, by one link for many or a
+// perf event for each.
+func userMechanism(name string, multi, returns bool) Mechanism {
+	m := Mechanism{
+		Name:      name,
+		Program:   ebpf.Kprobe,
+		Backwards: true,
+		Index:     cookieIndex,
+		Regs:      contextRegs,
+	}
+	if multi {
+		m.Attach = ebpf.AttachTraceUprobeMulti
+	}
+	flags := uint32(0)
+	if returns {
+		m.Retval, m.Func, flags = userRetval, funcIP, returnBit
+	} else {
+		m.Arg, m.Func = userArg, currentIP
+	}
+	m.Link = func(fd int, g *Group, o *Options) ([]Link, error) { return linkUprobes(fd, g, o, multi, flags) }
+	return m
+}
+
+// returnSites is m for functions that are traced at their return instructions,
+// where the result is in the same register as after the return.
+func returnSites(m Mechanism, name string, multi bool) Mechanism {
+	m.Name, m.Func = name, currentIP
+	m.Link = func(fd int, g *Group, o *Options) ([]Link, error) { return linkUprobes(fd, g, o, multi, 0) }
+	return m
+}
+
 func linkUprobes(progFD int, g *Group, o *Options, multi bool, flags uint32) ([]Link, error) {
-	sites := make([]site, len(g.Points))
+	sites := make([]site, 0, len(g.Points))
 	for i, p := range g.Points {
 		pl := p.Extra.(place)
 		if pl.err != nil {
 			return nil, pl.err
 		}
-		sites[i] = site{path: p.Target, offset: pl.offset, cookie: cookieOf(g, i)}
+		offsets := pl.returns
+		if offsets == nil {
+			offsets = []uint64{pl.offset}
+		}
+		for _, off := range offsets {
+			sites = append(sites, site{path: p.Target, offset: off, cookie: cookieOf(g, i)})
+		}
 	}
 	if multi {
 		return linkSites(progFD, sites, o, flags)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/hawktrace/hawk/internal/arch"
 )
 
 // linkSitesPerf attaches by a perf event for each site.
@@ -33,23 +31,4 @@ func linkSitesPerf(progFD int, sites []site, o *Options, flags uint32) ([]Link, 
 		links = append(links, l)
 	}
 	return links, nil
-}
-
-// isBoundary reports whether an instruction of a function starts at an offset
-// into its code; code is nil if it cannot be read.
-func isBoundary(a *arch.Arch, code []byte, offset uint64) bool {
-	if a.GoArch != "amd64" {
-		return offset%4 == 0
-	}
-	for at := uint64(0); at < uint64(len(code)); {
-		if at >= offset {
-			return at == offset
-		}
-		n := x86Length(code[at:])
-		if n == 0 {
-			return false
-		}
-		at += uint64(n)
-	}
-	return false
 }

@@ -24,6 +24,7 @@ var _ = define(Kind{
 	Has:      HasArgN | HasRegs | HasUserAddrs | HasCtx,
 	Space:    types.User,
 	Wild:     UserWild,
+	Multi:    target.UprobeMulti,
 	Parse:    parseUSDT,
 	Match:    matchUSDT,
 	Names:    usdtNames,
@@ -63,6 +64,9 @@ func matchUSDT(p *Point, o *Options) ([]*Point, error) {
 	}
 	var out []*Point
 	err := eachFile(&q, o, func(path string, file *exe.File) error {
+		if err := foreign(file, o.Target.Arch()); err != nil && !o.ForListing {
+			return err
+		}
 		notes, err := file.USDT()
 		out = append(out, matchNotes(p, path, notes)...)
 		return err

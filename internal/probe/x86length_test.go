@@ -3,8 +3,6 @@ package probe
 import (
 	"encoding/hex"
 	"testing"
-
-	"github.com/hawktrace/hawk/internal/arch"
 )
 
 func TestX86Length(t *testing.T) {
@@ -29,19 +27,6 @@ func TestX86Length(t *testing.T) {
 		if got := x86Length(code); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.code, got, tt.want)
 		}
-	}
-}
-
-func TestIsBoundary(t *testing.T) {
-	// push rbp; mov rbp,rsp; ret
-	code := []byte{0x55, 0x48, 0x89, 0xe5, 0xc3}
-	for off, want := range []bool{true, true, false, false, true, false} {
-		if got := isBoundary(arch.AMD64, code, uint64(off)); got != want {
-			t.Errorf("amd64 offset %d: %t", off, got)
-		}
-	}
-	if isBoundary(arch.ARM64, nil, 2) || !isBoundary(arch.ARM64, nil, 8) {
-		t.Error("arm64: not by alignment")
 	}
 }
 

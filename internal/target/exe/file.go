@@ -31,6 +31,8 @@ type File struct {
 	once   sync.Once
 	mini   *File
 	golang *goTable
+
+	goCode func() [2]uint64 // findGoCode, once
 }
 
 type segment struct {
@@ -82,6 +84,7 @@ func Open(path string) (*File, error) {
 // New reads the headers of a file in memory; data must not change.
 func New(path string, data []byte) (*File, error) {
 	f := &File{Path: path, data: data}
+	f.goCode = sync.OnceValue(f.findGoCode)
 	if err := f.headers(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -339,6 +342,9 @@ func (f *File) Code(addr, n uint64) []byte {
 	}
 	return f.slice(off, n)
 }
+
+// BigEndian reports the byte order of the file.
+func (f *File) BigEndian() bool { return f.order == binary.BigEndian }
 
 // Fixed reports whether the file runs at the addresses it was linked for.
 func (f *File) Fixed() bool { return f.Type == elf.ET_EXEC }

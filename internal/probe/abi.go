@@ -1,0 +1,122 @@
+package probe
+
+import (
+	"debug/elf"
+	"fmt"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/target/exe"
+)
+
+// An abi is how functions of a file receive their arguments and return.
+type abi uint8
+
+const (
+	abiC   abi = iota // of the machine
+	abiGo             // Go's registers
+	abi386            // 32-bit x86: all on the stack
+	abiARM            // 32-bit ARM: four registers, then the stack
+)
+
+// abiOf is the convention of the function at an address.
+func abiOf(file *exe.File, addr uint64) abi {
+	switch {
+	case file.Machine == elf.EM_386:
+		return abi386
+	case file.Machine == elf.EM_ARM:
+		return abiARM
+	case file.IsGoCode(addr):
+		return abiGo
+	}
+	return abiC
+}
+
+// regs are the offsets in the context of the registers that carry integer
+// arguments.
+func (x abi) regs(a *arch.Arch) []int {
+	switch x {
+	case abiGo:
+		return a.GoArgs
+	case abi386:
+		return nil
+	case abiARM:
+		return a.Args[:4]
+	}
+	return a.Args
+}
+
+// bytes is the size of a register or a slot of the stack.
+func (x abi) bytes() int {
+	if x == abi386 || x == abiARM {
+		return 4
+	}
+	return 8
+}
+
+// stack is how far above the stack pointer the first argument in memory lies
+// on entry.
+func (x abi) stack(a *arch.Arch) int {
+	switch {
+	case x == abi386:
+		return 4
+	case x == abiARM:
+		return 0
+	case x == abiGo && a.Return < 0:
+		return 8 // Go's callee keeps the return address at the stack pointer
+	}
+	return a.Stack
+}
+
+// groupABI is the convention that all functions of a group have.
+func groupABI(c *Context) abi { return c.Group.Points[0].Extra.(place).abi }
+
+// userArg is argN of a function of user space.
+func userArg(c *Context, n int) *ir.Value {
+	b, a, x := c.B, c.O.Target.Arch(), groupABI(c)
+	regs := x.regs(a)
+	if n < len(regs) {
+		v := b.Load(c.Ctx, regs[n], 8, false)
+		if x.bytes() < 8 {
+			v = b.Ext(v, x.bytes(), false)
+		}
+		return v
+	}
+	// Of 32-bit programs argN count on where the registers end.
+	tmp := b.Addr(b.NewObject("arg", 8, 8), 0)
+	b.Zero(tmp, 0, 8)
+	at := b.Add(b.Load(c.Ctx, a.SP, 8, false), int64(x.stack(a)+(n-len(regs))*x.bytes()))
+	b.Call(int(asm.FnProbeReadUser), tmp, b.Const(int64(x.bytes())), at)
+	return b.Load(tmp, 0, 8, false)
+}
+
+// userRetval is the result of a function of user space.
+func userRetval(c *Context) *ir.Value {
+	v := regRetval(c)
+	if x := groupABI(c); x.bytes() < 8 {
+		return c.B.Ext(v, x.bytes(), true)
+	}
+	return v
+}
+
+// foreign explains why the code of a file cannot run on the machine being
+// traced; nil if it can.
+func foreign(file *exe.File, a *arch.Arch) error {
+	native := file.Machine == elf.EM_X86_64 || file.Machine == elf.EM_386
+	if a.GoArch == "arm64" {
+		native = file.Machine == elf.EM_AARCH64 || file.Machine == elf.EM_ARM
+	}
+	switch {
+	case file.BigEndian():
+		return fmt.Errorf("%s is a big-endian program (%s), which does not run on this machine (%s)", file.Path, file.Machine, a.Name)
+	case !native:
+		return fmt.Errorf("%s is a program for another machine (%s) than this one (%s)", file.Path, file.Machine, a.Name)
+	}
+	return nil
+}
+
+// disassembles reports whether hawk understands the instructions of a
+// function.
+func (x abi) disassembles() bool { return x == abiC || x == abiGo }

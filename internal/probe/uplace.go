@@ -1,0 +1,124 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hawktrace/hawk/internal/target/exe"
+)
+
+// A place is where in a file a probe goes.
+type place struct {
+	offset  uint64   // in the file, bytes
+	returns []uint64 // in the file: the return instructions, if those are to be traced instead of the return
+	abi     abi
+	err     error // why the probe must not be put there; told when attaching
+}
+
+// symbolPlace finds the instruction of a probe on a function.
+func symbolPlace(p *Point, o *Options, file *exe.File, sym exe.Symbol, returns bool) place {
+	off, ok := file.Offset(sym.Addr)
+	if !ok {
+		return place{err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
+	}
+	pl := place{offset: off + p.Offset, abi: abiOf(file, sym.Addr)}
+	if returns && file.IsGoCode(sym.Addr) {
+		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
+		return pl
+	}
+	if p.Offset == 0 || o.Unsafe {
+		if sym.Size == 0 && !o.Unsafe && p.Offset == 0 {
+			pl.err = fmt.Errorf("Could not determine boundary for %s (symbol has size 0)", sym.Name)
+		}
+		return pl
+	}
+	if p.Offset >= sym.Size {
+		pl.err = fmt.Errorf("Offset outside the function bounds ('%s' size is %d)", sym.Name, sym.Size)
+		return pl
+	}
+	pl.err = boundaryError(o, file, sym, pl.abi, p.Offset)
+	return pl
+}
+
+// errNoReturn is the error of functions that never return: loops, and those
+// that end in a panic.
+var errNoReturn = errors.New("no return instruction")
+
+// returnPlaces finds the return instructions of a Go function.
+func returnPlaces(o *Options, file *exe.File, sym exe.Symbol, x abi) ([]uint64, error) {
+	// The runtime moves stacks, and looks for return addresses on them.
+	const why = "a Go function's return is traced at its return instructions"
+	if !x.disassembles() {
+		return nil, fmt.Errorf("%s, which hawk does not find in 32-bit code: %s", why, sym.Name)
+	}
+	code := file.Code(sym.Addr, sym.Size)
+	if sym.Size == 0 || code == nil {
+		return nil, fmt.Errorf("%s, but %s has no code whose end is known", why, sym.Name)
+	}
+	offsets, err := returnOffsets(o.Target.Arch(), code)
+	if err != nil {
+		return nil, fmt.Errorf("%s, but in %s %w", why, sym.Name, err)
+	}
+	if len(offsets) == 0 {
+		return nil, fmt.Errorf("%s, but %s has %w", why, sym.Name, errNoReturn)
+	}
+	base, ok := file.CodeOffset(sym.Addr)
+	if !ok {
+		return nil, fmt.Errorf("%s is not in the code of %s", sym.Name, file.Path)
+	}
+	for i := range offsets {
+		offsets[i] += base
+	}
+	return offsets, nil
+}
+
+// boundaryError explains why a probe must not be put at an offset into a
+// function: it is no start of an instruction.
+func boundaryError(o *Options, file *exe.File, sym exe.Symbol, x abi, off uint64) error {
+	if off == 0 {
+		return nil
+	}
+	if !x.disassembles() {
+		return fmt.Errorf("%s is 32-bit code, of which hawk does not know where instructions start: use --unsafe to attach to %s+%d. "+
+			"WARNING: in the middle of an instruction a probe changes what the program does.", file.Path, sym.Name, off)
+	}
+	a, code := o.Target.Arch(), file.Code(sym.Addr, sym.Size)
+	if isBoundary(a, code, off) {
+		return nil
+	}
+	near := nearBoundaries(a, code, off)
+	if near != "" {
+		near = "Instructions start at offsets " + near + ".\n"
+	}
+	return fmt.Errorf("Could not add uprobe into middle of instruction: %s:%s+%d\n%s"+
+		"Use --unsafe to force attachment. WARNING: This option could lead to data corruption in the target process.", file.Path, sym.Name, off, near)
+}
+
+// addressPlace finds the instruction at an address of the file's numbering.
+func addressPlace(p *Point, o *Options, file *exe.File, returns bool) place {
+	off, ok := file.CodeOffset(p.Address)
+	if !ok {
+		return place{err: fmt.Errorf("%s has no code at address 0x%x", p.Target, p.Address)}
+	}
+	pl := place{offset: off}
+	var sym exe.Symbol
+	found := false
+	withDebugFile(file, o, func(f *exe.File) bool {
+		sym, found = f.FunctionAt(p.Address)
+		return found
+	})
+	pl.abi = abiOf(file, p.Address)
+	switch {
+	case returns && (!found || sym.Addr != p.Address):
+		pl.err = fmt.Errorf("0x%x is not the start of a function of %s: return probes need one", p.Address, p.Target)
+	case returns && file.IsGoCode(sym.Addr):
+		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
+	case !found && o.Unsafe:
+		o.warn(p, "0x%x is in no function of %s; a probe that is not at the start of an instruction can crash traced programs", p.Address, p.Target)
+	case !found:
+		pl.err = fmt.Errorf("0x%x is in no function of %s; use --unsafe to attach there anyway", p.Address, p.Target)
+	case !o.Unsafe:
+		pl.err = boundaryError(o, file, sym, pl.abi, p.Address-sym.Addr)
+	}
+	return pl
+}
