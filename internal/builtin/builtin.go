@@ -24,8 +24,10 @@ import (
 // A Func is everything hawk knows about one function or variable.
 type Func struct {
 	Name string
-	// Old spellings, accepted with a warning that names Name.
+	// Old spellings, accepted with a warning that names Name; Also are those of
+	// the reference's library, accepted as they are.
 	Old     []string
+	Also    []string
 	Doc     string // reference manual entry, markdown
 	Example string // a one-line script
 	Bare    bool   // may be written without parentheses: pid, comm
@@ -41,6 +43,8 @@ type Func struct {
 
 	// Uses is what a call asks of its context beyond what Probes implies.
 	Uses probe.Uses
+	// Kfunc is a function of the kernel that a call with arguments calls.
+	Kfunc string
 	// Deletes: the call removes an element of the map it names; its result may
 	// be ignored.
 	Deletes bool
@@ -62,6 +66,10 @@ type Func struct {
 	Const func(c *Call) (Const, bool)
 	// Space is the address space of the result.
 	Space func(c *Call) types.Space
+
+	// Stands gives an expression of literals in whose place a call stands, as
+	// its fields are wanted one by one.
+	Stands func(c *Call) *syntax.Record
 
 	// Lower emits the call. A scalar result is returned. A result in memory is
 	// written to dst if that is not nil, else placed where the generator says;
@@ -246,7 +254,7 @@ var (
 )
 
 func define(f Func) *Func {
-	for _, n := range append([]string{f.Name}, f.Old...) {
+	for _, n := range slices.Concat([]string{f.Name}, f.Old, f.Also) {
 		if funcs[n] != nil || aggs[n] != nil {
 			panic(fmt.Sprintf("builtin: %s is defined twice", n))
 		}
@@ -267,6 +275,9 @@ func defineAgg(a Agg) *Agg {
 func Lookup(name string) (*Func, bool) {
 	if ArgNumber(name) >= 0 {
 		return argFunc, true
+	}
+	if stackArgNumber(name) >= 0 {
+		return stackArgFunc, true
 	}
 	f, ok := funcs[name]
 	return f, ok
@@ -291,10 +302,10 @@ func Names() []string {
 	return out
 }
 
-// All lists the functions and variables in order of names, the stand-in for
-// arg0, arg1, … among them.
+// All lists the functions and variables in order of names, the stand-ins for
+// arg0, arg1, … and sarg0, sarg1, … among them.
 func All() []*Func {
-	out := []*Func{argFunc}
+	out := []*Func{argFunc, stackArgFunc}
 	for name, f := range funcs {
 		if name == f.Name { // not an old name
 			out = append(out, f)

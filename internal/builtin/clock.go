@@ -48,7 +48,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "elapsed", Bare: true, Result: types.Uint64,
+	Name: "elapsed", Also: []string{"__builtin_elapsed"}, Bare: true, Result: types.Uint64,
 	Doc:     "Nanoseconds since tracing began.",
 	Example: `interval:s:1 { printf("%d s\n", elapsed / 1000000000); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {

@@ -53,8 +53,42 @@ func ArgNumber(name string) int {
 	return int(n)
 }
 
+// stackArgFunc stands for sarg0, sarg1, …; Lookup hands it out for all of them.
+var stackArgFunc = &Func{
+	Name: "sargN", Bare: true, Result: types.Uint64, Probes: probe.HasArgN | probe.HasRegs,
+	Doc:     "The N-th argument on the stack of the traced function, from `sarg0`: an old way to write `*(uint64 *)(reg(\"sp\") + 8)` and so on.",
+	Example: `uprobe:/bin/bash:execute_command { print(sarg0); }`,
+	Space:   func(c *Call) types.Space { return c.Kind.Space },
+	Check: func(c *Call) types.Type {
+		c.Warnf(c.Expr, "old-name", "%s is deprecated", c.Name).
+			Hint("use *(uint64 *)(reg(\"sp\") + %d)", stackOffset(c))
+		return types.Uint64
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		b := g.B()
+		p := g.Temp("argument", 8, 8)
+		b.Store(p, 0, 8, konst(g, 0))
+		sp := b.Load(g.Context().Group.Mech.Regs(g.Context()), c.Target.Arch().SP, 8, false)
+		g.ReadMem(c.Expr, c.Kind.Space, p, 0, konst(g, 8), b.Add(sp, int64(stackOffset(c))))
+		return b.Load(p, 0, 8, false)
+	},
+}
+
+// stackOffset is where the stack argument that a call names lies, from the
+// stack pointer.
+func stackOffset(c *Call) int { return c.Target.Arch().Stack + 8*stackArgNumber(c.Name) }
+
+// stackArgNumber is N of sargN, -1 for any other name.
+func stackArgNumber(name string) int {
+	rest, ok := strings.CutPrefix(name, "s")
+	if !ok {
+		return -1
+	}
+	return ArgNumber(rest)
+}
+
 var _ = define(Func{
-	Name: "retval", Bare: true, Fixed: true, Probes: probe.HasRetval,
+	Name: "retval", Also: []string{"__builtin_retval"}, Bare: true, Fixed: true, Probes: probe.HasRetval,
 	Doc:     "What the traced function returned.",
 	Example: `kretprobe:vfs_read { @bytes = hist(retval); }`,
 	Yields:  "the type of the result, or an integer where it is not known",
@@ -84,7 +118,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "probe", Old: []string{"name"}, Bare: true, Fixed: true, Uses: probe.Uses{Probe: true},
+	Name: "probe", Old: []string{"name"}, Also: []string{"__builtin_probe"}, Bare: true, Fixed: true, Uses: probe.Uses{Probe: true},
 	Doc:     "The full name of the attach point that fired.",
 	Example: `tracepoint:syscalls:sys_enter_read, tracepoint:syscalls:sys_enter_write { @[probe] = count(); }`,
 	Yields:  "string",
@@ -162,7 +196,7 @@ func StoreString(g Gen, p *ir.Value, text string, n int) {
 }
 
 var _ = define(Func{
-	Name: "probetype", Bare: true, Fixed: true,
+	Name: "probetype", Also: []string{"__builtin_probetype"}, Bare: true, Fixed: true,
 	Doc:     "The kind of the probe by its long name; `special` for begin and end.",
 	Example: `begin, end { print(probetype); }`,
 	Yields:  "string",

@@ -70,7 +70,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "func", Bare: true, Fixed: true, Probes: probe.HasFunc,
+	Name: "func", Also: []string{"__builtin_func"}, Bare: true, Fixed: true, Probes: probe.HasFunc,
 	Doc:     "The name of the traced function.",
 	Example: `kprobe:vfs_* { @[func] = count(); }`,
 	Yields:  "ksym_t; string in probes on user functions, usym_t in those at addresses",

@@ -157,13 +157,6 @@ func taskField(g Gen, name string) (int, bool) {
 }
 
 var _ = define(Func{
-	Name: "comm", Bare: true, Fixed: true, Result: commType,
-	Doc:     "The name of the current task, at most 15 bytes.",
-	Example: `tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }`,
-	Lower:   lowerComm,
-})
-
-var _ = define(Func{
 	Name: "curtask", Bare: true, Fixed: true,
 	Doc:     "The current task, to follow its fields: `curtask.prio`.",
 	Example: `profile:hz:99 { @priority = lhist(curtask.prio, 0, 140, 10); }`,
@@ -180,7 +173,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "cpu", Bare: true, Fixed: true, Result: types.Uint64,
+	Name: "cpu", Also: []string{"__builtin_cpu"}, Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The number of the processor the probe fired on.",
 	Example: `profile:hz:99 { @[cpu] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
@@ -189,7 +182,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "ncpus", Bare: true, Fixed: true, Result: types.Uint64,
+	Name: "ncpus", Also: []string{"__builtin_ncpus"}, Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The number of possible processors.",
 	Example: `begin { printf("%d processors\n", ncpus); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
@@ -234,11 +227,13 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "cpid", Bare: true, Fixed: true, Result: types.Uint64,
+	Name: "cpid", Also: []string{"__builtin_cpid"}, Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The process ID of the command started with `-c`, 0 without one.",
 	Example: `tracepoint:syscalls:sys_enter_openat / pid == cpid / { printf("%s\n", str(args.filename)); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
+		child := g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
+		g.When(g.B().Arith(ir.Eq, child, konst(g, 0)), true, func() { g.Failed(c.Expr, object.NoChild, c.Name, nil) })
+		return child
 	},
 })
 
@@ -310,9 +305,19 @@ func init() {
 }
 
 var _ = define(Func{
-	Name: "usermode", Bare: true, Result: types.Uint8, Probes: probe.HasRegs,
-	Doc:     "1 if the probe interrupted user code, else 0.",
+	Name: "usermode", Also: []string{"__builtin_usermode"}, Bare: true, Result: types.Uint8,
+	Doc:     "1 if the probe interrupted user code, else 0. Known at compile time where the probe has no registers: 1 in begin and end, 0 in the others.",
 	Example: `profile:hz:99 { @[usermode] = count(); }`,
+	Const: func(c *Call) (Const, bool) {
+		if c.Kind.Has&probe.HasRegs != 0 {
+			return Const{}, false
+		}
+		k := Const{Kind: IntConst}
+		if c.Kind.Ours == probe.AtBegin || c.Kind.Ours == probe.AtEnd {
+			k.Int = 1
+		}
+		return k, true
+	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b, user := g.B(), c.Target.Arch().User
 		w := b.Load(g.Context().Group.Mech.Regs(g.Context()), user.Offset, 8, false)

@@ -51,11 +51,7 @@ func (w *walker) isPlanned(at syntax.Node, name string) bool {
 	return true
 }
 
-var planned = [...]string{
-	"config", "dw_ustack", "default_str_length", "elf_info", "elf_is_exe",
-	"is_scalar",
-	"kfunc_allowed", "kfunc_exist", "skboutput", "uaddr",
-}
+var planned = [...]string{"dw_ustack", "skboutput", "unwatch"}
 
 func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
 	c := &builtin.Call{
@@ -97,6 +93,9 @@ func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []
 	}
 	if w.final && w.unevaluated == 0 {
 		w.noteUses(c)
+	}
+	if f.Stands != nil {
+		return w.standIn(e, f.Stands(c))
 	}
 	v := val{Flex: types.Flex{Type: f.Result}}
 	if f.Check != nil && argsOK {
@@ -154,6 +153,7 @@ func (w *walker) noteUses(c *builtin.Call) {
 	u, f := &w.probe.Uses, c.Func
 	u.Probe = u.Probe || f.Uses.Probe
 	u.Stack = u.Stack || f.Uses.Stack
+	u.Kfunc = u.Kfunc || f.Kfunc != "" && len(c.Args) > 0
 	u.Args = u.Args || f.Probes&hasArgs != 0
 	u.Retval = u.Retval || f.Probes&hasRetval != 0
 	u.Func = u.Func || f.Probes&hasFunc != 0

@@ -171,10 +171,37 @@ func (w *walker) typeInfo(e *syntax.TypeInfo) val {
 	if rec == nil {
 		return val{}
 	}
+	return w.standIn(e, rec)
+}
+
+// standIn evaluates a record of literals in the place of an expression.
+func (w *walker) standIn(e syntax.Expr, rec *syntax.Record) val {
 	if w.final && w.unevaluated == 0 {
 		w.info.Stands[e] = rec
 	}
 	return w.expr(rec)
+}
+
+// literalRecord is the record of literals that stands in the place of e: of a
+// typeinfo, or of a builtin. It is nil while its types are not known.
+func (w *walker) literalRecord(e syntax.Expr) (rec *syntax.Record, ok bool) {
+	switch e := bare(e).(type) {
+	case *syntax.TypeInfo:
+		return w.typeRecord(e), true
+	case *syntax.Ident:
+		return w.recordOfCall(e, e.Name, nil)
+	case *syntax.Call:
+		return w.recordOfCall(e, e.Func.Name, e.Args)
+	}
+	return nil, false
+}
+
+func (w *walker) recordOfCall(e syntax.Expr, name string, args []syntax.Expr) (*syntax.Record, bool) {
+	f, ok := builtin.Lookup(name)
+	if !ok || f.Stands == nil || len(args) > 0 {
+		return nil, false
+	}
+	return f.Stands(w.newCall(e, name)), true
 }
 
 // typeRecord is the record that stands for a typeinfo, nil if the type is not
@@ -212,13 +239,12 @@ func (w *walker) typeRecord(e *syntax.TypeInfo) *syntax.Record {
 	return rec
 }
 
-// typeInfoField folds typeinfo(x).name.
-func (w *walker) typeInfoField(e *syntax.Field) (val, bool) {
-	info, ok := bare(e.X).(*syntax.TypeInfo)
+// literalField folds a field of a record of literals: typeinfo(x).name.
+func (w *walker) literalField(e *syntax.Field) (val, bool) {
+	rec, ok := w.literalRecord(e.X)
 	if !ok {
 		return val{}, false
 	}
-	rec := w.typeRecord(info)
 	if rec == nil {
 		return val{}, true
 	}

@@ -310,7 +310,7 @@ func (w *walker) recordLit(e *syntax.Record) val {
 
 // field is x.name: of a struct behind any number of pointers, or a record.
 func (w *walker) field(e *syntax.Field) val {
-	if v, ok := w.typeInfoField(e); ok {
+	if v, ok := w.literalField(e); ok {
 		return v
 	}
 	x := w.expr(e.X)

@@ -145,3 +145,19 @@ func TestTable(t *testing.T) {
 		t.Errorf("not in order: %s", cmp.Diff(sorted, names))
 	}
 }
+
+// TestShown finds every setting but one among those the config builtin shows.
+func TestShown(t *testing.T) {
+	names := map[string]bool{"cache_user_symbols": true}
+	for _, s := range Shown() {
+		if s == nil || names[s.Name] {
+			t.Fatalf("%v is no setting, or named twice", s)
+		}
+		names[s.Name] = true
+	}
+	for _, s := range Settings() {
+		if !names[s.Name] {
+			t.Errorf("%s is not shown", s.Name)
+		}
+	}
+}

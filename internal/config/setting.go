@@ -157,6 +157,24 @@ func feature(name, def string) Setting {
 		}}
 }
 
+// shown are the settings in the order in which the config builtin has them,
+// the reference's. cache_user_symbols is not among them: what it means depends
+// on the run.
+var shown = [...]string{
+	"cpp_demangle", "lazy_symbolication", "print_maps_on_exit", "use_blazesym", "show_debug_info", "log_size", "max_bpf_progs",
+	"max_cat_bytes", "max_map_keys", "max_probes", "max_strlen", "on_stack_limit", "perf_rb_pages", "str_trunc_trailer",
+	"unstable_import_statement", "unstable_tseries", "unstable_typeinfo", "unstable_dw_ustack", "missing_probes", "stack_mode", "license",
+}
+
+// Shown returns the settings that the config builtin shows, in its order.
+func Shown() []*Setting {
+	out := make([]*Setting, len(shown))
+	for i, name := range shown {
+		out[i] = find(name)
+	}
+	return out
+}
+
 func find(name string) *Setting {
 	for i := range settings {
 		if settings[i].Name == name {

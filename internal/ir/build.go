@@ -188,6 +188,14 @@ func (b *Builder) Call(helper int, args ...*Value) *Value {
 	return v
 }
 
+// Kfunc calls a function of the kernel by its BTF ID; kind is that of the
+// result.
+func (b *Builder) Kfunc(id uint32, name string, kind Kind, args ...*Value) *Value {
+	v := b.Emit(CallKfunc, kind, args...)
+	v.Imm, v.Sym = int64(id), name
+	return v
+}
+
 // CallPtr calls a helper that yields a pointer or null.
 func (b *Builder) CallPtr(helper int, args ...*Value) *Value {
 	v := b.Emit(Call, Ptr, args...)

@@ -120,6 +120,9 @@ const (
 	StackFailed
 	IndexOutOfBounds
 	LoopTooLong // a loop ran out of the rounds that the kernel grants
+	NoChild     // cpid was asked for and there is no command; Helper is its name
+	NoTask      // comm() was asked for a process that does not exist
+	NoKfunc     // the kernel lacks the function Helper
 )
 
 // A ScriptMap is a map of the script and where its value lives.

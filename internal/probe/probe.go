@@ -163,6 +163,7 @@ type Uses struct {
 	Func   bool
 	Regs   bool // reg(), usermode
 	Ctx    bool
+	Kfunc  bool // the body calls a function of the kernel
 	Stack  bool // kstack or ustack: needs a context of pt_regs or the tracing helpers
 }
 

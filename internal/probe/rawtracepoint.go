@@ -168,7 +168,7 @@ func declLines(params []btf.Decl) []string {
 // planRawTracepoint takes a program without types where no argument is asked
 // for by name: it needs no BTF, and its slots are numbers to the verifier.
 func planRawTracepoint(points []*Point, uses Uses, o *Options) ([]*Group, error) {
-	if !uses.Args {
+	if !uses.Args && !uses.Kfunc {
 		return split(points, untypedRaw, !uses.Probe, nil), nil
 	}
 	return split(points, typedRaw, false, nil), nil

@@ -113,7 +113,7 @@ func planTracepoint(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 			out = append(out, &Group{Points: []*Point{p}, Mech: rawSysEnter})
 		case uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_exit" && calls():
 			out = append(out, &Group{Points: []*Point{p}, Mech: rawSysExit})
-		case !uses.Args && !o.NoFeature["raw_tracepoint"] && hasRawTracepoint(p, o):
+		case !uses.Args && !uses.Kfunc && !o.NoFeature["raw_tracepoint"] && hasRawTracepoint(p, o):
 			raw = append(raw, p)
 		default:
 			perf = append(perf, p)

@@ -75,6 +75,13 @@ func siteItem(site *object.Site, code int, repeats uint64) output.Item {
 	case object.LoopTooLong:
 		return output.RuntimeError{Span: site.At, Repeats: repeats,
 			Msg: "The loop was ended: it took more rounds than the kernel grants a program."}
+	case object.NoChild:
+		return output.RuntimeError{Span: site.At, Repeats: repeats, Msg: site.Helper + " is 0: there is no command, which -c would start."}
+	case object.NoTask:
+		return output.RuntimeError{Span: site.At, Repeats: repeats, Msg: "There is no such process; its name is N/A."}
+	case object.NoKfunc:
+		return output.RuntimeError{Span: site.At, Repeats: repeats,
+			Msg: "The kernel has no function " + site.Helper + ". [unknown] is being used as the result."}
 	}
 	return output.RuntimeError{Span: site.At, Msg: "An operation failed.", Repeats: repeats}
 }

@@ -1,0 +1,31 @@
+package probe
+
+import (
+	"github.com/hawktrace/hawk/internal/bpf"
+)
+
+// MayCall reports whether the kernel lets the group's program call a kernel
+// function.
+func (g *Group) MayCall(name string, o *Options) error {
+	spec := bpf.ProgSpec{Type: uint32(g.Mech.Program), Attach: uint32(g.Mech.Attach)}
+	if g.Mech.BTFID != nil {
+		id, module, err := g.Mech.BTFID(g, o)
+		if err != nil {
+			return err
+		}
+		if module != "" && module != vmlinux {
+			// What may be called does not depend on the function: one of the
+			// kernel's own needs no descriptor.
+			f, err := o.Target.FuncProto("", "vfs_read")
+			if err != nil {
+				return err
+			}
+			id = f.BTFID
+		}
+		spec.AttachBTFID = id
+	}
+	if g.Mech.Sleepable {
+		spec.Flags |= bpf.Sleepable
+	}
+	return o.Target.MayCall(name, spec)
+}
