@@ -27,6 +27,7 @@ var AMD64 = &Arch{
 	FP:            amdBP,
 	Return:        0,
 	Stack:         8,
+	WatchModes:    []string{"x", "w", "rw"},
 	SyscallArgs:   []int{amdDI, amdSI, amdDX, amdR10, amdR8, amdR9},
 	SyscallNumber: Reg{Offset: amdOrig, Width: 64},
 	SyscallRet:    amdAX,

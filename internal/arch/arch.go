@@ -31,6 +31,10 @@ type Arch struct {
 	Return int   // offset from SP of the return address on entry, -1: in the link register
 	Stack  int   // offset from SP of the first stack argument on entry
 
+	// WatchModes are what hardware breakpoints can wait for: sorted letters of
+	// r (read), w (write) and x (execute).
+	WatchModes []string
+
 	// Of the pt_regs that the sys_enter and sys_exit tracepoints pass.
 	SyscallArgs   []int // offsets; on entry only
 	SyscallNumber Reg   // valid on entry and exit

@@ -24,6 +24,7 @@ var ARM64 = &Arch{
 	FP:            29 * 8,
 	Return:        -1,
 	Stack:         0,
+	WatchModes:    []string{"r", "w", "rw", "x"},
 	SyscallArgs:   []int{armOrigX0, 8, 16, 24, 32, 40},
 	SyscallNumber: Reg{Offset: armSyscallNo, Width: 32},
 	SyscallRet:    0,

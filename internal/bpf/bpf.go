@@ -21,6 +21,7 @@ const (
 	cmdMapDelete         = 3
 	cmdMapNextKey        = 4
 	cmdProgLoad          = 5
+	cmdObjPin            = 6
 	cmdTestRun           = 10
 	cmdObjInfo           = 15
 	cmdRawTracepointOpen = 17
@@ -31,6 +32,7 @@ const (
 	cmdMapLookupBatch    = 24
 	cmdMapDeleteBatch    = 27
 	cmdLinkCreate        = 28
+	cmdIterCreate        = 33
 )
 
 // NameLen is the longest object name the kernel keeps, in bytes.

@@ -12,6 +12,7 @@ import (
 const (
 	AttachRawTracepoint = 23 // with BTF
 	AttachFentry        = 24
+	AttachIter          = 28
 	AttachPerfEvent     = 41
 	AttachKprobeMulti   = 42
 	AttachUprobeMulti   = 48
@@ -146,4 +147,35 @@ func (l *PerfLink) Close() error {
 		err = unix.Close(l.link)
 	}
 	return errors.Join(err, unix.Close(l.event))
+}
+
+// LinkIter makes a link of an iterator program. info is the union
+// bpf_iter_link_info, all zero for an iterator that needs to be told nothing.
+func LinkIter(progFD int, info [3]uint32) (int, error) {
+	attr := struct {
+		prog, target, attach, flags uint32
+		info                        unsafe.Pointer
+		size                        uint32
+		_                           uint32
+	}{prog: uint32(progFD), attach: AttachIter}
+	if info != [3]uint32{} {
+		attr.info, attr.size = unsafe.Pointer(&info), uint32(unsafe.Sizeof(info))
+	}
+	return call(cmdLinkCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// IterCreate makes the file whose reading runs an iterator's program.
+func IterCreate(link int) (int, error) {
+	attr := struct{ link, flags uint32 }{link: uint32(link)}
+	return call(cmdIterCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// Pin gives a program, map or link a name in a BPF file system.
+func Pin(fd int, path string) error {
+	attr := struct {
+		path      unsafe.Pointer
+		fd, flags uint32
+	}{path: cstring(path), fd: uint32(fd)}
+	_, err := call(cmdObjPin, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return err
 }

@@ -210,7 +210,15 @@ var _ = define(Func{
 	Name: "ctx", Bare: true, Probes: probe.HasCtx,
 	Doc:     "The raw context of the program.",
 	Example: `profile:hz:99 { printf("%p\n", ctx); }`,
-	Yields:  "void *",
-	Check:   func(c *Call) types.Type { return &types.Pointer{Elem: types.Void, Space: types.Kernel} },
-	Lower:   func(g Gen, c *Call, _ *ir.Value) *ir.Value { return g.Context().Ctx },
+	Yields:  "a pointer to the struct that the kernel hands to such programs: `struct pt_regs`, `struct bpf_perf_event_data`, `struct bpf_iter__task`, …",
+	Check: func(c *Call) types.Type {
+		elem := types.Void
+		if c.Kind.Ctx != nil && len(c.Points) > 0 {
+			if t, err := c.Kind.Ctx(c.Points[0], c.Opts); err == nil {
+				elem = t
+			}
+		}
+		return &types.Pointer{Elem: elem, Space: types.Kernel}
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value { return g.Context().Ctx },
 })

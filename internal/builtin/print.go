@@ -85,7 +85,7 @@ func lowerFormat(g Gen, c *Call, _ *ir.Value) *ir.Value {
 var formatParams = []Param{{"format", StringLit}, {"argument", AnyValue}}
 
 var _ = define(Func{
-	Name: "printf", Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat,
+	Name: "printf", Min: 1, Params: formatParams, Variadic: true, Check: checkPrintf, Lower: lowerPrintf,
 	Doc:     "Prints text by a format: `%d %i %u %o %x %X %c %p %s`, `%r %rx %rh` for buffers, `%gr` for GFP flags. Integers are 32 bits wide unless the conversion says `l`, `ll`, `h` or `hh`.",
 	Example: `tracepoint:syscalls:sys_enter_kill { printf("%s sends %d to %d\n", comm, args.sig, args.pid); }`,
 	Handle: func(e Env, ev *object.Event, rec []byte) error {

@@ -19,6 +19,7 @@ func (c *command) info() int {
 	}
 	has := func(f *target.Feature) bool { return !c.noFeature[f.Name] && c.target.Has(f) == nil }
 	_, btfErr := c.target.BTF()
+	_, iterErr := c.target.Iterator("task")
 	var b strings.Builder
 	b.WriteString("System\n")
 	var u unix.Utsname
@@ -47,7 +48,7 @@ func (c *command) info() int {
 		{"kprobe_multi", has(target.KprobeMulti)},
 		{"uprobe_multi", has(target.UprobeMulti)},
 		{"kprobe_session", has(target.KprobeSession)},
-		{"iter", false}, // not supported by this version
+		{"iter", iterErr == nil},
 	})
 	b.WriteString("\nTracing\n")
 	_, err := c.target.Tracefs()

@@ -1,6 +1,7 @@
 package expand
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/errno"
@@ -50,12 +51,12 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 	}
 	p := &probe.Point{Kind: kind, At: at.Span()}
 	if err := kind.Parse(p, parts, e.opts); err != nil {
-		e.ds.Errorf("attach-point", at.Span(), "%s", errno.Message(err))
+		e.bad(at, err)
 		return nil, failure
 	}
 	points, err := kind.Match(p, e.opts)
 	if err != nil {
-		e.ds.Errorf("attach-point", at.Span(), "%s", errno.Message(err))
+		e.bad(at, err)
 		return nil, failure
 	}
 	wild := hasWild(parts)
@@ -73,6 +74,26 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 		return nil, failure
 	}
 	return nil, skipped
+}
+
+// bad reports what is wrong with an attach point; errors joined to one are
+// told one by one.
+func (e *expander) bad(at *syntax.AttachPoint, err error) {
+	hint := ""
+	if h, ok := errors.AsType[probe.Hinted](err); ok {
+		hint, err = h.Hint, h.Err
+	}
+	errs := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
+		errs = joined.Unwrap()
+	}
+	var d *source.Diagnostic
+	for _, err := range errs {
+		d = e.ds.Errorf("attach-point", at.Span(), "%s", errno.Message(err))
+	}
+	if hint != "" {
+		d.Hint("%s", hint)
+	}
 }
 
 // anyKind tries a pattern on every kind that may match it; kinds that do not

@@ -103,6 +103,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 		}
 	}
 	e.limitProbes()
+	e.alone()
 	return e.out, &e.ds
 }
 
@@ -258,5 +259,28 @@ func (e *expander) limitProbes() {
 		e.ds.Errorf("too-many-probes", source.Span{},
 			"Can't attach to %d probes because it exceeds the current limit of %d probes.", n, limit).
 			Hint("Raise the limit with the max_probes setting or HAWK_MAX_PROBES. Many probes take long to attach and may slow the system down.")
+	}
+}
+
+// alone reports probes that cannot be attached together with others.
+func (e *expander) alone() {
+	var all []*Attach
+	for _, p := range e.out.Probes {
+		for _, a := range p.Attach {
+			if a.Kind.Ours == probe.NotOurs {
+				all = append(all, a)
+			}
+		}
+	}
+	for i, a := range all {
+		if a.Kind.Alone && len(all) > 1 {
+			other := all[0]
+			if i == 0 {
+				other = all[1]
+			}
+			e.ds.Errorf("not-alone", a.At, "Only a single %s attach point is allowed in a script, and no other probes but begin and end", a.Kind.Name).
+				Note(other.At, "this one has to go to a script of its own")
+			return
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -37,6 +38,8 @@ var Needs = []Need{
 	{"kprobe", "kprobes by perf event", probeKprobe},
 	{"kprobe_multi", "many kprobes by one link", probeKprobeMulti},
 	{"fentry", "fentry and fexit", probeFentry},
+	{"iter", "iterators", probeIter},
+	{"breakpoint", "hardware breakpoints, for watchpoints", probeBreakpoint},
 	{"tracepoint", "tracepoints by perf event", probeTracepoint},
 	{"uprobe", "uprobes by perf event", probeUprobe},
 	{"uprobe_multi", "many uprobes by one link", probeUprobeMulti},
@@ -202,6 +205,26 @@ func probeFentry() error {
 	return attachable(ebpf.Tracing, ebpf.AttachTraceFEntry, "vfs_read", func(p *ebpf.Program) (link.Link, error) {
 		return link.AttachTracing(link.TracingOptions{Program: p})
 	})
+}
+
+func probeIter() error {
+	p, err := load(ebpf.Tracing, ebpf.AttachTraceIter, "task")
+	if err != nil {
+		return err
+	}
+	return p.Close()
+}
+
+func probeBreakpoint() error {
+	var word uint64
+	const writes = 2 // HW_BREAKPOINT_W
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: writes, Ext1: uint64(uintptr(unsafe.Pointer(&word))), Ext2: 8, Sample: 1}
+	attr.Size = uint32(unsafe.Sizeof(attr))
+	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("setting a hardware breakpoint: %w", err)
+	}
+	return unix.Close(fd)
 }
 
 func probeTracepoint() error {

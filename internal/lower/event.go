@@ -8,6 +8,7 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -61,12 +62,26 @@ func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
 	f.printing = true
 	// What an argument does beside yielding a value has to happen even if there
 	// is no room for the record.
-	if tails == 0 && !slices.ContainsFunc(args, f.changes) {
+	if tails == 0 && !slices.ContainsFunc(args, f.changes) && !slices.ContainsFunc(args, f.mayEnd) {
 		f.sendInPlace(id, ev, args)
 	} else {
 		f.sendTail(id, ev, args, tails)
 	}
 	f.printing = old
+}
+
+// mayEnd reports whether the run of the program may end while e is evaluated:
+// the kernel does not let go of a record that was reserved and not sent.
+func (f *fn) mayEnd(e syntax.Expr) bool {
+	found := false
+	syntax.Walk(e, func(n syntax.Node) bool {
+		if x, ok := n.(syntax.Expr); ok && f.g.Mech.NullSkip {
+			c := f.info.Calls[x]
+			found = found || c != nil && c.Func != nil && c.Func.Probes&probe.HasCtx != 0
+		}
+		return !found
+	})
+	return found
 }
 
 // argType is the type an argument travels as.

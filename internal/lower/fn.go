@@ -70,7 +70,8 @@ func (f *fn) program() {
 		B: b, Ctx: ctx, Group: f.g, O: f.m.o.Probe, Skip: f.exit,
 		Table: f.m.table, Data: map[string]*ir.Value{},
 	}
-	if f.p.Kind.Ours == probe.NotOurs {
+	// What hawk leaves behind has to run without it.
+	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech.Reader == nil {
 		run := b.NewBlock()
 		exited := b.Load(b.Data(object.DataExited), 0, 8, false)
 		b.If(exited, f.exit, run)
@@ -183,6 +184,13 @@ func (f *fn) When(cond *ir.Value, cold bool, then func()) {
 		b.Jump(done)
 	}
 	b.Begin(done)
+}
+
+// unless ends this run of the program if cond is not zero.
+func (f *fn) unless(cond *ir.Value) {
+	next := f.b.NewBlock()
+	f.b.If(cond, f.exit, next)
+	f.b.Begin(next)
 }
 
 // Exit ends this run of the program; what follows is unreachable.

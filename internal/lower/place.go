@@ -252,7 +252,11 @@ func (f *fn) loadPlace(at syntax.Node, pl place, t types.Type) *ir.Value {
 		if pl.field.BitSize == 0 {
 			if p, ok := t.(*types.Pointer); ok && p.Space != types.User {
 				if _, ok := p.Elem.(*types.Struct); ok {
-					return b.LoadPtr(pl.base, pl.off)
+					v := b.LoadPtr(pl.base, pl.off)
+					if pl.base == f.ctx.Ctx && f.g.Mech.NullSkip {
+						f.unless(b.Arith(ir.Eq, v, f.konst(0)))
+					}
+					return v
 				}
 			}
 			return b.Load(pl.base, pl.off, size, signed)

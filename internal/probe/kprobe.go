@@ -33,6 +33,7 @@ var _ = define(Kind{
 	Names:    functionNames,
 	List:     listMatches,
 	Describe: describeKprobe,
+	Ctx:      registerContext,
 	Plan:     planKprobe(&kprobeMulti, &kprobePerf),
 })
 
@@ -49,6 +50,7 @@ var _ = define(Kind{
 	Names:    functionNames,
 	List:     listMatches,
 	Describe: describeKretprobe,
+	Ctx:      registerContext,
 	Retval:   func(*Point, *Options) (types.Type, error) { return types.Int64, nil },
 	Plan:     planKprobe(&kretprobeMulti, &kretprobePerf),
 })

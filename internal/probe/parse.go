@@ -15,6 +15,15 @@ func wrongCount(p *Point, want string, parts []Part) error {
 	return fmt.Errorf("%s probe type requires %s arguments, found %d", p.Kind.Name, want, len(parts))
 }
 
+// Hinted is an error of an attach point with advice on it.
+type Hinted struct {
+	Err  error
+	Hint string
+}
+
+func (h Hinted) Error() string { return h.Err.Error() }
+func (h Hinted) Unwrap() error { return h.Err }
+
 // parseInt reads an integer part: any integer literal of the language.
 func parseInt(text string) (uint64, error) {
 	n, err := syntax.ParseInt(text)

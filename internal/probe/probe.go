@@ -28,6 +28,7 @@ type Point struct {
 	Offset   uint64
 	Address  uint64
 	Period   uint64 // count or rate; profile and interval: nanoseconds, or Hz when Func is "hz"
+	Pin      string // path under which the kernel keeps it when hawk has ended, "" if not
 	Extra    any    // what the kind's own file needs: USDT locations, file offsets
 
 	pattern *pattern // the names as written; shared by all points matched by it
@@ -68,6 +69,7 @@ type Kind struct {
 	Return  int64       // what the program returns by default
 	Ours    Trigger     // fired by hawk itself, not by the kernel
 	Rated   bool        // fires at a rate that the attach point says
+	Alone   bool        // is the only thing that a script attaches
 	// RegisterArgs: argN are the machine's argument registers and no more.
 	RegisterArgs bool
 	// Multi is the feature by which one link serves all that a pattern matches;
@@ -93,6 +95,8 @@ type Kind struct {
 	Describe func(p *Point, o *Options) ([]string, error)
 	// Args is the type of args at a point; nil if the kind has none.
 	Args func(p *Point, o *Options) (*types.Struct, error)
+	// Ctx is the struct that ctx points to; nil: it points to nothing known.
+	Ctx func(p *Point, o *Options) (types.Type, error)
 	// Retval is the type of retval, given HasRetval.
 	Retval func(p *Point, o *Options) (types.Type, error)
 	// Plan chooses mechanisms: it partitions the points of one probe into
@@ -205,6 +209,9 @@ type Mechanism struct {
 	// was attached last first.
 	Backwards bool
 
+	// NullSkip: a pointer in the context may be null, which ends the run.
+	NullSkip bool
+
 	// Guard emits the test for events that are not meant for the group's
 	// points (another system call, another process) and returns nothing; it
 	// ends in a current block that runs only for matching events. May be nil.
@@ -227,6 +234,12 @@ type Mechanism struct {
 	Regs func(c *Context) *ir.Value
 	// Func yields the address of the traced function.
 	Func func(c *Context) *ir.Value
+	// Reader yields the file whose reader gets what the program prints, for
+	// programs that run when hawk has ended.
+	Reader func(c *Context) *ir.Value
+	// Walk runs the program of a link for everything there is, calling between
+	// now and then, until that returns false.
+	Walk func(l Link, between func() bool) error
 	// Link attaches a loaded program to all points of the group.
 	Link func(progFD int, g *Group, o *Options) ([]Link, error)
 }

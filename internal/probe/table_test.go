@@ -53,7 +53,7 @@ func TestCandidates(t *testing.T) {
 		user    bool
 		want    string
 	}{
-		{"*", false, "fentry hardware kprobe rawtracepoint software tracepoint"},
+		{"*", false, "fentry hardware iter kprobe rawtracepoint software tracepoint"},
 		{"k*", false, "kprobe"},
 		{"*", true, "uprobe usdt"},
 		{"*ret*", false, ""},
@@ -85,6 +85,7 @@ func parse(text string, o *Options) (*Point, error) {
 func TestParse(t *testing.T) {
 	unsafe := &Options{Unsafe: true}
 	target := &Options{PID: 1, PIDFilter: true}
+	plain := &Options{Target: machine(t, "x86_64", "")}
 	for _, tt := range []struct {
 		text string
 		o    *Options
@@ -162,14 +163,23 @@ func TestParse(t *testing.T) {
 
 		{text: "watchpoint:0:8:w", want: "! watchpoint must be attached to a non-zero address"},
 		{text: "watchpoint:0x1000:3:w", want: "! watchpoint length must be one of (1,2,4,8)"},
-		{text: "watchpoint:0x1000:8:ww", want: "! watchpoint modes may not be duplicated"},
-		{text: "watchpoint:foo:8:w", want: "! Invalid function/address argument: invalid integer: foo"},
-		{text: "watchpoint:0x1000:8:w", want: "! watchpoint probes are not supported by this version of hawk"},
-		{text: "iter:task", want: "! iter probes are not supported by this version of hawk"},
+		{text: "watchpoint:0x1000:8:ww", want: "! watchpoint modes may not be duplicated\ninvalid watchpoint mode: \"ww\""},
+		{text: "watchpoint:0x1000:8:q", want: "! invalid watchpoint mode: \"q\""},
+		{text: "watchpoint:0x1000:8:r", want: "! invalid watchpoint mode: \"r\""},
+		{text: "watchpoint:0x1000:8:", want: "! invalid watchpoint mode: \"\""},
+		{text: "watchpoint:12x:8:w", want: "! Invalid function/address argument: invalid integer: 12x"},
+		{text: "watchpoint:0x1000:8:wr", want: "watchpoint:4096:8:rw"},
+		{text: "w:jiffies:8:w", want: "watchpoint:jiffies:8:w"},
+		{text: "watchpoint:0x1000:8", want: "! watchpoint probe type requires 3 arguments, found 2"},
+		{text: "iter:task", want: "iter:task"},
+		{text: "it:task:mine", want: "iter:task"},
+		{text: "iter:task:", want: "! iter probe type needs a name behind the second colon, where to pin it"},
+		{text: "iter:task*", want: "! iter probe type does not support wildcards"},
+		{text: "iter", want: "! iter probe type requires 1 or 2 arguments, found 0"},
 	} {
 		o := tt.o
 		if o == nil {
-			o = &Options{}
+			o = plain
 		}
 		p, err := parse(tt.text, o)
 		got := ""

@@ -62,6 +62,9 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 	}
 	links, err := p.Group.Mech.Link(fd, p.Group, s.o.Probe)
 	s.links = append(s.links, links...)
+	if p.Group.Mech.Walk != nil && len(links) > 0 {
+		s.walks = append(s.walks, walk{p, links[0]})
+	}
 	s.relieve() // those already attached are sending
 	return err
 }

@@ -83,7 +83,12 @@ func (s *session) over() bool {
 	case s.o.PID > 0 && s.targetGone():
 		return true
 	}
-	// exit() may have found no room for its record.
+	return s.told()
+}
+
+// told reports whether a program called exit(), whose record may have found no
+// room.
+func (s *session) told() bool {
 	if atomic.LoadUint64(s.word(object.DataExited)) != 0 && (s.ring == nil || s.ring.empty()) {
 		s.status = int(byte(atomic.LoadUint64(s.word(object.DataStatus))))
 		return true

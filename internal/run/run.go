@@ -80,6 +80,7 @@ type session struct {
 	ring   *ring // nil if no program sends records
 	events []event
 	links  []probe.Link
+	walks  []walk
 
 	status int
 	exited bool  // an exit() was handled
@@ -166,7 +167,8 @@ func (s *session) brief() bool { return s.Bounded && !s.waits() }
 // waits reports whether there is anything to wait for after begin.
 func (s *session) waits() bool {
 	for _, p := range s.Object.Programs {
-		if t := trigger(p); t == probe.NotOurs || t == probe.OnSignal {
+		m := p.Group.Mech
+		if t := trigger(p); t == probe.NotOurs && m.Walk == nil && m.Reader == nil || t == probe.OnSignal {
 			return true
 		}
 	}
@@ -198,6 +200,10 @@ func (s *session) trace() error {
 		}
 	}
 	s.announce()
+	s.pinned()
+	if err := s.iterate(); err != nil {
+		return err
+	}
 	if s.waits() {
 		s.loop()
 	} else {

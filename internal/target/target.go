@@ -23,17 +23,18 @@ import (
 type Target struct {
 	root string // prefix of all paths; "" is the running machine
 
-	mu       sync.Mutex
-	uname    onced[[2]string] // machine, release
-	vmlinux  onced[*btf.Spec]
-	modules  map[string]*btf.Spec
-	tracing  onced[string]
-	formats  map[string]*Format
-	filter   onced[*Functions]
-	events   onced[[]string]
-	symbols  onced[*KernelSymbols]
-	features map[*Feature]error
-	recorded onced[map[string]bool]
+	mu        sync.Mutex
+	uname     onced[[2]string] // machine, release
+	vmlinux   onced[*btf.Spec]
+	modules   map[string]*btf.Spec
+	tracing   onced[string]
+	formats   map[string]*Format
+	filter    onced[*Functions]
+	events    onced[[]string]
+	symbols   onced[*KernelSymbols]
+	features  map[*Feature]error
+	iterators map[uint32]error // why programs are refused, by type
+	recorded  onced[map[string]bool]
 }
 
 // onced is a value that is computed once.

@@ -1,0 +1,132 @@
+package builtin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// Text that the kernel formats itself, to its trace pipe or to the file of a
+// pinned iterator.
+
+// A kernelFormat is what a helper of the kernel understands of formats.
+type kernelFormat struct {
+	letters string // conversions
+	most    int    // arguments
+	flags   string // between % and the conversion
+}
+
+var (
+	tracePrintk = kernelFormat{"duxps", 3, ""}
+	seqPrintf   = kernelFormat{"diuxXps", 12, "0 +-123456789"}
+)
+
+// words lists the conversions for messages.
+func (k kernelFormat) words() string {
+	var out []string
+	for _, c := range k.letters {
+		out = append(out, "%"+string(c))
+	}
+	return strings.Join(out, ", ")
+}
+
+// check reports what the kernel could not format of a call whose format is
+// correct as such.
+func (k kernelFormat) check(c *Call, subject string) {
+	text, _ := c.Str(0)
+	if len(c.Args)-1 > k.most {
+		c.Errorf(c.Args[1+k.most], "argument-count", "%s takes at most %d arguments behind the format", subject, k.most)
+		return
+	}
+	rest := strings.ReplaceAll(text, "%%", "")
+	for i := 0; ; i++ {
+		_, after, ok := strings.Cut(rest, "%")
+		if !ok {
+			return
+		}
+		after = strings.TrimLeft(strings.TrimLeft(after, k.flags), "lh")
+		if after == "" || !strings.Contains(k.letters, after[:1]) {
+			c.Errorf(c.Args[0], "bad-format", "%s knows only %s", subject, k.words())
+			return
+		}
+		if _, isText := c.Types[1+i].(*types.String); isText != (after[0] == 's') {
+			c.Errorf(c.Args[1+i], "format-type", "%s: %%%c does not go with a value of type %s", subject, after[0], c.Types[1+i])
+		}
+		rest = after[1:]
+	}
+}
+
+var _ = define(Func{
+	Name: "debugf", Min: 1, Params: formatParams, Variadic: true,
+	Doc:     "Prints to the kernel's trace pipe, for debugging: at most three of `%d %u %x %p %s`, formatted by the kernel.",
+	Example: `begin { debugf("here %d", pid); }`,
+	Yields:  "",
+	Check: func(c *Call) types.Type {
+		if t := checkFormat(c); c.Payload == nil {
+			return t
+		}
+		c.Payload = nil
+		c.Warnf(c.Expr, "debugging", "debugf() prints to the kernel's trace pipe and is meant for debugging only")
+		tracePrintk.check(c, "debugf()")
+		return types.Void
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		text, _ := c.Str(0)
+		n := len(text) + 1
+		format := g.Temp("format", types.RoundUp(n, 8), 8)
+		StoreString(g, format, text, n)
+		args := []*ir.Value{format, konst(g, int64(n))}
+		for i, a := range c.Args[1:] {
+			if types.IsScalar(c.Types[1+i]) {
+				args = append(args, g.Scalar(a))
+			} else {
+				args = append(args, g.Mem(a))
+			}
+		}
+		call(g, asm.FnTracePrintk, args...)
+		return nil
+	},
+})
+
+// checkPrintf is checkFormat, with what the kernel can format where the text
+// goes to the reader of a pinned iterator.
+func checkPrintf(c *Call) types.Type {
+	t := checkFormat(c)
+	if c.Payload != nil && len(c.Points) > 0 && c.Points[0].Pin != "" {
+		seqPrintf.check(c, fmt.Sprintf("%s() of a pinned probe", c.Func.Name))
+	}
+	return t
+}
+
+func lowerPrintf(g Gen, c *Call, dst *ir.Value) *ir.Value {
+	reader := g.Context().Group.Mech.Reader
+	if reader == nil {
+		return lowerFormat(g, c, dst)
+	}
+	b := g.B()
+	text, _ := c.Str(0)
+	n := len(text) + 1
+	format := b.Data(g.Table(append([]byte(text), 0)))
+	size := 8 * (len(c.Args) - 1)
+	data := konst(g, 0)
+	if size > 0 {
+		data = g.Temp("arguments", size, 8)
+	}
+	for i, a := range c.Args[1:] {
+		if types.IsScalar(c.Types[1+i]) {
+			b.Store(data, 8*i, 8, g.Scalar(a))
+			continue
+		}
+		// The kernel takes the address of a text as a number, which only a
+		// helper can make of a pointer.
+		slot := g.Temp("pointer", 8, 8)
+		b.Store(slot, 0, 8, g.Mem(a))
+		call(g, asm.FnProbeReadKernel, b.Add(data, int64(8*i)), konst(g, 8), slot)
+	}
+	call(g, asm.FnSeqPrintf, reader(g.Context()), format, konst(g, int64(n)), data, konst(g, int64(size)))
+	return nil
+}

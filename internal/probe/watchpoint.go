@@ -1,0 +1,221 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+var _ = define(Kind{
+	Name:    "watchpoint",
+	Aliases: []string{"w"},
+	Doc: "Fires when memory is read, written or executed: an address of the traced process, or of the kernel, which may also be given as the name of a " +
+		"variable. The processor watches 1, 2, 4 or 8 bytes; it has few such registers (4 on x86_64) for the whole machine. On x86_64 the modes are `w`, `rw` and " +
+		"`x`, and a program runs after the access.",
+	Forms:         []string{"watchpoint:address:length:mode", "watchpoint:symbol:length:mode"},
+	Has:           HasRegs | HasCtx,
+	Space:         types.Kernel,
+	Parse:         parseWatchpoint,
+	Match:         matchWatchpoint,
+	Ctx:           perfEventContext,
+	Plan:          planAlone(watchpointMechanism),
+	CanonicalName: watchpointName,
+})
+
+// A watch is the Extra of a watchpoint.
+type watch struct {
+	length uint64
+	mode   string // sorted letters of r, w, x
+}
+
+func parseWatchpoint(p *Point, parts []Part, o *Options) error {
+	if len(parts) != 3 {
+		return wrongCount(p, "3", parts)
+	}
+	where := parts[0].Text
+	addr, err := parseInt(where)
+	switch {
+	case err == nil && addr == 0:
+		return errors.New("watchpoint must be attached to a non-zero address")
+	case err == nil:
+		p.Address = addr
+	case !isIdentifier(where):
+		return badAddress(where)
+	default:
+		p.Func = where
+	}
+	length, err := parseInt(parts[1].Text)
+	if err != nil {
+		return fmt.Errorf("Invalid length argument: %w", err)
+	}
+	if length != 1 && length != 2 && length != 4 && length != 8 {
+		return errors.New("watchpoint length must be one of (1,2,4,8)")
+	}
+	mode, err := watchMode(parts[2].Text, o)
+	if err != nil {
+		return err
+	}
+	p.Extra = watch{length, mode}
+	return nil
+}
+
+func badAddress(text string) error {
+	return fmt.Errorf("Invalid function/address argument: invalid integer: %s", text)
+}
+
+// isIdentifier tells what may be a symbol from what is a misspelt number.
+func isIdentifier(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c|0x20 && c|0x20 <= 'z', c == '_':
+		case i > 0 && ('0' <= c && c <= '9' || c == '.'):
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// watchMode sorts the letters of a mode and compares them with what the
+// machine can watch for.
+func watchMode(text string, o *Options) (string, error) {
+	letters := []byte(text)
+	slices.Sort(letters)
+	mode := string(letters)
+	able := o.Target.Arch().WatchModes
+	if slices.Contains(able, mode) {
+		return mode, nil
+	}
+	err := fmt.Errorf("invalid watchpoint mode: %q", text)
+	if len(slices.Compact(letters)) < len(mode) {
+		err = errors.Join(errors.New("watchpoint modes may not be duplicated"), err)
+	}
+	return "", Hinted{err, "supported modes: " + strings.Join(able, ",")}
+}
+
+// matchWatchpoint finds the address of a variable of the kernel.
+func matchWatchpoint(p *Point, o *Options) ([]*Point, error) {
+	if p.Address != 0 {
+		return []*Point{p}, nil
+	}
+	syms, err := o.Target.KernelSymbols()
+	if err != nil {
+		return nil, fmt.Errorf("%w; symbols of the kernel cannot be looked up: %s", badAddress(p.Func), errno.Message(err))
+	}
+	addr, ok := syms.Address(p.Func)
+	if !ok {
+		return nil, Hinted{badAddress(p.Func), "it is neither a number nor a symbol of the kernel; an address in a program is where its loader put it: " +
+			"what nm shows, plus the start of the mapping in /proc/PID/maps if it is position-independent"}
+	}
+	q := *p
+	q.Address = addr
+	return []*Point{&q}, nil
+}
+
+// watchpointName spells the place as the script does.
+func watchpointName(p *Point) string {
+	where := p.Func
+	if where == "" {
+		where = strconv.FormatUint(p.Address, 10)
+	}
+	w := p.Extra.(watch)
+	return fmt.Sprintf("%s:%s:%d:%s", p.Kind.Name, where, w.length, w.mode)
+}
+
+var watchpointMechanism = &Mechanism{
+	Name:    "hardware breakpoint",
+	Program: ebpf.PerfEvent,
+	Regs:    contextRegs,
+	Link:    linkWatchpoint,
+}
+
+// Bits of perf_event_attr.bp_type, include/uapi/linux/hw_breakpoint.h.
+var watchBits = map[byte]uint32{'r': 1, 'w': 2, 'x': 4}
+
+// linkWatchpoint sets a breakpoint for every thread of a process, or on every
+// CPU for whatever runs there.
+func linkWatchpoint(progFD int, g *Group, o *Options) ([]Link, error) {
+	p := g.Points[0]
+	w := p.Extra.(watch)
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_BREAKPOINT, Sample: 1, Ext1: p.Address, Ext2: w.length}
+	for i := range len(w.mode) {
+		attr.Bp_type |= watchBits[w.mode[i]]
+	}
+	if w.mode == "x" {
+		attr.Ext2 = 8 // sizeof(long): the kernel takes no other length
+	}
+	places, err := watchPlaces(o)
+	if err != nil {
+		return nil, err
+	}
+	var links []Link
+	var first error
+	failed := 0
+	for _, at := range places {
+		if at.tid > 0 {
+			attr.Bits |= unix.PerfBitInherit
+		}
+		link, err := openPerf(&attr, "", progFD, at.tid, at.cpu, 0)
+		switch {
+		case err == nil:
+			links = append(links, link)
+		case errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENODEV):
+			// The thread has ended, the CPU has gone offline.
+		default:
+			if failed++; first == nil {
+				first = err
+			}
+		}
+	}
+	switch {
+	case len(links) == 0 && first == nil:
+		return nil, fmt.Errorf("%s: nothing left to watch", p.Name())
+	case len(links) == 0 && errors.Is(first, unix.ENOSPC):
+		return nil, fmt.Errorf("No more HW registers left: %w", first)
+	case len(links) == 0:
+		return nil, fmt.Errorf("%s: %w%s", p.Name(), first, watchAdvice(first, p.Address, w))
+	case failed > 0:
+		o.warn(p, "%d of %d breakpoints for %s could not be set: %s", failed, len(places), p.Name(), errno.Message(first))
+	}
+	return links, nil
+}
+
+func watchAdvice(err error, addr uint64, w watch) string {
+	if errors.Is(err, unix.EINVAL) && w.mode != "x" && addr%w.length != 0 {
+		return fmt.Sprintf(" (%#x is not a multiple of %d)", addr, w.length)
+	}
+	return ""
+}
+
+// A watchPlace is a thread on any CPU, or a CPU with whatever runs on it.
+type watchPlace struct{ tid, cpu int }
+
+func watchPlaces(o *Options) ([]watchPlace, error) {
+	var out []watchPlace
+	if o.PID == 0 {
+		cpus, err := o.Target.OnlineCPUs()
+		for _, cpu := range cpus {
+			out = append(out, watchPlace{-1, cpu})
+		}
+		return out, err
+	}
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", o.PID))
+	if err != nil {
+		return nil, fmt.Errorf("threads of process %d: %w", o.PID, err)
+	}
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			out = append(out, watchPlace{tid, -1})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,44 @@
+package run
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// A walk is an attached program that runs for everything there is, once.
+type walk struct {
+	program *object.Program
+	link    probe.Link
+}
+
+// iterate runs iterators, and acts on what they send meanwhile.
+func (s *session) iterate() error {
+	for _, w := range s.walks {
+		err := w.program.Group.Mech.Walk(w.link, func() bool {
+			s.relieve()
+			exited := atomic.LoadUint64(s.word(object.DataExited)) != 0
+			return !exited && s.signals.Load() == 0 && !s.cancelled.Load() && s.err == nil
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.program.Group.Points[0].Name(), err)
+		}
+		s.drain()
+		s.told()
+	}
+	return nil
+}
+
+// pinned says where programs are that stay when hawk ends.
+func (s *session) pinned() {
+	for _, p := range s.Object.Programs {
+		for _, pt := range p.Group.Points {
+			if pt.Pin != "" {
+				s.flush()
+				fmt.Fprintf(s.o.Stdout, "Program pinned to %s\n", pt.Pin)
+			}
+		}
+	}
+}
