@@ -165,6 +165,7 @@ type Call struct {
 
 	Kind   *probe.Kind    // of the probe the call is in
 	Points []*probe.Point // of this copy of the probe
+	InLoop bool           // in the body of a loop
 	Config *config.Config
 	Target *target.Target
 	Opts   *probe.Options
@@ -221,6 +222,8 @@ type Agg struct {
 	Example string // a one-line script
 	Params  []Param
 	Min     int
+	// Unstable names the feature, one that a setting may refuse; "" for others.
+	Unstable string
 	// Castable aggregations read as an integer in expressions.
 	Castable bool
 	// Whole: only the map as a whole can be shown, not the value of one key.

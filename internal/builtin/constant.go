@@ -52,9 +52,18 @@ var _ = define(Func{
 	Name: "kfunc_allowed", Also: []string{"__builtin_kfunc_allowed"}, Min: 1, Params: []Param{{"name", StringLit}}, Result: types.Bool,
 	Doc:     "Whether the kernel lets programs of this probe call a kernel function, found out by a trial.",
 	Example: `fentry:vfs_read { if comptime (kfunc_allowed("bpf_task_from_pid")) { print("it does"); exit(); } }`,
+	Check: func(c *Call) types.Type {
+		if c.Kind.Plan == nil {
+			c.Errorf(c.Expr, "not-in-probe", "%s() depends on the probe and can not be used in a function", c.Name)
+		}
+		return types.Bool
+	},
 	Const: func(c *Call) (Const, bool) {
 		name, ok := c.Str(0)
-		return boolConst(ok && kfuncAllowed(c, name) == nil), ok
+		if !ok || c.Kind.Plan == nil {
+			return Const{}, false
+		}
+		return boolConst(kfuncAllowed(c, name) == nil), true
 	},
 })
 

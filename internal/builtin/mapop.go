@@ -53,7 +53,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "len", Min: 1, Params: []Param{{"of", MapOrValue}}, Result: types.Int64,
+	Name: "len", Also: []string{"stack_len"}, Min: 1, Params: []Param{{"of", MapOrValue}}, Result: types.Int64,
 	Doc:     "How many elements a map with keys has, or how many frames a stack: `len(kstack)`.",
 	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } interval:s:1 { print(len(@at)); }`,
 	Check: func(c *Call) types.Type {
@@ -77,6 +77,13 @@ var _ = define(Func{
 		}
 		return stackLen(g, c, c.Types[0].(*types.Stack))
 	},
+})
+
+var _ = define(Func{
+	Name: "check_key", Min: 3, Params: []Param{{"map", WholeMap}, {"key", Key}, {"name", StringLit}}, Result: types.Void,
+	Doc:     "Makes sure that a value can be a key of a map with keys, on behalf of the macro that is named. It does nothing when the script runs.",
+	Example: `macro seen(@m, k) { check_key(@m, k, "seen"); has_key(@m, k) } begin { @m[1] = 2; print(seen(@m, 1)); }`,
+	Lower:   func(Gen, *Call, *ir.Value) *ir.Value { return nil },
 })
 
 // ofThisRun reports whether a stack is that of the present run of the probe.

@@ -131,6 +131,10 @@ var _ = define(Func{
 		if agg, ok := c.MapValue.(*types.Agg); ok && agg.Kind == "stats" && len(c.Args) > 1 {
 			c.Warnf(c.Args[1], "ignored-argument", "top and div are ignored for stats maps")
 		}
+		if c.MapName != "" && c.InLoop {
+			c.Warnf(c.Expr, "print-in-loop", "print() of a map shows it as it is when the output is made, most likely after the loop").
+				Hint("print one element, which is read at once: print(%s[…])", c.MapName)
+		}
 		return types.Void
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {

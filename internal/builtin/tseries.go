@@ -35,7 +35,7 @@ const (
 var keeps = map[string]int64{"sum": keepSum, "avg": keepAvg, "min": keepMin, "max": keepMax}
 
 var _ = defineAgg(Agg{
-	Name: "tseries", Whole: true, Params: []Param{{"n", Integer}, {"interval", IntLit}, {"count", IntLit}, {"of", StringLit}}, Min: 3,
+	Name: "tseries", Unstable: "tseries", Whole: true, Params: []Param{{"n", Integer}, {"interval", IntLit}, {"count", IntLit}, {"of", StringLit}}, Min: 3,
 	Doc:     "A time series: the last value in each of the last `count` intervals of so many nanoseconds, or their `\"sum\"`, `\"avg\"`, `\"min\"` or `\"max\"`. The times are those of the wall clock.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes = tseries(args.ret, 1s, 10, "sum"); }`,
 	Check:   checkSeries,
@@ -55,9 +55,6 @@ func checkSeries(c *Call) ([]int64, bool) {
 	}
 	if len(c.Consts) < 3 {
 		return bad(0, "tseries() expects an interval and a number of intervals")
-	}
-	if c.Config.Unstable["tseries"] == "error" {
-		return bad(0, "tseries() is switched off by unstable_tseries")
 	}
 	interval, _ := c.Int(1)
 	count, _ := c.Int(2)

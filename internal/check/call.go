@@ -18,6 +18,9 @@ const maxArguments = 128
 func (w *walker) call(e *syntax.Call) val {
 	name := e.Func.Name
 	if f, ok := builtin.Lookup(name); ok {
+		if f.Deletes && w.severalDeletes(e.Args) {
+			return w.deleteEach(e)
+		}
 		return w.use(e, e.Func, f, e.Args)
 	}
 	if a, ok := builtin.LookupAgg(name); ok {
@@ -56,7 +59,7 @@ var planned = [...]string{"dw_ustack", "skboutput", "unwatch"}
 func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
 	c := &builtin.Call{
 		Expr: e, Name: name,
-		Kind: w.probe.Kind, Points: w.probe.Points,
+		Kind: w.probe.Kind, Points: w.probe.Points, InLoop: w.loops > 0,
 		Config: w.script.Config, Target: w.script.Options.Target, Opts: w.script.Options,
 	}
 	if w.final {

@@ -31,6 +31,8 @@ type checker struct {
 	walks  []*walker // functions, then copies of probes
 	final  bool
 
+	unstableUses map[string]bool // features that a warning was given for
+
 	undecided bool // a comptime condition has no value yet
 	deciding  bool // conditions that have a value are decided in this walk
 	decided   bool // one was

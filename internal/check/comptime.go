@@ -167,6 +167,7 @@ func (w *walker) only(e, x syntax.Expr) val {
 
 // typeInfo is typeinfo(x): a record of literals.
 func (w *walker) typeInfo(e *syntax.TypeInfo) val {
+	w.unstable(e, "typeinfo")
 	rec := w.typeRecord(e)
 	if rec == nil {
 		return val{}
@@ -174,12 +175,12 @@ func (w *walker) typeInfo(e *syntax.TypeInfo) val {
 	return w.standIn(e, rec)
 }
 
-// standIn evaluates a record of literals in the place of an expression.
-func (w *walker) standIn(e syntax.Expr, rec *syntax.Record) val {
+// standIn evaluates x in the place of e.
+func (w *walker) standIn(e, x syntax.Expr) val {
 	if w.final && w.unevaluated == 0 {
-		w.info.Stands[e] = rec
+		w.info.Stands[e] = x
 	}
-	return w.expr(rec)
+	return w.expr(x)
 }
 
 // literalRecord is the record of literals that stands in the place of e: of a
@@ -187,6 +188,7 @@ func (w *walker) standIn(e syntax.Expr, rec *syntax.Record) val {
 func (w *walker) literalRecord(e syntax.Expr) (rec *syntax.Record, ok bool) {
 	switch e := bare(e).(type) {
 	case *syntax.TypeInfo:
+		w.unstable(e, "typeinfo")
 		return w.typeRecord(e), true
 	case *syntax.Ident:
 		return w.recordOfCall(e, e.Name, nil)

@@ -198,7 +198,7 @@ func (w *walker) joinKey(m *mapState, v val, keys []syntax.Expr, at syntax.Node)
 		return
 	}
 	cur := m.key.cur.Type
-	if cur == nil {
+	if cur == nil || w.lockedAgainst(&m.key, v, at, "the keys of "+m.name) {
 		return
 	}
 	j, ok := types.Join(m.key.cur, asIntegerFor(cur, v.Flex))
@@ -232,6 +232,9 @@ func elemOf(f types.Flex, i int) types.Flex {
 func (w *walker) aggregate(m *mapState, a *builtin.Agg, call *syntax.Call, at syntax.Node) {
 	c := w.newCall(call, call.Func.Name)
 	c.Agg = a
+	if a.Unstable != "" {
+		w.unstable(call.Func, a.Unstable)
+	}
 	w.arguments(c, a.Params, a.Min, false, nil, call.Args)
 	signed := false
 	if len(c.Types) > 0 {

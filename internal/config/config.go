@@ -25,6 +25,22 @@ type Config struct {
 	Unstable          map[string]string // feature → "enable", "warn", "error"
 }
 
+// The settings of an unstable feature.
+const (
+	Enable = "enable"
+	Warn   = "warn"
+	Refuse = "error"
+)
+
+// Feature is the setting of an unstable feature by its name without prefix.
+func (c *Config) Feature(name string) string {
+	s := find(unstable + name)
+	if s == nil {
+		return Enable
+	}
+	return s.Get(c)
+}
+
 // Default returns the settings of a script that sets none.
 func Default() *Config {
 	return &Config{

@@ -101,10 +101,10 @@ var settings = []Setting{
 	{Name: "str_trunc_trailer", Type: Text, Default: "..", Doc: "Text after a string that was cut off.",
 		set: func(c *Config, v Value) error { c.StrTruncTrailer = v.Text; return nil },
 		get: func(c *Config) string { return c.StrTruncTrailer }},
-	feature("unstable_dw_ustack", "warn"),
-	feature("unstable_import_statement", "error"),
-	feature("unstable_tseries", "warn"),
-	feature("unstable_typeinfo", "enable"),
+	feature("unstable_dw_ustack", Warn),
+	feature("unstable_import_statement", Refuse),
+	feature("unstable_tseries", Warn),
+	feature("unstable_typeinfo", Enable),
 	{Name: "use_blazesym", Type: Bool, Default: "false", Doc: "Accepted and ignored.",
 		set: func(*Config, Value) error { return nil }, get: func(*Config) string { return "false" }},
 }
@@ -140,7 +140,7 @@ func choice(name string, values []string, def, doc string, field func(*Config) *
 }
 
 func feature(name, def string) Setting {
-	return Setting{Name: name, Type: Unstable, Values: []string{"enable", "warn", "error"}, Default: def,
+	return Setting{Name: name, Type: Unstable, Values: []string{Enable, Warn, Refuse}, Default: def,
 		Doc: "Whether the unstable feature " + strings.TrimPrefix(name, unstable) + " may be used, with a warning or without.",
 		set: func(c *Config, v Value) error {
 			if c.Unstable == nil {

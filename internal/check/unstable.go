@@ -1,0 +1,31 @@
+package check
+
+import (
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// unstable reports the use of an unstable feature as the settings want it: an
+// error at its place, or one warning for the whole script. What the library
+// uses is its own affair.
+func (w *walker) unstable(at syntax.Node, feature string) {
+	if f := at.Span().File; !w.final || f != nil && f.Library {
+		return
+	}
+	switch w.script.Config.Feature(feature) {
+	case config.Refuse:
+		w.errorf(at, "unstable", "%s is an unstable feature and switched off by unstable_%s", feature, feature).
+			Hint("set unstable_%s to enable or warn", feature)
+	case config.Warn:
+		if w.unstableUses[feature] {
+			return
+		}
+		if w.unstableUses == nil {
+			w.checker.unstableUses = map[string]bool{}
+		}
+		w.unstableUses[feature] = true
+		w.ds.Warnf("unstable", source.Span{}, "The script uses an unstable feature, which may change: %s", feature).
+			Hint("set unstable_%s = enable to use it without this warning", feature)
+	}
+}
