@@ -117,6 +117,7 @@ var situations = map[string][]situation{
 		{what: "keyed map required"},
 		{what: "single-key print of a multi-bucket aggregation"},
 		{what: "such a value inside tuple/record"},
+		{what: "print of a map inside a loop", warning: true},
 		{what: "top/div on stats", warning: true},
 	},
 	"types": {
@@ -173,6 +174,7 @@ var situations = map[string][]situation{
 	},
 	"features": {
 		{what: "unstable feature at *error*"},
+		{what: "unstable feature at *warn*", warning: true},
 		{what: "removed builtin with its replacement", warning: true, hint: true},
 	},
 }
