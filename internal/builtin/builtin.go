@@ -116,6 +116,7 @@ const (
 	Key                         // a key of the map that is the first argument
 	Word                        // one of Func.Words
 	WordOrInt                   // either
+	IntBehindWord               // an integer; Check says that a word is out of place
 	StringLike                  // a string, an int8 array or pointer
 	VarRef                      // a bare scratch variable
 )
@@ -126,7 +127,7 @@ func (k ParamKind) String() string {
 		AnyValue: "a value", Integer: "an integer", Address: "an integer or pointer",
 		StringLit: "a string literal", IntLit: "an integer literal",
 		WholeMap: "a map", MapOrValue: "a map or a value", Key: "a key of the map",
-		Word: "a word", WordOrInt: "a word or an integer", StringLike: "a string", VarRef: "a variable",
+		Word: "a word", WordOrInt: "a word or an integer", IntBehindWord: "an integer literal", StringLike: "a string", VarRef: "a variable",
 	}[k]
 }
 

@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"errors"
+
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
@@ -18,8 +20,9 @@ func checkFormat(c *Call) types.Type {
 		return types.Void
 	}
 	format, err := value.ParseFormat(text)
-	if err != nil {
-		c.Errorf(c.Args[0], "bad-format", "%s: %v", c.Name, err)
+	var wrong *value.FormatError
+	if errors.As(err, &wrong) {
+		c.Errorf(conversionAt(c.Args[0], wrong), "bad-format", "%s: %v", c.Name, err)
 		return types.Void
 	}
 	if have, want := len(c.Args)-1, format.Conversions(); have != want {
@@ -36,12 +39,15 @@ func checkFormat(c *Call) types.Type {
 			return types.Void
 		}
 		args[i] = Travels(t)
+		if agg, ok := t.(*types.Agg); ok && aggs[agg.Kind].Whole {
+			c.Errorf(c.Args[1+i], "format-type", "%s: a map of %s can only be shown as a whole", c.Name, agg.Kind).
+				Hint("write print(@name)")
+			return types.Void
+		}
 	}
 	for _, e := range format.Check(args) {
-		d := c.Errorf(c.Args[1+e.Index], "format-type", "%s: %s", c.Name, e.Msg)
-		if span, ok := conversionSpan(c.Args[0], text, e.Start, e.End); ok {
-			d.Note(span, "the conversion is here")
-		}
+		d := c.Errorf(conversionAt(c.Args[0], &e), "format-type", "%s: %s", c.Name, e.Msg)
+		d.Note(c.Args[1+e.Index].Span(), "this is the argument")
 	}
 	c.Payload = format
 	return types.Void
@@ -60,19 +66,15 @@ func Travels(t types.Type) types.Type {
 	return t
 }
 
-// conversionSpan finds a conversion in the script when the format is written
-// as a literal without escapes in front of it.
-func conversionSpan(e syntax.Expr, text string, start, end int) (source.Span, bool) {
-	lit, ok := e.(*syntax.StringLit)
-	if !ok || end > len(text) {
-		return source.Span{}, false
+// conversionAt is what a mistake in a format is about: the conversion where it
+// is written, or else the whole format.
+func conversionAt(format syntax.Expr, e *value.FormatError) syntax.Node {
+	if lit, ok := format.(*syntax.StringLit); ok {
+		if at, ok := lit.Part(e.Start, e.End); ok {
+			return syntax.Pos{At: at}
+		}
 	}
-	from := lit.Span().Start + 1 + start
-	span := source.Span{File: lit.Span().File, Start: from, End: from + end - start}
-	if span.End > lit.Span().End || span.Text() != text[start:end] {
-		return source.Span{}, false
-	}
-	return span, true
+	return format
 }
 
 // lowerFormat sends the arguments behind the format.

@@ -5,17 +5,32 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
+
+// WholeText is the type of a string that is read at whatever length it has.
+// max_strlen characters of it are kept, and with the byte for the NUL it can
+// be told that there were more; strings of the default limit and above are one
+// character shorter instead, so that their size stays a round number.
+func WholeText(cfg *config.Config) *types.String {
+	const round = 1024
+	n := cfg.MaxStrlen
+	if n < round {
+		n++
+	}
+	return &types.String{Cap: n, Trunc: true}
+}
 
 // strLimit is the capacity of str()'s result and how many bytes with the NUL
 // are read, for a literal length or none.
 func strLimit(c *Call) (capacity, read int) {
 	limit := c.Config.MaxStrlen
 	if len(c.Args) < 2 {
-		return limit, limit
+		n := WholeText(c.Config).Cap
+		return n, n
 	}
 	n, ok := c.Int(1)
 	if !ok {

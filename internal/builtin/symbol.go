@@ -133,7 +133,7 @@ var stackWords = []string{"bpftrace", "hawk", "perf", "raw", "build_id"}
 // the frames.
 func stack(name string, user bool, old []string, doc, example string) {
 	define(Func{
-		Name: name, Old: old, Bare: true, Uses: probe.Uses{Stack: true}, Params: []Param{{"mode", WordOrInt}, {"limit", IntLit}}, Words: stackWords, Doc: doc, Example: example, Yields: name,
+		Name: name, Old: old, Bare: true, Uses: probe.Uses{Stack: true}, Params: []Param{{"mode", WordOrInt}, {"limit", IntBehindWord}}, Words: stackWords, Doc: doc, Example: example, Yields: name,
 		Check: func(c *Call) types.Type {
 			t := &types.Stack{User: user, Limit: maxFrames, Mode: stackMode(c.Config.StackMode)}
 			for i := range c.Args {

@@ -237,7 +237,7 @@ func (w *walker) arguments(c *builtin.Call, params []builtin.Param, least int, v
 // argument handles argument i; false if its value is not known or wrong.
 func (w *walker) argument(c *builtin.Call, i int, kind builtin.ParamKind, words []string, a syntax.Expr) bool {
 	switch kind {
-	case builtin.Word, builtin.WordOrInt:
+	case builtin.Word, builtin.WordOrInt, builtin.IntBehindWord:
 		if id, ok := a.(*syntax.Ident); ok {
 			if slices.Contains(words, id.Name) {
 				c.Words[i] = id.Name
@@ -326,7 +326,7 @@ func (w *walker) argKind(c *builtin.Call, i int, kind builtin.ParamKind, a synta
 		return false
 	}
 	switch kind {
-	case builtin.Integer, builtin.WordOrInt:
+	case builtin.Integer, builtin.WordOrInt, builtin.IntBehindWord:
 		if !isInt {
 			return bad("integer")
 		}

@@ -390,7 +390,7 @@ func (w *walker) fieldType(f types.Field) types.Type {
 		return f.Type
 	}
 	if s, ok := f.Type.(*types.String); ok && s.Cap == 0 {
-		return &types.String{Cap: w.script.Config.MaxStrlen, Trunc: true}
+		return builtin.WholeText(w.script.Config)
 	}
 	return &types.Pointer{Elem: types.Void, Space: types.Kernel}
 }

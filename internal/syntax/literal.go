@@ -210,6 +210,37 @@ func durationUnit(suffix string) uint64 {
 	return 1
 }
 
+// Part is where bytes start to end of the value stand in the source; ok is
+// false for a literal that is not written there, or has no such bytes.
+func (l *StringLit) Part(start, end int) (at source.Span, ok bool) {
+	span := l.Span()
+	text := span.Text()
+	if len(text) < 2 || text != l.Text || text[0] != '"' || start > end {
+		return source.Span{}, false
+	}
+	at = span
+	i := 1
+	for n := 0; n <= end; n++ {
+		if n == start {
+			at.Start = span.Start + i
+		}
+		if n == end {
+			at.End = span.Start + i
+			return at, true
+		}
+		if i >= len(text)-1 {
+			break
+		}
+		size := 1
+		if text[i] == '\\' {
+			_, escape, _ := scanEscape(text[i+1:])
+			size += escape
+		}
+		i += size
+	}
+	return source.Span{}, false
+}
+
 // scanEscape reads the escape after a backslash. It returns the byte it stands
 // for, the bytes read, and what is wrong with it if not "". n is at least 1
 // unless s is empty.

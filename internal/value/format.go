@@ -216,9 +216,6 @@ func (c *Conv) check(t types.Type) string {
 			expected = "integer"
 		}
 	default:
-		if _, ok := t.(*types.Agg); ok {
-			return fmt.Sprintf("%%%s conversion expects a value of type integer (%s supplied); cast it: (int64)@x", c.Verb, t)
-		}
 		if !types.IsScalar(t) {
 			expected = "integer"
 		}

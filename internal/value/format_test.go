@@ -149,7 +149,7 @@ func TestCheck(t *testing.T) {
 		{"%rx", []types.Type{str}, "%rx conversion expects a value of type buffer (string[4] supplied)"},
 		{"%gr", []types.Type{str}, "%gr conversion expects a value of type integer (string[4] supplied)"},
 		{"%s", []types.Type{types.None}, "%s cannot print a value of type none"},
-		{"%d", []types.Type{count}, "%d conversion expects a value of type integer (count_t supplied); cast it: (int64)@x"},
+		{"%d", []types.Type{count}, "%d conversion expects a value of type integer (count_t supplied)"},
 	} {
 		f, err := ParseFormat(c.format)
 		if err != nil {
