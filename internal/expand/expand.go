@@ -7,6 +7,7 @@ package expand
 import (
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/cdef"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -165,11 +166,24 @@ func (e *expander) isValue(name string) bool {
 	if e.isEnumerator(name) {
 		return true
 	}
-	if _, _, err := e.opts.Target.EnumeratorByName(name); err != nil {
+	if !e.isKnownValue(name) {
 		return false
 	}
 	_, err := e.opts.Target.TypeByName("", name)
 	return err != nil
+}
+
+// isKnownValue reports whether a name is a builtin that stands alone, an
+// enumerator of the kernel or a constant of well-known headers.
+func (e *expander) isKnownValue(name string) bool {
+	if f, ok := builtin.Lookup(name); ok {
+		return f.Bare
+	}
+	if _, _, err := e.opts.Target.EnumeratorByName(name); err == nil {
+		return true
+	}
+	_, ok := cdef.Constant(name, e.opts.Target.Arch().Name)
+	return ok
 }
 
 func (e *expander) config(env *config.Environment) {

@@ -364,7 +364,7 @@ func (r *replacer) reread(m *macro, values map[string]bool) (*syntax.Block, bool
 	syntax.Walk(body, func(n syntax.Node) bool {
 		if t, ok := n.(*syntax.TypeExpr); ok {
 			_, param := values[t.Name]
-			wrong = wrong || t.Tag == "" && (values[t.Name] || !param && r.bareValue(t.Name))
+			wrong = wrong || t.Tag == "" && (values[t.Name] || !param && r.isValue(t.Name))
 		}
 		return !wrong
 	})
@@ -375,7 +375,7 @@ func (r *replacer) reread(m *macro, values map[string]bool) (*syntax.Block, bool
 		if v, param := values[name]; param {
 			return v
 		}
-		return r.bareValue(name)
+		return r.isValue(name)
 	})
 	if !ds.HasErrors() {
 		return again, true
