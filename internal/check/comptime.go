@@ -63,41 +63,10 @@ func (w *walker) lockedAgainst(s *slot, x val, at syntax.Node, name string) bool
 // comptime is comptime x.
 func (w *walker) comptime(e *syntax.Comptime) val {
 	v := w.expr(e.X)
-	if v.k.Kind == builtin.NoConst && v.Type != nil && !w.literalParts(e.X) {
+	if v.Type != nil && !v.isLiteral() {
 		w.errorf(bare(e.X), "comptime", "Unable to evaluate at compile time")
 	}
 	return v
-}
-
-// literalParts reports whether e is a tuple or record of literals.
-func (w *walker) literalParts(e syntax.Expr) bool {
-	if !w.final || w.unevaluated > 0 {
-		return true // not known
-	}
-	if _, ok := w.info.Consts[e]; ok {
-		return true
-	}
-	switch e := e.(type) {
-	case *syntax.Paren:
-		return w.literalParts(e.X)
-	case *syntax.Tuple:
-		for _, x := range e.Elems {
-			if !w.literalParts(x) {
-				return false
-			}
-		}
-		return true
-	case *syntax.Record:
-		for _, f := range e.Fields {
-			if !w.literalParts(f.Value) {
-				return false
-			}
-		}
-		return true
-	case *syntax.TypeInfo:
-		return true
-	}
-	return false
 }
 
 // An arm is what a comptime condition leaves of a conditional.
@@ -183,29 +152,6 @@ func (w *walker) standIn(e, x syntax.Expr) val {
 	return w.expr(x)
 }
 
-// literalRecord is the record of literals that stands in the place of e: of a
-// typeinfo, or of a builtin. It is nil while its types are not known.
-func (w *walker) literalRecord(e syntax.Expr) (rec *syntax.Record, ok bool) {
-	switch e := bare(e).(type) {
-	case *syntax.TypeInfo:
-		w.unstable(e, "typeinfo")
-		return w.typeRecord(e), true
-	case *syntax.Ident:
-		return w.recordOfCall(e, e.Name, nil)
-	case *syntax.Call:
-		return w.recordOfCall(e, e.Func.Name, e.Args)
-	}
-	return nil, false
-}
-
-func (w *walker) recordOfCall(e syntax.Expr, name string, args []syntax.Expr) (*syntax.Record, bool) {
-	f, ok := builtin.Lookup(name)
-	if !ok || f.Stands == nil || len(args) > 0 {
-		return nil, false
-	}
-	return f.Stands(w.newCall(e, name)), true
-}
-
 // typeRecord is the record that stands for a typeinfo, nil if the type is not
 // known.
 func (w *walker) typeRecord(e *syntax.TypeInfo) *syntax.Record {
@@ -239,25 +185,6 @@ func (w *walker) typeRecord(e *syntax.TypeInfo) *syntax.Record {
 		rec.Fields = append(rec.Fields, &syntax.RecordField{Pos: pos, Name: &syntax.Ident{Pos: pos, Name: f.name}, Value: f.value})
 	}
 	return rec
-}
-
-// literalField folds a field of a record of literals: typeinfo(x).name.
-func (w *walker) literalField(e *syntax.Field) (val, bool) {
-	rec, ok := w.literalRecord(e.X)
-	if !ok {
-		return val{}, false
-	}
-	if rec == nil {
-		return val{}, true
-	}
-	for _, f := range rec.Fields {
-		if f.Name.Name == e.Name.Name {
-			w.unevaluated++
-			defer func() { w.unevaluated-- }()
-			return w.expr(f.Value), true
-		}
-	}
-	return val{}, false
 }
 
 // typeClass is the base name of language.md 9.9.

@@ -83,7 +83,7 @@ func (w *walker) eval(e syntax.Expr) val {
 	case *syntax.Block:
 		v := w.block(e)
 		if len(e.Stmts) > 0 {
-			v.k = builtin.Const{} // its statements must run
+			v.k, v.parts = builtin.Const{}, nil // its statements must run
 		}
 		return v
 	case *syntax.Cast:
@@ -227,7 +227,7 @@ const maxTuple = 1 << 15
 // tupleOf is the value of a tuple of values, unknown if a part is or if it
 // would be too large.
 func tupleOf(parts []val) val {
-	size := 0
+	size, literals := 0, true
 	elems := make([]types.Flex, len(parts))
 	list := make([]types.Type, len(parts))
 	for i, p := range parts {
@@ -236,11 +236,16 @@ func tupleOf(parts []val) val {
 		}
 		elems[i], list[i] = p.Flex, p.Type
 		size += p.Type.Size()
+		literals = literals && p.isLiteral()
 	}
 	if size > maxTuple {
 		return val{}
 	}
-	return val{Flex: types.FlexOf(types.NewTuple(list...), elems)}
+	v := val{Flex: types.FlexOf(types.NewTuple(list...), elems)}
+	if literals {
+		v.parts = parts
+	}
+	return v
 }
 
 // element is a value inside a tuple or record.
@@ -310,9 +315,6 @@ func (w *walker) recordLit(e *syntax.Record) val {
 
 // field is x.name: of a struct behind any number of pointers, or a record.
 func (w *walker) field(e *syntax.Field) val {
-	if v, ok := w.literalField(e); ok {
-		return v
-	}
 	x := w.expr(e.X)
 	t, derefs := x.Type, 0
 	for {
@@ -330,7 +332,10 @@ func (w *walker) field(e *syntax.Field) val {
 	case nil:
 		return val{}
 	case *types.Record:
-		if _, f, ok := t.Lookup(e.Name.Name); ok {
+		if i, f, ok := t.Lookup(e.Name.Name); ok {
+			if x.parts != nil {
+				return x.parts[i]
+			}
 			w.follows(e, derefs)
 			return val{Flex: types.Flex{Type: f}, space: x.space}
 		}
@@ -444,6 +449,9 @@ func (w *walker) tupleIndex(e syntax.Expr, x val, i uint64) val {
 	if i >= uint64(len(elems)) {
 		w.errorf(e, "tuple-index", "Invalid tuple index: %d. Found %d elements in tuple.", i, len(elems))
 		return val{}
+	}
+	if x.parts != nil {
+		return x.parts[i]
 	}
 	v := val{Flex: types.Flex{Type: elems[i]}}
 	if x.Elems != nil {
@@ -560,7 +568,7 @@ func (w *walker) cond(e *syntax.Cond) val {
 // joinArms types a conditional. A literal condition with literal arms is
 // decided here, whatever the arms' types.
 func (w *walker) joinArms(e syntax.Expr, cond, x, y val, xe, ye syntax.Expr) val {
-	if cond.k.Kind != builtin.NoConst && x.k.Kind != builtin.NoConst && y.k.Kind != builtin.NoConst {
+	if cond.k.Kind != builtin.NoConst && x.isLiteral() && y.isLiteral() {
 		if truth(cond.k) {
 			return x
 		}

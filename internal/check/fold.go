@@ -164,6 +164,25 @@ func truth(k builtin.Const) bool {
 	return k.Int != 0
 }
 
+// sameLiterals compares two literals whose types join.
+func sameLiterals(x, y val) bool {
+	if x.parts == nil {
+		return x.k.Str == y.k.Str && numberOf(x.k).cmp(numberOf(y.k)) == 0
+	}
+	xr, isRecord := x.Type.(*types.Record)
+	for i, p := range x.parts {
+		if isRecord {
+			j, _, _ := y.Type.(*types.Record).Lookup(xr.Names[i])
+			if !sameLiterals(p, y.parts[j]) {
+				return false
+			}
+		} else if !sameLiterals(p, y.parts[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // literal is the value of a constant with the smallest type that holds it.
 func literal(k builtin.Const) val {
 	v := val{k: k}

@@ -49,6 +49,9 @@ func (w *walker) operate(at syntax.Node, op syntax.Token, xe syntax.Expr, x val,
 	default:
 		j, ok := types.Join(x.Flex, y.Flex)
 		if ok && equality && comparable(j.Type) {
+			if x.parts != nil && y.parts != nil {
+				return literal(boolConst(sameLiterals(x, y) == (op == syntax.Eq)))
+			}
 			return truth
 		}
 		if ok {

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/builtin"
@@ -43,7 +45,11 @@ type val struct {
 	types.Flex
 	space types.Space
 	k     builtin.Const
+	parts []val // of a tuple or record of literals, not nil even if there are none
 }
+
+// isLiteral reports whether the value is known when the script is compiled.
+func (v val) isLiteral() bool { return v.k.Kind != builtin.NoConst || v.parts != nil }
 
 type varState struct {
 	slot
@@ -92,7 +98,8 @@ func (w *walker) push(loop bool) { w.scope = &scope{outer: w.scope, loop: loop} 
 // pop closes a scope and reports variables that never got a value.
 func (w *walker) pop() {
 	if w.final {
-		for _, v := range w.scope.vars {
+		byPlace := func(a, b *varState) int { return cmp.Compare(a.out.Decl.Start, b.out.Decl.Start) }
+		for _, v := range slices.SortedFunc(maps.Values(w.scope.vars), byPlace) {
 			v.out.Type = v.cur.Type
 			if !v.assigned && w.unevaluated == 0 {
 				w.ds.Warnf("never-assigned", v.out.Decl, "Variable $%s is declared but never assigned", v.out.Name)

@@ -174,7 +174,7 @@ func (f *fn) textInto(e syntax.Expr, t *types.String, p *ir.Value) *ir.Value {
 		src = c.Func.Text(f, c, p)
 	} else {
 		helper, _ := readHelper(types.Kernel, true)
-		src = f.b.Call(int(helper), p, f.konst(int64(t.Cap)), f.Mem(e))
+		src = f.b.Call(int(helper), p, f.konst(int64(t.Cap)), f.mem(e))
 	}
 	b := f.b
 	// Unsigned, a negative error is far above the limit.

@@ -12,7 +12,8 @@ import (
 // 64 bits, extended by the sign of its type.
 func (f *fn) Scalar(e syntax.Expr) *ir.Value {
 	var v *ir.Value
-	f.at(e, func() { v = f.scalar(e) })
+	// What a number is computed from is no text that is printed.
+	f.quietly(func() { f.at(e, func() { v = f.scalar(e) }) })
 	return v
 }
 

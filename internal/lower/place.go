@@ -353,12 +353,18 @@ func (f *fn) copyText(src *ir.Value, n int, p *ir.Value, off int) {
 }
 
 // Mem lowers an expression that lives in memory and yields its address. The
-// memory must not be written.
+// memory must not be written. Strings are padded with zeroes.
 func (f *fn) Mem(e syntax.Expr) *ir.Value {
+	var p *ir.Value
+	f.quietly(func() { p = f.mem(e) })
+	return p
+}
+
+func (f *fn) mem(e syntax.Expr) *ir.Value {
 	b := f.b
 	e = f.info.Evaluated(e)
 	if v, ok := e.(*syntax.Paren); ok {
-		return f.Mem(v.X)
+		return f.mem(v.X)
 	}
 	if _, folded := f.info.Consts[e]; !folded {
 		switch e := e.(type) {
