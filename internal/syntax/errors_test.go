@@ -84,7 +84,7 @@ var faulty = []struct{ text, want string }{
 	{`begin { $x = $a /= 2; }`, "syntax@/="},
 	{`begin { print($t..1); }`, "syntax@.."},
 	{`begin { print("a" "b"); }`, `syntax@"b"`},
-	{`begin { for ($i = 0; $i < 3; $i++) { } }`, "syntax@= syntax@)"},
+	{`begin { for ($i = 0; $i < 3; $i++) { } }`, "syntax@="},
 	{`begin { do { } while 1 { } }`, "syntax@{"},
 	{`begin { switch (1) { } }`, "syntax@{"},
 	{`begin { 1 as int8; }`, "syntax@as"},
