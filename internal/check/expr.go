@@ -344,6 +344,9 @@ func (w *walker) field(e *syntax.Field) val {
 	case *types.Struct:
 		f, ok := t.Field(e.Name.Name)
 		if !ok {
+			f, ok = w.oldDataLoc(e, t)
+		}
+		if !ok {
 			w.noField(e, t.String(), t.FieldNames())
 			return val{}
 		}
@@ -360,6 +363,20 @@ func (w *walker) field(e *syntax.Field) val {
 	}
 	w.errorf(e, "not-a-struct", "Can not access field '%s' on expression of type '%s'", e.Name.Name, x.Type)
 	return val{}
+}
+
+// oldDataLoc finds the field x that older scripts call data_loc_x.
+func (w *walker) oldDataLoc(e *syntax.Field, t *types.Struct) (types.Field, bool) {
+	name, old := strings.CutPrefix(e.Name.Name, "data_loc_")
+	if !old || !argsItself(e.X) {
+		return types.Field{}, false
+	}
+	f, ok := t.Field(name)
+	if !ok || f.DataLoc == types.NoDataLoc {
+		return types.Field{}, false
+	}
+	w.warnf(e.Name, "old-name", "%s is deprecated", e.Name.Name).Hint("use %s", name)
+	return f, true
 }
 
 // member is a resolved member of a struct.

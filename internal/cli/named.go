@@ -40,14 +40,19 @@ func (c *command) namedOptions(named []string, obj *object.Object) (status int, 
 		}
 		value, err := optionValue(obj.Options[i], text, hasValue)
 		if err != nil {
-			return c.fail(exitUsage, fmt.Errorf("program command line option --%s %w", name, err)), true
+			return c.optionsFail(obj, fmt.Errorf("program command line option --%s %w", name, err)), true
 		}
 		obj.Data.Set(obj.Options[i], value)
 	}
 	if len(unknown) == 0 {
 		return 0, false
 	}
-	status = c.fail(exitUsage, fmt.Errorf("unexpected program command line options: %s", strings.Join(unknown, ", ")))
+	return c.optionsFail(obj, fmt.Errorf("unexpected program command line options: %s", strings.Join(unknown, ", "))), true
+}
+
+// optionsFail reports a mistake in the script's options and lists those that it has.
+func (c *command) optionsFail(obj *object.Object, err error) int {
+	status := c.fail(exitUsage, err)
 	if len(obj.Options) > 0 {
 		var names []string
 		for _, o := range obj.Options {
@@ -55,7 +60,7 @@ func (c *command) namedOptions(named []string, obj *object.Object) (status int, 
 		}
 		fmt.Fprintf(c.err, "HINT: expected program options: %s\n", strings.Join(names, ", "))
 	}
-	return status, true
+	return status
 }
 
 func describe(o *object.Option) string {

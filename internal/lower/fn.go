@@ -32,6 +32,8 @@ type fn struct {
 	settled  map[*check.Var]int // variables that do not change any more, numbered
 	printing bool               // the value goes into a record: bytes behind a NUL do not matter
 	copies   bool               // Mem yields no address of a variable, which is about to change
+	discards bool               // the script says that it does not want a value
+	unused   syntax.Expr        // the call that is a statement of its own
 }
 
 // A variable is where a scratch variable lives: in an object of the function,

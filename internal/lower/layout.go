@@ -58,9 +58,10 @@ func (m *module) layoutMap(mp *check.Map) {
 		m.layoutAgg(mp, s, k)
 	case lru:
 		k.Type = ebpf.LRUHash
-	case mp.Key != nil && mp.DeletedFrom && types.IsScalar(mp.Value):
+	case mp.Key != nil && mp.DeletedFrom && types.IsScalar(mp.Value) && mp.MaxEntries >= leastSoft && !m.o.Warnings:
 		// See object.ScriptMap.Soft. Elements that were deleted in place stay in
-		// the table, so it has room for as many again.
+		// the table, so it has room for as many again. With -k a key that is not
+		// there must be told from one whose element is.
 		s.Soft = true
 		k.ValueSize, k.MaxEntries = 16, 2*mp.MaxEntries
 		s.Offset = m.place(8, 64) // number of elements in the table
@@ -69,6 +70,10 @@ func (m *module) layoutMap(mp *check.Map) {
 }
 
 const (
+	// leastSoft is from how many elements on a map may be one that elements are
+	// deleted from in place: such a map has no exact limit, and a script that
+	// sets a small one may count on it.
+	leastSoft = 4096
 	// fewCPUs is up to how many CPUs share the cells of an aggregation: atomic
 	// additions to one cell cost them no more than cells of their own, and the
 	// map costs 2 ms less to create.

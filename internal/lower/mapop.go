@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/check"
@@ -85,7 +86,7 @@ func (f *fn) key(s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
 	return p
 }
 
-// quietly lowers values that must be padded even inside a printing call.
+// quietly lowers what a printing call does not show as it is: values behind a NUL count when they are compared, indexed, stored or kept.
 func (f *fn) quietly(fill func()) {
 	old := f.printing
 	f.printing = false
@@ -322,6 +323,9 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 	hit(p)
 	b.Jump(done)
 	b.Begin(absent)
+	if f.m.o.Warnings {
+		f.Failed(at, object.HelperFailed, "map_lookup_elem", nil)
+	}
 	f.scoped(func() {
 		if key == nil {
 			key = f.key(s, keys)
@@ -479,17 +483,27 @@ func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key *ir.Value, use fu
 	f.count(f.konst(0), f.konst(int64(cpus)), func(i *ir.Value) { one(i) })
 }
 
-// DeleteKey removes an element and yields whether there was one.
+// DeleteKey removes an element and yields whether there was one. That there was none is worth a warning only if nobody looks at the result.
 func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Value {
 	b := f.b
 	s := f.scriptMap(name)
+	warn := f.m.o.Warnings && f.unused == at
 	if s.Map < 0 {
-		return f.deleteData(s)
+		was := f.deleteData(s)
+		if warn {
+			f.When(b.Arith(ir.Eq, was, f.konst(0)), true, func() {
+				f.Failed(at, object.HelperFailed, "map_delete_elem", f.konst(-int64(unix.ENOENT)))
+			})
+		}
+		return was
 	}
 	if !s.Soft {
 		key := f.key(s, keys)
 		r := b.Call(int(asm.FnMapDeleteElem), b.MapPtr(s.Map), key)
 		f.changed(s)
+		if warn {
+			f.When(b.Arith(ir.Ne, r, f.konst(0)), true, func() { f.Failed(at, object.HelperFailed, "map_delete_elem", r) })
+		}
 		return b.Arith(ir.Eq, r, f.konst(0))
 	}
 	p, key := f.element(s, keys)

@@ -25,12 +25,14 @@ func (f *fn) block(blk *syntax.Block) {
 
 // blockValue lowers a block that yields a value by way of result.
 func (f *fn) blockValue(blk *syntax.Block, result func(syntax.Expr) *ir.Value) *ir.Value {
-	for _, s := range blk.Stmts {
-		if f.b.Ended() {
-			break
+	f.quietly(func() {
+		for _, s := range blk.Stmts {
+			if f.b.Ended() {
+				break
+			}
+			f.at(s, func() { f.stmt(s) })
 		}
-		f.at(s, func() { f.stmt(s) })
-	}
+	})
 	if f.b.Ended() {
 		f.b.Begin(f.b.NewBlock()) // unreachable
 	}
@@ -64,6 +66,10 @@ func (f *fn) effect(e syntax.Expr) {
 		return
 	}
 	if c, ok := f.info.Calls[e]; ok {
+		f.unused = nil
+		if !f.discards {
+			f.unused = e
+		}
 		f.call(c, nil)
 		return
 	}
@@ -119,7 +125,9 @@ func (f *fn) stmt(s syntax.Stmt) {
 	case *syntax.ExprStmt:
 		f.effect(s.X)
 	case *syntax.DiscardStmt:
+		f.discards = true
 		f.effect(s.X)
+		f.discards = false
 	case *syntax.LetStmt:
 		f.let(s)
 	case *syntax.AssignStmt:
