@@ -59,7 +59,8 @@ var _ = define(Func{
 	Check: func(c *Call) types.Type {
 		if c.MapName != "" {
 			if !c.MapKeyed {
-				c.Errorf(c.Args[0], "map-sort", "call to len() expects a map with explicit keys (non-scalar map)")
+				c.Errorf(c.Args[0], "map-sort", "call to len() expects a map with explicit keys (non-scalar map)").
+					Hint("a scalar map has one value: %s", c.MapName)
 			}
 			return types.Int64
 		}

@@ -22,7 +22,8 @@ func checkFormat(c *Call) types.Type {
 	format, err := value.ParseFormat(text)
 	var wrong *value.FormatError
 	if errors.As(err, &wrong) {
-		c.Errorf(conversionAt(c.Args[0], wrong), "bad-format", "%s: %v", c.Name, err)
+		c.Errorf(conversionAt(c.Args[0], wrong), "bad-format", "%s: %v", c.Name, err).
+			Hint("numbers are integers and take %%d, %%u or %%x; %%s prints any value")
 		return types.Void
 	}
 	if have, want := len(c.Args)-1, format.Conversions(); have != want {
@@ -30,7 +31,10 @@ func checkFormat(c *Call) types.Type {
 		if have < want {
 			many = "too few"
 		}
-		c.Errorf(c.Expr, "format-arguments", "%s arguments for format string (%d supplied, %d expected)", many, have, want)
+		d := c.Errorf(c.Expr, "format-arguments", "%s arguments for format string (%d supplied, %d expected)", many, have, want)
+		if format.Odd != "" && have > want {
+			d.Hint("%s is no conversion and is printed as it is", format.Odd)
+		}
 		return types.Void
 	}
 	args := make([]types.Type, len(c.Args)-1)

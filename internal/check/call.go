@@ -24,8 +24,7 @@ func (w *walker) call(e *syntax.Call) val {
 		return w.use(e, e.Func, f, e.Args)
 	}
 	if a, ok := builtin.LookupAgg(name); ok {
-		w.errorf(e, "agg-not-assigned", "%s() must be assigned directly to a map", a.Name).
-			Hint("write @name = %s(…)", a.Name)
+		w.looseAgg(e, a)
 		return val{}
 	}
 	for _, a := range e.Args {
@@ -41,8 +40,18 @@ func (w *walker) call(e *syntax.Call) val {
 		d.Hint("a C macro with parameters can not be called; define it in the language: macro %s(…) { … }", name)
 		return val{}
 	}
-	w.suggest(d, name)
+	w.advise(d, e.Func)
 	return val{}
+}
+
+// looseAgg reports an aggregation that updates no map.
+func (w *walker) looseAgg(at syntax.Node, a *builtin.Agg) {
+	call := "…"
+	if len(a.Params) == 0 {
+		call = ""
+	}
+	w.errorf(at, "agg-not-assigned", "%s() must be assigned directly to a map", a.Name).
+		Hint("write @name = %s(%s)", a.Name, call)
 }
 
 // isPlanned refuses names that the language has and this version lacks.

@@ -85,12 +85,16 @@ func (w *walker) arm(e, cond syntax.Expr) arm {
 	if !ok {
 		return bothArms
 	}
-	if a, ok := w.arms[e]; ok {
+	a, known := w.arms[e]
+	if known && !w.final { // the last walk reports what is wrong with the condition
 		return a
 	}
 	w.unevaluated++
 	v := w.expr(c.X)
 	w.unevaluated--
+	if known {
+		return a
+	}
 	switch {
 	case v.k.Kind == builtin.NoConst && w.final && v.Type != nil:
 		w.errorf(bare(c.X), "comptime", "Unable to evaluate at compile time")

@@ -75,7 +75,8 @@ func (w *walker) eval(e syntax.Expr) val {
 	case *syntax.IncDec:
 		return w.incDec(e)
 	case *syntax.Binary:
-		return w.operate(e, e.Op, e.X, w.expr(e.X), e.Y, w.expr(e.Y))
+		x := w.expr(e.X)
+		return w.operate(e, e.Op, e.X, x, e.Y, w.besideText(e, x))
 	case *syntax.Cond:
 		return w.cond(e)
 	case *syntax.If:
@@ -181,8 +182,8 @@ func (w *walker) ident(e *syntax.Ident) val {
 		}
 		return w.use(e, e, f, nil)
 	}
-	if _, ok := builtin.LookupAgg(e.Name); ok {
-		w.errorf(e, "agg-not-assigned", "%s() must be assigned directly to a map", e.Name)
+	if a, ok := builtin.LookupAgg(e.Name); ok {
+		w.looseAgg(e, a)
 		return val{}
 	}
 	if v, ok := w.cValue(e.Name); ok {
@@ -198,7 +199,7 @@ func (w *walker) ident(e *syntax.Ident) val {
 		return val{}
 	}
 	d := w.errorf(e, "unknown-identifier", "Unknown identifier: '%s'", e.Name)
-	w.suggest(d, e.Name)
+	w.advise(d, e)
 	return val{}
 }
 

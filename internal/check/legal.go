@@ -55,9 +55,7 @@ func (w *walker) illegal(e syntax.Expr, name string, f *builtin.Func) {
 		}
 	case f.Probes&hasRetval != 0:
 		d := w.errorf(e, "not-in-probe", "The retval builtin can only be used with 'kretprobe' and 'uretprobe' and 'fentry' probes")
-		if kind.Has&hasArgs != 0 {
-			d.Hint("use args.ret here")
-		}
+		d.Advise(w.resultAdvice())
 	case f.Probes&hasFunc != 0:
 		w.errorf(e, "not-in-probe", "The func builtin can not be used with '%s' probes", kind.Name)
 	case f.Probes&hasCtx != 0 && kind.Has&hasArgs != 0:

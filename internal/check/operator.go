@@ -373,7 +373,9 @@ func (w *walker) incDec(e *syntax.IncDec) val {
 	case *syntax.Var:
 		v := w.lookup(x.Name)
 		if v == nil {
+			w.stepping = true
 			w.undeclared(x)
+			w.stepping = false
 			return val{}
 		}
 		w.bind(x, v)

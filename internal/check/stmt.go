@@ -152,6 +152,7 @@ func (w *walker) let(s *syntax.LetStmt) {
 	v.fallback = types.Int64
 	if s.Type != nil {
 		t := w.annotation(s.Type)
+		v.broken = v.broken || w.final && t == nil
 		if str, ok := t.(*types.String); ok && str.Cap == 0 {
 			t, v.fallback = nil, &types.String{Cap: 1} // the capacity comes from the assignments
 		}
@@ -282,7 +283,7 @@ func (w *walker) pends(f func()) bool {
 
 func (w *walker) assignVar(s *syntax.AssignStmt, lhs *syntax.Var) {
 	if a, call := aggCall(s.RHS); call != nil {
-		w.errorf(call, "agg-not-assigned", "%s() must be assigned directly to a map", a.Name)
+		w.looseAgg(call, a)
 		v := w.lookup(lhs.Name)
 		if v == nil {
 			v = w.fresh(lhs)
@@ -299,7 +300,9 @@ func (w *walker) assignVar(s *syntax.AssignStmt, lhs *syntax.Var) {
 	case s.Op == syntax.Assign:
 		v = w.fresh(lhs)
 	default:
+		w.stepping = true
 		w.undeclared(lhs)
+		w.stepping = false
 		return
 	}
 	if s.Op != syntax.Assign {

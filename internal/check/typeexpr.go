@@ -103,6 +103,13 @@ func deferredType(name string) (types.Type, bool) {
 	return nil, false
 }
 
+// typeNames are the types of the language that scripts name.
+var typeNames = []string{
+	"bool", "void", "string", "buffer", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
+	"int64_t", "int32_t", "int16_t", "int8_t", "uint64_t", "uint32_t", "uint16_t", "uint8_t", "size_t", "ssize_t", "pid_t",
+	"char", "short", "int", "long",
+}
+
 func (w *walker) unknownType(e *syntax.TypeExpr) {
 	if !w.final || w.wasReported(e) {
 		return
@@ -114,6 +121,12 @@ func (w *walker) unknownType(e *syntax.TypeExpr) {
 	d := w.errorf(e, "unknown-type", "Cannot resolve unknown type \"%s\"", name)
 	if w.explainC(d, e) {
 		return
+	}
+	if e.Tag == "" {
+		if near := spell.Nearest(e.Name, typeNames); near != "" {
+			d.Hint("did you mean %s?", near)
+			return
+		}
 	}
 	spec, err := w.script.Options.Target.BTF()
 	if err != nil {

@@ -37,7 +37,9 @@ type walker struct {
 	unevaluated int                    // inside sizeof and the like
 	pending     bool                   // something read has no type yet
 	longText    bool                   // a string literal may exceed max_strlen
+	stepping    bool                   // the variable looked at is changed, not set
 	wantText    int                    // a missing positional parameter is an empty text
+	textName    *syntax.Ident          // a name that is compared with a text
 }
 
 // val is the type of an expression and what else is known of its value.
@@ -101,7 +103,7 @@ func (w *walker) pop() {
 		byPlace := func(a, b *varState) int { return cmp.Compare(a.out.Decl.Start, b.out.Decl.Start) }
 		for _, v := range slices.SortedFunc(maps.Values(w.scope.vars), byPlace) {
 			v.out.Type = v.cur.Type
-			if !v.assigned && w.unevaluated == 0 {
+			if !v.assigned && !v.broken && w.unevaluated == 0 {
 				w.ds.Warnf("never-assigned", v.out.Decl, "Variable $%s is declared but never assigned", v.out.Name)
 			}
 		}
@@ -198,6 +200,10 @@ func (w *walker) undeclared(at *syntax.Var) {
 	}
 	if near := spell.Nearest(at.Name, names); near != "" {
 		d.Hint("did you mean $%s?", near)
+	} else if w.maps["@"+at.Name] != nil {
+		d.Hint("did you mean @%s?", at.Name)
+	} else if w.stepping {
+		d.Hint("a variable has no value before the first assignment: $%s = 0;", at.Shown())
 	}
 }
 
@@ -280,7 +286,7 @@ func (w *walker) storeSlot(s *slot, x val, at, rhs syntax.Node, name, what strin
 		if i, ok := types.IsInteger(cur); ok && s.fixed && x.k.Kind == builtin.IntConst {
 			if !holds(i, numberOf(x.k)) {
 				w.errorf(at, "literal-range", "Type mismatch for %s: trying to assign value '%s' when %s already has a type '%s'",
-					name, constText(x.k), what, cur).Hint("the value does not fit")
+					name, constText(x.k), what, cur).Hint("the value does not fit: %s", rangeOf(i))
 			}
 			return
 		}

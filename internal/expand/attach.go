@@ -51,12 +51,12 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 	}
 	p := &probe.Point{Kind: kind, At: at.Span()}
 	if err := kind.Parse(p, parts, e.opts); err != nil {
-		e.bad(at, err)
+		e.bad(at, err, e.howToWrite(kind, parts, err.Error()))
 		return nil, failure
 	}
 	points, err := kind.Match(p, e.opts)
 	if err != nil {
-		e.bad(at, err)
+		e.bad(at, err, "")
 		return nil, failure
 	}
 	wild := hasWild(parts)
@@ -70,16 +70,19 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 		return nil, noMatch
 	}
 	name := strings.TrimPrefix(p.Name(), kind.Name+":")
-	if e.missing(at.Span(), "No matches for "+kind.Name+" "+name+".", e.nearPoint(p, name)) {
+	hint := e.nearPoint(p, name)
+	if strings.HasSuffix(name, ";") {
+		hint = "no ';' is needed after an attach point"
+	}
+	if e.missing(at.Span(), "No matches for "+kind.Name+" "+name+".", hint) {
 		return nil, failure
 	}
 	return nil, skipped
 }
 
 // bad reports what is wrong with an attach point; errors joined to one are
-// told one by one.
-func (e *expander) bad(at *syntax.AttachPoint, err error) {
-	hint := ""
+// told one by one. The hint is for errors that bring none.
+func (e *expander) bad(at *syntax.AttachPoint, err error, hint string) {
 	if h, ok := errors.AsType[probe.Hinted](err); ok {
 		hint, err = h.Hint, h.Err
 	}
@@ -91,9 +94,7 @@ func (e *expander) bad(at *syntax.AttachPoint, err error) {
 	for _, err := range errs {
 		d = e.ds.Errorf("attach-point", at.Span(), "%s", errno.Message(err))
 	}
-	if hint != "" {
-		d.Hint("%s", hint)
-	}
+	d.Advise(hint)
 }
 
 // anyKind tries a pattern on every kind that may match it; kinds that do not
@@ -145,6 +146,14 @@ func (e *expander) unknownKind(at *syntax.AttachPoint, name string, parts []prob
 			d.Hint("did you mean %s?", strings.ToLower(name))
 			return
 		}
+	}
+	if hint := e.otherKind(name, parts); hint != "" {
+		d.Hint("%s", hint)
+		return
+	}
+	if near := e.event(name); near != "" && len(parts) == 1 {
+		d.Hint("did you mean %s?", near)
+		return
 	}
 	if near := spell.Nearest(name, probe.Words()); near != "" {
 		d.Hint("did you mean %s?", near)

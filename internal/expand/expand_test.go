@@ -108,7 +108,7 @@ func TestAttach(t *testing.T) {
 		{"t:a:b, begin {}", warn, nil, []string{`WARNING missing-probe "t:a:b": No matches for tracepoint a:b. Skipping.`, "begin"}},
 		{"t:a:b {} end {}", ignore, nil, []string{"end"}},
 		{"t:nosuch* {} end {}", warn, nil, []string{`WARNING missing-probe "t:nosuch*": Probe has no valid attach points. Skipping.`, "end"}},
-		{"i:s:1:2 {}", nil, nil, []string{`ERROR attach-point "i:s:1:2": interval probe type requires 1 or 2 arguments, found 3`}},
+		{"i:s:1:2 {}", nil, nil, []string{`ERROR attach-point "i:s:1:2": interval probe type requires 1 or 2 arguments, found 3 | it is written interval:s:count or interval:ms:count or interval:us:count or interval:hz:rate or interval:duration`}},
 		{"config = { max_probes = 1; } begin, end {}", nil, nil, []string{
 			`ERROR too-many-probes "": Can't attach to 2 probes because it exceeds the current limit of 1 probes. | ` +
 				`Raise the limit with the max_probes setting or HAWK_MAX_PROBES. Many probes take long to attach and may slow the system down.`,

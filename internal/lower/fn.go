@@ -128,6 +128,9 @@ func (f *fn) space(e syntax.Expr) types.Space {
 	if p, ok := f.info.Types[e].(*types.Pointer); ok && p.Space != types.Unset {
 		return p.Space
 	}
+	if f.p.Kind.Space == types.Unset {
+		f.m.unsetSpace(f.info, e)
+	}
 	return f.p.Kind.Space
 }
 

@@ -100,7 +100,8 @@ type module struct {
 	stacks map[int]int    // kernel map by stack limit
 	spills map[int]int    // likewise
 	sites  map[siteKey]*object.Site
-	zeros  int // offset and size of the block of zeroes that new cells are copied from
+	unset  map[any]bool // what unsetSpace has warned of
+	zeros  int          // offset and size of the block of zeroes that new cells are copied from
 	zeroN  int
 }
 

@@ -7,8 +7,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
-
-	"github.com/hawktrace/hawk/internal/types"
 )
 
 var _ = define(Kind{
@@ -17,7 +15,6 @@ var _ = define(Kind{
 	Doc:           "Counts events of the kernel's own and fires once in every count of them, on each CPU.",
 	Forms:         []string{"software:event", "software:event:count"},
 	Has:           HasRegs | HasCtx,
-	Space:         types.Kernel,
 	Wild:          KernelWild,
 	Parse:         func(p *Point, parts []Part, _ *Options) error { return parsePerfEvent(p, parts, softwareEvents) },
 	Match:         matchSelf,
@@ -35,7 +32,6 @@ var _ = define(Kind{
 	Doc:           "Counts events of the processor and fires once in every count of them, on each CPU.",
 	Forms:         []string{"hardware:event", "hardware:event:count"},
 	Has:           HasRegs | HasCtx,
-	Space:         types.Kernel,
 	Wild:          KernelWild,
 	Parse:         func(p *Point, parts []Part, _ *Options) error { return parsePerfEvent(p, parts, hardwareEvents) },
 	Match:         matchSelf,

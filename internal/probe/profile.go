@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/types"
 )
 
 var _ = define(Kind{
@@ -18,7 +17,6 @@ var _ = define(Kind{
 	Doc:           "Fires regularly, on one CPU.",
 	Forms:         []string{"interval:s:count", "interval:ms:count", "interval:us:count", "interval:hz:rate", "interval:duration"},
 	Has:           HasRegs | HasCtx,
-	Space:         types.Kernel,
 	Parse:         parseClock,
 	Match:         matchSelf,
 	List:          listClock,
@@ -35,7 +33,6 @@ var _ = define(Kind{
 	Doc:           "Samples every CPU regularly; with a target process, only while it runs.",
 	Forms:         []string{"profile:hz:rate", "profile:s:count", "profile:ms:count", "profile:us:count", "profile:duration"},
 	Has:           HasRegs | HasCtx,
-	Space:         types.Kernel,
 	Parse:         parseClock,
 	Match:         matchSelf,
 	List:          listClock,

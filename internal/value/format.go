@@ -11,6 +11,7 @@ import (
 // conversions in between. It is immutable.
 type Format struct {
 	Convs []Conv
+	Odd   string   // the first that looks like a conversion and is none, "" if there is none
 	text  []string // text[i] stands in front of Convs[i], the last one at the end
 }
 
@@ -99,6 +100,9 @@ func ParseFormat(s string) (*Format, error) {
 			return nil, err
 		}
 		if !ok {
+			if f.Odd == "" && i+1 < len(s) && 'A' <= s[i+1] && s[i+1] <= 'z' {
+				f.Odd = s[i : i+2]
+			}
 			text.WriteByte('%')
 			i++
 			continue

@@ -1,0 +1,153 @@
+package check
+
+import (
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// otherNames are names of other tracing languages, of awk and of C, with what
+// hawk has for them.
+var otherNames = map[string]string{
+	"execname":        "the name of the process is comm",
+	"pname":           "the name of the process is comm",
+	"process_name":    "the name of the process is comm",
+	"probefunc":       "the function is func, the whole attach point is probe",
+	"probename":       "the attach point is probe",
+	"probemod":        "the attach point is probe",
+	"probeprov":       "the attach point is probe",
+	"pn":              "the attach point is probe",
+	"ppfunc":          "the function is func",
+	"timestamp":       "the time in nanoseconds is nsecs",
+	"vtimestamp":      "the time in nanoseconds is nsecs",
+	"walltimestamp":   "the time of day is nsecs(tai), and strftime(\"%H:%M:%S\", nsecs) as text",
+	"time_ns":         "the time in nanoseconds is nsecs",
+	"ktime":           "the time in nanoseconds is nsecs",
+	"gettimeofday_ns": "the time in nanoseconds is nsecs",
+	"gettimeofday_us": "the time in nanoseconds is nsecs",
+	"gettimeofday_ms": "the time in nanoseconds is nsecs",
+	"gettimeofday_s":  "the time in nanoseconds is nsecs",
+	"curpsinfo":       "the task is curtask, a struct task_struct *",
+	"curlwpsinfo":     "the task is curtask, a struct task_struct *",
+	"curthread":       "the task is curtask, a struct task_struct *",
+	"current":         "the task is curtask, a struct task_struct *",
+	"task_current":    "the task is curtask, a struct task_struct *",
+	"target":          "the process of -p is left by the option alone; its number is $1 if it is passed",
+	"errno":           "the result is retval, in tracepoints args.ret; a negative one is an error number",
+	"this":            "a variable of the probe is $name",
+	"self":            "what a thread is to keep goes to a map: @name[tid]",
+	"null":            "the null pointer is 0",
+	"nullptr":         "the null pointer is 0",
+	"nil":             "the null pointer is 0",
+	"None":            "the null pointer is 0",
+	"True":            "write true",
+	"False":           "write false",
+	"next":            "return ends the work on this event",
+	"do":              "there is no do loop; write for ($i : 0..10) { … }",
+
+	"trace":            "write print(…) or printf(…)",
+	"printa":           "write print(@map)",
+	"println":          "write print(…)",
+	"puts":             "write print(…)",
+	"echo":             "write print(…)",
+	"log":              "write printf(…)",
+	"sprintf":          "texts are put together where they are printed: printf(\"%s…\", …)",
+	"fprintf":          "write printf(…)",
+	"quantize":         "write @name = hist(…)",
+	"lquantize":        "write @name = lhist(value, min, max, step)",
+	"llquantize":       "write @name = hist(value, 3)",
+	"histogram":        "write @name = hist(…)",
+	"hist_log":         "write @name = hist(…)",
+	"hist_linear":      "write @name = lhist(value, min, max, step)",
+	"stddev":           "write @name = stats(…)",
+	"average":          "write @name = avg(…)",
+	"copyinstr":        "write str(…)",
+	"user_string":      "write str(…)",
+	"kernel_string":    "write str(…)",
+	"stringof":         "write str(…)",
+	"copyin":           "write buf(address, length), or cast the address to a pointer: *(uint32 *)address",
+	"tracemem":         "write buf(address, length)",
+	"hexdump":          "write buf(address, length)",
+	"symbol":           "write ksym(address) or usym(address)",
+	"symname":          "write ksym(address) or usym(address)",
+	"ufunc":            "write usym(address)",
+	"jstack":           "write ustack",
+	"backtrace":        "write kstack or ustack",
+	"print_backtrace":  "write print(kstack)",
+	"print_ubacktrace": "write print(ustack)",
+	"caller":           "write kstack(2)",
+	"ucaller":          "write ustack(2)",
+	"trunc":            "write print(@map, n) for the largest n, clear(@map) for none",
+	"normalize":        "write print(@map, 0, divisor)",
+	"denormalize":      "the divisor is an argument: print(@map, 0, divisor)",
+	"strcmp":           "texts are compared by == and !=",
+	"index":            "write strcontains(text, part)",
+	"length":           "write strlen(text) or len(@map)",
+	"size":             "write strlen(text) or len(@map)",
+	"count_entries":    "write len(@map)",
+	"raise":            "write signal(…)",
+	"kill":             "write signal(…)",
+	"isset":            "write has_key(@map, key)",
+	"defined":          "write has_key(@map, key)",
+	"getpid":           "write pid",
+	"gettid":           "write tid",
+	"getuid":           "write uid",
+	"return_value":     "the result is retval, in tracepoints args.ret",
+	"returnval":        "the result is retval, in tracepoints args.ret",
+	"arg":              "an argument is arg0, arg1, … or args.name",
+}
+
+// advise adds what a name that nobody knows may have been meant to be.
+func (w *walker) advise(d *source.Diagnostic, id *syntax.Ident) {
+	switch text := otherNames[id.Name]; {
+	case text != "":
+		d.Hint("%s", text)
+	case id == w.textName:
+		d.Hint("a text stands in double quotes: \"%s\"", id.Name)
+	default:
+		w.suggest(d, id.Name)
+	}
+}
+
+// besideText evaluates the right side of an operator. An unknown name that is
+// compared with a text lacks its quotes, perhaps because the shell took them.
+func (w *walker) besideText(e *syntax.Binary, x val) val {
+	id, ok := bare(e.Y).(*syntax.Ident)
+	if _, isText := x.Type.(*types.String); ok && isText && isComparison(e.Op) {
+		w.textName = id
+	}
+	return w.expr(e.Y)
+}
+
+// rangeOf is what an integer type holds, in words.
+func rangeOf(t *types.Int) string {
+	low, high := number{}, number{mag: 1<<(8*t.Bytes-1) - 1}
+	if t.Signed {
+		low = number{neg: true, mag: 1 << (8*t.Bytes - 1)}
+	} else {
+		high = number{mag: ^uint64(0) >> (64 - 8*t.Bytes)}
+	}
+	return t.String() + " holds " + constText(low.konst()) + " to " + constText(high.konst())
+}
+
+// resultAdvice says where the result of a function is found.
+func (w *walker) resultAdvice() string {
+	kind := w.probe.Kind
+	switch {
+	case len(w.probe.Points) == 0:
+	case kind.Args != nil:
+		if args, err := kind.Args(w.probe.Points[0], w.script.Options); err == nil && args != nil {
+			if _, ok := args.Field("ret"); ok {
+				return "use args.ret here"
+			}
+		}
+	}
+	if returning, ok := probe.Lookup(returning(kind.Name)); ok {
+		return "the result is known when the function returns: " + returning.Name
+	}
+	return ""
+}
+
+// returning names the kind of probe that fires when a function returns.
+func returning(kind string) string { return kind[:1] + "ret" + kind[1:] }

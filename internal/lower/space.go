@@ -1,0 +1,47 @@
+package lower
+
+import (
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// unsetSpace warns of an address of which nobody knows whether it is one of the
+// kernel or of a process; once for each variable or map that it comes from, and
+// not again for what is reached through it.
+func (m *module) unsetSpace(info *check.Info, e syntax.Expr) {
+	at := e.Span()
+	var from any
+	for from == nil {
+		switch x := e.(type) {
+		case *syntax.Paren:
+			e = x.X
+		case *syntax.Field:
+			e = x.X
+		case *syntax.Index:
+			e = x.X
+		case *syntax.Unary:
+			e = x.X
+		case *syntax.Cast:
+			e = x.X
+		case *syntax.Binary:
+			e = x.X
+		case *syntax.Var:
+			from = info.Vars[x]
+		case *syntax.MapIndex:
+			from = x.Map.Name
+		case *syntax.Map:
+			from = x.Name
+		default:
+			from = e
+		}
+	}
+	if m.unset[from] {
+		return
+	}
+	if m.unset == nil {
+		m.unset = map[any]bool{}
+	}
+	m.unset[from] = true
+	m.diags.Warnf("unset-space", at, "Whether this is an address of the kernel or of a process is not known here; it is read as one of the kernel").
+		Hint("say which it is by kptr(…) or uptr(…)")
+}
