@@ -92,6 +92,14 @@ func TestRun(fd int, ctx []byte) (ret uint32, err error) {
 	return attr.retval, err
 }
 
+// Repeat runs a program on packets many times and yields how many nanoseconds
+// a run took on average.
+func Repeat(fd int, data []byte, n uint32) (average uint32, err error) {
+	attr := testAttr{fd: uint32(fd), dataIn: bytesPtr(data), dataSizeIn: uint32(len(data)), repeat: n}
+	_, err = call(cmdTestRun, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return attr.duration, err
+}
+
 type testAttr struct {
 	fd, retval              uint32
 	dataSizeIn, dataSizeOut uint32

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,7 +57,10 @@ func TestUsage(t *testing.T) {
 		{"--check -e begin{}", 1, "", "ERROR: USAGE: --check goes with --fmt\n"},
 		{"--fmt --mode codegen -e begin{}", 1, "", "ERROR: USAGE: --mode conflicts with existing --fmt\n"},
 		{"--aot x -e begin{}", 1, "", "ERROR: --aot is not supported by this version of hawk\n"},
-		{"--test -e begin{}", 1, "", "ERROR: --test is not supported by this version of hawk\n"},
+		{"--test --fmt -e begin{}", 1, "", "ERROR: USAGE: --fmt conflicts with existing --test\n"},
+		{"--duration abc -e begin{}", 1, "", "ERROR: USAGE: invalid value for --duration: abc"},
+		{"--exit-status me -e begin{}", 1, "", "ERROR: USAGE: invalid value for --exit-status: me\n"},
+		{"--exit-status child -e begin{}", 1, "", "ERROR: USAGE: --exit-status child goes with -c\n"},
 		{"nosuch.bt", 1, "", "ERROR: failed to open file 'nosuch.bt': No such file or directory\n"},
 		{".", 1, "", "ERROR: failed to read file '.': Is a directory\n"},
 		{"noise", 1, "", "ERROR: noise: this is a binary file"},
@@ -172,11 +176,22 @@ func TestSplitPatterns(t *testing.T) {
 	}
 }
 
-func TestColumns(t *testing.T) {
+func TestInfo(t *testing.T) {
+	helpers := section{title: "Kernel helpers", key: "kernel_helpers", columns: true, items: []item{
+		{name: "dpath", value: false}, {name: "get_tai_ns", value: true}, {name: "loop", value: true},
+	}}
+	features := section{title: "Tracing", key: "tracing", items: []item{
+		{name: "limit", value: 7}, because("good", nil), because("bad", errors.New("it said \"no\"")),
+	}}
 	var b strings.Builder
-	section(&b, "Kernel helpers", []item{{"dpath", false}, {"get_tai_ns", true}, {"loop", true}})
-	want := "\nKernel helpers\n  dpath: no                        get_tai_ns: yes\n  loop: yes\n"
+	helpers.write(&b)
+	features.write(&b)
+	want := "Kernel helpers\n  dpath: no                        get_tai_ns: yes\n  loop: yes\nTracing\n  limit: 7\n  good: yes\n  bad: no (it said \"no\")\n"
 	if b.String() != want {
 		t.Errorf("%q", b.String())
+	}
+	const object = `{"kernel_helpers": {"dpath": false, "get_tai_ns": true, "loop": true}, "tracing": {"limit": 7, "good": true, "bad": false}, "reasons": {"bad": "it said \"no\""}}` + "\n"
+	if got := infoJSON([]section{helpers, features}); got != object {
+		t.Errorf("JSON %s", got)
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -12,101 +13,169 @@ import (
 	"github.com/hawktrace/hawk/internal/target"
 )
 
-// info is --info: what this kernel offers, in lines that scripts grep.
+// A section is a part of --info.
+type section struct {
+	title   string
+	key     string // in JSON
+	columns bool   // two items a line in text
+	items   []item
+}
+
+// An item is a fact: a text, a number, or whether something is there and, if
+// not, why.
+type item struct {
+	name  string
+	value any    // string, int or bool
+	why   string // of false
+}
+
+// info is --info: what this kernel offers, in lines that scripts grep or as
+// one JSON object.
 func (c *command) info() int {
 	if err := c.target.Privileges(); err != nil {
 		return c.fail(exitUsage, err)
 	}
-	has := func(f *target.Feature) bool { return !c.noFeature[f.Name] && c.target.Has(f) == nil }
-	_, btfErr := c.target.BTF()
-	_, iterErr := c.target.Iterator("task")
-	var b strings.Builder
-	b.WriteString("System\n")
-	var u unix.Utsname
-	if err := unix.Uname(&u); err == nil {
-		fmt.Fprintf(&b, "  OS: %s %s %s\n  Arch: %s\n", unix.ByteSliceToString(u.Sysname[:]),
-			unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Version[:]), unix.ByteSliceToString(u.Machine[:]))
+	sections := c.facts()
+	if c.format == "json" {
+		return c.tell(infoJSON(sections))
 	}
-	fmt.Fprintf(&b, "\nBuild\n  version: %s\n  go: %s\n  arch: %s\n  libdw (DWARF support): no\n", Version, runtime.Version(), runtime.GOARCH)
-
-	section(&b, "Kernel helpers", []item{
-		// A program may ask for the path of a file from fentry probes only,
-		// which are younger than the helper on every kernel hawk runs on.
-		{"dpath", has(target.Fentry)},
-		{"get_tai_ns", has(target.KtimeTAI)},
-		{"get_func_ip", has(target.GetFuncIP)},
-		{"lookup_percpu_elem", has(target.MapLookupPerCPU)},
-		{"loop", has(target.BPFLoop)},
-	})
-	b.WriteString("\nKernel features\n")
-	writeColumns(&b, []string{
-		"Instruction limit: 1000000",
-		item{"btf", btfErr == nil}.String(),
-		item{"module btf", btfErr == nil && len(c.target.BTFModules()) > 0}.String(),
-	})
-	section(&b, "Probe types", []item{
-		{"kprobe_multi", has(target.KprobeMulti)},
-		{"uprobe_multi", has(target.UprobeMulti)},
-		{"kprobe_session", has(target.KprobeSession)},
-		{"iter", iterErr == nil},
-	})
-	b.WriteString("\nTracing\n")
-	_, err := c.target.Tracefs()
-	writeReason(&b, "tracefs", err)
-	for _, f := range target.Features() {
-		err := c.target.Has(f)
-		if c.noFeature[f.Name] {
-			err = errors.New("switched off")
+	var b strings.Builder
+	for i := range sections {
+		if i > 0 {
+			b.WriteByte('\n')
 		}
-		writeReason(&b, f.Name, err)
+		sections[i].write(&b)
 	}
 	return c.tell(b.String())
 }
 
-type item struct {
-	name string
-	has  bool
+// facts asks the kernel.
+func (c *command) facts() []section {
+	reason := func(f *target.Feature) error {
+		if c.noFeature[f.Name] {
+			return errors.New("switched off")
+		}
+		return c.target.Has(f)
+	}
+	has := func(f *target.Feature) bool { return reason(f) == nil }
+	_, btfErr := c.target.BTF()
+	_, iterErr := c.target.Iterator("task")
+	_, traceErr := c.target.Tracefs()
+	system := section{title: "System", key: "system"}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err == nil {
+		os := []string{unix.ByteSliceToString(u.Sysname[:]), unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Version[:])}
+		system.items = []item{{name: "OS", value: strings.Join(os, " ")}, {name: "Arch", value: unix.ByteSliceToString(u.Machine[:])}}
+	}
+	tracing := section{title: "Tracing", key: "tracing", items: []item{because("tracefs", traceErr)}}
+	for _, f := range target.Features() {
+		tracing.items = append(tracing.items, because(f.Name, reason(f)))
+	}
+	return []section{
+		system,
+		{title: "Build", key: "build", items: []item{
+			{name: "version", value: Version},
+			{name: "go", value: runtime.Version()},
+			{name: "arch", value: runtime.GOARCH},
+			{name: "libdw (DWARF support)", value: false},
+		}},
+		{title: "Kernel helpers", key: "kernel_helpers", columns: true, items: []item{
+			// A program may ask for the path of a file from fentry probes only,
+			// which are younger than the helper on every kernel hawk runs on.
+			{name: "dpath", value: has(target.Fentry)},
+			{name: "get_tai_ns", value: has(target.KtimeTAI)},
+			{name: "get_func_ip", value: has(target.GetFuncIP)},
+			{name: "lookup_percpu_elem", value: has(target.MapLookupPerCPU)},
+			{name: "loop", value: has(target.BPFLoop)},
+		}},
+		{title: "Kernel features", key: "kernel_features", columns: true, items: []item{
+			{name: "Instruction limit", value: 1000000},
+			{name: "btf", value: btfErr == nil},
+			{name: "module btf", value: btfErr == nil && len(c.target.BTFModules()) > 0},
+		}},
+		{title: "Probe types", key: "probe_types", columns: true, items: []item{
+			{name: "kprobe_multi", value: has(target.KprobeMulti)},
+			{name: "uprobe_multi", value: has(target.UprobeMulti)},
+			{name: "kprobe_session", value: has(target.KprobeSession)},
+			{name: "iter", value: iterErr == nil},
+		}},
+		tracing,
+	}
+}
+
+// because is an item that is there unless there is an error.
+func because(name string, err error) item {
+	i := item{name: name, value: err == nil}
+	if u, ok := errors.AsType[*target.Unsupported](err); ok {
+		err = u.Err
+	}
+	if err != nil {
+		i.why = errno.Message(err)
+	}
+	return i
 }
 
 func (i item) String() string {
-	if i.has {
-		return i.name + ": yes"
-	}
-	return i.name + ": no"
-}
-
-func section(b *strings.Builder, title string, items []item) {
-	b.WriteString("\n" + title + "\n")
-	var words []string
-	for _, i := range items {
-		words = append(words, i.String())
-	}
-	writeColumns(b, words)
-}
-
-// writeColumns writes two items a line, the second at column 35.
-func writeColumns(b *strings.Builder, words []string) {
-	for i, w := range words {
-		if i%2 == 1 || i == len(words)-1 {
-			if i%2 == 0 {
-				w = "  " + w
-			}
-			b.WriteString(w + "\n")
-			continue
+	switch v := i.value.(type) {
+	case bool:
+		if v {
+			return i.name + ": yes"
 		}
-		fmt.Fprintf(b, "  %-33s", w)
+		if i.why != "" {
+			return i.name + ": no (" + i.why + ")"
+		}
+		return i.name + ": no"
+	}
+	return fmt.Sprintf("%s: %v", i.name, i.value)
+}
+
+// write prints a section; in columns, the second begins at column 35.
+func (s *section) write(b *strings.Builder) {
+	b.WriteString(s.title + "\n")
+	for i, it := range s.items {
+		switch {
+		case s.columns && i%2 == 0 && i < len(s.items)-1:
+			fmt.Fprintf(b, "  %-33s", it)
+		case s.columns && i%2 == 1:
+			b.WriteString(it.String() + "\n")
+		default:
+			b.WriteString("  " + it.String() + "\n")
+		}
 	}
 }
 
-// writeReason writes a feature and, if it is missing, what the kernel said.
-func writeReason(b *strings.Builder, name string, err error) {
-	if err == nil {
-		fmt.Fprintf(b, "  %s: yes\n", name)
-		return
+// infoJSON is one object on one line, in the order of the text. Reasons stand
+// in an object of their own.
+func infoJSON(sections []section) string {
+	var b strings.Builder
+	text := func(v any) string {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return "null" // texts, numbers and truths have a form
+		}
+		return string(raw)
 	}
-	var u *target.Unsupported
-	if errors.As(err, &u) {
-		err = u.Err
+	whys := section{key: "reasons"}
+	for _, s := range sections {
+		for _, it := range s.items {
+			if it.why != "" {
+				whys.items = append(whys.items, item{name: it.name, value: it.why})
+			}
+		}
 	}
-	fmt.Fprintf(b, "  %s: no (%s)\n", name, errno.Message(err))
+	b.WriteByte('{')
+	for i, s := range append(sections, whys) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(text(s.key) + ": {")
+		for j, it := range s.items {
+			if j > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(text(it.name) + ": " + text(it.value))
+		}
+		b.WriteByte('}')
+	}
+	return b.String() + "}\n"
 }

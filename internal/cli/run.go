@@ -18,7 +18,7 @@ func (c *command) run() int {
 	if err != nil {
 		return c.scriptError(err)
 	}
-	if c.mode == modeRun {
+	if c.mode != modeCompile {
 		if err := c.target.Privileges(); err != nil {
 			return c.fail(exitUsage, err)
 		}

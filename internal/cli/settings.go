@@ -3,6 +3,7 @@ package cli
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -13,6 +14,8 @@ type mode uint8
 
 const (
 	modeRun mode = iota
+	modeTest
+	modeBench
 	modeFormat
 	modeCompile // compile, load nothing
 	modeList
@@ -47,6 +50,8 @@ type settings struct {
 	noFeature   map[string]bool
 	filter      string
 	traceable   string
+	duration    time.Duration // 0: no limit
+	exitStatus  string        // "child", or "" for hawk's own
 	includeDirs []string
 	includes    []string
 }
@@ -98,6 +103,19 @@ func (s *settings) setDebug(list string) error {
 // wants reports whether -d asks for a stage.
 func (s *settings) wants(stage string) bool { return s.debug[stage] || s.debug["all"] }
 
+// setDuration reads a number with a unit, of seconds without one.
+func (s *settings) setDuration(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		d, err = time.ParseDuration(text + "s")
+	}
+	if err != nil || d <= 0 {
+		return usagef("USAGE: invalid value for --duration: %s; it is a time like 10s or 500ms", text)
+	}
+	s.duration = d
+	return nil
+}
+
 // maxPID is the largest the kernel can be configured for.
 const maxPID = 0x400000
 
@@ -136,7 +154,11 @@ func (s *settings) setModeName(name string) error {
 		return s.setMode(modeFormat, "--mode")
 	case "codegen":
 		return s.setMode(modeCompile, "--mode")
-	case "test", "bench", "compiler-bench":
+	case "test":
+		return s.setMode(modeTest, "--mode")
+	case "bench":
+		return s.setMode(modeBench, "--mode")
+	case "compiler-bench":
 		return usagef("mode %s is not supported by this version of hawk", name)
 	}
 	return usagef("USAGE: invalid value for --mode: %s", name)
@@ -156,6 +178,8 @@ func (s *settings) finish() error {
 		return usagef("USAGE: -v can be given only once")
 	case s.pid != 0 && s.command != "":
 		return &usageError{"ERROR: USAGE: Cannot use both -c and -p.", true}
+	case s.exitStatus != "" && s.command == "":
+		return usagef("USAGE: --exit-status child goes with -c")
 	case s.check && s.mode != modeFormat:
 		return usagef("USAGE: --check goes with --fmt")
 	case s.mode == modeList && len(s.operands) > 1:

@@ -10,13 +10,19 @@ import (
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/run"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
 // trace loads a compiled script and runs it to the end.
 func (c *command) trace(res *compile.Result) int {
+	unused, err := c.choose(res.Object)
+	if err != nil {
+		return c.fail(exitFailure, err)
+	}
 	out := c.out
 	if c.output != "" {
 		f, err := os.Create(c.output)
@@ -50,19 +56,67 @@ func (c *command) trace(res *compile.Result) int {
 	if c.wants("verifier") {
 		lo.Log = c.out
 	}
+	if c.wants("loader") {
+		lo.Trace = c.out
+	}
 	session, err := load.Load(res.Object, lo)
 	if err != nil {
 		return c.rejected(err)
 	}
 	defer session.Close()
-	status, err := run.Run(context.Background(), session, run.Options{
+	ctx := context.Background()
+	if c.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.duration)
+		defer cancel()
+	}
+	status, err := run.Run(ctx, session, run.Options{
 		Config: res.Config, Probe: &probes, Sink: c.sink(out), Stdout: c.out, Stderr: c.err,
 		Child: child, PID: c.pid, DryRun: c.dryRun, WholeCommands: c.format == "json", Verbose: c.verbose > 0,
+		Report: c.report(), Unused: unused,
 	})
 	if err != nil {
 		return c.fail(exitFailure, c.target.Explain(err))
 	}
+	if c.exitStatus != "" && status == 0 {
+		status = child.Status()
+	}
 	return status & 0xff
+}
+
+// report is which probes run in place of tracing.
+func (c *command) report() probe.Trigger {
+	switch c.mode {
+	case modeTest:
+		return probe.AtTest
+	case modeBench:
+		return probe.AtBench
+	}
+	return probe.NotOurs
+}
+
+// choose leaves in the object what the mode loads, and says how many attach
+// points it dropped: tests and measurements run only if asked for, and then
+// nothing but begin and end runs beside them.
+func (c *command) choose(o *object.Object) (dropped int, err error) {
+	want := c.report()
+	traced := false
+	var keep []*object.Program
+	for _, p := range o.Programs {
+		t := p.Group.Points[0].Kind.Ours
+		traced = traced || !t.Verdict()
+		if t == want || t == probe.AtBegin || t == probe.AtEnd || !want.Verdict() && !t.Verdict() {
+			keep = append(keep, p)
+		} else {
+			dropped += len(p.Group.Points)
+		}
+	}
+	if !traced && !want.Verdict() {
+		kind := o.Programs[0].Group.Points[0].Kind.Name
+		return 0, fmt.Errorf("No probes attached; use --%s to run %s probes.", kind, kind)
+	}
+	o.Programs = keep
+	return dropped, nil
 }
 
 // sink makes what the run writes to.

@@ -105,6 +105,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 	}
 	e.limitProbes()
 	e.alone()
+	e.named()
 	return e.out, &e.ds
 }
 
@@ -273,6 +274,25 @@ func (e *expander) limitProbes() {
 		e.ds.Errorf("too-many-probes", source.Span{},
 			"Can't attach to %d probes because it exceeds the current limit of %d probes.", n, limit).
 			Hint("Raise the limit with the max_probes setting or HAWK_MAX_PROBES. Many probes take long to attach and may slow the system down.")
+	}
+}
+
+// named reports tests and benches that have the name of another.
+func (e *expander) named() {
+	first := map[string]*Attach{}
+	for _, p := range e.out.Probes {
+		for _, a := range p.Attach {
+			if !a.Kind.Ours.Verdict() {
+				continue
+			}
+			name := a.Points[0].Name()
+			if old := first[name]; old != nil {
+				e.ds.Errorf("duplicate-probe", a.At, "%s is defined twice: names of %s probes are unique", name, a.Kind.Name).
+					Note(old.At, "this is the other instance")
+				continue
+			}
+			first[name] = a
+		}
 	}
 }
 

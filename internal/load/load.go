@@ -24,6 +24,8 @@ type Options struct {
 	// Log receives the verifier's log of every program (-d verifier); nil: the
 	// log is asked for only when a program is refused.
 	Log io.Writer
+	// Trace receives a line for every map and program (-d loader); nil: none.
+	Trace io.Writer
 }
 
 // A Session is a script in the kernel, not yet attached to anything.
@@ -130,8 +132,16 @@ func (s *Session) createMaps() error {
 		if err != nil {
 			return mapError(m, err)
 		}
+		s.trace("map %s: %s, keys of %d bytes, values of %d bytes, at most %d", m.Name, m.Type, m.KeySize, m.ValueSize, m.MaxEntries)
 	}
 	return nil
+}
+
+// trace writes a line of -d loader.
+func (s *Session) trace(format string, args ...any) {
+	if s.opts.Trace != nil {
+		fmt.Fprintf(s.opts.Trace, "[DEBUG] loader: "+format+"\n", args...)
+	}
 }
 
 // createData creates the data map and maps it into memory.
@@ -151,6 +161,7 @@ func (s *Session) createData() error {
 		return fmt.Errorf("cannot map the data of the script into memory: %w", err)
 	}
 	copy(s.Data, d.Init)
+	s.trace("map hawk_data: %s, %d bytes, %d of them given", ebpf.Array, size, len(d.Init))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -44,6 +45,7 @@ func (s *Session) loadPrograms() error {
 			return err
 		}
 		s.Programs = append(s.Programs, fd)
+		s.trace("program %s: %s by %s, %d instructions, %s", p.Name, p.Group.Mech.Program, p.Group.Mech.Name, len(p.Code.Insns), p.Group.Points[0].Name())
 	}
 	return nil
 }
@@ -165,7 +167,7 @@ func (s *Session) loadProgram(spec *bpf.ProgSpec, p *object.Program) (int, error
 func (s *Session) loadLogged(spec *bpf.ProgSpec, p *object.Program) (int, error) {
 	spec.LogLevel = 2
 	log, fd, err := withLog(spec, s.logSize())
-	fmt.Fprintf(s.opts.Log, "%s (%s):\n%s\n", p.Group.Points[0].Name(), p.Name, log)
+	fmt.Fprintf(s.opts.Log, "BPF verifier log for %s:\n%s\n%s\n", p.Name, strings.Repeat("-", 38), log)
 	if err != nil {
 		return -1, s.rejected(p, log, err)
 	}

@@ -404,7 +404,11 @@ func (f *fn) jump(s *syntax.JumpStmt) {
 			f.returnFrom(s)
 			return
 		}
-		if s.Value != nil {
+		switch {
+		case s.Value == nil:
+		case f.p.Kind.Ours.Verdict():
+			f.b.Store(f.b.Data(object.DataResult), 0, 8, f.number(f.Scalar(s.Value)))
+		default:
 			f.effect(s.Value)
 		}
 		f.b.Jump(f.exit)

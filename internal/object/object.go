@@ -75,6 +75,7 @@ const (
 	DataCPID   = 200 // u64: process of -c
 	DataTAI    = 208 // i64: what to add to the boot clock for nanoseconds since 1970 (TAI)
 	DataZero   = 216 // u64: always zero, which the verifier does not know
+	DataResult = 224 // u64: what the test or bench that runs has returned
 	DataFree   = 256 // first offset free for the script
 )
 

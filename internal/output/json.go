@@ -83,7 +83,11 @@ func (j *JSON) Write(item Item) error {
 	case End:
 		return s.err
 	default:
-		return j.complain(item)
+		var ok bool
+		if s.buf, ok = appendJSONReport(s.buf, item); !ok {
+			return j.complain(item)
+		}
+		return s.wrote(start)
 	}
 	s.buf = append(s.buf, '\n')
 	return s.wrote(start)

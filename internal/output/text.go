@@ -55,7 +55,10 @@ func (t *Text) Write(item Item) error {
 	case Lost:
 		return t.message(fmt.Appendf(nil, "Lost %d events\n", it.Events))
 	default:
-		return t.complain(item)
+		var ok bool
+		if s.buf, ok = t.appendReport(s.buf, item); !ok {
+			return t.complain(item)
+		}
 	}
 	return s.wrote(start)
 }

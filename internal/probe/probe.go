@@ -116,7 +116,12 @@ const (
 	AtBegin
 	AtEnd
 	OnSignal
+	AtTest
+	AtBench
 )
+
+// Verdict reports whether what a program returns is an answer to hawk.
+func (t Trigger) Verdict() bool { return t == AtTest || t == AtBench }
 
 // Wild says whether a kind is a candidate of a pattern in place of its name.
 type Wild uint8

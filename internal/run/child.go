@@ -220,6 +220,18 @@ func (c *Child) terminate() {
 	}
 }
 
+// Status is the exit status of a command that has ended, as a shell has it:
+// 128 and the number for one that a signal ended.
+func (c *Child) Status() int {
+	if c.state == nil {
+		return 0
+	}
+	if ws, ok := c.state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return c.state.ExitCode()
+}
+
 // epitaph is what -v says about the end of a child.
 func (c *Child) epitaph() string {
 	if c.state == nil {

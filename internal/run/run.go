@@ -36,6 +36,10 @@ type Options struct {
 	Child  *Child    // -c; it is let go once everything is attached
 	PID    int       // -p: the run ends with this process; 0: none
 	DryRun bool      // end once everything is attached; show nothing
+	// Report runs the script's tests or measurements, those with this trigger,
+	// instead of tracing; NotOurs: neither.
+	Report probe.Trigger
+	Unused int // attach points that were not even loaded
 	// WholeCommands makes one item of all that a command of system() prints;
 	// else it is passed on as it comes.
 	WholeCommands bool
@@ -187,6 +191,18 @@ func (s *session) trace() error {
 	if err := s.runAll(probe.AtBegin); err != nil {
 		return err
 	}
+	if s.o.Report.Verdict() {
+		good, err := s.report(s.o.Report)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if !good {
+				s.status = 1
+			}
+		}()
+		return s.finish()
+	}
 	defer s.detach()
 	if err := s.attach(); err != nil {
 		return err
@@ -214,11 +230,13 @@ func (s *session) trace() error {
 
 // announce says that everything is attached.
 func (s *session) announce() {
-	n := 0
+	n := s.o.Unused
 	for _, p := range s.Object.Programs {
 		n += len(p.Group.Points)
 	}
-	s.Emit(output.Attached{Probes: n - s.failing.unattached})
+	n -= s.failing.unattached
+	s.Emit(output.Attached{Probes: n})
+	notify(fmt.Sprintf("READY=1\nSTATUS=%d probes attached", n))
 	const notice = "__BPFTRACE_NOTIFY_PROBES_ATTACHED"
 	if _, ok := os.LookupEnv(notice); ok {
 		s.flush()
@@ -230,6 +248,7 @@ func (s *session) announce() {
 // prints what there is to print. Links are closed after that, as it may take
 // long.
 func (s *session) finish() error {
+	notify("STOPPING=1")
 	atomic.StoreUint64(s.word(object.DataExited), 1)
 	s.drain()
 	if c := s.o.Child; c != nil {
@@ -245,7 +264,7 @@ func (s *session) finish() error {
 	s.drain()
 	s.failing.report(s, true)
 	s.Emit(output.End{})
-	if s.o.Config.PrintMapsOnExit {
+	if s.o.Config.PrintMapsOnExit && !s.o.Report.Verdict() {
 		s.printMaps()
 	}
 	s.flush()

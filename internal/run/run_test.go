@@ -342,3 +342,34 @@ func TestKernelStack(t *testing.T) {
 		t.Errorf("output %q", out)
 	}
 }
+
+// A service manager hears when everything is attached and when the run ends.
+func TestNotify(t *testing.T) {
+	path := t.TempDir() + "/notify"
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NOTIFY_SOCKET", path)
+	tr := &tracing{}
+	tr.run(t, `begin { printf("x\n"); } interval:ms:1 { exit(); }`)
+	tr.check(t, "x\n\n\n", "Attached 2 probes\n", 0)
+	for _, want := range []string{"READY=1\nSTATUS=2 probes attached", "STOPPING=1"} {
+		buf := make([]byte, 256)
+		n, _, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
+		if err != nil || string(buf[:n]) != want {
+			t.Errorf("notified of %q, %v; want %q", buf[:max(n, 0)], err, want)
+		}
+	}
+	// Nobody there, or no name of a socket: nothing happens.
+	for _, nobody := range []string{path + ".none", "@hawk-nobody", "relative"} {
+		t.Setenv("NOTIFY_SOCKET", nobody)
+		tr := &tracing{}
+		tr.run(t, `begin { printf("x\n"); }`)
+		tr.check(t, "x\n\n\n", "Attached 1 probe\n", 0)
+	}
+}

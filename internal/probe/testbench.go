@@ -1,0 +1,46 @@
+package probe
+
+import (
+	"github.com/cilium/ebpf"
+)
+
+// dummyPacket runs a program on a packet of zeroes that no network ever sees:
+// of all types that can be run by hand, this one the kernel repeats and times.
+var dummyPacket = &Mechanism{
+	Name:    "repeated test run",
+	Program: ebpf.XDP,
+}
+
+var _ = define(Kind{
+	Name:  "test",
+	Doc:   "Runs once with `--test`, and passes if it returns 0, or nothing, without errors. Names are unique. Otherwise it is left alone.",
+	Forms: []string{"test:name"},
+	Ours:  AtTest,
+	Parse: parseNamed,
+	Match: matchSelf,
+	Plan:  planOurs,
+})
+
+var _ = define(Kind{
+	Name:  "bench",
+	Doc:   "Runs many times with `--bench`, which reports how long one run takes. It is skipped if it returns 1. Otherwise it is left alone. The kernel permits less here than in other probes.",
+	Forms: []string{"bench:name"},
+	Ours:  AtBench,
+	Parse: parseNamed,
+	Match: matchSelf,
+	Plan: func(points []*Point, _ Uses, _ *Options) ([]*Group, error) {
+		var out []*Group
+		for _, p := range points {
+			out = append(out, &Group{Points: []*Point{p}, Mech: dummyPacket})
+		}
+		return out, nil
+	},
+})
+
+func parseNamed(p *Point, parts []Part, _ *Options) error {
+	if len(parts) != 1 {
+		return wrongCount(p, "1", parts)
+	}
+	p.Func = parts[0].Text
+	return nil
+}
