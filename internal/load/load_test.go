@@ -138,7 +138,7 @@ func TestVerifierLog(t *testing.T) {
 	}
 	defer s.Close()
 	// The script's lines stand between the instructions.
-	for _, want := range []string{"begin (begin_1):\n", "; begin {", "; @x = 1;", "processed 2 insns"} {
+	for _, want := range []string{"BPF verifier log for begin_1:\n", "; begin {", "; @x = 1;", "processed 2 insns"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %q in\n%s", want, &log)
 		}
