@@ -44,7 +44,7 @@ func (w *walker) inlined(e *syntax.Inlined) val {
 	w.push(false)
 	for i, p := range e.Params {
 		v := w.declare(p.Var)
-		if t := w.fnType(p.Type, "parameter"); t != nil {
+		if t := w.paramType(p.Type); t != nil {
 			v.fixed, v.cur = true, types.Flex{Type: t}
 		} else {
 			v.broken = true
@@ -56,7 +56,7 @@ func (w *walker) inlined(e *syntax.Inlined) val {
 	}
 	if t := w.typeExpr(e.Result); t == types.Void {
 		w.in.void = true
-	} else if t = w.fnType(e.Result, "result"); t != nil {
+	} else if t = w.resultType(e.Result, t); t != nil {
 		w.in.result.fixed, w.in.result.cur = true, types.Flex{Type: t}
 	}
 	w.statements(e.Body.Stmts)
@@ -81,14 +81,35 @@ func (w *walker) jumpsAtEnd(b *syntax.Block) bool {
 	return false
 }
 
-// fnType is the type of a parameter or result: a number or a pointer.
-func (w *walker) fnType(e *syntax.TypeExpr, what string) types.Type {
+// paramType is the type of a parameter: a number or a pointer.
+func (w *walker) paramType(e *syntax.TypeExpr) types.Type {
 	t := w.typeExpr(e)
 	if t == nil {
 		return nil
 	}
 	if !types.IsScalar(t) {
-		w.errorf(e, "fn-type", "The %s of a function must be a number or a pointer, not '%s'", what, t)
+		w.errorf(e, "fn-type", "The parameter of a function must be a number or a pointer, not '%s'", t)
+		return nil
+	}
+	return t
+}
+
+// resultType is the type of a result, as written t: whatever a variable may
+// hold. A string of no capacity has that of other strings.
+func (w *walker) resultType(e *syntax.TypeExpr, t types.Type) types.Type {
+	switch s := t.(type) {
+	case nil:
+		return nil
+	case *types.String:
+		if s.Cap == 0 {
+			return &types.String{Cap: w.script.Config.MaxStrlen}
+		}
+	case *types.Agg:
+		w.errorf(e, "fn-type", "A function can not return '%s'", t)
+		return nil
+	}
+	if t.Size() <= 0 {
+		w.errorf(e, "fn-type", "A function can not return '%s', which has no size", t)
 		return nil
 	}
 	return t

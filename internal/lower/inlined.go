@@ -18,7 +18,8 @@ type inlined struct {
 	end      *ir.Block
 }
 
-// inlinedCall lowers a call and yields its result, nil if it has none.
+// inlinedCall lowers a call and yields its result: a number, the address of
+// what lives in memory, or nil if there is none.
 func (f *fn) inlinedCall(e *syntax.Inlined) *ir.Value {
 	b := f.b
 	for i, p := range e.Params {
@@ -30,19 +31,23 @@ func (f *fn) inlinedCall(e *syntax.Inlined) *ir.Value {
 	t := f.info.Types[e]
 	if t != types.Void {
 		call.result = &check.Var{Name: "result", Type: t}
-		f.setNumber(call.result, f.konst(0))
+		to := f.variableOf(call.result)
+		b.Zero(to.addr(f), 0, to.size)
 	}
 	f.setNumber(call.returned, f.konst(0))
 	outer := f.inline
 	f.inline = call
-	f.scoped(func() { f.block(e.Body) })
+	f.scoped(func() { f.quietly(func() { f.block(e.Body) }) })
 	f.inline = outer
 	if !b.Ended() {
 		b.Jump(call.end)
 	}
 	b.Begin(call.end)
-	if call.result == nil {
+	switch {
+	case call.result == nil:
 		return nil
+	case inMemory(t):
+		return f.variableOf(call.result).addr(f)
 	}
 	return b.Load(f.variableOf(call.result).addr(f), 0, 8, false)
 }
@@ -54,7 +59,11 @@ func (f *fn) setNumber(decl *check.Var, v *ir.Value) {
 // returnFrom is return inside an inlined call.
 func (f *fn) returnFrom(s *syntax.JumpStmt) {
 	c := f.inline
-	if s.Value != nil && c.result != nil {
+	switch {
+	case s.Value == nil || c.result == nil:
+	case inMemory(c.result.Type):
+		f.Into(s.Value, c.result.Type, f.variableOf(c.result).addr(f), 0)
+	default:
 		f.setNumber(c.result, f.number(f.scalarAs(s.Value, c.result.Type)))
 	}
 	if f.cb == c.cb {

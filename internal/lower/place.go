@@ -382,6 +382,11 @@ func (f *fn) mem(e syntax.Expr) *ir.Value {
 			f.at(e, func() { p = f.call(c, nil) })
 			return p
 		}
+		if call, ok := e.(*syntax.Inlined); ok {
+			var p *ir.Value
+			f.at(e, func() { p = f.inlinedCall(call) })
+			return p
+		}
 	}
 	t := f.info.Types[e]
 	p := f.Temp("value", types.RoundUp(max(t.Size(), 1), 8), 8)
@@ -478,6 +483,8 @@ func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 		f.mapInto(e, t, p, off)
 	case *syntax.Cast:
 		f.castInto(e, t, p, off)
+	case *syntax.Inlined:
+		b.Copy(p, off, f.inlinedCall(e), t.Size())
 	default:
 		f.readPlace(e, f.place(e), t, p, off)
 	}
@@ -531,7 +538,7 @@ func (f *fn) castInto(e *syntax.Cast, t types.Type, p *ir.Value, off int) {
 		// An integer narrower than the array extends into it.
 		b.Store(p, off, min(t.Size(), 8), f.Scalar(e.X))
 	default:
-		f.reshape(f.Mem(e.X), from, p, off, t)
+		f.quietly(func() { f.reshape(f.Mem(e.X), from, p, off, t) })
 	}
 }
 
@@ -586,8 +593,14 @@ func (f *fn) reshapeElems(src *ir.Value, from *types.Tuple, p *ir.Value, off int
 	}
 }
 
-// compareMemory yields 0 if two values in memory are equal.
-func (f *fn) compareMemory(x, y syntax.Expr) *ir.Value {
+// compareMemory yields 0 if two values in memory are equal. Their padding
+// counts, so that they have it whatever the result is for.
+func (f *fn) compareMemory(x, y syntax.Expr) (differ *ir.Value) {
+	f.quietly(func() { differ = f.comparePadded(x, y) })
+	return differ
+}
+
+func (f *fn) comparePadded(x, y syntax.Expr) *ir.Value {
 	tx, ty := f.info.Types[x], f.info.Types[y]
 	if k, ok := f.info.Consts[x]; ok && k.Kind == builtin.StrConst {
 		return f.compareLiteral(y, ty, k.Str)
