@@ -31,6 +31,11 @@ type Arch struct {
 	Return int   // offset from SP of the return address on entry, -1: in the link register
 	Stack  int   // offset from SP of the first stack argument on entry
 
+	// How arguments that are structs or do not fit travel; see Places.
+	LargeByAddress bool // structs of more than two words as the address of a copy, not on the stack
+	EvenRegisters  bool // what is aligned to 16 bytes starts at an even register
+	StackFromThen  bool // once one argument is on the stack all that follow are
+
 	// WatchModes are what hardware breakpoints can wait for: sorted letters of
 	// r (read), w (write) and x (execute).
 	WatchModes []string

@@ -14,20 +14,23 @@ const (
 
 // ARM64 is 64-bit ARM.
 var ARM64 = &Arch{
-	Name:          "aarch64",
-	GoArch:        "arm64",
-	Args:          []int{0, 8, 16, 24, 32, 40, 48, 56},
-	GoArgs:        []int{0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120},
-	Ret:           0,
-	IP:            armPC,
-	SP:            armSP,
-	FP:            29 * 8,
-	Return:        -1,
-	Stack:         0,
-	WatchModes:    []string{"r", "w", "rw", "x"},
-	SyscallArgs:   []int{armOrigX0, 8, 16, 24, 32, 40},
-	SyscallNumber: Reg{Offset: armSyscallNo, Width: 32},
-	SyscallRet:    0,
+	Name:           "aarch64",
+	GoArch:         "arm64",
+	Args:           []int{0, 8, 16, 24, 32, 40, 48, 56},
+	GoArgs:         []int{0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120},
+	Ret:            0,
+	IP:             armPC,
+	SP:             armSP,
+	FP:             29 * 8,
+	Return:         -1,
+	Stack:          0,
+	LargeByAddress: true,
+	EvenRegisters:  true,
+	StackFromThen:  true,
+	WatchModes:     []string{"r", "w", "rw", "x"},
+	SyscallArgs:    []int{armOrigX0, 8, 16, 24, 32, 40},
+	SyscallNumber:  Reg{Offset: armSyscallNo, Width: 32},
+	SyscallRet:     0,
 	User: struct { // exception level 0 in PSR_MODE
 		Offset      int
 		Mask, Equal uint64

@@ -34,6 +34,9 @@ func (c *command) trace(res *compile.Result) int {
 	}
 	probes := c.probeOptions()
 	probes.WarnPoint = func(at source.Span, msg string) {
+		if res.Config.MissingProbes == "ignore" {
+			return
+		}
 		var ds source.Diagnostics
 		ds.Warnf("attach", at, "%s", msg)
 		c.print(&ds)
@@ -70,10 +73,14 @@ func (c *command) trace(res *compile.Result) int {
 		ctx, cancel = context.WithTimeout(ctx, c.duration)
 		defer cancel()
 	}
+	var progress io.Writer
+	if isTerminal(c.err) && !c.quiet {
+		progress = c.err
+	}
 	status, err := run.Run(ctx, session, run.Options{
 		Config: res.Config, Probe: &probes, Sink: c.sink(out), Stdout: c.out, Stderr: c.err,
 		Child: child, PID: c.pid, DryRun: c.dryRun, WholeCommands: c.format == "json", Verbose: c.verbose > 0,
-		Report: c.report(), Unused: unused,
+		Report: c.report(), Unused: unused, Progress: progress,
 	})
 	if err != nil {
 		return c.fail(exitFailure, c.target.Explain(err))

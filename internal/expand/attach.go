@@ -70,9 +70,15 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 		return nil, noMatch
 	}
 	name := strings.TrimPrefix(p.Name(), kind.Name+":")
-	hint := e.nearPoint(p, name)
-	if strings.HasSuffix(name, ";") {
+	hint := ""
+	switch {
+	case strings.HasSuffix(name, ";"):
 		hint = "no ';' is needed after an attach point"
+	case kind.Why != nil:
+		hint = kind.Why(p, e.opts)
+	}
+	if hint == "" {
+		hint = e.nearPoint(p, name)
 	}
 	if e.missing(at.Span(), "No matches for "+kind.Name+" "+name+".", hint) {
 		return nil, failure

@@ -201,7 +201,11 @@ func (e *expander) config(env *config.Environment) {
 		}
 	}
 	e.opts.MaxProbes, e.opts.MaxProgs = c.MaxProbes, c.MaxBPFProgs
-	e.opts.WarnPoint = func(at source.Span, msg string) { e.ds.Warnf("attach-point", at, "%s", msg) }
+	e.opts.WarnPoint = func(at source.Span, msg string) {
+		if c.MissingProbes != "ignore" {
+			e.ds.Warnf("attach-point", at, "%s", msg)
+		}
+	}
 }
 
 // probe resolves the attach points of one probe. It is left out if none

@@ -133,6 +133,9 @@ func (f *fn) fieldPlace(e *syntax.Field) place {
 // data is wanted or its address.
 func (f *fn) argument(field types.Field, text bool) place {
 	mech := f.g.Mech
+	if s, ok := field.Type.(*types.Struct); ok && mech.Field != nil && mech.Record == nil {
+		return f.structArgument(field, s)
+	}
 	if mech.Field != nil {
 		if v := mech.Field(f.ctx, field); v != nil || mech.Record == nil {
 			return place{base: v, kind: register, field: field}
@@ -156,6 +159,19 @@ func (f *fn) argument(field types.Field, text bool) place {
 		return place{base: addr, kind: register, field: types.Field{Name: field.Name}}
 	}
 	return place{base: addr, kind: remote, space: types.Kernel, field: field}
+}
+
+// structArgument is a struct that is an argument itself: its words are
+// gathered from where they travel.
+func (f *fn) structArgument(field types.Field, s *types.Struct) place {
+	b := f.b
+	n := types.RoundUp(s.Size(), 8)
+	p := f.Temp("argument", n, 8)
+	for off := 0; off < n; off += 8 {
+		word := types.Field{Name: field.Name, Type: types.Uint64, Arg: field.Arg + off/8}
+		b.Store(p, off, 8, f.g.Mech.Field(f.ctx, word))
+	}
+	return place{base: p, kind: direct}
 }
 
 // argsInto writes args as a whole: a record with the fields of args.

@@ -7,8 +7,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"golang.org/x/sys/unix"
-
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
@@ -19,9 +17,9 @@ import (
 var _ = define(Kind{
 	Name:    "kprobe",
 	Aliases: []string{"k"},
-	Doc:     "Fires when a kernel function is called, or at an instruction of it.",
+	Doc:     "Fires when a kernel function is called, or at an instruction of it. `args` has the arguments by name as far as the kernel's types know the function, those on the stack too.",
 	Forms:   []string{"kprobe:[module:]function[+offset]", "kprobe:address"},
-	Has:     HasArgN | HasRegs | HasFunc | HasPID | HasCtx | HasOverride,
+	Has:     HasArgs | HasArgN | HasRegs | HasFunc | HasPID | HasCtx | HasOverride,
 	Space:   types.Kernel,
 	Wild:    KernelWild,
 	Multi:   target.KprobeMulti,
@@ -31,8 +29,10 @@ var _ = define(Kind{
 	Parse:    parseKprobe,
 	Match:    matchKprobe,
 	Names:    functionNames,
+	Why:      whyUntraceable,
 	List:     listMatches,
 	Describe: describeKprobe,
+	Args:     kprobeArgs,
 	Ctx:      registerContext,
 	Plan:     planKprobe(&kprobeMulti, &kprobePerf),
 })
@@ -48,6 +48,7 @@ var _ = define(Kind{
 	Parse:    parseKretprobe,
 	Match:    matchKprobe,
 	Names:    functionNames,
+	Why:      whyUntraceable,
 	List:     listMatches,
 	Describe: describeKretprobe,
 	Ctx:      registerContext,
@@ -169,7 +170,7 @@ func planKprobe(multi, perf *Mechanism) func([]*Point, Uses, *Options) ([]*Group
 		var many, single []*Point
 		useMulti := o.has(target.KprobeMulti)
 		for _, p := range points {
-			if useMulti && p.Offset == 0 && p.Address == 0 && (p.Target == "" || p.Target == vmlinux) {
+			if useMulti && !forced(p, o) && p.Offset == 0 && p.Address == 0 && (p.Target == "" || p.Target == vmlinux) {
 				many = append(many, p)
 			} else {
 				single = append(single, p)
@@ -184,6 +185,16 @@ func planKprobe(multi, perf *Mechanism) func([]*Point, Uses, *Options) ([]*Group
 		cookies := len(single) > 1 && uses.Probe && o.has(target.KprobeCookie)
 		return append(out, split(single, perf, !fixed && (!uses.Probe || cookies), indexCookies(cookies))...), nil
 	}
+}
+
+// forced reports whether only --unsafe makes hawk try a function. One link for
+// many takes none that the kernel does not list; single kprobes may.
+func forced(p *Point, o *Options) bool {
+	if !o.Unsafe || p.pattern == nil || p.pattern.fn.HasWild() {
+		return false
+	}
+	fns, err := o.functions()
+	return err != nil || !fns.Has(p.Target, p.Func)
 }
 
 // regArg is argN of a function called with the registers of the context.
@@ -243,6 +254,7 @@ var (
 		Guard:     guardPID,
 		Index:     cookieIndex,
 		Arg:       regArg,
+		Field:     callField,
 		Regs:      contextRegs,
 		Func:      funcIP,
 		Link:      linkKprobeMulti(0),
@@ -265,6 +277,7 @@ var (
 		Guard:     guardPID,
 		Index:     cookieIndex,
 		Arg:       regArg,
+		Field:     callField,
 		Regs:      contextRegs,
 		Func:      kprobeFunc,
 		Link:      linkKprobePerf(0),
@@ -280,94 +293,3 @@ var (
 		Link:    linkKprobePerf(returnBit),
 	}
 )
-
-// returnBit is the "retprobe" bit of the kprobe and uprobe event sources.
-const returnBit = 1
-
-// linkKprobeMulti attaches all functions by one link. The kernel refuses all
-// if it refuses one, so that offenders are found by halving; the others are
-// attached without them if there are any.
-func linkKprobeMulti(flags uint32) func(int, *Group, *Options) ([]Link, error) {
-	return func(progFD int, g *Group, o *Options) ([]Link, error) {
-		names := make([]string, len(g.Points))
-		cookies := make([]uint64, len(g.Points))
-		for i, p := range g.Points {
-			names[i], cookies[i] = p.Func, cookieOf(g, i)
-		}
-		var links []Link
-		var refused []string
-		var first error
-		var attach func(from, to int) error
-		attach = func(from, to int) error {
-			m := bpf.KprobeMulti{Flags: flags, Names: names[from:to], Cookies: cookies[from:to]}
-			fd, err := m.Link(progFD, bpf.AttachKprobeMulti)
-			switch {
-			case err == nil:
-				links = append(links, bpf.FD(fd))
-				return nil
-			case !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL):
-				return err
-			case to-from == 1:
-				refused = append(refused, names[from])
-				if first == nil {
-					first = err
-				}
-				return nil
-			}
-			mid := (from + to) / 2
-			if err := attach(from, mid); err != nil {
-				return err
-			}
-			return attach(mid, to)
-		}
-		err := attach(0, len(names))
-		if err == nil && len(links) == 0 {
-			err = first
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("kprobe.multi on %s: %w", someOf(names), err), closeAll(links))
-		}
-		if len(refused) > 0 {
-			o.warn(g.Points[0], "the kernel refuses probes on %s", someOf(refused))
-		}
-		return links, nil
-	}
-}
-
-// someOf names a few of many.
-func someOf(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-func linkKprobePerf(config uint64) func(int, *Group, *Options) ([]Link, error) {
-	return func(progFD int, g *Group, o *Options) ([]Link, error) {
-		typ, err := o.Target.PMUType("kprobe")
-		if err != nil {
-			return nil, err
-		}
-		var links []Link
-		for i, p := range g.Points {
-			attr := unix.PerfEventAttr{Type: typ, Config: config, Ext2: p.Address}
-			name := ""
-			if p.Address == 0 {
-				name, attr.Ext2 = p.Func, p.Offset
-				if p.Target != "" && p.Target != vmlinux {
-					name = p.Target + ":" + name
-				}
-			}
-			l, err := openPerf(&attr, name, progFD, -1, 0, cookieOf(g, i))
-			if errors.Is(err, unix.EILSEQ) {
-				err = errors.New("Possible attachment attempt in the middle of an instruction, try a different offset.")
-			}
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("%s: %w", p.Name(), err), closeAll(links))
-			}
-			links = append(links, l)
-		}
-		return links, nil
-	}
-}

@@ -86,6 +86,9 @@ type Kind struct {
 	// Names lists what p.Func (for kinds of two parts: p.Target and p.Func, as
 	// "target:func") may be, for suggestions; may be nil.
 	Names func(p *Point, o *Options) []string
+	// Why is advice on a point that the script names and that matches nothing,
+	// "" if there is none; may be nil.
+	Why func(p *Point, o *Options) string
 	// List emits, sorted, what -l prints for a pattern; nil: nothing.
 	List func(k *Kind, parts []Part, o *Options, emit func(Listed)) error
 	// Wild says which provider patterns ("*:name") include the kind.
@@ -190,6 +193,17 @@ type Options struct {
 	Verbose    bool
 	WarnPoint  func(at source.Span, msg string)
 	ForListing bool
+	// Step is called after each of many attachments; an error ends attaching.
+	// Nil: nobody wants to know.
+	Step func() error
+}
+
+// step reports one attachment.
+func (o *Options) step() error {
+	if o.Step == nil {
+		return nil
+	}
+	return o.Step()
 }
 
 // A Group is the points that one program serves by one mechanism.
@@ -197,6 +211,9 @@ type Group struct {
 	Points []*Point
 	Mech   *Mechanism
 	Extra  any // what the mechanism needs
+	// Missing counts the points that a pattern covers and the kernel refused,
+	// once the group is attached.
+	Missing int
 }
 
 // A Mechanism is a way of the kernel to run a program at points: the program's

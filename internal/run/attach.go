@@ -21,6 +21,22 @@ func (s *session) attach() error {
 	s.follow()
 	programs := s.Object.Programs
 	attachable, attached := 0, 0
+	total := 0
+	for _, p := range programs {
+		if trigger(p) == probe.NotOurs {
+			total += len(p.Group.Points)
+		}
+	}
+	shown := startProgress(s.o.Progress, "Attaching", total)
+	defer shown.end()
+	s.o.Probe.Step = func() error {
+		shown.done.Add(1)
+		if s.interrupted() {
+			return errInterrupted
+		}
+		s.relieve() // those already attached are sending
+		return nil
+	}
 	one := func(i int, backwards bool) error {
 		p := programs[i]
 		if trigger(p) != probe.NotOurs || p.Group.Mech.Backwards != backwards {
@@ -32,7 +48,7 @@ func (s *session) attach() error {
 			attached++
 			return nil
 		}
-		if s.signals.Load() > 0 || s.cancelled.Load() {
+		if s.interrupted() {
 			return errInterrupted
 		}
 		return s.missing(p, err)
@@ -48,13 +64,16 @@ func (s *session) attach() error {
 		}
 	}
 	if attachable > 0 && attached == 0 {
-		return errors.New("No probes attached")
+		return errors.New("Attachment failed for all probes.")
 	}
 	return nil
 }
 
+// interrupted reports whether the run is to end before it has begun.
+func (s *session) interrupted() bool { return s.signals.Load() > 0 || s.cancelled.Load() }
+
 func (s *session) attachProgram(fd int, p *object.Program) error {
-	if s.signals.Load() > 0 || s.cancelled.Load() {
+	if s.interrupted() {
 		return errInterrupted
 	}
 	if s.o.Verbose {
@@ -65,7 +84,8 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 	if p.Group.Mech.Walk != nil && len(links) > 0 {
 		s.walks = append(s.walks, walk{p, links[0]})
 	}
-	s.relieve() // those already attached are sending
+	s.failing.unattached += p.Group.Missing
+	s.relieve()
 	return err
 }
 
@@ -102,6 +122,8 @@ const closers = 16
 // detach closes all links. A second signal leaves the rest to the kernel,
 // which closes them when hawk ends.
 func (s *session) detach() {
+	shown := startProgress(s.o.Progress, "Detaching", len(s.links))
+	defer shown.end()
 	links := make(chan probe.Link)
 	closed := make(chan struct{})
 	go func() {
@@ -111,6 +133,7 @@ func (s *session) detach() {
 			workers.Go(func() {
 				for l := range links {
 					l.Close() // there is nothing to be done about a failure
+					shown.done.Add(1)
 				}
 			})
 		}

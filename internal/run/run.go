@@ -40,6 +40,9 @@ type Options struct {
 	// instead of tracing; NotOurs: neither.
 	Report probe.Trigger
 	Unused int // attach points that were not even loaded
+	// Progress is the terminal to show on how far attaching has come, when that
+	// takes long; nil: none.
+	Progress io.Writer
 	// WholeCommands makes one item of all that a command of system() prints;
 	// else it is passed on as it comes.
 	WholeCommands bool

@@ -124,17 +124,53 @@ func (t *Target) kprobeBlacklist() map[string]bool {
 	return out
 }
 
-// unsafeName are functions that must not be probed though the kernel lists
+// Unsafe reports functions that must not be probed though the kernel lists
 // them: probing them can hang the machine.
-func unsafeName(name []byte) bool {
-	if bytes.HasPrefix(name, []byte("rcu_")) || bytes.HasPrefix(name, []byte("__ftrace_invalid_address__")) {
-		return true
-	}
+func Unsafe[T string | []byte](name T) bool {
 	switch string(name) {
 	case "arch_cpu_idle", "default_idle", "bpf_dispatcher_xdp_func":
 		return true
 	}
-	return false
+	return hasPrefix(name, "rcu_") || hasPrefix(name, "__ftrace_invalid_address__")
+}
+
+func hasPrefix[T string | []byte](s T, prefix string) bool {
+	return len(s) >= len(prefix) && string(s[:len(prefix)]) == prefix
+}
+
+// Traceability is what the kernel says of probes on a function.
+type Traceability uint8
+
+// The answers.
+const (
+	Unknown    Traceability = iota
+	Traceable               // the kernel lists it
+	NoFunction              // there is no such function
+	Forbidden               // it must not be probed
+	NoTrace                 // it exists, and the kernel does not list it
+)
+
+// Traceability finds out why a function cannot be traced. It reads all symbols
+// of the kernel if need be, which takes long.
+func (t *Target) Traceability(name string) Traceability {
+	if t.kprobeBlacklist()[name] {
+		return Forbidden
+	}
+	f, err := t.FilterFunctions()
+	if err == nil && f.Has("", name) {
+		return Traceable
+	}
+	text, kerr := t.kallsymsText()
+	if kerr != nil {
+		return Unknown
+	}
+	switch all := (&Functions{text: text}); {
+	case !all.Has("", name):
+		return NoFunction
+	case err == nil && f.Fallback == nil:
+		return NoTrace
+	}
+	return Unknown
 }
 
 // Each calls f for every function in the order of the list, the kernel's
@@ -143,7 +179,7 @@ func unsafeName(name []byte) bool {
 func (l *Functions) Each(f func(name, module []byte) bool) {
 	for line := range bytes.Lines(l.text) {
 		name, module := splitFunction(bytes.TrimSuffix(line, []byte("\n")))
-		if len(name) == 0 || unsafeName(name) || l.blacklist[string(name)] {
+		if len(name) == 0 || Unsafe(name) || l.blacklist[string(name)] {
 			continue
 		}
 		if !f(name, module) {
@@ -163,7 +199,7 @@ func splitFunction(line []byte) (name, module []byte) {
 // Modules lists where a function is: "vmlinux" and names of modules, each
 // once; none if it is not traceable.
 func (l *Functions) Modules(name string) []string {
-	if name == "" || unsafeName([]byte(name)) || l.blacklist[name] {
+	if name == "" || Unsafe(name) || l.blacklist[name] {
 		return nil
 	}
 	var out []string

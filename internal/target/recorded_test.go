@@ -273,3 +273,30 @@ func FuzzParseKallsyms(f *testing.F) {
 		k.Address("b")
 	})
 }
+
+func TestTraceability(t *testing.T) {
+	m := record(t, `
+-- proc/kallsyms --
+ffffffff81000000 T vfs_read
+ffffffff81000100 T do_int3
+ffffffff81000200 t quiet
+ffffffff81000300 D data
+-- sys/kernel/tracing/available_filter_functions --
+vfs_read
+-- sys/kernel/tracing/events/header_page --
+-- sys/kernel/debug/kprobes/blacklist --
+0xffffffff81000100-0xffffffff81000110	do_int3
+`)
+	for name, want := range map[string]Traceability{
+		"vfs_read": Traceable, "do_int3": Forbidden, "quiet": NoTrace, "data": NoFunction, "nosuch": NoFunction,
+	} {
+		if got := m.Traceability(name); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+	for name, want := range map[string]bool{"rcu_read_lock": true, "default_idle": true, "vfs_read": false} {
+		if Unsafe(name) != want {
+			t.Errorf("Unsafe(%s) = %t", name, !want)
+		}
+	}
+}

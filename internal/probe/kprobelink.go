@@ -1,0 +1,191 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// returnBit is the "retprobe" bit of the kprobe and uprobe event sources.
+const returnBit = 1
+
+// linkKprobeMulti attaches all functions by one link. The kernel refuses all
+// if it refuses one, so that offenders are found by halving; the others are
+// attached without them if there are any.
+func linkKprobeMulti(flags uint32) func(int, *Group, *Options) ([]Link, error) {
+	return func(progFD int, g *Group, o *Options) ([]Link, error) {
+		names := make([]string, len(g.Points))
+		cookies := make([]uint64, len(g.Points))
+		for i, p := range g.Points {
+			names[i], cookies[i] = p.Func, cookieOf(g, i)
+		}
+		var links []Link
+		r := refusals{group: g}
+		var attach func(from, to int) error
+		attach = func(from, to int) error {
+			if err := o.step(); err != nil {
+				return err
+			}
+			m := bpf.KprobeMulti{Flags: flags, Names: names[from:to], Cookies: cookies[from:to]}
+			fd, err := m.Link(progFD, bpf.AttachKprobeMulti)
+			switch {
+			case err == nil:
+				links = append(links, bpf.FD(fd))
+				return nil
+			case !refusesFunction(err):
+				return fmt.Errorf("kprobe.multi on %s: %w", someOf(names[from:to]), err)
+			case to-from == 1:
+				return r.add(g.Points[from], kprobeError(g.Points[from], err, o))
+			}
+			mid := (from + to) / 2
+			if err := attach(from, mid); err != nil {
+				return err
+			}
+			return attach(mid, to)
+		}
+		err := attach(0, len(names))
+		if err == nil {
+			err = r.end(len(links) > 0, o)
+		}
+		return links, err
+	}
+}
+
+// linkKprobePerf attaches functions one by one.
+func linkKprobePerf(config uint64) func(int, *Group, *Options) ([]Link, error) {
+	return func(progFD int, g *Group, o *Options) ([]Link, error) {
+		typ, err := o.Target.PMUType("kprobe")
+		if err != nil {
+			return nil, err
+		}
+		var links []Link
+		r := refusals{group: g}
+		for i, p := range g.Points {
+			attr := unix.PerfEventAttr{Type: typ, Config: config, Ext2: p.Address}
+			name := ""
+			if p.Address == 0 {
+				name, attr.Ext2 = p.Func, p.Offset
+				if p.Target != "" && p.Target != vmlinux {
+					name = p.Target + ":" + name
+				}
+			}
+			l, err := openPerf(&attr, name, progFD, -1, 0, cookieOf(g, i))
+			if err != nil {
+				if err = r.add(p, kprobeError(p, err, o)); err != nil {
+					return links, err
+				}
+				continue
+			}
+			links = append(links, l)
+			if err := o.step(); err != nil {
+				return links, err
+			}
+		}
+		return links, r.end(len(links) > 0, o)
+	}
+}
+
+// refusals collects the functions of a pattern that the kernel refuses.
+type refusals struct {
+	group *Group
+	names []string
+	first error
+}
+
+// add notes a refusal. It is final for what the script names itself.
+func (r *refusals) add(p *Point, err error) error {
+	if p.pattern == nil || !p.pattern.fn.HasWild() && !p.pattern.target.HasWild() || !refusesFunction(err) {
+		return err
+	}
+	if r.names = append(r.names, p.Func); r.first == nil {
+		r.first = err
+	}
+	return nil
+}
+
+// end reports what was refused; it is an error if nothing else was attached.
+func (r *refusals) end(attached bool, o *Options) error {
+	if len(r.names) == 0 {
+		return nil
+	}
+	if !attached {
+		return r.first
+	}
+	r.group.Missing = len(r.names)
+	o.warn(r.group.Points[0], "the kernel refuses probes on %s: %s", someOf(r.names), errno.Message(r.first))
+	return nil
+}
+
+// refusesFunction tells a refusal of one function from what would befall all.
+func refusesFunction(err error) bool {
+	for _, no := range []error{unix.ESRCH, unix.ENOENT, unix.EINVAL, unix.EADDRNOTAVAIL, unix.EILSEQ, unix.ERANGE, unix.EBUSY, unix.EOPNOTSUPP} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
+}
+
+// kprobeError says why the kernel refused a probe on a function, as far as it
+// can be found out: the kernel itself has one word for many reasons.
+func kprobeError(p *Point, err error, o *Options) error {
+	because := func(format string, args ...any) error {
+		return fmt.Errorf("%s: %s: %w", p.Name(), fmt.Sprintf(format, args...), err)
+	}
+	module := p.Target != "" && p.Target != vmlinux
+	switch {
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%s: %w", p.Name(), err)
+	case errors.Is(err, unix.EILSEQ):
+		return because("Possible attachment attempt in the middle of an instruction, try a different offset.")
+	case module && !slices.Contains(o.Target.Modules(), p.Target):
+		return because("the module %s is not loaded any more", p.Target)
+	case errors.Is(err, unix.EADDRNOTAVAIL):
+		return because("several functions have this name: say which by its module, or give an address")
+	case !refusesFunction(err) || p.Address != 0:
+		return fmt.Errorf("%s: %w", p.Name(), err)
+	}
+	switch o.Target.Traceability(p.Func) {
+	case target.Forbidden:
+		return because("it is on the kernel's list of functions that must not be probed")
+	case target.NoTrace:
+		return because("the function is marked \"notrace\", or has no place for a probe")
+	case target.NoFunction:
+		return because("the kernel has no such function")
+	}
+	if p.Offset != 0 {
+		return because("no probe can be put at this offset")
+	}
+	return fmt.Errorf("%s: %w", p.Name(), err)
+}
+
+// whyUntraceable is advice on a function that the script names and that no
+// probe may be put on, "" if there is no reason to be found.
+func whyUntraceable(p *Point, o *Options) string {
+	if target.Unsafe(p.Func) {
+		return "a probe on " + p.Func + " can hang the machine, so that hawk leaves it alone"
+	}
+	switch o.Target.Traceability(p.Func) {
+	case target.Forbidden:
+		return p.Func + " is on the kernel's list of functions that must not be probed (debugfs kprobes/blacklist)"
+	case target.NoTrace:
+		return p.Func + " exists, but is marked \"notrace\" or has no place for a probe; functions that call it may be traced instead"
+	}
+	return ""
+}
+
+// someOf names a few of many.
+func someOf(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
