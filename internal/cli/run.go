@@ -18,10 +18,9 @@ func (c *command) run() int {
 	if err != nil {
 		return c.scriptError(err)
 	}
+	var powerless error
 	if c.mode != modeCompile {
-		if err := c.target.Privileges(); err != nil {
-			return c.fail(exitUsage, err)
-		}
+		powerless = c.target.Privileges()
 	}
 	env, err := config.ReadEnvironment(os.LookupEnv)
 	if err != nil {
@@ -50,6 +49,13 @@ func (c *command) run() int {
 			return c.fail(exitFailure, fmt.Errorf("Invalid --probe-filter regex '%s': %v", c.filter, err))
 		}
 		o.Probe.Filter = re.MatchString
+	}
+	if powerless != nil {
+		// What is wrong with the script can be told all the same.
+		o.Dumps = nil
+		_, ds := compile.Compile(f, o)
+		c.print(compile.ScriptErrors(ds, c.target))
+		return c.fail(exitUsage, powerless)
 	}
 	res, ds := compile.Compile(f, o)
 	c.print(ds)

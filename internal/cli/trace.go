@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/hawktrace/hawk/internal/compile"
-	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/load"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
@@ -24,13 +22,13 @@ func (c *command) trace(res *compile.Result) int {
 		return c.fail(exitFailure, err)
 	}
 	out := c.out
+	var file *outFile
 	if c.output != "" {
-		f, err := os.Create(c.output)
-		if err != nil {
-			return c.fail(exitUsage, fmt.Errorf("Failed to open output file: %q: %s", c.output, errno.Reason(err)))
+		if file, err = openOut(c.output); err != nil {
+			return c.fail(exitUsage, err)
 		}
-		defer f.Close()
-		out = f
+		defer file.Close()
+		out = file
 	}
 	probes := c.probeOptions()
 	probes.WarnPoint = func(at source.Span, msg string) {
@@ -67,6 +65,11 @@ func (c *command) trace(res *compile.Result) int {
 		return c.rejected(err)
 	}
 	defer session.Close()
+	if file != nil {
+		if err := file.empty(); err != nil {
+			return c.fail(exitUsage, err)
+		}
+	}
 	ctx := context.Background()
 	if c.duration > 0 {
 		var cancel context.CancelFunc
@@ -84,6 +87,11 @@ func (c *command) trace(res *compile.Result) int {
 	})
 	if err != nil {
 		return c.fail(exitFailure, c.target.Explain(err))
+	}
+	if file != nil {
+		if err := file.done(); err != nil {
+			return c.fail(exitFailure, err)
+		}
 	}
 	if c.exitStatus != "" && status == 0 {
 		status = child.Status()

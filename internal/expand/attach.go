@@ -51,12 +51,12 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 	}
 	p := &probe.Point{Kind: kind, At: at.Span()}
 	if err := kind.Parse(p, parts, e.opts); err != nil {
-		e.bad(at, err, e.howToWrite(kind, parts, err.Error()))
+		e.bad(at, "attach-point", err, e.howToWrite(kind, parts, err.Error()))
 		return nil, failure
 	}
 	points, err := kind.Match(p, e.opts)
 	if err != nil {
-		e.bad(at, err, "")
+		e.bad(at, "attach-target", err, "")
 		return nil, failure
 	}
 	wild := hasWild(parts)
@@ -88,7 +88,7 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 
 // bad reports what is wrong with an attach point; errors joined to one are
 // told one by one. The hint is for errors that bring none.
-func (e *expander) bad(at *syntax.AttachPoint, err error, hint string) {
+func (e *expander) bad(at *syntax.AttachPoint, code source.Code, err error, hint string) {
 	if h, ok := errors.AsType[probe.Hinted](err); ok {
 		hint, err = h.Hint, h.Err
 	}
@@ -98,7 +98,7 @@ func (e *expander) bad(at *syntax.AttachPoint, err error, hint string) {
 	}
 	var d *source.Diagnostic
 	for _, err := range errs {
-		d = e.ds.Errorf("attach-point", at.Span(), "%s", errno.Message(err))
+		d = e.ds.Errorf(code, at.Span(), "%s", errno.Message(err))
 	}
 	d.Advise(hint)
 }

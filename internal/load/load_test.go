@@ -212,9 +212,16 @@ func TestKnownComplaints(t *testing.T) {
 		k := known(line)
 		if k == nil {
 			t.Errorf("%q is not known", line)
-		} else if got := k.message(line); got != want {
+		} else if got := k.message(line, helperOf(line)); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
+	}
+	log := "25: (b7) r3 = 64\n26: (85) call bpf_d_path#147\nhelper call is not allowed in probe\nprocessed 27 insns\n"
+	if got, want := lastCall(log), "d_path"; got != want || helperHints[got] == "" {
+		t.Errorf("the helper is %q, want %q, with a hint", got, want)
+	}
+	if got := lastCall(log + "27: (b7) r0 = 0\n"); got != "" {
+		t.Errorf("the helper is %q, want none", got)
 	}
 	if k := known("R1 invalid mem access 'scalar'"); k != nil {
 		t.Errorf("a bug of hawk is taken for %q", k.text)

@@ -40,9 +40,15 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 	}
 	last := words[len(words)-1]
 	if k := known(last); k != nil {
-		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, k.message(last))
-		if k.hint != "" {
-			d.Hint("%s", k.hint)
+		helper := helperOf(last)
+		if helper == "" {
+			helper = lastCall(log)
+		}
+		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, k.message(last, helper))
+		if hint := helperHints[helper]; hint != "" && k.text == "" {
+			d.Hint("%s", hint)
+		} else {
+			d.Advise(k.hint)
 		}
 		return r
 	}
@@ -165,15 +171,43 @@ func known(line string) *complaint {
 	return nil
 }
 
-func (c *complaint) message(line string) string {
-	if c.text != "" {
+// helperHints say where a helper is allowed that most probes may not call.
+var helperHints = map[string]string{
+	"d_path": "the kernel lets few functions be asked for a path, among them security_file_open, security_file_permission, vfs_truncate, vfs_fallocate, dentry_open, vfs_getattr and filp_close: " +
+		"try fentry on one of them, or read the last part of the name: str(file.f_path.dentry.d_name.name)",
+}
+
+// message is what the complaint means; helper is the one it is about, "" if none.
+func (c *complaint) message(line, helper string) string {
+	switch {
+	case c.text != "":
 		return c.text + " (" + line + ")"
-	}
-	_, name, ok := strings.Cut(line, "bpf_")
-	if !ok {
+	case helper == "":
 		return line
 	}
+	return fmt.Sprintf("helper bpf_%s not allowed in probe", helper)
+}
+
+// helperOf is the name of the helper that a line speaks of, without bpf_, "" if
+// it names none.
+func helperOf(line string) string {
+	_, name, _ := strings.Cut(line, "bpf_")
 	name, _, _ = strings.Cut(name, "#")
 	name, _, _ = strings.Cut(name, " ")
-	return fmt.Sprintf("helper bpf_%s not allowed in probe", name)
+	return name
+}
+
+// lastCall is the helper that the instruction calls which the verifier looked
+// at last.
+func lastCall(log string) string {
+	name := ""
+	for line := range strings.Lines(log) {
+		if _, ok := slotOf(strings.TrimSpace(line)); ok {
+			name = ""
+			if _, call, ok := strings.Cut(line, " call bpf_"); ok {
+				name = helperOf("bpf_" + strings.TrimSpace(call))
+			}
+		}
+	}
+	return name
 }
