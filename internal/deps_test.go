@@ -25,7 +25,7 @@ const order = `
 	builtin reference
 	expand check
 	lower compile
-	symbolize load run
+	symbolize unwind load run
 	cli
 	hawktest/deb hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
 	hawktest/scriptgen hawktest/interp hawktest/corpus

@@ -58,6 +58,11 @@ type Arch struct {
 		Mask  uint64
 	}
 
+	// Unwind has the offsets from the stack pointer at which the frame of a signal
+	// handler, where it has returned to, keeps registers of the code that was
+	// interrupted; all 0 if user stacks are not unwound by tables.
+	Unwind struct{ SP, FP, PC int }
+
 	reg     func(name string) (Reg, bool)
 	operand func(text string) (USDTArg, error)
 }

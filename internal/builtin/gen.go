@@ -61,6 +61,13 @@ type Gen interface {
 	// SpillMap is the number of the map for those stacks that find their place
 	// in the stack map taken.
 	SpillMap(limit int) int
+	// Unwinds reports whether user stacks can be walked by tables. Unwind does:
+	// it writes the addresses of at most limit frames of the current thread to
+	// frames, which is zero, and yields a number made of them, or 0 if frame
+	// pointers have to do; ask is lowered where user space should be asked to
+	// provide the tables of the process.
+	Unwinds() bool
+	Unwind(at syntax.Node, pid, frames *ir.Value, limit int, ask func()) *ir.Value
 	// MapOf is the number of the script map of a name.
 	MapOf(name string) int
 	// DeleteKey removes an element, keys nil for a scalar map, and yields
@@ -111,6 +118,8 @@ type Env interface {
 	// KernelSymbol and UserSymbol name an address; ok is false if unknown.
 	KernelSymbol(addr uint64) (name string, offset uint64, ok bool)
 	UserSymbol(pid int, addr uint64) (name string, offset uint64, module string, ok bool)
+	// Unwind provides tables for unwinding the stacks of a process.
+	Unwind(pid int)
 	// BootTime is the wall-clock time of the boot clock's zero.
 	BootTime() time.Time
 	Now() time.Time

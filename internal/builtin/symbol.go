@@ -132,8 +132,15 @@ var stackWords = []string{"bpftrace", "hawk", "perf", "raw", "build_id"}
 // and the value is their number there, which as a map key is far cheaper than
 // the frames.
 func stack(name string, user bool, old []string, doc, example string) {
+	var handle func(e Env, ev *object.Event, rec []byte) error
+	if user {
+		handle = func(e Env, _ *object.Event, rec []byte) error {
+			e.Unwind(int(binary.NativeEndian.Uint32(rec[4:])))
+			return nil
+		}
+	}
 	define(Func{
-		Name: name, Old: old, Bare: true, Uses: probe.Uses{Stack: true}, Params: []Param{{"mode", WordOrInt}, {"limit", IntBehindWord}}, Words: stackWords, Doc: doc, Example: example, Yields: name,
+		Name: name, Handle: handle, Old: old, Bare: true, Uses: probe.Uses{Stack: true}, Params: []Param{{"mode", WordOrInt}, {"limit", IntBehindWord}}, Words: stackWords, Doc: doc, Example: example, Yields: name,
 		Check: func(c *Call) types.Type {
 			t := &types.Stack{User: user, Limit: maxFrames, Mode: stackMode(c.Config.StackMode)}
 			for i := range c.Args {
@@ -174,10 +181,22 @@ func stack(name string, user bool, old []string, doc, example string) {
 			}
 			id := g.Temp("stack", 8, 8)
 			b.Store(id, 0, 8, konst(g, -1))
-			if t.Limit > 0 {
+			var pid *ir.Value
+			if user {
+				pid = high32(g, pidTgid(g, c, false))
+			}
+			byPointers := func() {
 				got := call(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(t.Limit)), konst(g, flags))
 				b.Store(id, 0, 8, got)
 				g.When(b.Arith(ir.Eq, got, konst(g, -eexist)), true, func() { spillStack(g, t, flags, id) })
+			}
+			if t.Limit > 0 {
+				if user && g.Unwinds() {
+					unwindStack(g, c, t, pid, id)
+					g.When(b.Arith(ir.Eq, b.Load(id, 0, 8, false), konst(g, -1)), false, byPointers)
+				} else {
+					byPointers()
+				}
 				// A kernel thread has no user stack, and a program interrupted in
 				// user code no kernel stack: EFAULT is no failure.
 				now := b.Load(id, 0, 8, false)
@@ -187,7 +206,7 @@ func stack(name string, user bool, old []string, doc, example string) {
 			}
 			b.Store(p, 0, 8, b.Load(id, 0, 8, false))
 			if user {
-				b.Store(p, 8, 8, high32(g, pidTgid(g, c, false)))
+				b.Store(p, 8, 8, pid)
 			} else {
 				b.Store(p, 8, 8, konst(g, 0))
 			}
@@ -199,7 +218,7 @@ func stack(name string, user bool, old []string, doc, example string) {
 func init() {
 	stack("kstack", false, []string{"stack"}, "The kernel stack. `kstack(mode, limit)`: mode `bpftrace`, `perf` or `raw`, limit at most 127 frames.",
 		"profile:hz:99 { @[kstack(perf, 5)] = count(); }")
-	stack("ustack", true, nil, "The user stack of the current thread, by frame pointers. Arguments as for kstack; the mode may also be `build_id`.",
+	stack("ustack", true, nil, "The user stack of the current thread: on x86-64 from Linux 6.1 on complete without frame pointers too, by the unwinding tables of the files (`.eh_frame`); by frame pointers elsewhere, and for `--no-feature unwind`. Arguments as for kstack; the mode may also be `build_id`.",
 		"profile:hz:99 { @[comm, ustack] = count(); }")
 }
 
@@ -226,12 +245,40 @@ func spillStack(g Gen, t *types.Stack, flags int64, id *ir.Value) {
 			h = b.Arith(ir.Xor, h, b.Arith(ir.LShr, h, konst(g, 32)))
 		}
 		h = b.Arith(ir.Or, b.Arith(ir.LShr, h, konst(g, 2)), konst(g, 1<<61))
-		key := g.Temp("key", 8, 8)
-		b.Store(key, 0, 8, h)
-		b.Store(id, 0, 8, h)
+		keepStack(g, t, h, frames, id)
+	})
+}
+
+// keepStack puts the frames of a stack into the spill map by a number made of
+// them, and the number to id, or what went wrong.
+func keepStack(g Gen, t *types.Stack, number, frames, id *ir.Value) {
+	b := g.B()
+	key := g.Temp("key", 8, 8)
+	b.Store(key, 0, 8, number)
+	b.Store(id, 0, 8, number)
+	there := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(g.SpillMap(t.Limit)), key)
+	g.When(b.Arith(ir.Eq, there, konst(g, 0)), true, func() {
 		failed := call(g, asm.FnMapUpdateElem, b.MapPtr(g.SpillMap(t.Limit)), key, frames, konst(g, 0))
 		g.When(b.Arith(ir.Ne, failed, konst(g, 0)), true, func() { b.Store(id, 0, 8, failed) })
 	})
+}
+
+// unwindStack takes a user stack by unwinding tables, if there are any for the
+// process; else it leaves id alone. User space is asked for them by a record
+// that holds the process ID.
+func unwindStack(g Gen, c *Call, t *types.Stack, pid, id *ir.Value) {
+	b := g.B()
+	n := 8 * t.Limit
+	frames := g.Temp("frames", n, 8)
+	b.Zero(frames, 0, n)
+	number := g.Unwind(c.Expr, pid, frames, t.Limit, func() {
+		ev := &object.Event{Builtin: c.Func.Name, Map: -1}
+		g.Send(c, ev, 8, func(rec *ir.Value) *ir.Value {
+			g.B().Store(rec, 4, 4, pid)
+			return konst(g, 8)
+		})
+	})
+	g.When(b.Arith(ir.Ne, number, konst(g, 0)), false, func() { keepStack(g, t, number, frames, id) })
 }
 
 func stackMode(word string) types.StackMode {

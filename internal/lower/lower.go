@@ -99,6 +99,7 @@ type module struct {
 	maps   map[string]int // script map by name
 	stacks map[int]int    // kernel map by stack limit
 	spills map[int]int    // likewise
+	unwind *unwindMaps    // nil while no stack needs them
 	sites  map[siteKey]*object.Site
 	unset  map[any]bool // what unsetSpace has warned of
 	zeros  int          // offset and size of the block of zeroes that new cells are copied from

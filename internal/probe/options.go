@@ -10,7 +10,7 @@ import (
 func Features() []string {
 	return []string{
 		"get_func_ip", "kprobe_cookie", "kprobe_multi", "kprobe_session", "raw_syscalls", "raw_tracepoint",
-		"tracepoint_cookie", "uprobe_multi",
+		"tracepoint_cookie", "unwind", "uprobe_multi",
 	}
 }
 

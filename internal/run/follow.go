@@ -22,6 +22,9 @@ func (s *session) userSymbols() *symbolize.User {
 		s.user = symbolize.NewUser()
 		s.user.Demangle = s.o.Config.CppDemangle
 		s.user.Forgetful = s.o.Config.CacheUserSymbols == forgetful
+		if s.unwind != nil {
+			s.user.Renewed = s.unwind.Forget
+		}
 		for _, path := range s.programs() {
 			s.user.AddProgram(path)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/symbolize"
+	"github.com/hawktrace/hawk/internal/unwind"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -105,6 +106,7 @@ type session struct {
 	user    *symbolize.User
 	follows bool // user records what processes map
 	stacks  map[stackKey]value.Stack
+	unwind  *unwind.Unwinder // nil if no stack is unwound by tables
 	clocks
 	users
 	cgroups
@@ -144,6 +146,7 @@ func newSession(ls *load.Session, o Options) (*session, error) {
 		}
 	}
 	s.failing.init(s)
+	s.initUnwind()
 	return s, nil
 }
 
@@ -155,6 +158,9 @@ func (s *session) close() {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
+	}
+	if s.unwind != nil {
+		s.unwind.Close()
 	}
 	if s.kernel != nil {
 		s.kernel.Close()

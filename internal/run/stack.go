@@ -4,13 +4,16 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"os"
 	"strconv"
 
 	"github.com/cilium/ebpf"
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/target/proc"
 	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/unwind"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -80,6 +83,45 @@ func (s *session) frames(t *types.Stack, id uint64) []uint64 {
 		return out
 	}
 	return nil
+}
+
+// initUnwind finds the maps for unwinding by tables, if the script takes user
+// stacks that way, and begins with the process traced, or those that run.
+func (s *session) initUnwind() {
+	spaces, chunks, asked := -1, -1, -1
+	for i, m := range s.Object.Maps {
+		switch m.Name {
+		case object.UnwindSpacesName:
+			spaces = s.Maps[i]
+		case object.UnwindChunksName:
+			chunks = s.Maps[i]
+		case object.UnwindAskedName:
+			asked = s.Maps[i]
+		}
+	}
+	if spaces < 0 || chunks < 0 || asked < 0 {
+		return
+	}
+	s.unwind = unwind.New(spaces, chunks, asked)
+	switch {
+	case s.o.PID > 0:
+		s.Unwind(s.o.PID)
+	case s.waits() && !s.o.DryRun && s.o.Child == nil:
+		// What runs at this moment is likely to be sampled.
+		pids, _ := proc.All()
+		for _, pid := range pids {
+			if proc.Running(pid) && pid != os.Getpid() {
+				s.Unwind(pid)
+			}
+		}
+	}
+}
+
+// Unwind provides tables for unwinding the stacks of a process.
+func (s *session) Unwind(pid int) {
+	if s.unwind != nil {
+		s.unwind.Ask(pid)
+	}
 }
 
 func (s *session) appendFrame(dst []byte, t *types.Stack, pid int, addr uint64) []byte {

@@ -188,6 +188,9 @@ func (u *User) apply(e *event) {
 	case lost:
 		u.gaps++
 	case forked:
+		if u.Renewed != nil {
+			u.Renewed(e.pid)
+		}
 		if parent := u.first(e.parent); len(parent.maps) > 0 {
 			parent.shared = true
 			u.keep(&process{pid: e.pid, maps: parent.maps, shared: true, gaps: parent.gaps})
@@ -195,6 +198,9 @@ func (u *User) apply(e *event) {
 			delete(u.procs, e.pid) // a kernel thread, or nobody knows
 		}
 	case executed:
+		if u.Renewed != nil {
+			u.Renewed(e.pid)
+		}
 		u.keep(&process{pid: e.pid, gaps: u.gaps})
 	case mapped:
 		m := mapping{start: e.start, end: e.start + e.size, offset: e.offset}

@@ -25,6 +25,9 @@ type User struct {
 	// known of processes that have ended. Set them before use.
 	Demangle  bool
 	Forgetful bool
+	// Renewed, if not nil, is told of processes that begin, or begin another
+	// program, as Watch sees them.
+	Renewed func(pid int)
 
 	mu       sync.Mutex
 	recorder *recorder // nil if not watching

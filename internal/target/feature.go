@@ -109,6 +109,7 @@ var (
 	}}
 
 	BPFLoop          = Helper("loop", "loops by bpf_loop", "5.17", 181, bpf.RawTracepoint)
+	TaskPtRegs       = Helper("task_pt_regs", "user registers of the current task", "5.15", 175, bpf.RawTracepoint)
 	ForEachMapElem   = Helper("for_each_map_elem", "iteration over maps in the kernel", "5.13", 164, bpf.RawTracepoint)
 	TaskBTF          = Helper("task_btf", "typed access to the current task", "5.11", 158, bpf.RawTracepoint)
 	KtimeBoot        = Helper("ktime_boot", "the boot clock", "5.8", 125, bpf.RawTracepoint)
@@ -197,7 +198,7 @@ var (
 // Features lists all named features in the order of --info.
 func Features() []*Feature {
 	return []*Feature{
-		RingBuffer, LargeKey, BPFLoop, ForEachMapElem, TaskBTF, KtimeBoot, KtimeTAI, Snprintf, Strncmp,
+		RingBuffer, LargeKey, BPFLoop, ForEachMapElem, TaskBTF, TaskPtRegs, KtimeBoot, KtimeTAI, Snprintf, Strncmp,
 		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread, SocketCookie, Override, GetFuncIP,
 		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AtomicFetch, CPUv4, MayGoto,
 		NoPreallocPerf, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfLink, KprobeMulti,

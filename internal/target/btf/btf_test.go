@@ -3,8 +3,8 @@ package btf
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 

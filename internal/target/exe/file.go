@@ -280,6 +280,37 @@ func (f *File) Section(name string) []byte {
 	return nil
 }
 
+// SectionAt is Section with the address of the content in memory.
+func (f *File) SectionAt(name string) (data []byte, addr uint64) {
+	if s := f.sectionNamed(name); s != nil {
+		return f.bytes(s), s.addr
+	}
+	return nil, 0
+}
+
+// Bias is what addresses exceed offsets by in the executable segment that a
+// mapping of size bytes from an offset on shows.
+func (f *File) Bias(offset, size uint64) (bias uint64, ok bool) {
+	for i := range f.segments {
+		s := &f.segments[i]
+		if s.flags&elf.PF_X != 0 && offset < s.offset+s.filesz && offset+size > s.offset {
+			return s.addr - s.offset, true
+		}
+	}
+	return 0, false
+}
+
+// Span is the lowest address that the file is loaded at, and the end of the
+// highest.
+func (f *File) Span() (low, high uint64) {
+	low = ^uint64(0)
+	for i := range f.segments {
+		s := &f.segments[i]
+		low, high = min(low, s.addr), max(high, s.addr+s.memsz)
+	}
+	return low, high
+}
+
 // cstring is the NUL-terminated string at an offset without its NUL; empty
 // if it is cut off.
 func cstring(b []byte, off uint64) []byte {

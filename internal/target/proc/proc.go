@@ -117,13 +117,24 @@ func MapFile(pid int, m *Mapping) string {
 
 // Alive reports whether a process exists and is no zombie.
 func Alive(pid int) bool {
+	s := state(pid)
+	return s != 0 && s != 'Z' && s != 'X'
+}
+
+// Running reports whether a process's first thread runs or could run.
+func Running(pid int) bool { return state(pid) == 'R' }
+
+// state is the letter that /proc shows, 0 if there is no such process.
+func state(pid int) byte {
 	data, err := os.ReadFile(Dir(pid) + "/stat")
 	if err != nil {
-		return false
+		return 0
 	}
 	// PID (comm) S …; comm may hold anything.
-	i := bytes.LastIndexByte(data, ')')
-	return i >= 0 && i+2 < len(data) && data[i+2] != 'Z' && data[i+2] != 'X'
+	if i := bytes.LastIndexByte(data, ')'); i >= 0 && i+2 < len(data) {
+		return data[i+2]
+	}
+	return 0
 }
 
 // Exe is the program of a process by the path its mount namespace has.

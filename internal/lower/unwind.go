@@ -1,0 +1,280 @@
+package lower
+
+import (
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// Unwinds reports whether user stacks can be walked by tables here.
+func (f *fn) Unwinds() bool {
+	o := f.m.o.Probe
+	return o.Target.Arch().Unwind.FP != 0 && !o.NoFeature["unwind"] && f.m.has(target.BPFLoop) && f.m.has(target.TaskPtRegs) && f.m.has(target.NoPreallocPerf)
+}
+
+// The maps of package object's UnwindSpaces and UnwindChunks, and one of the
+// processes that were asked for, so that they are not asked for all the time.
+type unwindMaps struct{ spaces, chunks, asked int }
+
+func (m *module) unwindMaps() *unwindMaps {
+	if m.unwind == nil {
+		m.unwind = &unwindMaps{
+			spaces: m.kernelMap(&object.Map{Name: object.UnwindSpacesName, Type: ebpf.Hash, KeySize: 4, ValueSize: object.UnwindSpace, MaxEntries: object.UnwindMaxSpaces, Flags: unix.BPF_F_NO_PREALLOC}),
+			chunks: m.kernelMap(&object.Map{Name: object.UnwindChunksName, Type: ebpf.Hash, KeySize: 4, ValueSize: object.UnwindChunk, MaxEntries: object.UnwindMaxChunks, Flags: unix.BPF_F_NO_PREALLOC}),
+			asked:  m.kernelMap(&object.Map{Name: object.UnwindAskedName, Type: ebpf.LRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024}),
+		}
+	}
+	return m.unwind
+}
+
+// Unwind walks the user stack of the current thread by tables. It writes the
+// addresses of at most limit frames to frames, which is zero, and yields a
+// number made of them, or 0 if frame pointers have to do: ask is then called
+// where user space should provide tables for the process.
+func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, ask func()) *ir.Value {
+	b := f.b
+	maps := f.m.unwindMaps()
+	out := f.Temp("unwound", 8, 8)
+	b.Store(out, 0, 8, f.konst(0))
+	key := f.Temp("process", 4, 4)
+	b.Store(key, 0, 4, pid)
+	space := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(maps.spaces), key)
+	known, unknown, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	unknown.Cold = true
+	b.If(space, known, unknown)
+
+	b.Begin(unknown)
+	asked := b.NewBlock()
+	b.If(b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(maps.asked), key), done, asked)
+	b.Begin(asked)
+	one := f.Temp("one", 8, 8)
+	b.Store(one, 0, 8, f.konst(1))
+	b.Call(int(asm.FnMapUpdateElem), b.MapPtr(maps.asked), key, one, f.konst(0))
+	ask()
+	b.Jump(done)
+
+	b.Begin(known)
+	ready := b.NewBlock()
+	b.If(b.Arith(ir.Eq, b.Load(space, object.UnwindState, 4, false), f.konst(object.UnwindReady)), ready, done)
+	b.Begin(ready)
+	w := &walk{f: f, maps: maps, limit: limit}
+	w.run(at, space, frames)
+	b.Store(out, 0, 8, w.hash)
+	// A program that maps code while it runs is asked for again, ever more rarely.
+	f.When(w.strayed, true, func() {
+		b := f.b
+		b.AtomicAdd(space, object.UnwindStrays, 8, f.konst(1))
+		n := b.Load(space, object.UnwindStrays, 8, false)
+		f.When(b.Arith(ir.Eq, b.Arith(ir.And, n, b.Add(n, -1)), f.konst(0)), true, ask)
+	})
+	f.b.Jump(done)
+	f.b.Begin(done)
+	return f.b.Load(out, 0, 8, false)
+}
+
+// A walk is the loop over the frames of one stack. What it carries from frame
+// to frame is in the callback's frame at the offsets below.
+type walk struct {
+	f     *fn
+	maps  *unwindMaps
+	limit int
+
+	pc, sp, fp int
+	back       int // what to subtract from pc to be inside of the call: 1 behind a call, else 0
+	sum        int // of the addresses
+	stray      int // 1 if the first address is in no mapping
+
+	hash, strayed *ir.Value // the outcome
+}
+
+func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
+	f := w.f
+	cb, fn := f.inCallback(at, 2, func(next, stop *ir.Block) { w.frame(next, stop, space, frames) })
+	regs := f.b.CallPtr(int(asm.FnTaskPtRegs), f.b.CallPtr(int(asm.FnGetCurrentTaskBtf)))
+	a := f.m.o.Probe.Target.Arch()
+	cb.setup = append(cb.setup, func(frame *ir.Value) {
+		b := f.b
+		for _, r := range []struct{ slot, reg int }{{w.pc, a.IP}, {w.sp, a.SP}, {w.fp, a.FP}} {
+			b.Store(frame, r.slot, 8, b.Load(regs, r.reg, 8, false))
+		}
+		for _, slot := range []int{w.back, w.sum, w.stray} {
+			b.Store(frame, slot, 8, f.unknownZero())
+		}
+	})
+	f.runCallback(cb, func(frame *ir.Value) {
+		b := f.b
+		b.Call(int(asm.FnLoop), f.konst(int64(w.limit)), b.FuncPtr(fn), frame, f.konst(0))
+		sum := b.Load(frame, w.sum, 8, false)
+		w.hash = b.Arith(ir.Or, b.Arith(ir.LShr, sum, f.konst(2)), f.konst(1<<61))
+		w.strayed = b.Load(frame, w.stray, 8, false)
+	})
+}
+
+// frame is one round: it notes the address that the walk has come to and goes
+// to the caller.
+func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
+	f := w.f
+	b := f.b
+	cb := f.cb
+	carry := func(outer *ir.Value) *ir.Value {
+		at := cb.slot()
+		cb.setup = append(cb.setup, func(frame *ir.Value) { f.b.Store(frame, at, 8, outer) })
+		return f.fetch(at)
+	}
+	space, frames := carry(outerSpace), carry(outerFrames)
+	for _, slot := range []*int{&w.pc, &w.sp, &w.fp, &w.back, &w.sum, &w.stray} {
+		*slot = cb.slot()
+	}
+	get := func(slot int) *ir.Value { return b.Load(cb.frame, slot, 8, false) }
+	put := func(slot int, v *ir.Value) { b.Store(cb.frame, slot, 8, v) }
+	// when goes on in a new block if cond holds, and elsewhere if not.
+	when := func(cond *ir.Value, elsewhere *ir.Block) {
+		on := b.NewBlock()
+		b.If(cond, on, elsewhere)
+		b.Begin(on)
+	}
+
+	pc := get(w.pc)
+	when(pc, stop)
+	round := b.Ext(b.Param(0, ir.I64), 4, false)
+	when(b.Arith(ir.ULt, round, f.konst(int64(w.limit))), stop)
+	b.Store(b.Arith(ir.Add, frames, b.Arith(ir.Shl, round, f.konst(3))), 0, 8, pc)
+	sum := b.Arith(ir.Xor, get(w.sum), pc)
+	sum = b.Arith(ir.Mul, sum, f.konst(-0x61c8864680b583eb)) // 2^64 divided by the golden ratio
+	put(w.sum, b.Arith(ir.Xor, sum, b.Arith(ir.LShr, sum, f.konst(32))))
+
+	// The rule for the address; where nothing is known, that of frame pointers.
+	rule := b.NewObject("rule", 8, 8)
+	unwind := b.NewBlock()
+	b.Store(b.Addr(rule, 0), 0, 8, f.konst(int64(object.NewRule(object.RuleFP, 2, 2))))
+	look := b.Arith(ir.Sub, pc, get(w.back))
+	m := b.Arith(ir.Add, space, w.search(space, object.UnwindMappings, object.UnwindMost, object.UnwindMapping, 8, look))
+	start, end := b.Load(m, object.UnwindMappings+object.UnwindStart, 8, false), b.Load(m, object.UnwindMappings+object.UnwindEnd, 8, false)
+	inside, outside := b.NewBlock(), b.NewBlock()
+	outside.Cold = true
+	b.If(b.Arith(ir.ULt, b.Arith(ir.Sub, look, start), b.Arith(ir.Sub, end, start)), inside, outside)
+	b.Begin(outside)
+	when(b.Arith(ir.Eq, round, f.konst(0)), unwind)
+	put(w.stray, f.konst(1))
+	b.Jump(unwind)
+	b.Begin(inside)
+	position := b.Ext(b.Arith(ir.Sub, look, b.Load(m, object.UnwindMappings+object.UnwindDelta, 8, false)), 4, false)
+	chunk := b.Load(m, object.UnwindMappings+object.UnwindIndex, 4, false)
+	number := f.Temp("chunk", 4, 4)
+	for range 2 { // the file's index, then the rows
+		b.Store(number, 0, 4, chunk)
+		p := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(w.maps.chunks), number)
+		when(p, unwind)
+		row := b.Arith(ir.Add, p, w.search(p, 0, object.UnwindRows, object.UnwindRowSize, 4, position))
+		chunk = b.Load(row, 4, 4, false)
+	}
+	found := b.Arith(ir.And, chunk, f.konst(1<<object.RuleKindBits-1))
+	when(b.Arith(ir.Ne, found, f.konst(object.RuleNone)), unwind)
+	b.Store(b.Addr(rule, 0), 0, 8, chunk)
+	b.Jump(unwind)
+
+	b.Begin(unwind)
+	r := b.Load(b.Addr(rule, 0), 0, 8, false)
+	w.caller(r, pc, get, put, next, stop)
+}
+
+// search yields the distance from the first of n rows to the last one whose
+// first bytes, a number of the given size, are not above what is looked for.
+// The first row is taken for granted. There are no branches in it: the
+// verifier walks through it once.
+func (w *walk) search(p *ir.Value, first, n, size, width int, want *ir.Value) *ir.Value {
+	f := w.f
+	b := f.b
+	lo := f.konst(0)
+	for half := n / 2; half > 0; half /= 2 {
+		step := half * size
+		v := b.Load(b.Arith(ir.Add, p, lo), first+step, width, false)
+		above := b.Arith(ir.AShr, b.Arith(ir.Sub, want, v), f.konst(63)) // all ones if v is above
+		lo = b.Arith(ir.Add, lo, b.Arith(ir.And, b.Arith(ir.Xor, above, f.konst(-1)), f.konst(int64(step))))
+	}
+	return lo
+}
+
+// caller applies a rule.
+func (w *walk) caller(r, pc *ir.Value, get func(int) *ir.Value, put func(int, *ir.Value), next, stop *ir.Block) {
+	f := w.f
+	b := f.b
+	a := f.m.o.Probe.Target.Arch()
+	word := f.Temp("word", 8, 8)
+	// read goes on with a word of user memory, or ends the walk.
+	read := func(addr *ir.Value) *ir.Value {
+		failed := b.Call(int(asm.FnProbeReadUser), word, f.konst(8), addr)
+		on := b.NewBlock()
+		b.If(failed, stop, on)
+		b.Begin(on)
+		return b.Load(word, 0, 8, false)
+	}
+	field := func(shift int) *ir.Value {
+		return b.Arith(ir.Shl, b.Arith(ir.And, b.Arith(ir.LShr, r, f.konst(int64(shift))), f.konst(object.RuleMost)), f.konst(3))
+	}
+	kind := b.Arith(ir.And, r, f.konst(1<<object.RuleKindBits-1))
+	is := func(k int64) *ir.Value { return b.Arith(ir.Eq, kind, f.konst(k)) }
+	// either continues in block yes or falls through.
+	either := func(cond *ir.Value, yes *ir.Block) {
+		no := b.NewBlock()
+		b.If(cond, yes, no)
+		b.Begin(no)
+	}
+	sp, fp, distance := get(w.sp), get(w.fp), field(object.RuleCFAShift)
+	cfa := b.NewObject("cfa", 8, 8)
+	bySP, byFP, saved, plt, signal, found := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
+	saved.Cold, plt.Cold, signal.Cold = true, true, true
+	either(is(object.RuleSP), bySP)
+	either(is(object.RuleFP), byFP)
+	either(is(object.RuleSaved), saved)
+	either(is(object.RulePLT), plt)
+	b.If(is(object.RuleSignal), signal, stop)
+
+	set := func(v *ir.Value) {
+		b.Store(b.Addr(cfa, 0), 0, 8, v)
+		b.Jump(found)
+	}
+	b.Begin(bySP)
+	set(b.Arith(ir.Add, sp, distance))
+	b.Begin(byFP)
+	set(b.Arith(ir.Add, fp, distance))
+	b.Begin(saved)
+	at := read(b.Arith(ir.Sub, fp, distance))
+	put(w.fp, read(fp))
+	set(at)
+	b.Begin(plt)
+	pushed := b.Arith(ir.ULe, distance, b.Arith(ir.Shl, b.Arith(ir.And, pc, f.konst(15)), f.konst(3)))
+	set(b.Arith(ir.Add, b.Add(sp, 8), b.Arith(ir.Shl, pushed, f.konst(3))))
+
+	b.Begin(signal)
+	frame := a.Unwind
+	newSP, newFP := read(b.Add(sp, int64(frame.SP))), read(b.Add(sp, int64(frame.FP)))
+	put(w.pc, read(b.Add(sp, int64(frame.PC))))
+	put(w.sp, newSP)
+	put(w.fp, newFP)
+	put(w.back, f.konst(0))
+	b.Jump(next)
+
+	b.Begin(found)
+	top := b.Load(b.Addr(cfa, 0), 0, 8, false)
+	on := b.NewBlock()
+	b.If(b.Arith(ir.ULt, sp, top), on, stop) // stacks grow downwards
+	b.Begin(on)
+	ret := read(b.Add(top, -8))
+	below := field(object.RuleFPShift)
+	keep, restore := b.NewBlock(), b.NewBlock()
+	b.If(below, restore, keep)
+	b.Begin(restore)
+	put(w.fp, read(b.Arith(ir.Sub, top, below)))
+	b.Jump(keep)
+	b.Begin(keep)
+	put(w.pc, ret)
+	put(w.sp, top)
+	put(w.back, f.konst(1))
+	b.Jump(next)
+}

@@ -1,0 +1,223 @@
+package unwind
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/target/exe"
+)
+
+// A row is the rule for code from an address of the file on, up to the next
+// row.
+type row struct {
+	addr uint64
+	rule object.Rule
+}
+
+// maxRows bounds the rows of a file: two levels of chunks hold more.
+const maxRows = 3 << 20
+
+var errMalformed = errors.New("malformed call frame information")
+
+// registers are the DWARF numbers of a machine's registers.
+type registers struct{ sp, fp, ra uint64 }
+
+var machines = map[elf.Machine]registers{
+	elf.EM_X86_64: {sp: 7, fp: 6, ra: 16},
+}
+
+// A section is .eh_frame.
+type section struct {
+	data []byte
+	addr uint64 // of its first byte
+	regs registers
+}
+
+// rows reads the rules of a file, sorted by address; nil if it has none.
+func rows(f *exe.File) ([]row, error) {
+	regs, ok := machines[f.Machine]
+	data, addr := f.SectionAt(".eh_frame")
+	if !ok || len(data) == 0 {
+		return nil, nil
+	}
+	s := &section{data: data, addr: addr, regs: regs}
+	out, err := s.entries()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	return tidy(out), nil
+}
+
+// tidy sorts rows and drops those that say what the one before says.
+func tidy(rows []row) []row {
+	// Functions come one after the other; where one ends and the next begins at
+	// the same address, the row that knows something counts.
+	slices.SortStableFunc(rows, func(a, b row) int {
+		switch {
+		case a.addr != b.addr:
+			return compare(a.addr, b.addr)
+		case a.rule == object.RuleNone && b.rule != object.RuleNone:
+			return -1
+		case b.rule == object.RuleNone && a.rule != object.RuleNone:
+			return 1
+		}
+		return 0
+	})
+	n := 0
+	for i := range rows {
+		if i+1 < len(rows) && rows[i+1].addr == rows[i].addr || n > 0 && rows[n-1].rule == rows[i].rule {
+			continue
+		}
+		rows[n] = rows[i]
+		n++
+	}
+	return slices.Clip(rows[:n])
+}
+
+func compare(a, b uint64) int {
+	if a < b {
+		return -1
+	}
+	if a > b {
+		return 1
+	}
+	return 0
+}
+
+// A cie is what functions have in common.
+type cie struct {
+	codeAlign uint64
+	dataAlign int64
+	ra        uint64
+	encoding  byte // of addresses
+	augmented bool // 'z'
+	signal    bool // 'S'
+	initial   []byte
+}
+
+// entries reads all functions. What is wrong with one of them leaves it out.
+func (s *section) entries() ([]row, error) {
+	var out []row
+	cies := map[int]*cie{} // by offset; nil if malformed
+	m := newMachine(s)
+	for at := 0; at+4 <= len(s.data); {
+		body := at + 4
+		size := int(binary.LittleEndian.Uint32(s.data[at:]))
+		if size == 0 {
+			at = body // a terminator, of which linkers leave several
+			continue
+		}
+		if size == 0xffffffff || size < 4 || size > len(s.data)-body {
+			return out, errMalformed
+		}
+		next := body + size
+		id := int(binary.LittleEndian.Uint32(s.data[body:]))
+		if id != 0 {
+			c, known := cies[body-id]
+			if !known {
+				c = s.cie(body - id)
+				cies[body-id] = c
+			}
+			if c != nil {
+				out = m.function(c, body+4, next, out)
+			}
+			if len(out) > maxRows {
+				return nil, fmt.Errorf("more than %d unwinding rules", maxRows)
+			}
+		}
+		at = next
+	}
+	return out, nil
+}
+
+// cie reads the entry at an offset; nil if it is not understood.
+func (s *section) cie(at int) *cie {
+	if at < 0 || at+8 > len(s.data) {
+		return nil
+	}
+	size := int(binary.LittleEndian.Uint32(s.data[at:]))
+	if size < 4 || size > len(s.data)-at-4 || binary.LittleEndian.Uint32(s.data[at+4:]) != 0 {
+		return nil
+	}
+	r := reader{data: s.data[:at+4+size], at: at + 8}
+	version := r.byte()
+	augmentation := r.string()
+	c := &cie{codeAlign: r.uleb()}
+	c.dataAlign = r.sleb()
+	if version == 1 {
+		c.ra = uint64(r.byte())
+	} else {
+		c.ra = r.uleb()
+	}
+	if version != 1 && version != 3 || c.ra != s.regs.ra || c.codeAlign == 0 {
+		return nil
+	}
+	if len(augmentation) > 0 && augmentation[0] == 'z' {
+		c.augmented = true
+		n := r.uleb()
+		if n > uint64(len(r.data)-r.at) {
+			return nil
+		}
+		end := r.at + int(n)
+		for _, what := range augmentation[1:] {
+			switch what {
+			case 'R':
+				c.encoding = r.byte()
+			case 'P': // a personality routine
+				s.pointer(&r, r.byte())
+			case 'L':
+				r.byte()
+			case 'S':
+				c.signal = true
+			case 'B': // addresses are signed with the other key
+			default:
+				return nil
+			}
+		}
+		r.at = end
+	} else if len(augmentation) > 0 {
+		return nil
+	}
+	if r.bad {
+		return nil
+	}
+	c.initial = r.data[r.at:]
+	return c
+}
+
+// Encodings of addresses (DW_EH_PE_*).
+const (
+	peAbsolute = 0x00
+	peULEB     = 0x01
+	peU2       = 0x02
+	peU4       = 0x03
+	peU8       = 0x04
+	peSLEB     = 0x09
+	peS2       = 0x0a
+	peS4       = 0x0b
+	peS8       = 0x0c
+	pePCRel    = 0x10
+	peOmit     = 0xff
+)
+
+// pointer reads an address. Relative ones other than to their own place, which
+// no compiler of today uses here, are an error.
+func (s *section) pointer(r *reader, encoding byte) uint64 {
+	if encoding == peOmit {
+		return 0
+	}
+	at := s.addr + uint64(r.at)
+	v := r.value(encoding & 0x0f)
+	switch encoding & 0x70 {
+	case 0:
+	case pePCRel:
+		v += at
+	default:
+		r.bad = true
+	}
+	return v
+}
