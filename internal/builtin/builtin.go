@@ -106,19 +106,19 @@ type ParamKind uint8
 
 // The kinds of parameter.
 const (
-	AnyValue   ParamKind = iota // anything but none, void and aggregations that cannot be read
-	Integer                     // an integer, bool or enum
-	Address                     // an integer or a pointer
-	StringLit                   // a string literal after folding
-	IntLit                      // an integer literal after folding
-	WholeMap                    // a map named without key
-	MapOrValue                  // print: a map without key, a keyed map access, or a value
-	Key                         // a key of the map that is the first argument
-	Word                        // one of Func.Words
-	WordOrInt                   // either
-	IntBehindWord               // an integer; Check says that a word is out of place
-	StringLike                  // a string, an int8 array or pointer
-	VarRef                      // a bare scratch variable
+	AnyValue      ParamKind = iota // anything but none, void and aggregations that cannot be read
+	Integer                        // an integer, bool or enum
+	Address                        // an integer or a pointer
+	StringLit                      // a string literal after folding
+	IntLit                         // an integer literal after folding
+	WholeMap                       // a map named without key
+	MapOrValue                     // print: a map without key, a keyed map access, or a value
+	Key                            // a key of the map that is the first argument
+	Word                           // one of Func.Words
+	WordOrInt                      // either
+	IntBehindWord                  // an integer; Check says that a word is out of place
+	StringLike                     // a string, an int8 array or pointer
+	VarRef                         // a bare scratch variable
 )
 
 // String is what the manual says of a parameter.
