@@ -117,10 +117,14 @@ func (s *session) initUnwind() {
 	}
 }
 
-// Unwind provides tables for unwinding the stacks of a process.
+// Unwind provides tables for unwinding the stacks of a process, of which the
+// first is just being taken.
 func (s *session) Unwind(pid int) {
 	if s.unwind != nil {
 		s.unwind.Ask(pid)
+	}
+	if s.user != nil {
+		s.user.Meet(pid)
 	}
 }
 

@@ -148,6 +148,16 @@ func (u *User) Remember(pid int) {
 	}
 }
 
+// Meet records the mappings of a process, if it is not known yet: its
+// addresses will be looked up.
+func (u *User) Meet(pid int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.recorder != nil && u.procs[pid] == nil {
+		u.process(pid)
+	}
+}
+
 // AddProgram names a file that processes are expected to map. It is kept
 // within reach, should it be deleted. If it is the only one and runs at fixed
 // addresses, its symbols stand in for processes that ended before anything was
