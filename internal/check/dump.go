@@ -119,6 +119,8 @@ func (d *dumper) statement(s syntax.Stmt) {
 			comment = d.typeOf(s.Init)
 		}
 		d.line(syntax.Format(s), comment)
+	case *syntax.LetTupleStmt:
+		d.line(syntax.Format(s), d.typeOf(s.Init))
 	case *syntax.ForStmt:
 		if s.Over == nil {
 			d.nested("for ($"+s.Var.Name+" : "+syntax.Format(s.From)+".."+syntax.Format(s.To)+")", s.Body, "")

@@ -75,6 +75,8 @@ type Info struct {
 	// Stands has what is evaluated in place of an expression: the arm that a
 	// comptime condition leaves, the record of a typeinfo.
 	Stands map[syntax.Expr]syntax.Expr
+	// Lets has the declarations that one of several variables is short for.
+	Lets map[*syntax.LetTupleStmt][]*syntax.LetStmt
 	// Unrolls has the number of repetitions.
 	Unrolls map[*syntax.UnrollStmt]int
 }
@@ -112,6 +114,7 @@ func newInfo() *Info {
 		Fields:  map[*syntax.Field]types.Field{},
 		Derefs:  map[syntax.Expr]int{},
 		Stands:  map[syntax.Expr]syntax.Expr{},
+		Lets:    map[*syntax.LetTupleStmt][]*syntax.LetStmt{},
 		Unrolls: map[*syntax.UnrollStmt]int{},
 	}
 }

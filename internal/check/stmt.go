@@ -26,6 +26,8 @@ func (w *walker) statement(s syntax.Stmt) {
 		w.exprStmt(s)
 	case *syntax.LetStmt:
 		w.let(s)
+	case *syntax.LetTupleStmt:
+		w.letTuple(s)
 	case *syntax.AssignStmt:
 		w.assignment(s)
 	case *syntax.DiscardStmt:

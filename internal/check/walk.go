@@ -27,7 +27,8 @@ type walker struct {
 
 	vars map[*syntax.Var]*varState // by the occurrence that declares
 
-	arms map[syntax.Expr]arm // conditionals that comptime decided
+	arms map[syntax.Expr]arm                        // conditionals that comptime decided
+	lets map[*syntax.LetTupleStmt][]*syntax.LetStmt // what they are short for
 
 	scope       *scope
 	in          *inFunction            // whose body this is, nil: the probe's

@@ -99,6 +99,10 @@ func (m *macro) assigned() map[string]bool {
 		switch n := n.(type) {
 		case *syntax.LetStmt:
 			add(n.Var)
+		case *syntax.LetTupleStmt:
+			for _, v := range n.Vars {
+				add(v)
+			}
 		case *syntax.ForStmt:
 			add(n.Var)
 		case *syntax.AssignStmt:
@@ -114,16 +118,20 @@ func (m *macro) assigned() map[string]bool {
 // redeclared reports declarations of parameters.
 func (e *expander) redeclared(m *macro) (bad bool) {
 	syntax.Walk(m.tree.Body, func(n syntax.Node) bool {
-		var v *syntax.Var
+		var vars []*syntax.Var
 		switch n := n.(type) {
 		case *syntax.LetStmt:
-			v = n.Var
+			vars = []*syntax.Var{n.Var}
+		case *syntax.LetTupleStmt:
+			vars = n.Vars
 		case *syntax.ForStmt:
-			v = n.Var
+			vars = []*syntax.Var{n.Var}
 		}
-		if v != nil && m.param("$"+v.Name) {
-			e.ds.Errorf("parameter-redeclared", v.Span(), "Variable $%s is a parameter of the macro and cannot be declared again", v.Name)
-			bad = true
+		for _, v := range vars {
+			if m.param("$" + v.Name) {
+				e.ds.Errorf("parameter-redeclared", v.Span(), "Variable $%s is a parameter of the macro and cannot be declared again", v.Name)
+				bad = true
+			}
 		}
 		return true
 	})

@@ -554,7 +554,7 @@ func (f *fn) castInto(e *syntax.Cast, t types.Type, p *ir.Value, off int) {
 		// An integer narrower than the array extends into it.
 		b.Store(p, off, min(t.Size(), 8), f.Scalar(e.X))
 	default:
-		f.quietly(func() { f.reshape(f.Mem(e.X), from, p, off, t) })
+		f.reshape(f.Mem(e.X), from, p, off, t)
 	}
 }
 

@@ -130,6 +130,10 @@ func (f *fn) stmt(s syntax.Stmt) {
 		f.discards = false
 	case *syntax.LetStmt:
 		f.let(s)
+	case *syntax.LetTupleStmt:
+		for _, one := range f.info.Lets[s] {
+			f.at(one, func() { f.let(one) })
+		}
 	case *syntax.AssignStmt:
 		f.assign(s)
 	case *syntax.JumpStmt:

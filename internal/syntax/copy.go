@@ -55,6 +55,13 @@ func (c *Copier) stmt(s Stmt) Stmt {
 		return &ExprStmt{c.pos(s.Pos), x}
 	case *LetStmt:
 		return &LetStmt{c.pos(s.Pos), c.variable(s.Var), c.TypeExpr(s.Type), c.Copy(s.Init)}
+	case *LetTupleStmt:
+		out := &LetTupleStmt{Pos: c.pos(s.Pos)}
+		for _, v := range s.Vars {
+			out.Vars = append(out.Vars, c.variable(v))
+		}
+		out.Init = c.Copy(s.Init)
+		return out
 	case *AssignStmt:
 		return &AssignStmt{c.pos(s.Pos), c.Copy(s.LHS), s.Op, c.Copy(s.RHS)}
 	case *JumpStmt:

@@ -10,7 +10,7 @@ import (
 // everything holds every kind of statement and expression.
 const everything = `begin / pid == 1 && @p[1, 2] != $1 / {
 	let $a: int32*[4] = (1, "x", true); let $b; let $t: typeof($a); $a = (x=1, y=-$#)->x; @m[1].0.f[3]++; ++$a;
-	_ = { let $c = 1; $c + 1 }; for ($i : 0..4) { break; continue; return 4; } for ($kv : @m) { return; }
+	let ($p, $q) = ($a, 2); _ = { let $c = 1; $c + 1 }; for ($i : 0..4) { break; continue; return 4; } for ($kv : @m) { return; }
 	while ($a) { f(typeof(struct s *), *$p, &$q) } unroll (3) { print((uint8)$x ? : 2); }
 	if (a) { 1 } else if comptime (b ? c : d) { sizeof(int8) } else { typeinfo(@x) }
 	offsetof(struct t, a.b); sizeof($x + 1); import "x";

@@ -288,6 +288,16 @@ func (p *printer) stmt(s Stmt) {
 			p.add(" = ")
 			p.expr(s.Init, 0)
 		}
+	case *LetTupleStmt:
+		p.add("let (")
+		for i, v := range s.Vars {
+			if i > 0 {
+				p.add(", ")
+			}
+			p.addf("$%s", v.Name)
+		}
+		p.add(") = ")
+		p.expr(s.Init, 0)
 	case *AssignStmt:
 		p.expr(s.LHS, 0)
 		p.addf(" %s ", s.Op)

@@ -99,6 +99,9 @@ func (p *parser) blockExpr() Expr { return p.block() }
 
 func (p *parser) let() Stmt {
 	start := p.advance().Start
+	if p.at() == LParen {
+		return p.letTuple(start)
+	}
 	if p.at() != VarName {
 		hint := "write let $name = …"
 		if p.at() == MapName {
@@ -113,6 +116,27 @@ func (p *parser) let() Stmt {
 	if p.accept(Assign) {
 		s.Init = p.expr()
 	}
+	s.Pos = p.since(start)
+	return s
+}
+
+// letTuple reads let ($a, $b) = x behind the let.
+func (p *parser) letTuple(start int) Stmt {
+	const form = "write let ($a, $b) = (1, 2);"
+	p.advance()
+	s := &LetTupleStmt{}
+	for {
+		if p.at() != VarName {
+			p.failWith(form, "syntax", p.here(), "expected a variable: let declares one for each element of a tuple")
+		}
+		s.Vars = append(s.Vars, p.variable())
+		if !p.accept(Comma) || p.at() == RParen {
+			break
+		}
+	}
+	p.expect(RParen)
+	p.expectOr(Assign, func() string { return form })
+	s.Init = p.expr()
 	s.Pos = p.since(start)
 	return s
 }

@@ -130,6 +130,13 @@ type (
 		Type *TypeExpr // nil if absent
 		Init Expr      // nil if absent
 	}
+	// LetTupleStmt declares a variable for each of the first elements of a
+	// tuple: let ($a, $b) = x.
+	LetTupleStmt struct {
+		Pos
+		Vars []*Var // at least one
+		Init Expr
+	}
 	// AssignStmt is lhs op rhs; Op is Assign or a compound operator.
 	AssignStmt struct {
 		Pos
@@ -182,15 +189,16 @@ const (
 
 func (j Jump) String() string { return [...]string{"break", "continue", "return"}[j] }
 
-func (*ExprStmt) stmt()    {}
-func (*LetStmt) stmt()     {}
-func (*AssignStmt) stmt()  {}
-func (*JumpStmt) stmt()    {}
-func (*DiscardStmt) stmt() {}
-func (*ForStmt) stmt()     {}
-func (*WhileStmt) stmt()   {}
-func (*UnrollStmt) stmt()  {}
-func (*Import) stmt()      {}
+func (*ExprStmt) stmt()     {}
+func (*LetStmt) stmt()      {}
+func (*LetTupleStmt) stmt() {}
+func (*AssignStmt) stmt()   {}
+func (*JumpStmt) stmt()     {}
+func (*DiscardStmt) stmt()  {}
+func (*ForStmt) stmt()      {}
+func (*WhileStmt) stmt()    {}
+func (*UnrollStmt) stmt()   {}
+func (*Import) stmt()       {}
 
 // An Expr is an expression.
 type Expr interface {

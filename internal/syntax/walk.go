@@ -48,6 +48,11 @@ func children(n Node, f func(Node)) {
 		f(n.Var)
 		typeChild(n.Type, f)
 		expr(n.Init, f)
+	case *LetTupleStmt:
+		for _, v := range n.Vars {
+			f(v)
+		}
+		f(n.Init)
 	case *AssignStmt:
 		f(n.LHS)
 		f(n.RHS)
