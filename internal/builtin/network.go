@@ -126,7 +126,7 @@ var _ = define(Func{
 	},
 })
 
-var macType = &types.Deferred{Name: "mac_addr_t", By: "macaddr", Bytes: 6, Algn: 1}
+var macType = &types.Deferred{Name: "mac_address", By: "macaddr", Bytes: 6, Algn: 1}
 
 var _ = define(Func{
 	Name: "macaddr", Min: 1, Params: []Param{{"address", AnyValue}}, Result: macType,

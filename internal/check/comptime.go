@@ -2,6 +2,7 @@ package check
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -204,6 +205,14 @@ func typeClass(t types.Type) string {
 		return "c_type"
 	case *types.Agg:
 		return t.Kind + "_t"
+	case *types.Stack:
+		if t.User {
+			return "ustack"
+		}
+		return "kstack"
+	case *types.Deferred:
+		name, _, _ := strings.Cut(t.Name, "[")
+		return name
 	default:
 		return baseName(t)
 	}

@@ -158,7 +158,9 @@ func (w *walker) let(s *syntax.LetStmt) {
 		if str, ok := t.(*types.String); ok && str.Cap == 0 {
 			t, v.fallback = nil, &types.String{Cap: 1} // the capacity comes from the assignments
 		}
-		if t != nil {
+		if d, ok := t.(*types.Deferred); ok && d.Open {
+			v.join(types.Flex{Type: t}, types.Unset)
+		} else if t != nil {
 			v.fixed, v.cur = true, types.Flex{Type: t}
 		}
 	}

@@ -49,6 +49,11 @@ func (w *walker) suffixes(e *syntax.TypeExpr, t types.Type) types.Type {
 					t = &types.Buffer{Cap: int(s.Len)}
 					continue
 				}
+			case *types.Deferred:
+				if builtin.IsInet(b) && s.Len <= maxArray {
+					t = builtin.InetOf(int(s.Len))
+					continue
+				}
 			}
 		}
 		if t.Size() == 0 || s.Len > maxArray/int64(t.Size()) {
@@ -76,7 +81,7 @@ func (w *walker) lookupType(e *syntax.TypeExpr) (types.Type, bool) {
 		if t, ok := types.NamedAgg(e.Name); ok {
 			return t, true
 		}
-		if t, ok := deferredType(e.Name); ok {
+		if t, ok := builtin.NamedType(e.Name); ok {
 			return t, true
 		}
 	}
@@ -85,22 +90,6 @@ func (w *walker) lookupType(e *syntax.TypeExpr) (types.Type, bool) {
 	}
 	t, err := w.script.Options.Target.TypeByName(e.Tag, e.Name)
 	return t, err == nil
-}
-
-// deferredType finds the printable types, such as ksym_t, among the results of
-// builtins.
-func deferredType(name string) (types.Type, bool) {
-	if name == "" || name[len(name)-1] != 't' && name != "timestamp" {
-		return nil, false
-	}
-	for _, n := range builtin.Names() {
-		if f, ok := builtin.Lookup(n); ok {
-			if d, ok := f.Result.(*types.Deferred); ok && d.Name == name {
-				return d, true
-			}
-		}
-	}
-	return nil, false
 }
 
 // typeNames are the types of the language that scripts name.

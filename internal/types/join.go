@@ -150,6 +150,16 @@ func joinOther(a, b Type) Type {
 			}
 		}
 	}
+	if x, ok := a.(*Deferred); ok {
+		if y, ok := b.(*Deferred); ok && x.Name == y.Name && x.Bytes == y.Bytes {
+			switch {
+			case y.Open:
+				return x
+			case x.Open:
+				return y
+			}
+		}
+	}
 	if Same(a, b) {
 		return a
 	}

@@ -387,6 +387,7 @@ type Deferred struct {
 	Arg   string
 	Bytes int
 	Algn  int
+	Open  bool // written in a script: Arg is not known
 }
 
 func (t *Deferred) String() string { return t.Name }

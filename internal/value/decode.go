@@ -49,9 +49,6 @@ func (d *decoder) decode(t types.Type, raw []byte, depth int) Value {
 	case *types.Buffer:
 		return Buffer(bytes.Clone(bufferBytes(t, raw)))
 	case *types.Array:
-		if isText(t.Elem) {
-			return Str(bytes.Clone(upToNUL(raw[:min(len(raw), t.Size())])))
-		}
 		n := arrayLen(t, raw)
 		out := make(Array, n)
 		size := t.Elem.Size()
@@ -169,12 +166,6 @@ func bufferBytes(t *types.Buffer, raw []byte) []byte {
 	}
 	n := binary.NativeEndian.Uint32(raw)
 	return raw[4 : 4+min(int(n), len(raw)-4, t.Cap)]
-}
-
-// isText says whether arrays of an element print as text: char is int8.
-func isText(elem types.Type) bool {
-	i, ok := elem.(*types.Int)
-	return ok && i.Bytes == 1 && i.Signed
 }
 
 func arrayLen(t *types.Array, raw []byte) int {
