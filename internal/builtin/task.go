@@ -71,7 +71,7 @@ var _ = define(Func{
 	},
 })
 
-var username = &types.Deferred{Name: "username_t", By: "username", Bytes: 8, Algn: 8}
+var username = &types.Deferred{Name: "username_t", By: "username", Bytes: 8, Algn: 8, Int: true}
 
 var _ = define(Func{
 	Name: "username", Bare: true, Fixed: true, Result: username,

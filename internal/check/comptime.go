@@ -206,10 +206,8 @@ func typeClass(t types.Type) string {
 	case *types.Agg:
 		return t.Kind + "_t"
 	case *types.Stack:
-		if t.User {
-			return "ustack"
-		}
-		return "kstack"
+		name, _, _ := strings.Cut(t.String(), "_")
+		return name
 	case *types.Deferred:
 		name, _, _ := strings.Cut(t.Name, "[")
 		return name

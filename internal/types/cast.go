@@ -35,6 +35,10 @@ func Cast(from, to Type) (Type, error) {
 	switch to := to.(type) {
 	case *Array:
 		return castToArray(from, to, fail)
+	case *Deferred:
+		if _, ok := IsInteger(from); ok && to.Int {
+			return to, nil
+		}
 	case *String:
 		s, ok := from.(*String)
 		switch {

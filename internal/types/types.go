@@ -388,6 +388,7 @@ type Deferred struct {
 	Bytes int
 	Algn  int
 	Open  bool // written in a script: Arg is not known
+	Int   bool // a number in fact, which integers can be cast to
 }
 
 func (t *Deferred) String() string { return t.Name }

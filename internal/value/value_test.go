@@ -16,7 +16,7 @@ func (fakeEnv) Trailer() string                              { return ".." }
 
 var point = types.NewStruct(types.StructKind, "p", 48, 8, []types.Field{
 	{Name: "x", Type: types.Int32},
-	{Name: "name", Type: &types.Array{Elem: types.Int8, Len: 4}, Offset: 4},
+	{Name: "name", Type: &types.String{Cap: 4}, Offset: 4},
 	{Name: "raw", Type: &types.Array{Elem: types.Uint8, Len: 4}, Offset: 8},
 	{Name: "", Offset: 12, Type: types.NewStruct(types.UnionKind, "", 4, 4, []types.Field{{Name: "u", Type: types.Uint16}, {Name: "v", Type: types.Uint8}})},
 	{Name: "p", Type: &types.Pointer{Elem: types.Void}, Offset: 16},
@@ -68,7 +68,7 @@ func TestText(t *testing.T) {
 		{types.NewRecord(nil, nil), nil, "{}", "", "{}"},
 		{types.NewRecord([]string{"a", "b"}, []types.Type{types.Int8, types.Bool}), []byte{1, 0}, "{ .a = 1, .b = false }", "", `{"a": 1, "b": false}`},
 		{matrix, []byte{1, 0, 2, 0, 3, 0, 4, 0}, "[[1,2],[3,4]]", "", "[[1,2],[3,4]]"},
-		{&types.Array{Elem: types.Int8, Len: 4}, []byte("ab\x00c"), "ab", "", `"ab"`},
+		{&types.Array{Elem: types.Int8, Len: 4}, []byte("ab\x00c"), "[97,98,0,99]", "", `[97,98,0,99]`},
 		{point, pointBytes(), "{ .x = 3, .name = ab, .raw = [10,0,0,1], .u = 261, .v = 5, .p = 0x1234, .b1 = 5, .b2 = -10, .ia = [{ .a = 1, .b = true },{ .a = 0, .b = false }] }", "",
 			`{"x": 3, "name": "ab", "raw": [10,0,0,1], "u": 261, "v": 5, "p": 4660, "b1": 5, "b2": -10, "ia": [{"a": 1, "b": true},{"a": 0, "b": false}]}`},
 		{&types.Deferred{Bytes: 1}, []byte("x"), "sym+x", "", `"sym+x"`},
