@@ -161,6 +161,7 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "write_user", Min: 3, Params: []Param{{"to", Address}, {"data", AnyValue}, {"length", Integer}}, Result: types.Bool, Unsafe: true,
+	Needs:   []*target.Feature{target.WriteUser},
 	Doc:     "Writes bytes of a string, array or buffer to memory of the current process; false if that failed. The length is at most the size of the data.",
 	Example: `uprobe:libc:getenv { $s = "HOME"; if (!write_user(arg0, $s, 5)) { warnf("not writable"); } }`,
 	Check: func(c *Call) types.Type {

@@ -10,7 +10,7 @@ import (
 var _ = define(Func{
 	Name: "cgroupid", Min: 1, Params: []Param{{"path", StringLit}}, Yields: "uint64",
 	Doc:     "The ID of the control group of a directory in the version 2 hierarchy, to compare with `cgroup`.",
-	Example: `tracepoint:syscalls:sys_enter_openat / cgroup == cgroupid("/sys/fs/cgroup/system.slice") / { @[comm] = count(); }`,
+	Example: `tracepoint:syscalls:sys_enter_openat / cgroup == cgroupid("/sys/fs/cgroup") / { @[comm] = count(); }`,
 	Check: func(c *Call) types.Type {
 		cgroupOf(c)
 		return types.Uint64

@@ -13,25 +13,27 @@ var inProcess = &Mechanism{
 }
 
 var _ = define(Kind{
-	Name:  "begin",
-	Type:  "special",
-	Doc:   "Runs once before any probe is attached.",
-	Forms: []string{"begin"},
-	Ours:  AtBegin,
-	Parse: parseBare,
-	Match: matchSelf,
-	Plan:  planOurs,
+	Name:    "begin",
+	Type:    "special",
+	Doc:     "Runs once before any probe is attached.",
+	Example: `begin { printf("tracing; end with Ctrl-C\n"); }`,
+	Forms:   []string{"begin"},
+	Ours:    AtBegin,
+	Parse:   parseBare,
+	Match:   matchSelf,
+	Plan:    planOurs,
 })
 
 var _ = define(Kind{
-	Name:  "end",
-	Type:  "special",
-	Doc:   "Runs once when tracing has ended, before the maps are printed.",
-	Forms: []string{"end"},
-	Ours:  AtEnd,
-	Parse: parseBare,
-	Match: matchSelf,
-	Plan:  planOurs,
+	Name:    "end",
+	Type:    "special",
+	Doc:     "Runs once when tracing has ended, before the maps are printed.",
+	Example: `interval:ms:100 { @++; exit(); } end { printf("%d rounds\n", @); clear(@); }`,
+	Forms:   []string{"end"},
+	Ours:    AtEnd,
+	Parse:   parseBare,
+	Match:   matchSelf,
+	Plan:    planOurs,
 })
 
 // parseBare accepts no parts; a lone wildcard is tolerated as the reference

@@ -22,6 +22,7 @@ var _ = define(Kind{
 	Doc: "Runs once for every object of a kind that the kernel has: tasks, open files, BPF maps, sockets. `ctx` leads to the object; a run ends where it is " +
 		"null, as it is once behind the last object. With a pin nothing runs at once: reading the file of that name under `/sys/fs/bpf` runs the " +
 		"program, and what it prints is what is read.",
+	Example:  `iter:task { printf("%d %s\n", ctx.task.pid, ctx.task.comm); }`,
 	Forms:    []string{"iter:object", "iter:object:pin"},
 	Has:      HasCtx | HasObjects,
 	Space:    types.Kernel,

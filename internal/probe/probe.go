@@ -63,6 +63,7 @@ type Kind struct {
 	Type    string   // what probetype prints, if not Name
 	Aliases []string // other long names (any case) and short ones (exact case)
 	Doc     string   // reference manual entry, markdown
+	Example string   // a one-line script
 	Forms   []string // as users write it: "kprobe:[module:]function[+offset]"
 	Has     Has
 	Space   types.Space // default address space of pointers

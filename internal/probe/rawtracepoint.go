@@ -17,6 +17,7 @@ var _ = define(Kind{
 	Name:     "rawtracepoint",
 	Aliases:  []string{"rt"},
 	Doc:      "A tracepoint with the arguments the kernel passes to it.",
+	Example:  `rawtracepoint:sched_switch { @[args.prev.comm] = count(); }`,
 	Forms:    []string{"rawtracepoint:[module:]event"},
 	Has:      HasArgs | HasArgN | HasPID,
 	Space:    types.Kernel,

@@ -3,15 +3,16 @@ package probe
 import "fmt"
 
 var _ = define(Kind{
-	Name:  "self",
-	Type:  "special",
-	Doc:   "Runs when hawk itself receives SIGUSR1.",
-	Forms: []string{"self:signal:SIGUSR1"},
-	Ours:  OnSignal,
-	Parse: parseSelf,
-	Match: matchSelf,
-	List:  listSelf,
-	Plan:  planOurs,
+	Name:    "self",
+	Type:    "special",
+	Doc:     "Runs when hawk itself receives SIGUSR1.",
+	Example: `self:signal:SIGUSR1 { print(@); clear(@); } software:page-faults:100 { @[comm] = count(); }`,
+	Forms:   []string{"self:signal:SIGUSR1"},
+	Ours:    OnSignal,
+	Parse:   parseSelf,
+	Match:   matchSelf,
+	List:    listSelf,
+	Plan:    planOurs,
 })
 
 const selfSignal = "SIGUSR1"

@@ -12,22 +12,24 @@ var dummyPacket = &Mechanism{
 }
 
 var _ = define(Kind{
-	Name:  "test",
-	Doc:   "Runs once with `--test`, and passes if it returns 0, or nothing, without errors. Names are unique. Otherwise it is left alone.",
-	Forms: []string{"test:name"},
-	Ours:  AtTest,
-	Parse: parseNamed,
-	Match: matchSelf,
-	Plan:  planOurs,
+	Name:    "test",
+	Doc:     "Runs once with `--test`, and passes if it returns 0, or nothing, without errors. Names are unique. Otherwise it is left alone.",
+	Example: `macro double(n) { n * 2 } test:double { if (double(4) != 8) { return 1; } }`,
+	Forms:   []string{"test:name"},
+	Ours:    AtTest,
+	Parse:   parseNamed,
+	Match:   matchSelf,
+	Plan:    planOurs,
 })
 
 var _ = define(Kind{
-	Name:  "bench",
-	Doc:   "Runs many times with `--bench`, which reports how long one run takes. It is skipped if it returns 1. Otherwise it is left alone. The kernel permits less here than in other probes.",
-	Forms: []string{"bench:name"},
-	Ours:  AtBench,
-	Parse: parseNamed,
-	Match: matchSelf,
+	Name:    "bench",
+	Doc:     "Runs many times with `--bench`, which reports how long one run takes. It is skipped if it returns 1. Otherwise it is left alone. The kernel permits less here than in other probes.",
+	Example: `bench:count { @ = count(); }`,
+	Forms:   []string{"bench:name"},
+	Ours:    AtBench,
+	Parse:   parseNamed,
+	Match:   matchSelf,
 	Plan: func(points []*Point, _ Uses, _ *Options) ([]*Group, error) {
 		var out []*Group
 		for _, p := range points {

@@ -19,6 +19,7 @@ var _ = define(Kind{
 	Name:     "tracepoint",
 	Aliases:  []string{"t"},
 	Doc:      "A static event of the kernel, with the fields its format file declares.",
+	Example:  `tracepoint:sched:sched_process_exec { printf("%d %s\n", pid, str(args.filename)); }`,
 	Forms:    []string{"tracepoint:category:event"},
 	Has:      HasArgs | HasPID,
 	Space:    types.Kernel,

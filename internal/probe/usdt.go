@@ -20,6 +20,7 @@ var _ = define(Kind{
 	Name:     "usdt",
 	Aliases:  []string{"U"},
 	Doc:      "A static probe that a program or library declares, with the arguments it declares.",
+	Example:  `usdt:libc:memory_arena_new { @[comm] = count(); }`,
 	Forms:    []string{"usdt:binary:[provider:]name"},
 	Has:      HasArgN | HasRegs | HasUserAddrs | HasCtx,
 	Space:    types.User,

@@ -21,6 +21,7 @@ var _ = define(Kind{
 	Doc: "Fires when memory is read, written or executed: an address of the traced process, or of the kernel, which may also be given as the name of a " +
 		"variable. The processor watches 1, 2, 4 or 8 bytes; it has few such registers (4 on x86_64) for the whole machine. On x86_64 the modes are `w`, `rw` and " +
 		"`x`, and a program runs after the access.",
+	Example:       `watchpoint:0x10000000:8:rw { printf("%s\n", ustack); }`,
 	Forms:         []string{"watchpoint:address:length:mode", "watchpoint:symbol:length:mode"},
 	Has:           HasRegs | HasCtx,
 	Space:         types.Kernel,

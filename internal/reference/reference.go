@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/stdlib"
+	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -30,6 +33,7 @@ func Write(w io.Writer) error {
 	writeProbes(out)
 	writeFuncs(out)
 	writeAggs(out)
+	writeMacros(out)
 	writeSettings(out)
 	return out.Flush()
 }
@@ -79,8 +83,11 @@ an attach point ` + "`*`, `?` and `[…]`" + ` are wildcards unless the part is 
 			facts.add("`probetype`", "`"+k.TypeName()+"`")
 		}
 		facts.write(w)
+		example(w, k.Example)
 	}
-	w.WriteString("\n### Not supported by this version\n\nUnderstood, but refused:\n\n")
+	if len(lacking) > 0 {
+		w.WriteString("\n### Not supported by this version\n\nUnderstood, but refused:\n\n")
+	}
 	for _, k := range lacking {
 		fmt.Fprintf(w, "- %s\n", quoted(k.Forms))
 	}
@@ -107,6 +114,7 @@ Names shown without parentheses may also be written with empty ones. Arguments i
 			facts.add("needs", fmt.Sprintf("%s (Linux %s)", n.What, n.Since))
 		}
 		facts.add("old names", quoted(f.Old))
+		facts.add("other names", quoted(f.Also))
 		facts.write(w)
 		example(w, f.Example)
 	}
@@ -171,6 +179,59 @@ of its own; the cells are merged when the map is printed or read.
 		facts.write(w)
 		example(w, a.Example)
 	}
+}
+
+func writeMacros(w *bufio.Writer) {
+	w.WriteString(`
+## Macros of the library
+
+They are written in the language and stand there for any script. A macro of the script's own with the same name and as many parameters takes
+the place of one of these.
+`)
+	for _, m := range stdlib.Macros() {
+		fmt.Fprintf(w, "\n### %s\n\n", m.Name)
+		codeBlock(w, m.Signature)
+		fmt.Fprintf(w, "\n%s\n", m.Doc)
+		example(w, m.Example)
+	}
+}
+
+// An Example is a script of the manual.
+type Example struct {
+	Section string // that it stands in: probes, functions, aggregations, library, settings
+	Name    string
+	Script  string
+	Needs   []*target.Feature // what the kernel must offer, apart from the probes
+}
+
+// Examples lists the scripts of all entries.
+func Examples() []Example {
+	var out []Example
+	for _, k := range probe.Kinds() {
+		if k.Supported() == nil {
+			out = append(out, Example{Section: "probes", Name: k.Name, Script: k.Example})
+		}
+	}
+	for _, f := range builtin.All() {
+		out = append(out, Example{Section: "functions", Name: f.Name, Script: f.Example, Needs: f.Needs})
+	}
+	for _, a := range builtin.Aggs() {
+		out = append(out, Example{Section: "aggregations", Name: a.Name, Script: a.Example})
+	}
+	for _, m := range stdlib.Macros() {
+		out = append(out, Example{Section: "library", Name: m.Name, Script: m.Example})
+	}
+	for _, s := range config.Settings() {
+		value := s.Default
+		switch {
+		case s.Type == config.Choice && !slices.Contains(s.Values, value):
+			value = s.Values[0]
+		case s.Type == config.Text:
+			value = strconv.Quote(value)
+		}
+		out = append(out, Example{Section: "settings", Name: s.Name, Script: "config = { " + s.Name + " = " + value + " } begin { }"})
+	}
+	return out
 }
 
 func writeSettings(w *bufio.Writer) {

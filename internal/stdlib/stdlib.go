@@ -56,3 +56,50 @@ func defines(text, macro string) bool {
 	head := "\nmacro " + macro + "("
 	return strings.HasPrefix(text, head[1:]) || strings.Contains(text, head)
 }
+
+// A Macro is an entry of the manual, from the comment above a definition.
+type Macro struct {
+	Name      string
+	Signature string // as it is called: "is_str(x)"
+	Doc       string
+	Example   string // a one-line script
+}
+
+// Macros lists what all packages define, in order of names.
+func Macros() []Macro {
+	var out []Macro
+	for _, name := range Names() {
+		text, err := packages.ReadFile(name + ".bt")
+		if err != nil {
+			continue // Names has just read the directory
+		}
+		var comment []string
+		for line := range strings.Lines(string(text)) {
+			line = strings.TrimRight(line, "\n")
+			if text, ok := strings.CutPrefix(line, "// "); ok {
+				comment = append(comment, text)
+				continue
+			}
+			if head, ok := strings.CutPrefix(line, "macro "); ok {
+				out = append(out, describe(strings.TrimSuffix(head, " {"), comment))
+			}
+			comment = nil
+		}
+	}
+	slices.SortFunc(out, func(a, b Macro) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// describe makes an entry of the head of a definition and the lines above it.
+func describe(head string, comment []string) Macro {
+	m := Macro{Signature: head}
+	m.Name, _, _ = strings.Cut(head, "(")
+	for _, line := range comment {
+		if example, ok := strings.CutPrefix(line, "Example: "); ok {
+			m.Example = example
+			continue
+		}
+		m.Doc = strings.TrimSpace(m.Doc + " " + line)
+	}
+	return m
+}

@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -42,5 +43,21 @@ func TestPackages(t *testing.T) {
 	}
 	if _, ok := Open("../stdlib"); ok {
 		t.Error("Open leaves the library")
+	}
+}
+
+// TestMacros checks what every entry of the manual must say.
+func TestMacros(t *testing.T) {
+	all := Macros()
+	if len(all) == 0 {
+		t.Fatal("there are no macros")
+	}
+	for _, m := range all {
+		if Find(m.Name) == "" || !strings.HasPrefix(m.Signature, m.Name+"(") {
+			t.Errorf("%+v is not what a package defines", m)
+		}
+		if !strings.HasSuffix(m.Doc, ".") || !strings.Contains(m.Example, m.Name+"(") {
+			t.Errorf("%s has no sentence or no example that shows it: %+v", m.Name, m)
+		}
 	}
 }

@@ -125,6 +125,7 @@ var (
 	SendSignalThread = Helper("send_signal_thread", "sending signals to threads", "5.6", 117, bpf.Kprobe)
 	SocketCookie     = &Feature{"socket_cookie", "cookies of sockets", "5.12", tracingHelper(46)}
 	Override         = Helper("override_return", "override() (CONFIG_BPF_KPROBE_OVERRIDE)", "4.16", 58, bpf.Kprobe)
+	WriteUser        = Helper("probe_write_user", "writing to user memory", "4.8", 36, bpf.Kprobe)
 	GetFuncIP        = Helper("get_func_ip", "the address of the probed function", "5.15", 173, bpf.Kprobe)
 	KprobeCookie     = Helper("kprobe_cookie", "cookies of kprobes and uprobes", "5.15", 174, bpf.Kprobe)
 	TraceCookie      = Helper("tracepoint_cookie", "cookies of tracepoints", "5.15", 174, bpf.Tracepoint)
@@ -199,7 +200,7 @@ var (
 func Features() []*Feature {
 	return []*Feature{
 		RingBuffer, LargeKey, BPFLoop, ForEachMapElem, TaskBTF, TaskPtRegs, KtimeBoot, KtimeTAI, Snprintf, Strncmp,
-		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread, SocketCookie, Override, GetFuncIP,
+		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread, SocketCookie, Override, WriteUser, GetFuncIP,
 		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AtomicFetch, CPUv4, MayGoto,
 		NoPreallocPerf, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfLink, KprobeMulti,
 		KprobeSession, UprobeMulti,
