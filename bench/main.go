@@ -1,7 +1,7 @@
 // Command bench measures hawk beside bpftrace in one run, each measurement of one tool followed by the same one of the other, so that whatever else
 // the machine does falls on both. It prints tables in markdown:
 //
-//	go run ./bench [-hawk ./hawk] [-bpftrace PATH] [-only startup,wildcard,cost,flood] [-rounds 9] [-write]
+//	go run ./bench [-hawk ./hawk] [-bpftrace PATH] [-only startup,wildcard,listing,attaching,cost,flood] [-rounds 9] [-write]
 //
 // It needs root. Without -bpftrace it takes the newest one that Debian has, unpacked in the test cache, or else the one that is installed, or none.
 package main
@@ -29,6 +29,8 @@ var parts = []struct {
 	{"startup", startup, "Whole runs, from exec to exit. Peak memory is the high-water mark of the resident set at exit. The tracing scripts " +
 		"attach, end in their begin probe and detach; `tool` is " + "`bench/tool.bt`."},
 	{"wildcard", wildcard, "A counting probe on every `tracepoint:syscalls:sys_enter_*` for one second: the whole run, attaching and detaching included."},
+	{"listing", listing, "What there is to trace, from exec to exit."},
+	{"attaching", attaching, "Many functions by one pattern: from exec to exit of a script that ends in its begin probe, attaching and detaching included."},
 	{"cost", cost, "What one call of getppid(2) costs more while the script runs: once seen from a loop that does nothing else, the fastest of three " +
 		"times 400,000 calls, and once by the kernel's program statistics, less what they show for an empty program."},
 	{"flood", flood, "`printf(\"%d %s %d\\n\", pid, comm, tid)` on each of 3,000,000 calls made one after the other, written to a file with the default " +

@@ -23,6 +23,8 @@ const (
 	cmdProgLoad          = 5
 	cmdObjPin            = 6
 	cmdTestRun           = 10
+	cmdProgNextID        = 11
+	cmdProgByID          = 13
 	cmdObjInfo           = 15
 	cmdRawTracepointOpen = 17
 	cmdBTFLoad           = 18

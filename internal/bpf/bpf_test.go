@@ -98,3 +98,33 @@ func TestTestRun(t *testing.T) {
 		t.Errorf("a program without result was loaded, or refused without a word: %v", err)
 	}
 }
+
+// TestPrograms finds a program of this process among all, with its function's
+// name in its BTF.
+func TestPrograms(t *testing.T) {
+	fd, err := ProgLoad(&ProgSpec{Name: "hawk_listed", Type: RawTracepoint, Insns: Assemble(MovImm(0, 0), Exit()), License: "GPL"})
+	if err != nil {
+		t.Skipf("loading a program: %v (needs root)", err)
+	}
+	defer unix.Close(fd)
+	var found []ProgInfo
+	if err := Progs(func(info ProgInfo) bool {
+		if info.Name == "hawk_listed" {
+			found = append(found, info)
+		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 || found[0].Type != RawTracepoint || found[0].BTF != 0 || found[0].Funcs != nil {
+		t.Fatalf("found %+v", found)
+	}
+	again, err := ProgByID(found[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(again)
+	if _, err := ProgByID(1 << 31); err != unix.ENOENT {
+		t.Errorf("program 1<<31: %v", err)
+	}
+}

@@ -96,8 +96,17 @@ func (s *Session) spec(p *object.Program) (*bpf.ProgSpec, error) {
 }
 
 // attachTarget fills in what a program that is bound to a kernel type attaches
-// to. modules holds the BTF descriptors opened so far.
+// to. modules holds the descriptors opened so far, to be closed.
 func (s *Session) attachTarget(spec *bpf.ProgSpec, p *object.Program, modules map[string]int) error {
+	if open := p.Group.Mech.Target; open != nil {
+		fd, typ, err := open(p.Group)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Group.Points[0].Name(), err)
+		}
+		modules[p.Group.Points[0].Name()] = fd
+		spec.AttachBTFID, spec.AttachFD = typ, fd
+		return nil
+	}
 	if p.Group.Mech.BTFID == nil {
 		return nil
 	}

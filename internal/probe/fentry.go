@@ -17,9 +17,9 @@ import (
 var _ = define(Kind{
 	Name:     "fentry",
 	Aliases:  []string{"f", "kfunc"},
-	Doc:      "Fires when a kernel function is called, with its arguments by name.",
+	Doc:      "Fires when a kernel function is called, with its arguments by name. With `bpf` in place of a module, when a BPF program or a function of one runs, without arguments.",
 	Example:  `fentry:vfs_read { @bytes[comm] = sum(args.count); }`,
-	Forms:    []string{"fentry:[module:]function"},
+	Forms:    []string{"fentry:[module:]function", "fentry:bpf:[id:]program"},
 	Has:      HasArgs | HasFunc | HasPID | HasObjects,
 	Space:    types.Kernel,
 	Wild:     KernelWild,
@@ -30,7 +30,7 @@ var _ = define(Kind{
 	List:     listMatches,
 	Describe: describeFentry,
 	Args:     fentryArgs,
-	Plan:     planFentry(&fentryMechanism),
+	Plan:     planFentry(&fentryMechanism, &fentryProgram),
 })
 
 var _ = define(Kind{
@@ -38,7 +38,7 @@ var _ = define(Kind{
 	Aliases:  []string{"fr", "kretfunc"},
 	Doc:      "Fires when a kernel function returns, with its arguments by name and its result.",
 	Example:  `fexit:vfs_read / (int64)retval < 0 / { @[comm, strerror((int64)retval)] = count(); }`,
-	Forms:    []string{"fexit:[module:]function"},
+	Forms:    []string{"fexit:[module:]function", "fexit:bpf:[id:]program"},
 	Has:      HasArgs | HasRetval | HasFunc | HasPID | HasObjects,
 	Space:    types.Kernel,
 	Parse:    parseFentry,
@@ -49,15 +49,15 @@ var _ = define(Kind{
 	Describe: describeFexit,
 	Args:     fentryArgs,
 	Retval:   fexitRetval,
-	Plan:     planFentry(&fexitMechanism),
+	Plan:     planFentry(&fexitMechanism, &fexitProgram),
 })
 
 func parseFentry(p *Point, parts []Part, _ *Options) error {
 	switch {
-	case len(parts) > 0 && parts[0].Text == "bpf" && len(parts) == 1:
+	case len(parts) > 0 && parts[0].Text == onBPF && len(parts) == 1:
 		return errors.New("the bpf variant of this probe needs a program name")
-	case len(parts) > 0 && parts[0].Text == "bpf" && len(parts) <= 3:
-		return fmt.Errorf("%s probes on BPF programs are not supported by this version of hawk", p.Kind.Name)
+	case len(parts) > 0 && parts[0].Text == onBPF && len(parts) <= 3:
+		return parseBPFProgram(p, parts)
 	case len(parts) == 3:
 		return errors.New("Only the 'bpf' variant of this probe supports 4 arguments")
 	case len(parts) == 1:
@@ -75,6 +75,9 @@ func parseFentry(p *Point, parts []Part, _ *Options) error {
 }
 
 func matchFentry(p *Point, o *Options) ([]*Point, error) {
+	if p.Target == onBPF {
+		return matchBPFProgram(p, o)
+	}
 	if _, err := o.Target.BTF(); err != nil {
 		return nil, err
 	}
@@ -176,6 +179,9 @@ func slotCount(f *types.Func) int {
 }
 
 func fentryArgs(p *Point, o *Options) (*types.Struct, error) {
+	if p.Target == onBPF {
+		return nil, errNoProgramTypes
+	}
 	f, err := o.Target.FuncProto(p.Target, p.Func)
 	if err != nil {
 		return nil, err
@@ -184,6 +190,9 @@ func fentryArgs(p *Point, o *Options) (*types.Struct, error) {
 }
 
 func fexitRetval(p *Point, o *Options) (types.Type, error) {
+	if p.Target == onBPF {
+		return nil, errNoProgramTypes
+	}
 	f, err := o.Target.FuncProto(p.Target, p.Func)
 	if err != nil {
 		return nil, err
@@ -197,6 +206,9 @@ func fexitRetval(p *Point, o *Options) (types.Type, error) {
 // kernelSignature is a function's parameters and result in C, nil and "" if
 // it has no types.
 func kernelSignature(p *Point, o *Options) ([]btf.Decl, string) {
+	if p.Target == onBPF {
+		return nil, ""
+	}
 	s, err := o.Target.ModuleBTF(p.Target)
 	if err != nil {
 		return nil, ""
@@ -228,7 +240,7 @@ func describeFexit(p *Point, o *Options) ([]string, error) {
 
 // planFentry gives every function a program: what it attaches to and the
 // types of its arguments are fixed when it is loaded.
-func planFentry(m *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
+func planFentry(m, program *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
 	return func(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 		if err := o.Target.Has(target.Fentry); err != nil {
 			return nil, err
@@ -238,7 +250,8 @@ func planFentry(m *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
 				return nil, err
 			}
 		}
-		return split(points, m, false, nil), nil
+		programs, kernel := bpfPoints(points)
+		return append(split(programs, program, false, nil), split(kernel, m, false, nil)...), nil
 	}
 }
 
@@ -260,6 +273,26 @@ var (
 		BTFID:     fentryID,
 		Guard:     guardPID,
 		Field:     slotField,
+		Func:      funcIP,
+		Link:      linkTracing,
+	}
+	fentryProgram = Mechanism{
+		Name:      "fentry of a BPF program",
+		Program:   ebpf.Tracing,
+		Attach:    ebpf.AttachTraceFEntry,
+		Backwards: true,
+		Target:    programTarget,
+		Guard:     guardPID,
+		Func:      funcIP,
+		Link:      linkTracing,
+	}
+	fexitProgram = Mechanism{
+		Name:      "fexit of a BPF program",
+		Program:   ebpf.Tracing,
+		Attach:    ebpf.AttachTraceFExit,
+		Backwards: true,
+		Target:    programTarget,
+		Guard:     guardPID,
 		Func:      funcIP,
 		Link:      linkTracing,
 	}

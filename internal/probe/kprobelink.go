@@ -144,7 +144,7 @@ func kprobeError(p *Point, err error, o *Options) error {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%s: %w", p.Name(), err)
 	case errors.Is(err, unix.EILSEQ):
-		return because("Possible attachment attempt in the middle of an instruction, try a different offset.")
+		return fmt.Errorf("%s: Possible attachment attempt in the middle of an instruction, try a different offset.", p.Name())
 	case module && !slices.Contains(o.Target.Modules(), p.Target):
 		return because("the module %s is not loaded any more", p.Target)
 	case errors.Is(err, unix.EADDRNOTAVAIL):
@@ -169,6 +169,9 @@ func kprobeError(p *Point, err error, o *Options) error {
 // whyUntraceable is advice on a function that the script names and that no
 // probe may be put on, "" if there is no reason to be found.
 func whyUntraceable(p *Point, o *Options) string {
+	if p.Target == onBPF {
+		return "hawk -l '" + p.Kind.Name + ":bpf:*' lists the programs that are loaded"
+	}
 	if target.Unsafe(p.Func) {
 		return "a probe on " + p.Func + " can hang the machine, so that hawk leaves it alone"
 	}

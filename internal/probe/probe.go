@@ -226,6 +226,9 @@ type Mechanism struct {
 	// BTFID is the type the program attaches to (tp_btf, fentry); module is the
 	// BTF's module, "vmlinux" for the kernel.
 	BTFID func(g *Group, o *Options) (id uint32, module string, err error)
+	// Target opens the BPF program that the program follows, and names the
+	// function of it by its type there.
+	Target func(g *Group) (fd int, typ uint32, err error)
 	// Sleepable programs may fault pages in.
 	Sleepable bool
 	// Backwards: of several programs on one event the kernel runs the one that

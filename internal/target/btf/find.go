@@ -188,6 +188,15 @@ func (s *Spec) tableFind(name string, kinds Kinds) (uint32, error) {
 	return 0, fmt.Errorf("%s: %w", name, ErrNotFound)
 }
 
+// NameOf is the name of a type.
+func (s *Spec) NameOf(id uint32) (string, error) {
+	r, err := s.record(id)
+	if err != nil {
+		return "", err
+	}
+	return string(s.str(r.name)), nil
+}
+
 // Each calls f for every named type of the given kinds in s, not in its
 // base, until f returns false. name is only valid during the call.
 func (s *Spec) Each(kinds Kinds, f func(id uint32, kind Kind, name []byte) bool) error {

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A listed is a measurement of a run from exec to exit; it is left out where the machine cannot do it.
+type listed struct {
+	name string
+	args []string
+	able func() bool
+}
+
+func always() bool { return true }
+
+func exists(path string) func() bool {
+	return func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
+}
+
+const (
+	traceable  = "/sys/kernel/tracing/available_filter_functions"
+	kprobeType = "/sys/bus/event_source/devices/kprobe/type"
+)
+
+// readable says whether a file can not only be found but read: some machines lock the list of functions.
+func readable(path string) func() bool {
+	return func() bool {
+		f, err := os.Open(path)
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		_, err = f.Read(make([]byte, 1))
+		return err == nil
+	}
+}
+
+// listing measures how long it takes to find out what there is to trace.
+func listing(b *bench) ([]row, error) {
+	runs := []listed{
+		{"`-l '*'`", []string{"-l", "*"}, always},
+		{"`-lv 'tracepoint:*'`", []string{"-lv", "tracepoint:*"}, always},
+		{"`-lv 'rawtracepoint:*'`", []string{"-lv", "rawtracepoint:*"}, exists("/sys/kernel/btf/vmlinux")},
+		{"`-lv 'fentry:tcp_*'`", []string{"-lv", "fentry:tcp_*"}, readable(traceable)},
+		{"`-lv 'struct task_struct'`", []string{"-lv", "struct task_struct"}, exists("/sys/kernel/btf/vmlinux")},
+	}
+	if lib, size := largeLibrary(b); lib != "" {
+		runs = append(runs, listed{fmt.Sprintf("`-l 'uprobe:%s:*'` (%d MB)", filepath.Base(lib), size>>20), []string{"-l", "uprobe:" + lib + ":*"}, always})
+	}
+	return b.runs(runs)
+}
+
+// attaching measures runs that attach to many functions and end at once.
+func attaching(b *bench) ([]row, error) {
+	runs := []listed{
+		{"`kprobe:*tcp*`", []string{"-e", `BEGIN { exit(); } kprobe:*tcp* { @ = count(); }`}, exists(kprobeType)},
+		{"`tracepoint:sched:*`", []string{"-e", `BEGIN { exit(); } tracepoint:sched:* { @ = count(); }`}, always},
+	}
+	if lib, _ := largeLibrary(b); lib != "" {
+		runs = append(runs, listed{fmt.Sprintf("`uprobe:%s:*Builder*`", filepath.Base(lib)),
+			[]string{"-e", `BEGIN { exit(); } uprobe:` + lib + `:*Builder* { @ = count(); }`}, always})
+	}
+	return b.runs(runs)
+}
+
+// runs measures each that this machine is able to.
+func (b *bench) runs(all []listed) ([]row, error) {
+	var rows []row
+	for _, r := range all {
+		if !r.able() {
+			fmt.Fprintf(os.Stderr, "bench: this machine cannot do %s\n", r.name)
+			continue
+		}
+		got, err := b.interleave(min(b.rounds, 5), func(t *tool) ([]float64, error) {
+			took, err := t.whole(r.args...)
+			return []float64{milliseconds(took)}, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{r.name, "ms", got[0]})
+	}
+	return rows, nil
+}
+
+// largeLibrary is the largest C++ library beside the unpacked bpftrace, with its size: every bpftrace comes with LLVM. "" if there is none.
+func largeLibrary(b *bench) (path string, size int64) {
+	var found []string
+	for _, t := range b.tools {
+		for _, a := range t.argv {
+			if strings.HasSuffix(a, "x86_64-linux-gnu") {
+				more, _ := filepath.Glob(filepath.Join(a, "libLLVM*.so*"))
+				found = append(found, more...)
+			}
+		}
+	}
+	more, _ := filepath.Glob("/usr/lib/x86_64-linux-gnu/libLLVM*.so*")
+	found = append(found, more...)
+	bytes := func(path string) int64 {
+		st, err := os.Stat(path)
+		if err != nil {
+			return 0
+		}
+		return st.Size()
+	}
+	if len(found) == 0 {
+		return "", 0
+	}
+	path = slices.MaxFunc(found, func(x, y string) int { return cmp.Compare(bytes(x), bytes(y)) })
+	return path, bytes(path)
+}

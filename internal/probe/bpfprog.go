@@ -1,0 +1,111 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/target/btf"
+)
+
+// fentry and fexit follow BPF programs too, and functions of them. Both are
+// found by their BTF, since the kernel cuts names of programs short.
+
+// onBPF is the first part of attach points on BPF programs, in the place of a
+// module.
+const onBPF = "bpf"
+
+func parseBPFProgram(p *Point, parts []Part) error {
+	p.pattern = &pattern{target: Part{Text: onBPF}, provider: Part{Text: "*"}, fn: parts[len(parts)-1]}
+	p.Target, p.Func = onBPF, p.pattern.fn.Text
+	if p.Func == "" {
+		return errors.New("the bpf variant of this probe needs a program name")
+	}
+	if len(parts) == 3 {
+		p.Provider, p.pattern.provider = parts[1].Text, parts[1]
+		if _, err := parseInt(p.Provider); err != nil && p.Provider != "*" {
+			return fmt.Errorf("Invalid BPF program ID: %w; it is a number or *", err)
+		}
+	}
+	return nil
+}
+
+// A bpfFunc is the Extra of a point on a BPF program.
+type bpfFunc struct {
+	prog uint32 // ID
+	typ  uint32 // of the function, in the BTF of the program
+}
+
+// matchBPFProgram walks the loaded programs.
+func matchBPFProgram(p *Point, o *Options) ([]*Point, error) {
+	if !o.Target.Live() {
+		return nil, nil
+	}
+	id, wild := uint64(0), p.pattern.provider.Text == "*"
+	if !wild {
+		id, _ = parseInt(p.pattern.provider.Text)
+	}
+	var out []*Point
+	specs := map[uint32]*btf.Spec{}
+	err := bpf.Progs(func(info bpf.ProgInfo) bool {
+		if info.BTF == 0 || !wild && uint64(info.ID) != id {
+			return true
+		}
+		spec, ok := specs[info.BTF]
+		if !ok {
+			// One that cannot be read belongs to a program that is gone.
+			if data, err := bpf.BTFData(info.BTF); err == nil {
+				spec, _ = btf.Parse(info.Name, data, nil)
+			}
+			specs[info.BTF] = spec
+		}
+		if spec == nil {
+			return true
+		}
+		for _, typ := range info.Funcs {
+			name, err := spec.NameOf(typ)
+			if err != nil || !p.pattern.fn.matches(name) {
+				continue
+			}
+			q := *p
+			q.Provider, q.Func, q.Extra = strconv.FormatUint(uint64(info.ID), 10), name, bpfFunc{info.ID, typ}
+			out = append(out, &q)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("loaded BPF programs cannot be listed: %w", err)
+	}
+	return sortPoints(out), nil
+}
+
+// programTarget opens the program that a group's program is to follow.
+func programTarget(g *Group) (fd int, typ uint32, err error) {
+	f, ok := g.Points[0].Extra.(bpfFunc)
+	if !ok {
+		return -1, 0, errors.New("no BPF program")
+	}
+	fd, err = bpf.ProgByID(f.prog)
+	if errors.Is(err, unix.ENOENT) {
+		err = fmt.Errorf("the BPF program %d is not loaded any more: %w", f.prog, err)
+	}
+	return fd, f.typ, err
+}
+
+// bpfPoints splits points on BPF programs from those on the kernel.
+func bpfPoints(points []*Point) (programs, kernel []*Point) {
+	for _, p := range points {
+		if p.Target == onBPF {
+			programs = append(programs, p)
+		} else {
+			kernel = append(kernel, p)
+		}
+	}
+	return programs, slices.Clip(kernel)
+}
+
+var errNoProgramTypes = errors.New("what BPF programs are given and return is not known: only their calls are seen")
