@@ -150,9 +150,13 @@ func (w *walker) typeOf(e syntax.Expr) types.Type {
 	w.unevaluated++
 	defer func() { w.unevaluated-- }()
 	if m, ok := e.(*syntax.Map); ok {
-		if s := w.mapNamed(m); s.sort == keyed {
+		switch s := w.mapNamed(m); {
+		case s.sort == keyed:
 			s.key.asked = true
 			return s.key.read().Type
+		case s.sort == unused && !w.final:
+			w.pending = true // what follows tells whether it has keys
+			return nil
 		}
 	}
 	return w.expr(e).Type
