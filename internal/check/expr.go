@@ -555,10 +555,13 @@ func (w *walker) ifExpr(e *syntax.If) val {
 	cond := w.condition(e.Cond)
 	then := w.expr(e.Then)
 	if e.Else == nil {
-		if !isNothing(then.Type) {
+		if isNothing(then.Type) {
+			return then
+		}
+		if then.Type != nil {
 			w.errorf(e, "no-else", "An if without else has no value")
 		}
-		return val{Flex: types.Flex{Type: types.None}}
+		return val{}
 	}
 	return w.joinArms(e, cond, then, w.expr(e.Else), e.Then, e.Else)
 }
