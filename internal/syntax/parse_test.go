@@ -60,6 +60,9 @@ func checkRoundTrip(t testing.TB, s *Script, text string) {
 	if len(again.Comments) != len(s.Comments) {
 		t.Fatalf("%d comments became %d\nscript:\n%s\nprinted:\n%s", len(s.Comments), len(again.Comments), text, once)
 	}
+	if diff := cmp.Diff(remarks(s), remarks(again)); diff != "" {
+		t.Fatalf("comments changed: %s\nscript:\n%s\nprinted:\n%s", diff, text, once)
+	}
 	if twice := Format(again); twice != once {
 		t.Fatalf("printing is not stable: %s\nscript:\n%s", cmp.Diff(once, twice), text)
 	}

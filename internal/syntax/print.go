@@ -103,7 +103,8 @@ func (p *printer) script(s *Script) {
 		p.trail(p.end(item))
 	}
 	p.lead(p.end(s) + 1)
-	if p.buf.Len() > 0 {
+	// A comment that is not closed has the end of the last line inside.
+	if p.buf.Len() > 0 && !(len(s.Comments) > 0 && strings.HasSuffix(s.Comments[len(s.Comments)-1].Text, "\n")) {
 		p.add("\n")
 	}
 }
@@ -129,7 +130,10 @@ func (p *printer) item(item Item) {
 	switch item := item.(type) {
 	case *CDef:
 		p.add(item.Text)
-		p.skipComments(p.end(item))
+		if start := p.start(item); start >= 0 {
+			p.skipComments(start + len(strings.TrimSuffix(item.Text, ";")))
+			p.rest(p.end(item))
+		}
 	case *Config:
 		p.config(item)
 	case *Import:
@@ -260,7 +264,7 @@ func (p *printer) block(b *Block) {
 	if b.Result != nil {
 		p.open(b.Result)
 		p.statementExpr(b.Result)
-		p.inline(p.end(b.Result), " ", "")
+		p.rest(p.end(b.Result))
 		p.trail(p.end(b.Result))
 	}
 	p.lead(end)
@@ -340,7 +344,7 @@ func (p *printer) stmt(s Stmt) {
 		return
 	}
 	p.add(";")
-	p.inline(p.end(s), " ", "")
+	p.rest(p.end(s))
 }
 
 // statementExpr prints an expression where a statement may start. One that

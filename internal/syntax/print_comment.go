@@ -51,6 +51,21 @@ func (p *printer) inline(offset int, before, after string) {
 	}
 }
 
+// rest prints the comments that are left of a statement, those inside it that
+// have no place there: behind it, or below it from the first with several lines.
+func (p *printer) rest(offset int) {
+	for below := false; p.pending(offset); {
+		below = below || strings.Contains(p.comments[0].Text, "\n")
+		if !below {
+			p.inline(p.comments[0].At.End, " ", "")
+			continue
+		}
+		p.newline()
+		p.add(ownLine(p.comments[0].Text))
+		p.comments = p.comments[1:]
+	}
+}
+
 // skipComments forgets the comments before offset: they are part of a text that
 // is printed as written.
 func (p *printer) skipComments(offset int) {

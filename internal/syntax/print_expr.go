@@ -209,7 +209,7 @@ func (p *printer) list(list []Expr) {
 // their form.
 func (p *printer) gap(before, x Expr) {
 	end, start := p.end(before), p.start(x)
-	if end < 0 || start < end || !strings.Contains(p.file.Text[end:start], "\n") {
+	if end < 0 || start < end || !breaksLine(p.file.Text[end:start]) {
 		p.add(" ")
 		return
 	}
@@ -225,6 +225,20 @@ func (p *printer) gap(before, x Expr) {
 	p.indent += 2
 	p.newline()
 	p.indent -= 2
+}
+
+// breaksLine reports whether a line ends in the text between two operands; the
+// lines of a block comment do not count.
+func breaksLine(text string) bool {
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\n' {
+			return true
+		}
+		if n, _ := commentLength(text[i:]); n > 0 {
+			i += n - 1
+		}
+	}
+	return false
 }
 
 func (p *printer) recordField(f *RecordField) {
