@@ -19,6 +19,11 @@ run: build
 
 install: build
 	install -D -m 755 hawk $(DESTDIR)$(PREFIX)/bin/hawk
+	@install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man8 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	./hawk --man >$(DESTDIR)$(PREFIX)/share/man/man8/hawk.8
+	./hawk --completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/hawk
+	./hawk --completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_hawk
+	./hawk --completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hawk.fish
 
 # All tests: static checks, unit tests, the cases on the running kernel, the cases on other kernels in VMs. As root it first installs what it needs.
 test: deps check build unit kernel

@@ -63,6 +63,10 @@ func (c *command) main(args []string) int {
 		return c.tell(usage())
 	case modeVersion:
 		return c.tell("hawk " + Version + "\n")
+	case modeMan:
+		return c.tell(manual())
+	case modeCompletion:
+		return c.tell(completion(c.shell))
 	case modeInfo:
 		return c.info()
 	case modeFormat:

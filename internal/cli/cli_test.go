@@ -195,3 +195,36 @@ func TestInfo(t *testing.T) {
 		t.Errorf("JSON %s", got)
 	}
 }
+
+// Every option that help shows is in the manual page and in all completions.
+func TestGenerated(t *testing.T) {
+	_, page, _ := hawk(t, "", "--man")
+	for line := range strings.Lines(page) {
+		for _, r := range line {
+			if r > 0x7e {
+				t.Errorf("the page is not ASCII: %s", line)
+				break
+			}
+		}
+		if macro, _, _ := strings.Cut(strings.TrimRight(line, "\n"), " "); strings.HasPrefix(line, ".") &&
+			!slices.Contains([]string{".TH", ".SH", ".TP", ".TQ", ".B", ".BR", ".I", ".PP", ".nf", ".fi"}, macro) {
+			t.Errorf("the page has a line that begins like a macro: %s", line)
+		}
+	}
+	for _, o := range shown() {
+		if !strings.Contains(page, ascii(o.roff())) {
+			t.Errorf("the page lacks %s", o.spelled())
+		}
+		for _, shell := range shells {
+			_, script, _ := hawk(t, "", "--completion", shell)
+			for _, name := range o.spellings() {
+				if shell == "fish" {
+					name = strings.TrimLeft(name, "-") + " "
+				}
+				if !strings.Contains(script, name) {
+					t.Errorf("completion of %s lacks %s", shell, name)
+				}
+			}
+		}
+	}
+}

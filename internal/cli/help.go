@@ -5,6 +5,21 @@ import (
 	"strings"
 )
 
+// groups are the sections of options, in the order of help and manual page.
+var groups = []struct {
+	title string
+	group group
+}{{"OPTIONS", ordinary}, {"DEVELOPER OPTIONS", developer}, {"TROUBLESHOOTING OPTIONS", trouble}}
+
+// examples are commands that help and manual page show.
+var examples = []struct{ command, doc string }{
+	{`hawk -e 'begin { printf("hello\n"); }'`, "say hello"},
+	{`hawk -l 'tracepoint:syscalls:sys_enter_*'`, "list tracepoints"},
+	{`hawk -lv 'tracepoint:sched:sched_switch'`, "show what a probe offers"},
+	{`hawk -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'`, "count system calls by program"},
+	{`hawk -e 'uprobe:libc:malloc { @ = hist(arg0); }' -c './program'`, "how much a program allocates"},
+}
+
 // usage is the help text.
 func usage() string {
 	var b strings.Builder
@@ -18,10 +33,7 @@ USAGE:
 
 `)
 	table := options()
-	for _, section := range []struct {
-		title string
-		group group
-	}{{"OPTIONS", ordinary}, {"DEVELOPER OPTIONS", developer}, {"TROUBLESHOOTING OPTIONS", trouble}} {
+	for _, section := range groups {
 		fmt.Fprintf(&b, "%s:\n", section.title)
 		for i := range table {
 			if table[i].group == section.group {
@@ -35,17 +47,11 @@ USAGE:
     config block in the script (config = { max_strlen = 200 }), then from defaults.
 
 EXAMPLES:
-    hawk -e 'begin { printf("hello\n"); }'
-        say hello
-    hawk -l 'tracepoint:syscalls:sys_enter_*'
-        list tracepoints
-    hawk -lv 'tracepoint:sched:sched_switch'
-        show what a probe offers
-    hawk -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
-        count system calls by program
-    hawk -e 'uprobe:libc:malloc { @ = hist(arg0); }' -c './program'
-        how much a program allocates
-
+`)
+	for _, e := range examples {
+		fmt.Fprintf(&b, "    %s\n        %s\n", e.command, e.doc)
+	}
+	b.WriteString(`
 DOCUMENTATION:
     docs/ of the source, starting at docs/reference.md
 `)

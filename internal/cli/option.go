@@ -13,7 +13,9 @@ type option struct {
 	arg   string // name of the argument, "" if it takes none
 	doc   string
 	group group
-	set   func(s *settings, value string) error
+	// values are what the argument can be, for completion; nil: anything.
+	values []string
+	set    func(s *settings, value string) error
 }
 
 // group is the section of the help text; hidden options are accepted for

@@ -1,5 +1,7 @@
 package cli
 
+import "github.com/hawktrace/hawk/internal/probe"
+
 // later refuses an option of the reference that hawk does not have yet.
 func later(name string) func(*settings, string) error {
 	return func(*settings, string) error { return usagef("%s is not supported by this version of hawk", name) }
@@ -20,6 +22,8 @@ func oneOf(name string, dst func(*settings) *string, values ...string) func(*set
 	}
 }
 
+var bufferings = []string{"line", "full", "none"}
+
 // options is the table in the order of the help text.
 func options() []option {
 	return []option{
@@ -28,8 +32,8 @@ func options() []option {
 		{short: 'p', long: "pid", arg: "PID", doc: "trace this process", set: (*settings).setPID},
 		{short: 'c', long: "cmd", arg: "COMMAND", doc: "run a command and trace it", set: func(s *settings, v string) error { s.command = v; return nil }},
 		{short: 'o', long: "output", arg: "FILE", doc: "write the output to a file", set: func(s *settings, v string) error { s.output = v; return nil }},
-		{short: 'f', arg: "FORMAT", doc: "output format: text or json", set: func(s *settings, v string) error { s.format = v; return nil }},
-		{short: 'B', arg: "MODE", doc: "output buffering: line (default), full or none", set: oneOf("-B", func(s *settings) *string { return &s.buffering }, "line", "full", "none")},
+		{short: 'f', arg: "FORMAT", doc: "output format: text or json", values: []string{"text", "json"}, set: func(s *settings, v string) error { s.format = v; return nil }},
+		{short: 'B', arg: "MODE", doc: "output buffering: line (default), full or none", values: bufferings, set: oneOf("-B", func(s *settings) *string { return &s.buffering }, bufferings...)},
 		{short: 'q', long: "quiet", doc: "do not say what was attached", set: func(s *settings, _ string) error { s.quiet = true; return nil }},
 		{short: 'k', long: "warnings", doc: "report failing reads and map operations while running", set: func(s *settings, _ string) error { s.warnings++; return nil }},
 		{long: "no-warnings", doc: "suppress warnings", set: func(s *settings, _ string) error { s.noWarnings = true; return nil }},
@@ -37,23 +41,25 @@ func options() []option {
 		{short: 'I', arg: "DIR", doc: "look for headers in this directory first; may be repeated", set: func(s *settings, v string) error { s.includeDirs = append(s.includeDirs, v); return nil }},
 		{long: "include", arg: "FILE", doc: "read a header before the script; may be repeated", set: func(s *settings, v string) error { s.includes = append(s.includes, v); return nil }},
 		{long: "duration", arg: "TIME", doc: "end after a time: 10, 10s, 500ms, 2m, 1h", set: (*settings).setDuration},
-		{long: "exit-status", arg: "child", doc: "exit with the status of the command of -c", set: oneOf("--exit-status", func(s *settings) *string { return &s.exitStatus }, "child")},
+		{long: "exit-status", arg: "child", doc: "exit with the status of the command of -c", values: []string{"child"}, set: oneOf("--exit-status", func(s *settings) *string { return &s.exitStatus }, "child")},
 		{long: "probe-filter", arg: "REGEX", doc: "attach only probes whose name matches", set: func(s *settings, v string) error { s.filter = v; return nil }},
 		{long: "test", doc: "run the script's test probes and report", set: func(s *settings, _ string) error { return s.setMode(modeTest, "--test") }},
 		{long: "bench", doc: "measure the script's bench probes and report", set: func(s *settings, _ string) error { return s.setMode(modeBench, "--bench") }},
 		{long: "fmt", doc: "print the script in canonical layout", set: func(s *settings, _ string) error { return s.setMode(modeFormat, "--fmt") }},
 		{long: "check", doc: "with --fmt: print nothing, fail if the layout is not canonical", set: func(s *settings, _ string) error { s.check = true; return nil }},
+		{long: "completion", arg: "SHELL", doc: "print what completes hawk's command line: bash, zsh or fish", values: shells, set: (*settings).setCompletion},
+		{long: "man", doc: "print the manual page hawk(8)", set: func(s *settings, _ string) error { return s.atOnce(modeMan) }},
 		{short: 'h', long: "help", doc: "show this help", set: func(s *settings, _ string) error { return s.atOnce(modeHelp) }},
 		{short: 'V', long: "version", doc: "show the version", set: func(s *settings, _ string) error { return s.atOnce(modeVersion) }},
 
-		{short: 'd', long: "debug", arg: "STAGE,…", doc: "show what stages of the compiler make, or all", group: developer, set: (*settings).setDebug},
+		{short: 'd', long: "debug", arg: "STAGE,…", doc: "show what stages of the compiler make, or all", group: developer, values: debugStages(), set: (*settings).setDebug},
 		{long: "dry-run", doc: "compile, load and attach, then end", group: developer, set: func(s *settings, _ string) error { s.dryRun = true; return nil }},
-		{long: "mode", arg: "MODE", doc: "run, test, bench, format, or codegen: compile only", group: developer, set: (*settings).setModeName},
+		{long: "mode", arg: "MODE", doc: "run, test, bench, format, or codegen: compile only", group: developer, values: modeNames, set: (*settings).setModeName},
 		{long: "traceable-functions", arg: "FILE", doc: "take the list of traceable kernel functions from a file", group: developer, set: func(s *settings, v string) error { s.traceable = v; return nil }},
 
 		{short: 'v', long: "verbose", doc: "say more; with -l show arguments", group: trouble, set: func(s *settings, _ string) error { s.verbose++; return nil }},
 		{long: "info", doc: "show what this kernel can do; -f json in front for JSON", group: trouble, set: func(s *settings, _ string) error { return s.atOnce(modeInfo) }},
-		{long: "no-feature", arg: "FEATURE,…", doc: "do without features of the kernel", group: trouble, set: (*settings).setNoFeature},
+		{long: "no-feature", arg: "FEATURE,…", doc: "do without features of the kernel", group: trouble, values: probe.Features(), set: (*settings).setNoFeature},
 
 		{long: "usdt-file-activation", group: hidden, set: ignored},
 		{short: 'b', long: "btf", group: hidden, set: ignored},

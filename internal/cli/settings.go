@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ const (
 	modeInfo
 	modeHelp
 	modeVersion
+	modeMan
+	modeCompletion
 )
 
 // settings is a command line, read.
@@ -52,6 +55,7 @@ type settings struct {
 	traceable   string
 	duration    time.Duration // 0: no limit
 	exitStatus  string        // "child", or "" for hawk's own
+	shell       string        // of --completion
 	includeDirs []string
 	includes    []string
 }
@@ -144,6 +148,26 @@ func (s *settings) setNoFeature(list string) error {
 		s.noFeature[name] = true
 	}
 	return nil
+}
+
+// modeNames are the values of --mode.
+var modeNames = []string{"run", "test", "bench", "format", "codegen"}
+
+// debugStages are the names that -d takes.
+func debugStages() []string {
+	var out []string
+	for _, st := range compile.Stages {
+		out = append(out, st.Name)
+	}
+	return append(append(out, loadStages...), "all")
+}
+
+func (s *settings) setCompletion(shell string) error {
+	if !slices.Contains(shells, shell) {
+		return usagef("USAGE: invalid value for --completion: %s; hawk knows %s", shell, strings.Join(shells, ", "))
+	}
+	s.shell = shell
+	return s.atOnce(modeCompletion)
 }
 
 func (s *settings) setModeName(name string) error {

@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// shells are those whose command lines hawk can complete.
+var shells = []string{"bash", "zsh", "fish"}
+
+// completion is a script for a shell that completes hawk's options and their
+// arguments, probes behind -l, and builtins and probes inside a program. Names
+// of probes that the machine has are asked of hawk -l at the time.
+func completion(shell string) string {
+	switch shell {
+	case "zsh":
+		return completeZsh()
+	case "fish":
+		return completeFish()
+	}
+	return completeBash()
+}
+
+// words are what a program is made of: probe kinds and builtins.
+func words() (kinds, builtins []string) {
+	for _, k := range probe.Kinds() {
+		if k.Supported() == nil {
+			kinds = append(kinds, k.Name)
+		}
+	}
+	for _, name := range builtin.Names() {
+		if !strings.HasPrefix(name, "__") {
+			builtins = append(builtins, name)
+		}
+	}
+	slices.Sort(builtins)
+	return kinds, builtins
+}
+
+// shown are the options that completion offers.
+func shown() []option {
+	return slices.DeleteFunc(options(), func(o option) bool { return o.group == hidden })
+}
+
+// An argKind is how an argument without a list of values is completed.
+type argKind uint8
+
+const (
+	anyArg argKind = iota
+	fileArg
+	dirArg
+	pidArg
+	commandArg
+	programArg
+)
+
+// argument tells by the name that help has for it.
+func (o *option) argument() argKind {
+	switch o.arg {
+	case "FILE":
+		return fileArg
+	case "DIR":
+		return dirArg
+	case "PID":
+		return pidArg
+	case "COMMAND":
+		return commandArg
+	case "PROGRAM":
+		return programArg
+	}
+	return anyArg
+}
+
+func (o *option) spellings() []string {
+	var out []string
+	if o.short != 0 {
+		out = append(out, "-"+string(o.short))
+	}
+	if o.long != "" {
+		out = append(out, "--"+o.long)
+	}
+	return out
+}
+
+func completeBash() string {
+	var b strings.Builder
+	kinds, builtins := words()
+	fmt.Fprintf(&b, `# bash completion for hawk; made by hawk --completion bash
+
+_hawk_kinds='%s'
+_hawk_builtins='%s'
+
+# Names of probes: the shell splits words at colons, so what stands in front of
+# the last one is taken off again.
+_hawk_probes()
+{
+	local word="${COMP_LINE:0:COMP_POINT}" before
+	word="${word##*[[:space:]]}"
+	word="${word#[\'\"]}"
+	if [[ $word == *:* ]]; then
+		COMPREPLY=( $(compgen -W "$(hawk -l "$word*" 2>/dev/null)" -- "$word") )
+		before="${word%%"${word##*:}"}"
+		[[ $COMP_WORDBREAKS == *:* ]] && COMPREPLY=( "${COMPREPLY[@]#"$before"}" )
+	else
+		COMPREPLY=( $(compgen -S : -W "$_hawk_kinds" -- "$word") )
+		compopt -o nospace
+	fi
+}
+
+# The last word of a program.
+_hawk_program()
+{
+	local text="${1#[\'\"]}" last stem name
+	last="${text##*[^A-Za-z0-9_]}"
+	stem="${text%%"$last"}"
+	for name in $(compgen -W "$_hawk_kinds $_hawk_builtins" -- "$last"); do
+		COMPREPLY+=( "$stem$name" )
+	done
+	compopt -o nospace
+}
+
+_hawk()
+{
+	local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}"
+	COMPREPLY=()
+	case "$prev" in
+`, strings.Join(kinds, " "), strings.Join(builtins, " "))
+	for _, o := range shown() {
+		action := ""
+		switch {
+		case o.long == "list":
+			action = "_hawk_probes"
+		case o.arg == "":
+			continue
+		case len(o.values) > 0:
+			action = `COMPREPLY=( $(compgen -W '` + strings.Join(o.values, " ") + `' -- "$cur") )`
+		default:
+			switch o.argument() {
+			case fileArg:
+				action = `COMPREPLY=( $(compgen -f -- "$cur") )`
+			case dirArg:
+				action = `COMPREPLY=( $(compgen -d -- "$cur") )`
+			case pidArg:
+				action = `COMPREPLY=( $(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur") )`
+			case commandArg:
+				action = `COMPREPLY=( $(compgen -c -- "${cur#[\'\"]}") )`
+			case programArg:
+				action = `_hawk_program "$cur"`
+			default:
+				action = ":"
+			}
+		}
+		fmt.Fprintf(&b, "\t%s) %s; return ;;\n", strings.Join(o.spellings(), "|"), action)
+	}
+	var names []string
+	for _, o := range shown() {
+		names = append(names, o.spellings()...)
+	}
+	fmt.Fprintf(&b, `	esac
+	if [[ $cur == -* ]]; then
+		COMPREPLY=( $(compgen -W '%s' -- "$cur") )
+	elif [[ " ${COMP_WORDS[*]:1:COMP_CWORD-1} " =~ ' '(-[a-z]*l[a-z]*|--list)' ' ]]; then
+		_hawk_probes
+	else
+		COMPREPLY=( $(compgen -f -- "$cur") )
+	fi
+}
+
+complete -o filenames -F _hawk hawk
+`, strings.Join(names, " "))
+	return b.String()
+}
+
+// quoteZsh makes the text of an option fit for _arguments.
+var quoteZsh = strings.NewReplacer("'", "'\\''", "[", `\[`, "]", `\]`, ":", `\:`)
+
+func completeZsh() string {
+	var b strings.Builder
+	kinds, builtins := words()
+	fmt.Fprintf(&b, `#compdef hawk
+# zsh completion for hawk; made by hawk --completion zsh
+
+_hawk_kinds=(%s)
+_hawk_builtins=(%s)
+
+_hawk_probes() {
+	if [[ $PREFIX == *:* ]]; then
+		local -a names
+		names=(${(f)"$(hawk -l "${(Q)PREFIX}*" 2>/dev/null)"})
+		compadd -a names
+	else
+		compadd -S : -a _hawk_kinds
+		_files
+	fi
+}
+
+# The last word of a program.
+_hawk_program() {
+	compset -P '*[^A-Za-z0-9_]'
+	compadd -a _hawk_kinds _hawk_builtins
+}
+
+_hawk() {
+	local -a args
+	args=(
+`, strings.Join(kinds, " "), strings.Join(builtins, " "))
+	for _, o := range shown() {
+		spec := ""
+		switch {
+		case o.arg == "":
+		case len(o.values) > 0:
+			spec = ":" + quoteZsh.Replace(o.arg) + ":(" + strings.Join(o.values, " ") + ")"
+		default:
+			action := map[argKind]string{fileArg: "_files", dirArg: "_files -/", pidArg: "_pids", commandArg: "_command_names", programArg: "_hawk_program"}[o.argument()]
+			if action == "" {
+				action = " "
+			}
+			spec = ":" + quoteZsh.Replace(o.arg) + ":" + action
+		}
+		names := o.spellings()
+		doc := "'[" + quoteZsh.Replace(o.doc) + "]" + spec + "'"
+		if len(names) == 2 {
+			fmt.Fprintf(&b, "\t\t'(%s)'{%s}%s\n", strings.Join(names, " "), strings.Join(names, ","), doc)
+		} else {
+			fmt.Fprintf(&b, "\t\t%s%s\n", names[0], doc)
+		}
+	}
+	b.WriteString(`	)
+	if (( ${words[(I)-*l*]} && ! ${words[(I)-e]} )); then
+		_arguments -s -S $args '*:probe:_hawk_probes'
+	else
+		_arguments -s -S $args '*:file:_files'
+	fi
+}
+
+_hawk "$@"
+`)
+	return b.String()
+}
+
+// quoteFish makes a text fit between single quotes.
+var quoteFish = strings.NewReplacer(`\`, `\\`, "'", `\'`)
+
+func completeFish() string {
+	var b strings.Builder
+	kinds, builtins := words()
+	fmt.Fprintf(&b, `# fish completion for hawk; made by hawk --completion fish
+
+set -g __hawk_kinds %s
+set -g __hawk_builtins %s
+
+function __hawk_probes
+	set -l word (commandline -ct | string trim -c \'\")
+	if string match -q '*:*' -- $word
+		hawk -l "$word*" 2>/dev/null
+	else
+		printf '%%s:\n' $__hawk_kinds
+	end
+end
+
+# The last word of a program.
+function __hawk_program
+	set -l text (commandline -ct | string trim -l -c \'\")
+	set -l stem (string replace -r '[A-Za-z0-9_]*$' '' -- $text)
+	printf '%%s\n' $stem$__hawk_kinds $stem$__hawk_builtins
+end
+
+function __hawk_listing
+	string match -qr -- '^(-[a-z]*l[a-z]*|--list)$' (commandline -opc)
+end
+
+complete -c hawk -n __hawk_listing -f -a '(__hawk_probes)'
+`, strings.Join(kinds, " "), strings.Join(builtins, " "))
+	for _, o := range shown() {
+		b.WriteString("complete -c hawk")
+		if o.short != 0 {
+			fmt.Fprintf(&b, " -s %c", o.short)
+		}
+		if o.long != "" {
+			b.WriteString(" -l " + o.long)
+		}
+		switch {
+		case o.arg == "":
+		case len(o.values) > 0:
+			fmt.Fprintf(&b, " -x -a '%s'", quoteFish.Replace(strings.Join(o.values, " ")))
+		default:
+			b.WriteString(map[argKind]string{
+				anyArg: " -x", fileArg: " -r -F", dirArg: " -x -a '(__fish_complete_directories)'", pidArg: " -x -a '(__fish_complete_pids)'",
+				commandArg: " -x -a '(__fish_complete_command)'", programArg: " -x -a '(__hawk_program)'",
+			}[o.argument()])
+		}
+		fmt.Fprintf(&b, " -d '%s'\n", quoteFish.Replace(o.doc))
+	}
+	return b.String()
+}

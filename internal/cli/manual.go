@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// manual is the page hawk(8) in the language of man(7), from the tables that
+// the help text is made of.
+func manual() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH HAWK 8 \"\" \"hawk %s\" \"System Administration\"\n", roff(Version))
+	b.WriteString(`.SH NAME
+hawk \- trace programs and the kernel with scripts compiled to eBPF
+.SH SYNOPSIS
+.nf
+.B hawk \fR[\fIoptions\fR] \fIFILE\fR [\fIarguments\fR] [\-\- \fIscript options\fR]
+.B hawk \fR[\fIoptions\fR] \fB\-e\fR \fIPROGRAM\fR [\fIarguments\fR] [\-\- \fIscript options\fR]
+.B hawk \fR[\fIoptions\fR] \fB\-\fR
+.B hawk \-l \fR[\fIPATTERN\fR | \fIFILE\fR]
+.fi
+.SH DESCRIPTION
+.B hawk
+traces a running Linux system. A script in the language of bpftrace is compiled to eBPF by hawk's own compiler, runs
+inside the kernel whenever an event fires, and summarises data there.
+.PP
+A script is a list of probes: attach points, a predicate between slashes that may be left out, and a body in braces.
+.BR begin
+runs before anything is attached,
+.BR end
+when tracing is over; then all maps that hold something are printed.
+.PP
+Operands behind the script are its parameters,
+.BR $1 ", " $2 " and so on;"
+what follows
+.B \-\-
+and begins with two dashes are options that it declares with
+.BR getopt ().
+`)
+	table := options()
+	for _, g := range groups {
+		fmt.Fprintf(&b, ".SH %s\n", g.title)
+		for i := range table {
+			if table[i].group == g.group {
+				b.WriteString(table[i].roff())
+			}
+		}
+	}
+	b.WriteString(".SH PROBES\n")
+	for _, k := range probe.Kinds() {
+		if k.Supported() != nil {
+			continue
+		}
+		for i, form := range k.Forms {
+			if i == 0 {
+				b.WriteString(".TP\n")
+			} else {
+				b.WriteString(".TQ\n")
+			}
+			fmt.Fprintf(&b, ".B %s\n", roff(form))
+		}
+		b.WriteString(roffText(k.Doc) + "\n")
+	}
+	b.WriteString(`.SH CONFIGURATION
+Settings come from the environment, with
+.B HAWK_
+or
+.B BPFTRACE_
+in front of the name in upper case, then from a block in the script,
+.BR "config = { max_strlen = 200 }" ,
+then from defaults.
+`)
+	for _, s := range config.Settings() {
+		fmt.Fprintf(&b, ".TP\n.BR %s \" (%s)\"\n%s\n", roff(s.Name), roff(s.Default), roffText(s.Doc))
+	}
+	b.WriteString(`.SH EXIT STATUS
+.TP
+.B 0
+The run came to its end: by
+.BR exit (),
+SIGINT or SIGTERM, or with the command or process that was traced.
+.TP
+.I N
+The status that the script gave to
+.BR exit (),
+of which 8 bits count.
+.TP
+.B 1
+Wrong usage, an error in the script, missing privileges, or a test that failed.
+.TP
+.B 2
+A setting in the environment is wrong.
+.TP
+.B 255
+The programs could not be loaded or attached.
+.SH SIGNALS
+SIGINT and SIGTERM end the run in good order: end probes run and maps are printed. SIGUSR1 runs
+.B self:signal:SIGUSR1
+probes.
+.SH ENVIRONMENT
+.TP
+.B HAWK_COLOR
+.BR always ", " never " or " auto ,
+which is the default: whether messages are coloured.
+.TP
+.B NOTIFY_SOCKET
+Set by service managers: hawk says there when everything is attached.
+.SH EXAMPLES
+`)
+	for _, e := range examples {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(e.command), roffText(e.doc))
+	}
+	b.WriteString(".SH SEE ALSO\n.BR bpf (2),\n.BR perf_event_open (2),\n.BR capabilities (7)\n")
+	return ascii(b.String())
+}
+
+// ascii spells other characters as the formatters do, whatever their locale.
+func ascii(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "\\[u%04X]", r)
+		}
+	}
+	return b.String()
+}
+
+// roff escapes what has a meaning in the text of a page.
+func roff(s string) string {
+	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, `"`, `\(dq`).Replace(s)
+}
+
+// roffText is running text: names between backquotes become bold.
+func roffText(s string) string {
+	parts := strings.Split(s, "`")
+	var b strings.Builder
+	for i, p := range parts {
+		if i%2 == 1 && i < len(parts)-1 {
+			b.WriteString(`\fB` + roff(p) + `\fR`)
+		} else {
+			b.WriteString(roff(p))
+		}
+	}
+	text := b.String()
+	if strings.HasPrefix(text, ".") {
+		text = `\&` + text
+	}
+	return text
+}
+
+func (o *option) roff() string {
+	var names []string
+	if o.short != 0 {
+		names = append(names, `\fB\-`+string(o.short)+`\fR`)
+	}
+	if o.long != "" {
+		names = append(names, `\fB\-\-`+roff(o.long)+`\fR`)
+	}
+	head := strings.Join(names, ", ")
+	if o.arg != "" {
+		head += ` \fI` + roff(o.arg) + `\fR`
+	}
+	text := o.doc
+	if len(o.values) > 3 { // fewer are in the text
+		text += "; one of " + strings.Join(o.values, ", ")
+	}
+	return ".TP\n" + head + "\n" + roffText(sentence(text)) + "\n"
+}
+
+// sentence begins with a capital and ends with a stop.
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + "."
+}
