@@ -326,6 +326,9 @@ func (w *walker) field(e *syntax.Field) val {
 		if p.Space != types.Unset {
 			x.space = p.Space
 		}
+		if !w.readable(e.X, p) {
+			return val{}
+		}
 		t = p.Elem
 		derefs++
 	}
@@ -404,6 +407,15 @@ func (w *walker) follows(e *syntax.Field, derefs int) {
 	if derefs > 1 && w.final && w.unevaluated == 0 {
 		w.info.Derefs[e.X] = derefs - 1
 	}
+}
+
+// readable reports whether memory can be read through a pointer, by its tag.
+func (w *walker) readable(at syntax.Node, p *types.Pointer) bool {
+	if p.Tag != "" {
+		w.errorf(at, "pointer-tag", "This pointer is tagged %s by the kernel and can not be followed as it is", p.Tag).
+			Hint("cast it, if that is meant: (%s)…", p)
+	}
+	return p.Tag == ""
 }
 
 // fieldType is the type of a member as a value: data that the record only
@@ -505,6 +517,9 @@ func (w *walker) index(e *syntax.Index) val {
 	case *types.Pointer:
 		if t.Elem.Size() == 0 {
 			w.errorf(e, "bad-index", "The array index operator [] can not be used on a pointer to %s, which has no size", t.Elem)
+			return val{}
+		}
+		if !w.readable(e.X, t) {
 			return val{}
 		}
 		if t.Space != types.Unset {

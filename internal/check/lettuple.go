@@ -31,8 +31,9 @@ func (w *walker) letTuple(s *syntax.LetTupleStmt) {
 		return
 	}
 	for _, v := range s.Vars {
-		x := w.declare(v)
-		x.assigned, x.broken = true, true
+		if x, ok := w.declare(v); ok {
+			x.assigned, x.broken = true, true
+		}
 	}
 }
 

@@ -357,6 +357,9 @@ func (w *walker) dereference(e *syntax.Unary, x val, isInt bool) val {
 		}
 		return val{}
 	}
+	if !w.readable(e.X, p) {
+		return val{}
+	}
 	v := val{Flex: types.Flex{Type: p.Elem}, space: x.space}
 	if p.Space != types.Unset {
 		v.space = p.Space

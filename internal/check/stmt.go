@@ -150,7 +150,10 @@ func (w *walker) let(s *syntax.LetStmt) {
 	if s.Init != nil {
 		pending = w.pends(func() { init = w.expr(s.Init) })
 	}
-	v := w.declare(s.Var)
+	v, ok := w.declare(s.Var)
+	if !ok {
+		return
+	}
 	v.fallback = types.Int64
 	if s.Type != nil {
 		t := w.annotation(s.Type)

@@ -43,7 +43,10 @@ func (w *walker) inlined(e *syntax.Inlined) val {
 	w.in = &inFunction{call: e}
 	w.push(false)
 	for i, p := range e.Params {
-		v := w.declare(p.Var)
+		if w.lookup(p.Var.Name) != nil {
+			continue // two of one name are reported where the function is defined
+		}
+		v := w.fresh(p.Var)
 		if t := w.paramType(p.Type); t != nil {
 			v.fixed, v.cur = true, types.Flex{Type: t}
 		} else {

@@ -152,16 +152,17 @@ func (w *walker) lookup(name string) *varState {
 	return nil
 }
 
-// declare makes a variable in the innermost scope. There is no shadowing; an
-// existing variable is returned after the error.
-func (w *walker) declare(at *syntax.Var) *varState {
+// declare makes a variable in the innermost scope. There is no shadowing: after
+// the error the result is the variable that exists, and ok is false.
+func (w *walker) declare(at *syntax.Var) (v *varState, ok bool) {
 	if old := w.lookup(at.Name); old != nil {
 		w.errorf(at, "redeclared", "Variable $%s was already declared. Variable shadowing is not allowed.", at.Shown()).
 			Note(old.out.Decl, "This is the initial declaration.")
 		w.bind(at, old)
-		return old
+		old.assigned = true
+		return old, false
 	}
-	return w.fresh(at)
+	return w.fresh(at), true
 }
 
 func (w *walker) fresh(at *syntax.Var) *varState {

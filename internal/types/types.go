@@ -115,6 +115,7 @@ func (s Space) String() string { return [...]string{"none", "kernel", "user"}[s]
 type Pointer struct {
 	Elem  Type
 	Space Space
+	Tag   string // why nothing can be read through it as it is, such as percpu; "" for most
 }
 
 func (t *Pointer) String() string { return t.Elem.String() + " *" }

@@ -90,8 +90,8 @@ func intType(r *record) types.Type {
 	return types.Void
 }
 
-// pointer converts a pointer. The tag of a user pointer is the first in the
-// chain of what it points to.
+// pointer converts a pointer. Its tags are the first in the chain of what it
+// points to. What is tagged rcu is read like anything else.
 func (s *Spec) pointer(r *record, depth int) (types.Type, error) {
 	p := &types.Pointer{Elem: types.Void}
 	target, err := s.record(r.arg)
@@ -99,8 +99,14 @@ func (s *Spec) pointer(r *record, depth int) (types.Type, error) {
 		return nil, err
 	}
 	for d := 0; target.kind == TypeTag || target.kind == Const || target.kind == Volatile; d++ {
-		if target.kind == TypeTag && string(s.str(target.name)) == "user" {
-			p.Space = types.User
+		if target.kind == TypeTag {
+			switch tag := string(s.str(target.name)); tag {
+			case "user":
+				p.Space = types.User
+			case "rcu":
+			default:
+				p.Tag = tag
+			}
 		}
 		if d > maxDepth {
 			return nil, fmt.Errorf("BTF of %s: chain of qualifiers without end", s.Name)
