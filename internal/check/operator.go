@@ -115,8 +115,7 @@ func (w *walker) integers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 		return val{}
 	}
 	if (op == syntax.Shl || op == syntax.Shr) && y.k.Kind == builtin.IntConst && (y.k.Neg || y.k.Int >= 64) {
-		w.errorf(ye, "bad-shift", "shift count must be between 0 and 63")
-		return val{}
+		w.warnf(ye, "shift-count", "Shift counts are taken modulo 64: this shifts by %d", y.k.Int%64)
 	}
 	signed := op == syntax.Sub || signedOperand(xf) || signedOperand(yf) || xf.Flex && yf.Flex
 	t := types.IntOf(8, signed)
