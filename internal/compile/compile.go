@@ -142,6 +142,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	if ds.HasErrors() {
 		return nil, ds
 	}
+	mergeEnds(low.Object, script.Options)
 	if m := low.Object.Maps[object.ScratchMap]; m.ValueSize > 0 {
 		m.MaxEntries = slots * o.Probe.Target.PossibleCPUs()
 	}

@@ -21,41 +21,45 @@ const returnBit = 1
 // attached without them if there are any.
 func linkKprobeMulti(flags uint32) func(int, *Group, *Options) ([]Link, error) {
 	return func(progFD int, g *Group, o *Options) ([]Link, error) {
-		names := make([]string, len(g.Points))
-		cookies := make([]uint64, len(g.Points))
-		for i, p := range g.Points {
-			names[i], cookies[i] = p.Func, cookieOf(g, i)
-		}
-		var links []Link
-		r := refusals{group: g}
-		var attach func(from, to int) error
-		attach = func(from, to int) error {
-			if err := o.step(); err != nil {
-				return err
-			}
-			m := bpf.KprobeMulti{Flags: flags, Names: names[from:to], Cookies: cookies[from:to]}
-			fd, err := m.Link(progFD, bpf.AttachKprobeMulti)
-			switch {
-			case err == nil:
-				links = append(links, bpf.FD(fd))
-				return nil
-			case !refusesFunction(err):
-				return fmt.Errorf("kprobe.multi on %s: %w", someOf(names[from:to]), err)
-			case to-from == 1:
-				return r.add(g.Points[from], kprobeError(g.Points[from], err, o))
-			}
-			mid := (from + to) / 2
-			if err := attach(from, mid); err != nil {
-				return err
-			}
-			return attach(mid, to)
-		}
-		err := attach(0, len(names))
-		if err == nil {
-			err = r.end(len(links) > 0, o)
-		}
-		return links, err
+		return linkMany(progFD, g, flags, bpf.AttachKprobeMulti, o)
 	}
+}
+
+func linkMany(progFD int, g *Group, flags, kind uint32, o *Options) ([]Link, error) {
+	names := make([]string, len(g.Points))
+	cookies := make([]uint64, len(g.Points))
+	for i, p := range g.Points {
+		names[i], cookies[i] = p.Func, cookieOf(g, i)
+	}
+	var links []Link
+	r := refusals{group: g}
+	var attach func(from, to int) error
+	attach = func(from, to int) error {
+		if err := o.step(); err != nil {
+			return err
+		}
+		m := bpf.KprobeMulti{Flags: flags, Names: names[from:to], Cookies: cookies[from:to]}
+		fd, err := m.Link(progFD, kind)
+		switch {
+		case err == nil:
+			links = append(links, bpf.FD(fd))
+			return nil
+		case !refusesFunction(err):
+			return fmt.Errorf("kprobe.multi on %s: %w", someOf(names[from:to]), err)
+		case to-from == 1:
+			return r.add(g.Points[from], kprobeError(g.Points[from], err, o))
+		}
+		mid := (from + to) / 2
+		if err := attach(from, mid); err != nil {
+			return err
+		}
+		return attach(mid, to)
+	}
+	err := attach(0, len(names))
+	if err == nil {
+		err = r.end(len(links) > 0, o)
+	}
+	return links, err
 }
 
 // linkKprobePerf attaches functions one by one.

@@ -1,0 +1,67 @@
+package probe
+
+import (
+	"github.com/cilium/ebpf"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/target/btf"
+)
+
+// One link can serve both ends of kernel functions. The kernel then does for
+// two programs little more than for one, and runs the one for the return only
+// if the call was seen.
+
+// sessionReturn is the kernel function that tells a program which end it is at.
+const sessionReturn = "bpf_session_is_return"
+
+// OneSession makes one group of two: entries and returns of the same
+// functions. It also names the kernel function that tells them apart, by its
+// type; ok is false if the kernel or the user does not want it so.
+func OneSession(entry, ret *Group, o *Options) (both *Group, isReturnID uint32, ok bool) {
+	if entry.Mech != &kprobeMulti || ret.Mech != &kretprobeMulti || len(entry.Points) != len(ret.Points) {
+		return nil, 0, false
+	}
+	for i, p := range entry.Points {
+		if q := ret.Points[i]; p.Func != q.Func || p.Target != "" || q.Target != "" {
+			return nil, 0, false
+		}
+	}
+	if o.NoFeature[target.KprobeMulti.Name] || !o.has(target.KprobeSession) {
+		return nil, 0, false
+	}
+	s, err := o.Target.BTF()
+	if err != nil {
+		return nil, 0, false
+	}
+	id, err := s.Find(sessionReturn, btf.Set(btf.Func))
+	if err != nil {
+		return nil, 0, false
+	}
+	points := append(append([]*Point(nil), entry.Points...), ret.Points...)
+	return &Group{Points: points, Mech: &kprobeSession, Extra: entry.Extra}, id, true
+}
+
+// UsesKprobes reports whether a group is of kernel functions at either end:
+// which of several runs first depends on how each is attached.
+func (g *Group) UsesKprobes() bool {
+	switch g.Mech {
+	case &kprobeMulti, &kretprobeMulti, &kprobePerf, &kretprobePerf:
+		return true
+	}
+	return false
+}
+
+var kprobeSession = Mechanism{
+	Name:      "kprobe.session",
+	Program:   ebpf.Kprobe,
+	Attach:    ebpf.AttachTraceKprobeSession,
+	Backwards: true,
+	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
+		entries := *g
+		entries.Points = g.Points[:len(g.Points)/2]
+		links, err := linkMany(progFD, &entries, 0, bpf.AttachKprobeSession, o)
+		g.Missing = 2 * entries.Missing
+		return links, err
+	},
+}
