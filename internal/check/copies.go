@@ -44,6 +44,7 @@ type need struct {
 	args   map[string]bool // fields of args, nil if args is not used
 	whole  bool            // args as a whole
 	retval bool
+	types  bool // types by name, which programs of user space define
 }
 
 // scan looks for the two names whose type the attach point decides.
@@ -59,7 +60,14 @@ func scan(p *syntax.Probe) need {
 				syntax.Walk(node.X, visit)
 			}
 			return false // the member's name is no name
+		case *syntax.TypeExpr:
+			if _, own := types.Named(node.Name); node.Tag != "" || !own && node.Name != "" {
+				n.types = true
+			}
 		case *syntax.Ident:
+			if _, known := builtin.Lookup(node.Name); !known {
+				n.types = true // an enumerator
+			}
 			switch asksFor(node.Name) {
 			case probe.HasArgs:
 				n.field("")
@@ -118,7 +126,8 @@ func (c *checker) pointTypes(pt *probe.Point, n need) (args *types.Struct, ret t
 // find returns the copy that a point can share.
 func find(groups []*walker, pt *probe.Point, args *types.Struct, ret types.Type, n need) *walker {
 	for _, w := range groups {
-		if w.probe.Kind == pt.Kind && pt.Kind.Ours == probe.NotOurs && sameArgs(w.probe.Args, args, n) && sameOrNil(w.retval, ret) {
+		if w.probe.Kind == pt.Kind && pt.Kind.Ours == probe.NotOurs && sameArgs(w.probe.Args, args, n) && sameOrNil(w.retval, ret) &&
+			(!n.types || pt.Kind.Types == nil || w.probe.Points[0].Target == pt.Target) {
 			return w
 		}
 	}

@@ -189,6 +189,11 @@ func (w *walker) ident(e *syntax.Ident) val {
 	if v, ok := w.cValue(e.Name); ok {
 		return v
 	}
+	if pts := w.probe.Points; len(pts) > 0 && pts[0].Kind.Enumerator != nil {
+		if enum, n, err := pts[0].Kind.Enumerator(pts[0], w.script.Options, e.Name); err == nil {
+			return enumerator(enum, n)
+		}
+	}
 	if enum, n, err := w.script.Options.Target.EnumeratorByName(e.Name); err == nil {
 		return enumerator(enum, n)
 	}
@@ -347,6 +352,10 @@ func (w *walker) field(e *syntax.Field) val {
 		return val{}
 	case *types.Struct:
 		f, ok := t.Field(e.Name.Name)
+		if !ok && t.Absent != nil && t.Absent(e.Name.Name) != "" {
+			w.errorf(e.Name, "unreadable-field", "%s", t.Absent(e.Name.Name))
+			return val{}
+		}
 		if !ok {
 			f, ok = w.oldDataLoc(e, t)
 		}

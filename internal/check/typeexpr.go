@@ -88,6 +88,11 @@ func (w *walker) lookupType(e *syntax.TypeExpr) (types.Type, bool) {
 	if t, ok := w.cType(e.Tag, e.Name); ok {
 		return t, true
 	}
+	if pts := w.probe.Points; len(pts) > 0 && pts[0].Kind.Types != nil {
+		if t, ok := pts[0].Kind.Types(pts[0], w.script.Options, e.Tag, e.Name); ok {
+			return t, true
+		}
+	}
 	t, err := w.script.Options.Target.TypeByName(e.Tag, e.Name)
 	return t, err == nil
 }

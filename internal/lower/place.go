@@ -133,13 +133,20 @@ func (f *fn) fieldPlace(e *syntax.Field) place {
 // data is wanted or its address.
 func (f *fn) argument(field types.Field, text bool) place {
 	mech := f.g.Mech
-	if s, ok := field.Type.(*types.Struct); ok && mech.Field != nil && mech.Record == nil {
+	if s, ok := field.Type.(*types.Struct); ok && mech.Field != nil && mech.Record == nil && mech.Memory == nil {
 		return f.structArgument(field, s)
 	}
 	if mech.Field != nil {
-		if v := mech.Field(f.ctx, field); v != nil || mech.Record == nil {
+		if v := mech.Field(f.ctx, field); v != nil || mech.Record == nil && mech.Memory == nil {
 			return place{base: v, kind: register, field: field}
 		}
+	}
+	if mech.Memory != nil {
+		base, user := mech.Memory(f.ctx, field)
+		if user {
+			return place{base: base, kind: remote, space: types.User, field: field}
+		}
+		return place{base: base, kind: direct, field: field}
 	}
 	base := mech.Record(f.ctx)
 	if field.DataLoc == types.NoDataLoc {

@@ -35,7 +35,11 @@ type Point struct {
 }
 
 // A pattern is the parts of an attach point that may hold wildcards.
-type pattern struct{ target, provider, fn Part }
+type pattern struct {
+	target, provider, fn Part
+
+	source *sourceLine // instead of fn
+}
 
 // Name is the canonical name that the probe builtin yields and messages show.
 func (p *Point) Name() string { return p.Kind.CanonicalName(p) }
@@ -103,6 +107,12 @@ type Kind struct {
 	Ctx func(p *Point, o *Options) (types.Type, error)
 	// Retval is the type of retval, given HasRetval.
 	Retval func(p *Point, o *Options) (types.Type, error)
+	// Types finds a type that the point's own program defines, by keyword
+	// ("struct", "") and name; nil: the kernel's types are meant.
+	Types func(p *Point, o *Options, keyword, name string) (types.Type, bool)
+	// Enumerator finds an enum that the point's own program defines, by one of
+	// its enumerators; nil: the kernel's are meant.
+	Enumerator func(p *Point, o *Options, name string) (*types.Enum, int64, error)
 	// Plan chooses mechanisms: it partitions the points of one probe into
 	// groups that share a program.
 	Plan func(points []*Point, uses Uses, o *Options) ([]*Group, error)
@@ -197,6 +207,8 @@ type Options struct {
 	// Step is called after each of many attachments; an error ends attaching.
 	// Nil: nobody wants to know.
 	Step func() error
+
+	warned map[string]bool // files whose lack of debug information was told
 }
 
 // step reports one attachment.
@@ -254,6 +266,9 @@ type Mechanism struct {
 	// If Field is given as well it is asked first, and yields nil for fields
 	// that are in the record.
 	Record func(c *Context) *ir.Value
+	// Memory yields the address of a field of args that Field has not: in user
+	// memory, or in memory that the program may load from.
+	Memory func(c *Context, f types.Field) (base *ir.Value, user bool)
 	// Retval yields the return value.
 	Retval func(c *Context) *ir.Value
 	// Regs yields a pointer to pt_regs that loads may go through directly.

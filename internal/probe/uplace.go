@@ -12,7 +12,9 @@ type place struct {
 	offset  uint64   // in the file, bytes
 	returns []uint64 // in the file: the return instructions, if those are to be traced instead of the return
 	abi     abi
-	err     error // why the probe must not be put there; told when attaching
+	fn      uint64    // address of the function
+	args    *userArgs // of the function, found when first asked for; nil if it is in none
+	err     error     // why the probe must not be put there; told when attaching
 }
 
 // symbolPlace finds the instruction of a probe on a function.
@@ -21,7 +23,7 @@ func symbolPlace(p *Point, o *Options, file *exe.File, sym exe.Symbol, returns b
 	if !ok {
 		return place{err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
 	}
-	pl := place{offset: off + p.Offset, abi: abiOf(file, sym.Addr)}
+	pl := place{offset: off + p.Offset, abi: abiOf(file, sym.Addr), fn: sym.Addr, args: &userArgs{}}
 	if returns && file.IsGoCode(sym.Addr) {
 		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
 		return pl
@@ -108,6 +110,9 @@ func addressPlace(p *Point, o *Options, file *exe.File, returns bool) place {
 		return found
 	})
 	pl.abi = abiOf(file, p.Address)
+	if found && sym.Addr == p.Address {
+		pl.fn, pl.args = sym.Addr, &userArgs{}
+	}
 	switch {
 	case returns && (!found || sym.Addr != p.Address):
 		pl.err = fmt.Errorf("0x%x is not the start of a function of %s: return probes need one", p.Address, p.Target)

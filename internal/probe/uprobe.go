@@ -18,9 +18,9 @@ import (
 var _ = define(Kind{
 	Name:    "uprobe",
 	Aliases: []string{"u"},
-	Doc:     "Fires when a function of a program or library is called, or at an instruction of it. Arguments by name, from debug information, are not supported by this version.",
+	Doc:     "Fires when a function of a program or library is called, or at an instruction of it. `args` has its arguments by name where there is debug information (DWARF) of the program.",
 	Example: `uprobe:libc:malloc { @bytes[comm] = hist(arg0); }`,
-	Forms:   []string{"uprobe:binary:function[+offset]", "uprobe:binary:cpp:name", "uprobe:binary:address"},
+	Forms:   []string{"uprobe:binary:function[+offset]", "uprobe:binary:cpp:name", "uprobe:binary:address", "uprobe:binary@file:line[:column]"},
 	Has:     HasArgs | HasArgN | HasRegs | HasFunc | HasUserAddrs | HasCtx,
 	Space:   types.User,
 	Wild:    UserWild,
@@ -28,33 +28,36 @@ var _ = define(Kind{
 
 	RegisterArgs: true,
 
-	Parse: parseUprobe,
-	Match: matchUprobe,
-	Names: symbolNames,
-	List:  listTwoParts,
-	Args: func(p *Point, _ *Options) (*types.Struct, error) {
-		return nil, errors.New("args of uprobes (from DWARF) are not supported by this version of hawk; arg0, arg1, … are the registers")
-	},
-	Plan:     planUprobe,
-	listName: symbolListName,
+	Parse:      parseUprobe,
+	Match:      matchUprobe,
+	Names:      symbolNames,
+	List:       listTwoParts,
+	Describe:   describeUprobe,
+	Args:       uprobeArgs,
+	Types:      userType,
+	Enumerator: userEnumerator,
+	Plan:       planUprobe,
+	listName:   symbolListName,
 })
 
 var _ = define(Kind{
-	Name:     "uretprobe",
-	Aliases:  []string{"ur"},
-	Doc:      "Fires when a function of a program or library returns. Functions of Go programs are traced at their return instructions, since their stacks do not allow more.",
-	Example:  `uretprobe:libc:malloc / retval == 0 / { @failed[comm] = count(); }`,
-	Forms:    []string{"uretprobe:binary:function", "uretprobe:binary:cpp:name"},
-	Has:      HasRetval | HasRegs | HasFunc | HasUserAddrs | HasCtx,
-	Space:    types.User,
-	Multi:    target.UprobeMulti,
-	Parse:    parseUretprobe,
-	Match:    matchUretprobe,
-	Names:    symbolNames,
-	List:     listTwoParts,
-	Retval:   func(*Point, *Options) (types.Type, error) { return types.Int64, nil },
-	Plan:     planUprobe,
-	listName: symbolListName,
+	Name:       "uretprobe",
+	Aliases:    []string{"ur"},
+	Doc:        "Fires when a function of a program or library returns. Functions of Go programs are traced at their return instructions, since their stacks do not allow more.",
+	Example:    `uretprobe:libc:malloc / retval == 0 / { @failed[comm] = count(); }`,
+	Forms:      []string{"uretprobe:binary:function", "uretprobe:binary:cpp:name"},
+	Has:        HasRetval | HasRegs | HasFunc | HasUserAddrs | HasCtx,
+	Space:      types.User,
+	Multi:      target.UprobeMulti,
+	Parse:      parseUretprobe,
+	Match:      matchUretprobe,
+	Names:      symbolNames,
+	List:       listTwoParts,
+	Types:      userType,
+	Enumerator: userEnumerator,
+	Retval:     func(*Point, *Options) (types.Type, error) { return types.Int64, nil },
+	Plan:       planUprobe,
+	listName:   symbolListName,
 })
 
 // symbolListName shows names of a language as the source has them, quoted so
@@ -70,9 +73,9 @@ func symbolListName(p *Point) string {
 func isLanguage(s string) bool { return s == "cpp" || s == "rust" || s == "go" }
 
 func parseUprobe(p *Point, parts []Part, o *Options) error {
-	for _, part := range parts {
+	for i, part := range parts {
 		if part.Text == "@" && !part.Literal {
-			return fmt.Errorf("%s probes at source locations are not supported by this version of hawk", p.Kind.Name)
+			return parseSource(p, parts[:i], parts[i+1:])
 		}
 	}
 	hasPID := o.PID != 0 && o.PIDFilter
@@ -117,6 +120,9 @@ func parseUprobe(p *Point, parts []Part, o *Options) error {
 func parseUretprobe(p *Point, parts []Part, o *Options) error {
 	if err := parseUprobe(p, parts, o); err != nil {
 		return err
+	}
+	if p.pattern.source != nil {
+		return errors.New("Source code location not allowed")
 	}
 	if p.Offset != 0 || strings.Contains(parts[len(parts)-1].Text, "+") && !parts[len(parts)-1].Literal {
 		return errNoOffset
@@ -197,6 +203,13 @@ func matchSymbols(p *Point, o *Options, returns bool) ([]*Point, error) {
 func matchFile(p *Point, o *Options, path string, file *exe.File, returns bool) ([]*Point, error) {
 	q := *p
 	q.Target = path
+	if src := p.pattern.source; src != nil {
+		addr, err := src.resolve(&q, o)
+		if err != nil {
+			return nil, err
+		}
+		q.Address = addr
+	}
 	if p.Func == "" {
 		q.Extra = addressPlace(&q, o, file, returns)
 		return []*Point{&q}, nil
@@ -262,7 +275,21 @@ func symbolMatcher(p *Point) func(name []byte) bool {
 		if !exe.IsMangled(s) || !strings.Contains(s, word) {
 			return false
 		}
-		return fn.matches(demangle(s))
+		plain := demangle(s)
+		return fn.matches(plain) || strings.Contains(plain, "[abi:") && fn.matches(withoutABI(plain))
+	}
+}
+
+// withoutABI cuts the tags off a name that compilers put there and nobody
+// writes: name[abi:cxx11](int).
+func withoutABI(name string) string {
+	for {
+		before, rest, ok := strings.Cut(name, "[abi:")
+		_, after, closed := strings.Cut(rest, "]")
+		if !ok || !closed {
+			return name
+		}
+		name = before + after
 	}
 }
 
@@ -379,7 +406,7 @@ func userMechanism(name string, multi, returns bool) Mechanism {
 	if returns {
 		m.Retval, m.Func, flags = userRetval, funcIP, returnBit
 	} else {
-		m.Arg, m.Func = userArg, currentIP
+		m.Arg, m.Field, m.Memory, m.Func = userArg, userField, userMemory, currentIP
 	}
 	m.Link = func(fd int, g *Group, o *Options) ([]Link, error) { return linkUprobes(fd, g, o, multi, flags) }
 	return m

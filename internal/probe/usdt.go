@@ -17,21 +17,23 @@ import (
 )
 
 var _ = define(Kind{
-	Name:     "usdt",
-	Aliases:  []string{"U"},
-	Doc:      "A static probe that a program or library declares, with the arguments it declares.",
-	Example:  `usdt:libc:memory_arena_new { @[comm] = count(); }`,
-	Forms:    []string{"usdt:binary:[provider:]name"},
-	Has:      HasArgN | HasRegs | HasUserAddrs | HasCtx,
-	Space:    types.User,
-	Wild:     UserWild,
-	Multi:    target.UprobeMulti,
-	Parse:    parseUSDT,
-	Match:    matchUSDT,
-	Names:    usdtNames,
-	List:     listUSDT,
-	Describe: describeUSDT,
-	Plan:     planUSDT,
+	Name:       "usdt",
+	Aliases:    []string{"U"},
+	Doc:        "A static probe that a program or library declares, with the arguments it declares.",
+	Example:    `usdt:libc:memory_arena_new { @[comm] = count(); }`,
+	Forms:      []string{"usdt:binary:[provider:]name"},
+	Has:        HasArgN | HasRegs | HasUserAddrs | HasCtx,
+	Space:      types.User,
+	Wild:       UserWild,
+	Multi:      target.UprobeMulti,
+	Parse:      parseUSDT,
+	Match:      matchUSDT,
+	Names:      usdtNames,
+	List:       listUSDT,
+	Describe:   describeUSDT,
+	Types:      userType,
+	Enumerator: userEnumerator,
+	Plan:       planUSDT,
 })
 
 func parseUSDT(p *Point, parts []Part, o *Options) error {

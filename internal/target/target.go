@@ -26,6 +26,7 @@ type Target struct {
 	mu        sync.Mutex
 	uname     onced[[2]string] // machine, release
 	vmlinux   onced[*btf.Spec]
+	debug     map[string]debugInfo // by path
 	modules   map[string]*btf.Spec
 	tracing   onced[string]
 	formats   map[string]*Format

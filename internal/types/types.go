@@ -192,6 +192,9 @@ type Struct struct {
 	// Load fills the fields on first use; nil once done or if Fields were given.
 	Load   func() []Field
 	fields []Field
+	// Absent says why a member that exists is not among the fields, "" if it does
+	// not exist; may be nil.
+	Absent func(name string) string
 }
 
 // Field is a member of a Struct.

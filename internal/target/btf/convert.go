@@ -186,7 +186,7 @@ func (s *Spec) structType(id uint32, r *record) types.Type {
 	if r.arg > 1<<30 {
 		r.arg = 0
 	}
-	t := types.NewStruct(kind, string(s.str(r.name)), int(r.arg), alignOf(r.arg), nil)
+	t := types.NewStruct(kind, string(s.str(r.name)), int(r.arg), types.GuessAlign(int(r.arg)), nil)
 	if s.base == nil && s.Name == "vmlinux" {
 		t.BTFID = id
 	}
@@ -198,17 +198,6 @@ func (s *Spec) structType(id uint32, r *record) types.Type {
 		return fields
 	}
 	return t
-}
-
-// alignOf guesses the alignment of a struct, which BTF does not record: it
-// divides the size.
-func alignOf(size uint32) int {
-	for a := uint32(8); a > 1; a /= 2 {
-		if size%a == 0 {
-			return int(a)
-		}
-	}
-	return 1
 }
 
 // A member is one raw member of a struct or union.
@@ -256,34 +245,11 @@ func (s *Spec) fields(id uint32) ([]types.Field, error) {
 			}
 		}
 		if m.bits != 0 {
-			placeBits(&f, m, int(r.arg))
+			types.PlaceBits(&f, m.bit, m.bits, int(r.arg))
 		}
 		out = append(out, f)
 	}
 	return out, nil
-}
-
-// placeBits says where a bit-field lies: in the storage of its declared type,
-// unless a packed field straddles that or it reaches past the end of the
-// struct. Then the type becomes the narrowest integer that covers the field.
-func placeBits(f *types.Field, m member, size int) {
-	width := f.Type.Size()
-	if width > 0 {
-		f.Offset = m.bit / (width * 8) * width
-	}
-	if width == 0 || m.bit-f.Offset*8+m.bits > width*8 || f.Offset+width > size {
-		f.Offset = m.bit / 8
-		width = 1
-		for width < 8 && m.bit%8+m.bits > width*8 {
-			width *= 2
-		}
-		if f.Offset+width > size {
-			f.Offset = max(0, size-width)
-		}
-		i, ok := types.IsInteger(f.Type)
-		f.Type = types.IntOf(width, ok && i.Signed)
-	}
-	f.BitOffset, f.BitSize = m.bit-f.Offset*8, min(m.bits, 64)
 }
 
 // maxAnonymous bounds the members reached through anonymous structs, all of

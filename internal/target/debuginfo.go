@@ -1,0 +1,26 @@
+package target
+
+import "github.com/hawktrace/hawk/internal/target/dwarf"
+
+// A debugInfo is what Debug has found for a program.
+type debugInfo struct {
+	file *dwarf.File
+	err  error
+}
+
+// Debug is the debug information of a program. root is put in front of
+// absolute paths of separate debug files: "" or /proc/PID/root. It stays open
+// for good: types returned from it refer to it.
+func (t *Target) Debug(path, root string) (*dwarf.File, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d, ok := t.debug[path]
+	if !ok {
+		d.file, d.err = dwarf.Open(path, root)
+		if t.debug == nil {
+			t.debug = map[string]debugInfo{}
+		}
+		t.debug[path] = d
+	}
+	return d.file, d.err
+}

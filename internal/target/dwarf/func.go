@@ -1,0 +1,230 @@
+package dwarf
+
+import (
+	"cmp"
+	"debug/dwarf"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// A Func is a function of the traced program.
+type Func struct {
+	Name   string
+	Params []Param // with those that the source does not show, such as this
+	Result Param   // without a name; Type is Void if there is none
+	Go     bool    // written in Go
+}
+
+// A Param is a parameter of a function.
+type Param struct {
+	Name string
+	Decl string // "const char* name", as in the source
+	Type types.Type
+	// Shape is what decides how the value travels.
+	Shape Shape
+}
+
+// A codeRange is addresses that belong to a unit.
+type codeRange struct {
+	low, high uint64
+	unit      int
+}
+
+// maxRanges bounds the ranges of all units.
+const maxRanges = 1 << 22
+
+// codeRanges collects which unit covers which addresses.
+func (f *File) codeRanges() []codeRange {
+	if f.ranges != nil {
+		return f.ranges
+	}
+	f.ranges = []codeRange{}
+	for i := range f.units {
+		e, err := f.at(f.units[i].first)
+		if err != nil || e.Tag != dwarf.TagCompileUnit && e.Tag != dwarf.TagSkeletonUnit {
+			continue
+		}
+		pcs, err := f.data.Ranges(e.Entry)
+		if err != nil || len(f.ranges)+len(pcs) > maxRanges {
+			continue
+		}
+		for _, pc := range pcs {
+			if pc[0] < pc[1] {
+				f.ranges = append(f.ranges, codeRange{pc[0], pc[1], i})
+			}
+		}
+	}
+	slices.SortFunc(f.ranges, func(a, b codeRange) int { return cmp.Compare(a.low, b.low) })
+	return f.ranges
+}
+
+// unitOf is the unit whose code an address is part of.
+func (f *File) unitOf(addr uint64) (int, bool) {
+	ranges := f.codeRanges()
+	i, found := slices.BinarySearchFunc(ranges, addr, func(r codeRange, addr uint64) int { return cmp.Compare(r.low, addr) })
+	if !found {
+		i--
+	}
+	if i < 0 || addr >= ranges[i].high {
+		return 0, false
+	}
+	return ranges[i].unit, true
+}
+
+// maxCached bounds the units whose functions are remembered.
+const maxCached = 64
+
+// functions is where the functions of a unit are described, by the address
+// they begin at.
+func (f *File) functions(unit int) (map[uint64]dwarf.Offset, error) {
+	if m, ok := f.funcs[unit]; ok {
+		return m, nil
+	}
+	m := map[uint64]dwarf.Offset{}
+	err := f.walk(unit, f.units[unit].first, func(e entry, _ int) (bool, bool) {
+		switch e.Tag {
+		case dwarf.TagSubprogram:
+			if low, ok := e.Val(dwarf.AttrLowpc).(uint64); ok {
+				m[low] = e.Offset
+			} else if e.Val(dwarf.AttrRanges) != nil {
+				// A function in several parts begins with the first.
+				if pcs, err := f.data.Ranges(e.Entry); err == nil && len(pcs) > 0 {
+					m[pcs[0][0]] = e.Offset
+				}
+			}
+			return false, false
+		case dwarf.TagCompileUnit, dwarf.TagNamespace, dwarf.TagModule, dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType:
+			return true, false
+		}
+		return false, false
+	})
+	if len(f.funcs) >= maxCached {
+		clear(f.funcs)
+	}
+	f.funcs[unit] = m
+	return m, err
+}
+
+// Function describes the function that begins at an address, ErrNotFound if
+// there is none.
+func (f *File) Function(addr uint64) (*Func, error) {
+	unit, ok := f.unitOf(addr)
+	if !ok {
+		return nil, ErrNotFound
+	}
+	m, err := f.functions(unit)
+	off, ok := m[addr]
+	if !ok {
+		return nil, errors.Join(ErrNotFound, err)
+	}
+	e, err := f.at(off)
+	if err != nil {
+		return nil, err
+	}
+	root, err := f.at(f.units[unit].first)
+	if err != nil {
+		return nil, err
+	}
+	if root.Val(attrDwoName) != nil || root.Val(attrGNUDwoName) != nil {
+		return nil, fmt.Errorf("the debug information of %s is split into .dwo files, which hawk does not read", f.Path)
+	}
+	const languageGo = 0x16
+	language, _ := root.number(dwarf.AttrLanguage)
+	return f.describe(e, language == languageGo)
+}
+
+// Attributes that the package of the standard library has no names for.
+const (
+	attrDwoName    = dwarf.Attr(0x76)
+	attrGNUDwoName = dwarf.Attr(0x2130)
+)
+
+// maxParams bounds the parameters of a function.
+const maxParams = 256
+
+func (f *File) describe(e entry, golang bool) (*Func, error) {
+	fn := &Func{Go: golang, Result: Param{Type: types.Void, Decl: "void"}}
+	var typed entry
+	var list []entry
+	e.whole(func(e entry) bool {
+		if fn.Name == "" {
+			fn.Name = e.name()
+		}
+		if typed.Entry == nil && e.Val(dwarf.AttrType) != nil {
+			typed = e
+		}
+		// The entry that others are instances of has all parameters; an instance
+		// may lack those that became unused. A declaration need not name them.
+		if own := parameters(e); len(own) > len(list) && (list == nil || !e.flag(dwarf.AttrDeclaration)) {
+			list = own
+		}
+		return true
+	})
+	for _, c := range list {
+		if golang && c.flag(dwarf.AttrVarParam) {
+			continue // a result
+		}
+		p, err := f.param(c)
+		if err != nil {
+			return nil, err
+		}
+		fn.Params = append(fn.Params, p)
+	}
+	if typed.Entry != nil {
+		in, off, _ := typed.refOffset(dwarf.AttrType)
+		t, err := typed.target()
+		if err != nil {
+			return nil, err
+		}
+		if fn.Result.Type = t; in != nil {
+			fn.Result.Decl, fn.Result.Shape = in.declare(off, ""), in.shapeAt(off)
+		}
+	}
+	return fn, nil
+}
+
+// parameters lists the parameters of a function.
+func parameters(e entry) []entry {
+	var out []entry
+	concrete := e.Val(dwarf.AttrLowpc) != nil || e.Val(dwarf.AttrRanges) != nil
+	e.children(func(c entry) bool {
+		if c.Tag != dwarf.TagFormalParameter {
+			return true
+		}
+		// Constructors and destructors are written with parameters that none of
+		// the functions made of them has.
+		if name := c.name(); concrete || name != "__in_chrg" && name != "__vtt_parm" {
+			out = append(out, c)
+		}
+		return len(out) < maxParams
+	})
+	return out
+}
+
+// param describes a parameter.
+func (f *File) param(c entry) (Param, error) {
+	var p Param
+	var err error
+	c.whole(func(e entry) bool {
+		if p.Name == "" {
+			p.Name = e.name()
+		}
+		if p.Type != nil || e.Val(dwarf.AttrType) == nil {
+			return true
+		}
+		if in, off, ok := e.refOffset(dwarf.AttrType); ok {
+			if p.Type, err = in.typeAt(off); err == nil {
+				p.Shape = in.shapeAt(off)
+				p.Decl = in.declare(off, p.Name)
+			}
+		}
+		return err == nil
+	})
+	if p.Type == nil {
+		p.Type, p.Decl = types.Void, "?"
+	}
+	return p, err
+}

@@ -1,0 +1,72 @@
+package exe
+
+import (
+	"bytes"
+	"compress/zlib"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// maxUnfolded bounds what one compressed section may unfold to. The largest
+// programs there are have some hundred megabytes of debug information.
+const maxUnfolded = 1 << 30 // bytes
+
+// DebugSection is the content of a section of debug information by its plain
+// name (.debug_info), unfolded if it is compressed; nil if there is none.
+func (f *File) DebugSection(name string) ([]byte, error) {
+	s := f.sectionNamed(name)
+	if s == nil {
+		// The old form has a name of its own, and a size in front.
+		packed := f.Section(".z" + strings.TrimPrefix(name, "."))
+		if len(packed) < 12 || string(packed[:4]) != "ZLIB" {
+			return nil, nil
+		}
+		r, err := zlib.NewReader(bytes.NewReader(packed[12:]))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", f.Path, name, err)
+		}
+		return f.unfold(name, r, binary.BigEndian.Uint64(packed[4:]))
+	}
+	if s.flags&elf.SHF_COMPRESSED == 0 {
+		return f.bytes(s), nil
+	}
+	e, err := elf.NewFile(bytes.NewReader(f.data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	section := e.Section(name)
+	if section == nil {
+		return nil, nil
+	}
+	return f.unfold(name, section.Open(), section.Size)
+}
+
+// unfold reads size bytes, which memory is only taken for as they come.
+func (f *File) unfold(name string, r io.Reader, size uint64) ([]byte, error) {
+	if size > maxUnfolded {
+		return nil, fmt.Errorf("%s: %s unfolds to %d bytes, the limit is %d", f.Path, name, size, maxUnfolded)
+	}
+	var b bytes.Buffer
+	n, err := io.CopyN(&b, r, int64(size))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w after %d of %d bytes", f.Path, name, err, n, size)
+	}
+	return b.Bytes(), nil
+}
+
+// AltLink is the file that holds what several debug files share, as dwz makes
+// it: its name and build ID; "" if there is none.
+func (f *File) AltLink() (name string, id []byte) {
+	b := f.Section(".gnu_debugaltlink")
+	n := cstring(b, 0)
+	if len(n) == 0 {
+		return "", nil
+	}
+	return string(n), b[len(n)+1:]
+}
+
+// Is64 reports whether addresses of the file have 64 bits.
+func (f *File) Is64() bool { return f.class64 }
