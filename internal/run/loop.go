@@ -35,10 +35,8 @@ func (s *session) loop() {
 			s.remember()
 			next = now.Add(tick)
 		}
-		if s.follows {
-			s.user.Update()
-		}
-		if n > 0 {
+		unread := s.follows && s.user.Update()
+		if n > 0 || unread {
 			idle = 0
 			continue
 		}

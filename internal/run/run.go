@@ -230,6 +230,7 @@ func (s *session) trace() error {
 		return err
 	}
 	if s.waits() {
+		s.unwindRunning()
 		s.loop()
 	} else {
 		s.drain()

@@ -86,7 +86,7 @@ func (s *session) frames(t *types.Stack, id uint64) []uint64 {
 }
 
 // initUnwind finds the maps for unwinding by tables, if the script takes user
-// stacks that way, and begins with the process traced, or those that run.
+// stacks that way, and begins with the process traced.
 func (s *session) initUnwind() {
 	spaces, chunks, asked := -1, -1, -1
 	for i, m := range s.Object.Maps {
@@ -103,16 +103,21 @@ func (s *session) initUnwind() {
 		return
 	}
 	s.unwind = unwind.New(spaces, chunks, asked)
-	switch {
-	case s.o.PID > 0:
+	if s.o.PID > 0 {
 		s.Unwind(s.o.PID)
-	case s.waits() && !s.o.DryRun && s.o.Child == nil:
-		// What runs at this moment is likely to be sampled.
-		pids, _ := proc.All()
-		for _, pid := range pids {
-			if proc.Running(pid) && pid != os.Getpid() {
-				s.Unwind(pid)
-			}
+	}
+}
+
+// unwindRunning provides tables for the processes that run at this moment,
+// which are likely to be sampled next.
+func (s *session) unwindRunning() {
+	if s.unwind == nil || !s.seesAll() {
+		return
+	}
+	pids, _ := proc.All()
+	for _, pid := range pids {
+		if proc.Running(pid) && pid != os.Getpid() {
+			s.Unwind(pid)
 		}
 	}
 }

@@ -93,16 +93,15 @@ func (u *User) Descriptors() []int {
 }
 
 // Update takes in what was recorded. Without news it costs next to nothing.
-func (u *User) Update() {
+// more says that it should be called again soon: not all of the processes that
+// ran before are read.
+func (u *User) Update() (more bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.recorder == nil {
-		return
+		return false
 	}
 	u.recorder.read(u.apply)
-	if len(u.unread) == 0 {
-		return
-	}
 	n := min(readAtOnce, len(u.unread))
 	for _, pid := range u.unread[:n] {
 		if len(u.procs) < maxProcesses/2 {
@@ -110,6 +109,7 @@ func (u *User) Update() {
 		}
 	}
 	u.unread = u.unread[n:]
+	return len(u.unread) > 0
 }
 
 // Close forgets everything and closes the files.
