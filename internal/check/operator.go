@@ -169,7 +169,7 @@ func (w *walker) unsign(e syntax.Expr, f types.Flex) {
 	}
 }
 
-// joinSpaces is the address space of a sum.
+// joinSpaces is the address space of what is made of two values.
 func (w *walker) joinSpaces(at syntax.Node, x, y val) types.Space {
 	switch {
 	case x.space == y.space || y.space == types.Unset:
@@ -189,6 +189,9 @@ func (w *walker) pointers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 	case isLogical(op):
 		return val{Flex: types.Flex{Type: types.Bool}}
 	case isComparison(op):
+		if xp && yp {
+			w.joinSpaces(at, x, y)
+		}
 		if xp && yp && !types.Same(x.Type, y.Type) && !isUntyped(x.Type) && !isUntyped(y.Type) {
 			w.warnf(at, "distinct-pointers", "Comparison of distinct pointer types: '%s' and '%s'", x.Type, y.Type)
 		}

@@ -153,6 +153,10 @@ func (e *expander) unknownKind(at *syntax.AttachPoint, name string, parts []prob
 			return
 		}
 	}
+	if instead := probe.Removed(name); instead != "" {
+		d.Hint("%s was removed from the language: %s", name, instead)
+		return
+	}
 	if hint := e.otherKind(name, parts); hint != "" {
 		d.Hint("%s", hint)
 		return

@@ -70,7 +70,7 @@ type Kind struct {
 	Example string   // a one-line script
 	Forms   []string // as users write it: "kprobe:[module:]function[+offset]"
 	Has     Has
-	Space   types.Space // default address space of pointers
+	Space   types.Space // default address space of pointers; Unset: a read of an address that has none is worth a warning
 	Return  int64       // what the program returns by default
 	Ours    Trigger     // fired by hawk itself, not by the kernel
 	Rated   bool        // fires at a rate that the attach point says

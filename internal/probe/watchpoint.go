@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/errno"
-	"github.com/hawktrace/hawk/internal/types"
 )
 
 var _ = define(Kind{
@@ -24,13 +23,20 @@ var _ = define(Kind{
 	Example:       `watchpoint:0x10000000:8:rw { printf("%s\n", ustack); }`,
 	Forms:         []string{"watchpoint:address:length:mode", "watchpoint:symbol:length:mode"},
 	Has:           HasRegs | HasCtx,
-	Space:         types.Kernel,
 	Parse:         parseWatchpoint,
 	Match:         matchWatchpoint,
 	Ctx:           perfEventContext,
 	Plan:          planAlone(watchpointMechanism),
 	CanonicalName: watchpointName,
 })
+
+// Removed says what to use instead of a kind of probe that the language had; "" for any other name.
+func Removed(name string) string {
+	if strings.EqualFold(name, "asyncwatchpoint") || name == "aw" {
+		return "use watchpoint with an address"
+	}
+	return ""
+}
 
 // A watch is the Extra of a watchpoint.
 type watch struct {
@@ -49,6 +55,8 @@ func parseWatchpoint(p *Point, parts []Part, o *Options) error {
 		return errors.New("watchpoint must be attached to a non-zero address")
 	case err == nil:
 		p.Address = addr
+	case argumentOf(where):
+		return fmt.Errorf("watching what an argument of a function points to (%s) was removed from the language: give an address", where)
 	case !isIdentifier(where):
 		return badAddress(where)
 	default:
@@ -67,6 +75,12 @@ func parseWatchpoint(p *Point, parts []Part, o *Options) error {
 	}
 	p.Extra = watch{length, mode}
 	return nil
+}
+
+// argumentOf recognises function+argN.
+func argumentOf(where string) bool {
+	name, arg, ok := strings.Cut(where, "+arg")
+	return ok && isIdentifier(name) && arg != "" && strings.Trim(arg, "0123456789") == ""
 }
 
 func badAddress(text string) error {
