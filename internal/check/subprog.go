@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/expand"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -105,7 +106,7 @@ func (w *walker) resultType(e *syntax.TypeExpr, t types.Type) types.Type {
 		return nil
 	case *types.String:
 		if s.Cap == 0 {
-			return &types.String{Cap: w.script.Config.MaxStrlen}
+			return &types.String{Cap: builtin.WholeText(w.script.Config).Cap}
 		}
 	case *types.Agg:
 		w.errorf(e, "fn-type", "A function can not return '%s'", t)
