@@ -131,7 +131,7 @@ var macType = &types.Deferred{Name: "mac_address", By: "macaddr", Bytes: 6, Algn
 var _ = define(Func{
 	Name: "macaddr", Min: 1, Params: []Param{{"address", AnyValue}}, Result: macType,
 	Doc:     "The text of a hardware address: of 6 bytes at an address, or of an array of them.",
-	Example: `kprobe:dev_queue_xmit { print(macaddr(((struct sk_buff *)arg0)->dev->dev_addr)); }`,
+	Example: `kprobe:__dev_queue_xmit { print(macaddr(((struct sk_buff *)arg0)->dev->dev_addr)); }`,
 	Check: func(c *Call) types.Type {
 		t := c.Types[0]
 		if t == nil || types.IsScalar(t) && t != types.Bool {
