@@ -28,7 +28,7 @@ const order = `
 	symbolize unwind load run
 	cli
 	hawktest/deb hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
-	hawktest/scriptgen hawktest/interp hawktest/corpus
+	hawktest/scriptgen hawktest/interp hawktest/corpus hawktest/bound
 `
 
 func TestImports(t *testing.T) {

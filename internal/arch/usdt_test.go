@@ -3,6 +3,8 @@ package arch
 import (
 	"fmt"
 	"testing"
+
+	"github.com/hawktrace/hawk/internal/hawktest/bound"
 )
 
 func (a USDTArg) dump() string {
@@ -144,11 +146,13 @@ func FuzzParseUSDTArgs(f *testing.F) {
 		if amd {
 			a = AMD64
 		}
-		args, _ := ParseUSDTArgs(a, text)
-		for _, arg := range args {
-			if (arg.Kind == USDTReg) != (arg.Base != nil && arg.Kind != USDTMem) {
-				t.Errorf("%q: %+v", text, arg)
+		bound.Run(t, len(text), func() {
+			args, _ := ParseUSDTArgs(a, text)
+			for _, arg := range args {
+				if (arg.Kind == USDTReg) != (arg.Base != nil && arg.Kind != USDTMem) {
+					t.Errorf("%q: %+v", text, arg)
+				}
 			}
-		}
+		})
 	})
 }

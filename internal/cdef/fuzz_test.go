@@ -3,6 +3,7 @@ package cdef
 import (
 	"testing"
 
+	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -18,26 +19,29 @@ func FuzzRead(f *testing.F) {
 	} {
 		f.Add(seed, "struct z { int q; }")
 	}
-	f.Fuzz(func(t *testing.T, a, b string) {
-		file := source.NewFile("f.bt", a+b)
-		u, ds := Read([]Piece{
-			{a, source.Span{File: file, End: len(a)}}, {b, source.Span{File: file, Start: len(a), End: len(a) + len(b)}},
-		}, Options{Kernel: kernel, KernelTypes: true, Arch: "x86_64"})
-		for _, d := range ds.List() {
-			_ = d.Span.Text()
-		}
-		for _, tag := range []string{"", "struct", "union", "enum"} {
-			for _, n := range u.TypeNames(tag) {
-				if typ, ok := u.Type(tag, n); ok {
-					_ = describe(typ)
-				}
+	f.Fuzz(func(t *testing.T, a, b string) { bound.Run(t, len(a+b), func() { readAll(a, b) }) })
+}
+
+// readAll reads two pieces and asks for all that they define.
+func readAll(a, b string) {
+	file := source.NewFile("f.bt", a+b)
+	u, ds := Read([]Piece{
+		{a, source.Span{File: file, End: len(a)}}, {b, source.Span{File: file, Start: len(a), End: len(a) + len(b)}},
+	}, Options{Kernel: kernel, KernelTypes: true, Arch: "x86_64"})
+	for _, d := range ds.List() {
+		_ = d.Span.Text()
+	}
+	for _, tag := range []string{"", "struct", "union", "enum"} {
+		for _, n := range u.TypeNames(tag) {
+			if typ, ok := u.Type(tag, n); ok {
+				_ = describe(typ)
 			}
 		}
-		for _, n := range u.Names() {
-			if m, ok := u.Macro(n); ok {
-				_ = m.File.Text[m.Start:m.End]
-			}
-			u.Enumerator(n)
+	}
+	for _, n := range u.Names() {
+		if m, ok := u.Macro(n); ok {
+			_ = m.File.Text[m.Start:m.End]
 		}
-	})
+		u.Enumerator(n)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/expand"
+	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -30,30 +31,33 @@ func FuzzCheck(f *testing.F) {
 		}
 	}
 	m := target.Recorded("testdata/target")
-	f.Fuzz(func(t *testing.T, text string) {
-		tree, ds := syntax.Parse(source.NewFile("in.bt", text))
-		if ds.HasErrors() {
-			return
-		}
-		script, ds := expand.Expand(tree, expand.Options{Probe: probe.Options{Target: m}, Params: []string{"7", "text"}})
-		if script == nil || ds.HasErrors() {
-			return
-		}
-		prog, ds := check.Check(script)
-		if ds.HasErrors() {
-			return
-		}
-		for _, p := range prog.Probes {
-			for e, v := range p.Info.Vars {
-				if v.Type == nil {
-					t.Errorf("$%s at %s has no type", v.Name, e.Span())
-				}
-			}
-			for e := range p.Info.Calls {
-				if p.Info.Types[e] == nil {
-					t.Errorf("the call at %s has no type", e.Span())
-				}
+	f.Fuzz(func(t *testing.T, text string) { bound.Run(t, len(text), func() { checkAll(t, m, text) }) })
+}
+
+// checkAll takes a script through the front end.
+func checkAll(t *testing.T, m *target.Target, text string) {
+	tree, ds := syntax.Parse(source.NewFile("in.bt", text))
+	if ds.HasErrors() {
+		return
+	}
+	script, ds := expand.Expand(tree, expand.Options{Probe: probe.Options{Target: m}, Params: []string{"7", "text"}})
+	if script == nil || ds.HasErrors() {
+		return
+	}
+	prog, ds := check.Check(script)
+	if ds.HasErrors() {
+		return
+	}
+	for _, p := range prog.Probes {
+		for e, v := range p.Info.Vars {
+			if v.Type == nil {
+				t.Errorf("$%s at %s has no type", v.Name, e.Span())
 			}
 		}
-	})
+		for e := range p.Info.Calls {
+			if p.Info.Types[e] == nil {
+				t.Errorf("the call at %s has no type", e.Span())
+			}
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -19,59 +20,65 @@ func seed(f *testing.F) {
 
 func FuzzScan(f *testing.F) {
 	seed(f)
-	f.Fuzz(func(t *testing.T, text string) {
-		s := NewScanner(source.NewFile("in.bt", text))
-		for end := 0; ; {
-			l := s.Next()
-			if l.Start < end || l.End < l.Start || l.End > len(text) {
-				t.Fatalf("lexeme %d-%d after %d", l.Start, l.End, end)
-			}
-			if e := l.Err; e != nil && (e.Start < l.Start || e.End > l.End) {
-				t.Fatalf("error at %d-%d outside of lexeme %d-%d", e.Start, e.End, l.Start, l.End)
-			}
-			if l.Token == EOF {
-				return
-			}
-			if l.End == l.Start {
-				t.Fatal("no progress")
-			}
-			end = l.End
+	f.Fuzz(func(t *testing.T, text string) { bound.Run(t, len(text), func() { scanAll(t, text) }) })
+}
+
+// scanAll checks that lexemes follow each other to the end.
+func scanAll(t *testing.T, text string) {
+	s := NewScanner(source.NewFile("in.bt", text))
+	for end := 0; ; {
+		l := s.Next()
+		if l.Start < end || l.End < l.Start || l.End > len(text) {
+			t.Fatalf("lexeme %d-%d after %d", l.Start, l.End, end)
 		}
-	})
+		if e := l.Err; e != nil && (e.Start < l.Start || e.End > l.End) {
+			t.Fatalf("error at %d-%d outside of lexeme %d-%d", e.Start, e.End, l.Start, l.End)
+		}
+		if l.Token == EOF {
+			return
+		}
+		if l.End == l.Start {
+			t.Fatal("no progress")
+		}
+		end = l.End
+	}
 }
 
 func FuzzParse(f *testing.F) {
 	seed(f)
-	f.Fuzz(func(t *testing.T, text string) {
-		s, ds := Parse(source.NewFile("in.bt", text))
-		for _, d := range ds.List() {
-			if d.Severity == source.Bug {
-				t.Fatal(d.Msg)
-			}
-			if sp := d.Span; sp.Valid() && (sp.Start < 0 || sp.End < sp.Start || sp.End > len(text)) {
-				t.Fatalf("%s: span %d-%d of %d", d.Msg, sp.Start, sp.End, len(text))
-			}
+	f.Fuzz(func(t *testing.T, text string) { bound.Run(t, len(text), func() { parseAll(t, text) }) })
+}
+
+// parseAll parses, formats and shows the errors of a script.
+func parseAll(t *testing.T, text string) {
+	s, ds := Parse(source.NewFile("in.bt", text))
+	for _, d := range ds.List() {
+		if d.Severity == source.Bug {
+			t.Fatal(d.Msg)
 		}
-		ds.Print(io.Discard, source.PrintOptions{Color: true})
-		checkPositions(t, s)
-		Format(s)
-		Walk(s, func(n Node) bool {
-			if at, ok := n.(*AttachPoint); ok {
-				SplitAttach(at.Text, at.At, []string{"1", `"`, "a:b"})
-			}
-			return true
-		})
+		if sp := d.Span; sp.Valid() && (sp.Start < 0 || sp.End < sp.Start || sp.End > len(text)) {
+			t.Fatalf("%s: span %d-%d of %d", d.Msg, sp.Start, sp.End, len(text))
+		}
+	}
+	ds.Print(io.Discard, source.PrintOptions{Color: true})
+	checkPositions(t, s)
+	Format(s)
+	Walk(s, func(n Node) bool {
+		if at, ok := n.(*AttachPoint); ok {
+			SplitAttach(at.Text, at.At, []string{"1", `"`, "a:b"})
+		}
+		return true
 	})
 }
 
 func FuzzPrintRoundTrip(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		s, ds := Parse(source.NewFile("in.bt", text))
-		if ds.Len() > 0 {
-			return
-		}
-		checkRoundTrip(t, s, text)
+		bound.Run(t, len(text), func() {
+			if s, ds := Parse(source.NewFile("in.bt", text)); ds.Len() == 0 {
+				checkRoundTrip(t, s, text)
+			}
+		})
 	})
 }
 

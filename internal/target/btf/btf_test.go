@@ -10,6 +10,7 @@ import (
 
 	cbtf "github.com/cilium/ebpf/btf"
 
+	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -333,32 +334,37 @@ func TestMalformed(t *testing.T) {
 func FuzzSpec(f *testing.F) {
 	f.Add(sample(f), "task")
 	f.Fuzz(func(t *testing.T, blob []byte, name string) {
-		s, err := Parse("vmlinux", blob, nil)
-		if err != nil {
-			return
-		}
-		s.Find(name, named)
-		s.Find(name, named)
-		s.scans = scansBeforeTable
-		s.found = nil
-		s.Find(name, named)
-		s.FindEnumerator(name)
-		s.RawTracepoint(name)
-		s.FuncProto(name)
-		if s.reach(math.MaxUint32) != nil {
-			return
-		}
-		for id := uint32(0); id < min(s.count, 200); id++ {
-			typ, err := s.Type(id)
-			if st, ok := typ.(*types.Struct); ok && err == nil {
-				st.Field(name)
-			}
-			if id < 20 {
-				s.Definition(id)
-				s.Signature(id)
-			}
-		}
+		bound.Run(t, len(blob), func() { askAll(blob, name) })
 	})
+}
+
+// askAll asks types for everything.
+func askAll(blob []byte, name string) {
+	s, err := Parse("vmlinux", blob, nil)
+	if err != nil {
+		return
+	}
+	s.Find(name, named)
+	s.Find(name, named)
+	s.scans = scansBeforeTable
+	s.found = nil
+	s.Find(name, named)
+	s.FindEnumerator(name)
+	s.RawTracepoint(name)
+	s.FuncProto(name)
+	if s.reach(math.MaxUint32) != nil {
+		return
+	}
+	for id := uint32(0); id < min(s.count, 200); id++ {
+		typ, err := s.Type(id)
+		if st, ok := typ.(*types.Struct); ok && err == nil {
+			st.Field(name)
+		}
+		if id < 20 {
+			s.Definition(id)
+			s.Signature(id)
+		}
+	}
 }
 
 // Types are found by ID wherever a walk has stopped before.

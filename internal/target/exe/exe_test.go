@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hawktrace/hawk/internal/hawktest/bound"
 )
 
 // An elfFile builds an ELF file section by section.
@@ -498,37 +500,42 @@ func FuzzFile(f *testing.F) {
 	f.Add(sampleFile(binary.LittleEndian, true).bytes())
 	f.Add(sampleFile(binary.BigEndian, false).bytes())
 	f.Add(goTableFile(goMagic120))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := New("x", data)
-		if err != nil {
-			return
+	f.Fuzz(func(t *testing.T, data []byte) { bound.Run(t, len(data), func() { readAll(t, data) }) })
+}
+
+// readAll asks a file for all that it has.
+func readAll(t *testing.T, data []byte) {
+	e, err := New("x", data)
+	if err != nil {
+		return
+	}
+	e.USDT()
+	e.BuildID()
+	e.debugLink()
+	e.Symbol("a")
+	table := NewTable(e)
+	for _, s := range table.syms {
+		if _, ok := table.Lookup(s.Addr); !ok {
+			t.Errorf("no symbol at %#x, where %s is", s.Addr, s.Name)
 		}
-		e.USDT()
-		e.BuildID()
-		e.debugLink()
-		e.Symbol("a")
-		table := NewTable(e)
-		for _, s := range table.syms {
-			if _, ok := table.Lookup(s.Addr); !ok {
-				t.Errorf("no symbol at %#x, where %s is", s.Addr, s.Name)
-			}
-			e.Offset(s.Addr)
-			e.Code(s.Addr, s.Size)
-		}
-		if len(data) > 0 && !bytes.Equal(e.data, data) {
-			t.Error("the file was changed")
-		}
-	})
+		e.Offset(s.Addr)
+		e.Code(s.Addr, s.Size)
+	}
+	if len(data) > 0 && !bytes.Equal(e.data, data) {
+		t.Error("the file was changed")
+	}
 }
 
 func FuzzLdCache(f *testing.F) {
 	f.Add(ldCache(Library{"libc.so.6", "/lib/libc.so.6"}, Library{"libm.so.6", "/lib/libm.so.6"}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, l := range ParseLdCache(data, elf.EM_X86_64) {
-			if l.Soname == "" || l.Path[0] != '/' {
-				t.Errorf("%+v", l)
+		bound.Run(t, len(data), func() {
+			for _, l := range ParseLdCache(data, elf.EM_X86_64) {
+				if l.Soname == "" || l.Path[0] != '/' {
+					t.Errorf("%+v", l)
+				}
 			}
-		}
+		})
 	})
 }
 
