@@ -28,6 +28,9 @@ func copyText(g Gen, c *Call, i int, p *ir.Value) *ir.Value {
 	n := textBytes(c, i)
 	var size *ir.Value
 	switch {
+	case n <= 1 && !types.IsScalar(c.Types[i]):
+		g.Mem(c.Args[i]) // an empty string, but it may have effects
+		return konst(g, 0)
 	case types.IsScalar(c.Types[i]):
 		size = g.ReadStr(c.Args[i], g.Space(c.Args[i]), p, 0, konst(g, int64(n)), g.Scalar(c.Args[i]))
 	default:
