@@ -452,19 +452,13 @@ type site struct {
 // linkSites attaches by one link for each file.
 func linkSites(progFD int, sites []site, o *Options, flags uint32) ([]Link, error) {
 	var links []Link
-	for len(sites) > 0 {
-		path := sites[0].path
-		m := bpf.UprobeMulti{Path: path, PID: o.PID}
+	for _, file := range byFile(sites) {
+		m := bpf.UprobeMulti{Path: file[0].path, PID: o.PID}
 		if flags != 0 {
 			m.Flags = bpf.MultiReturn
 		}
 		counted := false
-		var rest []site
-		for _, s := range sites {
-			if s.path != path {
-				rest = append(rest, s)
-				continue
-			}
+		for _, s := range file {
 			m.Offsets = append(m.Offsets, s.offset)
 			m.Semaphores = append(m.Semaphores, s.semaphore)
 			m.Cookies = append(m.Cookies, s.cookie)
@@ -475,10 +469,24 @@ func linkSites(progFD int, sites []site, o *Options, flags uint32) ([]Link, erro
 		}
 		fd, err := m.Link(progFD)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("uprobe.multi on %s: %w", path, err), closeAll(links))
+			return nil, errors.Join(fmt.Errorf("uprobe.multi on %s: %w", m.Path, err), closeAll(links))
 		}
 		links = append(links, bpf.FD(fd))
-		sites = rest
 	}
 	return links, nil
+}
+
+// byFile groups sites by file, in the order in which files come first.
+func byFile(sites []site) (groups [][]site) {
+	group := map[string]int{}
+	for _, s := range sites {
+		at, ok := group[s.path]
+		if !ok {
+			at = len(groups)
+			group[s.path] = at
+			groups = append(groups, nil)
+		}
+		groups[at] = append(groups[at], s)
+	}
+	return groups
 }

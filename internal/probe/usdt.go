@@ -328,17 +328,24 @@ func usdtValue(c *Context, n int) *ir.Value {
 		arg   *usdtArg // nil: no such argument
 		specs []int
 	}
+	type place struct {
+		text     string
+		fromIP   int64
+		readable bool
+	}
 	var variants []variant
+	index := map[place]int{}
 	for i, list := range u.specs {
 		var arg *usdtArg
+		var key place
 		if n < len(list) && list[n].Readable() {
 			arg = &list[n]
+			key = place{arg.Text, arg.fromIP, true}
 		}
-		at := slices.IndexFunc(variants, func(v variant) bool {
-			return v.arg == nil && arg == nil || v.arg != nil && arg != nil && v.arg.Text == arg.Text && v.arg.fromIP == arg.fromIP
-		})
-		if at < 0 {
+		at, ok := index[key]
+		if !ok {
 			at = len(variants)
+			index[key] = at
 			variants = append(variants, variant{arg: arg})
 		}
 		variants[at].specs = append(variants[at].specs, i)
