@@ -55,7 +55,7 @@ func index(g Gen, c *Call) *ir.Value {
 		}
 		places := b.Add(n, int64(1-len(lit))) // 0 or less: it is too short
 		places = atLeastZero(g, places)
-		return g.Search(c.Expr, places, []*ir.Value{hay}, func(i *ir.Value, vals []*ir.Value) *ir.Value {
+		return g.Search(c.Expr, places, limit, []*ir.Value{hay}, func(i *ir.Value, vals []*ir.Value) *ir.Value {
 			b := g.B()
 			p := byteAt(g, vals[0], i, limit)
 			var differ *ir.Value
@@ -75,9 +75,9 @@ func index(g Gen, c *Call) *ir.Value {
 	b.Store(needle, 0, 8, konst(g, 0))
 	m := copyText(g, c, 1, needle)
 	places := atLeastZero(g, b.Add(b.Arith(ir.Sub, n, m), 1))
-	return g.Search(c.Expr, places, []*ir.Value{hay, needle, m}, func(i *ir.Value, vals []*ir.Value) *ir.Value {
+	return g.Search(c.Expr, places, limit, []*ir.Value{hay, needle, m}, func(i *ir.Value, vals []*ir.Value) *ir.Value {
 		inner := []*ir.Value{vals[0], vals[1], i}
-		differ := g.Search(c.Expr, vals[2], inner, func(j *ir.Value, vals []*ir.Value) *ir.Value {
+		differ := g.Search(c.Expr, vals[2], most, inner, func(j *ir.Value, vals []*ir.Value) *ir.Value {
 			b := g.B()
 			x := b.Load(byteAt(g, vals[0], b.Arith(ir.Add, vals[2], j), limit), 0, 1, false)
 			y := b.Load(byteAt(g, vals[1], j, most), 0, 1, false)
@@ -179,7 +179,7 @@ var _ = define(Func{
 			b.Zero(vals[i], 0, limit)
 			g.ReadMem(c.Args[i], space, vals[i], 0, n, src)
 		}
-		differ := g.Search(c.Expr, n, vals, func(i *ir.Value, vals []*ir.Value) *ir.Value {
+		differ := g.Search(c.Expr, n, limit, vals, func(i *ir.Value, vals []*ir.Value) *ir.Value {
 			b := g.B()
 			x := b.Load(byteAt(g, vals[0], i, limit), 0, 1, false)
 			return b.Arith(ir.Ne, x, b.Load(byteAt(g, vals[1], i, limit), 0, 1, false))

@@ -80,7 +80,17 @@ func (c *command) run() int {
 	if c.mode == modeCompile {
 		return exitOK
 	}
-	return c.trace(res)
+	return c.trace(res, func() *compile.Result {
+		o.Spare, o.Dumps = true, nil
+		res, ds := compile.Compile(f, o)
+		if res == nil || ds.HasErrors() {
+			return nil
+		}
+		if _, done := c.namedOptions(named, res.Object); done {
+			return nil
+		}
+		return res
+	})
 }
 
 // dumps are the stages that -d asks for; the tree goes where it does not

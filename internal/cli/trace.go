@@ -15,8 +15,9 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// trace loads a compiled script and runs it to the end.
-func (c *command) trace(res *compile.Result) int {
+// trace loads a compiled script and runs it to the end. spare compiles it once
+// more, so as to spare the verifier if it gives up.
+func (c *command) trace(res *compile.Result, spare func() *compile.Result) int {
 	unused, err := c.choose(res.Object)
 	if err != nil {
 		return c.fail(exitFailure, err)
@@ -61,6 +62,17 @@ func (c *command) trace(res *compile.Result) int {
 		lo.Trace = c.out
 	}
 	session, err := load.Load(res.Object, lo)
+	if r := (*load.Rejected)(nil); errors.As(err, &r) && r.GaveUp {
+		if c.verbose > 0 {
+			fmt.Fprintf(c.err, "%s: compiling it once more, to spare the verifier\n", r.Error())
+		}
+		if other := spare(); other != nil {
+			c.choose(other.Object)
+			if s, again := load.Load(other.Object, lo); again == nil {
+				session, err, res = s, nil, other
+			}
+		}
+	}
 	if err != nil {
 		return c.rejected(err)
 	}

@@ -32,6 +32,7 @@ type Options struct {
 	Environment *config.Environment // settings from outside; nil: none
 	Probe       probe.Options       // target, -p, --unsafe, …
 	Warnings    bool                // -k
+	Spare       bool                // the verifier gave up on the script as it is compiled otherwise; see lower.Options
 	Dumps       Dumps
 	Verify      bool // check the IR after every pass
 	Trace       bool // show where hawk failed if it does
@@ -117,7 +118,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	}
 
 	stage = "lower"
-	low, more := lower.Lower(prog, lower.Options{Probe: script.Options, Warnings: o.Warnings})
+	low, more := lower.Lower(prog, lower.Options{Probe: script.Options, Warnings: o.Warnings, Spare: o.Spare})
 	ds.Merge(more)
 	if ds.HasErrors() {
 		return nil, ds

@@ -164,6 +164,9 @@ func (s *Session) loadProgram(spec *bpf.ProgSpec, p *object.Program) (int, error
 	if err == nil {
 		return fd, nil
 	}
+	if gaveUp(p, err) {
+		return -1, s.rejected(p, "", err)
+	}
 	spec.LogLevel = 1
 	log, again, logErr := withLog(spec, s.logSize())
 	if logErr == nil {
@@ -177,6 +180,11 @@ func (s *Session) loadLogged(spec *bpf.ProgSpec, p *object.Program) (int, error)
 	spec.LogLevel = 2
 	log, fd, err := withLog(spec, s.logSize())
 	fmt.Fprintf(s.opts.Log, "BPF verifier log for %s:\n%s\n%s\n", p.Name, strings.Repeat("-", 38), log)
+	if errors.Is(err, unix.ENOSPC) {
+		fmt.Fprintf(s.opts.Log, "the verifier has more to say than fits %d MB\n", mostLog>>20)
+		spec.LogLevel, spec.Log = 0, nil
+		fd, err = bpf.ProgLoad(spec)
+	}
 	if err != nil {
 		return -1, s.rejected(p, log, err)
 	}

@@ -18,6 +18,9 @@ type Rejected struct {
 	Diag source.Diagnostic // at the place in the script that the verifier stopped at
 	Log  string            // everything it said, "" if nothing
 	Err  error             // the error of the system call
+	// GaveUp: nothing is known to be wrong, but the verifier did not come to the
+	// end of all paths through the program.
+	GaveUp bool
 }
 
 func (r *Rejected) Error() string { return r.Diag.Msg }
@@ -33,6 +36,12 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 	if slot, ok := lastSlot(log); ok && len(words) > 0 {
 		d.Span = spanAt(p, slot)
 	}
+	if gaveUp(p, err) {
+		r.GaveUp = true
+		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, tooMany.text)
+		d.Hint("%s", tooMany.hint)
+		return r
+	}
 	if len(words) == 0 {
 		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, errnoText(err))
 		explainErrno(d, err)
@@ -45,6 +54,7 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 			helper = lastCall(log)
 		}
 		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, k.message(last, helper))
+		r.GaveUp = k.gaveUp
 		if hint := helperHints[helper]; hint != "" && k.text == "" {
 			d.Hint("%s", hint)
 		} else {
@@ -146,20 +156,37 @@ type complaint struct {
 	pattern string // part of the verifier's line
 	text    string // what it means; "" to cite the helper it names
 	hint    string
+	gaveUp  bool // see Rejected
+}
+
+// tooMany is the complaint of a verifier that has looked at as many
+// instructions as it may.
+var tooMany = complaint{"BPF program is too large. Processed", "the verifier gave up after a million steps",
+	"shorten loops, and strings or structs that are compared or copied", true}
+
+// mostMaps is how many maps a program may use.
+const mostMaps = 64
+
+// gaveUp reports whether an error of loading says that the verifier has looked
+// at as many instructions as it may. Hearing that from its log would take as
+// long again.
+func gaveUp(p *object.Program, err error) bool {
+	maps := map[int]bool{}
+	p.Code.Maps(func(n int) { maps[n] = true })
+	return errors.Is(err, unix.E2BIG) && len(maps) < mostMaps
 }
 
 var complaints = []complaint{
-	{"unknown func bpf_", "", "another kind of probe, or a newer kernel, may offer it"},
-	{"program of this type cannot use helper bpf_", "", "another kind of probe, or a newer kernel, may offer it"},
-	{"helper call is not allowed in probe", "", "another kind of probe, or a newer kernel, may offer it"},
+	{"unknown func bpf_", "", "another kind of probe, or a newer kernel, may offer it", false},
+	{"program of this type cannot use helper bpf_", "", "another kind of probe, or a newer kernel, may offer it", false},
+	{"helper call is not allowed in probe", "", "another kind of probe, or a newer kernel, may offer it", false},
 	{"cannot call GPL-restricted function from non-GPL compatible program", "it uses functions that the kernel grants to programs under the GPL only",
-		"set the license in the config block: license = \"GPL\""},
+		"set the license in the config block: license = \"GPL\"", false},
 	{"combined stack size of", "it needs more stack than the kernel gives a program",
-		"keep large variables in maps, or lower on_stack_limit"},
-	{"BPF program is too large. Processed", "the verifier gave up after a million steps",
-		"shorten loops, and strings or structs that are compared or copied"},
-	{"The sequence of", "its branches are too many for the verifier to follow", "shorten loops and long chains of conditions"},
-	{"infinite loop detected", "it contains a loop that the verifier cannot see the end of", "give the loop a fixed number of rounds"},
+		"keep large variables in maps, or lower on_stack_limit", false},
+	tooMany,
+	{"The sequence of", "its branches are too many for the verifier to follow", "shorten loops and long chains of conditions", true},
+	{"infinite loop detected", "it contains a loop that the verifier cannot see the end of", "give the loop a fixed number of rounds", false},
 }
 
 func known(line string) *complaint {

@@ -27,6 +27,8 @@ type level struct {
 	loops   []loop
 	lookups map[string]lookup
 	cb      *callback // nil in the main function
+	budgets int       // loops on the loop budget around the present place
+	capped  int       // loops that the verifier walks through round by round, likewise
 }
 
 // A callback is the body of a loop as a function of its own. What it shares

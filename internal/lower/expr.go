@@ -130,7 +130,11 @@ func (f *fn) branch(e syntax.Expr, yes, no *ir.Block) {
 			}
 		}
 	}
-	b.If(f.condition(e), yes, no)
+	cond := f.condition(e)
+	if !cond.Op.Compares() {
+		cond = f.hide(cond)
+	}
+	b.If(cond, yes, no)
 }
 
 // truth is the value of a logical expression.
@@ -261,7 +265,7 @@ func (f *fn) arith(at syntax.Node, op syntax.Token, x, y *ir.Value, signed, left
 	if y.Op == ir.Const && y.Imm != 0 {
 		return b.Arith(div, x, y)
 	}
-	return f.Choose(y,
+	return f.Choose(f.hide(y),
 		func() *ir.Value { return b.Arith(div, x, y) },
 		func() *ir.Value {
 			f.Failed(at, object.DivideByZero, "", nil)
@@ -298,7 +302,7 @@ func (f *fn) number(v *ir.Value) *ir.Value {
 
 func (f *fn) compare(e *syntax.Binary) *ir.Value {
 	b := f.b
-	x, y := f.integer(e.X), f.integer(e.Y)
+	x, y := f.hide(f.integer(e.X)), f.hide(f.integer(e.Y))
 	// The joined type is signed if either side is: the checker has made a
 	// literal unsigned that takes the sign of the other side.
 	signed := f.intType(e.X).Signed || f.intType(e.Y).Signed

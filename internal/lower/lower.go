@@ -25,6 +25,9 @@ type Options struct {
 	Probe *probe.Options
 	// Warnings reports failing reads and lookups at run time (-k).
 	Warnings bool
+	// Spare lowers for a verifier that has given up before: loops of known
+	// length run like others, and tests tell it nothing.
+	Spare bool
 }
 
 // A Program is one program to be optimised, given registers and loaded.
@@ -182,6 +185,12 @@ func (m *module) site(at source.Span, kind object.SiteKind, helper string) *obje
 		m.obj.Sites = append(m.obj.Sites, s)
 	}
 	return s
+}
+
+// spares reports whether the verifier is to be spared: on a kernel where it walks
+// through all loops round by round that is no help.
+func (m *module) spares() bool {
+	return m.o.Spare && (m.has(target.MayGoto) || m.has(target.BPFLoop))
 }
 
 func (m *module) has(f *target.Feature) bool {

@@ -457,7 +457,7 @@ func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 		return
 	}
 	if types.IsScalar(t) {
-		b.Store(p, off, t.Size(), f.scalarAs(e, t))
+		b.Store(p, off, t.Size(), f.hide(f.scalarAs(e, t)))
 		return
 	}
 	if agg, ok := from.(*types.Agg); ok { // a snapshot of an aggregation
@@ -591,7 +591,7 @@ func (f *fn) reshape(src *ir.Value, from types.Type, p *ir.Value, off int, to ty
 	if types.IsScalar(to) && types.IsScalar(from) {
 		i := f.asInt(from)
 		v := b.Load(src, 0, i.Bytes, i.Signed)
-		b.Store(p, off, to.Size(), f.convert(v, from, to))
+		b.Store(p, off, to.Size(), f.hide(f.convert(v, from, to)))
 		return
 	}
 	n := min(from.Size(), to.Size())

@@ -9,10 +9,11 @@ import (
 )
 
 // Search is a loop that ends at the first i from 0 to n-1 for which test is
-// not zero, and yields it, or -1. The loop may become a function of its own,
+// not zero, and yields it, or -1. n is at most most, which the verifier does
+// not know. The loop may become a function of its own,
 // so that test must not use values from outside but those that it is given:
 // vals, as they are there.
-func (f *fn) Search(at syntax.Node, n *ir.Value, vals []*ir.Value, test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value {
+func (f *fn) Search(at syntax.Node, n *ir.Value, most int, vals []*ir.Value, test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value {
 	b := f.b
 	known := n.Op == ir.Const && n.Imm <= plainLoop
 	i, end, found := f.hidden("i", f.konst(0)), f.hidden("end", n), f.hidden("found", f.konst(-1))
@@ -24,7 +25,7 @@ func (f *fn) Search(at syntax.Node, n *ir.Value, vals []*ir.Value, test func(i *
 		b.Store(x.addr(f), 0, 8, v)
 	}
 	counter := f.variableOf(i).obj
-	f.loop(at, known, counter,
+	f.loop(at, known, int64(most)+1, counter,
 		func() *ir.Value { return f.b.Arith(ir.ULt, f.hiddenValue(i), f.hiddenValue(end)) },
 		func() {
 			b := f.b

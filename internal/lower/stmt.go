@@ -73,12 +73,27 @@ func (f *fn) effect(e syntax.Expr) {
 		f.call(c, nil)
 		return
 	}
+	if agg, ok := f.info.Types[e].(*types.Agg); ok {
+		if kind, _ := builtin.LookupAgg(agg.Kind); kind.Read == nil {
+			f.keyEffects(e)
+			return
+		}
+	}
 	switch t := f.info.Types[e]; {
 	case t == nil || t == types.None || t == types.Void:
 	case inMemory(t):
 		f.Mem(e)
 	default:
 		f.integer(e)
+	}
+}
+
+// keyEffects evaluates the key of a map access whose value nothing can read.
+func (f *fn) keyEffects(e syntax.Expr) {
+	if m, ok := e.(*syntax.MapIndex); ok {
+		for _, k := range m.Keys {
+			f.effect(k)
+		}
 	}
 }
 
@@ -214,6 +229,9 @@ func (f *fn) storeVar(v *syntax.Var, decl *check.Var, rhs syntax.Expr) {
 			} else {
 				x = f.number(x)
 			}
+		}
+		if !to.ptr && f.hides() {
+			x = f.unknown(x)
 		}
 		b.Store(to.addr(f), 0, 8, x)
 		return
@@ -352,7 +370,7 @@ func (f *fn) compound(s *syntax.AssignStmt) {
 	}
 	v = f.convert(v, result, t)
 	if lv, ok := s.LHS.(*syntax.Var); ok {
-		b.Store(f.variable(lv).addr(f), 0, 8, v)
+		b.Store(f.variable(lv).addr(f), 0, 8, f.hide(v))
 		return
 	}
 	sm, keys := f.mapOf(s.LHS)
@@ -373,7 +391,7 @@ func (f *fn) incDec(e *syntax.IncDec, want bool) *ir.Value {
 	if v, ok := unparen(e.X).(*syntax.Var); ok {
 		old := f.number(f.loadVar(v))
 		now := f.convert(b.Add(old, step), types.IntOf(8, true), t)
-		b.Store(f.variable(v).addr(f), 0, 8, now)
+		b.Store(f.variable(v).addr(f), 0, 8, f.hide(now))
 		if e.Prefix {
 			return now
 		}
@@ -459,10 +477,11 @@ func (f *fn) forRange(s *syntax.ForStmt) {
 		less = ir.ULt
 	}
 	known := from.Op == ir.Const && to.Op == ir.Const && to.Imm-from.Imm <= plainLoop
+	known = known && !f.m.spares()
 	// The counter and the end are variables of no name, so that the loop can
 	// become a function of its own.
 	i, end := f.hidden("i", from), f.hidden("end", to)
-	f.loop(s, known, f.variableOf(i).obj,
+	f.loop(s, known, cappedLoop, f.variableOf(i).obj,
 		func() *ir.Value { return f.b.Arith(less, f.hiddenValue(i), f.hiddenValue(end)) },
 		func() {
 			v := f.convert(f.hiddenValue(i), types.IntOf(8, true), decl.Type)
@@ -486,7 +505,7 @@ func (f *fn) hiddenValue(decl *check.Var) *ir.Value {
 }
 
 func (f *fn) while(s *syntax.WhileStmt) {
-	f.loop(s, false, nil,
+	f.loop(s, false, cappedLoop, nil,
 		func() *ir.Value { return f.condition(s.Cond) },
 		func() { f.block(s.Body) },
 		func() {})
@@ -494,9 +513,10 @@ func (f *fn) while(s *syntax.WhileStmt) {
 
 // loop emits a loop with its test at the top. A loop of unknown length runs on
 // the kernel's loop budget, or on older kernels at most cappedLoop times;
-// running out of either is counted. counter is what the loop itself counts in,
+// running out of either is counted. most is how many rounds it has at most if
+// that is known, else no less than cappedLoop. counter is what the loop itself counts in,
 // nil if nothing.
-func (f *fn) loop(at syntax.Node, known bool, counter *ir.Object, test func() *ir.Value, body, step func()) {
+func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, test func() *ir.Value, body, step func()) {
 	b := f.b
 	budget := !known && f.m.has(target.MayGoto)
 	if !known && !budget && f.m.has(target.BPFLoop) {
@@ -506,6 +526,14 @@ func (f *fn) loop(at syntax.Node, known bool, counter *ir.Object, test func() *i
 	head, run, next, out := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
 	var rounds *ir.Object
 	capped := !known && !budget
+	switch {
+	case capped:
+		f.capped++
+		defer func() { f.capped-- }()
+	case budget:
+		f.budgets++
+		defer func() { f.budgets-- }()
+	}
 	if budget {
 		f.forgetAssigned(at, counter)
 	}
@@ -525,7 +553,7 @@ func (f *fn) loop(at syntax.Node, known bool, counter *ir.Object, test func() *i
 		} else {
 			n := b.Load(b.Addr(rounds, 0), 0, 8, false)
 			b.Store(b.Addr(rounds, 0), 0, 8, b.Add(n, 1))
-			b.If(b.Arith(ir.ULt, n, f.konst(cappedLoop)), more, tired)
+			b.If(b.Arith(ir.ULt, n, f.konst(min(most, cappedLoop))), more, tired)
 		}
 		b.Begin(tired)
 		f.Failed(at, object.LoopTooLong, "", nil)
@@ -614,6 +642,24 @@ func branches(loop syntax.Node) bool {
 	return found
 }
 
+// hides reports whether the verifier must not learn from tests here. In a loop
+// whose rounds it does not count, two states are one only if they agree on what
+// is known of every number, needed or not: what a test told would make two of
+// one from there on, and ten tests a thousand. A loop that the verifier walks
+// through round by round is the opposite: it has to know what ends it.
+func (f *fn) hides() bool { return f.capped == 0 && (f.budgets > 0 || f.cb != nil || f.m.spares()) }
+
+// unknown is v, of which the verifier knows nothing.
+func (f *fn) unknown(v *ir.Value) *ir.Value { return f.b.Arith(ir.Add, v, f.unknownZero()) }
+
+// hide is v for a test or for memory that outlives it; see hides.
+func (f *fn) hide(v *ir.Value) *ir.Value {
+	if !f.hides() || v.Kind == ir.Ptr || v.Op == ir.Const {
+		return v
+	}
+	return f.unknown(v)
+}
+
 // unknownZero is 0, which the verifier does not know.
 func (f *fn) unknownZero() *ir.Value { return f.b.Load(f.b.Data(object.DataZero), 0, 8, false) }
 
@@ -624,7 +670,7 @@ func (f *fn) count(from, to *ir.Value, body func(i *ir.Value)) {
 	i := b.NewObject("i", 8, 8)
 	at := func() *ir.Value { return b.Load(b.Addr(i, 0), 0, 8, false) }
 	b.Store(b.Addr(i, 0), 0, 8, from)
-	f.loop(nil, true, nil,
+	f.loop(nil, true, cappedLoop, nil,
 		func() *ir.Value { return b.Arith(ir.ULt, at(), to) },
 		func() { body(at()) },
 		func() { b.Store(b.Addr(i, 0), 0, 8, b.Add(at(), 1)) })
