@@ -6,7 +6,7 @@ KERNEL  ?= 6.12
 
 export CGO_ENABLED = 0
 
-.PHONY: all build run install test check unit kernel vm vm-test bench cover clean deps
+.PHONY: all build run install test check unit kernel vm vm-test fuzz vm-fuzz bench cover clean deps
 
 all: build
 
@@ -57,6 +57,16 @@ vm:
 # The cases on one kernel; CASE narrows them to names that match.
 vm-test:
 	HAWK_VM=$(KERNEL) HAWK_CASE='$(CASE)' go test -count=1 -timeout 35m -run '^TestVM$$' -v ./internal/hawktest
+
+# Made-up scripts against the interpreter, for the time FUZZ, on the running kernel or on another one: make vm-fuzz KERNEL=6.1 FUZZ=10m
+FUZZ ?= 1m
+SEED ?= 1
+MADE_UP := -test.run '^TestMadeUpScripts$$' -test.v -test.timeout 0
+fuzz:
+	HAWK_FUZZ_TIME=$(FUZZ) HAWK_FUZZ_SEED=$(SEED) go test -count=1 ./internal/hawktest/interp $(MADE_UP)
+
+vm-fuzz:
+	go run ./internal/hawktest/vm/hawkvm -kernel $(KERNEL) /usr/bin/env HAWK_FUZZ_TIME=$(FUZZ) HAWK_FUZZ_SEED=$(SEED) /hawk/tests/internal-hawktest-interp.test $(MADE_UP)
 
 # Side by side with bpftrace; writes docs/performance.md when told so: make bench BENCH=-write
 bench: build

@@ -114,7 +114,7 @@ func Payload(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, pkg := range append(packages, "internal/hawktest") {
+	for _, pkg := range append(packages, "internal/hawktest", "internal/hawktest/interp") {
 		if err := goTool(root, "test", "-c", "-ldflags=-s -w", "-o", filepath.Join(dir, "hawk/tests", testBinary(pkg)), "./"+pkg); err != nil {
 			return err
 		}

@@ -8,11 +8,13 @@ import (
 	"runtime/metrics"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// Limits of one input. They are far above what any input takes, so that a busy
-// machine does not matter, and far below what an endless loop takes, or a size
-// that was read from the input and believed.
+// Limits of one input. They are far above what any input takes and far below
+// what an endless loop takes, or a size that was read from the input and
+// believed. Time is the processor's, so that a busy machine does not matter.
 const (
 	longest  = time.Minute
 	bytes    = 64 << 20
@@ -24,13 +26,26 @@ const (
 // and crashes if f does not come to its end: the fuzzer keeps the input then.
 func Run(t testing.TB, n int, f func()) {
 	t.Helper()
-	watch := time.AfterFunc(longest, func() { panic(fmt.Sprintf("an input of %d bytes takes more than %s", n, longest)) })
+	start, before := used(), allocated()
+	var watch *time.Timer
+	watch = time.AfterFunc(longest, func() {
+		if used()-start > longest {
+			panic(fmt.Sprintf("an input of %d bytes takes more than %s", n, longest))
+		}
+		watch.Reset(longest / 4)
+	})
 	defer watch.Stop()
-	before := allocated()
 	f()
 	if got, limit := allocated()-before, uint64(bytes+n*perByte); got > limit {
 		t.Errorf("an input of %d bytes takes %d bytes of memory, more than %d", n, got, limit)
 	}
+}
+
+// used is the processor time of the process.
+func used() time.Duration {
+	var r unix.Rusage
+	unix.Getrusage(unix.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // allocated is how many bytes the process has ever allocated.

@@ -28,7 +28,6 @@ const (
 	agree   verdict = iota
 	invalid         // the script does not compile: a mistake of whoever wrote it
 	unknown         // the interpreter does not know something, or output was lost
-	complex         // the verifier gave up before it had seen every path
 	differ          // the two differ, or hawk failed
 )
 
@@ -52,36 +51,51 @@ func options(without []*target.Feature) probe.Options {
 // judge runs a script on both roads and says what happened. The kernel's
 // features that without names are not used.
 func judge(script string, without ...*target.Feature) (verdict, string) {
-	o := compile.Options{Probe: options(without), Verify: true, Trace: true}
+	v, text, _ := judgeAs(script, false, without)
+	return v, text
+}
+
+// judgeAs is judge; with spare the script is compiled so as to spare the
+// verifier, which hawk does if it gave up. gaveUp says that it did, and that
+// the script was compiled the other way.
+func judgeAs(script string, spare bool, without []*target.Feature) (v verdict, text string, gaveUp bool) {
+	v, text, gaveUp = judgeOnce(script, spare, without)
+	if gaveUp {
+		v, text, _ = judgeOnce(script, !spare, without)
+	}
+	return v, text, gaveUp
+}
+
+func judgeOnce(script string, spare bool, without []*target.Feature) (v verdict, text string, gaveUp bool) {
+	o := compile.Options{Probe: options(without), Verify: true, Trace: true, Spare: spare}
 	res, ds := compile.Compile(source.NewFile("stdin", script), o)
 	var messages bytes.Buffer
 	ds.Print(&messages, source.PrintOptions{NoWarnings: true})
 	if res == nil {
 		if strings.Contains(messages.String(), "please report") {
-			return differ, "hawk failed:\n" + messages.String()
+			return differ, "hawk failed:\n" + messages.String(), false
 		}
-		return invalid, messages.String()
+		return invalid, messages.String(), false
 	}
 	want, err := interp.Run(res.Checked)
 	if err != nil {
 		var unsupported *interp.Unsupported
 		if errors.As(err, &unsupported) {
-			return unknown, err.Error()
+			return unknown, err.Error(), false
 		}
-		return differ, "the type checker is wrong: " + err.Error()
+		return differ, "the type checker is wrong: " + err.Error(), false
 	}
 	got, stderr, err := trace(res, &o.Probe)
+	var refused *load.Rejected
 	switch {
-	case err != nil && (strings.Contains(err.Error(), "a million steps") || strings.Contains(err.Error(), "too complex")):
-		return complex, err.Error()
 	case err != nil:
-		return differ, err.Error()
+		return differ, err.Error(), errors.As(err, &refused) && refused.GaveUp
 	case strings.Contains(stderr, "Lost "), strings.Contains(stderr, "Map full"):
-		return unknown, stderr
+		return unknown, stderr, false
 	case got != want:
-		return differ, difference(got, want) + stderr
+		return differ, difference(got, want) + stderr, false
 	}
-	return agree, ""
+	return agree, "", false
 }
 
 // trace loads and runs a compiled script.

@@ -1,7 +1,6 @@
 package interp
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/types"
@@ -216,10 +215,6 @@ func shown(v val, t types.Type) value.Value {
 	case *types.Tuple:
 		return value.Tuple(shownAll(v.([]val), t.Elems))
 	case *types.Array:
-		if e, ok := t.Elem.(*types.Int); ok && e.Bytes == 1 && e.Signed {
-			text, _, _ := bytes.Cut(toBytes(v, t), []byte{0})
-			return value.Str(text)
-		}
 		var out value.Array
 		for _, e := range v.([]val) {
 			out = append(out, shown(e, t.Elem))

@@ -149,7 +149,7 @@ func (g *generator) simple() *Node {
 	case 1:
 		return g.step()
 	case 2:
-		return g.store(pick(g, g.maps...))
+		return g.storeAny()
 	}
 	return g.assign()
 }
@@ -270,6 +270,9 @@ func (g *generator) counted(int) (*Node, bool) {
 
 // called is a use of a macro or function.
 func (g *generator) called(depth int) *Node {
+	if n, ok := g.callOwn(integer, depth); ok && g.one(2) {
+		return n
+	}
 	x, y := g.integer(depth-1), g.integer(depth-1)
 	if v, ok := g.assignable(isInteger); ok && g.one(3) {
 		g.uses["bump"] = true
@@ -296,7 +299,7 @@ func (g *generator) ofText(depth int) *Node {
 	if g.one(2) {
 		return node(Expr, fmt.Sprintf("strncmp(#, #, %d)", g.IntN(12)), g.text(depth-1), g.text(depth-1))
 	}
-	if v, ok := g.variable(text); ok {
+	if v, ok := g.variable(text); ok && v.Text[0][0] == '$' { // (x[0]) & 3 is a cast to an array of x
 		return node(Expr, "#[0]", v)
 	}
 	return leaf(Expr, `"hello"[1]`)
@@ -350,6 +353,10 @@ func (g *generator) boolean(depth int) *Node {
 			}
 			return node(Expr, "has_key("+m.name+", #)", g.keyValues(m)...)
 		}
+	case 16:
+		if n, ok := g.callOwn(boolean, depth); ok {
+			return n
+		}
 	case 15:
 		return node(Expr, "strcontains(#, #)", g.text(depth-1), leaf(Expr, pick(g, `"a"`, `"bc"`, `""`, `"een"`, `"8"`, `"fifteen"`)))
 	case 14:
@@ -375,6 +382,11 @@ var texts = []string{
 // text is an expression with a string.
 func (g *generator) text(depth int) *Node {
 	depth = g.deep(depth)
+	if depth > 0 && g.one(8) {
+		if n, ok := g.callOwn(text, depth); ok {
+			return n
+		}
+	}
 	if depth > 0 && g.one(12) {
 		return node(Expr, "str_concat(#, #)", g.text(depth-1), leaf(Expr, pick(g, texts...)))
 	}

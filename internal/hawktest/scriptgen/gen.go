@@ -57,6 +57,8 @@ type generator struct {
 	calm bool
 	uses map[string]bool // helpers that the script has to define
 	made int             // maps that loops over maps fill
+	own  []routine       // macros and functions made up for this script
+	in   *routine        // whose body this is; nil in a probe
 }
 
 // helpers are macros and functions that scripts use.
@@ -75,6 +77,7 @@ func Generate(seed uint64) *Node {
 	g.budget = 6 + g.IntN(30)
 	g.uses = map[string]bool{}
 	g.makeMaps()
+	routines := g.routines()
 	var probes []*Node
 	n := 1 + g.IntN(2)
 	for i := range n {
@@ -88,7 +91,7 @@ func Generate(seed uint64) *Node {
 	for _, name := range slices.Sorted(maps.Keys(g.uses)) {
 		head = append(head, leaf(Stmt, helpers[name]))
 	}
-	return list(append(head, probes...))
+	return list(append(append(head, routines...), probes...))
 }
 
 func (g *generator) one(in int) bool { return g.IntN(in) == 0 }

@@ -37,7 +37,7 @@ func (g *generator) stored(v variable, depth int) *Node {
 // statement is any one statement.
 func (g *generator) statement() *Node {
 	g.budget--
-	n := g.IntN(43)
+	n := g.IntN(44)
 	if len(g.scopes) > 4 || g.weight > 60 || g.calm && !g.one(4) {
 		n = g.IntN(30) // no more nesting
 	}
@@ -51,7 +51,7 @@ func (g *generator) statement() *Node {
 	case n < 13:
 		return g.step()
 	case n < 19:
-		return g.store(pick(g, g.maps...))
+		return g.storeAny()
 	case n < 20:
 		return g.remove()
 	case n < 26:
@@ -72,7 +72,10 @@ func (g *generator) statement() *Node {
 		return g.while()
 	case n < 41:
 		return g.forMap()
-	case n < 42:
+	case n < 43:
+		if n == 41 {
+			return g.nestedMaps()
+		}
 		return node(Stmt, "if comptime (sizeof(#) > 4) {\n#} else {\n#}\n", g.value(g.shape(1), 0), g.block(1), g.block(1))
 	}
 	return node(Stmt, "{\n#}\n", g.block(1))
@@ -266,6 +269,14 @@ func (g *generator) stepTarget() (*Node, bool) {
 	return leaf(Fixed, v.name), ok
 }
 
+// storeAny gives some map a value, or a variable if there is none.
+func (g *generator) storeAny() *Node {
+	if len(g.maps) == 0 {
+		return g.assign()
+	}
+	return g.store(pick(g, g.maps...))
+}
+
 // store gives a map a value.
 func (g *generator) store(m mapping) *Node {
 	keys := g.keyValues(m)
@@ -313,9 +324,11 @@ func (g *generator) remove() *Node {
 
 func (g *generator) jump() *Node {
 	switch {
-	case g.loops > 0:
+	case g.loops > 0 && (g.in == nil || g.in.fn || g.in.loops < g.loops):
 		return node(Stmt, "if (#) { "+pick(g, "break", "continue", "continue")+"; }\n", g.boolean(2))
-	case g.one(4):
+	case g.in != nil && g.in.fn:
+		return node(Stmt, "if (#) { return #; }\n", g.boolean(2), g.stored(variable{of: shape{kind: integer}, sized: true}, 2))
+	case g.in == nil && g.one(4):
 		return node(Stmt, "if (#) { return; }\n", g.boolean(2))
 	}
 	return g.declare()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -557,4 +558,28 @@ func BenchmarkSymbolScan(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(n), "symbols")
+}
+
+// FuzzUSDT reads made-up notes of marks in a file that is sound otherwise.
+func FuzzUSDT(f *testing.F) {
+	sample := sampleFile(binary.LittleEndian, true)
+	notes := slices.IndexFunc(sample.sections, func(s elfSection) bool { return s.name == ".note.stapsdt" })
+	f.Add(sample.sections[notes].data, true)
+	f.Fuzz(func(t *testing.T, data []byte, class64 bool) {
+		file := sampleFile(binary.LittleEndian, class64)
+		file.sections[notes].data = data
+		raw := file.bytes()
+		bound.Run(t, len(raw), func() {
+			e, err := New("x", raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			marks, _ := e.USDT()
+			for _, m := range marks {
+				if segment, ok := e.CodeOffset(m.Addr); m.Err == nil && (!ok || segment != m.Offset) {
+					t.Errorf("%s:%s at %#x lies at %#x of the file, not %#x", m.Provider, m.Name, m.Addr, segment, m.Offset)
+				}
+			}
+		})
+	})
 }
