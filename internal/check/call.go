@@ -459,8 +459,9 @@ func (w *walker) variableArgument(c *builtin.Call, i int, a syntax.Expr) bool {
 	if !ok {
 		return false
 	}
-	x := w.mapValue(w.mapNamed(m), m)
-	w.assign(v, x, x.Type == nil, a, a)
+	var x val
+	waits := w.waiting(func() { x = w.mapValue(w.mapNamed(m), m) })
+	w.assign(v, x, waits, a, a)
 	if w.unevaluated == 0 {
 		v.out.Assigns++ // perhaps: what it was before still counts
 	}

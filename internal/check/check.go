@@ -81,8 +81,7 @@ func (c *checker) infer() {
 		if changed {
 			continue
 		}
-		c.slots(func(s *slot) { changed = s.plant() || changed })
-		if !changed {
+		if !c.plant() {
 			return
 		}
 	}
@@ -124,9 +123,10 @@ type slot struct {
 	cur, next types.Flex
 	space     types.Space
 	nextSpace types.Space
-	hasSpace  bool       // nextSpace is decided, perhaps as Unset by disagreement
-	fixed     bool       // cur was declared and stays
-	self      bool       // what is stored here depends on something without a type yet
+	hasSpace  bool    // nextSpace is decided, perhaps as Unset by disagreement
+	fixed     bool    // cur was declared and stays
+	waits     []*slot // what is stored here depends on these, which had no type in the walk before
+	nextWaits []*slot
 	broken    bool       // what is stored here has an error, so that the type may stay unknown
 	seed      types.Type // what an otherwise unknown type starts from
 	fallback  types.Type // of a declared variable that nothing is assigned to
@@ -167,13 +167,22 @@ func asIntegerFor(to types.Type, t types.Flex) types.Flex {
 	return t
 }
 
-// unknown notes that a value without type was stored.
-func (s *slot) unknown(pending bool) {
-	if pending {
-		s.self = true
+// unknown notes that a value without type was stored: one that waits for the
+// types of slots, or one with an error.
+func (s *slot) unknown(waits []*slot) {
+	if len(waits) > 0 {
+		s.nextWaits = append(s.nextWaits, waits...)
 	} else {
 		s.broken = true
 	}
+}
+
+// itself is what a value waits for that is made of the old one.
+func (s *slot) itself() []*slot {
+	if s.broken {
+		return nil
+	}
+	return []*slot{s}
 }
 
 // read is the type that a read sees.
@@ -197,29 +206,12 @@ func (s *slot) advance(widen bool) bool {
 	}
 	changed := !sameFlex(s.cur, next) || s.space != s.nextSpace
 	s.cur, s.space = next, s.nextSpace
+	s.waits, s.nextWaits = s.nextWaits, nil
 	s.next, s.nextSpace, s.hasSpace = types.Flex{}, types.Unset, false
 	if s.seed != nil {
 		s.next = s.planted()
 	}
 	return changed
-}
-
-// plant gives a slot that only depends on itself, or on nothing, something to
-// start from.
-func (s *slot) plant() bool {
-	if s.cur.Type != nil || s.seed != nil || s.fixed || s.broken {
-		return false
-	}
-	switch {
-	case s.self:
-		s.seed = types.Int8
-	case s.fallback != nil:
-		s.seed = s.fallback
-	default:
-		return false
-	}
-	s.next = s.planted()
-	return true
 }
 
 func (s *slot) planted() types.Flex {

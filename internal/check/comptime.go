@@ -113,7 +113,7 @@ func (w *walker) arm(e, cond syntax.Expr) arm {
 		}
 		// What the arm does must not reach what is locked by deciding.
 	}
-	w.undecided, w.pending = true, true
+	w.undecided, w.waits = true, append(w.waits, later)
 	return noArm
 }
 

@@ -308,7 +308,7 @@ func aggCall(e syntax.Expr) (*builtin.Agg, *syntax.Call) {
 }
 
 // store joins a plain value into a map. rhs is nil for ++ and --.
-func (w *walker) store(m *mapState, v val, pending bool, at, rhs syntax.Node) {
+func (w *walker) store(m *mapState, v val, waits []*slot, at, rhs syntax.Node) {
 	if w.unevaluated > 0 {
 		w.errorf(at, "assign-unevaluated", "Can not assign to a map inside an expression that is not evaluated")
 		return
@@ -318,7 +318,7 @@ func (w *walker) store(m *mapState, v val, pending bool, at, rhs syntax.Node) {
 		m.plainAt = at.Span()
 	}
 	if v.Type == nil {
-		m.value.unknown(pending)
+		m.value.unknown(waits)
 		return
 	}
 	if m.agg != nil {

@@ -387,14 +387,14 @@ func (w *walker) incDec(e *syntax.IncDec) val {
 		old := w.readVar(v, x)
 		w.record(x, old)
 		if old.Type == nil {
-			w.assign(v, val{}, !v.broken, e, nil)
+			w.assign(v, val{}, v.itself(), e, nil)
 			return val{}
 		}
 		next, ok := w.stepped(e, old, v.fixed)
 		if !ok {
 			return val{}
 		}
-		w.assign(v, next, false, e, nil)
+		w.assign(v, next, nil, e, nil)
 		return w.readSlot(&v.slot)
 	case *syntax.Map:
 		m := w.mapNamed(x)
@@ -413,12 +413,12 @@ func (w *walker) incDec(e *syntax.IncDec) val {
 func (w *walker) incMap(e *syntax.IncDec, m *mapState, at syntax.Expr) val {
 	w.recordMap(at, m)
 	if m.agg != nil {
-		w.store(m, val{Flex: types.Flex{Type: types.Int64}}, false, e, nil)
+		w.store(m, val{Flex: types.Flex{Type: types.Int64}}, nil, e, nil)
 		return val{}
 	}
 	old := w.readSlot(&m.value)
 	if old.Type == nil {
-		w.store(m, val{}, !m.value.broken, e, nil)
+		w.store(m, val{}, m.value.itself(), e, nil)
 		return val{}
 	}
 	next, ok := w.stepped(e, old, false)
@@ -426,7 +426,7 @@ func (w *walker) incMap(e *syntax.IncDec, m *mapState, at syntax.Expr) val {
 		m.stored = true
 		return val{}
 	}
-	w.store(m, next, false, e, nil)
+	w.store(m, next, nil, e, nil)
 	return w.readSlot(&m.value)
 }
 

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
@@ -146,9 +148,9 @@ func (w *walker) body(b *syntax.Block, isFor bool, enter func()) {
 
 func (w *walker) let(s *syntax.LetStmt) {
 	var init val
-	pending := false
+	var waits []*slot
 	if s.Init != nil {
-		pending = w.pends(func() { init = w.expr(s.Init) })
+		waits = w.waiting(func() { init = w.expr(s.Init) })
 	}
 	v, ok := w.declare(s.Var)
 	if !ok {
@@ -168,7 +170,7 @@ func (w *walker) let(s *syntax.LetStmt) {
 		}
 	}
 	if s.Init != nil {
-		w.assign(v, init, pending, s, s.Init)
+		w.assign(v, init, waits, s, s.Init)
 	}
 }
 
@@ -196,20 +198,20 @@ func (w *walker) assignment(s *syntax.AssignStmt) {
 		if w.aggregation(s, m, nil) {
 			return
 		}
-		x, pending := w.right(s, func() val { return w.mapValue(m, lhs) })
+		x, waits := w.right(s, func() val { return w.mapValue(m, lhs) })
 		w.sortIs(m, scalar, lhs)
-		w.store(m, x, pending, s, s.RHS)
+		w.store(m, x, waits, s, s.RHS)
 		w.recordMap(lhs, m)
 	case *syntax.MapIndex:
 		m := w.mapNamed(lhs.Map)
 		if w.aggregation(s, m, lhs.Keys) {
 			return
 		}
-		x, pending := w.right(s, func() val { return w.mapValue(m, lhs.Map) })
+		x, waits := w.right(s, func() val { return w.mapValue(m, lhs.Map) })
 		if w.sortIs(m, keyed, lhs) {
 			w.keys(m, lhs.Keys, lhs)
 		}
-		w.store(m, x, pending, s, s.RHS)
+		w.store(m, x, waits, s, s.RHS)
 		w.recordMap(lhs, m)
 	case *syntax.Var:
 		w.assignVar(s, lhs)
@@ -267,25 +269,22 @@ func (w *walker) aroundAgg(e syntax.Expr, then func()) {
 
 // right is the value that an assignment to a map stores; old reads the map for
 // a compound operator.
-func (w *walker) right(s *syntax.AssignStmt, old func() val) (x val, pending bool) {
-	pending = w.pends(func() {
+func (w *walker) right(s *syntax.AssignStmt, old func() val) (x val, waits []*slot) {
+	waits = w.waiting(func() {
 		x = w.expr(s.RHS)
 		if s.Op != syntax.Assign {
 			x = w.operate(s, s.Op.Binary(), s.LHS, old(), s.RHS, x)
 		}
 	})
-	return x, pending
+	return x, waits
 }
 
-// pends runs f and reports whether it read something whose type is not known
-// yet, so that an unknown result is no sign of an error.
-func (w *walker) pends(f func()) bool {
-	before := w.pending
-	w.pending = false
+// waiting runs f and yields what it read whose type is not known yet: if there
+// is such a thing an unknown result is no sign of an error.
+func (w *walker) waiting(f func()) []*slot {
+	before := len(w.waits)
 	f()
-	got := w.pending
-	w.pending = before || got
-	return got
+	return slices.Clone(w.waits[before:])
 }
 
 func (w *walker) assignVar(s *syntax.AssignStmt, lhs *syntax.Var) {
@@ -299,7 +298,7 @@ func (w *walker) assignVar(s *syntax.AssignStmt, lhs *syntax.Var) {
 		return
 	}
 	var x val
-	pending := w.pends(func() { x = w.expr(s.RHS) })
+	waits := w.waiting(func() { x = w.expr(s.RHS) })
 	v := w.lookup(lhs.Name)
 	switch {
 	case v != nil:
@@ -313,13 +312,13 @@ func (w *walker) assignVar(s *syntax.AssignStmt, lhs *syntax.Var) {
 		return
 	}
 	if s.Op != syntax.Assign {
-		pending = w.pends(func() {
+		waits = append(waits, w.waiting(func() {
 			was := w.readVar(v, lhs)
 			w.record(lhs, was)
 			x = w.operate(s, s.Op.Binary(), lhs, was, s.RHS, x)
-		}) || pending
+		})...)
 	}
-	w.assign(v, x, pending, s, s.RHS)
+	w.assign(v, x, waits, s, s.RHS)
 	if v.cur.Type != nil {
 		w.record(lhs, val{Flex: v.cur, space: v.space})
 	}
@@ -338,7 +337,7 @@ func (w *walker) readVar(v *varState, at *syntax.Var) val {
 func (w *walker) readSlot(s *slot) val {
 	f := s.read()
 	if f.Type == nil && !s.broken {
-		w.pending = true
+		w.waits = append(w.waits, s)
 	}
 	return val{Flex: f, space: s.space}
 }

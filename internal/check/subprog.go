@@ -35,9 +35,9 @@ func (c *checker) function(f *expand.Fn) *walker {
 // inlined is a call with the body of the function in its place.
 func (w *walker) inlined(e *syntax.Inlined) val {
 	args := make([]val, len(e.Args))
-	pending := make([]bool, len(e.Args))
+	waits := make([][]*slot, len(e.Args))
 	for i, a := range e.Args {
-		pending[i] = w.pends(func() { args[i] = w.expr(a) })
+		waits[i] = w.waiting(func() { args[i] = w.expr(a) })
 	}
 	scope, loops, returns, declared, in := w.scope, w.loops, w.returns, w.declared, w.in
 	w.scope, w.loops, w.returns, w.declared = nil, 0, nil, map[string]source.Span{}
@@ -54,7 +54,7 @@ func (w *walker) inlined(e *syntax.Inlined) val {
 			v.broken = true
 		}
 		if i < len(args) {
-			w.assign(v, args[i], pending[i], e.Args[i], e.Args[i])
+			w.assign(v, args[i], waits[i], e.Args[i], e.Args[i])
 		}
 		v.assigned = true
 	}

@@ -160,7 +160,7 @@ func (w *walker) typeOf(e syntax.Expr) types.Type {
 			s.key.asked = true
 			return s.key.read().Type
 		case s.sort == unused && !w.final:
-			w.pending = true // what follows tells whether it has keys
+			w.waits = append(w.waits, later) // what follows tells whether it has keys
 			return nil
 		}
 	}

@@ -36,7 +36,7 @@ type walker struct {
 	loops       int                    // enclosing loops
 	returns     *syntax.JumpStmt       // first return in the outermost loop
 	unevaluated int                    // inside sizeof and the like
-	pending     bool                   // something read has no type yet
+	waits       []*slot                // what was read and has no type yet
 	longText    bool                   // a string literal may exceed max_strlen
 	stepping    bool                   // the variable looked at is changed, not set
 	wantText    int                    // a missing positional parameter is an empty text
@@ -79,7 +79,7 @@ func (c *checker) newWalker(p *expand.Probe, a *expand.Attach, args *types.Struc
 // walk goes over the probe once.
 func (w *walker) walk() {
 	w.declared = map[string]source.Span{}
-	w.scope, w.loops, w.returns = nil, 0, nil
+	w.scope, w.loops, w.returns, w.waits = nil, 0, nil, nil
 	for _, v := range w.vars {
 		v.assigned, v.used = false, false
 		v.out.Assigns = 0
@@ -210,13 +210,13 @@ func (w *walker) undeclared(at *syntax.Var) {
 }
 
 // assign stores a value in a variable. rhs is nil for ++ and --.
-func (w *walker) assign(v *varState, x val, pending bool, at, rhs syntax.Node) {
+func (w *walker) assign(v *varState, x val, waits []*slot, at, rhs syntax.Node) {
 	v.assigned = true
 	if w.unevaluated == 0 {
 		v.out.Assigns++
 	}
 	if x.Type == nil {
-		v.unknown(pending)
+		v.unknown(waits)
 		return
 	}
 	if agg, ok := x.Type.(*types.Agg); ok {
