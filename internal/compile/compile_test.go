@@ -36,3 +36,14 @@ func TestTooLarge(t *testing.T) {
 		})
 	}
 }
+
+// TestUnrolled: loops that are unrolled in each other end in an error, and soon.
+func TestUnrolled(t *testing.T) {
+	f := source.NewFile("stdin", "begin { unroll (100) { unroll (100) { unroll (100) { @x++; } } } }")
+	_, ds := Compile(f, Options{Probe: probe.Options{Target: new(target.Target)}})
+	var b strings.Builder
+	ds.Print(&b, source.PrintOptions{})
+	if text := b.String(); !strings.HasPrefix(text, "stdin:1:24-63: ERROR: The script becomes too large when its loops are unrolled") || strings.Count(text, "ERROR") != 1 {
+		t.Errorf("%.300s", text)
+	}
+}

@@ -107,6 +107,7 @@ type module struct {
 	unset  map[any]bool // what unsetSpace has warned of
 	zeros  int          // offset and size of the block of zeroes that new cells are copied from
 	zeroN  int
+	copies int // of bodies of unrolled loops
 }
 
 // place reserves n bytes of the data map.

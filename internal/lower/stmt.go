@@ -437,11 +437,22 @@ func (f *fn) jump(s *syntax.JumpStmt) {
 	}
 }
 
+// mostCopies is how many copies unrolling may make of bodies in all: more than
+// any program has room for, few enough to be made in no time.
+const mostCopies = 20_000
+
 // unroll repeats the body; every copy has a scope of its own.
 func (f *fn) unroll(s *syntax.UnrollStmt) {
 	b := f.b
 	out := b.NewBlock()
 	for range f.info.Unrolls[s] {
+		if f.m.copies++; f.m.copies > mostCopies {
+			if f.m.copies == mostCopies+1 {
+				f.m.diags.Errorf("too-large", s.Span(), "The script becomes too large when its loops are unrolled").
+					Hint("for and while loops run without copies of their bodies")
+			}
+			break
+		}
 		next := b.NewBlock()
 		f.loops = append(f.loops, loop{next, out})
 		f.scoped(func() { f.block(s.Body) })
