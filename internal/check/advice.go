@@ -98,6 +98,17 @@ var otherNames = map[string]string{
 	"arg":              "an argument is arg0, arg1, … or args.name",
 }
 
+// unknownName reports a name that nobody knows. One that is like no other may
+// come from an import or C text that could not be read, which was reported.
+func (w *walker) unknownName(id *syntax.Ident, code source.Code, format string) {
+	var advice source.Diagnostic
+	w.advise(&advice, id)
+	if w.script.Lacking && len(advice.Hints) == 0 {
+		return
+	}
+	w.errorf(id, code, format, id.Name).Hints = advice.Hints
+}
+
 // advise adds what a name that nobody knows may have been meant to be.
 func (w *walker) advise(d *source.Diagnostic, id *syntax.Ident) {
 	switch text := otherNames[id.Name]; {

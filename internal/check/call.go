@@ -35,12 +35,12 @@ func (w *walker) call(e *syntax.Call) val {
 	if w.isPlanned(e.Func, name) {
 		return val{}
 	}
-	d := w.errorf(e.Func, "unknown-function", "Unknown function: '%s'", name)
 	if w.script.C != nil && w.script.C.FunctionMacro(name) {
-		d.Hint("a C macro with parameters can not be called; define it in the language: macro %s(…) { … }", name)
+		w.errorf(e.Func, "unknown-function", "Unknown function: '%s'", name).
+			Hint("a C macro with parameters can not be called; define it in the language: macro %s(…) { … }", name)
 		return val{}
 	}
-	w.advise(d, e.Func)
+	w.unknownName(e.Func, "unknown-function", "Unknown function: '%s'")
 	return val{}
 }
 

@@ -62,7 +62,7 @@ func Check(s *expand.Script) (*Program, *source.Diagnostics) {
 		}
 	}
 	prog.Maps = c.finishMaps()
-	if !c.ds.HasErrors() && !s.Incomplete {
+	if !c.ds.HasErrors() && !s.Incomplete && !s.Lacking {
 		c.findUnknown(prog)
 	}
 	return prog, &c.ds

@@ -203,8 +203,7 @@ func (w *walker) ident(e *syntax.Ident) val {
 	if w.isPlanned(e, e.Name) {
 		return val{}
 	}
-	d := w.errorf(e, "unknown-identifier", "Unknown identifier: '%s'", e.Name)
-	w.advise(d, e)
+	w.unknownName(e, "unknown-identifier", "Unknown identifier: '%s'")
 	return val{}
 }
 
@@ -444,6 +443,9 @@ func (w *walker) noField(e *syntax.Field, of string, names []string) {
 		return
 	}
 	name := e.Name.Name
+	if w.script.Lacking && !argsItself(e.X) && spell.Nearest(name, names) == "" {
+		return // its definition may be what could not be read
+	}
 	d := w.errorf(e.Name, "unknown-field", "Struct/union of type '%s' does not contain a field named '%s'", of, name)
 	if argsItself(e.X) && w.probe.Kind.Space == types.User {
 		d.Msg = "Can't find function parameter " + name

@@ -160,6 +160,7 @@ func (w *walker) let(s *syntax.LetStmt) {
 	if s.Type != nil {
 		t := w.annotation(s.Type)
 		v.broken = v.broken || w.final && t == nil
+		v.untyped = t == nil && s.Type.Of == nil && s.Type.OfType == nil
 		if str, ok := t.(*types.String); ok && str.Cap == 0 {
 			t, v.fallback = nil, &types.String{Cap: 1} // the capacity comes from the assignments
 		}

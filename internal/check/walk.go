@@ -58,6 +58,7 @@ type varState struct {
 	slot
 	out      *Var
 	assigned bool // in the text so far
+	untyped  bool // declared with a type that there is none of
 	used     bool
 }
 
@@ -214,6 +215,10 @@ func (w *walker) assign(v *varState, x val, waits []*slot, at, rhs syntax.Node) 
 	v.assigned = true
 	if w.unevaluated == 0 {
 		v.out.Assigns++
+	}
+	if v.untyped {
+		v.broken = true
+		return
 	}
 	if x.Type == nil {
 		v.unknown(waits)

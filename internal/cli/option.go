@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"strings"
+
+	"github.com/hawktrace/hawk/internal/spell"
 )
 
 // An option is a row of the table that parsing, help text and the check of
@@ -117,7 +119,15 @@ func findLong(table []option, name string) (*option, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, &usageError{fmt.Sprintf("hawk: unrecognized option '--%s'", name), true}
+		e := &usageError{fmt.Sprintf("hawk: unrecognized option '--%s'", name), true}
+		var names []string
+		for _, o := range table {
+			names = append(names, o.long)
+		}
+		if near := spell.Nearest(name, names); near != "" {
+			e.msg, e.usage = e.msg+"\nHINT: did you mean --"+near+"?", false
+		}
+		return nil, e
 	case 1:
 		return found[0], nil
 	}

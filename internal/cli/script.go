@@ -45,6 +45,9 @@ func (c *command) readScript(name string) (*source.File, error) {
 		return source.NewFile("stdin", text), err
 	}
 	file, err := os.Open(name)
+	if err != nil && strings.ContainsAny(name, "{} ") {
+		return nil, &usageError{fmt.Sprintf("ERROR: failed to open file '%s': %s\nHINT: a program on the command line follows -e: hawk -e '…'", name, errno.Reason(err)), false}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("failed to open file '%s': %s", name, errno.Reason(err))
 	}

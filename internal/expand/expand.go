@@ -39,6 +39,9 @@ type Script struct {
 	// Incomplete: probes were left out because of errors, so that what only
 	// they define seems undefined.
 	Incomplete bool
+	// Lacking: an import or C text could not be read, so that what it defines
+	// seems unknown.
+	Lacking bool
 }
 
 // A Probe is a probe of the script with its resolved attach points.
@@ -85,8 +88,11 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 		opts: &opts, library: map[string][]*macro{}, loaded: map[string]bool{}, recursive: map[syntax.Node]bool{},
 	}
 	e.imports(s, o.IncludeDirs)
+	e.out.Lacking = e.ds.HasErrors()
 	e.config(o.Environment)
+	before := e.ds.Errors()
 	e.readC(o)
+	e.out.Lacking = e.out.Lacking || e.ds.Errors() > before
 	e.define()
 	for _, f := range e.fnOrder {
 		if fn := e.checkedFn(f); fn != nil {

@@ -154,5 +154,16 @@ func (ds *Diagnostics) HasErrors() bool {
 	return false
 }
 
+// Errors is the number of errors.
+func (ds *Diagnostics) Errors() int {
+	n := 0
+	for _, d := range ds.list {
+		if d.Severity == Error || d.Severity == Bug {
+			n++
+		}
+	}
+	return n
+}
+
 // Len is the number of diagnostics.
 func (ds *Diagnostics) Len() int { return len(ds.list) }

@@ -76,6 +76,8 @@ var faulty = []struct{ text, want string }{
 	{`config = { } config = { } begin { }`, "duplicate-config@config"},
 	{`config = { a = 1 b = 2 } begin { }`, "syntax@b"},
 	{`config = { a = -1 } begin { }`, "syntax@-"},
+	{`config = { a = -1; b 2; c = 3 d = 4; e = ) } begin { $x = ; }`, "syntax@- syntax@2 syntax@d syntax@) syntax@;"},
+	{`config = { a = 1; b = 2`, "syntax@"},
 	{`begin { } import "x"; end { }`, `out-of-order@import "x"`},
 	{`import "x" begin { }`, "syntax@begin"},
 	{"begin { }\n#include <a.h>\n", "out-of-order@#include <a.h>"},

@@ -143,15 +143,35 @@ func (p *parser) config(start int) Item {
 	p.expectOr(Assign, form)
 	p.expectOr(LBrace, form)
 	for p.at() != RBrace {
-		c.Settings = append(c.Settings, p.setting())
-		if p.at() == RBrace {
-			break
+		failed := p.recovering(func() {
+			c.Settings = append(c.Settings, p.setting())
+			if p.at() != RBrace {
+				p.expectOr(Semicolon, form)
+			}
+		})
+		if failed {
+			p.skipSetting()
 		}
-		p.expectOr(Semicolon, form)
+		if p.at() == EOF && failed {
+			panic(stop{}) // what is wrong was said
+		}
+		if p.at() == EOF {
+			p.failWith(form(), "syntax", p.here(), "expected '}'")
+		}
 	}
 	p.advance()
 	c.Pos = p.since(start)
 	return c
+}
+
+// skipSetting moves past the next ';' of a config block, or up to its end.
+func (p *parser) skipSetting() {
+	for p.at() != RBrace && p.at() != EOF {
+		end := p.at() == Semicolon
+		if p.skip(); end {
+			return
+		}
+	}
 }
 
 func (p *parser) setting() *Setting {
