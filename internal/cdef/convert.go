@@ -59,6 +59,7 @@ func (u *Unit) structType(r *record) types.Type {
 	}
 	if r.typ == nil {
 		r.typ = types.NewStruct(r.kind, r.tag, r.size, r.align, nil)
+		r.typ.C = true
 		r.typ.Load = func() []types.Field {
 			out := make([]types.Field, len(r.fields))
 			for i, f := range r.fields {

@@ -404,6 +404,9 @@ func (w *walker) member(e *syntax.Field, t *types.Struct, f types.Field, x val) 
 		v.space = types.Kernel // the record is the kernel's
 		v.Type = w.fieldType(f)
 	}
+	if s, ok := f.Type.(*types.String); ok && t.C {
+		v.Type = &types.String{Cap: s.Cap + 1} // with room for a NUL behind it
+	}
 	if w.final && w.unevaluated == 0 {
 		w.info.Fields[e] = f
 	}
@@ -523,6 +526,11 @@ func (w *walker) index(e *syntax.Index) val {
 	switch t := x.Type.(type) {
 	case *types.String:
 		v.Type, limit = types.Int8, t.Cap
+		if f, ok := bare(e.X).(*syntax.Field); ok {
+			if s, ok := w.info.Fields[f].Type.(*types.String); ok && s.Cap > 0 {
+				limit = min(limit, s.Cap)
+			}
+		}
 	case *types.Array:
 		v.Type, limit = t.Elem, t.Len
 	case *types.Pointer:

@@ -224,7 +224,8 @@ func (f *fn) indexPlace(e *syntax.Index) place {
 	case *types.Array:
 		pl, elem, limit = f.place(e.X), t.Elem.Size(), t.Len
 	case *types.String:
-		pl, limit = f.place(e.X), t.Cap
+		pl = f.place(e.X)
+		limit = pl.textBytes(t)
 	case *types.Pointer:
 		pl, elem = f.pointee(e.X, f.info.Derefs[e.X]), t.Elem.Size()
 	}
@@ -322,16 +323,30 @@ func (f *fn) bits(v *ir.Value, field types.Field, signed bool) *ir.Value {
 	return b.Arith(shift, v, f.konst(int64(64-field.BitSize)))
 }
 
+// textBytes is how many bytes of a string there are to be read: a member may
+// have fewer than its type, which has room for a NUL.
+func (pl place) textBytes(t *types.String) int {
+	if s, ok := pl.field.Type.(*types.String); ok && s.Cap > 0 {
+		return min(s.Cap, t.Cap)
+	}
+	return t.Cap
+}
+
 // readPlace reads a value that lives in memory to p+off.
 func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off int) {
 	b := f.b
 	n := t.Size()
 	s, text := t.(*types.String)
+	have := n
+	if text {
+		have = pl.textBytes(s)
+	}
 	switch {
 	case pl.kind == register: // an array or string that an argument points to is read where it is used
 		b.Store(p, off, min(n, 8), pl.base)
 	case pl.kind == direct && pl.base == f.ctx.Ctx && (!text || f.printing):
-		f.copyContext(pl.off, p, off, n)
+		f.copyContext(pl.off, p, off, have)
+		b.Zero(p, off+have, n-have)
 	case pl.kind == direct:
 		if pl.off != 0 {
 			pl.base = b.Add(pl.base, int64(pl.off))
@@ -340,7 +355,8 @@ func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off 
 			f.copyText(pl.base, s.Cap, p, off)
 			return
 		}
-		b.Copy(p, off, pl.base, n)
+		b.Copy(p, off, pl.base, have)
+		b.Zero(p, off+have, n-have)
 	case text:
 		if !f.printing {
 			b.Zero(p, off, n)

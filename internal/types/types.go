@@ -189,6 +189,7 @@ type Struct struct {
 	Bytes int    // -1: known only after Load, which sets it; Size asks for it
 	Algn  int    // 0: 8
 	BTFID uint32 // type ID in vmlinux BTF, 0 if unknown or not from there
+	C     bool   // defined by C text: a character array may be full, without a NUL
 	// Load fills the fields on first use; nil once done or if Fields were given.
 	Load   func() []Field
 	fields []Field
