@@ -77,7 +77,7 @@ func TestUsage(t *testing.T) {
 		{"-l foo:bar", 1, "", "ERROR: Invalid probe type: foo\n"},
 		{"-l kprob:bar", 1, "", "ERROR: Invalid probe type: kprob\nHINT: did you mean kprobe?\n"},
 		{"-l i:*", 0, "interval:hz:\ninterval:ms:\n", ""},
-		{"-l self:*,s:cpu*", 0, "self:signal:SIGUSR1\nsoftware:cpu-clock:\nsoftware:cpu:\nsoftware:cpu-migrations:\n", ""},
+		{"-l self:*,s:cpu*", 0, "self:signal:SIGUSR1\nsoftware:cpu-clock:\nsoftware:cpu-migrations:\nsoftware:cpu:\n", ""},
 		{"-l -e i:1s{}s:cs:7{}begin{}", 0, "interval:us:\nsoftware:cs:\n", ""},
 		{"-l -e nosuch:x{}", 1, "", "stdin:1:1-7: ERROR: Invalid probe type: nosuch\n"},
 		{"-l no.such", 0, "", "WARNING: 'no.such' looks like a file name"},

@@ -355,7 +355,7 @@ func TestList(t *testing.T) {
 		{"fexit", []Part{{Text: "vfs_write"}}, "fexit:vmlinux:vfs_write | struct file * file"},
 		{"rawtracepoint", []Part{{Text: "sched_switch"}}, "rawtracepoint:vmlinux:sched_switch | _Bool preempt | struct task_struct * prev"},
 		{"interval", []Part{{Text: "*s"}}, "interval:ms: interval:s: interval:us:"},
-		{"software", []Part{{Text: "c*"}}, "software:context-switches: software:cs: software:cpu-clock: software:cpu: software:cpu-migrations:"},
+		{"software", []Part{{Text: "c*"}}, "software:context-switches: software:cpu-clock: software:cpu-migrations: software:cpu: software:cs:"},
 		{"self", []Part{{Text: "*"}}, "self:signal:SIGUSR1"},
 	} {
 		k, _ := Lookup(tt.kind)

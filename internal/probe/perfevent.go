@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/cilium/ebpf"
@@ -138,10 +139,15 @@ func perfEventName(p *Point) string {
 // listPerfEvents prints names and aliases; the colon invites a count.
 func listPerfEvents(events []perfEvent) func(*Kind, []Part, *Options, func(Listed)) error {
 	return func(k *Kind, parts []Part, _ *Options, emit func(Listed)) error {
+		var lines []string
 		for _, name := range perfEventNames(events) {
 			if len(parts) == 0 || parts[0].matches(name) {
-				emit(Listed{Name: k.Name + ":" + name + ":"})
+				lines = append(lines, k.Name+":"+name+":")
 			}
+		}
+		slices.Sort(lines)
+		for _, line := range lines {
+			emit(Listed{Name: line})
 		}
 		return nil
 	}
