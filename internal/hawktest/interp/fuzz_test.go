@@ -23,6 +23,15 @@ var older = [][]*target.Feature{
 // without are the features that the script of a seed has to do without.
 func without(seed uint64) []*target.Feature { return older[seed%uint64(len(older))] }
 
+// lacks is what no made-up script can ask of the running kernel.
+func lacks() scriptgen.Kernel {
+	host := target.Host()
+	return scriptgen.Kernel{
+		NoIteration:   host.Has(target.ForEachMapElem) != nil,
+		NoAggregation: host.Has(target.MapLookupPerCPU) != nil,
+	}
+}
+
 // scripts is how many made-up scripts an ordinary test run compares.
 const scripts = 300
 
@@ -52,7 +61,7 @@ func TestMadeUpScripts(t *testing.T) {
 	var count [differ + 1]int
 	done, spared := 0, 0
 	for ; goOn(done); done++ {
-		n := scriptgen.Generate(seed)
+		n := scriptgen.Generate(seed, lacks())
 		// Every fifth script is compiled as if the verifier had given up on it.
 		spare := seed%5 == 4
 		v, text, again := judgeAs(n.String(), spare, without(seed))
@@ -98,7 +107,7 @@ func TestSeed(t *testing.T) {
 		t.Skip("no seed in HAWK_SEED")
 	}
 	needKernel(t)
-	n := scriptgen.Generate(seed)
+	n := scriptgen.Generate(seed, lacks())
 	spare := seed%5 == 4
 	v, text, _ := judgeAs(n.String(), spare, without(seed))
 	t.Logf("%s\n%d %s", n, v, text)

@@ -249,7 +249,7 @@ func (g *generator) aggregate() (*Node, bool) {
 		}
 		return false
 	})
-	if !ok {
+	if !ok || g.kernel.NoAggregation {
 		return nil, false
 	}
 	hole := pick(g, "(int64)", "(# + 0)")
@@ -262,7 +262,7 @@ func (g *generator) aggregate() (*Node, bool) {
 // counted is the length of a map.
 func (g *generator) counted(int) (*Node, bool) {
 	m, ok := g.mapping(func(m mapping) bool { return len(m.keys) > 0 })
-	if !ok {
+	if !ok || g.kernel.NoIteration {
 		return nil, false
 	}
 	return leaf(Expr, "len("+m.name+")"), true

@@ -44,8 +44,15 @@ type mapping struct {
 	deletes bool   // some probe deletes from it
 }
 
+// A Kernel is what the kernel that runs a script can not do.
+type Kernel struct {
+	NoIteration   bool // go over a map's elements
+	NoAggregation bool // read an aggregation
+}
+
 type generator struct {
 	*rand.Rand
+	kernel Kernel
 	scopes [][]variable
 	maps   []mapping
 	loops  int // loops around
@@ -72,8 +79,8 @@ var helpers = map[string]string{
 }
 
 // Generate makes up the script of a seed.
-func Generate(seed uint64) *Node {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6861776b)), weight: 1}
+func Generate(seed uint64, k Kernel) *Node {
+	g := &generator{kernel: k, Rand: rand.New(rand.NewPCG(seed, 0x6861776b)), weight: 1}
 	g.budget = 6 + g.IntN(30)
 	g.uses = map[string]bool{}
 	g.makeMaps()

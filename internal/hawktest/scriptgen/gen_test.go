@@ -16,8 +16,8 @@ const seeds = 600
 // TestParses: a script is the same whenever it is made up, and has no syntax errors.
 func TestParses(t *testing.T) {
 	for seed := range uint64(seeds) {
-		text := scriptgen.Generate(seed).String()
-		if again := scriptgen.Generate(seed).String(); again != text {
+		text := scriptgen.Generate(seed, scriptgen.Kernel{}).String()
+		if again := scriptgen.Generate(seed, scriptgen.Kernel{}).String(); again != text {
 			t.Fatalf("seed %d makes up two scripts", seed)
 		}
 		if _, ds := syntax.Parse(source.NewFile("stdin", text)); ds.HasErrors() {
@@ -32,7 +32,7 @@ func TestParses(t *testing.T) {
 func TestCovers(t *testing.T) {
 	var all strings.Builder
 	for seed := range uint64(seeds) {
-		all.WriteString(scriptgen.Generate(seed).String())
+		all.WriteString(scriptgen.Generate(seed, scriptgen.Kernel{}).String())
 	}
 	for _, form := range []string{
 		`(?m)^macro r\d\(`, `macro r\d\([^)]*\$p`, `macro r\d\([^)]*@p`, `typeof\(`, `(?m)^fn r\d\(`, `[^ ]r\d\(`, `return [^;]`,
@@ -46,9 +46,19 @@ func TestCovers(t *testing.T) {
 	}
 }
 
+// TestOldKernel: what an old kernel cannot do is left out.
+func TestOldKernel(t *testing.T) {
+	loop := regexp.MustCompile(`for \(\$\w+ : @|[^r]len\(@`)
+	for seed := range uint64(seeds) {
+		if text := scriptgen.Generate(seed, scriptgen.Kernel{NoIteration: true, NoAggregation: true}).String(); loop.MatchString(text) {
+			t.Fatalf("seed %d goes over a map:\n%s", seed, text)
+		}
+	}
+}
+
 // TestShrink: of a script only what shows the mistake is left.
 func TestShrink(t *testing.T) {
-	n := scriptgen.Generate(7)
+	n := scriptgen.Generate(7, scriptgen.Kernel{})
 	if !strings.Contains(n.String(), "print(") {
 		t.Fatal("the script prints nothing")
 	}

@@ -181,7 +181,7 @@ func (g *generator) nestedMaps() *Node {
 	}
 	outer, ok := g.mapping(iterable)
 	inner, also := g.mapping(iterable)
-	if !ok || !also || g.in != nil {
+	if !ok || !also || g.in != nil || g.kernel.NoIteration {
 		return g.declare()
 	}
 	g.made++

@@ -408,7 +408,7 @@ func (g *generator) print() *Node {
 		m, ok := g.mapping(func(m mapping) bool {
 			return m.agg != "" && m.agg != "hist" && m.agg != "lhist" && len(m.keys) > 0
 		})
-		if ok {
+		if ok && !g.kernel.NoAggregation {
 			return node(Stmt, pick(g, "print("+m.name+g.keyHole(m)+");\n", "printf(\"%s\\n\", "+m.name+g.keyHole(m)+");\n"), g.keyValues(m)...)
 		}
 	}
@@ -429,7 +429,7 @@ func (g *generator) forMap() *Node {
 		}
 		return len(m.keys) > 0
 	})
-	if !ok {
+	if !ok || g.kernel.NoIteration {
 		return g.declare()
 	}
 	name := g.fresh()
