@@ -190,11 +190,17 @@ func (f *File) Functions(match func(name []byte) bool) []Symbol {
 // sortByName sorts and keeps one symbol of each name, one with a size if
 // there is one.
 func sortByName(syms []Symbol) []Symbol {
-	sort.SliceStable(syms, func(i, j int) bool {
-		if syms[i].Name != syms[j].Name {
-			return syms[i].Name < syms[j].Name
+	slices.SortStableFunc(syms, func(a, b Symbol) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
 		}
-		return syms[i].Size > 0 && syms[j].Size == 0
+		switch {
+		case a.Size > 0 && b.Size == 0:
+			return -1
+		case a.Size == 0 && b.Size > 0:
+			return 1
+		}
+		return 0
 	})
 	n := 0
 	for i := range syms {
