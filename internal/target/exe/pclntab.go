@@ -11,7 +11,6 @@ import (
 // of Go 1.16, 1.18 and 1.20, of which the last holds to this day.
 type goTable struct {
 	order   binary.ByteOrder
-	ptr     int // size of an address, bytes
 	entry   int // size of one of the two fields of an entry of funcs
 	text    uint64
 	names   []byte
@@ -44,12 +43,12 @@ func (f *File) goTable() *goTable {
 	if len(b) < 8 || int(b[7]) != f.wordSize() {
 		return nil
 	}
-	t := &goTable{order: f.order, ptr: f.wordSize()}
+	t, word := &goTable{order: f.order}, f.wordSize()
 	field := func(n int) uint64 {
-		if len(b) < 8+(n+1)*t.ptr {
+		if len(b) < 8+(n+1)*word {
 			return ^uint64(0)
 		}
-		return f.word(b[8+n*t.ptr:])
+		return f.word(b[8+n*word:])
 	}
 	// Words of the header: functions, files, then from 1.18 on the start of the
 	// code, then the offsets of names, units, files, pc tables and functions.
@@ -59,7 +58,7 @@ func (f *File) goTable() *goTable {
 		first, t.entry = 3, 4
 		t.text = f.goText(at)
 	case goMagic116:
-		t.entry = t.ptr
+		t.entry = word
 	default:
 		return nil
 	}
@@ -129,12 +128,12 @@ func (t *goTable) each(yield func(*RawSymbol) bool) bool {
 	for i := range t.n {
 		at := 2 * i * t.entry
 		start, record, end := value(at), value(at+t.entry), value(at+2*t.entry)
-		// A record begins with the address again, then the name's offset.
-		name := record + uint64(t.entry)
-		if end < start || name+4 > uint64(len(t.records)) {
+		// A record begins with the address again, then the 32-bit offset of the name.
+		head, all := uint64(t.entry), uint64(len(t.records))
+		if end < start || record > all || all-record < head+4 {
 			continue
 		}
-		r.Name = cstring(t.names, uint64(t.order.Uint32(t.records[name:])))
+		r.Name = cstring(t.names, uint64(t.order.Uint32(t.records[record+head:])))
 		r.Addr, r.Size = t.text+start, end-start
 		if len(r.Name) > 0 && !yield(&r) {
 			return false

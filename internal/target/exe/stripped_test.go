@@ -175,3 +175,18 @@ func TestMiniDebug(t *testing.T) {
 		f.Symbol("hidden")
 	}
 }
+
+// No number of the file is believed: each is once one that wraps around when a
+// size is added to it.
+func TestGoTableHostile(t *testing.T) {
+	for _, magic := range []uint32{goMagic116, goMagic118, goMagic120} {
+		good := goTableFile(magic)
+		for at := range len(good) - 8 {
+			bad := bytes.Clone(good)
+			binary.LittleEndian.PutUint64(bad[at:], ^uint64(0)-11)
+			if f, err := New("x", bad); err == nil {
+				f.Functions(nil)
+			}
+		}
+	}
+}

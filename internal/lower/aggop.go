@@ -1,0 +1,146 @@
+package lower
+
+import (
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// updateAgg is @m[k] = agg(x).
+func (f *fn) updateAgg(at syntax.Node, lhs syntax.Expr, c *builtin.Call) {
+	b := f.b
+	s, keys := f.mapOf(lhs)
+	var x *ir.Value
+	if len(c.Args) > 0 {
+		x = f.number(f.integer(c.Args[0]))
+	}
+	update := func(p *ir.Value) { c.Agg.Update(f, s.Agg, p, x) }
+	if s.Map < 0 {
+		p := f.cpuCell(s, b.Call(int(asm.FnGetSmpProcessorId)))
+		update(b.Add(p, 8))
+		b.Store(p, 0, 8, f.konst(1))
+		return
+	}
+	p, key := f.element(s, keys)
+	found, absent := b.NewBlock(), b.NewBlock()
+	cell := b.NewObject("cell", 8, 8)
+	update1, done := b.NewBlock(), b.NewBlock()
+	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
+	b.Begin(found)
+	b.Store(b.Addr(cell, 0), 0, 8, p)
+	b.Jump(update1)
+	b.Begin(absent)
+	f.scoped(func() {
+		if key == nil {
+			key = f.key(s, keys)
+		}
+		zero := b.Data(f.m.zeroBlock(s.Cell))
+		// A nested program may insert the same key first: that is as good.
+		r := b.Call(int(asm.FnMapUpdateElem), b.MapPtr(s.Map), key, zero, f.konst(noExist))
+		f.changed(s)
+		again := f.lookup(s, key)
+		there, full := b.NewBlock(), b.NewBlock()
+		full.Cold = true
+		b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
+		b.Begin(full)
+		f.Failed(at, object.HelperFailed, "map_update_elem", r)
+		b.Jump(done)
+		b.Begin(there)
+		b.Store(b.Addr(cell, 0), 0, 8, again)
+		b.Jump(update1)
+	})
+	b.Begin(update1)
+	update(b.LoadPtr(b.Addr(cell, 0), 0))
+	b.Jump(done)
+	b.Begin(done)
+}
+
+// cpuCell is the cell of a CPU of an aggregation in the data map.
+func (f *fn) cpuCell(s *object.ScriptMap, cpu *ir.Value) *ir.Value {
+	b := f.b
+	slots := f.m.obj.Data.CPUSlots
+	index := b.Arith(ir.And, cpu, f.konst(int64(slots-1)))
+	return b.Arith(ir.Add, b.Data(s.Offset), b.Arith(ir.Mul, index, f.konst(int64(s.Stride))))
+}
+
+// readAgg is the integer that an aggregation comes to, over all CPUs.
+func (f *fn) readAgg(e syntax.Expr) *ir.Value {
+	s, keys := f.mapOf(e)
+	return f.readCells(e.Span(), s, f.cellKey(s, keys))
+}
+
+// cellKey is the key of an aggregation's cells, nil in the data map.
+func (f *fn) cellKey(s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
+	if s.Map < 0 {
+		return nil
+	}
+	return f.key(s, keys)
+}
+
+// readCells reduces the cells of all CPUs to an integer.
+func (f *fn) readCells(at source.Span, s *object.ScriptMap, key *ir.Value) *ir.Value {
+	kind, _ := builtin.LookupAgg(s.Agg.Kind)
+	n := kind.CellBytes(s.Agg)
+	acc := f.Temp("total", n, 8)
+	f.b.Zero(acc, 0, n)
+	f.eachCell(at, s, key, func(cell *ir.Value) { kind.Accumulate(f, s.Agg, acc, cell) })
+	return kind.Read(f, s.Agg, acc)
+}
+
+// aggInto copies the cells of all CPUs, reduced to one, for print(@m[k]).
+func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
+	b := f.b
+	kind, _ := builtin.LookupAgg(t.Kind)
+	n := kind.CellBytes(t)
+	acc := b.Add(p, int64(off))
+	b.Zero(p, off, n)
+	s, keys := f.mapOf(e)
+	f.eachCell(e.Span(), s, f.cellKey(s, keys), func(cell *ir.Value) {
+		if kind.Accumulate != nil {
+			kind.Accumulate(f, t, acc, cell)
+			return
+		}
+		for w := 0; w < n; w += 8 {
+			sum := b.Arith(ir.Add, b.Load(acc, w, 8, false), b.Load(cell, w, 8, false))
+			b.Store(acc, w, 8, sum)
+		}
+	})
+}
+
+// eachCell emits use for the cell of every possible CPU. A few are unrolled,
+// many are a loop.
+func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key *ir.Value, use func(cell *ir.Value)) {
+	b := f.b
+	cpus := f.m.o.Probe.Target.PossibleCPUs()
+	if s.Map >= 0 && !s.PerCPU {
+		p := f.lookup(s, key)
+		f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() { use(p) })
+		return
+	}
+	if s.Map >= 0 && !f.m.has(target.MapLookupPerCPU) {
+		f.m.diags.Errorf("kernel", at, "this kernel can not read %s in a probe", s.Name).
+			Hint("kernels from 5.19 on can; print(%s) works on all", s.Name)
+		return
+	}
+	one := func(cpu *ir.Value) {
+		if s.Map < 0 {
+			use(b.Add(f.cpuCell(s, cpu), 8))
+			return
+		}
+		p := b.CallPtr(int(asm.FnMapLookupPercpuElem), b.MapPtr(s.Map), key, cpu)
+		f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() { use(p) })
+	}
+	if cpus <= 8 {
+		for cpu := range cpus {
+			one(f.konst(int64(cpu)))
+		}
+		return
+	}
+	f.count(f.konst(0), f.konst(int64(cpus)), func(i *ir.Value) { one(i) })
+}

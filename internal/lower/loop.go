@@ -1,0 +1,260 @@
+package lower
+
+import (
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// mostCopies is how many copies unrolling may make of bodies in all: more than
+// any program has room for, few enough to be made in no time.
+const mostCopies = 20_000
+
+// unroll repeats the body; every copy has a scope of its own.
+func (f *fn) unroll(s *syntax.UnrollStmt) {
+	b := f.b
+	out := b.NewBlock()
+	for range f.info.Unrolls[s] {
+		if f.m.copies++; f.m.copies > mostCopies {
+			if f.m.copies == mostCopies+1 {
+				f.m.diags.Errorf("too-large", s.Span(), "The script becomes too large when its loops are unrolled").
+					Hint("for and while loops run without copies of their bodies")
+			}
+			break
+		}
+		next := b.NewBlock()
+		f.loops = append(f.loops, loop{next, out})
+		f.scoped(func() { f.block(s.Body) })
+		f.loops = f.loops[:len(f.loops)-1]
+		if !b.Ended() {
+			b.Jump(next)
+		}
+		b.Begin(next)
+	}
+	b.Jump(out)
+	b.Begin(out)
+}
+
+// Limits of loops whose end the verifier has to find by itself.
+const (
+	// plainLoop is up to how many rounds a loop of known length is a plain one.
+	plainLoop = 64
+	// cappedLoop is how many rounds a loop may have on kernels without a loop
+	// budget, which walk through every round when they verify.
+	cappedLoop = 1024
+)
+
+// forRange is for ($v : from..to).
+func (f *fn) forRange(s *syntax.ForStmt) {
+	if s.Over != nil {
+		f.forMap(s)
+		return
+	}
+	from, to := f.number(f.integer(s.From)), f.number(f.integer(s.To))
+	decl := f.info.Vars[s.Var]
+	less := ir.SLt
+	if i, ok := types.IsInteger(decl.Type); ok && !i.Signed {
+		less = ir.ULt
+	}
+	known := from.Op == ir.Const && to.Op == ir.Const && to.Imm-from.Imm <= plainLoop
+	known = known && !f.m.spares()
+	// The counter and the end are variables of no name, so that the loop can
+	// become a function of its own.
+	i, end := f.hidden("i", from), f.hidden("end", to)
+	f.loop(s, known, cappedLoop, f.variableOf(i).obj,
+		func() *ir.Value { return f.b.Arith(less, f.hiddenValue(i), f.hiddenValue(end)) },
+		func() {
+			v := f.convert(f.hiddenValue(i), types.IntOf(8, true), decl.Type)
+			f.b.Store(f.variable(s.Var).addr(f), 0, 8, v)
+			f.block(s.Body)
+		},
+		func() {
+			f.b.Store(f.variableOf(i).addr(f), 0, 8, f.b.Add(f.hiddenValue(i), 1))
+		})
+}
+
+// hidden makes a variable that the script does not see.
+func (f *fn) hidden(name string, v *ir.Value) *check.Var {
+	decl := &check.Var{Name: name, Type: types.Int64}
+	f.b.Store(f.variableOf(decl).addr(f), 0, 8, v)
+	return decl
+}
+
+func (f *fn) hiddenValue(decl *check.Var) *ir.Value {
+	return f.b.Load(f.variableOf(decl).addr(f), 0, 8, false)
+}
+
+func (f *fn) while(s *syntax.WhileStmt) {
+	f.loop(s, false, cappedLoop, nil,
+		func() *ir.Value { return f.condition(s.Cond) },
+		func() { f.block(s.Body) },
+		func() {})
+}
+
+// loop emits a loop with its test at the top. A loop of unknown length runs on
+// the kernel's loop budget, or on older kernels at most cappedLoop times;
+// running out of either is counted. most is how many rounds it has at most if
+// that is known, else no less than cappedLoop. counter is what the loop itself counts in,
+// nil if nothing.
+func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, test func() *ir.Value, body, step func()) {
+	b := f.b
+	budget := !known && f.m.has(target.MayGoto)
+	if !known && !budget && f.m.has(target.BPFLoop) {
+		f.rounds(at, test, body, step)
+		return
+	}
+	head, run, next, out := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
+	var rounds *ir.Object
+	capped := !known && !budget
+	switch {
+	case capped:
+		f.capped++
+		defer func() { f.capped-- }()
+	case budget:
+		f.budgets++
+		defer func() { f.budgets-- }()
+	}
+	if budget {
+		f.forgetAssigned(at, counter)
+	}
+	if capped {
+		rounds = b.NewObject("rounds", 8, 8)
+		b.Store(b.Addr(rounds, 0), 0, 8, f.konst(0))
+	}
+	// What was looked up before may be gone in the second round.
+	clear(f.lookups)
+	b.Jump(head)
+	b.Begin(head)
+	if !known {
+		tired, more := b.NewBlock(), b.NewBlock()
+		tired.Cold = true
+		if budget {
+			b.MayGoto(more, tired)
+		} else {
+			n := b.Load(b.Addr(rounds, 0), 0, 8, false)
+			b.Store(b.Addr(rounds, 0), 0, 8, b.Add(n, 1))
+			b.If(b.Arith(ir.ULt, n, f.konst(min(most, cappedLoop))), more, tired)
+		}
+		b.Begin(tired)
+		f.Failed(at, object.LoopTooLong, "", nil)
+		b.Jump(out)
+		b.Begin(more)
+		if budget {
+			f.forgetAssigned(at, counter)
+		}
+	}
+	b.If(test(), run, out)
+	b.Begin(run)
+	if known && at != nil && branches(at) {
+		f.forgetAssigned(at, nil)
+	}
+	f.loops = append(f.loops, loop{next, out})
+	f.scoped(body)
+	f.loops = f.loops[:len(f.loops)-1]
+	if !b.Ended() {
+		b.Jump(next)
+	}
+	b.Begin(next)
+	step()
+	b.Jump(head)
+	b.Begin(out)
+	clear(f.lookups)
+}
+
+// forgetAssigned hides from the verifier what it knows of the variables that a
+// loop assigns to and of its counter. A loop on the loop budget is accepted once
+// a round begins in a state that was seen before; a number whose value is known
+// is different in every round. That goes for the first round, and for all
+// others, since a test in the body can make a number known: after
+// `if ($i == 3)` the next rounds would begin with 4, 5, 6 and so on. In a plain
+// loop with branches it keeps the verifier from following every combination of
+// them that leads to another number: there the counter, which it has to know,
+// stays known.
+func (f *fn) forgetAssigned(loop syntax.Node, counter *ir.Object) {
+	b := f.b
+	unknown := f.unknownZero()
+	forget := func(o *ir.Object) {
+		p := b.Addr(o, 0)
+		b.Store(p, 0, 8, b.Arith(ir.Add, b.Load(p, 0, 8, false), unknown))
+	}
+	if counter != nil {
+		forget(counter)
+	}
+	seen := map[*check.Var]bool{}
+	assigned := func(e syntax.Expr) {
+		v, ok := unparen(e).(*syntax.Var)
+		if !ok {
+			return
+		}
+		decl := f.info.Vars[v]
+		x := f.vars[decl] // nil: declared inside
+		if x == nil || seen[decl] || x.ptr || !types.IsScalar(decl.Type) {
+			return
+		}
+		seen[decl] = true
+		forget(x.obj)
+	}
+	syntax.Walk(loop, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.AssignStmt:
+			assigned(n.LHS)
+		case *syntax.IncDec:
+			assigned(n.X)
+		}
+		return true
+	})
+}
+
+// branches reports whether a loop can take more than one way through its body.
+func branches(loop syntax.Node) bool {
+	found := false
+	syntax.Walk(loop, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.If, *syntax.Cond, *syntax.JumpStmt:
+			found = true
+		case *syntax.Binary:
+			found = found || n.Op == syntax.LAnd || n.Op == syntax.LOr
+		case *syntax.ForStmt, *syntax.WhileStmt:
+			found = found || n != loop
+		}
+		return !found
+	})
+	return found
+}
+
+// hides reports whether the verifier must not learn from tests here. In a loop
+// whose rounds it does not count, two states are one only if they agree on what
+// is known of every number, needed or not: what a test told would make two of
+// one from there on, and ten tests a thousand. A loop that the verifier walks
+// through round by round is the opposite: it has to know what ends it.
+func (f *fn) hides() bool { return f.capped == 0 && (f.budgets > 0 || f.cb != nil || f.m.spares()) }
+
+// unknown is v, of which the verifier knows nothing.
+func (f *fn) unknown(v *ir.Value) *ir.Value { return f.b.Arith(ir.Add, v, f.unknownZero()) }
+
+// hide is v for a test or for memory that outlives it; see hides.
+func (f *fn) hide(v *ir.Value) *ir.Value {
+	if !f.hides() || v.Kind == ir.Ptr || v.Op == ir.Const {
+		return v
+	}
+	return f.unknown(v)
+}
+
+// unknownZero is 0, which the verifier does not know.
+func (f *fn) unknownZero() *ir.Value { return f.b.Load(f.b.Data(object.DataZero), 0, 8, false) }
+
+// count emits a loop of our own over from…to, which is known to be short
+// enough for any kernel.
+func (f *fn) count(from, to *ir.Value, body func(i *ir.Value)) {
+	b := f.b
+	i := b.NewObject("i", 8, 8)
+	at := func() *ir.Value { return b.Load(b.Addr(i, 0), 0, 8, false) }
+	b.Store(b.Addr(i, 0), 0, 8, from)
+	f.loop(nil, true, cappedLoop, nil,
+		func() *ir.Value { return b.Arith(ir.ULt, at(), to) },
+		func() { body(at()) },
+		func() { b.Store(b.Addr(i, 0), 0, 8, b.Add(at(), 1)) })
+}

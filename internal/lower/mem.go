@@ -1,0 +1,251 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// Mem lowers an expression that lives in memory and yields its address. The
+// memory must not be written. Strings are padded with zeroes.
+func (f *fn) Mem(e syntax.Expr) *ir.Value {
+	var p *ir.Value
+	f.quietly(func() { p = f.mem(e) })
+	return p
+}
+
+func (f *fn) mem(e syntax.Expr) *ir.Value {
+	b := f.b
+	e = f.info.Evaluated(e)
+	if v, ok := e.(*syntax.Paren); ok {
+		return f.mem(v.X)
+	}
+	if _, folded := f.info.Consts[e]; !folded {
+		switch e := e.(type) {
+		case *syntax.Var:
+			if !f.copies {
+				return f.variable(e).addr(f)
+			}
+		case *syntax.Field, *syntax.TupleIndex, *syntax.Index:
+			if pl := f.place(e); pl.kind == direct && pl.field.Name == "" {
+				return b.Add(pl.base, int64(pl.off))
+			}
+		}
+		if c, ok := f.info.Calls[e]; ok {
+			var p *ir.Value
+			f.at(e, func() { p = f.call(c, nil) })
+			return p
+		}
+		if call, ok := e.(*syntax.Inlined); ok {
+			var p *ir.Value
+			f.at(e, func() { p = f.inlinedCall(call) })
+			return p
+		}
+	}
+	t := f.info.Types[e]
+	p := f.Temp("value", types.RoundUp(max(t.Size(), 1), 8), 8)
+	f.Into(e, t, p, 0)
+	return p
+}
+
+// before lowers an expression in front of others. If they change something, the
+// variable that it is now must not become another one: Mem makes copies.
+func (f *fn) before(lower func(), others ...syntax.Expr) {
+	old := f.copies
+	defer func() { f.copies = old }()
+	f.copies = f.copies || slices.ContainsFunc(others, f.changes)
+	lower()
+}
+
+// changes reports whether the value of a variable or map can be another one
+// when e has been evaluated.
+func (f *fn) changes(e syntax.Expr) bool {
+	found := false
+	syntax.Walk(e, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.IncDec, *syntax.AssignStmt, *syntax.ExprStmt:
+			found = true
+		case *syntax.Call:
+			c := f.info.Calls[n]
+			found = found || c != nil && c.Func != nil && c.Func.Changes()
+		}
+		return !found
+	})
+	return found
+}
+
+// Into lowers e, converted to t, to memory at p+off.
+func (f *fn) Into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
+	f.at(e, func() { f.into(e, t, p, off) })
+}
+
+func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
+	b := f.b
+	e = f.info.Evaluated(e)
+	from := f.info.Types[e]
+	if r, ok := t.(*types.Record); ok && f.isArgs(e) {
+		f.argsInto(e, r, p, off)
+		return
+	}
+	if types.IsScalar(t) {
+		b.Store(p, off, t.Size(), f.hide(f.scalarAs(e, t)))
+		return
+	}
+	if agg, ok := from.(*types.Agg); ok { // a snapshot of an aggregation
+		f.aggInto(e, agg, p, off)
+		return
+	}
+	if k, ok := f.info.Consts[e]; ok && k.Kind == builtin.StrConst {
+		builtin.StoreString(f, b.Add(p, int64(off)), k.Str, t.Size())
+		return
+	}
+	switch e := e.(type) {
+	case *syntax.Paren:
+		f.into(e.X, t, p, off)
+		return
+	case *syntax.Comptime:
+		f.into(e.X, t, p, off)
+		return
+	case *syntax.Tuple:
+		f.tupleInto(e.Elems, t.(*types.Tuple), p, off)
+		return
+	case *syntax.Record:
+		f.recordInto(e, t.(*types.Record), p, off)
+		return
+	case *syntax.Cond:
+		f.eitherInto(e.Cond, e.Then, e.Else, t, p, off)
+		return
+	case *syntax.If:
+		f.eitherInto(e.Cond, e.Then, e.Else, t, p, off)
+		return
+	case *syntax.Block:
+		f.blockValue(e, func(x syntax.Expr) *ir.Value { f.Into(x, t, p, off); return nil })
+		return
+	}
+	if !types.Same(from, t) {
+		f.reshape(f.Mem(e), from, p, off, t)
+		return
+	}
+	if c, ok := f.info.Calls[e]; ok {
+		f.call(c, b.Add(p, int64(off)))
+		return
+	}
+	switch e := e.(type) {
+	case *syntax.Var:
+		b.Copy(p, off, f.variable(e).addr(f), t.Size())
+	case *syntax.Map, *syntax.MapIndex:
+		f.mapInto(e, t, p, off)
+	case *syntax.Cast:
+		f.castInto(e, t, p, off)
+	case *syntax.Inlined:
+		b.Copy(p, off, f.inlinedCall(e), t.Size())
+	default:
+		f.readPlace(e, f.place(e), t, p, off)
+	}
+}
+
+// eitherInto writes one of two values.
+func (f *fn) eitherInto(cond, then, els syntax.Expr, t types.Type, p *ir.Value, off int) {
+	b := f.b
+	yes, no, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	f.branch(cond, yes, no)
+	if then == nil {
+		then = cond
+	}
+	for i, blk := range []*ir.Block{yes, no} {
+		b.Begin(blk)
+		f.scoped(func() { f.Into([]syntax.Expr{then, els}[i], t, p, off) })
+		if !b.Ended() {
+			b.Jump(done)
+		}
+	}
+	b.Begin(done)
+}
+
+func (f *fn) tupleInto(elems []syntax.Expr, t *types.Tuple, p *ir.Value, off int) {
+	end := 0
+	for i, e := range elems {
+		f.b.Zero(p, off+end, t.Offsets[i]-end)
+		f.Into(e, t.Elems[i], p, off+t.Offsets[i])
+		end = t.Offsets[i] + t.Elems[i].Size()
+	}
+	f.b.Zero(p, off+end, t.Size()-end)
+}
+
+func (f *fn) recordInto(e *syntax.Record, t *types.Record, p *ir.Value, off int) {
+	f.b.Zero(p, off, t.Size())
+	for _, field := range e.Fields {
+		for i, name := range t.Names {
+			if name == field.Name.Name {
+				f.Into(field.Value, t.Elems[i], p, off+t.Offsets[i])
+			}
+		}
+	}
+}
+
+// castInto reinterprets a value as bytes of an array.
+func (f *fn) castInto(e *syntax.Cast, t types.Type, p *ir.Value, off int) {
+	b := f.b
+	from := f.info.Types[e.X]
+	switch {
+	case types.IsScalar(from):
+		// An integer narrower than the array extends into it.
+		b.Store(p, off, min(t.Size(), 8), f.Scalar(e.X))
+	default:
+		f.reshape(f.Mem(e.X), from, p, off, t)
+	}
+}
+
+// reshape copies a value of one type to memory of another: a string of another
+// capacity, a tuple of wider elements.
+func (f *fn) reshape(src *ir.Value, from types.Type, p *ir.Value, off int, to types.Type) {
+	b := f.b
+	switch to := to.(type) {
+	case *types.Tuple:
+		if from, ok := from.(*types.Tuple); ok {
+			f.reshapeElems(src, from, p, off, to)
+			return
+		}
+	case *types.Record:
+		if from, ok := from.(*types.Record); ok {
+			b.Zero(p, off, to.Size())
+			for i, name := range to.Names {
+				for j, other := range from.Names {
+					if name == other {
+						f.reshape(b.Add(src, int64(from.Offsets[j])), from.Elems[j], p, off+to.Offsets[i], to.Elems[i])
+					}
+				}
+			}
+			return
+		}
+	}
+	if types.IsScalar(to) && types.IsScalar(from) {
+		i := f.asInt(from)
+		v := b.Load(src, 0, i.Bytes, i.Signed)
+		b.Store(p, off, to.Size(), f.hide(f.convert(v, from, to)))
+		return
+	}
+	n := min(from.Size(), to.Size())
+	b.Copy(p, off, src, n)
+	b.Zero(p, off+n, to.Size()-n)
+	if _, ok := to.(*types.String); ok && from.Size() > to.Size() {
+		b.Store(p, off+n-1, 1, f.konst(0))
+	}
+}
+
+func (f *fn) asInt(t types.Type) *types.Int {
+	if i, ok := types.IsInteger(t); ok {
+		return i
+	}
+	return types.IntOf(t.Size(), false)
+}
+
+func (f *fn) reshapeElems(src *ir.Value, from *types.Tuple, p *ir.Value, off int, to *types.Tuple) {
+	f.b.Zero(p, off, to.Size())
+	for i := range to.Elems {
+		f.reshape(f.b.Add(src, int64(from.Offsets[i])), from.Elems[i], p, off+to.Offsets[i], to.Elems[i])
+	}
+}
