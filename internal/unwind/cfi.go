@@ -143,34 +143,34 @@ func (s *section) cie(at int) *cie {
 	if size < 4 || size > len(s.data)-at-4 || binary.LittleEndian.Uint32(s.data[at+4:]) != 0 {
 		return nil
 	}
-	r := reader{data: s.data[:at+4+size], at: at + 8}
-	version := r.byte()
-	augmentation := r.string()
-	c := &cie{codeAlign: r.uleb()}
-	c.dataAlign = r.sleb()
+	r := newReader(s.data[:at+4+size], at+8)
+	version := r.Byte()
+	augmentation := r.String()
+	c := &cie{codeAlign: r.ULEB()}
+	c.dataAlign = r.SLEB()
 	if version == 1 {
-		c.ra = uint64(r.byte())
+		c.ra = uint64(r.Byte())
 	} else {
-		c.ra = r.uleb()
+		c.ra = r.ULEB()
 	}
 	if version != 1 && version != 3 || c.ra != s.regs.ra || c.codeAlign == 0 {
 		return nil
 	}
 	if len(augmentation) > 0 && augmentation[0] == 'z' {
 		c.augmented = true
-		n := r.uleb()
-		if n > uint64(len(r.data)-r.at) {
+		n := r.ULEB()
+		if n > uint64(r.Left()) {
 			return nil
 		}
-		end := r.at + int(n)
+		end := r.At + int(n)
 		for _, what := range augmentation[1:] {
 			switch what {
 			case 'R':
-				c.encoding = r.byte()
+				c.encoding = r.Byte()
 			case 'P': // a personality routine
-				s.pointer(&r, r.byte())
+				s.pointer(&r, r.Byte())
 			case 'L':
-				r.byte()
+				r.Byte()
 			case 'S':
 				c.signal = true
 			case 'B': // addresses are signed with the other key
@@ -178,14 +178,14 @@ func (s *section) cie(at int) *cie {
 				return nil
 			}
 		}
-		r.at = end
+		r.At = end
 	} else if len(augmentation) > 0 {
 		return nil
 	}
-	if r.bad {
+	if r.Bad {
 		return nil
 	}
-	c.initial = r.data[r.at:]
+	c.initial = r.Data[r.At:]
 	return c
 }
 
@@ -210,14 +210,14 @@ func (s *section) pointer(r *reader, encoding byte) uint64 {
 	if encoding == peOmit {
 		return 0
 	}
-	at := s.addr + uint64(r.at)
+	at := s.addr + uint64(r.At)
 	v := r.value(encoding & 0x0f)
 	switch encoding & 0x70 {
 	case 0:
 	case pePCRel:
 		v += at
 	default:
-		r.bad = true
+		r.Bad = true
 	}
 	return v
 }

@@ -45,13 +45,13 @@ func newMachine(s *section) *machine { return &machine{s: s} }
 // function appends the rows of the function whose entry has the given bounds,
 // and an end.
 func (m *machine) function(c *cie, from, to int, out []row) []row {
-	r := reader{data: m.s.data[:to], at: from}
+	r := newReader(m.s.data[:to], from)
 	start := m.s.pointer(&r, c.encoding)
 	size := r.value(c.encoding & 0x0f)
 	if c.augmented {
-		r.take(r.uleb())
+		r.Bytes(r.ULEB())
 	}
-	if r.bad || size == 0 || start == 0 || start+size < start {
+	if r.Bad || size == 0 || start == 0 || start+size < start {
 		return out // functions that the linker dropped begin at 0
 	}
 	if c.signal {
@@ -62,7 +62,7 @@ func (m *machine) function(c *cie, from, to int, out []row) []row {
 		return append(out, row{start, object.RuleFail}, row{start + size, object.RuleNone})
 	}
 	s := init
-	out, ok := m.run(c, r.data[r.at:], &s, &init, start, start+size, out)
+	out, ok := m.run(c, r.Data[r.At:], &s, &init, start, start+size, out)
 	if !ok {
 		return append(out, row{start, object.RuleFail}, row{start + size, object.RuleNone})
 	}
@@ -106,7 +106,7 @@ const (
 // address appends the rule for the code before it. init is what restore goes
 // back to.
 func (m *machine) run(c *cie, code []byte, s, init *state, addr, end uint64, out []row) ([]row, bool) {
-	r := reader{data: code}
+	r := newReader(code, 0)
 	m.stack = m.stack[:0]
 	from := len(out)
 	emit := func(next uint64) bool {
@@ -142,15 +142,15 @@ func (m *machine) run(c *cie, code []byte, s, init *state, addr, end uint64, out
 		return true
 	}
 	ok := true
-	for ok && r.more() {
-		op := r.byte()
+	for ok && r.More() {
+		op := r.Byte()
 		low := uint64(op & 0x3f)
 		switch op & 0xc0 {
 		case cfaAdvance:
 			ok = emit(addr + low*c.codeAlign)
 			continue
 		case cfaOffset:
-			set(low, rule{kind: atCFA, offset: int64(r.uleb()) * c.dataAlign})
+			set(low, rule{kind: atCFA, offset: int64(r.ULEB()) * c.dataAlign})
 			continue
 		case cfaRestore:
 			ok = restore(low)
@@ -161,26 +161,26 @@ func (m *machine) run(c *cie, code []byte, s, init *state, addr, end uint64, out
 		case cfaSet:
 			ok = emit(m.s.pointer(&r, c.encoding))
 		case cfaAdvance1:
-			ok = emit(addr + uint64(r.byte())*c.codeAlign)
+			ok = emit(addr + uint64(r.Byte())*c.codeAlign)
 		case cfaAdvance2:
 			ok = emit(addr + r.value(peU2)*c.codeAlign)
 		case cfaAdvance4:
 			ok = emit(addr + r.value(peU4)*c.codeAlign)
 		case cfaOffsetExt:
-			set(r.uleb(), rule{kind: atCFA, offset: int64(r.uleb()) * c.dataAlign})
+			set(r.ULEB(), rule{kind: atCFA, offset: int64(r.ULEB()) * c.dataAlign})
 		case cfaOffsetExtSF:
-			set(r.uleb(), rule{kind: atCFA, offset: r.sleb() * c.dataAlign})
+			set(r.ULEB(), rule{kind: atCFA, offset: r.SLEB() * c.dataAlign})
 		case cfaNegativeOffset:
-			set(r.uleb(), rule{kind: atCFA, offset: -int64(r.uleb()) * c.dataAlign})
+			set(r.ULEB(), rule{kind: atCFA, offset: -int64(r.ULEB()) * c.dataAlign})
 		case cfaRestoreExt:
-			ok = restore(r.uleb())
+			ok = restore(r.ULEB())
 		case cfaUndefined:
-			set(r.uleb(), rule{kind: undefined})
+			set(r.ULEB(), rule{kind: undefined})
 		case cfaSame:
-			set(r.uleb(), rule{})
+			set(r.ULEB(), rule{})
 		case cfaRegister:
-			set(r.uleb(), rule{kind: other})
-			r.uleb()
+			set(r.ULEB(), rule{kind: other})
+			r.ULEB()
 		case cfaRemember:
 			if ok = len(m.stack) < maxRemembered; ok {
 				m.stack = append(m.stack, *s)
@@ -191,35 +191,35 @@ func (m *machine) run(c *cie, code []byte, s, init *state, addr, end uint64, out
 				m.stack = m.stack[:len(m.stack)-1]
 			}
 		case cfaDef:
-			s.cfa = rule{kind: register, reg: r.uleb(), offset: int64(r.uleb())}
+			s.cfa = rule{kind: register, reg: r.ULEB(), offset: int64(r.ULEB())}
 		case cfaDefSF:
-			s.cfa = rule{kind: register, reg: r.uleb(), offset: r.sleb() * c.dataAlign}
+			s.cfa = rule{kind: register, reg: r.ULEB(), offset: r.SLEB() * c.dataAlign}
 		case cfaDefReg:
 			ok = s.cfa.kind == register
-			s.cfa.reg = r.uleb()
+			s.cfa.reg = r.ULEB()
 		case cfaDefOffset:
 			ok = s.cfa.kind == register
-			s.cfa.offset = int64(r.uleb())
+			s.cfa.offset = int64(r.ULEB())
 		case cfaDefOffsetSF:
 			ok = s.cfa.kind == register
-			s.cfa.offset = r.sleb() * c.dataAlign
+			s.cfa.offset = r.SLEB() * c.dataAlign
 		case cfaDefExpr:
-			s.cfa = rule{kind: other, expr: r.take(r.uleb())}
+			s.cfa = rule{kind: other, expr: r.Bytes(r.ULEB())}
 		case cfaExpr:
-			set(r.uleb(), rule{kind: other, expr: r.take(r.uleb())})
+			set(r.ULEB(), rule{kind: other, expr: r.Bytes(r.ULEB())})
 		case cfaValOffset, cfaValOffsetSF:
-			set(r.uleb(), rule{kind: other})
-			r.uleb()
+			set(r.ULEB(), rule{kind: other})
+			r.ULEB()
 		case cfaValExpr:
-			set(r.uleb(), rule{kind: other})
-			r.take(r.uleb())
+			set(r.ULEB(), rule{kind: other})
+			r.Bytes(r.ULEB())
 		case cfaArgsSize:
-			r.uleb()
+			r.ULEB()
 		default:
 			ok = false
 		}
 	}
-	ok = ok && !r.bad
+	ok = ok && !r.Bad
 	if ok && init != nil {
 		ok = emit(end)
 	}
@@ -295,12 +295,12 @@ func (s *section) pack(st *state) object.Rule {
 // derefFP recognises an expression that reads memory below the frame pointer;
 // the distance is in words.
 func (s *section) derefFP(expr []byte) (words int, ok bool) {
-	r := reader{data: expr}
-	if r.byte() != opBreg0+byte(s.regs.fp) {
+	r := newReader(expr, 0)
+	if r.Byte() != opBreg0+byte(s.regs.fp) {
 		return 0, false
 	}
-	off := r.sleb()
-	if r.byte() != opDeref || r.more() || r.bad || off > 0 || off%8 != 0 {
+	off := r.SLEB()
+	if r.Byte() != opDeref || r.More() || r.Bad || off > 0 || off%8 != 0 {
 		return 0, false
 	}
 	return int(min(-off/8, object.RuleMost+1)), true

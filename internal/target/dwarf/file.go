@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/hawktrace/hawk/internal/cursor"
 	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -174,7 +175,7 @@ func (f *File) openAlt(root string) error {
 func (f *File) readUnits() error {
 	for at := uint64(0); at+12 < uint64(len(f.info)); {
 		b := f.info[at:]
-		size, word := uint64(f.order.Uint32(b)), uint64(4)
+		size, word := uint64(f.order.Uint32(b)), 4
 		header := uint64(4)
 		if size == 0xffffffff {
 			size, word, header = f.order.Uint64(b[4:]), 8, 12
@@ -188,55 +189,31 @@ func (f *File) readUnits() error {
 			continue
 		}
 		u := unit{base: dwarf.Offset(at), end: dwarf.Offset(end)}
-		r := reader{b[:header+size], header, f.order}
-		version := r.uint(2)
+		r := cursor.Cursor{Data: b[:header+size], At: int(header), Big: f.order == binary.BigEndian}
+		version := r.Uint(2)
 		kind := uint64(0)
 		if version >= 5 {
-			kind = r.uint(1)
-			r.uint(1)    // size of addresses
-			r.uint(word) // abbreviations
+			kind = r.Uint(1)
+			r.Uint(1)    // size of addresses
+			r.Uint(word) // abbreviations
 		} else {
-			r.uint(word)
-			r.uint(1)
+			r.Uint(word)
+			r.Uint(1)
 		}
 		switch kind {
 		case 2, 6: // types
-			sig := r.uint(8)
-			f.sigs[sig] = u.base + dwarf.Offset(r.uint(word))
+			sig := r.Uint(8)
+			f.sigs[sig] = u.base + dwarf.Offset(r.Uint(word))
 		case 4, 5: // skeletons and what they stand for
-			r.uint(8)
+			r.Uint(8)
 		}
-		u.first = u.base + dwarf.Offset(r.at)
+		u.first = u.base + dwarf.Offset(r.At)
 		if u.first < u.end {
 			f.units = append(f.units, u)
 		}
 		at = end
 	}
 	return nil
-}
-
-// reader reads fixed-size integers; beyond the end they are 0.
-type reader struct {
-	b     []byte
-	at    uint64
-	order binary.ByteOrder
-}
-
-func (r *reader) uint(n uint64) uint64 {
-	if r.at+n > uint64(len(r.b)) {
-		return 0
-	}
-	b := r.b[r.at:]
-	r.at += n
-	switch n {
-	case 1:
-		return uint64(b[0])
-	case 2:
-		return uint64(r.order.Uint16(b))
-	case 4:
-		return uint64(r.order.Uint32(b))
-	}
-	return r.order.Uint64(b)
 }
 
 // unitAt is the index of the unit that an offset lies in, -1 if in none.

@@ -4,6 +4,7 @@ import (
 	"debug/dwarf"
 	"fmt"
 
+	"github.com/hawktrace/hawk/internal/cursor"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -279,7 +280,7 @@ func memberBit(m entry, f *File) (int64, bool) {
 		at = v
 	case []byte:
 		const plusUconst = 0x23
-		n, ok := uleb(v, plusUconst)
+		n, ok := operand(v, plusUconst)
 		if !ok {
 			return 0, false
 		}
@@ -308,22 +309,14 @@ func memberBit(m entry, f *File) (int64, bool) {
 	return at*8 + storage*8 - off - bits, true
 }
 
-// uleb is the operand of an expression that is one operation with a number.
-func uleb(b []byte, op byte) (int64, bool) {
-	if len(b) < 2 || b[0] != op {
+// operand is that of an expression which is one operation with a number.
+func operand(b []byte, op byte) (int64, bool) {
+	c := cursor.Cursor{Data: b}
+	if c.Byte() != op {
 		return 0, false
 	}
-	n := int64(0)
-	for i, c := range b[1:] {
-		if i > 4 {
-			return 0, false
-		}
-		n |= int64(c&0x7f) << (7 * i)
-		if c&0x80 == 0 {
-			return n, i == len(b)-2
-		}
-	}
-	return 0, false
+	n := c.ULEB()
+	return int64(n), !c.Bad && !c.More() && n <= maxSize
 }
 
 // finite reports whether the anonymous members and base classes of a struct
