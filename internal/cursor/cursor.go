@@ -68,17 +68,20 @@ func (c *Cursor) Uint(size int) uint64 {
 	return v
 }
 
-// String takes a string up to its NUL, which is left out.
-func (c *Cursor) String() string {
+// Text takes a string up to its NUL, which is left out.
+func (c *Cursor) Text() []byte {
 	n := bytes.IndexByte(c.Data[c.At:], 0)
 	if n < 0 {
 		c.Bad, c.At = true, len(c.Data)
-		return ""
+		return nil
 	}
-	s := string(c.Data[c.At : c.At+n])
+	s := c.Data[c.At : c.At+n : c.At+n]
 	c.At += n + 1
 	return s
 }
+
+// String is Text as a string.
+func (c *Cursor) String() string { return string(c.Text()) }
 
 // ULEB takes an unsigned number in LEB128. Bits beyond 64 are dropped.
 func (c *Cursor) ULEB() (v uint64) {

@@ -208,7 +208,7 @@ type Options struct {
 	// Nil: nobody wants to know.
 	Step func() error
 
-	warned map[string]bool // files whose lack of debug information was told
+	warned map[string]bool // what was said about debug information that is not there
 }
 
 // step reports one attachment.

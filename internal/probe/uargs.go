@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/target/dwarf"
+	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/target/proc"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -132,13 +134,14 @@ func userMemory(c *Context, f types.Field) (base *ir.Value, user bool) {
 // describeUprobe prints the arguments as the source declares them.
 func describeUprobe(p *Point, o *Options) ([]string, error) {
 	fn, err := userFunc(p, o)
-	if none := (*dwarf.ErrNone)(nil); errors.As(err, &none) {
+	none, split := (*dwarf.ErrNone)(nil), (*dwarf.ErrSplit)(nil)
+	if errors.As(err, &none) || errors.As(err, &split) {
 		if o.warned == nil {
 			o.warned = map[string]bool{}
 		}
-		if !o.warned[p.Target] {
-			o.warned[p.Target] = true
-			o.warn(p, "%s", err)
+		if msg := err.Error(); !o.warned[msg] {
+			o.warned[msg] = true
+			o.warn(p, "%s", msg)
 		}
 		return nil, nil
 	}
@@ -152,13 +155,24 @@ func describeUprobe(p *Point, o *Options) ([]string, error) {
 	return out, nil
 }
 
+// pointAddr is an address in the code that a point is in, 0 if none is known.
+func pointAddr(p *Point) uint64 {
+	switch x := p.Extra.(type) {
+	case place:
+		return cmp.Or(x.fn, p.Address)
+	case []exe.Note:
+		return x[0].Addr
+	}
+	return 0
+}
+
 // userType finds a type that the program of a point defines.
 func userType(p *Point, o *Options, keyword, name string) (types.Type, bool) {
 	d, err := debugInfo(p, o)
 	if err != nil {
 		return nil, false
 	}
-	t, err := d.TypeByName(keyword, name)
+	t, err := d.TypeByName(keyword, name, pointAddr(p))
 	return t, err == nil
 }
 
@@ -168,5 +182,5 @@ func userEnumerator(p *Point, o *Options, name string) (*types.Enum, int64, erro
 	if err != nil {
 		return nil, 0, err
 	}
-	return d.Enumerator(name)
+	return d.Enumerator(name, pointAddr(p))
 }

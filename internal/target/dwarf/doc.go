@@ -4,5 +4,8 @@
 //
 // Debug information can be far larger than the program. Nothing is indexed as a
 // whole: a function is found through the ranges of addresses of the units, a
-// name by searching for its bytes, and only what is found is decoded.
+// name by searching for its bytes, and only what is found is decoded. Entries
+// are decoded here and not by the package of the standard library, which reads
+// the layouts of all units first and does not follow units that are split off;
+// what they hold is in its types.
 package dwarf

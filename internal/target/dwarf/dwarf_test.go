@@ -1,7 +1,7 @@
 package dwarf
 
 import (
-	"encoding/binary"
+	"debug/dwarf"
 	"errors"
 	"fmt"
 	"os"
@@ -67,7 +67,7 @@ func signature(f *File, e *exe.File, symbol string) string {
 
 // layout prints the fields of a type.
 func layout(f *File, keyword, name string) []string {
-	t, err := f.TypeByName(keyword, name)
+	t, err := f.TypeByName(keyword, name, 0)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -90,6 +90,9 @@ func TestC(t *testing.T) {
 	for _, args := range [][]string{
 		{"-gdwarf-5"}, {"-gdwarf-4"}, {"-gdwarf-3"}, {"-gdwarf-2", "-gstrict-dwarf"},
 		{"-gdwarf-5", "-gz"}, {"-gdwarf-4", "-gz", "-O2"}, {"-gdwarf-5", "-fdebug-types-section"}, {"-gdwarf-5", "-gdwarf64"},
+		{"-gdwarf-4", "-fdebug-types-section"}, {"-gdwarf-4", "-fdebug-types-section", "-gz"},
+		{"-gdwarf-5", "-gsplit-dwarf"}, {"-gdwarf-4", "-gsplit-dwarf"}, {"-gdwarf-5", "-gsplit-dwarf", "-O2", "-gz"}, {"-gdwarf-5", "-gsplit-dwarf", "-gdwarf64"},
+		{"-gdwarf-5", "-gsplit-dwarf", "-fdebug-types-section"}, {"-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section"},
 	} {
 		t.Run(strings.Join(args, ""), func(t *testing.T) {
 			f, e := open1(t, build(t, "c.c", "gcc", args...))
@@ -112,21 +115,21 @@ func TestC(t *testing.T) {
 			if diff := cmp.Diff(want, layout(f, "", "conn_t")); diff != "" {
 				t.Errorf("conn_t (-want +got)\n%s", diff)
 			}
-			if _, err := f.TypeByName("struct", "color"); !errors.Is(err, ErrNotFound) {
+			if _, err := f.TypeByName("struct", "color", 0); !errors.Is(err, ErrNotFound) {
 				t.Errorf("struct color: %v", err)
 			}
-			color, err := f.TypeByName("enum", "color")
+			color, err := f.TypeByName("enum", "color", 0)
 			if c, ok := color.(*types.Enum); err != nil || !ok || c.NameOf(5) != "GREEN" {
 				t.Errorf("enum color: %v, %v", color, err)
 			}
-			if enum, v, err := f.Enumerator("GREEN"); err != nil || v != 5 || enum.Name != "color" {
+			if enum, v, err := f.Enumerator("GREEN", 0); err != nil || v != 5 || enum.Name != "color" {
 				t.Errorf("GREEN: %v, %d, %v", enum, v, err)
 			}
-			if _, _, err := f.Enumerator("fd"); !errors.Is(err, ErrNotFound) {
+			if _, _, err := f.Enumerator("fd", 0); !errors.Is(err, ErrNotFound) {
 				t.Errorf("enumerator fd: %v", err)
 			}
 			// Declared where it is used, defined nowhere.
-			opaque, err := f.TypeByName("struct", "opaque")
+			opaque, err := f.TypeByName("struct", "opaque", 0)
 			if !errors.Is(err, ErrNotFound) {
 				t.Errorf("struct opaque: %v, %v", opaque, err)
 			}
@@ -147,7 +150,7 @@ func TestCPlusPlus(t *testing.T) {
 			}
 		}
 		// A base class is looked through; what all objects share is not in them.
-		cart, err := f.TypeByName("struct", "Cart")
+		cart, err := f.TypeByName("struct", "Cart", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,11 +209,11 @@ func TestSeparate(t *testing.T) {
 
 // A name that ends many others, as linkers share the ends of strings.
 func TestReferences(t *testing.T) {
-	f := &File{order: binary.LittleEndian, info: []byte{9, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0, 0, 0}}
+	f := &File{sections: sections{info: []byte{9, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0, 0, 0}, typeUnits: []byte{1, 7, 0, 0, 0}}}
 	for _, offsets := range [][]uint64{{7}, {1, 2, 3, 4, 7}} {
 		var got []int
-		f.references(offsets, func(at int) bool { got = append(got, at); return true })
-		if diff := cmp.Diff([]int{4, 9}, got); diff != "" {
+		f.references(offsets, func(at dwarf.Offset) bool { got = append(got, int(at)); return true })
+		if diff := cmp.Diff([]int{4, 9, 14}, got); diff != "" {
 			t.Errorf("%v (-want +got)\n%s", offsets, diff)
 		}
 	}

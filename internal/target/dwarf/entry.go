@@ -3,6 +3,8 @@ package dwarf
 import (
 	"debug/dwarf"
 	"fmt"
+
+	"github.com/hawktrace/hawk/internal/cursor"
 )
 
 // An entry of the debug information, and the file it is in.
@@ -19,7 +21,7 @@ func (f *File) at(off dwarf.Offset) (entry, error) {
 		return e, err
 	}
 	if sig, ok := e.Val(dwarf.AttrSignature).(uint64); ok {
-		if typ, ok := f.sigs[sig]; ok {
+		if typ, ok := f.typeUnit(sig); ok {
 			return f.decode(typ)
 		}
 	}
@@ -27,66 +29,113 @@ func (f *File) at(off dwarf.Offset) (entry, error) {
 }
 
 func (f *File) decode(off dwarf.Offset) (entry, error) {
-	r := f.data.Reader()
-	r.Seek(off)
-	e, err := r.Next()
-	if err != nil {
-		return entry{}, fmt.Errorf("%s: %w", f.Path, err)
+	if i := f.unitAt(off); i >= 0 && off >= f.units[i].first {
+		u := &f.units[i]
+		c, from := f.cursor(u, off)
+		e, err := f.next(u, &c, from)
+		if err != nil || e.Tag != 0 {
+			return e, err
+		}
 	}
-	if e == nil || e.Tag == 0 || e.Offset != off {
-		return entry{}, fmt.Errorf("%s: no entry at %#x of .debug_info", f.Path, off)
+	return entry{}, fmt.Errorf("%s: no entry at %#x of .debug_info", f.Path, off)
+}
+
+// next decodes the entry at a cursor, whose Data begins at offset from. The end
+// of a list of children has tag 0.
+func (f *File) next(u *unit, c *cursor.Cursor, from dwarf.Offset) (entry, error) {
+	e := entry{&dwarf.Entry{Offset: from + dwarf.Offset(c.At)}, f}
+	ab, err := f.layout(u, c)
+	if err != nil || ab.tag == 0 {
+		return e, err
 	}
-	return entry{e, f}, nil
+	e.Tag, e.Children = ab.tag, ab.children
+	e.Field = make([]dwarf.Field, 0, len(ab.fields))
+	for _, fd := range ab.fields {
+		v, ok := u.raw(c, fd)
+		if !ok {
+			return e, fmt.Errorf("%s: the entry at %#x of .debug_info is malformed", f.Path, e.Offset)
+		}
+		val, class := f.value(u, v)
+		e.Field = append(e.Field, dwarf.Field{Attr: fd.attr, Val: val, Class: class})
+	}
+	return e, nil
+}
+
+// layout takes the number that an entry begins with.
+func (f *File) layout(u *unit, c *cursor.Cursor) (abbrev, error) {
+	at := c.At
+	code := c.ULEB()
+	if code == 0 && !c.Bad {
+		return abbrev{}, nil
+	}
+	ab, ok := f.abbrevs(u.abbrev).find(code)
+	if !ok || ab.tag == 0 || c.Bad {
+		return ab, fmt.Errorf("%s: the entry at %d bytes into .debug_info has layout %d, which is not described", f.Path, at, code)
+	}
+	return ab, nil
+}
+
+// pass moves a cursor behind an entry and says how many lists of children end
+// or begin with it: -1, 0 or 1.
+func (f *File) pass(u *unit, c *cursor.Cursor) (levels int, err error) {
+	ab, err := f.layout(u, c)
+	switch {
+	case err != nil:
+		return 0, err
+	case ab.tag == 0:
+		return -1, nil
+	case ab.children:
+		levels = 1
+	}
+	for _, fd := range ab.fields {
+		if _, ok := u.raw(c, fd); !ok {
+			return 0, fmt.Errorf("%s: an entry of .debug_info is malformed", f.Path)
+		}
+	}
+	return levels, nil
 }
 
 // walk calls visit for the entries of a unit in order, and for those below
-// them if it returns true. depth is 0 for the unit itself. It ends early if
-// visit returns stop.
-func (f *File) walk(unit int, from dwarf.Offset, visit func(e entry, depth int) (descend, stop bool)) error {
-	r := f.data.Reader()
-	r.Seek(from)
-	end := f.units[unit].end
-	depth, skipping := 0, -1 // skipping: entries deeper than that are passed over
-	for {
-		e, err := r.Next()
+// them if it returns true. depth is 0 for the one to begin with. It ends early
+// if visit returns stop.
+func (f *File) walk(unit int, begin dwarf.Offset, visit func(e entry, depth int) (descend, stop bool)) error {
+	u := &f.units[unit]
+	c, from := f.cursor(u, begin)
+	for depth := 0; c.More(); {
+		e, err := f.next(u, &c, from)
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.Path, err)
+			return err
 		}
-		if e == nil || e.Tag == 0 {
-			depth--
-			if e == nil || depth <= 0 {
+		if e.Tag == 0 {
+			if depth--; depth <= 0 {
 				return nil
-			}
-			if depth <= skipping {
-				skipping = -1
 			}
 			continue
 		}
-		if e.Offset >= end {
+		descend, stop := visit(e, depth)
+		switch {
+		case stop || !e.Children && depth == 0:
 			return nil
-		}
-		descend := false
-		if skipping < 0 {
-			var stop bool
-			if descend, stop = visit(entry{e, f}, depth); stop {
-				return nil
-			}
-		}
-		if !e.Children {
-			if depth == 0 {
-				return nil
-			}
-			continue
-		}
-		if !descend && skipping < 0 {
-			if next, ok := e.Val(dwarf.AttrSibling).(dwarf.Offset); ok && next > e.Offset && next < end && depth > 0 {
-				r.Seek(next)
+		case !e.Children:
+		case descend:
+			depth++
+		case depth == 0:
+			return nil
+		default:
+			if next, ok := e.Val(dwarf.AttrSibling).(dwarf.Offset); ok && next > e.Offset && next < u.end && next-from >= dwarf.Offset(c.At) {
+				c.At = int(next - from)
 				continue
 			}
-			skipping = depth
+			for below := 1; below > 0 && c.More(); {
+				levels, err := f.pass(u, &c)
+				if err != nil {
+					return err
+				}
+				below += levels
+			}
 		}
-		depth++
 	}
+	return nil
 }
 
 // children calls visit for the entries right below one, until it returns
@@ -129,7 +178,7 @@ func (e entry) refOffset(attr dwarf.Attr) (*File, dwarf.Offset, bool) {
 		}
 	case uint64:
 		if field.Class == dwarf.ClassReferenceSig {
-			typ, ok := e.in.sigs[v]
+			typ, ok := e.in.typeUnit(v)
 			return e.in, typ, ok
 		}
 	}
@@ -147,22 +196,18 @@ func (e entry) name() string {
 		return v
 	case int64:
 		if field.Class == dwarf.ClassStringAlt && e.in.alt != nil {
-			return cstring(e.in.alt.strs, v)
+			return cstring(e.in.alt.str, uint64(v))
 		}
 	}
 	return ""
 }
 
-func cstring(b []byte, at int64) string {
-	if at < 0 || at >= int64(len(b)) {
+func cstring(b []byte, at uint64) string {
+	if at >= uint64(len(b)) {
 		return ""
 	}
-	for end := at; end < int64(len(b)); end++ {
-		if b[end] == 0 {
-			return string(b[at:end])
-		}
-	}
-	return ""
+	c := cursor.Cursor{Data: b, At: int(at)}
+	return c.String()
 }
 
 func (e entry) flag(attr dwarf.Attr) bool {

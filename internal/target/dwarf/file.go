@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/hawktrace/hawk/internal/cursor"
 	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -26,32 +25,30 @@ var ErrNotFound = errors.New("not in the debug information")
 type File struct {
 	Path string
 
-	data  *dwarf.Data
-	order binary.ByteOrder
-	info  []byte                  // .debug_info
-	strs  []byte                  // .debug_str
-	strx  []byte                  // .debug_str_offsets
-	units []unit                  // in the order of the section
-	sigs  map[uint64]dwarf.Offset // types that have units of their own, by signature
-	alt   *File                   // what dwz moved to a file of its own, nil if nothing
+	sections
+	big    bool // byte order
+	units  []unit
+	tables map[uint64]*abbrevTable // by offset in .debug_abbrev
+	sigs   map[uint64]dwarf.Offset // types that have units of their own, by signature; nil until asked for
+	alt    *File                   // what dwz moved to a file of its own, nil if nothing
+	root   string                  // put in front of absolute paths
+	splits                         // units that are in files of their own
+	lines  *dwarf.Data             // nil until a line is asked for
 
-	ranges []codeRange // of the units, sorted; nil until asked for
-	funcs  map[int]map[uint64]dwarf.Offset
-	types  map[dwarf.Offset]types.Type
-	named  map[question]types.Type // nil: there is none
-	depth  int                     // of typeAt calling itself
-	steps  int                     // of text calling itself
-	held   []*exe.File
+	code  []codeRange // of the units, sorted; nil until asked for
+	funcs map[int]map[uint64]dwarf.Offset
+	types map[dwarf.Offset]types.Type
+	named map[question]types.Type // nil: there is none
+	depth int                     // of typeAt calling itself
+	steps int                     // of text calling itself
+	held  []*exe.File
 }
 
-// A unit is one contribution to .debug_info.
-type unit struct {
-	base, end dwarf.Offset // with its header
-	first     dwarf.Offset // of its first entry
+// sections are what debug information is made of, by the names of DWARF 5.
+type sections struct {
+	info, abbrev, str, lineStr, strx, addr, line, rnglists []byte
+	typeUnits, rangesOld                                   []byte // of DWARF 4
 }
-
-// maxUnits bounds the units of one file: a kernel has some ten thousand.
-const maxUnits = 1 << 20
 
 // Open reads the debug information of a program: its own, or that of its
 // separate debug file. root is put in front of absolute paths: "" or
@@ -68,7 +65,7 @@ func Open(path, root string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Path = path
+	f.Path, f.root = path, root
 	return f, nil
 }
 
@@ -99,47 +96,34 @@ func (f *File) Close() {
 	if f.alt != nil {
 		f.alt.Close()
 	}
+	for _, part := range f.parts {
+		part.Close()
+	}
 }
 
 // load reads the sections of one file.
-func load(e *exe.File) (*File, error) {
+func load(e *exe.File) (*File, error) { return loadSections(e, "") }
+
+// loadSections reads sections whose names end in suffix.
+func loadSections(e *exe.File, suffix string) (*File, error) {
 	if !e.Is64() {
 		return nil, fmt.Errorf("%s: hawk reads debug information of 64-bit programs only", e.Path)
 	}
-	names := [...]string{"abbrev", "aranges", "frame", "info", "line", "pubnames", "ranges", "str",
-		"addr", "line_str", "str_offsets", "rnglists", "loclists"}
-	section := map[string][]byte{}
-	for _, name := range names {
-		if name == "frame" || name == "pubnames" || name == "aranges" {
-			continue // not asked
-		}
-		b, err := e.DebugSection(".debug_" + name)
-		if err != nil {
+	f := &File{
+		Path: e.Path, big: e.BigEndian(), held: []*exe.File{e}, tables: map[uint64]*abbrevTable{},
+		funcs: map[int]map[uint64]dwarf.Offset{}, types: map[dwarf.Offset]types.Type{}, named: map[question]types.Type{},
+	}
+	for name, to := range map[string]*[]byte{
+		"info": &f.info, "types": &f.typeUnits, "abbrev": &f.abbrev, "str": &f.str, "line_str": &f.lineStr, "str_offsets": &f.strx,
+		"addr": &f.addr, "line": &f.line, "ranges": &f.rangesOld, "rnglists": &f.rnglists,
+	} {
+		var err error
+		if *to, err = e.DebugSection(".debug_" + name + suffix); err != nil {
 			return nil, err
 		}
-		section[name] = b
 	}
-	if len(section["info"]) == 0 || len(section["abbrev"]) == 0 {
+	if len(f.info) == 0 || len(f.abbrev) == 0 {
 		return nil, &ErrNone{e.Path}
-	}
-	data, err := dwarf.New(section["abbrev"], nil, nil, section["info"], section["line"], nil, section["ranges"], section["str"])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Path, err)
-	}
-	for _, name := range names[8:] {
-		if b := section[name]; b != nil {
-			if err := data.AddSection(".debug_"+name, b); err != nil {
-				return nil, fmt.Errorf("%s: %w", e.Path, err)
-			}
-		}
-	}
-	f := &File{
-		Path: e.Path, data: data, order: binary.LittleEndian, held: []*exe.File{e},
-		info: section["info"], strs: section["str"], strx: section["str_offsets"],
-		funcs: map[int]map[uint64]dwarf.Offset{}, types: map[dwarf.Offset]types.Type{}, named: map[question]types.Type{}, sigs: map[uint64]dwarf.Offset{},
-	}
-	if e.BigEndian() {
-		f.order = binary.BigEndian
 	}
 	return f, f.readUnits()
 }
@@ -170,60 +154,10 @@ func (f *File) openAlt(root string) error {
 	return err
 }
 
-// readUnits walks the headers. The package that decodes entries checks them as
-// well but does not tell where units are.
-func (f *File) readUnits() error {
-	for at := uint64(0); at+12 < uint64(len(f.info)); {
-		b := f.info[at:]
-		size, word := uint64(f.order.Uint32(b)), 4
-		header := uint64(4)
-		if size == 0xffffffff {
-			size, word, header = f.order.Uint64(b[4:]), 8, 12
-		}
-		end := at + header + size
-		if size > uint64(len(f.info)) || end > uint64(len(f.info)) || len(f.units) == maxUnits {
-			return fmt.Errorf("%s: .debug_info: the unit at %#x is malformed", f.Path, at)
-		}
-		if size == 0 {
-			at = end
-			continue
-		}
-		u := unit{base: dwarf.Offset(at), end: dwarf.Offset(end)}
-		r := cursor.Cursor{Data: b[:header+size], At: int(header), Big: f.order == binary.BigEndian}
-		version := r.Uint(2)
-		kind := uint64(0)
-		if version >= 5 {
-			kind = r.Uint(1)
-			r.Uint(1)    // size of addresses
-			r.Uint(word) // abbreviations
-		} else {
-			r.Uint(word)
-			r.Uint(1)
-		}
-		switch kind {
-		case 2, 6: // types
-			sig := r.Uint(8)
-			f.sigs[sig] = u.base + dwarf.Offset(r.Uint(word))
-		case 4, 5: // skeletons and what they stand for
-			r.Uint(8)
-		}
-		u.first = u.base + dwarf.Offset(r.At)
-		if u.first < u.end {
-			f.units = append(f.units, u)
-		}
-		at = end
+// order is the byte order of the file.
+func (f *File) order() binary.ByteOrder {
+	if f.big {
+		return binary.BigEndian
 	}
-	return nil
-}
-
-// unitAt is the index of the unit that an offset lies in, -1 if in none.
-func (f *File) unitAt(off dwarf.Offset) int {
-	i, found := slices.BinarySearchFunc(f.units, off, func(u unit, off dwarf.Offset) int { return int(int64(u.base) - int64(off)) })
-	if !found {
-		i--
-	}
-	if i < 0 || off >= f.units[i].end {
-		return -1
-	}
-	return i
+	return binary.LittleEndian
 }

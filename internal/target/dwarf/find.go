@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"debug/dwarf"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/cursor"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -27,41 +30,63 @@ func tagsOf(keyword string) []dwarf.Tag {
 
 // TypeByName finds a type that the program defines. keyword is "struct",
 // "union", "enum", "typedef" or "" for any type. A plain name finds types in
-// namespaces and classes too, those of the outermost scope first.
-func (f *File) TypeByName(keyword, name string) (types.Type, error) {
-	key := question{keyword, name}
-	t, asked := f.named[key]
+// namespaces and classes too, those of the outermost scope first, and those of
+// the source file first that the code at an address was compiled from; 0: none.
+func (f *File) TypeByName(keyword, name string, near uint64) (types.Type, error) {
+	t, err := f.ask(question{keyword: keyword, name: name}, near, tagsOf(keyword), func(e entry) (types.Type, error) { return e.in.typeAt(e.Offset) })
+	if err == nil && t == nil {
+		err = fmt.Errorf("%s %s: %w", keyword, name, ErrNotFound)
+	}
+	return t, err
+}
+
+// A question is what was asked; scripts ask again in every pass over them.
+type question struct {
+	keyword, name string
+	in            *File // of the unit to look in first, nil if there is none
+	unit          int
+}
+
+// ask remembers the answer to a question, which convert makes of a definition;
+// nil: there is none.
+func (f *File) ask(q question, near uint64, tags []dwarf.Tag, convert func(entry) (types.Type, error)) (types.Type, error) {
+	if in, unit, err := f.unitOf(near); err == nil {
+		q.in, q.unit = in, unit
+	}
+	t, asked := f.named[q]
 	if !asked {
-		if e, ok := f.find(name, tagsOf(keyword)); ok {
+		if e, ok := f.findFrom(q, tags); ok {
 			var err error
-			if t, err = e.in.typeAt(e.Offset); err != nil {
+			if t, err = convert(e); err != nil {
 				return nil, err
 			}
 		}
-		f.named[key] = t
-	}
-	if t == nil {
-		return nil, fmt.Errorf("%s %s: %w", keyword, name, ErrNotFound)
+		f.named[q] = t
 	}
 	return t, nil
 }
 
-// A question is what TypeByName was asked; scripts ask again in every pass over
-// them.
-type question struct{ keyword, name string }
+// findFrom is find that looks in one unit first.
+func (f *File) findFrom(q question, tags []dwarf.Tag) (entry, bool) {
+	var best entry
+	if q.in != nil {
+		outer := false
+		if best, outer = q.in.inUnit(q.unit, q.name, tags); outer {
+			return best, true
+		}
+	}
+	if e, ok := f.find(q.name, tags); ok {
+		return e, true
+	}
+	return best, best.Entry != nil
+}
 
 // Enumerator finds the enum that has an enumerator of a name, and its value.
-func (f *File) Enumerator(name string) (*types.Enum, int64, error) {
-	key := question{"enumerator", name}
-	t, asked := f.named[key]
-	if !asked {
-		if e, ok := f.find(name, []dwarf.Tag{dwarf.TagEnumerator}); ok {
-			var err error
-			if t, err = e.in.enumOf(e); err != nil {
-				return nil, 0, err
-			}
-		}
-		f.named[key] = t
+// near is as in TypeByName.
+func (f *File) Enumerator(name string, near uint64) (*types.Enum, int64, error) {
+	t, err := f.ask(question{keyword: "enumerator", name: name}, near, []dwarf.Tag{dwarf.TagEnumerator}, func(e entry) (types.Type, error) { return e.in.enumOf(e) })
+	if err != nil {
+		return nil, 0, err
 	}
 	if enum, ok := t.(*types.Enum); ok {
 		for _, v := range enum.Values {
@@ -106,7 +131,10 @@ func (f *File) definition(e entry) (entry, bool) {
 	if name == "" {
 		return entry{}, false
 	}
-	return f.find(name, tags)
+	if found, ok := f.find(name, tags); ok || f.main == nil {
+		return found, ok
+	}
+	return f.main.find(name, tags) // in the part of another source file
 }
 
 // maxTried bounds how many units are walked for one name.
@@ -114,22 +142,23 @@ const maxTried = 256
 
 // find looks for the definition of a name: in the units where its bytes, or
 // what refers to them, occur.
-func (f *File) find(name string, tags []dwarf.Tag) (entry, bool) {
-	var best entry
-	files := []*File{f}
-	if f.alt != nil {
-		files = append(files, f.alt)
-	}
-	for _, in := range files {
+func (f *File) find(name string, tags []dwarf.Tag) (best entry, ok bool) {
+	outer := false
+	look := func(in *File) bool {
 		for _, u := range in.unitsNaming(name, f.alt, tags) {
-			found, outer := in.inUnit(u, name, tags)
-			if outer {
-				return found, true
+			var found entry
+			if found, outer = in.inUnit(u, name, tags); outer {
+				best = found
+				return false
 			}
 			if best.Entry == nil {
 				best = found
 			}
 		}
+		return true
+	}
+	if look(f) && (f.alt == nil || look(f.alt)) && f.main == nil {
+		f.eachPart(look)
 	}
 	return best, best.Entry != nil
 }
@@ -155,38 +184,50 @@ func (f *File) inUnit(u int, name string, tags []dwarf.Tag) (best entry, outer b
 // unitsNaming lists units that may define a name, the likely ones first.
 func (f *File) unitsNaming(name string, alt *File, tags []dwarf.Tag) []int {
 	text := append([]byte(name), 0)
-	offsets := occurrences(f.strs, text)
+	offsets := occurrences(f.str, text)
 	likely := map[int]bool{}
 	var order []int
-	note := func(at int, exact bool) bool {
-		u := f.unitAt(dwarf.Offset(at))
+	note := func(at dwarf.Offset, exact bool) bool {
+		u := f.unitAt(at)
 		if u >= 0 && !likely[u] && (!exact || f.defines(at, name, tags)) {
 			likely[u] = true
 			order = append(order, u)
 		}
 		return len(order) < maxTried
 	}
+	exactly := func(at dwarf.Offset) bool { return note(at, true) }
 	// A name is a reference to .debug_str, or if it is short in place.
-	f.references(offsets, func(at int) bool { return note(at, true) })
-	for _, at := range occurrences(f.info, text) {
-		if !note(int(at), true) {
-			break
+	f.references(offsets, exactly)
+	for from, data := range f.bodies() {
+		for _, at := range occurrences(data, text) {
+			if !exactly(from + dwarf.Offset(at)) {
+				break
+			}
 		}
 	}
 	if alt != nil && alt != f {
-		f.references(occurrences(alt.strs, text), func(at int) bool { return note(at, true) })
+		f.references(occurrences(alt.str, text), exactly)
 	}
-	f.indexed(offsets, func(u int) bool { return note(int(f.units[u].first), false) })
+	f.indexed(offsets, func(u int) bool { return note(f.units[u].first, false) })
 	return order
+}
+
+// bodies yields the sections that have units, with the offset they begin at.
+func (f *File) bodies() iter.Seq2[dwarf.Offset, []byte] {
+	return func(yield func(dwarf.Offset, []byte) bool) {
+		if yield(0, f.info) && len(f.typeUnits) > 0 {
+			yield(dwarf.Offset(len(f.info)), f.typeUnits)
+		}
+	}
 }
 
 // defines reports whether an entry that seems to have its name at a place of
 // .debug_info is a definition. An entry begins with the number of its
 // abbreviation, one to three bytes, and mostly the name follows.
-func (f *File) defines(at int, name string, tags []dwarf.Tag) bool {
+func (f *File) defines(at dwarf.Offset, name string, tags []dwarf.Tag) bool {
 	const furthest = 12 // a few other attributes may come first
-	for back := 1; back <= furthest && back <= at; back++ {
-		e, err := f.at(dwarf.Offset(at - back))
+	for back := dwarf.Offset(1); back <= furthest && back <= at; back++ {
+		e, err := f.at(at - back)
 		if err == nil && slices.Contains(tags, e.Tag) && !e.flag(dwarf.AttrDeclaration) && e.name() == name {
 			return true
 		}
@@ -212,26 +253,38 @@ func occurrences(in, text []byte) []uint64 {
 	return out
 }
 
-// references calls visit with each place of .debug_info where one of the
-// offsets stands, until it returns false.
-func (f *File) references(offsets []uint64, visit func(at int) bool) {
+// references calls visit with each place of the units where one of the offsets
+// stands, until it returns false.
+func (f *File) references(offsets []uint64, visit func(at dwarf.Offset) bool) {
+	if len(offsets) == 0 {
+		return
+	}
+	for from, data := range f.bodies() {
+		if !f.referencesIn(data, offsets, func(at int) bool { return visit(from + dwarf.Offset(at)) }) {
+			return
+		}
+	}
+}
+
+func (f *File) referencesIn(data []byte, offsets []uint64, visit func(at int) bool) bool {
+	order := f.order()
 	const few = 4
 	if len(offsets) <= few {
 		for _, off := range offsets {
 			word := make([]byte, 4)
-			f.order.PutUint32(word, uint32(off))
+			order.PutUint32(word, uint32(off))
 			for at := 0; ; {
-				i := bytes.Index(f.info[at:], word)
+				i := bytes.Index(data[at:], word)
 				if i < 0 {
 					break
 				}
 				if !visit(at + i) {
-					return
+					return false
 				}
 				at += i + 1
 			}
 		}
-		return
+		return true
 	}
 	// One pass with a bit for each offset.
 	set := make([]uint64, offsets[len(offsets)-1]/64+1)
@@ -239,12 +292,13 @@ func (f *File) references(offsets []uint64, visit func(at int) bool) {
 		set[off/64] |= 1 << (off % 64)
 	}
 	most := uint32(offsets[len(offsets)-1])
-	for at := 0; at+4 <= len(f.info); at++ {
-		v := f.order.Uint32(f.info[at:])
+	for at := 0; at+4 <= len(data); at++ {
+		v := order.Uint32(data[at:])
 		if v <= most && set[v/64]&(1<<(v%64)) != 0 && !visit(at) {
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // indexed calls visit with each unit that refers to one of the offsets through
@@ -253,38 +307,34 @@ func (f *File) indexed(offsets []uint64, visit func(unit int) bool) {
 	if len(f.strx) == 0 || len(offsets) == 0 {
 		return
 	}
-	want := map[uint32]bool{}
+	want := map[uint64]bool{}
 	for _, off := range offsets {
-		want[uint32(off)] = true
+		want[off] = true
 	}
-	type table struct {
-		base int64
-		unit int
-	}
-	var tables []table
+	// Units may share a table: those of types with the one they were taken from.
+	tables := map[uint64][]int{}
 	for i := range f.units {
-		if e, err := f.at(f.units[i].first); err == nil {
-			if base, ok := e.number(dwarf.AttrStrOffsetsBase); ok {
-				tables = append(tables, table{base, i})
-			}
-		}
+		base := f.bases(&f.units[i]).str
+		tables[base] = append(tables[base], i)
 	}
-	slices.SortStableFunc(tables, func(a, b table) int { return int(a.base - b.base) })
-	for i, t := range tables {
-		end := int64(len(f.strx))
-		for _, next := range tables[i+1:] {
-			if next.base > t.base {
-				end = min(end, next.base)
-				break
-			}
+	starts := slices.Sorted(maps.Keys(tables))
+	for i, base := range starts {
+		end := uint64(len(f.strx))
+		if i+1 < len(starts) {
+			end = min(end, starts[i+1])
 		}
-		for at := max(t.base, 0); at+4 <= end; at += 4 {
-			if want[f.order.Uint32(f.strx[at:])] {
-				if !visit(t.unit) {
+		size := f.units[tables[base][0]].word()
+		c := cursor.Cursor{Data: f.strx[:end], At: int(min(base, end)), Big: f.big}
+		for c.Left() >= size {
+			if !want[c.Uint(size)] {
+				continue
+			}
+			for _, u := range tables[base] {
+				if !visit(u) {
 					return
 				}
-				break
 			}
+			break
 		}
 	}
 }
@@ -292,12 +342,12 @@ func (f *File) indexed(offsets []uint64, visit func(unit int) bool) {
 // TypeNames calls yield with the names of the types of the unit that an
 // address belongs to, for suggestions.
 func (f *File) TypeNames(addr uint64, keyword string, yield func(string) bool) {
-	unit, ok := f.unitOf(addr)
-	if !ok {
+	in, unit, err := f.unitOf(addr)
+	if err != nil {
 		return
 	}
 	tags := tagsOf(keyword)
-	f.walk(unit, f.units[unit].first, func(e entry, _ int) (bool, bool) {
+	in.walk(unit, in.units[unit].first, func(e entry, _ int) (bool, bool) {
 		if slices.Contains(tags, e.Tag) && e.Tag != dwarf.TagBaseType {
 			if name := e.name(); name != "" && !strings.HasPrefix(name, "_") && !yield(name) {
 				return false, true

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"debug/dwarf"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/types"
@@ -38,40 +37,42 @@ const maxRanges = 1 << 22
 
 // codeRanges collects which unit covers which addresses.
 func (f *File) codeRanges() []codeRange {
-	if f.ranges != nil {
-		return f.ranges
+	if f.code != nil {
+		return f.code
 	}
-	f.ranges = []codeRange{}
+	f.code = []codeRange{}
 	for i := range f.units {
+		if f.units[i].kind.isTypes() {
+			continue
+		}
 		e, err := f.at(f.units[i].first)
 		if err != nil || e.Tag != dwarf.TagCompileUnit && e.Tag != dwarf.TagSkeletonUnit {
 			continue
 		}
-		pcs, err := f.data.Ranges(e.Entry)
-		if err != nil || len(f.ranges)+len(pcs) > maxRanges {
-			continue
-		}
-		for _, pc := range pcs {
-			if pc[0] < pc[1] {
-				f.ranges = append(f.ranges, codeRange{pc[0], pc[1], i})
+		for _, pc := range e.ranges() {
+			if pc[0] < pc[1] && len(f.code) < maxRanges {
+				f.code = append(f.code, codeRange{pc[0], pc[1], i})
 			}
 		}
 	}
-	slices.SortFunc(f.ranges, func(a, b codeRange) int { return cmp.Compare(a.low, b.low) })
-	return f.ranges
+	slices.SortFunc(f.code, func(a, b codeRange) int { return cmp.Compare(a.low, b.low) })
+	return f.code
 }
 
-// unitOf is the unit whose code an address is part of.
-func (f *File) unitOf(addr uint64) (int, bool) {
+// unitOf is the unit whose code an address is part of, with the entries.
+func (f *File) unitOf(addr uint64) (*File, int, error) {
+	if addr == 0 {
+		return nil, 0, ErrNotFound
+	}
 	ranges := f.codeRanges()
 	i, found := slices.BinarySearchFunc(ranges, addr, func(r codeRange, addr uint64) int { return cmp.Compare(r.low, addr) })
 	if !found {
 		i--
 	}
 	if i < 0 || addr >= ranges[i].high {
-		return 0, false
+		return nil, 0, ErrNotFound
 	}
-	return ranges[i].unit, true
+	return f.full(ranges[i].unit)
 }
 
 // maxCached bounds the units whose functions are remembered.
@@ -89,11 +90,8 @@ func (f *File) functions(unit int) (map[uint64]dwarf.Offset, error) {
 		case dwarf.TagSubprogram:
 			if low, ok := e.Val(dwarf.AttrLowpc).(uint64); ok {
 				m[low] = e.Offset
-			} else if e.Val(dwarf.AttrRanges) != nil {
-				// A function in several parts begins with the first.
-				if pcs, err := f.data.Ranges(e.Entry); err == nil && len(pcs) > 0 {
-					m[pcs[0][0]] = e.Offset
-				}
+			} else if pcs := e.ranges(); len(pcs) > 0 {
+				m[pcs[0][0]] = e.Offset // a function in several parts begins with the first
 			}
 			return false, false
 		case dwarf.TagCompileUnit, dwarf.TagNamespace, dwarf.TagModule, dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType:
@@ -111,10 +109,14 @@ func (f *File) functions(unit int) (map[uint64]dwarf.Offset, error) {
 // Function describes the function that begins at an address, ErrNotFound if
 // there is none.
 func (f *File) Function(addr uint64) (*Func, error) {
-	unit, ok := f.unitOf(addr)
-	if !ok {
-		return nil, ErrNotFound
+	in, unit, err := f.unitOf(addr)
+	if err != nil {
+		return nil, err
 	}
+	return in.function(unit, addr)
+}
+
+func (f *File) function(unit int, addr uint64) (*Func, error) {
 	m, err := f.functions(unit)
 	off, ok := m[addr]
 	if !ok {
@@ -128,19 +130,10 @@ func (f *File) Function(addr uint64) (*Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	if root.Val(attrDwoName) != nil || root.Val(attrGNUDwoName) != nil {
-		return nil, fmt.Errorf("the debug information of %s is split into .dwo files, which hawk does not read", f.Path)
-	}
 	const languageGo = 0x16
 	language, _ := root.number(dwarf.AttrLanguage)
 	return f.describe(e, language == languageGo)
 }
-
-// Attributes that the package of the standard library has no names for.
-const (
-	attrDwoName    = dwarf.Attr(0x76)
-	attrGNUDwoName = dwarf.Attr(0x2130)
-)
 
 // maxParams bounds the parameters of a function.
 const maxParams = 256

@@ -15,33 +15,55 @@ import (
 const maxUnfolded = 1 << 30 // bytes
 
 // DebugSection is the content of a section of debug information by its plain
-// name (.debug_info), unfolded if it is compressed; nil if there is none.
+// name (.debug_info), unfolded if it is compressed; nil if there is none. Files
+// that no linker has seen can have several of a name, which follow each other
+// then.
 func (f *File) DebugSection(name string) ([]byte, error) {
-	s := f.sectionNamed(name)
-	if s == nil {
-		// The old form has a name of its own, and a size in front.
-		packed := f.Section(".z" + strings.TrimPrefix(name, "."))
-		if len(packed) < 12 || string(packed[:4]) != "ZLIB" {
-			return nil, nil
+	var all []byte
+	for i := range f.sections {
+		if f.sections[i].name != name {
+			continue
 		}
-		r, err := zlib.NewReader(bytes.NewReader(packed[12:]))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", f.Path, name, err)
+		b, err := f.debugSection(name, i)
+		switch {
+		case err != nil:
+			return nil, err
+		case all == nil:
+			all = b[:len(b):len(b)]
+		case len(all)+len(b) > maxUnfolded:
+			return nil, fmt.Errorf("%s: all of %s is more than %d bytes", f.Path, name, maxUnfolded)
+		default:
+			all = append(all, b...)
 		}
-		return f.unfold(name, r, binary.BigEndian.Uint64(packed[4:]))
 	}
-	if s.flags&elf.SHF_COMPRESSED == 0 {
-		return f.bytes(s), nil
+	if all != nil {
+		return all, nil
+	}
+	// The old form has a name of its own, and a size in front.
+	packed := f.Section(".z" + strings.TrimPrefix(name, "."))
+	if len(packed) < 12 || string(packed[:4]) != "ZLIB" {
+		return nil, nil
+	}
+	r, err := zlib.NewReader(bytes.NewReader(packed[12:]))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", f.Path, name, err)
+	}
+	return f.unfold(name, r, binary.BigEndian.Uint64(packed[4:]))
+}
+
+// debugSection is the content of section i.
+func (f *File) debugSection(name string, i int) ([]byte, error) {
+	if f.sections[i].flags&elf.SHF_COMPRESSED == 0 {
+		return f.bytes(&f.sections[i]), nil
 	}
 	e, err := elf.NewFile(bytes.NewReader(f.data))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	section := e.Section(name)
-	if section == nil {
-		return nil, nil
+	if i >= len(e.Sections) {
+		return nil, fmt.Errorf("%s: %s is malformed", f.Path, name)
 	}
-	return f.unfold(name, section.Open(), section.Size)
+	return f.unfold(name, e.Sections[i].Open(), e.Sections[i].Size)
 }
 
 // unfold reads size bytes, which memory is only taken for as they come.

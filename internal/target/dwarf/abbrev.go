@@ -1,0 +1,103 @@
+package dwarf
+
+import (
+	"debug/dwarf"
+
+	"github.com/hawktrace/hawk/internal/cursor"
+)
+
+// An abbrev is the layout of entries.
+type abbrev struct {
+	code     uint64
+	tag      dwarf.Tag
+	children bool
+	fields   []abbrevField
+}
+
+type abbrevField struct {
+	attr     dwarf.Attr
+	form     form
+	implicit int64 // the value, if the form has it here
+}
+
+// An abbrevTable is the layouts of one or more units. It is read as far as was
+// needed: of most units nothing but the first entry is ever wanted.
+type abbrevTable struct {
+	c      cursor.Cursor
+	list   []abbrev
+	odd    map[uint64]int // where in list those are that are not numbered in turn
+	fields int
+}
+
+const (
+	maxAbbrevs = 1 << 16 // of a table
+	maxFields  = 1 << 20 // of the tables in memory
+)
+
+func (t *abbrevTable) find(code uint64) (abbrev, bool) {
+	if i := code - 1; i < uint64(len(t.list)) && t.list[i].code == code {
+		return t.list[i], true
+	}
+	if i, ok := t.odd[code]; ok {
+		return t.list[i], true
+	}
+	for t.c.More() && len(t.list) < maxAbbrevs && t.fields < maxFields {
+		a, ok := t.next()
+		if !ok {
+			t.c.At = len(t.c.Data)
+			break
+		}
+		t.list = append(t.list, a)
+		t.fields += len(a.fields)
+		if a.code != uint64(len(t.list)) {
+			if t.odd == nil {
+				t.odd = map[uint64]int{}
+			}
+			t.odd[a.code] = len(t.list) - 1
+		}
+		if a.code == code {
+			return a, true
+		}
+	}
+	return abbrev{}, false
+}
+
+func (t *abbrevTable) next() (a abbrev, ok bool) {
+	c := &t.c
+	if a.code = c.ULEB(); a.code == 0 {
+		return a, false
+	}
+	a.tag, a.children = dwarf.Tag(c.ULEB()), c.Byte() != 0
+	for !c.Bad {
+		fd := abbrevField{attr: dwarf.Attr(c.ULEB()), form: form(c.ULEB())}
+		if fd.attr == 0 && fd.form == 0 {
+			return a, !c.Bad
+		}
+		if fd.form == formImplicitConst {
+			fd.implicit = c.SLEB()
+		}
+		a.fields = append(a.fields, fd)
+	}
+	return a, false
+}
+
+// abbrevs is the table at an offset of .debug_abbrev.
+func (f *File) abbrevs(off uint64) *abbrevTable {
+	if t, ok := f.tables[off]; ok {
+		return t
+	}
+	total := 0
+	for _, t := range f.tables {
+		total += t.fields
+	}
+	const most = 1 << 10
+	if total > maxFields || len(f.tables) > most {
+		clear(f.tables)
+	}
+	t := &abbrevTable{}
+	if off < uint64(len(f.abbrev)) {
+		t.c = cursor.Cursor{Data: f.abbrev[off:], Big: f.big}
+	}
+	f.tables[off] = t
+	return t
+}

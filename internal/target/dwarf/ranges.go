@@ -1,0 +1,107 @@
+package dwarf
+
+import (
+	"debug/dwarf"
+
+	"github.com/hawktrace/hawk/internal/cursor"
+)
+
+// Entries of range lists (DWARF 5, section 7.25).
+const (
+	rangeBasex       = 0x01
+	rangeStartxEndx  = 0x02
+	rangeStartxSize  = 0x03
+	rangeOffsets     = 0x04
+	rangeBase        = 0x05
+	rangeStartEnd    = 0x06
+	rangeStartSize   = 0x07
+	maxRangesOfEntry = 1 << 20
+)
+
+// ranges are the addresses of an entry's code, the ends exclusive.
+func (e entry) ranges() [][2]uint64 {
+	if low, ok := e.Val(dwarf.AttrLowpc).(uint64); ok {
+		switch high := e.Val(dwarf.AttrHighpc).(type) {
+		case uint64:
+			return [][2]uint64{{low, high}}
+		case int64:
+			return [][2]uint64{{low, low + uint64(high)}}
+		}
+	}
+	i := e.in.unitAt(e.Offset)
+	at, ok := e.Val(dwarf.AttrRanges).(int64)
+	if !ok || i < 0 || at < 0 {
+		return nil
+	}
+	u := &e.in.units[i]
+	if u.version >= 5 {
+		return e.in.rangeList(u, uint64(at))
+	}
+	// The first entry of a unit does not count from the unit's own start.
+	if e.Offset != u.first {
+		at += int64(e.in.bases(u).oldRanges)
+	}
+	return e.in.oldRanges(u, uint64(at))
+}
+
+func (f *File) oldRanges(u *unit, at uint64) (out [][2]uint64) {
+	if at > uint64(len(f.rangesOld)) {
+		return nil
+	}
+	c := cursor.Cursor{Data: f.rangesOld, At: int(at), Big: f.big}
+	base := f.bases(u).low
+	size := int(u.addrSize)
+	for c.More() && len(out) < maxRangesOfEntry {
+		low, high := c.Uint(size), c.Uint(size)
+		switch {
+		case low == 0 && high == 0 || c.Bad:
+			return out
+		case low == ^uint64(0)>>(64-8*size):
+			base = high
+		default:
+			out = append(out, [2]uint64{base + low, base + high})
+		}
+	}
+	return out
+}
+
+func (f *File) rangeList(u *unit, at uint64) (out [][2]uint64) {
+	if at > uint64(len(f.rnglists)) {
+		return nil
+	}
+	c := cursor.Cursor{Data: f.rnglists, At: int(at), Big: f.big}
+	base := f.bases(u).low
+	size := int(u.addrSize)
+	for c.More() && len(out) < maxRangesOfEntry {
+		var low, high uint64
+		switch c.Byte() {
+		case rangeBasex:
+			base = f.indexedAddr(u, c.ULEB())
+			continue
+		case rangeBase:
+			base = c.Uint(size)
+			continue
+		case rangeStartxEndx:
+			low = f.indexedAddr(u, c.ULEB())
+			high = f.indexedAddr(u, c.ULEB())
+		case rangeStartxSize:
+			low = f.indexedAddr(u, c.ULEB())
+			high = low + c.ULEB()
+		case rangeOffsets:
+			low = base + c.ULEB()
+			high = base + c.ULEB()
+		case rangeStartEnd:
+			low = c.Uint(size)
+			high = c.Uint(size)
+		case rangeStartSize:
+			low = c.Uint(size)
+			high = low + c.ULEB()
+		default: // the end, or what nobody knows
+			return out
+		}
+		if !c.Bad {
+			out = append(out, [2]uint64{low, high})
+		}
+	}
+	return out
+}
