@@ -45,6 +45,9 @@ const (
 	// cappedLoop is how many rounds a loop may have on kernels without a loop
 	// budget, which walk through every round when they verify.
 	cappedLoop = 1024
+	// budgetLoop is up to how many rounds a loop is one on the loop budget, which some kernels make one of time, where
+	// a function that the kernel calls back has no such limit.
+	budgetLoop = 1 << 16
 )
 
 // forRange is for ($v : from..to).
@@ -61,10 +64,14 @@ func (f *fn) forRange(s *syntax.ForStmt) {
 	}
 	known := from.Op == ir.Const && to.Op == ir.Const && to.Imm-from.Imm <= plainLoop
 	known = known && !f.m.spares()
+	most := int64(cappedLoop)
+	if from.Op == ir.Const && to.Op == ir.Const {
+		most = max(most, to.Imm-from.Imm)
+	}
 	// The counter and the end are variables of no name, so that the loop can
 	// become a function of its own.
 	i, end := f.hidden("i", from), f.hidden("end", to)
-	f.loop(s, known, cappedLoop, f.variableOf(i).obj,
+	f.loop(s, known, most, f.variableOf(i).obj,
 		func() *ir.Value { return f.b.Arith(less, f.hiddenValue(i), f.hiddenValue(end)) },
 		func() {
 			v := f.convert(f.hiddenValue(i), types.IntOf(8, true), decl.Type)
@@ -101,7 +108,7 @@ func (f *fn) while(s *syntax.WhileStmt) {
 // nil if nothing.
 func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, test func() *ir.Value, body, step func()) {
 	b := f.b
-	budget := !known && f.m.has(target.MayGoto)
+	budget := !known && f.m.has(target.MayGoto) && (most <= budgetLoop || !f.m.has(target.BPFLoop))
 	if !known && !budget && f.m.has(target.BPFLoop) {
 		f.rounds(at, test, body, step)
 		return
