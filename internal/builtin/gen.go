@@ -43,6 +43,9 @@ type Gen interface {
 	// ReadStr reads a string of at most n bytes with its NUL and yields the
 	// length with the NUL, 0 or less if it failed.
 	ReadStr(at syntax.Node, space types.Space, dst *ir.Value, off int, n, addr *ir.Value) *ir.Value
+	// Unreadable counts a string of user memory at an address that could not be read, puts types.Unreadable to
+	// p, where it would be, and yields the length of that. A null pointer yields an empty string.
+	Unreadable(p, addr *ir.Value) *ir.Value
 	// Failed counts a failure at a place of the script.
 	Failed(at syntax.Node, kind object.SiteKind, helper string, code *ir.Value)
 

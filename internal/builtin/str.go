@@ -3,8 +3,6 @@ package builtin
 import (
 	"strconv"
 
-	"github.com/cilium/ebpf/asm"
-
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -21,7 +19,7 @@ func WholeText(cfg *config.Config) *types.String {
 	if n < round {
 		n++
 	}
-	return &types.String{Cap: n, Trunc: true}
+	return &types.String{Cap: n, Trunc: true, Marked: true}
 }
 
 // strLimit is the capacity of str()'s result and how many bytes with the NUL
@@ -42,7 +40,7 @@ func strLimit(c *Call) (capacity, read int) {
 
 var _ = define(Func{
 	Name: "str", Min: 1, Params: []Param{{"address", AnyValue}, {"length", Integer}},
-	Doc:     "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 characters are read. Of a literal: the literal, cut to n characters.",
+	Doc:     "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 characters are read. What is not in memory when the probe fires can not be read, but for probes of user programs from Linux 6.1 on, which wait for it; the string is empty then, and shown as `<unreadable>` (setting `str_unreadable`), in JSON as `null`. Of a literal: the literal, cut to n characters.",
 	Example: `tracepoint:syscalls:sys_enter_execve { printf("%s\n", str(args.filename)); }`,
 	Yields:  "string",
 	Check: func(c *Call) types.Type {
@@ -66,7 +64,7 @@ var _ = define(Func{
 			}
 		}
 		capacity, _ := strLimit(c)
-		return &types.String{Cap: capacity, Trunc: len(c.Args) < 2}
+		return &types.String{Cap: capacity, Trunc: len(c.Args) < 2, Marked: true}
 	},
 	Const: func(c *Call) (Const, bool) {
 		if len(c.Consts) == 0 {
@@ -105,19 +103,38 @@ var _ = define(Func{
 		if !g.Printing() {
 			g.B().Zero(p, 0, t.Cap)
 		} else {
-			g.B().Store(p, 0, 1, konst(g, 0)) // a failed read may leave the target alone
+			// A failed read may leave the target alone, and what is left there
+			// from before must not read as the mark.
+			for i := range min(t.Cap, len(types.Unreadable)) {
+				g.B().Store(p, i, 1, konst(g, 0))
+			}
 		}
-		g.ReadStr(c.Expr, g.Space(c.Args[0]), p, 0, n, addr)
+		readText(g, c, t, p, addr, n)
 		return p
 	},
 	Text: func(g Gen, c *Call, p *ir.Value) *ir.Value {
-		if t, ok := c.Types[0].(*types.String); ok {
-			return call(g, asm.FnProbeReadKernelStr, p, konst(g, int64(t.Cap)), g.Mem(c.Args[0]))
+		if _, ok := c.Types[0].(*types.String); ok {
+			return nil
 		}
-		addr, n := strSource(g, c, c.Result.(*types.String))
-		return g.ReadStr(c.Expr, g.Space(c.Args[0]), p, 0, n, addr)
+		t := c.Result.(*types.String)
+		addr, n := strSource(g, c, t)
+		return readText(g, c, t, p, addr, n)
 	},
 })
+
+// readText reads a string to p and yields its length with the NUL, that of the
+// mark if it is in user memory and could not be read.
+func readText(g Gen, c *Call, t *types.String, p, addr, n *ir.Value) *ir.Value {
+	b := g.B()
+	space := g.Space(c.Args[0])
+	r := g.ReadStr(c.Expr, space, p, 0, n, addr)
+	if space != types.User || t.Cap < len(types.Unreadable) {
+		return r
+	}
+	return g.Choose(b.Arith(ir.SLe, konst(g, 0), r),
+		func() *ir.Value { return r },
+		func() *ir.Value { return g.Unreadable(p, addr) })
+}
 
 // strSource is where str() reads and at most how many bytes.
 func strSource(g Gen, c *Call, t *types.String) (addr, n *ir.Value) {

@@ -137,7 +137,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		m := low.Object.Maps[object.ScratchMap]
 		m.ValueSize = max(m.ValueSize, scratch)
 		low.Object.Programs = append(low.Object.Programs, &object.Program{
-			Name: p.IR.Name, Group: p.Group, Code: code, At: p.At,
+			Name: p.IR.Name, Group: p.Group, Code: code, At: p.At, Sleeps: p.Sleeps,
 		})
 	}
 	if ds.HasErrors() {

@@ -21,6 +21,7 @@ type Config struct {
 	ShowDebugInfo     bool
 	StackMode         string
 	StrTruncTrailer   string
+	StrUnreadable     string
 	LazySymbolication bool
 	Unstable          map[string]string // feature → "enable", "warn", "error"
 }
@@ -46,6 +47,6 @@ func Default() *Config {
 	return &Config{
 		CppDemangle: true, License: "GPL", LogSize: 1000000, MaxBPFProgs: 1024, MaxCatBytes: 10240,
 		MaxMapKeys: 4096, MaxProbes: 1024, MaxStrlen: 1024, MissingProbes: "error", OnStackLimit: 32,
-		PrintMapsOnExit: true, StackMode: "bpftrace", StrTruncTrailer: "..", LazySymbolication: true,
+		PrintMapsOnExit: true, StackMode: "bpftrace", StrTruncTrailer: "..", StrUnreadable: "<unreadable>", LazySymbolication: true,
 	}
 }

@@ -101,6 +101,9 @@ var settings = []Setting{
 	{Name: "str_trunc_trailer", Type: Text, Default: "..", Doc: "Text after a string that was cut off.",
 		set: func(c *Config, v Value) error { c.StrTruncTrailer = v.Text; return nil },
 		get: func(c *Config) string { return c.StrTruncTrailer }},
+	{Name: "str_unreadable", Type: Text, Default: "<unreadable>", Doc: "Text in place of a string of user memory that could not be read, mostly because it was not in memory.",
+		set: func(c *Config, v Value) error { c.StrUnreadable = v.Text; return nil },
+		get: func(c *Config) string { return c.StrUnreadable }},
 	feature("unstable_dw_ustack", Warn),
 	feature("unstable_import_statement", Refuse),
 	feature("unstable_tseries", Warn),
@@ -159,7 +162,7 @@ func feature(name, def string) Setting {
 
 // shown are the settings in the order in which the config builtin has them,
 // the reference's. cache_user_symbols is not among them: what it means depends
-// on the run.
+// on the run; nor is str_unreadable, which is hawk's own.
 var shown = [...]string{
 	"cpp_demangle", "lazy_symbolication", "print_maps_on_exit", "use_blazesym", "show_debug_info", "log_size", "max_bpf_progs",
 	"max_cat_bytes", "max_map_keys", "max_probes", "max_strlen", "on_stack_limit", "perf_rb_pages", "str_trunc_trailer",

@@ -89,7 +89,7 @@ func (s *Session) spec(p *object.Program) (*bpf.ProgSpec, error) {
 	if spec.License == "" {
 		spec.License = "GPL"
 	}
-	if m.Sleepable {
+	if p.Sleeps {
 		spec.Flags |= bpf.Sleepable
 	}
 	return spec, nil

@@ -62,7 +62,7 @@ func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
 	f.printing = true
 	// What an argument does beside yielding a value has to happen even if there
 	// is no room for the record.
-	if tails == 0 && !slices.ContainsFunc(args, f.changes) && !slices.ContainsFunc(args, f.mayEnd) {
+	if tails == 0 && !slices.ContainsFunc(args, f.changes) && !slices.ContainsFunc(args, f.mayEnd) && !slices.ContainsFunc(args, f.waits) {
 		f.sendInPlace(id, ev, args)
 	} else {
 		f.sendTail(id, ev, args, tails)
@@ -105,12 +105,14 @@ func (f *fn) sendInPlace(id int, ev *object.Event, args []syntax.Expr) {
 	lost.Cold = true
 	b.If(b.Arith(ir.Ne, rec, f.konst(0)), got, lost)
 	b.Begin(got)
+	f.reserved = true
 	f.scoped(func() {
 		b.Store(rec, 0, 8, f.konst(int64(id)))
 		for i, a := range args {
 			f.Into(a, ev.Args[i].Type, rec, ev.Args[i].Offset)
 		}
 	})
+	f.reserved = false
 	f.ring(func(flags int64) { b.Emit(ir.Call, ir.Nothing, rec, f.konst(flags)).Imm = int64(asm.FnRingbufSubmit) }, done)
 	b.Begin(lost)
 	f.countLost()
@@ -169,14 +171,20 @@ func (f *fn) sendTail(id int, ev *object.Event, args []syntax.Expr, tails int) {
 // textInto writes a string to p and yields its length with the NUL, at least
 // 0 and at most its capacity.
 func (f *fn) textInto(e syntax.Expr, t *types.String, p *ir.Value) *ir.Value {
+	b := f.b
 	var src *ir.Value
 	if c, ok := f.info.Calls[unparen(e)]; ok && c.Func != nil && c.Func.Text != nil {
 		src = c.Func.Text(f, c, p)
-	} else {
-		helper, _ := readHelper(types.Kernel, true)
-		src = f.b.Call(int(helper), p, f.konst(int64(t.Cap)), f.mem(e))
 	}
-	b := f.b
+	if src == nil {
+		helper, _ := readHelper(types.Kernel, true)
+		from := f.mem(e)
+		src = b.Call(int(helper), p, f.konst(int64(t.Cap)), from)
+		if t.Marked && t.Cap >= len(types.Unreadable) {
+			marked := b.Arith(ir.And, b.Arith(ir.Eq, src, f.konst(1)), b.Arith(ir.Ne, b.Load(from, 1, 1, false), f.konst(0)))
+			src = f.chooseCold(marked, func() *ir.Value { return f.mark(p) }, src)
+		}
+	}
 	// Unsigned, a negative error is far above the limit.
 	return f.Choose(b.Arith(ir.ULe, src, f.konst(int64(t.Cap))),
 		func() *ir.Value { return src }, func() *ir.Value { return f.konst(0) })

@@ -32,6 +32,8 @@ type fn struct {
 	settled  map[*check.Var]int // variables that do not change any more, numbered
 	printing bool               // the value goes into a record: bytes behind a NUL do not matter
 	copies   bool               // Mem yields no address of a variable, which is about to change
+	sleeps   bool               // it waits for pages of user memory
+	reserved bool               // a record in the ring buffer is reserved
 	discards bool               // the script says that it does not want a value
 	unused   syntax.Expr        // the call that is a statement of its own
 }
@@ -227,37 +229,4 @@ func (f *fn) failedAt(at source.Span, kind object.SiteKind, helper string, code 
 	}
 	b.Store(p, 8, 8, code)
 	b.AtomicAdd(p, 0, 8, f.konst(1))
-}
-
-func readHelper(space types.Space, str bool) (asm.BuiltinFunc, string) {
-	switch {
-	case space == types.User && str:
-		return asm.FnProbeReadUserStr, "probe_read_user_str"
-	case space == types.User:
-		return asm.FnProbeReadUser, "probe_read_user"
-	case str:
-		return asm.FnProbeReadKernelStr, "probe_read_kernel_str"
-	}
-	return asm.FnProbeReadKernel, "probe_read_kernel"
-}
-
-func (f *fn) ReadMem(at syntax.Node, space types.Space, dst *ir.Value, off int, n, addr *ir.Value) {
-	b := f.b
-	helper, name := readHelper(space, false)
-	r := b.Call(int(helper), b.Add(dst, int64(off)), n, addr)
-	f.readFailed(at, name, r)
-}
-
-func (f *fn) ReadStr(at syntax.Node, space types.Space, dst *ir.Value, off int, n, addr *ir.Value) *ir.Value {
-	b := f.b
-	helper, name := readHelper(space, true)
-	r := b.Call(int(helper), b.Add(dst, int64(off)), n, addr)
-	f.readFailed(at, name, r)
-	return r
-}
-
-func (f *fn) readFailed(at syntax.Node, helper string, r *ir.Value) {
-	if f.m.o.Warnings {
-		f.When(f.b.Arith(ir.SLt, r, f.konst(0)), true, func() { f.Failed(at, object.HelperFailed, helper, r) })
-	}
 }

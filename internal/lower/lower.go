@@ -35,6 +35,8 @@ type Program struct {
 	IR    *ir.Prog
 	Group *probe.Group
 	At    source.Span
+	// Sleeps: it waits for pages of user memory, and the kernel has to know.
+	Sleeps bool
 }
 
 // A Result is everything but the instructions.
@@ -74,7 +76,7 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 			f.program()
 			name := fmt.Sprintf("%s_%d", identifier(g.Points[0].Name()), i+1)
 			res.Programs = append(res.Programs, &Program{
-				IR: &ir.Prog{Name: name, Funcs: append([]*ir.Func{f.root.Fn}, f.callbacks...)}, Group: g, At: pr.At,
+				IR: &ir.Prog{Name: name, Funcs: append([]*ir.Func{f.root.Fn}, f.callbacks...)}, Group: g, At: pr.At, Sleeps: f.sleeps,
 			})
 		}
 	}
@@ -107,6 +109,7 @@ type module struct {
 	unset  map[any]bool // what unsetSpace has warned of
 	zeros  int          // offset and size of the block of zeroes that new cells are copied from
 	zeroN  int
+	unread int // offset of types.Unreadable in the data map, 0 if it is not there
 	copies int // of bodies of unrolled loops
 }
 
@@ -134,6 +137,14 @@ func (m *module) zeroBlock(n int) int {
 		m.zeros, m.zeroN = m.place(n, 8), n
 	}
 	return m.zeros
+}
+
+// unreadable is the offset of what stands in place of strings that could not be read.
+func (m *module) unreadable() int {
+	if m.unread == 0 {
+		m.unread = m.table([]byte(types.Unreadable))
+	}
+	return m.unread
 }
 
 func (m *module) kernelMap(mp *object.Map) int {

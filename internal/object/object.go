@@ -31,6 +31,8 @@ type Program struct {
 	Group *probe.Group
 	Code  *codegen.Code
 	At    source.Span // the probe
+	// Sleeps: it waits for pages of user memory.
+	Sleeps bool
 }
 
 // A Map is a kernel map.
@@ -71,6 +73,7 @@ const (
 	DataStatus = 72  // u64: the status exit() was given
 	DataLost   = 128 // u64: records that found no room in the ring buffer
 	DataMissed = 136 // u64: events skipped because no scratch slot was free
+	DataUnread = 144 // u64: strings of user memory that could not be read
 	DataStart  = 192 // u64: boot-clock nanoseconds when tracing began
 	DataCPID   = 200 // u64: process of -c
 	DataTAI    = 208 // i64: what to add to the boot clock for nanoseconds since 1970 (TAI)

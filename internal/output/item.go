@@ -34,6 +34,8 @@ type (
 	Lost struct{ Events uint64 }
 	// LostTotal says at the end how many events were lost in all.
 	LostTotal struct{ Events uint64 }
+	// Unread says at the end how many strings of user memory could not be read.
+	Unread struct{ Strings uint64 }
 	// Message is errorf or warnf; without a place, a complaint of hawk about an
 	// action in user space.
 	Message struct {
@@ -72,6 +74,7 @@ func (Map) item()          {}
 func (Attached) item()     {}
 func (Lost) item()         {}
 func (LostTotal) item()    {}
+func (Unread) item()       {}
 func (Message) item()      {}
 func (HelperError) item()  {}
 func (RuntimeError) item() {}

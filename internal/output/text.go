@@ -99,6 +99,8 @@ func printDiagnostic(w io.Writer, item Item, opts Options) {
 		d.Msg = fmt.Sprintf("%s%s\nAdditional Info - helper: %s, retcode: %d", it.Msg, repeats(it.Repeats), it.Helper, it.Code)
 	case RuntimeError:
 		d.Span, d.Msg = it.Span, it.Msg+repeats(it.Repeats)
+	case Unread:
+		d.Msg = fmt.Sprintf("Total unreadable string count: %d. What is not in memory when a probe fires can not be read there; -k shows the places.", it.Strings)
 	case LostTotal:
 		d.Msg = fmt.Sprintf("Total lost event count: %d", it.Events)
 		print.NoWarnings = false

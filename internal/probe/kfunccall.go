@@ -24,8 +24,5 @@ func (g *Group) MayCall(name string, o *Options) error {
 		}
 		spec.AttachBTFID = id
 	}
-	if g.Mech.Sleepable {
-		spec.Flags |= bpf.Sleepable
-	}
 	return o.Target.MayCall(name, spec)
 }

@@ -241,8 +241,9 @@ type Mechanism struct {
 	// Target opens the BPF program that the program follows, and names the
 	// function of it by its type there.
 	Target func(g *Group) (fd int, typ uint32, err error)
-	// Sleepable programs may fault pages in.
-	Sleepable bool
+	// Sleepable is the feature by which programs may wait for pages of the process they
+	// run in; nil: they may not.
+	Sleepable *target.Feature
 	// Backwards: of several programs on one event the kernel runs the one that
 	// was attached last first.
 	Backwards bool

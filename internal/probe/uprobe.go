@@ -396,6 +396,7 @@ func userMechanism(name string, multi, returns bool) Mechanism {
 		Name:      name,
 		Program:   ebpf.Kprobe,
 		Backwards: true,
+		Sleepable: target.SleepableUprobe,
 		Index:     cookieIndex,
 		Regs:      contextRegs,
 	}

@@ -121,6 +121,9 @@ func (s *session) Printf(ev *object.Event, rec []byte) {
 // Trailer is appended to strings that were cut.
 func (s *session) Trailer() string { return s.o.Config.StrTruncTrailer }
 
+// Unreadable is shown in place of strings that could not be read.
+func (s *session) Unreadable() string { return s.o.Config.StrUnreadable }
+
 // Deferred has the builtin that made a value give it its text.
 func (s *session) Deferred(t *types.Deferred, raw []byte) value.Value {
 	if f, ok := builtin.Lookup(t.By); ok && f.Render != nil {

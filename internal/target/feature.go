@@ -156,6 +156,19 @@ var (
 		const mapLookup = 1
 		return accepted(&bpf.ProgSpec{Type: bpf.PerfEvent}, append(insns, bpf.CallHelper(mapLookup), bpf.MovImm(0, 0), bpf.Exit())...)
 	}}
+	SleepableUprobe = &Feature{"sleepable_uprobe", "fetching of pages by uprobes", "6.1", func(*Target) error {
+		fd, err := bpf.MapCreate(bpf.MapSpec{Type: bpf.Hash, KeySize: 8, ValueSize: 8, MaxEntries: 1, Flags: bpf.NoPrealloc})
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		insns := []uint64{bpf.ClearStack(-8), bpf.MovReg(2, 10), bpf.AddImm(2, -8)}
+		insns = append(insns, bpf.LoadMap(1, fd)...)
+		const mapLookup, copyFromUser = 1, 148
+		insns = append(insns, bpf.CallHelper(mapLookup), bpf.MovReg(1, 10), bpf.AddImm(1, -8), bpf.MovImm(2, 1), bpf.MovImm(3, 0),
+			bpf.CallHelper(copyFromUser), bpf.MovImm(0, 0), bpf.Exit())
+		return accepted(&bpf.ProgSpec{Type: bpf.Kprobe, Flags: bpf.Sleepable}, insns...)
+	}}
 	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5", func(t *Target) error {
 		// The one whose type most scripts that use this need anyway.
 		s, err := t.BTF()
@@ -202,7 +215,7 @@ func Features() []*Feature {
 		RingBuffer, LargeKey, BPFLoop, ForEachMapElem, TaskBTF, TaskPtRegs, KtimeBoot, KtimeTAI, Snprintf, Strncmp,
 		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread, SocketCookie, Override, WriteUser, GetFuncIP,
 		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AtomicFetch, CPUv4, MayGoto,
-		NoPreallocPerf, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfLink, KprobeMulti,
+		NoPreallocPerf, SleepableUprobe, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfLink, KprobeMulti,
 		KprobeSession, UprobeMulti,
 	}
 }

@@ -128,7 +128,10 @@ func joinOther(a, b Type) Type {
 	case *String:
 		if y, ok := b.(*String); ok {
 			if y.Cap > x.Cap || y.Cap == x.Cap && y.Trunc {
-				return y
+				x, y = y, x
+			}
+			if y.Marked && !x.Marked {
+				return &String{Cap: x.Cap, Trunc: x.Trunc, Marked: true}
 			}
 			return x
 		}

@@ -81,7 +81,15 @@ type String struct {
 	// Cap-1 bytes: when it fills all of Cap-1 bytes, the truncation trailer
 	// is printed.
 	Trunc bool
+	// Marked says that a string may be Unreadable, so that bytes behind the NUL
+	// of an empty one are looked at.
+	Marked bool
 }
+
+// Unreadable stands in place of a string that could not be read. It is an empty
+// string to the program, but not the same bytes as the empty string; no text in
+// UTF-8 holds its second byte.
+const Unreadable = "\x00\xff"
 
 func (t *String) String() string {
 	if t.Cap == 0 {

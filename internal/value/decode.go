@@ -39,6 +39,9 @@ func (d *decoder) decode(t types.Type, raw []byte, depth int) Value {
 	}
 	switch t := t.(type) {
 	case *types.String:
+		if env != nil && unreadable(t, raw) {
+			return Unread(env.Unreadable())
+		}
 		s, cut := stringBytes(t, raw)
 		out := make(Str, 0, len(s)+8)
 		out = append(out, s...)
@@ -149,6 +152,11 @@ func upToNUL(raw []byte) []byte {
 		return raw[:i]
 	}
 	return raw
+}
+
+// unreadable reports whether a string could not be read.
+func unreadable(t *types.String, raw []byte) bool {
+	return t.Marked && len(raw) >= len(types.Unreadable) && string(raw[:len(types.Unreadable)]) == types.Unreadable
 }
 
 // stringBytes is the text of a string, and whether a trailer belongs to it.

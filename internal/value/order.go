@@ -77,7 +77,7 @@ func compareAll(a, b []Value) int {
 
 func rank(v Value) int {
 	switch v.(type) {
-	case Int, Uint:
+	case Int, Uint, Unread:
 		return 1
 	case Str:
 		return 2

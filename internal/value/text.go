@@ -22,6 +22,8 @@ func AppendText(dst []byte, v Value) []byte {
 		return appendPointer(dst, uint64(v))
 	case Str:
 		return append(dst, v...)
+	case Unread:
+		return append(dst, v...)
 	case Buffer:
 		return appendBuffer(dst, v)
 	case Text:
@@ -77,6 +79,9 @@ func AppendRaw(dst []byte, t types.Type, raw []byte, env Env) []byte {
 			return appendSigned(dst, int64(v), t.Signed)
 		}
 	case *types.String:
+		if env != nil && unreadable(t, raw) {
+			return append(dst, env.Unreadable()...)
+		}
 		s, cut := stringBytes(t, raw)
 		dst = append(dst, s...)
 		if cut && env != nil {

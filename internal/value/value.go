@@ -27,6 +27,8 @@ type (
 	// Str is a string's bytes up to its NUL, with the truncation trailer
 	// already appended where it applies.
 	Str []byte
+	// Unread is what is shown of a string that could not be read.
+	Unread string
 	// Buffer is the result of buf().
 	Buffer []byte
 	// Text is what a deferred value came to: a symbol, a time, an address.
@@ -90,6 +92,7 @@ func (Bool) value()    {}
 func (Enum) value()    {}
 func (Pointer) value() {}
 func (Str) value()     {}
+func (Unread) value()  {}
 func (Buffer) value()  {}
 func (Text) value()    {}
 func (Stack) value()   {}
@@ -112,4 +115,6 @@ type Env interface {
 	Stack(t *types.Stack, raw []byte) Value
 	// Trailer is appended to strings that were cut.
 	Trailer() string
+	// Unreadable is shown in place of strings that could not be read.
+	Unreadable() string
 }

@@ -13,6 +13,7 @@ func (fakeEnv) Deferred(t *types.Deferred, raw []byte) Value { return Text("sym+
 func (fakeEnv) Stack(t *types.Stack, raw []byte) Value       { return Stack("\n        f+1\n") }
 func (fakeEnv) Agg(t *types.Agg, cell []byte) Value          { return Avg{Total: int64(len(cell)), Count: 2} }
 func (fakeEnv) Trailer() string                              { return ".." }
+func (fakeEnv) Unreadable() string                           { return "<?>" }
 
 var point = types.NewStruct(types.StructKind, "p", 48, 8, []types.Field{
 	{Name: "x", Type: types.Int32},
@@ -59,6 +60,8 @@ func TestText(t *testing.T) {
 		{&types.Pointer{Elem: types.Void}, []byte{0x34, 0x12, 0, 0, 0, 0, 0, 0}, "0x1234", "", "4660"},
 		{&types.String{Cap: 8}, []byte("hello\x00\x00\x00"), "hello", "", `"hello"`},
 		{&types.String{Cap: 4, Trunc: true}, []byte("abc\x00"), "abc..", "", `"abc.."`},
+		{&types.String{Cap: 4, Marked: true}, []byte(types.Unreadable + "\x00\x00"), "<?>", "", "null"},
+		{&types.String{Cap: 4}, []byte(types.Unreadable + "\x00\x00"), "", "", `""`},
 		{&types.String{Cap: 4, Trunc: true}, []byte("ab\x00\x00"), "ab", "", `"ab"`},
 		{&types.String{Cap: 4}, []byte("abc\x00"), "abc", "", `"abc"`},
 		{&types.String{Cap: 9}, []byte("\"\\\n\t\x01\xffé"), "\"\\\n\t\x01\xffé", "", `"\"\\\n\t\u0001\u00ffé"`},
