@@ -31,7 +31,10 @@ func (s Search) Find(name string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("program of process %d: %w", s.PID, err)
 		}
-		return []string{proc.Root(s.PID) + path}, nil
+		if path = proc.Root(s.PID) + path; !sameInode(path, proc.Dir(s.PID)+"/exe") {
+			path = proc.Dir(s.PID) + "/exe" // deleted, or another by now
+		}
+		return []string{path}, nil
 	case name == "*":
 		return s.mapped()
 	case s.Libraries && !wild && strings.HasPrefix(name, "lib") && !strings.Contains(name, "/"):
@@ -41,7 +44,9 @@ func (s Search) Find(name string) ([]string, error) {
 	}
 	var out []string
 	for _, path := range s.candidates(name) {
-		if wild {
+		if held, ok := s.replaced(path); ok && !wild {
+			out = append(out, held)
+		} else if wild {
 			matches, err := filepath.Glob(path)
 			if err != nil {
 				return nil, fmt.Errorf("bad pattern %q", name)
@@ -76,12 +81,20 @@ func (s Search) root() string {
 	return proc.Dir(s.PID) + "/root"
 }
 
+// below is an absolute path in a root directory, "" for hawk's own.
+func below(root, path string) string {
+	if root == "" {
+		return path
+	}
+	return proc.Resolve(root, path)
+}
+
 // candidates are the paths a name stands for before wildcards are expanded.
 func (s Search) candidates(name string) []string {
 	root := s.root()
 	if strings.Contains(name, "/") {
 		if root != "" && strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "/proc/") {
-			return []string{root + name}
+			return []string{below(root, name)}
 		}
 		return []string{name}
 	}
@@ -96,7 +109,7 @@ func (s Search) candidates(name string) []string {
 		if dir == "" {
 			dir = "."
 		}
-		out = append(out, root+filepath.Join(dir, name))
+		out = append(out, below(root, filepath.Join(dir, name)))
 	}
 	return out
 }
@@ -133,6 +146,37 @@ func (s Search) mapped() ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// replaced finds what the process has mapped of a file that has been deleted or
+// replaced since. A probe on the file that is there by now would not be seen by
+// the process.
+func (s Search) replaced(path string) (held string, ok bool) {
+	if s.PID == 0 {
+		return "", false
+	}
+	full, root := path, proc.Root(s.PID)
+	if root == "" || !strings.HasPrefix(path, root) {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return "", false
+		}
+		full = proc.Resolve("", abs)
+	}
+	files, err := proc.MappedFiles(s.PID)
+	if err != nil {
+		return "", false
+	}
+	for _, f := range files {
+		switch {
+		case !f.Exec || root+f.Name != full:
+		case !f.Deleted:
+			return "", false
+		default:
+			held, ok = f.Path, true
+		}
+	}
+	return held, ok
 }
 
 func (s Search) library(name string) (string, bool) {

@@ -100,8 +100,11 @@ func sonameFits(file, name string) bool {
 func findLibrary(root, name string, machine elf.Machine) (string, bool) {
 	if data, err := os.ReadFile(root + "/etc/ld.so.cache"); err == nil {
 		for _, l := range ParseLdCache(data, machine) {
-			if sonameFits(l.Soname, name) && Check(root+l.Path) == nil {
-				return root + l.Path, true
+			if !sonameFits(l.Soname, name) {
+				continue
+			}
+			if path := below(root, l.Path); Check(path) == nil {
+				return path, true
 			}
 		}
 	}
@@ -111,7 +114,10 @@ func findLibrary(root, name string, machine elf.Machine) (string, bool) {
 			continue
 		}
 		for _, e := range entries {
-			if path := root + dir + "/" + e.Name(); sonameFits(e.Name(), name) && Check(path) == nil {
+			if !sonameFits(e.Name(), name) {
+				continue
+			}
+			if path := below(root, dir+"/"+e.Name()); Check(path) == nil {
 				return path, true
 			}
 		}

@@ -186,6 +186,7 @@ type MappedFile struct {
 	Name     string // as the process sees it
 	Dev, Ino uint64
 	Exec     bool // some part of it is executable
+	Deleted  bool // there is no such file any more, or another
 }
 
 // MappedFiles lists the files a process has mapped, each once, in the order
@@ -208,7 +209,7 @@ func MappedFiles(pid int) ([]MappedFile, error) {
 		if !ok {
 			at = len(out)
 			seen[id{m.Dev, m.Ino}] = at
-			f := MappedFile{Path: root + m.Path, Name: m.Path, Dev: m.Dev, Ino: m.Ino}
+			f := MappedFile{Path: root + m.Path, Name: m.Path, Dev: m.Dev, Ino: m.Ino, Deleted: m.Deleted}
 			if m.Deleted {
 				f.Path = MapFile(pid, m)
 			}
