@@ -18,6 +18,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"capture":      cmdCapture,
 	"c++":          cmdCompile("c++"),
 	"cc":           cmdCompile("cc"),
+	"debian":       cmdDebian,
 	"go":           cmdCompile("go"),
 	"hawk":         cmdHawk,
 	"match":        cmdMatch,

@@ -72,7 +72,7 @@ func launch(ts *testscript.TestScript, name string, env []string, program string
 	p := &process{name: name, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Env = env
-	for _, key := range []string{"PATH", "HOME", "TMPDIR", "WORK", "LC_ALL", "TZ", "GOCOVERDIR"} {
+	for _, key := range []string{"PATH", "HOME", "TMPDIR", "WORK", "LC_ALL", "TZ", "GOCOVERDIR", "LD_LIBRARY_PATH"} {
 		if value := ts.Getenv(key); value != "" {
 			p.cmd.Env = append(p.cmd.Env, key+"="+value)
 		}

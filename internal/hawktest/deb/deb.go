@@ -70,10 +70,10 @@ func unpackKey(name string, follow []string) string {
 	return "unpack " + name + " " + strings.Join(follow, " ")
 }
 
-// Install makes a directory that holds the files of a package and of all that it depends on, libc included: a root to run its programs from.
-func (s *Suite) Install(name string) (string, error) {
-	return s.tree("install "+name, func(tmp string) error {
-		return s.apt(tmp, "apt-get", "install", "-qq", "--yes", "--download-only", "--no-install-recommends", "-o", "Dir::Cache::Archives="+tmp, name)
+// Install makes a directory that holds the files of packages and of all that they depend on, libc included: a root to run their programs from.
+func (s *Suite) Install(names ...string) (string, error) {
+	return s.tree("install "+strings.Join(names, " "), func(tmp string) error {
+		return s.apt(tmp, append([]string{"apt-get", "install", "-qq", "--yes", "--download-only", "--no-install-recommends", "-o", "Dir::Cache::Archives=" + tmp}, names...)...)
 	})
 }
 
