@@ -122,18 +122,34 @@ var _ = define(Func{
 	},
 })
 
+// TextCall is the call that reads n characters at an address.
+func TextCall(pos syntax.Pos, addr, n syntax.Expr) *syntax.Call {
+	end := &syntax.Binary{Pos: pos, Op: syntax.Add, OpPos: pos.At, X: n, Y: &syntax.IntLit{Pos: pos, Text: "1", Value: 1}}
+	return &syntax.Call{Pos: pos, Func: &syntax.Ident{Pos: pos, Name: "str"}, Args: []syntax.Expr{addr, end}}
+}
+
 // readText reads a string to p and yields its length with the NUL, that of the
-// mark if it is in user memory and could not be read.
+// mark if it is in user memory and could not be read. Text that has no
+// characters by its length is read nowhere, since it may have any address.
 func readText(g Gen, c *Call, t *types.String, p, addr, n *ir.Value) *ir.Value {
 	b := g.B()
 	space := g.Space(c.Args[0])
-	r := g.ReadStr(c.Expr, space, p, 0, n, addr)
-	if space != types.User || t.Cap < len(types.Unreadable) {
-		return r
+	read := func() *ir.Value {
+		r := g.ReadStr(c.Expr, space, p, 0, n, addr)
+		if space != types.User || t.Cap < len(types.Unreadable) {
+			return r
+		}
+		return g.Choose(b.Arith(ir.SLe, konst(g, 0), r),
+			func() *ir.Value { return r },
+			func() *ir.Value { return g.Unreadable(p, addr) })
 	}
-	return g.Choose(b.Arith(ir.SLe, konst(g, 0), r),
-		func() *ir.Value { return r },
-		func() *ir.Value { return g.Unreadable(p, addr) })
+	if n.Op == ir.Const {
+		return read()
+	}
+	return g.Choose(b.Arith(ir.ULt, konst(g, 1), n), read, func() *ir.Value {
+		b.Store(p, 0, 1, konst(g, 0))
+		return konst(g, 1)
+	})
 }
 
 // strSource is where str() reads and at most how many bytes.

@@ -286,7 +286,11 @@ func (w *walker) argument(c *builtin.Call, i int, kind builtin.ParamKind, words 
 	}
 	v := w.argValue(kind, a)
 	if v.Type != nil && argsItself(a) {
-		v.Type = w.argsRecord()
+		if rec := w.textRecord(a); rec != nil {
+			v = w.standIn(a, rec)
+		} else {
+			v.Type = w.argsRecord()
+		}
 		w.record(a, v)
 	}
 	if kind == builtin.Address && v.Type != nil {

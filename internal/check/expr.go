@@ -14,7 +14,19 @@ import (
 // expr evaluates an expression and records what is known of it. An unknown
 // type means that it is not known yet or that an error was reported.
 func (w *walker) expr(e syntax.Expr) val {
-	v := w.eval(e)
+	v := w.text(e, w.eval(e))
+	w.record(e, v)
+	return v
+}
+
+// base evaluates what a member is taken of.
+func (w *walker) base(e syntax.Expr) val {
+	var v val
+	if p, ok := e.(*syntax.Paren); ok {
+		v = w.base(p.X)
+	} else {
+		v = w.eval(e)
+	}
 	w.record(e, v)
 	return v
 }

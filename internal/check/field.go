@@ -12,7 +12,7 @@ import (
 
 // field is x.name: of a struct behind any number of pointers, or a record.
 func (w *walker) field(e *syntax.Field) val {
-	x := w.expr(e.X)
+	x := w.base(e.X)
 	t, derefs := x.Type, 0
 	for {
 		p, ok := t.(*types.Pointer)

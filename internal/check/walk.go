@@ -30,6 +30,8 @@ type walker struct {
 	arms map[syntax.Expr]arm                        // conditionals that comptime decided
 	lets map[*syntax.LetTupleStmt][]*syntax.LetStmt // what they are short for
 
+	texts map[syntax.Expr]syntax.Expr // calls of str() that stand for strings of the traced program
+
 	scope       *scope
 	in          *inFunction            // whose body this is, nil: the probe's
 	declared    map[string]source.Span // every variable of the probe by name, for hints

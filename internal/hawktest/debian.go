@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -11,20 +14,23 @@ import (
 	"github.com/hawktrace/hawk/internal/hawktest/deb"
 )
 
-// debianSuite is where the packages of cases come from. Their programs run with the system's loader and the C library that comes with them, which have to
-// be of one release.
-const debianSuite = "bookworm"
+// debianSuite is where the packages of cases come from, and debianVersion its number: C libraries of later releases run its programs too.
+const (
+	debianSuite   = "bookworm"
+	debianVersion = 12
+)
 
 func probeDebian() error {
 	if InVM() {
 		return errors.New("packages are unpacked on the host only")
 	}
-	version, err := os.ReadFile("/etc/debian_version")
+	text, err := os.ReadFile("/etc/debian_version")
 	if err != nil {
 		return err
 	}
-	if !strings.HasPrefix(string(version), "12.") {
-		return fmt.Errorf("this is Debian %s", strings.TrimSpace(string(version)))
+	major, _, _ := strings.Cut(strings.TrimSpace(string(text)), ".")
+	if version, err := strconv.Atoi(major); err == nil && version < debianVersion { // what has no number is newer than all that have
+		return fmt.Errorf("this is Debian %d", version)
 	}
 	return nil
 }
@@ -35,7 +41,35 @@ func cmdDebian(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	root, err := suite.Install(args[1:]...)
 	ts.Check(err)
+	libraries := ts.MkAbs(".libraries")
+	ts.Check(linkLibraries(root, libraries))
 	ts.Setenv(args[0], root)
-	const machine = "/x86_64-linux-gnu"
-	ts.Setenv("LD_LIBRARY_PATH", root+"/lib"+machine+":"+root+"/usr/lib"+machine)
+	ts.Setenv("LD_LIBRARY_PATH", libraries)
+}
+
+// ofLibc are the libraries of the C library itself, which has to be the system's since the loader is.
+var ofLibc = []string{"ld-linux-*", "libBrokenLocale.*", "libanl.*", "libc.*", "libc_malloc_debug.*", "libdl.*", "libm.*", "libmemusage.*", "libmvec.*", "libnsl.*",
+	"libnss_*", "libpcprofile.*", "libpthread.*", "libresolv.*", "librt.*", "libthread_db.*", "libutil.*"}
+
+// linkLibraries fills a directory with links to the libraries below a root.
+func linkLibraries(root, to string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, dir := range []string{"lib", "usr/lib"} {
+		files, err := filepath.Glob(filepath.Join(root, dir, "x86_64-linux-gnu", "*.so*"))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			name := filepath.Base(file)
+			if slices.ContainsFunc(ofLibc, func(p string) bool { ok, _ := filepath.Match(p, name); return ok }) {
+				continue
+			}
+			if err := os.Symlink(file, filepath.Join(to, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -18,7 +18,7 @@ import (
 var _ = define(Kind{
 	Name:    "uprobe",
 	Aliases: []string{"u"},
-	Doc:     "Fires when a function of a program or library is called, or at an instruction of it. `args` has its arguments by name where there is debug information (DWARF) of the program.",
+	Doc:     "Fires when a function of a program or library is called, or at an instruction of it. `args` has its arguments by name where there is debug information (DWARF) of the program; strings of Go and C++ are text.",
 	Example: `uprobe:libc:malloc { @bytes[comm] = hist(arg0); }`,
 	Forms:   []string{"uprobe:binary:function[+offset]", "uprobe:binary:cpp:name", "uprobe:binary:address", "uprobe:binary@file:line[:column]"},
 	Has:     HasArgs | HasArgN | HasRegs | HasFunc | HasUserAddrs | HasCtx,

@@ -198,6 +198,9 @@ type Struct struct {
 	Algn  int    // 0: 8
 	BTFID uint32 // type ID in vmlinux BTF, 0 if unknown or not from there
 	C     bool   // defined by C text: a character array may be full, without a NUL
+	// Text says that values are text that lies elsewhere, as strings of Go, Rust and
+	// C++ are; nil for most structs. It may be called once fields are asked for.
+	Text func() (Text, bool)
 	// Load fills the fields on first use; nil once done or if Fields were given.
 	Load   func() []Field
 	fields []Field
@@ -205,6 +208,10 @@ type Struct struct {
 	// not exist; may be nil.
 	Absent func(name string) string
 }
+
+// Text says through which members of a struct the text that it stands for is
+// found: its address and its length in bytes.
+type Text struct{ Addr, Len []string }
 
 // Field is a member of a Struct.
 type Field struct {

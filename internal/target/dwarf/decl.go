@@ -37,6 +37,9 @@ func (f *File) text(off dwarf.Offset, depth int) (before, after string) {
 		return in.text(to, depth+1)
 	}
 	name := e.name()
+	if name != "" && e.plainTypes() {
+		return name, ""
+	}
 	switch e.Tag {
 	case dwarf.TagStructType:
 		return tagged("struct", name), ""

@@ -170,7 +170,7 @@ func TestCPlusPlus(t *testing.T) {
 func TestGo(t *testing.T) {
 	f, e := open1(t, build(t, "go.go", "go", "build"))
 	for symbol, want := range map[string]string{
-		"main.(*conn).handle": "main.(*conn).handle: main.conn* c [struct main.conn * 8]; struct string q [struct string 16]; struct []int list [struct []int 24]; float64 f [uint8[8] 8] → void",
+		"main.(*conn).handle": "main.(*conn).handle: *main.conn c [struct main.conn * 8]; string q [struct string 16]; []int list [struct []int 24]; float64 f [uint8[8] 8] → void",
 	} {
 		if got := signature(f, e, symbol); got != want {
 			t.Errorf("%s\n got %s\nwant %s", symbol, got, want)

@@ -126,13 +126,7 @@ func (f *File) function(unit int, addr uint64) (*Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := f.at(f.units[unit].first)
-	if err != nil {
-		return nil, err
-	}
-	const languageGo = 0x16
-	language, _ := root.number(dwarf.AttrLanguage)
-	return f.describe(e, language == languageGo)
+	return f.describe(e, f.language(unit) == languageGo)
 }
 
 // maxParams bounds the parameters of a function.

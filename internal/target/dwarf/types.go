@@ -202,6 +202,7 @@ func (f *File) structType(e entry, size int) types.Type {
 		t.Bytes = -1
 	}
 	t.Load = func() []types.Field { return f.load(t, e, declared) }
+	t.Text = textOf(t, e)
 	return t
 }
 
