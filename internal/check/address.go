@@ -38,7 +38,7 @@ func (w *walker) takeAddress(e *syntax.Unary) val {
 
 // isHandle tells the address of a map that is not the address of a value.
 func (w *walker) isHandle(e syntax.Expr) bool {
-	u, ok := bare(e).(*syntax.Unary)
+	u, ok := syntax.Unparen(e).(*syntax.Unary)
 	if !ok || u.Op != syntax.And {
 		return false
 	}

@@ -124,7 +124,7 @@ func (w *walker) advise(d *source.Diagnostic, id *syntax.Ident) {
 // besideText evaluates the right side of an operator. An unknown name that is
 // compared with a text lacks its quotes, perhaps because the shell took them.
 func (w *walker) besideText(e *syntax.Binary, x val) val {
-	id, ok := bare(e.Y).(*syntax.Ident)
+	id, ok := syntax.Unparen(e.Y).(*syntax.Ident)
 	if _, isText := x.Type.(*types.String); ok && isText && isComparison(e.Op) {
 		w.textName = id
 	}

@@ -65,7 +65,7 @@ func (w *walker) lockedAgainst(s *slot, x val, at syntax.Node, name string) bool
 func (w *walker) comptime(e *syntax.Comptime) val {
 	v := w.expr(e.X)
 	if v.Type != nil && !v.isLiteral() {
-		w.errorf(bare(e.X), "comptime", "Unable to evaluate at compile time")
+		w.errorf(syntax.Unparen(e.X), "comptime", "Unable to evaluate at compile time")
 	}
 	return v
 }
@@ -82,7 +82,7 @@ const (
 
 // arm decides a conditional with a comptime condition.
 func (w *walker) arm(e, cond syntax.Expr) arm {
-	c, ok := bare(cond).(*syntax.Comptime)
+	c, ok := syntax.Unparen(cond).(*syntax.Comptime)
 	if !ok {
 		return bothArms
 	}
@@ -98,7 +98,7 @@ func (w *walker) arm(e, cond syntax.Expr) arm {
 	}
 	switch {
 	case v.k.Kind == builtin.NoConst && w.final && v.Type != nil:
-		w.errorf(bare(c.X), "comptime", "Unable to evaluate at compile time")
+		w.errorf(syntax.Unparen(c.X), "comptime", "Unable to evaluate at compile time")
 	case v.k.Kind != builtin.NoConst && (w.deciding || w.final):
 		if w.arms == nil {
 			w.arms = map[syntax.Expr]arm{}
@@ -115,17 +115,6 @@ func (w *walker) arm(e, cond syntax.Expr) arm {
 	}
 	w.undecided, w.waits = true, append(w.waits, later)
 	return noArm
-}
-
-// bare is an expression without the parentheses around it.
-func bare(e syntax.Expr) syntax.Expr {
-	for {
-		p, ok := e.(*syntax.Paren)
-		if !ok {
-			return e
-		}
-		e = p.X
-	}
 }
 
 // only evaluates the arm that is left of a conditional, nil if it has none.

@@ -218,7 +218,7 @@ func (w *walker) index(e *syntax.Index) val {
 	switch t := x.Type.(type) {
 	case *types.String:
 		v.Type, limit = types.Int8, t.Cap
-		if f, ok := bare(e.X).(*syntax.Field); ok {
+		if f, ok := syntax.Unparen(e.X).(*syntax.Field); ok {
 			if s, ok := w.info.Fields[f].Type.(*types.String); ok && s.Cap > 0 {
 				limit = min(limit, s.Cap)
 			}

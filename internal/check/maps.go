@@ -168,7 +168,7 @@ func (w *walker) keyOf(keys []syntax.Expr) val {
 // keyValue is one part of a key; aggregations are read as integers.
 func (w *walker) keyValue(e syntax.Expr) val {
 	v := w.expr(e)
-	if id, ok := bare(e).(*syntax.Ident); ok && asksFor(id.Name)&hasCtx != 0 {
+	if id, ok := syntax.Unparen(e).(*syntax.Ident); ok && asksFor(id.Name)&hasCtx != 0 {
 		w.errorf(e, "bad-map-key", "%s can not be used as a map key", id.Name)
 		return val{}
 	}

@@ -173,7 +173,7 @@ func (f *fn) sendTail(id int, ev *object.Event, args []syntax.Expr, tails int) {
 func (f *fn) textInto(e syntax.Expr, t *types.String, p *ir.Value) *ir.Value {
 	b := f.b
 	var src *ir.Value
-	if c, ok := f.info.Calls[unparen(e)]; ok && c.Func != nil && c.Func.Text != nil {
+	if c, ok := f.info.Calls[syntax.Unparen(e)]; ok && c.Func != nil && c.Func.Text != nil {
 		src = c.Func.Text(f, c, p)
 	}
 	if src == nil {

@@ -227,23 +227,19 @@ func (f *fn) boolMath(e *syntax.Binary, x, y *ir.Value) *ir.Value {
 	return b.Arith(ir.Ne, f.arith(e, e.Op, x, y, false, false), f.konst(0))
 }
 
+// plainArith are the operators that one instruction is, whatever the signs.
+var plainArith = map[syntax.Token]ir.Op{
+	syntax.Add: ir.Add, syntax.Sub: ir.Sub, syntax.Mul: ir.Mul, syntax.And: ir.And, syntax.Or: ir.Or, syntax.Xor: ir.Xor,
+}
+
 // arith emits an integer operation. signed is the sign of the result, which
 // division follows; a right shift follows the sign of its left operand.
 func (f *fn) arith(at syntax.Node, op syntax.Token, x, y *ir.Value, signed, leftSigned bool) *ir.Value {
 	b := f.b
+	if same, ok := plainArith[op]; ok {
+		return b.Arith(same, x, y)
+	}
 	switch op {
-	case syntax.Add:
-		return b.Arith(ir.Add, x, y)
-	case syntax.Sub:
-		return b.Arith(ir.Sub, x, y)
-	case syntax.Mul:
-		return b.Arith(ir.Mul, x, y)
-	case syntax.And:
-		return b.Arith(ir.And, x, y)
-	case syntax.Or:
-		return b.Arith(ir.Or, x, y)
-	case syntax.Xor:
-		return b.Arith(ir.Xor, x, y)
 	case syntax.Shl:
 		return b.Arith(ir.Shl, x, b.Arith(ir.And, y, f.konst(63)))
 	case syntax.Shr:

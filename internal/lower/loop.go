@@ -192,7 +192,7 @@ func (f *fn) forgetAssigned(loop syntax.Node, counter *ir.Object) {
 	}
 	seen := map[*check.Var]bool{}
 	assigned := func(e syntax.Expr) {
-		v, ok := unparen(e).(*syntax.Var)
+		v, ok := syntax.Unparen(e).(*syntax.Var)
 		if !ok {
 			return
 		}

@@ -261,11 +261,11 @@ func (f *fn) mentions(e syntax.Expr, decl *check.Var) bool {
 }
 
 func (f *fn) assign(s *syntax.AssignStmt) {
-	if c, ok := f.info.Calls[unparen(s.RHS)]; ok && c.Agg != nil && s.Op == syntax.Assign {
+	if c, ok := f.info.Calls[syntax.Unparen(s.RHS)]; ok && c.Agg != nil && s.Op == syntax.Assign {
 		f.updateAgg(s, s.LHS, c)
 		return
 	}
-	if blk, ok := unparen(s.RHS).(*syntax.Block); ok && s.Op == syntax.Assign && f.aggResult(blk) != nil {
+	if blk, ok := syntax.Unparen(s.RHS).(*syntax.Block); ok && s.Op == syntax.Assign && f.aggResult(blk) != nil {
 		f.aggBlock(s, blk)
 		return
 	}
@@ -283,7 +283,7 @@ func (f *fn) assign(s *syntax.AssignStmt) {
 // aggResult is the call of an aggregation that a block, or a block in it, ends
 // in; nil if it does not.
 func (f *fn) aggResult(blk *syntax.Block) *builtin.Call {
-	switch x := unparen(blk.Result).(type) {
+	switch x := syntax.Unparen(blk.Result).(type) {
 	case *syntax.Block:
 		return f.aggResult(x)
 	case *syntax.Call:
@@ -297,23 +297,13 @@ func (f *fn) aggResult(blk *syntax.Block) *builtin.Call {
 // aggBlock runs a block and then the update that it ends in.
 func (f *fn) aggBlock(s *syntax.AssignStmt, blk *syntax.Block) {
 	f.blockValue(blk, func(x syntax.Expr) *ir.Value {
-		if inner, ok := unparen(x).(*syntax.Block); ok {
+		if inner, ok := syntax.Unparen(x).(*syntax.Block); ok {
 			f.aggBlock(s, inner)
 		} else {
 			f.updateAgg(s, s.LHS, f.aggResult(blk))
 		}
 		return nil
 	})
-}
-
-func unparen(e syntax.Expr) syntax.Expr {
-	for {
-		p, ok := e.(*syntax.Paren)
-		if !ok {
-			return e
-		}
-		e = p.X
-	}
 }
 
 // addable reports whether one addition in place does what @m[k] += x says:
@@ -379,7 +369,7 @@ func (f *fn) compound(s *syntax.AssignStmt) {
 // incDec is ++ and --; want says whether the value is used.
 func (f *fn) incDec(e *syntax.IncDec, want bool) *ir.Value {
 	b := f.b
-	t := f.info.Types[unparen(e.X)]
+	t := f.info.Types[syntax.Unparen(e.X)]
 	step := int64(1)
 	if p, ok := t.(*types.Pointer); ok {
 		step = int64(max(p.Elem.Size(), 1))
@@ -387,7 +377,7 @@ func (f *fn) incDec(e *syntax.IncDec, want bool) *ir.Value {
 	if e.Op == syntax.Dec {
 		step = -step
 	}
-	if v, ok := unparen(e.X).(*syntax.Var); ok {
+	if v, ok := syntax.Unparen(e.X).(*syntax.Var); ok {
 		old := f.number(f.loadVar(v))
 		now := f.convert(b.Add(old, step), types.IntOf(8, true), t)
 		b.Store(f.variable(v).addr(f), 0, 8, f.hide(now))
@@ -397,7 +387,7 @@ func (f *fn) incDec(e *syntax.IncDec, want bool) *ir.Value {
 		return old
 	}
 	if t.Size() == 8 {
-		old := f.addMap(e, unparen(e.X), f.konst(step), want)
+		old := f.addMap(e, syntax.Unparen(e.X), f.konst(step), want)
 		if want && e.Prefix {
 			return b.Add(old, step)
 		}
@@ -405,7 +395,7 @@ func (f *fn) incDec(e *syntax.IncDec, want bool) *ir.Value {
 	}
 	// A declared narrow value wraps at its own width.
 	s, keys := f.mapOf(e.X)
-	old := f.loadMap(unparen(e.X))
+	old := f.loadMap(syntax.Unparen(e.X))
 	now := f.convert(b.Add(old, step), types.IntOf(8, true), t)
 	f.storeScalar(e, s, keys, now)
 	if e.Prefix {

@@ -162,3 +162,14 @@ func typeChild(t *TypeExpr, f func(Node)) {
 		f(t)
 	}
 }
+
+// Unparen is an expression without the parentheses around it.
+func Unparen(e Expr) Expr {
+	for {
+		p, ok := e.(*Paren)
+		if !ok {
+			return e
+		}
+		e = p.X
+	}
+}

@@ -195,7 +195,7 @@ func (m *machine) shownExpr(e syntax.Expr) value.Value {
 	if !ok {
 		return shown(m.eval(e), m.typeOf(e))
 	}
-	t, keys := m.place(unparen(e))
+	t, keys := m.place(syntax.Unparen(e))
 	if found := t.entries[m.key(t, keys).text]; found != nil {
 		return found.cell.shown(agg)
 	}

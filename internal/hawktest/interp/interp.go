@@ -310,13 +310,3 @@ func (m *machine) place(e syntax.Expr) (*table, []syntax.Expr) {
 	fail("assigning to %s", e.Span().Text())
 	return nil, nil
 }
-
-func unparen(e syntax.Expr) syntax.Expr {
-	for {
-		p, ok := e.(*syntax.Paren)
-		if !ok {
-			return e
-		}
-		e = p.X
-	}
-}
