@@ -108,6 +108,7 @@ func (c *command) probeOptions() probe.Options {
 		Target:    c.target,
 		PID:       c.pid,
 		PIDFilter: c.pid != 0,
+		Follow:    c.follow,
 		Unsafe:    c.unsafe,
 		NoFeature: c.noFeature,
 		Traceable: c.traceable,

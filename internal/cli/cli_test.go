@@ -61,6 +61,7 @@ func TestUsage(t *testing.T) {
 		{"--duration abc -e begin{}", 1, "", "ERROR: USAGE: invalid value for --duration: abc"},
 		{"--exit-status me -e begin{}", 1, "", "ERROR: USAGE: invalid value for --exit-status: me\n"},
 		{"--exit-status child -e begin{}", 1, "", "ERROR: USAGE: --exit-status child goes with -c\n"},
+		{"--follow -e begin{}", 1, "", "ERROR: USAGE: --follow goes with -p or -c\n"},
 		{"nosuch.bt", 1, "", "ERROR: failed to open file 'nosuch.bt': No such file or directory\n"},
 		{".", 1, "", "ERROR: failed to read file '.': Is a directory\n"},
 		{"noise", 1, "", "ERROR: noise: this is a binary file"},

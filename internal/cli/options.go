@@ -31,6 +31,7 @@ func options() []option {
 		{short: 'l', long: "list", doc: "list probes that match a pattern, or those of a script", set: func(s *settings, _ string) error { return s.setMode(modeList, "-l") }},
 		{short: 'p', long: "pid", arg: "PID", doc: "trace this process", set: (*settings).setPID},
 		{short: 'c', long: "cmd", arg: "COMMAND", doc: "run a command and trace it", set: func(s *settings, v string) error { s.command = v; return nil }},
+		{long: "follow", doc: "trace the processes that the one of -p or -c starts, too", set: func(s *settings, _ string) error { s.follow = true; return nil }},
 		{short: 'o', long: "output", arg: "FILE", doc: "write the output to a file", set: func(s *settings, v string) error { s.output = v; return nil }},
 		{short: 'f', arg: "FORMAT", doc: "output format: text or json", values: []string{"text", "json"}, set: func(s *settings, v string) error { s.format = v; return nil }},
 		{short: 'B', arg: "MODE", doc: "output buffering: line (default), full or none", values: bufferings, set: oneOf("-B", func(s *settings) *string { return &s.buffering }, bufferings...)},

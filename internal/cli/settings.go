@@ -37,6 +37,7 @@ type settings struct {
 
 	program     *string // -e
 	pid         int
+	follow      bool
 	command     string
 	output      string
 	json        bool
@@ -202,6 +203,8 @@ func (s *settings) finish() error {
 		return usagef("USAGE: -v can be given only once")
 	case s.pid != 0 && s.command != "":
 		return &usageError{"ERROR: USAGE: Cannot use both -c and -p.", true}
+	case s.follow && s.pid == 0 && s.command == "":
+		return usagef("USAGE: --follow goes with -p or -c")
 	case s.exitStatus != "" && s.command == "":
 		return usagef("USAGE: --exit-status child goes with -c")
 	case s.check && s.mode != modeFormat:

@@ -72,7 +72,7 @@ func (f *fn) program() {
 	ctx := b.Param(0, ir.Ptr)
 	f.ctx = &probe.Context{
 		B: b, Ctx: ctx, Group: f.g, O: f.m.o.Probe, Skip: f.exit,
-		Table: f.m.table, Data: map[string]*ir.Value{},
+		Table: f.m.table, Data: map[string]*ir.Value{}, Followed: f.followed,
 	}
 	// What hawk leaves behind has to run without it.
 	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech.Reader == nil {

@@ -105,6 +105,7 @@ type module struct {
 	stacks map[int]int    // kernel map by stack limit
 	spills map[int]int    // likewise
 	unwind *unwindMaps    // nil while no stack needs them
+	follow int            // kernel map of the threads that are traced, 0 while nothing needs it
 	sites  map[siteKey]*object.Site
 	unset  map[any]bool // what unsetSpace has warned of
 	zeros  int          // offset and size of the block of zeroes that new cells are copied from
@@ -150,6 +151,15 @@ func (m *module) unreadable() int {
 func (m *module) kernelMap(mp *object.Map) int {
 	m.obj.Maps = append(m.obj.Maps, mp)
 	return len(m.obj.Maps) - 1
+}
+
+// followed is the map of the threads that --follow traces. It has its memory
+// from the start, as maps of programs that sleep must have on old kernels.
+func (f *fn) followed() *ir.Value {
+	if f.m.follow == 0 {
+		f.m.follow = f.m.kernelMap(&object.Map{Name: object.FollowName, Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: probe.FollowMost})
+	}
+	return f.b.MapPtr(f.m.follow)
 }
 
 // stackMap is the kernel map for stacks of at most limit frames. It has four

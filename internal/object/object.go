@@ -56,6 +56,10 @@ const (
 // taken: u64 number → frames.
 const SpillName = "stack.spill" // no script can name a map so
 
+// FollowName is the name of the map of threads that --follow traces; see
+// package probe.
+const FollowName = "followed.threads" // no script can name a map so
+
 // Data is the one-entry mmapable array that programs and user space share.
 // The fixed part comes first.
 type Data struct {

@@ -156,6 +156,7 @@ func listPerfEvents(events []perfEvent) func(*Kind, []Part, *Options, func(Liste
 var softwareCounter = &Mechanism{
 	Name:    "perf software event",
 	Program: ebpf.PerfEvent,
+	Guard:   guardFollowed,
 	Regs:    contextRegs,
 	Link:    linkCounter(unix.PERF_TYPE_SOFTWARE),
 }
@@ -163,6 +164,7 @@ var softwareCounter = &Mechanism{
 var hardwareCounter = &Mechanism{
 	Name:    "perf hardware event",
 	Program: ebpf.PerfEvent,
+	Guard:   guardFollowed,
 	Regs:    contextRegs,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
 		links, err := linkCounter(unix.PERF_TYPE_HARDWARE)(progFD, g, o)
@@ -182,6 +184,6 @@ func linkCounter(typ uint32) func(int, *Group, *Options) ([]Link, error) {
 		if err != nil {
 			return nil, err
 		}
-		return linkPerf(cpus, unix.PerfEventAttr{Type: typ, Config: e.config, Sample: p.Period}, progFD, o.PID)
+		return linkPerf(cpus, unix.PerfEventAttr{Type: typ, Config: e.config, Sample: p.Period}, progFD, o.kernelPID())
 	}
 }

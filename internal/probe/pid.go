@@ -20,6 +20,10 @@ func guardPID(c *Context) {
 	if !c.O.PIDFilter || c.O.PID == 0 {
 		return
 	}
+	if c.O.Follow {
+		guardFollowed(c)
+		return
+	}
 	b := c.B
 	ns, err := c.O.Target.PIDNamespace()
 	if err != nil || ns.Initial {

@@ -195,6 +195,7 @@ type Options struct {
 	Target     *target.Target
 	PID        int                    // -p or the -c child; 0: none
 	PIDFilter  bool                   // PID came from -p: in-program tests apply
+	Follow     bool                   // --follow: the process, and what it starts
 	Unsafe     bool                   // --unsafe
 	NoFeature  map[string]bool        // --no-feature
 	MaxProbes  int                    // max_probes
@@ -296,6 +297,8 @@ type Context struct {
 	Skip *ir.Block
 	// Table places read-only bytes in the data map and yields their offset.
 	Table func(data []byte) int
+	// Followed yields the map of threads that --follow traces.
+	Followed func() *ir.Value
 	// Data is a scratch area of the emitters for values computed once
 	// (a register pointer, a cookie), by name.
 	Data map[string]*ir.Value

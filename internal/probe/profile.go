@@ -138,13 +138,14 @@ var intervalClock = &Mechanism{
 var profileClock = &Mechanism{
 	Name:    "perf clock",
 	Program: ebpf.PerfEvent,
+	Guard:   guardFollowed,
 	Regs:    contextRegs,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
 		cpus, err := o.Target.OnlineCPUs()
 		if err != nil {
 			return nil, err
 		}
-		return linkPerf(cpus, clockEvent(g.Points[0]), progFD, o.PID)
+		return linkPerf(cpus, clockEvent(g.Points[0]), progFD, o.kernelPID())
 	},
 }
 

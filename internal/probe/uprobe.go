@@ -397,6 +397,7 @@ func userMechanism(name string, multi, returns bool) Mechanism {
 		Program:   ebpf.Kprobe,
 		Backwards: true,
 		Sleepable: target.SleepableUprobe,
+		Guard:     guardFollowed,
 		Index:     cookieIndex,
 		Regs:      contextRegs,
 	}
@@ -454,7 +455,7 @@ type site struct {
 func linkSites(progFD int, sites []site, o *Options, flags uint32) ([]Link, error) {
 	var links []Link
 	for _, file := range byFile(sites) {
-		m := bpf.UprobeMulti{Path: file[0].path, PID: o.PID}
+		m := bpf.UprobeMulti{Path: file[0].path, PID: o.kernelPID()}
 		if flags != 0 {
 			m.Flags = bpf.MultiReturn
 		}

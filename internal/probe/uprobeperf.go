@@ -14,8 +14,8 @@ func linkSitesPerf(progFD int, sites []site, o *Options, flags uint32) ([]Link, 
 		return nil, err
 	}
 	pid, cpu := -1, 0
-	if o.PID != 0 {
-		pid, cpu = o.PID, -1
+	if only := o.kernelPID(); only != 0 {
+		pid, cpu = only, -1
 	}
 	var links []Link
 	for _, s := range sites {

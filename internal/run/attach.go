@@ -19,6 +19,9 @@ var errInterrupted = errors.New("interrupted while attaching")
 // first, so that bodies on one event run in the order of the script.
 func (s *session) attach() error {
 	s.follow()
+	if err := s.trackFamily(); err != nil {
+		return err
+	}
 	programs := s.Object.Programs
 	attachable, attached := 0, 0
 	total := 0

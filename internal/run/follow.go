@@ -94,7 +94,7 @@ func (s *session) target() int {
 // seesAll reports whether programs see other processes than the one traced.
 // Those that test for it themselves do so for -p alone.
 func (s *session) seesAll() bool {
-	if s.o.Probe.PID == 0 {
+	if s.o.Probe.PID == 0 || s.o.Probe.Follow {
 		return true
 	}
 	for _, p := range s.Object.Programs {

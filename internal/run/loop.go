@@ -76,9 +76,9 @@ func (s *session) over() bool {
 	switch {
 	case s.exited, s.err != nil, s.signals.Load() > 0, s.cancelled.Load():
 		return true
-	case s.o.Child != nil && s.o.Child.ended():
+	case s.o.Child != nil && s.o.Child.ended() && s.family.over():
 		return true
-	case s.o.PID > 0 && s.targetGone():
+	case s.o.PID > 0 && s.targetGone() && s.family.over():
 		return true
 	}
 	return s.told()

@@ -89,6 +89,7 @@ type session struct {
 	events []event
 	links  []probe.Link
 	walks  []walk
+	family *family // nil without --follow
 
 	status int
 	exited bool  // an exit() was handled
@@ -167,6 +168,9 @@ func (s *session) close() {
 	}
 	if s.user != nil {
 		s.user.Close()
+	}
+	if s.family != nil {
+		s.family.close()
 	}
 }
 
@@ -273,6 +277,7 @@ func (s *session) finish() error {
 	}
 	s.drain()
 	s.failing.report(s, true)
+	s.family.report(s)
 	s.Emit(output.End{})
 	if s.o.Config.PrintMapsOnExit && !s.o.Report.Verdict() {
 		s.printMaps()

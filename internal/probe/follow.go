@@ -1,0 +1,41 @@
+package probe
+
+import (
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/ir"
+)
+
+// The threads that --follow traces are in a hash map, u32 → u32, by their
+// numbers in the machine's own PID namespace: those of the target, and whatever
+// one of them begins.
+const (
+	FollowMost = 1 << 16 // threads at a time
+	// FollowTraced is the value of threads. That of key 0, which is no thread's,
+	// turns from 0 to FollowFull once there is no room for one.
+	FollowTraced = 1
+	FollowFull   = 2
+)
+
+// kernelPID is the process that the kernel is to filter by, 0 if there is none.
+func (o *Options) kernelPID() int {
+	if o.Follow {
+		return 0 // the program itself tests
+	}
+	return o.PID
+}
+
+// guardFollowed is the Guard of kinds that the kernel filters by process.
+func guardFollowed(c *Context) {
+	if !c.O.Follow {
+		return
+	}
+	b := c.B
+	key := b.NewObject("tid", 4, 4)
+	key.Stack = true
+	p := b.Addr(key, 0)
+	b.Store(p, 0, 4, b.Ext(b.Call(int(asm.FnGetCurrentPidTgid)), 4, false))
+	member := b.CallPtr(int(asm.FnMapLookupElem), c.Followed(), p)
+	c.guard(member)
+	c.guard(b.Arith(ir.Eq, b.Load(member, 0, 4, false), b.Const(FollowTraced)))
+}
