@@ -57,16 +57,21 @@ func cost(b *bench) ([]row, error) {
 func loop(calls int) float64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var old, one unix.CPUSet
-	unix.SchedGetaffinity(0, &old)
-	one.Set(0)
-	unix.SchedSetaffinity(0, &one)
-	defer unix.SchedSetaffinity(0, &old)
+	defer onOneCPU()()
 	begin := time.Now()
 	for range calls {
 		unix.RawSyscall(unix.SYS_GETPPID, 0, 0, 0)
 	}
 	return float64(time.Since(begin).Nanoseconds()) / float64(calls)
+}
+
+// onOneCPU keeps the thread on the first CPU until the returned function is called.
+func onOneCPU() (free func()) {
+	var old, one unix.CPUSet
+	unix.SchedGetaffinity(0, &old)
+	one.Set(0)
+	unix.SchedSetaffinity(0, &one)
+	return func() { unix.SchedSetaffinity(0, &old) }
 }
 
 // fastest returns the least of three loops: whatever disturbs one only adds to it.

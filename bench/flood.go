@@ -1,20 +1,20 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"path/filepath"
 )
 
-const floodCalls = 3_000_000
+const (
+	floodCalls  = 3_000_000
+	floodScript = `tracepoint:syscalls:sys_enter_getppid { printf("%d %s %d\n", pid, comm, tid); }`
+)
 
 // flood measures how much arrives, and at what cost, when every event prints.
 func flood(b *bench) ([]row, error) {
 	file := filepath.Join(b.dir, "out")
 	got, err := b.interleave(min(b.rounds, 3), func(t *tool) ([]float64, error) {
 		bare := fastest(loopCalls)
-		s, err := t.attach("-o", file, "-e", `tracepoint:syscalls:sys_enter_getppid { printf("%d %s %d\n", pid, comm, tid); }`)
+		s, err := t.attach("-o", file, "-e", floodScript)
 		if err != nil {
 			return nil, err
 		}
@@ -22,17 +22,9 @@ func flood(b *bench) ([]row, error) {
 		if err := s.stop(); err != nil {
 			return nil, err
 		}
-		out, err := os.ReadFile(file)
+		arrived, err := arrivals(file)
 		if err != nil {
 			return nil, err
-		}
-		// Other processes ask for their parents as well.
-		arrived := 0
-		mine := fmt.Appendf(nil, "%d ", os.Getpid())
-		for line := range bytes.Lines(out) {
-			if bytes.HasPrefix(line, mine) {
-				arrived++
-			}
 		}
 		return []float64{
 			100 * float64(arrived) / floodCalls, traced - bare, float64(s.cpu().Nanoseconds()) / float64(max(1, arrived)),

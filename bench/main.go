@@ -1,9 +1,9 @@
 // Command bench measures hawk beside bpftrace in one run, each measurement of one tool followed by the same one of the other, so that whatever else
 // the machine does falls on both. It prints tables in markdown:
 //
-//	go run ./bench [-hawk ./hawk] [-bpftrace PATH] [-only startup,wildcard,listing,attaching,cost,flood] [-rounds 9] [-write]
+//	go run ./bench [-hawk ./hawk] [-bpftrace PATH] [-only startup,wildcard,listing,attaching,cost,flood,rate,maps,soak] [-rounds 9] [-duration 10m] [-write]
 //
-// It needs root. Without -bpftrace it takes the newest one that Debian has, unpacked in the test cache, or else the one that is installed, or none.
+// The soak test takes long and is run only when it is asked for. It needs root. Without -bpftrace it takes the newest one that Debian has, unpacked in the test cache, or else the one that is installed, or none.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,16 +26,22 @@ var parts = []struct {
 	name string
 	run  func(*bench) ([]row, error)
 	note string // explains the table
+	long bool   // runs only if -only names it, and hawk alone
 }{
-	{"startup", startup, "Whole runs, from exec to exit. Peak memory is the high-water mark of the resident set at exit. The tracing scripts " +
+	{name: "startup", run: startup, note: "Whole runs, from exec to exit. Peak memory is the high-water mark of the resident set at exit. The tracing scripts " +
 		"attach, end in their begin probe and detach; `tool` is " + "`bench/tool.bt`."},
-	{"wildcard", wildcard, "A counting probe on every `tracepoint:syscalls:sys_enter_*` for one second: the whole run, attaching and detaching included."},
-	{"listing", listing, "What there is to trace, from exec to exit."},
-	{"attaching", attaching, "Many functions by one pattern: from exec to exit of a script that ends in its begin probe, attaching and detaching included."},
-	{"cost", cost, "What one call of getppid(2) costs more while the script runs: once seen from a loop that does nothing else, the fastest of three " +
+	{name: "wildcard", run: wildcard, note: "A counting probe on every `tracepoint:syscalls:sys_enter_*` for one second: the whole run, attaching and detaching included."},
+	{name: "listing", run: listing, note: "What there is to trace, from exec to exit."},
+	{name: "attaching", run: attaching, note: "Many functions by one pattern: from exec to exit of a script that ends in its begin probe, attaching and detaching included."},
+	{name: "cost", run: cost, note: "What one call of getppid(2) costs more while the script runs: once seen from a loop that does nothing else, the fastest of three " +
 		"times 400,000 calls, and once by the kernel's program statistics, less what they show for an empty program."},
-	{"flood", flood, "`printf(\"%d %s %d\\n\", pid, comm, tid)` on each of 3,000,000 calls made one after the other, written to a file with the default " +
+	{name: "flood", run: flood, note: "`printf(\"%d %s %d\\n\", pid, comm, tid)` on each of 3,000,000 calls made one after the other, written to a file with the default " +
 		"buffer: what arrives, how much longer a call takes, and the processor time that the tool itself spends on an event that arrives."},
+	{name: "rate", run: rate, note: "The same `printf`: the most events a second of which every one arrives, for a second at an even pace. At its most the traced loop " +
+		"makes one call after the other."},
+	{name: "maps", run: bigMaps, note: "The print of a map of 1,000,000 keys to a file: a run that prints it at its end, less one that does not."},
+	{name: "soak", run: soak, note: "All system calls traced into maps that are printed each second, and a line for each file opened and program run, while the machine is kept busy: " +
+		"the memory of hawk as time passes, and what it lost at the default size of the buffer.", long: true},
 }
 
 // bench is what every part gets.
@@ -42,6 +49,8 @@ type bench struct {
 	tools  []*tool // hawk first; then bpftrace, if there is one
 	rounds int
 	dir    string // for temporary files
+
+	duration time.Duration // of the soak test
 }
 
 func main() {
@@ -56,6 +65,7 @@ func run() error {
 	bpftrace := flag.String("bpftrace", "", "bpftrace's binary; none: do without")
 	only := flag.String("only", "", "comma-separated parts to run; all if empty")
 	rounds := flag.Int("rounds", 9, "repetitions of each measurement, of which the median counts")
+	duration := flag.Duration("duration", 10*time.Minute, "how long the soak test takes")
 	write := flag.Bool("write", false, "write the tables to docs/performance.md as well")
 	flag.Parse()
 
@@ -65,7 +75,7 @@ func run() error {
 	if inside, err := enterNamespace(); err != nil || !inside {
 		return err
 	}
-	b := &bench{rounds: *rounds}
+	b := &bench{rounds: *rounds, duration: *duration}
 	var err error
 	if b.tools, err = findTools(*hawk, *bpftrace); err != nil {
 		return err
@@ -78,7 +88,7 @@ func run() error {
 	var report strings.Builder
 	header(&report, b)
 	for _, part := range parts {
-		if *only != "" && !slices.Contains(strings.Split(*only, ","), part.name) {
+		if named := slices.Contains(strings.Split(*only, ","), part.name); !named && (*only != "" || part.long) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "measuring %s\n", part.name)
@@ -86,7 +96,11 @@ func run() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
-		table(&report, part.name, part.note, b.tools, rows)
+		tools := b.tools
+		if part.long {
+			tools = tools[:1]
+		}
+		table(&report, part.name, part.note, tools, rows)
 	}
 	fmt.Print(report.String())
 	if *write {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -96,7 +95,7 @@ func (t *tool) peak(args ...string) (int64, error) {
 			}
 			return peak, nil
 		case status.StopSignal() == syscall.SIGTRAP && status.TrapCause() == unix.PTRACE_EVENT_EXIT:
-			if peak, err = highWater(pid); err != nil {
+			if peak, err = statusField(pid, "VmHWM"); err != nil {
 				return 0, err
 			}
 			signal = 0
@@ -106,19 +105,4 @@ func (t *tool) peak(args ...string) (int64, error) {
 			signal = int(status.StopSignal())
 		}
 	}
-}
-
-// highWater returns the peak of a process's resident set in bytes.
-func highWater(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			return kb << 10, err
-		}
-	}
-	return 0, fmt.Errorf("/proc/%d/status has no VmHWM", pid)
 }

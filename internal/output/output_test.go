@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -371,5 +373,44 @@ func TestPrintfDoesNotAllocate(t *testing.T) {
 	s.Write(p)
 	if n := testing.AllocsPerRun(100, func() { s.Write(p) }); n > 0.1 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestManyNumbers compares the fast way of large maps of integers with the way of all others, which print's limit asks for.
+func TestManyNumbers(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		key, val func(i int) value.Value
+	}{
+		{"signed", func(i int) value.Value { return value.Int(i - 2000) }, func(i int) value.Value { return value.Int(i%7 - 3) }},
+		{"unsigned", func(i int) value.Value { return value.Uint(uint64(i) << 51) }, func(i int) value.Value { return value.Uint(uint64(i%5) << 62) }},
+		{"one of another kind", func(i int) value.Value { return value.Int(i) }, func(i int) value.Value {
+			if i == 4000 {
+				return value.Null{}
+			}
+			return value.Int(-i)
+		}},
+		{"a key of another kind", func(i int) value.Value {
+			if i == 4000 {
+				return value.Text("x")
+			}
+			return value.Int(i)
+		}, func(int) value.Value { return value.Uint(1) }},
+	} {
+		var text [2]string
+		for way, top := range []int64{0, 1 << 40} {
+			var entries []Entry
+			for i := range manyEntries + 100 {
+				entries = append(entries, Entry{c.key(i * 7919 % (manyEntries + 100)), c.val(i)})
+			}
+			var out bytes.Buffer
+			s := NewText(&out, io.Discard, Options{})
+			s.Write(Map{Name: "@m", Keyed: true, Entries: entries, Top: top, Div: 1})
+			s.Flush()
+			text[way] = out.String()
+		}
+		if text[0] != text[1] || strings.Count(text[0], "\n") != manyEntries+100 {
+			t.Errorf("%s: the two ways differ, or do not write all of it", c.name)
+		}
 	}
 }
