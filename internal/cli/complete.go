@@ -120,6 +120,9 @@ _hawk_program()
 	for name in $(compgen -W "$_hawk_kinds $_hawk_builtins" -- "$last"); do
 		COMPREPLY+=( "$stem$name" )
 	done
+	# The program goes on behind the word: where there is one candidate only, the
+	# shell would close the quote.
+	[[ ${#COMPREPLY[@]} == 1 ]] && COMPREPLY+=( "${COMPREPLY[0]} " )
 	compopt -o nospace
 }
 
@@ -201,7 +204,8 @@ _hawk_probes() {
 # The last word of a program.
 _hawk_program() {
 	compset -P '*[^A-Za-z0-9_]'
-	compadd -a _hawk_kinds _hawk_builtins
+	# The program goes on behind the word: no suffix, so that the quote stays open.
+	compadd -S '' -a _hawk_kinds _hawk_builtins
 }
 
 _hawk() {
@@ -230,7 +234,7 @@ _hawk() {
 		}
 	}
 	b.WriteString(`	)
-	if (( ${words[(I)-*l*]} && ! ${words[(I)-e]} )); then
+	if (( ${words[(I)(--list|-[a-zA-Z]#l[a-zA-Z]#)]} && ! ${words[(I)-e]} )); then
 		_arguments -s -S $args '*:probe:_hawk_probes'
 	else
 		_arguments -s -S $args '*:file:_files'
