@@ -3,7 +3,10 @@ package load
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -33,21 +36,51 @@ func (s *Session) loadPrograms() error {
 			unix.Close(fd)
 		}
 	}()
-	s.Programs = make([]int, 0, len(specs))
 	for i, spec := range specs {
-		p := o.Programs[i]
 		spec.BTF = s.btfFD
-		if err := s.attachTarget(spec, p, modules); err != nil {
+		if err := s.attachTarget(spec, o.Programs[i], modules); err != nil {
 			return err
 		}
-		fd, err := s.loadProgram(spec, p)
-		if err != nil {
-			return err
-		}
-		s.Programs = append(s.Programs, fd)
+	}
+	if err := s.leaveOut(s.loadEach(specs)); err != nil {
+		return err
+	}
+	for _, p := range s.Object.Programs {
 		s.trace("program %s: %s by %s, %d instructions, %s", p.Name, p.Group.Mech.Program, p.Group.Mech.Name, len(p.Code.Insns), p.Group.Points[0].Name())
 	}
 	return nil
+}
+
+// loadEach loads programs, many of them side by side: the kernel verifies what
+// the privileged load without a lock. The descriptor of one that failed is -1;
+// where that is final, those behind it may not have been tried.
+func (s *Session) loadEach(specs []*bpf.ProgSpec) []error {
+	const many = 8
+	s.Programs = make([]int, len(specs))
+	for i := range s.Programs {
+		s.Programs[i] = -1
+	}
+	errs := make([]error, len(specs))
+	var next atomic.Int64
+	var final atomic.Bool
+	load := func() {
+		for i := int(next.Add(1)) - 1; i < len(specs) && !final.Load(); i = int(next.Add(1)) - 1 {
+			s.Programs[i], errs[i] = s.loadProgram(specs[i], s.Object.Programs[i])
+			if r := (*Rejected)(nil); errs[i] != nil && (!errors.As(errs[i], &r) || r.Target == "") {
+				final.Store(true)
+			}
+		}
+	}
+	if len(specs) < many || s.opts.Log != nil {
+		load()
+		return errs
+	}
+	var workers sync.WaitGroup
+	for range min(len(specs), runtime.GOMAXPROCS(0)) {
+		workers.Go(load)
+	}
+	workers.Wait()
+	return errs
 }
 
 func (s *Session) loadBTF(raw []byte) error {

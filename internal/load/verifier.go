@@ -21,6 +21,9 @@ type Rejected struct {
 	// GaveUp: nothing is known to be wrong, but the verifier did not come to the
 	// end of all paths through the program.
 	GaveUp bool
+	// Target is what the kernel has against the function that the program is to
+	// follow, "" if nothing.
+	Target string
 }
 
 func (r *Rejected) Error() string { return r.Diag.Msg }
@@ -41,6 +44,9 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, tooMany.text)
 		d.Hint("%s", tooMany.hint)
 		return r
+	}
+	if blamesTarget(p, words, err) {
+		return refusedTarget(r, p, words)
 	}
 	if len(words) == 0 {
 		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, errnoText(err))

@@ -88,7 +88,7 @@ func matchFentry(p *Point, o *Options) ([]*Point, error) {
 	if err != nil {
 		o.warn(p, "%s", errno.Message(err))
 	}
-	if p.pattern.target.HasWild() || p.pattern.fn.HasWild() {
+	if p.Wild() {
 		if err != nil {
 			return nil, nil
 		}
@@ -123,8 +123,8 @@ func matchFentry(p *Point, o *Options) ([]*Point, error) {
 	case ferr != nil:
 		return nil, ferr
 	}
-	if n := slotCount(f); n > len(o.Target.Arch().Args) {
-		return nil, fmt.Errorf("%s takes %d words of arguments, more than the %d that travel in registers", p.Func, n, len(o.Target.Arch().Args))
+	if why := unsuited(f, len(o.Target.Arch().Args)); why != "" {
+		return nil, Hinted{fmt.Errorf("%s %s", p.Func, why), "a kprobe or kretprobe can be put on it"}
 	}
 	q := *p
 	q.Target = module
@@ -155,7 +155,7 @@ func wildFentry(p *Point, fns *target.Functions, o *Options) ([]*Point, error) {
 			if !names[string(name)] {
 				return true
 			}
-			if f, err := s.FuncByID(id); err != nil || slotCount(f) > most {
+			if f, err := s.FuncByID(id); err != nil || unsuited(f, most) != "" {
 				return true
 			}
 			q := *p
@@ -176,6 +176,28 @@ func slotCount(f *types.Func) int {
 		n += slotsOf(p.Type)
 	}
 	return n
+}
+
+// unsuited says what about a function's prototype the kernel's trampolines
+// cannot deal with, "" if they can (btf_distill_func_proto in
+// kernel/bpf/btf.c). registers is how many words of arguments travel in them.
+func unsuited(f *types.Func, registers int) string {
+	const largest = 16 // bytes of a struct that travels in registers
+	if n := slotCount(f); n > registers {
+		return fmt.Sprintf("takes %d words of arguments, more than the %d that travel in registers", n, registers)
+	}
+	if f.More {
+		return "takes a variable number of arguments"
+	}
+	if _, ok := f.Result.(*types.Struct); ok {
+		return "returns a struct or union by value"
+	}
+	for _, p := range f.Params {
+		if s, ok := p.Type.(*types.Struct); ok && (s.Kind == types.UnionKind || s.Size() > largest) {
+			return fmt.Sprintf("takes a struct or union of %d bytes by value", s.Size())
+		}
+	}
+	return ""
 }
 
 func fentryArgs(p *Point, o *Options) (*types.Struct, error) {

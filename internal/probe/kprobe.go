@@ -103,7 +103,7 @@ func matchKprobe(p *Point, o *Options) ([]*Point, error) {
 	if p.Address != 0 {
 		return []*Point{p}, nil
 	}
-	wild := p.pattern.target.HasWild() || p.pattern.fn.HasWild()
+	wild := p.Wild()
 	fns, err := o.functions()
 	switch {
 	case err != nil && o.Unsafe && !wild:

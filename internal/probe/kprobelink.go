@@ -98,17 +98,17 @@ func linkKprobePerf(config uint64) func(int, *Group, *Options) ([]Link, error) {
 
 // refusals collects the functions of a pattern that the kernel refuses.
 type refusals struct {
-	group *Group
-	names []string
-	first error
+	group  *Group
+	points []*Point
+	first  error
 }
 
 // add notes a refusal. It is final for what the script names itself.
 func (r *refusals) add(p *Point, err error) error {
-	if p.pattern == nil || !p.pattern.fn.HasWild() && !p.pattern.target.HasWild() || !refusesFunction(err) {
+	if !p.Wild() || !refusesFunction(err) {
 		return err
 	}
-	if r.names = append(r.names, p.Func); r.first == nil {
+	if r.points = append(r.points, p); r.first == nil {
 		r.first = err
 	}
 	return nil
@@ -116,15 +116,25 @@ func (r *refusals) add(p *Point, err error) error {
 
 // end reports what was refused; it is an error if nothing else was attached.
 func (r *refusals) end(attached bool, o *Options) error {
-	if len(r.names) == 0 {
+	if len(r.points) == 0 {
 		return nil
 	}
 	if !attached {
 		return r.first
 	}
-	r.group.Missing = len(r.names)
-	o.warn(r.group.Points[0], "the kernel refuses probes on %s: %s", someOf(r.names), errno.Message(r.first))
+	r.group.Missing = len(r.points)
+	o.WarnRefused(r.points, r.first)
 	return nil
+}
+
+// WarnRefused warns of functions of one attach point that are left out, since
+// the kernel refuses them.
+func (o *Options) WarnRefused(points []*Point, why error) {
+	names := make([]string, len(points))
+	for i, p := range points {
+		names[i] = p.Func
+	}
+	o.warn(points[0], "the kernel refuses probes on %s: %s", someOf(names), errno.Message(why))
 }
 
 // refusesFunction tells a refusal of one function from what would befall all.

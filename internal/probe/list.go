@@ -1,5 +1,11 @@
 package probe
 
+import (
+	"errors"
+	"runtime"
+	"sync"
+)
+
 // listMatches is List for kinds whose listing is what their patterns match.
 func listMatches(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
 	if len(parts) == 0 {
@@ -13,12 +19,43 @@ func listMatches(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
 	if err != nil {
 		return err
 	}
+	if o.Verbose && k.Describe != nil && k.FileEach {
+		return listSideBySide(points, o, emit)
+	}
 	for _, q := range points {
 		l, err := ListPoint(q, o)
 		if err != nil {
 			return err
 		}
 		emit(l)
+	}
+	return nil
+}
+
+// listSideBySide describes a few points at a time, and emits them in their
+// order.
+func listSideBySide(points []*Point, o *Options, emit func(Listed)) error {
+	const share = 32 // points for each processor at a time
+	workers := runtime.GOMAXPROCS(0)
+	lines, errs := make([]Listed, workers*share), make([]error, workers)
+	for len(points) > 0 {
+		some := points[:min(len(points), len(lines))]
+		var working sync.WaitGroup
+		for w := range (len(some) + share - 1) / share {
+			working.Go(func() {
+				for i := w * share; i < min((w+1)*share, len(some)) && errs[w] == nil; i++ {
+					lines[i], errs[w] = ListPoint(some[i], o)
+				}
+			})
+		}
+		working.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		for i := range some {
+			emit(lines[i])
+		}
+		points = points[len(some):]
 	}
 	return nil
 }

@@ -41,6 +41,11 @@ type pattern struct {
 	source *sourceLine // instead of fn
 }
 
+// Wild reports whether the script has a pattern in place of the point's names.
+func (p *Point) Wild() bool {
+	return p.pattern != nil && (p.pattern.target.HasWild() || p.pattern.fn.HasWild())
+}
+
 // Name is the canonical name that the probe builtin yields and messages show.
 func (p *Point) Name() string { return p.Kind.CanonicalName(p) }
 
@@ -66,6 +71,9 @@ type Kind struct {
 	Name    string   // canonical long name
 	Type    string   // what probetype prints, if not Name
 	Aliases []string // other long names (any case) and short ones (exact case)
+	// Removed are names of kinds that the language had near this one, with what
+	// to use instead.
+	Removed map[string]string
 	Doc     string   // reference manual entry, markdown
 	Example string   // a one-line script
 	Forms   []string // as users write it: "kprobe:[module:]function[+offset]"
@@ -101,6 +109,9 @@ type Kind struct {
 	// Describe gives the arguments of a matched point as -lv prints them, a
 	// "TYPE NAME" each; nil: none.
 	Describe func(p *Point, o *Options) ([]string, error)
+	// FileEach: Describe reads a file for each point, and may do so for several
+	// at a time.
+	FileEach bool
 	// Args is the type of args at a point; nil if the kind has none.
 	Args func(p *Point, o *Options) (*types.Struct, error)
 	// Ctx is the struct that ctx points to; nil: it points to nothing known.

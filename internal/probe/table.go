@@ -47,6 +47,20 @@ func Lookup(name string) (*Kind, bool) {
 	return k, ok
 }
 
+// Removed says what to use instead of a kind of probe that the language had; ""
+// for any other name.
+func Removed(name string) string {
+	if len(name) > 2 {
+		name = strings.ToLower(name)
+	}
+	for _, k := range kinds {
+		if instead := k.Removed[name]; instead != "" {
+			return instead
+		}
+	}
+	return ""
+}
+
 // Kinds lists the table in alphabetical order.
 func Kinds() []*Kind { return kinds }
 

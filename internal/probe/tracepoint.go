@@ -30,6 +30,7 @@ var _ = define(Kind{
 	Names:    tracepointNames,
 	List:     listTwoParts,
 	Describe: describeTracepoint,
+	FileEach: true,
 	Args:     tracepointArgs,
 	Plan:     planTracepoint,
 })
@@ -48,7 +49,7 @@ func parseTracepoint(p *Point, parts []Part, _ *Options) error {
 }
 
 func matchTracepoint(p *Point, o *Options) ([]*Point, error) {
-	if !p.pattern.target.HasWild() && !p.pattern.fn.HasWild() {
+	if !p.Wild() {
 		ok, err := o.Target.HasEvent(p.Target, p.Func)
 		if err != nil || !ok {
 			return nil, err
@@ -85,17 +86,7 @@ func tracepointArgs(p *Point, o *Options) (*types.Struct, error) {
 }
 
 func describeTracepoint(p *Point, o *Options) ([]string, error) {
-	f, err := o.Target.TracepointFormat(p.Target, p.Func)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for i := range f.Fields {
-		if !f.Fields[i].Common {
-			out = append(out, f.Fields[i].Decl)
-		}
-	}
-	return out, nil
+	return o.Target.TracepointDecls(p.Target, p.Func)
 }
 
 // planTracepoint prefers mechanisms other than perf events: those cost 40 ns

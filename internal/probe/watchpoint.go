@@ -17,6 +17,7 @@ import (
 var _ = define(Kind{
 	Name:    "watchpoint",
 	Aliases: []string{"w"},
+	Removed: map[string]string{"asyncwatchpoint": "use watchpoint with an address", "aw": "use watchpoint with an address"},
 	Doc: "Fires when memory is read, written or executed: an address of the traced process, or of the kernel, which may also be given as the name of a " +
 		"variable. The processor watches 1, 2, 4 or 8 bytes; it has few such registers (4 on x86_64) for the whole machine. On x86_64 the modes are `w`, `rw` and " +
 		"`x`, and a program runs after the access.",
@@ -29,14 +30,6 @@ var _ = define(Kind{
 	Plan:          planAlone(watchpointMechanism),
 	CanonicalName: watchpointName,
 })
-
-// Removed says what to use instead of a kind of probe that the language had; "" for any other name.
-func Removed(name string) string {
-	if strings.EqualFold(name, "asyncwatchpoint") || name == "aw" {
-		return "use watchpoint with an address"
-	}
-	return ""
-}
 
 // A watch is the Extra of a watchpoint.
 type watch struct {

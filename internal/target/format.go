@@ -54,6 +54,38 @@ func (t *Target) TracepointFormat(category, event string) (*Format, error) {
 	return f, nil
 }
 
+// TracepointDecls returns the declarations of a tracepoint's own fields, as the
+// format file has them, for those who want to know no more.
+func (t *Target) TracepointDecls(category, event string) ([]string, error) {
+	data, err := t.eventFile(category, event, "format")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	fields, common := false, true
+	for line := range strings.Lines(string(data)) {
+		if field, ok := strings.CutPrefix(line, fieldPrefix); ok {
+			fields = true
+			if decl, _, ok := strings.Cut(field, ";"); ok && !common {
+				out = append(out, decl)
+			}
+			continue
+		}
+		if strings.HasPrefix(line, printPrefix) {
+			break
+		}
+		common = common && !(fields && strings.TrimSpace(line) == "")
+	}
+	return out, nil
+}
+
+// How lines of a format file begin: a field's, and the one behind the fields,
+// which is not for us and can be long.
+const (
+	fieldPrefix = "\tfield:"
+	printPrefix = "print fmt:"
+)
+
 // ParseFormat parses the text of a format file. What pointers to structs
 // point to is looked up in t when it is used; t may be nil.
 func ParseFormat(category, event, text string, t *Target) (*Format, error) {
@@ -67,8 +99,8 @@ func ParseFormat(category, event, text string, t *Target) (*Format, error) {
 				return nil, fmt.Errorf("format of %s:%s: bad ID", category, event)
 			}
 			f.ID = id
-		case strings.HasPrefix(line, "\tfield:"):
-			ff, err := parseField(line[len("\tfield:"):], category == "syscalls", t)
+		case strings.HasPrefix(line, fieldPrefix):
+			ff, err := parseField(line[len(fieldPrefix):], category == "syscalls", t)
 			if err != nil {
 				return nil, fmt.Errorf("format of %s:%s: %w", category, event, err)
 			}
@@ -77,8 +109,8 @@ func ParseFormat(category, event, text string, t *Target) (*Format, error) {
 			f.Bytes = max(f.Bytes, ff.Offset+ff.Bytes)
 		case strings.TrimSpace(line) == "" && len(f.Fields) > 0:
 			common = false // the common fields end with an empty line
-		case strings.HasPrefix(line, "print fmt:"):
-			return f.finish(), nil // the rest is not for us, and can be long
+		case strings.HasPrefix(line, printPrefix):
+			return f.finish(), nil
 		}
 	}
 	if len(f.Fields) == 0 {

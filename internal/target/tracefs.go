@@ -174,9 +174,36 @@ func (t *Target) eventFile(category, event, name string) ([]byte, error) {
 	if !isEventName(category) || !isEventName(event) {
 		return nil, fmt.Errorf("%s:%s: %w", category, event, ErrNoEvent)
 	}
-	data, err := os.ReadFile(dir + "/events/" + category + "/" + event + "/" + name)
+	data, err := readMade(dir + "/events/" + category + "/" + event + "/" + name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s:%s: %w", category, event, ErrNoEvent)
 	}
 	return data, err
+}
+
+// readMade reads a file that the kernel makes up as it is read: such a file has
+// no size, and nobody waits for it. There are thousands, and os.ReadFile makes
+// three times as many system calls.
+func readMade(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	data := make([]byte, 0, 4096)
+	for {
+		if len(data) == cap(data) {
+			data = slices.Grow(data, cap(data))
+		}
+		n, err := unix.Read(fd, data[len(data):cap(data)])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		case n == 0:
+			return data, nil
+		default:
+			data = data[:len(data)+n]
+		}
+	}
 }

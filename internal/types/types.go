@@ -436,6 +436,7 @@ func (t *Agg) Align() int { return 8 }
 type Func struct {
 	Name   string
 	Params []Param
+	More   bool // takes a variable number of arguments behind those
 	Result Type // Void if none
 	BTFID  uint32
 	Module string // "vmlinux" or the module

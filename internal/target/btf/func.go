@@ -53,7 +53,8 @@ func (s *Spec) proto(id uint32) (*types.Func, error) {
 	for b := r.tail; len(b) >= 8; b = b[8:] {
 		name, typ := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
 		if name == 0 && typ == 0 {
-			break // "...", always last
+			f.More = true // always last
+			break
 		}
 		t, err := s.Type(typ)
 		if err != nil {
