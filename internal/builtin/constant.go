@@ -120,7 +120,7 @@ var _ = define(Func{
 			return Const{}, false
 		}
 		var st unix.Stat_t
-		if err := unix.Stat(c.Points[0].Target, &st); err != nil {
+		if err := unix.Stat(exe.OnDisk(c.Points[0].Target), &st); err != nil {
 			c.Errorf(c.Expr, "no-file", "%s: %s", c.Name, errno.Message(&os.PathError{Op: "stat", Path: c.Points[0].Target, Err: err}))
 			return Const{}, false
 		}

@@ -23,7 +23,7 @@ func symbolPlace(p *Point, o *Options, file *exe.File, sym exe.Symbol, returns b
 	if !ok {
 		return place{err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
 	}
-	pl := place{offset: off + p.Offset, abi: abiOf(file, sym.Addr), fn: sym.Addr, args: &userArgs{}}
+	pl := place{offset: file.Start + off + p.Offset, abi: abiOf(file, sym.Addr), fn: sym.Addr, args: &userArgs{}}
 	if returns && file.IsGoCode(sym.Addr) {
 		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
 		return pl
@@ -69,7 +69,7 @@ func returnPlaces(o *Options, file *exe.File, sym exe.Symbol, x abi) ([]uint64, 
 		return nil, fmt.Errorf("%s is not in the code of %s", sym.Name, file.Path)
 	}
 	for i := range offsets {
-		offsets[i] += base
+		offsets[i] += file.Start + base
 	}
 	return offsets, nil
 }
@@ -102,7 +102,7 @@ func addressPlace(p *Point, o *Options, file *exe.File, returns bool) place {
 	if !ok {
 		return place{err: fmt.Errorf("%s has no code at address 0x%x", p.Target, p.Address)}
 	}
-	pl := place{offset: off}
+	pl := place{offset: file.Start + off}
 	var sym exe.Symbol
 	found := false
 	withDebugFile(file, o, func(f *exe.File) bool {

@@ -20,7 +20,7 @@ var _ = define(Kind{
 	Aliases: []string{"u"},
 	Doc:     "Fires when a function of a program or library is called, or at an instruction of it. `args` has its arguments by name where there is debug information (DWARF) of the program; strings of Go and C++ are text.",
 	Example: `uprobe:libc:malloc { @bytes[comm] = hist(arg0); }`,
-	Forms:   []string{"uprobe:binary:function[+offset]", "uprobe:binary:cpp:name", "uprobe:binary:address", "uprobe:binary@file:line[:column]"},
+	Forms:   []string{"uprobe:binary:function[+offset]", "uprobe:binary:cpp:name", "uprobe:binary:address", "uprobe:binary@file:line[:column]", "uprobe:\"archive.zip!/member\":function[+offset]"},
 	Has:     HasArgs | HasArgN | HasRegs | HasFunc | HasUserAddrs | HasCtx,
 	Space:   types.User,
 	Wild:    UserWild,
@@ -434,7 +434,7 @@ func linkUprobes(progFD int, g *Group, o *Options, multi bool, flags uint32) ([]
 			offsets = []uint64{pl.offset}
 		}
 		for _, off := range offsets {
-			sites = append(sites, site{path: p.Target, offset: off, cookie: cookieOf(g, i)})
+			sites = append(sites, site{path: exe.OnDisk(p.Target), offset: off, cookie: cookieOf(g, i)})
 		}
 	}
 	if multi {

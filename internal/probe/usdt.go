@@ -223,7 +223,7 @@ func planUSDT(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 				specs[g][lists[j].key] = spec
 				u.specs = append(u.specs, lists[j].args)
 			}
-			s := site{path: p.Target, offset: n.Offset, semaphore: n.SemaphoreOffset}
+			s := site{path: exe.OnDisk(p.Target), offset: n.Offset, semaphore: n.SemaphoreOffset}
 			if cookies {
 				s.cookie = uint64(at)<<32 | uint64(spec)
 			}

@@ -127,7 +127,7 @@ func (f *File) findGoCode() (text [2]uint64) {
 // Check explains why no probes can be put into the file at path, nil if they
 // can. Programs must be executable by their owner, shared objects need not.
 func Check(path string) error {
-	st, err := os.Stat(path)
+	st, err := os.Stat(OnDisk(path))
 	if err != nil || !st.Mode().IsRegular() {
 		return fmt.Errorf("%s does not exist or is not executable", path)
 	}

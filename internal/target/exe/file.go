@@ -18,9 +18,10 @@ type File struct {
 	Type    elf.Type
 	Machine elf.Machine
 	Entry   uint64
+	Start   uint64 // where on disk it begins in what it is a member of; offsets count from here
 
 	data     []byte
-	mapped   bool
+	mapped   []byte // what Close unmaps
 	order    binary.ByteOrder
 	class64  bool
 	segments []segment // PT_LOAD
@@ -54,9 +55,10 @@ const (
 	maxSegments = 1 << 12
 )
 
-// Open maps a file and reads its headers.
+// Open maps a file, or the archive that a member is in, and reads its headers.
 func Open(path string) (*File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // never waits at a FIFO
+	name, member, isMember := SplitMember(path)
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // never waits at a FIFO
 	if err != nil {
 		return nil, err
 	}
@@ -68,16 +70,23 @@ func Open(path string) (*File, error) {
 	if !st.Mode().IsRegular() || st.Size() < 16 || st.Size() > 1<<40 {
 		return nil, fmt.Errorf("%s is no ELF file", path)
 	}
-	data, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_PRIVATE)
+	all, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, fmt.Errorf("%s: mmap: %w", path, err)
 	}
-	e, err := New(path, data)
+	from, size := 0, len(all)
+	if isMember {
+		if from, size, err = memberData(all, member); err != nil {
+			unix.Munmap(all)
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	e, err := New(path, all[from:from+size])
 	if err != nil {
-		unix.Munmap(data)
+		unix.Munmap(all)
 		return nil, err
 	}
-	e.mapped = true
+	e.mapped, e.Start = all, uint64(from)
 	return e, nil
 }
 
@@ -93,12 +102,12 @@ func New(path string, data []byte) (*File, error) {
 
 // Close unmaps the file.
 func (f *File) Close() error {
-	if !f.mapped {
+	if f.mapped == nil {
 		return nil
 	}
-	data := f.data
-	f.data, f.mapped = nil, false
-	return unix.Munmap(data)
+	all := f.mapped
+	f.data, f.mapped = nil, nil
+	return unix.Munmap(all)
 }
 
 // slice returns size bytes at an offset, nil if they are not all there.

@@ -56,7 +56,7 @@ func (s Search) Find(name string) ([]string, error) {
 					out = append(out, m)
 				}
 			}
-		} else if Check(path) == nil || s.Unsafe && exists(path) {
+		} else if Check(path) == nil || exists(OnDisk(path)) && (s.Unsafe || path != OnDisk(path)) {
 			out = append(out, path)
 		}
 	}
@@ -120,6 +120,10 @@ func unique(paths []string) []string {
 	var infos []os.FileInfo
 	out := paths[:0]
 	for _, p := range paths {
+		if _, _, member := SplitMember(p); member {
+			out = append(out, p)
+			continue
+		}
 		st, err := os.Stat(p)
 		if err != nil || slices.ContainsFunc(infos, func(i os.FileInfo) bool { return os.SameFile(i, st) }) {
 			continue

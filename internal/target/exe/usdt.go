@@ -113,8 +113,10 @@ func (f *File) usdtNote(desc []byte, base *section) (n Note, err error) {
 		n.Err = fmt.Errorf("%s: USDT probe %s:%s is at %#x, outside of the file's code", f.Path, n.Provider, n.Name, n.Addr)
 		return n, nil
 	}
+	n.Offset += f.Start
 	if n.Semaphore != 0 {
-		if n.SemaphoreOffset, ok = f.dataOffset(n.Semaphore); !ok {
+		n.SemaphoreOffset, ok = f.dataOffset(n.Semaphore)
+		if n.SemaphoreOffset += f.Start; !ok {
 			n.Err = fmt.Errorf("%s: the semaphore of USDT probe %s:%s is at %#x, outside of the file's data", f.Path, n.Provider, n.Name, n.Semaphore)
 		}
 	}

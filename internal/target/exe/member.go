@@ -1,0 +1,47 @@
+package exe
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// SplitMember splits the path of a member of a ZIP archive: "app.apk!/lib/x.so".
+func SplitMember(path string) (archive, member string, ok bool) {
+	return strings.Cut(path, "!/")
+}
+
+// OnDisk is the file that a path names or that the member is in which it names.
+func OnDisk(path string) string {
+	archive, _, _ := SplitMember(path)
+	return archive
+}
+
+// memberData is where in an archive the content of a member is, which has to be
+// as the kernel can map it: not compressed, and at the start of a page.
+func memberData(archive []byte, member string) (from, size int, err error) {
+	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		return 0, 0, fmt.Errorf("no ZIP archive: %w", err)
+	}
+	for _, f := range z.File {
+		if f.Name != member {
+			continue
+		}
+		at, err := f.DataOffset()
+		switch {
+		case err != nil:
+			return 0, 0, fmt.Errorf("%s in it is malformed: %w", member, err)
+		case f.Method != zip.Store:
+			return 0, 0, fmt.Errorf("%s in it is compressed: processes cannot run it from there", member)
+		case at%int64(os.Getpagesize()) != 0:
+			return 0, 0, fmt.Errorf("%s in it does not begin with a page: processes cannot run it from there", member)
+		case at < 0 || at > int64(len(archive)) || f.UncompressedSize64 > uint64(len(archive))-uint64(at):
+			return 0, 0, fmt.Errorf("%s in it is cut off", member)
+		}
+		return int(at), int(f.UncompressedSize64), nil
+	}
+	return 0, 0, fmt.Errorf("there is no %s in it", member)
+}
