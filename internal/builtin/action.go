@@ -56,7 +56,7 @@ var _ = define(Func{
 		return nil
 	},
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
-		e.Emit(output.Raw{Type: "join", Text: joined(rec[min(8, len(rec)):], ev.Text)})
+		e.Emit(output.Raw{Type: "join", Text: joined(rec[min(8, len(rec)):], ev.Text), Line: true})
 		return nil
 	},
 })
@@ -93,10 +93,9 @@ func joinStrings(g Gen, at syntax.Node, space types.Space, rec, array *ir.Value)
 	return b.Load(end, 0, 8, false)
 }
 
-// joined puts a separator in the place of every NUL but the last, which
-// becomes a newline.
+// joined puts a separator in the place of every NUL but the last.
 func joined(text []byte, sep string) []byte {
-	return append([]byte(strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", sep)), '\n')
+	return []byte(strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", sep))
 }
 
 // sendsSignal defines signal and signal_thread.

@@ -47,7 +47,7 @@ func TestParseIP(t *testing.T) {
 
 func TestJoined(t *testing.T) {
 	for raw, want := range map[string]string{
-		"": "\n", "a\x00": "a\n", "a\x00b\x00": "a|b\n", "a\x00\x00c\x00": "a||c\n", "\x00": "\n",
+		"": "", "a\x00": "a", "a\x00b\x00": "a|b", "a\x00\x00c\x00": "a||c", "\x00": "",
 	} {
 		if got := string(joined([]byte(raw), "|")); got != want {
 			t.Errorf("joined(%q) = %q, want %q", raw, got, want)

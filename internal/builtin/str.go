@@ -3,6 +3,8 @@ package builtin
 import (
 	"strconv"
 
+	"github.com/cilium/ebpf/asm"
+
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -40,28 +42,34 @@ func strLimit(c *Call) (capacity, read int) {
 
 var _ = define(Func{
 	Name: "str", Min: 1, Params: []Param{{"address", AnyValue}, {"length", Integer}},
-	Doc:     "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 characters are read. What is not in memory when the probe fires can not be read, but for probes of user programs from Linux 6.1 on, which wait for it; the string is empty then, and shown as `<unreadable>` (setting `str_unreadable`), in JSON as `null`. Of a literal: the literal, cut to n characters.",
+	Doc:     "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 characters are read. What is not in memory when the probe fires can not be read, but for probes of user programs from Linux 6.1 on, which wait for it; the string is empty then, and shown as `<unreadable>` (setting `str_unreadable`), in JSON as `null`. Of a string: the string, likewise; of a literal: the literal, cut to n characters.",
 	Example: `tracepoint:syscalls:sys_enter_execve { printf("%s\n", str(args.filename)); }`,
 	Yields:  "string",
 	Check: func(c *Call) types.Type {
 		if c.Types[0] == nil {
 			return nil
 		}
+		n, known := c.Int(1)
+		negative := known && c.Consts[1].Neg
+		if negative {
+			c.Errorf(c.Args[1], "bad-argument", "str() can not read a negative number of bytes")
+		}
 		if s, ok := c.Types[0].(*types.String); ok {
-			return s // str() of a string is the string
+			switch {
+			case !cutsText(c, s):
+				return s
+			case known && !negative:
+				return &types.String{Cap: int(n) + 1}
+			}
+			return &types.String{Cap: s.Cap}
 		}
 		if !types.IsScalar(c.Types[0]) {
 			c.Errorf(c.Args[0], "argument-type", "str() expects an integer or a pointer, not %s", c.Types[0])
 			return &types.String{Cap: c.Config.MaxStrlen}
 		}
-		if n, ok := c.Int(1); ok {
-			switch {
-			case c.Consts[1].Neg:
-				c.Errorf(c.Args[1], "bad-argument", "str() can not read a negative number of bytes")
-			case n > int64(c.Config.MaxStrlen):
-				c.Warnf(c.Args[1], "string-capped", "length %d is above max_strlen and shortened to %d", n, c.Config.MaxStrlen).
-					Hint("set max_strlen in the config block or the environment to read more")
-			}
+		if known && !negative && n > int64(c.Config.MaxStrlen) {
+			c.Warnf(c.Args[1], "string-capped", "length %d is above max_strlen and shortened to %d", n, c.Config.MaxStrlen).
+				Hint("set max_strlen in the config block or the environment to read more")
 		}
 		capacity, _ := strLimit(c)
 		return &types.String{Cap: capacity, Trunc: len(c.Args) < 2, Marked: true}
@@ -93,9 +101,15 @@ var _ = define(Func{
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		t := c.Result.(*types.String)
-		if _, ok := c.Types[0].(*types.String); ok {
+		if s, ok := c.Types[0].(*types.String); ok {
 			p := place(g, t, dst)
-			g.Into(c.Args[0], t, p, 0)
+			if !cutsText(c, s) {
+				g.Into(c.Args[0], t, p, 0)
+				return p
+			}
+			from, n := g.Mem(c.Args[0]), readLength(g, c, t)
+			g.B().Zero(p, 0, t.Cap)
+			call(g, asm.FnProbeReadKernelStr, p, n, from)
 			return p
 		}
 		addr, n := strSource(g, c, t)
@@ -121,6 +135,13 @@ var _ = define(Func{
 		return readText(g, c, t, p, addr, n)
 	},
 })
+
+// cutsText reports whether str() of a string has a length for which it may not
+// be the whole string.
+func cutsText(c *Call, s *types.String) bool {
+	n, known := c.Int(1)
+	return len(c.Args) > 1 && (!known || n < int64(s.Cap))
+}
 
 // TextCall is the call that reads n characters at an address.
 func TextCall(pos syntax.Pos, addr, n syntax.Expr) *syntax.Call {
@@ -155,12 +176,16 @@ func readText(g Gen, c *Call, t *types.String, p, addr, n *ir.Value) *ir.Value {
 // strSource is where str() reads and at most how many bytes.
 func strSource(g Gen, c *Call, t *types.String) (addr, n *ir.Value) {
 	addr = g.Scalar(c.Args[0])
-	_, read := strLimit(c)
-	n = konst(g, int64(read))
+	return addr, readLength(g, c, t)
+}
+
+// readLength is how many bytes str() reads at most.
+func readLength(g Gen, c *Call, t *types.String) *ir.Value {
 	if _, literal := c.Int(1); len(c.Args) > 1 && !literal {
-		n = clamp(g, g.Scalar(c.Args[1]), t.Cap)
+		return clamp(g, g.Scalar(c.Args[1]), t.Cap)
 	}
-	return addr, n
+	_, read := strLimit(c)
+	return konst(g, int64(read))
 }
 
 // clamp bounds a run-time length to 0…limit in a way the verifier follows.

@@ -34,12 +34,18 @@ var _ = define(Func{
 		if name, _, ok := e.KernelSymbol(addr); ok {
 			return value.Text(name)
 		}
-		if addr == 0 {
-			return value.Text("0") // as the reference prints it, in text and JSON
-		}
-		return value.Text(fmt.Sprintf("0x%x", addr))
+		return nameless(addr)
 	},
 })
+
+// nameless is the text of an address that no symbol is known for. That of
+// address 0 has no prefix.
+func nameless(addr uint64) value.Value {
+	if addr == 0 {
+		return value.Text("0")
+	}
+	return value.Text(fmt.Sprintf("%#x", addr))
+}
 
 // storeUsym writes {u64 address; u32 pid; u32 0}.
 func storeUsym(g Gen, c *Call, p, addr *ir.Value) {
@@ -65,7 +71,7 @@ var _ = define(Func{
 		if name, _, _, ok := e.UserSymbol(pid, addr); ok {
 			return value.Text(name)
 		}
-		return value.Text(fmt.Sprintf("0x%x", addr))
+		return nameless(addr)
 	},
 })
 

@@ -225,6 +225,14 @@ func (f *fn) indexPlace(e *syntax.Index) place {
 	case *types.Pointer:
 		pl, elem = f.pointee(e.X, f.info.Derefs[e.X]), t.Elem.Size()
 	}
+	if !literal && pl.kind == direct && pl.base == f.ctx.Ctx {
+		// The verifier lets nobody into the context at an offset that it does
+		// not know.
+		whole := f.info.Types[e.X]
+		p := f.Temp("indexed", types.RoundUp(whole.Size(), 8), 8)
+		f.readPlace(e, pl, whole, p, 0)
+		pl = place{base: p, kind: direct}
+	}
 	pl.field = types.Field{}
 	if literal {
 		pl.off += int(lit.Int) * elem
@@ -232,14 +240,20 @@ func (f *fn) indexPlace(e *syntax.Index) place {
 	}
 	i := f.number(f.integer(e.I))
 	if pl.kind == direct || pl.kind == register {
-		// The verifier must see the bound: an index out of range reads element
-		// 0 and is counted.
-		i = f.Choose(b.Arith(ir.ULt, i, f.konst(int64(limit))),
-			func() *ir.Value { return i },
+		// The verifier must see the bound: an index out of range finds zeros
+		// and is counted.
+		zeros := f.Temp("outside", types.RoundUp(elem, 8), 8)
+		pl.base = f.Choose(b.Arith(ir.ULt, i, f.konst(int64(limit))),
+			func() *ir.Value {
+				return b.Arith(ir.Add, b.Add(pl.base, int64(pl.off)), b.Arith(ir.Mul, i, f.konst(int64(elem))))
+			},
 			func() *ir.Value {
 				f.Failed(e, object.IndexOutOfBounds, "", nil)
-				return f.konst(0)
+				b.Zero(zeros, 0, types.RoundUp(elem, 8))
+				return zeros
 			})
+		pl.off = 0
+		return pl
 	}
 	delta := b.Arith(ir.Mul, i, f.konst(int64(elem)))
 	if pl.kind == typed { // a variable offset is more than the verifier follows

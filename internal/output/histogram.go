@@ -2,6 +2,7 @@ package output
 
 import (
 	"math/bits"
+	"slices"
 	"strconv"
 
 	"github.com/hawktrace/hawk/internal/value"
@@ -15,8 +16,9 @@ const (
 )
 
 // filled is the part of a histogram that is shown: from the first to the last
-// bucket that is not empty.
-func filled(buckets []value.Bucket) []value.Bucket {
+// bucket that is not empty. Which they are, the divisor does not change.
+func filled(h value.Hist) []value.Bucket {
+	buckets := h.Buckets
 	first, last := 0, len(buckets)-1
 	for first <= last && buckets[first].Count == 0 {
 		first++
@@ -24,12 +26,19 @@ func filled(buckets []value.Bucket) []value.Bucket {
 	for last > first && buckets[last].Count == 0 {
 		last--
 	}
-	return buckets[first : last+1]
+	buckets = buckets[first : last+1]
+	if h.Div > 1 {
+		buckets = slices.Clone(buckets)
+		for i := range buckets {
+			buckets[i].Count /= h.Div
+		}
+	}
+	return buckets
 }
 
 // appendHistogram draws the rows, each ending in a newline.
-func appendHistogram(dst []byte, buckets []value.Bucket) []byte {
-	rows := filled(buckets)
+func appendHistogram(dst []byte, h value.Hist) []byte {
+	rows := filled(h)
 	var most uint64 = 1
 	for i := range rows {
 		most = max(most, rows[i].Count)

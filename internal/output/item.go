@@ -19,6 +19,7 @@ type (
 	Raw struct {
 		Type string // "time", "cat", "join", "syscall"
 		Text []byte
+		Line bool // written as text, it is a line of its own
 	}
 	// Map is print(@m) or a map at exit. Entries are unsorted; the sink sorts
 	// and applies Top and Div.

@@ -200,7 +200,7 @@ func (j *JSON) writeMap(m Map) error {
 func appendElement(dst []byte, v value.Value, newest int64) []byte {
 	switch v := v.(type) {
 	case value.Hist:
-		return appendJSONHistogram(dst, v.Buckets)
+		return appendJSONHistogram(dst, v)
 	case value.Series:
 		return appendJSONSeries(dst, v, newest)
 	}
@@ -209,7 +209,7 @@ func appendElement(dst []byte, v value.Value, newest int64) []byte {
 
 // appendJSONHistogram writes the rows that text shows. Bounds are plain
 // numbers, inclusive; a side without bound is left out.
-func appendJSONHistogram(dst []byte, buckets []value.Bucket) []byte {
+func appendJSONHistogram(dst []byte, h value.Hist) []byte {
 	number := func(dst []byte, v int64, unsigned bool) []byte {
 		if unsigned {
 			return strconv.AppendUint(dst, uint64(v), 10)
@@ -217,7 +217,7 @@ func appendJSONHistogram(dst []byte, buckets []value.Bucket) []byte {
 		return strconv.AppendInt(dst, v, 10)
 	}
 	dst = append(dst, '[')
-	rows := filled(buckets)
+	rows := filled(h)
 	for i := range rows {
 		b := &rows[i]
 		if i > 0 {

@@ -82,7 +82,8 @@ var records = []struct {
 	{"print", Print{value.Tuple{value.Int(1), value.Str("x"), value.Tuple{value.Int(2), value.Int(3)}}}, "(1, x, (2, 3))\n", "",
 		`{"type": "value", "data": [1,"x",[2,3]]}` + "\n"},
 	{"stack", Print{value.Stack("\n        f+1\n")}, "\n        f+1\n\n", "", `{"type": "value", "data": "\n        f+1\n"}` + "\n"},
-	{"time", Raw{"time", []byte("2026\n")}, "2026\n", "", `{"type": "time", "data": "2026\n"}` + "\n"},
+	{"time", Raw{Type: "time", Text: []byte("2026\n")}, "2026\n", "", `{"type": "time", "data": "2026\n"}` + "\n"},
+	{"join", Raw{Type: "join", Text: []byte("/bin/true a"), Line: true}, "/bin/true a\n", "", `{"type": "join", "data": "/bin/true a"}` + "\n"},
 	{"attached", Attached{1}, "", "Attached 1 probe\n", `{"type": "attached_probes", "count": 1, "data": {"probes": 1}}` + "\n"},
 	{"attached 3", Attached{3}, "", "Attached 3 probes\n", `{"type": "attached_probes", "count": 3, "data": {"probes": 3}}` + "\n"},
 	{"lost", Lost{8}, "", "Lost 8 events\n", `{"type": "lost_events", "count": 8, "data": {"events": 8}}` + "\n"},
@@ -186,6 +187,10 @@ begin { $z = 0; $a = 5 / $z; print($a); }
 	{"zeroed hist", scalar("@h", hist(0, nil)), "@h:\n\n", "", `{"type": "hist", "data": {"@h": []}}` + "\n"},
 	{"hist div", with(scalar("@h", hist(0, map[int]uint64{4: 9})), 0, 4), "@h:\n[4, 8)                 2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n", "",
 		`{"type": "hist", "data": {"@h": [{"min": 4, "max": 7, "count": 2}]}}` + "\n"},
+	{"hist div to nothing", with(scalar("@h", hist(0, map[int]uint64{4: 3, 5: 8})), 0, 4), "@h:\n" +
+		"[4, 8)                 0 |                                                    |\n" +
+		"[8, 16)                2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n", "",
+		`{"type": "hist", "data": {"@h": [{"min": 4, "max": 7, "count": 0},{"min": 8, "max": 15, "count": 2}]}}` + "\n"},
 	{"lhist ignores div", with(scalar("@h", lhist(0, 2, 1, 0, 9, 0, 0)), 0, 4), "@h:\n[0]                    9 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n", "",
 		`{"type": "hist", "data": {"@h": [{"min": 0, "max": 0, "count": 9}]}}` + "\n"},
 

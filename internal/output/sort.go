@@ -182,11 +182,8 @@ func divided(v value.Value, div int64) value.Value {
 		if v.Linear {
 			return v
 		}
-		buckets := slices.Clone(v.Buckets)
-		for i := range buckets {
-			buckets[i].Count /= uint64(div)
-		}
-		return value.Hist{Buckets: buckets}
+		v.Div = uint64(div)
+		return v
 	}
 	return v
 }

@@ -43,6 +43,9 @@ func (t *Text) Write(item Item) error {
 		s.buf = append(value.AppendText(s.buf, it.Value), '\n')
 	case Raw:
 		s.buf = append(s.buf, it.Text...)
+		if it.Line {
+			s.buf = append(s.buf, '\n')
+		}
 	case Map:
 		return t.writeMap(it)
 	case End:
@@ -146,7 +149,7 @@ func (t *Text) writeMap(m Map) error {
 		switch v := e.Value.(type) {
 		case value.Hist:
 			s.buf = append(s.buf, ":\n"...)
-			s.buf = appendHistogram(s.buf, v.Buckets)
+			s.buf = appendHistogram(s.buf, v)
 		case value.Series:
 			s.buf = append(s.buf, ":\n"...)
 			s.buf = appendSeries(s.buf, v, newest)

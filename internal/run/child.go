@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/hawktrace/hawk/internal/errno"
 )
 
@@ -18,10 +16,8 @@ import (
 // StartChild on, so that probes can be aimed at it, and executes the command
 // once everything is attached.
 //
-// Between fork and exec a Go program cannot wait for anything. The child is
-// therefore hawk itself, started under another name: it waits on a pipe and
-// then becomes the command. No debugger interface is needed, so the command
-// may be traced by one.
+// Between fork and exec it waits for a byte on a pipe. No debugger interface is
+// needed, so the command may be traced by one.
 type Child struct {
 	process *os.Process
 	release *os.File         // one byte lets it go; closing it ends it
@@ -29,39 +25,6 @@ type Child struct {
 	done    chan struct{}    // closed once it has ended
 	state   *os.ProcessState // valid after done
 	told    chan struct{}    // closed once those who wait have been told
-}
-
-// childName is the name under which hawk waits. No user can start it by
-// accident: the name is longer than the file's.
-const childName = "hawk: waiting to run a command"
-
-// Descriptors of the waiting child.
-const (
-	childGo      = 3
-	childFailure = 4
-)
-
-// init turns this process into the waiting child if it was started as one. It
-// has to come before main: a program that embeds hawk is started again as well.
-func init() {
-	if len(os.Args) < 3 || os.Args[0] != childName {
-		return
-	}
-	var b [1]byte
-	n, err := unix.Read(childGo, b[:])
-	for err == unix.EINTR {
-		n, err = unix.Read(childGo, b[:])
-	}
-	if n != 1 {
-		os.Exit(1) // hawk has ended, or changed its mind
-	}
-	unix.CloseOnExec(childGo)
-	unix.CloseOnExec(childFailure)
-	err = syscall.Exec(os.Args[1], os.Args[2:], os.Environ())
-	errno := syscall.Errno(0)
-	errors.As(err, &errno)
-	unix.Write(childFailure, []byte{byte(errno)})
-	os.Exit(127)
 }
 
 // SplitCommand splits the command of -c into words: at blanks, but not inside
@@ -130,10 +93,7 @@ func StartChild(argv []string) (*Child, error) {
 		goW.Close()
 		return nil, fmt.Errorf("Failed to fork child: %w", err)
 	}
-	p, err := os.StartProcess("/proc/self/exe", append([]string{childName, path}, argv...), &os.ProcAttr{
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr, goR, failW},
-		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM},
-	})
+	p, err := forkWaiting(path, argv, goR, failW)
 	goR.Close()
 	failW.Close()
 	if err != nil {

@@ -98,7 +98,7 @@ func checkUnderscore(digits string) error {
 func parseRadix(text string, radix uint64, name string) (uint64, error) {
 	n := span(text, int(radix))
 	digits, rest := text[:n], text[n:]
-	if digits == "" || digits[0] == '_' {
+	if strings.Trim(digits, "_") == "" {
 		return 0, badInteger("invalid-integer", "expected a "+name+" digit")
 	}
 	if err := checkUnderscore(digits); err != nil {
@@ -139,13 +139,14 @@ func parseExponent(coefficient, rest string) (uint64, error) {
 	}
 	n := span(rest, 10)
 	digits, suffix := rest[:n], rest[n:]
-	if digits == "" || digits[0] < '1' || digits[0] > '9' {
+	value := strings.ReplaceAll(digits, "_", "")
+	if value == "" || value[0] == '0' {
 		return 0, badInteger("invalid-exponent", "exponent must be a positive integer")
 	}
 	if err := checkUnderscore(digits); err != nil {
 		return 0, err
 	}
-	power, err := digitsValue(strings.ReplaceAll(digits, "_", ""), 10)
+	power, err := digitsValue(value, 10)
 	if err != nil || power > 19 {
 		return 0, errOverflow
 	}

@@ -57,7 +57,8 @@ type (
 	// Hist is a histogram: all buckets of its layout in ascending order.
 	Hist struct {
 		Buckets []Bucket
-		Linear  bool // lhist: print's divisor does not apply
+		Linear  bool   // lhist: print's divisor does not apply
+		Div     uint64 // print's divisor: counts are shown divided by it, unless it is 0
 	}
 	// Series is a time series, in ascending order of intervals; intervals
 	// without data are left out.
