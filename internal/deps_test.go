@@ -23,6 +23,7 @@ const order = `
 	value
 	output
 	builtin reference
+	aot
 	expand check
 	lower compile
 	symbolize unwind load run

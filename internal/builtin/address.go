@@ -9,14 +9,15 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
 // kernelAddress is the address of the kernel symbol that argument i names.
 func kernelAddress(c *Call, i int) (uint64, bool) {
 	name, ok := c.Str(i)
-	if !ok {
-		return 0, false
+	if !ok || c.Target.Portable() {
+		return 0, ok
 	}
 	symbols, err := c.Target.KernelSymbols()
 	if err != nil {
@@ -43,9 +44,19 @@ var _ = define(Func{
 	},
 	Const: func(c *Call) (Const, bool) {
 		addr, ok := kernelAddress(c, 0)
-		return Const{Kind: IntConst, Int: addr}, ok
+		return Const{Kind: IntConst, Int: addr}, ok && !c.Target.Portable()
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		name, _ := c.Str(0)
+		return symbolAddress(g, name, 0)
 	},
 })
+
+// symbolAddress is the address of a kernel symbol, which every start of the
+// kernel has its own of.
+func symbolAddress(g Gen, name string, addr uint64) *ir.Value {
+	return deferred(g, target.Fact{Kind: target.Symbol, Of: name}, int64(addr))
+}
 
 var _ = define(Func{
 	Name: "percpu_kaddr", Min: 1, Params: []Param{{"symbol", StringLit}, {"cpu", Integer}}, Space: inKernel,
@@ -63,34 +74,41 @@ var _ = define(Func{
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b := g.B()
+		name, _ := c.Str(0)
 		addr, _ := kernelAddress(c, 0)
 		offsets, _ := perCPUOffsets(c)
 		read := func(cpu *ir.Value) *ir.Value {
 			p := g.Temp("offset", 8, 8)
 			b.Store(p, 0, 8, konst(g, 0))
-			at := b.Arith(ir.Add, konst(g, int64(offsets)), b.Arith(ir.Shl, cpu, konst(g, 3)))
+			at := b.Arith(ir.Add, symbolAddress(g, perCPUTable, offsets), b.Arith(ir.Shl, cpu, konst(g, 3)))
 			g.ReadMem(c.Expr, types.Kernel, p, 0, konst(g, 8), at)
-			return b.Add(b.Load(p, 0, 8, false), int64(addr))
+			return b.Arith(ir.Add, b.Load(p, 0, 8, false), symbolAddress(g, name, addr))
 		}
 		if len(c.Args) < 2 {
 			return read(call(g, asm.FnGetSmpProcessorId))
 		}
 		cpu := g.Scalar(c.Args[1])
-		return g.Choose(b.Arith(ir.ULt, cpu, konst(g, int64(c.Target.PossibleCPUs()))),
+		return g.Choose(b.Arith(ir.ULt, cpu, deferred(g, target.Fact{Kind: target.CPUs}, int64(c.Target.PossibleCPUs()))),
 			func() *ir.Value { return read(cpu) }, func() *ir.Value { return konst(g, 0) })
 	},
 })
 
 var errNoPerCPU = errors.New("the kernel does not say where its variables for each processor are")
 
+// perCPUTable says where each processor's copies of the kernel's variables are.
+const perCPUTable = "__per_cpu_offset"
+
 // perCPUOffsets is the address of the kernel's table of where each processor's
 // copies of variables lie.
 func perCPUOffsets(c *Call) (uint64, error) {
+	if c.Target.Portable() {
+		return 0, nil
+	}
 	symbols, err := c.Target.KernelSymbols()
 	if err != nil {
 		return 0, err
 	}
-	addr, ok := symbols.Address("__per_cpu_offset")
+	addr, ok := symbols.Address(perCPUTable)
 	if !ok {
 		return 0, errNoPerCPU
 	}

@@ -3,6 +3,7 @@ package builtin
 import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -17,14 +18,19 @@ var _ = define(Func{
 	},
 	Const: func(c *Call) (Const, bool) {
 		id, ok := cgroupOf(c)
-		return Const{Kind: IntConst, Int: id}, ok
+		return Const{Kind: IntConst, Int: id}, ok && !c.Target.Portable()
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		path, _ := c.Str(0)
+		id, _ := cgroupOf(c)
+		return deferred(g, target.Fact{Kind: target.Cgroup, Of: path}, int64(id))
 	},
 })
 
 func cgroupOf(c *Call) (uint64, bool) {
 	path, ok := c.Str(0)
-	if !ok {
-		return 0, false
+	if !ok || c.Target.Portable() {
+		return 0, ok
 	}
 	id, err := c.Target.CgroupID(path)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -52,7 +53,7 @@ func lookUpComm(g Gen, c *Call, out *ir.Value) *ir.Value {
 	pid := g.Scalar(c.Args[0])
 	find, err := c.Target.KfuncID(taskFromPID)
 	release, err2 := c.Target.KfuncID(taskRelease)
-	off, ok := taskField(g, "comm")
+	field, ok := taskField(g, "comm")
 	if err != nil || err2 != nil || !ok {
 		storeBytes(g, out, []byte("[unknown]"), otherComm.Cap)
 		g.Failed(c.Expr, object.NoKfunc, taskFromPID, nil)
@@ -65,7 +66,8 @@ func lookUpComm(g Gen, c *Call, out *ir.Value) *ir.Value {
 	none.Cold = true
 	b.If(missing, none, found)
 	b.Begin(found)
-	w0, w1 := clearTail(g, b.Load(task, off, 8, false), b.Load(task, off+8, 8, false))
+	name := probe.Member(b, task, field)
+	w0, w1 := clearTail(g, b.Load(name, 0, 8, false), b.Load(name, 8, 8, false))
 	b.Kfunc(release, taskRelease, ir.Nothing, task)
 	storeWord(g, out, 0, w0)
 	storeWord(g, out, 8, w1)

@@ -156,7 +156,7 @@ func storePointText(g Gen, t *types.String, dst *ir.Value, text func(*probe.Poin
 		copy(table[i*stride:], text(pt))
 	}
 	at := g.Table(table)
-	index := ctx.Group.Mech.Index(ctx)
+	index := ctx.Index()
 	known := g.Choose(b.Arith(ir.ULt, index, konst(g, int64(len(points)))),
 		func() *ir.Value { return index },
 		func() *ir.Value { return konst(g, 0) })

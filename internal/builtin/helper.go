@@ -4,6 +4,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -13,6 +14,15 @@ func call(g Gen, fn asm.BuiltinFunc, args ...*ir.Value) *ir.Value {
 }
 
 func konst(g Gen, n int64) *ir.Value { return g.B().Const(n) }
+
+// deferred is n, or in a portable program what the fact is on the machine that
+// runs it.
+func deferred(g Gen, f target.Fact, n int64) *ir.Value {
+	if number, ok := g.Context().O.Target.Defer(f); ok {
+		return g.B().Reloc(number)
+	}
+	return konst(g, n)
+}
 
 // low32 and high32 split a helper's packed result.
 func low32(g Gen, v *ir.Value) *ir.Value { return g.B().Ext(v, 4, false) }

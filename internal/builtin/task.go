@@ -6,6 +6,7 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -95,14 +96,15 @@ var commType = &types.String{Cap: 16}
 func lowerComm(g Gen, c *Call, dst *ir.Value) *ir.Value {
 	b := g.B()
 	p := place(g, commType, dst)
-	off, ok := taskField(g, "comm")
 	task := g.Task()
+	field, ok := taskField(g, "comm")
 	if !ok || task.Kind != ir.Ptr {
 		call(g, asm.FnGetCurrentComm, p, konst(g, 16))
 		return p
 	}
-	w0 := b.Load(task, off, 8, false)
-	w1 := b.Load(task, off+8, 8, false)
+	name := probe.Member(b, task, field)
+	w0 := b.Load(name, 0, 8, false)
+	w1 := b.Load(name, 8, 8, false)
 	if !g.Printing() {
 		w0, w1 = clearTail(g, w0, w1)
 	}
@@ -146,14 +148,13 @@ func clearTail(g Gen, w0, w1 *ir.Value) (*ir.Value, *ir.Value) {
 	return b.Arith(ir.And, w0, below(z0)), b.Arith(ir.And, b.Arith(ir.And, w1, below(z1)), keep1)
 }
 
-// taskField is the offset of a member of struct task_struct.
-func taskField(g Gen, name string) (int, bool) {
+// taskField is a member of struct task_struct.
+func taskField(g Gen, name string) (types.Field, bool) {
 	t, err := g.Context().O.Target.TypeByName("struct", "task_struct")
 	if err != nil {
-		return 0, false
+		return types.Field{}, false
 	}
-	f, ok := t.(*types.Struct).Field(name)
-	return f.Offset, ok
+	return t.(*types.Struct).Field(name)
 }
 
 var _ = define(Func{
@@ -186,7 +187,7 @@ var _ = define(Func{
 	Doc:     "The number of possible processors.",
 	Example: `begin { printf("%d processors\n", ncpus); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return konst(g, int64(c.Target.PossibleCPUs()))
+		return deferred(g, target.Fact{Kind: target.CPUs}, int64(c.Target.PossibleCPUs()))
 	},
 })
 
@@ -260,8 +261,8 @@ func relative(name, doc, example, link, member string, result types.Type) {
 			} else {
 				task = g.Task()
 			}
-			at, _ := taskField(g, link)
-			off, _ := taskField(g, member)
+			to, _ := taskField(g, link)
+			field, _ := taskField(g, member)
 			size := result.Size()
 			var out *ir.Value
 			if types.IsScalar(result) {
@@ -270,18 +271,18 @@ func relative(name, doc, example, link, member string, result types.Type) {
 				out = place(g, result, dst)
 			}
 			if task.Kind == ir.Ptr {
-				rel := b.LoadPtr(task, at)
+				at := probe.Member(b, b.LoadPtr(probe.Member(b, task, to), 0), field)
 				if types.IsScalar(result) {
-					return b.Load(rel, off, size, true)
+					return b.Load(at, 0, size, true)
 				}
-				w0, w1 := clearTail(g, b.Load(rel, off, 8, false), b.Load(rel, off+8, 8, false))
+				w0, w1 := clearTail(g, b.Load(at, 0, 8, false), b.Load(at, 8, 8, false))
 				storeWord(g, out, 0, w0)
 				storeWord(g, out, 8, w1)
 				return out
 			}
 			ptr := g.Temp("task", 8, 8)
-			g.ReadMem(c.Expr, types.Kernel, ptr, 0, konst(g, 8), b.Add(task, int64(at)))
-			rel := b.Add(b.Load(ptr, 0, 8, false), int64(off))
+			g.ReadMem(c.Expr, types.Kernel, ptr, 0, konst(g, 8), probe.Member(b, task, to))
+			rel := probe.Member(b, b.Load(ptr, 0, 8, false), field)
 			if types.IsScalar(result) {
 				g.ReadMem(c.Expr, types.Kernel, out, 0, konst(g, int64(size)), rel)
 				return b.Load(out, 0, size, true)

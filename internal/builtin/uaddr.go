@@ -82,6 +82,9 @@ var _ = define(Func{
 		found := map[*probe.Point][]spot{}
 		for i, p := range c.Points {
 			at, size, err := spots(p, symbol)
+			if err == nil {
+				err = c.Target.Same(p.Target)
+			}
 			var none *exe.ErrNoSymbol
 			switch {
 			case errors.As(err, &none):
@@ -140,7 +143,7 @@ func deltaOf(g Gen, ctx *probe.Context, all [][]spot) *ir.Value {
 		binary.LittleEndian.PutUint64(table[8*i:], uint64(s[0].delta))
 	}
 	at := g.Table(table)
-	index := ctx.Group.Mech.Index(ctx)
+	index := ctx.Index()
 	known := g.Choose(b.Arith(ir.ULt, index, konst(g, int64(len(all)))),
 		func() *ir.Value { return index }, func() *ir.Value { return konst(g, 0) })
 	return b.Load(b.Arith(ir.Add, b.Data(at), b.Arith(ir.Shl, known, konst(g, 3))), 0, 8, false)

@@ -130,6 +130,11 @@ func (w *walker) stringLit(e *syntax.StringLit) val {
 // param is a positional parameter: a number if it looks like one, else text.
 // Its text stays with the constant for functions that want that.
 func (w *walker) param(e *syntax.PosParam) val {
+	if w.script.Options.Target.Portable() {
+		w.errorf(e, "positional-aot", "positional parameters can not be used in what is compiled ahead of time").
+			Hint("declare an option: getopt(\"name\", default)")
+		return literal(builtin.Const{Kind: builtin.IntConst})
+	}
 	if e.Index == 0 {
 		return literal(builtin.Const{Kind: builtin.IntConst, Int: uint64(len(w.script.Params))})
 	}

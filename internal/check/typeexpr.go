@@ -198,6 +198,7 @@ func (w *walker) sizeOf(e *syntax.SizeOf) val {
 			t = i
 		}
 	}
+	w.script.Options.Target.Fix(t, false)
 	return literal(builtin.Const{Kind: builtin.IntConst, Int: uint64(t.Size())})
 }
 
@@ -228,6 +229,7 @@ func (w *walker) offsetOf(e *syntax.OffsetOf) val {
 			w.errorf(step, "bit-field", "offsetof can not be used on the bit-field '%s'", step.Name)
 			return val{}
 		}
+		w.script.Options.Target.Fix(s, true)
 		offset += f.Offset
 		t = f.Type
 	}

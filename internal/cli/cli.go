@@ -38,6 +38,13 @@ type command struct {
 func Main(args []string) int {
 	quitPlainly()
 	c := &command{stdin: os.Stdin, out: os.Stdout, err: os.Stderr, target: target.Host()}
+	payload, err := carried()
+	switch {
+	case err != nil:
+		return c.fail(exitUsage, err)
+	case payload != nil:
+		return c.runCarried(args, payload)
+	}
 	return c.main(args)
 }
 

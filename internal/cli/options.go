@@ -54,6 +54,8 @@ func options() []option {
 		{short: 'V', long: "version", doc: "show the version", set: func(s *settings, _ string) error { return s.atOnce(modeVersion) }},
 
 		{short: 'd', long: "debug", arg: "STAGE,…", doc: "show what stages of the compiler make, or all", group: developer, values: debugStages(), set: (*settings).setDebug},
+		{long: "aot", arg: "FILE", doc: "compile the script into an executable that runs it without hawk", group: developer, set: func(s *settings, v string) error { s.aot = v; return nil }},
+		{long: "aot-runtime", arg: "FILE", doc: "with --aot: the hawk to run it with, of another architecture too", group: developer, set: func(s *settings, v string) error { s.aotRuntime = v; return nil }},
 		{long: "dry-run", doc: "compile, load and attach, then end", group: developer, set: func(s *settings, _ string) error { s.dryRun = true; return nil }},
 		{long: "mode", arg: "MODE", doc: "run, test, bench, format, or codegen: compile only", group: developer, values: modeNames, set: (*settings).setModeName},
 		{long: "traceable-functions", arg: "FILE", doc: "take the list of traceable kernel functions from a file", group: developer, set: func(s *settings, v string) error { s.traceable = v; return nil }},
@@ -69,6 +71,5 @@ func options() []option {
 		{long: "dwarf-pid", arg: "PID", group: hidden, set: later("--dwarf-pid")},
 		{long: "emit-elf", arg: "FILE", group: hidden, set: later("--emit-elf")},
 		{long: "emit-llvm", arg: "PREFIX", group: hidden, set: later("--emit-llvm")},
-		{long: "aot", arg: "FILE", group: hidden, set: later("--aot")},
 	}
 }

@@ -19,7 +19,7 @@ func (c *command) run() int {
 		return c.scriptError(err)
 	}
 	var powerless error
-	if c.mode != modeCompile {
+	if c.mode != modeCompile && c.aot == "" {
 		powerless = c.target.Privileges()
 	}
 	env, err := config.ReadEnvironment(os.LookupEnv)
@@ -57,6 +57,9 @@ func (c *command) run() int {
 		c.print(compile.ScriptErrors(ds, c.target))
 		return c.fail(exitUsage, powerless)
 	}
+	if c.aot != "" {
+		return c.ahead(f, named, o)
+	}
 	res, ds := compile.Compile(f, o)
 	c.print(ds)
 	if res == nil || ds.HasErrors() {
@@ -65,17 +68,11 @@ func (c *command) run() int {
 	if status, done := c.namedOptions(named, res.Object); done {
 		return status
 	}
-	switch c.format {
-	case "", "text", "json":
-	default:
-		fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: 'text', 'json'\n", c.format)
-		return exitUsage
+	if status, bad := c.badFormat(); bad {
+		return status
 	}
 	if res.Probes == 0 {
-		if !c.quiet {
-			fmt.Fprintln(c.out, "No probes to attach")
-		}
-		return exitUsage
+		return c.noProbes()
 	}
 	if c.mode == modeCompile {
 		return exitOK
@@ -91,6 +88,24 @@ func (c *command) run() int {
 		}
 		return res
 	})
+}
+
+// badFormat reports a format of output that does not exist.
+func (c *command) badFormat() (status int, bad bool) {
+	switch c.format {
+	case "", "text", "json":
+		return exitOK, false
+	}
+	fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: 'text', 'json'\n", c.format)
+	return exitUsage, true
+}
+
+// noProbes reports a script that has nothing to attach here.
+func (c *command) noProbes() int {
+	if !c.quiet {
+		fmt.Fprintln(c.out, "No probes to attach")
+	}
+	return exitUsage
 }
 
 // dumps are the stages that -d asks for; the tree goes where it does not

@@ -59,6 +59,8 @@ type settings struct {
 	shell       string        // of --completion
 	includeDirs []string
 	includes    []string
+	aot         string // the executable to write, "" for none
+	aotRuntime  string // the executable of hawk to append to, "" for the one that runs
 }
 
 // stages is what -d takes besides the stages of a compile, and what the
@@ -207,6 +209,16 @@ func (s *settings) finish() error {
 		return usagef("USAGE: --follow goes with -p or -c")
 	case s.exitStatus != "" && s.command == "":
 		return usagef("USAGE: --exit-status child goes with -c")
+	case s.aot != "" && s.warnings > 0:
+		return usagef("USAGE: -k conflicts with --aot")
+	case s.aot != "" && s.pid != 0:
+		return usagef("USAGE: -p conflicts with --aot: the executable would trace that process only")
+	case s.aot != "" && s.command != "":
+		return usagef("USAGE: -c conflicts with --aot; give the command to the executable")
+	case s.aot != "" && s.modeOption != "":
+		return usagef("USAGE: %s conflicts with --aot", s.modeOption)
+	case s.aotRuntime != "" && s.aot == "":
+		return usagef("USAGE: --aot-runtime goes with --aot")
 	case s.check && s.mode != modeFormat:
 		return usagef("USAGE: --check goes with --fmt")
 	case s.mode == modeList && len(s.operands) > 1:

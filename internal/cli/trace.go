@@ -16,7 +16,7 @@ import (
 )
 
 // trace loads a compiled script and runs it to the end. spare compiles it once
-// more, so as to spare the verifier if it gives up.
+// more, so as to spare the verifier if it gives up; nil: that is not possible.
 func (c *command) trace(res *compile.Result, spare func() *compile.Result) int {
 	unused, err := c.choose(res.Object)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *command) trace(res *compile.Result, spare func() *compile.Result) int {
 		lo.Trace = c.out
 	}
 	session, err := load.Load(res.Object, lo)
-	if r := (*load.Rejected)(nil); errors.As(err, &r) && r.GaveUp {
+	if r := (*load.Rejected)(nil); errors.As(err, &r) && r.GaveUp && spare != nil {
 		if c.verbose > 0 {
 			fmt.Fprintf(c.err, "%s: compiling it once more, to spare the verifier\n", r.Error())
 		}

@@ -41,6 +41,7 @@ type Code struct {
 	// StackUsed is the frame size of the deepest call chain in bytes, with
 	// each frame rounded up as the verifier does.
 	StackUsed int
+	Relocs    []Reloc
 
 	longJumps bool
 }

@@ -245,6 +245,9 @@ func (e *emitter) plain(in *regalloc.Instr) {
 	case regalloc.Exit:
 		out.Dst, out.Src = 0, 0
 	}
+	if in.Reloc != 0 {
+		e.code.Relocs = append(e.code.Relocs, Reloc{Insn: len(e.code.Insns), Number: in.Reloc - 1})
+	}
 	e.add(out)
 }
 

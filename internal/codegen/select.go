@@ -114,6 +114,9 @@ func (s *selector) countUses(blocks []*ir.Block) {
 	for _, b := range blocks {
 		for _, v := range b.Values {
 			for _, a := range v.Args {
+				if v.Op == ir.Load && moved(a) {
+					a = a.Args[0] // the load does the addition
+				}
 				s.uses[a.ID]++
 			}
 		}
@@ -131,6 +134,9 @@ func (s *selector) countUses(blocks []*ir.Block) {
 		}
 	}
 }
+
+// moved reports whether an address is another one plus a relocation.
+func moved(p *ir.Value) bool { return p.Op == ir.Add && p.Args[1].Op == ir.Reloc }
 
 // fusible reports whether a branch can do the work of its condition.
 func fusible(c *ir.Value) bool { return c.Op.Compares() || c.Op == ir.And }
@@ -190,7 +196,7 @@ func (s *selector) emit(in regalloc.Instr) {
 
 func remakable(v *ir.Value) bool {
 	switch v.Op {
-	case ir.Const, ir.Addr, ir.DataPtr, ir.MapPtr, ir.FuncPtr:
+	case ir.Const, ir.Addr, ir.DataPtr, ir.MapPtr, ir.FuncPtr, ir.Reloc:
 		return true
 	}
 	return false
@@ -209,6 +215,8 @@ func (s *selector) make(d regalloc.Reg, v *ir.Value) {
 		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg, Pseudo: asm.PseudoMapFD, Imm: v.Imm})
 	case ir.FuncPtr:
 		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg, Pseudo: asm.PseudoFunc, Fn: v.Fn})
+	case ir.Reloc:
+		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg, Reloc: int(v.Imm) + 1})
 	}
 }
 

@@ -102,6 +102,11 @@ func (s *selector) arith(v *ir.Value) {
 		s.aluImm(op, d, n)
 		return
 	}
+	if moved(v) {
+		s.into(d, x)
+		s.emit(regalloc.Instr{Form: regalloc.ALU, Op: asm.Add.Op(asm.ImmSource), Dst: d, Src: regalloc.NoReg, Reloc: int(y.Imm) + 1})
+		return
+	}
 	if x == y {
 		s.into(d, x)
 		s.alu(op, d, d)
@@ -211,7 +216,11 @@ func (s *selector) compare(v *ir.Value) {
 }
 
 func (s *selector) load(v *ir.Value) {
-	at := s.place(v.Args[0], v.Imm)
+	p, reloc := v.Args[0], 0
+	if moved(p) {
+		p, reloc = p.Args[0], int(p.Args[1].Imm)+1
+	}
+	at := s.place(p, v.Imm)
 	d := s.reg(v)
 	mode := asm.MemMode
 	if v.Sign && v.Size < 8 && s.opts.CPUv4 {
@@ -219,7 +228,7 @@ func (s *selector) load(v *ir.Value) {
 	}
 	s.emit(regalloc.Instr{
 		Form: regalloc.Load, Op: asm.OpCode(asm.LdXClass).SetMode(mode).SetSize(sizeOf(v.Size)),
-		Dst: d, Src: at.base, Off: at.off,
+		Dst: d, Src: at.base, Off: at.off, Reloc: reloc,
 	})
 	if v.Sign && v.Size < 8 && !s.opts.CPUv4 {
 		s.signExtend(d, v.Size)

@@ -49,7 +49,7 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 		e.ds.Errorf("unsupported-probe", at.Span(), "%s", errno.Message(err))
 		return nil, failure
 	}
-	p := &probe.Point{Kind: kind, At: at.Span()}
+	p := &probe.Point{Kind: kind, At: at.Span(), Parts: parts}
 	if err := kind.Parse(p, parts, e.opts); err != nil {
 		e.bad(at, "attach-point", err, e.howToWrite(kind, parts, err.Error()))
 		return nil, failure
@@ -111,7 +111,7 @@ func (e *expander) anyKind(at *syntax.AttachPoint, pattern string, parts []probe
 	filtered := false
 	candidates := probe.Candidates(strings.ToLower(pattern), user)
 	for _, kind := range candidates {
-		p := &probe.Point{Kind: kind, At: at.Span()}
+		p := &probe.Point{Kind: kind, At: at.Span(), Parts: parts}
 		if kind.Supported() != nil || kind.Parse(p, parts, e.opts) != nil {
 			continue
 		}

@@ -69,7 +69,7 @@ func Payload(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range []string{"usr/local/bin", "hawk/script", "hawk/cc", "hawk/glibc", "hawk/tests"} {
+	for _, d := range []string{"usr/local/bin", "hawk/script", "hawk/cc", "hawk/glibc", "hawk/tests", "hawk/ahead"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return err
 		}
@@ -118,6 +118,15 @@ func Payload(dir string) error {
 		if err := goTool(root, "test", "-c", "-ldflags=-s -w", "-o", filepath.Join(dir, "hawk/tests", testBinary(pkg)), "./"+pkg); err != nil {
 			return err
 		}
+		if pkg == corpusPackage {
+			// Compiled on this kernel, run on that of the VM.
+			ahead := exec.Command(filepath.Join(dir, "hawk/tests", testBinary(pkg)))
+			ahead.Dir = root
+			ahead.Env = append(os.Environ(), "HAWK_AHEAD_TO="+filepath.Join(dir, "hawk/ahead"))
+			if out, err := ahead.CombinedOutput(); err != nil {
+				return fmt.Errorf("compiling the corpus ahead of time: %w\n%s", err, out)
+			}
+		}
 		data := filepath.Join(root, pkg, "testdata")
 		if _, err := os.Stat(data); err == nil {
 			if err := os.CopyFS(filepath.Join(dir, "hawk/src", pkg, "testdata"), os.DirFS(data)); err != nil {
@@ -129,6 +138,9 @@ func Payload(dir string) error {
 	}
 	return nil
 }
+
+// corpusPackage has the scripts of the corpus.
+const corpusPackage = "internal/hawktest/corpus"
 
 // testBinary is the file name of a package's tests in a VM.
 func testBinary(pkg string) string { return strings.ReplaceAll(pkg, "/", "-") + ".test" }

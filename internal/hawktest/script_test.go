@@ -157,7 +157,7 @@ func runVM(t *testing.T, name, payload string, passed map[string]bool) {
 			status, err := machine.Run(ctx, wire.Command{
 				Args: []string{"/hawk/tests/" + testBinary(pkg), "-test.v", "-test.run", pattern, "-test.timeout", "20m"},
 				Env: []string{
-					"HAWK_IN_VM=" + name, "HAWK_BIN=/usr/local/bin/hawk", "HAWK_SCRIPTS=/hawk/script", "HAWK_CORPUS=/hawk/corpus", "HAWK_CC=/hawk/cc", "HAWK_GLIBC=/hawk/glibc",
+					"HAWK_IN_VM=" + name, "HAWK_BIN=/usr/local/bin/hawk", "HAWK_SCRIPTS=/hawk/script", "HAWK_CORPUS=/hawk/corpus", "HAWK_CC=/hawk/cc", "HAWK_GLIBC=/hawk/glibc", "HAWK_AHEAD=/hawk/ahead",
 				},
 				Dir: "/hawk/src/" + pkg,
 			}, &out, &errs)

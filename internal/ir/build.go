@@ -97,6 +97,13 @@ func (b *Builder) FuncPtr(f *Func) *Value {
 	return v
 }
 
+// Reloc is a number that the loader puts in place of relocation n.
+func (b *Builder) Reloc(n int) *Value {
+	v := b.Emit(Reloc, I64)
+	v.Imm = int64(n)
+	return v
+}
+
 // Arith is x op y for an arithmetic op or comparison. The result is a pointer
 // if op is Add or Sub and x is one.
 func (b *Builder) Arith(op Op, x, y *Value) *Value {

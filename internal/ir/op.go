@@ -13,6 +13,7 @@ const (
 	DataPtr // address of byte Imm of the program's data map (direct value)
 	MapPtr  // map number Imm of the object
 	FuncPtr // address of the callback Fn
+	Reloc   // relocation Imm: an offset that the loader corrects, see object.Reloc
 
 	// Arithmetic, 64 bits, wrapping. Shift counts are taken modulo 64.
 	Add // x, y; Ptr + I64 is Ptr (x is the pointer)
@@ -77,6 +78,7 @@ var ops = [numOps]opInfo{
 	DataPtr:        {name: "data", pure: true, kind: Ptr},
 	MapPtr:         {name: "map", pure: true, kind: Ptr},
 	FuncPtr:        {name: "func", pure: true, kind: Ptr},
+	Reloc:          {name: "reloc", pure: true, kind: I64},
 	Add:            {name: "add", args: 2, pure: true, comm: true, kind: I64},
 	Sub:            {name: "sub", args: 2, pure: true, kind: I64},
 	Mul:            {name: "mul", args: 2, pure: true, comm: true, kind: I64},

@@ -466,7 +466,7 @@ func (p *parser) suffix(v *Value, s string) {
 
 func (p *parser) operands(v *Value) {
 	switch v.Op {
-	case Const, Param, DataPtr, MapPtr:
+	case Const, Param, DataPtr, MapPtr, Reloc:
 		v.Imm = p.int()
 	case Addr:
 		id := p.id("o")

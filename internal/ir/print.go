@@ -198,7 +198,7 @@ func (p *printer) value(v *Value) {
 	}
 	p.put(" ")
 	switch v.Op {
-	case Const, Param, DataPtr, MapPtr:
+	case Const, Param, DataPtr, MapPtr, Reloc:
 		p.buf = strconv.AppendInt(p.buf, v.Imm, 10)
 	case Addr:
 		p.put("o")

@@ -272,6 +272,7 @@ func (f *fn) arith(at syntax.Node, op syntax.Token, x, y *ir.Value, signed, left
 // pointerMath is p op n, scaled by what p points to.
 func (f *fn) pointerMath(op syntax.Token, p *ir.Value, t *types.Pointer, n *ir.Value) *ir.Value {
 	b := f.b
+	f.fix(t.Elem, false)
 	if size := t.Elem.Size(); size > 1 {
 		n = b.Arith(ir.Mul, n, f.konst(int64(size)))
 	}

@@ -72,6 +72,7 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 			continue
 		}
 		for _, g := range groups {
+			g.Uses = pr.Uses
 			f := newFn(m, pr, g)
 			f.program()
 			name := fmt.Sprintf("%s_%d", identifier(g.Points[0].Name()), i+1)

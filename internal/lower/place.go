@@ -3,6 +3,7 @@ package lower
 import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -119,7 +120,11 @@ func (f *fn) fieldPlace(e *syntax.Field) place {
 		pl.off += r.Offsets[i]
 		return pl
 	}
-	pl.off += field.Offset
+	if field.Reloc != 0 {
+		pl.base = probe.Member(f.b, pl.base, field)
+	} else {
+		pl.off += field.Offset
+	}
 	pl.field = field
 	return pl
 }
@@ -145,16 +150,23 @@ func (f *fn) argument(field types.Field, text bool) place {
 		return place{base: base, kind: direct, field: field}
 	}
 	base := mech.Record(f.ctx)
+	at, fixed := base, field.Offset
+	if field.Reloc != 0 {
+		at, fixed = probe.Member(f.b, base, field), 0
+	}
 	if field.DataLoc == types.NoDataLoc {
-		return place{base: base, off: field.Offset, kind: direct, field: field}
+		return place{base: at, off: fixed, kind: direct, field: field}
 	}
 	// The 32-bit word holds length<<16 | offset, counted from the record or
 	// from the end of the word.
 	b := f.b
-	loc := b.Load(base, field.Offset, 4, false)
+	loc := b.Load(at, fixed, 4, false)
 	off := b.Arith(ir.And, loc, f.konst(0xffff))
 	if field.DataLoc == types.DataLocRel {
-		off = b.Add(off, int64(field.Offset+4))
+		off = b.Add(off, int64(fixed+4))
+		if field.Reloc != 0 {
+			off = b.Arith(ir.Add, off, b.Reloc(field.Reloc-1))
+		}
 	}
 	// The context pointer becomes a plain address for the helper to read at.
 	addr := b.Arith(ir.Add, f.number(base), off)
@@ -219,11 +231,13 @@ func (f *fn) indexPlace(e *syntax.Index) place {
 		return f.elementPlace(e.X, int(lit.Int))
 	case *types.Array:
 		pl, elem, limit = f.place(e.X), t.Elem.Size(), t.Len
+		f.fix(t.Elem, false)
 	case *types.String:
 		pl = f.place(e.X)
 		limit = pl.textBytes(t)
 	case *types.Pointer:
 		pl, elem = f.pointee(e.X, f.info.Derefs[e.X]), t.Elem.Size()
+		f.fix(t.Elem, false)
 	}
 	if !literal && pl.kind == direct && pl.base == f.ctx.Ctx {
 		// The verifier lets nobody into the context at an offset that it does
@@ -287,7 +301,7 @@ func (f *fn) loadPlace(at syntax.Node, pl place, t types.Type) *ir.Value {
 			if p, ok := t.(*types.Pointer); ok && p.Space != types.User {
 				if _, ok := p.Elem.(*types.Struct); ok {
 					v := b.LoadPtr(pl.base, pl.off)
-					if pl.base == f.ctx.Ctx && f.g.Mech.NullSkip {
+					if f.inContext(pl.base) && f.g.Mech.NullSkip {
 						f.unless(b.Arith(ir.Eq, v, f.konst(0)))
 					}
 					return v
@@ -342,8 +356,12 @@ func (pl place) textBytes(t *types.String) int {
 	return t.Cap
 }
 
+// fix notes that the program depends on the size or the layout of a type.
+func (f *fn) fix(t types.Type, whole bool) { f.m.o.Probe.Target.Fix(t, whole) }
+
 // readPlace reads a value that lives in memory to p+off.
 func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off int) {
+	f.fix(t, true)
 	b := f.b
 	n := t.Size()
 	s, text := t.(*types.String)
@@ -354,8 +372,8 @@ func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off 
 	switch {
 	case pl.kind == register: // an array or string that an argument points to is read where it is used
 		b.Store(p, off, min(n, 8), pl.base)
-	case pl.kind == direct && pl.base == f.ctx.Ctx && (!text || f.printing):
-		f.copyContext(pl.off, p, off, have)
+	case pl.kind == direct && f.inContext(pl.base) && (!text || f.printing):
+		f.copyContext(pl, p, off, have)
 		b.Zero(p, off+have, n-have)
 	case pl.kind == direct:
 		if pl.off != 0 {
@@ -379,15 +397,27 @@ func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off 
 	}
 }
 
-// copyContext copies n bytes at from of the program's context. The verifier
+// inContext reports whether p is the program's context, or a field of it whose
+// offset the loader fills in.
+func (f *fn) inContext(p *ir.Value) bool {
+	return p == f.ctx.Ctx || p.Op == ir.Add && p.Args[0] == f.ctx.Ctx && p.Args[1].Op == ir.Reloc
+}
+
+// copyContext copies n bytes of a place in the program's context. The verifier
 // wants aligned loads at fixed offsets there, none through a moved pointer.
-func (f *fn) copyContext(from int, p *ir.Value, off, n int) {
+func (f *fn) copyContext(pl place, p *ir.Value, off, n int) {
+	from, widest := pl.off, 8
+	if pl.base != f.ctx.Ctx {
+		// Records are packed by the rules of C: on another kernel the field may
+		// be aligned to four bytes only.
+		from, widest = pl.field.Offset, 4
+	}
 	for i := 0; i < n; {
-		width := 8
+		width := widest
 		for ((from+i)|(off+i))%width != 0 || i+width > n {
 			width /= 2
 		}
-		f.b.Store(p, off+i, width, f.b.Load(f.ctx.Ctx, from+i, width, false))
+		f.b.Store(p, off+i, width, f.b.Load(pl.base, pl.off+i, width, false))
 		i += width
 	}
 }

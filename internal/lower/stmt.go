@@ -373,6 +373,7 @@ func (f *fn) incDec(e *syntax.IncDec, want bool) *ir.Value {
 	step := int64(1)
 	if p, ok := t.(*types.Pointer); ok {
 		step = int64(max(p.Elem.Size(), 1))
+		f.fix(p.Elem, false)
 	}
 	if e.Op == syntax.Dec {
 		step = -step

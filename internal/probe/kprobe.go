@@ -213,6 +213,9 @@ func regRetval(c *Context) *ir.Value {
 // without the helper run a program for each function, which knows its address.
 func funcIP(c *Context) *ir.Value {
 	if !c.O.has(target.GetFuncIP) {
+		if n, ok := c.O.Target.Defer(target.Fact{Kind: target.Symbol, Of: c.Group.Points[0].Func}); ok {
+			return c.B.Reloc(n)
+		}
 		if syms, err := c.O.Target.KernelSymbols(); err == nil {
 			addr, _ := syms.Address(c.Group.Points[0].Func)
 			return c.B.Const(int64(addr))

@@ -31,6 +31,10 @@ type Point struct {
 	Pin      string // path under which the kernel keeps it when hawk has ended, "" if not
 	Extra    any    // what the kind's own file needs: USDT locations, file offsets
 
+	// Parts are the parts behind the kind as written; shared by all points
+	// matched by them.
+	Parts []Part
+
 	pattern *pattern // the names as written; shared by all points matched by it
 }
 
@@ -239,6 +243,11 @@ type Group struct {
 	// Missing counts the points that a pattern covers and the kernel refused,
 	// once the group is attached.
 	Missing int
+	Uses    Uses // what the program asks of its context
+	// Numbered: the program tells the points apart by their numbers.
+	Numbered bool
+
+	cookies []uint64 // numbers of the points where those are not counted from 0
 }
 
 // A Mechanism is a way of the kernel to run a program at points: the program's
@@ -313,6 +322,12 @@ type Context struct {
 	// Data is a scratch area of the emitters for values computed once
 	// (a register pointer, a cookie), by name.
 	Data map[string]*ir.Value
+}
+
+// Index yields the number of the point in Group.Points that fired.
+func (c *Context) Index() *ir.Value {
+	c.Group.Numbered = true
+	return c.Group.Mech.Index(c)
 }
 
 // A Link is an attachment. Close detaches; it may take long.

@@ -30,7 +30,7 @@ func syscallsUsable(o *Options) bool {
 		return false
 	}
 	o.Target.ExpectTask("sys_enter")
-	if _, ok := compatField(o); !ok {
+	if _, _, ok := compatField(o); !ok {
 		return false
 	}
 	_, _, err := o.Target.RawTracepointID("", "sys_enter")
@@ -52,27 +52,26 @@ func callNumber(p *Point, prefix string, o *Options) int {
 }
 
 // compatField finds the field of the current task that marks 32-bit programs,
-// whose calls have numbers of their own.
-func compatField(o *Options) (types.Field, bool) {
+// whose calls have numbers of their own: the way there, and its size.
+func compatField(o *Options) (way []types.Field, size int, ok bool) {
 	t, err := o.Target.TypeByName("struct", "task_struct")
 	if err != nil {
-		return types.Field{}, false
+		return nil, 0, false
 	}
-	off := 0
 	for _, name := range o.Target.Arch().Compat.Field {
 		s, ok := t.(*types.Struct)
 		if !ok {
-			return types.Field{}, false
+			return nil, 0, false
 		}
 		f, ok := s.Field(name)
 		if !ok {
-			return types.Field{}, false
+			return nil, 0, false
 		}
-		off += f.Offset
+		way = append(way, f)
 		t = f.Type
 	}
-	n, ok := types.IsInteger(t)
-	return types.Field{Type: n, Offset: off}, ok
+	_, ok = types.IsInteger(t)
+	return way, t.Size(), ok
 }
 
 var sysEnter = &Mechanism{
@@ -196,6 +195,7 @@ func callID(c *Context) *ir.Value {
 // those of 64-bit programs, then those of the wanted process.
 func guardCall(c *Context, id *ir.Value, prefix string) {
 	c.set("call", id)
+	c.Group.Numbered = true
 	b := c.B
 	if len(c.Group.Points) == 1 {
 		c.guard(b.Arith(ir.Eq, id, b.Const(int64(callNumber(c.Group.Points[0], prefix, c.O)))))
@@ -228,20 +228,26 @@ func pointIndex(c *Context) *ir.Value { return c.Data["point"] }
 
 // guardCompat skips calls of 32-bit programs.
 func guardCompat(c *Context) {
-	f, ok := compatField(c.O)
+	way, size, ok := compatField(c.O)
 	if !ok {
 		return
 	}
 	b := c.B
+	field := func(p *ir.Value) *ir.Value {
+		for _, f := range way {
+			p = Member(b, p, f)
+		}
+		return p
+	}
 	mask := b.Const(int64(c.O.Target.Arch().Compat.Mask))
 	var flags *ir.Value
 	if c.O.has(target.TaskBTF) {
-		flags = b.Load(b.CallPtr(int(asm.FnGetCurrentTaskBtf)), f.Offset, f.Type.Size(), false)
+		flags = b.Load(field(b.CallPtr(int(asm.FnGetCurrentTaskBtf))), 0, size, false)
 	} else {
 		tmp := b.Addr(b.NewObject("flags", 8, 8), 0)
 		b.Zero(tmp, 0, 8)
 		task := b.Call(int(asm.FnGetCurrentTask))
-		b.Call(int(asm.FnProbeReadKernel), tmp, b.Const(int64(f.Type.Size())), b.Add(task, int64(f.Offset)))
+		b.Call(int(asm.FnProbeReadKernel), tmp, b.Const(int64(size)), field(task))
 		flags = b.Load(tmp, 0, 8, false)
 	}
 	c.guard(b.Arith(ir.Eq, b.Arith(ir.And, flags, mask), b.Const(0)))
@@ -259,6 +265,9 @@ func commonField(c *Context, f types.Field) *ir.Value {
 		return b.Ext(b.Call(int(asm.FnGetCurrentPidTgid)), 4, true)
 	case f.Offset == 0 && len(c.Group.Points) == 1: // common_type
 		p := c.Group.Points[0]
+		if n, ok := c.O.Target.Defer(target.Fact{Kind: target.EventID, Module: p.Target, Of: p.Func}); ok {
+			return b.Reloc(n)
+		}
 		if format, err := c.O.Target.TracepointFormat(p.Target, p.Func); err == nil {
 			return b.Const(int64(format.ID))
 		}

@@ -177,6 +177,9 @@ func cookieIndex(c *Context) *ir.Value { return c.B.Call(int(asm.FnGetAttachCook
 
 // cookieOf is the cookie of point i.
 func cookieOf(g *Group, i int) uint64 {
+	if g.cookies != nil {
+		return g.cookies[i]
+	}
 	if on, _ := g.Extra.(indexCookies); on {
 		return uint64(i)
 	}

@@ -247,6 +247,9 @@ func usdtArgs(p *Point, want int, o *Options) ([]usdtList, error) {
 	if want == 0 {
 		return out, nil
 	}
+	if err := o.Target.Same(p.Target); err != nil {
+		return nil, err
+	}
 	a := o.Target.Arch()
 	most := 0
 	var file *exe.File

@@ -22,5 +22,8 @@ func (t *Target) Debug(path, root string) (*dwarf.File, error) {
 		}
 		t.debug[path] = d
 	}
+	if d.err == nil {
+		d.err = t.Same(path)
+	}
 	return d.file, d.err
 }

@@ -55,6 +55,9 @@ func (t *Target) Has(f *Feature) error {
 	} else {
 		err = t.recordedFeature(f)
 	}
+	if err == nil && t.ledger != nil {
+		err = t.ledger.feature(f)
+	}
 	if err != nil {
 		err = &Unsupported{f, err}
 	}

@@ -45,6 +45,9 @@ func (t *Target) TracepointFormat(category, event string) (*Format, error) {
 	if f, err = ParseFormat(category, event, string(data), t); err != nil {
 		return nil, err
 	}
+	if t.ledger != nil {
+		t.ledger.record(f)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.formats == nil {

@@ -14,6 +14,9 @@ import (
 // KfuncID is the type of a function in the kernel's type information, by
 // which programs call it. Whether the kernel lets them is another matter.
 func (t *Target) KfuncID(name string) (uint32, error) {
+	if t.ledger != nil {
+		return 0, fmt.Errorf("%s: %w", name, errNoKfuncs)
+	}
 	s, err := t.BTF()
 	if err != nil {
 		return 0, err

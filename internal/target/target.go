@@ -36,6 +36,7 @@ type Target struct {
 	features  map[*Feature]error
 	iterators map[uint32]error // why programs are refused, by type
 	recorded  onced[map[string]bool]
+	ledger    *Ledger // of a portable target, else nil
 }
 
 // onced is a value that is computed once.
@@ -89,6 +90,9 @@ func (t *Target) names() ([2]string, error) {
 // Arch is the machine's architecture. Where uname names one that hawk does
 // not know (or a 32-bit personality), it is the one hawk was built for.
 func (t *Target) Arch() *arch.Arch {
+	if t.ledger != nil {
+		return t.ledger.arch
+	}
 	if n, err := t.names(); err == nil {
 		if a := arch.ByName(n[0]); a != nil {
 			return a
@@ -109,6 +113,9 @@ func (t *Target) Release() string {
 // PossibleCPUs is one more than the highest CPU number that can ever exist,
 // the number of values of a per-CPU map.
 func (t *Target) PossibleCPUs() int {
+	if t.ledger != nil {
+		return PortableCPUs
+	}
 	cpus, err := t.cpuList("/sys/devices/system/cpu/possible")
 	switch {
 	case err == nil:
@@ -197,7 +204,7 @@ const initialPIDNS = 0xEFFFFFFC
 
 // PIDNamespace is the PID namespace hawk runs in.
 func (t *Target) PIDNamespace() (Namespace, error) {
-	if !t.Live() {
+	if !t.Live() || t.ledger != nil {
 		return Namespace{Ino: initialPIDNS, Initial: true}, nil
 	}
 	var st unix.Stat_t

@@ -23,28 +23,36 @@ var btfVariables = [...]string{"HAWK_BTF", "BPFTRACE_BTF"}
 // BTF is the type information of the kernel image, ErrNoBTF if there is none.
 func (t *Target) BTF() (*btf.Spec, error) {
 	return t.vmlinux.get(func() (*btf.Spec, error) {
-		if t.Live() {
-			for _, v := range btfVariables {
-				if name := os.Getenv(v); name != "" {
-					s, err := readBTF(name, "vmlinux", nil)
-					if err != nil {
-						return nil, fmt.Errorf("%s: %w", v, err)
-					}
-					return s, nil
+		s, err := t.openBTF()
+		if err == nil && t.ledger != nil {
+			s.Found = t.ledger.member
+		}
+		return s, err
+	})
+}
+
+func (t *Target) openBTF() (*btf.Spec, error) {
+	if t.Live() {
+		for _, v := range btfVariables {
+			if name := os.Getenv(v); name != "" {
+				s, err := readBTF(name, "vmlinux", nil)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", v, err)
 				}
-			}
-		}
-		s, err := readBTF(t.path("/sys/kernel/btf/vmlinux"), "vmlinux", nil)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return s, err
-		}
-		for _, name := range t.VmlinuxPaths() {
-			if s, err := readBTF(name, "vmlinux", nil); err == nil {
 				return s, nil
 			}
 		}
-		return nil, ErrNoBTF
-	})
+	}
+	s, err := readBTF(t.path("/sys/kernel/btf/vmlinux"), "vmlinux", nil)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return s, err
+	}
+	for _, name := range t.VmlinuxPaths() {
+		if s, err := readBTF(name, "vmlinux", nil); err == nil {
+			return s, nil
+		}
+	}
+	return nil, ErrNoBTF
 }
 
 // VmlinuxPaths lists where an uncompressed kernel image with symbols and
@@ -94,6 +102,9 @@ func (t *Target) ModuleBTF(module string) (*btf.Spec, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if t.ledger != nil {
+		s.Found = t.ledger.member
 	}
 	if t.modules == nil {
 		t.modules = make(map[string]*btf.Spec)
@@ -183,7 +194,11 @@ func (t *Target) ModuleType(module, keyword, name string) (types.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Type(id)
+	typ, err := s.Type(id)
+	if st, ok := typ.(*types.Struct); ok && t.ledger != nil {
+		t.ledger.name(st, s.Name, keyword+" "+name)
+	}
+	return typ, err
 }
 
 // EnumeratorByName finds the enum that has an enumerator of that name, and
@@ -201,6 +216,9 @@ func (t *Target) EnumeratorByName(name string) (*types.Enum, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	if t.ledger != nil {
+		t.ledger.number(Fact{Kind: Enumerator, Of: name, Value: value})
+	}
 	return typ.(*types.Enum), value, nil
 }
 
@@ -211,7 +229,11 @@ func (t *Target) FuncProto(module, name string) (*types.Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.FuncProto(name)
+	f, err := s.FuncProto(name)
+	if err == nil && t.ledger != nil {
+		t.ledger.number(Fact{Kind: Signature, Module: module, Of: name, Shape: signature(f)})
+	}
+	return f, err
 }
 
 // RawTracepoint is what a program on a typed raw tracepoint sees, and the
@@ -221,7 +243,11 @@ func (t *Target) RawTracepoint(module, event string) (*types.Func, uint32, error
 	if err != nil {
 		return nil, 0, err
 	}
-	return s.RawTracepoint(event)
+	f, id, err := s.RawTracepoint(event)
+	if err == nil && t.ledger != nil {
+		t.ledger.number(Fact{Kind: RawSignature, Module: module, Of: event, Shape: parameters(f)})
+	}
+	return f, id, err
 }
 
 // RawTracepointID is the type that a program on a typed raw tracepoint

@@ -204,6 +204,9 @@ type Struct struct {
 	// Load fills the fields on first use; nil once done or if Fields were given.
 	Load   func() []Field
 	fields []Field
+	// Found, if not nil, sees every member that is found by name and may number
+	// its relocation.
+	Found func(f Field) Field
 	// Absent says why a member that exists is not among the fields, "" if it does
 	// not exist; may be nil.
 	Absent func(name string) string
@@ -223,6 +226,9 @@ type Field struct {
 	BitOffset, BitSize int
 	DataLoc            DataLoc
 	Arg                int // ContextKind of function arguments: argument slot, from 0
+	// Reloc is the number plus one of the relocation that stands for Offset in
+	// programs that are loaded on other kernels; 0: Offset is final.
+	Reloc int
 }
 
 // DataLoc says how a tracepoint field refers to its data.
@@ -255,12 +261,20 @@ func (t *Struct) Fields() []Field {
 // Field finds a member by name, looking through anonymous members; offsets
 // are relative to t.
 func (t *Struct) Field(name string) (Field, bool) {
+	f, ok := t.field(name)
+	if ok && t.Found != nil {
+		f = t.Found(f)
+	}
+	return f, ok
+}
+
+func (t *Struct) field(name string) (Field, bool) {
 	for _, f := range t.Fields() {
 		if f.Name == name {
 			return f, true
 		}
 		if inner, ok := f.Type.(*Struct); ok && f.Name == "" {
-			if g, ok := inner.Field(name); ok {
+			if g, ok := inner.field(name); ok {
 				g.Offset += f.Offset
 				return g, true
 			}

@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/hawktest"
 	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/run"
 	"github.com/hawktrace/hawk/internal/target"
 )
@@ -48,18 +51,23 @@ func (s *Script) trace(t *testing.T) {
 	if n := after.TotalAlloc - before.TotalAlloc; n > most {
 		t.Errorf("compiling it takes %d MB", n>>20)
 	}
+	s.run(t, res.Object, res.Config, o.Probe)
+}
 
+// run loads and attaches a compiled script, and runs it if it says what it prints.
+func (s *Script) run(t *testing.T, obj *object.Object, settings *config.Config, o probe.Options) {
+	t.Helper()
 	var child *run.Child
-	o.Probe.PID = 0
+	o.PID = 0
 	if s.Run != nil {
 		var err error
 		if child, err = run.StartChild(s.Run); err != nil {
 			t.Fatal(err)
 		}
 		defer child.Close()
-		o.Probe.PID = child.PID()
+		o.PID = child.PID()
 	}
-	session, err := load.Load(res.Object, load.Options{Config: res.Config, Probe: &o.Probe})
+	session, err := load.Load(obj, load.Options{Config: settings, Probe: &o})
 	var refused *load.Rejected
 	if errors.As(err, &refused) {
 		t.Fatalf("refused: %v\n%s", err, tail(refused.Log, 40))
@@ -78,7 +86,7 @@ func (s *Script) trace(t *testing.T) {
 	var out, messages bytes.Buffer
 	sink := output.NewText(&out, &messages, output.Options{Buffering: output.FullyBuffered, Quiet: true})
 	_, err = run.Run(ctx, session, run.Options{
-		Config: res.Config, Probe: &o.Probe, Sink: sink, Stdout: &out, Stderr: &messages, Child: child, DryRun: !s.Expects,
+		Config: settings, Probe: &o, Sink: sink, Stdout: &out, Stderr: &messages, Child: child, DryRun: !s.Expects,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -190,6 +190,9 @@ func (s *Spec) structType(id uint32, r *record) types.Type {
 	if s.base == nil && s.Name == "vmlinux" {
 		t.BTFID = id
 	}
+	if s.Found != nil {
+		t.Found = func(f types.Field) types.Field { return s.Found(s, t, f) }
+	}
 	t.Load = func() []types.Field {
 		fields, err := s.fields(id)
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/hawktrace/hawk/internal/types"
 )
 
 // Kind is the kind of a type record.
@@ -99,6 +101,10 @@ type Spec struct {
 	table    []uint32   // open addressing by name, IDs; nil until worth it
 
 	conv map[uint32]convEntry
+
+	// Found, if set before the first type is asked for, sees every member that is
+	// found by name in a struct of this blob; see types.Struct.Found.
+	Found func(s *Spec, t *types.Struct, f types.Field) types.Field
 }
 
 // Parse reads the header of a blob, which must stay unchanged while the Spec

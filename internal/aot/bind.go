@@ -1,0 +1,145 @@
+package aot
+
+import (
+	"errors"
+	"io/fs"
+	"regexp"
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/codegen"
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/target/btf"
+)
+
+// OtherKernel is the code of the error that this kernel is too different from
+// the one that a script was compiled on.
+const OtherKernel = "other-kernel"
+
+// Bind makes an object for this machine: of the variant that the kernel can
+// run, with the attach points that there are, its instructions relocated. It can
+// be done once. opts has the target; what else the script was compiled with is
+// filled in.
+func (p *Payload) Bind(opts *probe.Options) (*object.Object, *source.Diagnostics) {
+	ds := &source.Diagnostics{}
+	if err := p.bindOptions(opts); err != nil {
+		ds.Errorf("aot", source.Span{}, "%s", errno.Message(err))
+		return nil, ds
+	}
+	v, err := p.choose(opts.Target)
+	if err != nil {
+		ds.Errorf("aot", source.Span{}, "%s", errno.Message(err))
+		return nil, ds
+	}
+	for _, f := range target.Features() {
+		if !slices.Contains(v.Features, f.Name) {
+			opts.NoFeature[f.Name] = true // the program was made without
+		}
+	}
+	o := v.object
+	if err := fit(&o, opts.Target); err != nil {
+		ds.Errorf("aot", source.Span{}, "%s", err)
+		return nil, ds
+	}
+	finder := &probe.Finder{Options: opts}
+	for i := range v.programs {
+		pr := &v.programs[i]
+		g, missing, err := finder.Find(pr.group)
+		if err != nil {
+			ds.Errorf("attach-target", pr.At, "%s", errno.Message(err))
+			continue
+		}
+		for _, name := range missing {
+			p.missing(ds, pr, name)
+		}
+		if g != nil {
+			bound := pr.Program
+			bound.Group = g
+			o.Programs = append(o.Programs, &bound)
+		}
+	}
+	if ds.HasErrors() {
+		return nil, ds
+	}
+	if err := v.relocate(&o, opts.Target); err != nil {
+		ds.Errorf(OtherKernel, source.Span{}, "%s", errno.Message(err)).
+			Hint("compile the script on a machine with this kernel, or with its types (HAWK_BTF)")
+		return nil, ds
+	}
+	p.read.refresh(opts.Target)
+	return &o, ds
+}
+
+// bindOptions fills in what the script was compiled with.
+func (p *Payload) bindOptions(opts *probe.Options) error {
+	opts.Unsafe, opts.NoFeature = p.Unsafe, map[string]bool{}
+	for name := range p.NoFeature {
+		opts.NoFeature[name] = true
+	}
+	opts.MaxProbes, opts.MaxProgs = p.Config.MaxProbes, p.Config.MaxBPFProgs
+	if p.Filter != "" {
+		re, err := regexp.Compile(p.Filter)
+		if err != nil {
+			return err
+		}
+		opts.Filter = re.MatchString
+	}
+	return nil
+}
+
+// missing reports an attach point that this machine lacks. One of many that a
+// pattern stood for may be.
+func (p *Payload) missing(ds *source.Diagnostics, pr *program, name string) {
+	const msg = "No matches for %s on this machine."
+	switch {
+	case pr.group.Wild(name), p.Config.MissingProbes == "ignore":
+	case p.Config.MissingProbes == "warn":
+		ds.Warnf("no-match", pr.At, msg, name)
+	default:
+		ds.Errorf("no-match", pr.At, msg, name)
+	}
+}
+
+// relocate looks up what the instructions depend on.
+func (v *Variant) relocate(o *object.Object, t *target.Target) error {
+	moves := make([]bool, len(v.Facts))   // some program is relocated by it
+	waiting := make([]bool, len(v.Facts)) // a program that is to run is
+	for i := range v.programs {
+		mark(v.programs[i].Code, moves)
+	}
+	for _, p := range o.Programs {
+		mark(p.Code, waiting)
+	}
+	values := make([]int64, len(v.Facts))
+	for i := range v.Facts {
+		if moves[i] && !waiting[i] || !moves[i] && v.Facts[i].Idle() {
+			continue
+		}
+		n, err := t.Look(&v.Facts[i], moves[i])
+		// What is not there has no attach point either: the program is not among
+		// those that run.
+		gone := errors.Is(err, btf.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
+		if err != nil && (moves[i] || !gone || !v.Facts[i].OfProbe()) {
+			return err
+		}
+		values[i] = n
+	}
+	for _, p := range o.Programs {
+		if err := p.Code.Relocate(values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mark sets what code is relocated by.
+func mark(code *codegen.Code, set []bool) {
+	for _, r := range code.Relocs {
+		if r.Number >= 0 && r.Number < len(set) {
+			set[r.Number] = true
+		}
+	}
+}

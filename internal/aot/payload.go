@@ -1,0 +1,158 @@
+package aot
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// A Payload is a script compiled ahead of time.
+type Payload struct {
+	Arch      string // arch.Arch.Name
+	Unsafe    bool   // --unsafe
+	NoFeature map[string]bool
+	Filter    string // --probe-filter
+	Config    *config.Config
+	Variants  []*Variant // the one that needs most of the kernel first
+
+	read *codec
+}
+
+// A Variant is the script compiled for kernels with certain features.
+type Variant struct {
+	Features []string // by name
+	Facts    []target.Fact
+
+	object   object.Object // without programs
+	programs []program
+}
+
+// NewVariant takes what a compilation has made, and what it took from the
+// kernel for that.
+func NewVariant(o *object.Object, l *target.Ledger) (*Variant, error) {
+	if err := l.Err(); err != nil {
+		return nil, err
+	}
+	v := &Variant{Facts: l.Facts, object: *o}
+	for _, f := range l.Features {
+		v.Features = append(v.Features, f.Name)
+	}
+	v.object.Programs = nil
+	for _, p := range o.Programs {
+		v.programs = append(v.programs, program{*p, p.Group.Store()})
+	}
+	return v, nil
+}
+
+// Options are the named parameters of the script.
+func (p *Payload) Options() []*object.Option { return p.Variants[0].object.Options }
+
+// maxVariants bounds what a payload holds.
+const maxVariants = 32
+
+// Encode is the payload as bytes.
+func (p *Payload) Encode() ([]byte, error) {
+	c := new(codec)
+	c.payload(p)
+	return c.b, c.err
+}
+
+// Decode reads what Encode has written.
+func Decode(b []byte) (*Payload, error) {
+	c := &codec{b: b, reading: true}
+	p := new(Payload)
+	c.payload(p)
+	if c.err == nil && len(c.b) > 0 {
+		c.fail("%d bytes are left over", len(c.b))
+	}
+	if c.err == nil && len(p.Variants) == 0 {
+		c.fail("there are no programs")
+	}
+	if c.err != nil {
+		return nil, fmt.Errorf("the compiled script is damaged: %w", c.err)
+	}
+	p.read = c
+	return p, nil
+}
+
+func (c *codec) payload(p *Payload) {
+	text(c, &p.Arch)
+	c.bool(&p.Unsafe)
+	off := slices.Sorted(maps.Keys(p.NoFeature))
+	list(c, &off, func(s *string) { text(c, s) })
+	p.NoFeature = map[string]bool{}
+	for _, name := range off {
+		p.NoFeature[name] = true
+	}
+	text(c, &p.Filter)
+	if p.Config == nil {
+		p.Config = config.Default()
+	}
+	c.config(p.Config)
+	pointers(c, &p.Variants, c.variant)
+	if len(p.Variants) > maxVariants {
+		c.fail("%d variants of one script", len(p.Variants))
+	}
+}
+
+// config is the settings that matter once a script is compiled.
+func (c *codec) config(s *config.Config) {
+	for _, p := range []*string{&s.CacheUserSymbols, &s.License, &s.MissingProbes, &s.StackMode, &s.StrTruncTrailer, &s.StrUnreadable} {
+		text(c, p)
+	}
+	for _, p := range []*int{&s.LogSize, &s.MaxBPFProgs, &s.MaxCatBytes, &s.MaxMapKeys, &s.MaxProbes, &s.MaxStrlen, &s.OnStackLimit, &s.PerfRBPages} {
+		within(c, p, math.MinInt32, math.MaxInt32)
+	}
+	c.flags(&s.CppDemangle, &s.PrintMapsOnExit, &s.ShowDebugInfo, &s.LazySymbolication)
+}
+
+// choose is the first variant whose features the kernel has; the error says
+// what it lacks otherwise.
+func (p *Payload) choose(t *target.Target) (*Variant, error) {
+	byName := map[string]*target.Feature{}
+	for _, f := range target.Features() {
+		byName[f.Name] = f
+	}
+	var first error
+	for _, v := range p.Variants {
+		var lacks error
+		for _, name := range v.Features {
+			f := byName[name]
+			if f == nil {
+				lacks = fmt.Errorf("the feature %q is not known", name)
+			} else {
+				lacks = t.Has(f)
+			}
+			if lacks != nil {
+				break
+			}
+		}
+		if lacks == nil {
+			return v, nil
+		}
+		first = cmp.Or(first, lacks)
+	}
+	return nil, first
+}
+
+// errCPUs says that there is no room for so many processors.
+var errCPUs = errors.New("the program was compiled for machines with fewer processors")
+
+// fit adapts an object to the number of processors of the machine.
+func fit(o *object.Object, t *target.Target) error {
+	n := t.PossibleCPUs()
+	if types.PowerOfTwo(n) > o.Data.CPUSlots {
+		return fmt.Errorf("%w: at most %d, and there are %d", errCPUs, o.Data.CPUSlots, n)
+	}
+	m := o.Maps[object.ScratchMap]
+	m.MaxEntries = m.MaxEntries / target.PortableCPUs * n
+	return nil
+}

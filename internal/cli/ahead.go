@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/hawktrace/hawk/internal/aot"
+	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// ownFile is the executable that runs.
+const ownFile = "/proc/self/exe"
+
+// ahead compiles the script into an executable. It has a variant of the script
+// for this kernel, and more for older ones that offer less.
+func (c *command) ahead(f *source.File, named []string, o compile.Options) int {
+	status, err := c.writeAhead(f, named, o)
+	if err != nil {
+		status = c.fail(status, err)
+	}
+	const notice = "__BPFTRACE_NOTIFY_AOT_PORTABILITY_DISABLED"
+	if _, ok := os.LookupEnv(notice); ok && status != exitOK {
+		fmt.Fprintln(c.out, notice)
+	}
+	return status
+}
+
+func (c *command) writeAhead(f *source.File, named []string, o compile.Options) (status int, err error) {
+	runtime, err := aot.OpenRuntime(cmp.Or(c.aotRuntime, ownFile))
+	if err != nil {
+		return exitUsage, fmt.Errorf("cannot use the executable for --aot: %s", errno.Reason(err))
+	}
+	defer runtime.Close()
+	p := &aot.Payload{Arch: runtime.Arch.Name, Unsafe: c.unsafe, NoFeature: c.noFeature, Filter: c.filter}
+	for before := ""; ; {
+		t, ledger := target.Portable(runtime.Arch, before)
+		o.Probe.Target = t
+		res, ds := compile.Compile(f, o)
+		if before == "" {
+			c.print(ds)
+		}
+		if res == nil || ds.HasErrors() {
+			if before == "" {
+				return exitUsage, nil
+			}
+			if c.verbose > 0 {
+				fmt.Fprintf(c.err, "kernels before %s can not run the script\n", before)
+			}
+			break
+		}
+		if status, done := c.namedOptions(named, res.Object); done {
+			return status, nil
+		}
+		if res.Probes == 0 {
+			return exitUsage, errors.New("No probes to attach")
+		}
+		v, err := aot.NewVariant(res.Object, ledger)
+		if err != nil {
+			return exitUsage, err
+		}
+		p.Config, p.Variants = res.Config, append(p.Variants, v)
+		if before = ledger.Youngest(); before == "" {
+			break
+		}
+		o.Dumps = nil
+	}
+	payload, err := p.Encode()
+	if err != nil {
+		return exitUsage, err
+	}
+	if err := runtime.Write(c.aot, Version, payload); err != nil {
+		return exitUsage, fmt.Errorf("cannot write '%s': %s", c.aot, errno.Reason(err))
+	}
+	return exitOK, nil
+}

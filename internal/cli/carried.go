@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/aot"
+	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/object"
+)
+
+// carried is the script that the executable carries, nil for hawk itself.
+func carried() ([]byte, error) {
+	f, err := os.Open(ownFile)
+	if err != nil {
+		return nil, nil // without /proc there is nothing to be carried out of it
+	}
+	defer f.Close()
+	return aot.Carried(f, Version)
+}
+
+// carriedOptions are the options that a script compiled ahead of time still
+// takes, by their names.
+var carriedOptions = []string{
+	"-c", "-o", "-f", "-B", "-q", "--no-warnings", "--duration", "--exit-status", "-h", "-V", "-d", "--dry-run", "-v",
+}
+
+// carriedTable is the part of the table of options that carriedOptions names.
+func carriedTable() []option {
+	return slices.DeleteFunc(options(), func(o option) bool {
+		return !slices.Contains(carriedOptions, "-"+string(o.short)) && !slices.Contains(carriedOptions, "--"+o.long)
+	})
+}
+
+// runCarried runs the script that the executable carries.
+func (c *command) runCarried(args []string, payload []byte) int {
+	p, err := aot.Decode(payload)
+	if err != nil {
+		return c.fail(exitUsage, err)
+	}
+	table := carriedTable()
+	rest, named := splitNamed(table, p.Options(), args)
+	if err = parseArgs(table, rest, &c.settings); err == nil {
+		err = c.finish()
+	}
+	for stage := range c.debug {
+		if err == nil && stage != "all" && !slices.Contains(loadStages, stage) {
+			err = usagef("USAGE: invalid option for -d: %s; a script compiled ahead of time has %s, all", stage, strings.Join(loadStages, ", "))
+		}
+	}
+	if err == nil && len(c.operands) > 0 && !c.stop {
+		err = usagef("USAGE: positional parameters can not be given to a script compiled ahead of time: %s", c.operands[0])
+	}
+	if err != nil {
+		fmt.Fprintln(c.err, err)
+		return exitUsage
+	}
+	switch {
+	case c.mode == modeHelp:
+		return c.tell(carriedUsage(table, p.Options()))
+	case c.mode == modeVersion:
+		return c.tell("hawk " + Version + "\n")
+	case p.Arch != arch.Native().Name:
+		return c.fail(exitUsage, fmt.Errorf("the script was compiled for %s", p.Arch))
+	}
+	if err := c.target.Privileges(); err != nil {
+		return c.fail(exitUsage, err)
+	}
+	opts := c.probeOptions()
+	o, ds := p.Bind(&opts)
+	c.print(ds)
+	if ds.HasErrors() {
+		return exitUsage
+	}
+	c.unsafe, c.noFeature = opts.Unsafe, opts.NoFeature
+	if status, done := c.namedOptions(named, o); done {
+		return status
+	}
+	if status, bad := c.badFormat(); bad {
+		return status
+	}
+	if len(o.Programs) == 0 {
+		return c.noProbes()
+	}
+	return c.trace(&compile.Result{Object: o, Config: p.Config}, nil)
+}
+
+// splitNamed takes the script's own options out of the arguments: those it
+// declares, and what is no option of hawk's at all.
+func splitNamed(table []option, declared []*object.Option, args []string) (rest, named []string) {
+	for i, arg := range args {
+		if arg == "--" {
+			return append(rest, args[i+1:]...), named
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		known := false
+		if _, err := findLong(table, name); err == nil {
+			known = !slices.ContainsFunc(declared, func(o *object.Option) bool { return o.Name == name })
+		}
+		if strings.HasPrefix(arg, "--") && !known {
+			named = append(named, arg)
+		} else {
+			rest = append(rest, arg)
+		}
+	}
+	return rest, named
+}
+
+// carriedUsage is the help text of a script compiled ahead of time.
+func carriedUsage(table []option, declared []*object.Option) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "A script compiled ahead of time by hawk %s.\n\nUSAGE:\n    %s [options] [script options]\n\n", Version, filepath.Base(os.Args[0]))
+	if len(declared) > 0 {
+		b.WriteString("SCRIPT OPTIONS:\n")
+		for _, o := range declared {
+			fmt.Fprintf(&b, "    %s\n", describe(o))
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("OPTIONS:\n")
+	for i := range table {
+		b.WriteString(table[i].help())
+	}
+	return b.String()
+}
