@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // A listed is a measurement of a run from exec to exit; it is left out where the machine cannot do it.
@@ -68,7 +70,48 @@ func attaching(b *bench) ([]row, error) {
 		runs = append(runs, listed{fmt.Sprintf("`uprobe:%s:*Builder*`", filepath.Base(lib)),
 			[]string{"-e", `BEGIN { exit(); } uprobe:` + lib + `:*Builder* { @ = count(); }`}, always})
 	}
+	program, stop, err := b.functions()
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	if program != "" {
+		runs = append(runs, listed{fmt.Sprintf("`uprobe:PROGRAM:f_*` (%d functions, while it runs)", functions),
+			[]string{"-e", `BEGIN { exit(); } uprobe:` + program + `:f_* { @ = count(); }`}, always})
+	}
 	return b.runs(runs)
+}
+
+// functions is how many the program has that probes are attached to.
+const functions = 5000
+
+// functions compiles a program of many functions and starts it, so that attaching means changing its code; "" if there is no compiler.
+func (b *bench) functions() (path string, stop func(), err error) {
+	stop = func() {}
+	if _, err := exec.LookPath("cc"); err != nil {
+		fmt.Fprintln(os.Stderr, "bench: there is no C compiler")
+		return "", stop, nil
+	}
+	var text strings.Builder
+	text.WriteString("#include <unistd.h>\n")
+	for i := range functions {
+		fmt.Fprintf(&text, "int f_%d(int n) { return n + %d; }\n", i, i)
+	}
+	text.WriteString("int main(void) { return pause(); }\n")
+	source := filepath.Join(b.dir, "functions.c")
+	if err := os.WriteFile(source, []byte(text.String()), 0o644); err != nil {
+		return "", stop, err
+	}
+	path = filepath.Join(b.dir, "functions")
+	if out, err := exec.Command("cc", "-O0", "-o", path, source).CombinedOutput(); err != nil {
+		return "", stop, fmt.Errorf("cc: %w\n%s", err, out)
+	}
+	cmd := exec.Command(path)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return "", stop, err
+	}
+	return path, func() { cmd.Process.Kill(); cmd.Wait() }, nil
 }
 
 // runs measures each that this machine is able to.

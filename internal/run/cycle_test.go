@@ -1,7 +1,10 @@
 package run_test
 
 import (
+	"bufio"
+	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -51,6 +54,12 @@ func TestCycles(t *testing.T) {
 	cycle(2 * len(scripts)) // what is kept for good is there now
 	before := held(t)
 	cycle(1000)
+	before.check(t)
+}
+
+// check fails the test if more is held than before.
+func (before resources) check(t *testing.T) {
+	t.Helper()
 	after := held(t)
 	if after.fds > before.fds || after.mappings > before.mappings || after.goroutines > before.goroutines {
 		t.Errorf("held before %+v, after %+v", before, after)
@@ -58,5 +67,49 @@ func TestCycles(t *testing.T) {
 	const slack = 4 << 20
 	if after.heap > before.heap+slack {
 		t.Errorf("the heap has grown from %d to %d bytes", before.heap, after.heap)
+	}
+}
+
+// TestCyclesOnTarget makes a thousand attachments to a process, which works on in
+// between: ten at a time, since the kernel waits for all CPUs before it has let
+// go of one.
+func TestCyclesOnTarget(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "while read line; do echo $line; done")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewScanner(out)
+	var script strings.Builder
+	for _, function := range []string{"write", "read", "fork", "open", "close"} {
+		fmt.Fprintf(&script, "uprobe:libc:%s { @[\"%s\"] = count(); } uretprobe:libc:%s { @sums[\"%s\"] = sum(retval); } ", function, function, function, function)
+	}
+	cycle := func(n int) {
+		for i := range n {
+			tr := tracing{pid: cmd.Process.Pid, dryRun: true}
+			tr.run(t, script.String())
+			if tr.err != nil {
+				t.Fatalf("cycle %d: %v", i, tr.err)
+			}
+			fmt.Fprintln(in, i)
+			if !answers.Scan() || answers.Text() != fmt.Sprint(i) {
+				t.Fatalf("after cycle %d the process answers %q, %v", i, answers.Text(), answers.Err())
+			}
+		}
+	}
+	cycle(10)
+	before := held(t)
+	cycle(100)
+	before.check(t)
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }
