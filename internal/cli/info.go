@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type item struct {
 // info is --info: what this kernel offers, in lines that scripts grep or as
 // one JSON object.
 func (c *command) info() int {
-	if err := c.target.Privileges(); err != nil {
+	if err := cmp.Or(c.target.Privileges(), c.target.LockedDown()); err != nil {
 		return c.fail(exitUsage, err)
 	}
 	sections := c.facts()

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/types"
 )
 
 // run compiles the script, loads it and traces until the end.
@@ -61,6 +64,13 @@ func (c *command) run() int {
 		return c.ahead(f, named, o)
 	}
 	res, ds := compile.Compile(f, o)
+	if locked := c.target.LockedDown(); locked != nil && c.mode != modeCompile && (res == nil || tracesKernel(res.Object)) {
+		wrong := compile.ScriptErrors(ds, c.target)
+		if c.print(wrong); wrong.HasErrors() {
+			return exitUsage
+		}
+		return c.fail(exitUsage, locked)
+	}
 	c.print(ds)
 	if res == nil || ds.HasErrors() {
 		return exitUsage
@@ -106,6 +116,12 @@ func (c *command) noProbes() int {
 		fmt.Fprintln(c.out, "No probes to attach")
 	}
 	return exitUsage
+}
+
+// tracesKernel reports whether a program runs where there is little to see but
+// the kernel's memory.
+func tracesKernel(o *object.Object) bool {
+	return slices.ContainsFunc(o.Programs, func(p *object.Program) bool { return p.Group.Points[0].Kind.Space == types.Kernel })
 }
 
 // dumps are the stages that -d asks for; the tree goes where it does not

@@ -204,8 +204,12 @@ func known(line string) *complaint {
 	return nil
 }
 
+const noKernelMemory = "the kernel keeps its memory to itself, as it does under lockdown in mode confidentiality: a script can read the memory of programs then, and the fields of args"
+
 // helperHints say where a helper is allowed that most probes may not call.
 var helperHints = map[string]string{
+	"probe_read_kernel":     noKernelMemory,
+	"probe_read_kernel_str": noKernelMemory,
 	"d_path": "the kernel lets few functions be asked for a path, among them security_file_open, security_file_permission, vfs_truncate, vfs_fallocate, dentry_open, vfs_getattr and filp_close: " +
 		"try fentry on one of them, or read the last part of the name: str(file.f_path.dentry.d_name.name)",
 }

@@ -1,8 +1,10 @@
 package target
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -36,10 +38,16 @@ func (t *Target) Privileges() error {
 			return missing("CAP_PERFMON")
 		}
 	}
-	if t.Lockdown() == "confidentiality" {
-		return fmt.Errorf("kernel lockdown is in mode confidentiality, which blocks reading kernel memory: tracing cannot work; boot with lockdown=integrity or without it")
-	}
 	return nil
+}
+
+// LockedDown reports that the kernel keeps its memory from everybody, nil if it
+// does not. Programs of users can be traced all the same.
+func (t *Target) LockedDown() error {
+	if t.Lockdown() != "confidentiality" {
+		return nil
+	}
+	return errors.New("kernel lockdown is in mode confidentiality, which blocks reading kernel memory: tracing the kernel cannot work; boot with lockdown=integrity or without it")
 }
 
 // missing has the wording, capital and full stop that wrappers look for.
@@ -70,8 +78,8 @@ func capabilities() (uint64, error) {
 	return uint64(data[0].Effective) | uint64(data[1].Effective)<<32, nil
 }
 
-// Explain adds to a permission error of the bpf and perf system calls which
-// setting causes it, as far as that can be seen; other errors pass.
+// Explain adds to a permission error of the bpf and perf system calls what this
+// process lacks, as far as that can be seen; other errors pass.
 func (t *Target) Explain(err error) error {
 	if err == nil || !isPermission(err) {
 		return err
@@ -79,20 +87,25 @@ func (t *Target) Explain(err error) error {
 	if perr := t.Privileges(); perr != nil {
 		return fmt.Errorf("%w (%v)", err, perr)
 	}
-	if t.Lockdown() == "integrity" {
-		return fmt.Errorf("%w (kernel lockdown is in mode integrity)", err)
-	}
-	caps, _ := capabilities()
-	privileged := caps>>unix.CAP_SYS_ADMIN&1 != 0
-	for _, s := range [...]struct{ path, name string }{
-		{"/proc/sys/kernel/unprivileged_bpf_disabled", "kernel.unprivileged_bpf_disabled"},
-		{"/proc/sys/kernel/perf_event_paranoid", "kernel.perf_event_paranoid"},
-	} {
-		data, rerr := t.read(s.path)
-		v := strings.TrimSpace(string(data))
-		if rerr == nil && !privileged && v != "0" && v != "-1" {
-			return fmt.Errorf("%w (sysctl %s is %s)", err, s.name, v)
-		}
+	if mode := t.Lockdown(); mode != "" && mode != "none" {
+		return fmt.Errorf("%w (kernel lockdown is in mode %s)", err, mode)
 	}
 	return err
+}
+
+// PerfForbidden says why the kernel may not have permitted a perf event, as far
+// as that can be seen.
+func (t *Target) PerfForbidden() string {
+	const sysctl = "kernel.perf_event_paranoid"
+	data, err := t.read("/proc/sys/" + strings.ReplaceAll(sysctl, ".", "/"))
+	level, nerr := strconv.Atoi(strings.TrimSpace(string(data)))
+	caps, cerr := capabilities()
+	switch {
+	case err != nil || nerr != nil || cerr != nil:
+		return "see the sysctl " + sysctl + ", or a seccomp filter"
+	case caps>>unix.CAP_SYS_ADMIN&1 == 0 && level > 2:
+		// Not in the mainline kernel, but in that of Debian and Ubuntu.
+		return fmt.Sprintf("the sysctl %s is %d, so that perf events take CAP_SYS_ADMIN; with 2 they take CAP_PERFMON", sysctl, level)
+	}
+	return "not by the sysctl " + sysctl + ": a seccomp filter or a security module may forbid it"
 }
