@@ -18,10 +18,10 @@ var _ = define(Kind{
 	Forms:         []string{"software:event", "software:event:count"},
 	Has:           HasRegs | HasCtx,
 	Wild:          KernelWild,
-	Parse:         func(p *Point, parts []Part, _ *Options) error { return parsePerfEvent(p, parts, softwareEvents) },
+	Parse:         func(p *Point, parts []Part, _ *Options) error { return parsePerfEvent(p, parts, software) },
 	Match:         matchSelf,
-	Names:         func(*Point, *Options) []string { return perfEventNames(softwareEvents) },
-	List:          listPerfEvents(softwareEvents),
+	Names:         func(*Point, *Options) []string { return software.names() },
+	List:          listPerfEvents(software),
 	Ctx:           perfEventContext,
 	Plan:          planAlone(softwareCounter),
 	CanonicalName: perfEventName,
@@ -29,17 +29,18 @@ var _ = define(Kind{
 })
 
 var _ = define(Kind{
-	Name:          "hardware",
-	Aliases:       []string{"h"},
-	Doc:           "Counts events of the processor and fires once in every count of them, on each CPU.",
+	Name:    "hardware",
+	Aliases: []string{"h"},
+	Doc: "Counts events of the processor and fires once in every count of them, on each CPU. Besides those that all processors have there are those of caches " +
+		"(`LLC-load-misses`, `L1-dcache-loads`, `dTLB-store-misses`) and, by the number that the processor's manual has for it, any other: `r` and hexadecimal digits.",
 	Example:       `hardware:cache-misses:1000000 { @[comm] = count(); }`,
-	Forms:         []string{"hardware:event", "hardware:event:count"},
+	Forms:         []string{"hardware:event", "hardware:event:count", "hardware:rNUMBER:count"},
 	Has:           HasRegs | HasCtx,
 	Wild:          KernelWild,
-	Parse:         func(p *Point, parts []Part, _ *Options) error { return parsePerfEvent(p, parts, hardwareEvents) },
+	Parse:         func(p *Point, parts []Part, _ *Options) error { return parsePerfEvent(p, parts, hardware) },
 	Match:         matchSelf,
-	Names:         func(*Point, *Options) []string { return perfEventNames(hardwareEvents) },
-	List:          listPerfEvents(hardwareEvents),
+	Names:         func(*Point, *Options) []string { return hardware.names() },
+	List:          listPerfEvents(hardware),
 	Ctx:           perfEventContext,
 	Plan:          planAlone(hardwareCounter),
 	CanonicalName: perfEventName,
@@ -51,47 +52,49 @@ type perfEvent struct {
 	name, alias string
 	config      uint64
 	count       uint64 // default period
+	typ         uint32 // as perf_event_attr has it; filled in by find
 }
 
-var softwareEvents = []perfEvent{
-	{"alignment-faults", "", unix.PERF_COUNT_SW_ALIGNMENT_FAULTS, 1},
-	{"bpf-output", "", unix.PERF_COUNT_SW_BPF_OUTPUT, 1},
-	{"context-switches", "cs", unix.PERF_COUNT_SW_CONTEXT_SWITCHES, 1000},
-	{"cpu-clock", "cpu", unix.PERF_COUNT_SW_CPU_CLOCK, 1000000},
-	{"cpu-migrations", "", unix.PERF_COUNT_SW_CPU_MIGRATIONS, 1},
-	{"dummy", "", unix.PERF_COUNT_SW_DUMMY, 1},
-	{"emulation-faults", "", unix.PERF_COUNT_SW_EMULATION_FAULTS, 1},
-	{"major-faults", "", unix.PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1},
-	{"minor-faults", "", unix.PERF_COUNT_SW_PAGE_FAULTS_MIN, 100},
-	{"page-faults", "faults", unix.PERF_COUNT_SW_PAGE_FAULTS, 100},
-	{"task-clock", "", unix.PERF_COUNT_SW_TASK_CLOCK, 1},
+// perfEvents are the events of a kind.
+type perfEvents struct {
+	typ   uint32
+	table []perfEvent
+	more  func() []perfEvent                  // have types of their own; may be nil
+	free  func(name string) (perfEvent, bool) // what needs no row; may be nil
 }
 
-var hardwareEvents = []perfEvent{
-	{"backend-stalls", "", unix.PERF_COUNT_HW_STALLED_CYCLES_BACKEND, 1000000},
-	{"branch-instructions", "branches", unix.PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 100000},
-	{"branch-misses", "", unix.PERF_COUNT_HW_BRANCH_MISSES, 100000},
-	{"bus-cycles", "", unix.PERF_COUNT_HW_BUS_CYCLES, 100000},
-	{"cache-misses", "", unix.PERF_COUNT_HW_CACHE_MISSES, 1000000},
-	{"cache-references", "", unix.PERF_COUNT_HW_CACHE_REFERENCES, 1000000},
-	{"cpu-cycles", "cycles", unix.PERF_COUNT_HW_CPU_CYCLES, 1000000},
-	{"frontend-stalls", "", unix.PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, 1000000},
-	{"instructions", "", unix.PERF_COUNT_HW_INSTRUCTIONS, 1000000},
-	{"ref-cycles", "", unix.PERF_COUNT_HW_REF_CPU_CYCLES, 1000000},
-}
+var (
+	software = &perfEvents{typ: unix.PERF_TYPE_SOFTWARE, table: softwareEvents}
+	hardware = &perfEvents{typ: unix.PERF_TYPE_HARDWARE, table: hardwareEvents, more: cacheEvents, free: rawEvent}
+)
 
-func findPerfEvent(events []perfEvent, name string) (perfEvent, bool) {
-	for _, e := range events {
-		if name == e.name || name == e.alias && name != "" {
-			return e, true
+// find looks an event up by name or alias.
+func (p *perfEvents) find(name string) (perfEvent, bool) {
+	is := func(e perfEvent) bool { return name == e.name || name == e.alias && name != "" }
+	if i := slices.IndexFunc(p.table, is); i >= 0 {
+		e := p.table[i]
+		e.typ = p.typ
+		return e, true
+	}
+	if p.more != nil {
+		if more := p.more(); slices.ContainsFunc(more, is) {
+			return more[slices.IndexFunc(more, is)], true
 		}
+	}
+	if p.free != nil {
+		return p.free(name)
 	}
 	return perfEvent{}, false
 }
 
-func perfEventNames(events []perfEvent) []string {
+// names lists names and aliases, unsorted.
+func (p *perfEvents) names() []string {
+	all := p.table
+	if p.more != nil {
+		all = slices.Concat(all, p.more())
+	}
 	var out []string
-	for _, e := range events {
+	for _, e := range all {
 		out = append(out, e.name)
 		if e.alias != "" {
 			out = append(out, e.alias)
@@ -100,14 +103,41 @@ func perfEventNames(events []perfEvent) []string {
 	return out
 }
 
-func parsePerfEvent(p *Point, parts []Part, events []perfEvent) error {
+var softwareEvents = []perfEvent{
+	{name: "alignment-faults", config: unix.PERF_COUNT_SW_ALIGNMENT_FAULTS, count: 1},
+	{name: "bpf-output", config: unix.PERF_COUNT_SW_BPF_OUTPUT, count: 1},
+	{name: "context-switches", alias: "cs", config: unix.PERF_COUNT_SW_CONTEXT_SWITCHES, count: 1000},
+	{name: "cpu-clock", alias: "cpu", config: unix.PERF_COUNT_SW_CPU_CLOCK, count: 1000000},
+	{name: "cpu-migrations", config: unix.PERF_COUNT_SW_CPU_MIGRATIONS, count: 1},
+	{name: "dummy", config: unix.PERF_COUNT_SW_DUMMY, count: 1},
+	{name: "emulation-faults", config: unix.PERF_COUNT_SW_EMULATION_FAULTS, count: 1},
+	{name: "major-faults", config: unix.PERF_COUNT_SW_PAGE_FAULTS_MAJ, count: 1},
+	{name: "minor-faults", config: unix.PERF_COUNT_SW_PAGE_FAULTS_MIN, count: 100},
+	{name: "page-faults", alias: "faults", config: unix.PERF_COUNT_SW_PAGE_FAULTS, count: 100},
+	{name: "task-clock", config: unix.PERF_COUNT_SW_TASK_CLOCK, count: 1},
+}
+
+var hardwareEvents = []perfEvent{
+	{name: "backend-stalls", config: unix.PERF_COUNT_HW_STALLED_CYCLES_BACKEND, count: 1000000},
+	{name: "branch-instructions", alias: "branches", config: unix.PERF_COUNT_HW_BRANCH_INSTRUCTIONS, count: 100000},
+	{name: "branch-misses", config: unix.PERF_COUNT_HW_BRANCH_MISSES, count: 100000},
+	{name: "bus-cycles", config: unix.PERF_COUNT_HW_BUS_CYCLES, count: 100000},
+	{name: "cache-misses", config: unix.PERF_COUNT_HW_CACHE_MISSES, count: 1000000},
+	{name: "cache-references", config: unix.PERF_COUNT_HW_CACHE_REFERENCES, count: 1000000},
+	{name: "cpu-cycles", alias: "cycles", config: unix.PERF_COUNT_HW_CPU_CYCLES, count: 1000000},
+	{name: "frontend-stalls", config: unix.PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, count: 1000000},
+	{name: "instructions", config: unix.PERF_COUNT_HW_INSTRUCTIONS, count: 1000000},
+	{name: "ref-cycles", config: unix.PERF_COUNT_HW_REF_CPU_CYCLES, count: 1000000},
+}
+
+func parsePerfEvent(p *Point, parts []Part, events *perfEvents) error {
 	if len(parts) != 1 && len(parts) != 2 {
 		return wrongCount(p, "1 or 2", parts)
 	}
 	if parts[0].HasWild() {
 		return fmt.Errorf("wildcards are not allowed for %s probe type", p.Kind.Name)
 	}
-	e, ok := findPerfEvent(events, parts[0].Text)
+	e, ok := events.find(parts[0].Text)
 	if !ok {
 		return fmt.Errorf("%s is not a %s probe", parts[0].Text, p.Kind.Name)
 	}
@@ -137,10 +167,10 @@ func perfEventName(p *Point) string {
 }
 
 // listPerfEvents prints names and aliases; the colon invites a count.
-func listPerfEvents(events []perfEvent) func(*Kind, []Part, *Options, func(Listed)) error {
+func listPerfEvents(events *perfEvents) func(*Kind, []Part, *Options, func(Listed)) error {
 	return func(k *Kind, parts []Part, _ *Options, emit func(Listed)) error {
 		var lines []string
-		for _, name := range perfEventNames(events) {
+		for _, name := range events.names() {
 			if len(parts) == 0 || parts[0].matches(name) {
 				lines = append(lines, k.Name+":"+name+":")
 			}
@@ -158,7 +188,7 @@ var softwareCounter = &Mechanism{
 	Program: ebpf.PerfEvent,
 	Guard:   guardFollowed,
 	Regs:    contextRegs,
-	Link:    linkCounter(unix.PERF_TYPE_SOFTWARE),
+	Link:    linkCounter,
 }
 
 var hardwareCounter = &Mechanism{
@@ -167,7 +197,7 @@ var hardwareCounter = &Mechanism{
 	Guard:   guardFollowed,
 	Regs:    contextRegs,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
-		links, err := linkCounter(unix.PERF_TYPE_HARDWARE)(progFD, g, o)
+		links, err := linkCounter(progFD, g, o)
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) {
 			return nil, fmt.Errorf("no PMU here counts %s, as in most virtual machines; profile:hz:99 or software:cpu-clock sample without one: %w",
 				g.Points[0].Func, err)
@@ -176,14 +206,12 @@ var hardwareCounter = &Mechanism{
 	},
 }
 
-func linkCounter(typ uint32) func(int, *Group, *Options) ([]Link, error) {
-	return func(progFD int, g *Group, o *Options) ([]Link, error) {
-		p := g.Points[0]
-		e := p.Extra.(perfEvent)
-		cpus, err := o.Target.OnlineCPUs()
-		if err != nil {
-			return nil, err
-		}
-		return linkPerf(cpus, unix.PerfEventAttr{Type: typ, Config: e.config, Sample: p.Period}, progFD, o.kernelPID())
+func linkCounter(progFD int, g *Group, o *Options) ([]Link, error) {
+	p := g.Points[0]
+	e := p.Extra.(perfEvent)
+	cpus, err := o.Target.OnlineCPUs()
+	if err != nil {
+		return nil, err
 	}
+	return linkPerf(cpus, unix.PerfEventAttr{Type: e.typ, Config: e.config, Sample: p.Period}, progFD, o.PID)
 }

@@ -160,6 +160,12 @@ func TestParse(t *testing.T) {
 		{text: "hardware:foo:1", want: "! foo is not a hardware probe"},
 		{text: "software:*", want: "! wildcards are not allowed for software probe type"},
 		{text: "hardware:cycles:1e6", want: "hardware:cycles:1000000"},
+		{text: "h:LLC-load-misses", want: "hardware:LLC-load-misses"},
+		{text: "h:r01c0:1e5", want: "hardware:r01c0:100000"},
+		{text: "h:iTLB-stores", want: "! iTLB-stores is not a hardware probe"},
+		{text: "h:r", want: "! r is not a hardware probe"},
+		{text: "h:r01c0g", want: "! r01c0g is not a hardware probe"},
+		{text: "s:LLC-loads", want: "! LLC-loads is not a software probe"},
 
 		{text: "watchpoint:0:8:w", want: "! watchpoint must be attached to a non-zero address"},
 		{text: "watchpoint:0x1000:3:w", want: "! watchpoint length must be one of (1,2,4,8)"},
