@@ -86,7 +86,11 @@ func (c *command) runCarried(args []string, payload []byte) int {
 	if len(o.Programs) == 0 {
 		return c.noProbes()
 	}
-	return c.trace(&compile.Result{Object: o, Config: p.Config}, nil)
+	res := &compile.Result{Object: o, Config: p.Config}
+	if err := c.lockedDown(res); err != nil {
+		return c.fail(exitUsage, err)
+	}
+	return c.trace(res, nil)
 }
 
 // splitNamed takes the script's own options out of the arguments: those it

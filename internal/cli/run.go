@@ -64,7 +64,7 @@ func (c *command) run() int {
 		return c.ahead(f, named, o)
 	}
 	res, ds := compile.Compile(f, o)
-	if locked := c.target.LockedDown(); locked != nil && c.mode != modeCompile && (res == nil || tracesKernel(res.Object)) {
+	if locked := c.lockedDown(res); locked != nil && c.mode != modeCompile {
 		wrong := compile.ScriptErrors(ds, c.target)
 		if c.print(wrong); wrong.HasErrors() {
 			return exitUsage
@@ -118,10 +118,15 @@ func (c *command) noProbes() int {
 	return exitUsage
 }
 
-// tracesKernel reports whether a program runs where there is little to see but
-// the kernel's memory.
-func tracesKernel(o *object.Object) bool {
-	return slices.ContainsFunc(o.Programs, func(p *object.Program) bool { return p.Group.Points[0].Kind.Space == types.Kernel })
+// lockedDown reports that the kernel keeps its memory to itself, and that a
+// script runs where there is little else to see; res is nil if that is not known.
+func (c *command) lockedDown(res *compile.Result) error {
+	kernel := func(p *object.Program) bool { return p.Group.Points[0].Kind.Space == types.Kernel }
+	err := c.target.LockedDown()
+	if err == nil || res != nil && !slices.ContainsFunc(res.Object.Programs, kernel) {
+		return nil
+	}
+	return err
 }
 
 // dumps are the stages that -d asks for; the tree goes where it does not
