@@ -78,7 +78,7 @@ func (c *command) facts() []section {
 			{name: "version", value: Version},
 			{name: "go", value: runtime.Version()},
 			{name: "arch", value: runtime.GOARCH},
-			{name: "libdw (DWARF support)", value: false},
+			{name: "libdw (DWARF support)", value: true},
 		}},
 		{title: "Kernel helpers", key: "kernel_helpers", columns: true, items: []item{
 			// A program may ask for the path of a file from fentry probes only,
