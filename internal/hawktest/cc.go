@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -20,13 +21,25 @@ import (
 // A compiler is one that cases can use, by a command of its name.
 type compiler struct {
 	program []string // and the arguments that precede the case's
+	cross   string   // what follows the triplet in the program's name for another architecture; "": the environment tells it
 	version []string // arguments that make it print what tells its results from another's
 }
 
 var compilers = map[string]compiler{
-	"cc":  {[]string{"cc"}, []string{"-dumpfullversion", "-dumpmachine"}},
-	"c++": {[]string{"c++"}, []string{"-dumpfullversion", "-dumpmachine"}},
-	"go":  {[]string{"go", "build", "-trimpath"}, []string{"env", "GOVERSION", "GOARCH"}},
+	"cc":  {[]string{"cc"}, "gcc", []string{"-dumpfullversion", "-dumpmachine"}},
+	"c++": {[]string{"c++"}, "g++", []string{"-dumpfullversion", "-dumpmachine"}},
+	"go":  {[]string{"go", "build", "-trimpath"}, "", []string{"env", "GOVERSION", "GOARCH"}},
+}
+
+// command is the compiler, for programs of an architecture, with arguments.
+func (c compiler) command(arch string, args ...string) *exec.Cmd {
+	name := c.program[0]
+	if arch != runtime.GOARCH && c.cross != "" {
+		name = triplets[arch] + "-" + c.cross
+	}
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off", "GOFLAGS=", "GOARCH="+arch)
+	return cmd
 }
 
 // compilation is one command of a case that compiles.
@@ -73,8 +86,8 @@ func (c *compilation) key() string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:12])
 }
 
-// build returns the compiled file, compiling it unless the cache has it.
-func (c *compilation) build() (string, error) {
+// build returns the file compiled for an architecture, compiling it unless the cache has it.
+func (c *compilation) build(arch string) (string, error) {
 	if InVM() {
 		path := filepath.Join(os.Getenv("HAWK_CC"), c.key())
 		if _, err := os.Stat(path); err != nil {
@@ -83,7 +96,7 @@ func (c *compilation) build() (string, error) {
 		return path, nil
 	}
 	tool := compilers[c.tool]
-	version, err := exec.Command(tool.program[0], tool.version...).Output()
+	version, err := tool.command(arch, tool.version...).Output()
 	if err != nil {
 		return "", fmt.Errorf("asking %s for its version: %w", c.tool, err)
 	}
@@ -109,9 +122,8 @@ func (c *compilation) build() (string, error) {
 			return "", err
 		}
 	}
-	cmd := exec.Command(tool.program[0], append(tool.program[1:len(tool.program):len(tool.program)], c.args...)...)
+	cmd := tool.command(arch, slices.Concat(tool.program[1:], c.args)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s %s: %w\n%s", c.tool, strings.Join(c.args, " "), err, out)
 	}
@@ -136,15 +148,15 @@ func compileFor(ts *testscript.TestScript, tool string, args []string) {
 	}
 	c, err := newCompilation(tool, args, names, func(name string) ([]byte, error) { return os.ReadFile(ts.MkAbs(name)) })
 	ts.Check(err)
-	built, err := c.build()
+	built, err := c.build(runtime.GOARCH)
 	ts.Check(err)
 	content, err := os.ReadFile(built)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(c.output), content, 0o755))
 }
 
-// buildFixtures compiles what the compilers' commands of a case make and copies it to dir, each file under its key.
-func buildFixtures(c *Case, dir string) error {
+// buildFixtures compiles what the compilers' commands of a case make for an architecture and copies it to dir, each file under its key.
+func buildFixtures(c *Case, arch, dir string) error {
 	archive, err := txtar.ParseFile(c.Path)
 	if err != nil {
 		return err
@@ -165,7 +177,7 @@ func buildFixtures(c *Case, dir string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}
-		built, err := comp.build()
+		built, err := comp.build(arch)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -21,8 +22,11 @@ const (
 )
 
 // BuildHawk returns the hawk under test: what $HAWK_BIN names, or else the program built from this module's sources into dir.
-func BuildHawk(dir string) (string, error) {
-	if path := os.Getenv("HAWK_BIN"); path != "" {
+func BuildHawk(dir string) (string, error) { return buildHawk(dir, runtime.GOARCH) }
+
+// buildHawk is BuildHawk for an architecture. $HAWK_BIN is of this machine's.
+func buildHawk(dir, arch string) (string, error) {
+	if path := os.Getenv("HAWK_BIN"); path != "" && arch == runtime.GOARCH {
 		return filepath.Abs(path)
 	}
 	root, err := Root()
@@ -37,7 +41,7 @@ func BuildHawk(dir string) (string, error) {
 	if os.Getenv("GOCOVERDIR") != "" {
 		args = append(args, "-cover", "-coverpkg=github.com/hawktrace/hawk/...")
 	}
-	return out, goTool(root, append(append([]string{"build", "-o", out}, args...), "./cmd/hawk")...)
+	return out, goTool(root, arch, append(append([]string{"build", "-o", out}, args...), "./cmd/hawk")...)
 }
 
 // touchSources looks at all Go files of the module, so that go test, which remembers what a test looks at, does not reuse a result from before a
@@ -51,20 +55,20 @@ func touchSources(root string) error {
 	})
 }
 
-// goTool runs the go command for a static program.
-func goTool(dir string, args ...string) error {
+// goTool runs the go command for a static program of an architecture.
+func goTool(dir, arch string, args ...string) error {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+arch)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
 	return nil
 }
 
-// Payload fills a directory with what a VM needs beside the host's own programs: hawk, the cases with their compiled programs, the corpus, and the tests that run
-// them, those of other packages included that want a kernel.
-func Payload(dir string) error {
+// Payload fills a directory with what a VM of an architecture needs beside ordinary programs: hawk, the cases with their compiled programs, the corpus, and the
+// tests that run them, those of other packages included that want a kernel.
+func Payload(dir, arch string) error {
 	root, err := Root()
 	if err != nil {
 		return err
@@ -79,7 +83,7 @@ func Payload(dir string) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	hawk, err := BuildHawk(tmp)
+	hawk, err := buildHawk(tmp, arch)
 	if err != nil {
 		return err
 	}
@@ -94,28 +98,22 @@ func Payload(dir string) error {
 		if err := copyFile(c.Path, filepath.Join(dir, "hawk/script", filepath.Base(c.Path))); err != nil {
 			return err
 		}
-		if err := buildFixtures(c, filepath.Join(dir, "hawk/cc")); err != nil {
+		if err := buildFixtures(c, arch, filepath.Join(dir, "hawk/cc")); err != nil {
 			return err
 		}
 	}
 	if err := os.CopyFS(filepath.Join(dir, "hawk/corpus"), os.DirFS(filepath.Join(root, CorpusDir))); err != nil {
 		return err
 	}
-	glibc, err := FetchGlibc()
-	if err != nil {
+	if err := copyGlibc(filepath.Join(dir, "hawk/glibc"), arch); err != nil {
 		return err
-	}
-	for _, name := range glibcFiles {
-		if err := copyFile(filepath.Join(glibc, name), filepath.Join(dir, "hawk/glibc", name)); err != nil {
-			return err
-		}
 	}
 	packages, err := KernelPackages(root)
 	if err != nil {
 		return err
 	}
 	for _, pkg := range append(packages, "internal/hawktest", "internal/hawktest/interp") {
-		if err := goTool(root, "test", "-c", "-ldflags=-s -w", "-o", filepath.Join(dir, "hawk/tests", testBinary(pkg)), "./"+pkg); err != nil {
+		if err := goTool(root, arch, "test", "-c", "-ldflags=-s -w", "-o", filepath.Join(dir, "hawk/tests", testBinary(pkg)), "./"+pkg); err != nil {
 			return err
 		}
 		if pkg == corpusPackage {
@@ -160,8 +158,11 @@ func KernelPackages(root string) ([]string, error) {
 	return packages, err
 }
 
-// glibcFiles are the parts of the libc with probes that a threaded program needs.
-var glibcFiles = []string{"ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6"}
+// glibcFiles are patterns of the parts of the libc with probes that a threaded program needs.
+var glibcFiles = []string{"ld-linux-*.so.?", "libc.so.6", "libm.so.6"}
+
+// triplets are what Debian calls architectures in the names of directories and compilers.
+var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 
 // Glibc returns a directory with a libc that has USDT probes of its own, and its loader. Debian's stable releases are built without, so it is one
 // that FetchGlibc has unpacked; Glibc itself fetches nothing.
@@ -169,7 +170,7 @@ var Glibc = sync.OnceValues(func() (string, error) {
 	if InVM() {
 		return os.Getenv("HAWK_GLIBC"), nil
 	}
-	const system = "/usr/lib/x86_64-linux-gnu"
+	system := filepath.Join("/usr/lib", triplets[runtime.GOARCH])
 	if f, err := elf.Open(filepath.Join(system, "libc.so.6")); err == nil {
 		probes := f.Section(".note.stapsdt") != nil
 		f.Close()
@@ -196,6 +197,28 @@ func FetchGlibc() (string, error) {
 		}
 	}
 	return Glibc()
+}
+
+// copyGlibc copies the libc with probes of an architecture to a directory, fetching it if need be.
+func copyGlibc(to, arch string) error {
+	suite, err := deb.OpenFor("sid", arch)
+	if err != nil {
+		return err
+	}
+	root, err := suite.Unpack("libc6")
+	if err != nil {
+		return err
+	}
+	for _, pattern := range glibcFiles {
+		found, err := filepath.Glob(filepath.Join(root, "usr/lib", triplets[arch], pattern))
+		if err != nil || len(found) == 0 {
+			return fmt.Errorf("no %s in libc6 of %s, %s", pattern, suite.Name, arch)
+		}
+		if err := copyFile(found[0], filepath.Join(to, filepath.Base(found[0]))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copyFile copies a regular file with its permissions.

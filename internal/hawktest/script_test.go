@@ -94,13 +94,24 @@ func TestVM(t *testing.T) {
 	if want != "all" {
 		kernels = strings.Split(want, ",")
 	}
-	payload := t.TempDir()
-	if err := Payload(payload); err != nil {
-		t.Fatal(err)
-	}
+	temp := t.TempDir()
+	payloads := map[string]string{} // by architecture
 	passed := map[string]bool{}
 	for _, name := range kernels {
-		t.Run(name, func(t *testing.T) { runVM(t, name, payload, passed) })
+		t.Run(name, func(t *testing.T) {
+			kernel, err := vm.FindKernel(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if payloads[kernel.Arch] == "" {
+				dir := filepath.Join(temp, kernel.Arch)
+				if err := Payload(dir, kernel.Arch); err != nil {
+					t.Fatal(err)
+				}
+				payloads[kernel.Arch] = dir
+			}
+			runVM(t, kernel, payloads[kernel.Arch], passed)
+		})
 	}
 
 	// A case that is skipped everywhere tests nothing, however green it looks.
@@ -118,11 +129,7 @@ func TestVM(t *testing.T) {
 }
 
 // runVM runs the cases on one kernel and adds those that passed.
-func runVM(t *testing.T, name, payload string, passed map[string]bool) {
-	kernel, err := vm.FindKernel(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+func runVM(t *testing.T, kernel vm.Kernel, payload string, passed map[string]bool) {
 	ctx := context.Background()
 	if deadline, ok := t.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -157,7 +164,7 @@ func runVM(t *testing.T, name, payload string, passed map[string]bool) {
 			status, err := machine.Run(ctx, wire.Command{
 				Args: []string{"/hawk/tests/" + testBinary(pkg), "-test.v", "-test.run", pattern, "-test.timeout", "20m"},
 				Env: []string{
-					"HAWK_IN_VM=" + name, "HAWK_BIN=/usr/local/bin/hawk", "HAWK_SCRIPTS=/hawk/script", "HAWK_CORPUS=/hawk/corpus", "HAWK_CC=/hawk/cc", "HAWK_GLIBC=/hawk/glibc", "HAWK_AHEAD=/hawk/ahead",
+					"HAWK_IN_VM=" + kernel.Name, "HAWK_BIN=/usr/local/bin/hawk", "HAWK_SCRIPTS=/hawk/script", "HAWK_CORPUS=/hawk/corpus", "HAWK_CC=/hawk/cc", "HAWK_GLIBC=/hawk/glibc", "HAWK_AHEAD=/hawk/ahead",
 				},
 				Dir: "/hawk/src/" + pkg,
 			}, &out, &errs)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,19 +26,23 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "hawk", "vm"), nil
 }
 
-// A Suite is a release of Debian, such as "bookworm" or "sid", with a package index of its own in the cache.
+// A Suite is a release of Debian, such as "bookworm" or "sid", for one architecture, with a package index of its own in the cache.
 type Suite struct {
 	Name string
+	Arch string // Debian's name of it, which is Go's as well: "amd64", "arm64"
 	dir  string // cache directory of this suite
 }
 
-// Open returns the suite with the given name. It fetches nothing.
-func Open(name string) (*Suite, error) {
+// Open returns the suite with the given name, for this machine's architecture. It fetches nothing.
+func Open(name string) (*Suite, error) { return OpenFor(name, runtime.GOARCH) }
+
+// OpenFor is Open for any architecture.
+func OpenFor(name, arch string) (*Suite, error) {
 	cache, err := CacheDir()
 	if err != nil {
 		return nil, err
 	}
-	return &Suite{Name: name, dir: filepath.Join(cache, "deb", name)}, nil
+	return &Suite{Name: name, Arch: arch, dir: filepath.Join(cache, "deb", name+"-"+arch)}, nil
 }
 
 // Unpack makes a directory that holds the files of a package and of those of its dependencies whose names begin as one of follow does,
@@ -73,7 +78,8 @@ func unpackKey(name string, follow []string) string {
 // Install makes a directory that holds the files of packages and of all that they depend on, libc included: a root to run their programs from.
 func (s *Suite) Install(names ...string) (string, error) {
 	return s.tree("install "+strings.Join(names, " "), func(tmp string) error {
-		return s.apt(tmp, append([]string{"apt-get", "install", "-qq", "--yes", "--download-only", "--no-install-recommends", "-o", "Dir::Cache::Archives=" + tmp}, names...)...)
+		args := []string{"apt-get", "install", "-qq", "--yes", "--download-only", "--no-install-recommends", "-o", "Dir::Cache::Archives=" + tmp}
+		return s.apt(tmp, append(args, names...)...)
 	})
 }
 
@@ -155,7 +161,7 @@ func (s *Suite) update() error {
 		return err
 	}
 	for name, content := range map[string]string{
-		"sources.list": fmt.Sprintf("deb [arch=amd64] %s %s main\n", mirror, s.Name),
+		"sources.list": fmt.Sprintf("deb [arch=%s] %s %s main\n", s.Arch, mirror, s.Name),
 		"status":       "", // nothing is installed, so that Install downloads everything
 	} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o644); err != nil {
@@ -183,6 +189,8 @@ func (s *Suite) options() []string {
 		"Acquire::Languages=none",
 		"Acquire::Retries=3",
 		"Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
+		"APT::Architecture=" + s.Arch,
+		"APT::Architectures=" + s.Arch,
 		"APT::Sandbox::User=", // the cache is not readable for the sandbox's user
 	} {
 		args = append(args, "-o", o)

@@ -4,13 +4,17 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/hawktrace/hawk/internal/hawktest/deb"
 )
 
 // basePrograms are the host's programs that the root of a machine has; busybox stands in for all others. Those that the host lacks are left out.
@@ -29,8 +33,12 @@ var baseFiles = []string{
 // pythonOmit are beginnings of names in Python's library that the image goes without: big, and of no use to a traced script.
 var pythonOmit = []string{"config-", "dist-packages", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "test", "tkinter", "turtledemo", "unittest"}
 
-// baseImage returns the disk that holds the host's programs, making it if the cache has none for these programs as they are now.
-func baseImage(cache string) (string, error) {
+// baseImage returns the disk that holds the programs of a machine, making it if the cache has none: the host's programs as they are, or Debian's packages
+// for a machine of another architecture.
+func baseImage(cache, arch string) (string, error) {
+	if arch != runtime.GOARCH {
+		return debianImage(cache, arch)
+	}
 	var paths []string
 	for _, name := range basePrograms {
 		// The system's own programs, not what a version manager put before them in PATH.
@@ -61,11 +69,85 @@ func baseImage(cache string) (string, error) {
 		}
 		fmt.Fprintln(key, path, info.Size(), info.ModTime().UnixNano())
 	}
+	return rootImage(cache, key, func(dir string) error {
+		for _, path := range paths {
+			if err := copyFile(path, filepath.Join(dir, path)); err != nil {
+				return err
+			}
+		}
+		for _, path := range baseFiles {
+			if err := copyTree(path, filepath.Join(dir, path), nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		pythons, _ := filepath.Glob("/usr/lib/python3.[0-9]*")
+		for _, path := range pythons {
+			if err := copyTree(path, filepath.Join(dir, path), omitted(pythonOmit)); err != nil {
+				return err
+			}
+		}
+		return busyboxLinks(busybox, filepath.Join(dir, "usr/bin"))
+	})
+}
+
+// debianPackages have what basePrograms and baseFiles ask for.
+var debianPackages = []string{
+	"base-passwd", "bash", "busybox-static", "coreutils", "findutils", "grep", "libc-bin", "libstdc++6", "mount", "ncurses-base", "netbase", "perl-base", "procps",
+	"python3-minimal", "libpython3-stdlib", "sed", "tzdata", "util-linux",
+}
+
+// debianOmit are beginnings of names that an image made of packages goes without.
+var debianOmit = []string{"doc", "gconv", "man"}
+
+// debianImage makes a disk of Debian's packages. They are of the release that has the libc nearest to those that compilers of this machine link with.
+func debianImage(cache, arch string) (string, error) {
+	suite, err := deb.OpenFor("bookworm", arch)
+	if err != nil {
+		return "", err
+	}
+	root, err := suite.Install(debianPackages...)
+	if err != nil {
+		return "", err
+	}
+	key := sha256.New()
+	fmt.Fprintln(key, "layout 1", root, debianOmit)
+	return rootImage(cache, key, func(dir string) error {
+		for _, top := range []string{"bin", "etc", "lib", "sbin", "usr"} {
+			if err := copyTree(filepath.Join(root, top), filepath.Join(dir, top), omitted(debianOmit)); err != nil {
+				return err
+			}
+		}
+		// What a package's own scripts would do when it is installed.
+		for _, name := range []string{"group", "passwd"} {
+			if err := copyFile(filepath.Join(root, "usr/share/base-passwd", name+".master"), filepath.Join(dir, "etc", name)); err != nil {
+				return err
+			}
+		}
+		if err := os.Symlink("bash", filepath.Join(dir, "bin/sh")); err != nil {
+			return err
+		}
+		// Its own list of programs is no use: it does not run here. The host's busybox is of the same kind.
+		busybox, err := exec.LookPath("busybox")
+		if err != nil {
+			return errors.New("busybox is not installed (package busybox-static)")
+		}
+		return busyboxLinks(busybox, filepath.Join(dir, "usr/bin"))
+	})
+}
+
+// omitted recognises names that begin as one of a list does.
+func omitted(beginnings []string) func(name string) bool {
+	return func(name string) bool {
+		return slices.ContainsFunc(beginnings, func(p string) bool { return strings.HasPrefix(name, p) })
+	}
+}
+
+// rootImage returns the image of a root in the cache for a key, letting fill add files to the empty root if it has to be made.
+func rootImage(cache string, key hash.Hash, fill func(dir string) error) (string, error) {
 	final := filepath.Join(cache, fmt.Sprintf("base-%x.ext4", key.Sum(nil)[:8]))
 	if _, err := os.Stat(final); err == nil {
 		return final, nil
 	}
-
 	dir, err := os.MkdirTemp(cache, "base")
 	if err != nil {
 		return "", err
@@ -81,32 +163,10 @@ func baseImage(cache string) (string, error) {
 			return "", err
 		}
 	}
-	for _, path := range paths {
-		if err := copyFile(path, filepath.Join(dir, path)); err != nil {
-			return "", err
-		}
-	}
-	for _, path := range baseFiles {
-		if err := copyTree(path, filepath.Join(dir, path), nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-	}
-	pythons, _ := filepath.Glob("/usr/lib/python3.[0-9]*")
-	for _, path := range pythons {
-		omit := func(name string) bool {
-			return slices.ContainsFunc(pythonOmit, func(p string) bool { return strings.HasPrefix(name, p) })
-		}
-		if err := copyTree(path, filepath.Join(dir, path), omit); err != nil {
-			return "", err
-		}
-	}
-	if err := busyboxLinks(busybox, filepath.Join(dir, "usr/bin")); err != nil {
+	if err := fill(dir); err != nil {
 		return "", err
 	}
-	if err := makeImage(dir, final); err != nil {
-		return "", err
-	}
-	return final, nil
+	return final, makeImage(dir, final)
 }
 
 // busyboxLinks adds a link for each of busybox's programs that dir does not have.

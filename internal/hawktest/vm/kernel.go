@@ -19,15 +19,18 @@ import (
 // A Kernel is one that machines can boot.
 type Kernel struct {
 	Name  string // as written on the command line: "6.12"
+	Arch  string // architecture of the machine, as Go names it
 	suite string // release of Debian whose kernel it is
 }
 
 // Kernels lists the known kernels, oldest first.
 var Kernels = []Kernel{
-	{Name: "5.10", suite: "bullseye"},
-	{Name: "6.1", suite: "bookworm"},
-	{Name: "6.12", suite: "trixie"},
-	{Name: "sid", suite: "sid"},
+	{"5.10", "amd64", "bullseye"},
+	{"6.1", "amd64", "bookworm"},
+	{"6.12", "amd64", "trixie"},
+	{"sid", "amd64", "sid"},
+	{"6.1-arm64", "arm64", "bookworm"},
+	{"6.12-arm64", "arm64", "trixie"},
 }
 
 // FindKernel returns the kernel with the given name.
@@ -47,11 +50,11 @@ var bootModules = []string{"virtio_pci", "virtio_blk", "virtio_console", "ext4",
 
 // fetch returns the directory of the kernel's unpacked packages.
 func (k Kernel) fetch() (string, error) {
-	suite, err := deb.Open(k.suite)
+	suite, err := deb.OpenFor(k.suite, k.Arch)
 	if err != nil {
 		return "", err
 	}
-	return suite.Unpack("linux-image-cloud-amd64", "linux-image-", "linux-binary-", "linux-modules-")
+	return suite.Unpack("linux-image-cloud-"+k.Arch, "linux-image-", "linux-binary-", "linux-modules-")
 }
 
 // image finds the bootable file below a kernel's directory.

@@ -19,6 +19,16 @@ import (
 // TimeScale is how much longer than on the host a time limit has to be inside a machine.
 const TimeScale = 3
 
+// hardware is what QEMU emulates for an architecture.
+var hardware = map[string]struct {
+	qemu, pkg    string // the program, and Debian's package that has it
+	machine, cpu string
+	console      string // the kernel's name of the serial port
+}{
+	"amd64": {"qemu-system-x86_64", "qemu-system-x86", "q35", "max,la57=off,cx16=off", "ttyS0"},
+	"arm64": {"qemu-system-aarch64", "qemu-system-arm", "virt", "max,pauth-impdef=on", "ttyAMA0"},
+}
+
 // bootLimit bounds the time from QEMU's start to the agent's first word. It is seconds on an idle host.
 const bootLimit = 3 * time.Minute
 
@@ -53,7 +63,7 @@ func Start(ctx context.Context, c Config) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := baseImage(cache)
+	base, err := baseImage(cache, c.Kernel.Arch)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +89,7 @@ func (m *Machine) boot(ctx context.Context, c Config, kernel, base string) error
 	if err != nil {
 		return err
 	}
-	agent, err := buildAgent(ctx, m.dir)
+	agent, err := buildAgent(ctx, m.dir, c.Kernel.Arch)
 	if err != nil {
 		return err
 	}
@@ -99,20 +109,21 @@ func (m *Machine) boot(ctx context.Context, c Config, kernel, base string) error
 	disk := func(path, readonly string) string {
 		return "file=" + path + ",format=raw,if=virtio,readonly=" + readonly
 	}
+	hw := hardware[c.Kernel.Arch]
 	args := []string{
 		// One thread runs all processors in turn. With a thread each, a processor can execute kernel text that another is patching, as attaching
 		// does all the time: an invalid instruction now and then, or a machine that stands still.
-		"-accel", "tcg,thread=single,tb-size=1024", "-cpu", "max,la57=off,cx16=off",
-		"-machine", "q35", "-m", "2048", "-smp", "2", "-nodefaults", "-display", "none", "-no-reboot",
+		"-accel", "tcg,thread=single,tb-size=1024", "-cpu", hw.cpu,
+		"-machine", hw.machine, "-m", "2048", "-smp", "2", "-nodefaults", "-display", "none", "-no-reboot",
 		"-kernel", vmlinuz, "-initrd", m.file("initramfs"),
-		"-append", "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off nowatchdog random.trust_cpu=on no_timer_check rcupdate.rcu_cpu_stall_timeout=300",
+		"-append", "console=" + hw.console + " quiet loglevel=3 panic=-1 mitigations=off nowatchdog random.trust_cpu=on no_timer_check rcupdate.rcu_cpu_stall_timeout=300",
 		"-serial", "file:" + m.file("console"),
 		"-drive", disk(base, "on"), "-drive", disk(m.file("payload"), "on"), "-drive", disk(m.file("scratch"), "off"),
 		"-device", "virtio-serial-pci",
 		"-chardev", "socket,id=agent,server=on,wait=off,path=" + m.file("agent"),
 		"-device", "virtserialport,chardev=agent,name=" + wire.Port,
 	}
-	m.qemu = exec.Command("qemu-system-x86_64")
+	m.qemu = exec.Command(hw.qemu)
 	if c.Console {
 		args = append(args, "-chardev", "stdio,id=console,signal=off", "-device", "virtconsole,chardev=console")
 		m.qemu.Stdin, m.qemu.Stdout = os.Stdin, os.Stdout
@@ -125,7 +136,7 @@ func (m *Machine) boot(ctx context.Context, c Config, kernel, base string) error
 	defer messages.Close()
 	m.qemu.Stderr = messages
 	if err := m.qemu.Start(); err != nil {
-		return fmt.Errorf("starting QEMU (package qemu-system-x86): %w", err)
+		return fmt.Errorf("starting QEMU (package %s): %w", hw.pkg, err)
 	}
 	m.running = true
 	go func() { m.exit <- m.qemu.Wait() }()
@@ -225,10 +236,10 @@ func (m *Machine) log() string {
 }
 
 // buildAgent compiles the machine's first process.
-func buildAgent(ctx context.Context, dir string) ([]byte, error) {
+func buildAgent(ctx context.Context, dir, arch string) ([]byte, error) {
 	out := filepath.Join(dir, "init")
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "github.com/hawktrace/hawk/internal/hawktest/vm/agent")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the VM's agent: %w\n%s", err, msg)
 	}

@@ -43,7 +43,7 @@ func run() (int, error) {
 	}
 	defer os.RemoveAll(payload)
 
-	if err := hawktest.Payload(payload); err != nil {
+	if err := hawktest.Payload(payload, kernel.Arch); err != nil {
 		return 0, err
 	}
 
