@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/hawktest/collect"
 	"github.com/hawktrace/hawk/internal/hawktest/deb"
 )
 
@@ -99,26 +99,8 @@ func (t *tool) whole(args ...string) (time.Duration, error) {
 type session struct {
 	tool   *tool
 	cmd    *exec.Cmd
-	output output
+	output collect.Output
 	ended  chan error
-}
-
-// An output collects what a running tool prints.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }
 
 // notice is the word that both tools print when asked to by an environment variable of that name, once all probes are attached.

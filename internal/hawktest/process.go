@@ -1,7 +1,6 @@
 package hawktest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -9,13 +8,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/hawktest/collect"
 	"github.com/hawktrace/hawk/internal/hawktest/vm"
 )
 
@@ -31,27 +30,9 @@ func waitLimit() time.Duration {
 type process struct {
 	name   string
 	cmd    *exec.Cmd
-	stdout output
-	stderr output
+	stdout collect.Output
+	stderr collect.Output
 	ended  chan struct{} // closed when the process has ended and all its output is in
-}
-
-// An output collects one stream of a process; cases read it while the process runs.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
 }
 
 // state is what the commands of one case share.
