@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +58,7 @@ func linkLibraries(root, to string) error {
 		return err
 	}
 	for _, dir := range []string{"lib", "usr/lib"} {
-		files, err := filepath.Glob(filepath.Join(root, dir, "x86_64-linux-gnu", "*.so*"))
+		files, err := filepath.Glob(filepath.Join(root, dir, triplets[runtime.GOARCH], "*.so*"))
 		if err != nil {
 			return err
 		}

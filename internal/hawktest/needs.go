@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ type Need struct {
 // Needs lists what cases can ask for by name; besides, "kernel>=6.1" asks for a version and "exec:python3" for a program.
 var Needs = []Need{
 	{"root", "all privileges", probeRoot},
+	{"amd64", "an x86-64 machine, for what only its kernels or processors have", probeAMD64},
 	{"vm", "a VM, where a case may do what it likes to the machine", probeVM},
 	{"native", "no emulation, where times mean something", probeNative},
 	{"cc", "a C compiler, or its output", probeCompiler("cc")},
@@ -44,7 +46,7 @@ var Needs = []Need{
 	{"tracepoint", "tracepoints by perf event", probeTracepoint},
 	{"uprobe", "uprobes by perf event", probeUprobe},
 	{"uprobe_multi", "many uprobes by one link", probeUprobeMulti},
-	{"perf_hw", "hardware performance counters", func() error { return openPerf(unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES) }},
+	{"perf_hw", "hardware performance counters", probeCounters},
 	{"perf_sw", "software performance events", func() error { return openPerf(unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CPU_CLOCK) }},
 	{"disk", "a disk that can be read directly, in $DISK", probeDisk},
 }
@@ -79,6 +81,18 @@ func probeRoot() error {
 		return errors.New("not root")
 	}
 	return nil
+}
+
+func probeAMD64() error {
+	if runtime.GOARCH != "amd64" {
+		return fmt.Errorf("the machine is %s", runtime.GOARCH)
+	}
+	return nil
+}
+
+// probeCounters asks for the events that cases use: emulated machines may have some.
+func probeCounters() error {
+	return errors.Join(openPerf(unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES), openPerf(unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CACHE_MISSES))
 }
 
 func probeVM() error {
