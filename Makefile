@@ -30,7 +30,8 @@ test: deps check build unit kernel
 	HAWK_VM=all go test -count=1 -timeout 35m -run '^TestVM$$' -v ./internal/hawktest
 
 # What the tests use beside Go, from Debian's packages. Without root, what is missing is left to each test to say.
-DEPS := busybox-static dpkg e2fsprogs fish g++ gcc libc6-dev perl python3 qemu-system-x86 systemtap-sdt-dev util-linux xz-utils zsh
+DEPS := busybox-static dpkg e2fsprogs fish g++ g++-aarch64-linux-gnu gcc gcc-aarch64-linux-gnu libc6-dev libc6-dev-arm64-cross perl python3 qemu-system-arm qemu-system-x86 \
+	systemtap-sdt-dev util-linux xz-utils zsh
 deps:
 	@command -v dpkg-query >/dev/null || exit 0; missing=; for p in $(DEPS); do \
 		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \

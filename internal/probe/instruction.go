@@ -56,7 +56,7 @@ func returnOffsets(a *arch.Arch, code []byte) ([]uint64, error) {
 // into its code; code is nil if it cannot be read.
 func isBoundary(a *arch.Arch, code []byte, offset uint64) bool {
 	if a.GoArch != "amd64" {
-		return offset%4 == 0
+		return !misaligned(a, offset)
 	}
 	for at := uint64(0); at < uint64(len(code)); {
 		if at >= offset {
@@ -70,6 +70,10 @@ func isBoundary(a *arch.Arch, code []byte, offset uint64) bool {
 	}
 	return false
 }
+
+// misaligned reports whether an instruction can start at no such offset, where
+// all are as long as each other.
+func misaligned(a *arch.Arch, offset uint64) bool { return a.GoArch != "amd64" && offset%4 != 0 }
 
 // nearBoundaries names the instructions around an offset that is not the start
 // of one: "+4 and +7"; "" if the code is not understood.

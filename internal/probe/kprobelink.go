@@ -157,7 +157,7 @@ func kprobeError(p *Point, err error, o *Options) error {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%s: %w", p.Name(), err)
-	case errors.Is(err, unix.EILSEQ):
+	case errors.Is(err, unix.EILSEQ), misaligned(o.Target.Arch(), p.Offset):
 		return fmt.Errorf("%s: Possible attachment attempt in the middle of an instruction, try a different offset.", p.Name())
 	case module && !slices.Contains(o.Target.Modules(), p.Target):
 		return because("the module %s is not loaded any more", p.Target)
