@@ -116,15 +116,6 @@ func Payload(dir, arch string) error {
 		if err := goTool(root, arch, "test", "-c", "-ldflags=-s -w", "-o", filepath.Join(dir, "hawk/tests", testBinary(pkg)), "./"+pkg); err != nil {
 			return err
 		}
-		if pkg == corpusPackage {
-			// Compiled on this kernel, run on that of the VM.
-			ahead := exec.Command(filepath.Join(dir, "hawk/tests", testBinary(pkg)))
-			ahead.Dir = root
-			ahead.Env = append(os.Environ(), "HAWK_AHEAD_TO="+filepath.Join(dir, "hawk/ahead"))
-			if out, err := ahead.CombinedOutput(); err != nil {
-				return fmt.Errorf("compiling the corpus ahead of time: %w\n%s", err, out)
-			}
-		}
 		data := filepath.Join(root, pkg, "testdata")
 		if _, err := os.Stat(data); err == nil {
 			if err := os.CopyFS(filepath.Join(dir, "hawk/src", pkg, "testdata"), os.DirFS(data)); err != nil {
@@ -133,6 +124,21 @@ func Payload(dir, arch string) error {
 		} else if err := os.MkdirAll(filepath.Join(dir, "hawk/src", pkg), 0o755); err != nil {
 			return err
 		}
+	}
+	return compileAhead(root, filepath.Join(dir, "hawk/ahead"), tmp, arch)
+}
+
+// compileAhead compiles the corpus on this kernel, to be run on that of a VM of an architecture.
+func compileAhead(root, to, tmp, arch string) error {
+	compiler := filepath.Join(tmp, "ahead")
+	if err := goTool(root, runtime.GOARCH, "test", "-c", "-o", compiler, "./"+corpusPackage); err != nil {
+		return err
+	}
+	ahead := exec.Command(compiler)
+	ahead.Dir = root
+	ahead.Env = append(os.Environ(), "HAWK_AHEAD_TO="+to, "HAWK_AHEAD_FOR="+arch)
+	if out, err := ahead.CombinedOutput(); err != nil {
+		return fmt.Errorf("compiling the corpus ahead of time: %w\n%s", err, out)
 	}
 	return nil
 }

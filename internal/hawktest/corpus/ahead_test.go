@@ -19,10 +19,10 @@ import (
 	"github.com/hawktrace/hawk/internal/target"
 )
 
-// TestMain compiles scripts for other kernels, in place of all tests, if $HAWK_AHEAD_TO names a directory for that.
+// TestMain compiles scripts for other kernels, in place of all tests, if $HAWK_AHEAD_TO names a directory for that. $HAWK_AHEAD_FOR is their architecture.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("HAWK_AHEAD_TO"); dir != "" {
-		if err := writeAhead(dir); err != nil {
+		if err := writeAhead(dir, os.Getenv("HAWK_AHEAD_FOR")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -31,17 +31,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeAhead compiles the scripts that this machine can compile to run on others.
-func writeAhead(dir string) error {
+// writeAhead compiles the scripts that this machine can compile to run on others of an architecture.
+func writeAhead(dir, goArch string) error {
+	machine := arch.ByName(goArch)
+	if machine == nil {
+		return fmt.Errorf("no architecture is called %q", goArch)
+	}
 	scripts, err := Load()
 	if err != nil {
 		return err
 	}
 	for _, s := range scripts {
-		if missing, err := s.Missing(); missing != nil || err != nil || !s.portable() {
+		if missing, err := s.Missing(); missing != nil || err != nil || !s.portable() || slices.Contains(s.Needs, "amd64") && machine != arch.AMD64 {
 			continue
 		}
-		payload, err := s.ahead(false)
+		payload, err := s.ahead(machine, false)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, s.Name), payload, 0o644)
 		}
@@ -58,10 +62,10 @@ func (s *Script) portable() bool {
 }
 
 // ahead compiles a script to run on other machines, in the variants that an executable carries, or only the last of them.
-func (s *Script) ahead(last bool) ([]byte, error) {
-	p := &aot.Payload{Arch: arch.Native().Name, Unsafe: s.Has("unsafe")}
+func (s *Script) ahead(a *arch.Arch, last bool) ([]byte, error) {
+	p := &aot.Payload{Arch: a.Name, Unsafe: s.Has("unsafe")}
 	for before := ""; ; {
-		machine, ledger := target.Portable(arch.Native(), before)
+		machine, ledger := target.Portable(a, before)
 		o := compile.Options{Verify: true, Trace: true, Probe: probe.Options{Target: machine, Unsafe: s.Has("unsafe")}}
 		res, ds := compile.Compile(source.NewFile(s.Name+".bt", s.Text), o)
 		if res == nil {
@@ -111,7 +115,7 @@ func TestKernelAhead(t *testing.T) {
 			continue
 		}
 		t.Run(s.Name+"/here", func(t *testing.T) {
-			payload, err := s.ahead(false)
+			payload, err := s.ahead(arch.Native(), false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +127,7 @@ func TestKernelAhead(t *testing.T) {
 			continue
 		}
 		t.Run(s.Name+"/oldest", func(t *testing.T) {
-			payload, err := s.ahead(true)
+			payload, err := s.ahead(arch.Native(), true)
 			if err != nil {
 				t.Fatal(err)
 			}
