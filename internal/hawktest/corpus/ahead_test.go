@@ -42,7 +42,11 @@ func writeAhead(dir, goArch string) error {
 		return err
 	}
 	for _, s := range scripts {
-		if missing, err := s.Missing(); missing != nil || err != nil || !s.portable() || slices.Contains(s.Needs, "amd64") && machine != arch.AMD64 {
+		if missing, err := s.Missing(); missing != nil || err != nil || !s.portable() {
+			continue
+		}
+		// Programs to trace, and what only x86-64 has, are not here for another machine.
+		if machine != arch.Native() && (slices.Contains(s.Needs, "amd64") || slices.Contains(s.Needs, "uprobe")) {
 			continue
 		}
 		payload, err := s.ahead(machine, false)
