@@ -19,13 +19,14 @@ var _ = define(Kind{
 	Aliases: []string{"w"},
 	Removed: map[string]string{"asyncwatchpoint": "use watchpoint with an address", "aw": "use watchpoint with an address"},
 	Doc: "Fires when memory is read, written or executed: an address of the traced process, or of the kernel, which may also be given as the name of a " +
-		"variable. The processor watches 1, 2, 4 or 8 bytes; it has few such registers (4 on x86_64) for the whole machine. On x86_64 the modes are `w`, `rw` and " +
+		"variable, or a variable of a program or library by its name: `-p` says in which process, unless it is a program that is always loaded at the same addresses. The processor watches 1, 2, 4 or 8 bytes; it has few such registers (4 on x86_64) for the whole machine. On x86_64 the modes are `w`, `rw` and " +
 		"`x`, and a program runs after the access.",
 	Example:       `watchpoint:0x10000000:8:rw { printf("%s\n", ustack); }`,
-	Forms:         []string{"watchpoint:address:length:mode", "watchpoint:symbol:length:mode"},
+	Forms:         []string{"watchpoint:address:length:mode", "watchpoint:symbol:length:mode", "watchpoint:binary:symbol:length:mode"},
 	Has:           HasRegs | HasCtx,
 	Parse:         parseWatchpoint,
 	Match:         matchWatchpoint,
+	Names:         variableNames,
 	Ctx:           perfEventContext,
 	Plan:          planAlone(watchpointMechanism),
 	CanonicalName: watchpointName,
@@ -38,12 +39,21 @@ type watch struct {
 }
 
 func parseWatchpoint(p *Point, parts []Part, o *Options) error {
-	if len(parts) != 3 {
-		return wrongCount(p, "3", parts)
+	inFile := len(parts) == 4
+	if len(parts) != 3 && !inFile {
+		return wrongCount(p, "3 or 4", parts)
+	}
+	if inFile {
+		p.Target, parts = parts[0].Text, parts[1:]
+		p.pattern = &pattern{target: Part{Text: p.Target, Literal: true}}
 	}
 	where := parts[0].Text
 	addr, err := parseInt(where)
 	switch {
+	case inFile && (err == nil || where == ""):
+		return fmt.Errorf("%s takes the name of a variable or function of %s, not %q", p.Kind.Name, p.Target, where)
+	case inFile:
+		p.Func = where
 	case err == nil && addr == 0:
 		return errors.New("watchpoint must be attached to a non-zero address")
 	case err == nil:
@@ -110,10 +120,13 @@ func watchMode(text string, o *Options) (string, error) {
 	return "", Hinted{err, "supported modes: " + strings.Join(able, ",")}
 }
 
-// matchWatchpoint finds the address of a variable of the kernel.
+// matchWatchpoint finds the address of a variable, of the kernel or of a file.
 func matchWatchpoint(p *Point, o *Options) ([]*Point, error) {
-	if p.Address != 0 {
+	switch {
+	case p.Address != 0:
 		return []*Point{p}, nil
+	case p.Target != "":
+		return matchVariable(p, o)
 	}
 	syms, err := o.Target.KernelSymbols()
 	if err != nil {
@@ -132,7 +145,10 @@ func matchWatchpoint(p *Point, o *Options) ([]*Point, error) {
 // watchpointName spells the place as the script does.
 func watchpointName(p *Point) string {
 	where := p.Func
-	if where == "" {
+	switch {
+	case p.Target != "":
+		where = p.Target + ":" + p.Func
+	case where == "":
 		where = strconv.FormatUint(p.Address, 10)
 	}
 	w := p.Extra.(watch)
