@@ -31,7 +31,7 @@ func (p *Payload) Bind(opts *probe.Options) (*object.Object, *source.Diagnostics
 	}
 	v, err := p.choose(opts.Target)
 	if err != nil {
-		ds.Errorf("aot", source.Span{}, "%s", errno.Message(err))
+		ds.Errorf(OtherKernel, source.Span{}, "%s", errno.Message(err))
 		return nil, ds
 	}
 	for _, f := range target.Features() {

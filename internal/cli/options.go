@@ -56,8 +56,10 @@ func options() []option {
 		{short: 'd', long: "debug", arg: "STAGE,…", doc: "show what stages of the compiler make, or all", group: developer, values: debugStages(), set: (*settings).setDebug},
 		{long: "aot", arg: "FILE", doc: "compile the script into an executable that runs it without hawk", group: developer, set: func(s *settings, v string) error { s.aot = v; return nil }},
 		{long: "aot-runtime", arg: "FILE", doc: "with --aot: the hawk to run it with, of another architecture too", group: developer, set: func(s *settings, v string) error { s.aotRuntime = v; return nil }},
+		{long: "emit-elf", arg: "FILE", doc: "write the compiled programs and maps as a BPF object, too", group: developer, set: func(s *settings, v string) error { s.emitELF = v; return nil }},
+		{long: "emit-llvm", arg: "PREFIX", doc: "write hawk's IR to PREFIX.original.ir and PREFIX.optimized.ir", group: developer, set: func(s *settings, v string) error { s.emitIR = v; return nil }},
 		{long: "dry-run", doc: "compile, load and attach, then end", group: developer, set: func(s *settings, _ string) error { s.dryRun = true; return nil }},
-		{long: "mode", arg: "MODE", doc: "run, test, bench, format, or codegen: compile only", group: developer, values: modeNames, set: (*settings).setModeName},
+		{long: "mode", arg: "MODE", doc: "run, test, bench, format, codegen (compile only) or compiler-bench", group: developer, values: modeNames, set: (*settings).setModeName},
 		{long: "traceable-functions", arg: "FILE", doc: "take the list of traceable kernel functions from a file", group: developer, set: func(s *settings, v string) error { s.traceable = v; return nil }},
 
 		{short: 'v', long: "verbose", doc: "say more; with -l show arguments", group: trouble, set: func(s *settings, _ string) error { s.verbose++; return nil }},
@@ -69,7 +71,5 @@ func options() []option {
 		{long: "verify-llvm-ir", group: hidden, set: ignored},
 		{long: "debuginfo", arg: "DIR", group: hidden, set: later("--debuginfo")},
 		{long: "dwarf-pid", arg: "PID", group: hidden, set: later("--dwarf-pid")},
-		{long: "emit-elf", arg: "FILE", group: hidden, set: later("--emit-elf")},
-		{long: "emit-llvm", arg: "PREFIX", group: hidden, set: later("--emit-llvm")},
 	}
 }

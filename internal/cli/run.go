@@ -22,7 +22,7 @@ func (c *command) run() int {
 		return c.scriptError(err)
 	}
 	var powerless error
-	if c.mode != modeCompile && c.aot == "" {
+	if c.mode != modeCompile && c.mode != modeTime && c.aot == "" {
 		powerless = c.target.Privileges()
 	}
 	env, err := config.ReadEnvironment(os.LookupEnv)
@@ -60,10 +60,17 @@ func (c *command) run() int {
 		c.print(compile.ScriptErrors(ds, c.target))
 		return c.fail(exitUsage, powerless)
 	}
-	if c.aot != "" {
+	switch {
+	case c.aot != "":
 		return c.ahead(f, named, o)
+	case c.mode == modeTime:
+		return c.timeCompiler(f, o)
 	}
+	written := c.writeIR(o.Dumps)
 	res, ds := compile.Compile(f, o)
+	if err := written(); err != nil {
+		return c.fail(exitUsage, err)
+	}
 	if locked := c.lockedDown(res); locked != nil && c.mode != modeCompile {
 		wrong := compile.ScriptErrors(ds, c.target)
 		if c.print(wrong); wrong.HasErrors() {
@@ -83,6 +90,9 @@ func (c *command) run() int {
 	}
 	if res.Probes == 0 {
 		return c.noProbes()
+	}
+	if err := c.writeELF(res.Object); err != nil {
+		return c.fail(exitUsage, err)
 	}
 	if c.mode == modeCompile {
 		return exitOK
@@ -132,9 +142,6 @@ func (c *command) lockedDown(res *compile.Result) error {
 // dumps are the stages that -d asks for; the tree goes where it does not
 // mix with output, as in the reference.
 func (c *command) dumps() compile.Dumps {
-	if c.debug == nil {
-		return nil
-	}
 	out := compile.Dumps{}
 	for _, s := range compile.Stages {
 		if !c.wants(s.Name) {

@@ -19,6 +19,7 @@ const (
 	modeBench
 	modeFormat
 	modeCompile // compile, load nothing
+	modeTime    // measure the stages of the compiler
 	modeList
 	modeInfo
 	modeHelp
@@ -60,6 +61,8 @@ type settings struct {
 	includeDirs []string
 	includes    []string
 	aot         string // the executable to write, "" for none
+	emitELF     string // the file for the compiled object, "" for none
+	emitIR      string // prefix of the files for the IR, "" for none
 	aotRuntime  string // the executable of hawk to append to, "" for the one that runs
 }
 
@@ -154,7 +157,7 @@ func (s *settings) setNoFeature(list string) error {
 }
 
 // modeNames are the values of --mode.
-var modeNames = []string{"run", "test", "bench", "format", "codegen"}
+var modeNames = []string{"run", "test", "bench", "format", "codegen", "compiler-bench"}
 
 // debugStages are the names that -d takes.
 func debugStages() []string {
@@ -186,7 +189,7 @@ func (s *settings) setModeName(name string) error {
 	case "bench":
 		return s.setMode(modeBench, "--mode")
 	case "compiler-bench":
-		return usagef("mode %s is not supported by this version of hawk", name)
+		return s.setMode(modeTime, "--mode")
 	}
 	return usagef("USAGE: invalid value for --mode: %s", name)
 }

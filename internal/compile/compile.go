@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/codegen"
@@ -36,6 +37,9 @@ type Options struct {
 	Dumps       Dumps
 	Verify      bool // check the IR after every pass
 	Trace       bool // show where hawk failed if it does
+	// Took is told how long each stage took, some of them for each program; nil:
+	// nobody wants to know.
+	Took func(stage string, d time.Duration)
 }
 
 // Dumps takes the products of stages, by stage name; a nil writer is not
@@ -72,7 +76,18 @@ const slots = 4
 // Compile compiles a script. The result is nil if the diagnostics have errors.
 func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	ds = &source.Diagnostics{}
-	stage := "parse"
+	stage, since := "", time.Time{}
+	enter := func(next string) {
+		if o.Took != nil {
+			t := time.Now()
+			if stage != "" {
+				o.Took(stage, t.Sub(since))
+			}
+			since = t
+		}
+		stage = next
+	}
+	enter("parse")
 	defer func() {
 		if r := recover(); r != nil {
 			res = nil
@@ -101,13 +116,13 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		syntax.Print(w, tree)
 	}
 
-	stage = "expand"
+	enter("expand")
 	script, more := expand.Expand(tree, expand.Options{Params: o.Params, IncludeDirs: o.IncludeDirs, Includes: o.Includes, Environment: o.Environment, Probe: o.Probe})
 	ds.Merge(more)
 	if script == nil {
 		return nil, ds
 	}
-	stage = "check"
+	enter("check")
 	prog, more := check.Check(script)
 	ds.Merge(more)
 	if ds.HasErrors() {
@@ -117,7 +132,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		check.Dump(w, script, prog)
 	}
 
-	stage = "lower"
+	enter("lower")
 	low, more := lower.Lower(prog, lower.Options{Probe: script.Options, Warnings: o.Warnings, Spare: o.Spare})
 	ds.Merge(more)
 	if ds.HasErrors() {
@@ -128,8 +143,8 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		res.Probes += len(p.Points)
 	}
 	for _, p := range low.Programs {
-		stage = "optimise"
-		code, scratch, err := generate(p.IR, o, &stage)
+		enter("optimise")
+		code, scratch, err := generate(p.IR, o, enter)
 		if err != nil {
 			ds.Add(refused(p.At, err))
 			continue
@@ -140,6 +155,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 			Name: p.IR.Name, Group: p.Group, Code: code, At: p.At, Sleeps: p.Sleeps,
 		})
 	}
+	enter("join")
 	if ds.HasErrors() {
 		return nil, ds
 	}
@@ -147,6 +163,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	if m := low.Object.Maps[object.ScratchMap]; m.ValueSize > 0 {
 		m.MaxEntries = slots * o.Probe.Target.PossibleCPUs()
 	}
+	enter("")
 	return res, ds
 }
 
@@ -167,7 +184,7 @@ func refused(at source.Span, err error) *source.Diagnostic {
 }
 
 // generate takes one program from lowered IR to instructions.
-func generate(p *ir.Prog, o Options, stage *string) (*codegen.Code, int, error) {
+func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, int, error) {
 	if w := o.Dumps["ir"]; w != nil {
 		fmt.Fprintf(w, "%s\n", p)
 	}
@@ -197,7 +214,7 @@ func generate(p *ir.Prog, o Options, stage *string) (*codegen.Code, int, error) 
 	if w := o.Dumps["opt"]; w != nil {
 		fmt.Fprintf(w, "%s\n", p)
 	}
-	*stage = "generate"
+	enter("generate")
 	v4 := !o.Probe.NoFeature[target.CPUv4.Name] && p.Needs(ir.SDiv, ir.SMod) && o.Probe.Target.Has(target.CPUv4) == nil
 	code, err := codegen.Generate(p, codegen.Options{CPUv4: v4})
 	if err != nil {

@@ -13,8 +13,13 @@ import (
 // Kinds and linkages of BTF types, from include/uapi/linux/btf.h.
 const (
 	kindInt       = 1
+	kindPtr       = 2
+	kindArray     = 3
+	kindStruct    = 4
 	kindFunc      = 12
 	kindFuncProto = 13
+	kindVar       = 14
+	kindDatasec   = 15
 
 	intSigned  = 1 << 24
 	static     = 0
@@ -111,14 +116,20 @@ func (b *blob) describe(spec *bpf.ProgSpec, p *object.Program) {
 		spec.FuncInfo = words(spec.FuncInfo, uint32(f.Slot), b.fn(name, max(f.NParams, 1), linkage))
 	}
 	for _, l := range lines(p) {
-		file, text, line, col := "hawk", "", 0, 0
-		if l.At.Valid() {
-			line, col = l.At.File.Position(l.At.Start)
-			file, text = l.At.File.Name, strings.TrimSpace(l.At.File.Line(line))
-		}
-		spec.LineInfo = words(spec.LineInfo, uint32(l.Slot), b.str(cstring(file)), b.str(cstring(text)),
-			uint32(min(line, maxLine))<<10|uint32(min(col, maxColumn)))
+		file, text, where := b.line(l)
+		spec.LineInfo = words(spec.LineInfo, uint32(l.Slot), file, text, where)
 	}
+}
+
+// line is what is kept of a line: the name of its file, its text, and its
+// number with the column.
+func (b *blob) line(l codegen.Line) (file, text, where uint32) {
+	name, source, line, col := "hawk", "", 0, 0
+	if l.At.Valid() {
+		line, col = l.At.File.Position(l.At.Start)
+		name, source = l.At.File.Name, strings.TrimSpace(l.At.File.Line(line))
+	}
+	return b.str(cstring(name)), b.str(cstring(source)), uint32(min(line, maxLine))<<10 | uint32(min(col, maxColumn))
 }
 
 // What 32 bits of line info have room for.

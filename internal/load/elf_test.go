@@ -1,0 +1,69 @@
+package load_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// What is written is an object to other loaders as well: the library finds programs, maps and data in it, and the kernel takes them.
+func TestWriteELF(t *testing.T) {
+	const script = `begin { @a[1] = 2; @s["x"] = 5; $n = 0; while ($n < 500) { $n++; @a[$n] = $n; } for ($kv : @s) { printf("%s\n", $kv.0); } @ = $n; }
+interval:ms:10 { @c = count(); exit(); }`
+	machine := new(target.Target)
+	res, ds := compile.Compile(source.NewFile("in.bt", script), compile.Options{Probe: probe.Options{Target: machine}})
+	if res == nil {
+		var b bytes.Buffer
+		ds.Print(&b, source.PrintOptions{})
+		t.Skipf("this kernel can not run it: %s", &b)
+	}
+	var file bytes.Buffer
+	if err := load.WriteELF(&file, res.Object); err != nil {
+		t.Fatal(err)
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]ebpf.ProgramType{"begin_1": ebpf.RawTracepoint, "interval_ms_10_2": ebpf.PerfEvent} {
+		p := spec.Programs[name]
+		if p == nil || p.Type != want || p.License != "GPL" {
+			t.Errorf("%s is %+v", name, p)
+			continue
+		}
+		if fn := btf.FuncMetadata(&p.Instructions[0]); fn == nil || fn.Name != name {
+			t.Errorf("%s has no type: %v", name, fn)
+		}
+		if line := p.Instructions[0].Source(); line == nil {
+			t.Errorf("%s has no lines", name)
+		}
+	}
+	for name, want := range map[string]ebpf.MapType{"ring": ebpf.RingBuf, "a": ebpf.Hash, "s": ebpf.Hash, ".data": ebpf.Array} {
+		if m := spec.Maps[name]; m == nil || m.Type != want || m.MaxEntries == 0 {
+			t.Errorf("the map %s is %v", name, m)
+		}
+	}
+	if os.Getuid() != 0 {
+		return
+	}
+	rlimit.RemoveMemlock()
+	c, err := ebpf.NewCollection(spec)
+	if errors.Is(err, os.ErrPermission) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	c.Close()
+}
