@@ -316,6 +316,16 @@ func (w *walker) argsRecord() *types.Record {
 	return types.NewRecord(names, elems)
 }
 
+// gathered is a value that is stored: of args its record.
+func (w *walker) gathered(x val, rhs syntax.Node) val {
+	e, ok := rhs.(syntax.Expr)
+	if s, isStruct := x.Type.(*types.Struct); ok && isStruct && s.Kind == types.ContextKind && argsItself(e) {
+		x.Type = w.argsRecord()
+		w.record(e, x)
+	}
+	return x
+}
+
 // argValue evaluates an argument. Formats may be longer than other strings,
 // and a positional parameter that is only wanted as text need not be there.
 func (w *walker) argValue(kind builtin.ParamKind, a syntax.Expr) val {

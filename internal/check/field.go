@@ -37,6 +37,9 @@ func (w *walker) field(e *syntax.Field) val {
 				return x.parts[i]
 			}
 			w.follows(e, derefs)
+			if p, ok := f.(*types.Pointer); ok && p.Space != types.Unset {
+				x.space = p.Space
+			}
 			return val{Flex: types.Flex{Type: f}, space: x.space}
 		}
 		w.noField(e, t.String(), t.Names)

@@ -330,6 +330,7 @@ func (w *walker) store(m *mapState, v val, waits []*slot, at, rhs syntax.Node) {
 		w.storeAgg(m, agg, at)
 		return
 	}
+	v = w.gathered(v, rhs)
 	if !w.storableValue(v.Type, at, "map "+m.name) {
 		m.value.broken = true
 		return

@@ -235,6 +235,7 @@ func (w *walker) assign(v *varState, x val, waits []*slot, at, rhs syntax.Node) 
 		}
 		x.Flex = types.Flex{Type: i}
 	}
+	x = w.gathered(x, rhs)
 	if !w.storableValue(x.Type, at, "variable $"+v.out.Name) {
 		v.broken = true
 		return

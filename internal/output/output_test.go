@@ -185,6 +185,9 @@ begin { $z = 0; $a = 5 / $z; print($a); }
 
 `, "", `{"type": "hist", "data": {"@h": {"j,2": [{"min": 8, "max": 15, "count": 1}], "k,1": [{"min": 4, "max": 7, "count": 2}]}}}` + "\n"},
 	{"zeroed hist", scalar("@h", hist(0, nil)), "@h:\n\n", "", `{"type": "hist", "data": {"@h": []}}` + "\n"},
+	{"div inside", with(scalar("@t", value.Tuple{value.Int(-7), value.Str("s"), value.Bool(true), value.Array{value.Uint(9)},
+		value.Record{Names: []string{"a", "b"}, Values: []value.Value{value.Tuple{value.Int(8)}, value.Pointer(8)}}}), 0, 2),
+		"@t: (-3, s, true, [4], { .a = (4), .b = 0x8 })\n", "", `{"type": "map", "data": {"@t": [-3,"s",true,[4],{"a": [4], "b": 8}]}}` + "\n"},
 	{"hist div", with(scalar("@h", hist(0, map[int]uint64{4: 9})), 0, 4), "@h:\n[4, 8)                 2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n", "",
 		`{"type": "hist", "data": {"@h": [{"min": 4, "max": 7, "count": 2}]}}` + "\n"},
 	{"hist div to nothing", with(scalar("@h", hist(0, map[int]uint64{4: 3, 5: 8})), 0, 4), "@h:\n" +

@@ -166,7 +166,8 @@ func biasedIf(signed bool, v int64) uint64 {
 	return uint64(v)
 }
 
-// divided applies print's divisor, truncating toward zero.
+// divided applies print's divisor to numbers and to those in a value of
+// several, truncating toward zero.
 func divided(v value.Value, div int64) value.Value {
 	switch v := v.(type) {
 	case value.Int:
@@ -184,6 +185,21 @@ func divided(v value.Value, div int64) value.Value {
 		}
 		v.Div = uint64(div)
 		return v
+	case value.Tuple:
+		return value.Tuple(dividedAll(v, div))
+	case value.Array:
+		return value.Array(dividedAll(v, div))
+	case value.Record:
+		v.Values = dividedAll(v.Values, div)
+		return v
 	}
 	return v
+}
+
+func dividedAll(vs []value.Value, div int64) []value.Value {
+	out := make([]value.Value, len(vs))
+	for i, v := range vs {
+		out[i] = divided(v, div)
+	}
+	return out
 }
