@@ -28,7 +28,7 @@ type USDTArg struct {
 	Size   int    // bytes: 1, 2, 4 or 8
 	Signed bool
 	Sized  bool // the note gave Size and Signed
-	Float  bool // a floating-point value: no integer can be made of it
+	Float  bool // a floating-point value: what is read are its bits, zero-extended
 
 	Kind        USDTKind
 	Value       int64  // constant, offset or displacement
@@ -39,7 +39,7 @@ type USDTArg struct {
 }
 
 // Readable reports whether a program can compute the argument.
-func (a *USDTArg) Readable() bool { return !a.Float && a.Kind != USDTFloatReg }
+func (a *USDTArg) Readable() bool { return a.Kind != USDTFloatReg }
 
 // ParseUSDTArgs parses the argument string of a USDT note. An argument that
 // cannot be understood is an error that names it.
@@ -107,7 +107,7 @@ func parseUSDTArg(a *Arch, word string) (USDTArg, error) {
 	if err != nil {
 		return USDTArg{}, err
 	}
-	arg.Text, arg.Size, arg.Signed, arg.Sized = word, size, signed, sized
+	arg.Text, arg.Size, arg.Signed, arg.Sized = word, size, signed && !float, sized
 	arg.Float = float || arg.Kind == USDTFloatReg
 	if arg.Kind == USDTConst {
 		arg.Value = truncate(arg.Value, size, signed)

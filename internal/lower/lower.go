@@ -65,8 +65,10 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 		m.layoutMap(mp)
 	}
 	res := &Result{Object: m.obj}
+	planning := *o.Probe
+	planning.WarnPoint = func(at source.Span, msg string) { m.diags.Warnf("attach-point", at, "%s", msg) }
 	for i, pr := range p.Probes {
-		groups, err := pr.Kind.Plan(pr.Points, pr.Uses, o.Probe)
+		groups, err := pr.Kind.Plan(pr.Points, pr.Uses, &planning)
 		if err != nil {
 			m.diags.Errorf("not-supported", pr.At, "%s", errno.Message(err))
 			continue

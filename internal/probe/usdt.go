@@ -140,7 +140,7 @@ func describeUSDT(p *Point, o *Options) ([]string, error) {
 	var out []string
 	for i, a := range args {
 		t := types.IntOf(a.Size, a.Signed).String()
-		if !a.Readable() {
+		if a.Float {
 			t = fmt.Sprintf("float%d", a.Size*8)
 		}
 		out = append(out, fmt.Sprintf("%s arg%d (%s)", t, i, a.Text))
@@ -281,7 +281,7 @@ func usdtArgs(p *Point, want int, o *Options) ([]usdtList, error) {
 				out[i].key += fmt.Sprintf(" %d", u.fromIP)
 			}
 			if !arg.Readable() && i == 0 {
-				o.warn(p, "arg%d of %s is a floating-point value, which programs cannot read: it is 0", j, p.Name())
+				o.warn(p, "arg%d of %s travels in a floating-point register, which programs cannot read: it is 0", j, p.Name())
 			}
 			out[i].args = append(out[i].args, u)
 		}

@@ -244,11 +244,13 @@ func (s *session) trace() error {
 
 // announce says that everything is attached.
 func (s *session) announce() {
-	n := s.o.Unused
+	points := map[*probe.Point]bool{} // one that is at several places can have several programs
 	for _, p := range s.Object.Programs {
-		n += len(p.Group.Points)
+		for _, pt := range p.Group.Points {
+			points[pt] = true
+		}
 	}
-	n -= s.failing.unattached
+	n := s.o.Unused + len(points) - s.failing.unattached
 	s.Emit(output.Attached{Probes: n})
 	notify(fmt.Sprintf("READY=1\nSTATUS=%d probes attached", n))
 	const notice = "__BPFTRACE_NOTIFY_PROBES_ATTACHED"

@@ -52,6 +52,9 @@ func (s Search) Find(name string) ([]string, error) {
 				return nil, fmt.Errorf("bad pattern %q", name)
 			}
 			for _, m := range matches {
+				if strings.HasPrefix(path, "./") {
+					m = "./" + m // as it is written, which the package does not keep
+				}
 				if Check(m) == nil {
 					out = append(out, m)
 				}
