@@ -347,7 +347,7 @@ func (r *replacer) expand(m *macro, at syntax.Expr, args []*bind) syntax.Expr {
 			values[id.Name] = !isType
 		}
 	}
-	body, ok := r.reread(m, values)
+	body, ok := in.reread(m, values)
 	if !ok {
 		return r.bad(at)
 	}
