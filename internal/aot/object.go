@@ -132,6 +132,7 @@ func (c *codec) code(code *codegen.Code) {
 		text(c, &f.Name)
 		within(c, &f.NParams, 0, 5)
 		c.bool(&f.Static)
+		c.bool(&f.Piece)
 		within(c, &f.Stack, 0, codegen.MaxStack)
 	})
 	within(c, &code.StackUsed, 0, codegen.MaxStack)

@@ -98,7 +98,7 @@ func (c *command) run() int {
 		return exitOK
 	}
 	return c.trace(res, func() *compile.Result {
-		o.Spare, o.Dumps = true, nil
+		o.Pieces, o.Dumps = true, nil
 		res, ds := compile.Compile(f, o)
 		if res == nil || ds.HasErrors() {
 			return nil

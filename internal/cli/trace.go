@@ -15,9 +15,9 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// trace loads a compiled script and runs it to the end. spare compiles it once
-// more, so as to spare the verifier if it gives up; nil: that is not possible.
-func (c *command) trace(res *compile.Result, spare func() *compile.Result) int {
+// trace loads a compiled script and runs it to the end. inPieces compiles it once
+// more, which is done if the verifier gives up; nil: that is not possible.
+func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) int {
 	unused, err := c.choose(res.Object)
 	if err != nil {
 		return c.fail(exitFailure, err)
@@ -62,11 +62,11 @@ func (c *command) trace(res *compile.Result, spare func() *compile.Result) int {
 		lo.Trace = c.out
 	}
 	session, err := load.Load(res.Object, lo)
-	if r := (*load.Rejected)(nil); errors.As(err, &r) && r.GaveUp && spare != nil {
+	if r := (*load.Rejected)(nil); errors.As(err, &r) && r.GaveUp && inPieces != nil {
 		if c.verbose > 0 {
-			fmt.Fprintf(c.err, "%s: compiling it once more, to spare the verifier\n", r.Error())
+			fmt.Fprintf(c.err, "%s: compiling it once more, in pieces\n", r.Error())
 		}
-		if other := spare(); other != nil {
+		if other := inPieces(); other != nil {
 			c.choose(other.Object)
 			if s, again := load.Load(other.Object, lo); again == nil {
 				session, err, res = s, nil, other

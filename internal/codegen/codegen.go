@@ -10,6 +10,8 @@
 //     PseudoMapValue and k in the upper half of its constant;
 //   - the address of a callback is a 64-bit load with source PseudoFunc and a
 //     relative distance, final already;
+//   - a piece is a call with source PseudoCall and a relative distance, final
+//     already;
 //   - a kernel function is a call with source PseudoKfuncCall and its BTF ID.
 //
 // No instruction carries metadata; symbols and references are not used.
@@ -58,14 +60,14 @@ type Func struct {
 	Name    string
 	NParams int
 	Static  bool
-	Stack   int // bytes of its frame
+	Piece   bool // global: parameter 1, if there is one, is the context
+	Stack   int  // bytes of its frame
 }
 
 // MaxStack is the stack of a call chain in bytes.
 const MaxStack = 512
 
-// ErrStack means that a frame, or a callback's on top of its caller's, does
-// not fit the stack.
+// ErrStack means that a frame, or a chain of them, does not fit the stack.
 var ErrStack = errors.New("stack frame too large")
 
 // ErrLong means that there are too many instructions for a jump to pass over.
@@ -75,8 +77,8 @@ var ErrLong = errors.New("program too long")
 // does not change p. Errors are faults of an earlier stage, ErrStack or ErrLong.
 func Generate(p *ir.Prog, o Options) (*Code, error) {
 	e := &emitter{code: &Code{longJumps: o.CPUv4}, start: map[*ir.Func]int{}}
-	callbacks := 0
-	for i, f := range p.Funcs {
+	frames := map[*ir.Func]int{}
+	for _, f := range p.Funcs {
 		mf, err := selectFunc(f, o)
 		if err != nil {
 			return nil, err
@@ -90,22 +92,33 @@ func Generate(p *ir.Prog, o Options) (*Code, error) {
 		if err := e.fn(f, mf); err != nil {
 			return nil, err
 		}
-		if i == 0 {
-			e.code.StackUsed = mf.Frame
-		} else {
-			callbacks = max(callbacks, roundFrame(mf.Frame))
-		}
+		frames[f] = mf.Frame
 	}
-	if callbacks > 0 {
-		e.code.StackUsed = roundFrame(e.code.StackUsed) + callbacks
+	e.code.StackUsed = frames[p.Funcs[0]]
+	if len(p.Funcs) > 1 {
+		e.code.StackUsed = deepest(p.Funcs[0], frames, map[*ir.Func]int{})
 		if e.code.StackUsed > MaxStack {
-			return nil, fmt.Errorf("%s: %w: %d bytes with its callbacks", p.Name, ErrStack, e.code.StackUsed)
+			return nil, fmt.Errorf("%s: %w: %d bytes with the functions it calls", p.Name, ErrStack, e.code.StackUsed)
 		}
 	}
 	if err := e.finish(); err != nil {
 		return nil, err
 	}
 	return e.code, nil
+}
+
+// deepest is the stack that f and the deepest chain of functions under it
+// take; known has the answers given so far.
+func deepest(f *ir.Func, frames, known map[*ir.Func]int) int {
+	if n, ok := known[f]; ok {
+		return n
+	}
+	below := 0
+	for _, c := range f.Callees() {
+		below = max(below, deepest(c, frames, known))
+	}
+	known[f] = roundFrame(frames[f]) + below
+	return known[f]
 }
 
 // roundFrame is the size the verifier reckons with when frames add up.

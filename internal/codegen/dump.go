@@ -95,8 +95,11 @@ func (c *Code) text(in *asm.Instruction, slot int) string {
 	target := slot + 1 + int(in.Offset)
 	switch op.JumpOp() {
 	case asm.Call:
-		if in.Src == asm.PseudoKfuncCall {
+		switch in.Src {
+		case asm.PseudoKfuncCall:
 			return fmt.Sprintf("call kernel-function#%d", in.Constant)
+		case asm.PseudoCall:
+			return "call " + c.funcAt(slot+1+int(in.Constant))
 		}
 		return fmt.Sprintf("call %s#%d", strings.TrimPrefix(asm.BuiltinFunc(in.Constant).String(), "Fn"), in.Constant)
 	case asm.Exit:
@@ -119,14 +122,19 @@ func (c *Code) loadText(in *asm.Instruction, slot int) string {
 	case asm.PseudoMapValue:
 		return fmt.Sprintf("%s = data[%d]", name(in.Dst), in.Constant>>32)
 	case asm.PseudoFunc:
-		to := slot + 1 + int(int32(in.Constant))
-		for _, f := range c.Funcs {
-			if f.Slot == to {
-				return fmt.Sprintf("%s = func %s", name(in.Dst), f.Name)
-			}
-		}
+		return fmt.Sprintf("%s = func %s", name(in.Dst), c.funcAt(slot+1+int(int32(in.Constant))))
 	}
 	return fmt.Sprintf("%s = %#x ll", name(in.Dst), uint64(in.Constant))
+}
+
+// funcAt is the name of the function that begins at a slot, or the slot.
+func (c *Code) funcAt(slot int) string {
+	for _, f := range c.Funcs {
+		if f.Slot == slot {
+			return f.Name
+		}
+	}
+	return strconv.Itoa(slot)
 }
 
 func aluText(in *asm.Instruction, src func() string) string {

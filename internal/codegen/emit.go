@@ -162,7 +162,7 @@ func (e *emitter) add(in asm.Instruction) {
 
 func (e *emitter) fn(f *ir.Func, mf *regalloc.Func) error {
 	e.start[f] = e.slots
-	e.code.Funcs = append(e.code.Funcs, Func{Slot: e.slots, Name: f.Name, NParams: f.NParams, Static: f.Static, Stack: mf.Frame})
+	e.code.Funcs = append(e.code.Funcs, Func{Slot: e.slots, Name: f.Name, NParams: f.NParams, Static: f.Static, Piece: f.Piece, Stack: mf.Frame})
 	order := layout(mf)
 	at := make([]int, len(mf.Blocks)) // slot of each block
 	var jumps []fixup
@@ -242,6 +242,9 @@ func (e *emitter) plain(in *regalloc.Instr) {
 		}
 	case regalloc.Call:
 		out.Dst, out.Src = 0, in.Pseudo
+		if in.Pseudo == asm.PseudoCall {
+			e.calls = append(e.calls, fixup{index: len(e.code.Insns), slot: e.slots, fn: in.Fn})
+		}
 	case regalloc.Exit:
 		out.Dst, out.Src = 0, 0
 	}
@@ -282,9 +285,12 @@ func (e *emitter) finish() error {
 	for _, c := range e.calls {
 		to, ok := e.start[c.fn]
 		if !ok {
-			return fmt.Errorf("address of a function that is not in the program: %q", c.fn.Name)
+			return fmt.Errorf("use of a function that is not in the program: %q", c.fn.Name)
 		}
-		e.code.Insns[c.index].Constant = int64(uint32(int32(to - c.slot - 1)))
+		in := &e.code.Insns[c.index]
+		if in.Constant = int64(to - c.slot - 1); in.OpCode == loadImm {
+			in.Constant = int64(uint32(int32(in.Constant)))
+		}
 	}
 	return nil
 }

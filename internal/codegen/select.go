@@ -195,11 +195,7 @@ func (s *selector) emit(in regalloc.Instr) {
 }
 
 func remakable(v *ir.Value) bool {
-	switch v.Op {
-	case ir.Const, ir.Addr, ir.DataPtr, ir.MapPtr, ir.FuncPtr, ir.Reloc:
-		return true
-	}
-	return false
+	return v.Op.Remade()
 }
 
 // make puts a value that can be made anywhere into d.
@@ -217,6 +213,8 @@ func (s *selector) make(d regalloc.Reg, v *ir.Value) {
 		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg, Pseudo: asm.PseudoFunc, Fn: v.Fn})
 	case ir.Reloc:
 		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg, Reloc: int(v.Imm) + 1})
+	default:
+		s.fail("%s: %s has no place", s.fn.Name, v)
 	}
 }
 

@@ -59,7 +59,7 @@ func (s *selector) value(v *ir.Value) {
 		s.copy(v)
 	case ir.AtomicAdd, ir.AtomicXchg, ir.AtomicFetchAdd, ir.AtomicCmpXchg:
 		s.atomic(v)
-	case ir.Call, ir.CallKfunc:
+	case ir.Call, ir.CallKfunc, ir.CallPiece:
 		s.call(v)
 	default:
 		s.fail("%s: no code for %s", s.fn.Name, v)
@@ -358,8 +358,11 @@ func (s *selector) call(v *ir.Value) {
 		s.into(regalloc.Reg(i+1), a)
 	}
 	in := regalloc.Instr{Form: regalloc.Call, Op: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Imm: v.Imm, N: len(v.Args)}
-	if v.Op == ir.CallKfunc {
+	switch v.Op {
+	case ir.CallKfunc:
 		in.Pseudo = asm.PseudoKfuncCall
+	case ir.CallPiece:
+		in.Pseudo, in.Fn = asm.PseudoCall, v.Fn
 	}
 	s.emit(in)
 	s.forget()

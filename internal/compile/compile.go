@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/check"
@@ -33,7 +34,7 @@ type Options struct {
 	Environment *config.Environment // settings from outside; nil: none
 	Probe       probe.Options       // target, -p, --unsafe, …
 	Warnings    bool                // -k
-	Spare       bool                // the verifier gave up on the script as it is compiled otherwise; see lower.Options
+	Pieces      bool                // the verifier gave up on the script as it is compiled otherwise; see lower.Options
 	Dumps       Dumps
 	Verify      bool // check the IR after every pass
 	Trace       bool // show where hawk failed if it does
@@ -132,13 +133,26 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		check.Dump(w, script, prog)
 	}
 
-	enter("lower")
-	low, more := lower.Lower(prog, lower.Options{Probe: script.Options, Warnings: o.Warnings, Spare: o.Spare})
+	res, more = build(prog, script.Options, o, enter)
+	if !o.Pieces && slices.ContainsFunc(more.List(), func(d *source.Diagnostic) bool { return d.Code == tooLarge }) {
+		// What has no room in one function may have it in several.
+		o.Pieces = true
+		if again, also := build(prog, script.Options, o, enter); again != nil {
+			res, more = again, also
+		}
+	}
 	ds.Merge(more)
+	return res, ds
+}
+
+// build takes a typed program to its object.
+func build(prog *check.Program, probes *probe.Options, o Options, enter func(stage string)) (*Result, *source.Diagnostics) {
+	enter("lower")
+	low, ds := lower.Lower(prog, lower.Options{Probe: probes, Warnings: o.Warnings, Pieces: o.Pieces})
 	if ds.HasErrors() {
 		return nil, ds
 	}
-	res = &Result{Object: low.Object, Config: prog.Config, Checked: prog}
+	res := &Result{Object: low.Object, Config: prog.Config, Checked: prog}
 	for _, p := range prog.Probes {
 		res.Probes += len(p.Points)
 	}
@@ -159,7 +173,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	if ds.HasErrors() {
 		return nil, ds
 	}
-	mergeEnds(low.Object, script.Options)
+	mergeEnds(low.Object, probes)
 	if m := low.Object.Maps[object.ScratchMap]; m.ValueSize > 0 {
 		m.MaxEntries = slots * o.Probe.Target.PossibleCPUs()
 	}
@@ -167,10 +181,13 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	return res, ds
 }
 
+// tooLarge is the code of the message that there is no room for a probe.
+const tooLarge source.Code = "too-large"
+
 // refused words why there is no code for a probe: it is too large for the
 // kernel's machine, or hawk is wrong.
 func refused(at source.Span, err error) *source.Diagnostic {
-	d := &source.Diagnostic{Severity: source.Error, Code: "too-large", Span: at, Msg: "This probe is too large: " + err.Error()}
+	d := &source.Diagnostic{Severity: source.Error, Code: tooLarge, Span: at, Msg: "This probe is too large: " + err.Error()}
 	switch {
 	case errors.Is(err, opt.ErrStack), errors.Is(err, codegen.ErrStack):
 		d.Hint("keep some of the variables in maps, or split the probe")
@@ -183,6 +200,10 @@ func refused(at source.Span, err error) *source.Diagnostic {
 	return d
 }
 
+// mostValues is how many values the IR of a function may begin with. About
+// as many instructions are made of them, and a jump passes over 32,768.
+const mostValues = 32_000
+
 // generate takes one program from lowered IR to instructions.
 func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, int, error) {
 	if w := o.Dumps["ir"]; w != nil {
@@ -191,6 +212,11 @@ func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, i
 	if o.Verify {
 		if err := ir.Verify(p); err != nil {
 			return nil, 0, err
+		}
+	}
+	for _, f := range p.Funcs {
+		if f.NumValues() > mostValues {
+			return nil, 0, fmt.Errorf("%w: %d operations", codegen.ErrLong, f.NumValues())
 		}
 	}
 	oo := opt.Options{ScratchMap: object.ScratchMap, ScratchSlots: slots, MissedData: object.DataMissed, Verify: o.Verify}

@@ -5,45 +5,66 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hawktrace/hawk/internal/codegen"
+	"github.com/hawktrace/hawk/internal/opt"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/target"
 )
 
-// TestTooLarge: what the kernel's machine has no room for is an error of the
-// script, with advice, and no fault of hawk.
-func TestTooLarge(t *testing.T) {
+// TestLarge: what has no room in one function has it in several.
+func TestLarge(t *testing.T) {
 	var set, names []string
 	for i := range 120 {
 		set = append(set, fmt.Sprintf("$v%d = nsecs + %d;", i, i))
 		names = append(names, fmt.Sprintf("$v%d", i))
 	}
-	alive := strings.Join(set, " ") + " print(" + strings.Join(names, " + ") + "); print(" + strings.Join(names, " ^ ") + ");"
-	for _, tt := range []struct{ name, body, want, hint string }{
-		{"long", strings.Repeat("print(1); ", 3000), "program too long", "split"},
-		{"wide", alive, "variables do not fit the stack", "maps"},
+	for _, tt := range []struct{ name, body string }{
+		{"long", strings.Repeat("print(1); ", 3000)},
+		{"wide", strings.Join(set, " ") + " print(" + strings.Join(names, " + ") + "); print(" + strings.Join(names, " ^ ") + ");"},
+		{"unrolled", "unroll (100) { unroll (100) { unroll (100) { @x++; } } }"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := source.NewFile("stdin", "begin { "+tt.body+" }")
-			_, ds := Compile(f, Options{Probe: probe.Options{Target: new(target.Target)}})
-			var b strings.Builder
-			ds.Print(&b, source.PrintOptions{})
-			header, rest, _ := strings.Cut(b.String(), "\n")
-			if !strings.HasPrefix(header, "stdin:1:1-6: ERROR: This probe is too large: ") || !strings.Contains(header, tt.want) ||
-				!strings.Contains(rest, "HINT: ") || !strings.Contains(rest, tt.hint) {
-				t.Errorf("want %q with a hint %q, have: %.200s", tt.want, tt.hint, header)
+			res, ds := Compile(f, Options{Probe: probe.Options{Target: new(target.Target)}, Verify: true, Trace: true})
+			if res == nil || ds.HasErrors() {
+				var b strings.Builder
+				ds.Print(&b, source.PrintOptions{})
+				t.Fatalf("%.300s", b.String())
+			}
+			if n := len(res.Object.Programs[0].Code.Funcs); n < 2 {
+				t.Errorf("%d functions", n)
 			}
 		})
 	}
 }
 
-// TestUnrolled: loops that are unrolled in each other end in an error, and soon.
+// TestRefused: what the kernel's machine has no room for is an error of the
+// script, with advice, and no fault of hawk.
+func TestRefused(t *testing.T) {
+	for _, tt := range []struct {
+		err        error
+		want, hint string
+	}{
+		{fmt.Errorf("begin: %w: 40000 operations", codegen.ErrLong), "This probe is too large: begin: program too long: 40000 operations", "split"},
+		{opt.ErrStack, "This probe is too large: variables do not fit the stack", "maps"},
+		{codegen.ErrStack, "This probe is too large: stack frame too large", "maps"},
+	} {
+		d := refused(source.Span{}, tt.err)
+		if d.Severity != source.Error || d.Msg != tt.want || len(d.Hints) != 1 || !strings.Contains(d.Hints[0], tt.hint) {
+			t.Errorf("want %q with a hint %q, have %+v", tt.want, tt.hint, d)
+		}
+	}
+}
+
+// TestUnrolled: more copies than any program has room for end in an error, and
+// soon.
 func TestUnrolled(t *testing.T) {
-	f := source.NewFile("stdin", "begin { unroll (100) { unroll (100) { unroll (100) { @x++; } } } }")
+	f := source.NewFile("stdin", "begin { "+strings.Repeat("unroll (100) { @x++; } ", 201)+"}")
 	_, ds := Compile(f, Options{Probe: probe.Options{Target: new(target.Target)}})
 	var b strings.Builder
 	ds.Print(&b, source.PrintOptions{})
-	if text := b.String(); !strings.HasPrefix(text, "stdin:1:24-63: ERROR: The script becomes too large when its loops are unrolled") || strings.Count(text, "ERROR") != 1 {
+	if text := b.String(); !strings.HasPrefix(text, "stdin:1:4609-4631: ERROR: The script becomes too large when its loops are unrolled") || strings.Count(text, "ERROR") != 1 {
 		t.Errorf("%.300s", text)
 	}
 }

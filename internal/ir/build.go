@@ -203,6 +203,23 @@ func (b *Builder) Kfunc(id uint32, name string, kind Kind, args ...*Value) *Valu
 	return v
 }
 
+// State is the address of a byte of the state that all functions share.
+func (b *Builder) State(off int) *Value {
+	v := b.Emit(State, Ptr)
+	v.Imm = int64(off)
+	return v
+}
+
+// Slot is the number of the scratch slot that holds the state.
+func (b *Builder) Slot() *Value { return b.Emit(Slot, I64) }
+
+// Piece calls a function that is verified by itself.
+func (b *Builder) Piece(fn *Func, args ...*Value) *Value {
+	v := b.Emit(CallPiece, I64, args...)
+	v.Fn = fn
+	return v
+}
+
 // CallPtr calls a helper that yields a pointer or null.
 func (b *Builder) CallPtr(helper int, args ...*Value) *Value {
 	v := b.Emit(Call, Ptr, args...)

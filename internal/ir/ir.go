@@ -34,7 +34,7 @@ type Value struct {
 	Len  int     // bytes cleared or moved by Zero and Copy
 	Sign bool    // loads and Ext: sign-extend
 	Obj  *Object // Addr
-	Fn   *Func   // FuncAddr
+	Fn   *Func   // FuncPtr, CallPiece
 	Sym  string  // CallKfunc: name; comments elsewhere
 	At   source.Span
 
@@ -80,7 +80,7 @@ type Block struct {
 	At     source.Span
 }
 
-// A Func is one function: a program's main function or a callback.
+// A Func is one function: a program's main function, a callback, or a piece.
 type Func struct {
 	Name    string
 	NParams int // R1…R5 on entry, read by Param; the context is Param 0 of a main function
@@ -93,6 +93,13 @@ type Func struct {
 	Body *Block
 	// Static marks a callback: static linkage, called through its address.
 	Static bool
+	// Piece marks a function with global linkage, which the verifier looks at by
+	// itself, whoever calls it. Parameter 0 is the number of the scratch slot that
+	// holds the program's state, parameter 1, if there is one, the context.
+	Piece bool
+	// SlotAt is where a callback finds the number of that slot: the offset from
+	// its last parameter.
+	SlotAt int
 
 	nextValue, nextBlock, nextObject int
 }
@@ -104,4 +111,6 @@ func (f *Func) Entry() *Block { return f.Blocks[0] }
 type Prog struct {
 	Name  string
 	Funcs []*Func
+	// State is how many bytes of memory the functions share; see op State.
+	State int
 }

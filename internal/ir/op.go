@@ -14,6 +14,8 @@ const (
 	MapPtr  // map number Imm of the object
 	FuncPtr // address of the callback Fn
 	Reloc   // relocation Imm: an offset that the loader corrects, see object.Reloc
+	State   // address of byte Imm of the state that the functions of a program share
+	Slot    // number of the scratch slot that holds the state
 
 	// Arithmetic, 64 bits, wrapping. Shift counts are taken modulo 64.
 	Add // x, y; Ptr + I64 is Ptr (x is the pointer)
@@ -55,6 +57,7 @@ const (
 	// Calls. Arguments are R1…R5.
 	Call      // helper number Imm; Kind says whether the result is a pointer
 	CallKfunc // kernel function Sym, BTF ID Imm
+	CallPiece // the piece Fn; the arguments are its parameters
 
 	numOps
 )
@@ -79,6 +82,8 @@ var ops = [numOps]opInfo{
 	MapPtr:         {name: "map", pure: true, kind: Ptr},
 	FuncPtr:        {name: "func", pure: true, kind: Ptr},
 	Reloc:          {name: "reloc", pure: true, kind: I64},
+	State:          {name: "state", pure: true, kind: Ptr},
+	Slot:           {name: "slot", pure: true, kind: I64},
 	Add:            {name: "add", args: 2, pure: true, comm: true, kind: I64},
 	Sub:            {name: "sub", args: 2, pure: true, kind: I64},
 	Mul:            {name: "mul", args: 2, pure: true, comm: true, kind: I64},
@@ -111,6 +116,7 @@ var ops = [numOps]opInfo{
 	AtomicFetchAdd: {name: "fetchadd", args: 2, kind: I64},
 	Call:           {name: "call", args: -1, kind: I64},
 	CallKfunc:      {name: "kfunc", args: -1, kind: I64},
+	CallPiece:      {name: "piece", args: -1, kind: I64},
 }
 
 func (op Op) String() string { return ops[op].name }
@@ -128,6 +134,19 @@ func (op Op) Reads() bool { return ops[op].reads }
 
 // Compares reports whether the operation is a comparison.
 func (op Op) Compares() bool { return op >= Eq && op <= SLe }
+
+// Calls reports whether the operation is a call of any kind.
+func (op Op) Calls() bool { return op >= Call && op <= CallPiece }
+
+// Remade reports whether the value costs no more than a move wherever it is
+// made: constants, and addresses that depend on nothing.
+func (op Op) Remade() bool {
+	switch op {
+	case Const, Addr, DataPtr, MapPtr, FuncPtr, Reloc, State, Slot:
+		return true
+	}
+	return false
+}
 
 // Accesses reports whether Args[0] is an address to which Imm is added.
 func (op Op) Accesses() bool { return op >= Load && op <= AtomicFetchAdd }

@@ -12,7 +12,7 @@ import (
 // the order of its predecessors and so of phi arguments (otherwise it is the
 // order in which blocks name it). Parse checks form only: Verify does the rest.
 func Parse(text string) (*Prog, error) {
-	p := &parser{prog: &Prog{}, funcs: map[string]*Func{}}
+	p := &parser{prog: &Prog{}, funcs: map[string]*Func{}, callees: map[*Value]string{}}
 	for i, line := range strings.Split(text, "\n") {
 		if err := p.line(line); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
@@ -21,7 +21,7 @@ func Parse(text string) (*Prog, error) {
 	if p.fn != nil {
 		return nil, errors.New("missing }")
 	}
-	for v, name := range p.callbacks {
+	for v, name := range p.callees {
 		if v.Fn = p.funcs[name]; v.Fn == nil {
 			return nil, fmt.Errorf("no function %q", name)
 		}
@@ -30,9 +30,9 @@ func Parse(text string) (*Prog, error) {
 }
 
 type parser struct {
-	prog      *Prog
-	funcs     map[string]*Func
-	callbacks map[*Value]string
+	prog    *Prog
+	funcs   map[string]*Func
+	callees map[*Value]string
 
 	fn      *Func
 	block   *Block
@@ -190,19 +190,25 @@ func (p *parser) line(line string) error {
 
 func (p *parser) top() {
 	w := p.word()
-	static := w == "static"
-	if static {
+	static, piece := w == "static", w == "piece"
+	if static || piece {
 		w = p.word()
 	}
 	switch w {
 	case "prog":
 		p.prog.Name = p.quoted()
+		if p.word() == "state" {
+			p.prog.State = p.small(1 << 24)
+		}
 	case "func":
-		f := &Func{Name: p.quoted(), Static: static}
+		f := &Func{Name: p.quoted(), Static: static, Piece: piece}
 		if p.word() != "params" {
 			p.fail("want params")
 		}
 		f.NParams = p.small(5)
+		if p.word() == "slot" {
+			f.SlotAt = p.small(512)
+		}
 		p.want("{")
 		if p.funcs[f.Name] != nil {
 			p.fail("function %q twice", f.Name)
@@ -466,7 +472,7 @@ func (p *parser) suffix(v *Value, s string) {
 
 func (p *parser) operands(v *Value) {
 	switch v.Op {
-	case Const, Param, DataPtr, MapPtr, Reloc:
+	case Const, Param, DataPtr, MapPtr, Reloc, State:
 		v.Imm = p.int()
 	case Addr:
 		id := p.id("o")
@@ -475,10 +481,10 @@ func (p *parser) operands(v *Value) {
 		}
 		v.Imm = p.offset()
 	case FuncPtr:
-		if p.callbacks == nil {
-			p.callbacks = map[*Value]string{}
-		}
-		p.callbacks[v] = p.quoted()
+		p.callees[v] = p.quoted()
+	case CallPiece:
+		p.callees[v] = p.quoted()
+		p.arguments(v)
 	case Load, Store, AtomicAdd, AtomicXchg, AtomicCmpXchg, AtomicFetchAdd, Zero, Copy:
 		v.Args = append(v.Args, p.valueRef())
 		v.Imm = p.offset()
@@ -497,13 +503,7 @@ func (p *parser) operands(v *Value) {
 			v.Sym = p.quoted()
 		}
 		v.Imm = p.int()
-		p.want("(")
-		for !p.accept(")") && p.err == nil {
-			if len(v.Args) > 0 {
-				p.want(",")
-			}
-			v.Args = append(v.Args, p.valueRef())
-		}
+		p.arguments(v)
 	default:
 		for p.err == nil {
 			p.rest = strings.TrimSpace(p.rest)
@@ -515,5 +515,16 @@ func (p *parser) operands(v *Value) {
 			}
 			v.Args = append(v.Args, p.valueRef())
 		}
+	}
+}
+
+// arguments parses those of a call, in parentheses.
+func (p *parser) arguments(v *Value) {
+	p.want("(")
+	for !p.accept(")") && p.err == nil {
+		if len(v.Args) > 0 {
+			p.want(",")
+		}
+		v.Args = append(v.Args, p.valueRef())
 	}
 }

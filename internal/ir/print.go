@@ -17,7 +17,12 @@ func (p *Prog) String() string {
 // ends with a comment "; line:column" where the value came from a script.
 func (p *Prog) Fprint(w io.Writer, spans bool) error {
 	pr := printer{spans: spans}
-	pr.put("prog ", strconv.Quote(p.Name), "\n")
+	pr.put("prog ", strconv.Quote(p.Name))
+	if p.State > 0 {
+		pr.put(" state ")
+		pr.num(p.State)
+	}
+	pr.put("\n")
 	for _, f := range p.Funcs {
 		pr.put("\n")
 		pr.fn(f)
@@ -57,11 +62,18 @@ func (p *printer) put(ss ...string) {
 func (p *printer) num(n int) { p.buf = strconv.AppendInt(p.buf, int64(n), 10) }
 
 func (p *printer) fn(f *Func) {
-	if f.Static {
+	switch {
+	case f.Static:
 		p.put("static ")
+	case f.Piece:
+		p.put("piece ")
 	}
 	p.put("func ", strconv.Quote(f.Name), " params ")
 	p.num(f.NParams)
+	if f.SlotAt > 0 {
+		p.put(" slot ")
+		p.num(f.SlotAt)
+	}
 	p.put(" {\n")
 	for _, o := range f.Objects {
 		p.put("\tobject o")
@@ -198,7 +210,7 @@ func (p *printer) value(v *Value) {
 	}
 	p.put(" ")
 	switch v.Op {
-	case Const, Param, DataPtr, MapPtr, Reloc:
+	case Const, Param, DataPtr, MapPtr, Reloc, State:
 		p.buf = strconv.AppendInt(p.buf, v.Imm, 10)
 	case Addr:
 		p.put("o")
@@ -216,6 +228,10 @@ func (p *printer) value(v *Value) {
 			p.put(", ")
 			p.num(v.Len)
 		}
+	case CallPiece:
+		p.put(strconv.Quote(v.Fn.Name), "(")
+		p.refs(v.Args)
+		p.put(")")
 	case Call, CallKfunc:
 		if v.Sym != "" {
 			p.put(strconv.Quote(v.Sym), " ")

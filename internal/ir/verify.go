@@ -19,7 +19,7 @@ func Verify(p *Prog) error {
 		errs = append(errs, errors.New("program without functions"))
 	}
 	for _, f := range p.Funcs {
-		v := verifier{f: f, funcs: known}
+		v := verifier{f: f, funcs: known, state: p.State}
 		v.run()
 		for _, err := range v.errs {
 			errs = append(errs, fmt.Errorf("%s: %w", f.Name, err))
@@ -31,6 +31,7 @@ func Verify(p *Prog) error {
 type verifier struct {
 	f     *Func
 	funcs map[*Func]bool
+	state int // bytes
 	errs  []error
 
 	objects map[*Object]bool
@@ -173,7 +174,7 @@ func (c *verifier) operands(who string, v *Value) {
 		c.bad("%s: %s with %d arguments", who, v.Op, len(v.Args))
 		return
 	}
-	if v.Kind > Ptr || (info.kind == Nothing) != (v.Kind == Nothing) && v.Op != Call && v.Op != CallKfunc {
+	if v.Kind > Ptr || (info.kind == Nothing) != (v.Kind == Nothing) && !v.Op.Calls() {
 		c.bad("%s: %s of kind %d", who, v.Op, v.Kind)
 	}
 	for _, a := range v.Args {
@@ -204,6 +205,14 @@ func (c *verifier) operands(who string, v *Value) {
 	case MapPtr:
 		if v.Imm < 0 {
 			c.bad("%s: map %d", who, v.Imm)
+		}
+	case State:
+		if v.Imm < 0 || v.Imm >= int64(c.state) {
+			c.bad("%s: byte %d of a state of %d", who, v.Imm, c.state)
+		}
+	case CallPiece:
+		if !c.funcs[v.Fn] || !v.Fn.Piece || len(v.Args) != v.Fn.NParams {
+			c.bad("%s: call of what is no piece of the program, or with %d arguments", who, len(v.Args))
 		}
 	case Call, CallKfunc:
 		if len(v.Args) > 5 {

@@ -28,7 +28,8 @@ const (
 	headerSize = 24
 )
 
-// longID is the type of all parameters and results: a signed 64-bit integer.
+// longID is the type of results, and of parameters other than the context: a
+// signed 64-bit integer.
 const longID = 1
 
 // A blob is the BTF that the programs of a script share: a FUNC for each of
@@ -38,12 +39,20 @@ type blob struct {
 	types   []byte
 	strings []byte
 	offsets map[string]uint32 // of strings
-	protos  map[int]uint32    // FUNC_PROTO by number of parameters
+	protos  map[proto]uint32  // FUNC_PROTO
+	ctxs    map[string]uint32 // pointers to contexts, by the name of the struct
 	next    uint32            // type ID
 }
 
+// A proto is what functions are called with: so many longs, and behind them
+// the context if it has a name.
+type proto struct {
+	longs int
+	ctx   string
+}
+
 func newBlob() *blob {
-	b := &blob{strings: []byte{0}, offsets: map[string]uint32{"": 0}, protos: map[int]uint32{}, next: longID}
+	b := &blob{strings: []byte{0}, offsets: map[string]uint32{"": 0}, protos: map[proto]uint32{}, ctxs: map[string]uint32{}, next: longID}
 	b.add("long", kindInt<<24, 8, intSigned|64)
 	return b
 }
@@ -67,18 +76,31 @@ func (b *blob) str(s string) uint32 {
 	return off
 }
 
-// fn adds a function of n parameters, all long.
-func (b *blob) fn(name string, n int, linkage uint32) uint32 {
-	proto, ok := b.protos[n]
+// fn adds a function.
+func (b *blob) fn(name string, p proto, linkage uint32) uint32 {
+	typ, ok := b.protos[p]
 	if !ok {
 		var params []uint32
-		for range n {
+		for range p.longs {
 			params = append(params, b.str("a"), longID)
 		}
-		proto = b.add("", kindFuncProto<<24|uint32(n), longID, params...)
-		b.protos[n] = proto
+		if p.ctx != "" {
+			params = append(params, b.str("ctx"), b.ctx(p.ctx))
+		}
+		typ = b.add("", kindFuncProto<<24|uint32(len(params)/2), longID, params...)
+		b.protos[p] = typ
 	}
-	return b.add(identifier(name), kindFunc<<24|linkage, proto)
+	return b.add(identifier(name), kindFunc<<24|linkage, typ)
+}
+
+// ctx is the type of pointers to a context. The kernel knows it by its name.
+func (b *blob) ctx(name string) uint32 {
+	typ, ok := b.ctxs[name]
+	if !ok {
+		typ = b.add("", kindPtr<<24, b.add(name, kindStruct<<24, 0))
+		b.ctxs[name] = typ
+	}
+	return typ
 }
 
 // identifier makes a C name, which is all that BTF allows.
@@ -109,16 +131,33 @@ func (b *blob) bytes() []byte {
 // lines.
 func (b *blob) describe(spec *bpf.ProgSpec, p *object.Program) {
 	for i, f := range p.Code.Funcs {
-		name, linkage := f.Name, uint32(static)
+		name := f.Name
 		if i == 0 {
-			name, linkage = p.Name, global
+			name = p.Name
 		}
-		spec.FuncInfo = words(spec.FuncInfo, uint32(f.Slot), b.fn(name, max(f.NParams, 1), linkage))
+		spec.FuncInfo = words(spec.FuncInfo, uint32(f.Slot), b.fn(name, parameters(p, i), linkage(p, i)))
 	}
 	for _, l := range lines(p) {
 		file, text, where := b.line(l)
 		spec.LineInfo = words(spec.LineInfo, uint32(l.Slot), file, text, where)
 	}
+}
+
+// linkage is that of function i of a program.
+func linkage(p *object.Program, i int) uint32 {
+	if i == 0 || p.Code.Funcs[i].Piece {
+		return global
+	}
+	return static
+}
+
+// parameters are those of function i of a program.
+func parameters(p *object.Program, i int) proto {
+	f := p.Code.Funcs[i]
+	if f.Piece && f.NParams > 1 {
+		return proto{1, p.Group.Mech.ContextType()}
+	}
+	return proto{longs: max(f.NParams, 1)}
 }
 
 // line is what is kept of a line: the name of its file, its text, and its

@@ -219,9 +219,12 @@ func (e *elfWriter) program(p *object.Program, maps map[int]*elfSymbol, inData, 
 	}
 	insn := 0
 	for i, f := range funcs {
-		s, linkage, name, bind := text, uint32(static), p.Name+"_"+f.Name, elf.STB_LOCAL
+		s, name, bind := text, p.Name+"_"+f.Name, elf.STB_LOCAL
+		if linkage(p, i) == global {
+			bind = elf.STB_GLOBAL
+		}
 		if i == 0 {
-			s, linkage, name, bind = e.code(sectionName(p)), global, p.Name, elf.STB_GLOBAL
+			s, name = e.code(sectionName(p)), p.Name
 			starts[0] = len(s.data)
 		}
 		name = e.unique(name)
@@ -247,7 +250,7 @@ func (e *elfWriter) program(p *object.Program, maps map[int]*elfSymbol, inData, 
 		}
 		e.symbol(name, bind, elf.STT_FUNC, s, starts[i], len(code))
 		s.data = append(s.data, code...)
-		s.funcs = append(s.funcs, uint32(starts[i]), e.btf.fn(name, max(f.NParams, 1), linkage))
+		s.funcs = append(s.funcs, uint32(starts[i]), e.btf.fn(name, parameters(p, i), linkage(p, i)))
 		for _, l := range lines(p) {
 			if l.Slot >= f.Slot && l.Slot < end(i) {
 				file, line, where := e.btf.line(l)

@@ -228,37 +228,6 @@ func TestKnownComplaints(t *testing.T) {
 	}
 }
 
-// A verifier that gave up is not asked why: that would take as long again.
-func TestGaveUp(t *testing.T) {
-	few := begin(mapPtr(asm.R2, object.RingMap), asm.Mov.Imm(asm.R0, 0), asm.Return())
-	var insns []asm.Instruction
-	for n := range mostMaps {
-		insns = append(insns, mapPtr(asm.R2, int64(n)))
-	}
-	many := begin(append(insns, asm.Mov.Imm(asm.R0, 0), asm.Return())...)
-	for _, c := range []struct {
-		name string
-		o    *object.Object
-		err  error
-		log  string
-		want bool
-	}{
-		{"too many steps", few, unix.E2BIG, "", true},
-		{"too many maps", many, unix.E2BIG, "", false},
-		{"too many branches", few, unix.EFAULT, "0: (b7) r0 = 0\nThe sequence of 8193 jumps is too complex.\n", true},
-		{"a bug", few, unix.EACCES, "0: (b7) r0 = 0\nR1 !read_ok\n", false},
-	} {
-		p := c.o.Programs[0]
-		var r *Rejected
-		if !errors.As((&Session{}).rejected(p, c.log, c.err), &r) || r.GaveUp != c.want {
-			t.Errorf("%s: %+v", c.name, r)
-		}
-		if c.log == "" && gaveUp(p, c.err) != c.want {
-			t.Errorf("%s: whether to ask why is decided wrongly", c.name)
-		}
-	}
-}
-
 func TestRingSize(t *testing.T) {
 	pages := config.Default()
 	pages.PerfRBPages = 100

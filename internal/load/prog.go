@@ -197,7 +197,7 @@ func (s *Session) loadProgram(spec *bpf.ProgSpec, p *object.Program) (int, error
 	if err == nil {
 		return fd, nil
 	}
-	if gaveUp(p, err) {
+	if gaveUp(p, err) != nil {
 		return -1, s.rejected(p, "", err)
 	}
 	spec.LogLevel = 1

@@ -39,10 +39,11 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 	if slot, ok := lastSlot(log); ok && len(words) > 0 {
 		d.Span = spanAt(p, slot)
 	}
-	if gaveUp(p, err) {
+	if c := gaveUp(p, err); c != nil {
 		r.GaveUp = true
-		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, tooMany.text)
-		d.Hint("%s", tooMany.hint)
+		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, c.text)
+		blame(d, p)
+		d.Hint("%s", c.hint)
 		return r
 	}
 	if blamesTarget(p, words, err) {
@@ -60,7 +61,9 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 			helper = lastCall(log)
 		}
 		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, k.message(last, helper))
-		r.GaveUp = k.gaveUp
+		if r.GaveUp = k.gaveUp; k.gaveUp {
+			blame(d, p)
+		}
 		if hint := helperHints[helper]; hint != "" && k.text == "" {
 			d.Hint("%s", hint)
 		} else {
@@ -165,23 +168,6 @@ type complaint struct {
 	gaveUp  bool // see Rejected
 }
 
-// tooMany is the complaint of a verifier that has looked at as many
-// instructions as it may.
-var tooMany = complaint{"BPF program is too large. Processed", "the verifier gave up after a million steps",
-	"shorten loops, and strings or structs that are compared or copied", true}
-
-// mostMaps is how many maps a program may use.
-const mostMaps = 64
-
-// gaveUp reports whether an error of loading says that the verifier has looked
-// at as many instructions as it may. Hearing that from its log would take as
-// long again.
-func gaveUp(p *object.Program, err error) bool {
-	maps := map[int]bool{}
-	p.Code.Maps(func(n int) { maps[n] = true })
-	return errors.Is(err, unix.E2BIG) && len(maps) < mostMaps
-}
-
 var complaints = []complaint{
 	{"unknown func bpf_", "", "another kind of probe, or a newer kernel, may offer it", false},
 	{"program of this type cannot use helper bpf_", "", "another kind of probe, or a newer kernel, may offer it", false},
@@ -191,7 +177,7 @@ var complaints = []complaint{
 	{"combined stack size of", "it needs more stack than the kernel gives a program",
 		"keep large variables in maps, or lower on_stack_limit", false},
 	tooMany,
-	{"The sequence of", "its branches are too many for the verifier to follow", "shorten loops and long chains of conditions", true},
+	tooBranchy,
 	{"infinite loop detected", "it contains a loop that the verifier cannot see the end of", "give the loop a fixed number of rounds", false},
 }
 

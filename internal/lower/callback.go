@@ -24,6 +24,9 @@ type level struct {
 	ctx     *probe.Context
 	vars    map[*check.Var]*variable
 	exit    *ir.Block // ends this run of the program
+	exits   []exit    // to blocks of functions around
+	frames  int       // functions on the stack here, this one included
+	around  *level    // of the function that calls this one, nil in the main function
 	loops   []loop
 	lookups map[string]lookup
 	cb      *callback // nil in the main function
@@ -35,12 +38,13 @@ type level struct {
 // with the function around it lies in a frame on that one's stack, whose
 // address is the callback's last parameter.
 type callback struct {
-	outer    level
 	frame    *ir.Value // the parameter
 	prologue *ir.Block // fetches from the frame; ends in the body
 	bytes    int       // of the frame
 	setup    []func(frame *ir.Value)
 	imported []imported
+	exits    []exit
+	ctx      *ir.Value // fetched from the frame
 }
 
 // An imported scalar is copied into the callback at its start and back at its
@@ -53,7 +57,7 @@ type imported struct {
 
 // Words of every frame.
 const (
-	frameLeave = 0 // u64: 1 once the body ended this run of the program
+	frameLeave = 0 // u64: number of the exit that the body took, 0 for none
 	frameCtx   = 8 // the program's context
 	frameFree  = 16
 )
@@ -67,16 +71,21 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 	b := ir.NewBuilder(name, nparams)
 	b.Fn.Static = true
 	b.At = at.Span()
-	cb := &callback{outer: outer, prologue: b.Cur, bytes: frameFree}
+	cb := &callback{prologue: b.Cur, bytes: frameFree}
 	cb.frame = b.Param(nparams-1, ir.Ptr)
-	next, stop, leave, start := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
-	leave.Cold = true
+	if f.m.o.Pieces {
+		b.Fn.SlotAt = cb.slot()
+		cb.setup = append(cb.setup, func(frame *ir.Value) { f.b.Store(frame, b.Fn.SlotAt, 8, f.b.Slot()) })
+	}
+	next, stop, start := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	f.level = level{
-		b: b, vars: map[*check.Var]*variable{}, exit: leave, cb: cb,
+		b: b, vars: map[*check.Var]*variable{}, cb: cb, frames: outer.frames + 1, around: &outer,
 		loops: []loop{{next, stop}}, lookups: map[string]lookup{},
 	}
+	f.exit = f.reach(outer.exit)
+	cb.ctx = b.LoadPtr(cb.frame, frameCtx)
 	f.ctx = &probe.Context{
-		B: b, Ctx: b.LoadPtr(cb.frame, frameCtx), Group: f.g, O: outer.ctx.O, Skip: leave,
+		B: b, Ctx: cb.ctx, Group: f.g, O: outer.ctx.O, Skip: f.exit,
 		Table: f.m.table, Data: map[string]*ir.Value{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(outer.ctx.Data)) {
@@ -90,21 +99,27 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 		b.Jump(next)
 	}
 	// Whichever way the round ends, variables go back to the frame.
-	for _, end := range []struct {
-		blk    *ir.Block
-		result int64
-	}{{next, 0}, {stop, 1}, {leave, 1}} {
-		b.Begin(end.blk)
+	end := func(blk *ir.Block, result, leave int64) {
+		b.Begin(blk)
 		for _, im := range cb.imported {
 			b.Store(cb.frame, im.at, 8, b.Load(im.here.addr(f), 0, 8, false))
 		}
-		if end.blk == leave {
-			b.Store(cb.frame, frameLeave, 8, f.konst(1))
+		if leave != 0 {
+			b.Store(cb.frame, frameLeave, 8, f.konst(leave))
 		}
-		b.Ret(f.konst(end.result))
+		b.Ret(f.konst(result))
+	}
+	end(next, 0, 0)
+	end(stop, 1, 0)
+	for i, e := range f.exits {
+		end(e.here, 1, int64(i+1))
 	}
 	b.Begin(cb.prologue)
 	b.Jump(start)
+	cb.exits = f.exits
+	if b.Fn.UseCounts()[cb.ctx.ID] == 0 {
+		cb.ctx = nil
+	}
 	f.level = outer
 	f.callbacks = append(f.callbacks, b.Fn)
 	return cb, b.Fn
@@ -118,7 +133,9 @@ func (f *fn) runCallback(cb *callback, call func(frame *ir.Value)) {
 	frame.Stack = true
 	p := b.Addr(frame, 0)
 	b.Store(p, frameLeave, 8, f.konst(0))
-	b.Store(p, frameCtx, 8, f.ctx.Ctx)
+	if cb.ctx != nil {
+		b.Store(p, frameCtx, 8, f.ctx.Ctx)
+	}
 	for _, fill := range cb.setup {
 		fill(p)
 	}
@@ -129,9 +146,7 @@ func (f *fn) runCallback(cb *callback, call func(frame *ir.Value)) {
 	for _, im := range cb.imported {
 		b.Store(f.variableOf(im.decl).addr(f), 0, 8, b.Load(p, im.at, 8, false))
 	}
-	on := b.NewBlock()
-	b.If(b.Load(p, frameLeave, 8, false), f.exit, on)
-	b.Begin(on)
+	f.leave(b.Load(p, frameLeave, 8, false), cb.exits)
 	clear(f.lookups) // the body may have removed what was found before
 }
 
@@ -186,8 +201,8 @@ func (f *fn) importVar(decl *check.Var) *variable {
 
 // outerVariable is the variable as the nearest function around knows it.
 func (f *fn) outerVariable(decl *check.Var) *variable {
-	for l := &f.level; l.cb != nil; l = &l.cb.outer {
-		if x := l.cb.outer.vars[decl]; x != nil {
+	for l := f.around; l != nil; l = l.around {
+		if x := l.vars[decl]; x != nil {
 			return x
 		}
 	}
@@ -216,20 +231,15 @@ func (f *fn) outerTemp(name string, size, align int) *ir.Value {
 
 // rounds runs body as a loop by bpf_loop, for kernels that have it but no loop
 // budget for plain loops. test is asked before every round.
-func (f *fn) rounds(at syntax.Node, test func() *ir.Value, body, step func()) {
+func (f *fn) rounds(at syntax.Node, counter *ir.Object, test func() *ir.Value, body, step func()) {
 	cb, fn := f.inCallback(at, 2, func(next, stop *ir.Block) {
-		run := f.b.NewBlock()
-		f.b.If(test(), run, stop)
-		f.b.Begin(run)
-		// continue goes on behind the body, with the step.
-		again := f.b.NewBlock()
-		f.loops = []loop{{again, stop}}
-		body()
-		if !f.b.Ended() {
-			f.b.Jump(again)
+		f.loops = nil
+		round := func() { f.round(stop, test, body, step) }
+		if counter == nil {
+			f.piece(at, round)
+		} else {
+			round()
 		}
-		f.b.Begin(again)
-		step()
 	})
 	const most = 1 << 23 // what bpf_loop grants
 	f.runCallback(cb, func(frame *ir.Value) {
@@ -254,7 +264,7 @@ func (f *fn) forMap(s *syntax.ForStmt) {
 		b.Zero(kv, 0, pair.Size())
 		f.reshape(key, m.Key, kv, pair.Offsets[0], pair.Elems[0])
 		f.elementInto(s.Over.Span(), m, key, val, pair.Elems[1], kv, pair.Offsets[1])
-		f.block(s.Body)
+		f.piece(s, func() { f.block(s.Body) })
 	})
 	f.runCallback(cb, func(frame *ir.Value) {
 		b := f.b

@@ -25,7 +25,9 @@ type fn struct {
 	level
 	inline    *inlined    // the call of a function whose body this is
 	root      *ir.Builder // of the main function
-	callbacks []*ir.Func
+	callbacks []*ir.Func  // and pieces
+	state     int         // bytes that the functions share; see ir.State
+	stretch   int         // nodes of a stretch of statements that becomes a piece
 	// mapGen counts what may have removed or added elements of a map; see
 	// mapop.go.
 	mapGen   map[string]int
@@ -43,12 +45,18 @@ type fn struct {
 type variable struct {
 	obj  *ir.Object
 	base *ir.Value // if obj is nil
-	size int       // bytes
-	ptr  bool      // holds a pointer that the verifier follows
+	// shared: it is neither, but at an offset in the state of the program.
+	shared bool
+	at     int
+	size   int  // bytes
+	ptr    bool // holds a pointer that the verifier follows
 }
 
 func (v *variable) addr(f *fn) *ir.Value {
-	if v.obj == nil {
+	switch {
+	case v.shared:
+		return f.b.State(v.at)
+	case v.obj == nil:
 		return v.base
 	}
 	return f.b.Addr(v.obj, 0)
@@ -61,7 +69,7 @@ func newFn(m *module, p *check.Probe, g *probe.Group) *fn {
 	b.At = p.At
 	return &fn{
 		m: m, p: p, info: p.Info, g: g, root: b, mapGen: map[string]int{}, settled: map[*check.Var]int{},
-		level: level{b: b, vars: map[*check.Var]*variable{}, exit: b.NewBlock(), lookups: map[string]lookup{}},
+		level: level{b: b, vars: map[*check.Var]*variable{}, exit: b.NewBlock(), lookups: map[string]lookup{}, frames: 1},
 	}
 }
 
@@ -94,6 +102,9 @@ func (f *fn) program() {
 	b.Jump(body)
 	b.Begin(body)
 	b.Fn.Body = body
+	if f.m.o.Pieces {
+		f.stretch = max(leastStretch, nodes(f.p.Body)/mostStretches)
+	}
 	f.block(f.p.Body)
 	if !b.Ended() {
 		b.Jump(f.exit)
@@ -137,7 +148,7 @@ func (f *fn) space(e syntax.Expr) types.Space {
 }
 
 func (f *fn) Temp(name string, size, align int) *ir.Value {
-	if f.cb != nil && size > largeTemp {
+	if f.cb != nil && size > largeTemp && !f.m.o.Pieces {
 		return f.outerTemp(name, size, align)
 	}
 	return f.b.Addr(f.b.NewObject(name, size, align), 0)

@@ -10,12 +10,8 @@ import (
 // An inlined call is the body of a function where it is called; return ends
 // the body and not the program.
 type inlined struct {
-	cb     *callback // that the call is in, nil: the main function
 	result *check.Var
-	// returned is 1 after a return in the callback of a loop, which can end
-	// no more than its own round.
-	returned *check.Var
-	end      *ir.Block
+	end    *ir.Block
 }
 
 // inlinedCall lowers a call and yields its result: a number, the address of
@@ -27,14 +23,13 @@ func (f *fn) inlinedCall(e *syntax.Inlined) *ir.Value {
 			f.storeVar(p.Var, decl, e.Args[i])
 		}
 	}
-	call := &inlined{cb: f.cb, end: b.NewBlock(), returned: &check.Var{Name: "returned", Type: types.Uint64}}
+	call := &inlined{end: b.NewBlock()}
 	t := f.info.Types[e]
 	if t != types.Void {
 		call.result = &check.Var{Name: "result", Type: t}
 		to := f.variableOf(call.result)
 		b.Zero(to.addr(f), 0, to.size)
 	}
-	f.setNumber(call.returned, f.konst(0))
 	outer := f.inline
 	f.inline = call
 	f.scoped(func() { f.quietly(func() { f.block(e.Body) }) })
@@ -52,10 +47,6 @@ func (f *fn) inlinedCall(e *syntax.Inlined) *ir.Value {
 	return b.Load(f.variableOf(call.result).addr(f), 0, 8, false)
 }
 
-func (f *fn) setNumber(decl *check.Var, v *ir.Value) {
-	f.b.Store(f.variableOf(decl).addr(f), 0, 8, v)
-}
-
 // returnFrom is return inside an inlined call.
 func (f *fn) returnFrom(s *syntax.JumpStmt) {
 	c := f.inline
@@ -64,45 +55,8 @@ func (f *fn) returnFrom(s *syntax.JumpStmt) {
 	case inMemory(c.result.Type):
 		f.Into(s.Value, c.result.Type, f.variableOf(c.result).addr(f), 0)
 	default:
-		f.setNumber(c.result, f.number(f.scalarAs(s.Value, c.result.Type)))
+		v := f.number(f.scalarAs(s.Value, c.result.Type))
+		f.b.Store(f.variableOf(c.result).addr(f), 0, 8, v)
 	}
-	if f.cb == c.cb {
-		f.b.Jump(c.end)
-		return
-	}
-	f.setNumber(c.returned, f.konst(1))
-	f.b.Jump(f.loops[0].out)
-}
-
-// loopStmt lowers a loop inside an inlined call: a return in a callback ends
-// the rounds, and then goes on here.
-func (f *fn) loopStmt(s syntax.Stmt, fill func()) {
-	callbacks := len(f.callbacks)
-	fill()
-	if f.inline == nil || len(f.callbacks) == callbacks || f.b.Ended() || !returns(s) {
-		return
-	}
-	out := f.inline.end
-	if f.cb != f.inline.cb {
-		out = f.loops[0].out
-	}
-	on := f.b.NewBlock()
-	f.b.If(f.b.Load(f.variableOf(f.inline.returned).addr(f), 0, 8, false), out, on)
-	f.b.Begin(on)
-}
-
-// returns reports whether there is a return statement under n, but for those
-// of calls inside it.
-func returns(n syntax.Node) bool {
-	found := false
-	syntax.Walk(n, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.JumpStmt:
-			found = found || n.Kind == syntax.Return
-		case *syntax.Inlined:
-			return false
-		}
-		return !found
-	})
-	return found
+	f.b.Jump(f.reach(c.end))
 }

@@ -17,25 +17,36 @@ const mostCopies = 20_000
 func (f *fn) unroll(s *syntax.UnrollStmt) {
 	b := f.b
 	out := b.NewBlock()
-	for range f.info.Unrolls[s] {
-		if f.m.copies++; f.m.copies > mostCopies {
-			if f.m.copies == mostCopies+1 {
-				f.m.diags.Errorf("too-large", s.Span(), "The script becomes too large when its loops are unrolled").
-					Hint("for and while loops run without copies of their bodies")
-			}
+	for range f.unrollParts(s, out) {
+		if !f.copy(s) {
 			break
 		}
-		next := b.NewBlock()
-		f.loops = append(f.loops, loop{next, out})
-		f.scoped(func() { f.block(s.Body) })
-		f.loops = f.loops[:len(f.loops)-1]
-		if !b.Ended() {
-			b.Jump(next)
-		}
-		b.Begin(next)
+		f.unrolled(s, out)
 	}
 	b.Jump(out)
 	b.Begin(out)
+}
+
+// copy reports whether one copy more may be made of a loop's body, or one more
+// call of it.
+func (f *fn) copy(s *syntax.UnrollStmt) bool {
+	if f.m.copies++; f.m.copies == mostCopies+1 {
+		f.m.diags.Errorf("too-large", s.Span(), "The script becomes too large when its loops are unrolled").
+			Hint("for and while loops run without copies of their bodies")
+	}
+	return f.m.copies <= mostCopies
+}
+
+// unrolled is one copy of the body.
+func (f *fn) unrolled(s *syntax.UnrollStmt, out *ir.Block) {
+	next := f.b.NewBlock()
+	f.loops = append(f.loops, loop{next, out})
+	f.scoped(func() { f.block(s.Body) })
+	f.loops = f.loops[:len(f.loops)-1]
+	if !f.b.Ended() {
+		f.b.Jump(next)
+	}
+	f.b.Begin(next)
 }
 
 // Limits of loops whose end the verifier has to find by itself.
@@ -63,10 +74,12 @@ func (f *fn) forRange(s *syntax.ForStmt) {
 		less = ir.ULt
 	}
 	known := from.Op == ir.Const && to.Op == ir.Const && to.Imm-from.Imm <= plainLoop
-	known = known && !f.m.spares()
 	most := int64(cappedLoop)
 	if from.Op == ir.Const && to.Op == ir.Const {
 		most = max(most, to.Imm-from.Imm)
+	}
+	if f.m.o.Pieces && known {
+		known, most = false, max(to.Imm-from.Imm, 0)+1
 	}
 	// The counter and the end are variables of no name, so that the loop can
 	// become a function of its own.
@@ -90,6 +103,16 @@ func (f *fn) hidden(name string, v *ir.Value) *check.Var {
 	return decl
 }
 
+// private makes a hidden variable that lies in this function even if the script
+// is in pieces, so that it can hold a pointer.
+func (f *fn) private(name string, v *ir.Value) *check.Var {
+	decl := &check.Var{Name: name, Type: types.Int64}
+	x := &variable{obj: f.b.NewObject(name, 8, 8), size: 8, ptr: v.Kind == ir.Ptr}
+	f.vars[decl] = x
+	f.b.Store(x.addr(f), 0, 8, v)
+	return decl
+}
+
 func (f *fn) hiddenValue(decl *check.Var) *ir.Value {
 	return f.b.Load(f.variableOf(decl).addr(f), 0, 8, false)
 }
@@ -103,17 +126,18 @@ func (f *fn) while(s *syntax.WhileStmt) {
 
 // loop emits a loop with its test at the top. A loop of unknown length runs on
 // the kernel's loop budget, or on older kernels at most cappedLoop times;
-// running out of either is counted. most is how many rounds it has at most if
-// that is known, else no less than cappedLoop. counter is what the loop itself counts in,
-// nil if nothing.
+// running out of either is counted. most is more than how many rounds it has if
+// that is known, else no less than cappedLoop. counter is the object that the
+// loop itself counts in, nil if there is none; a loop that has one is never a
+// piece.
 func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, test func() *ir.Value, body, step func()) {
 	b := f.b
 	budget := !known && f.m.has(target.MayGoto) && (most <= budgetLoop || !f.m.has(target.BPFLoop))
 	if !known && !budget && f.m.has(target.BPFLoop) {
-		f.rounds(at, test, body, step)
+		f.rounds(at, counter, test, body, step)
 		return
 	}
-	head, run, next, out := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
+	head, out := b.NewBlock(), b.NewBlock()
 	var rounds *ir.Object
 	capped := !known && !budget
 	switch {
@@ -153,22 +177,38 @@ func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, te
 			f.forgetAssigned(at, counter)
 		}
 	}
-	b.If(test(), run, out)
-	b.Begin(run)
-	if known && at != nil && branches(at) {
-		f.forgetAssigned(at, nil)
+	round := func() {
+		f.round(out, test, func() {
+			if known && at != nil && branches(at) {
+				f.forgetAssigned(at, nil)
+			}
+			body()
+		}, step)
 	}
-	f.loops = append(f.loops, loop{next, out})
-	f.scoped(body)
-	f.loops = f.loops[:len(f.loops)-1]
-	if !b.Ended() {
-		b.Jump(next)
+	if at != nil && counter == nil {
+		f.piece(at, round)
+	} else {
+		round()
 	}
-	b.Begin(next)
-	step()
 	b.Jump(head)
 	b.Begin(out)
 	clear(f.lookups)
+}
+
+// round is one round of a loop: the test, the body, and the step, with which
+// continue goes on. out is behind the loop.
+func (f *fn) round(out *ir.Block, test func() *ir.Value, body, step func()) {
+	run, next := f.b.NewBlock(), f.b.NewBlock()
+	f.b.If(test(), run, f.reach(out))
+	f.b.Begin(run)
+	f.loops = append(f.loops, loop{next, out})
+	f.scoped(body)
+	f.loops = f.loops[:len(f.loops)-1]
+	if !f.b.Ended() {
+		f.b.Jump(next)
+	}
+	f.b.Begin(next)
+	step()
 }
 
 // forgetAssigned hides from the verifier what it knows of the variables that a
@@ -189,6 +229,9 @@ func (f *fn) forgetAssigned(loop syntax.Node, counter *ir.Object) {
 	}
 	if counter != nil {
 		forget(counter)
+	}
+	if f.m.o.Pieces {
+		return // the state is hidden as it is
 	}
 	seen := map[*check.Var]bool{}
 	assigned := func(e syntax.Expr) {
@@ -236,8 +279,11 @@ func branches(loop syntax.Node) bool {
 // whose rounds it does not count, two states are one only if they agree on what
 // is known of every number, needed or not: what a test told would make two of
 // one from there on, and ten tests a thousand. A loop that the verifier walks
-// through round by round is the opposite: it has to know what ends it.
-func (f *fn) hides() bool { return f.capped == 0 && (f.budgets > 0 || f.cb != nil || f.m.spares()) }
+// through round by round is the opposite: it has to know what ends it. In pieces
+// nothing hangs on what a test tells.
+func (f *fn) hides() bool {
+	return f.m.o.Pieces || f.capped == 0 && (f.budgets > 0 || f.cb != nil)
+}
 
 // unknown is v, of which the verifier knows nothing.
 func (f *fn) unknown(v *ir.Value) *ir.Value { return f.b.Arith(ir.Add, v, f.unknownZero()) }

@@ -25,9 +25,8 @@ type Options struct {
 	Probe *probe.Options
 	// Warnings reports failing reads and lookups at run time (-k).
 	Warnings bool
-	// Spare lowers for a verifier that has given up before: loops of known
-	// length run like others, and tests tell it nothing.
-	Spare bool
+	// Pieces lowers for a verifier that has given up before; see piece.go.
+	Pieces bool
 }
 
 // A Program is one program to be optimised, given registers and loaded.
@@ -79,7 +78,7 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 			f.program()
 			name := fmt.Sprintf("%s_%d", identifier(g.Points[0].Name()), i+1)
 			res.Programs = append(res.Programs, &Program{
-				IR: &ir.Prog{Name: name, Funcs: append([]*ir.Func{f.root.Fn}, f.callbacks...)}, Group: g, At: pr.At, Sleeps: f.sleeps,
+				IR: &ir.Prog{Name: name, Funcs: append([]*ir.Func{f.root.Fn}, f.callbacks...), State: f.state}, Group: g, At: pr.At, Sleeps: f.sleeps,
 			})
 		}
 	}
@@ -210,12 +209,6 @@ func (m *module) site(at source.Span, kind object.SiteKind, helper string) *obje
 		m.obj.Sites = append(m.obj.Sites, s)
 	}
 	return s
-}
-
-// spares reports whether the verifier is to be spared: on a kernel where it walks
-// through all loops round by round that is no help.
-func (m *module) spares() bool {
-	return m.o.Spare && (m.has(target.MayGoto) || m.has(target.BPFLoop))
 }
 
 func (m *module) has(f *target.Feature) bool {

@@ -5,7 +5,6 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/types"
 )
 
 // Search is a loop that ends at the first i from 0 to n-1 for which test is
@@ -14,15 +13,11 @@ import (
 // so that test must not use values from outside but those that it is given:
 // vals, as they are there.
 func (f *fn) Search(at syntax.Node, n *ir.Value, most int, vals []*ir.Value, test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value {
-	b := f.b
 	known := n.Op == ir.Const && n.Imm <= plainLoop
-	i, end, found := f.hidden("i", f.konst(0)), f.hidden("end", n), f.hidden("found", f.konst(-1))
+	i, end, found := f.private("i", f.konst(0)), f.private("end", n), f.private("found", f.konst(-1))
 	outside := make([]*check.Var, len(vals))
 	for k, v := range vals {
-		outside[k] = &check.Var{Name: "search", Type: types.Int64}
-		x := f.variableOf(outside[k])
-		x.ptr = v.Kind == ir.Ptr
-		b.Store(x.addr(f), 0, 8, v)
+		outside[k] = f.private("search", v)
 	}
 	counter := f.variableOf(i).obj
 	f.loop(at, known, int64(most)+1, counter,

@@ -11,26 +11,30 @@ import (
 
 // block lowers a block for its effects.
 func (f *fn) block(blk *syntax.Block) {
-	for _, s := range blk.Stmts {
-		if f.b.Ended() {
-			return // what follows a jump is never run
-		}
-		f.at(s, func() { f.stmt(s) })
+	if f.m.o.Pieces {
+		f.inPieces(blk.Stmts)
+	} else {
+		f.stmts(blk.Stmts)
 	}
 	if blk.Result != nil && !f.b.Ended() {
 		f.at(blk.Result, func() { f.effect(blk.Result) })
 	}
 }
 
+// stmts lowers statements in a row.
+func (f *fn) stmts(list []syntax.Stmt) {
+	for _, s := range list {
+		if f.b.Ended() {
+			return // what follows a jump is never run
+		}
+		f.at(s, func() { f.stmt(s) })
+	}
+}
+
 // blockValue lowers a block that yields a value by way of result.
 func (f *fn) blockValue(blk *syntax.Block, result func(syntax.Expr) *ir.Value) *ir.Value {
 	f.quietly(func() {
-		for _, s := range blk.Stmts {
-			if f.b.Ended() {
-				break
-			}
-			f.at(s, func() { f.stmt(s) })
-		}
+		f.stmts(blk.Stmts)
 	})
 	if f.b.Ended() {
 		f.b.Begin(f.b.NewBlock()) // unreachable
@@ -153,9 +157,9 @@ func (f *fn) stmt(s syntax.Stmt) {
 	case *syntax.JumpStmt:
 		f.jump(s)
 	case *syntax.ForStmt:
-		f.loopStmt(s, func() { f.forRange(s) })
+		f.forRange(s)
 	case *syntax.WhileStmt:
-		f.loopStmt(s, func() { f.while(s) })
+		f.while(s)
 	case *syntax.UnrollStmt:
 		f.unroll(s)
 	default:
@@ -171,10 +175,11 @@ func (f *fn) variable(v *syntax.Var) *variable {
 func (f *fn) variableOf(decl *check.Var) *variable {
 	x := f.vars[decl]
 	if x == nil {
-		if f.cb != nil && f.outerVariable(decl) != nil {
-			x = f.importVar(decl)
-		} else {
+		switch x = f.outerVariable(decl); {
+		case x == nil:
 			x = f.newVariable(decl)
+		case !x.shared:
+			x = f.importVar(decl)
 		}
 		f.vars[decl] = x
 	}
@@ -183,7 +188,9 @@ func (f *fn) variableOf(decl *check.Var) *variable {
 
 func (f *fn) newVariable(decl *check.Var) *variable {
 	x := &variable{size: max(types.RoundUp(decl.Type.Size(), 8), 8)}
-	if f.cb != nil && x.size > largeTemp {
+	if f.m.o.Pieces {
+		x.shared, x.at = true, f.share(x.size)
+	} else if f.cb != nil && x.size > largeTemp {
 		x.base = f.outerTemp("$"+decl.Name, x.size, 8)
 	} else {
 		x.obj = f.b.NewObject("$"+decl.Name, x.size, 8)
@@ -223,7 +230,7 @@ func (f *fn) storeVar(v *syntax.Var, decl *check.Var, rhs syntax.Expr) {
 		if x.Kind == ir.Ptr {
 			// Only a variable with one assignment can carry a pointer that the
 			// verifier follows: its type is part of the pointer's state.
-			if decl.Assigns == 1 && f.typedPointer(rhs) && types.Same(decl.Type, f.info.Types[rhs]) {
+			if decl.Assigns == 1 && !to.shared && f.typedPointer(rhs) && types.Same(decl.Type, f.info.Types[rhs]) {
 				to.ptr = true
 			} else {
 				x = f.number(x)
@@ -408,9 +415,9 @@ func (f *fn) incDec(e *syntax.IncDec, want bool) *ir.Value {
 func (f *fn) jump(s *syntax.JumpStmt) {
 	switch s.Kind {
 	case syntax.Break:
-		f.b.Jump(f.loops[len(f.loops)-1].out)
+		f.b.Jump(f.reach(f.loops[len(f.loops)-1].out))
 	case syntax.Continue:
-		f.b.Jump(f.loops[len(f.loops)-1].next)
+		f.b.Jump(f.reach(f.loops[len(f.loops)-1].next))
 	case syntax.Return:
 		if f.inline != nil {
 			f.returnFrom(s)

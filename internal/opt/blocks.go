@@ -143,13 +143,7 @@ func thread(f *ir.Func) {
 // entry, one of each. They cost nothing there: code generation makes them
 // where they are used.
 func hoistConstants(f *ir.Func) {
-	hoist(f, func(v *ir.Value) bool {
-		switch v.Op {
-		case ir.Const, ir.Addr, ir.DataPtr, ir.MapPtr, ir.FuncPtr:
-			return true
-		}
-		return false
-	})
+	hoist(f, func(v *ir.Value) bool { return v.Op.Remade() })
 }
 
 // hoistParams moves parameters to the entry, one value of each: they are in

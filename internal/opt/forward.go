@@ -80,7 +80,7 @@ func clobber(known []content, v *ir.Value, escapes []bool) []content {
 		off, n = v.Imm, int64(v.Size)
 	case ir.Zero, ir.Copy:
 		off, n = v.Imm, int64(v.Len)
-	case ir.Call, ir.CallKfunc:
+	case ir.Call, ir.CallKfunc, ir.CallPiece:
 		if v.Op == ir.Call && constantHelper(v.Imm) && len(v.Args) == 0 {
 			return known
 		}
@@ -126,7 +126,7 @@ func foreign(p *ir.Value) bool {
 		p = p.Args[0]
 	}
 	switch p.Op {
-	case ir.DataPtr, ir.Call:
+	case ir.DataPtr, ir.Call, ir.State:
 		return true
 	}
 	return false

@@ -98,7 +98,7 @@ func (g *numbering) block(b *ir.Block) (added []valueKey) {
 		for i, a := range v.Args {
 			v.Args[i] = g.find(a)
 		}
-		if v.Op == ir.Const || v.Op == ir.Addr || v.Op == ir.DataPtr || v.Op == ir.MapPtr || v.Op == ir.FuncPtr {
+		if v.Op.Remade() {
 			kept = append(kept, v) // unique already
 			continue
 		}

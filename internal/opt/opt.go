@@ -92,7 +92,7 @@ func Run(p *ir.Prog, o Options) (Result, error) {
 	return res, check("place")
 }
 
-// dropUnused removes callbacks that nothing refers to any more: the kernel
+// dropUnused removes functions that nothing refers to any more: the kernel
 // refuses code that cannot be reached.
 func dropUnused(p *ir.Prog) {
 	if len(p.Funcs) < 2 {
@@ -103,7 +103,7 @@ func dropUnused(p *ir.Prog) {
 	for len(work) > 0 {
 		f := work[len(work)-1]
 		work = work[:len(work)-1]
-		for _, c := range callees(f) {
+		for _, c := range f.Callees() {
 			if !used[c] {
 				used[c] = true
 				work = append(work, c)
@@ -117,19 +117,6 @@ func dropUnused(p *ir.Prog) {
 		}
 	}
 	p.Funcs = kept
-}
-
-// callees lists the callbacks whose address f takes.
-func callees(f *ir.Func) []*ir.Func {
-	var list []*ir.Func
-	for _, b := range f.Blocks {
-		for _, v := range b.Values {
-			if v.Op == ir.FuncPtr {
-				list = append(list, v.Fn)
-			}
-		}
-	}
-	return list
 }
 
 // RunPass runs the one pass of that name on every function; it is for tests.
@@ -173,7 +160,7 @@ func idleHelper(n int64) bool {
 // isContext reports whether v is the context of a program, which programs of
 // tracing types cannot write.
 func isContext(f *ir.Func, v *ir.Value) bool {
-	return v.Op == ir.Param && v.Imm == 0 && v.Kind == ir.Ptr && !f.Static
+	return v.Op == ir.Param && v.Kind == ir.Ptr && !f.Static
 }
 
 // constantLoad reports whether v reads what does not change during a run.

@@ -49,7 +49,7 @@ func overwritten(f *ir.Func) {
 				later = unread(later, v.Args[0], v.Imm, int64(v.Size))
 			case ir.AtomicAdd, ir.AtomicXchg, ir.AtomicCmpXchg, ir.AtomicFetchAdd:
 				later = unread(later, v.Args[0], v.Imm, int64(v.Size))
-			case ir.Call, ir.CallKfunc:
+			case ir.Call, ir.CallKfunc, ir.CallPiece:
 				if v.Op == ir.Call && constantHelper(v.Imm) && len(v.Args) == 0 {
 					continue
 				}
@@ -85,7 +85,7 @@ func distance(base, p *ir.Value, at int64) (int64, bool) {
 	switch {
 	case base == p:
 		return at, true
-	case base.Op == ir.Addr && p.Op == ir.Addr && base.Obj == p.Obj, base.Op == ir.DataPtr && p.Op == ir.DataPtr:
+	case base.Op == ir.Addr && p.Op == ir.Addr && base.Obj == p.Obj, base.Op == ir.DataPtr && p.Op == ir.DataPtr, base.Op == ir.State && p.Op == ir.State:
 		return at + p.Imm - base.Imm, true
 	}
 	return 0, false

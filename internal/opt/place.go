@@ -25,13 +25,16 @@ var ErrStack = errors.New("variables do not fit the stack")
 // place gives every object its place: in the frame, where objects that never
 // live together share bytes, or in a slot of scratch memory.
 func place(p *ir.Prog, o Options) (Result, error) {
+	if p.Needs(ir.State, ir.Slot) {
+		return placeShared(p, o)
+	}
 	var res Result
 	below := map[*ir.Func]int{} // deepest chain of callbacks under a function
 	// Callbacks come before who refers to them; nesting is shallow.
 	order := bottomUp(p)
 	for _, f := range order {
 		deepest := 0
-		for _, c := range callees(f) {
+		for _, c := range f.Callees() {
 			deepest = max(deepest, below[c])
 		}
 		spills := reserve(f)
@@ -60,7 +63,7 @@ func bottomUp(p *ir.Prog) []*ir.Func {
 			return
 		}
 		seen[f] = true
-		for _, c := range callees(f) {
+		for _, c := range f.Callees() {
 			visit(c)
 		}
 		order = append(order, f)
@@ -99,10 +102,10 @@ func placeFunc(f *ir.Func, budget int, main bool, o Options) (scratch int, err e
 		if o.ScratchSlots < 1 {
 			return 0, fmt.Errorf("%s: %w, and there is no scratch memory", f.Name, ErrStack)
 		}
-		at := map[*ir.Object]int{}
+		at := slotPlan{}
 		scratch = colour(f, l, func(obj *ir.Object) bool { return far[obj] }, busyWord, at)
 		scratch = (scratch + 7) &^ 7
-		claim(f, far, at, o)
+		claim(f, at, o)
 		l = objectLifetimes(f)
 	}
 	colour(f, l, func(*ir.Object) bool { return true }, 0, nil)
@@ -123,7 +126,7 @@ func largest(f *ir.Func, far map[*ir.Object]bool) *ir.Object {
 // colour gives the chosen objects offsets from start on, the biggest first,
 // and returns the end of the last. The offsets go to at, or, if that is nil,
 // into the objects as distances below the frame pointer.
-func colour(f *ir.Func, l *lifetimes, chosen func(*ir.Object) bool, start int, at map[*ir.Object]int) int {
+func colour(f *ir.Func, l *lifetimes, chosen func(*ir.Object) bool, start int, at slotPlan) int {
 	var order []int
 	for i, o := range f.Objects {
 		if chosen(o) {
@@ -192,13 +195,9 @@ func pressure(f *ir.Func) (across, anywhere int, mayGoto bool) {
 	for _, b := range f.Blocks {
 		mayGoto = mayGoto || b.Kind == ir.MayGoto
 		for _, v := range b.Values {
-			switch v.Op {
-			case ir.Const, ir.Addr, ir.DataPtr, ir.MapPtr, ir.FuncPtr:
-			default:
-				if v.Kind != ir.Nothing {
-					n++
-					index[v.ID] = n
-				}
+			if !v.Op.Remade() && v.Kind != ir.Nothing {
+				n++
+				index[v.ID] = n
 			}
 		}
 	}
@@ -266,7 +265,7 @@ func pressure(f *ir.Func) (across, anywhere int, mayGoto bool) {
 		flow(b, func(v *ir.Value) {
 			n := count()
 			anywhere = max(anywhere, n)
-			if v.Op == ir.Call || v.Op == ir.CallKfunc {
+			if v.Op.Calls() {
 				across = max(across, n)
 			}
 		})

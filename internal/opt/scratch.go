@@ -19,27 +19,8 @@ const (
 // Kernels without atomic exchange run programs with preemption off, so that a
 // program that comes in between test and set is done before the set: plain
 // accesses are enough there.
-func claim(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, o Options) {
-	body := bodyOf(f, far)
-	rest := body.SplitBefore(len(body.Phis()))
-	rest.Cold = body.Cold
-	if f.Body == body {
-		f.Body = rest
-	}
-	// Parameters are read at the start of the function.
-	if body == f.Entry() {
-		for i := 0; i < len(rest.Values); {
-			if v := rest.Values[i]; v.Op == ir.Param || v.Op == ir.Const {
-				v.Block = body
-				body.Values = append(body.Values, v)
-				rest.Values = slices.Delete(rest.Values, i, i+1)
-			} else {
-				i++
-			}
-		}
-	}
-	rest.Preds = nil
-	b := &ir.Builder{Fn: f, Cur: body, At: rest.At}
+func claim(f *ir.Func, in slotPlan, o Options) {
+	b, rest := splitFor(f, bodyOf(f, in))
 	key := b.NewObject("scratch key", 4, 4)
 	key.Stack = true
 	b.Store(b.Addr(key, 0), 0, 4, b.Arith(ir.Mul, b.Call(helperProcessor), b.Const(int64(o.ScratchSlots))))
@@ -83,15 +64,85 @@ func claim(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, o Options
 		scratch.Block, scratch.At = rest, rest.At
 		rest.Values = slices.Insert(rest.Values, 0, scratch)
 	}
-	redirect(f, far, at, scratch)
+	number(f, func() (*ir.Block, int, []*ir.Value) {
+		a := f.NewValue(ir.Addr, ir.Ptr)
+		a.Obj = key
+		n := f.NewValue(ir.Load, ir.I64, a)
+		n.Size = 4
+		return rest, len(rest.Phis()), []*ir.Value{a, n}
+	})
+	redirect(f, in, scratch)
 	release(f, rest, scratch)
 	simplify(f)
 	deadCode(f)
 }
 
+// A slotPlan says what of a function lies in a scratch slot, and where.
+type slotPlan map[*ir.Object]int
+
+// offset is how far from the start of the slot the address v is; ok is false
+// if it is none in the slot.
+func (in slotPlan) offset(v *ir.Value) (off int64, ok bool) {
+	switch v.Op {
+	case ir.Addr:
+		at, ok := in[v.Obj]
+		return int64(at) + v.Imm, ok
+	case ir.State:
+		return busyWord + v.Imm, true
+	}
+	return 0, false
+}
+
+// splitFor makes room in front of a block: what is built there has to lead to
+// rest.
+func splitFor(f *ir.Func, body *ir.Block) (b *ir.Builder, rest *ir.Block) {
+	rest = body.SplitBefore(len(body.Phis()))
+	rest.Cold = body.Cold
+	if f.Body == body {
+		f.Body = rest
+	}
+	// Parameters are read at the start of the function.
+	if body == f.Entry() {
+		for i := 0; i < len(rest.Values); {
+			if v := rest.Values[i]; v.Op == ir.Param || v.Op == ir.Const {
+				v.Block = body
+				body.Values = append(body.Values, v)
+				rest.Values = slices.Delete(rest.Values, i, i+1)
+			} else {
+				i++
+			}
+		}
+	}
+	rest.Preds = nil
+	return &ir.Builder{Fn: f, Cur: body, At: rest.At}, rest
+}
+
+// number replaces the number of the slot by the last of the values that make
+// yields, and puts these where it says, if anything asks for the number.
+func number(f *ir.Func, make func() (b *ir.Block, i int, list []*ir.Value)) {
+	if !f.Needs(ir.Slot) {
+		return
+	}
+	asks := func(v *ir.Value) bool { return v.Op == ir.Slot }
+	at, i, list := make()
+	for _, v := range list {
+		v.Block, v.At = at, at.At
+	}
+	at.Values = slices.Insert(at.Values, i, list...)
+	f.ReplaceUses(func(v *ir.Value) *ir.Value {
+		if asks(v) {
+			return list[len(list)-1]
+		}
+		return v
+	})
+	for _, b := range f.Blocks {
+		b.Values = slices.DeleteFunc(b.Values, asks)
+	}
+}
+
 // bodyOf is the block to claim in front of: the body, unless an object is
 // used before it.
-func bodyOf(f *ir.Func, far map[*ir.Object]bool) *ir.Block {
+func bodyOf(f *ir.Func, in slotPlan) *ir.Block {
 	if f.Body == nil || f.Body == f.Entry() {
 		return f.Entry()
 	}
@@ -99,7 +150,7 @@ func bodyOf(f *ir.Func, far map[*ir.Object]bool) *ir.Block {
 	for _, b := range f.Blocks {
 		for _, v := range b.Values {
 			for i, a := range v.Args {
-				if a.Op != ir.Addr || !far[a.Obj] {
+				if _, ok := in.offset(a); !ok && a.Op != ir.Slot {
 					continue
 				}
 				at := b
@@ -117,16 +168,16 @@ func bodyOf(f *ir.Func, far map[*ir.Object]bool) *ir.Block {
 
 // redirect replaces the addresses of objects by addresses in the slot. These
 // are made where they are used, for an addition is cheaper than a register.
-func redirect(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, scratch *ir.Value) {
+func redirect(f *ir.Func, in slotPlan, scratch *ir.Value) {
 	address := func(b *ir.Block, a, user *ir.Value) (off, sum *ir.Value) {
 		off = f.NewValue(ir.Const, ir.I64)
-		off.Imm = int64(at[a.Obj]) + a.Imm
+		off.Imm, _ = in.offset(a)
 		sum = f.NewValue(ir.Add, ir.Ptr, scratch, off)
 		off.Block, sum.Block = b, b
 		off.At, sum.At = user.At, user.At
 		return off, sum
 	}
-	moved := func(v *ir.Value) bool { return v.Op == ir.Addr && far[v.Obj] }
+	moved := func(v *ir.Value) bool { _, ok := in.offset(v); return ok }
 	for _, b := range f.Blocks {
 		old := b.Values
 		b.Values = make([]*ir.Value, 0, len(old))
@@ -139,8 +190,9 @@ func redirect(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, scratc
 				case v.Op == ir.Phi:
 					continue // below
 				case i == 0 && v.Op.Accesses():
+					at, _ := in.offset(a)
 					v.Args[0] = scratch
-					v.Imm += int64(at[a.Obj]) + a.Imm
+					v.Imm += at
 				default:
 					off, sum := address(b, a, v)
 					b.Values = append(b.Values, off, sum)
@@ -165,7 +217,7 @@ func redirect(f *ir.Func, far map[*ir.Object]bool, at map[*ir.Object]int, scratc
 	for _, b := range f.Blocks {
 		b.Values = slices.DeleteFunc(b.Values, moved)
 	}
-	f.Objects = slices.DeleteFunc(f.Objects, func(o *ir.Object) bool { return far[o] })
+	f.Objects = slices.DeleteFunc(f.Objects, func(o *ir.Object) bool { _, ok := in[o]; return ok })
 }
 
 // release clears the busy word at every return after the claim. A return that

@@ -192,6 +192,11 @@ func (s *simplifier) withConst(v, x, y *ir.Value, n int64) *ir.Value {
 			s.become(ir.DataPtr)
 			v.Imm = off
 			return v
+		case x.Op == ir.State && x.Imm+n >= 0 && x.Imm+n <= math.MaxInt32:
+			off := x.Imm + n
+			s.become(ir.State)
+			v.Imm = off
+			return v
 		case x.Op == ir.Add && x.Args[1].Op == ir.Const:
 			return s.become(ir.Add, x.Args[0], s.constant(x.Args[1].Imm+n))
 		}
@@ -344,7 +349,7 @@ func (s *simplifier) address(v *ir.Value) {
 // neverNull reports whether v is a pointer that is not null.
 func neverNull(v *ir.Value) bool {
 	switch v.Op {
-	case ir.Addr, ir.DataPtr, ir.MapPtr, ir.FuncPtr:
+	case ir.Addr, ir.DataPtr, ir.MapPtr, ir.FuncPtr, ir.State:
 		return true
 	}
 	return false

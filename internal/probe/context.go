@@ -1,6 +1,10 @@
 package probe
 
-import "github.com/hawktrace/hawk/internal/types"
+import (
+	"github.com/cilium/ebpf"
+
+	"github.com/hawktrace/hawk/internal/types"
+)
 
 // What ctx points to: the structs that the kernel declares for programs.
 var (
@@ -11,3 +15,17 @@ var (
 func contextStruct(name string) func(*Point, *Options) (types.Type, error) {
 	return func(_ *Point, o *Options) (types.Type, error) { return o.Target.TypeByName("struct", name) }
 }
+
+// contextTypes are the names by which the kernel knows the contexts of programs
+// in the types of functions that it verifies by themselves.
+var contextTypes = map[ebpf.ProgramType]string{
+	ebpf.Kprobe:        "bpf_user_pt_regs_t",
+	ebpf.PerfEvent:     "bpf_perf_event_data",
+	ebpf.RawTracepoint: "bpf_raw_tracepoint_args",
+	ebpf.TracePoint:    "__u64",
+	ebpf.XDP:           "xdp_md",
+}
+
+// ContextType is the name of the context's type; "" if a function that is
+// verified by itself can not have the context.
+func (m *Mechanism) ContextType() string { return contextTypes[m.Program] }

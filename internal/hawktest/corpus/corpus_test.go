@@ -23,10 +23,10 @@ func loadAll(t testing.TB) []*Script {
 	return scripts
 }
 
-// compileOn compiles a script for a machine.
-func (s *Script) compileOn(t testing.TB, machine *target.Target, verify bool) (*compile.Result, compile.Options) {
+// compileOn compiles a script for a machine, with more options if need be.
+func (s *Script) compileOn(t testing.TB, machine *target.Target, o compile.Options) (*compile.Result, compile.Options) {
 	t.Helper()
-	o := compile.Options{Params: s.Params, Verify: verify, Trace: true}
+	o.Params, o.Trace = s.Params, true
 	o.Probe = probe.Options{Target: machine, Unsafe: s.Has("unsafe")}
 	if s.Run != nil {
 		o.Probe.PID = 1 // any: that of the command is known when the script is loaded
@@ -99,6 +99,6 @@ func TestCompile(t *testing.T) {
 		if len(s.Needs) > 0 {
 			continue
 		}
-		t.Run(s.Name, func(t *testing.T) { s.compileOn(t, machine, true) })
+		t.Run(s.Name, func(t *testing.T) { s.compileOn(t, machine, compile.Options{Verify: true}) })
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/hawktest"
 	"github.com/hawktrace/hawk/internal/load"
@@ -23,7 +24,19 @@ import (
 const most = 60 << 20
 
 // TestKernelCorpus compiles every script that this machine can run, loads and attaches it, and checks the output of those that foretell it.
-func TestKernelCorpus(t *testing.T) {
+func TestKernelCorpus(t *testing.T) { eachHere(t, (*Script).trace) }
+
+// TestKernelCorpusInPieces loads the scripts as hawk compiles them when the verifier has given up.
+func TestKernelCorpusInPieces(t *testing.T) {
+	eachHere(t, func(s *Script, t *testing.T) {
+		res, o := s.compileOn(t, target.Host(), compile.Options{Verify: true, Pieces: true})
+		s.load(t, res.Object, res.Config, &o.Probe).Close()
+	})
+}
+
+// eachHere runs a test for each script that this machine can run.
+func eachHere(t *testing.T, test func(*Script, *testing.T)) {
+	t.Helper()
 	if missing, err := hawktest.Have("root"); err != nil || missing != nil {
 		t.Skipf("loading programs needs privileges: %v", missing)
 	}
@@ -37,7 +50,7 @@ func TestKernelCorpus(t *testing.T) {
 			if missing != nil {
 				t.Skipf("needs %v", missing)
 			}
-			s.trace(t)
+			test(s, t)
 		})
 	}
 }
@@ -46,7 +59,7 @@ func TestKernelCorpus(t *testing.T) {
 func (s *Script) trace(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	res, o := s.compileOn(t, target.Host(), false)
+	res, o := s.compileOn(t, target.Host(), compile.Options{})
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > most {
 		t.Errorf("compiling it takes %d MB", n>>20)
@@ -67,14 +80,7 @@ func (s *Script) run(t *testing.T, obj *object.Object, settings *config.Config, 
 		defer child.Close()
 		o.PID = child.PID()
 	}
-	session, err := load.Load(obj, load.Options{Config: settings, Probe: &o})
-	var refused *load.Rejected
-	if errors.As(err, &refused) {
-		t.Fatalf("refused: %v\n%s", err, tail(refused.Log, 40))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := s.load(t, obj, settings, &o)
 	defer session.Close()
 	if s.Has("compile") {
 		return
@@ -85,7 +91,7 @@ func (s *Script) run(t *testing.T, obj *object.Object, settings *config.Config, 
 	defer cancel()
 	var out, messages bytes.Buffer
 	sink := output.NewText(&out, &messages, output.Options{Buffering: output.FullyBuffered, Quiet: true})
-	_, err = run.Run(ctx, session, run.Options{
+	_, err := run.Run(ctx, session, run.Options{
 		Config: settings, Probe: &o, Sink: sink, Stdout: &out, Stderr: &messages, Child: child, DryRun: !s.Expects,
 	})
 	if err != nil {
@@ -99,6 +105,20 @@ func (s *Script) run(t *testing.T, obj *object.Object, settings *config.Config, 
 			t.Error(err)
 		}
 	}
+}
+
+// load loads a compiled script.
+func (s *Script) load(t *testing.T, obj *object.Object, settings *config.Config, o *probe.Options) *load.Session {
+	t.Helper()
+	session, err := load.Load(obj, load.Options{Config: settings, Probe: o})
+	var refused *load.Rejected
+	if errors.As(err, &refused) {
+		t.Fatalf("refused: %v\n%s", err, tail(refused.Log, 40))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session
 }
 
 // tail is the last lines of a text.
@@ -117,7 +137,7 @@ func BenchmarkCompile(b *testing.B) {
 		b.Run(s.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				s.compileOn(b, new(target.Target), false)
+				s.compileOn(b, new(target.Target), compile.Options{})
 			}
 		})
 	}

@@ -142,9 +142,9 @@ func TestEdgesInKernel(t *testing.T) {
 	for _, e := range edges {
 		t.Run(e.name, func(t *testing.T) {
 			for _, features := range older {
-				for _, spare := range []bool{false, true} {
-					if v, text, _ := judgeAs(e.script, spare, features); v != agree {
-						t.Errorf("without %v, spare %v: %s", features, spare, text)
+				for _, pieces := range []bool{false, true} {
+					if v, text, _ := judgeAs(e.script, pieces, features); v != agree {
+						t.Errorf("without %v, pieces %v: %s", features, pieces, text)
 					}
 				}
 			}

@@ -32,6 +32,10 @@ func lacks() scriptgen.Kernel {
 	}
 }
 
+// inPieces reports whether the script of a seed is compiled as if the verifier
+// had given up on it: every fifth, or all with HAWK_FUZZ_PIECES.
+func inPieces(seed uint64) bool { return seed%5 == 4 || os.Getenv("HAWK_FUZZ_PIECES") != "" }
+
 // scripts is how many made-up scripts an ordinary test run compares.
 const scripts = 300
 
@@ -59,15 +63,14 @@ func TestMadeUpScripts(t *testing.T) {
 		goOn = func(int) bool { return time.Now().Before(end) }
 	}
 	var count [differ + 1]int
-	done, spared := 0, 0
+	done, twice := 0, 0
 	for ; goOn(done); done++ {
 		n := scriptgen.Generate(seed, lacks())
-		// Every fifth script is compiled as if the verifier had given up on it.
-		spare := seed%5 == 4
-		v, text, again := judgeAs(n.String(), spare, without(seed))
+		pieces := inPieces(seed)
+		v, text, again := judgeAs(n.String(), pieces, without(seed))
 		count[v]++
 		if again {
-			spared++
+			twice++
 		}
 		switch v {
 		case invalid, unknown:
@@ -80,11 +83,11 @@ func TestMadeUpScripts(t *testing.T) {
 				if time.Now().After(end) {
 					return false
 				}
-				again, _, _ := judgeAs(script, spare, without(seed))
+				again, _, _ := judgeAs(script, pieces, without(seed))
 				return again == v
 			})
 			small := n.String()
-			_, smallText, _ := judgeAs(small, spare, without(seed))
+			_, smallText, _ := judgeAs(small, pieces, without(seed))
 			t.Errorf("seed %d: %s\nmade small:\n%s\n%s", seed, text, small, smallText)
 		}
 		if count[differ] >= 5 {
@@ -93,7 +96,7 @@ func TestMadeUpScripts(t *testing.T) {
 		seed++
 	}
 	t.Logf("%d scripts: %d agree, %d do not compile, %d unknown, %d differ or are refused; the verifier gave up on %d at first",
-		done, count[agree], count[invalid], count[unknown], count[differ], spared)
+		done, count[agree], count[invalid], count[unknown], count[differ], twice)
 	if count[agree] < done*3/4 {
 		t.Error("too few of the scripts can be compared")
 	}
@@ -108,8 +111,8 @@ func TestSeed(t *testing.T) {
 	}
 	needKernel(t)
 	n := scriptgen.Generate(seed, lacks())
-	spare := seed%5 == 4
-	v, text, _ := judgeAs(n.String(), spare, without(seed))
+	pieces := inPieces(seed)
+	v, text, _ := judgeAs(n.String(), pieces, without(seed))
 	t.Logf("%s\n%d %s", n, v, text)
 	if v == agree {
 		return
@@ -119,9 +122,9 @@ func TestSeed(t *testing.T) {
 		if time.Now().After(end) {
 			return false
 		}
-		again, _, _ := judgeAs(script, spare, without(seed))
+		again, _, _ := judgeAs(script, pieces, without(seed))
 		return again == v
 	})
-	_, text, _ = judgeAs(n.String(), spare, without(seed))
+	_, text, _ = judgeAs(n.String(), pieces, without(seed))
 	t.Logf("made small:\n%s\n%s", n, text)
 }

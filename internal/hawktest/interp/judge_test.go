@@ -55,19 +55,19 @@ func judge(script string, without ...*target.Feature) (verdict, string) {
 	return v, text
 }
 
-// judgeAs is judge; with spare the script is compiled so as to spare the
-// verifier, which hawk does if it gave up. gaveUp says that it did, and that
-// the script was compiled the other way.
-func judgeAs(script string, spare bool, without []*target.Feature) (v verdict, text string, gaveUp bool) {
-	v, text, gaveUp = judgeOnce(script, spare, without)
-	if gaveUp {
-		v, text, _ = judgeOnce(script, !spare, without)
+// judgeAs is judge; with pieces the script is compiled in pieces at once.
+// gaveUp says that the verifier did on a script that was not, upon which it was.
+func judgeAs(script string, pieces bool, without []*target.Feature) (v verdict, text string, gaveUp bool) {
+	v, text, gaveUp = judgeOnce(script, pieces, without)
+	if gaveUp && !pieces {
+		v, text, _ = judgeOnce(script, true, without)
+		return v, text, true
 	}
-	return v, text, gaveUp
+	return v, text, false
 }
 
-func judgeOnce(script string, spare bool, without []*target.Feature) (v verdict, text string, gaveUp bool) {
-	o := compile.Options{Probe: options(without), Verify: true, Trace: true, Spare: spare}
+func judgeOnce(script string, pieces bool, without []*target.Feature) (v verdict, text string, gaveUp bool) {
+	o := compile.Options{Probe: options(without), Verify: true, Trace: true, Pieces: pieces}
 	res, ds := compile.Compile(source.NewFile("stdin", script), o)
 	var messages bytes.Buffer
 	ds.Print(&messages, source.PrintOptions{NoWarnings: true})
