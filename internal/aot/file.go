@@ -135,7 +135,10 @@ func (r *Runtime) Write(path, version string, payload []byte) (err error) {
 	if len(payload) > maxPayload {
 		return fmt.Errorf("the compiled script is too large: %d bytes", len(payload))
 	}
-	// A program that runs can not be written to, but it can be replaced.
+	// A program that runs can not be written to, but it can be replaced. A device must not be.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".hawk-aot-*")
 	if err != nil {
 		return err
