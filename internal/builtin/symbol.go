@@ -157,6 +157,9 @@ func stack(name string, user bool, old []string, doc, example string) {
 					t.Mode = stackMode(w)
 					continue
 				}
+				if i > 0 && c.Words[0] == "" {
+					c.Errorf(c.Args[0], "bad-argument", "%s(): the first of two arguments is the mode", name)
+				}
 				n, ok := c.Int(i)
 				if !ok || c.Consts[i].Neg {
 					c.Errorf(c.Args[i], "literal-required", "%s(): the limit must be a positive literal", name)
