@@ -232,7 +232,7 @@ func runEmit(t *testing.T, settings string) string {
 // usdtPoints makes up the notes of a probe: two locations that read their
 // argument alike, and one that does not.
 func usdtPoints(p *Point, _ string) []*Point {
-	return matchNotes(p, p.Target, []exe.Note{
+	return matchNotes(p, &Options{}, p.Target, []exe.Note{
 		{Provider: "p", Name: "tick", Args: "-4@%ebx 8@-96(%rbp,%rax,8) 1@%ah", Offset: 0x10},
 		{Provider: "p", Name: "tick", Args: "-4@%ebx 8@-96(%rbp,%rax,8) 1@%ah", Offset: 0x20},
 		{Provider: "p", Name: "tick", Args: "-4@$7 2@(%rsi)", Offset: 0x30, SemaphoreOffset: 0x99},

@@ -71,19 +71,23 @@ func matchUSDT(p *Point, o *Options) ([]*Point, error) {
 			return err
 		}
 		notes, err := file.USDT()
-		out = append(out, matchNotes(p, path, notes)...)
+		out = append(out, matchNotes(p, o, path, notes)...)
 		return err
 	})
 	return sortPoints(out), err
 }
 
-func matchNotes(p *Point, path string, notes []exe.Note) []*Point {
+func matchNotes(p *Point, o *Options, path string, notes []exe.Note) []*Point {
+	wild := strings.Contains(p.Target, "*") || p.pattern.provider.HasWild() || p.pattern.fn.HasWild()
 	type key struct{ provider, name string }
 	points := map[key]*Point{}
 	var out []*Point
 	for _, n := range notes {
 		if p.Provider != "" && !p.pattern.provider.matches(n.Provider) || !p.pattern.fn.matches(n.Name) {
 			continue
+		}
+		if n.Err != nil && wild && !o.ForListing {
+			continue // a pattern passes over what would be refused by name
 		}
 		k := key{n.Provider, n.Name}
 		q := points[k]
