@@ -139,12 +139,15 @@ var stages = []string{
 
 // mayName are names that are quoted outside the table, and why.
 var mayName = map[string][]string{
-	"syntax/names.go": {"args", "ctx", "kstack", "ustack", "nsecs", "pid", "tid"}, // the grammar knows them: they are never types or record fields
-	"syntax/item.go":  {"config"},                                                 // the block of settings
-	"types/types.go":  {"count", "hist", "lhist", "tseries"},                      // how the type of a map is spelled
-	"types/names.go":  {"count"},                                                  // the type count_t
-	"run/cgroup.go":   {"cgroup"},                                                 // a type of file systems
-	"output/json.go":  {"printf", "warnf", "errorf", "stats", "hist", "tseries"},  // the types of JSON records, which have names of their own right
+	"syntax/names.go":    {"args", "ctx", "kstack", "ustack", "nsecs", "pid", "tid"}, // the grammar knows them: they are never types or record fields
+	"syntax/item.go":     {"config"},                                                 // the block of settings
+	"types/types.go":     {"count", "hist", "lhist", "tseries"},                      // how the type of a map is spelled
+	"types/names.go":     {"count"},                                                  // the type count_t
+	"run/cgroup.go":      {"cgroup"},                                                 // a type of file systems
+	"run/family.go":      {"pid"},                                                    // a field of the kernel's tasks
+	"load/btf.go":        {"ctx"},                                                    // a parameter's name in BTF
+	"compile/compile.go": {"join"},                                                   // a stage
+	"output/json.go":     {"printf", "warnf", "errorf", "stats", "hist", "tseries"},  // the types of JSON records, which have names of their own right
 }
 
 // TestNamedOnce looks for names of the table in the string literals of other
