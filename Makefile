@@ -35,6 +35,7 @@ DEPS := busybox-static dpkg e2fsprogs fish g++ g++-aarch64-linux-gnu gcc gcc-aar
 deps:
 	@command -v dpkg-query >/dev/null || exit 0; missing=; for p in $(DEPS); do \
 		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	command -v rustc >/dev/null || missing="$$missing rustc"; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
 	elif [ -n "$$missing" ]; then echo "not installed:$$missing"; fi

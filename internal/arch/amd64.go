@@ -21,6 +21,7 @@ var AMD64 = &Arch{
 	GoArch:        "amd64",
 	Args:          []int{amdDI, amdSI, amdDX, amdCX, amdR8, amdR9},
 	GoArgs:        []int{amdAX, amdBX, amdCX, amdDI, amdSI, amdR8, amdR9, amdR10, amdR11},
+	GoG:           8, // r14
 	Ret:           amdAX,
 	IP:            amdIP,
 	SP:            amdSP,

@@ -24,6 +24,7 @@ type Arch struct {
 
 	Args   []int // offsets of the argument registers of functions
 	GoArgs []int // the same by the convention of Go, for integers and pointers
+	GoG    int   // the goroutine's descriptor, in code that Go compiled
 	Ret    int   // result of a function
 	IP     int   // instruction pointer
 	SP     int   // stack pointer

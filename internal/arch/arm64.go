@@ -18,6 +18,7 @@ var ARM64 = &Arch{
 	GoArch:         "arm64",
 	Args:           []int{0, 8, 16, 24, 32, 40, 48, 56},
 	GoArgs:         []int{0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120},
+	GoG:            28 * 8,
 	Ret:            0,
 	IP:             armPC,
 	SP:             armSP,

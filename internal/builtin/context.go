@@ -29,7 +29,11 @@ var argFunc = &Func{
 	Space:   func(c *Call) types.Space { return c.Kind.Space },
 	Check: func(c *Call) types.Type {
 		n := ArgNumber(c.Name)
-		if limit := len(c.Target.Arch().Args); c.Kind.RegisterArgs && n >= limit {
+		limit := len(c.Target.Arch().Args)
+		if len(c.Points) > 0 {
+			limit = probe.ArgLimit(c.Points[0], c.Target.Arch())
+		}
+		if c.Kind.RegisterArgs && n >= limit {
 			c.Errorf(c.Expr, "bad-argument", "%s doesn't support %s", c.Target.Arch().Name, c.Name).
 				Hint("only %d arguments are passed in registers; read the others from the stack with reg(\"sp\")", limit)
 		}

@@ -44,7 +44,7 @@ type need struct {
 	args   map[string]bool // fields of args, nil if args is not used
 	whole  bool            // args as a whole
 	retval bool
-	types  bool // types by name, which programs of user space define
+	types  bool // types by name, which programs of user space define, and goid
 }
 
 // scan looks for the two names whose type the attach point decides.
@@ -74,6 +74,8 @@ func scan(p *syntax.Probe) need {
 				n.whole = true
 			case probe.HasRetval:
 				n.retval = true
+			case probe.HasGoroutine:
+				n.types = true // its place is a matter of the program
 			}
 		}
 		return true

@@ -147,6 +147,9 @@ func (w *walker) noField(e *syntax.Field, of string, names []string) {
 	d := w.errorf(e.Name, "unknown-field", "Struct/union of type '%s' does not contain a field named '%s'", of, name)
 	if argsItself(e.X) && w.probe.Kind.Space == types.User {
 		d.Msg = "Can't find function parameter " + name
+		if w.probe.Kind.Retval != nil {
+			d.Msg = "Can't find function result " + name
+		}
 	}
 	if near := spell.Nearest(name, names); near != "" {
 		d.Hint("did you mean %s?", near)

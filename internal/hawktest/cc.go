@@ -27,9 +27,10 @@ type compiler struct {
 }
 
 var compilers = map[string]compiler{
-	"cc":  {[]string{"cc"}, "gcc", []string{"-dumpfullversion"}},
-	"c++": {[]string{"c++"}, "g++", []string{"-dumpfullversion"}},
-	"go":  {[]string{"go", "build", "-trimpath"}, "", []string{"env", "GOVERSION"}},
+	"cc":    {[]string{"cc"}, "gcc", []string{"-dumpfullversion"}},
+	"c++":   {[]string{"c++"}, "g++", []string{"-dumpfullversion"}},
+	"rustc": {[]string{"rustc"}, "", []string{"--version"}},
+	"go":    {[]string{"go", "build", "-trimpath"}, "", []string{"env", "GOVERSION"}},
 }
 
 // command is the compiler, for programs of an architecture, with arguments.

@@ -25,6 +25,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"needs":        cmdNeeds,
 	"number":       cmdNumber,
 	"rows":         cmdRows,
+	"rustc":        cmdCompile("rustc"),
 	"signal":       cmdSignal,
 	"start":        cmdStart,
 	"status":       cmdStatus,

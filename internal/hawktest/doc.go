@@ -20,6 +20,7 @@
 //	cc ARG...                 compile with the host's C compiler; in a VM, take what the host compiled
 //	c++ ARG...                the same in C++
 //	go -o OUT FILE...         the same in Go
+//	rustc -o OUT FILE         the same in Rust
 //	debian NAME PACKAGE...    unpack packages of Debian 12 with all that they depend on; $NAME is their root, and programs find their libraries
 //
 // STREAM is stdout, stderr or a file. Every condition of Needs can be used in brackets: [kprobe], [!kernel>=6.1]. A hawk that prints a Go stack trace

@@ -34,6 +34,7 @@ var Needs = []Need{
 	{"cc", "a C compiler, or its output", probeCompiler("cc")},
 	{"c++", "a C++ compiler, or its output", probeCompiler("c++")},
 	{"go", "a Go compiler, or its output", probeCompiler("go")},
+	{"rustc", "a Rust compiler, or its output", probeCompiler("rustc")},
 	{"debian", "Debian 12 or newer, whose packages can be unpacked and whose C library runs them", probeDebian},
 	{"glibc", "a libc with its own probes, in $GLIBC", probeGlibc},
 	{"btf", "the kernel's own type information", func() error { return readable("/sys/kernel/btf/vmlinux") }},

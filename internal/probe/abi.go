@@ -3,6 +3,7 @@ package probe
 import (
 	"debug/elf"
 	"fmt"
+	"strings"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -15,10 +16,11 @@ import (
 type abi uint8
 
 const (
-	abiC   abi = iota // of the machine
-	abiGo             // Go's registers
-	abi386            // 32-bit x86: all on the stack
-	abiARM            // 32-bit ARM: four registers, then the stack
+	abiC       abi = iota // of the machine
+	abiGo                 // Go's registers
+	abiGoStack            // Go's before it used registers, and that of its assembly: all on the stack
+	abi386                // 32-bit x86: all on the stack
+	abiARM                // 32-bit ARM: four registers, then the stack
 )
 
 // abiOf is the convention of the function at an address.
@@ -29,9 +31,51 @@ func abiOf(file *exe.File, addr uint64) abi {
 	case file.Machine == elf.EM_ARM:
 		return abiARM
 	case file.IsGoCode(addr):
-		return abiGo
+		return goABI(file)
 	}
 	return abiC
+}
+
+// goABI is the convention of functions that Go compiled: registers since 1.17
+// on x86-64, since 1.18 on ARM.
+func goABI(file *exe.File) abi {
+	first := 17
+	if file.Machine == elf.EM_AARCH64 {
+		first = 18
+	}
+	if minor := goMinor(file); minor > 0 && minor < first {
+		return abiGoStack
+	}
+	return abiGo
+}
+
+// goMinor is N of the Go 1.N that built a file, 0 if it does not say.
+func goMinor(file *exe.File) int {
+	minor, _ := file.GoVersion()
+	return minor
+}
+
+// ofAssembly is how symbols of Go's functions in assembly end.
+const ofAssembly = ".abi0"
+
+// symbolABI is the convention of a function that has a symbol.
+func symbolABI(file *exe.File, sym exe.Symbol) abi {
+	x := abiOf(file, sym.Addr)
+	if x == abiGo && strings.HasSuffix(sym.Name, ofAssembly) {
+		return abiGoStack
+	}
+	return x
+}
+
+// isGo reports whether the convention is one of Go's.
+func (x abi) isGo() bool { return x == abiGo || x == abiGoStack }
+
+// ArgLimit is how many argN a probe has at a point.
+func ArgLimit(p *Point, a *arch.Arch) int {
+	if pl, ok := p.Extra.(place); ok && pl.abi == abiGo {
+		return len(a.GoArgs)
+	}
+	return len(a.Args)
 }
 
 // regs are the offsets in the context of the registers that carry integer
@@ -40,7 +84,7 @@ func (x abi) regs(a *arch.Arch) []int {
 	switch x {
 	case abiGo:
 		return a.GoArgs
-	case abi386:
+	case abi386, abiGoStack:
 		return nil
 	case abiARM:
 		return a.Args[:4]
@@ -64,7 +108,7 @@ func (x abi) stack(a *arch.Arch) int {
 		return 4
 	case x == abiARM:
 		return 0
-	case x == abiGo && a.Return < 0:
+	case x.isGo() && a.Return < 0:
 		return 8 // Go's callee keeps the return address at the stack pointer
 	}
 	return a.Stack
@@ -119,4 +163,4 @@ func foreign(file *exe.File, a *arch.Arch) error {
 
 // disassembles reports whether hawk understands the instructions of a
 // function.
-func (x abi) disassembles() bool { return x == abiC || x == abiGo }
+func (x abi) disassembles() bool { return x == abiC || x.isGo() }

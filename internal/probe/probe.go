@@ -67,6 +67,7 @@ const (
 	HasPID                       // -p filters by a test in the program
 	HasCtx                       // ctx
 	HasOverride                  // override()
+	HasGoroutine                 // goid
 	HasObjects                   // helpers take what args points to: path(), socket_cookie()
 )
 

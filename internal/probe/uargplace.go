@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"slices"
+
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/target/dwarf"
 	"github.com/hawktrace/hawk/internal/types"
@@ -15,6 +17,7 @@ const (
 	inFloats               // in registers that programs cannot read, at least in part
 	inStack                // on the stack
 	inAddress              // in memory, its address as if that were the argument
+	inSplit                // partly in a register, partly on the stack
 )
 
 // A placedArg is an argument with its place.
@@ -31,6 +34,7 @@ type placedArg struct {
 // System V for x86-64, of ARM for 64 bits (AAPCS64), of Go.
 type placer struct {
 	abi    abi
+	rust   bool // by the rules of Rust, where that is not C's
 	arch   *arch.Arch
 	ints   int // registers taken
 	floats int
@@ -40,6 +44,8 @@ type placer struct {
 // floatRegs is how many registers take floating-point arguments.
 func (a *placer) floatRegs() int {
 	switch {
+	case a.abi == abiGoStack:
+		return 0
 	case a.abi != abiGo:
 		return 8
 	case a.arch == arch.AMD64:
@@ -51,9 +57,39 @@ func (a *placer) floatRegs() int {
 // result takes account of the result: one that is too large for registers is
 // written where an argument in front of the others says.
 func (a *placer) result(s dwarf.Shape) {
+	if a.rust {
+		if _, pair := scalars(s); !pair && s.Bytes > 16 && a.arch == arch.AMD64 {
+			a.ints++
+		}
+		return
+	}
 	if a.abi == abiC && a.arch == arch.AMD64 && (s.ByAddress || s.Composite && (s.Bytes > 16 || a.inMemory(s))) {
 		a.ints++
 	}
+}
+
+// params finds where the parameters of a function are.
+func (a *placer) params(fn *dwarf.Func) []placedArg {
+	var out []placedArg
+	for i, param := range fn.Params {
+		if i == fn.Dictionary {
+			a.ints++
+		}
+		out = append(out, a.place(param.Shape))
+	}
+	return out
+}
+
+// results finds where the results of a function of Go are, once its parameters
+// have been placed: in the same registers from the first on, or behind the
+// parameters on the stack.
+func (a *placer) results(fn *dwarf.Func) []placedArg {
+	a.ints, a.floats, a.stack = 0, 0, types.RoundUp(a.stack, 8)
+	var out []placedArg
+	for _, r := range fn.Results {
+		out = append(out, a.place(r.Shape))
+	}
+	return out
 }
 
 // place finds where the next argument is.
@@ -65,8 +101,10 @@ func (a *placer) place(s dwarf.Shape) placedArg {
 			return placedArg{in: inAddress, stack: at.stack}
 		}
 		return placedArg{in: inAddress, reg: at.reg, regs: at.regs}
-	case a.abi == abiGo:
+	case a.abi.isGo():
 		return a.placeGo(s)
+	case a.rust && s.Composite && s.Bytes > 0:
+		return a.placeRust(s)
 	case s.Bytes == 0 || s.Composite && len(s.Leaves) == 0 && s.Bytes == 1:
 		return placedArg{}
 	case !s.Composite && s.Float():
@@ -221,4 +259,47 @@ func (a *placer) placeGo(s dwarf.Shape) placedArg {
 		return placedArg{in: inFloats}
 	}
 	return a.take(len(ints), func(i int) dwarf.Leaf { return ints[i] })
+}
+
+// scalars are the one or two numbers that Rust takes a value apart into; false
+// if it has more, or an array.
+func scalars(s dwarf.Shape) (list []dwarf.Leaf, ok bool) {
+	for _, l := range s.Leaves {
+		known := slices.IndexFunc(list, func(k dwarf.Leaf) bool { return k.Offset == l.Offset })
+		if known < 0 {
+			list = append(list, l)
+		} else if list[known].Bytes != l.Bytes { // variants that differ
+			return nil, false
+		}
+	}
+	return list, !s.Several && (len(list) == 1 || len(list) == 2)
+}
+
+// placeRust places a struct as Rust does among its own functions: as its one or
+// two numbers, else as bytes of one register or by its address. Rust promises
+// none of this to anybody; it has been so since 2020.
+func (a *placer) placeRust(s dwarf.Shape) placedArg {
+	list, ok := scalars(s)
+	switch {
+	case ok && slices.ContainsFunc(list, func(l dwarf.Leaf) bool { return l.Float }):
+		for _, l := range list {
+			if l.Float {
+				a.floats++
+			} else {
+				a.ints++
+			}
+		}
+		return placedArg{in: inFloats}
+	case ok && a.free(len(list)):
+		return a.take(len(list), func(i int) dwarf.Leaf { return list[i] })
+	case ok && len(list) == 2 && a.free(1):
+		a.ints++
+		a.stack += 8
+		return placedArg{in: inSplit}
+	case ok || s.Bytes <= 8:
+		return a.words(s.Bytes, (s.Bytes+7)/8)
+	}
+	at := a.words(8, 1)
+	at.in = inAddress
+	return at
 }

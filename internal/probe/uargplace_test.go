@@ -67,6 +67,8 @@ func TestPlacer(t *testing.T) {
 		{arch.AMD64, abiGo, "", "[3]i8, i2, {i4 i8 i8 i1}, {[2]i4}", "s8 r0 r1+4 s32"},
 		{arch.AMD64, abiGo, "", "{i8 i8 i8 i8 i8}, {i8 i8 i8 i8 i8}, {i8 i8 i8 i8}", "r0+5 s8 r5+4"},
 		{arch.ARM64, abiGo, "", "i8, [2]i8", "r0 s8"},
+		{arch.AMD64, abiGoStack, "", "i8, i1, {i8 i8}, i4, f8, i2", "s8 s16 s24 s40 s48 s56"},
+		{arch.ARM64, abiGoStack, "", "i4, i4, i8", "s8 s12 s16"},
 	} {
 		a := placer{abi: c.abi, arch: c.arch}
 		a.result(shape(c.result))
@@ -95,6 +97,80 @@ func TestPlacer(t *testing.T) {
 		}
 		if text := strings.Join(got, " "); text != c.want {
 			t.Errorf("%s %d: %s (%s)\n got %s\nwant %s", c.arch.Name, c.abi, c.args, c.result, text, c.want)
+		}
+	}
+}
+
+// TestRust checks how Rust passes structs among its own functions.
+func TestRust(t *testing.T) {
+	for args, want := range map[string]string{
+		"{i8 i8}, {i4 i4}, {i8}":                "r0+2 r2+2 r4",
+		"{i8 i8 i8}, {i2 i2 i2}, {[3]i1}, i8":   "&r0 r1 r2 r3",
+		"i8, i8, i8, i8, i8, {i8 i8}, i8":       "r0 r1 r2 r3 r4 split s16",
+		"{f8 i8}, i8, {}, {i8 i8 i8 i8}":        "f r1 - &r2",
+		"i8, i8, i8, i8, i8, i8, {i8 i8}, {i4}": "r0 r1 r2 r3 r4 r5 s8 s24",
+	} {
+		a := placer{abi: abiC, rust: true, arch: arch.AMD64}
+		var got []string
+		for _, arg := range strings.Split(args, ", ") {
+			switch at := a.place(shape(arg)); {
+			case at.in == inRegs && len(at.regs) > 1:
+				got = append(got, fmt.Sprintf("r%d+%d", at.reg, len(at.regs)))
+			case at.in == inRegs:
+				got = append(got, fmt.Sprintf("r%d", at.reg))
+			case at.in == inStack:
+				got = append(got, fmt.Sprintf("s%d", at.stack))
+			case at.in == inAddress:
+				got = append(got, fmt.Sprintf("&r%d", at.reg))
+			case at.in == inFloats:
+				got = append(got, "f")
+			case at.in == inSplit:
+				got = append(got, "split")
+			default:
+				got = append(got, "-")
+			}
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s\n got %s\nwant %s", args, text, want)
+		}
+	}
+}
+
+// TestGoResults checks where the results of Go functions are, and that what
+// generic functions get besides takes a register.
+func TestGoResults(t *testing.T) {
+	for _, c := range []struct {
+		abi                   abi
+		params, results, want string
+		dictionary            int
+	}{
+		{abiGo, "i8, {i8 i8}", "i8, {i8 i8}, i1", "r0 r1 | r0 r1 r3", -1},
+		{abiGo, "i8, i8", "i8", "r1 r2 | r0", 0},
+		{abiGo, "i8, i8", "{i8 i8}", "r0 r2 | r0", 1},
+		{abiGo, "[3]i8, i8", "[2]i8, i8", "s8 r0 | s32 r0", -1},
+		{abiGoStack, "i8, i1", "i8, {i8 i8}", "s8 s16 | s24 s32", -1},
+	} {
+		list := func(text string) (out []dwarf.Param) {
+			for _, part := range strings.Split(text, ", ") {
+				out = append(out, dwarf.Param{Shape: shape(part)})
+			}
+			return out
+		}
+		fn := &dwarf.Func{Params: list(c.params), Results: list(c.results), Dictionary: c.dictionary}
+		a := placer{abi: c.abi, arch: arch.AMD64}
+		text := func(places []placedArg) (out []string) {
+			for _, at := range places {
+				if at.in == inRegs {
+					out = append(out, fmt.Sprintf("r%d", at.reg))
+				} else {
+					out = append(out, fmt.Sprintf("s%d", at.stack))
+				}
+			}
+			return out
+		}
+		params := text(a.params(fn))
+		if got := strings.Join(append(append(params, "|"), text(a.results(fn))...), " "); got != c.want {
+			t.Errorf("%d: (%s) (%s)\n got %s\nwant %s", c.abi, c.params, c.results, got, c.want)
 		}
 	}
 }

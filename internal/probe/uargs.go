@@ -33,7 +33,7 @@ func debugInfo(p *Point, o *Options) (*dwarf.File, error) {
 // userFunc is the function that a point is at the start of, or in.
 func userFunc(p *Point, o *Options) (*dwarf.Func, error) {
 	pl := p.Extra.(place)
-	if pl.abi != abiC && pl.abi != abiGo {
+	if pl.abi != abiC && !pl.abi.isGo() {
 		return nil, fmt.Errorf("%s is a 32-bit program, of which hawk does not know arguments by name", p.Target)
 	}
 	d, err := debugInfo(p, o)
@@ -72,19 +72,30 @@ func uprobeArgs(p *Point, o *Options) (*types.Struct, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := placer{abi: pl.abi, arch: o.Target.Arch()}
+	if fn.Optimized {
+		return nil, fmt.Errorf("Rust may have optimised %s, after which its arguments can be anywhere; arg0, arg1, … are the registers", exe.DemangleName(pointFunc(p)))
+	}
+	a := placer{abi: pl.abi, rust: fn.Rust, arch: o.Target.Arch()}
 	a.result(fn.Result.Shape)
+	params, places := fn.Params, a.params(fn)
+	if p.Kind.Retval != nil {
+		if params, places = fn.Results, a.results(fn); len(params) == 0 {
+			return nil, fmt.Errorf("%s has no results", pointFunc(p))
+		}
+	}
 	pl.args.placed = map[string]placedArg{}
 	unreadable := map[string]string{}
 	var fields []types.Field
-	for _, param := range fn.Params {
-		at := a.place(param.Shape)
+	for i, param := range params {
+		at := places[i]
 		switch {
 		case param.Name == "" || pl.args.placed[param.Name].param != nil:
 		case at.in == inNothing:
 			unreadable[param.Name] = fmt.Sprintf("%s has no data", param.Name)
 		case at.in == inFloats:
 			unreadable[param.Name] = fmt.Sprintf("%s (%s) travels in a floating-point register, which programs cannot read", param.Name, param.Decl)
+		case at.in == inSplit:
+			unreadable[param.Name] = fmt.Sprintf("%s (%s) travels in a register and on the stack at once", param.Name, param.Decl)
 		default:
 			at.param = &param
 			pl.args.placed[param.Name] = at
@@ -95,6 +106,15 @@ func uprobeArgs(p *Point, o *Options) (*types.Struct, error) {
 	r.Absent = func(name string) string { return unreadable[name] }
 	pl.args.record = r
 	return r, nil
+}
+
+// uretprobeArgs is the type of args of a uretprobe: the results of a function of
+// Go, which may have many.
+func uretprobeArgs(p *Point, o *Options) (*types.Struct, error) {
+	if pl := p.Extra.(place); !pl.abi.isGo() {
+		return nil, fmt.Errorf("%s is no function of Go, which have results by name; retval is what it returned", pointFunc(p))
+	}
+	return uprobeArgs(p, o)
 }
 
 // userField is Field of functions of user space: scalars in registers.
@@ -131,7 +151,8 @@ func userMemory(c *Context, f types.Field) (base *ir.Value, user bool) {
 	return b.Load(tmp, 0, 8, false), true
 }
 
-// describeUprobe prints the arguments as the source declares them.
+// describeUprobe prints the arguments, or the results that args has, as the
+// source declares them.
 func describeUprobe(p *Point, o *Options) ([]string, error) {
 	fn, err := userFunc(p, o)
 	none, split := (*dwarf.ErrNone)(nil), (*dwarf.ErrSplit)(nil)
@@ -148,8 +169,12 @@ func describeUprobe(p *Point, o *Options) ([]string, error) {
 	if err != nil {
 		return nil, nil // one of the compiler's own, or of the C runtime
 	}
+	params := fn.Params
+	if p.Kind.Retval != nil {
+		params = fn.Results
+	}
 	var out []string
-	for _, param := range fn.Params {
+	for _, param := range params {
 		out = append(out, param.Decl)
 	}
 	return out, nil

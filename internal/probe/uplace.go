@@ -12,6 +12,7 @@ type place struct {
 	offset  uint64   // in the file, bytes
 	returns []uint64 // in the file: the return instructions, if those are to be traced instead of the return
 	abi     abi
+	goMinor int       // N of the Go 1.N that compiled it, 0 if that is not known
 	fn      uint64    // address of the function
 	args    *userArgs // of the function, found when first asked for; nil if it is in none
 	err     error     // why the probe must not be put there; told when attaching
@@ -23,7 +24,7 @@ func symbolPlace(p *Point, o *Options, file *exe.File, sym exe.Symbol, returns b
 	if !ok {
 		return place{err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
 	}
-	pl := place{offset: file.Start + off + p.Offset, abi: abiOf(file, sym.Addr), fn: sym.Addr, args: &userArgs{}}
+	pl := place{offset: file.Start + off + p.Offset, abi: symbolABI(file, sym), goMinor: goMinor(file), fn: sym.Addr, args: &userArgs{}}
 	if returns && file.IsGoCode(sym.Addr) {
 		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
 		return pl
@@ -102,7 +103,7 @@ func addressPlace(p *Point, o *Options, file *exe.File, returns bool) place {
 	if !ok {
 		return place{err: fmt.Errorf("%s has no code at address 0x%x", p.Target, p.Address)}
 	}
-	pl := place{offset: file.Start + off}
+	pl := place{offset: file.Start + off, goMinor: goMinor(file)}
 	var sym exe.Symbol
 	found := false
 	withDebugFile(file, o, func(f *exe.File) bool {

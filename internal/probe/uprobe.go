@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,10 +19,10 @@ import (
 var _ = define(Kind{
 	Name:    "uprobe",
 	Aliases: []string{"u"},
-	Doc:     "Fires when a function of a program or library is called, or at an instruction of it. `args` has its arguments by name where there is debug information (DWARF) of the program; strings of Go and C++ are text.",
+	Doc:     "Fires when a function of a program or library is called, or at an instruction of it. `args` has its arguments by name where there is debug information (DWARF) of the program; strings of Go, Rust and C++ are text.",
 	Example: `uprobe:libc:malloc { @bytes[comm] = hist(arg0); }`,
 	Forms:   []string{"uprobe:binary:function[+offset]", "uprobe:binary:cpp:name", "uprobe:binary:address", "uprobe:binary@file:line[:column]", "uprobe:\"archive.zip!/member\":function[+offset]"},
-	Has:     HasArgs | HasArgN | HasRegs | HasFunc | HasUserAddrs | HasCtx,
+	Has:     HasArgs | HasArgN | HasRegs | HasFunc | HasUserAddrs | HasCtx | HasGoroutine,
 	Space:   types.User,
 	Wild:    UserWild,
 	Multi:   target.UprobeMulti,
@@ -43,16 +44,18 @@ var _ = define(Kind{
 var _ = define(Kind{
 	Name:       "uretprobe",
 	Aliases:    []string{"ur"},
-	Doc:        "Fires when a function of a program or library returns. Functions of Go programs are traced at their return instructions, since their stacks do not allow more.",
+	Doc:        "Fires when a function of a program or library returns. Functions of Go programs are traced at their return instructions, since their stacks do not allow more; `args` has their results by name, `r0`, `r1` and so on where they have none.",
 	Example:    `uretprobe:libc:malloc / retval == 0 / { @failed[comm] = count(); }`,
 	Forms:      []string{"uretprobe:binary:function", "uretprobe:binary:cpp:name"},
-	Has:        HasRetval | HasRegs | HasFunc | HasUserAddrs | HasCtx,
+	Has:        HasArgs | HasRetval | HasRegs | HasFunc | HasUserAddrs | HasCtx | HasGoroutine,
 	Space:      types.User,
 	Multi:      target.UprobeMulti,
 	Parse:      parseUretprobe,
 	Match:      matchUretprobe,
 	Names:      symbolNames,
 	List:       listTwoParts,
+	Describe:   describeUprobe,
+	Args:       uretprobeArgs,
 	Types:      userType,
 	Enumerator: userEnumerator,
 	Retval:     func(*Point, *Options) (types.Type, error) { return types.Int64, nil },
@@ -92,7 +95,11 @@ func parseUprobe(p *Point, parts []Part, o *Options) error {
 			return fmt.Errorf("unsupported language type: %s", parts[1].Text)
 		}
 	default:
-		return wrongCount(p, "2 or 3", parts)
+		err := wrongCount(p, "2 or 3", parts)
+		if slices.ContainsFunc(parts, func(part Part) bool { return part.Text == "" }) { // of a name with ::
+			return Hinted{err, fmt.Sprintf("names with :: are quoted: %s:%s:cpp:\"scope::name\"", p.Kind.Name, parts[0].Text)}
+		}
+		return err
 	}
 	p.Target, p.Provider = p.pattern.target.Text, p.pattern.provider.Text
 	fn := p.pattern.fn
@@ -417,7 +424,7 @@ func userMechanism(name string, multi, returns bool) Mechanism {
 // returnSites is m for functions that are traced at their return instructions,
 // where the result is in the same register as after the return.
 func returnSites(m Mechanism, name string, multi bool) Mechanism {
-	m.Name, m.Func = name, currentIP
+	m.Name, m.Func, m.Field, m.Memory = name, currentIP, userField, userMemory
 	m.Link = func(fd int, g *Group, o *Options) ([]Link, error) { return linkUprobes(fd, g, o, multi, 0) }
 	return m
 }

@@ -49,6 +49,7 @@ var offers = []struct {
 	{probe.HasFunc, "func"},
 	{probe.HasRegs, "registers"},
 	{probe.HasCtx, "ctx"},
+	{probe.HasGoroutine, "goid"},
 }
 
 func writeProbes(w *bufio.Writer) {

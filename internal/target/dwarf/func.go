@@ -15,6 +15,16 @@ type Func struct {
 	Params []Param // with those that the source does not show, such as this
 	Result Param   // without a name; Type is Void if there is none
 	Go     bool    // written in Go
+	Rust   bool    // written in Rust
+	// Optimized functions of Rust take their arguments as the compiler sees fit,
+	// not by a convention.
+	Optimized bool
+	// Results are what a function of Go returns; r0, r1, … name those that the
+	// source does not.
+	Results []Param
+	// Dictionary is where among the parameters a function of Go that is generic
+	// gets one that it does not name; -1: it gets none.
+	Dictionary int
 }
 
 // A Param is a parameter of a function.
@@ -126,14 +136,20 @@ func (f *File) function(unit int, addr uint64) (*Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.describe(e, f.language(unit) == languageGo)
+	language := f.language(unit)
+	fn, err := f.describe(e, language == languageGo)
+	if fn != nil {
+		fn.Rust = language == languageRust
+		fn.Optimized = fn.Rust && optimized(e)
+	}
+	return fn, err
 }
 
 // maxParams bounds the parameters of a function.
 const maxParams = 256
 
 func (f *File) describe(e entry, golang bool) (*Func, error) {
-	fn := &Func{Go: golang, Result: Param{Type: types.Void, Decl: "void"}}
+	fn := &Func{Go: golang, Result: Param{Type: types.Void, Decl: "void"}, Dictionary: -1}
 	var typed entry
 	var list []entry
 	e.whole(func(e entry) bool {
@@ -151,14 +167,18 @@ func (f *File) describe(e entry, golang bool) (*Func, error) {
 		return true
 	})
 	for _, c := range list {
-		if golang && c.flag(dwarf.AttrVarParam) {
-			continue // a result
-		}
 		p, err := f.param(c)
 		if err != nil {
 			return nil, err
 		}
+		if golang && c.flag(dwarf.AttrVarParam) {
+			fn.Results = append(fn.Results, result(p, len(fn.Results)))
+			continue
+		}
 		fn.Params = append(fn.Params, p)
+	}
+	if golang {
+		fn.Dictionary = dictionary(fn.Name)
 	}
 	if typed.Entry != nil {
 		in, off, _ := typed.refOffset(dwarf.AttrType)

@@ -1,6 +1,10 @@
 package dwarf
 
-import "debug/dwarf"
+import (
+	"debug/dwarf"
+	"fmt"
+	"strings"
+)
 
 // Languages that hawk treats by rules of their own, by the standard's section
 // 7.12.
@@ -28,4 +32,36 @@ func (e entry) plainTypes() bool {
 	}
 	language := e.in.language(i)
 	return language == languageGo || language == languageRust
+}
+
+// result is the i-th result of a Go function, which is called ~r0 or _ in debug
+// information if it has no name in the source.
+func result(p Param, i int) Param {
+	if !strings.HasPrefix(p.Name, "~") && p.Name != "_" && p.Name != "" {
+		return p
+	}
+	name := fmt.Sprintf("r%d", i)
+	p.Decl = strings.TrimSuffix(p.Decl, p.Name) + name
+	p.Name = name
+	return p
+}
+
+// dictionary tells by the name of a Go function which of its arguments the
+// compiler adds for types that are not known until it runs: the first, or the
+// one behind the receiver; -1 if none. It adds none to functions inside of
+// others, as main.f[go.shape.int].func1, which take it from there.
+func dictionary(name string) int {
+	_, params, ok := strings.Cut(name, "[go.shape.")
+	if !ok {
+		return -1
+	}
+	method := params[strings.LastIndexByte(params, ']')+1:]
+	method = strings.TrimPrefix(method, ")")
+	switch {
+	case method == "":
+		return 0
+	case strings.HasPrefix(method, ".func") || strings.Contains(method[1:], "."):
+		return -1
+	}
+	return 1
 }

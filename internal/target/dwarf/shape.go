@@ -119,17 +119,31 @@ func (f *File) shape(s *shaper, off dwarf.Offset, at, depth int) bool {
 		}
 		fine := true
 		e.children(func(m entry) bool {
-			if m.Tag != dwarf.TagMember && m.Tag != dwarf.TagInheritance || isStatic(m) {
-				return true
-			}
-			in, to, ok := m.refOffset(dwarf.AttrType)
-			where, known := memberBit(m, f)
-			fine = ok && known && in.shape(s, to, at+int(where/8), depth+1)
+			fine = f.shapeMember(s, m, at, depth)
 			return fine
 		})
 		return fine
 	}
 	return false
+}
+
+// shapeMember adds the leaves of what is a part of a struct: a member, or what
+// tells variants apart and those.
+func (f *File) shapeMember(s *shaper, m entry, at, depth int) bool {
+	switch {
+	case m.Tag == tagVariantPart || m.Tag == tagVariant:
+		fine := depth < maxDepth
+		m.children(func(c entry) bool {
+			fine = fine && f.shapeMember(s, c, at, depth+1)
+			return fine
+		})
+		return fine
+	case m.Tag != dwarf.TagMember && m.Tag != dwarf.TagInheritance || isStatic(m):
+		return true
+	}
+	in, to, ok := m.refOffset(dwarf.AttrType)
+	where, known := memberBit(m, f)
+	return ok && known && in.shape(s, to, at+int(where/8), depth+1)
 }
 
 func (f *File) shapeArray(s *shaper, e entry, at, depth int) bool {

@@ -24,6 +24,10 @@ func textOf(t *types.Struct, e entry) func() (types.Text, bool) {
 		return textAt(t, types.Text{Addr: []string{"str"}, Len: []string{"len"}})
 	}
 	switch name := e.name(); {
+	case name == "&str" || name == "&mut str" || strings.HasPrefix(name, "alloc::boxed::Box<str,"):
+		return textAt(t, types.Text{Addr: []string{"data_ptr"}, Len: []string{"length"}})
+	case name == "String" && e.plainTypes():
+		return textAt(t, types.Text{Addr: []string{"vec", vecPtr}, Len: []string{"vec", vecLen}})
 	case strings.HasPrefix(name, "basic_string<char,"): // of libstdc++
 		return textAt(t, types.Text{Addr: []string{"_M_dataplus", "_M_p"}, Len: []string{"_M_string_length"}})
 	case strings.HasPrefix(name, "basic_string_view<char,"):

@@ -225,11 +225,16 @@ func (f *File) load(t *types.Struct, e entry, declared bool) []types.Field {
 	}
 	var out []types.Field
 	e.children(func(m entry) bool {
-		if field, ok := e.in.field(m, t.Bytes); ok {
+		if m.Tag == tagVariantPart {
+			out = append(out, e.in.variants(m, t.Bytes)...)
+		} else if field, ok := e.in.field(m, t.Bytes); ok {
 			out = append(out, field)
 		}
 		return len(out) < maxMembers
 	})
+	if v, ok := vec(e, out); ok {
+		return v
+	}
 	return out
 }
 
