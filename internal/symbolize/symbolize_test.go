@@ -180,20 +180,6 @@ func TestEndedProcess(t *testing.T) {
 	}
 }
 
-func TestJIT(t *testing.T) {
-	lines := parseJIT([]byte("7f00 10 LazyCompile:~f /x.js:1\n7e00 20 g\nzz 1 x\n7f00 10\n"))
-	j := &jitMap{lines: lines}
-	if f, ok := j.find(0x7f0f); !ok || f.Name != "LazyCompile:~f /x.js:1" || f.Off != 15 {
-		t.Errorf("%+v, %v", f, ok)
-	}
-	if _, ok := j.find(0x7f10); ok {
-		t.Error("past the end")
-	}
-	if _, ok := j.find(0x7000); ok {
-		t.Error("in front of all")
-	}
-}
-
 func BenchmarkKernelLookup(b *testing.B) {
 	h := target.Host()
 	if os.Geteuid() != 0 || h.Has(target.Snprintf) != nil {

@@ -39,6 +39,7 @@ type User struct {
 	held     []*image // that have descriptors, oldest first
 	files    map[fileID]*file
 	programs []*program // named by probes
+	jitBytes int64      // read of map files
 }
 
 // NewUser returns a symbolizer for processes.
@@ -263,10 +264,7 @@ func (u *User) find(p *process, addr uint64) (f Frame, ok, known bool) {
 	case m == nil:
 		return Frame{}, false, false
 	case m.image == nil:
-		if p.jit == nil {
-			p.jit = openJIT(p.pid)
-		}
-		f, ok = p.jit.lookup(addr)
+		f, ok = u.jitLookup(p, addr)
 		return f, ok, ok
 	case !m.image.isFile() && m.image.path != "[vdso]":
 		return Frame{Off: addr - m.start, Module: m.image.path}, false, true

@@ -1,0 +1,136 @@
+package symbolize
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hawktrace/hawk/internal/hawktest/bound"
+)
+
+func (j *jitMap) name(addr uint64) string {
+	f, ok := j.find(addr)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s+%d", f.Name, f.Off)
+}
+
+func TestJITLines(t *testing.T) {
+	var j jitMap
+	expect := func(addr uint64, want string) {
+		t.Helper()
+		if got := j.name(addr); got != want {
+			t.Errorf("%#x is %q, want %q", addr, got, want)
+		}
+	}
+	if n := j.add("7f00 10 LazyCompile:~f /x.js:1\n0x7e00 0x20 g\nzz 1 x\n7f00 10\n\n7d00 1"); n != int64(j.read) || len(j.lines) != 2 {
+		t.Errorf("%d bytes, %d lines: %+v", n, len(j.lines), j.lines)
+	}
+	expect(0x7f0f, "LazyCompile:~f /x.js:1+15")
+	expect(0x7f10, "")
+	expect(0x7e1f, "g+31")
+	expect(0x7000, "")
+	// A line was cut; code takes the place of other code, wholly and in part.
+	j.add("7d00 10 whole\n7f00 10 h\n7df8 10 part\n")
+	expect(0x7d01, "whole+1")
+	expect(0x7f01, "h+1")
+	expect(0x7e07, "part+15")
+	expect(0x7e08, "g+8")
+	// A name that nobody could mean.
+	j.add("100 10 " + strings.Repeat("n", 5000) + "\n")
+	if f, ok := j.find(0x100); !ok || len(f.Name) != maxJITName {
+		t.Errorf("a name of %d bytes", len(f.Name))
+	}
+	// The last address there is.
+	j.add("ffffffffffffffff ffffffffffffffff last\n")
+	expect(0xffffffffffffffff, "last+0")
+}
+
+// The file of a process is read as it grows, and anew when another takes its
+// place; what is no file of its owner's is left alone.
+func TestJITFile(t *testing.T) {
+	pid := os.Getpid()
+	path := fmt.Sprintf("/tmp/perf-%d.map", pid)
+	os.Remove(path)
+	t.Cleanup(func() { os.Remove(path) })
+	write := func(text string, flags int) {
+		t.Helper()
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|flags, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u := NewUser()
+	defer u.Close()
+	p := &process{pid: pid}
+	expect := func(addr uint64, want string) {
+		t.Helper()
+		f, _ := u.jitLookup(p, addr)
+		if f.Name != want {
+			t.Errorf("%#x is %q, want %q", addr, f.Name, want)
+		}
+	}
+	expect(0x1000, "")
+	write("1000 10 one\n", 0)
+	expect(0x1000, "one")
+	write("2000 10 two\n", os.O_APPEND)
+	expect(0x2000, "two")
+	expect(0x1000, "one")
+	if p.jit.read != 24 {
+		t.Errorf("read %d bytes of 24", p.jit.read)
+	}
+	write("2000 10 other\n", os.O_TRUNC)
+	expect(0x1000, "one") // known; who knows whether that code is gone
+	expect(0x3000, "")
+	expect(0x2000, "other")
+	expect(0x1000, "")
+	os.Remove(path)
+	if err := os.Symlink(filepath.Join(t.TempDir(), "elsewhere"), path); err != nil {
+		t.Fatal(err)
+	}
+	expect(0x3000, "")
+	os.Remove(path)
+	if os.Geteuid() == 0 {
+		write("3000 10 forged\n", 0)
+		if err := os.Chown(path, 12345, 12345); err != nil {
+			t.Fatal(err)
+		}
+		expect(0x3000, "")
+	}
+	u.jitBytes = maxJITAll
+	u.procs = map[int]*process{pid: p}
+	expect(0x2000, "other")
+	os.Remove(path)
+	write("4000 10 four\n", 0)
+	expect(0x4000, "four")
+	if p.jit != nil || u.jitBytes != 0 {
+		t.Error("too much is kept")
+	}
+}
+
+func FuzzJIT(f *testing.F) {
+	f.Add("7f00 10 f\n7e00 20 g\n", "7f00 10", uint64(0x7f08))
+	f.Add("0 ffffffffffffffff all\n8 8 some\n", "\n", uint64(9))
+	f.Fuzz(func(t *testing.T, first, second string, addr uint64) {
+		bound.Run(t, len(first)+len(second), func() {
+			var j jitMap
+			j.add(first)
+			j.add(second)
+			if !slices.IsSortedFunc(j.lines, func(a, b jitLine) int { return cmp.Compare(a.start, b.start) }) {
+				t.Error("the lines are not sorted")
+			}
+			if g, ok := j.find(addr); ok && (g.Name == "" || len(g.Name) > maxJITName || g.Off > addr) {
+				t.Errorf("%+v", g)
+			}
+		})
+	})
+}
