@@ -40,7 +40,7 @@ var AMD64 = &Arch{
 		Field []string
 		Mask  uint64
 	}{[]string{"thread_info", "status"}, 2},
-	Unwind:  struct{ SP, FP, PC int }{160, 120, 168}, // struct ucontext with struct sigcontext_64
+	Unwind:  struct{ SP, FP, PC, Link int }{SP: 160, FP: 120, PC: 168}, // struct ucontext with struct sigcontext_64
 	reg:     amdReg,
 	operand: amdOperand,
 }

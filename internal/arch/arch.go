@@ -61,8 +61,13 @@ type Arch struct {
 
 	// Unwind has the offsets from the stack pointer at which the frame of a signal
 	// handler, where it has returned to, keeps registers of the code that was
-	// interrupted; all 0 if user stacks are not unwound by tables.
-	Unwind struct{ SP, FP, PC int }
+	// interrupted, the link register where there is one; all 0 if user stacks are
+	// not unwound by tables.
+	Unwind struct{ SP, FP, PC, Link int }
+	// Link is the register that return addresses are passed in, and CodeBits the
+	// bits of one that are an address, others being a signature; 0 if there are
+	// none.
+	Link, CodeBits int
 
 	reg     func(name string) (Reg, bool)
 	operand func(text string) (USDTArg, error)

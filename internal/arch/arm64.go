@@ -40,9 +40,17 @@ var ARM64 = &Arch{
 		Field []string
 		Mask  uint64
 	}{[]string{"thread_info", "flags"}, 1 << 22},
-	reg:     armReg,
-	operand: armOperand,
+	Unwind:   struct{ SP, FP, PC, Link int }{armFrameRegs + armSP, armFrameRegs + 29*8, armFrameRegs + armPC, armFrameRegs + 30*8},
+	Link:     30 * 8,
+	CodeBits: 48, // programs get addresses beyond only if they ask for them
+	reg:      armReg,
+	operand:  armOperand,
 }
+
+// armFrameRegs is where the registers are in struct rt_sigframe: behind struct
+// siginfo, what is in front of the 16-byte aligned uc_mcontext in struct
+// ucontext, and fault_address in struct sigcontext.
+const armFrameRegs = 128 + 176 + 8
 
 func armReg(name string) (Reg, bool) {
 	switch name {

@@ -108,6 +108,7 @@ type module struct {
 	spills map[int]int    // likewise
 	unwind *unwindMaps    // nil while no stack needs them
 	follow int            // kernel map of the threads that are traced, 0 while nothing needs it
+	layout **mmLayout     // what mmLayout found, nil while it was not called
 	sites  map[siteKey]*object.Site
 	unset  map[any]bool // what unsetSpace has warned of
 	zeros  int          // offset and size of the block of zeroes that new cells are copied from

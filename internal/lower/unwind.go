@@ -17,9 +17,10 @@ func (f *fn) Unwinds() bool {
 	return o.Target.Arch().Unwind.FP != 0 && !o.NoFeature["unwind"] && f.m.has(target.BPFLoop) && f.m.has(target.TaskPtRegs) && f.m.has(target.NoPreallocPerf)
 }
 
-// The maps of package object's UnwindSpaces and UnwindChunks, and one of the
-// processes that were asked for, so that they are not asked for all the time.
-type unwindMaps struct{ spaces, chunks, asked int }
+// The maps of package object's UnwindSpaces, UnwindChunks and UnwindFiles, the
+// last only where programs make spaces, and one of the processes that were asked
+// for, so that they are not asked for all the time.
+type unwindMaps struct{ spaces, chunks, files, asked int }
 
 func (m *module) unwindMaps() *unwindMaps {
 	if m.unwind == nil {
@@ -27,6 +28,9 @@ func (m *module) unwindMaps() *unwindMaps {
 			spaces: m.kernelMap(&object.Map{Name: object.UnwindSpacesName, Type: ebpf.Hash, KeySize: 4, ValueSize: object.UnwindSpace, MaxEntries: object.UnwindMaxSpaces, Flags: unix.BPF_F_NO_PREALLOC}),
 			chunks: m.kernelMap(&object.Map{Name: object.UnwindChunksName, Type: ebpf.Hash, KeySize: 4, ValueSize: object.UnwindChunk, MaxEntries: object.UnwindMaxChunks, Flags: unix.BPF_F_NO_PREALLOC}),
 			asked:  m.kernelMap(&object.Map{Name: object.UnwindAskedName, Type: ebpf.LRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024}),
+		}
+		if l := m.mmLayout(); l != nil && l.walks {
+			m.unwind.files = m.kernelMap(&object.Map{Name: object.UnwindFilesName, Type: ebpf.Hash, KeySize: object.UnwindFileKey, ValueSize: object.UnwindFile, MaxEntries: object.UnwindMaxFiles, Flags: unix.BPF_F_NO_PREALLOC})
 		}
 	}
 	return m.unwind
@@ -43,34 +47,58 @@ func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, 
 	b.Store(out, 0, 8, f.konst(0))
 	key := f.Temp("process", 4, 4)
 	b.Store(key, 0, 4, pid)
+	askOnce := func() {
+		b := f.b
+		there := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(maps.asked), key)
+		f.When(b.Arith(ir.Eq, there, f.konst(0)), true, func() {
+			b := f.b
+			one := f.Temp("one", 8, 8)
+			b.Store(one, 0, 8, f.konst(1))
+			b.Call(int(asm.FnMapUpdateElem), b.MapPtr(maps.asked), key, one, f.konst(0))
+			ask()
+		})
+	}
+	layout := f.m.mmLayout()
+	var identity *ir.Value
+	if layout != nil {
+		identity = f.findSpace(layout, key, askOnce)
+		b = f.b
+	}
 	space := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(maps.spaces), key)
 	known, unknown, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	unknown.Cold = true
 	b.If(space, known, unknown)
 
 	b.Begin(unknown)
-	asked := b.NewBlock()
-	b.If(b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(maps.asked), key), done, asked)
-	b.Begin(asked)
-	one := f.Temp("one", 8, 8)
-	b.Store(one, 0, 8, f.konst(1))
-	b.Call(int(asm.FnMapUpdateElem), b.MapPtr(maps.asked), key, one, f.konst(0))
-	ask()
-	b.Jump(done)
+	if layout == nil {
+		askOnce()
+	}
+	f.b.Jump(done)
 
 	b.Begin(known)
+	if layout != nil {
+		same := b.NewBlock()
+		b.If(b.Arith(ir.Eq, b.Load(space, object.UnwindIdentity, 8, false), identity), same, done)
+		b.Begin(same)
+	}
 	ready := b.NewBlock()
 	b.If(b.Arith(ir.Eq, b.Load(space, object.UnwindState, 4, false), f.konst(object.UnwindReady)), ready, done)
 	b.Begin(ready)
 	w := &walk{f: f, maps: maps, limit: limit}
 	w.run(at, space, frames)
 	b.Store(out, 0, 8, w.hash)
-	// A program that maps code while it runs is asked for again, ever more rarely.
+	// A program that maps code while it runs is looked at again, ever more rarely.
 	f.When(w.strayed, true, func() {
 		b := f.b
 		b.AtomicAdd(space, object.UnwindStrays, 8, f.konst(1))
 		n := b.Load(space, object.UnwindStrays, 8, false)
-		f.When(b.Arith(ir.Eq, b.Arith(ir.And, n, b.Add(n, -1)), f.konst(0)), true, ask)
+		f.When(b.Arith(ir.Eq, b.Arith(ir.And, n, b.Add(n, -1)), f.konst(0)), true, func() {
+			if layout != nil && layout.walks {
+				f.b.Store(space, object.UnwindIdentity, 8, f.konst(0))
+			} else {
+				ask()
+			}
+		})
 	})
 	f.b.Jump(done)
 	f.b.Begin(done)
@@ -87,7 +115,10 @@ type walk struct {
 	pc, sp, fp int
 	back       int // what to subtract from pc to be inside of the call: 1 behind a call, else 0
 	sum        int // of the addresses
-	stray      int // 1 if the first address is in no mapping
+	stray      int // 1 if an address is in no mapping
+	link       int // the link register, 0 where it is not known or there is none
+	count      int // of the addresses
+	cut        int // 1 if the walk could not go on, though there are more frames
 
 	hash, strayed *ir.Value // the outcome
 }
@@ -102,16 +133,30 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 		for _, r := range []struct{ slot, reg int }{{w.pc, a.IP}, {w.sp, a.SP}, {w.fp, a.FP}} {
 			b.Store(frame, r.slot, 8, b.Load(regs, r.reg, 8, false))
 		}
-		for _, slot := range []int{w.back, w.sum, w.stray} {
+		for _, slot := range []int{w.back, w.sum, w.stray, w.count, w.cut} {
 			b.Store(frame, slot, 8, f.unknownZero())
 		}
+		link := f.unknownZero()
+		if a.Link > 0 {
+			link = b.Load(regs, a.Link, 8, false)
+		}
+		b.Store(frame, w.link, 8, link)
 	})
 	f.runCallback(cb, func(frame *ir.Value) {
 		b := f.b
 		b.Call(int(asm.FnLoop), f.konst(int64(w.limit)), b.FuncPtr(fn), frame, f.konst(0))
-		sum := b.Load(frame, w.sum, 8, false)
-		w.hash = b.Arith(ir.Or, b.Arith(ir.LShr, sum, f.konst(2)), f.konst(1<<61))
+		sum, cut := b.Load(frame, w.sum, 8, false), b.Load(frame, w.cut, 8, false)
+		sum = b.Arith(ir.Xor, b.Arith(ir.LShr, sum, f.konst(2)), cut)
+		w.hash = b.Arith(ir.Or, sum, f.konst(1<<61))
 		w.strayed = b.Load(frame, w.stray, 8, false)
+		// Where frames are missing, an address of all ones says so.
+		f.When(cut, true, func() {
+			b := f.b
+			n := b.Load(frame, w.count, 8, false)
+			f.When(b.Arith(ir.ULt, n, f.konst(int64(w.limit))), true, func() {
+				f.b.Store(f.b.Arith(ir.Add, frames, f.b.Arith(ir.Shl, n, f.konst(3))), 0, 8, f.konst(-1))
+			})
+		})
 	})
 }
 
@@ -127,7 +172,7 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 		return f.fetch(at)
 	}
 	space, frames := carry(outerSpace), carry(outerFrames)
-	for _, slot := range []*int{&w.pc, &w.sp, &w.fp, &w.back, &w.sum, &w.stray} {
+	for _, slot := range []*int{&w.pc, &w.sp, &w.fp, &w.back, &w.sum, &w.stray, &w.link, &w.count, &w.cut} {
 		*slot = cb.slot()
 	}
 	get := func(slot int) *ir.Value { return b.Load(cb.frame, slot, 8, false) }
@@ -144,14 +189,16 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 	round := b.Ext(b.Param(0, ir.I64), 4, false)
 	when(b.Arith(ir.ULt, round, f.konst(int64(w.limit))), stop)
 	b.Store(b.Arith(ir.Add, frames, b.Arith(ir.Shl, round, f.konst(3))), 0, 8, pc)
+	put(w.count, b.Add(round, 1))
+	put(w.cut, f.konst(1))
 	sum := b.Arith(ir.Xor, get(w.sum), pc)
 	sum = b.Arith(ir.Mul, sum, f.konst(-0x61c8864680b583eb)) // 2^64 divided by the golden ratio
 	put(w.sum, b.Arith(ir.Xor, sum, b.Arith(ir.LShr, sum, f.konst(32))))
 
-	// The rule for the address; where nothing is known, that of frame pointers.
+	// The rule for the address.
 	rule := b.NewObject("rule", 8, 8)
 	unwind := b.NewBlock()
-	b.Store(b.Addr(rule, 0), 0, 8, f.konst(int64(object.NewRule(object.RuleFP, 2, 2))))
+	b.Store(b.Addr(rule, 0), 0, 8, f.konst(object.RuleGuess))
 	look := b.Arith(ir.Sub, pc, get(w.back))
 	m := b.Arith(ir.Add, space, w.search(space, object.UnwindMappings, object.UnwindMost, object.UnwindMapping, 8, look))
 	start, end := b.Load(m, object.UnwindMappings+object.UnwindStart, 8, false), b.Load(m, object.UnwindMappings+object.UnwindEnd, 8, false)
@@ -159,9 +206,14 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 	outside.Cold = true
 	b.If(b.Arith(ir.ULt, b.Arith(ir.Sub, look, start), b.Arith(ir.Sub, end, start)), inside, outside)
 	b.Begin(outside)
-	when(b.Arith(ir.Eq, round, f.konst(0)), unwind)
 	put(w.stray, f.konst(1))
-	b.Jump(unwind)
+	// No code is there, or it has been mapped since. That is where a guess of the
+	// frame led, unless it is where the stack begins.
+	when(b.Arith(ir.Ne, round, f.konst(0)), unwind)
+	when(b.Arith(ir.ULt, b.Load(space, object.UnwindCount, 4, false), f.konst(object.UnwindMost)), unwind)
+	b.Store(b.Arith(ir.Add, frames, b.Arith(ir.Shl, round, f.konst(3))), 0, 8, f.konst(0))
+	put(w.count, round)
+	b.Jump(stop)
 	b.Begin(inside)
 	position := b.Ext(b.Arith(ir.Sub, look, b.Load(m, object.UnwindMappings+object.UnwindDelta, 8, false)), 4, false)
 	chunk := b.Load(m, object.UnwindMappings+object.UnwindIndex, 4, false)
@@ -218,63 +270,133 @@ func (w *walk) caller(r, pc *ir.Value, get func(int) *ir.Value, put func(int, *i
 		return b.Arith(ir.Shl, b.Arith(ir.And, b.Arith(ir.LShr, r, f.konst(int64(shift))), f.konst(object.RuleMost)), f.konst(3))
 	}
 	kind := b.Arith(ir.And, r, f.konst(1<<object.RuleKindBits-1))
-	is := func(k int64) *ir.Value { return b.Arith(ir.Eq, kind, f.konst(k)) }
 	// either continues in block yes or falls through.
 	either := func(cond *ir.Value, yes *ir.Block) {
 		no := b.NewBlock()
 		b.If(cond, yes, no)
 		b.Begin(no)
 	}
-	sp, fp, distance := get(w.sp), get(w.fp), field(object.RuleCFAShift)
+	sp, fp, distance, below := get(w.sp), get(w.fp), field(object.RuleCFAShift), field(object.RuleFPShift)
 	cfa := b.NewObject("cfa", 8, 8)
-	bySP, byFP, saved, plt, signal, found := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
-	saved.Cold, plt.Cold, signal.Cold = true, true, true
-	either(is(object.RuleSP), bySP)
-	either(is(object.RuleFP), byFP)
-	either(is(object.RuleSaved), saved)
-	either(is(object.RulePLT), plt)
-	b.If(is(object.RuleSignal), signal, stop)
-
-	set := func(v *ir.Value) {
-		b.Store(b.Addr(cfa, 0), 0, 8, v)
-		b.Jump(found)
+	set := func(v *ir.Value) { b.Store(b.Addr(cfa, 0), 0, 8, v) }
+	found, over := b.NewBlock(), b.NewBlock()
+	over.Cold = true
+	var linked *ir.Block // where only the return address was saved
+	// on ends the round with the caller's address, which a call is in front of.
+	on := func(ret, top *ir.Value) {
+		if a.CodeBits > 0 {
+			ret = b.Arith(ir.And, ret, f.konst(1<<a.CodeBits-1))
+		}
+		put(w.pc, ret)
+		put(w.sp, top)
+		put(w.back, f.konst(1))
+		put(w.link, f.konst(0))
+		put(w.cut, f.konst(0))
+		b.Jump(next)
 	}
-	b.Begin(bySP)
-	set(b.Arith(ir.Add, sp, distance))
-	b.Begin(byFP)
-	set(b.Arith(ir.Add, fp, distance))
-	b.Begin(saved)
-	at := read(b.Arith(ir.Sub, fp, distance))
-	put(w.fp, read(fp))
-	set(at)
-	b.Begin(plt)
-	pushed := b.Arith(ir.ULe, distance, b.Arith(ir.Shl, b.Arith(ir.And, pc, f.konst(15)), f.konst(3)))
-	set(b.Arith(ir.Add, b.Add(sp, 8), b.Arith(ir.Shl, pushed, f.konst(3))))
+	type rule struct {
+		kind int64
+		cold bool
+		emit func()
+		blk  *ir.Block
+	}
+	rules := []rule{
+		{kind: object.RuleSP, emit: func() { set(b.Arith(ir.Add, sp, distance)); b.Jump(found) }},
+		{kind: object.RuleFP, emit: func() { set(b.Arith(ir.Add, fp, distance)); b.Jump(found) }},
+		{kind: object.RuleGuess, emit: func() {
+			// The chain ends with 0. It need not go up: Go's goroutines have stacks of
+			// their own.
+			either(b.Arith(ir.Eq, fp, f.konst(0)), over)
+			ret := read(b.Add(fp, 8))
+			put(w.fp, read(fp))
+			on(ret, b.Add(fp, 16))
+		}},
+		{kind: object.RuleEnd, emit: func() { b.Jump(over) }},
+		{kind: object.RuleSignal, cold: true, emit: func() {
+			frame := a.Unwind
+			newSP, newFP := read(b.Add(sp, int64(frame.SP))), read(b.Add(sp, int64(frame.FP)))
+			if a.Link > 0 {
+				put(w.link, read(b.Add(sp, int64(frame.Link))))
+			}
+			put(w.pc, read(b.Add(sp, int64(frame.PC))))
+			put(w.sp, newSP)
+			put(w.fp, newFP)
+			put(w.back, f.konst(0))
+			put(w.cut, f.konst(0))
+			b.Jump(next)
+		}},
+	}
+	if a.Link > 0 {
+		linked = b.NewBlock()
+		rules = append(rules, []rule{
+			{kind: object.RuleSPLink, emit: func() { set(b.Arith(ir.Add, sp, distance)); b.Jump(linked) }},
+			{kind: object.RuleFPLink, emit: func() { set(b.Arith(ir.Add, fp, distance)); b.Jump(linked) }},
+		}...)
+	} else {
+		rules = append(rules, []rule{
+			{kind: object.RuleSaved, cold: true, emit: func() {
+				at := read(b.Arith(ir.Sub, fp, distance))
+				put(w.fp, read(fp))
+				set(at)
+				b.Jump(found)
+			}},
+			{kind: object.RulePLT, cold: true, emit: func() {
+				pushed := b.Arith(ir.ULe, distance, b.Arith(ir.Shl, b.Arith(ir.And, pc, f.konst(15)), f.konst(3)))
+				set(b.Arith(ir.Add, b.Add(sp, 8), b.Arith(ir.Shl, pushed, f.konst(3))))
+				b.Jump(found)
+			}},
+		}...)
+	}
+	for i := range rules {
+		rules[i].blk = b.NewBlock()
+		rules[i].blk.Cold = rules[i].cold
+		either(b.Arith(ir.Eq, kind, f.konst(rules[i].kind)), rules[i].blk)
+	}
+	b.Jump(stop)
+	for _, rule := range rules {
+		b.Begin(rule.blk)
+		rule.emit()
+	}
+	b.Begin(over)
+	put(w.cut, f.konst(0))
+	b.Jump(stop)
 
-	b.Begin(signal)
-	frame := a.Unwind
-	newSP, newFP := read(b.Add(sp, int64(frame.SP))), read(b.Add(sp, int64(frame.FP)))
-	put(w.pc, read(b.Add(sp, int64(frame.PC))))
-	put(w.sp, newSP)
-	put(w.fp, newFP)
-	put(w.back, f.konst(0))
-	b.Jump(next)
+	// up goes on if the caller's frame is above: stacks grow downwards.
+	up := func(above ir.Op) *ir.Value {
+		top := b.Load(b.Addr(cfa, 0), 0, 8, false)
+		on := b.NewBlock()
+		b.If(b.Arith(above, sp, top), on, stop)
+		b.Begin(on)
+		return top
+	}
+	if a.Link == 0 {
+		b.Begin(found)
+		top := up(ir.ULt)
+		ret := read(b.Add(top, -8))
+		keep, restore := b.NewBlock(), b.NewBlock()
+		b.If(below, restore, keep)
+		b.Begin(restore)
+		put(w.fp, read(b.Arith(ir.Sub, top, below)))
+		b.Jump(keep)
+		b.Begin(keep)
+		on(ret, top)
+		return
+	}
+	b.Begin(linked)
+	top := up(ir.ULt)
+	on(read(b.Arith(ir.Sub, top, below)), top)
 
 	b.Begin(found)
-	top := b.Load(b.Addr(cfa, 0), 0, 8, false)
-	on := b.NewBlock()
-	b.If(b.Arith(ir.ULt, sp, top), on, stop) // stacks grow downwards
-	b.Begin(on)
-	ret := read(b.Add(top, -8))
-	below := field(object.RuleFPShift)
-	keep, restore := b.NewBlock(), b.NewBlock()
-	b.If(below, restore, keep)
-	b.Begin(restore)
-	put(w.fp, read(b.Arith(ir.Sub, top, below)))
-	b.Jump(keep)
-	b.Begin(keep)
-	put(w.pc, ret)
-	put(w.sp, top)
-	put(w.back, f.konst(1))
-	b.Jump(next)
+	top = up(ir.ULe) // a function that calls none needs no stack
+	saved, kept := b.NewBlock(), b.NewBlock()
+	b.If(below, saved, kept)
+	b.Begin(saved)
+	at := b.Arith(ir.Sub, top, below)
+	ret := read(b.Add(at, 8))
+	put(w.fp, read(at))
+	on(ret, top)
+	b.Begin(kept)
+	link := get(w.link)
+	either(b.Arith(ir.Eq, link, f.konst(0)), stop)
+	on(link, top)
 }

@@ -1,16 +1,22 @@
 package object
 
-// Unwinding of user stacks without frame pointers: two kernel maps, which user
-// space fills and programs search.
+// Unwinding of user stacks without frame pointers: kernel maps that programs
+// search.
 //
-// UnwindSpaces has an UnwindSpace for each process, by u32 process ID.
+// UnwindSpaces has an UnwindSpace for each process, by u32 process ID. User
+// space makes them. Where the kernel lets programs walk the mappings of a process
+// they do so themselves when they meet one, starting from a copy of that of
+// process 0, which is empty, and UnwindFiles tells them what files there are
+// tables of.
+//
 // UnwindChunks has sorted rows of u32 position and u32 payload, by u32 chunk
 // number: in the index of a file the payload is another chunk's number, in
 // that one a Rule. Positions are addresses of the file less its lowest one.
 const (
 	UnwindSpacesName = "unwind.spaces" // no script can name maps so
 	UnwindChunksName = "unwind.chunks"
-	UnwindAskedName  = "unwind.asked" // processes that wait for their space, by u32 process ID
+	UnwindFilesName  = "unwind.files"
+	UnwindAskedName  = "unwind.asked" // processes that wait for their space or tables, by u32 process ID
 
 	// UnwindRows is the number of rows of a chunk, a power of two. Rows that
 	// are not used have the greatest position.
@@ -18,14 +24,18 @@ const (
 	UnwindRowSize = 8
 	UnwindChunk   = UnwindRows * UnwindRowSize // bytes
 
-	// A space: u32 state, u32 unused, u64 count of addresses outside of all
-	// mappings, then the mappings with tables by address.
-	UnwindState    = 0
-	UnwindStrays   = 8
-	UnwindMappings = 16
+	// A space, then the mappings with code by address. Offsets of its fields:
+	UnwindState    = 0  // u32
+	UnwindCount    = 4  // u32: mappings; UnwindMost if there are more, or not all with code are there
+	UnwindStrays   = 8  // u64: stacks with an address outside of all mappings; of process 0, how many spaces were made
+	UnwindIdentity = 16 // u64: made of what tells address spaces apart; 0: none has it
+	UnwindUnknown  = 24 // u32: mappings of files that nothing is known of
+	UnwindBare     = 28 // u32: mappings of code without frame pointers
+	UnwindMappings = 32
 	// A mapping: u64 start, u64 end, u64 what to subtract from addresses for
-	// positions, u32 number of the index, u32 unused. Those that are not used
-	// start at the greatest positive address.
+	// positions, u32 number of the index, u32 unused. The index is 0 if there is
+	// no table: of the file, of code made at run time, or not yet. Those that are not used start at the greatest
+	// positive address.
 	UnwindStart   = 0
 	UnwindEnd     = 8
 	UnwindDelta   = 16
@@ -37,7 +47,30 @@ const (
 
 	UnwindMaxSpaces = 1024
 	UnwindMaxChunks = 4096 // 64 MB
+	UnwindMaxFiles  = 8192
+
+	// A file is known by u64 device, as the kernel numbers them, u64 inode, u64
+	// size and u64 time of change in seconds; the vDSO by UnwindVDSO as its inode
+	// and nothing else.
+	UnwindDevice  = 0
+	UnwindInode   = 8
+	UnwindSize    = 16
+	UnwindTime    = 24
+	UnwindFileKey = 32 // bytes
+	UnwindVDSO    = -1
+	// Of a file there is: u64 what to subtract from offsets in it for positions,
+	// u32 number of its index or 0, u32 1 if it has code without frame pointers.
+	UnwindShift     = 0
+	UnwindFileIndex = 8
+	UnwindFileBare  = 12
+	UnwindFile      = 16 // bytes
 )
+
+// UnwindIdentityOf are members of struct mm_struct. The identity of a space is
+// made of them: 0, multiplied by UnwindMix and added to for each, with bit 0 set.
+var UnwindIdentityOf = [...]string{"start_code", "end_code", "start_stack", "start_data", "arg_start"}
+
+const UnwindMix = -0x61c8864680b583eb // 2^64 divided by the golden ratio
 
 // States of a space.
 const (
@@ -48,6 +81,9 @@ const (
 // A Rule says where the caller's frame is: its kind in the low bits, then the
 // distance of the CFA from its register and that of the saved frame pointer
 // below the CFA, 0 if it was not saved. Distances are in words.
+//
+// On x86-64 the return address is right below the CFA. On arm64 it is right
+// above the saved frame pointer, or in the link register if that was not saved.
 type Rule uint32
 
 // Fields of a Rule.
@@ -61,7 +97,7 @@ const (
 
 // Kinds of rule.
 const (
-	RuleNone   = iota // nothing is known: taken for a function with a frame pointer
+	RuleNone   = iota // nothing is known; RuleGuess is taken instead
 	RuleEnd           // there is no caller
 	RuleFail          // the rule is beyond this format
 	RuleSP            // the CFA is the stack pointer plus a distance
@@ -69,6 +105,9 @@ const (
 	RuleSaved         // the CFA lies in memory, a distance below the frame pointer, which points to its saved self
 	RulePLT           // the CFA is the stack pointer plus 8, plus 8 more from a byte of a 16-byte stub on, which the distance says
 	RuleSignal        // the frame that the kernel makes for a signal handler
+	RuleSPLink        // arm64: like RuleSP, but the second distance is that of the return address, and the frame pointer was not saved
+	RuleFPLink        // arm64: the same for RuleFP
+	RuleGuess         // not in tables: what programs do without a rule, to go by the frame pointer
 )
 
 // NewRule packs a rule; distances that do not fit give RuleFail.

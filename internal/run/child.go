@@ -19,6 +19,7 @@ import (
 // Between fork and exec it waits for a byte on a pipe. No debugger interface is
 // needed, so the command may be traced by one.
 type Child struct {
+	path    string // of the program
 	process *os.Process
 	release *os.File         // one byte lets it go; closing it ends it
 	failure *os.File         // reads the errno of a failed exec, or the end
@@ -101,7 +102,7 @@ func StartChild(argv []string) (*Child, error) {
 		failR.Close()
 		return nil, fmt.Errorf("Failed to fork child: %w", err)
 	}
-	return &Child{process: p, release: goW, failure: failR}, nil
+	return &Child{path: path, process: p, release: goW, failure: failR}, nil
 }
 
 // PID is the process ID, before and after the command starts.

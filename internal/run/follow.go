@@ -2,7 +2,9 @@ package run
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/symbolize"
 	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/unwind"
 )
 
 // forgetful is the setting of cache_user_symbols that has no process be
@@ -23,13 +26,22 @@ func (s *session) userSymbols() *symbolize.User {
 		s.user.Demangle = s.o.Config.CppDemangle
 		s.user.Forgetful = s.o.Config.CacheUserSymbols == forgetful
 		if s.unwind != nil {
-			s.user.Renewed = s.unwind.Forget
+			s.user.Changed = s.changed
 		}
 		for _, path := range s.programs() {
 			s.user.AddProgram(path)
 		}
 	}
 	return s.user
+}
+
+// changed has tables for unwinding be ready before a process is sampled.
+func (s *session) changed(pid int, maps []symbolize.Mapping) {
+	parts := make([]unwind.Mapped, len(maps))
+	for i, m := range maps {
+		parts[i] = unwind.Mapped(m)
+	}
+	s.unwind.Follow(pid, parts)
 }
 
 // programs lists the files that user probes are in.
@@ -48,7 +60,7 @@ func (s *session) programs() []string {
 // follow begins to record what processes map, if the script shows names of
 // user addresses and may run long enough for a process to end before that.
 func (s *session) follow() {
-	if s.o.Config.CacheUserSymbols == forgetful || !s.waits() || s.o.DryRun || !s.showsUserSymbols() {
+	if s.o.Config.CacheUserSymbols == forgetful || !s.waits() || s.o.DryRun || !s.showsUserSymbols() && s.unwind == nil {
 		return
 	}
 	cpus, err := s.o.Probe.Target.OnlineCPUs()
@@ -64,16 +76,56 @@ func (s *session) follow() {
 		return
 	}
 	s.follows = true
+	if pid := s.target(); pid > 0 {
+		s.user.Remember(pid)
+	}
+	if s.unwind != nil && s.hurry() {
+		return
+	}
 	for _, fd := range s.user.Descriptors() {
 		if s.epollFD >= 0 {
 			// Without it the recorder is read at every tick.
 			unix.EpollCtl(s.epollFD, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 		}
 	}
-	if pid := s.target(); pid > 0 {
-		s.user.Remember(pid)
-	}
 }
+
+// hurry has a thread of its own take in at once what processes map, ahead of
+// other work of the machine: what is sampled of a process before that is
+// incomplete. It reports whether there is such a thread, which calm ends.
+func (s *session) hurry() bool {
+	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return false
+	}
+	fds := []unix.PollFd{{Fd: int32(stop), Events: unix.POLLIN}}
+	for _, fd := range s.user.Descriptors() {
+		fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread() // and never unlocked: the thread, which has a priority of its own, ends with the goroutine
+		unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0) // if we may
+		for fds[0].Revents == 0 {
+			if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+				return
+			}
+			s.user.Update()
+			nap(breath)
+		}
+	}()
+	s.calm = func() {
+		unix.Write(stop, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		<-ended
+		unix.Close(stop)
+	}
+	return true
+}
+
+// breath is how long that thread lets others go on, whatever happens, since it
+// goes ahead of them; more will have come by then.
+const breath = 100 * time.Microsecond
 
 // remember has the symbolizer learn the mappings of the traced process while
 // it lives, where it cannot follow all.

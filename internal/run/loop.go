@@ -33,6 +33,9 @@ func (s *session) loop() {
 		if now := time.Now(); !now.Before(next) {
 			s.failing.report(s, false)
 			s.remember()
+			if s.unwind != nil {
+				s.unwind.Sweep()
+			}
 			next = now.Add(tick)
 		}
 		unread := s.follows && s.user.Update()

@@ -36,7 +36,9 @@ type Options struct {
 	Stderr io.Writer // errors of commands, notes of Verbose
 	Child  *Child    // -c; it is let go once everything is attached
 	PID    int       // -p: the run ends with this process; 0: none
-	DryRun bool      // end once everything is attached; show nothing
+	// DwarfPIDs are processes whose user stacks will be taken (--dwarf-pid).
+	DwarfPIDs []int
+	DryRun    bool // end once everything is attached; show nothing
 	// Report runs the script's tests or measurements, those with this trigger,
 	// instead of tracing; NotOurs: neither.
 	Report probe.Trigger
@@ -105,7 +107,8 @@ type session struct {
 	failing failures
 	kernel  *symbolize.Kernel
 	user    *symbolize.User
-	follows bool // user records what processes map
+	follows bool   // user records what processes map
+	calm    func() // ends the thread of hurry, nil if there is none
 	stacks  map[stackKey]value.Stack
 	unwind  *unwind.Unwinder // nil if no stack is unwound by tables
 	clocks
@@ -159,6 +162,9 @@ func (s *session) close() {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
+	}
+	if s.calm != nil {
+		s.calm()
 	}
 	if s.unwind != nil {
 		s.unwind.Close()
@@ -224,6 +230,9 @@ func (s *session) trace() error {
 		return nil
 	}
 	if c := s.o.Child; c != nil {
+		if s.unwind != nil {
+			s.unwind.Wait()
+		}
 		if err := c.run(); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/target/proc"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/unwind"
@@ -86,25 +87,37 @@ func (s *session) frames(t *types.Stack, id uint64) []uint64 {
 }
 
 // initUnwind finds the maps for unwinding by tables, if the script takes user
-// stacks that way, and begins with the process traced.
+// stacks that way, and begins with the processes that are known.
 func (s *session) initUnwind() {
-	spaces, chunks, asked := -1, -1, -1
-	for i, m := range s.Object.Maps {
-		switch m.Name {
+	m := unwind.Maps{Spaces: -1, Chunks: -1, Asked: -1, Files: -1}
+	for i, o := range s.Object.Maps {
+		switch o.Name {
 		case object.UnwindSpacesName:
-			spaces = s.Maps[i]
+			m.Spaces = s.Maps[i]
 		case object.UnwindChunksName:
-			chunks = s.Maps[i]
+			m.Chunks = s.Maps[i]
 		case object.UnwindAskedName:
-			asked = s.Maps[i]
+			m.Asked = s.Maps[i]
+		case object.UnwindFilesName:
+			m.Files = s.Maps[i]
 		}
 	}
-	if spaces < 0 || chunks < 0 || asked < 0 {
+	if m.Spaces < 0 || m.Chunks < 0 || m.Asked < 0 {
 		return
 	}
-	s.unwind = unwind.New(spaces, chunks, asked)
+	s.unwind = unwind.New(m)
 	if s.o.PID > 0 {
 		s.Unwind(s.o.PID)
+	}
+	for _, pid := range s.o.DwarfPIDs {
+		s.Unwind(pid)
+	}
+	paths := s.programs()
+	if c := s.o.Child; c != nil {
+		paths = append(paths, c.path)
+	}
+	for _, path := range paths {
+		s.unwind.Expect(append(exe.Libraries(path), path)...)
 	}
 }
 

@@ -41,6 +41,27 @@ type mapping struct {
 	opened     bool   // file is what there is, nil if that is no ELF file
 }
 
+// A Mapping is executable memory of a process, for those who keep books of their
+// own.
+type Mapping struct {
+	Start, End, Offset uint64           // addresses, and bytes of the file
+	Path               string           // as the process has it; "[vdso]", "" if no file
+	BuildID            [maxBuildID]byte // cut or padded; 0 if not known
+	File               any              // compares equal for the same file
+}
+
+func (p *process) mappings() []Mapping {
+	out := make([]Mapping, len(p.maps))
+	for i := range p.maps {
+		m := &p.maps[i]
+		out[i] = Mapping{Start: m.start, End: m.end, Offset: m.offset}
+		if m.image != nil {
+			out[i].Path, out[i].BuildID, out[i].File = m.image.path, m.image.build, m.image.imageKey
+		}
+	}
+	return out
+}
+
 // Bounds of what is kept.
 const (
 	maxProcesses = 4096
@@ -184,13 +205,13 @@ func (u *User) evict() {
 
 // apply notes what a process did.
 func (u *User) apply(e *event) {
+	if u.Changed != nil && e.kind != lost && !slices.Contains(u.changed, e.pid) {
+		u.changed = append(u.changed, e.pid)
+	}
 	switch e.kind {
 	case lost:
 		u.gaps++
 	case forked:
-		if u.Renewed != nil {
-			u.Renewed(e.pid)
-		}
 		if parent := u.first(e.parent); len(parent.maps) > 0 {
 			parent.shared = true
 			u.keep(&process{pid: e.pid, maps: parent.maps, shared: true, gaps: parent.gaps})
@@ -198,9 +219,6 @@ func (u *User) apply(e *event) {
 			delete(u.procs, e.pid) // a kernel thread, or nobody knows
 		}
 	case executed:
-		if u.Renewed != nil {
-			u.Renewed(e.pid)
-		}
 		u.keep(&process{pid: e.pid, gaps: u.gaps})
 	case mapped:
 		m := mapping{start: e.start, end: e.start + e.size, offset: e.offset}

@@ -35,19 +35,25 @@ const (
 	metaOffset   = 1024 // of data_head in struct perf_event_mmap_page
 )
 
-func newRecorder(cpus []int) (*recorder, error) {
+// newRecorder makes one whose descriptors become readable when much is recorded,
+// or if it is eager at once.
+func newRecorder(cpus []int, eager bool) (*recorder, error) {
 	size := ringBytes
 	for size > ringBytesMin && size*len(cpus) > ringBytesAll {
 		size /= 2
 	}
 	size = max(size, unix.Getpagesize())
+	wakeup := size / 2
+	if eager {
+		wakeup = 1
+	}
 	r := &recorder{}
 	withBuildIDs := true
 	for _, cpu := range cpus {
-		ring, err := openPerfRing(cpu, size, withBuildIDs)
+		ring, err := openPerfRing(cpu, size, wakeup, withBuildIDs)
 		if withBuildIDs && errors.Is(err, unix.EINVAL) {
 			withBuildIDs = false // before 5.12
-			ring, err = openPerfRing(cpu, size, false)
+			ring, err = openPerfRing(cpu, size, wakeup, false)
 		}
 		if errors.Is(err, unix.ENODEV) {
 			continue // the CPU went offline
@@ -127,14 +133,14 @@ type perfRing struct {
 	wrap []byte // a record that goes over the end
 }
 
-func openPerfRing(cpu, size int, buildIDs bool) (*perfRing, error) {
+func openPerfRing(cpu, size, wakeup int, buildIDs bool) (*perfRing, error) {
 	attr := unix.PerfEventAttr{
 		Type:        unix.PERF_TYPE_SOFTWARE,
 		Config:      unix.PERF_COUNT_SW_DUMMY,
 		Sample_type: unix.PERF_SAMPLE_TIME,
 		Bits: unix.PerfBitMmap | unix.PerfBitMmap2 | unix.PerfBitComm | unix.PerfBitCommExec | unix.PerfBitTask |
 			unix.PerfBitSampleIDAll | unix.PerfBitUseClockID | unix.PerfBitWatermark,
-		Wakeup:  uint32(size / 2),
+		Wakeup:  uint32(wakeup),
 		Clockid: unix.CLOCK_MONOTONIC,
 	}
 	attr.Size = uint32(unsafe.Sizeof(attr))

@@ -25,9 +25,10 @@ type User struct {
 	// known of processes that have ended. Set them before use.
 	Demangle  bool
 	Forgetful bool
-	// Renewed, if not nil, is told of processes that begin, or begin another
-	// program, as Watch sees them.
-	Renewed func(pid int)
+	// Changed, if not nil, is told of processes that begin, begin another program
+	// or map something executable, as Watch sees them. Who has set it is woken for
+	// each, rather than when there is much.
+	Changed func(pid int, maps []Mapping)
 
 	mu       sync.Mutex
 	recorder *recorder // nil if not watching
@@ -35,6 +36,7 @@ type User struct {
 	procs    map[int]*process
 	clock    uint64 // orders uses of processes
 	unread   []int  // processes that ran before watching began, to be read
+	changed  []int  // processes to tell Changed of
 	images   map[imageKey]*image
 	held     []*image // that have descriptors, oldest first
 	files    map[fileID]*file
@@ -65,7 +67,7 @@ func (u *User) Watch(cpus []int, all bool) error {
 	if u.recorder != nil {
 		return nil
 	}
-	r, err := newRecorder(cpus)
+	r, err := newRecorder(cpus, u.Changed != nil)
 	if err != nil {
 		return err
 	}
@@ -102,7 +104,7 @@ func (u *User) Update() (more bool) {
 	if u.recorder == nil {
 		return false
 	}
-	u.recorder.read(u.apply)
+	u.takeIn()
 	n := min(readAtOnce, len(u.unread))
 	for _, pid := range u.unread[:n] {
 		if len(u.procs) < maxProcesses/2 {
@@ -111,6 +113,20 @@ func (u *User) Update() (more bool) {
 	}
 	u.unread = u.unread[n:]
 	return len(u.unread) > 0
+}
+
+// takeIn applies what was recorded.
+func (u *User) takeIn() {
+	u.recorder.read(u.apply)
+	if u.Changed == nil {
+		return
+	}
+	for _, pid := range u.changed {
+		if p := u.procs[pid]; p != nil && len(p.maps) > 0 {
+			u.Changed(pid, p.mappings())
+		}
+	}
+	u.changed = u.changed[:0]
 }
 
 // Close forgets everything and closes the files.
@@ -241,7 +257,7 @@ func (u *User) BuildID(pid int, addr uint64) (id [maxBuildID]byte, offset uint64
 // current is process after what was recorded has been taken in.
 func (u *User) current(pid int) *process {
 	if u.recorder != nil {
-		u.recorder.read(u.apply)
+		u.takeIn()
 	}
 	return u.process(pid)
 }

@@ -24,10 +24,14 @@ const maxRows = 3 << 20
 var errMalformed = errors.New("malformed call frame information")
 
 // registers are the DWARF numbers of a machine's registers.
-type registers struct{ sp, fp, ra uint64 }
+type registers struct {
+	sp, fp, ra uint64
+	link       bool // calls put the return address in register ra; else that stands for its place on the stack
+}
 
 var machines = map[elf.Machine]registers{
-	elf.EM_X86_64: {sp: 7, fp: 6, ra: 16},
+	elf.EM_X86_64:  {sp: 7, fp: 6, ra: 16},
+	elf.EM_AARCH64: {sp: 31, fp: 29, ra: 30, link: true},
 }
 
 // A section is .eh_frame.
@@ -173,7 +177,7 @@ func (s *section) cie(at int) *cie {
 				r.Byte()
 			case 'S':
 				c.signal = true
-			case 'B': // addresses are signed with the other key
+			case 'B', 'G': // addresses are signed with the other key, the stack is tagged
 			default:
 				return nil
 			}

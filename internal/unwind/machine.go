@@ -98,6 +98,7 @@ const (
 	cfaValOffset      = 0x14
 	cfaValOffsetSF    = 0x15
 	cfaValExpr        = 0x16
+	cfaSignedReturn   = 0x2d // DW_CFA_AARCH64_negate_ra_state; elsewhere not in use
 	cfaArgsSize       = 0x2e
 	cfaNegativeOffset = 0x2f
 )
@@ -158,6 +159,7 @@ func (m *machine) run(c *cie, code []byte, s, init *state, addr, end uint64, out
 		}
 		switch op {
 		case cfaNop:
+		case cfaSignedReturn: // programs drop the signature of every return address
 		case cfaSet:
 			ok = emit(m.s.pointer(&r, c.encoding))
 		case cfaAdvance1:
@@ -249,6 +251,9 @@ func (s *section) pack(st *state) object.Rule {
 	if st.ra.kind == undefined {
 		return object.NewRule(object.RuleEnd, 0, 0)
 	}
+	if s.regs.link {
+		return s.packLink(st)
+	}
 	if st.ra.kind != atCFA || st.ra.offset != -word {
 		return object.RuleFail
 	}
@@ -288,6 +293,43 @@ func (s *section) pack(st *state) object.Rule {
 				return object.NewRule(object.RulePLT, 11-i, 0)
 			}
 		}
+	}
+	return object.RuleFail
+}
+
+// packLink is pack for machines on which calls put the return address in a
+// register.
+func (s *section) packLink(st *state) object.Rule {
+	const word = 8
+	// place is how many words below the CFA something was saved, 0 if it was not.
+	place := func(r rule) (words int, ok bool) {
+		switch {
+		case r.kind == same || r.kind == undefined:
+			return 0, true
+		case r.kind == atCFA && r.offset < 0 && r.offset%word == 0:
+			return int(min(-r.offset/word, object.RuleMost+1)), true
+		}
+		return 0, false
+	}
+	fp, ok1 := place(st.fp)
+	ra, ok2 := place(st.ra)
+	if !ok1 || !ok2 || st.cfa.kind != register || st.cfa.offset < 0 || st.cfa.offset%word != 0 {
+		return object.RuleFail
+	}
+	kind, linkKind := object.RuleSP, object.RuleSPLink
+	switch st.cfa.reg {
+	case s.regs.sp:
+	case s.regs.fp:
+		kind, linkKind = object.RuleFP, object.RuleFPLink
+	default:
+		return object.RuleFail
+	}
+	off := int(min(st.cfa.offset/word, object.RuleMost+1))
+	switch {
+	case fp == 0 && ra == 0, fp > 0 && ra == fp-1:
+		return object.NewRule(kind, off, fp)
+	case fp == 0:
+		return object.NewRule(linkKind, off, ra)
 	}
 	return object.RuleFail
 }

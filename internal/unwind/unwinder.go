@@ -15,27 +15,40 @@ import (
 	"github.com/hawktrace/hawk/internal/target/proc"
 )
 
-// An Unwinder puts tables for processes into the kernel maps, which it does in
-// a goroutine of its own: a large program has a million rules.
+// An Unwinder puts tables into the kernel maps, which it does in a goroutine of
+// its own: a large program has a million rules.
 type Unwinder struct {
-	spaces, chunks, asks int // descriptors of the maps
+	Maps
 
 	mu      sync.Mutex
-	asked   []int
+	asked   []int         // processes
+	named   []wanted      // files
+	known   map[any]*file // by Mapped.File; nil: its table is being made
 	working bool
 	closed  bool
 	idle    sync.Cond // of mu: working became false
 
+	vdsoFile *file  // of mu, too; nil while no process was looked at
+	swept    uint64 // how many spaces programs had made when they were last swept
+
 	// Only the goroutine looks at these.
 	files map[fileID]*file
-	pids  map[int]bool // that have a space
-	next  uint32       // number of the next chunk
+	next  uint32 // number of the next chunk
+}
+
+// Maps are descriptors of the maps that package object describes.
+type Maps struct {
+	Spaces, Chunks, Asked int
+	Files                 int // -1 if programs do not make spaces
 }
 
 // A file has a table in the kernel.
 type file struct {
 	table *Table // nil: it has no table, or there is no room for it
 	index uint32 // number of its first chunk
+	name  []byte // what programs know it by
+	bias  uint64 // of its code, if that is one piece
+	plain bool   // it is
 }
 
 // fileID is a file on disk at one point in time.
@@ -44,11 +57,13 @@ type fileID struct {
 	mtime    unix.Timespec
 }
 
-// New makes an Unwinder of the descriptors of the maps that package object
-// describes: spaces, chunks, and processes that asked.
-func New(spaces, chunks, asked int) *Unwinder {
-	u := &Unwinder{spaces: spaces, chunks: chunks, asks: asked, files: map[fileID]*file{}, pids: map[int]bool{}, next: 1}
+// New makes an Unwinder.
+func New(m Maps) *Unwinder {
+	u := &Unwinder{Maps: m, files: map[fileID]*file{}, known: map[any]*file{}, next: 1}
 	u.idle.L = &u.mu
+	if m.Files >= 0 {
+		bpf.MapUpdate(m.Spaces, key(0), space(0, 0, nil), 0) // what programs start from
+	}
 	return u
 }
 
@@ -56,29 +71,84 @@ func New(spaces, chunks, asked int) *Unwinder {
 func (u *Unwinder) Ask(pid int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.closed || slices.Contains(u.asked, pid) {
+	if u.closed || len(u.asked) >= maxAsked || slices.Contains(u.asked, pid) {
 		return
 	}
 	u.asked = append(u.asked, pid)
+	u.start()
+}
+
+// Bounds of what waits to be made.
+const (
+	maxNamed = 4096 // files
+	maxAsked = 1024 // processes
+)
+
+// Expect has tables of files be ready for the processes that will map them.
+func (u *Unwinder) Expect(paths ...string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed || len(u.named)+len(paths) > maxNamed {
+		return
+	}
+	for _, path := range paths {
+		u.named = append(u.named, wanted{paths: []string{path}})
+	}
+	u.start()
+}
+
+// start has the goroutine run, with mu held.
+func (u *Unwinder) start() {
 	if !u.working {
 		u.working = true
 		go u.work()
 	}
 }
 
-// Forget drops what is known of a process, which is another program now. It
-// may be called at any time before Close.
-func (u *Unwinder) Forget(pid int) {
-	key := key(pid)
-	bpf.MapDelete(u.spaces, key)
-	bpf.MapDelete(u.asks, key)
+// Wait returns when all that was asked for and expected is there.
+func (u *Unwinder) Wait() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for u.working {
+		u.idle.Wait()
+	}
+}
+
+// Sweep removes the spaces of processes that have ended, now and then. It may
+// be called often.
+func (u *Unwinder) Sweep() {
+	if u.Files < 0 {
+		return
+	}
+	v := make([]byte, object.UnwindSpace)
+	if bpf.MapLookup(u.Spaces, key(0), v) != nil {
+		return
+	}
+	made := binary.NativeEndian.Uint64(v[object.UnwindStrays:])
+	if made-u.swept < object.UnwindMaxSpaces/4 {
+		return
+	}
+	u.swept = made
+	u.sweep()
+}
+
+func (u *Unwinder) sweep() {
+	var pids [][]byte
+	for k := key(-1); bpf.MapNextKey(u.Spaces, k, k) == nil && len(pids) <= object.UnwindMaxSpaces; {
+		pids = append(pids, slices.Clone(k))
+	}
+	for _, k := range pids {
+		if pid := int(binary.NativeEndian.Uint32(k)); pid != 0 && !proc.Alive(pid) {
+			bpf.MapDelete(u.Spaces, k)
+		}
+	}
 }
 
 // Close ends the work; the maps are the caller's.
 func (u *Unwinder) Close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.closed, u.asked = true, nil
+	u.closed, u.asked, u.named = true, nil, nil
 	for u.working {
 		u.idle.Wait()
 	}
@@ -87,23 +157,30 @@ func (u *Unwinder) Close() {
 func (u *Unwinder) work() {
 	for {
 		u.mu.Lock()
-		if len(u.asked) == 0 {
+		switch {
+		case len(u.asked) > 0:
+			pid := u.asked[0]
+			u.asked = u.asked[1:]
+			u.mu.Unlock()
+			u.add(pid)
+		case len(u.named) > 0:
+			w := u.named[0]
+			u.named = u.named[1:]
+			u.mu.Unlock()
+			u.expect(w)
+		default:
 			u.working = false
 			u.idle.Broadcast()
 			u.mu.Unlock()
 			return
 		}
-		pid := u.asked[0]
-		u.asked = u.asked[1:]
-		u.mu.Unlock()
-		u.add(pid)
 	}
 }
 
-// add makes the space of a process from what it has mapped. One that has ended
-// meanwhile needs none.
+// add makes the tables of what a process has mapped, and its space. One that
+// has ended meanwhile needs none.
 func (u *Unwinder) add(pid int) {
-	defer bpf.MapDelete(u.asks, key(pid)) // it may ask again, unless it has a space
+	defer bpf.MapDelete(u.Asked, key(pid)) // it may ask again, unless it has a space
 	maps, err := proc.Maps(pid)
 	if err != nil {
 		return
@@ -115,21 +192,102 @@ func (u *Unwinder) add(pid int) {
 		if !m.Exec {
 			continue
 		}
-		f, bias := u.mapped(pid, m)
-		if f == nil || f.table == nil {
-			continue
+		p := part{start: m.Start, end: m.End}
+		if f, bias := u.mapped(pid, m); f != nil && f.table != nil {
+			frames = frames && (f.table.Frames || m.Path == "[vdso]")
+			p.delta, p.index = m.Start-m.Offset-bias+f.table.Base, f.index
 		}
-		frames = frames && (f.table.Frames || m.Path == "[vdso]")
-		parts = append(parts, part{m.Start, m.End, m.Start - m.Offset - bias + f.table.Base, f.index})
+		parts = append(parts, p)
 	}
-	state := object.UnwindReady
+	id := identity(pid)
+	if len(parts) == 0 || id == 0 {
+		return
+	}
+	u.put(pid, id, frames, parts)
+}
+
+// Mapped is executable memory of a process.
+type Mapped struct {
+	Start, End, Offset uint64   // addresses, and bytes of the file
+	Path               string   // as the process has it; "[vdso]", "" if no file
+	BuildID            [20]byte // cut or padded; 0 if not known
+	File               any      // compares equal for the same file
+}
+
+// maxKnown bounds the files told of by Follow.
+const maxKnown = 1 << 14
+
+// Follow makes the space of a process that begins, or has mapped something, of
+// all that it has mapped. Tables that are not there yet are made, and the space
+// again.
+func (u *Unwinder) Follow(pid int, maps []Mapped) {
+	id := identity(pid)
+	if id == 0 {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return
+	}
+	if len(u.known) > maxKnown {
+		clear(u.known)
+	}
+	frames := true
+	parts := make([]part, len(maps))
+	for i := range maps {
+		m := &maps[i]
+		p := part{start: m.Start, end: m.End}
+		f, asked := u.known[m.File]
+		switch {
+		case m.Path == "[vdso]":
+			f, asked = u.vdsoFile, true
+		case m.Path == "" || m.Path[0] != '/':
+			asked = true
+		}
+		if f != nil && f.table != nil && f.plain {
+			frames = frames && (f.table.Frames || f == u.vdsoFile)
+			p.delta, p.index = m.Start-m.Offset-f.bias+f.table.Base, f.index
+		}
+		if !asked && len(u.named) < maxNamed {
+			u.known[m.File] = nil
+			w := wanted{paths: []string{proc.Dir(pid) + "/root" + m.Path, m.Path}, key: m.File, pid: pid}
+			if m.BuildID != [20]byte{} {
+				w.build = m.BuildID[:]
+			}
+			u.named = append(u.named, w)
+			u.start()
+		}
+		parts[i] = p
+	}
+	u.put(pid, id, frames, parts)
+}
+
+// put writes the space of a process. frames says that frame pointers will do.
+func (u *Unwinder) put(pid int, id uint64, frames bool, parts []part) {
+	v := space(object.UnwindReady, id, parts)
 	if frames {
-		state, parts = object.UnwindFrames, nil
+		binary.NativeEndian.PutUint32(v[object.UnwindState:], object.UnwindFrames)
 	}
-	u.makeRoom()
-	if bpf.MapUpdate(u.spaces, key(pid), space(state, parts), 0) == nil {
-		u.pids[pid] = true
+	if bpf.MapUpdate(u.Spaces, key(pid), v, 0) == unix.E2BIG {
+		u.sweep()
+		bpf.MapUpdate(u.Spaces, key(pid), v, 0)
 	}
+}
+
+// identity tells the program that a process runs from others, as programs in
+// the kernel do; 0 if it has ended.
+func identity(pid int) uint64 {
+	l, ok := proc.MemoryLayout(pid)
+	if !ok {
+		return 0
+	}
+	sum := uint64(0)
+	mix := int64(object.UnwindMix)
+	for _, v := range [...]uint64{l.StartCode, l.EndCode, l.StartStack, l.StartData, l.ArgStart} {
+		sum = sum*uint64(mix) + v
+	}
+	return sum | 1
 }
 
 func key(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
@@ -148,22 +306,86 @@ func (u *Unwinder) mapped(pid int, m *proc.Mapping) (f *file, bias uint64) {
 		if unix.Stat(name, &st) != nil || st.Ino != m.Ino {
 			continue
 		}
-		e, err := exe.Open(name)
-		if err != nil {
-			continue
-		}
-		defer e.Close()
-		bias, ok := e.Bias(m.Offset, m.End-m.Start)
-		if !ok {
-			return nil, 0
-		}
 		id := fileID{st.Dev, st.Ino, st.Mtim}
-		if f, ok := u.files[id]; ok {
+		f := u.files[id]
+		if f == nil || !f.plain {
+			e, err := exe.Open(name)
+			if err != nil {
+				continue
+			}
+			defer e.Close()
+			if f == nil {
+				f = u.enter(id, e, fileName(m.Dev, &st))
+			}
+			bias, ok := e.Bias(m.Offset, m.End-m.Start)
+			if !ok {
+				return nil, 0
+			}
 			return f, bias
 		}
-		return u.enter(id, e), bias
+		return f, f.bias
 	}
 	return nil, 0
+}
+
+// A wanted file is one whose table is to be made.
+type wanted struct {
+	paths []string // it is the first of these that it can be
+	build []byte   // its build ID, cut or padded to 20 bytes; nil: not known
+	key   any      // Mapped.File; nil if nobody has mapped it yet
+	pid   int      // who has
+}
+
+// expect makes the table of a file that is, or is to be, mapped.
+func (u *Unwinder) expect(w wanted) {
+	for _, path := range w.paths {
+		var st unix.Stat_t
+		if unix.Stat(path, &st) != nil {
+			continue
+		}
+		id := fileID{st.Dev, st.Ino, st.Mtim}
+		f := u.files[id]
+		if f == nil || w.build != nil {
+			e, err := exe.Open(path)
+			if err != nil {
+				continue
+			}
+			fits := w.build == nil || [20]byte(w.build) == padded(e.BuildID())
+			if fits && f == nil {
+				f = u.enter(id, e, fileName(st.Dev, &st))
+			}
+			e.Close()
+			if !fits {
+				continue
+			}
+		}
+		if w.key != nil {
+			u.mu.Lock()
+			u.known[w.key] = f
+			u.mu.Unlock()
+		}
+		break
+	}
+	if w.pid > 0 {
+		u.Ask(w.pid)
+	}
+}
+
+func padded(id []byte) (out [20]byte) {
+	copy(out[:], id)
+	return out
+}
+
+// fileName is what programs know a file by. dev is the device of mappings,
+// which on some file systems is not that of stat(2).
+func fileName(dev uint64, st *unix.Stat_t) []byte {
+	name := make([]byte, object.UnwindFileKey)
+	order := binary.NativeEndian
+	order.PutUint64(name[object.UnwindDevice:], uint64(unix.Major(dev))<<20|uint64(unix.Minor(dev)))
+	order.PutUint64(name[object.UnwindInode:], st.Ino)
+	order.PutUint64(name[object.UnwindSize:], uint64(st.Size))
+	order.PutUint64(name[object.UnwindTime:], uint64(st.Mtim.Sec))
+	return name
 }
 
 // vdsoID stands for the code that the kernel maps into every process.
@@ -181,13 +403,25 @@ func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
 	if err != nil {
 		return nil
 	}
-	return u.enter(vdsoID, e)
+	name := make([]byte, object.UnwindFileKey)
+	vdso := int64(object.UnwindVDSO)
+	binary.NativeEndian.PutUint64(name[object.UnwindInode:], uint64(vdso))
+	f := u.enter(vdsoID, e, name)
+	u.mu.Lock()
+	u.vdsoFile = f
+	u.mu.Unlock()
+	return f
 }
 
-// enter puts the table of a file into the kernel.
-func (u *Unwinder) enter(id fileID, e *exe.File) *file {
-	f := &file{index: u.next}
+// enter puts the table of a file into the kernel, and tells programs of it.
+func (u *Unwinder) enter(id fileID, e *exe.File, name []byte) *file {
+	f := &file{index: u.next, name: name}
+	if len(u.files) >= object.UnwindMaxFiles {
+		return f
+	}
+	f.bias, f.plain = e.CodeBias()
 	u.files[id] = f
+	defer u.announce(id, f)
 	t, err := NewTable(e)
 	if err != nil || t == nil {
 		return f
@@ -197,7 +431,7 @@ func (u *Unwinder) enter(id fileID, e *exe.File) *file {
 		return f
 	}
 	for i, c := range chunks {
-		if bpf.MapUpdate(u.chunks, key(int(u.next)+i), c, 0) != nil {
+		if bpf.MapUpdate(u.Chunks, key(int(u.next)+i), c, 0) != nil {
 			return f // those that are there are overwritten by the next file
 		}
 	}
@@ -207,18 +441,21 @@ func (u *Unwinder) enter(id fileID, e *exe.File) *file {
 	return f
 }
 
-// makeRoom removes the spaces of processes that have ended, when there are
-// many.
-func (u *Unwinder) makeRoom() {
-	if len(u.pids) < object.UnwindMaxSpaces*3/4 {
+// announce tells programs what there is of a file.
+func (u *Unwinder) announce(id fileID, f *file) {
+	if u.Files < 0 || !f.plain {
 		return
 	}
-	for pid := range u.pids {
-		if !proc.Alive(pid) {
-			bpf.MapDelete(u.spaces, key(pid))
-			delete(u.pids, pid)
+	v := make([]byte, object.UnwindFile)
+	order := binary.NativeEndian
+	if f.table != nil {
+		order.PutUint64(v[object.UnwindShift:], f.table.Base-f.bias)
+		order.PutUint32(v[object.UnwindFileIndex:], f.index)
+		if !f.table.Frames && id != vdsoID {
+			order.PutUint32(v[object.UnwindFileBare:], 1)
 		}
 	}
+	bpf.MapUpdate(u.Files, f.name, v, 0)
 }
 
 // A part is a mapping with a table.
@@ -227,13 +464,15 @@ type part struct {
 	index             uint32
 }
 
-// space is the value of a process in the map. Of too many mappings, those at
-// the lowest addresses count.
-func space(state int, parts []part) []byte {
+// space is the value of a process in the map, state 0 for one that programs
+// fill. Of too many mappings, those at the lowest addresses count.
+func space(state int, identity uint64, parts []part) []byte {
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.start, b.start) })
 	v := make([]byte, object.UnwindSpace)
 	order := binary.NativeEndian
 	order.PutUint32(v[object.UnwindState:], uint32(state))
+	order.PutUint32(v[object.UnwindCount:], uint32(min(len(parts), object.UnwindMost)))
+	order.PutUint64(v[object.UnwindIdentity:], identity)
 	for i := range object.UnwindMost {
 		m := v[object.UnwindMappings+i*object.UnwindMapping:]
 		if i >= len(parts) {

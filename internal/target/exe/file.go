@@ -309,6 +309,22 @@ func (f *File) Bias(offset, size uint64) (bias uint64, ok bool) {
 	return 0, false
 }
 
+// CodeBias is Bias of all executable segments; ok is false if they differ, or
+// there are none.
+func (f *File) CodeBias() (bias uint64, ok bool) {
+	for i := range f.segments {
+		s := &f.segments[i]
+		if s.flags&elf.PF_X == 0 {
+			continue
+		}
+		if ok && s.addr-s.offset != bias {
+			return 0, false
+		}
+		bias, ok = s.addr-s.offset, true
+	}
+	return bias, ok
+}
+
 // Span is the lowest address that the file is loaded at, and the end of the
 // highest.
 func (f *File) Span() (low, high uint64) {

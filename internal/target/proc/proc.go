@@ -334,3 +334,30 @@ func ReadMemory(pid int, addr uint64, n int) ([]byte, error) {
 	}
 	return buf, nil
 }
+
+// A Layout says where a program put parts of itself when it began, by
+// addresses; see proc_pid_stat(5).
+type Layout struct{ StartCode, EndCode, StartStack, StartData, ArgStart uint64 }
+
+// MemoryLayout is the layout of a process; ok is false if it has ended or has
+// no program, as kernel threads.
+func MemoryLayout(pid int) (l Layout, ok bool) {
+	data, err := os.ReadFile(Dir(pid) + "/stat")
+	if err != nil {
+		return l, false
+	}
+	const first = 3 // number of the field behind the name, in the manual page
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	for _, f := range []struct {
+		number int
+		v      *uint64
+	}{{26, &l.StartCode}, {27, &l.EndCode}, {28, &l.StartStack}, {45, &l.StartData}, {48, &l.ArgStart}} {
+		if f.number-first >= len(fields) {
+			return l, false
+		}
+		if *f.v, err = strconv.ParseUint(fields[f.number-first], 10, 64); err != nil {
+			return l, false
+		}
+	}
+	return l, l.StartCode > 1 // 1: we may not know
+}
