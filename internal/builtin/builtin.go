@@ -39,6 +39,7 @@ type Func struct {
 	Fixed    bool              // yields the same value throughout one run of a probe
 	Fields   bool              // has no value of its own, only fields: args
 	Needs    []*target.Feature // what the kernel must offer
+	Unstable string            // the feature, one that a setting may refuse; "" for others
 	Probes   probe.Has         // what the probe kind must offer, 0: anything
 
 	// Uses is what a call asks of its context beyond what Probes implies.

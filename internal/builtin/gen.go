@@ -66,7 +66,7 @@ type Gen interface {
 	SpillMap(limit int) int
 	// Unwinds reports whether user stacks can be walked by tables. Unwind does:
 	// it writes the addresses of at most limit frames of the current thread to
-	// frames, which is zero, and yields a number made of them, or 0 if frame
+	// frames, and zeroes behind them, and yields a number made of them, or 0 if frame
 	// pointers have to do; ask is lowered where user space should be asked to
 	// provide the tables of the process.
 	Unwinds() bool

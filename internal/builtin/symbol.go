@@ -10,6 +10,7 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
@@ -129,106 +130,127 @@ func funcName(p *probe.Point, cfg *config.Config) string {
 
 const (
 	userStackFlag = 1 << 8 // BPF_F_USER_STACK
-	maxFrames     = 127    // what a stack map stores at most: PERF_MAX_STACK_DEPTH
+	maxFrames     = 127    // unless the script says otherwise
+	mostFrames    = 1024
 )
 
 var stackWords = []string{"bpftrace", "hawk", "perf", "raw", "build_id"}
 
-// stack defines kstack and ustack. The frames go to a stack map of the kernel
-// and the value is their number there, which as a map key is far cheaper than
-// the frames.
-func stack(name string, user bool, old []string, doc, example string) {
-	var handle func(e Env, ev *object.Event, rec []byte) error
+// unwinding is what the kernel must offer for user stacks by tables.
+var unwinding = []*target.Feature{target.BPFLoop, target.TaskPtRegs, target.NoPreallocPerf}
+
+// stack defines a function that yields a stack, of which f has the name and the
+// documentation. The frames go to a map of the kernel and the value is their
+// number there, which as a map key is far cheaper than the frames.
+func stack(f Func, user bool) {
+	name := f.Name
+	f.Bare, f.Uses, f.Words = true, probe.Uses{Stack: true}, stackWords
+	f.Params = []Param{{"mode", WordOrInt}, {"limit", IntBehindWord}}
+	f.Yields = "kstack"
 	if user {
-		handle = func(e Env, _ *object.Event, rec []byte) error {
+		f.Yields = "ustack"
+		f.Handle = func(e Env, _ *object.Event, rec []byte) error {
 			e.Unwind(int(binary.NativeEndian.Uint32(rec[4:])))
 			return nil
 		}
 	}
-	define(Func{
-		Name: name, Handle: handle, Old: old, Bare: true, Uses: probe.Uses{Stack: true}, Params: []Param{{"mode", WordOrInt}, {"limit", IntBehindWord}}, Words: stackWords, Doc: doc, Example: example, Yields: name,
-		Check: func(c *Call) types.Type {
-			t := &types.Stack{User: user, Limit: maxFrames, Mode: stackMode(c.Config.StackMode)}
-			for i := range c.Args {
-				if w := c.Words[i]; w != "" {
-					if i > 0 {
-						c.Errorf(c.Args[i], "bad-argument", "%s(): the mode comes before the limit", name)
-					}
-					t.Mode = stackMode(w)
-					continue
+	f.Check = func(c *Call) types.Type {
+		t := &types.Stack{User: user, Limit: maxFrames, Mode: stackMode(c.Config.StackMode)}
+		if len(f.Needs) > 0 && c.Opts.NoFeature["unwind"] {
+			c.Errorf(c.Expr, "unsupported", "%s is without unwinding tables for --no-feature unwind", name).Hint("use ustack")
+		}
+		for i := range c.Args {
+			if w := c.Words[i]; w != "" {
+				if i > 0 {
+					c.Errorf(c.Args[i], "bad-argument", "%s(): the mode comes before the limit", name)
 				}
-				if i > 0 && c.Words[0] == "" {
-					c.Errorf(c.Args[0], "bad-argument", "%s(): the first of two arguments is the mode", name)
-				}
-				n, ok := c.Int(i)
-				if !ok || c.Consts[i].Neg {
-					c.Errorf(c.Args[i], "literal-required", "%s(): the limit must be a positive literal", name)
-					continue
-				}
-				if n > 1024 {
-					c.Errorf(c.Args[i], "bad-argument", "%s([int limit]): limit shouldn't exceed 1024, %d given", name, n)
-				}
-				t.Limit = int(min(n, maxFrames))
+				t.Mode = stackMode(w)
+				continue
 			}
-			if t.Mode == types.StackBuildID && !user {
-				if len(c.Args) > 0 {
-					c.Errorf(c.Expr, "bad-argument", "%s(): 'build_id' stack mode can only be used for ustack", name)
-				} else {
-					c.Warnf(c.Expr, "stack-mode", "'build_id' stack mode can only be used for ustack, falling back to 'raw' stack mode for %s", name)
-				}
-				t.Mode = types.StackRaw
+			if i > 0 && c.Words[0] == "" {
+				c.Errorf(c.Args[0], "bad-argument", "%s(): the first of two arguments is the mode", name)
 			}
-			return t
-		},
-		Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
-			t := c.Result.(*types.Stack)
-			b := g.B()
-			p := place(g, t, dst)
-			flags := int64(0)
-			if user {
-				flags = userStackFlag
+			n, ok := c.Int(i)
+			if !ok || c.Consts[i].Neg {
+				c.Errorf(c.Args[i], "literal-required", "%s(): the limit must be a positive literal", name)
+				continue
 			}
-			id := g.Temp("stack", 8, 8)
-			b.Store(id, 0, 8, konst(g, -1))
-			var pid *ir.Value
-			if user {
-				pid = high32(g, pidTgid(g, c, false))
+			if n > mostFrames {
+				c.Errorf(c.Args[i], "bad-argument", "%s([int limit]): limit shouldn't exceed %d, %d given", name, mostFrames, n)
 			}
-			byPointers := func() {
-				got := call(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(t.Limit)), konst(g, flags))
-				b.Store(id, 0, 8, got)
-				g.When(b.Arith(ir.Eq, got, konst(g, -eexist)), true, func() { spillStack(g, t, flags, id) })
-			}
-			if t.Limit > 0 {
-				if user && g.Unwinds() {
-					unwindStack(g, c, t, pid, id)
-					g.When(b.Arith(ir.Eq, b.Load(id, 0, 8, false), konst(g, -1)), false, byPointers)
-				} else {
-					byPointers()
-				}
-				// A kernel thread has no user stack, and a program interrupted in
-				// user code no kernel stack: EFAULT is no failure.
-				now := b.Load(id, 0, 8, false)
-				g.When(b.Arith(ir.SLt, now, konst(g, 0)), true, func() {
-					g.When(b.Arith(ir.Ne, now, konst(g, -efault)), true, func() { g.Failed(c.Expr, object.StackFailed, name, now) })
-				})
-			}
-			b.Store(p, 0, 8, b.Load(id, 0, 8, false))
-			if user {
-				b.Store(p, 8, 8, pid)
+			t.Limit = int(min(n, mostFrames))
+		}
+		if t.Mode == types.StackBuildID && !user {
+			if len(c.Args) > 0 {
+				c.Errorf(c.Expr, "bad-argument", "%s(): 'build_id' stack mode can only be used for ustack", name)
 			} else {
-				b.Store(p, 8, 8, konst(g, 0))
+				c.Warnf(c.Expr, "stack-mode", "'build_id' stack mode can only be used for ustack, falling back to 'raw' stack mode for %s", name)
 			}
-			return p
-		},
-	})
+			t.Mode = types.StackRaw
+		}
+		return t
+	}
+	f.Lower = func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		t := c.Result.(*types.Stack)
+		b := g.B()
+		p := place(g, t, dst)
+		flags := int64(0)
+		if user {
+			flags = userStackFlag
+		}
+		id := g.Temp("stack", 8, 8)
+		b.Store(id, 0, 8, konst(g, -1))
+		var pid *ir.Value
+		if user {
+			pid = high32(g, pidTgid(g, c, false))
+		}
+		depth := min(t.Limit, g.Context().O.Target.MaxStack())
+		byPointers := func() {
+			got := call(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(depth)), konst(g, flags))
+			b.Store(id, 0, 8, got)
+			g.When(b.Arith(ir.Eq, got, konst(g, -eexist)), true, func() { spillStack(g, t, depth, flags, id) })
+		}
+		if t.Limit > 0 {
+			if user && g.Unwinds() {
+				unwindStack(g, c, t, pid, id)
+				g.When(b.Arith(ir.Eq, b.Load(id, 0, 8, false), konst(g, -1)), false, byPointers)
+			} else {
+				byPointers()
+			}
+			// A kernel thread has no user stack, and a program interrupted in
+			// user code no kernel stack: EFAULT is no failure.
+			now := b.Load(id, 0, 8, false)
+			g.When(b.Arith(ir.SLt, now, konst(g, 0)), true, func() {
+				g.When(b.Arith(ir.Ne, now, konst(g, -efault)), true, func() { g.Failed(c.Expr, object.StackFailed, name, now) })
+			})
+		}
+		b.Store(p, 0, 8, b.Load(id, 0, 8, false))
+		if user {
+			b.Store(p, 8, 8, pid)
+		} else {
+			b.Store(p, 8, 8, konst(g, 0))
+		}
+		return p
+	}
+	define(f)
 }
 
 func init() {
-	stack("kstack", false, []string{"stack"}, "The kernel stack. `kstack(mode, limit)`: mode `bpftrace`, `perf` or `raw`, limit at most 127 frames.",
-		"profile:hz:99 { @[kstack(perf, 5)] = count(); }")
-	stack("ustack", true, nil, "The user stack of the current thread: on x86-64 from Linux 6.1 on complete without frame pointers too, by the unwinding tables of the files (`.eh_frame`); by frame pointers elsewhere, and for `--no-feature unwind`. Arguments as for kstack; the mode may also be `build_id`.",
-		"profile:hz:99 { @[comm, ustack] = count(); }")
+	stack(Func{
+		Name: "kstack", Old: []string{"stack"},
+		Doc:     "The kernel stack. `kstack(mode, limit)`: mode `bpftrace`, `perf` or `raw`, limit at most 1024 frames, 127 if it is not given. Of kernel stacks, and of user stacks taken by frame pointers, the kernel yields no more than `kernel.perf_event_max_stack` says, 127 unless changed.",
+		Example: "profile:hz:99 { @[kstack(perf, 5)] = count(); }",
+	}, false)
+	stack(Func{
+		Name:    "ustack",
+		Doc:     "The user stack of the current thread: on x86-64 and arm64 from Linux 6.1 on complete without frame pointers too, by the unwinding tables of the files (`.eh_frame`); by frame pointers elsewhere, for `--no-feature unwind`, and for a process whose tables are still being made. A stack that could not be followed to its end has `<unwind failure>` as its last line. Arguments as for kstack; the mode may also be `build_id`.",
+		Example: "profile:hz:99 { @[comm, ustack] = count(); }",
+	}, true)
+	stack(Func{
+		Name: "dw_ustack", Unstable: "dw_ustack", Needs: unwinding,
+		Doc:     "Another name of ustack, refused where the kernel can not unwind by tables. No processes need to be named for it.",
+		Example: "profile:hz:99 { @[comm, dw_ustack(perf)] = count(); }",
+	}, true)
 }
 
 const (
@@ -237,18 +259,17 @@ const (
 )
 
 // spillStack keeps a stack whose place in the stack map another one has: the
-// frames go to a hash by a number made of them, and that number to id. It is
+// frames, at most depth, go to a hash by a number made of them, and that number to id. It is
 // above 32 bits, where the numbers of the stack map end.
-func spillStack(g Gen, t *types.Stack, flags int64, id *ir.Value) {
+func spillStack(g Gen, t *types.Stack, depth int, flags int64, id *ir.Value) {
 	b := g.B()
-	n := 8 * t.Limit
-	frames := g.Temp("frames", n, 8)
-	b.Zero(frames, 0, n)
-	got := call(g, asm.FnGetStack, g.Context().Ctx, frames, konst(g, int64(n)), konst(g, flags))
+	frames := g.Temp("frames", 8*t.Limit, 8)
+	b.Zero(frames, 0, 8*t.Limit)
+	got := call(g, asm.FnGetStack, g.Context().Ctx, frames, konst(g, int64(8*depth)), konst(g, flags))
 	b.Store(id, 0, 8, got)
 	g.When(b.Arith(ir.SLt, konst(g, 0), got), false, func() {
 		h := konst(g, 0)
-		for i := range t.Limit {
+		for i := range depth {
 			h = b.Arith(ir.Xor, h, b.Load(frames, 8*i, 8, false))
 			h = b.Arith(ir.Mul, h, konst(g, -0x61c8864680b583eb)) // 2^64 divided by the golden ratio
 			h = b.Arith(ir.Xor, h, b.Arith(ir.LShr, h, konst(g, 32)))
@@ -279,7 +300,6 @@ func unwindStack(g Gen, c *Call, t *types.Stack, pid, id *ir.Value) {
 	b := g.B()
 	n := 8 * t.Limit
 	frames := g.Temp("frames", n, 8)
-	b.Zero(frames, 0, n)
 	number := g.Unwind(c.Expr, pid, frames, t.Limit, func() {
 		ev := &object.Event{Builtin: c.Func.Name, Map: -1}
 		g.Send(c, ev, 8, func(rec *ir.Value) *ir.Value {

@@ -63,7 +63,7 @@ func (w *walker) isPlanned(at syntax.Node, name string) bool {
 	return true
 }
 
-var planned = [...]string{"dw_ustack", "skboutput", "unwatch"}
+var planned = [...]string{"skboutput", "unwatch"}
 
 func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
 	c := &builtin.Call{
@@ -86,6 +86,9 @@ func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []
 	c.Func = f
 	if f.Unsafe && !w.script.Options.Unsafe && w.unevaluated == 0 {
 		w.errorf(e, "unsafe", "%s() is an unsafe function being used in safe mode", f.Name).Hint("allow it with --unsafe")
+	}
+	if f.Unstable != "" {
+		w.unstable(e, f.Unstable)
 	}
 	legal := w.legal(e, head.Name, f)
 	argsOK := w.arguments(c, f.Params, f.Min, f.Variadic, f.Words, args)

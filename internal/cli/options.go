@@ -70,6 +70,6 @@ func options() []option {
 		{short: 'b', long: "btf", group: hidden, set: ignored},
 		{long: "verify-llvm-ir", group: hidden, set: ignored},
 		{long: "debuginfo", arg: "DIR", group: hidden, set: later("--debuginfo")},
-		{long: "dwarf-pid", arg: "PID", group: hidden, set: later("--dwarf-pid")},
+		{long: "dwarf-pid", arg: "PID", group: hidden, set: (*settings).addDwarfPID},
 	}
 }

@@ -39,6 +39,7 @@ type settings struct {
 	program     *string // -e
 	pid         int
 	follow      bool
+	dwarfPIDs   []int
 	command     string
 	output      string
 	json        bool
@@ -129,18 +130,34 @@ func (s *settings) setDuration(text string) error {
 // maxPID is the largest the kernel can be configured for.
 const maxPID = 0x400000
 
-func (s *settings) setPID(text string) error {
+func (s *settings) setPID(text string) (err error) {
+	s.pid, err = parsePID(text)
+	return err
+}
+
+// maxDwarfPIDs bounds the processes that --dwarf-pid names.
+const maxDwarfPIDs = 1024
+
+func (s *settings) addDwarfPID(text string) error {
+	pid, err := parsePID(text)
+	if err == nil && len(s.dwarfPIDs) == maxDwarfPIDs {
+		err = usagef("--dwarf-pid can be given %d times at most", maxDwarfPIDs)
+	}
+	s.dwarfPIDs = append(s.dwarfPIDs, pid)
+	return err
+}
+
+func parsePID(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	switch {
 	case err != nil:
-		return usagef("Failed to parse pid: invalid integer: %s", text)
+		return 0, usagef("Failed to parse pid: invalid integer: %s", text)
 	case n > maxPID:
-		return usagef("Pid out of range: %d", n)
+		return 0, usagef("Pid out of range: %d", n)
 	case n == 0:
-		return usagef("Failed to parse pid: 0 is no process")
+		return 0, usagef("Failed to parse pid: 0 is no process")
 	}
-	s.pid = int(n)
-	return nil
+	return int(n), nil
 }
 
 func (s *settings) setNoFeature(list string) error {

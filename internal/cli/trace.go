@@ -94,7 +94,7 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 	}
 	status, err := run.Run(ctx, session, run.Options{
 		Config: res.Config, Probe: &probes, Sink: c.sink(out), Stdout: c.out, Stderr: c.err,
-		Child: child, PID: c.pid, DryRun: c.dryRun, WholeCommands: c.format == "json", Verbose: c.verbose > 0,
+		Child: child, PID: c.pid, DwarfPIDs: c.dwarfPIDs, DryRun: c.dryRun, WholeCommands: c.format == "json", Verbose: c.verbose > 0,
 		Report: c.report(), Unused: unused, Progress: progress,
 	})
 	if err != nil {

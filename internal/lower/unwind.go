@@ -37,7 +37,7 @@ func (m *module) unwindMaps() *unwindMaps {
 }
 
 // Unwind walks the user stack of the current thread by tables. It writes the
-// addresses of at most limit frames to frames, which is zero, and yields a
+// addresses of at most limit frames to frames, and zeroes behind them, and yields a
 // number made of them, or 0 if frame pointers have to do: ask is then called
 // where user space should provide tables for the process.
 func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, ask func()) *ir.Value {
@@ -59,6 +59,7 @@ func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, 
 		})
 	}
 	layout := f.m.mmLayout()
+	b.Zero(frames, 0, 8*limit)
 	var identity *ir.Value
 	if layout != nil {
 		identity = f.findSpace(layout, key, askOnce)
@@ -86,18 +87,18 @@ func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, 
 	b.Begin(ready)
 	w := &walk{f: f, maps: maps, limit: limit}
 	w.run(at, space, frames)
-	b.Store(out, 0, 8, w.hash)
+	f.When(b.Arith(ir.Eq, w.isLost, f.konst(0)), false, func() { f.b.Store(out, 0, 8, w.hash) })
 	// A program that maps code while it runs is looked at again, ever more rarely.
 	f.When(w.strayed, true, func() {
 		b := f.b
 		b.AtomicAdd(space, object.UnwindStrays, 8, f.konst(1))
 		n := b.Load(space, object.UnwindStrays, 8, false)
 		f.When(b.Arith(ir.Eq, b.Arith(ir.And, n, b.Add(n, -1)), f.konst(0)), true, func() {
-			if layout != nil && layout.walks {
-				f.b.Store(space, object.UnwindIdentity, 8, f.konst(0))
-			} else {
+			if layout == nil || !layout.walks {
 				ask()
+				return
 			}
+			f.b.Store(space, object.UnwindUnknown, 4, f.konst(1))
 		})
 	})
 	f.b.Jump(done)
@@ -117,10 +118,11 @@ type walk struct {
 	sum        int // of the addresses
 	stray      int // 1 if an address is in no mapping
 	link       int // the link register, 0 where it is not known or there is none
+	lost       int // 1 if it is the first one
 	count      int // of the addresses
 	cut        int // 1 if the walk could not go on, though there are more frames
 
-	hash, strayed *ir.Value // the outcome
+	hash, strayed, isLost *ir.Value // the outcome
 }
 
 func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
@@ -133,7 +135,7 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 		for _, r := range []struct{ slot, reg int }{{w.pc, a.IP}, {w.sp, a.SP}, {w.fp, a.FP}} {
 			b.Store(frame, r.slot, 8, b.Load(regs, r.reg, 8, false))
 		}
-		for _, slot := range []int{w.back, w.sum, w.stray, w.count, w.cut} {
+		for _, slot := range []int{w.back, w.sum, w.stray, w.count, w.cut, w.lost} {
 			b.Store(frame, slot, 8, f.unknownZero())
 		}
 		link := f.unknownZero()
@@ -148,7 +150,7 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 		sum, cut := b.Load(frame, w.sum, 8, false), b.Load(frame, w.cut, 8, false)
 		sum = b.Arith(ir.Xor, b.Arith(ir.LShr, sum, f.konst(2)), cut)
 		w.hash = b.Arith(ir.Or, sum, f.konst(1<<61))
-		w.strayed = b.Load(frame, w.stray, 8, false)
+		w.strayed, w.isLost = b.Load(frame, w.stray, 8, false), b.Load(frame, w.lost, 8, false)
 		// Where frames are missing, an address of all ones says so.
 		f.When(cut, true, func() {
 			b := f.b
@@ -172,7 +174,7 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 		return f.fetch(at)
 	}
 	space, frames := carry(outerSpace), carry(outerFrames)
-	for _, slot := range []*int{&w.pc, &w.sp, &w.fp, &w.back, &w.sum, &w.stray, &w.link, &w.count, &w.cut} {
+	for _, slot := range []*int{&w.pc, &w.sp, &w.fp, &w.back, &w.sum, &w.stray, &w.link, &w.count, &w.cut, &w.lost} {
 		*slot = cb.slot()
 	}
 	get := func(slot int) *ir.Value { return b.Load(cb.frame, slot, 8, false) }
@@ -207,13 +209,12 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 	b.If(b.Arith(ir.ULt, b.Arith(ir.Sub, look, start), b.Arith(ir.Sub, end, start)), inside, outside)
 	b.Begin(outside)
 	put(w.stray, f.konst(1))
-	// No code is there, or it has been mapped since. That is where a guess of the
-	// frame led, unless it is where the stack begins.
-	when(b.Arith(ir.Ne, round, f.konst(0)), unwind)
+	// No code is there, or it has been mapped since.
+	put(w.lost, b.Arith(ir.Eq, round, f.konst(0)))
 	when(b.Arith(ir.ULt, b.Load(space, object.UnwindCount, 4, false), f.konst(object.UnwindMost)), unwind)
 	b.Store(b.Arith(ir.Add, frames, b.Arith(ir.Shl, round, f.konst(3))), 0, 8, f.konst(0))
 	put(w.count, round)
-	b.Jump(stop)
+	b.Jump(stop) // a guess led there
 	b.Begin(inside)
 	position := b.Ext(b.Arith(ir.Sub, look, b.Load(m, object.UnwindMappings+object.UnwindDelta, 8, false)), 4, false)
 	chunk := b.Load(m, object.UnwindMappings+object.UnwindIndex, 4, false)

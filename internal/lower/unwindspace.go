@@ -109,8 +109,7 @@ func (f *fn) identity(l *mmLayout) *ir.Value {
 
 // findSpace looks for the space of the current process by key, which is its ID:
 // there may be one, or one can be made, or that of its parent is just like it,
-// whose ID key is then. It yields the identity that the space must have.
-// ask is called where user space is to make one, or tables.
+// whose ID key is then. It yields the identity that the space must have. ask is called where user space is to make one, or tables.
 func (f *fn) findSpace(l *mmLayout, key *ir.Value, ask func()) (identity *ir.Value) {
 	b := f.b
 	spaces := b.MapPtr(f.m.unwindMaps().spaces)
@@ -130,14 +129,26 @@ func (f *fn) findSpace(l *mmLayout, key *ir.Value, ask func()) (identity *ir.Val
 	old := b.CallPtr(int(asm.FnMapLookupElem), spaces, key)
 	when(old, renew)
 	b.Store(strays, 0, 8, b.Load(old, object.UnwindStrays, 8, false))
-	b.If(b.Arith(ir.Eq, b.Load(old, object.UnwindIdentity, 8, false), identity), done, renew)
+	when(b.Arith(ir.Eq, b.Load(old, object.UnwindIdentity, 8, false), identity), renew)
+	if l.walks {
+		b.If(b.Load(old, object.UnwindUnknown, 4, false), renew, done)
+	} else {
+		b.Jump(done)
+	}
 
 	b.Begin(renew)
 	if l.walks {
 		f.makeSpace(l, key, identity, strays, done, ask)
 		b = f.b
 	}
+	// One that is not final may be that of the process itself.
 	own := b.Load(key, 0, 4, false)
+	again := b.CallPtr(int(asm.FnMapLookupElem), spaces, key)
+	other, orphan := b.NewBlock(), b.NewBlock()
+	b.If(again, other, orphan)
+	b.Begin(other)
+	b.If(b.Arith(ir.Eq, b.Load(again, object.UnwindIdentity, 8, false), identity), done, orphan)
+	b.Begin(orphan)
 	alone := b.NewBlock()
 	b.Store(key, 0, 4, b.Load(b.LoadPtr(b.CallPtr(int(asm.FnGetCurrentTaskBtf)), l.parent), l.tgid, 4, false))
 	parent := b.CallPtr(int(asm.FnMapLookupElem), spaces, key)
@@ -157,13 +168,21 @@ func (f *fn) findSpace(l *mmLayout, key *ir.Value, ask func()) (identity *ir.Val
 func (f *fn) makeSpace(l *mmLayout, key, identity, strays *ir.Value, done *ir.Block, ask func()) {
 	b := f.b
 	spaces := b.MapPtr(f.m.unwindMaps().spaces)
+	iter := b.NewObject("mappings", 8, 8)
+	iter.Stack = true
+	it := b.Addr(iter, 0)
+	end := func() { f.b.Kfunc(l.end, "bpf_iter_task_vma_destroy", ir.Nothing, it) }
 	failed := b.NewBlock()
+	failed.Cold = true
 	must := func(v *ir.Value) *ir.Value {
 		on := b.NewBlock()
 		b.If(v, on, failed)
 		b.Begin(on)
 		return v
 	}
+	task := b.CallPtr(int(asm.FnGetCurrentTaskBtf))
+	status := b.Kfunc(l.begin, "bpf_iter_task_vma_new", ir.I64, it, task, f.konst(0))
+	must(b.Arith(ir.Eq, b.Ext(status, 4, false), f.konst(0)))
 	none := f.Temp("nobody", 4, 4)
 	b.Store(none, 0, 4, f.konst(0))
 	empty := must(b.CallPtr(int(asm.FnMapLookupElem), spaces, none))
@@ -171,30 +190,29 @@ func (f *fn) makeSpace(l *mmLayout, key, identity, strays *ir.Value, done *ir.Bl
 	b.AtomicAdd(empty, object.UnwindStrays, 8, f.konst(1))
 	space := must(b.CallPtr(int(asm.FnMapLookupElem), spaces, key))
 	b.Store(space, object.UnwindStrays, 8, b.Load(strays, 0, 8, false))
-	f.fillSpace(l, space)
-	must(b.Load(space, object.UnwindCount, 4, false))
+	f.fillSpace(l, it, space)
+	end()
+	b = f.b
 	unknown := b.Load(space, object.UnwindUnknown, 4, false)
-	bare := b.Arith(ir.Or, unknown, b.Load(space, object.UnwindBare, 4, false))
-	b.Store(space, object.UnwindState, 4, b.Arith(ir.Add, b.Arith(ir.Eq, bare, f.konst(0)), f.konst(object.UnwindReady)))
+	bare := b.Arith(ir.Ne, b.Load(space, object.UnwindBare, 4, false), f.konst(0))
+	// While tables are missing frame pointers are better than a guess at each.
+	tables := b.Arith(ir.And, bare, b.Arith(ir.Eq, unknown, f.konst(0)))
+	b.Store(space, object.UnwindState, 4, b.Arith(ir.Sub, f.konst(object.UnwindFrames), tables))
 	b.Store(space, object.UnwindIdentity, 8, identity)
 	f.When(unknown, true, ask)
 	f.b.Jump(done)
 	f.b.Begin(failed)
+	end()
 }
 
-// fillSpace writes the executable mappings of the current process into a space
-// that has none. All that it counts is in the space, where the verifier does
-// not know it, so that it sees the loop end.
-func (f *fn) fillSpace(l *mmLayout, space *ir.Value) {
+// fillSpace writes the executable mappings that it yields into a space that has
+// none. All that it counts is in the space, where the verifier does not know it,
+// so that it sees the loop end.
+func (f *fn) fillSpace(l *mmLayout, it, space *ir.Value) {
 	b := f.b
 	pages := int64(bits.TrailingZeros(uint(os.Getpagesize())))
-	iter := b.NewObject("mappings", 8, 8)
-	iter.Stack = true
-	it := b.Addr(iter, 0)
 	name := f.Temp("file", object.UnwindFileKey, 8)
-	task := b.CallPtr(int(asm.FnGetCurrentTaskBtf))
-	vdso := b.Load(b.LoadPtr(task, l.mm), l.vdso, 8, false)
-	b.Kfunc(l.begin, "bpf_iter_task_vma_new", ir.I64, it, task, f.konst(0))
+	vdso := b.Load(b.LoadPtr(b.CallPtr(int(asm.FnGetCurrentTaskBtf)), l.mm), l.vdso, 8, false)
 	head, body, out := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	b.Jump(head)
 	b.Begin(head)
@@ -256,5 +274,4 @@ func (f *fn) fillSpace(l *mmLayout, space *ir.Value) {
 	b.Jump(head)
 
 	b.Begin(out)
-	b.Kfunc(l.end, "bpf_iter_task_vma_destroy", ir.Nothing, it)
 }

@@ -29,7 +29,7 @@ const (
 	UnwindCount    = 4  // u32: mappings; UnwindMost if there are more, or not all with code are there
 	UnwindStrays   = 8  // u64: stacks with an address outside of all mappings; of process 0, how many spaces were made
 	UnwindIdentity = 16 // u64: made of what tells address spaces apart; 0: none has it
-	UnwindUnknown  = 24 // u32: mappings of files that nothing is known of
+	UnwindUnknown  = 24 // u32: not 0 if programs that can make a space should do so again: mappings of files that nothing is known of, or that may be out of date
 	UnwindBare     = 28 // u32: mappings of code without frame pointers
 	UnwindMappings = 32
 	// A mapping: u64 start, u64 end, u64 what to subtract from addresses for
@@ -75,7 +75,7 @@ const UnwindMix = -0x61c8864680b583eb // 2^64 divided by the golden ratio
 // States of a space.
 const (
 	UnwindReady  = 1
-	UnwindFrames = 2 // there are no tables, or frame pointers will do
+	UnwindFrames = 2 // there are not all tables yet, or frame pointers will do
 )
 
 // A Rule says where the caller's frame is: its kind in the low bits, then the

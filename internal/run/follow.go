@@ -105,7 +105,7 @@ func (s *session) hurry() bool {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		runtime.LockOSThread() // and never unlocked: the thread, which has a priority of its own, ends with the goroutine
+		runtime.LockOSThread()                                                                                     // and never unlocked: the thread, which has a priority of its own, ends with the goroutine
 		unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0) // if we may
 		for fds[0].Revents == 0 {
 			if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {

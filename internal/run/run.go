@@ -229,10 +229,10 @@ func (s *session) trace() error {
 	if s.o.DryRun {
 		return nil
 	}
+	if s.unwind != nil {
+		s.unwind.Wait() // for what is known to be needed
+	}
 	if c := s.o.Child; c != nil {
-		if s.unwind != nil {
-			s.unwind.Wait()
-		}
 		if err := c.run(); err != nil {
 			return err
 		}

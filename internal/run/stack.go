@@ -61,9 +61,13 @@ func (s *session) frames(t *types.Stack, id uint64) []uint64 {
 		return nil
 	}
 	spilled := id > math.MaxUint32
+	size := 8 * t.Limit
+	if !spilled {
+		size = 8 * min(t.Limit, s.o.Probe.Target.MaxStack())
+	}
 	for i, m := range s.Object.Maps {
 		isSpill := m.Type == ebpf.Hash && m.Name == object.SpillName
-		if m.Type != ebpf.StackTrace && !isSpill || isSpill != spilled || m.ValueSize != 8*t.Limit || s.Maps[i] < 0 {
+		if m.Type != ebpf.StackTrace && !isSpill || isSpill != spilled || m.ValueSize != size || s.Maps[i] < 0 {
 			continue
 		}
 		var key [8]byte // the 4 bytes that a stack map takes come first

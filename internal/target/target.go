@@ -110,6 +110,20 @@ func (t *Target) Release() string {
 	return n[1]
 }
 
+// MaxStack is the most frames of one stack that the kernel takes by itself.
+func (t *Target) MaxStack() int {
+	const usual = 127 // PERF_MAX_STACK_DEPTH
+	text, err := t.read("/proc/sys/kernel/perf_event_max_stack")
+	if err != nil {
+		return usual
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || n < 1 {
+		return usual
+	}
+	return n
+}
+
 // PossibleCPUs is one more than the highest CPU number that can ever exist,
 // the number of values of a per-CPU map.
 func (t *Target) PossibleCPUs() int {

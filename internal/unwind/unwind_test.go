@@ -1,6 +1,7 @@
 package unwind
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"math"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/target/exe"
 )
@@ -28,11 +30,18 @@ func entry(body []byte) []byte {
 // frame is an .eh_frame of one CIE as compilers write it, and functions of 64
 // bytes from 0x4000 on, each with the given instructions.
 func frame(augmentation string, functions ...[]byte) *section {
+	return frameOf(elf.EM_X86_64, augmentation, functions...)
+}
+
+func frameOf(machine elf.Machine, augmentation string, functions ...[]byte) *section {
 	cie := append(binary.LittleEndian.AppendUint32(nil, 0), 1)
 	cie = append(append(cie, augmentation...), 0)
-	cie = append(cie, 1, 0x78, 16) // code by 1, data by -8, return address in 16
-	cie = append(cie, 1, pePCRel|peS4)
-	cie = append(cie, cfaDef, 7, 8, cfaOffset|16, 1)
+	if machine == elf.EM_X86_64 {
+		cie = append(cie, 1, 0x78, 16, 1, pePCRel|peS4) // code by 1, data by -8, return address in 16
+		cie = append(cie, cfaDef, 7, 8, cfaOffset|16, 1)
+	} else {
+		cie = append(cie, 4, 0x78, 30, 1, pePCRel|peS4, cfaDef, 31, 0)
+	}
 	data := entry(cie)
 	for i, code := range functions {
 		le := binary.LittleEndian
@@ -42,7 +51,7 @@ func frame(augmentation string, functions ...[]byte) *section {
 		fde = append(le.AppendUint32(fde, 64), 0)
 		data = append(data, entry(append(fde, code...))...)
 	}
-	return &section{data: append(data, 0, 0, 0, 0), addr: base, regs: registers{sp: 7, fp: 6, ra: 16}}
+	return &section{data: append(data, 0, 0, 0, 0), addr: base, regs: machines[machine]}
 }
 
 func TestRules(t *testing.T) {
@@ -96,6 +105,37 @@ func TestRules(t *testing.T) {
 	}
 	if got, err := frame("zX", nil).entries(); len(got) > 0 || err != nil {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// Rules of arm64, where the return address may be in the link register, and
+// where it is signed.
+func TestLinkRules(t *testing.T) {
+	at := func(addr uint64, kind, cfa, below int) row { return row{addr, object.NewRule(kind, cfa, below)} }
+	none := row{0x4040, object.RuleNone}
+	const sp, fp, link = object.RuleSP, object.RuleFP, object.RuleSPLink
+	for _, c := range []struct {
+		name string
+		code []byte
+		want []row
+	}{
+		{"a leaf", nil, []row{at(0x4000, sp, 0, 0), none}},
+		{"a frame record", []byte{cfaSignedReturn, cfaAdvance | 2, cfaDefOffset, 32, cfaOffset | 29, 4, cfaOffset | 30, 3, cfaAdvance | 1, cfaDefReg, 29, cfaAdvance | 4, cfaRestore | 29, cfaRestore | 30, cfaDef, 31, 0},
+			[]row{at(0x4000, sp, 0, 0), at(0x4008, sp, 4, 4), at(0x400c, fp, 4, 4), at(0x401c, sp, 0, 0), none}},
+		{"no frame pointer", []byte{cfaAdvance | 1, cfaDefOffset, 48, cfaOffset | 30, 5}, []row{at(0x4000, sp, 0, 0), at(0x4004, link, 6, 5), none}},
+		{"the frame pointer used otherwise", []byte{cfaDef, 29, 16, cfaOffset | 30, 1}, []row{at(0x4000, object.RuleFPLink, 2, 1), none}},
+		{"saved apart", []byte{cfaDefOffset, 48, cfaOffset | 29, 6, cfaOffset | 30, 2}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
+		{"only the frame pointer saved", []byte{cfaDefOffset, 16, cfaOffset | 29, 2}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
+		{"nobody's callee", []byte{cfaUndefined, 30}, []row{at(0x4000, object.RuleEnd, 0, 0), none}},
+		{"another register", []byte{cfaDef, 19, 8}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
+	} {
+		got, err := frameOf(elf.EM_AARCH64, "zR", c.code).entries()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, tidy(got), cmp.AllowUnexported(row{})); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
 	}
 }
 
@@ -203,8 +243,16 @@ func FuzzRows(f *testing.F) {
 	f.Add(frame("zR", nil, []byte{cfaAdvance | 1, cfaDefOffset, 16}).data)
 	f.Add(frame("zRS", []byte{cfaExpr, 6, 2, 0x76, 0}).data)
 	f.Add(frame("zR", append([]byte{cfaDefExpr, 11}, pltExpr[0]...)).data)
+	f.Add(frameOf(elf.EM_AARCH64, "zR", []byte{cfaSignedReturn, cfaOffset | 30, 3}).data)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := &section{data: data, addr: base, regs: registers{sp: 7, fp: 6, ra: 16}}
+		for _, machine := range []elf.Machine{elf.EM_X86_64, elf.EM_AARCH64} {
+			checkRows(t, &section{data: data, addr: base, regs: machines[machine]})
+		}
+	})
+}
+
+func checkRows(t *testing.T, s *section) {
+	bound.Run(t, len(s.data), func() {
 		got, err := s.entries()
 		if err != nil {
 			return

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
+	"os"
 	"slices"
 	"sync"
 
@@ -49,6 +50,7 @@ type file struct {
 	name  []byte // what programs know it by
 	bias  uint64 // of its code, if that is one piece
 	plain bool   // it is
+	build [20]byte
 }
 
 // fileID is a file on disk at one point in time.
@@ -63,6 +65,7 @@ func New(m Maps) *Unwinder {
 	u.idle.L = &u.mu
 	if m.Files >= 0 {
 		bpf.MapUpdate(m.Spaces, key(0), space(0, 0, nil), 0) // what programs start from
+		u.Ask(os.Getpid())                                   // for the vDSO, which all processes map
 	}
 	return u
 }
@@ -233,7 +236,7 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 	if len(u.known) > maxKnown {
 		clear(u.known)
 	}
-	frames := true
+	frames, pending := true, false
 	parts := make([]part, len(maps))
 	for i := range maps {
 		m := &maps[i]
@@ -245,10 +248,16 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 		case m.Path == "" || m.Path[0] != '/':
 			asked = true
 		}
+		if !asked {
+			if f = u.made(pid, m); f != nil {
+				u.known[m.File], asked = f, true
+			}
+		}
 		if f != nil && f.table != nil && f.plain {
 			frames = frames && (f.table.Frames || f == u.vdsoFile)
 			p.delta, p.index = m.Start-m.Offset-f.bias+f.table.Base, f.index
 		}
+		pending = pending || !asked || f == nil && m.File != nil && m.Path[0] == '/'
 		if !asked && len(u.named) < maxNamed {
 			u.known[m.File] = nil
 			w := wanted{paths: []string{proc.Dir(pid) + "/root" + m.Path, m.Path}, key: m.File, pid: pid}
@@ -260,15 +269,33 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 		}
 		parts[i] = p
 	}
-	u.put(pid, id, frames, parts)
+	u.put(pid, id, frames || pending, parts)
 }
 
-// put writes the space of a process. frames says that frame pointers will do.
+// made finds the table of a mapped file, if it was made before it was mapped.
+// It is called with mu held.
+func (u *Unwinder) made(pid int, m *Mapped) *file {
+	for _, path := range [...]string{proc.Dir(pid) + "/root" + m.Path, m.Path} {
+		var st unix.Stat_t
+		if unix.Stat(path, &st) != nil {
+			continue
+		}
+		f := u.files[fileID{st.Dev, st.Ino, st.Mtim}]
+		if f != nil && (m.BuildID == [20]byte{} || m.BuildID == f.build) {
+			return f
+		}
+	}
+	return nil
+}
+
+// put writes the space of a process. frames says that frame pointers will do, or
+// have to.
 func (u *Unwinder) put(pid int, id uint64, frames bool, parts []part) {
 	v := space(object.UnwindReady, id, parts)
 	if frames {
 		binary.NativeEndian.PutUint32(v[object.UnwindState:], object.UnwindFrames)
 	}
+	binary.NativeEndian.PutUint32(v[object.UnwindUnknown:], 1) // it may map more meanwhile
 	if bpf.MapUpdate(u.Spaces, key(pid), v, 0) == unix.E2BIG {
 		u.sweep()
 		bpf.MapUpdate(u.Spaces, key(pid), v, 0)
@@ -420,8 +447,13 @@ func (u *Unwinder) enter(id fileID, e *exe.File, name []byte) *file {
 		return f
 	}
 	f.bias, f.plain = e.CodeBias()
-	u.files[id] = f
-	defer u.announce(id, f)
+	f.build = padded(e.BuildID())
+	defer func() {
+		u.announce(id, f)
+		u.mu.Lock()
+		u.files[id] = f
+		u.mu.Unlock()
+	}()
 	t, err := NewTable(e)
 	if err != nil || t == nil {
 		return f

@@ -1,0 +1,76 @@
+package exe
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A program's libraries, and those of its libraries, are found where the linker
+// finds them.
+func TestLibraries(t *testing.T) {
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one.c", "int two(void);\nint one(void) { return two(); }\n")
+	write("two.c", "int two(void) { return 2; }\n")
+	write("main.c", "int one(void);\nint main(void) { return one(); }\n")
+	for _, args := range []string{
+		"-shared -fPIC -o libtwo.so two.c",
+		"-shared -fPIC -o libone.so one.c -L. -ltwo -Wl,-rpath,$ORIGIN",
+		"-o main main.c -L. -lone -Wl,-rpath,$ORIGIN -Wl,-rpath-link,.",
+		"-static -o alone two.c -Wl,-e,two -nostdlib",
+	} {
+		cmd := exec.Command(gcc, strings.Fields(args)...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("gcc %s: %v\n%s", args, err, out)
+		}
+	}
+	got := Libraries(filepath.Join(dir, "main"))
+	for _, name := range []string{"libone.so", "libtwo.so"} {
+		if !slices.Contains(got, filepath.Join(dir, name)) {
+			t.Errorf("%s is missing in %q", name, got)
+		}
+	}
+	for _, part := range []string{"/libc.so", "/ld-linux"} {
+		if !slices.ContainsFunc(got, func(p string) bool { return strings.Contains(p, part) }) {
+			t.Errorf("nothing with %s in %q", part, got)
+		}
+	}
+	if got := Libraries(filepath.Join(dir, "alone")); len(got) > 0 {
+		t.Errorf("a static program needs %q", got)
+	}
+	if got := Libraries(filepath.Join(dir, "none")); len(got) > 0 {
+		t.Errorf("no program needs %q", got)
+	}
+}
+
+func TestCodeBias(t *testing.T) {
+	for _, c := range []struct {
+		segments []segment
+		bias     uint64
+		ok       bool
+	}{
+		{nil, 0, false},
+		{[]segment{{offset: 0, addr: 0x400000, flags: 4}}, 0, false},
+		{[]segment{{offset: 0, addr: 0x400000, flags: 4}, {offset: 0x1000, addr: 0x402000, flags: 5}}, 0x401000, true},
+		{[]segment{{offset: 0x1000, addr: 0x402000, flags: 5}, {offset: 0x2000, addr: 0x403000, flags: 5}}, 0x401000, true},
+		{[]segment{{offset: 0x1000, addr: 0x402000, flags: 5}, {offset: 0x2000, addr: 0x404000, flags: 5}}, 0, false},
+	} {
+		f := &File{segments: c.segments}
+		if bias, ok := f.CodeBias(); bias != c.bias || ok != c.ok {
+			t.Errorf("%+v: %#x, %v", c.segments, bias, ok)
+		}
+	}
+}
