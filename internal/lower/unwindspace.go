@@ -22,8 +22,7 @@ type mmLayout struct {
 	vdso                             int    // of struct mm_struct
 	vmStart, vmEnd, vmFlags, vmFirst int    // of struct vm_area_struct
 	vmFile, inode                    int    // of it, of struct file
-	super, number, size, changed     int    // of struct inode
-	device                           int    // of struct super_block
+	number, size, seconds, nanos     int    // of struct inode; the last two are when it was changed
 }
 
 const vmExec = 4 // VM_EXEC
@@ -77,14 +76,20 @@ func (m *module) mmLayout() *mmLayout {
 	l.vmStart, l.vmEnd = must("vm_area_struct", "vm_start"), must("vm_area_struct", "vm_end")
 	l.vmFlags, l.vmFirst = must("vm_area_struct", "vm_flags"), must("vm_area_struct", "vm_pgoff")
 	l.vmFile, l.inode = must("vm_area_struct", "vm_file"), must("file", "f_inode")
-	l.super, l.number, l.size, l.device = must("inode", "i_sb"), must("inode", "i_ino"), must("inode", "i_size"), must("super_block", "s_dev")
-	found := false
-	for _, path := range [][]string{{"inode", "i_mtime_sec"}, {"inode", "__i_mtime", "tv_sec"}, {"inode", "i_mtime", "tv_sec"}} {
-		if l.changed, found = member(path...); found {
+	l.number, l.size = must("inode", "i_ino"), must("inode", "i_size")
+	for _, path := range [][2][]string{
+		{{"inode", "i_mtime_sec"}, {"inode", "i_mtime_nsec"}},
+		{{"inode", "__i_mtime", "tv_sec"}, {"inode", "__i_mtime", "tv_nsec"}},
+		{{"inode", "i_mtime", "tv_sec"}, {"inode", "i_mtime", "tv_nsec"}},
+	} {
+		var found1, found2 bool
+		l.seconds, found1 = member(path[0]...)
+		l.nanos, found2 = member(path[1]...)
+		if found1 && found2 {
+			l.walks = ok
 			break
 		}
 	}
-	l.walks = ok && found
 	return l
 }
 
@@ -237,16 +242,16 @@ func (f *fn) fillSpace(l *mmLayout, it, space *ir.Value) {
 	b.Store(at, object.UnwindMappings+object.UnwindIndex, 4, f.konst(0))
 	when(b.Arith(ir.Eq, start, vdso), noted) // else it is code made at run time
 	b.Store(name, object.UnwindInode, 8, f.konst(object.UnwindVDSO))
-	for _, at := range []int{object.UnwindDevice, object.UnwindSize, object.UnwindTime} {
+	for _, at := range []int{object.UnwindSize, object.UnwindSeconds, object.UnwindNanos} {
 		b.Store(name, at, 8, f.konst(0))
 	}
 	b.Jump(look)
 	b.Begin(named)
 	inode := b.LoadPtr(file, l.inode)
-	b.Store(name, object.UnwindDevice, 8, b.Load(b.LoadPtr(inode, l.super), l.device, 4, false))
 	b.Store(name, object.UnwindInode, 8, b.Load(inode, l.number, 8, false))
 	b.Store(name, object.UnwindSize, 8, b.Load(inode, l.size, 8, false))
-	b.Store(name, object.UnwindTime, 8, b.Load(inode, l.changed, 8, false))
+	b.Store(name, object.UnwindSeconds, 8, b.Load(inode, l.seconds, 8, false))
+	b.Store(name, object.UnwindNanos, 8, b.Load(inode, l.nanos, 4, false))
 	b.Jump(look)
 
 	b.Begin(look)

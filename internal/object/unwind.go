@@ -49,13 +49,14 @@ const (
 	UnwindMaxChunks = 4096 // 64 MB
 	UnwindMaxFiles  = 8192
 
-	// A file is known by u64 device, as the kernel numbers them, u64 inode, u64
-	// size and u64 time of change in seconds; the vDSO by UnwindVDSO as its inode
-	// and nothing else.
-	UnwindDevice  = 0
-	UnwindInode   = 8
-	UnwindSize    = 16
-	UnwindTime    = 24
+	// A file is known by u64 inode, u64 size and when it was changed, u64 seconds
+	// and u64 nanoseconds; the vDSO by UnwindVDSO as its inode and nothing else. Of
+	// the device, programs and user space see different numbers on some file
+	// systems.
+	UnwindInode   = 0
+	UnwindSize    = 8
+	UnwindSeconds = 16
+	UnwindNanos   = 24
 	UnwindFileKey = 32 // bytes
 	UnwindVDSO    = -1
 	// Of a file there is: u64 what to subtract from offsets in it for positions,

@@ -184,17 +184,28 @@ func (u *Unwinder) work() {
 // has ended meanwhile needs none.
 func (u *Unwinder) add(pid int) {
 	defer bpf.MapDelete(u.Asked, key(pid)) // it may ask again, unless it has a space
-	maps, err := proc.Maps(pid)
-	if err != nil {
-		return
+	before := []proc.Mapping(nil)
+	for range mostLooks {
+		maps, err := proc.Maps(pid)
+		maps = slices.DeleteFunc(maps, func(m proc.Mapping) bool { return !m.Exec })
+		if err != nil || slices.Equal(maps, before) {
+			return
+		}
+		before = maps
+		u.spaceOf(pid, maps)
 	}
+}
+
+// mostLooks bounds how often the mappings of a process are read that changes
+// them meanwhile.
+const mostLooks = 4
+
+// spaceOf makes the space of a process from its executable mappings.
+func (u *Unwinder) spaceOf(pid int, maps []proc.Mapping) {
 	var parts []part
 	frames := true
 	for i := range maps {
 		m := &maps[i]
-		if !m.Exec {
-			continue
-		}
 		p := part{start: m.Start, end: m.End}
 		if f, bias := u.mapped(pid, m); f != nil && f.table != nil {
 			frames = frames && (f.table.Frames || m.Path == "[vdso]")
@@ -203,10 +214,9 @@ func (u *Unwinder) add(pid int) {
 		parts = append(parts, p)
 	}
 	id := identity(pid)
-	if len(parts) == 0 || id == 0 {
-		return
+	if len(parts) > 0 && id != 0 {
+		u.put(pid, id, frames, true, parts)
 	}
-	u.put(pid, id, frames, parts)
 }
 
 // Mapped is executable memory of a process.
@@ -269,7 +279,7 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 		}
 		parts[i] = p
 	}
-	u.put(pid, id, frames || pending, parts)
+	u.put(pid, id, frames || pending, false, parts)
 }
 
 // made finds the table of a mapped file, if it was made before it was mapped.
@@ -289,13 +299,15 @@ func (u *Unwinder) made(pid int, m *Mapped) *file {
 }
 
 // put writes the space of a process. frames says that frame pointers will do, or
-// have to.
-func (u *Unwinder) put(pid int, id uint64, frames bool, parts []part) {
+// have to, final that programs need not look for more mappings.
+func (u *Unwinder) put(pid int, id uint64, frames, final bool, parts []part) {
 	v := space(object.UnwindReady, id, parts)
 	if frames {
 		binary.NativeEndian.PutUint32(v[object.UnwindState:], object.UnwindFrames)
 	}
-	binary.NativeEndian.PutUint32(v[object.UnwindUnknown:], 1) // it may map more meanwhile
+	if !final {
+		binary.NativeEndian.PutUint32(v[object.UnwindUnknown:], 1)
+	}
 	if bpf.MapUpdate(u.Spaces, key(pid), v, 0) == unix.E2BIG {
 		u.sweep()
 		bpf.MapUpdate(u.Spaces, key(pid), v, 0)
@@ -342,7 +354,7 @@ func (u *Unwinder) mapped(pid int, m *proc.Mapping) (f *file, bias uint64) {
 			}
 			defer e.Close()
 			if f == nil {
-				f = u.enter(id, e, fileName(m.Dev, &st))
+				f = u.enter(id, e, fileName(&st))
 			}
 			bias, ok := e.Bias(m.Offset, m.End-m.Start)
 			if !ok {
@@ -379,7 +391,7 @@ func (u *Unwinder) expect(w wanted) {
 			}
 			fits := w.build == nil || [20]byte(w.build) == padded(e.BuildID())
 			if fits && f == nil {
-				f = u.enter(id, e, fileName(st.Dev, &st))
+				f = u.enter(id, e, fileName(&st))
 			}
 			e.Close()
 			if !fits {
@@ -403,15 +415,14 @@ func padded(id []byte) (out [20]byte) {
 	return out
 }
 
-// fileName is what programs know a file by. dev is the device of mappings,
-// which on some file systems is not that of stat(2).
-func fileName(dev uint64, st *unix.Stat_t) []byte {
+// fileName is what programs know a file by.
+func fileName(st *unix.Stat_t) []byte {
 	name := make([]byte, object.UnwindFileKey)
 	order := binary.NativeEndian
-	order.PutUint64(name[object.UnwindDevice:], uint64(unix.Major(dev))<<20|uint64(unix.Minor(dev)))
 	order.PutUint64(name[object.UnwindInode:], st.Ino)
 	order.PutUint64(name[object.UnwindSize:], uint64(st.Size))
-	order.PutUint64(name[object.UnwindTime:], uint64(st.Mtim.Sec))
+	order.PutUint64(name[object.UnwindSeconds:], uint64(st.Mtim.Sec))
+	order.PutUint64(name[object.UnwindNanos:], uint64(st.Mtim.Nsec))
 	return name
 }
 
