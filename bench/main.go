@@ -1,7 +1,7 @@
 // Command bench measures hawk beside bpftrace in one run, each measurement of one tool followed by the same one of the other, so that whatever else
 // the machine does falls on both. It prints tables in markdown:
 //
-//	go run ./bench [-hawk ./hawk] [-bpftrace PATH] [-only startup,wildcard,listing,attaching,cost,flood,rate,maps,soak] [-rounds 9] [-duration 10m] [-write]
+//	go run ./bench [-hawk ./hawk] [-bpftrace PATH] [-only startup,wildcard,listing,attaching,symbols,cost,flood,rate,maps,soak] [-rounds 9] [-duration 10m] [-write]
 //
 // The soak test takes long and is run only when it is asked for. It needs root. Without -bpftrace it takes the newest one that Debian has, unpacked in the test cache, or else the one that is installed, or none.
 package main
@@ -33,6 +33,7 @@ var parts = []struct {
 	{name: "wildcard", run: wildcard, note: "A counting probe on every `tracepoint:syscalls:sys_enter_*` for one second: the whole run, attaching and detaching included."},
 	{name: "listing", run: listing, note: "What there is to trace, from exec to exit."},
 	{name: "attaching", run: attaching, note: "Many functions by one pattern: from exec to exit of a script that ends in its begin probe, attaching and detaching included."},
+	{name: "symbols", run: symbols, note: "Naming addresses of a process, keys of a map that is printed while the process lives: from exec to exit."},
 	{name: "cost", run: cost, note: "What one call of getppid(2) costs more while the script runs: once seen from a loop that does nothing else, the fastest of three " +
 		"times 400,000 calls, and once by the kernel's program statistics, less what they show for an empty program."},
 	{name: "flood", run: flood, note: "`printf(\"%d %s %d\\n\", pid, comm, tid)` on each of 3,000,000 calls made one after the other, written to a file with the default " +
@@ -54,7 +55,11 @@ type bench struct {
 }
 
 func main() {
-	if err := run(); err != nil {
+	do := run
+	if os.Getenv(symbolsMark) != "" && len(os.Args) == 1 {
+		do = showAddresses
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
