@@ -111,6 +111,7 @@ func stackLen(g Gen, c *Call, t *types.Stack) *ir.Value {
 	}
 	n := 8 * t.Limit
 	p := g.Temp("frames", n, 8)
+	b.Zero(p, 0, n) // kernels before 6.3 take it for read if it is on the stack
 	r := call(g, asm.FnGetStack, g.Context().Ctx, p, konst(g, int64(n)), konst(g, flags))
 	return g.Choose(b.Arith(ir.ULe, r, konst(g, int64(n))),
 		func() *ir.Value { return b.Arith(ir.LShr, r, konst(g, 3)) },
