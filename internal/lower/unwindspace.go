@@ -27,13 +27,17 @@ type mmLayout struct {
 
 const vmExec = 4 // VM_EXEC
 
-// mmLayout reads the kernel's type information; nil if that lacks something.
+// mmLayout reads the kernel's type information; nil if that lacks something, or
+// the program is to run on other kernels too.
 func (m *module) mmLayout() *mmLayout {
 	if m.layout != nil {
 		return *m.layout
 	}
 	m.layout = new(*mmLayout)
 	t := m.o.Probe.Target
+	if t.Portable() {
+		return nil // other kernels lay their structures out otherwise
+	}
 	l, ok := &mmLayout{}, true
 	// member is the offset of a member of a member of … a structure.
 	member := func(path ...string) (int, bool) {

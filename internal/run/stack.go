@@ -61,33 +61,37 @@ func (s *session) frames(t *types.Stack, id uint64) []uint64 {
 		return nil
 	}
 	spilled := id > math.MaxUint32
-	size := 8 * t.Limit
-	if !spilled {
-		size = 8 * min(t.Limit, s.o.Probe.Target.MaxStack())
-	}
+	// Stack maps have room for as many frames as the kernel takes, if that is less.
+	best := -1
 	for i, m := range s.Object.Maps {
 		isSpill := m.Type == ebpf.Hash && m.Name == object.SpillName
-		if m.Type != ebpf.StackTrace && !isSpill || isSpill != spilled || m.ValueSize != size || s.Maps[i] < 0 {
+		if m.Type != ebpf.StackTrace && !isSpill || isSpill != spilled || m.ValueSize > 8*t.Limit || spilled && m.ValueSize != 8*t.Limit || s.Maps[i] < 0 {
 			continue
 		}
-		var key [8]byte // the 4 bytes that a stack map takes come first
-		binary.LittleEndian.PutUint64(key[:], id)
-		raw := make([]byte, m.ValueSize)
-		if bpf.MapLookup(s.Maps[i], key[:m.KeySize], raw) != nil {
-			return nil
+		if best < 0 || m.ValueSize > s.Object.Maps[best].ValueSize {
+			best = i
 		}
-		var out []uint64
-		for len(raw) >= 8 {
-			addr := binary.NativeEndian.Uint64(raw)
-			if addr == 0 {
-				break
-			}
-			out = append(out, addr)
-			raw = raw[8:]
-		}
-		return out
 	}
-	return nil
+	if best < 0 {
+		return nil
+	}
+	m := s.Object.Maps[best]
+	var key [8]byte // the 4 bytes that a stack map takes come first
+	binary.LittleEndian.PutUint64(key[:], id)
+	raw := make([]byte, m.ValueSize)
+	if bpf.MapLookup(s.Maps[best], key[:m.KeySize], raw) != nil {
+		return nil
+	}
+	var out []uint64
+	for len(raw) >= 8 {
+		addr := binary.NativeEndian.Uint64(raw)
+		if addr == 0 {
+			break
+		}
+		out = append(out, addr)
+		raw = raw[8:]
+	}
+	return out
 }
 
 // initUnwind finds the maps for unwinding by tables, if the script takes user

@@ -114,7 +114,7 @@ func (t *Target) Release() string {
 func (t *Target) MaxStack() int {
 	const usual = 127 // PERF_MAX_STACK_DEPTH
 	text, err := t.read("/proc/sys/kernel/perf_event_max_stack")
-	if err != nil {
+	if err != nil || t.Portable() {
 		return usual
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
