@@ -90,8 +90,8 @@ func (s *session) follow() {
 	}
 }
 
-// hurry has a thread of its own take in at once what processes map, ahead of
-// other work of the machine: what is sampled of a process before that is
+// hurry has a thread of its own take in at once what processes map, before
+// most other work of the machine: what is sampled of a process before that is
 // incomplete. It reports whether there is such a thread, which calm ends.
 func (s *session) hurry() bool {
 	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
@@ -105,8 +105,9 @@ func (s *session) hurry() bool {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		runtime.LockOSThread()                                                                                     // and never unlocked: the thread, which has a priority of its own, ends with the goroutine
-		unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0) // if we may
+		runtime.LockOSThread() // and never unlocked: the thread, which has a priority of its own, ends with the goroutine
+		// If we may. More, a place before all others, could hold up the traced machine while the table of a large program is made.
+		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20)
 		for fds[0].Revents == 0 {
 			if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
 				return
@@ -123,8 +124,8 @@ func (s *session) hurry() bool {
 	return true
 }
 
-// breath is how long that thread lets others go on, whatever happens, since it
-// goes ahead of them; more will have come by then.
+// breath is how long that thread lets others go on, whatever happens; more will
+// have come by then.
 const breath = 100 * time.Microsecond
 
 // remember has the symbolizer learn the mappings of the traced process while
