@@ -69,6 +69,9 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 	if wild {
 		return nil, noMatch
 	}
+	if e.out.Config.MissingProbes == "ignore" {
+		return nil, skipped // advice, which takes long to find, would be given to nobody
+	}
 	name := strings.TrimPrefix(p.Name(), kind.Name+":")
 	hint := ""
 	switch {

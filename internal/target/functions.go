@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -85,13 +86,17 @@ func (t *Target) hasKprobes() bool {
 
 // kallsymsText is the text symbols of kallsyms in the format of the list.
 func (t *Target) kallsymsText() ([]byte, error) {
-	data, err := t.read("/proc/kallsyms")
+	f, err := os.Open(t.path("/proc/kallsyms"))
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, len(data)/2)
-	for line := range bytes.Lines(data) {
-		_, typ, name, module, ok := parseKallsym(bytes.TrimSuffix(line, []byte("\n")))
+	defer f.Close()
+	out := make([]byte, 0, 4<<20)
+	// The kernel writes the file as it is read, so that its size is not known.
+	lines := bufio.NewScanner(f)
+	lines.Buffer(make([]byte, 64<<10), 64<<10)
+	for lines.Scan() {
+		_, typ, name, module, ok := parseKallsym(lines.Bytes())
 		if !ok || bytes.IndexByte([]byte("tTwW"), typ) < 0 || string(module) == "bpf" {
 			continue
 		}
@@ -103,7 +108,7 @@ func (t *Target) kallsymsText() ([]byte, error) {
 		}
 		out = append(out, '\n')
 	}
-	return out, nil
+	return out, lines.Err()
 }
 
 // kprobeBlacklist reads the functions the kernel refuses; nil where debugfs

@@ -1,0 +1,98 @@
+package unwind
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/target/proc"
+)
+
+// mostLooks bounds how often the mappings of a process are read that changes
+// them meanwhile.
+const mostLooks = 4
+
+// spaceOf makes the space of a process from its executable mappings.
+func (u *Unwinder) spaceOf(pid int, maps []proc.Mapping) {
+	var parts []part
+	frames := true
+	for i := range maps {
+		m := &maps[i]
+		p := part{start: m.Start, end: m.End}
+		if f, bias := u.mapped(pid, m); f != nil && f.table != nil {
+			frames = frames && (f.table.Frames || m.Path == "[vdso]")
+			p.delta, p.index = m.Start-m.Offset-bias+f.table.Base, f.index
+		}
+		parts = append(parts, p)
+	}
+	id := identity(pid)
+	if len(parts) > 0 && id != 0 {
+		u.put(pid, id, frames, true, parts)
+	}
+}
+
+// put writes the space of a process. frames says that frame pointers will do, or
+// have to, final that programs need not look for more mappings.
+func (u *Unwinder) put(pid int, id uint64, frames, final bool, parts []part) {
+	v := space(object.UnwindReady, id, parts)
+	if frames {
+		binary.NativeEndian.PutUint32(v[object.UnwindState:], object.UnwindFrames)
+	}
+	if !final {
+		binary.NativeEndian.PutUint32(v[object.UnwindUnknown:], 1)
+	}
+	if bpf.MapUpdate(u.Spaces, key(pid), v, 0) == unix.E2BIG {
+		u.sweep()
+		bpf.MapUpdate(u.Spaces, key(pid), v, 0)
+	}
+}
+
+// identity tells the program that a process runs from others, as programs in
+// the kernel do; 0 if it has ended.
+func identity(pid int) uint64 {
+	l, ok := proc.MemoryLayout(pid)
+	if !ok {
+		return 0
+	}
+	sum := uint64(0)
+	mix := int64(object.UnwindMix)
+	for _, v := range [...]uint64{l.StartCode, l.EndCode, l.StartStack, l.StartData, l.ArgStart} {
+		sum = sum*uint64(mix) + v
+	}
+	return sum | 1
+}
+
+// A part is a mapping with a table.
+type part struct {
+	start, end, delta uint64
+	index             uint32
+}
+
+// space is the value of a process in the map, state 0 for one that programs
+// fill. Of too many mappings, those at the lowest addresses count.
+func space(state int, identity uint64, parts []part) []byte {
+	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.start, b.start) })
+	v := make([]byte, object.UnwindSpace)
+	order := binary.NativeEndian
+	order.PutUint32(v[object.UnwindState:], uint32(state))
+	order.PutUint32(v[object.UnwindCount:], uint32(min(len(parts), object.UnwindMost)))
+	order.PutUint64(v[object.UnwindIdentity:], identity)
+	for i := range object.UnwindMost {
+		m := v[object.UnwindMappings+i*object.UnwindMapping:]
+		if i >= len(parts) {
+			order.PutUint64(m[object.UnwindStart:], math.MaxInt64)
+			continue
+		}
+		p := &parts[i]
+		order.PutUint64(m[object.UnwindStart:], p.start)
+		order.PutUint64(m[object.UnwindEnd:], p.end)
+		order.PutUint64(m[object.UnwindDelta:], p.delta)
+		order.PutUint32(m[object.UnwindIndex:], p.index)
+	}
+	return v
+}
