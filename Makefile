@@ -6,7 +6,7 @@ KERNEL  ?= 6.12
 
 export CGO_ENABLED = 0
 
-.PHONY: all build run install test check unit kernel vm vm-test fuzz vm-fuzz bench cover clean deps
+.PHONY: all build run install test check unit kernel vm vm-test fuzz vm-fuzz bench cover clean deps deps-arm64
 
 all: build
 
@@ -30,8 +30,7 @@ test: deps check build unit kernel
 	HAWK_VM=all go test -count=1 -timeout 35m -run '^TestVM$$' -v ./internal/hawktest
 
 # What the tests use beside Go, from Debian's packages. Without root, what is missing is left to each test to say.
-DEPS := busybox-static dpkg e2fsprogs fish g++ g++-aarch64-linux-gnu gcc gcc-aarch64-linux-gnu libc6-dev libc6-dev-arm64-cross perl python3 qemu-system-arm qemu-system-x86 \
-	systemtap-sdt-dev util-linux xz-utils zsh
+DEPS := busybox-static dpkg e2fsprogs fish g++ gcc libc6-dev perl python3 qemu-system-x86 systemtap-sdt-dev util-linux xz-utils zsh
 deps:
 	@command -v dpkg-query >/dev/null || exit 0; missing=; for p in $(DEPS); do \
 		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
@@ -39,6 +38,10 @@ deps:
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
 	elif [ -n "$$missing" ]; then echo "not installed:$$missing"; fi
+
+# And on arm64: make vm-test KERNEL=6.12-arm64
+deps-arm64: DEPS += g++-aarch64-linux-gnu gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm
+deps-arm64: deps
 
 check:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofmt'ed:"; echo "$$out"; exit 1; }

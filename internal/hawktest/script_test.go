@@ -18,7 +18,7 @@ import (
 )
 
 // vmKernels are the kernels of TestVM.
-var vmKernels = []string{"5.10", "6.1", "6.12", "6.12-arm64"}
+var vmKernels = []string{"5.10", "6.1", "6.12"}
 
 // hawkOnce builds hawk once for all tests of this package.
 var hawkOnce = sync.OnceValues(func() (string, error) {
