@@ -124,6 +124,9 @@ func (b *Batch) Next(fd int, keySize int, keys, values []byte) (n int, err error
 	return int(attr.count), nil
 }
 
+// Done says that all elements were read.
+func (b *Batch) Done() bool { return b.done }
+
 type batchAttr struct {
 	in, out, keys, values unsafe.Pointer
 	count, fd             uint32

@@ -26,7 +26,7 @@ type (
 	Map struct {
 		Name     string // with @
 		Keyed    bool
-		Entries  []Entry // a scalar map has one entry with a nil Key
+		Entries  Entries // a scalar map has one
 		Top, Div int64   // 0: all, 1
 	}
 	// Attached says how many probes are attached.
@@ -61,12 +61,6 @@ type (
 	// End is the end of the run: two newlines in text.
 	End struct{}
 )
-
-// An Entry is one element of a map.
-type Entry struct {
-	Key   value.Value
-	Value value.Value
-}
 
 func (Printf) item()       {}
 func (Print) item()        {}

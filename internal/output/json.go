@@ -160,12 +160,12 @@ func mapType(v value.Value) string {
 func (j *JSON) writeMap(m Map) error {
 	s := &j.out
 	entries := m.arrange()
-	if len(entries) == 0 {
+	if entries.Len() == 0 {
 		return s.err
 	}
 	start := len(s.buf)
 	s.buf = append(s.buf, `{"type": "`...)
-	s.buf = append(s.buf, mapType(m.Entries[0].Value)...)
+	s.buf = append(s.buf, mapType(entries.At(0).Value)...)
 	s.buf = append(s.buf, `", "data": {`...)
 	s.buf = value.AppendJSONString(s.buf, []byte(m.Name))
 	s.buf = append(s.buf, ": "...)
@@ -173,7 +173,8 @@ func (j *JSON) writeMap(m Map) error {
 	if m.Keyed {
 		s.buf = append(s.buf, '{')
 	}
-	for i, e := range entries {
+	for i := range entries.Len() {
+		e := entries.At(i)
 		if i > 0 {
 			s.buf = append(s.buf, ", "...)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -38,13 +37,13 @@ func lhist(low, high, step int64, counts ...uint64) value.Hist {
 }
 
 func scalar(name string, v value.Value) Map {
-	return Map{Name: name, Entries: []Entry{{nil, v}}}
+	return Map{Name: name, Entries: EntriesOf(Entry{nil, v})}
 }
 
 func keyed(name string, kv ...value.Value) Map {
 	m := Map{Name: name, Keyed: true}
 	for i := 0; i < len(kv); i += 2 {
-		m.Entries = append(m.Entries, Entry{kv[i], kv[i+1]})
+		m.Entries.Add(kv[i], kv[i+1])
 	}
 	return m
 }
@@ -360,7 +359,7 @@ func (f *full) Write(p []byte) (int, error) {
 func TestWriteErrors(t *testing.T) {
 	big := keyed("@m")
 	for i := range 20_000 {
-		big.Entries = append(big.Entries, Entry{value.Int(i), value.Int(i)})
+		big.Entries.Add(value.Int(i), value.Int(i))
 	}
 	for _, item := range []Item{big, Printf{bytes.Repeat([]byte("x"), 1<<17)}} {
 		for _, s := range []Sink{NewText(&full{1000}, &full{}, Options{}), NewJSON(&full{1000}, &full{}, Options{})} {
@@ -384,41 +383,62 @@ func TestPrintfDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestManyNumbers compares the fast way of large maps of integers with the way of all others, which print's limit asks for.
-func TestManyNumbers(t *testing.T) {
+// TestNumbers compares entries kept as numbers with the same ones kept as values.
+func TestNumbers(t *testing.T) {
+	const many = 1000
 	for _, c := range []struct {
 		name     string
 		key, val func(i int) value.Value
+		numbers  int // kept as such
 	}{
-		{"signed", func(i int) value.Value { return value.Int(i - 2000) }, func(i int) value.Value { return value.Int(i%7 - 3) }},
-		{"unsigned", func(i int) value.Value { return value.Uint(uint64(i) << 51) }, func(i int) value.Value { return value.Uint(uint64(i%5) << 62) }},
+		{"signed", func(i int) value.Value { return value.Int(i - 200) }, func(i int) value.Value { return value.Int(i%7 - 3) }, many},
+		{"unsigned", func(i int) value.Value { return value.Uint(uint64(i) << 54) }, func(i int) value.Value { return value.Uint(uint64(i%5) << 62) }, many},
 		{"one of another kind", func(i int) value.Value { return value.Int(i) }, func(i int) value.Value {
-			if i == 4000 {
+			if i == 400 {
 				return value.Null{}
 			}
 			return value.Int(-i)
-		}},
+		}, 0},
 		{"a key of another kind", func(i int) value.Value {
-			if i == 4000 {
+			if i == 400 {
 				return value.Text("x")
 			}
 			return value.Int(i)
-		}, func(int) value.Value { return value.Uint(1) }},
-	} {
-		var text [2]string
-		for way, top := range []int64{0, 1 << 40} {
-			var entries []Entry
-			for i := range manyEntries + 100 {
-				entries = append(entries, Entry{c.key(i * 7919 % (manyEntries + 100)), c.val(i)})
+		}, func(int) value.Value { return value.Uint(1) }, 0},
+		{"signed and unsigned", func(i int) value.Value { return value.Int(i) }, func(i int) value.Value {
+			if i == 400 {
+				return value.Int(1)
 			}
-			var out bytes.Buffer
-			s := NewText(&out, io.Discard, Options{})
-			s.Write(Map{Name: "@m", Keyed: true, Entries: entries, Top: top, Div: 1})
-			s.Flush()
-			text[way] = out.String()
-		}
-		if text[0] != text[1] || strings.Count(text[0], "\n") != manyEntries+100 {
-			t.Errorf("%s: the two ways differ, or do not write all of it", c.name)
+			return value.Uint(1)
+		}, 0},
+	} {
+		for _, limit := range []struct{ top, div int64 }{{0, 1}, {10, 1}, {0, 3}} {
+			var a, b Entries
+			for i := range many {
+				i = i * 7919 % many
+				a.Add(c.key(i), c.val(i))
+				b.values = append(b.values, Entry{c.key(i), c.val(i)})
+			}
+			if a.Len() != many || len(a.numbers) != c.numbers {
+				t.Errorf("%s: %d of %d are kept as numbers", c.name, len(a.numbers), a.Len())
+			}
+			var text, json [2]string
+			for way, entries := range []Entries{a, b} {
+				item := Map{Name: "@m", Keyed: true, Entries: entries, Top: limit.top, Div: limit.div}
+				var out bytes.Buffer
+				s := NewText(&out, io.Discard, Options{})
+				s.Write(item)
+				s.Flush()
+				text[way] = out.String()
+				out.Reset()
+				j := NewJSON(&out, io.Discard, Options{})
+				j.Write(item)
+				j.Flush()
+				json[way] = out.String()
+			}
+			if text[0] != text[1] || json[0] != json[1] || text[0] == "" || json[0] == "" {
+				t.Errorf("%s, %v: the two ways differ:\n%s\n%s", c.name, limit, text[0], text[1])
+			}
 		}
 	}
 }

@@ -123,22 +123,10 @@ func repeats(n uint64) string {
 // writeMap writes a map, entry by entry: a big one goes out in pieces.
 func (t *Text) writeMap(m Map) error {
 	s := &t.out
-	if order, keySigned, valueSigned := m.plainNumbers(); order != nil {
-		for _, e := range order {
-			start := len(s.buf)
-			s.buf = append(append(s.buf, m.Name...), '[')
-			s.buf = appendNumber(s.buf, e.key, keySigned)
-			s.buf = append(s.buf, "]: "...)
-			s.buf = append(appendNumber(s.buf, e.weight, valueSigned), '\n')
-			if err := s.wrote(start); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	entries := m.arrange()
 	newest := m.newestEpoch()
-	for _, e := range entries {
+	for i := range entries.Len() {
+		e := entries.At(i)
 		start := len(s.buf)
 		s.buf = append(s.buf, m.Name...)
 		if m.Keyed {

@@ -49,12 +49,12 @@ func (s *session) printMap(n int, top, div int64, zero bool) {
 		s.Errorf("cannot read the map %s: %s", m.Name, errno.Message(err))
 		return
 	}
-	if len(entries) == 0 && m.Key == nil && zero {
+	if entries.Len() == 0 && m.Key == nil && zero {
 		if v := s.zeroValue(m); v != nil {
-			entries = []output.Entry{{Value: v}}
+			entries.Add(nil, v)
 		}
 	}
-	if len(entries) > 0 {
+	if entries.Len() > 0 {
 		s.Emit(output.Map{Name: m.Name, Keyed: m.Key != nil, Entries: entries, Top: top, Div: div})
 	}
 }
@@ -73,18 +73,20 @@ func (s *session) zeroValue(m *object.ScriptMap) value.Value {
 }
 
 // readMap reads all elements, in no order.
-func (s *session) readMap(m *object.ScriptMap) ([]output.Entry, error) {
+func (s *session) readMap(m *object.ScriptMap) (out output.Entries, err error) {
 	if m.Map < 0 {
-		return s.readScalar(m), nil
+		if v := s.readScalar(m); v != nil {
+			out.Add(nil, v)
+		}
+		return out, nil
 	}
-	var out []output.Entry
-	err := s.walk(m, func(key, val []byte) bool {
+	err = s.walk(m, func(key, val []byte) bool {
 		if v, ok := s.elementValue(m, val); ok {
-			e := output.Entry{Value: v}
+			var k value.Value
 			if m.Key != nil {
-				e.Key = value.Decode(m.Key, key, s)
+				k = value.Decode(m.Key, key, s)
 			}
-			out = append(out, e)
+			out.Add(k, v)
 		}
 		return true
 	})
@@ -137,7 +139,8 @@ func (s *session) cellCount(m *object.ScriptMap) int {
 	return 1
 }
 
-func (s *session) readScalar(m *object.ScriptMap) []output.Entry {
+// readScalar reads a map in the data map; nil if it was never written.
+func (s *session) readScalar(m *object.ScriptMap) value.Value {
 	var cells [][]byte
 	for i := range s.cellCount(m) {
 		if raw, ok := s.cell(m, i); ok {
@@ -148,13 +151,12 @@ func (s *session) readScalar(m *object.ScriptMap) []output.Entry {
 		return nil
 	}
 	if m.Agg == nil {
-		return []output.Entry{{Value: value.Decode(m.Value, cells[0], s)}}
+		return value.Decode(m.Value, cells[0], s)
 	}
-	v, ok := s.merge(m.Agg, cells)
-	if !ok {
-		return nil
+	if v, ok := s.merge(m.Agg, cells); ok {
+		return v
 	}
-	return []output.Entry{{Value: v}}
+	return nil
 }
 
 // ClearMap removes all elements.
@@ -281,29 +283,57 @@ func (s *session) walk(m *object.ScriptMap, f func(key, val []byte) bool) error 
 	keySize, valueSize := s.Object.Maps[m.Map].KeySize, s.valueBytes(m)
 	chunk := min(max(chunkBytes/max(valueSize, 1), chunkLeast), chunkMost, max(s.Object.Maps[m.Map].MaxEntries, 1))
 	var batch bpf.Batch
-	keys, values := make([]byte, chunk*keySize), make([]byte, chunk*valueSize)
-	visited := false
-	for {
-		n, err := batch.Next(fd, keySize, keys, values)
-		switch {
-		case errors.Is(err, unix.ENOSPC) && chunk < 1<<20:
-			chunk *= 2 // one bucket holds more than that
-			keys, values = make([]byte, chunk*keySize), make([]byte, chunk*valueSize)
-			continue
-		case err != nil && !visited:
-			return s.walkSlowly(fd, keySize, valueSize, f) // before 5.6, or no batches for this kind of map
-		case err != nil:
-			return err
-		case n == 0:
-			return nil
-		}
-		visited = true
-		for i := range n {
-			if !f(keys[i*keySize:(i+1)*keySize], values[i*valueSize:(i+1)*valueSize]) {
-				return nil
+	read := func(c *elements) {
+		for {
+			if len(c.keys) < chunk*keySize {
+				c.keys, c.values = make([]byte, chunk*keySize), make([]byte, chunk*valueSize)
 			}
+			c.n, c.err = batch.Next(fd, keySize, c.keys, c.values)
+			if !errors.Is(c.err, unix.ENOSPC) || chunk >= 1<<20 {
+				return
+			}
+			chunk *= 2 // one bucket holds more than that
 		}
 	}
+	visit := func(c *elements) (more bool) {
+		for i := range c.n {
+			if !f(c.keys[i*keySize:(i+1)*keySize], c.values[i*valueSize:(i+1)*valueSize]) {
+				return false
+			}
+		}
+		return true
+	}
+	// The kernel reads ahead, most of the time waiting for memory, while f is at work.
+	var buffers [2]elements
+	for turn := 0; ; turn++ {
+		cur, next := &buffers[turn%2], &buffers[(turn+1)%2]
+		if turn == 0 {
+			if read(cur); cur.err != nil {
+				return s.walkSlowly(fd, keySize, valueSize, f) // before 5.6, or no batches for this kind of map
+			}
+		}
+		if cur.err != nil || batch.Done() {
+			visit(cur)
+			return cur.err
+		}
+		ready := make(chan struct{})
+		go func() {
+			read(next)
+			close(ready)
+		}()
+		more := visit(cur)
+		<-ready
+		if !more {
+			return nil
+		}
+	}
+}
+
+// elements are what one call to the kernel read of a map: keys and values laid end to end.
+type elements struct {
+	keys, values []byte
+	n            int
+	err          error
 }
 
 // walkSlowly is walk with two system calls for each element.

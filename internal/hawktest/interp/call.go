@@ -165,8 +165,8 @@ func (m *machine) print(c *builtin.Call) {
 				*to = n
 			}
 		}
-		if t.decl.Key == nil && len(item.Entries) == 0 && !t.isHistogram() {
-			item.Entries = []output.Entry{{Value: t.zero()}}
+		if t.decl.Key == nil && item.Entries.Len() == 0 && !t.isHistogram() {
+			item.Entries.Add(nil, t.zero())
 		}
 		m.emit(item)
 		return

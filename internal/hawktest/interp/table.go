@@ -120,7 +120,7 @@ func (t *table) item() output.Map {
 		} else {
 			out.Value = shown(e.v, t.decl.Value)
 		}
-		item.Entries = append(item.Entries, out)
+		item.Entries.Add(out.Key, out.Value)
 	}
 	return item
 }
