@@ -103,7 +103,11 @@ func sortPoints(points []*Point) []*Point {
 	for i, p := range points {
 		list[i] = named{p.Name(), p}
 	}
-	slices.SortStableFunc(list, func(a, b named) int { return strings.Compare(a.name, b.name) })
+	byName := func(a, b named) int { return strings.Compare(a.name, b.name) }
+	// What a single file has is in order.
+	if !slices.IsSortedFunc(list, byName) {
+		slices.SortStableFunc(list, byName)
+	}
 	out := points[:0]
 	for i, n := range list {
 		if i == 0 || n.name != list[i-1].name {

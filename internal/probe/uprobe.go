@@ -236,15 +236,17 @@ func matchFile(p *Point, o *Options, path string, file *exe.File, returns bool) 
 	}
 	match := symbolMatcher(p)
 	var out []*Point
-	seen := map[string]bool{}
 	withDebugFile(file, o, func(f *exe.File) bool {
+		seen := make(map[string]bool, len(out)) // in the file itself
+		for _, q := range out {
+			seen[q.Func] = true
+		}
 		for _, sym := range f.Functions(match) {
 			// A pattern passes over what would be refused by name: stubs of the
 			// C runtime, whose end nobody knows.
 			if seen[sym.Name] || sym.Size == 0 && !o.Unsafe && !o.ForListing {
 				continue
 			}
-			seen[sym.Name] = true
 			r := q
 			r.Func = sym.Name
 			pl := symbolPlace(&r, o, file, sym, returns)

@@ -187,29 +187,33 @@ func (f *File) Functions(match func(name []byte) bool) []Symbol {
 	return sortByName(out)
 }
 
-// sortByName sorts and keeps one symbol of each name, one with a size if
-// there is one.
+// sortByName sorts and keeps one symbol of each name: the first with a size, or else the first.
 func sortByName(syms []Symbol) []Symbol {
-	slices.SortStableFunc(syms, func(a, b Symbol) int {
+	// Places are sorted in place of symbols, which are large to move about.
+	order := make([]int32, len(syms))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(i, j int32) int {
+		a, b := &syms[i], &syms[j]
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
 			return c
 		}
-		switch {
-		case a.Size > 0 && b.Size == 0:
-			return -1
-		case a.Size == 0 && b.Size > 0:
+		if (a.Size > 0) != (b.Size > 0) {
+			if a.Size > 0 {
+				return -1
+			}
 			return 1
 		}
-		return 0
+		return cmp.Compare(i, j)
 	})
-	n := 0
-	for i := range syms {
-		if i == 0 || syms[i].Name != syms[n-1].Name {
-			syms[n] = syms[i]
-			n++
+	out := make([]Symbol, 0, len(syms))
+	for _, i := range order {
+		if len(out) == 0 || syms[i].Name != out[len(out)-1].Name {
+			out = append(out, syms[i])
 		}
 	}
-	return syms[:n]
+	return out
 }
 
 // FunctionAt finds the function that contains an address, by a scan of the
