@@ -11,15 +11,6 @@ import (
 	"syscall"
 )
 
-// A listed is a measurement of a run from exec to exit; it is left out where the machine cannot do it.
-type listed struct {
-	name string
-	args []string
-	able func() bool
-}
-
-func always() bool { return true }
-
 func exists(path string) func() bool {
 	return func() bool {
 		_, err := os.Stat(path)
@@ -47,7 +38,7 @@ func readable(path string) func() bool {
 
 // listing measures how long it takes to find out what there is to trace.
 func listing(b *bench) ([]row, error) {
-	runs := []listed{
+	runs := []wholeRun{
 		{"`-l '*'`", []string{"-l", "*"}, always},
 		{"`-lv 'tracepoint:*'`", []string{"-lv", "tracepoint:*"}, always},
 		{"`-lv 'rawtracepoint:*'`", []string{"-lv", "rawtracepoint:*"}, exists("/sys/kernel/btf/vmlinux")},
@@ -55,19 +46,19 @@ func listing(b *bench) ([]row, error) {
 		{"`-lv 'struct task_struct'`", []string{"-lv", "struct task_struct"}, exists("/sys/kernel/btf/vmlinux")},
 	}
 	if lib, size := largeLibrary(b); lib != "" {
-		runs = append(runs, listed{fmt.Sprintf("`-l 'uprobe:%s:*'` (%d MB)", filepath.Base(lib), size>>20), []string{"-l", "uprobe:" + lib + ":*"}, always})
+		runs = append(runs, wholeRun{fmt.Sprintf("`-l 'uprobe:%s:*'` (%d MB)", filepath.Base(lib), size>>20), []string{"-l", "uprobe:" + lib + ":*"}, always})
 	}
 	return b.runs(runs)
 }
 
 // attaching measures runs that attach to many functions and end at once.
 func attaching(b *bench) ([]row, error) {
-	runs := []listed{
+	runs := []wholeRun{
 		{"`kprobe:*tcp*`", []string{"-e", `BEGIN { exit(); } kprobe:*tcp* { @ = count(); }`}, exists(kprobeType)},
 		{"`tracepoint:sched:*`", []string{"-e", `BEGIN { exit(); } tracepoint:sched:* { @ = count(); }`}, always},
 	}
 	if lib, _ := largeLibrary(b); lib != "" {
-		runs = append(runs, listed{fmt.Sprintf("`uprobe:%s:*Builder*`", filepath.Base(lib)),
+		runs = append(runs, wholeRun{fmt.Sprintf("`uprobe:%s:*Builder*`", filepath.Base(lib)),
 			[]string{"-e", `BEGIN { exit(); } uprobe:` + lib + `:*Builder* { @ = count(); }`}, always})
 	}
 	program, stop, err := b.functions()
@@ -76,7 +67,7 @@ func attaching(b *bench) ([]row, error) {
 	}
 	defer stop()
 	if program != "" {
-		runs = append(runs, listed{fmt.Sprintf("`uprobe:PROGRAM:f_*` (%d functions, while it runs)", functions),
+		runs = append(runs, wholeRun{fmt.Sprintf("`uprobe:PROGRAM:f_*` (%d functions, while it runs)", functions),
 			[]string{"-e", `BEGIN { exit(); } uprobe:` + program + `:f_* { @ = count(); }`}, always})
 	}
 	return b.runs(runs)
@@ -112,26 +103,6 @@ func (b *bench) functions() (path string, stop func(), err error) {
 		return "", stop, err
 	}
 	return path, func() { cmd.Process.Kill(); cmd.Wait() }, nil
-}
-
-// runs measures each that this machine is able to.
-func (b *bench) runs(all []listed) ([]row, error) {
-	var rows []row
-	for _, r := range all {
-		if !r.able() {
-			fmt.Fprintf(os.Stderr, "bench: this machine cannot do %s\n", r.name)
-			continue
-		}
-		got, err := b.interleave(min(b.rounds, 5), func(t *tool) ([]float64, error) {
-			took, err := t.whole(r.args...)
-			return []float64{milliseconds(took)}, err
-		})
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row{r.name, "ms", got[0]})
-	}
-	return rows, nil
 }
 
 // largeLibrary is the largest C++ library beside the unpacked bpftrace, with its size: every bpftrace comes with LLVM. "" if there is none.

@@ -39,24 +39,10 @@ func symbols(b *bench) ([]row, error) {
 			`tracepoint:syscalls:sys_enter_lseek /pid == cpid && args.whence == 0/ { @[` + what + `] = count(); } ` +
 				`tracepoint:syscalls:sys_enter_lseek /pid == cpid && args.whence == 1/ { print(@); clear(@); exit(); }`}
 	}
-	var rows []row
-	for _, r := range []struct {
-		name string
-		args []string
-	}{
-		{"100,000 addresses over ten libraries, by name", script("usym(args.offset)")},
-		{"the same, as numbers", script("args.offset")},
-	} {
-		got, err := b.interleave(min(b.rounds, 5), func(t *tool) ([]float64, error) {
-			took, err := t.whole(r.args...)
-			return []float64{milliseconds(took)}, err
-		})
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row{r.name, "ms", got[0]})
-	}
-	return rows, nil
+	return b.runs([]wholeRun{
+		{"100,000 addresses over ten libraries, by name", script("usym(args.offset)"), always},
+		{"the same, as numbers", script("args.offset"), always},
+	})
 }
 
 // codeFiles are the libraries with the most code, those that come with bpftrace among them.
