@@ -63,10 +63,6 @@ const (
 
 // forRange is for ($v : from..to).
 func (f *fn) forRange(s *syntax.ForStmt) {
-	if s.Over != nil {
-		f.forMap(s)
-		return
-	}
 	from, to := f.number(f.integer(s.From)), f.number(f.integer(s.To))
 	decl := f.info.Vars[s.Var]
 	less := ir.SLt

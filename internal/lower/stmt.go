@@ -157,7 +157,11 @@ func (f *fn) stmt(s syntax.Stmt) {
 	case *syntax.JumpStmt:
 		f.jump(s)
 	case *syntax.ForStmt:
-		f.forRange(s)
+		if s.Over != nil {
+			f.forMap(s)
+		} else {
+			f.forRange(s)
+		}
 	case *syntax.WhileStmt:
 		f.while(s)
 	case *syntax.UnrollStmt:

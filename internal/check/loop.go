@@ -1,0 +1,141 @@
+package check
+
+import (
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// maxUnroll is the most repetitions of an unroll statement.
+const maxUnroll = 100
+
+// body checks a loop body; enter declares what the loop adds to its scope.
+func (w *walker) body(b *syntax.Block, isFor bool, enter func()) {
+	if w.loops == 0 {
+		w.returns = nil
+	}
+	w.loops++
+	w.push(isFor)
+	enter()
+	w.statements(b.Stmts)
+	if b.Result != nil {
+		w.exprStmt(&syntax.ExprStmt{Pos: syntax.Pos{At: b.Result.Span()}, X: b.Result})
+	}
+	w.pop()
+	w.loops--
+}
+
+// forStmt checks a loop over a map or a range.
+func (w *walker) forStmt(s *syntax.ForStmt) {
+	if s.Over != nil {
+		elem := w.mapElement(s)
+		w.body(s.Body, true, func() { w.loopVar(s, elem) })
+		return
+	}
+	from, to := w.rangeEnd(s.From), w.rangeEnd(s.To)
+	w.body(s.Body, true, func() { w.loopVar(s, from, to) })
+}
+
+// mapElement is the (key, value) that a loop over a map binds its variable to.
+func (w *walker) mapElement(s *syntax.ForStmt) val {
+	m := w.mapNamed(s.Over)
+	switch {
+	case m.sort == scalar:
+		w.errorf(s.Over, "not-iterable", "%s has no key (scalar map): there is nothing to iterate over", m.name).
+			Note(m.sortAt, "it was first used here")
+		return val{}
+	case !w.sortIs(m, keyed, s.Over):
+		return val{}
+	case w.final && !m.stored:
+		w.undefinedMap(m, s.Over)
+		return val{}
+	}
+	value := val{}
+	if m.agg == nil {
+		value = w.readSlot(&m.value)
+	} else if i, ok := w.castable(m.aggType()); ok {
+		value.Flex = types.Flex{Type: i}
+	} else {
+		w.errorf(s.Over, "not-iterable", "Loop expression does not support type: %s", m.aggType())
+		return val{}
+	}
+	key := w.readSlot(&m.key)
+	if key.Type == nil || value.Type == nil {
+		return val{}
+	}
+	return tupleOf([]val{key, value})
+}
+
+// loopVar declares the variable of a for statement, which takes values of the
+// types given.
+func (w *walker) loopVar(s *syntax.ForStmt, values ...val) {
+	v := w.lookupQuietly(s.Var.Name)
+	if v != nil {
+		w.errorf(s.Var, "shadowed-loop-variable", "Loop declaration shadows existing variable: $%s", s.Var.Shown()).
+			Note(v.out.Decl, "This is the initial declaration.")
+		w.bind(s.Var, v)
+		v.assigned = true
+		return
+	}
+	v = w.fresh(s.Var)
+	v.out.Loop, v.assigned = true, true
+	switch {
+	case !w.final:
+		for _, x := range values {
+			v.join(x.Flex, types.Unset)
+		}
+	case v.cur.Type != nil:
+		if s.Over == nil {
+			w.lossy(s.From, values[0].Flex, v.cur.Type)
+			w.lossy(s.To, values[1].Flex, v.cur.Type)
+		}
+		w.record(s.Var, val{Flex: v.cur})
+	}
+}
+
+// lookupQuietly finds a variable without marking it as captured.
+func (w *walker) lookupQuietly(name string) *varState {
+	for s := w.scope; s != nil; s = s.outer {
+		if v := s.vars[name]; v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+func (w *walker) rangeEnd(e syntax.Expr) val {
+	v := w.expr(e)
+	if v.Type == nil {
+		return val{}
+	}
+	i, ok := w.intLike(v.Type)
+	if !ok || v.Type == types.Bool {
+		w.errorf(e, "bad-range", "The ends of a range must be integers, not '%s'", v.Type)
+		return val{}
+	}
+	if _, isAgg := v.Type.(*types.Agg); isAgg {
+		v.Flex = types.Flex{Type: i}
+	}
+	if _, isEnum := v.Type.(*types.Enum); isEnum {
+		v.Flex = types.Flex{Type: i}
+	}
+	return v
+}
+
+func (w *walker) unroll(s *syntax.UnrollStmt) {
+	v := w.expr(s.Count)
+	if v.Type != nil {
+		n := numberOf(v.k)
+		switch {
+		case v.k.Kind != builtin.IntConst:
+			w.errorf(s.Count, "unroll-count", "Unroll value must be a literal integer")
+		case n.neg || n.mag < 1:
+			w.errorf(s.Count, "unroll-count", "Unroll minimum value is 1")
+		case n.mag > maxUnroll:
+			w.errorf(s.Count, "unroll-count", "Unroll maximum value is %d", maxUnroll)
+		case w.final:
+			w.info.Unrolls[s] = int(n.mag)
+		}
+	}
+	w.body(s.Body, false, func() {})
+}
