@@ -146,12 +146,12 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "memcmp", Min: 3, Params: []Param{{"a", AnyValue}, {"b", AnyValue}, {"n", Integer}}, Result: types.Int32,
-	Doc:     "Compares the first n bytes of two strings or arrays, or at two addresses: 0 if they are equal, else the difference of the first two that are not, as signed characters. n is at most the size of the smaller one.",
+	Doc:     "Compares the first n bytes of two values, or of what pointers lead to: 0 if they are equal, else the difference of the first two that are not, as signed characters. n is at most the size of the smaller one.",
 	Example: `tracepoint:syscalls:sys_enter_openat { $f = str(args.filename); if (memcmp($f, "/etc", 4) == 0) { @[comm] = count(); } }`,
 	Check: func(c *Call) types.Type {
 		for i, t := range c.Types[:2] {
-			if _, ok := t.(*types.Agg); ok || t == types.Bool {
-				c.Errorf(c.Args[i], "argument-type", "memcmp() expects a string, an array or an address, not %s", t)
+			if _, ok := t.(*types.Agg); ok {
+				c.Errorf(c.Args[i], "argument-type", "memcmp() can not compare the bytes of %s", t)
 			}
 		}
 		if len(c.Consts) == 3 && c.Consts[2].Neg {
@@ -163,7 +163,7 @@ var _ = define(Func{
 		b := g.B()
 		limit := c.Config.MaxStrlen
 		for _, t := range c.Types[:2] {
-			if !types.IsScalar(t) {
+			if _, elsewhere := t.(*types.Pointer); !elsewhere {
 				limit = min(limit, t.Size())
 			}
 		}
@@ -171,7 +171,12 @@ var _ = define(Func{
 		vals := make([]*ir.Value, 2)
 		for i := range vals {
 			vals[i] = searched(g, limit)
-			src, space, own := memory(g, c.Args[i], c.Types[i])
+			t := c.Types[i]
+			if _, elsewhere := t.(*types.Pointer); types.IsScalar(t) && !elsewhere {
+				b.Store(vals[i], 0, t.Size(), g.Scalar(c.Args[i]))
+				continue
+			}
+			src, space, own := memory(g, c.Args[i], t)
 			if own {
 				call(g, asm.FnProbeReadKernel, vals[i], konst(g, int64(limit)), src)
 				continue

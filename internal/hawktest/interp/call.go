@@ -119,7 +119,7 @@ func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
 		both := m.eval(c.Args[0]).(string) + m.eval(c.Args[1]).(string)
 		return both[:min(len(both), m.typeOf(e).Size()-1)]
 	case "memcmp":
-		x, y := toBytes(m.eval(c.Args[0]), m.typeOf(c.Args[0])), toBytes(m.eval(c.Args[1]), m.typeOf(c.Args[1]))
+		x, y := m.memory(c.Args[0]), m.memory(c.Args[1])
 		for i := range min(m.eval(c.Args[2]).(uint64), uint64(len(x)), uint64(len(y))) {
 			if d := int64(int8(x[i])) - int64(int8(y[i])); d != 0 {
 				return uint64(d)
@@ -142,6 +142,15 @@ func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
 	}
 	fail("%s", e.Span().Text())
 	return nil
+}
+
+// memory is a value as it lies in memory.
+func (m *machine) memory(e syntax.Expr) []byte {
+	v, t := m.eval(e), m.typeOf(e)
+	if _, ok := t.(*types.Pointer); ok {
+		fail("what a pointer leads to")
+	}
+	return toBytes(v, t)
 }
 
 // bytes are the first n bytes of a string, up to its NUL.

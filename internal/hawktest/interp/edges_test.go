@@ -61,6 +61,8 @@ var edges = []struct{ name, script, want string }{
 		"a\ntrue\ntrue\n\n\n@k[a]: 2\n"},
 	{"bytes of strings", `begin { $s = "hello"; print(($s[0], $s[4], $s[5])); $i = (uint64)1; print($s[$i]); $x = "\xff"; print($x[0]); }`,
 		"(104, 111, 0)\n101\n-1\n\n\n"},
+	{"memcmp compares values", `begin { $n = (uint32)115; print((memcmp("seven", $n, 1), memcmp($n, "s", 2), memcmp("seven77", 1, 1), memcmp((int16)-1, (uint16)65535, 2), memcmp(1 == 1, 1 == 2, 1), memcmp((uint8[2])(uint16)5, 5, 2))); }`,
+		"(0, 0, 114, 0, 1, 0)\n\n\n"},
 	{"tuples join", `begin { $t = (1, "z", (true, 3)); $t = (300, "longer", (false, -1)); print($t); print(sizeof($t)); print($t.2.1); print($t == (300, "longer", (false, -1))); }`,
 		"(300, longer, (false, -1))\n12\n-1\ntrue\n\n\n"},
 	{"records by name", `begin { $r = (lo=1, hi="b"); $r = (hi="bb", lo=300); print($r.lo); print($r == (hi="bb", lo=300)); print($r); }`,

@@ -113,7 +113,7 @@ func convertRecord(src []val, from, to *types.Record) val {
 	return dst
 }
 
-// toBytes is a value in memory, as casts between arrays and integers see it.
+// toBytes is a value in memory.
 func toBytes(v val, t types.Type) []byte {
 	switch t := t.(type) {
 	case *types.Array:
@@ -125,7 +125,10 @@ func toBytes(v val, t types.Type) []byte {
 	case *types.String:
 		return append([]byte(v.(string)), make([]byte, t.Cap-len(v.(string)))...)
 	}
-	bits := v.(uint64)
+	bits, ok := v.(uint64)
+	if !ok {
+		fail("the bytes of %s", t)
+	}
 	out := make([]byte, t.Size())
 	for i := range out {
 		out[i] = byte(bits >> (8 * i))
