@@ -18,11 +18,6 @@ func exists(path string) func() bool {
 	}
 }
 
-const (
-	traceable  = "/sys/kernel/tracing/available_filter_functions"
-	kprobeType = "/sys/bus/event_source/devices/kprobe/type"
-)
-
 // readable says whether a file can not only be found but read: some machines lock the list of functions.
 func readable(path string) func() bool {
 	return func() bool {
@@ -42,7 +37,6 @@ func listing(b *bench) ([]row, error) {
 		{"`-l '*'`", []string{"-l", "*"}, always},
 		{"`-lv 'tracepoint:*'`", []string{"-lv", "tracepoint:*"}, always},
 		{"`-lv 'rawtracepoint:*'`", []string{"-lv", "rawtracepoint:*"}, exists("/sys/kernel/btf/vmlinux")},
-		{"`-lv 'fentry:tcp_*'`", []string{"-lv", "fentry:tcp_*"}, readable(traceable)},
 		{"`-lv 'struct task_struct'`", []string{"-lv", "struct task_struct"}, exists("/sys/kernel/btf/vmlinux")},
 	}
 	if lib, size := largeLibrary(b); lib != "" {
@@ -54,7 +48,6 @@ func listing(b *bench) ([]row, error) {
 // attaching measures runs that attach to many functions and end at once.
 func attaching(b *bench) ([]row, error) {
 	runs := []wholeRun{
-		{"`kprobe:*tcp*`", []string{"-e", `BEGIN { exit(); } kprobe:*tcp* { @ = count(); }`}, exists(kprobeType)},
 		{"`tracepoint:sched:*`", []string{"-e", `BEGIN { exit(); } tracepoint:sched:* { @ = count(); }`}, always},
 	}
 	if lib, _ := largeLibrary(b); lib != "" {
@@ -116,7 +109,7 @@ func largeLibrary(b *bench) (path string, size int64) {
 			}
 		}
 	}
-	more, _ := filepath.Glob("/usr/lib/x86_64-linux-gnu/libLLVM*.so*")
+	more, _ := filepath.Glob("/" + libraries + "/libLLVM*.so*")
 	found = append(found, more...)
 	bytes := func(path string) int64 {
 		st, err := os.Stat(path)

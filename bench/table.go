@@ -14,9 +14,9 @@ import (
 
 // A row is one measured quantity of all tools.
 type row struct {
-	name   string
-	unit   string    // of the values: ms, MB, ns, %
-	values []float64 // one for each tool
+	Name   string
+	Unit   string    // of the values: ms, MB, ns, %
+	Values []float64 // one for each tool
 }
 
 // header writes what the tables were measured with.
@@ -65,12 +65,12 @@ func table(w *strings.Builder, name, note string, tools []*tool, rows []row) {
 	}
 	w.WriteString("\n")
 	for _, r := range rows {
-		fmt.Fprintf(w, "| %s", r.name)
-		for _, v := range r.values {
-			fmt.Fprintf(w, " | %s %s", digits(v), r.unit)
+		fmt.Fprintf(w, "| %s", r.Name)
+		for _, v := range r.Values {
+			fmt.Fprintf(w, " | %s %s", digits(v), r.Unit)
 		}
-		if len(r.values) > 1 {
-			fmt.Fprintf(w, " | %s", ratio(r.values[0], r.values[1]))
+		if len(r.Values) > 1 {
+			fmt.Fprintf(w, " | %s", ratio(r.Values[0], r.Values[1]))
 		}
 		w.WriteString(" |\n")
 	}

@@ -23,6 +23,7 @@ type tool struct {
 	name    string
 	version string
 	argv    []string // how to start it
+	root    string   // where it was unpacked with its libraries, if it was
 }
 
 // findTools returns hawk and, if there is one, bpftrace. The choice "none" does without.
@@ -35,7 +36,8 @@ func findTools(hawk, bpftrace string) ([]*tool, error) {
 	switch bpftrace {
 	case "none":
 	case "":
-		argv, err := newestBpftrace()
+		root, err := newestBpftrace()
+		argv := inRoot(root)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "bench: no newer bpftrace than an installed one:", err)
 			path, err := exec.LookPath("bpftrace")
@@ -43,11 +45,15 @@ func findTools(hawk, bpftrace string) ([]*tool, error) {
 				fmt.Fprintln(os.Stderr, "bench: bpftrace is not installed, so hawk is measured alone")
 				break
 			}
-			argv = []string{path}
+			root, argv = "", []string{path}
 		}
-		tools = append(tools, &tool{name: "bpftrace", argv: argv})
+		tools = append(tools, &tool{name: "bpftrace", argv: argv, root: root})
 	default:
-		tools = append(tools, &tool{name: "bpftrace", argv: []string{bpftrace}})
+		t := &tool{name: "bpftrace", argv: []string{bpftrace}}
+		if info, err := os.Stat(bpftrace); err == nil && info.IsDir() {
+			t.argv, t.root = inRoot(bpftrace), bpftrace
+		}
+		tools = append(tools, t)
 	}
 	for _, t := range tools {
 		out, err := exec.Command(t.argv[0], append(t.argv[1:], "--version")...).Output()
@@ -59,19 +65,22 @@ func findTools(hawk, bpftrace string) ([]*tool, error) {
 	return tools, nil
 }
 
-// newestBpftrace unpacks Debian's newest bpftrace with all its libraries and returns the command that starts it with these.
-func newestBpftrace() ([]string, error) {
+// newestBpftrace unpacks Debian's newest bpftrace with all its libraries and returns the directory.
+func newestBpftrace() (root string, err error) {
 	suite, err := deb.Open("sid")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	root, err := suite.Install("bpftrace")
-	if err != nil {
-		return nil, err
-	}
-	const libraries = "usr/lib/x86_64-linux-gnu"
-	loader := filepath.Join(root, libraries, "ld-linux-x86-64.so.2")
-	return []string{loader, "--library-path", filepath.Join(root, libraries), filepath.Join(root, "usr/bin/bpftrace")}, nil
+	return suite.Install("bpftrace")
+}
+
+// libraries is where Debian's libraries are, below a root.
+const libraries = "usr/lib/x86_64-linux-gnu"
+
+// inRoot is the command that starts a bpftrace with the libraries beside it.
+func inRoot(root string) []string {
+	dir := filepath.Join(root, libraries)
+	return []string{filepath.Join(dir, "ld-linux-x86-64.so.2"), "--library-path", dir, filepath.Join(root, "usr/bin/bpftrace")}
 }
 
 // command prepares a run. Warnings that the machine causes and not the script are none of the measurement.

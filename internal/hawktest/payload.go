@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/hawktrace/hawk/internal/hawktest/deb"
+	"github.com/hawktrace/hawk/internal/hawktest/files"
 )
 
 // Below the module's root.
@@ -87,7 +88,7 @@ func Payload(dir, arch string) error {
 	if err != nil {
 		return err
 	}
-	if err := copyFile(hawk, filepath.Join(dir, "usr/local/bin/hawk")); err != nil {
+	if err := files.Copy(hawk, filepath.Join(dir, "usr/local/bin/hawk")); err != nil {
 		return err
 	}
 	cases, err := Cases(filepath.Join(root, ScriptDir))
@@ -95,7 +96,7 @@ func Payload(dir, arch string) error {
 		return err
 	}
 	for _, c := range cases {
-		if err := copyFile(c.Path, filepath.Join(dir, "hawk/script", filepath.Base(c.Path))); err != nil {
+		if err := files.Copy(c.Path, filepath.Join(dir, "hawk/script", filepath.Base(c.Path))); err != nil {
 			return err
 		}
 		if err := buildFixtures(c, arch, filepath.Join(dir, "hawk/cc")); err != nil {
@@ -220,22 +221,9 @@ func copyGlibc(to, arch string) error {
 		if err != nil || len(found) == 0 {
 			return fmt.Errorf("no %s in libc6 of %s, %s", pattern, suite.Name, arch)
 		}
-		if err := copyFile(found[0], filepath.Join(to, filepath.Base(found[0]))); err != nil {
+		if err := files.Copy(found[0], filepath.Join(to, filepath.Base(found[0]))); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// copyFile copies a regular file with its permissions.
-func copyFile(from, to string) error {
-	content, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, content, info.Mode().Perm())
 }

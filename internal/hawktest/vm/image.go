@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/hawktest/deb"
+	"github.com/hawktrace/hawk/internal/hawktest/files"
 )
 
 // basePrograms are the host's programs that the root of a machine has; busybox stands in for all others. Those that the host lacks are left out.
@@ -71,18 +71,18 @@ func baseImage(cache, arch string) (string, error) {
 	}
 	return rootImage(cache, key, func(dir string) error {
 		for _, path := range paths {
-			if err := copyFile(path, filepath.Join(dir, path)); err != nil {
+			if err := files.Copy(path, filepath.Join(dir, path)); err != nil {
 				return err
 			}
 		}
 		for _, path := range baseFiles {
-			if err := copyTree(path, filepath.Join(dir, path), nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := files.CopyTree(path, filepath.Join(dir, path), nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
 		pythons, _ := filepath.Glob("/usr/lib/python3.[0-9]*")
 		for _, path := range pythons {
-			if err := copyTree(path, filepath.Join(dir, path), omitted(pythonOmit)); err != nil {
+			if err := files.CopyTree(path, filepath.Join(dir, path), omitted(pythonOmit)); err != nil {
 				return err
 			}
 		}
@@ -113,13 +113,13 @@ func debianImage(cache, arch string) (string, error) {
 	fmt.Fprintln(key, "layout 1", root, debianOmit)
 	return rootImage(cache, key, func(dir string) error {
 		for _, top := range []string{"bin", "etc", "lib", "sbin", "usr"} {
-			if err := copyTree(filepath.Join(root, top), filepath.Join(dir, top), omitted(debianOmit)); err != nil {
+			if err := files.CopyTree(filepath.Join(root, top), filepath.Join(dir, top), omitted(debianOmit)); err != nil {
 				return err
 			}
 		}
 		// What a package's own scripts would do when it is installed.
 		for _, name := range []string{"group", "passwd"} {
-			if err := copyFile(filepath.Join(root, "usr/share/base-passwd", name+".master"), filepath.Join(dir, "etc", name)); err != nil {
+			if err := files.Copy(filepath.Join(root, "usr/share/base-passwd", name+".master"), filepath.Join(dir, "etc", name)); err != nil {
 				return err
 			}
 		}
@@ -246,61 +246,4 @@ func findSystem(name string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s is not installed", name)
-}
-
-// copyTree copies a file or directory. In directories, names for which omit is true are left out.
-func copyTree(from, to string, omit func(name string) bool) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if path != from && omit != nil && omit(d.Name()) {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		target := filepath.Join(to, strings.TrimPrefix(path, from))
-		switch {
-		case d.IsDir():
-			return os.MkdirAll(target, 0o755)
-		case d.Type()&fs.ModeSymlink != 0:
-			link, err := os.Readlink(path)
-			if err != nil {
-				return err
-			}
-			if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-				return err
-			}
-			return os.Symlink(link, target)
-		case d.Type().IsRegular():
-			return copyFile(path, target)
-		}
-		return nil
-	})
-}
-
-// copyFile copies what a name leads to, with its permissions.
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, info.Mode().Perm())
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		out.Close()
-		return fmt.Errorf("copying %s: %w", from, err)
-	}
-	return out.Close()
 }
