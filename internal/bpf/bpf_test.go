@@ -1,11 +1,13 @@
 package bpf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"slices"
 	"testing"
 
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 )
 
@@ -13,6 +15,33 @@ func TestObjName(t *testing.T) {
 	got := objName("@a b-c_0123456789abc")
 	if want := "_a_b_c_01234567"; unix.ByteSliceToString(got[:]) != want {
 		t.Errorf("objName = %q, want %q", got, want)
+	}
+}
+
+func TestInsns(t *testing.T) {
+	ours := slices.Concat([]uint64{
+		MovImm(1, -7), MovReg(2, 10), AddImm(2, -8), Load32(3, 2, 12), Load64(4, 6, -16), Store32(10, 3, -4), Store64(10, 4, -24),
+		StoreImm32(10, -32, 5), ClearStack(-8), SkipIfEqual(3, 9, 2), SkipUnlessEqual(4, -1, 1), CallHelper(asm.FnMapUpdateElem), CallKfunc(77), Exit(),
+	}, LoadMap(1, 5), LoadMapValue(2, 6))
+	kfunc := asm.FnUnspec.Call()
+	kfunc.Src, kfunc.Constant = asm.PseudoKfuncCall, 77
+	skip := func(op asm.JumpOp, r asm.Register, n int32, by int16) asm.Instruction {
+		in := op.Imm(r, n, "")
+		in.Offset = by
+		return in
+	}
+	theirs := asm.Instructions{
+		asm.Mov.Imm(asm.R1, -7), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -8), asm.LoadMem(asm.R3, asm.R2, 12, asm.Word),
+		asm.LoadMem(asm.R4, asm.R6, -16, asm.DWord), asm.StoreMem(asm.RFP, -4, asm.R3, asm.Word), asm.StoreMem(asm.RFP, -24, asm.R4, asm.DWord),
+		asm.StoreImm(asm.RFP, -32, 5, asm.Word), {OpCode: asm.OpCode(asm.StClass).SetMode(asm.MemMode).SetSize(asm.DWord), Dst: asm.RFP, Offset: -8}, skip(asm.JEq, asm.R3, 9, 2), skip(asm.JNE, asm.R4, -1, 1),
+		asm.FnMapUpdateElem.Call(), kfunc, asm.Return(), asm.LoadMapPtr(asm.R1, 5), asm.LoadMapValue(asm.R2, 6, 0),
+	}
+	var want bytes.Buffer
+	if err := theirs.Marshal(&want, binary.LittleEndian); err != nil {
+		t.Fatal(err)
+	}
+	if got := Assemble(ours...); !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("instructions:\n% x\nwant\n% x", got, want.Bytes())
 	}
 }
 

@@ -1,6 +1,10 @@
 package bpf
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/cilium/ebpf/asm"
+)
 
 // Programs of hawk's own, a few instructions long, are written with these
 // functions: those that try out what the kernel can do, and those that answer
@@ -20,8 +24,32 @@ func MovReg(dst, src uint8) uint64 { return Insn(0xbf, dst, src, 0, 0) }
 // AddImm adds a number to a register.
 func AddImm(dst uint8, imm int32) uint64 { return Insn(0x07, dst, 0, 0, imm) }
 
-// CallHelper calls a helper by its number.
-func CallHelper(helper int32) uint64 { return Insn(0x85, 0, 0, 0, helper) }
+// Load32 loads a u32 from base + off.
+func Load32(dst, base uint8, off int16) uint64 { return Insn(0x61, dst, base, off, 0) }
+
+// Load64 loads a u64 from base + off.
+func Load64(dst, base uint8, off int16) uint64 { return Insn(0x79, dst, base, off, 0) }
+
+// Store32 stores the low half of a register at base + off.
+func Store32(base, src uint8, off int16) uint64 { return Insn(0x63, base, src, off, 0) }
+
+// Store64 stores a register at base + off.
+func Store64(base, src uint8, off int16) uint64 { return Insn(0x7b, base, src, off, 0) }
+
+// StoreImm32 stores a number as a u32 at base + off.
+func StoreImm32(base uint8, off int16, imm int32) uint64 { return Insn(0x62, base, 0, off, imm) }
+
+// SkipIfEqual skips n words of instructions if a register is a number.
+func SkipIfEqual(reg uint8, imm int32, n int) uint64 { return Insn(0x15, reg, 0, int16(n), imm) }
+
+// SkipUnlessEqual skips n words of instructions if a register is another number.
+func SkipUnlessEqual(reg uint8, imm int32, n int) uint64 { return Insn(0x55, reg, 0, int16(n), imm) }
+
+// CallHelper calls a helper.
+func CallHelper(helper asm.BuiltinFunc) uint64 { return Insn(0x85, 0, 0, 0, int32(helper)) }
+
+// CallKfunc calls a kernel function by its type.
+func CallKfunc(id uint32) uint64 { return Insn(0x85, 0, uint8(asm.PseudoKfuncCall), 0, int32(id)) }
 
 // Exit ends the program.
 func Exit() uint64 { return Insn(0x95, 0, 0, 0, 0) }

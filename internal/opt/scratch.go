@@ -3,12 +3,9 @@ package opt
 import (
 	"slices"
 
-	"github.com/hawktrace/hawk/internal/ir"
-)
+	"github.com/cilium/ebpf/asm"
 
-const (
-	helperLookup    = 1
-	helperProcessor = 8
+	"github.com/hawktrace/hawk/internal/ir"
 )
 
 // claim moves objects into scratch memory: before the body of f it takes one
@@ -23,7 +20,7 @@ func claim(f *ir.Func, in slotPlan, o Options) {
 	b, rest := splitFor(f, bodyOf(f, in))
 	key := b.NewObject("scratch key", 4, 4)
 	key.Stack = true
-	b.Store(b.Addr(key, 0), 0, 4, b.Arith(ir.Mul, b.Call(helperProcessor), b.Const(int64(o.ScratchSlots))))
+	b.Store(b.Addr(key, 0), 0, 4, b.Arith(ir.Mul, b.Call(int(asm.FnGetSmpProcessorId)), b.Const(int64(o.ScratchSlots))))
 	miss := b.NewBlock()
 	miss.Cold = true
 	exchange := o.AtomicFetch == nil || o.AtomicFetch()
@@ -32,7 +29,7 @@ func claim(f *ir.Func, in slotPlan, o Options) {
 		if s > 0 {
 			b.Store(b.Addr(key, 0), 0, 4, b.Add(b.Load(b.Addr(key, 0), 0, 4, false), 1))
 		}
-		p := b.CallPtr(helperLookup, b.MapPtr(o.ScratchMap), b.Addr(key, 0))
+		p := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(o.ScratchMap), b.Addr(key, 0))
 		try, next := b.NewBlock(), miss
 		if s+1 < o.ScratchSlots {
 			next = b.NewBlock()

@@ -3,6 +3,8 @@ package opt
 import (
 	"slices"
 
+	"github.com/cilium/ebpf/asm"
+
 	"github.com/hawktrace/hawk/internal/ir"
 )
 
@@ -59,7 +61,7 @@ func adopt(f *ir.Func, in slotPlan, o Options) {
 	key := b.NewObject("scratch key", 4, 4)
 	key.Stack = true
 	b.Store(b.Addr(key, 0), 0, 4, slot(b))
-	scratch := b.CallPtr(helperLookup, b.MapPtr(o.ScratchMap), b.Addr(key, 0))
+	scratch := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(o.ScratchMap), b.Addr(key, 0))
 	none := b.NewBlock()
 	none.Cold = true
 	b.If(b.Arith(ir.Ne, scratch, b.Const(0)), rest, none)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
@@ -178,8 +179,6 @@ var (
 // Offsets in struct bpf_iter_meta, which is part of the kernel's interface.
 const metaSeq = 0
 
-const helperSeqWrite = 127
-
 // seqFile is the file that an iteration writes to.
 func seqFile(c *Context) *ir.Value {
 	return c.B.LoadPtr(c.B.LoadPtr(c.Ctx, 0), metaSeq)
@@ -192,7 +191,7 @@ func writeStep(c *Context) {
 	b := c.B
 	tmp := b.Addr(b.NewObject("step", 8, 8), 0)
 	b.Zero(tmp, 0, 8)
-	b.Call(helperSeqWrite, seqFile(c), tmp, b.Const(1))
+	b.Call(int(asm.FnSeqWrite), seqFile(c), tmp, b.Const(1))
 }
 
 // iterStep is how many objects a read is to cover.

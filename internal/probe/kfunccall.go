@@ -16,11 +16,9 @@ func (g *Group) MayCall(name string, o *Options) error {
 		if module != "" && module != vmlinux {
 			// What may be called does not depend on the function: one of the
 			// kernel's own needs no descriptor.
-			f, err := o.Target.FuncProto("", "vfs_read")
-			if err != nil {
+			if id, err = o.Target.AnyFunction(); err != nil {
 				return err
 			}
-			id = f.BTFID
 		}
 		spec.AttachBTFID = id
 	}

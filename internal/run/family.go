@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
@@ -65,22 +66,6 @@ func pidOffset(t *target.Target) (int32, error) {
 	return 0, errors.New("struct task_struct has no pid")
 }
 
-// Helpers and instructions of the two programs.
-const (
-	helperLookup     = 1
-	helperUpdate     = 2
-	helperDelete     = 3
-	helperPidTgid    = 14
-	helperReadKernel = 113
-
-	opLoad64     = 0x79
-	opLoad32     = 0x61
-	opStore32    = 0x63
-	opStoreImm32 = 0x62
-	opIfEqual    = 0x15
-	opIfNot      = 0x55
-)
-
 // The stack of the programs: a key and a value of the map.
 const (
 	keyAt   = -8
@@ -91,58 +76,65 @@ const (
 func stackAt(reg uint8, at int32) []uint64 { return []uint64{bpf.MovReg(reg, 10), bpf.AddImm(reg, at)} }
 
 // setStack stores a number on the stack.
-func setStack(at int16, n int32) uint64 { return bpf.Insn(opStoreImm32, 10, 0, at, n) }
+func setStack(at int16, n int32) uint64 { return bpf.StoreImm32(10, at, n) }
 
 // readPID makes the number of the task in r3 the key.
 func readPID(off int32) []uint64 {
 	return slices.Concat(
 		[]uint64{bpf.AddImm(3, off), bpf.MovImm(2, 4), setStack(keyAt, 0)},
-		stackAt(1, keyAt), []uint64{bpf.CallHelper(helperReadKernel)})
+		stackAt(1, keyAt), []uint64{bpf.CallHelper(asm.FnProbeReadKernel)})
 }
 
 // withKey calls a helper for maps with the key.
-func withKey(mapFD int, helper int32) []uint64 {
+func withKey(mapFD int, helper asm.BuiltinFunc) []uint64 {
 	return slices.Concat(bpf.LoadMap(1, mapFD), stackAt(2, keyAt), []uint64{bpf.CallHelper(helper)})
 }
 
 // setKey gives the key a value.
 func setKey(mapFD int, value int32) []uint64 {
-	return slices.Concat([]uint64{setStack(valueAt, value)}, stackAt(3, valueAt), []uint64{bpf.MovImm(4, 0)}, withKey(mapFD, helperUpdate))
+	return slices.Concat([]uint64{setStack(valueAt, value)}, stackAt(3, valueAt), []uint64{bpf.MovImm(4, 0)}, withKey(mapFD, asm.FnMapUpdateElem))
 }
 
-// unless ends the program unless a condition holds for a register.
-func unless(op, reg uint8, n int32) []uint64 {
-	end := []uint64{bpf.MovImm(0, 0), bpf.Exit()}
-	return append([]uint64{bpf.Insn(op, reg, 0, int16(len(end)), n)}, end...)
+// end ends the program.
+func end() []uint64 { return []uint64{bpf.MovImm(0, 0), bpf.Exit()} }
+
+// endIf ends the program if r0 is a number.
+func endIf(n int32) []uint64 {
+	return append([]uint64{bpf.SkipUnlessEqual(0, n, len(end()))}, end()...)
+}
+
+// endUnless ends the program if r0 is another number.
+func endUnless(n int32) []uint64 {
+	return append([]uint64{bpf.SkipIfEqual(0, n, len(end()))}, end()...)
 }
 
 // adopt is the program of sched_process_fork(parent, child), which runs in the
 // parent.
 func adopt(mapFD int, off int32) []uint64 {
 	return slices.Concat(
-		[]uint64{bpf.Insn(opLoad64, 6, 1, 8, 0), bpf.CallHelper(helperPidTgid), bpf.Insn(opStore32, 10, 0, keyAt, 0)},
-		withKey(mapFD, helperLookup),
-		unless(opIfNot, 0, 0),
-		[]uint64{bpf.Insn(opLoad32, 0, 0, 0, 0)},
-		unless(opIfEqual, 0, probe.FollowTraced),
+		[]uint64{bpf.Load64(6, 1, 8), bpf.CallHelper(asm.FnGetCurrentPidTgid), bpf.Store32(10, 0, keyAt)},
+		withKey(mapFD, asm.FnMapLookupElem),
+		endIf(0),
+		[]uint64{bpf.Load32(0, 0, 0)},
+		endUnless(probe.FollowTraced),
 		[]uint64{bpf.MovReg(3, 6)},
 		readPID(off),
 		setKey(mapFD, probe.FollowTraced),
-		unless(opIfNot, 0, 0), // there was room
+		endIf(0), // there was room
 		[]uint64{setStack(keyAt, 0)},
 		setKey(mapFD, probe.FollowFull),
-		[]uint64{bpf.MovImm(0, 0), bpf.Exit()})
+		end())
 }
 
 // bury is the program of sched_process_free(task).
 func bury(mapFD int, off int32) []uint64 {
 	return slices.Concat(
-		[]uint64{bpf.Insn(opLoad64, 3, 1, 0, 0)},
+		[]uint64{bpf.Load64(3, 1, 0)},
 		readPID(off),
-		[]uint64{bpf.Insn(opLoad32, 0, 10, keyAt, 0)},
-		unless(opIfNot, 0, 0), // a CPU's idle task
-		withKey(mapFD, helperDelete),
-		[]uint64{bpf.MovImm(0, 0), bpf.Exit()})
+		[]uint64{bpf.Load32(0, 10, keyAt)},
+		endIf(0), // a CPU's idle task
+		withKey(mapFD, asm.FnMapDeleteElem),
+		end())
 }
 
 // run loads a program and attaches it to a raw tracepoint.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
@@ -165,10 +166,9 @@ func (a *asker) load() (err error) {
 	if a.text, err = unix.Mmap(a.out, 0, size, unix.PROT_READ, unix.MAP_SHARED); err != nil {
 		return fmt.Errorf("mmap of symbol names: %w", err)
 	}
-	const snprintf = 165
 	insns := []uint64{
-		bpf.Insn(0x79, 1, 1, 0, 0),   // r1 = ctx[0], the address
-		bpf.Insn(0x7b, 10, 1, -8, 0), // *(u64 *)(r10-8) = r1
+		bpf.Load64(1, 1, 0), // the address
+		bpf.Store64(10, 1, -8),
 	}
 	insns = append(insns, bpf.LoadMapValue(1, a.out)...)
 	insns = append(insns, bpf.MovImm(2, nameSize))
@@ -177,7 +177,7 @@ func (a *asker) load() (err error) {
 		bpf.MovReg(4, 10),
 		bpf.AddImm(4, -8),
 		bpf.MovImm(5, 8),
-		bpf.CallHelper(snprintf),
+		bpf.CallHelper(asm.FnSnprintf),
 		bpf.MovImm(0, 0),
 		bpf.Exit(),
 	)

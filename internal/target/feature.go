@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
@@ -111,31 +113,31 @@ var (
 		return mapAccepted(bpf.MapSpec{Type: bpf.Hash, KeySize: 1024, ValueSize: 8, MaxEntries: 1, Flags: bpf.NoPrealloc})
 	}}
 
-	BPFLoop          = Helper("loop", "loops by bpf_loop", "5.17", 181, bpf.RawTracepoint)
-	TaskPtRegs       = Helper("task_pt_regs", "user registers of the current task", "5.15", 175, bpf.RawTracepoint)
-	ForEachMapElem   = Helper("for_each_map_elem", "iteration over maps in the kernel", "5.13", 164, bpf.RawTracepoint)
-	TaskBTF          = Helper("task_btf", "typed access to the current task", "5.11", 158, bpf.RawTracepoint)
-	KtimeBoot        = Helper("ktime_boot", "the boot clock", "5.8", 125, bpf.RawTracepoint)
-	KtimeTAI         = Helper("ktime_tai", "the TAI clock", "6.1", 208, bpf.RawTracepoint)
-	Snprintf         = Helper("snprintf_sym", "naming of kernel addresses by the kernel", "5.13", 165, bpf.RawTracepoint)
-	Strncmp          = Helper("strncmp", "comparison of strings by the kernel", "5.17", 182, bpf.RawTracepoint)
-	MapLookupPerCPU  = Helper("map_lookup_percpu", "access to other CPUs' map values", "5.19", 195, bpf.RawTracepoint)
-	TaskStorage      = Helper("task_storage", "storage at tasks", "5.11", 156, bpf.RawTracepoint)
-	GetStackID       = Helper("get_stackid", "stack IDs", "4.6", 27, bpf.Tracepoint)
-	GetTaskStack     = Helper("get_task_stack", "stacks of other tasks", "5.9", 141, bpf.RawTracepoint)
-	NamespacedPID    = Helper("ns_pid", "process IDs of hawk's PID namespace", "5.7", 120, bpf.Kprobe)
-	SendSignal       = Helper("send_signal", "sending signals", "5.3", 109, bpf.Kprobe)
-	SendSignalThread = Helper("send_signal_thread", "sending signals to threads", "5.6", 117, bpf.Kprobe)
-	SocketCookie     = &Feature{"socket_cookie", "cookies of sockets", "5.12", tracingHelper(46)}
-	Override         = Helper("override_return", "override() (CONFIG_BPF_KPROBE_OVERRIDE)", "4.16", 58, bpf.Kprobe)
-	WriteUser        = Helper("probe_write_user", "writing to user memory", "4.8", 36, bpf.Kprobe)
-	GetFuncIP        = Helper("get_func_ip", "the address of the probed function", "5.15", 173, bpf.Kprobe)
-	KprobeCookie     = Helper("kprobe_cookie", "cookies of kprobes and uprobes", "5.15", 174, bpf.Kprobe)
-	TraceCookie      = Helper("tracepoint_cookie", "cookies of tracepoints", "5.15", 174, bpf.Tracepoint)
-	PerfEventCookie  = Helper("perf_event_cookie", "cookies of perf events", "5.15", 174, bpf.PerfEvent)
-	RawTPCookie      = Helper("raw_tp_cookie", "cookies of raw tracepoints", "6.10", 174, bpf.RawTracepoint)
-	FindVMA          = Helper("find_vma", "look-up of memory mappings", "5.17", 180, bpf.RawTracepoint)
-	CgroupID         = Helper("cgroup_id", "the current control group", "4.18", 80, bpf.RawTracepoint)
+	BPFLoop          = helper("loop", "loops by bpf_loop", "5.17", asm.FnLoop, bpf.RawTracepoint)
+	TaskPtRegs       = helper("task_pt_regs", "user registers of the current task", "5.15", asm.FnTaskPtRegs, bpf.RawTracepoint)
+	ForEachMapElem   = helper("for_each_map_elem", "iteration over maps in the kernel", "5.13", asm.FnForEachMapElem, bpf.RawTracepoint)
+	TaskBTF          = helper("task_btf", "typed access to the current task", "5.11", asm.FnGetCurrentTaskBtf, bpf.RawTracepoint)
+	KtimeBoot        = helper("ktime_boot", "the boot clock", "5.8", asm.FnKtimeGetBootNs, bpf.RawTracepoint)
+	KtimeTAI         = helper("ktime_tai", "the TAI clock", "6.1", asm.FnKtimeGetTaiNs, bpf.RawTracepoint)
+	Snprintf         = helper("snprintf_sym", "naming of kernel addresses by the kernel", "5.13", asm.FnSnprintf, bpf.RawTracepoint)
+	Strncmp          = helper("strncmp", "comparison of strings by the kernel", "5.17", asm.FnStrncmp, bpf.RawTracepoint)
+	MapLookupPerCPU  = helper("map_lookup_percpu", "access to other CPUs' map values", "5.19", asm.FnMapLookupPercpuElem, bpf.RawTracepoint)
+	TaskStorage      = helper("task_storage", "storage at tasks", "5.11", asm.FnTaskStorageGet, bpf.RawTracepoint)
+	GetStackID       = helper("get_stackid", "stack IDs", "4.6", asm.FnGetStackid, bpf.Tracepoint)
+	GetTaskStack     = helper("get_task_stack", "stacks of other tasks", "5.9", asm.FnGetTaskStack, bpf.RawTracepoint)
+	NamespacedPID    = helper("ns_pid", "process IDs of hawk's PID namespace", "5.7", asm.FnGetNsCurrentPidTgid, bpf.Kprobe)
+	SendSignal       = helper("send_signal", "sending signals", "5.3", asm.FnSendSignal, bpf.Kprobe)
+	SendSignalThread = helper("send_signal_thread", "sending signals to threads", "5.6", asm.FnSendSignalThread, bpf.Kprobe)
+	SocketCookie     = &Feature{"socket_cookie", "cookies of sockets", "5.12", tracingHelper(asm.FnGetSocketCookie)}
+	Override         = helper("override_return", "override() (CONFIG_BPF_KPROBE_OVERRIDE)", "4.16", asm.FnOverrideReturn, bpf.Kprobe)
+	WriteUser        = helper("probe_write_user", "writing to user memory", "4.8", asm.FnProbeWriteUser, bpf.Kprobe)
+	GetFuncIP        = helper("get_func_ip", "the address of the probed function", "5.15", asm.FnGetFuncIp, bpf.Kprobe)
+	KprobeCookie     = helper("kprobe_cookie", "cookies of kprobes and uprobes", "5.15", asm.FnGetAttachCookie, bpf.Kprobe)
+	TraceCookie      = helper("tracepoint_cookie", "cookies of tracepoints", "5.15", asm.FnGetAttachCookie, bpf.Tracepoint)
+	PerfEventCookie  = helper("perf_event_cookie", "cookies of perf events", "5.15", asm.FnGetAttachCookie, bpf.PerfEvent)
+	RawTPCookie      = helper("raw_tp_cookie", "cookies of raw tracepoints", "6.10", asm.FnGetAttachCookie, bpf.RawTracepoint)
+	FindVMA          = helper("find_vma", "look-up of memory mappings", "5.17", asm.FnFindVma, bpf.RawTracepoint)
+	CgroupID         = helper("cgroup_id", "the current control group", "4.18", asm.FnGetCurrentCgroupId, bpf.RawTracepoint)
 
 	AtomicFetch = &Feature{"atomic_fetch", "atomic operations that return a value", "5.12", func(*Target) error {
 		// r1 = 1; fetch_add *(u64 *)(r10-8), r1
@@ -149,28 +151,11 @@ var (
 		return accepted(&bpf.ProgSpec{Type: bpf.RawTracepoint}, bpf.MovImm(0, 0), bpf.Insn(0xe5, 0, 0, 1, 0), bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	NoPreallocPerf = &Feature{"no_prealloc_perf", "maps without preallocation in perf events", "6.1", func(*Target) error {
-		fd, err := bpf.MapCreate(bpf.MapSpec{Type: bpf.Hash, KeySize: 8, ValueSize: 8, MaxEntries: 1, Flags: bpf.NoPrealloc})
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		insns := []uint64{bpf.ClearStack(-8), bpf.MovReg(2, 10), bpf.AddImm(2, -8)}
-		insns = append(insns, bpf.LoadMap(1, fd)...)
-		const mapLookup = 1
-		return accepted(&bpf.ProgSpec{Type: bpf.PerfEvent}, append(insns, bpf.CallHelper(mapLookup), bpf.MovImm(0, 0), bpf.Exit())...)
+		return acceptedWithHash(&bpf.ProgSpec{Type: bpf.PerfEvent}, bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	SleepableUprobe = &Feature{"sleepable_uprobe", "fetching of pages by uprobes", "6.1", func(*Target) error {
-		fd, err := bpf.MapCreate(bpf.MapSpec{Type: bpf.Hash, KeySize: 8, ValueSize: 8, MaxEntries: 1, Flags: bpf.NoPrealloc})
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		insns := []uint64{bpf.ClearStack(-8), bpf.MovReg(2, 10), bpf.AddImm(2, -8)}
-		insns = append(insns, bpf.LoadMap(1, fd)...)
-		const mapLookup, copyFromUser = 1, 148
-		insns = append(insns, bpf.CallHelper(mapLookup), bpf.MovReg(1, 10), bpf.AddImm(1, -8), bpf.MovImm(2, 1), bpf.MovImm(3, 0),
-			bpf.CallHelper(copyFromUser), bpf.MovImm(0, 0), bpf.Exit())
-		return accepted(&bpf.ProgSpec{Type: bpf.Kprobe, Flags: bpf.Sleepable}, insns...)
+		return acceptedWithHash(&bpf.ProgSpec{Type: bpf.Kprobe, Flags: bpf.Sleepable}, bpf.MovReg(1, 10), bpf.AddImm(1, -8), bpf.MovImm(2, 1), bpf.MovImm(3, 0),
+			bpf.CallHelper(asm.FnCopyFromUser), bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5", func(t *Target) error {
 		// The one whose type most scripts that use this need anyway.
@@ -185,11 +170,11 @@ var (
 		return accepted(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachRawTracepoint, AttachBTFID: id}, bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	Fentry = &Feature{"fentry", "fentry and fexit probes", "5.5", func(t *Target) error {
-		f, err := t.FuncProto("", "vfs_read")
+		spec, err := fentrySpec(t)
 		if err != nil {
 			return err
 		}
-		return accepted(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFentry, AttachBTFID: f.BTFID}, bpf.MovImm(0, 0), bpf.Exit())
+		return accepted(spec, bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	KprobePMU = &Feature{"kprobe", "kprobes", "4.17", pmuTest("kprobe")}
 	UprobePMU = &Feature{"uprobe", "uprobes", "4.17", pmuTest("uprobe")}
@@ -241,21 +226,34 @@ func accepted(spec *bpf.ProgSpec, insns ...uint64) error {
 	return err
 }
 
-// Helper returns the feature that programs of a type can call a helper. The
-// test calls it with arguments that may well be refused; only the verifier's
-// words on the helper itself count.
-func Helper(name, what, since string, helper int32, progType uint32) *Feature {
+// acceptedWithHash is accepted for a program that first looks something up in a
+// hash map without preallocation; a zero is left at the top of the stack.
+func acceptedWithHash(spec *bpf.ProgSpec, rest ...uint64) error {
+	fd, err := bpf.MapCreate(bpf.MapSpec{Type: bpf.Hash, KeySize: 8, ValueSize: 8, MaxEntries: 1, Flags: bpf.NoPrealloc})
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return accepted(spec, slices.Concat(
+		[]uint64{bpf.ClearStack(-8), bpf.MovReg(2, 10), bpf.AddImm(2, -8)},
+		bpf.LoadMap(1, fd), []uint64{bpf.CallHelper(asm.FnMapLookupElem)}, rest)...)
+}
+
+// helper is the feature that programs of a type can call a helper. The test
+// calls it with arguments that may well be refused; only the verifier's words
+// on the helper itself count.
+func helper(name, what, since string, fn asm.BuiltinFunc, progType uint32) *Feature {
 	return &Feature{name, what, since, func(*Target) error {
-		return helperKnown(&bpf.ProgSpec{Type: progType}, helper)
+		return helperKnown(&bpf.ProgSpec{Type: progType}, fn)
 	}}
 }
 
 // helperKnown loads a program that calls a helper and looks at what the
 // verifier minds.
-func helperKnown(spec *bpf.ProgSpec, helper int32) error {
+func helperKnown(spec *bpf.ProgSpec, fn asm.BuiltinFunc) error {
 	spec.LogLevel, spec.Log = 1, make([]byte, 8<<10)
 	err := accepted(spec, bpf.MovImm(1, 0), bpf.MovImm(2, 0), bpf.MovImm(3, 0), bpf.MovImm(4, 0), bpf.MovImm(5, 0),
-		bpf.CallHelper(helper), bpf.MovImm(0, 0), bpf.Exit())
+		bpf.CallHelper(fn), bpf.MovImm(0, 0), bpf.Exit())
 	if err == nil {
 		return nil
 	}
@@ -316,10 +314,12 @@ func linkAnswers(progType, attach uint32, want unix.Errno, link func(prog int) (
 	return err
 }
 
-// kprobeMultiTest attaches to one function that every kernel has.
+// everywhere is a function that every kernel has, and lets be probed.
+const everywhere = "vfs_read"
+
 func kprobeMultiTest(attach uint32) func(*Target) error {
 	return func(*Target) error {
-		m := bpf.KprobeMulti{Names: []string{"vfs_read"}}
+		m := bpf.KprobeMulti{Names: []string{everywhere}}
 		return linkAnswers(bpf.Kprobe, attach, 0, func(prog int) (int, error) { return m.Link(prog, attach) })
 	}
 }
@@ -328,16 +328,29 @@ func isPermission(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
 }
 
+// AnyFunction is the type of a function that programs can follow on every kernel.
+func (t *Target) AnyFunction() (uint32, error) {
+	s, err := t.BTF()
+	if err != nil {
+		return 0, err
+	}
+	return s.Find(everywhere, btf.Set(btf.Func))
+}
+
+func fentrySpec(t *Target) (*bpf.ProgSpec, error) {
+	id, err := t.AnyFunction()
+	return &bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFentry, AttachBTFID: id}, err
+}
+
 // tracingHelper tries a helper in a program that follows a kernel function.
 // Its first argument is a null pointer, which those that take objects refuse
 // in other words than a helper that is not there.
-func tracingHelper(helper int32) func(*Target) error {
+func tracingHelper(fn asm.BuiltinFunc) func(*Target) error {
 	return func(t *Target) error {
-		f, err := t.FuncProto("", "vfs_read")
+		spec, err := fentrySpec(t)
 		if err != nil {
 			return err
 		}
-		spec := bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFentry, AttachBTFID: f.BTFID}
-		return helperKnown(&spec, helper)
+		return helperKnown(spec, fn)
 	}
 }

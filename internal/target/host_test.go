@@ -36,7 +36,7 @@ func TestHostFeatures(t *testing.T) {
 	if err := h.Has(GetStackID); err != nil {
 		t.Errorf("a helper of Linux 4.6: %v", err)
 	}
-	bogus := Helper("bogus", "a helper that does not exist", "99.0", 100000, bpf.RawTracepoint)
+	bogus := helper("bogus", "a helper that does not exist", "99.0", 100000, bpf.RawTracepoint)
 	if err := h.Has(bogus); err == nil {
 		t.Errorf("helper 100000 exists")
 	}

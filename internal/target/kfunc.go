@@ -50,10 +50,9 @@ func (t *Target) MayCall(name string, spec bpf.ProgSpec) error {
 	if err != nil {
 		return err
 	}
-	const pseudoKfunc = 2 // source register of a call: the number is a BTF ID
 	spec.LogLevel, spec.Log = 1, make([]byte, 8<<10)
 	err = accepted(&spec, bpf.MovImm(1, 0), bpf.MovImm(2, 0), bpf.MovImm(3, 0), bpf.MovImm(4, 0), bpf.MovImm(5, 0),
-		bpf.Insn(0x85, 0, pseudoKfunc, 0, int32(id)), bpf.MovImm(0, 0), bpf.Exit())
+		bpf.CallKfunc(id), bpf.MovImm(0, 0), bpf.Exit())
 	if err == nil {
 		return nil
 	}

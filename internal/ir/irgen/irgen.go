@@ -8,6 +8,8 @@ package irgen
 import (
 	"math/rand/v2"
 
+	"github.com/cilium/ebpf/asm"
+
 	"github.com/hawktrace/hawk/internal/ir"
 )
 
@@ -368,7 +370,7 @@ func pow2(n int) int {
 func (g *generator) lookup() {
 	key := g.NewObject("key", 4, 4)
 	g.Store(g.Addr(key, 0), 0, 4, g.Arith(ir.And, g.expr(2), g.Const(7)))
-	p := g.CallPtr(1, g.MapPtr(Map), g.Addr(key, 0))
+	p := g.CallPtr(int(asm.FnMapLookupElem), g.MapPtr(Map), g.Addr(key, 0))
 	hit, miss, join := g.NewBlock(), g.NewBlock(), g.NewBlock()
 	g.If(g.Arith(ir.Ne, p, g.Const(0)), hit, miss)
 	g.Begin(hit)
@@ -418,7 +420,7 @@ func (g *generator) callback() {
 	i, p := cb.Param(0, ir.I64), cb.Param(1, ir.Ptr)
 	sum := cb.Arith(ir.Add, cb.Load(p, 0, 8, false), cb.Arith(ir.Mul, i, cb.Load(p, 8, 8, false)))
 	cb.Store(p, 0, 8, sum)
-	cb.AtomicAdd(cb.Data(16), 0, 8, cb.Call(8))
+	cb.AtomicAdd(cb.Data(16), 0, 8, cb.Call(int(asm.FnGetSmpProcessorId)))
 	o := cb.NewObject("local", 8, 8)
 	cb.Store(cb.Addr(o, 0), 0, 8, sum)
 	yes, no := cb.NewBlock(), cb.NewBlock()
