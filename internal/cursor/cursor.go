@@ -1,5 +1,5 @@
-// Package cursor reads the integers and strings that debug information is made
-// of, off bytes that nobody has checked.
+// Package cursor reads integers and strings off bytes that nobody has checked:
+// debug information, instructions.
 package cursor
 
 import (

@@ -21,7 +21,7 @@ var _ = define(Kind{
 	Ours:    AtBegin,
 	Parse:   parseBare,
 	Match:   matchSelf,
-	Plan:    planOurs,
+	Plan:    planAlone(inProcess),
 })
 
 var _ = define(Kind{
@@ -33,7 +33,7 @@ var _ = define(Kind{
 	Ours:    AtEnd,
 	Parse:   parseBare,
 	Match:   matchSelf,
-	Plan:    planOurs,
+	Plan:    planAlone(inProcess),
 })
 
 // parseBare accepts no parts; a lone wildcard is tolerated as the reference
@@ -46,13 +46,4 @@ func parseBare(p *Point, parts []Part, _ *Options) error {
 		return wrongCount(p, "0", parts)
 	}
 	return nil
-}
-
-// planOurs gives every point a program of its own: each runs once.
-func planOurs(points []*Point, _ Uses, _ *Options) ([]*Group, error) {
-	var out []*Group
-	for _, p := range points {
-		out = append(out, &Group{Points: []*Point{p}, Mech: inProcess})
-	}
-	return out, nil
 }

@@ -287,54 +287,32 @@ func fentryID(g *Group, o *Options) (uint32, string, error) {
 }
 
 var (
-	fentryMechanism = Mechanism{
-		Name:      "fentry",
-		Program:   ebpf.Tracing,
-		Attach:    ebpf.AttachTraceFEntry,
-		Backwards: true,
-		BTFID:     fentryID,
-		Guard:     guardPID,
-		Field:     slotField,
-		Func:      funcIP,
-		Link:      linkTracing,
-	}
-	fentryProgram = Mechanism{
-		Name:      "fentry of a BPF program",
-		Program:   ebpf.Tracing,
-		Attach:    ebpf.AttachTraceFEntry,
-		Backwards: true,
-		Target:    programTarget,
-		Guard:     guardPID,
-		Func:      funcIP,
-		Link:      linkTracing,
-	}
-	fexitProgram = Mechanism{
-		Name:      "fexit of a BPF program",
-		Program:   ebpf.Tracing,
-		Attach:    ebpf.AttachTraceFExit,
-		Backwards: true,
-		Target:    programTarget,
-		Guard:     guardPID,
-		Func:      funcIP,
-		Link:      linkTracing,
-	}
-	fexitMechanism = Mechanism{
-		Name:      "fexit",
-		Program:   ebpf.Tracing,
-		Attach:    ebpf.AttachTraceFExit,
-		Backwards: true,
-		BTFID:     fentryID,
-		Guard:     guardPID,
-		Field:     slotField,
-		Retval: func(c *Context) *ir.Value {
-			p := c.Group.Points[0]
-			f, err := c.O.Target.FuncProto(p.Target, p.Func)
-			if err != nil || f.Result == types.Void {
-				return c.B.Const(0)
-			}
-			return loadSlot(c, slotCount(f), f.Result) // behind the arguments
-		},
-		Func: funcIP,
-		Link: linkTracing,
-	}
+	fentryMechanism = followFunction("fentry", ebpf.AttachTraceFEntry, nil)
+	fexitMechanism  = followFunction("fexit", ebpf.AttachTraceFExit, fexitResult)
+	fentryProgram   = followProgram("fentry of a BPF program", ebpf.AttachTraceFEntry)
+	fexitProgram    = followProgram("fexit of a BPF program", ebpf.AttachTraceFExit)
 )
+
+func followFunction(name string, at ebpf.AttachType, retval func(*Context) *ir.Value) Mechanism {
+	return Mechanism{
+		Name: name, Program: ebpf.Tracing, Attach: at, Backwards: true,
+		BTFID: fentryID, Guard: guardPID, Field: slotField, Retval: retval, Func: funcIP, Link: linkTracing,
+	}
+}
+
+func followProgram(name string, at ebpf.AttachType) Mechanism {
+	return Mechanism{
+		Name: name, Program: ebpf.Tracing, Attach: at, Backwards: true,
+		Target: programTarget, Guard: guardPID, Func: funcIP, Link: linkTracing,
+	}
+}
+
+// fexitResult is the slot behind the arguments.
+func fexitResult(c *Context) *ir.Value {
+	p := c.Group.Points[0]
+	f, err := c.O.Target.FuncProto(p.Target, p.Func)
+	if err != nil || f.Result == types.Void {
+		return c.B.Const(0)
+	}
+	return loadSlot(c, slotCount(f), f.Result)
+}

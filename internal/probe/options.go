@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/target/proc"
 )
 
 // Features lists what --no-feature can turn off, sorted.
@@ -40,4 +41,15 @@ func (o *Options) Keep(points []*Point) []*Point {
 		}
 	}
 	return out
+}
+
+// onePID reports whether -p says which process to trace.
+func (o *Options) onePID() bool { return o.PIDFilter && o.PID != 0 }
+
+// root is where the files of the process of -p lie, "" without one.
+func (o *Options) root() string {
+	if !o.onePID() {
+		return ""
+	}
+	return proc.Root(o.PID)
 }

@@ -52,7 +52,7 @@ type perfEvent struct {
 	name, alias string
 	config      uint64
 	count       uint64 // default period
-	typ         uint32 // as perf_event_attr has it; filled in by find
+	typ         uint32 // as perf_event_attr has it; rows of perfEvents.table leave it to perfEvents.typ
 }
 
 // perfEvents are the events of a kind.
@@ -68,17 +68,23 @@ var (
 	hardware = &perfEvents{typ: unix.PERF_TYPE_HARDWARE, table: hardwareEvents, more: cacheEvents, free: rawEvent}
 )
 
-// find looks an event up by name or alias.
-func (p *perfEvents) find(name string) (perfEvent, bool) {
-	is := func(e perfEvent) bool { return name == e.name || name == e.alias && name != "" }
-	if i := slices.IndexFunc(p.table, is); i >= 0 {
-		e := p.table[i]
-		e.typ = p.typ
-		return e, true
+// all lists the events that have names.
+func (p *perfEvents) all() []perfEvent {
+	out := slices.Clone(p.table)
+	for i := range out {
+		out[i].typ = p.typ
 	}
 	if p.more != nil {
-		if more := p.more(); slices.ContainsFunc(more, is) {
-			return more[slices.IndexFunc(more, is)], true
+		out = append(out, p.more()...)
+	}
+	return out
+}
+
+// find looks an event up by name or alias.
+func (p *perfEvents) find(name string) (perfEvent, bool) {
+	for _, e := range p.all() {
+		if name == e.name || name == e.alias && name != "" {
+			return e, true
 		}
 	}
 	if p.free != nil {
@@ -89,12 +95,8 @@ func (p *perfEvents) find(name string) (perfEvent, bool) {
 
 // names lists names and aliases, unsorted.
 func (p *perfEvents) names() []string {
-	all := p.table
-	if p.more != nil {
-		all = slices.Concat(all, p.more())
-	}
 	var out []string
-	for _, e := range all {
+	for _, e := range p.all() {
 		out = append(out, e.name)
 		if e.alias != "" {
 			out = append(out, e.alias)

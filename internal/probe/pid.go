@@ -17,7 +17,7 @@ func (c *Context) guard(cond *ir.Value) {
 // guardPID emits the test of -p for kinds that the kernel does not filter: the
 // thread group, numbered as hawk's own PID namespace sees it.
 func guardPID(c *Context) {
-	if !c.O.PIDFilter || c.O.PID == 0 {
+	if !c.O.onePID() {
 		return
 	}
 	if c.O.Follow {

@@ -188,7 +188,7 @@ var typedRaw = &Mechanism{
 	Program: ebpf.Tracing,
 	Attach:  ebpf.AttachTraceRawTp,
 	BTFID: func(g *Group, o *Options) (uint32, string, error) {
-		return rawTracepointID(g.Points[0].Target, g.Points[0].Func, o)
+		return o.Target.RawTracepointID(g.Points[0].Target, g.Points[0].Func)
 	},
 	Guard: guardPID,
 	Arg:   rawSlot,

@@ -12,7 +12,7 @@ var _ = define(Kind{
 	Parse:   parseSelf,
 	Match:   matchSelf,
 	List:    listSelf,
-	Plan:    planOurs,
+	Plan:    planAlone(inProcess),
 })
 
 const selfSignal = "SIGUSR1"

@@ -78,7 +78,7 @@ var sysEnter = &Mechanism{
 	Name:    "system call entry",
 	Program: ebpf.Tracing,
 	Attach:  ebpf.AttachTraceRawTp,
-	BTFID:   func(g *Group, o *Options) (uint32, string, error) { return rawTracepointID("", "sys_enter", o) },
+	BTFID:   kernelEvent("sys_enter"),
 	Guard: func(c *Context) {
 		// sys_enter(struct pt_regs *regs, long id)
 		guardCall(c, c.B.Load(c.Ctx, 8, 8, true), enterPrefix)
@@ -102,7 +102,7 @@ var sysExit = &Mechanism{
 	Name:    "system call exit",
 	Program: ebpf.Tracing,
 	Attach:  ebpf.AttachTraceRawTp,
-	BTFID:   func(g *Group, o *Options) (uint32, string, error) { return rawTracepointID("", "sys_exit", o) },
+	BTFID:   kernelEvent("sys_exit"),
 	Guard: func(c *Context) {
 		guardCall(c, callID(c), exitPrefix)
 	},
@@ -125,7 +125,7 @@ var rawSysEnter = &Mechanism{
 	Name:    "typed raw tracepoint",
 	Program: ebpf.Tracing,
 	Attach:  ebpf.AttachTraceRawTp,
-	BTFID:   func(g *Group, o *Options) (uint32, string, error) { return rawTracepointID("", "sys_enter", o) },
+	BTFID:   kernelEvent("sys_enter"),
 	Guard:   guardPID,
 	// The record is put together on the stack: args is an array.
 	Record: func(c *Context) *ir.Value {
@@ -153,7 +153,7 @@ var rawSysExit = &Mechanism{
 	Name:    "typed raw tracepoint",
 	Program: ebpf.Tracing,
 	Attach:  ebpf.AttachTraceRawTp,
-	BTFID:   func(g *Group, o *Options) (uint32, string, error) { return rawTracepointID("", "sys_exit", o) },
+	BTFID:   kernelEvent("sys_exit"),
 	Guard:   guardPID,
 	Field: func(c *Context, f types.Field) *ir.Value {
 		switch f.Offset {
@@ -167,10 +167,9 @@ var rawSysExit = &Mechanism{
 	Link: linkTracing,
 }
 
-// rawTracepointID is the type that a program on a typed raw tracepoint
-// attaches to.
-func rawTracepointID(module, event string, o *Options) (uint32, string, error) {
-	return o.Target.RawTracepointID(module, event)
+// kernelEvent is BTFID of programs on a raw tracepoint of the kernel image.
+func kernelEvent(name string) func(*Group, *Options) (uint32, string, error) {
+	return func(_ *Group, o *Options) (uint32, string, error) { return o.Target.RawTracepointID("", name) }
 }
 
 // linkTracing attaches a program to what it was loaded for.

@@ -19,7 +19,7 @@ var _ = define(Kind{
 	Ours:    AtTest,
 	Parse:   parseNamed,
 	Match:   matchSelf,
-	Plan:    planOurs,
+	Plan:    planAlone(inProcess),
 })
 
 var _ = define(Kind{
@@ -30,13 +30,7 @@ var _ = define(Kind{
 	Ours:    AtBench,
 	Parse:   parseNamed,
 	Match:   matchSelf,
-	Plan: func(points []*Point, _ Uses, _ *Options) ([]*Group, error) {
-		var out []*Group
-		for _, p := range points {
-			out = append(out, &Group{Points: []*Point{p}, Mech: dummyPacket})
-		}
-		return out, nil
-	},
+	Plan:    planAlone(dummyPacket),
 })
 
 func parseNamed(p *Point, parts []Part, _ *Options) error {

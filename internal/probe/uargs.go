@@ -11,7 +11,6 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/target/dwarf"
 	"github.com/hawktrace/hawk/internal/target/exe"
-	"github.com/hawktrace/hawk/internal/target/proc"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -23,11 +22,7 @@ type userArgs struct {
 
 // debugInfo is the debug information of a point's file.
 func debugInfo(p *Point, o *Options) (*dwarf.File, error) {
-	root := ""
-	if o.PIDFilter && o.PID != 0 {
-		root = proc.Root(o.PID)
-	}
-	return o.Target.Debug(p.Target, root)
+	return o.Target.Debug(p.Target, o.root())
 }
 
 // userFunc is the function that a point is at the start of, or in.

@@ -104,12 +104,7 @@ func addressPlace(p *Point, o *Options, file *exe.File, returns bool) place {
 		return place{err: fmt.Errorf("%s has no code at address 0x%x", p.Target, p.Address)}
 	}
 	pl := place{offset: file.Start + off, goMinor: goMinor(file)}
-	var sym exe.Symbol
-	found := false
-	withDebugFile(file, o, func(f *exe.File) bool {
-		sym, found = f.FunctionAt(p.Address)
-		return found
-	})
+	sym, found := lookUp(file, o, func(f *exe.File) (exe.Symbol, bool) { return f.FunctionAt(p.Address) })
 	pl.abi = abiOf(file, p.Address)
 	if found && sym.Addr == p.Address {
 		pl.fn, pl.args = sym.Addr, &userArgs{}

@@ -9,10 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/target/exe"
-	"github.com/hawktrace/hawk/internal/target/proc"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -81,7 +79,7 @@ func parseUprobe(p *Point, parts []Part, o *Options) error {
 			return parseSource(p, parts[:i], parts[i+1:])
 		}
 	}
-	hasPID := o.PID != 0 && o.PIDFilter
+	hasPID := o.onePID()
 	switch {
 	case len(parts) == 1 && hasPID:
 		p.pattern = &pattern{fn: parts[0]}
@@ -135,201 +133,6 @@ func parseUretprobe(p *Point, parts []Part, o *Options) error {
 		return errNoOffset
 	}
 	return nil
-}
-
-// findFiles lists the files that the target of a point names.
-func findFiles(p *Point, o *Options) ([]string, error) {
-	s := exe.Search{Unsafe: o.Unsafe, Libraries: true}
-	if o.PIDFilter {
-		s.PID = o.PID
-	}
-	files, err := s.Find(p.Target)
-	if err != nil {
-		return nil, fmt.Errorf("%s %w", p.Kind.Name, err)
-	}
-	if len(files) > 1 && !strings.Contains(p.Target, "*") {
-		o.warn(p, "attaching to %s target file '%s' but matched %d binaries", p.Kind.Name, files[0], len(files))
-		files = files[:1]
-	}
-	return files, nil
-}
-
-// eachFile opens the files of a point. Where a pattern covers many, those
-// that cannot be read are passed over.
-func eachFile(p *Point, o *Options, f func(path string, file *exe.File) error) error {
-	paths, err := findFiles(p, o)
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		file, err := exe.Open(path)
-		if err == nil {
-			err = f(path, file)
-			file.Close()
-		}
-		if err != nil && !strings.Contains(p.Target, "*") {
-			return err
-		}
-	}
-	return nil
-}
-
-// withDebugFile calls f with the file, then with its separate debug file if
-// it has one, until f returns true.
-func withDebugFile(file *exe.File, o *Options, f func(*exe.File) bool) {
-	if f(file) {
-		return
-	}
-	root := ""
-	if o.PIDFilter && o.PID != 0 {
-		root = proc.Root(o.PID)
-	}
-	if d := file.DebugFile(root); d != nil {
-		f(d)
-		d.Close()
-	}
-}
-
-func matchUprobe(p *Point, o *Options) ([]*Point, error) { return matchSymbols(p, o, false) }
-
-func matchUretprobe(p *Point, o *Options) ([]*Point, error) { return matchSymbols(p, o, true) }
-
-func matchSymbols(p *Point, o *Options, returns bool) ([]*Point, error) {
-	var out []*Point
-	err := eachFile(p, o, func(path string, file *exe.File) error {
-		if err := foreign(file, o.Target.Arch()); err != nil && !o.ForListing {
-			return err
-		}
-		points, err := matchFile(p, o, path, file, returns)
-		out = append(out, points...)
-		return err
-	})
-	return sortPoints(out), err
-}
-
-func matchFile(p *Point, o *Options, path string, file *exe.File, returns bool) ([]*Point, error) {
-	q := *p
-	q.Target = path
-	if src := p.pattern.source; src != nil {
-		addr, err := src.resolve(&q, o)
-		if err != nil {
-			return nil, err
-		}
-		q.Address = addr
-	}
-	if p.Func == "" {
-		q.Extra = addressPlace(&q, o, file, returns)
-		return []*Point{&q}, nil
-	}
-	if p.Provider == "" && !p.pattern.fn.HasWild() {
-		var sym exe.Symbol
-		found := false
-		withDebugFile(file, o, func(f *exe.File) bool {
-			sym, found = f.Symbol(p.Func)
-			return found
-		})
-		if !found {
-			return nil, nil
-		}
-		q.Extra = symbolPlace(&q, o, file, sym, returns)
-		return []*Point{&q}, nil
-	}
-	match := symbolMatcher(p)
-	var out []*Point
-	withDebugFile(file, o, func(f *exe.File) bool {
-		seen := make(map[string]bool, len(out)) // in the file itself
-		for _, q := range out {
-			seen[q.Func] = true
-		}
-		for _, sym := range f.Functions(match) {
-			// A pattern passes over what would be refused by name: stubs of the
-			// C runtime, whose end nobody knows.
-			if seen[sym.Name] || sym.Size == 0 && !o.Unsafe && !o.ForListing {
-				continue
-			}
-			r := q
-			r.Func = sym.Name
-			pl := symbolPlace(&r, o, file, sym, returns)
-			if errors.Is(pl.err, errNoReturn) && !o.ForListing {
-				continue
-			}
-			r.Extra = pl
-			out = append(out, &r)
-		}
-		return f == file && f.HasSymbols()
-	})
-	return out, nil
-}
-
-// symbolMatcher tells the symbols a point's pattern covers: by the name in
-// the table or, in a language's slot, by the demangled name, which counts with
-// its parameters only if the pattern has some.
-func symbolMatcher(p *Point) func(name []byte) bool {
-	fn := p.pattern.fn
-	if p.Provider == "" {
-		return func(name []byte) bool {
-			return partMatches(fn, name) && !strings.Contains(string(name), ".part.")
-		}
-	}
-	demangle := exe.DemangleName
-	if strings.Contains(fn.Text, "(") {
-		demangle = exe.Demangle
-	}
-	word := mangledWord(fn.Text)
-	return func(name []byte) bool {
-		if partMatches(fn, name) {
-			return true
-		}
-		s := string(name)
-		if !exe.IsMangled(s) || !strings.Contains(s, word) {
-			return false
-		}
-		plain := demangle(s)
-		return fn.matches(plain) || strings.Contains(plain, "[abi:") && fn.matches(withoutABI(plain))
-	}
-}
-
-// withoutABI cuts the tags off a name that compilers put there and nobody
-// writes: name[abi:cxx11](int).
-func withoutABI(name string) string {
-	for {
-		before, rest, ok := strings.Cut(name, "[abi:")
-		_, after, closed := strings.Cut(rest, "]")
-		if !ok || !closed {
-			return name
-		}
-		name = before + after
-	}
-}
-
-// mangledWord is a word of a pattern that every mangled name of a matching
-// function contains as it is, so that not all names need be demangled; "" if
-// there is none that is certain.
-func mangledWord(pattern string) string {
-	if i := strings.IndexAny(pattern, "<([ "); i >= 0 {
-		pattern = pattern[:i]
-	}
-	if strings.Contains(pattern, "std::") || strings.Contains(pattern, "operator") {
-		return "" // abbreviated in mangled names
-	}
-	best := ""
-	for word := range strings.FieldsFuncSeq(pattern, func(r rune) bool { return r == ':' || r == '*' || r == '?' || r == '~' || r == ']' }) {
-		if len(word) > len(best) {
-			best = word
-		}
-	}
-	return best
-}
-
-func symbolNames(p *Point, o *Options) []string {
-	var out []string
-	eachFile(p, o, func(_ string, file *exe.File) error {
-		for _, s := range file.Functions(nil) {
-			out = append(out, s.Name)
-		}
-		return nil
-	})
-	return out
 }
 
 // planUprobe prefers a link for all places of a file: detaching one costs a
@@ -450,54 +253,4 @@ func linkUprobes(progFD int, g *Group, o *Options, multi bool, flags uint32) ([]
 		return linkSites(progFD, sites, o, flags)
 	}
 	return linkSitesPerf(progFD, sites, o, flags)
-}
-
-// A site is one breakpoint in a file.
-type site struct {
-	path      string
-	offset    uint64 // in the file
-	semaphore uint64 // in the file, 0 if none
-	cookie    uint64
-}
-
-// linkSites attaches by one link for each file.
-func linkSites(progFD int, sites []site, o *Options, flags uint32) ([]Link, error) {
-	var links []Link
-	for _, file := range byFile(sites) {
-		m := bpf.UprobeMulti{Path: file[0].path, PID: o.kernelPID()}
-		if flags != 0 {
-			m.Flags = bpf.MultiReturn
-		}
-		counted := false
-		for _, s := range file {
-			m.Offsets = append(m.Offsets, s.offset)
-			m.Semaphores = append(m.Semaphores, s.semaphore)
-			m.Cookies = append(m.Cookies, s.cookie)
-			counted = counted || s.semaphore != 0
-		}
-		if !counted {
-			m.Semaphores = nil
-		}
-		fd, err := m.Link(progFD)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("uprobe.multi on %s: %w", m.Path, err), closeAll(links))
-		}
-		links = append(links, bpf.FD(fd))
-	}
-	return links, nil
-}
-
-// byFile groups sites by file, in the order in which files come first.
-func byFile(sites []site) (groups [][]site) {
-	group := map[string]int{}
-	for _, s := range sites {
-		at, ok := group[s.path]
-		if !ok {
-			at = len(groups)
-			group[s.path] = at
-			groups = append(groups, nil)
-		}
-		groups[at] = append(groups[at], s)
-	}
-	return groups
 }

@@ -37,7 +37,7 @@ var _ = define(Kind{
 })
 
 func parseUSDT(p *Point, parts []Part, o *Options) error {
-	hasPID := o.PID != 0 && o.PIDFilter
+	hasPID := o.onePID()
 	switch {
 	case len(parts) == 1 && hasPID:
 		p.pattern = &pattern{fn: parts[0]}

@@ -16,12 +16,7 @@ import (
 func matchVariable(p *Point, o *Options) ([]*Point, error) {
 	var out []*Point
 	err := eachFile(p, o, func(path string, file *exe.File) error {
-		var sym exe.Symbol
-		found := false
-		withDebugFile(file, o, func(f *exe.File) bool {
-			sym, found = f.Symbol(p.Func)
-			return found
-		})
+		sym, found := lookUp(file, o, func(f *exe.File) (exe.Symbol, bool) { return f.Symbol(p.Func) })
 		if !found {
 			return nil
 		}
@@ -42,7 +37,7 @@ func matchVariable(p *Point, o *Options) ([]*Point, error) {
 
 // loadBias is how far the addresses of a file are from those it has in the traced process.
 func loadBias(p *Point, o *Options, file *exe.File) (uint64, error) {
-	if o.PID == 0 || !o.PIDFilter {
+	if !o.onePID() {
 		return 0, Hinted{fmt.Errorf("%s is loaded at other addresses in every process", p.Target),
 			"-p says in which one to watch; programs linked with -no-pie are always at the same"}
 	}
@@ -54,7 +49,6 @@ func loadBias(p *Point, o *Options, file *exe.File) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	root := proc.Root(o.PID)
 	for i := range maps {
 		m := &maps[i]
 		if !m.Exec || !m.IsFile() {
@@ -62,7 +56,7 @@ func loadBias(p *Point, o *Options, file *exe.File) (uint64, error) {
 		}
 		mapped, err := os.Stat(proc.MapFile(o.PID, m))
 		if err != nil {
-			mapped, err = os.Stat(root + m.Path) // what is behind map_files is for root alone
+			mapped, err = os.Stat(o.root() + m.Path) // what is behind map_files is for root alone
 		}
 		if err != nil || !os.SameFile(st, mapped) {
 			continue

@@ -1,5 +1,7 @@
 package probe
 
+import "github.com/hawktrace/hawk/internal/cursor"
+
 // x86Length is the number of bytes of the instruction at the start of code, in
 // 64-bit mode; 0 if it is cut off or none. A breakpoint inside of an
 // instruction would change what the traced program does, and the kernel does
@@ -9,9 +11,9 @@ package probe
 // a ModRM byte follows, and how long the immediate is. From the opcode maps in
 // appendix A of volume 2 of Intel's manual.
 func x86Length(code []byte) int {
-	d := x86{code: code[:min(len(code), 15)]} // the longest there is
+	d := x86{Cursor: cursor.Cursor{Data: code[:min(len(code), 15)]}} // the longest there is
 	n := d.instruction()
-	if d.short {
+	if d.Bad {
 		return 0
 	}
 	return n
@@ -19,29 +21,16 @@ func x86Length(code []byte) int {
 
 // x86 reads one instruction.
 type x86 struct {
-	code     []byte
-	at       int
-	short    bool // the code ended too early
+	cursor.Cursor
 	opsize16 bool // prefix 66
 	addr32   bool // prefix 67
 	rexW     bool
 }
 
-func (d *x86) byte() byte {
-	if d.at >= len(d.code) {
-		d.short = true
-		return 0
-	}
-	d.at++
-	return d.code[d.at-1]
-}
-
 // skip passes over n bytes and returns the length so far.
 func (d *x86) skip(n int) int {
-	if d.at += n; d.at > len(d.code) {
-		d.short = true
-	}
-	return d.at
+	d.Bytes(uint64(n))
+	return d.At
 }
 
 // immz is the size of an immediate that is 2 bytes with prefix 66, else 4.
@@ -54,9 +43,9 @@ func (d *x86) immz() int {
 
 func (d *x86) instruction() int {
 	for {
-		op := d.byte()
+		op := d.Byte()
 		switch {
-		case d.short:
+		case d.Bad:
 			return 0
 		case op == 0x66:
 			d.opsize16 = true
@@ -65,7 +54,7 @@ func (d *x86) instruction() int {
 		case op == 0xf0, op == 0xf2, op == 0xf3, op == 0x2e, op == 0x36, op == 0x3e, op == 0x26, op == 0x64, op == 0x65:
 		case op&0xf0 == 0x40: // REX: right in front of the opcode
 			d.rexW = op&8 != 0
-			return d.opcode(d.byte())
+			return d.opcode(d.Byte())
 		default:
 			return d.opcode(op)
 		}
@@ -78,16 +67,16 @@ func (d *x86) opcode(op byte) int {
 	case 0x0f:
 		return d.map0f()
 	case 0xc5: // VEX of two bytes
-		d.byte()
+		d.Byte()
 		return d.vector(1)
 	case 0xc4: // VEX of three bytes
-		m := int(d.byte() & 0x1f)
-		d.byte()
+		m := int(d.Byte() & 0x1f)
+		d.Byte()
 		return d.vector(m)
 	case 0x62: // EVEX
-		m := int(d.byte() & 7)
-		d.byte()
-		d.byte()
+		m := int(d.Byte() & 7)
+		d.Byte()
+		d.Byte()
 		return d.vector(m)
 	case 0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x82, 0x9a, 0xce, 0xd4, 0xd5, 0xd6, 0xea:
 		return 0 // not in 64-bit mode
@@ -109,7 +98,7 @@ func (d *x86) opcode(op byte) int {
 		return d.skip(3)
 	case 0xf6, 0xf7:
 		if reg := d.modRM(); reg > 1 { // only TEST has an immediate
-			return d.at
+			return d.At
 		}
 		if op == 0xf6 {
 			return d.skip(1)
@@ -117,7 +106,7 @@ func (d *x86) opcode(op byte) int {
 		return d.skip(d.immz())
 	case 0x63, 0xfe, 0xff:
 		d.modRM()
-		return d.at
+		return d.At
 	}
 	switch {
 	case op < 0x40:
@@ -143,61 +132,61 @@ func (d *x86) opcode(op byte) int {
 	case op >= 0x84 && op < 0x90, op >= 0xd0 && op < 0xe0 && op != 0xd7:
 		d.modRM()
 	}
-	return d.at
+	return d.At
 }
 
 // map0f decodes an opcode after 0F.
 func (d *x86) map0f() int {
-	op := d.byte()
+	op := d.Byte()
 	switch {
 	case op == 0x38:
-		d.byte()
+		d.Byte()
 		d.modRM()
 	case op == 0x3a:
-		d.byte()
+		d.Byte()
 		d.modRM()
 		return d.skip(1)
 	case op >= 0x80 && op < 0x90:
 		return d.skip(4)
 	case op >= 0x04 && op < 0x0d, op == 0x0e, op >= 0x30 && op < 0x40, op >= 0xc8 && op < 0xd0, op == 0x77,
 		op >= 0xa0 && op < 0xa3, op >= 0xa8 && op < 0xab:
-		return d.at
+		return d.At
 	case op == 0x0f, op >= 0x70 && op < 0x74, op == 0xa4, op == 0xac, op == 0xba, op == 0xc2, op >= 0xc4 && op < 0xc7:
 		d.modRM()
 		return d.skip(1)
 	default:
 		d.modRM()
 	}
-	return d.at
+	return d.At
 }
 
 // vector decodes from the opcode of a VEX or EVEX instruction on; m is the
 // number of the opcode map.
 func (d *x86) vector(m int) int {
-	op := d.byte()
+	op := d.Byte()
 	if m == 0 || m == 4 || m > 6 {
 		return 0
 	}
 	if m == 1 && op == 0x77 { // vzeroupper
-		return d.at
+		return d.At
 	}
 	d.modRM()
 	if m == 3 || m == 1 && (op >= 0x70 && op < 0x74 || op == 0xc2 || op >= 0xc4 && op < 0xc7) {
 		return d.skip(1)
 	}
-	return d.at
+	return d.At
 }
 
 // modRM passes over an operand and returns the middle field.
 func (d *x86) modRM() byte {
-	b := d.byte()
+	b := d.Byte()
 	mod, reg, rm := b>>6, b>>3&7, b&7
 	if mod == 3 {
 		return reg
 	}
 	base := rm
 	if rm == 4 {
-		base = d.byte() & 7
+		base = d.Byte() & 7
 	}
 	switch {
 	case mod == 1:
