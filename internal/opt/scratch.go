@@ -114,14 +114,14 @@ func splitFor(f *ir.Func, body *ir.Block) (b *ir.Builder, rest *ir.Block) {
 	return &ir.Builder{Fn: f, Cur: body, At: rest.At}, rest
 }
 
-// number replaces the number of the slot by the last of the values that make
+// number replaces the number of the slot by the last of the values that lookUp
 // yields, and puts these where it says, if anything asks for the number.
-func number(f *ir.Func, make func() (b *ir.Block, i int, list []*ir.Value)) {
+func number(f *ir.Func, lookUp func() (b *ir.Block, i int, list []*ir.Value)) {
 	if !f.Needs(ir.Slot) {
 		return
 	}
 	asks := func(v *ir.Value) bool { return v.Op == ir.Slot }
-	at, i, list := make()
+	at, i, list := lookUp()
 	for _, v := range list {
 		v.Block, v.At = at, at.At
 	}
