@@ -230,13 +230,16 @@ func (f *fn) storeVar(v *syntax.Var, decl *check.Var, rhs syntax.Expr) {
 	b := f.b
 	if types.IsScalar(decl.Type) {
 		x := f.scalarAs(rhs, decl.Type)
+		begins := f.vars[decl] == nil && f.outerVariable(decl) == nil
 		to := f.variable(v)
 		if x.Kind == ir.Ptr {
-			// Only a variable with one assignment can carry a pointer that the
-			// verifier follows: its type is part of the pointer's state.
-			if decl.Assigns == 1 && !to.shared && f.typedPointer(rhs) && types.Same(decl.Type, f.info.Types[rhs]) {
+			// Only a variable that begins with its one assignment can carry a
+			// pointer that the verifier follows: its type is part of the
+			// pointer's state, and one declared before may still be zero.
+			if begins && decl.Assigns == 1 && !to.shared && f.typedPointer(rhs) && types.Same(decl.Type, f.info.Types[rhs]) {
 				to.ptr = true
-			} else {
+			}
+			if !to.ptr {
 				x = f.number(x)
 			}
 		}
