@@ -69,8 +69,15 @@ func (f *fn) cpuCell(s *object.ScriptMap, cpu *ir.Value) *ir.Value {
 	return b.Arith(ir.Add, b.Data(s.Offset), b.Arith(ir.Mul, index, f.konst(int64(s.Stride))))
 }
 
-// readAgg is the integer that an aggregation comes to, over all CPUs.
+// readAgg is the integer that an aggregation, or a block that ends in one,
+// comes to over all CPUs.
 func (f *fn) readAgg(e syntax.Expr) *ir.Value {
+	switch x := f.info.Evaluated(e).(type) {
+	case *syntax.Paren:
+		return f.readAgg(x.X)
+	case *syntax.Block:
+		return f.blockValue(x, f.readAgg)
+	}
 	s, keys := f.mapOf(e)
 	return f.readCells(e.Span(), s, f.cellKey(s, keys))
 }
@@ -95,6 +102,14 @@ func (f *fn) readCells(at source.Span, s *object.ScriptMap, key *ir.Value) *ir.V
 
 // aggInto copies the cells of all CPUs, reduced to one, for print(@m[k]).
 func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
+	switch x := f.info.Evaluated(e).(type) {
+	case *syntax.Paren:
+		f.aggInto(x.X, t, p, off)
+		return
+	case *syntax.Block:
+		f.blockValue(x, func(x syntax.Expr) *ir.Value { f.aggInto(x, t, p, off); return nil })
+		return
+	}
 	b := f.b
 	kind, _ := builtin.LookupAgg(t.Kind)
 	n := kind.CellBytes(t)

@@ -188,15 +188,20 @@ func (f *fn) recordInto(e *syntax.Record, t *types.Record, p *ir.Value, off int)
 
 // castInto reinterprets a value as bytes of an array.
 func (f *fn) castInto(e *syntax.Cast, t types.Type, p *ir.Value, off int) {
-	b := f.b
-	from := f.info.Types[e.X]
-	switch {
-	case types.IsScalar(from):
+	if from := f.info.Types[e.X]; types.IsScalar(from) {
 		// An integer narrower than the array extends into it.
-		b.Store(p, off, min(t.Size(), 8), f.Scalar(e.X))
-	default:
+		f.wordInto(f.Scalar(e.X), p, off, t.Size())
+	} else {
 		f.reshape(f.Mem(e.X), from, p, off, t)
 	}
+}
+
+// wordInto writes the first n bytes of a number, at most 8 and not always as
+// many as one store has, to memory that need not be aligned.
+func (f *fn) wordInto(v *ir.Value, p *ir.Value, off, n int) {
+	word := f.Temp("word", 8, 8)
+	f.b.Store(word, 0, 8, v)
+	f.b.Copy(p, off, word, n)
 }
 
 // reshape copies a value of one type to memory of another: a string of another

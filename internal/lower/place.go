@@ -371,7 +371,7 @@ func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off 
 	}
 	switch {
 	case pl.kind == register: // an array or string that an argument points to is read where it is used
-		b.Store(p, off, min(n, 8), pl.base)
+		f.wordInto(pl.base, p, off, min(n, 8))
 	case pl.kind == direct && f.inContext(pl.base) && (!text || f.printing):
 		f.copyContext(pl, p, off, have)
 		b.Zero(p, off+have, n-have)

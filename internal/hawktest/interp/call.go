@@ -204,6 +204,12 @@ func (m *machine) shownExpr(e syntax.Expr) value.Value {
 	if !ok {
 		return shown(m.eval(e), m.typeOf(e))
 	}
+	if block, ok := syntax.Unparen(e).(*syntax.Block); ok {
+		for _, s := range block.Stmts {
+			m.stmt(s)
+		}
+		return m.shownExpr(block.Result)
+	}
 	t, keys := m.place(syntax.Unparen(e))
 	if found := t.entries[m.key(t, keys).text]; found != nil {
 		return found.cell.shown(agg)
