@@ -152,8 +152,10 @@ func (r *Runtime) Write(path, version string, payload []byte) (err error) {
 	if _, err := io.Copy(tmp, io.NewSectionReader(r.file, 0, r.size)); err != nil {
 		return err
 	}
-	if _, err := tmp.Write(append(payload, trailer(version, payload)...)); err != nil {
-		return err
+	for _, part := range [][]byte{payload, trailer(version, payload)} {
+		if _, err := tmp.Write(part); err != nil {
+			return err
+		}
 	}
 	if err := tmp.Chmod(0o755); err != nil {
 		return err

@@ -2,7 +2,6 @@ package aot
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -143,14 +142,11 @@ func (p *Payload) choose(t *target.Target) (*Variant, error) {
 	return nil, first
 }
 
-// errCPUs says that there is no room for so many processors.
-var errCPUs = errors.New("the program was compiled for machines with fewer processors")
-
 // fit adapts an object to the number of processors of the machine.
 func fit(o *object.Object, t *target.Target) error {
 	n := t.PossibleCPUs()
 	if types.PowerOfTwo(n) > o.Data.CPUSlots {
-		return fmt.Errorf("%w: at most %d, and there are %d", errCPUs, o.Data.CPUSlots, n)
+		return fmt.Errorf("the program was compiled for machines with fewer processors: at most %d, and there are %d", o.Data.CPUSlots, n)
 	}
 	m := o.Maps[object.ScratchMap]
 	m.MaxEntries = m.MaxEntries / target.PortableCPUs * n

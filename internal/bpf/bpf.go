@@ -6,7 +6,6 @@
 package bpf
 
 import (
-	"errors"
 	"runtime"
 	"unsafe"
 
@@ -155,48 +154,21 @@ type BTFInfo struct {
 // BTFObjects visits all BTF objects until f returns false; fd is open during
 // the call only.
 func BTFObjects(f func(fd int, info BTFInfo) bool) error {
-	var id uint32
-	for {
-		next := struct{ start, next, flags uint32 }{start: id}
-		if _, err := call(cmdBTFNextID, unsafe.Pointer(&next), unsafe.Sizeof(next)); err != nil {
-			if errors.Is(err, unix.ENOENT) {
-				return nil
-			}
-			return err
+	return eachID(cmdBTFNextID, BTFByID, func(fd int) (more bool, err error) {
+		var name [64]byte
+		info := btfInfo{name: unsafe.Pointer(&name[0]), nameLen: uint32(len(name))}
+		if err := objInfo(fd, unsafe.Pointer(&info), unsafe.Sizeof(info)); err != nil {
+			return false, err
 		}
-		id = next.next
-		fd, err := BTFByID(id)
-		if errors.Is(err, unix.ENOENT) {
-			continue // unloaded in between
-		}
-		if err != nil {
-			return err
-		}
-		info, err := btfInfo(fd)
-		more := err == nil && f(fd, info)
-		unix.Close(fd)
-		if err != nil || !more {
-			return err
-		}
-	}
+		return f(fd, BTFInfo{ID: info.id, Name: unix.ByteSliceToString(name[:]), Kernel: info.kernel != 0}), nil
+	})
 }
 
-func btfInfo(fd int) (BTFInfo, error) {
-	var name [64]byte
-	info := struct {
-		btf     unsafe.Pointer
-		size    uint32
-		id      uint32
-		name    unsafe.Pointer
-		nameLen uint32
-		kernel  uint32
-	}{name: unsafe.Pointer(&name[0]), nameLen: uint32(len(name))}
-	attr := struct {
-		fd, size uint32
-		info     unsafe.Pointer
-	}{uint32(fd), uint32(unsafe.Sizeof(info)), unsafe.Pointer(&info)}
-	if _, err := call(cmdObjInfo, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
-		return BTFInfo{}, err
-	}
-	return BTFInfo{ID: info.id, Name: unix.ByteSliceToString(name[:]), Kernel: info.kernel != 0}, nil
+// btfInfo is struct bpf_btf_info.
+type btfInfo struct {
+	data     unsafe.Pointer
+	size, id uint32
+	name     unsafe.Pointer
+	nameLen  uint32
+	kernel   uint32
 }

@@ -38,37 +38,43 @@ type progInfo struct {
 	tags                                            unsafe.Pointer
 }
 
-// most bounds what a program's description may hold: the kernel allows 256
+// mostFuncs bounds what a program's description may hold: the kernel allows 256
 // functions.
 const mostFuncs = 1024
 
 // Progs visits all loaded programs until f returns false. Programs that go
 // away meanwhile are passed over.
 func Progs(f func(ProgInfo) bool) error {
+	return eachID(cmdProgNextID, ProgByID, func(fd int) (more bool, err error) {
+		info, err := describe(fd)
+		return err == nil && f(info), err
+	})
+}
+
+// eachID visits all objects of a kind, by the command that finds the next and
+// what opens one. Those that go away meanwhile are passed over.
+func eachID(nextCmd int, open func(id uint32) (int, error), visit func(fd int) (more bool, err error)) error {
 	var id uint32
 	for {
 		next := struct{ start, next, flags uint32 }{start: id}
-		if _, err := call(cmdProgNextID, unsafe.Pointer(&next), unsafe.Sizeof(next)); err != nil {
+		if _, err := call(nextCmd, unsafe.Pointer(&next), unsafe.Sizeof(next)); err != nil {
 			if errors.Is(err, unix.ENOENT) {
 				return nil
 			}
 			return err
 		}
 		id = next.next
-		fd, err := ProgByID(id)
+		fd, err := open(id)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		info, err := describe(fd)
+		more, err := visit(fd)
 		unix.Close(fd)
-		if err != nil {
+		if err != nil || !more {
 			return err
-		}
-		if !f(info) {
-			return nil
 		}
 	}
 }
@@ -119,10 +125,6 @@ func BTFData(id uint32) ([]byte, error) {
 		return nil, err
 	}
 	defer unix.Close(fd)
-	type btfInfo struct {
-		data     unsafe.Pointer
-		size, id uint32
-	}
 	var info btfInfo
 	if err := objInfo(fd, unsafe.Pointer(&info), unsafe.Sizeof(info)); err != nil {
 		return nil, err

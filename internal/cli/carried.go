@@ -97,8 +97,16 @@ func (c *command) runCarried(args []string, payload []byte) int {
 // declares, and what is no option of hawk's at all.
 func splitNamed(table []option, declared []*object.Option, args []string) (rest, named []string) {
 	for i, arg := range args {
-		if arg == "--" {
-			return append(rest, args[i+1:]...), named
+		if arg == "--" { // what follows is for the script
+			rest = append(rest, arg)
+			for _, arg := range args[i+1:] {
+				if strings.HasPrefix(arg, "--") {
+					named = append(named, arg)
+				} else {
+					rest = append(rest, arg)
+				}
+			}
+			return rest, named
 		}
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		known := false

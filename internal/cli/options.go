@@ -59,7 +59,7 @@ func options() []option {
 		{long: "emit-elf", arg: "FILE", doc: "write the compiled programs and maps as a BPF object, too", group: developer, set: func(s *settings, v string) error { s.emitELF = v; return nil }},
 		{long: "emit-llvm", arg: "PREFIX", doc: "write hawk's IR to PREFIX.original.ir and PREFIX.optimized.ir", group: developer, set: func(s *settings, v string) error { s.emitIR = v; return nil }},
 		{long: "dry-run", doc: "compile, load and attach, then end", group: developer, set: func(s *settings, _ string) error { s.dryRun = true; return nil }},
-		{long: "mode", arg: "MODE", doc: "run, test, bench, format, codegen (compile only) or compiler-bench", group: developer, values: modeNames, set: (*settings).setModeName},
+		{long: "mode", arg: "MODE", doc: "run, test, bench, format, codegen (compile only) or compiler-bench", group: developer, values: modeNames(), set: (*settings).setModeName},
 		{long: "traceable-functions", arg: "FILE", doc: "take the list of traceable kernel functions from a file", group: developer, set: func(s *settings, v string) error { s.traceable = v; return nil }},
 
 		{short: 'v', long: "verbose", doc: "say more; with -l show arguments", group: trouble, set: func(s *settings, _ string) error { s.verbose++; return nil }},

@@ -42,7 +42,6 @@ type settings struct {
 	dwarfPIDs   []int
 	command     string
 	output      string
-	json        bool
 	format      string
 	buffering   string
 	quiet       bool
@@ -82,7 +81,7 @@ func (s *settings) setMode(m mode, option string) error {
 	return nil
 }
 
-// at once chooses a mode that ignores the rest of the command line.
+// atOnce chooses a mode that ignores the rest of the command line.
 func (s *settings) atOnce(m mode) error {
 	s.mode, s.stop = m, true
 	return nil
@@ -96,14 +95,7 @@ func (s *settings) setDebug(list string) error {
 		if to, ok := stageAliases[name]; ok {
 			name = to
 		}
-		known := name == "all"
-		for _, st := range compile.Stages {
-			known = known || st.Name == name
-		}
-		for _, st := range loadStages {
-			known = known || st == name
-		}
-		if !known {
+		if !slices.Contains(debugStages(), name) {
 			return usagef("USAGE: invalid option for -d: %s", name)
 		}
 		s.debug[name] = true
@@ -173,8 +165,19 @@ func (s *settings) setNoFeature(list string) error {
 	return nil
 }
 
-// modeNames are the values of --mode.
-var modeNames = []string{"run", "test", "bench", "format", "codegen", "compiler-bench"}
+// modes are the values of --mode.
+var modes = []struct {
+	name string
+	mode mode
+}{{"run", modeRun}, {"test", modeTest}, {"bench", modeBench}, {"format", modeFormat}, {"codegen", modeCompile}, {"compiler-bench", modeTime}}
+
+func modeNames() []string {
+	var out []string
+	for _, m := range modes {
+		out = append(out, m.name)
+	}
+	return out
+}
 
 // debugStages are the names that -d takes.
 func debugStages() []string {
@@ -194,19 +197,10 @@ func (s *settings) setCompletion(shell string) error {
 }
 
 func (s *settings) setModeName(name string) error {
-	switch name {
-	case "run":
-		return s.setMode(modeRun, "--mode")
-	case "format":
-		return s.setMode(modeFormat, "--mode")
-	case "codegen":
-		return s.setMode(modeCompile, "--mode")
-	case "test":
-		return s.setMode(modeTest, "--mode")
-	case "bench":
-		return s.setMode(modeBench, "--mode")
-	case "compiler-bench":
-		return s.setMode(modeTime, "--mode")
+	for _, m := range modes {
+		if m.name == name {
+			return s.setMode(m.mode, "--mode")
+		}
 	}
 	return usagef("USAGE: invalid value for --mode: %s", name)
 }

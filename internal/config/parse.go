@@ -267,7 +267,7 @@ func setCache(c *Config, v Value) error {
 		c.CacheUserSymbols = ""
 		return nil
 	}
-	return oneOf("cache_user_symbols", &c.CacheUserSymbols, v.Text, []string{"PER_PROGRAM", "PER_PID", "NONE"}, true)
+	return oneOf("cache_user_symbols", &c.CacheUserSymbols, v.Text, cacheModes, true)
 }
 
 func invalid(name string, values []string) error {

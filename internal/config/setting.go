@@ -59,11 +59,13 @@ func Settings() []Setting { return settings }
 
 var licenses = []string{"GPL", "GPL v2", "GPL and additional rights", "Dual BSD/GPL", "Dual MIT/GPL", "Dual MPL/GPL"}
 
+var cacheModes = []string{"PER_PROGRAM", "PER_PID", "NONE"}
+
 // Names of unstable features, which are settings with this prefix.
 const unstable = "unstable_"
 
 var settings = []Setting{
-	{Name: "cache_user_symbols", Type: Choice, Values: []string{"PER_PROGRAM", "PER_PID", "NONE"}, Default: "by the situation",
+	{Name: "cache_user_symbols", Type: Choice, Values: cacheModes, Default: "by the situation",
 		Doc: "How long the symbols of user programs are kept: per program, per process, or not at all.",
 		set: setCache, get: func(c *Config) string { return c.CacheUserSymbols }},
 	boolean("cpp_demangle", true, "Whether C++ names are shown demangled.",

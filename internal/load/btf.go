@@ -103,6 +103,9 @@ func (b *blob) ctx(name string) uint32 {
 	return typ
 }
 
+// mostIdentifier is the length of a name that every kernel accepts in BTF.
+const mostIdentifier = 127
+
 // identifier makes a C name, which is all that BTF allows.
 func identifier(s string) string {
 	clean := func(r rune) rune {
@@ -115,7 +118,7 @@ func identifier(s string) string {
 	if s == "" || s[0] <= '9' {
 		s = "_" + s
 	}
-	return s[:min(len(s), 127)]
+	return s[:min(len(s), mostIdentifier)]
 }
 
 func (b *blob) bytes() []byte {

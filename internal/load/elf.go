@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -71,7 +72,7 @@ type elfWriter struct {
 	sections map[string]*elfSection
 	order    []*elfSection
 	symbols  []*elfSymbol
-	names    map[string]int // how often a name was asked for
+	names    map[string]int // the last number given to a name; 0: it is free
 	err      error
 }
 
@@ -98,11 +99,14 @@ func (e *elfWriter) symbol(name string, bind elf.SymBind, typ elf.SymType, s *el
 // unique makes a C name that no other has.
 func (e *elfWriter) unique(name string) string {
 	name = identifier(name)
-	e.names[name]++
-	if n := e.names[name]; n > 1 {
-		return e.unique(fmt.Sprintf("%s_%d", name, n))
+	out := name
+	for e.names[out] > 0 {
+		e.names[name]++
+		suffix := fmt.Sprintf("_%d", e.names[name])
+		out = name[:min(len(name), mostIdentifier-len(suffix))] + suffix
 	}
-	return name
+	e.names[out] = 1
+	return out
 }
 
 // object lays out everything.
@@ -130,20 +134,11 @@ func (e *elfWriter) object(o *object.Object) {
 
 // drop takes back a section that has stayed empty.
 func (e *elfWriter) drop(s *elfSection, y *elfSymbol) {
-	order := e.order[:0]
-	for _, x := range e.order {
-		if x != s {
-			x.index = len(order) + 1
-			order = append(order, x)
-		}
+	e.order = slices.DeleteFunc(e.order, func(x *elfSection) bool { return x == s })
+	for i, x := range e.order {
+		x.index = i + 1
 	}
-	e.order = order
-	for i, x := range e.symbols {
-		if x == y {
-			e.symbols = append(e.symbols[:i], e.symbols[i+1:]...)
-			break
-		}
-	}
+	e.symbols = slices.DeleteFunc(e.symbols, func(x *elfSymbol) bool { return x == y })
 }
 
 // maps describes the maps that programs refer to, in the way of libbpf: a

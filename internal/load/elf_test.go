@@ -3,7 +3,9 @@ package load_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -16,6 +18,33 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/target"
 )
+
+// Names that are alike as far as BTF keeps them are told apart all the same.
+func TestWriteELFNames(t *testing.T) {
+	long := "@" + strings.Repeat("a", 200)
+	script := fmt.Sprintf("begin { %[1]s1[1] = 1; %[1]s2[1] = 2; %[1]s3[1] = 3; @a[1] = 1; @a_2[1] = 1; }", long)
+	res, ds := compile.Compile(source.NewFile("in.bt", script), compile.Options{Probe: probe.Options{Target: target.Recorded(t.TempDir())}})
+	if res == nil {
+		t.Fatal(ds.List())
+	}
+	var file bytes.Buffer
+	if err := load.WriteELF(&file, res.Object); err != nil {
+		t.Fatal(err)
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hashes := 0
+	for _, m := range spec.Maps {
+		if m.Type == ebpf.Hash {
+			hashes++
+		}
+	}
+	if hashes != 5 {
+		t.Errorf("%d of 5 maps have a name of their own: %v", hashes, spec.Maps)
+	}
+}
 
 // What is written is an object to other loaders as well: the library finds programs, maps and data in it, and the kernel takes them.
 func TestWriteELF(t *testing.T) {

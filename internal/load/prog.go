@@ -30,15 +30,11 @@ func (s *Session) loadPrograms() error {
 	if err := s.loadBTF(b.bytes()); err != nil {
 		return err
 	}
-	modules := map[string]int{}
-	defer func() {
-		for _, fd := range modules {
-			unix.Close(fd)
-		}
-	}()
+	h := held{modules: map[string]int{}}
+	defer h.close()
 	for i, spec := range specs {
 		spec.BTF = s.btfFD
-		if err := s.attachTarget(spec, o.Programs[i], modules); err != nil {
+		if err := s.attachTarget(spec, o.Programs[i], &h); err != nil {
 			return err
 		}
 	}
@@ -128,15 +124,27 @@ func (s *Session) spec(p *object.Program) (*bpf.ProgSpec, error) {
 	return spec, nil
 }
 
+// held are the descriptors that are open until all programs are loaded.
+type held struct {
+	all     []int
+	modules map[string]int // those of BTF of modules
+}
+
+func (h *held) close() {
+	for _, fd := range h.all {
+		unix.Close(fd)
+	}
+}
+
 // attachTarget fills in what a program that is bound to a kernel type attaches
-// to. modules holds the descriptors opened so far, to be closed.
-func (s *Session) attachTarget(spec *bpf.ProgSpec, p *object.Program, modules map[string]int) error {
+// to.
+func (s *Session) attachTarget(spec *bpf.ProgSpec, p *object.Program, h *held) error {
 	if open := p.Group.Mech.Target; open != nil {
 		fd, typ, err := open(p.Group)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Group.Points[0].Name(), err)
 		}
-		modules[p.Group.Points[0].Name()] = fd
+		h.all = append(h.all, fd)
 		spec.AttachBTFID, spec.AttachFD = typ, fd
 		return nil
 	}
@@ -151,12 +159,12 @@ func (s *Session) attachTarget(spec *bpf.ProgSpec, p *object.Program, modules ma
 	if module == "" || module == "vmlinux" {
 		return nil
 	}
-	fd, ok := modules[module]
+	fd, ok := h.modules[module]
 	if !ok {
 		if fd, err = moduleBTF(module); err != nil {
 			return fmt.Errorf("%s: types of the module %s: %w", p.Group.Points[0].Name(), module, err)
 		}
-		modules[module] = fd
+		h.all, h.modules[module] = append(h.all, fd), fd
 	}
 	spec.AttachFD = fd
 	return nil

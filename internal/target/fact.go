@@ -187,10 +187,12 @@ func (t *Target) lookType(f *Fact) (int64, string, error) {
 			return 0, "", errors.New("this kernel does not have it")
 		}
 	}
-	if f.Kind == Member {
+	switch {
+	case f.Kind == Member && len(f.Path) == 0:
+		return 0, "", errors.New("no member is named")
+	case f.Kind == Member:
 		return int64(field.Offset), fieldShape(field), nil
-	}
-	if len(f.Path) > 0 {
+	case len(f.Path) > 0:
 		s = structOf(field.Type)
 	}
 	switch {

@@ -72,19 +72,6 @@ func (t *Target) Has(f *Feature) error {
 	return err
 }
 
-// errDisabled is why a feature that the user switched off is missing.
-var errDisabled = errors.New("switched off")
-
-// Disable makes Has deny a feature from now on.
-func (t *Target) Disable(f *Feature) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.features == nil {
-		t.features = make(map[*Feature]error)
-	}
-	t.features[f] = &Unsupported{f, errDisabled}
-}
-
 func (t *Target) recordedFeature(f *Feature) error {
 	set, err := t.recorded.get(func() (map[string]bool, error) {
 		data, err := t.read("/features")

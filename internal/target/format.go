@@ -308,7 +308,7 @@ func (d *fieldDecl) pointee(t *Target) types.Type {
 			if err != nil || !ok {
 				return nil
 			}
-			s.Bytes, s.Algn, s.BTFID = real.Bytes, real.Algn, real.BTFID
+			s.Bytes, s.Algn, s.BTFID, s.Found = real.Bytes, real.Algn, real.BTFID, real.Found
 			return real.Fields()
 		}
 		return s

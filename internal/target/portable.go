@@ -195,7 +195,10 @@ const commonBytes = 8
 // fix notes the size, or all of the layout, of the structs in a type.
 func (l *Ledger) fix(t types.Type, whole bool) {
 	s := within(t)
-	if s == nil || s.Found == nil || s.Kind == types.ContextKind {
+	if s == nil || s.Kind == types.ContextKind {
+		return
+	}
+	if s.Fields(); s.Found == nil { // not of the kernel; of some that is known once they are loaded
 		return
 	}
 	o, ok := l.origin("vmlinux", s)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/types"
 )
 
 const format = `
@@ -95,7 +96,28 @@ func TestFacts(t *testing.T) {
 	if !slices.Equal(ledger.Features, []*Feature{RingBuffer, BPFLoop}) || ledger.Youngest() != BPFLoop.Since {
 		t.Errorf("features %v, the youngest is of %s", ledger.Features, ledger.Youngest())
 	}
+	if _, err := Host().Look(&Fact{Kind: Member, Of: "struct task_struct"}, true); err == nil {
+		t.Error("a member without a name is found")
+	}
 	if portable.PossibleCPUs() != PortableCPUs || portable.HasKfunc("bpf_task_from_pid") == nil {
 		t.Error("what is portable depends on this machine")
+	}
+}
+
+// Members behind a pointer in a tracepoint's record are facts of the kernel's types.
+func TestFactsBehindRecord(t *testing.T) {
+	portable, ledger := Portable(arch.Native(), "")
+	if _, err := portable.BTF(); err != nil {
+		t.Skip(err)
+	}
+	f, err := ParseFormat("demo", "event", "\tfield:struct task_struct * task;\toffset:8;\tsize:8;\tsigned:0;\n", portable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := f.Fields[0].Type.(*types.Pointer).Elem
+	portable.Fix(task, true)
+	pid, ok := task.(*types.Struct).Field("pid")
+	if !ok || pid.Reloc != 2 || len(ledger.Facts) != 2 || ledger.Facts[0].Kind != Layout || ledger.Facts[1].Of != "struct task_struct" {
+		t.Errorf("the field %+v, the facts %v", pid, ledger.Facts)
 	}
 }

@@ -86,10 +86,6 @@ func TestRecorded(t *testing.T) {
 	if err := m.Has(KprobeMulti); !errors.As(err, &u) || !strings.Contains(err.Error(), "5.18") {
 		t.Errorf("kprobe_multi: %v", err)
 	}
-	m.Disable(RingBuffer)
-	if err := m.Has(RingBuffer); !errors.Is(err, errDisabled) {
-		t.Errorf("a disabled feature: %v", err)
-	}
 	if _, err := m.BTF(); !errors.Is(err, ErrNoBTF) {
 		t.Errorf("BTF: %v", err)
 	}

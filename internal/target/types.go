@@ -47,7 +47,7 @@ func (t *Target) openBTF() (*btf.Spec, error) {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}
-	for _, name := range t.VmlinuxPaths() {
+	for _, name := range t.vmlinuxPaths() {
 		if s, err := readBTF(name, "vmlinux", nil); err == nil {
 			return s, nil
 		}
@@ -55,9 +55,9 @@ func (t *Target) openBTF() (*btf.Spec, error) {
 	return nil, ErrNoBTF
 }
 
-// VmlinuxPaths lists where an uncompressed kernel image with symbols and
+// vmlinuxPaths lists where an uncompressed kernel image with symbols and
 // types may lie, in the order in which to look.
-func (t *Target) VmlinuxPaths() []string {
+func (t *Target) vmlinuxPaths() []string {
 	var out []string
 	if v := os.Getenv("BPFTRACE_VMLINUX"); v != "" && t.Live() {
 		out = append(out, v)

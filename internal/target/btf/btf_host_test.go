@@ -75,7 +75,7 @@ func TestHostEverything(t *testing.T) {
 				t.Fatalf("%v: %d bytes, but fields reach to %d", st, st.Bytes, end)
 			}
 		}
-		s.TypeText(id)
+		(&printer{Spec: s}).text(id)
 	}
 }
 

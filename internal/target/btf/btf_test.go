@@ -315,7 +315,7 @@ func TestMalformed(t *testing.T) {
 		if st, ok := typ.(*types.Struct); ok {
 			st.Field("nothing")
 		}
-		if n := len(m.TypeText(id)); n > 4<<20 {
+		if n := len((&printer{Spec: m}).text(id)); n > 4<<20 {
 			t.Errorf("type %d prints as %d bytes", id, n)
 		}
 		m.Definition(id)

@@ -16,13 +16,8 @@ type printer struct {
 	parts int // written so far
 }
 
-// TypeText is a type in C, with typedefs and qualifiers as the source has
-// them: "struct file *", "const char *", "size_t".
-func (s *Spec) TypeText(id uint32) string {
-	p := printer{Spec: s}
-	return p.text(id)
-}
-
+// text is a type in C, with typedefs and qualifiers as the source has them:
+// "struct file *", "const char *", "size_t".
 func (s *printer) text(id uint32) string {
 	return strings.TrimRight(s.declare(id, "", 0, 0), " ")
 }

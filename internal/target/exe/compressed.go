@@ -78,17 +78,3 @@ func (f *File) unfold(name string, r io.Reader, size uint64) ([]byte, error) {
 	}
 	return b.Bytes(), nil
 }
-
-// AltLink is the file that holds what several debug files share, as dwz makes
-// it: its name and build ID; "" if there is none.
-func (f *File) AltLink() (name string, id []byte) {
-	b := f.Section(".gnu_debugaltlink")
-	n := cstring(b, 0)
-	if len(n) == 0 {
-		return "", nil
-	}
-	return string(n), b[len(n)+1:]
-}
-
-// Is64 reports whether addresses of the file have 64 bits.
-func (f *File) Is64() bool { return f.class64 }

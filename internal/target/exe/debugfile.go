@@ -1,9 +1,7 @@
 package exe
 
 import (
-	"debug/elf"
 	"encoding/hex"
-	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
@@ -90,54 +88,13 @@ func (f *File) debugLink() (name string, crc uint32, ok bool) {
 	return string(n), f.order.Uint32(b[at:]), true
 }
 
-// HasGoBuildInfo reports whether the file was built by the Go toolchain,
-// whose runtime does not survive return probes.
-func (f *File) HasGoBuildInfo() bool {
-	return f.sectionNamed(".go.buildinfo") != nil || f.sectionNamed(".gopclntab") != nil
-}
-
-// IsGoCode reports whether the code at an address was compiled by Go: it lies
-// in the part of the file that Go's linker filled. Without symbols of that
-// part all of a Go program's code counts.
-func (f *File) IsGoCode(addr uint64) bool {
-	if !f.HasGoBuildInfo() {
-		return false
+// AltLink is the file that holds what several debug files share, as dwz makes
+// it: its name and build ID; "" if there is none.
+func (f *File) AltLink() (name string, id []byte) {
+	b := f.Section(".gnu_debugaltlink")
+	n := cstring(b, 0)
+	if len(n) == 0 {
+		return "", nil
 	}
-	text := f.goCode()
-	return text[0] == text[1] || addr >= text[0] && addr < text[1]
-}
-
-// findGoCode is where Go's code begins and ends, equal if that is not known.
-func (f *File) findGoCode() (text [2]uint64) {
-	found := 0
-	for r := range f.Symbols() {
-		for i, name := range [...]string{"runtime.text", "runtime.etext"} {
-			if string(r.Name) == name {
-				text[i] = r.Addr
-				found |= 1 << i
-			}
-		}
-		if found == 3 {
-			return text
-		}
-	}
-	return [2]uint64{}
-}
-
-// Check explains why no probes can be put into the file at path, nil if they
-// can. Programs must be executable by their owner, shared objects need not.
-func Check(path string) error {
-	st, err := os.Stat(OnDisk(path))
-	if err != nil || !st.Mode().IsRegular() {
-		return fmt.Errorf("%s does not exist or is not executable", path)
-	}
-	f, err := Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if !f.Attachable() || f.Type == elf.ET_EXEC && st.Mode().Perm()&0o100 == 0 {
-		return fmt.Errorf("%s is neither a program nor a shared object", path)
-	}
-	return nil
+	return string(n), b[len(n)+1:]
 }

@@ -352,19 +352,15 @@ func cstring(b []byte, off uint64) []byte {
 
 // Offset converts an address to a file offset through the segment that
 // contains it.
-func (f *File) Offset(addr uint64) (uint64, bool) {
-	for i := range f.segments {
-		if s := &f.segments[i]; addr >= s.addr && addr-s.addr < s.filesz {
-			return addr - s.addr + s.offset, true
-		}
-	}
-	return 0, false
-}
+func (f *File) Offset(addr uint64) (uint64, bool) { return f.offsetIn(addr, 0) }
 
 // CodeOffset is Offset for addresses in executable segments only.
-func (f *File) CodeOffset(addr uint64) (uint64, bool) {
+func (f *File) CodeOffset(addr uint64) (uint64, bool) { return f.offsetIn(addr, elf.PF_X) }
+
+// offsetIn is Offset for segments with some flags.
+func (f *File) offsetIn(addr uint64, flags elf.ProgFlag) (uint64, bool) {
 	for i := range f.segments {
-		if s := &f.segments[i]; s.flags&elf.PF_X != 0 && addr >= s.addr && addr-s.addr < s.filesz {
+		if s := &f.segments[i]; s.flags&flags == flags && addr >= s.addr && addr-s.addr < s.filesz {
 			return addr - s.addr + s.offset, true
 		}
 	}
@@ -404,3 +400,6 @@ func (f *File) BigEndian() bool { return f.order == binary.BigEndian }
 
 // Fixed reports whether the file runs at the addresses it was linked for.
 func (f *File) Fixed() bool { return f.Type == elf.ET_EXEC }
+
+// Is64 reports whether addresses of the file have 64 bits.
+func (f *File) Is64() bool { return f.class64 }

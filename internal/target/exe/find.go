@@ -70,6 +70,24 @@ func (s Search) Find(name string) ([]string, error) {
 	return out, nil
 }
 
+// Check explains why no probes can be put into the file at path, nil if they
+// can. Programs must be executable by their owner, shared objects need not.
+func Check(path string) error {
+	st, err := os.Stat(OnDisk(path))
+	if err != nil || !st.Mode().IsRegular() {
+		return fmt.Errorf("%s does not exist or is not executable", path)
+	}
+	f, err := Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if !f.Attachable() || f.Type == elf.ET_EXEC && st.Mode().Perm()&0o100 == 0 {
+		return fmt.Errorf("%s is neither a program nor a shared object", path)
+	}
+	return nil
+}
+
 func exists(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.Mode().IsRegular()
@@ -139,10 +157,11 @@ func unique(paths []string) []string {
 
 // mapped lists the files mapped by the process, by any process without one.
 func (s Search) mapped() ([]string, error) {
-	files, err := proc.AllMappedFiles()
+	all := proc.AllMappedFiles
 	if s.PID != 0 {
-		files, err = proc.MappedFiles(s.PID)
+		all = func() ([]proc.MappedFile, error) { return proc.MappedFiles(s.PID) }
 	}
+	files, err := all()
 	if err != nil {
 		return nil, err
 	}

@@ -59,3 +59,37 @@ func (f *File) memory(addr, n uint64) []byte {
 	}
 	return nil
 }
+
+// hasGoBuildInfo reports whether the file was built by the Go toolchain,
+// whose runtime does not survive return probes.
+func (f *File) hasGoBuildInfo() bool {
+	return f.sectionNamed(".go.buildinfo") != nil || f.sectionNamed(".gopclntab") != nil
+}
+
+// IsGoCode reports whether the code at an address was compiled by Go: it lies
+// in the part of the file that Go's linker filled. Without symbols of that
+// part all of a Go program's code counts.
+func (f *File) IsGoCode(addr uint64) bool {
+	if !f.hasGoBuildInfo() {
+		return false
+	}
+	text := f.goCode()
+	return text[0] == text[1] || addr >= text[0] && addr < text[1]
+}
+
+// findGoCode is where Go's code begins and ends, equal if that is not known.
+func (f *File) findGoCode() (text [2]uint64) {
+	found := 0
+	for r := range f.Symbols() {
+		for i, name := range [...]string{"runtime.text", "runtime.etext"} {
+			if string(r.Name) == name {
+				text[i] = r.Addr
+				found |= 1 << i
+			}
+		}
+		if found == 3 {
+			return text
+		}
+	}
+	return [2]uint64{}
+}

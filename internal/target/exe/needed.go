@@ -7,8 +7,12 @@ import (
 	"strings"
 )
 
-// maxNeeded bounds the libraries of one program.
-const maxNeeded = 512
+// Bounds of what one program may name.
+const (
+	maxNeeded     = 512  // libraries
+	maxSearchDirs = 64   // in one file
+	maxPath       = 4096 // bytes
+)
 
 // Libraries lists the files that will be mapped with a program: its dynamic
 // linker, the libraries it needs and those that they need, as far as the
@@ -72,17 +76,23 @@ func (f *File) dynamic() (names, dirs []string) {
 		return nil, nil
 	}
 	strs := f.bytes(&f.sections[s.link])
+	text := func(off uint64) string {
+		off = min(off, uint64(len(strs)))
+		return string(cstring(strs[off:min(off+maxPath, uint64(len(strs)))], 0))
+	}
 	size := f.wordSize()
 	for b := f.bytes(s); len(b) >= 2*size && len(names) < maxNeeded; b = b[2*size:] {
-		text := string(cstring(strs, f.word(b[size:])))
-		switch tag := elf.DynTag(f.word(b)); {
-		case tag == elf.DT_NULL:
+		switch value := f.word(b[size:]); elf.DynTag(f.word(b)) {
+		case elf.DT_NULL:
 			return names, dirs
-		case text == "":
-		case tag == elf.DT_NEEDED:
-			names = append(names, text)
-		case tag == elf.DT_RPATH || tag == elf.DT_RUNPATH:
-			dirs = append(dirs, strings.Split(text, ":")...)
+		case elf.DT_NEEDED:
+			if name := text(value); name != "" {
+				names = append(names, name)
+			}
+		case elf.DT_RPATH, elf.DT_RUNPATH:
+			if len(dirs) < maxSearchDirs {
+				dirs = append(dirs, strings.SplitN(text(value), ":", maxSearchDirs)...)
+			}
 		}
 	}
 	return names, dirs

@@ -1,12 +1,16 @@
 package exe
 
 import (
+	"debug/elf"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // A program's libraries, and those of its libraries, are found where the linker
@@ -53,6 +57,47 @@ func TestLibraries(t *testing.T) {
 	}
 	if got := Libraries(filepath.Join(dir, "none")); len(got) > 0 {
 		t.Errorf("no program needs %q", got)
+	}
+}
+
+// A file can not make hawk look for more, or longer names, than a program has.
+func TestLibrariesBounds(t *testing.T) {
+	f := elfFile{order: binary.LittleEndian, class64: true, typ: elf.ET_DYN, machine: elf.EM_X86_64}
+	var dynamic []byte
+	for range 10_000 {
+		for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_NEEDED} {
+			dynamic = f.word(f.word(dynamic, uint64(tag)), 1)
+		}
+		dynamic = f.word(f.word(dynamic, uint64(elf.DT_NEEDED)), 3*maxPath)
+	}
+	strs := append([]byte("\x00"+strings.Repeat(":/d", maxPath/4)+"\x00"), strings.Repeat("x", 3*maxPath)...)
+	f.sections = []elfSection{{name: ".dynamic", typ: elf.SHT_DYNAMIC, link: 2, data: dynamic}, {name: ".dynstr", typ: elf.SHT_STRTAB, data: append(strs, 0)}}
+	file, err := New("file", f.bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, dirs := file.dynamic()
+	if len(names) != maxNeeded || len(dirs) != maxSearchDirs {
+		t.Errorf("%d names, %d directories", len(names), len(dirs))
+	}
+	for _, text := range append(names, dirs...) {
+		if len(text) > maxPath {
+			t.Errorf("a name of %d bytes", len(text))
+		}
+	}
+}
+
+// What takes the place of the linker's cache in a container does not hold hawk up.
+func TestLibraryCacheIsNoPipe(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(filepath.Join(root, "etc/ld.so.cache"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if path, ok := findLibrary(root, "libc", elf.EM_X86_64); ok {
+		t.Errorf("found %s", path)
 	}
 }
 

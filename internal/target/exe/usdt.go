@@ -115,23 +115,12 @@ func (f *File) usdtNote(desc []byte, base *section) (n Note, err error) {
 	}
 	n.Offset += f.Start
 	if n.Semaphore != 0 {
-		n.SemaphoreOffset, ok = f.dataOffset(n.Semaphore)
+		n.SemaphoreOffset, ok = f.offsetIn(n.Semaphore, elf.PF_W)
 		if n.SemaphoreOffset += f.Start; !ok {
 			n.Err = fmt.Errorf("%s: the semaphore of USDT probe %s:%s is at %#x, outside of the file's data", f.Path, n.Provider, n.Name, n.Semaphore)
 		}
 	}
 	return n, nil
-}
-
-// dataOffset converts the address of a variable that is in the file and can
-// be written.
-func (f *File) dataOffset(addr uint64) (uint64, bool) {
-	for i := range f.segments {
-		if s := &f.segments[i]; s.flags&elf.PF_W != 0 && addr >= s.addr && addr-s.addr < s.filesz {
-			return addr - s.addr + s.offset, true
-		}
-	}
-	return 0, false
 }
 
 const (

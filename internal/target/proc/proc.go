@@ -126,15 +126,24 @@ func Running(pid int) bool { return state(pid) == 'R' }
 
 // state is the letter that /proc shows, 0 if there is no such process.
 func state(pid int) byte {
-	data, err := os.ReadFile(Dir(pid) + "/stat")
-	if err != nil {
-		return 0
-	}
-	// PID (comm) S …; comm may hold anything.
-	if i := bytes.LastIndexByte(data, ')'); i >= 0 && i+2 < len(data) {
-		return data[i+2]
+	if fields := stat(pid); len(fields) > 0 {
+		return fields[0][0]
 	}
 	return 0
+}
+
+// firstStat is the number that the manual page, proc_pid_stat(5), has for the
+// first field behind the name.
+const firstStat = 3
+
+// stat reads the fields of /proc/PID/stat behind the name, which may hold
+// anything; none if there is no such process.
+func stat(pid int) []string {
+	data, err := os.ReadFile(Dir(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 }
 
 // Exe is the program of a process by the path its mount namespace has.
@@ -288,17 +297,12 @@ func Check(pid int) error {
 // PID it identifies a process for good. ok is false if there is none, or only
 // a zombie.
 func StartTime(pid int) (ticks uint64, ok bool) {
-	data, err := os.ReadFile(Dir(pid) + "/stat")
-	i := bytes.LastIndexByte(data, ')')
-	if err != nil || i < 0 {
+	const number = 22
+	fields := stat(pid)
+	if len(fields) <= number-firstStat || fields[0] == "Z" || fields[0] == "X" {
 		return 0, false
 	}
-	// State is field 3, the first after the name; start time is field 22.
-	fields := bytes.Fields(data[i+1:])
-	if len(fields) < 20 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
-		return 0, false
-	}
-	ticks, err = strconv.ParseUint(string(fields[19]), 10, 64)
+	ticks, err := strconv.ParseUint(fields[number-firstStat], 10, 64)
 	return ticks, err == nil
 }
 
@@ -342,20 +346,16 @@ type Layout struct{ StartCode, EndCode, StartStack, StartData, ArgStart uint64 }
 // MemoryLayout is the layout of a process; ok is false if it has ended or has
 // no program, as kernel threads.
 func MemoryLayout(pid int) (l Layout, ok bool) {
-	data, err := os.ReadFile(Dir(pid) + "/stat")
-	if err != nil {
-		return l, false
-	}
-	const first = 3 // number of the field behind the name, in the manual page
-	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	fields := stat(pid)
 	for _, f := range []struct {
 		number int
 		v      *uint64
 	}{{26, &l.StartCode}, {27, &l.EndCode}, {28, &l.StartStack}, {45, &l.StartData}, {48, &l.ArgStart}} {
-		if f.number-first >= len(fields) {
+		if f.number-firstStat >= len(fields) {
 			return l, false
 		}
-		if *f.v, err = strconv.ParseUint(fields[f.number-first], 10, 64); err != nil {
+		var err error
+		if *f.v, err = strconv.ParseUint(fields[f.number-firstStat], 10, 64); err != nil {
 			return l, false
 		}
 	}
