@@ -68,8 +68,8 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 		}
 		if other := inPieces(); other != nil {
 			c.choose(other.Object)
-			if s, again := load.Load(other.Object, lo); again == nil {
-				session, err, res = s, nil, other
+			if s, again := load.Load(other.Object, lo); again == nil || saysMore(again) {
+				session, err, res = s, again, other
 			}
 		}
 	}
@@ -109,6 +109,14 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 		status = child.Status()
 	}
 	return status & 0xff
+}
+
+// saysMore reports whether the error of a script in pieces is worth more than
+// that the verifier gave up on it as a whole: it came to something that the
+// script has to be changed for.
+func saysMore(err error) bool {
+	r := (*load.Rejected)(nil)
+	return errors.As(err, &r) && !r.GaveUp && r.Diag.Severity != source.Bug
 }
 
 // report is which probes run in place of tracing.

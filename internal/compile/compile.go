@@ -137,7 +137,9 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	if !o.Pieces && slices.ContainsFunc(more.List(), func(d *source.Diagnostic) bool { return d.Code == tooLarge }) {
 		// What has no room in one function may have it in several.
 		o.Pieces = true
-		if again, also := build(prog, script.Options, o, enter); again != nil {
+		again, also := build(prog, script.Options, o, enter)
+		ours := slices.ContainsFunc(also.List(), func(d *source.Diagnostic) bool { return d.Severity == source.Bug })
+		if again != nil || !ours { // what is too large in several, too, is all that has to be changed
 			res, more = again, also
 		}
 	}
