@@ -70,7 +70,7 @@ type Gen interface {
 	// pointers have to do; ask is lowered where user space should be asked to
 	// provide the tables of the process.
 	Unwinds() bool
-	Unwind(at syntax.Node, pid, frames *ir.Value, limit int, ask func()) *ir.Value
+	Unwind(at syntax.Node, pid, frames *ir.Value, limit int, ask func()) (number, count *ir.Value)
 	// MapOf is the number of the script map of a name.
 	MapOf(name string) int
 	// DeleteKey removes an element, keys nil for a scalar map, and yields

@@ -54,7 +54,7 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "len", Also: []string{"stack_len"}, Min: 1, Params: []Param{{"of", MapOrValue}}, Result: types.Int64,
-	Doc:     "How many elements a map with keys has, or how many frames a stack: `len(kstack)`.",
+	Doc:     "How many elements a map with keys has, or how many frames a stack, as many as printing it shows without `<unwind failure>` and functions that are inlined: `len(kstack)`.",
 	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } interval:s:1 { print(len(@at)); }`,
 	Check: func(c *Call) types.Type {
 		if c.MapName != "" {
@@ -101,7 +101,6 @@ func ofThisRun(e syntax.Expr) bool {
 // stackLen counts the frames of the stack at hand, which is captured once
 // more: the value is but a number in a table that programs cannot read.
 func stackLen(g Gen, c *Call, t *types.Stack) *ir.Value {
-	b := g.B()
 	if t.Limit == 0 {
 		return konst(g, 0)
 	}
@@ -111,11 +110,20 @@ func stackLen(g Gen, c *Call, t *types.Stack) *ir.Value {
 	}
 	n := 8 * t.Limit
 	p := g.Temp("frames", n, 8)
-	b.Zero(p, 0, n) // kernels before 6.3 take it for read if it is on the stack
-	r := call(g, asm.FnGetStack, g.Context().Ctx, p, konst(g, int64(n)), konst(g, flags))
-	return g.Choose(b.Arith(ir.ULe, r, konst(g, int64(n))),
-		func() *ir.Value { return b.Arith(ir.LShr, r, konst(g, 3)) },
-		func() *ir.Value { return konst(g, 0) })
+	byPointers := func() *ir.Value {
+		b := g.B()
+		b.Zero(p, 0, n) // kernels before 6.3 take it for read if it is on the stack
+		r := call(g, asm.FnGetStack, g.Context().Ctx, p, konst(g, int64(n)), konst(g, flags))
+		return g.Choose(b.Arith(ir.ULe, r, konst(g, int64(n))),
+			func() *ir.Value { return b.Arith(ir.LShr, r, konst(g, 3)) },
+			func() *ir.Value { return konst(g, 0) })
+	}
+	if !t.User || !g.Unwinds() {
+		return byPointers()
+	}
+	pid := high32(g, pidTgid(g, c, false))
+	number, count := g.Unwind(c.Expr, pid, p, t.Limit, func() { askForTables(g, c, pid) })
+	return g.Choose(g.B().Arith(ir.Ne, number, konst(g, 0)), func() *ir.Value { return count }, byPointers)
 }
 
 // MapArg is the name of the map that argument 0 names, with or without a key.

@@ -300,14 +300,16 @@ func unwindStack(g Gen, c *Call, t *types.Stack, pid, id *ir.Value) {
 	b := g.B()
 	n := 8 * t.Limit
 	frames := g.Temp("frames", n, 8)
-	number := g.Unwind(c.Expr, pid, frames, t.Limit, func() {
-		ev := &object.Event{Builtin: c.Func.Name, Map: -1}
-		g.Send(c, ev, 8, func(rec *ir.Value) *ir.Value {
-			g.B().Store(rec, 4, 4, pid)
-			return konst(g, 8)
-		})
-	})
+	number, _ := g.Unwind(c.Expr, pid, frames, t.Limit, func() { askForTables(g, c, pid) })
 	g.When(b.Arith(ir.Ne, number, konst(g, 0)), false, func() { keepStack(g, t, number, frames, id) })
+}
+
+// askForTables sends the ID of a process that no unwinding tables are known for.
+func askForTables(g Gen, c *Call, pid *ir.Value) {
+	g.Send(c, &object.Event{Builtin: "ustack", Map: -1}, 8, func(rec *ir.Value) *ir.Value {
+		g.B().Store(rec, 4, 4, pid)
+		return konst(g, 8)
+	})
 }
 
 func stackMode(word string) types.StackMode {

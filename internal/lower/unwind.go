@@ -38,13 +38,13 @@ func (m *module) unwindMaps() *unwindMaps {
 
 // Unwind walks the user stack of the current thread by tables. It writes the
 // addresses of at most limit frames to frames, and zeroes behind them, and yields a
-// number made of them, or 0 if frame pointers have to do: ask is then called
-// where user space should provide tables for the process.
-func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, ask func()) *ir.Value {
+// number made of them and how many they are. The number is 0 if frame pointers have
+// to do: ask is then called where user space should provide tables for the process.
+func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, ask func()) (number, count *ir.Value) {
 	b := f.b
 	maps := f.m.unwindMaps()
-	out := f.Temp("unwound", 8, 8)
-	b.Store(out, 0, 8, f.konst(0))
+	out := f.Temp("unwound", 16, 8) // the number and the count
+	b.Zero(out, 0, 16)
 	key := f.Temp("process", 4, 4)
 	b.Store(key, 0, 4, pid)
 	askOnce := func() {
@@ -87,7 +87,10 @@ func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, 
 	b.Begin(ready)
 	w := &walk{f: f, maps: maps, limit: limit}
 	w.run(at, space, frames)
-	f.When(b.Arith(ir.Eq, w.isLost, f.konst(0)), false, func() { f.b.Store(out, 0, 8, w.hash) })
+	f.When(b.Arith(ir.Eq, w.isLost, f.konst(0)), false, func() {
+		f.b.Store(out, 0, 8, w.hash)
+		f.b.Store(out, 8, 8, w.found)
+	})
 	// A program that maps code while it runs is looked at again, ever more rarely.
 	f.When(w.strayed, true, func() {
 		b := f.b
@@ -103,7 +106,7 @@ func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, 
 	})
 	f.b.Jump(done)
 	f.b.Begin(done)
-	return f.b.Load(out, 0, 8, false)
+	return f.b.Load(out, 0, 8, false), f.b.Load(out, 8, 8, false)
 }
 
 // A walk is the loop over the frames of one stack. What it carries from frame
@@ -122,7 +125,7 @@ type walk struct {
 	count      int // of the addresses
 	cut        int // 1 if the walk could not go on, though there are more frames
 
-	hash, strayed, isLost *ir.Value // the outcome
+	hash, strayed, isLost, found *ir.Value // the outcome
 }
 
 func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
@@ -151,11 +154,11 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 		sum = b.Arith(ir.Xor, b.Arith(ir.LShr, sum, f.konst(2)), cut)
 		w.hash = b.Arith(ir.Or, sum, f.konst(1<<61))
 		w.strayed, w.isLost = b.Load(frame, w.stray, 8, false), b.Load(frame, w.lost, 8, false)
+		n := b.Load(frame, w.count, 8, false)
+		w.found = n
 		// Where frames are missing, an address of all ones says so.
 		f.When(cut, true, func() {
-			b := f.b
-			n := b.Load(frame, w.count, 8, false)
-			f.When(b.Arith(ir.ULt, n, f.konst(int64(w.limit))), true, func() {
+			f.When(f.b.Arith(ir.ULt, n, f.konst(int64(w.limit))), true, func() {
 				f.b.Store(f.b.Arith(ir.Add, frames, f.b.Arith(ir.Shl, n, f.konst(3))), 0, 8, f.konst(-1))
 			})
 		})
