@@ -25,7 +25,7 @@ type spot struct {
 const pageBits = 1<<12 - 1
 
 // spots finds a symbol from all breakpoints of a point, and its size.
-func spots(p *probe.Point, symbol string) ([]spot, uint64, error) {
+func spots(p *probe.Point, symbol string, dirs []exe.DebugDir) ([]spot, uint64, error) {
 	file, err := exe.Open(p.Target)
 	if err != nil {
 		return nil, 0, err
@@ -33,7 +33,7 @@ func spots(p *probe.Point, symbol string) ([]spot, uint64, error) {
 	defer file.Close()
 	sym, ok := file.Symbol(symbol)
 	if !ok {
-		if d := file.DebugFile(""); d != nil {
+		if d := file.DebugFile("", dirs...); d != nil {
 			sym, ok = d.Symbol(symbol)
 			d.Close()
 		}
@@ -81,7 +81,7 @@ var _ = define(Func{
 		}
 		found := map[*probe.Point][]spot{}
 		for i, p := range c.Points {
-			at, size, err := spots(p, symbol)
+			at, size, err := spots(p, symbol, c.Target.DebugDirs)
 			if err == nil {
 				err = c.Target.Same(p.Target)
 			}

@@ -39,6 +39,7 @@ func (c *command) writeAhead(f *source.File, named []string, o compile.Options) 
 	p := &aot.Payload{Arch: runtime.Arch.Name, Unsafe: c.unsafe, NoFeature: c.noFeature, Filter: c.filter}
 	for before := ""; ; {
 		t, ledger := target.Portable(runtime.Arch, before)
+		t.DebugDirs = c.debugDirs
 		o.Probe.Target = t
 		res, ds := compile.Compile(f, o)
 		if before == "" {

@@ -26,7 +26,7 @@ func carried() ([]byte, error) {
 // carriedOptions are the options that a script compiled ahead of time still
 // takes, by their names.
 var carriedOptions = []string{
-	"-c", "-o", "-f", "-B", "-q", "--no-warnings", "--duration", "--exit-status", "-h", "-V", "-d", "--dry-run", "-v",
+	"-c", "-o", "-f", "-B", "-q", "--no-warnings", "--debuginfo", "--duration", "--exit-status", "-h", "-V", "-d", "--dry-run", "-v",
 }
 
 // carriedTable is the part of the table of options that carriedOptions names.
@@ -67,6 +67,7 @@ func (c *command) runCarried(args []string, payload []byte) int {
 	case p.Arch != arch.Native().Name:
 		return c.fail(exitUsage, fmt.Errorf("the script was compiled for %s", p.Arch))
 	}
+	c.target.DebugDirs = c.debugDirs
 	if err := c.target.Privileges(); err != nil {
 		return c.fail(exitUsage, err)
 	}

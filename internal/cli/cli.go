@@ -65,6 +65,7 @@ func (c *command) main(args []string) int {
 		}
 		return exitUsage
 	}
+	c.target.DebugDirs = c.debugDirs
 	switch c.mode {
 	case modeHelp:
 		return c.tell(usage())

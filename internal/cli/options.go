@@ -2,11 +2,6 @@ package cli
 
 import "github.com/hawktrace/hawk/internal/probe"
 
-// later refuses an option of the reference that hawk does not have yet.
-func later(name string) func(*settings, string) error {
-	return func(*settings, string) error { return usagef("%s is not supported by this version of hawk", name) }
-}
-
 // ignored accepts an option that has nothing to change.
 func ignored(*settings, string) error { return nil }
 
@@ -41,6 +36,7 @@ func options() []option {
 		{long: "unsafe", doc: "allow what can change or harm the system: system(), signal(), …", set: func(s *settings, _ string) error { s.unsafe = true; return nil }},
 		{short: 'I', arg: "DIR", doc: "look for headers in this directory first; may be repeated", set: func(s *settings, v string) error { s.includeDirs = append(s.includeDirs, v); return nil }},
 		{long: "include", arg: "FILE", doc: "read a header before the script; may be repeated", set: func(s *settings, v string) error { s.includes = append(s.includes, v); return nil }},
+		{long: "debuginfo", arg: "DIR:…", doc: "look for separate debug files there first; may be repeated", set: (*settings).addDebugDirs},
 		{long: "duration", arg: "TIME", doc: "end after a time: 10, 10s, 500ms, 2m, 1h", set: (*settings).setDuration},
 		{long: "exit-status", arg: "child", doc: "exit with the status of the command of -c", values: []string{"child"}, set: oneOf("--exit-status", func(s *settings) *string { return &s.exitStatus }, "child")},
 		{long: "probe-filter", arg: "REGEX", doc: "attach only probes whose name matches", set: func(s *settings, v string) error { s.filter = v; return nil }},
@@ -69,7 +65,6 @@ func options() []option {
 		{long: "usdt-file-activation", group: hidden, set: ignored},
 		{short: 'b', long: "btf", group: hidden, set: ignored},
 		{long: "verify-llvm-ir", group: hidden, set: ignored},
-		{long: "debuginfo", arg: "DIR", group: hidden, set: later("--debuginfo")},
 		{long: "dwarf-pid", arg: "PID", group: hidden, set: (*settings).addDwarfPID},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // mode is what the run is for.
@@ -40,6 +41,7 @@ type settings struct {
 	pid         int
 	follow      bool
 	dwarfPIDs   []int
+	debugDirs   []exe.DebugDir
 	command     string
 	output      string
 	format      string
@@ -137,6 +139,15 @@ func (s *settings) addDwarfPID(text string) error {
 	}
 	s.dwarfPIDs = append(s.dwarfPIDs, pid)
 	return err
+}
+
+func (s *settings) addDebugDirs(list string) error {
+	dirs, err := exe.DebugDirs(list)
+	if err != nil {
+		return usagef("USAGE: invalid value for --debuginfo: %v", err)
+	}
+	s.debugDirs = append(s.debugDirs, dirs...)
+	return nil
 }
 
 func parsePID(text string) (int, error) {

@@ -53,7 +53,7 @@ func withDebugFile(file *exe.File, o *Options, f func(*exe.File) bool) {
 	if f(file) {
 		return
 	}
-	if d := file.DebugFile(o.root()); d != nil {
+	if d := file.DebugFile(o.root(), o.Target.DebugDirs...); d != nil {
 		f(d)
 		d.Close()
 	}

@@ -16,7 +16,7 @@ func (t *Target) Debug(path, root string) (*dwarf.File, error) {
 	defer t.mu.Unlock()
 	d, ok := t.debug[path]
 	if !ok {
-		d.file, d.err = dwarf.Open(path, root)
+		d.file, d.err = dwarf.Open(path, root, t.DebugDirs...)
 		if t.debug == nil {
 			t.debug = map[string]debugInfo{}
 		}

@@ -16,11 +16,16 @@ import (
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/target/btf"
+	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // A Target is one machine. Its methods may be called from several
 // goroutines; the types it returns may not be resolved concurrently.
 type Target struct {
+	// DebugDirs are where separate debug files are looked for first. Set it
+	// before use.
+	DebugDirs []exe.DebugDir
+
 	root string // prefix of all paths; "" is the running machine
 
 	mu        sync.Mutex

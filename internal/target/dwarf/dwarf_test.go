@@ -262,5 +262,6 @@ func FuzzFile(f *testing.F) {
 		}
 		layout(d, "struct", "Cart")
 		d.Line("cpp.cc", 20, 0)
+		d.Source(sym.Addr + 4)
 	})
 }

@@ -186,8 +186,11 @@ func (e entry) refOffset(attr dwarf.Attr) (*File, dwarf.Offset, bool) {
 }
 
 // name is the name of an entry, "" if it has none.
-func (e entry) name() string {
-	field := e.AttrField(dwarf.AttrName)
+func (e entry) name() string { return e.text(dwarf.AttrName) }
+
+// text is an attribute that is a string, "" if there is none.
+func (e entry) text(attr dwarf.Attr) string {
+	field := e.AttrField(attr)
 	if field == nil {
 		return ""
 	}

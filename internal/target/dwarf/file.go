@@ -33,15 +33,20 @@ type File struct {
 	alt    *File                   // what dwz moved to a file of its own, nil if nothing
 	root   string                  // put in front of absolute paths
 	splits                         // units that are in files of their own
-	lines  *dwarf.Data             // nil until a line is asked for
+	lines  map[uint64]*lineTable   // by offset in .debug_line
+
+	rowsKept int // of the line tables
 
 	code  []codeRange // of the units, sorted; nil until asked for
-	funcs map[int]map[uint64]dwarf.Offset
+	funcs map[int][]body
 	types map[dwarf.Offset]types.Type
 	named map[question]types.Type // nil: there is none
 	depth int                     // of typeAt calling itself
 	steps int                     // of text calling itself
 	held  []*exe.File
+	lent  *exe.File // of held, what is not to be closed
+
+	unfolded int // bytes of sections that were compressed
 }
 
 // sections are what debug information is made of, by the names of DWARF 5.
@@ -52,27 +57,31 @@ type sections struct {
 
 // Open reads the debug information of a program: its own, or that of its
 // separate debug file. root is put in front of absolute paths: "" or
-// /proc/PID/root.
-func Open(path, root string) (*File, error) {
+// /proc/PID/root. Separate files are looked for in dirs first.
+func Open(path, root string, dirs ...exe.DebugDir) (*File, error) {
 	program, err := exe.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := open(program, root)
-	if err != nil || f.held[0] != program {
+	f, err := New(program, root, dirs...)
+	if err != nil || f.lent == nil {
 		defer program.Close()
 	}
 	if err != nil {
 		return nil, err
 	}
-	f.Path, f.root = path, root
+	f.lent = nil
 	return f, nil
 }
 
-func open(program *exe.File, root string) (*File, error) {
+// New is Open of a program that is open. It must stay so until the File is
+// closed, which does not close it.
+func New(program *exe.File, root string, dirs ...exe.DebugDir) (*File, error) {
 	f, err := load(program)
-	if none := (*ErrNone)(nil); errors.As(err, &none) {
-		if debug := program.DebugFile(root); debug != nil {
+	if err == nil {
+		f.lent = program
+	} else if none := (*ErrNone)(nil); errors.As(err, &none) {
+		if debug := program.DebugFile(root, dirs...); debug != nil {
 			if f, err = load(debug); err != nil {
 				debug.Close()
 			}
@@ -85,13 +94,29 @@ func open(program *exe.File, root string) (*File, error) {
 		f.Close()
 		return nil, err
 	}
+	f.Path, f.root = program.Path, root
 	return f, nil
+}
+
+// Unfolded is how many bytes of memory the sections take that were compressed
+// in the files.
+func (f *File) Unfolded() int {
+	n := f.unfolded
+	if f.alt != nil {
+		n += f.alt.Unfolded()
+	}
+	for _, part := range f.parts {
+		n += part.Unfolded()
+	}
+	return n
 }
 
 // Close unmaps the files. Types that came from them must not be used any more.
 func (f *File) Close() {
 	for _, e := range f.held {
-		e.Close()
+		if e != f.lent {
+			e.Close()
+		}
 	}
 	if f.alt != nil {
 		f.alt.Close()
@@ -111,7 +136,7 @@ func loadSections(e *exe.File, suffix string) (*File, error) {
 	}
 	f := &File{
 		Path: e.Path, big: e.BigEndian(), held: []*exe.File{e}, tables: map[uint64]*abbrevTable{},
-		funcs: map[int]map[uint64]dwarf.Offset{}, types: map[dwarf.Offset]types.Type{}, named: map[question]types.Type{},
+		funcs: map[int][]body{}, types: map[dwarf.Offset]types.Type{}, named: map[question]types.Type{},
 	}
 	for name, to := range map[string]*[]byte{
 		"info": &f.info, "types": &f.typeUnits, "abbrev": &f.abbrev, "str": &f.str, "line_str": &f.lineStr, "str_offsets": &f.strx,
@@ -120,6 +145,9 @@ func loadSections(e *exe.File, suffix string) (*File, error) {
 		var err error
 		if *to, err = e.DebugSection(".debug_" + name + suffix); err != nil {
 			return nil, err
+		}
+		if e.IsFolded(".debug_" + name + suffix) {
+			f.unfolded += len(*to)
 		}
 	}
 	if len(f.info) == 0 || len(f.abbrev) == 0 {

@@ -5,6 +5,7 @@ import (
 	"debug/dwarf"
 	"errors"
 	"slices"
+	"sort"
 
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -71,49 +72,65 @@ func (f *File) codeRanges() []codeRange {
 
 // unitOf is the unit whose code an address is part of, with the entries.
 func (f *File) unitOf(addr uint64) (*File, int, error) {
-	if addr == 0 {
+	u, ok := f.covering(addr)
+	if !ok {
 		return nil, 0, ErrNotFound
+	}
+	return f.full(u)
+}
+
+// covering is the unit, or skeleton, whose code an address is part of.
+func (f *File) covering(addr uint64) (unit int, ok bool) {
+	if addr == 0 {
+		return 0, false
 	}
 	ranges := f.codeRanges()
-	i, found := slices.BinarySearchFunc(ranges, addr, func(r codeRange, addr uint64) int { return cmp.Compare(r.low, addr) })
-	if !found {
-		i--
-	}
+	i := sort.Search(len(ranges), func(i int) bool { return ranges[i].low > addr }) - 1
 	if i < 0 || addr >= ranges[i].high {
-		return nil, 0, ErrNotFound
+		return 0, false
 	}
-	return f.full(ranges[i].unit)
+	return ranges[i].unit, true
 }
 
 // maxCached bounds the units whose functions are remembered.
 const maxCached = 64
 
-// functions is where the functions of a unit are described, by the address
-// they begin at.
-func (f *File) functions(unit int) (map[uint64]dwarf.Offset, error) {
-	if m, ok := f.funcs[unit]; ok {
-		return m, nil
+// A body is a stretch of a function's code.
+type body struct {
+	low, high uint64
+	at        dwarf.Offset // of the function's entry
+	first     bool         // a function in several parts begins with the first
+}
+
+// functions lists the code of the functions of a unit by address. The ends are
+// not known where nothing but the beginning is said.
+func (f *File) functions(unit int) ([]body, error) {
+	if list, ok := f.funcs[unit]; ok {
+		return list, nil
 	}
-	m := map[uint64]dwarf.Offset{}
+	var list []body
 	err := f.walk(unit, f.units[unit].first, func(e entry, _ int) (bool, bool) {
 		switch e.Tag {
 		case dwarf.TagSubprogram:
-			if low, ok := e.Val(dwarf.AttrLowpc).(uint64); ok {
-				m[low] = e.Offset
-			} else if pcs := e.ranges(); len(pcs) > 0 {
-				m[pcs[0][0]] = e.Offset // a function in several parts begins with the first
+			pcs := e.ranges()
+			if low, ok := e.Val(dwarf.AttrLowpc).(uint64); ok && len(pcs) == 0 {
+				pcs = [][2]uint64{{low, low}}
 			}
-			return false, false
+			for i, pc := range pcs {
+				list = append(list, body{pc[0], pc[1], e.Offset, i == 0})
+			}
+			return false, len(list) >= maxRanges
 		case dwarf.TagCompileUnit, dwarf.TagNamespace, dwarf.TagModule, dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType:
 			return true, false
 		}
 		return false, false
 	})
+	slices.SortStableFunc(list, func(a, b body) int { return cmp.Compare(a.low, b.low) })
 	if len(f.funcs) >= maxCached {
 		clear(f.funcs)
 	}
-	f.funcs[unit] = m
-	return m, err
+	f.funcs[unit] = list
+	return list, err
 }
 
 // Function describes the function that begins at an address, ErrNotFound if
@@ -127,12 +144,15 @@ func (f *File) Function(addr uint64) (*Func, error) {
 }
 
 func (f *File) function(unit int, addr uint64) (*Func, error) {
-	m, err := f.functions(unit)
-	off, ok := m[addr]
-	if !ok {
+	list, err := f.functions(unit)
+	i := sort.Search(len(list), func(i int) bool { return list[i].low > addr }) - 1
+	for i >= 0 && list[i].low == addr && !list[i].first {
+		i--
+	}
+	if i < 0 || list[i].low != addr {
 		return nil, errors.Join(ErrNotFound, err)
 	}
-	e, err := f.at(off)
+	e, err := f.at(list[i].at)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"debug/dwarf"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"strings"
 )
@@ -58,41 +57,19 @@ func (f *File) sourceOf(root entry, i int) string {
 			if full, err := in.at(in.units[unit].first); err == nil {
 				name = full.name()
 			}
-		} else if r, err := f.lineReader(root); err == nil && r != nil {
-			for _, file := range r.Files() {
-				if file != nil {
-					name = file.Name
+		} else if t := f.lineTable(root); t != nil {
+			for _, name = range t.files {
+				if name != "" {
 					break
 				}
 			}
 		}
 	}
+	name, _, _ = strings.Cut(name, "/@/") // Rust adds the part of the crate
 	if dir, ok := root.Val(dwarf.AttrCompDir).(string); ok && !path.IsAbs(name) {
 		name = path.Join(dir, name)
 	}
 	return path.Clean(name)
-}
-
-// lineReader reads the line table of a unit; nil if it has none.
-func (f *File) lineReader(root entry) (*dwarf.LineReader, error) {
-	if f.lines == nil {
-		// The package of the standard library wants to know the unit, but all that
-		// it takes from there is the size of addresses.
-		info, order := make([]byte, 12), f.order()
-		order.PutUint32(info, uint32(len(info)-4))
-		order.PutUint16(info[4:], 4) // DWARF 4
-		info[10] = 8                 // bytes of an address
-		data, err := dwarf.New([]byte{0}, nil, nil, info, f.line, nil, nil, f.str)
-		if err == nil {
-			err = data.AddSection(".debug_line_str", f.lineStr)
-		}
-		if err != nil {
-			return nil, err
-		}
-		f.lines = data
-	}
-	const behindHeader = 11
-	return f.lines.LineReader(&dwarf.Entry{Offset: behindHeader, Field: root.Field})
 }
 
 // endsIn reports whether the last components of a path are those of file.
@@ -101,33 +78,15 @@ func endsIn(full, file string) bool {
 	return full == file || strings.HasSuffix(full, "/"+strings.TrimPrefix(file, "/")) && !path.IsAbs(file)
 }
 
-// maxRows bounds the rows of one line table.
-const maxRows = 1 << 26
-
 // lineIn looks a line up in the table of a unit: the first row that has it.
 func (f *File) lineIn(root entry, source string, line, column int) (uint64, bool) {
-	dir, _ := root.Val(dwarf.AttrCompDir).(string)
-	r, err := f.lineReader(root)
-	if err != nil || r == nil {
+	t := f.lineTable(root)
+	if t == nil {
 		return 0, false
 	}
-	var row dwarf.LineEntry
-	for range maxRows {
-		if err := r.Next(&row); err != nil {
-			if !errors.Is(err, io.EOF) {
-				return 0, false
-			}
-			break
-		}
-		if row.EndSequence || row.File == nil || row.Line != line || column != 0 && row.Column != column {
-			continue
-		}
-		name := row.File.Name
-		if !path.IsAbs(name) {
-			name = path.Join(dir, name)
-		}
-		if path.Clean(name) == source {
-			return row.Address, true
+	for _, r := range t.rows {
+		if int64(r.line) == int64(line) && (column == 0 || int(r.column) == column) && t.file(int64(r.file)) == source {
+			return r.addr, true
 		}
 	}
 	return 0, false

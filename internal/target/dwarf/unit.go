@@ -192,9 +192,10 @@ func (f *File) typeUnit(sig uint64) (dwarf.Offset, bool) {
 
 // Attributes that the package of the standard library has no names for.
 const (
-	attrDwoName       = dwarf.Attr(0x76)
-	attrGNUDwoName    = dwarf.Attr(0x2130)
-	attrGNUDwoID      = dwarf.Attr(0x2131)
-	attrGNURangesBase = dwarf.Attr(0x2132)
-	attrGNUAddrBase   = dwarf.Attr(0x2133)
+	attrMIPSLinkageName = dwarf.Attr(0x2007)
+	attrDwoName         = dwarf.Attr(0x76)
+	attrGNUDwoName      = dwarf.Attr(0x2130)
+	attrGNUDwoID        = dwarf.Attr(0x2131)
+	attrGNURangesBase   = dwarf.Attr(0x2132)
+	attrGNUAddrBase     = dwarf.Attr(0x2133)
 )

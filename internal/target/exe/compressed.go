@@ -51,6 +51,20 @@ func (f *File) DebugSection(name string) ([]byte, error) {
 	return f.unfold(name, r, binary.BigEndian.Uint64(packed[4:]))
 }
 
+// HasDebugInfo reports whether the file itself has debug information.
+func (f *File) HasDebugInfo() bool {
+	return f.sectionNamed(".debug_info") != nil || f.sectionNamed(".zdebug_info") != nil
+}
+
+// IsFolded reports whether a section of debug information is compressed, so that
+// its content takes memory of its own.
+func (f *File) IsFolded(name string) bool {
+	if s := f.sectionNamed(name); s != nil {
+		return s.flags&elf.SHF_COMPRESSED != 0
+	}
+	return f.sectionNamed(".z"+strings.TrimPrefix(name, ".")) != nil
+}
+
 // debugSection is the content of section i.
 func (f *File) debugSection(name string, i int) ([]byte, error) {
 	if f.sections[i].flags&elf.SHF_COMPRESSED == 0 {

@@ -5,16 +5,41 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // debugRoot is where distributions install separate debug files.
 const debugRoot = "/usr/lib/debug"
 
+// A DebugDir is a directory in which separate debug files are looked for before
+// the usual places.
+type DebugDir struct {
+	Path string // relative to the directory of the program, if it is not absolute
+	CRC  bool   // the file must have the CRC-32 that the program says, whatever its build ID
+}
+
+// maxDebugDirs bounds the directories of one list.
+const maxDebugDirs = 256
+
+// DebugDirs parses a list of directories with colons in between. A plus sign in
+// front of one asks for the CRC-32.
+func DebugDirs(list string) (dirs []DebugDir, err error) {
+	for path := range strings.SplitSeq(list, ":") {
+		path, crc := strings.CutPrefix(path, "+")
+		if len(dirs) == maxDebugDirs {
+			return nil, fmt.Errorf("there are more than %d directories", maxDebugDirs)
+		}
+		dirs = append(dirs, DebugDir{path, crc})
+	}
+	return dirs, nil
+}
+
 // DebugFile opens the separate debug file of f, found by build ID or by
 // .gnu_debuglink; nil if there is none. root is put in front of absolute
-// paths: "" or /proc/PID/root. The caller closes it.
-func (f *File) DebugFile(root string) *File {
-	for _, c := range f.debugCandidates(root) {
+// paths, "" or /proc/PID/root, but not of those of dirs, which come first. The
+// caller closes it.
+func (f *File) DebugFile(root string, dirs ...DebugDir) *File {
+	for _, c := range f.debugCandidates(root, dirs) {
 		d, err := Open(c.path)
 		if err != nil {
 			continue
@@ -29,31 +54,24 @@ func (f *File) DebugFile(root string) *File {
 
 // A candidate is a file that may be the debug file, and how to tell.
 type candidate struct {
-	path string
-	crc  uint32
-	byID bool
+	path  string
+	crc   uint32
+	byID  bool
+	byCRC bool
 }
 
 func (c *candidate) fits(f, debug *File) bool {
 	if debug.Machine != f.Machine || debug.class64 != f.class64 {
 		return false
 	}
-	if id := f.BuildID(); c.byID || id != nil && debug.BuildID() != nil {
+	if id := f.BuildID(); !c.byCRC && (c.byID || id != nil && debug.BuildID() != nil) {
 		return string(id) == string(debug.BuildID())
 	}
 	return crc32.ChecksumIEEE(debug.data) == c.crc
 }
 
-func (f *File) debugCandidates(root string) []candidate {
-	var out []candidate
-	if id := f.BuildID(); len(id) > 1 {
-		h := hex.EncodeToString(id)
-		out = append(out, candidate{path: root + debugRoot + "/.build-id/" + h[:2] + "/" + h[2:] + ".debug", byID: true})
-	}
-	name, crc, ok := f.debugLink()
-	if !ok {
-		return out
-	}
+func (f *File) debugCandidates(root string, dirs []DebugDir) []candidate {
+	name, crc, linked := f.debugLink()
 	dir := filepath.Dir(f.Path)
 	if real, err := filepath.EvalSymlinks(f.Path); err == nil && root == "" {
 		dir = filepath.Dir(real)
@@ -62,11 +80,32 @@ func (f *File) debugCandidates(root string) []candidate {
 	if root != "" && len(dir) > len(root) && dir[:len(root)] == root {
 		inside = dir[len(root):]
 	}
-	for _, p := range [...]string{dir + "/" + name, dir + "/.debug/" + name, root + debugRoot + inside + "/" + name} {
-		if !sameInode(p, f.Path) {
-			out = append(out, candidate{path: p, crc: crc})
+	var out []candidate
+	add := func(path string, byCRC bool) {
+		if linked && !sameInode(path, f.Path) {
+			out = append(out, candidate{path: path, crc: crc, byCRC: byCRC})
 		}
 	}
+	id := hex.EncodeToString(f.BuildID())
+	addByID := func(dir string) {
+		if len(id) > 2 {
+			out = append(out, candidate{path: dir + "/.build-id/" + id[:2] + "/" + id[2:] + ".debug", byID: true})
+		}
+	}
+	for _, d := range dirs {
+		if !filepath.IsAbs(d.Path) {
+			d.Path = filepath.Join(dir, d.Path)
+		}
+		if !d.CRC {
+			addByID(d.Path)
+		}
+		add(d.Path+inside+"/"+name, d.CRC)
+		add(d.Path+"/"+name, d.CRC)
+	}
+	addByID(root + debugRoot)
+	add(dir+"/"+name, false)
+	add(dir+"/.debug/"+name, false)
+	add(root+debugRoot+inside+"/"+name, false)
 	return out
 }
 

@@ -3,6 +3,7 @@ package exe
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
 )
 
@@ -135,17 +136,30 @@ func (f *File) BuildID() []byte {
 			if list[i].typ != elf.SHT_NOTE {
 				continue
 			}
-			for data := f.bytes(&list[i]); len(data) > 0; {
-				desc, rest, ok, err := f.note(data, buildIDType, gnuName)
-				if err != nil {
-					break
-				}
-				if ok && len(desc) > 0 {
-					return desc
-				}
-				data = rest
+			if id := f.buildIDIn(f.bytes(&list[i])); id != nil {
+				return id
 			}
 		}
 	}
 	return nil
+}
+
+func (f *File) buildIDIn(notes []byte) []byte {
+	for len(notes) > 0 {
+		desc, rest, ok, err := f.note(notes, buildIDType, gnuName)
+		if err != nil {
+			break
+		}
+		if ok && len(desc) > 0 {
+			return desc
+		}
+		notes = rest
+	}
+	return nil
+}
+
+// KernelBuildID is the build ID among the notes of the running kernel, as they
+// are in /sys/kernel/notes; nil if there is none.
+func KernelBuildID(notes []byte) []byte {
+	return (&File{order: binary.NativeEndian}).buildIDIn(notes)
 }
