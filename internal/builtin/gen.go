@@ -118,9 +118,10 @@ type Env interface {
 	// Exit ends the run with a status.
 	Exit(code int)
 
-	// KernelSymbol and UserSymbol name an address; ok is false if unknown.
+	// KernelSymbol and UserName name an address; ok is false if unknown. The
+	// latter's text has more than the name if the settings say so.
 	KernelSymbol(addr uint64) (name string, offset uint64, ok bool)
-	UserSymbol(pid int, addr uint64) (name string, offset uint64, module string, ok bool)
+	UserName(pid int, addr uint64) (text string, ok bool)
 	// Unwind provides tables for unwinding the stacks of a process.
 	Unwind(pid int)
 	// BootTime is the wall-clock time of the boot clock's zero.

@@ -69,8 +69,8 @@ var _ = define(Func{
 			return value.Null{}
 		}
 		addr, pid := le64(raw), int(binary.LittleEndian.Uint32(raw[8:]))
-		if name, _, _, ok := e.UserSymbol(pid, addr); ok {
-			return value.Text(name)
+		if text, ok := e.UserName(pid, addr); ok {
+			return value.Text(text)
 		}
 		return nameless(addr)
 	},

@@ -96,7 +96,7 @@ var settings = []Setting{
 		func(c *Config) *int { return &c.PerfRBPages }),
 	boolean("print_maps_on_exit", true, "Whether all maps are printed at the end.",
 		func(c *Config) *bool { return &c.PrintMapsOnExit }),
-	boolean("show_debug_info", false, "Whether stacks show file and line.",
+	boolean("show_debug_info", false, "Whether stacks, usym and func show source files, lines and inlined functions, of programs that have debug information (DWARF), and of the kernel where there is a vmlinux with it.",
 		func(c *Config) *bool { return &c.ShowDebugInfo }),
 	choice("stack_mode", []string{"bpftrace", "raw", "perf", "build_id"}, "bpftrace", "How stacks are shown unless a call says otherwise.",
 		func(c *Config) *string { return &c.StackMode }),

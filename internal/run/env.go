@@ -144,6 +144,7 @@ func (s *session) Agg(t *types.Agg, cell []byte) value.Value {
 func (s *session) kernelSymbols() *symbolize.Kernel {
 	if s.kernel == nil {
 		s.kernel = symbolize.NewKernel(s.o.Probe.Target)
+		s.kernel.DebugInfo(s.badDebugInfo)
 	}
 	return s.kernel
 }
@@ -153,9 +154,9 @@ func (s *session) KernelSymbol(addr uint64) (name string, offset uint64, ok bool
 	return s.kernelSymbols().Lookup(addr)
 }
 
-// UserSymbol names an address of a process. The module is known of more
+// userSymbol names an address of a process. The module is known of more
 // addresses than the name.
-func (s *session) UserSymbol(pid int, addr uint64) (name string, offset uint64, module string, ok bool) {
+func (s *session) userSymbol(pid int, addr uint64) (name string, offset uint64, module string, ok bool) {
 	f, ok := s.userSymbols().Lookup(pid, addr)
 	return f.Name, f.Off, f.Module, ok
 }

@@ -23,6 +23,7 @@ const forgetful = "NONE"
 func (s *session) userSymbols() *symbolize.User {
 	if s.user == nil {
 		s.user = symbolize.NewUser()
+		s.user.DebugInfo(s.o.Probe.Target.DebugDirs, s.badDebugInfo)
 		s.user.Demangle = s.o.Config.CppDemangle
 		s.user.Forgetful = s.o.Config.CacheUserSymbols == forgetful
 		if s.unwind != nil {

@@ -2,10 +2,8 @@ package run
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"math"
 	"os"
-	"strconv"
 
 	"github.com/cilium/ebpf"
 
@@ -38,12 +36,12 @@ func (s *session) Stack(t *types.Stack, raw []byte) value.Value {
 		return text
 	}
 	text := []byte{'\n'}
-	for _, addr := range s.frames(t, id) {
+	for i, addr := range s.frames(t, id) {
 		if addr == math.MaxUint64 {
 			text = append(text, "        <unwind failure>\n"...)
 			break
 		}
-		text = s.appendFrame(text, t, pid, addr)
+		text = s.appendFrame(text, t, pid, addr, i > 0)
 	}
 	v := value.Stack(text)
 	if !t.User {
@@ -152,47 +150,4 @@ func (s *session) Unwind(pid int) {
 	if s.user != nil {
 		s.user.Meet(pid)
 	}
-}
-
-func (s *session) appendFrame(dst []byte, t *types.Stack, pid int, addr uint64) []byte {
-	if t.Mode == types.StackBuildID {
-		if id, offset, ok := s.userSymbols().BuildID(pid, addr); ok {
-			dst = append(hex.AppendEncode(dst, id[:]), " 0x"...)
-			return append(strconv.AppendUint(dst, offset, 16), '\n')
-		}
-	}
-	if t.Mode == types.StackRaw || t.Mode == types.StackBuildID {
-		return append(strconv.AppendUint(dst, addr, 16), '\n')
-	}
-	var name, module string
-	var offset uint64
-	var ok bool
-	if t.User {
-		name, offset, module, ok = s.UserSymbol(pid, addr)
-	} else {
-		name, offset, ok = s.KernelSymbol(addr)
-	}
-	perf := t.Mode == types.StackPerf
-	if perf {
-		dst = append(dst, '\t')
-		dst = strconv.AppendUint(dst, addr, 16)
-		dst = append(dst, ' ')
-	} else {
-		dst = append(dst, "        "...)
-	}
-	if ok {
-		dst = append(dst, name...)
-		dst = append(dst, '+')
-		dst = strconv.AppendUint(dst, offset, 10)
-	} else {
-		dst = append(dst, "0x"...)
-		dst = strconv.AppendUint(dst, addr, 16)
-	}
-	if perf && t.User {
-		if !ok {
-			module = "[unknown]" // even if the file is known, as the reference
-		}
-		dst = append(append(append(dst, " ("...), module...), ')')
-	}
-	return append(dst, '\n')
 }

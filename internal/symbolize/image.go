@@ -103,6 +103,7 @@ type file struct {
 	root  string    // prefix for its debug file
 	table *exe.Table
 	names map[string]string // demangled
+	info  info
 }
 
 func (f *file) close() {
@@ -256,11 +257,12 @@ func buildID(e *exe.File) (id [maxBuildID]byte) {
 	return id
 }
 
-func (f *file) lookup(addr uint64, demangle bool) (name string, off uint64, ok bool) {
+// symbol names an address of a file.
+func (u *User) symbol(f *file, addr uint64) (name string, off uint64, ok bool) {
 	if f.table == nil {
 		files := []*exe.File{f.elf}
 		if !f.elf.HasSymbols() {
-			if f.debug = f.elf.DebugFile(f.root); f.debug != nil {
+			if f.debug = f.elf.DebugFile(f.root, u.infos.dirs...); f.debug != nil {
 				files = append(files, f.debug)
 			}
 		}
@@ -270,7 +272,7 @@ func (f *file) lookup(addr uint64, demangle bool) (name string, off uint64, ok b
 	if !ok {
 		return "", addr, false
 	}
-	return f.display(s.Name, demangle), addr - s.Addr, true
+	return f.display(s.Name, u.Demangle), addr - s.Addr, true
 }
 
 func (f *file) display(name string, demangle bool) string {

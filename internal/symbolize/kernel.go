@@ -41,6 +41,7 @@ type Kernel struct {
 	asker *asker
 	table *target.KernelSymbols
 	err   error
+	image kernelImage
 }
 
 // maxCached bounds the caches of single addresses.
@@ -57,6 +58,7 @@ func (k *Kernel) Close() {
 		k.asker.close()
 		k.asker, k.asked = nil, false
 	}
+	k.image.close()
 }
 
 // Err is why addresses cannot be resolved at all, nil if they can or none has

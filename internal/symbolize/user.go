@@ -42,6 +42,7 @@ type User struct {
 	files    map[fileID]*file
 	programs []*program // named by probes
 	jitBytes int64      // read of map files
+	infos    infos
 }
 
 // NewUser returns a symbolizer for processes.
@@ -140,6 +141,7 @@ func (u *User) Close() {
 	for _, i := range u.held {
 		i.letGo()
 	}
+	u.infos.close()
 	for _, f := range u.files {
 		f.close()
 	}
@@ -197,7 +199,7 @@ func (u *User) Lookup(pid int, addr uint64) (Frame, bool) {
 	defer u.mu.Unlock()
 	p := u.current(pid)
 	if p == nil {
-		return u.fallback(addr)
+		return u.expected(addr)
 	}
 	if c, ok := p.cache[addr]; ok {
 		return c.Frame, c.ok
@@ -212,7 +214,7 @@ func (u *User) Lookup(pid int, addr uint64) (Frame, bool) {
 		}
 	}
 	if !known && !ok && len(p.maps) == 0 {
-		return u.fallback(addr)
+		return u.expected(addr)
 	}
 	if known {
 		if len(p.cache) >= maxCached {
@@ -275,27 +277,38 @@ func (u *User) lookAgain(p *process) bool {
 // find looks an address up in the mappings as they are known. known is false
 // if it may be found after reading them again.
 func (u *User) find(p *process, addr uint64) (f Frame, ok, known bool) {
-	m := p.mapping(addr)
+	m, file, at := u.code(p, addr)
 	switch {
 	case m == nil:
 		return Frame{}, false, false
 	case m.image == nil:
 		f, ok = u.jitLookup(p, addr)
 		return f, ok, ok
-	case !m.image.isFile() && m.image.path != "[vdso]":
-		return Frame{Off: addr - m.start, Module: m.image.path}, false, true
+	case file == nil:
+		return Frame{Off: at, Module: m.image.path}, false, true
 	}
-	inFile := addr - m.start + m.offset
-	file := u.fileOf(p, m)
-	if file == nil {
-		return Frame{Off: inFile, Module: m.image.path}, false, true
-	}
-	at, ok := file.elf.Address(inFile)
-	if !ok {
-		return Frame{Off: inFile, Module: m.image.path}, false, true
-	}
-	name, off, ok := file.lookup(at, u.Demangle)
+	name, off, ok := u.symbol(file, at)
 	return Frame{name, off, m.image.path}, ok, true
+}
+
+// code finds the mapping that an address is in, nil if none, and the file there
+// with the address in it. Without a file that has it, at is where it is in the
+// file or in the mapping.
+func (u *User) code(p *process, addr uint64) (m *mapping, f *file, at uint64) {
+	m = p.mapping(addr)
+	if m == nil || m.image == nil {
+		return m, nil, 0
+	}
+	if at = addr - m.start; !m.image.isFile() && m.image.path != "[vdso]" {
+		return m, nil, at
+	}
+	at += m.offset
+	if f = u.fileOf(p, m); f != nil {
+		if linked, ok := f.elf.Address(at); ok {
+			return m, f, linked
+		}
+	}
+	return m, nil, at
 }
 
 // A program is a file named by AddProgram.
@@ -306,11 +319,11 @@ type program struct {
 	done bool  // whether that was tried
 }
 
-// fallback looks an address of an unknown process up in the program that
-// probes name, if it runs at fixed addresses.
-func (u *User) fallback(addr uint64) (Frame, bool) {
+// fallback is the program that probes name, if it runs at fixed addresses and an
+// address of an unknown process is in its code; else nil.
+func (u *User) fallback(addr uint64) *file {
 	if len(u.programs) != 1 {
-		return Frame{}, false
+		return nil
 	}
 	p := u.programs[0]
 	if !p.done {
@@ -321,14 +334,23 @@ func (u *User) fallback(addr uint64) (Frame, bool) {
 		}
 	}
 	if p.file == nil || !p.file.elf.Fixed() {
-		return Frame{}, false
+		return nil
 	}
 	if _, code := p.file.elf.CodeOffset(addr); !code {
+		return nil
+	}
+	return p.file
+}
+
+// expected names an address of an unknown process by fallback.
+func (u *User) expected(addr uint64) (Frame, bool) {
+	f := u.fallback(addr)
+	if f == nil {
 		return Frame{}, false
 	}
-	name, off, ok := p.file.lookup(addr, u.Demangle)
+	name, off, ok := u.symbol(f, addr)
 	if !ok {
 		return Frame{}, false
 	}
-	return Frame{name, off, p.path}, true
+	return Frame{name, off, f.elf.Path}, true
 }
