@@ -26,7 +26,7 @@ func (t *Target) KernelImage() *exe.File {
 		paths = append(paths, d.Path+byID)
 	}
 	paths = append(paths, t.path("/usr/lib/debug"+byID))
-	for _, path := range append(paths, t.VmlinuxPaths()...) {
+	for _, path := range append(paths, t.vmlinuxPaths()...) {
 		e, err := exe.Open(path)
 		if err != nil {
 			continue

@@ -2,6 +2,7 @@ package exe
 
 import (
 	"encoding/hex"
+	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
