@@ -57,6 +57,7 @@ func (c *codec) variant(v *Variant) {
 		c.flags(&s.PerCPU, &s.Soft)
 		within(c, &s.Stride, 0, maxData)
 		within(c, &s.Cell, 0, maxBytes)
+		within(c, &s.Parts, 0, int64(len(o.Maps))-1)
 	})
 	pointers(c, &o.Options, func(p *object.Option) {
 		text(c, &p.Name)

@@ -135,6 +135,33 @@ func TestMergeHistograms(t *testing.T) {
 	}
 }
 
+// Cells of series hold any number of intervals in any order; those of other
+// CPUs are joined with them, and old ones left out.
+func TestMergeSeriesParts(t *testing.T) {
+	cells := [][]byte{
+		words(5, 1, 100, 7, 2, 103),
+		words(0, 0, 0, 3, 1, 103, 9, 1, 99),
+		words(4, 9, 101),
+		nil,
+	}
+	for _, c := range []struct {
+		keep   int64
+		signed bool
+		want   []value.Point
+	}{
+		{keepLast, true, []value.Point{{Epoch: 101, Value: 4}, {Epoch: 103, Value: 7}}},
+		{keepSum, true, []value.Point{{Epoch: 101, Value: 4}, {Epoch: 103, Value: 10}}},
+		{keepAvg, true, []value.Point{{Epoch: 101, Value: 0}, {Epoch: 103, Value: 3}}},
+		{keepMin, false, []value.Point{{Epoch: 101, Value: 4}, {Epoch: 103, Value: 3}}},
+		{keepMax, false, []value.Point{{Epoch: 101, Value: 4}, {Epoch: 103, Value: 7}}},
+	} {
+		got := mergeSeries(&types.Agg{Kind: "tseries", Params: []int64{10, 3, c.keep}, Signed: c.signed}, cells)
+		if diff := cmp.Diff(value.Series{Interval: 10, Count: 3, Signed: c.signed, Points: c.want}, got); diff != "" {
+			t.Errorf("what is kept is %d (-want +got):\n%s", c.keep, diff)
+		}
+	}
+}
+
 func TestArgNumber(t *testing.T) {
 	for _, c := range []struct {
 		name string

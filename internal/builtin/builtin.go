@@ -46,9 +46,10 @@ type Func struct {
 	Uses probe.Uses
 	// Kfunc is a function of the kernel that a call with arguments calls.
 	Kfunc string
-	// Deletes: the call removes an element of the map it names; its result may
-	// be ignored.
+	// Deletes: the call removes an element of the map it names.
 	Deletes bool
+	// Ignorable: the call is made for what it does, its result may be ignored.
+	Ignorable bool
 	// Ends: the call ends this run of the program, what follows never happens.
 	Ends bool
 
@@ -87,6 +88,8 @@ type Func struct {
 	UserSymbols bool
 	// Render gives raw bytes of a Deferred their text.
 	Render func(e Env, t *types.Deferred, raw []byte) value.Value
+	// Prepare makes what events of a call need, before any program runs.
+	Prepare func(e Env, ev *object.Event) error
 	// Handle acts on the event of an asynchronous call.
 	Handle func(e Env, ev *object.Event, rec []byte) error
 }
@@ -240,6 +243,11 @@ type Agg struct {
 	Additive bool
 	// CellBytes is the size of one CPU's cell.
 	CellBytes func(t *types.Agg) int
+	// Split says into how many parts of how many bytes a cell falls that is too
+	// large for one element of a map, 0 parts if it is not; nil: none is. Part emits which of them an update is
+	// about, and yields what emits the update of that part.
+	Split func(t *types.Agg) (parts, bytes int)
+	Part  func(g Gen, t *types.Agg) (part *ir.Value, update func(p, x *ir.Value))
 	// Update emits the update of the cell at p with argument x (nil for
 	// count). first is 1 if the cell was just created with zeroes, nil if not
 	// known.

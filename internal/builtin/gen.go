@@ -46,6 +46,8 @@ type Gen interface {
 	// Unreadable counts a string of user memory at an address that could not be read, puts types.Unreadable to
 	// p, where it would be, and yields the length of that. A null pointer yields an empty string.
 	Unreadable(p, addr *ir.Value) *ir.Value
+	// Errorf reports what the kernel would refuse.
+	Errorf(at syntax.Node, format string, args ...any)
 	// Failed counts a failure at a place of the script.
 	Failed(at syntax.Node, kind object.SiteKind, helper string, code *ir.Value)
 
@@ -55,6 +57,10 @@ type Gen interface {
 	// Send sends a record of at most limit bytes that fill writes behind the
 	// header; fill yields where the record ends.
 	Send(c *Call, ev *object.Event, limit int, fill func(rec *ir.Value) (end *ir.Value))
+	// Packet sends a record of words, behind the header, and the first n bytes
+	// of a packet to the buffers for packets, and yields 0 or a negative error. What finds no room is counted as
+	// lost.
+	Packet(c *Call, ev *object.Event, skb, n *ir.Value, words ...*ir.Value) *ir.Value
 	// Exit ends this run of the program.
 	Exit()
 	// Table places read-only bytes in the data map and yields their offset.
@@ -135,6 +141,10 @@ type Env interface {
 	// CgroupPaths names a control group in the hierarchies whose name matches
 	// a pattern: "unified:/,cpu:/a".
 	CgroupPaths(id uint64, pattern string) string
+	// Capture is the file that packets of a script go to under a name.
+	Capture(path string) (*output.Pcap, error)
+	// Unwatch ends the watchpoints at an address; false if there never were any.
+	Unwatch(addr uint64) bool
 	Errorf(format string, args ...any)
 	Warnf(at source.Span, format string, args ...any)
 	Stderr() io.Writer

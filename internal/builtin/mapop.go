@@ -18,7 +18,7 @@ func mapKeys(c *Call) []syntax.Expr {
 }
 
 var _ = define(Func{
-	Name: "delete", Deletes: true, Min: 1, Params: []Param{{"map", MapOrValue}, {"key", Key}}, Result: types.Bool,
+	Name: "delete", Deletes: true, Ignorable: true, Min: 1, Params: []Param{{"map", MapOrValue}, {"key", Key}}, Result: types.Bool,
 	Doc:     "Removes an element, `delete(@m, key)` or `delete(@m[key])`, or a scalar map's value. Yields whether there was one.",
 	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read { delete(@at, tid); }`,
 	Check: func(c *Call) types.Type {

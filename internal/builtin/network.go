@@ -162,10 +162,22 @@ var _ = define(Func{
 	},
 })
 
+// withObject is what use yields for argument i, a pointer that a helper takes
+// only with the type that the kernel itself knows it to have; none for a null pointer.
+func withObject(g Gen, c *Call, i int, none int64, use func(p *ir.Value) *ir.Value) *ir.Value {
+	p := g.Scalar(c.Args[i])
+	if p.Kind != ir.Ptr {
+		g.Errorf(c.Args[i], "%s() takes a pointer that the probe was given, as in args.%s: of a number the kernel does not know what it points to", c.Name, c.Func.Params[i].Name)
+		return konst(g, none)
+	}
+	b := g.B()
+	return g.Choose(b.Arith(ir.Ne, p, konst(g, 0)), func() *ir.Value { return use(p) }, func() *ir.Value { return konst(g, none) })
+}
+
 var _ = define(Func{
-	Name: "socket_cookie", Min: 1, Params: []Param{{"socket", Address}}, Result: types.Uint64, Probes: probe.HasObjects,
+	Name: "socket_cookie", Min: 1, Params: []Param{{"sk", Address}}, Result: types.Uint64, Probes: probe.HasObjects,
 	Needs:   []*target.Feature{target.SocketCookie},
-	Doc:     "The number that the kernel gives a socket for its lifetime, 0 of a null pointer. The socket is an argument of the traced function, or reached from one.",
+	Doc:     "The number that the kernel gives a socket for its lifetime, 0 of a null pointer. The socket is an argument of the traced function; from the fields of arguments not all kernels take it.",
 	Example: `fentry:tcp_connect { print(socket_cookie(args.sk)); }`,
 	Check: func(c *Call) types.Type {
 		p, ok := c.Types[0].(*types.Pointer)
@@ -179,6 +191,6 @@ var _ = define(Func{
 		return types.Uint64
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return call(g, asm.FnGetSocketCookie, g.Scalar(c.Args[0]))
+		return withObject(g, c, 0, 0, func(sk *ir.Value) *ir.Value { return call(g, asm.FnGetSocketCookie, sk) })
 	},
 })

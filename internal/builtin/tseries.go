@@ -19,8 +19,10 @@ const (
 	intervalBytes = 24
 	metaAt        = 8
 	epochAt       = 16
-	// maxIntervals is what fits in a value of a per-CPU map, at most 32 kB.
-	maxIntervals = 1300
+	// wholeSeries is up to how many intervals a series is one cell: a value of a
+	// per-CPU map has at most 32 kB.
+	wholeSeries  = 1300
+	maxIntervals = 1_000_000
 )
 
 // What a series keeps of the values of one interval: types.Agg.Params[2].
@@ -36,13 +38,23 @@ var keeps = map[string]int64{"sum": keepSum, "avg": keepAvg, "min": keepMin, "ma
 
 var _ = defineAgg(Agg{
 	Name: "tseries", Unstable: "tseries", Whole: true, Params: []Param{{"n", Integer}, {"interval", IntLit}, {"count", IntLit}, {"of", StringLit}}, Min: 3,
-	Doc:     "A time series: the last value in each of the last `count` intervals of so many nanoseconds, or their `\"sum\"`, `\"avg\"`, `\"min\"` or `\"max\"`. The times are those of the wall clock.",
+	Doc:     "A time series: the last value in each of the last `count` intervals of so many nanoseconds, or their `\"sum\"`, `\"avg\"`, `\"min\"` or `\"max\"`. The times are those of the wall clock. A map with keys of series of more than 1,300 intervals each has room for 262,144 intervals in all, and for as many as `max_map_keys` if that is more.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes = tseries(args.ret, 1s, 10, "sum"); }`,
 	Check:   checkSeries,
 	CellBytes: func(t *types.Agg) int {
 		return intervalBytes * int(t.Params[1])
 	},
 	Update: updateSeries,
+	Split: func(t *types.Agg) (parts, bytes int) {
+		if t.Params[1] <= wholeSeries {
+			return 0, 0
+		}
+		return int(t.Params[1]), intervalBytes
+	},
+	Part: func(g Gen, t *types.Agg) (*ir.Value, func(p, x *ir.Value)) {
+		now, epoch, slot := seriesTime(g, t)
+		return slot, func(p, x *ir.Value) { updateInterval(g, t, p, x, now, epoch) }
+	},
 	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
 		return mergeSeries(t, cells), len(cells) > 0
 	},
@@ -73,47 +85,56 @@ func checkSeries(c *Call) ([]int64, bool) {
 	return []int64{interval, count, keep}, true
 }
 
+// seriesTime is the time, the number of its interval since 1970, and which
+// interval of the ring that is.
+func seriesTime(g Gen, t *types.Agg) (now, epoch, slot *ir.Value) {
+	b := g.B()
+	now = b.Arith(ir.Add, call(g, asm.FnKtimeGetBootNs), b.Load(b.Data(object.DataTAI), 0, 8, false))
+	epoch = b.Arith(ir.UDiv, now, konst(g, t.Params[0]))
+	return now, epoch, b.Arith(ir.UMod, epoch, konst(g, t.Params[1]))
+}
+
 func updateSeries(g Gen, t *types.Agg, p, x *ir.Value) {
 	b := g.B()
-	interval, count, keep := t.Params[0], t.Params[1], t.Params[2]
-	now := b.Arith(ir.Add, call(g, asm.FnKtimeGetBootNs), b.Load(b.Data(object.DataTAI), 0, 8, false))
-	epoch := b.Arith(ir.UDiv, now, konst(g, interval))
-	slot := b.Arith(ir.UMod, epoch, konst(g, count))
-	g.When(b.Arith(ir.ULt, slot, konst(g, count)), false, func() { // which the verifier does not know
+	now, epoch, slot := seriesTime(g, t)
+	g.When(b.Arith(ir.ULt, slot, konst(g, t.Params[1])), false, func() { // which the verifier does not know
 		at := b.Arith(ir.Add, p, b.Arith(ir.Mul, slot, konst(g, intervalBytes)))
-		fresh := b.Arith(ir.Ne, b.Load(at, epochAt, 8, false), epoch)
-		old := b.Load(at, 0, 8, false)
-		meta := now
-		switch keep {
-		case keepSum, keepAvg:
-			g.When(fresh, true, func() {
-				b.Store(at, 0, 8, konst(g, 0))
-				b.Store(at, metaAt, 8, konst(g, 0))
-				b.Store(at, epochAt, 8, epoch)
-			})
-			b.AtomicAdd(at, 0, 8, x)
-			b.AtomicAdd(at, metaAt, 8, konst(g, 1))
-			return
-		case keepMin, keepMax:
-			less := ir.ULt
-			if t.Signed {
-				less = ir.SLt
-			}
-			wins := b.Arith(less, x, old)
-			if keep == keepMax {
-				wins = b.Arith(less, old, x)
-			}
-			g.When(b.Arith(ir.Or, fresh, wins), false, func() {
-				b.Store(at, 0, 8, x)
-				b.Store(at, metaAt, 8, meta)
-				b.Store(at, epochAt, 8, epoch)
-			})
-			return
-		}
-		b.Store(at, 0, 8, x)
-		b.Store(at, metaAt, 8, meta)
-		b.Store(at, epochAt, 8, epoch)
+		updateInterval(g, t, at, x, now, epoch)
 	})
+}
+
+// updateInterval adds x to the interval at a place.
+func updateInterval(g Gen, t *types.Agg, at, x, now, epoch *ir.Value) {
+	b, keep := g.B(), t.Params[2]
+	fresh := b.Arith(ir.Ne, b.Load(at, epochAt, 8, false), epoch)
+	set := func() {
+		b.Store(at, 0, 8, x)
+		b.Store(at, metaAt, 8, now)
+		b.Store(at, epochAt, 8, epoch)
+	}
+	switch keep {
+	case keepSum, keepAvg:
+		g.When(fresh, true, func() {
+			b.Store(at, 0, 8, konst(g, 0))
+			b.Store(at, metaAt, 8, konst(g, 0))
+			b.Store(at, epochAt, 8, epoch)
+		})
+		b.AtomicAdd(at, 0, 8, x)
+		b.AtomicAdd(at, metaAt, 8, konst(g, 1))
+	case keepMin, keepMax:
+		less := ir.ULt
+		if t.Signed {
+			less = ir.SLt
+		}
+		old := b.Load(at, 0, 8, false)
+		wins := b.Arith(less, x, old)
+		if keep == keepMax {
+			wins = b.Arith(less, old, x)
+		}
+		g.When(b.Arith(ir.Or, fresh, wins), false, set)
+	default:
+		set()
+	}
 }
 
 // A reading is what all CPUs have of one interval.
@@ -142,26 +163,30 @@ func (r *reading) join(t *types.Agg, o reading) {
 	}
 }
 
-// mergeSeries takes of each slot the newest interval that any CPU has there.
+// mergeSeries joins what all CPUs have of each of the last intervals. Cells
+// hold any number of intervals, in any order.
 func mergeSeries(t *types.Agg, cells [][]byte) value.Series {
 	interval, count := t.Params[0], int(t.Params[1])
-	slots := make([]reading, count)
+	var all []reading
 	newest := int64(0)
 	for _, raw := range cells {
-		for i := range slots {
+		for i := range len(raw) / intervalBytes {
 			r := reading{cell(raw, 3*i), cell(raw, 3*i+1), cell(raw, 3*i+2)}
-			switch at := &slots[i]; {
-			case r.epoch > at.epoch:
-				*at = r
-			case r.epoch == at.epoch && r.epoch != 0:
-				at.join(t, r)
+			if r.epoch > 0 {
+				all = append(all, r)
+				newest = max(newest, r.epoch)
 			}
-			newest = max(newest, r.epoch)
 		}
 	}
+	// Values of equal time stay in the order of CPUs.
+	slices.SortStableFunc(all, func(a, b reading) int { return cmp.Compare(a.epoch, b.epoch) })
 	s := value.Series{Interval: interval, Count: count, Signed: t.Signed}
-	for _, r := range slots {
-		if r.epoch == 0 || r.epoch <= newest-int64(count) {
+	for i := 0; i < len(all); {
+		r := all[i]
+		for i++; i < len(all) && all[i].epoch == r.epoch; i++ {
+			r.join(t, all[i])
+		}
+		if r.epoch <= newest-int64(count) {
 			continue
 		}
 		if t.Params[2] == keepAvg && r.meta != 0 {
@@ -173,6 +198,5 @@ func mergeSeries(t *types.Agg, cells [][]byte) value.Series {
 		}
 		s.Points = append(s.Points, value.Point{Epoch: r.epoch, Value: r.value})
 	}
-	slices.SortFunc(s.Points, func(a, b value.Point) int { return cmp.Compare(a.Epoch, b.Epoch) })
 	return s
 }

@@ -32,9 +32,6 @@ func (w *walker) call(e *syntax.Call) val {
 			w.expr(a)
 		}
 	}
-	if w.isPlanned(e.Func, name) {
-		return val{}
-	}
 	if w.script.C != nil && w.script.C.FunctionMacro(name) {
 		w.errorf(e.Func, "unknown-function", "Unknown function: '%s'", name).
 			Hint("a C macro with parameters can not be called; define it in the language: macro %s(…) { … }", name)
@@ -53,17 +50,6 @@ func (w *walker) looseAgg(at syntax.Node, a *builtin.Agg) {
 	w.errorf(at, "agg-not-assigned", "%s() must be assigned directly to a map", a.Name).
 		Hint("write @name = %s(%s)", a.Name, call)
 }
-
-// isPlanned refuses names that the language has and this version lacks.
-func (w *walker) isPlanned(at syntax.Node, name string) bool {
-	if !slices.Contains(planned[:], name) {
-		return false
-	}
-	w.errorf(at, "unsupported", "%s is not supported by this version of hawk", name)
-	return true
-}
-
-var planned = [...]string{"skboutput", "unwatch"}
 
 func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
 	c := &builtin.Call{

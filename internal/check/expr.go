@@ -216,9 +216,6 @@ func (w *walker) ident(e *syntax.Ident) val {
 	if v, ok := w.cConstant(e.Name); ok {
 		return v
 	}
-	if w.isPlanned(e, e.Name) {
-		return val{}
-	}
 	w.unknownName(e, "unknown-identifier", "Unknown identifier: '%s'")
 	return val{}
 }

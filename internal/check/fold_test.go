@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/syntax"
 )
 
@@ -98,18 +97,6 @@ func TestLiteralType(t *testing.T) {
 		typ, flex := literalType(num(t, c.n))
 		if typ.String() != c.want || flex != c.flex {
 			t.Errorf("%s is %s, flexible %s; want %s, %s", c.n, typ, strconv.FormatBool(flex), c.want, strconv.FormatBool(c.flex))
-		}
-	}
-}
-
-// What is planned must not exist: the list only says so more kindly than
-// "unknown function".
-func TestPlanned(t *testing.T) {
-	for _, name := range planned {
-		_, isFunc := builtin.Lookup(name)
-		_, isAgg := builtin.LookupAgg(name)
-		if isFunc || isAgg {
-			t.Errorf("%s exists and is listed as planned", name)
 		}
 	}
 }

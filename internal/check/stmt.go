@@ -73,7 +73,7 @@ func (w *walker) mayIgnore(e syntax.Expr) bool {
 		return e.Then != nil && w.mayIgnore(e.Then) && w.mayIgnore(e.Else)
 	case *syntax.Call:
 		f, ok := builtin.Lookup(e.Func.Name)
-		return ok && f.Deletes
+		return ok && f.Ignorable
 	}
 	return false
 }

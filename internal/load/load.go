@@ -124,9 +124,13 @@ func (s *Session) createMaps() error {
 		if m.Type == ebpf.RingBuf {
 			err = s.createRing(i, m)
 		} else {
+			entries := m.MaxEntries
+			if m.Type == ebpf.PerfEventArray {
+				entries = s.CPUs
+			}
 			s.Maps[i], err = bpf.MapCreate(bpf.MapSpec{
 				Name: m.Name, Type: uint32(m.Type), KeySize: m.KeySize, ValueSize: m.ValueSize,
-				MaxEntries: m.MaxEntries, Flags: m.Flags,
+				MaxEntries: entries, Flags: m.Flags,
 			})
 		}
 		if err != nil {

@@ -176,10 +176,14 @@ var complaints = []complaint{
 		"set the license in the config block: license = \"GPL\"", false},
 	{"combined stack size of", "it needs more stack than the kernel gives a program",
 		"keep large variables in maps, or lower on_stack_limit", false},
+	{"type=rcu_ptr_", "it hands on a pointer that the kernel vouches for only while it is followed", fromArgument, false},
+	{"type=untrusted_ptr_", "it hands on a pointer that the kernel does not vouch for", fromArgument, false},
 	tooMany,
 	tooBranchy,
 	{"infinite loop detected", "it contains a loop that the verifier cannot see the end of", "give the loop a fixed number of rounds", false},
 }
+
+const fromArgument = "a pointer that is itself an argument of the probe will do: look for a function that takes one"
 
 func known(line string) *complaint {
 	for i := range complaints {

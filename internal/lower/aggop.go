@@ -21,30 +21,49 @@ func (f *fn) updateAgg(at syntax.Node, lhs syntax.Expr, c *builtin.Call) {
 		x = f.number(f.integer(c.Args[0]))
 	}
 	update := func(p *ir.Value) { c.Agg.Update(f, s.Agg, p, x) }
-	if s.Map < 0 {
+	switch {
+	case s.Parts != 0:
+		f.updatePart(at, s, keys, c.Agg, x)
+		return
+	case s.Map < 0:
 		p := f.cpuCell(s, b.Call(int(asm.FnGetSmpProcessorId)))
 		update(b.Add(p, 8))
 		b.Store(p, 0, 8, f.konst(1))
 		return
 	}
+	f.eitherWay(at, s, keys, func() *ir.Value { return b.Data(f.m.zeroBlock(s.Cell)) }, update)
+}
+
+// eitherWay emits use for the element of a key, which is first made if there is
+// none: fresh yields where its value is then.
+func (f *fn) eitherWay(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, fresh func() *ir.Value, use func(p *ir.Value)) {
 	p, key := f.element(s, keys)
-	found, absent := b.NewBlock(), b.NewBlock()
-	cell := b.NewObject("cell", 8, 8)
-	update1, done := b.NewBlock(), b.NewBlock()
-	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
-	b.Begin(found)
-	b.Store(b.Addr(cell, 0), 0, 8, p)
-	b.Jump(update1)
-	b.Begin(absent)
-	f.scoped(func() {
+	f.upsert(at, s.Map, p, func() *ir.Value {
 		if key == nil {
 			key = f.key(s, keys)
 		}
-		zero := b.Data(f.m.zeroBlock(s.Cell))
+		return key
+	}, fresh, func() { f.changed(s) }, use)
+}
+
+// upsert is eitherWay for any kernel map: p is what a look-up found, and changed
+// is told when the map has another element.
+func (f *fn) upsert(at syntax.Node, m int, p *ir.Value, key, fresh func() *ir.Value, changed func(), use func(p *ir.Value)) {
+	b := f.b
+	found, absent := b.NewBlock(), b.NewBlock()
+	cell := b.NewObject("cell", 8, 8)
+	ready, done := b.NewBlock(), b.NewBlock()
+	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
+	b.Begin(found)
+	b.Store(b.Addr(cell, 0), 0, 8, p)
+	b.Jump(ready)
+	b.Begin(absent)
+	f.scoped(func() {
+		k := key()
 		// A nested program may insert the same key first: that is as good.
-		r := b.Call(int(asm.FnMapUpdateElem), b.MapPtr(s.Map), key, zero, f.konst(noExist))
-		f.changed(s)
-		again := f.lookup(s, key)
+		r := b.Call(int(asm.FnMapUpdateElem), b.MapPtr(m), k, fresh(), f.konst(noExist))
+		changed()
+		again := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(m), k)
 		there, full := b.NewBlock(), b.NewBlock()
 		full.Cold = true
 		b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
@@ -53,13 +72,44 @@ func (f *fn) updateAgg(at syntax.Node, lhs syntax.Expr, c *builtin.Call) {
 		b.Jump(done)
 		b.Begin(there)
 		b.Store(b.Addr(cell, 0), 0, 8, again)
-		b.Jump(update1)
+		b.Jump(ready)
 	})
-	b.Begin(update1)
-	update(b.LoadPtr(b.Addr(cell, 0), 0))
+	b.Begin(ready)
+	use(b.LoadPtr(b.Addr(cell, 0), 0))
 	b.Jump(done)
 	b.Begin(done)
 }
+
+// updatePart is updateAgg for a cell in parts.
+func (f *fn) updatePart(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, kind *builtin.Agg, x *ir.Value) {
+	b := f.b
+	update := func(number *ir.Value) {
+		part, use := kind.Part(f, s.Agg)
+		key := f.Temp("part", 16, 8)
+		b.Store(key, 0, 8, number)
+		b.Store(key, 8, 8, part)
+		p := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(s.Parts), key)
+		_, bytes := kind.Split(s.Agg)
+		f.upsert(at, s.Parts, p, func() *ir.Value { return key }, func() *ir.Value { return b.Data(f.m.zeroBlock(bytes)) },
+			func() {}, func(p *ir.Value) { use(p, x) })
+	}
+	if s.Map < 0 {
+		p := b.Data(s.Offset)
+		b.Store(p, 0, 8, f.konst(1))
+		update(b.Load(p, 8, 8, false))
+		return
+	}
+	f.eitherWay(at, s, keys, func() *ir.Value {
+		// No two cells begin on one CPU at the same time.
+		cpu := b.Arith(ir.And, b.Call(int(asm.FnGetSmpProcessorId)), f.konst(1<<cpuBits-1))
+		val := f.Temp("number", 8, 8)
+		b.Store(val, 0, 8, b.Arith(ir.Or, b.Arith(ir.Shl, b.Call(int(asm.FnKtimeGetNs)), f.konst(cpuBits)), cpu))
+		return val
+	}, func(p *ir.Value) { update(b.Load(p, 0, 8, false)) })
+}
+
+// cpuBits are those of the number of a cell that tell CPUs apart.
+const cpuBits = 12
 
 // cpuCell is the cell of a CPU of an aggregation in the data map.
 func (f *fn) cpuCell(s *object.ScriptMap, cpu *ir.Value) *ir.Value {

@@ -226,6 +226,11 @@ func (f *fn) Task() *ir.Value {
 	return f.b.Call(int(asm.FnGetCurrentTask))
 }
 
+// Errorf reports what the kernel would refuse.
+func (f *fn) Errorf(at syntax.Node, format string, args ...any) {
+	f.m.diags.Errorf("kernel", at.Span(), format, args...)
+}
+
 // Failed counts a failure at a node. Reads are counted only if asked for.
 func (f *fn) Failed(at syntax.Node, kind object.SiteKind, helper string, code *ir.Value) {
 	f.failedAt(at.Span(), kind, helper, code)

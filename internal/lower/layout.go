@@ -24,16 +24,17 @@ func (m *module) layoutMap(mp *check.Map) {
 		kind, _ := builtin.LookupAgg(agg.Kind)
 		s.Agg, s.PerCPU = agg, true
 		s.Cell = types.RoundUp(kind.CellBytes(agg), 8)
+		m.layoutParts(mp, s)
 	} else {
 		s.Cell = max(types.RoundUp(mp.Value.Size(), 8), 8)
 	}
 	if mp.Key == nil {
 		switch {
-		case isAgg:
+		case isAgg && s.PerCPU:
 			s.Stride = types.RoundUp(8+s.Cell, 64)
 			s.Offset = m.place(s.Stride*m.obj.Data.CPUSlots, 64)
 			return
-		case types.IsScalar(mp.Value):
+		case isAgg, types.IsScalar(mp.Value):
 			s.Offset = m.place(16, 64)
 			return
 		}
@@ -52,9 +53,9 @@ func (m *module) layoutMap(mp *check.Map) {
 	}
 	lru := mp.Kind == "lruhash" || mp.Kind == "percpulruhash" || mp.Kind == "lrupercpuhash"
 	switch {
-	case isAgg && lru:
+	case isAgg && s.PerCPU && lru:
 		k.Type = ebpf.LRUCPUHash
-	case isAgg:
+	case isAgg && s.PerCPU:
 		m.layoutAgg(mp, s, k)
 	case lru:
 		k.Type = ebpf.LRUHash
@@ -86,6 +87,30 @@ const (
 	// with it the count.
 	preallocated = 32 << 20
 )
+
+// layoutParts makes a map for the parts of cells that are too large to be
+// whole. There is room for all the parts of one cell, and for a good many of others, as cells rarely have all of theirs.
+func (m *module) layoutParts(mp *check.Map, s *object.ScriptMap) {
+	kind, _ := builtin.LookupAgg(s.Agg.Kind)
+	if kind.Split == nil {
+		return
+	}
+	parts, bytes := kind.Split(s.Agg)
+	if parts == 0 {
+		return
+	}
+	k := &object.Map{Name: mp.Name[1:] + ".parts", Type: ebpf.PerCPUHash, KeySize: 16, ValueSize: bytes, MaxEntries: parts}
+	most := 1 << 18
+	if m.has(target.NoPreallocPerf) {
+		k.Flags = unix.BPF_F_NO_PREALLOC
+	} else {
+		most = 1 << 14
+	}
+	if mp.Key != nil {
+		k.MaxEntries = max(parts, min(parts*mp.MaxEntries, most), mp.MaxEntries)
+	}
+	s.PerCPU, s.Cell, s.Parts = false, 8, m.kernelMap(k)
+}
 
 // layoutAgg decides how the cells of an aggregation with keys are kept: one
 // for each CPU, or shared where only sums are kept.

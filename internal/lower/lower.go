@@ -98,23 +98,24 @@ func identifier(name string) string {
 
 // A module is what all functions of one script share.
 type module struct {
-	prog   *check.Program
-	o      Options
-	diags  *source.Diagnostics
-	obj    *object.Object
-	data   int            // next free byte of the data map
-	maps   map[string]int // script map by name
-	stacks map[int]int    // kernel map by stack limit
-	spills map[int]int    // likewise
-	unwind *unwindMaps    // nil while no stack needs them
-	follow int            // kernel map of the threads that are traced, 0 while nothing needs it
-	layout **mmLayout     // what mmLayout found, nil while it was not called
-	sites  map[siteKey]*object.Site
-	unset  map[any]bool // what unsetSpace has warned of
-	zeros  int          // offset and size of the block of zeroes that new cells are copied from
-	zeroN  int
-	unread int // offset of types.Unreadable in the data map, 0 if it is not there
-	copies int // of bodies of unrolled loops
+	prog    *check.Program
+	o       Options
+	diags   *source.Diagnostics
+	obj     *object.Object
+	data    int            // next free byte of the data map
+	maps    map[string]int // script map by name
+	stacks  map[int]int    // kernel map by stack limit
+	spills  map[int]int    // likewise
+	unwind  *unwindMaps    // nil while no stack needs them
+	follow  int            // kernel map of the threads that are traced, 0 while nothing needs it
+	packets int            // kernel map of the buffers for packets, likewise
+	layout  **mmLayout     // what mmLayout found, nil while it was not called
+	sites   map[siteKey]*object.Site
+	unset   map[any]bool // what unsetSpace has warned of
+	zeros   int          // offset and size of the block of zeroes that new cells are copied from
+	zeroN   int
+	unread  int // offset of types.Unreadable in the data map, 0 if it is not there
+	copies  int // of bodies of unrolled loops
 }
 
 // place reserves n bytes of the data map.

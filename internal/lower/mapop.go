@@ -395,10 +395,14 @@ func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Valu
 // deleteData clears a scalar in the data map.
 func (f *fn) deleteData(s *object.ScriptMap) *ir.Value {
 	b := f.b
-	if s.Agg == nil {
+	if s.Agg == nil || s.Parts != 0 {
 		p := b.Data(s.Offset)
 		was := b.Load(p, 0, 8, false)
-		b.Store(p, 8, 8, f.konst(0))
+		if s.Parts != 0 {
+			b.AtomicAdd(p, 8, 8, f.konst(1)) // its parts belong to nobody any more
+		} else {
+			b.Store(p, 8, 8, f.konst(0))
+		}
 		b.Store(p, 0, 8, f.konst(0))
 		return was
 	}

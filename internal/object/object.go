@@ -41,7 +41,7 @@ type Map struct {
 	Type       ebpf.MapType
 	KeySize    int
 	ValueSize  int
-	MaxEntries int
+	MaxEntries int // of a perf event array as many as there are CPUs, when loading
 	Flags      uint32
 }
 
@@ -59,6 +59,10 @@ const SpillName = "stack.spill" // no script can name a map so
 // FollowName is the name of the map of threads that --follow traces; see
 // package probe.
 const FollowName = "followed.threads" // no script can name a map so
+
+// PacketName is the name of the map of perf buffers that network packets are
+// sent through, one for each CPU.
+const PacketName = "packet.buffers" // no script can name a map so
 
 // Data is the one-entry mmapable array that programs and user space share.
 // The fixed part comes first.
@@ -156,4 +160,8 @@ type ScriptMap struct {
 	Soft bool
 	// Agg is set when the value is an aggregation's cell.
 	Agg *types.Agg
+	// Parts is the number of the per-CPU kernel map that the parts of cells are
+	// in, which are too large for one element: {u64 number, u64 part} → part. A
+	// cell of the map itself is the number, and goes with all its parts when another takes its place. 0: cells are whole.
+	Parts int
 }

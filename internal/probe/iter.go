@@ -25,7 +25,7 @@ var _ = define(Kind{
 		"program, and what it prints is what is read.",
 	Example:  `iter:task { printf("%d %s\n", ctx.task.pid, ctx.task.comm); }`,
 	Forms:    []string{"iter:object", "iter:object:pin"},
-	Has:      HasCtx | HasObjects,
+	Has:      HasCtx | HasObjects | HasPaths,
 	Space:    types.Kernel,
 	Wild:     KernelWild,
 	Alone:    true,

@@ -68,7 +68,8 @@ const (
 	HasCtx                       // ctx
 	HasOverride                  // override()
 	HasGoroutine                 // goid
-	HasObjects                   // helpers take what args points to: path(), socket_cookie()
+	HasObjects                   // helpers take what args points to: socket_cookie(), skboutput()
+	HasPaths                     // path()
 )
 
 // A Kind is a row of the table.

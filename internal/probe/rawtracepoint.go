@@ -19,7 +19,7 @@ var _ = define(Kind{
 	Doc:      "A tracepoint with the arguments the kernel passes to it.",
 	Example:  `rawtracepoint:sched_switch { @[args.prev.comm] = count(); }`,
 	Forms:    []string{"rawtracepoint:[module:]event"},
-	Has:      HasArgs | HasArgN | HasPID,
+	Has:      HasArgs | HasArgN | HasPID | HasObjects,
 	Space:    types.Kernel,
 	Wild:     KernelWild,
 	Parse:    parseRawTracepoint,

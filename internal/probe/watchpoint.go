@@ -38,6 +38,14 @@ type watch struct {
 	mode   string // sorted letters of r, w, x
 }
 
+// Watched is the address that a point watches, 0 if it is of another kind.
+func (p *Point) Watched() uint64 {
+	if _, ok := p.Extra.(watch); !ok {
+		return 0
+	}
+	return p.Address
+}
+
 func parseWatchpoint(p *Point, parts []Part, o *Options) error {
 	inFile := len(parts) == 4
 	if len(parts) != 3 && !inFile {

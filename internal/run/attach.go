@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/hawktrace/hawk/internal/errno"
@@ -84,12 +85,34 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 	}
 	links, err := p.Group.Mech.Link(fd, p.Group, s.o.Probe)
 	s.links = append(s.links, links...)
+	if addr := p.Group.Points[0].Watched(); addr != 0 {
+		if s.watchpoints == nil {
+			s.watchpoints = map[uint64][]probe.Link{}
+		}
+		s.watchpoints[addr] = append(s.watchpoints[addr], links...)
+	}
 	if p.Group.Mech.Walk != nil && len(links) > 0 {
 		s.walks = append(s.walks, walk{p, links[0]})
 	}
 	s.failing.unattached += p.Group.Missing
 	s.relieve()
 	return err
+}
+
+// Unwatch closes the watchpoints at an address. It reports whether there were
+// any: a watchpoint can fire many times until what it asks for is done.
+func (s *session) Unwatch(addr uint64) bool {
+	links, ok := s.watchpoints[addr]
+	if !ok {
+		return false
+	}
+	for _, l := range links {
+		l.Close()
+		i := slices.Index(s.links, l)
+		s.links = slices.Delete(s.links, i, i+1)
+	}
+	s.watchpoints[addr] = nil
+	return true
 }
 
 // describe says what is about to be attached (-v).

@@ -27,8 +27,15 @@ func (s *session) Config() *config.Config { return s.o.Config }
 // Emit hands an item to the sink. The first error ends the run.
 func (s *session) Emit(item output.Item) { s.keep(s.sink.Write(item)) }
 
-func (s *session) idle()  { s.keep(s.sink.Idle()) }
-func (s *session) flush() { s.keep(s.sink.Flush()) }
+func (s *session) idle() {
+	s.flushCaptures()
+	s.keep(s.sink.Idle())
+}
+
+func (s *session) flush() {
+	s.flushCaptures()
+	s.keep(s.sink.Flush())
+}
 
 func (s *session) keep(err error) {
 	if err != nil && s.err == nil {

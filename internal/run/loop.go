@@ -28,7 +28,7 @@ func (s *session) loop() {
 	idle := 0
 	next := time.Now().Add(tick)
 	for !s.over() {
-		n := s.readRing(readMost)
+		n := s.readRing(readMost) + s.readPackets()
 		s.runSelf()
 		if now := time.Now(); !now.Before(next) {
 			s.failing.report(s, false)
@@ -49,7 +49,7 @@ func (s *session) loop() {
 			continue
 		}
 		atomic.StoreUint64(bell, 1)
-		if s.ring == nil || s.ring.empty() {
+		if (s.ring == nil || s.ring.empty()) && s.packets.empty() {
 			s.sleep()
 		} else {
 			nap(poll) // a record is being written
@@ -118,6 +118,7 @@ func (s *session) runSelf() {
 // drain acts on everything that is in the ring buffer. Records that a program
 // is still writing on another CPU are waited for, though not for long.
 func (s *session) drain() {
+	s.readPackets()
 	if s.ring == nil {
 		return
 	}
@@ -150,13 +151,18 @@ func (s *session) dispatch(rec []byte) bool {
 	if len(rec) < 4 {
 		return true
 	}
+	s.act(rec)
+	return !s.exited
+}
+
+// act has the builtin that a record is of handle it.
+func (s *session) act(rec []byte) {
 	n := binary.NativeEndian.Uint32(rec)
 	if int(n) >= len(s.events) {
-		return true
+		return
 	}
 	e := &s.events[n]
 	if err := e.handle(s, e.Event, rec); err != nil {
 		s.Errorf("%s", errno.Message(err))
 	}
-	return !s.exited
 }

@@ -74,13 +74,16 @@ func (s *session) zeroValue(m *object.ScriptMap) value.Value {
 
 // readMap reads all elements, in no order.
 func (s *session) readMap(m *object.ScriptMap) (out output.Entries, err error) {
+	if m.Parts != 0 {
+		return s.readInParts(m)
+	}
 	if m.Map < 0 {
 		if v := s.readScalar(m); v != nil {
 			out.Add(nil, v)
 		}
 		return out, nil
 	}
-	err = s.walk(m, func(key, val []byte) bool {
+	err = s.walk(m.Map, m.PerCPU, func(key, val []byte) bool {
 		if v, ok := s.elementValue(m, val); ok {
 			var k value.Value
 			if m.Key != nil {
@@ -167,12 +170,20 @@ func (s *session) ClearMap(n int) {
 	}
 	if m.Map < 0 {
 		s.wipe(m, true)
-		return
+	} else if deleted := s.deleteAll(m.Map, m.PerCPU); m.Soft {
+		// The number of elements in the table.
+		atomic.AddUint64(s.word(m.Offset), -uint64(deleted))
 	}
-	keys := s.keys(m)
-	size := s.Object.Maps[m.Map].KeySize
-	fd := s.Maps[m.Map]
-	deleted := 0
+	if m.Parts != 0 {
+		s.deleteAll(m.Parts, true)
+	}
+}
+
+// deleteAll removes all elements of a kernel map and says how many there were.
+func (s *session) deleteAll(m int, perCPU bool) (deleted int) {
+	keys := s.keys(m, perCPU)
+	size := s.Object.Maps[m].KeySize
+	fd := s.Maps[m]
 	for rest := keys; len(rest) > 0; {
 		n := min(len(rest)/size, chunkMost)
 		done, err := bpf.MapDeleteBatch(fd, rest, n)
@@ -187,10 +198,7 @@ func (s *session) ClearMap(n int) {
 		}
 		rest = rest[size:]
 	}
-	if m.Soft {
-		// The number of elements in the table.
-		atomic.AddUint64(s.word(m.Offset), -uint64(deleted))
-	}
+	return deleted
 }
 
 // ZeroMap sets all values to zero and keeps the keys.
@@ -199,23 +207,27 @@ func (s *session) ZeroMap(n int) {
 	if m == nil {
 		return
 	}
-	if m.Map < 0 {
+	n, perCPU := m.Map, m.PerCPU
+	if m.Parts != 0 {
+		n, perCPU = m.Parts, true
+	}
+	if n < 0 {
 		s.wipe(m, false)
 		return
 	}
-	fd := s.Maps[m.Map]
-	zeros := make([]byte, s.valueBytes(m))
+	fd := s.Maps[n]
+	zeros := make([]byte, s.valueBytes(n, perCPU))
 	const exists = 2 // BPF_EXIST: what was deleted meanwhile must not come back
 	if m.Soft {
-		s.walk(m, func(key, val []byte) bool {
+		s.walk(n, perCPU, func(key, val []byte) bool {
 			copy(zeros[8:], val[8:16])
 			bpf.MapUpdate(fd, key, zeros, exists)
 			return true
 		})
 		return
 	}
-	size := s.Object.Maps[m.Map].KeySize
-	for keys := s.keys(m); len(keys) >= size; keys = keys[size:] {
+	size := s.Object.Maps[n].KeySize
+	for keys := s.keys(n, perCPU); len(keys) >= size; keys = keys[size:] {
 		bpf.MapUpdate(fd, keys[:size], zeros, exists)
 	}
 }
@@ -247,10 +259,10 @@ func (s *session) wipe(m *object.ScriptMap, forget bool) {
 	}
 }
 
-// keys lists the keys of a map, laid end to end.
-func (s *session) keys(m *object.ScriptMap) []byte {
+// keys lists the keys of a kernel map, laid end to end.
+func (s *session) keys(m int, perCPU bool) []byte {
 	var out []byte
-	s.walk(m, func(key, _ []byte) bool {
+	s.walk(m, perCPU, func(key, _ []byte) bool {
 		out = append(out, key...)
 		return true
 	})
@@ -258,9 +270,9 @@ func (s *session) keys(m *object.ScriptMap) []byte {
 }
 
 // valueBytes is what one element's value takes when user space reads it.
-func (s *session) valueBytes(m *object.ScriptMap) int {
-	size := s.Object.Maps[m.Map].ValueSize
-	if m.PerCPU {
+func (s *session) valueBytes(m int, perCPU bool) int {
+	size := s.Object.Maps[m].ValueSize
+	if perCPU {
 		return bpf.PerCPUBytes(size) * s.CPUs
 	}
 	return size
@@ -275,13 +287,13 @@ const (
 
 // walk visits all elements of a kernel map until f returns false. The slices
 // are valid during the call only.
-func (s *session) walk(m *object.ScriptMap, f func(key, val []byte) bool) error {
-	fd := s.Maps[m.Map]
+func (s *session) walk(m int, perCPU bool, f func(key, val []byte) bool) error {
+	fd := s.Maps[m]
 	if fd < 0 {
 		return nil
 	}
-	keySize, valueSize := s.Object.Maps[m.Map].KeySize, s.valueBytes(m)
-	chunk := min(max(chunkBytes/max(valueSize, 1), chunkLeast), chunkMost, max(s.Object.Maps[m.Map].MaxEntries, 1))
+	keySize, valueSize := s.Object.Maps[m].KeySize, s.valueBytes(m, perCPU)
+	chunk := min(max(chunkBytes/max(valueSize, 1), chunkLeast), chunkMost, max(s.Object.Maps[m].MaxEntries, 1))
 	var batch bpf.Batch
 	read := func(c *elements) {
 		for {

@@ -85,13 +85,15 @@ func Run(ctx context.Context, ls *load.Session, o Options) (status int, err erro
 // A session is one run. It is the builtin.Env of its handlers.
 type session struct {
 	*load.Session
-	o      Options
-	sink   output.Sink
-	ring   *ring // nil if no program sends records
-	events []event
-	links  []probe.Link
-	walks  []walk
-	family *family // nil without --follow
+	o           Options
+	sink        output.Sink
+	ring        *ring // nil if no program sends records
+	events      []event
+	links       []probe.Link
+	watchpoints map[uint64][]probe.Link // by address; they are among links, and gone once they are closed
+	packets     packets
+	walks       []walk
+	family      *family // nil without --follow
 
 	status int
 	exited bool  // an exit() was handled
@@ -150,6 +152,10 @@ func newSession(ls *load.Session, o Options) (*session, error) {
 		}
 	}
 	s.failing.init(s)
+	if err := errors.Join(s.openPackets(), s.prepare()); err != nil {
+		s.close()
+		return nil, err
+	}
 	s.initUnwind()
 	return s, nil
 }
@@ -163,6 +169,7 @@ func (s *session) close() {
 			unix.Close(fd)
 		}
 	}
+	s.packets.close()
 	if s.calm != nil {
 		s.calm()
 	}
@@ -361,6 +368,9 @@ func (s *session) watch(ctx context.Context) (stop func(), err error) {
 	fds := []int{s.wakeFD}
 	if s.ring != nil {
 		fds = append(fds, s.Maps[object.RingMap])
+	}
+	for _, ring := range s.packets.rings {
+		fds = append(fds, ring.FD)
 	}
 	if s.o.PID > 0 {
 		if s.pidFD, err = unix.PidfdOpen(s.o.PID, 0); err != nil {

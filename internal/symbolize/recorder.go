@@ -2,14 +2,12 @@ package symbolize
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
-	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
 )
 
 // A recorder learns from the kernel what processes map, fork and execute, as
@@ -22,7 +20,7 @@ import (
 // are switched with each task (a round trip through a pipe took 2.4 µs instead
 // of 2.0 on two CPUs) and copied at each fork, for every CPU.
 type recorder struct {
-	rings   []*perfRing
+	rings   []*bpf.PerfRing
 	pending []event           // read, but perhaps not yet in order
 	paths   map[string]string // one copy of each
 }
@@ -32,7 +30,6 @@ const (
 	ringBytesAll = 8 << 20  // of all, where there are many CPUs
 	ringBytesMin = 16 << 10
 	maxPaths     = 1 << 14
-	metaOffset   = 1024 // of data_head in struct perf_event_mmap_page
 )
 
 // newRecorder makes one whose descriptors become readable when much is recorded,
@@ -69,7 +66,7 @@ func newRecorder(cpus []int, eager bool) (*recorder, error) {
 
 func (r *recorder) close() {
 	for _, ring := range r.rings {
-		ring.close()
+		ring.Close()
 	}
 	r.rings = nil
 }
@@ -90,7 +87,7 @@ func (r *recorder) intern(path []byte) string {
 // empty reports whether there is nothing to read. It takes no system call.
 func (r *recorder) empty() bool {
 	for _, ring := range r.rings {
-		if ring.head() != ring.tail {
+		if !ring.Empty() {
 			return false
 		}
 	}
@@ -109,7 +106,7 @@ func (r *recorder) read(f func(*event)) {
 	unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
 	limit := uint64(now.Nano())
 	for _, ring := range r.rings {
-		r.pending = ring.read(r.pending, r.intern)
+		r.pending = appendEvents(r.pending, ring, r.intern)
 	}
 	slices.SortStableFunc(r.pending, func(a, b event) int { return cmp.Compare(a.time, b.time) })
 	n := 0
@@ -124,16 +121,8 @@ func (r *recorder) read(f func(*event)) {
 	}
 }
 
-// A perfRing is the ring buffer of one CPU.
-type perfRing struct {
-	fd   int
-	mem  []byte // the page of head and tail, then the buffer
-	data []byte
-	tail uint64
-	wrap []byte // a record that goes over the end
-}
-
-func openPerfRing(cpu, size, wakeup int, buildIDs bool) (*perfRing, error) {
+// openPerfRing opens an event that never fires but carries what processes do.
+func openPerfRing(cpu, size, wakeup int, buildIDs bool) (*bpf.PerfRing, error) {
 	attr := unix.PerfEventAttr{
 		Type:        unix.PERF_TYPE_SOFTWARE,
 		Config:      unix.PERF_COUNT_SW_DUMMY,
@@ -143,70 +132,22 @@ func openPerfRing(cpu, size, wakeup int, buildIDs bool) (*perfRing, error) {
 		Wakeup:  uint32(wakeup),
 		Clockid: unix.CLOCK_MONOTONIC,
 	}
-	attr.Size = uint32(unsafe.Sizeof(attr))
 	if buildIDs {
 		attr.Bits |= attrBuildID
 	}
-	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("perf_event_open: %w", err)
-	}
-	page := unix.Getpagesize()
-	mem, err := unix.Mmap(fd, 0, page+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("mmap of a perf event: %w", err)
-	}
-	return &perfRing{fd: fd, mem: mem, data: mem[page:]}, nil
+	return bpf.OpenPerfRing(&attr, cpu, size)
 }
 
-func (r *perfRing) close() {
-	unix.Munmap(r.mem)
-	unix.Close(r.fd)
-}
-
-func (r *perfRing) word(n int) *uint64 { return (*uint64)(unsafe.Pointer(&r.mem[metaOffset+8*n])) }
-
-// head is how far the kernel has written, in bytes since the beginning.
-func (r *perfRing) head() uint64 { return atomic.LoadUint64(r.word(0)) }
-
-// read appends the events in the ring and frees their room.
-func (r *perfRing) read(out []event, intern func([]byte) string) []event {
-	head := r.head()
-	if head-r.tail > uint64(len(r.data)) {
-		r.tail = head // nonsense, which the kernel does not write
-		out = append(out, event{kind: lost})
-	}
+// appendEvents takes the events out of a ring.
+func appendEvents(out []event, ring *bpf.PerfRing, intern func([]byte) string) []event {
 	var e event
-	for head-r.tail >= 8 {
-		rec := r.record(head - r.tail)
-		if rec == nil {
-			r.tail = head
-			out = append(out, event{kind: lost})
-			break
-		}
+	sound := ring.Read(func(rec []byte) {
 		if parseRecord(rec, &e, intern) {
 			out = append(out, e)
 		}
-		r.tail += uint64(len(rec))
+	})
+	if !sound {
+		out = append(out, event{kind: lost})
 	}
-	atomic.StoreUint64(r.word(1), r.tail)
 	return out
-}
-
-// record is the record at the tail, nil if it is not within the given number
-// of bytes. It is valid until the next call.
-func (r *perfRing) record(most uint64) []byte {
-	n := uint64(len(r.data))
-	at := r.tail & (n - 1) // a power of two
-	// Headers are 8 bytes at multiples of 8, which the end does not divide.
-	size := uint64(binary.NativeEndian.Uint16(r.data[at+6:]))
-	if size < 8 || size%8 != 0 || size > most || size > n {
-		return nil
-	}
-	if at+size <= n {
-		return r.data[at : at+size]
-	}
-	r.wrap = append(append(r.wrap[:0], r.data[at:]...), r.data[:at+size-n]...)
-	return r.wrap
 }

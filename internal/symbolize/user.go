@@ -91,7 +91,7 @@ func (u *User) Descriptors() []int {
 	}
 	fds := make([]int, len(u.recorder.rings))
 	for i, r := range u.recorder.rings {
-		fds[i] = r.fd
+		fds[i] = r.FD
 	}
 	return fds
 }

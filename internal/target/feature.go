@@ -116,6 +116,7 @@ var (
 	SendSignal       = helper("send_signal", "sending signals", "5.3", asm.FnSendSignal, bpf.Kprobe)
 	SendSignalThread = helper("send_signal_thread", "sending signals to threads", "5.6", asm.FnSendSignalThread, bpf.Kprobe)
 	SocketCookie     = &Feature{"socket_cookie", "cookies of sockets", "5.12", tracingHelper(asm.FnGetSocketCookie)}
+	SkbOutput        = &Feature{"skb_output", "packets as records", "5.5", tracingHelper(asm.FnSkbOutput)}
 	Override         = helper("override_return", "override() (CONFIG_BPF_KPROBE_OVERRIDE)", "4.16", asm.FnOverrideReturn, bpf.Kprobe)
 	WriteUser        = helper("probe_write_user", "writing to user memory", "4.8", asm.FnProbeWriteUser, bpf.Kprobe)
 	GetFuncIP        = helper("get_func_ip", "the address of the probed function", "5.15", asm.FnGetFuncIp, bpf.Kprobe)
@@ -145,16 +146,11 @@ var (
 			bpf.CallHelper(asm.FnCopyFromUser), bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5", func(t *Target) error {
-		// The one whose type most scripts that use this need anyway.
-		s, err := t.BTF()
+		spec, err := typedRawTracepoint(t)
 		if err != nil {
 			return err
 		}
-		id, err := s.Find("btf_trace_sys_enter", btf.Set(btf.Typedef))
-		if err != nil {
-			return err
-		}
-		return accepted(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachRawTracepoint, AttachBTFID: id}, bpf.MovImm(0, 0), bpf.Exit())
+		return accepted(spec, bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	Fentry = &Feature{"fentry", "fentry and fexit probes", "5.5", func(t *Target) error {
 		spec, err := fentrySpec(t)
@@ -188,7 +184,7 @@ var (
 func Features() []*Feature {
 	return []*Feature{
 		RingBuffer, LargeKey, BPFLoop, ForEachMapElem, TaskBTF, TaskPtRegs, KtimeBoot, KtimeTAI, Snprintf, Strncmp,
-		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread, SocketCookie, Override, WriteUser, GetFuncIP,
+		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread, SocketCookie, SkbOutput, Override, WriteUser, GetFuncIP,
 		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AtomicFetch, CPUv4, MayGoto,
 		NoPreallocPerf, SleepableUprobe, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfLink, KprobeMulti,
 		KprobeSession, UprobeMulti,
@@ -329,12 +325,27 @@ func fentrySpec(t *Target) (*bpf.ProgSpec, error) {
 	return &bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFentry, AttachBTFID: id}, err
 }
 
-// tracingHelper tries a helper in a program that follows a kernel function.
-// Its first argument is a null pointer, which those that take objects refuse
-// in other words than a helper that is not there.
+// typedRawTracepoint is a program on the raw tracepoint whose type most scripts
+// that have typed ones need anyway.
+func typedRawTracepoint(t *Target) (*bpf.ProgSpec, error) {
+	s, err := t.BTF()
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.Find("btf_trace_sys_enter", btf.Set(btf.Typedef))
+	if err != nil {
+		return nil, err
+	}
+	return &bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachRawTracepoint, AttachBTFID: id}, nil
+}
+
+// tracingHelper tries a helper in a program whose arguments have types; where
+// fentry is forbidden, raw tracepoints are not. The helper's first argument is a null pointer,
+// which those that take objects refuse in other words than a helper that is
+// not there.
 func tracingHelper(fn asm.BuiltinFunc) func(*Target) error {
 	return func(t *Target) error {
-		spec, err := fentrySpec(t)
+		spec, err := typedRawTracepoint(t)
 		if err != nil {
 			return err
 		}

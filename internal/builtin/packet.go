@@ -1,0 +1,97 @@
+package builtin
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// mostPacket is how many bytes of a packet are sent: what a perf record, whose
+// length has 16 bits, has room for besides our words.
+const mostPacket = 65536 - 128
+
+// Words of a packet's record, behind the header.
+const (
+	packetTime   = 8 + 8*iota // nanoseconds of the boot clock
+	packetOffset              // bytes to leave out in front
+	packetLength              // bytes that follow; the kernel pads what it sends
+	packetWire                // bytes that the packet had
+	packetBytes               // they follow here
+)
+
+var _ = define(Func{
+	Name: "skboutput", Min: 4, Params: []Param{{"file", StringLit}, {"skb", Address}, {"length", Integer}, {"offset", Integer}}, Result: types.Uint32,
+	Ignorable: true, Probes: probe.HasObjects, Needs: []*target.Feature{target.SkbOutput},
+	Doc: "Appends a packet to a pcap file, which is made at the start: at most `length` bytes of it, without the first `offset`; 14 leaves out an Ethernet header, as the " +
+		"file is one of IP packets. The packet is an argument of the traced function. Yields 0 or, as the kernel says it, a negative number. Packets have " +
+		"a buffer of their own on each CPU; `perf_rb_pages` makes it larger.",
+	Example: `fentry:__dev_queue_xmit { skboutput("sent.pcap", args.skb, args.skb.len, 14); }`,
+	Check: func(c *Call) types.Type {
+		p, ok := c.Types[1].(*types.Pointer)
+		if ok {
+			s, isStruct := p.Elem.(*types.Struct)
+			ok = isStruct && s.Name == "sk_buff"
+		}
+		if !ok && c.Types[1] != nil {
+			c.Errorf(c.Args[1], "argument-type", "skboutput() only supports 'struct sk_buff *' arguments (%s provided)", c.Types[1])
+		}
+		if path, ok := c.Str(0); ok && path == "" {
+			c.Errorf(c.Args[0], "bad-argument", "skboutput() expects the name of a file")
+		}
+		for i := 2; i < 4; i++ {
+			if i < len(c.Consts) && c.Consts[i].Neg {
+				c.Errorf(c.Args[i], "bad-argument", "skboutput(): the %s must not be negative", c.Func.Params[i].Name)
+			}
+		}
+		return types.Uint32
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		b := g.B()
+		path, _ := c.Str(0)
+		offset := g.Scalar(c.Args[3])
+		limit := clamp(g, g.Scalar(c.Args[2]), mostPacket)
+		r := withObject(g, c, 1, -int64(unix.EFAULT), func(skb *ir.Value) *ir.Value {
+			length, _ := c.Types[1].(*types.Pointer).Elem.(*types.Struct).Field("len")
+			wire := b.Load(probe.Member(b, skb, length), 0, 4, false)
+			n := g.Choose(b.Arith(ir.ULt, wire, limit), func() *ir.Value { return wire }, func() *ir.Value { return limit })
+			ev := &object.Event{Builtin: "skboutput", Text: path, Map: -1}
+			return g.Packet(c, ev, skb, n, call(g, asm.FnKtimeGetBootNs), offset, n, wire)
+		})
+		g.When(b.Arith(ir.Ne, r, konst(g, 0)), true, func() {
+			g.When(b.Arith(ir.Ne, r, konst(g, -int64(unix.ENOSPC))), true, func() { // that is counted as lost
+				g.Failed(c.Expr, object.HelperFailed, "skb_output", r)
+			})
+		})
+		return b.Ext(r, 4, false)
+	},
+	Prepare: func(e Env, ev *object.Event) error {
+		_, err := e.Capture(ev.Text)
+		return err
+	},
+	Handle: func(e Env, ev *object.Event, rec []byte) error {
+		if len(rec) < packetBytes {
+			return nil
+		}
+		word := func(at int) uint64 { return binary.NativeEndian.Uint64(rec[at:]) }
+		data := rec[packetBytes:]
+		data = data[:min(word(packetLength), uint64(len(data)))]
+		skip := max(int64(word(packetOffset)), 0)
+		if skip >= int64(len(data)) {
+			return nil // nothing of it is left
+		}
+		file, err := e.Capture(ev.Text)
+		if err != nil {
+			return err
+		}
+		at := e.BootTime().Add(time.Duration(word(packetTime)))
+		return file.Packet(at, data[skip:], int(int64(word(packetWire))-skip))
+	},
+})

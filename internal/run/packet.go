@@ -1,0 +1,173 @@
+package run
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// packets is what network packets come by, and the files they go to.
+type packets struct {
+	rings    []*bpf.PerfRing // of each CPU that is online
+	captures map[string]*capture
+}
+
+type capture struct {
+	*output.Pcap
+	file *os.File // nil in a dry run
+}
+
+// Pages of the buffer of one CPU. A packet and its record are at most 64 kB,
+// and there has to be room for more than one.
+const (
+	packetPages      = 64
+	packetPagesLeast = 32
+	packetPagesMost  = 4096
+)
+
+// openPackets makes the buffers for packets, if a program sends any, and puts
+// them where programs find them. What the user says of the size goes for all
+// CPUs together, as it does for other records.
+func (s *session) openPackets() error {
+	fd := -1
+	for i, m := range s.Object.Maps {
+		if m.Name == object.PacketName {
+			fd = s.Maps[i]
+		}
+	}
+	if fd < 0 {
+		return nil
+	}
+	pages := packetPages
+	if n := s.o.Config.PerfRBPages; n > 0 {
+		pages = types.PowerOfTwo(min(max(n/max(s.CPUs, 1), packetPagesLeast), packetPagesMost))
+	}
+	cpus, err := s.o.Probe.Target.OnlineCPUs()
+	if err != nil {
+		return err
+	}
+	for _, cpu := range cpus {
+		attr := unix.PerfEventAttr{
+			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Sample: 1, Sample_type: unix.PERF_SAMPLE_RAW, Wakeup: 1,
+		}
+		ring, err := bpf.OpenPerfRing(&attr, cpu, pages*unix.Getpagesize())
+		if errors.Is(err, unix.ENODEV) {
+			continue // it went offline
+		}
+		if err != nil {
+			return fmt.Errorf("cannot create the buffer for packets: %w", err)
+		}
+		s.packets.rings = append(s.packets.rings, ring)
+		key, val := binary.NativeEndian.AppendUint32(nil, uint32(cpu)), binary.NativeEndian.AppendUint32(nil, uint32(ring.FD))
+		if err := bpf.MapUpdate(fd, key, val, 0); err != nil {
+			return fmt.Errorf("cannot use the buffer for packets: %w", err)
+		}
+	}
+	return nil
+}
+
+// prepare lets builtins make what their events need.
+func (s *session) prepare() error {
+	for _, e := range s.events {
+		f, _ := builtin.Lookup(e.Builtin)
+		if f.Prepare == nil {
+			continue
+		}
+		if err := f.Prepare(s, e.Event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Capture is the pcap file of a name, made when it is first asked for.
+func (s *session) Capture(path string) (*output.Pcap, error) {
+	if c := s.packets.captures[path]; c != nil {
+		return c.Pcap, nil
+	}
+	c := &capture{}
+	var err error
+	if s.o.DryRun {
+		c.Pcap, err = output.NewPcap(nowhere{})
+	} else {
+		if c.file, err = os.Create(path); err != nil {
+			return nil, fmt.Errorf("cannot create %s: %s", path, errno.Message(errors.Unwrap(err)))
+		}
+		c.Pcap, err = output.NewPcap(c.file)
+	}
+	if s.packets.captures == nil {
+		s.packets.captures = map[string]*capture{}
+	}
+	s.packets.captures[path] = c
+	if err != nil {
+		return nil, fmt.Errorf("cannot write to %s: %s", path, errno.Message(err))
+	}
+	return c.Pcap, nil
+}
+
+type nowhere struct{}
+
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+
+// readPackets acts on the packets that have come and says how many there were.
+// Those on their way when exit() was called were sent before.
+func (s *session) readPackets() int {
+	n := 0
+	for _, ring := range s.packets.rings {
+		ring.Read(func(rec []byte) {
+			// struct perf_event_header, u32 length of what follows
+			const header, length = 8, 4
+			if binary.NativeEndian.Uint32(rec) != unix.PERF_RECORD_SAMPLE || len(rec) < header+length {
+				return // what is lost, the program has counted
+			}
+			raw := rec[header+length:]
+			raw = raw[:min(uint64(binary.NativeEndian.Uint32(rec[header:])), uint64(len(raw)))]
+			if len(raw) >= 4 {
+				s.act(raw)
+				n++
+			}
+		})
+	}
+	return n
+}
+
+// empty reports whether no packet waits.
+func (p *packets) empty() bool {
+	for _, ring := range p.rings {
+		if !ring.Empty() {
+			return false
+		}
+	}
+	return true
+}
+
+// flushCaptures writes out the packets that are buffered.
+func (s *session) flushCaptures() {
+	for path, c := range s.packets.captures {
+		if err := c.Flush(); err != nil {
+			s.Errorf("cannot write to %s: %s", path, errno.Message(err))
+		}
+	}
+}
+
+func (p *packets) close() {
+	for _, ring := range p.rings {
+		ring.Close()
+	}
+	for _, c := range p.captures {
+		c.Flush()
+		if c.file != nil {
+			c.file.Close()
+		}
+	}
+}
