@@ -1,20 +1,27 @@
 package cli
 
-import "github.com/hawktrace/hawk/internal/probe"
+import (
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/probe"
+)
 
 // ignored accepts an option that has nothing to change.
 func ignored(*settings, string) error { return nil }
 
 func oneOf(name string, dst func(*settings) *string, values ...string) func(*settings, string) error {
 	return func(s *settings, v string) error {
-		for _, want := range values {
-			if v == want {
-				*dst(s) = v
-				return nil
-			}
+		if !slices.Contains(values, v) {
+			return invalidValue(name, v, values)
 		}
-		return usagef("USAGE: invalid value for %s: %s", name, v)
+		*dst(s) = v
+		return nil
 	}
+}
+
+func invalidValue(option, value string, valid []string) error {
+	return usagef("USAGE: invalid value for %s: %s; valid ones are %s", option, value, strings.Join(valid, ", "))
 }
 
 var bufferings = []string{"line", "full", "none"}
@@ -25,7 +32,7 @@ func options() []option {
 		{short: 'e', arg: "PROGRAM", doc: "run this program", set: func(s *settings, v string) error { s.program = &v; return nil }},
 		{short: 'l', long: "list", doc: "list probes that match a pattern, or those of a script", set: func(s *settings, _ string) error { return s.setMode(modeList, "-l") }},
 		{short: 'p', long: "pid", arg: "PID", doc: "trace this process", set: (*settings).setPID},
-		{short: 'c', long: "cmd", arg: "COMMAND", doc: "run a command and trace it", set: func(s *settings, v string) error { s.command = v; return nil }},
+		{short: 'c', long: "cmd", arg: "COMMAND", doc: "run a command and trace it", set: (*settings).setCommand},
 		{long: "follow", doc: "trace the processes that the one of -p or -c starts, too", set: func(s *settings, _ string) error { s.follow = true; return nil }},
 		{short: 'o', long: "output", arg: "FILE", doc: "write the output to a file", set: func(s *settings, v string) error { s.output = v; return nil }},
 		{short: 'f', arg: "FORMAT", doc: "output format: text or json", values: []string{"text", "json"}, set: func(s *settings, v string) error { s.format = v; return nil }},
@@ -61,10 +68,10 @@ func options() []option {
 		{short: 'v', long: "verbose", doc: "say more; with -l show arguments", group: trouble, set: func(s *settings, _ string) error { s.verbose++; return nil }},
 		{long: "info", doc: "show what this kernel can do; -f json in front for JSON", group: trouble, set: func(s *settings, _ string) error { return s.atOnce(modeInfo) }},
 		{long: "no-feature", arg: "FEATURE,…", doc: "do without features of the kernel", group: trouble, values: probe.Features(), set: (*settings).setNoFeature},
+		{long: "dwarf-pid", arg: "PID", doc: "prepare user stacks of this process; may be repeated", group: trouble, set: (*settings).addDwarfPID},
 
 		{long: "usdt-file-activation", group: hidden, set: ignored},
 		{short: 'b', long: "btf", group: hidden, set: ignored},
 		{long: "verify-llvm-ir", group: hidden, set: ignored},
-		{long: "dwarf-pid", arg: "PID", group: hidden, set: (*settings).addDwarfPID},
 	}
 }

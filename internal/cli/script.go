@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/errno"
@@ -47,6 +48,9 @@ func (c *command) readScript(name string) (*source.File, error) {
 	file, err := os.Open(name)
 	if err != nil && strings.ContainsAny(name, "{} ") {
 		return nil, &usageError{fmt.Sprintf("ERROR: failed to open file '%s': %s\nHINT: a program on the command line follows -e: hawk -e '…'", name, errno.Reason(err)), false}
+	}
+	if err != nil && slices.ContainsFunc(shown(), func(o option) bool { return o.long == name }) {
+		return nil, &usageError{fmt.Sprintf("ERROR: failed to open file '%s': %s\nHINT: did you mean --%s?", name, errno.Reason(err), name), false}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("failed to open file '%s': %s", name, errno.Reason(err))

@@ -98,7 +98,7 @@ func (s *settings) setDebug(list string) error {
 			name = to
 		}
 		if !slices.Contains(debugStages(), name) {
-			return usagef("USAGE: invalid option for -d: %s", name)
+			return usagef("USAGE: invalid option for -d: %s; valid ones are %s", name, strings.Join(debugStages(), ", "))
 		}
 		s.debug[name] = true
 	}
@@ -163,6 +163,15 @@ func parsePID(text string) (int, error) {
 	return int(n), nil
 }
 
+// setCommand refuses an empty command, which a script of the shell gets from a variable that is not set: without one the run would not end.
+func (s *settings) setCommand(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return usagef("USAGE: the command of -c is empty")
+	}
+	s.command = text
+	return nil
+}
+
 func (s *settings) setNoFeature(list string) error {
 	if s.noFeature == nil {
 		s.noFeature = map[string]bool{}
@@ -201,7 +210,7 @@ func debugStages() []string {
 
 func (s *settings) setCompletion(shell string) error {
 	if !slices.Contains(shells, shell) {
-		return usagef("USAGE: invalid value for --completion: %s; hawk knows %s", shell, strings.Join(shells, ", "))
+		return invalidValue("--completion", shell, shells)
 	}
 	s.shell = shell
 	return s.atOnce(modeCompletion)
@@ -213,7 +222,7 @@ func (s *settings) setModeName(name string) error {
 			return s.setMode(m.mode, "--mode")
 		}
 	}
-	return usagef("USAGE: invalid value for --mode: %s", name)
+	return invalidValue("--mode", name, modeNames())
 }
 
 // finish checks what single options cannot.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/load"
@@ -44,6 +46,9 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 	if c.command != "" {
 		argv, err := run.SplitCommand(c.command)
 		if err == nil {
+			if op := shellOperator(c.command, argv); op != "" {
+				c.warn(fmt.Sprintf("no shell reads the command of -c: %s is given %s as an argument\nHINT: for a shell: -c \"sh -c '…'\"", argv[0], op))
+			}
 			child, err = run.StartChild(argv)
 		}
 		if err != nil {
@@ -180,4 +185,15 @@ func (c *command) rejected(err error) int {
 		fmt.Fprintf(c.err, "verifier log:\n%s\n", r.Log)
 	}
 	return exitFailure
+}
+
+// shellOperator is a word of a command, not quoted, that means something to a shell only; "" if there is none.
+func shellOperator(text string, argv []string) string {
+	bare := strings.Fields(text)
+	for _, op := range []string{"|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1"} {
+		if slices.Contains(argv, op) && slices.Contains(bare, op) {
+			return op
+		}
+	}
+	return ""
 }
