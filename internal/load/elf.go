@@ -15,6 +15,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/types"
 )
 
 // Relocations of BPF objects (Documentation/bpf/llvm_reloc.rst).
@@ -301,11 +302,24 @@ func sectionName(p *object.Program) string {
 	case ebpf.XDP:
 		return "xdp"
 	case ebpf.Kprobe:
+		name := "k"
+		if pt.Kind.Space == types.User {
+			name = "u"
+		}
+		if m.Retval != nil {
+			name += "ret"
+		}
+		name += "probe"
 		switch m.Attach {
 		case ebpf.AttachTraceKprobeMulti, ebpf.AttachTraceUprobeMulti:
-			return strings.TrimPrefix(pt.Kind.Name, "u") + ".multi/" + pt.Func
+			name += ".multi"
+		case ebpf.AttachTraceKprobeSession:
+			name += ".session"
 		}
-		return pt.Kind.Name + "/" + pt.Func
+		if p.Sleeps {
+			name += ".s"
+		}
+		return name + "/" + pt.Func
 	}
 	switch m.Attach {
 	case ebpf.AttachTraceRawTp:

@@ -40,12 +40,8 @@ var _ = define(Kind{
 	Plan: planIter,
 })
 
-// The names by which types tell of an iterator: the struct that its program
-// sees, and the function that stands for it when a program is loaded.
-const (
-	iterStruct = "bpf_iter__"
-	iterFunc   = "bpf_iter_"
-)
+// iterStruct begins the name of the struct that an iterator's program sees.
+const iterStruct = "bpf_iter__"
 
 const bpffs = "/sys/fs/bpf"
 
@@ -130,7 +126,7 @@ func describeIter(p *Point, o *Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := s.Find(iterFunc+p.Func, btf.Set(btf.Func))
+	id, err := o.Target.Iterator(p.Func)
 	if err != nil {
 		return nil, err
 	}

@@ -135,25 +135,14 @@ func rawTracepointArgs(p *Point, o *Options) (*types.Struct, error) {
 	return slotStruct("rawtracepoint:"+p.Func+"_args", f.Params), nil
 }
 
-// describeRawTracepoint prints the parameters of the function that calls the
-// probes of a tracepoint, without the leading void * of its own.
+// describeRawTracepoint prints the parameters of a tracepoint.
 func describeRawTracepoint(p *Point, o *Options) ([]string, error) {
 	s, err := o.Target.ModuleBTF(p.Target)
 	if err != nil {
 		return nil, err
 	}
-	for _, prefix := range [...]string{"__probestub_", "__traceiter_"} {
-		id, err := s.Find(prefix+p.Func, btf.Set(btf.Func))
-		if err != nil {
-			continue
-		}
-		params, _, err := s.Signature(id)
-		if err != nil || len(params) == 0 {
-			return nil, err
-		}
-		return declLines(params[1:]), nil
-	}
-	return nil, nil
+	params, err := s.RawTracepointDecls(p.Func)
+	return declLines(params), err
 }
 
 // declLines are parameters as -lv prints them, with a space before and after

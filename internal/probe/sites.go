@@ -17,8 +17,15 @@ type site struct {
 	cookie    uint64
 }
 
-// linkSites attaches by one link for each file.
-func linkSites(progFD int, sites []site, o *Options, flags uint32) ([]Link, error) {
+// linkSites attaches by one link for each file, or by a perf event for each site.
+func linkSites(progFD int, sites []site, o *Options, multi bool, flags uint32) ([]Link, error) {
+	if multi {
+		return linkSitesMulti(progFD, sites, o, flags)
+	}
+	return linkSitesPerf(progFD, sites, o, flags)
+}
+
+func linkSitesMulti(progFD int, sites []site, o *Options, flags uint32) ([]Link, error) {
 	var links []Link
 	for _, file := range byFile(sites) {
 		m := bpf.UprobeMulti{Path: file[0].path, PID: o.kernelPID()}
@@ -59,7 +66,6 @@ func byFile(sites []site) (groups [][]site) {
 	return groups
 }
 
-// linkSitesPerf attaches by a perf event for each site.
 func linkSitesPerf(progFD int, sites []site, o *Options, flags uint32) ([]Link, error) {
 	typ, err := o.Target.PMUType("uprobe")
 	if err != nil {

@@ -249,8 +249,5 @@ func linkUprobes(progFD int, g *Group, o *Options, multi bool, flags uint32) ([]
 			sites = append(sites, site{path: exe.OnDisk(p.Target), offset: off, cookie: cookieOf(g, i)})
 		}
 	}
-	if multi {
-		return linkSites(progFD, sites, o, flags)
-	}
-	return linkSitesPerf(progFD, sites, o, flags)
+	return linkSites(progFD, sites, o, multi, flags)
 }

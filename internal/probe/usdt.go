@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cilium/ebpf"
-
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/target"
@@ -297,34 +295,19 @@ func usdtArgs(p *Point, want int, o *Options) ([]usdtList, error) {
 }
 
 var (
-	usdtMulti = Mechanism{
-		Name:      "uprobe.multi",
-		Program:   ebpf.Kprobe,
-		Attach:    ebpf.AttachTraceUprobeMulti,
-		Backwards: true,
-		Sleepable: target.SleepableUprobe,
-		Guard:     guardFollowed,
-		Index:     usdtIndex,
-		Arg:       usdtValue,
-		Regs:      contextRegs,
-		Link: func(fd int, g *Group, o *Options) ([]Link, error) {
-			return linkSites(fd, g.Extra.(*usdtGroup).sites, o, 0)
-		},
-	}
-	usdtPerf = Mechanism{
-		Name:      "perf uprobe",
-		Program:   ebpf.Kprobe,
-		Backwards: true,
-		Sleepable: target.SleepableUprobe,
-		Guard:     guardFollowed,
-		Index:     usdtIndex,
-		Arg:       usdtValue,
-		Regs:      contextRegs,
-		Link: func(fd int, g *Group, o *Options) ([]Link, error) {
-			return linkSitesPerf(fd, g.Extra.(*usdtGroup).sites, o, 0)
-		},
-	}
+	usdtMulti = usdtMechanism("uprobe.multi", true)
+	usdtPerf  = usdtMechanism("perf uprobe", false)
 )
+
+func usdtMechanism(name string, multi bool) Mechanism {
+	m := userMechanism(name, multi, false)
+	m.Field, m.Memory, m.Func = nil, nil, nil
+	m.Index, m.Arg = usdtIndex, usdtValue
+	m.Link = func(fd int, g *Group, o *Options) ([]Link, error) {
+		return linkSites(fd, g.Extra.(*usdtGroup).sites, o, multi, 0)
+	}
+	return m
+}
 
 func usdtIndex(c *Context) *ir.Value {
 	return c.B.Arith(ir.LShr, cookieIndex(c), c.B.Const(32))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
@@ -150,28 +151,16 @@ const closers = 16
 func (s *session) detach() {
 	shown := startProgress(s.o.Progress, "Detaching", len(s.links))
 	defer shown.end()
-	links := make(chan probe.Link)
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		var workers sync.WaitGroup
-		for range min(closers, len(s.links)) {
-			workers.Go(func() {
-				for l := range links {
-					l.Close() // there is nothing to be done about a failure
-					shown.done.Add(1)
-				}
-			})
-		}
-		for _, l := range s.links {
-			if s.signals.Load() > 1 {
-				break
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(closers, len(s.links)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(s.links) && s.signals.Load() < 2; i = int(next.Add(1)) - 1 {
+				s.links[i].Close() // there is nothing to be done about a failure
+				shown.done.Add(1)
 			}
-			links <- l
-		}
-		close(links)
-		workers.Wait()
-	}()
-	<-closed
+		})
+	}
+	workers.Wait()
 	s.links = nil
 }

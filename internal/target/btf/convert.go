@@ -22,9 +22,7 @@ func (s *Spec) convert(id uint32, depth int) (types.Type, error) {
 	if id == 0 {
 		return types.Void, nil
 	}
-	for s.base != nil && id < s.firstID {
-		s = s.base // so that equal types are identical, whoever asks
-	}
+	s = s.owner(id) // so that equal types are identical, whoever asks
 	if e, ok := s.conv[id]; ok {
 		return e.typ, nil
 	}

@@ -30,11 +30,7 @@ func (s *Spec) FuncByID(id uint32) (*types.Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner := s
-	for owner.base != nil && id < owner.firstID {
-		owner = owner.base
-	}
-	f.Name, f.BTFID, f.Module = string(s.str(r.name)), id, owner.Name
+	f.Name, f.BTFID, f.Module = string(s.str(r.name)), id, s.owner(id).Name
 	return f, nil
 }
 
@@ -82,16 +78,14 @@ func (s *Spec) RawTracepoint(event string) (*types.Func, uint32, error) {
 		return nil, 0, err
 	}
 	var f *types.Func
-	for _, prefix := range [...]string{probeStub, traceIter} {
-		if f, err = s.FuncProto(prefix + event); err == nil {
-			break
-		}
-	}
-	if f == nil {
+	if id, ok := s.tracepointFunc(event); ok {
+		f, err = s.FuncByID(id)
+	} else {
 		// No function: the prototype the typedef points to lacks only names.
-		if f, err = s.typedefProto(typedef); err != nil {
-			return nil, 0, err
-		}
+		f, err = s.typedefProto(typedef)
+	}
+	if err != nil {
+		return nil, 0, err
 	}
 	if len(f.Params) > 0 {
 		f.Params = f.Params[1:]
@@ -103,6 +97,31 @@ func (s *Spec) RawTracepoint(event string) (*types.Func, uint32, error) {
 	}
 	f.Name, f.BTFID, f.Module = event, typedef, s.owner(typedef).Name
 	return f, typedef, nil
+}
+
+// tracepointFunc is a function with the parameters of a tracepoint, behind a
+// void * of its own.
+func (s *Spec) tracepointFunc(event string) (id uint32, ok bool) {
+	for _, prefix := range [...]string{probeStub, traceIter} {
+		if id, err := s.Find(prefix+event, Set(Func)); err == nil {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// RawTracepointDecls returns the parameters of a tracepoint in C text, nil if
+// they are not known.
+func (s *Spec) RawTracepointDecls(event string) ([]Decl, error) {
+	id, ok := s.tracepointFunc(event)
+	if !ok {
+		return nil, nil
+	}
+	params, _, err := s.Signature(id)
+	if err != nil || len(params) == 0 {
+		return nil, err
+	}
+	return params[1:], nil
 }
 
 // owner is the spec, of s and its base, that has a type.

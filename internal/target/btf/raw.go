@@ -240,9 +240,7 @@ func (s *Spec) record(id uint32) (record, error) {
 	if id == 0 {
 		return record{}, nil
 	}
-	for s.base != nil && id < s.firstID {
-		s = s.base
-	}
+	s = s.owner(id)
 	if err := s.reach(id); err != nil {
 		return record{}, err
 	}
