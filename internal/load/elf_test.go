@@ -19,14 +19,9 @@ import (
 	"github.com/hawktrace/hawk/internal/target"
 )
 
-// Names that are alike as far as BTF keeps them are told apart all the same.
-func TestWriteELFNames(t *testing.T) {
-	long := "@" + strings.Repeat("a", 200)
-	script := fmt.Sprintf("begin { %[1]s1[1] = 1; %[1]s2[1] = 2; %[1]s3[1] = 3; @a[1] = 1; @a_2[1] = 1; }", long)
-	res, ds := compile.Compile(source.NewFile("in.bt", script), compile.Options{Probe: probe.Options{Target: target.Recorded(t.TempDir())}})
-	if res == nil {
-		t.Fatal(ds.List())
-	}
+// writeELF writes an object and reads it as another loader does.
+func writeELF(t *testing.T, res *compile.Result) *ebpf.CollectionSpec {
+	t.Helper()
 	var file bytes.Buffer
 	if err := load.WriteELF(&file, res.Object); err != nil {
 		t.Fatal(err)
@@ -35,6 +30,18 @@ func TestWriteELFNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return spec
+}
+
+// Names that are alike as far as BTF keeps them are told apart all the same.
+func TestWriteELFNames(t *testing.T) {
+	long := "@" + strings.Repeat("a", 200)
+	script := fmt.Sprintf("begin { %[1]s1[1] = 1; %[1]s2[1] = 2; %[1]s3[1] = 3; @a[1] = 1; @a_2[1] = 1; }", long)
+	res, ds := compile.Compile(source.NewFile("in.bt", script), compile.Options{Probe: probe.Options{Target: target.Recorded(t.TempDir())}})
+	if res == nil {
+		t.Fatal(ds.List())
+	}
+	spec := writeELF(t, res)
 	hashes := 0
 	for _, m := range spec.Maps {
 		if m.Type == ebpf.Hash {
@@ -57,14 +64,7 @@ interval:ms:10 { @c = count(); exit(); }`
 		ds.Print(&b, source.PrintOptions{})
 		t.Skipf("this kernel can not run it: %s", &b)
 	}
-	var file bytes.Buffer
-	if err := load.WriteELF(&file, res.Object); err != nil {
-		t.Fatal(err)
-	}
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(file.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := writeELF(t, res)
 	for name, want := range map[string]ebpf.ProgramType{"begin_1": ebpf.RawTracepoint, "interval_ms_10_2": ebpf.PerfEvent} {
 		p := spec.Programs[name]
 		if p == nil || p.Type != want || p.License != "GPL" {

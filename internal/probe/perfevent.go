@@ -215,5 +215,5 @@ func linkCounter(progFD int, g *Group, o *Options) ([]Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return linkPerf(cpus, unix.PerfEventAttr{Type: e.typ, Config: e.config, Sample: p.Period}, progFD, o.PID)
+	return linkPerf(cpus, unix.PerfEventAttr{Type: e.typ, Config: e.config, Sample: p.Period}, progFD, o.kernelPID())
 }

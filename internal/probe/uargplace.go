@@ -96,11 +96,7 @@ func (a *placer) results(fn *dwarf.Func) []placedArg {
 func (a *placer) place(s dwarf.Shape) placedArg {
 	switch {
 	case s.ByAddress:
-		at := a.words(8, 1)
-		if at.in == inStack {
-			return placedArg{in: inAddress, stack: at.stack}
-		}
-		return placedArg{in: inAddress, reg: at.reg, regs: at.regs}
+		return a.address()
 	case a.abi.isGo():
 		return a.placeGo(s)
 	case a.rust && s.Composite && s.Bytes > 0:
@@ -140,6 +136,13 @@ func (a *placer) words(bytes, n int) placedArg {
 		return a.onStack(bytes, 8)
 	}
 	return a.take(n, func(i int) dwarf.Leaf { return dwarf.Leaf{Offset: 8 * i, Bytes: 8} })
+}
+
+// address places the address of a value.
+func (a *placer) address() placedArg {
+	at := a.words(8, 1)
+	at.in = inAddress
+	return at
 }
 
 func (a *placer) onStack(bytes, align int) placedArg {
@@ -222,9 +225,7 @@ func (a *placer) compositeARM(s dwarf.Shape) placedArg {
 		a.floats = a.floatRegs()
 		return a.onStack(s.Bytes, s.Align)
 	case s.Bytes > 16:
-		at := a.words(8, 1)
-		at.in = inAddress
-		return at
+		return a.address()
 	}
 	words := (s.Bytes + 7) / 8
 	if !a.free(words) {
@@ -299,7 +300,5 @@ func (a *placer) placeRust(s dwarf.Shape) placedArg {
 	case ok || s.Bytes <= 8:
 		return a.words(s.Bytes, (s.Bytes+7)/8)
 	}
-	at := a.words(8, 1)
-	at.in = inAddress
-	return at
+	return a.address()
 }
