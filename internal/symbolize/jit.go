@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +23,9 @@ const (
 	maxJITName  = 1 << 10   // bytes
 )
 
+// jitModule is the module of code that has its name from a map file.
+const jitModule = "[jit]"
+
 // A jitMap is /tmp/perf-PID.map, where run times write the names of code
 // they generate: lines "hexstart hexsize name". It grows while the process
 // runs.
@@ -30,6 +34,7 @@ type jitMap struct {
 	dev, ino uint64
 	read     int64     // how far it was read, in whole lines
 	lines    []jitLine // by start
+	checked  time.Time // for what was added
 }
 
 type jitLine struct {
@@ -44,9 +49,12 @@ func (u *User) jitLookup(p *process, addr uint64) (Frame, bool) {
 	if p.jit == nil {
 		p.jit = &jitMap{pid: p.pid}
 	}
-	if f, ok := p.jit.find(addr); ok {
+	// Code can have taken the place of other code since the file was read.
+	now := time.Now()
+	if f, ok := p.jit.find(addr); ok && now.Sub(p.jit.checked) < checkEvery {
 		return f, true
 	}
+	p.jit.checked = now
 	u.jitBytes += p.jit.refresh()
 	f, ok := p.jit.find(addr)
 	if u.jitBytes > maxJITAll {
@@ -74,7 +82,7 @@ func (j *jitMap) refresh() int64 {
 		return 0
 	}
 	if st.Dev != j.dev || st.Ino != j.ino || st.Size < j.read {
-		*j = jitMap{pid: j.pid, dev: st.Dev, ino: st.Ino}
+		*j = jitMap{pid: j.pid, checked: j.checked, dev: st.Dev, ino: st.Ino}
 	}
 	if st.Size <= j.read || j.read >= maxJIT {
 		return 0
@@ -155,5 +163,5 @@ func (j *jitMap) find(addr uint64) (Frame, bool) {
 	if best == nil {
 		return Frame{}, false
 	}
-	return Frame{best.name, addr - best.start, "[jit]"}, true
+	return Frame{best.name, addr - best.start, jitModule}, true
 }

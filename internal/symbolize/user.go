@@ -216,7 +216,7 @@ func (u *User) Lookup(pid int, addr uint64) (Frame, bool) {
 	if !known && !ok && len(p.maps) == 0 {
 		return u.expected(addr)
 	}
-	if known {
+	if known && f.Module != jitModule {
 		if len(p.cache) >= maxCached {
 			p.cache = nil
 		}
