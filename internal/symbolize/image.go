@@ -53,16 +53,15 @@ func (u *User) image(key imageKey) *image {
 	return i
 }
 
-// hold keeps a descriptor of a file that was mapped a moment ago, as it may
-// be gone, or out of reach with its mount namespace, when it is needed. It
-// only refers to the file (O_PATH): opening devices has effects.
-func (i *image) hold(u *User, e *event) {
+// hold keeps a descriptor of the file of a mapping, as it may be gone, or out of
+// reach with its mount namespace, when it is needed. It only refers to the file
+// (O_PATH): opening devices has effects.
+func (i *image) hold(u *User, pid int, m *mapping) {
 	if i.held >= 0 || i.file != nil || !i.isFile() {
 		return
 	}
-	dir := proc.Dir(e.pid)
-	m := proc.Mapping{Start: e.start, End: e.start + e.size}
-	for n, name := range [...]string{dir + "/root" + i.path, i.path, proc.MapFile(e.pid, &m)} {
+	dir := proc.Dir(pid)
+	for n, name := range [...]string{dir + "/root" + i.path, i.path, proc.MapFile(pid, &proc.Mapping{Start: m.start, End: m.end})} {
 		fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
 			if n == 0 && (err == unix.EMFILE || err == unix.ENFILE) {

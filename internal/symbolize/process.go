@@ -116,6 +116,7 @@ func (u *User) reread(p *process) {
 		return // keep what we have
 	}
 	p.maps, p.shared, p.cache, p.gaps = p.maps[:0:0], false, nil, u.gaps
+	elsewhere := u.recorder != nil && proc.Root(p.pid) != ""
 	for i := range maps {
 		m := &maps[i]
 		if !m.Exec || len(p.maps) >= maxMappings {
@@ -124,6 +125,10 @@ func (u *User) reread(p *process) {
 		n := mapping{start: m.Start, end: m.End, offset: m.Offset}
 		if m.Path != "" && (m.Path[0] == '[' || m.IsFile()) {
 			n.image = u.image(imageKey{path: m.Path, dev: m.Dev, ino: m.Ino})
+			// What ran before is much. Files of our own mount namespace are likely to stay.
+			if elsewhere || u.recorder != nil && len(u.held) < maxHeld/2 {
+				n.image.hold(u, p.pid, &n)
+			}
 		}
 		p.maps = append(p.maps, n)
 	}
@@ -224,7 +229,7 @@ func (u *User) apply(e *event) {
 		m := mapping{start: e.start, end: e.start + e.size, offset: e.offset}
 		if e.image.path != "" {
 			m.image = u.image(e.image)
-			m.image.hold(u, e)
+			m.image.hold(u, e.pid, &m)
 		}
 		u.first(e.pid).insert(m)
 	}
