@@ -134,8 +134,11 @@ func TestWatch(t *testing.T) {
 	}
 	u := NewUser()
 	defer u.Close()
-	if err := u.Watch(cpus, false); err != nil {
+	if err := target.Host().Privileges(); err != nil {
 		t.Skip(err)
+	}
+	if err := u.Watch(cpus, false); err != nil {
+		t.Fatal(err)
 	}
 	cc, err := exec.LookPath("cc")
 	if err != nil {
@@ -148,7 +151,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(cc, "-pie", "-fPIE", "-o", bin, src).CombinedOutput(); err != nil {
-		t.Skipf("cc: %v\n%s", err, out)
+		t.Fatalf("cc: %v\n%s", err, out)
 	}
 	cmd := exec.Command(bin)
 	out, err := cmd.Output()
@@ -181,7 +184,7 @@ func TestWatch(t *testing.T) {
 func TestReplacedFile(t *testing.T) {
 	path, err := os.Executable()
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {

@@ -62,11 +62,11 @@ func TestKernelHost(t *testing.T) {
 	}
 	syms, err := h.KernelSymbols()
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	addr, ok := syms.Address("vfs_read")
 	if !ok {
-		t.Skip("no vfs_read")
+		t.Fatal("no vfs_read")
 	}
 	k := NewKernel(h)
 	defer k.Close()
@@ -137,7 +137,7 @@ func TestEndedProcess(t *testing.T) {
 	src, bin := filepath.Join(dir, "x.cc"), filepath.Join(dir, "x")
 	os.WriteFile(src, []byte(cxxProgram), 0o644)
 	if out, err := exec.Command(gxx, "-pie", "-fPIE", "-w", "-o", bin, src).CombinedOutput(); err != nil {
-		t.Skipf("g++: %v\n%s", err, out)
+		t.Fatalf("g++: %v\n%s", err, out)
 	}
 	cmd := exec.Command(bin)
 	in, _ := cmd.StdinPipe()

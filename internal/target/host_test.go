@@ -17,6 +17,14 @@ func needRoot(t testing.TB) *Target {
 	return Host()
 }
 
+// needBTF skips tests on kernels without types.
+func needBTF(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		t.Skip(err)
+	}
+}
+
 func TestHostFeatures(t *testing.T) {
 	h := needRoot(t)
 	if err := h.Privileges(); err != nil {
@@ -96,9 +104,7 @@ func cut(e string) (string, string, bool) {
 
 func TestHostTypes(t *testing.T) {
 	h := Host()
-	if _, err := h.BTF(); err != nil {
-		t.Skip(err)
-	}
+	needBTF(t)
 	typ, err := h.TypeByName("struct", "task_struct")
 	if err != nil || typ.(*types.Struct).BTFID == 0 {
 		t.Fatalf("%v, %v", typ, err)

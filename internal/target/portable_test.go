@@ -107,9 +107,7 @@ func TestFacts(t *testing.T) {
 // Members behind a pointer in a tracepoint's record are facts of the kernel's types.
 func TestFactsBehindRecord(t *testing.T) {
 	portable, ledger := Portable(arch.Native(), "")
-	if _, err := portable.BTF(); err != nil {
-		t.Skip(err)
-	}
+	needBTF(t)
 	f, err := ParseFormat("demo", "event", "\tfield:struct task_struct * task;\toffset:8;\tsize:8;\tsigned:0;\n", portable)
 	if err != nil {
 		t.Fatal(err)

@@ -123,7 +123,7 @@ func compile(t testing.TB, src string, args ...string) string {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(gcc, append(args, "-o", bin, c)...).CombinedOutput(); err != nil {
-		t.Skipf("gcc: %v\n%s", err, out)
+		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return bin
 }
@@ -298,9 +298,12 @@ func TestFind(t *testing.T) {
 }
 
 func TestFindLibrary(t *testing.T) {
+	if got, err := filepath.Glob("/lib*/*/libc.so.6"); err != nil || got == nil {
+		t.Skip("no libc where Debian has it")
+	}
 	got, err := Search{Libraries: true}.Find("libc")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	f, err := Open(got[0])
 	if err != nil {

@@ -49,7 +49,7 @@ func TestStrippedGo(t *testing.T) {
 			build := exec.Command(goTool, "build", "-buildmode="+mode, "-ldflags=-w", "-o", whole, src)
 			build.Env = append(os.Environ(), "CGO_ENABLED=0")
 			if out, err := build.CombinedOutput(); err != nil {
-				t.Skipf("go build: %v\n%s", err, out)
+				t.Fatalf("go build: %v\n%s", err, out)
 			}
 			tool(t, "strip", "-o", stripped, whole)
 			a, b := openFile(t, whole), openFile(t, stripped)
