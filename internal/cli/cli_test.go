@@ -164,7 +164,7 @@ func TestOptions(t *testing.T) {
 			seen[name] = true
 		}
 		if (o.doc == "") != (o.group == hidden) || o.set == nil {
-			t.Errorf("%s: text or action missing", o.spelled())
+			t.Errorf("%q: text or action missing", o.spellings())
 		}
 	}
 	_, help, _ := hawk(t, "", "-h")
@@ -219,7 +219,7 @@ func TestGenerated(t *testing.T) {
 	}
 	for _, o := range shown() {
 		if !strings.Contains(page, ascii(o.roff())) {
-			t.Errorf("the page lacks %s", o.spelled())
+			t.Errorf("the page lacks %q", o.spellings())
 		}
 		for _, shell := range shells {
 			_, script, _ := hawk(t, "", "--completion", shell)

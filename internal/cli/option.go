@@ -31,14 +31,6 @@ const (
 	hidden
 )
 
-// spelled is how messages name the option.
-func (o *option) spelled() string {
-	if o.long != "" {
-		return "--" + o.long
-	}
-	return "-" + string(o.short)
-}
-
 // A usageError ends the run with a line of its own, the usage text if wanted,
 // and status 1.
 type usageError struct {

@@ -203,11 +203,10 @@ func TestLastWords(t *testing.T) {
 
 func TestKnownComplaints(t *testing.T) {
 	for line, want := range map[string]string{
-		"unknown func bpf_get_func_ip#173":                                    "helper bpf_get_func_ip not allowed in probe",
-		"program of this type cannot use helper bpf_copy_from_user#148":       "helper bpf_copy_from_user not allowed in probe",
-		"BPF program is too large. Processed 1000001 insn":                    "the verifier gave up after a million steps (BPF program is too large. Processed 1000001 insn)",
-		"combined stack size of 2 calls is 576. Too large":                    "it needs more stack than the kernel gives a program (combined stack size of 2 calls is 576. Too large)",
-		"cannot call GPL-restricted function from non-GPL compatible program": "it uses functions that the kernel grants to programs under the GPL only (cannot call GPL-restricted function from non-GPL compatible program)",
+		"unknown func bpf_get_func_ip#173":                              "helper bpf_get_func_ip not allowed in probe",
+		"program of this type cannot use helper bpf_copy_from_user#148": "helper bpf_copy_from_user not allowed in probe",
+		"BPF program is too large. Processed 1000001 insn":              "the verifier gave up after a million steps (BPF program is too large. Processed 1000001 insn)",
+		"combined stack size of 2 calls is 576. Too large":              "it needs more stack than the kernel gives a program (combined stack size of 2 calls is 576. Too large)",
 	} {
 		k := known(line)
 		if k == nil {

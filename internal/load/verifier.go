@@ -172,8 +172,6 @@ var complaints = []complaint{
 	{"unknown func bpf_", "", "another kind of probe, or a newer kernel, may offer it", false},
 	{"program of this type cannot use helper bpf_", "", "another kind of probe, or a newer kernel, may offer it", false},
 	{"helper call is not allowed in probe", "", "another kind of probe, or a newer kernel, may offer it", false},
-	{"cannot call GPL-restricted function from non-GPL compatible program", "it uses functions that the kernel grants to programs under the GPL only",
-		"set the license in the config block: license = \"GPL\"", false},
 	{"combined stack size of", "it needs more stack than the kernel gives a program",
 		"keep large variables in maps, or lower on_stack_limit", false},
 	{"type=rcu_ptr_", "it hands on a pointer that the kernel vouches for only while it is followed", fromArgument, false},

@@ -228,7 +228,7 @@ func (f *File) readIndex(data []byte, at map[dwarf.Offset]*unit) bool {
 	c := cursor.Cursor{Data: data, Big: f.big}
 	version := max(c.Uint(2), c.Uint(2)) // of 32 bits in the old form
 	columns, units, slots := int(c.Uint(4)), int(c.Uint(4)), c.Uint(4)
-	if c.Bad || version != 2 && version != 5 || columns > 16 || slots > uint64(len(data)) {
+	if c.Bad || version != 2 && version != 5 || columns > 16 || columns == 0 && units > 0 || slots > uint64(len(data)) {
 		return false
 	}
 	c.Bytes(12 * slots) // the hash table: rows are looked at in turn

@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"debug/dwarf"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -148,4 +149,16 @@ func FuzzIndex(f *testing.F) {
 			(&File{}).readIndex(data, map[dwarf.Offset]*unit{0: u})
 		})
 	})
+}
+
+// An index that is all count and no rows takes no time.
+func TestIndexOfNothing(t *testing.T) {
+	f := &File{}
+	var index []byte
+	for _, n := range []uint32{5, 0, 0xffffffff, 0} { // version, columns, units, slots
+		index = binary.LittleEndian.AppendUint32(index, n)
+	}
+	if f.readIndex(index, map[dwarf.Offset]*unit{0: {known: &unitBases{}}}) {
+		t.Error("it is taken for one")
+	}
 }
