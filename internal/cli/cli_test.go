@@ -86,6 +86,11 @@ func TestUsage(t *testing.T) {
 		{"-l self:*,s:cpu*", 0, "self:signal:SIGUSR1\nsoftware:cpu-clock:\nsoftware:cpu-migrations:\nsoftware:cpu:\n", ""},
 		{"-l -e i:1s{}s:cs:7{}begin{}", 0, "interval:us:\nsoftware:cs:\n", ""},
 		{"-l -e nosuch:x{}", 1, "", "stdin:1:1-7: ERROR: Invalid probe type: nosuch\n"},
+		{"-l i", 0, "", "WARNING: nothing matches 'i'\nHINT: hawk -l 'interval:*' lists probes of this kind\n"},
+		{"-l software:faultz", 0, "", "WARNING: nothing matches 'software:faultz'\nHINT: did you mean software:faults?\n"},
+		{"-l software:f[z]*,s:faults", 0, "software:faults:\n", "WARNING: nothing matches 'software:f[z]*'\n"},
+		{"--no-warnings -l software:faultz", 0, "", ""},
+		{"-l test:x", 0, "", "WARNING: test probes are not listed\n"},
 		{"-l no.such", 0, "", "WARNING: 'no.such' looks like a file name"},
 	} {
 		status, stdout, stderr := hawk(t, "", strings.Fields(tt.args)...)

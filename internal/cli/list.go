@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -29,7 +30,10 @@ func (c *command) list() int {
 }
 
 func (c *command) listTo(out *bufio.Writer) int {
+	var found int   // what the pattern at hand has listed
+	var warned bool // it is known why it has listed no more
 	emit := func(l probe.Listed) {
+		found++
 		out.WriteString(l.Name)
 		out.WriteByte('\n')
 		for _, a := range l.Args {
@@ -49,12 +53,18 @@ func (c *command) listTo(out *bufio.Writer) int {
 		operand = "*"
 	}
 	for _, pattern := range splitPatterns(operand) {
+		found, warned = 0, false
 		if !strings.Contains(pattern, ":") && strings.Contains(pattern, ".") {
 			c.warn(fmt.Sprintf("'%s' looks like a file name but there is no such file; it is taken for a pattern", pattern))
+			warned = true
 		}
-		if err := c.listPattern(pattern, out, emit); err != nil {
+		err := c.listPattern(pattern, out, emit, func(text string) { warned = true; c.warn(text) })
+		if err != nil {
 			out.Flush()
 			return c.fail(exitUsage, err)
+		}
+		if found == 0 && !warned {
+			c.warn(fmt.Sprintf("nothing matches '%s'", pattern) + c.listHint(pattern))
 		}
 	}
 	return exitOK
@@ -89,24 +99,76 @@ func splitPatterns(s string) []string {
 	return out
 }
 
-func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe.Listed)) error {
-	if words := strings.Fields(pattern); len(words) == 2 {
-		switch words[0] {
-		case "struct", "union", "enum":
-			return c.listTypes(words[0], words[1], out)
-		}
-	}
+// patternParts splits a pattern for probes.
+func patternParts(pattern string) ([]probe.Part, error) {
 	f := source.NewFile("pattern", pattern)
 	split, d := syntax.SplitAttach(pattern, source.Span{File: f, End: len(pattern)}, nil)
 	if d != nil {
-		return fmt.Errorf("%s", d.Msg)
-	}
-	if len(split.Parts) == 0 {
-		return nil
+		return nil, errors.New(d.Msg)
 	}
 	parts := make([]probe.Part, len(split.Parts))
 	for i, p := range split.Parts {
 		parts[i] = probe.Part{Text: p.Text, Literal: p.Quoted}
+	}
+	return parts, nil
+}
+
+// listHint says what a pattern that nothing matches was probably meant to be, as a line of its own; "" if that is not known.
+func (c *command) listHint(pattern string) string {
+	parts, err := patternParts(pattern)
+	if err != nil || len(parts) == 0 {
+		return ""
+	}
+	k, ok := probe.Lookup(parts[0].Text)
+	switch {
+	case !ok || k.List == nil:
+		return ""
+	case len(parts) == 1:
+		return fmt.Sprintf("\nHINT: hawk -l '%s:*' lists probes of this kind", k.Name)
+	case slices.ContainsFunc(parts, probe.Part.HasWild):
+		return ""
+	}
+	o := c.probeOptions()
+	o.ForListing, o.Verbose = true, false
+	others := slices.Clone(parts[1:])
+	last := others[len(others)-1].Text
+	meant := k.Name + ":" + others[0].Text
+	if len(others) > 1 {
+		meant += ":" + last
+	}
+	// The neighbours come first, by what follows the category or the file, of which there may be more in a name; then those of other categories.
+	for i := len(others) - 1; i >= 0 && !strings.Contains(others[i].Text, "/"); i-- {
+		others[i] = probe.Part{Text: "*"}
+		var ends, names []string
+		k.List(k, others, &o, func(l probe.Listed) {
+			name := strings.TrimSuffix(l.Name, ":")
+			ends, names = append(ends, name[strings.LastIndexByte(name, ':')+1:]), append(names, name)
+		})
+		if near := spell.Nearest(last, ends); near != "" && i == len(others)-1 {
+			return "\nHINT: did you mean " + names[slices.Index(ends, near)] + "?"
+		}
+		if near := spell.Nearest(meant, names); near != "" {
+			return "\nHINT: did you mean " + near + "?"
+		}
+	}
+	return ""
+}
+
+// listPattern lists what a pattern matches. What keeps it from being complete goes to warn.
+func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe.Listed), warn func(string)) error {
+	if words := strings.Fields(pattern); len(words) == 2 {
+		switch words[0] {
+		case "struct", "union", "enum":
+			found, err := c.listTypes(words[0], words[1], out)
+			if err == nil && !found {
+				warn(fmt.Sprintf("nothing matches '%s'", pattern))
+			}
+			return err
+		}
+	}
+	parts, err := patternParts(pattern)
+	if err != nil || len(parts) == 0 {
+		return err
 	}
 	o := c.probeOptions()
 	o.ForListing = true
@@ -126,9 +188,10 @@ func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe
 		return err
 	}
 	if k.List == nil {
+		warn(k.Name + " probes are not listed")
 		return nil
 	}
-	o.WarnPoint = func(_ source.Span, msg string) { c.warn(msg) }
+	o.WarnPoint = func(_ source.Span, msg string) { warn(msg) }
 	return k.List(k, parts[1:], &o, emit)
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // listTypes lists the kernel's structs, unions or enums by pattern: names, or
-// with -v definitions, each under the module it belongs to.
-func (c *command) listTypes(keyword, pattern string, out *bufio.Writer) error {
+// with -v definitions, each under the module it belongs to. It reports whether there were any.
+func (c *command) listTypes(keyword, pattern string, out *bufio.Writer) (any bool, err error) {
 	kinds := btf.Set(btf.Struct)
 	switch keyword {
 	case "union":
@@ -24,7 +24,7 @@ func (c *command) listTypes(keyword, pattern string, out *bufio.Writer) error {
 		s, err := c.target.ModuleBTF(module)
 		if err != nil {
 			if module == "vmlinux" {
-				return err
+				return any, err
 			}
 			continue // unloaded meanwhile
 		}
@@ -40,8 +40,9 @@ func (c *command) listTypes(keyword, pattern string, out *bufio.Writer) error {
 			return true
 		})
 		if err != nil {
-			return err
+			return any, err
 		}
+		any = any || len(all) > 0
 		slices.SortFunc(all, func(a, b found) int {
 			return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.id, b.id))
 		})
@@ -54,10 +55,10 @@ func (c *command) listTypes(keyword, pattern string, out *bufio.Writer) error {
 			}
 			text, err := s.Definition(f.id)
 			if err != nil {
-				return err
+				return any, err
 			}
 			out.WriteString(module + ": " + text + "\n")
 		}
 	}
-	return nil
+	return any, nil
 }
