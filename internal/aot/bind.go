@@ -79,7 +79,7 @@ func (p *Payload) bindOptions(opts *probe.Options) error {
 	for name := range p.NoFeature {
 		opts.NoFeature[name] = true
 	}
-	opts.MaxProbes, opts.MaxProgs = p.Config.MaxProbes, p.Config.MaxBPFProgs
+	opts.MaxProbes = p.Config.MaxProbes
 	if p.Filter != "" {
 		re, err := regexp.Compile(p.Filter)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/expand"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -21,10 +22,8 @@ func (c *checker) copies(p *expand.Probe) {
 			if w == nil {
 				w = c.newWalker(p, a, args, ret, err)
 				groups = append(groups, w)
-				if len(c.walks)-len(c.script.Fns)+len(groups) > c.script.Config.MaxBPFProgs {
-					c.ds.Errorf("too-many-programs", a.At, "Your program would become more than %d programs, the limit of the max_bpf_progs setting",
-						c.script.Config.MaxBPFProgs).
-						Hint("Raise it in the config block or with HAWK_MAX_BPF_PROGS")
+				if most := c.script.Config.MaxBPFProgs; len(c.walks)-len(c.script.Fns)+len(groups) > most {
+					TooManyPrograms(&c.ds, a.At, most)
 					c.walks = append(c.walks, groups...) // the maps they define are known all the same
 					return
 				}
@@ -37,6 +36,13 @@ func (c *checker) copies(p *expand.Probe) {
 		w.expanded = len(groups) > 1
 	}
 	c.walks = append(c.walks, groups...)
+}
+
+// TooManyPrograms reports a probe that would make the script more programs than
+// max_bpf_progs allows.
+func TooManyPrograms(ds *source.Diagnostics, at source.Span, most int) {
+	ds.Errorf("too-many-programs", at, "Your program would become more than %d programs, the limit of the max_bpf_progs setting", most).
+		Hint("Raise it in the config block or with HAWK_MAX_BPF_PROGS")
 }
 
 // need is what of a point's types a body depends on.

@@ -21,8 +21,8 @@ type Options struct {
 	IncludeDirs []string            // where headers are looked for first, and imports
 	Includes    []string            // headers read before the script
 	Environment *config.Environment // settings that win over the script's; nil: none
-	// Probe says how attach points are resolved. MaxProbes, MaxProgs and
-	// WarnPoint are filled in from the script's settings.
+	// Probe says how attach points are resolved. MaxProbes and WarnPoint
+	// are filled in from the script's settings.
 	Probe probe.Options
 }
 
@@ -206,7 +206,7 @@ func (e *expander) config(env *config.Environment) {
 			e.ds.Warnf("config-renamed", source.Span{}, "%s", w)
 		}
 	}
-	e.opts.MaxProbes, e.opts.MaxProgs = c.MaxProbes, c.MaxBPFProgs
+	e.opts.MaxProbes = c.MaxProbes
 	e.opts.WarnPoint = func(at source.Span, msg string) {
 		if c.MissingProbes != "ignore" {
 			e.ds.Warnf("attach-point", at, "%s", msg)

@@ -72,6 +72,10 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 			m.diags.Errorf("not-supported", pr.At, "%s", errno.Message(err))
 			continue
 		}
+		if most := p.Config.MaxBPFProgs; len(res.Programs)+len(groups) > most {
+			check.TooManyPrograms(m.diags, pr.At, most)
+			break
+		}
 		for _, g := range groups {
 			g.Uses = pr.Uses
 			f := newFn(m, pr, g)

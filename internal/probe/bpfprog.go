@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/target/btf"
+	"github.com/hawktrace/hawk/internal/types"
 )
 
 // fentry and fexit follow BPF programs too, and functions of them. Both are
@@ -36,8 +39,9 @@ func parseBPFProgram(p *Point, parts []Part) error {
 
 // A bpfFunc is the Extra of a point on a BPF program.
 type bpfFunc struct {
-	prog uint32 // ID
-	typ  uint32 // of the function, in the BTF of the program
+	prog  uint32 // ID
+	typ   uint32 // of the function, in the BTF of the program
+	proto *types.Func
 }
 
 // matchBPFProgram walks the loaded programs.
@@ -71,8 +75,12 @@ func matchBPFProgram(p *Point, o *Options) ([]*Point, error) {
 			if err != nil || !p.pattern.fn.matches(name) {
 				continue
 			}
+			proto, err := spec.FuncByID(typ)
+			if err != nil {
+				continue
+			}
 			q := *p
-			q.Provider, q.Func, q.Extra = strconv.FormatUint(uint64(info.ID), 10), name, bpfFunc{info.ID, typ}
+			q.Provider, q.Func, q.Extra = strconv.FormatUint(uint64(info.ID), 10), name, bpfFunc{info.ID, typ, proto}
 			out = append(out, &q)
 		}
 		return true
@@ -108,4 +116,36 @@ func bpfPoints(points []*Point) (programs, kernel []*Point) {
 	return programs, slices.Clip(kernel)
 }
 
-var errNoProgramTypes = errors.New("what BPF programs are given and return is not known: only their calls are seen")
+var errNoProgramTypes = errors.New("what BPF programs are given is not known: only their calls and results are seen")
+
+// programResult is the result of the function of a BPF program.
+func programResult(c *Context) *ir.Value {
+	f, ok := c.Group.Points[0].Extra.(bpfFunc)
+	if !ok {
+		return c.B.Const(0)
+	}
+	return loadSlot(c, programResultSlot(f), f.proto.Result)
+}
+
+// programResultSlot is where a program on the return of a BPF function finds the
+// result: behind the arguments. Of functions whose prototype the verifier could
+// not confirm, as when the context has another type there, the kernel takes
+// five arguments for granted (btf_distill_func_proto in kernel/bpf/btf.c). Which
+// it is shows by whether it lets a program read that far.
+func programResultSlot(f bpfFunc) int {
+	const unconfirmed = 5
+	declared := slotCount(f.proto)
+	fd, err := bpf.ProgByID(f.prog)
+	if err != nil {
+		return declared // which attaching will report
+	}
+	defer unix.Close(fd)
+	const loadWord = 0x79
+	prog, err := bpf.ProgLoad(&bpf.ProgSpec{Type: bpf.Tracing, Attach: uint32(ebpf.AttachTraceFExit), AttachBTFID: f.typ, AttachFD: fd, License: "GPL",
+		Insns: bpf.Assemble(bpf.Insn(loadWord, 0, 1, 8*unconfirmed, 0), bpf.MovImm(0, 0), bpf.Exit())})
+	if err != nil {
+		return declared
+	}
+	unix.Close(prog)
+	return unconfirmed
+}

@@ -123,7 +123,7 @@ func matchFentry(p *Point, o *Options) ([]*Point, error) {
 	case ferr != nil:
 		return nil, ferr
 	}
-	if why := unsuited(f, len(o.Target.Arch().Args)); why != "" {
+	if why := unsuited(f, mostWords); why != "" {
 		return nil, Hinted{fmt.Errorf("%s %s", p.Func, why), "a kprobe or kretprobe can be put on it"}
 	}
 	q := *p
@@ -150,12 +150,12 @@ func wildFentry(p *Point, fns *target.Functions, o *Options) ([]*Point, error) {
 		if err != nil {
 			continue // a module without BTF has no candidates
 		}
-		most := len(o.Target.Arch().Args)
+		registers := len(o.Target.Arch().Args)
 		err = s.Each(btf.Set(btf.Func), func(id uint32, _ btf.Kind, name []byte) bool {
 			if !names[string(name)] {
 				return true
 			}
-			if f, err := s.FuncByID(id); err != nil || unsuited(f, most) != "" {
+			if f, err := s.FuncByID(id); err != nil || unsuited(f, registers) != "" {
 				return true
 			}
 			q := *p
@@ -178,13 +178,19 @@ func slotCount(f *types.Func) int {
 	return n
 }
 
+// mostWords is how many words of arguments the kernel passes on to programs at
+// most (MAX_BPF_FUNC_ARGS). Those on the stack it passes on since Linux 6.6,
+// which shows when a program is attached: patterns cover only functions whose
+// arguments travel in registers.
+const mostWords = 12
+
 // unsuited says what about a function's prototype the kernel's trampolines
 // cannot deal with, "" if they can (btf_distill_func_proto in
-// kernel/bpf/btf.c). registers is how many words of arguments travel in them.
-func unsuited(f *types.Func, registers int) string {
+// kernel/bpf/btf.c). most is how many words of arguments it may take.
+func unsuited(f *types.Func, most int) string {
 	const largest = 16 // bytes of a struct that travels in registers
-	if n := slotCount(f); n > registers {
-		return fmt.Sprintf("takes %d words of arguments, more than the %d that travel in registers", n, registers)
+	if n := slotCount(f); n > most {
+		return fmt.Sprintf("takes %d words of arguments, more than the %d that programs can be given", n, most)
 	}
 	if f.More {
 		return "takes a variable number of arguments"
@@ -212,10 +218,7 @@ func fentryArgs(p *Point, o *Options) (*types.Struct, error) {
 }
 
 func fexitRetval(p *Point, o *Options) (types.Type, error) {
-	if p.Target == onBPF {
-		return nil, errNoProgramTypes
-	}
-	f, err := o.Target.FuncProto(p.Target, p.Func)
+	f, err := functionType(p, o)
 	if err != nil {
 		return nil, err
 	}
@@ -223,6 +226,15 @@ func fexitRetval(p *Point, o *Options) (types.Type, error) {
 		return nil, fmt.Errorf("%s returns nothing", p.Func)
 	}
 	return f.Result, nil
+}
+
+// functionType is the prototype of the function, of the kernel or of a BPF
+// program, that a point is on.
+func functionType(p *Point, o *Options) (*types.Func, error) {
+	if f, ok := p.Extra.(bpfFunc); ok {
+		return f.proto, nil
+	}
+	return o.Target.FuncProto(p.Target, p.Func)
 }
 
 // kernelSignature is a function's parameters and result in C, nil and "" if
@@ -277,6 +289,20 @@ func planFentry(m, program *Mechanism) func([]*Point, Uses, *Options) ([]*Group,
 	}
 }
 
+// linkFunction attaches to a function of the kernel, whose trampolines may not
+// know arguments on the stack.
+func linkFunction(progFD int, g *Group, o *Options) ([]Link, error) {
+	links, err := linkTracing(progFD, g, o)
+	if err != nil {
+		p, registers := g.Points[0], len(o.Target.Arch().Args)
+		if f, ferr := functionType(p, o); ferr == nil && slotCount(f) > registers {
+			return nil, fmt.Errorf("%s: it takes %d words of arguments, and this kernel passes on the %d that travel in registers (a kprobe can be put on it): %w",
+				p.Name(), slotCount(f), registers, err)
+		}
+	}
+	return links, err
+}
+
 func fentryID(g *Group, o *Options) (uint32, string, error) {
 	p := g.Points[0]
 	f, err := o.Target.FuncProto(p.Target, p.Func)
@@ -289,21 +315,21 @@ func fentryID(g *Group, o *Options) (uint32, string, error) {
 var (
 	fentryMechanism = followFunction("fentry", ebpf.AttachTraceFEntry, nil)
 	fexitMechanism  = followFunction("fexit", ebpf.AttachTraceFExit, fexitResult)
-	fentryProgram   = followProgram("fentry of a BPF program", ebpf.AttachTraceFEntry)
-	fexitProgram    = followProgram("fexit of a BPF program", ebpf.AttachTraceFExit)
+	fentryProgram   = followProgram("fentry of a BPF program", ebpf.AttachTraceFEntry, nil)
+	fexitProgram    = followProgram("fexit of a BPF program", ebpf.AttachTraceFExit, programResult)
 )
 
 func followFunction(name string, at ebpf.AttachType, retval func(*Context) *ir.Value) Mechanism {
 	return Mechanism{
 		Name: name, Program: ebpf.Tracing, Attach: at, Backwards: true,
-		BTFID: fentryID, Guard: guardPID, Field: slotField, Retval: retval, Func: funcIP, Link: linkTracing,
+		BTFID: fentryID, Guard: guardPID, Field: slotField, Retval: retval, Func: funcIP, Link: linkFunction,
 	}
 }
 
-func followProgram(name string, at ebpf.AttachType) Mechanism {
+func followProgram(name string, at ebpf.AttachType, retval func(*Context) *ir.Value) Mechanism {
 	return Mechanism{
 		Name: name, Program: ebpf.Tracing, Attach: at, Backwards: true,
-		Target: programTarget, Guard: guardPID, Func: funcIP, Link: linkTracing,
+		Target: programTarget, Guard: guardPID, Retval: retval, Func: funcIP, Link: linkTracing,
 	}
 }
 

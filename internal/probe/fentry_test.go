@@ -27,7 +27,7 @@ func TestUnsuited(t *testing.T) {
 		{types.Func{Result: types.Void, Params: params(of(types.UnionKind, 8))}, "takes a struct or union of 8 bytes by value"},
 		{types.Func{Result: types.Void, Params: params(of(types.StructKind, 24))}, "takes a struct or union of 24 bytes by value"},
 		{types.Func{Result: types.Void, Params: params(of(types.StructKind, 16), of(types.StructKind, 16), of(types.StructKind, 16), types.Int64)},
-			"takes 7 words of arguments, more than the 6 that travel in registers"},
+			"takes 7 words of arguments, more than the 6 that programs can be given"},
 	} {
 		if got := unsuited(&tt.f, 6); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.f, got, tt.want)

@@ -72,6 +72,9 @@ func linkKprobePerf(config uint64) func(int, *Group, *Options) ([]Link, error) {
 		var links []Link
 		r := refusals{group: g}
 		for i, p := range g.Points {
+			if err := withinFunction(p, o); err != nil {
+				return links, err
+			}
 			attr := unix.PerfEventAttr{Type: typ, Config: config, Ext2: p.Address}
 			name := ""
 			if p.Address == 0 {
@@ -94,6 +97,24 @@ func linkKprobePerf(config uint64) func(int, *Group, *Options) ([]Link, error) {
 		}
 		return links, r.end(len(links) > 0, o)
 	}
+}
+
+// withinFunction refuses an offset behind the end of a function, where kernels
+// before 6.2 put a probe into whatever is there. Functions of modules are left
+// to the kernel: several may have one name.
+func withinFunction(p *Point, o *Options) error {
+	if p.Offset == 0 || o.Unsafe || p.Target != "" && p.Target != vmlinux {
+		return nil
+	}
+	syms, err := o.Target.KernelSymbols()
+	if err != nil {
+		return nil // the kernel hides them, and decides itself
+	}
+	addr, ok := syms.Address(p.Func)
+	if size := syms.Extent(addr); ok && size > 0 && p.Offset >= size {
+		return fmt.Errorf("%s: Offset outside the function bounds ('%s' size is %d)", p.Name(), p.Func, size)
+	}
+	return nil
 }
 
 // refusals collects the functions of a pattern that the kernel refuses.

@@ -18,7 +18,7 @@ var _ = define(Kind{
 	Forms:         []string{"software:event", "software:event:count"},
 	Has:           HasRegs | HasCtx,
 	Wild:          KernelWild,
-	Parse:         func(p *Point, parts []Part, _ *Options) error { return parsePerfEvent(p, parts, software) },
+	Parse:         func(p *Point, parts []Part, o *Options) error { return parsePerfEvent(p, parts, software, o) },
 	Match:         matchSelf,
 	Names:         func(*Point, *Options) []string { return software.names() },
 	List:          listPerfEvents(software),
@@ -32,12 +32,13 @@ var _ = define(Kind{
 	Name:    "hardware",
 	Aliases: []string{"h"},
 	Doc: "Counts events of the processor and fires once in every count of them, on each CPU. Besides those that all processors have there are those of caches " +
-		"(`LLC-load-misses`, `L1-dcache-loads`, `dTLB-store-misses`) and, by the number that the processor's manual has for it, any other: `r` and hexadecimal digits.",
+		"(`LLC-load-misses`, `L1-dcache-loads`, `dTLB-store-misses`) and, by the number that the processor's manual has for it, any other: `r` and hexadecimal digits. " +
+		"Events of other sources are written as perf(1) has them, `source/event/` or `source/part=value,…/`; the kernel lists sources, their events and parts in `/sys/bus/event_source/devices`.",
 	Example:       `hardware:cache-misses:1000000 { @[comm] = count(); }`,
-	Forms:         []string{"hardware:event", "hardware:event:count", "hardware:rNUMBER:count"},
+	Forms:         []string{"hardware:event", "hardware:event:count", "hardware:rNUMBER:count", `hardware:"source/event/":count`, `hardware:"source/part=value,…/":count`},
 	Has:           HasRegs | HasCtx,
 	Wild:          KernelWild,
-	Parse:         func(p *Point, parts []Part, _ *Options) error { return parsePerfEvent(p, parts, hardware) },
+	Parse:         func(p *Point, parts []Part, o *Options) error { return parsePerfEvent(p, parts, hardware, o) },
 	Match:         matchSelf,
 	Names:         func(*Point, *Options) []string { return hardware.names() },
 	List:          listPerfEvents(hardware),
@@ -53,19 +54,23 @@ type perfEvent struct {
 	config      uint64
 	count       uint64 // default period
 	typ         uint32 // as perf_event_attr has it; rows of perfEvents.table leave it to perfEvents.typ
+	config12    [2]uint64
+	cpus        []int // nil: all
 }
 
 // perfEvents are the events of a kind.
 type perfEvents struct {
 	typ   uint32
 	table []perfEvent
-	more  func() []perfEvent                  // have types of their own; may be nil
-	free  func(name string) (perfEvent, bool) // what needs no row; may be nil
+	more  func() []perfEvent // have types of their own; may be nil
+	// sources: events of all sources that the kernel has, by its descriptions of them.
+	sources bool
+	free    func(name string) (perfEvent, bool) // what needs no row; may be nil
 }
 
 var (
 	software = &perfEvents{typ: unix.PERF_TYPE_SOFTWARE, table: softwareEvents}
-	hardware = &perfEvents{typ: unix.PERF_TYPE_HARDWARE, table: hardwareEvents, more: cacheEvents, free: rawEvent}
+	hardware = &perfEvents{typ: unix.PERF_TYPE_HARDWARE, table: hardwareEvents, more: cacheEvents, free: rawEvent, sources: true}
 )
 
 // all lists the events that have names.
@@ -132,7 +137,7 @@ var hardwareEvents = []perfEvent{
 	{name: "ref-cycles", config: unix.PERF_COUNT_HW_REF_CPU_CYCLES, count: 1000000},
 }
 
-func parsePerfEvent(p *Point, parts []Part, events *perfEvents) error {
+func parsePerfEvent(p *Point, parts []Part, events *perfEvents, o *Options) error {
 	if len(parts) != 1 && len(parts) != 2 {
 		return wrongCount(p, "1 or 2", parts)
 	}
@@ -140,7 +145,12 @@ func parsePerfEvent(p *Point, parts []Part, events *perfEvents) error {
 		return fmt.Errorf("wildcards are not allowed for %s probe type", p.Kind.Name)
 	}
 	e, ok := events.find(parts[0].Text)
-	if !ok {
+	if source, terms, is := cutSource(parts[0].Text); is && events.sources {
+		var err error
+		if e, err = sourceEvent(source, terms, o); err != nil {
+			return err
+		}
+	} else if !ok {
 		return fmt.Errorf("%s is not a %s probe", parts[0].Text, p.Kind.Name)
 	}
 	p.Func, p.Period, p.Extra = parts[0].Text, e.count, e
@@ -200,9 +210,13 @@ var hardwareCounter = &Mechanism{
 	Regs:    contextRegs,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
 		links, err := linkCounter(progFD, g, o)
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP) {
-			return nil, fmt.Errorf("no PMU here counts %s, as in most virtual machines; profile:hz:99 or software:cpu-clock sample without one: %w",
-				g.Points[0].Func, err)
+		name := g.Points[0].Func
+		_, _, sourced := cutSource(name)
+		switch {
+		case sourced && (errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP)):
+			return nil, fmt.Errorf("%s can not be sampled: its source has no such event, or counts without being able to interrupt: %w", name, err)
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP):
+			return nil, fmt.Errorf("no PMU here counts %s, as in most virtual machines; profile:hz:99 or software:cpu-clock sample without one: %w", name, err)
 		}
 		return links, err
 	},
@@ -211,9 +225,13 @@ var hardwareCounter = &Mechanism{
 func linkCounter(progFD int, g *Group, o *Options) ([]Link, error) {
 	p := g.Points[0]
 	e := p.Extra.(perfEvent)
-	cpus, err := o.Target.OnlineCPUs()
+	cpus, err := e.cpus, error(nil)
+	if cpus == nil {
+		cpus, err = o.Target.OnlineCPUs()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return linkPerf(cpus, unix.PerfEventAttr{Type: e.typ, Config: e.config, Sample: p.Period}, progFD, o.kernelPID())
+	attr := unix.PerfEventAttr{Type: e.typ, Config: e.config, Ext1: e.config12[0], Ext2: e.config12[1], Sample: p.Period}
+	return linkPerf(cpus, attr, progFD, o.kernelPID())
 }

@@ -62,3 +62,15 @@ func rawEvent(name string) (perfEvent, bool) {
 	}
 	return perfEvent{name: name, config: config, count: pmuCount, typ: unix.PERF_TYPE_RAW}, true
 }
+
+// cutSource splits an event of a source, "cpu/event=0xc0/".
+func cutSource(name string) (source, terms string, ok bool) {
+	source, terms, ok = strings.Cut(name, "/")
+	terms, closed := strings.CutSuffix(terms, "/")
+	return source, terms, ok && closed
+}
+
+func sourceEvent(source, terms string, o *Options) (perfEvent, error) {
+	e, err := o.Target.PMUEvent(source, terms)
+	return perfEvent{name: source + "/" + terms + "/", typ: e.Type, config: e.Config[0], config12: [2]uint64(e.Config[1:]), count: pmuCount, cpus: e.CPUs}, err
+}

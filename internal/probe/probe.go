@@ -216,7 +216,6 @@ type Options struct {
 	Unsafe     bool                   // --unsafe
 	NoFeature  map[string]bool        // --no-feature
 	MaxProbes  int                    // max_probes
-	MaxProgs   int                    // max_bpf_progs
 	Traceable  string                 // --traceable-functions
 	Filter     func(name string) bool // --probe-filter: which points to keep; nil: all
 	Verbose    bool

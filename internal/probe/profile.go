@@ -22,7 +22,7 @@ var _ = define(Kind{
 	Match:         matchSelf,
 	List:          listClock,
 	Ctx:           perfEventContext,
-	Plan:          planAlone(intervalClock),
+	Plan:          planInterval,
 	CanonicalName: clockName,
 	Rated:         true,
 	listName:      rateless,

@@ -118,7 +118,11 @@ func inVmlinux(event string, o *Options) bool {
 
 func rawTracepointNames(p *Point, o *Options) []string {
 	var out []string
-	moduleSpecs(p.pattern.target, o, func(_ string, s *btf.Spec) error {
+	module := Part{Text: "*"}
+	if p.pattern != nil { // which a point that could not be parsed has not
+		module = p.pattern.target
+	}
+	moduleSpecs(module, o, func(_ string, s *btf.Spec) error {
 		return s.EachRawTracepoint(func(event []byte) bool {
 			out = append(out, string(event))
 			return true

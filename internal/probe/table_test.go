@@ -47,6 +47,20 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// TestNamesOfNothing: what could be meant is asked of points too that could not be parsed.
+func TestNamesOfNothing(t *testing.T) {
+	o := &Options{Target: recorded(t, "")}
+	for _, k := range Kinds() {
+		if k.Wild != KernelWild || k.Names == nil {
+			continue
+		}
+		names := k.Names(&Point{Kind: k}, o)
+		if k.Name == "rawtracepoint" && !slices.Contains(names, "sched_switch") {
+			t.Errorf("%s may be called %q", k.Name, names)
+		}
+	}
+}
+
 func TestCandidates(t *testing.T) {
 	for _, tt := range []struct {
 		pattern string

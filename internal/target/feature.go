@@ -165,6 +165,18 @@ var (
 		_, err := os.Stat(t.path("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset"))
 		return err
 	}}
+	PerfClock = &Feature{"perf_clock", "perf events of the clock on a CPU", "4.9", func(t *Target) error {
+		cpus, err := t.OnlineCPUs()
+		if err != nil {
+			return err
+		}
+		attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: 1e9, Bits: unix.PerfBitDisabled}
+		fd, err := bpf.PerfEventOpen(&attr, "", -1, cpus[0])
+		if err == nil {
+			unix.Close(fd)
+		}
+		return err
+	}}
 	PerfLink = &Feature{"perf_link", "links to perf events", "5.15", func(*Target) error {
 		return linkAnswers(bpf.Tracepoint, 0, unix.EBADF, func(prog int) (int, error) {
 			return bpf.LinkPerfEvent(-1, prog, 0)
@@ -186,7 +198,7 @@ func Features() []*Feature {
 		RingBuffer, LargeKey, BPFLoop, ForEachMapElem, TaskBTF, TaskPtRegs, KtimeBoot, KtimeTAI, Snprintf, Strncmp,
 		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread, SocketCookie, SkbOutput, Override, WriteUser, GetFuncIP,
 		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AtomicFetch, CPUv4, MayGoto,
-		NoPreallocPerf, SleepableUprobe, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfLink, KprobeMulti,
+		NoPreallocPerf, SleepableUprobe, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfClock, PerfLink, KprobeMulti,
 		KprobeSession, UprobeMulti,
 	}
 }

@@ -120,6 +120,16 @@ func (k *KernelSymbols) Lookup(addr uint64) (name, module string, offset uint64,
 	return name, module, addr - k.addrs[i], true
 }
 
+// Extent is how many bytes there are from an address to the next symbol, 0 if
+// there is none.
+func (k *KernelSymbols) Extent(addr uint64) uint64 {
+	i := sort.Search(len(k.addrs), func(i int) bool { return k.addrs[i] > addr })
+	if i == len(k.addrs) {
+		return 0
+	}
+	return k.addrs[i] - addr
+}
+
 // Address finds a symbol by name, in the kernel first.
 func (k *KernelSymbols) Address(name string) (uint64, bool) {
 	want := append([]byte{' '}, name...)

@@ -172,6 +172,11 @@ func TestKallsyms(t *testing.T) {
 			t.Errorf("%#x: %s, want %s", c.addr, got, c.want)
 		}
 	}
+	for addr, want := range map[uint64]uint64{0xffffffff81000000: 16, 0xffffffff81000004: 12, 0xffffffffc0000000: 0} {
+		if got := k.Extent(addr); got != want {
+			t.Errorf("%d bytes from %#x to the next symbol, want %d", got, addr, want)
+		}
+	}
 	if a, ok := k.Address("m"); !ok || a != 0xffffffffc0000000 {
 		t.Errorf("m is at %#x, %v", a, ok)
 	}

@@ -11,9 +11,9 @@ type file struct {
 	content []byte
 }
 
-// initramfs makes the first root of a machine: the agent as /init and the modules in the order in which it loads them. The format is the "newc" one
+// initramfs makes the first root of a machine: the agent as /init, the modules in the order in which it loads them, and those that it leaves to the cases. The format is the "newc" one
 // of Documentation/driver-api/early-userspace/buffer-format.rst.
-func initramfs(agent []byte, modules []file) []byte {
+func initramfs(agent []byte, modules, spare []file) []byte {
 	const dir, regular, device = 0o040755, 0o100755, 0o020600
 	var archive bytes.Buffer
 	inode := 0
@@ -26,13 +26,16 @@ func initramfs(agent []byte, modules []file) []byte {
 		archive.Write(content)
 		pad(&archive)
 	}
-	for _, name := range []string{"dev", "modules"} {
+	for _, name := range []string{"dev", "modules", "spare"} {
 		add(name, dir, 0, 0, nil)
 	}
 	add("dev/console", device, 5, 1, nil) // the agent's own output, before it mounts /dev
 	add("init", regular, 0, 0, agent)
 	for i, m := range modules {
 		add(fmt.Sprintf("modules/%02d-%s.ko", i, m.name), regular, 0, 0, m.content)
+	}
+	for i, m := range spare {
+		add(fmt.Sprintf("spare/%02d-%s.ko", i, m.name), regular, 0, 0, m.content)
 	}
 	inode = -1
 	add("TRAILER!!!", 0, 0, 0, nil)

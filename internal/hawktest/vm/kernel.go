@@ -48,6 +48,9 @@ func FindKernel(name string) (Kernel, error) {
 // bootModules are the modules that a machine needs before it has a root; their dependencies come with them.
 var bootModules = []string{"virtio_pci", "virtio_blk", "virtio_console", "ext4", "overlay"}
 
+// spareModules are for cases to load and unload: a machine has them, with what they depend on, in /hawk/modules, in an order in which they can be loaded.
+var spareModules = []string{"null_blk"}
+
 // fetch returns the directory of the kernel's unpacked packages.
 func (k Kernel) fetch() (string, error) {
 	suite, err := deb.OpenFor(k.suite, k.Arch)
@@ -69,9 +72,9 @@ func image(dir string) (string, error) {
 	return found[0], nil
 }
 
-// modules returns the contents of the boot modules below a kernel's directory in an order in which they can be loaded, each under its name.
-// Modules that are built into the kernel have no file and are left out.
-func modules(dir string) ([]file, error) {
+// modules returns the contents of modules below a kernel's directory, and of those they depend on, in an order in which they can be loaded, each under
+// its name. Modules that are built into the kernel have no file and are left out.
+func modules(dir string, names []string) ([]file, error) {
 	paths := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -108,7 +111,7 @@ func modules(dir string) ([]file, error) {
 		ordered = append(ordered, file{name: name, content: content})
 		return nil
 	}
-	for _, name := range bootModules {
+	for _, name := range names {
 		if err := add(name); err != nil {
 			return nil, err
 		}

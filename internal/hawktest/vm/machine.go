@@ -85,7 +85,11 @@ func (m *Machine) boot(ctx context.Context, c Config, kernel, base string) error
 	if err != nil {
 		return err
 	}
-	mods, err := modules(kernel)
+	mods, err := modules(kernel, bootModules)
+	if err != nil {
+		return err
+	}
+	spare, err := modules(kernel, spareModules)
 	if err != nil {
 		return err
 	}
@@ -93,7 +97,7 @@ func (m *Machine) boot(ctx context.Context, c Config, kernel, base string) error
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(m.file("initramfs"), initramfs(agent, mods), 0o644); err != nil {
+	if err := os.WriteFile(m.file("initramfs"), initramfs(agent, mods, spare), 0o644); err != nil {
 		return err
 	}
 	if err := makeImage(c.Payload, m.file("payload")); err != nil {

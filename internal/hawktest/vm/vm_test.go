@@ -22,7 +22,7 @@ func TestFindKernel(t *testing.T) {
 
 // TestInitramfs reads an archive back by the format's own rules.
 func TestInitramfs(t *testing.T) {
-	archive := string(initramfs([]byte("agent!"), []file{{"virtio", []byte("first")}, {"virtio_blk", []byte("second module")}}))
+	archive := string(initramfs([]byte("agent!"), []file{{"virtio", []byte("first")}, {"virtio_blk", []byte("second module")}}, []file{{"null", []byte("third")}}))
 	type entry struct {
 		Name, Content string
 		Mode          int64
@@ -47,8 +47,9 @@ func TestInitramfs(t *testing.T) {
 		pos = align(end)
 	}
 	want := []entry{
-		{"dev", "", 0o040755}, {"modules", "", 0o040755}, {"dev/console", "", 0o020600}, {"init", "agent!", 0o100755},
-		{"modules/00-virtio.ko", "first", 0o100755}, {"modules/01-virtio_blk.ko", "second module", 0o100755}, {"TRAILER!!!", "", 0},
+		{"dev", "", 0o040755}, {"modules", "", 0o040755}, {"spare", "", 0o040755}, {"dev/console", "", 0o020600}, {"init", "agent!", 0o100755},
+		{"modules/00-virtio.ko", "first", 0o100755}, {"modules/01-virtio_blk.ko", "second module", 0o100755}, {"spare/00-null.ko", "third", 0o100755},
+		{"TRAILER!!!", "", 0},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -135,6 +135,9 @@ func enterRoot() error {
 	if err := unix.Mount("overlay", "/new", "overlay", 0, options); err != nil {
 		return fmt.Errorf("mounting the root: %w", err)
 	}
+	if err := os.CopyFS("/new/hawk/modules", os.DirFS("/spare")); err != nil {
+		return err
+	}
 	for _, dir := range []string{"/dev", "/proc", "/sys"} {
 		if err := os.MkdirAll("/new"+dir, 0o755); err != nil {
 			return err

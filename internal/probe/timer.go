@@ -1,0 +1,62 @@
+package probe
+
+import (
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// planInterval runs the program by a timer of hawk's own where the kernel
+// refuses perf events, which containers and sysctls do. What looks at the
+// interrupted context needs the event all the same, and attaching says what
+// forbids it.
+func planInterval(points []*Point, uses Uses, o *Options) ([]*Group, error) {
+	m := intervalClock
+	if !uses.Regs && !uses.Ctx && !uses.Stack && !o.has(target.PerfClock) {
+		m = intervalTimer
+	}
+	return planAlone(m)(points, uses, o)
+}
+
+var intervalTimer = &Mechanism{
+	Name:    "timer",
+	Program: ebpf.RawTracepoint,
+	Link: func(progFD int, g *Group, _ *Options) ([]Link, error) {
+		p := g.Points[0]
+		every := p.Period
+		if p.Func == "hz" {
+			every = uint64(time.Second) / p.Period
+		}
+		t := &timer{make(chan struct{}), make(chan struct{})}
+		go t.run(progFD, time.NewTicker(time.Duration(max(every, 1))))
+		return []Link{t}, nil
+	},
+}
+
+// A timer is a program that hawk runs regularly.
+type timer struct {
+	stop, stopped chan struct{}
+}
+
+func (t *timer) run(progFD int, tick *time.Ticker) {
+	defer close(t.stopped)
+	defer tick.Stop()
+	for {
+		select {
+		case <-t.stop:
+			return
+		case <-tick.C:
+			bpf.TestRun(progFD, nil) // a failure is a tick that is missed
+		}
+	}
+}
+
+// Close waits until the program does not run any more.
+func (t *timer) Close() error {
+	close(t.stop)
+	<-t.stopped
+	return nil
+}
