@@ -104,6 +104,7 @@ func matchFile(p *Point, o *Options, path string, file *exe.File, returns bool) 
 		if !found {
 			return nil, nil
 		}
+		warnChosen(p, o, path, sym)
 		q.Extra = symbolPlace(&q, o, file, sym, returns)
 		return []*Point{&q}, nil
 	}

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 
@@ -16,6 +17,15 @@ type place struct {
 	fn      uint64    // address of the function
 	args    *userArgs // of the function, found when first asked for; nil if it is in none
 	err     error     // why the probe must not be put there; told when attaching
+}
+
+// warnChosen warns of a function that the loader chooses among several: its
+// symbol is where that happens.
+func warnChosen(p *Point, o *Options, path string, sym exe.Symbol) {
+	if sym.Type == elf.STT_GNU_IFUNC && !o.ForListing {
+		o.warn(p, "%s of %s is chosen from several implementations when a program is loaded: the probe is where that happens, and does not fire at calls "+
+			"(the implementations have names of their own, which debug symbols know)", sym.Name, path)
+	}
 }
 
 // symbolPlace finds the instruction of a probe on a function.

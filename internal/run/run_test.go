@@ -81,7 +81,7 @@ func (tr *tracing) run(t *testing.T, script string) {
 		t.Skipf("creating a ring buffer: %v (needs root and Linux 5.8)", err)
 	}
 	unix.Close(fd)
-	po := probe.Options{Target: target.Host(), MaxProbes: 1024, MaxProgs: 1024, PID: tr.pid, PIDFilter: tr.pid > 0, Unsafe: tr.unsafe}
+	po := probe.Options{Target: target.Host(), MaxProbes: 1024, PID: tr.pid, PIDFilter: tr.pid > 0, Unsafe: tr.unsafe}
 	res, ds := compile.Compile(source.NewFile("stdin", script), compile.Options{Probe: po})
 	if res == nil || ds.HasErrors() {
 		var b strings.Builder
