@@ -109,6 +109,16 @@ func TestFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(tool, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Write(link, "v1", payload); err != nil { // what it leads to is meant
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != tool {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
 	if got, err := carried(tool, "v1"); err != nil || !bytes.Equal(got, payload) {
 		t.Errorf("%q, %v", got, err)
 	}

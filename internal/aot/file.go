@@ -122,7 +122,7 @@ func OpenRuntime(path string) (*Runtime, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	return r, nil
 }
@@ -134,6 +134,9 @@ func (r *Runtime) Close() error { return r.file.Close() }
 func (r *Runtime) Write(path, version string, payload []byte) (err error) {
 	if len(payload) > maxPayload {
 		return fmt.Errorf("the compiled script is too large: %d bytes", len(payload))
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
 	}
 	// A program that runs can not be written to, but it can be replaced. A device must not be.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {

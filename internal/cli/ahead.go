@@ -31,9 +31,10 @@ func (c *command) ahead(f *source.File, named []string, o compile.Options) int {
 }
 
 func (c *command) writeAhead(f *source.File, named []string, o compile.Options) (status int, err error) {
-	runtime, err := aot.OpenRuntime(cmp.Or(c.aotRuntime, ownFile))
+	name := cmp.Or(c.aotRuntime, ownFile)
+	runtime, err := aot.OpenRuntime(name)
 	if err != nil {
-		return exitUsage, fmt.Errorf("cannot use the executable for --aot: %s", errno.Reason(err))
+		return exitUsage, fmt.Errorf("cannot use the executable '%s' for --aot: %s", name, errno.Reason(err))
 	}
 	defer runtime.Close()
 	p := &aot.Payload{Arch: runtime.Arch.Name, Unsafe: c.unsafe, NoFeature: c.noFeature, Filter: c.filter}
