@@ -26,6 +26,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"number":       cmdNumber,
 	"rows":         cmdRows,
 	"rustc":        cmdCompile("rustc"),
+	"share":        cmdShare,
 	"signal":       cmdSignal,
 	"start":        cmdStart,
 	"status":       cmdStatus,

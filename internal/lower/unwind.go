@@ -36,6 +36,10 @@ func (m *module) unwindMaps() *unwindMaps {
 	return m.unwind
 }
 
+// someStack is set in the numbers of all stacks; alone it is the number of one
+// without frames.
+const someStack = 1 << 61
+
 // Unwind walks the user stack of the current thread by tables. It writes the
 // addresses of at most limit frames to frames, and zeroes behind them, and yields a
 // number made of them and how many they are. The number is 0 if frame pointers have
@@ -62,8 +66,9 @@ func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, 
 	b.Zero(frames, 0, 8*limit)
 	var identity *ir.Value
 	if layout != nil {
-		identity = f.findSpace(layout, key, askOnce)
+		identity = f.findSpace(at, layout, key, askOnce)
 		b = f.b
+		f.When(b.Arith(ir.Eq, identity, f.konst(noProgram)), true, func() { f.b.Store(out, 0, 8, f.konst(someStack)) })
 	}
 	space := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(maps.spaces), key)
 	known, unknown, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
@@ -152,7 +157,7 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 		b.Call(int(asm.FnLoop), f.konst(int64(w.limit)), b.FuncPtr(fn), frame, f.konst(0))
 		sum, cut := b.Load(frame, w.sum, 8, false), b.Load(frame, w.cut, 8, false)
 		sum = b.Arith(ir.Xor, b.Arith(ir.LShr, sum, f.konst(2)), cut)
-		w.hash = b.Arith(ir.Or, sum, f.konst(1<<61))
+		w.hash = b.Arith(ir.Or, sum, f.konst(someStack))
 		w.strayed, w.isLost = b.Load(frame, w.stray, 8, false), b.Load(frame, w.lost, 8, false)
 		n := b.Load(frame, w.count, 8, false)
 		w.found = n

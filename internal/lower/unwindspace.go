@@ -8,6 +8,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -17,12 +18,12 @@ type mmLayout struct {
 	mm, parent, tgid int   // of struct task_struct
 	identity         []int // of struct mm_struct: what no two programs have in common
 
-	walks                            bool   // the rest is there (from Linux 6.7)
-	begin, next, end                 uint32 // bpf_iter_task_vma_new and so on: types of functions
-	vdso                             int    // of struct mm_struct
-	vmStart, vmEnd, vmFlags, vmFirst int    // of struct vm_area_struct
-	vmFile, inode                    int    // of it, of struct file
-	number, size, seconds, nanos     int    // of struct inode; the last two are when it was changed
+	walks                            bool // the rest is there (from Linux 6.1)
+	tree                             mapleTree
+	vdso                             int // of struct mm_struct
+	vmStart, vmEnd, vmFlags, vmFirst int // of struct vm_area_struct
+	vmMM, vmFile, inode              int // of it, of struct file
+	number, size, seconds, nanos     int // of struct inode; the last two are when it was changed
 }
 
 const vmExec = 4 // VM_EXEC
@@ -69,16 +70,12 @@ func (m *module) mmLayout() *mmLayout {
 		return nil
 	}
 	*m.layout = l
-	for _, f := range []struct {
-		id   *uint32
-		name string
-	}{{&l.begin, "new"}, {&l.next, "next"}, {&l.end, "destroy"}} {
-		id, err := t.KfuncID("bpf_iter_task_vma_" + f.name)
-		*f.id, ok = id, ok && err == nil
-	}
+	l.tree = mapleTree{root: must("mm_struct", "mm_mt", "ma_root"), pivots: must("maple_range_64", "pivot"), leaves: must("maple_range_64", "slot"), branches: must("maple_arange_64", "slot")}
+	ok = ok && l.tree.known() && must("maple_arange_64", "pivot") == l.tree.pivots
 	l.vdso = must("mm_struct", "context", "vdso")
 	l.vmStart, l.vmEnd = must("vm_area_struct", "vm_start"), must("vm_area_struct", "vm_end")
 	l.vmFlags, l.vmFirst = must("vm_area_struct", "vm_flags"), must("vm_area_struct", "vm_pgoff")
+	l.vmMM = must("vm_area_struct", "vm_mm")
 	l.vmFile, l.inode = must("vm_area_struct", "vm_file"), must("file", "f_inode")
 	l.number, l.size = must("inode", "i_ino"), must("inode", "i_size")
 	for _, path := range [][2][]string{
@@ -97,9 +94,13 @@ func (m *module) mmLayout() *mmLayout {
 	return l
 }
 
+// noProgram is the identity of an address space that a program is being loaded
+// into. Its stack is gone, and the registers are those of the program before.
+const noProgram = 2
+
 // identity makes a number of what tells the address space of the current task
 // from that of another program, and of another run of this one unless they are
-// laid out alike. It is 0 for a kernel thread.
+// laid out alike. It is 0 for a kernel thread, and noProgram.
 func (f *fn) identity(l *mmLayout) *ir.Value {
 	b := f.b
 	out := f.Temp("identity", 8, 8)
@@ -108,10 +109,12 @@ func (f *fn) identity(l *mmLayout) *ir.Value {
 	f.When(mm, false, func() {
 		b := f.b
 		sum := f.konst(0)
+		first := b.Load(mm, l.identity[0], 8, false)
 		for _, at := range l.identity {
 			sum = b.Arith(ir.Add, b.Arith(ir.Mul, sum, f.konst(object.UnwindMix)), b.Load(mm, at, 8, false))
 		}
 		b.Store(out, 0, 8, b.Arith(ir.Or, sum, f.konst(1)))
+		f.When(b.Arith(ir.Eq, first, f.konst(0)), true, func() { f.b.Store(out, 0, 8, f.konst(noProgram)) })
 	})
 	return f.b.Load(out, 0, 8, false)
 }
@@ -119,7 +122,7 @@ func (f *fn) identity(l *mmLayout) *ir.Value {
 // findSpace looks for the space of the current process by key, which is its ID:
 // there may be one, or one can be made, or that of its parent is just like it,
 // whose ID key is then. It yields the identity that the space must have. ask is called where user space is to make one, or tables.
-func (f *fn) findSpace(l *mmLayout, key *ir.Value, ask func()) (identity *ir.Value) {
+func (f *fn) findSpace(at syntax.Node, l *mmLayout, key *ir.Value, ask func()) (identity *ir.Value) {
 	b := f.b
 	spaces := b.MapPtr(f.m.unwindMaps().spaces)
 	identity = f.identity(l)
@@ -134,7 +137,7 @@ func (f *fn) findSpace(l *mmLayout, key *ir.Value, ask func()) (identity *ir.Val
 	}
 	strays := f.Temp("strays", 8, 8)
 	b.Store(strays, 0, 8, f.konst(0))
-	when(identity, done)
+	when(b.Arith(ir.And, identity, f.konst(1)), done)
 	old := b.CallPtr(int(asm.FnMapLookupElem), spaces, key)
 	when(old, renew)
 	b.Store(strays, 0, 8, b.Load(old, object.UnwindStrays, 8, false))
@@ -147,7 +150,7 @@ func (f *fn) findSpace(l *mmLayout, key *ir.Value, ask func()) (identity *ir.Val
 
 	b.Begin(renew)
 	if l.walks {
-		f.makeSpace(l, key, identity, strays, done, ask)
+		f.makeSpace(at, l, key, identity, strays, done, ask)
 		b = f.b
 	}
 	// One that is not final may be that of the process itself.
@@ -171,16 +174,12 @@ func (f *fn) findSpace(l *mmLayout, key *ir.Value, ask func()) (identity *ir.Val
 	return identity
 }
 
-// makeSpace makes the space of the current process and goes to done. It falls
-// through if the mappings cannot be walked at the moment: they are locked, or,
-// on some kernels, interrupts are disabled.
-func (f *fn) makeSpace(l *mmLayout, key, identity, strays *ir.Value, done *ir.Block, ask func()) {
+// makeSpace makes the space of the current process from its mappings and goes
+// to done, or falls through if there is no room for it. It is made aside: other
+// threads may look for it, or make it too.
+func (f *fn) makeSpace(at syntax.Node, l *mmLayout, key, identity, strays *ir.Value, done *ir.Block, ask func()) {
 	b := f.b
 	spaces := b.MapPtr(f.m.unwindMaps().spaces)
-	iter := b.NewObject("mappings", 8, 8)
-	iter.Stack = true
-	it := b.Addr(iter, 0)
-	end := func() { f.b.Kfunc(l.end, "bpf_iter_task_vma_destroy", ir.Nothing, it) }
 	failed := b.NewBlock()
 	failed.Cold = true
 	must := func(v *ir.Value) *ir.Value {
@@ -189,18 +188,14 @@ func (f *fn) makeSpace(l *mmLayout, key, identity, strays *ir.Value, done *ir.Bl
 		b.Begin(on)
 		return v
 	}
-	task := b.CallPtr(int(asm.FnGetCurrentTaskBtf))
-	status := b.Kfunc(l.begin, "bpf_iter_task_vma_new", ir.I64, it, task, f.konst(0))
-	must(b.Arith(ir.Eq, b.Ext(status, 4, false), f.konst(0)))
 	none := f.Temp("nobody", 4, 4)
 	b.Store(none, 0, 4, f.konst(0))
 	empty := must(b.CallPtr(int(asm.FnMapLookupElem), spaces, none))
-	must(b.Arith(ir.Eq, b.Call(int(asm.FnMapUpdateElem), spaces, key, empty, f.konst(0)), f.konst(0)))
 	b.AtomicAdd(empty, object.UnwindStrays, 8, f.konst(1))
-	space := must(b.CallPtr(int(asm.FnMapLookupElem), spaces, key))
+	space := f.Temp("space", object.UnwindSpace, 8)
+	must(b.Arith(ir.Eq, b.Call(int(asm.FnProbeReadKernel), space, f.konst(object.UnwindSpace), empty), f.konst(0)))
 	b.Store(space, object.UnwindStrays, 8, b.Load(strays, 0, 8, false))
-	f.fillSpace(l, it, space)
-	end()
+	f.fillSpace(at, l, space)
 	b = f.b
 	unknown := b.Load(space, object.UnwindUnknown, 4, false)
 	bare := b.Arith(ir.Ne, b.Load(space, object.UnwindBare, 4, false), f.konst(0))
@@ -208,61 +203,74 @@ func (f *fn) makeSpace(l *mmLayout, key, identity, strays *ir.Value, done *ir.Bl
 	tables := b.Arith(ir.And, bare, b.Arith(ir.Eq, unknown, f.konst(0)))
 	b.Store(space, object.UnwindState, 4, b.Arith(ir.Sub, f.konst(object.UnwindFrames), tables))
 	b.Store(space, object.UnwindIdentity, 8, identity)
+	must(b.Arith(ir.Eq, b.Call(int(asm.FnMapUpdateElem), spaces, key, space, f.konst(0)), f.konst(0)))
 	f.When(unknown, true, ask)
 	f.b.Jump(done)
 	f.b.Begin(failed)
-	end()
 }
 
-// fillSpace writes the executable mappings that it yields into a space that has
-// none. All that it counts is in the space, where the verifier does not know it,
-// so that it sees the loop end.
-func (f *fn) fillSpace(l *mmLayout, it, space *ir.Value) {
+// fillSpace writes the executable mappings of the current process into a space
+// that has none.
+func (f *fn) fillSpace(at syntax.Node, l *mmLayout, space *ir.Value) {
+	b := f.b
+	task := b.CallPtr(int(asm.FnGetCurrentTaskBtf))
+	mm := b.LoadPtr(task, l.mm)
+	number := f.Temp("mm", 8, 8)
+	b.Call(int(asm.FnProbeReadKernel), number, f.konst(8), b.Add(task, int64(l.mm)))
+	whole := f.walkTree(at, &l.tree, mm, []*ir.Value{space, b.Load(number, 0, 8, false), b.Load(mm, l.vdso, 8, false)}, func(vma *ir.Value, outer []*ir.Value, next, stop *ir.Block) {
+		f.noteMapping(l, vma, outer[0], outer[1], outer[2], next, stop)
+	})
+	f.When(b.Arith(ir.Eq, whole, f.konst(0)), true, func() { f.b.Store(space, object.UnwindCount, 4, f.konst(object.UnwindMost)) })
+}
+
+// noteMapping writes a mapping into a space if it is executable.
+func (f *fn) noteMapping(l *mmLayout, vma, space, mm, vdso *ir.Value, next, stop *ir.Block) {
 	b := f.b
 	pages := int64(bits.TrailingZeros(uint(os.Getpagesize())))
-	name := f.Temp("file", object.UnwindFileKey, 8)
-	vdso := b.Load(b.LoadPtr(b.CallPtr(int(asm.FnGetCurrentTaskBtf)), l.mm), l.vdso, 8, false)
-	head, body, out := b.NewBlock(), b.NewBlock(), b.NewBlock()
-	b.Jump(head)
-	b.Begin(head)
-	vma := b.Kfunc(l.next, "bpf_iter_task_vma_next", ir.Ptr, it)
-	b.If(vma, body, out)
-	b.Begin(body)
 	when := func(cond *ir.Value, elsewhere *ir.Block) {
 		on := b.NewBlock()
 		b.If(cond, on, elsewhere)
 		b.Begin(on)
 	}
-	when(b.Arith(ir.And, b.Load(vma, l.vmFlags, 8, false), f.konst(vmExec)), head)
+	word := f.Temp("word", 8, 8)
+	read := func(p *ir.Value, at, size int) *ir.Value {
+		b.Call(int(asm.FnProbeReadKernel), word, f.konst(int64(size)), b.Add(p, int64(at))) // 0 if there is nothing
+		return b.Load(word, 0, size, false)
+	}
+	when(b.Arith(ir.And, read(vma, l.vmFlags, 8), f.konst(vmExec)), next)
+	when(b.Arith(ir.Eq, read(vma, l.vmMM, 8), mm), stop) // it is being unmapped
 	n := b.Load(space, object.UnwindCount, 4, false)
-	when(b.Arith(ir.ULt, n, f.konst(object.UnwindMost)), out)
-	start := b.Load(vma, l.vmStart, 8, false)
-	file := b.LoadPtr(vma, l.vmFile)
+	when(b.Arith(ir.ULt, n, f.konst(object.UnwindMost)), stop)
 	at := b.Arith(ir.Add, space, b.Arith(ir.Mul, n, f.konst(object.UnwindMapping)))
-	b.Store(at, object.UnwindMappings+object.UnwindEnd, 8, b.Load(vma, l.vmEnd, 8, false))
-	named, unnamed, look, noted := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
+	start := read(vma, l.vmStart, 8)
+	b.Store(at, object.UnwindMappings+object.UnwindStart, 8, start)
+	b.Store(at, object.UnwindMappings+object.UnwindEnd, 8, read(vma, l.vmEnd, 8))
+	b.Store(at, object.UnwindMappings+object.UnwindIndex, 4, f.konst(0))
+	count := func(field int, by *ir.Value) {
+		b.Store(space, field, 4, b.Arith(ir.Add, b.Load(space, field, 4, false), by))
+	}
+	count(object.UnwindCount, f.konst(1))
+	name := f.Temp("file", object.UnwindFileKey, 8)
+	named, unnamed, look := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	file := read(vma, l.vmFile, 8)
 	b.If(file, named, unnamed)
 	b.Begin(unnamed)
-	b.Store(at, object.UnwindMappings+object.UnwindIndex, 4, f.konst(0))
-	when(b.Arith(ir.Eq, start, vdso), noted) // else it is code made at run time
+	when(b.Arith(ir.Eq, start, vdso), next) // else it is code made at run time
 	b.Store(name, object.UnwindInode, 8, f.konst(object.UnwindVDSO))
 	for _, at := range []int{object.UnwindSize, object.UnwindSeconds, object.UnwindNanos} {
 		b.Store(name, at, 8, f.konst(0))
 	}
 	b.Jump(look)
 	b.Begin(named)
-	inode := b.LoadPtr(file, l.inode)
-	b.Store(name, object.UnwindInode, 8, b.Load(inode, l.number, 8, false))
-	b.Store(name, object.UnwindSize, 8, b.Load(inode, l.size, 8, false))
-	b.Store(name, object.UnwindSeconds, 8, b.Load(inode, l.seconds, 8, false))
-	b.Store(name, object.UnwindNanos, 8, b.Load(inode, l.nanos, 4, false))
+	inode := read(file, l.inode, 8)
+	b.Store(name, object.UnwindInode, 8, read(inode, l.number, 8))
+	b.Store(name, object.UnwindSize, 8, read(inode, l.size, 8))
+	b.Store(name, object.UnwindSeconds, 8, read(inode, l.seconds, 8))
+	b.Store(name, object.UnwindNanos, 8, read(inode, l.nanos, 4))
 	b.Jump(look)
 
 	b.Begin(look)
-	delta := b.Arith(ir.Sub, start, b.Arith(ir.Shl, b.Load(vma, l.vmFirst, 8, false), f.konst(pages)))
-	count := func(field int, by *ir.Value) {
-		b.Store(space, field, 4, b.Arith(ir.Add, b.Load(space, field, 4, false), by))
-	}
+	delta := b.Arith(ir.Sub, start, b.Arith(ir.Shl, read(vma, l.vmFirst, 8), f.konst(pages)))
 	found := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(f.m.unwindMaps().files), name)
 	known, unknown := b.NewBlock(), b.NewBlock()
 	b.If(found, known, unknown)
@@ -270,17 +278,7 @@ func (f *fn) fillSpace(l *mmLayout, it, space *ir.Value) {
 	b.Store(at, object.UnwindMappings+object.UnwindDelta, 8, b.Arith(ir.Add, delta, b.Load(found, object.UnwindShift, 8, false)))
 	b.Store(at, object.UnwindMappings+object.UnwindIndex, 4, b.Load(found, object.UnwindFileIndex, 4, false))
 	count(object.UnwindBare, b.Load(found, object.UnwindFileBare, 4, false))
-	b.Jump(noted)
+	b.Jump(next)
 	b.Begin(unknown)
-	b.Store(at, object.UnwindMappings+object.UnwindIndex, 4, f.konst(0))
 	count(object.UnwindUnknown, f.konst(1))
-	b.Jump(noted)
-	// A program that searches the space meanwhile must not take the rest of the
-	// mapping for granted.
-	b.Begin(noted)
-	b.Store(at, object.UnwindMappings+object.UnwindStart, 8, start)
-	count(object.UnwindCount, f.konst(1))
-	b.Jump(head)
-
-	b.Begin(out)
 }

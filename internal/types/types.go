@@ -210,6 +210,8 @@ type Struct struct {
 	// Absent says why a member that exists is not among the fields, "" if it does
 	// not exist; may be nil.
 	Absent func(name string) string
+
+	spelled bool // String is at work on it
 }
 
 // Text says through which members of a struct the text that it stands for is
@@ -304,8 +306,14 @@ func (t *Struct) String() string {
 	if t.Name != "" {
 		return word + " " + t.Name
 	}
-	// Anonymous structs in each other double with every level.
+	// Anonymous structs in each other double with every level, and malformed ones
+	// lead back to themselves.
 	const enough = 200
+	if t.spelled {
+		return word + " {…}"
+	}
+	t.spelled = true
+	defer func() { t.spelled = false }()
 	text := word + " {"
 	for i, f := range t.Fields() {
 		if i > 0 {

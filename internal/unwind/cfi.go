@@ -53,7 +53,30 @@ func rows(f *exe.File) ([]row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	return tidy(out), nil
+	return bridge(tidy(out), regs.entry()), nil
+}
+
+// maxGap is how much code between functions, in bytes, may be without
+// information and still be known: system calls that return twice, on
+// another stack the second time, are taken out of their functions' information.
+const maxGap = 32
+
+// bridge puts the rule of functions that have no frame into gaps.
+func bridge(rows []row, entry object.Rule) []row {
+	for i := 0; i+1 < len(rows); i++ {
+		if rows[i].rule == object.RuleNone && rows[i+1].addr-rows[i].addr < maxGap {
+			rows[i].rule = entry
+		}
+	}
+	return slices.CompactFunc(rows, func(a, b row) bool { return a.rule == b.rule })
+}
+
+// entry is the rule at the first instruction of a function.
+func (r registers) entry() object.Rule {
+	if r.link {
+		return object.NewRule(object.RuleSP, 0, 0)
+	}
+	return object.NewRule(object.RuleSP, 1, 0)
 }
 
 // tidy sorts rows and drops those that say what the one before says.

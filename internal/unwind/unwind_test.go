@@ -139,6 +139,18 @@ func TestLinkRules(t *testing.T) {
 	}
 }
 
+// A few instructions between functions, of which nothing is said, have no frame.
+func TestBridge(t *testing.T) {
+	entry, deep := object.NewRule(object.RuleSP, 1, 0), object.NewRule(object.RuleSP, 9, 2)
+	got := bridge([]row{
+		{0x1000, entry}, {0x1010, object.RuleNone}, {0x1020, deep}, {0x1030, object.RuleNone}, {0x1030 + maxGap, deep}, {0x1080, object.RuleNone},
+	}, entry)
+	want := []row{{0x1000, entry}, {0x1020, deep}, {0x1030, object.RuleNone}, {0x1030 + maxGap, deep}, {0x1080, object.RuleNone}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // lookup searches chunks as programs in the kernel do.
 func lookup(chunks [][]byte, first uint32, position uint32) object.Rule {
 	payload := first

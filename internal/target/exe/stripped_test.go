@@ -75,9 +75,11 @@ func TestStrippedGo(t *testing.T) {
 
 // goTableFile is a 64-bit file with a table of the functions one (at 0x1010)
 // and two (at 0x1030, ending at 0x1040), in the layout of a version.
-func goTableFile(magic uint32) []byte {
-	f := &elfFile{order: binary.LittleEndian, class64: true, typ: elf.ET_EXEC, machine: elf.EM_X86_64}
-	le := f.order
+func goTableFile(magic uint32) []byte { return goFile(goFunctions(magic)) }
+
+// goFunctions is that table.
+func goFunctions(magic uint32) []byte {
+	le := binary.LittleEndian
 	text, entry, header := uint64(0x1000), 4, 9
 	if magic == goMagic116 {
 		text, entry, header = 0, 8, 8
@@ -111,7 +113,12 @@ func goTableFile(magic uint32) []byte {
 	for _, w := range words {
 		table = le.AppendUint64(table, w)
 	}
-	table = append(append(table, names...), records...)
+	return append(append(table, names...), records...)
+}
+
+// goFile is a file with a table, or what is in its place.
+func goFile(table []byte) []byte {
+	f := &elfFile{order: binary.LittleEndian, class64: true, typ: elf.ET_EXEC, machine: elf.EM_X86_64}
 	f.segments = []segment{
 		{offset: 0, addr: 0, filesz: 0x400, memsz: 0x400, flags: elf.PF_R},
 		{offset: 0x400, addr: 0x1000, filesz: 0x400, memsz: 0x400, flags: elf.PF_R | elf.PF_X},
