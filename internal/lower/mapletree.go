@@ -27,8 +27,8 @@ const (
 	maplePivots    = 15  // of a leaf; of a branch there are fewer, and slots behind
 	mapleKindShift = 3
 	mapleKinds     = 15
-	mapleBranch    = 2  // this kind and those above
-	maplePage      = 12 // bits that do not matter: mappings begin and end at pages
+	mapleBranch    = 2    // this kind and those above
+	maplePage      = 12   // bits that do not matter: mappings begin and end at pages
 	mapleMost      = 4096 // rounds: slots and nodes
 )
 
