@@ -199,7 +199,11 @@ func (w *walker) sizeOf(e *syntax.SizeOf) val {
 		}
 	}
 	w.script.Options.Target.Fix(t, false)
-	return literal(builtin.Const{Kind: builtin.IntConst, Int: uint64(t.Size())})
+	size := t.Size()
+	if s, ok := t.(*types.Stack); ok {
+		size = s.Stored()
+	}
+	return literal(builtin.Const{Kind: builtin.IntConst, Int: uint64(size)})
 }
 
 func (w *walker) offsetOf(e *syntax.OffsetOf) val {

@@ -66,6 +66,7 @@ func (c *command) main(args []string) int {
 		return exitUsage
 	}
 	c.target.DebugDirs = c.debugDirs
+	c.checkEnvironment()
 	switch c.mode {
 	case modeHelp:
 		return c.tell(usage())

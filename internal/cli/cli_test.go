@@ -158,7 +158,7 @@ func TestOperands(t *testing.T) {
 	}
 }
 
-// Every option has a text or is hidden, and no two are spelled alike.
+// Every option has a text, and no two are spelled alike.
 func TestOptions(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range options() {
@@ -168,11 +168,18 @@ func TestOptions(t *testing.T) {
 			}
 			seen[name] = true
 		}
-		if (o.doc == "") != (o.group == hidden) || o.set == nil {
+		if o.doc == "" || o.set == nil {
 			t.Errorf("%q: text or action missing", o.spellings())
 		}
 	}
 	_, help, _ := hawk(t, "", "-h")
+	for _, o := range options() {
+		for _, name := range o.spellings() {
+			if !strings.Contains(help, " "+name+" ") && !strings.Contains(help, " "+name+",") {
+				t.Errorf("%s is not in the help text", name)
+			}
+		}
+	}
 	for line := range strings.Lines(help) {
 		if n := len([]rune(line)); n > 101 {
 			t.Errorf("line of %d columns: %s", n, line)

@@ -41,9 +41,9 @@ func words() (kinds, builtins []string) {
 	return kinds, builtins
 }
 
-// shown are the options that completion offers.
+// shown are the options that completion offers: those that hawk has a use for.
 func shown() []option {
-	return slices.DeleteFunc(options(), func(o option) bool { return o.group == hidden })
+	return slices.DeleteFunc(options(), func(o option) bool { return o.group == compatible })
 }
 
 // An argKind is how an argument without a list of values is completed.

@@ -20,15 +20,14 @@ type option struct {
 	set    func(s *settings, value string) error
 }
 
-// group is the section of the help text; hidden options are accepted for
-// scripts written for the reference and not shown.
+// group is the section of the help text.
 type group uint8
 
 const (
 	ordinary group = iota
 	developer
 	trouble
-	hidden
+	compatible // with command lines written for the reference; hawk itself needs none of them
 )
 
 // A usageError ends the run with a line of its own, the usage text if wanted,

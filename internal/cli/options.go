@@ -70,8 +70,8 @@ func options() []option {
 		{long: "no-feature", arg: "FEATURE,…", doc: "do without features of the kernel", group: trouble, values: probe.Features(), set: (*settings).setNoFeature},
 		{long: "dwarf-pid", arg: "PID", doc: "prepare user stacks of this process; may be repeated", group: trouble, set: (*settings).addDwarfPID},
 
-		{long: "usdt-file-activation", group: hidden, set: ignored},
-		{short: 'b', long: "btf", group: hidden, set: ignored},
-		{long: "verify-llvm-ir", group: hidden, set: ignored},
+		{long: "usdt-file-activation", doc: "ignored: the kernel activates USDT probes", group: compatible, set: ignored},
+		{short: 'b', long: "btf", doc: "ignored: types of the kernel are always used", group: compatible, set: ignored},
+		{long: "verify-llvm-ir", doc: "ignored: there is no LLVM", group: compatible, set: ignored},
 	}
 }

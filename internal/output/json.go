@@ -159,13 +159,14 @@ func mapType(v value.Value) string {
 
 func (j *JSON) writeMap(m Map) error {
 	s := &j.out
-	entries := m.arrange()
-	if entries.Len() == 0 {
+	if m.Entries.Len() == 0 {
 		return s.err
 	}
+	kind := mapType(m.Entries.At(0).Value) // of the values as they are, before print divides them
+	entries := m.arrange()
 	start := len(s.buf)
 	s.buf = append(s.buf, `{"type": "`...)
-	s.buf = append(s.buf, mapType(entries.At(0).Value)...)
+	s.buf = append(s.buf, kind...)
 	s.buf = append(s.buf, `", "data": {`...)
 	s.buf = value.AppendJSONString(s.buf, []byte(m.Name))
 	s.buf = append(s.buf, ": "...)
@@ -209,13 +210,13 @@ func appendElement(dst []byte, v value.Value, newest int64) []byte {
 }
 
 // appendJSONHistogram writes the rows that text shows. Bounds are plain
-// numbers, inclusive; a side without bound is left out.
+// numbers, inclusive, or text like all numbers that a double can not hold; a side without bound is left out.
 func appendJSONHistogram(dst []byte, h value.Hist) []byte {
 	number := func(dst []byte, v int64, unsigned bool) []byte {
 		if unsigned {
-			return strconv.AppendUint(dst, uint64(v), 10)
+			return value.AppendJSON(dst, value.Uint(v))
 		}
-		return strconv.AppendInt(dst, v, 10)
+		return value.AppendJSON(dst, value.Int(v))
 	}
 	dst = append(dst, '[')
 	rows := filled(h)

@@ -118,7 +118,9 @@ func (s *session) runSelf() {
 // drain acts on everything that is in the ring buffer. Records that a program
 // is still writing on another CPU are waited for, though not for long.
 func (s *session) drain() {
-	s.readPackets()
+	for !s.packets.empty() && s.signals.Load() <= 1 {
+		s.readPackets()
+	}
 	if s.ring == nil {
 		return
 	}

@@ -1,10 +1,13 @@
 package run
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -19,7 +22,14 @@ import (
 // packets is what network packets come by, and the files they go to.
 type packets struct {
 	rings    []*bpf.PerfRing // of each CPU that is online
+	pending  []sentPacket    // read, but perhaps not yet in order
 	captures map[string]*capture
+}
+
+// A sentPacket is a record and when it was sent, by the monotonic clock.
+type sentPacket struct {
+	time uint64
+	rec  []byte
 }
 
 type capture struct {
@@ -58,7 +68,8 @@ func (s *session) openPackets() error {
 	}
 	for _, cpu := range cpus {
 		attr := unix.PerfEventAttr{
-			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Sample: 1, Sample_type: unix.PERF_SAMPLE_RAW, Wakeup: 1,
+			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Sample: 1, Sample_type: unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_RAW, Wakeup: 1,
+			Bits: unix.PerfBitUseClockID, Clockid: unix.CLOCK_MONOTONIC,
 		}
 		ring, err := bpf.OpenPerfRing(&attr, cpu, pages*unix.Getpagesize())
 		if errors.Is(err, unix.ENODEV) {
@@ -119,26 +130,42 @@ type nowhere struct{}
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 
-// readPackets acts on the packets that have come and says how many there were.
-// Those on their way when exit() was called were sent before.
+// readPackets acts on the packets that have come, in order over all CPUs, and
+// says how many there were. Those on their way when exit() was called were sent
+// before.
 func (s *session) readPackets() int {
-	n := 0
-	for _, ring := range s.packets.rings {
+	p := &s.packets
+	if p.empty() {
+		return 0
+	}
+	// What was sent up to now is in the rings; of what is sent while they are read, only a part may be.
+	limit := uint64(clockNanos(unix.CLOCK_MONOTONIC))
+	for _, ring := range p.rings {
 		ring.Read(func(rec []byte) {
-			// struct perf_event_header, u32 length of what follows
-			const header, length = 8, 4
-			if binary.NativeEndian.Uint32(rec) != unix.PERF_RECORD_SAMPLE || len(rec) < header+length {
-				return // what is lost, the program has counted
-			}
-			raw := rec[header+length:]
-			raw = raw[:min(uint64(binary.NativeEndian.Uint32(rec[header:])), uint64(len(raw)))]
-			if len(raw) >= 4 {
-				s.act(raw)
-				n++
+			if t, raw := sample(rec); len(raw) >= 4 {
+				p.pending = append(p.pending, sentPacket{t, bytes.Clone(raw)})
 			}
 		})
 	}
+	slices.SortStableFunc(p.pending, func(a, b sentPacket) int { return cmp.Compare(a.time, b.time) })
+	n := 0
+	for ; n < len(p.pending) && p.pending[n].time <= limit; n++ {
+		s.act(p.pending[n].rec)
+	}
+	p.pending = slices.Delete(p.pending, 0, n)
 	return n
+}
+
+// sample takes what a program has sent out of a perf record: struct
+// perf_event_header, u64 time, u32 length of what follows. Others say what was
+// lost, which the program has counted.
+func sample(rec []byte) (time uint64, raw []byte) {
+	const timeAt, lengthAt, dataAt = 8, 16, 20
+	if len(rec) < dataAt || binary.NativeEndian.Uint32(rec) != unix.PERF_RECORD_SAMPLE {
+		return 0, nil
+	}
+	raw = rec[dataAt:]
+	return binary.NativeEndian.Uint64(rec[timeAt:]), raw[:min(uint64(binary.NativeEndian.Uint32(rec[lengthAt:])), uint64(len(raw)))]
 }
 
 // empty reports whether no packet waits.
@@ -148,7 +175,7 @@ func (p *packets) empty() bool {
 			return false
 		}
 	}
-	return true
+	return len(p.pending) == 0
 }
 
 // flushCaptures writes out the packets that are buffered.

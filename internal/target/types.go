@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +20,11 @@ var ErrNoBTF = errors.New("no kernel BTF (the kernel needs CONFIG_DEBUG_INFO_BTF
 // The environment variables that name another file with kernel types, a raw
 // blob or an ELF file with a .BTF section.
 var btfVariables = [...]string{"HAWK_BTF", "BPFTRACE_BTF"}
+
+// NamesBTF reports whether the environment says where kernel types are.
+func NamesBTF() bool {
+	return slices.ContainsFunc(btfVariables[:], func(v string) bool { return os.Getenv(v) != "" })
+}
 
 // BTF is the type information of the kernel image, ErrNoBTF if there is none.
 func (t *Target) BTF() (*btf.Spec, error) {

@@ -421,6 +421,20 @@ func (t *Stack) String() string {
 func (t *Stack) Size() int  { return 16 }
 func (t *Stack) Align() int { return 8 }
 
+// Stored is how many bytes a stack would take as a whole, which is what scripts
+// are told: a number of frames, the frames, and the process of a user stack. Values hold the number
+// of a stack instead.
+func (t *Stack) Stored() int {
+	head, frame := 8, 8
+	if t.User {
+		head = 16
+	}
+	if t.Mode == StackBuildID {
+		frame = 32
+	}
+	return head + frame*t.Limit
+}
+
 // Deferred is a value that travels raw and is given its text in user space by
 // the builtin named By, with Arg as that builtin sees fit (a format, a mode).
 type Deferred struct {

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/target"
+)
+
+// color reports whether diagnostics are coloured: as the environment says,
+// else if both streams are terminals.
+func (c *command) color() bool {
+	_, choice := colorChoice()
+	switch choice {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return isTerminal(c.out) && isTerminal(c.err)
+}
+
+// colorChoice is what the environment says of colours, and the variable that
+// says it.
+func colorChoice() (name, choice string) {
+	for _, name = range [...]string{"HAWK_COLOR", "BPFTRACE_COLOR"} {
+		if choice, ok := os.LookupEnv(name); ok {
+			return name, choice
+		}
+	}
+	return "", "auto"
+}
+
+// checkEnvironment warns of variables whose values are no use. Kernel types are
+// read here only if they are to come from a file that a variable names.
+func (c *command) checkEnvironment() {
+	switch name, choice := colorChoice(); choice {
+	case "auto", "always", "never", "":
+	default:
+		c.warn(fmt.Sprintf("%s: there is no choice %s, only auto, always and never", name, choice))
+	}
+	if target.NamesBTF() {
+		if _, err := c.target.BTF(); err != nil {
+			c.warn(errno.Message(err) + ": types of the kernel are not known")
+		}
+	}
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
