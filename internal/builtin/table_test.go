@@ -145,6 +145,7 @@ var mayName = map[string][]string{
 	"types/names.go":     {"count"},                                                  // the type count_t
 	"run/cgroup.go":      {"cgroup"},                                                 // a type of file systems
 	"run/family.go":      {"pid"},                                                    // a field of the kernel's tasks
+	"load/elf.go":        {"probe"},                                                  // the end of a section's name
 	"load/btf.go":        {"ctx"},                                                    // a parameter's name in BTF
 	"compile/compile.go": {"join"},                                                   // a stage
 	"output/json.go":     {"printf", "warnf", "errorf", "stats", "hist", "tseries"},  // the types of JSON records, which have names of their own right
