@@ -190,7 +190,7 @@ func FuzzPayload(f *testing.F) {
 			if _, err := p.Encode(); err != nil {
 				t.Errorf("what was read cannot be written: %v", err)
 			}
-			o, ds := p.Bind(&probe.Options{Target: target.Recorded(t.TempDir())})
+			o, ds := p.Bind(&probe.Options{Target: target.Recorded(t.TempDir())}, false)
 			if o == nil && !ds.HasErrors() {
 				t.Error("no object, and no reason")
 			}

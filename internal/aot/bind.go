@@ -20,16 +20,16 @@ import (
 const OtherKernel = "other-kernel"
 
 // Bind makes an object for this machine: of the variant that the kernel can
-// run, with the attach points that there are, its instructions relocated. It can
+// run, in pieces or not, with the attach points that there are, its instructions relocated. It can
 // be done once. opts has the target; what else the script was compiled with is
 // filled in.
-func (p *Payload) Bind(opts *probe.Options) (*object.Object, *source.Diagnostics) {
+func (p *Payload) Bind(opts *probe.Options, pieces bool) (*object.Object, *source.Diagnostics) {
 	ds := &source.Diagnostics{}
 	if err := p.bindOptions(opts); err != nil {
 		ds.Errorf("aot", source.Span{}, "%s", errno.Message(err))
 		return nil, ds
 	}
-	v, err := p.choose(opts.Target)
+	v, err := p.choose(opts.Target, pieces)
 	if err != nil {
 		ds.Errorf(OtherKernel, source.Span{}, "%s", errno.Message(err))
 		return nil, ds

@@ -26,6 +26,7 @@ const maxData = 1 << 30
 // variant is a compiled object and what it needs.
 func (c *codec) variant(v *Variant) {
 	list(c, &v.Features, func(s *string) { text(c, s) })
+	c.bool(&v.Pieces)
 	list(c, &v.Facts, c.fact)
 	o := &v.object
 	list(c, &v.programs, c.program)

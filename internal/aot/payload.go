@@ -2,6 +2,7 @@ package aot
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -28,7 +29,10 @@ type Payload struct {
 // A Variant is the script compiled for kernels with certain features.
 type Variant struct {
 	Features []string // by name
-	Facts    []target.Fact
+	// Pieces: it is compiled in pieces, for a verifier that gave up on the
+	// variant in front that has the same features.
+	Pieces bool
+	Facts  []target.Fact
 
 	object   object.Object // without programs
 	programs []program
@@ -72,7 +76,7 @@ func Decode(b []byte) (*Payload, error) {
 	if c.err == nil && len(c.b) > 0 {
 		c.fail("%d bytes are left over", len(c.b))
 	}
-	if c.err == nil && len(p.Variants) == 0 {
+	if c.err == nil && (len(p.Variants) == 0 || p.Variants[0].Pieces) {
 		c.fail("there are no programs")
 	}
 	if c.err != nil {
@@ -113,15 +117,21 @@ func (c *codec) config(s *config.Config) {
 	c.flags(&s.CppDemangle, &s.PrintMapsOnExit, &s.ShowDebugInfo, &s.LazySymbolication)
 }
 
-// choose is the first variant whose features the kernel has; the error says
-// what it lacks otherwise.
-func (p *Payload) choose(t *target.Target) (*Variant, error) {
+// choose is the first variant, in pieces or not, whose features the kernel has;
+// the error says what it lacks otherwise.
+func (p *Payload) choose(t *target.Target, pieces bool) (*Variant, error) {
 	byName := map[string]*target.Feature{}
 	for _, f := range target.Features() {
 		byName[f.Name] = f
 	}
-	var first error
+	first := errNoPieces
+	if !pieces {
+		first = nil
+	}
 	for _, v := range p.Variants {
+		if v.Pieces != pieces {
+			continue
+		}
 		var lacks error
 		for _, name := range v.Features {
 			f := byName[name]
@@ -141,6 +151,9 @@ func (p *Payload) choose(t *target.Target) (*Variant, error) {
 	}
 	return nil, first
 }
+
+// errNoPieces is why a script can not be run in pieces.
+var errNoPieces = errors.New("the script can not be compiled in pieces")
 
 // fit adapts an object to the number of processors of the machine.
 func fit(o *object.Object, t *target.Target) error {

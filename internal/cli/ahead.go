@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/hawktrace/hawk/internal/aot"
+	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/source"
@@ -30,6 +31,30 @@ func (c *command) ahead(f *source.File, named []string, o compile.Options) int {
 	return status
 }
 
+// compilePortable compiles the script for kernels before one, "" for this one.
+func (c *command) compilePortable(f *source.File, o compile.Options, a *arch.Arch, before string) (*compile.Result, *source.Diagnostics, *target.Ledger) {
+	t, ledger := target.Portable(a, before)
+	t.DebugDirs = c.debugDirs
+	o.Probe.Target = t
+	res, ds := compile.Compile(f, o)
+	return res, ds, ledger
+}
+
+// inPieces is the variant for a verifier that gives up on the one in front, nil
+// if there is none.
+func (c *command) inPieces(f *source.File, o compile.Options, a *arch.Arch, before string) (*aot.Variant, error) {
+	o.Pieces, o.Dumps = true, nil
+	res, ds, ledger := c.compilePortable(f, o, a, before)
+	if res == nil || ds.HasErrors() {
+		return nil, nil
+	}
+	v, err := aot.NewVariant(res.Object, ledger)
+	if err == nil {
+		v.Pieces = true
+	}
+	return v, err
+}
+
 func (c *command) writeAhead(f *source.File, named []string, o compile.Options) (status int, err error) {
 	name := cmp.Or(c.aotRuntime, ownFile)
 	runtime, err := aot.OpenRuntime(name)
@@ -39,10 +64,7 @@ func (c *command) writeAhead(f *source.File, named []string, o compile.Options) 
 	defer runtime.Close()
 	p := &aot.Payload{Arch: runtime.Arch.Name, Unsafe: c.unsafe, NoFeature: c.noFeature, Filter: c.filter}
 	for before := ""; ; {
-		t, ledger := target.Portable(runtime.Arch, before)
-		t.DebugDirs = c.debugDirs
-		o.Probe.Target = t
-		res, ds := compile.Compile(f, o)
+		res, ds, ledger := c.compilePortable(f, o, runtime.Arch, before)
 		if before == "" {
 			c.print(ds)
 		}
@@ -66,6 +88,11 @@ func (c *command) writeAhead(f *source.File, named []string, o compile.Options) 
 			return exitUsage, err
 		}
 		p.Config, p.Variants = res.Config, append(p.Variants, v)
+		if v, err = c.inPieces(f, o, runtime.Arch, before); err != nil {
+			return exitUsage, err
+		} else if v != nil {
+			p.Variants = append(p.Variants, v)
+		}
 		if before = ledger.Youngest(); before == "" {
 			break
 		}

@@ -72,7 +72,7 @@ func (c *command) runCarried(args []string, payload []byte) int {
 		return c.fail(exitUsage, err)
 	}
 	opts := c.probeOptions()
-	o, ds := p.Bind(&opts)
+	o, ds := p.Bind(&opts, false)
 	c.print(ds)
 	if ds.HasErrors() {
 		return exitUsage
@@ -91,7 +91,25 @@ func (c *command) runCarried(args []string, payload []byte) int {
 	if err := c.lockedDown(res); err != nil {
 		return c.fail(exitUsage, err)
 	}
-	return c.trace(res, nil)
+	return c.trace(res, func() *compile.Result { return c.carriedInPieces(payload, named) })
+}
+
+// carriedInPieces is the script as it was compiled in pieces, nil if it could
+// not be.
+func (c *command) carriedInPieces(payload []byte, named []string) *compile.Result {
+	p, err := aot.Decode(payload)
+	if err != nil {
+		return nil
+	}
+	opts := c.probeOptions()
+	o, ds := p.Bind(&opts, true)
+	if ds.HasErrors() {
+		return nil
+	}
+	if _, done := c.namedOptions(named, o); done {
+		return nil
+	}
+	return &compile.Result{Object: o, Config: p.Config}
 }
 
 // splitNamed takes the script's own options out of the arguments: those it

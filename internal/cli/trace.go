@@ -17,8 +17,8 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// trace loads a compiled script and runs it to the end. inPieces compiles it once
-// more, which is done if the verifier gives up; nil: that is not possible.
+// trace loads a compiled script and runs it to the end. inPieces yields it in
+// pieces, which is asked for if the verifier gives up; nil if that is not possible.
 func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) int {
 	unused, err := c.choose(res.Object)
 	if err != nil {
@@ -67,9 +67,9 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 		lo.Trace = c.out
 	}
 	session, err := load.Load(res.Object, lo)
-	if r := (*load.Rejected)(nil); errors.As(err, &r) && r.GaveUp && inPieces != nil {
+	if r := (*load.Rejected)(nil); errors.As(err, &r) && r.GaveUp {
 		if c.verbose > 0 {
-			fmt.Fprintf(c.err, "%s: compiling it once more, in pieces\n", r.Error())
+			fmt.Fprintf(c.err, "%s: once more, in pieces\n", r.Error())
 		}
 		if other := inPieces(); other != nil {
 			c.choose(other.Object)

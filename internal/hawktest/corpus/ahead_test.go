@@ -151,7 +151,7 @@ func (s *Script) runAhead(t *testing.T, payload []byte) (other int) {
 		t.Fatal(err)
 	}
 	o := probe.Options{Target: target.Host()}
-	obj, ds := p.Bind(&o)
+	obj, ds := p.Bind(&o, false)
 	if ds.HasErrors() {
 		var text bytes.Buffer
 		ds.Print(&text, source.PrintOptions{NoWarnings: true})
