@@ -11,7 +11,8 @@ import (
 type Item interface{ item() }
 
 type (
-	// Printf is formatted text.
+	// Printf is formatted text. The item is a pointer to it, so that the most
+	// frequent one need not be allocated; its text is not kept.
 	Printf struct{ Text []byte }
 	// Print is print(value).
 	Print struct{ Value value.Value }
@@ -62,7 +63,7 @@ type (
 	End struct{}
 )
 
-func (Printf) item()       {}
+func (*Printf) item()      {}
 func (Print) item()        {}
 func (Raw) item()          {}
 func (Map) item()          {}
@@ -78,8 +79,6 @@ func (End) item()          {}
 // A Sink consumes items in order. It is used by one goroutine. An error ends
 // the run: the output cannot be written; it wraps what the writer said.
 type Sink interface {
-	// Write takes an item. A *Printf is taken as well as a Printf, so that the
-	// most frequent item need not be allocated; its text is not kept.
 	Write(Item) error
 	// Idle says that the reader has caught up with the kernel: what is due by
 	// the buffering mode is written out.

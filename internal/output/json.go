@@ -35,8 +35,6 @@ func (j *JSON) Write(item Item) error {
 	switch it := item.(type) {
 	case *Printf:
 		s.buf = appendText(s.buf, "printf", it.Text)
-	case Printf:
-		s.buf = appendText(s.buf, "printf", it.Text)
 	case Raw:
 		s.buf = appendText(s.buf, it.Type, it.Text)
 	case Print:

@@ -77,7 +77,7 @@ var records = []struct {
 	item           Item
 	out, err, json string
 }{
-	{"printf", Printf{[]byte("hi 5\n")}, "hi 5\n", "", `{"type": "printf", "data": "hi 5\n"}` + "\n"},
+	{"printf", &Printf{[]byte("hi 5\n")}, "hi 5\n", "", `{"type": "printf", "data": "hi 5\n"}` + "\n"},
 	{"print", Print{value.Tuple{value.Int(1), value.Str("x"), value.Tuple{value.Int(2), value.Int(3)}}}, "(1, x, (2, 3))\n", "",
 		`{"type": "value", "data": [1,"x",[2,3]]}` + "\n"},
 	{"stack", Print{value.Stack("\n        f+1\n")}, "\n        f+1\n\n", "", `{"type": "value", "data": "\n        f+1\n"}` + "\n"},
@@ -312,7 +312,7 @@ func TestBuffering(t *testing.T) {
 		s := NewText(&out, &out, Options{Buffering: c.mode})
 		var got []string
 		for _, text := range []string{"a\nb", "c\n"} {
-			for _, step := range []func() error{func() error { return s.Write(Printf{[]byte(text)}) }, s.Idle} {
+			for _, step := range []func() error{func() error { return s.Write(&Printf{[]byte(text)}) }, s.Idle} {
 				if err := step(); err != nil {
 					t.Fatal(err)
 				}
@@ -332,7 +332,7 @@ func TestBuffering(t *testing.T) {
 func TestOrderOfStreams(t *testing.T) {
 	var both bytes.Buffer
 	s := NewText(&both, &both, Options{})
-	for _, item := range []Item{Printf{[]byte("one\n")}, Message{source.Error, span(0, 5), "two"}, Printf{[]byte("three\n")}} {
+	for _, item := range []Item{&Printf{[]byte("one\n")}, Message{source.Error, span(0, 5), "two"}, &Printf{[]byte("three\n")}} {
 		if err := s.Write(item); err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +361,7 @@ func TestWriteErrors(t *testing.T) {
 	for i := range 20_000 {
 		big.Entries.Add(value.Int(i), value.Int(i))
 	}
-	for _, item := range []Item{big, Printf{bytes.Repeat([]byte("x"), 1<<17)}} {
+	for _, item := range []Item{big, &Printf{bytes.Repeat([]byte("x"), 1<<17)}} {
 		for _, s := range []Sink{NewText(&full{1000}, &full{}, Options{}), NewJSON(&full{1000}, &full{}, Options{})} {
 			if err := s.Write(item); !errors.Is(err, errFull) {
 				t.Errorf("%T: %v", item, err)

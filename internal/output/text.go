@@ -37,8 +37,6 @@ func (t *Text) Write(item Item) error {
 	switch it := item.(type) {
 	case *Printf:
 		s.buf = append(s.buf, it.Text...)
-	case Printf:
-		s.buf = append(s.buf, it.Text...)
 	case Print:
 		s.buf = append(value.AppendText(s.buf, it.Value), '\n')
 	case Raw:

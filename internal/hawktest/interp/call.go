@@ -66,7 +66,7 @@ func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
 	}
 	switch c.Func.Name {
 	case "printf":
-		m.emit(output.Printf{Text: m.printf(c)})
+		m.emit(&output.Printf{Text: m.printf(c)})
 		return nil
 	case "print":
 		m.print(c)
