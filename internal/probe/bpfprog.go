@@ -140,9 +140,8 @@ func programResultSlot(f bpfFunc) int {
 		return declared // which attaching will report
 	}
 	defer unix.Close(fd)
-	const loadWord = 0x79
 	prog, err := bpf.ProgLoad(&bpf.ProgSpec{Type: bpf.Tracing, Attach: uint32(ebpf.AttachTraceFExit), AttachBTFID: f.typ, AttachFD: fd, License: "GPL",
-		Insns: bpf.Assemble(bpf.Insn(loadWord, 0, 1, 8*unconfirmed, 0), bpf.MovImm(0, 0), bpf.Exit())})
+		Insns: bpf.Assemble(bpf.Load64(0, 1, 8*unconfirmed), bpf.MovImm(0, 0), bpf.Exit())})
 	if err != nil {
 		return declared
 	}

@@ -218,6 +218,9 @@ func fentryArgs(p *Point, o *Options) (*types.Struct, error) {
 }
 
 func fexitRetval(p *Point, o *Options) (types.Type, error) {
+	if _, ok := p.Extra.(bpfFunc); ok && o.Target.Portable() {
+		return nil, errors.New("where a BPF program's result is depends on the program: it can not be used in what is compiled ahead of time")
+	}
 	f, err := functionType(p, o)
 	if err != nil {
 		return nil, err

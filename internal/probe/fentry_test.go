@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -65,5 +67,17 @@ func TestListSideBySide(t *testing.T) {
 	points[500] = &Point{Kind: k, Func: "bad"}
 	if err := listSideBySide(points, &Options{Verbose: true}, emit); err == nil || err.Error() != "bad cannot be described" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A BPF program of the same name may be another one on another machine.
+func TestProgramResultPortable(t *testing.T) {
+	p := &Point{Target: onBPF, Func: "f", Extra: bpfFunc{proto: &types.Func{Result: types.Int32}}}
+	portable, _ := target.Portable(arch.AMD64, "")
+	if typ, err := fexitRetval(p, &Options{Target: portable}); err == nil {
+		t.Errorf("what runs elsewhere reads a result of type %s", typ)
+	}
+	if typ, err := fexitRetval(p, &Options{Target: target.Recorded(t.TempDir())}); err != nil || typ != types.Int32 {
+		t.Errorf("%v, %v", typ, err)
 	}
 }

@@ -72,16 +72,7 @@ func callStruct(name string, params []types.Param, a *arch.Arch) *types.Struct {
 
 // callField is Field of programs that see the registers at a function's
 // entry.
-func callField(c *Context, f types.Field) *ir.Value {
-	v := callWord(c, f.Arg)
-	if n, ok := types.IsInteger(f.Type); ok && n.Bytes < 8 {
-		return c.B.Ext(v, n.Bytes, n.Signed)
-	}
-	if f.Type == types.Bool {
-		return c.B.Ext(v, 1, false)
-	}
-	return v
-}
+func callField(c *Context, f types.Field) *ir.Value { return narrow(c, callWord(c, f.Arg), f.Type) }
 
 // callWord is an argument register or, behind those, a word of the stack.
 func callWord(c *Context, n int) *ir.Value {

@@ -37,7 +37,11 @@ func loadSlot(c *Context, slot int, t types.Type) *ir.Value {
 		}
 		return c.B.Load(c.Ctx, 8*slot, 8, false)
 	}
-	v := c.B.Load(c.Ctx, 8*slot, 8, false)
+	return narrow(c, c.B.Load(c.Ctx, 8*slot, 8, false), t)
+}
+
+// narrow is what of a word a value of a type is.
+func narrow(c *Context, v *ir.Value, t types.Type) *ir.Value {
 	if n, ok := types.IsInteger(t); ok && n.Bytes < 8 {
 		return c.B.Ext(v, n.Bytes, n.Signed)
 	}

@@ -162,7 +162,7 @@ var (
 	KprobePMU = &Feature{"kprobe", "kprobes", "4.17", pmuTest("kprobe")}
 	UprobePMU = &Feature{"uprobe", "uprobes", "4.17", pmuTest("uprobe")}
 	UprobeRef = &Feature{"uprobe_refcnt", "semaphores of USDT probes", "4.20", func(t *Target) error {
-		_, err := os.Stat(t.path("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset"))
+		_, err := os.Stat(t.path(eventSources + "uprobe/format/ref_ctr_offset"))
 		return err
 	}}
 	PerfClock = &Feature{"perf_clock", "perf events of the clock on a CPU", "4.9", func(t *Target) error {
@@ -277,7 +277,7 @@ func pmuTest(name string) func(*Target) error {
 // PMUType is the perf event type of a dynamic event source: kprobe, uprobe
 // or a hardware unit.
 func (t *Target) PMUType(name string) (uint32, error) {
-	data, err := t.read("/sys/bus/event_source/devices/" + name + "/type")
+	data, err := t.read(eventSources + name + "/type")
 	if err != nil {
 		return 0, err
 	}
