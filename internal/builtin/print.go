@@ -126,8 +126,12 @@ var _ = define(Func{
 			c.Errorf(c.Args[1], "argument-count", "print() takes one argument unless it prints a map")
 		}
 		if agg, ok := c.Types[0].(*types.Agg); ok && c.MapName == "" && aggs[agg.Kind].Whole {
-			c.Errorf(c.Args[0], "argument-type", "print() can only show a map of %s as a whole", agg.Kind).
-				Hint("leave out the key")
+			d := c.Errorf(c.Args[0], "argument-type", "print() can only show a map of %s as a whole", agg.Kind)
+			if _, keyed := syntax.Unparen(c.Args[0]).(*syntax.MapIndex); keyed {
+				d.Hint("leave out the key")
+			} else {
+				d.Hint("name the map itself: print(@name)")
+			}
 		}
 		for i := 1; i < len(c.Args); i++ {
 			if c.Consts[i].Neg {
