@@ -243,7 +243,7 @@ func init() {
 	}, false)
 	stack(Func{
 		Name:    "ustack",
-		Doc:     "The user stack of the current thread: on x86-64 and arm64 from Linux 6.1 on complete without frame pointers too, by the unwinding tables of the files (`.eh_frame`); by frame pointers elsewhere, for `--no-feature unwind`, and for a process whose tables are still being made. A stack that could not be followed to its end has `<unwind failure>` as its last line. Arguments as for kstack; the mode may also be `build_id`.",
+		Doc:     "The user stack of the current thread: on x86-64 and arm64 from Linux 6.1 on complete without frame pointers too, by the unwinding tables of the files (`.eh_frame`, and on x86-64 those of Go's runtime); by frame pointers elsewhere, for `--no-feature unwind`, and for a process whose tables are still being made. A stack that could not be followed to its end has `<unwind failure>` as its last line. Arguments as for kstack; the mode may also be `build_id`.",
 		Example: "profile:hz:99 { @[comm, ustack] = count(); }",
 	}, true)
 	stack(Func{

@@ -108,7 +108,7 @@ const (
 	RuleSignal        // the frame that the kernel makes for a signal handler
 	RuleSPLink        // arm64: like RuleSP, but the second distance is that of the return address, and the frame pointer was not saved
 	RuleFPLink        // arm64: the same for RuleFP
-	RuleGuess         // not in tables: what programs do without a rule, to go by the frame pointer
+	RuleGuess         // to go by the frame pointer, as programs do without a rule
 )
 
 // NewRule packs a rule; distances that do not fit give RuleFail.

@@ -44,14 +44,16 @@ type section struct {
 // rows reads the rules of a file, sorted by address; nil if it has none.
 func rows(f *exe.File) ([]row, error) {
 	regs, ok := machines[f.Machine]
-	data, addr := f.SectionAt(".eh_frame")
-	if !ok || len(data) == 0 {
+	if !ok {
 		return nil, nil
 	}
-	s := &section{data: data, addr: addr, regs: regs}
-	out, err := s.entries()
+	data, addr := f.SectionAt(".eh_frame")
+	out, err := (&section{data: data, addr: addr, regs: regs}).entries()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	if out = goRows(f, out); len(out) > maxRows {
+		return nil, fmt.Errorf("%s: more than %d unwinding rules", f.Path, maxRows)
 	}
 	return bridge(tidy(out), regs.entry()), nil
 }

@@ -340,6 +340,14 @@ func readAll(t *testing.T, data []byte) {
 		e.Offset(s.Addr)
 		e.Code(s.Addr, s.Size)
 	}
+	frames := 0
+	e.GoFrames(func(g *GoFrame) bool {
+		if g.Start >= g.End {
+			t.Errorf("%s: code from %#x to %#x", g.Func, g.Start, g.End)
+		}
+		frames++
+		return frames < 1<<16
+	})
 	if len(data) > 0 && !bytes.Equal(e.data, data) {
 		t.Error("the file was changed")
 	}

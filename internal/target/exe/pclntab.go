@@ -16,6 +16,9 @@ type goTable struct {
 	names   []byte
 	records []byte // of functions, and in front of them the index
 	n       int
+	values  []byte // what functions have by address; nil for layouts of which that is not read
+	flags   int    // where the flags of a record are
+	quantum uint64 // bytes that addresses count in
 }
 
 // The first word of the table.
@@ -67,6 +70,12 @@ func (f *File) goTable() *goTable {
 		return nil
 	}
 	t.n, t.names, t.records = int(n), b[names:], b[records:]
+	if values := field(first + 3); t.entry == 4 && values <= uint64(len(b)) {
+		t.values, t.quantum, t.flags = b[values:], uint64(b[6]), 37
+		if f.order.Uint32(b) == goMagic120 {
+			t.flags = 41
+		}
+	}
 	if uint64(len(t.records)) < (2*n+1)*uint64(t.entry) {
 		return nil
 	}
@@ -118,6 +127,11 @@ func (f *File) pointer(addr uint64) uint64 {
 
 // each calls yield for every function in order of address.
 func (t *goTable) each(yield func(*RawSymbol) bool) bool {
+	return t.eachRecord(func(r *RawSymbol, _ []byte) bool { return yield(r) })
+}
+
+// eachRecord calls yield for every function and its record.
+func (t *goTable) eachRecord(yield func(r *RawSymbol, record []byte) bool) bool {
 	value := func(at int) uint64 {
 		if t.entry == 4 {
 			return uint64(t.order.Uint32(t.records[at:]))
@@ -135,7 +149,7 @@ func (t *goTable) each(yield func(*RawSymbol) bool) bool {
 		}
 		r.Name = cstring(t.names, uint64(t.order.Uint32(t.records[record+head:])))
 		r.Addr, r.Size = t.text+start, end-start
-		if len(r.Name) > 0 && !yield(&r) {
+		if len(r.Name) > 0 && !yield(&r, t.records[record:]) {
 			return false
 		}
 	}

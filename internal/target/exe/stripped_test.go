@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -93,15 +94,23 @@ func goFunctions(magic uint32) []byte {
 	names := "\x00one\x00two\x00"
 	starts := []uint64{0x1010 - text, 0x1030 - text, 0x1040 - text}
 	var records []byte
-	index := (2*2 + 1) * entry
+	index, record := (2*2+1)*entry, 44
+	if magic == goMagic116 {
+		record = entry + 4
+	}
 	for i, s := range starts {
 		records = value(records, s)
 		if i < 2 {
-			records = value(records, uint64(index+i*(entry+4)))
+			records = value(records, uint64(index+i*record))
 		}
 	}
 	for i := range 2 {
 		records = le.AppendUint32(value(records, starts[i]), uint32(1+4*i))
+		if magic != goMagic116 {
+			rest := make([]byte, record-entry-4)
+			le.PutUint32(rest[goStackTable-entry-4:], 1)
+			records = append(records, rest...)
+		}
 	}
 	table := append(le.AppendUint32(nil, magic), 0, 0, 1, 8)
 	at := uint64(8 + header*8 - 8)
@@ -109,11 +118,11 @@ func goFunctions(magic uint32) []byte {
 	if magic != goMagic116 {
 		words = append(words, text)
 	}
-	words = append(words, at, 0, 0, 0, at+uint64(len(names)))
+	words = append(words, at, 0, 0, at+uint64(len(names)+len(records)), at+uint64(len(names)))
 	for _, w := range words {
 		table = le.AppendUint64(table, w)
 	}
-	return append(append(table, names...), records...)
+	return append(append(append(table, names...), records...), 0, 2, 4, 48, 28, 0) // behind the first byte, 4 bytes of code without a frame and 28 with one of 24
 }
 
 // goFile is a file with a table, or what is in its place.
@@ -141,6 +150,15 @@ func TestGoTable(t *testing.T) {
 		want := []Symbol{{"one", 0x1010, 0x20, elf.STT_FUNC}, {"two", 0x1030, 0x10, elf.STT_FUNC}}
 		if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 			t.Errorf("%#x: %+v", magic, got)
+		}
+		var frames []GoFrame
+		f.GoFrames(func(g *GoFrame) bool { frames = append(frames, *g); return true })
+		wantFrames := []GoFrame{{Func: "one", Start: 0x1010, End: 0x1014}, {Func: "one", Start: 0x1014, End: 0x1030, Size: 24}, {Func: "two", Start: 0x1030, End: 0x1034}}
+		if magic == goMagic116 {
+			wantFrames = nil
+		}
+		if !slices.Equal(frames, wantFrames) {
+			t.Errorf("%#x: %+v", magic, frames)
 		}
 	}
 }
@@ -193,6 +211,7 @@ func TestGoTableHostile(t *testing.T) {
 			binary.LittleEndian.PutUint64(bad[at:], ^uint64(0)-11)
 			if f, err := New("x", bad); err == nil {
 				f.Functions(nil)
+				f.GoFrames(func(*GoFrame) bool { return true })
 			}
 		}
 	}
