@@ -190,7 +190,7 @@ func (e *expander) withoutKind(at *syntax.AttachPoint, parts []probe.Part) strin
 		return ""
 	}
 	quiet := *e.opts
-	quiet.WarnPoint = func(source.Span, string) {}
+	quiet.WarnPoint = nil
 	near := ""
 	for _, k := range probe.Kinds() {
 		p := &probe.Point{Kind: k, At: at.Span()}

@@ -121,6 +121,14 @@ func TestAttach(t *testing.T) {
 	}
 }
 
+// What the machine lacks is said at the first attach point that needs it, not at each.
+func TestSaidOnce(t *testing.T) {
+	all := strings.Join(expandText(t, "k:a {} k:b, kr:a {}", nil), "\n")
+	if strings.Count(all, `"k:a": no list of traceable functions: `) != 1 || strings.Count(all, "no list") != 1 || strings.Count(all, "No matches") != 3 {
+		t.Error(all)
+	}
+}
+
 // The library is not asked for names that builtins have, so that scripts which
 // use builtins alone never read it.
 func TestLibraryNames(t *testing.T) {

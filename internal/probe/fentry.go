@@ -86,7 +86,7 @@ func matchFentry(p *Point, o *Options) ([]*Point, error) {
 	}
 	fns, err := o.functions()
 	if err != nil {
-		o.warn(p, "%s", errno.Message(err))
+		o.warnOnce(p, errno.Message(err))
 	}
 	if p.Wild() {
 		if err != nil {

@@ -26,6 +26,18 @@ func (o *Options) warn(p *Point, format string, args ...any) {
 	}
 }
 
+// warnOnce says what is true of the machine or of a file at the first point that suffers from it.
+func (o *Options) warnOnce(p *Point, msg string) {
+	if o.WarnPoint == nil || o.warned[msg] {
+		return
+	}
+	if o.warned == nil {
+		o.warned = map[string]bool{}
+	}
+	o.warned[msg] = true
+	o.WarnPoint(p.At, msg)
+}
+
 // moduleLoaded warns of a module that is not there, which is why nothing will
 // match.
 func moduleLoaded(p *Point, o *Options) bool {

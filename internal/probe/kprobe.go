@@ -109,7 +109,7 @@ func matchKprobe(p *Point, o *Options) ([]*Point, error) {
 	case err != nil && o.Unsafe && !wild:
 		return []*Point{p}, nil
 	case err != nil:
-		o.warn(p, "%s", errno.Message(err))
+		o.warnOnce(p, errno.Message(err))
 		return nil, nil
 	case !moduleLoaded(p, o):
 		return nil, nil

@@ -225,7 +225,7 @@ type Options struct {
 	// Nil: nobody wants to know.
 	Step func() error
 
-	warned map[string]bool // what was said about debug information that is not there
+	warned map[string]bool // what warnOnce has said
 }
 
 // step reports one attachment.

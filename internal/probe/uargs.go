@@ -152,13 +152,7 @@ func describeUprobe(p *Point, o *Options) ([]string, error) {
 	fn, err := userFunc(p, o)
 	none, split := (*dwarf.ErrNone)(nil), (*dwarf.ErrSplit)(nil)
 	if errors.As(err, &none) || errors.As(err, &split) {
-		if o.warned == nil {
-			o.warned = map[string]bool{}
-		}
-		if msg := err.Error(); !o.warned[msg] {
-			o.warned[msg] = true
-			o.warn(p, "%s", msg)
-		}
+		o.warnOnce(p, err.Error())
 		return nil, nil
 	}
 	if err != nil {
