@@ -40,6 +40,9 @@ type Arch struct {
 	// WatchModes are what hardware breakpoints can wait for: sorted letters of
 	// r (read), w (write) and x (execute).
 	WatchModes []string
+	// WatchKernelForAll: breakpoints on the kernel's addresses are for whoever
+	// runs, never for one thread.
+	WatchKernelForAll bool
 
 	// Of the pt_regs that the sys_enter and sys_exit tracepoints pass.
 	SyscallArgs   []int // offsets; on entry only

@@ -214,16 +214,21 @@ func linkWatchpoint(progFD int, g *Group, o *Options) ([]Link, error) {
 	case len(links) == 0 && errors.Is(first, unix.ENOSPC):
 		return nil, fmt.Errorf("No more HW registers left: %w", first)
 	case len(links) == 0:
-		return nil, fmt.Errorf("%s: %w%s", p.Name(), first, watchAdvice(first, p.Address, w))
+		return nil, fmt.Errorf("%s: %w%s", p.Name(), first, watchAdvice(first, p.Address, w, o))
 	case failed > 0:
 		o.warn(p, "%d of %d breakpoints for %s could not be set: %s", failed, len(places), p.Name(), errno.Message(first))
 	}
 	return links, nil
 }
 
-func watchAdvice(err error, addr uint64, w watch) string {
-	if errors.Is(err, unix.EINVAL) && w.mode != "x" && addr%w.length != 0 {
+func watchAdvice(err error, addr uint64, w watch, o *Options) string {
+	const kernel = 1 << 63 // set in addresses of the kernel
+	switch a := o.Target.Arch(); {
+	case !errors.Is(err, unix.EINVAL):
+	case w.mode != "x" && addr%w.length != 0:
 		return fmt.Sprintf(" (%#x is not a multiple of %d)", addr, w.length)
+	case addr&kernel != 0 && o.PID != 0 && a.WatchKernelForAll:
+		return fmt.Sprintf(" (on %s addresses of the kernel are watched for all processes: leave out -p and -c, and test pid in the script)", a.Name)
 	}
 	return ""
 }

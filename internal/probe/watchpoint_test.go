@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hawktrace/hawk/internal/target"
 )
 
@@ -65,6 +67,29 @@ func TestWatchSymbol(t *testing.T) {
 		}
 		if err != nil || len(points) != 1 || points[0].Address != tt.want {
 			t.Errorf("%s: %v, %v; want %#x", tt.name, points, err, tt.want)
+		}
+	}
+}
+
+func TestWatchAdvice(t *testing.T) {
+	const kernel = 0xffffffff81000000
+	for _, tt := range []struct {
+		arch string
+		addr uint64
+		pid  int
+		err  error
+		want string
+	}{
+		{"aarch64", kernel, 7, unix.EINVAL, " (on aarch64 addresses of the kernel are watched for all processes: leave out -p and -c, and test pid in the script)"},
+		{"aarch64", kernel, 0, unix.EINVAL, ""},
+		{"aarch64", 0x1000, 7, unix.EINVAL, ""},
+		{"aarch64", kernel, 7, unix.EACCES, ""},
+		{"x86_64", kernel, 7, unix.EINVAL, ""},
+		{"x86_64", 0x1001, 7, unix.EINVAL, " (0x1001 is not a multiple of 8)"},
+	} {
+		o := &Options{Target: machine(t, tt.arch, ""), PID: tt.pid}
+		if got := watchAdvice(tt.err, tt.addr, watch{length: 8, mode: "w"}, o); got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
 		}
 	}
 }
