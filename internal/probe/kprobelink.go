@@ -129,6 +129,9 @@ func (r *refusals) add(p *Point, err error) error {
 	if !p.Wild() || !refusesFunction(err) {
 		return err
 	}
+	if n := len(r.points); n > 0 && r.points[n-1] == p {
+		return nil // at another of its places
+	}
 	if r.points = append(r.points, p); r.first == nil {
 		r.first = err
 	}
@@ -160,7 +163,7 @@ func (o *Options) WarnRefused(points []*Point, why error) {
 
 // refusesFunction tells a refusal of one function from what would befall all.
 func refusesFunction(err error) bool {
-	for _, no := range []error{unix.ESRCH, unix.ENOENT, unix.EINVAL, unix.EADDRNOTAVAIL, unix.EILSEQ, unix.ERANGE, unix.EBUSY, unix.EOPNOTSUPP} {
+	for _, no := range []error{unix.ESRCH, unix.ENOENT, unix.EINVAL, unix.EADDRNOTAVAIL, unix.EILSEQ, unix.ERANGE, unix.EBUSY, unix.EOPNOTSUPP, notSupported} {
 		if errors.Is(err, no) {
 			return true
 		}

@@ -11,6 +11,7 @@ import (
 
 // A site is one breakpoint in a file.
 type site struct {
+	point     *Point // that it belongs to
 	path      string
 	offset    uint64 // in the file
 	semaphore uint64 // in the file, 0 if none
@@ -18,16 +19,31 @@ type site struct {
 }
 
 // linkSites attaches by one link for each file, or by a perf event for each site.
-func linkSites(progFD int, sites []site, o *Options, multi bool, flags uint32) ([]Link, error) {
+// Sites of patterns that the kernel refuses are left out if there are others.
+func linkSites(progFD int, g *Group, sites []site, o *Options, multi bool, flags uint32) ([]Link, error) {
+	var links []Link
+	var err error
+	r := refusals{group: g}
 	if multi {
-		return linkSitesMulti(progFD, sites, o, flags)
+		links, err = linkSitesMulti(progFD, sites, o, flags, &r)
+	} else {
+		links, err = linkSitesPerf(progFD, sites, o, flags, &r)
 	}
-	return linkSitesPerf(progFD, sites, o, flags)
+	if err == nil {
+		err = r.end(len(links) > 0, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, closeAll(links))
+	}
+	return links, nil
 }
 
-func linkSitesMulti(progFD int, sites []site, o *Options, flags uint32) ([]Link, error) {
+// linkSitesMulti finds the sites that the kernel refuses by halving, since it
+// refuses all of a file if it refuses one.
+func linkSitesMulti(progFD int, sites []site, o *Options, flags uint32, r *refusals) ([]Link, error) {
 	var links []Link
-	for _, file := range byFile(sites) {
+	var attach func(file []site) error
+	attach = func(file []site) error {
 		m := bpf.UprobeMulti{Path: file[0].path, PID: o.kernelPID()}
 		if flags != 0 {
 			m.Flags = bpf.MultiReturn
@@ -43,12 +59,41 @@ func linkSitesMulti(progFD int, sites []site, o *Options, flags uint32) ([]Link,
 			m.Semaphores = nil
 		}
 		fd, err := m.Link(progFD)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("uprobe.multi on %s: %w", m.Path, err), closeAll(links))
+		switch {
+		case err == nil:
+			links = append(links, bpf.FD(fd))
+			return nil
+		case !refusesFunction(err):
+			return fmt.Errorf("uprobe.multi on %s: %w", m.Path, err)
+		case len(file) == 1:
+			return r.add(file[0].point, siteError(file[0], err))
 		}
-		links = append(links, bpf.FD(fd))
+		if err := o.step(); err != nil {
+			return err
+		}
+		half := len(file) / 2
+		if err := attach(file[:half]); err != nil {
+			return err
+		}
+		return attach(file[half:])
+	}
+	for _, file := range byFile(sites) {
+		if err := attach(file); err != nil {
+			return links, err
+		}
 	}
 	return links, nil
+}
+
+// notSupported is ENOTSUPP, an error of the kernel's that was not meant for
+// users: of an instruction that it cannot run out of its place.
+const notSupported = unix.Errno(524)
+
+func siteError(s site, err error) error {
+	if errors.Is(err, notSupported) {
+		return fmt.Errorf("%s at offset 0x%x: the kernel puts no probe on the instruction there: %w", s.path, s.offset, err)
+	}
+	return fmt.Errorf("%s at offset 0x%x: %w", s.path, s.offset, err)
 }
 
 // byFile groups sites by file, in the order in which files come first.
@@ -66,7 +111,7 @@ func byFile(sites []site) (groups [][]site) {
 	return groups
 }
 
-func linkSitesPerf(progFD int, sites []site, o *Options, flags uint32) ([]Link, error) {
+func linkSitesPerf(progFD int, sites []site, o *Options, flags uint32, r *refusals) ([]Link, error) {
 	typ, err := o.Target.PMUType("uprobe")
 	if err != nil {
 		return nil, err
@@ -84,7 +129,10 @@ func linkSitesPerf(progFD int, sites []site, o *Options, flags uint32) ([]Link, 
 		}
 		l, err := openPerf(&attr, s.path, progFD, pid, cpu, s.cookie)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s at offset 0x%x: %w", s.path, s.offset, err), closeAll(links))
+			if err := r.add(s.point, siteError(s, err)); err != nil {
+				return links, err
+			}
+			continue
 		}
 		links = append(links, l)
 	}

@@ -246,8 +246,8 @@ func linkUprobes(progFD int, g *Group, o *Options, multi bool, flags uint32) ([]
 			offsets = []uint64{pl.offset}
 		}
 		for _, off := range offsets {
-			sites = append(sites, site{path: exe.OnDisk(p.Target), offset: off, cookie: cookieOf(g, i)})
+			sites = append(sites, site{point: p, path: exe.OnDisk(p.Target), offset: off, cookie: cookieOf(g, i)})
 		}
 	}
-	return linkSites(progFD, sites, o, multi, flags)
+	return linkSites(progFD, g, sites, o, multi, flags)
 }

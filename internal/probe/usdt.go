@@ -225,7 +225,7 @@ func planUSDT(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 				specs[g][lists[j].key] = spec
 				u.specs = append(u.specs, lists[j].args)
 			}
-			s := site{path: exe.OnDisk(p.Target), offset: n.Offset, semaphore: n.SemaphoreOffset}
+			s := site{point: p, path: exe.OnDisk(p.Target), offset: n.Offset, semaphore: n.SemaphoreOffset}
 			if cookies {
 				s.cookie = uint64(at)<<32 | uint64(spec)
 			}
@@ -304,7 +304,7 @@ func usdtMechanism(name string, multi bool) Mechanism {
 	m.Field, m.Memory, m.Func = nil, nil, nil
 	m.Index, m.Arg = usdtIndex, usdtValue
 	m.Link = func(fd int, g *Group, o *Options) ([]Link, error) {
-		return linkSites(fd, g.Extra.(*usdtGroup).sites, o, multi, 0)
+		return linkSites(fd, g, g.Extra.(*usdtGroup).sites, o, multi, 0)
 	}
 	return m
 }
