@@ -207,6 +207,7 @@ var probeProofs = []struct {
 	// What is left behind.
 	{"thousands of user probes and SIGKILL", "uprobe_many", "breakpoints 0"},
 	{"thousands of kernel probes and SIGKILL", "kprobe_many", "sh enabled.sh 0"},
+	{"cycles of attaching", "kprobe_many", "sh objects.sh $OBJECTS"},
 	{"semaphores and SIGKILL", "usdt_kill", "semaphore 1\\nsemaphore 0"},
 }
 
