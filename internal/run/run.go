@@ -230,14 +230,14 @@ func (s *session) trace() error {
 		return s.finish()
 	}
 	defer s.detach()
+	if s.unwind != nil && !s.o.DryRun {
+		s.unwind.Wait() // for what is known to be needed by the first sample
+	}
 	if err := s.attach(); err != nil {
 		return err
 	}
 	if s.o.DryRun {
 		return nil
-	}
-	if s.unwind != nil {
-		s.unwind.Wait() // for what is known to be needed
 	}
 	if c := s.o.Child; c != nil {
 		if err := c.run(); err != nil {

@@ -74,8 +74,10 @@ type part struct {
 }
 
 // space is the value of a process in the map, state 0 for one that programs
-// fill. Of too many mappings, those at the lowest addresses count.
+// fill. Of too many mappings, those at the lowest addresses count. The page of
+// old system calls (vsyscall) is not a program's.
 func space(state int, identity uint64, parts []part) []byte {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.start > math.MaxInt64 })
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.start, b.start) })
 	v := make([]byte, object.UnwindSpace)
 	order := binary.NativeEndian
