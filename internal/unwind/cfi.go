@@ -52,10 +52,23 @@ func rows(f *exe.File) ([]row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
+	if len(out) > 0 {
+		out = append(plt(f, regs), out...)
+	}
 	if out = goRows(f, out); len(out) > maxRows {
 		return nil, fmt.Errorf("%s: more than %d unwinding rules", f.Path, maxRows)
 	}
 	return bridge(tidy(out), regs.entry()), nil
+}
+
+// plt are the rules of a procedure linkage table, of which some linkers say
+// nothing: its stubs have no frame. What is said of it comes after them and counts.
+func plt(f *exe.File, regs registers) []row {
+	data, addr := f.SectionAt(".plt")
+	if len(data) == 0 {
+		return nil
+	}
+	return []row{{addr, regs.entry()}, {addr + uint64(len(data)), object.RuleNone}}
 }
 
 // maxGap is how much code between functions, in bytes, may be without
