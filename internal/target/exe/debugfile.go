@@ -1,6 +1,7 @@
 package exe
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
@@ -122,7 +123,7 @@ func (f *File) debugLink() (name string, crc uint32, ok bool) {
 	b := f.Section(".gnu_debuglink")
 	n := cstring(b, 0)
 	at := (len(n) + 4) &^ 3
-	if len(n) == 0 || at+4 > len(b) || filepath.Base(string(n)) != string(n) || string(n) == "." || string(n) == ".." {
+	if len(n) == 0 || at+4 > len(b) || bytes.IndexByte(n, '/') >= 0 || string(n) == "." || string(n) == ".." {
 		return "", 0, false
 	}
 	return string(n), f.order.Uint32(b[at:]), true
