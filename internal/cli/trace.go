@@ -100,7 +100,7 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 	status, err := run.Run(ctx, session, run.Options{
 		Config: res.Config, Probe: &probes, Sink: c.sink(out), Stdout: c.out, Stderr: c.err,
 		Child: child, PID: c.pid, DwarfPIDs: c.dwarfPIDs, DryRun: c.dryRun, WholeCommands: c.format == "json", Verbose: c.verbose > 0,
-		Report: c.report(), Unused: unused, Progress: progress,
+		Report: c.report(), Unused: unused, Progress: progress, Last: true,
 	})
 	if err != nil {
 		return c.fail(exitFailure, c.target.Explain(err))

@@ -49,7 +49,10 @@ type Options struct {
 	// WholeCommands makes one item of all that a command of system() prints;
 	// else it is passed on as it comes.
 	WholeCommands bool
-	Verbose       bool
+	// Last says that the process ends with the run: a second Ctrl-C that comes
+	// too late to cut anything short does not kill it on its way out.
+	Last    bool
+	Verbose bool
 }
 
 // Run runs the script until it ends: by exit(), by a signal, with the child or
@@ -415,7 +418,9 @@ func (s *session) watch(ctx context.Context) (stop func(), err error) {
 		s.o.Child.watch(s.wake)
 	}
 	return func() {
-		signal.Stop(caught)
+		if !s.o.Last {
+			signal.Stop(caught)
+		}
 		close(done)
 		<-watcher
 		if s.o.Child != nil {
