@@ -91,12 +91,7 @@ func ranked(n uint64, signed bool) value.Value {
 // sort sorts by value where values are numbers, else by key; ties by key.
 func (es *Entries) sort() {
 	if es.values == nil {
-		slices.SortFunc(es.numbers, func(a, b pair) int {
-			if a.value != b.value {
-				return cmp.Compare(a.value, b.value)
-			}
-			return cmp.Compare(a.key, b.key)
-		})
+		es.numbers = sortPairs(es.numbers)
 		return
 	}
 	if _, ok := weight(es.values[0].Value); !ok {
@@ -124,6 +119,48 @@ func (es *Entries) sort() {
 		sorted[i] = es.values[w.index]
 	}
 	es.values = sorted
+}
+
+// manyPairs is from how many on they are sorted byte by byte.
+const manyPairs = 1 << 12
+
+// sortPairs sorts by value, ties by key. It may use the slice for what it returns.
+func sortPairs(pairs []pair) []pair {
+	if len(pairs) < manyPairs {
+		slices.SortFunc(pairs, func(a, b pair) int {
+			return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.key, b.key))
+		})
+		return pairs
+	}
+	// A byte at a time, the least first, keys before values; each time what was in order stays in order. Bytes that all have in common say nothing.
+	from, to := pairs, make([]pair, len(pairs))
+	for _, word := range []func(pair) uint64{func(p pair) uint64 { return p.key }, func(p pair) uint64 { return p.value }} {
+		all, some := ^uint64(0), uint64(0)
+		for _, p := range from {
+			all, some = all&word(p), some|word(p)
+		}
+		for shift := 0; shift < 64; shift += 8 {
+			if (all^some)>>shift&0xff == 0 {
+				continue
+			}
+			var places [256]int
+			for _, p := range from {
+				places[byte(word(p)>>shift)]++
+			}
+			place := 0
+			for b, n := range places {
+				places[b] = place
+				place += n
+			}
+			for _, p := range from {
+				b := byte(word(p) >> shift)
+				to[places[b]] = p
+				places[b]++
+			}
+			from, to = to, from
+		}
+	}
+	return from
 }
 
 // last keeps only the last n elements.
