@@ -180,17 +180,22 @@ var _ = define(Func{
 	Doc:     "The number that the kernel gives a socket for its lifetime, 0 of a null pointer. The socket is an argument of the traced function; from the fields of arguments not all kernels take it.",
 	Example: `fentry:tcp_connect { print(socket_cookie(args.sk)); }`,
 	Check: func(c *Call) types.Type {
-		p, ok := c.Types[0].(*types.Pointer)
-		if ok {
-			s, isStruct := p.Elem.(*types.Struct)
-			ok = isStruct && s.Name == "sock"
-		}
-		if !ok && c.Types[0] != nil {
-			c.Errorf(c.Args[0], "argument-type", "socket_cookie() only supports 'struct sock *' arguments (%s provided)", c.Types[0])
-		}
+		needStruct(c, 0, "sock")
 		return types.Uint64
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return withObject(g, c, 0, 0, func(sk *ir.Value) *ir.Value { return call(g, asm.FnGetSocketCookie, sk) })
 	},
 })
+
+// needStruct refuses an argument that is no pointer to the named struct of the kernel.
+func needStruct(c *Call, arg int, name string) {
+	p, ok := c.Types[arg].(*types.Pointer)
+	if ok {
+		s, isStruct := p.Elem.(*types.Struct)
+		ok = isStruct && s.Name == name
+	}
+	if !ok && c.Types[arg] != nil {
+		c.Errorf(c.Args[arg], "argument-type", "%s() only supports 'struct %s *' arguments (%s provided)", c.Func.Name, name, c.Types[arg])
+	}
+}

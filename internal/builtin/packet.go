@@ -35,14 +35,7 @@ var _ = define(Func{
 		"a buffer of their own on each CPU; `perf_rb_pages` makes it larger.",
 	Example: `fentry:__dev_queue_xmit { skboutput("sent.pcap", args.skb, args.skb.len, 14); }`,
 	Check: func(c *Call) types.Type {
-		p, ok := c.Types[1].(*types.Pointer)
-		if ok {
-			s, isStruct := p.Elem.(*types.Struct)
-			ok = isStruct && s.Name == "sk_buff"
-		}
-		if !ok && c.Types[1] != nil {
-			c.Errorf(c.Args[1], "argument-type", "skboutput() only supports 'struct sk_buff *' arguments (%s provided)", c.Types[1])
-		}
+		needStruct(c, 1, "sk_buff")
 		if path, ok := c.Str(0); ok && path == "" {
 			c.Errorf(c.Args[0], "bad-argument", "skboutput() expects the name of a file")
 		}

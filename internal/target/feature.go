@@ -145,23 +145,11 @@ var (
 		return acceptedWithHash(&bpf.ProgSpec{Type: bpf.Kprobe, Flags: bpf.Sleepable}, bpf.MovReg(1, 10), bpf.AddImm(1, -8), bpf.MovImm(2, 1), bpf.MovImm(3, 0),
 			bpf.CallHelper(asm.FnCopyFromUser), bpf.MovImm(0, 0), bpf.Exit())
 	}}
-	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5", func(t *Target) error {
-		spec, err := typedRawTracepoint(t)
-		if err != nil {
-			return err
-		}
-		return accepted(spec, bpf.MovImm(0, 0), bpf.Exit())
-	}}
-	Fentry = &Feature{"fentry", "fentry and fexit probes", "5.5", func(t *Target) error {
-		spec, err := fentrySpec(t)
-		if err != nil {
-			return err
-		}
-		return accepted(spec, bpf.MovImm(0, 0), bpf.Exit())
-	}}
-	KprobePMU = &Feature{"kprobe", "kprobes", "4.17", pmuTest("kprobe")}
-	UprobePMU = &Feature{"uprobe", "uprobes", "4.17", pmuTest("uprobe")}
-	UprobeRef = &Feature{"uprobe_refcnt", "semaphores of USDT probes", "4.20", func(t *Target) error {
+	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5", acceptedEmpty(typedRawTracepoint)}
+	Fentry             = &Feature{"fentry", "fentry and fexit probes", "5.5", acceptedEmpty(fentrySpec)}
+	KprobePMU          = &Feature{"kprobe", "kprobes", "4.17", pmuTest("kprobe")}
+	UprobePMU          = &Feature{"uprobe", "uprobes", "4.17", pmuTest("uprobe")}
+	UprobeRef          = &Feature{"uprobe_refcnt", "semaphores of USDT probes", "4.20", func(t *Target) error {
 		_, err := os.Stat(t.path(eventSources + "uprobe/format/ref_ctr_offset"))
 		return err
 	}}
@@ -219,6 +207,17 @@ func accepted(spec *bpf.ProgSpec, insns ...uint64) error {
 		unix.Close(fd)
 	}
 	return err
+}
+
+// acceptedEmpty tests whether the kernel takes a program that does nothing.
+func acceptedEmpty(spec func(*Target) (*bpf.ProgSpec, error)) func(*Target) error {
+	return func(t *Target) error {
+		spec, err := spec(t)
+		if err != nil {
+			return err
+		}
+		return accepted(spec, bpf.MovImm(0, 0), bpf.Exit())
+	}
 }
 
 // acceptedWithHash is accepted for a program that first looks something up in a
