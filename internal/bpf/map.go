@@ -1,6 +1,8 @@
 package bpf
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"unsafe"
 
@@ -22,9 +24,10 @@ type MapSpec struct {
 
 // Types of maps that hawk makes for itself.
 const (
-	Hash    = 1
-	Array   = 2
-	RingBuf = 27
+	Hash        = 1
+	Array       = 2
+	perCPUArray = 6
+	RingBuf     = 27
 )
 
 // Flags of map creation.
@@ -71,7 +74,7 @@ func elem(cmd, fd int, key, value []byte, flags uint64) error {
 }
 
 // MapLookup reads the value of a key into value, which has the map's value
-// size; of per-CPU maps, PerCPUBytes for every possible CPU. The error is
+// size; of per-CPU maps, PerCPUBytes for every one of PerCPUValues. The error is
 // ENOENT if there is no such key.
 func MapLookup(fd int, key, value []byte) error { return elem(cmdMapLookup, fd, key, value, 0) }
 
@@ -146,3 +149,26 @@ func MapDeleteBatch(fd int, keys []byte, n int) (int, error) {
 
 // PerCPUBytes is the room a per-CPU value takes for each CPU.
 func PerCPUBytes(valueSize int) int { return (valueSize + 7) &^ 7 }
+
+// mostCPUs is more than any kernel can be built for.
+const mostCPUs = 8192
+
+// PerCPUValues is how many values an element of a per-CPU map has: the kernel
+// writes that many to wherever an element is read to, whatever room there is.
+// It is seen by what a read leaves behind.
+func PerCPUValues() (int, error) {
+	fd, err := MapCreate(MapSpec{Name: "hawk_cpus", Type: perCPUArray, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	room := bytes.Repeat([]byte{0xff}, 8*mostCPUs)
+	if err := MapLookup(fd, make([]byte, 4), room); err != nil {
+		return 0, err
+	}
+	n := 0
+	for n < mostCPUs && binary.NativeEndian.Uint64(room[8*n:]) == 0 {
+		n++
+	}
+	return n, nil
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -38,8 +39,11 @@ type Session struct {
 	Data []byte
 	// Programs are the descriptors of Object.Programs.
 	Programs []int
-	CPUs     int // possible CPUs: how many values per-CPU maps hold
+	CPUs     int // possible CPUs, see target.PossibleCPUs
 	RingSize int // bytes; 0 if there is no ring buffer
+	// PerCPU is how many values an element of a per-CPU map has; 0 if there is no
+	// such map.
+	PerCPU int
 	// Bounded: the programs that send records run once each and cannot send more
 	// than the ring holds.
 	Bounded bool
@@ -136,10 +140,18 @@ func (s *Session) createMaps() error {
 		if err != nil {
 			return mapError(m, err)
 		}
+		if m.Type == ebpf.PerCPUHash || m.Type == ebpf.PerCPUArray {
+			if s.PerCPU, err = perCPUValues(); err != nil {
+				return mapError(m, err)
+			}
+		}
 		s.trace("map %s: %s, keys of %d bytes, values of %d bytes, at most %d", m.Name, m.Type, m.KeySize, m.ValueSize, m.MaxEntries)
 	}
 	return nil
 }
+
+// perCPUValues asks the kernel once.
+var perCPUValues = sync.OnceValues(bpf.PerCPUValues)
 
 // trace writes a line of -d loader.
 func (s *Session) trace(format string, args ...any) {

@@ -273,7 +273,7 @@ func (s *session) keys(m int, perCPU bool) []byte {
 func (s *session) valueBytes(m int, perCPU bool) int {
 	size := s.Object.Maps[m].ValueSize
 	if perCPU {
-		return bpf.PerCPUBytes(size) * s.CPUs
+		return bpf.PerCPUBytes(size) * s.PerCPU
 	}
 	return size
 }

@@ -50,10 +50,26 @@ func TestHostFeatures(t *testing.T) {
 	}
 }
 
-// What stands in for the number of possible CPUs is never too small.
-func TestMaskCPUs(t *testing.T) {
-	if got, want := maskCPUs(), Host().PossibleCPUs(); got < want {
+// What stands in for sysfs says the same, or what is never too small.
+func TestCountCPUs(t *testing.T) {
+	h := needRoot(t)
+	listed, err := h.cpuList("/sys/devices/system/cpu/possible")
+	if err != nil {
+		t.Skip(err)
+	}
+	want := listed[len(listed)-1] + 1
+	if got := maskCPUs(); got < want {
 		t.Errorf("CPU masks hold %d, but %d CPUs are possible", got, want)
+	}
+	if got := countCPUs(); got != want {
+		t.Errorf("%d CPU numbers by perf events, %d by sysfs", got, want)
+	}
+	if got := h.PossibleCPUs(); got != want {
+		t.Errorf("%d CPU numbers, %d by sysfs", got, want)
+	}
+	values, err := bpf.PerCPUValues()
+	if err != nil || values != len(listed) {
+		t.Errorf("elements of per-CPU maps have %d values, %v; %d CPUs are possible", values, err, len(listed))
 	}
 }
 

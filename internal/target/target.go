@@ -1,16 +1,12 @@
 package target
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -30,6 +26,7 @@ type Target struct {
 
 	mu        sync.Mutex
 	uname     onced[[2]string] // machine, release
+	possible  onced[int]       // CPUs
 	vmlinux   onced[*btf.Spec]
 	debug     map[string]debugInfo // by path
 	modules   map[string]*btf.Spec
@@ -127,88 +124,6 @@ func (t *Target) MaxStack() int {
 		return usual
 	}
 	return n
-}
-
-// PossibleCPUs is one more than the highest CPU number that can ever exist,
-// the number of values of a per-CPU map.
-func (t *Target) PossibleCPUs() int {
-	if t.ledger != nil {
-		return PortableCPUs
-	}
-	cpus, err := t.cpuList("/sys/devices/system/cpu/possible")
-	switch {
-	case err == nil:
-		return cpus[len(cpus)-1] + 1
-	case t.Live():
-		return maskCPUs()
-	default:
-		return 1
-	}
-}
-
-// maskCPUs is the number of CPUs that the kernel's CPU masks have room for.
-// Without sysfs it stands for the possible ones: a number that is too small
-// would let the kernel write beyond the values of per-CPU maps.
-func maskCPUs() int {
-	var mask [maxCPUs / 64]uint64
-	n, _, errno := unix.RawSyscall(unix.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
-	if errno != 0 {
-		return maxCPUs
-	}
-	return int(n) * 8
-}
-
-// OnlineCPUs lists the CPUs that run, ascending, at least one.
-func (t *Target) OnlineCPUs() ([]int, error) {
-	cpus, err := t.cpuList("/sys/devices/system/cpu/online")
-	if !errors.Is(err, fs.ErrNotExist) {
-		return cpus, err
-	}
-	// No sysfs, as in some containers.
-	n := 1
-	if t.Live() {
-		n = runtime.NumCPU()
-	}
-	cpus = make([]int, n)
-	for i := range cpus {
-		cpus[i] = i
-	}
-	return cpus, nil
-}
-
-func (t *Target) cpuList(name string) ([]int, error) {
-	data, err := t.read(name)
-	if err != nil {
-		return nil, err
-	}
-	cpus, err := parseCPUs(strings.TrimSpace(string(data)))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.path(name), err)
-	}
-	return cpus, nil
-}
-
-// maxCPUs is the largest NR_CPUS of any architecture.
-const maxCPUs = 8192
-
-// parseCPUs parses a list such as "0-3,8,10-11".
-func parseCPUs(list string) ([]int, error) {
-	var out []int
-	for part := range strings.SplitSeq(list, ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		from, err := strconv.ParseUint(first, 10, 16)
-		to := from
-		if err == nil && isRange {
-			to, err = strconv.ParseUint(last, 10, 16)
-		}
-		if err != nil || to < from || to >= maxCPUs || len(out) > 0 && int(from) <= out[len(out)-1] {
-			return nil, fmt.Errorf("bad CPU list %q", list)
-		}
-		for cpu := from; cpu <= to; cpu++ {
-			out = append(out, int(cpu))
-		}
-	}
-	return out, nil
 }
 
 // A Namespace identifies a namespace the way the kernel's helpers take it.
