@@ -44,7 +44,7 @@ func (c *codec) variant(v *Variant) {
 	pointers(c, &o.Events, c.event)
 	pointers(c, &o.Sites, func(s *object.Site) {
 		c.span(&s.At)
-		within(c, &s.Kind, 0, int64(object.NoKfunc))
+		within(c, &s.Kind, 0, int64(object.IndexBeyondEnd))
 		text(c, &s.Helper)
 		within(c, &s.Offset, 0, maxData)
 	})

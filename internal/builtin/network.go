@@ -28,9 +28,18 @@ func isBytes(t types.Type) (n int, ok bool) {
 	return 0, false
 }
 
+// addressBytes is isBytes for an address, which the kernel and C libraries also
+// wrap in a struct.
+func addressBytes(t types.Type) (n int, ok bool) {
+	if s, isStruct := t.(*types.Struct); isStruct && (s.Name == "in_addr" || s.Name == "in6_addr") {
+		return s.Size(), true
+	}
+	return isBytes(t)
+}
+
 var _ = define(Func{
 	Name: "ntop", Min: 1, Params: []Param{{"family", AnyValue}, {"address", AnyValue}}, Result: inetType,
-	Doc:     "The text of an IP address: of an integer in network byte order or 4 bytes (IPv4), or of 16 bytes (IPv6). A family in front, 2 or 10, decides instead: `ntop(family, address)`; without one the address is the only argument.",
+	Doc:     "The text of an IP address: of an integer in network byte order or 4 bytes (IPv4), or of 16 bytes (IPv6), also as `struct in_addr` and `struct in6_addr`. A family in front, 2 or 10, decides instead: `ntop(family, address)`; without one the address is the only argument.",
 	Example: `tracepoint:sock:inet_sock_set_state { @[ntop(args.daddr)] = count(); }`,
 	Check: func(c *Call) types.Type {
 		if len(c.Args) == 2 {
@@ -43,7 +52,7 @@ var _ = define(Func{
 		if _, ok := types.IsInteger(t); ok || t == nil {
 			return inetType
 		}
-		if n, ok := isBytes(t); !ok || n != 4 && n != 16 {
+		if n, ok := addressBytes(t); !ok || n != 4 && n != 16 {
 			c.Errorf(c.Args[last], "argument-type", "ntop() expects an integer or an array of 4 or 16 bytes, not %s", t)
 		}
 		return inetType
@@ -52,7 +61,7 @@ var _ = define(Func{
 		b := g.B()
 		p := place(g, inetType, dst)
 		last := len(c.Args) - 1
-		n, array := isBytes(c.Types[last])
+		n, array := addressBytes(c.Types[last])
 		family := konst(g, unix.AF_INET)
 		if n == 16 {
 			family = konst(g, unix.AF_INET6)

@@ -52,6 +52,7 @@ func constantText(name string) (string, bool) {
 func hasConstants(header string) bool {
 	switch header {
 	case "errno.h", "signal.h", "sys/signal.h", "sys/socket.h", "netinet/in.h", "netinet/tcp.h", "netinet/ip.h",
+		"netinet/icmp6.h", "netinet/ip_icmp.h", "netinet/if_ether.h", "net/if_arp.h", "net/if.h",
 		"arpa/inet.h", "fcntl.h", "sys/fcntl.h", "sys/stat.h", "sys/mman.h", "sched.h", "poll.h", "sys/poll.h",
 		"sys/epoll.h", "limits.h", "stdint.h", "inttypes.h", "dirent.h", "sys/mount.h", "sys/resource.h",
 		"sys/wait.h", "sys/inotify.h", "sys/prctl.h", "sys/ptrace.h", "sys/file.h", "sys/types.h", "time.h",

@@ -82,8 +82,7 @@ func (p *parser) members(kind types.Kind) []memberDecl {
 			continue
 		}
 		s := p.specifiers()
-		if p.peek().is(";") {
-			p.take()
+		if p.memberEnds() {
 			if s.body && s.typ.rec.tag == "" {
 				out = append(out, memberDecl{typ: s.typ, bits: -1, align: s.attrs.align, packed: s.attrs.packed})
 			}
@@ -101,7 +100,7 @@ func (p *parser) members(kind types.Kind) []memberDecl {
 			}
 			at := p.peek()
 			if p.accept(":") {
-				v := p.constant(",", ";", "__attribute__")
+				v := p.constant(",", "}", "__attribute__")
 				if !t.isInteger() && t.kind != unknownKind && t.kind != foreignKind {
 					panic(syntaxError{at, "a bit-field must have an integer type"})
 				}
@@ -123,10 +122,16 @@ func (p *parser) members(kind types.Kind) []memberDecl {
 				break
 			}
 		}
-		p.expect(";")
+		if !p.memberEnds() {
+			p.unexpected("expected ';'")
+		}
 	}
 	return out
 }
+
+// memberEnds takes the end of a member declaration. Compilers let the last one
+// go without ';'.
+func (p *parser) memberEnds() bool { return p.accept(";") || p.peek().is("}") }
 
 // lay gives every member its place, by the rules of the System V ABI.
 func (p *parser) lay(r *record, members []memberDecl, attrs attributes) {

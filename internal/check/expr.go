@@ -268,7 +268,7 @@ func tupleOf(parts []val) val {
 
 // element is a value inside a tuple or record.
 func (w *walker) element(e syntax.Expr) val {
-	v := w.expr(e)
+	v := w.gathered(w.expr(e), e)
 	if agg, ok := v.Type.(*types.Agg); ok {
 		i, ok := w.castable(agg)
 		if !ok {
@@ -279,10 +279,6 @@ func (w *walker) element(e syntax.Expr) val {
 	}
 	if isNothing(v.Type) || v.Type != nil && v.Type.Size() == 0 {
 		w.errorf(e, "no-value", "An expression without value or size cannot be part of a tuple")
-		return val{}
-	}
-	if s, ok := v.Type.(*types.Struct); ok && s.Kind == types.ContextKind {
-		w.errorf(e, "no-value", "args can not be part of a tuple; take its fields")
 		return val{}
 	}
 	return v

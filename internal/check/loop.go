@@ -129,12 +129,15 @@ func (w *walker) unroll(s *syntax.UnrollStmt) {
 		switch {
 		case v.k.Kind != builtin.IntConst:
 			w.errorf(s.Count, "unroll-count", "Unroll value must be a literal integer")
-		case n.neg || n.mag < 1:
-			w.errorf(s.Count, "unroll-count", "Unroll minimum value is 1")
+		case n.neg:
+			w.errorf(s.Count, "unroll-count", "Unroll minimum value is 0")
 		case n.mag > maxUnroll:
 			w.errorf(s.Count, "unroll-count", "Unroll maximum value is %d", maxUnroll)
 		case w.final:
 			w.info.Unrolls[s] = int(n.mag)
+			if n.mag == 0 {
+				w.warnf(s.Count, "unroll-count", "unroll(0) does nothing")
+			}
 		}
 	}
 	w.body(s.Body, false, func() {})

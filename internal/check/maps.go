@@ -172,19 +172,14 @@ func (w *walker) keyValue(e syntax.Expr) val {
 		w.errorf(e, "bad-map-key", "%s can not be used as a map key", id.Name)
 		return val{}
 	}
-	switch t := v.Type.(type) {
-	case *types.Agg:
+	v = w.gathered(v, e)
+	if t, ok := v.Type.(*types.Agg); ok {
 		if i, ok := w.castable(t); ok {
 			v.Flex = types.Flex{Type: i}
 			return v
 		}
 		w.errorf(e, "bad-map-key", "%s can not be used as a map key", t)
 		return val{}
-	case *types.Struct:
-		if t.Kind == types.ContextKind {
-			w.errorf(e, "bad-map-key", "args can not be used as a map key")
-			return val{}
-		}
 	}
 	if isNothing(v.Type) || v.Type != nil && v.Type.Size() == 0 {
 		w.errorf(e, "bad-map-key", "%s can not be used as a map key", v.Type)

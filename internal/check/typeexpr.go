@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -273,6 +274,9 @@ func (w *walker) cast(e *syntax.Cast) val {
 	}
 	t, err := types.Cast(from, to)
 	if err != nil {
+		if space, ok := w.arrayAt(e.X, x); ok && isPointer(to) {
+			return val{Flex: types.Flex{Type: to}, space: space}
+		}
 		w.errorf(e, "bad-cast", "%v", err)
 		return val{}
 	}
@@ -309,6 +313,57 @@ func (w *walker) castConst(e *syntax.Cast, v *val, k builtin.Const) {
 			w.errorf(e, "bad-enumerator", "Enum: %s doesn't contain a variant value of %s", t.Name, constText(k))
 		}
 	}
+}
+
+// arrayAt reports whether e is an array, or a string, that lies somewhere: as a
+// pointer it is its address, as in C. That of a value that was computed, or of
+// one that travels in registers, would lead nowhere.
+func (w *walker) arrayAt(e syntax.Expr, v val) (types.Space, bool) {
+	switch v.Type.(type) {
+	case *types.Array, *types.String:
+	default:
+		return types.Unset, false
+	}
+	switch e := syntax.Unparen(e).(type) {
+	case *syntax.Var:
+		if x := w.lookup(e.Name); x != nil {
+			return types.Kernel, true // the program's own memory
+		}
+	case *syntax.Field, *syntax.Index:
+		return w.memberAt(e)
+	}
+	return types.Unset, false
+}
+
+// memberAt is the address space in which a member of a struct, or an element,
+// lies behind a pointer or in the record of an event.
+func (w *walker) memberAt(e syntax.Expr) (types.Space, bool) {
+	e = syntax.Unparen(e)
+	var of syntax.Expr
+	switch e := e.(type) {
+	case *syntax.Field:
+		of = e.X
+		if argsItself(of) {
+			return types.Kernel, w.probe.Kind.Space != types.User
+		}
+	case *syntax.Index:
+		of = e.X
+	case *syntax.Unary:
+		if e.Op != syntax.Mul {
+			return types.Unset, false
+		}
+		of = e.X
+	default:
+		return types.Unset, false
+	}
+	x := w.expr(of)
+	if p, ok := x.Type.(*types.Pointer); ok {
+		if p.Space != types.Unset {
+			return p.Space, true
+		}
+		return cmp.Or(x.space, w.probe.Kind.Space), true
+	}
+	return w.memberAt(of)
 }
 
 // addressOf turns the string that a __data_loc member reads as into the place

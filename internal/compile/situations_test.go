@@ -90,6 +90,8 @@ var situations = map[string][]situation{
 	},
 	"names": {
 		{what: "undeclared variable"},
+		{what: "variable that outlives its block"},
+		{what: "two types of one variable"},
 		{what: "shadowing", context: true},
 		{what: "redeclaration", context: true},
 		{what: "loop variable shadows", context: true},

@@ -102,7 +102,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 	for _, item := range e.out.Tree.Items {
 		switch item := item.(type) {
 		case *syntax.Probe:
-			p := e.replace(item)
+			p := e.outlive(e.replace(item))
 			e.misplaced(p)
 			e.probe(p)
 		case *syntax.MapDecl:

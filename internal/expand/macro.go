@@ -220,6 +220,9 @@ func (e *expander) match(name string, args []syntax.Expr, fromLibrary bool) *mac
 				return m
 			}
 		}
+		if e.fns[name] != nil {
+			return nil // what the script defines comes before the library
+		}
 	}
 	for _, m := range e.libraryMacros(name) {
 		if why, _ := m.mismatch(args); why == "" {

@@ -37,3 +37,12 @@ func (f *fn) mapAddress(e *syntax.Map) *ir.Value {
 	p, _ := f.element(s, nil)
 	return f.number(p)
 }
+
+// arrayAddress is where an array lies, as a number.
+func (f *fn) arrayAddress(e syntax.Expr) *ir.Value {
+	if v, ok := syntax.Unparen(e).(*syntax.Var); ok {
+		return f.number(f.variable(v).addr(f))
+	}
+	pl := f.place(e)
+	return f.b.Add(f.number(pl.base), int64(pl.off))
+}

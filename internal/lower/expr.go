@@ -420,6 +420,9 @@ func (f *fn) cast(e *syntax.Cast) *ir.Value {
 		if _, ok := from.(*types.String); ok && to == types.Bool {
 			return f.b.Arith(ir.Ne, f.b.Load(f.Mem(e.X), 0, 1, false), f.konst(0))
 		}
+		if _, ok := to.(*types.Pointer); ok {
+			return f.arrayAddress(e.X)
+		}
 		i, _ := types.IsInteger(to)
 		return f.b.Load(f.Mem(e.X), 0, i.Bytes, i.Signed)
 	}

@@ -131,10 +131,11 @@ const (
 	DivideByZero
 	StackFailed
 	IndexOutOfBounds
-	LoopTooLong // a loop ran out of the rounds that the kernel grants
-	NoChild     // cpid was asked for and there is no command; Helper is its name
-	NoTask      // comm() was asked for a process that does not exist
-	NoKfunc     // the kernel lacks the function Helper
+	LoopTooLong    // a loop ran out of the rounds that the kernel grants
+	NoChild        // cpid was asked for and there is no command; Helper is its name
+	NoTask         // comm() was asked for a process that does not exist
+	NoKfunc        // the kernel lacks the function Helper
+	IndexBeyondEnd // like IndexOutOfBounds, but what lies there was read
 )
 
 // A ScriptMap is a map of the script and where its value lives.

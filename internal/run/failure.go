@@ -75,6 +75,8 @@ func siteItem(site *object.Site, code int, repeats uint64) output.Item {
 	case object.IndexOutOfBounds:
 		return output.RuntimeError{Span: site.At, Repeats: repeats,
 			Msg: "Array index is out of bounds. This can lead to unexpected results. 0 is being used as the result."}
+	case object.IndexBeyondEnd:
+		return output.RuntimeError{Span: site.At, Repeats: repeats, Msg: "Array access out of bounds. This can lead to unexpected results."}
 	case object.LoopTooLong:
 		return output.RuntimeError{Span: site.At, Repeats: repeats,
 			Msg: "The loop was ended: it took more rounds than the kernel grants a program."}
