@@ -26,10 +26,10 @@ var _ = define(Func{
 		path := string(e.Format(nil, ev, rec))
 		text, err := e.ReadFile(path, e.Config().MaxCatBytes)
 		if err != nil {
-			e.Errorf("failed to open file '%s' (%s)", path, errno.Message(err))
+			e.Errorf("failed to open file '%s' (%s)", e.Message(value.Str(path)), errno.Message(err))
 			return nil
 		}
-		e.Emit(output.Raw{Type: "cat", Text: text})
+		e.Emit(output.Raw{Type: "cat", Text: text, Data: true})
 		return nil
 	},
 })
@@ -56,7 +56,7 @@ var _ = define(Func{
 		return nil
 	},
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
-		e.Emit(output.Raw{Type: "join", Text: joined(rec[min(8, len(rec)):], ev.Text), Line: true})
+		e.Emit(output.Raw{Type: "join", Text: joined(rec[min(8, len(rec)):], ev.Text, e.Escapes().Output), Line: true})
 		return nil
 	},
 })
@@ -94,8 +94,14 @@ func joinStrings(g Gen, at syntax.Node, space types.Space, rec, array *ir.Value)
 }
 
 // joined puts a separator in the place of every NUL but the last.
-func joined(text []byte, sep string) []byte {
-	return []byte(strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", sep))
+func joined(text []byte, sep string, escape bool) []byte {
+	all := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+	if escape {
+		for i := range all {
+			all[i] = value.Escape(all[i])
+		}
+	}
+	return []byte(strings.Join(all, sep))
 }
 
 // sendsSignal defines signal and signal_thread.
@@ -205,7 +211,7 @@ var _ = define(Func{
 		return nil
 	},
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
-		text := string(value.AppendText([]byte("assert failed: "), e.Decode(ev.Args[0], rec)))
+		text := "assert failed: " + e.Message(e.Decode(ev.Args[0], rec))
 		e.Emit(output.Message{Severity: source.Error, Span: ev.At, Text: text})
 		e.Exit(1)
 		return nil

@@ -96,7 +96,7 @@ var _ = define(Func{
 		if text == "" || len(text) > e.Config().MaxStrlen {
 			text = "(?)"
 		}
-		return value.Text(text)
+		return value.Formatted(text)
 	},
 })
 

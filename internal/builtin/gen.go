@@ -115,6 +115,12 @@ type Env interface {
 	Decode(a object.Arg, rec []byte) value.Value
 	// Format formats the arguments of a record by the event's text.
 	Format(dst []byte, ev *object.Event, rec []byte) []byte
+	// FormatMessage is Format for what goes to standard error, Message the text of
+	// a value that does.
+	FormatMessage(ev *object.Event, rec []byte) string
+	Message(v value.Value) string
+	// Escapes says which data is escaped where text is made of it.
+	Escapes() output.Escapes
 	// Printf emits what Format yields as output.Printf, without allocating.
 	Printf(ev *object.Event, rec []byte)
 

@@ -104,7 +104,7 @@ func message(name, doc, example string, severity source.Severity) {
 	define(Func{
 		Name: name, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat, Doc: doc, Example: example,
 		Handle: func(e Env, ev *object.Event, rec []byte) error {
-			e.Emit(output.Message{Severity: severity, Span: ev.At, Text: string(e.Format(nil, ev, rec))})
+			e.Emit(output.Message{Severity: severity, Span: ev.At, Text: e.FormatMessage(ev, rec)})
 			return nil
 		},
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // Version is set by the linker: -X …/internal/cli.Version=vX.Y.Z.
@@ -96,14 +97,22 @@ func (c *command) tell(text string) int {
 
 // fail prints an error without a place and returns the status.
 func (c *command) fail(status int, err error) int {
-	io.WriteString(c.err, "ERROR: "+errno.Message(err)+"\n")
+	io.WriteString(c.err, c.plain("ERROR: "+errno.Message(err)+"\n"))
 	return status
 }
 
 func (c *command) warn(text string) {
 	if !c.noWarnings {
-		io.WriteString(c.err, "WARNING: "+text+"\n")
+		io.WriteString(c.err, c.plain("WARNING: "+text+"\n"))
 	}
+}
+
+// plain is text for standard error; what it quotes may come from anyone.
+func (c *command) plain(text string) string {
+	if isTerminal(c.err) {
+		return value.EscapeLines(text)
+	}
+	return text
 }
 
 // print draws diagnostics on standard error.

@@ -50,6 +50,9 @@ func (c *command) checkEnvironment() {
 }
 
 func isTerminal(w any) bool {
+	if f, ok := w.(*outFile); ok {
+		w = f.File
+	}
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

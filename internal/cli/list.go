@@ -16,6 +16,7 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // list is -l: what patterns match, or what a script would attach to. It needs
@@ -32,13 +33,17 @@ func (c *command) list() int {
 func (c *command) listTo(out *bufio.Writer) int {
 	var found int   // what the pattern at hand has listed
 	var warned bool // it is known why it has listed no more
+	name := func(s string) string { return s }
+	if isTerminal(c.out) {
+		name = value.Escape // files of others name what they like
+	}
 	emit := func(l probe.Listed) {
 		found++
-		out.WriteString(l.Name)
+		out.WriteString(name(l.Name))
 		out.WriteByte('\n')
 		for _, a := range l.Args {
 			out.WriteString("    ")
-			out.WriteString(a)
+			out.WriteString(name(a))
 			out.WriteByte('\n')
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/source"
 )
@@ -44,7 +45,7 @@ func (c *command) timeCompiler(f *source.File, o compile.Options) int {
 	took["total"] = time.Since(start)
 	stages = append(stages, "total")
 
-	sink := c.sink(c.out)
+	sink := c.sink(c.out, config.Default())
 	all := output.BenchesDone{}
 	sink.Write(output.Benches{})
 	for _, stage := range stages {

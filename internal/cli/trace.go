@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/load"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
@@ -98,7 +99,7 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 		progress = c.err
 	}
 	status, err := run.Run(ctx, session, run.Options{
-		Config: res.Config, Probe: &probes, Sink: c.sink(out), Stdout: c.out, Stderr: c.err,
+		Config: res.Config, Probe: &probes, Sink: c.sink(out, res.Config), Stdout: c.out, Stderr: c.err,
 		Child: child, PID: c.pid, DwarfPIDs: c.dwarfPIDs, DryRun: c.dryRun, WholeCommands: c.format == "json", Verbose: c.verbose > 0,
 		Report: c.report(), Unused: unused, Progress: progress, Last: true,
 	})
@@ -160,8 +161,14 @@ func (c *command) choose(o *object.Object) (dropped int, err error) {
 }
 
 // sink makes what the run writes to.
-func (c *command) sink(out io.Writer) output.Sink {
+func (c *command) sink(out io.Writer, conf *config.Config) output.Sink {
 	o := output.Options{NoWarnings: c.noWarnings, Color: c.color(), Quiet: c.quiet}
+	switch conf.EscapeOutput {
+	case "auto":
+		o.Escapes = output.Escapes{Output: isTerminal(out), Messages: isTerminal(c.err)}
+	case "always":
+		o.Escapes = output.Escapes{Output: true, Messages: true}
+	}
 	switch c.buffering {
 	case "full":
 		o.Buffering = output.FullyBuffered

@@ -7,6 +7,7 @@ package config
 type Config struct {
 	CacheUserSymbols  string // "PER_PID", "PER_PROGRAM", "NONE", "" = by the situation
 	CppDemangle       bool
+	EscapeOutput      string // "auto", "always", "never"
 	License           string
 	LogSize           int
 	MaxBPFProgs       int
@@ -45,7 +46,7 @@ func (c *Config) Feature(name string) string {
 // Default returns the settings of a script that sets none.
 func Default() *Config {
 	return &Config{
-		CppDemangle: true, License: "GPL", LogSize: 1000000, MaxBPFProgs: 1024, MaxCatBytes: 10240,
+		CppDemangle: true, EscapeOutput: "auto", License: "GPL", LogSize: 1000000, MaxBPFProgs: 1024, MaxCatBytes: 10240,
 		MaxMapKeys: 4096, MaxProbes: 1024, MaxStrlen: 1024, MissingProbes: "error", OnStackLimit: 32,
 		PrintMapsOnExit: true, StackMode: "bpftrace", StrTruncTrailer: "..", StrUnreadable: "<unreadable>", LazySymbolication: true,
 	}

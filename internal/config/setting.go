@@ -70,6 +70,9 @@ var settings = []Setting{
 		set: setCache, get: func(c *Config) string { return c.CacheUserSymbols }},
 	boolean("cpp_demangle", true, "Whether C++ names are shown demangled.",
 		func(c *Config) *bool { return &c.CppDemangle }),
+	choice("escape_output", []string{"auto", "always", "never"}, "auto",
+		"Whether control characters, bytes that are no text and characters that change the direction of writing are shown as `\\n`, `\\x1b`, `\\u202e` in what traced programs have given; `auto`: where output goes to a terminal. The text of formats is never changed.",
+		func(c *Config) *string { return &c.EscapeOutput }),
 	boolean("lazy_symbolication", true, "Whether user symbols are resolved only when they are shown.",
 		func(c *Config) *bool { return &c.LazySymbolication }),
 	{Name: "license", Type: Text, Values: licenses, Default: "GPL",
@@ -164,7 +167,7 @@ func feature(name, def string) Setting {
 
 // shown are the settings in the order in which the config builtin has them,
 // the reference's. cache_user_symbols is not among them: what it means depends
-// on the run; nor is str_unreadable, which is hawk's own.
+// on the run; nor are escape_output and str_unreadable, which are hawk's own.
 var shown = [...]string{
 	"cpp_demangle", "lazy_symbolication", "print_maps_on_exit", "use_blazesym", "show_debug_info", "log_size", "max_bpf_progs",
 	"max_cat_bytes", "max_map_keys", "max_probes", "max_strlen", "on_stack_limit", "perf_rb_pages", "str_trunc_trailer",

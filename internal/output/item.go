@@ -21,6 +21,7 @@ type (
 		Type string // "time", "cat", "join", "syscall"
 		Text []byte
 		Line bool // written as text, it is a line of its own
+		Data bool // it comes from elsewhere than the script, with lines of its own
 	}
 	// Map is print(@m) or a map at exit. Entries are unsorted; the sink sorts
 	// and applies Top and Div.
@@ -85,6 +86,15 @@ type Sink interface {
 	Idle() error
 	// Flush writes out everything.
 	Flush() error
+	// Escapes says what is escaped of the data that the text of items is made of.
+	Escapes() Escapes
+}
+
+// Escapes says where data is escaped as text is made of it, because a terminal
+// would act on it.
+type Escapes struct {
+	Output   bool // in what the script prints
+	Messages bool // in what goes to standard error
 }
 
 // Options says how a sink writes.
@@ -93,4 +103,5 @@ type Options struct {
 	NoWarnings bool // warnf and run-time warnings are left out
 	Color      bool // of diagnostics on standard error
 	Quiet      bool // no Attached record
+	Escapes    Escapes
 }

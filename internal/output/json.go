@@ -19,7 +19,7 @@ type JSON struct {
 
 // NewJSON returns a sink that writes JSON to w.
 func NewJSON(w, stderr io.Writer, opts Options) *JSON {
-	return &JSON{out: stream{w: w, mode: opts.Buffering}, stderr: stderr, opts: opts}
+	return &JSON{out: stream{w: w, mode: opts.Buffering, json: opts.Escapes.Output}, stderr: stderr, opts: opts}
 }
 
 // Idle writes out complete lines, if lines are what is buffered.
@@ -27,6 +27,9 @@ func (j *JSON) Idle() error { return j.out.idle() }
 
 // Flush writes out everything.
 func (j *JSON) Flush() error { return j.out.flush() }
+
+// Escapes is nothing: a string of JSON holds any data.
+func (j *JSON) Escapes() Escapes { return Escapes{} }
 
 // Write writes an item.
 func (j *JSON) Write(item Item) error {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // Buffering says when text reaches the output.
@@ -27,6 +29,7 @@ type stream struct {
 	mode Buffering
 	buf  []byte
 	line bool // a newline stands in buf
+	json bool // it is JSON for a terminal
 	err  error
 }
 
@@ -50,7 +53,11 @@ func (s *stream) idle() error {
 
 func (s *stream) flush() error {
 	if s.err == nil && len(s.buf) > 0 {
-		if _, err := s.w.Write(s.buf); err != nil {
+		text := s.buf
+		if s.json {
+			text = value.EscapeJSON(text)
+		}
+		if _, err := s.w.Write(text); err != nil {
 			s.err = fmt.Errorf("cannot write output: %w", err)
 		}
 	}

@@ -30,6 +30,17 @@ func (t *Text) Idle() error { return t.out.idle() }
 // Flush writes out everything.
 func (t *Text) Flush() error { return t.out.flush() }
 
+// Escapes is what the options say.
+func (t *Text) Escapes() Escapes { return t.opts.Escapes }
+
+// shown is a value as it may be written.
+func (t *Text) shown(v value.Value) value.Value {
+	if t.opts.Escapes.Output {
+		return value.Escaped(v)
+	}
+	return v
+}
+
 // Write writes an item.
 func (t *Text) Write(item Item) error {
 	s := &t.out
@@ -38,9 +49,13 @@ func (t *Text) Write(item Item) error {
 	case *Printf:
 		s.buf = append(s.buf, it.Text...)
 	case Print:
-		s.buf = append(value.AppendText(s.buf, it.Value), '\n')
+		s.buf = append(value.AppendText(s.buf, t.shown(it.Value)), '\n')
 	case Raw:
-		s.buf = append(s.buf, it.Text...)
+		if it.Data && t.opts.Escapes.Output {
+			s.buf = append(s.buf, value.EscapeLines(string(it.Text))...)
+		} else {
+			s.buf = append(s.buf, it.Text...)
+		}
 		if it.Line {
 			s.buf = append(s.buf, '\n')
 		}
@@ -129,7 +144,7 @@ func (t *Text) writeMap(m Map) error {
 		s.buf = append(s.buf, m.Name...)
 		if m.Keyed {
 			s.buf = append(s.buf, '[')
-			s.buf = value.AppendKey(s.buf, e.Key)
+			s.buf = value.AppendKey(s.buf, t.shown(e.Key))
 			s.buf = append(s.buf, ']')
 		}
 		switch v := e.Value.(type) {
@@ -141,7 +156,7 @@ func (t *Text) writeMap(m Map) error {
 			s.buf = appendSeries(s.buf, v, newest)
 		default:
 			s.buf = append(s.buf, ": "...)
-			s.buf = value.AppendText(s.buf, v)
+			s.buf = value.AppendText(s.buf, t.shown(v))
 		}
 		s.buf = append(s.buf, '\n')
 		if err := s.wrote(start); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // errInterrupted is a signal while probes were being attached.
@@ -119,18 +120,18 @@ func (s *session) Unwatch(addr uint64) bool {
 // describe says what is about to be attached (-v).
 func (s *session) describe(p *object.Program) {
 	points := p.Group.Points
-	fmt.Fprintf(s.o.Stderr, "Trying to attach probe: %s (%s)\n", points[0].Name(), p.Group.Mech.Name)
+	fmt.Fprintf(s.o.Stderr, "Trying to attach probe: %s (%s)\n", s.Message(value.Text(points[0].Name())), p.Group.Mech.Name)
 	if len(points) > 1 {
 		fmt.Fprintf(s.o.Stderr, "Attaching to %d functions\n", len(points))
 		for _, pt := range points {
-			fmt.Fprintln(s.o.Stderr, pt.Name())
+			fmt.Fprintln(s.o.Stderr, s.Message(value.Text(pt.Name())))
 		}
 	}
 }
 
 // missing decides what a probe that cannot be attached means.
 func (s *session) missing(p *object.Program, err error) error {
-	name := p.Group.Points[0].Name()
+	name := s.Message(value.Text(p.Group.Points[0].Name()))
 	switch s.o.Config.MissingProbes {
 	case "ignore":
 	case "warn":

@@ -45,12 +45,24 @@ func (s *session) keep(err error) {
 
 // Errorf reports an action in user space that failed.
 func (s *session) Errorf(format string, args ...any) {
-	s.Emit(output.Message{Severity: source.Error, Text: fmt.Sprintf(format, args...)})
+	s.Emit(output.Message{Severity: source.Error, Text: s.message(format, args)})
+}
+
+// message words something for standard error. A text in it may have lines.
+func (s *session) message(format string, args []any) string {
+	if s.Escapes().Messages {
+		for i, arg := range args {
+			if text, ok := arg.(string); ok {
+				args[i] = value.EscapeLines(text)
+			}
+		}
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 // Warnf reports something odd about a place in the script, or about none.
 func (s *session) Warnf(at source.Span, format string, args ...any) {
-	s.Emit(output.Message{Severity: source.Warning, Span: at, Text: fmt.Sprintf(format, args...)})
+	s.Emit(output.Message{Severity: source.Warning, Span: at, Text: s.message(format, args)})
 }
 
 // Stderr is where errors of commands go.
@@ -100,8 +112,28 @@ func (s *session) eventOf(ev *object.Event, rec []byte) *event {
 	return nil
 }
 
+// Escapes is what the sink has escaped.
+func (s *session) Escapes() output.Escapes { return s.sink.Escapes() }
+
+// Message is the text of a value that goes to standard error.
+func (s *session) Message(v value.Value) string {
+	if s.Escapes().Messages {
+		v = value.Escaped(v)
+	}
+	return string(value.AppendText(nil, v))
+}
+
+// FormatMessage is Format for standard error.
+func (s *session) FormatMessage(ev *object.Event, rec []byte) string {
+	return string(s.fill(nil, ev, rec, s.Escapes().Messages))
+}
+
 // Format formats a record's arguments by the text of its event.
 func (s *session) Format(dst []byte, ev *object.Event, rec []byte) []byte {
+	return s.fill(dst, ev, rec, false)
+}
+
+func (s *session) fill(dst []byte, ev *object.Event, rec []byte, escape bool) []byte {
 	e := s.eventOf(ev, rec)
 	if e == nil {
 		return dst
@@ -116,12 +148,15 @@ func (s *session) Format(dst []byte, ev *object.Event, rec []byte) []byte {
 	for i := range e.args {
 		e.args[i].Raw = bytesOf(&ev.Args[i], e.sizes[i], rec)
 	}
+	if escape {
+		return e.format.AppendEscaped(dst, e.args, s)
+	}
 	return e.format.Append(dst, e.args, s)
 }
 
 // Printf emits what Format yields without allocating.
 func (s *session) Printf(ev *object.Event, rec []byte) {
-	s.format.Text = s.Format(s.format.Text[:0], ev, rec)
+	s.format.Text = s.fill(s.format.Text[:0], ev, rec, s.Escapes().Output)
 	s.Emit(&s.format)
 }
 

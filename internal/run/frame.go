@@ -9,6 +9,7 @@ import (
 	"github.com/hawktrace/hawk/internal/symbolize"
 	"github.com/hawktrace/hawk/internal/target/dwarf"
 	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // appendFrame adds the lines of a frame: with show_debug_info one for each
@@ -57,14 +58,14 @@ func (s *session) appendFrame(dst []byte, t *types.Stack, pid int, addr uint64, 
 	for _, i := range src.Inlined {
 		begin()
 		if perf {
-			dst = append(append(dst, i.Name...), " (inlined)\n"...)
+			dst = append(append(dst, s.name(i.Name)...), " (inlined)\n"...)
 		} else {
-			dst = append(appendInlined(dst, i), '\n')
+			dst = append(s.appendInlined(dst, i), '\n')
 		}
 	}
 	begin()
 	if ok {
-		dst = append(dst, name...)
+		dst = append(dst, s.name(name)...)
 		dst = append(dst, '+')
 		dst = strconv.AppendUint(dst, offset, 10)
 	} else {
@@ -72,27 +73,35 @@ func (s *session) appendFrame(dst []byte, t *types.Stack, pid int, addr uint64, 
 		dst = strconv.AppendUint(dst, addr, 16)
 	}
 	if !perf {
-		dst = appendPosition(dst, src.At)
+		dst = s.appendPosition(dst, src.At)
 	} else if t.User {
 		if !ok {
 			module = "[unknown]" // even if the file is known, as the reference
 		}
-		dst = append(append(append(dst, " ("...), module...), ')')
+		dst = append(append(append(dst, " ("...), s.name(module)...), ')')
 	}
 	return append(dst, '\n')
 }
 
-func appendInlined(dst []byte, i dwarf.Inlined) []byte {
-	return appendPosition(append(append(dst, "[inlined] "...), i.Name...), i.At)
+func (s *session) appendInlined(dst []byte, i dwarf.Inlined) []byte {
+	return s.appendPosition(append(append(dst, "[inlined] "...), s.name(i.Name)...), i.At)
+}
+
+// name is a name of a traced program as it may stand in a line of its own.
+func (s *session) name(text string) string {
+	if s.Escapes().Output {
+		return value.Escape(text)
+	}
+	return text
 }
 
 // appendPosition adds a place in the source behind a name, nothing if there is
 // none.
-func appendPosition(dst []byte, p dwarf.Position) []byte {
+func (s *session) appendPosition(dst []byte, p dwarf.Position) []byte {
 	if p.File == "" || p.Line == 0 {
 		return dst
 	}
-	dst = append(append(append(dst, '@'), p.File...), ':')
+	dst = append(append(append(dst, '@'), s.name(p.File)...), ':')
 	return strconv.AppendInt(dst, int64(p.Line), 10)
 }
 
@@ -106,9 +115,9 @@ func (s *session) UserName(pid int, addr uint64) (text string, ok bool) {
 	}
 	src, _ := s.userSymbols().Source(pid, addr)
 	if len(src.Inlined) > 0 {
-		return string(appendInlined(nil, src.Inlined[0])), true
+		return string(s.appendInlined(nil, src.Inlined[0])), true
 	}
-	return string(appendPosition([]byte(name), src.At)), true
+	return string(s.appendPosition([]byte(name), src.At)), true
 }
 
 // badDebugInfo warns of debug information that can not be used.

@@ -21,9 +21,9 @@ type watch struct {
 	bad  bool
 }
 
-func newWatch() *watch {
+func newWatch(e output.Escapes) *watch {
 	w := &watch{}
-	w.Text = output.NewText(&w.text, &w.text, output.Options{})
+	w.Text = output.NewText(&w.text, &w.text, output.Options{Escapes: e})
 	return w
 }
 
@@ -64,7 +64,7 @@ func (s *session) tests(programs []int) (bool, error) {
 		name := s.Object.Programs[i].Group.Points[0].Func
 		s.Emit(output.Test{Name: name})
 		s.flush()
-		w := newWatch()
+		w := newWatch(s.sink.Escapes())
 		var took time.Duration
 		result, err := s.watched(w, func() error {
 			start := time.Now()
@@ -96,7 +96,7 @@ func (s *session) benches(programs []int, longest int) (bool, error) {
 	for _, i := range programs {
 		name := s.Object.Programs[i].Group.Points[0].Func
 		b := output.Bench{Name: name, Width: longest}
-		w := newWatch()
+		w := newWatch(s.sink.Escapes())
 		result, err := s.watched(w, func() (err error) {
 			b.Average, b.Iterations, err = s.measure(s.Programs[i], w)
 			return err

@@ -17,22 +17,36 @@ type Arg struct {
 // beyond dst for integers, strings, pointers, enums and tuples of them. A value that
 // cannot be shown stands as !{reason}.
 func (f *Format) Append(dst []byte, args []Arg, env Env) []byte {
+	return f.append(dst, args, env, false)
+}
+
+// AppendEscaped is Append with the text of the arguments escaped, see Escape;
+// that of the format is not.
+func (f *Format) AppendEscaped(dst []byte, args []Arg, env Env) []byte {
+	return f.append(dst, args, env, true)
+}
+
+func (f *Format) append(dst []byte, args []Arg, env Env, escape bool) []byte {
 	for i := range f.Convs {
 		dst = append(dst, f.text[i]...)
 		if i >= len(args) {
 			dst = append(dst, "!{no argument}"...)
 			continue
 		}
-		dst = f.Convs[i].append(dst, args[i], env)
+		dst = f.Convs[i].append(dst, args[i], env, escape)
 	}
 	return append(dst, f.text[len(f.text)-1]...)
 }
 
-func (c *Conv) append(dst []byte, a Arg, env Env) []byte {
+func (c *Conv) append(dst []byte, a Arg, env Env, escape bool) []byte {
 	start := len(dst)
 	switch c.Verb {
 	case Default:
-		dst = AppendRaw(dst, a.Type, a.Raw, env)
+		if escape {
+			dst = AppendText(dst, Escaped(Decode(a.Type, a.Raw, env)))
+		} else {
+			dst = AppendRaw(dst, a.Type, a.Raw, env)
+		}
 		return c.pad(c.cut(dst, start), start)
 	case Bytes, EscapedHex, SpacedHex:
 		buf, ok := a.Type.(*types.Buffer)
@@ -47,6 +61,9 @@ func (c *Conv) append(dst []byte, a Arg, env Env) []byte {
 	}
 	switch c.Verb {
 	case Char:
+		if escape {
+			return c.pad(appendEscaped(dst, string([]byte{byte(v)}), ""), start)
+		}
 		return c.pad(append(dst, byte(v)), start)
 	case GFPFlags:
 		return c.pad(appendGFP(dst, truncate(v, c.Bits)), start)

@@ -35,6 +35,8 @@ func AppendJSON(dst []byte, v Value) []byte {
 		return append(dst, ']')
 	case Text:
 		return AppendJSONString(dst, []byte(v))
+	case Formatted:
+		return AppendJSONString(dst, []byte(v))
 	case Stack:
 		return AppendJSONString(dst, []byte(v))
 	case Tuple:

@@ -58,6 +58,10 @@ func Compare(a, b Value) int {
 		if b, ok := b.(Text); ok {
 			return strings.Compare(string(a), string(b))
 		}
+	case Formatted:
+		if b, ok := b.(Formatted); ok {
+			return strings.Compare(string(a), string(b))
+		}
 	case Stack:
 		if b, ok := b.(Stack); ok {
 			return strings.Compare(string(a), string(b))
@@ -81,7 +85,7 @@ func rank(v Value) int {
 		return 1
 	case Str:
 		return 2
-	case Text:
+	case Text, Formatted:
 		return 3
 	case Tuple:
 		return 4

@@ -28,6 +28,8 @@ func AppendText(dst []byte, v Value) []byte {
 		return appendBuffer(dst, v)
 	case Text:
 		return append(dst, v...)
+	case Formatted:
+		return append(dst, v...)
 	case Stack:
 		return append(dst, v...)
 	case Tuple:

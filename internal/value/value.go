@@ -33,6 +33,8 @@ type (
 	Buffer []byte
 	// Text is what a deferred value came to: a symbol, a time, an address.
 	Text string
+	// Formatted is what a format of the script came to.
+	Formatted string
 	// Stack is the rendered text of a stack, beginning and ending in a newline.
 	Stack string
 	// Tuple is a sequence.
@@ -86,24 +88,25 @@ type Bucket struct {
 	Count    uint64
 }
 
-func (Null) value()    {}
-func (Int) value()     {}
-func (Uint) value()    {}
-func (Bool) value()    {}
-func (Enum) value()    {}
-func (Pointer) value() {}
-func (Str) value()     {}
-func (Unread) value()  {}
-func (Buffer) value()  {}
-func (Text) value()    {}
-func (Stack) value()   {}
-func (Tuple) value()   {}
-func (Array) value()   {}
-func (Record) value()  {}
-func (Avg) value()     {}
-func (Stats) value()   {}
-func (Hist) value()    {}
-func (Series) value()  {}
+func (Null) value()      {}
+func (Int) value()       {}
+func (Uint) value()      {}
+func (Bool) value()      {}
+func (Enum) value()      {}
+func (Pointer) value()   {}
+func (Str) value()       {}
+func (Unread) value()    {}
+func (Buffer) value()    {}
+func (Text) value()      {}
+func (Formatted) value() {}
+func (Stack) value()     {}
+func (Tuple) value()     {}
+func (Array) value()     {}
+func (Record) value()    {}
+func (Avg) value()       {}
+func (Stats) value()     {}
+func (Hist) value()      {}
+func (Series) value()    {}
 
 // Env gives meaning to values that travel raw. It is implemented by package
 // run, from the builtin registry; a nil Env is allowed where no value needs it.
