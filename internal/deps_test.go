@@ -15,7 +15,7 @@ const order = `
 	syntax stdlib
 	cdef
 	config
-	bpf target/btf target/proc target/exe target/dwarf target
+	bpf target/btf target/proc target/foreign target/exe target/dwarf target
 	ir ir/eval ir/irgen
 	probe
 	regalloc opt codegen

@@ -8,12 +8,49 @@ import (
 )
 
 // A Cursor takes values off Data from At on. Beyond the end values are zero
-// and empty, and Bad is set.
+// and empty, and Bad is set. At is moved forward only.
 type Cursor struct {
 	Data []byte
 	At   int
 	Big  bool // integers of fixed size have the most significant byte first
 	Bad  bool
+
+	// Data may come as it is needed. What lies between At and upto is there; without
+	// a source all is.
+	source Source
+	begins int // where Data does in the source
+	upto   int
+	ahead  int // bytes that the next load takes, at least
+}
+
+// A Source has bytes [from, to) be in memory.
+type Source interface{ Load(from, to int) }
+
+// Sizes of loads, in bytes: a cursor that goes on takes more at a time.
+const (
+	leastAhead = 4 << 10
+	mostAhead  = 128 << 10
+)
+
+// From has bytes of Data be loaded before they are read; they begin at a place
+// of the source.
+func (c *Cursor) From(s Source, begins int) {
+	c.source, c.begins, c.upto, c.ahead = s, begins, c.At, leastAhead
+}
+
+// need has n bytes from At on be there, of those that there are.
+func (c *Cursor) need(n int) {
+	end := len(c.Data)
+	if n < end-c.At {
+		end = c.At + n
+	}
+	if c.source == nil || end <= c.upto {
+		return
+	}
+	from := max(c.At, c.upto)
+	c.upto = min(len(c.Data), max(end, (from+c.ahead)&^(leastAhead-1)))
+	c.ahead = min(2*c.ahead, mostAhead)
+	c.source.Load(c.begins+from, c.begins+c.upto)
 }
 
 // More reports whether anything is left.
@@ -28,6 +65,7 @@ func (c *Cursor) Bytes(n uint64) []byte {
 		c.Bad, c.At = true, len(c.Data)
 		return nil
 	}
+	c.need(int(n))
 	b := c.Data[c.At : c.At+int(n) : c.At+int(n)]
 	c.At += int(n)
 	return b
@@ -38,6 +76,9 @@ func (c *Cursor) Byte() byte {
 	if c.At >= len(c.Data) {
 		c.Bad = true
 		return 0
+	}
+	if c.At >= c.upto && c.source != nil {
+		c.need(1)
 	}
 	c.At++
 	return c.Data[c.At-1]
@@ -70,7 +111,7 @@ func (c *Cursor) Uint(size int) uint64 {
 
 // Text takes a string up to its NUL, which is left out.
 func (c *Cursor) Text() []byte {
-	n := bytes.IndexByte(c.Data[c.At:], 0)
+	n := c.textLen()
 	if n < 0 {
 		c.Bad, c.At = true, len(c.Data)
 		return nil
@@ -78,6 +119,23 @@ func (c *Cursor) Text() []byte {
 	s := c.Data[c.At : c.At+n : c.At+n]
 	c.At += n + 1
 	return s
+}
+
+// textLen is how far away the next NUL is, -1 if there is none.
+func (c *Cursor) textLen() int {
+	if c.source == nil {
+		return bytes.IndexByte(c.Data[c.At:], 0)
+	}
+	for n := 0; ; {
+		c.need(n + 1)
+		end := min(max(c.upto, c.At), len(c.Data))
+		if i := bytes.IndexByte(c.Data[c.At+n:end], 0); i >= 0 {
+			return n + i
+		}
+		if n = end - c.At; end == len(c.Data) {
+			return -1
+		}
+	}
 }
 
 // String is Text as a string.

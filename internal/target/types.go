@@ -1,6 +1,7 @@
 package target
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/target/btf"
 	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/target/foreign"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -129,43 +131,48 @@ func isModuleName(s string) bool {
 	return s != ""
 }
 
-// readBTF opens a blob. It stays mapped (or in memory) for good: types
-// returned from it refer to it.
-func readBTF(path, name string, base *btf.Spec) (*btf.Spec, error) {
-	data, err := mapFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > 4 && string(data[:4]) == "\x7fELF" {
-		f, err := exe.New(path, data)
-		if err != nil {
-			return nil, err
-		}
-		if data = f.Section(".BTF"); data == nil {
-			return nil, fmt.Errorf("%s has no .BTF section", path)
-		}
-	}
-	return btf.Parse(name, data, base)
-}
+// maxBTF bounds the type information of a kernel or module, which has some ten
+// million bytes.
+const maxBTF = 256 << 20
 
-// mapFile maps a file for reading. Kernels up to 6.14 cannot map their BTF:
-// it is read instead.
-func mapFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+// readBTF opens a blob. It stays mapped or in memory for good: types returned
+// from it refer to it.
+func readBTF(path, name string, base *btf.Spec) (*btf.Spec, error) {
+	f, err := foreign.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	st, err := f.Stat()
+	magic := make([]byte, 4)
+	if n, _ := f.ReadAt(magic, 0); n == len(magic) && string(magic) == elf.ELFMAG {
+		e, err := exe.OpenFile(path)
+		if err != nil {
+			return nil, err
+		}
+		defer e.Close()
+		data := slices.Clone(e.Section(".BTF"))
+		if data == nil {
+			return nil, fmt.Errorf("%s has no .BTF section", path)
+		}
+		return btf.Parse(name, data, base)
+	}
+	data, err := contents(f)
 	if err != nil {
 		return nil, err
 	}
-	if size := st.Size(); st.Mode().IsRegular() && size > 0 && size < 1<<31 {
+	return btf.Parse(name, data, base)
+}
+
+// contents maps what the kernel says of itself, which nobody can cut short, and
+// reads other files. Kernels up to 6.14 cannot map it: it is read as well.
+func contents(f *foreign.File) ([]byte, error) {
+	var fs unix.Statfs_t
+	if size := f.Stat.Size; size > 0 && size < maxBTF && unix.Fstatfs(int(f.Fd()), &fs) == nil && fs.Type == unix.SYSFS_MAGIC {
 		if data, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE); err == nil {
 			return data, nil
 		}
 	}
-	return os.ReadFile(path)
+	return f.All(maxBTF)
 }
 
 // kindsOf are the kinds that a C keyword admits; "" is any type name.

@@ -95,8 +95,8 @@ func (f *File) abbrevs(off uint64) *abbrevTable {
 		clear(f.tables)
 	}
 	t := &abbrevTable{}
-	if off < uint64(len(f.abbrev)) {
-		t.c = cursor.Cursor{Data: f.abbrev[off:], Big: f.big}
+	if off < uint64(f.abbrev.Len()) {
+		t.c = f.abbrev.Cursor(int(off), f.abbrev.Len(), f.big)
 	}
 	f.tables[off] = t
 	return t

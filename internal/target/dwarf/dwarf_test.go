@@ -209,7 +209,7 @@ func TestSeparate(t *testing.T) {
 
 // A name that ends many others, as linkers share the ends of strings.
 func TestReferences(t *testing.T) {
-	f := &File{sections: sections{info: []byte{9, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0, 0, 0}, typeUnits: []byte{1, 7, 0, 0, 0}}}
+	f := &File{sections: sections{info: exe.BytesOf([]byte{9, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0, 0, 0}), typeUnits: exe.BytesOf([]byte{1, 7, 0, 0, 0})}}
 	for _, offsets := range [][]uint64{{7}, {1, 2, 3, 4, 7}} {
 		var got []int
 		f.references(offsets, func(at dwarf.Offset) bool { got = append(got, int(at)); return true })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hawktrace/hawk/internal/cursor"
+	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // An entry of the debug information, and the file it is in.
@@ -199,19 +200,15 @@ func (e entry) text(attr dwarf.Attr) string {
 		return v
 	case int64:
 		if field.Class == dwarf.ClassStringAlt && e.in.alt != nil {
-			return cstring(e.in.alt.str, uint64(v))
+			return text(e.in.alt.str, uint64(v))
 		}
 	}
 	return ""
 }
 
-func cstring(b []byte, at uint64) string {
-	if at >= uint64(len(b)) {
-		return ""
-	}
-	c := cursor.Cursor{Data: b, At: int(at)}
-	return c.String()
-}
+// text is the string at an offset, "" if there is none, or one that is longer
+// than any name.
+func text(b exe.Bytes, at uint64) string { return string(b.Text(at)) }
 
 func (e entry) flag(attr dwarf.Attr) bool {
 	v, _ := e.Val(attr).(bool)

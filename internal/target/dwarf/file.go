@@ -51,8 +51,8 @@ type File struct {
 
 // sections are what debug information is made of, by the names of DWARF 5.
 type sections struct {
-	info, abbrev, str, lineStr, strx, addr, line, rnglists []byte
-	typeUnits, rangesOld                                   []byte // of DWARF 4
+	info, abbrev, str, lineStr, strx, addr, line, rnglists exe.Bytes
+	typeUnits, rangesOld                                   exe.Bytes // of DWARF 4
 }
 
 // Open reads the debug information of a program: its own, or that of its
@@ -111,7 +111,23 @@ func (f *File) Unfolded() int {
 	return n
 }
 
-// Close unmaps the files. Types that came from them must not be used any more.
+// Memory is how many bytes of memory hold what of the files was needed, besides
+// those of Unfolded.
+func (f *File) Memory() int {
+	n := 0
+	for _, e := range f.held {
+		n += int(e.Memory())
+	}
+	if f.alt != nil {
+		n += f.alt.Memory()
+	}
+	for _, part := range f.parts {
+		n += part.Memory()
+	}
+	return n
+}
+
+// Close closes the files. Types that came from them must not be used any more.
 func (f *File) Close() {
 	for _, e := range f.held {
 		if e != f.lent {
@@ -138,7 +154,7 @@ func loadSections(e *exe.File, suffix string) (*File, error) {
 		Path: e.Path, big: e.BigEndian(), held: []*exe.File{e}, tables: map[uint64]*abbrevTable{},
 		funcs: map[int][]body{}, types: map[dwarf.Offset]types.Type{}, named: map[question]types.Type{},
 	}
-	for name, to := range map[string]*[]byte{
+	for name, to := range map[string]*exe.Bytes{
 		"info": &f.info, "types": &f.typeUnits, "abbrev": &f.abbrev, "str": &f.str, "line_str": &f.lineStr, "str_offsets": &f.strx,
 		"addr": &f.addr, "line": &f.line, "ranges": &f.rangesOld, "rnglists": &f.rnglists,
 	} {
@@ -147,10 +163,10 @@ func loadSections(e *exe.File, suffix string) (*File, error) {
 			return nil, err
 		}
 		if e.IsFolded(".debug_" + name + suffix) {
-			f.unfolded += len(*to)
+			f.unfolded += to.Len()
 		}
 	}
-	if len(f.info) == 0 || len(f.abbrev) == 0 {
+	if f.info.Len() == 0 || f.abbrev.Len() == 0 {
 		return nil, &ErrNone{e.Path}
 	}
 	return f, f.readUnits()
@@ -167,7 +183,7 @@ func (f *File) openAlt(root string) error {
 	} else {
 		name = root + name
 	}
-	e, err := exe.Open(name)
+	e, err := f.held[0].OpenNamed(name)
 	if err != nil {
 		return fmt.Errorf("%s refers to debug information that is missing: %w", f.held[0].Path, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hawktrace/hawk/internal/cursor"
+	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -213,10 +213,10 @@ func (f *File) unitsNaming(name string, alt *File, tags []dwarf.Tag) []int {
 }
 
 // bodies yields the sections that have units, with the offset they begin at.
-func (f *File) bodies() iter.Seq2[dwarf.Offset, []byte] {
-	return func(yield func(dwarf.Offset, []byte) bool) {
-		if yield(0, f.info) && len(f.typeUnits) > 0 {
-			yield(dwarf.Offset(len(f.info)), f.typeUnits)
+func (f *File) bodies() iter.Seq2[dwarf.Offset, exe.Bytes] {
+	return func(yield func(dwarf.Offset, exe.Bytes) bool) {
+		if yield(0, f.info) && f.typeUnits.Len() > 0 {
+			yield(dwarf.Offset(f.info.Len()), f.typeUnits)
 		}
 	}
 }
@@ -240,18 +240,24 @@ func (f *File) defines(at dwarf.Offset, name string, tags []dwarf.Tag) bool {
 const maxOccurrences = 1 << 16
 
 // occurrences lists where text occurs.
-func occurrences(in, text []byte) []uint64 {
+func occurrences(in exe.Bytes, text []byte) []uint64 {
 	var out []uint64
-	for at := 0; len(out) < maxOccurrences; {
-		i := bytes.Index(in[at:], text)
-		if i < 0 {
-			break
+	in.Scan(window, len(text)-1, func(from int, data []byte) bool {
+		for at := 0; len(out) < maxOccurrences; {
+			i := bytes.Index(data[at:], text)
+			if i < 0 {
+				return true
+			}
+			out = append(out, uint64(from+at+i))
+			at += i + 1
 		}
-		out = append(out, uint64(at+i))
-		at += i + 1
-	}
+		return false
+	})
 	return out
 }
+
+// window is how much of a section is searched at a time, in bytes.
+const window = 4 << 20
 
 // references calls visit with each place of the units where one of the offsets
 // stands, until it returns false.
@@ -260,7 +266,9 @@ func (f *File) references(offsets []uint64, visit func(at dwarf.Offset) bool) {
 		return
 	}
 	for from, data := range f.bodies() {
-		if !f.referencesIn(data, offsets, func(at int) bool { return visit(from + dwarf.Offset(at)) }) {
+		if !data.Scan(window, 3, func(begin int, part []byte) bool {
+			return f.referencesIn(part, offsets, func(at int) bool { return visit(from + dwarf.Offset(begin+at)) })
+		}) {
 			return
 		}
 	}
@@ -304,7 +312,7 @@ func (f *File) referencesIn(data []byte, offsets []uint64, visit func(at int) bo
 // indexed calls visit with each unit that refers to one of the offsets through
 // .debug_str_offsets.
 func (f *File) indexed(offsets []uint64, visit func(unit int) bool) {
-	if len(f.strx) == 0 || len(offsets) == 0 {
+	if f.strx.Len() == 0 || len(offsets) == 0 {
 		return
 	}
 	want := map[uint64]bool{}
@@ -319,12 +327,12 @@ func (f *File) indexed(offsets []uint64, visit func(unit int) bool) {
 	}
 	starts := slices.Sorted(maps.Keys(tables))
 	for i, base := range starts {
-		end := uint64(len(f.strx))
+		end := uint64(f.strx.Len())
 		if i+1 < len(starts) {
 			end = min(end, starts[i+1])
 		}
 		size := f.units[tables[base][0]].word()
-		c := cursor.Cursor{Data: f.strx[:end], At: int(min(base, end)), Big: f.big}
+		c := f.strx.Cursor(int(min(base, end)), int(end), f.big)
 		for c.Left() >= size {
 			if !want[c.Uint(size)] {
 				continue

@@ -4,6 +4,7 @@ import (
 	"debug/dwarf"
 
 	"github.com/hawktrace/hawk/internal/cursor"
+	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // A form is how the value of an attribute is written (DWARF 5, section 7.5.6).
@@ -168,9 +169,9 @@ func (f *File) value(u *unit, v rawValue) (any, dwarf.Class) {
 	case formString:
 		return string(v.b), dwarf.ClassString
 	case formStrp:
-		return cstring(f.str, v.n), dwarf.ClassString
+		return text(f.str, v.n), dwarf.ClassString
 	case formLineStrp:
-		return cstring(f.lineStr, v.n), dwarf.ClassString
+		return text(f.lineStr, v.n), dwarf.ClassString
 	case formStrx:
 		return f.indexedString(u, v.n), dwarf.ClassString
 	case formGNUStrpAlt:
@@ -190,15 +191,15 @@ func (f *File) value(u *unit, v rawValue) (any, dwarf.Class) {
 }
 
 // element reads the n-th number of a table in a section; 0 if it has none.
-func (f *File) element(section []byte, base, n uint64, size int) uint64 {
-	if n > uint64(len(section)) || base > uint64(len(section)) {
+func (f *File) element(section exe.Bytes, base, n uint64, size int) uint64 {
+	if n > uint64(section.Len()) || base > uint64(section.Len()) {
 		return 0
 	}
 	at := base + n*uint64(size)
-	if at > uint64(len(section)) {
+	if at > uint64(section.Len()) {
 		return 0
 	}
-	c := cursor.Cursor{Data: section, At: int(at), Big: f.big}
+	c := section.Cursor(int(at), section.Len(), f.big)
 	return c.Uint(size)
 }
 
@@ -207,7 +208,7 @@ func (f *File) indexedAddr(u *unit, n uint64) uint64 {
 }
 
 func (f *File) indexedString(u *unit, n uint64) string {
-	return cstring(f.str, f.element(f.strx, f.bases(u).str, n, u.word()))
+	return text(f.str, f.element(f.strx, f.bases(u).str, n, u.word()))
 }
 
 // indexedRanges is where in .debug_rnglists the n-th list of a unit is.

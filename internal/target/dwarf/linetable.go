@@ -40,13 +40,13 @@ const (
 // none.
 func (f *File) lineTable(root entry) *lineTable {
 	at, ok := root.Val(dwarf.AttrStmtList).(int64)
-	if !ok || at < 0 || at >= int64(len(f.line)) {
+	if !ok || at < 0 || at >= int64(f.line.Len()) {
 		return nil
 	}
 	if t, ok := f.lines[uint64(at)]; ok {
 		return t
 	}
-	p := lineProgram{f: f, c: cursor.Cursor{Data: f.line, At: int(at), Big: f.big}, t: &lineTable{}}
+	p := lineProgram{f: f, c: f.line.Cursor(int(at), f.line.Len(), f.big), t: &lineTable{}}
 	dir, _ := root.Val(dwarf.AttrCompDir).(string)
 	if p.header(dir, root.name()) {
 		p.run()

@@ -2,8 +2,6 @@ package dwarf
 
 import (
 	"debug/dwarf"
-
-	"github.com/hawktrace/hawk/internal/cursor"
 )
 
 // Entries of range lists (DWARF 5, section 7.25).
@@ -45,10 +43,10 @@ func (e entry) ranges() [][2]uint64 {
 }
 
 func (f *File) oldRanges(u *unit, at uint64) (out [][2]uint64) {
-	if at > uint64(len(f.rangesOld)) {
+	if at > uint64(f.rangesOld.Len()) {
 		return nil
 	}
-	c := cursor.Cursor{Data: f.rangesOld, At: int(at), Big: f.big}
+	c := f.rangesOld.Cursor(int(at), f.rangesOld.Len(), f.big)
 	base := f.bases(u).low
 	size := int(u.addrSize)
 	for c.More() && len(out) < maxRangesOfEntry {
@@ -66,10 +64,10 @@ func (f *File) oldRanges(u *unit, at uint64) (out [][2]uint64) {
 }
 
 func (f *File) rangeList(u *unit, at uint64) (out [][2]uint64) {
-	if at > uint64(len(f.rnglists)) {
+	if at > uint64(f.rnglists.Len()) {
 		return nil
 	}
-	c := cursor.Cursor{Data: f.rnglists, At: int(at), Big: f.big}
+	c := f.rnglists.Cursor(int(at), f.rnglists.Len(), f.big)
 	base := f.bases(u).low
 	size := int(u.addrSize)
 	for c.More() && len(out) < maxRangesOfEntry {

@@ -100,7 +100,7 @@ func FuzzLines(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(section)
+		f.Add(section.All())
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		bound.Run(t, len(data), func() {
@@ -108,7 +108,7 @@ func FuzzLines(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g.line = data
+			g.line = exe.BytesOf(data)
 			for addr := uint64(0x1000); addr < 0x1400; addr += 7 {
 				g.Source(addr)
 			}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/hawktrace/hawk/internal/cursor"
-	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // With -gsplit-dwarf a program has skeletons of units only: what addresses
@@ -136,7 +135,7 @@ func (f *File) openPart(path string) (*File, error) {
 	if len(f.parts) >= maxParts {
 		return nil, errors.New("there are too many such files")
 	}
-	e, err := exe.Open(path)
+	e, err := f.held[0].OpenNamed(path)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +190,7 @@ func (f *File) adopt(main *File) error {
 		if err != nil {
 			return err
 		}
-		if index != nil && !f.readIndex(index, at) {
+		if index.Len() > 0 && !f.readIndex(index.All(), at) {
 			return fmt.Errorf("%s: %s is malformed", f.Path, name)
 		}
 	}
@@ -250,7 +249,7 @@ func (f *File) readIndex(data []byte, at map[dwarf.Offset]*unit) bool {
 		}
 		u := at[dwarf.Offset(offset[columnInfo])]
 		if has[columnTypes] {
-			u = at[dwarf.Offset(uint64(len(f.info))+offset[columnTypes])]
+			u = at[dwarf.Offset(uint64(f.info.Len())+offset[columnTypes])]
 		}
 		if u == nil {
 			return false

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/cursor"
+	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // A unit is one contribution to .debug_info or .debug_types. Offsets of the
@@ -60,17 +61,17 @@ const maxUnits = 1 << 20
 
 // readUnits walks the headers of both sections.
 func (f *File) readUnits() error {
-	if uint64(len(f.info))+uint64(len(f.typeUnits)) > math.MaxUint32 {
+	if uint64(f.info.Len())+uint64(f.typeUnits.Len()) > math.MaxUint32 {
 		return fmt.Errorf("%s: more than 4 GB of debug information", f.Path)
 	}
 	if err := f.readHeaders(f.info, ".debug_info", 0); err != nil {
 		return err
 	}
-	return f.readHeaders(f.typeUnits, ".debug_types", dwarf.Offset(len(f.info)))
+	return f.readHeaders(f.typeUnits, ".debug_types", dwarf.Offset(f.info.Len()))
 }
 
-func (f *File) readHeaders(data []byte, name string, from dwarf.Offset) error {
-	for c := (cursor.Cursor{Data: data, Big: f.big}); c.Left() > 12; {
+func (f *File) readHeaders(data exe.Bytes, name string, from dwarf.Offset) error {
+	for c := data.Cursor(0, data.Len(), f.big); c.Left() > 12; {
 		u := unit{base: from + dwarf.Offset(c.At)}
 		size := c.Uint(4)
 		if u.wide = size == 0xffffffff; u.wide {
@@ -79,7 +80,7 @@ func (f *File) readHeaders(data []byte, name string, from dwarf.Offset) error {
 		if size > uint64(c.Left()) || len(f.units) == maxUnits {
 			return fmt.Errorf("%s: %s: the unit at %#x is malformed", f.Path, name, u.base-from)
 		}
-		body := cursor.Cursor{Data: data[:c.At+int(size)], At: c.At, Big: f.big}
+		body := data.Cursor(c.At, c.At+int(size), f.big)
 		c.At += int(size)
 		u.end = from + dwarf.Offset(c.At)
 		if size == 0 {
@@ -133,10 +134,10 @@ func (f *File) unitAt(off dwarf.Offset) int {
 // cursor is at an offset of a unit, and ends where the unit does.
 func (f *File) cursor(u *unit, off dwarf.Offset) (c cursor.Cursor, from dwarf.Offset) {
 	data := f.info
-	if n := dwarf.Offset(len(f.info)); u.base >= n {
+	if n := dwarf.Offset(f.info.Len()); u.base >= n {
 		data, from = f.typeUnits, n
 	}
-	return cursor.Cursor{Data: data[:u.end-from], At: int(off - from), Big: f.big}, from
+	return data.Cursor(int(off-from), int(u.end-from), f.big), from
 }
 
 // bases finds out where a unit's tables are. Its first entry says so, which may

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,11 +43,15 @@ func DebugDirs(list string) (dirs []DebugDir, err error) {
 // caller closes it.
 func (f *File) DebugFile(root string, dirs ...DebugDir) *File {
 	for _, c := range f.debugCandidates(root, dirs) {
-		d, err := Open(c.path)
+		open := f.OpenNamed
+		if c.trusted {
+			open = OpenFile
+		}
+		d, err := open(c.path)
 		if err != nil {
 			continue
 		}
-		if c.fits(f, d) {
+		if !f.isFile(d) && c.fits(f, d) {
 			return d
 		}
 		d.Close()
@@ -56,11 +61,20 @@ func (f *File) DebugFile(root string, dirs ...DebugDir) *File {
 
 // A candidate is a file that may be the debug file, and how to tell.
 type candidate struct {
-	path  string
-	crc   uint32
-	byID  bool
-	byCRC bool
+	path    string
+	crc     uint32
+	byID    bool
+	byCRC   bool
+	trusted bool // the user has said where it is
 }
+
+// isFile reports whether two Files are one.
+func (f *File) isFile(g *File) bool {
+	return f.stat.Ino != 0 && f.stat.Ino == g.stat.Ino && f.stat.Dev == g.stat.Dev
+}
+
+// maxChecked bounds files whose CRC-32 is computed.
+const maxChecked = 4 << 30 // bytes
 
 func (c *candidate) fits(f, debug *File) bool {
 	if debug.Machine != f.Machine || debug.class64 != f.class64 {
@@ -69,7 +83,12 @@ func (c *candidate) fits(f, debug *File) bool {
 	if id := f.BuildID(); !c.byCRC && (c.byID || id != nil && debug.BuildID() != nil) {
 		return string(id) == string(debug.BuildID())
 	}
-	return crc32.ChecksumIEEE(debug.data) == c.crc
+	if len(debug.c.mem) > maxChecked {
+		return false
+	}
+	sum := crc32.NewIEEE()
+	_, err := io.Copy(sum, io.NewSectionReader(debug.c, 0, int64(len(debug.c.mem))))
+	return err == nil && sum.Sum32() == c.crc
 }
 
 func (f *File) debugCandidates(root string, dirs []DebugDir) []candidate {
@@ -83,15 +102,16 @@ func (f *File) debugCandidates(root string, dirs []DebugDir) []candidate {
 		inside = dir[len(root):]
 	}
 	var out []candidate
+	trusted := true
 	add := func(path string, byCRC bool) {
-		if linked && !sameInode(path, f.Path) {
-			out = append(out, candidate{path: path, crc: crc, byCRC: byCRC})
+		if linked {
+			out = append(out, candidate{path: path, crc: crc, byCRC: byCRC, trusted: trusted})
 		}
 	}
 	id := hex.EncodeToString(f.BuildID())
 	addByID := func(dir string) {
 		if len(id) > 2 {
-			out = append(out, candidate{path: dir + "/.build-id/" + id[:2] + "/" + id[2:] + ".debug", byID: true})
+			out = append(out, candidate{path: dir + "/.build-id/" + id[:2] + "/" + id[2:] + ".debug", byID: true, trusted: trusted})
 		}
 	}
 	for _, d := range dirs {
@@ -104,6 +124,7 @@ func (f *File) debugCandidates(root string, dirs []DebugDir) []candidate {
 		add(d.Path+inside+"/"+name, d.CRC)
 		add(d.Path+"/"+name, d.CRC)
 	}
+	trusted = false
 	addByID(root + debugRoot)
 	add(dir+"/"+name, false)
 	add(dir+"/.debug/"+name, false)

@@ -348,7 +348,7 @@ func readAll(t *testing.T, data []byte) {
 		frames++
 		return frames < 1<<16
 	})
-	if len(data) > 0 && !bytes.Equal(e.data, data) {
+	if len(data) > 0 && !bytes.Equal(e.c.mem, data) {
 		t.Error("the file was changed")
 	}
 }

@@ -5,10 +5,11 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
-	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/target/foreign"
 )
 
 // A File is one ELF file. Its methods may be used from several goroutines;
@@ -20,8 +21,8 @@ type File struct {
 	Entry   uint64
 	Start   uint64 // where on disk it begins in what it is a member of; offsets count from here
 
-	data     []byte
-	mapped   []byte // what Close unmaps
+	c        *content
+	stat     unix.Stat_t // when it was opened
 	order    binary.ByteOrder
 	class64  bool
 	segments []segment // PT_LOAD
@@ -53,46 +54,68 @@ type section struct {
 const (
 	maxSections = 1 << 16
 	maxSegments = 1 << 12
+
+	maxSectionName = 256 // bytes; longer ones are none that is asked for
 )
 
-// Open maps a file, or the archive that a member is in, and reads its headers.
+// Open opens a file that the user names, or the archive that a member is in, and
+// reads its headers.
 func Open(path string) (*File, error) {
 	name, member, isMember := SplitMember(path)
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // never waits at a FIFO
+	if !isMember {
+		return OpenFile(path)
+	}
+	f, err := foreign.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	st, err := f.Stat()
+	from, size, err := memberData(f, f.Stat.Size, member)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return open(f, path, from, size)
+}
+
+// OpenFile opens a file and reads its headers. What looks like a member of an
+// archive is none.
+func OpenFile(path string) (*File, error) {
+	f, err := foreign.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if !st.Mode().IsRegular() || st.Size() < 16 || st.Size() > 1<<40 {
-		return nil, fmt.Errorf("%s is no ELF file", path)
-	}
-	all, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_PRIVATE)
+	return open(f, path, 0, f.Stat.Size)
+}
+
+// OpenNamed opens another file that f names.
+func (f *File) OpenNamed(path string) (*File, error) {
+	named, err := foreign.OpenOf(path, f.stat.Uid)
 	if err != nil {
-		return nil, fmt.Errorf("%s: mmap: %w", path, err)
-	}
-	from, size := 0, len(all)
-	if isMember {
-		if from, size, err = memberData(all, member); err != nil {
-			unix.Munmap(all)
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	e, err := New(path, all[from:from+size])
-	if err != nil {
-		unix.Munmap(all)
 		return nil, err
 	}
-	e.mapped, e.Start = all, uint64(from)
+	return open(named, path, 0, named.Stat.Size)
+}
+
+// open takes over a file of which an ELF file is a part.
+func open(f *foreign.File, path string, from, size int64) (*File, error) {
+	c, err := newContent(f.File, from, size)
+	if err != nil {
+		return nil, err
+	}
+	e, err := newFile(path, c)
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	e.stat, e.Start = f.Stat, uint64(from)
 	return e, nil
 }
 
 // New reads the headers of a file in memory; data must not change.
-func New(path string, data []byte) (*File, error) {
-	f := &File{Path: path, data: data}
+func New(path string, data []byte) (*File, error) { return newFile(path, &content{mem: data}) }
+
+func newFile(path string, c *content) (*File, error) {
+	f := &File{Path: path, c: c}
 	f.goCode = sync.OnceValue(f.findGoCode)
 	if err := f.headers(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -100,24 +123,26 @@ func New(path string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// Close unmaps the file.
+// Close forgets the file.
 func (f *File) Close() error {
-	if f.mapped == nil {
-		return nil
-	}
-	all := f.mapped
-	f.data, f.mapped = nil, nil
-	return unix.Munmap(all)
+	f.c.close()
+	return nil
 }
 
-// slice returns size bytes at an offset, nil if they are not all there.
-func (f *File) slice(offset, size uint64) []byte {
-	n := uint64(len(f.data))
-	if offset > n || size > n-offset {
-		return nil
+// Memory is how many bytes of memory the content takes that was needed so far.
+func (f *File) Memory() int64 {
+	n := f.c.size()
+	if f.mini != nil {
+		n += f.mini.Memory()
 	}
-	return f.data[offset : offset+size : offset+size]
+	return n
 }
+
+// Stat is what the file was when it was opened.
+func (f *File) Stat() unix.Stat_t { return f.stat }
+
+// slice returns size bytes at an offset, nil if they are not all there.
+func (f *File) slice(offset, size uint64) []byte { return f.c.slice(offset, size) }
 
 // word reads an address-sized integer at the start of b, which holds one.
 func (f *File) word(b []byte) uint64 {
@@ -135,7 +160,7 @@ func (f *File) wordSize() int {
 }
 
 func (f *File) headers() error {
-	d := f.data
+	d := f.slice(0, min(64, uint64(len(f.c.mem))))
 	if len(d) < 52 || string(d[:4]) != elf.ELFMAG {
 		return fmt.Errorf("no ELF file")
 	}
@@ -248,9 +273,11 @@ func (f *File) readSections(off, size uint64, n int, strIndex uint32) error {
 		names = append(names, f.order.Uint32(table))
 	}
 	if int(strIndex) < n {
-		strs := f.bytes(&f.sections[strIndex])
+		strs := f.lazy(&f.sections[strIndex])
 		for i := range f.sections {
-			f.sections[i].name = string(cstring(strs, uint64(names[i])))
+			if name := strs.Text(uint64(names[i])); len(name) <= maxSectionName {
+				f.sections[i].name = string(name)
+			}
 		}
 	}
 	return nil
@@ -264,12 +291,25 @@ func (f *File) section(b []byte) section {
 	return section{typ: elf.SectionType(o.Uint32(b[4:])), flags: elf.SectionFlag(o.Uint32(b[8:])), addr: uint64(o.Uint32(b[12:])), offset: uint64(o.Uint32(b[16:])), size: uint64(o.Uint32(b[20:])), link: o.Uint32(b[24:]), entsize: uint64(o.Uint32(b[36:]))}
 }
 
-// bytes is the content of a section, nil if it has none or is cut off.
+// maxSection bounds sections that are read as a whole: all but symbols and debug
+// information, which large programs have more of.
+const maxSection = 256 << 20 // bytes
+
+// bytes is the content of a section, nil if it has none, is cut off or is larger
+// than any that is read.
 func (f *File) bytes(s *section) []byte {
-	if s.typ == elf.SHT_NOBITS {
+	if s.typ == elf.SHT_NOBITS || s.size > maxSection {
 		return nil
 	}
 	return f.slice(s.offset, s.size)
+}
+
+// lazy is bytes of which nothing is read before it is needed.
+func (f *File) lazy(s *section) Bytes {
+	if s.typ == elf.SHT_NOBITS {
+		return Bytes{}
+	}
+	return f.c.lazy(s.offset, s.size)
 }
 
 func (f *File) sectionNamed(name string) *section {
@@ -389,7 +429,7 @@ func (f *File) Attachable() bool { return f.Type == elf.ET_EXEC || f.Type == elf
 // file.
 func (f *File) Code(addr, n uint64) []byte {
 	off, ok := f.CodeOffset(addr)
-	if !ok {
+	if !ok || n > maxSection {
 		return nil
 	}
 	return f.slice(off, n)

@@ -59,7 +59,7 @@ func TestGoVersion(t *testing.T) {
 		{[]byte(buildInfoMagic), 0},
 		{nil, 0},
 	} {
-		f := &File{class64: true, order: binary.LittleEndian, data: c.data,
+		f := &File{class64: true, order: binary.LittleEndian, c: &content{mem: c.data},
 			sections: []section{{name: ".go.buildinfo", typ: elf.SHT_PROGBITS, size: uint64(len(c.data))}},
 			segments: []segment{{addr: base, filesz: uint64(len(c.data))}}}
 		if got, ok := f.GoVersion(); got != c.want || ok != (c.want != 0) {

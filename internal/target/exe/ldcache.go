@@ -3,12 +3,10 @@ package exe
 import (
 	"debug/elf"
 	"encoding/binary"
-	"fmt"
-	"io"
 	"os"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/hawktrace/hawk/internal/target/foreign"
 )
 
 // A Library is an entry of the dynamic linker's cache.
@@ -102,28 +100,10 @@ func sonameFits(file, name string) bool {
 // maxCache bounds the size of a cache: one entry for each library there is.
 const maxCache = 64 << 20 // bytes
 
-// readRegular reads a file that whoever is traced may have made: it waits for
-// nothing, and takes no more than most bytes.
-func readRegular(path string, most int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() || st.Size() > most {
-		return nil, fmt.Errorf("%s is no regular file of at most %d bytes", path, most)
-	}
-	return io.ReadAll(io.LimitReader(f, most))
-}
-
 // findLibrary looks a library up in the cache and the default directories
 // below root.
 func findLibrary(root, name string, machine elf.Machine) (string, bool) {
-	if data, err := readRegular(below(root, "/etc/ld.so.cache"), maxCache); err == nil {
+	if data, err := foreign.Read(below(root, "/etc/ld.so.cache"), maxCache); err == nil {
 		for _, l := range ParseLdCache(data, machine) {
 			if !sonameFits(l.Soname, name) {
 				continue

@@ -2,8 +2,8 @@ package exe
 
 import (
 	"archive/zip"
-	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 )
@@ -21,8 +21,8 @@ func OnDisk(path string) string {
 
 // memberData is where in an archive the content of a member is, which has to be
 // as the kernel can map it: not compressed, and at the start of a page.
-func memberData(archive []byte, member string) (from, size int, err error) {
-	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+func memberData(archive io.ReaderAt, length int64, member string) (from, size int64, err error) {
+	z, err := zip.NewReader(archive, length)
 	if err != nil {
 		return 0, 0, fmt.Errorf("no ZIP archive: %w", err)
 	}
@@ -38,10 +38,10 @@ func memberData(archive []byte, member string) (from, size int, err error) {
 			return 0, 0, fmt.Errorf("%s in it is compressed: processes cannot run it from there", member)
 		case at%int64(os.Getpagesize()) != 0:
 			return 0, 0, fmt.Errorf("%s in it does not begin with a page: processes cannot run it from there", member)
-		case at < 0 || at > int64(len(archive)) || f.UncompressedSize64 > uint64(len(archive))-uint64(at):
+		case at < 0 || at > length || f.UncompressedSize64 > uint64(length-at):
 			return 0, 0, fmt.Errorf("%s in it is cut off", member)
 		}
-		return int(at), int(f.UncompressedSize64), nil
+		return at, int64(f.UncompressedSize64), nil
 	}
 	return 0, 0, fmt.Errorf("there is no %s in it", member)
 }

@@ -87,8 +87,8 @@ func FuzzMember(f *testing.F) {
 	f.Add(archive(f, []byte("content")))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		bound.Run(t, len(data), func() {
-			from, size, err := memberData(data, "lib/plain")
-			if err == nil && (from < 0 || size < 0 || from+size > len(data)) {
+			from, size, err := memberData(bytes.NewReader(data), int64(len(data)), "lib/plain")
+			if err == nil && (from < 0 || size < 0 || from+size > int64(len(data))) {
 				t.Errorf("%d bytes from %d of %d", size, from, len(data))
 			}
 		})

@@ -26,8 +26,9 @@ func (f *File) miniDebug() *File {
 	if err != nil {
 		return nil
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxMiniDebug+1))
-	if err != nil || len(data) > maxMiniDebug {
+	most := min(maxMiniDebug, alwaysUnfolded+maxFactor*len(packed))
+	data, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err != nil || len(data) > most {
 		return nil
 	}
 	m, err := New(f.Path, data)

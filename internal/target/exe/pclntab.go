@@ -139,6 +139,7 @@ func (t *goTable) eachRecord(yield func(r *RawSymbol, record []byte) bool) bool 
 		return t.order.Uint64(t.records[at:])
 	}
 	r := RawSymbol{Type: elf.STT_FUNC, Bind: elf.STB_LOCAL}
+	left := alwaysNames + maxNamesFactor*len(t.names) // as in symbol tables
 	for i := range t.n {
 		at := 2 * i * t.entry
 		start, record, end := value(at), value(at+t.entry), value(at+2*t.entry)
@@ -147,7 +148,13 @@ func (t *goTable) eachRecord(yield func(r *RawSymbol, record []byte) bool) bool 
 		if end < start || record > all || all-record < head+4 {
 			continue
 		}
-		r.Name = cstring(t.names, uint64(t.order.Uint32(t.records[record+head:])))
+		r.Name = BytesOf(t.names).Text(uint64(t.order.Uint32(t.records[record+head:])))
+		if left -= len(r.Name); r.Name == nil {
+			left -= maxName
+		}
+		if left < 0 {
+			return true
+		}
 		r.Addr, r.Size = t.text+start, end-start
 		if len(r.Name) > 0 && !yield(&r, t.records[record:]) {
 			return false

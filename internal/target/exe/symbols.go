@@ -62,26 +62,51 @@ func (f *File) Symbols() iter.Seq[*RawSymbol] {
 	}
 }
 
-// eachSymbol is Symbols of the symbol tables alone; false if yield ended it.
+// eachSymbol is Symbols of the symbol tables alone, one of each kind; false if
+// yield ended it.
 func (f *File) eachSymbol(yield func(*RawSymbol) bool) bool {
-	for i := range f.sections {
-		s := &f.sections[i]
-		if s.typ != elf.SHT_SYMTAB && s.typ != elf.SHT_DYNSYM || int(s.link) >= len(f.sections) {
+	for _, kind := range [...]elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
+		i := slices.IndexFunc(f.sections, func(s section) bool { return s.typ == kind })
+		if i < 0 || int(f.sections[i].link) >= len(f.sections) {
 			continue
 		}
-		if !f.scan(f.bytes(s), f.bytes(&f.sections[s.link]), yield) {
+		if !f.scan(&f.sections[i], &f.sections[f.sections[i].link], yield) {
 			return false
 		}
 	}
 	return true
 }
 
-func (f *File) scan(table, strs []byte, yield func(*RawSymbol) bool) bool {
-	o := f.order
+// Bounds of the names of a table: linkers have names share their ends, so that
+// together they are longer than the section; names that begin all over a string
+// without end are of no linker.
+const (
+	maxNamesFactor = 8
+	alwaysNames    = 16 << 20 // bytes
+)
+
+func (f *File) scan(table, strings *section, yield func(*RawSymbol) bool) (more bool) {
 	entry := 16
 	if f.class64 {
 		entry = 24
 	}
+	strs := f.lazy(strings)
+	s := symbolScan{f: f, strs: strs, left: alwaysNames + maxNamesFactor*strs.Len(), yield: yield}
+	return f.lazy(table).Scan(entry<<16, 0, func(_ int, table []byte) bool { return s.entries(table, entry) }) || !s.ended
+}
+
+// A symbolScan goes through one table.
+type symbolScan struct {
+	f     *File
+	strs  Bytes
+	left  int // bytes that names may have
+	yield func(*RawSymbol) bool
+	ended bool // by yield
+}
+
+// entries goes through a part of the table; false ends the scan.
+func (s *symbolScan) entries(table []byte, entry int) bool {
+	f, o := s.f, s.f.order
 	var r RawSymbol
 	for ; len(table) >= entry; table = table[entry:] {
 		b := table[:entry]
@@ -101,7 +126,14 @@ func (f *File) scan(table, strs []byte, yield func(*RawSymbol) bool) bool {
 		if r.Type == elf.STT_SECTION || r.Type == elf.STT_FILE || r.Type == elf.STT_TLS {
 			continue
 		}
-		if r.Name = stripVersion(cstring(strs, uint64(o.Uint32(b)))); len(r.Name) == 0 {
+		name := s.strs.Text(uint64(o.Uint32(b)))
+		if s.left -= len(name); name == nil {
+			s.left -= maxName
+		}
+		if s.left < 0 {
+			return false
+		}
+		if r.Name = stripVersion(name); len(r.Name) == 0 {
 			continue
 		}
 		if f.Machine == elf.EM_ARM && r.IsFunc() {
@@ -110,7 +142,8 @@ func (f *File) scan(table, strs []byte, yield func(*RawSymbol) bool) bool {
 		if f.Machine == elf.EM_PPC64 && r.IsFunc() {
 			r.Addr = f.descriptor(r.Addr)
 		}
-		if !yield(&r) {
+		if !s.yield(&r) {
+			s.ended = true
 			return false
 		}
 	}
@@ -235,6 +268,9 @@ func (f *File) FunctionAt(addr uint64) (Symbol, bool) {
 // files it was made of, which must stay open.
 type Table struct{ syms []RawSymbol }
 
+// maxTable bounds the symbols of a Table: the largest programs have two million.
+const maxTable = 1 << 22
+
 // NewTable collects the code symbols of files that describe one program: the
 // file itself, its debug file. NOTYPE symbols (hand-written assembly) count.
 func NewTable(files ...*File) *Table {
@@ -243,6 +279,9 @@ func NewTable(files ...*File) *Table {
 		for r := range f.Symbols() {
 			if r.IsFunc() || r.Type == elf.STT_NOTYPE && f.isCode(r.Addr) {
 				syms = append(syms, *r)
+			}
+			if len(syms) == maxTable {
+				break
 			}
 		}
 	}
