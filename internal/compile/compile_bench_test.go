@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -31,5 +32,20 @@ func BenchmarkCompile(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkLarge compiles generated scripts of many statements: the time for
+// each statement must not grow with their number.
+func BenchmarkLarge(b *testing.B) {
+	for _, c := range largeScripts {
+		for _, n := range []int{1000, 4000} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
+				text := c.script(n)
+				for b.Loop() {
+					Compile(source.NewFile("stdin", text), Options{Probe: probe.Options{Target: target.Host()}})
+				}
+			})
+		}
 	}
 }

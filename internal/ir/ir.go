@@ -91,7 +91,8 @@ type Func struct {
 	// events of no interest do not pay. It dominates every use of an object
 	// that may be moved to scratch. Nil: Entry.
 	Body *Block
-	// Static marks a callback: static linkage, called through its address.
+	// Static marks a callback, called through its address, or a function that is
+	// part of its callers to the verifier: static linkage.
 	Static bool
 	// Piece marks a function with global linkage, which the verifier looks at by
 	// itself, whoever calls it. Parameter 0 is the number of the scratch slot that

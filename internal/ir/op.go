@@ -57,7 +57,7 @@ const (
 	// Calls. Arguments are R1…R5.
 	Call      // helper number Imm; Kind says whether the result is a pointer
 	CallKfunc // kernel function Sym, BTF ID Imm
-	CallPiece // the piece Fn; the arguments are its parameters
+	CallPiece // the piece or static function Fn; the arguments are its parameters
 
 	numOps
 )

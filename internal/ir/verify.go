@@ -211,8 +211,8 @@ func (c *verifier) operands(who string, v *Value) {
 			c.bad("%s: byte %d of a state of %d", who, v.Imm, c.state)
 		}
 	case CallPiece:
-		if !c.funcs[v.Fn] || !v.Fn.Piece || len(v.Args) != v.Fn.NParams {
-			c.bad("%s: call of what is no piece of the program, or with %d arguments", who, len(v.Args))
+		if !c.funcs[v.Fn] || !v.Fn.Piece && !v.Fn.Static || len(v.Args) != v.Fn.NParams {
+			c.bad("%s: call of what is no piece or static function of the program, or with %d arguments", who, len(v.Args))
 		}
 	case Call, CallKfunc:
 		if len(v.Args) > 5 {

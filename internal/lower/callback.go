@@ -28,7 +28,7 @@ type level struct {
 	frames  int       // functions on the stack here, this one included
 	around  *level    // of the function that calls this one, nil in the main function
 	loops   []loop
-	lookups map[string]lookup
+	lookups lookups
 	cb      *callback // nil in the main function
 	budgets int       // loops on the loop budget around the present place
 	capped  int       // loops that the verifier walks through round by round, likewise
@@ -80,7 +80,7 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 	next, stop, start := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	f.level = level{
 		b: b, vars: map[*check.Var]*variable{}, cb: cb, frames: outer.frames + 1, around: &outer,
-		loops: []loop{{next, stop}}, lookups: map[string]lookup{},
+		loops: []loop{{next, stop}}, lookups: newLookups(),
 	}
 	f.exit = f.reach(outer.exit)
 	cb.ctx = b.LoadPtr(cb.frame, frameCtx)
@@ -147,7 +147,7 @@ func (f *fn) runCallback(cb *callback, call func(frame *ir.Value)) {
 		b.Store(f.variableOf(im.decl).addr(f), 0, 8, b.Load(p, im.at, 8, false))
 	}
 	f.leave(b.Load(p, frameLeave, 8, false), cb.exits)
-	clear(f.lookups) // the body may have removed what was found before
+	f.lookups.forget() // the body may have removed what was found before
 }
 
 // slot reserves a word of the frame.

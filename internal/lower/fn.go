@@ -69,7 +69,7 @@ func newFn(m *module, p *check.Probe, g *probe.Group) *fn {
 	b.At = p.At
 	return &fn{
 		m: m, p: p, info: p.Info, g: g, root: b, mapGen: map[string]int{}, settled: map[*check.Var]int{},
-		level: level{b: b, vars: map[*check.Var]*variable{}, exit: b.NewBlock(), lookups: map[string]lookup{}, frames: 1},
+		level: level{b: b, vars: map[*check.Var]*variable{}, exit: b.NewBlock(), lookups: newLookups(), frames: 1},
 	}
 }
 

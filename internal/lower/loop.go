@@ -152,7 +152,7 @@ func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, te
 		b.Store(b.Addr(rounds, 0), 0, 8, f.konst(0))
 	}
 	// What was looked up before may be gone in the second round.
-	clear(f.lookups)
+	f.lookups.forget()
 	b.Jump(head)
 	b.Begin(head)
 	if !known {
@@ -188,7 +188,7 @@ func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, te
 	}
 	b.Jump(head)
 	b.Begin(out)
-	clear(f.lookups)
+	f.lookups.forget()
 }
 
 // round is one round of a loop: the test, the body, and the step, with which

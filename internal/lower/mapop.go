@@ -1,7 +1,6 @@
 package lower
 
 import (
-	"maps"
 	"strconv"
 
 	"github.com/cilium/ebpf/asm"
@@ -21,22 +20,6 @@ const (
 	updateAny = 0
 	noExist   = 1
 )
-
-// A lookup is an element pointer found earlier in this run, possibly null. It
-// stays good while no operation of the run may remove or add elements of the
-// map, which gen counts.
-type lookup struct {
-	p   *ir.Value
-	gen int
-}
-
-// scoped runs fill for code that not every run reaches: what it looked up is
-// forgotten afterwards, what it changed stays changed.
-func (f *fn) scoped(fill func()) {
-	saved := maps.Clone(f.lookups)
-	fill()
-	f.lookups = saved
-}
 
 // changed forgets the elements of a map.
 func (f *fn) changed(s *object.ScriptMap) { f.mapGen[s.Name]++ }
@@ -141,14 +124,14 @@ func (f *fn) settle(decl *check.Var) {
 func (f *fn) element(s *object.ScriptMap, keys []syntax.Expr) (p, key *ir.Value) {
 	name := f.keyText(keys)
 	if name != "" {
-		if l, ok := f.lookups[s.Name+name]; ok && l.gen == f.mapGen[s.Name] {
-			return l.p, nil
+		if p, ok := f.lookups.get(s.Name+name, f.mapGen[s.Name]); ok {
+			return p, nil
 		}
 	}
 	key = f.key(s, keys)
 	p = f.lookup(s, key)
 	if name != "" {
-		f.lookups[s.Name+name] = lookup{p, f.mapGen[s.Name]}
+		f.lookups.note(s.Name+name, p, f.mapGen[s.Name])
 	}
 	return p, key
 }

@@ -85,6 +85,7 @@ func Run(p *ir.Prog, o Options) (Result, error) {
 		}
 	}
 	dropUnused(p)
+	shareLookups(p)
 	res, err := place(p, o)
 	if err != nil {
 		return res, err

@@ -42,6 +42,9 @@ func placeShared(p *ir.Prog, o Options) (Result, error) {
 
 // adopt finds the slot that the main function has claimed, by its number.
 func adopt(f *ir.Func, in slotPlan, o Options) {
+	if len(in) == 0 && !f.Needs(ir.State, ir.Slot) {
+		return
+	}
 	entry := f.Entry()
 	slot := func(b *ir.Builder) *ir.Value {
 		if f.Static {
