@@ -99,6 +99,9 @@ func helperMessage(helper string, code int) string {
 		return "Can't lookup map element because it does not exist."
 	case helper == "map_delete_elem" && code == -int(unix.ENOENT):
 		return "Can't delete map element because it does not exist."
+	case helper == "get_ns_current_pid_tgid" && code == -int(unix.EINVAL):
+		return "This happened in a process outside of hawk's PID namespace, where pid and tid are 0. pid(init) and tid(init) are the machine's numbers; " +
+			"a container that is started with --pid=host has those as its own"
 	}
 	return errno.Text(code)
 }
