@@ -27,7 +27,8 @@ type compiler struct {
 }
 
 var compilers = map[string]compiler{
-	"cc":    {[]string{"cc"}, "gcc", []string{"-dumpfullversion"}},
+	// What gcc 14 refuses is refused by every version.
+	"cc":    {[]string{"cc", "-Werror=implicit-function-declaration", "-Werror=implicit-int", "-Werror=int-conversion"}, "gcc", []string{"-dumpfullversion"}},
 	"c++":   {[]string{"c++"}, "g++", []string{"-dumpfullversion"}},
 	"rustc": {[]string{"rustc"}, "", []string{"--version"}},
 	"go":    {[]string{"go", "build", "-trimpath"}, "", []string{"env", "GOVERSION"}},

@@ -165,7 +165,7 @@ func TestGoTable(t *testing.T) {
 
 // miniDebugFile is a file without .symtab that has one packed in it.
 func miniDebugFile(t *testing.T) string {
-	bin := compile(t, "static int hidden(void) { return getpid(); }\nint main(void) { return hidden(); }\n", "-O0", "-w")
+	bin := compile(t, "#include <unistd.h>\nstatic int hidden(void) { return getpid(); }\nint main(void) { return hidden(); }\n", "-O0", "-w")
 	packed, syms := filepath.Join(filepath.Dir(bin), "syms.xz"), filepath.Join(filepath.Dir(bin), "syms")
 	tool(t, "objcopy", "--only-keep-debug", bin, syms)
 	tool(t, "xz", "-k", syms)
