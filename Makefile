@@ -1,12 +1,17 @@
 # hawk is built without cgo, without paths of the machine and without debug sections: the same sources give the same file.
-VERSION ?= $(shell git describe --tags --always --dirty --match 'v[0-9]*' 2>/dev/null | sed 's/^\([0-9a-f]\{7,\}\)/v0.0.0-\1/')
+VERSION ?= $(shell git -c safe.directory='*' describe --tags --always --dirty --match 'v[0-9]*' 2>/dev/null | sed 's/^\([0-9a-f]\{7,\}\)/v0.0.0-\1/')
 LDFLAGS := -s -w -X github.com/hawktrace/hawk/internal/cli.Version=$(or $(VERSION),v0.0.0-unknown)
 PREFIX  ?= /usr/local
 KERNEL  ?= 6.12
 
 export CGO_ENABLED = 0
+# The Debian archive that kernels and programs for tests come from; without it the one of the machine's own package sources.
+DEBIAN ?= $(HAWK_DEBIAN)
+export HAWK_DEBIAN := $(DEBIAN)
+# The version is in LDFLAGS; Go would ask git for it, which refuses checkouts of other owners.
+export GOFLAGS := -buildvcs=false $(GOFLAGS)
 
-.PHONY: all build run install test check unit kernel vm vm-test fuzz vm-fuzz bench cover clean deps deps-arm64
+.PHONY: all build run install test check unit kernel vm vm-test fuzz vm-fuzz fuzz-all race remains bench cover clean deps
 
 all: build
 
@@ -26,25 +31,29 @@ install: build
 	./hawk --completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hawk.fish
 
 # All tests: static checks, unit tests, the cases on the running kernel, the cases on other kernels in VMs. As root it first installs what it needs.
-test: deps check build unit kernel
-	HAWK_VM=all go test -count=1 -timeout 35m -run '^TestVM$$' -v ./internal/hawktest
+# A VM keeps one processor busy, so that JOBS of these targets run side by side, the longest first; each prints when it is done.
+VMS   := 6.12-arm64 sid 6.12 6.1 5.10
+JOBS  ?= $(shell nproc)
+QUEUE := vm-6.12-arm64 unit kernel $(patsubst %,vm-%,$(filter-out 6.12-arm64,$(VMS)))
+test: deps check build
+	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && export HAWK_WORK=$$work && \
+	$(MAKE) --no-print-directory --keep-going -j $(JOBS) --output-sync=target $(QUEUE) && \
+	go test -count=1 -run '^TestRanSomewhere$$' ./internal/hawktest
 
 # What the tests use beside Go, from Debian's packages. Without root, what is missing is left to each test to say.
-DEPS := busybox-static dpkg e2fsprogs fish g++ gcc libc6-dev perl python3 qemu-system-x86 systemtap-sdt-dev util-linux xz-utils zsh
+DEPS := busybox-static debian-archive-keyring dpkg e2fsprogs fish g++ g++-aarch64-linux-gnu gcc gcc-aarch64-linux-gnu libc6-dbg libc6-dev libc6-dev-arm64-cross perl python3 \
+	qemu-system-arm qemu-system-x86 systemtap-sdt-dev util-linux xz-utils zsh
 deps:
 	@command -v dpkg-query >/dev/null || exit 0; missing=; for p in $(DEPS); do \
 		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
-	command -v rustc >/dev/null || missing="$$missing rustc"; \
+	command -v rustc >/dev/null || missing="$$missing rustc"; command -v dwp >/dev/null || missing="$$missing binutils-gold"; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
 	elif [ -n "$$missing" ]; then echo "not installed:$$missing"; fi
 
-# And on arm64: make vm-test KERNEL=6.12-arm64
-deps-arm64: DEPS += g++-aarch64-linux-gnu gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm
-deps-arm64: deps
-
+# gofmt is given the directory and never a list, which may be empty: it would wait for a terminal then.
 check:
-	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofmt'ed:"; echo "$$out"; exit 1; }
+	@out=$$(gofmt -l .) && [ -z "$$out" ] || { echo "not gofmt'ed:"; echo "$$out"; exit 1; }
 	go vet ./...
 
 unit:
@@ -54,13 +63,21 @@ unit:
 kernel:
 	go test -count=1 -v ./internal/hawktest
 
+# What tests leave behind on a machine on which nothing else happens: say make remains once before them and once after, with the same new file.
+REMAINS ?= /run/hawk-remains
+remains:
+	HAWK_REMAINS=$(REMAINS) go test -count=1 -v -run '^TestRemains$$' ./internal/hawktest/remains
+
 # A shell in a VM with hawk in it, or a command: make vm KERNEL=6.1 CMD='hawk --info'
 vm:
 	@go run ./internal/hawktest/vm/hawkvm -kernel $(KERNEL) $(CMD)
 
 # The cases on one kernel; CASE narrows them to names that match.
 vm-test:
-	HAWK_VM=$(KERNEL) HAWK_CASE='$(CASE)' go test -count=1 -timeout 35m -run '^TestVM$$' -v ./internal/hawktest
+	HAWK_VM=$(KERNEL) HAWK_CASE='$(CASE)' go test -count=1 -timeout 45m -run '^TestVM$$' -v ./internal/hawktest
+
+vm-%:
+	@$(MAKE) --no-print-directory vm-test KERNEL=$*
 
 # Made-up scripts against the interpreter, for the time FUZZ, on the running kernel or on another one: make vm-fuzz KERNEL=6.1 FUZZ=10m
 FUZZ ?= 1m
@@ -71,6 +88,18 @@ fuzz:
 
 vm-fuzz:
 	go run ./internal/hawktest/vm/hawkvm -kernel $(KERNEL) /usr/bin/env HAWK_FUZZ_TIME=$(FUZZ) HAWK_FUZZ_SEED=$(SEED) /hawk/tests/internal-hawktest-interp.test $(MADE_UP)
+
+# Every fuzz target for FUZZ_EACH, beside its corpus, as many at once as there are processors.
+FUZZ_EACH ?= 20s
+fuzz-all:
+	@echo "== fuzz targets for $(FUZZ_EACH) each"; \
+	go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' | \
+	xargs -L 1 -P $(JOBS) .ci/fuzz $(FUZZ_EACH)
+
+# The race detector over the unit tests of all packages, then in hawk itself while the cases run. It needs cgo, which hawk never has otherwise.
+race:
+	CGO_ENABLED=1 go test -race -timeout 30m $$(go list ./... | grep -v /internal/hawktest$$)
+	CGO_ENABLED=1 HAWK_RACE=1 go test -race -count=1 -v -run '^(TestScript|TestKernel)$$' ./internal/hawktest
 
 # Side by side with bpftrace; writes docs/performance.md when told so: make bench BENCH=-write
 bench: build

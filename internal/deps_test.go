@@ -28,7 +28,7 @@ const order = `
 	lower compile
 	symbolize unwind load run
 	cli
-	hawktest/collect hawktest/deb hawktest/files hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
+	hawktest/collect hawktest/deb hawktest/files hawktest/remains hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
 	hawktest/scriptgen hawktest/interp hawktest/corpus hawktest/bound
 `
 

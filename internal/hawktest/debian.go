@@ -33,7 +33,8 @@ func probeDebian() error {
 	if version, err := strconv.Atoi(major); err == nil && version < debianVersion { // what has no number is newer than all that have
 		return fmt.Errorf("this is Debian %d", version)
 	}
-	return nil
+	_, err = deb.Mirror()
+	return err
 }
 
 func cmdDebian(ts *testscript.TestScript, neg bool, args []string) {

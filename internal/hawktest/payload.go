@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -38,7 +39,10 @@ func buildHawk(dir, arch string) (string, error) {
 		return "", err
 	}
 	out := filepath.Join(dir, "hawk")
-	args := []string{"-trimpath", "-ldflags=-s -w -X github.com/hawktrace/hawk/internal/cli.Version=v0.0.0-test"}
+	args := []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -X github.com/hawktrace/hawk/internal/cli.Version=v0.0.0-test"}
+	if os.Getenv("HAWK_RACE") != "" && arch == runtime.GOARCH {
+		args = append(args, "-race")
+	}
 	if os.Getenv("GOCOVERDIR") != "" {
 		args = append(args, "-cover", "-coverpkg=github.com/hawktrace/hawk/...")
 	}
@@ -56,11 +60,15 @@ func touchSources(root string) error {
 	})
 }
 
-// goTool runs the go command for a static program of an architecture.
+// goTool runs the go command for a static program of an architecture, or for one with the race detector, which is C.
 func goTool(dir, arch string, args ...string) error {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+arch)
+	cgo := "CGO_ENABLED=0"
+	if slices.Contains(args, "-race") {
+		cgo = "CGO_ENABLED=1"
+	}
+	cmd.Env = append(os.Environ(), cgo, "GOARCH="+arch)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
@@ -113,7 +121,7 @@ func Payload(dir, arch string) error {
 	if err != nil {
 		return err
 	}
-	for _, pkg := range append(packages, "internal/hawktest", "internal/hawktest/interp") {
+	for _, pkg := range append(packages, "internal/hawktest", "internal/hawktest/interp", remainsPackage) {
 		if err := goTool(root, arch, "test", "-c", "-ldflags=-s -w", "-o", filepath.Join(dir, "hawk/tests", testBinary(pkg)), "./"+pkg); err != nil {
 			return err
 		}
@@ -144,8 +152,10 @@ func compileAhead(root, to, tmp, arch string) error {
 	return nil
 }
 
-// corpusPackage has the scripts of the corpus.
-const corpusPackage = "internal/hawktest/corpus"
+const (
+	corpusPackage  = "internal/hawktest/corpus"  // has the scripts of the corpus
+	remainsPackage = "internal/hawktest/remains" // tells what tests have left behind
+)
 
 // testBinary is the file name of a package's tests in a VM.
 func testBinary(pkg string) string { return strings.ReplaceAll(pkg, "/", "-") + ".test" }

@@ -123,9 +123,9 @@ func (p *process) report() string {
 	return fmt.Sprintf("[%s]\n[stdout]\n%s[stderr]\n%s", strings.Join(p.cmd.Args, " "), p.stdout.String(), p.stderr.String())
 }
 
-// stackTrace says whether text shows a Go program that panicked.
+// stackTrace says whether text shows a Go program that panicked, or one in which the race detector found something.
 func stackTrace(text string) bool {
-	return strings.Contains(text, "\ngoroutine ") || strings.HasPrefix(text, "panic: ") || strings.Contains(text, "\npanic: ")
+	return strings.Contains(text, "WARNING: DATA RACE") || strings.Contains(text, "\ngoroutine ") || strings.HasPrefix(text, "panic: ") || strings.Contains(text, "\npanic: ")
 }
 
 // end kills what a case left running.

@@ -25,11 +25,11 @@ panic: test timed out
 FAIL
 `
 	want := []result{
-		{"one", "PASS", "    case.go:1: log of one\n"},
-		{"two", "FAIL", "        testscript.go:3: went wrong\n"},
-		{"three", "SKIP", "    case.go:2: needs kprobe\n"},
-		{"four", "FAIL", "panic: test timed out\n"},
-		{"TestKernelOther", "PASS", "FAIL\n"},
+		{"one", "PASS", "    case.go:1: log of one\n", 0.01},
+		{"two", "FAIL", "        testscript.go:3: went wrong\n", 0.02},
+		{"three", "SKIP", "    case.go:2: needs kprobe\n", 0},
+		{"four", "FAIL", "panic: test timed out\n", 0},
+		{"TestKernelOther", "PASS", "FAIL\n", 0},
 	}
 	if d := cmp.Diff(want, parseResults(out), cmp.AllowUnexported(result{})); d != "" {
 		t.Error(d)

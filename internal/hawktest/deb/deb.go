@@ -156,7 +156,7 @@ func (s *Suite) update() error {
 			return err
 		}
 	}
-	mirror, err := mirror()
+	mirror, err := Mirror()
 	if err != nil {
 		return err
 	}
@@ -209,20 +209,23 @@ func (s *Suite) apt(dir string, argv ...string) error {
 	return nil
 }
 
-// mirror returns the address of the archive that the machine's own sources use. Security and update archives have other suites, so the first
-// source that offers neither is the one.
-func mirror() (string, error) {
-	out, err := exec.Command("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages").Output()
+// Mirror returns the address of the archive that the machine's own sources use, or the one that $HAWK_DEBIAN names. Security and update archives
+// have other suites, so the first source of Debian's that offers neither is the one.
+func Mirror() (string, error) {
+	if address := os.Getenv("HAWK_DEBIAN"); address != "" {
+		return address, nil
+	}
+	out, err := exec.Command("apt-get", "indextargets", "--format", "$(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)", "Created-By: Packages").Output()
 	if err != nil {
 		return "", fmt.Errorf("reading the package sources of this machine: %w%s", err, stderrOf(err))
 	}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Fields(line)
-		if len(f) == 3 && f[2] == "main" && !strings.Contains(f[1], "-") {
-			return f[0], nil
+		if len(f) == 4 && f[0] == "Debian" && f[1] == "main" && !strings.Contains(f[2], "-") {
+			return f[3], nil
 		}
 	}
-	return "", errors.New("the package sources of this machine name no Debian archive (is this Debian?)")
+	return "", errors.New("the package sources of this machine name no Debian archive, or its index has not been fetched; HAWK_DEBIAN names one (and Debian's keys are needed, from package debian-archive-keyring)")
 }
 
 // lock takes an exclusive lock on a directory, which it makes if needed.

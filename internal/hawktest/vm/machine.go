@@ -242,7 +242,7 @@ func (m *Machine) log() string {
 // buildAgent compiles the machine's first process.
 func buildAgent(ctx context.Context, dir, arch string) ([]byte, error) {
 	out := filepath.Join(dir, "init")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "github.com/hawktrace/hawk/internal/hawktest/vm/agent")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out, "github.com/hawktrace/hawk/internal/hawktest/vm/agent")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the VM's agent: %w\n%s", err, msg)
