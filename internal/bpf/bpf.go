@@ -39,13 +39,41 @@ const (
 // NameLen is the longest object name the kernel keeps, in bytes.
 const NameLen = 15
 
-// call runs a command. EAGAIN means that a signal cut a long verification
+// A Kernel makes system calls in place of the calling thread, nil in it. What
+// the arguments point to stays where it is until the call returns.
+type Kernel func(nr, a, b, c, d, e uintptr) (uintptr, unix.Errno)
+
+func (k Kernel) call(nr, a, b, c, d, e uintptr) (uintptr, unix.Errno) {
+	if k != nil {
+		return k(nr, a, b, c, d, e)
+	}
+	r, _, errno := unix.Syscall6(nr, a, b, c, d, e, 0)
+	return r, errno
+}
+
+// Close closes a descriptor.
+func (k Kernel) Close(fd int) error {
+	if _, errno := k.call(unix.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// call runs a command in the calling thread.
+func call(cmd int, attr unsafe.Pointer, size uintptr) (int, error) {
+	return retried(cmd, func() (uintptr, unix.Errno) {
+		r, _, errno := unix.Syscall(unix.SYS_BPF, uintptr(cmd), uintptr(attr), size)
+		return r, errno
+	})
+}
+
+// retried runs a command. EAGAIN means that a signal cut a long verification
 // short, EINTR that one arrived before anything was done: both are retried.
 // Before 5.11 maps and programs are charged against the limit of locked
 // memory, which is small by default: it is lifted when it stands in the way.
-func call(cmd int, attr unsafe.Pointer, size uintptr) (int, error) {
+func retried(cmd int, run func() (uintptr, unix.Errno)) (int, error) {
 	for range 100 {
-		r, _, errno := unix.Syscall(unix.SYS_BPF, uintptr(cmd), uintptr(attr), size)
+		r, errno := run()
 		switch errno {
 		case 0:
 			return int(r), nil
@@ -105,6 +133,18 @@ type FD int
 
 // Close closes the descriptor.
 func (fd FD) Close() error { return unix.Close(int(fd)) }
+
+// Descriptors are what the attachment lives by.
+func (fd FD) Descriptors() []int { return []int{int(fd)} }
+
+// A HeldFD is an FD that a kernel closes.
+type HeldFD struct {
+	FD
+	Kernel Kernel
+}
+
+// Close closes the descriptor.
+func (h HeldFD) Close() error { return h.Kernel.Close(int(h.FD)) }
 
 // RawTracepointOpen attaches a program to a raw tracepoint by name; for
 // programs loaded with a BTF ID (tp_btf, fentry, fexit) name is "". The

@@ -66,8 +66,8 @@ type UprobeMulti struct {
 }
 
 // Link attaches a program that was loaded for AttachUprobeMulti.
-func (u *UprobeMulti) Link(progFD int) (int, error) {
-	attr := struct {
+func (u *UprobeMulti) Link(k Kernel, progFD int) (int, error) {
+	attr := &struct {
 		prog, target, attach, linkFlags uint32
 		path, offsets, refs, cookies    unsafe.Pointer
 		count, flags, pid, _            uint32
@@ -81,24 +81,35 @@ func (u *UprobeMulti) Link(progFD int) (int, error) {
 	if len(u.Cookies) > 0 {
 		attr.cookies = unsafe.Pointer(&u.Cookies[0])
 	}
-	return call(cmdLinkCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(attr)
+	return retried(cmdLinkCreate, func() (uintptr, unix.Errno) {
+		return k.call(unix.SYS_BPF, cmdLinkCreate, uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr), 0, 0)
+	})
 }
 
 // PerfEventOpen opens a perf event with close-on-exec set; attr.Size is
 // filled in. A name, if it is not "", is what attr.Ext1 is to point to: the
 // function of a kprobe, the file of a uprobe.
-func PerfEventOpen(attr *unix.PerfEventAttr, name string, pid, cpu int) (int, error) {
+func PerfEventOpen(k Kernel, attr *unix.PerfEventAttr, name string, pid, cpu int) (int, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(attr)
 	if name != "" {
 		// The address is in attr as a number: nothing else would keep the bytes
 		// in their place, on a stack that may grow least of all.
-		var pin runtime.Pinner
-		defer pin.Unpin()
 		text := append([]byte(name), 0)
 		pin.Pin(&text[0])
 		attr.Ext1 = uint64(uintptr(unsafe.Pointer(&text[0])))
 	}
 	attr.Size = uint32(unsafe.Sizeof(*attr))
-	return unix.PerfEventOpen(attr, pid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	fd, errno := k.call(unix.SYS_PERF_EVENT_OPEN, uintptr(unsafe.Pointer(attr)), uintptr(pid), uintptr(cpu), ^uintptr(0),
+		unix.PERF_FLAG_FD_CLOEXEC)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
 }
 
 // LinkPerfEvent makes a link of a program and a perf event, which Linux can
@@ -114,12 +125,13 @@ func LinkPerfEvent(event, progFD int, cookie uint64) (int, error) {
 // A PerfLink is a program attached to a perf event. It owns both descriptors.
 type PerfLink struct {
 	event, link int // link is -1 where the kernel has no links for perf events
+	kernel      Kernel
 }
 
 // AttachPerf attaches a program to a perf event and enables the event. The
 // link owns event; on error event is closed. A cookie other than 0 needs
 // Linux 5.15.
-func AttachPerf(event, progFD int, cookie uint64) (*PerfLink, error) {
+func AttachPerf(k Kernel, event, progFD int, cookie uint64) (*PerfLink, error) {
 	link, err := LinkPerfEvent(event, progFD, cookie)
 	if errors.Is(err, unix.EINVAL) && cookie == 0 {
 		// Before 5.15 a program is attached by ioctl and lives as long as the
@@ -130,23 +142,29 @@ func AttachPerf(event, progFD int, cookie uint64) (*PerfLink, error) {
 	if err == nil {
 		err = unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_ENABLE, 0)
 	}
+	l := &PerfLink{event, link, k}
 	if err != nil {
-		if link >= 0 {
-			unix.Close(link)
-		}
-		unix.Close(event)
+		l.Close()
 		return nil, err
 	}
-	return &PerfLink{event, link}, nil
+	return l, nil
+}
+
+// Descriptors are what the attachment lives by.
+func (l *PerfLink) Descriptors() []int {
+	if l.link < 0 {
+		return []int{l.event}
+	}
+	return []int{l.link, l.event}
 }
 
 // Close detaches.
 func (l *PerfLink) Close() error {
 	var err error
-	if l.link >= 0 {
-		err = unix.Close(l.link)
+	for _, fd := range l.Descriptors() {
+		err = errors.Join(err, l.kernel.Close(fd))
 	}
-	return errors.Join(err, unix.Close(l.event))
+	return err
 }
 
 // LinkIter makes a link of an iterator program. info is the union

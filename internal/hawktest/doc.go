@@ -18,6 +18,9 @@
 //	share STREAM REGEXP PERCENT N  of the samples in maps by stack, N at least, PERCENT at least have stacks that match
 //	rows FILE                 run the scripts of a table and compare all that they print (see parseRows)
 //	capture NAME STREAM REGEXP  set $NAME to the first group of the first match
+//	holdings NAME             note what a process has of the kernel: programs, maps, links
+//	gone                      of what was noted nothing is left, nor does the kernel's log complain
+//	kills N FILE              run the scripts of a file, one a line, N runs in all, and kill each at a random moment: nothing is left
 //	cc ARG...                 compile with the host's C compiler; in a VM, take what the host compiled
 //	c++ ARG...                the same in C++
 //	go -o OUT FILE...         the same in Go

@@ -39,6 +39,7 @@ type process struct {
 type state struct {
 	processes map[string]*process
 	status    int // exit status of the last process that was waited for
+	holdings  *Holdings
 }
 
 type stateKey struct{}

@@ -324,14 +324,14 @@ var (
 
 func followFunction(name string, at ebpf.AttachType, retval func(*Context) *ir.Value) Mechanism {
 	return Mechanism{
-		Name: name, Program: ebpf.Tracing, Attach: at, Backwards: true,
+		Name: name, Program: ebpf.Tracing, Attach: at, Backwards: true, Slow: true,
 		BTFID: fentryID, Guard: guardPID, Field: slotField, Retval: retval, Func: funcIP, Link: linkFunction,
 	}
 }
 
 func followProgram(name string, at ebpf.AttachType, retval func(*Context) *ir.Value) Mechanism {
 	return Mechanism{
-		Name: name, Program: ebpf.Tracing, Attach: at, Backwards: true,
+		Name: name, Program: ebpf.Tracing, Attach: at, Backwards: true, Slow: true,
 		Target: programTarget, Guard: guardPID, Retval: retval, Func: funcIP, Link: linkTracing,
 	}
 }

@@ -254,6 +254,7 @@ var (
 	kprobeMulti = Mechanism{
 		Name:      "kprobe.multi",
 		Program:   ebpf.Kprobe,
+		Slow:      true,
 		Attach:    ebpf.AttachTraceKprobeMulti,
 		Backwards: true,
 		Guard:     guardPID,
@@ -267,6 +268,7 @@ var (
 	kretprobeMulti = Mechanism{
 		Name:    "kprobe.multi return",
 		Program: ebpf.Kprobe,
+		Slow:    true,
 		Attach:  ebpf.AttachTraceKprobeMulti,
 		Guard:   guardPID,
 		Index:   cookieIndex,
@@ -278,6 +280,7 @@ var (
 	kprobePerf = Mechanism{
 		Name:      "perf kprobe",
 		Program:   ebpf.Kprobe,
+		Slow:      true,
 		Backwards: true,
 		Guard:     guardPID,
 		Index:     cookieIndex,
@@ -290,6 +293,7 @@ var (
 	kretprobePerf = Mechanism{
 		Name:    "perf kretprobe",
 		Program: ebpf.Kprobe,
+		Slow:    true,
 		Guard:   guardPID,
 		Index:   cookieIndex,
 		Retval:  regRetval,

@@ -83,7 +83,7 @@ func linkKprobePerf(config uint64) func(int, *Group, *Options) ([]Link, error) {
 					name = p.Target + ":" + name
 				}
 			}
-			l, err := openPerf(&attr, name, progFD, -1, 0, cookieOf(g, i))
+			l, err := openPerf(nil, &attr, name, progFD, -1, 0, cookieOf(g, i))
 			if err != nil {
 				if err = r.add(p, kprobeError(p, err, o)); err != nil {
 					return links, err

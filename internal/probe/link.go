@@ -11,7 +11,9 @@ import (
 )
 
 // Attachments live by file descriptors alone, so that a killed hawk leaves
-// nothing behind.
+// nothing behind. Those that the kernel makes and undoes by walking through the
+// memory of processes are made and closed by Options.Kernel, which is not killed
+// with hawk.
 
 // closeAll undoes links after a failure.
 func closeAll(links []Link) error {
@@ -22,15 +24,16 @@ func closeAll(links []Link) error {
 	return err
 }
 
-// openPerf opens a perf event and attaches the program to it. name is the
+// openPerf opens a perf event, by the kernel's hand given, and attaches the
+// program to it. name is the
 // function or file of events that have one, pid -1 every process, cpu -1 every
 // CPU.
-func openPerf(attr *unix.PerfEventAttr, name string, progFD, pid, cpu int, cookie uint64) (Link, error) {
-	fd, err := bpf.PerfEventOpen(attr, name, pid, cpu)
+func openPerf(k bpf.Kernel, attr *unix.PerfEventAttr, name string, progFD, pid, cpu int, cookie uint64) (Link, error) {
+	fd, err := bpf.PerfEventOpen(k, attr, name, pid, cpu)
 	if err != nil {
 		return nil, fmt.Errorf("perf_event_open: %w%s", err, perfAdvice(attr, err))
 	}
-	link, err := bpf.AttachPerf(fd, progFD, cookie)
+	link, err := bpf.AttachPerf(k, fd, progFD, cookie)
 	if err != nil {
 		return nil, fmt.Errorf("attach to perf event: %w", err)
 	}

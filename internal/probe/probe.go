@@ -10,6 +10,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/target"
@@ -224,6 +225,9 @@ type Options struct {
 	// Step is called after each of many attachments; an error ends attaching.
 	// Nil: nobody wants to know.
 	Step func() error
+	// Kernel makes and closes the attachments that must not be cut short; nil:
+	// the calling thread does.
+	Kernel bpf.Kernel
 
 	warned map[string]bool // what warnOnce has said
 }
@@ -269,6 +273,9 @@ type Mechanism struct {
 	// Backwards: of several programs on one event the kernel runs the one that
 	// was attached last first.
 	Backwards bool
+	// Slow: the kernel undoes an attachment by waiting for all CPUs, or by walking
+	// through the memory of processes.
+	Slow bool
 
 	// NullSkip: a pointer in the context may be null, which ends the run.
 	NullSkip bool

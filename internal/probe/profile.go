@@ -167,7 +167,7 @@ func linkPerf(cpus []int, attr unix.PerfEventAttr, progFD, pid int) ([]Link, err
 	}
 	var links []Link
 	for _, cpu := range cpus {
-		link, err := openPerf(&attr, "", progFD, who, cpu, 0)
+		link, err := openPerf(nil, &attr, "", progFD, who, cpu, 0)
 		if err != nil && errors.Is(err, unix.ENODEV) && len(cpus) > 1 {
 			continue // the CPU went offline
 		}

@@ -57,6 +57,7 @@ var kprobeSession = Mechanism{
 	Program:   ebpf.Kprobe,
 	Attach:    ebpf.AttachTraceKprobeSession,
 	Backwards: true,
+	Slow:      true,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
 		entries := *g
 		entries.Points = g.Points[:len(g.Points)/2]

@@ -58,10 +58,10 @@ func linkSitesMulti(progFD int, sites []site, o *Options, flags uint32, r *refus
 		if !counted {
 			m.Semaphores = nil
 		}
-		fd, err := m.Link(progFD)
+		fd, err := m.Link(o.Kernel, progFD)
 		switch {
 		case err == nil:
-			links = append(links, bpf.FD(fd))
+			links = append(links, bpf.HeldFD{FD: bpf.FD(fd), Kernel: o.Kernel})
 			return nil
 		case !refusesFunction(err):
 			return fmt.Errorf("uprobe.multi on %s: %w", m.Path, err)
@@ -89,9 +89,22 @@ func linkSitesMulti(progFD int, sites []site, o *Options, flags uint32, r *refus
 // users: of an instruction that it cannot run out of its place.
 const notSupported = unix.Errno(524)
 
+// occupied explains EINVAL, which the kernel has for a place where a probe is that
+// counts its tracers elsewhere: a uprobe on the instruction of a mark.
+const occupied = "\n" + `Another tracer may have a probe at this place, with %[1]s semaphore. End it, or trace the place as it does: as a uprobe, or as a mark (usdt).
+If none is running, one that was killed has left its probe in the kernel, where it stays with the file:
+replace the file by a copy (cp %[2]s %[2]s.new && mv %[2]s.new %[2]s) and start the program anew.`
+
 func siteError(s site, err error) error {
-	if errors.Is(err, notSupported) {
+	switch {
+	case errors.Is(err, notSupported):
 		return fmt.Errorf("%s at offset 0x%x: the kernel puts no probe on the instruction there: %w", s.path, s.offset, err)
+	case errors.Is(err, unix.EINVAL):
+		other := "a" // this one has none
+		if s.semaphore != 0 {
+			other = "another"
+		}
+		return fmt.Errorf("%s at offset 0x%x: %w%s", s.path, s.offset, err, fmt.Sprintf(occupied, other, s.path))
 	}
 	return fmt.Errorf("%s at offset 0x%x: %w", s.path, s.offset, err)
 }
@@ -127,7 +140,7 @@ func linkSitesPerf(progFD int, sites []site, o *Options, flags uint32, r *refusa
 			Config: uint64(flags) | s.semaphore<<32,
 			Ext2:   s.offset,
 		}
-		l, err := openPerf(&attr, s.path, progFD, pid, cpu, s.cookie)
+		l, err := openPerf(o.Kernel, &attr, s.path, progFD, pid, cpu, s.cookie)
 		if err != nil {
 			if err := r.add(s.point, siteError(s, err)); err != nil {
 				return links, err

@@ -191,6 +191,7 @@ func cookieOf(g *Group, i int) uint64 {
 var perfTracepoint = &Mechanism{
 	Name:    "perf tracepoint",
 	Program: ebpf.TracePoint,
+	Slow:    true,
 	Guard:   guardPID,
 	Index:   cookieIndex,
 	Record:  func(c *Context) *ir.Value { return c.Ctx },
@@ -203,7 +204,7 @@ var perfTracepoint = &Mechanism{
 				return nil, errors.Join(err, closeAll(links))
 			}
 			attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Config: uint64(id), Sample: 1, Wakeup: 1}
-			l, err := openPerf(&attr, "", progFD, -1, 0, cookieOf(g, i))
+			l, err := openPerf(nil, &attr, "", progFD, -1, 0, cookieOf(g, i))
 			if err != nil {
 				return nil, errors.Join(fmt.Errorf("%s: %w", p.Name(), err), closeAll(links))
 			}

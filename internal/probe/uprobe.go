@@ -208,6 +208,7 @@ func userMechanism(name string, multi, returns bool) Mechanism {
 		Name:      name,
 		Program:   ebpf.Kprobe,
 		Backwards: true,
+		Slow:      true,
 		Sleepable: target.SleepableUprobe,
 		Guard:     guardFollowed,
 		Index:     cookieIndex,

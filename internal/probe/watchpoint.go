@@ -196,7 +196,7 @@ func linkWatchpoint(progFD int, g *Group, o *Options) ([]Link, error) {
 		if at.tid > 0 {
 			attr.Bits |= unix.PerfBitInherit
 		}
-		link, err := openPerf(&attr, "", progFD, at.tid, at.cpu, 0)
+		link, err := openPerf(nil, &attr, "", progFD, at.tid, at.cpu, 0)
 		switch {
 		case err == nil:
 			links = append(links, link)

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
@@ -21,6 +19,7 @@ var errInterrupted = errors.New("interrupted while attaching")
 // the handler that came last first, they are attached from the last to the
 // first, so that bodies on one event run in the order of the script.
 func (s *session) attach() error {
+	s.startKeeper()
 	s.follow()
 	if err := s.trackFamily(); err != nil {
 		return err
@@ -86,7 +85,11 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 		s.describe(p)
 	}
 	links, err := p.Group.Mech.Link(fd, p.Group, s.o.Probe)
-	s.links = append(s.links, links...)
+	for _, l := range links {
+		if !p.Group.Mech.Slow || !s.held(l) {
+			s.links = append(s.links, l)
+		}
+	}
 	if addr := p.Group.Points[0].Watched(); addr != 0 {
 		if s.watchpoints == nil {
 			s.watchpoints = map[uint64][]probe.Link{}
@@ -141,27 +144,4 @@ func (s *session) missing(p *object.Program, err error) error {
 	}
 	s.failing.unattached += len(p.Group.Points)
 	return nil
-}
-
-// closers is how many links are closed at a time. The kernel waits for all
-// CPUs on each of some kinds; more than a few at once do not make it faster.
-const closers = 16
-
-// detach closes all links. A second signal leaves the rest to the kernel,
-// which closes them when hawk ends.
-func (s *session) detach() {
-	shown := startProgress(s.o.Progress, "Detaching", len(s.links))
-	defer shown.end()
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(closers, len(s.links)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(s.links) && s.signals.Load() < 2; i = int(next.Add(1)) - 1 {
-				s.links[i].Close() // there is nothing to be done about a failure
-				shown.done.Add(1)
-			}
-		})
-	}
-	workers.Wait()
-	s.links = nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/keeper"
 	"github.com/hawktrace/hawk/internal/load"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
@@ -96,7 +97,8 @@ type session struct {
 	watchpoints map[uint64][]probe.Link // by address; they are among links, and gone once they are closed
 	packets     packets
 	walks       []walk
-	family      *family // nil without --follow
+	family      *family        // nil without --follow
+	keeper      *keeper.Keeper // nil without links that are slow to close
 
 	status int
 	exited bool  // an exit() was handled

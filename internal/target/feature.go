@@ -159,7 +159,7 @@ var (
 			return err
 		}
 		attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: 1e9, Bits: unix.PerfBitDisabled}
-		fd, err := bpf.PerfEventOpen(&attr, "", -1, cpus[0])
+		fd, err := bpf.PerfEventOpen(nil, &attr, "", -1, cpus[0])
 		if err == nil {
 			unix.Close(fd)
 		}
@@ -176,7 +176,7 @@ var (
 		// A directory is refused as late as possible, if the kernel knows
 		// what is meant at all.
 		m := bpf.UprobeMulti{Path: "/", Offsets: []uint64{0}}
-		return linkAnswers(bpf.Kprobe, bpf.AttachUprobeMulti, unix.EBADF, m.Link)
+		return linkAnswers(bpf.Kprobe, bpf.AttachUprobeMulti, unix.EBADF, func(prog int) (int, error) { return m.Link(nil, prog) })
 	}}
 )
 
