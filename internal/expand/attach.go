@@ -67,6 +67,9 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 		return []*Attach{{At: at.Span(), Kind: kind, Points: points, Wild: wild}}, resolved
 	}
 	if wild {
+		if kind.Wild == probe.UserWild && e.out.Config.MissingProbes != "ignore" {
+			e.nothing = kind.Why(p, e.opts)
+		}
 		return nil, noMatch
 	}
 	if e.out.Config.MissingProbes == "ignore" {

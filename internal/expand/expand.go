@@ -70,10 +70,11 @@ type expander struct {
 	fns     map[string]*syntax.Subprog
 	fnOrder []*syntax.Subprog
 
-	chain    []use // what is being expanded, outermost first
-	nodes    int   // copied so far
-	serial   int   // uses of macros so far
-	tooLarge bool  // expanding was given up
+	chain    []use  // what is being expanded, outermost first
+	nodes    int    // copied so far
+	serial   int    // uses of macros so far
+	tooLarge bool   // expanding was given up
+	nothing  string // advice on the last pattern of a probe that matched nothing
 	// recursive has the macros and functions whose recursion was reported.
 	recursive map[syntax.Node]bool
 }
@@ -220,6 +221,7 @@ func (e *expander) probe(tree *syntax.Probe) {
 	p := &Probe{Tree: tree}
 	failed := false
 	var patterns []source.Span // that matched nothing
+	e.nothing = ""
 	for _, at := range tree.Attach {
 		attach, r := e.attach(at)
 		p.Attach = append(p.Attach, attach...)
@@ -237,7 +239,7 @@ func (e *expander) probe(tree *syntax.Probe) {
 	}
 	if len(patterns) > 0 && !failed {
 		failed = e.missing(patterns[0].To(patterns[len(patterns)-1]),
-			"Probe has no valid attach points. If this is expected, set the 'missing_probes' config variable to 'warn'.", "")
+			"Probe has no valid attach points. If this is expected, set the 'missing_probes' config variable to 'warn'.", e.nothing)
 	}
 	e.out.Incomplete = e.out.Incomplete || failed
 }

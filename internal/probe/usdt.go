@@ -27,6 +27,7 @@ var _ = define(Kind{
 	Parse:      parseUSDT,
 	Match:      matchUSDT,
 	Names:      usdtNames,
+	Why:        whyNoMark,
 	List:       listUSDT,
 	Describe:   describeUSDT,
 	Types:      userType,
