@@ -61,8 +61,8 @@ func (c *command) main(args []string) int {
 	if err != nil {
 		io.WriteString(c.err, err.Error()+"\n")
 		var u *usageError
-		if errors.As(err, &u) && u.usage {
-			io.WriteString(c.err, usage())
+		if errors.As(err, &u) && u.help {
+			io.WriteString(c.err, seeHelp)
 		}
 		return exitUsage
 	}

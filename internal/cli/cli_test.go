@@ -38,8 +38,8 @@ func TestUsage(t *testing.T) {
 		{"-V", 0, "hawk v", ""},
 		{"--vers", 0, "hawk v", ""},
 		{"-V --nosuch", 0, "hawk v", ""},
-		{"--nosuch", 1, "", "hawk: unrecognized option '--nosuch'\nhawk traces"},
-		{"-Z", 1, "", "hawk: invalid option -- 'Z'\nhawk traces"},
+		{"--nosuch", 1, "", "hawk: unrecognized option '--nosuch'\nHINT: see hawk --help\n"},
+		{"-Z", 1, "", "hawk: invalid option -- 'Z'\nHINT: see hawk --help\n"},
 		{"--no", 1, "", "hawk: option '--no' is ambiguous; possibilities: '--no-warnings' '--no-feature'\n"},
 		{"--quiet=1", 1, "", "hawk: option '--quiet' doesn't allow an argument\n"},
 		{"-e", 1, "", "hawk: option '-e' requires an argument\n"},
@@ -47,7 +47,7 @@ func TestUsage(t *testing.T) {
 		{"-q", 1, "", "ERROR: USAGE: a program is needed"},
 		{"-p abc -e begin{}", 1, "", "ERROR: Failed to parse pid: invalid integer: abc\n"},
 		{"-p99999999 -e begin{}", 1, "", "ERROR: Pid out of range: 99999999\n"},
-		{"-p 1 -c ls -e begin{}", 1, "", "ERROR: USAGE: Cannot use both -c and -p.\nhawk traces"},
+		{"-p 1 -c ls -e begin{}", 1, "", "ERROR: USAGE: Cannot use both -c and -p.\nHINT: see hawk --help\n"},
 		{"-d zzz -e begin{}", 1, "", "ERROR: USAGE: invalid option for -d: zzz; valid ones are tokens, tree, "},
 		{"-B foo -e begin{}", 1, "", "ERROR: USAGE: invalid value for -B: foo; valid ones are line, full, none\n"},
 		{"--mode foo -e begin{}", 1, "", "ERROR: USAGE: invalid value for --mode: foo; valid ones are run, test, bench, format, codegen, compiler-bench\n"},
@@ -195,11 +195,12 @@ func TestSplitPatterns(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
+	c := &command{target: target.Recorded("")}
 	helpers := section{title: "Kernel helpers", key: "kernel_helpers", columns: true, items: []item{
 		{name: "dpath", value: false}, {name: "get_tai_ns", value: true}, {name: "loop", value: true},
 	}}
 	features := section{title: "Tracing", key: "tracing", items: []item{
-		{name: "limit", value: 7}, because("good", nil), because("bad", errors.New("it said \"no\"")),
+		{name: "limit", value: 7}, c.because("good", nil), c.because("bad", errors.New("it said \"no\"")),
 	}}
 	var b strings.Builder
 	helpers.write(&b)

@@ -52,8 +52,8 @@ func (c *command) scriptError(err error) int {
 		return c.fail(exitUsage, err)
 	}
 	io.WriteString(c.err, u.msg+"\n")
-	if u.usage {
-		io.WriteString(c.err, usage())
+	if u.help {
+		io.WriteString(c.err, seeHelp)
 	}
 	return exitUsage
 }

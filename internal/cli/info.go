@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,15 +25,18 @@ type section struct {
 // not, why.
 type item struct {
 	name  string
-	value any    // string, int or bool
-	why   string // of false
+	value any    // string, int or bool; nil: not to be known without privileges
+	why   string // of false and nil
 }
 
 // info is --info: what this kernel offers, in lines that scripts grep or as
 // one JSON object.
 func (c *command) info() int {
-	if err := cmp.Or(c.target.Privileges(), c.target.LockedDown()); err != nil {
+	if err := c.target.LockedDown(); err != nil {
 		return c.fail(exitUsage, err)
+	}
+	if err := c.target.Privileges(); err != nil {
+		c.warn(errno.Message(err) + " What the kernel does not tell is unknown.")
 	}
 	sections := c.facts()
 	if c.format == "json" {
@@ -58,7 +60,7 @@ func (c *command) facts() []section {
 		}
 		return c.target.Has(f)
 	}
-	has := func(f *target.Feature) bool { return reason(f) == nil }
+	has := func(f *target.Feature) any { return c.answer(reason(f)) }
 	_, btfErr := c.target.BTF()
 	_, iterErr := c.target.Iterator("task")
 	_, traceErr := c.target.Tracefs()
@@ -68,9 +70,9 @@ func (c *command) facts() []section {
 		os := []string{unix.ByteSliceToString(u.Sysname[:]), unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Version[:])}
 		system.items = []item{{name: "OS", value: strings.Join(os, " ")}, {name: "Arch", value: unix.ByteSliceToString(u.Machine[:])}}
 	}
-	tracing := section{title: "Tracing", key: "tracing", items: []item{because("tracefs", traceErr)}}
+	tracing := section{title: "Tracing", key: "tracing", items: []item{c.because("tracefs", traceErr)}}
 	for _, f := range target.Features() {
-		tracing.items = append(tracing.items, because(f.Name, reason(f)))
+		tracing.items = append(tracing.items, c.because(f.Name, reason(f)))
 	}
 	return []section{
 		system,
@@ -98,15 +100,24 @@ func (c *command) facts() []section {
 			{name: "kprobe_multi", value: has(target.KprobeMulti)},
 			{name: "uprobe_multi", value: has(target.UprobeMulti)},
 			{name: "kprobe_session", value: has(target.KprobeSession)},
-			{name: "iter", value: iterErr == nil},
+			{name: "iter", value: c.answer(iterErr)},
 		}},
 		tracing,
 	}
 }
 
+// answer is whether there is no error, or nil where the error is that this
+// process may not ask.
+func (c *command) answer(err error) any {
+	if err != nil && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)) && c.target.Privileges() != nil {
+		return nil
+	}
+	return err == nil
+}
+
 // because is an item that is there unless there is an error.
-func because(name string, err error) item {
-	i := item{name: name, value: err == nil}
+func (c *command) because(name string, err error) item {
+	i := item{name: name, value: c.answer(err)}
 	if u, ok := errors.AsType[*target.Unsupported](err); ok {
 		err = u.Err
 	}
@@ -126,6 +137,11 @@ func (i item) String() string {
 			return i.name + ": no (" + i.why + ")"
 		}
 		return i.name + ": no"
+	case nil:
+		if i.why != "" {
+			return i.name + ": unknown (" + i.why + ")"
+		}
+		return i.name + ": unknown"
 	}
 	return fmt.Sprintf("%s: %v", i.name, i.value)
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -66,7 +68,11 @@ func (c *command) listTo(out *bufio.Writer) int {
 		err := c.listPattern(pattern, out, emit, func(text string) { warned = true; c.warn(text) })
 		if err != nil {
 			out.Flush()
-			return c.fail(exitUsage, err)
+			c.fail(exitUsage, err)
+			if errors.Is(err, fs.ErrPermission) && c.target.Privileges() != nil {
+				io.WriteString(c.err, "HINT: only root may read that: sudo hawk -l '"+c.plain(pattern)+"'\n")
+			}
+			return exitUsage
 		}
 		if found == 0 && !warned {
 			c.warn(fmt.Sprintf("nothing matches '%s'", pattern) + c.listHint(pattern))
@@ -218,13 +224,22 @@ func (c *command) listNames(name probe.Part, o *probe.Options, emit func(probe.L
 // listKinds passes over kinds that do not take such a pattern and those whose
 // names cannot be read: nobody asked for them in particular.
 func (c *command) listKinds(kinds []*probe.Kind, parts []probe.Part, o *probe.Options, emit func(probe.Listed)) error {
+	var forbidden []string
 	for _, k := range kinds {
 		if k.List == nil {
 			continue
 		}
-		if err := k.List(k, parts, o, emit); err != nil && c.verbose > 0 {
+		err := k.List(k, parts, o, emit)
+		switch {
+		case err == nil:
+		case c.verbose > 0:
 			c.warn(k.Name + ": " + errno.Message(err))
+		case errors.Is(err, fs.ErrPermission):
+			forbidden = append(forbidden, k.Name)
 		}
+	}
+	if forbidden != nil && c.target.Privileges() != nil {
+		c.warn("not listed without root: " + strings.Join(forbidden, ", "))
 	}
 	return nil
 }

@@ -30,12 +30,13 @@ const (
 	compatible // with command lines written for the reference; hawk itself needs none of them
 )
 
-// A usageError ends the run with a line of its own, the usage text if wanted,
-// and status 1.
+// A usageError ends the run with a line of its own and status 1.
 type usageError struct {
-	msg   string
-	usage bool
+	msg  string
+	help bool // the options are what was not known: a second line leads to their list
 }
+
+const seeHelp = "HINT: see hawk --help\n"
 
 func (e *usageError) Error() string { return e.msg }
 
@@ -116,7 +117,7 @@ func findLong(table []option, name string) (*option, error) {
 			names = append(names, o.long)
 		}
 		if near := spell.Nearest(name, names); near != "" {
-			e.msg, e.usage = e.msg+"\nHINT: did you mean --"+near+"?", false
+			e.msg, e.help = e.msg+"\nHINT: did you mean --"+near+"?", false
 		}
 		return nil, e
 	case 1:

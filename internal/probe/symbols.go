@@ -18,7 +18,7 @@ func findFiles(p *Point, o *Options) ([]string, error) {
 	}
 	files, err := s.Find(p.Target)
 	if err != nil {
-		return nil, fmt.Errorf("%s %w", p.Kind.Name, err)
+		return nil, Hinted{fmt.Errorf("%s %w", p.Kind.Name, err), whyNoFile(p, s)}
 	}
 	if len(files) > 1 && !strings.Contains(p.Target, "*") {
 		o.warn(p, "attaching to %s target file '%s' but matched %d binaries", p.Kind.Name, files[0], len(files))
@@ -82,7 +82,23 @@ func matchSymbols(p *Point, o *Options, returns bool) ([]*Point, error) {
 		out = append(out, points...)
 		return err
 	})
+	if errors.Is(err, exe.ErrNotELF) && o.Unsafe && p.Func == "" && p.pattern.source == nil && !returns {
+		return rawPlace(p, o)
+	}
 	return sortPoints(out), err
+}
+
+// rawPlace is an offset into a file of which hawk knows nothing but that
+// programs may map and run it.
+func rawPlace(p *Point, o *Options) ([]*Point, error) {
+	paths, err := findFiles(p, o)
+	if err != nil {
+		return nil, err
+	}
+	o.warn(p, "%s is no ELF file: the probe is at byte 0x%x of it; one that is not at the start of an instruction can crash traced programs", paths[0], p.Address)
+	q := *p
+	q.Target, q.Extra = paths[0], place{offset: p.Address}
+	return []*Point{&q}, nil
 }
 
 func matchFile(p *Point, o *Options, path string, file *exe.File, returns bool) ([]*Point, error) {

@@ -2,15 +2,88 @@ package probe
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // Advice on probes of programs that match nothing.
+
+const elsewhere = "a name without '/' is looked for in the directories of PATH, one that begins with lib among the libraries"
+
+// whyNoFile says why no probe can be put into a file that is there, or where it
+// was looked for.
+func whyNoFile(p *Point, s exe.Search) string {
+	name := p.Target
+	if name == "*" || strings.Contains(name, "*") {
+		return ""
+	}
+	paths := s.Candidates(name)
+	for _, path := range paths {
+		st, err := os.Stat(exe.OnDisk(path))
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return path + ": " + errno.Reason(err)
+		case err != nil:
+			continue
+		case st.IsDir():
+			if strings.Contains(name, "/") {
+				return path + " is a directory"
+			}
+			continue
+		case !st.Mode().IsRegular():
+			return path + " is no regular file"
+		}
+		if program := interpreter(path); program != "" {
+			return path + " is a script: what runs is " + program
+		}
+		if err := exe.Check(path); err != nil {
+			why := path + " is there, but it is no program: " + strings.TrimPrefix(errno.Message(err), path+": ")
+			if errors.Is(err, exe.ErrNotELF) && p.Kind.Name == "uprobe" && p.Func == "" {
+				why += "; with --unsafe a probe goes to any byte of it"
+			}
+			return why
+		}
+	}
+	if !strings.Contains(name, "/") {
+		if exe.Check("./"+name) == nil {
+			return "did you mean ./" + name + "? " + elsewhere
+		}
+		return elsewhere
+	}
+	return ""
+}
+
+// interpreter is the program that a script names in its first line, "" if the
+// file is no script.
+func interpreter(path string) string {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 256)
+	n, _ := f.Read(head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	line, script := strings.CutPrefix(line, "#!")
+	words := strings.Fields(line)
+	switch {
+	case !script || len(words) == 0:
+		return ""
+	case len(words) > 1 && strings.HasSuffix(words[0], "/env"):
+		return words[len(words)-1]
+	}
+	return words[0]
+}
 
 // whyNoSymbol says what a name may be meant to be that no symbol has: one in a
 // scope of C++, Rust or Go, a variant that the compiler has made of it, or a

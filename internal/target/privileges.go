@@ -20,25 +20,21 @@ func (t *Target) Privileges() error {
 	if err != nil {
 		return fmt.Errorf("cannot read own capabilities: %w", err)
 	}
-	if os.Geteuid() != 0 {
-		for _, c := range [...]struct {
-			bit  uint
-			name string
-		}{{unix.CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"}, {unix.CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE"}} {
-			if caps>>c.bit&1 == 0 {
-				return missing(c.name)
-			}
+	var lacking []string
+	need := func(bit uint, name string) {
+		if caps>>bit&1 == 0 {
+			lacking = append(lacking, name)
 		}
 	}
 	if caps>>unix.CAP_SYS_ADMIN&1 == 0 {
-		switch {
-		case caps>>unix.CAP_BPF&1 == 0:
-			return missing("CAP_BPF")
-		case caps>>unix.CAP_PERFMON&1 == 0:
-			return missing("CAP_PERFMON")
-		}
+		need(unix.CAP_BPF, "CAP_BPF")
+		need(unix.CAP_PERFMON, "CAP_PERFMON")
 	}
-	return nil
+	if os.Geteuid() != 0 {
+		need(unix.CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH")
+		need(unix.CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE")
+	}
+	return missing(lacking)
 }
 
 // LockedDown reports that the kernel keeps its memory from everybody, nil if it
@@ -51,9 +47,17 @@ func (t *Target) LockedDown() error {
 }
 
 // missing has the wording, capital and full stop that wrappers look for.
-func missing(name string) error {
-	//lint:ignore ST1005 it is shown as it is
-	return fmt.Errorf("Missing %s capability, please run hawk as the root user.", name)
+func missing(names []string) error {
+	switch n := len(names); n {
+	case 0:
+		return nil
+	case 1:
+		//lint:ignore ST1005 it is shown as it is
+		return fmt.Errorf("Missing %s capability, please run hawk as the root user.", names[0])
+	default:
+		//lint:ignore ST1005 it is shown as it is
+		return fmt.Errorf("Missing %s and %s capabilities, please run hawk as the root user.", strings.Join(names[:n-1], ", "), names[n-1])
+	}
 }
 
 // Lockdown is the state of kernel lockdown: "none", "integrity",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -57,6 +58,9 @@ const (
 
 	maxSectionName = 256 // bytes; longer ones are none that is asked for
 )
+
+// ErrNotELF says that a file is none of those that this package reads.
+var ErrNotELF = errors.New("no ELF file")
 
 // Open opens a file that the user names, or the archive that a member is in, and
 // reads its headers.
@@ -162,7 +166,7 @@ func (f *File) wordSize() int {
 func (f *File) headers() error {
 	d := f.slice(0, min(64, uint64(len(f.c.mem))))
 	if len(d) < 52 || string(d[:4]) != elf.ELFMAG {
-		return fmt.Errorf("no ELF file")
+		return ErrNotELF
 	}
 	switch elf.Class(d[elf.EI_CLASS]) {
 	case elf.ELFCLASS32:

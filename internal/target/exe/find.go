@@ -43,7 +43,7 @@ func (s Search) Find(name string) ([]string, error) {
 		}
 	}
 	var out []string
-	for _, path := range s.candidates(name) {
+	for _, path := range s.Candidates(name) {
 		if held, ok := s.replaced(path); ok && !wild {
 			out = append(out, held)
 		} else if wild {
@@ -110,8 +110,8 @@ func below(root, path string) string {
 	return proc.Resolve(root, path)
 }
 
-// candidates are the paths a name stands for before wildcards are expanded.
-func (s Search) candidates(name string) []string {
+// Candidates are the paths a name stands for before wildcards are expanded.
+func (s Search) Candidates(name string) []string {
 	root := s.root()
 	if strings.Contains(name, "/") {
 		if root != "" && strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "/proc/") {
