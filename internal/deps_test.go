@@ -10,7 +10,7 @@ import (
 // most; a package imports only packages of earlier lines, or of its own line
 // those before it.
 const order = `
-	spell errno source cursor
+	spell errno source cursor insn
 	types arch
 	syntax stdlib
 	cdef

@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/insn"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/target/exe"
 )
@@ -161,6 +162,11 @@ func foreign(file *exe.File, a *arch.Arch) error {
 	return nil
 }
 
-// disassembles reports whether hawk understands the instructions of a
-// function.
-func (x abi) disassembles() bool { return x == abiC || x.isGo() }
+// set is the instruction set of a function, 0 if hawk does not decode it.
+func (x abi) set(a *arch.Arch) insn.Set {
+	s := insn.Native(a.GoArch)
+	if x == abi386 || x == abiARM {
+		return s.Narrow()
+	}
+	return s
+}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/insn"
 )
 
 // push rbp; mov rbp,rsp; repz ret; mov eax,0xc3; ret 8; int3
@@ -12,21 +12,21 @@ var amdCode = []byte{0x55, 0x48, 0x89, 0xe5, 0xf3, 0xc3, 0xb8, 0xc3, 0, 0, 0, 0x
 
 func TestReturnOffsets(t *testing.T) {
 	for _, c := range []struct {
-		arch *arch.Arch
+		set  insn.Set
 		code []byte
 		want []uint64 // nil: an error
 	}{
-		{arch.AMD64, amdCode, []uint64{4, 11}},
-		{arch.AMD64, []byte{0x90, 0xcb}, []uint64{}}, // a far return is none that a compiler makes
-		{arch.AMD64, []byte{0xc3, 0x06}, nil},        // no instruction in 64-bit mode
-		{arch.AMD64, []byte{0xc3, 0x48}, nil},        // cut off
+		{insn.AMD64, amdCode, []uint64{4, 11}},
+		{insn.AMD64, []byte{0x90, 0xcb}, []uint64{}}, // a far return is none that a compiler makes
+		{insn.AMD64, []byte{0xc3, 0x06}, nil},        // no instruction in 64-bit mode
+		{insn.AMD64, []byte{0xc3, 0x48}, nil},        // cut off
 		// nop; ret; ret x27; retaa; br x30
-		{arch.ARM64, []byte{0x1f, 0x20, 3, 0xd5, 0xc0, 3, 0x5f, 0xd6, 0x60, 3, 0x5f, 0xd6, 0xff, 0xb, 0x5f, 0xd6, 0xc0, 3, 0x1f, 0xd6}, []uint64{4, 8, 12}},
-		{arch.ARM64, []byte{0xc0, 3, 0x5f}, nil},
+		{insn.ARM64, []byte{0x1f, 0x20, 3, 0xd5, 0xc0, 3, 0x5f, 0xd6, 0x60, 3, 0x5f, 0xd6, 0xff, 0xb, 0x5f, 0xd6, 0xc0, 3, 0x1f, 0xd6}, []uint64{4, 8, 12}},
+		{insn.ARM64, []byte{0xc0, 3, 0x5f}, nil},
 	} {
-		got, err := returnOffsets(c.arch, c.code)
+		got, err := returnOffsets(c.set, c.code)
 		if (err != nil) != (c.want == nil) || !slices.Equal(got, c.want) {
-			t.Errorf("%s %x: %v, %v; want %v", c.arch.Name, c.code, got, err, c.want)
+			t.Errorf("%d %x: %v, %v; want %v", c.set, c.code, got, err, c.want)
 		}
 	}
 }
@@ -34,30 +34,30 @@ func TestReturnOffsets(t *testing.T) {
 func TestIsBoundary(t *testing.T) {
 	code := amdCode[:6]
 	for off, want := range []bool{true, true, false, false, true, false, false} {
-		if got := isBoundary(arch.AMD64, code, uint64(off)); got != want {
+		if got := isBoundary(insn.AMD64, code, uint64(off)); got != want {
 			t.Errorf("amd64 offset %d: %t", off, got)
 		}
 	}
-	if isBoundary(arch.ARM64, nil, 2) || !isBoundary(arch.ARM64, nil, 8) {
+	if isBoundary(insn.ARM64, nil, 2) || !isBoundary(insn.ARM64, nil, 8) {
 		t.Error("arm64: not by alignment")
 	}
 }
 
 func TestNearBoundaries(t *testing.T) {
 	for _, c := range []struct {
-		arch *arch.Arch
+		set  insn.Set
 		code []byte
 		off  uint64
 		want string
 	}{
-		{arch.AMD64, amdCode, 2, "+1, +4 and +6"},
-		{arch.AMD64, amdCode, 12, "+11 and +14"},
-		{arch.AMD64, amdCode[:11], 8, ""}, // in the last one
-		{arch.AMD64, []byte{0x48}, 1, ""},
-		{arch.ARM64, make([]byte, 16), 6, "+4, +8 and +12"},
+		{insn.AMD64, amdCode, 2, "+1, +4 and +6"},
+		{insn.AMD64, amdCode, 12, "+11 and +14"},
+		{insn.AMD64, amdCode[:11], 8, ""}, // in the last one
+		{insn.AMD64, []byte{0x48}, 1, ""},
+		{insn.ARM64, make([]byte, 16), 6, "+4, +8 and +12"},
 	} {
-		if got := nearBoundaries(c.arch, c.code, c.off); got != c.want {
-			t.Errorf("%s %x+%d: %q, want %q", c.arch.Name, c.code, c.off, got, c.want)
+		if got := nearBoundaries(c.set, c.code, c.off); got != c.want {
+			t.Errorf("%d %x+%d: %q, want %q", c.set, c.code, c.off, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/insn"
 	"github.com/hawktrace/hawk/internal/target"
 )
 
@@ -117,52 +119,72 @@ func withinFunction(p *Point, o *Options) error {
 	return nil
 }
 
-// refusals collects the functions of a pattern that the kernel refuses.
+// refusals collects the functions of a pattern that are refused: by the
+// kernel, or by hawk, since a probe there would change the traced program.
 type refusals struct {
-	group  *Group
+	group            *Group
+	byKernel, unsafe refused
+}
+
+// refused is some of the points of a group, and why the first was refused.
+type refused struct {
 	points []*Point
 	first  error
 }
 
 // add notes a refusal. It is final for what the script names itself.
 func (r *refusals) add(p *Point, err error) error {
-	if !p.Wild() || !refusesFunction(err) {
+	of := &r.byKernel
+	switch {
+	case !p.Wild() || !refusesFunction(err):
 		return err
+	case isUnsafe(err):
+		of = &r.unsafe
 	}
-	if n := len(r.points); n > 0 && r.points[n-1] == p {
+	if n := len(of.points); n > 0 && of.points[n-1] == p {
 		return nil // at another of its places
 	}
-	if r.points = append(r.points, p); r.first == nil {
-		r.first = err
+	if of.points = append(of.points, p); of.first == nil {
+		of.first = err
 	}
 	return nil
 }
 
 // end reports what was refused; it is an error if nothing else was attached.
 func (r *refusals) end(attached bool, o *Options) error {
-	if len(r.points) == 0 {
-		return nil
-	}
 	if !attached {
-		return r.first
+		return cmp.Or(r.byKernel.first, r.unsafe.first)
 	}
-	r.group.Missing = len(r.points)
-	o.WarnRefused(r.points, r.first)
+	r.group.Missing = len(r.byKernel.points) + len(r.unsafe.points)
+	if len(r.byKernel.points) > 0 {
+		o.WarnRefused(r.byKernel.points, r.byKernel.first)
+	}
+	if points := r.unsafe.points; len(points) > 0 {
+		o.warn(points[0], "passed over %d of %d functions where no probe can be put: %s (%s)",
+			len(points), len(r.group.Points), someOf(namesOf(points)), errno.Message(r.unsafe.first))
+	}
 	return nil
 }
 
 // WarnRefused warns of functions of one attach point that are left out, since
 // the kernel refuses them.
 func (o *Options) WarnRefused(points []*Point, why error) {
+	o.warn(points[0], "the kernel refuses probes on %s: %s", someOf(namesOf(points)), errno.Message(why))
+}
+
+func namesOf(points []*Point) []string {
 	names := make([]string, len(points))
 	for i, p := range points {
 		names[i] = p.Func
 	}
-	o.warn(points[0], "the kernel refuses probes on %s: %s", someOf(names), errno.Message(why))
+	return names
 }
 
 // refusesFunction tells a refusal of one function from what would befall all.
 func refusesFunction(err error) bool {
+	if isUnsafe(err) {
+		return true
+	}
 	for _, no := range []error{unix.ESRCH, unix.ENOENT, unix.EINVAL, unix.EADDRNOTAVAIL, unix.EILSEQ, unix.ERANGE, unix.EBUSY, unix.EOPNOTSUPP, notSupported} {
 		if errors.Is(err, no) {
 			return true
@@ -181,7 +203,7 @@ func kprobeError(p *Point, err error, o *Options) error {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%s: %w", p.Name(), err)
-	case errors.Is(err, unix.EILSEQ), misaligned(o.Target.Arch(), p.Offset):
+	case errors.Is(err, unix.EILSEQ), misaligned(insn.Native(o.Target.Arch().GoArch), p.Offset):
 		return fmt.Errorf("%s: Possible attachment attempt in the middle of an instruction, try a different offset.", p.Name())
 	case module && !slices.Contains(o.Target.Modules(), p.Target):
 		return because("the module %s is not loaded any more", p.Target)

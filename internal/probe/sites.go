@@ -16,14 +16,19 @@ type site struct {
 	offset    uint64 // in the file
 	semaphore uint64 // in the file, 0 if none
 	cookie    uint64
+	entry     bool  // where a function starts
+	unsafe    error // why no probe must be put there, nil unless that is known already
 }
 
 // linkSites attaches by one link for each file, or by a perf event for each site.
-// Sites of patterns that the kernel refuses are left out if there are others.
+// Sites of patterns that hawk or the kernel refuses are left out if there are others.
 func linkSites(progFD int, g *Group, sites []site, o *Options, multi bool, flags uint32) ([]Link, error) {
 	var links []Link
-	var err error
 	r := refusals{group: g}
+	sites, err := steppable(sites, o, &r)
+	if err != nil {
+		return nil, err
+	}
 	if multi {
 		links, err = linkSitesMulti(progFD, sites, o, flags, &r)
 	} else {

@@ -17,6 +17,7 @@ type place struct {
 	fn      uint64    // address of the function
 	args    *userArgs // of the function, found when first asked for; nil if it is in none
 	err     error     // why the probe must not be put there; told when attaching
+	unsafe  error     // the same, where patterns pass over it
 }
 
 // warnChosen warns of a function that the loader chooses among several: its
@@ -38,6 +39,9 @@ func symbolPlace(p *Point, o *Options, file *exe.File, sym exe.Symbol, returns b
 	if returns && file.IsGoCode(sym.Addr) {
 		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
 		return pl
+	}
+	if returns {
+		pl.unsafe = returnUnsafe(p, file, sym)
 	}
 	if p.Offset == 0 || o.Unsafe {
 		if sym.Size == 0 && !o.Unsafe && p.Offset == 0 {
@@ -61,14 +65,14 @@ var errNoReturn = errors.New("no return instruction")
 func returnPlaces(o *Options, file *exe.File, sym exe.Symbol, x abi) ([]uint64, error) {
 	// The runtime moves stacks, and looks for return addresses on them.
 	const why = "a Go function's return is traced at its return instructions"
-	if !x.disassembles() {
+	if !x.isGo() {
 		return nil, fmt.Errorf("%s, which hawk does not find in 32-bit code: %s", why, sym.Name)
 	}
 	code := file.Code(sym.Addr, sym.Size)
 	if sym.Size == 0 || code == nil {
 		return nil, fmt.Errorf("%s, but %s has no code whose end is known", why, sym.Name)
 	}
-	offsets, err := returnOffsets(o.Target.Arch(), code)
+	offsets, err := returnOffsets(x.set(o.Target.Arch()), code)
 	if err != nil {
 		return nil, fmt.Errorf("%s, but in %s %w", why, sym.Name, err)
 	}
@@ -91,15 +95,15 @@ func boundaryError(o *Options, file *exe.File, sym exe.Symbol, x abi, off uint64
 	if off == 0 {
 		return nil
 	}
-	if !x.disassembles() {
+	set, code := x.set(o.Target.Arch()), file.Code(sym.Addr, sym.Size)
+	if set == 0 {
 		return fmt.Errorf("%s is 32-bit code, of which hawk does not know where instructions start: use --unsafe to attach to %s+%d. "+
 			"WARNING: in the middle of an instruction a probe changes what the program does.", file.Path, sym.Name, off)
 	}
-	a, code := o.Target.Arch(), file.Code(sym.Addr, sym.Size)
-	if isBoundary(a, code, off) {
+	if isBoundary(set, code, off) {
 		return nil
 	}
-	near := nearBoundaries(a, code, off)
+	near := nearBoundaries(set, code, off)
 	if near != "" {
 		near = "Instructions start at offsets " + near + ".\n"
 	}
@@ -124,6 +128,8 @@ func addressPlace(p *Point, o *Options, file *exe.File, returns bool) place {
 		pl.err = fmt.Errorf("0x%x is not the start of a function of %s: return probes need one", p.Address, p.Target)
 	case returns && file.IsGoCode(sym.Addr):
 		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
+	case returns:
+		pl.unsafe = returnUnsafe(p, file, sym)
 	case !found && o.Unsafe:
 		o.warn(p, "0x%x is in no function of %s; a probe that is not at the start of an instruction can crash traced programs", p.Address, p.Target)
 	case !found:

@@ -249,7 +249,10 @@ func linkUprobes(progFD int, g *Group, o *Options, multi bool, flags uint32) ([]
 			offsets = []uint64{pl.offset}
 		}
 		for _, off := range offsets {
-			sites = append(sites, site{point: p, path: exe.OnDisk(p.Target), offset: off, cookie: cookieOf(g, i)})
+			sites = append(sites, site{
+				point: p, path: exe.OnDisk(p.Target), offset: off, cookie: cookieOf(g, i),
+				entry: pl.fn != 0 && p.Offset == 0, unsafe: pl.unsafe,
+			})
 		}
 	}
 	return linkSites(progFD, g, sites, o, multi, flags)

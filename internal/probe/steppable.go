@@ -1,0 +1,219 @@
+package probe
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/insn"
+	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/target/btf"
+	"github.com/hawktrace/hawk/internal/target/exe"
+)
+
+// A probe of user space is put only where the kernel gets the traced program
+// past it rightly. That is decided here, where all sites of all mechanisms
+// come by on their way to the kernel, by the bytes that are in the file then.
+
+// errUnsafe is why no probe is put on a place: the traced program would not do
+// what it does without.
+type errUnsafe struct{ err error }
+
+func (e *errUnsafe) Error() string { return e.err.Error() }
+func (e *errUnsafe) Unwrap() error { return e.err }
+
+// steppable leaves out the sites at which a probe would change what the traced
+// program does. Of patterns they are counted by r; else they are an error.
+func steppable(sites []site, o *Options, r *refusals) ([]site, error) {
+	var kept []site
+	for _, file := range byFile(sites) {
+		f, err := openCode(file[0].path, o)
+		if err != nil {
+			return nil, fmt.Errorf("what instructions of %s a probe would be put on cannot be read: %w", file[0].path, err)
+		}
+		for _, s := range file {
+			err := s.unsafe
+			if err == nil {
+				err = f.check(s)
+			}
+			if err == nil {
+				kept = append(kept, s)
+			} else if err = r.add(s.point, &errUnsafe{err}); err != nil {
+				f.Close()
+				return nil, err
+			}
+		}
+		f.Close()
+	}
+	return kept, nil
+}
+
+// code is a file whose instructions are looked at.
+type code struct {
+	*os.File
+	set insn.Set
+	o   *Options
+}
+
+func openCode(path string, o *Options) (*code, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // never waits at a FIFO
+	if err != nil {
+		return nil, err
+	}
+	c := &code{File: f, set: insn.Native(o.Target.Arch().GoArch), o: o}
+	ident := make([]byte, elf.EI_NIDENT)
+	if _, err := f.ReadAt(ident, 0); err == nil && string(ident[:4]) == elf.ELFMAG && elf.Class(ident[elf.EI_CLASS]) == elf.ELFCLASS32 {
+		c.set = c.set.Narrow()
+	}
+	return c, nil
+}
+
+// around reads the instructions at an offset: n bytes, or less at the end of
+// the file, and what is in front of them.
+func (c *code) around(offset uint64, n int) (before, at []byte, err error) {
+	back := min(uint64(c.set.Before()), offset)
+	b := make([]byte, int(back)+n)
+	got, err := c.ReadAt(b, int64(offset-back))
+	switch {
+	case err != nil && err != io.EOF:
+		return nil, nil, err
+	case got <= int(back):
+		return nil, nil, io.ErrUnexpectedEOF
+	}
+	return b[:back], b[back:got], nil
+}
+
+// check reports why no probe must be put on a site.
+func (c *code) check(s site) error {
+	if c.set == 0 {
+		return nil // the kernel knows better
+	}
+	const ahead = 4 // instructions among which another place is looked for
+	before, at, err := c.around(s.offset, ahead*insn.MaxLen)
+	if err != nil {
+		return fmt.Errorf("%s at offset 0x%x: the instruction there cannot be read: %w", s.path, s.offset, err)
+	}
+	how, why := c.set.Step(at)
+	switch {
+	case how == insn.Rewritten && !s.entry && c.o.rewritesNops() && !c.calls(s):
+		why = "this kernel puts a call in its place, which writes over what a function that calls no other keeps below the stack pointer"
+	case how != insn.Never && c.set.InExclusive(before):
+		why = insn.Between
+	case how != insn.Never:
+		return nil
+	}
+	n := max(c.set.Len(at), 1)
+	return fmt.Errorf("%s at offset 0x%x: no probe can be put on the instruction there (% x): %s%s",
+		s.path, s.offset, at[:min(n, len(at))], why, c.instead(s, at))
+}
+
+// instead names the next instruction that a probe can be put on, if what is in
+// front of it only falls through to it.
+func (c *code) instead(s site, at []byte) string {
+	if s.point.Func == "" || s.point.Kind.Name != "uprobe" || !s.entry {
+		return ""
+	}
+	off := c.set.Len(at)
+	if off == 0 || c.set.Leaves(at) || off >= len(at) {
+		return ""
+	}
+	for next := off; next < len(at); {
+		rest := at[next:]
+		how, _ := c.set.Step(rest)
+		switch n := c.set.Len(rest); {
+		case n == 0:
+			return ""
+		case how == insn.Stepped || how == insn.Emulated:
+			return fmt.Sprintf("; %s+%d can be probed instead", s.point.Func, next)
+		case c.set.Leaves(rest):
+			return ""
+		default:
+			next += n
+		}
+	}
+	return ""
+}
+
+// rewritesNops reports whether the kernel puts a call in place of a nop with a
+// probe, as Linux 6.18 does, if it does not tell.
+func (o *Options) rewritesNops() bool {
+	if o.Target.Arch().GoArch != "amd64" {
+		return false
+	}
+	s, err := target.Host().BTF()
+	if err != nil {
+		return true
+	}
+	_, err = s.Find("arch_uprobe_optimize", btf.Set(btf.Func))
+	return err == nil
+}
+
+// calls reports whether the function of a site calls others. Only those that
+// call none keep anything below the stack pointer.
+func (c *code) calls(s site) bool {
+	file, err := exe.Open(s.point.Target)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	addr, ok := file.Address(s.offset - file.Start)
+	if !ok {
+		return false
+	}
+	fn, ok := lookUp(file, c.o, func(f *exe.File) (exe.Symbol, bool) { return f.FunctionAt(addr) })
+	if !ok {
+		return false
+	}
+	text := file.Code(fn.Addr, fn.Size)
+	for n := 0; len(text) > 0; text = text[n:] {
+		if n = c.set.Len(text); n == 0 {
+			return false
+		}
+		if c.set.IsCall(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// unreturning are functions that a probe on their return would break, as it
+// replaces the return address on entry: some find no return address where it
+// would be, some keep it to return once more, some look for who has called them.
+var unreturning = map[string]string{}
+
+func init() {
+	for why, names := range map[string][]string{
+		"it is not entered by a call":                             {"_start", "__restore", "__restore_rt", "__start_context", "_dl_start_user"},
+		"it keeps its return address and returns there once more": {"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "savectx", "getcontext", "__getcontext", "swapcontext", "__swapcontext"},
+		"it looks for its callers by their return addresses": {"_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Resume_or_Rethrow", "_Unwind_ForcedUnwind", "_Unwind_Backtrace",
+			"__cxa_throw", "__cxa_rethrow", "backtrace", "__backtrace"},
+		"it is entered with something else where the return address would be": {"_dl_runtime_resolve", "_dl_runtime_resolve_fxsave", "_dl_runtime_resolve_xsave", "_dl_runtime_resolve_xsavec",
+			"_dl_runtime_profile", "_dl_runtime_profile_avx", "_dl_runtime_profile_avx512", "_dl_runtime_profile_sse"},
+	} {
+		for _, name := range names {
+			unreturning[name] = why
+		}
+	}
+}
+
+// returnUnsafe reports why no probe must be put on the return of a function.
+func returnUnsafe(p *Point, file *exe.File, sym exe.Symbol) error {
+	why := unreturning[sym.Name]
+	if file.Entry != 0 && sym.Addr == file.Entry && file.Type == elf.ET_EXEC {
+		why = unreturning["_start"]
+	}
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("the return of %s in %s can not be probed: %s; a uprobe on it can", sym.Name, p.Target, why)
+}
+
+// isUnsafe reports whether an error is a refusal of hawk's own.
+func isUnsafe(err error) bool {
+	var e *errUnsafe
+	return errors.As(err, &e)
+}
