@@ -161,7 +161,7 @@ var probeProofs = []struct {
 	{"arguments beyond those of a raw tracepoint", "error_catalogue", "does the body use more arguments than the event has\\?"},
 	{"a binary that is not there", "uprobe_forms", "does not exist or is not executable"},
 	{"a function without a size", "uprobe_forms", "Could not determine boundary"},
-	{"instructions that the kernel does not probe", "uprobe_refused", "the kernel puts no probe on the instruction"},
+	{"instructions that the kernel does not probe", "uprobe_refused", "no probe can be put on the instruction"},
 	{"a function that the loader chooses", "uprobe_process", "chosen from several implementations"},
 	{"a source line that has no code", "uprobe_source", "Unable to map"},
 	{"languages that are not known", "uprobe_forms", "unsupported language type: java"},
