@@ -33,6 +33,7 @@ const (
 	cmdMapLookupBatch    = 24
 	cmdMapDeleteBatch    = 27
 	cmdLinkCreate        = 28
+	cmdEnableStats       = 32
 	cmdIterCreate        = 33
 )
 

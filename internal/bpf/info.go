@@ -36,6 +36,7 @@ type progInfo struct {
 	lines, jitedLines                               unsafe.Pointer
 	jitedLineCount, lineRec, jitedLineRec, tagCount uint32
 	tags                                            unsafe.Pointer
+	runNanos, runs                                  uint64 // while somebody asks for statistics
 }
 
 // mostFuncs bounds what a program's description may hold: the kernel allows 256

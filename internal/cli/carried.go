@@ -26,7 +26,7 @@ func carried() ([]byte, error) {
 // carriedOptions are the options that a script compiled ahead of time still
 // takes, by their names.
 var carriedOptions = []string{
-	"-c", "-o", "-f", "-B", "-q", "--no-warnings", "--debuginfo", "--duration", "--exit-status", "-h", "-V", "-d", "--dry-run", "-v",
+	"-c", "-o", "-f", "-B", "-q", "--no-warnings", "--debuginfo", "--duration", "--max-overhead", "--exit-status", "-h", "-V", "-d", "--dry-run", "-v",
 }
 
 // carriedTable is the part of the table of options that carriedOptions names.

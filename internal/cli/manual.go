@@ -95,6 +95,11 @@ Wrong usage, an error in the script, missing privileges, or a test that failed.
 .B 2
 A setting in the environment is wrong.
 .TP
+.B 3
+The probes cost more than
+.B --max-overhead
+allows.
+.TP
 .B 255
 The programs could not be loaded or attached.
 .SH SIGNALS

@@ -45,6 +45,7 @@ func options() []option {
 		{long: "include", arg: "FILE", doc: "read a header before the script; may be repeated", set: func(s *settings, v string) error { s.includes = append(s.includes, v); return nil }},
 		{long: "debuginfo", arg: "DIR:…", doc: "look for separate debug files there first; may be repeated", set: (*settings).addDebugDirs},
 		{long: "duration", arg: "TIME", doc: "end after a time: 10, 10s, 500ms, 2m, 1h", set: (*settings).setDuration},
+		{long: "max-overhead", arg: "PERCENT", doc: "end when the probes take more of a CPU for three seconds", set: (*settings).setMaxOverhead},
 		{long: "exit-status", arg: "child", doc: "exit with the status of the command of -c", values: []string{"child"}, set: oneOf("--exit-status", func(s *settings) *string { return &s.exitStatus }, "child")},
 		{long: "probe-filter", arg: "REGEX", doc: "attach only probes whose name matches", set: func(s *settings, v string) error { s.filter = v; return nil }},
 		{long: "test", doc: "run the script's test probes and report", set: func(s *settings, _ string) error { return s.setMode(modeTest, "--test") }},

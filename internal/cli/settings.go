@@ -58,6 +58,7 @@ type settings struct {
 	filter      string
 	traceable   string
 	duration    time.Duration // 0: no limit
+	maxOverhead float64       // percent of a CPU; 0: no limit
 	exitStatus  string        // "child", or "" for hawk's own
 	shell       string        // of --completion
 	includeDirs []string
@@ -118,6 +119,16 @@ func (s *settings) setDuration(text string) error {
 		return usagef("USAGE: invalid value for --duration: %s; it is a time like 10s or 500ms", text)
 	}
 	s.duration = d
+	return nil
+}
+
+// setMaxOverhead reads a percentage of one CPU; more than 100 is more than one.
+func (s *settings) setMaxOverhead(text string) error {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !(n > 0) || n > 1e6 {
+		return usagef("USAGE: invalid value for --max-overhead: %s; it is a percentage of one processor like 5 or 0.5", text)
+	}
+	s.maxOverhead = n
 	return nil
 }
 

@@ -102,6 +102,7 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 		Config: res.Config, Probe: &probes, Sink: c.sink(out, res.Config), Stdout: c.out, Stderr: c.err,
 		Child: child, PID: c.pid, DwarfPIDs: c.dwarfPIDs, DryRun: c.dryRun, WholeCommands: c.format == "json", Verbose: c.verbose > 0,
 		Report: c.report(), Unused: unused, Progress: progress, Last: true,
+		MaxOverhead: c.maxOverhead, Announce: !c.quiet,
 	})
 	if err != nil {
 		return c.fail(exitFailure, c.target.Explain(err))

@@ -32,6 +32,8 @@ func (s *session) attach() error {
 			total += len(p.Group.Points)
 		}
 	}
+	s.watchBudget()
+	s.announceSites(total)
 	shown := startProgress(s.o.Progress, "Attaching", total)
 	defer shown.end()
 	s.o.Probe.Step = func() error {
@@ -75,7 +77,9 @@ func (s *session) attach() error {
 }
 
 // interrupted reports whether the run is to end before it has begun.
-func (s *session) interrupted() bool { return s.signals.Load() > 0 || s.cancelled.Load() }
+func (s *session) interrupted() bool {
+	return s.signals.Load() > 0 || s.cancelled.Load() || s.meter.costly.Load()
+}
 
 func (s *session) attachProgram(fd int, p *object.Program) error {
 	if s.interrupted() {

@@ -45,9 +45,11 @@ func (s *session) trackFamily() error {
 	}
 	s.family = &family{fds: []int{s.Maps[i]}}
 	for event, code := range map[string][]uint64{"sched_process_fork": adopt(s.Maps[i], off), "sched_process_free": bury(s.Maps[i], off)} {
-		if err := s.family.run(event, code); err != nil {
+		prog, err := s.family.run(event, code)
+		if err != nil {
 			return fmt.Errorf("--follow: %s: %w", event, err)
 		}
+		s.meter.helpers = append(s.meter.helpers, metered{"--follow at " + event, prog})
 	}
 	return s.family.begin(s.target())
 }
@@ -138,18 +140,18 @@ func bury(mapFD int, off int32) []uint64 {
 }
 
 // run loads a program and attaches it to a raw tracepoint.
-func (f *family) run(event string, code []uint64) error {
+func (f *family) run(event string, code []uint64) (prog int, err error) {
 	fd, err := bpf.ProgLoad(&bpf.ProgSpec{Name: event, Type: bpf.RawTracepoint, Insns: bpf.Assemble(code...), License: "GPL"})
 	if err != nil {
-		return err
+		return -1, err
 	}
-	defer unix.Close(fd)
+	f.fds = append(f.fds, fd)
 	link, err := bpf.RawTracepointOpen(event, fd, 0)
 	if err != nil {
-		return err
+		return -1, err
 	}
 	f.fds = append(f.fds, link)
-	return nil
+	return fd, nil
 }
 
 // begin makes the threads of a process the first members.

@@ -40,7 +40,7 @@ func newFamily(t *testing.T, entries int) *family {
 		t.Fatal(err)
 	}
 	for event, code := range map[string][]uint64{"sched_process_fork": adopt(fd, off), "sched_process_free": bury(fd, off)} {
-		if err := f.run(event, code); err != nil {
+		if _, err := f.run(event, code); err != nil {
 			t.Fatalf("%s: %v", event, err)
 		}
 	}

@@ -33,6 +33,7 @@ func (s *session) loop() {
 		if now := time.Now(); !now.Before(next) {
 			s.failing.report(s, false)
 			s.remember()
+			s.announceHot(now)
 			if s.unwind != nil {
 				s.unwind.Sweep()
 			}
@@ -77,7 +78,7 @@ func (s *session) sleep() {
 // over reports whether the run has come to its end.
 func (s *session) over() bool {
 	switch {
-	case s.exited, s.err != nil, s.signals.Load() > 0, s.cancelled.Load():
+	case s.exited, s.err != nil, s.signals.Load() > 0, s.cancelled.Load(), s.meter.costly.Load():
 		return true
 	case s.o.Child != nil && s.o.Child.ended() && s.family.over():
 		return true

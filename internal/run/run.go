@@ -54,6 +54,11 @@ type Options struct {
 	// too late to cut anything short does not kill it on its way out.
 	Last    bool
 	Verbose bool
+	// MaxOverhead is the most that the programs may take of a CPU, in percent, over
+	// three seconds; 0: anything. Else the run ends with ExitCostly.
+	MaxOverhead float64
+	// Announce: what is likely to slow the machine down is said.
+	Announce bool
 }
 
 // Run runs the script until it ends: by exit(), by a signal, with the child or
@@ -112,6 +117,7 @@ type session struct {
 
 	format  output.Printf // text of the last printf
 	failing failures
+	meter   meter
 	kernel  *symbolize.Kernel
 	user    *symbolize.User
 	follows bool   // user records what processes map
@@ -133,7 +139,7 @@ type event struct {
 }
 
 func newSession(ls *load.Session, o Options) (*session, error) {
-	s := &session{Session: ls, o: o, sink: o.Sink, wakeFD: -1, epollFD: -1, pidFD: -1}
+	s := &session{Session: ls, o: o, sink: o.Sink, wakeFD: -1, epollFD: -1, pidFD: -1, meter: meter{stats: -1}}
 	if o.DryRun {
 		s.sink = output.NewText(io.Discard, io.Discard, output.Options{})
 	}
@@ -174,6 +180,7 @@ func (s *session) close() {
 			unix.Close(fd)
 		}
 	}
+	s.meter.close()
 	s.packets.close()
 	if s.calm != nil {
 		s.calm()
@@ -215,6 +222,9 @@ func trigger(p *object.Program) probe.Trigger { return p.Group.Points[0].Kind.Ou
 // trace is the life cycle of the probes from the begin programs on.
 func (s *session) trace() error {
 	s.startClocks()
+	if err := s.startMeter(); err != nil {
+		return err
+	}
 	if c := s.o.Child; c != nil {
 		atomic.StoreUint64(s.word(object.DataCPID), uint64(c.PID()))
 		defer c.terminate()
@@ -239,6 +249,9 @@ func (s *session) trace() error {
 		s.unwind.Wait() // for what is known to be needed by the first sample
 	}
 	if err := s.attach(); err != nil {
+		if s.meter.costly.Load() {
+			return s.finish()
+		}
 		return err
 	}
 	if s.o.DryRun {
@@ -306,6 +319,10 @@ func (s *session) finish() error {
 		s.printMaps()
 	}
 	s.flush()
+	s.reportCost()
+	if s.meter.costly.Load() && s.status == 0 {
+		s.status = ExitCostly
+	}
 	return nil
 }
 

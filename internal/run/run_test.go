@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,17 +60,18 @@ func (l *log) Write(p []byte) (int, error) {
 
 // A tracing is one run for a test.
 type tracing struct {
-	ctx     context.Context
-	command []string
-	pid     int
-	json    bool
-	dryRun  bool
-	unsafe  bool
-	stdout  io.Writer // nil: kept
-	out     log
-	stderr  log
-	status  int
-	err     error
+	ctx      context.Context
+	command  []string
+	pid      int
+	json     bool
+	dryRun   bool
+	unsafe   bool
+	announce bool
+	stdout   io.Writer // nil: kept
+	out      log
+	stderr   log
+	status   int
+	err      error
 }
 
 // run compiles and runs a script, with children of this process let in on
@@ -95,7 +97,7 @@ func (tr *tracing) run(t *testing.T, script string) {
 	defer ls.Close()
 	o := run.Options{
 		Config: res.Config, Probe: &po, Stdout: io.Discard, Stderr: &tr.stderr,
-		PID: tr.pid, DryRun: tr.dryRun, WholeCommands: tr.json,
+		PID: tr.pid, DryRun: tr.dryRun, WholeCommands: tr.json, Announce: tr.announce,
 	}
 	if tr.command != nil {
 		if o.Child, err = run.StartChild(tr.command); err != nil {
@@ -371,5 +373,23 @@ func TestNotify(t *testing.T) {
 		tr := &tracing{}
 		tr.run(t, `begin { printf("x\n"); }`)
 		tr.check(t, "x\n\n\n", "Attached 1 probe\n", 0)
+	}
+}
+
+// What runs very often is said once, without being asked; not of clocks, whose
+// rate is known, and not if nobody wants to hear it.
+func TestHotProbes(t *testing.T) {
+	run.WorthAWord(t, 0.001)
+	const script = `rawtracepoint:sys_enter { @ = count(); } interval:ms:10 { @n++; if (@n > 100) { exit(); } }`
+	hot := regexp.MustCompile(`^Attached 2 probes\nWARNING: rawtracepoint:(vmlinux:)?sys_enter fires [0-9,]+ times a second, which takes [0-9]+ % of a CPU; --max-overhead sets a limit\n$`)
+	tr := &tracing{announce: true}
+	tr.run(t, script)
+	if got := tr.stderr.text.String(); !hot.MatchString(got) {
+		t.Errorf("stderr is %q", got)
+	}
+	tr = &tracing{}
+	tr.run(t, script)
+	if got := tr.stderr.text.String(); got != "Attached 2 probes\n" {
+		t.Errorf("without announcements, stderr is %q", got)
 	}
 }

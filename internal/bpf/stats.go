@@ -1,0 +1,23 @@
+package bpf
+
+import "unsafe"
+
+// EnableStats has the kernel measure all programs of the machine for as long as
+// the descriptor is open. It needs Linux 5.8 and CAP_SYS_ADMIN.
+func EnableStats() (int, error) {
+	attr := struct{ kind uint32 }{} // BPF_STATS_RUN_TIME
+	return call(cmdEnableStats, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+}
+
+// ProgRuns is how often a program ran while programs were measured, and the
+// nanoseconds that it took in all.
+type ProgRuns struct{ Runs, Nanos uint64 }
+
+// Measured is what was measured of a program so far.
+func Measured(fd int) (ProgRuns, error) {
+	var info progInfo
+	if err := objInfo(fd, unsafe.Pointer(&info), unsafe.Sizeof(info)); err != nil {
+		return ProgRuns{}, err
+	}
+	return ProgRuns{Runs: info.runs, Nanos: info.runNanos}, nil
+}
