@@ -16,7 +16,7 @@ const order = `
 	cdef
 	config
 	bpf target/btf target/proc target/foreign target/exe target/dwarf target
-	ir ir/eval ir/irgen
+	ir ir/eval ir/irgen operator
 	probe
 	regalloc opt codegen
 	object

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/hawktrace/hawk/internal/operator"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -149,7 +150,7 @@ func (w *walker) advise(d *source.Diagnostic, id *syntax.Ident) {
 // compared with a text lacks its quotes, perhaps because the shell took them.
 func (w *walker) besideText(e *syntax.Binary, x val) val {
 	id, ok := syntax.Unparen(e.Y).(*syntax.Ident)
-	if _, isText := x.Type.(*types.String); ok && isText && isComparison(e.Op) {
+	if _, isText := x.Type.(*types.String); ok && isText && operator.Compares(e.Op) {
 		w.textName = id
 	}
 	return w.expr(e.Y)

@@ -54,10 +54,19 @@ func (w *walker) cond(e *syntax.Cond) val {
 // decided here, whatever the arms' types.
 func (w *walker) joinArms(e syntax.Expr, cond, x, y val, xe, ye syntax.Expr) val {
 	if cond.k.Kind != builtin.NoConst && x.isLiteral() && y.isLiteral() {
+		taken := y
 		if truth(cond.k) {
-			return x
+			taken = x
 		}
-		return y
+		// An integer with a type has the type of both arms, as at run time.
+		if x.k.Kind == builtin.IntConst && y.k.Kind == builtin.IntConst && !(x.free && y.free) {
+			taken.Flex, _ = types.Join(x.Flex, y.Flex)
+			taken.free = false
+			if i, ok := types.IsInteger(taken.Type); ok {
+				taken.k = typed(taken.k.Int, i)
+			}
+		}
+		return taken
 	}
 	if x.Type == nil || y.Type == nil {
 		return val{}

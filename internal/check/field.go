@@ -269,7 +269,7 @@ func (w *walker) index(e *syntax.Index) val {
 		if i.k.Int < uint64(len(x.k.Str)) {
 			b = x.k.Str[i.k.Int]
 		}
-		v.k = fromBits(uint64(int8(b)), int8(b) < 0).konst()
+		v.k = typed(uint64(b), types.Int8)
 	}
 	return v
 }

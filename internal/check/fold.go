@@ -2,15 +2,19 @@ package check
 
 import (
 	"math/bits"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/operator"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// Integer literals are folded over the union of both 64-bit ranges: sign and
-// magnitude of a number from -2^63 to 2^64-1. What leaves that range
-// is an error, never a wrap-around.
+// Integer literals alone are folded over the union of both 64-bit ranges: sign
+// and magnitude of a number from -2^63 to 2^64-1. What leaves that range
+// is an error, never a wrap-around, and so is an operation whose result would
+// depend on which of the two types its operands are given. An operation with an
+// operand that has a type, as of a cast, is computed in types as a program does.
 type number struct {
 	neg bool
 	mag uint64
@@ -78,6 +82,9 @@ func (n number) negate() number { return number{!n.neg, n.mag} }
 // code names it.
 func foldInt(op syntax.Token, x, y number) (r number, code, problem string) {
 	ok := true
+	if apart(x, y) && (op == syntax.Div || op == syntax.Mod) {
+		return r, "no-common-type", noCommonType
+	}
 	switch op {
 	case syntax.Add:
 		r, ok = x.add(y)
@@ -101,7 +108,8 @@ func foldInt(op syntax.Token, x, y number) (r number, code, problem string) {
 	case syntax.Or:
 		r = fromBits(x.bits()|y.bits(), x.neg || y.neg)
 	case syntax.Xor:
-		r = fromBits(x.bits()^y.bits(), x.neg != y.neg)
+		b := x.bits() ^ y.bits()
+		r = fromBits(b, x.neg != y.neg && int64(b) < 0)
 	case syntax.Shl, syntax.Shr:
 		if y.neg || y.mag >= 64 {
 			return r, "bad-shift", "shift count must be between 0 and 63"
@@ -119,6 +127,19 @@ func foldInt(op syntax.Token, x, y number) (r number, code, problem string) {
 		return r, "integer-overflow", "integer overflow"
 	}
 	return r, "", ""
+}
+
+const noCommonType = "no integer type holds both operands, one of which is negative and one above 9223372036854775807"
+
+// apart reports whether two numbers are of no common type.
+func apart(x, y number) bool {
+	return x.neg && y.mag > 1<<63-1 && !y.neg || y.neg && x.mag > 1<<63-1 && !x.neg
+}
+
+// typed is a number as a constant of an integer type.
+func typed(bits uint64, t *types.Int) builtin.Const {
+	bits = operator.Convert(bits, t)
+	return builtin.Const{Kind: builtin.IntConst, Int: bits, Neg: t.Signed && int64(bits) < 0}
 }
 
 // fromBits reads a bit pattern as a negative number if neg says so.
@@ -159,15 +180,23 @@ func strConst(s string) builtin.Const { return builtin.Const{Kind: builtin.StrCo
 // truth is what a literal is worth as a condition.
 func truth(k builtin.Const) bool {
 	if k.Kind == builtin.StrConst {
-		return k.Str != ""
+		return cText(k.Str) != ""
 	}
 	return k.Int != 0
 }
 
-// sameLiterals compares two literals whose types join.
+// cText is what a program takes for the text of a string: all in front of the
+// first NUL.
+func cText(s string) string {
+	s, _, _ = strings.Cut(s, "\x00")
+	return s
+}
+
+// sameLiterals compares two literals whose types join: their bytes, as a
+// program does.
 func sameLiterals(x, y val) bool {
 	if x.parts == nil {
-		return x.k.Str == y.k.Str && numberOf(x.k).cmp(numberOf(y.k)) == 0
+		return strings.TrimRight(x.k.Str, "\x00") == strings.TrimRight(y.k.Str, "\x00") && x.k.Int == y.k.Int
 	}
 	xr, isRecord := x.Type.(*types.Record)
 	for i, p := range x.parts {
@@ -192,6 +221,7 @@ func literal(k builtin.Const) val {
 	case builtin.StrConst:
 		v.Type = &types.String{Cap: len(k.Str) + 1}
 	case builtin.IntConst:
+		v.free = true
 		v.Type, v.Flex.Flex = literalType(numberOf(k))
 	}
 	return v
@@ -227,15 +257,4 @@ func holds(t *types.Int, n number) bool {
 		return n.mag <= 1<<(width-1)
 	}
 	return n.mag < 1<<(width-1)
-}
-
-// truncate is a literal cast to an integer type.
-func truncate(t *types.Int, n number) number {
-	width := uint(t.Bytes * 8)
-	b := n.bits()
-	if t.Signed {
-		s := int64(b<<(64-width)) >> (64 - width)
-		return fromBits(uint64(s), s < 0)
-	}
-	return number{false, b << (64 - width) >> (64 - width)}
 }

@@ -1,19 +1,14 @@
 package check
 
 import (
+	"strings"
+
 	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/operator"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
-
-func isComparison(op syntax.Token) bool {
-	switch op {
-	case syntax.Eq, syntax.Ne, syntax.Lt, syntax.Gt, syntax.Le, syntax.Ge:
-		return true
-	}
-	return false
-}
 
 func isLogical(op syntax.Token) bool { return op == syntax.LAnd || op == syntax.LOr }
 
@@ -24,7 +19,7 @@ func (w *walker) operate(at syntax.Node, op syntax.Token, xe syntax.Expr, x val,
 		return val{}
 	}
 	if x.k.Kind != builtin.NoConst && y.k.Kind != builtin.NoConst {
-		if v, ok := w.foldBinary(at, op, x.k, y.k); ok {
+		if v, ok := w.foldBinary(at, op, x, y); ok {
 			return v
 		}
 	}
@@ -98,31 +93,36 @@ func (w *walker) integers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 		return truth
 	}
 	xf, yf := intFlex(x, xi), intFlex(y, yi)
-	j, _ := types.Join(xf, yf)
-	ji := j.Type.(*types.Int)
+	rule := operator.Of(op, xf, yf)
 	// The sign of a flexible operand is settled by the other one.
-	if !ji.Signed {
+	if j, _ := types.Join(xf, yf); !j.Type.(*types.Int).Signed {
 		w.unsign(xe, xf)
 		w.unsign(ye, yf)
 	}
-	if isComparison(op) {
-		w.lossyOperand(xe, xf, ji)
-		w.lossyOperand(ye, yf, ji)
-		return truth
-	}
-	if (op == syntax.Div || op == syntax.Mod) && y.k.Kind != builtin.NoConst && y.k.Int == 0 {
+	v := val{Flex: types.Flex{Type: rule.Result}}
+	divides := op == syntax.Div || op == syntax.Mod
+	shifts := op == syntax.Shl || op == syntax.Shr
+	switch {
+	case divides && y.k.Kind != builtin.NoConst && y.k.Int == 0:
 		w.errorf(at, "division-by-zero", "division by zero")
 		return val{}
-	}
-	if (op == syntax.Shl || op == syntax.Shr) && y.k.Kind == builtin.IntConst && (y.k.Neg || y.k.Int >= 64) {
+	case shifts && y.k.Kind == builtin.IntConst && (y.k.Neg || y.k.Int >= 64):
 		w.warnf(ye, "shift-count", "Shift counts are taken modulo 64: this shifts by %d", y.k.Int%64)
 	}
-	signed := op == syntax.Sub || signedOperand(xf) || signedOperand(yf) || xf.Flex && yf.Flex
-	t := types.IntOf(8, signed)
-	v := val{Flex: types.Flex{Type: t}, space: w.joinSpaces(at, x, y)}
-	if op != syntax.Shl && op != syntax.Shr && !difference(op, xe, ye) {
-		w.lossyOperand(xe, xf, t)
-		w.lossyOperand(ye, yf, t)
+	if !operator.Compares(op) {
+		v.space = w.joinSpaces(at, x, y)
+	}
+	if !shifts && (operator.Compares(op) || !difference(op, xe, ye)) {
+		w.lossyOperand(xe, x, xf, rule.Operands)
+		w.lossyOperand(ye, y, yf, rule.Operands)
+	}
+	if x.k.Kind != builtin.NoConst && y.k.Kind != builtin.NoConst {
+		bits := rule.Fold(x.k.Int, y.k.Int)
+		if t, ok := rule.Result.(*types.Int); ok {
+			v.k = typed(bits, t)
+		} else {
+			v.k = boolConst(bits != 0)
+		}
 	}
 	return v
 }
@@ -138,15 +138,11 @@ func intFlex(v val, i *types.Int) types.Flex {
 	return types.Flex{Type: i, Flex: v.Flex.Flex || v.Type == types.Bool}
 }
 
-func signedOperand(f types.Flex) bool {
-	i, _ := types.IsInteger(f.Type)
-	return i.Signed && !f.Flex
-}
-
 // lossyOperand warns like lossy, but not of what the script cannot know to be
-// signed: the lengths and counts that integers of the kernel are.
-func (w *walker) lossyOperand(e syntax.Expr, f types.Flex, to types.Type) {
-	if !f.Flex {
+// signed: the lengths and counts that integers of the kernel are, nor of a
+// constant that the type holds.
+func (w *walker) lossyOperand(e syntax.Expr, v val, f types.Flex, to *types.Int) {
+	if !f.Flex && (v.k.Kind != builtin.IntConst || !holds(to, numberOf(v.k))) {
 		w.lossy(e, f, to)
 	}
 }
@@ -188,7 +184,7 @@ func (w *walker) pointers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 	case !(xp || xint) || !(yp || yint):
 	case isLogical(op):
 		return val{Flex: types.Flex{Type: types.Bool}}
-	case isComparison(op):
+	case operator.Compares(op):
 		if xp && yp {
 			w.joinSpaces(at, x, y)
 		}
@@ -221,8 +217,9 @@ func isUntyped(t types.Type) bool {
 }
 
 // foldBinary computes an operator on literals; ok is false if the pair is not
-// one that folds.
-func (w *walker) foldBinary(at syntax.Node, op syntax.Token, x, y builtin.Const) (v val, ok bool) {
+// one that folds here. Integers with types fold where they are typed.
+func (w *walker) foldBinary(at syntax.Node, op syntax.Token, xv, yv val) (v val, ok bool) {
+	x, y := xv.k, yv.k
 	if isLogical(op) {
 		r := truth(x) && truth(y)
 		if op == syntax.LOr {
@@ -233,14 +230,8 @@ func (w *walker) foldBinary(at syntax.Node, op syntax.Token, x, y builtin.Const)
 	xs, ys := x.Kind == builtin.StrConst, y.Kind == builtin.StrConst
 	switch {
 	case xs && ys:
-		if isComparison(op) {
-			c := 0
-			if x.Str < y.Str {
-				c = -1
-			} else if x.Str > y.Str {
-				c = 1
-			}
-			return literal(boolConst(compare(op, c))), true
+		if operator.Compares(op) {
+			return literal(boolConst(compare(op, strings.Compare(cText(x.Str), cText(y.Str))))), true
 		}
 		if op == syntax.Add {
 			return literal(strConst(x.Str + y.Str)), true
@@ -257,11 +248,18 @@ func (w *walker) foldBinary(at syntax.Node, op syntax.Token, x, y builtin.Const)
 		return literal(strConst(x.Str[y.Int:])), true
 	case ys:
 		return val{}, false
-	case x.Kind == builtin.BoolConst && y.Kind == builtin.BoolConst && !isComparison(op):
+	case x.Kind == builtin.BoolConst && y.Kind == builtin.BoolConst && !operator.Compares(op):
 		return foldBools(op, x.Int != 0, y.Int != 0)
 	}
+	if !(xv.free || x.Kind == builtin.BoolConst) || !(yv.free || y.Kind == builtin.BoolConst) {
+		return val{}, false
+	}
 	a, b := numberOf(x), numberOf(y)
-	if isComparison(op) {
+	if operator.Compares(op) && apart(a, b) {
+		w.errorf(at, "no-common-type", "%s", noCommonType).Hint("cast one of them to say which type is meant")
+		return val{}, true
+	}
+	if operator.Compares(op) {
 		return literal(boolConst(compare(op, a.cmp(b)))), true
 	}
 	r, code, problem := foldInt(op, a, b)
@@ -298,7 +296,7 @@ func (w *walker) unary(e *syntax.Unary) val {
 		return val{}
 	}
 	if x.k.Kind != builtin.NoConst && e.Op != syntax.Mul {
-		if v, ok := w.foldUnary(e, x.k); ok {
+		if v, ok := w.foldUnary(e, x); ok {
 			return v
 		}
 	}
@@ -310,7 +308,15 @@ func (w *walker) unary(e *syntax.Unary) val {
 		}
 	case syntax.Sub, syntax.Tilde:
 		if isInt && x.Type != types.Bool {
-			return val{Flex: types.Flex{Type: types.IntOf(8, i.Signed)}, space: x.space}
+			v := val{Flex: types.Flex{Type: types.IntOf(8, i.Signed)}, space: x.space}
+			if x.k.Kind != builtin.NoConst {
+				bits := operator.Negate(x.k.Int)
+				if e.Op == syntax.Tilde {
+					bits = operator.Complement(x.k.Int)
+				}
+				v.k = typed(bits, types.IntOf(8, i.Signed))
+			}
+			return v
 		}
 	case syntax.Mul:
 		return w.dereference(e, x, isInt)
@@ -319,11 +325,13 @@ func (w *walker) unary(e *syntax.Unary) val {
 	return val{}
 }
 
-func (w *walker) foldUnary(e *syntax.Unary, k builtin.Const) (val, bool) {
+// foldUnary is foldBinary for a prefix operator.
+func (w *walker) foldUnary(e *syntax.Unary, x val) (val, bool) {
+	k := x.k
 	switch {
 	case e.Op == syntax.Not && k.Kind != builtin.StrConst:
 		return literal(boolConst(!truth(k))), true
-	case k.Kind != builtin.IntConst:
+	case !x.free:
 		return val{}, false
 	}
 	n := numberOf(k)

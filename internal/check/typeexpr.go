@@ -306,9 +306,9 @@ func (w *walker) castConst(e *syntax.Cast, v *val, k builtin.Const) {
 	}
 	switch t := v.Type.(type) {
 	case *types.Int:
-		v.k = truncate(t, numberOf(k)).konst()
+		v.k = typed(k.Int, t)
 	case *types.Enum:
-		v.k = truncate(types.IntOf(t.Bytes, t.Signed), numberOf(k)).konst()
+		v.k = typed(k.Int, types.IntOf(t.Bytes, t.Signed))
 		if t.NameOf(int64(v.k.Int)) == "" {
 			w.errorf(e, "bad-enumerator", "Enum: %s doesn't contain a variant value of %s", t.Name, constText(k))
 		}

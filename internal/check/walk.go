@@ -50,6 +50,7 @@ type val struct {
 	types.Flex
 	space types.Space
 	k     builtin.Const
+	free  bool  // an integer of literals and operators alone, which has no type but the smallest that holds it
 	parts []val // of a tuple or record of literals, not nil even if there are none
 }
 
@@ -294,11 +295,14 @@ func (w *walker) storeSlot(s *slot, x val, at, rhs syntax.Node, name, what strin
 			return
 		}
 		if i, ok := types.IsInteger(cur); ok && s.fixed && x.k.Kind == builtin.IntConst {
-			if !holds(i, numberOf(x.k)) {
+			fits := holds(i, numberOf(x.k))
+			if !fits && x.free {
 				w.errorf(at, "literal-range", "Type mismatch for %s: trying to assign value '%s' when %s already has a type '%s'",
 					name, constText(x.k), what, cur).Hint("the value does not fit: %s", rangeOf(i))
 			}
-			return
+			if fits || x.free {
+				return
+			}
 		}
 		w.lossy(rhs, x.Flex, cur)
 	}

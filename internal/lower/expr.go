@@ -4,6 +4,7 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/operator"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -24,7 +25,7 @@ func (f *fn) scalar(e syntax.Expr) *ir.Value {
 		return f.konst(int64(k.Int))
 	}
 	if k, ok := f.info.Consts[e]; ok { // a string literal as a condition
-		return f.konst(flag(k.Str != ""))
+		return f.konst(flag(k.Str != "" && k.Str[0] != 0))
 	}
 	if c, ok := f.info.Calls[e]; ok {
 		return f.call(c, nil)
@@ -227,42 +228,23 @@ func (f *fn) boolMath(e *syntax.Binary, x, y *ir.Value) *ir.Value {
 	return b.Arith(ir.Ne, f.arith(e, e.Op, x, y, false, false), f.konst(0))
 }
 
-// plainArith are the operators that one instruction is, whatever the signs.
-var plainArith = map[syntax.Token]ir.Op{
-	syntax.Add: ir.Add, syntax.Sub: ir.Sub, syntax.Mul: ir.Mul, syntax.And: ir.And, syntax.Or: ir.Or, syntax.Xor: ir.Xor,
-}
-
 // arith emits an integer operation. signed is the sign of the result, which
 // division follows; a right shift follows the sign of its left operand.
 func (f *fn) arith(at syntax.Node, op syntax.Token, x, y *ir.Value, signed, leftSigned bool) *ir.Value {
 	b := f.b
-	if same, ok := plainArith[op]; ok {
-		return b.Arith(same, x, y)
-	}
+	code, _ := operator.Instruction(op, signed, leftSigned)
 	switch op {
-	case syntax.Shl:
-		return b.Arith(ir.Shl, x, b.Arith(ir.And, y, f.konst(63)))
-	case syntax.Shr:
-		count := b.Arith(ir.And, y, f.konst(63))
-		if leftSigned {
-			return b.Arith(ir.AShr, x, count)
-		}
-		return b.Arith(ir.LShr, x, count)
-	}
-	div := ir.UDiv
-	switch {
-	case op == syntax.Div && signed:
-		div = ir.SDiv
-	case op == syntax.Mod && signed:
-		div = ir.SMod
-	case op == syntax.Mod:
-		div = ir.UMod
+	case syntax.Shl, syntax.Shr:
+		return b.Arith(code, x, b.Arith(ir.And, y, f.konst(63))) // for the verifier, too
+	case syntax.Div, syntax.Mod:
+	default:
+		return b.Arith(code, x, y)
 	}
 	if y.Op == ir.Const && y.Imm != 0 {
-		return b.Arith(div, x, y)
+		return b.Arith(code, x, y)
 	}
 	return f.Choose(f.hide(y),
-		func() *ir.Value { return b.Arith(div, x, y) },
+		func() *ir.Value { return b.Arith(code, x, y) },
 		func() *ir.Value {
 			f.Failed(at, object.DivideByZero, "", nil)
 			return f.konst(1)
@@ -303,23 +285,14 @@ func (f *fn) compare(e *syntax.Binary) *ir.Value {
 	// The joined type is signed if either side is: the checker has made a
 	// literal unsigned that takes the sign of the other side.
 	signed := f.intType(e.X).Signed || f.intType(e.Y).Signed
-	less, lessEq := ir.ULt, ir.ULe
-	if signed {
-		less, lessEq = ir.SLt, ir.SLe
+	code, swapped := operator.Instruction(e.Op, signed, false)
+	if e.Op != syntax.Eq && e.Op != syntax.Ne {
+		x, y = f.number(x), f.number(y)
 	}
-	switch e.Op {
-	case syntax.Eq:
-		return b.Arith(ir.Eq, x, y)
-	case syntax.Ne:
-		return b.Arith(ir.Ne, x, y)
-	case syntax.Lt:
-		return b.Arith(less, f.number(x), f.number(y))
-	case syntax.Le:
-		return b.Arith(lessEq, f.number(x), f.number(y))
-	case syntax.Gt:
-		return b.Arith(less, f.number(y), f.number(x))
+	if swapped {
+		x, y = y, x
 	}
-	return b.Arith(lessEq, f.number(y), f.number(x))
+	return b.Arith(code, x, y)
 }
 
 func (f *fn) unary(e *syntax.Unary) *ir.Value {

@@ -6,85 +6,14 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 )
 
-// fold computes v for constant arguments (y is ignored by unary operations),
-// exactly as the machine does: division by 0 yields 0, modulo 0 the dividend,
-// and shift counts are taken modulo 64.
+// fold computes v for constant arguments; y is ignored by unary operations.
 func fold(v *ir.Value, x, y int64) (int64, bool) {
-	truth := func(b bool) (int64, bool) {
-		if b {
-			return 1, true
-		}
-		return 0, true
-	}
-	switch v.Op {
-	case ir.Add:
-		return x + y, true
-	case ir.Sub:
-		return x - y, true
-	case ir.Mul:
-		return x * y, true
-	case ir.UDiv:
-		if y == 0 {
-			return 0, true
-		}
-		return int64(uint64(x) / uint64(y)), true
-	case ir.UMod:
-		if y == 0 {
-			return x, true
-		}
-		return int64(uint64(x) % uint64(y)), true
-	case ir.SDiv:
-		if y == 0 {
-			return 0, true
-		}
-		return x / y, true
-	case ir.SMod:
-		if y == 0 {
-			return x, true
-		}
-		return x % y, true
-	case ir.And:
-		return x & y, true
-	case ir.Or:
-		return x | y, true
-	case ir.Xor:
-		return x ^ y, true
-	case ir.Shl:
-		return x << (y & 63), true
-	case ir.LShr:
-		return int64(uint64(x) >> (y & 63)), true
-	case ir.AShr:
-		return x >> (y & 63), true
-	case ir.Neg:
-		return -x, true
-	case ir.Ext:
-		return extend(x, v.Size, v.Sign), true
-	case ir.Bswap:
-		return int64(bits.ReverseBytes64(uint64(x)) >> (64 - 8*uint(v.Size))), true
-	case ir.Eq:
-		return truth(x == y)
-	case ir.Ne:
-		return truth(x != y)
-	case ir.ULt:
-		return truth(uint64(x) < uint64(y))
-	case ir.ULe:
-		return truth(uint64(x) <= uint64(y))
-	case ir.SLt:
-		return truth(x < y)
-	case ir.SLe:
-		return truth(x <= y)
-	}
-	return 0, false
+	r, ok := ir.Compute(v.Op, v.Size, v.Sign, uint64(x), uint64(y))
+	return int64(r), ok
 }
 
 // extend keeps the low size bytes of x.
-func extend(x int64, size uint8, sign bool) int64 {
-	shift := 64 - 8*uint(size)
-	if sign {
-		return x << shift >> shift
-	}
-	return int64(uint64(x) << shift >> shift)
-}
+func extend(x int64, size uint8, sign bool) int64 { return int64(ir.Extend(uint64(x), size, sign)) }
 
 // width is a number of low bits outside of which v is zero, as far as the
 // kernel's verifier can tell as well.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
 )
 
 // checkFolding works out a folded expression once more, with numbers of any
@@ -13,6 +14,9 @@ import (
 func (m *machine) checkFolding(e syntax.Expr, k builtin.Const) {
 	want, ok := folded(e)
 	if !ok {
+		if again, ok := m.again(e); ok && again != m.constant(e, k) {
+			panic(&Mistyped{e.Span(), fmt.Sprintf("was folded to %v where %v is right", m.constant(e, k), again)})
+		}
 		return
 	}
 	got := any(k.Str)
@@ -32,6 +36,61 @@ func (m *machine) checkFolding(e syntax.Expr, k builtin.Const) {
 	if got != want {
 		panic(&Mistyped{e.Span(), fmt.Sprintf("was folded to %v where %v is right", got, want)})
 	}
+}
+
+// again works out a folded expression of integers with types as if it were not
+// folded.
+func (m *machine) again(e syntax.Expr) (val, bool) {
+	number := func(e syntax.Expr) bool {
+		_, ok := asInt(m.info.Types[e])
+		return ok
+	}
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return m.again(e.X)
+	case *syntax.Unary:
+		if number(e.X) && !m.untyped(e.X) {
+			return m.unary(e), true
+		}
+	case *syntax.Binary:
+		if number(e.X) && number(e.Y) && e.Op != syntax.LAnd && e.Op != syntax.LOr && !(m.untyped(e.X) && m.untyped(e.Y)) {
+			return m.operator(e), true
+		}
+	case *syntax.Cast:
+		if number(e.X) {
+			return convert(m.eval(e.X), m.typeOf(e.X), m.typeOf(e)), true
+		}
+	case *syntax.Cond:
+		if number(e) && e.Then != nil && number(e.Then) && number(e.Else) && !(m.untyped(e.Then) && m.untyped(e.Else)) {
+			return m.cond(e), true
+		}
+	}
+	return nil, false
+}
+
+// untyped reports whether an expression is made of literals and operators
+// alone, for which other rules hold.
+func (m *machine) untyped(e syntax.Expr) bool {
+	switch e := e.(type) {
+	case *syntax.IntLit, *syntax.SizeOf, *syntax.OffsetOf, *syntax.PosParam:
+		return true
+	case *syntax.Paren:
+		return m.untyped(e.X)
+	case *syntax.Unary:
+		return m.untyped(e.X)
+	case *syntax.Binary:
+		return m.info.Types[e] == types.Bool || m.untyped(e.X) && m.untyped(e.Y)
+	case *syntax.Cond:
+		if e.Then == nil {
+			return m.untyped(e.Cond) && m.untyped(e.Else)
+		}
+		return m.untyped(e.Then) && m.untyped(e.Else)
+	case *syntax.If:
+		return e.Else != nil && m.untyped(e.Then) && m.untyped(e.Else)
+	case *syntax.Block:
+		return len(e.Stmts) == 0 && e.Result != nil && m.untyped(e.Result)
+	}
+	return m.info.Types[e] == types.Bool
 }
 
 // folded is a *big.Int, a bool or a string.

@@ -177,7 +177,12 @@ func (g *generator) integer(depth int) *Node {
 		}
 		return leaf(Expr, pick(g, numbers...))
 	}
-	switch g.IntN(26) {
+	switch g.IntN(28) {
+	case 26:
+		return g.enumerator()
+	case 27:
+		return node(Expr, "("+pick(g, widths...)+")"+pick(g, numbers...)+" "+pick(g, "+", "-", "*", "&", "|", "^")+" ("+pick(g, widths...)+")#",
+			leaf(Expr, pick(g, numbers...)))
 	case 22:
 		if n, ok := g.counted(depth); ok {
 			return n

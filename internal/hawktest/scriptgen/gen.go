@@ -61,11 +61,12 @@ type generator struct {
 	// calm: inside a loop whose rounds the verifier does not count. It follows
 	// every path through such a loop until it sees the same state again, so that
 	// there must not be too many.
-	calm bool
-	uses map[string]bool // helpers that the script has to define
-	made int             // maps that loops over maps fill
-	own  []routine       // macros and functions made up for this script
-	in   *routine        // whose body this is; nil in a probe
+	calm  bool
+	enums bool            // the script has enumerators
+	uses  map[string]bool // helpers that the script has to define
+	made  int             // maps that loops over maps fill
+	own   []routine       // macros and functions made up for this script
+	in    *routine        // whose body this is; nil in a probe
 }
 
 // helpers are macros and functions that scripts use.
@@ -95,6 +96,9 @@ func Generate(seed uint64, k Kernel) *Node {
 		probes = append(probes, g.probe("end", false, true))
 	}
 	var head []*Node
+	if g.enums {
+		head = append(head, leaf(Stmt, enums))
+	}
 	for _, name := range slices.Sorted(maps.Keys(g.uses)) {
 		head = append(head, leaf(Stmt, helpers[name]))
 	}

@@ -59,6 +59,9 @@ func (g *generator) statement() *Node {
 	case n < 28:
 		return g.printf()
 	case n < 29:
+		if g.one(2) {
+			return g.twins()
+		}
 		return node(Stmt, "_ = #;\n", g.value(g.shape(1), 3))
 	case n < 30:
 		return g.jump()

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"github.com/hawktrace/hawk/internal/ir"
 )
@@ -220,7 +219,7 @@ func (fr *frame) value(v *ir.Value) (uint64, error) {
 		if err != nil {
 			return 0, err
 		}
-		return extend(get(mem), v.Size, v.Sign), nil
+		return ir.Extend(get(mem), v.Size, v.Sign), nil
 	case ir.Store:
 		mem, err := m.Bytes(x+uint64(v.Imm), int(v.Size))
 		if err == nil {
@@ -252,7 +251,10 @@ func (fr *frame) value(v *ir.Value) (uint64, error) {
 		}
 		return m.Kfunc(m, v.Sym, args[:len(v.Args)])
 	}
-	return arith(v, x, y)
+	if r, ok := ir.Compute(v.Op, v.Size, v.Sign, x, y); ok {
+		return r, nil
+	}
+	return 0, fmt.Errorf("cannot run %s", v.Op)
 }
 
 func (fr *frame) atomic(v *ir.Value, args [5]uint64) (uint64, error) {
@@ -266,7 +268,7 @@ func (fr *frame) atomic(v *ir.Value, args [5]uint64) (uint64, error) {
 		put(mem, args[1])
 	case v.Op != ir.AtomicCmpXchg:
 		put(mem, old+args[1])
-	case old == extend(args[1], v.Size, false):
+	case old == ir.Extend(args[1], v.Size, false):
 		put(mem, args[2])
 	}
 	return old, nil
@@ -295,73 +297,4 @@ func put(mem []byte, x uint64) {
 	default:
 		binary.NativeEndian.PutUint64(mem, x)
 	}
-}
-
-func extend(x uint64, size uint8, sign bool) uint64 {
-	shift := 64 - 8*uint(size)
-	if sign {
-		return uint64(int64(x<<shift) >> shift)
-	}
-	return x << shift >> shift
-}
-
-// arith is written apart from the optimiser's constant folding on purpose: two
-// accounts of the same rules check each other.
-func arith(v *ir.Value, x, y uint64) (uint64, error) {
-	truth := map[bool]uint64{true: 1}
-	switch v.Op {
-	case ir.Add:
-		return x + y, nil
-	case ir.Sub:
-		return x - y, nil
-	case ir.Mul:
-		return x * y, nil
-	case ir.UDiv, ir.SDiv:
-		switch {
-		case y == 0:
-			return 0, nil
-		case v.Op == ir.UDiv:
-			return x / y, nil
-		}
-		return uint64(int64(x) / int64(y)), nil
-	case ir.UMod, ir.SMod:
-		switch {
-		case y == 0:
-			return x, nil
-		case v.Op == ir.UMod:
-			return x % y, nil
-		}
-		return uint64(int64(x) % int64(y)), nil
-	case ir.And:
-		return x & y, nil
-	case ir.Or:
-		return x | y, nil
-	case ir.Xor:
-		return x ^ y, nil
-	case ir.Shl:
-		return x << (y % 64), nil
-	case ir.LShr:
-		return x >> (y % 64), nil
-	case ir.AShr:
-		return uint64(int64(x) >> (y % 64)), nil
-	case ir.Neg:
-		return -x, nil
-	case ir.Ext:
-		return extend(x, v.Size, v.Sign), nil
-	case ir.Bswap:
-		return bits.ReverseBytes64(x) >> (64 - 8*uint(v.Size)), nil
-	case ir.Eq:
-		return truth[x == y], nil
-	case ir.Ne:
-		return truth[x != y], nil
-	case ir.ULt:
-		return truth[x < y], nil
-	case ir.ULe:
-		return truth[x <= y], nil
-	case ir.SLt:
-		return truth[int64(x) < int64(y)], nil
-	case ir.SLe:
-		return truth[int64(x) <= int64(y)], nil
-	}
-	return 0, fmt.Errorf("cannot run %s", v.Op)
 }
