@@ -197,3 +197,24 @@ func FuzzPayload(f *testing.F) {
 		})
 	})
 }
+
+// FuzzBind makes payloads ready for a machine that they were made for, with all that its tables say, whole and in pieces.
+func FuzzBind(f *testing.F) {
+	for _, text := range scripts {
+		f.Add(encode(f, text), false)
+		f.Add(encode(f, text), true)
+	}
+	machine := target.Recorded("../compile/testdata/target")
+	f.Fuzz(func(t *testing.T, b []byte, pieces bool) {
+		bound.Run(t, len(b), func() {
+			p, err := aot.Decode(b)
+			if err != nil {
+				return
+			}
+			o, ds := p.Bind(&probe.Options{Target: machine}, pieces)
+			if o == nil && !ds.HasErrors() {
+				t.Error("no object, and no reason")
+			}
+		})
+	})
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/target"
 )
 
 // A hierarchy is a mounted tree of control groups.
@@ -38,7 +39,7 @@ func mountedCgroups(mountinfo string) []*hierarchy {
 			continue
 		}
 		kind, _, _ := strings.Cut(after, " ")
-		h := &hierarchy{root: unescapeMount(fields[4])}
+		h := &hierarchy{root: target.UnescapeMount(fields[4])}
 		switch kind {
 		case "cgroup2":
 			h.name = "unified"
@@ -61,11 +62,6 @@ func mountedCgroups(mountinfo string) []*hierarchy {
 		return strings.Compare(a.name, b.name)
 	})
 	return out
-}
-
-// unescapeMount undoes the octal escapes of mount points.
-func unescapeMount(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
 // CgroupPaths names a control group in the hierarchies whose name matches a

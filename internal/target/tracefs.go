@@ -55,15 +55,15 @@ func mountedTracefs() string {
 		if !ok || !strings.HasPrefix(after, "tracefs ") || len(fields) < 5 {
 			continue
 		}
-		if dir := unescapeMount(fields[4]); isTracefs(dir) {
+		if dir := UnescapeMount(fields[4]); isTracefs(dir) {
 			return dir
 		}
 	}
 	return ""
 }
 
-// unescapeMount undoes the octal escapes of mountinfo.
-func unescapeMount(s string) string {
+// UnescapeMount undoes the octal escapes of mountinfo.
+func UnescapeMount(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}
