@@ -39,7 +39,7 @@ func (c *command) info() int {
 		c.warn(errno.Message(err) + " What the kernel does not tell is unknown.")
 	}
 	sections := c.facts()
-	if c.format == "json" {
+	if c.json() {
 		return c.tell(infoJSON(sections))
 	}
 	var b strings.Builder

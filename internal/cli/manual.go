@@ -77,7 +77,12 @@ then from defaults.
 	for _, s := range config.Settings() {
 		fmt.Fprintf(&b, ".TP\n.BR %s \" (%s)\"\n%s\n", roff(s.Name), roff(s.Default), roffText(s.Doc))
 	}
-	b.WriteString(`.SH EXIT STATUS
+	b.WriteString(`.SH OUTPUT FOR PROGRAMS
+.B -f json
+is what bpftrace writes: keys of maps are joined to one text, and two keys can become the same. Programs written anew should take
+.BR "-f json-safe" ,
+which has keys as arrays and bytes that are no text as {"$bytes": "ff"}.
+.SH EXIT STATUS
 .TP
 .B 0
 The run came to its end: by

@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -110,13 +111,21 @@ func (c *command) run() int {
 	})
 }
 
+// formats are what -f can name. jsonSafe is JSON for programs that read it anew:
+// keys are arrays, and no two become one.
+var formats = []string{"text", "json", jsonSafe}
+
+const jsonSafe = "json-safe"
+
+// json reports whether the output is JSON of some form.
+func (c *command) json() bool { return c.format == "json" || c.format == jsonSafe }
+
 // badFormat reports a format of output that does not exist.
 func (c *command) badFormat() (status int, bad bool) {
-	switch c.format {
-	case "", "text", "json":
+	if c.format == "" || slices.Contains(formats, c.format) {
 		return exitOK, false
 	}
-	fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: 'text', 'json'\n", c.format)
+	fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: '%s'\n", c.format, strings.Join(formats, "', '"))
 	return exitUsage, true
 }
 

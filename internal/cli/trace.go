@@ -100,7 +100,7 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 	}
 	status, err := run.Run(ctx, session, run.Options{
 		Config: res.Config, Probe: &probes, Sink: c.sink(out, res.Config), Stdout: c.out, Stderr: c.err,
-		Child: child, PID: c.pid, DwarfPIDs: c.dwarfPIDs, DryRun: c.dryRun, WholeCommands: c.format == "json", Verbose: c.verbose > 0,
+		Child: child, PID: c.pid, DwarfPIDs: c.dwarfPIDs, DryRun: c.dryRun, WholeCommands: c.json(), Verbose: c.verbose > 0,
 		Report: c.report(), Unused: unused, Progress: progress, Last: true,
 		MaxOverhead: c.maxOverhead, Announce: !c.quiet,
 	})
@@ -176,7 +176,8 @@ func (c *command) sink(out io.Writer, conf *config.Config) output.Sink {
 	case "none":
 		o.Buffering = output.Unbuffered
 	}
-	if c.format == "json" {
+	if c.json() {
+		o.Safe = c.format == jsonSafe
 		return output.NewJSON(out, c.err, o)
 	}
 	return output.NewText(out, c.err, o)

@@ -104,4 +104,5 @@ type Options struct {
 	Color      bool // of diagnostics on standard error
 	Quiet      bool // no Attached record
 	Escapes    Escapes
+	Safe       bool // JSON in which nothing is lost: see value.AppendSafeKey
 }

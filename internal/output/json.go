@@ -15,11 +15,18 @@ type JSON struct {
 	out    stream
 	stderr io.Writer
 	opts   Options
+	text   func(dst, s []byte) []byte
+	value  func(dst []byte, v value.Value) []byte
 }
 
 // NewJSON returns a sink that writes JSON to w.
 func NewJSON(w, stderr io.Writer, opts Options) *JSON {
-	return &JSON{out: stream{w: w, mode: opts.Buffering, json: opts.Escapes.Output}, stderr: stderr, opts: opts}
+	j := &JSON{out: stream{w: w, mode: opts.Buffering, json: opts.Escapes.Output}, stderr: stderr, opts: opts}
+	j.text, j.value = value.AppendJSONString, value.AppendJSON
+	if opts.Safe {
+		j.text, j.value = value.AppendSafeString, value.AppendSafeJSON
+	}
+	return j
 }
 
 // Idle writes out complete lines, if lines are what is buffered.
@@ -37,12 +44,12 @@ func (j *JSON) Write(item Item) error {
 	start := len(s.buf)
 	switch it := item.(type) {
 	case *Printf:
-		s.buf = appendText(s.buf, "printf", it.Text)
+		s.buf = j.appendText(s.buf, "printf", it.Text)
 	case Raw:
-		s.buf = appendText(s.buf, it.Type, it.Text)
+		s.buf = j.appendText(s.buf, it.Type, it.Text)
 	case Print:
 		s.buf = append(s.buf, `{"type": "value", "data": `...)
-		s.buf = append(value.AppendJSON(s.buf, it.Value), '}')
+		s.buf = append(j.value(s.buf, it.Value), '}')
 	case Map:
 		return j.writeMap(it)
 	case Attached:
@@ -60,16 +67,16 @@ func (j *JSON) Write(item Item) error {
 			if j.opts.NoWarnings {
 				return s.err
 			}
-			s.buf = appendReport(s.buf, "warnf", it.Text)
+			s.buf = j.appendReport(s.buf, "warnf", it.Text)
 		} else {
-			s.buf = appendReport(s.buf, "errorf", it.Text)
+			s.buf = j.appendReport(s.buf, "errorf", it.Text)
 		}
 		s.buf = appendPlace(s.buf, it.Span, 0)
 	case HelperError:
 		if j.opts.NoWarnings {
 			return s.err
 		}
-		s.buf = appendReport(s.buf, "helper_error", errno.Text(it.Code))
+		s.buf = j.appendReport(s.buf, "helper_error", errno.Text(it.Code))
 		s.buf = append(s.buf, `, "helper": `...)
 		s.buf = value.AppendJSONString(s.buf, []byte(it.Helper))
 		s.buf = append(s.buf, `, "retcode": `...)
@@ -79,13 +86,13 @@ func (j *JSON) Write(item Item) error {
 		if j.opts.NoWarnings {
 			return s.err
 		}
-		s.buf = appendReport(s.buf, "runtime_error", it.Msg)
+		s.buf = j.appendReport(s.buf, "runtime_error", it.Msg)
 		s.buf = appendPlace(s.buf, it.Span, it.Repeats)
 	case End:
 		return s.err
 	default:
 		var ok bool
-		if s.buf, ok = appendJSONReport(s.buf, item); !ok {
+		if s.buf, ok = j.appendReports(s.buf, item); !ok {
 			return j.complain(item)
 		}
 		return s.wrote(start)
@@ -100,11 +107,11 @@ func (j *JSON) complain(item Item) error {
 	return err
 }
 
-func appendText(dst []byte, typ string, text []byte) []byte {
+func (j *JSON) appendText(dst []byte, typ string, text []byte) []byte {
 	dst = append(dst, `{"type": "`...)
 	dst = append(dst, typ...)
 	dst = append(dst, `", "data": `...)
-	return append(value.AppendJSONString(dst, text), '}')
+	return append(j.text(dst, text), '}')
 }
 
 func appendCount(dst []byte, typ, what string, n uint64) []byte {
@@ -120,11 +127,11 @@ func appendCount(dst []byte, typ, what string, n uint64) []byte {
 }
 
 // appendReport begins a record about a place in the script.
-func appendReport(dst []byte, typ, msg string) []byte {
+func (j *JSON) appendReport(dst []byte, typ, msg string) []byte {
 	dst = append(dst, `{"type": "`...)
 	dst = append(dst, typ...)
 	dst = append(dst, `", "msg": `...)
-	return value.AppendJSONString(dst, []byte(msg))
+	return j.text(dst, []byte(msg))
 }
 
 // appendPlace ends it.
@@ -172,19 +179,30 @@ func (j *JSON) writeMap(m Map) error {
 	s.buf = value.AppendJSONString(s.buf, []byte(m.Name))
 	s.buf = append(s.buf, ": "...)
 	newest := m.newestEpoch()
+	open, shut := byte('{'), byte('}')
+	if j.opts.Safe {
+		open, shut = '[', ']'
+	}
 	if m.Keyed {
-		s.buf = append(s.buf, '{')
+		s.buf = append(s.buf, open)
 	}
 	for i := range entries.Len() {
 		e := entries.At(i)
 		if i > 0 {
 			s.buf = append(s.buf, ", "...)
 		}
-		if m.Keyed {
+		switch {
+		case m.Keyed && j.opts.Safe:
+			s.buf = value.AppendSafeKey(append(s.buf, `{"key": `...), e.Key)
+			s.buf = append(s.buf, `, "value": `...)
+		case m.Keyed:
 			s.buf = value.AppendJSONKey(s.buf, e.Key)
 			s.buf = append(s.buf, ": "...)
 		}
-		s.buf = appendElement(s.buf, e.Value, newest)
+		s.buf = j.appendElement(s.buf, e.Value, newest)
+		if m.Keyed && j.opts.Safe {
+			s.buf = append(s.buf, '}')
+		}
 		// A record may be longer than the buffer should grow.
 		if len(s.buf) >= maxBuffer {
 			start = 0
@@ -194,20 +212,20 @@ func (j *JSON) writeMap(m Map) error {
 		}
 	}
 	if m.Keyed {
-		s.buf = append(s.buf, '}')
+		s.buf = append(s.buf, shut)
 	}
 	s.buf = append(s.buf, "}}\n"...)
 	return s.wrote(start)
 }
 
-func appendElement(dst []byte, v value.Value, newest int64) []byte {
+func (j *JSON) appendElement(dst []byte, v value.Value, newest int64) []byte {
 	switch v := v.(type) {
 	case value.Hist:
 		return appendJSONHistogram(dst, v)
 	case value.Series:
 		return appendJSONSeries(dst, v, newest)
 	}
-	return value.AppendJSON(dst, v)
+	return j.value(dst, v)
 }
 
 // appendJSONHistogram writes the rows that text shows. Bounds are plain

@@ -146,16 +146,16 @@ func took(d time.Duration) string {
 	return fmt.Sprintf("%d ns", d.Nanoseconds())
 }
 
-// appendJSONReport writes a report as one record; its parts on the way have
+// appendReports writes a report as one record; its parts on the way have
 // none. ok is false for other items.
-func appendJSONReport(dst []byte, item Item) (_ []byte, ok bool) {
+func (j *JSON) appendReports(dst []byte, item Item) (_ []byte, ok bool) {
 	switch it := item.(type) {
 	case TestsDone:
 		dst = append(dst, `{"type": "test_result", "data": {`...)
 		for i, r := range it.All {
 			dst = appendMember(dst, i, r.Name)
 			dst = fmt.Appendf(dst, `{"duration": %d, "passed": %t, "output": `, r.Took.Nanoseconds(), r.Passed)
-			dst = append(value.AppendJSONString(dst, r.Output), '}')
+			dst = append(j.text(dst, r.Output), '}')
 		}
 	case BenchesDone:
 		dst = append(dst, `{"type": "benchmark_result", "data": {`...)

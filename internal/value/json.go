@@ -2,6 +2,7 @@ package value
 
 import (
 	"bytes"
+	"encoding/hex"
 	"math/bits"
 	"strconv"
 	"unicode/utf8"
@@ -10,7 +11,12 @@ import (
 // AppendJSON appends a value in its JSON form. Spacing is
 // part of the format: ": " and ", " in objects, nothing between the elements
 // of arrays.
-func AppendJSON(dst []byte, v Value) []byte {
+func AppendJSON(dst []byte, v Value) []byte { return appendJSON(dst, v, AppendJSONString) }
+
+// AppendSafeJSON is AppendJSON with strings as AppendSafeString has them.
+func AppendSafeJSON(dst []byte, v Value) []byte { return appendJSON(dst, v, AppendSafeString) }
+
+func appendJSON(dst []byte, v Value, text func(dst, s []byte) []byte) []byte {
 	switch v := v.(type) {
 	case Int:
 		return appendNumber(dst, int64(v), true)
@@ -23,7 +29,7 @@ func AppendJSON(dst []byte, v Value) []byte {
 	case Pointer:
 		return appendNumber(dst, int64(v), false)
 	case Str:
-		return AppendJSONString(dst, v)
+		return text(dst, v)
 	case Buffer:
 		dst = append(dst, '[')
 		for i, c := range v {
@@ -34,15 +40,15 @@ func AppendJSON(dst []byte, v Value) []byte {
 		}
 		return append(dst, ']')
 	case Text:
-		return AppendJSONString(dst, []byte(v))
+		return text(dst, []byte(v))
 	case Formatted:
-		return AppendJSONString(dst, []byte(v))
+		return text(dst, []byte(v))
 	case Stack:
-		return AppendJSONString(dst, []byte(v))
+		return text(dst, []byte(v))
 	case Tuple:
-		return appendJSONArray(dst, v)
+		return appendJSONArray(dst, v, text)
 	case Array:
-		return appendJSONArray(dst, v)
+		return appendJSONArray(dst, v, text)
 	case Record:
 		dst = append(dst, '{')
 		for i, name := range v.Names {
@@ -51,7 +57,7 @@ func AppendJSON(dst []byte, v Value) []byte {
 			}
 			dst = AppendJSONString(dst, []byte(name))
 			dst = append(dst, ": "...)
-			dst = AppendJSON(dst, v.Values[i])
+			dst = appendJSON(dst, v.Values[i], text)
 		}
 		return append(dst, '}')
 	case Avg:
@@ -93,13 +99,26 @@ func AppendJSONKey(dst []byte, key Value) []byte {
 	return AppendJSONString(dst, bytes.ReplaceAll(text, []byte(" "), nil))
 }
 
-func appendJSONArray(dst []byte, vs []Value) []byte {
+// AppendSafeKey appends a map key as a JSON array: the elements of a tuple, or
+// the one that it is; none of a map without keys. Keys that differ have arrays
+// that differ, but for values that stand for many, as a symbol for addresses.
+func AppendSafeKey(dst []byte, key Value) []byte {
+	switch key := key.(type) {
+	case nil:
+		return append(dst, "[]"...)
+	case Tuple:
+		return AppendSafeJSON(dst, key)
+	}
+	return append(AppendSafeJSON(append(dst, '['), key), ']')
+}
+
+func appendJSONArray(dst []byte, vs []Value, text func(dst, s []byte) []byte) []byte {
 	dst = append(dst, '[')
 	for i, v := range vs {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendJSON(dst, v)
+		dst = appendJSON(dst, v, text)
 	}
 	return append(dst, ']')
 }
@@ -151,6 +170,16 @@ func AppendJSONString(dst, s []byte) []byte {
 		s = s[1:]
 	}
 	return append(dst, '"')
+}
+
+// AppendSafeString is AppendJSONString where no two strings may become one: what
+// is no UTF-8 stands as the bytes in hexadecimal, in an object whose member no
+// field of a record can be named as.
+func AppendSafeString(dst, s []byte) []byte {
+	if utf8.Valid(s) {
+		return AppendJSONString(dst, s)
+	}
+	return append(hex.AppendEncode(append(dst, `{"$bytes": "`...), s), `"}`...)
 }
 
 // plainPrefix counts leading bytes of ASCII that need no escape.
