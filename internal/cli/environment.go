@@ -50,13 +50,19 @@ func (c *command) checkEnvironment() {
 }
 
 func isTerminal(w any) bool {
-	if f, ok := w.(*outFile); ok {
-		w = f.File
-	}
-	f, ok := w.(*os.File)
+	f, ok := fileOf(w)
 	if !ok {
 		return false
 	}
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
+}
+
+// fileOf is the file that a writer is.
+func fileOf(w any) (*os.File, bool) {
+	if f, ok := w.(*outFile); ok {
+		w = f.File
+	}
+	f, ok := w.(*os.File)
+	return f, ok
 }

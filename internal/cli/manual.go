@@ -87,7 +87,7 @@ which has keys as arrays and bytes that are no text as {"$bytes": "ff"}.
 .B 0
 The run came to its end: by
 .BR exit (),
-SIGINT or SIGTERM, or with the command or process that was traced.
+SIGINT, SIGTERM or SIGHUP, or with the command or process that was traced.
 .TP
 .I N
 The status that the script gave to
@@ -108,9 +108,12 @@ allows.
 .B 255
 The programs could not be loaded or attached.
 .SH SIGNALS
-SIGINT and SIGTERM end the run in good order: end probes run and maps are printed. SIGUSR1 runs
+SIGINT, SIGTERM and SIGHUP (unless it is ignored, as by
+.BR nohup (1))
+end the run in good order: end probes run and maps are printed. Commands of system() are ended, and those that are waiting are dropped and counted. Output that
+nobody has read for a second is given up, with an error. A second signal leaves out whatever takes long. SIGUSR1 runs
 .B self:signal:SIGUSR1
-probes.
+probes. SIGQUIT ends hawk at once, without output.
 .SH ENVIRONMENT
 .TP
 .B HAWK_COLOR

@@ -45,7 +45,7 @@ func (c *command) timeCompiler(f *source.File, o compile.Options) int {
 	took["total"] = time.Since(start)
 	stages = append(stages, "total")
 
-	sink := c.sink(c.out, config.Default())
+	sink := c.sink(c.out, c.out, c.err, config.Default())
 	all := output.BenchesDone{}
 	sink.Write(output.Benches{})
 	for _, stage := range stages {

@@ -98,8 +98,25 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 	if isTerminal(c.err) && !c.quiet {
 		progress = c.err
 	}
+	var valves []*output.Valve
+	valve := func(w io.Writer) io.Writer {
+		f, ok := fileOf(w)
+		if !ok {
+			return w
+		}
+		v := output.NewValve(f)
+		valves = append(valves, v)
+		return v
+	}
+	messages := valve(c.err)
+	sink := c.sink(out, valve(out), messages, res.Config)
+	defer func() {
+		for _, v := range valves {
+			v.Restore()
+		}
+	}()
 	status, err := run.Run(ctx, session, run.Options{
-		Config: res.Config, Probe: &probes, Sink: c.sink(out, res.Config), Stdout: c.out, Stderr: c.err,
+		Config: res.Config, Probe: &probes, Sink: sink, Valves: valves, Stdout: c.out, Stderr: messages,
 		Child: child, PID: c.pid, DwarfPIDs: c.dwarfPIDs, DryRun: c.dryRun, WholeCommands: c.json(), Verbose: c.verbose > 0,
 		Report: c.report(), Unused: unused, Progress: progress, Last: true,
 		MaxOverhead: c.maxOverhead, Announce: !c.quiet,
@@ -161,8 +178,8 @@ func (c *command) choose(o *object.Object) (dropped int, err error) {
 	return dropped, nil
 }
 
-// sink makes what the run writes to.
-func (c *command) sink(out io.Writer, conf *config.Config) output.Sink {
+// sink makes what the run writes to: what goes to out by w, messages by errs.
+func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink {
 	o := output.Options{NoWarnings: c.noWarnings, Color: c.color(), Quiet: c.quiet}
 	switch conf.EscapeOutput {
 	case "auto":
@@ -178,9 +195,9 @@ func (c *command) sink(out io.Writer, conf *config.Config) output.Sink {
 	}
 	if c.json() {
 		o.Safe = c.format == jsonSafe
-		return output.NewJSON(out, c.err, o)
+		return output.NewJSON(w, errs, o)
 	}
-	return output.NewText(out, c.err, o)
+	return output.NewText(w, errs, o)
 }
 
 // rejected reports why a script could not be loaded.

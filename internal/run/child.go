@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -161,8 +162,9 @@ func (c *Child) ended() bool {
 	}
 }
 
-// terminate asks the child to end and, after a while, ends it.
-func (c *Child) terminate() {
+// terminate asks the child to end and, after a while or when nobody wants to
+// wait any more, ends it.
+func (c *Child) terminate(impatient context.Context) {
 	if c.release != nil {
 		c.Close()
 	}
@@ -175,10 +177,12 @@ func (c *Child) terminate() {
 	c.process.Signal(syscall.SIGTERM)
 	select {
 	case <-c.done:
+		return
 	case <-time.After(time.Second):
-		c.process.Kill()
-		<-c.done
+	case <-impatient.Done():
 	}
+	c.process.Kill()
+	<-c.done
 }
 
 // Status is the exit status of a command that has ended, as a shell has it:

@@ -29,7 +29,7 @@ func (s *session) printMaps() {
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(s.Object.Scripts[a].Name, s.Object.Scripts[b].Name) })
 	for _, n := range order {
-		if s.signals.Load() > 1 {
+		if s.signals.Load() > 1 || s.err != nil {
 			return
 		}
 		s.printMap(n, 0, 1, false)

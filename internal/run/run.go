@@ -50,6 +50,9 @@ type Options struct {
 	// WholeCommands makes one item of all that a command of system() prints;
 	// else it is passed on as it comes.
 	WholeCommands bool
+	// Valves are the files of the output, which are shut where writing to them
+	// would keep the run from ending.
+	Valves []*output.Valve
 	// Last says that the process ends with the run: a second Ctrl-C that comes
 	// too late to cut anything short does not kill it on its way out.
 	Last    bool
@@ -124,6 +127,7 @@ type session struct {
 	calm    func() // ends the thread of hurry, nil if there is none
 	stacks  map[stackKey]value.Stack
 	unwind  *unwind.Unwinder // nil if no stack is unwound by tables
+	attention
 	clocks
 	users
 	cgroups
@@ -227,7 +231,7 @@ func (s *session) trace() error {
 	}
 	if c := s.o.Child; c != nil {
 		atomic.StoreUint64(s.word(object.DataCPID), uint64(c.PID()))
-		defer c.terminate()
+		defer c.terminate(s.abort)
 	}
 	if err := s.runAll(probe.AtBegin); err != nil {
 		return err
@@ -302,7 +306,7 @@ func (s *session) finish() error {
 	atomic.StoreUint64(s.word(object.DataExited), 1)
 	s.drain()
 	if c := s.o.Child; c != nil {
-		c.terminate()
+		c.terminate(s.abort)
 		if note := c.epitaph(); note != "" && s.o.Verbose {
 			fmt.Fprintln(s.o.Stderr, note)
 		}
@@ -313,6 +317,7 @@ func (s *session) finish() error {
 	}
 	s.drain()
 	s.failing.report(s, true)
+	s.reportDropped()
 	s.family.report(s)
 	s.Emit(output.End{})
 	if s.o.Config.PrintMapsOnExit && !s.o.Report.Verdict() {
@@ -406,42 +411,24 @@ func (s *session) watch(ctx context.Context) (stop func(), err error) {
 			return nil, fmt.Errorf("epoll: %w", err)
 		}
 	}
-	// A closed pipe is seen when writing; its signal would end hawk before the
-	// end programs have run.
-	caught := make(chan os.Signal, 4)
-	signal.Notify(caught, unix.SIGINT, unix.SIGTERM, unix.SIGUSR1, unix.SIGPIPE)
+	s.catch()
 	done := make(chan struct{})
-	watcher := make(chan struct{})
+	attended := make(chan struct{})
 	go func() {
-		defer close(watcher)
-		cancelled := ctx.Done()
-		for {
-			select {
-			case sig := <-caught:
-				switch sig {
-				case unix.SIGUSR1:
-					s.selfSignals.Add(1)
-				case unix.SIGINT, unix.SIGTERM:
-					s.signals.Add(1)
-				}
-			case <-cancelled:
-				s.cancelled.Store(true)
-				cancelled = nil
-			case <-done:
-				return
-			}
-			s.wake()
-		}
+		defer close(attended)
+		s.attend(ctx, done)
 	}()
 	if s.o.Child != nil {
 		s.o.Child.watch(s.wake)
 	}
 	return func() {
-		if !s.o.Last {
-			signal.Stop(caught)
+		if s.o.Last {
+			s.deaf.Store(true) // output may get stuck on the last yards
+		} else {
+			signal.Stop(s.caught)
+			close(done)
+			<-attended
 		}
-		close(done)
-		<-watcher
 		if s.o.Child != nil {
 			<-s.o.Child.told // it writes to a descriptor that is closed next
 		}

@@ -35,6 +35,7 @@ var harmless = []struct {
 	{regexp.MustCompile(`^---\[ end trace`), "the end of what has been told already"},
 	{regexp.MustCompile(`^perf: interrupt took too long`), "so it does under emulation; the kernel lowers its own limit"},
 	{regexp.MustCompile(`^\S+ \(\d+\): drop_caches`), "a case drops caches"},
+	{regexp.MustCompile(`^ref_ctr_offset mismatch`), "a case asks for a probe that the kernel refuses"},
 	{regexp.MustCompile(`module verification failed|loading out-of-tree module`), "modules that cases load are not signed"},
 }
 
