@@ -5,10 +5,12 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/target/foreign"
 	"github.com/hawktrace/hawk/internal/target/proc"
 )
 
@@ -27,7 +29,11 @@ type imageKey struct {
 type image struct {
 	imageKey
 	held int   // a descriptor of the file, -1 if there is none
-	file *file // once it was opened; for files with build IDs only
+	file *file // once it was opened
+
+	opening *errand
+	opened  time.Time // when that was done
+	final   bool      // there will be no better luck another time
 }
 
 // Bounds of what is kept.
@@ -55,18 +61,24 @@ func (u *User) image(key imageKey) *image {
 
 // hold keeps a descriptor of the file of a mapping, as it may be gone, or out of
 // reach with its mount namespace, when it is needed. It only refers to the file
-// (O_PATH): opening devices has effects.
+// (O_PATH): opening devices has effects. Paths are followed as far as the kernel
+// knows them: file systems that others serve may not answer.
 func (i *image) hold(u *User, pid int, m *mapping) {
 	if i.held >= 0 || i.file != nil || !i.isFile() {
 		return
 	}
-	dir := proc.Dir(pid)
-	for n, name := range [...]string{dir + "/root" + i.path, i.path, proc.MapFile(pid, &proc.Mapping{Start: m.start, End: m.end})} {
-		fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
+	for _, refer := range [...]func() (int, error){
+		func() (int, error) {
+			return foreign.Refer(proc.MapFile(pid, &proc.Mapping{Start: m.start, End: m.end}))
+		},
+		func() (int, error) { return foreign.ReferCached(proc.Dir(pid) + "/root" + i.path) },
+		func() (int, error) { return foreign.ReferCached("/proc/self/root" + i.path) },
+	} {
+		fd, err := refer()
+		if err == unix.EMFILE || err == unix.ENFILE {
+			return
+		}
 		if err != nil {
-			if n == 0 && (err == unix.EMFILE || err == unix.ENFILE) {
-				return
-			}
 			continue
 		}
 		var st unix.Stat_t
@@ -100,19 +112,51 @@ type file struct {
 	elf   *exe.File
 	debug *exe.File // nil if there is none or it is not needed
 	root  string    // prefix for its debug file
+	build [maxBuildID]byte
 	table *exe.Table
 	names map[string]string // demangled
 	info  info
+
+	making *errand // of table
+	busy   int     // errands that read it
+	used   uint64  // User.clock when last used
+	closed bool    // it has to be opened again
 }
 
-func (f *file) close() {
+// close closes the files, or has the last errand that reads them do so.
+func (f *file) close(u *User) {
 	if f == nil {
 		return
 	}
+	if f.closed = true; f.busy > 0 {
+		return
+	}
+	u.infos.drop(&f.info)
 	f.elf.Close()
 	if f.debug != nil {
 		f.debug.Close()
+		f.debug = nil
 	}
+	f.table, f.names = nil, nil
+}
+
+// reading has work, which reads a file, be done aside.
+func (u *User) reading(f *file, work func() func()) *errand {
+	f.busy++
+	e := u.aside(func() func() {
+		install := work()
+		return func() {
+			f.busy--
+			install()
+			if f.closed {
+				f.close(u)
+			}
+		}
+	})
+	if e == nil {
+		f.busy--
+	}
+	return e
 }
 
 // fileID is a file on disk at one point in time.
@@ -126,24 +170,38 @@ func fileIDOf(name string) (fileID, bool) {
 	if err := unix.Stat(name, &st); err != nil {
 		return fileID{}, false
 	}
-	return fileID{st.Dev, st.Ino, st.Mtim}, true
+	return idOf(&st), true
 }
 
+func idOf(st *unix.Stat_t) fileID { return fileID{st.Dev, st.Ino, st.Mtim} }
+
+// stale is how long what was found of a file counts for other mappings of it, if
+// there is no build ID by which it is known.
+const stale = time.Second
+
 // fileOf opens the file behind a mapping, each file once for all processes;
-// nil if there is none or it has no symbols to offer.
+// nil if there is none, it is not known yet or it has no symbols to offer.
 func (u *User) fileOf(p *process, m *mapping) *file {
-	if m.opened {
-		return m.file
+	if m.file != nil && m.file.closed {
+		m.file, m.opened = nil, false
 	}
-	if m.image.path == "[vdso]" {
-		m.file, m.opened = u.vdso(p, m)
-	} else if m.image.file != nil {
-		m.file, m.opened = m.image.file, true
-	} else {
-		m.file, m.opened = u.open(p, m)
-		if m.image.hasBuildID() {
-			m.image.file = m.file
+	if i := m.image; !m.opened {
+		switch {
+		case i.path == "[vdso]":
+			m.file, m.opened = u.vdso(p, m)
+		case u.pending(i.opening):
+			return nil
+		case i.opening != nil && (i.hasBuildID() && i.final || time.Since(i.opened) < stale) && (i.file == nil || !i.file.closed):
+			m.file, m.opened = i.file, i.final
+		default:
+			i.opening = u.open(p, m)
+			u.pending(i.opening)
+			return nil
 		}
+	}
+	if m.file != nil {
+		u.clock++
+		m.file.used = u.clock
 	}
 	return m.file
 }
@@ -152,7 +210,7 @@ func (u *User) fileOf(p *process, m *mapping) *file {
 var vdsoID = fileID{ino: ^uint64(0)}
 
 func (u *User) vdso(p *process, m *mapping) (f *file, final bool) {
-	if f, ok := u.files[vdsoID]; ok {
+	if f, ok := u.files[vdsoID]; ok && (f == nil || !f.closed) {
 		return f, true
 	}
 	size := min(m.end-m.start, 1<<20)
@@ -184,30 +242,41 @@ func ownVDSO() []byte {
 }
 
 func (u *User) add(id fileID, f *file) *file {
-	if u.files == nil {
-		u.files = make(map[fileID]*file)
+	if u.files == nil || len(u.files) >= maxFileIDs {
+		u.forgetFiles()
 	}
 	u.files[id] = f
 	return f
 }
 
-// open finds the very file that is mapped: by the mapping itself, which works
-// for deleted files and other mount namespaces but needs privileges and the
-// process, by what was kept of it, by its path, else among the programs. final
-// is false if there may be better luck another time.
+// A candidate is where the file of an image may be.
+type candidate struct {
+	name  string
+	exact bool // it need not be checked
+}
+
+// open has the very file that is mapped be found: by the mapping itself, which
+// works for deleted files and other mount namespaces but needs privileges and the
+// process, by what was kept of it, by its path, else among the programs. It is
+// not final if there may be better luck another time.
 //
 // Inodes are compared without the device: of btrfs and overlayfs, stat and
 // mappings tell different ones.
-func (u *User) open(p *process, m *mapping) (f *file, final bool) {
+func (u *User) open(p *process, m *mapping) *errand {
 	i := m.image
 	root := proc.Root(p.pid)
-	type candidate struct {
-		name  string
-		exact bool // it need not be checked
+	var held []int // descriptors of our own, as those of others may be closed meanwhile
+	hold := func(fd int, exact bool) candidate {
+		again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return candidate{}
+		}
+		held = append(held, again)
+		return candidate{descriptorPath(again), exact}
 	}
-	candidates := make([]candidate, 0, 4)
+	var candidates []candidate
 	if i.held >= 0 {
-		candidates = append(candidates, candidate{descriptorPath(i.held), !i.hasBuildID()})
+		candidates = append(candidates, hold(i.held, !i.hasBuildID()))
 	}
 	if !p.ended {
 		candidates = append(candidates, candidate{proc.MapFile(p.pid, &proc.Mapping{Start: m.start, End: m.end}), !i.hasBuildID()})
@@ -218,31 +287,79 @@ func (u *User) open(p *process, m *mapping) (f *file, final bool) {
 	}
 	for _, p := range u.programs {
 		if path.Base(p.path) == path.Base(i.path) {
-			candidates = append(candidates, candidate{descriptorPath(p.held), false})
+			candidates = append(candidates, hold(p.held, false))
 		}
 	}
+	key, ended := i.imageKey, p.ended
+	e := u.aside(func() func() {
+		f, found := u.choose(key, root, candidates)
+		for _, fd := range held {
+			unix.Close(fd)
+		}
+		return func() {
+			i.file, i.final, i.opened = f, found || ended, time.Now()
+			if found {
+				i.letGo()
+			}
+		}
+	})
+	if e == nil {
+		for _, fd := range held {
+			unix.Close(fd)
+		}
+	}
+	return e
+}
+
+// choose opens the candidate that is the file of an image; false if none is.
+// Files that were opened before are not opened again.
+func (u *User) choose(i imageKey, root string, candidates []candidate) (*file, bool) {
+	hasBuildID := i.build != [maxBuildID]byte{}
 	for _, c := range candidates {
 		id, ok := fileIDOf(c.name)
 		if !ok || !c.exact && i.ino != 0 && id.ino != i.ino {
 			continue
 		}
+		u.mu.Lock()
 		f, known := u.files[id]
-		if !known {
-			e, err := exe.Open(c.name)
-			if err != nil {
-				u.add(id, nil)
-				continue
-			}
-			e.Path = root + i.path // where its debug file is looked for
-			f = u.add(id, &file{elf: e, root: root})
+		u.mu.Unlock()
+		if known && f != nil && f.closed {
+			known = false
 		}
-		if !c.exact && i.hasBuildID() && (f == nil || buildID(f.elf) != i.build) {
+		if !known {
+			f = u.openAs(id, c.name, root+i.path, root)
+		}
+		if !c.exact && hasBuildID && (f == nil || f.build != i.build) {
 			continue
 		}
-		i.letGo()
 		return f, true
 	}
-	return nil, p.ended
+	return nil, false
+}
+
+// openAs opens a file, nil if it is none of its kind. Its debug file is looked for
+// as if it were at a path.
+func (u *User) openAs(id fileID, name, path, root string) *file {
+	e, err := exe.OpenFile(name)
+	if err == nil {
+		st := e.Stat()
+		id = idOf(&st)
+		e.Path = path
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err != nil || u.closed {
+		if err == nil {
+			e.Close()
+		}
+		return u.add(id, nil)
+	}
+	if f := u.files[id]; f != nil && !f.closed {
+		e.Close()
+		return f // another errand was faster
+	}
+	u.clock++
+	return u.add(id, &file{elf: e, root: root, build: buildID(e), used: u.clock})
 }
 
 // descriptorPath is a name by which a file can be opened that a descriptor
@@ -259,13 +376,11 @@ func buildID(e *exe.File) (id [maxBuildID]byte) {
 // symbol names an address of a file.
 func (u *User) symbol(f *file, addr uint64) (name string, off uint64, ok bool) {
 	if f.table == nil {
-		files := []*exe.File{f.elf}
-		if !f.elf.HasSymbols() {
-			if f.debug = f.elf.DebugFile(f.root, u.infos.dirs...); f.debug != nil {
-				files = append(files, f.debug)
-			}
+		if f.making == nil {
+			f.making = u.makeTable(f)
 		}
-		f.table = exe.NewTable(files...)
+		u.pending(f.making)
+		return "", addr, false
 	}
 	s, ok := f.table.Lookup(addr)
 	if !ok {
@@ -274,6 +389,25 @@ func (u *User) symbol(f *file, addr uint64) (name string, off uint64, ok bool) {
 	return f.display(s.Name, u.Demangle), addr - s.Addr, true
 }
 
+// makeTable has the table of a file be made, with the symbols of its debug file if
+// it has none of its own.
+func (u *User) makeTable(f *file) *errand {
+	return u.reading(f, func() func() {
+		files := []*exe.File{f.elf}
+		var debug *exe.File
+		if !f.elf.HasSymbols() {
+			if debug = f.elf.DebugFile(f.root, u.infos.dirs...); debug != nil {
+				files = append(files, debug)
+			}
+		}
+		table := exe.NewTable(files...)
+		return func() { f.table, f.debug, f.making = table, debug, nil }
+	})
+}
+
+// maxNames bounds the readable names of one file that are kept.
+const maxNames = 1 << 16
+
 func (f *file) display(name string, demangle bool) string {
 	if !demangle || !exe.IsMangled(name) {
 		return name
@@ -281,7 +415,7 @@ func (f *file) display(name string, demangle bool) string {
 	if d, ok := f.names[name]; ok {
 		return d
 	}
-	if f.names == nil {
+	if f.names == nil || len(f.names) >= maxNames {
 		f.names = make(map[string]string)
 	}
 	d := exe.Demangle(name)

@@ -1,26 +1,29 @@
 package symbolize
 
 import (
+	"bytes"
 	"cmp"
 	"io"
-	"os"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/target/foreign"
 	"github.com/hawktrace/hawk/internal/target/proc"
 )
 
 // Bounds of map files, which processes write as they like.
 const (
-	maxJIT      = 64 << 20  // bytes of one
-	maxJITAll   = 256 << 20 // bytes of all
-	maxJITLines = 1 << 20   // of one
+	maxJIT      = 64 << 20  // bytes that are read of one
+	maxJITAll   = 256 << 20 // bytes of memory, of all
+	maxJITLines = 1 << 19   // of one
 	maxJITName  = 1 << 10   // bytes
+	jitWindow   = 256 << 10 // bytes that are read at a time; no line is longer
 )
 
 // jitModule is the module of code that has its name from a map file.
@@ -28,13 +31,17 @@ const jitModule = "[jit]"
 
 // A jitMap is /tmp/perf-PID.map, where run times write the names of code
 // they generate: lines "hexstart hexsize name". It grows while the process
-// runs.
+// runs, and is read on from where it was.
 type jitMap struct {
 	pid      int
 	dev, ino uint64
-	read     int64     // how far it was read, in whole lines
+	read     int64     // how far it was read
+	inLine   bool      // that is in the middle of a line, which is too long
 	lines    []jitLine // by start
+	names    int       // bytes
 	checked  time.Time // for what was added
+	asking   *errand   // which reads on
+	asked    uint64    // the look-up that it was for
 }
 
 type jitLine struct {
@@ -43,85 +50,118 @@ type jitLine struct {
 	number      uint32 // of the line: what was written later counts
 }
 
-// jitLookup looks an address up in the map file of a process, of which it reads
-// what was added since.
+// memory is what it takes, in bytes.
+func (j *jitMap) memory() int64 {
+	if j == nil {
+		return 0
+	}
+	return int64(j.names) + int64(len(j.lines))*int64(unsafe.Sizeof(jitLine{}))
+}
+
+// jitLookup looks an address up in the map file of a process, of which it has
+// what was added since be read.
 func (u *User) jitLookup(p *process, addr uint64) (Frame, bool) {
 	if p.jit == nil {
 		p.jit = &jitMap{pid: p.pid}
 	}
 	// Code can have taken the place of other code since the file was read.
 	now := time.Now()
-	if f, ok := p.jit.find(addr); ok && now.Sub(p.jit.checked) < checkEvery {
-		return f, true
-	}
-	p.jit.checked = now
-	u.jitBytes += p.jit.refresh()
 	f, ok := p.jit.find(addr)
-	if u.jitBytes > maxJITAll {
-		for _, p := range u.procs {
-			p.jit = nil
-		}
-		u.jitBytes = 0
+	if u.pending(p.jit.asking) || p.jit.asked == u.looks || ok && now.Sub(p.jit.checked) < checkEvery {
+		return f, ok
 	}
+	p.jit.checked, p.jit.asked = now, u.looks
+	next, before := *p.jit, p.jit
+	p.jit.asking = u.aside(func() func() {
+		next.refresh()
+		return func() {
+			if p.jit != before {
+				return
+			}
+			next.asking, next.checked = before.asking, time.Now()
+			u.jitBytes += next.memory() - before.memory()
+			p.jit = &next
+			u.trimJIT(p)
+		}
+	})
+	u.pending(p.jit.asking)
 	return f, ok
 }
 
-// refresh reads what was added to the file and says how many bytes that was.
-func (j *jitMap) refresh() int64 {
+// trimJIT forgets what was read of the map files of other processes, if it has
+// become too much.
+func (u *User) trimJIT(of *process) {
+	if u.jitBytes <= maxJITAll {
+		return
+	}
+	for _, p := range u.procs {
+		if p != of && p.jit != nil {
+			p.jit = nil
+			u.Left.JIT++
+		}
+	}
+	u.jitBytes = of.jit.memory()
+}
+
+// refresh reads what was added to the file.
+func (j *jitMap) refresh() {
 	f, err := openJIT(j.pid)
 	if err != nil {
-		return 0
+		return
 	}
 	defer f.Close()
-	var st, owner unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return 0
-	}
-	// Anybody can make files in /tmp, and give other people's functions names.
-	if st.Uid != 0 && (unix.Stat(proc.Dir(j.pid), &owner) != nil || st.Uid != owner.Uid) {
-		return 0
-	}
+	st := &f.Stat
 	if st.Dev != j.dev || st.Ino != j.ino || st.Size < j.read {
-		*j = jitMap{pid: j.pid, checked: j.checked, dev: st.Dev, ino: st.Ino}
+		*j = jitMap{pid: j.pid, asked: j.asked, dev: st.Dev, ino: st.Ino}
 	}
-	if st.Size <= j.read || j.read >= maxJIT {
-		return 0
+	end := min(st.Size, maxJIT)
+	if end <= j.read {
+		return
 	}
-	data := make([]byte, min(st.Size, maxJIT)-j.read)
-	n, err := f.ReadAt(data, j.read)
-	if err != nil && err != io.EOF {
-		return 0
+	var fresh []jitLine
+	buf := make([]byte, min(jitWindow, end-j.read))
+	for j.read < end && len(j.lines)+len(fresh) < maxJITLines {
+		n, err := f.ReadAt(buf[:min(int64(len(buf)), end-j.read)], j.read)
+		if n == 0 || err != nil && err != io.EOF {
+			break
+		}
+		taken := 0
+		if fresh, taken = j.add(fresh, buf[:n]); taken == 0 {
+			break // a line that is still being written
+		}
+		j.read += int64(taken)
 	}
-	return j.add(string(data[:n]))
+	j.merge(fresh)
 }
 
 // openJIT opens the map file in the mount namespace of the process; that of one
-// that has ended stays, mostly, in ours. It does not wait (for a FIFO) and does
-// not follow symbolic links out of the process's root.
-func openJIT(pid int) (*os.File, error) {
+// that has ended stays, mostly, in ours. Anybody can make files in /tmp, and give
+// other people's functions names: it has to be the process's user's or root's.
+func openJIT(pid int) (*foreign.File, error) {
 	name := "tmp/perf-" + strconv.Itoa(proc.InnerPID(pid)) + ".map"
-	root, err := unix.Open(proc.Dir(pid)+"/root", unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		root, err = unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
+	var owner unix.Stat_t
+	if unix.Stat(proc.Dir(pid), &owner) != nil {
+		return foreign.OpenOf("/"+name, 0)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(root)
-	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd, err := unix.Openat2(root, name, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), name), nil
+	return foreign.OpenOf(proc.Dir(pid)+"/root/"+name, owner.Uid)
 }
 
-// add takes in text that was added to the file, up to its last newline, and
-// says how many bytes that was.
-func (j *jitMap) add(text string) int64 {
-	end := strings.LastIndexByte(text, '\n') + 1
-	var fresh []jitLine
-	for line := range strings.Lines(text[:end]) {
+// add appends the whole lines of text, and says how many bytes those are. A line
+// that text has no end of is passed over if it is as long as lines may be.
+func (j *jitMap) add(fresh []jitLine, text []byte) (_ []jitLine, taken int) {
+	end := bytes.LastIndexByte(text, '\n') + 1
+	if end == 0 {
+		if j.inLine || len(text) == jitWindow {
+			j.inLine = true
+			return fresh, len(text)
+		}
+		return fresh, 0
+	}
+	for line := range strings.Lines(string(text[:end])) {
+		if j.inLine {
+			j.inLine = false // the rest of one that was too long
+			continue
+		}
 		if len(j.lines)+len(fresh) >= maxJITLines {
 			break
 		}
@@ -130,13 +170,23 @@ func (j *jitMap) add(text string) int64 {
 		s, err1 := strconv.ParseUint(strings.TrimPrefix(start, "0x"), 16, 64)
 		n, err2 := strconv.ParseUint(strings.TrimPrefix(size, "0x"), 16, 64)
 		if err1 == nil && err2 == nil && name != "" {
-			fresh = append(fresh, jitLine{s, n, name[:min(len(name), maxJITName)], uint32(len(j.lines) + len(fresh))})
+			name = name[:min(len(name), maxJITName)]
+			j.names += len(name)
+			fresh = append(fresh, jitLine{s, n, name, uint32(len(j.lines) + len(fresh))})
 		}
 	}
-	j.read += int64(end)
+	return fresh, end
+}
+
+// merge takes in lines that were added to the file.
+func (j *jitMap) merge(fresh []jitLine) {
 	byStart := func(a, b jitLine) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.number, b.number)) }
 	slices.SortFunc(fresh, byStart)
 	old := j.lines
+	if len(old) == 0 {
+		j.lines = fresh
+		return
+	}
 	j.lines = make([]jitLine, 0, len(old)+len(fresh))
 	for len(old) > 0 && len(fresh) > 0 {
 		if byStart(old[0], fresh[0]) < 0 {
@@ -146,7 +196,6 @@ func (j *jitMap) add(text string) int64 {
 		}
 	}
 	j.lines = append(append(j.lines, old...), fresh...)
-	return int64(end)
 }
 
 // find looks an address up in the lines that were read: of those that cover it,

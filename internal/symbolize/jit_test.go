@@ -20,6 +20,13 @@ func (j *jitMap) name(addr uint64) string {
 	return fmt.Sprintf("%s+%d", f.Name, f.Off)
 }
 
+// takeIn takes in text that was added to the file.
+func (j *jitMap) takeIn(text string) int {
+	fresh, taken := j.add(nil, []byte(text))
+	j.merge(fresh)
+	return taken
+}
+
 func TestJITLines(t *testing.T) {
 	var j jitMap
 	expect := func(addr uint64, want string) {
@@ -28,7 +35,8 @@ func TestJITLines(t *testing.T) {
 			t.Errorf("%#x is %q, want %q", addr, got, want)
 		}
 	}
-	if n := j.add("7f00 10 LazyCompile:~f /x.js:1\n0x7e00 0x20 g\nzz 1 x\n7f00 10\n\n7d00 1"); n != int64(j.read) || len(j.lines) != 2 {
+	const first = "7f00 10 LazyCompile:~f /x.js:1\n0x7e00 0x20 g\nzz 1 x\n7f00 10\n\n"
+	if n := j.takeIn(first + "7d00 1"); n != len(first) || len(j.lines) != 2 {
 		t.Errorf("%d bytes, %d lines: %+v", n, len(j.lines), j.lines)
 	}
 	expect(0x7f0f, "LazyCompile:~f /x.js:1+15")
@@ -36,18 +44,27 @@ func TestJITLines(t *testing.T) {
 	expect(0x7e1f, "g+31")
 	expect(0x7000, "")
 	// A line was cut; code takes the place of other code, wholly and in part.
-	j.add("7d00 10 whole\n7f00 10 h\n7df8 10 part\n")
+	j.takeIn("7d00 10 whole\n7f00 10 h\n7df8 10 part\n")
 	expect(0x7d01, "whole+1")
 	expect(0x7f01, "h+1")
 	expect(0x7e07, "part+15")
 	expect(0x7e08, "g+8")
 	// A name that nobody could mean.
-	j.add("100 10 " + strings.Repeat("n", 5000) + "\n")
+	j.takeIn("100 10 " + strings.Repeat("n", 5000) + "\n")
 	if f, ok := j.find(0x100); !ok || len(f.Name) != maxJITName {
 		t.Errorf("a name of %d bytes", len(f.Name))
 	}
+	// A line without an end is passed over, its end too.
+	long := strings.Repeat("x", jitWindow)
+	if n := j.takeIn(long); n != len(long) || j.takeIn("100 10 rest\n200 10 next\n") != 24 {
+		t.Errorf("%d bytes of %d", n, len(long))
+	}
+	expect(0x200, "next+0")
+	if got := j.name(0x100); strings.HasPrefix(got, "rest") {
+		t.Error("the end of a line is taken for one")
+	}
 	// The last address there is.
-	j.add("ffffffffffffffff ffffffffffffffff last\n")
+	j.takeIn("ffffffffffffffff ffffffffffffffff last\n")
 	expect(0xffffffffffffffff, "last+0")
 }
 
@@ -74,7 +91,10 @@ func TestJITFile(t *testing.T) {
 	p := &process{pid: pid}
 	expect := func(addr uint64, want string) {
 		t.Helper()
-		f, _ := u.jitLookup(p, addr)
+		var f Frame
+		u.mu.Lock()
+		u.complete(func() { f, _ = u.jitLookup(p, addr) })
+		u.mu.Unlock()
 		if f.Name != want {
 			t.Errorf("%#x is %q, want %q", addr, f.Name, want)
 		}
@@ -106,13 +126,13 @@ func TestJITFile(t *testing.T) {
 		}
 		expect(0x3000, "")
 	}
-	u.jitBytes = maxJITAll
-	u.procs = map[int]*process{pid: p}
+	u.jitBytes = 2 * maxJITAll
+	u.procs = map[int]*process{pid: p, 1: {pid: 1, jit: &jitMap{}}}
 	expect(0x2000, "other")
 	os.Remove(path)
 	write("4000 10 four\n", 0)
 	expect(0x4000, "four")
-	if p.jit != nil || u.jitBytes != 0 {
+	if u.jitBytes > maxJITAll || u.procs[1].jit != nil || u.Left.JIT != 1 {
 		t.Error("too much is kept")
 	}
 }
@@ -123,8 +143,11 @@ func FuzzJIT(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second string, addr uint64) {
 		bound.Run(t, len(first)+len(second), func() {
 			var j jitMap
-			j.add(first)
-			j.add(second)
+			for _, text := range []string{first, second} {
+				if taken := j.takeIn(text); taken > len(text) {
+					t.Errorf("%d bytes of %d", taken, len(text))
+				}
+			}
 			if !slices.IsSortedFunc(j.lines, func(a, b jitLine) int { return cmp.Compare(a.start, b.start) }) {
 				t.Error("the lines are not sorted")
 			}

@@ -206,7 +206,11 @@ func TestReplacedFile(t *testing.T) {
 		{"another build ID", imageKey{path: path, build: [maxBuildID]byte{1}}, false},
 	} {
 		u := NewUser()
-		f, _ := u.open(&process{pid: 0x7f000001, ended: true}, &mapping{image: &image{imageKey: c.key, held: -1}})
+		var f *file
+		p, m := &process{pid: 0x7f000001, ended: true}, &mapping{image: &image{imageKey: c.key, held: -1}}
+		u.mu.Lock()
+		u.complete(func() { f = u.fileOf(p, m) })
+		u.mu.Unlock()
 		if (f != nil) != c.want {
 			t.Errorf("%s: opened: %v, want %v", c.name, f != nil, c.want)
 		}

@@ -17,7 +17,7 @@ type Source struct {
 // Bounds of the debug information that is open.
 const (
 	maxInfos     = 16      // files
-	maxUnfolded  = 1 << 30 // bytes of sections that were compressed
+	maxUnfolded  = 1 << 30 // bytes of their sections
 	maxPositions = 1 << 13 // addresses of one file
 )
 
@@ -26,51 +26,99 @@ type infos struct {
 	dirs []exe.DebugDir
 	open []*info // the one used last comes last
 	warn func(error)
+	said int // files that were complained of
 }
 
 // An info is the debug information of one file, opened when first asked for.
 type info struct {
-	lines *dwarf.File // nil if not open
-	tried bool        // whether there is any was found out
-	known map[uint64]Source
-	said  bool // what is wrong with it
+	lines  *dwarf.File // nil if not open
+	tried  bool        // whether there is any was found out
+	known  map[uint64]Source
+	said   bool    // what is wrong with it
+	asking *errand // which uses lines
 }
 
-// at looks an address of a file up.
-func (s *infos) at(i *info, program *exe.File, root string, addr uint64, name func(string) string) (src Source, ok bool) {
-	if !i.tried {
-		i.tried = true
-		var err error
-		if i.lines, err = dwarf.New(program, root, s.dirs...); err != nil {
-			if none := (*dwarf.ErrNone)(nil); !errors.As(err, &none) {
-				s.complain(i, err)
-			}
-		}
+// maxSaid bounds the files of others whose debug information is complained of.
+const maxSaid = 16
+
+// sourceAt looks an address of a file up.
+func (u *User) sourceAt(f *file, addr uint64) (src Source, ok bool) {
+	i, s := &f.info, &u.infos
+	if src, ok = i.known[addr]; ok {
+		s.use(i)
+		return src, src.known()
 	}
-	if i.lines == nil {
+	if u.pending(i.asking) || i.tried && i.lines == nil {
 		return src, false
 	}
-	s.use(i)
-	src, ok = i.known[addr]
-	if !ok {
-		inlined, at, err := i.lines.Source(addr)
-		if split := (*dwarf.ErrSplit)(nil); errors.As(err, &split) {
-			s.complain(i, err)
+	before := *i
+	i.asking = u.reading(f, func() func() {
+		found := before.ask(f.elf, f.root, s.dirs, addr)
+		return func() {
+			i.asking = nil
+			s.take(i, addr, found, func(name string) string { return f.display(name, u.Demangle) })
 		}
-		for n := range inlined {
-			inlined[n].Name = name(inlined[n].Name)
-		}
-		src = Source{inlined, at}
-		if len(i.known) >= maxPositions {
-			clear(i.known)
-		}
-		if i.known == nil {
-			i.known = map[uint64]Source{}
-		}
-		i.known[addr] = src
-		s.trim()
+	})
+	u.pending(i.asking)
+	return src, false
+}
+
+// An answer is what debug information says of an address.
+type answer struct {
+	lines *dwarf.File
+	src   Source
+	err   error
+}
+
+// ask looks an address up, in debug information that is opened if it is not.
+func (i info) ask(program *exe.File, root string, dirs []exe.DebugDir, addr uint64) (a answer) {
+	if a.lines = i.lines; !i.tried {
+		a.lines, a.err = dwarf.New(program, root, dirs...)
 	}
-	return src, len(src.Inlined) > 0 || src.At.File != "" && src.At.Line != 0
+	if a.lines != nil {
+		a.src.Inlined, a.src.At, a.err = a.lines.Source(addr)
+	}
+	return a
+}
+
+// take keeps an answer. name is how functions are shown.
+func (s *infos) take(i *info, addr uint64, a answer, name func(string) string) {
+	i.lines, i.tried = a.lines, true
+	none, split := (*dwarf.ErrNone)(nil), (*dwarf.ErrSplit)(nil)
+	if a.err != nil && (a.lines == nil && !errors.As(a.err, &none) || errors.As(a.err, &split)) {
+		s.complain(i, a.err)
+	}
+	if a.lines == nil {
+		return
+	}
+	for n := range a.src.Inlined {
+		a.src.Inlined[n].Name = name(a.src.Inlined[n].Name)
+	}
+	if len(i.known) >= maxPositions {
+		clear(i.known)
+	}
+	if i.known == nil {
+		i.known = map[uint64]Source{}
+	}
+	i.known[addr] = a.src
+	s.use(i)
+	s.trim()
+}
+
+// at looks an address up that nobody else asks for.
+func (s *infos) at(i *info, program *exe.File, root string, addr uint64, name func(string) string) (Source, bool) {
+	src, ok := i.known[addr]
+	if !ok {
+		s.take(i, addr, i.ask(program, root, s.dirs, addr), name)
+		src = i.known[addr]
+	} else {
+		s.use(i)
+	}
+	return src, src.known()
+}
+
+func (s *Source) known() bool {
+	return len(s.Inlined) > 0 || s.At.File != "" && s.At.Line != 0
 }
 
 // use makes i the file that was used last.
@@ -86,33 +134,53 @@ func (s *infos) use(i *info) {
 
 // trim closes what was not used for longest while there is too much.
 func (s *infos) trim() {
-	unfolded := 0
+	total := 0
 	for _, i := range s.open {
-		unfolded += i.lines.Unfolded()
+		total += i.memory()
 	}
-	for len(s.open) > 1 && (len(s.open) > maxInfos || unfolded > maxUnfolded) {
-		unfolded -= s.open[0].lines.Unfolded()
-		s.open[0].forget()
-		s.open = slices.Delete(s.open, 0, 1)
+	for n := 0; n < len(s.open)-1 && (len(s.open) > maxInfos || total > maxUnfolded); {
+		i := s.open[n]
+		if i.asking != nil {
+			n++
+			continue
+		}
+		total -= i.memory()
+		s.drop(i)
 	}
 }
 
 func (s *infos) close() {
-	for _, i := range s.open {
-		i.forget()
+	for n := len(s.open) - 1; n >= 0; n-- {
+		if s.open[n].asking == nil {
+			s.drop(s.open[n])
+		}
 	}
-	s.open = nil
 }
 
-func (i *info) forget() {
-	i.lines.Close()
+// memory is what it takes, in bytes. What an errand is reading counts later.
+func (i *info) memory() int {
+	if i.lines == nil || i.asking != nil {
+		return 0
+	}
+	return i.lines.Unfolded() + i.lines.Memory()
+}
+
+// drop closes the debug information of a file, if it is open.
+func (s *infos) drop(i *info) {
+	if at := slices.Index(s.open, i); at >= 0 {
+		s.open = slices.Delete(s.open, at, at+1)
+	}
+	if i.lines != nil {
+		i.lines.Close()
+	}
 	i.lines, i.known, i.tried = nil, nil, false
 }
 
 // complain says once what is wrong with the debug information of a file.
 func (s *infos) complain(i *info, err error) {
-	if !i.said && s.warn != nil {
+	if !i.said && s.warn != nil && s.said < maxSaid {
 		i.said = true
+		s.said++
 		s.warn(err)
 	}
 }
@@ -122,6 +190,11 @@ func (s *infos) complain(i *info, err error) {
 func (u *User) Source(pid int, addr uint64) (src Source, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.complete(func() { src, ok = u.source(pid, addr) })
+	return src, ok
+}
+
+func (u *User) source(pid int, addr uint64) (src Source, ok bool) {
 	var f *file
 	var at uint64
 	if p := u.current(pid); p == nil || len(p.maps) == 0 {
@@ -135,7 +208,7 @@ func (u *User) Source(pid int, addr uint64) (src Source, ok bool) {
 	if f == nil {
 		return src, false
 	}
-	return u.infos.at(&f.info, f.elf, f.root, at, func(name string) string { return f.display(name, u.Demangle) })
+	return u.sourceAt(f, at)
 }
 
 // DebugInfo has separate debug files be looked for in dirs first, and warn be

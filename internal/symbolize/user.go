@@ -33,20 +33,30 @@ type User struct {
 	mu       sync.Mutex
 	recorder *recorder // nil if not watching
 	gaps     int       // how often the recorder lost something
+	missing  *errand   // that the look-up under way lacks the result of
+	looks    uint64    // look-ups so far
+	errands  int       // under way
+	credit   time.Duration
+	credited time.Time
+	closed   bool
+	Left
 	procs    map[int]*process
 	clock    uint64 // orders uses of processes
 	unread   []int  // processes that ran before watching began, to be read
 	changed  []int  // processes to tell Changed of
+	maxFiles int    // that are open
 	images   map[imageKey]*image
 	held     []*image // that have descriptors, oldest first
 	files    map[fileID]*file
 	programs []*program // named by probes
-	jitBytes int64      // read of map files
+	jitBytes int64      // of all that is kept of map files
 	infos    infos
 }
 
 // NewUser returns a symbolizer for processes.
-func NewUser() *User { return &User{Demangle: true} }
+func NewUser() *User {
+	return &User{Demangle: true, credit: credit, credited: time.Now(), maxFiles: filesFor(descriptors())}
+}
 
 // The shortest times between looks at a process: for whether it is still the
 // same program, and for new mappings when an address is in none.
@@ -141,13 +151,14 @@ func (u *User) Close() {
 	for _, i := range u.held {
 		i.letGo()
 	}
-	u.infos.close()
+	u.closed = true
 	for _, f := range u.files {
-		f.close()
+		f.close(u)
 	}
+	u.infos.close()
 	for _, p := range u.programs {
 		unix.Close(p.held)
-		p.file.close()
+		p.file.close(u)
 	}
 	u.procs, u.images, u.held, u.files, u.programs, u.unread = nil, nil, nil, nil, nil, nil
 }
@@ -197,6 +208,13 @@ func (u *User) AddProgram(path string) {
 func (u *User) Lookup(pid int, addr uint64) (Frame, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	var f Frame
+	var ok bool
+	u.complete(func() { f, ok = u.lookup(pid, addr) })
+	return f, ok
+}
+
+func (u *User) lookup(pid int, addr uint64) (Frame, bool) {
 	p := u.current(pid)
 	if p == nil {
 		return u.expected(addr)
@@ -216,7 +234,7 @@ func (u *User) Lookup(pid int, addr uint64) (Frame, bool) {
 	if !known && !ok && len(p.maps) == 0 {
 		return u.expected(addr)
 	}
-	if known && f.Module != jitModule {
+	if known && f.Module != jitModule && u.missing == nil {
 		if len(p.cache) >= maxCached {
 			p.cache = nil
 		}
@@ -234,6 +252,11 @@ func (u *User) Lookup(pid int, addr uint64) (Frame, bool) {
 func (u *User) BuildID(pid int, addr uint64) (id [maxBuildID]byte, offset uint64, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.complete(func() { id, offset, ok = u.buildIDAt(pid, addr) })
+	return id, offset, ok
+}
+
+func (u *User) buildIDAt(pid int, addr uint64) (id [maxBuildID]byte, offset uint64, ok bool) {
 	p := u.current(pid)
 	if p == nil {
 		return id, 0, false
@@ -251,7 +274,7 @@ func (u *User) BuildID(pid int, addr uint64) (id [maxBuildID]byte, offset uint64
 	}
 	id = m.image.build
 	if f := u.fileOf(p, m); !m.image.hasBuildID() && f != nil {
-		id = buildID(f.elf)
+		id = f.build
 	}
 	return id, addr - m.start + m.offset, id != [maxBuildID]byte{}
 }
@@ -328,7 +351,7 @@ func (u *User) fallback(addr uint64) *file {
 	p := u.programs[0]
 	if !p.done {
 		p.done = true
-		if e, err := exe.Open(descriptorPath(p.held)); err == nil {
+		if e, err := exe.OpenFile(descriptorPath(p.held)); err == nil {
 			e.Path = p.path
 			p.file = &file{elf: e}
 		}

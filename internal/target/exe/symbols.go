@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unsafe"
 
 	"github.com/ianlancetaylor/demangle"
 )
@@ -349,6 +350,9 @@ func (t *Table) Lookup(addr uint64) (Symbol, bool) {
 	}
 	return Symbol{}, false
 }
+
+// Memory is how many bytes the symbols take, without their names.
+func (t *Table) Memory() int64 { return int64(cap(t.syms)) * int64(unsafe.Sizeof(RawSymbol{})) }
 
 // Len is the number of symbols.
 func (t *Table) Len() int { return len(t.syms) }

@@ -90,7 +90,7 @@ func Refer(path string) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(dir)
-	fd, err := ReferIn(dir, rest, 0)
+	fd, err := ReferIn(dir, rest)
 	if err != unix.ENOSYS && err != unix.EPERM {
 		return fd, err
 	}
@@ -101,11 +101,34 @@ func Refer(path string) (int, error) {
 	})
 }
 
-// ReferIn is Refer for a path in the root directory that dir refers to. resolve
-// is added to how the path is followed.
-func ReferIn(dir int, path string, resolve uint64) (int, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | resolve}
+// ReferIn is Refer for a path in the root directory that dir refers to.
+func ReferIn(dir int, path string) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	return retry(func() (int, error) { return unix.Openat2(dir, path, &how) })
+}
+
+// resolveCached is RESOLVE_CACHED.
+const resolveCached = 0x20
+
+// ReferCached is Refer of a path in the root directory of a process that does
+// not wait for any file system: it fails if the kernel does not know the names of
+// the path. Kernels before 5.12 may wait.
+func ReferCached(path string) (int, error) {
+	root, rest, ok := inRoot(path)
+	if !ok {
+		return -1, unix.EINVAL
+	}
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | resolveCached}
+	fd, err := unix.Openat2(dir, rest, &how)
+	if err == unix.EINVAL || err == unix.ENOSYS || err == unix.EPERM {
+		return Refer(path)
+	}
+	return fd, err
 }
 
 // inRoot splits a path in the root directory of a process, /proc/PID/root/path.

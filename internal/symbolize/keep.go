@@ -1,0 +1,92 @@
+package symbolize
+
+import (
+	"cmp"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Left is what was given up to stay within bounds.
+type Left struct {
+	Files   int // whose symbols were dropped, and read again if they could be
+	JIT     int // processes whose names of generated code were dropped
+	notDone int // errands, as too many hang
+}
+
+// Bounds of the files that are kept open, and of the memory of their symbols. The
+// one that was used longest ago is closed.
+const (
+	mostFiles  = 1024
+	leastFiles = 32
+	maxMemory  = 512 << 20 // bytes
+	maxFileIDs = 1 << 13   // files that were looked at, most of which may have been none
+)
+
+// filesFor is how many files may be open where so many descriptors may.
+func filesFor(descriptors uint64) int {
+	return int(min(max(descriptors/8, leastFiles), mostFiles))
+}
+
+// descriptors is how many hawk may have.
+func descriptors() uint64 {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 0
+	}
+	return limit.Cur
+}
+
+// memory is what a file takes, in bytes.
+func (f *file) memory() int64 {
+	n := f.elf.Memory()
+	if f.debug != nil {
+		n += f.debug.Memory()
+	}
+	if f.table != nil {
+		n += f.table.Memory()
+	}
+	return n
+}
+
+// trimFiles closes the files that were used longest ago while there are too many
+// of them, or they take too much.
+func (u *User) trimFiles() {
+	open := make([]*file, 0, len(u.files))
+	total := int64(0)
+	for _, f := range u.files {
+		if f != nil && !f.closed {
+			open = append(open, f)
+			if f.busy == 0 {
+				total += f.memory()
+			}
+		}
+	}
+	if len(open) <= u.maxFiles && total <= maxMemory {
+		return
+	}
+	slices.SortFunc(open, func(a, b *file) int { return cmp.Compare(a.used, b.used) })
+	for n, f := range open {
+		// An eighth more than needed, as it takes a look at all of them.
+		if len(open)-n <= u.maxFiles*7/8 && total <= maxMemory*7/8 || n == len(open)-1 {
+			break
+		}
+		if f.busy > 0 {
+			continue
+		}
+		total -= f.memory()
+		f.close(u)
+		u.Left.Files++
+	}
+}
+
+// forgetFiles forgets which files were looked at, but for those that are open.
+func (u *User) forgetFiles() {
+	kept := make(map[fileID]*file)
+	for id, f := range u.files {
+		if f != nil && !f.closed {
+			kept[id] = f
+		}
+	}
+	u.files = kept
+}
