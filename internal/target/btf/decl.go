@@ -6,9 +6,13 @@ import (
 	"strings"
 )
 
-// maxParts bounds the members and parameters of one printed type: a
-// malformed blob could describe an exponential number of them.
-const maxParts = 1 << 14
+// Bounds of one printed type: its members and parameters, of which a malformed
+// blob could describe an exponential number, and how deep those without a name
+// are in each other, as text is copied at each level.
+const (
+	maxParts   = 1 << 12
+	maxNesting = 16
+)
 
 // A printer writes C text.
 type printer struct {
@@ -125,7 +129,7 @@ func (s *printer) declare(id uint32, name string, indent, depth int) string {
 	quals := "" // qualifiers of what is declared so far
 	for range maxDepth {
 		r, err := s.record(id)
-		if err != nil || depth > maxDepth {
+		if err != nil || depth > maxNesting {
 			return "? " + name
 		}
 		switch r.kind {
