@@ -83,7 +83,8 @@ func (f *File) eachSymbol(yield func(*RawSymbol) bool) bool {
 // without end are of no linker.
 const (
 	maxNamesFactor = 8
-	alwaysNames    = 16 << 20 // bytes
+	alwaysNames    = 16 << 20  // bytes
+	maxSymtab      = 256 << 20 // bytes of a table; the largest programs have fifty million
 )
 
 func (f *File) scan(table, strings *section, yield func(*RawSymbol) bool) (more bool) {
@@ -92,6 +93,11 @@ func (f *File) scan(table, strings *section, yield func(*RawSymbol) bool) (more 
 		entry = 24
 	}
 	strs := f.lazy(strings)
+	if table.size > maxSymtab {
+		cut := *table
+		cut.size = maxSymtab
+		table = &cut
+	}
 	s := symbolScan{f: f, strs: strs, left: alwaysNames + maxNamesFactor*strs.Len(), yield: yield}
 	return f.lazy(table).Scan(entry<<16, 0, func(_ int, table []byte) bool { return s.entries(table, entry) }) || !s.ended
 }
@@ -361,6 +367,11 @@ func (t *Table) Len() int { return len(t.syms) }
 // faster than the length of the name.
 const maxMangled = 16 << 10
 
+// short has names be cut after 64 KB: of what is in a name it can say in a few
+// bytes that it is there again, and what of that, so that 300 bytes can stand for
+// more than there is memory.
+var short = demangle.MaxLength(16)
+
 // IsMangled reports whether a name may be a mangled one of C++ or Rust.
 func IsMangled(name string) bool {
 	return strings.HasPrefix(name, "_Z") || strings.HasPrefix(name, "____Z") || strings.HasPrefix(name, "_R")
@@ -372,7 +383,7 @@ func Demangle(name string) string {
 	if !IsMangled(name) || len(name) > maxMangled {
 		return name
 	}
-	return demangle.Filter(name)
+	return demangle.Filter(name, short)
 }
 
 // DemangleName is Demangle without the parameter list, which bare names in
@@ -381,7 +392,7 @@ func DemangleName(name string) string {
 	if !IsMangled(name) || len(name) > maxMangled {
 		return name
 	}
-	return demangle.Filter(name, demangle.NoParams)
+	return demangle.Filter(name, demangle.NoParams, short)
 }
 
 // ErrNoSymbol says that a file has no such symbol.
