@@ -10,7 +10,9 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/symbolize"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/unwind"
@@ -43,6 +45,25 @@ func (s *session) changed(pid int, maps []symbolize.Mapping) {
 		parts[i] = unwind.Mapped(m)
 	}
 	s.unwind.Follow(pid, parts)
+}
+
+// leftOut says what was given up of what processes have, to stay within bounds:
+// it explains names that are missing.
+func (s *session) leftOut() {
+	warn := func(n int, format string) {
+		if n > 0 {
+			s.Emit(output.Message{Severity: source.Warning, Text: fmt.Sprintf(format, n)})
+		}
+	}
+	if s.user != nil {
+		left := s.user.LeftOut()
+		warn(left.Lost, "The symbols of %d files were forgotten to make room for others, and the files are gone: addresses in them have no names.")
+		warn(left.JIT, "What %d processes wrote of the code they generated was forgotten to make room for others.")
+		warn(left.Late, "The symbols of %d files were not there in time: addresses in them have no names. The files, or where they are, are too slow.")
+	}
+	if s.unwind != nil {
+		warn(s.unwind.Dropped(), "The unwinding tables of %d files were dropped to make room for others, and made again where they were needed: stacks of that moment may be cut short.")
+	}
 }
 
 // programs lists the files that user probes are in.

@@ -323,6 +323,7 @@ func (s *session) finish() error {
 	if s.o.Config.PrintMapsOnExit && !s.o.Report.Verdict() {
 		s.printMaps()
 	}
+	s.leftOut()
 	s.flush()
 	s.reportCost()
 	if s.meter.costly.Load() && s.status == 0 {

@@ -44,7 +44,7 @@ func (u *User) pending(e *errand) bool {
 // aside has work be done by a goroutine. What it returns is called with mu held.
 func (u *User) aside(work func() func()) *errand {
 	if u.errands >= maxErrands {
-		u.notDone++
+		u.left.Late++
 		return nil
 	}
 	u.errands++
@@ -95,6 +95,9 @@ func (u *User) await(e *errand) bool {
 	u.mu.Lock()
 	u.credit -= time.Since(now)
 	u.credited = time.Now()
-	e.waited = e.waited || !ended
+	if !ended {
+		e.waited = true
+		u.left.Late++
+	}
 	return ended
 }

@@ -109,13 +109,14 @@ func (i *image) letGo() {
 
 // A file is a symbol table, filled when first used.
 type file struct {
-	elf   *exe.File
-	debug *exe.File // nil if there is none or it is not needed
-	root  string    // prefix for its debug file
-	build [maxBuildID]byte
-	table *exe.Table
-	names map[string]string // demangled
-	info  info
+	elf       *exe.File
+	debug     *exe.File // nil if there is none or it is not needed
+	root      string    // prefix for its debug file
+	build     [maxBuildID]byte
+	table     *exe.Table
+	names     map[string]string // demangled
+	nameBytes int
+	info      info
 
 	making *errand // of table
 	busy   int     // errands that read it
@@ -297,6 +298,9 @@ func (u *User) open(p *process, m *mapping) *errand {
 			unix.Close(fd)
 		}
 		return func() {
+			if !found && i.file != nil {
+				u.left.Lost++
+			}
 			i.file, i.final, i.opened = f, found || ended, time.Now()
 			if found {
 				i.letGo()
@@ -405,8 +409,11 @@ func (u *User) makeTable(f *file) *errand {
 	})
 }
 
-// maxNames bounds the readable names of one file that are kept.
-const maxNames = 1 << 16
+// Bounds of the readable names of one file that are kept.
+const (
+	maxNames     = 1 << 16
+	maxNameBytes = 32 << 20
+)
 
 func (f *file) display(name string, demangle bool) string {
 	if !demangle || !exe.IsMangled(name) {
@@ -415,10 +422,12 @@ func (f *file) display(name string, demangle bool) string {
 	if d, ok := f.names[name]; ok {
 		return d
 	}
-	if f.names == nil || len(f.names) >= maxNames {
+	if f.names == nil || len(f.names) >= maxNames || f.nameBytes >= maxNameBytes {
+		f.nameBytes = 0
 		f.names = make(map[string]string)
 	}
 	d := exe.Demangle(name)
+	f.nameBytes += len(name) + len(d)
 	f.names[name] = d
 	return d
 }

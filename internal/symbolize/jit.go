@@ -97,7 +97,7 @@ func (u *User) trimJIT(of *process) {
 	for _, p := range u.procs {
 		if p != of && p.jit != nil {
 			p.jit = nil
-			u.Left.JIT++
+			u.left.JIT++
 		}
 	}
 	u.jitBytes = of.jit.memory()

@@ -132,7 +132,7 @@ func TestJITFile(t *testing.T) {
 	os.Remove(path)
 	write("4000 10 four\n", 0)
 	expect(0x4000, "four")
-	if u.jitBytes > maxJITAll || u.procs[1].jit != nil || u.Left.JIT != 1 {
+	if u.jitBytes > maxJITAll || u.procs[1].jit != nil || u.left.JIT != 1 {
 		t.Error("too much is kept")
 	}
 }

@@ -9,9 +9,16 @@ import (
 
 // Left is what was given up to stay within bounds.
 type Left struct {
-	Files   int // whose symbols were dropped, and read again if they could be
-	JIT     int // processes whose names of generated code were dropped
-	notDone int // errands, as too many hang
+	Lost int // files whose symbols were dropped, wanted again and not found
+	JIT  int // processes whose names of generated code were dropped
+	Late int // files that nobody would wait for any longer, or that too many others hung before
+}
+
+// LeftOut is what was given up so far.
+func (u *User) LeftOut() Left {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.left
 }
 
 // Bounds of the files that are kept open, and of the memory of their symbols. The
@@ -76,7 +83,6 @@ func (u *User) trimFiles() {
 		}
 		total -= f.memory()
 		f.close(u)
-		u.Left.Files++
 	}
 }
 

@@ -39,7 +39,7 @@ type User struct {
 	credit   time.Duration
 	credited time.Time
 	closed   bool
-	Left
+	left     Left
 	procs    map[int]*process
 	clock    uint64 // orders uses of processes
 	unread   []int  // processes that ran before watching began, to be read
@@ -203,6 +203,9 @@ func (u *User) AddProgram(path string) {
 	}
 }
 
+// maxCachedName bounds the names that are kept with addresses, in bytes.
+const maxCachedName = 1 << 10
+
 // Lookup names an address of a process. ok is false if there is no symbol;
 // the frame then still says the file and the address in it if known.
 func (u *User) Lookup(pid int, addr uint64) (Frame, bool) {
@@ -234,7 +237,7 @@ func (u *User) lookup(pid int, addr uint64) (Frame, bool) {
 	if !known && !ok && len(p.maps) == 0 {
 		return u.expected(addr)
 	}
-	if known && f.Module != jitModule && u.missing == nil {
+	if known && f.Module != jitModule && u.missing == nil && len(f.Name) <= maxCachedName {
 		if len(p.cache) >= maxCached {
 			p.cache = nil
 		}

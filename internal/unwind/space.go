@@ -17,10 +17,11 @@ import (
 // them meanwhile.
 const mostLooks = 4
 
-// spaceOf makes the space of a process from its executable mappings.
-func (u *Unwinder) spaceOf(pid int, maps []proc.Mapping) {
+// spaceOf makes the space of a process from its executable mappings; false if
+// tables were dropped meanwhile to which it would refer.
+func (u *Unwinder) spaceOf(pid int, maps []proc.Mapping) bool {
 	var parts []part
-	frames := true
+	frames, generation := true, u.generation
 	for i := range maps {
 		m := &maps[i]
 		p := part{start: m.Start, end: m.End}
@@ -30,10 +31,13 @@ func (u *Unwinder) spaceOf(pid int, maps []proc.Mapping) {
 		}
 		parts = append(parts, p)
 	}
-	id := identity(pid)
-	if len(parts) > 0 && id != 0 {
+	if u.generation != generation {
+		return false
+	}
+	if id := identity(pid); len(parts) > 0 && id != 0 {
 		u.put(pid, id, frames, true, parts)
 	}
+	return true
 }
 
 // put writes the space of a process. frames says that frame pointers will do, or

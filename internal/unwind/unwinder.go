@@ -32,8 +32,10 @@ type Unwinder struct {
 	swept    uint64 // how many spaces programs had made when they were last swept
 
 	// Only the goroutine looks at these.
-	files map[fileID]*file
-	next  uint32 // number of the next chunk
+	files      map[fileID]*file
+	next       uint32 // number of the next chunk
+	generation int    // how often all was dropped
+	dropped    int    // files whose tables were dropped, with mu held
 }
 
 // Maps are descriptors of the maps that package object describes.
@@ -190,8 +192,9 @@ func (u *Unwinder) add(pid int) {
 		if err != nil || slices.Equal(maps, before) {
 			return
 		}
-		before = maps
-		u.spaceOf(pid, maps)
+		if before = maps; !u.spaceOf(pid, maps) {
+			before = nil
+		}
 	}
 }
 
@@ -293,7 +296,7 @@ func (u *Unwinder) mapped(pid int, m *proc.Mapping) (f *file, bias uint64) {
 		id := fileID{st.Dev, st.Ino, st.Mtim}
 		f := u.files[id]
 		if f == nil || !f.plain {
-			e, err := exe.Open(name)
+			e, err := exe.OpenFile(name)
 			if err != nil {
 				continue
 			}
@@ -330,7 +333,7 @@ func (u *Unwinder) expect(w wanted) {
 		id := fileID{st.Dev, st.Ino, st.Mtim}
 		f := u.files[id]
 		if f == nil || w.build != nil {
-			e, err := exe.Open(path)
+			e, err := exe.OpenFile(path)
 			if err != nil {
 				continue
 			}
@@ -398,10 +401,8 @@ func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
 
 // enter puts the table of a file into the kernel, and tells programs of it.
 func (u *Unwinder) enter(id fileID, e *exe.File, name []byte) *file {
+	u.makeRoom()
 	f := &file{index: u.next, name: name}
-	if len(u.files) >= object.UnwindMaxFiles {
-		return f
-	}
 	f.bias, f.plain = e.CodeBias()
 	f.build = padded(e.BuildID())
 	defer func() {
@@ -415,8 +416,15 @@ func (u *Unwinder) enter(id fileID, e *exe.File, name []byte) *file {
 		return f
 	}
 	chunks, err := t.chunks(u.next)
-	if err != nil || int(u.next)+len(chunks) > object.UnwindMaxChunks {
+	if err != nil || len(chunks) >= object.UnwindMaxChunks {
 		return f
+	}
+	if int(u.next)+len(chunks) > object.UnwindMaxChunks {
+		u.startOver()
+		if chunks, err = t.chunks(u.next); err != nil {
+			return f
+		}
+		f.index = u.next
 	}
 	for i, c := range chunks {
 		if bpf.MapUpdate(u.Chunks, key(int(u.next)+i), c, 0) != nil {
