@@ -27,6 +27,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"match":        cmdMatch,
 	"needs":        cmdNeeds,
 	"number":       cmdNumber,
+	"peak":         cmdPeak,
 	"rows":         cmdRows,
 	"rustc":        cmdCompile("rustc"),
 	"share":        cmdShare,

@@ -15,6 +15,7 @@
 //	[!] await NAME            wait for the end of a process; stdout and stderr are then its output
 //	match STREAM FILE         the output is what FILE shows: lines are literal but for {{regexp}}; a line "..." stands for any lines
 //	number STREAM REGEXP OP N compare the first group of the first match: == != < <= > >=
+//	peak < MEGABYTES          the most memory that the last hawk had
 //	share STREAM REGEXP PERCENT N  of the samples in maps by stack, N at least, PERCENT at least have stacks that match
 //	rows FILE                 run the scripts of a table and compare all that they print (see parseRows)
 //	capture NAME STREAM REGEXP  set $NAME to the first group of the first match

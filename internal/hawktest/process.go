@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -32,6 +33,7 @@ type process struct {
 	cmd    *exec.Cmd
 	stdout collect.Output
 	stderr collect.Output
+	peak   int64         // memory of hawk, in kilobytes
 	ended  chan struct{} // closed when the process has ended and all its output is in
 }
 
@@ -40,6 +42,7 @@ type state struct {
 	processes map[string]*process
 	status    int // exit status of the last process that was waited for
 	holdings  *Holdings
+	peak      int64 // memory of the last hawk, in kilobytes
 }
 
 type stateKey struct{}
@@ -67,6 +70,9 @@ func launch(ts *testscript.TestScript, name string, env []string, program string
 	}
 	stateOf(ts).processes[name] = p
 	ts.Setenv(name, fmt.Sprint(p.cmd.Process.Pid))
+	if name == "hawk" {
+		go p.watchMemory()
+	}
 	go func() {
 		p.cmd.Wait() // how it ended is in ProcessState
 		close(p.ended)
@@ -109,6 +115,9 @@ func (p *process) finish(ts *testscript.TestScript, neg bool) {
 	p.wait(ts)
 	st := stateOf(ts)
 	st.status = p.status()
+	if p.name == "hawk" {
+		st.peak = atomic.LoadInt64(&p.peak)
+	}
 	fmt.Fprint(ts.Stdout(), p.stdout.String())
 	fmt.Fprint(ts.Stderr(), p.stderr.String())
 	switch {

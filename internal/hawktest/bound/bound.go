@@ -18,7 +18,7 @@ import (
 const (
 	longest  = time.Minute
 	bytes    = 64 << 20
-	perByte  = 64 << 10 // of input, on top
+	perByte  = 1 << 10 // of input, on top
 	allocKey = "/gc/heap/allocs:bytes"
 )
 

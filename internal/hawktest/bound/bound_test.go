@@ -18,7 +18,7 @@ func TestMemory(t *testing.T) {
 		input, takes int
 		want         bool
 	}{
-		{0, 1 << 20, false}, {0, 65 << 20, true}, {1 << 10, 65 << 20, false},
+		{0, 1 << 20, false}, {0, 65 << 20, true}, {1 << 12, 65 << 20, false}, {1 << 12, 70 << 20, true},
 	} {
 		r := &recorder{TB: t}
 		Run(r, c.input, func() { sink = make([]byte, c.takes) })
