@@ -37,6 +37,7 @@ func (c *codec) variant(v *Variant) {
 		within(c, &m.ValueSize, 0, maxData)
 		within(c, &m.MaxEntries, 0, math.MaxInt32)
 		number(c, &m.Flags)
+		text(c, &m.Text)
 	})
 	within(c, &o.Data.Bytes, 0, maxData)
 	within(c, &o.Data.CPUSlots, 0, maxElements)
@@ -114,7 +115,7 @@ func (c *codec) stored(s *probe.Stored) {
 	})
 	u := &s.Uses
 	within(c, &u.ArgN, 0, maxElements)
-	c.flags(&s.Numbered, &u.Args, &u.Retval, &u.Probe, &u.Func, &u.Regs, &u.Ctx, &u.Kfunc, &u.Stack)
+	c.flags(&s.Numbered, &u.Args, &u.Retval, &u.Probe, &u.Func, &u.Regs, &u.Ctx, &u.Kfunc, &u.Stack, &u.Kernel)
 }
 
 func (c *codec) code(code *codegen.Code) {

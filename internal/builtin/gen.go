@@ -70,6 +70,9 @@ type Gen interface {
 	// SpillMap is the number of the map for those stacks that find their place
 	// in the stack map taken.
 	SpillMap(limit int) int
+	// OwnFrames yields how many frames the kernel stack begins with that are
+	// there only because this program runs.
+	OwnFrames() *ir.Value
 	// Unwinds reports whether user stacks can be walked by tables. Unwind does:
 	// it writes the addresses of at most limit frames of the current thread to
 	// frames, and zeroes behind them, and yields a number made of them, or 0 if frame

@@ -104,16 +104,12 @@ func stackLen(g Gen, c *Call, t *types.Stack) *ir.Value {
 	if t.Limit == 0 {
 		return konst(g, 0)
 	}
-	flags := int64(0)
-	if t.User {
-		flags = userStackFlag
-	}
 	n := 8 * t.Limit
 	p := g.Temp("frames", n, 8)
 	byPointers := func() *ir.Value {
 		b := g.B()
 		b.Zero(p, 0, n) // kernels before 6.3 take it for read if it is on the stack
-		r := call(g, asm.FnGetStack, g.Context().Ctx, p, konst(g, int64(n)), konst(g, flags))
+		r := call(g, asm.FnGetStack, g.Context().Ctx, p, konst(g, int64(n)), stackFlags(g, t.User))
 		return g.Choose(b.Arith(ir.ULe, r, konst(g, int64(n))),
 			func() *ir.Value { return b.Arith(ir.LShr, r, konst(g, 3)) },
 			func() *ir.Value { return konst(g, 0) })

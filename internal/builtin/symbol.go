@@ -144,7 +144,7 @@ var unwinding = []*target.Feature{target.BPFLoop, target.TaskPtRegs, target.NoPr
 // number there, which as a map key is far cheaper than the frames.
 func stack(f Func, user bool) {
 	name := f.Name
-	f.Bare, f.Uses, f.Words = true, probe.Uses{Stack: true}, stackWords
+	f.Bare, f.Uses, f.Words = true, probe.Uses{Stack: true, Kernel: !user}, stackWords
 	f.Params = []Param{{"mode", WordOrInt}, {"limit", IntBehindWord}}
 	f.Yields = "kstack"
 	if user {
@@ -194,10 +194,6 @@ func stack(f Func, user bool) {
 		t := c.Result.(*types.Stack)
 		b := g.B()
 		p := place(g, t, dst)
-		flags := int64(0)
-		if user {
-			flags = userStackFlag
-		}
 		id := g.Temp("stack", 8, 8)
 		b.Store(id, 0, 8, konst(g, -1))
 		var pid *ir.Value
@@ -206,7 +202,8 @@ func stack(f Func, user bool) {
 		}
 		depth := min(t.Limit, g.Context().O.Target.MaxStack())
 		byPointers := func() {
-			got := call(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(depth)), konst(g, flags))
+			flags := stackFlags(g, user)
+			got := call(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(depth)), flags)
 			b.Store(id, 0, 8, got)
 			g.When(b.Arith(ir.Eq, got, konst(g, -eexist)), true, func() { spillStack(g, t, depth, flags, id) })
 		}
@@ -253,6 +250,14 @@ func init() {
 	}, true)
 }
 
+// stackFlags is what the kernel is told of the stack it takes: whose it is, and how many frames to leave out.
+func stackFlags(g Gen, user bool) *ir.Value {
+	if user {
+		return konst(g, userStackFlag)
+	}
+	return g.OwnFrames()
+}
+
 const (
 	efault = 14
 	eexist = 17
@@ -261,11 +266,11 @@ const (
 // spillStack keeps a stack whose place in the stack map another one has: the
 // frames, at most depth, go to a hash by a number made of them, and that number to id. It is
 // above 32 bits, where the numbers of the stack map end.
-func spillStack(g Gen, t *types.Stack, depth int, flags int64, id *ir.Value) {
+func spillStack(g Gen, t *types.Stack, depth int, flags, id *ir.Value) {
 	b := g.B()
 	frames := g.Temp("frames", 8*t.Limit, 8)
 	b.Zero(frames, 0, 8*t.Limit)
-	got := call(g, asm.FnGetStack, g.Context().Ctx, frames, konst(g, int64(8*depth)), konst(g, flags))
+	got := call(g, asm.FnGetStack, g.Context().Ctx, frames, konst(g, int64(8*depth)), flags)
 	b.Store(id, 0, 8, got)
 	g.When(b.Arith(ir.SLt, konst(g, 0), got), false, func() {
 		h := konst(g, 0)

@@ -154,6 +154,7 @@ func (w *walker) noteUses(c *builtin.Call) {
 	u, f := &w.probe.Uses, c.Func
 	u.Probe = u.Probe || f.Uses.Probe
 	u.Stack = u.Stack || f.Uses.Stack
+	u.Kernel = u.Kernel || f.Uses.Kernel
 	u.Kfunc = u.Kfunc || f.Kfunc != "" && len(c.Args) > 0
 	u.Args = u.Args || f.Probes&hasArgs != 0
 	u.Retval = u.Retval || f.Probes&hasRetval != 0

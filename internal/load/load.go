@@ -136,6 +136,9 @@ func (s *Session) createMaps() error {
 				Name: m.Name, Type: uint32(m.Type), KeySize: m.KeySize, ValueSize: m.ValueSize,
 				MaxEntries: entries, Flags: m.Flags,
 			})
+			if err == nil && m.Text != "" {
+				err = freeze(s.Maps[i], m)
+			}
 		}
 		if err != nil {
 			return mapError(m, err)
@@ -152,6 +155,16 @@ func (s *Session) createMaps() error {
 
 // perCPUValues asks the kernel once.
 var perCPUValues = sync.OnceValues(bpf.PerCPUValues)
+
+// freeze writes the text of a map, which from then on is a constant to the verifier.
+func freeze(fd int, m *object.Map) error {
+	value := make([]byte, m.ValueSize)
+	copy(value, m.Text)
+	if err := bpf.MapUpdate(fd, make([]byte, m.KeySize), value, 0); err != nil {
+		return err
+	}
+	return bpf.MapFreeze(fd)
+}
 
 // trace writes a line of -d loader.
 func (s *Session) trace(format string, args ...any) {

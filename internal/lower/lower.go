@@ -113,6 +113,7 @@ type module struct {
 	unwind  *unwindMaps    // nil while no stack needs them
 	follow  int            // kernel map of the threads that are traced, 0 while nothing needs it
 	packets int            // kernel map of the buffers for packets, likewise
+	names   int            // kernel map of the format for names of addresses, likewise
 	layout  **mmLayout     // what mmLayout found, nil while it was not called
 	sites   map[siteKey]*object.Site
 	unset   map[any]bool // what unsetSpace has warned of

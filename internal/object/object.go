@@ -43,6 +43,8 @@ type Map struct {
 	ValueSize  int
 	MaxEntries int // of a perf event array as many as there are CPUs, when loading
 	Flags      uint32
+	// Text is the one element of a map that nobody can write to, "" for others.
+	Text string
 }
 
 // Every object has these maps first. The size of the ring buffer is decided

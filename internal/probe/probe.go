@@ -206,6 +206,7 @@ type Uses struct {
 	Ctx    bool
 	Kfunc  bool // the body calls a function of the kernel
 	Stack  bool // kstack or ustack: needs a context of pt_regs or the tracing helpers
+	Kernel bool // of these, kstack
 }
 
 // Options is what matching, listing and planning depend on.

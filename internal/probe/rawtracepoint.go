@@ -163,7 +163,8 @@ func declLines(params []btf.Decl) []string {
 // for by name: it needs no BTF, and its slots are numbers to the verifier.
 func planRawTracepoint(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 	if !uses.Args && !uses.Kfunc {
-		return split(points, untypedRaw, !uses.Probe, nil), nil
+		// How the kernel comes from an event to its programs is the event's own affair, and part of their stacks.
+		return split(points, untypedRaw, !uses.Probe && !uses.Kernel, nil), nil
 	}
 	return split(points, typedRaw, false, nil), nil
 }

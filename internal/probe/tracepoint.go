@@ -90,7 +90,9 @@ func describeTracepoint(p *Point, o *Options) ([]string, error) {
 }
 
 // planTracepoint prefers mechanisms other than perf events: those cost 40 ns
-// more a hit and up to 0.1 s each to detach.
+// more a hit and up to 0.1 s each to detach. For kernel stacks the perf event is
+// both cheaper and right by itself: the kernel hands it the registers of who fired
+// the event. That of a system call has none before 6.12.
 func planTracepoint(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 	var enter, exit, raw, perf []*Point
 	var out []*Group
@@ -101,6 +103,8 @@ func planTracepoint(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 			enter = append(enter, p)
 		case isSyscall(p, exitPrefix, o) && calls():
 			exit = append(exit, p)
+		case uses.Kernel:
+			perf = append(perf, p)
 		case uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_enter" && calls():
 			out = append(out, &Group{Points: []*Point{p}, Mech: rawSysEnter})
 		case uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_exit" && calls():

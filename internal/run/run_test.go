@@ -340,7 +340,7 @@ func TestKernelStack(t *testing.T) {
 		t.Fatal(tr.err)
 	}
 	out := tr.out.text.String()
-	if !strings.Contains(out, "\n        bpf_prog_") || !strings.Contains(out, "+") || strings.Contains(out, "[unknown]") {
+	if strings.Contains(out, "bpf_prog_") || !strings.HasPrefix(out, "\n        __") || !strings.Contains(out, "+") || strings.Contains(out, "[unknown]") {
 		t.Errorf("output %q", out)
 	}
 }
