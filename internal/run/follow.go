@@ -105,9 +105,9 @@ func (s *session) follow() {
 		return
 	}
 	for _, fd := range s.user.Descriptors() {
-		if s.epollFD >= 0 {
+		if s.sleeper != nil {
 			// Without it the recorder is read at every tick.
-			unix.EpollCtl(s.epollFD, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
+			watchFD(s.sleeper.set, fd)
 		}
 	}
 }

@@ -14,21 +14,42 @@ import (
 
 const (
 	readMost  = 4096                   // records between two looks at everything else
-	poll      = 500 * time.Microsecond // between looks at an empty ring
+	poll      = 500 * time.Microsecond // between looks at an empty ring while it is drained
 	pollsIdle = 5                      // looks at an empty ring before the reader sleeps
 	tick      = 100 * time.Millisecond // how often counters and processes are looked at
+	rest      = time.Second            // the same while nothing happens
 )
 
-// loop reads records and acts on them until the run is over. While records
+// loop has another goroutine read, which is not bound to a thread and waits
+// without being seen, and does what has to be done in the main thread meanwhile.
+func (s *session) loop() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.read()
+	}()
+	for {
+		select {
+		case job := <-s.inMain:
+			job()
+		case <-done:
+			return
+		}
+	}
+}
+
+// read reads records and acts on them until the run is over. While records
 // flow it polls the ring and programs do not wake it; when none come it sets
 // the bell in the data map and sleeps, and the next program that sends
 // something clears the bell and wakes it.
-func (s *session) loop() {
+func (s *session) read() {
 	bell := s.word(object.DataBell)
-	idle := 0
+	idle := pollsIdle // nothing has come yet
 	next := time.Now().Add(tick)
+	var own feedback
 	for !s.over() {
 		n := s.readRing(readMost) + s.readPackets()
+		own.round(s, n, n == 0 && idle > 1)
 		s.runSelf()
 		if now := time.Now(); !now.Before(next) {
 			s.failing.report(s, false)
@@ -42,37 +63,31 @@ func (s *session) loop() {
 		unread := s.follows && s.user.Update()
 		if n > 0 || unread {
 			idle = 0
+			atomic.StoreUint64(bell, 0)
 			continue
 		}
 		s.idle()
 		if idle++; idle <= pollsIdle {
-			nap(poll)
+			s.sleeper.nap()
 			continue
 		}
-		atomic.StoreUint64(bell, 1)
-		if (s.ring == nil || s.ring.empty()) && s.packets.empty() {
-			s.sleep()
-		} else {
-			nap(poll) // a record is being written
+		// The wake-up of a record that was sent while the bell was being set may be missed.
+		settled := atomic.SwapUint64(bell, 1) == 1
+		switch {
+		case s.ring != nil && !s.ring.empty() || !s.packets.empty():
+			s.sleeper.nap() // a record is being written
+		case settled && s.calmly():
+			s.sleeper.sleep(rest)
+		default:
+			s.sleeper.sleep(tick)
 		}
-		atomic.StoreUint64(bell, 0)
 	}
+	atomic.StoreUint64(bell, 0)
 }
 
-// sleep waits for a record or an event, or until the next tick: the wake-up of
-// a record that was sent while the bell was being set may be missed.
-func (s *session) sleep() {
-	var events [4]unix.EpollEvent
-	n, err := unix.EpollWait(s.epollFD, events[:], int(tick/time.Millisecond))
-	if err != nil {
-		return
-	}
-	for _, e := range events[:n] {
-		if int(e.Fd) == s.wakeFD {
-			var b [8]byte
-			unix.Read(s.wakeFD, b[:])
-		}
-	}
+// calmly reports whether nothing is to be looked at often that wakes nobody.
+func (s *session) calmly() bool {
+	return !s.follows && s.user == nil && s.unwind == nil && s.family == nil && (s.pidFD >= 0 || s.o.PID == 0)
 }
 
 // over reports whether the run has come to its end.
@@ -102,17 +117,20 @@ func (s *session) targetGone() bool {
 	if s.pidFD < 0 {
 		return unix.Kill(s.o.PID, 0) == unix.ESRCH
 	}
-	fds := []unix.PollFd{{Fd: int32(s.pidFD), Events: unix.POLLIN}}
-	n, err := unix.Poll(fds, 0)
-	return err == nil && n > 0
+	return readyNow(s.pidFD)
 }
 
 // runSelf runs the programs of signals that hawk received.
 func (s *session) runSelf() {
 	for n := s.selfSignals.Swap(0); n > 0 && !s.exited; n-- {
-		if err := s.runAll(probe.OnSignal); err != nil {
-			s.Errorf("%s", errno.Message(err))
+		done := make(chan struct{})
+		s.inMain <- func() {
+			defer close(done)
+			if err := s.runAll(probe.OnSignal); err != nil {
+				s.Errorf("%s", errno.Message(err))
+			}
 		}
+		<-done
 	}
 }
 

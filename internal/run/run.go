@@ -113,10 +113,12 @@ type session struct {
 	ending bool  // the end programs run: exit() only sets the status
 	err    error // of writing output
 
-	wakeFD, epollFD, pidFD int // -1 if not open
-	signals                atomic.Int32
-	selfSignals            atomic.Int32
-	cancelled              atomic.Bool
+	wakeFD, pidFD int // -1 if not open
+	sleeper       *sleeper
+	inMain        chan func() // what the main thread runs while another reads
+	signals       atomic.Int32
+	selfSignals   atomic.Int32
+	cancelled     atomic.Bool
 
 	format  output.Printf // text of the last printf
 	failing failures
@@ -143,7 +145,9 @@ type event struct {
 }
 
 func newSession(ls *load.Session, o Options) (*session, error) {
-	s := &session{Session: ls, o: o, sink: o.Sink, wakeFD: -1, epollFD: -1, pidFD: -1, meter: meter{stats: -1}}
+	s := &session{
+		Session: ls, o: o, sink: o.Sink, wakeFD: -1, pidFD: -1, meter: meter{stats: -1}, inMain: make(chan func()),
+	}
 	if o.DryRun {
 		s.sink = output.NewText(io.Discard, io.Discard, output.Options{})
 	}
@@ -179,7 +183,10 @@ func (s *session) close() {
 	if s.ring != nil {
 		s.ring.close()
 	}
-	for _, fd := range []int{s.wakeFD, s.epollFD, s.pidFD} {
+	if s.sleeper != nil {
+		s.sleeper.close()
+	}
+	for _, fd := range []int{s.wakeFD, s.pidFD} {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
@@ -390,10 +397,7 @@ func (s *session) watch(ctx context.Context) (stop func(), err error) {
 	if s.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	if s.epollFD, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return nil, fmt.Errorf("epoll: %w", err)
-	}
-	fds := []int{s.wakeFD}
+	var fds []int
 	if s.ring != nil {
 		fds = append(fds, s.Maps[object.RingMap])
 	}
@@ -407,10 +411,8 @@ func (s *session) watch(ctx context.Context) (stop func(), err error) {
 			fds = append(fds, s.pidFD)
 		}
 	}
-	for _, fd := range fds {
-		if err := unix.EpollCtl(s.epollFD, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
-			return nil, fmt.Errorf("epoll: %w", err)
-		}
+	if s.sleeper, err = newSleeper(s.wakeFD, fds); err != nil {
+		return nil, err
 	}
 	s.catch()
 	done := make(chan struct{})
