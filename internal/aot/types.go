@@ -197,7 +197,7 @@ func (c *codec) typeOf(k kind, p *types.Type) {
 	case deferredType:
 		t := typeAs[types.Deferred](*p)
 		text(c, &t.Name)
-		text(c, &t.By)
+		within(c, &t.By, 1, int64(types.LastRenderer))
 		text(c, &t.Arg)
 		within(c, &t.Bytes, 0, maxBytes)
 		within(c, &t.Algn, 0, 8)

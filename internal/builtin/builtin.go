@@ -86,8 +86,9 @@ type Func struct {
 	// UserSymbols: Render asks for symbols of processes, which may have ended
 	// by then.
 	UserSymbols bool
-	// Render gives raw bytes of a Deferred their text.
-	Render func(e Env, t *types.Deferred, raw []byte) value.Value
+	// Render gives raw bytes of a Deferred their text, of those whose By is Renders.
+	Renders types.Renderer
+	Render  func(e Env, t *types.Deferred, raw []byte) value.Value
 	// Prepare makes what events of a call need, before any program runs.
 	Prepare func(e Env, ev *object.Event) error
 	// Handle acts on the event of an asynchronous call.
@@ -273,8 +274,19 @@ func define(f Func) *Func {
 		}
 		funcs[n] = &f
 	}
+	if (f.Render == nil) != (f.Renders == 0) || renderers[f.Renders] != nil {
+		panic(fmt.Sprintf("builtin: what %s renders is not clear", f.Name))
+	}
+	if f.Render != nil {
+		renderers[f.Renders] = &f
+	}
 	return &f
 }
+
+// RendererOf is the builtin that gives values of a type their text.
+func RendererOf(t *types.Deferred) *Func { return renderers[t.By] }
+
+var renderers [types.LastRenderer + 1]*Func
 
 func defineAgg(a Agg) *Agg {
 	if funcs[a.Name] != nil || aggs[a.Name] != nil {

@@ -41,11 +41,11 @@ func cgroupOf(c *Call) (uint64, bool) {
 
 // cgroupPathType is {u64 id; u64 0}; the pattern is in the type.
 func cgroupPathType(pattern string) *types.Deferred {
-	return &types.Deferred{Name: "cgroup_path_t", By: "cgroup_path", Arg: pattern, Bytes: 16, Algn: 8}
+	return &types.Deferred{Name: "cgroup_path_t", By: types.CgroupText, Arg: pattern, Bytes: 16, Algn: 8}
 }
 
 var _ = define(Func{
-	Name: "cgroup_path", Min: 1, Params: []Param{{"id", Integer}, {"hierarchy", StringLit}}, Yields: "cgroup_path_t",
+	Name: "cgroup_path", Min: 1, Params: []Param{{"id", Integer}, {"hierarchy", StringLit}}, Yields: "cgroup_path_t", Renders: types.CgroupText,
 	Doc:     "The path of a control group by its ID, looked up when printed, in every hierarchy or those whose name matches a pattern; `unified` is the version 2 hierarchy.",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[cgroup_path(cgroup, "unified")] = count(); }`,
 	Check: func(c *Call) types.Type {

@@ -58,7 +58,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "strftime", Min: 2, Params: []Param{{"format", StringLit}, {"ns", Integer}},
+	Name: "strftime", Min: 2, Params: []Param{{"format", StringLit}, {"ns", Integer}}, Renders: types.TimeText,
 	Doc:     "The wall-clock text of a time stamp. A plain number or `nsecs` counts from boot; `nsecs(tai)` and `nsecs(sw_tai)` from 1970. Beyond strftime(3): `%f` microseconds, `%l` milliseconds, `%k` nanoseconds.",
 	Example: `interval:s:1 { printf("%s\n", strftime("%H:%M:%S", nsecs)); }`,
 	Yields:  "timestamp",
@@ -77,7 +77,7 @@ var _ = define(Func{
 		if n, ok := c.Int(1); ok && c.Consts[1].Neg {
 			c.Errorf(c.Args[1], "bad-argument", "strftime() needs a positive time stamp, not %d", n)
 		}
-		return &types.Deferred{Name: "timestamp", By: "strftime", Arg: clock + "\x00" + format, Bytes: 16, Algn: 8}
+		return &types.Deferred{Name: "timestamp", By: types.TimeText, Arg: clock + "\x00" + format, Bytes: 16, Algn: 8}
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		p := place(g, c.Result, dst)

@@ -116,3 +116,12 @@ func TestMergeSeries(t *testing.T) {
 		t.Errorf("%v holds an old interval", s.Points)
 	}
 }
+
+// Every renderer is some builtin's.
+func TestRenderers(t *testing.T) {
+	for by := types.Renderer(1); by <= types.LastRenderer; by++ {
+		if f := renderers[by]; f == nil || f.Render == nil {
+			t.Errorf("nobody renders values of renderer %d", by)
+		}
+	}
+}

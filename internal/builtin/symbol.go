@@ -17,12 +17,12 @@ import (
 )
 
 var (
-	ksymType = &types.Deferred{Name: "ksym_t", By: "ksym", Bytes: 8, Algn: 8}
-	usymType = &types.Deferred{Name: "usym_t", By: "usym", Bytes: 16, Algn: 8}
+	ksymType = &types.Deferred{Name: "ksym_t", By: types.KernelSymbolText, Bytes: 8, Algn: 8}
+	usymType = &types.Deferred{Name: "usym_t", By: types.UserSymbolText, Bytes: 16, Algn: 8}
 )
 
 var _ = define(Func{
-	Name: "ksym", Old: []string{"sym"}, Min: 1, Params: []Param{{"address", Address}}, Result: ksymType,
+	Name: "ksym", Old: []string{"sym"}, Min: 1, Params: []Param{{"address", Address}}, Result: ksymType, Renders: types.KernelSymbolText,
 	Doc:     "The name of the kernel symbol that an address lies in, found when printed.",
 	Example: `tracepoint:timer:hrtimer_start { @[ksym(args.function)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
@@ -56,7 +56,7 @@ func storeUsym(g Gen, c *Call, p, addr *ir.Value) {
 }
 
 var _ = define(Func{
-	Name: "usym", Min: 1, Params: []Param{{"address", Address}}, Result: usymType, UserSymbols: true,
+	Name: "usym", Min: 1, Params: []Param{{"address", Address}}, Result: usymType, Renders: types.UserSymbolText, UserSymbols: true,
 	Doc:     "The name of the symbol of the current process that an address lies in, found when printed.",
 	Example: `uprobe:libc:qsort { @[usym(arg3)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {

@@ -10,8 +10,8 @@ import (
 // have for them.
 var typeNames = map[string]*types.Deferred{
 	"ksym_t": ksymType, "usym_t": usymType, "macaddr_t": macType, "username_t": username, "inet": inetType,
-	"timestamp":     {Name: "timestamp", By: "strftime", Bytes: 16, Algn: 8, Open: true},
-	"cgroup_path_t": {Name: "cgroup_path_t", By: "cgroup_path", Bytes: 16, Algn: 8, Open: true},
+	"timestamp":     {Name: "timestamp", By: types.TimeText, Bytes: 16, Algn: 8, Open: true},
+	"cgroup_path_t": {Name: "cgroup_path_t", By: types.CgroupText, Bytes: 16, Algn: 8, Open: true},
 }
 
 // NamedType finds the type of a builtin's result by the name that scripts have

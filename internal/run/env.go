@@ -164,10 +164,7 @@ func (s *session) Unreadable() string { return s.o.Config.StrUnreadable }
 
 // Deferred has the builtin that made a value give it its text.
 func (s *session) Deferred(t *types.Deferred, raw []byte) value.Value {
-	if f, ok := builtin.Lookup(t.By); ok && f.Render != nil {
-		return f.Render(s, t, raw)
-	}
-	return value.Null{}
+	return builtin.RendererOf(t).Render(s, t, raw)
 }
 
 // Agg reads a merged cell.

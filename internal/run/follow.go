@@ -203,8 +203,7 @@ func hasUserSymbol(t types.Type) bool {
 	case *types.Stack:
 		return t.User && t.Mode != types.StackRaw
 	case *types.Deferred:
-		f, ok := builtin.Lookup(t.By)
-		return ok && f.UserSymbols
+		return builtin.RendererOf(t).UserSymbols
 	case *types.Tuple:
 		return anyHasUserSymbol(t.Elems)
 	case *types.Record:

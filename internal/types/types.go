@@ -435,11 +435,27 @@ func (t *Stack) Stored() int {
 	return head + frame*t.Limit
 }
 
-// Deferred is a value that travels raw and is given its text in user space by
-// the builtin named By, with Arg as that builtin sees fit (a format, a mode).
+// A Renderer is what gives a Deferred its text: a builtin that says so in its row.
+type Renderer uint8
+
+// The renderers.
+const (
+	KernelSymbolText Renderer = iota + 1
+	UserSymbolText
+	AddressText
+	MACText
+	CgroupText
+	UsernameText
+	TimeText
+
+	LastRenderer = TimeText
+)
+
+// Deferred is a value that travels raw and is given its text in user space, with
+// Arg as the builtin that does so sees fit (a format, a mode).
 type Deferred struct {
 	Name  string // printable type name: ksym_t, timestamp, inet[24]
-	By    string // builtin whose Render hook makes the text
+	By    Renderer
 	Arg   string
 	Bytes int
 	Algn  int
