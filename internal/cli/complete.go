@@ -28,9 +28,7 @@ func completion(shell string) string {
 // words are what a program is made of: probe kinds and builtins.
 func words() (kinds, builtins []string) {
 	for _, k := range probe.Kinds() {
-		if k.Supported() == nil {
-			kinds = append(kinds, k.Name)
-		}
+		kinds = append(kinds, k.Name)
 	}
 	for _, name := range builtin.Names() {
 		if !strings.HasPrefix(name, "__") {
@@ -53,6 +51,7 @@ const (
 	anyArg argKind = iota
 	fileArg
 	dirArg
+	dirListArg // directories, with colons in between
 	pidArg
 	commandArg
 	programArg
@@ -65,6 +64,8 @@ func (o *option) argument() argKind {
 		return fileArg
 	case "DIR":
 		return dirArg
+	case "DIR:…":
+		return dirListArg
 	case "PID":
 		return pidArg
 	case "COMMAND":
@@ -111,6 +112,15 @@ _hawk_probes()
 	fi
 }
 
+# The last of several directories; the shell may have split the word at colons.
+_hawk_dirs()
+{
+	local before=""
+	[[ $1 == : ]] && set -- ""
+	[[ $1 == *:* ]] && before="${1%%:*}:"
+	COMPREPLY=( $(compgen -d -P "$before" -- "${1##*:}") )
+}
+
 # The last word of a program.
 _hawk_program()
 {
@@ -147,6 +157,8 @@ _hawk()
 				action = `COMPREPLY=( $(compgen -f -- "$cur") )`
 			case dirArg:
 				action = `COMPREPLY=( $(compgen -d -- "$cur") )`
+			case dirListArg:
+				action = `_hawk_dirs "$cur"`
 			case pidArg:
 				action = `COMPREPLY=( $(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur") )`
 			case commandArg:
@@ -219,7 +231,7 @@ _hawk() {
 		case len(o.values) > 0:
 			spec = ":" + quoteZsh.Replace(o.arg) + ":(" + strings.Join(o.values, " ") + ")"
 		default:
-			action := map[argKind]string{fileArg: "_files", dirArg: "_files -/", pidArg: "_pids", commandArg: "_command_names", programArg: "_hawk_program"}[o.argument()]
+			action := map[argKind]string{fileArg: "_files", dirArg: "_files -/", dirListArg: "_dir_list", pidArg: "_pids", commandArg: "_command_names", programArg: "_hawk_program"}[o.argument()]
 			if action == "" {
 				action = " "
 			}
@@ -266,6 +278,15 @@ function __hawk_probes
 	end
 end
 
+# The last of several directories.
+function __hawk_dirs
+	set -l word (commandline -ct)
+	set -l before (string match -r '^.*:' -- $word)
+	for dir in (__fish_complete_directories (string replace -r '^.*:' '' -- $word))
+		echo $before$dir
+	end
+end
+
 # The last word of a program.
 function __hawk_program
 	set -l text (commandline -ct | string trim -l -c \'\")
@@ -293,7 +314,7 @@ complete -c hawk -n __hawk_listing -f -a '(__hawk_probes)'
 			fmt.Fprintf(&b, " -x -a '%s'", quoteFish.Replace(strings.Join(o.values, " ")))
 		default:
 			b.WriteString(map[argKind]string{
-				anyArg: " -x", fileArg: " -r -F", dirArg: " -x -a '(__fish_complete_directories)'", pidArg: " -x -a '(__fish_complete_pids)'",
+				anyArg: " -x", fileArg: " -r -F", dirArg: " -x -a '(__fish_complete_directories)'", dirListArg: " -x -a '(__hawk_dirs)'", pidArg: " -x -a '(__fish_complete_pids)'",
 				commandArg: " -x -a '(__fish_complete_command)'", programArg: " -x -a '(__hawk_program)'",
 			}[o.argument()])
 		}

@@ -52,9 +52,6 @@ and begins with two dashes are options that it declares with
 	}
 	b.WriteString(".SH PROBES\n")
 	for _, k := range probe.Kinds() {
-		if k.Supported() != nil {
-			continue
-		}
 		for i, form := range k.Forms {
 			if i == 0 {
 				b.WriteString(".TP\n")

@@ -73,7 +73,9 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 			fmt.Fprintf(c.err, "%s: once more, in pieces\n", r.Error())
 		}
 		if other := inPieces(); other != nil {
-			c.choose(other.Object)
+			if _, err := c.choose(other.Object); err != nil {
+				return c.fail(exitFailure, err)
+			}
 			if s, again := load.Load(other.Object, lo); again == nil || saysMore(again) {
 				session, err, res = s, again, other
 			}
