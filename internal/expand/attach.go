@@ -45,10 +45,6 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 		e.unknownKind(at, provider.Text, append([]probe.Part{{Text: provider.Text, Literal: provider.Quoted}}, parts...))
 		return nil, failure
 	}
-	if err := kind.Supported(); err != nil {
-		e.ds.Errorf("unsupported-probe", at.Span(), "%s", errno.Message(err))
-		return nil, failure
-	}
 	p := &probe.Point{Kind: kind, At: at.Span(), Parts: parts}
 	if err := kind.Parse(p, parts, e.opts); err != nil {
 		e.bad(at, "attach-point", err, e.howToWrite(kind, parts, err.Error()))
@@ -118,7 +114,7 @@ func (e *expander) anyKind(at *syntax.AttachPoint, pattern string, parts []probe
 	candidates := probe.Candidates(strings.ToLower(pattern), user)
 	for _, kind := range candidates {
 		p := &probe.Point{Kind: kind, At: at.Span(), Parts: parts}
-		if kind.Supported() != nil || kind.Parse(p, parts, e.opts) != nil {
+		if kind.Parse(p, parts, e.opts) != nil {
 			continue
 		}
 		points, err := kind.Match(p, e.opts)

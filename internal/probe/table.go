@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -16,6 +15,9 @@ var (
 func define(k Kind) *Kind {
 	if k.Type == "" {
 		k.Type = k.Name
+	}
+	if k.Plan == nil {
+		panic("probe: nothing attaches " + k.Name)
 	}
 	if k.CanonicalName == nil {
 		k.CanonicalName = canonicalName
@@ -88,13 +90,4 @@ func Candidates(pattern string, user bool) []*Kind {
 		}
 	}
 	return out
-}
-
-// Supported reports whether this version can attach the kind; the error says
-// so otherwise.
-func (k *Kind) Supported() error {
-	if k.Plan == nil && k.Ours == NotOurs {
-		return fmt.Errorf("%s probes are not supported by this version of hawk", k.Name)
-	}
-	return nil
 }

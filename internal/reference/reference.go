@@ -59,12 +59,7 @@ func writeProbes(w *bufio.Writer) {
 Long names may be written in any case, names of one or two letters exactly as they are here. In the parts of
 an attach point ` + "`*`, `?` and `[…]`" + ` are wildcards unless the part is quoted.
 `)
-	var lacking []*probe.Kind
 	for _, k := range probe.Kinds() {
-		if k.Supported() != nil {
-			lacking = append(lacking, k)
-			continue
-		}
 		fmt.Fprintf(w, "\n### %s\n\n", k.Name)
 		codeBlock(w, k.Forms...)
 		fmt.Fprintf(w, "\n%s\n", k.Doc)
@@ -85,12 +80,6 @@ an attach point ` + "`*`, `?` and `[…]`" + ` are wildcards unless the part is 
 		}
 		facts.write(w)
 		example(w, k.Example)
-	}
-	if len(lacking) > 0 {
-		w.WriteString("\n### Not supported by this version\n\nUnderstood, but refused:\n\n")
-	}
-	for _, k := range lacking {
-		fmt.Fprintf(w, "- %s\n", quoted(k.Forms))
 	}
 }
 
@@ -149,7 +138,7 @@ func kindsWith(need probe.Has) string {
 	}
 	var out []string
 	for _, k := range probe.Kinds() {
-		if k.Has&need == need && k.Supported() == nil {
+		if k.Has&need == need {
 			out = append(out, k.Name)
 		}
 	}
@@ -209,9 +198,7 @@ type Example struct {
 func Examples() []Example {
 	var out []Example
 	for _, k := range probe.Kinds() {
-		if k.Supported() == nil {
-			out = append(out, Example{Section: "probes", Name: k.Name, Script: k.Example})
-		}
+		out = append(out, Example{Section: "probes", Name: k.Name, Script: k.Example})
 	}
 	for _, f := range builtin.All() {
 		out = append(out, Example{Section: "functions", Name: f.Name, Script: f.Example, Needs: f.Needs})
