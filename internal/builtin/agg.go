@@ -60,6 +60,7 @@ var number = []Param{{"n", Integer}}
 var _ = defineAgg(Agg{
 	Name: "count", Additive: true, Castable: true, Unsigned: true, CellBytes: oneWord,
 	Doc:     "Counts how often it is called.",
+	Instead: "count() counts events; values are added up by sum(x), and the elements of a map counted by len(@map)",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }`,
 	Update: func(g Gen, _ *types.Agg, p, _ *ir.Value) {
 		g.B().AtomicAdd(p, 0, 8, konst(g, 1))
@@ -77,6 +78,7 @@ var _ = defineAgg(Agg{
 var _ = defineAgg(Agg{
 	Name: "sum", Additive: true, Params: number, Min: 1, Castable: true, CellBytes: oneWord,
 	Doc:     "Adds up its argument.",
+	Instead: "events are counted by count(); sum(x) adds up values",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = sum(args.ret); }`,
 	Update: func(g Gen, _ *types.Agg, p, x *ir.Value) {
 		g.B().AtomicAdd(p, 0, 8, x)

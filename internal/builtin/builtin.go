@@ -30,6 +30,7 @@ type Func struct {
 	Also    []string
 	Doc     string // reference manual entry, markdown
 	Example string // a one-line script
+	Named   string // of a number: where the name is that people compare it with
 	Bare    bool   // may be written without parentheses: pid, comm
 	Params  []Param
 	Min     int // least number of arguments; the most is len(Params), or no limit if Variadic
@@ -224,6 +225,7 @@ func (c *Call) Str(i int) (string, bool) {
 // An Agg is everything hawk knows about one aggregation.
 type Agg struct {
 	Name    string
+	Instead string // advice where the number of arguments is wrong
 	Doc     string // reference manual entry, markdown
 	Example string // a one-line script
 	Params  []Param

@@ -38,6 +38,7 @@ var _ = define(Func{
 	Name: "pid", Bare: true, Fixed: true, Params: []Param{{"namespace", Word}}, Words: []string{"curr_ns", "init"},
 	Doc:     "The process ID (thread group ID) of the current task, as seen from hawk's pid namespace; `pid(init)` as seen from the initial one.",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[pid] = count(); }`,
+	Named:   "the name of the process is comm",
 	Result:  types.Uint32,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return high32(g, pidTgid(g, c, inInit(c)))
@@ -48,6 +49,7 @@ var _ = define(Func{
 	Name: "tid", Bare: true, Fixed: true, Params: []Param{{"namespace", Word}}, Words: []string{"curr_ns", "init"},
 	Doc:     "The thread ID of the current task, as seen from hawk's pid namespace; `tid(init)` as seen from the initial one.",
 	Example: `tracepoint:syscalls:sys_enter_read { @[tid] = count(); }`,
+	Named:   "the name of the process is comm",
 	Result:  types.Uint32,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return low32(g, pidTgid(g, c, inInit(c)))

@@ -1,6 +1,9 @@
 package check
 
 import (
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/operator"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -139,11 +142,27 @@ func (w *walker) advise(d *source.Diagnostic, id *syntax.Ident) {
 	switch text := otherNames[id.Name]; {
 	case text != "":
 		d.Hint("%s", text)
+	case w.isArgument(id.Name):
+		d.Hint("did you mean args.%s?", id.Name)
 	case id == w.textName:
 		d.Hint("a text stands in double quotes: \"%s\"", id.Name)
 	default:
 		w.suggest(d, id.Name)
 	}
+}
+
+// isArgument reports whether the probe has an argument of a name.
+func (w *walker) isArgument(name string) bool {
+	kind := w.probe.Kind
+	if !w.final || kind.Args == nil || len(w.probe.Points) == 0 {
+		return false
+	}
+	args, err := kind.Args(w.probe.Points[0], w.script.Options)
+	if err != nil || args == nil {
+		return false
+	}
+	_, ok := args.Field(name)
+	return ok
 }
 
 // besideText evaluates the right side of an operator. An unknown name that is
@@ -179,6 +198,11 @@ func (w *walker) resultAdvice() string {
 			}
 		}
 	}
+	if len(w.probe.Points) > 0 {
+		if point := w.probe.Points[0].Name(); strings.Contains(point, ":sys_enter_") {
+			return "the result is known when the system call returns: args.ret in " + strings.Replace(point, ":sys_enter_", ":sys_exit_", 1)
+		}
+	}
 	if returning, ok := probe.Lookup(returning(kind.Name)); ok {
 		return "the result is known when the function returns: " + returning.Name
 	}
@@ -187,3 +211,27 @@ func (w *walker) resultAdvice() string {
 
 // returning names the kind of probe that fires when a function returns.
 func returning(kind string) string { return kind[:1] + "ret" + kind[1:] }
+
+// textOrNumber is advice where x, which is of type t and no text, is compared
+// with a text.
+func textOrNumber(x, text syntax.Expr, t types.Type) string {
+	lit, ok := syntax.Unparen(text).(*syntax.StringLit)
+	if !ok {
+		return ""
+	}
+	if _, isText := t.(*types.String); isText {
+		return ""
+	}
+	if _, _, err := syntax.ParseSigned(lit.Value); err == nil {
+		return "a number stands without quotes: " + lit.Value
+	}
+	if isPointer(t) {
+		return "the text at an address is str(" + x.Span().Text() + ")"
+	}
+	if id, ok := syntax.Unparen(x).(*syntax.Ident); ok {
+		if f, ok := builtin.Lookup(id.Name); ok {
+			return f.Named
+		}
+	}
+	return ""
+}

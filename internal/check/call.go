@@ -185,7 +185,10 @@ func (w *walker) countOK(at syntax.Node, name string, got, least, most int, vari
 	case least == most:
 		want = plural(least)
 	}
-	w.errorf(at, "argument-count", "%s() requires %s (%d provided)", name, want, got)
+	d := w.errorf(at, "argument-count", "%s() requires %s (%d provided)", name, want, got)
+	if a, ok := builtin.LookupAgg(name); ok {
+		d.Advise(a.Instead)
+	}
 	return false
 }
 

@@ -44,7 +44,9 @@ func (w *walker) illegal(e syntax.Expr, name string, f *builtin.Func) {
 	switch {
 	case f.Probes&hasArgN != 0:
 		d := w.errorf(e, "not-in-probe", "The %s builtin can only be used with 'kprobes', 'uprobes' and 'usdt' probes", name)
-		if kind.Has&hasArgs != 0 {
+		if entry := entryOf(kind); entry != "" {
+			d.Hint("arguments are gone when a function returns: keep %s in a map by tid in the %s, @arg[tid] = %s, and take @arg[tid] here", name, entry, name)
+		} else if kind.Has&hasArgs != 0 {
 			d.Hint("the arguments of %s probes have names: args.name", kind.Name)
 		}
 	case f.Probes&hasArgs != 0:
@@ -52,10 +54,16 @@ func (w *walker) illegal(e syntax.Expr, name string, f *builtin.Func) {
 			kind.TypeName())
 		if kind.Has&hasArgN != 0 {
 			d.Hint("use arg0, arg1, … here")
+		} else {
+			d.Hint("args is in %s probes", offering(hasArgs))
 		}
 	case f.Probes&hasRetval != 0:
 		d := w.errorf(e, "not-in-probe", "The retval builtin can only be used with 'kretprobe' and 'uretprobe' and 'fentry' probes")
-		d.Advise(w.resultAdvice())
+		if advice := w.resultAdvice(); advice != "" {
+			d.Advise(advice)
+		} else {
+			d.Hint("retval is in %s probes", offering(hasRetval))
+		}
 	case f.Probes&hasFunc != 0:
 		w.errorf(e, "not-in-probe", "The func builtin can not be used with '%s' probes", kind.Name)
 	case f.Probes&hasCtx != 0 && kind.Has&hasArgs != 0:
@@ -63,4 +71,27 @@ func (w *walker) illegal(e syntax.Expr, name string, f *builtin.Func) {
 	default:
 		w.errorf(e, "not-in-probe", "%s can not be used with %q probes", name, strings.ToLower(kind.Name))
 	}
+}
+
+// offering names the kinds of probe that have something.
+func offering(has probe.Has) string {
+	var names []string
+	for _, k := range probe.Kinds() {
+		if k.Has&has != 0 {
+			names = append(names, k.Name)
+		}
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// entryOf is the kind that fires at the entry of what a kind fires at the
+// return of, "" if it fires at no return.
+func entryOf(kind *probe.Kind) string {
+	for _, k := range probe.Kinds() {
+		if returning(k.Name) == kind.Name {
+			return k.Name
+		}
+	}
+	return ""
 }

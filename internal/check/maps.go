@@ -101,13 +101,15 @@ func (w *walker) sortIs(m *mapState, want sortOfMap, at syntax.Node) bool {
 	if m.sort == want {
 		return true
 	}
+	var d *source.Diagnostic
 	if want == keyed {
-		w.errorf(at, "map-sort", "%s used as a map with an explicit key (non-scalar map), previously used without an explicit key (scalar map)", m.name).
+		d = w.errorf(at, "map-sort", "%s used as a map with an explicit key (non-scalar map), previously used without an explicit key (scalar map)", m.name).
 			Note(m.sortAt, "it was first used here")
 	} else {
-		w.errorf(at, "map-sort", "%s used as a map without an explicit key (scalar map), previously used with an explicit key (non-scalar map)", m.name).
+		d = w.errorf(at, "map-sort", "%s used as a map without an explicit key (scalar map), previously used with an explicit key (non-scalar map)", m.name).
 			Note(m.sortAt, "it was first used here")
 	}
+	d.Hint("a map has a key everywhere or nowhere: give one of the two another name")
 	return false
 }
 
@@ -173,6 +175,7 @@ func (w *walker) keyValue(e syntax.Expr) val {
 		return val{}
 	}
 	v = w.gathered(v, e)
+	w.textAddress(e, v)
 	if t, ok := v.Type.(*types.Agg); ok {
 		if i, ok := w.castable(t); ok {
 			v.Flex = types.Flex{Type: i}
@@ -186,6 +189,16 @@ func (w *walker) keyValue(e syntax.Expr) val {
 		return val{}
 	}
 	return v
+}
+
+// textAddress warns of a key that is the address of a text where the text was
+// probably meant: every process has others.
+func (w *walker) textAddress(e syntax.Expr, v val) {
+	f, ok := syntax.Unparen(e).(*syntax.Field)
+	p, isPointer := v.Type.(*types.Pointer)
+	if ok && isPointer && argsItself(f.X) && types.Same(p.Elem, types.Int8) && w.unevaluated == 0 {
+		w.warnf(e, "address-key", "The key is the address of a text, not the text").Hint("str(%s)?", e.Span().Text())
+	}
 }
 
 func (w *walker) joinKey(m *mapState, v val, keys []syntax.Expr, at syntax.Node) {

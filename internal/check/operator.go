@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
@@ -56,8 +57,14 @@ func (w *walker) operate(at syntax.Node, op syntax.Token, xe syntax.Expr, x val,
 	if xs && ys {
 		return w.badOperator(at, op, xe, x, ye, y)
 	}
+	return w.mismatch(at, op, xe, x, ye, y)
+}
+
+// mismatch reports operands that do not go together.
+func (w *walker) mismatch(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, ye syntax.Expr, y val) val {
 	w.errorf(at, "operand-mismatch", "Type mismatch for '%s': comparing '%s' with '%s'", op, x.Type, y.Type).
-		Note(xe.Span(), "left (%s)", x.Type).Note(ye.Span(), "right (%s)", y.Type)
+		Note(xe.Span(), "left (%s)", x.Type).Note(ye.Span(), "right (%s)", y.Type).
+		Advise(cmp.Or(textOrNumber(xe, ye, x.Type), textOrNumber(ye, xe, y.Type)))
 	return val{}
 }
 
@@ -76,8 +83,11 @@ func comparable(t types.Type) bool {
 }
 
 func (w *walker) badOperator(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, ye syntax.Expr, y val) val {
-	w.errorf(at, "bad-operator", "The %s operator can not be used on expressions of types '%s', '%s'", op, x.Type, y.Type).
+	d := w.errorf(at, "bad-operator", "The %s operator can not be used on expressions of types '%s', '%s'", op, x.Type, y.Type).
 		Note(xe.Span(), "left (%s)", x.Type).Note(ye.Span(), "right (%s)", y.Type)
+	if _, text := x.Type.(*types.String); text && op == syntax.Add {
+		d.Hint("texts are put together where they are printed: printf(\"%%s%%s\", …)")
+	}
 	return val{}
 }
 
@@ -204,9 +214,7 @@ func (w *walker) pointers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 		return val{Flex: types.Flex{Type: y.Type}, space: y.space}
 	}
 	if !(xp || xint) || !(yp || yint) {
-		w.errorf(at, "operand-mismatch", "Type mismatch for '%s': comparing '%s' with '%s'", op, x.Type, y.Type).
-			Note(xe.Span(), "left (%s)", x.Type).Note(ye.Span(), "right (%s)", y.Type)
-		return val{}
+		return w.mismatch(at, op, xe, x, ye, y)
 	}
 	return w.badOperator(at, op, xe, x, ye, y)
 }

@@ -11,6 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// internal are errors that the kernel keeps to itself, or should: the C library
+// has no text for them. Several reach users of BPF, 524 most of all.
+var internal = map[int]string{
+	512: "The system call is to be started again, ERESTARTSYS",
+	513: "The system call is to be started again, ERESTARTNOINTR",
+	514: "The system call is to be started again, ERESTARTNOHAND",
+	515: "No such ioctl command, ENOIOCTLCMD",
+	516: "The system call is to be started again, ERESTART_RESTARTBLOCK",
+	517: "To be tried again later, EPROBE_DEFER",
+	518: "The open file is stale, EOPENSTALE",
+	519: "Parameter not supported, ENOPARAM",
+	521: "Illegal file handle, EBADHANDLE",
+	522: "Update synchronization mismatch, ENOTSYNC",
+	523: "Cookie is stale, EBADCOOKIE",
+	524: "Operation not supported by this kernel, ENOTSUPP",
+	525: "Buffer or request is too small, ETOOSMALL",
+	526: "Untranslatable error, ESERVERFAULT",
+	527: "Type not supported, EBADTYPE",
+	528: "Request will not be completed before a timeout, EJUKEBOX",
+	529: "Queued, the result comes later, EIOCBQUEUED",
+	530: "Conflict with a recalled state, ERECALLCONFLICT",
+	531: "NFS server in its grace period, ENOGRACE",
+}
+
 // Text is the text of an errno, of either sign.
 func Text(code int) string {
 	if code < 0 {
@@ -18,6 +42,9 @@ func Text(code int) string {
 	}
 	if code == 0 {
 		return "Success"
+	}
+	if meaning := internal[code]; meaning != "" {
+		return meaning + " (kernel error " + strconv.Itoa(code) + ")"
 	}
 	text := unix.Errno(code).Error()
 	if strings.HasPrefix(text, "errno ") {

@@ -17,7 +17,9 @@ func TestText(t *testing.T) {
 		-34:              "Numerical result out of range",
 		int(unix.EXDEV):  "Invalid cross-device link",
 		int(unix.ENOSPC): "No space left on device",
-		524:              "Unknown error 524",
+		-524:             "Operation not supported by this kernel, ENOTSUPP (kernel error 524)",
+		512:              "The system call is to be started again, ERESTARTSYS (kernel error 512)",
+		600:              "Unknown error 600",
 	} {
 		if got := Text(code); got != want {
 			t.Errorf("Text(%d) = %q, want %q", code, got, want)
@@ -32,6 +34,8 @@ func TestMessage(t *testing.T) {
 		message, reason string
 	}{
 		{errors.New("as it is"), "as it is", "as it is"},
+		{fmt.Errorf("load: %w", unix.Errno(524)), "load: Operation not supported by this kernel, ENOTSUPP (kernel error 524)",
+			"Operation not supported by this kernel, ENOTSUPP (kernel error 524)"},
 		{unix.EPERM, "Operation not permitted", "Operation not permitted"},
 		{missing, "open /nosuch/file: No such file or directory", "No such file or directory"},
 		{os.ErrNotExist, "file does not exist", "No such file or directory"},

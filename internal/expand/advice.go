@@ -1,6 +1,8 @@
 package expand
 
 import (
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/probe"
@@ -88,5 +90,31 @@ func (e *expander) howToWrite(kind *probe.Kind, parts []probe.Part, problem stri
 			return "did you mean " + kind.Name + ":" + near + "?"
 		}
 	}
+	if kind.Rated && len(parts) > 0 {
+		if meant := rate(kind.Name, parts); meant != "" {
+			return "did you mean " + meant + "?"
+		}
+	}
 	return "it is written " + strings.Join(kind.Forms, " or ")
+}
+
+// rate is what an attach point with a rate was probably meant to be: 99 of a
+// profile are hertz, of an interval seconds, and part of a second is told in
+// milliseconds.
+func rate(kind string, parts []probe.Part) string {
+	last := parts[len(parts)-1].Text
+	number := strings.TrimRight(strings.ToLower(last), "hz")
+	if _, err := strconv.ParseUint(number, 10, 32); err == nil && len(parts) == 1 {
+		switch {
+		case number != last:
+			return kind + ":hz:" + number
+		case kind == "interval":
+			return kind + ":s:" + number
+		}
+		return kind + ":hz:" + number
+	}
+	if n, err := strconv.ParseFloat(last, 64); err == nil && len(parts) == 2 && parts[0].Text == "s" && n*1000 == math.Trunc(n*1000) && n > 0 {
+		return kind + ":ms:" + strconv.FormatFloat(n*1000, 'f', -1, 64)
+	}
+	return ""
 }

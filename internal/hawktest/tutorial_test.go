@@ -49,7 +49,7 @@ var (
 	pageSpaces = regexp.MustCompile(`  +`)
 
 	// What is in memory when a probe fires is as chance has it.
-	unreadable = regexp.MustCompile(`(?m)^WARNING: Total unreadable string count: .*\n`)
+	unreadable = regexp.MustCompile(`(?m)^WARNING: Total unreadable string count: .*\n(HINT: .*\n)?`)
 )
 
 // lessonPattern makes a pattern for MatchLines of output on the page: any number stands for any other, … for anything.

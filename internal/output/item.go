@@ -38,7 +38,10 @@ type (
 	// LostTotal says at the end how many events were lost in all.
 	LostTotal struct{ Events uint64 }
 	// Unread says at the end how many strings of user memory could not be read.
-	Unread struct{ Strings uint64 }
+	Unread struct {
+		Strings uint64
+		Entry   bool // some were perhaps asked for at the entry of a system call
+	}
 	// Message is errorf or warnf; without a place, a complaint of hawk about an
 	// action in user space.
 	Message struct {

@@ -266,8 +266,8 @@ func TestComplaints(t *testing.T) {
 		opts Options
 		want string
 	}{
-		{Unread{5}, Options{}, "WARNING: Total unreadable string count: 5. What is not in memory when a probe fires can not be read there; -k shows the places.\n"},
-		{Unread{5}, Options{NoWarnings: true}, ""},
+		{Unread{Strings: 5}, Options{}, "WARNING: Total unreadable string count: 5. What is not in memory when a probe fires can not be read there; -k shows the places.\n"},
+		{Unread{Strings: 5}, Options{NoWarnings: true}, ""},
 		{LostTotal{5}, Options{NoWarnings: true}, "WARNING: Total lost event count: 5\n"},
 		{Message{Text: "failed to open file '/nope' (No such file or directory)"}, Options{}, "ERROR: failed to open file '/nope' (No such file or directory)\n"},
 		{Message{Severity: source.Warning, Text: "x"}, Options{NoWarnings: true}, ""},

@@ -117,6 +117,9 @@ func printDiagnostic(w io.Writer, item Item, opts Options) {
 		d.Span, d.Msg = it.Span, it.Msg+repeats(it.Repeats)
 	case Unread:
 		d.Msg = fmt.Sprintf("Total unreadable string count: %d. What is not in memory when a probe fires can not be read there; -k shows the places.", it.Strings)
+		if it.Entry {
+			d.Hint("what is not there at the entry of a system call is at its exit: keep the pointer, @at[tid] = args.filename, and read it in sys_exit")
+		}
 	case LostTotal:
 		d.Msg = fmt.Sprintf("Total lost event count: %d", it.Events)
 		print.NoWarnings = false

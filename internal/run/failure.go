@@ -1,6 +1,8 @@
 package run
 
 import (
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/probe"
 )
 
 // failures reports what goes wrong inside programs. They count; user space
@@ -53,9 +56,16 @@ func (f *failures) report(s *session, last bool) {
 		s.Emit(output.LostTotal{Events: lost})
 	}
 	if n := atomic.LoadUint64(s.word(object.DataUnread)); last && n > 0 {
-		s.Emit(output.Unread{Strings: n})
+		s.Emit(output.Unread{Strings: n, Entry: s.tracesEntries()})
 	}
 	s.idle()
+}
+
+// tracesEntries reports whether the script looks at system calls as they begin.
+func (s *session) tracesEntries() bool {
+	return slices.ContainsFunc(s.Object.Programs, func(p *object.Program) bool {
+		return slices.ContainsFunc(p.Group.Points, func(pt *probe.Point) bool { return strings.Contains(pt.Name(), ":sys_enter") })
+	})
 }
 
 // siteItem words a failure.

@@ -61,6 +61,9 @@ func (p *parser) shellTook() bool {
 // what follows.
 func (p *parser) afterStatement(x Expr) string {
 	l := p.cur()
+	if l.Token == Assign && p.peek() == Tilde || l.Token == Tilde {
+		return noPatterns
+	}
 	if l.Token == Name {
 		if hint := otherOperators[l.Str]; hint != "" {
 			return hint
@@ -200,10 +203,14 @@ func startsExpr(t Token) bool {
 
 func isAssign(t Token) bool { return t == Assign || t.Binary() != Invalid }
 
+const noPatterns = "there are no regular expressions; whether a text has a part is asked by strcontains(text, part)"
+
 // afterCondition is advice when a condition does not end where it should.
 func (p *parser) afterCondition() string {
 	l := p.cur()
 	switch {
+	case l.Token == Assign && p.peek() == Tilde:
+		return noPatterns
 	case l.Token == Assign:
 		return "equality is written =="
 	case l.Token == Name:

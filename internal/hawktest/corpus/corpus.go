@@ -134,7 +134,7 @@ func (s *Script) Missing() (missing, err error) {
 	return (&hawktest.Case{Name: s.Name, Needs: s.Needs}).Missing()
 }
 
-var unreadable = regexp.MustCompile(`(?m)^WARNING: Total unreadable string count: .*\n`)
+var unreadable = regexp.MustCompile(`(?m)^WARNING: Total unreadable string count: .*\n(HINT: .*\n)?`)
 
 // Check compares what the script printed with what it is to print.
 func (s *Script) Check(stdout, stderr string) error {
