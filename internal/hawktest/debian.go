@@ -38,14 +38,21 @@ func probeDebian() error {
 }
 
 func cmdDebian(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, !neg && len(args) >= 2, "debian NAME PACKAGE...")
-	suite, err := deb.Open(debianSuite)
+	release := debianSuite
+	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		release, args = args[0][1:], args[1:]
+	}
+	usage(ts, !neg && len(args) >= 2, "debian [-SUITE] NAME PACKAGE...")
+	suite, err := deb.Open(release)
 	ts.Check(err)
 	root, err := suite.Install(args[1:]...)
 	ts.Check(err)
+	ts.Setenv(args[0], root)
+	if release != debianSuite {
+		return // its programs need a C library of its own, and run with the root as theirs
+	}
 	libraries := ts.MkAbs(".libraries")
 	ts.Check(linkLibraries(root, libraries))
-	ts.Setenv(args[0], root)
 	ts.Setenv("LD_LIBRARY_PATH", libraries)
 }
 

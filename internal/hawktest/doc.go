@@ -27,6 +27,7 @@
 //	go -o OUT FILE...         the same in Go
 //	rustc -o OUT FILE         the same in Rust
 //	debian NAME PACKAGE...    unpack packages of Debian 12 with all that they depend on; $NAME is their root, and programs find their libraries
+//	debian -SUITE NAME PACKAGE...  the same of another release, whose programs run with $NAME as their root
 //
 // STREAM is stdout, stderr or a file. Every condition of Needs can be used in brackets: [kprobe], [!kernel>=6.1]. A hawk that prints a Go stack trace
 // fails the case, whatever it expects.
