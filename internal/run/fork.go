@@ -3,10 +3,14 @@ package run
 import (
 	"os"
 	"runtime"
+	"slices"
+	"strconv"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/origin"
 )
 
 // A waiting is what a forked process needs to become a command, prepared
@@ -14,9 +18,12 @@ import (
 type waiting struct {
 	path      *byte
 	argv, env []*byte
-	release   uintptr // descriptor: one byte lets it go, the end ends it
-	failure   uintptr // descriptor: gets the errno of a failed exec
-	mask      uint64  // the signals that hawk blocks
+	release   uintptr   // descriptor: one byte lets it go, the end ends it
+	failure   uintptr   // descriptor: gets the errno of a failed exec
+	mask      uint64    // the signals that hawk blocks
+	own       []uintptr // descriptors that the command does not get
+	files     [2]uint64 // the limit of open files
+	limited   bool      // files is known
 }
 
 // forkWaiting starts a process that waits for a byte on release and then
@@ -28,6 +35,7 @@ func forkWaiting(path string, argv []string, release, failure *os.File) (*os.Pro
 	if err := unix.SetNonblock(int(w.release), false); err != nil {
 		return nil, err
 	}
+	w.files, w.limited = origin.OpenFiles()
 	var err error
 	if w.path, err = unix.BytePtrFromString(path); err != nil {
 		return nil, err
@@ -42,6 +50,7 @@ func forkWaiting(path string, argv []string, release, failure *os.File) (*os.Pro
 	// closed, and no signal may be handled in the copy, which has no runtime.
 	syscall.ForkLock.Lock()
 	defer syscall.ForkLock.Unlock()
+	w.own = closed(w.release, w.failure)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	all := ^uint64(0)
@@ -77,11 +86,15 @@ func (w *waiting) fork() (pid uintptr, errno syscall.Errno) {
 //go:nosplit
 func (w *waiting) become() {
 	unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0, 0)
-	// Descriptors that hawk waits on the other end of must not be held open.
-	low, high := min(w.release, w.failure), max(w.release, w.failure)
-	unix.RawSyscall6(unix.SYS_CLOSE_RANGE, 3, low-1, 0, 0, 0, 0)
-	unix.RawSyscall6(unix.SYS_CLOSE_RANGE, low+1, high-1, 0, 0, 0, 0)
-	unix.RawSyscall6(unix.SYS_CLOSE_RANGE, high+1, uintptr(^uint32(0)), 0, 0, 0, 0)
+	// Descriptors that hawk waits on the other end of must not be held open. Those
+	// that hawk was given it passes on.
+	for _, fd := range w.own {
+		unix.RawSyscall6(unix.SYS_CLOSE, fd, 0, 0, 0, 0, 0)
+	}
+	// The Go runtime has raised the limit of open files.
+	if w.limited {
+		unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&w.files)), 0, 0, 0)
+	}
 	// Signals do to the command what they did to hawk when it started: those
 	// that are ignored stay so. Handlers would run without a runtime.
 	const ignored = 1
@@ -117,4 +130,20 @@ func (w *waiting) exit(code uintptr) {
 	for {
 		unix.RawSyscall6(unix.SYS_EXIT_GROUP, code, 0, 0, 0, 0, 0)
 	}
+}
+
+// closed lists the descriptors that are closed when a program is executed, but
+// for some.
+func closed(but ...uintptr) (fds []uintptr) {
+	all, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range all {
+		n, err := strconv.ParseUint(e.Name(), 10, 31)
+		if err != nil || slices.Contains(but, uintptr(n)) {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(n), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC != 0 {
+			fds = append(fds, uintptr(n))
+		}
+	}
+	return fds
 }

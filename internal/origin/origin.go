@@ -1,0 +1,24 @@
+// Package origin knows what the process was like when it began, before the Go
+// runtime's packages changed it.
+//
+// It imports nothing: packages without imports are initialized first, and syscall
+// raises the limit of open files as it is.
+package origin
+
+// files is the limit of open files: what counts, and what it may be raised to.
+var files = func() (limit [2]uint64) {
+	known = openFiles(&limit) == 0
+	return limit
+}()
+
+var known bool
+
+// openFiles asks the kernel for the limit of open files; it yields 0 or an error
+// below 0.
+//
+//go:noescape
+func openFiles(limit *[2]uint64) int
+
+// OpenFiles is the limit of open files that the process began with, as struct
+// rlimit has it, and whether the kernel told it.
+func OpenFiles() (limit [2]uint64, ok bool) { return files, known }
