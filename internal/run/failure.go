@@ -18,12 +18,16 @@ import (
 // looks at the counters now and then, so that a failure in a hot probe costs
 // one line a second and not one a hit.
 type failures struct {
-	sites      []siteState
+	places     []place
 	lost       uint64 // records, as reported so far
-	unattached int    // points that could not be attached
+	lostAt     time.Time
+	unattached int // points that could not be attached
 }
 
-type siteState struct {
+// A place of the script has a site in each copy of its probe: one line tells of
+// all of them.
+type place struct {
+	sites    []*object.Site
 	seen     uint64    // failures reported
 	reported time.Time // when
 }
@@ -31,26 +35,48 @@ type siteState struct {
 // reportEvery is how often one place of the script is reported at most.
 const reportEvery = time.Second
 
-func (f *failures) init(s *session) { f.sites = make([]siteState, len(s.Object.Sites)) }
+func (f *failures) init(s *session) {
+	at := map[object.Site]int{}
+	for _, site := range s.Object.Sites {
+		key := *site
+		key.Offset = 0
+		n, ok := at[key]
+		if !ok {
+			n = len(f.places)
+			at[key] = n
+			f.places = append(f.places, place{})
+		}
+		f.places[n].sites = append(f.places[n].sites, site)
+	}
+}
 
-// report emits what is new since the last time; last is the final report.
+// report emits what is new since the last time, as the count from the beginning;
+// last is the final report.
 func (f *failures) report(s *session, last bool) {
 	now := time.Now()
-	for i, site := range s.Object.Sites {
-		st := &f.sites[i]
-		n := atomic.LoadUint64(s.word(site.Offset))
-		if n == st.seen || !last && now.Sub(st.reported) < reportEvery {
+	for i := range f.places {
+		p := &f.places[i]
+		if !last && now.Sub(p.reported) < reportEvery {
+			continue
+		}
+		total, failing := uint64(0), p.sites[0]
+		for _, site := range p.sites {
+			if n := atomic.LoadUint64(s.word(site.Offset)); n > 0 {
+				total, failing = total+n, site
+			}
+		}
+		if total == p.seen {
 			continue
 		}
 		// Before 6.4 map operations return 32 bits, without sign extension.
-		code := int(int32(atomic.LoadUint64(s.word(site.Offset + 8))))
-		s.Emit(siteItem(site, code, n-st.seen))
-		st.seen, st.reported = n, now
+		code := int(int32(atomic.LoadUint64(s.word(failing.Offset + 8))))
+		s.Emit(siteItem(failing, code, total))
+		p.seen, p.reported = total, now
 	}
 	lost := atomic.LoadUint64(s.word(object.DataLost)) + atomic.LoadUint64(s.word(object.DataMissed))
-	if lost > f.lost {
+	if lost > f.lost && (last || now.Sub(f.lostAt) >= reportEvery) {
 		s.Emit(output.Lost{Events: lost - f.lost})
-		f.lost = lost
+		f.lost, f.lostAt = lost, now
 	}
 	if last && lost > 0 {
 		s.Emit(output.LostTotal{Events: lost})
