@@ -82,8 +82,9 @@ func (f *fn) program() {
 		B: b, Ctx: ctx, Group: f.g, O: f.m.o.Probe, Skip: f.exit,
 		Table: f.m.table, Data: map[string]*ir.Value{}, Followed: f.followed,
 	}
-	// What hawk leaves behind has to run without it.
-	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech.Reader == nil {
+	// What hawk leaves behind has to run without it, and an iteration that has
+	// begun goes on after exit().
+	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech.Reader == nil && f.g.Mech.Walk == nil {
 		run := b.NewBlock()
 		exited := b.Load(b.Data(object.DataExited), 0, 8, false)
 		b.If(exited, f.exit, run)

@@ -14,13 +14,16 @@ type walk struct {
 	link    probe.Link
 }
 
-// iterate runs iterators, and acts on what they send meanwhile.
+// iterate runs iterators, and acts on what they send meanwhile. One that has
+// begun is walked to its end: what exit() ends is the run, after it.
 func (s *session) iterate() error {
 	for _, w := range s.walks {
+		if atomic.LoadUint64(s.word(object.DataExited)) != 0 {
+			return nil
+		}
 		err := w.program.Group.Mech.Walk(w.link, func() bool {
 			s.relieve()
-			exited := atomic.LoadUint64(s.word(object.DataExited)) != 0
-			return !exited && s.signals.Load() == 0 && !s.cancelled.Load() && s.err == nil
+			return s.signals.Load() == 0 && !s.cancelled.Load() && s.err == nil
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.program.Group.Points[0].Name(), err)
