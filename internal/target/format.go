@@ -252,6 +252,9 @@ func (d *fieldDecl) fieldType(bytes int, signed, syscall bool, t *Target) types.
 		}
 		return p
 	}
+	if e, ok := d.enum(bytes, t); ok {
+		return e
+	}
 	switch bytes {
 	case 1:
 		if d.base == "bool" || d.base == "_Bool" {
@@ -262,6 +265,25 @@ func (d *fieldDecl) fieldType(bytes int, signed, syscall bool, t *Target) types.
 		return types.IntOf(bytes, signed)
 	}
 	return &types.Array{Elem: types.Uint8, Len: bytes} // a struct by value
+}
+
+// enum is the enum that a field is of, if the kernel's types have it.
+func (d *fieldDecl) enum(bytes int, t *Target) (*types.Enum, bool) {
+	tag, ok := strings.CutPrefix(d.base, "enum ")
+	if !ok || t == nil || d.stars > 0 {
+		return nil, false
+	}
+	found, err := t.TypeByName("enum", tag)
+	e, ok := found.(*types.Enum)
+	if err != nil || !ok {
+		return nil, false
+	}
+	if e.Bytes != bytes { // packed in the record
+		narrow := *e
+		narrow.Bytes = bytes
+		e = &narrow
+	}
+	return e, true
 }
 
 func (d *fieldDecl) arrayType(bytes int, signed bool) types.Type {
