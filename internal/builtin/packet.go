@@ -39,6 +39,7 @@ var _ = define(Func{
 		if path, ok := c.Str(0); ok && path == "" {
 			c.Errorf(c.Args[0], "bad-argument", "skboutput() expects the name of a file")
 		}
+		kernelMembers(c, "sk_buff", "len")
 		for i := 2; i < 4; i++ {
 			if i < len(c.Consts) && c.Consts[i].Neg {
 				c.Errorf(c.Args[i], "bad-argument", "skboutput(): the %s must not be negative", c.Func.Params[i].Name)
@@ -52,7 +53,8 @@ var _ = define(Func{
 		offset := g.Scalar(c.Args[3])
 		limit := clamp(g, g.Scalar(c.Args[2]), mostPacket)
 		r := withObject(g, c, 1, -int64(unix.EFAULT), func(skb *ir.Value) *ir.Value {
-			length, _ := c.Types[1].(*types.Pointer).Elem.(*types.Struct).Field("len")
+			t, _ := c.Target.TypeByName("struct", "sk_buff") // Check has seen that it is there
+			length, _ := t.(*types.Struct).Field("len")
 			wire := b.Load(probe.Member(b, skb, length), 0, 4, false)
 			n := g.Choose(b.Arith(ir.ULt, wire, limit), func() *ir.Value { return wire }, func() *ir.Value { return limit })
 			ev := &object.Event{Builtin: "skboutput", Text: path, Map: -1}

@@ -3,6 +3,7 @@ package builtin
 import (
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -150,6 +151,22 @@ func clearTail(g Gen, w0, w1 *ir.Value) (*ir.Value, *ir.Value) {
 	return b.Arith(ir.And, w0, below(z0)), b.Arith(ir.And, b.Arith(ir.And, w1, below(z1)), keep1)
 }
 
+// kernelMembers reports members of a struct of the kernel's that a function
+// reads and the kernel's types do not have.
+func kernelMembers(c *Call, name string, members ...string) {
+	t, err := c.Target.TypeByName("struct", name)
+	if err != nil {
+		c.Errorf(c.Expr, "no-kernel-types", "%s needs the kernel's types, which are not known: %s", c.Name, errno.Message(err)).
+			Hint("they are in /sys/kernel/btf/vmlinux if the kernel is built with CONFIG_DEBUG_INFO_BTF; BPFTRACE_BTF names another file")
+		return
+	}
+	for _, m := range members {
+		if _, ok := t.(*types.Struct).Field(m); !ok {
+			c.Errorf(c.Expr, "no-kernel-types", "%s needs the member %s of the kernel's struct %s, which is not there", c.Name, m, name)
+		}
+	}
+}
+
 // taskField is a member of struct task_struct.
 func taskField(g Gen, name string) (types.Field, bool) {
 	t, err := g.Context().O.Target.TypeByName("struct", "task_struct")
@@ -255,6 +272,10 @@ var _ = define(Func{
 func relative(name, doc, example, link, member string, result types.Type) {
 	define(Func{
 		Name: name, Bare: true, Params: []Param{{"task", Address}}, Result: result, Doc: doc, Example: example,
+		Check: func(c *Call) types.Type {
+			kernelMembers(c, "task_struct", link, member)
+			return result
+		},
 		Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 			b := g.B()
 			var task *ir.Value
