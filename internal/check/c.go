@@ -33,6 +33,44 @@ func (w *walker) cType(tag, name string) (types.Type, bool) {
 	return t, ok
 }
 
+// own is a value whose type is, or points to, a struct that the script defines
+// itself: the script's definition stands for the kernel's wherever that comes
+// from, a builtin, a member or an argument. A struct that is declared and
+// nothing else is the one that the probe's module or program defines.
+func (w *walker) own(v val) val {
+	if v.Type != nil {
+		v.Type = w.ownType(v.Type)
+	}
+	return v
+}
+
+func (w *walker) ownType(t types.Type) types.Type {
+	switch t := t.(type) {
+	case *types.Pointer:
+		if elem := w.ownType(t.Elem); elem != t.Elem {
+			p := *t
+			p.Elem = elem
+			return &p
+		}
+	case *types.Struct:
+		tag, ok := structTags[t.Kind]
+		if !ok || t.Name == "" {
+			return t
+		}
+		if mine, ok := w.cType(tag, t.Name); ok {
+			return mine
+		}
+		if pts := w.probe.Points; t.Bytes == 0 && len(t.Fields()) == 0 && len(pts) > 0 && pts[0].Kind.Types != nil {
+			if defined, ok := pts[0].Kind.Types(pts[0], w.script.Options, tag, t.Name); ok {
+				return defined
+			}
+		}
+	}
+	return t
+}
+
+var structTags = map[types.Kind]string{types.StructKind: "struct", types.UnionKind: "union"}
+
 // cValue is an enumerator of C text.
 func (w *walker) cValue(name string) (val, bool) {
 	if w.script.C == nil {

@@ -14,7 +14,7 @@ import (
 // expr evaluates an expression and records what is known of it. An unknown
 // type means that it is not known yet or that an error was reported.
 func (w *walker) expr(e syntax.Expr) val {
-	v := w.text(e, w.eval(e))
+	v := w.text(e, w.own(w.eval(e)))
 	w.record(e, v)
 	return v
 }
@@ -25,7 +25,7 @@ func (w *walker) base(e syntax.Expr) val {
 	if p, ok := e.(*syntax.Paren); ok {
 		v = w.base(p.X)
 	} else {
-		v = w.eval(e)
+		v = w.own(w.eval(e))
 	}
 	w.record(e, v)
 	return v

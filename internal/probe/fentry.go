@@ -30,6 +30,7 @@ var _ = define(Kind{
 	List:     listMatches,
 	Describe: describeFentry,
 	Args:     fentryArgs,
+	Types:    moduleType,
 	Plan:     planFentry(&fentryMechanism, &fentryProgram),
 })
 
@@ -49,6 +50,7 @@ var _ = define(Kind{
 	Describe: describeFexit,
 	Args:     fentryArgs,
 	Retval:   fexitRetval,
+	Types:    moduleType,
 	Plan:     planFentry(&fexitMechanism, &fexitProgram),
 })
 

@@ -35,6 +35,7 @@ var _ = define(Kind{
 	Describe: describeKprobe,
 	Args:     kprobeArgs,
 	Ctx:      registerContext,
+	Types:    moduleType,
 	Plan:     planKprobe(&kprobeMulti, &kprobePerf),
 })
 
@@ -55,6 +56,7 @@ var _ = define(Kind{
 	Describe: describeKretprobe,
 	Ctx:      registerContext,
 	Retval:   func(*Point, *Options) (types.Type, error) { return types.Int64, nil },
+	Types:    moduleType,
 	Plan:     planKprobe(&kretprobeMulti, &kretprobePerf),
 })
 

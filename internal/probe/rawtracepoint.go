@@ -28,6 +28,7 @@ var _ = define(Kind{
 	List:     listMatches,
 	Describe: describeRawTracepoint,
 	Args:     rawTracepointArgs,
+	Types:    moduleType,
 	Plan:     planRawTracepoint,
 })
 
