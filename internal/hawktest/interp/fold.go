@@ -71,6 +71,9 @@ func (m *machine) again(e syntax.Expr) (val, bool) {
 // untyped reports whether an expression is made of literals and operators
 // alone, for which other rules hold.
 func (m *machine) untyped(e syntax.Expr) bool {
+	if m.info.Types[e] == types.Bool {
+		return true
+	}
 	switch e := e.(type) {
 	case *syntax.IntLit, *syntax.SizeOf, *syntax.OffsetOf, *syntax.PosParam:
 		return true
@@ -79,7 +82,7 @@ func (m *machine) untyped(e syntax.Expr) bool {
 	case *syntax.Unary:
 		return m.untyped(e.X)
 	case *syntax.Binary:
-		return m.info.Types[e] == types.Bool || m.untyped(e.X) && m.untyped(e.Y)
+		return m.untyped(e.X) && m.untyped(e.Y)
 	case *syntax.Cond:
 		if e.Then == nil {
 			return m.untyped(e.Cond) && m.untyped(e.Else)
@@ -90,7 +93,7 @@ func (m *machine) untyped(e syntax.Expr) bool {
 	case *syntax.Block:
 		return len(e.Stmts) == 0 && e.Result != nil && m.untyped(e.Result)
 	}
-	return m.info.Types[e] == types.Bool
+	return false
 }
 
 // folded is a *big.Int, a bool or a string.
