@@ -57,7 +57,7 @@ func (s *stream) flush() error {
 		if s.json {
 			text = value.EscapeJSON(text)
 		}
-		if _, err := write(s.w, text); err != nil {
+		if _, err := s.w.Write(text); err != nil {
 			s.err = fmt.Errorf("cannot write output: %w", err)
 		}
 	}

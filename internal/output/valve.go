@@ -33,7 +33,7 @@ func (v *Valve) Write(p []byte) (int, error) {
 		return 0, ErrShut
 	}
 	v.since.Store(int64(time.Since(v.start)) | 1)
-	n, err := v.file.Write(p)
+	n, err := write(v.file, p)
 	v.since.Store(0)
 	if err != nil && v.shut.Load() {
 		err = ErrShut

@@ -1,9 +1,8 @@
 package output
 
 import (
-	"io"
+	"os"
 	"runtime"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,27 +14,25 @@ const atOnce = 4096
 // write writes all of text. What the file takes without waiting is written past
 // the runtime, whose monitor thread would be woken for each write, and seen by who
 // traces what it does.
-func write(w io.Writer, text []byte) (int, error) {
+func write(f *os.File, text []byte) (int, error) {
 	done := 0
-	if c, ok := w.(syscall.Conn); ok {
-		if conn, err := c.SyscallConn(); err == nil {
-			conn.Control(func(fd uintptr) {
-				for done < len(text) && writable(fd) {
-					part := text[done:min(done+atOnce, len(text))]
-					n, _, errno := unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&part[0])), uintptr(len(part)))
-					if errno != 0 {
-						return // the writer itself meets it again, and has the words for it
-					}
-					done += int(n)
+	if conn, err := f.SyscallConn(); err == nil {
+		conn.Control(func(fd uintptr) {
+			for done < len(text) && writable(fd) {
+				part := text[done:min(done+atOnce, len(text))]
+				n, _, errno := unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&part[0])), uintptr(len(part)))
+				if errno != 0 {
+					return // the file's own way of writing meets it again, and has the words for it
 				}
-			})
-			runtime.KeepAlive(text)
-		}
+				done += int(n)
+			}
+		})
+		runtime.KeepAlive(text)
 	}
 	if done == len(text) {
 		return done, nil
 	}
-	n, err := w.Write(text[done:])
+	n, err := f.Write(text[done:])
 	return done + n, err
 }
 
