@@ -52,6 +52,15 @@ func (g *Group) UsesKprobes() bool {
 	return false
 }
 
+// Counted is the points that are counted as attached: the two ends of a
+// function are one where one link serves both.
+func (g *Group) Counted() []*Point {
+	if g.Mech == &kprobeSession {
+		return g.Points[:len(g.Points)/2]
+	}
+	return g.Points
+}
+
 var kprobeSession = Mechanism{
 	Name:      "kprobe.session",
 	Program:   ebpf.Kprobe,
@@ -62,7 +71,7 @@ var kprobeSession = Mechanism{
 		entries := *g
 		entries.Points = g.Points[:len(g.Points)/2]
 		links, err := linkMany(progFD, &entries, 0, bpf.AttachKprobeSession, o)
-		g.Missing = 2 * entries.Missing
+		g.Missing = entries.Missing
 		return links, err
 	},
 }

@@ -146,6 +146,6 @@ func (s *session) missing(p *object.Program, err error) error {
 	default:
 		return fmt.Errorf("%w\nUnable to attach probe: %s. If this is expected, set the 'missing_probes' config variable to 'warn'.", err, name)
 	}
-	s.failing.unattached += len(p.Group.Points)
+	s.failing.unattached += len(p.Group.Counted())
 	return nil
 }

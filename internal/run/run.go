@@ -291,7 +291,7 @@ func (s *session) trace() error {
 func (s *session) announce() {
 	points := map[*probe.Point]bool{} // one that is at several places can have several programs
 	for _, p := range s.Object.Programs {
-		for _, pt := range p.Group.Points {
+		for _, pt := range p.Group.Counted() {
 			points[pt] = true
 		}
 	}
