@@ -1,10 +1,13 @@
 package hawktest
 
 import (
-	"os"
+	"errors"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/hawktrace/hawk/internal/probe"
 )
@@ -17,11 +20,11 @@ var probeProofs = []struct {
 	line string // in it
 }{
 	// Names of providers, long and short.
-	{"name begin", "begin_hello", "begin"},
+	{"name begin", "begin_hello", `begin { printf("hello world\n")`},
 	{"name end", "lang_05_attach", "end { print(probe)"},
 	{"name self", "self_signal", "self:signal:SIGUSR1"},
-	{"name test", "mode_test", "test:"},
-	{"name bench", "mode_test", "bench:"},
+	{"name test", "mode_test", "test:one { }"},
+	{"name bench", "mode_test", "bench:count { @++; }"},
 	{"name kprobe", "kprobe_forms", "kprobe:vmlinux:vfs_read"},
 	{"name k", "alias_kernel", "k:vfs_read /"},
 	{"name kretprobe", "kprobe_forms", "kretprobe:overlay:ovl_open"},
@@ -32,9 +35,9 @@ var probeProofs = []struct {
 	{"name fexit", "fentry_vfs_read", "fexit:vfs_read /"},
 	{"name fr", "alias_kernel", "fr:vfs_read,"},
 	{"name kretfunc", "alias_kernel", "kretfunc:vfs_write"},
-	{"name tracepoint", "tracepoint_openat", "tracepoint:syscalls:"},
+	{"name tracepoint", "tracepoint_openat", "tracepoint:syscalls:sys_enter_openat"},
 	{"name t", "alias_short", "t:raw_syscalls:sys_enter,"},
-	{"name rawtracepoint", "rawtracepoint_sched", "rawtracepoint:sched_"},
+	{"name rawtracepoint", "rawtracepoint_sched", "rawtracepoint:sched_process_exec {"},
 	{"name rt", "alias_short", "rt:sys_enter,"},
 	{"name uprobe", "uprobe_forms", "uprobe:./moved:"},
 	{"name u", "alias_short", "u:./marks:work"},
@@ -42,11 +45,11 @@ var probeProofs = []struct {
 	{"name ur", "alias_short", "ur:./marks:work"},
 	{"name usdt", "usdt_operands", "usdt:./marks:op:registers"},
 	{"name U", "alias_short", "U:./marks:hk:tick"},
-	{"name interval", "interval_count", "interval:"},
+	{"name interval", "interval_count", "interval:ms:50 { @n++"},
 	{"name i", "alias_short", "i:ms:20"},
-	{"name profile", "profile_kstack", "profile:hz:"},
+	{"name profile", "profile_kstack", "profile:hz:99 { @[kstack]"},
 	{"name p", "alias_short", "p:us:1000"},
-	{"name software", "software_faults", "software:"},
+	{"name software", "software_faults", "software:page-faults:10 {"},
 	{"name s", "alias_short", "s:cpu:1000000"},
 	{"name hardware", "error_hardware", "hardware:cycles:1000000"},
 	{"name h", "alias_short", `h:"software/config=0/"`},
@@ -58,12 +61,12 @@ var probeProofs = []struct {
 	{"short names in one case", "alias_short", "Invalid provider: ''I''"},
 
 	// Forms.
-	{"begin", "begin_hello", "begin"},
+	{"begin", "begin_hello", `begin { printf("hello world\n")`},
 	{"begin with a pattern", "lang_05_attach", "begin:* {"},
 	{"end", "lang_05_attach", "end { print(probe)"},
 	{"self:signal:SIGUSR1", "self_signal", "self:signal:SIGUSR1"},
-	{"test:name", "mode_test", "test:"},
-	{"bench:name", "mode_test", "bench:"},
+	{"test:name", "mode_test", "test:two { return 0; }"},
+	{"bench:name", "mode_test", "bench:skipped { return 1; }"},
 	{"kprobe:[module:]function[+offset]", "kprobe_forms", "kprobe:do_nanosleep+'$AT'"},
 	{"kprobe:address", "kprobe_forms", "--unsafe -e 'kprobe:0x'$at'"},
 	{"kretprobe:[module:]function", "kprobe_module", "kretprobe:null_blk:null_queue_rq {"},
@@ -72,8 +75,8 @@ var probeProofs = []struct {
 	{"fentry:bpf:[id:]program", "fentry_bpf", "fentry:bpf:'$id':interval*"},
 	{"fexit:[module:]function", "fentry_module", "fexit:overlay:ovl_open"},
 	{"fexit:bpf:[id:]program", "fentry_bpf", "fexit:bpf:*:interval_ms_20_1"},
-	{"tracepoint:category:event", "tracepoint_openat", "tracepoint:syscalls:"},
-	{"rawtracepoint:[module:]event", "rawtracepoint_sched", "rawtracepoint:sched_"},
+	{"tracepoint:category:event", "tracepoint_openat", "tracepoint:syscalls:sys_enter_openat"},
+	{"rawtracepoint:[module:]event", "rawtracepoint_sched", "rawtracepoint:sched_process_exec {"},
 	{"uprobe:binary:function[+offset]", "uprobe_forms", `uprobe:./moved:"first"+0`},
 	{"uprobe:binary:cpp:name", "uprobe_forms", `uprobe:./shop:cpp:"shop::add(long)"`},
 	{"uprobe:binary:address", "uprobe_forms", "uprobe:./fixed:'$AT'"},
@@ -93,18 +96,18 @@ var probeProofs = []struct {
 	{"usdt::provider:name with -p", "uprobe_process", "usdt::hk:tick"},
 	{"usdt:*:provider:name with -p", "uprobe_process", "usdt:*:hk:ti*"},
 	{"usdt names in quotes", "usdt_operands", `usdt:./marks:op:"odd \"name\""`},
-	{"interval:s:count", "interval_count", "interval:s:"},
+	{"interval:s:count", "interval_count", "interval:s:1 { print"},
 	{"interval:ms:count", "interval_timer", "interval:ms:10"},
 	{"interval:us:count", "lang_05_attach", "interval:us:1_000"},
 	{"interval:hz:rate", "interval_timer", "interval:hz:50"},
 	{"interval:duration", "lang_05_attach", "interval:1e6"},
-	{"profile:hz:rate", "profile_kstack", "profile:hz:"},
+	{"profile:hz:rate", "profile_kstack", "profile:hz:99 { @[kstack]"},
 	{"profile:s:count", "profile_units", "profile:s:1"},
 	{"profile:ms:count", "profile_units", "profile:ms:1"},
 	{"profile:us:count", "profile_units", "profile:us:500"},
 	{"profile:duration", "profile_units", "profile:2ms"},
 	{"software:event", "profile_units", "software:page-faults {"},
-	{"software:event:count", "software_faults", "software:"},
+	{"software:event:count", "software_faults", "software:cpu-clock:1000000 {"},
 	{"hardware:event", "error_hardware", "hardware:instructions: {"},
 	{"hardware:event:count", "error_hardware", "hardware:cycles:1000000"},
 	{"hardware:rNUMBER:count", "error_hardware", "hardware:r0000:1e6"},
@@ -187,22 +190,22 @@ var probeProofs = []struct {
 	{"a command that is not there", "error_catalogue", "Failed to fork child"},
 
 	// Real programs.
-	{"C", "uprobe_args", "cc "},
-	{"C++", "uprobe_args_cpp", "c++ "},
-	{"Go", "uprobe_args_go", "go "},
+	{"C", "uprobe_args", "uprobe:./v5:small { print(args); }"},
+	{"C++", "uprobe_args_cpp", `uprobe:./shop:cpp:"shop::buy" {`},
+	{"Go", "uprobe_args_go", "uprobe:./conn:main.byval {"},
 	{"returns in Go", "uretprobe_go", "uretprobe:./grow:main.grow"},
-	{"Rust", "uprobe_args_rust", "rustc "},
-	{"32-bit programs", "uprobe_32bit", "uprobe:"},
+	{"Rust", "uprobe_args_rust", `uprobe:./v0:rust:"shop::buy" {`},
+	{"32-bit programs", "uprobe_32bit", "uprobe:./add:add { printf"},
 	{"glibc's marks", "usdt_glibc", "libc:memory_arena_new"},
-	{"glibc's functions", "uprobe_malloc", "libc"},
-	{"libm's functions", "uprobe_process", "uprobe:libm"},
+	{"glibc's functions", "uprobe_malloc", "uprobe:libc:malloc { @ = hist(arg0); }"},
+	{"libm's functions", "uprobe_process", "uprobe:libm:cbrt"},
 	{"bash", "uprobe_readline", "/bin/bash:readline"},
 	{"OpenSSL between two processes", "uprobe_openssl", "SSL_write"},
-	{"PostgreSQL", "story_postgres", "usdt:"},
-	{"MariaDB", "story_mariadb", "uprobe:"},
-	{"CPython", "story_python", "usdt:"},
-	{"containers", "uprobe_container", "unshare"},
-	{"replaced binaries", "uprobe_replaced", "uprobe:"},
+	{"PostgreSQL", "story_postgres", "postgres:query__start {"},
+	{"MariaDB", "story_mariadb", `mariadbd:cpp:"*dispatch_command*"`},
+	{"CPython", "story_python", "usdt:$1:python:function__entry /"},
+	{"containers", "uprobe_container", "uprobe:/bin/app:work {"},
+	{"replaced binaries", "uprobe_replaced", "uprobe:./app:step { printf"},
 
 	// What is left behind.
 	{"thousands of user probes and SIGKILL", "uprobe_many", "breakpoints 0"},
@@ -211,11 +214,63 @@ var probeProofs = []struct {
 	{"semaphores and SIGKILL", "usdt_kill", "semaphore 1\\nsemaphore 0"},
 }
 
+// expectation is a command of a case that looks at what came of the ones before.
+var expectation = regexp.MustCompile(`^(\[[^]]*\] )*(! )?(stdout|stderr|number|match|cmp|cmpenv|grep|until|ordered|status|await) `)
+
+// runsHawk is a command that traces in the foreground: what stands behind it is about it, and no longer about the ones before.
+var runsHawk = regexp.MustCompile(`^(\[[^]]*\] )*(! )?(exec )?hawk `)
+
+// proves looks for a command that has the line, or a file of the case with it, and for what is expected of that command: without an
+// expectation it would not matter what it does. point says that the line is an attach point, which only a trace proves, no list and no error.
+func proves(archive *txtar.Archive, line string, point bool) error {
+	commands := strings.Split(string(archive.Comment), "\n")
+	err := errors.New("no command has it")
+	for i, command := range commands {
+		command = strings.TrimSpace(command)
+		has := strings.Contains(command, line)
+		for _, f := range archive.Files {
+			has = has || strings.Contains(string(f.Data), line) && strings.Contains(command, f.Name)
+		}
+		switch {
+		case !has || strings.HasPrefix(command, "#"):
+			continue
+		case expectation.MatchString(command) && !point:
+			return nil
+		case point && (strings.Contains(command, "hawk -l") || strings.Contains(command, "! hawk")):
+			err = errors.New("no command traces it")
+			continue
+		}
+		background := strings.HasSuffix(command, "&") || strings.Contains(command, "start ")
+		if !background && strings.Contains(command, "exit()") && strings.Contains(command, "hawk") {
+			return nil // it ends when the probe has fired, or the case does not
+		}
+		for _, next := range commands[i+1:] {
+			if expectation.MatchString(next) {
+				return nil
+			}
+			if runsHawk.MatchString(next) && !background && runsHawk.MatchString(command) {
+				break
+			}
+		}
+		err = errors.New("nothing is expected of the command that has it")
+	}
+	return err
+}
+
 // TestProbesProven finds the proofs, and a proof for each name and form of every kind of probe.
 func TestProbesProven(t *testing.T) {
 	root, err := Root()
 	if err != nil {
 		t.Fatal(err)
+	}
+	points := map[string]bool{}
+	for _, k := range probe.Kinds() {
+		for _, name := range append([]string{k.Name}, k.Aliases...) {
+			points["name "+name] = true
+		}
+		for _, form := range k.Forms {
+			points[form] = true
+		}
 	}
 	proven := map[string]bool{}
 	for _, p := range probeProofs {
@@ -223,23 +278,45 @@ func TestProbesProven(t *testing.T) {
 			t.Errorf("%s is there twice", p.what)
 		}
 		proven[p.what] = true
-		text, err := os.ReadFile(filepath.Join(root, ScriptDir, p.name+".txtar"))
+		archive, err := txtar.ParseFile(filepath.Join(root, ScriptDir, p.name+".txtar"))
 		if err != nil {
 			t.Errorf("%s: %v", p.what, err)
-		} else if !strings.Contains(string(text), p.line) {
-			t.Errorf("%s: %s does not have %s", p.what, p.name, p.line)
+			continue
+		}
+		if err := proves(archive, p.line, points[p.what] && !strings.HasPrefix(p.name, "error_")); err != nil {
+			t.Errorf("%s: %s, %s: %v", p.what, p.name, p.line, err)
+		}
+		if name, ok := strings.CutPrefix(p.what, "name "); ok && !regexp.MustCompile(`^`+name+`(:.|$| \{)`).MatchString(p.line) {
+			t.Errorf("%s: %s is no attach point of that name", p.what, p.line)
 		}
 	}
-	for _, k := range probe.Kinds() {
-		for _, name := range append([]string{k.Name}, k.Aliases...) {
-			if !proven["name "+name] {
-				t.Errorf("no case is known for probes that are written %s", name)
-			}
+	for what := range points {
+		if !proven[what] {
+			t.Errorf("no case is known for probes by: %s", what)
 		}
-		for _, form := range k.Forms {
-			if !proven[form] {
-				t.Errorf("no case is known for probes of the form %s", form)
-			}
+	}
+}
+
+// TestProves has cases that prove something, and some that do not.
+func TestProves(t *testing.T) {
+	for text, want := range map[string]string{
+		"hawk -e 'k:f { }'\nstdout x\n":                  "",
+		"hawk -e 'k:f { exit(); }'\n":                    "",
+		"hawk s.bt\nstdout x\n-- s.bt --\nk:f { }\n":     "",
+		"hawk -e 'k:f { }' &\nhawk -e 'x'\nawait hawk\n": "",
+		"# k:f\nstdout x\n":                              "no command has it",
+		"hawk t.bt\nstdout x\n-- s.bt --\nk:f { }\n":     "no command has it",
+		"hawk -e 'k:f { }'\n":                            "nothing is expected of the command that has it",
+		"hawk -e 'k:f { }'\nhawk -e 'x'\nstdout x\n":     "nothing is expected of the command that has it",
+		"hawk -l 'k:f'\nstdout x\n":                      "no command traces it",
+		"! hawk -e 'k:f { }'\nstderr x\n":                "no command traces it",
+	} {
+		got := ""
+		if err := proves(txtar.Parse([]byte(text)), "k:f", true); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }
