@@ -44,8 +44,8 @@ var parts = []struct {
 	{name: "rate", run: rate, note: "The same `printf`: the most events a second of which every one arrives, for a second at an even pace. At its most the traced loop " +
 		"makes one call after the other."},
 	{name: "maps", run: bigMaps, note: "The print of a map of 1,000,000 keys to a file: a run that prints it at its end, less one that does not."},
-	{name: "soak", run: soak, note: "All system calls traced into maps that are printed each second, and a line for each file opened and program run, while the machine is kept busy: " +
-		"the memory of hawk as time passes, and what it lost at the default size of the buffer.", long: true},
+	{name: "soak", run: soak, note: "Three hawks beside 100,000 short-lived processes, each of a file of its own: all system calls into maps that are printed each second; " +
+		"stacks of all of them, in JSON; their parent with `--follow`. What hawk holds as time passes, and what was lost at the default size of the buffer.", long: true},
 }
 
 // bench is what every part gets.
@@ -63,6 +63,9 @@ func main() {
 	if os.Getenv(symbolsMark) != "" && len(os.Args) == 1 {
 		do = showAddresses
 	}
+	if os.Getenv(soakMark) != "" && len(os.Args) == 1 {
+		do = spawn
+	}
 	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -74,7 +77,7 @@ func run() error {
 	bpftrace := flag.String("bpftrace", "", "bpftrace's binary; none: do without")
 	only := flag.String("only", "", "comma-separated parts to run; all if empty")
 	rounds := flag.Int("rounds", 9, "repetitions of each measurement, of which the median counts")
-	duration := flag.Duration("duration", 10*time.Minute, "how long the soak test takes")
+	duration := flag.Duration("duration", 10*time.Minute, "how long the soak test takes (an hour is meant: -duration 1h)")
 	kernel := flag.String("kernel", "6.12", "kernel of the VM, for what this machine's kernel does not let be measured")
 	asRows := flag.Bool("rows", false, "print the rows only, as JSON")
 	write := flag.Bool("write", false, "write the tables to docs/performance.md as well")
