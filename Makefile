@@ -61,7 +61,7 @@ unit:
 
 # -v: a case that cannot run here says why.
 kernel:
-	go test -count=1 -v ./internal/hawktest
+	go test -count=1 -timeout 30m -v ./internal/hawktest
 
 # What tests leave behind on a machine on which nothing else happens: say make remains once before them and once after, with the same new file.
 REMAINS ?= /run/hawk-remains
@@ -102,7 +102,7 @@ fuzz-all:
 # The race detector over the unit tests of all packages, then in hawk itself while the cases run. It needs cgo, which hawk never has otherwise.
 race:
 	CGO_ENABLED=1 go test -race -timeout 30m $$(go list ./... | grep -v /internal/hawktest$$)
-	CGO_ENABLED=1 HAWK_RACE=1 go test -race -count=1 -v -run '^(TestScript|TestKernel)$$' ./internal/hawktest
+	CGO_ENABLED=1 HAWK_RACE=1 HAWK_PARTS=1 go test -race -count=1 -timeout 30m -v -run '^(TestScript|TestKernel)$$' ./internal/hawktest
 
 # Side by side with bpftrace; writes docs/performance.md when told so: make bench BENCH=-write
 bench: build

@@ -197,7 +197,7 @@ func processes() ([]string, error) {
 	return list, nil
 }
 
-// temporary lists the files in directories for temporary ones. Those of the Go command come and go.
+// temporary lists the files in directories for temporary ones. Those of the Go command come and go; Java leaves a directory of its own.
 func temporary() ([]string, error) {
 	var list []string
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm", "/run"} {
@@ -206,7 +206,7 @@ func temporary() ([]string, error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), "go-build") {
+			if !strings.HasPrefix(e.Name(), "go-build") && !strings.HasPrefix(e.Name(), "hsperfdata_") {
 				list = append(list, "file "+filepath.Join(dir, e.Name()))
 			}
 		}
