@@ -66,8 +66,9 @@ func TestStackTrace(t *testing.T) {
 		"":                             false,
 		"ERROR: no such goroutine 5\n": false,
 		"panic: boom\n\ngoroutine 1 [running]:\n": true,
-		"x\npanic: y":              true,
-		"SIGQUIT\n\ngoroutine 7 [": true,
+		"x\npanic: y":                              true,
+		"SIGQUIT\n\ngoroutine 7 [":                 true,
+		"==================\nWARNING: DATA RACE\n": true,
 	} {
 		if got := stackTrace(text); got != want {
 			t.Errorf("stackTrace(%q) = %v", text, got)
