@@ -34,7 +34,7 @@ func kernelAddress(c *Call, i int) (uint64, bool) {
 func inKernel(*Call) types.Space { return types.Kernel }
 
 var _ = define(Func{
-	Name: "kaddr", Min: 1, Params: []Param{{"symbol", StringLit}}, Space: inKernel,
+	Name: "kaddr", Wide: true, Min: 1, Params: []Param{{"symbol", StringLit}}, Space: inKernel,
 	Doc:     "The address of a kernel symbol.",
 	Example: `interval:s:1 { print(*kaddr("jiffies_64")); }`,
 	Yields:  "uint64",

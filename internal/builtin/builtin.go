@@ -38,6 +38,7 @@ type Func struct {
 	Variadic bool
 	Unsafe   bool              // needs --unsafe
 	Fixed    bool              // yields the same value throughout one run of a probe
+	Wide     bool              // its values need more than 32 bits: clocks, addresses
 	Fields   bool              // has no value of its own, only fields: args
 	Needs    []*target.Feature // what the kernel must offer
 	Unstable string            // the feature, one that a setting may refuse; "" for others

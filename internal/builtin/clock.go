@@ -24,7 +24,7 @@ func le64(raw []byte) uint64 {
 }
 
 var _ = define(Func{
-	Name: "nsecs", Bare: true, Params: []Param{{"clock", Word}}, Words: []string{"boot", "monotonic", "tai", "sw_tai"},
+	Name: "nsecs", Wide: true, Bare: true, Params: []Param{{"clock", Word}}, Words: []string{"boot", "monotonic", "tai", "sw_tai"},
 	Result:  types.Uint64,
 	Doc:     "Nanoseconds of a clock: `boot` (the default) counts from boot and includes suspend, `monotonic` excludes it, `tai` and `sw_tai` count from 1970.",
 	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read / @at[tid] / { @ns = hist(nsecs - @at[tid]); delete(@at, tid); }`,
@@ -48,7 +48,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "elapsed", Also: []string{"__builtin_elapsed"}, Bare: true, Result: types.Uint64,
+	Name: "elapsed", Wide: true, Also: []string{"__builtin_elapsed"}, Bare: true, Result: types.Uint64,
 	Doc:     "Nanoseconds since tracing began.",
 	Example: `interval:s:1 { printf("%d s\n", elapsed / 1000000000); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {

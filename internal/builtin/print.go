@@ -53,8 +53,55 @@ func checkFormat(c *Call) types.Type {
 		d := c.Errorf(conversionAt(c.Args[0], &e), "format-type", "%s: %s", c.Name, e.Msg)
 		d.Note(c.Args[1+e.Index].Span(), "this is the argument")
 	}
+	for i := range format.Convs {
+		warnCut(c, text, &format.Convs[i], c.Args[1+i], args[i])
+	}
 	c.Payload = format
 	return types.Void
+}
+
+// warnCut warns of a conversion that shows 32 bits, or fewer, of what is known
+// to need more. That a type has 64 bits says little: counts, results and
+// descriptors have it, and are small.
+func warnCut(c *Call, text string, conv *value.Conv, arg syntax.Expr, t types.Type) {
+	switch conv.Verb {
+	case value.Signed, value.Unsigned, value.Octal, value.Hex, value.UpperHex, value.Char:
+	default:
+		return
+	}
+	if _, address := t.(*types.Pointer); conv.Bits == 64 || !address && !wide(arg) {
+		return
+	}
+	at := conversionAt(c.Args[0], &value.FormatError{Start: conv.Start, End: conv.End})
+	whole := "%ll" + text[conv.End-1:conv.End]
+	bits := conv.Bits
+	if conv.Verb == value.Char {
+		bits, whole = 8, "%lld"
+	}
+	c.Warnf(at, "value-cut", "%s: %s shows the low %d bits of a value that needs more", c.Name, text[conv.Start:conv.End], bits).
+		Hint("write %s", whole).Note(arg.Span(), "this is the argument")
+}
+
+// wide reports whether a number needs more than 32 bits: a clock, an address,
+// and sums and differences with one. A quotient of it may be small.
+func wide(e syntax.Expr) bool {
+	name := ""
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return wide(e.X)
+	case *syntax.Binary:
+		switch e.Op {
+		case syntax.Add, syntax.Sub, syntax.Mul:
+			return wide(e.X) || wide(e.Y)
+		}
+		return false
+	case *syntax.Ident:
+		name = e.Name
+	case *syntax.Call:
+		name = e.Func.Name
+	}
+	f, ok := Lookup(name)
+	return ok && f.Wide
 }
 
 // Travels is the type as which a value of type t is sent to user space: an

@@ -229,7 +229,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "cgroup", Bare: true, Fixed: true, Result: types.Uint64,
+	Name: "cgroup", Wide: true, Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The ID of the current task's cgroup in the version 2 hierarchy.",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[cgroup] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {

@@ -68,7 +68,7 @@ func distinct(found map[*probe.Point][]spot) bool {
 }
 
 var _ = define(Func{
-	Name: "uaddr", Also: []string{"__builtin_uaddr"}, Min: 1, Params: []Param{{"symbol", StringLit}},
+	Name: "uaddr", Wide: true, Also: []string{"__builtin_uaddr"}, Min: 1, Params: []Param{{"symbol", StringLit}},
 	Probes: probe.HasUserAddrs, Uses: probe.Uses{Probe: true},
 	Doc:     "The address of a symbol of the probed program or library in the current process. Its size says what the pointer leads to: an integer of 1, 2, 4 or 8 bytes.",
 	Example: `uprobe:/bin/bash:readline { printf("%s\n", str(*uaddr("ps1_prompt"))); }`,
