@@ -117,12 +117,20 @@ func (f *fn) nameOwn(frames, format *ir.Value, word int) {
 }
 
 // guessOwn counts on kernels that do not tell names to programs. They have no
-// helpers that call back either, so that the frames of the program are known, and
-// behind them comes one of the kernel. Whether the event's own function is next is
-// told by the call in front of the next address: whether it is one to the function before.
+// helpers that call back either, so that the frames of the program are known, but
+// some note the first of them twice.
 func (f *fn) guessOwn(frames *ir.Value) *ir.Value {
+	twice := f.b.Arith(ir.Eq, f.b.Load(frames, 0, 8, false), f.b.Load(frames, 8, 8, false))
+	return f.Choose(twice,
+		func() *ir.Value { return f.behindProgram(frames, f.frames+1) },
+		func() *ir.Value { return f.behindProgram(frames, f.frames) })
+}
+
+// behindProgram counts from the first frame behind the program on, which is one
+// of the kernel. Whether the event's own function is next is told by the call in
+// front of the next address: whether it is one to the function before.
+func (f *fn) behindProgram(frames *ir.Value, last int) *ir.Value {
 	b := f.b
-	last := f.frames // of the kernel
 	sure := f.konst(int64(last + 1))
 	if f.g.Mech.Program == ebpf.Tracing && f.g.Mech.Attach != ebpf.AttachTraceRawTp {
 		return sure
