@@ -201,6 +201,9 @@ func buildFixtures(c *Case, arch, dir string) error {
 	}
 	for line := range strings.Lines(string(archive.Comment)) {
 		words := strings.Fields(line)
+		if len(words) > 1 && words[0] == "[!native]" && words[1] == "stop" {
+			break // no VM comes to what follows
+		}
 		for len(words) > 0 && strings.HasPrefix(words[0], "[") {
 			words = words[1:]
 		}
