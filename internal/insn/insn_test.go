@@ -63,105 +63,110 @@ func TestStep(t *testing.T) {
 		want How
 		why  string
 	}{
-		{AMD64, "62f27d287ace", Never, likeJump},      // vpbroadcastb %esi,%ymm17
-		{AMD64, "c5f570c01b", Never, likeJump},        // vpshufd
-		{AMD64, "c5f877", Never, likeJump},            // vzeroupper
-		{AMD64, "c5f5ebc0", Never, likeJump},          // vpor
-		{AMD64, "c5f590c0", Never, likeNop},           // kmov
-		{AMD64, "c5f4c2c000", Never, likeReturn},      // vcmpps
-		{AMD64, "c4e2f59dc0", Never, likeFlags},       // vfnmadd132sd
-		{AMD64, "c5f96f06", Never, kernelRefuses},     // vmovdqa
-		{AMD64, "c5f5efc0", Never, kernelRefuses},     // vpxor
-		{AMD64, "c5f5fec0", Stepped, ""},              // vpaddd
-		{AMD64, "c5f558c0", Stepped, ""},              // vaddpd
-		{AMD64, "c5f550c0", Stepped, ""},              // vmovmskpd: too long to be a push
-		{AMD64, "62f17d4858c0", Stepped, ""},          // vaddpd
-		{AMD64, "c4e3750fc001", Stepped, ""},          // vpalignr
-		{AMD64, "62f57c0858c1", Stepped, ""},          // vaddph
-		{AMD64, "8fe97890c1", Never, tooNew},          // vprotb
-		{AMD64, "d51850", Never, tooNew},              // push %r16
-		{AMD64, "62fc7c0858c1", Never, unknown},       // of APX
-		{AMD64, "62f9740858c1", Never, tooNew},        // a register of APX
-		{AMD64, "90", Emulated, ""},                   // nop
-		{AMD64, "f390", Emulated, ""},                 // pause
-		{AMD64, "4190", Never, likeNop},               // xchg %eax,%r8d
-		{AMD64, "4890", Emulated, ""},                 // nop
-		{AMD64, "0f1f440000", Rewritten, ""},          // nop of five bytes
-		{AMD64, "e900000000", Rewritten, ""},          // jmp .+5
-		{AMD64, "e900000001", Emulated, ""},           // jmp
-		{AMD64, "0f1f00", Stepped, ""},                // nop of three bytes
-		{AMD64, "55", Emulated, ""},                   // push
-		{AMD64, "4154", Emulated, ""},                 // push %r12
-		{AMD64, "4854", Stepped, ""},                  // push %rsp
-		{AMD64, "6650", Stepped, ""},                  // push %ax
-		{AMD64, "e800000000", Emulated, ""},           // call
-		{AMD64, "66e800000000", Never, kernelRefuses}, // call with prefix
-		{AMD64, "eb07", Emulated, ""},                 // jmp
-		{AMD64, "eb08", Never, overNop},               // jmp .+10
-		{AMD64, "0f8400000000", Emulated, ""},         // jz
-		{AMD64, "0f9dc0", Stepped, ""},                // setge
-		{AMD64, "0fc2c100", Stepped, ""},              // cmpps
-		{AMD64, "0f70c000", Stepped, ""},              // pshufw
-		{AMD64, "0f3870c0", Never, unknown},           // nothing
-		{AMD64, "c3", Stepped, ""},                    // ret
-		{AMD64, "cb", Never, farTransfer},             // lret
-		{AMD64, "ff1d00000000", Never, farTransfer},   // lcall *0(%rip)
-		{AMD64, "ff1500000000", Stepped, ""},          // call *0(%rip)
-		{AMD64, "66ff1500000000", Never, shortCall},   // callw
-		{AMD64, "6648ff1500000000", Stepped, ""},      // call to __tls_get_addr
-		{AMD64, "9c", Never, seesFlags},               // pushf
-		{AMD64, "9d", Stepped, ""},                    // popf
-		{AMD64, "cc", Never, kernelRefuses},           // int3
-		{AMD64, "f00fc108", Never, kernelRefuses},     // lock xadd
-		{AMD64, "3ee9", Never, unknown},               // cut off
-		{AMD64, "2e0f1f440000", Never, kernelRefuses}, // nop with a prefix
-		{AMD64, "8ed0", Never, kernelRefuses},         // mov %eax,%ss
-		{AMD64, "0f05", Never, systemCall},            // syscall
-		{AMD64, "0f0b", Stepped, ""},                  // ud2: the signal is that of the place
-		{AMD64, "f3a4", Never, repeats},               // rep movsb
-		{AMD64, "a4", Stepped, ""},                    // movsb
-		{AMD64, "c7f800000000", Never, transaction},   // xbegin
-		{AMD64, "0f01d0", Stepped, ""},                // xgetbv
-		{AMD64, "0f01c8", Never, emulated},            // monitor
-		{AMD64, "0f01e0", Never, emulated},            // smsw
-		{AMD64, "f30f1efa", Stepped, ""},              // endbr64
-		{AMD64, "06", Never, unknown},                 // not in 64 bits
-		{I386, "06", Stepped, ""},                     // push %es
-		{I386, "40", Stepped, ""},                     // inc %eax
-		{I386, "c5f5eac0", Never, likeReturn},         // vpminsw
-		{I386, "9a010203040506", Never, farTransfer},  // lcall
-		{I386, "e900000000", Emulated, ""},            // jmp
-		{I386, "cd80", Never, kernelRefuses},          // int $0x80
-		{I386, "0f34", Never, systemCall},             // sysenter
-		{ARM64, "1f2003d5", Stepped, ""},              // nop
-		{ARM64, "3f2303d5", Stepped, ""},              // paciasp
-		{ARM64, "5f2403d5", Stepped, ""},              // bti c
-		{ARM64, "5f2003d5", Never, kernelRefuses},     // wfe
-		{ARM64, "fd7bbfa9", Stepped, ""},              // stp
-		{ARM64, "00000014", Emulated, ""},             // b
-		{ARM64, "00000094", Emulated, ""},             // bl
-		{ARM64, "00000054", Emulated, ""},             // b.eq
-		{ARM64, "10000054", Never, fromPC},            // bc.eq
-		{ARM64, "000000b4", Emulated, ""},             // cbz
-		{ARM64, "00000037", Emulated, ""},             // tbnz
-		{ARM64, "00000010", Emulated, ""},             // adr
-		{ARM64, "00000090", Emulated, ""},             // adrp
-		{ARM64, "c0035fd6", Emulated, ""},             // ret
-		{ARM64, "ff0b5fd6", Never, kernelRefuses},     // retaa
-		{ARM64, "00000058", Never, fromPC},            // ldr of a literal
-		{ARM64, "007c5fc8", Never, exclusive},         // ldxr
-		{ARM64, "007c01c8", Never, exclusive},         // stxr
-		{ARM64, "00fcdfc8", Stepped, ""},              // ldar
-		{ARM64, "007ca1c8", Stepped, ""},              // cas
-		{ARM64, "227c2008", Stepped, ""},              // casp
-		{ARM64, "010000d4", Never, kernelRefuses},     // svc
-		{ARM64, "000020d4", Never, kernelRefuses},     // brk
-		{ARM64, "40d03bd5", Stepped, ""},              // mrs
-		{ARM64, "40d01bd5", Never, kernelRefuses},     // msr
-		{ARM64, "bf3b03d5", Stepped, ""},              // dmb ish
-		{ARM64, "20740bd5", Stepped, ""},              // dc zva
-		{ARM64, "40040119", Never, consecutive},       // cpyfp
-		{ARM64, "fea3c1da", Never, fromPC},            // paciasppc
+		{AMD64, "62f27d287ace", Never, likeJump},       // vpbroadcastb %esi,%ymm17
+		{AMD64, "c5f570c01b", Never, likeJump},         // vpshufd
+		{AMD64, "c5f877", Never, likeJump},             // vzeroupper
+		{AMD64, "c5f5ebc0", Never, likeJump},           // vpor
+		{AMD64, "c5f590c0", Never, likeNop},            // kmov
+		{AMD64, "c5f4c2c000", Never, likeReturn},       // vcmpps
+		{AMD64, "c4e2f59dc0", Never, likeFlags},        // vfnmadd132sd
+		{AMD64, "c5f96f06", Never, kernelRefuses},      // vmovdqa
+		{AMD64, "c5f5efc0", Never, kernelRefuses},      // vpxor
+		{AMD64, "c5f5fec0", Stepped, ""},               // vpaddd
+		{AMD64, "c5f558c0", Stepped, ""},               // vaddpd
+		{AMD64, "c5f550c0", Stepped, ""},               // vmovmskpd: too long to be a push
+		{AMD64, "62f17d4858c0", Stepped, ""},           // vaddpd
+		{AMD64, "c4e3750fc001", Stepped, ""},           // vpalignr
+		{AMD64, "62f57c0858c1", Stepped, ""},           // vaddph
+		{AMD64, "8fe97890c1", Never, tooNew},           // vprotb
+		{AMD64, "d51850", Never, tooNew},               // push %r16
+		{AMD64, "62fc7c0858c1", Never, unknown},        // of APX
+		{AMD64, "62f9740858c1", Never, tooNew},         // a register of APX
+		{AMD64, "90", Emulated, ""},                    // nop
+		{AMD64, "f390", Emulated, ""},                  // pause
+		{AMD64, "4190", Never, likeNop},                // xchg %eax,%r8d
+		{AMD64, "4890", Emulated, ""},                  // nop
+		{AMD64, "0f1f440000", Rewritten, ""},           // nop of five bytes
+		{AMD64, "e900000000", Rewritten, ""},           // jmp .+5
+		{AMD64, "e900000001", Emulated, ""},            // jmp
+		{AMD64, "0f1f00", Stepped, ""},                 // nop of three bytes
+		{AMD64, "55", Emulated, ""},                    // push
+		{AMD64, "4154", Emulated, ""},                  // push %r12
+		{AMD64, "4854", Stepped, ""},                   // push %rsp
+		{AMD64, "6650", Stepped, ""},                   // push %ax
+		{AMD64, "e800000000", Emulated, ""},            // call
+		{AMD64, "66e800000000", Never, kernelRefuses},  // call with prefix
+		{AMD64, "eb07", Emulated, ""},                  // jmp
+		{AMD64, "eb08", Never, overNop},                // jmp .+10
+		{AMD64, "0f8400000000", Emulated, ""},          // jz
+		{AMD64, "0f9dc0", Stepped, ""},                 // setge
+		{AMD64, "0fc2c100", Stepped, ""},               // cmpps
+		{AMD64, "0f70c000", Stepped, ""},               // pshufw
+		{AMD64, "0f3870c0", Never, unknown},            // nothing
+		{AMD64, "c3", Stepped, ""},                     // ret
+		{AMD64, "cb", Never, farTransfer},              // lret
+		{AMD64, "ff1d00000000", Never, farTransfer},    // lcall *0(%rip)
+		{AMD64, "ff1500000000", Stepped, ""},           // call *0(%rip)
+		{AMD64, "66ff1500000000", Never, shortCall},    // callw
+		{AMD64, "6648ff1500000000", Stepped, ""},       // call to __tls_get_addr
+		{AMD64, "9c", Never, seesFlags},                // pushf
+		{AMD64, "9d", Stepped, ""},                     // popf
+		{AMD64, "cc", Never, kernelRefuses},            // int3
+		{AMD64, "f00fc108", Never, kernelRefuses},      // lock xadd
+		{AMD64, "3ee9", Never, unknown},                // cut off
+		{AMD64, "2e0f1f440000", Never, kernelRefuses},  // nop with a prefix
+		{AMD64, "8ed0", Never, kernelRefuses},          // mov %eax,%ss
+		{AMD64, "0f05", Never, systemCall},             // syscall
+		{AMD64, "0f0b", Stepped, ""},                   // ud2: the signal is that of the place
+		{AMD64, "f3a4", Never, repeats},                // rep movsb
+		{AMD64, "a4", Stepped, ""},                     // movsb
+		{AMD64, "c7f800000000", Never, transaction},    // xbegin
+		{AMD64, "0f01d0", Stepped, ""},                 // xgetbv
+		{AMD64, "0f01c8", Never, emulated},             // monitor
+		{AMD64, "0f01e0", Never, emulated},             // smsw
+		{AMD64, "f30f1efa", Stepped, ""},               // endbr64
+		{AMD64, "f30f1005 00000000", Stepped, ""},      // movss 0(%rip)
+		{AMD64, "f30f2b05 00000000", Never, oddPrefix}, // movntss 0(%rip)
+		{AMD64, "f30f2b03", Stepped, ""},               // movntss (%rbx)
+		{AMD64, "f20f4105 00000000", Never, oddPrefix}, // cmovno 0(%rip) with a prefix
+		{AMD64, "f20f38f105 00000000", Stepped, ""},    // crc32 0(%rip)
+		{AMD64, "06", Never, unknown},                  // not in 64 bits
+		{I386, "06", Stepped, ""},                      // push %es
+		{I386, "40", Stepped, ""},                      // inc %eax
+		{I386, "c5f5eac0", Never, likeReturn},          // vpminsw
+		{I386, "9a010203040506", Never, farTransfer},   // lcall
+		{I386, "e900000000", Emulated, ""},             // jmp
+		{I386, "cd80", Never, kernelRefuses},           // int $0x80
+		{I386, "0f34", Never, systemCall},              // sysenter
+		{ARM64, "1f2003d5", Stepped, ""},               // nop
+		{ARM64, "3f2303d5", Stepped, ""},               // paciasp
+		{ARM64, "5f2403d5", Stepped, ""},               // bti c
+		{ARM64, "5f2003d5", Never, kernelRefuses},      // wfe
+		{ARM64, "fd7bbfa9", Stepped, ""},               // stp
+		{ARM64, "00000014", Emulated, ""},              // b
+		{ARM64, "00000094", Emulated, ""},              // bl
+		{ARM64, "00000054", Emulated, ""},              // b.eq
+		{ARM64, "10000054", Never, fromPC},             // bc.eq
+		{ARM64, "000000b4", Emulated, ""},              // cbz
+		{ARM64, "00000037", Emulated, ""},              // tbnz
+		{ARM64, "00000010", Emulated, ""},              // adr
+		{ARM64, "00000090", Emulated, ""},              // adrp
+		{ARM64, "c0035fd6", Emulated, ""},              // ret
+		{ARM64, "ff0b5fd6", Never, kernelRefuses},      // retaa
+		{ARM64, "00000058", Never, fromPC},             // ldr of a literal
+		{ARM64, "007c5fc8", Never, exclusive},          // ldxr
+		{ARM64, "007c01c8", Never, exclusive},          // stxr
+		{ARM64, "00fcdfc8", Stepped, ""},               // ldar
+		{ARM64, "007ca1c8", Stepped, ""},               // cas
+		{ARM64, "227c2008", Stepped, ""},               // casp
+		{ARM64, "010000d4", Never, kernelRefuses},      // svc
+		{ARM64, "000020d4", Never, kernelRefuses},      // brk
+		{ARM64, "40d03bd5", Stepped, ""},               // mrs
+		{ARM64, "40d01bd5", Never, kernelRefuses},      // msr
+		{ARM64, "bf3b03d5", Stepped, ""},               // dmb ish
+		{ARM64, "20740bd5", Stepped, ""},               // dc zva
+		{ARM64, "40040119", Never, consecutive},        // cpyfp
+		{ARM64, "fea3c1da", Never, fromPC},             // paciasppc
 		{0, "ff", Stepped, ""},
 	} {
 		how, why := tt.set.Step(bytesOf(t, tt.code))

@@ -16,6 +16,7 @@ const (
 	tooNew        = "kernels disagree about its encoding"
 	unknown       = "it is no instruction that hawk knows"
 	shortCall     = "processors disagree about a call or jump with this prefix"
+	oddPrefix     = "its address is relative to it, which the kernel overlooks because of the prefix"
 	overNop       = "new kernels take it for the rest of a probe, and write over the code that it jumps over"
 )
 
@@ -29,6 +30,9 @@ func (d *x86) step() (How, string) {
 		return d.stepVector()
 	case rex2, xop:
 		return Never, tooNew
+	}
+	if d.relative() && d.has(rep|repne) && d.table > 0 && !d.prefixed() {
+		return Never, oddPrefix
 	}
 	switch d.table {
 	case 0:
@@ -64,6 +68,27 @@ var threeBytes = [2]byteSet{
 	opcodes(0x00, 0x0b, 0x10, 0x10, 0x14, 0x15, 0x17, 0x17, 0x1c, 0x1e, 0x20, 0x25, 0x28, 0x2b, 0x30, 0x41, 0xc8, 0xcd, 0xcf, 0xcf,
 		0xdb, 0xdf, 0xf0, 0xf1, 0xf6, 0xf6, 0xf8, 0xf9),
 	opcodes(0x08, 0x0f, 0x14, 0x17, 0x20, 0x22, 0x40, 0x42, 0x44, 0x44, 0x60, 0x63, 0xcc, 0xcc, 0xce, 0xcf, 0xdf, 0xdf),
+}
+
+// repeated are the opcodes of the table 0F to which prefixes F3 and F2 give
+// another meaning, which all kernels from 5.10 on know. With a prefix that it
+// does not know the kernel finds no operand in memory where there is one.
+var repeated = [2]byteSet{
+	opcodes(0x10, 0x12, 0x16, 0x16, 0x2a, 0x2a, 0x2c, 0x2d, 0x51, 0x53, 0x58, 0x5f, 0x6f, 0x70, 0x7e, 0x7f, 0xb8, 0xb8, 0xbc, 0xbd, 0xc2, 0xc2, 0xe6, 0xe6),
+	opcodes(0x10, 0x12, 0x2a, 0x2a, 0x2c, 0x2d, 0x51, 0x51, 0x58, 0x5a, 0x5c, 0x5f, 0x70, 0x70, 0x7c, 0x7d, 0xc2, 0xc2, 0xd0, 0xd0, 0xe6, 0xe6, 0xf0, 0xf0),
+}
+
+// prefixed reports whether the kernel knows an opcode with the prefix F3 or F2.
+func (d *x86) prefixed() bool {
+	switch {
+	case d.has(rep) && d.has(repne):
+		return false
+	case d.table == 1 && d.has(rep):
+		return repeated[0].has(d.op)
+	case d.table == 1:
+		return repeated[1].has(d.op)
+	}
+	return d.table == 2 && (d.has(repne) && (d.op == 0xf0 || d.op == 0xf1) || d.has(rep) && d.op == 0xf6) // crc32, adox
 }
 
 // refused64 and refused32 are the opcodes of one byte that the kernel refuses
