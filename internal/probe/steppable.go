@@ -200,16 +200,28 @@ func init() {
 	}
 }
 
-// returnUnsafe reports why no probe must be put on the return of a function.
-func returnUnsafe(p *Point, file *exe.File, sym exe.Symbol) error {
-	why := unreturning[sym.Name]
-	if file.Entry != 0 && sym.Addr == file.Entry && file.Type == elf.ET_EXEC {
-		why = unreturning["_start"]
+// unreturningIn are the addresses of such functions in a file, whatever other
+// names they have.
+func unreturningIn(file *exe.File) map[uint64]string {
+	at := map[uint64]string{}
+	for r := range file.Symbols() {
+		if why := unreturning[string(r.Name)]; why != "" && r.Addr != 0 {
+			at[r.Addr] = why
+		}
 	}
+	if file.Entry != 0 {
+		at[file.Entry] = unreturning["_start"]
+	}
+	return at
+}
+
+// returnUnsafe reports why no probe must be put on the return of a function.
+func returnUnsafe(p *Point, sym exe.Symbol, unreturning map[uint64]string) error {
+	why := unreturning[sym.Addr]
 	if why == "" {
 		return nil
 	}
-	return fmt.Errorf("the return of %s in %s can not be probed: %s; a uprobe on it can", sym.Name, p.Target, why)
+	return fmt.Errorf("the return of %s in %s cannot be probed: %s; a uprobe on it can", sym.Name, p.Target, why)
 }
 
 // isUnsafe reports whether an error is a refusal of hawk's own.

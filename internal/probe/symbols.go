@@ -115,13 +115,17 @@ func matchFile(p *Point, o *Options, path string, file *exe.File, returns bool) 
 		q.Extra = addressPlace(&q, o, file, returns)
 		return []*Point{&q}, nil
 	}
+	var unreturning map[uint64]string
+	if returns {
+		unreturning = unreturningIn(file)
+	}
 	if p.Provider == "" && !p.pattern.fn.HasWild() {
 		sym, found := lookUp(file, o, func(f *exe.File) (exe.Symbol, bool) { return f.Symbol(p.Func) })
 		if !found {
 			return nil, nil
 		}
 		warnChosen(p, o, path, sym)
-		q.Extra = symbolPlace(&q, o, file, sym, returns)
+		q.Extra = symbolPlace(&q, o, file, sym, returns, unreturning)
 		return []*Point{&q}, nil
 	}
 	match := symbolMatcher(p)
@@ -139,7 +143,7 @@ func matchFile(p *Point, o *Options, path string, file *exe.File, returns bool) 
 			}
 			r := q
 			r.Func = sym.Name
-			pl := symbolPlace(&r, o, file, sym, returns)
+			pl := symbolPlace(&r, o, file, sym, returns, unreturning)
 			if errors.Is(pl.err, errNoReturn) && !o.ForListing {
 				continue
 			}

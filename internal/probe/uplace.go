@@ -29,8 +29,9 @@ func warnChosen(p *Point, o *Options, path string, sym exe.Symbol) {
 	}
 }
 
-// symbolPlace finds the instruction of a probe on a function.
-func symbolPlace(p *Point, o *Options, file *exe.File, sym exe.Symbol, returns bool) place {
+// symbolPlace finds the instruction of a probe on a function. unreturning is
+// what no return probes can be put on.
+func symbolPlace(p *Point, o *Options, file *exe.File, sym exe.Symbol, returns bool, unreturning map[uint64]string) place {
 	off, ok := file.Offset(sym.Addr)
 	if !ok {
 		return place{err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
@@ -41,7 +42,7 @@ func symbolPlace(p *Point, o *Options, file *exe.File, sym exe.Symbol, returns b
 		return pl
 	}
 	if returns {
-		pl.unsafe = returnUnsafe(p, file, sym)
+		pl.unsafe = returnUnsafe(p, sym, unreturning)
 	}
 	if p.Offset == 0 || o.Unsafe {
 		if sym.Size == 0 && !o.Unsafe && p.Offset == 0 {
@@ -129,7 +130,7 @@ func addressPlace(p *Point, o *Options, file *exe.File, returns bool) place {
 	case returns && file.IsGoCode(sym.Addr):
 		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
 	case returns:
-		pl.unsafe = returnUnsafe(p, file, sym)
+		pl.unsafe = returnUnsafe(p, sym, unreturningIn(file))
 	case !found && o.Unsafe:
 		o.warn(p, "0x%x is in no function of %s; a probe that is not at the start of an instruction can crash traced programs", p.Address, p.Target)
 	case !found:
