@@ -109,7 +109,7 @@ func (c *Config) apply(entry *syntax.Setting, ds *source.Diagnostics) {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "bpftrace_"), "hawk_")
 	v, ok := literal(entry.Value)
 	if !ok {
-		ds.Errorf("config-value", entry.Value.Span(), "%s: expecting a literal value", name)
+		ds.Errorf("config-value", entry.Span(), "%s: expecting a literal value", name)
 		return
 	}
 	for _, dead := range noEffect {
@@ -133,12 +133,12 @@ func (c *Config) apply(entry *syntax.Setting, ds *source.Diagnostics) {
 		s = find(r.new)
 		var err error
 		if v, err = r.convert(v, s); err != nil {
-			ds.Errorf("config-value", entry.Value.Span(), "%s: %v", name, err)
+			ds.Errorf("config-value", entry.Span(), "%s: %v", name, err)
 			return
 		}
 	}
 	if s == nil {
-		d := ds.Errorf("config-unknown", at, "%s: not a known configuration option", name)
+		d := ds.Errorf("config-unknown", entry.Span(), "%s: not a known configuration option", name)
 		if near := spell.Nearest(name, names()); near != "" {
 			d.Hint("did you mean %s?", near)
 		}
@@ -149,7 +149,7 @@ func (c *Config) apply(entry *syntax.Setting, ds *source.Diagnostics) {
 		err = s.set(c, v)
 	}
 	if err != nil {
-		ds.Errorf("config-value", entry.Value.Span(), "%s: %v", s.Name, err)
+		ds.Errorf("config-value", entry.Span(), "%s: %v", s.Name, err)
 	}
 }
 

@@ -146,8 +146,8 @@ func took(d time.Duration) string {
 	return fmt.Sprintf("%d ns", d.Nanoseconds())
 }
 
-// appendReports writes a report as one record; its parts on the way have
-// none. ok is false for other items.
+// appendReports writes a report on tests as one record, and one for each
+// benchmark when it is done; other parts of reports have none. ok is false for other items.
 func (j *JSON) appendReports(dst []byte, item Item) (_ []byte, ok bool) {
 	switch it := item.(type) {
 	case TestsDone:
@@ -157,13 +157,11 @@ func (j *JSON) appendReports(dst []byte, item Item) (_ []byte, ok bool) {
 			dst = fmt.Appendf(dst, `{"duration": %d, "passed": %t, "output": `, r.Took.Nanoseconds(), r.Passed)
 			dst = append(j.text(dst, r.Output), '}')
 		}
-	case BenchesDone:
+	case Bench:
 		dst = append(dst, `{"type": "benchmark_result", "data": {`...)
-		for i, r := range it.All {
-			dst = appendMember(dst, i, r.Name)
-			dst = fmt.Appendf(dst, `{"average": %d, "iters": %d}`, r.Average, r.Iterations)
-		}
-	case Tests, Test, TestDone, Benches, Bench:
+		dst = appendMember(dst, 0, it.Name)
+		dst = fmt.Appendf(dst, `{"average": %d, "iters": %d}`, it.Average, it.Iterations)
+	case Tests, Test, TestDone, Benches, BenchesDone:
 		return dst, true
 	default:
 		return dst, false

@@ -114,6 +114,18 @@ func (f *File) debugCandidates(root string, dirs []DebugDir) []candidate {
 			out = append(out, candidate{path: dir + "/.build-id/" + id[:2] + "/" + id[2:] + ".debug", byID: true, trusted: trusted})
 		}
 	}
+	// addFlat are files that lie in a directory under the build ID, or under the
+	// program's own name. Either has to prove itself.
+	addFlat := func(dir string, byCRC bool) {
+		if len(id) > 2 && !byCRC {
+			out = append(out, candidate{path: dir + "/" + id + ".debug", byID: true, trusted: trusted})
+		}
+		for _, name := range []string{filepath.Base(f.Path) + ".debug", filepath.Base(f.Path)} {
+			if linked || len(id) > 2 {
+				out = append(out, candidate{path: dir + "/" + name, crc: crc, byCRC: byCRC, byID: !linked, trusted: trusted})
+			}
+		}
+	}
 	for _, d := range dirs {
 		if !filepath.IsAbs(d.Path) {
 			d.Path = filepath.Join(dir, d.Path)
@@ -123,6 +135,7 @@ func (f *File) debugCandidates(root string, dirs []DebugDir) []candidate {
 		}
 		add(d.Path+inside+"/"+name, d.CRC)
 		add(d.Path+"/"+name, d.CRC)
+		addFlat(d.Path, d.CRC)
 	}
 	trusted = false
 	addByID(root + debugRoot)

@@ -96,10 +96,10 @@ func exists(path string) bool {
 // root is the prefix of absolute paths, for processes in another mount
 // namespace.
 func (s Search) root() string {
-	if s.PID == 0 || proc.SameMountNamespace(s.PID) {
+	if s.PID == 0 {
 		return ""
 	}
-	return proc.Dir(s.PID) + "/root"
+	return proc.Root(s.PID) // in its mount namespace, or of a chroot
 }
 
 // below is an absolute path in a root directory, "" for hawk's own.
