@@ -27,9 +27,10 @@ const (
 // An importer reads the files that a script imports, each once.
 type importer struct {
 	*expander
-	root string          // directory of the script
-	dirs []string        // given by the user
-	seen map[string]bool // by path without symbolic links
+	root  string          // directory of the script
+	dirs  []string        // given by the user
+	seen  map[string]bool // by path without symbolic links
+	trust trust
 }
 
 // imports collects the script and its imports in e.files and joins them to the
@@ -41,7 +42,7 @@ func (e *expander) imports(s *syntax.Script, dirs []string) {
 	}
 	im := &importer{expander: e, dirs: dirs, seen: map[string]bool{}}
 	f := s.Span().File
-	im.root = filepath.Dir(f.Where())
+	im.root, im.trust = filepath.Dir(f.Where()), trusted(f.Where())
 	if path, err := filepath.EvalSymlinks(f.Where()); err == nil {
 		if path, err = filepath.Abs(path); err == nil {
 			im.seen[path] = true // a script that an import imports again
@@ -129,7 +130,7 @@ func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue
 		}
-		if why := writableByOthers(path); why != "" {
+		if why := im.trust.doubts(path); why != "" {
 			im.ds.Warnf("import-skipped", i.Path.Span(), "%s is skipped: %s", path, why)
 			unsafe = true
 			continue
@@ -144,7 +145,7 @@ func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 	im.out.Incomplete = true
 	if unsafe {
 		im.ds.Errorf("import-unsafe", i.Path.Span(), "Refusing to import \"%s\": others could change it", name).
-			Hint("take away the permission to write from others: chmod o-w")
+			Hint("it, and all directories above it, must belong to root or to you, and nobody else may write to them (chmod go-w)")
 		return "", false
 	}
 	d := im.ds.Errorf("import-not-found", i.Path.Span(), "Can not find \"%s\" to import", name)
@@ -170,25 +171,6 @@ func nearFile(path string) string {
 	return spell.Nearest(filepath.Base(path), names)
 }
 
-// writableByOthers says why a file or directory is not to be trusted: hawk
-// mostly runs as root. "" if it is.
-func writableByOthers(path string) string {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err.Error()
-	}
-	for _, p := range [...]string{real, filepath.Dir(real)} {
-		info, err := os.Stat(p)
-		if err != nil {
-			return err.Error()
-		}
-		if info.Mode().Perm()&0o002 != 0 {
-			return p + " is writable by others"
-		}
-	}
-	return ""
-}
-
 const importable = "scripts (.bt), headers (.h) and directories of them can be imported"
 
 // add reads one file. Files of a directory that cannot be imported are left
@@ -211,7 +193,7 @@ func (im *importer) add(i *syntax.Import, path, name string, named bool) {
 		refuse("import-extension", "Can not import \"%s\": its name says that it is no script", name)
 		return
 	}
-	if why := writableByOthers(path); why != "" {
+	if why := im.trust.doubts(path); why != "" {
 		im.ds.Warnf("import-skipped", i.Path.Span(), "%s is skipped: %s", path, why)
 		return
 	}
@@ -237,7 +219,7 @@ func (im *importer) add(i *syntax.Import, path, name string, named bool) {
 		}})
 		return
 	}
-	text, err := readRegular(real)
+	text, err := im.readRegular(real)
 	if err != nil {
 		im.unreadable(i, err)
 		return
@@ -261,12 +243,15 @@ func (im *importer) unreadable(i *syntax.Import, err error) {
 	im.out.Incomplete = true
 }
 
-// readRegular reads a regular file. Opening does not wait for anything, such as
-// the other end of a pipe.
-func readRegular(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+// readRegular reads a regular file, which nobody else can have changed or replaced since
+// it was looked at.
+func (im *importer) readRegular(path string) (string, error) {
+	f, why, err := im.trust.open(path)
 	if err != nil {
 		return "", err
+	}
+	if why != "" {
+		return "", errors.New(why)
 	}
 	defer f.Close()
 	info, err := f.Stat()

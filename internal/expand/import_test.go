@@ -120,7 +120,7 @@ begin {}
 import "open.bt"; begin {}
 -- open.bt --
 begin {}
-`, nil, []string{"begin DIR/main.bt", `import-unsafe: Refusing to import "open.bt": others could change it | take away the permission to write from others: chmod o-w`,
+`, nil, []string{"begin DIR/main.bt", `import-unsafe: Refusing to import "open.bt": others could change it | it, and all directories above it, must belong to root or to you, and nobody else may write to them (chmod go-w)`,
 			"import-skipped: DIR/open.bt is skipped: DIR/open.bt is writable by others"}},
 		{"missing", `
 -- main.bt --
