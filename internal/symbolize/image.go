@@ -81,9 +81,9 @@ func (i *image) hold(u *User, pid int, m *mapping) {
 		if err != nil {
 			continue
 		}
-		var st unix.Stat_t
 		// With a build ID it is known when the file is read whether it is the one.
-		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || i.ino != 0 && st.Ino != i.ino {
+		st, err := foreign.Known(fd)
+		if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || i.ino != 0 && st.Ino != i.ino {
 			unix.Close(fd)
 			continue
 		}

@@ -180,6 +180,9 @@ func (j *jitMap) add(fresh []jitLine, text []byte) (_ []jitLine, taken int) {
 
 // merge takes in lines that were added to the file.
 func (j *jitMap) merge(fresh []jitLine) {
+	if len(fresh) == 0 {
+		return
+	}
 	byStart := func(a, b jitLine) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.number, b.number)) }
 	slices.SortFunc(fresh, byStart)
 	old := j.lines

@@ -6,6 +6,9 @@ import (
 	"sort"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/target/foreign"
 	"github.com/hawktrace/hawk/internal/target/proc"
 )
 
@@ -159,7 +162,7 @@ func (u *User) process(pid int) *process {
 		delete(u.procs, pid)
 		return nil
 	}
-	exeID, _ := fileIDOf(proc.Dir(pid) + "/exe")
+	exeID := programOf(pid)
 	if p != nil {
 		p.checked, p.ended = now, !alive
 		if !alive || p.start == start && p.exe == exeID {
@@ -175,6 +178,20 @@ func (u *User) process(pid int) *process {
 	}
 	u.keep(next)
 	return next
+}
+
+// programOf is the program that a process runs.
+func programOf(pid int) fileID {
+	fd, err := foreign.Refer(proc.Dir(pid) + "/exe")
+	if err != nil {
+		return fileID{}
+	}
+	defer unix.Close(fd)
+	st, err := foreign.Known(fd)
+	if err != nil {
+		return fileID{}
+	}
+	return idOf(&st)
 }
 
 // keep makes p the process of its PID.

@@ -12,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/target/foreign"
 	"github.com/hawktrace/hawk/internal/target/proc"
 )
 
@@ -264,9 +265,14 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 // made finds the table of a mapped file, if it was made before it was mapped.
 // It is called with mu held.
 func (u *Unwinder) made(pid int, m *Mapped) *file {
-	for _, path := range [...]string{proc.Dir(pid) + "/root" + m.Path, m.Path} {
-		var st unix.Stat_t
-		if unix.Stat(path, &st) != nil {
+	for _, path := range [...]string{proc.Dir(pid) + "/root" + m.Path, "/proc/self/root" + m.Path} {
+		fd, err := foreign.ReferCached(path)
+		if err != nil {
+			continue
+		}
+		st, err := foreign.Known(fd)
+		unix.Close(fd)
+		if err != nil {
 			continue
 		}
 		f := u.files[fileID{st.Dev, st.Ino, st.Mtim}]

@@ -18,11 +18,12 @@ type elfFile struct {
 }
 
 type elfSection struct {
-	name string
-	typ  elf.SectionType
-	addr uint64
-	link uint32
-	data []byte
+	name  string
+	typ   elf.SectionType
+	flags elf.SectionFlag
+	addr  uint64
+	link  uint32
+	data  []byte
 }
 
 func (f *elfFile) word(b []byte, v uint64) []byte {
@@ -93,7 +94,7 @@ func (f *elfFile) bytes() []byte {
 	for i, s := range sections {
 		out = f.order.AppendUint32(out, uint32(nameOffs[i]))
 		out = f.order.AppendUint32(out, uint32(s.typ))
-		out = f.word(out, 0)
+		out = f.word(out, uint64(s.flags))
 		out = f.word(out, s.addr)
 		out = f.word(out, uint64(offs[i]))
 		out = f.word(out, uint64(len(s.data)))

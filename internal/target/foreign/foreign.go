@@ -131,6 +131,18 @@ func ReferCached(path string) (int, error) {
 	return fd, err
 }
 
+// Known is what the kernel knows of a file without asking the file system that
+// it is on, which may not answer.
+func Known(fd int) (st unix.Stat_t, err error) {
+	var x unix.Statx_t
+	if err = unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS, &x); err != nil {
+		return st, err
+	}
+	st.Dev, st.Ino, st.Mode, st.Uid, st.Size = unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, uint32(x.Mode), x.Uid, int64(x.Size)
+	st.Mtim = unix.Timespec{Sec: x.Mtime.Sec, Nsec: int64(x.Mtime.Nsec)}
+	return st, nil
+}
+
 // inRoot splits a path in the root directory of a process, /proc/PID/root/path.
 func inRoot(path string) (root, rest string, ok bool) {
 	after, ok := strings.CutPrefix(path, "/proc/")

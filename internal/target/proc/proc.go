@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -32,9 +33,18 @@ func (m *Mapping) IsFile() bool { return m.Ino != 0 && strings.HasPrefix(m.Path,
 // Dir is the directory of a process in /proc.
 func Dir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 
+// maxMaps bounds the text of the mappings of one process, in bytes: paths of four
+// kilobytes for each of 65,530 would be 270 million.
+const maxMaps = 32 << 20
+
 // Maps lists the mappings of a process by address.
 func Maps(pid int) ([]Mapping, error) {
-	data, err := os.ReadFile(Dir(pid) + "/maps")
+	f, err := os.Open(Dir(pid) + "/maps")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxMaps))
 	if err != nil {
 		return nil, err
 	}
