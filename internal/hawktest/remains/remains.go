@@ -197,7 +197,10 @@ func processes() ([]string, error) {
 	return list, nil
 }
 
-// temporary lists the files in directories for temporary ones. Those of the Go command come and go; Java leaves a directory of its own.
+// comeAndGo begin the names of files that are none of hawk's: the Go command's, the case runner's, Java's, mount's.
+var comeAndGo = []string{"go-build", "go-test-script", "hsperfdata_", "mount"}
+
+// temporary lists the files in directories for temporary ones.
 func temporary() ([]string, error) {
 	var list []string
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm", "/run"} {
@@ -206,7 +209,7 @@ func temporary() ([]string, error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), "go-build") && !strings.HasPrefix(e.Name(), "hsperfdata_") {
+			if !slices.ContainsFunc(comeAndGo, func(start string) bool { return strings.HasPrefix(e.Name(), start) }) {
 				list = append(list, "file "+filepath.Join(dir, e.Name()))
 			}
 		}
