@@ -1,8 +1,6 @@
 package probe
 
-import (
-	"github.com/hawktrace/hawk/internal/types"
-)
+import "github.com/hawktrace/hawk/internal/types"
 
 // moduleType finds a type that the kernel image has no definition of in the
 // modules that a point is in: the image only knows that there is such a struct.
