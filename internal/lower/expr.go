@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"fmt"
+
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
@@ -19,7 +21,6 @@ func (f *fn) Scalar(e syntax.Expr) *ir.Value {
 }
 
 func (f *fn) scalar(e syntax.Expr) *ir.Value {
-	b := f.b
 	e = f.info.Evaluated(e)
 	if k, ok := f.info.Consts[e]; ok && k.Kind != builtin.StrConst {
 		return f.konst(int64(k.Int))
@@ -58,8 +59,7 @@ func (f *fn) scalar(e syntax.Expr) *ir.Value {
 	case *syntax.Field, *syntax.Index, *syntax.TupleIndex:
 		return f.loadPlace(e, f.place(e), f.info.Types[e])
 	}
-	f.m.diags.Errorf("unsupported", e.Span(), "this expression is not supported by this version of hawk")
-	return b.Const(0)
+	panic(fmt.Sprintf("no lowering of the expression %T", e))
 }
 
 func flag(v bool) int64 {
@@ -311,8 +311,7 @@ func (f *fn) unary(e *syntax.Unary) *ir.Value {
 	case syntax.And:
 		return f.address(e)
 	}
-	f.m.diags.Errorf("unsupported", e.Span(), "this operator is not supported by this version of hawk")
-	return f.konst(0)
+	panic(fmt.Sprintf("no lowering of the operator %v of %v", e.Op, f.info.Types[e]))
 }
 
 func (f *fn) cond(e *syntax.Cond) *ir.Value {

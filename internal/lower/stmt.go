@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"fmt"
+
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/ir"
@@ -167,7 +169,7 @@ func (f *fn) stmt(s syntax.Stmt) {
 	case *syntax.UnrollStmt:
 		f.unroll(s)
 	default:
-		f.m.diags.Errorf("unsupported", s.Span(), "this statement is not supported by this version of hawk")
+		panic(fmt.Sprintf("no lowering of the statement %T", s))
 	}
 }
 
