@@ -46,14 +46,10 @@ func (c *command) timeCompiler(f *source.File, o compile.Options) int {
 	stages = append(stages, "total")
 
 	sink := c.sink(c.out, c.out, c.err, config.Default())
-	all := output.BenchesDone{}
 	sink.Write(output.Benches{})
 	for _, stage := range stages {
-		b := output.Bench{Name: stage, Average: uint64(took[stage]) / uint64(rounds), Iterations: uint64(rounds)}
-		sink.Write(b)
-		all.All = append(all.All, b)
+		sink.Write(output.Bench{Name: stage, Average: uint64(took[stage]) / uint64(rounds), Iterations: uint64(rounds)})
 	}
-	sink.Write(all)
 	if err := sink.Flush(); err != nil {
 		return c.fail(exitFailure, err)
 	}

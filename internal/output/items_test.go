@@ -32,13 +32,12 @@ var samples = []struct {
 	{HelperError{Msg: "x", Helper: "h", Code: -1}, ""},
 	{RuntimeError{Msg: "x"}, ""},
 	{End{}, "json"},
-	{Tests{Count: 1}, "json"}, // JSON has one record of all tests, and one of all measurements
+	{Tests{Count: 1}, "json"}, // JSON has one record of all tests, and one of each measurement
 	{Test{Name: "x"}, "json"},
 	{TestDone{Name: "x"}, "json"},
 	{TestsDone{All: []TestDone{{Name: "x"}}}, ""},
 	{Benches{Width: 1}, "json"},
-	{Bench{Name: "x"}, "json"},
-	{BenchesDone{All: []Bench{{Name: "x"}}}, "text"},
+	{Bench{Name: "x"}, ""},
 }
 
 // TestEveryItem finds the types of items in the source, so that none can be added

@@ -33,17 +33,14 @@ type (
 		Width               int // as in Benches
 		Average, Iterations uint64
 	}
-	// BenchesDone ends the report of all measurements.
-	BenchesDone struct{ All []Bench }
 )
 
-func (Tests) item()       {}
-func (Test) item()        {}
-func (TestDone) item()    {}
-func (TestsDone) item()   {}
-func (Benches) item()     {}
-func (Bench) item()       {}
-func (BenchesDone) item() {}
+func (Tests) item()     {}
+func (Test) item()      {}
+func (TestDone) item()  {}
+func (TestsDone) item() {}
+func (Benches) item()   {}
+func (Bench) item()     {}
 
 const (
 	green = "\x1b[32m"
@@ -114,7 +111,6 @@ func (t *Text) appendReport(dst []byte, item Item) (_ []byte, ok bool) {
 		dst = append(dst, strings.Repeat("-", benchName(it.Width)+benchTime+len("Iterations"))+"\n"...)
 	case Bench:
 		dst = fmt.Appendf(dst, "%-*s%-*d%d\n", benchName(it.Width), it.Name, benchTime, it.Average, it.Iterations)
-	case BenchesDone:
 	default:
 		return dst, false
 	}
@@ -161,7 +157,7 @@ func (j *JSON) appendReports(dst []byte, item Item) (_ []byte, ok bool) {
 		dst = append(dst, `{"type": "benchmark_result", "data": {`...)
 		dst = appendMember(dst, 0, it.Name)
 		dst = fmt.Appendf(dst, `{"average": %d, "iters": %d}`, it.Average, it.Iterations)
-	case Tests, Test, TestDone, Benches, BenchesDone:
+	case Tests, Test, TestDone, Benches:
 		return dst, true
 	default:
 		return dst, false

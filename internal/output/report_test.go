@@ -36,7 +36,6 @@ func TestReports(t *testing.T) {
 		{Benches{45}, "Benchmark                                     Time(ns)       Iterations\n" + strings.Repeat("-", 71) + "\n", ""},
 		{Bench{longName, 45, 54, 20000}, longName + " 54             20000\n",
 			`{"type": "benchmark_result", "data": {"` + longName + `": {"average": 54, "iters": 20000}}}` + "\n"},
-		{BenchesDone{[]Bench{{"inc", 3, 53, 20000}, {"b", 3, 1, 2}}}, "", ""},
 	} {
 		var out, j, stderr bytes.Buffer
 		text, js := NewText(&out, &stderr, Options{}), NewJSON(&j, &stderr, Options{})

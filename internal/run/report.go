@@ -91,7 +91,6 @@ var packet = make([]byte, 14)
 
 func (s *session) benches(programs []int, longest int) (bool, error) {
 	s.Emit(output.Benches{Width: longest})
-	all := output.BenchesDone{}
 	good := true
 	for _, i := range programs {
 		name := s.Object.Programs[i].Group.Points[0].Func
@@ -109,10 +108,8 @@ func (s *session) benches(programs []int, longest int) (bool, error) {
 			good = false
 		case result != 1: // which skips it
 			s.Emit(b)
-			all.All = append(all.All, b)
 		}
 	}
-	s.Emit(all)
 	return good, s.err
 }
 
