@@ -19,7 +19,7 @@ import (
 // dropped.
 func (s *session) System(command string) (status int, err error) {
 	s.flush()
-	until := s.commands()
+	until := s.patient()
 	if until.Err() != nil {
 		s.dropped++
 		return 0, nil

@@ -95,9 +95,10 @@ func (s *session) unblock() {
 	}
 }
 
-// commands says until when commands of system() may run: until the run is to
-// end, or if it is ending, until somebody has lost patience.
-func (s *session) commands() context.Context {
+// patient says until when the reader may wait for others, for commands of
+// system() and for files: until the run is to end, or if it is ending, until
+// somebody has lost patience.
+func (s *session) patient() context.Context {
 	switch {
 	case s.stop == nil:
 		return context.Background()

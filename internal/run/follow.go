@@ -27,6 +27,7 @@ func (s *session) userSymbols() *symbolize.User {
 		s.user = symbolize.NewUser()
 		s.user.DebugInfo(s.o.Probe.Target.DebugDirs, s.badDebugInfo)
 		s.user.Demangle = s.o.Config.CppDemangle
+		s.user.Enough = func() <-chan struct{} { return s.patient().Done() }
 		s.user.Forgetful = s.o.Config.CacheUserSymbols == forgetful
 		if s.unwind != nil {
 			s.user.Changed = s.changed

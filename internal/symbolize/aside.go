@@ -12,7 +12,7 @@ import (
 // An errand is something that is asked for aside.
 type errand struct {
 	done   chan struct{}
-	waited bool // in vain, by somebody
+	waited time.Duration // in vain, by somebody
 }
 
 // Bounds of errands, and of the time that a reader of events spends waiting for
@@ -20,6 +20,7 @@ type errand struct {
 const (
 	maxErrands = 64               // at work, so that some may hang for good
 	patience   = 3 * time.Second  // for one
+	lastWords  = time.Second      // for one, after Enough has ended the wait for it
 	credit     = 20 * time.Second // for all
 	giveBack   = 10               // a second of credit for so many seconds
 )
@@ -79,25 +80,36 @@ func (u *User) await(e *errand) bool {
 	now := time.Now()
 	u.credit = min(credit, u.credit+now.Sub(u.credited)/giveBack)
 	u.credited = now
-	most := min(patience, u.credit)
-	if e.waited || most <= 0 {
+	most := min(patience-e.waited, u.credit)
+	if most <= 0 {
 		return false
+	}
+	var enough <-chan struct{}
+	if u.Enough != nil {
+		enough = u.Enough()
 	}
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	u.mu.Unlock()
-	ended := false
+	ended, late := false, false
 	select {
 	case <-e.done:
 		ended = true
+	case <-enough:
 	case <-timer.C:
+		late = true
 	}
 	u.mu.Lock()
 	u.credit -= time.Since(now)
 	u.credited = time.Now()
-	if !ended {
-		e.waited = true
+	if ended {
+		return true
+	}
+	if e.waited == 0 {
 		u.left.Late++
 	}
-	return ended
+	if e.waited = max(e.waited, patience-lastWords); late {
+		e.waited = patience
+	}
+	return false
 }

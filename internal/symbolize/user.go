@@ -29,6 +29,9 @@ type User struct {
 	// or map something executable, as Watch sees them. Who has set it is woken for
 	// each, rather than when there is much.
 	Changed func(pid int, maps []Mapping)
+	// Enough, if not nil, yields what ends a look-up's wait for a file, when it
+	// is closed: the look-up then goes by what is known.
+	Enough func() <-chan struct{}
 
 	mu       sync.Mutex
 	recorder *recorder // nil if not watching
