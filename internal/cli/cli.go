@@ -39,6 +39,9 @@ type command struct {
 func Main(args []string) int {
 	quitPlainly()
 	c := &command{stdin: os.Stdin, out: os.Stdout, err: os.Stderr, target: target.Host()}
+	if err := enoughFiles(); err != nil {
+		return c.fail(exitUsage, err)
+	}
 	payload, err := carried()
 	switch {
 	case err != nil:

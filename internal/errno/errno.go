@@ -56,13 +56,28 @@ func Text(code int) string {
 	return text
 }
 
+// advised is the text of an errno, and what to do where that is the same
+// whatever was tried.
+func advised(code unix.Errno) string {
+	text := Text(int(code))
+	switch code {
+	case unix.EMFILE:
+		var limit unix.Rlimit
+		unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) // which does not fail
+		text += "; the limit is " + strconv.FormatUint(limit.Cur, 10) + ", raise it (ulimit -n)"
+	case unix.ENFILE:
+		text += "; raise the sysctl fs.file-max"
+	}
+	return text
+}
+
 // Reason is what the system said, without what was tried; an error that did
 // not come from the system is its own reason.
 func Reason(err error) string {
 	var code unix.Errno
 	switch {
 	case errors.As(err, &code):
-		return Text(int(code))
+		return advised(code)
 	case errors.Is(err, fs.ErrNotExist):
 		return Text(int(unix.ENOENT))
 	}
@@ -77,7 +92,7 @@ func Message(err error) string {
 	if !errors.As(err, &code) {
 		return text
 	}
-	words, want := code.Error(), Text(int(code))
+	words, want := code.Error(), advised(code)
 	if rest, ok := strings.CutPrefix(text, words); ok {
 		text = want + rest
 	}

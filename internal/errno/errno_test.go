@@ -27,6 +27,26 @@ func TestText(t *testing.T) {
 	}
 }
 
+// What is to be done where no file can be opened does not depend on what was tried.
+func TestAdvice(t *testing.T) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	few := fmt.Sprintf("Too many open files; the limit is %d, raise it (ulimit -n)", limit.Cur)
+	for code, want := range map[unix.Errno]string{
+		unix.EMFILE: few,
+		unix.ENFILE: "Too many open files in system; raise the sysctl fs.file-max",
+	} {
+		if got := Reason(code); got != want {
+			t.Errorf("Reason(%d) = %q, want %q", code, got, want)
+		}
+		if got := Message(fmt.Errorf("epoll: %w", code)); got != "epoll: "+want {
+			t.Errorf("Message(epoll: %d) = %q, want %q", code, got, "epoll: "+want)
+		}
+	}
+}
+
 func TestMessage(t *testing.T) {
 	_, missing := os.Open("/nosuch/file")
 	for _, tt := range []struct {

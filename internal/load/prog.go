@@ -88,6 +88,9 @@ func (s *Session) loadBTF(raw []byte) error {
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("the kernel does not permit loading BPF: %w: hawk needs CAP_BPF and CAP_PERFMON, or root", err)
 	}
+	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM) {
+		return fmt.Errorf("cannot load the script's line information: %w", err) // the log has nothing against it
+	}
 	log := make([]byte, 64<<10)
 	if fd, retry := bpf.BTFLoad(raw, log); retry == nil {
 		s.btfFD = fd

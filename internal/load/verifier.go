@@ -94,6 +94,8 @@ func explainErrno(d *source.Diagnostic, err error) {
 		d.Hint("the program is too large for the kernel: make the script smaller, or split it")
 	case errors.Is(err, unix.ENOMEM):
 		d.Hint("there is not enough memory for the program")
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		d.Hint("%s", errno.Reason(err))
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
 		d.Hint("this kernel does not know what the program attaches to, or was built without it")
 	}

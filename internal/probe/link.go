@@ -47,8 +47,6 @@ func perfAdvice(attr *unix.PerfEventAttr, err error) string {
 		return " (the rate may be above the sysctl kernel.perf_event_max_sample_rate)"
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return " (" + target.Host().PerfForbidden() + ")"
-	case errors.Is(err, unix.EMFILE):
-		return " (too many open files: see ulimit -n)"
 	}
 	return ""
 }

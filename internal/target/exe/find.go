@@ -2,12 +2,15 @@ package exe
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/target/proc"
 )
@@ -43,6 +46,7 @@ func (s Search) Find(name string) ([]string, error) {
 		}
 	}
 	var out []string
+	var system unix.Errno // why a file that is there cannot be opened
 	for _, path := range s.Candidates(name) {
 		if held, ok := s.replaced(path); ok && !wild {
 			out = append(out, held)
@@ -59,11 +63,16 @@ func (s Search) Find(name string) ([]string, error) {
 					out = append(out, m)
 				}
 			}
-		} else if Check(path) == nil || exists(OnDisk(path)) && (s.Unsafe || path != OnDisk(path)) {
+		} else if err := Check(path); err == nil || exists(OnDisk(path)) && (s.Unsafe || path != OnDisk(path)) {
 			out = append(out, path)
+		} else if system == 0 {
+			errors.As(err, &system)
 		}
 	}
 	out = unique(out)
+	if len(out) == 0 && system != 0 {
+		return nil, fmt.Errorf("target file '%s' cannot be opened: %w", name, system)
+	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("target file '%s' does not exist or is not executable", name)
 	}
