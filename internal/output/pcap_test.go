@@ -48,10 +48,11 @@ func TestPcap(t *testing.T) {
 type failing struct{ left int }
 
 func (f *failing) Write(b []byte) (int, error) {
-	if f.left -= len(b); f.left < 0 {
-		return 0, errors.New("full")
+	n := min(len(b), f.left)
+	if f.left -= n; n < len(b) {
+		return n, errors.New("full")
 	}
-	return len(b), nil
+	return n, nil
 }
 
 // An error is told once, and nothing is written behind it.
@@ -72,5 +73,27 @@ func TestPcapError(t *testing.T) {
 	}
 	if told != 1 {
 		t.Errorf("an error is told %d times", told)
+	}
+	if p.Lost != 3 || p.Err() == nil {
+		t.Errorf("%d packets are lost by %v, want 3", p.Lost, p.Err())
+	}
+}
+
+// Of packets that are written together, those that the file has no room for are
+// lost, and all that come later.
+func TestPcapLost(t *testing.T) {
+	p, err := NewPcap(&failing{24 + 3*17 + 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		p.Packet(time.Unix(1, 0), []byte{1}, 1)
+	}
+	if p.Flush() == nil {
+		t.Error("no error says that the file is full")
+	}
+	p.Packet(time.Unix(1, 0), []byte{1}, 1)
+	if p.Lost != 3 {
+		t.Errorf("%d packets are lost, want 3", p.Lost)
 	}
 }

@@ -34,7 +34,7 @@ type sentPacket struct {
 
 type capture struct {
 	*output.Pcap
-	file *os.File // nil in a dry run
+	file *os.File // nil in a dry run, and once it is closed
 }
 
 // Pages of the buffer of one CPU. A packet and its record are at most 64 kB,
@@ -114,14 +114,17 @@ func (s *session) Capture(path string) (*output.Pcap, error) {
 		if c.file, err = os.Create(path); err != nil {
 			return nil, fmt.Errorf("cannot create %s: %s", path, errno.Message(errors.Unwrap(err)))
 		}
-		c.Pcap, err = output.NewPcap(c.file)
+		// Before anybody attends: captures are made with the session.
+		v := output.NewValve(c.file)
+		s.o.Valves = append(s.o.Valves, v)
+		c.Pcap, err = output.NewPcap(v)
 	}
 	if s.packets.captures == nil {
 		s.packets.captures = map[string]*capture{}
 	}
 	s.packets.captures[path] = c
 	if err != nil {
-		return nil, fmt.Errorf("cannot write to %s: %s", path, errno.Message(err))
+		return nil, cannotWrite(path, err)
 	}
 	return c.Pcap, nil
 }
@@ -178,13 +181,36 @@ func (p *packets) empty() bool {
 	return len(p.pending) == 0
 }
 
+func cannotWrite(path string, err error) error {
+	return fmt.Errorf("cannot write to %s: %s", path, errno.Reason(err))
+}
+
 // flushCaptures writes out the packets that are buffered.
 func (s *session) flushCaptures() {
 	for path, c := range s.packets.captures {
 		if err := c.Flush(); err != nil {
-			s.Errorf("cannot write to %s: %s", path, errno.Message(err))
+			s.Errorf("%v", cannotWrite(path, err))
 		}
 	}
+}
+
+// endCaptures closes the files of packets. It is an error if some packets are
+// not in theirs.
+func (s *session) endCaptures() error {
+	var all []error
+	for path, c := range s.packets.captures {
+		c.Flush()
+		if c.file != nil {
+			if err := c.file.Close(); err != nil && c.Err() == nil {
+				all = append(all, cannotWrite(path, err))
+			}
+			c.file = nil
+		}
+		if c.Lost > 0 {
+			all = append(all, fmt.Errorf("packets that are missing from %s: %d, since it could not be written", path, c.Lost))
+		}
+	}
+	return errors.Join(all...)
 }
 
 func (p *packets) close() {
@@ -192,7 +218,6 @@ func (p *packets) close() {
 		ring.Close()
 	}
 	for _, c := range p.captures {
-		c.Flush()
 		if c.file != nil {
 			c.file.Close()
 		}

@@ -88,10 +88,11 @@ func Run(ctx context.Context, ls *load.Session, o Options) (status int, err erro
 	if err := s.trace(); err != nil {
 		return 0, err
 	}
+	missing := s.endCaptures()
 	if s.err != nil && !errors.Is(s.err, unix.EPIPE) {
 		return s.status, s.err
 	}
-	return s.status, nil
+	return s.status, missing
 }
 
 // A session is one run. It is the builtin.Env of its handlers.
