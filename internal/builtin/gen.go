@@ -77,9 +77,10 @@ type Gen interface {
 	// it writes the addresses of at most limit frames of the current thread to
 	// frames, and zeroes behind them, and yields a number made of them, or 0 if frame
 	// pointers have to do; ask is lowered where user space should be asked to
-	// provide the tables of the process.
+	// provide the tables of the process. doubt is then what the number of the stack
+	// is to have set: object.StackDoubted unless frame pointers are known to do.
 	Unwinds() bool
-	Unwind(at syntax.Node, pid, frames *ir.Value, limit int, ask func()) (number, count *ir.Value)
+	Unwind(at syntax.Node, pid, frames *ir.Value, limit int, ask func()) (number, count, doubt *ir.Value)
 	// MapOf is the number of the script map of a name.
 	MapOf(name string) int
 	// DeleteKey removes an element, keys nil for a scalar map, and yields

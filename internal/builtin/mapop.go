@@ -118,7 +118,7 @@ func stackLen(g Gen, c *Call, t *types.Stack) *ir.Value {
 		return byPointers()
 	}
 	pid := high32(g, pidTgid(g, c, false))
-	number, count := g.Unwind(c.Expr, pid, p, t.Limit, func() { askForTables(g, c, pid) })
+	number, count, _ := g.Unwind(c.Expr, pid, p, t.Limit, func() { askForTables(g, c, pid) })
 	return g.Choose(g.B().Arith(ir.Ne, number, konst(g, 0)), func() *ir.Value { return count }, byPointers)
 }
 

@@ -209,8 +209,14 @@ func stack(f Func, user bool) {
 		}
 		if t.Limit > 0 {
 			if user && g.Unwinds() {
-				unwindStack(g, c, t, pid, id)
-				g.When(b.Arith(ir.Eq, b.Load(id, 0, 8, false), konst(g, -1)), false, byPointers)
+				doubt := unwindStack(g, c, t, pid, id)
+				g.When(b.Arith(ir.Eq, b.Load(id, 0, 8, false), konst(g, -1)), false, func() {
+					byPointers()
+					if t.Limit > 1 { // else it is where the thread is, and nobody's caller
+						b := g.B()
+						b.Store(id, 0, 8, b.Arith(ir.Or, b.Load(id, 0, 8, false), doubt)) // which errors have set
+					}
+				})
 			} else {
 				byPointers()
 			}
@@ -240,7 +246,7 @@ func init() {
 	}, false)
 	stack(Func{
 		Name:    "ustack",
-		Doc:     "The user stack of the current thread: on x86-64 and arm64 from Linux 6.1 on complete without frame pointers too, by the unwinding tables of the files (`.eh_frame`, and on x86-64 those of Go's runtime); by frame pointers elsewhere, for `--no-feature unwind`, and for a process whose tables are still being made. A stack that could not be followed to its end has `<unwind failure>` as its last line. Arguments as for kstack; the mode may also be `build_id`.",
+		Doc:     "The user stack of the current thread: on x86-64 and arm64 from Linux 6.1 on complete without frame pointers too, by the unwinding tables of the files (`.eh_frame`, and on x86-64 those of Go's runtime); by frame pointers elsewhere, for `--no-feature unwind`, and for a process whose tables are still being made. A stack that could not be followed to its end, or may be wrong since there were no tables yet, has `<unwind failure>` as its last line. Arguments as for kstack; the mode may also be `build_id`.",
 		Example: "profile:hz:99 { @[comm, ustack] = count(); }",
 	}, true)
 	stack(Func{
@@ -300,13 +306,15 @@ func keepStack(g Gen, t *types.Stack, number, frames, id *ir.Value) {
 
 // unwindStack takes a user stack by unwinding tables, if there are any for the
 // process; else it leaves id alone. User space is asked for them by a record
-// that holds the process ID.
-func unwindStack(g Gen, c *Call, t *types.Stack, pid, id *ir.Value) {
+// that holds the process ID. doubt belongs into the number of the stack then taken
+// by frame pointers.
+func unwindStack(g Gen, c *Call, t *types.Stack, pid, id *ir.Value) (doubt *ir.Value) {
 	b := g.B()
 	n := 8 * t.Limit
 	frames := g.Temp("frames", n, 8)
-	number, _ := g.Unwind(c.Expr, pid, frames, t.Limit, func() { askForTables(g, c, pid) })
+	number, _, doubt := g.Unwind(c.Expr, pid, frames, t.Limit, func() { askForTables(g, c, pid) })
 	g.When(b.Arith(ir.Ne, number, konst(g, 0)), false, func() { keepStack(g, t, number, frames, id) })
+	return doubt
 }
 
 // askForTables sends the ID of a process that no unwinding tables are known for.

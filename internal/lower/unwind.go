@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"math/bits"
+
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
@@ -43,12 +45,14 @@ const someStack = 1 << 61
 // Unwind walks the user stack of the current thread by tables. It writes the
 // addresses of at most limit frames to frames, and zeroes behind them, and yields a
 // number made of them and how many they are. The number is 0 if frame pointers have
-// to do: ask is then called where user space should provide tables for the process.
-func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, ask func()) (number, count *ir.Value) {
+// to do: ask is then called where user space should provide tables for the process,
+// and doubt is object.StackDoubted unless it is known that they will do.
+func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, ask func()) (number, count, doubt *ir.Value) {
 	b := f.b
 	maps := f.m.unwindMaps()
-	out := f.Temp("unwound", 16, 8) // the number and the count
+	out := f.Temp("unwound", 24, 8) // the number, the count, and UnwindFrames if frame pointers will do
 	b.Zero(out, 0, 16)
+	b.Store(out, 16, 8, f.unknownZero())
 	key := f.Temp("process", 4, 4)
 	b.Store(key, 0, 4, pid)
 	askOnce := func() {
@@ -88,7 +92,9 @@ func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, 
 		b.Begin(same)
 	}
 	ready := b.NewBlock()
-	b.If(b.Arith(ir.Eq, b.Load(space, object.UnwindState, 4, false), f.konst(object.UnwindReady)), ready, done)
+	state := b.Load(space, object.UnwindState, 4, false)
+	b.Store(out, 16, 8, b.Arith(ir.And, state, f.konst(object.UnwindFrames)))
+	b.If(b.Arith(ir.Eq, state, f.konst(object.UnwindReady)), ready, done)
 	b.Begin(ready)
 	w := &walk{f: f, maps: maps, limit: limit}
 	w.run(at, space, frames)
@@ -110,8 +116,11 @@ func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, 
 		})
 	})
 	f.b.Jump(done)
-	f.b.Begin(done)
-	return f.b.Load(out, 0, 8, false), f.b.Load(out, 8, 8, false)
+	b = f.b
+	b.Begin(done)
+	doubt = b.Arith(ir.Xor, b.Load(out, 16, 8, false), f.konst(object.UnwindFrames))
+	doubt = b.Arith(ir.Shl, doubt, f.konst(int64(bits.TrailingZeros(object.StackDoubted/object.UnwindFrames))))
+	return b.Load(out, 0, 8, false), b.Load(out, 8, 8, false), doubt
 }
 
 // A walk is the loop over the frames of one stack. What it carries from frame

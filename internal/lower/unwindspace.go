@@ -200,8 +200,10 @@ func (f *fn) makeSpace(at syntax.Node, l *mmLayout, key, identity, strays *ir.Va
 	unknown := b.Load(space, object.UnwindUnknown, 4, false)
 	bare := b.Arith(ir.Ne, b.Load(space, object.UnwindBare, 4, false), f.konst(0))
 	// While tables are missing frame pointers are better than a guess at each.
-	tables := b.Arith(ir.And, bare, b.Arith(ir.Eq, unknown, f.konst(0)))
-	b.Store(space, object.UnwindState, 4, b.Arith(ir.Sub, f.konst(object.UnwindFrames), tables))
+	known := b.Arith(ir.Eq, unknown, f.konst(0))
+	state := b.Arith(ir.Sub, f.konst(object.UnwindWaiting), b.Arith(ir.Mul, known, f.konst(object.UnwindWaiting-object.UnwindFrames)))
+	state = b.Arith(ir.Sub, state, b.Arith(ir.Mul, b.Arith(ir.And, bare, known), f.konst(object.UnwindFrames-object.UnwindReady)))
+	b.Store(space, object.UnwindState, 4, state)
 	b.Store(space, object.UnwindIdentity, 8, identity)
 	must(b.Arith(ir.Eq, b.Call(int(asm.FnMapUpdateElem), spaces, key, space, f.konst(0)), f.konst(0)))
 	f.When(unknown, true, ask)

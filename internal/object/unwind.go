@@ -75,9 +75,14 @@ const UnwindMix = -0x61c8864680b583eb // 2^64 divided by the golden ratio
 
 // States of a space.
 const (
-	UnwindReady  = 1
-	UnwindFrames = 2 // there are not all tables yet, or frame pointers will do
+	UnwindReady   = 1
+	UnwindFrames  = 2 // frame pointers will do, or have to
+	UnwindWaiting = 4 // there are not all tables yet
 )
+
+// StackDoubted is set in the number of a user stack that was walked by frame
+// pointers as there were no tables to walk it by, whether the code keeps them or not.
+const StackDoubted = 1 << 62
 
 // A Rule says where the caller's frame is: its kind in the low bits, then the
 // distance of the CFA from its register and that of the saved frame pointer

@@ -36,7 +36,11 @@ func (s *session) Stack(t *types.Stack, raw []byte) value.Value {
 		return text
 	}
 	text := []byte{'\n'}
-	for i, addr := range s.frames(t, id) {
+	frames := s.frames(t, id)
+	if t.User && s.doubtful(pid, id, frames) {
+		frames = append(frames, math.MaxUint64)
+	}
+	for i, addr := range frames {
 		if addr == math.MaxUint64 {
 			text = append(text, "        <unwind failure>\n"...)
 			break
@@ -53,11 +57,47 @@ func (s *session) Stack(t *types.Stack, raw []byte) value.Value {
 	return v
 }
 
+// entryCode bounds the code with which a program begins, in bytes: it puts a few
+// registers in order and calls the rest.
+const entryCode = 64
+
+// doubtful reports whether a user stack may be cut short, or lead astray: it was
+// walked by frame pointers before it was known whether the code keeps them, and it
+// neither ends where a thread begins nor is all of it in code that does, as is
+// known by now.
+func (s *session) doubtful(pid int, id uint64, frames []uint64) bool {
+	if int64(id) < 0 || id&object.StackDoubted == 0 || len(frames) == 0 {
+		return false
+	}
+	last := len(frames) - 1
+	keeps, begins := s.codeAt(pid, frames[last], last > 0)
+	for i := last - 1; i >= 0 && keeps && !begins; i-- {
+		keeps, _ = s.codeAt(pid, frames[i], i > 0)
+	}
+	return !keeps && !begins
+}
+
+// codeAt says of the code at an address of a process whether it keeps frame
+// pointers, and whether a thread begins there. called says that the address is
+// behind the call of another frame.
+func (s *session) codeAt(pid int, addr uint64, called bool) (keepsFrames, begins bool) {
+	if called {
+		addr--
+	}
+	p, ok := s.userSymbols().Place(pid, addr)
+	if !ok || s.unwind == nil {
+		return false, false
+	}
+	keepsFrames, begins = s.unwind.Code(p.Path, &p.Stat, p.Addr)
+	return keepsFrames, begins || p.Addr-p.Entry < entryCode
+}
+
 // frames reads the addresses of a stack, none if it was not captured.
 func (s *session) frames(t *types.Stack, id uint64) []uint64 {
 	if int64(id) < 0 {
 		return nil
 	}
+	id &^= object.StackDoubted
 	spilled := id > math.MaxUint32
 	// Stack maps have room for as many frames as the kernel takes, if that is less.
 	best := -1

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/target/proc"
@@ -98,6 +100,22 @@ func TestOwnProcess(t *testing.T) {
 	}
 	if f, ok := u.Lookup(pid, 0x10); ok || f.Module != "" {
 		t.Errorf("address 16: %+v", f)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/self/exe", &st); err != nil {
+		t.Fatal(err)
+	}
+	p, ok := u.Place(pid, uint64(pc))
+	self, err := exe.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer self.Close()
+	if _, code := self.CodeOffset(p.Addr); !ok || p.Path != f.Module || p.Stat.Ino != st.Ino || p.Stat.Mtim != st.Mtim || p.Entry != self.Entry || !code {
+		t.Errorf("place %+v, %v", p, ok)
+	}
+	if p, ok := u.Place(pid, 0x10); ok {
+		t.Errorf("place of address 16: %+v", p)
 	}
 	maps, err := proc.Maps(pid)
 	if err != nil {

@@ -285,6 +285,41 @@ func (u *User) buildIDAt(pid int, addr uint64) (id [maxBuildID]byte, offset uint
 	return id, addr - m.start + m.offset, id != [maxBuildID]byte{}
 }
 
+// A Place is where an address of a process lies.
+type Place struct {
+	Path  string      // of the file, as the process has it, or "[vdso]"
+	Stat  unix.Stat_t // of it when it was opened
+	Entry uint64      // where it says that the program in it begins
+	Addr  uint64      // the address, as the file has it
+}
+
+// Place finds the file that an address of a process lies in, and where; false if
+// there is none, or it can not be read any more.
+func (u *User) Place(pid int, addr uint64) (out Place, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.complete(func() { out, ok = u.placeOf(pid, addr) })
+	return out, ok
+}
+
+func (u *User) placeOf(pid int, addr uint64) (Place, bool) {
+	p := u.current(pid)
+	if p == nil {
+		return Place{}, false
+	}
+	m, f, at := u.code(p, addr)
+	if m == nil && u.lookAgain(p) {
+		m, f, at = u.code(p, addr)
+	}
+	if m == nil && p.prev != nil {
+		m, f, at = u.code(p.prev, addr)
+	}
+	if f == nil {
+		return Place{}, false
+	}
+	return Place{m.image.path, f.elf.Stat(), f.elf.Entry, at}, true
+}
+
 // current is process after what was recorded has been taken in.
 func (u *User) current(pid int) *process {
 	if u.recorder != nil {

@@ -35,18 +35,19 @@ func (u *Unwinder) spaceOf(pid int, maps []proc.Mapping) bool {
 		return false
 	}
 	if id := identity(pid); len(parts) > 0 && id != 0 {
-		u.put(pid, id, frames, true, parts)
+		state := object.UnwindReady
+		if frames {
+			state = object.UnwindFrames
+		}
+		u.put(pid, id, state, true, parts)
 	}
 	return true
 }
 
-// put writes the space of a process. frames says that frame pointers will do, or
-// have to, final that programs need not look for more mappings.
-func (u *Unwinder) put(pid int, id uint64, frames, final bool, parts []part) {
-	v := space(object.UnwindReady, id, parts)
-	if frames {
-		binary.NativeEndian.PutUint32(v[object.UnwindState:], object.UnwindFrames)
-	}
+// put writes the space of a process. final says that programs need not look for
+// more mappings.
+func (u *Unwinder) put(pid int, id uint64, state int, final bool, parts []part) {
+	v := space(state, id, parts)
 	if !final {
 		binary.NativeEndian.PutUint32(v[object.UnwindUnknown:], 1)
 	}

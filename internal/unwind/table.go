@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/target/exe"
@@ -16,7 +17,25 @@ type Table struct {
 	// Frames says that the code keeps frame pointers.
 	Frames bool
 
-	rows []row
+	rows   []row
+	begins []code
+}
+
+// code is from an address on, up to another.
+type code struct{ start, end uint64 }
+
+// maxBegins bounds the places that are kept of a file; most have one or two.
+const maxBegins = 256
+
+// begins are where threads begin, which nobody has called: the stretches of code
+// with a rule that ends stacks.
+func begins(rows []row) (out []code) {
+	for i := range rows[:len(rows)-1] {
+		if rows[i].rule.Kind() == object.RuleEnd && len(out) < maxBegins {
+			out = append(out, code{rows[i].addr, rows[i+1].addr})
+		}
+	}
+	return out
 }
 
 // NewTable makes the table of a file; nil without an error if the file has no
@@ -30,7 +49,7 @@ func NewTable(f *exe.File) (*Table, error) {
 	if high-low >= math.MaxUint32 || rs[0].addr < low || rs[len(rs)-1].addr > high {
 		return nil, fmt.Errorf("%s: unwinding information about code that is not in it", f.Path)
 	}
-	return &Table{Base: low, Frames: keepsFrames(rs), rows: rs}, nil
+	return &Table{Base: low, Frames: keepsFrames(rs), rows: rs, begins: begins(rs)}, nil
 }
 
 // keepsFrames tells code compiled with frame pointers, in which the stack
@@ -61,6 +80,11 @@ func (t *Table) Rule(addr uint64) object.Rule {
 		}
 	}
 	return rule
+}
+
+// beginsAt reports whether a thread begins in the code at an address of the file.
+func (t *Table) beginsAt(addr uint64) bool {
+	return slices.ContainsFunc(t.begins, func(c code) bool { return c.start <= addr && addr < c.end })
 }
 
 // chunks are the contents of the table's chunks for the kernel, the first of

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"github.com/hawktrace/hawk/internal/object"
@@ -189,6 +190,32 @@ func TestChunks(t *testing.T) {
 	}
 	if _, err := (&Table{rows: make([]row, object.UnwindRows*object.UnwindRows+1)}).chunks(1); err == nil {
 		t.Error("no error for too many rows")
+	}
+}
+
+// What is known of code once it has a table, and that nothing is without one.
+func TestCode(t *testing.T) {
+	end, sp := object.NewRule(object.RuleEnd, 0, 0), object.NewRule(object.RuleSP, 1, 0)
+	rows := []row{{0x100, end}, {0x120, sp}, {0x200, object.RuleNone}, {0x300, end}, {0x310, object.RuleNone}}
+	var st, other unix.Stat_t
+	st.Ino, other.Ino = 1, 2
+	u := &Unwinder{files: map[fileID]*file{
+		{ino: 1}: {table: &Table{Frames: true, begins: begins(rows)}},
+		{ino: 2}: {},
+	}}
+	for addr, want := range map[uint64]bool{0xff: false, 0x100: true, 0x11f: true, 0x120: false, 0x2ff: false, 0x30f: true, 0x310: false} {
+		if keeps, begins := u.Code("/bin/x", &st, addr); !keeps || begins != want {
+			t.Errorf("at %#x: keeps %t, begins %t, want true, %t", addr, keeps, begins, want)
+		}
+		if keeps, begins := u.Code("/bin/x", &other, addr); keeps || begins {
+			t.Errorf("at %#x of a file without a table: keeps %t, begins %t", addr, keeps, begins)
+		}
+	}
+	if n := len(begins(slices.Repeat(rows, maxBegins))); n != maxBegins {
+		t.Errorf("threads begin in %d places, want %d at most", n, maxBegins)
+	}
+	if keeps, begins := u.Code("[vdso]", &unix.Stat_t{}, 0x100); !keeps || begins {
+		t.Errorf("the vDSO: keeps %t, begins %t", keeps, begins)
 	}
 }
 

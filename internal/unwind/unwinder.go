@@ -259,7 +259,14 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 		}
 		parts[i] = p
 	}
-	u.put(pid, id, frames || pending, false, parts)
+	state := object.UnwindReady
+	switch {
+	case pending:
+		state = object.UnwindWaiting
+	case frames:
+		state = object.UnwindFrames
+	}
+	u.put(pid, id, state, false, parts)
 }
 
 // made finds the table of a mapped file, if it was made before it was mapped.
@@ -378,6 +385,23 @@ func fileName(st *unix.Stat_t) []byte {
 	order.PutUint64(name[object.UnwindSeconds:], uint64(st.Mtim.Sec))
 	order.PutUint64(name[object.UnwindNanos:], uint64(st.Mtim.Nsec))
 	return name
+}
+
+// Code says of the code at an address of a file whether it keeps frame pointers,
+// and whether threads begin there. Of a file without a table, or whose table is
+// not made yet, neither is known. path is "[vdso]" for the code that the kernel
+// maps, which counts as code that does.
+func (u *Unwinder) Code(path string, st *unix.Stat_t, addr uint64) (keepsFrames, begins bool) {
+	if path == "[vdso]" {
+		return true, false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f := u.files[fileID{st.Dev, st.Ino, st.Mtim}]
+	if f == nil || f.table == nil {
+		return false, false
+	}
+	return f.table.Frames, f.table.beginsAt(addr)
 }
 
 // vdsoID stands for the code that the kernel maps into every process.
