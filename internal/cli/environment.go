@@ -34,13 +34,17 @@ func colorChoice() (name, choice string) {
 	return "", "auto"
 }
 
-// checkEnvironment warns of variables whose values are no use. Kernel types are
-// read here only if they are to come from a file that a variable names.
+// checkEnvironment warns of variables whose values are no use, and of what hawk
+// takes for granted and is not there. Kernel types are read here only if they are
+// to come from a file that a variable names.
 func (c *command) checkEnvironment() {
 	switch name, choice := colorChoice(); choice {
 	case "auto", "always", "never", "":
 	default:
 		c.warn(fmt.Sprintf("%s: there is no choice %s, only auto, always and never", name, choice))
+	}
+	if unix.Access("/proc/self/fd", unix.F_OK) == unix.ENOENT {
+		c.warn("/proc is not mounted: hawk cannot open programs, nor see processes (mount -t proc proc /proc)")
 	}
 	if target.NamesBTF() {
 		if _, err := c.target.BTF(); err != nil {

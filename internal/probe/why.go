@@ -47,6 +47,9 @@ func whyNoFile(p *Point, s exe.Search) string {
 			return path + " is a script: what runs is " + program
 		}
 		if err := exe.Check(path); err != nil {
+			if unopened := (*fs.PathError)(nil); errors.As(err, &unopened) {
+				return "" // which the error says
+			}
 			why := path + " is there, but it is no program: " + strings.TrimPrefix(errno.Message(err), path+": ")
 			if errors.Is(err, exe.ErrNotELF) && p.Kind.Name == "uprobe" && p.Func == "" {
 				why += "; with --unsafe a probe goes to any byte of it"

@@ -4,13 +4,12 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/target/proc"
 )
@@ -46,7 +45,7 @@ func (s Search) Find(name string) ([]string, error) {
 		}
 	}
 	var out []string
-	var system unix.Errno // why a file that is there cannot be opened
+	var unopened *fs.PathError // a file that is there
 	for _, path := range s.Candidates(name) {
 		if held, ok := s.replaced(path); ok && !wild {
 			out = append(out, held)
@@ -65,13 +64,13 @@ func (s Search) Find(name string) ([]string, error) {
 			}
 		} else if err := Check(path); err == nil || exists(OnDisk(path)) && (s.Unsafe || path != OnDisk(path)) {
 			out = append(out, path)
-		} else if system == 0 {
-			errors.As(err, &system)
+		} else if unopened == nil {
+			errors.As(err, &unopened)
 		}
 	}
 	out = unique(out)
-	if len(out) == 0 && system != 0 {
-		return nil, fmt.Errorf("target file '%s' cannot be opened: %w", name, system)
+	if len(out) == 0 && unopened != nil {
+		return nil, fmt.Errorf("target file '%s' cannot be opened: %w", name, unopened.Err)
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("target file '%s' does not exist or is not executable", name)

@@ -31,6 +31,9 @@ const MaxSize = 32 << 30 // bytes
 // opened.
 var ErrRefused = errors.New("not opened")
 
+// errNoProc is what opening any file comes to where the kernel does not show descriptors.
+var errNoProc = errors.New("/proc is not mounted, through which hawk opens files")
+
 // A File is open for reading. Stat is what it was when it was opened.
 type File struct {
 	*os.File
@@ -71,6 +74,9 @@ func open(path string, mayOwn func(uint32) bool) (*File, error) {
 	again, err := retry(func() (int, error) {
 		return unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	})
+	if err == unix.ENOENT { // the descriptor is there, whatever has become of the file
+		err = errNoProc
+	}
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
