@@ -15,7 +15,8 @@ import (
 // for ever where nobody reads, at a full pipe or a terminal that was stopped.
 type Valve struct {
 	file  *os.File
-	since atomic.Int64 // when the write under way began, from start; 0: there is none
+	waits bool         // for somebody: it is no regular file
+	since atomic.Int64 // when the write of a part that is under way began, from start; 0: there is none
 	start time.Time
 	shut  atomic.Bool
 	flags int // of the file before it was shut, -1 if they are as they were
@@ -24,26 +25,39 @@ type Valve struct {
 // ErrShut is what writing to a valve that was shut yields.
 var ErrShut = errors.New("its reader had stopped reading when the run was to end; what was not written is lost")
 
+// atATime is how many bytes a reader has to take for it to be seen that it reads.
+const atATime = 16 << 10
+
 // NewValve makes a valve of a file.
-func NewValve(f *os.File) *Valve { return &Valve{file: f, start: time.Now(), flags: -1} }
+func NewValve(f *os.File) *Valve {
+	st, err := f.Stat()
+	return &Valve{file: f, waits: err != nil || !st.Mode().IsRegular(), start: time.Now(), flags: -1}
+}
 
 // Write writes to the file.
 func (v *Valve) Write(p []byte) (int, error) {
-	if v.shut.Load() {
-		return 0, ErrShut
+	for done := 0; ; {
+		if v.shut.Load() {
+			return done, ErrShut
+		}
+		v.since.Store(int64(time.Since(v.start)) | 1)
+		n, err := write(v.file, p[done:min(done+atATime, len(p))])
+		v.since.Store(0)
+		if err != nil && v.shut.Load() {
+			err = ErrShut
+		}
+		if done += n; err != nil || done == len(p) {
+			return done, err
+		}
 	}
-	v.since.Store(int64(time.Since(v.start)) | 1)
-	n, err := write(v.file, p)
-	v.since.Store(0)
-	if err != nil && v.shut.Load() {
-		err = ErrShut
-	}
-	return n, err
 }
 
-// Stuck is how long the write under way has lasted, 0 if there is none. It may
-// be asked from any goroutine.
+// Stuck is how long somebody has taken nothing of what is being written, 0 if
+// nothing is. It may be asked from any goroutine.
 func (v *Valve) Stuck() time.Duration {
+	if !v.waits {
+		return 0
+	}
 	if since := v.since.Load(); since != 0 {
 		return time.Since(v.start) - time.Duration(since)
 	}
