@@ -31,7 +31,7 @@ var harmless = []struct {
 	text   *regexp.Regexp
 	reason string
 }{
-	{regexp.MustCompile(`^(clocksource|hrtimer|sched_clock|tsc): `), "an emulated processor stands still now and then"},
+	{regexp.MustCompile(`^(clocksource|hrtimer|sched_clock|tsc): |^TSC found unstable`), "an emulated processor stands still now and then"},
 	{regexp.MustCompile(`^---\[ end trace`), "the end of what has been told already"},
 	{regexp.MustCompile(`^perf: interrupt took too long`), "so it does under emulation; the kernel lowers its own limit"},
 	{regexp.MustCompile(`^\S+ \(\d+\): drop_caches`), "a case drops caches"},
