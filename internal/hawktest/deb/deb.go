@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,7 +78,7 @@ func unpackKey(name string, follow []string) string {
 
 // Install makes a directory that holds the files of packages and of all that they depend on, libc included: a root to run their programs from.
 func (s *Suite) Install(names ...string) (string, error) {
-	return s.tree("install "+strings.Join(names, " "), func(tmp string) error {
+	return s.tree("root "+strings.Join(names, " "), func(tmp string) error {
 		args := []string{"apt-get", "install", "-qq", "--yes", "--download-only", "--no-install-recommends", "-o", "Dir::Cache::Archives=" + tmp}
 		return s.apt(tmp, append(args, names...)...)
 	})
@@ -122,7 +123,35 @@ func (s *Suite) tree(key string, fetch func(dir string) error) (string, error) {
 			return "", fmt.Errorf("unpacking %s: %w\n%s", filepath.Base(f), err, out)
 		}
 	}
+	if err := relink(root); err != nil {
+		return "", err
+	}
 	return final, os.Rename(root, final)
+}
+
+// relink makes links below a root that lead from the root to something below it lead there from where they are: programs run from the directory, with the
+// system's root, find the files of /etc that their packages refer to.
+func relink(root string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type() != fs.ModeSymlink {
+			return err
+		}
+		to, err := os.Readlink(path)
+		if err != nil || !filepath.IsAbs(to) {
+			return err
+		}
+		if _, err := os.Lstat(filepath.Join(root, to)); err != nil {
+			return nil // another package has it, or nobody
+		}
+		to, err = filepath.Rel(filepath.Dir(path), filepath.Join(root, to))
+		if err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		return os.Symlink(to, path)
+	})
 }
 
 func (s *Suite) treeDir(key string) string {
