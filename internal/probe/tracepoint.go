@@ -92,7 +92,7 @@ func describeTracepoint(p *Point, o *Options) ([]string, error) {
 // planTracepoint prefers mechanisms other than perf events: those cost 40 ns
 // more a hit and up to 0.1 s each to detach. For kernel stacks the perf event is
 // both cheaper and right by itself: the kernel hands it the registers of who fired
-// the event. That of a system call has none before 6.12.
+// the event. That of a system call has a frame of its own in front.
 func planTracepoint(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 	var enter, exit, raw, perf []*Point
 	var out []*Group
