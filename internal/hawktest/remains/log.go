@@ -26,7 +26,7 @@ func kernelLog() ([]string, error) {
 // message takes a line of the log apart: level and facility, time, text.
 var message = regexp.MustCompile(`^<(\d+)>(?:\[[^\]]*\] ?)*(.*)$`)
 
-// harmless are messages of level warning and above that say nothing about hawk, with the reason.
+// harmless are messages that would count but say nothing about hawk, with the reason.
 var harmless = []struct {
 	text   *regexp.Regexp
 	reason string
@@ -36,13 +36,18 @@ var harmless = []struct {
 	{regexp.MustCompile(`^perf: interrupt took too long`), "so it does under emulation; the kernel lowers its own limit"},
 	{regexp.MustCompile(`^\S+ \(\d+\): drop_caches`), "a case drops caches"},
 	{regexp.MustCompile(`^ref_ctr_offset mismatch`), "a case asks for a probe that the kernel refuses"},
+	{regexp.MustCompile(`^trace_kprobe: Could not probe`), "a case asks for functions that cannot be probed"},
 	{regexp.MustCompile(`module verification failed|loading out-of-tree module`), "modules that cases load are not signed"},
 }
+
+// trouble recognises messages that tell of a fault of the kernel's, or of something left behind, whatever their level is: the kernel warns of much that is
+// merely worth knowing, such as programs that may write to user memory.
+var trouble = regexp.MustCompile(`(?i)leak|cut here|^(WARNING|BUG|Oops|INFO): |refcount`)
 
 // ours recognises messages of the parts of the kernel that hawk uses.
 var ours = regexp.MustCompile(`(?i)probe|ref_ctr|bpf|perf|trac(e|ing)|breakpoint|btf|hawk`)
 
-// suspicious returns the messages of level warning and above that are not known to be harmless, and whatever tells of a leak. A machine that is not made for
+// suspicious returns the messages of errors and those that tell of trouble, unless they are known to be harmless. A machine that is not made for
 // the tests has more to say than concerns them: there only messages of the parts that hawk uses count.
 func suspicious(log []string, inVM bool) []string {
 	var list []string
@@ -53,9 +58,8 @@ func suspicious(log []string, inVM bool) []string {
 		}
 		var priority int
 		fmt.Sscan(m[1], &priority)
-		const warning = 4 // KERN_WARNING
-		leak := strings.Contains(m[2], "leak")
-		if priority&7 > warning && !leak || priority>>3 != 0 || !inVM && !ours.MatchString(m[2]) || known(m[2]) {
+		const worst = 3 // KERN_ERR
+		if priority&7 > worst && !trouble.MatchString(m[2]) || priority>>3 != 0 || !inVM && !ours.MatchString(m[2]) || known(m[2]) {
 			continue
 		}
 		list = append(list, "kernel log: "+m[2])
