@@ -15,7 +15,7 @@ const order = `
 	syntax stdlib
 	cdef
 	config
-	bpf target/btf target/proc target/foreign target/exe target/dwarf target
+	bpf btf proc foreign exe dwarf machine
 	ir ir/eval ir/irgen operator
 	probe
 	regalloc opt codegen

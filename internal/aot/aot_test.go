@@ -14,9 +14,9 @@ import (
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/hawktest/bound"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // scripts use what a payload has to keep: every kind of type, events, failures, options, macros, and types of maps.
@@ -31,8 +31,8 @@ var scripts = []string{
 // encode compiles a script for a machine of which nothing is known.
 func encode(t testing.TB, text string) []byte {
 	t.Helper()
-	machine, ledger := target.Portable(arch.AMD64, "5.11")
-	res, ds := compile.Compile(source.NewFile("in.bt", text), compile.Options{Probe: probe.Options{Target: machine}, Verify: true})
+	machine, ledger := machine.Portable(arch.AMD64, "5.11")
+	res, ds := compile.Compile(source.NewFile("in.bt", text), compile.Options{Probe: probe.Options{Machine: machine}, Verify: true})
 	if res == nil {
 		var b bytes.Buffer
 		ds.Print(&b, source.PrintOptions{})
@@ -190,7 +190,7 @@ func FuzzPayload(f *testing.F) {
 			if _, err := p.Encode(); err != nil {
 				t.Errorf("what was read cannot be written: %v", err)
 			}
-			o, ds := p.Bind(&probe.Options{Target: target.Recorded(t.TempDir())}, false)
+			o, ds := p.Bind(&probe.Options{Machine: machine.Recorded(t.TempDir())}, false)
 			if o == nil && !ds.HasErrors() {
 				t.Error("no object, and no reason")
 			}
@@ -204,14 +204,14 @@ func FuzzBind(f *testing.F) {
 		f.Add(encode(f, text), false)
 		f.Add(encode(f, text), true)
 	}
-	machine := target.Recorded("../compile/testdata/target")
+	machine := machine.Recorded("../compile/testdata/machine")
 	f.Fuzz(func(t *testing.T, b []byte, pieces bool) {
 		bound.Run(t, len(b), func() {
 			p, err := aot.Decode(b)
 			if err != nil {
 				return
 			}
-			o, ds := p.Bind(&probe.Options{Target: machine}, pieces)
+			o, ds := p.Bind(&probe.Options{Machine: machine}, pieces)
 			if o == nil && !ds.HasErrors() {
 				t.Error("no object, and no reason")
 			}

@@ -6,13 +6,13 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/btf"
 )
 
 // OtherKernel is the code of the error that this kernel is too different from
@@ -29,18 +29,18 @@ func (p *Payload) Bind(opts *probe.Options, pieces bool) (*object.Object, *sourc
 		ds.Errorf("aot", source.Span{}, "%s", errno.Message(err))
 		return nil, ds
 	}
-	v, err := p.choose(opts.Target, pieces)
+	v, err := p.choose(opts.Machine, pieces)
 	if err != nil {
 		ds.Errorf(OtherKernel, source.Span{}, "%s", errno.Message(err))
 		return nil, ds
 	}
-	for _, f := range target.Features() {
+	for _, f := range machine.Features() {
 		if !slices.Contains(v.Features, f.Name) {
 			opts.NoFeature[f.Name] = true // the program was made without
 		}
 	}
 	o := v.object
-	if err := fit(&o, opts.Target); err != nil {
+	if err := fit(&o, opts.Machine); err != nil {
 		ds.Errorf("aot", source.Span{}, "%s", err)
 		return nil, ds
 	}
@@ -64,12 +64,12 @@ func (p *Payload) Bind(opts *probe.Options, pieces bool) (*object.Object, *sourc
 	if ds.HasErrors() {
 		return nil, ds
 	}
-	if err := v.relocate(&o, opts.Target); err != nil {
+	if err := v.relocate(&o, opts.Machine); err != nil {
 		ds.Errorf(OtherKernel, source.Span{}, "%s", errno.Message(err)).
 			Hint("compile the script on a machine with this kernel, or with its types (HAWK_BTF)")
 		return nil, ds
 	}
-	p.read.refresh(opts.Target)
+	p.read.refresh(opts.Machine)
 	return &o, ds
 }
 
@@ -104,7 +104,7 @@ func (p *Payload) missing(ds *source.Diagnostics, pr *program, name string) {
 }
 
 // relocate looks up what the instructions depend on.
-func (v *Variant) relocate(o *object.Object, t *target.Target) error {
+func (v *Variant) relocate(o *object.Object, t *machine.Machine) error {
 	moves := make([]bool, len(v.Facts))   // some program is relocated by it
 	waiting := make([]bool, len(v.Facts)) // a program that is to run is
 	for i := range v.programs {

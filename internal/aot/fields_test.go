@@ -10,10 +10,10 @@ import (
 
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -83,7 +83,7 @@ func round[T any](t *testing.T, v *T, do func(c *codec, v *T), ignore ...cmp.Opt
 // Every field of what is kept is kept, those of tomorrow included, or it is said here why not.
 func TestFields(t *testing.T) {
 	round(t, new(config.Config), (*codec).config, cmpopts.IgnoreFields(config.Config{}, "Unstable")) // the compiler's
-	round(t, new(target.Fact), (*codec).fact)
+	round(t, new(machine.Fact), (*codec).fact)
 	round(t, new(probe.Stored), (*codec).stored)
 	round(t, new(codegen.Code), (*codec).code)
 	round(t, new(object.Event), (*codec).event, cmpopts.IgnoreFields(object.Event{}, "Payload")) // worked out again

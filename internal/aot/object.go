@@ -7,9 +7,9 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/codegen"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -76,7 +76,7 @@ func (c *codec) variant(v *Variant) {
 	}
 }
 
-func (c *codec) fact(f *target.Fact) {
+func (c *codec) fact(f *machine.Fact) {
 	number(c, &f.Kind)
 	text(c, &f.Module)
 	text(c, &f.Of)

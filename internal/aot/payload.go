@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -32,7 +32,7 @@ type Variant struct {
 	// Pieces: it is compiled in pieces, for a verifier that gave up on the
 	// variant in front that has the same features.
 	Pieces bool
-	Facts  []target.Fact
+	Facts  []machine.Fact
 
 	object   object.Object // without programs
 	programs []program
@@ -40,7 +40,7 @@ type Variant struct {
 
 // NewVariant takes what a compilation has made, and what it took from the
 // kernel for that.
-func NewVariant(o *object.Object, l *target.Ledger) (*Variant, error) {
+func NewVariant(o *object.Object, l *machine.Ledger) (*Variant, error) {
 	if err := l.Err(); err != nil {
 		return nil, err
 	}
@@ -119,9 +119,9 @@ func (c *codec) config(s *config.Config) {
 
 // choose is the first variant, in pieces or not, whose features the kernel has;
 // the error says what it lacks otherwise.
-func (p *Payload) choose(t *target.Target, pieces bool) (*Variant, error) {
-	byName := map[string]*target.Feature{}
-	for _, f := range target.Features() {
+func (p *Payload) choose(t *machine.Machine, pieces bool) (*Variant, error) {
+	byName := map[string]*machine.Feature{}
+	for _, f := range machine.Features() {
 		byName[f.Name] = f
 	}
 	first := errNoPieces
@@ -156,12 +156,12 @@ func (p *Payload) choose(t *target.Target, pieces bool) (*Variant, error) {
 var errNoPieces = errors.New("the script can not be compiled in pieces")
 
 // fit adapts an object to the number of processors of the machine.
-func fit(o *object.Object, t *target.Target) error {
+func fit(o *object.Object, t *machine.Machine) error {
 	n := t.PossibleCPUs()
 	if types.PowerOfTwo(n) > o.Data.CPUSlots {
 		return fmt.Errorf("the program was compiled for machines with fewer processors: at most %d, and there are %d", o.Data.CPUSlots, n)
 	}
 	m := o.Maps[object.ScratchMap]
-	m.MaxEntries = m.MaxEntries / target.PortableCPUs * n
+	m.MaxEntries = m.MaxEntries / machine.PortableCPUs * n
 	return nil
 }

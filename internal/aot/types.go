@@ -3,7 +3,7 @@ package aot
 import (
 	"slices"
 
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -257,7 +257,7 @@ func (c *codec) structOf(p *types.Type) {
 
 // refresh gives the enums that were read the names that this kernel has for
 // their values.
-func (c *codec) refresh(t *target.Target) {
+func (c *codec) refresh(t *machine.Machine) {
 	for _, e := range c.enums {
 		if e.Name == "" {
 			continue

@@ -8,12 +8,12 @@ import (
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -105,10 +105,10 @@ func joined(text []byte, sep string, escape bool) []byte {
 }
 
 // sendsSignal defines signal and signal_thread.
-func sendsSignal(name, doc, example string, helper asm.BuiltinFunc, need *target.Feature) {
+func sendsSignal(name, doc, example string, helper asm.BuiltinFunc, need *machine.Feature) {
 	define(Func{
 		Name: name, Min: 1, Params: []Param{{"signal", AnyValue}}, Result: types.Void, Unsafe: true, Doc: doc, Example: example,
-		Needs: []*target.Feature{need},
+		Needs: []*machine.Feature{need},
 		Check: func(c *Call) types.Type {
 			if c.Kind.Ours != probe.NotOurs {
 				c.Errorf(c.Expr, "not-in-probe", "%s can not be used with %q probes", name, c.Kind.Name)
@@ -148,14 +148,14 @@ func sendsSignal(name, doc, example string, helper asm.BuiltinFunc, need *target
 
 func init() {
 	sendsSignal("signal", "Sends a signal to the current process, by number or name: `signal(\"KILL\")`.",
-		`tracepoint:syscalls:sys_enter_execve / comm == "bash" / { signal("SIGINT"); }`, asm.FnSendSignal, target.SendSignal)
+		`tracepoint:syscalls:sys_enter_execve / comm == "bash" / { signal("SIGINT"); }`, asm.FnSendSignal, machine.SendSignal)
 	sendsSignal("signal_thread", "Sends a signal to the current thread, by number or name.",
-		`tracepoint:syscalls:sys_enter_execve / comm == "bash" / { signal_thread("SIGINT"); }`, asm.FnSendSignalThread, target.SendSignalThread)
+		`tracepoint:syscalls:sys_enter_execve / comm == "bash" / { signal_thread("SIGINT"); }`, asm.FnSendSignalThread, machine.SendSignalThread)
 }
 
 var _ = define(Func{
 	Name: "override", Min: 1, Params: []Param{{"result", Integer}}, Result: types.Void, Unsafe: true, Probes: probe.HasOverride,
-	Needs:   []*target.Feature{target.Override},
+	Needs:   []*machine.Feature{machine.Override},
 	Doc:     "Makes the function return at once with a result of its own. The kernel permits that for functions made for error injection.",
 	Example: `kprobe:__x64_sys_getuid / comm == "id" / { override(2); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
@@ -166,7 +166,7 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "write_user", Min: 3, Params: []Param{{"to", Address}, {"data", AnyValue}, {"length", Integer}}, Result: types.Bool, Unsafe: true,
-	Needs:   []*target.Feature{target.WriteUser},
+	Needs:   []*machine.Feature{machine.WriteUser},
 	Doc:     "Writes bytes of a string, array or buffer to memory of the current process; false if that failed. The length is at most the size of the data.",
 	Example: `uprobe:libc:getenv { $s = "HOME"; if (!write_user(arg0, $s, 5)) { warnf("not writable"); } }`,
 	Check: func(c *Call) types.Type {

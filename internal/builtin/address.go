@@ -7,19 +7,19 @@ import (
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
 // kernelAddress is the address of the kernel symbol that argument i names.
 func kernelAddress(c *Call, i int) (uint64, bool) {
 	name, ok := c.Str(i)
-	if !ok || c.Target.Portable() {
+	if !ok || c.Machine.Portable() {
 		return 0, ok
 	}
-	symbols, err := c.Target.KernelSymbols()
+	symbols, err := c.Machine.KernelSymbols()
 	if err != nil {
 		c.Errorf(c.Args[i], "no-symbols", "%s: %s", c.Name, errno.Message(err))
 		return 0, false
@@ -44,7 +44,7 @@ var _ = define(Func{
 	},
 	Const: func(c *Call) (Const, bool) {
 		addr, ok := kernelAddress(c, 0)
-		return Const{Kind: IntConst, Int: addr}, ok && !c.Target.Portable()
+		return Const{Kind: IntConst, Int: addr}, ok && !c.Machine.Portable()
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		name, _ := c.Str(0)
@@ -55,7 +55,7 @@ var _ = define(Func{
 // symbolAddress is the address of a kernel symbol, which every start of the
 // kernel has its own of.
 func symbolAddress(g Gen, name string, addr uint64) *ir.Value {
-	return deferred(g, target.Fact{Kind: target.Symbol, Of: name}, int64(addr))
+	return deferred(g, machine.Fact{Kind: machine.Symbol, Of: name}, int64(addr))
 }
 
 var _ = define(Func{
@@ -88,7 +88,7 @@ var _ = define(Func{
 			return read(call(g, asm.FnGetSmpProcessorId))
 		}
 		cpu := g.Scalar(c.Args[1])
-		return g.Choose(b.Arith(ir.ULt, cpu, deferred(g, target.Fact{Kind: target.CPUs}, int64(c.Target.PossibleCPUs()))),
+		return g.Choose(b.Arith(ir.ULt, cpu, deferred(g, machine.Fact{Kind: machine.CPUs}, int64(c.Machine.PossibleCPUs()))),
 			func() *ir.Value { return read(cpu) }, func() *ir.Value { return konst(g, 0) })
 	},
 })
@@ -101,10 +101,10 @@ const perCPUTable = "__per_cpu_offset"
 // perCPUOffsets is the address of the kernel's table of where each processor's
 // copies of variables lie.
 func perCPUOffsets(c *Call) (uint64, error) {
-	if c.Target.Portable() {
+	if c.Machine.Portable() {
 		return 0, nil
 	}
-	symbols, err := c.Target.KernelSymbols()
+	symbols, err := c.Machine.KernelSymbols()
 	if err != nil {
 		return 0, err
 	}

@@ -12,11 +12,11 @@ import (
 
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -36,13 +36,13 @@ type Func struct {
 	Min     int // least number of arguments; the most is len(Params), or no limit if Variadic
 	// Variadic: any number of further arguments of the last parameter's kind.
 	Variadic bool
-	Unsafe   bool              // needs --unsafe
-	Fixed    bool              // yields the same value throughout one run of a probe
-	Wide     bool              // its values need more than 32 bits: clocks, addresses
-	Fields   bool              // has no value of its own, only fields: args
-	Needs    []*target.Feature // what the kernel must offer
-	Unstable string            // the feature, one that a setting may refuse; "" for others
-	Probes   probe.Has         // what the probe kind must offer, 0: anything
+	Unsafe   bool               // needs --unsafe
+	Fixed    bool               // yields the same value throughout one run of a probe
+	Wide     bool               // its values need more than 32 bits: clocks, addresses
+	Fields   bool               // has no value of its own, only fields: args
+	Needs    []*machine.Feature // what the kernel must offer
+	Unstable string             // the feature, one that a setting may refuse; "" for others
+	Probes   probe.Has          // what the probe kind must offer, 0: anything
 
 	// Uses is what a call asks of its context beyond what Probes implies.
 	Uses probe.Uses
@@ -171,12 +171,12 @@ type Call struct {
 	Spaces []types.Space
 	Words  []string // per argument: the word, if it is one
 
-	Kind   *probe.Kind    // of the probe the call is in
-	Points []*probe.Point // of this copy of the probe
-	InLoop bool           // in the body of a loop
-	Config *config.Config
-	Target *target.Target
-	Opts   *probe.Options
+	Kind    *probe.Kind    // of the probe the call is in
+	Points  []*probe.Point // of this copy of the probe
+	InLoop  bool           // in the body of a loop
+	Config  *config.Config
+	Machine *machine.Machine
+	Opts    *probe.Options
 	// MapName and MapKeyed describe a map argument in position 0.
 	MapName  string
 	MapKeyed bool

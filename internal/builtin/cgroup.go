@@ -3,7 +3,7 @@ package builtin
 import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -18,21 +18,21 @@ var _ = define(Func{
 	},
 	Const: func(c *Call) (Const, bool) {
 		id, ok := cgroupOf(c)
-		return Const{Kind: IntConst, Int: id}, ok && !c.Target.Portable()
+		return Const{Kind: IntConst, Int: id}, ok && !c.Machine.Portable()
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		path, _ := c.Str(0)
 		id, _ := cgroupOf(c)
-		return deferred(g, target.Fact{Kind: target.Cgroup, Of: path}, int64(id))
+		return deferred(g, machine.Fact{Kind: machine.Cgroup, Of: path}, int64(id))
 	},
 })
 
 func cgroupOf(c *Call) (uint64, bool) {
 	path, ok := c.Str(0)
-	if !ok || c.Target.Portable() {
+	if !ok || c.Machine.Portable() {
 		return 0, ok
 	}
-	id, err := c.Target.CgroupID(path)
+	id, err := c.Machine.CgroupID(path)
 	if err != nil {
 		c.Errorf(c.Args[0], "bad-cgroup", "cgroupid(): %s: %s", path, errno.Message(err))
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -36,7 +36,7 @@ var _ = define(Func{
 		switch {
 		case clock == "monotonic":
 			return call(g, asm.FnKtimeGetNs)
-		case clock == "tai" && g.Has(target.KtimeTAI):
+		case clock == "tai" && g.Has(machine.KtimeTAI):
 			return call(g, asm.FnKtimeGetTaiNs)
 		case clock != "boot":
 			// The offset is measured once, by user space, before tracing begins.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -30,8 +30,8 @@ var _ = define(Func{
 		if len(c.Args) == 0 {
 			return commType
 		}
-		var denied *target.KfuncDenied
-		if c.Diags != nil && c.Target.HasKfunc(taskFromPID) == nil {
+		var denied *machine.KfuncDenied
+		if c.Diags != nil && c.Machine.HasKfunc(taskFromPID) == nil {
 			if err := kfuncAllowed(c, taskFromPID); errors.As(err, &denied) {
 				c.Errorf(c.Expr, "not-in-probe", "comm(pid) can not be used here: %s", errno.Message(err)).
 					Hint("fentry, fexit and rawtracepoint probes can look up tasks")
@@ -51,8 +51,8 @@ var _ = define(Func{
 func lookUpComm(g Gen, c *Call, out *ir.Value) *ir.Value {
 	b := g.B()
 	pid := g.Scalar(c.Args[0])
-	find, err := c.Target.KfuncID(taskFromPID)
-	release, err2 := c.Target.KfuncID(taskRelease)
+	find, err := c.Machine.KfuncID(taskFromPID)
+	release, err2 := c.Machine.KfuncID(taskRelease)
 	field, ok := taskField(g, "comm")
 	if err != nil || err2 != nil || !ok {
 		storeBytes(g, out, []byte("[unknown]"), otherComm.Cap)

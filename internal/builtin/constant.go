@@ -8,9 +8,9 @@ import (
 
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -44,7 +44,7 @@ var _ = define(Func{
 	Example: `begin { if comptime (kfunc_exist("bpf_task_from_pid")) { print("it does"); } }`,
 	Const: func(c *Call) (Const, bool) {
 		name, ok := c.Str(0)
-		return boolConst(ok && c.Target.HasKfunc(name) == nil), ok
+		return boolConst(ok && c.Machine.HasKfunc(name) == nil), ok
 	},
 })
 
@@ -70,7 +70,7 @@ var _ = define(Func{
 // kfuncAllowed tries whether all programs of the call's probe may call a
 // kernel function.
 func kfuncAllowed(c *Call, name string) error {
-	if err := c.Target.HasKfunc(name); err != nil {
+	if err := c.Machine.HasKfunc(name); err != nil {
 		return err
 	}
 	groups, err := c.Kind.Plan(c.Points, probe.Uses{Kfunc: true}, c.Opts)
@@ -132,8 +132,8 @@ var _ = define(Func{
 	Name: "__builtin_arch", Bare: true, Yields: "string",
 	Doc:     "The name of the machine's architecture, as `uname -m` has it.",
 	Example: `begin { if comptime (__builtin_arch == "x86_64") { print(reg_size); } } macro reg_size() { 8 }`,
-	Check:   func(c *Call) types.Type { return &types.String{Cap: len(c.Target.Arch().Name) + 1} },
-	Const:   func(c *Call) (Const, bool) { return Const{Kind: StrConst, Str: c.Target.Arch().Name}, true },
+	Check:   func(c *Call) types.Type { return &types.String{Cap: len(c.Machine.Arch().Name) + 1} },
+	Const:   func(c *Call) (Const, bool) { return Const{Kind: StrConst, Str: c.Machine.Arch().Name}, true },
 })
 
 var _ = define(Func{

@@ -29,12 +29,12 @@ var argFunc = &Func{
 	Space:   func(c *Call) types.Space { return c.Kind.Space },
 	Check: func(c *Call) types.Type {
 		n := ArgNumber(c.Name)
-		limit := len(c.Target.Arch().Args)
+		limit := len(c.Machine.Arch().Args)
 		if len(c.Points) > 0 {
-			limit = probe.ArgLimit(c.Points[0], c.Target.Arch())
+			limit = probe.ArgLimit(c.Points[0], c.Machine.Arch())
 		}
 		if c.Kind.RegisterArgs && n >= limit {
-			c.Errorf(c.Expr, "bad-argument", "%s doesn't support %s", c.Target.Arch().Name, c.Name).
+			c.Errorf(c.Expr, "bad-argument", "%s doesn't support %s", c.Machine.Arch().Name, c.Name).
 				Hint("only %d arguments are passed in registers; read the others from the stack with reg(\"sp\")", limit)
 		}
 		return types.Uint64
@@ -72,7 +72,7 @@ var stackArgFunc = &Func{
 		b := g.B()
 		p := g.Temp("argument", 8, 8)
 		b.Store(p, 0, 8, konst(g, 0))
-		sp := b.Load(g.Context().Group.Mech.Regs(g.Context()), c.Target.Arch().SP, 8, false)
+		sp := b.Load(g.Context().Group.Mech.Regs(g.Context()), c.Machine.Arch().SP, 8, false)
 		g.ReadMem(c.Expr, c.Kind.Space, p, 0, konst(g, 8), b.Add(sp, int64(stackOffset(c))))
 		return b.Load(p, 0, 8, false)
 	},
@@ -80,7 +80,7 @@ var stackArgFunc = &Func{
 
 // stackOffset is where the stack argument that a call names lies, from the
 // stack pointer.
-func stackOffset(c *Call) int { return c.Target.Arch().Stack + 8*stackArgNumber(c.Name) }
+func stackOffset(c *Call) int { return c.Machine.Arch().Stack + 8*stackArgNumber(c.Name) }
 
 // stackArgNumber is N of sargN, -1 for any other name.
 func stackArgNumber(name string) int {

@@ -6,12 +6,12 @@ import (
 
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -104,7 +104,7 @@ type Gen interface {
 	// Task is the current task: a typed pointer where the kernel offers one.
 	Task() *ir.Value
 	// Has reports whether the kernel offers a feature.
-	Has(f *target.Feature) bool
+	Has(f *machine.Feature) bool
 	// Printing reports whether the value being lowered goes into a record that
 	// is only read up to a string's NUL, so that padding may be left undefined.
 	Printing() bool

@@ -28,7 +28,7 @@ var _ = define(Func{
 		}
 		p := g.Temp("goid", 8, 8)
 		b.Store(p, 0, 8, konst(g, 0))
-		descriptor := b.Load(ctx.Group.Mech.Regs(ctx), c.Target.Arch().GoG, 8, false)
+		descriptor := b.Load(ctx.Group.Mech.Regs(ctx), c.Machine.Arch().GoG, 8, false)
 		g.ReadMem(c.Expr, types.User, p, 0, konst(g, 8), b.Add(descriptor, int64(offset)))
 		return b.Load(p, 0, 8, false)
 	},

@@ -4,7 +4,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -17,8 +17,8 @@ func konst(g Gen, n int64) *ir.Value { return g.B().Const(n) }
 
 // deferred is n, or in a portable program what the fact is on the machine that
 // runs it.
-func deferred(g Gen, f target.Fact, n int64) *ir.Value {
-	if number, ok := g.Context().O.Target.Defer(f); ok {
+func deferred(g Gen, f machine.Fact, n int64) *ir.Value {
+	if number, ok := g.Context().O.Machine.Defer(f); ok {
 		return g.B().Reloc(number)
 	}
 	return konst(g, n)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -185,7 +185,7 @@ func withObject(g Gen, c *Call, i int, none int64, use func(p *ir.Value) *ir.Val
 
 var _ = define(Func{
 	Name: "socket_cookie", Min: 1, Params: []Param{{"sk", Address}}, Result: types.Uint64, Probes: probe.HasObjects,
-	Needs:   []*target.Feature{target.SocketCookie},
+	Needs:   []*machine.Feature{machine.SocketCookie},
 	Doc:     "The number that the kernel gives a socket for its lifetime, 0 of a null pointer. The socket is an argument of the traced function; from the fields of arguments not all kernels take it.",
 	Example: `fentry:tcp_connect { print(socket_cookie(args.sk)); }`,
 	Check: func(c *Call) types.Type {

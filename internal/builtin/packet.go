@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -29,7 +29,7 @@ const (
 
 var _ = define(Func{
 	Name: "skboutput", Min: 4, Params: []Param{{"file", StringLit}, {"skb", Address}, {"length", Integer}, {"offset", Integer}}, Result: types.Uint32,
-	Ignorable: true, Probes: probe.HasObjects, Needs: []*target.Feature{target.SkbOutput},
+	Ignorable: true, Probes: probe.HasObjects, Needs: []*machine.Feature{machine.SkbOutput},
 	Doc: "Appends a packet to a pcap file, which is made at the start: at most `length` bytes of it, without the first `offset`; 14 leaves out an Ethernet header, as the " +
 		"file is one of IP packets. The packet is an argument of the traced function. Yields 0 or, as the kernel says it, a negative number. Packets have " +
 		"a buffer of their own on each CPU; `perf_rb_pages` makes it larger.",
@@ -53,7 +53,7 @@ var _ = define(Func{
 		offset := g.Scalar(c.Args[3])
 		limit := clamp(g, g.Scalar(c.Args[2]), mostPacket)
 		r := withObject(g, c, 1, -int64(unix.EFAULT), func(skb *ir.Value) *ir.Value {
-			t, _ := c.Target.TypeByName("struct", "sk_buff") // Check has seen that it is there
+			t, _ := c.Machine.TypeByName("struct", "sk_buff") // Check has seen that it is there
 			length, _ := t.(*types.Struct).Field("len")
 			wire := b.Load(probe.Member(b, skb, length), 0, 4, false)
 			n := g.Choose(b.Arith(ir.ULt, wire, limit), func() *ir.Value { return wire }, func() *ir.Value { return limit })

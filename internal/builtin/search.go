@@ -6,7 +6,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -35,7 +35,7 @@ func byteAt(g Gen, p, i *ir.Value, limit int) *ir.Value {
 // a loop in a loop, which old kernels would walk through when they verify.
 func checkNeedle(c *Call) {
 	lit, ok := c.Str(1)
-	if ok && len(lit) <= shortNeedle || c.Target.Has(target.BPFLoop) == nil {
+	if ok && len(lit) <= shortNeedle || c.Machine.Has(machine.BPFLoop) == nil {
 		return
 	}
 	c.Errorf(c.Args[1], "missing-feature", "%s(): this kernel can only search for a literal of at most %d bytes", c.Name, shortNeedle).

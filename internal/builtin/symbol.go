@@ -7,11 +7,11 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -137,7 +137,7 @@ const (
 var stackWords = []string{"bpftrace", "hawk", "perf", "raw", "build_id"}
 
 // unwinding is what the kernel must offer for user stacks by tables.
-var unwinding = []*target.Feature{target.BPFLoop, target.TaskPtRegs, target.NoPreallocPerf}
+var unwinding = []*machine.Feature{machine.BPFLoop, machine.TaskPtRegs, machine.NoPreallocPerf}
 
 // stack defines a function that yields a stack, of which f has the name and the
 // documentation. The frames go to a map of the kernel and the value is their
@@ -200,7 +200,7 @@ func stack(f Func, user bool) {
 		if user {
 			pid = high32(g, pidTgid(g, c, false))
 		}
-		depth := min(t.Limit, g.Context().O.Target.MaxStack())
+		depth := min(t.Limit, g.Context().O.Machine.MaxStack())
 		byPointers := func() {
 			flags := stackFlags(g, user)
 			got := call(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(depth)), flags)
@@ -343,8 +343,8 @@ var _ = define(Func{
 	Example: `profile:hz:99 { printf("%lx\n", reg("sp")); }`,
 	Check: func(c *Call) types.Type {
 		if name, ok := c.Str(0); ok {
-			if _, ok := c.Target.Arch().Reg(name); !ok {
-				c.Errorf(c.Args[0], "bad-register", "'%s' is not a valid register on this architecture (%s)", name, c.Target.Arch().Name)
+			if _, ok := c.Machine.Arch().Reg(name); !ok {
+				c.Errorf(c.Args[0], "bad-register", "'%s' is not a valid register on this architecture (%s)", name, c.Machine.Arch().Name)
 			}
 		}
 		return types.Uint64
@@ -352,7 +352,7 @@ var _ = define(Func{
 	Space: func(c *Call) types.Space { return c.Kind.Space },
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		name, _ := c.Str(0)
-		r, _ := c.Target.Arch().Reg(name)
+		r, _ := c.Machine.Arch().Reg(name)
 		return g.B().Load(g.Context().Group.Mech.Regs(g.Context()), r.Offset, 8, false)
 	},
 })

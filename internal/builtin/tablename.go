@@ -89,7 +89,7 @@ func init() {
 	naming("syscall_name", "The name of a system call, by its number on this architecture.",
 		`tracepoint:raw_syscalls:sys_enter { @[syscall_name(args.id)] = count(); }`,
 		func(c *Call) *nameTable {
-			return &nameTable{names: probe.SyscallNames(c.Target.Arch().GoArch), unknown: "Unknown syscall"}
+			return &nameTable{names: probe.SyscallNames(c.Machine.Arch().GoArch), unknown: "Unknown syscall"}
 		})
 }
 

@@ -5,9 +5,9 @@ import (
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -16,7 +16,7 @@ import (
 // or in the initial one. The kernel answers 0 for a task that hawk's
 // namespace does not contain.
 func pidTgid(g Gen, c *Call, initial bool) *ir.Value {
-	ns, err := g.Context().O.Target.PIDNamespace()
+	ns, err := g.Context().O.Machine.PIDNamespace()
 	if initial || err != nil || ns.Initial {
 		return call(g, asm.FnGetCurrentPidTgid)
 	}
@@ -154,7 +154,7 @@ func clearTail(g Gen, w0, w1 *ir.Value) (*ir.Value, *ir.Value) {
 // kernelMembers reports members of a struct of the kernel's that a function
 // reads and the kernel's types do not have.
 func kernelMembers(c *Call, name string, members ...string) {
-	t, err := c.Target.TypeByName("struct", name)
+	t, err := c.Machine.TypeByName("struct", name)
 	if err != nil {
 		c.Errorf(c.Expr, "no-kernel-types", "%s needs the kernel's types, which are not known: %s", c.Name, errno.Message(err)).
 			Hint("they are in /sys/kernel/btf/vmlinux if the kernel is built with CONFIG_DEBUG_INFO_BTF; BPFTRACE_BTF names another file")
@@ -169,7 +169,7 @@ func kernelMembers(c *Call, name string, members ...string) {
 
 // taskField is a member of struct task_struct.
 func taskField(g Gen, name string) (types.Field, bool) {
-	t, err := g.Context().O.Target.TypeByName("struct", "task_struct")
+	t, err := g.Context().O.Machine.TypeByName("struct", "task_struct")
 	if err != nil {
 		return types.Field{}, false
 	}
@@ -182,7 +182,7 @@ var _ = define(Func{
 	Example: `profile:hz:99 { @priority = lhist(curtask.prio, 0, 140, 10); }`,
 	Yields:  "struct task_struct *",
 	Check: func(c *Call) types.Type {
-		t, err := c.Target.TypeByName("struct", "task_struct")
+		t, err := c.Machine.TypeByName("struct", "task_struct")
 		if err != nil {
 			return types.Uint64
 		}
@@ -206,7 +206,7 @@ var _ = define(Func{
 	Doc:     "The number of possible processors.",
 	Example: `begin { printf("%d processors\n", ncpus); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return deferred(g, target.Fact{Kind: target.CPUs}, int64(c.Target.PossibleCPUs()))
+		return deferred(g, machine.Fact{Kind: machine.CPUs}, int64(c.Machine.PossibleCPUs()))
 	},
 })
 
@@ -343,7 +343,7 @@ var _ = define(Func{
 		return k, true
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		b, user := g.B(), c.Target.Arch().User
+		b, user := g.B(), c.Machine.Arch().User
 		w := b.Load(g.Context().Group.Mech.Regs(g.Context()), user.Offset, 8, false)
 		return b.Arith(ir.Eq, b.Arith(ir.And, w, konst(g, int64(user.Mask))), konst(g, int64(user.Equal)))
 	},

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -81,9 +81,9 @@ var _ = define(Func{
 		}
 		found := map[*probe.Point][]spot{}
 		for i, p := range c.Points {
-			at, size, err := spots(p, symbol, c.Target.DebugDirs)
+			at, size, err := spots(p, symbol, c.Machine.DebugDirs)
 			if err == nil {
-				err = c.Target.Same(p.Target)
+				err = c.Machine.Same(p.Target)
 			}
 			var none *exe.ErrNoSymbol
 			switch {
@@ -105,8 +105,8 @@ var _ = define(Func{
 		c.Payload = found
 		if c.Kind.Has&probe.HasRetval != 0 && c.Diags != nil {
 			// Since then the kernel says in a return probe which function it is of.
-			if err := c.Target.Has(target.UprobeMulti); err != nil {
-				c.Errorf(c.Expr, "missing-feature", "uaddr can not be used with %s probes: needs Linux %s or newer", c.Kind.Name, target.UprobeMulti.Since).
+			if err := c.Machine.Has(machine.UprobeMulti); err != nil {
+				c.Errorf(c.Expr, "missing-feature", "uaddr can not be used with %s probes: needs Linux %s or newer", c.Kind.Name, machine.UprobeMulti.Since).
 					Hint("take the address in a uprobe and keep it in a map")
 			}
 		}

@@ -21,7 +21,7 @@ func (w *walker) cType(tag, name string) (types.Type, bool) {
 		return t, ok
 	}
 	if at, own := unit.Defined(tag, name); own {
-		if _, err := w.script.Options.Target.TypeByName(tag, name); err == nil {
+		if _, err := w.script.Options.Machine.TypeByName(tag, name); err == nil {
 			what := name
 			if tag != "" {
 				what = tag + " " + name
@@ -90,7 +90,7 @@ func enumerator(enum *types.Enum, n int64) val {
 
 // cConstant is a constant of well-known headers. Scripts need not include them.
 func (w *walker) cConstant(name string) (val, bool) {
-	n, ok := cdef.Constant(name, w.script.Options.Target.Arch().Name)
+	n, ok := cdef.Constant(name, w.script.Options.Machine.Arch().Name)
 	if !ok {
 		return val{}, false
 	}
@@ -109,7 +109,7 @@ func (w *walker) isValue(name string) bool {
 	if _, ok := w.cValue(name); ok {
 		return true
 	}
-	if _, _, err := w.script.Options.Target.EnumeratorByName(name); err == nil {
+	if _, _, err := w.script.Options.Machine.EnumeratorByName(name); err == nil {
 		return true
 	}
 	_, ok := w.cConstant(name)

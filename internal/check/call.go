@@ -55,7 +55,7 @@ func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
 	c := &builtin.Call{
 		Expr: e, Name: name,
 		Kind: w.probe.Kind, Points: w.probe.Points, InLoop: w.loops > 0,
-		Config: w.script.Config, Target: w.script.Options.Target, Opts: w.script.Options,
+		Config: w.script.Config, Machine: w.script.Options.Machine, Opts: w.script.Options,
 	}
 	if w.final {
 		c.Diags = &w.ds

@@ -16,10 +16,10 @@ import (
 
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/expand"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden sections")
@@ -35,7 +35,7 @@ func run(t *testing.T, text string, params ...string) (*expand.Script, *check.Pr
 	}
 	script, more := expand.Expand(tree, expand.Options{
 		Params: params,
-		Probe:  probe.Options{Target: target.Recorded("testdata/target")},
+		Probe:  probe.Options{Machine: machine.Recorded("testdata/machine")},
 	})
 	for _, d := range more.List() {
 		ds.Add(d)

@@ -130,7 +130,7 @@ func (w *walker) stringLit(e *syntax.StringLit) val {
 // param is a positional parameter: a number if it looks like one, else text.
 // Its text stays with the constant for functions that want that.
 func (w *walker) param(e *syntax.PosParam) val {
-	if w.script.Options.Target.Portable() {
+	if w.script.Options.Machine.Portable() {
 		w.errorf(e, "positional-aot", "positional parameters can not be used in what is compiled ahead of time").
 			Hint("declare an option: getopt(\"name\", default)")
 		return literal(builtin.Const{Kind: builtin.IntConst})
@@ -210,7 +210,7 @@ func (w *walker) ident(e *syntax.Ident) val {
 			return enumerator(enum, n)
 		}
 	}
-	if enum, n, err := w.script.Options.Target.EnumeratorByName(e.Name); err == nil {
+	if enum, n, err := w.script.Options.Machine.EnumeratorByName(e.Name); err == nil {
 		return enumerator(enum, n)
 	}
 	if v, ok := w.cConstant(e.Name); ok {

@@ -9,10 +9,10 @@ import (
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/expand"
 	"github.com/hawktrace/hawk/internal/hawktest/bound"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // FuzzCheck: no script makes the front end panic or hang, and one without
@@ -30,17 +30,17 @@ func FuzzCheck(f *testing.F) {
 			}
 		}
 	}
-	m := target.Recorded("testdata/target")
+	m := machine.Recorded("testdata/machine")
 	f.Fuzz(func(t *testing.T, text string) { bound.Run(t, len(text), func() { checkAll(t, m, text) }) })
 }
 
 // checkAll takes a script through the front end.
-func checkAll(t *testing.T, m *target.Target, text string) {
+func checkAll(t *testing.T, m *machine.Machine, text string) {
 	tree, ds := syntax.Parse(source.NewFile("in.bt", text))
 	if ds.HasErrors() {
 		return
 	}
-	script, ds := expand.Expand(tree, expand.Options{Probe: probe.Options{Target: m}, Params: []string{"7", "text"}})
+	script, ds := expand.Expand(tree, expand.Options{Probe: probe.Options{Machine: m}, Params: []string{"7", "text"}})
 	if script == nil || ds.HasErrors() {
 		return
 	}

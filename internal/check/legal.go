@@ -30,7 +30,7 @@ func (w *walker) legal(e syntax.Expr, name string, f *builtin.Func) bool {
 		return true
 	}
 	for _, need := range f.Needs {
-		if err := w.script.Options.Target.Has(need); err != nil {
+		if err := w.script.Options.Machine.Has(need); err != nil {
 			w.errorf(e, "missing-feature", "%s can not be used: %s", name, errno.Message(err))
 			return false
 		}

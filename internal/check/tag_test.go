@@ -11,14 +11,14 @@ import (
 
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/expand"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // tagged records a machine whose kernel tags pointers.
-func tagged(t *testing.T) *target.Target {
+func tagged(t *testing.T) *machine.Machine {
 	number := &cbtf.Int{Name: "int", Size: 4, Encoding: cbtf.Signed}
 	task := &cbtf.Struct{Name: "task", Size: 32}
 	for i, tag := range []string{"percpu", "rcu", "user"} {
@@ -45,7 +45,7 @@ func tagged(t *testing.T) *target.Target {
 			t.Fatal(err)
 		}
 	}
-	return target.Recorded(dir)
+	return machine.Recorded(dir)
 }
 
 // TestPointerTags checks that nothing is read through pointers of CPUs' own
@@ -59,7 +59,7 @@ func TestPointerTags(t *testing.T) {
 	print($a.n);
 }`
 	tree, ds := syntax.Parse(source.NewFile("in.bt", text))
-	script, more := expand.Expand(tree, expand.Options{Probe: probe.Options{Target: tagged(t)}})
+	script, more := expand.Expand(tree, expand.Options{Probe: probe.Options{Machine: tagged(t)}})
 	ds.Merge(more)
 	_, more = check.Check(script)
 	ds.Merge(more)

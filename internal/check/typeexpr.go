@@ -5,12 +5,12 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/btf"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -94,7 +94,7 @@ func (w *walker) lookupType(e *syntax.TypeExpr) (types.Type, bool) {
 			return t, true
 		}
 	}
-	t, err := w.script.Options.Target.TypeByName(e.Tag, e.Name)
+	t, err := w.script.Options.Machine.TypeByName(e.Tag, e.Name)
 	return t, err == nil
 }
 
@@ -123,9 +123,9 @@ func (w *walker) unknownType(e *syntax.TypeExpr) {
 			return
 		}
 	}
-	spec, err := w.script.Options.Target.BTF()
+	spec, err := w.script.Options.Machine.BTF()
 	if err != nil {
-		if errors.Is(err, target.ErrNoBTF) {
+		if errors.Is(err, machine.ErrNoBTF) {
 			d.Hint("the kernel offers no type information (BTF)")
 		}
 		return
@@ -199,7 +199,7 @@ func (w *walker) sizeOf(e *syntax.SizeOf) val {
 			t = i
 		}
 	}
-	w.script.Options.Target.Fix(t, false)
+	w.script.Options.Machine.Fix(t, false)
 	size := t.Size()
 	if s, ok := t.(*types.Stack); ok {
 		size = s.Stored()
@@ -234,7 +234,7 @@ func (w *walker) offsetOf(e *syntax.OffsetOf) val {
 			w.errorf(step, "bit-field", "offsetof can not be used on the bit-field '%s'", step.Name)
 			return val{}
 		}
-		w.script.Options.Target.Fix(s, true)
+		w.script.Options.Machine.Fix(s, true)
 		offset += f.Offset
 		t = f.Type
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // ownFile is the executable that runs.
@@ -32,10 +32,10 @@ func (c *command) ahead(f *source.File, named []string, o compile.Options) int {
 }
 
 // compilePortable compiles the script for kernels before one, "" for this one.
-func (c *command) compilePortable(f *source.File, o compile.Options, a *arch.Arch, before string) (*compile.Result, *source.Diagnostics, *target.Ledger) {
-	t, ledger := target.Portable(a, before)
+func (c *command) compilePortable(f *source.File, o compile.Options, a *arch.Arch, before string) (*compile.Result, *source.Diagnostics, *machine.Ledger) {
+	t, ledger := machine.Portable(a, before)
 	t.DebugDirs = c.debugDirs
-	o.Probe.Target = t
+	o.Probe.Machine = t
 	res, ds := compile.Compile(f, o)
 	return res, ds, ledger
 }

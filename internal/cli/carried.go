@@ -67,8 +67,8 @@ func (c *command) runCarried(args []string, payload []byte) int {
 	case p.Arch != arch.Native().Name:
 		return c.fail(exitUsage, fmt.Errorf("the script was compiled for %s", p.Arch))
 	}
-	c.target.DebugDirs = c.debugDirs
-	if err := c.target.Privileges(); err != nil {
+	c.machine.DebugDirs = c.debugDirs
+	if err := c.machine.Privileges(); err != nil {
 		return c.fail(exitUsage, err)
 	}
 	opts := c.probeOptions()

@@ -9,9 +9,9 @@ import (
 	"os"
 
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -31,14 +31,14 @@ type command struct {
 	settings
 	stdin    io.Reader
 	out, err io.Writer
-	target   *target.Target
+	machine  *machine.Machine
 }
 
 // Main runs hawk with the arguments after the program name and returns the
 // exit status.
 func Main(args []string) int {
 	quitPlainly()
-	c := &command{stdin: os.Stdin, out: os.Stdout, err: os.Stderr, target: target.Host()}
+	c := &command{stdin: os.Stdin, out: os.Stdout, err: os.Stderr, machine: machine.Host()}
 	if err := enoughFiles(); err != nil {
 		return c.fail(exitUsage, err)
 	}
@@ -69,7 +69,7 @@ func (c *command) main(args []string) int {
 		}
 		return exitUsage
 	}
-	c.target.DebugDirs = c.debugDirs
+	c.machine.DebugDirs = c.debugDirs
 	c.checkEnvironment()
 	switch c.mode {
 	case modeHelp:
@@ -126,7 +126,7 @@ func (c *command) print(ds *source.Diagnostics) {
 // probeOptions is what matching and listing depend on.
 func (c *command) probeOptions() probe.Options {
 	return probe.Options{
-		Target:    c.target,
+		Machine:   c.machine,
 		PID:       c.pid,
 		PIDFilter: c.pid != 0,
 		Follow:    c.follow,

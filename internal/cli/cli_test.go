@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // hawk runs the command against a machine of which nothing is known.
 func hawk(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := &command{stdin: strings.NewReader(stdin), out: &out, err: &errs, target: target.Recorded(t.TempDir())}
+	c := &command{stdin: strings.NewReader(stdin), out: &out, err: &errs, machine: machine.Recorded(t.TempDir())}
 	status = c.main(args)
 	return status, out.String(), errs.String()
 }
@@ -195,7 +195,7 @@ func TestSplitPatterns(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
-	c := &command{target: target.Recorded("")}
+	c := &command{machine: machine.Recorded("")}
 	helpers := section{title: "Kernel helpers", key: "kernel_helpers", columns: true, items: []item{
 		{name: "dpath", value: false}, {name: "get_tai_ns", value: true}, {name: "loop", value: true},
 	}}

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/errno"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // color reports whether diagnostics are coloured: as the environment says,
@@ -46,8 +46,8 @@ func (c *command) checkEnvironment() {
 	if unix.Access("/proc/self/fd", unix.F_OK) == unix.ENOENT {
 		c.warn("/proc is not mounted: hawk cannot open programs, nor see processes (mount -t proc proc /proc)")
 	}
-	if target.NamesBTF() {
-		if _, err := c.target.BTF(); err != nil {
+	if machine.NamesBTF() {
+		if _, err := c.machine.BTF(); err != nil {
 			c.warn(errno.Message(err) + ": types of the kernel are not known")
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/errno"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // A section is a part of --info.
@@ -32,10 +32,10 @@ type item struct {
 // info is --info: what this kernel offers, in lines that scripts grep or as
 // one JSON object.
 func (c *command) info() int {
-	if err := c.target.LockedDown(); err != nil {
+	if err := c.machine.LockedDown(); err != nil {
 		return c.fail(exitUsage, err)
 	}
-	if err := c.target.Privileges(); err != nil {
+	if err := c.machine.Privileges(); err != nil {
 		c.warn(errno.Message(err) + " What the kernel does not tell is unknown.")
 	}
 	sections := c.facts()
@@ -54,16 +54,16 @@ func (c *command) info() int {
 
 // facts asks the kernel.
 func (c *command) facts() []section {
-	reason := func(f *target.Feature) error {
+	reason := func(f *machine.Feature) error {
 		if c.noFeature[f.Name] {
 			return errors.New("switched off")
 		}
-		return c.target.Has(f)
+		return c.machine.Has(f)
 	}
-	has := func(f *target.Feature) any { return c.answer(reason(f)) }
-	_, btfErr := c.target.BTF()
-	_, iterErr := c.target.Iterator("task")
-	_, traceErr := c.target.Tracefs()
+	has := func(f *machine.Feature) any { return c.answer(reason(f)) }
+	_, btfErr := c.machine.BTF()
+	_, iterErr := c.machine.Iterator("task")
+	_, traceErr := c.machine.Tracefs()
 	system := section{title: "System", key: "system"}
 	var u unix.Utsname
 	if err := unix.Uname(&u); err == nil {
@@ -71,7 +71,7 @@ func (c *command) facts() []section {
 		system.items = []item{{name: "OS", value: strings.Join(os, " ")}, {name: "Arch", value: unix.ByteSliceToString(u.Machine[:])}}
 	}
 	tracing := section{title: "Tracing", key: "tracing", items: []item{c.because("tracefs", traceErr)}}
-	for _, f := range target.Features() {
+	for _, f := range machine.Features() {
 		tracing.items = append(tracing.items, c.because(f.Name, reason(f)))
 	}
 	return []section{
@@ -85,21 +85,21 @@ func (c *command) facts() []section {
 		{title: "Kernel helpers", key: "kernel_helpers", columns: true, items: []item{
 			// A program may ask for the path of a file from fentry probes only,
 			// which are younger than the helper on every kernel hawk runs on.
-			{name: "dpath", value: has(target.Fentry)},
-			{name: "get_tai_ns", value: has(target.KtimeTAI)},
-			{name: "get_func_ip", value: has(target.GetFuncIP)},
-			{name: "lookup_percpu_elem", value: has(target.MapLookupPerCPU)},
-			{name: "loop", value: has(target.BPFLoop)},
+			{name: "dpath", value: has(machine.Fentry)},
+			{name: "get_tai_ns", value: has(machine.KtimeTAI)},
+			{name: "get_func_ip", value: has(machine.GetFuncIP)},
+			{name: "lookup_percpu_elem", value: has(machine.MapLookupPerCPU)},
+			{name: "loop", value: has(machine.BPFLoop)},
 		}},
 		{title: "Kernel features", key: "kernel_features", columns: true, items: []item{
 			{name: "Instruction limit", value: 1000000},
 			{name: "btf", value: btfErr == nil},
-			{name: "module btf", value: btfErr == nil && len(c.target.BTFModules()) > 0},
+			{name: "module btf", value: btfErr == nil && len(c.machine.BTFModules()) > 0},
 		}},
 		{title: "Probe types", key: "probe_types", columns: true, items: []item{
-			{name: "kprobe_multi", value: has(target.KprobeMulti)},
-			{name: "uprobe_multi", value: has(target.UprobeMulti)},
-			{name: "kprobe_session", value: has(target.KprobeSession)},
+			{name: "kprobe_multi", value: has(machine.KprobeMulti)},
+			{name: "uprobe_multi", value: has(machine.UprobeMulti)},
+			{name: "kprobe_session", value: has(machine.KprobeSession)},
 			{name: "iter", value: c.answer(iterErr)},
 		}},
 		tracing,
@@ -109,7 +109,7 @@ func (c *command) facts() []section {
 // answer is whether there is no error, or nil where the error is that this
 // process may not ask.
 func (c *command) answer(err error) any {
-	if err != nil && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)) && c.target.Privileges() != nil {
+	if err != nil && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)) && c.machine.Privileges() != nil {
 		return nil
 	}
 	return err == nil
@@ -118,7 +118,7 @@ func (c *command) answer(err error) any {
 // because is an item that is there unless there is an error.
 func (c *command) because(name string, err error) item {
 	i := item{name: name, value: c.answer(err)}
-	if u, ok := errors.AsType[*target.Unsupported](err); ok {
+	if u, ok := errors.AsType[*machine.Unsupported](err); ok {
 		err = u.Err
 	}
 	if err != nil {

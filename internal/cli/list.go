@@ -69,7 +69,7 @@ func (c *command) listTo(out *bufio.Writer) int {
 		if err != nil {
 			out.Flush()
 			c.fail(exitUsage, err)
-			if errors.Is(err, fs.ErrPermission) && c.target.Privileges() != nil {
+			if errors.Is(err, fs.ErrPermission) && c.machine.Privileges() != nil {
 				io.WriteString(c.err, "HINT: only root may read that: sudo hawk -l '"+c.plain(pattern)+"'\n")
 			}
 			return exitUsage
@@ -238,7 +238,7 @@ func (c *command) listKinds(kinds []*probe.Kind, parts []probe.Part, o *probe.Op
 			forbidden = append(forbidden, k.Name)
 		}
 	}
-	if forbidden != nil && c.target.Privileges() != nil {
+	if forbidden != nil && c.machine.Privileges() != nil {
 		c.warn("not listed without root: " + strings.Join(forbidden, ", "))
 	}
 	return nil

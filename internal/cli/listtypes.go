@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target/btf"
 )
 
 // listTypes lists the kernel's structs, unions or enums by pattern: names, or
@@ -20,8 +20,8 @@ func (c *command) listTypes(keyword, pattern string, out *bufio.Writer) (any boo
 	case "enum":
 		kinds = btf.Set(btf.Enum, btf.Enum64)
 	}
-	for _, module := range append([]string{"vmlinux"}, c.target.BTFModules()...) {
-		s, err := c.target.ModuleBTF(module)
+	for _, module := range append([]string{"vmlinux"}, c.machine.BTFModules()...) {
+		s, err := c.machine.ModuleBTF(module)
 		if err != nil {
 			if module == "vmlinux" {
 				return any, err

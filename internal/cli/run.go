@@ -24,7 +24,7 @@ func (c *command) run() int {
 	}
 	var powerless error
 	if c.mode != modeCompile && c.mode != modeTime && c.aot == "" {
-		powerless = c.target.Privileges()
+		powerless = c.machine.Privileges()
 	}
 	env, err := config.ReadEnvironment(os.LookupEnv)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *command) run() int {
 		// What is wrong with the script can be told all the same.
 		o.Dumps = nil
 		_, ds := compile.Compile(f, o)
-		c.print(compile.ScriptErrors(ds, c.target))
+		c.print(compile.ScriptErrors(ds, c.machine))
 		return c.fail(exitUsage, powerless)
 	}
 	switch {
@@ -73,7 +73,7 @@ func (c *command) run() int {
 		return c.fail(exitUsage, err)
 	}
 	if locked := c.lockedDown(res); locked != nil && c.mode != modeCompile {
-		wrong := compile.ScriptErrors(ds, c.target)
+		wrong := compile.ScriptErrors(ds, c.machine)
 		if c.print(wrong); wrong.HasErrors() {
 			return exitUsage
 		}
@@ -141,7 +141,7 @@ func (c *command) noProbes() int {
 // script runs where there is little else to see; res is nil if that is not known.
 func (c *command) lockedDown(res *compile.Result) error {
 	kernel := func(p *object.Program) bool { return p.Group.Points[0].Kind.Space == types.Kernel }
-	err := c.target.LockedDown()
+	err := c.machine.LockedDown()
 	if err == nil || res != nil && !slices.ContainsFunc(res.Object.Programs, kernel) {
 		return nil
 	}

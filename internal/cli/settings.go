@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // mode is what the run is for.

@@ -124,7 +124,7 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 		MaxOverhead: c.maxOverhead, Announce: !c.quiet,
 	})
 	if err != nil {
-		return c.fail(exitFailure, c.target.Explain(err))
+		return c.fail(exitFailure, c.machine.Explain(err))
 	}
 	if file != nil {
 		if err := file.done(); err != nil {
@@ -206,7 +206,7 @@ func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink 
 func (c *command) rejected(err error) int {
 	var r *load.Rejected
 	if !errors.As(err, &r) {
-		return c.fail(exitFailure, c.target.Explain(err))
+		return c.fail(exitFailure, c.machine.Explain(err))
 	}
 	r.Diag.Print(c.err, source.PrintOptions{Color: c.color()})
 	if c.verbose > 0 && r.Log != "" {

@@ -18,12 +18,12 @@ import (
 	"github.com/hawktrace/hawk/internal/expand"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/lower"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/opt"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // Options is what a compilation depends on besides the script.
@@ -177,7 +177,7 @@ func build(prog *check.Program, probes *probe.Options, o Options, enter func(sta
 	}
 	mergeEnds(low.Object, probes)
 	if m := low.Object.Maps[object.ScratchMap]; m.ValueSize > 0 {
-		m.MaxEntries = slots * o.Probe.Target.PossibleCPUs()
+		m.MaxEntries = slots * o.Probe.Machine.PossibleCPUs()
 	}
 	enter("")
 	return res, ds
@@ -223,7 +223,7 @@ func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, i
 	}
 	oo := opt.Options{ScratchMap: object.ScratchMap, ScratchSlots: slots, MissedData: object.DataMissed, Verify: o.Verify}
 	oo.AtomicFetch = func() bool {
-		return !o.Probe.NoFeature[target.AtomicFetch.Name] && o.Probe.Target.Has(target.AtomicFetch) == nil
+		return !o.Probe.NoFeature[machine.AtomicFetch.Name] && o.Probe.Machine.Has(machine.AtomicFetch) == nil
 	}
 	if w := o.Dumps["passes"]; w != nil {
 		var last []byte
@@ -243,7 +243,7 @@ func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, i
 		fmt.Fprintf(w, "%s\n", p)
 	}
 	enter("generate")
-	v4 := !o.Probe.NoFeature[target.CPUv4.Name] && p.Needs(ir.SDiv, ir.SMod) && o.Probe.Target.Has(target.CPUv4) == nil
+	v4 := !o.Probe.NoFeature[machine.CPUv4.Name] && p.Needs(ir.SDiv, ir.SMod) && o.Probe.Machine.Has(machine.CPUv4) == nil
 	code, err := codegen.Generate(p, codegen.Options{CPUv4: v4})
 	if err != nil {
 		return nil, 0, err

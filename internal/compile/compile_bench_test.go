@@ -5,9 +5,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // BenchmarkCompile compiles scripts as a fresh process does: nothing is known
@@ -25,7 +25,7 @@ func BenchmarkCompile(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				res, ds := Compile(source.NewFile("stdin", c.script), Options{Probe: probe.Options{Target: new(target.Target)}})
+				res, ds := Compile(source.NewFile("stdin", c.script), Options{Probe: probe.Options{Machine: new(machine.Machine)}})
 				if res == nil {
 					ds.Print(os.Stderr, source.PrintOptions{})
 					b.Fatal("does not compile")
@@ -43,7 +43,7 @@ func BenchmarkLarge(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
 				text := c.script(n)
 				for b.Loop() {
-					Compile(source.NewFile("stdin", text), Options{Probe: probe.Options{Target: target.Host()}})
+					Compile(source.NewFile("stdin", text), Options{Probe: probe.Options{Machine: machine.Host()}})
 				}
 			})
 		}

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/codegen"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/opt"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // TestLarge: what has no room in one function has it in several.
@@ -26,7 +26,7 @@ func TestLarge(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := source.NewFile("stdin", "begin { "+tt.body+" }")
-			res, ds := Compile(f, Options{Probe: probe.Options{Target: new(target.Target)}, Verify: true, Trace: true})
+			res, ds := Compile(f, Options{Probe: probe.Options{Machine: new(machine.Machine)}, Verify: true, Trace: true})
 			if res == nil || ds.HasErrors() {
 				var b strings.Builder
 				ds.Print(&b, source.PrintOptions{})
@@ -61,7 +61,7 @@ func TestRefused(t *testing.T) {
 // soon.
 func TestUnrolled(t *testing.T) {
 	f := source.NewFile("stdin", "begin { "+strings.Repeat("unroll (100) { @x++; } ", 201)+"}")
-	_, ds := Compile(f, Options{Probe: probe.Options{Target: new(target.Target)}})
+	_, ds := Compile(f, Options{Probe: probe.Options{Machine: new(machine.Machine)}})
 	var b strings.Builder
 	ds.Print(&b, source.PrintOptions{})
 	if text := b.String(); !strings.HasPrefix(text, "stdin:1:4609-4631: ERROR: The script becomes too large when its loops are unrolled") || strings.Count(text, "ERROR") != 1 {

@@ -13,9 +13,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 var update = flag.Bool("update", false, "rewrite what the diagnostics are to be")
@@ -40,7 +40,7 @@ type situation struct {
 // Every situation must have its section, so that one that hawk does not know of
 // shows.
 func TestDiagnostics(t *testing.T) {
-	machine, err := filepath.Abs("testdata/target")
+	machine, err := filepath.Abs("testdata/machine")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +151,8 @@ func writeBeside(t *testing.T, name string, data []byte) {
 }
 
 // compileText is what the compiler prints about a script.
-func compileText(text, machine string, words []string) string {
-	o := Options{Probe: probe.Options{Target: target.Recorded(machine)}}
+func compileText(text, recorded string, words []string) string {
+	o := Options{Probe: probe.Options{Machine: machine.Recorded(recorded)}}
 	for _, w := range words {
 		switch w {
 		case "--unsafe":

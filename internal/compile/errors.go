@@ -1,8 +1,8 @@
 package compile
 
 import (
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // The codes of errors that hang on what the machine said when it was asked
@@ -19,7 +19,7 @@ var (
 
 // ScriptErrors are the errors, among the messages about a script, that are the
 // script's own, whatever the machine may be.
-func ScriptErrors(ds *source.Diagnostics, t *target.Target) *source.Diagnostics {
+func ScriptErrors(ds *source.Diagnostics, t *machine.Machine) *source.Diagnostics {
 	_, err := t.BTF()
 	out := &source.Diagnostics{}
 	for _, d := range ds.List() {

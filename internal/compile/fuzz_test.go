@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/hawktest/bound"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // FuzzCompile: every text becomes programs or errors, whatever the kernel can
@@ -25,9 +25,9 @@ func FuzzCompile(f *testing.F) {
 	f.Add(`begin { $t = (a = 1, b = ("x", true)); while ($t.a < 9) { $t = (a = $t.a + 1, b = ("longer", false)); } printf("%s %5d\n", $t, strlen($t.b.0)); }`, true)
 	f.Fuzz(func(t *testing.T, text string, pieces bool) {
 		bound.Run(t, len(text), func() {
-			m := target.Recorded("../check/testdata/target")
+			m := machine.Recorded("../check/testdata/machine")
 			_, ds := Compile(source.NewFile("in.bt", text), Options{
-				Probe: probe.Options{Target: m}, Params: []string{"7", "text"}, Verify: true, Trace: true, Pieces: pieces,
+				Probe: probe.Options{Machine: m}, Params: []string{"7", "text"}, Verify: true, Trace: true, Pieces: pieces,
 			})
 			for _, d := range ds.List() {
 				if d.Severity == source.Bug && !strings.Contains(d.Msg, "refused") {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // largeScripts are scripts of n statements of a kind, as programs write them.
@@ -65,7 +65,7 @@ func TestLargeIsLinear(t *testing.T) {
 	cost := func(text string) (bytes uint64, res *Result) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		res, _ = Compile(source.NewFile("stdin", text), Options{Probe: probe.Options{Target: target.Host()}})
+		res, _ = Compile(source.NewFile("stdin", text), Options{Probe: probe.Options{Machine: machine.Host()}})
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc, res
 	}
@@ -88,7 +88,7 @@ func TestLargeIsLinear(t *testing.T) {
 // statement.
 func TestManyLookups(t *testing.T) {
 	for _, c := range largeScripts[:3] {
-		res, ds := Compile(source.NewFile("stdin", c.script(1000)), Options{Probe: probe.Options{Target: target.Host()}, Verify: true})
+		res, ds := Compile(source.NewFile("stdin", c.script(1000)), Options{Probe: probe.Options{Machine: machine.Host()}, Verify: true})
 		if res == nil {
 			t.Fatalf("%s: %s", c.name, ds.List()[0].Msg)
 		}

@@ -22,7 +22,7 @@ func (e *expander) readC(o Options) {
 	if len(pieces)+len(o.Includes) == 0 {
 		return
 	}
-	t := e.opts.Target
+	t := e.opts.Machine
 	_, err := t.BTF()
 	c := cdef.Options{
 		Dirs: e.headerDirs(o.IncludeDirs, err == nil), Include: o.Includes,
@@ -45,7 +45,7 @@ func (e *expander) readC(o Options) {
 // same about the very kernel that runs, or where somebody named them.
 func (e *expander) headerDirs(first []string, kernelTypes bool) []string {
 	dirs := append([]string{}, first...)
-	t := e.opts.Target
+	t := e.opts.Machine
 	if !t.Live() {
 		return dirs
 	}

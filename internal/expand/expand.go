@@ -177,7 +177,7 @@ func (e *expander) isValue(name string) bool {
 	if !e.isKnownValue(name) {
 		return false
 	}
-	_, err := e.opts.Target.TypeByName("", name)
+	_, err := e.opts.Machine.TypeByName("", name)
 	return err != nil
 }
 
@@ -187,10 +187,10 @@ func (e *expander) isKnownValue(name string) bool {
 	if f, ok := builtin.Lookup(name); ok {
 		return f.Bare
 	}
-	if _, _, err := e.opts.Target.EnumeratorByName(name); err == nil {
+	if _, _, err := e.opts.Machine.EnumeratorByName(name); err == nil {
 		return true
 	}
-	_, ok := cdef.Constant(name, e.opts.Target.Arch().Name)
+	_, ok := cdef.Constant(name, e.opts.Machine.Arch().Name)
 	return ok
 }
 

@@ -11,15 +11,15 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/stdlib"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
-// machine records a machine with a few tracepoints.
-func machine(t *testing.T) *target.Target {
+// recorded makes a machine with a few tracepoints.
+func recorded(t *testing.T) *machine.Machine {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
@@ -38,7 +38,7 @@ func machine(t *testing.T) *target.Target {
 		write("sys/kernel/tracing/events/"+strings.Replace(e, ":", "/", 1)+"/format",
 			"name: x\nID: 1\nformat:\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\tfield:long a;\toffset:8;\tsize:8;\tsigned:1;\n\n")
 	}
-	return target.Recorded(dir)
+	return machine.Recorded(dir)
 }
 
 // expandText lists the points of all probes, or the messages with hints.
@@ -55,7 +55,7 @@ func expandText(t *testing.T, text string, env map[string]string, params ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, ds := Expand(tree, Options{Params: params, Environment: e, Probe: probe.Options{Target: machine(t)}})
+	s, ds := Expand(tree, Options{Params: params, Environment: e, Probe: probe.Options{Machine: recorded(t)}})
 	var out []string
 	for _, d := range ds.List() {
 		out = append(out, fmt.Sprintf("%s %s %q: %s", d.Severity, d.Code, d.Span.Text(), strings.Join(append([]string{d.Msg}, d.Hints...), " | ")))

@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // importFiles writes the files of an archive and expands main.bt: the names of
@@ -46,7 +46,7 @@ func importFiles(t *testing.T, archive string, dirs ...string) []string {
 	if ds.HasErrors() {
 		t.Fatal(ds.List()[0].Msg)
 	}
-	s, ds := Expand(tree, Options{IncludeDirs: dirs, Probe: probe.Options{Target: target.Recorded(t.TempDir())}})
+	s, ds := Expand(tree, Options{IncludeDirs: dirs, Probe: probe.Options{Machine: machine.Recorded(t.TempDir())}})
 	var out []string
 	for _, p := range s.Probes {
 		out = append(out, p.Attach[0].Points[0].Name()+" "+p.Tree.Span().File.Name)

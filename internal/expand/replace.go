@@ -449,7 +449,7 @@ func (e *expander) bareValue(name string) bool {
 	if syntax.IsTypeName(name) || e.bareMacro(name, false) == nil && !e.isCMacro(name) || e.isCType(name) {
 		return false
 	}
-	_, err := e.opts.Target.TypeByName("", name)
+	_, err := e.opts.Machine.TypeByName("", name)
 	return err != nil
 }
 

@@ -13,9 +13,9 @@ import (
 
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // writeELF writes an object and reads it as another loader does.
@@ -36,7 +36,7 @@ func writeELF(t *testing.T, res *compile.Result) *ebpf.CollectionSpec {
 func TestWriteELFNames(t *testing.T) {
 	long := "@" + strings.Repeat("a", 200)
 	script := fmt.Sprintf("begin { %[1]s1[1] = 1; %[1]s2[1] = 2; %[1]s3[1] = 3; @a[1] = 1; @a_2[1] = 1; }", long)
-	res, ds := compile.Compile(source.NewFile("in.bt", script), compile.Options{Probe: probe.Options{Target: target.Recorded(t.TempDir())}})
+	res, ds := compile.Compile(source.NewFile("in.bt", script), compile.Options{Probe: probe.Options{Machine: machine.Recorded(t.TempDir())}})
 	if res == nil {
 		t.Fatal(ds.List())
 	}
@@ -56,11 +56,11 @@ func TestWriteELFNames(t *testing.T) {
 func TestWriteELF(t *testing.T) {
 	const script = `begin { @a[1] = 2; @s["x"] = 5; $n = 0; while ($n < 500) { $n++; @a[$n] = $n; } for ($kv : @s) { printf("%s\n", $kv.0); } @ = $n; }
 interval:ms:10 { @c = count(); exit(); }`
-	machine := new(target.Target)
-	if err := errors.Join(machine.Privileges(), machine.Has(target.ForEachMapElem)); err != nil {
+	host := new(machine.Machine)
+	if err := errors.Join(host.Privileges(), host.Has(machine.ForEachMapElem)); err != nil {
 		t.Skip(err)
 	}
-	res, ds := compile.Compile(source.NewFile("in.bt", script), compile.Options{Probe: probe.Options{Target: machine}})
+	res, ds := compile.Compile(source.NewFile("in.bt", script), compile.Options{Probe: probe.Options{Machine: host}})
 	if res == nil {
 		var b bytes.Buffer
 		ds.Print(&b, source.PrintOptions{})

@@ -8,10 +8,10 @@ import (
 
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/hawktest/bound"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // FuzzVerifierLog reads what a verifier may say. The words differ from kernel to kernel, and a log may be cut anywhere.
@@ -30,7 +30,7 @@ func FuzzVerifierLog(f *testing.F) {
 		f.Add(log, uint8(unix.E2BIG))
 	}
 	res, ds := compile.Compile(source.NewFile("in.bt", "begin { @a[pid] = count();\n  printf(\"%s\", comm); }"), compile.Options{
-		Probe: probe.Options{Target: target.Recorded("../compile/testdata/target")},
+		Probe: probe.Options{Machine: machine.Recorded("../compile/testdata/machine")},
 	})
 	if ds.HasErrors() {
 		f.Fatal(ds.List())

@@ -12,9 +12,9 @@ import (
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -39,7 +39,7 @@ type Session struct {
 	Data []byte
 	// Programs are the descriptors of Object.Programs.
 	Programs []int
-	CPUs     int // possible CPUs, see target.PossibleCPUs
+	CPUs     int // possible CPUs, see machine.PossibleCPUs
 	RingSize int // bytes; 0 if there is no ring buffer
 	// PerCPU is how many values an element of a per-CPU map has; 0 if there is no
 	// such map.
@@ -63,9 +63,9 @@ func Load(o *object.Object, opts Options) (_ *Session, err error) {
 		}
 	}()
 	if opts.Probe != nil {
-		s.CPUs = opts.Probe.Target.PossibleCPUs()
+		s.CPUs = opts.Probe.Machine.PossibleCPUs()
 	} else {
-		s.CPUs = target.Host().PossibleCPUs()
+		s.CPUs = machine.Host().PossibleCPUs()
 	}
 	n, bounded := s.bounded()
 	s.Bounded = bounded && n <= leastRing/2 && (opts.Config == nil || opts.Config.PerfRBPages == 0)

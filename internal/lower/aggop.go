@@ -5,10 +5,10 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -182,13 +182,13 @@ func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
 // many are a loop.
 func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key *ir.Value, use func(cell *ir.Value)) {
 	b := f.b
-	cpus := f.m.o.Probe.Target.PossibleCPUs()
+	cpus := f.m.o.Probe.Machine.PossibleCPUs()
 	if s.Map >= 0 && !s.PerCPU {
 		p := f.lookup(s, key)
 		f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() { use(p) })
 		return
 	}
-	if s.Map >= 0 && !f.m.has(target.MapLookupPerCPU) {
+	if s.Map >= 0 && !f.m.has(machine.MapLookupPerCPU) {
 		f.m.diags.Errorf("kernel", at, "this kernel can not read %s in a probe", s.Name).
 			Hint("kernels from 5.19 on can; print(%s) works on all", s.Name)
 		return

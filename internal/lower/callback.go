@@ -9,11 +9,11 @@ import (
 
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -275,7 +275,7 @@ func (f *fn) forMap(s *syntax.ForStmt) {
 
 // iterable reports whether the kernel can go over a map's elements.
 func (f *fn) iterable(m *object.ScriptMap, at source.Span) bool {
-	if f.m.has(target.ForEachMapElem) {
+	if f.m.has(machine.ForEachMapElem) {
 		return true
 	}
 	f.m.diags.Errorf("kernel", at, "this kernel can not iterate over maps in a probe").

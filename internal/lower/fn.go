@@ -7,11 +7,11 @@ import (
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -131,7 +131,7 @@ func (f *fn) Table(data []byte) int           { return f.m.table(data) }
 func (f *fn) StackMap(limit int) int          { return f.m.stackMap(limit) }
 func (f *fn) SpillMap(limit int) int          { return f.m.spillMap(limit) }
 func (f *fn) MapOf(name string) int           { return f.m.maps[name] }
-func (f *fn) Has(t *target.Feature) bool      { return f.m.has(t) }
+func (f *fn) Has(t *machine.Feature) bool     { return f.m.has(t) }
 func (f *fn) Printing() bool                  { return f.printing }
 
 // space is the address space that e is read from: its own, or the probe's.
@@ -221,7 +221,7 @@ func (f *fn) Exit() {
 // Task is the current task: a pointer that loads may follow where the kernel
 // has one, else a number to read from.
 func (f *fn) Task() *ir.Value {
-	if f.m.has(target.TaskBTF) {
+	if f.m.has(machine.TaskBTF) {
 		return f.b.CallPtr(int(asm.FnGetCurrentTaskBtf))
 	}
 	return f.b.Call(int(asm.FnGetCurrentTask))

@@ -6,8 +6,8 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -44,9 +44,9 @@ func (m *module) layoutMap(mp *check.Map) {
 		keyBytes = types.RoundUp(mp.Key.Size(), 8)
 	}
 	const most = 512 // what the BPF stack holds
-	if keyBytes > most && !m.has(target.LargeKey) {
+	if keyBytes > most && !m.has(machine.LargeKey) {
 		m.diags.Errorf("kernel", mp.First, "the keys of %s take %d bytes, and this kernel allows %d", mp.Name, keyBytes, most).
-			Hint("kernels from %s on allow more; shorten strings in the key: str(…, 200), or max_strlen for all", target.LargeKey.Since)
+			Hint("kernels from %s on allow more; shorten strings in the key: str(…, 200), or max_strlen for all", machine.LargeKey.Since)
 	}
 	k := &object.Map{
 		Name: mp.Name[1:], Type: ebpf.Hash, KeySize: keyBytes, ValueSize: s.Cell, MaxEntries: mp.MaxEntries,
@@ -101,7 +101,7 @@ func (m *module) layoutParts(mp *check.Map, s *object.ScriptMap) {
 	}
 	k := &object.Map{Name: mp.Name[1:] + ".parts", Type: ebpf.PerCPUHash, KeySize: 16, ValueSize: bytes, MaxEntries: parts}
 	most := 1 << 18
-	if m.has(target.NoPreallocPerf) {
+	if m.has(machine.NoPreallocPerf) {
 		k.Flags = unix.BPF_F_NO_PREALLOC
 	} else {
 		most = 1 << 14
@@ -116,12 +116,12 @@ func (m *module) layoutParts(mp *check.Map, s *object.ScriptMap) {
 // for each CPU, or shared where only sums are kept.
 func (m *module) layoutAgg(mp *check.Map, s *object.ScriptMap, k *object.Map) {
 	kind, _ := builtin.LookupAgg(s.Agg.Kind)
-	cpus := m.o.Probe.Target.PossibleCPUs()
+	cpus := m.o.Probe.Machine.PossibleCPUs()
 	k.Type = ebpf.PerCPUHash
 	if kind.Additive && mp.Kind == "" && (cpus <= fewCPUs || s.Cell > smallCell) {
 		k.Type, s.PerCPU, cpus = ebpf.Hash, false, 1
 	}
-	if s.Cell*cpus*k.MaxEntries > preallocated && m.has(target.NoPreallocPerf) {
+	if s.Cell*cpus*k.MaxEntries > preallocated && m.has(machine.NoPreallocPerf) {
 		k.Flags = unix.BPF_F_NO_PREALLOC
 	}
 }

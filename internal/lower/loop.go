@@ -3,9 +3,9 @@ package lower
 import (
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -128,8 +128,8 @@ func (f *fn) while(s *syntax.WhileStmt) {
 // piece.
 func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, test func() *ir.Value, body, step func()) {
 	b := f.b
-	budget := !known && f.m.has(target.MayGoto) && (most <= budgetLoop || !f.m.has(target.BPFLoop))
-	if !known && !budget && f.m.has(target.BPFLoop) {
+	budget := !known && f.m.has(machine.MayGoto) && (most <= budgetLoop || !f.m.has(machine.BPFLoop))
+	if !known && !budget && f.m.has(machine.BPFLoop) {
 		f.rounds(at, counter, test, body, step)
 		return
 	}

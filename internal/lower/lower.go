@@ -13,10 +13,10 @@ import (
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -57,7 +57,7 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 		sites:  map[siteKey]*object.Site{},
 	}
 	m.data = object.DataFree
-	m.obj.Data.CPUSlots = types.PowerOfTwo(o.Probe.Target.PossibleCPUs())
+	m.obj.Data.CPUSlots = types.PowerOfTwo(o.Probe.Machine.PossibleCPUs())
 	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "ring", Type: ebpf.RingBuf})
 	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "scratch", Type: ebpf.Array, KeySize: 4})
 	for _, mp := range p.Maps {
@@ -189,7 +189,7 @@ func (m *module) spillMap(limit int) int {
 	n, ok := m.spills[limit]
 	if !ok {
 		k := &object.Map{Name: object.SpillName, Type: ebpf.Hash, KeySize: 8, ValueSize: 8 * limit, MaxEntries: 16384}
-		if m.has(target.NoPreallocPerf) {
+		if m.has(machine.NoPreallocPerf) {
 			k.Flags = unix.BPF_F_NO_PREALLOC
 		} else {
 			k.MaxEntries = 512
@@ -218,6 +218,6 @@ func (m *module) site(at source.Span, kind object.SiteKind, helper string) *obje
 	return s
 }
 
-func (m *module) has(f *target.Feature) bool {
-	return !m.o.Probe.NoFeature[f.Name] && m.o.Probe.Target.Has(f) == nil
+func (m *module) has(f *machine.Feature) bool {
+	return !m.o.Probe.NoFeature[f.Name] && m.o.Probe.Machine.Has(f) == nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -270,7 +270,7 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 			b.AtomicAdd(p, off, 8, n)
 			return nil
 		}
-		if !f.m.has(target.AtomicFetch) { // the sum is right, the value may be another CPU's
+		if !f.m.has(machine.AtomicFetch) { // the sum is right, the value may be another CPU's
 			old := b.Load(p, off, 8, false)
 			b.AtomicAdd(p, off, 8, n)
 			return old

@@ -8,8 +8,8 @@ import (
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // The kernel takes the stack of a program that is given registers from these
@@ -57,7 +57,7 @@ func (f *fn) countOwn(word int) {
 	frames := f.Temp("own", 8*mostOwn, 8)
 	b.Zero(frames, 0, 8*mostOwn) // kernels before 6.3 take it for read if it is on the stack
 	b.Call(int(asm.FnGetStack), f.ctx.Ctx, frames, f.konst(8*mostOwn), f.konst(0))
-	if !f.m.has(target.Snprintf) {
+	if !f.m.has(machine.Snprintf) {
 		b.Store(b.Data(word), 0, 8, f.guessOwn(frames))
 		return
 	}
@@ -139,7 +139,7 @@ func (f *fn) behindProgram(frames *ir.Value, last int) *ir.Value {
 		callRel32 = 0xe8
 		longest   = 1024 // bytes of bpf_trace_runN before its call
 	)
-	if f.m.o.Probe.Target.Arch().Name != "x86_64" {
+	if f.m.o.Probe.Machine.Arch().Name != "x86_64" {
 		return f.konst(int64(last + 2)) // functions that call functions have a frame
 	}
 	code := f.Temp("own.call", 8, 8)

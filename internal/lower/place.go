@@ -362,7 +362,7 @@ func (pl place) textBytes(t *types.String) int {
 }
 
 // fix notes that the program depends on the size or the layout of a type.
-func (f *fn) fix(t types.Type, whole bool) { f.m.o.Probe.Target.Fix(t, whole) }
+func (f *fn) fix(t types.Type, whole bool) { f.m.o.Probe.Machine.Fix(t, whole) }
 
 // readPlace reads a value that lives in memory to p+off.
 func (f *fn) readPlace(at syntax.Node, pl place, t types.Type, p *ir.Value, off int) {

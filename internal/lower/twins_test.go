@@ -10,12 +10,12 @@ import (
 	"github.com/hawktrace/hawk/internal/expand"
 	"github.com/hawktrace/hawk/internal/ir/eval"
 	"github.com/hawktrace/hawk/internal/lower"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/opt"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -34,7 +34,7 @@ func twins(t *testing.T, head, before string, list []twin) {
 	}
 	b.WriteString("}\n")
 	tree, ds := syntax.Parse(source.NewFile("twins", b.String()))
-	o := probe.Options{Target: target.Recorded("../check/testdata/target")}
+	o := probe.Options{Machine: machine.Recorded("../check/testdata/machine")}
 	script, more := expand.Expand(tree, expand.Options{Probe: o})
 	ds.Merge(more)
 	prog, more := check.Check(script)

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // Unwinds reports whether user stacks can be walked by tables here.
 func (f *fn) Unwinds() bool {
 	o := f.m.o.Probe
-	return o.Target.Arch().Unwind.FP != 0 && !o.NoFeature["unwind"] && f.m.has(target.BPFLoop) && f.m.has(target.TaskPtRegs) && f.m.has(target.NoPreallocPerf)
+	return o.Machine.Arch().Unwind.FP != 0 && !o.NoFeature["unwind"] && f.m.has(machine.BPFLoop) && f.m.has(machine.TaskPtRegs) && f.m.has(machine.NoPreallocPerf)
 }
 
 // The maps of package object's UnwindSpaces, UnwindChunks and UnwindFiles, the
@@ -146,7 +146,7 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 	f := w.f
 	cb, fn := f.inCallback(at, 2, func(next, stop *ir.Block) { w.frame(next, stop, space, frames) })
 	regs := f.b.CallPtr(int(asm.FnTaskPtRegs), f.b.CallPtr(int(asm.FnGetCurrentTaskBtf)))
-	a := f.m.o.Probe.Target.Arch()
+	a := f.m.o.Probe.Machine.Arch()
 	cb.setup = append(cb.setup, func(frame *ir.Value) {
 		b := f.b
 		for _, r := range []struct{ slot, reg int }{{w.pc, a.IP}, {w.sp, a.SP}, {w.fp, a.FP}} {
@@ -274,7 +274,7 @@ func (w *walk) search(p *ir.Value, first, n, size, width int, want *ir.Value) *i
 func (w *walk) caller(r, pc *ir.Value, get func(int) *ir.Value, put func(int, *ir.Value), next, stop *ir.Block) {
 	f := w.f
 	b := f.b
-	a := f.m.o.Probe.Target.Arch()
+	a := f.m.o.Probe.Machine.Arch()
 	word := f.Temp("word", 8, 8)
 	// read goes on with a word of user memory, or ends the walk.
 	read := func(addr *ir.Value) *ir.Value {

@@ -35,7 +35,7 @@ func (m *module) mmLayout() *mmLayout {
 		return *m.layout
 	}
 	m.layout = new(*mmLayout)
-	t := m.o.Probe.Target
+	t := m.o.Probe.Machine
 	if t.Portable() {
 		return nil // other kernels lay their structures out otherwise
 	}

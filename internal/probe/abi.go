@@ -8,9 +8,9 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/insn"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // An abi is how functions of a file receive their arguments and return.
@@ -120,7 +120,7 @@ func groupABI(c *Context) abi { return c.Group.Points[0].Extra.(place).abi }
 
 // userArg is argN of a function of user space.
 func userArg(c *Context, n int) *ir.Value {
-	b, a, x := c.B, c.O.Target.Arch(), groupABI(c)
+	b, a, x := c.B, c.O.Machine.Arch(), groupABI(c)
 	regs := x.regs(a)
 	if n < len(regs) {
 		v := b.Load(c.Ctx, regs[n], 8, false)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/arch"
-	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/exe"
 )
 
 // header is an ELF file with nothing in it.

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target/btf"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -46,7 +46,7 @@ type bpfFunc struct {
 
 // matchBPFProgram walks the loaded programs.
 func matchBPFProgram(p *Point, o *Options) ([]*Point, error) {
-	if !o.Target.Live() {
+	if !o.Machine.Live() {
 		return nil, nil
 	}
 	id, wild := uint64(0), p.pattern.provider.Text == "*"

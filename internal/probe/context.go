@@ -13,7 +13,7 @@ var (
 )
 
 func contextStruct(name string) func(*Point, *Options) (types.Type, error) {
-	return func(_ *Point, o *Options) (types.Type, error) { return o.Target.TypeByName("struct", name) }
+	return func(_ *Point, o *Options) (types.Type, error) { return o.Machine.TypeByName("struct", name) }
 }
 
 // contextTypes are the names by which the kernel knows the contexts of programs

@@ -13,16 +13,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // recorded is a machine with a few tracepoints, types and functions; features
 // are what its kernel can do, "" for everything.
-func recorded(t *testing.T, features string) *target.Target {
+func recorded(t *testing.T, features string) *machine.Machine {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name string, data []byte) {
@@ -63,7 +63,7 @@ func recorded(t *testing.T, features string) *target.Target {
 	write(tracing+"available_events", []byte(events))
 	write(tracing+"available_filter_functions", []byte("vfs_read\nvfs_write\nvfs_read.part.0\nmany\nnotypes\next4_read [ext4]\nvfs_read [ext4]\n"))
 	write("proc/modules", []byte("ext4 100 1 - Live 0x0\n"))
-	return target.Recorded(dir)
+	return machine.Recorded(dir)
 }
 
 // kernelTypes is a blob of what the mechanisms look up.
@@ -195,7 +195,7 @@ func runEmit(t *testing.T, settings string) string {
 			t.Fatalf("unknown setting %s", words[0])
 		}
 	}
-	o.Target = recorded(t, features)
+	o.Machine = recorded(t, features)
 	var out bytes.Buffer
 	var points []*Point
 	var kind *Kind
@@ -297,7 +297,7 @@ func emit(t *testing.T, out *bytes.Buffer, g *Group, uses Uses, fields, args []s
 }
 
 func TestMatch(t *testing.T) {
-	o := &Options{Target: recorded(t, "")}
+	o := &Options{Machine: recorded(t, "")}
 	for _, tt := range []struct{ text, want string }{
 		{"t:sched:sched_switch", "tracepoint:sched:sched_switch"},
 		{"t:sched:nosuch", ""},
@@ -342,7 +342,7 @@ func TestMatch(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	o := &Options{Target: recorded(t, ""), Verbose: true}
+	o := &Options{Machine: recorded(t, ""), Verbose: true}
 	for _, tt := range []struct {
 		kind  string
 		parts []Part

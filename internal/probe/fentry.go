@@ -7,10 +7,10 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/btf"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -80,7 +80,7 @@ func matchFentry(p *Point, o *Options) ([]*Point, error) {
 	if p.Target == onBPF {
 		return matchBPFProgram(p, o)
 	}
-	if _, err := o.Target.BTF(); err != nil {
+	if _, err := o.Machine.BTF(); err != nil {
 		return nil, err
 	}
 	if !moduleLoaded(p, o) {
@@ -116,7 +116,7 @@ func matchFentry(p *Point, o *Options) ([]*Point, error) {
 	} else if err == nil && !fns.Has(module, p.Func) {
 		return nil, nil
 	}
-	f, ferr := o.Target.FuncProto(module, p.Func)
+	f, ferr := o.Machine.FuncProto(module, p.Func)
 	switch {
 	case errors.Is(ferr, btf.ErrNotFound) && err != nil:
 		return nil, nil
@@ -134,7 +134,7 @@ func matchFentry(p *Point, o *Options) ([]*Point, error) {
 }
 
 // wildFentry intersects the traceable functions with those that have types.
-func wildFentry(p *Point, fns *target.Functions, o *Options) ([]*Point, error) {
+func wildFentry(p *Point, fns *machine.Functions, o *Options) ([]*Point, error) {
 	byModule := map[string]map[string]bool{}
 	pat := *p.pattern
 	if pat.target.Text == "" {
@@ -148,11 +148,11 @@ func wildFentry(p *Point, fns *target.Functions, o *Options) ([]*Point, error) {
 	})
 	var out []*Point
 	for module, names := range byModule {
-		s, err := o.Target.ModuleBTF(module)
+		s, err := o.Machine.ModuleBTF(module)
 		if err != nil {
 			continue // a module without BTF has no candidates
 		}
-		registers := len(o.Target.Arch().Args)
+		registers := len(o.Machine.Arch().Args)
 		err = s.Each(btf.Set(btf.Func), func(id uint32, _ btf.Kind, name []byte) bool {
 			if !names[string(name)] {
 				return true
@@ -212,7 +212,7 @@ func fentryArgs(p *Point, o *Options) (*types.Struct, error) {
 	if p.Target == onBPF {
 		return nil, errNoProgramTypes
 	}
-	f, err := o.Target.FuncProto(p.Target, p.Func)
+	f, err := o.Machine.FuncProto(p.Target, p.Func)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func fentryArgs(p *Point, o *Options) (*types.Struct, error) {
 }
 
 func fexitRetval(p *Point, o *Options) (types.Type, error) {
-	if _, ok := p.Extra.(bpfFunc); ok && o.Target.Portable() {
+	if _, ok := p.Extra.(bpfFunc); ok && o.Machine.Portable() {
 		return nil, errors.New("where a BPF program's result is depends on the program: it can not be used in what is compiled ahead of time")
 	}
 	f, err := functionType(p, o)
@@ -239,7 +239,7 @@ func functionType(p *Point, o *Options) (*types.Func, error) {
 	if f, ok := p.Extra.(bpfFunc); ok {
 		return f.proto, nil
 	}
-	return o.Target.FuncProto(p.Target, p.Func)
+	return o.Machine.FuncProto(p.Target, p.Func)
 }
 
 // kernelSignature is a function's parameters and result in C, nil and "" if
@@ -248,7 +248,7 @@ func kernelSignature(p *Point, o *Options) ([]btf.Decl, string) {
 	if p.Target == onBPF {
 		return nil, ""
 	}
-	s, err := o.Target.ModuleBTF(p.Target)
+	s, err := o.Machine.ModuleBTF(p.Target)
 	if err != nil {
 		return nil, ""
 	}
@@ -281,10 +281,10 @@ func describeFexit(p *Point, o *Options) ([]string, error) {
 // types of its arguments are fixed when it is loaded.
 func planFentry(m, program *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
 	return func(points []*Point, uses Uses, o *Options) ([]*Group, error) {
-		if err := o.Target.Has(target.Fentry); err != nil {
+		if err := o.Machine.Has(machine.Fentry); err != nil {
 			return nil, err
 		}
-		if uses.Func && !o.has(target.GetFuncIP) {
+		if uses.Func && !o.has(machine.GetFuncIP) {
 			if err := haveAddresses(points, o); err != nil {
 				return nil, err
 			}
@@ -299,7 +299,7 @@ func planFentry(m, program *Mechanism) func([]*Point, Uses, *Options) ([]*Group,
 func linkFunction(progFD int, g *Group, o *Options) ([]Link, error) {
 	links, err := linkTracing(progFD, g, o)
 	if err != nil {
-		p, registers := g.Points[0], len(o.Target.Arch().Args)
+		p, registers := g.Points[0], len(o.Machine.Arch().Args)
 		if f, ferr := functionType(p, o); ferr == nil && slotCount(f) > registers {
 			return nil, fmt.Errorf("%s: it takes %d words of arguments, and this kernel passes on the %d that travel in registers (a kprobe can be put on it): %w",
 				p.Name(), slotCount(f), registers, err)
@@ -310,7 +310,7 @@ func linkFunction(progFD int, g *Group, o *Options) ([]Link, error) {
 
 func fentryID(g *Group, o *Options) (uint32, string, error) {
 	p := g.Points[0]
-	f, err := o.Target.FuncProto(p.Target, p.Func)
+	f, err := o.Machine.FuncProto(p.Target, p.Func)
 	if err != nil {
 		return 0, "", err
 	}
@@ -341,7 +341,7 @@ func followProgram(name string, at ebpf.AttachType, retval func(*Context) *ir.Va
 // fexitResult is the slot behind the arguments.
 func fexitResult(c *Context) *ir.Value {
 	p := c.Group.Points[0]
-	f, err := c.O.Target.FuncProto(p.Target, p.Func)
+	f, err := c.O.Machine.FuncProto(p.Target, p.Func)
 	if err != nil || f.Result == types.Void {
 		return c.B.Const(0)
 	}

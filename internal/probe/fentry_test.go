@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/arch"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -73,11 +73,11 @@ func TestListSideBySide(t *testing.T) {
 // A BPF program of the same name may be another one on another machine.
 func TestProgramResultPortable(t *testing.T) {
 	p := &Point{Target: onBPF, Func: "f", Extra: bpfFunc{proto: &types.Func{Result: types.Int32}}}
-	portable, _ := target.Portable(arch.AMD64, "")
-	if typ, err := fexitRetval(p, &Options{Target: portable}); err == nil {
+	portable, _ := machine.Portable(arch.AMD64, "")
+	if typ, err := fexitRetval(p, &Options{Machine: portable}); err == nil {
 		t.Errorf("what runs elsewhere reads a result of type %s", typ)
 	}
-	if typ, err := fexitRetval(p, &Options{Target: target.Recorded(t.TempDir())}); err != nil || typ != types.Int32 {
+	if typ, err := fexitRetval(p, &Options{Machine: machine.Recorded(t.TempDir())}); err != nil || typ != types.Int32 {
 		t.Errorf("%v, %v", typ, err)
 	}
 }

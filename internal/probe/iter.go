@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target/btf"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -35,7 +35,7 @@ var _ = define(Kind{
 	List:     listIters,
 	Describe: describeIter,
 	Ctx: func(p *Point, o *Options) (types.Type, error) {
-		return o.Target.TypeByName("struct", iterStruct+p.Func)
+		return o.Machine.TypeByName("struct", iterStruct+p.Func)
 	},
 	Plan: planIter,
 })
@@ -65,7 +65,7 @@ func parseIter(p *Point, parts []Part, _ *Options) error {
 }
 
 func matchIter(p *Point, o *Options) ([]*Point, error) {
-	if _, err := o.Target.Iterator(p.Func); err != nil {
+	if _, err := o.Machine.Iterator(p.Func); err != nil {
 		if errors.Is(err, btf.ErrNotFound) {
 			return nil, Hinted{fmt.Errorf("iter %s not available for your kernel version.", p.Func), "hawk -l 'iter:*' shows those that are"}
 		}
@@ -77,7 +77,7 @@ func matchIter(p *Point, o *Options) ([]*Point, error) {
 // iterators lists what the kernel can walk, sorted. Types tell of more than
 // the kernel accepts programs for.
 func iterators(o *Options) ([]string, error) {
-	s, err := o.Target.BTF()
+	s, err := o.Machine.BTF()
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func iterators(o *Options) ([]string, error) {
 	})
 	slices.Sort(out)
 	out = slices.DeleteFunc(slices.Compact(out), func(object string) bool {
-		_, err := o.Target.Iterator(object)
+		_, err := o.Machine.Iterator(object)
 		return err != nil
 	})
 	return out, err
@@ -122,11 +122,11 @@ func listIters(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
 // describeIter prints the members of the context but for the one that all
 // have.
 func describeIter(p *Point, o *Options) ([]string, error) {
-	s, err := o.Target.BTF()
+	s, err := o.Machine.BTF()
 	if err != nil {
 		return nil, err
 	}
-	id, err := o.Target.Iterator(p.Func)
+	id, err := o.Machine.Iterator(p.Func)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func planIter(points []*Point, _ Uses, _ *Options) ([]*Group, error) {
 }
 
 func iterID(g *Group, o *Options) (uint32, string, error) {
-	id, err := o.Target.Iterator(g.Points[0].Func)
+	id, err := o.Machine.Iterator(g.Points[0].Func)
 	return id, vmlinux, err
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // Kernel functions by name: what kprobes and fentry probes can be put on.
@@ -13,11 +13,11 @@ import (
 const vmlinux = "vmlinux"
 
 // functions is the list of traceable kernel functions.
-func (o *Options) functions() (*target.Functions, error) {
+func (o *Options) functions() (*machine.Functions, error) {
 	if o.Traceable != "" {
-		return o.Target.ReadFunctions(o.Traceable)
+		return o.Machine.ReadFunctions(o.Traceable)
 	}
-	return o.Target.FilterFunctions()
+	return o.Machine.FilterFunctions()
 }
 
 func (o *Options) warn(p *Point, format string, args ...any) {
@@ -41,7 +41,7 @@ func (o *Options) warnOnce(p *Point, msg string) {
 // moduleLoaded warns of a module that is not there, which is why nothing will
 // match.
 func moduleLoaded(p *Point, o *Options) bool {
-	if p.Target == "" || p.Target == vmlinux || p.pattern.target.HasWild() || slices.Contains(o.Target.Modules(), p.Target) {
+	if p.Target == "" || p.Target == vmlinux || p.pattern.target.HasWild() || slices.Contains(o.Machine.Modules(), p.Target) {
 		return true
 	}
 	o.warn(p, "specified module %s in probe %s is not loaded.", p.Target, p.Name())
@@ -50,7 +50,7 @@ func moduleLoaded(p *Point, o *Options) bool {
 
 // matchFunctions lists the traceable functions that a pattern covers, in the
 // order of the kernel's list. Fragments that compilers split off never match.
-func matchFunctions(pat *pattern, fns *target.Functions, emit func(module, name string)) {
+func matchFunctions(pat *pattern, fns *machine.Functions, emit func(module, name string)) {
 	module, name := pat.target, pat.fn
 	lastModule, in := "", module.Text == "" || module.matches(vmlinux)
 	fns.Each(func(fn, mod []byte) bool {

@@ -16,11 +16,11 @@ func (g *Group) MayCall(name string, o *Options) error {
 		if module != "" && module != vmlinux {
 			// What may be called does not depend on the function: one of the
 			// kernel's own needs no descriptor.
-			if id, err = o.Target.AnyFunction(); err != nil {
+			if id, err = o.Machine.AnyFunction(); err != nil {
 				return err
 			}
 		}
 		spec.AttachBTFID = id
 	}
-	return o.Target.MayCall(name, spec)
+	return o.Machine.MayCall(name, spec)
 }

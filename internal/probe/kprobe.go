@@ -10,7 +10,7 @@ import (
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -23,7 +23,7 @@ var _ = define(Kind{
 	Has:     HasArgs | HasArgN | HasRegs | HasFunc | HasPID | HasCtx | HasOverride,
 	Space:   types.Kernel,
 	Wild:    KernelWild,
-	Multi:   target.KprobeMulti,
+	Multi:   machine.KprobeMulti,
 
 	RegisterArgs: true,
 
@@ -47,7 +47,7 @@ var _ = define(Kind{
 	Forms:    []string{"kretprobe:[module:]function", "kretprobe:address"},
 	Has:      HasRetval | HasRegs | HasFunc | HasPID | HasCtx,
 	Space:    types.Kernel,
-	Multi:    target.KprobeMulti,
+	Multi:    machine.KprobeMulti,
 	Parse:    parseKretprobe,
 	Match:    matchKprobe,
 	Names:    functionNames,
@@ -165,14 +165,14 @@ func describeKretprobe(p *Point, o *Options) ([]string, error) {
 // name.
 func planKprobe(multi, perf *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
 	return func(points []*Point, uses Uses, o *Options) ([]*Group, error) {
-		fixed := uses.Func && perf.Retval != nil && !o.has(target.GetFuncIP)
+		fixed := uses.Func && perf.Retval != nil && !o.has(machine.GetFuncIP)
 		if fixed {
 			if err := haveAddresses(points, o); err != nil {
 				return nil, err
 			}
 		}
 		var many, single []*Point
-		useMulti := o.has(target.KprobeMulti)
+		useMulti := o.has(machine.KprobeMulti)
 		for _, p := range points {
 			if useMulti && !forced(p, o) && p.Offset == 0 && p.Address == 0 && (p.Target == "" || p.Target == vmlinux) {
 				many = append(many, p)
@@ -181,12 +181,12 @@ func planKprobe(multi, perf *Mechanism) func([]*Point, Uses, *Options) ([]*Group
 			}
 		}
 		if len(single) > 0 {
-			if err := o.Target.Has(target.KprobePMU); err != nil {
+			if err := o.Machine.Has(machine.KprobePMU); err != nil {
 				return nil, err
 			}
 		}
 		out := split(many, multi, true, indexCookies(len(many) > 1))
-		cookies := len(single) > 1 && uses.Probe && o.has(target.KprobeCookie)
+		cookies := len(single) > 1 && uses.Probe && o.has(machine.KprobeCookie)
 		return append(out, split(single, perf, !fixed && (!uses.Probe || cookies), indexCookies(cookies))...), nil
 	}
 }
@@ -203,22 +203,22 @@ func forced(p *Point, o *Options) bool {
 
 // regArg is argN of a function called with the registers of the context.
 func regArg(c *Context, n int) *ir.Value {
-	return c.B.Load(c.Ctx, c.O.Target.Arch().Args[n], 8, false)
+	return c.B.Load(c.Ctx, c.O.Machine.Arch().Args[n], 8, false)
 }
 
 func regRetval(c *Context) *ir.Value {
-	return c.B.Load(c.Ctx, c.O.Target.Arch().Ret, 8, true)
+	return c.B.Load(c.Ctx, c.O.Machine.Arch().Ret, 8, true)
 }
 
 // funcIP is the address of the probed function by helper, for contexts that
 // do not hold it, or hold the address of the breakpoint's successor. Kernels
 // without the helper run a program for each function, which knows its address.
 func funcIP(c *Context) *ir.Value {
-	if !c.O.has(target.GetFuncIP) {
-		if n, ok := c.O.Target.Defer(target.Fact{Kind: target.Symbol, Of: c.Group.Points[0].Func}); ok {
+	if !c.O.has(machine.GetFuncIP) {
+		if n, ok := c.O.Machine.Defer(machine.Fact{Kind: machine.Symbol, Of: c.Group.Points[0].Func}); ok {
 			return c.B.Reloc(n)
 		}
-		if syms, err := c.O.Target.KernelSymbols(); err == nil {
+		if syms, err := c.O.Machine.KernelSymbols(); err == nil {
 			addr, _ := syms.Address(c.Group.Points[0].Func)
 			return c.B.Const(int64(addr))
 		}
@@ -229,14 +229,14 @@ func funcIP(c *Context) *ir.Value {
 // haveAddresses says why func cannot be had in programs of one function each:
 // the kernel lacks the helper and hides the addresses too.
 func haveAddresses(points []*Point, o *Options) error {
-	if _, err := o.Target.KernelSymbols(); err != nil {
-		return fmt.Errorf("func in %s probes needs Linux %s or newer, or the kernel's symbols: %w", points[0].Kind.Name, target.GetFuncIP.Since, err)
+	if _, err := o.Machine.KernelSymbols(); err != nil {
+		return fmt.Errorf("func in %s probes needs Linux %s or newer, or the kernel's symbols: %w", points[0].Kind.Name, machine.GetFuncIP.Since, err)
 	}
 	return nil
 }
 
 // currentIP is where the probe was hit.
-func currentIP(c *Context) *ir.Value { return c.B.Load(c.Ctx, c.O.Target.Arch().IP, 8, false) }
+func currentIP(c *Context) *ir.Value { return c.B.Load(c.Ctx, c.O.Machine.Arch().IP, 8, false) }
 
 func kprobeFunc(c *Context) *ir.Value {
 	for _, p := range c.Group.Points {
@@ -244,7 +244,7 @@ func kprobeFunc(c *Context) *ir.Value {
 			return currentIP(c)
 		}
 	}
-	if !c.O.has(target.GetFuncIP) {
+	if !c.O.has(machine.GetFuncIP) {
 		return currentIP(c)
 	}
 	return funcIP(c)

@@ -7,8 +7,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target/btf"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -25,7 +25,7 @@ func kprobeArgs(p *Point, o *Options) (*types.Struct, error) {
 	if err != nil {
 		return nil, err
 	}
-	return callStruct("kprobe:"+p.Func+"_args", f.Params, o.Target.Arch()), nil
+	return callStruct("kprobe:"+p.Func+"_args", f.Params, o.Machine.Arch()), nil
 }
 
 // kprobeProto is the prototype of a function, in the module that the script
@@ -39,7 +39,7 @@ func kprobeProto(p *Point, o *Options) (*types.Func, error) {
 			}
 		}
 	}
-	f, err := o.Target.FuncProto(module, p.Func)
+	f, err := o.Machine.FuncProto(module, p.Func)
 	if errors.Is(err, btf.ErrNotFound) {
 		return nil, fmt.Errorf("the kernel's types do not know %s; its arguments have numbers: arg0", p.Func)
 	}
@@ -76,7 +76,7 @@ func callField(c *Context, f types.Field) *ir.Value { return narrow(c, callWord(
 
 // callWord is an argument register or, behind those, a word of the stack.
 func callWord(c *Context, n int) *ir.Value {
-	b, a := c.B, c.O.Target.Arch()
+	b, a := c.B, c.O.Machine.Arch()
 	if n < len(a.Args) {
 		return b.Load(c.Ctx, a.Args[n], 8, false)
 	}

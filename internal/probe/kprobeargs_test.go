@@ -33,7 +33,7 @@ func TestCallStruct(t *testing.T) {
 
 // TestKprobeNoArgs: behind the start of a function arguments have moved.
 func TestKprobeNoArgs(t *testing.T) {
-	o := &Options{Target: recorded(t, "")}
+	o := &Options{Machine: recorded(t, "")}
 	for _, tt := range []struct{ text, want string }{
 		{"k:vfs_read+4", "the start of a function only"}, {"k:notypes", "its arguments have numbers: arg0"},
 	} {

@@ -12,7 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/insn"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // returnBit is the "retprobe" bit of the kprobe and uprobe event sources.
@@ -67,7 +67,7 @@ func linkMany(progFD int, g *Group, flags, kind uint32, o *Options) ([]Link, err
 // linkKprobePerf attaches functions one by one.
 func linkKprobePerf(config uint64) func(int, *Group, *Options) ([]Link, error) {
 	return func(progFD int, g *Group, o *Options) ([]Link, error) {
-		typ, err := o.Target.PMUType("kprobe")
+		typ, err := o.Machine.PMUType("kprobe")
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +108,7 @@ func withinFunction(p *Point, o *Options) error {
 	if p.Offset == 0 || o.Unsafe || p.Target != "" && p.Target != vmlinux {
 		return nil
 	}
-	syms, err := o.Target.KernelSymbols()
+	syms, err := o.Machine.KernelSymbols()
 	if err != nil {
 		return nil // the kernel hides them, and decides itself
 	}
@@ -203,21 +203,21 @@ func kprobeError(p *Point, err error, o *Options) error {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%s: %w", p.Name(), err)
-	case errors.Is(err, unix.EILSEQ), misaligned(insn.Native(o.Target.Arch().GoArch), p.Offset):
+	case errors.Is(err, unix.EILSEQ), misaligned(insn.Native(o.Machine.Arch().GoArch), p.Offset):
 		return fmt.Errorf("%s: Possible attachment attempt in the middle of an instruction, try a different offset.", p.Name())
-	case module && !slices.Contains(o.Target.Modules(), p.Target):
+	case module && !slices.Contains(o.Machine.Modules(), p.Target):
 		return because("the module %s is not loaded any more", p.Target)
 	case errors.Is(err, unix.EADDRNOTAVAIL):
 		return because("several functions have this name: say which by its module, or give an address")
 	case !refusesFunction(err) || p.Address != 0:
 		return fmt.Errorf("%s: %w", p.Name(), err)
 	}
-	switch o.Target.Traceability(p.Func) {
-	case target.Forbidden:
+	switch o.Machine.Traceability(p.Func) {
+	case machine.Forbidden:
 		return because("it is on the kernel's list of functions that must not be probed")
-	case target.NoTrace:
+	case machine.NoTrace:
 		return because("the function is marked \"notrace\", or has no place for a probe")
-	case target.NoFunction:
+	case machine.NoFunction:
 		return because("the kernel has no such function")
 	}
 	if p.Offset != 0 {
@@ -232,13 +232,13 @@ func whyUntraceable(p *Point, o *Options) string {
 	if p.Target == onBPF {
 		return "hawk -l '" + p.Kind.Name + ":bpf:*' lists the programs that are loaded"
 	}
-	if target.Unsafe(p.Func) {
+	if machine.Unsafe(p.Func) {
 		return "a probe on " + p.Func + " can hang the machine, so that hawk leaves it alone"
 	}
-	switch o.Target.Traceability(p.Func) {
-	case target.Forbidden:
+	switch o.Machine.Traceability(p.Func) {
+	case machine.Forbidden:
 		return p.Func + " is on the kernel's list of functions that must not be probed (debugfs kprobes/blacklist)"
-	case target.NoTrace:
+	case machine.NoTrace:
 		return p.Func + " exists, but is marked \"notrace\" or has no place for a probe; functions that call it may be traced instead"
 	}
 	return ""

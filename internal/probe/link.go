@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // Attachments live by file descriptors alone, so that a killed hawk leaves
@@ -46,7 +46,7 @@ func perfAdvice(attr *unix.PerfEventAttr, err error) string {
 	case errors.Is(err, unix.EINVAL) && attr.Bits&unix.PerfBitFreq != 0:
 		return " (the rate may be above the sysctl kernel.perf_event_max_sample_rate)"
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return " (" + target.Host().PerfForbidden() + ")"
+		return " (" + machine.Host().PerfForbidden() + ")"
 	}
 	return ""
 }

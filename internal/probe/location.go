@@ -1,8 +1,8 @@
 package probe
 
 import (
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // Locations lists the addresses at which a point of a user-space kind has its

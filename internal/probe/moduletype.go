@@ -5,7 +5,7 @@ import "github.com/hawktrace/hawk/internal/types"
 // moduleType finds a type that the kernel image has no definition of in the
 // modules that a point is in: the image only knows that there is such a struct.
 func moduleType(p *Point, o *Options, keyword, name string) (types.Type, bool) {
-	if _, err := o.Target.TypeByName(keyword, name); err == nil {
+	if _, err := o.Machine.TypeByName(keyword, name); err == nil {
 		return nil, false
 	}
 	modules := []string{p.Target}
@@ -20,7 +20,7 @@ func moduleType(p *Point, o *Options, keyword, name string) (types.Type, bool) {
 		if m == vmlinux {
 			continue
 		}
-		if t, err := o.Target.ModuleType(m, keyword, name); err == nil {
+		if t, err := o.Machine.ModuleType(m, keyword, name); err == nil {
 			return t, true
 		}
 	}

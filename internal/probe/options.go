@@ -3,8 +3,8 @@ package probe
 import (
 	"slices"
 
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/proc"
+	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/proc"
 )
 
 // Features lists what --no-feature can turn off, sorted.
@@ -20,8 +20,8 @@ func IsFeature(name string) bool { return slices.Contains(Features(), name) }
 
 // has reports whether the kernel offers a feature and the user has not turned
 // it off.
-func (o *Options) has(f *target.Feature) bool {
-	return !o.NoFeature[f.Name] && o.Target.Has(f) == nil
+func (o *Options) has(f *machine.Feature) bool {
+	return !o.NoFeature[f.Name] && o.Machine.Has(f) == nil
 }
 
 // OneLink reports whether one link of the kernel serves all that a pattern

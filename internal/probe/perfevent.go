@@ -227,7 +227,7 @@ func linkCounter(progFD int, g *Group, o *Options) ([]Link, error) {
 	e := p.Extra.(perfEvent)
 	cpus, err := e.cpus, error(nil)
 	if cpus == nil {
-		cpus, err = o.Target.OnlineCPUs()
+		cpus, err = o.Machine.OnlineCPUs()
 	}
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func guardPID(c *Context) {
 		return
 	}
 	b := c.B
-	ns, err := c.O.Target.PIDNamespace()
+	ns, err := c.O.Machine.PIDNamespace()
 	if err != nil || ns.Initial {
 		// Without /proc there are no namespaces to tell apart.
 		id := b.Call(int(asm.FnGetCurrentPidTgid))

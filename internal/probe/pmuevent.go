@@ -71,6 +71,6 @@ func cutSource(name string) (source, terms string, ok bool) {
 }
 
 func sourceEvent(source, terms string, o *Options) (perfEvent, error) {
-	e, err := o.Target.PMUEvent(source, terms)
+	e, err := o.Machine.PMUEvent(source, terms)
 	return perfEvent{name: source + "/" + terms + "/", typ: e.Type, config: e.Config[0], config12: [2]uint64(e.Config[1:]), count: pmuCount, cpus: e.CPUs}, err
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -94,7 +94,7 @@ type Kind struct {
 	RegisterArgs bool
 	// Multi is the feature by which one link serves all that a pattern matches;
 	// nil: each match is attached by itself.
-	Multi *target.Feature
+	Multi *machine.Feature
 
 	// Parse checks the parts after the kind and fills a Point. Errors are
 	// about the text alone.
@@ -211,7 +211,7 @@ type Uses struct {
 
 // Options is what matching, listing and planning depend on.
 type Options struct {
-	Target     *target.Target
+	Machine    *machine.Machine
 	PID        int                    // -p or the -c child; 0: none
 	PIDFilter  bool                   // PID came from -p: in-program tests apply
 	Follow     bool                   // --follow: the process, and what it starts
@@ -270,7 +270,7 @@ type Mechanism struct {
 	Target func(g *Group) (fd int, typ uint32, err error)
 	// Sleepable is the feature by which programs may wait for pages of the process they
 	// run in; nil: they may not.
-	Sleepable *target.Feature
+	Sleepable *machine.Feature
 	// Backwards: of several programs on one event the kernel runs the one that
 	// was attached last first.
 	Backwards bool

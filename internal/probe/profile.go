@@ -127,7 +127,7 @@ var intervalClock = &Mechanism{
 	Program: ebpf.PerfEvent,
 	Regs:    contextRegs,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
-		cpus, err := o.Target.OnlineCPUs()
+		cpus, err := o.Machine.OnlineCPUs()
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ var profileClock = &Mechanism{
 	Guard:   guardFollowed,
 	Regs:    contextRegs,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
-		cpus, err := o.Target.OnlineCPUs()
+		cpus, err := o.Machine.OnlineCPUs()
 		if err != nil {
 			return nil, err
 		}

@@ -7,9 +7,9 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/btf"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -50,7 +50,7 @@ func parseRawTracepoint(p *Point, parts []Part, _ *Options) error {
 // part covers.
 func moduleSpecs(part Part, o *Options, f func(module string, s *btf.Spec) error) error {
 	if part.matches(vmlinux) {
-		s, err := o.Target.BTF()
+		s, err := o.Machine.BTF()
 		if err != nil {
 			return err
 		}
@@ -61,12 +61,12 @@ func moduleSpecs(part Part, o *Options, f func(module string, s *btf.Spec) error
 	if part.Text == vmlinux {
 		return nil
 	}
-	for _, m := range o.Target.BTFModules() {
+	for _, m := range o.Machine.BTFModules() {
 		if !part.matches(m) {
 			continue
 		}
 		// A module that goes away meanwhile has no probes.
-		if s, err := o.Target.ModuleBTF(m); err == nil {
+		if s, err := o.Machine.ModuleBTF(m); err == nil {
 			if err := f(m, s); err != nil {
 				return err
 			}
@@ -100,7 +100,7 @@ func matchRawTracepoint(p *Point, o *Options) ([]*Point, error) {
 			return true
 		})
 	})
-	if errors.Is(err, target.ErrNoBTF) {
+	if errors.Is(err, machine.ErrNoBTF) {
 		return nil, fmt.Errorf("rawtracepoints require kernel BTF: %w", err)
 	}
 	return sortPoints(out), err
@@ -113,7 +113,7 @@ func hasRawTP(s *btf.Spec, event string) bool {
 
 // inVmlinux tells what a module brings from what its BTF builds upon.
 func inVmlinux(event string, o *Options) bool {
-	s, err := o.Target.BTF()
+	s, err := o.Machine.BTF()
 	return err == nil && hasRawTP(s, event)
 }
 
@@ -133,7 +133,7 @@ func rawTracepointNames(p *Point, o *Options) []string {
 }
 
 func rawTracepointArgs(p *Point, o *Options) (*types.Struct, error) {
-	f, _, err := o.Target.RawTracepoint(p.Target, p.Func)
+	f, _, err := o.Machine.RawTracepoint(p.Target, p.Func)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func rawTracepointArgs(p *Point, o *Options) (*types.Struct, error) {
 
 // describeRawTracepoint prints the parameters of a tracepoint.
 func describeRawTracepoint(p *Point, o *Options) ([]string, error) {
-	s, err := o.Target.ModuleBTF(p.Target)
+	s, err := o.Machine.ModuleBTF(p.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ var typedRaw = &Mechanism{
 	Program: ebpf.Tracing,
 	Attach:  ebpf.AttachTraceRawTp,
 	BTFID: func(g *Group, o *Options) (uint32, string, error) {
-		return o.Target.RawTracepointID(g.Points[0].Target, g.Points[0].Func)
+		return o.Machine.RawTracepointID(g.Points[0].Target, g.Points[0].Func)
 	},
 	Guard: guardPID,
 	Arg:   rawSlot,

@@ -4,8 +4,8 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/hawktrace/hawk/internal/bpf"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/btf"
+	"github.com/hawktrace/hawk/internal/btf"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // One link can serve both ends of kernel functions. The kernel then does for
@@ -27,10 +27,10 @@ func OneSession(entry, ret *Group, o *Options) (both *Group, isReturnID uint32, 
 			return nil, 0, false
 		}
 	}
-	if o.NoFeature[target.KprobeMulti.Name] || !o.has(target.KprobeSession) {
+	if o.NoFeature[machine.KprobeMulti.Name] || !o.has(machine.KprobeSession) {
 		return nil, 0, false
 	}
-	s, err := o.Target.BTF()
+	s, err := o.Machine.BTF()
 	if err != nil {
 		return nil, 0, false
 	}

@@ -130,7 +130,7 @@ func byFile(sites []site) (groups [][]site) {
 }
 
 func linkSitesPerf(progFD int, sites []site, o *Options, flags uint32, r *refusals) ([]Link, error) {
-	typ, err := o.Target.PMUType("uprobe")
+	typ, err := o.Machine.PMUType("uprobe")
 	if err != nil {
 		return nil, err
 	}

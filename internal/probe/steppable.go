@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/btf"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/insn"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/btf"
-	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // A probe of user space is put only where the kernel gets the traced program
@@ -64,7 +64,7 @@ func openCode(path string, o *Options) (*code, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &code{File: f, set: insn.Native(o.Target.Arch().GoArch), o: o}
+	c := &code{File: f, set: insn.Native(o.Machine.Arch().GoArch), o: o}
 	ident := make([]byte, elf.EI_NIDENT)
 	if _, err := f.ReadAt(ident, 0); err == nil && string(ident[:4]) == elf.ELFMAG && elf.Class(ident[elf.EI_CLASS]) == elf.ELFCLASS32 {
 		c.set = c.set.Narrow()
@@ -141,10 +141,10 @@ func (c *code) instead(s site, at []byte) string {
 // rewritesNops reports whether the kernel puts a call in place of a nop with a
 // probe, as Linux 6.18 does, if it does not tell.
 func (o *Options) rewritesNops() bool {
-	if o.Target.Arch().GoArch != "amd64" {
+	if o.Machine.Arch().GoArch != "amd64" {
 		return false
 	}
-	s, err := target.Host().BTF()
+	s, err := machine.Host().BTF()
 	if err != nil {
 		return true
 	}

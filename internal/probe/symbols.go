@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/exe"
 )
 
 // The files that probes of user space name, and the symbols in them.
@@ -53,7 +53,7 @@ func withDebugFile(file *exe.File, o *Options, f func(*exe.File) bool) {
 	if f(file) {
 		return
 	}
-	if d := file.DebugFile(o.root(), o.Target.DebugDirs...); d != nil {
+	if d := file.DebugFile(o.root(), o.Machine.DebugDirs...); d != nil {
 		f(d)
 		d.Close()
 	}
@@ -75,7 +75,7 @@ func matchUretprobe(p *Point, o *Options) ([]*Point, error) { return matchSymbol
 func matchSymbols(p *Point, o *Options, returns bool) ([]*Point, error) {
 	var out []*Point
 	err := eachFile(p, o, func(path string, file *exe.File) error {
-		if err := foreign(file, o.Target.Arch()); err != nil && !o.ForListing {
+		if err := foreign(file, o.Machine.Arch()); err != nil && !o.ForListing {
 			return err
 		}
 		points, err := matchFile(p, o, path, file, returns)

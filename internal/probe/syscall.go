@@ -8,7 +8,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -29,11 +29,11 @@ func syscallsUsable(o *Options) bool {
 	if o.NoFeature["raw_syscalls"] {
 		return false
 	}
-	o.Target.ExpectTask("sys_enter")
+	o.Machine.ExpectTask("sys_enter")
 	if _, _, ok := compatField(o); !ok {
 		return false
 	}
-	_, _, err := o.Target.RawTracepointID("", "sys_enter")
+	_, _, err := o.Machine.RawTracepointID("", "sys_enter")
 	return err == nil
 }
 
@@ -48,17 +48,17 @@ func callNumber(p *Point, prefix string, o *Options) int {
 	if !ok {
 		return -1
 	}
-	return syscallNumber(o.Target.Arch().GoArch, name)
+	return syscallNumber(o.Machine.Arch().GoArch, name)
 }
 
 // compatField finds the field of the current task that marks 32-bit programs,
 // whose calls have numbers of their own: the way there, and its size.
 func compatField(o *Options) (way []types.Field, size int, ok bool) {
-	t, err := o.Target.TypeByName("struct", "task_struct")
+	t, err := o.Machine.TypeByName("struct", "task_struct")
 	if err != nil {
 		return nil, 0, false
 	}
-	for _, name := range o.Target.Arch().Compat.Field {
+	for _, name := range o.Machine.Arch().Compat.Field {
 		s, ok := t.(*types.Struct)
 		if !ok {
 			return nil, 0, false
@@ -89,8 +89,8 @@ var sysEnter = &Mechanism{
 		case f.Offset == 8:
 			return c.Data["call"]
 		case f.Offset >= 16 && f.DataLoc == types.NoDataLoc:
-			if n := (f.Offset - 16) / 8; n < len(c.O.Target.Arch().SyscallArgs) {
-				return c.B.Load(callRegs(c), c.O.Target.Arch().SyscallArgs[n], 8, false)
+			if n := (f.Offset - 16) / 8; n < len(c.O.Machine.Arch().SyscallArgs) {
+				return c.B.Load(callRegs(c), c.O.Machine.Arch().SyscallArgs[n], 8, false)
 			}
 		}
 		return commonOrZero(c, f)
@@ -130,7 +130,7 @@ var rawSysEnter = &Mechanism{
 	// The record is put together on the stack: args is an array.
 	Record: func(c *Context) *ir.Value {
 		b := c.B
-		args := c.O.Target.Arch().SyscallArgs
+		args := c.O.Machine.Arch().SyscallArgs
 		rec := b.Addr(b.NewObject("record", 16+8*len(args), 8), 0)
 		b.Store(rec, 8, 8, b.Load(c.Ctx, 8, 8, true))
 		regs := callRegs(c)
@@ -169,7 +169,7 @@ var rawSysExit = &Mechanism{
 
 // kernelEvent is BTFID of programs on a raw tracepoint of the kernel image.
 func kernelEvent(name string) func(*Group, *Options) (uint32, string, error) {
-	return func(_ *Group, o *Options) (uint32, string, error) { return o.Target.RawTracepointID("", name) }
+	return func(_ *Group, o *Options) (uint32, string, error) { return o.Machine.RawTracepointID("", name) }
 }
 
 // linkTracing attaches a program to what it was loaded for.
@@ -186,7 +186,7 @@ func callRegs(c *Context) *ir.Value { return c.B.LoadPtr(c.Ctx, 0) }
 
 // callID reads the number of the call from the registers, as sys_exit must.
 func callID(c *Context) *ir.Value {
-	nr := c.O.Target.Arch().SyscallNumber
+	nr := c.O.Machine.Arch().SyscallNumber
 	return c.B.Load(callRegs(c), nr.Offset, nr.Width/8, true)
 }
 
@@ -238,9 +238,9 @@ func guardCompat(c *Context) {
 		}
 		return p
 	}
-	mask := b.Const(int64(c.O.Target.Arch().Compat.Mask))
+	mask := b.Const(int64(c.O.Machine.Arch().Compat.Mask))
 	var flags *ir.Value
-	if c.O.has(target.TaskBTF) {
+	if c.O.has(machine.TaskBTF) {
 		flags = b.Load(field(b.CallPtr(int(asm.FnGetCurrentTaskBtf))), 0, size, false)
 	} else {
 		tmp := b.Addr(b.NewObject("flags", 8, 8), 0)
@@ -264,10 +264,10 @@ func commonField(c *Context, f types.Field) *ir.Value {
 		return b.Ext(b.Call(int(asm.FnGetCurrentPidTgid)), 4, true)
 	case f.Offset == 0 && len(c.Group.Points) == 1: // common_type
 		p := c.Group.Points[0]
-		if n, ok := c.O.Target.Defer(target.Fact{Kind: target.EventID, Module: p.Target, Of: p.Func}); ok {
+		if n, ok := c.O.Machine.Defer(machine.Fact{Kind: machine.EventID, Module: p.Target, Of: p.Func}); ok {
 			return b.Reloc(n)
 		}
-		if format, err := c.O.Target.TracepointFormat(p.Target, p.Func); err == nil {
+		if format, err := c.O.Machine.TracepointFormat(p.Target, p.Func); err == nil {
 			return b.Const(int64(format.ID))
 		}
 	}

@@ -49,7 +49,7 @@ func TestKinds(t *testing.T) {
 
 // TestNamesOfNothing: what could be meant is asked of points too that could not be parsed.
 func TestNamesOfNothing(t *testing.T) {
-	o := &Options{Target: recorded(t, "")}
+	o := &Options{Machine: recorded(t, "")}
 	for _, k := range Kinds() {
 		if k.Wild != KernelWild || k.Names == nil {
 			continue
@@ -99,7 +99,7 @@ func parse(text string, o *Options) (*Point, error) {
 func TestParse(t *testing.T) {
 	unsafe := &Options{Unsafe: true}
 	target := &Options{PID: 1, PIDFilter: true}
-	plain := &Options{Target: machine(t, "x86_64", "")}
+	plain := &Options{Machine: recordedMachine(t, "x86_64", "")}
 	for _, tt := range []struct {
 		text string
 		o    *Options

@@ -6,7 +6,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/hawktrace/hawk/internal/bpf"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // planInterval runs the program by a timer of hawk's own where the kernel
@@ -15,7 +15,7 @@ import (
 // forbids it.
 func planInterval(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 	m := intervalClock
-	if !uses.Regs && !uses.Ctx && !uses.Stack && !o.has(target.PerfClock) {
+	if !uses.Regs && !uses.Ctx && !uses.Stack && !o.has(machine.PerfClock) {
 		m = intervalTimer
 	}
 	return planAlone(m)(points, uses, o)

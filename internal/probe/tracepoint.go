@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -50,13 +50,13 @@ func parseTracepoint(p *Point, parts []Part, _ *Options) error {
 
 func matchTracepoint(p *Point, o *Options) ([]*Point, error) {
 	if !p.Wild() {
-		ok, err := o.Target.HasEvent(p.Target, p.Func)
+		ok, err := o.Machine.HasEvent(p.Target, p.Func)
 		if err != nil || !ok {
 			return nil, err
 		}
 		return []*Point{p}, nil
 	}
-	events, err := o.Target.Events()
+	events, err := o.Machine.Events()
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +73,12 @@ func matchTracepoint(p *Point, o *Options) ([]*Point, error) {
 }
 
 func tracepointNames(_ *Point, o *Options) []string {
-	events, _ := o.Target.Events()
+	events, _ := o.Machine.Events()
 	return events
 }
 
 func tracepointArgs(p *Point, o *Options) (*types.Struct, error) {
-	f, err := o.Target.TracepointFormat(p.Target, p.Func)
+	f, err := o.Machine.TracepointFormat(p.Target, p.Func)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func tracepointArgs(p *Point, o *Options) (*types.Struct, error) {
 }
 
 func describeTracepoint(p *Point, o *Options) ([]string, error) {
-	return o.Target.TracepointDecls(p.Target, p.Func)
+	return o.Machine.TracepointDecls(p.Target, p.Func)
 }
 
 // planTracepoint prefers mechanisms other than perf events: those cost 40 ns
@@ -124,7 +124,7 @@ func planTracepoint(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 	// A raw tracepoint program cannot tell its points apart before 6.10, and
 	// one with a constant name is faster anyway.
 	out = append(out, split(raw, rawTracepoint, !uses.Probe, nil)...)
-	cookies := len(perf) > 1 && uses.Probe && o.has(target.TraceCookie)
+	cookies := len(perf) > 1 && uses.Probe && o.has(machine.TraceCookie)
 	return append(out, split(perf, perfTracepoint, !uses.Probe || cookies, indexCookies(cookies))...), nil
 }
 
@@ -152,7 +152,7 @@ func hasRawTracepoint(p *Point, o *Options) bool {
 		return false
 	}
 	// Others may be dynamic events in a group of the user's choice.
-	f, err := o.Target.TracepointFormat(p.Target, p.Func)
+	f, err := o.Machine.TracepointFormat(p.Target, p.Func)
 	if err != nil {
 		return false
 	}
@@ -203,7 +203,7 @@ var perfTracepoint = &Mechanism{
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
 		var links []Link
 		for i, p := range g.Points {
-			id, err := o.Target.TracepointID(p.Target, p.Func)
+			id, err := o.Machine.TracepointID(p.Target, p.Func)
 			if err != nil {
 				return nil, errors.Join(err, closeAll(links))
 			}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/arch"
-	"github.com/hawktrace/hawk/internal/target/dwarf"
+	"github.com/hawktrace/hawk/internal/dwarf"
 	"github.com/hawktrace/hawk/internal/types"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/arch"
-	"github.com/hawktrace/hawk/internal/target/dwarf"
+	"github.com/hawktrace/hawk/internal/dwarf"
 )
 
 // shape reads a type in the words of this test: "i4", "f8", "{i8 f4}", with a

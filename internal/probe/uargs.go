@@ -8,9 +8,9 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/dwarf"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target/dwarf"
-	"github.com/hawktrace/hawk/internal/target/exe"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -22,7 +22,7 @@ type userArgs struct {
 
 // debugInfo is the debug information of a point's file.
 func debugInfo(p *Point, o *Options) (*dwarf.File, error) {
-	return o.Target.Debug(p.Target, o.root())
+	return o.Machine.Debug(p.Target, o.root())
 }
 
 // userFunc is the function that a point is at the start of, or in.
@@ -70,7 +70,7 @@ func uprobeArgs(p *Point, o *Options) (*types.Struct, error) {
 	if fn.Optimized {
 		return nil, fmt.Errorf("Rust may have optimised %s, after which its arguments can be anywhere; arg0, arg1, … are the registers", exe.DemangleName(pointFunc(p)))
 	}
-	a := placer{abi: pl.abi, rust: fn.Rust, arch: o.Target.Arch()}
+	a := placer{abi: pl.abi, rust: fn.Rust, arch: o.Machine.Arch()}
 	a.result(fn.Result.Shape)
 	params, places := fn.Params, a.params(fn)
 	if p.Kind.Retval != nil {
@@ -133,7 +133,7 @@ func userMemory(c *Context, f types.Field) (base *ir.Value, user bool) {
 		}
 		return tmp, false
 	}
-	onStack := func() *ir.Value { return b.Add(b.Load(c.Ctx, c.O.Target.Arch().SP, 8, false), int64(at.stack)) }
+	onStack := func() *ir.Value { return b.Add(b.Load(c.Ctx, c.O.Machine.Arch().SP, 8, false), int64(at.stack)) }
 	switch {
 	case at.in == inStack:
 		return onStack(), true

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/exe"
 )
 
 // A place is where in a file a probe goes.
@@ -73,7 +73,7 @@ func returnPlaces(o *Options, file *exe.File, sym exe.Symbol, x abi) ([]uint64, 
 	if sym.Size == 0 || code == nil {
 		return nil, fmt.Errorf("%s, but %s has no code whose end is known", why, sym.Name)
 	}
-	offsets, err := returnOffsets(x.set(o.Target.Arch()), code)
+	offsets, err := returnOffsets(x.set(o.Machine.Arch()), code)
 	if err != nil {
 		return nil, fmt.Errorf("%s, but in %s %w", why, sym.Name, err)
 	}
@@ -96,7 +96,7 @@ func boundaryError(o *Options, file *exe.File, sym exe.Symbol, x abi, off uint64
 	if off == 0 {
 		return nil
 	}
-	set, code := x.set(o.Target.Arch()), file.Code(sym.Addr, sym.Size)
+	set, code := x.set(o.Machine.Arch()), file.Code(sym.Addr, sym.Size)
 	if set == 0 {
 		return fmt.Errorf("%s is 32-bit code, of which hawk does not know where instructions start: use --unsafe to attach to %s+%d. "+
 			"WARNING: in the middle of an instruction a probe changes what the program does.", file.Path, sym.Name, off)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -23,7 +23,7 @@ var _ = define(Kind{
 	Has:     HasArgs | HasArgN | HasRegs | HasFunc | HasUserAddrs | HasCtx | HasGoroutine,
 	Space:   types.User,
 	Wild:    UserWild,
-	Multi:   target.UprobeMulti,
+	Multi:   machine.UprobeMulti,
 
 	RegisterArgs: true,
 
@@ -48,7 +48,7 @@ var _ = define(Kind{
 	Forms:      []string{"uretprobe:binary:function", "uretprobe:binary:cpp:name"},
 	Has:        HasArgs | HasRetval | HasRegs | HasFunc | HasUserAddrs | HasCtx | HasGoroutine,
 	Space:      types.User,
-	Multi:      target.UprobeMulti,
+	Multi:      machine.UprobeMulti,
 	Parse:      parseUretprobe,
 	Match:      matchUretprobe,
 	Names:      symbolNames,
@@ -143,13 +143,13 @@ func parseUretprobe(p *Point, parts []Part, o *Options) error {
 // convention.
 func planUprobe(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 	for _, p := range points {
-		if p.Func == "" && uses.Func && p.Kind.Retval != nil && !o.has(target.GetFuncIP) {
-			return nil, fmt.Errorf("func in %s probes at addresses: %w", p.Kind.Name, o.Target.Has(target.GetFuncIP))
+		if p.Func == "" && uses.Func && p.Kind.Retval != nil && !o.has(machine.GetFuncIP) {
+			return nil, fmt.Errorf("func in %s probes at addresses: %w", p.Kind.Name, o.Machine.Has(machine.GetFuncIP))
 		}
 	}
-	useMulti := o.has(target.UprobeMulti)
+	useMulti := o.has(machine.UprobeMulti)
 	if !useMulti {
-		if err := o.Target.Has(target.UprobePMU); err != nil {
+		if err := o.Machine.Has(machine.UprobePMU); err != nil {
 			return nil, err
 		}
 	}
@@ -168,7 +168,7 @@ func planUprobe(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 			out = append(out, split(same, mech, true, indexCookies(len(same) > 1))...)
 		} else {
 			names := uses.Probe || uses.Func // func is the name of the point's function
-			cookies := len(same) > 1 && names && o.has(target.KprobeCookie)
+			cookies := len(same) > 1 && names && o.has(machine.KprobeCookie)
 			out = append(out, split(same, mech, !names || cookies, indexCookies(cookies))...)
 		}
 		points = rest
@@ -211,7 +211,7 @@ func userMechanism(name string, multi, returns bool) Mechanism {
 		Program:   ebpf.Kprobe,
 		Backwards: true,
 		Slow:      true,
-		Sleepable: target.SleepableUprobe,
+		Sleepable: machine.SleepableUprobe,
 		Guard:     guardFollowed,
 		Index:     cookieIndex,
 		Regs:      contextRegs,

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -23,7 +23,7 @@ var _ = define(Kind{
 	Has:        HasArgN | HasRegs | HasUserAddrs | HasCtx,
 	Space:      types.User,
 	Wild:       UserWild,
-	Multi:      target.UprobeMulti,
+	Multi:      machine.UprobeMulti,
 	Parse:      parseUSDT,
 	Match:      matchUSDT,
 	Names:      usdtNames,
@@ -66,7 +66,7 @@ func matchUSDT(p *Point, o *Options) ([]*Point, error) {
 	}
 	var out []*Point
 	err := eachFile(&q, o, func(path string, file *exe.File) error {
-		if err := foreign(file, o.Target.Arch()); err != nil && !o.ForListing {
+		if err := foreign(file, o.Machine.Arch()); err != nil && !o.ForListing {
 			return err
 		}
 		notes, err := file.USDT()
@@ -136,7 +136,7 @@ func listUSDT(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
 // with their operands, the semaphore, and how many locations there are.
 func describeUSDT(p *Point, o *Options) ([]string, error) {
 	notes := p.Extra.([]exe.Note)
-	args, err := arch.ParseUSDTArgs(o.Target.Arch(), notes[0].Args)
+	args, err := arch.ParseUSDTArgs(o.Machine.Arch(), notes[0].Args)
 	if err != nil {
 		return []string{"arguments not understood: " + err.Error()}, nil
 	}
@@ -178,12 +178,12 @@ type usdtArg struct {
 func planUSDT(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 	mech := &usdtMulti
 	cookies := true
-	if !o.has(target.UprobeMulti) {
-		if err := o.Target.Has(target.UprobePMU); err != nil {
+	if !o.has(machine.UprobeMulti) {
+		if err := o.Machine.Has(machine.UprobePMU); err != nil {
 			return nil, err
 		}
 		mech = &usdtPerf
-		cookies = o.has(target.KprobeCookie)
+		cookies = o.has(machine.KprobeCookie)
 	}
 	type key struct {
 		point int
@@ -250,10 +250,10 @@ func usdtArgs(p *Point, want int, o *Options) ([]usdtList, error) {
 	if want == 0 {
 		return out, nil
 	}
-	if err := o.Target.Same(p.Target); err != nil {
+	if err := o.Machine.Same(p.Target); err != nil {
 		return nil, err
 	}
-	a := o.Target.Arch()
+	a := o.Machine.Arch()
 	most := 0
 	var file *exe.File
 	defer func() {

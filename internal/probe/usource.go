@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/hawktrace/hawk/internal/target/dwarf"
+	"github.com/hawktrace/hawk/internal/dwarf"
 )
 
 // A sourceLine is a place in the source of a program.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/hawktrace/hawk/internal/target/exe"
-	"github.com/hawktrace/hawk/internal/target/proc"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/proc"
 )
 
 // Watchpoints on variables and functions of files: where they are is known once

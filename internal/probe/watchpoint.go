@@ -117,7 +117,7 @@ func watchMode(text string, o *Options) (string, error) {
 	letters := []byte(text)
 	slices.Sort(letters)
 	mode := string(letters)
-	able := o.Target.Arch().WatchModes
+	able := o.Machine.Arch().WatchModes
 	if slices.Contains(able, mode) {
 		return mode, nil
 	}
@@ -136,7 +136,7 @@ func matchWatchpoint(p *Point, o *Options) ([]*Point, error) {
 	case p.Target != "":
 		return matchVariable(p, o)
 	}
-	syms, err := o.Target.KernelSymbols()
+	syms, err := o.Machine.KernelSymbols()
 	if err != nil {
 		return nil, fmt.Errorf("%w; symbols of the kernel cannot be looked up: %s", badAddress(p.Func), errno.Message(err))
 	}
@@ -223,7 +223,7 @@ func linkWatchpoint(progFD int, g *Group, o *Options) ([]Link, error) {
 
 func watchAdvice(err error, addr uint64, w watch, o *Options) string {
 	const kernel = 1 << 63 // set in addresses of the kernel
-	switch a := o.Target.Arch(); {
+	switch a := o.Machine.Arch(); {
 	case !errors.Is(err, unix.EINVAL):
 	case w.mode != "x" && addr%w.length != 0:
 		return fmt.Sprintf(" (%#x is not a multiple of %d)", addr, w.length)
@@ -239,7 +239,7 @@ type watchPlace struct{ tid, cpu int }
 func watchPlaces(o *Options) ([]watchPlace, error) {
 	var out []watchPlace
 	if o.PID == 0 {
-		cpus, err := o.Target.OnlineCPUs()
+		cpus, err := o.Machine.OnlineCPUs()
 		for _, cpu := range cpus {
 			out = append(out, watchPlace{-1, cpu})
 		}

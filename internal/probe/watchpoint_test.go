@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
-// machine is a recorded one of an architecture, with kernel symbols.
-func machine(t *testing.T, arch, kallsyms string) *target.Target {
+// recorded is a recorded machine of an architecture, with kernel symbols.
+func recordedMachine(t *testing.T, arch, kallsyms string) *machine.Machine {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "proc"), 0o755); err != nil {
@@ -24,7 +24,7 @@ func machine(t *testing.T, arch, kallsyms string) *target.Target {
 			t.Fatal(err)
 		}
 	}
-	return target.Recorded(dir)
+	return machine.Recorded(dir)
 }
 
 func TestWatchModes(t *testing.T) {
@@ -32,7 +32,7 @@ func TestWatchModes(t *testing.T) {
 		{"x86_64", "x w rw wr", "r rx wx rwx", "supported modes: x,w,rw"},
 		{"aarch64", "x w rw wr r", "rx wx rwx", "supported modes: r,w,rw,x"},
 	} {
-		o := &Options{Target: machine(t, tt.arch, "")}
+		o := &Options{Machine: recordedMachine(t, tt.arch, "")}
 		for _, mode := range strings.Fields(tt.modes) {
 			if _, err := parse("watchpoint:0x1000:8:"+mode, o); err != nil {
 				t.Errorf("%s: %s: %v", tt.arch, mode, err)
@@ -49,7 +49,7 @@ func TestWatchModes(t *testing.T) {
 }
 
 func TestWatchSymbol(t *testing.T) {
-	o := &Options{Target: machine(t, "x86_64", "ffffffff82000000 D jiffies\nffffffff82000010 d other\n")}
+	o := &Options{Machine: recordedMachine(t, "x86_64", "ffffffff82000000 D jiffies\nffffffff82000010 d other\n")}
 	for _, tt := range []struct {
 		name string
 		want uint64
@@ -87,7 +87,7 @@ func TestWatchAdvice(t *testing.T) {
 		{"x86_64", kernel, 7, unix.EINVAL, ""},
 		{"x86_64", 0x1001, 7, unix.EINVAL, " (0x1001 is not a multiple of 8)"},
 	} {
-		o := &Options{Target: machine(t, tt.arch, ""), PID: tt.pid}
+		o := &Options{Machine: recordedMachine(t, tt.arch, ""), PID: tt.pid}
 		if got := watchAdvice(tt.err, tt.addr, watch{length: 8, mode: "w"}, o); got != tt.want {
 			t.Errorf("%+v: %q", tt, got)
 		}

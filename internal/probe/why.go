@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/spell"
-	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // Advice on probes of programs that match nothing.

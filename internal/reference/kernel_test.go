@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/hawktest"
 	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/reference"
 	"github.com/hawktrace/hawk/internal/run"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // needs are what kinds of probe ask of a machine, in the words of the kernel
@@ -41,7 +41,7 @@ var (
 
 // missing says what a script asks for that this machine does not have, "" if
 // it can run here.
-func missing(t *testing.T, e reference.Example, machine *target.Target) string {
+func missing(t *testing.T, e reference.Example, machine *machine.Machine) string {
 	for _, m := range kindWord.FindAllStringSubmatch(e.Script, -1) {
 		for _, word := range needs[m[1]] {
 			lacks, err := hawktest.Have(word)
@@ -111,13 +111,13 @@ func TestKernelExamples(t *testing.T) {
 			t.Skipf("%v", lacks)
 		}
 	}
-	machine := target.Host()
+	machine := machine.Host()
 	for _, e := range reference.Examples() {
 		t.Run(e.Section+"/"+e.Name, func(t *testing.T) {
 			if lacks := missing(t, e, machine); lacks != "" {
 				t.Skip(lacks)
 			}
-			po := probe.Options{Target: machine, Unsafe: true}
+			po := probe.Options{Machine: machine, Unsafe: true}
 			var messages bytes.Buffer
 			res, ds := compile.Compile(source.NewFile("example", e.Script), compile.Options{Probe: po})
 			ds.Print(&messages, source.PrintOptions{NoWarnings: true})

@@ -12,9 +12,9 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/stdlib"
-	"github.com/hawktrace/hawk/internal/target"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -191,7 +191,7 @@ type Example struct {
 	Section string // that it stands in: probes, functions, aggregations, library, settings
 	Name    string
 	Script  string
-	Needs   []*target.Feature // what the kernel must offer, apart from the probes
+	Needs   []*machine.Feature // what the kernel must offer, apart from the probes
 }
 
 // Examples lists the scripts of all entries.

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // A hierarchy is a mounted tree of control groups.
@@ -39,7 +39,7 @@ func mountedCgroups(mountinfo string) []*hierarchy {
 			continue
 		}
 		kind, _, _ := strings.Cut(after, " ")
-		h := &hierarchy{root: target.UnescapeMount(fields[4])}
+		h := &hierarchy{root: machine.UnescapeMount(fields[4])}
 		switch kind {
 		case "cgroup2":
 			h.name = "unified"

@@ -64,6 +64,6 @@ func (s *session) leaves() bool {
 	if !s.o.Last {
 		return false
 	}
-	ns, err := s.o.Probe.Target.PIDNamespace()
+	ns, err := s.o.Probe.Machine.PIDNamespace()
 	return err == nil && ns.Initial || s.signals.Load() > 1
 }

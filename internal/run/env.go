@@ -178,7 +178,7 @@ func (s *session) Agg(t *types.Agg, cell []byte) value.Value {
 
 func (s *session) kernelSymbols() *symbolize.Kernel {
 	if s.kernel == nil {
-		s.kernel = symbolize.NewKernel(s.o.Probe.Target)
+		s.kernel = symbolize.NewKernel(s.o.Probe.Machine)
 		s.kernel.DebugInfo(s.badDebugInfo)
 	}
 	return s.kernel

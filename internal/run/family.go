@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/proc"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/proc"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -35,7 +35,7 @@ func (s *session) trackFamily() error {
 	if i < 0 {
 		return nil
 	}
-	t := s.o.Probe.Target
+	t := s.o.Probe.Machine
 	if ns, err := t.PIDNamespace(); err == nil && !ns.Initial {
 		return errors.New("--follow works in the machine's own PID namespace only")
 	}
@@ -55,7 +55,7 @@ func (s *session) trackFamily() error {
 }
 
 // pidOffset is where in struct task_struct the number of the thread is.
-func pidOffset(t *target.Target) (int32, error) {
+func pidOffset(t *machine.Machine) (int32, error) {
 	typ, err := t.TypeByName("struct", "task_struct")
 	if err != nil {
 		return 0, err

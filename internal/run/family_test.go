@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // newFamily follows the calling thread with a map of a few entries.
@@ -27,7 +27,7 @@ func newFamily(t *testing.T, entries int) *family {
 	}
 	f := &family{fds: []int{fd}}
 	t.Cleanup(func() { f.close(); unix.Close(fd) })
-	off, err := pidOffset(target.Host())
+	off, err := pidOffset(machine.Host())
 	if err != nil {
 		t.Skip(err)
 	}

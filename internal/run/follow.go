@@ -25,7 +25,7 @@ const forgetful = "NONE"
 func (s *session) userSymbols() *symbolize.User {
 	if s.user == nil {
 		s.user = symbolize.NewUser()
-		s.user.DebugInfo(s.o.Probe.Target.DebugDirs, s.badDebugInfo)
+		s.user.DebugInfo(s.o.Probe.Machine.DebugDirs, s.badDebugInfo)
 		s.user.Demangle = s.o.Config.CppDemangle
 		s.user.Enough = func() <-chan struct{} { return s.patient().Done() }
 		s.user.Forgetful = s.o.Config.CacheUserSymbols == forgetful
@@ -86,7 +86,7 @@ func (s *session) follow() {
 	if s.o.Config.CacheUserSymbols == forgetful || !s.waits() || s.o.DryRun || !s.showsUserSymbols() && s.unwind == nil {
 		return
 	}
-	cpus, err := s.o.Probe.Target.OnlineCPUs()
+	cpus, err := s.o.Probe.Machine.OnlineCPUs()
 	if err == nil {
 		err = s.userSymbols().Watch(cpus, s.seesAll())
 	}

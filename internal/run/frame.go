@@ -4,10 +4,10 @@ import (
 	"encoding/hex"
 	"strconv"
 
+	"github.com/hawktrace/hawk/internal/dwarf"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/symbolize"
-	"github.com/hawktrace/hawk/internal/target/dwarf"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )

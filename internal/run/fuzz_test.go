@@ -11,10 +11,10 @@ import (
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/hawktest/bound"
 	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // records is a script whose programs send records of every make: fixed, with text, with nested values, with what is looked up when it comes.
@@ -33,7 +33,7 @@ begin {
 
 // FuzzRecord acts on records that no program has sent: of every event, cut anywhere, with any content. What is written is JSON all the same.
 func FuzzRecord(f *testing.F) {
-	opts := probe.Options{Target: target.Recorded("../compile/testdata/target"), Unsafe: true}
+	opts := probe.Options{Machine: machine.Recorded("../compile/testdata/machine"), Unsafe: true}
 	res, ds := compile.Compile(source.NewFile("in.bt", records), compile.Options{
 		Probe: opts,
 	})

@@ -62,7 +62,7 @@ func (s *session) openPackets() error {
 	if n := s.o.Config.PerfRBPages; n > 0 {
 		pages = types.PowerOfTwo(min(max(n/max(s.CPUs, 1), packetPagesLeast), packetPagesMost))
 	}
-	cpus, err := s.o.Probe.Target.OnlineCPUs()
+	cpus, err := s.o.Probe.Machine.OnlineCPUs()
 	if err != nil {
 		return err
 	}

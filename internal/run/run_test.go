@@ -19,11 +19,11 @@ import (
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/run"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // workload is a command of this test's own: so many calls of getppid(2).
@@ -83,7 +83,7 @@ func (tr *tracing) run(t *testing.T, script string) {
 		t.Skipf("creating a ring buffer: %v (needs root and Linux 5.8)", err)
 	}
 	unix.Close(fd)
-	po := probe.Options{Target: target.Host(), MaxProbes: 1024, PID: tr.pid, PIDFilter: tr.pid > 0, Unsafe: tr.unsafe}
+	po := probe.Options{Machine: machine.Host(), MaxProbes: 1024, PID: tr.pid, PIDFilter: tr.pid > 0, Unsafe: tr.unsafe}
 	res, ds := compile.Compile(source.NewFile("stdin", script), compile.Options{Probe: po})
 	if res == nil || ds.HasErrors() {
 		var b strings.Builder

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/target/exe"
-	"github.com/hawktrace/hawk/internal/target/foreign"
-	"github.com/hawktrace/hawk/internal/target/proc"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/foreign"
+	"github.com/hawktrace/hawk/internal/proc"
 )
 
 // maxBuildID is the longest build ID that the kernel reports, in bytes.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/target/foreign"
-	"github.com/hawktrace/hawk/internal/target/proc"
+	"github.com/hawktrace/hawk/internal/foreign"
+	"github.com/hawktrace/hawk/internal/proc"
 )
 
 // Bounds of map files, which processes write as they like.

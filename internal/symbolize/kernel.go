@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // A Symbol is what a kernel address resolves to.
@@ -33,13 +33,13 @@ type Symbol struct {
 // Kernel names kernel addresses. Its methods may be called from several
 // goroutines.
 type Kernel struct {
-	target *target.Target
+	machine *machine.Machine
 
 	mu    sync.Mutex
 	cache map[uint64]Symbol
 	asked bool // whether asker and table have been set up
 	asker *asker
-	table *target.KernelSymbols
+	table *machine.KernelSymbols
 	err   error
 	image kernelImage
 }
@@ -48,7 +48,7 @@ type Kernel struct {
 const maxCached = 1 << 17
 
 // NewKernel returns a symbolizer for the kernel of a machine.
-func NewKernel(t *target.Target) *Kernel { return &Kernel{target: t} }
+func NewKernel(t *machine.Machine) *Kernel { return &Kernel{machine: t} }
 
 // Close releases what the kernel holds for it.
 func (k *Kernel) Close() {
@@ -115,15 +115,15 @@ func (k *Kernel) symbol(addr uint64) Symbol {
 // go.
 func (k *Kernel) setUp() {
 	var err error
-	if k.target.Live() {
-		if err = k.target.Has(target.Snprintf); err == nil {
+	if k.machine.Live() {
+		if err = k.machine.Has(machine.Snprintf); err == nil {
 			if k.asker, err = newAsker(); err == nil {
 				return
 			}
 		}
 	}
 	var terr error
-	if k.table, terr = k.target.KernelSymbols(); terr != nil {
+	if k.table, terr = k.machine.KernelSymbols(); terr != nil {
 		if err == nil {
 			k.err = terr
 		} else {

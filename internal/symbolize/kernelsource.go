@@ -1,6 +1,6 @@
 package symbolize
 
-import "github.com/hawktrace/hawk/internal/target/exe"
+import "github.com/hawktrace/hawk/internal/exe"
 
 // A kernelImage is the file of the kernel with its debug information.
 type kernelImage struct {
@@ -37,13 +37,13 @@ func (k *Kernel) DebugInfo(warn func(error)) { k.image.infos.warn = warn }
 // is in memory.
 func (k *Kernel) findImage() {
 	i := &k.image
-	e := k.target.KernelImage()
+	e := k.machine.KernelImage()
 	if e == nil {
 		return
 	}
 	const name = "_stext"
 	linked, ok := e.Variable(name)
-	symbols, err := k.target.KernelSymbols()
+	symbols, err := k.machine.KernelSymbols()
 	if err == nil && ok {
 		var at uint64
 		if at, ok = symbols.Address(name); ok {

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/target/foreign"
-	"github.com/hawktrace/hawk/internal/target/proc"
+	"github.com/hawktrace/hawk/internal/foreign"
+	"github.com/hawktrace/hawk/internal/proc"
 )
 
 // A process is what is known of a PID.

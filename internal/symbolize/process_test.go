@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 func (p *process) text() string {
@@ -128,13 +128,13 @@ func TestBounds(t *testing.T) {
 // A process that nobody looked at while it lived resolves, even if its file
 // is gone.
 func TestWatch(t *testing.T) {
-	cpus, err := target.Host().OnlineCPUs()
+	cpus, err := machine.Host().OnlineCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	u := NewUser()
 	defer u.Close()
-	if err := target.Host().Privileges(); err != nil {
+	if err := machine.Host().Privileges(); err != nil {
 		t.Skip(err)
 	}
 	if err := u.Watch(cpus, false); err != nil {

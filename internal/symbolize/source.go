@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/hawktrace/hawk/internal/target/dwarf"
-	"github.com/hawktrace/hawk/internal/target/exe"
+	"github.com/hawktrace/hawk/internal/dwarf"
+	"github.com/hawktrace/hawk/internal/exe"
 )
 
 // A Source is where code comes from, by debug information.

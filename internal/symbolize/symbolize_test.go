@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/target"
-	"github.com/hawktrace/hawk/internal/target/exe"
-	"github.com/hawktrace/hawk/internal/target/proc"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/proc"
 )
 
 func TestParseSymbol(t *testing.T) {
@@ -39,7 +39,7 @@ func TestKernelRecorded(t *testing.T) {
 	os.MkdirAll(dir+"/proc", 0o755)
 	text := "ffffffff81000000 T _text\nffffffff81000010 t two\nffffffffc0000000 t inmod\t[ext4]\n"
 	os.WriteFile(dir+"/proc/kallsyms", []byte(text), 0o644)
-	k := NewKernel(target.Recorded(dir))
+	k := NewKernel(machine.Recorded(dir))
 	defer k.Close()
 	for addr, want := range map[uint64]Symbol{
 		0xffffffff81000004: {"_text", 4, "", true},
@@ -58,8 +58,8 @@ func TestKernelHost(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	h := target.Host()
-	if err := h.Has(target.Snprintf); err != nil {
+	h := machine.Host()
+	if err := h.Has(machine.Snprintf); err != nil {
 		t.Skip(err)
 	}
 	syms, err := h.KernelSymbols()
@@ -199,8 +199,8 @@ func TestEndedProcess(t *testing.T) {
 }
 
 func BenchmarkKernelLookup(b *testing.B) {
-	h := target.Host()
-	if os.Geteuid() != 0 || h.Has(target.Snprintf) != nil {
+	h := machine.Host()
+	if os.Geteuid() != 0 || h.Has(machine.Snprintf) != nil {
 		b.Skip("needs root and bpf_snprintf")
 	}
 	syms, err := h.KernelSymbols()

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/object"
-	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // A row is the rule for code from an address of the file on, up to the next

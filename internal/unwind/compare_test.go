@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/object"
-	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 const compared = `

@@ -3,8 +3,8 @@ package unwind
 import (
 	"debug/elf"
 
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/object"
-	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // goRows are the rules of code that Go compiled, by the table that its runtime

@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/object"
-	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // The rules of this very program, which Go has compiled.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/object"
-	"github.com/hawktrace/hawk/internal/target/proc"
+	"github.com/hawktrace/hawk/internal/proc"
 )
 
 // mostLooks bounds how often the mappings of a process are read that changes

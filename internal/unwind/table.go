@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/object"
-	"github.com/hawktrace/hawk/internal/target/exe"
 )
 
 // A Table has the rules of one file.

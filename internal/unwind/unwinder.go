@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/foreign"
 	"github.com/hawktrace/hawk/internal/object"
-	"github.com/hawktrace/hawk/internal/target/exe"
-	"github.com/hawktrace/hawk/internal/target/foreign"
-	"github.com/hawktrace/hawk/internal/target/proc"
+	"github.com/hawktrace/hawk/internal/proc"
 )
 
 // An Unwinder puts tables into the kernel maps, which it does in a goroutine of

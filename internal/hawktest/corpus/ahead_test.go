@@ -14,9 +14,9 @@ import (
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/hawktest"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // TestMain compiles scripts for other kernels, in place of all tests, if $HAWK_AHEAD_TO names a directory for that. $HAWK_AHEAD_FOR is their architecture.
@@ -69,8 +69,8 @@ func (s *Script) portable() bool {
 func (s *Script) ahead(a *arch.Arch, last bool) ([]byte, error) {
 	p := &aot.Payload{Arch: a.Name, Unsafe: s.Has("unsafe")}
 	for before := ""; ; {
-		machine, ledger := target.Portable(a, before)
-		o := compile.Options{Verify: true, Trace: true, Probe: probe.Options{Target: machine, Unsafe: s.Has("unsafe")}}
+		machine, ledger := machine.Portable(a, before)
+		o := compile.Options{Verify: true, Trace: true, Probe: probe.Options{Machine: machine, Unsafe: s.Has("unsafe")}}
 		res, ds := compile.Compile(source.NewFile(s.Name+".bt", s.Text), o)
 		if res == nil {
 			if before != "" {
@@ -150,7 +150,7 @@ func (s *Script) runAhead(t *testing.T, payload []byte) (other int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := probe.Options{Target: target.Host()}
+	o := probe.Options{Machine: machine.Host()}
 	obj, ds := p.Bind(&o, false)
 	if ds.HasErrors() {
 		var text bytes.Buffer

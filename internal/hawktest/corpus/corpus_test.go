@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 func loadAll(t testing.TB) []*Script {
@@ -24,10 +24,10 @@ func loadAll(t testing.TB) []*Script {
 }
 
 // compileOn compiles a script for a machine, with more options if need be.
-func (s *Script) compileOn(t testing.TB, machine *target.Target, o compile.Options) (*compile.Result, compile.Options) {
+func (s *Script) compileOn(t testing.TB, machine *machine.Machine, o compile.Options) (*compile.Result, compile.Options) {
 	t.Helper()
 	o.Params, o.Trace = s.Params, true
-	o.Probe = probe.Options{Target: machine, Unsafe: s.Has("unsafe")}
+	o.Probe = probe.Options{Machine: machine, Unsafe: s.Has("unsafe")}
 	if s.Run != nil {
 		o.Probe.PID = 1 // any: that of the command is known when the script is loaded
 	}
@@ -94,7 +94,7 @@ func diffTrees(a, b *syntax.Script) string {
 
 // TestCompile compiles what needs nothing of the kernel on a machine of which nothing is known.
 func TestCompile(t *testing.T) {
-	machine := target.Recorded(t.TempDir())
+	machine := machine.Recorded(t.TempDir())
 	for _, s := range loadAll(t) {
 		if len(s.Needs) > 0 {
 			continue

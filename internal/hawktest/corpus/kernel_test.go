@@ -14,11 +14,11 @@ import (
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/hawktest"
 	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/run"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // most is how many bytes the compilation of a script may allocate in all; at no time are more in use.
@@ -33,7 +33,7 @@ func TestKernelCorpusInPieces(t *testing.T) {
 		t.Skip("left to other kernels, see TestVM")
 	}
 	eachHere(t, func(s *Script, t *testing.T) {
-		res, o := s.compileOn(t, target.Host(), compile.Options{Verify: true, Pieces: true})
+		res, o := s.compileOn(t, machine.Host(), compile.Options{Verify: true, Pieces: true})
 		s.load(t, res.Object, res.Config, &o.Probe).Close()
 	})
 }
@@ -63,7 +63,7 @@ func eachHere(t *testing.T, test func(*Script, *testing.T)) {
 func (s *Script) trace(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	res, o := s.compileOn(t, target.Host(), compile.Options{})
+	res, o := s.compileOn(t, machine.Host(), compile.Options{})
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > most {
 		t.Errorf("compiling it takes %d MB", n>>20)
@@ -141,7 +141,7 @@ func BenchmarkCompile(b *testing.B) {
 		b.Run(s.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				s.compileOn(b, new(target.Target), compile.Options{})
+				s.compileOn(b, new(machine.Machine), compile.Options{})
 			}
 		})
 	}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/hawktest/interp"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // edges are scripts with what they print, worked out by hand; "\n\n" and the
@@ -123,7 +123,7 @@ var edges = []struct{ name, script, want string }{
 }
 
 func TestEdges(t *testing.T) {
-	o := compile.Options{Probe: probe.Options{Target: target.Host()}}
+	o := compile.Options{Probe: probe.Options{Machine: machine.Host()}}
 	for _, e := range edges {
 		t.Run(e.name, func(t *testing.T) {
 			res, ds := compile.Compile(source.NewFile("stdin", e.script), o)

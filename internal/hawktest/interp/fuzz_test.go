@@ -7,28 +7,28 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/hawktest/scriptgen"
-	"github.com/hawktrace/hawk/internal/target"
+	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // older are kernels that lack what the compiler likes to use; seeds take turns.
-var older = [][]*target.Feature{
+var older = [][]*machine.Feature{
 	nil,
-	{target.MayGoto},
+	{machine.MayGoto},
 	nil,
-	{target.CPUv4, target.AtomicFetch},
+	{machine.CPUv4, machine.AtomicFetch},
 	nil,
-	{target.MayGoto, target.BPFLoop, target.CPUv4},
+	{machine.MayGoto, machine.BPFLoop, machine.CPUv4},
 }
 
 // without are the features that the script of a seed has to do without.
-func without(seed uint64) []*target.Feature { return older[seed%uint64(len(older))] }
+func without(seed uint64) []*machine.Feature { return older[seed%uint64(len(older))] }
 
 // lacks is what no made-up script can ask of the running kernel.
 func lacks() scriptgen.Kernel {
-	host := target.Host()
+	host := machine.Host()
 	return scriptgen.Kernel{
-		NoIteration:   host.Has(target.ForEachMapElem) != nil,
-		NoAggregation: host.Has(target.MapLookupPerCPU) != nil,
+		NoIteration:   host.Has(machine.ForEachMapElem) != nil,
+		NoAggregation: host.Has(machine.MapLookupPerCPU) != nil,
 	}
 }
 

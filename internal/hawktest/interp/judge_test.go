@@ -14,11 +14,11 @@ import (
 	"github.com/hawktrace/hawk/internal/hawktest"
 	"github.com/hawktrace/hawk/internal/hawktest/interp"
 	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/run"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/target"
 )
 
 // A verdict is what became of a script on the two roads.
@@ -40,8 +40,8 @@ func needKernel(t testing.TB) {
 }
 
 // options are those of a run that does without features of the kernel.
-func options(without []*target.Feature) probe.Options {
-	o := probe.Options{Target: target.Host(), NoFeature: map[string]bool{}}
+func options(without []*machine.Feature) probe.Options {
+	o := probe.Options{Machine: machine.Host(), NoFeature: map[string]bool{}}
 	for _, f := range without {
 		o.NoFeature[f.Name] = true
 	}
@@ -50,14 +50,14 @@ func options(without []*target.Feature) probe.Options {
 
 // judge runs a script on both roads and says what happened. The kernel's
 // features that without names are not used.
-func judge(script string, without ...*target.Feature) (verdict, string) {
+func judge(script string, without ...*machine.Feature) (verdict, string) {
 	v, text, _ := judgeAs(script, false, without)
 	return v, text
 }
 
 // judgeAs is judge; with pieces the script is compiled in pieces at once.
 // gaveUp says that the verifier did on a script that was not, upon which it was.
-func judgeAs(script string, pieces bool, without []*target.Feature) (v verdict, text string, gaveUp bool) {
+func judgeAs(script string, pieces bool, without []*machine.Feature) (v verdict, text string, gaveUp bool) {
 	v, text, gaveUp = judgeOnce(script, pieces, without)
 	if gaveUp && !pieces {
 		v, text, _ = judgeOnce(script, true, without)
@@ -66,7 +66,7 @@ func judgeAs(script string, pieces bool, without []*target.Feature) (v verdict, 
 	return v, text, false
 }
 
-func judgeOnce(script string, pieces bool, without []*target.Feature) (v verdict, text string, gaveUp bool) {
+func judgeOnce(script string, pieces bool, without []*machine.Feature) (v verdict, text string, gaveUp bool) {
 	o := compile.Options{Probe: options(without), Verify: true, Trace: true, Pieces: pieces}
 	res, ds := compile.Compile(source.NewFile("stdin", script), o)
 	var messages bytes.Buffer
@@ -148,8 +148,8 @@ func TestScript(t *testing.T) {
 		t.Skip("no script in HAWK_SCRIPT")
 	}
 	needKernel(t)
-	var features []*target.Feature
-	for _, f := range target.Features() {
+	var features []*machine.Feature
+	for _, f := range machine.Features() {
 		if slices.Contains(strings.Split(os.Getenv("HAWK_WITHOUT"), ","), f.Name) {
 			features = append(features, f)
 		}

@@ -1,0 +1,29 @@
+package machine
+
+import "github.com/hawktrace/hawk/internal/dwarf"
+
+// A debugInfo is what Debug has found for a program.
+type debugInfo struct {
+	file *dwarf.File
+	err  error
+}
+
+// Debug is the debug information of a program. root is put in front of
+// absolute paths of separate debug files: "" or /proc/PID/root. It stays open
+// for good: types returned from it refer to it.
+func (t *Machine) Debug(path, root string) (*dwarf.File, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d, ok := t.debug[path]
+	if !ok {
+		d.file, d.err = dwarf.Open(path, root, t.DebugDirs...)
+		if t.debug == nil {
+			t.debug = map[string]debugInfo{}
+		}
+		t.debug[path] = d
+	}
+	if d.err == nil {
+		d.err = t.Same(path)
+	}
+	return d.file, d.err
+}

@@ -1,0 +1,242 @@
+package machine
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// Functions is the list of kernel functions that probes can be put on, less
+// those known to be unsafe.
+type Functions struct {
+	// Fallback is why the kernel's own list could not be read and kallsyms
+	// stands in for it, nil if it was read. Names from there may turn out to
+	// be refused.
+	Fallback error
+
+	text      []byte // lines "name" or "name [module]"
+	blacklist map[string]bool
+}
+
+// ErrNoKprobes is returned when the kernel can neither list functions nor put
+// probes on them.
+var ErrNoKprobes = errors.New("this kernel has no kprobes (CONFIG_KPROBES)")
+
+// FilterFunctions reads the list of traceable functions from tracefs, from
+// kallsyms where the kernel has kprobes but no function tracing.
+func (t *Machine) FilterFunctions() (*Functions, error) {
+	return t.filter.get(func() (*Functions, error) {
+		f, err := t.tracefsFunctions()
+		if err == nil {
+			return f, nil
+		}
+		if t.Live() && !t.hasKprobes() {
+			return nil, fmt.Errorf("no list of traceable functions: %w; %w", err, ErrNoKprobes)
+		}
+		text, kerr := t.kallsymsText()
+		if kerr != nil {
+			return nil, fmt.Errorf("no list of traceable functions: %w; %w", err, kerr)
+		}
+		return &Functions{Fallback: err, text: text, blacklist: t.kprobeBlacklist()}, nil
+	})
+}
+
+func (t *Machine) tracefsFunctions() (*Functions, error) {
+	dir, err := t.Tracefs()
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(dir + "/available_filter_functions")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("the kernel has no function tracing (CONFIG_FUNCTION_TRACER)")
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("available_filter_functions: %w: function tracing is locked on this machine", errors.Unwrap(err))
+	case err != nil:
+		return nil, err
+	}
+	return &Functions{text: data, blacklist: t.kprobeBlacklist()}, nil
+}
+
+// ReadFunctions reads a list in the format of available_filter_functions.
+func (t *Machine) ReadFunctions(path string) (*Functions, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Functions{text: data, blacklist: t.kprobeBlacklist()}, nil
+}
+
+// hasKprobes reports whether probes can be put on kernel functions at all.
+func (t *Machine) hasKprobes() bool {
+	if t.Has(KprobePMU) == nil {
+		return true
+	}
+	dir, err := t.Tracefs()
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(dir + "/kprobe_events")
+	return err == nil
+}
+
+// kallsymsText is the text symbols of kallsyms in the format of the list.
+func (t *Machine) kallsymsText() ([]byte, error) {
+	f, err := os.Open(t.path("/proc/kallsyms"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	out := make([]byte, 0, 4<<20)
+	// The kernel writes the file as it is read, so that its size is not known.
+	lines := bufio.NewScanner(f)
+	lines.Buffer(make([]byte, 64<<10), 64<<10)
+	for lines.Scan() {
+		_, typ, name, module, ok := parseKallsym(lines.Bytes())
+		if !ok || bytes.IndexByte([]byte("tTwW"), typ) < 0 || string(module) == "bpf" {
+			continue
+		}
+		out = append(out, name...)
+		if len(module) > 0 {
+			out = append(out, " ["...)
+			out = append(out, module...)
+			out = append(out, ']')
+		}
+		out = append(out, '\n')
+	}
+	return out, lines.Err()
+}
+
+// kprobeBlacklist reads the functions the kernel refuses; nil where debugfs
+// is not mounted.
+func (t *Machine) kprobeBlacklist() map[string]bool {
+	data, err := t.read("/sys/kernel/debug/kprobes/blacklist")
+	if err != nil {
+		return nil
+	}
+	out := make(map[string]bool)
+	for line := range strings.SplitSeq(string(data), "\n") {
+		// start-end<TAB>symbol[ [module]]
+		if _, sym, ok := strings.Cut(line, "\t"); ok {
+			name, _, _ := strings.Cut(sym, " ")
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// Unsafe reports functions that must not be probed though the kernel lists
+// them: probing them can hang the machine.
+func Unsafe[T string | []byte](name T) bool {
+	switch string(name) {
+	case "arch_cpu_idle", "default_idle", "bpf_dispatcher_xdp_func":
+		return true
+	}
+	return hasPrefix(name, "rcu_") || hasPrefix(name, "__ftrace_invalid_address__")
+}
+
+func hasPrefix[T string | []byte](s T, prefix string) bool {
+	return len(s) >= len(prefix) && string(s[:len(prefix)]) == prefix
+}
+
+// Traceability is what the kernel says of probes on a function.
+type Traceability uint8
+
+// The answers.
+const (
+	Unknown    Traceability = iota
+	Traceable               // the kernel lists it
+	NoFunction              // there is no such function
+	Forbidden               // it must not be probed
+	NoTrace                 // it exists, and the kernel does not list it
+)
+
+// Traceability finds out why a function cannot be traced. It reads all symbols
+// of the kernel if need be, which takes long.
+func (t *Machine) Traceability(name string) Traceability {
+	if t.kprobeBlacklist()[name] {
+		return Forbidden
+	}
+	f, err := t.FilterFunctions()
+	if err == nil && f.Has("", name) {
+		return Traceable
+	}
+	text, kerr := t.kallsymsText()
+	if kerr != nil {
+		return Unknown
+	}
+	switch all := (&Functions{text: text}); {
+	case !all.Has("", name):
+		return NoFunction
+	case err == nil && f.Fallback == nil:
+		return NoTrace
+	}
+	return Unknown
+}
+
+// Each calls f for every function in the order of the list, the kernel's
+// before those of modules (whose name is "" for the kernel), until it returns
+// false. The slices are valid as long as f does not return.
+func (l *Functions) Each(f func(name, module []byte) bool) {
+	for line := range bytes.Lines(l.text) {
+		name, module := splitFunction(bytes.TrimSuffix(line, []byte("\n")))
+		if len(name) == 0 || Unsafe(name) || l.blacklist[string(name)] {
+			continue
+		}
+		if !f(name, module) {
+			return
+		}
+	}
+}
+
+func splitFunction(line []byte) (name, module []byte) {
+	name, rest, ok := bytes.Cut(line, []byte(" "))
+	if ok && len(rest) > 2 && rest[0] == '[' && rest[len(rest)-1] == ']' {
+		module = rest[1 : len(rest)-1]
+	}
+	return name, module
+}
+
+// Modules lists where a function is: "vmlinux" and names of modules, each
+// once; none if it is not traceable.
+func (l *Functions) Modules(name string) []string {
+	if name == "" || Unsafe(name) || l.blacklist[name] {
+		return nil
+	}
+	var out []string
+	want := []byte(name)
+	for from := 0; ; {
+		i := bytes.Index(l.text[from:], want)
+		if i < 0 {
+			return out
+		}
+		at := from + i
+		from = at + len(want)
+		if at > 0 && l.text[at-1] != '\n' || from < len(l.text) && l.text[from] != '\n' && l.text[from] != ' ' {
+			continue
+		}
+		line, _, _ := bytes.Cut(l.text[at:], []byte("\n"))
+		module := "vmlinux"
+		if _, m := splitFunction(line); m != nil {
+			module = string(m)
+		}
+		if len(out) == 0 || out[len(out)-1] != module {
+			out = append(out, module)
+		}
+	}
+}
+
+// Has reports whether a function of a module is traceable; module is "" for
+// any and "vmlinux" for the kernel.
+func (l *Functions) Has(module, name string) bool {
+	for _, m := range l.Modules(name) {
+		if module == "" || m == module {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,165 @@
+package machine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/btf"
+	"github.com/hawktrace/hawk/internal/exe"
+)
+
+// A Machine is one machine. Its methods may be called from several
+// goroutines; the types it returns may not be resolved concurrently.
+type Machine struct {
+	// DebugDirs are where separate debug files are looked for first. Set it
+	// before use.
+	DebugDirs []exe.DebugDir
+
+	root string // prefix of all paths; "" is the running machine
+
+	mu        sync.Mutex
+	uname     onced[[2]string] // machine, release
+	possible  onced[int]       // CPUs
+	vmlinux   onced[*btf.Spec]
+	debug     map[string]debugInfo // by path
+	modules   map[string]*btf.Spec
+	tracing   onced[string]
+	formats   map[string]*Format
+	filter    onced[*Functions]
+	events    onced[[]string]
+	symbols   onced[*KernelSymbols]
+	features  map[*Feature]error
+	iterators map[uint32]error // why programs are refused, by type
+	recorded  onced[map[string]bool]
+	ledger    *Ledger // of a portable machine, else nil
+}
+
+// onced is a value that is computed once.
+type onced[T any] struct {
+	once sync.Once
+	val  T
+	err  error
+}
+
+func (o *onced[T]) get(f func() (T, error)) (T, error) {
+	o.once.Do(func() { o.val, o.err = f() })
+	return o.val, o.err
+}
+
+var host Machine
+
+// Host is the machine hawk runs on.
+func Host() *Machine { return &host }
+
+// Recorded is a machine described by the files of a directory.
+func Recorded(dir string) *Machine { return &Machine{root: filepath.Clean(dir)} }
+
+// Live reports whether it is the running machine.
+func (t *Machine) Live() bool { return t.root == "" }
+
+func (t *Machine) path(name string) string { return t.root + name }
+
+func (t *Machine) read(name string) ([]byte, error) { return os.ReadFile(t.path(name)) }
+
+func (t *Machine) names() ([2]string, error) {
+	return t.uname.get(func() ([2]string, error) {
+		if !t.Live() {
+			data, err := t.read("/uname")
+			words := strings.Fields(string(data))
+			if err == nil && len(words) != 2 {
+				err = fmt.Errorf("%s: want machine and release", t.path("/uname"))
+			}
+			if err != nil {
+				return [2]string{}, err
+			}
+			return [2]string{words[0], words[1]}, nil
+		}
+		var u unix.Utsname
+		if err := unix.Uname(&u); err != nil {
+			return [2]string{}, fmt.Errorf("uname: %w", err)
+		}
+		return [2]string{unix.ByteSliceToString(u.Machine[:]), unix.ByteSliceToString(u.Release[:])}, nil
+	})
+}
+
+// Arch is the machine's architecture. Where uname names one that hawk does
+// not know (or a 32-bit personality), it is the one hawk was built for.
+func (t *Machine) Arch() *arch.Arch {
+	if t.ledger != nil {
+		return t.ledger.arch
+	}
+	if n, err := t.names(); err == nil {
+		if a := arch.ByName(n[0]); a != nil {
+			return a
+		}
+	}
+	if a := arch.Native(); a != nil {
+		return a
+	}
+	return arch.AMD64
+}
+
+// Release is the kernel's release as uname -r prints it, "" if unknown.
+func (t *Machine) Release() string {
+	n, _ := t.names()
+	return n[1]
+}
+
+// MaxStack is the most frames of one stack that the kernel takes by itself.
+func (t *Machine) MaxStack() int {
+	const usual = 127 // PERF_MAX_STACK_DEPTH
+	text, err := t.read("/proc/sys/kernel/perf_event_max_stack")
+	if err != nil || t.Portable() {
+		return usual
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || n < 1 {
+		return usual
+	}
+	return n
+}
+
+// A Namespace identifies a namespace the way the kernel's helpers take it.
+type Namespace struct {
+	Dev     uint64 // the kernel's own encoding of the device number
+	Ino     uint64
+	Initial bool // the machine's first one, where numbers need no translation
+}
+
+// initialPIDNS is PROC_PID_INIT_INO of include/linux/proc_ns.h.
+const initialPIDNS = 0xEFFFFFFC
+
+// PIDNamespace is the PID namespace hawk runs in.
+func (t *Machine) PIDNamespace() (Namespace, error) {
+	if !t.Live() || t.ledger != nil {
+		return Namespace{Ino: initialPIDNS, Initial: true}, nil
+	}
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &st); err != nil {
+		return Namespace{}, fmt.Errorf("PID namespace: %w", err)
+	}
+	dev := uint64(unix.Major(st.Dev))<<20 | uint64(unix.Minor(st.Dev))
+	return Namespace{Dev: dev, Ino: st.Ino, Initial: st.Ino == initialPIDNS}, nil
+}
+
+// Modules lists the loaded kernel modules, sorted as the kernel lists them.
+func (t *Machine) Modules() []string {
+	data, err := t.read("/proc/modules")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if name, _, ok := strings.Cut(line, " "); ok {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,302 @@
+package machine
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/btf"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/foreign"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// ErrNoBTF is returned when the kernel has no type information.
+var ErrNoBTF = errors.New("no kernel BTF (the kernel needs CONFIG_DEBUG_INFO_BTF)")
+
+// The environment variables that name another file with kernel types, a raw
+// blob or an ELF file with a .BTF section.
+var btfVariables = [...]string{"HAWK_BTF", "BPFTRACE_BTF"}
+
+// NamesBTF reports whether the environment says where kernel types are.
+func NamesBTF() bool {
+	return slices.ContainsFunc(btfVariables[:], func(v string) bool { return os.Getenv(v) != "" })
+}
+
+// BTF is the type information of the kernel image, ErrNoBTF if there is none.
+func (t *Machine) BTF() (*btf.Spec, error) {
+	return t.vmlinux.get(func() (*btf.Spec, error) {
+		s, err := t.openBTF()
+		if err == nil && t.ledger != nil {
+			s.Found = t.ledger.member
+		}
+		return s, err
+	})
+}
+
+func (t *Machine) openBTF() (*btf.Spec, error) {
+	if t.Live() {
+		for _, v := range btfVariables {
+			if name := os.Getenv(v); name != "" {
+				s, err := readBTF(name, "vmlinux", nil)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", v, err)
+				}
+				return s, nil
+			}
+		}
+	}
+	s, err := readBTF(t.path("/sys/kernel/btf/vmlinux"), "vmlinux", nil)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return s, err
+	}
+	for _, name := range t.vmlinuxPaths() {
+		if s, err := readBTF(name, "vmlinux", nil); err == nil {
+			return s, nil
+		}
+	}
+	return nil, ErrNoBTF
+}
+
+// vmlinuxPaths lists where an uncompressed kernel image with symbols and
+// types may lie, in the order in which to look.
+func (t *Machine) vmlinuxPaths() []string {
+	var out []string
+	if v := os.Getenv("BPFTRACE_VMLINUX"); v != "" && t.Live() {
+		out = append(out, v)
+	}
+	r := t.Release()
+	if r == "" {
+		return out
+	}
+	for _, p := range [...]string{
+		"/boot/vmlinux-" + r,
+		"/lib/modules/" + r + "/vmlinux-" + r,
+		"/lib/modules/" + r + "/build/vmlinux",
+		"/usr/lib/modules/" + r + "/kernel/vmlinux",
+		"/usr/lib/debug/boot/vmlinux-" + r,
+		"/usr/lib/debug/boot/vmlinux-" + r + ".debug",
+		"/usr/lib/debug/lib/modules/" + r + "/vmlinux",
+	} {
+		out = append(out, t.path(p))
+	}
+	return out
+}
+
+// ModuleBTF is the type information of a module, on top of the kernel's;
+// "" and "vmlinux" are the kernel itself. A module that has none or is not
+// loaded gives an error that says so.
+func (t *Machine) ModuleBTF(module string) (*btf.Spec, error) {
+	base, err := t.BTF()
+	if err != nil || module == "" || module == "vmlinux" {
+		return base, err
+	}
+	if !isModuleName(module) {
+		return nil, fmt.Errorf("%q is no module name", module)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s, ok := t.modules[module]; ok {
+		return s, nil
+	}
+	s, err := readBTF(t.path("/sys/kernel/btf/"+module), module, base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("module %s has no BTF or is not loaded", module)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.ledger != nil {
+		s.Found = t.ledger.member
+	}
+	if t.modules == nil {
+		t.modules = make(map[string]*btf.Spec)
+	}
+	t.modules[module] = s
+	return s, nil
+}
+
+func isModuleName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// maxBTF bounds the type information of a kernel or module, which has some ten
+// million bytes.
+const maxBTF = 256 << 20
+
+// readBTF opens a blob. It stays mapped or in memory for good: types returned
+// from it refer to it.
+func readBTF(path, name string, base *btf.Spec) (*btf.Spec, error) {
+	f, err := foreign.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	magic := make([]byte, 4)
+	if n, _ := f.ReadAt(magic, 0); n == len(magic) && string(magic) == elf.ELFMAG {
+		e, err := exe.OpenFile(path)
+		if err != nil {
+			return nil, err
+		}
+		defer e.Close()
+		data := slices.Clone(e.Section(".BTF"))
+		if data == nil {
+			return nil, fmt.Errorf("%s has no .BTF section", path)
+		}
+		return btf.Parse(name, data, base)
+	}
+	data, err := contents(f)
+	if err != nil {
+		return nil, err
+	}
+	return btf.Parse(name, data, base)
+}
+
+// contents maps what the kernel says of itself, which nobody can cut short, and
+// reads other files. Kernels up to 6.14 cannot map it: it is read as well.
+func contents(f *foreign.File) ([]byte, error) {
+	var fs unix.Statfs_t
+	if size := f.Stat.Size; size > 0 && size < maxBTF && unix.Fstatfs(int(f.Fd()), &fs) == nil && fs.Type == unix.SYSFS_MAGIC {
+		if data, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE); err == nil {
+			return data, nil
+		}
+	}
+	return f.All(maxBTF)
+}
+
+// kindsOf are the kinds that a C keyword admits; "" is any type name.
+func kindsOf(keyword string) btf.Kinds {
+	switch keyword {
+	case "struct":
+		return btf.Set(btf.Struct)
+	case "union":
+		return btf.Set(btf.Union)
+	case "enum":
+		return btf.Set(btf.Enum, btf.Enum64)
+	case "typedef":
+		return btf.Set(btf.Typedef)
+	}
+	return btf.Set(btf.Struct, btf.Union, btf.Enum, btf.Enum64, btf.Typedef, btf.Int)
+}
+
+// TypeByName finds a kernel type. keyword is "struct", "union", "enum",
+// "typedef" or "" for a type of any kind with that name. Only types of the
+// kernel image are found; see ModuleType.
+func (t *Machine) TypeByName(keyword, name string) (types.Type, error) {
+	return t.ModuleType("vmlinux", keyword, name)
+}
+
+// ModuleType is TypeByName with the types of a module first.
+func (t *Machine) ModuleType(module, keyword, name string) (types.Type, error) {
+	s, err := t.ModuleBTF(module)
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.Find(name, kindsOf(keyword))
+	if err != nil {
+		return nil, err
+	}
+	typ, err := s.Type(id)
+	if st, ok := typ.(*types.Struct); ok && t.ledger != nil {
+		t.ledger.name(st, s.Name, keyword+" "+name)
+	}
+	return typ, err
+}
+
+// EnumeratorByName finds the enum that has an enumerator of that name, and
+// its value.
+func (t *Machine) EnumeratorByName(name string) (*types.Enum, int64, error) {
+	s, err := t.BTF()
+	if err != nil {
+		return nil, 0, err
+	}
+	id, value, err := s.FindEnumerator(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	typ, err := s.Type(id)
+	if err != nil {
+		return nil, 0, err
+	}
+	if t.ledger != nil {
+		t.ledger.number(Fact{Kind: Enumerator, Of: name, Value: value})
+	}
+	return typ.(*types.Enum), value, nil
+}
+
+// FuncProto is the prototype of a kernel function; module is "", "vmlinux"
+// or a module's name.
+func (t *Machine) FuncProto(module, name string) (*types.Func, error) {
+	s, err := t.ModuleBTF(module)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.FuncProto(name)
+	if err == nil && t.ledger != nil {
+		t.ledger.number(Fact{Kind: Signature, Module: module, Of: name, Shape: signature(f)})
+	}
+	return f, err
+}
+
+// RawTracepoint is what a program on a typed raw tracepoint sees, and the
+// BTF ID that it attaches to.
+func (t *Machine) RawTracepoint(module, event string) (*types.Func, uint32, error) {
+	s, err := t.ModuleBTF(module)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, id, err := s.RawTracepoint(event)
+	if err == nil && t.ledger != nil {
+		t.ledger.number(Fact{Kind: RawSignature, Module: module, Of: event, Shape: parameters(f)})
+	}
+	return f, id, err
+}
+
+// RawTracepointID is the type that a program on a typed raw tracepoint
+// attaches to, and the module that has it.
+func (t *Machine) RawTracepointID(module, event string) (id uint32, owner string, err error) {
+	s, err := t.ModuleBTF(module)
+	if err != nil {
+		return 0, "", err
+	}
+	return s.RawTracepointID(event)
+}
+
+// ExpectTask announces that struct task_struct will be asked for, and
+// optionally a raw tracepoint: one walk over the kernel's types finds both.
+func (t *Machine) ExpectTask(event string) {
+	s, err := t.BTF()
+	if err != nil {
+		return
+	}
+	s.Expect("task_struct", btf.Set(btf.Struct))
+	if event != "" {
+		s.ExpectRawTracepoint(event)
+	}
+}
+
+// BTFModules lists the modules that have type information, without vmlinux.
+func (t *Machine) BTFModules() []string {
+	entries, err := os.ReadDir(t.path("/sys/kernel/btf"))
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if e.Name() != "vmlinux" {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
