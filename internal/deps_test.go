@@ -26,7 +26,7 @@ const order = `
 	aot
 	expand check
 	lower compile
-	symbolize unwind load keeper origin run
+	symbolize unwind load keeper origin session
 	cli
 	hawktest/collect hawktest/deb hawktest/files hawktest/remains hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
 	hawktest/scriptgen hawktest/interp hawktest/corpus hawktest/bound

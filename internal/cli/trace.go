@@ -14,7 +14,7 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/run"
+	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -43,14 +43,14 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 		ds.Warnf("attach", at, "%s", msg)
 		c.print(&ds)
 	}
-	var child *run.Child
+	var child *session.Child
 	if c.command != "" {
-		argv, err := run.SplitCommand(c.command)
+		argv, err := session.SplitCommand(c.command)
 		if err == nil {
 			if op := shellOperator(c.command, argv); op != "" {
 				c.warn(fmt.Sprintf("no shell reads the command of -c: %s is given %s as an argument\nHINT: for a shell: -c \"sh -c '…'\"", argv[0], op))
 			}
-			child, err = run.StartChild(argv)
+			child, err = session.StartChild(argv)
 		}
 		if err != nil {
 			return c.fail(exitUsage, err)
@@ -67,7 +67,7 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 	if c.wants("loader") {
 		lo.Trace = c.out
 	}
-	session, err := load.Load(res.Object, lo)
+	loaded, err := load.Load(res.Object, lo)
 	if r := (*load.Rejected)(nil); errors.As(err, &r) && r.GaveUp {
 		if c.verbose > 0 {
 			fmt.Fprintf(c.err, "%s: once more, in pieces\n", r.Error())
@@ -77,14 +77,14 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 				return c.fail(exitFailure, err)
 			}
 			if s, again := load.Load(other.Object, lo); again == nil || saysMore(again) {
-				session, err, res = s, again, other
+				loaded, err, res = s, again, other
 			}
 		}
 	}
 	if err != nil {
 		return c.rejected(err)
 	}
-	defer session.Close()
+	defer loaded.Close()
 	if file != nil {
 		if err := file.empty(); err != nil {
 			return c.fail(exitUsage, err)
@@ -117,7 +117,7 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 			v.Restore()
 		}
 	}()
-	status, err := run.Run(ctx, session, run.Options{
+	status, err := session.Run(ctx, loaded, session.Options{
 		Config: res.Config, Probe: &probes, Sink: sink, Valves: valves, Stdout: c.out, Stderr: messages,
 		Child: child, PID: c.pid, DwarfPIDs: c.dwarfPIDs, DryRun: c.dryRun, WholeCommands: c.json(), Verbose: c.verbose > 0,
 		Report: c.report(), Unused: unused, Progress: progress, Last: true,

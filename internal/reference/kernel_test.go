@@ -19,7 +19,7 @@ import (
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/reference"
-	"github.com/hawktrace/hawk/internal/run"
+	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -129,7 +129,7 @@ func TestKernelExamples(t *testing.T) {
 				t.Fatalf("%s\n%v", e.Script, err)
 			}
 			defer ls.Close()
-			_, err = run.Run(context.Background(), ls, run.Options{
+			_, err = session.Run(context.Background(), ls, session.Options{
 				Config: res.Config, Probe: &po, Stdout: io.Discard, Stderr: &messages, DryRun: true,
 				Sink: output.NewText(io.Discard, &messages, output.Options{}),
 			})

@@ -21,7 +21,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/hawktest"
-	"github.com/hawktrace/hawk/internal/run"
+	"github.com/hawktrace/hawk/internal/session"
 )
 
 // A Script is one file of the corpus.
@@ -92,7 +92,7 @@ func parse(name, text string) (*Script, error) {
 				glibc, _ := hawktest.Glibc() // where there is none, the script that needs it is not run
 				rest = strings.ReplaceAll(rest, "$GLIBC", glibc)
 			}
-			words, err := run.SplitCommand(rest)
+			words, err := session.SplitCommand(rest)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", name, word, err)
 			}

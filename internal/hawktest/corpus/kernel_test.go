@@ -18,7 +18,7 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/run"
+	"github.com/hawktrace/hawk/internal/session"
 )
 
 // most is how many bytes the compilation of a script may allocate in all; at no time are more in use.
@@ -74,18 +74,18 @@ func (s *Script) trace(t *testing.T) {
 // run loads and attaches a compiled script, and runs it if it says what it prints.
 func (s *Script) run(t *testing.T, obj *object.Object, settings *config.Config, o probe.Options) {
 	t.Helper()
-	var child *run.Child
+	var child *session.Child
 	o.PID = 0
 	if s.Run != nil {
 		var err error
-		if child, err = run.StartChild(s.Run); err != nil {
+		if child, err = session.StartChild(s.Run); err != nil {
 			t.Fatal(err)
 		}
 		defer child.Close()
 		o.PID = child.PID()
 	}
-	session := s.load(t, obj, settings, &o)
-	defer session.Close()
+	loaded := s.load(t, obj, settings, &o)
+	defer loaded.Close()
 	if s.Has("compile") {
 		return
 	}
@@ -95,7 +95,7 @@ func (s *Script) run(t *testing.T, obj *object.Object, settings *config.Config, 
 	defer cancel()
 	var out, messages bytes.Buffer
 	sink := output.NewText(&out, &messages, output.Options{Buffering: output.FullyBuffered, Quiet: true})
-	_, err := run.Run(ctx, session, run.Options{
+	_, err := session.Run(ctx, loaded, session.Options{
 		Config: settings, Probe: &o, Sink: sink, Stdout: &out, Stderr: &messages, Child: child, DryRun: !s.Expects,
 	})
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Script) run(t *testing.T, obj *object.Object, settings *config.Config, 
 // load loads a compiled script.
 func (s *Script) load(t *testing.T, obj *object.Object, settings *config.Config, o *probe.Options) *load.Session {
 	t.Helper()
-	session, err := load.Load(obj, load.Options{Config: settings, Probe: o})
+	loaded, err := load.Load(obj, load.Options{Config: settings, Probe: o})
 	var refused *load.Rejected
 	if errors.As(err, &refused) {
 		t.Fatalf("refused: %v\n%s", err, tail(refused.Log, 40))
@@ -122,7 +122,7 @@ func (s *Script) load(t *testing.T, obj *object.Object, settings *config.Config,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return session
+	return loaded
 }
 
 // tail is the last lines of a text.

@@ -17,7 +17,7 @@ import (
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/run"
+	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -100,7 +100,7 @@ func judgeOnce(script string, pieces bool, without []*machine.Feature) (v verdic
 
 // trace loads and runs a compiled script.
 func trace(res *compile.Result, o *probe.Options) (stdout, stderr string, err error) {
-	session, err := load.Load(res.Object, load.Options{Config: res.Config, Probe: o})
+	loaded, err := load.Load(res.Object, load.Options{Config: res.Config, Probe: o})
 	if err != nil {
 		var r *load.Rejected
 		if errors.As(err, &r) {
@@ -108,10 +108,10 @@ func trace(res *compile.Result, o *probe.Options) (stdout, stderr string, err er
 		}
 		return "", "", err
 	}
-	defer session.Close()
+	defer loaded.Close()
 	var out, msg bytes.Buffer
 	sink := output.NewText(&out, &msg, output.Options{Buffering: output.FullyBuffered, Quiet: true})
-	if _, err = run.Run(context.Background(), session, run.Options{
+	if _, err = session.Run(context.Background(), loaded, session.Options{
 		Config: res.Config, Probe: o, Sink: sink, Stdout: &out, Stderr: &msg,
 	}); err != nil {
 		return "", "", err

@@ -1,0 +1,151 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// errInterrupted is a signal while probes were being attached.
+var errInterrupted = errors.New("interrupted while attaching")
+
+// attach attaches all programs that the kernel fires. Where the kernel runs
+// the handler that came last first, they are attached from the last to the
+// first, so that bodies on one event run in the order of the script.
+func (s *session) attach() error {
+	s.startKeeper()
+	s.follow()
+	if err := s.trackFamily(); err != nil {
+		return err
+	}
+	programs := s.Object.Programs
+	attachable, attached := 0, 0
+	total := 0
+	for _, p := range programs {
+		if trigger(p) == probe.NotOurs {
+			total += len(p.Group.Points)
+		}
+	}
+	s.watchBudget()
+	s.announceSites(total)
+	shown := startProgress(s.o.Progress, "Attaching", total)
+	defer shown.end()
+	s.o.Probe.Step = func() error {
+		shown.done.Add(1)
+		if s.interrupted() {
+			return errInterrupted
+		}
+		s.relieve() // those already attached are sending
+		return nil
+	}
+	one := func(i int, backwards bool) error {
+		p := programs[i]
+		if trigger(p) != probe.NotOurs || p.Group.Mech.Backwards != backwards {
+			return nil
+		}
+		attachable++
+		err := s.attachProgram(s.Programs[i], p)
+		if err == nil {
+			attached++
+			return nil
+		}
+		if s.interrupted() {
+			return errInterrupted
+		}
+		return s.missing(p, err)
+	}
+	for i := range programs {
+		if err := one(i, false); err != nil {
+			return err
+		}
+	}
+	for i := len(programs) - 1; i >= 0; i-- {
+		if err := one(i, true); err != nil {
+			return err
+		}
+	}
+	if attachable > 0 && attached == 0 {
+		return errors.New("Attachment failed for all probes.")
+	}
+	return nil
+}
+
+// interrupted reports whether the run is to end before it has begun.
+func (s *session) interrupted() bool {
+	return s.signals.Load() > 0 || s.cancelled.Load() || s.meter.costly.Load()
+}
+
+func (s *session) attachProgram(fd int, p *object.Program) error {
+	if s.interrupted() {
+		return errInterrupted
+	}
+	if s.o.Verbose {
+		s.describe(p)
+	}
+	links, err := p.Group.Mech.Link(fd, p.Group, s.o.Probe)
+	for _, l := range links {
+		if !p.Group.Mech.Slow || !s.held(l) {
+			s.links = append(s.links, l)
+		}
+	}
+	if addr := p.Group.Points[0].Watched(); addr != 0 {
+		if s.watchpoints == nil {
+			s.watchpoints = map[uint64][]probe.Link{}
+		}
+		s.watchpoints[addr] = append(s.watchpoints[addr], links...)
+	}
+	if p.Group.Mech.Walk != nil && len(links) > 0 {
+		s.walks = append(s.walks, walk{p, links[0]})
+	}
+	s.failing.unattached += p.Group.Missing
+	s.relieve()
+	return err
+}
+
+// Unwatch closes the watchpoints at an address. It reports whether there were
+// any: a watchpoint can fire many times until what it asks for is done.
+func (s *session) Unwatch(addr uint64) bool {
+	links, ok := s.watchpoints[addr]
+	if !ok {
+		return false
+	}
+	for _, l := range links {
+		l.Close()
+		i := slices.Index(s.links, l)
+		s.links = slices.Delete(s.links, i, i+1)
+	}
+	s.watchpoints[addr] = nil
+	return true
+}
+
+// describe says what is about to be attached (-v).
+func (s *session) describe(p *object.Program) {
+	points := p.Group.Points
+	fmt.Fprintf(s.o.Stderr, "Trying to attach probe: %s (%s)\n", s.Message(value.Text(points[0].Name())), p.Group.Mech.Name)
+	if len(points) > 1 {
+		fmt.Fprintf(s.o.Stderr, "Attaching to %d functions\n", len(points))
+		for _, pt := range points {
+			fmt.Fprintln(s.o.Stderr, s.Message(value.Text(pt.Name())))
+		}
+	}
+}
+
+// missing decides what a probe that cannot be attached means.
+func (s *session) missing(p *object.Program, err error) error {
+	name := s.Message(value.Text(p.Group.Points[0].Name()))
+	switch s.o.Config.MissingProbes {
+	case "ignore":
+	case "warn":
+		s.Warnf(source.Span{}, "%s\nUnable to attach probe: %s. Skipping.", errno.Message(err), name)
+	default:
+		return fmt.Errorf("%w\nUnable to attach probe: %s. If this is expected, set the 'missing_probes' config variable to 'warn'.", err, name)
+	}
+	s.failing.unattached += len(p.Group.Counted())
+	return nil
+}

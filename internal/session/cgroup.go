@@ -1,0 +1,148 @@
+package session
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// A hierarchy is a mounted tree of control groups.
+type hierarchy struct {
+	name  string // unified for version 2, else that of its mount point
+	root  string
+	paths map[uint64]string // by the number of the directory, as last seen
+}
+
+// cgroups are the hierarchies, once somebody asked for one.
+type cgroups struct {
+	known       bool
+	hierarchies []*hierarchy
+}
+
+// mountedCgroups finds the hierarchies in the text of /proc/self/mountinfo,
+// version 2 first and the others in the order of their names.
+func mountedCgroups(mountinfo string) []*hierarchy {
+	var out []*hierarchy
+	for line := range strings.SplitSeq(mountinfo, "\n") {
+		// 35 24 0:29 / /sys/fs/cgroup rw,… shared:9 - cgroup2 cgroup2 rw
+		before, after, ok := strings.Cut(line, " - ")
+		fields := strings.Fields(before)
+		if !ok || len(fields) < 5 {
+			continue
+		}
+		kind, _, _ := strings.Cut(after, " ")
+		h := &hierarchy{root: machine.UnescapeMount(fields[4])}
+		switch kind {
+		case "cgroup2":
+			h.name = "unified"
+		case "cgroup":
+			h.name = filepath.Base(h.root)
+		default:
+			continue
+		}
+		if !slices.ContainsFunc(out, func(o *hierarchy) bool { return o.name == h.name }) {
+			out = append(out, h)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *hierarchy) int {
+		if av, bv := a.name == "unified", b.name == "unified"; av != bv {
+			if av {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	return out
+}
+
+// CgroupPaths names a control group in the hierarchies whose name matches a
+// pattern, "" if it is in none.
+func (s *session) CgroupPaths(id uint64, pattern string) string {
+	if !s.cgroups.known {
+		s.cgroups.known = true
+		text, err := os.ReadFile("/proc/self/mountinfo")
+		if err != nil {
+			s.Errorf("cannot find control groups: %s", errno.Message(err))
+		}
+		s.hierarchies = mountedCgroups(string(text))
+	}
+	var out []string
+	for _, h := range s.hierarchies {
+		if !probe.Glob(pattern, h.name) {
+			continue
+		}
+		if path, ok := h.path(id); ok {
+			out = append(out, h.name+":"+path)
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// path finds a group. Numbers are used again: what was found before counts
+// only while the directory is still the same.
+func (h *hierarchy) path(id uint64) (string, bool) {
+	if path, ok := h.paths[id]; ok {
+		var st unix.Stat_t
+		if unix.Stat(filepath.Join(h.root, path), &st) == nil && st.Ino == id {
+			return path, true
+		}
+	}
+	h.scan()
+	path, ok := h.paths[id]
+	return path, ok
+}
+
+// maxCgroups bounds how many directories of a hierarchy are looked at.
+const maxCgroups = 1 << 17
+
+func (h *hierarchy) scan() {
+	h.paths = map[uint64]string{}
+	queue := []string{"/"}
+	for len(queue) > 0 && len(h.paths) < maxCgroups {
+		dir := queue[0]
+		queue = queue[1:]
+		var st unix.Stat_t
+		full := filepath.Join(h.root, dir)
+		if unix.Stat(full, &st) != nil {
+			continue
+		}
+		h.paths[st.Ino] = dir
+		entries, err := os.ReadDir(full)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if e.IsDir() {
+				queue = append(queue, filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+}
+
+// ReadFile reads at most limit bytes of a file.
+func (s *session) ReadFile(path string, limit int) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errors.Unwrap(err) // the message names the path itself
+	}
+	defer f.Close()
+	text := make([]byte, limit)
+	n := 0
+	for n < limit {
+		m, err := f.Read(text[n:])
+		n += m
+		if err != nil || m == 0 {
+			break // what was read until then is worth printing
+		}
+	}
+	return text[:n], nil
+}

@@ -1,0 +1,95 @@
+package session
+
+import (
+	"bufio"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/object"
+)
+
+// clocks relates the clocks of programs to the wall clock.
+type clocks struct{ boot time.Time }
+
+func clockNanos(id int32) int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(id, &ts) != nil {
+		return 0
+	}
+	return ts.Nano()
+}
+
+// between is what to add to the boot clock for another clock. The other clock
+// is read between two readings of the boot clock, a few times, and the closest
+// pair counts.
+func between(id int32) int64 {
+	var best, offset int64 = 1 << 62, 0
+	for range 3 {
+		before := clockNanos(unix.CLOCK_BOOTTIME)
+		other := clockNanos(id)
+		after := clockNanos(unix.CLOCK_BOOTTIME)
+		if d := after - before; d < best {
+			best, offset = d, other-(before+after)/2
+		}
+	}
+	return offset
+}
+
+// startClocks tells programs when tracing began.
+func (s *session) startClocks() {
+	atomic.StoreUint64(s.word(object.DataTAI), uint64(between(unix.CLOCK_TAI)))
+	atomic.StoreUint64(s.word(object.DataStart), uint64(clockNanos(unix.CLOCK_BOOTTIME)))
+}
+
+// BootTime is the wall-clock time of the boot clock's zero.
+func (c *clocks) BootTime() time.Time {
+	if c.boot.IsZero() {
+		c.boot = time.Unix(0, between(unix.CLOCK_REALTIME))
+	}
+	return c.boot
+}
+
+// Now is the wall-clock time.
+func (c *clocks) Now() time.Time { return time.Now() }
+
+// users names user IDs by /etc/passwd, read when first needed.
+type users struct{ names map[uint64]string }
+
+// Username names a user, by number if there is no name.
+func (u *users) Username(uid uint64) string {
+	if u.names == nil {
+		u.names = readPasswd("/etc/passwd")
+	}
+	if name, ok := u.names[uid]; ok {
+		return name
+	}
+	return strconv.FormatUint(uid, 10)
+}
+
+func readPasswd(path string) map[uint64]string {
+	names := map[uint64]string{}
+	f, err := os.Open(path)
+	if err != nil {
+		return names
+	}
+	defer f.Close()
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		fields := strings.SplitN(sc.Text(), ":", 4)
+		if len(fields) < 4 {
+			continue
+		}
+		uid, err := strconv.ParseUint(fields[2], 10, 32)
+		if err != nil {
+			continue
+		}
+		if _, taken := names[uid]; !taken {
+			names[uid] = fields[0]
+		}
+	}
+	return names
+}

@@ -1,0 +1,96 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/output"
+)
+
+// System runs a shell command and waits for it. Its output becomes items, its
+// errors go to standard error as they come. What was written before is written
+// out first. Once the run is to end the command is ended, and others are
+// dropped.
+func (s *session) System(command string) (status int, err error) {
+	s.flush()
+	until := s.patient()
+	if until.Err() != nil {
+		s.dropped++
+		return 0, nil
+	}
+	cmd := exec.CommandContext(until, "sh", "-c", command)
+	cmd.Stdout = &commandOutput{s: s}
+	cmd.Stderr = output.File(s.o.Stderr)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return terminateTree(cmd.Process.Pid) }
+	cmd.WaitDelay = waitOutput
+	if s.o.WholeCommands {
+		var text []byte
+		text, err = collect(cmd)
+		s.Emit(output.Raw{Type: "syscall", Text: text})
+	} else {
+		err = cmd.Run()
+	}
+	s.flush()
+	var exit *exec.ExitError
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay), until.Err() != nil:
+		return 0, nil
+	case errors.As(err, &exit):
+		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			return 128 + int(ws.Signal()), nil
+		}
+		return exit.ExitCode(), nil
+	}
+	return 0, fmt.Errorf("cannot run the command: %w", err)
+}
+
+// terminateTree asks a process and all that it has started to end: a shell that
+// waits for a command would end without it. The youngest are asked first.
+func terminateTree(pid int) error {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	for child := range strings.FieldsSeq(string(text)) {
+		if n, err := strconv.Atoi(child); err == nil {
+			terminateTree(n)
+		}
+	}
+	return syscall.Kill(pid, syscall.SIGTERM)
+}
+
+// waitOutput is how long output is waited for after a command has ended: what
+// it left behind in the background may keep the pipe open for ever.
+const waitOutput = time.Second
+
+// maxCommand bounds what is kept of a command's output, in bytes.
+const maxCommand = 16 << 20
+
+func collect(cmd *exec.Cmd) ([]byte, error) {
+	var out bounded
+	cmd.Stdout = &out
+	err := cmd.Run()
+	return out.text, err
+}
+
+type bounded struct{ text []byte }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.text = append(b.text, p[:min(len(p), maxCommand-len(b.text))]...)
+	return len(p), nil
+}
+
+// commandOutput makes items of what a command prints. It is written to by a
+// goroutine of os/exec while the reader waits for the command, never at the
+// same time.
+type commandOutput struct{ s *session }
+
+func (c *commandOutput) Write(p []byte) (int, error) {
+	c.s.Emit(output.Raw{Type: "syscall", Text: p})
+	c.s.flush()
+	return len(p), c.s.err
+}

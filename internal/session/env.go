@@ -1,0 +1,197 @@
+package session
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/symbolize"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+var _ builtin.Env = (*session)(nil)
+
+// Config is the run's settings.
+func (s *session) Config() *config.Config { return s.o.Config }
+
+// Emit hands an item to the sink. The first error ends the run.
+func (s *session) Emit(item output.Item) { s.keep(s.sink.Write(item)) }
+
+func (s *session) idle() {
+	s.flushCaptures()
+	s.keep(s.sink.Idle())
+}
+
+func (s *session) flush() {
+	s.flushCaptures()
+	s.keep(s.sink.Flush())
+}
+
+func (s *session) keep(err error) {
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+}
+
+// Errorf reports an action in user space that failed.
+func (s *session) Errorf(format string, args ...any) {
+	s.Emit(output.Message{Severity: source.Error, Text: s.message(format, args)})
+}
+
+// message words something for standard error. A text in it may have lines.
+func (s *session) message(format string, args []any) string {
+	if s.Escapes().Messages {
+		for i, arg := range args {
+			if text, ok := arg.(string); ok {
+				args[i] = value.EscapeLines(text)
+			}
+		}
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// Warnf reports something odd about a place in the script, or about none.
+func (s *session) Warnf(at source.Span, format string, args ...any) {
+	s.Emit(output.Message{Severity: source.Warning, Span: at, Text: s.message(format, args)})
+}
+
+// Stderr is where errors of commands go.
+func (s *session) Stderr() io.Writer { return s.o.Stderr }
+
+// Exit ends the run with a status, of which 8 bits count.
+func (s *session) Exit(code int) { s.status, s.exited = int(byte(code)), true }
+
+// argSize is how many bytes an argument has in the fixed part of its record.
+func argSize(a object.Arg) int {
+	if agg, ok := a.Type.(*types.Agg); ok {
+		if kind, ok := builtin.LookupAgg(agg.Kind); ok {
+			return kind.CellBytes(agg)
+		}
+	}
+	return a.Type.Size()
+}
+
+// bytesOf finds an argument in its record. What is not there is left out.
+func bytesOf(a *object.Arg, size int, rec []byte) []byte {
+	off := a.Offset
+	if a.Tail {
+		if off < 0 || off+8 > len(rec) {
+			return nil
+		}
+		at, n := binary.NativeEndian.Uint32(rec[off:]), binary.NativeEndian.Uint32(rec[off+4:])
+		off, size = int(at), int(n)
+	}
+	if off < 0 || off > len(rec) {
+		return nil
+	}
+	return rec[off : off+min(size, len(rec)-off)]
+}
+
+// Decode makes the value of an argument.
+func (s *session) Decode(a object.Arg, rec []byte) value.Value {
+	return value.Decode(a.Type, bytesOf(&a, argSize(a), rec), s)
+}
+
+// eventOf finds what is known of an event; its number begins the record.
+func (s *session) eventOf(ev *object.Event, rec []byte) *event {
+	if len(rec) >= 4 {
+		if n := binary.NativeEndian.Uint32(rec); int(n) < len(s.events) && s.events[n].Event == ev {
+			return &s.events[n]
+		}
+	}
+	return nil
+}
+
+// Escapes is what the sink has escaped.
+func (s *session) Escapes() output.Escapes { return s.sink.Escapes() }
+
+// Message is the text of a value that goes to standard error.
+func (s *session) Message(v value.Value) string {
+	if s.Escapes().Messages {
+		v = value.Escaped(v)
+	}
+	return string(value.AppendText(nil, v))
+}
+
+// FormatMessage is Format for standard error.
+func (s *session) FormatMessage(ev *object.Event, rec []byte) string {
+	return string(s.fill(nil, ev, rec, s.Escapes().Messages))
+}
+
+// Format formats a record's arguments by the text of its event.
+func (s *session) Format(dst []byte, ev *object.Event, rec []byte) []byte {
+	return s.fill(dst, ev, rec, false)
+}
+
+func (s *session) fill(dst []byte, ev *object.Event, rec []byte, escape bool) []byte {
+	e := s.eventOf(ev, rec)
+	if e == nil {
+		return dst
+	}
+	if e.format == nil {
+		f, err := value.ParseFormat(ev.Text)
+		if err != nil {
+			return append(append(append(dst, "!{"...), err.Error()...), '}')
+		}
+		e.format = f
+	}
+	for i := range e.args {
+		e.args[i].Raw = bytesOf(&ev.Args[i], e.sizes[i], rec)
+	}
+	if escape {
+		return e.format.AppendEscaped(dst, e.args, s)
+	}
+	return e.format.Append(dst, e.args, s)
+}
+
+// Printf emits what Format yields without allocating.
+func (s *session) Printf(ev *object.Event, rec []byte) {
+	s.format.Text = s.fill(s.format.Text[:0], ev, rec, s.Escapes().Output)
+	s.Emit(&s.format)
+}
+
+// Trailer is appended to strings that were cut.
+func (s *session) Trailer() string { return s.o.Config.StrTruncTrailer }
+
+// Unreadable is shown in place of strings that could not be read.
+func (s *session) Unreadable() string { return s.o.Config.StrUnreadable }
+
+// Deferred has the builtin that made a value give it its text.
+func (s *session) Deferred(t *types.Deferred, raw []byte) value.Value {
+	return builtin.RendererOf(t).Render(s, t, raw)
+}
+
+// Agg reads a merged cell.
+func (s *session) Agg(t *types.Agg, cell []byte) value.Value {
+	if kind, ok := builtin.LookupAgg(t.Kind); ok {
+		v, _ := kind.Merge(t, [][]byte{cell})
+		return v
+	}
+	return value.Null{}
+}
+
+func (s *session) kernelSymbols() *symbolize.Kernel {
+	if s.kernel == nil {
+		s.kernel = symbolize.NewKernel(s.o.Probe.Machine)
+		s.kernel.DebugInfo(s.badDebugInfo)
+	}
+	return s.kernel
+}
+
+// KernelSymbol names a kernel address.
+func (s *session) KernelSymbol(addr uint64) (name string, offset uint64, ok bool) {
+	return s.kernelSymbols().Lookup(addr)
+}
+
+// userSymbol names an address of a process. The module is known of more
+// addresses than the name.
+func (s *session) userSymbol(pid int, addr uint64) (name string, offset uint64, module string, ok bool) {
+	f, ok := s.userSymbols().Lookup(pid, addr)
+	return f.Name, f.Off, f.Module, ok
+}

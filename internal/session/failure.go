@@ -1,0 +1,143 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// failures reports what goes wrong inside programs. They count; user space
+// looks at the counters now and then, so that a failure in a hot probe costs
+// one line a second and not one a hit.
+type failures struct {
+	places     []place
+	lost       uint64 // records, as reported so far
+	lostAt     time.Time
+	unattached int // points that could not be attached
+}
+
+// A place of the script has a site in each copy of its probe: one line tells of
+// all of them.
+type place struct {
+	sites    []*object.Site
+	seen     uint64    // failures reported
+	reported time.Time // when
+}
+
+// reportEvery is how often one place of the script is reported at most.
+const reportEvery = time.Second
+
+func (f *failures) init(s *session) {
+	at := map[object.Site]int{}
+	for _, site := range s.Object.Sites {
+		key := *site
+		key.Offset = 0
+		n, ok := at[key]
+		if !ok {
+			n = len(f.places)
+			at[key] = n
+			f.places = append(f.places, place{})
+		}
+		f.places[n].sites = append(f.places[n].sites, site)
+	}
+}
+
+// report emits what is new since the last time, as the count from the beginning;
+// last is the final report.
+func (f *failures) report(s *session, last bool) {
+	now := time.Now()
+	for i := range f.places {
+		p := &f.places[i]
+		if !last && now.Sub(p.reported) < reportEvery {
+			continue
+		}
+		total, failing := uint64(0), p.sites[0]
+		for _, site := range p.sites {
+			if n := atomic.LoadUint64(s.word(site.Offset)); n > 0 {
+				total, failing = total+n, site
+			}
+		}
+		if total == p.seen {
+			continue
+		}
+		// Before 6.4 map operations return 32 bits, without sign extension.
+		code := int(int32(atomic.LoadUint64(s.word(failing.Offset + 8))))
+		s.Emit(siteItem(failing, code, total))
+		p.seen, p.reported = total, now
+	}
+	lost := atomic.LoadUint64(s.word(object.DataLost)) + atomic.LoadUint64(s.word(object.DataMissed))
+	if lost > f.lost && (last || now.Sub(f.lostAt) >= reportEvery) {
+		s.Emit(output.Lost{Events: lost - f.lost})
+		f.lost, f.lostAt = lost, now
+	}
+	if last && lost > 0 {
+		s.Emit(output.LostTotal{Events: lost})
+	}
+	if n := atomic.LoadUint64(s.word(object.DataUnread)); last && n > 0 {
+		s.Emit(output.Unread{Strings: n, Entry: s.tracesEntries()})
+	}
+	s.idle()
+}
+
+// tracesEntries reports whether the script looks at system calls as they begin.
+func (s *session) tracesEntries() bool {
+	return slices.ContainsFunc(s.Object.Programs, func(p *object.Program) bool {
+		return slices.ContainsFunc(p.Group.Points, func(pt *probe.Point) bool { return strings.Contains(pt.Name(), ":sys_enter") })
+	})
+}
+
+// siteItem words a failure.
+func siteItem(site *object.Site, code int, repeats uint64) output.Item {
+	switch site.Kind {
+	case object.HelperFailed:
+		return output.HelperError{Span: site.At, Msg: helperMessage(site.Helper, code), Helper: site.Helper, Code: code, Repeats: repeats}
+	case object.DivideByZero:
+		return output.RuntimeError{Span: site.At, Repeats: repeats,
+			Msg: "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result."}
+	case object.StackFailed:
+		msg := "Error reading " + site.Helper + "."
+		if code == -int(unix.EEXIST) {
+			msg += " The table of stacks has no room for it; try increasing max_map_keys."
+		}
+		return output.RuntimeError{Span: site.At, Msg: msg, Repeats: repeats}
+	case object.IndexOutOfBounds:
+		return output.RuntimeError{Span: site.At, Repeats: repeats,
+			Msg: "Array index is out of bounds. This can lead to unexpected results. 0 is being used as the result."}
+	case object.IndexBeyondEnd:
+		return output.RuntimeError{Span: site.At, Repeats: repeats, Msg: "Array access out of bounds. This can lead to unexpected results."}
+	case object.LoopTooLong:
+		return output.RuntimeError{Span: site.At, Repeats: repeats,
+			Msg: "The loop was ended: it took more rounds than the kernel grants a program."}
+	case object.NoChild:
+		return output.RuntimeError{Span: site.At, Repeats: repeats, Msg: site.Helper + " is 0: there is no command, which -c would start."}
+	case object.NoTask:
+		return output.RuntimeError{Span: site.At, Repeats: repeats, Msg: "There is no such process; its name is N/A."}
+	case object.NoKfunc:
+		return output.RuntimeError{Span: site.At, Repeats: repeats,
+			Msg: "The kernel has no function " + site.Helper + ". [unknown] is being used as the result."}
+	}
+	return output.RuntimeError{Span: site.At, Msg: "An operation failed.", Repeats: repeats}
+}
+
+func helperMessage(helper string, code int) string {
+	switch {
+	case helper == "map_update_elem" && code == -int(unix.E2BIG):
+		return "Map full; can't update element. Try increasing max_map_keys config or manually setting the max entries in a map declaration e.g. `let @a = hash(5000)`"
+	case helper == "map_lookup_elem" && (code == 0 || code == -int(unix.ENOENT)):
+		return "Can't lookup map element because it does not exist."
+	case helper == "map_delete_elem" && code == -int(unix.ENOENT):
+		return "Can't delete map element because it does not exist."
+	case helper == "get_ns_current_pid_tgid" && code == -int(unix.EINVAL):
+		return "This happened in a process outside of hawk's PID namespace, where pid and tid are 0. pid(init) and tid(init) are the machine's numbers; " +
+			"a container that is started with --pid=host has those as its own"
+	}
+	return errno.Text(code)
+}

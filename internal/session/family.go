@@ -1,0 +1,219 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/proc"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// A family is the threads that --follow traces. Two programs keep the map of
+// them, which the script's programs ask: one adds what a member begins before
+// that runs for the first time, one removes what has ended. Execution of another
+// program changes nothing.
+type family struct {
+	fds []int // of the map and of what keeps it
+}
+
+// trackFamily begins to follow the process of -p or -c, if some program asks for
+// that.
+func (s *session) trackFamily() error {
+	i := slices.IndexFunc(s.Object.Maps, func(m *object.Map) bool { return m.Name == object.FollowName })
+	if i < 0 {
+		return nil
+	}
+	t := s.o.Probe.Machine
+	if ns, err := t.PIDNamespace(); err == nil && !ns.Initial {
+		return errors.New("--follow works in the machine's own PID namespace only")
+	}
+	off, err := pidOffset(t)
+	if err != nil {
+		return fmt.Errorf("--follow: %w", err)
+	}
+	s.family = &family{fds: []int{s.Maps[i]}}
+	for event, code := range map[string][]uint64{"sched_process_fork": adopt(s.Maps[i], off), "sched_process_free": bury(s.Maps[i], off)} {
+		prog, err := s.family.run(event, code)
+		if err != nil {
+			return fmt.Errorf("--follow: %s: %w", event, err)
+		}
+		s.meter.helpers = append(s.meter.helpers, metered{"--follow at " + event, prog})
+	}
+	return s.family.begin(s.target())
+}
+
+// pidOffset is where in struct task_struct the number of the thread is.
+func pidOffset(t *machine.Machine) (int32, error) {
+	typ, err := t.TypeByName("struct", "task_struct")
+	if err != nil {
+		return 0, err
+	}
+	if st, ok := typ.(*types.Struct); ok {
+		if f, ok := st.Field("pid"); ok {
+			return int32(f.Offset), nil
+		}
+	}
+	return 0, errors.New("struct task_struct has no pid")
+}
+
+// The stack of the programs: a key and a value of the map.
+const (
+	keyAt   = -8
+	valueAt = -16
+)
+
+// stackAt sets a register to an address of the stack.
+func stackAt(reg uint8, at int32) []uint64 { return []uint64{bpf.MovReg(reg, 10), bpf.AddImm(reg, at)} }
+
+// setStack stores a number on the stack.
+func setStack(at int16, n int32) uint64 { return bpf.StoreImm32(10, at, n) }
+
+// readPID makes the number of the task in r3 the key.
+func readPID(off int32) []uint64 {
+	return slices.Concat(
+		[]uint64{bpf.AddImm(3, off), bpf.MovImm(2, 4), setStack(keyAt, 0)},
+		stackAt(1, keyAt), []uint64{bpf.CallHelper(asm.FnProbeReadKernel)})
+}
+
+// withKey calls a helper for maps with the key.
+func withKey(mapFD int, helper asm.BuiltinFunc) []uint64 {
+	return slices.Concat(bpf.LoadMap(1, mapFD), stackAt(2, keyAt), []uint64{bpf.CallHelper(helper)})
+}
+
+// setKey gives the key a value.
+func setKey(mapFD int, value int32) []uint64 {
+	return slices.Concat([]uint64{setStack(valueAt, value)}, stackAt(3, valueAt), []uint64{bpf.MovImm(4, 0)}, withKey(mapFD, asm.FnMapUpdateElem))
+}
+
+// end ends the program.
+func end() []uint64 { return []uint64{bpf.MovImm(0, 0), bpf.Exit()} }
+
+// endIf ends the program if r0 is a number.
+func endIf(n int32) []uint64 {
+	return append([]uint64{bpf.SkipUnlessEqual(0, n, len(end()))}, end()...)
+}
+
+// endUnless ends the program if r0 is another number.
+func endUnless(n int32) []uint64 {
+	return append([]uint64{bpf.SkipIfEqual(0, n, len(end()))}, end()...)
+}
+
+// adopt is the program of sched_process_fork(parent, child), which runs in the
+// parent.
+func adopt(mapFD int, off int32) []uint64 {
+	return slices.Concat(
+		[]uint64{bpf.Load64(6, 1, 8), bpf.CallHelper(asm.FnGetCurrentPidTgid), bpf.Store32(10, 0, keyAt)},
+		withKey(mapFD, asm.FnMapLookupElem),
+		endIf(0),
+		[]uint64{bpf.Load32(0, 0, 0)},
+		endUnless(probe.FollowTraced),
+		[]uint64{bpf.MovReg(3, 6)},
+		readPID(off),
+		setKey(mapFD, probe.FollowTraced),
+		endIf(0), // there was room
+		[]uint64{setStack(keyAt, 0)},
+		setKey(mapFD, probe.FollowFull),
+		end())
+}
+
+// bury is the program of sched_process_free(task).
+func bury(mapFD int, off int32) []uint64 {
+	return slices.Concat(
+		[]uint64{bpf.Load64(3, 1, 0)},
+		readPID(off),
+		[]uint64{bpf.Load32(0, 10, keyAt)},
+		endIf(0), // a CPU's idle task
+		withKey(mapFD, asm.FnMapDeleteElem),
+		end())
+}
+
+// run loads a program and attaches it to a raw tracepoint.
+func (f *family) run(event string, code []uint64) (prog int, err error) {
+	fd, err := bpf.ProgLoad(&bpf.ProgSpec{Name: event, Type: bpf.RawTracepoint, Insns: bpf.Assemble(code...), License: "GPL"})
+	if err != nil {
+		return -1, err
+	}
+	f.fds = append(f.fds, fd)
+	link, err := bpf.RawTracepointOpen(event, fd, 0)
+	if err != nil {
+		return -1, err
+	}
+	f.fds = append(f.fds, link)
+	return fd, nil
+}
+
+// begin makes the threads of a process the first members.
+func (f *family) begin(pid int) error {
+	if err := f.set(0, 0); err != nil {
+		return err
+	}
+	known := map[int]bool{}
+	for grown := true; grown; {
+		grown = false
+		threads, err := os.ReadDir(proc.Dir(pid) + "/task")
+		if err != nil {
+			return nil // it has ended
+		}
+		for _, t := range threads {
+			if tid, err := strconv.Atoi(t.Name()); err == nil && !known[tid] {
+				known[tid], grown = true, true
+				if err := f.set(uint32(tid), probe.FollowTraced); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func word(n uint32) []byte { return binary.NativeEndian.AppendUint32(nil, n) }
+
+func (f *family) set(tid, value uint32) error {
+	return bpf.MapUpdate(f.fds[0], word(tid), word(value), 0)
+}
+
+// over reports whether all have ended; so it is without --follow.
+func (f *family) over() bool {
+	if f == nil {
+		return true
+	}
+	var key []byte // nil: the first
+	for range probe.FollowMost {
+		next := make([]byte, 4)
+		if bpf.MapNextKey(f.fds[0], key, next) != nil {
+			return true
+		}
+		if tid := binary.NativeEndian.Uint32(next); tid != 0 && proc.Alive(int(tid)) {
+			return false
+		}
+		key = next
+	}
+	return true
+}
+
+// report says if some could not be followed.
+func (f *family) report(s *session) {
+	value := make([]byte, 4)
+	if f != nil && bpf.MapLookup(f.fds[0], word(0), value) == nil && binary.NativeEndian.Uint32(value) == probe.FollowFull {
+		s.Warnf(source.Span{}, "more than %d threads were to be followed at a time: some were not traced", probe.FollowMost-1)
+	}
+}
+
+// close ends following; the map is the script's.
+func (f *family) close() {
+	for _, fd := range f.fds[1:] {
+		unix.Close(fd)
+	}
+}

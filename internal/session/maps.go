@@ -1,0 +1,379 @@
+package session
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// printMaps prints all maps that hold anything, by name.
+func (s *session) printMaps() {
+	order := make([]int, 0, len(s.Object.Scripts))
+	for i, m := range s.Object.Scripts {
+		if strings.HasPrefix(m.Name, "@") {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(s.Object.Scripts[a].Name, s.Object.Scripts[b].Name) })
+	for _, n := range order {
+		if s.signals.Load() > 1 || s.err != nil {
+			return
+		}
+		s.printMap(n, 0, 1, false)
+	}
+}
+
+// PrintMap prints a map; a scalar that was never written prints as zero.
+func (s *session) PrintMap(n int, top, div int64) { s.printMap(n, top, div, true) }
+
+func (s *session) printMap(n int, top, div int64, zero bool) {
+	if n < 0 || n >= len(s.Object.Scripts) {
+		return
+	}
+	m := s.Object.Scripts[n]
+	entries, err := s.readMap(m)
+	if err != nil {
+		s.Errorf("cannot read the map %s: %s", m.Name, errno.Message(err))
+		return
+	}
+	if entries.Len() == 0 && m.Key == nil && zero {
+		if v := s.zeroValue(m); v != nil {
+			entries.Add(nil, v)
+		}
+	}
+	if entries.Len() > 0 {
+		s.Emit(output.Map{Name: m.Name, Keyed: m.Key != nil, Entries: entries, Top: top, Div: div})
+	}
+}
+
+// zeroValue is what a scalar shows before it was written; nil if nothing.
+func (s *session) zeroValue(m *object.ScriptMap) value.Value {
+	if m.Agg == nil {
+		return value.Decode(m.Value, make([]byte, m.Value.Size()), s)
+	}
+	switch v := s.Agg(m.Agg, make([]byte, m.Cell)).(type) {
+	case value.Hist, value.Series:
+		return nil
+	default:
+		return v
+	}
+}
+
+// readMap reads all elements, in no order.
+func (s *session) readMap(m *object.ScriptMap) (out output.Entries, err error) {
+	if m.Parts != 0 {
+		return s.readInParts(m)
+	}
+	if m.Map < 0 {
+		if v := s.readScalar(m); v != nil {
+			out.Add(nil, v)
+		}
+		return out, nil
+	}
+	err = s.walk(m.Map, m.PerCPU, func(key, val []byte) bool {
+		if v, ok := s.elementValue(m, val); ok {
+			var k value.Value
+			if m.Key != nil {
+				k = value.Decode(m.Key, key, s)
+			}
+			out.Add(k, v)
+		}
+		return true
+	})
+	return out, err
+}
+
+// elementValue makes the value of an element; ok is false if it does not exist
+// for the user.
+func (s *session) elementValue(m *object.ScriptMap, val []byte) (value.Value, bool) {
+	if m.Soft && binary.NativeEndian.Uint64(val[8:]) == 0 {
+		return nil, false
+	}
+	if m.Agg == nil {
+		return value.Decode(m.Value, val, s), true
+	}
+	var cells [][]byte
+	for len(val) >= m.Cell && m.Cell > 0 {
+		cells = append(cells, val[:m.Cell])
+		val = val[min(bpf.PerCPUBytes(m.Cell), len(val)):]
+	}
+	return s.merge(m.Agg, cells)
+}
+
+func (s *session) merge(t *types.Agg, cells [][]byte) (value.Value, bool) {
+	kind, ok := builtin.LookupAgg(t.Kind)
+	if !ok {
+		return nil, false
+	}
+	return kind.Merge(t, cells)
+}
+
+// cell is a copy of a value in the data map that programs may be writing.
+func (s *session) cell(m *object.ScriptMap, i int) (raw []byte, present bool) {
+	at := m.Offset + i*m.Stride
+	if at < 0 || at+8+m.Cell > len(s.Data) || atomic.LoadUint64(s.word(at)) == 0 {
+		return nil, false
+	}
+	raw = make([]byte, m.Cell)
+	for off := 0; off+8 <= m.Cell; off += 8 {
+		binary.NativeEndian.PutUint64(raw[off:], atomic.LoadUint64(s.word(at+8+off)))
+	}
+	return raw, true
+}
+
+// cellCount is the number of cells that a map in the data map has.
+func (s *session) cellCount(m *object.ScriptMap) int {
+	if m.PerCPU {
+		return max(s.Object.Data.CPUSlots, 1)
+	}
+	return 1
+}
+
+// readScalar reads a map in the data map; nil if it was never written.
+func (s *session) readScalar(m *object.ScriptMap) value.Value {
+	var cells [][]byte
+	for i := range s.cellCount(m) {
+		if raw, ok := s.cell(m, i); ok {
+			cells = append(cells, raw)
+		}
+	}
+	if len(cells) == 0 {
+		return nil
+	}
+	if m.Agg == nil {
+		return value.Decode(m.Value, cells[0], s)
+	}
+	if v, ok := s.merge(m.Agg, cells); ok {
+		return v
+	}
+	return nil
+}
+
+// ClearMap removes all elements.
+func (s *session) ClearMap(n int) {
+	m := s.scriptMap(n)
+	if m == nil {
+		return
+	}
+	if m.Map < 0 {
+		s.wipe(m, true)
+	} else if deleted := s.deleteAll(m.Map, m.PerCPU); m.Soft {
+		// The number of elements in the table.
+		atomic.AddUint64(s.word(m.Offset), -uint64(deleted))
+	}
+	if m.Parts != 0 {
+		s.deleteAll(m.Parts, true)
+	}
+}
+
+// deleteAll removes all elements of a kernel map and says how many there were.
+func (s *session) deleteAll(m int, perCPU bool) (deleted int) {
+	keys := s.keys(m, perCPU)
+	size := s.Object.Maps[m].KeySize
+	fd := s.Maps[m]
+	for rest := keys; len(rest) > 0; {
+		n := min(len(rest)/size, chunkMost)
+		done, err := bpf.MapDeleteBatch(fd, rest, n)
+		deleted += done
+		rest = rest[done*size:]
+		if err == nil || len(rest) == 0 {
+			continue
+		}
+		// A key that is gone meanwhile, or a kernel without batches.
+		if bpf.MapDelete(fd, rest[:size]) == nil {
+			deleted++
+		}
+		rest = rest[size:]
+	}
+	return deleted
+}
+
+// ZeroMap sets all values to zero and keeps the keys.
+func (s *session) ZeroMap(n int) {
+	m := s.scriptMap(n)
+	if m == nil {
+		return
+	}
+	n, perCPU := m.Map, m.PerCPU
+	if m.Parts != 0 {
+		n, perCPU = m.Parts, true
+	}
+	if n < 0 {
+		s.wipe(m, false)
+		return
+	}
+	fd := s.Maps[n]
+	zeros := make([]byte, s.valueBytes(n, perCPU))
+	const exists = 2 // BPF_EXIST: what was deleted meanwhile must not come back
+	if m.Soft {
+		s.walk(n, perCPU, func(key, val []byte) bool {
+			copy(zeros[8:], val[8:16])
+			bpf.MapUpdate(fd, key, zeros, exists)
+			return true
+		})
+		return
+	}
+	size := s.Object.Maps[n].KeySize
+	for keys := s.keys(n, perCPU); len(keys) >= size; keys = keys[size:] {
+		bpf.MapUpdate(fd, keys[:size], zeros, exists)
+	}
+}
+
+func (s *session) scriptMap(n int) *object.ScriptMap {
+	if n < 0 || n >= len(s.Object.Scripts) {
+		return nil
+	}
+	m := s.Object.Scripts[n]
+	if m.Map >= 0 && s.Maps[m.Map] < 0 {
+		return nil // no program refers to it: it is empty
+	}
+	return m
+}
+
+// wipe zeroes a map in the data map, and forgets that it was written.
+func (s *session) wipe(m *object.ScriptMap, forget bool) {
+	for i := range s.cellCount(m) {
+		at := m.Offset + i*m.Stride
+		if at < 0 || at+8+m.Cell > len(s.Data) {
+			continue
+		}
+		if forget {
+			atomic.StoreUint64(s.word(at), 0)
+		}
+		for off := 0; off+8 <= m.Cell; off += 8 {
+			atomic.StoreUint64(s.word(at+8+off), 0)
+		}
+	}
+}
+
+// keys lists the keys of a kernel map, laid end to end.
+func (s *session) keys(m int, perCPU bool) []byte {
+	var out []byte
+	s.walk(m, perCPU, func(key, _ []byte) bool {
+		out = append(out, key...)
+		return true
+	})
+	return out
+}
+
+// valueBytes is what one element's value takes when user space reads it.
+func (s *session) valueBytes(m int, perCPU bool) int {
+	size := s.Object.Maps[m].ValueSize
+	if perCPU {
+		return bpf.PerCPUBytes(size) * s.PerCPU
+	}
+	return size
+}
+
+// Bounds of one batch of elements.
+const (
+	chunkMost  = 4096
+	chunkLeast = 32
+	chunkBytes = 4 << 20 // of values: per-CPU histograms are large
+)
+
+// walk visits all elements of a kernel map until f returns false. The slices
+// are valid during the call only.
+func (s *session) walk(m int, perCPU bool, f func(key, val []byte) bool) error {
+	fd := s.Maps[m]
+	if fd < 0 {
+		return nil
+	}
+	keySize, valueSize := s.Object.Maps[m].KeySize, s.valueBytes(m, perCPU)
+	chunk := min(max(chunkBytes/max(valueSize, 1), chunkLeast), chunkMost, max(s.Object.Maps[m].MaxEntries, 1))
+	var batch bpf.Batch
+	read := func(c *elements) {
+		for {
+			if len(c.keys) < chunk*keySize {
+				c.keys, c.values = make([]byte, chunk*keySize), make([]byte, chunk*valueSize)
+			}
+			c.n, c.err = batch.Next(fd, keySize, c.keys, c.values)
+			if !errors.Is(c.err, unix.ENOSPC) || chunk >= 1<<20 {
+				return
+			}
+			chunk *= 2 // one bucket holds more than that
+		}
+	}
+	visit := func(c *elements) (more bool) {
+		for i := range c.n {
+			if !f(c.keys[i*keySize:(i+1)*keySize], c.values[i*valueSize:(i+1)*valueSize]) {
+				return false
+			}
+		}
+		return true
+	}
+	// The kernel reads ahead, most of the time waiting for memory, while f is at work.
+	var buffers [2]elements
+	for turn := 0; ; turn++ {
+		cur, next := &buffers[turn%2], &buffers[(turn+1)%2]
+		if turn == 0 {
+			if read(cur); cur.err != nil {
+				return s.walkSlowly(fd, keySize, valueSize, f) // before 5.6, or no batches for this kind of map
+			}
+		}
+		if cur.err != nil || batch.Done() {
+			visit(cur)
+			return cur.err
+		}
+		ready := make(chan struct{})
+		go func() {
+			read(next)
+			close(ready)
+		}()
+		more := visit(cur)
+		<-ready
+		if !more {
+			return nil
+		}
+	}
+}
+
+// elements are what one call to the kernel read of a map: keys and values laid end to end.
+type elements struct {
+	keys, values []byte
+	n            int
+	err          error
+}
+
+// walkSlowly is walk with two system calls for each element.
+func (s *session) walkSlowly(fd, keySize, valueSize int, f func(key, val []byte) bool) error {
+	key, next, val := []byte(nil), make([]byte, keySize), make([]byte, valueSize)
+	// A deleted key makes the kernel start again from the first: the number of
+	// rounds is bounded, as a busy map could keep this going for ever.
+	for range 1 << 24 {
+		if err := bpf.MapNextKey(fd, key, next); err != nil {
+			if errors.Is(err, unix.ENOENT) {
+				return nil
+			}
+			return err
+		}
+		if key == nil {
+			key = make([]byte, keySize)
+		}
+		copy(key, next)
+		err := bpf.MapLookup(fd, key, val)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !f(key, val) {
+			return nil
+		}
+	}
+	return errors.New("the map changes faster than it can be read")
+}

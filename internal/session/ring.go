@@ -1,0 +1,92 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Layout of ring buffer records, from include/uapi/linux/bpf.h.
+const (
+	ringHeader  = 8       // bytes: u32 length with flags, u32 for the kernel
+	ringBusy    = 1 << 31 // not submitted yet
+	ringDiscard = 1 << 30 // given up by its program
+	ringLength  = ringDiscard - 1
+
+	// commitEvery is after how many records the kernel is told how far the
+	// reader has come: each time costs a cache line that producers read too.
+	commitEvery = 64
+)
+
+// A ring is the reader's side of a BPF ring buffer.
+type ring struct {
+	consumer *uint64 // how far the reader has come, in bytes since the beginning
+	producer *uint64
+	data     []byte // the buffer twice, one behind the other: no record wraps
+	size     uint64
+	position uint64 // what is or will be in *consumer
+
+	first, rest []byte // the two mappings
+}
+
+func openRing(fd, size int) (*ring, error) {
+	page := unix.Getpagesize()
+	first, err := unix.Mmap(fd, 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("cannot map the ring buffer into memory: %w", err)
+	}
+	rest, err := unix.Mmap(fd, int64(page), page+2*size, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		unix.Munmap(first)
+		return nil, fmt.Errorf("cannot map the ring buffer into memory: %w", err)
+	}
+	r := &ring{
+		consumer: (*uint64)(unsafe.Pointer(&first[0])), producer: (*uint64)(unsafe.Pointer(&rest[0])),
+		data: rest[page:], size: uint64(size), first: first, rest: rest,
+	}
+	r.position = atomic.LoadUint64(r.consumer)
+	return r, nil
+}
+
+func (r *ring) close() error {
+	return errors.Join(unix.Munmap(r.first), unix.Munmap(r.rest))
+}
+
+// empty reports whether nothing is in the buffer, not even a record that is
+// still being written.
+func (r *ring) empty() bool { return r.used() == 0 }
+
+// used is how much of the buffer is taken, in bytes.
+func (r *ring) used() uint64 { return atomic.LoadUint64(r.producer) - r.position }
+
+// read hands up to most records to handle until it returns false, and says
+// how many it handed over. A record is valid during the call only.
+func (r *ring) read(most int, handle func(rec []byte) bool) int {
+	n, uncommitted, more := 0, 0, true
+	end := atomic.LoadUint64(r.producer)
+	for more && n < most && r.position < end {
+		at := r.position & (r.size - 1)
+		header := atomic.LoadUint32((*uint32)(unsafe.Pointer(&r.data[at])))
+		if header&ringBusy != 0 {
+			break
+		}
+		length := uint64(header & ringLength)
+		if header&ringDiscard == 0 {
+			more = handle(r.data[at+ringHeader : at+ringHeader+length : at+ringHeader+length])
+			n++
+		}
+		r.position += (ringHeader + length + 7) &^ 7
+		if uncommitted++; uncommitted == commitEvery {
+			atomic.StoreUint64(r.consumer, r.position)
+			uncommitted = 0
+		}
+		if r.position == end {
+			end = atomic.LoadUint64(r.producer)
+		}
+	}
+	atomic.StoreUint64(r.consumer, r.position)
+	return n
+}

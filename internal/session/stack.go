@@ -1,0 +1,193 @@
+package session
+
+import (
+	"encoding/binary"
+	"math"
+	"os"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/proc"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/unwind"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// stackKey is what decides the text of a kernel stack: the numbers of stacks
+// are not reused while the map lives.
+type stackKey struct {
+	id    uint64
+	limit int
+	mode  types.StackMode
+}
+
+// maxStacks bounds the texts kept.
+const maxStacks = 4096
+
+// Stack renders a captured stack: a newline and a line for each frame.
+func (s *session) Stack(t *types.Stack, raw []byte) value.Value {
+	id := binary.NativeEndian.Uint64(raw)
+	pid := int(binary.NativeEndian.Uint32(raw[8:]))
+	key := stackKey{id, t.Limit, t.Mode}
+	if text, ok := s.stacks[key]; ok && !t.User {
+		return text
+	}
+	text := []byte{'\n'}
+	frames := s.frames(t, id)
+	if t.User && s.doubtful(pid, id, frames) {
+		frames = append(frames, math.MaxUint64)
+	}
+	for i, addr := range frames {
+		if addr == math.MaxUint64 {
+			text = append(text, "        <unwind failure>\n"...)
+			break
+		}
+		text = s.appendFrame(text, t, pid, addr, i > 0)
+	}
+	v := value.Stack(text)
+	if !t.User {
+		if s.stacks == nil || len(s.stacks) >= maxStacks {
+			s.stacks = map[stackKey]value.Stack{}
+		}
+		s.stacks[key] = v
+	}
+	return v
+}
+
+// entryCode bounds the code with which a program begins, in bytes: it puts a few
+// registers in order and calls the rest.
+const entryCode = 64
+
+// doubtful reports whether a user stack may be cut short, or lead astray: it was
+// walked by frame pointers before it was known whether the code keeps them, and it
+// neither ends where a thread begins nor is all of it in code that does, as is
+// known by now.
+func (s *session) doubtful(pid int, id uint64, frames []uint64) bool {
+	if int64(id) < 0 || id&object.StackDoubted == 0 || len(frames) == 0 {
+		return false
+	}
+	last := len(frames) - 1
+	keeps, begins := s.codeAt(pid, frames[last], last > 0)
+	for i := last - 1; i >= 0 && keeps && !begins; i-- {
+		keeps, _ = s.codeAt(pid, frames[i], i > 0)
+	}
+	return !keeps && !begins
+}
+
+// codeAt says of the code at an address of a process whether it keeps frame
+// pointers, and whether a thread begins there. called says that the address is
+// behind the call of another frame.
+func (s *session) codeAt(pid int, addr uint64, called bool) (keepsFrames, begins bool) {
+	if called {
+		addr--
+	}
+	p, ok := s.userSymbols().Place(pid, addr)
+	if !ok || s.unwind == nil {
+		return false, false
+	}
+	keepsFrames, begins = s.unwind.Code(p.Path, &p.Stat, p.Addr)
+	return keepsFrames, begins || p.Addr-p.Entry < entryCode
+}
+
+// frames reads the addresses of a stack, none if it was not captured.
+func (s *session) frames(t *types.Stack, id uint64) []uint64 {
+	if int64(id) < 0 {
+		return nil
+	}
+	id &^= object.StackDoubted
+	spilled := id > math.MaxUint32
+	// Stack maps have room for as many frames as the kernel takes, if that is less.
+	best := -1
+	for i, m := range s.Object.Maps {
+		isSpill := m.Type == ebpf.Hash && m.Name == object.SpillName
+		if m.Type != ebpf.StackTrace && !isSpill || isSpill != spilled || m.ValueSize > 8*t.Limit || spilled && m.ValueSize != 8*t.Limit || s.Maps[i] < 0 {
+			continue
+		}
+		if best < 0 || m.ValueSize > s.Object.Maps[best].ValueSize {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	m := s.Object.Maps[best]
+	var key [8]byte // the 4 bytes that a stack map takes come first
+	binary.LittleEndian.PutUint64(key[:], id)
+	raw := make([]byte, m.ValueSize)
+	if bpf.MapLookup(s.Maps[best], key[:m.KeySize], raw) != nil {
+		return nil
+	}
+	var out []uint64
+	for len(raw) >= 8 {
+		addr := binary.NativeEndian.Uint64(raw)
+		if addr == 0 {
+			break
+		}
+		out = append(out, addr)
+		raw = raw[8:]
+	}
+	return out
+}
+
+// initUnwind finds the maps for unwinding by tables, if the script takes user
+// stacks that way, and begins with the processes that are known.
+func (s *session) initUnwind() {
+	m := unwind.Maps{Spaces: -1, Chunks: -1, Asked: -1, Files: -1}
+	for i, o := range s.Object.Maps {
+		switch o.Name {
+		case object.UnwindSpacesName:
+			m.Spaces = s.Maps[i]
+		case object.UnwindChunksName:
+			m.Chunks = s.Maps[i]
+		case object.UnwindAskedName:
+			m.Asked = s.Maps[i]
+		case object.UnwindFilesName:
+			m.Files = s.Maps[i]
+		}
+	}
+	if m.Spaces < 0 || m.Chunks < 0 || m.Asked < 0 {
+		return
+	}
+	s.unwind = unwind.New(m)
+	if s.o.PID > 0 {
+		s.Unwind(s.o.PID)
+	}
+	for _, pid := range s.o.DwarfPIDs {
+		s.Unwind(pid)
+	}
+	paths := s.programs()
+	if c := s.o.Child; c != nil {
+		paths = append(paths, c.path)
+	}
+	for _, path := range paths {
+		s.unwind.Expect(append(exe.Libraries(path), path)...)
+	}
+}
+
+// unwindRunning provides tables for the processes that run at this moment,
+// which are likely to be sampled next.
+func (s *session) unwindRunning() {
+	if s.unwind == nil || !s.seesAll() {
+		return
+	}
+	pids, _ := proc.All()
+	for _, pid := range pids {
+		if proc.Running(pid) && pid != os.Getpid() {
+			s.Unwind(pid)
+		}
+	}
+}
+
+// Unwind provides tables for unwinding the stacks of a process, of which the
+// first is just being taken.
+func (s *session) Unwind(pid int) {
+	if s.unwind != nil {
+		s.unwind.Ask(pid)
+	}
+	if s.user != nil {
+		s.user.Meet(pid)
+	}
+}
