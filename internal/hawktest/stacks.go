@@ -45,7 +45,7 @@ func shareOf(text string, re *regexp.Regexp, percent, least int) error {
 	switch {
 	case all < least:
 		return fmt.Errorf("there are %d samples, want %d", all, least)
-	case good*100 < all*percent:
+	case all-good > (all*(100-percent)+99)/100: // rounded up: a sample is a whole one
 		return fmt.Errorf("of %d samples, %d match %s, want %d %%; others are\n%s", all, good, re, percent, &others)
 	}
 	return nil
