@@ -91,7 +91,7 @@ func (s *Session) leaveOut(errs []error) error {
 			return r.first
 		}
 		if s.opts.Probe != nil {
-			s.opts.Probe.WarnRefused(r.points, errors.New(r.first.Target))
+			s.opts.Probe.WarnRefused(&probe.Refused{Points: r.points, First: errors.New(r.first.Target)}, 0)
 		}
 	}
 	traced := func(p *object.Program) bool { return p.Group.Points[0].Kind.Ours == probe.NotOurs }

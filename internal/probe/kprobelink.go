@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -123,14 +122,19 @@ func withinFunction(p *Point, o *Options) error {
 // kernel, or by hawk, since a probe there would change the traced program.
 type refusals struct {
 	group            *Group
-	byKernel, unsafe refused
+	byKernel, unsafe Refused
 }
 
-// refused is some of the points of a group, and why the first was refused.
-type refused struct {
-	points []*Point
-	first  error
+// Refused is functions of a pattern that no probe is put on. It is the error of
+// attaching a group that nothing is left of.
+type Refused struct {
+	Points []*Point
+	Unsafe bool  // by hawk, not by the kernel
+	First  error // why the first was
 }
+
+func (r *Refused) Error() string { return r.First.Error() }
+func (r *Refused) Unwrap() error { return r.First }
 
 // add notes a refusal. It is final for what the script names itself.
 func (r *refusals) add(p *Point, err error) error {
@@ -140,12 +144,13 @@ func (r *refusals) add(p *Point, err error) error {
 		return err
 	case isUnsafe(err):
 		of = &r.unsafe
+		of.Unsafe = true
 	}
-	if n := len(of.points); n > 0 && of.points[n-1] == p {
+	if n := len(of.Points); n > 0 && of.Points[n-1] == p {
 		return nil // at another of its places
 	}
-	if of.points = append(of.points, p); of.first == nil {
-		of.first = err
+	if of.Points = append(of.Points, p); of.First == nil {
+		of.First = err
 	}
 	return nil
 }
@@ -153,23 +158,28 @@ func (r *refusals) add(p *Point, err error) error {
 // end reports what was refused; it is an error if nothing else was attached.
 func (r *refusals) end(attached bool, o *Options) error {
 	if !attached {
-		return cmp.Or(r.byKernel.first, r.unsafe.first)
+		if r.byKernel.First != nil {
+			return &r.byKernel
+		}
+		return &r.unsafe
 	}
-	r.group.Missing = len(r.byKernel.points) + len(r.unsafe.points)
-	if len(r.byKernel.points) > 0 {
-		o.WarnRefused(r.byKernel.points, r.byKernel.first)
-	}
-	if points := r.unsafe.points; len(points) > 0 {
-		o.warn(points[0], "passed over %d of %d functions where no probe can be put: %s (%s)",
-			len(points), len(r.group.Points), someOf(namesOf(points)), errno.Message(r.unsafe.first))
-	}
+	r.group.Missing = len(r.byKernel.Points) + len(r.unsafe.Points)
+	o.WarnRefused(&r.byKernel, len(r.group.Points))
+	o.WarnRefused(&r.unsafe, len(r.group.Points))
 	return nil
 }
 
-// WarnRefused warns of functions of one attach point that are left out, since
-// the kernel refuses them.
-func (o *Options) WarnRefused(points []*Point, why error) {
-	o.warn(points[0], "the kernel refuses probes on %s: %s", someOf(namesOf(points)), errno.Message(why))
+// WarnRefused warns of functions that are left out, of so many that one attach
+// point stands for.
+func (o *Options) WarnRefused(r *Refused, of int) {
+	switch {
+	case len(r.Points) == 0:
+	case r.Unsafe:
+		o.warn(r.Points[0], "passed over %d of %d functions where no probe can be put: %s (%s)",
+			len(r.Points), of, someOf(namesOf(r.Points)), errno.Message(r.First))
+	default:
+		o.warn(r.Points[0], "the kernel refuses probes on %s: %s", someOf(namesOf(r.Points)), errno.Message(r.First))
+	}
 }
 
 func namesOf(points []*Point) []string {

@@ -44,6 +44,7 @@ func (s *session) attach() error {
 		s.relieve() // those already attached are sending
 		return nil
 	}
+	left := leftOut{total: map[source.Span]int{}, attached: map[source.Span]bool{}}
 	one := func(i int, backwards bool) error {
 		p := programs[i]
 		if trigger(p) != probe.NotOurs || p.Group.Mech.Backwards != backwards {
@@ -51,14 +52,16 @@ func (s *session) attach() error {
 		}
 		attachable++
 		err := s.attachProgram(s.Programs[i], p)
-		if err == nil {
+		switch refused := (*probe.Refused)(nil); {
+		case err == nil:
 			attached++
-			return nil
-		}
-		if s.interrupted() {
+		case s.interrupted():
 			return errInterrupted
+		case !errors.As(err, &refused):
+			return s.missing(p, err)
 		}
-		return s.missing(p, err)
+		left.note(p, err)
+		return nil
 	}
 	for i := range programs {
 		if err := one(i, false); err != nil {
@@ -70,8 +73,63 @@ func (s *session) attach() error {
 			return err
 		}
 	}
+	if err := s.reportLeft(left); err != nil {
+		return err
+	}
 	if attachable > 0 && attached == 0 {
 		return errors.New("Attachment failed for all probes.")
+	}
+	return nil
+}
+
+// leftOut tells, by attach point as written, what its programs came to where a
+// pattern is served by one program for each function, or by several.
+type leftOut struct {
+	total    map[source.Span]int  // points
+	attached map[source.Span]bool // some of them
+	refused  []*object.Program    // of which nothing is left
+	why      []error
+}
+
+func (l *leftOut) note(p *object.Program, err error) {
+	at := p.Group.Points[0].At
+	l.total[at] += len(p.Group.Points)
+	if err == nil {
+		l.attached[at] = true
+		return
+	}
+	l.refused, l.why = append(l.refused, p), append(l.why, err)
+}
+
+// reportLeft warns of functions that patterns go without, once for each
+// pattern. One that nothing is left of is missing.
+func (s *session) reportLeft(l leftOut) error {
+	type kind struct {
+		at     source.Span
+		unsafe bool
+	}
+	all := map[kind]*probe.Refused{}
+	var order []kind
+	for i, p := range l.refused {
+		at := p.Group.Points[0].At
+		if !l.attached[at] {
+			if err := s.missing(p, l.why[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		var r *probe.Refused
+		errors.As(l.why[i], &r)
+		k := kind{at, r.Unsafe}
+		if all[k] == nil {
+			all[k] = &probe.Refused{Unsafe: r.Unsafe, First: r.First}
+			order = append(order, k)
+		}
+		all[k].Points = append(all[k].Points, r.Points...)
+		s.failing.unattached += len(p.Group.Counted())
+	}
+	for _, k := range order {
+		s.o.Probe.WarnRefused(all[k], l.total[k.at])
 	}
 	return nil
 }
