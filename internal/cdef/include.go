@@ -3,6 +3,7 @@ package cdef
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,7 +140,7 @@ func (p *preprocessor) open(path string, search int) (*file, bool) {
 	text, ok := p.files[path]
 	if !ok {
 		var err error
-		if text, err = readRegular(path); err != nil {
+		if text, err = readRegular(p.opts.Files, path); err != nil {
 			return nil, false
 		}
 		if p.bytes += len(text); p.bytes > maxBytes {
@@ -157,15 +158,21 @@ var errNoHeader = errors.New("no regular file of a sensible size")
 
 // readRegular reads a file. Anything but a regular file could block or never
 // end.
-func readRegular(path string) (string, error) {
-	st, err := os.Stat(path)
+func readRegular(files fs.FS, path string) (string, error) {
+	stat, open := os.Stat, func(path string) (fs.File, error) { return os.Open(path) }
+	if files != nil {
+		path = strings.TrimPrefix(filepath.ToSlash(path), "/")
+		stat = func(path string) (fs.FileInfo, error) { return fs.Stat(files, path) }
+		open = files.Open
+	}
+	st, err := stat(path)
 	if err != nil {
 		return "", err
 	}
 	if !st.Mode().IsRegular() || st.Size() > maxFile {
 		return "", errNoHeader
 	}
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package cdef
 
 import (
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,8 @@ type Piece struct {
 
 // Options is what the C text does not say itself.
 type Options struct {
+	// Files are what headers are read from; nil: those of the machine that hawk runs on.
+	Files       fs.FS
 	Dirs        []string // directories with headers, in the order of the search
 	Include     []string // headers to read before the script, as if #included with quotes
 	Arch        string   // of the target: amd64 or arm64

@@ -34,7 +34,7 @@ func (c *command) ahead(f *source.File, named []string, o compile.Options) int {
 // compilePortable compiles the script for kernels before one, "" for this one.
 func (c *command) compilePortable(f *source.File, o compile.Options, a *arch.Arch, before string) (*compile.Result, *source.Diagnostics, *machine.Ledger) {
 	t, ledger := machine.Portable(a, before)
-	t.DebugDirs = c.debugDirs
+	t.DebugDirs, t.Named = c.debugDirs, c.machine.Named
 	o.Probe.Machine = t
 	res, ds := compile.Compile(f, o)
 	return res, ds, ledger

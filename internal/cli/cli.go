@@ -39,6 +39,7 @@ type command struct {
 func Main(args []string) int {
 	quitPlainly()
 	c := &command{stdin: os.Stdin, out: os.Stdout, err: os.Stderr, machine: machine.Host()}
+	c.machine.Named = machine.NamedBy(os.Getenv)
 	if err := enoughFiles(); err != nil {
 		return c.fail(exitUsage, err)
 	}

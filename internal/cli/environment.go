@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/errno"
-	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // color reports whether diagnostics are coloured: as the environment says,
@@ -46,11 +46,20 @@ func (c *command) checkEnvironment() {
 	if unix.Access("/proc/self/fd", unix.F_OK) == unix.ENOENT {
 		c.warn("/proc is not mounted: hawk cannot open programs, nor see processes (mount -t proc proc /proc)")
 	}
-	if machine.NamesBTF() {
+	if c.machine.Named.BTF != "" {
 		if _, err := c.machine.BTF(); err != nil {
 			c.warn(errno.Message(err) + ": types of the kernel are not known")
 		}
 	}
+}
+
+// caller is who has called hawk by sudo, 0 if nobody has.
+func caller() uint32 {
+	n, err := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32)
+	if err != nil || os.Geteuid() != 0 {
+		return 0
+	}
+	return uint32(n)
 }
 
 func isTerminal(w any) bool {

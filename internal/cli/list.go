@@ -261,7 +261,7 @@ func (c *command) listScript(emit func(probe.Listed)) int {
 	if ds.HasErrors() {
 		return exitUsage
 	}
-	script, ds := expand.Expand(tree, expand.Options{Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Probe: c.probeOptions()})
+	script, ds := expand.Expand(tree, expand.Options{Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(), Probe: c.probeOptions()})
 	if script != nil {
 		_, more := check.Check(script)
 		ds.Merge(more)

@@ -44,7 +44,7 @@ func (c *command) run() int {
 		}
 	}
 	o := compile.Options{
-		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Probe: c.probeOptions(), Warnings: c.warnings > 0,
+		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(), Probe: c.probeOptions(), Warnings: c.warnings > 0,
 		Dumps: c.dumps(), Trace: os.Getenv("HAWK_TRACE") != "",
 	}
 	if c.filter != "" {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -32,6 +33,8 @@ type Options struct {
 	IncludeDirs []string            // where headers are looked for first
 	Includes    []string            // headers read before the script
 	Environment *config.Environment // settings from outside; nil: none
+	Files       fs.FS               // see expand.Options
+	Caller      uint32              // see expand.Options
 	Probe       probe.Options       // target, -p, --unsafe, …
 	Warnings    bool                // -k
 	Pieces      bool                // the verifier gave up on the script as it is compiled otherwise; see lower.Options
@@ -41,6 +44,9 @@ type Options struct {
 	// Took is told how long each stage took, some of them for each program; nil:
 	// nobody wants to know.
 	Took func(stage string, d time.Duration)
+	// Cancelled ends the compilation before the next stage once it yields an error; nil:
+	// nothing does. The error is a diagnostic with the code "cancelled".
+	Cancelled func() error
 }
 
 // Dumps takes the products of stages, by stage name; a nil writer is not
@@ -75,10 +81,18 @@ type Result struct {
 const slots = 4
 
 // Compile compiles a script. The result is nil if the diagnostics have errors.
+// The types in it are resolved, so that many may read it at a time.
 func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	ds = &source.Diagnostics{}
+	o.Probe.Machine.Resolve.Lock()
+	defer o.Probe.Machine.Resolve.Unlock()
 	stage, since := "", time.Time{}
 	enter := func(next string) {
+		if o.Cancelled != nil {
+			if err := o.Cancelled(); err != nil {
+				panic(cancelled{err})
+			}
+		}
 		if o.Took != nil {
 			t := time.Now()
 			if stage != "" {
@@ -88,9 +102,14 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		}
 		stage = next
 	}
-	enter("parse")
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if c, ok := r.(cancelled); ok {
+			res = nil
+			ds.Errorf("cancelled", source.Span{}, "%s", c.error)
+			return
+		}
+		if r != nil {
 			res = nil
 			d := ds.Add(&source.Diagnostic{
 				Severity: source.Bug, Code: "internal",
@@ -102,6 +121,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 			}
 		}
 	}()
+	enter("parse")
 	if w := o.Dumps["tokens"]; w != nil {
 		syntax.DumpTokens(w, f)
 	}
@@ -118,7 +138,9 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	}
 
 	enter("expand")
-	script, more := expand.Expand(tree, expand.Options{Params: o.Params, IncludeDirs: o.IncludeDirs, Includes: o.Includes, Environment: o.Environment, Probe: o.Probe})
+	script, more := expand.Expand(tree, expand.Options{
+		Params: o.Params, IncludeDirs: o.IncludeDirs, Includes: o.Includes, Environment: o.Environment, Files: o.Files, Caller: o.Caller, Probe: o.Probe,
+	})
 	ds.Merge(more)
 	if script == nil {
 		return nil, ds
@@ -144,8 +166,14 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		}
 	}
 	ds.Merge(more)
+	if res != nil {
+		res.Object.Settle()
+	}
 	return res, ds
 }
+
+// A cancelled compilation unwinds to its caller.
+type cancelled struct{ error }
 
 // build takes a typed program to its object.
 func build(prog *check.Program, probes *probe.Options, o Options, enter func(stage string)) (*Result, *source.Diagnostics) {

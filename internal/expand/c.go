@@ -1,7 +1,8 @@
 package expand
 
 import (
-	"os"
+	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
@@ -25,7 +26,7 @@ func (e *expander) readC(o Options) {
 	t := e.opts.Machine
 	_, err := t.BTF()
 	c := cdef.Options{
-		Dirs: e.headerDirs(o.IncludeDirs, err == nil), Include: o.Includes,
+		Files: o.Files, Dirs: e.headerDirs(o.IncludeDirs, o.Files, err == nil), Include: o.Includes,
 		Arch: t.Arch().Name, KernelTypes: err == nil,
 	}
 	if err == nil {
@@ -43,9 +44,12 @@ func (e *expander) readC(o Options) {
 // headerDirs are the directories in which headers are looked for. The headers
 // of a kernel are read only where it has no type information, which tells the
 // same about the very kernel that runs, or where somebody named them.
-func (e *expander) headerDirs(first []string, kernelTypes bool) []string {
+func (e *expander) headerDirs(first []string, given fs.FS, kernelTypes bool) []string {
 	dirs := append([]string{}, first...)
 	t := e.opts.Machine
+	if given != nil {
+		return append(dirs, ".")
+	}
 	if !t.Live() {
 		return dirs
 	}
@@ -53,14 +57,7 @@ func (e *expander) headerDirs(first []string, kernelTypes bool) []string {
 	if t.Arch().Name == "aarch64" {
 		triplet, kernelArch = "aarch64-linux-gnu", "arm64"
 	}
-	var trees []string
-	for _, name := range [...]string{"KERNEL_BUILD", "KERNEL_SOURCE"} {
-		if dir := os.Getenv("HAWK_" + name); dir != "" {
-			trees = append(trees, dir)
-		} else if dir := os.Getenv("BPFTRACE_" + name); dir != "" {
-			trees = append(trees, dir)
-		}
-	}
+	trees := slices.Clip(t.Named.Trees)
 	if len(trees) == 0 && !kernelTypes && t.Release() != "" {
 		trees = append(trees, "/lib/modules/"+t.Release()+"/build", "/lib/modules/"+t.Release()+"/source")
 	}

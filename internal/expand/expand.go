@@ -5,6 +5,7 @@
 package expand
 
 import (
+	"io/fs"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
@@ -21,6 +22,12 @@ type Options struct {
 	IncludeDirs []string            // where headers are looked for first, and imports
 	Includes    []string            // headers read before the script
 	Environment *config.Environment // settings that win over the script's; nil: none
+	// Files are what imports and headers are read from, and nothing else is; nil: the
+	// files of the machine that hawk runs on, if they are to be trusted.
+	Files fs.FS
+	// Caller is the user who has called hawk by other means than as himself, and
+	// whose files are trusted therefore; 0: nobody.
+	Caller uint32
 	// Probe says how attach points are resolved. MaxProbes and WarnPoint
 	// are filled in from the script's settings.
 	Probe probe.Options
@@ -88,7 +95,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 		out:  &Script{Tree: s, Config: config.Default(), Params: o.Params, Options: &opts},
 		opts: &opts, library: map[string][]*macro{}, loaded: map[string]bool{}, recursive: map[syntax.Node]bool{},
 	}
-	e.imports(s, o.IncludeDirs)
+	e.imports(s, o)
 	e.out.Lacking = e.ds.HasErrors()
 	e.config(o.Environment)
 	before := e.ds.Errors()

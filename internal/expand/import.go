@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,26 +26,26 @@ const (
 // An importer reads the files that a script imports, each once.
 type importer struct {
 	*expander
-	root  string          // directory of the script
-	dirs  []string        // given by the user
-	seen  map[string]bool // by path without symbolic links
-	trust trust
+	from files
+	root string          // directory of the script
+	dirs []string        // given by the user
+	seen map[string]bool // by path without symbolic links
 }
 
 // imports collects the script and its imports in e.files and joins them to the
 // tree that the rest of the compiler sees.
-func (e *expander) imports(s *syntax.Script, dirs []string) {
+func (e *expander) imports(s *syntax.Script, o Options) {
 	if !slices.ContainsFunc(s.Items, func(i syntax.Item) bool { _, ok := i.(*syntax.Import); return ok }) {
 		e.files, e.out.Tree = []*syntax.Script{s}, s
 		return
 	}
-	im := &importer{expander: e, dirs: dirs, seen: map[string]bool{}}
 	f := s.Span().File
-	im.root, im.trust = filepath.Dir(f.Where()), trusted(f.Where())
-	if path, err := filepath.EvalSymlinks(f.Where()); err == nil {
-		if path, err = filepath.Abs(path); err == nil {
-			im.seen[path] = true // a script that an import imports again
-		}
+	im := &importer{expander: e, dirs: o.IncludeDirs, seen: map[string]bool{}, root: filepath.Dir(f.Where())}
+	if im.from = (given{o.Files}); o.Files == nil {
+		im.from = trusted(f.Where(), o.Caller)
+	}
+	if path, err := im.from.real(f.Where()); err == nil {
+		im.seen[path] = true // a script that an import imports again
 	}
 	im.file(s)
 	e.join()
@@ -90,14 +89,14 @@ func (im *importer) one(i *syntax.Import) {
 	if path == "" { // a package of the library
 		return
 	}
-	info, err := os.Stat(path)
+	info, err := im.from.stat(path)
 	switch {
 	case err != nil:
 		im.unreadable(i, err)
 	case !info.IsDir():
 		im.add(i, path, name, true)
 	default:
-		entries, err := os.ReadDir(path)
+		entries, err := im.from.readDir(path)
 		if err != nil {
 			im.unreadable(i, err)
 			return
@@ -127,10 +126,10 @@ func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 			continue
 		}
 		tried = append(tried, path)
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		if _, err := im.from.stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue
 		}
-		if why := im.trust.doubts(path); why != "" {
+		if why := im.from.doubts(path); why != "" {
 			im.ds.Warnf("import-skipped", i.Path.Span(), "%s is skipped: %s", path, why)
 			unsafe = true
 			continue
@@ -152,15 +151,15 @@ func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 	d.Hint("looked for %s, and among the packages of the library", strings.Join(tried, ", "))
 	if near := spell.Nearest(pkg, stdlib.Names()); near != "" {
 		d.Hint("did you mean \"stdlib/%s\"?", near)
-	} else if near := nearFile(tried[0]); near != "" {
+	} else if near := im.nearFile(tried[0]); near != "" {
 		d.Hint("did you mean \"%s\"?", filepath.Join(filepath.Dir(name), near))
 	}
 	return "", false
 }
 
 // nearFile is the name of a file that is like one that does not exist.
-func nearFile(path string) string {
-	entries, err := os.ReadDir(filepath.Dir(path))
+func (im *importer) nearFile(path string) string {
+	entries, err := im.from.readDir(filepath.Dir(path))
 	if err != nil {
 		return ""
 	}
@@ -193,14 +192,11 @@ func (im *importer) add(i *syntax.Import, path, name string, named bool) {
 		refuse("import-extension", "Can not import \"%s\": its name says that it is no script", name)
 		return
 	}
-	if why := im.trust.doubts(path); why != "" {
+	if why := im.from.doubts(path); why != "" {
 		im.ds.Warnf("import-skipped", i.Path.Span(), "%s is skipped: %s", path, why)
 		return
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil {
-		real, err = filepath.Abs(real)
-	}
+	real, err := im.from.real(path)
 	if err != nil {
 		im.unreadable(i, err)
 		return
@@ -246,7 +242,7 @@ func (im *importer) unreadable(i *syntax.Import, err error) {
 // readRegular reads a regular file, which nobody else can have changed or replaced since
 // it was looked at.
 func (im *importer) readRegular(path string) (string, error) {
-	f, why, err := im.trust.open(path)
+	f, why, err := im.from.open(path)
 	if err != nil {
 		return "", err
 	}

@@ -2,8 +2,8 @@ package expand
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -14,13 +14,10 @@ import (
 // can change a file, or a directory above it, says what root traces.
 type trust map[uint32]bool // by user
 
-// trusted are root, who calls, who calls by sudo, and who owns the script, which
+// trusted are root, who calls, the caller behind that, and who owns the script, which
 // runs anyway.
-func trusted(script string) trust {
-	t := trust{0: true, uint32(os.Geteuid()): true}
-	if n, err := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32); err == nil && os.Geteuid() == 0 {
-		t[uint32(n)] = true
-	}
+func trusted(script string, caller uint32) trust {
+	t := trust{0: true, uint32(os.Geteuid()): true, caller: true}
 	var st unix.Stat_t
 	if unix.Stat(script, &st) == nil {
 		t[st.Uid] = true
@@ -31,11 +28,8 @@ func trusted(script string) trust {
 // open opens a file or directory, if nobody else can change it or put another in
 // its place. From the root on each step is opened, looked at, and begun from. The
 // file is nil if why says what is wrong with it.
-func (t trust) open(path string) (f *os.File, why string, err error) {
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil {
-		real, err = filepath.Abs(real)
-	}
+func (t trust) open(path string) (f fs.File, why string, err error) {
+	real, err := t.real(path)
 	if err != nil {
 		return nil, "", err
 	}

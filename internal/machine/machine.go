@@ -16,8 +16,14 @@ import (
 )
 
 // A Machine is one machine. Its methods may be called from several
-// goroutines; the types it returns may not be resolved concurrently.
+// goroutines. The types it returns resolve each other when they are asked about:
+// whoever does that while others may holds Resolve.
 type Machine struct {
+	// Resolve is held while types of this machine are asked for their fields.
+	Resolve sync.Mutex
+	// Named are files that take the place of what the machine would be asked. Set
+	// it before use.
+	Named Named
 	// DebugDirs are where separate debug files are looked for first. Set it
 	// before use.
 	DebugDirs []exe.DebugDir
@@ -53,10 +59,8 @@ func (o *onced[T]) get(f func() (T, error)) (T, error) {
 	return o.val, o.err
 }
 
-var host Machine
-
-// Host is the machine hawk runs on.
-func Host() *Machine { return &host }
+// Host is a new view of the machine hawk runs on, with caches of its own.
+func Host() *Machine { return new(Machine) }
 
 // Recorded is a machine described by the files of a directory.
 func Recorded(dir string) *Machine { return &Machine{root: filepath.Clean(dir)} }

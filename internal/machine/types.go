@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -19,13 +20,29 @@ import (
 // ErrNoBTF is returned when the kernel has no type information.
 var ErrNoBTF = errors.New("no kernel BTF (the kernel needs CONFIG_DEBUG_INFO_BTF)")
 
-// The environment variables that name another file with kernel types, a raw
-// blob or an ELF file with a .BTF section.
-var btfVariables = [...]string{"HAWK_BTF", "BPFTRACE_BTF"}
+// Named are files that the user names in place of those of the running machine.
+type Named struct {
+	BTF     string   // kernel types, a raw blob or an ELF file with a .BTF section; "": the kernel's own
+	BTFBy   string   // who named it, for messages
+	VMLinux string   // a kernel image with symbols and types, looked at first
+	Trees   []string // kernel trees with headers; none: those of the running kernel
+}
 
-// NamesBTF reports whether the environment says where kernel types are.
-func NamesBTF() bool {
-	return slices.ContainsFunc(btfVariables[:], func(v string) bool { return os.Getenv(v) != "" })
+// NamedBy reads the names from the variables of an environment.
+func NamedBy(lookup func(variable string) string) Named {
+	var n Named
+	for _, v := range [...]string{"BPFTRACE_BTF", "HAWK_BTF"} {
+		if name := lookup(v); name != "" {
+			n.BTF, n.BTFBy = name, v
+		}
+	}
+	n.VMLinux = lookup("BPFTRACE_VMLINUX")
+	for _, v := range [...]string{"KERNEL_BUILD", "KERNEL_SOURCE"} {
+		if dir := cmp.Or(lookup("HAWK_"+v), lookup("BPFTRACE_"+v)); dir != "" {
+			n.Trees = append(n.Trees, dir)
+		}
+	}
+	return n
 }
 
 // BTF is the type information of the kernel image, ErrNoBTF if there is none.
@@ -40,16 +57,12 @@ func (t *Machine) BTF() (*btf.Spec, error) {
 }
 
 func (t *Machine) openBTF() (*btf.Spec, error) {
-	if t.Live() {
-		for _, v := range btfVariables {
-			if name := os.Getenv(v); name != "" {
-				s, err := readBTF(name, "vmlinux", nil)
-				if err != nil {
-					return nil, fmt.Errorf("%s: %w", v, err)
-				}
-				return s, nil
-			}
+	if name := t.Named.BTF; name != "" {
+		s, err := readBTF(name, "vmlinux", nil)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Named.BTFBy, err)
 		}
+		return s, nil
 	}
 	s, err := readBTF(t.path("/sys/kernel/btf/vmlinux"), "vmlinux", nil)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -67,8 +80,8 @@ func (t *Machine) openBTF() (*btf.Spec, error) {
 // types may lie, in the order in which to look.
 func (t *Machine) vmlinuxPaths() []string {
 	var out []string
-	if v := os.Getenv("BPFTRACE_VMLINUX"); v != "" && t.Live() {
-		out = append(out, v)
+	if t.Named.VMLinux != "" {
+		out = append(out, t.Named.VMLinux)
 	}
 	r := t.Release()
 	if r == "" {

@@ -12,7 +12,6 @@ import (
 	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/insn"
-	"github.com/hawktrace/hawk/internal/machine"
 )
 
 // A probe of user space is put only where the kernel gets the traced program
@@ -144,7 +143,7 @@ func (o *Options) rewritesNops() bool {
 	if o.Machine.Arch().GoArch != "amd64" {
 		return false
 	}
-	s, err := machine.Host().BTF()
+	s, err := o.Machine.BTF()
 	if err != nil {
 		return true
 	}

@@ -211,7 +211,8 @@ type Struct struct {
 	// not exist; may be nil.
 	Absent func(name string) string
 
-	spelled bool // String is at work on it
+	spelled bool   // String is at work on it
+	text    string // what String yields, once settled
 }
 
 // Text says through which members of a struct the text that it stands for is
@@ -309,6 +310,9 @@ func (t *Struct) String() string {
 	// Anonymous structs in each other double with every level, and malformed ones
 	// lead back to themselves.
 	const enough = 200
+	if t.text != "" {
+		return t.text
+	}
 	if t.spelled {
 		return word + " {…}"
 	}
