@@ -47,13 +47,16 @@ func sumWords(words int) func(g Gen, t *types.Agg, acc, from *ir.Value) {
 
 func readWord(g Gen, _ *types.Agg, acc *ir.Value) *ir.Value { return g.B().Load(acc, 0, 8, false) }
 
-func mergeSum(t *types.Agg, cells [][]byte) (value.Value, bool) {
-	var total int64
-	for _, c := range cells {
-		total += cell(c, 0)
+// foldWords adds a cell to another word by word.
+func foldWords(_ *types.Agg, dst, src []byte) {
+	for len(dst) >= 8 && len(src) >= 8 {
+		sum := binary.LittleEndian.Uint64(dst) + binary.LittleEndian.Uint64(src)
+		binary.LittleEndian.PutUint64(dst, sum)
+		dst, src = dst[8:], src[8:]
 	}
-	return integer(t, total), len(cells) > 0
 }
+
+func showWord(t *types.Agg, c []byte) value.Value { return integer(t, cell(c, 0)) }
 
 var number = []Param{{"n", Integer}}
 
@@ -65,14 +68,8 @@ var _ = defineAgg(Agg{
 	Update: func(g Gen, _ *types.Agg, p, _ *ir.Value) {
 		g.B().AtomicAdd(p, 0, 8, konst(g, 1))
 	},
-	Accumulate: sumWords(1), Read: readWord,
-	Merge: func(_ *types.Agg, cells [][]byte) (value.Value, bool) {
-		var total int64
-		for _, c := range cells {
-			total += cell(c, 0)
-		}
-		return value.Uint(uint64(total)), len(cells) > 0
-	},
+	Accumulate: sumWords(1), Read: readWord, Fold: foldWords,
+	Show: func(_ *types.Agg, c []byte) value.Value { return value.Uint(cell(c, 0)) },
 })
 
 var _ = defineAgg(Agg{
@@ -83,7 +80,7 @@ var _ = defineAgg(Agg{
 	Update: func(g Gen, _ *types.Agg, p, x *ir.Value) {
 		g.B().AtomicAdd(p, 0, 8, x)
 	},
-	Accumulate: sumWords(1), Read: readWord, Merge: mergeSum,
+	Accumulate: sumWords(1), Read: readWord, Fold: foldWords, Show: showWord,
 })
 
 // extreme defines min and max. A cell is {i64 value; u64 set}.
@@ -125,15 +122,17 @@ func extreme(name, doc, example string, lower bool) {
 			g.When(b.Load(from, 8, 8, false), false, func() { keep(g, t, acc, b.Load(from, 0, 8, false)) })
 		},
 		Read: readWord,
-		Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
-			var best int64
-			set := false
-			for _, c := range cells {
-				if n := cell(c, 0); cell(c, 1) != 0 && (!set || wins(t, n, best)) {
-					best, set = n, true
-				}
+		Fold: func(t *types.Agg, dst, src []byte) {
+			if len(src) >= 16 && len(dst) >= 16 && cell(src, 1) != 0 &&
+				(cell(dst, 1) == 0 || wins(t, cell(src, 0), cell(dst, 0))) {
+				copy(dst[:16], src)
 			}
-			return integer(t, best), set || len(cells) > 0
+		},
+		Show: func(t *types.Agg, c []byte) value.Value {
+			if cell(c, 1) == 0 {
+				return integer(t, 0)
+			}
+			return integer(t, cell(c, 0))
 		},
 	})
 }
@@ -147,14 +146,6 @@ func init() {
 func updateTotal(g Gen, _ *types.Agg, p, x *ir.Value) {
 	g.B().AtomicAdd(p, 0, 8, x)
 	g.B().AtomicAdd(p, 8, 8, konst(g, 1))
-}
-
-func mergeTotal(cells [][]byte) (total, count int64) {
-	for _, c := range cells {
-		total += cell(c, 0)
-		count += cell(c, 1)
-	}
-	return total, count
 }
 
 var _ = defineAgg(Agg{
@@ -172,9 +163,9 @@ var _ = defineAgg(Agg{
 			return b.Arith(ir.UDiv, total, count)
 		}, func() *ir.Value { return konst(g, 0) })
 	},
-	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
-		total, count := mergeTotal(cells)
-		return value.Avg{Total: total, Count: count, Signed: t.Signed}, len(cells) > 0
+	Fold: foldWords,
+	Show: func(t *types.Agg, c []byte) value.Value {
+		return value.Avg{Total: cell(c, 0), Count: cell(c, 1), Signed: t.Signed}
 	},
 })
 
@@ -182,9 +173,9 @@ var _ = defineAgg(Agg{
 	Name: "stats", Additive: true, Params: number, Min: 1, CellBytes: twoWords, Update: updateTotal,
 	Doc:     "Count, average and total of its argument.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = stats(args.ret); }`,
-	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
-		total, count := mergeTotal(cells)
-		return value.Stats{Total: total, Count: count, Signed: t.Signed}, len(cells) > 0
+	Fold:    foldWords,
+	Show: func(t *types.Agg, c []byte) value.Value {
+		return value.Stats{Total: cell(c, 0), Count: cell(c, 1), Signed: t.Signed}
 	},
 })
 
@@ -192,13 +183,11 @@ var _ = defineAgg(Agg{
 // one for negatives, one for each value below 2^bits, 2^bits for each power.
 func histBuckets(bits int64) int { return 1 + (65-int(bits))<<bits }
 
-// sumBuckets adds the cells of all CPUs bucket by bucket.
-func sumBuckets(cells [][]byte, n int) []uint64 {
+// buckets are the words of a cell, n of them whatever the cell has.
+func buckets(c []byte, n int) []uint64 {
 	out := make([]uint64, n)
-	for _, c := range cells {
-		for i := range out {
-			out[i] += uint64(cell(c, i))
-		}
+	for i := range out {
+		out[i] = uint64(cell(c, i))
 	}
 	return out
 }
@@ -245,9 +234,9 @@ func histBucket(g Gen, t *types.Agg, n *ir.Value) *ir.Value {
 
 // bump adds one to a bucket. The bound is a fact that the verifier cannot
 // derive for itself, so it is tested.
-func bump(g Gen, p, bucket *ir.Value, buckets int) {
+func bump(g Gen, p, bucket *ir.Value, n int) {
 	b := g.B()
-	g.When(b.Arith(ir.ULt, bucket, konst(g, int64(buckets))), false, func() {
+	g.When(b.Arith(ir.ULt, bucket, konst(g, int64(n))), false, func() {
 		at := b.Arith(ir.Add, p, b.Arith(ir.Shl, bucket, konst(g, 3)))
 		b.AtomicAdd(at, 0, 8, konst(g, 1))
 	})
@@ -269,9 +258,10 @@ var _ = defineAgg(Agg{
 	Update: func(g Gen, t *types.Agg, p, x *ir.Value) {
 		bump(g, p, histBucket(g, t, x), histBuckets(t.Params[0]))
 	},
-	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
-		counts := sumBuckets(cells, histBuckets(t.Params[0]))
-		return value.Hist{Buckets: value.Log2Buckets(int(t.Params[0]), counts)}, len(cells) > 0
+	Fold: foldWords,
+	Show: func(t *types.Agg, c []byte) value.Value {
+		bits := t.Params[0]
+		return value.Hist{Buckets: value.Log2Buckets(int(bits), buckets(c, histBuckets(bits)))}
 	},
 })
 
@@ -327,8 +317,9 @@ var _ = defineAgg(Agg{
 			})
 		bump(g, p, bucket, int(last)+1)
 	},
-	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
-		counts := sumBuckets(cells, lhistBuckets(t.Params))
-		return value.Hist{Buckets: value.LinearBuckets(t.Params[0], t.Params[1], t.Params[2], counts), Linear: true}, len(cells) > 0
+	Fold: foldWords,
+	Show: func(t *types.Agg, c []byte) value.Value {
+		counts := buckets(c, lhistBuckets(t.Params))
+		return value.Hist{Buckets: value.LinearBuckets(t.Params[0], t.Params[1], t.Params[2], counts), Linear: true}
 	},
 })

@@ -22,7 +22,16 @@ func words(list ...int64) []byte {
 	return out
 }
 
-func TestMerge(t *testing.T) {
+// folded is a cell of zeroes that others were folded into.
+func folded(a *Agg, t *types.Agg, cells [][]byte) []byte {
+	out := make([]byte, a.CellBytes(t))
+	for _, c := range cells {
+		a.Fold(t, out, c)
+	}
+	return out
+}
+
+func TestFoldAndShow(t *testing.T) {
 	const low = math.MinInt64
 	cells := func(list ...[]byte) [][]byte { return list }
 	for _, c := range []struct {
@@ -31,42 +40,38 @@ func TestMerge(t *testing.T) {
 		signed bool
 		cells  [][]byte
 		want   value.Value
-		none   bool // no cell was ever updated
 	}{
-		{"count", "count", false, cells(words(3), words(0), words(4)), value.Uint(7), false},
-		{"count of signed", "count", true, cells(words(3)), value.Uint(3), false},
-		{"count without cells", "count", false, nil, value.Uint(0), true},
+		{"count", "count", false, cells(words(3), words(0), words(4)), value.Uint(7)},
+		{"count of signed", "count", true, cells(words(3)), value.Uint(3)},
 
-		{"sum", "sum", true, cells(words(5), words(-9)), value.Int(-4), false},
-		{"unsigned sum", "sum", false, cells(words(-1), words(-1)), value.Uint(math.MaxUint64 - 1), false},
-		{"sum without cells", "sum", true, nil, value.Int(0), true},
-		{"sum of a short cell", "sum", true, cells(words(5), []byte{1, 2, 3}), value.Int(5), false},
+		{"sum", "sum", true, cells(words(5), words(-9)), value.Int(-4)},
+		{"unsigned sum", "sum", false, cells(words(-1), words(-1)), value.Uint(math.MaxUint64 - 1)},
+		{"sum of a short cell", "sum", true, cells(words(5), []byte{1, 2, 3}), value.Int(5)},
 
-		{"min", "min", true, cells(words(4, 1), words(-2, 1), words(3, 1)), value.Int(-2), false},
-		{"min: cells that are not set do not count", "min", true, cells(words(0, 0), words(8, 1), words(0, 0)), value.Int(8), false},
-		{"unsigned min", "min", false, cells(words(-1, 1), words(2, 1)), value.Uint(2), false},
-		{"min at the end of the range", "min", true, cells(words(7, 1), words(low, 1)), value.Int(low), false},
-		{"min of cells that were zeroed", "min", true, cells(words(0, 0)), value.Int(0), false},
-		{"min without cells", "min", true, nil, value.Int(0), true},
+		{"min", "min", true, cells(words(4, 1), words(-2, 1), words(3, 1)), value.Int(-2)},
+		{"min: cells that are not set do not count", "min", true, cells(words(0, 0), words(8, 1), words(0, 0)), value.Int(8)},
+		{"unsigned min", "min", false, cells(words(-1, 1), words(2, 1)), value.Uint(2)},
+		{"min at the end of the range", "min", true, cells(words(7, 1), words(low, 1)), value.Int(low)},
+		{"min of cells that were zeroed", "min", true, cells(words(0, 0)), value.Int(0)},
 
-		{"max", "max", true, cells(words(-4, 1), words(-2, 1), words(-3, 1)), value.Int(-2), false},
-		{"max: cells that are not set do not count", "max", true, cells(words(0, 0), words(-8, 1)), value.Int(-8), false},
-		{"unsigned max", "max", false, cells(words(-1, 1), words(2, 1)), value.Uint(math.MaxUint64), false},
-		{"equal", "max", true, cells(words(6, 1), words(6, 1)), value.Int(6), false},
+		{"max", "max", true, cells(words(-4, 1), words(-2, 1), words(-3, 1)), value.Int(-2)},
+		{"max: cells that are not set do not count", "max", true, cells(words(0, 0), words(-8, 1)), value.Int(-8)},
+		{"unsigned max", "max", false, cells(words(-1, 1), words(2, 1)), value.Uint(math.MaxUint64)},
+		{"equal", "max", true, cells(words(6, 1), words(6, 1)), value.Int(6)},
 
-		{"avg", "avg", true, cells(words(-10, 3), words(3, 4)), value.Avg{Total: -7, Count: 7, Signed: true}, false},
-		{"unsigned avg", "avg", false, cells(words(10, 3)), value.Avg{Total: 10, Count: 3}, false},
-		{"avg without cells", "avg", true, nil, value.Avg{Signed: true}, true},
-		{"stats", "stats", true, cells(words(1, 1), words(2, 1)), value.Stats{Total: 3, Count: 2, Signed: true}, false},
-		{"stats of a short cell", "stats", false, cells(words(9)), value.Stats{Total: 9}, false},
+		{"avg", "avg", true, cells(words(-10, 3), words(3, 4)), value.Avg{Total: -7, Count: 7, Signed: true}},
+		{"unsigned avg", "avg", false, cells(words(10, 3)), value.Avg{Total: 10, Count: 3}},
+		{"stats", "stats", true, cells(words(1, 1), words(2, 1)), value.Stats{Total: 3, Count: 2, Signed: true}},
+		{"stats of a short cell", "stats", false, cells(words(9)), value.Stats{Total: 9}},
 	} {
 		a, ok := LookupAgg(c.agg)
 		if !ok {
 			t.Fatalf("there is no %s", c.agg)
 		}
-		got, ok := a.Merge(&types.Agg{Kind: c.agg, Signed: c.signed}, c.cells)
-		if diff := cmp.Diff(c.want, got); diff != "" || ok == c.none {
-			t.Errorf("%s: ok is %v (-want +got):\n%s", c.what, ok, diff)
+		typ := &types.Agg{Kind: c.agg, Signed: c.signed}
+		got := a.Show(typ, folded(a, typ, c.cells))
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, diff)
 		}
 	}
 }
@@ -80,7 +85,7 @@ func at(n int, counts map[int]int64) []byte {
 	return words(list...)
 }
 
-func TestMergeHistograms(t *testing.T) {
+func TestFoldHistograms(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		agg    string
@@ -111,10 +116,9 @@ func TestMergeHistograms(t *testing.T) {
 		for _, m := range c.cells {
 			cells = append(cells, at(c.words, m))
 		}
-		v, ok := a.Merge(typ, cells)
-		h, isHist := v.(value.Hist)
-		if !ok || !isHist {
-			t.Errorf("%s: merged to %v, %v", c.what, v, ok)
+		h, ok := a.Show(typ, folded(a, typ, cells)).(value.Hist)
+		if !ok {
+			t.Errorf("%s: no histogram", c.what)
 			continue
 		}
 		if h.Linear != (c.agg == "lhist") || len(h.Buckets) != c.words {
@@ -128,36 +132,6 @@ func TestMergeHistograms(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.what, diff)
-		}
-		if _, ok := a.Merge(typ, nil); ok {
-			t.Errorf("%s: no cells merge to something", c.what)
-		}
-	}
-}
-
-// Cells of series hold any number of intervals in any order; those of other
-// CPUs are joined with them, and old ones left out.
-func TestMergeSeriesParts(t *testing.T) {
-	cells := [][]byte{
-		words(5, 1, 100, 7, 2, 103),
-		words(0, 0, 0, 3, 1, 103, 9, 1, 99),
-		words(4, 9, 101),
-		nil,
-	}
-	for _, c := range []struct {
-		keep   int64
-		signed bool
-		want   []value.Point
-	}{
-		{keepLast, true, []value.Point{{Epoch: 101, Value: 4}, {Epoch: 103, Value: 7}}},
-		{keepSum, true, []value.Point{{Epoch: 101, Value: 4}, {Epoch: 103, Value: 10}}},
-		{keepAvg, true, []value.Point{{Epoch: 101, Value: 0}, {Epoch: 103, Value: 3}}},
-		{keepMin, false, []value.Point{{Epoch: 101, Value: 4}, {Epoch: 103, Value: 3}}},
-		{keepMax, false, []value.Point{{Epoch: 101, Value: 4}, {Epoch: 103, Value: 7}}},
-	} {
-		got := mergeSeries(&types.Agg{Kind: "tseries", Params: []int64{10, 3, c.keep}, Signed: c.signed}, cells)
-		if diff := cmp.Diff(value.Series{Interval: 10, Count: 3, Signed: c.signed, Points: c.want}, got); diff != "" {
-			t.Errorf("what is kept is %d (-want +got):\n%s", c.keep, diff)
 		}
 	}
 }

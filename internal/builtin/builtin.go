@@ -260,9 +260,12 @@ type Agg struct {
 	// cell on the stack that starts zeroed. Read yields its integer.
 	Accumulate func(g Gen, t *types.Agg, acc, cell *ir.Value)
 	Read       func(g Gen, t *types.Agg, acc *ir.Value) *ir.Value
-	// Merge reduces the cells of all CPUs to what is shown. ok is false when
-	// no cell was ever updated.
-	Merge func(t *types.Agg, cells [][]byte) (v value.Value, ok bool)
+	// Fold adds what the cell src holds to the cell dst: that of another CPU, of
+	// another generation of the map, of another machine. Order and grouping do not
+	// matter; a cell of zeroes adds nothing. A part of a cell folds as a cell does.
+	Fold func(t *types.Agg, dst, src []byte)
+	// Show is the value of a cell, or of the parts of one in any order.
+	Show func(t *types.Agg, cell []byte) value.Value
 }
 
 var (

@@ -85,38 +85,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestMergeSeries(t *testing.T) {
-	// Each CPU has {value, meta, epoch} for epochs modulo 2.
-	raw := func(words ...int64) []byte {
-		var out []byte
-		for _, w := range words {
-			out = binary.LittleEndian.AppendUint64(out, uint64(w))
-		}
-		return out
-	}
-	cells := [][]byte{raw(-4, 2, 10, 7, 3, 9), raw(6, 3, 10, 1, 1, 7), raw(0, 0, 0, 0, 0, 0)}
-	for keep, want := range map[int64][]value.Point{
-		keepLast: {{Epoch: 9, Value: 7}, {Epoch: 10, Value: 6}},
-		keepSum:  {{Epoch: 9, Value: 7}, {Epoch: 10, Value: 2}},
-		keepAvg:  {{Epoch: 9, Value: 2}, {Epoch: 10, Value: 0}},
-		keepMin:  {{Epoch: 9, Value: 7}, {Epoch: 10, Value: -4}},
-		keepMax:  {{Epoch: 9, Value: 7}, {Epoch: 10, Value: 6}},
-	} {
-		s := mergeSeries(&types.Agg{Kind: "tseries", Signed: true, Params: []int64{1, 2, keep}}, cells)
-		if !reflect.DeepEqual(s.Points, want) {
-			t.Errorf("kept by %d: %v, want %v", keep, s.Points, want)
-		}
-	}
-	unsigned := mergeSeries(&types.Agg{Kind: "tseries", Params: []int64{1, 2, keepMax}}, cells)
-	if got := unsigned.Points[1].Value; got != -4 {
-		t.Errorf("the largest unsigned value is %d, want the bits of -4", got)
-	}
-	// An interval that is too old is not shown even if nothing replaced it.
-	if s := mergeSeries(&types.Agg{Params: []int64{1, 2, keepLast}}, [][]byte{raw(1, 1, 10, 2, 1, 5)}); len(s.Points) != 1 {
-		t.Errorf("%v holds an old interval", s.Points)
-	}
-}
-
 // Every renderer is some builtin's.
 func TestRenderers(t *testing.T) {
 	for by := types.Renderer(1); by <= types.LastRenderer; by++ {

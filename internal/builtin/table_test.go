@@ -50,8 +50,8 @@ func TestEntries(t *testing.T) {
 		t.Run(a.Name, func(t *testing.T) {
 			checkText(t, a.Name, a.Doc, a.Example)
 			checkParams(t, a.Params, a.Min)
-			if a.CellBytes == nil || a.Update == nil || a.Merge == nil {
-				t.Error("CellBytes, Update or Merge is missing")
+			if a.CellBytes == nil || a.Update == nil || a.Fold == nil || a.Show == nil {
+				t.Error("CellBytes, Update, Fold or Show is missing")
 			}
 			if a.Castable != (a.Accumulate != nil) || a.Castable != (a.Read != nil) {
 				t.Error("Accumulate and Read are for Castable aggregations, and those need both")

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -55,9 +56,8 @@ var _ = defineAgg(Agg{
 		now, epoch, slot := seriesTime(g, t)
 		return slot, func(p, x *ir.Value) { updateInterval(g, t, p, x, now, epoch) }
 	},
-	Merge: func(t *types.Agg, cells [][]byte) (value.Value, bool) {
-		return mergeSeries(t, cells), len(cells) > 0
-	},
+	Fold: foldSeries,
+	Show: func(t *types.Agg, cell []byte) value.Value { return showSeries(t, cell) },
 })
 
 func checkSeries(c *Call) ([]int64, bool) {
@@ -137,14 +137,25 @@ func updateInterval(g Gen, t *types.Agg, at, x, now, epoch *ir.Value) {
 	}
 }
 
-// A reading is what all CPUs have of one interval.
+// A reading is what a cell has of one interval.
 type reading struct{ value, meta, epoch int64 }
 
-// join adds what another CPU has of the same interval.
+func readingAt(raw []byte, i int) reading {
+	return reading{cell(raw, 3*i), cell(raw, 3*i+1), cell(raw, 3*i+2)}
+}
+
+func (r reading) put(raw []byte, i int) {
+	for word, v := range [...]int64{r.value, r.meta, r.epoch} {
+		binary.LittleEndian.PutUint64(raw[intervalBytes*i+8*word:], uint64(v))
+	}
+}
+
+// join adds what another cell has of the same interval. Of two last values of
+// one nanosecond the larger is the last.
 func (r *reading) join(t *types.Agg, o reading) {
-	less := r.value < o.value
+	larger := r.value < o.value
 	if !t.Signed {
-		less = uint64(r.value) < uint64(o.value)
+		larger = uint64(r.value) < uint64(o.value)
 	}
 	takes := false
 	switch t.Params[2] {
@@ -152,41 +163,45 @@ func (r *reading) join(t *types.Agg, o reading) {
 		r.value += o.value
 		r.meta += o.meta
 	case keepMin:
-		takes = !less
+		takes = !larger && (r.value != o.value || r.meta < o.meta)
 	case keepMax:
-		takes = less
+		takes = larger || r.value == o.value && r.meta < o.meta
 	default:
-		takes = r.meta < o.meta
+		takes = r.meta < o.meta || r.meta == o.meta && larger
 	}
 	if takes {
 		*r = o
 	}
 }
 
-// mergeSeries joins what all CPUs have of each of the last intervals. Cells
-// hold any number of intervals, in any order.
-func mergeSeries(t *types.Agg, cells [][]byte) value.Series {
-	interval, count := t.Params[0], int(t.Params[1])
-	var all []reading
-	newest := int64(0)
-	for _, raw := range cells {
-		for i := range len(raw) / intervalBytes {
-			r := reading{cell(raw, 3*i), cell(raw, 3*i+1), cell(raw, 3*i+2)}
-			if r.epoch > 0 {
-				all = append(all, r)
-				newest = max(newest, r.epoch)
-			}
+// foldSeries joins the intervals of two cells. Of two that share a place in the
+// ring the later one stays: the other is too old to be shown beside it.
+func foldSeries(t *types.Agg, dst, src []byte) {
+	for i := range min(len(dst), len(src)) / intervalBytes {
+		into, from := readingAt(dst, i), readingAt(src, i)
+		switch {
+		case from.epoch == 0 || from.epoch < into.epoch:
+			continue
+		case from.epoch == into.epoch:
+			into.join(t, from)
+		default:
+			into = from
 		}
+		into.put(dst, i)
 	}
-	// Values of equal time stay in the order of CPUs.
-	slices.SortStableFunc(all, func(a, b reading) int { return cmp.Compare(a.epoch, b.epoch) })
+}
+
+// showSeries is the last intervals of those in a cell, or in parts of one.
+func showSeries(t *types.Agg, raw []byte) value.Series {
+	interval, count := t.Params[0], int(t.Params[1])
+	newest := int64(0)
+	for i := range len(raw) / intervalBytes {
+		newest = max(newest, readingAt(raw, i).epoch)
+	}
 	s := value.Series{Interval: interval, Count: count, Signed: t.Signed}
-	for i := 0; i < len(all); {
-		r := all[i]
-		for i++; i < len(all) && all[i].epoch == r.epoch; i++ {
-			r.join(t, all[i])
-		}
-		if r.epoch <= newest-int64(count) {
+	for i := range len(raw) / intervalBytes {
+		r := readingAt(raw, i)
+		if r.epoch <= 0 || r.epoch <= newest-int64(count) {
 			continue
 		}
 		if t.Params[2] == keepAvg && r.meta != 0 {
@@ -198,5 +213,6 @@ func mergeSeries(t *types.Agg, cells [][]byte) value.Series {
 		}
 		s.Points = append(s.Points, value.Point{Epoch: r.epoch, Value: r.value})
 	}
+	slices.SortFunc(s.Points, func(a, b value.Point) int { return cmp.Compare(a.Epoch, b.Epoch) })
 	return s
 }

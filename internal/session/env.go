@@ -167,11 +167,10 @@ func (s *session) Deferred(t *types.Deferred, raw []byte) value.Value {
 	return builtin.RendererOf(t).Render(s, t, raw)
 }
 
-// Agg reads a merged cell.
+// Agg reads a cell.
 func (s *session) Agg(t *types.Agg, cell []byte) value.Value {
 	if kind, ok := builtin.LookupAgg(t.Kind); ok {
-		v, _ := kind.Merge(t, [][]byte{cell})
-		return v
+		return kind.Show(t, cell)
 	}
 	return value.Null{}
 }

@@ -105,20 +105,25 @@ func (s *session) elementValue(m *object.ScriptMap, val []byte) (value.Value, bo
 	if m.Agg == nil {
 		return value.Decode(m.Value, val, s), true
 	}
-	var cells [][]byte
-	for len(val) >= m.Cell && m.Cell > 0 {
-		cells = append(cells, val[:m.Cell])
-		val = val[min(bpf.PerCPUBytes(m.Cell), len(val)):]
-	}
-	return s.merge(m.Agg, cells)
-}
-
-func (s *session) merge(t *types.Agg, cells [][]byte) (value.Value, bool) {
-	kind, ok := builtin.LookupAgg(t.Kind)
-	if !ok {
+	if m.Cell <= 0 || len(val) < m.Cell {
 		return nil, false
 	}
-	return kind.Merge(t, cells)
+	return s.Agg(m.Agg, fold(m.Agg, val, m.Cell)), true
+}
+
+// fold joins the cells of all CPUs, which lie behind each other as the kernel
+// has them, to the first of them.
+func fold(t *types.Agg, val []byte, size int) []byte {
+	kind, ok := builtin.LookupAgg(t.Kind)
+	if !ok || len(val) < size {
+		return nil
+	}
+	dst, step := val[:size], bpf.PerCPUBytes(size)
+	for len(val) >= step+size {
+		val = val[step:]
+		kind.Fold(t, dst, val[:size])
+	}
+	return dst
 }
 
 // cell is a copy of a value in the data map that programs may be writing.
@@ -144,22 +149,28 @@ func (s *session) cellCount(m *object.ScriptMap) int {
 
 // readScalar reads a map in the data map; nil if it was never written.
 func (s *session) readScalar(m *object.ScriptMap) value.Value {
-	var cells [][]byte
+	var kind *builtin.Agg
+	if m.Agg != nil {
+		kind, _ = builtin.LookupAgg(m.Agg.Kind)
+	}
+	var all []byte
 	for i := range s.cellCount(m) {
-		if raw, ok := s.cell(m, i); ok {
-			cells = append(cells, raw)
+		raw, ok := s.cell(m, i)
+		switch {
+		case !ok:
+		case all == nil:
+			all = raw
+		case kind != nil:
+			kind.Fold(m.Agg, all, raw)
 		}
 	}
-	if len(cells) == 0 {
+	switch {
+	case all == nil:
 		return nil
+	case m.Agg != nil:
+		return s.Agg(m.Agg, all)
 	}
-	if m.Agg == nil {
-		return value.Decode(m.Value, cells[0], s)
-	}
-	if v, ok := s.merge(m.Agg, cells); ok {
-		return v
-	}
-	return nil
+	return value.Decode(m.Value, all, s)
 }
 
 // ClearMap removes all elements.

@@ -14,18 +14,11 @@ import (
 // readInParts reads a map whose cells are in parts. Parts that belong to no
 // cell any more are removed: programs that delete a cell leave them behind.
 func (s *session) readInParts(m *object.ScriptMap) (out output.Entries, err error) {
-	cells := map[uint64][]byte{} // parts of all CPUs by the number of their cell
+	cells := map[uint64][]byte{} // the parts by the number of their cell
 	size := s.Object.Maps[m.Parts].ValueSize
 	err = s.walk(m.Parts, true, func(key, val []byte) bool {
 		number := binary.NativeEndian.Uint64(key)
-		parts := cells[number]
-		for ; len(val) >= size; val = val[min(bpf.PerCPUBytes(size), len(val)):] {
-			// What a CPU has not seen is all zeroes.
-			if part := val[:size]; slices.ContainsFunc(part, func(b byte) bool { return b != 0 }) {
-				parts = append(parts, part...)
-			}
-		}
-		cells[number] = parts
+		cells[number] = append(cells[number], fold(m.Agg, val, size)...)
 		return true
 	})
 	if err != nil {
@@ -35,13 +28,11 @@ func (s *session) readInParts(m *object.ScriptMap) (out output.Entries, err erro
 	live := map[uint64]bool{}
 	add := func(key []byte, number uint64) {
 		live[number] = true
-		if v, ok := s.merge(m.Agg, [][]byte{cells[number]}); ok {
-			var k value.Value
-			if key != nil {
-				k = value.Decode(m.Key, key, s)
-			}
-			out.Add(k, v)
+		var k value.Value
+		if key != nil {
+			k = value.Decode(m.Key, key, s)
 		}
+		out.Add(k, s.Agg(m.Agg, cells[number]))
 	}
 	if m.Map < 0 {
 		if number := atomic.LoadUint64(s.word(m.Offset + 8)); atomic.LoadUint64(s.word(m.Offset)) != 0 {
