@@ -64,3 +64,24 @@ func TestImports(t *testing.T) {
 		}
 	}
 }
+
+// Package usdt is for any program: it imports nothing but the standard library,
+// and of that nothing that reads or compresses files.
+func TestUSDT(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "../usdt").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	if got := strings.TrimSpace(string(out)); got != "github.com/hawktrace/hawk/usdt" {
+		t.Errorf("usdt is built of\n%s", got)
+	}
+	out, err = exec.Command("go", "list", "-deps", "../usdt").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	for pkg := range strings.FieldsSeq(string(out)) {
+		if strings.HasPrefix(pkg, "debug/") || strings.HasPrefix(pkg, "compress/") || strings.HasPrefix(pkg, "net") {
+			t.Errorf("usdt brings %s into every program", pkg)
+		}
+	}
+}

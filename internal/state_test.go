@@ -34,6 +34,8 @@ var filled = map[string]string{
 	"internal/probe.kinds":       "define fills it while the package starts",
 	"internal/session.ForkLock":  "the lock of package syscall, which all who fork take",
 	"internal/keeper.ForkLock":   "the lock of package syscall, which all who fork take",
+	"usdt.registry":              "what a process has mapped is one for the process, and Marks lists it",
+	"usdt.texts":                 "a pool of buffers, whose content means nothing between two uses",
 }
 
 // Packages keep no state: what they know between two calls is in a value that
