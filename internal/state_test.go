@@ -139,7 +139,14 @@ func (w *writes) visit(n ast.Node) bool {
 // shared is a variable whose address is taken. That of a row of a table only says which one is
 // meant; what has a lock, or counts, is there to be changed.
 func (w *writes) shared(e ast.Expr) {
-	if t := w.info.Types[e].Type; t != nil && changes(t, 0) {
+	t := w.info.Types[e].Type
+	if t == nil {
+		return
+	}
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if changes(t, 0) {
 		w.written(e)
 	}
 }

@@ -300,3 +300,8 @@ var _ = define(Func{
 		return nil
 	},
 })
+
+// PrintsValue reports whether an event is that of a value being printed.
+func PrintsValue(ev *object.Event) bool {
+	return ev.Builtin == "print" && ev.Map < 0 && len(ev.Args) == 1
+}

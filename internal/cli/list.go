@@ -15,7 +15,6 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/expand"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/value"
@@ -110,23 +109,9 @@ func splitPatterns(s string) []string {
 	return out
 }
 
-// patternParts splits a pattern for probes.
-func patternParts(pattern string) ([]probe.Part, error) {
-	f := source.NewFile("pattern", pattern)
-	split, d := syntax.SplitAttach(pattern, source.Span{File: f, End: len(pattern)}, nil)
-	if d != nil {
-		return nil, errors.New(d.Msg)
-	}
-	parts := make([]probe.Part, len(split.Parts))
-	for i, p := range split.Parts {
-		parts[i] = probe.Part{Text: p.Text, Literal: p.Quoted}
-	}
-	return parts, nil
-}
-
 // listHint says what a pattern that nothing matches was probably meant to be, as a line of its own; "" if that is not known.
 func (c *command) listHint(pattern string) string {
-	parts, err := patternParts(pattern)
+	parts, err := probe.PatternParts(pattern)
 	if err != nil || len(parts) == 0 {
 		return ""
 	}
@@ -177,66 +162,19 @@ func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe
 			return err
 		}
 	}
-	parts, err := patternParts(pattern)
-	if err != nil || len(parts) == 0 {
-		return err
-	}
 	o := c.probeOptions()
 	o.ForListing = true
-	if len(parts) == 1 {
-		return c.listNames(parts[0], &o, emit)
-	}
-	if parts[0].HasWild() {
-		user := c.pid != 0 || strings.Contains(parts[1].Text, "/")
-		return c.listKinds(probe.Candidates(strings.ToLower(parts[0].Text), user), parts[1:], &o, emit)
-	}
-	k, ok := probe.Lookup(parts[0].Text)
-	if !ok {
-		err := fmt.Errorf("Invalid probe type: %s", parts[0].Text)
-		if near := spell.Nearest(parts[0].Text, probe.Words()); near != "" {
-			err = fmt.Errorf("%w\nHINT: did you mean %s?", err, near)
-		}
-		return err
-	}
-	if k.List == nil {
-		warn(k.Name + " probes are not listed")
-		return nil
-	}
-	o.WarnPoint = func(_ source.Span, msg string) { warn(msg) }
-	return k.List(k, parts[1:], &o, emit)
-}
-
-// listNames lists what a pattern without a kind covers: "*" is everything the
-// kernel offers, other patterns apply to the names of events.
-func (c *command) listNames(name probe.Part, o *probe.Options, emit func(probe.Listed)) error {
-	if name.Text != "*" {
-		return c.listKinds(probe.Candidates("*", false), []probe.Part{name}, o, emit)
-	}
-	var all []*probe.Kind
-	for _, k := range probe.Kinds() {
-		if k.ListedByDefault() || c.pid != 0 && k.Wild == probe.UserWild {
-			all = append(all, k)
-		}
-	}
-	return c.listKinds(all, nil, o, emit)
-}
-
-// listKinds passes over kinds that do not take such a pattern and those whose
-// names cannot be read: nobody asked for them in particular.
-func (c *command) listKinds(kinds []*probe.Kind, parts []probe.Part, o *probe.Options, emit func(probe.Listed)) error {
 	var forbidden []string
-	for _, k := range kinds {
-		if k.List == nil {
-			continue
-		}
-		err := k.List(k, parts, o, emit)
+	l := probe.Listing{Options: &o, Emit: emit, Warn: warn, Passed: func(kind string, err error) {
 		switch {
-		case err == nil:
 		case c.verbose > 0:
-			c.warn(k.Name + ": " + errno.Message(err))
+			c.warn(kind + ": " + errno.Message(err))
 		case errors.Is(err, fs.ErrPermission):
-			forbidden = append(forbidden, k.Name)
+			forbidden = append(forbidden, kind)
 		}
+	}}
+	if err := l.Pattern(pattern); err != nil {
+		return err
 	}
 	if forbidden != nil && c.machine.Privileges() != nil {
 		c.warn("not listed without root: " + strings.Join(forbidden, ", "))

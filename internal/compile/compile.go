@@ -33,6 +33,7 @@ type Options struct {
 	IncludeDirs []string            // where headers are looked for first
 	Includes    []string            // headers read before the script
 	Environment *config.Environment // settings from outside; nil: none
+	Defaults    *config.Environment // see expand.Options
 	Files       fs.FS               // see expand.Options
 	Caller      uint32              // see expand.Options
 	Probe       probe.Options       // target, -p, --unsafe, …
@@ -41,6 +42,10 @@ type Options struct {
 	Dumps       Dumps
 	Verify      bool // check the IR after every pass
 	Trace       bool // show where hawk failed if it does
+	// Vet judges the typed program, before anything is made of it; nil: nobody does.
+	Vet func(*check.Program, *source.Diagnostics)
+	// TypesOnly ends the compilation there: the result has no object.
+	TypesOnly bool
 	// Took is told how long each stage took, some of them for each program; nil:
 	// nobody wants to know.
 	Took func(stage string, d time.Duration)
@@ -139,7 +144,8 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 
 	enter("expand")
 	script, more := expand.Expand(tree, expand.Options{
-		Params: o.Params, IncludeDirs: o.IncludeDirs, Includes: o.Includes, Environment: o.Environment, Files: o.Files, Caller: o.Caller, Probe: o.Probe,
+		Params: o.Params, IncludeDirs: o.IncludeDirs, Includes: o.Includes, Environment: o.Environment, Defaults: o.Defaults,
+		Files: o.Files, Caller: o.Caller, Probe: o.Probe,
 	})
 	ds.Merge(more)
 	if script == nil {
@@ -148,8 +154,15 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	enter("check")
 	prog, more := check.Check(script)
 	ds.Merge(more)
+	if !ds.HasErrors() && o.Vet != nil {
+		o.Vet(prog, ds)
+	}
 	if ds.HasErrors() {
 		return nil, ds
+	}
+	if o.TypesOnly {
+		enter("")
+		return &Result{Config: prog.Config, Probes: points(prog), Checked: prog}, ds
 	}
 	if w := o.Dumps["types"]; w != nil {
 		check.Dump(w, script, prog)
@@ -182,10 +195,7 @@ func build(prog *check.Program, probes *probe.Options, o Options, enter func(sta
 	if ds.HasErrors() {
 		return nil, ds
 	}
-	res := &Result{Object: low.Object, Config: prog.Config, Checked: prog}
-	for _, p := range prog.Probes {
-		res.Probes += len(p.Points)
-	}
+	res := &Result{Object: low.Object, Config: prog.Config, Probes: points(prog), Checked: prog}
 	for _, p := range low.Programs {
 		enter("optimise")
 		code, scratch, err := generate(p.IR, o, enter)
@@ -209,6 +219,15 @@ func build(prog *check.Program, probes *probe.Options, o Options, enter func(sta
 	}
 	enter("")
 	return res, ds
+}
+
+// points is the number of attach points.
+func points(prog *check.Program) int {
+	n := 0
+	for _, p := range prog.Probes {
+		n += len(p.Points)
+	}
+	return n
 }
 
 // tooLarge is the code of the message that there is no room for a probe.

@@ -85,6 +85,20 @@ func ReadEnvironment(lookup func(name string) (string, bool)) (*Environment, err
 	return e, nil
 }
 
+// Given checks settings that are given by their names.
+func Given(settings map[string]string) (*Environment, error) {
+	for name := range settings {
+		if find(name) == nil {
+			return nil, fmt.Errorf("%s: there is no such setting", name)
+		}
+	}
+	return ReadEnvironment(func(name string) (string, bool) {
+		own, ok := strings.CutPrefix(name, "HAWK_")
+		text, has := settings[strings.ToLower(own)]
+		return text, ok && has
+	})
+}
+
 // Apply puts the environment's values over c, which is how they win over a
 // script's.
 func (e *Environment) Apply(c *Config) {

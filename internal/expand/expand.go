@@ -22,6 +22,7 @@ type Options struct {
 	IncludeDirs []string            // where headers are looked for first, and imports
 	Includes    []string            // headers read before the script
 	Environment *config.Environment // settings that win over the script's; nil: none
+	Defaults    *config.Environment // settings that the script's win over; nil: none
 	// Files are what imports and headers are read from, and nothing else is; nil: the
 	// files of the machine that hawk runs on, if they are to be trusted.
 	Files fs.FS
@@ -97,7 +98,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 	}
 	e.imports(s, o)
 	e.out.Lacking = e.ds.HasErrors()
-	e.config(o.Environment)
+	e.config(o.Environment, o.Defaults)
 	before := e.ds.Errors()
 	e.readC(o)
 	e.out.Lacking = e.out.Lacking || e.ds.Errors() > before
@@ -201,8 +202,11 @@ func (e *expander) isKnownValue(name string) bool {
 	return ok
 }
 
-func (e *expander) config(env *config.Environment) {
+func (e *expander) config(env, defaults *config.Environment) {
 	c := e.out.Config
+	if defaults != nil {
+		defaults.Apply(c)
+	}
 	for _, item := range e.out.Tree.Items {
 		if block, ok := item.(*syntax.Config); ok {
 			c.Apply(block, &e.ds)

@@ -52,13 +52,19 @@ func missing(names []string) error {
 	case 0:
 		return nil
 	case 1:
-		//lint:ignore ST1005 it is shown as it is
-		return fmt.Errorf("Missing %s capability, please run hawk as the root user.", names[0])
+		return &Lacking{names, fmt.Sprintf("Missing %s capability, please run hawk as the root user.", names[0])}
 	default:
-		//lint:ignore ST1005 it is shown as it is
-		return fmt.Errorf("Missing %s and %s capabilities, please run hawk as the root user.", strings.Join(names[:n-1], ", "), names[n-1])
+		return &Lacking{names, fmt.Sprintf("Missing %s and %s capabilities, please run hawk as the root user.", strings.Join(names[:n-1], ", "), names[n-1])}
 	}
 }
+
+// Lacking says which capabilities a process lacks.
+type Lacking struct {
+	Need []string
+	text string
+}
+
+func (e *Lacking) Error() string { return e.text }
 
 // Lockdown is the state of kernel lockdown: "none", "integrity",
 // "confidentiality", or "" if unknown.

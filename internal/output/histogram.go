@@ -81,3 +81,17 @@ func alignRight(dst []byte, start, width int) []byte {
 	}
 	return dst
 }
+
+// AppendValue appends a value as it is printed by itself. Histograms and series are
+// drawn; they begin in a line of their own.
+func AppendValue(dst []byte, v value.Value) []byte {
+	switch v := v.(type) {
+	case value.Hist:
+		return appendHistogram(dst, v)
+	case value.Series:
+		return appendSeries(dst, v, newestEpoch(v))
+	case nil:
+		return dst
+	}
+	return value.AppendText(dst, v)
+}

@@ -63,7 +63,7 @@ func listSideBySide(points []*Point, o *Options, emit func(Listed)) error {
 // ListPoint is a matched point as listings print it, with its arguments if
 // o.Verbose.
 func ListPoint(p *Point, o *Options) (Listed, error) {
-	l := Listed{Name: p.Name()}
+	l := Listed{Name: p.Name(), Point: p}
 	if p.Kind.listName != nil {
 		l.Name = p.Kind.listName(p)
 	}

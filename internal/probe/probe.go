@@ -191,8 +191,9 @@ func (p Part) HasWild() bool {
 
 // Listed is one line of a listing with the lines of -lv below it.
 type Listed struct {
-	Name string
-	Args []string
+	Name  string
+	Args  []string
+	Point *Point // nil of what is listed by its name only
 }
 
 // Uses says what the body of a probe asks of its context, as found by check.

@@ -1,0 +1,166 @@
+package hawk
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/spell"
+)
+
+// A Position is a place in a file. Lines and columns, in bytes, count from 1; 0: unknown.
+type Position struct {
+	File         string
+	Line, Column int
+}
+
+// A Span is a part of a file; End is behind it. The zero Span is no place.
+type Span struct {
+	Start, End Position
+	Expanded   []Span // uses of macros that it was expanded for, innermost first
+}
+
+// Severity is the weight of a diagnostic. Programs must take unknown ones.
+type Severity int
+
+// The severities. Bug is a mistake of hawk's.
+const (
+	Error Severity = iota
+	Warning
+	Bug
+)
+
+// A Note explains a diagnostic: a second place, or, without one, what to do.
+type Note struct {
+	Span    Span
+	Message string
+}
+
+// A Fix is a text that a part of the script should have instead of its own.
+type Fix struct {
+	Span Span
+	Text string
+}
+
+// A Diagnostic is one message about a script. Codes, such as "unknown-field", are
+// stable; there may be new ones.
+type Diagnostic struct {
+	Severity Severity
+	Code     string
+	Span     Span
+	Message  string
+	Notes    []Note
+	Fix      *Fix // nil: none is known
+
+	drawn *source.Diagnostic // nil of those that hawk has not made
+}
+
+// Diagnostics are all messages about a script, errors first.
+type Diagnostics []Diagnostic
+
+func (ds Diagnostics) failed() bool {
+	for _, d := range ds {
+		if d.Severity != Warning {
+			return true
+		}
+	}
+	return false
+}
+
+// Error draws the diagnostics with the lines of the script that they are about, as
+// the command does.
+func (ds Diagnostics) Error() string {
+	var b strings.Builder
+	for _, d := range ds {
+		if d.drawn != nil {
+			d.drawn.Print(&b, source.PrintOptions{})
+			continue
+		}
+		b.WriteString(d.Message + "\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// kinds says which errors diagnostics with certain codes are as well.
+var kinds = map[string]error{
+	"policy": ErrPolicy, "missing-feature": errors.ErrUnsupported, "attach-target": fs.ErrNotExist, "no-match": fs.ErrNotExist,
+	"missing-probe": fs.ErrNotExist, "other-kernel": ErrBind,
+}
+
+// Is reports whether an error among them is target: [ErrScript] is any, others go by the code.
+func (ds Diagnostics) Is(target error) bool {
+	for _, d := range ds {
+		if d.Severity == Error && (target == ErrScript || target == kinds[d.Code]) {
+			return true
+		}
+	}
+	return false
+}
+
+// diagnostics makes values of what stages report.
+func diagnostics(ds *source.Diagnostics) Diagnostics {
+	var out Diagnostics
+	for _, d := range ds.List() {
+		v := Diagnostic{Code: string(d.Code), Span: span(d.Span), Message: d.Msg, drawn: d}
+		switch d.Severity {
+		case source.Warning, source.Hint:
+			v.Severity = Warning
+		case source.Bug:
+			v.Severity = Bug
+		}
+		for _, n := range d.Notes {
+			v.Notes = append(v.Notes, Note{span(n.Span), n.Msg})
+		}
+		for _, h := range d.Hints {
+			v.Notes = append(v.Notes, Note{Message: h})
+			if v.Fix == nil {
+				v.Fix = fix(d.Span, h)
+			}
+		}
+		for _, at := range d.Trail {
+			v.Span.Expanded = append(v.Span.Expanded, span(at))
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// fix is the change that a hint suggests, if the place is what it is about.
+func fix(at source.Span, hint string) *Fix {
+	text, ok := strings.CutPrefix(hint, "did you mean ")
+	if text, ok = strings.CutSuffix(text, "?"); !ok || spell.Nearest(at.Text(), []string{text}) == "" {
+		return nil
+	}
+	return &Fix{span(at), text}
+}
+
+func span(s source.Span) Span {
+	if !s.Valid() {
+		return Span{}
+	}
+	return Span{Start: position(s.File, s.Start), End: position(s.File, s.End)}
+}
+
+func position(f *source.File, offset int) Position {
+	line, column := f.Position(min(max(offset, 0), len(f.Text)))
+	return Position{f.Name, line, column}
+}
+
+// A PermissionError says which capabilities the process lacks.
+type PermissionError struct {
+	Need []string
+	err  error
+}
+
+func (e *PermissionError) Error() string { return e.err.Error() }
+func (e *PermissionError) Unwrap() error { return fs.ErrPermission }
+
+// A FeatureError says what the kernel cannot do, and since which version kernels can.
+type FeatureError struct {
+	Feature, Since string
+	err            error
+}
+
+func (e *FeatureError) Error() string { return e.err.Error() }
+func (e *FeatureError) Unwrap() error { return errors.ErrUnsupported }

@@ -1,0 +1,12 @@
+// Package hawk compiles scripts of the hawk language to eBPF programs, runs them
+// in the kernel, and hands what they print to the program that embeds it.
+//
+// There are three steps, each of which fails for reasons of its own. [Compile]
+// turns a [Script] into a [Program] and needs no privileges. [Program.Start] loads
+// and attaches it, and needs those of root. [Session.Wait] says how the run ended.
+// What the script prints comes from [Session.Events], or as values of a type of the
+// caller's from [Decoded]; its maps are read at any time by [Session.Map].
+//
+// The package writes to no stream, takes no signals, reads no environment and
+// keeps no state: any number of sessions live in one process.
+package hawk

@@ -1,0 +1,135 @@
+package hawk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/policy"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
+)
+
+// A Script is text in the language of hawk and what it is given.
+type Script struct {
+	Name    string            // for messages; "" is "script"
+	Text    string            //
+	Args    []string          // $1, $2 …
+	Options map[string]string // named options, --name=value of the command
+	FS      fs.FS             // imports and headers; nil: none may be read
+}
+
+// ReadScript reads a script from a file. Imports are read from its directory.
+func ReadScript(path string, args ...string) (*Script, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Script{Name: path, Text: string(text), Args: args, FS: os.DirFS(filepath.Dir(path))}, nil
+}
+
+func (s *Script) file() *source.File {
+	f := source.NewFile(cmp.Or(s.Name, "script"), s.Text)
+	f.Path = filepath.Base(f.Name) // in FS
+	return f
+}
+
+// CompileOptions say what a script is compiled for.
+type CompileOptions struct {
+	Machine *Machine          // nil: Host()
+	Config  map[string]string // settings as in config = { }; the script's own win
+	PID     int               // trace this process only; 0: all
+	Unsafe  bool              // system(), signal(), override() …
+	Policy  *Policy           // nil: anything that Unsafe allows
+}
+
+// A Policy says what a script may do; a breach is a [Diagnostic] with the code "policy".
+type Policy struct {
+	Kinds                  []string // probe kinds that may be used; nil: all
+	Deny                   []string // functions: "system", "cat", "str" …
+	MaxProbes, MaxMapBytes int      // 0: the defaults of the language
+	UserMemory             bool     // may read memory of processes
+}
+
+// A Program is a compiled script. It does not change, and may be started many
+// times, at once too.
+type Program struct {
+	res      *compile.Result
+	warnings Diagnostics
+	machine  *Machine
+	probe    probe.Options
+}
+
+// Check finds the mistakes of a script. The program has types and nothing that
+// could be started. The error is [Diagnostics] if the script is wrong.
+func Check(ctx context.Context, s *Script, o *CompileOptions) (*Program, error) {
+	return build(ctx, s, o, true)
+}
+
+// Compile compiles a script. The error is [Diagnostics] if the script is wrong.
+func Compile(ctx context.Context, s *Script, o *CompileOptions) (*Program, error) {
+	return build(ctx, s, o, false)
+}
+
+func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*Program, error) {
+	if o == nil {
+		o = &CompileOptions{}
+	}
+	p := &Program{machine: o.Machine}
+	if p.machine == nil {
+		p.machine = Host()
+	}
+	defaults, err := config.Given(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	p.probe = probe.Options{Machine: p.machine.m, PID: o.PID, PIDFilter: o.PID != 0, Unsafe: o.Unsafe}
+	opts := compile.Options{
+		Params: s.Args, Defaults: defaults, Files: s.FS, Probe: p.probe, TypesOnly: typesOnly, Cancelled: ctx.Err,
+	}
+	if s.FS == nil {
+		opts.Files = noFiles{}
+	}
+	var pol *policy.Policy
+	if o.Policy != nil {
+		pol = (*policy.Policy)(o.Policy)
+		opts.Vet = pol.Typed
+	}
+	res, ds := compile.Compile(s.file(), opts)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if res != nil && res.Object != nil && pol != nil {
+		pol.Object(res.Object, ds)
+	}
+	all := diagnostics(ds)
+	if all.failed() || res == nil {
+		return nil, all
+	}
+	p.res, p.warnings = res, all
+	return p, nil
+}
+
+// noFiles is a file system without files.
+type noFiles struct{}
+
+func (noFiles) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// Warnings are what may be wrong with a script that compiles.
+func (p *Program) Warnings() Diagnostics { return p.warnings }
+
+// ErrScript, ErrPolicy and the others are what errors are, as errors.Is finds out.
+var (
+	ErrScript   = errors.New("hawk: the script is wrong")
+	ErrPolicy   = errors.New("hawk: the policy does not permit the script")
+	ErrVerifier = errors.New("hawk: the kernel's verifier refused a program")
+	ErrBind     = errors.New("hawk: the object was made for another machine")
+	ErrBudget   = errors.New("hawk: the programs took more than their budget")
+)

@@ -1,0 +1,345 @@
+package unpack
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// An Error is a value that has no room where it is to go.
+type Error struct {
+	Field string // of the destination, "a.b"; "" for all of it
+	Value value.Value
+	Type  reflect.Type
+	Why   string // "" if the type of Go says it
+}
+
+func (e *Error) Error() string {
+	text := "cannot decode"
+	if e.Value != nil {
+		text += " " + string(value.AppendText(nil, e.Value))
+	}
+	if e.Type != nil {
+		text += " into " + e.Type.String()
+	}
+	if e.Field != "" {
+		text += " of field " + e.Field
+	}
+	if e.Why != "" {
+		text += ": " + e.Why
+	}
+	return text
+}
+
+// A step stores a value.
+type step func(dst reflect.Value, v value.Value) error
+
+// Rules are the types of Go that the caller knows by himself, with how a value of a
+// type of the script is stored in them, and what a value is where anything will do.
+type Rules struct {
+	Special map[reflect.Type]Special
+	Any     func(t types.Type, v value.Value) any
+}
+
+// A Special makes a value of its type of Go; false: it cannot be done.
+type Special func(t types.Type, v value.Value) (any, bool)
+
+// Plans are the plans that were made, by both types. They may be used by any
+// number of goroutines.
+type Plans struct {
+	rules *Rules
+	made  sync.Map // key → *Plan
+}
+
+// New returns an empty set of plans.
+func New(rules *Rules) *Plans { return &Plans{rules: rules} }
+
+type key struct {
+	from types.Type
+	to   reflect.Type
+}
+
+// A Plan stores values of one type of the script in values of one type of Go.
+type Plan struct {
+	do  step
+	err error
+}
+
+// For is the plan for two types. A type of Go that can never hold such a value has an
+// error, as has a record without a field that is required.
+func (ps *Plans) For(from types.Type, to reflect.Type) (*Plan, error) {
+	k := key{from, to}
+	if p, ok := ps.made.Load(k); ok {
+		return p.(*Plan), p.(*Plan).err
+	}
+	p := &Plan{}
+	pl := planner{rules: ps.rules}
+	p.do = pl.plan(from, to, "")
+	p.err = pl.err
+	ps.made.Store(k, p)
+	return p, p.err
+}
+
+// Into stores a value. What the value lacks stays as it is.
+func (p *Plan) Into(dst reflect.Value, v value.Value) error {
+	if p.err != nil {
+		return p.err
+	}
+	return p.do(dst, v)
+}
+
+// A planner makes one plan.
+type planner struct {
+	rules *Rules
+	depth int
+	err   error // the first
+}
+
+// maxDepth bounds types of Go that contain themselves.
+const maxDepth = 32
+
+func (pl *planner) fail(field string, to reflect.Type, format string, args ...any) step {
+	e := &Error{Field: field, Type: to, Why: fmt.Sprintf(format, args...)}
+	if pl.err == nil {
+		pl.err = e
+	}
+	return func(reflect.Value, value.Value) error { return e }
+}
+
+func isNull(v value.Value) bool {
+	_, null := v.(value.Null)
+	return null || v == nil
+}
+
+// plan is how a value is stored. Absent values change nothing.
+func (pl *planner) plan(from types.Type, to reflect.Type, field string) step {
+	if pl.depth++; pl.depth > maxDepth {
+		return pl.fail(field, to, "types are nested more than %d deep", maxDepth)
+	}
+	defer func() { pl.depth-- }()
+	do := pl.store(from, to, field)
+	return func(dst reflect.Value, v value.Value) error {
+		if isNull(v) {
+			return nil
+		}
+		return do(dst, v)
+	}
+}
+
+func (pl *planner) store(from types.Type, to reflect.Type, field string) step {
+	if special := pl.rules.Special[to]; special != nil {
+		return func(dst reflect.Value, v value.Value) error {
+			x, ok := special(from, v)
+			if !ok {
+				return &Error{Field: field, Value: v, Type: to}
+			}
+			dst.Set(reflect.ValueOf(x))
+			return nil
+		}
+	}
+	switch to.Kind() {
+	case reflect.Pointer:
+		inner := pl.plan(from, to.Elem(), field)
+		return func(dst reflect.Value, v value.Value) error {
+			if dst.IsNil() {
+				dst.Set(reflect.New(to.Elem()))
+			}
+			return inner(dst.Elem(), v)
+		}
+	case reflect.Interface:
+		if to.NumMethod() > 0 {
+			return pl.fail(field, to, "only any holds a value of every type")
+		}
+		return func(dst reflect.Value, v value.Value) error {
+			if x := pl.rules.Any(from, v); x != nil {
+				dst.Set(reflect.ValueOf(x))
+			}
+			return nil
+		}
+	case reflect.Struct:
+		return pl.structure(from, to, field)
+	case reflect.Map:
+		return pl.mapping(from, to, field)
+	case reflect.Slice, reflect.Array:
+		return pl.sequence(from, to, field)
+	}
+	return pl.scalar(from, to, field)
+}
+
+// members is Members; ok is false of types without parts.
+func members(t types.Type) (names []string, elems []types.Type, ok bool) {
+	names, elems = Members(t)
+	return names, elems, elems != nil
+}
+
+// Members are the types of the parts of a tuple, record or struct, with their names if they have any.
+func Members(t types.Type) (names []string, elems []types.Type) {
+	switch t := t.(type) {
+	case *types.Record:
+		return t.Names, t.Elems
+	case *types.Tuple:
+		return nil, t.Elems
+	case *types.Struct:
+		structMembers(t, &names, &elems, 0)
+	}
+	return names, elems
+}
+
+// structMembers counts members of anonymous structs as the struct's own, as decoding does.
+func structMembers(t *types.Struct, names *[]string, elems *[]types.Type, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	for _, f := range t.Fields() {
+		inner, isStruct := f.Type.(*types.Struct)
+		switch {
+		case f.Name != "":
+			*names, *elems = append(*names, f.Name), append(*elems, f.Type)
+		case isStruct:
+			structMembers(inner, names, elems, depth+1)
+		}
+	}
+}
+
+// Parts are the values of a value that has several.
+func Parts(v value.Value) []value.Value {
+	switch v := v.(type) {
+	case value.Record:
+		return v.Values
+	case value.Tuple:
+		return v
+	case value.Array:
+		return v
+	}
+	return nil
+}
+
+// A slot is a field of a struct of Go and what is stored in it.
+type slot struct {
+	index []int
+	name  string // of the tag, else of the field
+	must  bool
+	typ   reflect.Type
+}
+
+// slots are the fields of a struct that something can be stored in.
+func slots(t reflect.Type) []slot {
+	var out []slot
+	for _, f := range reflect.VisibleFields(t) {
+		tag, rest, _ := strings.Cut(f.Tag.Get("hawk"), ",")
+		if !f.IsExported() || f.Anonymous || tag == "-" || len(f.Index) > 1 && !embedded(t, f.Index) {
+			continue
+		}
+		name := f.Name
+		if tag != "" {
+			name = tag
+		}
+		out = append(out, slot{f.Index, name, rest == "required", f.Type})
+	}
+	return out
+}
+
+// embedded reports whether a promoted field can be reached without a pointer.
+func embedded(t reflect.Type, index []int) bool {
+	for _, i := range index[:len(index)-1] {
+		if t = t.Field(i).Type; t.Kind() != reflect.Struct {
+			return false
+		}
+	}
+	return true
+}
+
+func (pl *planner) structure(from types.Type, to reflect.Type, field string) step {
+	names, elems, several := members(from)
+	dsts := slots(to)
+	if !several {
+		if len(dsts) == 0 {
+			return pl.fail(field, to, "it has no field that could be set")
+		}
+		first := pl.plan(from, dsts[0].typ, join(field, dsts[0].name))
+		return func(dst reflect.Value, v value.Value) error { return first(dst.FieldByIndex(dsts[0].index), v) }
+	}
+	type move struct {
+		from  int
+		index []int
+		do    step
+	}
+	var moves []move
+	for i, d := range dsts {
+		at := i
+		if names != nil {
+			at = find(names, d.name)
+		}
+		if at < 0 || at >= len(elems) {
+			if d.must {
+				return pl.fail(join(field, d.name), to, "the value has no such field")
+			}
+			continue
+		}
+		moves = append(moves, move{at, d.index, pl.plan(elems[at], d.typ, join(field, d.name))})
+	}
+	return func(dst reflect.Value, v value.Value) error {
+		values := Parts(v)
+		for i := range moves {
+			if m := &moves[i]; m.from < len(values) {
+				if err := m.do(dst.FieldByIndex(m.index), values[m.from]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// find finds a name, if need be without case.
+func find(names []string, name string) int {
+	near := -1
+	for i, n := range names {
+		if n == name {
+			return i
+		}
+		if near < 0 && strings.EqualFold(n, name) {
+			near = i
+		}
+	}
+	return near
+}
+
+func join(outer, name string) string {
+	if outer == "" {
+		return name
+	}
+	return outer + "." + name
+}
+
+// mapping stores what has names under these, and a tuple under its positions.
+func (pl *planner) mapping(from types.Type, to reflect.Type, field string) step {
+	names, elems, several := members(from)
+	if !several || to.Key().Kind() != reflect.String || to.Elem() != reflect.TypeFor[any]() {
+		return pl.fail(field, to, "a %s does not go into it", from)
+	}
+	return func(dst reflect.Value, v value.Value) error {
+		if dst.IsNil() {
+			dst.Set(reflect.MakeMap(to))
+		}
+		for i, part := range Parts(v) {
+			if i >= len(elems) {
+				break
+			}
+			name := fmt.Sprint(i)
+			if names != nil {
+				name = names[i]
+			}
+			x := pl.rules.Any(elems[i], part)
+			if x == nil {
+				continue
+			}
+			dst.SetMapIndex(reflect.ValueOf(name).Convert(to.Key()), reflect.ValueOf(x))
+		}
+		return nil
+	}
+}

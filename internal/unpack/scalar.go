@@ -1,0 +1,139 @@
+package unpack
+
+import (
+	"bytes"
+	"math"
+	"reflect"
+
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// Integer is the number that a value is, negative ones by their two's complement.
+func Integer(v value.Value) (n uint64, negative, ok bool) {
+	switch v := v.(type) {
+	case value.Int:
+		return uint64(v), v < 0, true
+	case value.Uint:
+		return uint64(v), false, true
+	case value.Pointer:
+		return uint64(v), false, true
+	case value.Enum:
+		return uint64(v.Value), v.Value < 0, true
+	case value.Bool:
+		if v {
+			return 1, false, true
+		}
+		return 0, false, true
+	}
+	return 0, false, false
+}
+
+// Text is the text of a string of the script, without what is printed behind one
+// that was cut, and what became of it.
+func Text(t types.Type, v value.Value) (text []byte, cut, unread, ok bool) {
+	switch v := v.(type) {
+	case value.Str:
+		if s, ok := t.(*types.String); ok && s.Trunc && s.Cap > 0 && len(v) >= s.Cap-1 {
+			return v[:s.Cap-1], true, false, true
+		}
+		return v, false, false, true
+	case value.Unread:
+		return nil, false, true, true
+	case value.Buffer:
+		return v, false, false, true
+	}
+	return nil, false, false, false
+}
+
+// scalar plans for integers, booleans and strings of Go.
+func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
+	no := func(v value.Value) error { return &Error{Field: field, Value: v, Type: to} }
+	switch to.Kind() {
+	case reflect.Bool:
+		return func(dst reflect.Value, v value.Value) error {
+			b, ok := v.(value.Bool)
+			if !ok {
+				return no(v)
+			}
+			dst.SetBool(bool(b))
+			return nil
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return func(dst reflect.Value, v value.Value) error {
+			n, negative, ok := Integer(v)
+			if !ok || !negative && n > math.MaxInt64 || dst.OverflowInt(int64(n)) {
+				return no(v)
+			}
+			dst.SetInt(int64(n))
+			return nil
+		}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return func(dst reflect.Value, v value.Value) error {
+			n, negative, ok := Integer(v)
+			if !ok || negative || dst.OverflowUint(n) {
+				return no(v)
+			}
+			dst.SetUint(n)
+			return nil
+		}
+	case reflect.String:
+		return func(dst reflect.Value, v value.Value) error {
+			if text, _, _, ok := Text(from, v); ok {
+				dst.SetString(string(text))
+				return nil
+			}
+			switch v := v.(type) {
+			case value.Int, value.Uint, value.Pointer, value.Bool, value.Tuple, value.Record, value.Array, value.Avg, value.Stats, value.Hist, value.Series:
+				return no(v)
+			}
+			dst.SetString(string(value.AppendText(nil, v)))
+			return nil
+		}
+	}
+	return pl.fail(field, to, "a %s does not go into it", from)
+}
+
+// sequence plans for slices and arrays of Go.
+func (pl *planner) sequence(from types.Type, to reflect.Type, field string) step {
+	if to.Kind() == reflect.Slice && to.Elem().Kind() == reflect.Uint8 {
+		if a, ok := from.(*types.Array); !ok || a.Elem.Size() != 1 {
+			return func(dst reflect.Value, v value.Value) error {
+				text, _, _, ok := Text(from, v)
+				if !ok {
+					return &Error{Field: field, Value: v, Type: to}
+				}
+				dst.SetBytes(bytes.Clone(text))
+				return nil
+			}
+		}
+	}
+	var steps []step // of the elements; one for all of an array
+	switch t := from.(type) {
+	case *types.Array:
+		steps = []step{pl.plan(t.Elem, to.Elem(), field)}
+	default:
+		_, elems, several := members(from)
+		if !several || to.Elem() != reflect.TypeFor[any]() {
+			return pl.fail(field, to, "a %s does not go into it", from)
+		}
+		for _, e := range elems {
+			steps = append(steps, pl.plan(e, to.Elem(), field))
+		}
+	}
+	return func(dst reflect.Value, v value.Value) error {
+		values := Parts(v)
+		switch {
+		case to.Kind() == reflect.Slice:
+			dst.Set(reflect.MakeSlice(to, len(values), len(values)))
+		case to.Len() != len(values):
+			return &Error{Field: field, Value: v, Type: to, Why: "it has another length"}
+		}
+		for i, part := range values {
+			if err := steps[min(i, len(steps)-1)](dst.Index(i), part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,143 @@
+package hawk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// A Machine is what scripts are compiled for: the running one, or a recorded one.
+// It keeps what it was asked, and may be used from any goroutine.
+type Machine struct{ m *machine.Machine }
+
+// Host is a new view of the running machine, with caches of its own.
+func Host() *Machine { return &Machine{machine.Host()} }
+
+// Kernel is the kernel's release, "" if unknown.
+func (m *Machine) Kernel() string { return m.m.Release() }
+
+// A Feature is something that not every kernel can do.
+type Feature struct {
+	Name, Doc string
+	Err       error // why it is not there; nil: it is
+}
+
+// Features tries what the kernel can do.
+func (m *Machine) Features() iter.Seq[Feature] {
+	return func(yield func(Feature) bool) {
+		for _, f := range machine.Features() {
+			if !yield(Feature{f.Name, f.What, failure(m.m.Has(f))}) {
+				return
+			}
+		}
+	}
+}
+
+// Privileges is nil, or a [*PermissionError] with what this process lacks to trace
+// the machine.
+func (m *Machine) Privileges() error { return failure(m.m.Privileges()) }
+
+// A Probe is something that a script can attach to.
+type Probe struct {
+	Name, Kind, Target, Func string // Name is what the script variable probe yields
+	Args                     []Field
+	Semaphore                bool // a mark that knows whether it is traced
+	Locations                int  // of a mark; 0 of others
+}
+
+// ListOptions say which probes are listed, and what of them.
+type ListOptions struct {
+	PID  int  // those of a process, too
+	Args bool // arguments as well, which takes longer
+}
+
+// Probes lists what a pattern matches, as hawk -l does. What keeps a list from
+// being complete is an error in it.
+func (m *Machine) Probes(ctx context.Context, pattern string, o *ListOptions) iter.Seq2[Probe, error] {
+	if o == nil {
+		o = &ListOptions{}
+	}
+	return func(yield func(Probe, error) bool) {
+		for _, l := range m.list(ctx, pattern, o) {
+			if !yield(l.probe, l.err) {
+				return
+			}
+		}
+	}
+}
+
+type listItem struct {
+	probe Probe
+	err   error
+}
+
+func (m *Machine) list(ctx context.Context, pattern string, o *ListOptions) (out []listItem) {
+	m.m.Resolve.Lock()
+	defer m.m.Resolve.Unlock()
+	add := func(p Probe, err error) {
+		if out = append(out, listItem{p, err}); ctx.Err() != nil {
+			panic(ctx) // listing has no other way out
+		}
+	}
+	defer func() {
+		if r := recover(); r == ctx && r != nil {
+			out = append(out, listItem{err: ctx.Err()})
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	opts := probe.Options{Machine: m.m, PID: o.PID, PIDFilter: o.PID != 0, Verbose: o.Args, ForListing: true}
+	l := probe.Listing{
+		Options: &opts,
+		Emit:    func(l probe.Listed) { add(listed(l), nil) },
+		Warn:    func(msg string) { add(Probe{}, errors.New(msg)) },
+		Passed:  func(kind string, err error) { add(Probe{}, fmt.Errorf("%s: %w", kind, failure(err))) },
+	}
+	if err := l.Pattern(pattern); err != nil {
+		add(Probe{}, failure(err))
+	}
+	return out
+}
+
+// listed takes a line of a listing apart.
+func listed(l probe.Listed) Probe {
+	p := Probe{Name: l.Name}
+	p.Kind, p.Target, _ = strings.Cut(l.Name, ":")
+	if i := strings.LastIndexByte(p.Target, ':'); i >= 0 {
+		p.Target, p.Func = p.Target[:i], p.Target[i+1:]
+	} else {
+		p.Target, p.Func = "", p.Target
+	}
+	for _, a := range l.Args {
+		typ, name := "", a
+		if i := strings.LastIndexByte(a, ' '); i >= 0 {
+			typ, name = a[:i], a[i+1:]
+		}
+		p.Args = append(p.Args, Field{name, Type{text: typ}})
+	}
+	if pt := l.Point; pt != nil {
+		p.Target, p.Func = pt.Target, pt.Func
+		p.Locations, p.Semaphore = pt.Marks()
+	}
+	return p
+}
+
+// failure gives an error of the inside the type that it has outside.
+func failure(err error) error {
+	var lacking *machine.Lacking
+	var unsupported *machine.Unsupported
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &lacking):
+		return &PermissionError{lacking.Need, err}
+	case errors.As(err, &unsupported):
+		return &FeatureError{unsupported.Feature.Name, unsupported.Feature.Since, err}
+	}
+	return err
+}

@@ -1,0 +1,246 @@
+package hawk
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"reflect"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/unpack"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// A Value is a value of the script. The zero Value is "absent".
+type Value struct {
+	t     types.Type
+	v     value.Value
+	plans *unpack.Plans // of its program; nil: each Decode makes its own
+}
+
+// Type is the type in the script.
+func (v Value) Type() Type { return Type{t: v.t} }
+
+// Int64 is the value of an integer, an enumerator or a pointer; false: it is none, or
+// too large.
+func (v Value) Int64() (int64, bool) {
+	n, negative, ok := unpack.Integer(v.v)
+	return int64(n), ok && (negative || n <= math.MaxInt64)
+}
+
+// Uint64 is Int64 for unsigned numbers; false: it is negative, too.
+func (v Value) Uint64() (uint64, bool) {
+	n, negative, ok := unpack.Integer(v.v)
+	return n, ok && !negative
+}
+
+// String is the value as the command prints it.
+func (v Value) String() string { return string(output.AppendValue(nil, v.v)) }
+
+// Len is how many parts a tuple, a record, a struct, an array or a histogram has.
+func (v Value) Len() int {
+	switch x := v.v.(type) {
+	case value.Hist:
+		return len(x.Buckets)
+	case value.Series:
+		return len(x.Points)
+	}
+	return len(unpack.Parts(v.v))
+}
+
+// At is part i. It panics if there is no such part, as an index does; of a histogram
+// it is the count of a bucket.
+func (v Value) At(i int) Value {
+	switch x := v.v.(type) {
+	case value.Hist:
+		return Value{t: types.Uint64, v: value.Uint(x.Buckets[i].Count)}
+	case value.Series:
+		return Value{t: types.Int64, v: value.Int(x.Points[i].Value)}
+	}
+	_, elems := unpack.Members(v.t)
+	part := unpack.Parts(v.v)[i]
+	if a, ok := v.t.(*types.Array); ok {
+		return Value{a.Elem, part, v.plans}
+	}
+	return Value{elems[i], part, v.plans}
+}
+
+// Field is the part with a name, absent if there is none.
+func (v Value) Field(name string) Value {
+	names, _ := unpack.Members(v.t)
+	for i, n := range names {
+		if n == name && i < v.Len() {
+			return v.At(i)
+		}
+	}
+	return Value{}
+}
+
+// Interface is the value as Go has it: int64, uint64, bool, string, []byte, []any,
+// map[string]any, [Stack], [Hist], [Avg] or [Series]; nil if it is absent.
+func (v Value) Interface() any { return native(v.t, v.v) }
+
+// Decode stores the value in what dst points to. Records go into structs by the
+// tags `hawk:"name"`, else by names without case; tuples by position; other values
+// into the first field, or into what is no struct. An integer goes into any integer that
+// holds it. The error is a [*DecodeError].
+func (v Value) Decode(dst any) error {
+	to := reflect.ValueOf(dst)
+	if to.Kind() != reflect.Pointer || to.IsNil() {
+		return &DecodeError{Value: v, Type: reflect.TypeOf(dst), why: "it is no pointer"}
+	}
+	return decodeInto(to.Elem(), v)
+}
+
+func decodeInto(to reflect.Value, v Value) error {
+	plans := v.plans
+	if plans == nil {
+		plans = newPlans()
+	}
+	plan, err := plans.For(v.t, to.Type())
+	if err == nil {
+		err = plan.Into(to, v.v)
+	}
+	return decodeError(v, err)
+}
+
+func decodeError(v Value, err error) error {
+	e := (*unpack.Error)(nil)
+	if !errors.As(err, &e) {
+		return err
+	}
+	out := &DecodeError{Field: e.Field, Value: v, Type: e.Type, why: e.Why}
+	if e.Value != nil {
+		out.Value = Value{v: e.Value}
+	}
+	return out
+}
+
+// A DecodeError is a value that does not fit where it was to go.
+type DecodeError struct {
+	Field string // "a.b"; "": all of it
+	Value Value
+	Type  reflect.Type // where it was to go
+	why   string
+}
+
+func (e *DecodeError) Error() string {
+	return "hawk: " + (&unpack.Error{Field: e.Field, Value: e.Value.v, Type: e.Type, Why: e.why}).Error()
+}
+
+// A Str is a string that says what became of it.
+type Str struct {
+	Text        string
+	Cut, Unread bool // it was longer; it could not be read
+}
+
+// An Avg is what avg() and stats() keep: of how many values, and their sum.
+type Avg struct{ Count, Total int64 }
+
+// A Hist is a histogram, with all buckets of its layout.
+type Hist struct {
+	Buckets []Bucket
+	Linear  bool
+}
+
+// A Bucket counts values from Min to Max, both inclusive.
+type Bucket struct {
+	Min, Max     int64
+	NoMin, NoMax bool // it has no lower or upper end
+	Count        uint64
+}
+
+// A Series is a time series; intervals in which nothing happened are left out.
+type Series struct {
+	Interval time.Duration
+	Points   []Point
+}
+
+// A Point is the value of the interval that begins at Start.
+type Point struct {
+	Start time.Time
+	Value int64
+}
+
+// newPlans returns an empty set of plans for storing values.
+func newPlans() *unpack.Plans { return unpack.New(&rules) }
+
+var rules = unpack.Rules{Any: native, Special: map[reflect.Type]unpack.Special{
+	reflect.TypeFor[Str](): func(t types.Type, v value.Value) (any, bool) {
+		text, cut, unread, ok := unpack.Text(t, v)
+		return Str{string(text), cut, unread}, ok
+	},
+	reflect.TypeFor[Avg]():    special[Avg],
+	reflect.TypeFor[Hist]():   special[Hist],
+	reflect.TypeFor[Series](): special[Series],
+	reflect.TypeFor[netip.Addr](): func(t types.Type, v value.Value) (any, bool) {
+		a, err := netip.ParseAddr(fmt.Sprint(native(t, v)))
+		return a, err == nil
+	},
+	reflect.TypeFor[net.HardwareAddr](): func(t types.Type, v value.Value) (any, bool) {
+		a, err := net.ParseMAC(fmt.Sprint(native(t, v)))
+		return a, err == nil
+	},
+}}
+
+// special stores what native makes.
+func special[T any](t types.Type, v value.Value) (any, bool) {
+	x, ok := native(t, v).(T)
+	return x, ok
+}
+
+// native is a value as Go has it.
+func native(t types.Type, v value.Value) any {
+	switch x := v.(type) {
+	case value.Int:
+		return int64(x)
+	case value.Uint:
+		return uint64(x)
+	case value.Pointer:
+		return uint64(x)
+	case value.Bool:
+		return bool(x)
+	case value.Buffer:
+		return []byte(x)
+	case value.Avg:
+		return Avg{x.Count, x.Total}
+	case value.Stats:
+		return Avg{x.Count, x.Total}
+	case value.Hist:
+		h := Hist{Linear: x.Linear}
+		for _, b := range x.Buckets {
+			h.Buckets = append(h.Buckets, Bucket{b.Min, b.Max, b.NoMin, b.NoMax, b.Count})
+		}
+		return h
+	case value.Series:
+		s := Series{Interval: time.Duration(x.Interval)}
+		for _, p := range x.Points {
+			s.Points = append(s.Points, Point{time.Unix(0, p.Epoch*x.Interval), p.Value})
+		}
+		return s
+	case value.Tuple, value.Array, value.Record:
+		whole := Value{t: t, v: v}
+		if names, _ := unpack.Members(t); names != nil {
+			out := map[string]any{}
+			for i := range whole.Len() {
+				out[names[i]] = whole.At(i).Interface()
+			}
+			return out
+		}
+		out := make([]any, whole.Len())
+		for i := range out {
+			out[i] = whole.At(i).Interface()
+		}
+		return out
+	case value.Null, nil:
+		return nil
+	}
+	if text, _, _, ok := unpack.Text(t, v); ok {
+		return string(text)
+	}
+	return string(value.AppendText(nil, v))
+}
