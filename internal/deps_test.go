@@ -2,6 +2,7 @@ package internal_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,17 +21,22 @@ const order = `
 	probe
 	regalloc opt codegen
 	object
-	value
+	value unpack
 	output
 	builtin reference
 	aot
-	expand check
+	expand check policy
 	lower compile
 	symbolize unwind load keeper origin session
 	cli
 	hawktest/collect hawktest/deb hawktest/files hawktest/remains hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
 	hawktest/scriptgen hawktest/interp hawktest/corpus hawktest/bound
 `
+
+// public is the library, which is made of what is below and used by these only.
+const public = "github.com/hawktrace/hawk"
+
+var users = []string{"cli", "serve", "agent", "lsp"}
 
 func TestImports(t *testing.T) {
 	const prefix = "github.com/hawktrace/hawk/internal/"
@@ -44,6 +50,9 @@ func TestImports(t *testing.T) {
 	}
 	for line := range strings.Lines(string(out)) {
 		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if slices.Contains(strings.Fields(imports), public) && !slices.Contains(users, strings.TrimPrefix(pkg, prefix)) {
+			t.Errorf("%s imports the library, which is for %s", pkg, users)
+		}
 		name, ok := strings.CutPrefix(pkg, prefix)
 		if !ok {
 			continue
