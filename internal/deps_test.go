@@ -20,12 +20,13 @@ const order = `
 	ir ir/eval ir/irgen operator
 	probe
 	regalloc opt codegen
-	object
 	value unpack
+	view
+	object
 	output
 	builtin reference
 	aot
-	expand check policy
+	expand check policy view/derive
 	lower compile
 	symbolize unwind load keeper origin session
 	cli

@@ -19,7 +19,7 @@ import (
 )
 
 var _ = define(Func{
-	Name: "cat", Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat,
+	Name: "cat", Emits: true, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat,
 	Doc:     "Prints a file, its path made by a format, when user space handles the event; at most `max_cat_bytes` bytes.",
 	Example: `tracepoint:syscalls:sys_enter_execve { cat("/proc/%d/cmdline", pid); }`,
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
@@ -40,7 +40,7 @@ const (
 )
 
 var _ = define(Func{
-	Name: "join", Min: 1, Params: []Param{{"array", Address}, {"separator", StringLit}}, Result: types.Void,
+	Name: "join", Emits: true, Min: 1, Params: []Param{{"array", Address}, {"separator", StringLit}}, Result: types.Void,
 	Doc:     "Prints the strings of an array of pointers that ends with a null pointer, at most 16, with a separator between them, a space by default, and a newline.",
 	Example: `tracepoint:syscalls:sys_enter_execve { join(args.argv); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
@@ -188,7 +188,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "assert", Min: 2, Params: []Param{{"condition", AnyValue}, {"message", StringLike}}, Result: types.Void,
+	Name: "assert", Emits: true, Min: 2, Params: []Param{{"condition", AnyValue}, {"message", StringLike}}, Result: types.Void,
 	Doc:     "Ends the run with status 1 and prints the message as an error if a condition does not hold.",
 	Example: `tracepoint:syscalls:sys_exit_read { assert(args.ret >= -4095, "no error number"); }`,
 	Check: func(c *Call) types.Type {

@@ -126,7 +126,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "path", Min: 1, Params: []Param{{"path", AnyValue}, {"size", IntLit}}, Probes: probe.HasPaths,
+	Name: "path", LabelOf: FirstArg, Min: 1, Params: []Param{{"path", AnyValue}, {"size", IntLit}}, Probes: probe.HasPaths,
 	Doc:     "The name of a file, of a `struct path` or a pointer to one. A name that does not fit the size, `max_strlen` by default, is an error and reads as an empty string. The kernel permits it in some functions only.",
 	Example: `fentry:security_file_open { print(path(args.file.f_path)); }`,
 	Yields:  "string",

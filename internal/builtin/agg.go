@@ -6,6 +6,7 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
 )
 
 // Every cell belongs to one CPU. Updates are atomic additions all the same: a
@@ -61,7 +62,7 @@ func showWord(t *types.Agg, c []byte) value.Value { return integer(t, cell(c, 0)
 var number = []Param{{"n", Integer}}
 
 var _ = defineAgg(Agg{
-	Name: "count", Additive: true, Castable: true, Unsigned: true, CellBytes: oneWord,
+	Name: "count", Shows: view.Counter, Additive: true, Castable: true, Unsigned: true, CellBytes: oneWord,
 	Doc:     "Counts how often it is called.",
 	Instead: "count() counts events; values are added up by sum(x), and the elements of a map counted by len(@map)",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }`,
@@ -73,7 +74,7 @@ var _ = defineAgg(Agg{
 })
 
 var _ = defineAgg(Agg{
-	Name: "sum", Additive: true, Params: number, Min: 1, Castable: true, CellBytes: oneWord,
+	Name: "sum", Shows: view.Counter, Additive: true, Params: number, Min: 1, Castable: true, CellBytes: oneWord,
 	Doc:     "Adds up its argument.",
 	Instead: "events are counted by count(); sum(x) adds up values",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = sum(args.ret); }`,
@@ -115,7 +116,7 @@ func extreme(name, doc, example string, lower bool) {
 		g.When(wanted, false, store)
 	}
 	defineAgg(Agg{
-		Name: name, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Doc: doc, Example: example,
+		Name: name, Shows: view.Gauge, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Doc: doc, Example: example,
 		Update: keep,
 		Accumulate: func(g Gen, t *types.Agg, acc, from *ir.Value) {
 			b := g.B()
@@ -149,7 +150,7 @@ func updateTotal(g Gen, _ *types.Agg, p, x *ir.Value) {
 }
 
 var _ = defineAgg(Agg{
-	Name: "avg", Additive: true, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Update: updateTotal,
+	Name: "avg", Shows: view.Summary, Additive: true, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Update: updateTotal,
 	Doc:        "Averages its argument.",
 	Example:    `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = avg(args.ret); }`,
 	Accumulate: sumWords(2),
@@ -170,7 +171,7 @@ var _ = defineAgg(Agg{
 })
 
 var _ = defineAgg(Agg{
-	Name: "stats", Additive: true, Params: number, Min: 1, CellBytes: twoWords, Update: updateTotal,
+	Name: "stats", Shows: view.Summary, Additive: true, Params: number, Min: 1, CellBytes: twoWords, Update: updateTotal,
 	Doc:     "Count, average and total of its argument.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = stats(args.ret); }`,
 	Fold:    foldWords,
@@ -243,7 +244,7 @@ func bump(g Gen, p, bucket *ir.Value, n int) {
 }
 
 var _ = defineAgg(Agg{
-	Name: "hist", Additive: true, Whole: true, Params: []Param{{"n", Integer}, {"bits", IntLit}}, Min: 1,
+	Name: "hist", Shows: view.Histogram, Additive: true, Whole: true, Params: []Param{{"n", Integer}, {"bits", IntLit}}, Min: 1,
 	Doc:     "A histogram by powers of two; `bits` (0 to 5) splits each power into 2^bits buckets.",
 	Example: `tracepoint:syscalls:sys_exit_read { @bytes = hist(args.ret); }`,
 	Check: func(c *Call) ([]int64, bool) {
@@ -268,7 +269,7 @@ var _ = defineAgg(Agg{
 func lhistBuckets(params []int64) int { return int((params[1]-params[0])/params[2]) + 2 }
 
 var _ = defineAgg(Agg{
-	Name: "lhist", Additive: true, Whole: true, Params: []Param{{"n", Integer}, {"min", IntLit}, {"max", IntLit}, {"step", IntLit}}, Min: 4,
+	Name: "lhist", Shows: view.Histogram, Additive: true, Whole: true, Params: []Param{{"n", Integer}, {"min", IntLit}, {"max", IntLit}, {"step", IntLit}}, Min: 4,
 	Doc:     "A histogram of equal steps from min to max.",
 	Example: `tracepoint:syscalls:sys_exit_read { @bytes = lhist(args.ret, 0, 4096, 256); }`,
 	Check: func(c *Call) ([]int64, bool) {

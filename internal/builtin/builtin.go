@@ -19,6 +19,7 @@ import (
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
 )
 
 // A Func is everything hawk knows about one function or variable.
@@ -54,6 +55,16 @@ type Func struct {
 	Ignorable bool
 	// Ends: the call ends this run of the program, what follows never happens.
 	Ends bool
+
+	// What views make of a call. Moment: it yields a point in time, in nanoseconds.
+	// Emits: it is the place of an event. Clears and Zeroes: it removes, or resets,
+	// all elements of the map it names.
+	Moment, Emits, Clears, Zeroes bool
+	// Label is what its values are called where they are keys or arguments, where
+	// that is not its own name; LabelOf is the argument whose name they take, from
+	// FirstArg, 0 for none.
+	Label   string
+	LabelOf int
 
 	// Words are identifiers that are arguments and not names: boot, perf, init.
 	Words []string
@@ -96,6 +107,12 @@ type Func struct {
 	// Handle acts on the event of an asynchronous call.
 	Handle func(e Env, ev *object.Event, rec []byte) error
 }
+
+// Arguments that values may be called by.
+const (
+	FirstArg = 1
+	LastArg  = -1
+)
 
 // Changes reports whether a call changes a variable or map of the script.
 func (f *Func) Changes() bool {
@@ -264,6 +281,9 @@ type Agg struct {
 	// another generation of the map, of another machine. Order and grouping do not
 	// matter; a cell of zeroes adds nothing. A part of a cell folds as a cell does.
 	Fold func(t *types.Agg, dst, src []byte)
+	// Shows is how values are shown; of what adds signed numbers up, a Counter is
+	// a Gauge.
+	Shows view.Kind
 	// Show is the value of a cell, or of the parts of one in any order.
 	Show func(t *types.Agg, cell []byte) value.Value
 }

@@ -147,7 +147,7 @@ func concatBytes(c *Call) int {
 }
 
 var _ = define(Func{
-	Name: "bswap", Min: 1, Params: []Param{{"n", Integer}},
+	Name: "bswap", LabelOf: FirstArg, Min: 1, Params: []Param{{"n", Integer}},
 	Doc:     "An integer with its bytes in reverse order.",
 	Example: `kprobe:inet_bind { printf("port %d\n", bswap(((struct sockaddr_in *)arg1)->sin_port)); }`,
 	Yields:  "unsigned integer of the same width",
@@ -172,7 +172,7 @@ var _ = define(Func{
 // inSpace defines kptr and uptr, which say where an address leads.
 func inSpace(name, doc, example string, space types.Space) {
 	define(Func{
-		Name: name, Min: 1, Params: []Param{{"address", Address}}, Doc: doc, Example: example,
+		Name: name, LabelOf: FirstArg, Min: 1, Params: []Param{{"address", Address}}, Doc: doc, Example: example,
 		Yields: "type of the argument",
 		Check: func(c *Call) types.Type {
 			if p, ok := c.Types[0].(*types.Pointer); ok {

@@ -24,7 +24,7 @@ func le64(raw []byte) uint64 {
 }
 
 var _ = define(Func{
-	Name: "nsecs", Wide: true, Bare: true, Params: []Param{{"clock", Word}}, Words: []string{"boot", "monotonic", "tai", "sw_tai"},
+	Name: "nsecs", Moment: true, Wide: true, Bare: true, Params: []Param{{"clock", Word}}, Words: []string{"boot", "monotonic", "tai", "sw_tai"},
 	Result:  types.Uint64,
 	Doc:     "Nanoseconds of a clock: `boot` (the default) counts from boot and includes suspend, `monotonic` excludes it, `tai` and `sw_tai` count from 1970.",
 	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read / @at[tid] / { @ns = hist(nsecs - @at[tid]); delete(@at, tid); }`,
@@ -48,7 +48,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "elapsed", Wide: true, Also: []string{"__builtin_elapsed"}, Bare: true, Result: types.Uint64,
+	Name: "elapsed", Moment: true, Wide: true, Also: []string{"__builtin_elapsed"}, Bare: true, Result: types.Uint64,
 	Doc:     "Nanoseconds since tracing began.",
 	Example: `interval:s:1 { printf("%d s\n", elapsed / 1000000000); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
@@ -58,7 +58,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "strftime", Min: 2, Params: []Param{{"format", StringLit}, {"ns", Integer}}, Renders: types.TimeText,
+	Name: "strftime", LabelOf: LastArg, Min: 2, Params: []Param{{"format", StringLit}, {"ns", Integer}}, Renders: types.TimeText,
 	Doc:     "The wall-clock text of a time stamp. A plain number or `nsecs` counts from boot; `nsecs(tai)` and `nsecs(sw_tai)` from 1970. Beyond strftime(3): `%f` microseconds, `%l` milliseconds, `%k` nanoseconds.",
 	Example: `interval:s:1 { printf("%s\n", strftime("%H:%M:%S", nsecs)); }`,
 	Yields:  "timestamp",
@@ -101,7 +101,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "time", Params: []Param{{"format", StringLit}}, Result: types.Void,
+	Name: "time", Emits: true, Params: []Param{{"format", StringLit}}, Result: types.Void,
 	Doc:     "Prints the wall-clock time at which the event is handled, by strftime(3); `%H:%M:%S\\n` by default.",
 	Example: `interval:s:1 { time("%H:%M:%S\n"); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {

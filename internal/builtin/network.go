@@ -38,7 +38,7 @@ func addressBytes(t types.Type) (n int, ok bool) {
 }
 
 var _ = define(Func{
-	Name: "ntop", Min: 1, Params: []Param{{"family", AnyValue}, {"address", AnyValue}}, Result: inetType, Renders: types.AddressText,
+	Name: "ntop", LabelOf: LastArg, Min: 1, Params: []Param{{"family", AnyValue}, {"address", AnyValue}}, Result: inetType, Renders: types.AddressText,
 	Doc:     "The text of an IP address: of an integer in network byte order or 4 bytes (IPv4), or of 16 bytes (IPv6), also as `struct in_addr` and `struct in6_addr`. A family in front, 2 or 10, decides instead: `ntop(family, address)`; without one the address is the only argument.",
 	Example: `tracepoint:sock:inet_sock_set_state { @[ntop(args.daddr)] = count(); }`,
 	Check: func(c *Call) types.Type {
@@ -138,7 +138,7 @@ var _ = define(Func{
 var macType = &types.Deferred{Name: "mac_address", By: types.MACText, Bytes: 6, Algn: 1}
 
 var _ = define(Func{
-	Name: "macaddr", Min: 1, Params: []Param{{"address", AnyValue}}, Result: macType, Renders: types.MACText,
+	Name: "macaddr", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}}, Result: macType, Renders: types.MACText,
 	Doc:     "The text of a hardware address: of 6 bytes at an address, or of an array of them.",
 	Example: `kprobe:__dev_queue_xmit { print(macaddr(((struct sk_buff *)arg0)->dev->dev_addr)); }`,
 	Check: func(c *Call) types.Type {

@@ -138,7 +138,7 @@ func lowerFormat(g Gen, c *Call, _ *ir.Value) *ir.Value {
 var formatParams = []Param{{"format", StringLit}, {"argument", AnyValue}}
 
 var _ = define(Func{
-	Name: "printf", Min: 1, Params: formatParams, Variadic: true, Check: checkPrintf, Lower: lowerPrintf,
+	Name: "printf", Emits: true, Min: 1, Params: formatParams, Variadic: true, Check: checkPrintf, Lower: lowerPrintf,
 	Doc:     "Prints text by a format: `%d %i %u %o %x %X %c %p %s`, `%r %rx %rh` for buffers, `%gr` for GFP flags. Integers are 32 bits wide unless the conversion says `l`, `ll`, `h` or `hh`.",
 	Example: `tracepoint:syscalls:sys_enter_kill { printf("%s sends %d to %d\n", comm, args.sig, args.pid); }`,
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
@@ -149,7 +149,7 @@ var _ = define(Func{
 
 func message(name, doc, example string, severity source.Severity) {
 	define(Func{
-		Name: name, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat, Doc: doc, Example: example,
+		Name: name, Emits: true, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat, Doc: doc, Example: example,
 		Handle: func(e Env, ev *object.Event, rec []byte) error {
 			e.Emit(output.Message{Severity: severity, Span: ev.At, Text: e.FormatMessage(ev, rec)})
 			return nil
@@ -165,7 +165,7 @@ func init() {
 }
 
 var _ = define(Func{
-	Name: "print", Min: 1, Params: []Param{{"value", MapOrValue}, {"top", IntLit}, {"div", IntLit}},
+	Name: "print", Emits: true, Min: 1, Params: []Param{{"value", MapOrValue}, {"top", IntLit}, {"div", IntLit}},
 	Doc:     "Prints a map, or any value and a newline. For a map with keys, `top` limits the output to the largest entries and `div` divides the printed numbers.",
 	Example: `tracepoint:syscalls:sys_enter_read { @[comm] = count(); } interval:s:5 { print(@, 10); }`,
 	Check: func(c *Call) types.Type {
@@ -220,9 +220,9 @@ var _ = define(Func{
 })
 
 // mapAction defines clear and zero: an event with a map.
-func mapAction(name, doc, example string, act func(e Env, n int)) {
+func mapAction(name, doc, example string, zero bool, act func(e Env, n int)) {
 	define(Func{
-		Name: name, Min: 1, Params: []Param{{"map", WholeMap}}, Result: types.Void, Doc: doc, Example: example,
+		Name: name, Clears: !zero, Zeroes: zero, Min: 1, Params: []Param{{"map", WholeMap}}, Result: types.Void, Doc: doc, Example: example,
 		Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 			g.Event(c, &object.Event{Builtin: name, Map: g.MapOf(c.MapName)}, nil)
 			return nil
@@ -236,9 +236,9 @@ func mapAction(name, doc, example string, act func(e Env, n int)) {
 
 func init() {
 	mapAction("clear", "Removes all elements of a map, when user space handles the event.",
-		"tracepoint:syscalls:sys_enter_read { @[comm] = count(); } interval:s:5 { print(@); clear(@); }", Env.ClearMap)
+		"tracepoint:syscalls:sys_enter_read { @[comm] = count(); } interval:s:5 { print(@); clear(@); }", false, Env.ClearMap)
 	mapAction("zero", "Sets all values of a map to zero and keeps the keys, when user space handles the event.",
-		"tracepoint:syscalls:sys_enter_read { @[comm] = count(); } interval:s:5 { print(@); zero(@); }", Env.ZeroMap)
+		"tracepoint:syscalls:sys_enter_read { @[comm] = count(); } interval:s:5 { print(@); zero(@); }", true, Env.ZeroMap)
 }
 
 var _ = define(Func{
@@ -286,7 +286,7 @@ func lowByte(v value.Value) byte {
 }
 
 var _ = define(Func{
-	Name: "system", Min: 1, Params: formatParams, Variadic: true, Unsafe: true, Check: checkFormat, Lower: lowerFormat,
+	Name: "system", Emits: true, Min: 1, Params: formatParams, Variadic: true, Unsafe: true, Check: checkFormat, Lower: lowerFormat,
 	Doc:     "Runs a shell command, made by a format, when user space handles the event.",
 	Example: `interval:s:10 { system("uptime"); }`,
 	Handle: func(e Env, ev *object.Event, rec []byte) error {

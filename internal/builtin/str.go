@@ -41,7 +41,7 @@ func strLimit(c *Call) (capacity, read int) {
 }
 
 var _ = define(Func{
-	Name: "str", Min: 1, Params: []Param{{"address", AnyValue}, {"length", Integer}},
+	Name: "str", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}, {"length", Integer}},
 	Doc:     "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 characters are read. What is not in memory when the probe fires can not be read, but for probes of user programs from Linux 6.1 on, which wait for it; the string is empty then, and shown as `<unreadable>` (setting `str_unreadable`), in JSON as `null`. Of a string: the string, likewise; of a literal: the literal, cut to n characters.",
 	Example: `tracepoint:syscalls:sys_enter_execve { printf("%s\n", str(args.filename)); }`,
 	Yields:  "string",
@@ -199,7 +199,7 @@ func clamp(g Gen, n *ir.Value, limit int) *ir.Value {
 }
 
 var _ = define(Func{
-	Name: "buf", Min: 1, Params: []Param{{"data", AnyValue}, {"length", Integer}},
+	Name: "buf", LabelOf: FirstArg, Min: 1, Params: []Param{{"data", AnyValue}, {"length", Integer}},
 	Doc:     "A buffer of bytes at an address or of an array or string. The length may be left out for arrays.",
 	Example: `tracepoint:syscalls:sys_enter_write { printf("%r\n", buf(args.buf, args.count)); }`,
 	Yields:  "buffer",

@@ -22,7 +22,7 @@ var (
 )
 
 var _ = define(Func{
-	Name: "ksym", Old: []string{"sym"}, Min: 1, Params: []Param{{"address", Address}}, Result: ksymType, Renders: types.KernelSymbolText,
+	Name: "ksym", LabelOf: FirstArg, Old: []string{"sym"}, Min: 1, Params: []Param{{"address", Address}}, Result: ksymType, Renders: types.KernelSymbolText,
 	Doc:     "The name of the kernel symbol that an address lies in, found when printed.",
 	Example: `tracepoint:timer:hrtimer_start { @[ksym(args.function)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
@@ -56,7 +56,7 @@ func storeUsym(g Gen, c *Call, p, addr *ir.Value) {
 }
 
 var _ = define(Func{
-	Name: "usym", Min: 1, Params: []Param{{"address", Address}}, Result: usymType, Renders: types.UserSymbolText, UserSymbols: true,
+	Name: "usym", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", Address}}, Result: usymType, Renders: types.UserSymbolText, UserSymbols: true,
 	Doc:     "The name of the symbol of the current process that an address lies in, found when printed.",
 	Example: `uprobe:libc:qsort { @[usym(arg3)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {

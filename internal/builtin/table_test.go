@@ -134,21 +134,22 @@ func TestSignature(t *testing.T) {
 // compare names. Those missing here have vocabularies of their own: flags,
 // BPF opcodes, IR, events of perf.
 var stages = []string{
-	"check", "compile", "expand", "load", "lower", "object", "opt", "output", "run", "symbolize", "syntax", "types", "value",
+	"check", "compile", "expand", "load", "lower", "object", "opt", "output", "session", "symbolize", "syntax", "types", "value", "view/derive",
 }
 
 // mayName are names that are quoted outside the table, and why.
 var mayName = map[string][]string{
-	"syntax/names.go":    {"args", "ctx", "kstack", "ustack", "nsecs", "pid", "tid"}, // the grammar knows them: they are never types or record fields
-	"syntax/item.go":     {"config"},                                                 // the block of settings
-	"types/types.go":     {"count", "hist", "lhist", "tseries"},                      // how the type of a map is spelled
-	"types/names.go":     {"count"},                                                  // the type count_t
-	"run/cgroup.go":      {"cgroup"},                                                 // a type of file systems
-	"run/family.go":      {"pid"},                                                    // a field of the kernel's tasks
-	"load/elf.go":        {"probe"},                                                  // the end of a section's name
-	"load/btf.go":        {"ctx"},                                                    // a parameter's name in BTF
-	"compile/compile.go": {"join"},                                                   // a stage
-	"output/json.go":     {"printf", "warnf", "errorf", "stats", "hist", "tseries"},  // the types of JSON records, which have names of their own right
+	"syntax/names.go":         {"args", "ctx", "kstack", "ustack", "nsecs", "pid", "tid"}, // the grammar knows them: they are never types or record fields
+	"syntax/item.go":          {"config"},                                                 // the block of settings
+	"types/types.go":          {"count", "hist", "lhist", "tseries"},                      // how the type of a map is spelled
+	"types/names.go":          {"count"},                                                  // the type count_t
+	"view/derive/annotate.go": {"name"},                                                   // a word of annotations
+	"session/cgroup.go":       {"cgroup"},                                                 // a type of file systems
+	"session/family.go":       {"pid"},                                                    // a field of the kernel's tasks
+	"load/elf.go":             {"probe"},                                                  // the end of a section's name
+	"load/btf.go":             {"ctx"},                                                    // a parameter's name in BTF
+	"compile/compile.go":      {"join"},                                                   // a stage
+	"output/json.go":          {"printf", "warnf", "errorf", "stats", "hist", "tseries"},  // the types of JSON records, which have names of their own right
 }
 
 // TestNamedOnce looks for names of the table in the string literals of other

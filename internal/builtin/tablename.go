@@ -49,9 +49,9 @@ func (t *nameTable) image() []byte {
 
 // naming defines a function from numbers to names, which the probe finds in a
 // table of the data map.
-func naming(name, doc, example string, table func(c *Call) *nameTable) {
+func naming(name, label, doc, example string, table func(c *Call) *nameTable) {
 	define(Func{
-		Name: name, Min: 1, Params: []Param{{"number", Integer}}, Yields: "string", Doc: doc, Example: example,
+		Name: name, Label: label, Min: 1, Params: []Param{{"number", Integer}}, Yields: "string", Doc: doc, Example: example,
 		Check: func(c *Call) types.Type { return &types.String{Cap: table(c).stride()} },
 		Const: func(c *Call) (Const, bool) {
 			n, ok := c.Int(0)
@@ -80,13 +80,13 @@ func naming(name, doc, example string, table func(c *Call) *nameTable) {
 }
 
 func init() {
-	naming("strerror", "The meaning of an error number of either sign.",
+	naming("strerror", "error", "The meaning of an error number of either sign.",
 		`tracepoint:syscalls:sys_exit_openat / args.ret < 0 / { @[strerror(args.ret)] = count(); }`,
 		func(*Call) *nameTable { return &nameTable{errnoText[:], "Unknown error", true} })
-	naming("signal_name", "What a signal means, by its number.",
+	naming("signal_name", "signal", "What a signal means, by its number.",
 		`tracepoint:signal:signal_generate { @[signal_name(args.sig)] = count(); }`,
 		func(*Call) *nameTable { return &nameTable{names: signalNames(), unknown: "N/A"} })
-	naming("syscall_name", "The name of a system call, by its number on this architecture.",
+	naming("syscall_name", "syscall", "The name of a system call, by its number on this architecture.",
 		`tracepoint:raw_syscalls:sys_enter { @[syscall_name(args.id)] = count(); }`,
 		func(c *Call) *nameTable {
 			return &nameTable{names: probe.SyscallNames(c.Machine.Arch().GoArch), unknown: "Unknown syscall"}

@@ -78,7 +78,7 @@ var _ = define(Func{
 var username = &types.Deferred{Name: "username_t", By: types.UsernameText, Bytes: 8, Algn: 8, Int: true}
 
 var _ = define(Func{
-	Name: "username", Bare: true, Fixed: true, Result: username, Renders: types.UsernameText,
+	Name: "username", Label: "user", Bare: true, Fixed: true, Result: username, Renders: types.UsernameText,
 	Doc:     "The name of the current task's user, looked up when printed; the number if there is no name.",
 	Example: `tracepoint:syscalls:sys_enter_execve { @[username] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {

@@ -11,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
 )
 
 // A cell of tseries is a ring of intervals, each {i64 value; u64 meta; u64
@@ -38,7 +39,7 @@ const (
 var keeps = map[string]int64{"sum": keepSum, "avg": keepAvg, "min": keepMin, "max": keepMax}
 
 var _ = defineAgg(Agg{
-	Name: "tseries", Unstable: "tseries", Whole: true, Params: []Param{{"n", Integer}, {"interval", IntLit}, {"count", IntLit}, {"of", StringLit}}, Min: 3,
+	Name: "tseries", Shows: view.Series, Unstable: "tseries", Whole: true, Params: []Param{{"n", Integer}, {"interval", IntLit}, {"count", IntLit}, {"of", StringLit}}, Min: 3,
 	Doc:     "A time series: the last value in each of the last `count` intervals of so many nanoseconds, or their `\"sum\"`, `\"avg\"`, `\"min\"` or `\"max\"`. The times are those of the wall clock. A map with keys of series of more than 1,300 intervals each has room for 262,144 intervals in all, and for as many as `max_map_keys` if that is more.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes = tseries(args.ret, 1s, 10, "sum"); }`,
 	Check:   checkSeries,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/view/derive"
 )
 
 // layout is --fmt: the script in canonical layout. It needs no privileges.
@@ -19,6 +20,9 @@ func (c *command) layout() int {
 		return c.scriptError(err)
 	}
 	tree, ds := syntax.Parse(f)
+	if c.check && !ds.HasErrors() {
+		ds.Merge(derive.Check(tree))
+	}
 	c.print(ds)
 	if ds.HasErrors() {
 		return exitUsage

@@ -51,7 +51,7 @@ func options() []option {
 		{long: "test", doc: "run the script's test probes and report", set: func(s *settings, _ string) error { return s.setMode(modeTest, "--test") }},
 		{long: "bench", doc: "measure the script's bench probes and report", set: func(s *settings, _ string) error { return s.setMode(modeBench, "--bench") }},
 		{long: "fmt", doc: "print the script in canonical layout", set: func(s *settings, _ string) error { return s.setMode(modeFormat, "--fmt") }},
-		{long: "check", doc: "with --fmt: print nothing, fail if the layout is not canonical", set: func(s *settings, _ string) error { s.check = true; return nil }},
+		{long: "check", doc: "with --fmt: print nothing, fail if layout or annotations are wrong", set: func(s *settings, _ string) error { s.check = true; return nil }},
 		{long: "completion", arg: "SHELL", doc: "print what completes hawk's command line: bash, zsh or fish", values: shells, set: (*settings).setCompletion},
 		{long: "man", doc: "print the manual page hawk(8)", set: func(s *settings, _ string) error { return s.atOnce(modeMan) }},
 		{short: 'h', long: "help", doc: "show this help", set: func(s *settings, _ string) error { return s.atOnce(modeHelp) }},

@@ -14,6 +14,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/view/derive"
 )
 
 // run compiles the script, loads it and traces until the end.
@@ -82,6 +83,11 @@ func (c *command) run() int {
 	c.print(ds)
 	if res == nil || ds.HasErrors() {
 		return exitUsage
+	}
+	if c.verbose > 0 {
+		for _, note := range derive.Derive(res.Tree, res.Checked).Notes {
+			fmt.Fprintln(c.err, note)
+		}
 	}
 	if status, done := c.namedOptions(named, res.Object); done {
 		return status

@@ -76,6 +76,9 @@ var (
 	stageAliases = map[string]string{"codegen": "ir", "codegen-opt": "opt", "dis": "asm", "libbpf": "loader", "parse": "tree"}
 )
 
+// viewStage is the stage that shows what a script's data means.
+const viewStage = "view"
+
 func (s *settings) setMode(m mode, option string) error {
 	if s.modeOption != "" && s.mode != m {
 		return usagef("USAGE: %s conflicts with existing %s", option, s.modeOption)
@@ -240,6 +243,9 @@ func (s *settings) setModeName(name string) error {
 func (s *settings) finish() error {
 	if s.stop {
 		return nil
+	}
+	if s.mode == modeRun && len(s.debug) == 1 && s.debug[viewStage] {
+		s.mode = modeCompile // what a script means is asked without running it
 	}
 	switch {
 	case s.warnings > 1:

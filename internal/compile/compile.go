@@ -25,6 +25,7 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/view/derive"
 )
 
 // Options is what a compilation depends on besides the script.
@@ -65,6 +66,7 @@ var Stages = []struct{ Name, Doc string }{
 	{"tree", "the tree as parsed"},
 	{"ast", "the script as hawk prints it"},
 	{"types", "the script with inferred types"},
+	{"view", "what maps and events mean to views: role, kind, names, units"},
 	{"ir", "the program before optimisation"},
 	{"opt", "the program after optimisation"},
 	{"passes", "the program after every pass"},
@@ -77,8 +79,10 @@ type Result struct {
 	Config *config.Config
 	// Probes is the number of attach points, as `Attached N probes` counts.
 	Probes int
-	// Checked is the typed program: what -l needs of a script.
+	// Checked is the typed program: what -l needs of a script. Tree is the script
+	// as parsed.
 	Checked *check.Program
+	Tree    *syntax.Script
 }
 
 // slots is how many programs on one CPU may hold scratch memory at once: one
@@ -167,6 +171,9 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	if w := o.Dumps["types"]; w != nil {
 		check.Dump(w, script, prog)
 	}
+	if w := o.Dumps["view"]; w != nil {
+		derive.Derive(tree, prog).Write(w)
+	}
 
 	res, more = build(prog, script.Options, o, enter)
 	if !o.Pieces && slices.ContainsFunc(more.List(), func(d *source.Diagnostic) bool { return d.Code == tooLarge }) {
@@ -180,6 +187,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	}
 	ds.Merge(more)
 	if res != nil {
+		res.Tree = tree
 		res.Object.Settle()
 	}
 	return res, ds

@@ -1,0 +1,113 @@
+package derive
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// A site is a place that emits, with what its copies call the arguments.
+type site struct {
+	view.Site
+	inBegin bool
+	names   []string // by the first copy, "" where copies disagree
+	args    []view.Element
+	index   []int
+}
+
+// site notes one copy of a call that emits.
+func (d *deriver) site(p *check.Probe, c *builtin.Call) {
+	at := c.Expr.Span()
+	i := slices.IndexFunc(d.sites, func(s *site) bool {
+		return s.Builtin == c.Func.Name && s.At.File == at.File && s.At.Start == at.Start && s.At.End == at.End
+	})
+	if i < 0 {
+		i = len(d.sites)
+		s := &site{Site: view.Site{Builtin: c.Func.Name, At: at}, inBegin: p.Kind.Ours == probe.AtBegin}
+		s.arguments(p.Info, c)
+		d.sites = append(d.sites, s)
+	} else {
+		var again site
+		again.arguments(p.Info, c)
+		for j := range d.sites[i].names {
+			if j >= len(again.names) || again.names[j] != d.sites[i].names[j] {
+				d.sites[i].names[j] = ""
+			}
+		}
+	}
+	s := d.sites[i]
+	s.inBegin = s.inBegin && p.Kind.Ours == probe.AtBegin
+	if text := strings.Join(strings.Fields(p.At.Text()), " "); !slices.Contains(s.Probes, text) {
+		s.Probes = append(s.Probes, text)
+	}
+}
+
+// arguments lists what makes a field: no format, no literal.
+func (s *site) arguments(info *check.Info, c *builtin.Call) {
+	params := c.Func.Params
+	n := -1
+	for i, e := range c.Args {
+		param := params[min(i, len(params)-1)]
+		switch param.Kind {
+		case builtin.StringLit:
+			if text, ok := c.Str(i); ok && s.Format == "" {
+				s.Format = text
+			}
+			continue
+		case builtin.IntLit, builtin.Word:
+			continue
+		}
+		if n++; c.Consts[i].Kind == builtin.StrConst {
+			continue
+		}
+		s.field(info, e, c.Types[i], n, param.Kind == builtin.MapOrValue)
+	}
+}
+
+// field notes an argument; that of print is taken apart.
+func (s *site) field(info *check.Info, e syntax.Expr, t types.Type, index int, apart bool) {
+	names := []name{nameOf(info, e)}
+	if elemsOf(t) == nil || !apart {
+		if names[0].of != nil {
+			names[0] = name{}
+		}
+		l := leafOf(t)
+		l.Name = names[0].text
+		s.args, s.index = append(s.args, l), append(s.index, index)
+		s.names = append(s.names, l.Name)
+		return
+	}
+	flat := flatten(names, t)
+	for i, l := range leavesOf(t, nil, nil) {
+		text := l.name
+		if i < len(flat) && flat[i] != "" {
+			text = flat[i]
+		}
+		s.args, s.index = append(s.args, l.Element), append(s.index, i)
+		s.names = append(s.names, text)
+	}
+}
+
+// leafOf is a value as one field, whatever it has inside.
+func leafOf(t types.Type) view.Element {
+	if elemsOf(t) == nil && t != nil {
+		if _, ok := t.(*types.Struct); !ok {
+			return leavesOf(t, nil, nil)[0].Element
+		}
+	}
+	return view.Element{Type: t, Kind: view.Text}
+}
+
+// finish names the fields.
+func (s *site) finish() {
+	s.Args, s.Index = s.args, s.index
+	for i, text := range view.ArgNames(s.names, s.index) {
+		s.Args[i].Name = text
+	}
+}

@@ -1,0 +1,156 @@
+// Package view says what a run's data means and carries it as values: the role,
+// kind, names and units of every map, the places that emit, and the items of
+// the feed. Whoever shows or exports data reads these and nothing of the
+// compiler. The package has no clock, opens no file and starts no goroutine.
+package view
+
+import (
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// A Script is what a script's data means.
+type Script struct {
+	Name     string
+	Text     string
+	Title    string // by annotation, "" if none
+	Interval string // of refreshes, by annotation, "" if none
+	Maps     []*Map // sorted by name
+	Sites    []*Site
+	// Notes are contradictions that were settled, one line each.
+	Notes []string
+}
+
+// Map finds a map by its name with @, nil if there is none.
+func (s *Script) Map(name string) *Map {
+	for _, m := range s.Maps {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// Role says who a map is for.
+type Role uint8
+
+// The roles.
+const (
+	Result Role = iota // the script's user
+	State              // the script itself: not exported
+)
+
+func (r Role) String() string { return [...]string{"result", "state"}[r] }
+
+// Kind is how the values of a map are shown and how they change.
+type Kind uint8
+
+// The kinds of value.
+const (
+	Counter   Kind = iota // only grows, but for clear and zero
+	Gauge                 // goes up and down
+	Summary               // a count and a total
+	Histogram             // counts of buckets
+	Series                // has a time axis of its own
+	Text                  // no number
+	Record                // several columns
+)
+
+func (k Kind) String() string {
+	return [...]string{"counter", "gauge", "summary", "histogram", "series", "text", "record"}[k]
+}
+
+// Additive reports whether values of two intervals add up to that of both.
+func (k Kind) Additive() bool { return k == Counter || k == Summary || k == Histogram }
+
+// Weight is what a row weighs in a flame graph.
+type Weight uint8
+
+// The weights.
+const (
+	NoWeight    Weight = iota
+	ValueWeight        // the value itself, which is not negative
+	TotalWeight        // the total of a summary
+	CountWeight        // how many values a histogram has
+)
+
+func (w Weight) String() string { return [...]string{"none", "value", "total", "count"}[w] }
+
+// Frames says whose stack an element of a key is.
+type Frames uint8
+
+// The owners of stacks.
+const (
+	NoFrames Frames = iota
+	KernelFrames
+	UserFrames
+)
+
+func (f Frames) String() string { return [...]string{"none", "kernel", "user"}[f] }
+
+// A Map is what a map of the script means.
+type Map struct {
+	Name  string // with @
+	Type  types.Type
+	Role  Role
+	Kind  Kind
+	Unit  Unit
+	Point bool // values are points in time, not lengths of it
+
+	Keys    []Element // the key, tuples in it flattened; none of a scalar
+	Columns []Element // of a Record
+	Weight  Weight    // NoWeight: cannot be drawn as a flame graph
+
+	Window   bool  // a body prints the map and then clears or zeroes it
+	Top, Div int64 // of the first print of the map; 0 and 1 if there is none
+
+	Label     string // what exporters call it, by annotation; "": Name
+	Help      string // by annotation
+	MaxSeries int    // by annotation; 0: the default
+
+	At source.Span // the first write
+}
+
+// Keyed reports whether a map has keys.
+func (m *Map) Keyed() bool { return len(m.Keys) > 0 }
+
+// Profile reports whether the rows of a map belong to stacks.
+func (m *Map) Profile() bool {
+	for _, k := range m.Keys {
+		if k.Frames != NoFrames {
+			return m.Weight != NoWeight
+		}
+	}
+	return false
+}
+
+// An Element is one position of a key, one column of a record or one argument
+// of an event.
+type Element struct {
+	Name   string
+	Type   types.Type
+	Frames Frames // of a stack
+	Kind   Kind   // of a column: Gauge or Text
+	Unit   Unit
+}
+
+// A Site is a place of the script that emits events.
+type Site struct {
+	Builtin string
+	At      source.Span // the call
+	Format  string      // "" if it has none
+	Args    []Element   // what makes a field: no literal text
+	Index   []int       // for each, the argument behind the format, or the member of what print shows
+	Probes  []string    // as the script writes them
+	Header  bool        // text only, before the first event of a begin body
+}
+
+// SiteAt finds the site of a call, nil if there is none.
+func (s *Script) SiteAt(builtin string, at source.Span) *Site {
+	for _, site := range s.Sites {
+		if site.Builtin == builtin && site.At.File == at.File && site.At.Start == at.Start && site.At.End == at.End {
+			return site
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package view
+
+import (
+	"strings"
+	"unicode"
+)
+
+// A Unit is what numbers count; NoUnit is a plain number.
+type Unit uint8
+
+// The units.
+const (
+	NoUnit Unit = iota
+	Nanoseconds
+	Microseconds
+	Milliseconds
+	Seconds
+	Bytes
+	KiB
+	MiB
+	Pages
+	Jiffies
+	Percent
+)
+
+// units has the words for a unit, the one that is printed first.
+var units = [...][]string{
+	Nanoseconds:  {"ns", "nsec", "nsecs"},
+	Microseconds: {"us", "usec", "usecs"},
+	Milliseconds: {"ms", "msec", "msecs"},
+	Seconds:      {"s", "sec", "secs", "seconds"},
+	Bytes:        {"bytes"},
+	KiB:          {"kib", "kb"},
+	MiB:          {"mib", "mb"},
+	Pages:        {"pages"},
+	Jiffies:      {"jiffies"},
+	Percent:      {"percent"},
+}
+
+func (u Unit) String() string {
+	if u == NoUnit {
+		return ""
+	}
+	return units[u][0]
+}
+
+// UnitNamed finds the unit that a word stands for, NoUnit if it is none.
+func UnitNamed(word string) Unit {
+	for u, words := range units {
+		for _, w := range words {
+			if w == word {
+				return Unit(u)
+			}
+		}
+	}
+	return NoUnit
+}
+
+// UnitWords lists the words for units, for messages.
+func UnitWords() []string {
+	var out []string
+	for _, words := range units {
+		out = append(out, words...)
+	}
+	return out
+}
+
+// UnitOfName is what the last word of a name says: words are split at _ and
+// where case changes.
+func UnitOfName(name string) Unit {
+	name = strings.TrimPrefix(name, "@")
+	start := strings.LastIndexByte(name, '_') + 1
+	for i := len(name) - 1; i > start; i-- {
+		if unicode.IsUpper(rune(name[i])) && !unicode.IsUpper(rune(name[i-1])) {
+			start = i
+			break
+		}
+	}
+	return UnitNamed(strings.ToLower(name[start:]))
+}

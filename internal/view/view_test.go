@@ -1,0 +1,92 @@
+package view
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+func TestKeyNames(t *testing.T) {
+	for _, c := range []struct{ names, want []string }{
+		{[]string{""}, []string{"key"}},
+		{[]string{"", ""}, []string{"key0", "key1"}},
+		{[]string{"pid", "", "pid", "pid"}, []string{"pid", "key1", "pid_2", "pid_3"}},
+		{[]string{"pid_2", "pid", "pid"}, []string{"pid_2", "pid", "pid_3"}},
+		{[]string{"key1", ""}, []string{"key1", "key1_2"}},
+		{[]string{"le", "a-b", "9x", "__y", "größe"}, []string{"le_", "a_b", "_9x", "__y_", "gr__e"}},
+		{nil, []string{}},
+	} {
+		if got := KeyNames(c.names); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.names, got, c.want)
+		}
+	}
+}
+
+func TestUnitOfName(t *testing.T) {
+	for name, want := range map[string]Unit{
+		"@usecs": Microseconds, "@ms": Milliseconds, "@total_bytes": Bytes, "@readBytes": Bytes, "@readKB": KiB,
+		"@USECS": Microseconds, "@secs_of": NoUnit, "@": NoUnit, "@reads": NoUnit, "@aboutMs": Milliseconds, "@x_": NoUnit,
+	} {
+		if got := UnitOfName(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for _, word := range UnitWords() {
+		if UnitNamed(word) == NoUnit {
+			t.Errorf("%s is no unit", word)
+		}
+	}
+}
+
+func TestLabelValue(t *testing.T) {
+	long := strings.Repeat("ä", 100)
+	for _, c := range []struct {
+		v    value.Value
+		want string
+	}{
+		{value.Int(-5), "-5"},
+		{value.Pointer(255), "0xff"},
+		{value.Str("x y"), "x y"},
+		{value.Str(strings.Repeat("x", 128)), strings.Repeat("x", 128)},
+		{value.Enum{Name: "RED", Value: 1}, "RED"},
+	} {
+		if got := LabelValue(c.v); got != c.want {
+			t.Errorf("%v: %q, want %q", c.v, got, c.want)
+		}
+	}
+	seen := map[string]string{}
+	for _, text := range []string{long, long + "x", long + "y", "a\xff", "a\xfe", "a\uFFFD", strings.Repeat("x", 129)} {
+		got := LabelValue(value.Str(text))
+		if len(got) > 128 || !utf8.ValidString(got) {
+			t.Errorf("%q is %d bytes", got, len(got))
+		}
+		if other, ok := seen[got]; ok {
+			t.Errorf("%q and %q are one: %q", other, text, got)
+		}
+		seen[got] = text
+	}
+}
+
+func FuzzAnnotation(f *testing.F) {
+	f.Add(`// hawk: @x unit=us help="a \"b\" c" show`)
+	f.Add("// include: @a, b")
+	f.Add(`// hawk: "`)
+	f.Fuzz(func(t *testing.T, text string) {
+		at := source.Span{Start: 10, End: 10 + len(text)}
+		list, ok := ParseAnnotation(text, at)
+		if ok != (len(list) > 0) {
+			t.Errorf("%q: %d annotations, %v", text, len(list), ok)
+		}
+		for _, a := range list {
+			for _, w := range a.Words {
+				if w.At.Start < at.Start || w.At.End > at.End || w.At.Start > w.At.End {
+					t.Errorf("%q: %s is at %d to %d", text, w.Key, w.At.Start, w.At.End)
+				}
+			}
+		}
+	})
+}
