@@ -133,7 +133,11 @@ func (c *compilation) build(arch string) (string, error) {
 		return "", err
 	}
 	cache := filepath.Join(base, "hawk", "cc", strings.Join(append(strings.Fields(string(version)), arch), "-"))
-	final := filepath.Join(cache, c.key())
+	library, err := c.library()
+	if err != nil {
+		return "", err
+	}
+	final := filepath.Join(cache, c.key()+digest(library))
 	if _, err := os.Stat(final); err == nil {
 		return final, nil
 	}
@@ -155,6 +159,13 @@ func (c *compilation) build(arch string) (string, error) {
 		return "", err
 	}
 	cmd.Dir = dir
+	if library != nil {
+		path := filepath.Join(dir, "gopath")
+		if err := makePath(path, library); err != nil {
+			return "", err
+		}
+		cmd.Env = append(cmd.Env, "GOPATH="+path)
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s %s: %w\n%s", c.tool, strings.Join(c.args, " "), err, out)
 	}

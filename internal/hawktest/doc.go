@@ -24,7 +24,7 @@
 //	kills N FILE              run the scripts of a file, one a line, N runs in all, and kill each at a random moment: nothing is left
 //	cc ARG...                 compile with the host's C compiler; in a VM, take what the host compiled
 //	c++ ARG...                the same in C++
-//	go -o OUT FILE...         the same in Go
+//	go -o OUT FILE...         the same in Go; programs can import package usdt of this module
 //	rustc -o OUT FILE         the same in Rust
 //	debian NAME PACKAGE...    unpack packages of Debian 12 with all that they depend on; $NAME is their root, and programs find their libraries
 //	debian -SUITE NAME PACKAGE...  the same of another release, whose programs run with $NAME as their root
