@@ -205,3 +205,34 @@ func FuzzNames(f *testing.F) {
 		}
 	})
 }
+
+// The Python module makes the same bytes.
+func TestPython(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	const program = `
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, "../contrib/python")
+import stapsdt
+for isa in stapsdt._X86, stapsdt._ARM:
+    im = stapsdt._Image(isa, "sample", [("nothing", ()), ("narrow", (-1, 1, -2, 2, -4, 4)), ("wide", (1,) + 6 * (8,)), ("twelve", 6 * (-8, 8))])
+    print(im.name, im.bytes.hex())
+`
+	cmd := exec.Command(python, "-c", program)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for _, a := range []*isa{&amd64, &arm64} {
+		im := sample(t, a)
+		fmt.Fprintf(&want, "%s %x\n", im.name(), im.bytes)
+	}
+	if string(out) != want.String() {
+		t.Errorf("Python makes\n%s", out)
+	}
+}

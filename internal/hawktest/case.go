@@ -94,6 +94,9 @@ func (c *Case) Run(t *testing.T, hawk string) {
 			env.Setenv("PATH", filepath.Dir(hawk)+":"+env.Getenv("PATH"))
 			env.Setenv("LC_ALL", "C.UTF-8")
 			env.Setenv("TZ", "UTC")
+			if root, err := Root(); err == nil && !InVM() {
+				env.Setenv("CONTRIB", filepath.Join(root, "contrib"))
+			}
 			env.Setenv("TORTURE", os.Getenv("HAWK_TORTURE"))
 			if dir, err := Glibc(); err == nil {
 				env.Setenv("GLIBC", dir)

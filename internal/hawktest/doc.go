@@ -29,6 +29,7 @@
 //	debian NAME PACKAGE...    unpack packages of Debian 12 with all that they depend on; $NAME is their root, and programs find their libraries
 //	debian -SUITE NAME PACKAGE...  the same of another release, whose programs run with $NAME as their root
 //
+// $CONTRIB is the module's directory of that name; VMs do not have it.
 // STREAM is stdout, stderr or a file. Every condition of Needs can be used in brackets: [kprobe], [!kernel>=6.1]. A hawk that prints a Go stack trace
 // fails the case, whatever it expects.
 package hawktest
