@@ -19,6 +19,7 @@ type Case struct {
 	Name  string // file name without extension
 	Path  string
 	Needs []string // words of its needs lines; empty: it runs anywhere
+	Arch  bool     // it shows what differs between architectures
 }
 
 // Cases reads the cases of a directory, in the order of their names.
@@ -38,8 +39,12 @@ func Cases(dir string) ([]*Case, error) {
 		}
 		c := &Case{Name: strings.TrimSuffix(filepath.Base(path), ".txtar"), Path: path}
 		for line := range strings.Lines(string(archive.Comment)) {
-			if words := strings.Fields(line); len(words) > 0 && words[0] == "needs" {
+			words := strings.Fields(line)
+			switch {
+			case len(words) > 0 && words[0] == "needs":
 				c.Needs = append(c.Needs, words[1:]...)
+			case len(words) == 2 && words[0] == "varies" && words[1] == "arch":
+				c.Arch = true
 			}
 		}
 		cases = append(cases, c)

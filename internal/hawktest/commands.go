@@ -35,6 +35,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"start":        cmdStart,
 	"status":       cmdStatus,
 	"until":        cmdUntil,
+	"varies":       cmdVaries,
 	"waitattached": cmdWaitAttached,
 }
 
@@ -48,6 +49,11 @@ func usage(ts *testscript.TestScript, ok bool, text string) {
 // cmdNeeds does nothing: the runner has read the line before it ran the case.
 func cmdNeeds(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) > 0, "needs WORD...")
+}
+
+// cmdVaries does nothing either.
+func cmdVaries(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, !neg && len(args) == 1 && args[0] == "arch", "varies arch")
 }
 
 func cmdHawk(ts *testscript.TestScript, neg bool, args []string) {

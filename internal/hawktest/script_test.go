@@ -88,7 +88,8 @@ func TestKernel(t *testing.T) {
 
 // TestVM runs the cases that need something, and the kernel tests of other packages, in a VM with each of the kernels that $HAWK_VM names, separated
 // by commas. With $HAWK_PARTS it runs what depends on parts of the kernel that some have and others have not, and leaves out what needs no more than
-// privileges: that is for the oldest kernel, the newest and the one of another architecture to show.
+// privileges: that is for the oldest kernel, the newest and the one of another architecture to show. With $HAWK_ARCH it runs what varies by
+// architecture: the cases that say so, and scripts of the corpus in one way in place of several.
 func TestVM(t *testing.T) {
 	want := os.Getenv("HAWK_VM")
 	if want == "" {
@@ -217,7 +218,7 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 			status, err := machine.Run(ctx, wire.Command{
 				Args: []string{"/hawk/tests/" + testBinary(pkg), "-test.v", "-test.run", pattern, "-test.timeout", "40m"},
 				Env: []string{
-					"HAWK_IN_VM=" + kernel.Name, "HAWK_PARTS=" + os.Getenv("HAWK_PARTS"), "HAWK_BIN=/usr/local/bin/hawk", "HAWK_SCRIPTS=/hawk/script", "HAWK_CORPUS=/hawk/corpus", "HAWK_CC=/hawk/cc", "HAWK_GLIBC=/hawk/glibc", "HAWK_AHEAD=/hawk/ahead",
+					"HAWK_IN_VM=" + kernel.Name, "HAWK_PARTS=" + os.Getenv("HAWK_PARTS"), "HAWK_ARCH=" + os.Getenv("HAWK_ARCH"), "HAWK_BIN=/usr/local/bin/hawk", "HAWK_SCRIPTS=/hawk/script", "HAWK_CORPUS=/hawk/corpus", "HAWK_CC=/hawk/cc", "HAWK_GLIBC=/hawk/glibc", "HAWK_AHEAD=/hawk/ahead",
 				},
 				Dir: "/hawk/src/" + pkg,
 			}, &out, &errs)
