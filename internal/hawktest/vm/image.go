@@ -99,9 +99,12 @@ var debianPackages = []string{
 // debianOmit are beginnings of names that an image made of packages goes without.
 var debianOmit = []string{"doc", "gconv", "man"}
 
-// debianImage makes a disk of Debian's packages. They are of the release that has the libc nearest to those that compilers of this machine link with.
+// imageSuite is the newest stable release of Debian: its C library runs what the compilers of this release and of those before link with their own.
+const imageSuite = "trixie"
+
+// debianImage makes a disk of Debian's packages.
 func debianImage(cache, arch string) (string, error) {
-	suite, err := deb.OpenFor("bookworm", arch)
+	suite, err := deb.OpenFor(imageSuite, arch)
 	if err != nil {
 		return "", err
 	}
