@@ -23,15 +23,19 @@ import (
 type compiler struct {
 	program []string // and the arguments that precede the case's
 	cross   string   // what follows the triplet in the program's name for another architecture; "": the environment tells it
+	native  bool     // it compiles for this machine's architecture alone
 	version []string // arguments that make it print what tells its results from another's
 }
 
 var compilers = map[string]compiler{
 	// What gcc 14 refuses is refused by every version.
-	"cc":    {[]string{"cc", "-Werror=implicit-function-declaration", "-Werror=implicit-int", "-Werror=int-conversion"}, "gcc", []string{"-dumpfullversion"}},
-	"c++":   {[]string{"c++"}, "g++", []string{"-dumpfullversion"}},
-	"rustc": {[]string{"rustc"}, "", []string{"--version"}},
-	"go":    {[]string{"go", "build", "-trimpath"}, "", []string{"env", "GOVERSION"}},
+	"cc": {
+		program: []string{"cc", "-Werror=implicit-function-declaration", "-Werror=implicit-int", "-Werror=int-conversion"},
+		cross:   "gcc", version: []string{"-dumpfullversion"},
+	},
+	"c++":   {program: []string{"c++"}, cross: "g++", version: []string{"-dumpfullversion"}},
+	"rustc": {program: []string{"rustc"}, native: true, version: []string{"--version"}}, // its library comes for one architecture
+	"go":    {program: []string{"go", "build", "-trimpath"}, version: []string{"env", "GOVERSION"}},
 }
 
 // command is the compiler, for programs of an architecture, with arguments.
@@ -48,6 +52,9 @@ func (c compiler) command(arch string, args ...string) (*exec.Cmd, error) {
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off", "GOFLAGS=", "GOARCH="+arch)
 	return cmd, nil
 }
+
+// compilesFor reports whether a compiler makes programs for an architecture. What is no compiler's name does not stand in the way.
+func compilesFor(name, arch string) bool { return !compilers[name].native || arch == runtime.GOARCH }
 
 // sdtHeaders is the directory of <sys/sdt.h> for another architecture, which Debian's cross compilers come without.
 func sdtHeaders(arch string) (string, error) {
@@ -199,7 +206,7 @@ func compileFor(ts *testscript.TestScript, tool string, args []string) {
 
 // buildFixtures compiles what the compilers' commands of a case make for an architecture and copies it to dir, each file under its key.
 func buildFixtures(c *Case, arch, dir string) error {
-	if slices.Contains(c.Needs, "amd64") && arch != "amd64" {
+	if slices.Contains(c.Needs, "amd64") && arch != "amd64" || slices.ContainsFunc(c.Needs, func(word string) bool { return !compilesFor(word, arch) }) {
 		return nil
 	}
 	archive, err := txtar.ParseFile(c.Path)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,6 +114,9 @@ func probeNative() error {
 func probeCompiler(program string) func() error {
 	return func() error {
 		if InVM() {
+			if !slices.Contains(strings.Fields(os.Getenv("HAWK_COMPILERS")), program) {
+				return errors.New("the host's compiles for the host only")
+			}
 			return nil
 		}
 		_, err := exec.LookPath(program)

@@ -218,7 +218,9 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 			status, err := machine.Run(ctx, wire.Command{
 				Args: []string{"/hawk/tests/" + testBinary(pkg), "-test.v", "-test.run", pattern, "-test.timeout", "40m"},
 				Env: []string{
-					"HAWK_IN_VM=" + kernel.Name, "HAWK_PARTS=" + os.Getenv("HAWK_PARTS"), "HAWK_ARCH=" + os.Getenv("HAWK_ARCH"), "HAWK_BIN=/usr/local/bin/hawk", "HAWK_SCRIPTS=/hawk/script", "HAWK_CORPUS=/hawk/corpus", "HAWK_CC=/hawk/cc", "HAWK_GLIBC=/hawk/glibc", "HAWK_AHEAD=/hawk/ahead",
+					"HAWK_IN_VM=" + kernel.Name, "HAWK_PARTS=" + os.Getenv("HAWK_PARTS"), "HAWK_ARCH=" + os.Getenv("HAWK_ARCH"),
+					"HAWK_COMPILERS=" + strings.Join(slices.DeleteFunc(sortedKeys(compilers), func(name string) bool { return !compilesFor(name, kernel.Arch) }), " "),
+					"HAWK_BIN=/usr/local/bin/hawk", "HAWK_SCRIPTS=/hawk/script", "HAWK_CORPUS=/hawk/corpus", "HAWK_CC=/hawk/cc", "HAWK_GLIBC=/hawk/glibc", "HAWK_AHEAD=/hawk/ahead",
 				},
 				Dir: "/hawk/src/" + pkg,
 			}, &out, &errs)
