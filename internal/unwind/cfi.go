@@ -52,8 +52,11 @@ func rows(f *exe.File) ([]row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	if len(out) > 0 {
+	switch {
+	case len(out) > 0:
 		out = append(plt(f, regs), out...)
+	case regs.link && f.Path == vdsoPath:
+		out = vdsoRows(f, regs)
 	}
 	if out = goRows(f, out); len(out) > maxRows {
 		return nil, fmt.Errorf("%s: more than %d unwinding rules", f.Path, maxRows)

@@ -26,7 +26,7 @@ func (u *Unwinder) spaceOf(pid int, maps []proc.Mapping) bool {
 		m := &maps[i]
 		p := part{start: m.Start, end: m.End}
 		if f, bias := u.mapped(pid, m); f != nil && f.table != nil {
-			frames = frames && (f.table.Frames || m.Path == "[vdso]")
+			frames = frames && (f.table.Frames || m.Path == vdsoPath)
 			p.delta, p.index = m.Start-m.Offset-bias+f.table.Base, f.index
 		}
 		parts = append(parts, p)

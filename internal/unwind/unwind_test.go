@@ -140,6 +140,38 @@ func TestLinkRules(t *testing.T) {
 	}
 }
 
+// TestPrologue reads rules of arm64 off code without call frame information.
+func TestPrologue(t *testing.T) {
+	const (
+		nop, ret        = 0xd503201f, 0xd65f03c0
+		push, set, pull = 0xa9bd7bfd, 0x910003fd, 0xa8c37bfd // stp x29, x30, [sp, #-48]!; mov x29, sp; ldp x29, x30, [sp], #48
+		sub             = 0xd10043ff                         // sub sp, sp, #16
+	)
+	at := func(addr uint64, kind, words int) row { return row{addr, object.NewRule(kind, words, words)} }
+	leaf := func(addr uint64) row { return at(addr, object.RuleSP, 0) }
+	for _, tt := range []struct {
+		name string
+		code []uint32
+		want []row
+	}{
+		{"a leaf", []uint32{nop, ret, nop, ret}, []row{leaf(0x1000)}},
+		{"a frame", []uint32{nop, push, set, sub, nop, pull, ret},
+			[]row{leaf(0x1000), at(0x1008, object.RuleSP, 6), at(0x100c, object.RuleFP, 6), leaf(0x1018), at(0x101c, object.RuleFP, 6)}},
+		{"not on all ways", []uint32{ret, push, set, pull, ret, nop},
+			[]row{leaf(0x1000), at(0x1008, object.RuleSP, 6), at(0x100c, object.RuleFP, 6), leaf(0x1010), at(0x1014, object.RuleFP, 6)}},
+		{"another kind of frame", []uint32{sub, nop, ret}, nil},
+	} {
+		var code []byte
+		for _, w := range tt.code {
+			code = binary.LittleEndian.AppendUint32(code, w)
+		}
+		got := prologue(code, 0x1000, machines[elf.EM_AARCH64])
+		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(row{})); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
 // A few instructions between functions, of which nothing is said, have no frame.
 func TestBridge(t *testing.T) {
 	entry, deep := object.NewRule(object.RuleSP, 1, 0), object.NewRule(object.RuleSP, 9, 2)

@@ -233,7 +233,7 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 		p := part{start: m.Start, end: m.End}
 		f, asked := u.known[m.File]
 		switch {
-		case m.Path == "[vdso]":
+		case m.Path == vdsoPath:
 			f, asked = u.vdsoFile, true
 		case m.Path == "" || m.Path[0] != '/':
 			asked = true
@@ -295,7 +295,7 @@ func key(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n))
 // mapped finds the table of a mapped file. bias is what addresses of the file
 // exceed offsets in it by.
 func (u *Unwinder) mapped(pid int, m *proc.Mapping) (f *file, bias uint64) {
-	if m.Path == "[vdso]" {
+	if m.Path == vdsoPath {
 		return u.vdso(pid, m), -m.Offset
 	}
 	if !m.IsFile() {
@@ -392,7 +392,7 @@ func fileName(st *unix.Stat_t) []byte {
 // not made yet, neither is known. path is "[vdso]" for the code that the kernel
 // maps, which counts as code that does.
 func (u *Unwinder) Code(path string, st *unix.Stat_t, addr uint64) (keepsFrames, begins bool) {
-	if path == "[vdso]" {
+	if path == vdsoPath {
 		return true, false
 	}
 	u.mu.Lock()
@@ -404,7 +404,10 @@ func (u *Unwinder) Code(path string, st *unix.Stat_t, addr uint64) (keepsFrames,
 	return f.table.Frames, f.table.beginsAt(addr)
 }
 
-// vdsoID stands for the code that the kernel maps into every process.
+// vdsoPath is what the kernel calls the code that it maps into every process, and
+// vdsoID stands for it.
+const vdsoPath = "[vdso]"
+
 var vdsoID = fileID{ino: math.MaxUint64}
 
 func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
