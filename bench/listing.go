@@ -18,7 +18,7 @@ func exists(path string) func() bool {
 	}
 }
 
-// readable says whether a file can not only be found but read: some machines lock the list of functions.
+// readable says whether a file cannot only be found but read: some machines lock the list of functions.
 func readable(path string) func() bool {
 	return func() bool {
 		f, err := os.Open(path)

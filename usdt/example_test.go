@@ -29,7 +29,7 @@ func Example() {
 	sold.Fire("tea", 350)
 }
 
-// What takes time to find out is found out only for a tracer.
+// Arguments that take time to find out are found out only for a tracer.
 func ExampleMark1_Enabled() {
 	err := errors.New("the kettle is empty")
 	if failed.Enabled() {

@@ -75,7 +75,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// What others could have put there is not used.
+// TestPlanted: a file that others could have put there is not used.
 func TestPlanted(t *testing.T) {
 	p := New("place")
 	NewMark0(p, "m")

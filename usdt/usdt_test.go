@@ -108,7 +108,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// What arguments become, as far as the registers.
+// TestWords follows arguments as far as the registers.
 func TestWords(t *testing.T) {
 	type article string
 	var c call

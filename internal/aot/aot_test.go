@@ -50,7 +50,7 @@ func encode(t testing.TB, text string) []byte {
 	return b
 }
 
-// What was read is written as it was, and has all that it takes to run.
+// TestPayload has a payload that was read be written as it was, with all that it takes to run.
 func TestPayload(t *testing.T) {
 	for _, text := range scripts {
 		b := encode(t, text)

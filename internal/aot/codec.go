@@ -11,7 +11,7 @@ import (
 )
 
 // A codec writes values to bytes, or reads them: the same function does both, so
-// that the two can not disagree. The first error stops it; what is read after
+// that the two cannot disagree. The first error stops it; what is read after
 // that is zero.
 type codec struct {
 	b       []byte // written so far, or still to be read
@@ -112,7 +112,7 @@ func list[T any](c *codec, p *[]T, each func(*T)) {
 	}
 	*p = nil
 	for range n {
-		// Every value takes a byte at least: the count can not be a lie for long.
+		// Every value takes a byte at least: the count cannot be a lie for long.
 		if c.err != nil || len(c.b) == 0 {
 			c.fail("%w", errShort)
 			return

@@ -138,7 +138,7 @@ func (r *Runtime) Write(path, version string, payload []byte) (err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	// A program that runs can not be written to, but it can be replaced. A device must not be.
+	// A program that runs cannot be written to, but it can be replaced. A device must not be.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return errors.New("it is not a regular file")
 	}

@@ -152,7 +152,7 @@ func (p *Payload) choose(t *machine.Machine, pieces bool) (*Variant, error) {
 	return nil, first
 }
 
-// errNoPieces is why a script can not be run in pieces.
+// errNoPieces is why a script cannot be run in pieces.
 var errNoPieces = errors.New("the script can not be compiled in pieces")
 
 // fit adapts an object to the number of processors of the machine.

@@ -42,7 +42,7 @@ func strLimit(c *Call) (capacity, read int) {
 
 var _ = define(Func{
 	Name: "str", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}, {"length", Integer}},
-	Doc:     "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 characters are read. What is not in memory when the probe fires can not be read, but for probes of user programs from Linux 6.1 on, which wait for it; the string is empty then, and shown as `<unreadable>` (setting `str_unreadable`), in JSON as `null`. Of a string: the string, likewise; of a literal: the literal, cut to n characters.",
+	Doc:     "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 characters are read. What is not in memory when the probe fires cannot be read, but for probes of user programs from Linux 6.1 on, which wait for it; the string is empty then, and shown as `<unreadable>` (setting `str_unreadable`), in JSON as `null`. Of a string: the string, likewise; of a literal: the literal, cut to n characters.",
 	Example: `tracepoint:syscalls:sys_enter_execve { printf("%s\n", str(args.filename)); }`,
 	Yields:  "string",
 	Check: func(c *Call) types.Type {

@@ -251,7 +251,7 @@ func init() {
 	}, true)
 	stack(Func{
 		Name: "dw_ustack", Unstable: "dw_ustack", Needs: unwinding,
-		Doc:     "Another name of ustack, refused where the kernel can not unwind by tables. No processes need to be named for it.",
+		Doc:     "Another name of ustack, refused where the kernel cannot unwind by tables. No processes need to be named for it.",
 		Example: "profile:hz:99 { @[comm, dw_ustack(perf)] = count(); }",
 	}, true)
 }

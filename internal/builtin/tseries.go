@@ -27,7 +27,7 @@ const (
 	maxIntervals = 1_000_000
 )
 
-// What a series keeps of the values of one interval: types.Agg.Params[2].
+// A series keeps one of these of the values of an interval: types.Agg.Params[2].
 const (
 	keepLast int64 = iota
 	keepSum

@@ -7,8 +7,8 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// Whatever the text is, it is read to its end without a panic, and all that it
-// defines can be asked for.
+// FuzzRead reads any text to its end without a panic, and asks for all that it
+// defines.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"struct s { int a : 3; char b[4]; struct { long c; }; } __attribute__((packed, aligned(8)));",

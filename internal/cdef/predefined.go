@@ -2,8 +2,8 @@ package cdef
 
 import "strings"
 
-// What the compilers of Linux predefine and headers ask for. __GNUC__ makes
-// the C library keep __attribute__.
+// predefinedText has the macros that compilers of Linux predefine and headers ask
+// for. __GNUC__ makes // the C library keep __attribute__.
 const predefinedText = `
 #define __GNUC__ 12
 #define __GNUC_MINOR__ 2

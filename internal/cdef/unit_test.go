@@ -128,7 +128,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What the script defines replaces what a header does.
+// TestOverride has the definitions of the script replace those of a header.
 func TestOverride(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "h.h"), []byte("struct s { int a; }; enum e { A = 1 };"), 0o644); err != nil {

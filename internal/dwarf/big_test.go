@@ -181,7 +181,7 @@ func firstUse(t testing.TB, path string, units int) {
 	}
 }
 
-// What is allocated does not grow with the file.
+// TestBigFile shows that memory does not grow with the file.
 func TestBigFile(t *testing.T) {
 	path, units := writeBig(t, 48<<20)
 	var before, after runtime.MemStats

@@ -27,7 +27,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// What is to be done where no file can be opened does not depend on what was tried.
+// TestAdvice gives the same advice for want of files, whatever was tried.
 func TestAdvice(t *testing.T) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

@@ -128,7 +128,7 @@ func compile(t testing.TB, src string, args ...string) string {
 	return bin
 }
 
-// What we say of a compiled program agrees with debug/elf.
+// TestCompiled compares answers about a compiled program with those of debug/elf.
 func TestCompiled(t *testing.T) {
 	for _, args := range [][]string{{"-pie", "-fPIE"}, {"-no-pie"}} {
 		bin := compile(t, usdtProgram, args...)

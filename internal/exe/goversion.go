@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Of .go.buildinfo, by package debug/buildinfo: a mark, the size of pointers,
+// The section .go.buildinfo holds, by package debug/buildinfo: a mark, the size of pointers,
 // flags, and since Go 1.18 the version in place.
 const (
 	buildInfoMagic   = "\xff Go buildinf:"

@@ -60,7 +60,7 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// A file can not make hawk look for more, or longer names, than a program has.
+// A file cannot make hawk look for more, or longer names, than a program has.
 func TestLibrariesBounds(t *testing.T) {
 	f := elfFile{order: binary.LittleEndian, class64: true, typ: elf.ET_DYN, machine: elf.EM_X86_64}
 	var dynamic []byte
@@ -87,7 +87,7 @@ func TestLibrariesBounds(t *testing.T) {
 	}
 }
 
-// What takes the place of the linker's cache in a container does not hold hawk up.
+// TestLibraryCacheIsNoPipe puts a FIFO in place of the linker's cache: hawk does not wait for it.
 func TestLibraryCacheIsNoPipe(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, "etc"), 0o755); err != nil {

@@ -121,7 +121,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// What the machine lacks is said at the first attach point that needs it, not at each.
+// TestSaidOnce: a lack of the machine is said at the first attach point that has it, not at each.
 func TestSaidOnce(t *testing.T) {
 	all := strings.Join(expandText(t, "k:a {} k:b, kr:a {}", nil), "\n")
 	if strings.Count(all, `"k:a": no list of traceable functions: `) != 1 || strings.Count(all, "no list") != 1 || strings.Count(all, "No matches") != 3 {

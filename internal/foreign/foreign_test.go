@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is no regular file is not opened: whoever waits for a FIFO to be read goes
-// on waiting.
+// TestKinds opens regular files only: a writer that waits for the reader of a FIFO
+// goes on waiting.
 func TestKinds(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }

@@ -41,7 +41,7 @@ func lessonCommands(page string) []lessonCommand {
 	return out
 }
 
-// What differs from one machine, and one run, to the next.
+// The parts of a page that differ from one machine, and one run, to the next.
 var (
 	pageNumber = regexp.MustCompile(`\d+`)
 	pageUnit   = regexp.MustCompile(`\((\{\{\\d\+\}\}) (ns|μs|ms)\)`)

@@ -55,7 +55,7 @@ func TestLen(t *testing.T) {
 	}
 }
 
-// What was seen to go wrong, and its neighbours that do not.
+// TestStep has instructions that were seen to go wrong, and their neighbours that do not.
 func TestStep(t *testing.T) {
 	for _, tt := range []struct {
 		set  Set

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a cloned task is for.
+// The jobs of a cloned task.
 const (
 	keep uintptr = iota
 	help         // closing links beside the keeper

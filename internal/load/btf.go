@@ -174,7 +174,7 @@ func (b *blob) line(l codegen.Line) (file, text, where uint32) {
 	return b.str(cstring(name)), b.str(cstring(source)), uint32(min(line, maxLine))<<10 | uint32(min(col, maxColumn))
 }
 
-// What 32 bits of line info have room for.
+// The greatest line and column that 32 bits of line info have room for.
 const (
 	maxLine   = 1<<22 - 1
 	maxColumn = 1<<10 - 1

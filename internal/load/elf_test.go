@@ -52,7 +52,8 @@ func TestWriteELFNames(t *testing.T) {
 	}
 }
 
-// What is written is an object to other loaders as well: the library finds programs, maps and data in it, and the kernel takes them.
+// TestWriteELF writes an object for other loaders: the library finds programs, maps
+// and data in it, and the kernel takes them.
 func TestWriteELF(t *testing.T) {
 	const script = `begin { @a[1] = 2; @s["x"] = 5; $n = 0; while ($n < 500) { $n++; @a[$n] = $n; } for ($kv : @s) { printf("%s\n", $kv.0); } @ = $n; }
 interval:ms:10 { @c = count(); exit(); }`

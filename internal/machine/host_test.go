@@ -50,7 +50,7 @@ func TestHostFeatures(t *testing.T) {
 	}
 }
 
-// What stands in for sysfs says the same, or what is never too small.
+// TestCountCPUs: where sysfs is missing its stand-ins give the same number, or a greater one.
 func TestCountCPUs(t *testing.T) {
 	h := needRoot(t)
 	listed, err := h.cpuList("/sys/devices/system/cpu/possible")

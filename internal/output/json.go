@@ -229,7 +229,7 @@ func (j *JSON) appendElement(dst []byte, v value.Value, newest int64) []byte {
 }
 
 // appendJSONHistogram writes the rows that text shows. Bounds are plain
-// numbers, inclusive, or text like all numbers that a double can not hold; a side without bound is left out.
+// numbers, inclusive, or text like all numbers that a double cannot hold; a side without bound is left out.
 func appendJSONHistogram(dst []byte, h value.Hist) []byte {
 	number := func(dst []byte, v int64, unsigned bool) []byte {
 		if unsigned {

@@ -259,7 +259,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// What is about hawk itself is text on standard error in every format.
+// TestComplaints: messages about hawk itself are text on standard error in every format.
 func TestComplaints(t *testing.T) {
 	for _, c := range []struct {
 		item Item

@@ -79,8 +79,8 @@ func TestPcapError(t *testing.T) {
 	}
 }
 
-// Of packets that are written together, those that the file has no room for are
-// lost, and all that come later.
+// TestPcapLost fills the file amid packets that are written together: those without
+// room are lost, and all that come later.
 func TestPcapLost(t *testing.T) {
 	p, err := NewPcap(&failing{24 + 3*17 + 5})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// What ctx points to: the structs that the kernel declares for programs.
+// The structs that ctx points to, as the kernel declares them for programs.
 var (
 	registerContext  = contextStruct("pt_regs")
 	perfEventContext = contextStruct("bpf_perf_event_data")
@@ -27,5 +27,5 @@ var contextTypes = map[ebpf.ProgramType]string{
 }
 
 // ContextType is the name of the context's type; "" if a function that is
-// verified by itself can not have the context.
+// verified by itself cannot have the context.
 func (m *Mechanism) ContextType() string { return contextTypes[m.Program] }

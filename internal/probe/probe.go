@@ -57,7 +57,7 @@ func (p *Point) Name() string { return p.Kind.CanonicalName(p) }
 // Has is a set of things a kind offers.
 type Has uint32
 
-// What a kind may offer to the body.
+// The things that a kind may offer to the body.
 const (
 	HasArgs      Has = 1 << iota // args
 	HasArgN                      // arg0 …

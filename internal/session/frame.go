@@ -120,7 +120,7 @@ func (s *session) UserName(pid int, addr uint64) (text string, ok bool) {
 	return string(s.appendPosition([]byte(name), src.At)), true
 }
 
-// badDebugInfo warns of debug information that can not be used.
+// badDebugInfo warns of debug information that cannot be used.
 func (s *session) badDebugInfo(err error) {
 	s.Emit(output.Message{Severity: source.Warning, Text: err.Error()})
 }

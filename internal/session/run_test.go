@@ -376,8 +376,8 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// What runs very often is said once, without being asked; not of clocks, whose
-// rate is known, and not if nobody wants to hear it.
+// TestHotProbes: a probe that fires very often is reported once, without being asked;
+// not a clock, whose rate is known, and not if nobody wants to hear it.
 func TestHotProbes(t *testing.T) {
 	session.WorthAWord(t, 0.001)
 	const script = `rawtracepoint:sys_enter { @ = count(); } interval:ms:10 { @n++; if (@n > 100) { exit(); } }`

@@ -88,7 +88,7 @@ func FuzzParseRecord(f *testing.F) {
 	})
 }
 
-// What the kernel does not write counts as something that was lost.
+// TestAppendEvents counts as lost the records that the kernel could not write.
 func TestAppendEvents(t *testing.T) {
 	const page = 4096
 	mem := make([]byte, page+256)

@@ -294,7 +294,7 @@ type Place struct {
 }
 
 // Place finds the file that an address of a process lies in, and where; false if
-// there is none, or it can not be read any more.
+// there is none, or it cannot be read any more.
 func (u *User) Place(pid int, addr uint64) (out Place, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -225,7 +225,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// What is known of code once it has a table, and that nothing is without one.
+// TestCode asks about code that has a table, and about code without one.
 func TestCode(t *testing.T) {
 	end, sp := object.NewRule(object.RuleEnd, 0, 0), object.NewRule(object.RuleSP, 1, 0)
 	rows := []row{{0x100, end}, {0x120, sp}, {0x200, object.RuleNone}, {0x300, end}, {0x310, object.RuleNone}}

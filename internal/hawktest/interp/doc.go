@@ -6,5 +6,5 @@
 //
 // It knows begin and end probes and what can be said in them without looking
 // at the machine: values of all widths, strings, tuples, variables, maps,
-// aggregations, loops, printing. Package gen makes up scripts of that kind.
+// aggregations, loops, printing. Package scriptgen makes up scripts of that kind.
 package interp

@@ -44,7 +44,7 @@ type mapping struct {
 	deletes bool   // some probe deletes from it
 }
 
-// A Kernel is what the kernel that runs a script can not do.
+// A Kernel is what the kernel that runs a script cannot do.
 type Kernel struct {
 	NoIteration   bool // go over a map's elements
 	NoAggregation bool // read an aggregation
