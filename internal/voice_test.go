@@ -1,0 +1,111 @@
+package internal_test
+
+import (
+	"bufio"
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// columns is the width that no line goes beyond; a tab counts four.
+const columns = 120
+
+// TestColumns keeps lines of Go within what one sees beside another file.
+// testdata/columns.txt lists the files with longer lines and how many these are:
+// a number may only become smaller.
+func TestColumns(t *testing.T) {
+	allowed := map[string]int{}
+	const list = "testdata/columns.txt"
+	text, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var n int
+		file, number, _ := strings.Cut(strings.TrimSpace(line), " ")
+		for _, c := range number {
+			n = n*10 + int(c-'0')
+		}
+		allowed[file] = n
+	}
+	for _, file := range sources(t, ".go") {
+		var long []int
+		lines := bufio.NewScanner(bytes.NewReader(readSource(t, file)))
+		lines.Buffer(nil, 1<<20)
+		for n := 1; lines.Scan(); n++ {
+			if len([]rune(strings.ReplaceAll(lines.Text(), "\t", "    "))) > columns {
+				long = append(long, n)
+			}
+		}
+		if len(long) > allowed[file] {
+			t.Errorf("%s: lines of more than %d columns, of which %s allows %d: %v; break them (comments at 100)",
+				file, columns, "internal/"+list, allowed[file], long)
+		}
+		if len(long) < allowed[file] {
+			t.Logf("%s: %d lines are left of %d; lower the number in internal/%s", file, len(long), allowed[file], list)
+		}
+		delete(allowed, file)
+	}
+	for file := range allowed {
+		t.Logf("internal/%s: %s is not there any more", list, file)
+	}
+}
+
+// riddle is how a comment begins that makes the reader guess its subject.
+var riddle = regexp.MustCompile(`^(What|Of|Whoever|Whatever|Whether) `)
+
+// TestFirstWords has the comment of a declaration begin with its subject.
+func TestFirstWords(t *testing.T) {
+	for _, file := range sources(t, ".go") {
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, file, readSource(t, file), parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		for _, d := range f.Decls {
+			var doc *ast.CommentGroup
+			var name string
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				doc, name = d.Doc, d.Name.Name
+			case *ast.GenDecl:
+				doc = d.Doc
+			}
+			if m := riddle.FindStringSubmatch(doc.Text()); m != nil && m[1] != name {
+				first, _, _ := strings.Cut(doc.Text(), "\n")
+				t.Errorf("%s: begin with what is declared and what it does: %s", fset.Position(doc.Pos()), first)
+			}
+		}
+	}
+}
+
+// TestCannot has one spelling of a word. Messages keep theirs: they are compared
+// with those of other tools.
+func TestCannot(t *testing.T) {
+	for _, file := range sources(t, ".go") {
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, file, readSource(t, file), parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		for _, group := range f.Comments {
+			if text := group.Text(); twoWords.MatchString(text) && !strings.ContainsAny(text, `"`) {
+				t.Errorf("%s: \"cannot\" is one word", fset.Position(group.Pos()))
+			}
+		}
+	}
+	for _, file := range sources(t, ".md") {
+		for i, line := range strings.Split(string(readSource(t, file)), "\n") {
+			if twoWords.MatchString(quoted.ReplaceAllString(line, "")) {
+				t.Errorf("%s:%d: \"cannot\" is one word", file, i+1)
+			}
+		}
+	}
+}
+
+var twoWords = regexp.MustCompile(`\bcan not\b`)
