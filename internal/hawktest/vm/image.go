@@ -115,7 +115,7 @@ func debianImage(cache, arch string) (string, error) {
 	key := sha256.New()
 	fmt.Fprintln(key, "layout 1", root, debianOmit)
 	return rootImage(cache, key, func(dir string) error {
-		for _, top := range []string{"bin", "etc", "lib", "sbin", "usr"} {
+		for _, top := range []string{"etc", "usr"} {
 			if err := files.CopyTree(filepath.Join(root, top), filepath.Join(dir, top), omitted(debianOmit)); err != nil {
 				return err
 			}
