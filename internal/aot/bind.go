@@ -20,9 +20,9 @@ import (
 const OtherKernel = "other-kernel"
 
 // Bind makes an object for this machine: of the variant that the kernel can
-// run, in pieces or not, with the attach points that there are, its instructions relocated. It can
-// be done once. opts has the target; what else the script was compiled with is
-// filled in.
+// run, in pieces or not, with the attach points that there are, its instructions relocated. The
+// payload stays as it is but for the names of enumerators, which are this machine's
+// then. opts has the machine; what else the script was compiled with is filled in.
 func (p *Payload) Bind(opts *probe.Options, pieces bool) (*object.Object, *source.Diagnostics) {
 	ds := &source.Diagnostics{}
 	if err := p.bindOptions(opts); err != nil {
@@ -128,9 +128,11 @@ func (v *Variant) relocate(o *object.Object, t *machine.Machine) error {
 		values[i] = n
 	}
 	for _, p := range o.Programs {
-		if err := p.Code.Relocate(values); err != nil {
+		code, err := p.Code.Relocate(values)
+		if err != nil {
 			return err
 		}
+		p.Code = code
 	}
 	return nil
 }

@@ -161,7 +161,9 @@ func fit(o *object.Object, t *machine.Machine) error {
 	if types.PowerOfTwo(n) > o.Data.CPUSlots {
 		return fmt.Errorf("the program was compiled for machines with fewer processors: at most %d, and there are %d", o.Data.CPUSlots, n)
 	}
-	m := o.Maps[object.ScratchMap]
+	m := *o.Maps[object.ScratchMap]
 	m.MaxEntries = m.MaxEntries / machine.PortableCPUs * n
+	o.Maps = slices.Clone(o.Maps)
+	o.Maps[object.ScratchMap] = &m
 	return nil
 }

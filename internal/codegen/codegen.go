@@ -2,7 +2,7 @@
 // instructions over virtual registers, has regalloc assign machine registers
 // and frame slots, lays out the blocks and resolves every jump.
 //
-// The result refers to maps by number until Link puts file descriptors in:
+// The result refers to maps by number; Link puts file descriptors in:
 //
 //   - the address of map n is a 64-bit load with source PseudoMapFD and n as
 //     its constant;
@@ -21,6 +21,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -124,11 +125,13 @@ func deepest(f *ir.Func, frames, known map[*ir.Func]int) int {
 // roundFrame is the size the verifier reckons with when frames add up.
 func roundFrame(n int) int { return max(n+31, 32) &^ 31 }
 
-// Link replaces map numbers by file descriptors, in place; it can be done once.
-// dataFD is not used by programs that never touch the data map.
-func (c *Code) Link(mapFD func(n int) int, dataFD int) error {
-	for i := range c.Insns {
-		in := &c.Insns[i]
+// Link is the code with file descriptors in place of the numbers of maps; the code
+// itself stays as it is. dataFD is not used by programs that never touch the data map.
+func (c *Code) Link(mapFD func(n int) int, dataFD int) (*Code, error) {
+	linked := *c
+	linked.Insns = slices.Clone(c.Insns)
+	for i := range linked.Insns {
+		in := &linked.Insns[i]
 		if in.OpCode != loadImm {
 			continue
 		}
@@ -136,21 +139,21 @@ func (c *Code) Link(mapFD func(n int) int, dataFD int) error {
 		case asm.PseudoMapFD:
 			fd := mapFD(int(in.Constant))
 			if fd < 0 {
-				return fmt.Errorf("map %d has no file descriptor", in.Constant)
+				return nil, fmt.Errorf("map %d has no file descriptor", in.Constant)
 			}
 			in.Constant = int64(fd)
 		case asm.PseudoMapValue:
 			if dataFD < 0 {
-				return errors.New("the data map has no file descriptor")
+				return nil, errors.New("the data map has no file descriptor")
 			}
 			in.Constant = in.Constant&^(1<<32-1) | int64(dataFD)
 		}
 	}
-	return nil
+	return &linked, nil
 }
 
-// Maps calls fn with the number of every map that the code refers to, before
-// Link; data reports whether it refers to the data map.
+// Maps calls fn with the number of every map that the code refers to;
+// data reports whether it refers to the data map.
 func (c *Code) Maps(fn func(n int)) (data bool) {
 	for i := range c.Insns {
 		if in := &c.Insns[i]; in.OpCode == loadImm {

@@ -88,7 +88,8 @@ func TestMarshal(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		p := irgen.Program(r, irgen.Options{Statements: 30, Callbacks: true})
 		c := compile(t, p.String(), codegen.Options{CPUv4: seed%2 == 0})
-		if err := c.Link(func(n int) int { return 70 + n }, 99); err != nil {
+		c, err := c.Link(func(n int) int { return 70 + n }, 99)
+		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := c.Marshal()
@@ -144,11 +145,11 @@ func TestLink(t *testing.T) {
 	if len(maps) != 1 || maps[0] != 5 {
 		t.Errorf("maps %v", maps)
 	}
-	if err := c.Link(func(int) int { return -1 }, 3); err == nil {
+	if _, err := c.Link(func(int) int { return -1 }, 3); err == nil {
 		t.Error("no error for a missing map")
 	}
-	c = compile(t, linkText, codegen.Options{})
-	if err := c.Link(func(n int) int { return n * 10 }, 33); err != nil {
+	c, err := c.Link(func(n int) int { return n * 10 }, 33)
+	if err != nil {
 		t.Fatal(err)
 	}
 	seen := map[asm.Register]int64{}

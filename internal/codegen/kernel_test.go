@@ -95,7 +95,7 @@ func accepts(insns ...asm.Instruction) bool {
 
 func (m *machine) link(t *testing.T, c *codegen.Code) {
 	t.Helper()
-	err := c.Link(func(n int) int {
+	linked, err := c.Link(func(n int) int {
 		switch n {
 		case irgen.Map:
 			return m.values.FD()
@@ -107,6 +107,7 @@ func (m *machine) link(t *testing.T, c *codegen.Code) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	*c = *linked
 }
 
 // load loads the code as a raw tracepoint program.

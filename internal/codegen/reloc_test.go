@@ -47,7 +47,8 @@ b0:
 	if len(code.Relocs) != 3 {
 		t.Fatalf("relocations %v", code.Relocs)
 	}
-	if err := code.Relocate([]int64{1000, 2000, 0x123456789a}); err != nil {
+	code, err = code.Relocate([]int64{1000, 2000, 0x123456789a})
+	if err != nil {
 		t.Fatal(err)
 	}
 	var dump strings.Builder
@@ -60,13 +61,13 @@ b0:
 		}
 	}
 	for _, values := range [][]int64{{1 << 15, 0, 0}, {0, 1 << 31, 0}, {0, 0}, nil} {
-		if err := generate().Relocate(values); err == nil {
+		if _, err := generate().Relocate(values); err == nil {
 			t.Errorf("%d are accepted", values)
 		}
 	}
 	bad := generate()
 	bad.Relocs = append(bad.Relocs, codegen.Reloc{Insn: len(bad.Insns) - 1, Number: 0}, codegen.Reloc{Insn: 99})
-	if err := bad.Relocate(make([]int64, 3)); err == nil {
+	if _, err := bad.Relocate(make([]int64, 3)); err == nil {
 		t.Error("an instruction without a number is relocated")
 	}
 }

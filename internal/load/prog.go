@@ -107,10 +107,11 @@ func (s *Session) spec(p *object.Program) (*bpf.ProgSpec, error) {
 		}
 		return s.Maps[n]
 	}
-	if err := p.Code.Link(mapFD, s.dataFD); err != nil {
+	linked, err := p.Code.Link(mapFD, s.dataFD)
+	if err != nil {
 		return nil, fmt.Errorf("program %s: %w: this is a bug of hawk", p.Name, err)
 	}
-	insns, err := p.Code.Marshal()
+	insns, err := linked.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("program %s: %w: this is a bug of hawk", p.Name, err)
 	}
