@@ -77,8 +77,14 @@ func (c *command) writeAhead(f *source.File, named []string, o compile.Options) 
 			}
 			break
 		}
-		if status, done := c.namedOptions(named, res.Object); done {
+		values, status, done := c.namedOptions(named, res.Object)
+		if done {
 			return status, nil
+		}
+		for _, o := range res.Object.Options {
+			if v, ok := values[o.Name]; ok {
+				res.Object.Data.Set(o, v)
+			}
 		}
 		if res.Probes == 0 {
 			return exitUsage, errors.New("No probes to attach")

@@ -9,8 +9,8 @@ import (
 
 	"github.com/hawktrace/hawk/internal/aot"
 	"github.com/hawktrace/hawk/internal/arch"
-	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/session"
 )
 
 // carried is the script that the executable carries, nil for hawk itself.
@@ -72,44 +72,20 @@ func (c *command) runCarried(args []string, payload []byte) int {
 		return c.fail(exitUsage, err)
 	}
 	opts := c.probeOptions()
-	o, ds := p.Bind(&opts, false)
+	program, ds := session.Bind(p, &opts)
 	c.print(ds)
-	if ds.HasErrors() {
+	if program == nil {
 		return exitUsage
 	}
 	c.unsafe, c.noFeature = opts.Unsafe, opts.NoFeature
-	if status, done := c.namedOptions(named, o); done {
+	program, status, done := c.ready(program, named)
+	if done {
 		return status
 	}
-	if status, bad := c.badFormat(); bad {
-		return status
-	}
-	if len(o.Programs) == 0 {
-		return c.noProbes()
-	}
-	res := &compile.Result{Object: o, Config: p.Config}
-	if err := c.lockedDown(res); err != nil {
+	if err := c.lockedDown(program); err != nil {
 		return c.fail(exitUsage, err)
 	}
-	return c.trace(res, func() *compile.Result { return c.carriedInPieces(payload, named) })
-}
-
-// carriedInPieces is the script as it was compiled in pieces, nil if it could
-// not be.
-func (c *command) carriedInPieces(payload []byte, named []string) *compile.Result {
-	p, err := aot.Decode(payload)
-	if err != nil {
-		return nil
-	}
-	opts := c.probeOptions()
-	o, ds := p.Bind(&opts, true)
-	if ds.HasErrors() {
-		return nil
-	}
-	if _, done := c.namedOptions(named, o); done {
-		return nil
-	}
-	return &compile.Result{Object: o, Config: p.Config}
+	return c.trace(program)
 }
 
 // splitNamed takes the script's own options out of the arguments: those it

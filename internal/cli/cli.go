@@ -23,6 +23,7 @@ const (
 	exitOK       = 0
 	exitUsage    = 1   // usage, script and privilege errors
 	exitSettings = 2   // bad settings in the environment
+	exitCostly   = 3   // --max-overhead ended the run
 	exitFailure  = 255 // after the compile: loading, attaching
 )
 

@@ -19,7 +19,7 @@ func FuzzOptions(f *testing.F) {
 			var s settings
 			parseArgs(options(), []string{a, b, value}, &s)
 			for _, typ := range []types.Type{types.Bool, types.Int64, types.Uint64, &types.String{Cap: 16}} {
-				raw, err := optionValue(&object.Option{Name: "n", Type: typ}, value, true)
+				raw, err := (&object.Option{Name: "n", Type: typ}).Parse(value, true)
 				if err == nil && len(raw) > max(typ.Size(), 8) {
 					t.Errorf("%q as a %s takes %d bytes", value, typ, len(raw))
 				}

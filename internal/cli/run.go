@@ -13,6 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/view/derive"
 )
@@ -69,11 +70,11 @@ func (c *command) run() int {
 		return c.timeCompiler(f, o)
 	}
 	written := c.writeIR(o.Dumps)
-	res, ds := compile.Compile(f, o)
+	p, ds := session.Compile(f, o)
 	if err := written(); err != nil {
 		return c.fail(exitUsage, err)
 	}
-	if locked := c.lockedDown(res); locked != nil && c.mode != modeCompile {
+	if locked := c.lockedDown(p); locked != nil && c.mode != modeCompile {
 		wrong := compile.ScriptErrors(ds, c.machine)
 		if c.print(wrong); wrong.HasErrors() {
 			return exitUsage
@@ -81,40 +82,38 @@ func (c *command) run() int {
 		return c.fail(exitUsage, locked)
 	}
 	c.print(ds)
-	if res == nil || ds.HasErrors() {
+	if p == nil {
 		return exitUsage
 	}
 	if c.verbose > 0 {
-		for _, note := range derive.Derive(res.Tree, res.Checked).Notes {
+		for _, note := range derive.Derive(p.Tree, p.Checked).Notes {
 			fmt.Fprintln(c.err, note)
 		}
 	}
-	if status, done := c.namedOptions(named, res.Object); done {
+	p, status, done := c.ready(p, named)
+	if done {
 		return status
 	}
-	if status, bad := c.badFormat(); bad {
-		return status
-	}
-	if res.Probes == 0 {
-		return c.noProbes()
-	}
-	if err := c.writeELF(res.Object); err != nil {
+	if err := c.writeELF(p.Object); err != nil {
 		return c.fail(exitUsage, err)
 	}
 	if c.mode == modeCompile {
 		return exitOK
 	}
-	return c.trace(res, func() *compile.Result {
-		o.Pieces, o.Dumps = true, nil
-		res, ds := compile.Compile(f, o)
-		if res == nil || ds.HasErrors() {
-			return nil
-		}
-		if _, done := c.namedOptions(named, res.Object); done {
-			return nil
-		}
-		return res
-	})
+	return c.trace(p)
+}
+
+// ready gives a program the options behind "--". done says that hawk ends with the
+// status: there is nothing to trace, or help was asked for, or an option is wrong.
+func (c *command) ready(p *session.Program, named []string) (_ *session.Program, status int, done bool) {
+	values, status, done := c.namedOptions(named, p.Object)
+	if !done {
+		status, done = c.badFormat()
+	}
+	if !done && p.Probes == 0 {
+		status, done = c.noProbes(), true
+	}
+	return p.Set(values), status, done
 }
 
 // formats are what -f can name. jsonSafe is JSON for programs that read it anew:
@@ -144,11 +143,11 @@ func (c *command) noProbes() int {
 }
 
 // lockedDown reports that the kernel keeps its memory to itself, and that a
-// script runs where there is little else to see; res is nil if that is not known.
-func (c *command) lockedDown(res *compile.Result) error {
+// script runs where there is little else to see; p is nil if that is not known.
+func (c *command) lockedDown(p *session.Program) error {
 	kernel := func(p *object.Program) bool { return p.Group.Points[0].Kind.Space == types.Kernel }
 	err := c.machine.LockedDown()
-	if err == nil || res != nil && !slices.ContainsFunc(res.Object.Programs, kernel) {
+	if err == nil || p != nil && !slices.ContainsFunc(p.Object.Programs, kernel) {
 		return nil
 	}
 	return err

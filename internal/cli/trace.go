@@ -8,20 +8,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/load"
-	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// trace loads a compiled script and runs it to the end. inPieces yields it in
-// pieces, which is asked for if the verifier gives up; nil if that is not possible.
-func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) int {
-	unused, err := c.choose(res.Object)
+// trace loads a program and runs it to the end.
+func (c *command) trace(p *session.Program) int {
+	p, err := p.Select(c.selects())
 	if err != nil {
 		return c.fail(exitFailure, err)
 	}
@@ -34,57 +31,15 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 		defer file.Close()
 		out = file
 	}
-	probes := c.probeOptions()
-	probes.WarnPoint = func(at source.Span, msg string) {
-		if res.Config.MissingProbes == "ignore" {
-			return
-		}
-		var ds source.Diagnostics
-		ds.Warnf("attach", at, "%s", msg)
-		c.print(&ds)
-	}
-	var child *session.Child
-	if c.command != "" {
-		argv, err := session.SplitCommand(c.command)
-		if err == nil {
-			if op := shellOperator(c.command, argv); op != "" {
-				c.warn(fmt.Sprintf("no shell reads the command of -c: %s is given %s as an argument\nHINT: for a shell: -c \"sh -c '…'\"", argv[0], op))
-			}
-			child, err = session.StartChild(argv)
-		}
-		if err != nil {
-			return c.fail(exitUsage, err)
-		}
-		defer child.Close()
-		// Kinds that the kernel filters follow the child; the others see the
-		// whole system, so that grandchildren are seen.
-		probes.PID = child.PID()
-	}
-	lo := load.Options{Config: res.Config, Probe: &probes}
-	if c.wants("verifier") {
-		lo.Log = c.out
-	}
-	if c.wants("loader") {
-		lo.Trace = c.out
-	}
-	loaded, err := load.Load(res.Object, lo)
-	if r := (*load.Rejected)(nil); errors.As(err, &r) && r.GaveUp {
-		if c.verbose > 0 {
-			fmt.Fprintf(c.err, "%s: once more, in pieces\n", r.Error())
-		}
-		if other := inPieces(); other != nil {
-			if _, err := c.choose(other.Object); err != nil {
-				return c.fail(exitFailure, err)
-			}
-			if s, again := load.Load(other.Object, lo); again == nil || saysMore(again) {
-				loaded, err, res = s, again, other
-			}
-		}
-	}
+	spec, err := c.spec(p)
 	if err != nil {
-		return c.rejected(err)
+		return c.fail(exitUsage, err)
 	}
-	defer loaded.Close()
+	s, err := session.Load(spec)
+	if err != nil {
+		return c.notLoaded(err)
+	}
+	defer s.Close()
 	if file != nil {
 		if err := file.empty(); err != nil {
 			return c.fail(exitUsage, err)
@@ -96,33 +51,29 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 		ctx, cancel = context.WithTimeout(ctx, c.duration)
 		defer cancel()
 	}
-	var progress io.Writer
-	if isTerminal(c.err) && !c.quiet {
-		progress = c.err
-	}
-	var valves []*output.Valve
+	o := c.runOptions()
 	valve := func(w io.Writer) io.Writer {
 		f, ok := fileOf(w)
 		if !ok {
 			return w
 		}
 		v := output.NewValve(f)
-		valves = append(valves, v)
+		o.Valves = append(o.Valves, v)
 		return v
 	}
-	messages := valve(c.err)
-	sink := c.sink(out, valve(out), messages, res.Config)
+	o.Stderr = valve(c.err)
+	o.Sink = c.sink(out, valve(out), o.Stderr, p.Config)
+	c.announce(&o)
 	defer func() {
-		for _, v := range valves {
+		for _, v := range o.Valves {
 			v.Restore()
 		}
 	}()
-	status, err := session.Run(ctx, loaded, session.Options{
-		Config: res.Config, Probe: &probes, Sink: sink, Valves: valves, Stdout: c.out, Stderr: messages,
-		Child: child, PID: c.pid, DwarfPIDs: c.dwarfPIDs, DryRun: c.dryRun, WholeCommands: c.json(), Verbose: c.verbose > 0,
-		Report: c.report(), Unused: unused, Progress: progress, Last: true,
-		MaxOverhead: c.maxOverhead, Announce: !c.quiet,
-	})
+	// A script that is over in a moment needs no protection from signals.
+	if s.Lasting() {
+		catch(s)
+	}
+	res, err := s.Run(ctx, o)
 	if err != nil {
 		return c.fail(exitFailure, c.machine.Explain(err))
 	}
@@ -131,22 +82,64 @@ func (c *command) trace(res *compile.Result, inPieces func() *compile.Result) in
 			return c.fail(exitFailure, err)
 		}
 	}
+	status := res.Status
+	if res.Reason == session.OverBudget && status == 0 {
+		status = exitCostly
+	}
 	if c.exitStatus != "" && status == 0 {
-		status = child.Status()
+		status = res.Command
 	}
 	return status & 0xff
 }
 
-// saysMore reports whether the error of a script in pieces is worth more than
-// that the verifier gave up on it as a whole: it came to something that the
-// script has to be changed for.
-func saysMore(err error) bool {
-	r := (*load.Rejected)(nil)
-	return errors.As(err, &r) && !r.GaveUp && r.Diag.Severity != source.Bug
+// spec is what is loaded of a program, and for whom.
+func (c *command) spec(p *session.Program) (session.Spec, error) {
+	spec := session.Spec{Program: p, Probe: c.probeOptions(), PID: c.pid}
+	spec.Probe.WarnPoint = func(at source.Span, msg string) {
+		if p.Config.MissingProbes == "ignore" {
+			return
+		}
+		var ds source.Diagnostics
+		ds.Warnf("attach", at, "%s", msg)
+		c.print(&ds)
+	}
+	if c.wants("verifier") {
+		spec.Log = c.out
+	}
+	if c.wants("loader") {
+		spec.Trace = c.out
+	}
+	if c.verbose > 0 {
+		spec.Again = func(why error) { fmt.Fprintf(c.err, "%s: once more, in pieces\n", why) }
+	}
+	if c.command == "" {
+		return spec, nil
+	}
+	argv, err := session.SplitCommand(c.command)
+	if err != nil {
+		return spec, err
+	}
+	if op := shellOperator(c.command, argv); op != "" {
+		c.warn(fmt.Sprintf("no shell reads the command of -c: %s is given %s as an argument\nHINT: for a shell: -c \"sh -c '…'\"", argv[0], op))
+	}
+	spec.Command = argv
+	return spec, nil
 }
 
-// report is which probes run in place of tracing.
-func (c *command) report() probe.Trigger {
+// runOptions are what a run depends on but for where its output goes.
+func (c *command) runOptions() session.Options {
+	o := session.Options{
+		DwarfPIDs: c.dwarfPIDs, DryRun: c.dryRun, WholeCommands: c.json(), Verbose: c.verbose > 0, Last: true,
+		MaxOverhead: c.maxOverhead, Announce: !c.quiet,
+	}
+	if isTerminal(c.err) && !c.quiet {
+		o.Progress = c.err
+	}
+	return o
+}
+
+// selects is which probes run.
+func (c *command) selects() probe.Trigger {
 	switch c.mode {
 	case modeTest:
 		return probe.AtTest
@@ -154,30 +147,6 @@ func (c *command) report() probe.Trigger {
 		return probe.AtBench
 	}
 	return probe.NotOurs
-}
-
-// choose leaves in the object what the mode loads, and says how many attach
-// points it dropped: tests and measurements run only if asked for, and then
-// nothing but begin and end runs beside them.
-func (c *command) choose(o *object.Object) (dropped int, err error) {
-	want := c.report()
-	traced := false
-	var keep []*object.Program
-	for _, p := range o.Programs {
-		t := p.Group.Points[0].Kind.Ours
-		traced = traced || !t.Verdict()
-		if t == want || t == probe.AtBegin || t == probe.AtEnd || !want.Verdict() && !t.Verdict() {
-			keep = append(keep, p)
-		} else {
-			dropped += len(p.Group.Points)
-		}
-	}
-	if !traced && !want.Verdict() {
-		kind := o.Programs[0].Group.Points[0].Kind.Name
-		return 0, fmt.Errorf("No probes attached; use --%s to run %s probes.", kind, kind)
-	}
-	o.Programs = keep
-	return dropped, nil
 }
 
 // sink makes what the run writes to: what goes to out by w, messages by errs.
@@ -202,8 +171,11 @@ func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink 
 	return output.NewText(w, errs, o)
 }
 
-// rejected reports why a script could not be loaded.
-func (c *command) rejected(err error) int {
+// notLoaded reports why a script could not be loaded.
+func (c *command) notLoaded(err error) int {
+	if e := (*session.CommandError)(nil); errors.As(err, &e) {
+		return c.fail(exitUsage, err)
+	}
 	var r *load.Rejected
 	if !errors.As(err, &r) {
 		return c.fail(exitFailure, c.machine.Explain(err))

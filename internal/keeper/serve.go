@@ -58,7 +58,7 @@ func (d *desk) keep() {
 	call(unix.SYS_PRCTL, unix.PR_SET_NAME, uintptr(unsafe.Pointer(&d.name)), 0)
 	for {
 		call(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&d.wait)), uintptr(len(d.wait)), 0)
-		if d.wait[0].Revents != 0 {
+		if d.wait[0].Revents&unix.POLLIN != 0 {
 			call(unix.SYS_READ, uintptr(d.wait[0].Fd), uintptr(unsafe.Pointer(&d.count)), 8)
 			if d.nr == finish {
 				break
@@ -66,7 +66,7 @@ func (d *desk) keep() {
 			r, _, errno := unix.RawSyscall6(d.nr, d.args[0], d.args[1], d.args[2], d.args[3], d.args[4], d.args[5])
 			d.result, d.errno, d.count = r, uintptr(errno), 1
 			call(unix.SYS_WRITE, d.answered, uintptr(unsafe.Pointer(&d.count)), 8)
-		} else if d.wait[1].Revents != 0 {
+		} else if d.wait[0].Revents|d.wait[1].Revents != 0 { // another keeper may have closed the bell: hawk has ended
 			d.letGo()
 			break
 		}

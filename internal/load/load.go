@@ -12,7 +12,6 @@ import (
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/config"
-	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/types"
@@ -21,7 +20,7 @@ import (
 // Options are what loading depends on besides the object.
 type Options struct {
 	Config *config.Config
-	Probe  *probe.Options
+	Probe  *probe.Options // with the machine
 	// Log receives the verifier's log of every program (-d verifier); nil: the
 	// log is asked for only when a program is refused.
 	Log io.Writer
@@ -31,6 +30,8 @@ type Options struct {
 
 // A Session is a script in the kernel, not yet attached to anything.
 type Session struct {
+	// Object is what was loaded: programs that the kernel refused, and that may be
+	// missing, are not in it.
 	Object *object.Object
 	// Maps are the descriptors of Object.Maps; -1 for maps that no program
 	// refers to, which were not created.
@@ -53,20 +54,16 @@ type Session struct {
 	opts   Options
 }
 
-// Load creates the maps and loads the programs. The error is a *Rejected if
-// the verifier refused a program.
+// Load creates the maps and loads the programs; it does not change the object. The
+// error is a *Rejected if the verifier refused a program.
 func Load(o *object.Object, opts Options) (_ *Session, err error) {
-	s := &Session{Object: o, dataFD: -1, btfFD: -1, opts: opts}
+	own := *o
+	s := &Session{Object: &own, CPUs: opts.Probe.Machine.PossibleCPUs(), dataFD: -1, btfFD: -1, opts: opts}
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
-	if opts.Probe != nil {
-		s.CPUs = opts.Probe.Machine.PossibleCPUs()
-	} else {
-		s.CPUs = machine.Host().PossibleCPUs()
-	}
 	n, bounded := s.bounded()
 	s.Bounded = bounded && n <= leastRing/2 && (opts.Config == nil || opts.Config.PerfRBPages == 0)
 	if err := s.createMaps(); err != nil {

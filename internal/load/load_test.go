@@ -13,6 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -58,6 +59,9 @@ func needBPF(t *testing.T) {
 	unix.Close(fd)
 }
 
+// here are the options for the running machine.
+var here = &probe.Options{Machine: machine.Host()}
+
 func TestLoad(t *testing.T) {
 	needBPF(t)
 	o := begin(
@@ -75,7 +79,7 @@ func TestLoad(t *testing.T) {
 		asm.Return(),
 	)
 	o.Programs[0].Code.Insns[8].Offset = 3
-	s, err := Load(o, Options{Config: config.Default()})
+	s, err := Load(o, Options{Config: config.Default(), Probe: here})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +114,7 @@ func TestRejected(t *testing.T) {
 		{"helper", []asm.Instruction{asm.Mov.Imm(asm.R1, 0), asm.FnSkbLoadBytes.Call(), asm.Return()},
 			[]string{"t.bt:2:3-9: ERROR: the kernel refused the program for begin: helper bpf_skb_load_bytes not allowed in probe\n"}},
 	} {
-		_, err := Load(begin(c.code...), Options{})
+		_, err := Load(begin(c.code...), Options{Probe: here})
 		var r *Rejected
 		if !errors.As(err, &r) {
 			t.Errorf("%s: %v", c.name, err)
@@ -132,7 +136,7 @@ func TestRejected(t *testing.T) {
 func TestVerifierLog(t *testing.T) {
 	needBPF(t)
 	var log strings.Builder
-	s, err := Load(begin(asm.Mov.Imm(asm.R0, 0), asm.Return()), Options{Log: &log})
+	s, err := Load(begin(asm.Mov.Imm(asm.R0, 0), asm.Return()), Options{Log: &log, Probe: here})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +272,7 @@ func TestRingSize(t *testing.T) {
 
 func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
-		s, err := Load(begin(mapPtr(asm.R1, 0), asm.Mov.Imm(asm.R0, 0), asm.Return()), Options{})
+		s, err := Load(begin(mapPtr(asm.R1, 0), asm.Mov.Imm(asm.R0, 0), asm.Return()), Options{Probe: here})
 		if err != nil {
 			b.Skip(err)
 		}

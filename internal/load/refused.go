@@ -90,9 +90,7 @@ func (s *Session) leaveOut(errs []error) error {
 		if pt := r.points[0]; strict && (!pt.Wild() || !loaded[pt.At]) {
 			return r.first
 		}
-		if s.opts.Probe != nil {
-			s.opts.Probe.WarnRefused(&probe.Refused{Points: r.points, First: errors.New(r.first.Target)}, 0)
-		}
+		s.opts.Probe.WarnRefused(&probe.Refused{Points: r.points, First: errors.New(r.first.Target)}, 0)
 	}
 	traced := func(p *object.Program) bool { return p.Group.Points[0].Kind.Ours == probe.NotOurs }
 	if len(order) > 0 && !slices.ContainsFunc(programs, traced) {

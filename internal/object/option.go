@@ -1,7 +1,13 @@
 package object
 
 import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
 	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -14,6 +20,41 @@ type Option struct {
 	Default []byte     // as it lies in memory, without padding
 	Offset  int        // in the data map
 	At      source.Span
+}
+
+// Parse reads a value of the option, as Set takes it. given says that there is a text: of
+// an option that is a bool none is needed.
+func (o *Option) Parse(text string, given bool) ([]byte, error) {
+	if s, ok := o.Type.(*types.String); ok {
+		if !given {
+			return nil, fmt.Errorf("expects a string")
+		}
+		if len(text) >= s.Cap {
+			return nil, fmt.Errorf("is longer than max_strlen (%d)", s.Cap)
+		}
+		return []byte(text), nil
+	}
+	if o.Type == types.Bool {
+		switch strings.ToLower(text) {
+		case "true", "1":
+			return []byte{1}, nil
+		case "false", "0":
+			return nil, nil
+		}
+		return nil, fmt.Errorf("invalid bool (value: %s)", text)
+	}
+	if !given {
+		return nil, fmt.Errorf("expects an integer (value: %s)", text)
+	}
+	n, negative, err := syntax.ParseSigned(text)
+	signed := o.Type == types.Type(types.Int64)
+	if err != nil || negative && !signed || !negative && signed && n > math.MaxInt64 {
+		return nil, fmt.Errorf("invalid integer (value: %s)", text)
+	}
+	if negative {
+		n = -n
+	}
+	return binary.NativeEndian.AppendUint64(nil, n), nil
 }
 
 // Set gives an option a value of as many bytes as its type has, or less.

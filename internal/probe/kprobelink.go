@@ -163,7 +163,9 @@ func (r *refusals) end(attached bool, o *Options) error {
 		}
 		return &r.unsafe
 	}
-	r.group.Missing = len(r.byKernel.Points) + len(r.unsafe.Points)
+	if o.Missed != nil {
+		o.Missed(len(r.byKernel.Points) + len(r.unsafe.Points))
+	}
 	o.WarnRefused(&r.byKernel, len(r.group.Points))
 	o.WarnRefused(&r.unsafe, len(r.group.Points))
 	return nil

@@ -227,6 +227,9 @@ type Options struct {
 	// Step is called after each of many attachments; an error ends attaching.
 	// Nil: nobody wants to know.
 	Step func() error
+	// Missed is told how many points of a group that is attached a pattern covers
+	// and the kernel refused; nil: nobody wants to know.
+	Missed func(points int)
 	// Kernel makes and closes the attachments that must not be cut short; nil:
 	// the calling thread does.
 	Kernel bpf.Kernel
@@ -246,11 +249,8 @@ func (o *Options) step() error {
 type Group struct {
 	Points []*Point
 	Mech   *Mechanism
-	Extra  any // what the mechanism needs
-	// Missing counts the points that a pattern covers and the kernel refused,
-	// once the group is attached.
-	Missing int
-	Uses    Uses // what the program asks of its context
+	Extra  any  // what the mechanism needs
+	Uses   Uses // what the program asks of its context
 	// Numbered: the program tells the points apart by their numbers.
 	Numbered bool
 

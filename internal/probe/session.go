@@ -70,8 +70,6 @@ var kprobeSession = Mechanism{
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
 		entries := *g
 		entries.Points = g.Points[:len(g.Points)/2]
-		links, err := linkMany(progFD, &entries, 0, bpf.AttachKprobeSession, o)
-		g.Missing = entries.Missing
-		return links, err
+		return linkMany(progFD, &entries, 0, bpf.AttachKprobeSession, o)
 	},
 }

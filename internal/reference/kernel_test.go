@@ -14,7 +14,6 @@ import (
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/hawktest"
-	"github.com/hawktrace/hawk/internal/load"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -124,14 +123,13 @@ func TestKernelExamples(t *testing.T) {
 			if res == nil || ds.HasErrors() {
 				t.Fatalf("%s\n%s", e.Script, &messages)
 			}
-			ls, err := load.Load(res.Object, load.Options{Config: res.Config, Probe: &po})
+			s, err := session.Load(session.Spec{Program: session.New(res), Probe: po})
 			if err != nil {
 				t.Fatalf("%s\n%v", e.Script, err)
 			}
-			defer ls.Close()
-			_, err = session.Run(context.Background(), ls, session.Options{
-				Config: res.Config, Probe: &po, Stdout: io.Discard, Stderr: &messages, DryRun: true,
-				Sink: output.NewText(io.Discard, &messages, output.Options{}),
+			defer s.Close()
+			_, err = s.Run(context.Background(), session.Options{
+				Sink: output.NewText(io.Discard, &messages, output.Options{}), Stderr: &messages, DryRun: true,
 			})
 			if err != nil || strings.Contains(messages.String(), "ERROR") {
 				t.Errorf("%s\n%v\n%s", e.Script, err, &messages)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,8 +13,19 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// errInterrupted is a signal while probes were being attached.
-var errInterrupted = errors.New("interrupted while attaching")
+// An interruption is the end of a run while its probes were being attached.
+type interruption struct{ cause error }
+
+func (*interruption) Error() string   { return "interrupted while attaching" }
+func (i *interruption) Unwrap() error { return i.cause }
+
+// interruption is an error that says why the run is to end before it has begun.
+func (s *session) interruption() error {
+	if s.ctx == nil {
+		return &interruption{}
+	}
+	return &interruption{context.Cause(s.ctx)}
+}
 
 // attach attaches all programs that the kernel fires. Where the kernel runs
 // the handler that came last first, they are attached from the last to the
@@ -36,10 +48,11 @@ func (s *session) attach() error {
 	s.announceSites(total)
 	shown := startProgress(s.o.Progress, "Attaching", total)
 	defer shown.end()
+	s.o.Probe.Missed = func(points int) { s.failing.unattached += points }
 	s.o.Probe.Step = func() error {
 		shown.done.Add(1)
 		if s.interrupted() {
-			return errInterrupted
+			return s.interruption()
 		}
 		s.relieve() // those already attached are sending
 		return nil
@@ -56,7 +69,7 @@ func (s *session) attach() error {
 		case err == nil:
 			attached++
 		case s.interrupted():
-			return errInterrupted
+			return s.interruption()
 		case !errors.As(err, &refused):
 			return s.missing(p, err)
 		}
@@ -136,12 +149,12 @@ func (s *session) reportLeft(l leftOut) error {
 
 // interrupted reports whether the run is to end before it has begun.
 func (s *session) interrupted() bool {
-	return s.signals.Load() > 0 || s.cancelled.Load() || s.meter.costly.Load()
+	return s.signals.Load() > 0 || s.ctx != nil && s.ctx.Err() != nil || s.meter.costly.Load()
 }
 
 func (s *session) attachProgram(fd int, p *object.Program) error {
 	if s.interrupted() {
-		return errInterrupted
+		return s.interruption()
 	}
 	if s.o.Verbose {
 		s.describe(p)
@@ -161,7 +174,6 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 	if p.Group.Mech.Walk != nil && len(links) > 0 {
 		s.walks = append(s.walks, walk{p, links[0]})
 	}
-	s.failing.unattached += p.Group.Missing
 	s.relieve()
 	return err
 }

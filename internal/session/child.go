@@ -13,13 +13,13 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 )
 
-// A Child is the command of -c. It exists, with its final process ID, from
-// StartChild on, so that probes can be aimed at it, and executes the command
+// A child is the command of -c. It exists, with its final process ID, from
+// startChild on, so that probes can be aimed at it, and executes the command
 // once everything is attached.
 //
 // Between fork and exec it waits for a byte on a pipe. No debugger interface is
 // needed, so the command may be traced by one.
-type Child struct {
+type child struct {
 	path    string // of the program
 	process *os.Process
 	release *os.File         // one byte lets it go; closing it ends it
@@ -70,9 +70,9 @@ func SplitCommand(s string) ([]string, error) {
 	return words, nil
 }
 
-// StartChild creates the process that will execute a command. It has hawk's
+// startChild creates the process that will execute a command. It has hawk's
 // environment and standard files and ends when hawk does.
-func StartChild(argv []string) (*Child, error) {
+func startChild(argv []string) (*child, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		reason := err
@@ -103,15 +103,15 @@ func StartChild(argv []string) (*Child, error) {
 		failR.Close()
 		return nil, fmt.Errorf("Failed to fork child: %w", err)
 	}
-	return &Child{path: path, process: p, release: goW, failure: failR}, nil
+	return &child{path: path, process: p, release: goW, failure: failR}, nil
 }
 
 // PID is the process ID, before and after the command starts.
-func (c *Child) PID() int { return c.process.Pid }
+func (c *child) PID() int { return c.process.Pid }
 
 // Close ends the child if it was never let go, and waits for it; after a run
 // it does nothing. It is meant for runs that do not come about.
-func (c *Child) Close() {
+func (c *child) Close() {
 	if c.release == nil {
 		return
 	}
@@ -125,7 +125,7 @@ func (c *Child) Close() {
 
 // watch calls ended, in another goroutine, once the child has ended, and then
 // closes told.
-func (c *Child) watch(ended func()) {
+func (c *child) watch(ended func()) {
 	c.done, c.told = make(chan struct{}), make(chan struct{})
 	go func() {
 		c.state, _ = c.process.Wait()
@@ -136,7 +136,7 @@ func (c *Child) watch(ended func()) {
 }
 
 // run lets the child execute its command.
-func (c *Child) run() error {
+func (c *child) run() error {
 	_, err := c.release.Write([]byte{1})
 	c.release.Close()
 	c.release = nil
@@ -153,7 +153,7 @@ func (c *Child) run() error {
 }
 
 // ended reports whether a watched child has ended.
-func (c *Child) ended() bool {
+func (c *child) ended() bool {
 	select {
 	case <-c.done:
 		return true
@@ -164,7 +164,7 @@ func (c *Child) ended() bool {
 
 // terminate asks the child to end and, after a while or when nobody wants to
 // wait any more, ends it.
-func (c *Child) terminate(impatient context.Context) {
+func (c *child) terminate(impatient context.Context) {
 	if c.release != nil {
 		c.Close()
 	}
@@ -187,7 +187,7 @@ func (c *Child) terminate(impatient context.Context) {
 
 // Status is the exit status of a command that has ended, as a shell has it:
 // 128 and the number for one that a signal ended.
-func (c *Child) Status() int {
+func (c *child) Status() int {
 	if c.state == nil {
 		return 0
 	}
@@ -198,7 +198,7 @@ func (c *Child) Status() int {
 }
 
 // epitaph is what -v says about the end of a child.
-func (c *Child) epitaph() string {
+func (c *child) epitaph() string {
 	if c.state == nil {
 		return ""
 	}

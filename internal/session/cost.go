@@ -18,9 +18,6 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// ExitCostly is the status of a run that --max-overhead has ended.
-const ExitCostly = 3
-
 // A meter knows what the programs of the run cost, by the kernel's own
 // measurement. The kernel measures while somebody asks for that, at some 50 ns
 // for each run of each program of the machine.
@@ -50,10 +47,8 @@ const (
 	budgetMost  = 3 // looks in a row that may find too much
 
 	manySites = 10_000
+	often     = 1_000_000 // runs a second that are worth a word
 )
-
-// manyPerSecond is how often a program runs that is worth a word.
-var manyPerSecond = 1_000_000.0
 
 // startMeter has the kernel measure, if the user asked for that.
 func (s *session) startMeter() error {
@@ -172,7 +167,7 @@ func (s *session) announceHot(now time.Time) {
 		took := now.Sub(g.at)
 		for i, r := range runs {
 			n := r.Runs - g.runs[i].Runs
-			if rate := float64(n) / took.Seconds(); rate >= manyPerSecond {
+			if rate := float64(n) / took.Seconds(); rate >= cmp.Or(s.o.Often, often) {
 				s.Warnf(source.Span{}, "%s fires %s times a second, which takes %.0f %% of a CPU; --max-overhead sets a limit",
 					s.Message(value.Text(s.programName(i))), grouped(uint64(rate)), percent(r.Nanos-g.runs[i].Nanos, took))
 			}

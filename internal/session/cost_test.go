@@ -24,10 +24,3 @@ func TestPercent(t *testing.T) {
 		}
 	}
 }
-
-// WorthAWord sets how often a program runs that is worth a word.
-func WorthAWord(t *testing.T, perSecond float64) {
-	old := manyPerSecond
-	manyPerSecond = perSecond
-	t.Cleanup(func() { manyPerSecond = old })
-}

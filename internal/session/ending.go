@@ -2,12 +2,7 @@ package session
 
 import (
 	"context"
-	"os"
-	"os/signal"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/source"
 )
@@ -18,48 +13,50 @@ const patience = time.Second
 
 // An attention is how a run learns that it is to end, and gets there.
 type attention struct {
-	caught            chan os.Signal
-	stop, abort       context.Context // done by the first signal that ends the run, by the second; nil: nobody attends
+	ctx               context.Context // of the run; nil: nobody attends
+	news              chan struct{}   // somebody has called end
+	stop, abort       context.Context // done once the run is to end, and when that is to be at once
 	stopNow, abortNow context.CancelFunc
-	dropped           int         // commands that were not run any more
-	deaf              atomic.Bool // the reader is gone
+	dropped           int // commands that were not run any more
 }
 
-// catch has signals sent to the run. A closed pipe is seen when writing; its
-// signal would end hawk before the end programs have run. A terminal that is
-// gone is no reason to lose what was counted: the output may be a file. What
-// nohup has arranged stays so.
-func (a *attention) catch() {
+func (a *attention) open(ctx context.Context) {
+	a.ctx, a.news = ctx, make(chan struct{}, 1)
 	a.stop, a.stopNow = context.WithCancel(context.Background())
 	a.abort, a.abortNow = context.WithCancel(context.Background())
-	a.caught = make(chan os.Signal, 4)
-	signals := []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGUSR1, unix.SIGPIPE}
-	if !signal.Ignored(unix.SIGHUP) {
-		signals = append(signals, unix.SIGHUP)
-	}
-	signal.Notify(a.caught, signals...)
 }
 
-// attend takes signals, and the end of ctx, until done is closed. It sees to it
-// that the reader of events does not miss them: it wakes it, ends the command
-// that it waits for, and shuts the output that it is stuck in.
-func (s *session) attend(ctx context.Context, done <-chan struct{}) {
-	cancelled := ctx.Done()
+// end ends the run: 1 in its own time, 2 at once. It may be called from any goroutine
+// while the run lasts.
+func (s *session) end(how int32) {
+	for was := s.signals.Load(); was < how && !s.signals.CompareAndSwap(was, how); was = s.signals.Load() {
+	}
+	if how == 0 || s.ctx == nil {
+		return
+	}
+	if s.stopNow(); how > 1 {
+		s.abortNow()
+	}
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+	s.wake()
+}
+
+// attend waits for the end of the run's context, and for that somebody ends the run,
+// until done is closed. It sees to it that the reader of events does not miss them: it
+// wakes it, ends the command that it waits for, and shuts the output that it is stuck in.
+func (s *session) attend(done <-chan struct{}) {
+	cancelled := s.ctx.Done()
 	var look <-chan time.Time
 	for {
 		select {
-		case sig := <-s.caught:
-			switch sig {
-			case unix.SIGUSR1:
-				s.selfSignals.Add(1)
-			case unix.SIGINT, unix.SIGTERM, unix.SIGHUP:
-				if s.stopNow(); s.signals.Add(1) > 1 {
-					s.abortNow()
-				}
-			}
+		case <-s.news:
 		case <-cancelled:
 			s.cancelled.Store(true)
 			s.stopNow()
+			s.wake()
 			cancelled = nil
 		case <-look:
 			s.unblock()
@@ -71,9 +68,6 @@ func (s *session) attend(ctx context.Context, done <-chan struct{}) {
 			ticker := time.NewTicker(patience / 20)
 			defer ticker.Stop()
 			look = ticker.C
-		}
-		if !s.deaf.Load() {
-			s.wake()
 		}
 	}
 }

@@ -51,9 +51,9 @@ func FuzzRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rec []byte) {
 		bound.Run(t, len(rec), func() {
 			var out bytes.Buffer
-			s, err := newSession(&load.Session{Object: res.Object, Maps: noMaps}, Options{
-				Config: res.Config, Probe: &opts, Sink: output.NewJSON(&out, io.Discard, output.Options{}),
-			})
+			loaded := &load.Session{Object: res.Object, Maps: noMaps}
+			of := &Session{spec: Spec{Program: New(res), Probe: opts}, loaded: loaded}
+			s, err := newSession(of, Options{Sink: output.NewJSON(&out, io.Discard, output.Options{})})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -120,7 +120,7 @@ func (s *session) targetGone() bool {
 	return readyNow(s.pidFD)
 }
 
-// runSelf runs the programs of signals that hawk received.
+// runSelf runs the programs of signals that hawk was sent.
 func (s *session) runSelf() {
 	for n := s.selfSignals.Swap(0); n > 0 && !s.exited; n-- {
 		done := make(chan struct{})
@@ -160,7 +160,11 @@ func (s *session) readRing(most int) int {
 	if s.ring == nil {
 		return 0
 	}
-	return s.ring.read(most, s.dispatch)
+	n := s.ring.read(most, s.dispatch)
+	if n > 0 {
+		s.received.Add(uint64(n))
+	}
+	return n
 }
 
 // dispatch acts on one record. After exit() records are dropped, but still

@@ -156,6 +156,7 @@ func (s *session) readPackets() int {
 		s.act(p.pending[n].rec)
 	}
 	p.pending = slices.Delete(p.pending, 0, n)
+	s.received.Add(uint64(n))
 	return n
 }
 

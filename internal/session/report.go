@@ -86,9 +86,6 @@ func (s *session) tests(programs []int) (bool, error) {
 // benchTime is how long a measurement lasts at least.
 const benchTime = time.Millisecond
 
-// packet is what measured programs run on, as long as an Ethernet header.
-var packet = make([]byte, 14)
-
 func (s *session) benches(programs []int, longest int) (bool, error) {
 	s.Emit(output.Benches{Width: longest})
 	good := true
@@ -116,7 +113,8 @@ func (s *session) benches(programs []int, longest int) (bool, error) {
 // measure repeats a program until a round lasts long enough. Errors end it
 // after the first run.
 func (s *session) measure(fd int, w *watch) (average, rounds uint64, err error) {
-	const most = 1 << 26 // rounds, however little the program does
+	const most = 1 << 26       // rounds, however little the program does
+	packet := make([]byte, 14) // what it runs on, as long as an Ethernet header
 	for rounds = 1; ; {
 		ns, err := bpf.Repeat(fd, packet, uint32(rounds))
 		if err != nil {

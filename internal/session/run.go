@@ -6,16 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"runtime"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/keeper"
@@ -28,22 +24,13 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// Options are what a run depends on besides the loaded script.
+// Options are what a run depends on besides what is loaded.
 type Options struct {
-	Config *config.Config
-	Probe  *probe.Options
-	Sink   output.Sink
-	Stdout io.Writer // where the notice for test harnesses goes
-	Stderr io.Writer // errors of commands, notes of Verbose
-	Child  *Child    // -c; it is let go once everything is attached
-	PID    int       // -p: the run ends with this process; 0: none
+	Sink   output.Sink // takes what the script prints, from one goroutine at a time
+	Stderr io.Writer   // errors of commands, notes of Verbose; nil: nobody wants them
 	// DwarfPIDs are processes whose user stacks will be taken (--dwarf-pid).
 	DwarfPIDs []int
 	DryRun    bool // end once everything is attached; show nothing
-	// Report runs the script's tests or measurements, those with this trigger,
-	// instead of tracing; NotOurs: neither.
-	Report probe.Trigger
-	Unused int // attach points that were not even loaded
 	// Progress is the terminal to show on how far attaching has come, when that
 	// takes long; nil: none.
 	Progress io.Writer
@@ -53,52 +40,62 @@ type Options struct {
 	// Valves are the files of the output, which are shut where writing to them
 	// would keep the run from ending.
 	Valves []*output.Valve
-	// Last says that the process ends with the run: a second Ctrl-C that comes
-	// too late to cut anything short does not kill it on its way out.
+	// Last says that the process ends with the run: links that are slow to close are
+	// closed when it has.
 	Last    bool
 	Verbose bool
 	// MaxOverhead is the most that the programs may take of a CPU, in percent, over
-	// three seconds; 0: anything. Else the run ends with ExitCostly.
+	// three seconds; 0: anything. Else the run ends, OverBudget.
 	MaxOverhead float64
 	// Announce: what is likely to slow the machine down is said.
 	Announce bool
+	// Often is how many runs of a program in a second are worth saying; 0: a million.
+	Often float64
+
+	// Attached is called once everything is attached, Stopping when that ends,
+	// Pinned for a program that stays when hawk ends, with its path. They are called
+	// between two items; nil: nobody wants to know.
+	Attached func(probes int)
+	Stopping func()
+	Pinned   func(path string)
 }
 
-// Run runs the script until it ends: by exit(), by a signal, with the child or
-// the process traced, with ctx, or at once if nothing but begin and end
-// probes is in it. The status is that of exit(). An error means that the run
-// did not come about or that its output could not be written; a reader of the
-// output that has gone away is not an error.
-func Run(ctx context.Context, ls *load.Session, o Options) (status int, err error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	s, err := newSession(ls, o)
-	if err != nil {
-		return 0, err
-	}
-	defer s.close()
-	// A script that is over in a moment needs no protection from signals.
-	if !s.brief() || o.Child != nil {
-		stop, err := s.watch(ctx)
-		if err != nil {
-			return 0, err
-		}
-		defer stop()
-	}
-	if err := s.trace(); err != nil {
-		return 0, err
-	}
-	missing := s.endCaptures()
-	if s.err != nil && !errors.Is(s.err, unix.EPIPE) {
-		return s.status, s.err
-	}
-	return s.status, missing
+// A Result is how a run ended.
+type Result struct {
+	Status  int // that of exit(), or 1 if a test failed
+	Reason  Reason
+	Command int // exit status of the command, as a shell has it
+}
+
+// Reason is why a run ended.
+type Reason int
+
+// The reasons.
+const (
+	Finished     Reason = iota // there was nothing to wait for
+	Exited                     // by exit()
+	Stopped                    // by Stop
+	Cancelled                  // its context was done
+	ProcessEnded               // the command, or the process traced
+	OverBudget                 // its programs took more of a CPU than they may
+)
+
+// settings are all that a run depends on.
+type settings struct {
+	Options
+	Config *config.Config
+	Probe  *probe.Options
+	Child  *child
+	PID    int
+	Report probe.Trigger // runs tests or measurements in place of tracing
+	Unused int           // attach points that were not even loaded
 }
 
 // A session is one run. It is the builtin.Env of its handlers.
 type session struct {
 	*load.Session
-	o           Options
+	owner       *Session
+	o           settings
 	sink        output.Sink
 	ring        *ring // nil if no program sends records
 	events      []event
@@ -110,14 +107,16 @@ type session struct {
 	keeper      *keeper.Keeper // nil without links that are slow to close
 
 	status int
+	reason Reason
 	exited bool  // an exit() was handled
 	ending bool  // the end programs run: exit() only sets the status
 	err    error // of writing output
 
 	wakeFD, pidFD int // -1 if not open
 	sleeper       *sleeper
-	inMain        chan func() // what the main thread runs while another reads
-	signals       atomic.Int32
+	inMain        chan func()   // what the main thread runs while another reads
+	received      atomic.Uint64 // records
+	signals       atomic.Int32  // 1: the run is to end, 2: at once
 	selfSignals   atomic.Int32
 	cancelled     atomic.Bool
 
@@ -145,11 +144,17 @@ type event struct {
 	args   []value.Arg
 }
 
-func newSession(ls *load.Session, o Options) (*session, error) {
+func newSession(of *Session, o Options) (*session, error) {
+	ls, p, probes := of.loaded, of.spec.Program, of.spec.Probe
 	s := &session{
-		Session: ls, o: o, sink: o.Sink, wakeFD: -1, pidFD: -1, meter: meter{stats: -1}, inMain: make(chan func()),
+		Session: ls, owner: of,
+		o:    settings{o, p.Config, &probes, of.child, of.spec.PID, p.mode, p.unused},
+		sink: o.Sink, wakeFD: -1, pidFD: -1, meter: meter{stats: -1}, inMain: make(chan func()),
 	}
-	if o.DryRun {
+	if o.Stderr == nil {
+		s.o.Stderr = io.Discard
+	}
+	if o.DryRun || o.Sink == nil {
 		s.sink = output.NewText(io.Discard, io.Discard, output.Options{})
 	}
 	s.events = make([]event, len(ls.Object.Events))
@@ -181,6 +186,7 @@ func newSession(ls *load.Session, o Options) (*session, error) {
 }
 
 func (s *session) close() {
+	s.meter.close() // which may wake the reader
 	if s.ring != nil {
 		s.ring.close()
 	}
@@ -192,7 +198,6 @@ func (s *session) close() {
 			unix.Close(fd)
 		}
 	}
-	s.meter.close()
 	s.packets.close()
 	if s.calm != nil {
 		s.calm()
@@ -214,13 +219,11 @@ func (s *session) close() {
 // word is a 64-bit word of the data map, shared with the programs.
 func (s *session) word(offset int) *uint64 { return (*uint64)(unsafe.Pointer(&s.Data[offset])) }
 
-// brief reports whether the script is over after its begin and end programs,
-// each of which ends soon.
-func (s *session) brief() bool { return s.Bounded && !s.waits() }
-
 // waits reports whether there is anything to wait for after begin.
-func (s *session) waits() bool {
-	for _, p := range s.Object.Programs {
+func (s *session) waits() bool { return waits(s.Object) }
+
+func waits(o *object.Object) bool {
+	for _, p := range o.Programs {
 		m := p.Group.Mech
 		if t := trigger(p); t == probe.NotOurs && m.Walk == nil && m.Reader == nil || t == probe.OnSignal {
 			return true
@@ -231,169 +234,7 @@ func (s *session) waits() bool {
 
 func trigger(p *object.Program) probe.Trigger { return p.Group.Points[0].Kind.Ours }
 
-// trace is the life cycle of the probes from the begin programs on.
-func (s *session) trace() error {
-	s.startClocks()
-	if err := s.startMeter(); err != nil {
-		return err
-	}
-	if c := s.o.Child; c != nil {
-		atomic.StoreUint64(s.word(object.DataCPID), uint64(c.PID()))
-		defer c.terminate(s.abort)
-	}
-	if err := s.runAll(probe.AtBegin); err != nil {
-		return err
-	}
-	if s.o.Report.Verdict() {
-		good, err := s.report(s.o.Report)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			if !good {
-				s.status = 1
-			}
-		}()
-		return s.finish()
-	}
-	defer s.detach()
-	if s.unwind != nil && !s.o.DryRun {
-		s.unwind.Wait() // for what is known to be needed by the first sample
-	}
-	if err := s.attach(); err != nil {
-		if s.meter.costly.Load() {
-			return s.finish()
-		}
-		return err
-	}
-	if s.o.DryRun {
-		return nil
-	}
-	if c := s.o.Child; c != nil {
-		if err := c.run(); err != nil {
-			return err
-		}
-	}
-	s.announce()
-	s.pinned()
-	if err := s.iterate(); err != nil {
-		return err
-	}
-	if s.waits() {
-		s.unwindRunning()
-		s.loop()
-	} else {
-		s.drain()
-	}
-	return s.finish()
-}
-
-// announce says that everything is attached.
-func (s *session) announce() {
-	points := map[*probe.Point]bool{} // one that is at several places can have several programs
-	for _, p := range s.Object.Programs {
-		for _, pt := range p.Group.Counted() {
-			points[pt] = true
-		}
-	}
-	n := s.o.Unused + len(points) - s.failing.unattached
-	s.Emit(output.Attached{Probes: n})
-	notify(fmt.Sprintf("READY=1\nSTATUS=%d probes attached", n))
-	const notice = "__BPFTRACE_NOTIFY_PROBES_ATTACHED"
-	if _, ok := os.LookupEnv(notice); ok {
-		s.flush()
-		fmt.Fprintln(s.o.Stdout, notice)
-	}
-}
-
-// finish ends the run: it silences the programs, runs the end programs and
-// prints what there is to print. Links are closed after that, as it may take
-// long.
-func (s *session) finish() error {
-	notify("STOPPING=1")
-	atomic.StoreUint64(s.word(object.DataExited), 1)
-	s.drain()
-	if c := s.o.Child; c != nil {
-		c.terminate(s.abort)
-		if note := c.epitaph(); note != "" && s.o.Verbose {
-			fmt.Fprintln(s.o.Stderr, note)
-		}
-	}
-	s.exited, s.ending = false, true
-	if err := s.runAll(probe.AtEnd); err != nil {
-		return err
-	}
-	s.drain()
-	s.failing.report(s, true)
-	s.reportDropped()
-	s.family.report(s)
-	s.Emit(output.End{})
-	if s.o.Config.PrintMapsOnExit && !s.o.Report.Verdict() {
-		s.printMaps()
-	}
-	s.leftOut()
-	s.flush()
-	s.reportCost()
-	if s.meter.costly.Load() && s.status == 0 {
-		s.status = ExitCostly
-	}
-	return nil
-}
-
-// runAll runs the programs of a trigger in the order of the script, and acts
-// on what they send.
-func (s *session) runAll(t probe.Trigger) error {
-	for i, p := range s.Object.Programs {
-		if trigger(p) != t {
-			continue
-		}
-		if s.o.Verbose {
-			fmt.Fprintf(s.o.Stderr, "Attaching '%s' probe\n", p.Group.Points[0].Name())
-		}
-		if err := s.runProgram(s.Programs[i]); err != nil {
-			return fmt.Errorf("cannot run the %s probe: %w", p.Group.Points[0].Name(), err)
-		}
-		if t == probe.AtEnd {
-			s.drain()
-		}
-	}
-	return nil
-}
-
-// runProgram runs a program in this thread. One that may send more than the
-// ring buffer holds is read by a helper meanwhile; this goroutine waits for the
-// helper before it goes on, so that there is only ever one reader.
-func (s *session) runProgram(fd int) error {
-	if s.Bounded || s.ring == nil {
-		_, err := bpf.TestRun(fd, nil)
-		return err
-	}
-	var over atomic.Bool
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		for !over.Load() {
-			s.relieve()
-			nap(100 * time.Microsecond)
-		}
-	}()
-	_, err := bpf.TestRun(fd, nil)
-	over.Store(true)
-	<-read
-	return err
-}
-
-// relieve reads records only if the ring is filling up: what begin programs
-// send is to appear behind the message that says what is attached.
-func (s *session) relieve() {
-	for s.ring != nil && s.ring.used() > s.ring.size/2 {
-		if s.readRing(readMost) == 0 {
-			return
-		}
-	}
-}
-
-// watch makes signals, the end of processes and of ctx wake the reader.
+// watch makes the end of processes and of ctx wake the reader.
 func (s *session) watch(ctx context.Context) (stop func(), err error) {
 	if s.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
@@ -415,24 +256,19 @@ func (s *session) watch(ctx context.Context) (stop func(), err error) {
 	if s.sleeper, err = newSleeper(s.wakeFD, fds); err != nil {
 		return nil, err
 	}
-	s.catch()
+	s.attention.open(ctx)
 	done := make(chan struct{})
 	attended := make(chan struct{})
 	go func() {
 		defer close(attended)
-		s.attend(ctx, done)
+		s.attend(done)
 	}()
 	if s.o.Child != nil {
 		s.o.Child.watch(s.wake)
 	}
 	return func() {
-		if s.o.Last {
-			s.deaf.Store(true) // output may get stuck on the last yards
-		} else {
-			signal.Stop(s.caught)
-			close(done)
-			<-attended
-		}
+		close(done)
+		<-attended
 		if s.o.Child != nil {
 			<-s.o.Child.told // it writes to a descriptor that is closed next
 		}
@@ -443,7 +279,9 @@ func (s *session) watch(ctx context.Context) (stop func(), err error) {
 func (s *session) wake() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	unix.Write(s.wakeFD, one[:])
+	if s.wakeFD >= 0 {
+		unix.Write(s.wakeFD, one[:])
+	}
 }
 
 // nap blocks the thread, which is more exact than the timers of the runtime.

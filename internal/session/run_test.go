@@ -12,13 +12,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/compile"
-	"github.com/hawktrace/hawk/internal/load"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -67,43 +67,46 @@ type tracing struct {
 	dryRun   bool
 	unsafe   bool
 	announce bool
+	often    float64
+	session  atomic.Pointer[session.Session]
 	stdout   io.Writer // nil: kept
 	out      log
 	stderr   log
-	status   int
+	result   session.Result
 	err      error
 }
 
-// run compiles and runs a script, with children of this process let in on
-// what the machine does not allow.
-func (tr *tracing) run(t *testing.T, script string) {
+// needsBPF skips a test where nothing can be loaded.
+func needsBPF(t *testing.T) {
 	t.Helper()
 	fd, err := bpf.MapCreate(bpf.MapSpec{Type: 27, MaxEntries: unix.Getpagesize()})
 	if err != nil {
 		t.Skipf("creating a ring buffer: %v (needs root and Linux 5.8)", err)
 	}
 	unix.Close(fd)
+}
+
+// run compiles and runs a script, with children of this process let in on
+// what the machine does not allow.
+func (tr *tracing) run(t *testing.T, script string) {
+	t.Helper()
+	needsBPF(t)
 	po := probe.Options{Machine: machine.Host(), MaxProbes: 1024, PID: tr.pid, PIDFilter: tr.pid > 0, Unsafe: tr.unsafe}
-	res, ds := compile.Compile(source.NewFile("stdin", script), compile.Options{Probe: po})
-	if res == nil || ds.HasErrors() {
+	p, ds := session.Compile(source.NewFile("stdin", script), compile.Options{Probe: po})
+	if p == nil {
 		var b strings.Builder
 		ds.Print(&b, source.PrintOptions{})
 		t.Fatalf("%s\n%s", script, &b)
 	}
-	ls, err := load.Load(res.Object, load.Options{Config: res.Config, Probe: &po})
+	s, err := session.Load(session.Spec{Program: p, Probe: po, Command: tr.command, PID: tr.pid})
 	if err != nil {
-		t.Fatalf("%s\n%v", script, err)
+		tr.err = err
+		return
 	}
-	defer ls.Close()
+	defer s.Close()
+	tr.session.Store(s)
 	o := session.Options{
-		Config: res.Config, Probe: &po, Stdout: io.Discard, Stderr: &tr.stderr,
-		PID: tr.pid, DryRun: tr.dryRun, WholeCommands: tr.json, Announce: tr.announce,
-	}
-	if tr.command != nil {
-		if o.Child, err = session.StartChild(tr.command); err != nil {
-			t.Fatal(err)
-		}
-		defer o.Child.Close()
+		Stderr: &tr.stderr, DryRun: tr.dryRun, WholeCommands: tr.json, Announce: tr.announce, Often: tr.often,
 	}
 	var w io.Writer = &tr.out
 	if tr.stdout != nil {
@@ -118,7 +121,7 @@ func (tr *tracing) run(t *testing.T, script string) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	tr.status, tr.err = session.Run(ctx, ls, o)
+	tr.result, tr.err = s.Run(ctx, o)
 }
 
 func (tr *tracing) check(t *testing.T, out, stderr string, status int) {
@@ -132,8 +135,8 @@ func (tr *tracing) check(t *testing.T, out, stderr string, status int) {
 	if got := tr.stderr.text.String(); got != stderr {
 		t.Errorf("stderr %q, want %q", got, stderr)
 	}
-	if tr.status != status {
-		t.Errorf("status %d, want %d", tr.status, status)
+	if got := tr.result.Status; got != status {
+		t.Errorf("status %d, want %d", got, status)
 	}
 }
 
@@ -223,8 +226,10 @@ func TestCommandCannotRun(t *testing.T) {
 	if !errors.Is(tr.err, unix.ENOEXEC) {
 		t.Errorf("error %v", tr.err)
 	}
-	if _, err := session.StartChild([]string{"no-such-command"}); err == nil || !strings.Contains(err.Error(), "Path 'no-such-command' does not exist or is not executable") {
-		t.Errorf("error %v", err)
+	tr = tracing{command: []string{"no-such-command"}}
+	tr.run(t, `begin { @x = 1; }`)
+	if err := (*session.CommandError)(nil); !errors.As(tr.err, &err) || !strings.Contains(err.Error(), "Path 'no-such-command' does not exist or is not executable") {
+		t.Errorf("error %v", tr.err)
 	}
 }
 
@@ -297,19 +302,19 @@ func TestSelfSignal(t *testing.T) {
 	tr.stderr.want, tr.stderr.seen = "Attached", attached
 	go func() {
 		<-attached
-		unix.Kill(os.Getpid(), unix.SIGUSR1)
+		tr.session.Load().Signal()
 	}()
 	tr.run(t, `self:signal:SIGUSR1 { printf("signal\n"); exit(2); }`)
 	tr.check(t, "signal\n\n\n", "Attached 1 probe\n", 2)
 }
 
-func TestInterrupt(t *testing.T) {
+func TestStop(t *testing.T) {
 	var tr tracing
 	attached := make(chan struct{})
 	tr.stderr.want, tr.stderr.seen = "Attached", attached
 	go func() {
 		<-attached
-		unix.Kill(os.Getpid(), unix.SIGINT)
+		tr.session.Load().Stop()
 	}()
 	tr.run(t, `interval:s:100 { exit(9); } end { printf("end\n"); }`)
 	tr.check(t, "end\n\n\n", "Attached 2 probes\n", 0)
@@ -328,8 +333,8 @@ func TestOutputErrors(t *testing.T) {
 	}
 	closed := tracing{stdout: failing{unix.EPIPE}}
 	closed.run(t, script)
-	if closed.err != nil || closed.status != 0 {
-		t.Errorf("closed pipe: %v, status %d", closed.err, closed.status)
+	if closed.err != nil || closed.result.Status != 0 {
+		t.Errorf("closed pipe: %v, status %d", closed.err, closed.result.Status)
 	}
 }
 
@@ -345,49 +350,17 @@ func TestKernelStack(t *testing.T) {
 	}
 }
 
-// A service manager hears when everything is attached and when the run ends.
-func TestNotify(t *testing.T) {
-	path := t.TempDir() + "/notify"
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("NOTIFY_SOCKET", path)
-	tr := &tracing{}
-	tr.run(t, `begin { printf("x\n"); } interval:ms:1 { exit(); }`)
-	tr.check(t, "x\n\n\n", "Attached 2 probes\n", 0)
-	for _, want := range []string{"READY=1\nSTATUS=2 probes attached", "STOPPING=1"} {
-		buf := make([]byte, 256)
-		n, _, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
-		if err != nil || string(buf[:n]) != want {
-			t.Errorf("notified of %q, %v; want %q", buf[:max(n, 0)], err, want)
-		}
-	}
-	// Nobody there, or no name of a socket: nothing happens.
-	for _, nobody := range []string{path + ".none", "@hawk-nobody", "relative"} {
-		t.Setenv("NOTIFY_SOCKET", nobody)
-		tr := &tracing{}
-		tr.run(t, `begin { printf("x\n"); }`)
-		tr.check(t, "x\n\n\n", "Attached 1 probe\n", 0)
-	}
-}
-
 // TestHotProbes: a probe that fires very often is reported once, without being asked;
 // not a clock, whose rate is known, and not if nobody wants to hear it.
 func TestHotProbes(t *testing.T) {
-	session.WorthAWord(t, 0.001)
 	const script = `rawtracepoint:sys_enter { @ = count(); } interval:ms:10 { @n++; if (@n > 100) { exit(); } }`
 	hot := regexp.MustCompile(`^Attached 2 probes\nWARNING: rawtracepoint:(vmlinux:)?sys_enter fires [0-9,]+ times a second, which takes [0-9]+ % of a CPU; --max-overhead sets a limit\n$`)
-	tr := &tracing{announce: true}
+	tr := &tracing{announce: true, often: 0.001}
 	tr.run(t, script)
 	if got := tr.stderr.text.String(); !hot.MatchString(got) {
 		t.Errorf("stderr is %q", got)
 	}
-	tr = &tracing{}
+	tr = &tracing{often: 0.001}
 	tr.run(t, script)
 	if got := tr.stderr.text.String(); got != "Attached 2 probes\n" {
 		t.Errorf("without announcements, stderr is %q", got)

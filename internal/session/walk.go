@@ -38,9 +38,8 @@ func (s *session) iterate() error {
 func (s *session) pinned() {
 	for _, p := range s.Object.Programs {
 		for _, pt := range p.Group.Points {
-			if pt.Pin != "" {
-				s.flush()
-				fmt.Fprintf(s.o.Stdout, "Program pinned to %s\n", pt.Pin)
+			if pt.Pin != "" && s.o.Pinned != nil {
+				s.o.Pinned(pt.Pin)
 			}
 		}
 	}

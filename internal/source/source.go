@@ -3,7 +3,10 @@
 // that any stage may build and only the edge (the command, an editor) draws.
 package source
 
-import "sort"
+import (
+	"sort"
+	"sync"
+)
 
 // A File is one piece of script text with the name diagnostics use for it.
 type File struct {
@@ -18,7 +21,8 @@ type File struct {
 	// Import is the import that asked for the file; zero for the script itself.
 	Import Span
 
-	lines []int // byte offset of each line start, filled on first use
+	indexed sync.Once
+	lines   []int // byte offset of each line start, filled on first use
 }
 
 // Where is the path that the text was read from.
@@ -55,16 +59,16 @@ func (f *File) Line(line int) string {
 	return f.Text[start:end]
 }
 
+// index finds the lines; several goroutines may ask for positions.
 func (f *File) index() {
-	if f.lines != nil {
-		return
-	}
-	f.lines = []int{0}
-	for i := range len(f.Text) {
-		if f.Text[i] == '\n' {
-			f.lines = append(f.lines, i+1)
+	f.indexed.Do(func() {
+		f.lines = []int{0}
+		for i := range len(f.Text) {
+			if f.Text[i] == '\n' {
+				f.lines = append(f.lines, i+1)
+			}
 		}
-	}
+	})
 }
 
 // A Span is a half-open range of byte offsets in a file. The zero Span is

@@ -16,6 +16,7 @@ import (
 	"github.com/hawktrace/hawk/internal/hawktest"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -151,7 +152,7 @@ func (s *Script) runAhead(t *testing.T, payload []byte) (other int) {
 		t.Fatal(err)
 	}
 	o := probe.Options{Machine: machine.Host()}
-	obj, ds := p.Bind(&o, false)
+	program, ds := session.Bind(p, &o)
 	if ds.HasErrors() {
 		var text bytes.Buffer
 		ds.Print(&text, source.PrintOptions{NoWarnings: true})
@@ -161,6 +162,6 @@ func (s *Script) runAhead(t *testing.T, payload []byte) (other int) {
 		t.Log(&text)
 		return 1
 	}
-	s.run(t, obj, p.Config, o)
+	s.run(t, program, o)
 	return 0
 }

@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/compile"
-	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/hawktest"
 	"github.com/hawktrace/hawk/internal/load"
 	"github.com/hawktrace/hawk/internal/machine"
-	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session"
@@ -34,7 +32,7 @@ func TestKernelCorpusInPieces(t *testing.T) {
 	}
 	eachHere(t, func(s *Script, t *testing.T) {
 		res, o := s.compileOn(t, machine.Host(), compile.Options{Verify: true, Pieces: true})
-		s.load(t, res.Object, res.Config, &o.Probe).Close()
+		s.load(t, session.New(res), o.Probe).Close()
 	})
 }
 
@@ -68,23 +66,13 @@ func (s *Script) trace(t *testing.T) {
 	if n := after.TotalAlloc - before.TotalAlloc; n > most {
 		t.Errorf("compiling it takes %d MB", n>>20)
 	}
-	s.run(t, res.Object, res.Config, o.Probe)
+	s.run(t, session.New(res), o.Probe)
 }
 
 // run loads and attaches a compiled script, and runs it if it says what it prints.
-func (s *Script) run(t *testing.T, obj *object.Object, settings *config.Config, o probe.Options) {
+func (s *Script) run(t *testing.T, p *session.Program, o probe.Options) {
 	t.Helper()
-	var child *session.Child
-	o.PID = 0
-	if s.Run != nil {
-		var err error
-		if child, err = session.StartChild(s.Run); err != nil {
-			t.Fatal(err)
-		}
-		defer child.Close()
-		o.PID = child.PID()
-	}
-	loaded := s.load(t, obj, settings, &o)
+	loaded := s.load(t, p, o)
 	defer loaded.Close()
 	if s.Has("compile") {
 		return
@@ -95,10 +83,7 @@ func (s *Script) run(t *testing.T, obj *object.Object, settings *config.Config, 
 	defer cancel()
 	var out, messages bytes.Buffer
 	sink := output.NewText(&out, &messages, output.Options{Buffering: output.FullyBuffered, Quiet: true})
-	_, err := session.Run(ctx, loaded, session.Options{
-		Config: settings, Probe: &o, Sink: sink, Stdout: &out, Stderr: &messages, Child: child, DryRun: !s.Expects,
-	})
-	if err != nil {
+	if _, err := loaded.Run(ctx, session.Options{Sink: sink, Stderr: &messages, DryRun: !s.Expects}); err != nil {
 		t.Fatal(err)
 	}
 	if err := sink.Flush(); err != nil {
@@ -111,10 +96,11 @@ func (s *Script) run(t *testing.T, obj *object.Object, settings *config.Config, 
 	}
 }
 
-// load loads a compiled script.
-func (s *Script) load(t *testing.T, obj *object.Object, settings *config.Config, o *probe.Options) *load.Session {
+// load loads a compiled script, and starts its command.
+func (s *Script) load(t *testing.T, p *session.Program, o probe.Options) *session.Session {
 	t.Helper()
-	loaded, err := load.Load(obj, load.Options{Config: settings, Probe: o})
+	o.PID = 0
+	loaded, err := session.Load(session.Spec{Program: p, Probe: o, Command: s.Run})
 	var refused *load.Rejected
 	if errors.As(err, &refused) {
 		t.Fatalf("refused: %v\n%s", err, tail(refused.Log, 40))

@@ -100,7 +100,7 @@ func judgeOnce(script string, pieces bool, without []*machine.Feature) (v verdic
 
 // trace loads and runs a compiled script.
 func trace(res *compile.Result, o *probe.Options) (stdout, stderr string, err error) {
-	loaded, err := load.Load(res.Object, load.Options{Config: res.Config, Probe: o})
+	s, err := session.Load(session.Spec{Program: session.New(res), Probe: *o})
 	if err != nil {
 		var r *load.Rejected
 		if errors.As(err, &r) {
@@ -108,12 +108,10 @@ func trace(res *compile.Result, o *probe.Options) (stdout, stderr string, err er
 		}
 		return "", "", err
 	}
-	defer loaded.Close()
+	defer s.Close()
 	var out, msg bytes.Buffer
 	sink := output.NewText(&out, &msg, output.Options{Buffering: output.FullyBuffered, Quiet: true})
-	if _, err = session.Run(context.Background(), loaded, session.Options{
-		Config: res.Config, Probe: o, Sink: sink, Stdout: &out, Stderr: &msg,
-	}); err != nil {
+	if _, err = s.Run(context.Background(), session.Options{Sink: sink, Stderr: &msg}); err != nil {
 		return "", "", err
 	}
 	if err := sink.Flush(); err != nil {

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/session"
+)
+
+// catch has signals sent to the run, until hawk ends: a Ctrl-C that comes too late to
+// cut anything short does not kill it on its way out. A closed pipe is seen when
+// writing; its signal would end hawk before the end programs have run. A terminal that
+// is gone is no reason to lose what was counted: the output may be a file. What nohup
+// has arranged stays so.
+func catch(s *session.Session) {
+	caught := make(chan os.Signal, 4)
+	signals := []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGUSR1, unix.SIGPIPE}
+	if !signal.Ignored(unix.SIGHUP) {
+		signals = append(signals, unix.SIGHUP)
+	}
+	signal.Notify(caught, signals...)
+	go func() {
+		stop := s.Stop
+		for sig := range caught {
+			switch sig {
+			case unix.SIGUSR1:
+				s.Signal()
+			case unix.SIGINT, unix.SIGTERM, unix.SIGHUP:
+				stop()
+				stop = s.Abort
+			}
+		}
+	}()
+}
+
+// announce has the service manager and test harnesses told of the run.
+func (c *command) announce(o *session.Options) {
+	o.Attached = func(probes int) {
+		notify(fmt.Sprintf("READY=1\nSTATUS=%d probes attached", probes))
+		const notice = "__BPFTRACE_NOTIFY_PROBES_ATTACHED"
+		if _, ok := os.LookupEnv(notice); ok {
+			o.Sink.Flush()
+			fmt.Fprintln(c.out, notice)
+		}
+	}
+	o.Stopping = func() { notify("STOPPING=1") }
+	o.Pinned = func(path string) {
+		o.Sink.Flush()
+		fmt.Fprintf(c.out, "Program pinned to %s\n", path)
+	}
+}
+
+// notify tells the service manager that started hawk how it is doing: one
+// datagram to the socket that the environment names. There may be none, and
+// nobody needs to hear that nobody listens.
+func notify(state string) {
+	path := os.Getenv("NOTIFY_SOCKET")
+	if path == "" || path[0] != '/' && path[0] != '@' {
+		return
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	// A leading @ stands for the NUL of names that are not in the file system.
+	unix.Sendto(fd, []byte(state), unix.MSG_NOSIGNAL, &unix.SockaddrUnix{Name: path})
+}
