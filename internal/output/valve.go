@@ -36,12 +36,16 @@ func NewValve(f *os.File) *Valve {
 
 // Write writes to the file.
 func (v *Valve) Write(p []byte) (int, error) {
+	part := maxBuffer // a longer write to a disk would keep Ctrl-C waiting on a machine of one CPU
+	if v.waits {
+		part = atATime
+	}
 	for done := 0; ; {
 		if v.shut.Load() {
 			return done, ErrShut
 		}
 		v.since.Store(int64(time.Since(v.start)) | 1)
-		n, err := write(v.file, p[done:min(done+atATime, len(p))])
+		n, err := write(v.file, p[done:min(done+part, len(p))], !v.waits)
 		v.since.Store(0)
 		if err != nil && v.shut.Load() {
 			err = ErrShut

@@ -1,9 +1,11 @@
 package output
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -48,6 +50,38 @@ func TestValveSlowReader(t *testing.T) {
 	if err := <-wrote; err != nil {
 		t.Error(err)
 	}
+}
+
+// A full buffer goes to a regular file by one write: more of them cost a reader
+// of many events its time.
+func TestValveWholeBuffers(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	v := NewValve(f)
+	text := make([]byte, 16*maxBuffer)
+	before := writes(t)
+	if n, err := v.Write(text); n != len(text) || err != nil {
+		t.Fatal(n, err)
+	}
+	if n := writes(t) - before; n > 16+8 { // the runtime makes some of its own
+		t.Errorf("%d writes for %d buffers", n, len(text)/maxBuffer)
+	}
+}
+
+// writes is how many write system calls this process has made.
+func writes(t *testing.T) (n int) {
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		t.Skip(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "syscw: ")
+	if _, err := fmt.Sscan(rest, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // Nobody reads what is written to a regular file, which may be slow.
