@@ -1,0 +1,91 @@
+package aot
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hawktrace/hawk/internal/object"
+)
+
+// An object is a payload by itself, without an executable around it: magic, format, the
+// digest of the rest, and then the version of hawk that wrote it and the payload, each behind
+// its length. All numbers are little-endian.
+const (
+	objectMagic = "hawk\x00obj"
+	headSize    = len(objectMagic) + 4 + sha256.Size
+	maxVersion  = 256
+)
+
+// Format is the number of the format of objects. It grows with each change of what a
+// payload holds.
+const Format = 1
+
+// OtherFormat is an object of a format that this version of hawk does not read.
+type OtherFormat struct{ Have uint32 }
+
+func (e *OtherFormat) Error() string {
+	return fmt.Sprintf("the object has format %d, and this version of hawk reads %d: compile it again", e.Have, Format)
+}
+
+var errDamaged = errors.New("the object is damaged")
+
+// Seal is an object of a payload as bytes.
+func Seal(version string, payload []byte) []byte {
+	rest := binary.LittleEndian.AppendUint32(nil, uint32(len(version)))
+	rest = append(rest, version...)
+	rest = binary.LittleEndian.AppendUint64(rest, uint64(len(payload)))
+	rest = append(rest, payload...)
+	digest := sha256.Sum256(rest)
+	out := binary.LittleEndian.AppendUint32([]byte(objectMagic), Format)
+	return append(append(out, digest[:]...), rest...)
+}
+
+// Open reads an object: its payload, the version that wrote it, and the digest, which
+// fits the rest. No more is read than an object may have.
+func Open(r io.Reader) (payload []byte, version string, digest [sha256.Size]byte, err error) {
+	fail := func(err error) ([]byte, string, [sha256.Size]byte, error) { return nil, "", digest, err }
+	b, err := io.ReadAll(io.LimitReader(r, int64(maxPayload+headSize+maxVersion+13)))
+	switch {
+	case err != nil:
+		return fail(err)
+	case len(b) < headSize || string(b[:len(objectMagic)]) != objectMagic:
+		return fail(errors.New("this is no object of hawk"))
+	}
+	if have := binary.LittleEndian.Uint32(b[len(objectMagic):]); have != Format {
+		return fail(&OtherFormat{have})
+	}
+	rest := b[headSize:]
+	digest = sha256.Sum256(rest)
+	if !bytes.Equal(digest[:], b[headSize-sha256.Size:headSize]) || len(rest) < 4 {
+		return fail(errDamaged)
+	}
+	n := binary.LittleEndian.Uint32(rest)
+	if rest = rest[4:]; n > maxVersion || len(rest) < int(n)+8 {
+		return fail(errDamaged)
+	}
+	version, rest = string(rest[:n]), rest[n:]
+	size := binary.LittleEndian.Uint64(rest)
+	if rest = rest[8:]; size > maxPayload || size != uint64(len(rest)) {
+		return fail(errDamaged)
+	}
+	return rest, version, digest, nil
+}
+
+// Layout has the maps, events and options of the first variant, without programs.
+func (p *Payload) Layout() *object.Object { return &p.Variants[0].object }
+
+// Points are the names of the attach points that the first variant was compiled for,
+// and the mechanism of each program.
+func (p *Payload) Points() (points, mechanisms []string) {
+	for _, pr := range p.Variants[0].programs {
+		for _, p := range pr.group.Points {
+			points = append(points, p.Name)
+		}
+		mechanisms = append(mechanisms, pr.group.Mechanism)
+	}
+	return points, mechanisms
+}
