@@ -156,6 +156,36 @@ type PermissionError struct {
 func (e *PermissionError) Error() string { return e.err.Error() }
 func (e *PermissionError) Unwrap() error { return fs.ErrPermission }
 
+// An AttachError is a probe that cannot be attached: there is no such function, file
+// or process, mostly.
+type AttachError struct {
+	Probe string
+	Err   error
+}
+
+func (e *AttachError) Error() string { return e.Err.Error() }
+func (e *AttachError) Unwrap() error { return e.Err }
+
+// A VerifierError is a program that the kernel's verifier refused, at a place of the script.
+type VerifierError struct {
+	Probe string
+	Span  Span
+	Tail  string // the end of what it said
+	text  string
+}
+
+func (e *VerifierError) Error() string { return e.text }
+func (e *VerifierError) Unwrap() error { return ErrVerifier }
+
+// A BindError is an object that was made for another machine or by another version.
+type BindError struct {
+	Fact, Want, Have string
+	err              error
+}
+
+func (e *BindError) Error() string { return e.err.Error() }
+func (e *BindError) Unwrap() error { return ErrBind }
+
 // A FeatureError says what the kernel cannot do, and since which version kernels can.
 type FeatureError struct {
 	Feature, Since string

@@ -4,14 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/policy"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -59,7 +63,8 @@ type Policy struct {
 // A Program is a compiled script. It does not change, and may be started many
 // times, at once too.
 type Program struct {
-	res      *compile.Result
+	prog     *session.Program // nil if it was only checked
+	res      *compile.Result  // its parts; without an object if it was only checked
 	warnings Diagnostics
 	machine  *Machine
 	probe    probe.Options
@@ -100,19 +105,53 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 		pol = (*policy.Policy)(o.Policy)
 		opts.Vet = pol.Typed
 	}
-	res, ds := compile.Compile(s.file(), opts)
+	prog, ds := session.Compile(s.file(), opts)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if res != nil && res.Object != nil && pol != nil {
-		pol.Object(res.Object, ds)
+	if prog != nil && !typesOnly {
+		if pol != nil {
+			pol.Object(prog.Object, ds)
+		}
+		if prog, err = setOptions(prog, s.Options); err != nil {
+			return nil, err
+		}
 	}
 	all := diagnostics(ds)
-	if all.failed() || res == nil {
+	if all.failed() || prog == nil {
 		return nil, all
 	}
-	p.res, p.warnings = res, all
+	p.res, p.warnings = prog.Result, all
+	if !typesOnly {
+		p.prog = prog
+	}
 	return p, nil
+}
+
+// setOptions gives the named options of a script their values.
+func setOptions(p *session.Program, given map[string]string) (*session.Program, error) {
+	values := map[string][]byte{}
+	for name, text := range given {
+		i := slices.IndexFunc(p.Object.Options, func(o *object.Option) bool { return o.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("hawk: the script has no option %s", name)
+		}
+		v, err := p.Object.Options[i].Parse(text, true)
+		if err != nil {
+			return nil, fmt.Errorf("hawk: option %s %w", name, err)
+		}
+		values[name] = v
+	}
+	return p.Set(values), nil
+}
+
+// bind is the program as it runs.
+func (p *Program) bind(printMaps bool) (*session.Program, error) {
+	prog, err := p.prog.Select(probe.NotOurs)
+	if err == nil && !printMaps {
+		prog = prog.Configure(func(c *config.Config) { c.PrintMapsOnExit = false })
+	}
+	return prog, err
 }
 
 // noFiles is a file system without files.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/load"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session"
 )
 
 // A Machine is what scripts are compiled for: the running one, or a recorded one.
@@ -140,4 +143,29 @@ func failure(err error) error {
 		return &FeatureError{unsupported.Feature.Name, unsupported.Feature.Since, err}
 	}
 	return err
+}
+
+// attachError gives what went wrong at the start of a session its type.
+func attachError(m *Machine, err error) error {
+	var rejected *load.Rejected
+	var unattached *session.Unattached
+	switch {
+	case errors.As(err, &rejected):
+		tail := rejected.Log
+		if len(tail) > 2000 {
+			tail = tail[len(tail)-2000:]
+		}
+		return &VerifierError{rejected.Diag.Span.Text(), span(rejected.Diag.Span), tail, rejected.Error()}
+	case errors.Is(err, fs.ErrPermission):
+		lacking := (*machine.Lacking)(nil)
+		errors.As(m.m.Privileges(), &lacking)
+		p := &PermissionError{err: m.m.Explain(err)}
+		if lacking != nil {
+			p.Need = lacking.Need
+		}
+		return p
+	case errors.As(err, &unattached):
+		return &AttachError{unattached.Probe, err}
+	}
+	return failure(err)
 }

@@ -132,6 +132,8 @@ type MapInfo struct {
 	Keys  []Field // none of a scalar
 	Value Type
 	Agg   string // "", "count", "hist" …
+
+	key types.Type // all of it; nil of a scalar
 }
 
 // Maps are the maps of the script, by name.
@@ -151,7 +153,7 @@ func (p *Program) Maps() []MapInfo {
 }
 
 func mapInfo(name string, key, val types.Type, agg *types.Agg) MapInfo {
-	i := MapInfo{Name: name, Value: Type{t: val}}
+	i := MapInfo{Name: name, Value: Type{t: val}, key: key}
 	if agg != nil {
 		i.Agg, i.Value = agg.Kind, Type{t: agg}
 	}

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
@@ -214,7 +215,7 @@ var _ = define(Func{
 			e.PrintMap(ev.Map, ev.Extra[0], ev.Extra[1])
 			return nil
 		}
-		e.Emit(output.Print{Value: e.Decode(ev.Args[0], rec)})
+		e.Emit(output.Print{Value: e.Decode(ev.Args[0], rec), Type: ev.Args[0].Type, At: ev.At})
 		return nil
 	},
 })
@@ -304,4 +305,9 @@ var _ = define(Func{
 // PrintsValue reports whether an event is that of a value being printed.
 func PrintsValue(ev *object.Event) bool {
 	return ev.Builtin == "print" && ev.Map < 0 && len(ev.Args) == 1
+}
+
+// RunsCommands reports whether a script has user space run commands.
+func RunsCommands(o *object.Object) bool {
+	return slices.ContainsFunc(o.Events, func(ev *object.Event) bool { return ev.Builtin == "system" })
 }

@@ -4,6 +4,7 @@ package output
 
 import (
 	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -13,9 +14,16 @@ type Item interface{ item() }
 type (
 	// Printf is formatted text. The item is a pointer to it, so that the most
 	// frequent one need not be allocated; its text is not kept.
-	Printf struct{ Text []byte }
+	Printf struct {
+		Text []byte
+		At   source.Span // the call; zero if it is not known
+	}
 	// Print is print(value).
-	Print struct{ Value value.Value }
+	Print struct {
+		Value value.Value
+		Type  types.Type  // of the value in the script; nil if it is not known
+		At    source.Span // the call; zero if it is not known
+	}
 	// Raw is text of time, cat, join or system; Type is its JSON record type.
 	Raw struct {
 		Type string // "time", "cat", "join", "syscall"

@@ -77,10 +77,10 @@ var records = []struct {
 	item           Item
 	out, err, json string
 }{
-	{"printf", &Printf{[]byte("hi 5\n")}, "hi 5\n", "", `{"type": "printf", "data": "hi 5\n"}` + "\n"},
-	{"print", Print{value.Tuple{value.Int(1), value.Str("x"), value.Tuple{value.Int(2), value.Int(3)}}}, "(1, x, (2, 3))\n", "",
+	{"printf", &Printf{Text: []byte("hi 5\n")}, "hi 5\n", "", `{"type": "printf", "data": "hi 5\n"}` + "\n"},
+	{"print", Print{Value: value.Tuple{value.Int(1), value.Str("x"), value.Tuple{value.Int(2), value.Int(3)}}}, "(1, x, (2, 3))\n", "",
 		`{"type": "value", "data": [1,"x",[2,3]]}` + "\n"},
-	{"stack", Print{value.Stack("\n        f+1\n")}, "\n        f+1\n\n", "", `{"type": "value", "data": "\n        f+1\n"}` + "\n"},
+	{"stack", Print{Value: value.Stack("\n        f+1\n")}, "\n        f+1\n\n", "", `{"type": "value", "data": "\n        f+1\n"}` + "\n"},
 	{"time", Raw{Type: "time", Text: []byte("2026\n")}, "2026\n", "", `{"type": "time", "data": "2026\n"}` + "\n"},
 	{"join", Raw{Type: "join", Text: []byte("/bin/true a"), Line: true}, "/bin/true a\n", "", `{"type": "join", "data": "/bin/true a"}` + "\n"},
 	{"attached", Attached{1}, "", "Attached 1 probe\n", `{"type": "attached_probes", "count": 1, "data": {"probes": 1}}` + "\n"},
@@ -312,7 +312,7 @@ func TestBuffering(t *testing.T) {
 		s := NewText(&out, &out, Options{Buffering: c.mode})
 		var got []string
 		for _, text := range []string{"a\nb", "c\n"} {
-			for _, step := range []func() error{func() error { return s.Write(&Printf{[]byte(text)}) }, s.Idle} {
+			for _, step := range []func() error{func() error { return s.Write(&Printf{Text: []byte(text)}) }, s.Idle} {
 				if err := step(); err != nil {
 					t.Fatal(err)
 				}
@@ -332,7 +332,7 @@ func TestBuffering(t *testing.T) {
 func TestOrderOfStreams(t *testing.T) {
 	var both bytes.Buffer
 	s := NewText(&both, &both, Options{})
-	for _, item := range []Item{&Printf{[]byte("one\n")}, Message{source.Error, span(0, 5), "two"}, &Printf{[]byte("three\n")}} {
+	for _, item := range []Item{&Printf{Text: []byte("one\n")}, Message{source.Error, span(0, 5), "two"}, &Printf{Text: []byte("three\n")}} {
 		if err := s.Write(item); err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +361,7 @@ func TestWriteErrors(t *testing.T) {
 	for i := range 20_000 {
 		big.Entries.Add(value.Int(i), value.Int(i))
 	}
-	for _, item := range []Item{big, &Printf{bytes.Repeat([]byte("x"), 1<<17)}} {
+	for _, item := range []Item{big, &Printf{Text: bytes.Repeat([]byte("x"), 1<<17)}} {
 		for _, s := range []Sink{NewText(&full{1000}, &full{}, Options{}), NewJSON(&full{1000}, &full{}, Options{})} {
 			if err := s.Write(item); !errors.Is(err, errFull) {
 				t.Errorf("%T: %v", item, err)
@@ -376,7 +376,7 @@ func TestWriteErrors(t *testing.T) {
 func TestPrintfDoesNotAllocate(t *testing.T) {
 	var out bytes.Buffer
 	s := NewText(&out, &out, Options{})
-	p := &Printf{[]byte("some line of text\n")}
+	p := &Printf{Text: []byte("some line of text\n")}
 	s.Write(p)
 	if n := testing.AllocsPerRun(100, func() { s.Write(p) }); n > 0.1 {
 		t.Errorf("%v allocations", n)

@@ -2,6 +2,12 @@ package output
 
 import "github.com/hawktrace/hawk/internal/value"
 
+// Sorted are the entries in the order in which they are printed.
+func (m Map) Sorted() Entries {
+	m.Top, m.Div = 0, 1
+	return m.arrange()
+}
+
 // arrange returns the entries as they are shown: sorted, the top ones only, values divided. It may change the order of m.Entries.
 func (m *Map) arrange() Entries {
 	es := m.Entries

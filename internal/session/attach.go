@@ -206,6 +206,19 @@ func (s *session) describe(p *object.Program) {
 	}
 }
 
+// Unattached is a probe that the kernel or its file would not take.
+type Unattached struct {
+	Probe string
+	Err   error
+	shown string // Probe as it is written to standard error
+}
+
+func (e *Unattached) Error() string {
+	return fmt.Sprintf("%s\nUnable to attach probe: %s. If this is expected, set the 'missing_probes' config variable to 'warn'.", e.Err, e.shown)
+}
+
+func (e *Unattached) Unwrap() error { return e.Err }
+
 // missing decides what a probe that cannot be attached means.
 func (s *session) missing(p *object.Program, err error) error {
 	name := s.Message(value.Text(p.Group.Points[0].Name()))
@@ -214,7 +227,7 @@ func (s *session) missing(p *object.Program, err error) error {
 	case "warn":
 		s.Warnf(source.Span{}, "%s\nUnable to attach probe: %s. Skipping.", errno.Message(err), name)
 	default:
-		return fmt.Errorf("%w\nUnable to attach probe: %s. If this is expected, set the 'missing_probes' config variable to 'warn'.", err, name)
+		return &Unattached{Probe: p.Group.Points[0].Name(), Err: err, shown: name}
 	}
 	s.failing.unattached += len(p.Group.Counted())
 	return nil

@@ -153,6 +153,7 @@ func (s *session) fill(dst []byte, ev *object.Event, rec []byte, escape bool) []
 // Printf emits what Format yields without allocating.
 func (s *session) Printf(ev *object.Event, rec []byte) {
 	s.format.Text = s.fill(s.format.Text[:0], ev, rec, s.Escapes().Output)
+	s.format.At = ev.At
 	s.Emit(&s.format)
 }
 

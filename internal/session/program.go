@@ -6,6 +6,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/aot"
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -128,4 +129,23 @@ func (p *Program) change(do func(o *object.Object)) *Program {
 		}
 	}
 	return changed
+}
+
+// Configure is the program with settings changed, whole and in pieces.
+func (p *Program) Configure(set func(c *config.Config)) *Program {
+	changed := *p
+	res, conf := *p.Result, *p.Config
+	set(&conf)
+	res.Config = &conf
+	changed.Result = &res
+	if other := p.inPieces; other != nil {
+		changed.inPieces = func() *Program {
+			p := other()
+			if p == nil {
+				return nil
+			}
+			return p.Configure(set)
+		}
+	}
+	return &changed
 }

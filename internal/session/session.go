@@ -37,6 +37,7 @@ type Session struct {
 	spec   Spec
 	loaded *load.Session
 	child  *child
+	reader Reader
 
 	mu       sync.Mutex // guards what follows, and that the run has its descriptors
 	began    bool
@@ -63,6 +64,7 @@ func (e *CommandError) Unwrap() error { return e.Err }
 // *CommandError, a *load.Rejected, or one of the kernel's.
 func Load(spec Spec) (_ *Session, err error) {
 	s := &Session{spec: spec, ready: make(chan struct{}), done: make(chan struct{})}
+	s.reader.of = s
 	defer func() {
 		if err != nil {
 			s.free()
@@ -265,6 +267,7 @@ func (s *Session) Close() error {
 }
 
 func (s *Session) free() error {
+	s.reader.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.child != nil {

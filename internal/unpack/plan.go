@@ -260,6 +260,11 @@ func (pl *planner) structure(from types.Type, to reflect.Type, field string) ste
 		if len(dsts) == 0 {
 			return pl.fail(field, to, "it has no field that could be set")
 		}
+		for _, d := range dsts {
+			if d.must {
+				return pl.fail(join(field, d.name), to, "the value has no fields")
+			}
+		}
 		first := pl.plan(from, dsts[0].typ, join(field, dsts[0].name))
 		return func(dst reflect.Value, v value.Value) error { return first(dst.FieldByIndex(dsts[0].index), v) }
 	}

@@ -1,0 +1,168 @@
+package hawk
+
+import (
+	"bytes"
+	"io"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/output"
+)
+
+// Kind is what an event is. Programs must take unknown ones.
+type Kind int
+
+// The kinds of event: a printed value, a formatted text, a printed map, other text,
+// events that were lost, trouble at run time, that all is attached, the end of the run.
+const (
+	Print Kind = iota + 1
+	Printf
+	Text
+	MapPrint
+	Lost
+	RuntimeError
+	Attached
+	End
+)
+
+// An Event is something that the script prints, or that the run has to say.
+type Event struct {
+	Kind  Kind
+	Time  time.Time // when it was read; the script's own clock is in the record
+	Text  []byte    // as the command would print it; valid until the next event
+	Value Value     // of Print
+	Map   *Snapshot // of MapPrint
+	Site  Position  // in the script, if it is a place there
+
+	item output.Item
+}
+
+// Decode stores the value of a printed record; see [Value.Decode].
+func (e *Event) Decode(dst any) error { return e.Value.Decode(dst) }
+
+// event is an item as an event; the Kind is 0 of one that is not for the consumer.
+func (s *Session) event(it output.Item, text *renderer) Event {
+	ev := Event{Time: s.o.Clock(), item: it}
+	switch it := it.(type) {
+	case output.Print:
+		ev.Kind, ev.Site = Print, span(it.At).Start
+		ev.Value = Value{it.Type, it.Value, s.plans}
+	case *output.Printf:
+		ev.Kind, ev.Site = Printf, span(it.At).Start
+	case output.Raw:
+		ev.Kind = Text
+	case output.Map:
+		ev.Kind = MapPrint
+		for _, info := range s.p.Maps() {
+			if info.Name == it.Name {
+				ev.Map = s.snapshot(info, it.Sorted())
+			}
+		}
+	case output.Lost, output.LostTotal:
+		ev.Kind = Lost
+	case output.Attached:
+		ev.Kind = Attached
+	case output.End:
+		ev.Kind = End
+	default:
+		ev.Kind = RuntimeError
+	}
+	if text != nil {
+		ev.Text = text.render(it)
+	}
+	return ev
+}
+
+// A renderer makes the text of one item after the other.
+type renderer struct {
+	buf  bytes.Buffer
+	sink output.Sink
+}
+
+func newRenderer() *renderer {
+	r := &renderer{}
+	r.sink = output.NewText(&r.buf, &r.buf, output.Options{Buffering: output.Unbuffered})
+	return r
+}
+
+func (r *renderer) render(it output.Item) []byte {
+	r.buf.Reset()
+	r.sink.Write(it)
+	return r.buf.Bytes()
+}
+
+// sink takes the items of a run to the output and to the queue.
+type sink struct {
+	s     *Session
+	text  *renderer
+	ended bool // what comes now is of the end, not of records
+}
+
+func (k *sink) Write(it output.Item) error {
+	if o := k.s.o.Output; o != nil {
+		text := k.text
+		if _, own := o.(*writer); own {
+			text = nil // it makes its own
+		}
+		ev := k.s.event(it, text)
+		if err := o.Write(&ev); err != nil {
+			return err
+		}
+	}
+	if _, end := it.(output.End); end {
+		k.ended = true
+	}
+	if !k.s.queued.Load() {
+		return nil
+	}
+	must := k.ended
+	switch x := it.(type) {
+	case *output.Printf:
+		it = &output.Printf{Text: bytes.Clone(x.Text), At: x.At}
+	case output.Raw:
+		x.Text = bytes.Clone(x.Text)
+		it = x
+	case output.Print, output.Map:
+	default:
+		must = true
+	}
+	k.s.queue.Push(it, must)
+	return nil
+}
+
+func (k *sink) Idle() error { return k.Flush() }
+
+func (k *sink) Flush() error {
+	if o := k.s.o.Output; o != nil {
+		return o.Flush()
+	}
+	return nil
+}
+
+func (k *sink) Escapes() output.Escapes { return output.Escapes{} }
+
+// An Output takes events in order, from one goroutine at a time. An error ends the run.
+type Output interface {
+	Write(*Event) error
+	Flush() error
+}
+
+// TextOutput writes byte for byte what the command prints.
+func TextOutput(out, err io.Writer) Output {
+	return &writer{output.NewText(out, err, output.Options{})}
+}
+
+// JSONOutput writes byte for byte what the command prints with -f json, a line for each
+// event. Messages about trouble, which the command writes to standard error, are left out.
+func JSONOutput(w io.Writer) Output { return &writer{output.NewJSON(w, io.Discard, output.Options{})} }
+
+// A writer is an output that writes items itself.
+type writer struct{ sink output.Sink }
+
+func (w *writer) Write(e *Event) error {
+	if e.item == nil {
+		return nil
+	}
+	return w.sink.Write(e.item)
+}
+
+func (w *writer) Flush() error { return w.sink.Flush() }

@@ -1,0 +1,115 @@
+package hawk
+
+import (
+	"fmt"
+	"io/fs"
+	"iter"
+	"reflect"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/unpack"
+)
+
+// A Map is a map of a running script, until the session is closed. It is read from any
+// goroutine, and waits for nobody who reads events.
+type Map struct {
+	Info MapInfo
+	s    *Session
+	n    int // in Object.Scripts
+}
+
+// Map finds a map by its name with @. The error is fs.ErrNotExist if there is none.
+func (s *Session) Map(name string) (*Map, error) {
+	for i, info := range s.p.Maps() {
+		if info.Name == name {
+			return &Map{info, s, i}, nil
+		}
+	}
+	return nil, fmt.Errorf("hawk: the script has no map %s: %w", name, fs.ErrNotExist)
+}
+
+// An Entry is an element of a map. Several keys are a tuple; that of a scalar is absent.
+type Entry struct{ Key, Value Value }
+
+// A Snapshot is what a map held.
+type Snapshot struct {
+	Info     MapInfo
+	Time     time.Time
+	Entries  []Entry
+	Complete bool // no keys came or went while it was read
+}
+
+func (m *Map) script() *object.ScriptMap { return m.s.p.res.Object.Scripts[m.n] }
+
+// Snapshot reads all elements, in the order in which the command prints them.
+// Aggregations are those of all CPUs together.
+func (m *Map) Snapshot() (*Snapshot, error) {
+	entries, whole, err := m.s.s.Reader().Read(m.n)
+	if err != nil {
+		return nil, err
+	}
+	snap := m.s.snapshot(m.Info, output.Map{Keyed: len(m.Info.Keys) > 0, Entries: entries}.Sorted())
+	snap.Complete = whole
+	return snap, nil
+}
+
+// snapshot gives entries of a map their types.
+func (s *Session) snapshot(info MapInfo, entries output.Entries) *Snapshot {
+	snap := &Snapshot{Info: info, Time: s.o.Clock(), Complete: true, Entries: make([]Entry, entries.Len())}
+	for i := range snap.Entries {
+		e := entries.At(i)
+		snap.Entries[i].Value = Value{info.Value.t, e.Value, s.plans}
+		if e.Key != nil {
+			snap.Entries[i].Key = Value{info.key, e.Key, s.plans}
+		}
+	}
+	return snap
+}
+
+// All yields keys and values. Every key that is there throughout comes once. What keeps
+// the map from being read ends it; Snapshot says what that is.
+func (m *Map) All() iter.Seq2[Value, Value] {
+	return func(yield func(Value, Value) bool) {
+		snap, err := m.Snapshot()
+		if err != nil {
+			return
+		}
+		for _, e := range snap.Entries {
+			if !yield(e.Key, e.Value) {
+				return
+			}
+		}
+	}
+}
+
+// Get reads one element; false: there is none. Each part of the key is an integer, a
+// bool or a string; a scalar has no key.
+func (m *Map) Get(key ...any) (Value, bool, error) {
+	raw, err := unpack.Key(m.script().Key, key)
+	if err != nil {
+		return Value{}, false, err
+	}
+	v, ok, err := m.s.s.Reader().Get(m.n, raw)
+	return Value{m.Info.Value.t, v, m.s.plans}, ok, err
+}
+
+// Clear removes all elements, as clear() does.
+func (m *Map) Clear() error { return m.s.s.Reader().Clear(m.n) }
+
+// Entries yields the elements of a map as values of Go, as far as they fit.
+func Entries[K comparable, V any](m *Map) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for key, val := range m.All() {
+			var k K
+			var v V
+			if key.t != nil && decodeInto(reflect.ValueOf(&k).Elem(), key) != nil || decodeInto(reflect.ValueOf(&v).Elem(), val) != nil {
+				continue
+			}
+			if !yield(k, v) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package hawk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/feed"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/unpack"
+)
+
+// Overflow says what becomes of events that a slow consumer leaves no room for.
+type Overflow int
+
+// With Block the kernel's buffer fills, and the kernel counts what is lost. With
+// DropNewest hawk drops events and counts them.
+const (
+	Block Overflow = iota
+	DropNewest
+)
+
+// RunOptions say how a program runs.
+type RunOptions struct {
+	Command    []string         // -c: the run ends with it; needs Child
+	Output     Output           // takes events in place of, or beside, Events; nil: none
+	Buffer     int              // events held for a slow reader; 0: 65,536
+	Overflow   Overflow         // when that is full
+	Budget     float64          // share of one CPU that the programs may take; 0: any; over it the run ends with ErrBudget
+	Child      bool             // allow system() and Command at all
+	Clock      func() time.Time // of Event.Time; nil: time.Now
+	MapsOnExit bool             // maps come as events at the end, as the command prints them
+}
+
+// A Session is a running program. Its methods may be called from any goroutine;
+// Events has one consumer.
+type Session struct {
+	p      *Program
+	s      *session.Session
+	o      RunOptions
+	queue  *feed.Queue[output.Item]
+	queued atomic.Bool // somebody wants what is in the queue
+	text   *renderer   // the consumer's
+	free   func() bool // lets go of the context
+	plans  *unpack.Plans
+}
+
+// Start loads and attaches a program. It returns once begin has run and all is
+// attached; on an error, and if ctx is done before, nothing stays attached. The run
+// ends by exit(), by Stop or Close, with ctx, or with the process traced.
+func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
+	s := &Session{p: p, plans: newPlans()}
+	if o != nil {
+		s.o = *o
+	}
+	switch {
+	case p.prog == nil:
+		return nil, errors.New("hawk: a script that was only checked cannot be started")
+	case !s.o.Child && (s.o.Command != nil || builtin.RunsCommands(p.res.Object)):
+		return nil, fmt.Errorf("hawk: starting commands has to be allowed by RunOptions.Child: %w", ErrPolicy)
+	}
+	if err := errors.Join(p.machine.Privileges(), ctx.Err()); err != nil {
+		return nil, err
+	}
+	if s.o.Buffer <= 0 {
+		s.o.Buffer = 1 << 16
+	}
+	if s.o.Clock == nil {
+		s.o.Clock = time.Now
+	}
+	s.queue = feed.New[output.Item](s.o.Buffer, s.o.Overflow == DropNewest)
+	s.queued.Store(s.o.Output == nil)
+	s.text = newRenderer()
+	prog, err := p.bind(s.o.MapsOnExit)
+	if err != nil {
+		return nil, err
+	}
+	s.free = context.AfterFunc(ctx, s.queue.Ending)
+	spec := session.Spec{Program: prog, Probe: p.probe, Command: s.o.Command, PID: p.probe.PID}
+	s.s, err = session.Start(ctx, spec, session.Options{Sink: &sink{s: s, text: newRenderer()}, WholeCommands: true, MaxOverhead: s.o.Budget * 100})
+	if err != nil {
+		s.free()
+		return nil, p.startError(ctx, err)
+	}
+	go func() {
+		s.s.Wait()
+		s.queue.End()
+		s.free()
+	}()
+	return s, nil
+}
+
+// Run starts a program and waits for its end. What it prints goes to the output of the options.
+func (p *Program) Run(ctx context.Context, o *RunOptions) (*Result, error) {
+	s, err := p.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if s.o.Output == nil {
+		for range s.Events() {
+		}
+	}
+	return s.Wait()
+}
+
+// Events yields what the script prints, in order, until the run has ended; the last
+// error is that of the run. Leaving the loop stops nothing: it can be entered again.
+// With an Output, events come from the moment on that Events is ranged over.
+func (s *Session) Events() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		s.queued.Store(true)
+		s.queue.Attend(true)
+		defer s.queue.Attend(false)
+		for {
+			it, ok := s.queue.Pop()
+			if !ok {
+				break
+			}
+			ev := s.event(it, s.text)
+			if ev.Kind != 0 && !yield(ev, nil) {
+				return
+			}
+		}
+		if _, err := s.result(); err != nil {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// Decoded yields the records that fit T, and leaves other events to rest; with nil
+// they are dropped and counted. If nothing that the script prints fits, that is the
+// first error. An error of rest ends it.
+func Decoded[T any](s *Session, rest func(Event) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		if err := s.fits(reflect.TypeFor[T]()); err != nil {
+			yield(none, err)
+			return
+		}
+		for ev, err := range s.Events() {
+			var v T
+			if err == nil && ev.Kind == Print {
+				plan, unfit := s.plans.For(ev.Value.t, reflect.TypeFor[T]())
+				if unfit == nil {
+					err = decodeError(ev.Value, plan.Into(reflect.ValueOf(&v).Elem(), ev.Value.v))
+					if !yield(v, err) {
+						return
+					}
+					continue
+				}
+			}
+			if err == nil && rest == nil {
+				if ev.Kind <= MapPrint {
+					s.queue.Drop()
+				}
+				continue
+			}
+			if err == nil {
+				err = rest(ev)
+			}
+			if err != nil {
+				yield(none, err)
+				return
+			}
+		}
+	}
+}
+
+// fits reports why no record of the script fits a type.
+func (s *Session) fits(t reflect.Type) (err error) {
+	for _, ev := range s.p.res.Object.Events {
+		if builtin.PrintsValue(ev) {
+			if _, err = s.plans.For(ev.Args[0].Type, t); err == nil {
+				return nil
+			}
+		}
+	}
+	if err == nil {
+		err = &unpack.Error{Type: t, Why: "the script prints no values"}
+	}
+	return decodeError(Value{}, err)
+}
+
+// Attached is how many probes are attached.
+func (s *Session) Attached() int { return s.s.Attached() }
+
+// Signal runs the script's self:signal:SIGUSR1 probes.
+func (s *Session) Signal() { s.s.Signal() }
+
+// Stop ends the run as Ctrl-C does: end probes run. It does not wait for that, and
+// may be called again.
+func (s *Session) Stop() {
+	s.queue.Ending()
+	s.s.Stop()
+}
+
+// Wait waits for the end of the run. The error is [ErrBudget] if the programs took more
+// than theirs, or that of an output.
+func (s *Session) Wait() (*Result, error) {
+	s.queue.Ending() // who waits here does not consume
+	return s.result()
+}
+
+func (s *Session) result() (*Result, error) {
+	r, err := s.s.Wait()
+	out := &Result{Status: r.Status, Stats: s.Stats(), Reason: reasons[r.Reason]}
+	if err == nil && r.Reason == session.OverBudget {
+		err = ErrBudget
+	}
+	return out, err
+}
+
+// Close stops the run, waits for its end and frees everything. It may be called again.
+func (s *Session) Close() error {
+	s.queue.Shut()
+	err := s.s.Close()
+	s.free()
+	return err
+}
+
+// Reason is why a run ended. Programs must take unknown ones.
+type Reason int
+
+// The reasons. Exited is also that of a script with nothing to wait for.
+const (
+	Exited Reason = iota
+	Stopped
+	Cancelled
+	ProcessEnded
+	OverBudget
+)
+
+var reasons = map[session.Reason]Reason{
+	session.Stopped: Stopped, session.Cancelled: Cancelled, session.ProcessEnded: ProcessEnded, session.OverBudget: OverBudget,
+}
+
+// A Result is how a run ended.
+type Result struct {
+	Status int // that of exit()
+	Stats  Stats
+	Reason Reason
+}
+
+// Stats count what programs sent: it was read and handed on (Events), found no room
+// in the kernel's buffer (Lost), or was dropped by hawk (Dropped). Missed probes could not
+// even begin to send, Unread strings could not be read.
+type Stats struct {
+	Events, Lost, Missed, Dropped, Unread uint64
+	Programs                              []ProgramStats // with Budget only
+}
+
+// ProgramStats is what one program did.
+type ProgramStats struct {
+	Probe string
+	Runs  uint64
+	CPU   time.Duration
+}
+
+// Stats are the counts so far.
+func (s *Session) Stats() Stats {
+	dropped := s.queue.Dropped() // counted before they are read
+	st := s.s.Stats()
+	out := Stats{Lost: st.Lost, Missed: st.Missed, Unread: st.Unread, Dropped: min(dropped, st.Events)}
+	out.Events = st.Events - out.Dropped
+	if s.o.Budget > 0 {
+		for _, p := range st.Programs {
+			out.Programs = append(out.Programs, ProgramStats(p))
+		}
+	}
+	return out
+}
+
+// startError gives an error of starting its type.
+func (p *Program) startError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return attachError(p.machine, err)
+}
