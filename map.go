@@ -104,7 +104,10 @@ func Entries[K comparable, V any](m *Map) iter.Seq2[K, V] {
 		for key, val := range m.All() {
 			var k K
 			var v V
-			if key.t != nil && decodeInto(reflect.ValueOf(&k).Elem(), key) != nil || decodeInto(reflect.ValueOf(&v).Elem(), val) != nil {
+			if key.t != nil && decodeInto(reflect.ValueOf(&k).Elem(), key) != nil {
+				continue
+			}
+			if decodeInto(reflect.ValueOf(&v).Elem(), val) != nil {
 				continue
 			}
 			if !yield(k, v) {

@@ -32,7 +32,7 @@ type RunOptions struct {
 	Output     Output           // takes events in place of, or beside, Events; nil: none
 	Buffer     int              // events held for a slow reader; 0: 65,536
 	Overflow   Overflow         // when that is full
-	Budget     float64          // share of one CPU that the programs may take; 0: any; over it the run ends with ErrBudget
+	Budget     float64          // share of one CPU for the programs, else ErrBudget; 0: any
 	Child      bool             // allow system() and Command at all
 	Clock      func() time.Time // of Event.Time; nil: time.Now
 	MapsOnExit bool             // maps come as events at the end, as the command prints them
@@ -83,7 +83,9 @@ func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
 	}
 	s.free = context.AfterFunc(ctx, s.queue.Ending)
 	spec := session.Spec{Program: prog, Probe: p.probe, Command: s.o.Command, PID: p.probe.PID}
-	s.s, err = session.Start(ctx, spec, session.Options{Sink: &sink{s: s, text: newRenderer()}, WholeCommands: true, MaxOverhead: s.o.Budget * 100})
+	s.s, err = session.Start(ctx, spec, session.Options{
+		Sink: &sink{s: s, text: newRenderer()}, WholeCommands: true, MaxOverhead: s.o.Budget * 100,
+	})
 	if err != nil {
 		s.free()
 		return nil, p.startError(ctx, err)
@@ -238,7 +240,8 @@ const (
 )
 
 var reasons = map[session.Reason]Reason{
-	session.Stopped: Stopped, session.Cancelled: Cancelled, session.ProcessEnded: ProcessEnded, session.OverBudget: OverBudget,
+	session.Stopped: Stopped, session.Cancelled: Cancelled, session.ProcessEnded: ProcessEnded,
+	session.OverBudget: OverBudget,
 }
 
 // A Result is how a run ended.

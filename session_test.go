@@ -210,11 +210,12 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// What programs sent has been read, lost or dropped.
+// Events, Lost and Dropped are together what programs sent.
 func TestCounts(t *testing.T) {
 	const sent = 200_000
 	for _, overflow := range []hawk.Overflow{hawk.Block, hawk.DropNewest} {
-		s := start(t, `self:signal:SIGUSR1 { for ($i : 0..200000) { print($i); } @sent = 200000; }`, nil, &hawk.RunOptions{Buffer: 16, Overflow: overflow})
+		const script = `self:signal:SIGUSR1 { for ($i : 0..200000) { print($i); } @sent = 200000; }`
+		s := start(t, script, nil, &hawk.RunOptions{Buffer: 16, Overflow: overflow})
 		s.Signal()
 		m, _ := s.Map("@sent")
 		for {

@@ -20,7 +20,7 @@ const order = `
 	ir ir/eval ir/irgen operator
 	probe
 	regalloc opt codegen
-	value unpack
+	value unpack feed
 	view
 	object
 	output
