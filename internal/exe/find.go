@@ -38,7 +38,12 @@ func (s Search) Find(name string) ([]string, error) {
 		}
 		return []string{path}, nil
 	case name == "*":
-		return s.mapped()
+		return s.mapped("")
+	case strings.HasPrefix(name, proc.MemoryPrefix):
+		if out, err := s.mapped(name); err != nil || len(out) > 0 {
+			return out, err
+		}
+		return nil, fmt.Errorf("no process has a file %s in memory", name)
 	case s.Libraries && !wild && strings.HasPrefix(name, "lib") && !strings.Contains(name, "/"):
 		if path, ok := s.library(name); ok {
 			return []string{path}, nil
@@ -163,8 +168,9 @@ func unique(paths []string) []string {
 	return out
 }
 
-// mapped lists the files mapped by the process, by any process without one.
-func (s Search) mapped() ([]string, error) {
+// mapped lists the files mapped by the process, by any process without one; with a name those in
+// memory alone that are called so, memfd:NAME.
+func (s Search) mapped(name string) ([]string, error) {
 	all := proc.AllMappedFiles
 	if s.PID != 0 {
 		all = func() ([]proc.MappedFile, error) { return proc.MappedFiles(s.PID) }
@@ -175,6 +181,11 @@ func (s Search) mapped() ([]string, error) {
 	}
 	var out []string
 	for _, f := range files {
+		if name != "" {
+			if fits, _ := filepath.Match("/"+name, f.Name); !fits || !f.Deleted {
+				continue
+			}
+		}
 		if f.Exec && Check(f.Path) == nil {
 			out = append(out, f.Path)
 		}

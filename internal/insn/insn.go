@@ -94,6 +94,16 @@ func (s Set) IsCall(code []byte) bool {
 	return false
 }
 
+// Accesses reports whether the instruction at the start of code may read or write memory, other
+// than what the stack pointer points to as it moves: by a push, a pop, a call or a return.
+func (s Set) Accesses(code []byte) bool {
+	if s != AMD64 && s != I386 {
+		return true
+	}
+	d, ok := decodeX86(code, s == AMD64)
+	return !ok || d.accesses()
+}
+
 // Leaves reports whether another instruction than the next may follow that at
 // the start of code.
 func (s Set) Leaves(code []byte) bool {

@@ -323,6 +323,21 @@ func (d *x86) address() {
 // inMemory reports whether the operand of the ModRM byte is in memory.
 func (d *x86) inMemory() bool { return d.hasModRM && d.modRM>>6 != 3 }
 
+// accesses reports whether it names memory, which a nop does in vain, or
+// is one of those that always mean some: strings, tables, absolute addresses.
+func (d *x86) accesses() bool {
+	if d.enc != legacy {
+		return true
+	}
+	switch {
+	case d.table == 1 && (d.op == 0x1f || d.op == 0x1e): // nops
+		return false
+	case d.table == 0 && (d.op >= 0xa0 && d.op <= 0xa7 || d.op >= 0xaa && d.op <= 0xaf || d.op >= 0x6c && d.op <= 0x6f || d.op == 0xd7):
+		return true
+	}
+	return d.inMemory()
+}
+
 // relative reports whether the address of the operand is told from that of the
 // instruction.
 func (d *x86) relative() bool { return d.wide && d.hasModRM && d.modRM&0xc7 == 5 }

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -74,7 +75,7 @@ func canonicalName(p *Point) string {
 			b.WriteString(s)
 		}
 	}
-	add(p.Target)
+	add(cmp.Or(p.memory, p.Target))
 	add(p.Provider)
 	if p.Offset != 0 {
 		add(p.Func + "+" + strconv.FormatUint(p.Offset, 10))

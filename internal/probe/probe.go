@@ -37,6 +37,7 @@ type Point struct {
 	Parts []Part
 
 	pattern *pattern // the names as written; shared by all points matched by it
+	memory  string   // how Target is shown if it is in memory alone: memfd:NAME
 }
 
 // A pattern is the parts of an attach point that may hold wildcards.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/proc"
 )
 
 // The files that probes of user space name, and the symbols in them.
@@ -20,7 +21,7 @@ func findFiles(p *Point, o *Options) ([]string, error) {
 	if err != nil {
 		return nil, Hinted{fmt.Errorf("%s %w", p.Kind.Name, err), whyNoFile(p, s)}
 	}
-	if len(files) > 1 && !strings.Contains(p.Target, "*") {
+	if len(files) > 1 && !strings.Contains(p.Target, "*") && !strings.HasPrefix(p.Target, proc.MemoryPrefix) {
 		o.warn(p, "attaching to %s target file '%s' but matched %d binaries", p.Kind.Name, files[0], len(files))
 		files = files[:1]
 	}
@@ -104,6 +105,7 @@ func rawPlace(p *Point, o *Options) ([]*Point, error) {
 func matchFile(p *Point, o *Options, path string, file *exe.File, returns bool) ([]*Point, error) {
 	q := *p
 	q.Target = path
+	q.memory, _ = proc.MemoryName(path)
 	if src := p.pattern.source; src != nil {
 		addr, err := src.resolve(&q, o)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/proc"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -19,7 +21,7 @@ var _ = define(Kind{
 	Aliases:    []string{"U"},
 	Doc:        "A static probe that a program or library declares, with the arguments it declares.",
 	Example:    `usdt:libc:memory_arena_new { @[comm] = count(); }`,
-	Forms:      []string{"usdt:binary:[provider:]name"},
+	Forms:      []string{"usdt:binary:[provider:]name", "usdt:memfd:file:provider:name"},
 	Has:        HasArgN | HasRegs | HasUserAddrs | HasCtx,
 	Space:      types.User,
 	Wild:       UserWild,
@@ -37,6 +39,10 @@ var _ = define(Kind{
 
 func parseUSDT(p *Point, parts []Part, o *Options) error {
 	hasPID := o.onePID()
+	if n := len(parts); n > 3 && parts[0].Text == strings.TrimSuffix(proc.MemoryPrefix, ":") {
+		// What a file in memory is called often holds colons.
+		parts = []Part{{Text: joinParts(parts[:n-2])}, parts[n-2], parts[n-1]}
+	}
 	switch {
 	case len(parts) == 1 && hasPID:
 		p.pattern = &pattern{fn: parts[0]}
@@ -57,9 +63,35 @@ func parseUSDT(p *Point, parts []Part, o *Options) error {
 	return nil
 }
 
-// matchUSDT finds the probes of the files. All locations of a probe are one
-// point.
+func joinParts(parts []Part) string {
+	words := make([]string, len(parts))
+	for i, p := range parts {
+		words[i] = p.Text
+	}
+	return strings.Join(words, ":")
+}
+
+// matchUSDT finds the probes of the files. All locations of a probe are one point. Two parts are file and
+// name, or provider and name of what the process of -p has mapped, if there is no such file.
 func matchUSDT(p *Point, o *Options) ([]*Point, error) {
+	out, err := matchMarks(p, o)
+	if len(out) > 0 || !o.onePID() || p.Target == "" || p.Provider != "" || strings.Contains(p.Target, "/") {
+		return out, err
+	}
+	q := *p
+	q.Target, q.Provider = "", p.Target
+	q.pattern = &pattern{provider: p.pattern.target, fn: p.pattern.fn}
+	marks, other := matchMarks(&q, o)
+	if len(marks) > 0 || err == nil {
+		return marks, other
+	}
+	both := Hinted{Err: err}
+	errors.As(err, &both)
+	both.Err = fmt.Errorf("%w, and process %d has no mark %s:%s", both.Err, o.PID, q.Provider, q.Func)
+	return nil, both
+}
+
+func matchMarks(p *Point, o *Options) ([]*Point, error) {
 	q := *p
 	if q.Target == "" { // of a process: everything it has mapped
 		q.Target = "*"
@@ -94,6 +126,7 @@ func matchNotes(p *Point, o *Options, path string, notes []exe.Note) []*Point {
 			c := *p
 			q = &c
 			q.Target, q.Provider, q.Func, q.Extra = path, n.Provider, n.Name, []exe.Note(nil)
+			q.memory, _ = proc.MemoryName(path)
 			points[k] = q
 			out = append(out, q)
 		}
@@ -154,7 +187,38 @@ func describeUSDT(p *Point, o *Options) ([]string, error) {
 	if len(notes) > 1 {
 		out = append(out, fmt.Sprintf("%d locations", len(notes)))
 	}
+	if p.memory != "" || isContentName(p.Target, p.Provider) {
+		out = append(out, "mapped by "+mappers(p.Target))
+	}
 	return out, nil
+}
+
+// isContentName reports whether a file is of a program that declares marks while it runs: package usdt
+// calls it PROVIDER-HASH.so. Who has such a file tells what runs.
+func isContentName(path, provider string) bool {
+	hash, ok := strings.CutPrefix(filepath.Base(path), provider+"-")
+	hash, so := strings.CutSuffix(hash, ".so")
+	return ok && so && len(hash) == 12 && strings.Trim(hash, "0123456789abcdef") == ""
+}
+
+// mappers lists the processes that have mapped a file.
+func mappers(path string) string {
+	pids, err := proc.Mappers(path)
+	switch {
+	case err != nil:
+		return "unknown processes: " + err.Error()
+	case len(pids) == 0:
+		return "no process"
+	}
+	var b strings.Builder
+	b.WriteString("PID")
+	for i, pid := range pids {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " %d", pid)
+	}
+	return b.String()
 }
 
 // usdtGroup is Group.Extra of USDT programs.
@@ -226,7 +290,7 @@ func planUSDT(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 				specs[g][lists[j].key] = spec
 				u.specs = append(u.specs, lists[j].args)
 			}
-			s := site{point: p, path: exe.OnDisk(p.Target), offset: n.Offset, semaphore: n.SemaphoreOffset}
+			s := site{point: p, path: exe.OnDisk(p.Target), offset: n.Offset, semaphore: n.SemaphoreOffset, mark: !lists[j].moves}
 			if cookies {
 				s.cookie = uint64(at)<<32 | uint64(spec)
 			}
@@ -239,8 +303,9 @@ func planUSDT(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 // A usdtList is the arguments at one location; lists with equal keys are read
 // alike.
 type usdtList struct {
-	key  string
-	args []usdtArg
+	key   string
+	args  []usdtArg
+	moves bool // an argument is found by the place of the probe
 }
 
 // usdtArgs works out the first want arguments at each location of a probe.
@@ -281,6 +346,7 @@ func usdtArgs(p *Point, want int, o *Options) ([]usdtList, error) {
 					return nil, fmt.Errorf("%s: argument %s: %w", p.Name(), arg.Text, &exe.ErrNoSymbol{Path: p.Target, Name: arg.Symbol})
 				}
 				u.fromIP = int64(sym.Addr - n.Addr)
+				out[i].moves = true
 				out[i].key += fmt.Sprintf(" %d", u.fromIP)
 			}
 			if !arg.Readable() && i == 0 {

@@ -105,7 +105,7 @@ func parseMapping(line string) (m Mapping, ok bool) {
 	m.Write, m.Exec = fields[1][1] == 'w', fields[1][2] == 'x'
 	m.Path = unescape(strings.TrimLeft(rest, " "))
 	if m.Ino != 0 {
-		m.Path, m.Deleted = strings.CutSuffix(m.Path, " (deleted)")
+		m.Path, m.Deleted = strings.CutSuffix(m.Path, deleted)
 	}
 	return m, true
 }
@@ -159,7 +159,7 @@ func stat(pid int) []string {
 // Exe is the program of a process by the path its mount namespace has.
 func Exe(pid int) (string, error) {
 	path, err := os.Readlink(Dir(pid) + "/exe")
-	return strings.TrimSuffix(path, " (deleted)"), err
+	return strings.TrimSuffix(path, deleted), err
 }
 
 // Environ is a variable of a process's initial environment.
@@ -230,13 +230,88 @@ func MappedFiles(pid int) ([]MappedFile, error) {
 			seen[id{m.Dev, m.Ino}] = at
 			f := MappedFile{Path: root + m.Path, Name: m.Path, Dev: m.Dev, Ino: m.Ino, Deleted: m.Deleted}
 			if m.Deleted {
-				f.Path = MapFile(pid, m)
+				f.Path = heldFile(pid, m)
 			}
 			out = append(out, f)
 		}
 		out[at].Exec = out[at].Exec || m.Exec
 	}
 	return out, nil
+}
+
+// heldFile is a path to a file that has no name any more: by its mapping, which takes the right to
+// see those, or by a descriptor that the process has of it.
+func heldFile(pid int, m *Mapping) string {
+	path := MapFile(pid, m)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	dir := Dir(pid) + "/fd"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return path
+	}
+	for _, e := range entries {
+		var st unix.Stat_t
+		fd := dir + "/" + e.Name()
+		if unix.Stat(fd, &st) == nil && st.Ino == m.Ino && st.Mode&unix.S_IFMT == unix.S_IFREG {
+			if to, err := os.Readlink(fd); err == nil && strings.TrimSuffix(to, deleted) == m.Path {
+				return fd
+			}
+		}
+	}
+	return path
+}
+
+// MemoryName is the name that a process gave a file that is in memory only, as memfd:NAME, by a
+// path of MappedFile; ok is false for any other file.
+func MemoryName(path string) (name string, ok bool) {
+	if !strings.HasPrefix(path, "/proc/") || !strings.Contains(path, "/map_files/") && !strings.Contains(path, "/fd/") {
+		return "", false
+	}
+	to, err := os.Readlink(path)
+	if err != nil {
+		return "", false
+	}
+	to, gone := strings.CutSuffix(to, deleted)
+	name, rooted := strings.CutPrefix(to, "/")
+	if !gone || !rooted || !strings.HasPrefix(name, MemoryPrefix) {
+		return "", false
+	}
+	return name, true
+}
+
+// MemoryPrefix begins the names of files that are in memory only.
+const MemoryPrefix = "memfd:"
+
+// deleted is what the kernel appends to the names of files that are gone.
+const deleted = " (deleted)"
+
+// Mappers lists the processes that have mapped a file, ascending, as far as they can be read.
+func Mappers(path string) ([]int, error) {
+	var want unix.Stat_t
+	if err := unix.Stat(path, &want); err != nil {
+		return nil, err
+	}
+	pids, err := All()
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, pid := range pids {
+		maps, _ := Maps(pid)
+		// Some file systems have another device in mappings than in what stat tells.
+		if slices.ContainsFunc(maps, func(m Mapping) bool {
+			return m.Ino == want.Ino && m.Exec && (m.Dev == want.Dev || sameName(m.Path, path))
+		}) {
+			out = append(out, pid)
+		}
+	}
+	return out, nil
+}
+
+func sameName(a, b string) bool {
+	return a[strings.LastIndexByte(a, '/')+1:] == b[strings.LastIndexByte(b, '/')+1:]
 }
 
 // All lists the processes, ascending.
