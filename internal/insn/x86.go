@@ -329,13 +329,11 @@ func (d *x86) accesses() bool {
 	if d.enc != legacy {
 		return true
 	}
-	switch {
-	case d.table == 1 && (d.op == 0x1f || d.op == 0x1e): // nops
+	if d.table == 1 && (d.op == 0x1f || d.op == 0x1e) { // nops
 		return false
-	case d.table == 0 && (d.op >= 0xa0 && d.op <= 0xa7 || d.op >= 0xaa && d.op <= 0xaf || d.op >= 0x6c && d.op <= 0x6f || d.op == 0xd7):
-		return true
 	}
-	return d.inMemory()
+	between := func(from, to byte) bool { return d.table == 0 && from <= d.op && d.op <= to }
+	return d.inMemory() || between(0xa0, 0xa7) || between(0xaa, 0xaf) || between(0x6c, 0x6f) || between(0xd7, 0xd7)
 }
 
 // relative reports whether the address of the operand is told from that of the

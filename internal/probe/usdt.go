@@ -290,7 +290,8 @@ func planUSDT(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 				specs[g][lists[j].key] = spec
 				u.specs = append(u.specs, lists[j].args)
 			}
-			s := site{point: p, path: exe.OnDisk(p.Target), offset: n.Offset, semaphore: n.SemaphoreOffset, mark: !lists[j].moves}
+			s := site{point: p, path: exe.OnDisk(p.Target), offset: n.Offset, semaphore: n.SemaphoreOffset}
+			s.mark = !lists[j].moves
 			if cookies {
 				s.cookie = uint64(at)<<32 | uint64(spec)
 			}
