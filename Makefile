@@ -30,16 +30,24 @@ install: build
 	./hawk --completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_hawk
 	./hawk --completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hawk.fish
 
-# All tests: static checks, unit tests, the cases on the running kernel, the cases on other kernels in VMs. As root it first installs what it needs.
-# A VM keeps one processor busy, so that JOBS of these targets run side by side, the longest first; each prints when it is done.
-# Debian's newest kernel and arm64 are asked for: make test VMS='6.12-arm64 sid 6.12 6.1 5.10'
-VMS   ?= 6.12 6.1 5.10
+# All tests: static checks, unit tests, the cases on the running kernel, the cases on other kernels in VMs. As root it
+# first installs what it needs. JOBS of these targets run side by side, since a VM keeps one processor busy; each prints
+# when it is done. MORE names further ones; none is begun after UNTIL, in seconds of the clock, where that is given.
+VMS   ?= 5.10 6.12 sid 6.1 6.12-arm64
+MORE  ?=
+UNTIL ?=
 JOBS  ?= $(shell nproc)
-QUEUE := unit kernel $(patsubst %,vm-%,$(VMS))
+QUEUE := $(addprefix queued-,kernel unit $(patsubst %,vm-%,$(wordlist 1,2,$(VMS))) $(MORE) \
+	$(patsubst %,vm-%,$(wordlist 3,9,$(VMS))))
 test: deps check build
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && export HAWK_WORK=$$work && \
-	$(MAKE) --no-print-directory --keep-going -j $(JOBS) --output-sync=target $(QUEUE) \
-	$(if $(strip $(VMS)),&& go test -count=1 -run '^TestRanSomewhere$$' ./internal/hawktest)
+	$(MAKE) --no-print-directory --keep-going -j $(JOBS) --output-sync=target FUZZ_JOBS=1 $(QUEUE) \
+	$(if $(strip $(VMS)),&& go test -count=1 -v -run '^TestRanSomewhere$$' ./internal/hawktest)
+
+queued-%:
+	@if [ -n "$(UNTIL)" ] && [ $$(date +%s) -ge "$(UNTIL)" ]; then \
+		echo "== not begun, since there is no time left for it: make $*"; touch $$HAWK_WORK/left-$*; \
+	else $(MAKE) --no-print-directory $*; fi
 
 # What the tests use beside Go, from Debian's packages. Without root, what is missing is left to each test to say.
 DEPS := busybox-static debian-archive-keyring dpkg e2fsprogs fish g++ g++-aarch64-linux-gnu gcc gcc-aarch64-linux-gnu libc6-dbg libc6-dev libc6-dev-arm64-cross perl python3 \
@@ -80,8 +88,8 @@ vm-test:
 vm-%:
 	@$(MAKE) --no-print-directory vm-test KERNEL=$*
 
-# The kernels between the oldest and the newest are for what depends on parts that some kernels have and others have not.
-vm-6.12 vm-6.1: export HAWK_PARTS = 1
+# All but the oldest kernel are for what depends on parts that some kernels have and others have not; the rest shows there and on the running one.
+vm-sid vm-6.12 vm-6.1: export HAWK_PARTS = 1
 
 # An emulated arm64 takes half an hour for all cases, which make vm-test runs. These are for what depends on the architecture.
 vm-%-arm64: export HAWK_ARCH = 1
@@ -96,12 +104,13 @@ fuzz:
 vm-fuzz:
 	go run ./internal/hawktest/vm/hawkvm -kernel $(KERNEL) /usr/bin/env HAWK_FUZZ_TIME=$(FUZZ) HAWK_FUZZ_SEED=$(SEED) /hawk/tests/internal-hawktest-interp.test $(MADE_UP)
 
-# Every fuzz target for FUZZ_EACH, beside its corpus, as many at once as there are processors.
+# Every fuzz target for FUZZ_EACH, beside its corpus, FUZZ_JOBS at once.
 FUZZ_EACH ?= 20s
+FUZZ_JOBS ?= $(JOBS)
 fuzz-all:
 	@echo "== fuzz targets for $(FUZZ_EACH) each"; \
 	go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' | \
-	xargs -L 1 -P $(JOBS) .ci/fuzz $(FUZZ_EACH)
+	xargs -L 1 -P $(FUZZ_JOBS) .ci/fuzz $(FUZZ_EACH)
 
 # The race detector over the unit tests of all packages. It needs cgo, which hawk never has otherwise.
 race:
