@@ -1,6 +1,7 @@
 package internal_test
 
 import (
+	"bytes"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -96,6 +97,7 @@ var (
 	directory = regexp.MustCompile(`(^|[^\w/.-])((?:internal|docs|testdata/script|testdata/corpus)/[\w/.-]*\w)`)
 	mdLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	entry     = regexp.MustCompile(`(?m)^\*\*([^*]+)\*\*:`) // of the glossary
 )
 
 // noFiles are words that look like names of files, and stand for any.
@@ -206,5 +208,56 @@ func TestDocumentsAreFound(t *testing.T) {
 		if !linked[file] && !strings.Contains(file, "testdata/") {
 			t.Errorf("no document links to %s", file)
 		}
+	}
+}
+
+// TestTourIsShort keeps the tour what one reads in a quarter of an hour.
+func TestTourIsShort(t *testing.T) {
+	const most = 1500
+	if n := len(bytes.Fields(readSource(t, "docs/architecture.md"))); n > most {
+		t.Errorf("docs/architecture.md has %d words, of at most %d: move what goes deep to docs/design", n, most)
+	}
+}
+
+// TestPackageComments has each package say what it is for, by its own name.
+func TestPackageComments(t *testing.T) {
+	said := map[string]bool{}
+	for _, file := range sources(t, ".go") {
+		dir := path.Dir(file)
+		if strings.HasSuffix(file, "_test.go") || strings.Contains(file, "testdata/") {
+			continue
+		}
+		const mode = parser.PackageClauseOnly | parser.ParseComments
+		f, err := parser.ParseFile(token.NewFileSet(), file, readSource(t, file), mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said[dir] = said[dir] || f.Doc != nil
+		if f.Doc == nil || f.Name.Name == "main" {
+			continue
+		}
+		if begin := "Package " + f.Name.Name + " "; !strings.HasPrefix(f.Doc.Text(), begin) {
+			t.Errorf("%s: the comment of the package does not begin with %q", file, begin)
+		}
+	}
+	for dir, ok := range said {
+		if !ok {
+			t.Errorf("no file of %s says in a comment what the package is for", dir)
+		}
+	}
+}
+
+// TestGlossary has the words of the glossary be in order, each once.
+func TestGlossary(t *testing.T) {
+	const file = "docs/design/glossary.md"
+	var words []string
+	for _, m := range entry.FindAllStringSubmatch(string(readSource(t, file)), -1) {
+		words = append(words, strings.ToLower(m[1]))
+	}
+	if len(words) == 0 {
+		t.Fatal("there are no words")
+	}
+	if !slices.IsSorted(words) || len(slices.Compact(slices.Clone(words))) != len(words) {
+		t.Errorf("%s is not in order, or has a word twice: %v", file, words)
 	}
 }
