@@ -17,10 +17,10 @@ const exclusiveReach = 32
 func stepARM64(w uint32) (How, string) {
 	switch {
 	case w&0x1f000000 == 0x10000000, // adr, adrp
-		w&0x7c000000 == 0x14000000, // b, bl
-		w&0xff000010 == 0x54000000, // b.cond
-		w&0x7c000000 == 0x34000000, // cbz, cbnz, tbz, tbnz
-		w&0xff9ffc1f == 0xd61f0000: // br, blr, ret
+		w&0x7c000000 == 0x14000000,                               // b, bl
+		w&0xff000010 == 0x54000000,                               // b.cond
+		w&0x7c000000 == 0x34000000,                               // cbz, cbnz, tbz, tbnz
+		w&0xff9ffc1f == 0xd61f0000 && w&0x00600000 != 0x00600000: // br, blr, ret
 		return Emulated, ""
 	case w&0x3b000000 == 0x18000000, // a load of a literal
 		w&0xffff801f == 0xdac1801e, w&0xffc0001f == 0xf380001f, // signs or checks with the program counter
@@ -28,6 +28,8 @@ func stepARM64(w uint32) (How, string) {
 		return Never, fromPC
 	case isExclusive(w):
 		return Never, exclusive
+	case w&0x3f800000 == 0x08000000: // casp, which the kernel takes for an exclusive access
+		return Never, kernelRefuses
 	case w&0x3b200c00 == 0x19000400:
 		return Never, consecutive
 	case w&0x1c000000 == 0x14000000:
@@ -42,7 +44,7 @@ func stepSystem(w uint32) (How, string) {
 	switch {
 	case w&0xfffff01f == 0xd503201f: // a hint
 		switch w >> 5 & 0x7f {
-		case 0, 7, 8, 10, 12, 14, 24, 25, 26, 27, 28, 29, 30, 31, 32, 34, 36, 38: // nop; those that sign and check addresses; landing pads
+		case 0, 7, 8, 10, 24, 25, 26, 27, 32, 34, 36, 38: // nop; those that sign addresses, not those that check them; landing pads
 			return Stepped, ""
 		}
 	case w&0xfffff000 == 0xd5033000: // barriers

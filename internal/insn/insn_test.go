@@ -2,6 +2,7 @@ package insn
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -158,7 +159,10 @@ func TestStep(t *testing.T) {
 		{ARM64, "007c01c8", Never, exclusive},          // stxr
 		{ARM64, "00fcdfc8", Stepped, ""},               // ldar
 		{ARM64, "007ca1c8", Stepped, ""},               // cas
-		{ARM64, "227c2008", Stepped, ""},               // casp
+		{ARM64, "227c2008", Never, kernelRefuses},      // casp
+		{ARM64, "bf2303d5", Never, kernelRefuses},      // autiasp
+		{ARM64, "00000000", Stepped, ""},               // udf: the signal is that of the place
+		{ARM64, "0000001c", Never, fromPC},             // ldr of a literal to s0, which the kernel would step
 		{ARM64, "010000d4", Never, kernelRefuses},      // svc
 		{ARM64, "000020d4", Never, kernelRefuses},      // brk
 		{ARM64, "40d03bd5", Stepped, ""},               // mrs
@@ -172,6 +176,66 @@ func TestStep(t *testing.T) {
 		how, why := tt.set.Step(bytesOf(t, tt.code))
 		if how != tt.want || !strings.HasPrefix(why, tt.why) || (why == "") != (tt.why == "") {
 			t.Errorf("%d %s: %d %q, want %d %q", tt.set, tt.code, how, why, tt.want, tt.why)
+		}
+	}
+}
+
+// TestKernelRules compares with the rules of arch/arm64/kernel/probes/decode-insn.c
+// from 5.10 on: hawk lets no instruction be probed that the kernel refuses, nor
+// takes one that it steps for one that it emulates.
+func TestKernelRules(t *testing.T) {
+	type form struct{ mask, value uint32 }
+	is := func(w uint32, forms ...form) bool {
+		return slices.ContainsFunc(forms, func(f form) bool { return w&f.mask == f.value })
+	}
+	emulated := []form{
+		{0xff000010, 0x54000000},                                                     // b.cond
+		{0x7e000000, 0x34000000},                                                     // cbz, cbnz
+		{0x7e000000, 0x36000000},                                                     // tbz, tbnz
+		{0x1f000000, 0x10000000},                                                     // adr, adrp
+		{0x7c000000, 0x14000000},                                                     // b, bl
+		{0xfffffc1f, 0xd61f0000}, {0xfffffc1f, 0xd63f0000}, {0xfffffc1f, 0xd65f0000}, // br, blr, ret
+	}
+	refused := []form{
+		// braa, blraa, retaa and the like
+		{0xfefff800, 0xd61f0800}, {0xfefff800, 0xd63f0800}, {0xfffffbff, 0xd65f0bff},
+		{0xfff8f01f, 0xd500401f}, {0xfff00000, 0xd5100000}, // msr
+		{0xff000000, 0xd4000000},                           // exceptions
+		{0xffffffff, 0xd69f03e0}, {0xfffffbff, 0xd69f0bff}, // eret
+		// Loads of literals to general registers.
+		{0xbf000000, 0x18000000}, {0xff000000, 0x98000000}, {0xff000000, 0xd8000000},
+		{0x3f800000, 0x08000000}, // exclusive accesses, and casp
+		{0x3b200c00, 0x19000400}, // copies and fills
+	}
+	kernel := func(w uint32) How {
+		switch {
+		case is(w, emulated...):
+			return Emulated
+		case is(w, refused...):
+			return Never
+		case w&0xfffff01f == 0xd503201f: // hints
+			if !slices.Contains([]uint32{0, 7, 8, 10, 24, 25, 26, 27, 32, 34, 36, 38}, w>>5&0x7f) {
+				return Never
+			}
+		}
+		return Stepped
+	}
+	check := func(w uint32) {
+		got, why := stepARM64(w)
+		if want := kernel(w); got != want && got != Never {
+			t.Errorf("%08x: %d %s, but the kernel's is %d", w, got, why, want)
+		}
+	}
+	for hint := range uint32(128) {
+		check(0xd503201f | hint<<5)
+	}
+	lows := []uint32{
+		0, 0x001f, 0x03e0, 0x03ff, 0x0400, 0x07e0, 0x0800, 0x0bff,
+		0x0c00, 0x0fff, 0x1000, 0x401f, 0x7c00, 0x7fff, 0xfc00, 0xfc1f, 0xffff,
+	}
+	for high := range uint32(1 << 16) { // the bits that tell instructions apart, with some of the others
+		for _, low := range lows {
+			check(high<<16 | low)
 		}
 	}
 }

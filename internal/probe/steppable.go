@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -110,12 +111,12 @@ func (c *code) check(s site) error {
 	}
 	n := max(c.set.Len(at), 1)
 	return fmt.Errorf("%s at offset 0x%x: no probe can be put on the instruction there (% x): %s%s",
-		s.path, s.offset, at[:min(n, len(at))], why, c.instead(s, at))
+		s.path, s.offset, at[:min(n, len(at))], why, c.instead(s, before, at))
 }
 
 // instead names the next instruction that a probe can be put on, if what is in
 // front of it only falls through to it.
-func (c *code) instead(s site, at []byte) string {
+func (c *code) instead(s site, before, at []byte) string {
 	if s.point.Func == "" || s.point.Kind.Name != "uprobe" || !s.entry {
 		return ""
 	}
@@ -129,7 +130,7 @@ func (c *code) instead(s site, at []byte) string {
 		switch n := c.set.Len(rest); {
 		case n == 0:
 			return ""
-		case how == insn.Stepped || how == insn.Emulated:
+		case (how == insn.Stepped || how == insn.Emulated) && !c.set.InExclusive(slices.Concat(before, at[:next])):
 			return fmt.Sprintf("; %s+%d can be probed instead", s.point.Func, next)
 		case c.set.Leaves(rest):
 			return ""
