@@ -17,9 +17,10 @@ import (
 )
 
 var _ = define(Kind{
-	Name:       "usdt",
-	Aliases:    []string{"U"},
-	Doc:        "A static probe that a program or library declares, with the arguments it declares.",
+	Name:    "usdt",
+	Aliases: []string{"U"},
+	Doc: "A static probe that a program or library declares, with the arguments it declares. With -p, " +
+		"usdt:provider:name is enough.",
 	Example:    `usdt:libc:memory_arena_new { @[comm] = count(); }`,
 	Forms:      []string{"usdt:binary:[provider:]name", "usdt:memfd:file:provider:name"},
 	Has:        HasArgN | HasRegs | HasUserAddrs | HasCtx,
