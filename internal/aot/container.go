@@ -85,7 +85,7 @@ func (p *Payload) Points() (points, mechanisms []string) {
 		for _, p := range pr.group.Points {
 			points = append(points, p.Name)
 		}
-		mechanisms = append(mechanisms, pr.group.Mechanism)
+		mechanisms = append(mechanisms, pr.group.Mechanism.Name())
 	}
 	return points, mechanisms
 }

@@ -14,7 +14,7 @@ type Stored struct {
 	Kind      string
 	Written   []Written
 	Points    []StoredPoint
-	Mechanism string
+	Mechanism MechanismID
 	Uses      Uses
 	Numbered  bool
 }
@@ -33,7 +33,7 @@ type StoredPoint struct {
 
 // Store says how to find a group again.
 func (g *Group) Store() *Stored {
-	s := &Stored{Kind: g.Points[0].Kind.Name, Mechanism: g.Mech.Name, Uses: g.Uses, Numbered: g.Numbered}
+	s := &Stored{Kind: g.Points[0].Kind.Name, Mechanism: g.Mech.id(), Uses: g.Uses, Numbered: g.Numbered}
 	for i, p := range g.Points {
 		if last := len(s.Written) - 1; i == 0 || p.At != s.Written[last].At || !slices.Equal(p.Parts, s.Written[last].Parts) {
 			s.Written = append(s.Written, Written{p.At, p.Parts})
@@ -63,6 +63,10 @@ func (f *Finder) Find(s *Stored) (g *Group, missing []string, err error) {
 	kind, ok := Lookup(s.Kind)
 	if !ok || kind.Name != s.Kind {
 		return nil, nil, fmt.Errorf("there are no %s probes", s.Kind)
+	}
+	mech, ok := mechanisms[s.Mechanism]
+	if !ok {
+		return nil, nil, fmt.Errorf("there is no way of attaching called %q", s.Mechanism)
 	}
 	var points []*Point
 	var numbers []uint64
@@ -108,14 +112,14 @@ func (f *Finder) Find(s *Stored) (g *Group, missing []string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(groups) == 1 && groups[0].Mech.Name == s.Mechanism {
+		if len(groups) == 1 && groups[0].Mech == mech {
 			g = groups[0]
 			break
 		}
 	}
 	switch {
 	case g == nil && len(points) > 0:
-		return nil, nil, fmt.Errorf("%s can not be attached here in the way it was compiled for (%s)", points[0].Name(), s.Mechanism)
+		return nil, nil, fmt.Errorf("%s can not be attached here in the way it was compiled for (%s)", points[0].Name(), mech.Name)
 	case g == nil:
 		return nil, missing, nil
 	}
