@@ -32,6 +32,7 @@ func (c *codec) variant(v *Variant) {
 	list(c, &v.programs, c.program)
 	pointers(c, &o.Maps, func(m *object.Map) {
 		text(c, &m.Name)
+		within(c, &m.Role, 0, int64(object.Roles)-1)
 		number(c, &m.Type)
 		within(c, &m.KeySize, 0, maxBytes)
 		within(c, &m.ValueSize, 0, maxData)

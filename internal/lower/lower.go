@@ -162,11 +162,17 @@ func (m *module) kernelMap(mp *object.Map) int {
 	return len(m.obj.Maps) - 1
 }
 
+// ownMap enters a map of hawk's own.
+func (m *module) ownMap(role object.Role, mp *object.Map) int {
+	mp.Name, mp.Role = role.Name(), role
+	return m.kernelMap(mp)
+}
+
 // followed is the map of the threads that --follow traces. It has its memory
 // from the start, as maps of programs that sleep must have on old kernels.
 func (f *fn) followed() *ir.Value {
 	if f.m.follow == 0 {
-		f.m.follow = f.m.kernelMap(&object.Map{Name: object.FollowName, Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: probe.FollowMost})
+		f.m.follow = f.m.ownMap(object.FollowRole, &object.Map{Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: probe.FollowMost})
 	}
 	return f.b.MapPtr(f.m.follow)
 }
@@ -188,13 +194,13 @@ func (m *module) stackMap(limit int) int {
 func (m *module) spillMap(limit int) int {
 	n, ok := m.spills[limit]
 	if !ok {
-		k := &object.Map{Name: object.SpillName, Type: ebpf.Hash, KeySize: 8, ValueSize: 8 * limit, MaxEntries: 16384}
+		k := &object.Map{Type: ebpf.Hash, KeySize: 8, ValueSize: 8 * limit, MaxEntries: 16384}
 		if m.has(machine.NoPreallocPerf) {
 			k.Flags = unix.BPF_F_NO_PREALLOC
 		} else {
 			k.MaxEntries = 512
 		}
-		n = m.kernelMap(k)
+		n = m.ownMap(object.SpillRole, k)
 		m.spills[limit] = n
 	}
 	return n

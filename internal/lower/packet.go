@@ -13,7 +13,7 @@ import (
 // packetMap is the kernel map of the buffers for packets.
 func (m *module) packetMap() int {
 	if m.packets == 0 {
-		m.packets = m.kernelMap(&object.Map{Name: object.PacketName, Type: ebpf.PerfEventArray, KeySize: 4, ValueSize: 4})
+		m.packets = m.ownMap(object.PacketRole, &object.Map{Type: ebpf.PerfEventArray, KeySize: 4, ValueSize: 4})
 	}
 	return m.packets
 }

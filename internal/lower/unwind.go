@@ -27,12 +27,12 @@ type unwindMaps struct{ spaces, chunks, files, asked int }
 func (m *module) unwindMaps() *unwindMaps {
 	if m.unwind == nil {
 		m.unwind = &unwindMaps{
-			spaces: m.kernelMap(&object.Map{Name: object.UnwindSpacesName, Type: ebpf.Hash, KeySize: 4, ValueSize: object.UnwindSpace, MaxEntries: object.UnwindMaxSpaces, Flags: unix.BPF_F_NO_PREALLOC}),
-			chunks: m.kernelMap(&object.Map{Name: object.UnwindChunksName, Type: ebpf.Hash, KeySize: 4, ValueSize: object.UnwindChunk, MaxEntries: object.UnwindMaxChunks, Flags: unix.BPF_F_NO_PREALLOC}),
-			asked:  m.kernelMap(&object.Map{Name: object.UnwindAskedName, Type: ebpf.LRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024}),
+			spaces: m.ownMap(object.UnwindSpacesRole, &object.Map{Type: ebpf.Hash, KeySize: 4, ValueSize: object.UnwindSpace, MaxEntries: object.UnwindMaxSpaces, Flags: unix.BPF_F_NO_PREALLOC}),
+			chunks: m.ownMap(object.UnwindChunksRole, &object.Map{Type: ebpf.Hash, KeySize: 4, ValueSize: object.UnwindChunk, MaxEntries: object.UnwindMaxChunks, Flags: unix.BPF_F_NO_PREALLOC}),
+			asked:  m.ownMap(object.UnwindAskedRole, &object.Map{Type: ebpf.LRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024}),
 		}
 		if l := m.mmLayout(); l != nil && l.walks {
-			m.unwind.files = m.kernelMap(&object.Map{Name: object.UnwindFilesName, Type: ebpf.Hash, KeySize: object.UnwindFileKey, ValueSize: object.UnwindFile, MaxEntries: object.UnwindMaxFiles, Flags: unix.BPF_F_NO_PREALLOC})
+			m.unwind.files = m.ownMap(object.UnwindFilesRole, &object.Map{Type: ebpf.Hash, KeySize: object.UnwindFileKey, ValueSize: object.UnwindFile, MaxEntries: object.UnwindMaxFiles, Flags: unix.BPF_F_NO_PREALLOC})
 		}
 	}
 	return m.unwind

@@ -38,6 +38,7 @@ type Program struct {
 // A Map is a kernel map.
 type Map struct {
 	Name       string
+	Role       Role
 	Type       ebpf.MapType
 	KeySize    int
 	ValueSize  int
@@ -53,18 +54,6 @@ const (
 	RingMap    = 0
 	ScratchMap = 1 // slots of scratch memory; ValueSize and MaxEntries are 0 if no program needs it
 )
-
-// SpillName is the name of maps for stacks whose place in the stack map is
-// taken: u64 number → frames.
-const SpillName = "stack.spill" // no script can name a map so
-
-// FollowName is the name of the map of threads that --follow traces; see
-// package probe.
-const FollowName = "followed.threads" // no script can name a map so
-
-// PacketName is the name of the map of perf buffers that network packets are
-// sent through, one for each CPU.
-const PacketName = "packet.buffers" // no script can name a map so
 
 // Data is the one-entry mmapable array that programs and user space share.
 // The fixed part comes first.

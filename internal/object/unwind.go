@@ -3,21 +3,16 @@ package object
 // Unwinding of user stacks without frame pointers: kernel maps that programs
 // search.
 //
-// UnwindSpaces has an UnwindSpace for each process, by u32 process ID. User
+// The map of UnwindSpacesRole has an UnwindSpace for each process, by u32 process ID. User
 // space makes them. Where the kernel lets programs walk the mappings of a process
 // they do so themselves when they meet one, starting from a copy of that of
-// process 0, which is empty, and UnwindFiles tells them what files there are
+// process 0, which is empty, and the map of UnwindFilesRole tells them what files there are
 // tables of.
 //
-// UnwindChunks has sorted rows of u32 position and u32 payload, by u32 chunk
+// That of UnwindChunksRole has sorted rows of u32 position and u32 payload, by u32 chunk
 // number: in the index of a file the payload is another chunk's number, in
 // that one a Rule. Positions are addresses of the file less its lowest one.
 const (
-	UnwindSpacesName = "unwind.spaces" // no script can name maps so
-	UnwindChunksName = "unwind.chunks"
-	UnwindFilesName  = "unwind.files"
-	UnwindAskedName  = "unwind.asked" // processes that wait for their space or tables, by u32 process ID
-
 	// UnwindRows is the number of rows of a chunk, a power of two. Rows that
 	// are not used have the greatest position.
 	UnwindRows    = 2048

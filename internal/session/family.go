@@ -31,7 +31,7 @@ type family struct {
 // trackFamily begins to follow the process of -p or -c, if some program asks for
 // that.
 func (s *session) trackFamily() error {
-	i := slices.IndexFunc(s.Object.Maps, func(m *object.Map) bool { return m.Name == object.FollowName })
+	i := s.Object.MapOf(object.FollowRole)
 	if i < 0 {
 		return nil
 	}

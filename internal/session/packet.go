@@ -49,12 +49,7 @@ const (
 // them where programs find them. What the user says of the size goes for all
 // CPUs together, as it does for other records.
 func (s *session) openPackets() error {
-	fd := -1
-	for i, m := range s.Object.Maps {
-		if m.Name == object.PacketName {
-			fd = s.Maps[i]
-		}
-	}
+	fd := s.mapOf(object.PacketRole)
 	if fd < 0 {
 		return nil
 	}

@@ -216,6 +216,14 @@ func (s *session) close() {
 	}
 }
 
+// mapOf is the descriptor of the map of a role, -1 if no program refers to one.
+func (s *session) mapOf(r object.Role) int {
+	if i := s.Object.MapOf(r); i >= 0 {
+		return s.Maps[i]
+	}
+	return -1
+}
+
 // word is a 64-bit word of the data map, shared with the programs.
 func (s *session) word(offset int) *uint64 { return (*uint64)(unsafe.Pointer(&s.Data[offset])) }
 

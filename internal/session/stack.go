@@ -102,7 +102,7 @@ func (s *session) frames(t *types.Stack, id uint64) []uint64 {
 	// Stack maps have room for as many frames as the kernel takes, if that is less.
 	best := -1
 	for i, m := range s.Object.Maps {
-		isSpill := m.Type == ebpf.Hash && m.Name == object.SpillName
+		isSpill := m.Role == object.SpillRole
 		if m.Type != ebpf.StackTrace && !isSpill || isSpill != spilled || m.ValueSize > 8*t.Limit || spilled && m.ValueSize != 8*t.Limit || s.Maps[i] < 0 {
 			continue
 		}
@@ -135,18 +135,9 @@ func (s *session) frames(t *types.Stack, id uint64) []uint64 {
 // initUnwind finds the maps for unwinding by tables, if the script takes user
 // stacks that way, and begins with the processes that are known.
 func (s *session) initUnwind() {
-	m := unwind.Maps{Spaces: -1, Chunks: -1, Asked: -1, Files: -1}
-	for i, o := range s.Object.Maps {
-		switch o.Name {
-		case object.UnwindSpacesName:
-			m.Spaces = s.Maps[i]
-		case object.UnwindChunksName:
-			m.Chunks = s.Maps[i]
-		case object.UnwindAskedName:
-			m.Asked = s.Maps[i]
-		case object.UnwindFilesName:
-			m.Files = s.Maps[i]
-		}
+	m := unwind.Maps{
+		Spaces: s.mapOf(object.UnwindSpacesRole), Chunks: s.mapOf(object.UnwindChunksRole),
+		Asked: s.mapOf(object.UnwindAskedRole), Files: s.mapOf(object.UnwindFilesRole),
 	}
 	if m.Spaces < 0 || m.Chunks < 0 || m.Asked < 0 {
 		return
