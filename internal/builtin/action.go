@@ -49,7 +49,7 @@ var _ = define(Func{
 			sep, _ = c.Str(1)
 		}
 		array, space := g.Scalar(c.Args[0]), g.Space(c.Args[0])
-		ev := &object.Event{Builtin: "join", Text: sep, Map: -1}
+		ev := &object.Event{Text: sep, Map: -1}
 		g.Send(c, ev, 8+joinMost*joinBytes, func(rec *ir.Value) *ir.Value {
 			return joinStrings(g, c.Args[0], space, rec, array)
 		})
@@ -204,7 +204,7 @@ var _ = define(Func{
 		b := g.B()
 		g.When(b.Arith(ir.Eq, g.Scalar(c.Args[0]), konst(g, 0)), true, func() {
 			b.Store(b.Data(object.DataStatus), 0, 8, konst(g, 1))
-			g.Event(c, &object.Event{Builtin: "assert", Map: -1}, c.Args[1:])
+			g.Event(c, &object.Event{Map: -1}, c.Args[1:])
 			b.Store(b.Data(object.DataExited), 0, 8, konst(g, 1))
 			g.Exit()
 		})

@@ -109,7 +109,7 @@ var _ = define(Func{
 		if len(c.Args) > 0 {
 			format, _ = c.Str(0)
 		}
-		g.Event(c, &object.Event{Builtin: "time", Text: format}, nil)
+		g.Event(c, &object.Event{Text: format}, nil)
 		return nil
 	},
 	Handle: func(e Env, ev *object.Event, rec []byte) error {

@@ -57,7 +57,7 @@ var _ = define(Func{
 			length, _ := t.(*types.Struct).Field("len")
 			wire := b.Load(probe.Member(b, skb, length), 0, 4, false)
 			n := g.Choose(b.Arith(ir.ULt, wire, limit), func() *ir.Value { return wire }, func() *ir.Value { return limit })
-			ev := &object.Event{Builtin: "skboutput", Text: path, Map: -1}
+			ev := &object.Event{Text: path, Map: -1}
 			return g.Packet(c, ev, skb, n, call(g, asm.FnKtimeGetBootNs), offset, n, wire)
 		})
 		g.When(b.Arith(ir.Ne, r, konst(g, 0)), true, func() {

@@ -132,7 +132,7 @@ func conversionAt(format syntax.Expr, e *value.FormatError) syntax.Node {
 // lowerFormat sends the arguments behind the format.
 func lowerFormat(g Gen, c *Call, _ *ir.Value) *ir.Value {
 	text, _ := c.Str(0)
-	g.Event(c, &object.Event{Builtin: c.Func.Name, Text: text, Payload: c.Payload}, c.Args[1:])
+	g.Event(c, &object.Event{Text: text, Payload: c.Payload}, c.Args[1:])
 	return nil
 }
 
@@ -197,10 +197,10 @@ var _ = define(Func{
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		if c.MapName == "" {
-			g.Event(c, &object.Event{Builtin: "print", Map: -1}, c.Args)
+			g.Event(c, &object.Event{Map: -1}, c.Args)
 			return nil
 		}
-		ev := &object.Event{Builtin: "print", Map: g.MapOf(c.MapName), Extra: []int64{0, 1}}
+		ev := &object.Event{Map: g.MapOf(c.MapName), Extra: []int64{0, 1}}
 		for i := 1; i < len(c.Args); i++ {
 			ev.Extra[i-1], _ = c.Int(i)
 		}
@@ -225,7 +225,7 @@ func mapAction(name, doc, example string, zero bool, act func(e Env, n int)) {
 	define(Func{
 		Name: name, Clears: !zero, Zeroes: zero, Min: 1, Params: []Param{{"map", WholeMap}}, Result: types.Void, Doc: doc, Example: example,
 		Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-			g.Event(c, &object.Event{Builtin: name, Map: g.MapOf(c.MapName)}, nil)
+			g.Event(c, &object.Event{Map: g.MapOf(c.MapName)}, nil)
 			return nil
 		},
 		Handle: func(e Env, ev *object.Event, rec []byte) error {
@@ -255,7 +255,7 @@ var _ = define(Func{
 		// The status also goes into shared memory, so that a full ring buffer
 		// cannot lose the end of the program.
 		b.Store(b.Data(object.DataStatus), 0, 8, status)
-		g.Event(c, &object.Event{Builtin: "exit", Map: -1}, c.Args)
+		g.Event(c, &object.Event{Map: -1}, c.Args)
 		b.Store(b.Data(object.DataExited), 0, 8, konst(g, 1))
 		g.Exit()
 		return nil

@@ -245,7 +245,7 @@ func init() {
 		Example: "profile:hz:99 { @[kstack(perf, 5)] = count(); }",
 	}, false)
 	stack(Func{
-		Name:    "ustack",
+		Name:    ustackName,
 		Doc:     "The user stack of the current thread: on x86-64 and arm64 from Linux 6.1 on complete without frame pointers too, by the unwinding tables of the files (`.eh_frame`, and on x86-64 those of Go's runtime); by frame pointers elsewhere, for `--no-feature unwind`, and for a process whose tables are still being made. A stack that could not be followed to its end, or may be wrong since there were no tables yet, has `<unwind failure>` as its last line. Arguments as for kstack; the mode may also be `build_id`.",
 		Example: "profile:hz:99 { @[comm, ustack] = count(); }",
 	}, true)
@@ -317,9 +317,12 @@ func unwindStack(g Gen, c *Call, t *types.Stack, pid, id *ir.Value) (doubt *ir.V
 	return doubt
 }
 
+// ustackName is the builtin whose records ask for tables, whatever takes the stack.
+const ustackName = "ustack"
+
 // askForTables sends the ID of a process that no unwinding tables are known for.
 func askForTables(g Gen, c *Call, pid *ir.Value) {
-	g.Send(c, &object.Event{Builtin: "ustack", Map: -1}, 8, func(rec *ir.Value) *ir.Value {
+	g.Send(c, &object.Event{Builtin: ustackName, Map: -1}, 8, func(rec *ir.Value) *ir.Value {
 		g.B().Store(rec, 4, 4, pid)
 		return konst(g, 8)
 	})

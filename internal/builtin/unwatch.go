@@ -15,7 +15,7 @@ var _ = define(Func{
 	Example: `watchpoint:0x10000000:8:w { printf("%s\n", ustack); unwatch(0x10000000); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		addr := g.Scalar(c.Args[0])
-		g.Send(c, &object.Event{Builtin: "unwatch", Map: -1}, 16, func(rec *ir.Value) *ir.Value {
+		g.Send(c, &object.Event{Map: -1}, 16, func(rec *ir.Value) *ir.Value {
 			g.B().Store(rec, 8, 8, addr)
 			return konst(g, 16)
 		})

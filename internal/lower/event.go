@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/cilium/ebpf/asm"
@@ -28,11 +29,17 @@ const (
 	forceWakeup = 2
 )
 
+// enter gives an event of a call its number. The builtin called acts on its records, unless
+// the event says another.
+func (f *fn) enter(c *builtin.Call, ev *object.Event) (id int) {
+	ev.At, ev.Builtin = c.Expr.Span(), cmp.Or(ev.Builtin, c.Func.Name)
+	f.m.obj.Events = append(f.m.obj.Events, ev)
+	return len(f.m.obj.Events) - 1
+}
+
 // Event sends a record of an asynchronous call.
 func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
-	ev.At = c.Expr.Span()
-	id := len(f.m.obj.Events)
-	f.m.obj.Events = append(f.m.obj.Events, ev)
+	id := f.enter(c, ev)
 	text := 0
 	for _, a := range args {
 		if s, ok := f.info.Types[a].(*types.String); ok {
@@ -194,9 +201,7 @@ func (f *fn) textInto(e syntax.Expr, t *types.String, p *ir.Value) *ir.Value {
 // length it turns out to have.
 func (f *fn) Send(c *builtin.Call, ev *object.Event, limit int, fill func(rec *ir.Value) (end *ir.Value)) {
 	b := f.b
-	ev.At = c.Expr.Span()
-	id := len(f.m.obj.Events)
-	f.m.obj.Events = append(f.m.obj.Events, ev)
+	id := f.enter(c, ev)
 	ev.Bytes = headerBytes
 	rec := f.Temp("record", types.RoundUp(limit, 8), 8)
 	b.Store(rec, 0, 8, f.konst(int64(id)))

@@ -23,9 +23,7 @@ func (m *module) packetMap() int {
 // kernel says, 0 or a negative error.
 func (f *fn) Packet(c *builtin.Call, ev *object.Event, skb, n *ir.Value, words ...*ir.Value) *ir.Value {
 	b := f.b
-	ev.At = c.Expr.Span()
-	id := len(f.m.obj.Events)
-	f.m.obj.Events = append(f.m.obj.Events, ev)
+	id := f.enter(c, ev)
 	ev.Bytes = headerBytes + 8*len(words)
 	rec := f.Temp("record", ev.Bytes, 8)
 	b.Store(rec, 0, 8, f.konst(int64(id)))

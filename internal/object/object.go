@@ -85,7 +85,7 @@ const (
 // starts with the event number in its first 4 bytes; 4 more belong to the
 // event's builtin.
 type Event struct {
-	Builtin string      // whose Handle hook acts on it
+	Builtin string      // whose Handle hook acts on it: that of the call, if its Lower does not say
 	At      source.Span // the call
 	Args    []Arg
 	Bytes   int     // of the fixed part, header included
