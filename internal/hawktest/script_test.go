@@ -183,7 +183,10 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer machine.Close()
+	defer func() {
+		machine.Close()
+		t.Logf("the VM kept a processor busy for %.0f s", machine.Busy().Seconds())
+	}()
 	t.Logf("kernel %s", machine.Release)
 
 	root, err := Root()

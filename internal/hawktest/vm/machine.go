@@ -229,6 +229,14 @@ func (m *Machine) Close() error {
 	return os.RemoveAll(m.dir)
 }
 
+// Busy is how long the machine, which has been closed, kept a processor busy.
+func (m *Machine) Busy() time.Duration {
+	if m.qemu == nil || m.qemu.ProcessState == nil {
+		return 0
+	}
+	return m.qemu.ProcessState.UserTime() + m.qemu.ProcessState.SystemTime()
+}
+
 func (m *Machine) file(name string) string { return filepath.Join(m.dir, name) }
 
 // log returns what QEMU said and the end of what the kernel said on the serial console.
