@@ -106,7 +106,8 @@ func Example_records() {
 	mark.Fire("127.0.0.1", "/index.html", 4096)
 	for t, err := range hawk.Decoded[transfer](s, nil) {
 		check(err)
-		fmt.Printf("%s is downloading file %s (%d bytes), at a known time: %t\n", t.ClientIP, t.Path, t.Size, t.Timestamp > 0)
+		known := t.Timestamp > 0
+		fmt.Printf("%s is downloading file %s (%d bytes), at a known time: %t\n", t.ClientIP, t.Path, t.Size, known)
 		break
 	}
 	// Output: 127.0.0.1 is downloading file /index.html (4096 bytes), at a known time: true
@@ -156,7 +157,8 @@ func Example_sideBySide() {
 
 // A test of a script needs no privileges.
 func ExampleCheck() {
-	_, err := hawk.Check(context.Background(), &hawk.Script{Name: "reads.bt", Text: `interval:s:1 { @n = cuont(); }`}, nil)
+	script := &hawk.Script{Name: "reads.bt", Text: `interval:s:1 { @n = cuont(); }`}
+	_, err := hawk.Check(context.Background(), script, nil)
 	var ds hawk.Diagnostics
 	if errors.As(err, &ds) {
 		d := ds[0]
@@ -169,7 +171,8 @@ func ExampleCheck() {
 
 // A script of somebody else's is held to a policy.
 func ExamplePolicy() {
-	_, err := hawk.Compile(context.Background(), &hawk.Script{Text: `begin { system("reboot"); }`}, &hawk.CompileOptions{
+	script := &hawk.Script{Text: `begin { system("reboot"); }`}
+	_, err := hawk.Compile(context.Background(), script, &hawk.CompileOptions{
 		Unsafe: true,
 		Policy: &hawk.Policy{Deny: []string{"system"}},
 	})

@@ -29,6 +29,7 @@ const order = `
 	expand check policy view/derive
 	lower compile
 	symbolize unwind load keeper origin session
+	serve
 	cli
 	hawktest/collect hawktest/deb hawktest/files hawktest/remains hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
 	hawktest/scriptgen hawktest/interp hawktest/corpus hawktest/bound

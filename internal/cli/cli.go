@@ -59,6 +59,9 @@ func (c *command) main(args []string) int {
 		io.WriteString(c.err, usage())
 		return exitUsage
 	}
+	if args[0] == serveWord {
+		return c.serveStreams(args[1:])
+	}
 	err := parseArgs(options(), args, &c.settings)
 	if err == nil {
 		err = c.finish()

@@ -30,6 +30,7 @@ USAGE:
     hawk [options] -e PROGRAM [arguments]
     hawk [options] -              read the program from standard input
     hawk -l [PATTERN | FILE]      list probes
+    hawk serve --stdio            answer requests of another program (docs/library.md)
 
 `)
 	table := options()

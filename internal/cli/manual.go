@@ -22,6 +22,7 @@ hawk \- trace programs and the kernel with scripts compiled to eBPF
 .B hawk \fR[\fIoptions\fR] \fB\-e\fR \fIPROGRAM\fR [\fIarguments\fR] [\-\- \fIscript options\fR]
 .B hawk \fR[\fIoptions\fR] \fB\-\fR
 .B hawk \-l \fR[\fIPATTERN\fR | \fIFILE\fR]
+.B hawk serve \-\-stdio
 .fi
 .SH DESCRIPTION
 .B hawk

@@ -1,0 +1,217 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/hawktrace/hawk"
+)
+
+// params are those of all methods; each takes its own.
+type params struct {
+	ID      int               `json:"id"`      // of a program: start, stop, map.snapshot, stats
+	Name    string            `json:"name"`    // of the script: compile, check
+	Script  string            `json:"script"`  // its text
+	Args    []string          `json:"args"`    // positional parameters
+	Options map[string]string `json:"options"` // named ones
+	Config  map[string]string `json:"config"`  // settings
+	PID     int               `json:"pid"`     // compile, probes
+	Unsafe  bool              `json:"unsafe"`
+	Pattern string            `json:"pattern"` // probes
+	Map     string            `json:"map"`     // map.snapshot
+	Maps    bool              `json:"maps"`    // start: maps come as events at the end
+}
+
+// methods are what can be asked for. They run one after the other.
+var methods = map[string]func(s *server, p *params) (any, error){
+	"compile":      func(s *server, p *params) (any, error) { return s.compile(p, false) },
+	"check":        func(s *server, p *params) (any, error) { return s.compile(p, true) },
+	"probes":       (*server).probes,
+	"start":        (*server).start,
+	"stop":         (*server).stop,
+	"map.snapshot": (*server).snapshot,
+	"stats":        (*server).stats,
+}
+
+func (s *server) compile(p *params, checkOnly bool) (any, error) {
+	do := hawk.Compile
+	if checkOnly {
+		do = hawk.Check
+	}
+	script := &hawk.Script{Name: p.Name, Text: p.Script, Args: p.Args, Options: p.Options}
+	prog, err := do(s.ctx, script, &hawk.CompileOptions{Config: p.Config, PID: p.PID, Unsafe: p.Unsafe})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range diagnostics(prog.Warnings()) {
+		s.notify("diagnostic", d)
+	}
+	var names []string
+	for _, pr := range prog.Probes() {
+		names = append(names, pr.Name)
+	}
+	result := map[string]any{"probes": names}
+	if !checkOnly {
+		s.next++
+		s.runs[s.next] = &run{prog: prog}
+		result["id"] = s.next
+	}
+	return result, nil
+}
+
+func (s *server) probes(p *params) (any, error) {
+	names := []string{}
+	for pr, err := range hawk.Host().Probes(s.ctx, p.Pattern, &hawk.ListOptions{PID: p.PID}) {
+		if err != nil {
+			s.notify("diagnostic", map[string]any{"severity": "warning", "message": err.Error()})
+			continue
+		}
+		names = append(names, pr.Name)
+	}
+	return names, nil
+}
+
+func (s *server) start(p *params) (any, error) {
+	r, err := s.find(p.ID, false)
+	if err != nil {
+		return nil, err
+	}
+	if r.session != nil {
+		return nil, fmt.Errorf("program %d is started already", p.ID)
+	}
+	if r.session, err = r.prog.Start(s.ctx, &hawk.RunOptions{MapsOnExit: p.Maps, Child: p.Unsafe}); err != nil {
+		return nil, err
+	}
+	r.ended = make(chan struct{})
+	go func() {
+		defer close(r.ended)
+		for ev, err := range r.session.Events() {
+			s.notify("event", event(p.ID, ev, err))
+		}
+		end := map[string]any{"id": p.ID, "kind": "ended"}
+		if res, err := r.session.Wait(); err != nil {
+			end["error"] = err.Error()
+		} else {
+			end["status"] = res.Status
+		}
+		s.notify("event", end)
+	}()
+	return map[string]any{"attached": r.session.Attached()}, nil
+}
+
+// stop ends a run, and the program with it.
+func (s *server) stop(p *params) (any, error) {
+	r, err := s.find(p.ID, true)
+	if err != nil {
+		return nil, err
+	}
+	r.session.Stop()
+	<-r.ended
+	res, err := r.session.Wait()
+	r.session.Close()
+	delete(s.runs, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"status": res.Status, "stats": res.Stats}, nil
+}
+
+func (s *server) snapshot(p *params) (any, error) {
+	r, err := s.find(p.ID, true)
+	if err != nil {
+		return nil, err
+	}
+	m, err := r.session.Map(p.Map)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := m.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return entries(snap), nil
+}
+
+func (s *server) stats(p *params) (any, error) {
+	r, err := s.find(p.ID, true)
+	if err != nil {
+		return nil, err
+	}
+	return r.session.Stats(), nil
+}
+
+// entries are those of a map: pairs of key and value, the key null of a scalar.
+func entries(snap *hawk.Snapshot) any {
+	out := [][2]any{}
+	for _, e := range snap.Entries {
+		out = append(out, [2]any{plain(e.Key.Interface()), plain(e.Value.Interface())})
+	}
+	return map[string]any{"map": snap.Info.Name, "complete": snap.Complete, "entries": out}
+}
+
+var kinds = map[hawk.Kind]string{
+	hawk.Print: "print", hawk.Printf: "printf", hawk.Text: "text", hawk.MapPrint: "map", hawk.Lost: "lost",
+	hawk.RuntimeError: "error", hawk.Attached: "attached", hawk.End: "end",
+}
+
+// event is what a run says. Values are as JSON has them; integers that it has not
+// exactly, those from 2^53 on, are strings.
+func event(id int, ev hawk.Event, err error) any {
+	if err != nil {
+		return map[string]any{"id": id, "kind": "error", "text": err.Error()}
+	}
+	out := map[string]any{"id": id, "kind": kinds[ev.Kind], "text": string(ev.Text)}
+	if ev.Kind == hawk.Print {
+		out["value"] = plain(ev.Value.Interface())
+	}
+	if ev.Map != nil {
+		out["map"] = entries(ev.Map)
+	}
+	return out
+}
+
+// plain is a value without integers that JSON cannot hold.
+func plain(v any) any {
+	const exact = 1 << 53
+	switch v := v.(type) {
+	case int64:
+		if v > exact || v < -exact {
+			return fmt.Sprint(v)
+		}
+	case uint64:
+		if v > exact {
+			return fmt.Sprint(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = plain(v[k])
+		}
+	}
+	return v
+}
+
+var severities = map[hawk.Severity]string{hawk.Error: "error", hawk.Warning: "warning", hawk.Bug: "bug"}
+
+// diagnostics are those of a script, positions from 1.
+func diagnostics(ds hawk.Diagnostics) []map[string]any {
+	var out []map[string]any
+	for _, d := range ds {
+		v := map[string]any{
+			"severity": severities[d.Severity], "code": d.Code, "message": d.Message,
+			"text": hawk.Diagnostics{d}.Error(), "start": place(d.Span.Start), "end": place(d.Span.End),
+		}
+		if d.Fix != nil {
+			v["fix"] = d.Fix.Text
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func place(p hawk.Position) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf("[%d,%d]", p.Line, p.Column))
+}

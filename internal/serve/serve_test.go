@@ -1,0 +1,197 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hawktrace/hawk"
+)
+
+// A client sends requests and reads what comes, line by line.
+type client struct {
+	t     *testing.T
+	in    *io.PipeWriter
+	lines *bufio.Scanner
+	over  chan error
+}
+
+func dial(t *testing.T) *client {
+	t.Helper()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	c := &client{t: t, in: inW, lines: bufio.NewScanner(outR), over: make(chan error, 1)}
+	go func() {
+		c.over <- Run(context.Background(), inR, outW)
+		outW.Close()
+	}()
+	return c
+}
+
+// next is the next line, "" at the end.
+func (c *client) next() map[string]any {
+	c.t.Helper()
+	if !c.lines.Scan() {
+		return nil
+	}
+	var m map[string]any
+	if err := json.Unmarshal(c.lines.Bytes(), &m); err != nil || m["jsonrpc"] != "2.0" {
+		c.t.Fatalf("%s: %v", c.lines.Bytes(), err)
+	}
+	return m
+}
+
+// call sends a line and yields the answer; what comes in between goes to others.
+func (c *client) call(line string, others *[]map[string]any) map[string]any {
+	c.t.Helper()
+	go io.WriteString(c.in, line+"\n")
+	for m := c.next(); m != nil; m = c.next() {
+		if _, ok := m["id"]; ok {
+			return m
+		}
+		if others != nil {
+			*others = append(*others, m)
+		}
+	}
+	c.t.Fatalf("no answer to %s", line)
+	return nil
+}
+
+func code(m map[string]any) float64 {
+	e, _ := m["error"].(map[string]any)
+	n, _ := e["code"].(float64)
+	return n
+}
+
+func TestProtocol(t *testing.T) {
+	c := dial(t)
+	for line, want := range map[string]float64{
+		`nonsense`:        parseError,
+		`{"method": "x"}`: badRequest,
+		`{"jsonrpc": "2.0", "id": 1, "method": "x"}`:                                  unknownMethod,
+		`{"jsonrpc": "2.0", "id": 1, "method": "start", "params": {"id": "one"}}`:     badParams,
+		`{"jsonrpc": "2.0", "id": 1, "method": "start", "params": {"id": 7}}`:         refused,
+		`{"jsonrpc": "2.0", "id": 1, "method": "check", "params": {"script": "bad"}}`: refused,
+	} {
+		if m := c.call(line, nil); code(m) != want {
+			t.Errorf("%s: %v, want %v", line, m, want)
+		}
+	}
+	const wrong = `{"jsonrpc": "2.0", "id": "a", "method": "check", "params": {"script": "begin { print(cuont); }"}}`
+	m := c.call(wrong, nil)
+	data := m["error"].(map[string]any)["data"].([]any)
+	d := data[0].(map[string]any)
+	if m["id"] != "a" || d["severity"] != "error" || d["start"].([]any)[1] != float64(15) {
+		t.Errorf("%v", m)
+	}
+	m = c.call(`{"jsonrpc": "2.0", "id": 2, "method": "check", "params": {"script": "begin { }"}}`, nil)
+	if got := m["result"].(map[string]any)["probes"].([]any); len(got) != 1 || got[0] != "begin" {
+		t.Errorf("%v", m)
+	}
+	c.in.Close()
+	if m := c.next(); m != nil {
+		t.Errorf("%v", m)
+	}
+	if err := <-c.over; err != nil {
+		t.Error(err)
+	}
+}
+
+func privileged(t *testing.T) {
+	t.Helper()
+	if err := hawk.Host().Privileges(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// Two scripts run at a time; one is stopped, the other goes with the input.
+func TestSessions(t *testing.T) {
+	privileged(t)
+	c := dial(t)
+	var events []map[string]any
+	for _, script := range []string{
+		`begin { @[1, \"a\"] = 2; print((n=1)); } interval:s:1 { }`,
+		`begin { print(18446744073709551615); } interval:s:1 { }`,
+	} {
+		m := c.call(`{"jsonrpc": "2.0", "id": 1, "method": "compile", "params": {"script": "`+script+`"}}`, &events)
+		id, _ := json.Marshal(m["result"].(map[string]any)["id"])
+		m = c.call(`{"jsonrpc": "2.0", "id": 1, "method": "start", "params": {"id": `+string(id)+`}}`, &events)
+		if m["result"].(map[string]any)["attached"] != float64(2) {
+			t.Fatalf("%v", m)
+		}
+	}
+	m := c.call(`{"jsonrpc": "2.0", "id": 1, "method": "map.snapshot", "params": {"id": 1, "map": "@"}}`, &events)
+	if text, _ := json.Marshal(m["result"]); string(text) != `{"complete":true,"entries":[[[1,"a"],2]],"map":"@"}` {
+		t.Errorf("%s", text)
+	}
+	if m = c.call(`{"jsonrpc": "2.0", "id": 1, "method": "stop", "params": {"id": 1}}`, &events); m["error"] != nil {
+		t.Errorf("%v", m)
+	}
+	c.in.Close()
+	for m := c.next(); m != nil; m = c.next() {
+		events = append(events, m)
+	}
+	if err := <-c.over; err != nil {
+		t.Error(err)
+	}
+	var printed, ended []string
+	for _, m := range events {
+		p := m["params"].(map[string]any)
+		switch p["kind"] {
+		case "print":
+			text, _ := json.Marshal(p["value"])
+			printed = append(printed, string(text))
+		case "ended":
+			text, _ := json.Marshal(p["id"])
+			ended = append(ended, string(text))
+		}
+	}
+	all := strings.Join(printed, " ")
+	if !strings.Contains(all, `{"n":1}`) || !strings.Contains(all, `"18446744073709551615"`) {
+		t.Errorf("%q", printed)
+	}
+	if strings.Join(ended, " ") != "1 2" {
+		t.Errorf("ended %q", ended)
+	}
+}
+
+// The module for Python runs a script, reads its events and maps, and leaves nothing.
+func TestPython(t *testing.T) {
+	privileged(t)
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip(err)
+	}
+	command := filepath.Join(t.TempDir(), "hawk")
+	if out, err := exec.Command("go", "build", "-o", command, "../../cmd/hawk").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const program = `
+import sys, hawk
+with hawk.Hawk(sys.argv[1]) as h:
+    try:
+        h.check("begin { print(cuont); }")
+    except hawk.Error as e:
+        print(e.diagnostics[0]["start"])
+    run = h.start('begin { @n["a"] = 1; } interval:ms:10 { print((n=@n["a"], who="x")); }')
+    print(run.attached, run.map("@n"))
+    for event in run:
+        if event["kind"] == "print":
+            print(event["value"])
+            break
+    print(run.stop()["status"], [event["kind"] for event in run][-1])
+`
+	cmd := exec.Command(python, "-B", "-c", program, command)
+	cmd.Env = append(os.Environ(), "PYTHONPATH=../../contrib/python")
+	out, err := cmd.CombinedOutput()
+	const want = "[1, 15]\n2 [['a', 1]]\n{'n': 1, 'who': 'x'}\n0 end\n"
+	if err != nil || string(out) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out, want)
+	}
+}
