@@ -19,7 +19,8 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// scripts use what a payload has to keep: every kind of type, events, failures, options, macros, and types of maps.
+// scripts use what a payload has to keep: every kind of type, events, failures, options, macros,
+// and types of maps.
 var scripts = []string{
 	`begin { printf("hello %d %s\n", 1, "x"); }`,
 	`config = { max_map_keys = 7; missing_probes = warn } macro twice($x) { $x * 2 } begin { $y = 4; @[1, "a", (int8)2] = twice($y); @r[1] = (a=1, b="t"); print(5 / @z); @z = 0; }`,
@@ -32,7 +33,8 @@ var scripts = []string{
 func encode(t testing.TB, text string) []byte {
 	t.Helper()
 	machine, ledger := machine.Portable(arch.AMD64, "5.11")
-	res, ds := compile.Compile(source.NewFile("in.bt", text), compile.Options{Probe: probe.Options{Machine: machine}, Verify: true})
+	res, ds := compile.Compile(source.NewFile("in.bt", text),
+		compile.Options{Probe: probe.Options{Machine: machine}, Verify: true})
 	if res == nil {
 		var b bytes.Buffer
 		ds.Print(&b, source.PrintOptions{})
@@ -42,7 +44,8 @@ func encode(t testing.TB, text string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &aot.Payload{Arch: arch.AMD64.Name, Config: res.Config, Filter: ".", NoFeature: map[string]bool{"unwind": true}, Variants: []*aot.Variant{v}}
+	p := &aot.Payload{Arch: arch.AMD64.Name, Config: res.Config, Filter: ".",
+		NoFeature: map[string]bool{"unwind": true}, Variants: []*aot.Variant{v}}
 	b, err := p.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +146,8 @@ func TestFile(t *testing.T) {
 	}
 	a, _ := os.Stat(tool)
 	b, _ := os.Stat(filepath.Join(dir, "second"))
-	if got, err := carried(filepath.Join(dir, "second"), "v1"); err != nil || string(got) != "other" || a.Size()-b.Size() != int64(len(payload)-len("other")) {
+	if got, err := carried(filepath.Join(dir, "second"), "v1"); err != nil || string(got) != "other" ||
+		a.Size()-b.Size() != int64(len(payload)-len("other")) {
 		t.Errorf("%q, %v, %d and %d bytes", got, err, a.Size(), b.Size())
 	}
 
@@ -176,7 +180,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// FuzzPayload reads payloads that nobody has written, and makes them ready to run on a machine of which nothing is known.
+// FuzzPayload reads payloads that nobody has written, and makes them ready to run on a machine of
+// which nothing is known.
 func FuzzPayload(f *testing.F) {
 	for _, text := range scripts {
 		f.Add(encode(f, text))
@@ -198,7 +203,8 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-// FuzzBind makes payloads ready for a machine that they were made for, with all that its tables say, whole and in pieces.
+// FuzzBind makes payloads ready for a machine that they were made for, with all that its tables
+// say, whole and in pieces.
 func FuzzBind(f *testing.F) {
 	for _, text := range scripts {
 		f.Add(encode(f, text), false)

@@ -48,7 +48,8 @@ func fill(v reflect.Value) {
 			v.Set(reflect.ValueOf(source.Span{File: source.NewFile("in.bt", "text"), Start: 1, End: 3}))
 			return
 		case reflect.TypeFor[asm.Instruction]():
-			v.Set(reflect.ValueOf(asm.Instruction{OpCode: asm.LoadImmOp(asm.DWord), Dst: 1, Src: 2, Offset: -3, Constant: -1 << 40}))
+			v.Set(reflect.ValueOf(asm.Instruction{OpCode: asm.LoadImmOp(asm.DWord), Dst: 1, Src: 2,
+				Offset: -3, Constant: -1 << 40}))
 			return
 		}
 		for i := range v.NumField() {
@@ -73,7 +74,8 @@ func round[T any](t *testing.T, v *T, do func(c *codec, v *T), ignore ...cmp.Opt
 	}
 	hidden := cmp.FilterPath(func(p cmp.Path) bool {
 		f, ok := p.Last().(cmp.StructField)
-		return ok && f.Name()[0] >= 'a' && f.Name()[0] <= 'z' && f.Name() != "object" && f.Name() != "programs" && f.Name() != "group"
+		return ok && f.Name()[0] >= 'a' && f.Name()[0] <= 'z' && f.Name() != "object" &&
+			f.Name() != "programs" && f.Name() != "group"
 	}, cmp.Ignore())
 	if d := cmp.Diff(v, got, append(ignore, hidden, cmp.AllowUnexported(Variant{}, program{}))...); d != "" {
 		t.Errorf("%T: what is read is not what was written:\n%s", v, d)
@@ -89,7 +91,8 @@ func TestFields(t *testing.T) {
 	round(t, new(object.Event), (*codec).event, cmpopts.IgnoreFields(object.Event{}, "Payload")) // worked out again
 	round(t, &program{}, (*codec).program, cmpopts.IgnoreFields(object.Program{}, "Group"))      // found again
 	for _, typ := range []types.Type{
-		&types.String{}, &types.Buffer{}, &types.Pointer{}, &types.Array{}, &types.Enum{}, &types.Stack{}, &types.Deferred{}, &types.Agg{},
+		&types.String{}, &types.Buffer{}, &types.Pointer{}, &types.Array{}, &types.Enum{},
+		&types.Stack{}, &types.Deferred{}, &types.Agg{},
 	} {
 		fill(reflect.ValueOf(typ).Elem())
 		round(t, &holder{}, func(c *codec, h *holder) {
@@ -104,7 +107,9 @@ func TestFields(t *testing.T) {
 			s := &types.Struct{}
 			fill(reflect.ValueOf(s).Elem())
 			s.Bytes = 16
-			h.Type = types.NewStruct(s.Kind, s.Name, s.Bytes, s.Algn, []types.Field{{Name: "f", Type: types.Int32, Offset: 4, BitOffset: 1, BitSize: 3, DataLoc: types.DataLocAbs, Arg: 2}})
+			h.Type = types.NewStruct(s.Kind, s.Name, s.Bytes, s.Algn,
+				[]types.Field{{Name: "f", Type: types.Int32, Offset: 4, BitOffset: 1, BitSize: 3,
+					DataLoc: types.DataLocAbs, Arg: 2}})
 			h.Type.(*types.Struct).C = s.C
 		}
 		c.typ(&h.Type)
@@ -129,5 +134,6 @@ func TestFields(t *testing.T) {
 type holder struct{ Type types.Type }
 
 func sameStruct(a, b *types.Struct) bool {
-	return a.Kind == b.Kind && a.Name == b.Name && a.Size() == b.Size() && a.Align() == b.Align() && a.C == b.C && cmp.Equal(a.Fields(), b.Fields())
+	return a.Kind == b.Kind && a.Name == b.Name && a.Size() == b.Size() && a.Align() == b.Align() &&
+		a.C == b.C && cmp.Equal(a.Fields(), b.Fields())
 }

@@ -108,10 +108,12 @@ func (c *codec) payload(p *Payload) {
 
 // config is the settings that matter once a script is compiled.
 func (c *codec) config(s *config.Config) {
-	for _, p := range []*string{&s.CacheUserSymbols, &s.EscapeOutput, &s.License, &s.MissingProbes, &s.StackMode, &s.StrTruncTrailer, &s.StrUnreadable} {
+	for _, p := range []*string{&s.CacheUserSymbols, &s.EscapeOutput, &s.License, &s.MissingProbes,
+		&s.StackMode, &s.StrTruncTrailer, &s.StrUnreadable} {
 		text(c, p)
 	}
-	for _, p := range []*int{&s.LogSize, &s.MaxBPFProgs, &s.MaxCatBytes, &s.MaxMapKeys, &s.MaxProbes, &s.MaxStrlen, &s.OnStackLimit, &s.PerfRBPages} {
+	for _, p := range []*int{&s.LogSize, &s.MaxBPFProgs, &s.MaxCatBytes, &s.MaxMapKeys, &s.MaxProbes,
+		&s.MaxStrlen, &s.OnStackLimit, &s.PerfRBPages} {
 		within(c, p, math.MinInt32, math.MaxInt32)
 	}
 	c.flags(&s.CppDemangle, &s.PrintMapsOnExit, &s.ShowDebugInfo, &s.LazySymbolication)
@@ -159,7 +161,8 @@ var errNoPieces = errors.New("the script can not be compiled in pieces")
 func fit(o *object.Object, t *machine.Machine) error {
 	n := t.PossibleCPUs()
 	if types.PowerOfTwo(n) > o.Data.CPUSlots {
-		return fmt.Errorf("the program was compiled for machines with fewer processors: at most %d, and there are %d", o.Data.CPUSlots, n)
+		return fmt.Errorf("the program was compiled for machines with fewer processors: at most %d, and there are %d",
+			o.Data.CPUSlots, n)
 	}
 	m := *o.Maps[object.ScratchMap]
 	m.MaxEntries = m.MaxEntries / machine.PortableCPUs * n

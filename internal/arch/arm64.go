@@ -41,7 +41,8 @@ var ARM64 = &Arch{
 		Field []string
 		Mask  uint64
 	}{[]string{"thread_info", "flags"}, 1 << 22},
-	Unwind:   struct{ SP, FP, PC, Link int }{armFrameRegs + armSP, armFrameRegs + 29*8, armFrameRegs + armPC, armFrameRegs + 30*8},
+	Unwind: struct{ SP, FP, PC, Link int }{armFrameRegs + armSP, armFrameRegs + 29*8,
+		armFrameRegs + armPC, armFrameRegs + 30*8},
 	Link:     30 * 8,
 	CodeBits: 48, // programs get addresses beyond only if they ask for them
 	reg:      armReg,

@@ -11,7 +11,8 @@ import (
 // 16 bytes, l for a large one.
 func TestPlaces(t *testing.T) {
 	kinds := map[rune]Arg{
-		'i': {4, 4, false}, 'q': {16, 16, false}, 's': {8, 8, true}, 't': {12, 8, true}, 'w': {16, 16, true}, 'l': {24, 8, true},
+		'i': {4, 4, false}, 'q': {16, 16, false}, 's': {8, 8, true}, 't': {12, 8, true},
+		'w': {16, 16, true}, 'l': {24, 8, true},
 	}
 	for _, tt := range []struct {
 		arch *Arch

@@ -20,8 +20,10 @@ func TestObjName(t *testing.T) {
 
 func TestInsns(t *testing.T) {
 	ours := slices.Concat([]uint64{
-		MovImm(1, -7), MovReg(2, 10), AddImm(2, -8), Load32(3, 2, 12), Load64(4, 6, -16), Store32(10, 3, -4), Store64(10, 4, -24),
-		StoreImm32(10, -32, 5), ClearStack(-8), SkipIfEqual(3, 9, 2), SkipUnlessEqual(4, -1, 1), CallHelper(asm.FnMapUpdateElem), CallKfunc(77), Exit(),
+		MovImm(1, -7), MovReg(2, 10), AddImm(2, -8), Load32(3, 2, 12), Load64(4, 6, -16),
+		Store32(10, 3, -4), Store64(10, 4, -24),
+		StoreImm32(10, -32, 5), ClearStack(-8), SkipIfEqual(3, 9, 2), SkipUnlessEqual(4, -1, 1),
+		CallHelper(asm.FnMapUpdateElem), CallKfunc(77), Exit(),
 	}, LoadMap(1, 5), LoadMapValue(2, 6))
 	kfunc := asm.FnUnspec.Call()
 	kfunc.Src, kfunc.Constant = asm.PseudoKfuncCall, 77
@@ -31,9 +33,13 @@ func TestInsns(t *testing.T) {
 		return in
 	}
 	theirs := asm.Instructions{
-		asm.Mov.Imm(asm.R1, -7), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -8), asm.LoadMem(asm.R3, asm.R2, 12, asm.Word),
-		asm.LoadMem(asm.R4, asm.R6, -16, asm.DWord), asm.StoreMem(asm.RFP, -4, asm.R3, asm.Word), asm.StoreMem(asm.RFP, -24, asm.R4, asm.DWord),
-		asm.StoreImm(asm.RFP, -32, 5, asm.Word), {OpCode: asm.OpCode(asm.StClass).SetMode(asm.MemMode).SetSize(asm.DWord), Dst: asm.RFP, Offset: -8}, skip(asm.JEq, asm.R3, 9, 2), skip(asm.JNE, asm.R4, -1, 1),
+		asm.Mov.Imm(asm.R1, -7), asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, -8),
+		asm.LoadMem(asm.R3, asm.R2, 12, asm.Word),
+		asm.LoadMem(asm.R4, asm.R6, -16, asm.DWord), asm.StoreMem(asm.RFP, -4, asm.R3, asm.Word),
+		asm.StoreMem(asm.RFP, -24, asm.R4, asm.DWord),
+		asm.StoreImm(asm.RFP, -32, 5, asm.Word),
+		{OpCode: asm.OpCode(asm.StClass).SetMode(asm.MemMode).SetSize(asm.DWord), Dst: asm.RFP,
+			Offset: -8}, skip(asm.JEq, asm.R3, 9, 2), skip(asm.JNE, asm.R4, -1, 1),
 		asm.FnMapUpdateElem.Call(), kfunc, asm.Return(), asm.LoadMapPtr(asm.R1, 5), asm.LoadMapValue(asm.R2, 6, 0),
 	}
 	var want bytes.Buffer
@@ -131,7 +137,8 @@ func TestTestRun(t *testing.T) {
 // TestPrograms finds a program of this process among all, with its function's
 // name in its BTF.
 func TestPrograms(t *testing.T) {
-	fd, err := ProgLoad(&ProgSpec{Name: "hawk_listed", Type: RawTracepoint, Insns: Assemble(MovImm(0, 0), Exit()), License: "GPL"})
+	fd, err := ProgLoad(&ProgSpec{Name: "hawk_listed", Type: RawTracepoint,
+		Insns: Assemble(MovImm(0, 0), Exit()), License: "GPL"})
 	if err != nil {
 		t.Skipf("loading a program: %v (needs root)", err)
 	}

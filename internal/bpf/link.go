@@ -71,7 +71,8 @@ func (u *UprobeMulti) Link(k Kernel, progFD int) (int, error) {
 		prog, target, attach, linkFlags uint32
 		path, offsets, refs, cookies    unsafe.Pointer
 		count, flags, pid, _            uint32
-	}{prog: uint32(progFD), attach: AttachUprobeMulti, path: cstring(u.Path), count: uint32(len(u.Offsets)), flags: u.Flags, pid: uint32(u.PID)}
+	}{prog: uint32(progFD), attach: AttachUprobeMulti, path: cstring(u.Path),
+		count: uint32(len(u.Offsets)), flags: u.Flags, pid: uint32(u.PID)}
 	if len(u.Offsets) > 0 {
 		attr.offsets = unsafe.Pointer(&u.Offsets[0])
 	}
@@ -104,7 +105,8 @@ func PerfEventOpen(k Kernel, attr *unix.PerfEventAttr, name string, pid, cpu int
 		attr.Ext1 = uint64(uintptr(unsafe.Pointer(&text[0])))
 	}
 	attr.Size = uint32(unsafe.Sizeof(*attr))
-	fd, errno := k.call(unix.SYS_PERF_EVENT_OPEN, uintptr(unsafe.Pointer(attr)), uintptr(pid), uintptr(cpu), ^uintptr(0),
+	fd, errno := k.call(unix.SYS_PERF_EVENT_OPEN, uintptr(unsafe.Pointer(attr)), uintptr(pid),
+		uintptr(cpu), ^uintptr(0),
 		unix.PERF_FLAG_FD_CLOEXEC)
 	if errno != 0 {
 		return -1, errno

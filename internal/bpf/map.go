@@ -111,7 +111,8 @@ func (b *Batch) Next(fd int, keySize int, keys, values []byte) (n int, err error
 		// buckets.
 		b.pos = make([]byte, max(keySize, 8))
 	}
-	attr := batchAttr{out: bytesPtr(b.pos), keys: bytesPtr(keys), values: bytesPtr(values), count: uint32(len(keys) / keySize), fd: uint32(fd)}
+	attr := batchAttr{out: bytesPtr(b.pos), keys: bytesPtr(keys), values: bytesPtr(values),
+		count: uint32(len(keys) / keySize), fd: uint32(fd)}
 	if b.more {
 		attr.in = bytesPtr(b.pos)
 	}

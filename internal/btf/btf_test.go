@@ -23,7 +23,8 @@ func sample(t testing.TB) []byte {
 	u64 := &cbtf.Int{Name: "long unsigned int", Size: 8}
 	boolean := &cbtf.Int{Name: "_Bool", Size: 1, Encoding: cbtf.Bool}
 	pid := &cbtf.Typedef{Name: "pid_t", Type: i32}
-	state := &cbtf.Enum{Name: "state", Size: 4, Values: []cbtf.EnumValue{{Name: "RUNNING", Value: 0}, {Name: "DEAD", Value: 64}}}
+	state := &cbtf.Enum{Name: "state", Size: 4,
+		Values: []cbtf.EnumValue{{Name: "RUNNING", Value: 0}, {Name: "DEAD", Value: 64}}}
 	big := &cbtf.Enum{Name: "big", Size: 8, Values: []cbtf.EnumValue{{Name: "HUGE", Value: 1 << 40}}}
 	task := &cbtf.Struct{Name: "task", Size: 104}
 	inner := &cbtf.Union{Size: 8, Members: []cbtf.Member{
@@ -50,9 +51,11 @@ func sample(t testing.TB) []byte {
 	}
 	task.Members[12].Type = &cbtf.Pointer{Target: &cbtf.Void{}}
 	probe := &cbtf.FuncProto{Return: i32, Params: []cbtf.FuncParam{
-		{Name: "__data", Type: &cbtf.Pointer{Target: &cbtf.Void{}}}, {Name: "preempt", Type: boolean}, {Name: "prev", Type: &cbtf.Pointer{Target: task}},
+		{Name: "__data", Type: &cbtf.Pointer{Target: &cbtf.Void{}}}, {Name: "preempt", Type: boolean},
+		{Name: "prev", Type: &cbtf.Pointer{Target: task}},
 	}}
-	nameless := &cbtf.FuncProto{Return: &cbtf.Void{}, Params: []cbtf.FuncParam{{Type: &cbtf.Pointer{Target: &cbtf.Void{}}}, {Type: u64}}}
+	nameless := &cbtf.FuncProto{Return: &cbtf.Void{},
+		Params: []cbtf.FuncParam{{Type: &cbtf.Pointer{Target: &cbtf.Void{}}}, {Type: u64}}}
 	b, err := cbtf.NewBuilder([]cbtf.Type{
 		task, big, pid,
 		&cbtf.Func{Name: "wake_up", Type: proto, Linkage: cbtf.StaticFunc},
@@ -173,7 +176,8 @@ func TestFind(t *testing.T) {
 func TestFunctions(t *testing.T) {
 	s := spec(t, sample(t))
 	f, err := s.FuncProto("wake_up")
-	if err != nil || len(f.Params) != 1 || f.Params[0].Name != "t" || f.Result != types.Type(types.Int32) || f.Module != "vmlinux" {
+	if err != nil || len(f.Params) != 1 || f.Params[0].Name != "t" ||
+		f.Result != types.Type(types.Int32) || f.Module != "vmlinux" {
 		t.Errorf("wake_up: %+v, %v", f, err)
 	}
 	f, id, err := s.RawTracepoint("switch")
@@ -320,7 +324,8 @@ func TestMalformed(t *testing.T) {
 		}
 		m.Definition(id)
 	}
-	for _, bad := range [][]byte{nil, make([]byte, 24), []byte("\x9f\xeb\x01\x00\x18\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")} {
+	for _, bad := range [][]byte{nil, make([]byte, 24),
+		[]byte("\x9f\xeb\x01\x00\x18\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")} {
 		if _, err := Parse("x", bad, nil); err == nil {
 			t.Errorf("%q has no error", bad)
 		}

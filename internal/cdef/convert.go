@@ -63,7 +63,8 @@ func (u *Unit) structType(r *record) types.Type {
 		r.typ.Load = func() []types.Field {
 			out := make([]types.Field, len(r.fields))
 			for i, f := range r.fields {
-				out[i] = types.Field{Name: f.name, Type: u.convert(f.typ), Offset: f.offset, BitOffset: f.bitOffset, BitSize: f.bits}
+				out[i] = types.Field{Name: f.name, Type: u.convert(f.typ), Offset: f.offset,
+					BitOffset: f.bitOffset, BitSize: f.bits}
 			}
 			return out
 		}

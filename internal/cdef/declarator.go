@@ -46,7 +46,8 @@ func (p *parser) specifiers() specs {
 			s.typedef = true
 			p.take()
 			continue
-		case "extern", "static", "inline", "__inline", "__inline__", "register", "auto", "const", "volatile", "restrict",
+		case "extern", "static", "inline", "__inline", "__inline__", "register", "auto", "const",
+			"volatile", "restrict",
 			"__const", "__const__", "__volatile", "__volatile__", "__restrict__", "_Noreturn", "noreturn",
 			"_Thread_local", "__thread", "constexpr":
 			p.take()
@@ -99,7 +100,8 @@ func (p *parser) specifiers() specs {
 		// A name that stands for nothing known: a type, unless a type follows.
 		next := p.second()
 		p.take()
-		if next.kind == name && (isBaseWord(next.text) || next.text == "struct" || next.text == "union" || next.text == "enum") {
+		if next.kind == name && (isBaseWord(next.text) || next.text == "struct" ||
+			next.text == "union" || next.text == "enum") {
 			continue
 		}
 		if !(next.kind == name || next.is("*") || next.is("(") || next.is(";") || next.is(")")) {
@@ -236,7 +238,8 @@ func (p *parser) declarator() *declarator {
 			d.pointers = append(d.pointers, attrs.user)
 			continue
 		}
-		if p.acceptWord("const", "volatile", "restrict", "__const", "__volatile__", "__restrict__", "_Nullable", "_Nonnull", "_Atomic") {
+		if p.acceptWord("const", "volatile", "restrict", "__const", "__volatile__", "__restrict__",
+			"_Nullable", "_Nonnull", "_Atomic") {
 			continue
 		}
 		break

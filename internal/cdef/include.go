@@ -207,5 +207,6 @@ func isKernelHeader(name string) bool {
 // of its tree or as exported to programs.
 func isKernelPath(path string) bool {
 	return strings.HasPrefix(path, "/lib/modules/") || strings.HasPrefix(path, "/usr/src/linux") ||
-		strings.HasPrefix(path, "/usr/include/") && (strings.Contains(path, "/linux/") || strings.Contains(path, "/asm"))
+		strings.HasPrefix(path, "/usr/include/") &&
+			(strings.Contains(path, "/linux/") || strings.Contains(path, "/asm"))
 }

@@ -153,7 +153,8 @@ func (p *parser) skipDeclaration() {
 			continue
 		}
 		// Attributes or a declarator follow the body of a type.
-		if next := p.peek(); next.text == "__attribute__" || next.kind == name && (p.second().is(";") || p.second().is(",")) {
+		if next := p.peek(); next.text == "__attribute__" ||
+			next.kind == name && (p.second().is(";") || p.second().is(",")) {
 			continue
 		}
 		p.accept(";")

@@ -44,7 +44,8 @@ func (p *preprocessor) fatal(at token, format string, args ...any) fatalError {
 // charge counts tokens.
 func (p *preprocessor) charge(at token, n int) {
 	if p.tokens += n; p.tokens > maxTokens {
-		panic(p.fatal(at, "the C text of the script is too large: more than %d tokens with all headers and macros", maxTokens))
+		panic(p.fatal(at, "the C text of the script is too large: more than %d tokens with all headers and macros",
+			maxTokens))
 	}
 }
 

@@ -156,9 +156,12 @@ func TestPieces(t *testing.T) {
 		want   string // tags that are defined
 		code   source.Code
 	}{
-		{[]string{"#if 0", "struct a { int x; }", "#else", "struct b { int x; }", "#endif", "struct c { int x; }"}, "b c", ""},
-		{[]string{"#if 1", "struct a { int x; }", "#else", "#if 1", "struct b { int x; }", "#endif", "#endif", "struct c { int x; }"}, "a c", ""},
-		{[]string{"#if 0", "#if 1", "struct a { int x; }", "#else", "struct b { int x; }", "#endif", "#elif 1", "struct c { int x; }", "#endif"}, "c", ""},
+		{[]string{"#if 0", "struct a { int x; }", "#else", "struct b { int x; }", "#endif",
+			"struct c { int x; }"}, "b c", ""},
+		{[]string{"#if 1", "struct a { int x; }", "#else", "#if 1", "struct b { int x; }", "#endif",
+			"#endif", "struct c { int x; }"}, "a c", ""},
+		{[]string{"#if 0", "#if 1", "struct a { int x; }", "#else", "struct b { int x; }", "#endif",
+			"#elif 1", "struct c { int x; }", "#endif"}, "c", ""},
 		{[]string{"#if 0", "struct a { int x; }"}, "", "c-directive"},
 		{[]string{"struct a { int x", "struct b { int x; }"}, "b", "c-syntax"},
 	} {

@@ -82,7 +82,8 @@ func Read(pieces []Piece, o Options) (u *Unit, ds *source.Diagnostics) {
 		}
 	}()
 	for _, name := range o.Include {
-		at := token{file: &file{src: source.NewFile("--include", "#include \""+name+"\""), script: true, dir: ".", search: -1}}
+		at := token{file: &file{src: source.NewFile("--include", "#include \""+name+"\""), script: true,
+			dir: ".", search: -1}}
 		at.text = at.file.src.Text
 		p.includeFile(at, name, true, false)
 		p.declarations()

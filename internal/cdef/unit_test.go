@@ -15,7 +15,8 @@ import (
 func kernel(tag, name string) (types.Type, error) {
 	switch tag + " " + name {
 	case "struct sock":
-		return types.NewStruct(types.StructKind, "sock", 24, 8, []types.Field{{Name: "family", Type: types.Uint16, Offset: 16}}), nil
+		return types.NewStruct(types.StructKind, "sock", 24, 8,
+			[]types.Field{{Name: "family", Type: types.Uint16, Offset: 16}}), nil
 	case " gfp_t":
 		return types.Uint32, nil
 	case "enum state":
@@ -42,18 +43,23 @@ func describe(t types.Type) string {
 
 func TestTypes(t *testing.T) {
 	for _, c := range []struct{ in, tag, name, want string }{
-		{"struct s { int a; char b[8]; unsigned char c[2]; };", "struct", "s", "struct s a:int32 b:string[8] c:uint8[2]"},
-		{"struct s { u32 a; __u64 b; size_t c; pid_t d; bool e; };", "struct", "s", "struct s a:uint32 b:uint64 c:uint64 d:int32 e:bool"},
-		{"struct s { struct s *next, **all; void *p; int (*f)(void); };", "struct", "s", "struct s next:struct s * all:struct s * * p:void * f:void *"},
+		{"struct s { int a; char b[8]; unsigned char c[2]; };", "struct", "s",
+			"struct s a:int32 b:string[8] c:uint8[2]"},
+		{"struct s { u32 a; __u64 b; size_t c; pid_t d; bool e; };", "struct", "s",
+			"struct s a:uint32 b:uint64 c:uint64 d:int32 e:bool"},
+		{"struct s { struct s *next, **all; void *p; int (*f)(void); };", "struct", "s",
+			"struct s next:struct s * all:struct s * * p:void * f:void *"},
 		{"struct s { struct unknown *p; struct sock *q; gfp_t g; gfp_t *h; enum state e; };", "struct", "s",
 			"struct s p:struct unknown * q:struct sock * g:uint32 h:uint32 * e:enum state"},
 		{"struct s { struct sock in; };", "struct", "s", "struct s in:struct sock"},
 		{"struct s { char __user *p; const char *restrict q; };", "struct", "s", "struct s p(user):int8 * q:int8 *"},
-		{"struct s { char a[2][3]; int b[0]; int c[]; };", "struct", "s", "struct s a:string[3][2] b:int32[] c:int32[]"},
+		{"struct s { char a[2][3]; int b[0]; int c[]; };", "struct", "s",
+			"struct s a:string[3][2] b:int32[] c:int32[]"},
 		{"struct s { double d; float f; };", "struct", "s", "struct s d:uint8[8] f:uint8[4]"},
 		{"struct s { int a; char b[8] };", "struct", "s", "struct s a:int32 b:string[8]"},
 		{"struct s {unsigned long x};", "struct", "s", "struct s x:uint64"},
-		{"struct s { struct { int b } c; union { int d; long e } };", "struct", "s", "struct s c:struct {int32} :union {int32,int64}"},
+		{"struct s { struct { int b } c; union { int d; long e } };", "struct", "s",
+			"struct s c:struct {int32} :union {int32,int64}"},
 		{"struct s { int a:3; int b:5 } __attribute__((packed));", "struct", "s", "struct s a:int8 b:int8"},
 		{"struct s { int a, *b }", "struct", "s", "struct s a:int32 b:int32 *"},
 		{"typedef struct { int (*f)(void) } ops_t;", "", "ops_t", "struct {void *} f:void *"},
@@ -66,7 +72,8 @@ func TestTypes(t *testing.T) {
 		{"enum e { A, B = 5, C };", "enum", "e", "enum e"},
 		{"#define T unsigned int\nstruct s { T a; T b : 3; };", "struct", "s", "struct s a:uint32 b:uint32"},
 		{"static inline int f(struct s *p) { return p->x; }\nextern int v;\nint x = 3, y[] = { 1, 2 };\nstruct s { int a; };", "struct", "s", "struct s a:int32"},
-		{"_Static_assert(sizeof(int) == 4, \"no\");\nstruct s { int a; _Static_assert(1, \"\"); int b; };", "struct", "s", "struct s a:int32 b:int32"},
+		{"_Static_assert(sizeof(int) == 4, \"no\");\nstruct s { int a; _Static_assert(1, \"\"); int b; };", "struct",
+			"s", "struct s a:int32 b:int32"},
 		{"__extension__ struct s { __extension__ union { int a; }; struct { int b; } __attribute__((unknown(1, (2)))) c; };", "struct", "s",
 			"struct s :union {int32} c:struct {int32}"},
 		{"struct s { int a __aligned(8); int b; } __packed;", "struct", "s", "struct s a:int32 b:int32"},
@@ -131,7 +138,8 @@ func TestErrors(t *testing.T) {
 // TestOverride has the definitions of the script replace those of a header.
 func TestOverride(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "h.h"), []byte("struct s { int a; }; enum e { A = 1 };"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "h.h"), []byte("struct s { int a; }; enum e { A = 1 };"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	u, ds := read(t, "#include <h.h>\nstruct s { long b; };\nenum e { A = 2 };", Options{Dirs: []string{dir}})
@@ -164,7 +172,8 @@ func TestEnumerators(t *testing.T) {
 
 func TestMacro(t *testing.T) {
 	u, _ := read(t, "#define N M + 1 // one more\n#define M (1 << 3)\n#define F(x) ((x) + 1)\n#define G F(2) * M\n#define LONG 1 + \\\n 2\n#define SAME SAME\n#define GONE 1\n#undef GONE\n#define EMPTY\n", Options{})
-	for name, want := range map[string]string{"N": "M + 1", "M": "(1 << 3)", "G": "((2) + 1) * (1 << 3)", "LONG": "1 + 2", "EMPTY": ""} {
+	for name, want := range map[string]string{"N": "M + 1", "M": "(1 << 3)",
+		"G": "((2) + 1) * (1 << 3)", "LONG": "1 + 2", "EMPTY": ""} {
 		m, ok := u.Macro(name)
 		if got := ""; !ok || m.File.Text[m.Start:m.End] != want {
 			if ok {
@@ -199,8 +208,10 @@ func TestConstants(t *testing.T) {
 		name, arch string
 		want       int64
 	}{
-		{"AF_INET", "", 2}, {"EACCES", "", 13}, {"O_CREAT", "", 0o100}, {"O_DIRECTORY", "x86_64", 0o200000}, {"O_DIRECTORY", "aarch64", 0o40000},
-		{"NSEC_PER_SEC", "", 1e9}, {"AT_FDCWD", "", -100}, {"S_IFMT", "", 0o170000}, {"__TASK_TRACED", "", 8}, {"E2BIG", "", 7}, {"XFS_SUPER_MAGIC", "", 0x58465342},
+		{"AF_INET", "", 2}, {"EACCES", "", 13}, {"O_CREAT", "", 0o100},
+		{"O_DIRECTORY", "x86_64", 0o200000}, {"O_DIRECTORY", "aarch64", 0o40000},
+		{"NSEC_PER_SEC", "", 1e9}, {"AT_FDCWD", "", -100}, {"S_IFMT", "", 0o170000},
+		{"__TASK_TRACED", "", 8}, {"E2BIG", "", 7}, {"XFS_SUPER_MAGIC", "", 0x58465342},
 	} {
 		if got, ok := Constant(c.name, c.arch); !ok || int64(got) != c.want {
 			t.Errorf("%s on %q is %d %v, want %d", c.name, c.arch, int64(got), ok, c.want)

@@ -200,7 +200,8 @@ func (w *walker) resultAdvice() string {
 	}
 	if len(w.probe.Points) > 0 {
 		if point := w.probe.Points[0].Name(); strings.Contains(point, ":sys_enter_") {
-			return "the result is known when the system call returns: args.ret in " + strings.Replace(point, ":sys_enter_", ":sys_exit_", 1)
+			return "the result is known when the system call returns: args.ret in " + strings.Replace(point,
+				":sys_enter_", ":sys_exit_", 1)
 		}
 	}
 	if returning, ok := probe.Lookup(returning(kind.Name)); ok {

@@ -71,7 +71,8 @@ func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []
 	c := w.newCall(e, head.Name)
 	c.Func = f
 	if f.Unsafe && !w.script.Options.Unsafe && w.unevaluated == 0 {
-		w.errorf(e, "unsafe", "%s() is an unsafe function being used in safe mode", f.Name).Hint("allow it with --unsafe")
+		w.errorf(e, "unsafe", "%s() is an unsafe function being used in safe mode", f.Name).
+			Hint("allow it with --unsafe")
 	}
 	if f.Unstable != "" {
 		w.unstable(e, f.Unstable)
@@ -204,7 +205,8 @@ func plural(n int) string {
 
 // arguments evaluates the arguments of a call by what the parameters want and
 // fills the call; false after an error that leaves a check nothing to look at.
-func (w *walker) arguments(c *builtin.Call, params []builtin.Param, least int, variadic bool, words []string, args []syntax.Expr) bool {
+func (w *walker) arguments(c *builtin.Call, params []builtin.Param, least int, variadic bool,
+	words []string, args []syntax.Expr) bool {
 	c.Args = args
 	n := len(args)
 	c.Types, c.Consts = make([]types.Type, n), make([]builtin.Const, n)

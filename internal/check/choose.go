@@ -83,7 +83,8 @@ func (w *walker) joinArms(e syntax.Expr, cond, x, y val, xe, ye syntax.Expr) val
 	}
 	j, ok := types.Join(x.Flex, y.Flex)
 	if _, agg := j.Type.(*types.Agg); !ok || agg || isNothing(x.Type) != isNothing(y.Type) {
-		w.errorf(e, "arms-mismatch", "Branches must return the same type or compatible types: have '%s' and '%s'", x.Type, y.Type).
+		w.errorf(e, "arms-mismatch", "Branches must return the same type or compatible types: have '%s' and '%s'",
+			x.Type, y.Type).
 			Note(xe.Span(), "this has type '%s'", x.Type).Note(ye.Span(), "this has type '%s'", y.Type)
 		return val{}
 	}

@@ -56,7 +56,8 @@ func (w *walker) lockedAgainst(s *slot, x val, at syntax.Node, name string) bool
 	if j, ok := types.Join(s.locked, asIntegerFor(s.locked.Type, x.Flex)); ok && types.Same(j.Type, s.locked.Type) {
 		return false
 	}
-	w.errorf(at, "locked-type", "Type mismatch for %s: its type is locked to '%s', because a comptime condition depends on it, and this is '%s'",
+	w.errorf(at, "locked-type",
+		"Type mismatch for %s: its type is locked to '%s', because a comptime condition depends on it, and this is '%s'",
 		name, s.locked.Type, x.Type)
 	return true
 }
@@ -176,7 +177,8 @@ func (w *walker) typeRecord(e *syntax.TypeInfo) *syntax.Record {
 		{"base_type", text(typeClass(t))},
 		{"full_type", text(t.String())},
 	} {
-		rec.Fields = append(rec.Fields, &syntax.RecordField{Pos: pos, Name: &syntax.Ident{Pos: pos, Name: f.name}, Value: f.value})
+		rec.Fields = append(rec.Fields, &syntax.RecordField{Pos: pos,
+			Name: &syntax.Ident{Pos: pos, Name: f.name}, Value: f.value})
 	}
 	return rec
 }

@@ -41,7 +41,8 @@ func (c *checker) copies(p *expand.Probe) {
 // TooManyPrograms reports a probe that would make the script more programs than
 // max_bpf_progs allows.
 func TooManyPrograms(ds *source.Diagnostics, at source.Span, most int) {
-	ds.Errorf("too-many-programs", at, "Your program would become more than %d programs, the limit of the max_bpf_progs setting", most).
+	ds.Errorf("too-many-programs", at,
+		"Your program would become more than %d programs, the limit of the max_bpf_progs setting", most).
 		Hint("Raise it in the config block or with HAWK_MAX_BPF_PROGS")
 }
 
@@ -134,7 +135,8 @@ func (c *checker) pointTypes(pt *probe.Point, n need) (args *types.Struct, ret t
 // find returns the copy that a point can share.
 func find(groups []*walker, pt *probe.Point, args *types.Struct, ret types.Type, n need) *walker {
 	for _, w := range groups {
-		if w.probe.Kind == pt.Kind && pt.Kind.Ours == probe.NotOurs && sameArgs(w.probe.Args, args, n) && sameOrNil(w.retval, ret) &&
+		if w.probe.Kind == pt.Kind && pt.Kind.Ours == probe.NotOurs &&
+			sameArgs(w.probe.Args, args, n) && sameOrNil(w.retval, ret) &&
 			(!n.types || pt.Kind.Types == nil || w.probe.Points[0].Target == pt.Target) {
 			return w
 		}

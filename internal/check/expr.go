@@ -193,7 +193,8 @@ func (w *walker) variable(e *syntax.Var) val {
 func (w *walker) ident(e *syntax.Ident) val {
 	if f, ok := builtin.Lookup(e.Name); ok {
 		if !f.Bare && f.Min > 0 {
-			w.errorf(e, "argument-count", "%s is a function and needs arguments: %s", e.Name, builtin.Signature(f.Name, f.Params, f.Min, f.Variadic))
+			w.errorf(e, "argument-count", "%s is a function and needs arguments: %s", e.Name,
+				builtin.Signature(f.Name, f.Params, f.Min, f.Variadic))
 			return val{}
 		}
 		return w.use(e, e, f, nil)
@@ -313,7 +314,8 @@ func (w *walker) recordLit(e *syntax.Record) val {
 		parts[i], names[i] = w.element(f.Value), f.Name.Name
 		for j, n := range names[:i] {
 			if n == names[i] {
-				w.errorf(f.Name, "duplicate-field", "Record field %s is given twice", n).Note(e.Fields[j].Name.Span(), "the first is here")
+				w.errorf(f.Name, "duplicate-field", "Record field %s is given twice", n).
+					Note(e.Fields[j].Name.Span(), "the first is here")
 				return val{}
 			}
 		}

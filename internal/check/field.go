@@ -233,7 +233,8 @@ func (w *walker) index(e *syntax.Index) val {
 		v.Type, limit = t.Elem, t.Len
 	case *types.Pointer:
 		if t.Elem.Size() == 0 {
-			w.errorf(e, "bad-index", "The array index operator [] can not be used on a pointer to %s, which has no size", t.Elem)
+			w.errorf(e, "bad-index",
+				"The array index operator [] can not be used on a pointer to %s, which has no size", t.Elem)
 			return val{}
 		}
 		if !w.readable(e.X, t) {
@@ -244,7 +245,9 @@ func (w *walker) index(e *syntax.Index) val {
 		}
 		v.Type = t.Elem
 	default:
-		w.errorf(e, "bad-index", "The array index operator [] can only be used on arrays, pointers, strings and tuples, found %s.", x.Type)
+		w.errorf(e, "bad-index",
+			"The array index operator [] can only be used on arrays, pointers, strings and tuples, found %s.",
+			x.Type)
 		return val{}
 	}
 	if p, ok := v.Type.(*types.Pointer); ok && p.Space != types.Unset {
@@ -264,7 +267,8 @@ func (w *walker) index(e *syntax.Index) val {
 	case i.k.Kind == builtin.NoConst && it.Signed && !i.Flex.Flex && limit >= 0:
 		w.warnf(e.I, "signed-index", "the index is signed; a negative one reads nothing useful")
 	}
-	if s, ok := x.Type.(*types.String); ok && x.k.Kind == builtin.StrConst && i.k.Kind == builtin.IntConst && !i.k.Neg && i.k.Int < uint64(s.Cap) {
+	if s, ok := x.Type.(*types.String); ok && x.k.Kind == builtin.StrConst &&
+		i.k.Kind == builtin.IntConst && !i.k.Neg && i.k.Int < uint64(s.Cap) {
 		b := byte(0)
 		if i.k.Int < uint64(len(x.k.Str)) {
 			b = x.k.Str[i.k.Int]

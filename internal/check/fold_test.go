@@ -90,13 +90,16 @@ func TestLiteralType(t *testing.T) {
 		n, want string
 		flex    bool
 	}{
-		{"0", "int8", true}, {"127", "int8", true}, {"128", "int16", true}, {"-128", "int8", false}, {"-129", "int16", false},
+		{"0", "int8", true}, {"127", "int8", true}, {"128", "int16", true}, {"-128", "int8", false},
+		{"-129", "int16", false},
 		{"32768", "int32", true}, {"2147483648", "int64", true}, {"-2147483648", "int32", false},
-		{"9223372036854775807", "int64", true}, {"9223372036854775808", "uint64", false}, {"-9223372036854775808", "int64", false},
+		{"9223372036854775807", "int64", true}, {"9223372036854775808", "uint64", false},
+		{"-9223372036854775808", "int64", false},
 	} {
 		typ, flex := literalType(num(t, c.n))
 		if typ.String() != c.want || flex != c.flex {
-			t.Errorf("%s is %s, flexible %s; want %s, %s", c.n, typ, strconv.FormatBool(flex), c.want, strconv.FormatBool(c.flex))
+			t.Errorf("%s is %s, flexible %s; want %s, %s", c.n, typ, strconv.FormatBool(flex), c.want,
+				strconv.FormatBool(c.flex))
 		}
 	}
 }

@@ -43,14 +43,16 @@ func (w *walker) illegal(e syntax.Expr, name string, f *builtin.Func) {
 	kind := w.probe.Kind
 	switch {
 	case f.Probes&hasArgN != 0:
-		d := w.errorf(e, "not-in-probe", "The %s builtin can only be used with 'kprobes', 'uprobes' and 'usdt' probes", name)
+		d := w.errorf(e, "not-in-probe",
+			"The %s builtin can only be used with 'kprobes', 'uprobes' and 'usdt' probes", name)
 		if entry := entryOf(kind); entry != "" {
 			d.Hint("arguments are gone when a function returns: keep %s in a map by tid in the %s, @arg[tid] = %s, and take @arg[tid] here", name, entry, name)
 		} else if kind.Has&hasArgs != 0 {
 			d.Hint("the arguments of %s probes have names: args.name", kind.Name)
 		}
 	case f.Probes&hasArgs != 0:
-		d := w.errorf(e, "not-in-probe", "The args builtin can only be used with tracepoint, rawtracepoint, fentry/fexit, and uprobe probes (%s used here)",
+		d := w.errorf(e, "not-in-probe",
+			"The args builtin can only be used with tracepoint, rawtracepoint, fentry/fexit, and uprobe probes (%s used here)",
 			kind.TypeName())
 		if kind.Has&hasArgN != 0 {
 			d.Hint("use arg0, arg1, … here")
@@ -58,7 +60,8 @@ func (w *walker) illegal(e syntax.Expr, name string, f *builtin.Func) {
 			d.Hint("args is in %s probes", offering(hasArgs))
 		}
 	case f.Probes&hasRetval != 0:
-		d := w.errorf(e, "not-in-probe", "The retval builtin can only be used with 'kretprobe' and 'uretprobe' and 'fentry' probes")
+		d := w.errorf(e, "not-in-probe",
+			"The retval builtin can only be used with 'kretprobe' and 'uretprobe' and 'fentry' probes")
 		if advice := w.resultAdvice(); advice != "" {
 			d.Advise(advice)
 		} else {

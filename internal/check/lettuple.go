@@ -23,7 +23,8 @@ func (w *walker) letTuple(s *syntax.LetTupleStmt) {
 	if tuple, ok := t.(*types.Tuple); t != nil && !ok {
 		w.errorf(s.Init, "not-a-tuple", "Only a tuple can be taken apart, not '%s'", t)
 	} else if ok && len(tuple.Elems) < len(s.Vars) {
-		w.errorf(s.Vars[len(tuple.Elems)], "tuple-index", "'%s' has too few elements for %d variables", tuple, len(s.Vars))
+		w.errorf(s.Vars[len(tuple.Elems)], "tuple-index", "'%s' has too few elements for %d variables",
+			tuple, len(s.Vars))
 	} else {
 		for _, one := range lets[1:] {
 			w.let(one)

@@ -62,11 +62,13 @@ func (c *checker) declareMaps() {
 			continue
 		}
 		if d.Entries.Value < 1 || d.Entries.Value > 1<<30 {
-			c.ds.Errorf("bad-map-size", d.Entries.Span(), "%s: the number of entries must be between 1 and %d", name, 1<<30)
+			c.ds.Errorf("bad-map-size", d.Entries.Span(),
+				"%s: the number of entries must be between 1 and %d", name, 1<<30)
 		}
 		if old := c.maps[name]; old != nil {
 			if old.decl.Kind.Name != d.Kind.Name || old.decl.Entries.Value != d.Entries.Value {
-				c.ds.Errorf("map-redeclared", d.Span(), "%s is declared already", name).Note(old.decl.Span(), "the first declaration is here")
+				c.ds.Errorf("map-redeclared", d.Span(), "%s is declared already", name).
+					Note(old.decl.Span(), "the first declaration is here")
 			}
 			continue
 		}
@@ -103,10 +105,12 @@ func (w *walker) sortIs(m *mapState, want sortOfMap, at syntax.Node) bool {
 	}
 	var d *source.Diagnostic
 	if want == keyed {
-		d = w.errorf(at, "map-sort", "%s used as a map with an explicit key (non-scalar map), previously used without an explicit key (scalar map)", m.name).
+		d = w.errorf(at, "map-sort",
+			"%s used as a map with an explicit key (non-scalar map), previously used without an explicit key (scalar map)", m.name).
 			Note(m.sortAt, "it was first used here")
 	} else {
-		d = w.errorf(at, "map-sort", "%s used as a map without an explicit key (scalar map), previously used with an explicit key (non-scalar map)", m.name).
+		d = w.errorf(at, "map-sort",
+			"%s used as a map without an explicit key (scalar map), previously used with an explicit key (non-scalar map)", m.name).
 			Note(m.sortAt, "it was first used here")
 	}
 	d.Hint("a map has a key everywhere or nowhere: give one of the two another name")
@@ -215,7 +219,8 @@ func (w *walker) joinKey(m *mapState, v val, keys []syntax.Expr, at syntax.Node)
 	}
 	j, ok := types.Join(m.key.cur, asIntegerFor(cur, v.Flex))
 	if !ok || !types.Same(j.Type, cur) {
-		w.errorf(at, "map-key-mismatch", "Argument mismatch for %s: trying to access with arguments: '%s' when map expects arguments: '%s'",
+		w.errorf(at, "map-key-mismatch",
+			"Argument mismatch for %s: trying to access with arguments: '%s' when map expects arguments: '%s'",
 			m.name, baseName(v.Type), baseName(cur)).Note(m.sortAt, "it was first used here")
 		return
 	}
@@ -277,12 +282,16 @@ func (w *walker) aggregate(m *mapState, a *builtin.Agg, call *syntax.Call, at sy
 	if w.final {
 		switch {
 		case m.agg == nil:
-			w.errorf(at, "map-value-mismatch", "Type mismatch for %s: trying to assign value of type '%s' when map already has a type '%s'",
-				m.name, &types.Agg{Kind: a.Name, Signed: signed}, name(m.value.cur.Type)).Note(m.plainAt, "the first assignment is here")
+			w.errorf(at, "map-value-mismatch",
+				"Type mismatch for %s: trying to assign value of type '%s' when map already has a type '%s'",
+				m.name, &types.Agg{Kind: a.Name, Signed: signed}, name(m.value.cur.Type)).
+				Note(m.plainAt, "the first assignment is here")
 			return
 		case m.agg != a:
-			w.errorf(at, "map-value-mismatch", "Type mismatch for %s: trying to assign value of type '%s' when map already has a type '%s'",
-				m.name, &types.Agg{Kind: a.Name, Signed: signed}, m.aggType()).Note(m.aggAt, "the first assignment is here")
+			w.errorf(at, "map-value-mismatch",
+				"Type mismatch for %s: trying to assign value of type '%s' when map already has a type '%s'",
+				m.name, &types.Agg{Kind: a.Name, Signed: signed}, m.aggType()).
+				Note(m.aggAt, "the first assignment is here")
 		case ok && !slices.Equal(params, m.params):
 			w.errorf(call, "agg-parameters", "Different parameters for %s() of %s", a.Name, m.name).
 				Note(m.aggAt, "the first assignment is here")
@@ -330,7 +339,8 @@ func (w *walker) store(m *mapState, v val, waits []*slot, at, rhs syntax.Node) {
 		return
 	}
 	if m.agg != nil {
-		w.errorf(at, "map-value-mismatch", "Type mismatch for %s: trying to assign value of type '%s' when map already has a type '%s'",
+		w.errorf(at, "map-value-mismatch",
+			"Type mismatch for %s: trying to assign value of type '%s' when map already has a type '%s'",
 			m.name, v.Type, m.aggType()).Note(m.aggAt, "the first assignment is here")
 		return
 	}
@@ -406,7 +416,8 @@ func (c *checker) finishMap(m *mapState) *Map {
 		if m.agg != nil {
 			what = "aggregations need percpuhash or percpulruhash"
 		}
-		c.ds.Errorf("map-kind-mismatch", m.decl.Kind.Span(), "Incompatible map types. Type from declaration: %s. Type from value/key type: %s",
+		c.ds.Errorf("map-kind-mismatch", m.decl.Kind.Span(),
+			"Incompatible map types. Type from declaration: %s. Type from value/key type: %s",
 			m.decl.Kind.Name, out.Value).Hint("%s", what)
 	}
 	return out

@@ -83,7 +83,8 @@ func comparable(t types.Type) bool {
 }
 
 func (w *walker) badOperator(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, ye syntax.Expr, y val) val {
-	d := w.errorf(at, "bad-operator", "The %s operator can not be used on expressions of types '%s', '%s'", op, x.Type, y.Type).
+	d := w.errorf(at, "bad-operator", "The %s operator can not be used on expressions of types '%s', '%s'", op,
+		x.Type, y.Type).
 		Note(xe.Span(), "left (%s)", x.Type).Note(ye.Span(), "right (%s)", y.Type)
 	if _, text := x.Type.(*types.String); text && op == syntax.Add {
 		d.Hint("texts are put together where they are printed: printf(\"%%s%%s\", …)")
@@ -97,7 +98,8 @@ func isPointer(t types.Type) bool {
 }
 
 // integers types an operator on two integers, booleans among them.
-func (w *walker) integers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, xi *types.Int, ye syntax.Expr, y val, yi *types.Int) val {
+func (w *walker) integers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, xi *types.Int,
+	ye syntax.Expr, y val, yi *types.Int) val {
 	truth := val{Flex: types.Flex{Type: types.Bool}}
 	if x.Type == types.Bool && y.Type == types.Bool || isLogical(op) {
 		return truth
@@ -188,7 +190,8 @@ func (w *walker) joinSpaces(at syntax.Node, x, y val) types.Space {
 }
 
 // pointers types an operator with at least one pointer.
-func (w *walker) pointers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, ye syntax.Expr, y val, xint, yint bool) val {
+func (w *walker) pointers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, ye syntax.Expr, y val,
+	xint, yint bool) val {
 	xp, yp := isPointer(x.Type), isPointer(y.Type)
 	switch {
 	case !(xp || xint) || !(yp || yint):
@@ -365,7 +368,8 @@ func (w *walker) dereference(e *syntax.Unary, x val, isInt bool) val {
 		return val{}
 	}
 	if p.Elem == types.Void || p.Elem.Size() == 0 {
-		w.errorf(e, "bad-dereference", "Can not dereference a pointer to '%s'", p.Elem).Hint("cast it to a pointer to a type with a size")
+		w.errorf(e, "bad-dereference", "Can not dereference a pointer to '%s'", p.Elem).
+			Hint("cast it to a pointer to a type with a size")
 		return val{}
 	}
 	if agg, ok := p.Elem.(*types.Agg); ok || w.isHandle(e.X) {

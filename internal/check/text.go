@@ -62,7 +62,8 @@ func (w *walker) textRecord(args syntax.Expr) syntax.Expr {
 			found = true
 		}
 		name := &syntax.Ident{Pos: pos, Name: f.Name}
-		rec.Fields = append(rec.Fields, &syntax.RecordField{Pos: pos, Name: name, Value: &syntax.Field{Pos: pos, X: (&syntax.Copier{}).Copy(args), Name: name}})
+		rec.Fields = append(rec.Fields, &syntax.RecordField{Pos: pos, Name: name,
+			Value: &syntax.Field{Pos: pos, X: (&syntax.Copier{}).Copy(args), Name: name}})
 	}
 	if !found {
 		return nil

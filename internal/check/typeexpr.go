@@ -101,7 +101,8 @@ func (w *walker) lookupType(e *syntax.TypeExpr) (types.Type, bool) {
 // typeNames are the types of the language that scripts name.
 var typeNames = []string{
 	"bool", "void", "string", "buffer", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8",
-	"int64_t", "int32_t", "int16_t", "int8_t", "uint64_t", "uint32_t", "uint16_t", "uint8_t", "size_t", "ssize_t", "pid_t",
+	"int64_t", "int32_t", "int16_t", "int8_t", "uint64_t", "uint32_t", "uint16_t", "uint8_t", "size_t",
+	"ssize_t", "pid_t",
 	"char", "short", "int", "long",
 }
 

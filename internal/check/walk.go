@@ -195,7 +195,8 @@ func (w *walker) undeclared(at *syntax.Var) {
 	d := w.errorf(at, "undeclared", "Undefined or undeclared variable: $%s", at.Shown())
 	if span, ok := w.declared[at.Name]; ok {
 		line, _ := span.File.Position(span.Start)
-		d.Hint("the $%s of line %d lives in an inner block only; declare it before that block: let $%s;", at.Name, line, at.Name)
+		d.Hint("the $%s of line %d lives in an inner block only; declare it before that block: let $%s;", at.Name,
+			line, at.Name)
 		return
 	}
 	var names []string
@@ -282,7 +283,8 @@ func (w *walker) storeSlot(s *slot, x val, at, rhs syntax.Node, name, what strin
 		ok = joins && types.Same(j.Type, cur)
 	}
 	if !ok {
-		d := w.errorf(at, code(what, "mismatch"), "Type mismatch for %s: trying to assign value of type '%s' when %s already has a type '%s'",
+		d := w.errorf(at, code(what, "mismatch"),
+			"Type mismatch for %s: trying to assign value of type '%s' when %s already has a type '%s'",
 			name, x.Type, what, cur)
 		if first.Valid() && first.Start != at.Span().Start {
 			d.Note(first, "it has that type since here")
@@ -297,7 +299,8 @@ func (w *walker) storeSlot(s *slot, x val, at, rhs syntax.Node, name, what strin
 		if i, ok := types.IsInteger(cur); ok && s.fixed && x.k.Kind == builtin.IntConst {
 			fits := holds(i, numberOf(x.k))
 			if !fits && x.free {
-				w.errorf(at, "literal-range", "Type mismatch for %s: trying to assign value '%s' when %s already has a type '%s'",
+				w.errorf(at, "literal-range",
+					"Type mismatch for %s: trying to assign value '%s' when %s already has a type '%s'",
 					name, constText(x.k), what, cur).Hint("the value does not fit: %s", rangeOf(i))
 			}
 			if fits || x.free {

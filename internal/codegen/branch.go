@@ -122,7 +122,8 @@ func (s *selector) branch(c *ir.Value, yes, no *regalloc.Block) {
 		return
 	}
 	if !c.Op.Compares() {
-		in := regalloc.Instr{Form: regalloc.CondJump, Op: asm.JNE.Op(asm.ImmSource), Dst: s.operand(c), Src: regalloc.NoReg}
+		in := regalloc.Instr{Form: regalloc.CondJump, Op: asm.JNE.Op(asm.ImmSource), Dst: s.operand(c),
+			Src: regalloc.NoReg}
 		s.emit(in)
 		s.cur.Succs = []*regalloc.Block{yes, no}
 		return
@@ -137,7 +138,8 @@ func (s *selector) branch(c *ir.Value, yes, no *regalloc.Block) {
 
 func (s *selector) test(op asm.JumpOp, x, y *ir.Value) {
 	if imm32(y) {
-		s.emit(regalloc.Instr{Form: regalloc.CondJump, Op: op.Op(asm.ImmSource), Dst: s.operand(x), Src: regalloc.NoReg, Imm: y.Imm})
+		s.emit(regalloc.Instr{Form: regalloc.CondJump, Op: op.Op(asm.ImmSource), Dst: s.operand(x),
+			Src: regalloc.NoReg, Imm: y.Imm})
 		return
 	}
 	a, b := s.operand(x), s.operand(y)

@@ -31,7 +31,8 @@ func Either(kfunc uint32, first, second *Code) (*Code, error) {
 		call(asm.PseudoCall, int64(head+first.Slots()-callSecond-1)),
 		asm.Return(),
 	}
-	out := &Code{StackUsed: max(first.StackUsed, second.StackUsed) + mainFrame, longJumps: first.longJumps && second.longJumps}
+	out := &Code{StackUsed: max(first.StackUsed, second.StackUsed) + mainFrame,
+		longJumps: first.longJumps && second.longJumps}
 	out.Funcs = append(out.Funcs, Func{Name: "either", NParams: 1})
 	at := head
 	for _, c := range []*Code{first, second} {

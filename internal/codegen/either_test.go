@@ -9,7 +9,8 @@ import (
 
 func TestEither(t *testing.T) {
 	program := func(result int32, lines ...int) *Code {
-		c := &Code{Insns: asm.Instructions{asm.LoadImm(asm.R0, int64(result), asm.DWord), asm.Return()}, Funcs: []Func{{Name: "main", NParams: 1}}, StackUsed: 64}
+		c := &Code{Insns: asm.Instructions{asm.LoadImm(asm.R0, int64(result), asm.DWord), asm.Return()},
+			Funcs: []Func{{Name: "main", NParams: 1}}, StackUsed: 64}
 		for _, l := range lines {
 			c.Lines = append(c.Lines, Line{Slot: l})
 		}

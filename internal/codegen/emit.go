@@ -162,7 +162,8 @@ func (e *emitter) add(in asm.Instruction) {
 
 func (e *emitter) fn(f *ir.Func, mf *regalloc.Func) error {
 	e.start[f] = e.slots
-	e.code.Funcs = append(e.code.Funcs, Func{Slot: e.slots, Name: f.Name, NParams: f.NParams, Static: f.Static, Piece: f.Piece, Stack: mf.Frame})
+	e.code.Funcs = append(e.code.Funcs, Func{Slot: e.slots, Name: f.Name, NParams: f.NParams,
+		Static: f.Static, Piece: f.Piece, Stack: mf.Frame})
 	order := layout(mf)
 	at := make([]int, len(mf.Blocks)) // slot of each block
 	var jumps []fixup

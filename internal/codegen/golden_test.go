@@ -34,7 +34,8 @@ func compile(t *testing.T, text string, o codegen.Options) *codegen.Code {
 	if err := ir.Verify(p); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := opt.Run(p, opt.Options{ScratchMap: irgen.Scratch, ScratchSlots: 2, MissedData: irgen.Missed, Verify: true}); err != nil {
+	if _, err := opt.Run(p, opt.Options{ScratchMap: irgen.Scratch, ScratchSlots: 2,
+		MissedData: irgen.Missed, Verify: true}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := codegen.Generate(p, o)
@@ -211,7 +212,8 @@ func TestErrors(t *testing.T) {
 		b.Ret(b.Const(0))
 		return &ir.Prog{Funcs: []*ir.Func{b.Fn}}
 	}
-	if _, err := codegen.Generate(object(8, 0), codegen.Options{}); err == nil || !strings.Contains(err.Error(), "no place") {
+	if _, err := codegen.Generate(object(8, 0), codegen.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "no place") {
 		t.Errorf("object without a place: %v", err)
 	}
 	if _, err := codegen.Generate(object(520, 520), codegen.Options{}); !errors.Is(err, codegen.ErrStack) {

@@ -313,7 +313,8 @@ func agree(t *testing.T, seed uint64) {
 			t.Fatalf("seed %d: %v\n%s", seed, err, text)
 		}
 	}
-	if _, err := opt.Run(p, opt.Options{ScratchMap: irgen.Scratch, ScratchSlots: 2, MissedData: irgen.Missed}); err != nil {
+	if _, err := opt.Run(p, opt.Options{ScratchMap: irgen.Scratch, ScratchSlots: 2,
+		MissedData: irgen.Missed}); err != nil {
 		t.Fatalf("seed %d: %v\n%s", seed, err, text)
 	}
 	c, err := codegen.Generate(p, codegen.Options{CPUv4: seed%2 == 0})
@@ -323,10 +324,12 @@ func agree(t *testing.T, seed uint64) {
 	for i := range want {
 		w := world(i)
 		got, err := newInterp(w.Machine(), c).run()
-		if err != nil || got != results[i] || !bytes.Equal(w.Data, want[i].Data) || fmt.Sprint(w.Values) != fmt.Sprint(want[i].Values) {
+		if err != nil || got != results[i] || !bytes.Equal(w.Data, want[i].Data) ||
+			fmt.Sprint(w.Values) != fmt.Sprint(want[i].Values) {
 			var dump bytes.Buffer
 			c.Dump(&dump)
-			t.Fatalf("seed %d, world %d: %v: code yields %#x, IR %#x\n%s\n%s\n%s", seed, i, err, got, results[i], text, p, &dump)
+			t.Fatalf("seed %d, world %d: %v: code yields %#x, IR %#x\n%s\n%s\n%s", seed, i, err, got,
+				results[i], text, p, &dump)
 		}
 	}
 }

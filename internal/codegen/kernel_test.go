@@ -46,7 +46,8 @@ func newMachine(t *testing.T) *machine {
 		t.Skip("loading programs needs root")
 	}
 	runtime.LockOSThread()
-	rlimit.RemoveMemlock() // maps count against the limit before 5.11; without the right to lift it they are small enough
+	// maps count against the limit before 5.11; without the right to lift it they are small enough
+	rlimit.RemoveMemlock()
 	m := &machine{}
 	create := func(spec *ebpf.MapSpec) *ebpf.Map {
 		em, err := ebpf.NewMap(spec)
@@ -72,12 +73,15 @@ func newMachine(t *testing.T) *machine {
 		t.Fatal(err)
 	}
 	m.data = create(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: irgen.DataSize + 8, MaxEntries: 1})
-	m.values = create(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: irgen.ValueSize, MaxEntries: irgen.MapEntries})
-	m.scratch = create(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: scratchSize, MaxEntries: uint32(m.cpu+1) * scratchSlots})
+	m.values = create(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: irgen.ValueSize,
+		MaxEntries: irgen.MapEntries})
+	m.scratch = create(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: scratchSize,
+		MaxEntries: uint32(m.cpu+1) * scratchSlots})
 	m.v4 = accepts(asm.Mov.Imm(asm.R0, 7), asm.SDiv.Imm(asm.R0, 2))
 	m.fetch = accepts(
 		asm.Mov.Imm(asm.R0, 0), asm.StoreMem(asm.RFP, -8, asm.R0, asm.DWord),
-		asm.Instruction{OpCode: asm.Xchg.OpCode(asm.DWord), Dst: asm.RFP, Src: asm.R0, Offset: -8, Constant: int64(asm.Xchg >> 8)},
+		asm.Instruction{OpCode: asm.Xchg.OpCode(asm.DWord), Dst: asm.RFP, Src: asm.R0, Offset: -8,
+			Constant: int64(asm.Xchg >> 8)},
 	)
 	m.loop = features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnLoop) == nil
 	return m
@@ -85,7 +89,8 @@ func newMachine(t *testing.T) *machine {
 
 // accepts tries instructions on the kernel.
 func accepts(insns ...asm.Instruction) bool {
-	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, License: "GPL", Instructions: append(insns, asm.Return())})
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, License: "GPL",
+		Instructions: append(insns, asm.Return())})
 	if err != nil {
 		return false
 	}
@@ -128,7 +133,8 @@ func (m *machine) load(c *codegen.Code) (*ebpf.Program, error) {
 				if f.Static {
 					kind = btf.StaticFunc
 				}
-				insns[i] = btf.WithFuncMetadata(insns[i].WithSymbol(f.Name), &btf.Func{Name: f.Name, Type: proto, Linkage: kind})
+				insns[i] = btf.WithFuncMetadata(insns[i].WithSymbol(f.Name),
+					&btf.Func{Name: f.Name, Type: proto, Linkage: kind})
 				fn++
 			}
 			slot += int(insns[i].Width())
@@ -158,7 +164,8 @@ func (m *machine) why(c *codegen.Code) string {
 	if err != nil {
 		return err.Error()
 	}
-	_, err = ebpf.NewProgramWithOptions(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, License: "GPL", Instructions: c.Insns},
+	_, err = ebpf.NewProgramWithOptions(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, License: "GPL",
+		Instructions: c.Insns},
 		ebpf.ProgramOptions{LogLevel: ebpf.LogLevelInstruction, LogSizeStart: 1 << 22})
 	var ve *ebpf.VerifierError
 	if errors.As(err, &ve) {
@@ -239,7 +246,8 @@ func TestKernelAgrees(t *testing.T) {
 	tooComplex := 0
 	for seed := first; seed < first+n; seed++ {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
-		p := irgen.Program(r, irgen.Options{Statements: 5 + r.IntN(60), Big: seed%3 == 0, Callbacks: m.loop && seed%4 == 0, NoFetch: !m.fetch})
+		p := irgen.Program(r, irgen.Options{Statements: 5 + r.IntN(60), Big: seed%3 == 0,
+			Callbacks: m.loop && seed%4 == 0, NoFetch: !m.fetch})
 		text := p.String()
 		worlds := make([]*irgen.World, 3)
 		results := make([]uint64, 3)
@@ -251,7 +259,8 @@ func TestKernelAgrees(t *testing.T) {
 				t.Fatalf("seed %d: %v\n%s", seed, err, text)
 			}
 		}
-		res, err := opt.Run(p, opt.Options{ScratchMap: irgen.Scratch, ScratchSlots: scratchSlots, MissedData: irgen.Missed, AtomicFetch: func() bool { return m.fetch }})
+		res, err := opt.Run(p, opt.Options{ScratchMap: irgen.Scratch, ScratchSlots: scratchSlots,
+			MissedData: irgen.Missed, AtomicFetch: func() bool { return m.fetch }})
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, text)
 		}
@@ -281,10 +290,12 @@ func TestKernelAgrees(t *testing.T) {
 				t.Fatalf("seed %d: run: %v", seed, err)
 			}
 			m.read(t, got)
-			if ret != uint32(results[i]) || !bytes.Equal(got.Data, want.Data) || fmt.Sprint(got.Values) != fmt.Sprint(want.Values) {
+			if ret != uint32(results[i]) || !bytes.Equal(got.Data, want.Data) ||
+				fmt.Sprint(got.Values) != fmt.Sprint(want.Values) {
 				var dump bytes.Buffer
 				c.Dump(&dump)
-				t.Fatalf("seed %d, world %d: kernel returns %#x, IR %#x\ndata %x\nwant %x\n%s\n%s\n%s", seed, i, ret, results[i], got.Data, want.Data, text, p, &dump)
+				t.Fatalf("seed %d, world %d: kernel returns %#x, IR %#x\ndata %x\nwant %x\n%s\n%s\n%s",
+					seed, i, ret, results[i], got.Data, want.Data, text, p, &dump)
 			}
 		}
 		prog.Close()

@@ -206,11 +206,14 @@ func (s *selector) make(d regalloc.Reg, v *ir.Value) {
 	case ir.Addr:
 		s.emit(regalloc.Instr{Form: regalloc.Frame, Dst: d, Src: regalloc.NoReg, Imm: v.Imm - int64(v.Obj.Offset)})
 	case ir.DataPtr:
-		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg, Pseudo: asm.PseudoMapValue, Imm: v.Imm})
+		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg,
+			Pseudo: asm.PseudoMapValue, Imm: v.Imm})
 	case ir.MapPtr:
-		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg, Pseudo: asm.PseudoMapFD, Imm: v.Imm})
+		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg,
+			Pseudo: asm.PseudoMapFD, Imm: v.Imm})
 	case ir.FuncPtr:
-		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg, Pseudo: asm.PseudoFunc, Fn: v.Fn})
+		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg,
+			Pseudo: asm.PseudoFunc, Fn: v.Fn})
 	case ir.Reloc:
 		s.emit(regalloc.Instr{Form: regalloc.Set, Op: loadImm, Dst: d, Src: regalloc.NoReg, Reloc: int(v.Imm) + 1})
 	default:

@@ -104,7 +104,8 @@ func (s *selector) arith(v *ir.Value) {
 	}
 	if moved(v) {
 		s.into(d, x)
-		s.emit(regalloc.Instr{Form: regalloc.ALU, Op: asm.Add.Op(asm.ImmSource), Dst: d, Src: regalloc.NoReg, Reloc: int(y.Imm) + 1})
+		s.emit(regalloc.Instr{Form: regalloc.ALU, Op: asm.Add.Op(asm.ImmSource), Dst: d,
+			Src: regalloc.NoReg, Reloc: int(y.Imm) + 1})
 		return
 	}
 	if x == y {
@@ -357,7 +358,8 @@ func (s *selector) call(v *ir.Value) {
 	for i, a := range v.Args {
 		s.into(regalloc.Reg(i+1), a)
 	}
-	in := regalloc.Instr{Form: regalloc.Call, Op: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Imm: v.Imm, N: len(v.Args)}
+	in := regalloc.Instr{Form: regalloc.Call, Op: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call),
+		Imm: v.Imm, N: len(v.Args)}
 	switch v.Op {
 	case ir.CallKfunc:
 		in.Pseudo = asm.PseudoKfuncCall

@@ -46,8 +46,10 @@ func (c *Config) Feature(name string) string {
 // Default returns the settings of a script that sets none.
 func Default() *Config {
 	return &Config{
-		CppDemangle: true, EscapeOutput: "auto", License: "GPL", LogSize: 1000000, MaxBPFProgs: 1024, MaxCatBytes: 10240,
-		MaxMapKeys: 4096, MaxProbes: 1024, MaxStrlen: 1024, MissingProbes: "error", OnStackLimit: 32,
-		PrintMapsOnExit: true, StackMode: "bpftrace", StrTruncTrailer: "..", StrUnreadable: "<unreadable>", LazySymbolication: true,
+		CppDemangle: true, EscapeOutput: "auto", License: "GPL", LogSize: 1000000, MaxBPFProgs: 1024,
+		MaxCatBytes: 10240,
+		MaxMapKeys:  4096, MaxProbes: 1024, MaxStrlen: 1024, MissingProbes: "error", OnStackLimit: 32,
+		PrintMapsOnExit: true, StackMode: "bpftrace", StrTruncTrailer: "..",
+		StrUnreadable: "<unreadable>", LazySymbolication: true,
 	}
 }

@@ -77,12 +77,14 @@ func TestMessages(t *testing.T) {
 		{"max_map_keys = 0", "ERROR config-value max_map_keys = 0: max_map_keys: 0 is too small, it must be at least 1"},
 		{"max_strlen = true", "ERROR config-value max_strlen = true: max_strlen: expecting a number, got true"},
 		{"stack_mode = zzz", "ERROR config-value stack_mode = zzz: stack_mode: Invalid value for stack_mode: valid values are bpftrace, raw, perf, and build_id."},
-		{"missing_probes = 1", "ERROR config-value missing_probes = 1: missing_probes: Invalid value for missing_probes: valid values are error, warn, and ignore."},
+		{"missing_probes = 1",
+			"ERROR config-value missing_probes = 1: missing_probes: Invalid value for missing_probes: valid values are error, warn, and ignore."},
 		{"license = gpl", `ERROR config-value license = gpl: license: Invalid value for license: valid values are ` + strings.Join(licenses[:5], ", ") + ", and Dual MPL/GPL."},
 		{"max_strln = 5", "ERROR config-unknown max_strln = 5: max_strln: not a known configuration option | did you mean max_strlen?"},
 		{"btf = \"x\"", "ERROR config-environment-only btf: btf: can only be set as an environment variable"},
 		{"strlen = 5", "WARNING config-renamed strlen: strlen has been renamed, please use max_strlen"},
-		{"unstable_macro = 1", "WARNING config-no-effect unstable_macro: unstable_macro is deprecated and has no effect"},
+		{"unstable_macro = 1",
+			"WARNING config-no-effect unstable_macro: unstable_macro is deprecated and has no effect"},
 	} {
 		if _, msgs := parse(t, c.entry); !reflect.DeepEqual(msgs, []string{c.want}) {
 			t.Errorf("%s:\n got %q\nwant %q", c.entry, msgs, c.want)

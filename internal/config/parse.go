@@ -203,7 +203,8 @@ func (s *Setting) convert(v Value) (Value, error) {
 		}
 		b, ok := parseBool(v.Text)
 		if !ok {
-			return v, fmt.Errorf("Invalid value for %s: valid values are true, on, yes, 1, false, off, no, and 0.", s.Name)
+			return v, fmt.Errorf("Invalid value for %s: valid values are true, on, yes, 1, false, off, no, and 0.",
+				s.Name)
 		}
 		v.Int = b
 		return v, nil
@@ -286,7 +287,8 @@ func setCache(c *Config, v Value) error {
 
 func invalid(name string, values []string) error {
 	last := len(values) - 1
-	return fmt.Errorf("Invalid value for %s: valid values are %s, and %s.", name, strings.Join(values[:last], ", "), values[last])
+	return fmt.Errorf("Invalid value for %s: valid values are %s, and %s.", name,
+		strings.Join(values[:last], ", "), values[last])
 }
 
 // A renaming is an old key. negate turns a value's meaning around.
@@ -312,7 +314,8 @@ func (r *renaming) convert(v Value, s *Setting) (Value, error) {
 	if v.Kind == Word {
 		b, ok := parseBool(v.Text)
 		if !ok {
-			return v, fmt.Errorf("Invalid value for %s: valid values are true, on, yes, 1, false, off, no, and 0.", r.old)
+			return v, fmt.Errorf("Invalid value for %s: valid values are true, on, yes, 1, false, off, no, and 0.",
+				r.old)
 		}
 		on = b != 0
 	}
@@ -326,7 +329,8 @@ func (r *renaming) convert(v Value, s *Setting) (Value, error) {
 }
 
 var noEffect = []string{
-	"symbol_source", "max_type_res_iterations", "unstable_addr", "unstable_import", "unstable_macro", "unstable_map_decl",
+	"symbol_source", "max_type_res_iterations", "unstable_addr", "unstable_import", "unstable_macro",
+	"unstable_map_decl",
 }
 
 var environmentOnly = []string{"btf", "vmlinux", "kernel_source", "kernel_build"}

@@ -91,7 +91,8 @@ var settings = []Setting{
 		func(c *Config) *int { return &c.MaxProbes }),
 	integer("max_strlen", "1024", "Capacity of strings read by str() and the like, in bytes.",
 		func(c *Config) *int { return &c.MaxStrlen }).atLeast(1),
-	choice("missing_probes", []string{"error", "warn", "ignore"}, "error", "What happens when a probe does not exist or cannot be attached.",
+	choice("missing_probes", []string{"error", "warn", "ignore"}, "error",
+		"What happens when a probe does not exist or cannot be attached.",
 		func(c *Config) *string { return &c.MissingProbes }),
 	integer("on_stack_limit", "32", "Largest value kept on the program's stack, in bytes.",
 		func(c *Config) *int { return &c.OnStackLimit }),
@@ -99,14 +100,17 @@ var settings = []Setting{
 		func(c *Config) *int { return &c.PerfRBPages }),
 	boolean("print_maps_on_exit", true, "Whether all maps are printed at the end.",
 		func(c *Config) *bool { return &c.PrintMapsOnExit }),
-	boolean("show_debug_info", false, "Whether stacks, usym and func show source files, lines and inlined functions, of programs that have debug information (DWARF), and of the kernel where there is a vmlinux with it.",
+	boolean("show_debug_info", false,
+		"Whether stacks, usym and func show source files, lines and inlined functions, of programs that have debug information (DWARF), and of the kernel where there is a vmlinux with it.",
 		func(c *Config) *bool { return &c.ShowDebugInfo }),
-	choice("stack_mode", []string{"bpftrace", "raw", "perf", "build_id"}, "bpftrace", "How stacks are shown unless a call says otherwise.",
+	choice("stack_mode", []string{"bpftrace", "raw", "perf", "build_id"}, "bpftrace",
+		"How stacks are shown unless a call says otherwise.",
 		func(c *Config) *string { return &c.StackMode }),
 	{Name: "str_trunc_trailer", Type: Text, Default: "..", Doc: "Text after a string that was cut off.",
 		set: func(c *Config, v Value) error { c.StrTruncTrailer = v.Text; return nil },
 		get: func(c *Config) string { return c.StrTruncTrailer }},
-	{Name: "str_unreadable", Type: Text, Default: "<unreadable>", Doc: "Text in place of a string of user memory that could not be read, mostly because it was not in memory.",
+	{Name: "str_unreadable", Type: Text, Default: "<unreadable>",
+		Doc: "Text in place of a string of user memory that could not be read, mostly because it was not in memory.",
 		set: func(c *Config, v Value) error { c.StrUnreadable = v.Text; return nil },
 		get: func(c *Config) string { return c.StrUnreadable }},
 	feature("unstable_dw_ustack", Warn),
@@ -149,7 +153,8 @@ func choice(name string, values []string, def, doc string, field func(*Config) *
 
 func feature(name, def string) Setting {
 	return Setting{Name: name, Type: Unstable, Values: []string{Enable, Warn, Refuse}, Default: def,
-		Doc: "Whether the unstable feature " + strings.TrimPrefix(name, unstable) + " may be used, with a warning or without.",
+		Doc: "Whether the unstable feature " + strings.TrimPrefix(name,
+			unstable) + " may be used, with a warning or without.",
 		set: func(c *Config, v Value) error {
 			if c.Unstable == nil {
 				c.Unstable = map[string]string{}
@@ -169,9 +174,11 @@ func feature(name, def string) Setting {
 // the reference's. cache_user_symbols is not among them: what it means depends
 // on the run; nor are escape_output and str_unreadable, which are hawk's own.
 var shown = [...]string{
-	"cpp_demangle", "lazy_symbolication", "print_maps_on_exit", "use_blazesym", "show_debug_info", "log_size", "max_bpf_progs",
+	"cpp_demangle", "lazy_symbolication", "print_maps_on_exit", "use_blazesym", "show_debug_info",
+	"log_size", "max_bpf_progs",
 	"max_cat_bytes", "max_map_keys", "max_probes", "max_strlen", "on_stack_limit", "perf_rb_pages", "str_trunc_trailer",
-	"unstable_import_statement", "unstable_tseries", "unstable_typeinfo", "unstable_dw_ustack", "missing_probes", "stack_mode", "license",
+	"unstable_import_statement", "unstable_tseries", "unstable_typeinfo", "unstable_dw_ustack",
+	"missing_probes", "stack_mode", "license",
 }
 
 // Shown returns the settings that the config builtin shows, in its order.

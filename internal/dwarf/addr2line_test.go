@@ -19,7 +19,8 @@ func TestAgainstAddr2line(t *testing.T) {
 	var addrs []uint64
 	var ask strings.Builder
 	for _, s := range e.Functions(func(name []byte) bool {
-		return string(name) == "main" || strings.Contains(string(name), "tally") || strings.Contains(string(name), "sort")
+		return string(name) == "main" || strings.Contains(string(name), "tally") ||
+			strings.Contains(string(name), "sort")
 	}) {
 		for a := s.Addr; a < s.Addr+s.Size; a++ {
 			addrs = append(addrs, a)

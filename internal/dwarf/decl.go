@@ -50,7 +50,8 @@ func (f *File) text(off dwarf.Offset, depth int) (before, after string) {
 	case dwarf.TagEnumerationType:
 		return tagged("enum", name), ""
 	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType:
-		star := map[dwarf.Tag]string{dwarf.TagPointerType: "*", dwarf.TagReferenceType: "&", dwarf.TagRvalueReferenceType: "&&"}[e.Tag]
+		star := map[dwarf.Tag]string{dwarf.TagPointerType: "*", dwarf.TagReferenceType: "&",
+			dwarf.TagRvalueReferenceType: "&&"}[e.Tag]
 		before, after = inner()
 		switch {
 		case after == "":
@@ -60,7 +61,8 @@ func (f *File) text(off dwarf.Offset, depth int) (before, after string) {
 		}
 		return before + " (" + star, ")" + after
 	case dwarf.TagConstType, dwarf.TagVolatileType, dwarf.TagRestrictType:
-		word := map[dwarf.Tag]string{dwarf.TagConstType: "const", dwarf.TagVolatileType: "volatile", dwarf.TagRestrictType: "restrict"}[e.Tag]
+		word := map[dwarf.Tag]string{dwarf.TagConstType: "const", dwarf.TagVolatileType: "volatile",
+			dwarf.TagRestrictType: "restrict"}[e.Tag]
 		before, after = inner()
 		if strings.HasSuffix(before, "*") || strings.HasSuffix(before, "&") {
 			return before + " " + word, after

@@ -89,10 +89,13 @@ func layout(f *File, keyword, name string) []string {
 func TestC(t *testing.T) {
 	for _, args := range [][]string{
 		{"-gdwarf-5"}, {"-gdwarf-4"}, {"-gdwarf-3"}, {"-gdwarf-2", "-gstrict-dwarf"},
-		{"-gdwarf-5", "-gz"}, {"-gdwarf-4", "-gz", "-O2"}, {"-gdwarf-5", "-fdebug-types-section"}, {"-gdwarf-5", "-gdwarf64"},
+		{"-gdwarf-5", "-gz"}, {"-gdwarf-4", "-gz", "-O2"}, {"-gdwarf-5", "-fdebug-types-section"},
+		{"-gdwarf-5", "-gdwarf64"},
 		{"-gdwarf-4", "-fdebug-types-section"}, {"-gdwarf-4", "-fdebug-types-section", "-gz"},
-		{"-gdwarf-5", "-gsplit-dwarf"}, {"-gdwarf-4", "-gsplit-dwarf"}, {"-gdwarf-5", "-gsplit-dwarf", "-O2", "-gz"}, {"-gdwarf-5", "-gsplit-dwarf", "-gdwarf64"},
-		{"-gdwarf-5", "-gsplit-dwarf", "-fdebug-types-section"}, {"-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section"},
+		{"-gdwarf-5", "-gsplit-dwarf"}, {"-gdwarf-4", "-gsplit-dwarf"},
+		{"-gdwarf-5", "-gsplit-dwarf", "-O2", "-gz"}, {"-gdwarf-5", "-gsplit-dwarf", "-gdwarf64"},
+		{"-gdwarf-5", "-gsplit-dwarf", "-fdebug-types-section"},
+		{"-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section"},
 	} {
 		t.Run(strings.Join(args, ""), func(t *testing.T) {
 			f, e := open1(t, build(t, "c.c", "gcc", args...))
@@ -107,7 +110,8 @@ func TestC(t *testing.T) {
 					t.Errorf("%s\n got %s\nwant %s", symbol, got, want)
 				}
 			}
-			want := []string{"struct conn 80", "0 fd int32", "4 name string[16]", "20 a uint32 0:3", "20 b int32 3:7", "24 c enum color",
+			want := []string{"struct conn 80", "0 fd int32", "4 name string[16]", "20 a uint32 0:3",
+				"20 b int32 3:7", "24 c enum color",
 				"28 where struct pt", "40 next struct conn *", "48  union {int32,int64}", "56 m int32[3][2]"}
 			if diff := cmp.Diff(want, layout(f, "struct", "conn")); diff != "" {
 				t.Errorf("struct conn (-want +got)\n%s", diff)
@@ -185,7 +189,8 @@ func TestSeparate(t *testing.T) {
 	if _, err := exec.LookPath("objcopy"); err != nil {
 		t.Skip("no objcopy")
 	}
-	for _, args := range [][]string{{"--only-keep-debug", path, path + ".debug"}, {"--strip-all", "--add-gnu-debuglink=" + path + ".debug", path}} {
+	for _, args := range [][]string{{"--only-keep-debug", path, path + ".debug"},
+		{"--strip-all", "--add-gnu-debuglink=" + path + ".debug", path}} {
 		if text, err := exec.Command("objcopy", args...).CombinedOutput(); err != nil {
 			t.Fatalf("objcopy %q: %v\n%s", args, err, text)
 		}
@@ -209,7 +214,8 @@ func TestSeparate(t *testing.T) {
 
 // A name that ends many others, as linkers share the ends of strings.
 func TestReferences(t *testing.T) {
-	f := &File{sections: sections{info: exe.BytesOf([]byte{9, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0, 0, 0}), typeUnits: exe.BytesOf([]byte{1, 7, 0, 0, 0})}}
+	f := &File{sections: sections{info: exe.BytesOf([]byte{9, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0, 0, 0}),
+		typeUnits: exe.BytesOf([]byte{1, 7, 0, 0, 0})}}
 	for _, offsets := range [][]uint64{{7}, {1, 2, 3, 4, 7}} {
 		var got []int
 		f.references(offsets, func(at dwarf.Offset) bool { got = append(got, int(at)); return true })

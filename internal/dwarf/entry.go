@@ -71,7 +71,8 @@ func (f *File) layout(u *unit, c *cursor.Cursor) (abbrev, error) {
 	}
 	ab, ok := f.abbrevs(u.abbrev).find(code)
 	if !ok || ab.tag == 0 || c.Bad {
-		return ab, fmt.Errorf("%s: the entry at %d bytes into .debug_info has layout %d, which is not described", f.Path, at, code)
+		return ab, fmt.Errorf("%s: the entry at %d bytes into .debug_info has layout %d, which is not described",
+			f.Path, at, code)
 	}
 	return ab, nil
 }
@@ -123,7 +124,8 @@ func (f *File) walk(unit int, begin dwarf.Offset, visit func(e entry, depth int)
 		case depth == 0:
 			return nil
 		default:
-			if next, ok := e.Val(dwarf.AttrSibling).(dwarf.Offset); ok && next > e.Offset && next < u.end && next-from >= dwarf.Offset(c.At) {
+			if next, ok := e.Val(dwarf.AttrSibling).(dwarf.Offset); ok && next > e.Offset &&
+				next < u.end && next-from >= dwarf.Offset(c.At) {
 				c.At = int(next - from)
 				continue
 			}

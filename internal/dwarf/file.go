@@ -155,7 +155,8 @@ func loadSections(e *exe.File, suffix string) (*File, error) {
 		funcs: map[int][]body{}, types: map[dwarf.Offset]types.Type{}, named: map[question]types.Type{},
 	}
 	for name, to := range map[string]*exe.Bytes{
-		"info": &f.info, "types": &f.typeUnits, "abbrev": &f.abbrev, "str": &f.str, "line_str": &f.lineStr, "str_offsets": &f.strx,
+		"info": &f.info, "types": &f.typeUnits, "abbrev": &f.abbrev, "str": &f.str,
+		"line_str": &f.lineStr, "str_offsets": &f.strx,
 		"addr": &f.addr, "line": &f.line, "ranges": &f.rangesOld, "rnglists": &f.rnglists,
 	} {
 		var err error

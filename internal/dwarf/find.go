@@ -25,7 +25,8 @@ func tagsOf(keyword string) []dwarf.Tag {
 	case "typedef":
 		return []dwarf.Tag{dwarf.TagTypedef}
 	}
-	return []dwarf.Tag{dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType, dwarf.TagEnumerationType, dwarf.TagTypedef, dwarf.TagBaseType}
+	return []dwarf.Tag{dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType,
+		dwarf.TagEnumerationType, dwarf.TagTypedef, dwarf.TagBaseType}
 }
 
 // TypeByName finds a type that the program defines. keyword is "struct",
@@ -33,7 +34,8 @@ func tagsOf(keyword string) []dwarf.Tag {
 // namespaces and classes too, those of the outermost scope first, and those of
 // the source file first that the code at an address was compiled from; 0: none.
 func (f *File) TypeByName(keyword, name string, near uint64) (types.Type, error) {
-	t, err := f.ask(question{keyword: keyword, name: name}, near, tagsOf(keyword), func(e entry) (types.Type, error) { return e.in.typeAt(e.Offset) })
+	t, err := f.ask(question{keyword: keyword, name: name}, near, tagsOf(keyword),
+		func(e entry) (types.Type, error) { return e.in.typeAt(e.Offset) })
 	if err == nil && t == nil {
 		err = fmt.Errorf("%s %s: %w", keyword, name, ErrNotFound)
 	}
@@ -49,7 +51,8 @@ type question struct {
 
 // ask remembers the answer to a question, which convert makes of a definition;
 // nil: there is none.
-func (f *File) ask(q question, near uint64, tags []dwarf.Tag, convert func(entry) (types.Type, error)) (types.Type, error) {
+func (f *File) ask(q question, near uint64, tags []dwarf.Tag,
+	convert func(entry) (types.Type, error)) (types.Type, error) {
 	if in, unit, err := f.unitOf(near); err == nil {
 		q.in, q.unit = in, unit
 	}
@@ -84,7 +87,8 @@ func (f *File) findFrom(q question, tags []dwarf.Tag) (entry, bool) {
 // Enumerator finds the enum that has an enumerator of a name, and its value.
 // near is as in TypeByName.
 func (f *File) Enumerator(name string, near uint64) (*types.Enum, int64, error) {
-	t, err := f.ask(question{keyword: "enumerator", name: name}, near, []dwarf.Tag{dwarf.TagEnumerator}, func(e entry) (types.Type, error) { return e.in.enumOf(e) })
+	t, err := f.ask(question{keyword: "enumerator", name: name}, near, []dwarf.Tag{dwarf.TagEnumerator},
+		func(e entry) (types.Type, error) { return e.in.enumOf(e) })
 	if err != nil {
 		return nil, 0, err
 	}

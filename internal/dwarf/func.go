@@ -120,7 +120,8 @@ func (f *File) functions(unit int) ([]body, error) {
 				list = append(list, body{pc[0], pc[1], e.Offset, i == 0})
 			}
 			return false, len(list) >= maxRanges
-		case dwarf.TagCompileUnit, dwarf.TagNamespace, dwarf.TagModule, dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType:
+		case dwarf.TagCompileUnit, dwarf.TagNamespace, dwarf.TagModule, dwarf.TagStructType,
+			dwarf.TagClassType, dwarf.TagUnionType:
 			return true, false
 		}
 		return false, false

@@ -90,7 +90,8 @@ func (f *File) shape(s *shaper, off dwarf.Offset, at, depth int) bool {
 		return leaf(encoding == encodingFloat || encoding == encodingComplexFloat)
 	case dwarf.TagEnumerationType:
 		return leaf(false)
-	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType, dwarf.TagSubroutineType, dwarf.TagUnspecifiedType:
+	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType,
+		dwarf.TagSubroutineType, dwarf.TagUnspecifiedType:
 		size = 8
 		return leaf(false)
 	case dwarf.TagPtrToMemberType:

@@ -36,13 +36,16 @@ func sourceOf(t *testing.T, f *File, e *exe.File, symbol string) (out []string) 
 
 func TestSourceC(t *testing.T) {
 	for _, args := range [][]string{
-		{"-gdwarf-5"}, {"-gdwarf-4"}, {"-gdwarf-3"}, {"-gdwarf-2"}, {"-gdwarf-5", "-gz"}, {"-gdwarf-4", "-gz", "-no-pie"}, {"-gdwarf-5", "-gdwarf64"},
-		{"-gdwarf-5", "-ffunction-sections", "-Wl,--gc-sections"}, {"-gdwarf-4", "-gsplit-dwarf"}, {"-gdwarf-5", "-gsplit-dwarf"},
+		{"-gdwarf-5"}, {"-gdwarf-4"}, {"-gdwarf-3"}, {"-gdwarf-2"}, {"-gdwarf-5", "-gz"},
+		{"-gdwarf-4", "-gz", "-no-pie"}, {"-gdwarf-5", "-gdwarf64"},
+		{"-gdwarf-5", "-ffunction-sections", "-Wl,--gc-sections"}, {"-gdwarf-4", "-gsplit-dwarf"},
+		{"-gdwarf-5", "-gsplit-dwarf"},
 		{"-gdwarf-5", "-gsplit-dwarf", "-gdwarf64"}, {"-gdwarf-5", "-flto"},
 	} {
 		t.Run(strings.Join(args, ""), func(t *testing.T) {
 			f, e := open1(t, build(t, "inline.c", "gcc", append([]string{"-O2"}, args...)...))
-			if diff := cmp.Diff([]string{"innermost inline.c:6", "middle inline.c:15", "inline.c:23"}, sourceOf(t, f, e, "mark")); diff != "" {
+			if diff := cmp.Diff([]string{"innermost inline.c:6", "middle inline.c:15", "inline.c:23"},
+				sourceOf(t, f, e, "mark")); diff != "" {
 				t.Errorf("mark (-want +got)\n%s", diff)
 			}
 			// The function's own line has no code of its own with all compilers.
@@ -57,7 +60,8 @@ func TestSourceC(t *testing.T) {
 }
 
 func TestSourceCPlusPlus(t *testing.T) {
-	for _, args := range [][]string{{"-gdwarf-5"}, {"-gdwarf-4"}, {"-gdwarf-5", "-gsplit-dwarf"}, {"-gdwarf-5", "-fdebug-types-section"}} {
+	for _, args := range [][]string{{"-gdwarf-5"}, {"-gdwarf-4"}, {"-gdwarf-5", "-gsplit-dwarf"},
+		{"-gdwarf-5", "-fdebug-types-section"}} {
 		t.Run(strings.Join(args, ""), func(t *testing.T) {
 			f, e := open1(t, build(t, "inline.cc", "g++", append([]string{"-O2"}, args...)...))
 			want := []string{"shop::Price<int>::Price(int) inline.cc:12", "shop::Cart::add(int) inline.cc:23",
@@ -80,7 +84,9 @@ func TestSourceMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, e := open1(t, path)
-	if got := sourceOf(t, f, e, "mark"); len(got) != 2 || !strings.HasSuffix(got[0], ".dwo, which cannot be read: no such file or directory") || got[1] != "inline.c:6" {
+	if got := sourceOf(t, f, e, "mark"); len(got) != 2 ||
+		!strings.HasSuffix(got[0], ".dwo, which cannot be read: no such file or directory") ||
+		got[1] != "inline.c:6" {
 		t.Errorf("mark: %v", got)
 	}
 }

@@ -35,7 +35,8 @@ func buildSplit(t testing.TB, args ...string) string {
 		}
 	}
 	for _, name := range []string{"c", "other"} {
-		run(append([]string{"gcc", "-gsplit-dwarf", "-c", "-o", name + ".o", filepath.Join(sources, name+".c")}, args...)...)
+		run(append([]string{"gcc", "-gsplit-dwarf", "-c", "-o", name + ".o",
+			filepath.Join(sources, name+".c")}, args...)...)
 	}
 	run("gcc", "-o", "program", "c.o", "other.o")
 	return filepath.Join(dir, "program")
@@ -44,7 +45,9 @@ func buildSplit(t testing.TB, args ...string) string {
 // Units in files of their own, in one file for all of them, and somewhere else
 // than where the compiler wrote them.
 func TestSplit(t *testing.T) {
-	for _, args := range [][]string{{"-gdwarf-4"}, {"-gdwarf-5"}, {"-gdwarf-4", "-fdebug-types-section"}, {"-gdwarf-5", "-fdebug-types-section"}, {"-gdwarf-5", "-ffunction-sections", "-O2"}} {
+	for _, args := range [][]string{{"-gdwarf-4"}, {"-gdwarf-5"},
+		{"-gdwarf-4", "-fdebug-types-section"}, {"-gdwarf-5", "-fdebug-types-section"},
+		{"-gdwarf-5", "-ffunction-sections", "-O2"}} {
 		t.Run(strings.Join(args, ""), func(t *testing.T) {
 			path := buildSplit(t, args...)
 			ownTypes := !slices.Contains(args, "-fdebug-types-section")
@@ -63,7 +66,8 @@ func TestSplit(t *testing.T) {
 					t.Fatalf("%v\n%s", err, text)
 				}
 				for _, name := range []string{"c.dwo", "other.dwo"} {
-					if err := os.Rename(filepath.Join(filepath.Dir(path), name), filepath.Join(filepath.Dir(path), name+".away")); err != nil {
+					if err := os.Rename(filepath.Join(filepath.Dir(path), name),
+						filepath.Join(filepath.Dir(path), name+".away")); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -84,7 +88,8 @@ func checkSplit(t *testing.T, path string, ownTypes bool) {
 			t.Errorf("%s\n got %s\nwant %s", symbol, got, want)
 		}
 	}
-	if diff := cmp.Diff([]string{"struct own 16", "0 wide int64", "8 text string[8]"}, layout(f, "struct", "own")); diff != "" {
+	if diff := cmp.Diff([]string{"struct own 16", "0 wide int64", "8 text string[8]"},
+		layout(f, "struct", "own")); diff != "" {
 		t.Errorf("struct own (-want +got)\n%s", diff)
 	}
 	if !ownTypes {
@@ -116,7 +121,8 @@ func TestSplitMissing(t *testing.T) {
 		f, e := open1(t, path)
 		sym, _ := e.Symbol("second")
 		var missing *ErrSplit
-		if _, err := f.Function(sym.Addr); !errors.As(err, &missing) || missing.Name != "other.dwo" || !errors.Is(err, fs.ErrNotExist) {
+		if _, err := f.Function(sym.Addr); !errors.As(err, &missing) || missing.Name != "other.dwo" ||
+			!errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("second: %v", err)
 		} else if want := "the debug information of " + path + " is in other.dwo, which cannot be read: no such file or directory"; err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -129,11 +135,13 @@ func TestSplitMissing(t *testing.T) {
 		}
 		// A file of another build is not taken for the right one.
 		other := buildSplit(t, version, "-Dsecond=third")
-		if err := os.Rename(filepath.Join(filepath.Dir(other), "other.dwo"), filepath.Join(filepath.Dir(path), "other.dwo")); err != nil {
+		if err := os.Rename(filepath.Join(filepath.Dir(other), "other.dwo"),
+			filepath.Join(filepath.Dir(path), "other.dwo")); err != nil {
 			t.Fatal(err)
 		}
 		g, _ := open1(t, path)
-		if _, err := g.Function(sym.Addr); err == nil || !strings.HasSuffix(err.Error(), "other.dwo, which cannot be read: it is of another build") {
+		if _, err := g.Function(sym.Addr); err == nil ||
+			!strings.HasSuffix(err.Error(), "other.dwo, which cannot be read: it is of another build") {
 			t.Errorf("of another build: %v", err)
 		}
 	}
@@ -141,7 +149,8 @@ func TestSplitMissing(t *testing.T) {
 
 // FuzzIndex reads indices of .dwp files that nobody has checked.
 func FuzzIndex(f *testing.F) {
-	f.Add([]byte{5, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0})
+	f.Add([]byte{5, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 0, 0, 0, 1,
+		0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0})
 	f.Add([]byte{2, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		bound.Run(t, len(data), func() {

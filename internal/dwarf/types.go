@@ -338,7 +338,8 @@ func finite(e entry, budget *int, depth int) bool {
 			return true
 		}
 		inner, ok := m.ref(dwarf.AttrType)
-		for ok && (inner.Tag == dwarf.TagTypedef || inner.Tag == dwarf.TagConstType || inner.Tag == dwarf.TagVolatileType) && *budget > 0 {
+		for ok && (inner.Tag == dwarf.TagTypedef || inner.Tag == dwarf.TagConstType ||
+			inner.Tag == dwarf.TagVolatileType) && *budget > 0 {
 			*budget--
 			inner, ok = inner.ref(dwarf.AttrType)
 		}

@@ -88,7 +88,8 @@ func (f *File) readHeaders(data exe.Bytes, name string, from dwarf.Offset) error
 		}
 		u.version = uint8(min(body.Uint(2), math.MaxUint8))
 		if u.version < 2 || u.version > 5 {
-			return fmt.Errorf("%s: %s: the unit at %#x has version %d of DWARF, hawk reads 2 to 5", f.Path, name, u.base-from, u.version)
+			return fmt.Errorf("%s: %s: the unit at %#x has version %d of DWARF, hawk reads 2 to 5",
+				f.Path, name, u.base-from, u.version)
 		}
 		if u.version == 5 {
 			u.kind = unitKind(body.Byte())
@@ -102,7 +103,8 @@ func (f *File) readHeaders(data exe.Bytes, name string, from dwarf.Offset) error
 			}
 		}
 		if u.addrSize != 4 && u.addrSize != 8 {
-			return fmt.Errorf("%s: %s: the unit at %#x has addresses of %d bytes", f.Path, name, u.base-from, u.addrSize)
+			return fmt.Errorf("%s: %s: the unit at %#x has addresses of %d bytes", f.Path, name,
+				u.base-from, u.addrSize)
 		}
 		switch {
 		case u.kind.isTypes():
@@ -121,7 +123,8 @@ func (f *File) readHeaders(data exe.Bytes, name string, from dwarf.Offset) error
 
 // unitAt is the index of the unit that an offset lies in, -1 if in none.
 func (f *File) unitAt(off dwarf.Offset) int {
-	i, found := slices.BinarySearchFunc(f.units, off, func(u unit, off dwarf.Offset) int { return int(int64(u.base) - int64(off)) })
+	i, found := slices.BinarySearchFunc(f.units, off,
+		func(u unit, off dwarf.Offset) int { return int(int64(u.base) - int64(off)) })
 	if !found {
 		i--
 	}

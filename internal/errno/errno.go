@@ -1,5 +1,5 @@
-// Package errno words errors of the system as the C library does: "No such file or directory", not Go's "no such file or
-// directory". Users search for the former, and other tools print it.
+// Package errno words errors of the system as the C library does: "No such file or directory", not
+// Go's "no such file or directory". Users search for the former, and other tools print it.
 package errno
 
 import (

@@ -54,7 +54,8 @@ func TestMessage(t *testing.T) {
 		message, reason string
 	}{
 		{errors.New("as it is"), "as it is", "as it is"},
-		{fmt.Errorf("load: %w", unix.Errno(524)), "load: Operation not supported by this kernel, ENOTSUPP (kernel error 524)",
+		{fmt.Errorf("load: %w", unix.Errno(524)),
+			"load: Operation not supported by this kernel, ENOTSUPP (kernel error 524)",
 			"Operation not supported by this kernel, ENOTSUPP (kernel error 524)"},
 		{unix.EPERM, "Operation not permitted", "Operation not permitted"},
 		{missing, "open /nosuch/file: No such file or directory", "No such file or directory"},

@@ -50,13 +50,15 @@ func newContent(f *os.File, base, size int64) (*content, error) {
 		}
 		return &content{mem: b[:n]}, nil
 	}
-	mem, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	mem, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		f.Close()
 		return nil, &os.PathError{Op: "read", Path: f.Name(), Err: err}
 	}
 	pages := (size + pageSize - 1) / pageSize
-	return &content{mem: mem, file: f, base: base, mapped: true, have: make([]atomic.Uint64, (pages+pageOfWord-1)/pageOfWord)}, nil
+	return &content{mem: mem, file: f, base: base, mapped: true,
+		have: make([]atomic.Uint64, (pages+pageOfWord-1)/pageOfWord)}, nil
 }
 
 func (c *content) close() {

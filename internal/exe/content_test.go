@@ -82,7 +82,8 @@ func TestCursorOverFile(t *testing.T) {
 		want := BytesOf(text).Cursor(begin, len(text), false)
 		for n := 0; want.More(); n++ {
 			step := uint64(n * 13 % 9000)
-			if !bytes.Equal(c.Bytes(step), want.Bytes(step)) || c.Byte() != want.Byte() || c.ULEB() != want.ULEB() || !bytes.Equal(c.Text(), want.Text()) || c.At != want.At {
+			if !bytes.Equal(c.Bytes(step), want.Bytes(step)) || c.Byte() != want.Byte() ||
+				c.ULEB() != want.ULEB() || !bytes.Equal(c.Text(), want.Text()) || c.At != want.At {
 				t.Fatalf("at %d of %d", want.At, len(text))
 			}
 		}
@@ -97,7 +98,8 @@ func compressed(method elf.CompressionType, size int, packed []byte) elfSection 
 	head := make([]byte, 24, 24+len(packed))
 	binary.LittleEndian.PutUint32(head, uint32(method))
 	binary.LittleEndian.PutUint64(head[8:], uint64(size))
-	return elfSection{name: ".debug_info", typ: elf.SHT_PROGBITS, flags: elf.SHF_COMPRESSED, data: append(head, packed...)}
+	return elfSection{name: ".debug_info", typ: elf.SHT_PROGBITS, flags: elf.SHF_COMPRESSED,
+		data: append(head, packed...)}
 }
 
 // Compressed sections are unfolded if they are no larger than what compilers make
@@ -133,7 +135,8 @@ func TestUnfold(t *testing.T) {
 		for _, size := range []int{len(burst), 1 << 20} {
 			f, _ := onDisk(t, compressed(method, size, packed))
 			bound.Run(t, len(packed), func() {
-				if b, err := f.DebugSection(".debug_info"); size == len(burst) && (err == nil || !strings.Contains(err.Error(), "unfolds to")) {
+				if b, err := f.DebugSection(".debug_info"); size == len(burst) &&
+					(err == nil || !strings.Contains(err.Error(), "unfolds to")) {
 					t.Errorf("%v: %d bytes, %v", method, b.Len(), err)
 				}
 			})

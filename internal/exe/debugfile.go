@@ -111,7 +111,8 @@ func (f *File) debugCandidates(root string, dirs []DebugDir) []candidate {
 	id := hex.EncodeToString(f.BuildID())
 	addByID := func(dir string) {
 		if len(id) > 2 {
-			out = append(out, candidate{path: dir + "/.build-id/" + id[:2] + "/" + id[2:] + ".debug", byID: true, trusted: trusted})
+			out = append(out, candidate{path: dir + "/.build-id/" + id[:2] + "/" + id[2:] + ".debug",
+				byID: true, trusted: trusted})
 		}
 	}
 	// addFlat are files that lie in a directory under the build ID, or under the
@@ -122,7 +123,8 @@ func (f *File) debugCandidates(root string, dirs []DebugDir) []candidate {
 		}
 		for _, name := range []string{filepath.Base(f.Path) + ".debug", filepath.Base(f.Path)} {
 			if linked || len(id) > 2 {
-				out = append(out, candidate{path: dir + "/" + name, crc: crc, byCRC: byCRC, byID: !linked, trusted: trusted})
+				out = append(out, candidate{path: dir + "/" + name, crc: crc, byCRC: byCRC,
+					byID: !linked, trusted: trusted})
 			}
 		}
 	}

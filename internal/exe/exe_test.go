@@ -73,7 +73,8 @@ func TestUSDT(t *testing.T) {
 			t.Fatalf("%+v, %v", notes, err)
 		}
 		n := notes[0]
-		if n.Provider != "prov" || n.Name != "one" || n.Args != "-4@%ebx 8@%r12" || n.Addr != 0x1010 || n.Offset != 0x410 || n.Semaphore != 0x2010 || n.SemaphoreOffset != 0x810 || n.Err != nil {
+		if n.Provider != "prov" || n.Name != "one" || n.Args != "-4@%ebx 8@%r12" || n.Addr != 0x1010 ||
+			n.Offset != 0x410 || n.Semaphore != 0x2010 || n.SemaphoreOffset != 0x810 || n.Err != nil {
 			t.Errorf("one: %+v", n)
 		}
 		if n := notes[1]; n.Name != "two" || n.Semaphore != 0 || n.Args != "" || n.Err != nil {
@@ -159,7 +160,8 @@ func TestCompiled(t *testing.T) {
 			t.Fatalf("%v: %+v, %v", args, notes, err)
 		}
 		main, _ := f.Symbol("main")
-		if n := notes[0]; n.Addr < main.Addr || n.Addr >= main.Addr+main.Size || f.Code(n.Addr, 1)[0] != 0x90 && f.Machine == elf.EM_X86_64 {
+		if n := notes[0]; n.Addr < main.Addr || n.Addr >= main.Addr+main.Size ||
+			f.Code(n.Addr, 1)[0] != 0x90 && f.Machine == elf.EM_X86_64 {
 			t.Errorf("%v: note at %#x, main at %#x", args, n.Addr, main.Addr)
 		}
 		if sem, ok := f.Variable("sem"); !ok || sem.Addr != notes[0].Semaphore {
@@ -216,7 +218,8 @@ func TestDemangle(t *testing.T) {
 		{"_RNvC6_123foo3bar", "123foo::bar", "123foo::bar"},
 		{"main", "main", "main"},
 		{"_Znot", "_Znot", "_Znot"},
-		{"_Z" + strings.Repeat("N", maxMangled), "_Z" + strings.Repeat("N", maxMangled), "_Z" + strings.Repeat("N", maxMangled)},
+		{"_Z" + strings.Repeat("N", maxMangled), "_Z" + strings.Repeat("N", maxMangled),
+			"_Z" + strings.Repeat("N", maxMangled)},
 	} {
 		if full, name := Demangle(c.in), DemangleName(c.in); full != c.full || name != c.name {
 			t.Errorf("%.40s: %.40s and %.40s", c.in, full, name)
@@ -245,7 +248,8 @@ func ldCache(libs ...Library) []byte {
 }
 
 func TestLdCache(t *testing.T) {
-	data := ldCache(Library{"libc.so.6", "/lib32/libc.so.6"}, Library{"libc.so.6", "/lib/libc.so.6"}, Library{"libssl.so.3", "/lib/libssl.so.3"})
+	data := ldCache(Library{"libc.so.6", "/lib32/libc.so.6"}, Library{"libc.so.6", "/lib/libc.so.6"},
+		Library{"libssl.so.3", "/lib/libssl.so.3"})
 	want := "[{libc.so.6 /lib/libc.so.6} {libssl.so.3 /lib/libssl.so.3}]"
 	if got := fmt.Sprint(ParseLdCache(data, elf.EM_X86_64)); got != want {
 		t.Errorf("got %s", got)
@@ -262,8 +266,10 @@ func TestLdCache(t *testing.T) {
 		file, name string
 		want       bool
 	}{
-		{"libc.so.6", "libc", true}, {"libc.so.6", "libc.so", true}, {"libc.so.6", "libc.so.6", true}, {"libc.so", "libc", true},
-		{"libcrypt.so.1", "libc", false}, {"libc.so.6", "libc.so.7", false}, {"libssl.so.3", "libssl.so.3", true}, {"libc.sox", "libc", false},
+		{"libc.so.6", "libc", true}, {"libc.so.6", "libc.so", true}, {"libc.so.6", "libc.so.6", true},
+		{"libc.so", "libc", true},
+		{"libcrypt.so.1", "libc", false}, {"libc.so.6", "libc.so.7", false},
+		{"libssl.so.3", "libssl.so.3", true}, {"libc.sox", "libc", false},
 		{"libc.so.60", "libc.so.6", false},
 	} {
 		if got := sonameFits(c.file, c.name); got != c.want {
@@ -279,7 +285,8 @@ func TestFind(t *testing.T) {
 	text := filepath.Join(dir, "text")
 	os.WriteFile(text, []byte("#!/bin/sh\n"), 0o755)
 	for _, c := range []struct{ name, want string }{
-		{"x", bin}, {bin, bin}, {dir + "/*", bin}, {"*", ""}, {"nosuch", ""}, {text, ""}, {dir, ""}, {"libnosuchthing", ""},
+		{"x", bin}, {bin, bin}, {dir + "/*", bin}, {"*", ""}, {"nosuch", ""}, {text, ""}, {dir, ""},
+		{"libnosuchthing", ""},
 	} {
 		if c.name == "*" {
 			continue // depends on what runs
@@ -403,7 +410,8 @@ func FuzzUSDT(f *testing.F) {
 			marks, _ := e.USDT()
 			for _, m := range marks {
 				if segment, ok := e.CodeOffset(m.Addr); m.Err == nil && (!ok || segment != m.Offset) {
-					t.Errorf("%s:%s at %#x lies at %#x of the file, not %#x", m.Provider, m.Name, m.Addr, segment, m.Offset)
+					t.Errorf("%s:%s at %#x lies at %#x of the file, not %#x", m.Provider, m.Name,
+						m.Addr, segment, m.Offset)
 				}
 			}
 		})

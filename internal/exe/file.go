@@ -193,7 +193,8 @@ func (f *File) headers() error {
 		}
 		f.Entry, phoff, shoff, rest = o.Uint64(d[24:]), o.Uint64(d[32:]), o.Uint64(d[40:]), d[52:]
 	} else {
-		f.Entry, phoff, shoff, rest = uint64(o.Uint32(d[24:])), uint64(o.Uint32(d[28:])), uint64(o.Uint32(d[32:])), d[40:]
+		f.Entry, phoff, shoff, rest = uint64(o.Uint32(d[24:])), uint64(o.Uint32(d[28:])),
+			uint64(o.Uint32(d[32:])), d[40:]
 	}
 	phsize, phnum := uint64(o.Uint16(rest[2:])), int(o.Uint16(rest[4:]))
 	shsize, shnum := uint64(o.Uint16(rest[6:])), int(o.Uint16(rest[8:]))
@@ -227,9 +228,12 @@ func (f *File) readSegments(off, size uint64, n int) error {
 		b := table
 		var s segment
 		if f.class64 {
-			s = segment{offset: o.Uint64(b[8:]), addr: o.Uint64(b[16:]), filesz: o.Uint64(b[32:]), memsz: o.Uint64(b[40:]), flags: elf.ProgFlag(o.Uint32(b[4:]))}
+			s = segment{offset: o.Uint64(b[8:]), addr: o.Uint64(b[16:]), filesz: o.Uint64(b[32:]),
+				memsz: o.Uint64(b[40:]), flags: elf.ProgFlag(o.Uint32(b[4:]))}
 		} else {
-			s = segment{offset: uint64(o.Uint32(b[4:])), addr: uint64(o.Uint32(b[8:])), filesz: uint64(o.Uint32(b[16:])), memsz: uint64(o.Uint32(b[20:])), flags: elf.ProgFlag(o.Uint32(b[24:]))}
+			s = segment{offset: uint64(o.Uint32(b[4:])), addr: uint64(o.Uint32(b[8:])),
+				filesz: uint64(o.Uint32(b[16:])), memsz: uint64(o.Uint32(b[20:])),
+				flags: elf.ProgFlag(o.Uint32(b[24:]))}
 		}
 		switch elf.ProgType(o.Uint32(b)) {
 		case elf.PT_LOAD:
@@ -290,9 +294,13 @@ func (f *File) readSections(off, size uint64, n int, strIndex uint32) error {
 func (f *File) section(b []byte) section {
 	o := f.order
 	if f.class64 {
-		return section{typ: elf.SectionType(o.Uint32(b[4:])), flags: elf.SectionFlag(o.Uint64(b[8:])), addr: o.Uint64(b[16:]), offset: o.Uint64(b[24:]), size: o.Uint64(b[32:]), link: o.Uint32(b[40:]), entsize: o.Uint64(b[56:])}
+		return section{typ: elf.SectionType(o.Uint32(b[4:])), flags: elf.SectionFlag(o.Uint64(b[8:])),
+			addr: o.Uint64(b[16:]), offset: o.Uint64(b[24:]), size: o.Uint64(b[32:]),
+			link: o.Uint32(b[40:]), entsize: o.Uint64(b[56:])}
 	}
-	return section{typ: elf.SectionType(o.Uint32(b[4:])), flags: elf.SectionFlag(o.Uint32(b[8:])), addr: uint64(o.Uint32(b[12:])), offset: uint64(o.Uint32(b[16:])), size: uint64(o.Uint32(b[20:])), link: o.Uint32(b[24:]), entsize: uint64(o.Uint32(b[36:]))}
+	return section{typ: elf.SectionType(o.Uint32(b[4:])), flags: elf.SectionFlag(o.Uint32(b[8:])),
+		addr: uint64(o.Uint32(b[12:])), offset: uint64(o.Uint32(b[16:])),
+		size: uint64(o.Uint32(b[20:])), link: o.Uint32(b[24:]), entsize: uint64(o.Uint32(b[36:]))}
 }
 
 // maxSection bounds sections that are read as a whole: all but symbols and debug

@@ -34,7 +34,8 @@ func (f *File) GoFrames(yield func(*GoFrame) bool) {
 		if at == 0 || uint64(at) >= uint64(len(t.values)) {
 			return true
 		}
-		g := GoFrame{Func: string(s.Name), End: s.Addr, First: flags&goFlagFirst != 0, Switches: flags&goFlagSwitches != 0, Size: -1}
+		g := GoFrame{Func: string(s.Name), End: s.Addr, First: flags&goFlagFirst != 0,
+			Switches: flags&goFlagSwitches != 0, Size: -1}
 		c := cursor.Cursor{Data: t.values, At: int(at)}
 		// Pairs of a change of the value, the lowest bit of which is its sign, and the
 		// length of the code that has it. No change is the end, but in front.

@@ -75,7 +75,8 @@ func TestMember(t *testing.T) {
 	if _, err := Open(os.Args[0] + "!/x"); err == nil || !strings.Contains(err.Error(), "no ZIP archive") {
 		t.Errorf("in a program: %v", err)
 	}
-	for _, c := range []struct{ name, want string }{{path + "!/lib/plain", path + "!/lib/plain"}, {path + ".no!/x", ""}} {
+	for _, c := range []struct{ name, want string }{{path + "!/lib/plain", path + "!/lib/plain"},
+		{path + ".no!/x", ""}} {
 		got, err := Search{}.Find(c.name)
 		if c.want == "" && err == nil || c.want != "" && (len(got) != 1 || got[0] != c.want) {
 			t.Errorf("%s: %q, %v", c.name, got, err)

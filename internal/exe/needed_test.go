@@ -71,7 +71,8 @@ func TestLibrariesBounds(t *testing.T) {
 		dynamic = f.word(f.word(dynamic, uint64(elf.DT_NEEDED)), 3*maxPath)
 	}
 	strs := append([]byte("\x00"+strings.Repeat(":/d", maxPath/4)+"\x00"), strings.Repeat("x", 3*maxPath)...)
-	f.sections = []elfSection{{name: ".dynamic", typ: elf.SHT_DYNAMIC, link: 2, data: dynamic}, {name: ".dynstr", typ: elf.SHT_STRTAB, data: append(strs, 0)}}
+	f.sections = []elfSection{{name: ".dynamic", typ: elf.SHT_DYNAMIC, link: 2, data: dynamic},
+		{name: ".dynstr", typ: elf.SHT_STRTAB, data: append(strs, 0)}}
 	file, err := New("file", f.bytes())
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +111,8 @@ func TestCodeBias(t *testing.T) {
 		{nil, 0, false},
 		{[]segment{{offset: 0, addr: 0x400000, flags: 4}}, 0, false},
 		{[]segment{{offset: 0, addr: 0x400000, flags: 4}, {offset: 0x1000, addr: 0x402000, flags: 5}}, 0x401000, true},
-		{[]segment{{offset: 0x1000, addr: 0x402000, flags: 5}, {offset: 0x2000, addr: 0x403000, flags: 5}}, 0x401000, true},
+		{[]segment{{offset: 0x1000, addr: 0x402000, flags: 5},
+			{offset: 0x2000, addr: 0x403000, flags: 5}}, 0x401000, true},
 		{[]segment{{offset: 0x1000, addr: 0x402000, flags: 5}, {offset: 0x2000, addr: 0x404000, flags: 5}}, 0, false},
 	} {
 		f := &File{segments: c.segments}

@@ -11,7 +11,8 @@ import (
 	"github.com/hawktrace/hawk/internal/hawktest/bound"
 )
 
-// FuzzOpen opens paths of every make in a directory with files of every kind: none waits, none crashes, and a directory, a pipe or a loop is no file.
+// FuzzOpen opens paths of every make in a directory with files of every kind: none waits, none
+// crashes, and a directory, a pipe or a loop is no file.
 func FuzzOpen(f *testing.F) {
 	dir := f.TempDir()
 	self, err := os.Executable()
@@ -32,7 +33,8 @@ func FuzzOpen(f *testing.F) {
 	if err := os.WriteFile(filepath.Join(dir, "text"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		f.Fatal(err)
 	}
-	for _, path := range []string{"", "elf", "loop", "null", "deep", "sub", "pipe", "text", "elf!/member", "text!/", "sub/!/x", "pipe!/lib/x.so", "./elf", "elf/", strings.Repeat("x", 300), "a\x00b"} {
+	for _, path := range []string{"", "elf", "loop", "null", "deep", "sub", "pipe", "text",
+		"elf!/member", "text!/", "sub/!/x", "pipe!/lib/x.so", "./elf", "elf/", strings.Repeat("x", 300), "a\x00b"} {
 		f.Add(path)
 	}
 	f.Fuzz(func(t *testing.T, path string) {

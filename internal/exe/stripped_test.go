@@ -41,7 +41,8 @@ func TestStrippedGo(t *testing.T) {
 	}
 	dir := t.TempDir()
 	src := filepath.Join(dir, "x.go")
-	if err := os.WriteFile(src, []byte("package main\n\n//go:noinline\nfunc traced(n int) int { return n + 1 }\n\nfunc main() { println(traced(1)) }\n"), 0o644); err != nil {
+	if err := os.WriteFile(src,
+		[]byte("package main\n\n//go:noinline\nfunc traced(n int) int { return n + 1 }\n\nfunc main() { println(traced(1)) }\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, mode := range []string{"exe", "pie"} {
@@ -122,7 +123,8 @@ func goFunctions(magic uint32) []byte {
 	for _, w := range words {
 		table = le.AppendUint64(table, w)
 	}
-	return append(append(append(table, names...), records...), 0, 2, 4, 48, 28, 0) // behind the first byte, 4 bytes of code without a frame and 28 with one of 24
+	// behind the first byte, 4 bytes of code without a frame and 28 with one of 24
+	return append(append(append(table, names...), records...), 0, 2, 4, 48, 28, 0)
 }
 
 // goFile is a file with a table, or what is in its place.
@@ -153,7 +155,8 @@ func TestGoTable(t *testing.T) {
 		}
 		var frames []GoFrame
 		f.GoFrames(func(g *GoFrame) bool { frames = append(frames, *g); return true })
-		wantFrames := []GoFrame{{Func: "one", Start: 0x1010, End: 0x1014}, {Func: "one", Start: 0x1014, End: 0x1030, Size: 24}, {Func: "two", Start: 0x1030, End: 0x1034}}
+		wantFrames := []GoFrame{{Func: "one", Start: 0x1010, End: 0x1014},
+			{Func: "one", Start: 0x1014, End: 0x1030, Size: 24}, {Func: "two", Start: 0x1030, End: 0x1034}}
 		if magic == goMagic116 {
 			wantFrames = nil
 		}

@@ -99,7 +99,10 @@ func (f *File) scan(table, strings *section, yield func(*RawSymbol) bool) (more 
 		table = &cut
 	}
 	s := symbolScan{f: f, strs: strs, left: alwaysNames + maxNamesFactor*strs.Len(), yield: yield}
-	return f.lazy(table).Scan(entry<<16, 0, func(_ int, table []byte) bool { return s.entries(table, entry) }) || !s.ended
+	return f.lazy(table).Scan(entry<<16, 0, func(_ int,
+		table []byte) bool {
+		return s.entries(table, entry)
+	}) || !s.ended
 }
 
 // A symbolScan goes through one table.

@@ -111,14 +111,16 @@ func (f *File) usdtNote(desc []byte, base *section) (n Note, err error) {
 	}
 	var ok bool
 	if n.Offset, ok = f.CodeOffset(n.Addr); !ok {
-		n.Err = fmt.Errorf("%s: USDT probe %s:%s is at %#x, outside of the file's code", f.Path, n.Provider, n.Name, n.Addr)
+		n.Err = fmt.Errorf("%s: USDT probe %s:%s is at %#x, outside of the file's code", f.Path,
+			n.Provider, n.Name, n.Addr)
 		return n, nil
 	}
 	n.Offset += f.Start
 	if n.Semaphore != 0 {
 		n.SemaphoreOffset, ok = f.offsetIn(n.Semaphore, elf.PF_W)
 		if n.SemaphoreOffset += f.Start; !ok {
-			n.Err = fmt.Errorf("%s: the semaphore of USDT probe %s:%s is at %#x, outside of the file's data", f.Path, n.Provider, n.Name, n.Semaphore)
+			n.Err = fmt.Errorf("%s: the semaphore of USDT probe %s:%s is at %#x, outside of the file's data", f.Path,
+				n.Provider, n.Name, n.Semaphore)
 		}
 	}
 	return n, nil

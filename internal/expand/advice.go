@@ -86,7 +86,8 @@ func (e *expander) howToWrite(kind *probe.Kind, parts []probe.Part, problem stri
 				return "did you mean " + near + "?"
 			}
 		}
-		if near := spell.Nearest(parts[0].Text, kind.Names(&probe.Point{Kind: kind}, e.opts)); near != "" && !strings.Contains(near, ":") {
+		if near := spell.Nearest(parts[0].Text,
+			kind.Names(&probe.Point{Kind: kind}, e.opts)); near != "" && !strings.Contains(near, ":") {
 			return "did you mean " + kind.Name + ":" + near + "?"
 		}
 	}
@@ -113,7 +114,8 @@ func rate(kind string, parts []probe.Part) string {
 		}
 		return kind + ":hz:" + number
 	}
-	if n, err := strconv.ParseFloat(last, 64); err == nil && len(parts) == 2 && parts[0].Text == "s" && n*1000 == math.Trunc(n*1000) && n > 0 {
+	if n, err := strconv.ParseFloat(last, 64); err == nil && len(parts) == 2 && parts[0].Text == "s" &&
+		n*1000 == math.Trunc(n*1000) && n > 0 {
 		return kind + ":ms:" + strconv.FormatFloat(n*1000, 'f', -1, 64)
 	}
 	return ""

@@ -42,7 +42,8 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 	}
 	kind, ok := probe.Lookup(provider.Text)
 	if !ok {
-		e.unknownKind(at, provider.Text, append([]probe.Part{{Text: provider.Text, Literal: provider.Quoted}}, parts...))
+		e.unknownKind(at, provider.Text, append([]probe.Part{{Text: provider.Text,
+			Literal: provider.Quoted}}, parts...))
 		return nil, failure
 	}
 	p := &probe.Point{Kind: kind, At: at.Span(), Parts: parts}

@@ -63,7 +63,8 @@ func (e *expander) headerDirs(first []string, given fs.FS, kernelTypes bool) []s
 	}
 	for _, sub := range [...]string{"/include", "/include/uapi"} {
 		for _, tree := range trees {
-			dirs = append(dirs, tree+"/arch/"+kernelArch+sub, tree+"/arch/"+kernelArch+strings.Replace(sub, "include", "include/generated", 1), tree+sub)
+			dirs = append(dirs, tree+"/arch/"+kernelArch+sub,
+				tree+"/arch/"+kernelArch+strings.Replace(sub, "include", "include/generated", 1), tree+sub)
 		}
 	}
 	return append(dirs, "/usr/local/include", "/usr/include/"+triplet, "/usr/include")

@@ -310,7 +310,8 @@ func (e *expander) named() {
 			}
 			name := a.Points[0].Name()
 			if old := first[name]; old != nil {
-				e.ds.Errorf("duplicate-probe", a.At, "%s is defined twice: names of %s probes are unique", name, a.Kind.Name).
+				e.ds.Errorf("duplicate-probe", a.At,
+					"%s is defined twice: names of %s probes are unique", name, a.Kind.Name).
 					Note(old.At, "this is the other instance")
 				continue
 			}
@@ -335,7 +336,9 @@ func (e *expander) alone() {
 			if i == 0 {
 				other = all[1]
 			}
-			e.ds.Errorf("not-alone", a.At, "Only a single %s attach point is allowed in a script, and no other probes but begin and end", a.Kind.Name).
+			e.ds.Errorf("not-alone", a.At,
+				"Only a single %s attach point is allowed in a script, and no other probes but begin and end",
+				a.Kind.Name).
 				Note(other.At, "this one has to go to a script of its own")
 			return
 		}

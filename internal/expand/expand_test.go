@@ -58,7 +58,8 @@ func expandText(t *testing.T, text string, env map[string]string, params ...stri
 	s, ds := Expand(tree, Options{Params: params, Environment: e, Probe: probe.Options{Machine: recorded(t)}})
 	var out []string
 	for _, d := range ds.List() {
-		out = append(out, fmt.Sprintf("%s %s %q: %s", d.Severity, d.Code, d.Span.Text(), strings.Join(append([]string{d.Msg}, d.Hints...), " | ")))
+		out = append(out, fmt.Sprintf("%s %s %q: %s", d.Severity, d.Code, d.Span.Text(),
+			strings.Join(append([]string{d.Msg}, d.Hints...), " | ")))
 	}
 	if s == nil {
 		return append(out, "nothing")
@@ -86,7 +87,8 @@ func TestAttach(t *testing.T) {
 	}{
 		{"BEGIN, end {}", nil, nil, []string{"begin end"}},
 		{"t:syscalls:sys_enter_open {}", nil, nil, []string{"tracepoint:syscalls:sys_enter_open"}},
-		{"t:syscalls:sys_enter_open* {}", nil, nil, []string{"tracepoint:syscalls:sys_enter_open tracepoint:syscalls:sys_enter_openat"}},
+		{"t:syscalls:sys_enter_open* {}", nil, nil,
+			[]string{"tracepoint:syscalls:sys_enter_open tracepoint:syscalls:sys_enter_openat"}},
 		{"tracepoint:*switch {}", nil, nil, []string{"tracepoint:sched:sched_switch"}},
 		{"tracepo*:sched:* {}", nil, nil, []string{"tracepoint:sched:sched_switch"}},
 		{"i:$1 {}", nil, []string{"ms:5"}, []string{"interval:ms:5"}},
@@ -100,15 +102,19 @@ func TestAttach(t *testing.T) {
 			`ERROR unknown-probe "syscall": Invalid probe type: syscall | did you mean tracepoint:syscalls:sys_enter_open?`}},
 		{"sched:sched_switch {}", nil, nil, []string{
 			`ERROR unknown-probe "sched": Invalid probe type: sched | did you mean tracepoint:sched:sched_switch?`}},
-		{"tracepiont:a:b {}", nil, nil, []string{`ERROR unknown-probe "tracepiont": Invalid probe type: tracepiont | did you mean tracepoint?`}},
+		{"tracepiont:a:b {}", nil, nil,
+			[]string{`ERROR unknown-probe "tracepiont": Invalid probe type: tracepiont | did you mean tracepoint?`}},
 		{"I:s:1 {}", nil, nil, []string{`ERROR unknown-probe "I": Invalid provider: 'I' | did you mean i?`}},
 		{"t:nosuch* {}", nil, nil, []string{
 			`ERROR missing-probe "t:nosuch*": Probe has no valid attach points. If this is expected, set the 'missing_probes' config variable to 'warn'.`}},
 		{"t:nosuch*, begin {}", nil, nil, []string{"begin"}},
-		{"t:a:b, begin {}", warn, nil, []string{`WARNING missing-probe "t:a:b": No matches for tracepoint a:b. Skipping.`, "begin"}},
+		{"t:a:b, begin {}", warn, nil,
+			[]string{`WARNING missing-probe "t:a:b": No matches for tracepoint a:b. Skipping.`, "begin"}},
 		{"t:a:b {} end {}", ignore, nil, []string{"end"}},
-		{"t:nosuch* {} end {}", warn, nil, []string{`WARNING missing-probe "t:nosuch*": Probe has no valid attach points. Skipping.`, "end"}},
-		{"i:s:1:2 {}", nil, nil, []string{`ERROR attach-point "i:s:1:2": interval probe type requires 1 or 2 arguments, found 3 | it is written interval:s:count or interval:ms:count or interval:us:count or interval:hz:rate or interval:duration`}},
+		{"t:nosuch* {} end {}", warn, nil,
+			[]string{`WARNING missing-probe "t:nosuch*": Probe has no valid attach points. Skipping.`, "end"}},
+		{"i:s:1:2 {}", nil, nil,
+			[]string{`ERROR attach-point "i:s:1:2": interval probe type requires 1 or 2 arguments, found 3 | it is written interval:s:count or interval:ms:count or interval:us:count or interval:hz:rate or interval:duration`}},
 		{"config = { max_probes = 1; } begin, end {}", nil, nil, []string{
 			`ERROR too-many-probes "": Can't attach to 2 probes because it exceeds the current limit of 1 probes. | ` +
 				`Raise the limit with the max_probes setting or HAWK_MAX_PROBES. Many probes take long to attach and may slow the system down.`,
@@ -124,7 +130,8 @@ func TestAttach(t *testing.T) {
 // TestSaidOnce: a lack of the machine is said at the first attach point that has it, not at each.
 func TestSaidOnce(t *testing.T) {
 	all := strings.Join(expandText(t, "k:a {} k:b, kr:a {}", nil), "\n")
-	if strings.Count(all, `"k:a": no list of traceable functions: `) != 1 || strings.Count(all, "no list") != 1 || strings.Count(all, "No matches") != 3 {
+	if strings.Count(all, `"k:a": no list of traceable functions: `) != 1 ||
+		strings.Count(all, "no list") != 1 || strings.Count(all, "No matches") != 3 {
 		t.Error(all)
 	}
 }

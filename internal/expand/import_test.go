@@ -129,7 +129,8 @@ import "stdlib/typos"; import "ab.bt"; begin {}
 `, nil, []string{"begin DIR/main.bt",
 			`import-not-found: Can not find "stdlib/typos" to import | looked for DIR/stdlib/typos, and among the packages of the library | did you mean "stdlib/types"?`,
 			`import-not-found: Can not find "ab.bt" to import | looked for DIR/ab.bt, and among the packages of the library | did you mean "aa.bt"?`}},
-		{"package", "-- main.bt --\nimport \"stdlib/types\"; import \"assert\"; begin {}\n", nil, []string{"begin DIR/main.bt"}},
+		{"package", "-- main.bt --\nimport \"stdlib/types\"; import \"assert\"; begin {}\n", nil,
+			[]string{"begin DIR/main.bt"}},
 		{"kinds", `
 -- main.bt --
 import "a.bpf.c"; import "a.bpf.o"; import "a.txt"; begin {}

@@ -36,7 +36,8 @@ func (e *expander) defineMacro(tree *syntax.Macro, library bool) {
 	}
 	for _, old := range table[name] {
 		if old.covers(m) {
-			e.ds.Errorf("macro-redefined", tree.Name.Span(), "Redefinition of macro '%s': an earlier definition takes every call", name).
+			e.ds.Errorf("macro-redefined", tree.Name.Span(),
+				"Redefinition of macro '%s': an earlier definition takes every call", name).
 				Note(old.tree.Name.Span(), "This is the earlier definition.").
 				Hint("list definitions for particular arguments, $x or @x, before those for any")
 			return
@@ -129,7 +130,8 @@ func (e *expander) redeclared(m *macro) (bad bool) {
 		}
 		for _, v := range vars {
 			if m.param("$" + v.Name) {
-				e.ds.Errorf("parameter-redeclared", v.Span(), "Variable $%s is a parameter of the macro and cannot be declared again", v.Name)
+				e.ds.Errorf("parameter-redeclared", v.Span(),
+					"Variable $%s is a parameter of the macro and cannot be declared again", v.Name)
 				bad = true
 			}
 		}

@@ -217,7 +217,8 @@ func (r *replacer) variable(v *syntax.Var) syntax.Expr {
 	case r.macro.own[v.Name]:
 		return &syntax.Var{Pos: r.place(v), Name: v.Name + r.mark}
 	default:
-		r.ds.Warnf("unhygienic", r.place(v).At, "$%s is a variable of the code that uses macro '%s'", v.Name, r.macro.tree.Name.Name).
+		r.ds.Warnf("unhygienic", r.place(v).At, "$%s is a variable of the code that uses macro '%s'",
+			v.Name, r.macro.tree.Name.Name).
 			Hint("pass it to the macro as an argument")
 	}
 	return nil
@@ -228,7 +229,8 @@ func (r *replacer) mapName(m *syntax.Map) syntax.Expr {
 	case b != nil:
 		return &syntax.Map{Pos: r.place(m), Name: b.done.(*syntax.Map).Name}
 	case r.macro != nil:
-		r.ds.Errorf("macro-map", r.place(m).At, "Macro '%s' uses the map @%s, which is not passed to it", r.macro.tree.Name.Name, m.Name).
+		r.ds.Errorf("macro-map", r.place(m).At,
+			"Macro '%s' uses the map @%s, which is not passed to it", r.macro.tree.Name.Name, m.Name).
 			Hint("make it a parameter: macro %s(@%s)", r.macro.tree.Name.Name, cmp.Or(m.Name, "m"))
 		r.out.Incomplete = true
 	}
@@ -266,7 +268,8 @@ func (r *replacer) call(c *syntax.Call) syntax.Expr {
 	}
 	for i, a := range done {
 		if _, ok := a.(*syntax.TypeArg); ok {
-			r.ds.Errorf("type-argument", r.place(c.Args[i]).At, "A type can only be passed to a macro, and '%s' is none", name)
+			r.ds.Errorf("type-argument", r.place(c.Args[i]).At,
+				"A type can only be passed to a macro, and '%s' is none", name)
 			done[i] = r.bad(c.Args[i])
 		}
 	}
@@ -396,7 +399,8 @@ func (r *replacer) reread(m *macro, values map[string]bool) (*syntax.Block, bool
 }
 
 func (r *replacer) notAType(t *syntax.TypeExpr) {
-	r.ds.Errorf("invalid-type-substitution", r.place(t).At, "'%s' is used as a type here, but a value was passed for it", t.Name).
+	r.ds.Errorf("invalid-type-substitution", r.place(t).At,
+		"'%s' is used as a type here, but a value was passed for it", t.Name).
 		Hint("pass a type with typeof(…)")
 	r.out.Incomplete = true
 }
@@ -421,7 +425,8 @@ func (r *replacer) typeExpr(t *syntax.TypeExpr, operand bool) (*syntax.TypeExpr,
 			out.Suffixes = append(slices.Clone(out.Suffixes), t.Suffixes...)
 			return out, nil
 		}
-		if name := out.OfType; name != nil && name.OfType == nil && name.Of == nil && len(name.Suffixes) == 0 && (name.Tag == "" || name.Tag == t.Tag) {
+		if name := out.OfType; name != nil && name.OfType == nil && name.Of == nil &&
+			len(name.Suffixes) == 0 && (name.Tag == "" || name.Tag == t.Tag) {
 			return &syntax.TypeExpr{Pos: r.place(t), Tag: t.Tag, Name: name.Name, Suffixes: t.Suffixes}, nil
 		}
 		r.ds.Errorf("invalid-type-substitution", r.place(t).At, "'%s' must stand for a name after %s", t.Name, t.Tag)

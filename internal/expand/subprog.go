@@ -28,10 +28,12 @@ func (e *expander) defineFn(f *syntax.Subprog) {
 	_, isFunc := builtin.Lookup(name)
 	_, isAgg := builtin.LookupAgg(name)
 	if isFunc || isAgg || len(e.macros[name]) > 0 {
-		e.ds.Warnf("fn-hidden", f.Name.Span(), "Function '%s' can not be called: a builtin or macro of that name comes first", name)
+		e.ds.Warnf("fn-hidden", f.Name.Span(),
+			"Function '%s' can not be called: a builtin or macro of that name comes first", name)
 	}
 	if len(f.Params) > maxParams {
-		e.ds.Errorf("fn-parameters", f.Params[maxParams].Span(), "Function '%s' has %d parameters, the most is %d", name, len(f.Params), maxParams)
+		e.ds.Errorf("fn-parameters", f.Params[maxParams].Span(),
+			"Function '%s' has %d parameters, the most is %d", name, len(f.Params), maxParams)
 	}
 	for i, p := range f.Params {
 		for _, q := range f.Params[:i] {
@@ -60,12 +62,14 @@ func (r *replacer) inline(f *syntax.Subprog, c *syntax.Call, args []syntax.Expr)
 	place := r.place(c)
 	for i, a := range args {
 		if _, ok := a.(*syntax.TypeArg); ok {
-			r.ds.Errorf("type-argument", r.place(c.Args[i]).At, "A type can only be passed to a macro, and '%s' is none", f.Name.Name)
+			r.ds.Errorf("type-argument", r.place(c.Args[i]).At,
+				"A type can only be passed to a macro, and '%s' is none", f.Name.Name)
 			return r.bad(c)
 		}
 	}
 	if len(args) != len(f.Params) {
-		r.ds.Errorf("argument-count", place.At, "Function '%s' takes %s (%d given)", f.Name.Name, countOf(len(f.Params), "argument"), len(args)).
+		r.ds.Errorf("argument-count", place.At, "Function '%s' takes %s (%d given)", f.Name.Name,
+			countOf(len(f.Params), "argument"), len(args)).
 			Note(f.Name.Span(), "it is defined here")
 		return r.bad(c)
 	}

@@ -69,10 +69,12 @@ func open(path string, mayOwn func(uint32) bool) (*File, error) {
 	case f.Stat.Size > MaxSize:
 		return nil, fmt.Errorf("%s is %w: it has more than %d bytes", path, ErrRefused, int64(MaxSize))
 	case !mayOwn(f.Stat.Uid):
-		return nil, fmt.Errorf("%s is %w: it belongs to user %d, neither root nor the owner of what names it", path, ErrRefused, f.Stat.Uid)
+		return nil, fmt.Errorf("%s is %w: it belongs to user %d, neither root nor the owner of what names it", path,
+			ErrRefused, f.Stat.Uid)
 	}
 	again, err := retry(func() (int, error) {
-		return unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		return unix.Open("/proc/self/fd/"+strconv.Itoa(fd),
+			unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	})
 	if err == unix.ENOENT { // the descriptor is there, whatever has become of the file
 		err = errNoProc
@@ -129,7 +131,8 @@ func ReferCached(path string) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(dir)
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | resolveCached}
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | resolveCached}
 	fd, err := unix.Openat2(dir, rest, &how)
 	if err == unix.EINVAL || err == unix.ENOSYS || err == unix.EPERM {
 		return Refer(path)
@@ -144,7 +147,8 @@ func Known(fd int) (st unix.Stat_t, err error) {
 	if err = unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS, &x); err != nil {
 		return st, err
 	}
-	st.Dev, st.Ino, st.Mode, st.Uid, st.Size = unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino, uint32(x.Mode), x.Uid, int64(x.Size)
+	st.Dev, st.Ino, st.Mode, st.Uid, st.Size = unix.Mkdev(x.Dev_major, x.Dev_minor), x.Ino,
+		uint32(x.Mode), x.Uid, int64(x.Size)
 	st.Mtim = unix.Timespec{Sec: x.Mtime.Sec, Nsec: int64(x.Mtime.Nsec)}
 	return st, nil
 }

@@ -21,7 +21,8 @@ func TestKinds(t *testing.T) {
 	if err := unix.Mkfifo(path("fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, to := range map[string]string{"link": "file", "tofifo": "fifo", "todevice": "/dev/ptmx", "loop": "loop", "out": "../../../../../../../../dev/null"} {
+	for name, to := range map[string]string{"link": "file", "tofifo": "fifo", "todevice": "/dev/ptmx",
+		"loop": "loop", "out": "../../../../../../../../dev/null"} {
 		if err := os.Symlink(to, path(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,8 @@ func TestKinds(t *testing.T) {
 		}
 	}()
 	for name, want := range map[string]bool{
-		"file": true, "link": true, "fifo": false, "tofifo": false, "todevice": false, "out": false, "": false, "loop": false, "none": false,
+		"file": true, "link": true, "fifo": false, "tofifo": false, "todevice": false, "out": false,
+		"": false, "loop": false, "none": false,
 	} {
 		for _, root := range []string{"", "/proc/self/root"} {
 			f, err := Open(root + path(name))

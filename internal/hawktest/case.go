@@ -54,10 +54,14 @@ func Cases(dir string) ([]*Case, error) {
 
 // anyKernel says whether the case needs privileges and nothing of the kernel that another may lack.
 func (c *Case) anyKernel() bool {
-	return !slices.ContainsFunc(c.Needs, func(word string) bool { return word != "root" && word != "btf" && word != "cc" })
+	return !slices.ContainsFunc(c.Needs, func(word string) bool {
+		return word != "root" &&
+			word != "btf" && word != "cc"
+	})
 }
 
-// Missing says what the case needs and this machine does not have; it is nil if the case can run here.
+// Missing says what the case needs and this machine does not have; it is nil if the case can run
+// here.
 func (c *Case) Missing() (missing, err error) {
 	var all []error
 	for _, word := range c.Needs {

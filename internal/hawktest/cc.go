@@ -16,13 +16,16 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// Programs of the cases are compiled on the host only: what a compiler's command makes is kept under a key of its arguments and sources, the same in a
-// VM, which gets the results and has no compiler.
+// Programs of the cases are compiled on the host only: what a compiler's command makes is kept
+// under a key of its arguments and sources, the same in a VM, which gets the results and has no
+// compiler.
 
 // A compiler is one that cases can use, by a command of its name.
 type compiler struct {
 	program []string // and the arguments that precede the case's
-	cross   string   // what follows the triplet in the program's name for another architecture; "": the environment tells it
+	// what follows the triplet in the program's name for another architecture; "": the environment
+	// tells it
+	cross   string
 	native  bool     // it compiles for this machine's architecture alone
 	version []string // arguments that make it print what tells its results from another's
 }
@@ -30,11 +33,13 @@ type compiler struct {
 var compilers = map[string]compiler{
 	// What gcc 14 refuses is refused by every version.
 	"cc": {
-		program: []string{"cc", "-Werror=implicit-function-declaration", "-Werror=implicit-int", "-Werror=int-conversion"},
-		cross:   "gcc", version: []string{"-dumpfullversion"},
+		program: []string{"cc", "-Werror=implicit-function-declaration", "-Werror=implicit-int",
+			"-Werror=int-conversion"},
+		cross: "gcc", version: []string{"-dumpfullversion"},
 	},
-	"c++":   {program: []string{"c++"}, cross: "g++", version: []string{"-dumpfullversion"}},
-	"rustc": {program: []string{"rustc"}, native: true, version: []string{"--version"}}, // its library comes for one architecture
+	"c++": {program: []string{"c++"}, cross: "g++", version: []string{"-dumpfullversion"}},
+	// its library comes for one architecture
+	"rustc": {program: []string{"rustc"}, native: true, version: []string{"--version"}},
 	"go":    {program: []string{"go", "build", "-trimpath"}, version: []string{"env", "GOVERSION"}},
 }
 
@@ -53,10 +58,12 @@ func (c compiler) command(arch string, args ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// compilesFor reports whether a compiler makes programs for an architecture. What is no compiler's name does not stand in the way.
+// compilesFor reports whether a compiler makes programs for an architecture. What is no compiler's
+// name does not stand in the way.
 func compilesFor(name, arch string) bool { return !compilers[name].native || arch == runtime.GOARCH }
 
-// sdtHeaders is the directory of <sys/sdt.h> for another architecture, which Debian's cross compilers come without.
+// sdtHeaders is the directory of <sys/sdt.h> for another architecture, which Debian's cross
+// compilers come without.
 func sdtHeaders(arch string) (string, error) {
 	suite, err := deb.OpenFor(debianSuite, arch)
 	if err != nil {
@@ -195,7 +202,8 @@ func compileFor(ts *testscript.TestScript, tool string, args []string) {
 			names = append(names, e.Name())
 		}
 	}
-	c, err := newCompilation(tool, args, names, func(name string) ([]byte, error) { return os.ReadFile(ts.MkAbs(name)) })
+	c, err := newCompilation(tool, args, names,
+		func(name string) ([]byte, error) { return os.ReadFile(ts.MkAbs(name)) })
 	ts.Check(err)
 	built, err := c.build(runtime.GOARCH)
 	ts.Check(err)
@@ -204,9 +212,11 @@ func compileFor(ts *testscript.TestScript, tool string, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(c.output), content, 0o755))
 }
 
-// buildFixtures compiles what the compilers' commands of a case make for an architecture and copies it to dir, each file under its key.
+// buildFixtures compiles what the compilers' commands of a case make for an architecture and copies
+// it to dir, each file under its key.
 func buildFixtures(c *Case, arch, dir string) error {
-	if slices.Contains(c.Needs, "amd64") && arch != "amd64" || slices.ContainsFunc(c.Needs, func(word string) bool { return !compilesFor(word, arch) }) {
+	if slices.Contains(c.Needs, "amd64") && arch != "amd64" ||
+		slices.ContainsFunc(c.Needs, func(word string) bool { return !compilesFor(word, arch) }) {
 		return nil
 	}
 	archive, err := txtar.ParseFile(c.Path)
@@ -228,7 +238,8 @@ func buildFixtures(c *Case, arch, dir string) error {
 		if len(words) == 0 || compilers[words[0]].program == nil {
 			continue
 		}
-		comp, err := newCompilation(words[0], words[1:], sortedKeys(files), func(name string) ([]byte, error) { return files[name], nil })
+		comp, err := newCompilation(words[0], words[1:], sortedKeys(files),
+			func(name string) ([]byte, error) { return files[name], nil })
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}

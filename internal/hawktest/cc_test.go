@@ -9,7 +9,8 @@ import (
 func TestCompilationKey(t *testing.T) {
 	key := func(args string, files map[string]string) string {
 		t.Helper()
-		c, err := newCompilation("cc", strings.Fields(args), sortedKeys(files), func(name string) ([]byte, error) { return []byte(files[name]), nil })
+		c, err := newCompilation("cc", strings.Fields(args), sortedKeys(files),
+			func(name string) ([]byte, error) { return []byte(files[name]), nil })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,8 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"waitattached": cmdWaitAttached,
 }
 
-// usage fails the case unless the command has as many arguments as it takes and no ! that it does not.
+// usage fails the case unless the command has as many arguments as it takes and no ! that it does
+// not.
 func usage(ts *testscript.TestScript, ok bool, text string) {
 	if !ok {
 		ts.Fatalf("usage: %s", text)
@@ -103,7 +104,8 @@ func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 
 func cmdWaitAttached(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) <= 1, "waitattached [N]")
-	// The reference prints "Attaching N probes..." in older releases; the line's end shows that it is all there.
+	// The reference prints "Attaching N probes..." in older releases; the line's end shows that it
+	// is all there.
 	hawk := find(ts, "hawk")
 	waitFor(ts, hawk, "stderr", `^Attached \d+ probes?$`)
 	if len(args) == 1 {
@@ -177,8 +179,9 @@ func compare(a int64, op string, b int64) (bool, error) {
 	return false, fmt.Errorf("unknown comparison %q", op)
 }
 
-// MatchLines checks text against a pattern: the same lines, in which {{x}} matches as the regular expression x does and a line "..." stands for any
-// number of lines. It reports the first line of the pattern that nothing fits.
+// MatchLines checks text against a pattern: the same lines, in which {{x}} matches as the regular
+// expression x does and a line "..." stands for any number of lines. It reports the first line of
+// the pattern that nothing fits.
 func MatchLines(text, pattern string) error {
 	have, want := splitLines(text), splitLines(pattern)
 	regexps := make([]*regexp.Regexp, len(want))
@@ -208,7 +211,8 @@ func MatchLines(text, pattern string) error {
 		regexps[i] = compiled
 	}
 
-	// As with globs: on a mismatch the last "..." takes one more line, which never has to be undone.
+	// As with globs: on a mismatch the last "..." takes one more line, which never has to be
+	// undone.
 	i, j, furthest := 0, 0, 0
 	dots, from := -1, 0 // the last "..." and the first line after what it stands for
 	for i < len(have) || j < len(want) {

@@ -94,7 +94,8 @@ $ 5 -- --x
 	}
 	for i, want := range []row{
 		{line: 2, script: "begin {\n  print(1); }\n", stdout: "1\n"},
-		{line: 6, script: "begin { print($1); }\n", args: []string{"5", "--", "--x"}, stdout: "5\n", stderr: "a warning\nits line\n", status: 3},
+		{line: 6, script: "begin { print($1); }\n", args: []string{"5", "--", "--x"}, stdout: "5\n",
+			stderr: "a warning\nits line\n", status: 3},
 	} {
 		if d := cmp.Diff(want, *rows[i], cmp.AllowUnexported(row{})); d != "" {
 			t.Error(d)

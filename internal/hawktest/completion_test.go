@@ -16,7 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// completed are command lines up to where the tabulator key is pressed, what is typed behind that, and the words that the shell then sees.
+// completed are command lines up to where the tabulator key is pressed, what is typed behind that,
+// and the words that the shell then sees.
 var completed = []struct {
 	typed, after string
 	want         []string
@@ -36,13 +37,15 @@ var completed = []struct {
 	{"-e 'rawtr", ":x { }'", []string{"-e", "rawtracepoint:x { }"}},
 }
 
-// completingShells are the shells that are used by typing. They say READY when they wait for a command.
+// completingShells are the shells that are used by typing. They say READY when they wait for a
+// command.
 var completingShells = map[string]struct {
 	rcFile string
 	rc     string // a format of its content, with the place of the completion
 	args   []string
 }{
-	"bash": {"rc", "source %s\nbind 'set bell-style none'\nbind 'set enable-bracketed-paste off'\nPS1='READY '\n", []string{"--noprofile", "--rcfile", "rc", "-i"}},
+	"bash": {"rc", "source %s\nbind 'set bell-style none'\nbind 'set enable-bracketed-paste off'\nPS1='READY '\n",
+		[]string{"--noprofile", "--rcfile", "rc", "-i"}},
 	"zsh": {".zshrc", "fpath=(${0:h} $fpath)\nautoload -Uz compinit\ncompinit -u -D\nsource %s 2>/dev/null\ncompdef _hawk hawk\nunset zle_bracketed_paste\n" +
 		"bindkey -e\nsetopt no_beep no_prompt_sp\nPS1='READY '\n", []string{"-d", "-i"}},
 }
@@ -101,13 +104,15 @@ func TestCompletion(t *testing.T) {
 func shellCommand(path, hawk, dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + filepath.Dir(hawk) + ":" + os.Getenv("PATH"), "HOME=" + dir, "ZDOTDIR=" + dir, "TERM=dumb", "LC_ALL=C.UTF-8", "HISTFILE="}
+	cmd.Env = []string{"PATH=" + filepath.Dir(hawk) + ":" + os.Getenv("PATH"), "HOME=" + dir,
+		"ZDOTDIR=" + dir, "TERM=dumb", "LC_ALL=C.UTF-8", "HISTFILE="}
 	return cmd
 }
 
 // completeFish asks fish what it would offer; the only offer takes the place of the last word.
 func completeFish(path, hawk, dir, typed string) ([]string, error) {
-	cmd := shellCommand(path, hawk, dir, "--no-config", "-c", "source completion; complete -C \"hawk $argv[1]\"", "--", typed)
+	cmd := shellCommand(path, hawk, dir, "--no-config", "-c",
+		"source completion; complete -C \"hawk $argv[1]\"", "--", typed)
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, err
@@ -132,7 +137,8 @@ func completeFish(path, hawk, dir, typed string) ([]string, error) {
 // startShell starts a shell on a terminal.
 func startShell(shell, path, hawk, dir string) (_ *terminal, err error) {
 	s := completingShells[shell]
-	if err := os.WriteFile(filepath.Join(dir, s.rcFile), fmt.Appendf(nil, s.rc, filepath.Join(dir, "completion")), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, s.rcFile),
+		fmt.Appendf(nil, s.rc, filepath.Join(dir, "completion")), 0o644); err != nil {
 		return nil, err
 	}
 	t, err := openTerminal()
@@ -162,7 +168,8 @@ func (t *terminal) end() {
 	t.Close()
 }
 
-// complete types a command line, presses the tabulator key behind it, and has the shell print the words of what that became.
+// complete types a command line, presses the tabulator key behind it, and has the shell print the
+// words of what that became.
 func (t *terminal) complete(typed, after string) ([]string, error) {
 	if _, err := t.until("READY "); err != nil {
 		return nil, err

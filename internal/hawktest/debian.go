@@ -15,7 +15,8 @@ import (
 	"github.com/hawktrace/hawk/internal/hawktest/deb"
 )
 
-// debianSuite is where the packages of cases come from, and debianVersion its number: C libraries of later releases run its programs too.
+// debianSuite is where the packages of cases come from, and debianVersion its number: C libraries
+// of later releases run its programs too.
 const (
 	debianSuite   = "bookworm"
 	debianVersion = 12
@@ -30,7 +31,8 @@ func probeDebian() error {
 		return err
 	}
 	major, _, _ := strings.Cut(strings.TrimSpace(string(text)), ".")
-	if version, err := strconv.Atoi(major); err == nil && version < debianVersion { // what has no number is newer than all that have
+	// what has no number is newer than all that have
+	if version, err := strconv.Atoi(major); err == nil && version < debianVersion {
 		return fmt.Errorf("this is Debian %d", version)
 	}
 	_, err = deb.Mirror()
@@ -56,8 +58,10 @@ func cmdDebian(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("LD_LIBRARY_PATH", libraries)
 }
 
-// ofLibc are the libraries of the C library itself, which has to be the system's since the loader is.
-var ofLibc = []string{"ld-linux-*", "libBrokenLocale.*", "libanl.*", "libc.*", "libc_malloc_debug.*", "libdl.*", "libm.*", "libmemusage.*", "libmvec.*", "libnsl.*",
+// ofLibc are the libraries of the C library itself, which has to be the system's since the loader
+// is.
+var ofLibc = []string{"ld-linux-*", "libBrokenLocale.*", "libanl.*", "libc.*", "libc_malloc_debug.*",
+	"libdl.*", "libm.*", "libmemusage.*", "libmvec.*", "libnsl.*",
 	"libnss_*", "libpcprofile.*", "libpthread.*", "libresolv.*", "librt.*", "libthread_db.*", "libutil.*"}
 
 // linkLibraries fills a directory with links to the libraries below a root.

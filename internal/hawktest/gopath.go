@@ -12,7 +12,8 @@ import (
 // markPackage is the package of this module that Go programs of cases can import.
 const markPackage = "github.com/hawktrace/hawk/usdt"
 
-// library reads the sources of markPackage, by their names, if the compilation is of a program that imports it.
+// library reads the sources of markPackage, by their names, if the compilation is of a program that
+// imports it.
 func (c *compilation) library() (map[string][]byte, error) {
 	imports := false
 	for name, content := range c.files {

@@ -101,7 +101,8 @@ func (h *Holdings) left() error {
 	}
 	for pid := range h.pids {
 		// One that nobody has reaped yet is gone.
-		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z ") {
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil &&
+			!strings.Contains(string(stat), ") Z ") {
 			all = append(all, fmt.Errorf("process %d is left: %s", pid, stat))
 		}
 	}

@@ -19,14 +19,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Need is something that a case can depend on. Probe tries it on this machine, since neither versions nor configurations tell; nil: it is there.
+// A Need is something that a case can depend on. Probe tries it on this machine, since neither
+// versions nor configurations tell; nil: it is there.
 type Need struct {
 	Name  string
 	Doc   string
 	Probe func() error
 }
 
-// Needs lists what cases can ask for by name; besides, "kernel>=6.1" asks for a version and "exec:python3" for a program.
+// Needs lists what cases can ask for by name; besides, "kernel>=6.1" asks for a version and
+// "exec:python3" for a program.
 var Needs = []Need{
 	{"root", "all privileges", probeRoot},
 	{"amd64", "an x86-64 machine, for what only its kernels or processors have", probeAMD64},
@@ -49,15 +51,16 @@ var Needs = []Need{
 	{"uprobe", "uprobes by perf event", probeUprobe},
 	{"uprobe_multi", "many uprobes by one link", probeUprobeMulti},
 	{"perf_hw", "hardware performance counters", probeCounters},
-	{"perf_sw", "software performance events", func() error { return openPerf(unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CPU_CLOCK) }},
+	{"perf_sw", "software performance events",
+		func() error { return openPerf(unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CPU_CLOCK) }},
 	{"disk", "a disk that can be read directly, in $DISK", probeDisk},
 }
 
 // probed remembers outcomes: a machine does not change while tests run.
 var probed sync.Map // name → func() error, which probes once
 
-// Have says whether this machine has what a word of a case asks for. The first result is nil if so and else says what is missing; the second is
-// for words that mean nothing.
+// Have says whether this machine has what a word of a case asks for. The first result is nil if so
+// and else says what is missing; the second is for words that mean nothing.
 func Have(word string) (missing, err error) {
 	if version, ok := strings.CutPrefix(word, "kernel>="); ok {
 		return haveKernel(version)
@@ -94,7 +97,8 @@ func probeAMD64() error {
 
 // probeCounters asks for the events that cases use: emulated machines may have some.
 func probeCounters() error {
-	return errors.Join(openPerf(unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES), openPerf(unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CACHE_MISSES))
+	return errors.Join(openPerf(unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES),
+		openPerf(unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CACHE_MISSES))
 }
 
 func probeVM() error {
@@ -180,11 +184,12 @@ func probeTracefs() error {
 	return nil
 }
 
-// load loads a program that does nothing. Before 5.11 programs count as locked memory; the limit is lifted for this one only, since a hawk started
-// later has to cope with it by itself.
+// load loads a program that does nothing. Before 5.11 programs count as locked memory; the limit is
+// lifted for this one only, since a hawk started later has to cope with it by itself.
 func load(kind ebpf.ProgramType, attach ebpf.AttachType, to string) (*ebpf.Program, error) {
 	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) == nil && unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}) == nil {
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) == nil &&
+		unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}) == nil {
 		defer unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit)
 	}
 	return ebpf.NewProgram(&ebpf.ProgramSpec{
@@ -194,7 +199,8 @@ func load(kind ebpf.ProgramType, attach ebpf.AttachType, to string) (*ebpf.Progr
 }
 
 // attachable loads a program that does nothing and attaches it.
-func attachable(kind ebpf.ProgramType, attach ebpf.AttachType, to string, by func(*ebpf.Program) (link.Link, error)) error {
+func attachable(kind ebpf.ProgramType, attach ebpf.AttachType, to string,
+	by func(*ebpf.Program) (link.Link, error)) error {
 	p, err := load(kind, attach, to)
 	if err != nil {
 		return err
@@ -212,7 +218,10 @@ func probeKprobe() error {
 	if err := readable("/sys/bus/event_source/devices/kprobe/type"); err != nil {
 		return errors.New("the kernel has no kprobes")
 	}
-	return attachable(ebpf.Kprobe, 0, "", func(p *ebpf.Program) (link.Link, error) { return link.Kprobe("vfs_read", p, nil) })
+	return attachable(ebpf.Kprobe, 0, "", func(p *ebpf.Program) (link.Link,
+		error) {
+		return link.Kprobe("vfs_read", p, nil)
+	})
 }
 
 func probeKprobeMulti() error {
@@ -238,7 +247,8 @@ func probeIter() error {
 func probeBreakpoint() error {
 	var word uint64
 	const writes = 2 // HW_BREAKPOINT_W
-	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: writes, Ext1: uint64(uintptr(unsafe.Pointer(&word))), Ext2: 8, Sample: 1}
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: writes,
+		Ext1: uint64(uintptr(unsafe.Pointer(&word))), Ext2: 8, Sample: 1}
 	attr.Size = uint32(unsafe.Sizeof(attr))
 	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {

@@ -23,7 +23,8 @@ const (
 	CorpusDir = "testdata/corpus" // scripts in the style of production use; see package corpus
 )
 
-// BuildHawk returns the hawk under test: what $HAWK_BIN names, or else the program built from this module's sources into dir.
+// BuildHawk returns the hawk under test: what $HAWK_BIN names, or else the program built from this
+// module's sources into dir.
 func BuildHawk(dir string) (string, error) { return buildHawk(dir, runtime.GOARCH) }
 
 // buildHawk is BuildHawk for an architecture. $HAWK_BIN is of this machine's.
@@ -39,7 +40,8 @@ func buildHawk(dir, arch string) (string, error) {
 		return "", err
 	}
 	out := filepath.Join(dir, "hawk")
-	args := []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -X github.com/hawktrace/hawk/internal/cli.Version=v0.0.0-test"}
+	args := []string{"-trimpath", "-buildvcs=false",
+		"-ldflags=-s -w -X github.com/hawktrace/hawk/internal/cli.Version=v0.0.0-test"}
 	if os.Getenv("HAWK_RACE") != "" && arch == runtime.GOARCH {
 		args = append(args, "-race")
 	}
@@ -49,8 +51,8 @@ func buildHawk(dir, arch string) (string, error) {
 	return out, goTool(root, arch, append(append([]string{"build", "-o", out}, args...), "./cmd/hawk")...)
 }
 
-// touchSources looks at all Go files of the module, so that go test, which remembers what a test looks at, does not reuse a result from before a
-// change to hawk.
+// touchSources looks at all Go files of the module, so that go test, which remembers what a test
+// looks at, does not reuse a result from before a change to hawk.
 func touchSources(root string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".go") {
@@ -60,7 +62,8 @@ func touchSources(root string) error {
 	})
 }
 
-// goTool runs the go command for a static program of an architecture, or for one with the race detector, which is C.
+// goTool runs the go command for a static program of an architecture, or for one with the race
+// detector, which is C.
 func goTool(dir, arch string, args ...string) error {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
@@ -75,8 +78,10 @@ func goTool(dir, arch string, args ...string) error {
 	return nil
 }
 
-// Payload fills a directory with what a VM of an architecture needs beside ordinary programs: hawk, the cases with their compiled programs, the corpus, and the
-// tests that run them, those of other packages included that want a kernel. With $HAWK_ARCH it has the cases alone that vary by architecture.
+// Payload fills a directory with what a VM of an architecture needs beside ordinary programs: hawk,
+// the cases with their compiled programs, the corpus, and the tests that run them, those of other
+// packages included that want a kernel. With $HAWK_ARCH it has the cases alone that vary by
+// architecture.
 func Payload(dir, arch string) error {
 	root, err := Root()
 	if err != nil {
@@ -125,7 +130,8 @@ func Payload(dir, arch string) error {
 		return err
 	}
 	for _, pkg := range append(packages, "internal/hawktest", "internal/hawktest/interp", remainsPackage) {
-		if err := goTool(root, arch, "test", "-c", "-ldflags=-s -w", "-o", filepath.Join(dir, "hawk/tests", testBinary(pkg)), "./"+pkg); err != nil {
+		if err := goTool(root, arch, "test", "-c", "-ldflags=-s -w", "-o",
+			filepath.Join(dir, "hawk/tests", testBinary(pkg)), "./"+pkg); err != nil {
 			return err
 		}
 		data := filepath.Join(root, pkg, "testdata")
@@ -163,8 +169,8 @@ const (
 // testBinary is the file name of a package's tests in a VM.
 func testBinary(pkg string) string { return strings.ReplaceAll(pkg, "/", "-") + ".test" }
 
-// KernelPackages lists the directories of packages, below root, whose own tests want to run on many kernels: those with a file kernel_test.go. The
-// tests there are named TestKernel….
+// KernelPackages lists the directories of packages, below root, whose own tests want to run on many
+// kernels: those with a file kernel_test.go. The tests there are named TestKernel….
 func KernelPackages(root string) ([]string, error) {
 	var packages []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -184,8 +190,9 @@ var glibcFiles = []string{"ld-linux-*.so.?", "libc.so.6", "libm.so.6"}
 // triplets are what Debian calls architectures in the names of directories and compilers.
 var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 
-// Glibc returns a directory with a libc that has USDT probes of its own, and its loader. Debian's stable releases are built without, so it is one
-// that FetchGlibc has unpacked; Glibc itself fetches nothing.
+// Glibc returns a directory with a libc that has USDT probes of its own, and its loader. Debian's
+// stable releases are built without, so it is one that FetchGlibc has unpacked; Glibc itself
+// fetches nothing.
 var Glibc = sync.OnceValues(func() (string, error) {
 	if InVM() {
 		return os.Getenv("HAWK_GLIBC"), nil

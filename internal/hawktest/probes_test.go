@@ -12,8 +12,9 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 )
 
-// probeProofs says which kernel case proves what about probes. Forms are those of the table of kinds; a name stands for the kind or its alias before the
-// colon of an attach point. The rest are the rules and restrictions of the language's definition of probes.
+// probeProofs says which kernel case proves what about probes. Forms are those of the table of
+// kinds; a name stands for the kind or its alias before the colon of an attach point. The rest are
+// the rules and restrictions of the language's definition of probes.
 var probeProofs = []struct {
 	what string
 	name string // of the case
@@ -148,7 +149,8 @@ var probeProofs = []struct {
 	{"offsets inside of an instruction", "error_kprobe", "middle of an instruction"},
 	{"offsets inside of an instruction of a program", "uprobe_boundary", "middle of instruction"},
 	{"addresses without --unsafe", "error_kprobe", "Probing by address requires --unsafe"},
-	{"modules that are not there", "error_kprobe", "specified module nomod in probe kprobe:nomod:vfs_read is not loaded"},
+	{"modules that are not there", "error_kprobe",
+		"specified module nomod in probe kprobe:nomod:vfs_read is not loaded"},
 	{"modules that go", "kprobe_module", "exec rmmod null_blk"},
 	{"functions that hang the machine", "error_kprobe", "can hang the machine"},
 	{"functions that the kernel forbids", "error_kprobe", "list of functions that must not be probed"},
@@ -161,7 +163,8 @@ var probeProofs = []struct {
 	{"results of BPF programs", "fentry_bpf", "fexit:bpf:interval_ms_20_1 { @[retval]"},
 	{"arguments of BPF programs", "fentry_bpf", "what BPF programs are given is not known"},
 	{"tracepoints by one field", "error_probe", "tracepoint probe type requires 2 arguments, found 1"},
-	{"arguments beyond those of a raw tracepoint", "error_catalogue", "does the body use more arguments than the event has\\?"},
+	{"arguments beyond those of a raw tracepoint", "error_catalogue",
+		"does the body use more arguments than the event has\\?"},
 	{"a binary that is not there", "uprobe_forms", "does not exist or is not executable"},
 	{"a function without a size", "uprobe_forms", "Could not determine boundary"},
 	{"instructions that the kernel does not probe", "uprobe_refused", "no probe can be put on the instruction"},
@@ -217,11 +220,13 @@ var probeProofs = []struct {
 // expectation is a command of a case that looks at what came of the ones before.
 var expectation = regexp.MustCompile(`^(\[[^]]*\] )*(! )?(stdout|stderr|number|match|cmp|cmpenv|grep|until|ordered|status|await) `)
 
-// runsHawk is a command that traces in the foreground: what stands behind it is about it, and no longer about the ones before.
+// runsHawk is a command that traces in the foreground: what stands behind it is about it, and no
+// longer about the ones before.
 var runsHawk = regexp.MustCompile(`^(\[[^]]*\] )*(! )?(exec )?hawk `)
 
-// proves looks for a command that has the line, or a file of the case with it, and for what is expected of that command: without an
-// expectation it would not matter what it does. point says that the line is an attach point, which only a trace proves, no list and no error.
+// proves looks for a command that has the line, or a file of the case with it, and for what is
+// expected of that command: without an expectation it would not matter what it does. point says
+// that the line is an attach point, which only a trace proves, no list and no error.
 func proves(archive *txtar.Archive, line string, point bool) error {
 	commands := strings.Split(string(archive.Comment), "\n")
 	err := errors.New("no command has it")
@@ -286,7 +291,8 @@ func TestProbesProven(t *testing.T) {
 		if err := proves(archive, p.line, points[p.what] && !strings.HasPrefix(p.name, "error_")); err != nil {
 			t.Errorf("%s: %s, %s: %v", p.what, p.name, p.line, err)
 		}
-		if name, ok := strings.CutPrefix(p.what, "name "); ok && !regexp.MustCompile(`^`+name+`(:.|$| \{)`).MatchString(p.line) {
+		if name, ok := strings.CutPrefix(p.what, "name "); ok &&
+			!regexp.MustCompile(`^`+name+`(:.|$| \{)`).MatchString(p.line) {
 			t.Errorf("%s: %s is no attach point of that name", p.what, p.line)
 		}
 	}

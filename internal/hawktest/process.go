@@ -49,7 +49,8 @@ type stateKey struct{}
 
 func stateOf(ts *testscript.TestScript) *state { return ts.Value(stateKey{}).(*state) }
 
-// launch starts a process in the case's directory. Its end, and the case's, are the caller's business.
+// launch starts a process in the case's directory. Its end, and the case's, are the caller's
+// business.
 func launch(ts *testscript.TestScript, name string, env []string, program string, args ...string) *process {
 	if strings.ContainsRune(program, filepath.Separator) {
 		program = ts.MkAbs(program)
@@ -89,7 +90,8 @@ func (p *process) status() int {
 	return ws.ExitStatus()
 }
 
-// wait waits until the process has ended, which is then no longer one of the case's. A hawk that crashed fails the case.
+// wait waits until the process has ended, which is then no longer one of the case's. A hawk that
+// crashed fails the case.
 func (p *process) wait(ts *testscript.TestScript) {
 	select {
 	case <-p.ended:
@@ -130,12 +132,15 @@ func (p *process) finish(ts *testscript.TestScript, neg bool) {
 
 // report shows all that the process printed.
 func (p *process) report() string {
-	return fmt.Sprintf("[%s]\n[stdout]\n%s[stderr]\n%s", strings.Join(p.cmd.Args, " "), p.stdout.String(), p.stderr.String())
+	return fmt.Sprintf("[%s]\n[stdout]\n%s[stderr]\n%s", strings.Join(p.cmd.Args, " "),
+		p.stdout.String(), p.stderr.String())
 }
 
-// stackTrace says whether text shows a Go program that panicked, or one in which the race detector found something.
+// stackTrace says whether text shows a Go program that panicked, or one in which the race detector
+// found something.
 func stackTrace(text string) bool {
-	return strings.Contains(text, "WARNING: DATA RACE") || strings.Contains(text, "\ngoroutine ") || strings.HasPrefix(text, "panic: ") || strings.Contains(text, "\npanic: ")
+	return strings.Contains(text, "WARNING: DATA RACE") || strings.Contains(text, "\ngoroutine ") ||
+		strings.HasPrefix(text, "panic: ") || strings.Contains(text, "\npanic: ")
 }
 
 // end kills what a case left running.
@@ -171,7 +176,8 @@ func waitFor(ts *testscript.TestScript, p *process, stream, pattern string) {
 			return
 		}
 		if ended {
-			ts.Fatalf("%s ended with status %d before its %s matched %s\n%s", p.name, p.status(), stream, pattern, p.report())
+			ts.Fatalf("%s ended with status %d before its %s matched %s\n%s", p.name, p.status(),
+				stream, pattern, p.report())
 		}
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s of %s does not match %s after %v\n%s", stream, p.name, pattern, waitLimit(), p.report())

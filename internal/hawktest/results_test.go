@@ -37,7 +37,8 @@ FAIL
 }
 
 func TestVersion(t *testing.T) {
-	for s, want := range map[string]int{"6.1": 6<<16 | 1, "5.10.0-32-cloud-amd64": 5<<16 | 10, "6.12.107+deb13": 6<<16 | 12, "7.2-rc1": 7<<16 | 2} {
+	for s, want := range map[string]int{"6.1": 6<<16 | 1, "5.10.0-32-cloud-amd64": 5<<16 | 10,
+		"6.12.107+deb13": 6<<16 | 12, "7.2-rc1": 7<<16 | 2} {
 		if got, err := parseVersion(s); err != nil || got != want {
 			t.Errorf("parseVersion(%q) = %x, %v; want %x", s, got, err, want)
 		}

@@ -105,7 +105,8 @@ func cmdRows(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	failed := 0
 	for _, r := range rows {
-		p := launch(ts, "hawk", nil, ts.Getenv("HAWK_BIN"), append([]string{"-q", "-e", strings.TrimSuffix(r.script, "\n")}, r.args...)...)
+		p := launch(ts, "hawk", nil, ts.Getenv("HAWK_BIN"),
+			append([]string{"-q", "-e", strings.TrimSuffix(r.script, "\n")}, r.args...)...)
 		p.wait(ts)
 		if err := r.check(p.stdout.String(), p.stderr.String(), p.status()); err != nil {
 			failed++

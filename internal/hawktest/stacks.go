@@ -9,7 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// printedStack is an element of a map whose key is a stack, as text shows it: the frames, then the count.
+// printedStack is an element of a map whose key is a stack, as text shows it: the frames, then the
+// count.
 var printedStack = regexp.MustCompile(`(?ms)^@\w*\[\n(.*?)^\]: (\d+)$`)
 
 // cmdShare counts the samples whose stacks match.
@@ -26,7 +27,8 @@ func cmdShare(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// shareOf says what is wrong if fewer than percent of the samples in a text have stacks that match, or there are fewer than least samples.
+// shareOf says what is wrong if fewer than percent of the samples in a text have stacks that match,
+// or there are fewer than least samples.
 func shareOf(text string, re *regexp.Regexp, percent, least int) error {
 	all, good := 0, 0
 	var others strings.Builder

@@ -16,7 +16,8 @@ func TestShare(t *testing.T) {
 			t.Errorf("%d %% of %d: %v", c.percent, c.least, err)
 		}
 	}
-	if err := shareOf("@[\n        a+1\n]: 190\n@[\n        b+1\n]: 2\n", regexp.MustCompile(`a\+1`), 99, 1); err != nil {
+	if err := shareOf("@[\n        a+1\n]: 190\n@[\n        b+1\n]: 2\n", regexp.MustCompile(`a\+1`),
+		99, 1); err != nil {
 		t.Error(err)
 	}
 	if err := shareOf("@n: 100\n", re, 99, 1); err == nil {

@@ -16,7 +16,8 @@ type lessonCommand struct {
 	lesson, text, want string
 }
 
-// lessonCommands reads the blocks of commands: a command begins with "$ " and goes on with "> "; what follows is its output.
+// lessonCommands reads the blocks of commands: a command begins with "$ " and goes on with "> ";
+// what follows is its output.
 func lessonCommands(page string) []lessonCommand {
 	var out []lessonCommand
 	lesson, inside := "", false
@@ -52,7 +53,8 @@ var (
 	unreadable = regexp.MustCompile(`(?m)^WARNING: Total unreadable string count: .*\n(HINT: .*\n)?`)
 )
 
-// lessonPattern makes a pattern for MatchLines of output on the page: any number stands for any other, … for anything.
+// lessonPattern makes a pattern for MatchLines of output on the page: any number stands for any
+// other, … for anything.
 func lessonPattern(want string) string {
 	want = pageNumber.ReplaceAllString(want, `{{\d+}}`)
 	want = pageUnit.ReplaceAllString(want, `($1 {{[nμm]s}})`)
@@ -97,7 +99,8 @@ func TestTutorial(t *testing.T) {
 			t.Errorf("lesson %s: %s\n%v\n%s", c.lesson, c.text, err, out)
 			continue
 		}
-		got, want := strings.TrimRight(unreadable.ReplaceAllString(string(out), ""), "\n"), strings.TrimRight(c.want, "\n")
+		got, want := strings.TrimRight(unreadable.ReplaceAllString(string(out), ""), "\n"),
+			strings.TrimRight(c.want, "\n")
 		if err := MatchLines(got, lessonPattern(want)); err != nil {
 			t.Errorf("lesson %s: %s\n%v\noutput:\n%s\nthe page has:\n%s", c.lesson, c.text, err, got, want)
 		}

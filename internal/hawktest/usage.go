@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// watchMemory notes the most memory that a process has had, until it ends. What wait4 tells counts the memory of the test as well, which the process
-// had before it began its program.
+// watchMemory notes the most memory that a process has had, until it ends. What wait4 tells counts
+// the memory of the test as well, which the process had before it began its program.
 func (p *process) watchMemory() {
 	for {
 		if n := memoryPeak(p.cmd.Process.Pid); n > 0 {

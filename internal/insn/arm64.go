@@ -24,7 +24,8 @@ func stepARM64(w uint32) (How, string) {
 		return Emulated, ""
 	case w&0x3b000000 == 0x18000000, // a load of a literal
 		w&0xffff801f == 0xdac1801e, w&0xffc0001f == 0xf380001f, // signs or checks with the program counter
-		w&0xff000010 == 0x54000010, w&0x7e000000 == 0x74000000: // bc.cond, cb: conditional branches newer than the kernel's list
+		// bc.cond, cb: conditional branches newer than the kernel's list
+		w&0xff000010 == 0x54000010, w&0x7e000000 == 0x74000000:
 		return Never, fromPC
 	case isExclusive(w):
 		return Never, exclusive
@@ -44,7 +45,8 @@ func stepSystem(w uint32) (How, string) {
 	switch {
 	case w&0xfffff01f == 0xd503201f: // a hint
 		switch w >> 5 & 0x7f {
-		case 0, 7, 8, 10, 24, 25, 26, 27, 32, 34, 36, 38: // nop; those that sign addresses, not those that check them; landing pads
+		// nop; those that sign addresses, not those that check them; landing pads
+		case 0, 7, 8, 10, 24, 25, 26, 27, 32, 34, 36, 38:
 			return Stepped, ""
 		}
 	case w&0xfffff000 == 0xd5033000: // barriers
@@ -75,7 +77,8 @@ func (s Set) InExclusive(before []byte) bool {
 		switch {
 		case isExclusive(w):
 			return w&0x00400000 != 0 // a load
-		case s.IsReturn(binary.LittleEndian.AppendUint32(nil, w)), w&0xfc000000 == 0x14000000: // ret, b: nothing gets past it
+		// ret, b: nothing gets past it
+		case s.IsReturn(binary.LittleEndian.AppendUint32(nil, w)), w&0xfc000000 == 0x14000000:
 			return false
 		}
 	}

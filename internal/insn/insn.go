@@ -83,7 +83,8 @@ func (s Set) IsCall(code []byte) bool {
 	switch s {
 	case AMD64, I386:
 		d, ok := decodeX86(code, s == AMD64)
-		return ok && d.enc == legacy && d.table == 0 && (d.op == 0xe8 || d.op == 0x9a || d.op == 0xff && (d.reg() == 2 || d.reg() == 3))
+		return ok && d.enc == legacy && d.table == 0 &&
+			(d.op == 0xe8 || d.op == 0x9a || d.op == 0xff && (d.reg() == 2 || d.reg() == 3))
 	case ARM64:
 		if len(code) < 4 {
 			return false
@@ -122,10 +123,12 @@ type How uint8
 
 // The ways. What is Stepped costs a multiple of what is Emulated.
 const (
-	Never     How = iota // not rightly: no breakpoint must be put there
-	Stepped              // runs a copy of the instruction elsewhere, and corrects what that changes
-	Emulated             // does itself what the instruction does
-	Rewritten            // some kernels put a call in place of the instruction, which writes below the stack pointer; else Emulated
+	Never    How = iota // not rightly: no breakpoint must be put there
+	Stepped             // runs a copy of the instruction elsewhere, and corrects what that changes
+	Emulated            // does itself what the instruction does
+	// some kernels put a call in place of the instruction, which writes below the stack pointer;
+	// else Emulated
+	Rewritten
 )
 
 // Step says how the kernel gets past a breakpoint on the instruction at the

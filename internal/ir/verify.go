@@ -212,7 +212,8 @@ func (c *verifier) operands(who string, v *Value) {
 		}
 	case CallPiece:
 		if !c.funcs[v.Fn] || !v.Fn.Piece && !v.Fn.Static || len(v.Args) != v.Fn.NParams {
-			c.bad("%s: call of what is no piece or static function of the program, or with %d arguments", who, len(v.Args))
+			c.bad("%s: call of what is no piece or static function of the program, or with %d arguments", who,
+				len(v.Args))
 		}
 	case Call, CallKfunc:
 		if len(v.Args) > 5 {

@@ -88,10 +88,12 @@ func (k *Keeper) start() (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	all, mask := ^uint64(0), uint64(0)
-	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&mask)),
+	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&all)),
+		uintptr(unsafe.Pointer(&mask)),
 		unsafe.Sizeof(all), 0, 0)
 	r := clone(unix.CLONE_VM|unix.CLONE_FILES|unix.CLONE_FS, d.stack(helpers), d, keep)
-	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&mask)), 0, unsafe.Sizeof(all), 0, 0)
+	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&mask)), 0,
+		unsafe.Sizeof(all), 0, 0)
 	if r < 0 {
 		return unix.Errno(-r)
 	}
@@ -185,7 +187,8 @@ func (k *Keeper) Finish() {
 
 // reap takes the keeper's end from the kernel; it sends no signal when it ends.
 func (k *Keeper) reap() {
-	for _, err := unix.Wait4(k.pid, nil, unix.WALL, nil); err == unix.EINTR; _, err = unix.Wait4(k.pid, nil, unix.WALL, nil) {
+	for _, err := unix.Wait4(k.pid, nil, unix.WALL, nil); err == unix.EINTR; _,
+		err = unix.Wait4(k.pid, nil, unix.WALL, nil) {
 	}
 }
 

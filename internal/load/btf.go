@@ -52,7 +52,8 @@ type proto struct {
 }
 
 func newBlob() *blob {
-	b := &blob{strings: []byte{0}, offsets: map[string]uint32{"": 0}, protos: map[proto]uint32{}, ctxs: map[string]uint32{}, next: longID}
+	b := &blob{strings: []byte{0}, offsets: map[string]uint32{"": 0}, protos: map[proto]uint32{},
+		ctxs: map[string]uint32{}, next: longID}
 	b.add("long", kindInt<<24, 8, intSigned|64)
 	return b
 }

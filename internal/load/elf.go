@@ -171,10 +171,12 @@ func (e *elfWriter) maps(o *object.Object) map[int]*elfSymbol {
 		for _, f := range []struct {
 			name string
 			n    int
-		}{{"type", int(m.Type)}, {"key_size", m.KeySize}, {"value_size", m.ValueSize}, {"max_entries", most}, {"map_flags", int(m.Flags)}} {
+		}{{"type", int(m.Type)}, {"key_size", m.KeySize}, {"value_size", m.ValueSize},
+			{"max_entries", most}, {"map_flags", int(m.Flags)}} {
 			if f.n != 0 {
 				array := b.add("", kindArray<<24, 0, number, number, uint32(f.n))
-				members = append(members, b.str(f.name), b.add("", kindPtr<<24, array), uint32(len(members)/3*pointer*8))
+				members = append(members, b.str(f.name), b.add("", kindPtr<<24, array),
+					uint32(len(members)/3*pointer*8))
 			}
 		}
 		n := len(members) / 3
@@ -258,7 +260,8 @@ func (e *elfWriter) program(p *object.Program, maps map[int]*elfSymbol, inData, 
 }
 
 // refer notes what an instruction refers to.
-func (e *elfWriter) refer(in *asm.Instruction, s *elfSection, place, slot int, maps map[int]*elfSymbol, inData *elfSymbol, fn func(slot int) (*elfSymbol, int, error)) error {
+func (e *elfWriter) refer(in *asm.Instruction, s *elfSection, place, slot int, maps map[int]*elfSymbol,
+	inData *elfSymbol, fn func(slot int) (*elfSymbol, int, error)) error {
 	relocate := func(kind int, y *elfSymbol) { s.relocs = append(s.relocs, elfReloc{place, kind, y}) }
 	switch {
 	case in.OpCode == asm.LoadImmOp(asm.DWord) && in.Src == asm.PseudoMapFD:
@@ -357,7 +360,8 @@ func (e *elfWriter) ext() []byte {
 	out := binary.NativeEndian.AppendUint16(nil, magic)
 	out = append(out, 1, 0)
 	// The last two are CO-RE relocations, of which there are none.
-	out = append(out, words32(header, 0, uint32(len(funcs)), uint32(len(funcs)), uint32(len(lines)), uint32(len(funcs)+len(lines)), 0)...)
+	out = append(out, words32(header, 0, uint32(len(funcs)), uint32(len(funcs)), uint32(len(lines)),
+		uint32(len(funcs)+len(lines)), 0)...)
 	return append(append(out, funcs...), lines...)
 }
 
@@ -404,10 +408,12 @@ func (e *elfWriter) file() []byte {
 	headers := []header{{}}
 	symtab := len(e.order) + 1
 	for _, s := range e.order {
-		headers = append(headers, header{elf.Section64{Name: name(s.name), Type: uint32(s.kind), Flags: uint64(s.flags), Addralign: 8}, s.data})
+		headers = append(headers, header{elf.Section64{Name: name(s.name), Type: uint32(s.kind),
+			Flags: uint64(s.flags), Addralign: 8}, s.data})
 	}
 	headers = append(headers,
-		header{elf.Section64{Name: name(".symtab"), Type: uint32(elf.SHT_SYMTAB), Link: uint32(symtab + 1), Info: uint32(locals), Addralign: 8, Entsize: elf.Sym64Size}, table.Bytes()},
+		header{elf.Section64{Name: name(".symtab"), Type: uint32(elf.SHT_SYMTAB),
+			Link: uint32(symtab + 1), Info: uint32(locals), Addralign: 8, Entsize: elf.Sym64Size}, table.Bytes()},
 		header{elf.Section64{Name: name(".strtab"), Type: uint32(elf.SHT_STRTAB), Addralign: 1}, nil})
 	for _, s := range e.order {
 		if len(s.relocs) == 0 {
@@ -415,10 +421,12 @@ func (e *elfWriter) file() []byte {
 		}
 		var rel bytes.Buffer
 		for _, r := range s.relocs {
-			binary.Write(&rel, binary.NativeEndian, elf.Rel64{Off: uint64(r.offset), Info: elf.R_INFO(uint32(r.symbol.index), uint32(r.kind))})
+			binary.Write(&rel, binary.NativeEndian,
+				elf.Rel64{Off: uint64(r.offset), Info: elf.R_INFO(uint32(r.symbol.index), uint32(r.kind))})
 		}
 		headers = append(headers, header{elf.Section64{
-			Name: name(".rel" + s.name), Type: uint32(elf.SHT_REL), Flags: uint64(elf.SHF_INFO_LINK), Link: uint32(symtab), Info: uint32(s.index), Addralign: 8, Entsize: 16,
+			Name: name(".rel" + s.name), Type: uint32(elf.SHT_REL), Flags: uint64(elf.SHF_INFO_LINK),
+			Link: uint32(symtab), Info: uint32(s.index), Addralign: 8, Entsize: 16,
 		}, rel.Bytes()})
 	}
 	headers[symtab+1].data = strings
@@ -429,7 +437,8 @@ func (e *elfWriter) file() []byte {
 		Shnum: uint16(len(headers)), Shstrndx: uint16(symtab + 1),
 	}
 	copy(h.Ident[:], elf.ELFMAG)
-	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), 1
+	h.Ident[elf.EI_CLASS], h.Ident[elf.EI_DATA], h.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64),
+		byte(elf.ELFDATA2LSB), 1
 	if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 {
 		h.Ident[elf.EI_DATA] = byte(elf.ELFDATA2MSB)
 	}

@@ -36,7 +36,8 @@ func writeELF(t *testing.T, res *compile.Result) *ebpf.CollectionSpec {
 func TestWriteELFNames(t *testing.T) {
 	long := "@" + strings.Repeat("a", 200)
 	script := fmt.Sprintf("begin { %[1]s1[1] = 1; %[1]s2[1] = 2; %[1]s3[1] = 3; @a[1] = 1; @a_2[1] = 1; }", long)
-	res, ds := compile.Compile(source.NewFile("in.bt", script), compile.Options{Probe: probe.Options{Machine: machine.Recorded(t.TempDir())}})
+	res, ds := compile.Compile(source.NewFile("in.bt", script),
+		compile.Options{Probe: probe.Options{Machine: machine.Recorded(t.TempDir())}})
 	if res == nil {
 		t.Fatal(ds.List())
 	}
@@ -68,7 +69,8 @@ interval:ms:10 { @c = count(); exit(); }`
 		t.Fatal(&b)
 	}
 	spec := writeELF(t, res)
-	for name, want := range map[string]ebpf.ProgramType{"begin_1": ebpf.RawTracepoint, "interval_ms_10_2": ebpf.PerfEvent} {
+	for name, want := range map[string]ebpf.ProgramType{"begin_1": ebpf.RawTracepoint,
+		"interval_ms_10_2": ebpf.PerfEvent} {
 		p := spec.Programs[name]
 		if p == nil || p.Type != want || p.License != "GPL" {
 			t.Errorf("%s is %+v", name, p)
@@ -81,7 +83,8 @@ interval:ms:10 { @c = count(); exit(); }`
 			t.Errorf("%s has no lines", name)
 		}
 	}
-	for name, want := range map[string]ebpf.MapType{"ring": ebpf.RingBuf, "a": ebpf.Hash, "s": ebpf.Hash, ".data": ebpf.Array} {
+	for name, want := range map[string]ebpf.MapType{"ring": ebpf.RingBuf, "a": ebpf.Hash,
+		"s": ebpf.Hash, ".data": ebpf.Array} {
 		if m := spec.Maps[name]; m == nil || m.Type != want || m.MaxEntries == 0 {
 			t.Errorf("the map %s is %v", name, m)
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// FuzzVerifierLog reads what a verifier may say. The words differ from kernel to kernel, and a log may be cut anywhere.
+// FuzzVerifierLog reads what a verifier may say. The words differ from kernel to kernel, and a log
+// may be cut anywhere.
 func FuzzVerifierLog(f *testing.F) {
 	for _, log := range []string{
 		"",
@@ -29,7 +30,8 @@ func FuzzVerifierLog(f *testing.F) {
 		f.Add(log, uint8(unix.EACCES))
 		f.Add(log, uint8(unix.E2BIG))
 	}
-	res, ds := compile.Compile(source.NewFile("in.bt", "begin { @a[pid] = count();\n  printf(\"%s\", comm); }"), compile.Options{
+	res, ds := compile.Compile(source.NewFile("in.bt",
+		"begin { @a[pid] = count();\n  printf(\"%s\", comm); }"), compile.Options{
 		Probe: probe.Options{Machine: machine.Recorded("../compile/testdata/machine")},
 	})
 	if ds.HasErrors() {

@@ -21,8 +21,10 @@ func TestBlame(t *testing.T) {
 		start := strings.Index(f.Text, "print("+string(rune('0'+line)))
 		return source.Span{File: f, Start: start, End: start + 8}
 	}
-	p := begin(asm.Mov.Imm(asm.R0, 0), asm.Mov.Imm(asm.R0, 0), asm.Mov.Imm(asm.R0, 0), asm.Mov.Imm(asm.R0, 0), asm.Mov.Imm(asm.R0, 0), asm.Return()).Programs[0]
-	p.Code.Lines = []codegen.Line{{Slot: 0}, {Slot: 1, At: at(1)}, {Slot: 2, At: at(2)}, {Slot: 3, At: at(1)}, {Slot: 5, At: at(2)}}
+	p := begin(asm.Mov.Imm(asm.R0, 0), asm.Mov.Imm(asm.R0, 0), asm.Mov.Imm(asm.R0, 0),
+		asm.Mov.Imm(asm.R0, 0), asm.Mov.Imm(asm.R0, 0), asm.Return()).Programs[0]
+	p.Code.Lines = []codegen.Line{{Slot: 0}, {Slot: 1, At: at(1)}, {Slot: 2, At: at(2)},
+		{Slot: 3, At: at(1)}, {Slot: 5, At: at(2)}}
 	var r *Rejected
 	if !errors.As((&Session{}).rejected(p, "", unix.E2BIG), &r) {
 		t.Fatal("no diagnostic")
@@ -53,7 +55,8 @@ func TestGaveUp(t *testing.T) {
 		{"too many steps", few, unix.E2BIG, "", true},
 		{"too many maps", many, unix.E2BIG, "", false},
 		{"too many branches", few, unix.EFAULT, "", true},
-		{"too many branches, told in the log", few, unix.ENOMEM, "0: (b7) r0 = 0\nThe sequence of 8193 jumps is too complex.\n", true},
+		{"too many branches, told in the log", few, unix.ENOMEM,
+			"0: (b7) r0 = 0\nThe sequence of 8193 jumps is too complex.\n", true},
 		{"functions too long", few, unix.ERANGE, "", true},
 		{"a bug", few, unix.EACCES, "0: (b7) r0 = 0\nR1 !read_ok\n", false},
 	} {

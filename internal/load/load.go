@@ -145,7 +145,8 @@ func (s *Session) createMaps() error {
 				return mapError(m, err)
 			}
 		}
-		s.trace("map %s: %s, keys of %d bytes, values of %d bytes, at most %d", m.Name, m.Type, m.KeySize, m.ValueSize, m.MaxEntries)
+		s.trace("map %s: %s, keys of %d bytes, values of %d bytes, at most %d", m.Name, m.Type,
+			m.KeySize, m.ValueSize, m.MaxEntries)
 	}
 	return nil
 }
@@ -193,9 +194,11 @@ func (s *Session) createData() error {
 
 // Sizes of the ring buffer in bytes.
 const (
-	leastRing   = 64 << 10  // for scripts that can only send little
-	smallRing   = 256 << 10 // where memory is short
-	defaultRing = 4 << 20   // some 16 ms of events at five million a second: a reader that waits for its turn on a busy machine loses none
+	leastRing = 64 << 10  // for scripts that can only send little
+	smallRing = 256 << 10 // where memory is short
+	// some 16 ms of events at five million a second: a reader that waits for its turn on a busy
+	// machine loses none
+	defaultRing = 4 << 20
 	mostRing    = 16 << 20
 )
 
@@ -234,7 +237,8 @@ func (s *Session) ringSize() (size int, chosen bool) {
 
 // mapError explains why a map cannot be had.
 func mapError(m *object.Map, err error) error {
-	what := fmt.Sprintf("cannot create the map %s (%v, %d entries of %d+%d bytes)", cmp.Or(m.Name, "@"), m.Type, m.MaxEntries, m.KeySize, m.ValueSize)
+	what := fmt.Sprintf("cannot create the map %s (%v, %d entries of %d+%d bytes)", cmp.Or(m.Name, "@"),
+		m.Type, m.MaxEntries, m.KeySize, m.ValueSize)
 	if m.Type == ebpf.RingBuf {
 		what = "cannot create the ring buffer"
 	}

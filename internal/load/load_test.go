@@ -21,18 +21,21 @@ import (
 
 var script = source.NewFile("t.bt", "begin {\n  @x = 1;\n}\n")
 
-var beginKind = &probe.Kind{Name: "begin", Ours: probe.AtBegin, CanonicalName: func(*probe.Point) string { return "begin" }}
+var beginKind = &probe.Kind{Name: "begin", Ours: probe.AtBegin,
+	CanonicalName: func(*probe.Point) string { return "begin" }}
 
 // begin is an object of one program that runs by hand.
 func begin(insns ...asm.Instruction) *object.Object {
 	return &object.Object{
 		Programs: []*object.Program{{
-			Name:  "begin_1",
-			Group: &probe.Group{Points: []*probe.Point{{Kind: beginKind}}, Mech: &probe.Mechanism{Program: ebpf.RawTracepoint}},
+			Name: "begin_1",
+			Group: &probe.Group{Points: []*probe.Point{{Kind: beginKind}},
+				Mech: &probe.Mechanism{Program: ebpf.RawTracepoint}},
 			Code: &codegen.Code{
 				Insns: insns,
 				Funcs: []codegen.Func{{Name: "begin", NParams: 1}},
-				Lines: []codegen.Line{{Slot: 0, At: source.Span{File: script, Start: 0, End: 5}}, {Slot: int(insns[0].Width()), At: source.Span{File: script, Start: 10, End: 16}}},
+				Lines: []codegen.Line{{Slot: 0, At: source.Span{File: script, Start: 0, End: 5}},
+					{Slot: int(insns[0].Width()), At: source.Span{File: script, Start: 10, End: 16}}},
 			},
 			At: source.Span{File: script, Start: 0, End: 5},
 		}},
@@ -155,7 +158,8 @@ func TestLines(t *testing.T) {
 		At: span(0),
 		Code: &codegen.Code{
 			Funcs: []codegen.Func{{Slot: 0}, {Slot: 5}, {Slot: 9}},
-			Lines: []codegen.Line{{Slot: 2, At: span(2)}, {Slot: 5, At: span(5)}, {Slot: 5, At: span(6)}, {Slot: 7, At: span(7)}},
+			Lines: []codegen.Line{{Slot: 2, At: span(2)}, {Slot: 5, At: span(5)},
+				{Slot: 5, At: span(6)}, {Slot: 7, At: span(7)}},
 		},
 	}
 	var got []int
@@ -190,7 +194,8 @@ func TestLastWords(t *testing.T) {
 		{"back-edge from insn 4 to 2\nprocessed 0 insns\n", 4, "back-edge from insn 4 to 2"},
 		{"unreachable insn 12\n", 12, "unreachable insn 12"},
 		{"384: (75) if r2 s>= 0x9 goto pc+7 BPF program is too large. Processed 1000001 insn\nprocessed 1000001 insns\n", 384, "BPF program is too large. Processed 1000001 insn"},
-		{"12: (85) call bpf_x#3\n13: R0=scalar()\nmath between fp\nsecond\nprocessed 9 insns\nstack depth 0\n", 13, "math between fp|second"},
+		{"12: (85) call bpf_x#3\n13: R0=scalar()\nmath between fp\nsecond\nprocessed 9 insns\nstack depth 0\n", 13,
+			"math between fp|second"},
 	} {
 		if got := strings.Join(lastWords(c.log), "|"); got != c.want {
 			t.Errorf("%q: %q, want %q", c.log, got, c.want)
@@ -236,12 +241,16 @@ func TestRingSize(t *testing.T) {
 	pages.PerfRBPages = 100
 	ring := mapPtr(asm.R2, object.RingMap)
 	straight := begin(ring, asm.Mov.Imm(asm.R0, 0), asm.Return())
-	silent := begin(mapPtr(asm.R2, object.RingMap+1), asm.Mov.Imm(asm.R0, 0), asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -1}, asm.Return())
-	loop := begin(ring, asm.Mov.Imm(asm.R0, 0), asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -1}, asm.Return())
+	silent := begin(mapPtr(asm.R2, object.RingMap+1), asm.Mov.Imm(asm.R0, 0),
+		asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -1}, asm.Return())
+	loop := begin(ring, asm.Mov.Imm(asm.R0, 0),
+		asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -1}, asm.Return())
 	// An unlikely block behind the end, which returns to the middle.
-	cold := begin(asm.JEq.Imm(asm.R1, 0, ""), asm.Mov.Imm(asm.R0, 0), asm.Return(), mapPtr(asm.R1, 0), asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -5})
+	cold := begin(asm.JEq.Imm(asm.R1, 0, ""), asm.Mov.Imm(asm.R0, 0), asm.Return(), mapPtr(asm.R1, 0),
+		asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -5})
 	cold.Programs[0].Code.Insns[0].Offset = 2
-	nowhere := begin(ring, asm.Mov.Imm(asm.R0, 0), asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -50}, asm.Return())
+	nowhere := begin(ring, asm.Mov.Imm(asm.R0, 0),
+		asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -50}, asm.Return())
 	large := begin(ring, asm.Mov.Imm(asm.R0, 0), asm.Return())
 	large.Events = []*object.Event{{Bytes: 40 << 10}}
 	for _, c := range []struct {

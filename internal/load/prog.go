@@ -42,7 +42,8 @@ func (s *Session) loadPrograms() error {
 		return err
 	}
 	for _, p := range s.Object.Programs {
-		s.trace("program %s: %s by %s, %d instructions, %s", p.Name, p.Group.Mech.Program, p.Group.Mech.Name, len(p.Code.Insns), p.Group.Points[0].Name())
+		s.trace("program %s: %s by %s, %d instructions, %s", p.Name, p.Group.Mech.Program,
+			p.Group.Mech.Name, len(p.Code.Insns), p.Group.Points[0].Name())
 	}
 	return nil
 }
@@ -86,7 +87,8 @@ func (s *Session) loadBTF(raw []byte) error {
 		return nil
 	}
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("the kernel does not permit loading BPF: %w: hawk needs CAP_BPF and CAP_PERFMON, or root", err)
+		return fmt.Errorf("the kernel does not permit loading BPF: %w: hawk needs CAP_BPF and CAP_PERFMON, or root",
+			err)
 	}
 	if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM) {
 		return fmt.Errorf("cannot load the script's line information: %w", err) // the log has nothing against it

@@ -21,7 +21,8 @@ import (
 // targetComplaints begin what the kernel says of a function that no program may
 // follow (bpf_check_attach_target in kernel/bpf/verifier.c,
 // btf_distill_func_proto in kernel/bpf/btf.c).
-var targetComplaints = []string{"The function ", "The address of function ", "Attaching ", "Cannot recursively attach", "Cannot extend ", "Subprog ", "Can only attach to JITed"}
+var targetComplaints = []string{"The function ", "The address of function ", "Attaching ",
+	"Cannot recursively attach", "Cannot extend ", "Subprog ", "Can only attach to JITed"}
 
 // blamesTarget reports whether the kernel has something against what a program
 // is to follow, not against the program.

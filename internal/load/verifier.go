@@ -72,7 +72,8 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 		return r
 	}
 	d.Severity, d.Code = source.Bug, "refused-by-verifier"
-	d.Msg = fmt.Sprintf("the kernel's verifier refused the program for %s (%s):\n  %s", name, errnoText(err), strings.Join(words, "\n  "))
+	d.Msg = fmt.Sprintf("the kernel's verifier refused the program for %s (%s):\n  %s", name,
+		errnoText(err), strings.Join(words, "\n  "))
 	d.Hint("a script that compiles should load: this is a bug of hawk, please report it with the script, `uname -r` and the output of -v")
 	return r
 }
@@ -172,15 +173,18 @@ type complaint struct {
 
 var complaints = []complaint{
 	{"unknown func bpf_", "", "another kind of probe, or a newer kernel, may offer it", false},
-	{"program of this type cannot use helper bpf_", "", "another kind of probe, or a newer kernel, may offer it", false},
+	{"program of this type cannot use helper bpf_", "",
+		"another kind of probe, or a newer kernel, may offer it", false},
 	{"helper call is not allowed in probe", "", "another kind of probe, or a newer kernel, may offer it", false},
 	{"combined stack size of", "it needs more stack than the kernel gives a program",
 		"keep large variables in maps, or lower on_stack_limit", false},
-	{"type=rcu_ptr_", "it hands on a pointer that the kernel vouches for only while it is followed", fromArgument, false},
+	{"type=rcu_ptr_", "it hands on a pointer that the kernel vouches for only while it is followed",
+		fromArgument, false},
 	{"type=untrusted_ptr_", "it hands on a pointer that the kernel does not vouch for", fromArgument, false},
 	tooMany,
 	tooBranchy,
-	{"infinite loop detected", "it contains a loop that the verifier cannot see the end of", "give the loop a fixed number of rounds", false},
+	{"infinite loop detected", "it contains a loop that the verifier cannot see the end of",
+		"give the loop a fixed number of rounds", false},
 }
 
 const fromArgument = "a pointer that is itself an argument of the probe will do: look for a function that takes one"

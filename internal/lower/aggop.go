@@ -36,7 +36,8 @@ func (f *fn) updateAgg(at syntax.Node, lhs syntax.Expr, c *builtin.Call) {
 
 // eitherWay emits use for the element of a key, which is first made if there is
 // none: fresh yields where its value is then.
-func (f *fn) eitherWay(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, fresh func() *ir.Value, use func(p *ir.Value)) {
+func (f *fn) eitherWay(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, fresh func() *ir.Value,
+	use func(p *ir.Value)) {
 	p, key := f.element(s, keys)
 	f.upsert(at, s.Map, p, func() *ir.Value {
 		if key == nil {
@@ -48,7 +49,8 @@ func (f *fn) eitherWay(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, 
 
 // upsert is eitherWay for any kernel map: p is what a look-up found, and changed
 // is told when the map has another element.
-func (f *fn) upsert(at syntax.Node, m int, p *ir.Value, key, fresh func() *ir.Value, changed func(), use func(p *ir.Value)) {
+func (f *fn) upsert(at syntax.Node, m int, p *ir.Value, key, fresh func() *ir.Value, changed func(),
+	use func(p *ir.Value)) {
 	b := f.b
 	found, absent := b.NewBlock(), b.NewBlock()
 	cell := b.NewObject("cell", 8, 8)
@@ -90,7 +92,8 @@ func (f *fn) updatePart(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr,
 		b.Store(key, 8, 8, part)
 		p := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(s.Parts), key)
 		_, bytes := kind.Split(s.Agg)
-		f.upsert(at, s.Parts, p, func() *ir.Value { return key }, func() *ir.Value { return b.Data(f.m.zeroBlock(bytes)) },
+		f.upsert(at, s.Parts, p, func() *ir.Value { return key },
+			func() *ir.Value { return b.Data(f.m.zeroBlock(bytes)) },
 			func() {}, func(p *ir.Value) { use(p, x) })
 	}
 	if s.Map < 0 {

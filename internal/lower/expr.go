@@ -322,7 +322,8 @@ func (f *fn) cond(e *syntax.Cond) *ir.Value {
 			func() *ir.Value { return f.convert(c, f.info.Types[e.Cond], t) },
 			func() *ir.Value { return f.scalarAs(e.Else, t) })
 	}
-	return f.choose(e.Cond, func() *ir.Value { return f.scalarAs(e.Then, t) }, func() *ir.Value { return f.scalarAs(e.Else, t) })
+	return f.choose(e.Cond, func() *ir.Value { return f.scalarAs(e.Then, t) },
+		func() *ir.Value { return f.scalarAs(e.Else, t) })
 }
 
 func (f *fn) ifScalar(e *syntax.If) *ir.Value {

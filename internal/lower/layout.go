@@ -45,8 +45,10 @@ func (m *module) layoutMap(mp *check.Map) {
 	}
 	const most = 512 // what the BPF stack holds
 	if keyBytes > most && !m.has(machine.LargeKey) {
-		m.diags.Errorf("kernel", mp.First, "the keys of %s take %d bytes, and this kernel allows %d", mp.Name, keyBytes, most).
-			Hint("kernels from %s on allow more; shorten strings in the key: str(…, 200), or max_strlen for all", machine.LargeKey.Since)
+		m.diags.Errorf("kernel", mp.First, "the keys of %s take %d bytes, and this kernel allows %d",
+			mp.Name, keyBytes, most).
+			Hint("kernels from %s on allow more; shorten strings in the key: str(…, 200), or max_strlen for all",
+				machine.LargeKey.Since)
 	}
 	k := &object.Map{
 		Name: mp.Name[1:], Type: ebpf.Hash, KeySize: keyBytes, ValueSize: s.Cell, MaxEntries: mp.MaxEntries,
@@ -88,8 +90,8 @@ const (
 	preallocated = 32 << 20
 )
 
-// layoutParts makes a map for the parts of cells that are too large to be
-// whole. There is room for all the parts of one cell, and for a good many of others, as cells rarely have all of theirs.
+// layoutParts makes a map for the parts of cells that are too large to be whole. There is room for
+// all the parts of one cell, and for a good many of others, as cells rarely have all of theirs.
 func (m *module) layoutParts(mp *check.Map, s *object.ScriptMap) {
 	kind, _ := builtin.LookupAgg(s.Agg.Kind)
 	if kind.Split == nil {
@@ -99,7 +101,8 @@ func (m *module) layoutParts(mp *check.Map, s *object.ScriptMap) {
 	if parts == 0 {
 		return
 	}
-	k := &object.Map{Name: mp.Name[1:] + ".parts", Type: ebpf.PerCPUHash, KeySize: 16, ValueSize: bytes, MaxEntries: parts}
+	k := &object.Map{Name: mp.Name[1:] + ".parts", Type: ebpf.PerCPUHash, KeySize: 16, ValueSize: bytes,
+		MaxEntries: parts}
 	most := 1 << 18
 	if m.has(machine.NoPreallocPerf) {
 		k.Flags = unix.BPF_F_NO_PREALLOC

@@ -56,8 +56,8 @@ const (
 	// cappedLoop is how many rounds a loop may have on kernels without a loop
 	// budget, which walk through every round when they verify.
 	cappedLoop = 1024
-	// budgetLoop is up to how many rounds a loop is one on the loop budget, which some kernels make one of time, where
-	// a function that the kernel calls back has no such limit.
+	// budgetLoop is up to how many rounds a loop is one on the loop budget, which some kernels make
+	// one of time, where a function that the kernel calls back has no such limit.
 	budgetLoop = 1 << 16
 )
 
@@ -126,7 +126,8 @@ func (f *fn) while(s *syntax.WhileStmt) {
 // that is known, else no less than cappedLoop. counter is the object that the
 // loop itself counts in, nil if there is none; a loop that has one is never a
 // piece.
-func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, test func() *ir.Value, body, step func()) {
+func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, test func() *ir.Value,
+	body, step func()) {
 	b := f.b
 	budget := !known && f.m.has(machine.MayGoto) && (most <= budgetLoop || !f.m.has(machine.BPFLoop))
 	if !known && !budget && f.m.has(machine.BPFLoop) {

@@ -40,7 +40,8 @@ func (t *mapleTree) known() bool {
 // walkTree calls mapping with every mapping of an address space in order, in a
 // callback: outer are the values that it needs from outside. The outcome is not
 // 0 if that were all.
-func (f *fn) walkTree(at syntax.Node, t *mapleTree, mm *ir.Value, outer []*ir.Value, mapping func(vma *ir.Value, outer []*ir.Value, next, stop *ir.Block)) *ir.Value {
+func (f *fn) walkTree(at syntax.Node, t *mapleTree, mm *ir.Value, outer []*ir.Value,
+	mapping func(vma *ir.Value, outer []*ir.Value, next, stop *ir.Block)) *ir.Value {
 	var enter, first, last, slots, inner, whole int // words of the frame
 	root := f.b.Load(mm, t.root, 8, false)
 	outer = append([]*ir.Value{f.Temp("node", mapleNode, 8), root}, outer...)
@@ -73,7 +74,8 @@ func (f *fn) walkTree(at syntax.Node, t *mapleTree, mm *ir.Value, outer []*ir.Va
 			kind := b.Arith(ir.And, b.Arith(ir.LShr, address, f.konst(mapleKindShift)), f.konst(mapleKinds))
 			branch := b.Arith(ir.ULe, f.konst(mapleBranch), kind)
 			put(inner, branch)
-			put(slots, b.Arith(ir.Sub, f.konst(int64(t.leaves)), b.Arith(ir.Mul, branch, f.konst(int64(t.leaves-t.branches)))))
+			put(slots, b.Arith(ir.Sub, f.konst(int64(t.leaves)),
+				b.Arith(ir.Mul, branch, f.konst(int64(t.leaves-t.branches)))))
 		})
 		// The slot of the address, without branches: the first one that does not end
 		// in front of it. Behind the pivots of a branch come slots, which are too great.
@@ -81,7 +83,8 @@ func (f *fn) walkTree(at syntax.Node, t *mapleTree, mm *ir.Value, outer []*ir.Va
 		slot := f.konst(maplePivots)
 		for i := int64(maplePivots - 1); i >= 0; i-- {
 			pivot := b.Load(node, t.pivots+8*int(i), 8, false)
-			less := b.Arith(ir.AShr, b.Arith(ir.Sub, b.Arith(ir.LShr, b.Add(pivot, -1), f.konst(maplePage)), page), f.konst(63))
+			less := b.Arith(ir.AShr, b.Arith(ir.Sub,
+				b.Arith(ir.LShr, b.Add(pivot, -1), f.konst(maplePage)), page), f.konst(63))
 			slot = b.Arith(ir.Add, f.konst(i), b.Arith(ir.And, b.Arith(ir.Sub, slot, f.konst(i)), less))
 		}
 		word := func(from *ir.Value) *ir.Value {
@@ -90,7 +93,8 @@ func (f *fn) walkTree(at syntax.Node, t *mapleTree, mm *ir.Value, outer []*ir.Va
 		}
 		pivot := word(f.konst(int64(t.pivots)))
 		none := b.Arith(ir.AShr, b.Add(pivot, -1), f.konst(63))
-		end := b.Arith(ir.Or, b.Arith(ir.And, pivot, b.Arith(ir.Xor, none, f.konst(-1))), b.Arith(ir.And, get(last), none))
+		end := b.Arith(ir.Or, b.Arith(ir.And, pivot, b.Arith(ir.Xor, none, f.konst(-1))),
+			b.Arith(ir.And, get(last), none))
 		found := word(get(slots))
 
 		down, leaf := b.NewBlock(), b.NewBlock()

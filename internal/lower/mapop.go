@@ -68,7 +68,8 @@ func (f *fn) key(s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
 	return p
 }
 
-// quietly lowers what a printing call does not show as it is: values behind a NUL count when they are compared, indexed, stored or kept.
+// quietly lowers what a printing call does not show as it is: values behind a NUL count when they
+// are compared, indexed, stored or kept.
 func (f *fn) quietly(fill func()) {
 	old := f.printing
 	f.printing = false
@@ -332,7 +333,8 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 	return b.Load(out, 0, 8, false)
 }
 
-// DeleteKey removes an element and yields whether there was one. That there was none is worth a warning only if nobody looks at the result.
+// DeleteKey removes an element and yields whether there was one. That there was none is worth a
+// warning only if nobody looks at the result.
 func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Value {
 	b := f.b
 	s := f.scriptMap(name)
@@ -351,7 +353,8 @@ func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Valu
 		r := b.Call(int(asm.FnMapDeleteElem), b.MapPtr(s.Map), key)
 		f.changed(s)
 		if warn {
-			f.When(b.Arith(ir.Ne, r, f.konst(0)), true, func() { f.Failed(at, object.HelperFailed, "map_delete_elem", r) })
+			f.When(b.Arith(ir.Ne, r, f.konst(0)), true,
+				func() { f.Failed(at, object.HelperFailed, "map_delete_elem", r) })
 		}
 		return b.Arith(ir.Eq, r, f.konst(0))
 	}

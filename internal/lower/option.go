@@ -16,13 +16,15 @@ func (f *fn) Option(o *object.Option) int {
 			continue
 		}
 		if !types.Same(old.Type, o.Type) || !bytes.Equal(old.Default, o.Default) {
-			m.diags.Errorf("option-mismatch", o.At, "Option --%s has different defaults", o.Name).Note(old.At, "it was first used here")
+			m.diags.Errorf("option-mismatch", o.At, "Option --%s has different defaults", o.Name).
+				Note(old.At, "it was first used here")
 		}
 		switch {
 		case old.Doc == "":
 			old.Doc = o.Doc
 		case o.Doc != "" && o.Doc != old.Doc:
-			m.diags.Errorf("option-mismatch", o.At, "Option --%s has different descriptions", o.Name).Note(old.At, "it was first used here")
+			m.diags.Errorf("option-mismatch", o.At, "Option --%s has different descriptions", o.Name).
+				Note(old.At, "it was first used here")
 		}
 		return old.Offset
 	}

@@ -156,7 +156,8 @@ func (f *fn) behindProgram(frames *ir.Value, last int) *ir.Value {
 func (m *module) nameFormat() int {
 	if m.names == 0 {
 		m.names = m.kernelMap(&object.Map{
-			Name: "name.format", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1, Flags: bpf.ProgReadOnly, Text: "%ps",
+			Name: "name.format", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1,
+			Flags: bpf.ProgReadOnly, Text: "%ps",
 		})
 	}
 	return m.names

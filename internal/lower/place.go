@@ -272,7 +272,8 @@ func (f *fn) indexPlace(e *syntax.Index) place {
 	if _, ok := f.info.Types[e.X].(*types.Array); ok && limit > 0 {
 		// The memory of others is read all the same: the array may be longer
 		// than it was declared.
-		f.When(b.Arith(ir.ULt, f.konst(int64(limit-1)), i), true, func() { f.Failed(e, object.IndexBeyondEnd, "", nil) })
+		f.When(b.Arith(ir.ULt, f.konst(int64(limit-1)), i), true,
+			func() { f.Failed(e, object.IndexBeyondEnd, "", nil) })
 	}
 	delta := b.Arith(ir.Mul, i, f.konst(int64(elem)))
 	if pl.kind == typed { // a variable offset is more than the verifier follows

@@ -59,10 +59,10 @@ func (f *fn) read(at syntax.Node, space types.Space, str bool, dst *ir.Value, of
 // pageSize is the smallest page of any machine.
 const pageSize = 4096
 
-// mayWait reports whether a read here may wait for a page of user memory. Not
-// while a record is reserved, since it would hold up all that come behind
-// it; not in a function that the kernel calls for each element of a map, where it does not sleep; and
-// not in programs that take stacks, since it keeps these in maps that such programs may not use.
+// mayWait reports whether a read here may wait for a page of user memory. Not while a record is
+// reserved, since it would hold up all that come behind it; not in a function that the kernel calls
+// for each element of a map, where it does not sleep; and not in programs that take stacks, since
+// it keeps these in maps that such programs may not use.
 func (f *fn) mayWait() bool {
 	m := f.g.Mech
 	return m.Sleepable != nil && f.cb == nil && !f.reserved && !f.p.Uses.Stack && f.m.has(m.Sleepable)
@@ -119,8 +119,9 @@ func (f *fn) Unreadable(p, addr *ir.Value) *ir.Value {
 		func() *ir.Value { return f.konst(1) })
 }
 
-// mark writes what stands in place of a string that could not be read, and yields its length: by a helper, as
-// kernels before 5.12 let programs themselves not write at variable offsets of the stack.
+// mark writes what stands in place of a string that could not be read, and yields its length: by a
+// helper, as kernels before 5.12 let programs themselves not write at variable offsets of the
+// stack.
 func (f *fn) mark(p *ir.Value) *ir.Value {
 	helper, _ := readHelper(types.Kernel, false)
 	n := f.konst(int64(len(types.Unreadable)))

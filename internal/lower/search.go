@@ -12,7 +12,8 @@ import (
 // not know. The loop may become a function of its own,
 // so that test must not use values from outside but those that it is given:
 // vals, as they are there.
-func (f *fn) Search(at syntax.Node, n *ir.Value, most int, vals []*ir.Value, test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value {
+func (f *fn) Search(at syntax.Node, n *ir.Value, most int, vals []*ir.Value,
+	test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value {
 	known := n.Op == ir.Const && n.Imm <= plainLoop
 	i, end, found := f.private("i", f.konst(0)), f.private("end", n), f.private("found", f.konst(-1))
 	outside := make([]*check.Var, len(vals))

@@ -42,6 +42,7 @@ func (m *module) unsetSpace(info *check.Info, e syntax.Expr) {
 		m.unset = map[any]bool{}
 	}
 	m.unset[from] = true
-	m.diags.Warnf("unset-space", at, "Whether this is an address of the kernel or of a process is not known here; it is read as one of the kernel").
+	m.diags.Warnf("unset-space", at,
+		"Whether this is an address of the kernel or of a process is not known here; it is read as one of the kernel").
 		Hint("say which it is by kptr(…) or uptr(…)")
 }

@@ -238,7 +238,8 @@ func (f *fn) storeVar(v *syntax.Var, decl *check.Var, rhs syntax.Expr) {
 			// Only a variable that begins with its one assignment can carry a
 			// pointer that the verifier follows: its type is part of the
 			// pointer's state, and one declared before may still be zero.
-			if begins && decl.Assigns == 1 && !to.shared && f.typedPointer(rhs) && types.Same(decl.Type, f.info.Types[rhs]) {
+			if begins && decl.Assigns == 1 && !to.shared && f.typedPointer(rhs) &&
+				types.Same(decl.Type, f.info.Types[rhs]) {
 				to.ptr = true
 			}
 			if !to.ptr {

@@ -66,7 +66,8 @@ func twins(t *testing.T, head, before string, list []twin) {
 			t.Errorf("%s is %#x as lowered, %#x optimised", w.run, want, got)
 		}
 		if got := get(asLowered, f); got != want || !types.Same(f.Value, r.Value) {
-			t.Errorf("%s folds to %#x of type %s; of variables it is %#x of type %s", w.folded, got, f.Value, want, r.Value)
+			t.Errorf("%s folds to %#x of type %s; of variables it is %#x of type %s", w.folded, got,
+				f.Value, want, r.Value)
 		}
 	}
 }
@@ -94,7 +95,8 @@ func edges(typ string) []string {
 	return []string{"-1", "3", fmt.Sprint(top), fmt.Sprintf("(-%d - 1)", top)}
 }
 
-var operators = []string{"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "<", "<=", ">", ">=", "==", "!=", "&&", "||"}
+var operators = []string{"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "<", "<=", ">", ">=", "==",
+	"!=", "&&", "||"}
 
 // TestOperatorTwins puts every operator to all pairs of integer types.
 func TestOperatorTwins(t *testing.T) {
@@ -112,7 +114,8 @@ func TestOperatorTwins(t *testing.T) {
 						if b == "0" && (op == "/" || op == "%") {
 							continue // an error between constants
 						}
-						list = append(list, twin{fmt.Sprintf("(%s)%s %s (%s)%s", x, a, op, y, b), fmt.Sprintf("$x%d %s $y%d", i, op, j)})
+						list = append(list, twin{fmt.Sprintf("(%s)%s %s (%s)%s", x, a, op, y, b),
+							fmt.Sprintf("$x%d %s $y%d", i, op, j)})
 					}
 				}
 			}
@@ -131,10 +134,12 @@ func TestLiteralTwins(t *testing.T) {
 			for _, a := range []string{"0", "5", "200", "40000", "0x80000000", "9223372036854775807", "-1", "-129"} {
 				for _, op := range operators {
 					if b != "0" || op != "/" && op != "%" {
-						list = append(list, twin{fmt.Sprintf("%s %s (%s)%s", a, op, y, b), fmt.Sprintf("%s %s $y%d", a, op, j)})
+						list = append(list, twin{fmt.Sprintf("%s %s (%s)%s", a, op, y, b),
+							fmt.Sprintf("%s %s $y%d", a, op, j)})
 					}
 					if a != "0" && a != "-1" && a != "-129" || op != "/" && op != "%" && op != "<<" && op != ">>" {
-						list = append(list, twin{fmt.Sprintf("(%s)%s %s %s", y, b, op, a), fmt.Sprintf("$y%d %s %s", j, op, a)})
+						list = append(list, twin{fmt.Sprintf("(%s)%s %s %s", y, b, op, a),
+							fmt.Sprintf("$y%d %s %s", j, op, a)})
 					}
 				}
 			}
@@ -158,9 +163,12 @@ func TestConversionTwins(t *testing.T) {
 			value := fmt.Sprintf("((%s)%s)", x, a)
 			fmt.Fprintf(&vars, "%s = %s;\n", name, value)
 			for _, form := range []string{
-				"-#", "~#", "!#", "(bool)#", "- -#", "~-#", "bswap(#)", "bswap(# + (uint64)1)", "bswap(#) >> 3", "-# / 3", "(uint16)-#",
-				"(# ? # : 7)", "(true ? # : (uint8)7)", "(true ? # : (int8)-7)", "(false ? (uint64)9 : #)", "(int8)(# + 1)", "(uint32)# - 1",
-				"(# > 4 ? 1 : 2)", "(# & 1) == 1 || # < 0", "# + MID", "# < HIGH", "HIGH >> 1 < #", "# == LEFT", "# - RIGHT", "# * true",
+				"-#", "~#", "!#", "(bool)#", "- -#", "~-#", "bswap(#)", "bswap(# + (uint64)1)",
+				"bswap(#) >> 3", "-# / 3", "(uint16)-#",
+				"(# ? # : 7)", "(true ? # : (uint8)7)", "(true ? # : (int8)-7)",
+				"(false ? (uint64)9 : #)", "(int8)(# + 1)", "(uint32)# - 1",
+				"(# > 4 ? 1 : 2)", "(# & 1) == 1 || # < 0", "# + MID", "# < HIGH", "HIGH >> 1 < #",
+				"# == LEFT", "# - RIGHT", "# * true",
 			} {
 				add(form, value, name)
 			}
@@ -171,7 +179,8 @@ func TestConversionTwins(t *testing.T) {
 	}
 	for _, e := range []string{"LOW", "MID", "HIGH", "LEFT", "RIGHT"} {
 		fmt.Fprintf(&vars, "$%s = %s;\n", e, e)
-		for _, form := range []string{"# + 1", "# - 9", "-#", "~#", "# << 33", "# >> 1", "# == 7", "# < -1", "# * #", "(int16)#", "(uint8)# + 200", "!#", "bswap(# | 3)"} {
+		for _, form := range []string{"# + 1", "# - 9", "-#", "~#", "# << 33", "# >> 1", "# == 7",
+			"# < -1", "# * #", "(int16)#", "(uint8)# + 200", "!#", "bswap(# | 3)"} {
 			add(form, e, "$"+e)
 		}
 	}
@@ -192,7 +201,8 @@ func TestAssignmentTwins(t *testing.T) {
 				list = append(list, twin{fmt.Sprintf("(%s)((%s)%s %s (int16)3)", x, x, a, op), fmt.Sprintf("$d%d", n)})
 			}
 			n++
-			fmt.Fprintf(&vars, "let $d%d: %s = (%s)%s; $d%d++; let $e%d: %s = (%s)%s; --$e%d;\n", n, x, x, a, n, n, x, x, a, n)
+			fmt.Fprintf(&vars, "let $d%d: %s = (%s)%s; $d%d++; let $e%d: %s = (%s)%s; --$e%d;\n", n, x,
+				x, a, n, n, x, x, a, n)
 			list = append(list, twin{fmt.Sprintf("(%s)((%s)%s + 1)", x, x, a), fmt.Sprintf("$d%d", n)},
 				twin{fmt.Sprintf("(%s)((%s)%s - 1)", x, x, a), fmt.Sprintf("$e%d", n)})
 		}

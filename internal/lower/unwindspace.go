@@ -70,7 +70,9 @@ func (m *module) mmLayout() *mmLayout {
 		return nil
 	}
 	*m.layout = l
-	l.tree = mapleTree{root: must("mm_struct", "mm_mt", "ma_root"), pivots: must("maple_range_64", "pivot"), leaves: must("maple_range_64", "slot"), branches: must("maple_arange_64", "slot")}
+	l.tree = mapleTree{root: must("mm_struct", "mm_mt", "ma_root"),
+		pivots: must("maple_range_64", "pivot"), leaves: must("maple_range_64", "slot"),
+		branches: must("maple_arange_64", "slot")}
 	ok = ok && l.tree.known() && must("maple_arange_64", "pivot") == l.tree.pivots
 	l.vdso = must("mm_struct", "context", "vdso")
 	l.vmStart, l.vmEnd = must("vm_area_struct", "vm_start"), must("vm_area_struct", "vm_end")
@@ -119,9 +121,9 @@ func (f *fn) identity(l *mmLayout) *ir.Value {
 	return f.b.Load(out, 0, 8, false)
 }
 
-// findSpace looks for the space of the current process by key, which is its ID:
-// there may be one, or one can be made, or that of its parent is just like it,
-// whose ID key is then. It yields the identity that the space must have. ask is called where user space is to make one, or tables.
+// findSpace looks for the space of the current process by key, which is its ID: there may be one,
+// or one can be made, or that of its parent is just like it, whose ID key is then. It yields the
+// identity that the space must have. ask is called where user space is to make one, or tables.
 func (f *fn) findSpace(at syntax.Node, l *mmLayout, key *ir.Value, ask func()) (identity *ir.Value) {
 	b := f.b
 	spaces := b.MapPtr(f.m.unwindMaps().spaces)
@@ -201,8 +203,10 @@ func (f *fn) makeSpace(at syntax.Node, l *mmLayout, key, identity, strays *ir.Va
 	bare := b.Arith(ir.Ne, b.Load(space, object.UnwindBare, 4, false), f.konst(0))
 	// While tables are missing frame pointers are better than a guess at each.
 	known := b.Arith(ir.Eq, unknown, f.konst(0))
-	state := b.Arith(ir.Sub, f.konst(object.UnwindWaiting), b.Arith(ir.Mul, known, f.konst(object.UnwindWaiting-object.UnwindFrames)))
-	state = b.Arith(ir.Sub, state, b.Arith(ir.Mul, b.Arith(ir.And, bare, known), f.konst(object.UnwindFrames-object.UnwindReady)))
+	state := b.Arith(ir.Sub, f.konst(object.UnwindWaiting),
+		b.Arith(ir.Mul, known, f.konst(object.UnwindWaiting-object.UnwindFrames)))
+	state = b.Arith(ir.Sub, state, b.Arith(ir.Mul, b.Arith(ir.And, bare, known),
+		f.konst(object.UnwindFrames-object.UnwindReady)))
 	b.Store(space, object.UnwindState, 4, state)
 	b.Store(space, object.UnwindIdentity, 8, identity)
 	must(b.Arith(ir.Eq, b.Call(int(asm.FnMapUpdateElem), spaces, key, space, f.konst(0)), f.konst(0)))
@@ -219,10 +223,12 @@ func (f *fn) fillSpace(at syntax.Node, l *mmLayout, space *ir.Value) {
 	mm := b.LoadPtr(task, l.mm)
 	number := f.Temp("mm", 8, 8)
 	b.Call(int(asm.FnProbeReadKernel), number, f.konst(8), b.Add(task, int64(l.mm)))
-	whole := f.walkTree(at, &l.tree, mm, []*ir.Value{space, b.Load(number, 0, 8, false), b.Load(mm, l.vdso, 8, false)}, func(vma *ir.Value, outer []*ir.Value, next, stop *ir.Block) {
+	whole := f.walkTree(at, &l.tree, mm, []*ir.Value{space, b.Load(number, 0, 8, false),
+		b.Load(mm, l.vdso, 8, false)}, func(vma *ir.Value, outer []*ir.Value, next, stop *ir.Block) {
 		f.noteMapping(l, vma, outer[0], outer[1], outer[2], next, stop)
 	})
-	f.When(b.Arith(ir.Eq, whole, f.konst(0)), true, func() { f.b.Store(space, object.UnwindCount, 4, f.konst(object.UnwindMost)) })
+	f.When(b.Arith(ir.Eq, whole, f.konst(0)), true,
+		func() { f.b.Store(space, object.UnwindCount, 4, f.konst(object.UnwindMost)) })
 }
 
 // noteMapping writes a mapping into a space if it is executable.
@@ -277,7 +283,8 @@ func (f *fn) noteMapping(l *mmLayout, vma, space, mm, vdso *ir.Value, next, stop
 	known, unknown := b.NewBlock(), b.NewBlock()
 	b.If(found, known, unknown)
 	b.Begin(known)
-	b.Store(at, object.UnwindMappings+object.UnwindDelta, 8, b.Arith(ir.Add, delta, b.Load(found, object.UnwindShift, 8, false)))
+	b.Store(at, object.UnwindMappings+object.UnwindDelta, 8,
+		b.Arith(ir.Add, delta, b.Load(found, object.UnwindShift, 8, false)))
 	b.Store(at, object.UnwindMappings+object.UnwindIndex, 4, b.Load(found, object.UnwindFileIndex, 4, false))
 	count(object.UnwindBare, b.Load(found, object.UnwindFileBare, 4, false))
 	b.Jump(next)

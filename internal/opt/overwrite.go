@@ -85,7 +85,8 @@ func distance(base, p *ir.Value, at int64) (int64, bool) {
 	switch {
 	case base == p:
 		return at, true
-	case base.Op == ir.Addr && p.Op == ir.Addr && base.Obj == p.Obj, base.Op == ir.DataPtr && p.Op == ir.DataPtr, base.Op == ir.State && p.Op == ir.State:
+	case base.Op == ir.Addr && p.Op == ir.Addr && base.Obj == p.Obj,
+		base.Op == ir.DataPtr && p.Op == ir.DataPtr, base.Op == ir.State && p.Op == ir.State:
 		return at + p.Imm - base.Imm, true
 	}
 	return 0, false

@@ -91,7 +91,8 @@ func placeFunc(f *ir.Func, budget int, main bool, o Options) (scratch int, err e
 			break
 		}
 		if !main {
-			return 0, fmt.Errorf("%s: %w: with a callback, %d bytes of %d", f.Name, ErrStack, size+maxStack-budget, maxStack)
+			return 0, fmt.Errorf("%s: %w: with a callback, %d bytes of %d", f.Name, ErrStack,
+				size+maxStack-budget, maxStack)
 		}
 		far[next] = true
 		if len(far) == 1 {

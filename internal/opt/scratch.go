@@ -275,7 +275,8 @@ func separateReturns(f *ir.Func, rest *ir.Block) {
 		copies := map[*ir.Value]*ir.Value{}
 		for _, v := range blk.Values {
 			c := f.NewValue(v.Op, v.Kind, slices.Clone(v.Args)...)
-			c.Imm, c.Size, c.Len, c.Sign, c.Obj, c.Fn, c.Sym, c.At = v.Imm, v.Size, v.Len, v.Sign, v.Obj, v.Fn, v.Sym, v.At
+			c.Imm, c.Size, c.Len, c.Sign, c.Obj, c.Fn, c.Sym, c.At = v.Imm, v.Size, v.Len, v.Sign,
+				v.Obj, v.Fn, v.Sym, v.At
 			c.Block = own
 			if v.Op == ir.Phi {
 				c.Args = nil

@@ -403,7 +403,8 @@ func (s *simplifier) compare(v, x, y *ir.Value) *ir.Value {
 		return s.become(ir.Eq, x, s.constant(0))
 	case isBool(x) && x.Op.Compares(): // x == 0
 		return s.not(x)
-	case (x.Op == ir.Xor || x.Op == ir.Sub && x.Kind == ir.I64) && n == 0 && x.Args[0].Kind == ir.I64 && x.Args[1].Kind == ir.I64:
+	case (x.Op == ir.Xor || x.Op == ir.Sub && x.Kind == ir.I64) && n == 0 && x.Args[0].Kind == ir.I64 &&
+		x.Args[1].Kind == ir.I64:
 		return s.become(v.Op, x.Args[0], x.Args[1])
 	case x.Op == ir.Add && x.Kind == ir.I64 && x.Args[1].Op == ir.Const && x.Args[0].Kind == ir.I64:
 		return s.become(v.Op, x.Args[0], s.constant(n-x.Args[1].Imm))

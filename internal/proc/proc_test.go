@@ -72,7 +72,8 @@ func FuzzParseMaps(f *testing.F) {
 
 func TestMemoryLayout(t *testing.T) {
 	l, ok := MemoryLayout(os.Getpid())
-	if !ok || l.StartCode >= l.EndCode || l.EndCode > l.StartData || l.StartStack < l.StartData || l.ArgStart < l.StartStack {
+	if !ok || l.StartCode >= l.EndCode || l.EndCode > l.StartData || l.StartStack < l.StartData ||
+		l.ArgStart < l.StartStack {
 		t.Errorf("%+v, %v", l, ok)
 	}
 	if l, ok := MemoryLayout(2); ok {

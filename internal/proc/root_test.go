@@ -14,7 +14,8 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	for link, to := range map[string]string{
-		"bin/app": "/etc/app", "etc": "opt/app", "opt/app/app": "v2/app", "out": "../../../../opt", "a": "b", "b": "/a", "none": "/nowhere/x",
+		"bin/app": "/etc/app", "etc": "opt/app", "opt/app/app": "v2/app", "out": "../../../../opt",
+		"a": "b", "b": "/a", "none": "/nowhere/x",
 	} {
 		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
 			t.Fatal(err)

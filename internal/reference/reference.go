@@ -217,7 +217,8 @@ func Examples() []Example {
 		case s.Type == config.Text:
 			value = strconv.Quote(value)
 		}
-		out = append(out, Example{Section: "settings", Name: s.Name, Script: "config = { " + s.Name + " = " + value + " } begin { }"})
+		out = append(out, Example{Section: "settings", Name: s.Name,
+			Script: "config = { " + s.Name + " = " + value + " } begin { }"})
 	}
 	return out
 }

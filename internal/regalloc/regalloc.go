@@ -72,8 +72,10 @@ type Instr struct {
 	Fn       *ir.Func     // Set of a function's address
 	N        int          // Call: number of argument registers
 	Fetch    bool         // Atomic: Src is written too
-	Reloc    int          // number plus one of the relocation whose value is added to Off of a Load, Imm of the others; 0: none
-	At       source.Span
+	// number plus one of the relocation whose value is added to Off of a Load, Imm of the others;
+	// 0: none
+	Reloc int
+	At    source.Span
 }
 
 // A Block is a straight run of instructions; the last one leaves it.

@@ -66,7 +66,8 @@ func (g *graph) spill(nodes []Reg, window int) {
 			}
 			if off, ok := slot(in.Dst); ok && in.storable() {
 				delete(recent, off)
-				out = append(out, Instr{Form: StoreImm, Op: setSlot, Dst: FP, Src: NoReg, Off: off, Imm: in.Imm, At: in.At})
+				out = append(out, Instr{Form: StoreImm, Op: setSlot, Dst: FP, Src: NoReg, Off: off,
+					Imm: in.Imm, At: in.At})
 				continue
 			}
 			// Operands: bring in what is read, then write back what is written.
@@ -125,7 +126,8 @@ func (g *graph) spillMove(out []Instr, in Instr, slot func(Reg) (int16, bool), a
 		in = def
 		if off, ok := slot(in.Dst); ok {
 			if in.storable() {
-				return append(out, Instr{Form: StoreImm, Op: setSlot, Dst: FP, Src: NoReg, Off: off, Imm: in.Imm, At: in.At})
+				return append(out, Instr{Form: StoreImm, Op: setSlot, Dst: FP, Src: NoReg, Off: off,
+					Imm: in.Imm, At: in.At})
 			}
 			in.Dst = g.f.New()
 			return append(out, in, Instr{Form: Store, Op: storeSlot, Dst: FP, Src: in.Dst, Off: off, At: in.At})

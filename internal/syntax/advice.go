@@ -163,7 +163,8 @@ func (p *parser) afterAttach(probe *Probe) string {
 	case len(text) > 2 && strings.HasPrefix("function", text) || text == "def" || text == "sub":
 		return "a function is defined by fn name($x: int64): int64 { … }"
 	case probe.Predicate != nil:
-	case strings.HasSuffix(text, ":") || l.Token == Colon || !strings.Contains(text, ":") && l.Token == Name && l.Str != "if" && p.peek() != LParen:
+	case strings.HasSuffix(text, ":") || l.Token == Colon ||
+		!strings.Contains(text, ":") && l.Token == Name && l.Str != "if" && p.peek() != LParen:
 		return "there are no spaces in an attach point, as in kprobe:vfs_read"
 	case l.Token == Name && l.Str == "if", l.Token == LParen:
 		return "a condition stands between slashes: " + text + " /pid == 1/ { … }"
@@ -225,7 +226,8 @@ func (p *parser) afterPredicate(probe *Probe) string {
 		return hint
 	}
 	last := probe.Attach[len(probe.Attach)-1]
-	if next := p.scan.text[last.At.End:]; !strings.Contains(last.Text, ":") && strings.HasPrefix(next, "/") && isName(next[1:2]) {
+	if next := p.scan.text[last.At.End:]; !strings.Contains(last.Text, ":") &&
+		strings.HasPrefix(next, "/") && isName(next[1:2]) {
 		return "a predicate ends with '/'; the parts of an attach point are separated by ':', as in tracepoint:sched:sched_switch"
 	}
 	return "a predicate ends with '/'"

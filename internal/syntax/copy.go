@@ -69,7 +69,8 @@ func (c *Copier) stmt(s Stmt) Stmt {
 	case *DiscardStmt:
 		return &DiscardStmt{c.pos(s.Pos), c.Copy(s.X)}
 	case *ForStmt:
-		return &ForStmt{c.pos(s.Pos), c.variable(s.Var), c.wholeMap(s.Over), c.Copy(s.From), c.Copy(s.To), c.Block(s.Body)}
+		return &ForStmt{c.pos(s.Pos), c.variable(s.Var), c.wholeMap(s.Over), c.Copy(s.From),
+			c.Copy(s.To), c.Block(s.Body)}
 	case *WhileStmt:
 		return &WhileStmt{c.pos(s.Pos), c.Copy(s.Cond), c.Block(s.Body)}
 	case *UnrollStmt:

@@ -52,7 +52,8 @@ func TestCopy(t *testing.T) {
 }
 
 func TestCopyReplace(t *testing.T) {
-	x, ds := ParseExpr(source.NewFile("in.bt", "{ $a = n + f.n; for ($a : @m) { @m[n]++ } sizeof(n) + sizeof(T[3]) + offsetof(T, p.q) + n() }"))
+	x, ds := ParseExpr(source.NewFile("in.bt",
+		"{ $a = n + f.n; for ($a : @m) { @m[n]++ } sizeof(n) + sizeof(T[3]) + offsetof(T, p.q) + n() }"))
 	if ds.HasErrors() {
 		t.Fatal(ds.List()[0].Msg)
 	}

@@ -44,7 +44,8 @@ func TestFormatScripts(t *testing.T) {
 			continue
 		}
 		done++
-		t.Run(filepath.Base(filepath.Dir(name))+"/"+filepath.Base(name), func(t *testing.T) { checkRoundTrip(t, s, text) })
+		t.Run(filepath.Base(filepath.Dir(name))+"/"+filepath.Base(name),
+			func(t *testing.T) { checkRoundTrip(t, s, text) })
 	}
 	if done < 100 {
 		t.Errorf("only %d scripts", done)
@@ -76,7 +77,8 @@ func TestCommentsEverywhere(t *testing.T) {
 func remarks(s *Script) []string {
 	var out []string
 	for _, c := range s.Comments {
-		out = append(out, strings.Join(strings.FieldsFunc(c.Text, func(r rune) bool { return strings.ContainsRune(" \t\r\n\f\v/*", r) }), " "))
+		out = append(out, strings.Join(strings.FieldsFunc(c.Text,
+			func(r rune) bool { return strings.ContainsRune(" \t\r\n\f\v/*", r) }), " "))
 	}
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }

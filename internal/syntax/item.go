@@ -276,7 +276,8 @@ func (p *parser) subprog(start int) Item {
 
 func (p *parser) mapDecl(start int) Item {
 	if p.at() != MapName {
-		p.failWith("write let @name = hash(1000);", "syntax", p.here(), "expected a map: only maps are declared outside probes")
+		p.failWith("write let @name = hash(1000);", "syntax", p.here(),
+			"expected a map: only maps are declared outside probes")
 	}
 	d := &MapDecl{Map: p.mapName()}
 	form := func() string { return "write let @" + d.Map.Name + " = hash(1000);" }

@@ -118,8 +118,10 @@ func TestParseSigned(t *testing.T) {
 
 func TestIsParserBuiltin(t *testing.T) {
 	for name, want := range map[string]bool{
-		"args": true, "ctx": true, "pid": true, "nsecs": true, "arg0": true, "arg12": true, "sarg3": true, "__builtin_x": true,
-		"arg": false, "argx": false, "arg1x": false, "sarg": false, "comm": false, "cpu": false, "retval": false, "Pid": false,
+		"args": true, "ctx": true, "pid": true, "nsecs": true, "arg0": true, "arg12": true,
+		"sarg3": true, "__builtin_x": true,
+		"arg": false, "argx": false, "arg1x": false, "sarg": false, "comm": false, "cpu": false,
+		"retval": false, "Pid": false,
 	} {
 		if got := IsParserBuiltin(name); got != want {
 			t.Errorf("IsParserBuiltin(%q) = %v", name, got)

@@ -141,7 +141,8 @@ func TestPrintMade(t *testing.T) {
 		{&WhileStmt{Cond: &Unary{Op: Not, X: v("a")}, Body: &Block{}}, "while !$a {}"},
 		{&IntLit{Value: 7}, "7"},
 		{&StringLit{Value: "a\"\n\x01"}, `"a\"\n\x01"`},
-		{&TypeExpr{Tag: "struct", Name: "s", Suffixes: []TypeSuffix{{Pointer: true}, {Pointer: true}, {Len: 3}, {Len: -1}}}, "struct s **[3][]"},
+		{&TypeExpr{Tag: "struct", Name: "s", Suffixes: []TypeSuffix{{Pointer: true}, {Pointer: true},
+			{Len: 3}, {Len: -1}}}, "struct s **[3][]"},
 	}
 	for _, tt := range tests {
 		if got := Format(tt.node); got != tt.want {

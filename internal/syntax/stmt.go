@@ -145,9 +145,11 @@ func (p *parser) assign(lhs Expr) Stmt {
 	switch lhs.(type) {
 	case *Var, *Map, *MapIndex, *Bad:
 	case *Field, *TupleIndex, *Index:
-		p.errorf("immutable", lhs.Span(), "cannot assign to a part of a value: fields and elements are immutable").Advise(notAssignable(lhs))
+		p.errorf("immutable", lhs.Span(),
+			"cannot assign to a part of a value: fields and elements are immutable").Advise(notAssignable(lhs))
 	default:
-		p.errorf("invalid-target", lhs.Span(), "cannot assign to this: expected a variable or a map").Advise(notAssignable(lhs))
+		p.errorf("invalid-target", lhs.Span(),
+			"cannot assign to this: expected a variable or a map").Advise(notAssignable(lhs))
 	}
 	op := p.advance().Token
 	s := &AssignStmt{LHS: lhs, Op: op, RHS: p.expr()}
@@ -175,7 +177,8 @@ func (p *parser) forStmt() Stmt {
 	start := p.advance().Start
 	paren := p.accept(LParen)
 	if p.at() != VarName {
-		return p.otherLoop(start, paren, "expected a variable: a loop goes over a range, as in for ($i : 0..10), or a map")
+		return p.otherLoop(start, paren,
+			"expected a variable: a loop goes over a range, as in for ($i : 0..10), or a map")
 	}
 	s := &ForStmt{Var: p.variable()}
 	if !p.accept(Colon) {

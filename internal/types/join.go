@@ -95,7 +95,10 @@ func joinRecords(a Flex, x *Record, b Flex, y *Record) (Flex, bool) {
 		}
 		order[i] = j
 	}
-	elems, ok := joinAll(len(x.Names), func(i int) (Flex, Flex) { return a.elem(i, &x.Tuple), b.elem(order[i], &y.Tuple) })
+	elems, ok := joinAll(len(x.Names), func(i int) (Flex, Flex) {
+		return a.elem(i, &x.Tuple),
+			b.elem(order[i], &y.Tuple)
+	})
 	if !ok {
 		return Flex{}, false
 	}

@@ -20,7 +20,8 @@ func Named(name string) (Type, bool) {
 		return Uint8, true
 	case "uint16", "uint16_t", "u16", "__u16", "unsigned short", "unsigned short int", "umode_t", "__be16", "__le16":
 		return Uint16, true
-	case "uint32", "uint32_t", "u32", "__u32", "unsigned", "unsigned int", "uid_t", "gid_t", "dev_t", "__be32", "__le32":
+	case "uint32", "uint32_t", "u32", "__u32", "unsigned", "unsigned int", "uid_t", "gid_t", "dev_t",
+		"__be32", "__le32":
 		return Uint32, true
 	case "uint64", "uint64_t", "u64", "__u64", "unsigned long", "unsigned long int", "unsigned long long",
 		"unsigned long long int", "size_t", "uintptr_t", "ino_t", "sector_t", "__be64", "__le64":

@@ -29,7 +29,8 @@ int early(int n) { if (n > 3) return n; char b[200]; sink(b); if (b[n]) return 7
 // The rules are what readelf says of every row of compiled functions.
 func TestAgreesWithReadelf(t *testing.T) {
 	for _, prefix := range []string{"", "aarch64-linux-gnu-"} {
-		for _, options := range []string{"-O2 -fomit-frame-pointer", "-O2 -fno-omit-frame-pointer", "-O0", "-O2 -mbranch-protection=standard"} {
+		for _, options := range []string{"-O2 -fomit-frame-pointer", "-O2 -fno-omit-frame-pointer",
+			"-O0", "-O2 -mbranch-protection=standard"} {
 			if prefix == "" && strings.Contains(options, "branch") {
 				continue
 			}
@@ -92,7 +93,8 @@ func compareRules(t *testing.T, prefix string, options []string) {
 			}
 			rows++
 			if got, want := table.Rule(addr), expected(t, row, link); got != want {
-				t.Errorf("at %#x, where readelf says %s: %s, want %s", addr, lines.Text(), describe(got), describe(want))
+				t.Errorf("at %#x, where readelf says %s: %s, want %s", addr, lines.Text(),
+					describe(got), describe(want))
 			}
 		}
 	}
@@ -102,7 +104,8 @@ func compareRules(t *testing.T, prefix string, options []string) {
 }
 
 func describe(r object.Rule) string {
-	return fmt.Sprintf("kind %d, %d, %d", r.Kind(), r>>object.RuleCFAShift&object.RuleMost, r>>object.RuleFPShift&object.RuleMost)
+	return fmt.Sprintf("kind %d, %d, %d", r.Kind(), r>>object.RuleCFAShift&object.RuleMost,
+		r>>object.RuleFPShift&object.RuleMost)
 }
 
 // expected is the rule for a row of readelf's.

@@ -23,12 +23,15 @@ func goRows(f *exe.File, out []row) []row {
 		switch {
 		case g.Switches:
 			rule = object.NewRule(object.RuleGuess, 0, 0)
-		case g.First && g.Func != "runtime.sigtramp": // that one is the first on its stack, but the kernel has left the registers of the code that was interrupted
+		// that one is the first on its stack, but the kernel has left the registers of the code
+		// that was interrupted
+		case g.First && g.Func != "runtime.sigtramp":
 			rule = object.NewRule(object.RuleEnd, 0, 0)
 		case g.Size == 0:
 			rule = object.NewRule(object.RuleSP, 1, 0)
 		case g.Size > 0 && g.Size%8 == 0:
-			rule = object.NewRule(object.RuleSP, int(min(g.Size/8+1, object.RuleMost+1)), 2) // the frame pointer is saved below the return address
+			// the frame pointer is saved below the return address
+			rule = object.NewRule(object.RuleSP, int(min(g.Size/8+1, object.RuleMost+1)), 2)
 		}
 		if g.Func == "runtime.sigreturn__sigaction" {
 			// The kernel lets handlers return there without a call in front of it.

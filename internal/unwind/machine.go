@@ -258,7 +258,8 @@ func (s *section) pack(st *state) object.Rule {
 		return object.RuleFail
 	}
 	fp := 0
-	aligned := st.fp.kind == other && bytes.Equal(st.fp.expr, []byte{opBreg0 + byte(s.regs.fp), 0}) // the function aligned its stack
+	// the function aligned its stack
+	aligned := st.fp.kind == other && bytes.Equal(st.fp.expr, []byte{opBreg0 + byte(s.regs.fp), 0})
 	switch {
 	case st.fp.kind == same || st.fp.kind == undefined:
 	case st.fp.kind == atCFA && st.fp.offset < 0 && st.fp.offset%word == 0:

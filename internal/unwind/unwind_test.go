@@ -65,22 +65,29 @@ func TestRules(t *testing.T) {
 		want []row
 	}{
 		{"a leaf", nil, []row{at(0x4000, sp, 1, 0), none}},
-		{"a frame pointer", []byte{cfaAdvance | 1, cfaDefOffset, 16, cfaOffset | 6, 2, cfaAdvance | 3, cfaDefReg, 6, cfaAdvance | 20, cfaDef, 7, 8},
+		{"a frame pointer", []byte{cfaAdvance | 1, cfaDefOffset, 16, cfaOffset | 6, 2, cfaAdvance | 3,
+			cfaDefReg, 6, cfaAdvance | 20, cfaDef, 7, 8},
 			[]row{at(0x4000, sp, 1, 0), at(0x4001, sp, 2, 2), at(0x4004, fp, 2, 2), at(0x4018, sp, 1, 2), none}},
-		{"a stack frame, left early", []byte{cfaAdvance | 4, cfaDefOffset, 0x90, 1, cfaAdvance | 8, cfaRemember, cfaDefOffset, 8, cfaAdvance | 1, cfaRestoreState},
+		{"a stack frame, left early", []byte{cfaAdvance | 4, cfaDefOffset, 0x90, 1, cfaAdvance | 8,
+			cfaRemember, cfaDefOffset, 8, cfaAdvance | 1, cfaRestoreState},
 			[]row{at(0x4000, sp, 1, 0), at(0x4004, sp, 18, 0), at(0x400c, sp, 1, 0), at(0x400d, sp, 18, 0), none}},
-		{"wide advances", []byte{cfaAdvance1, 16, cfaDefOffset, 16, cfaAdvance2, 4, 0, cfaDefOffset, 24, cfaAdvance4, 4, 0, 0, 0, cfaDefOffsetSF, 0x7c},
+		{"wide advances", []byte{cfaAdvance1, 16, cfaDefOffset, 16, cfaAdvance2, 4, 0, cfaDefOffset, 24,
+			cfaAdvance4, 4, 0, 0, 0, cfaDefOffsetSF, 0x7c},
 			[]row{at(0x4000, sp, 1, 0), at(0x4010, sp, 2, 0), at(0x4014, sp, 3, 0), at(0x4018, sp, 4, 0), none}},
-		{"restored registers", []byte{cfaOffset | 6, 2, cfaOffset | 3, 3, cfaAdvance | 1, cfaRestore | 6, cfaRestore | 3},
+		{"restored registers", []byte{cfaOffset | 6, 2, cfaOffset | 3, 3, cfaAdvance | 1,
+			cfaRestore | 6, cfaRestore | 3},
 			[]row{at(0x4000, sp, 1, 2), at(0x4001, sp, 1, 0), none}},
 		{"nobody's callee", []byte{cfaUndefined, 16}, []row{at(0x4000, object.RuleEnd, 0, 0), none}},
-		{"an aligned stack", []byte{cfaAdvance | 8, cfaExpr, 6, 2, 0x76, 0, cfaAdvance | 2, cfaDefExpr, 3, 0x76, 0x78, opDeref, cfaAdvance | 40, cfaDef, 7, 8},
+		{"an aligned stack", []byte{cfaAdvance | 8, cfaExpr, 6, 2, 0x76, 0, cfaAdvance | 2, cfaDefExpr,
+			3, 0x76, 0x78, opDeref, cfaAdvance | 40, cfaDef, 7, 8},
 			[]row{at(0x4000, sp, 1, 0), at(0x400a, object.RuleSaved, 1, 0), at(0x4032, sp, 1, 0), none}},
-		{"a linkage table", append([]byte{cfaDefExpr, 11}, pltExpr[0]...), []row{at(0x4000, object.RulePLT, 11, 0), none}},
+		{"a linkage table", append([]byte{cfaDefExpr, 11}, pltExpr[0]...),
+			[]row{at(0x4000, object.RulePLT, 11, 0), none}},
 		{"another register", []byte{cfaDef, 10, 8}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
 		{"a saved return address elsewhere", []byte{cfaOffset | 16, 3}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
 		{"a huge frame", []byte{cfaDefOffset, 0x80, 0x80, 0x80, 1}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
-		{"code beyond the end", []byte{cfaAdvance | 50, cfaDefOffset, 16, cfaAdvance | 50}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
+		{"code beyond the end", []byte{cfaAdvance | 50, cfaDefOffset, 16, cfaAdvance | 50},
+			[]row{at(0x4000, object.RuleFail, 0, 0), none}},
 		{"nothing to restore", []byte{cfaRestoreState}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
 		{"an unknown instruction", []byte{0x3f}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
 		{"a cut instruction", []byte{cfaDef, 7, 0x80}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
@@ -121,12 +128,18 @@ func TestLinkRules(t *testing.T) {
 		want []row
 	}{
 		{"a leaf", nil, []row{at(0x4000, sp, 0, 0), none}},
-		{"a frame record", []byte{cfaSignedReturn, cfaAdvance | 2, cfaDefOffset, 32, cfaOffset | 29, 4, cfaOffset | 30, 3, cfaAdvance | 1, cfaDefReg, 29, cfaAdvance | 4, cfaRestore | 29, cfaRestore | 30, cfaDef, 31, 0},
+		{"a frame record", []byte{cfaSignedReturn, cfaAdvance | 2, cfaDefOffset, 32, cfaOffset | 29, 4,
+			cfaOffset | 30, 3, cfaAdvance | 1, cfaDefReg, 29, cfaAdvance | 4, cfaRestore | 29,
+			cfaRestore | 30, cfaDef, 31, 0},
 			[]row{at(0x4000, sp, 0, 0), at(0x4008, sp, 4, 4), at(0x400c, fp, 4, 4), at(0x401c, sp, 0, 0), none}},
-		{"no frame pointer", []byte{cfaAdvance | 1, cfaDefOffset, 48, cfaOffset | 30, 5}, []row{at(0x4000, sp, 0, 0), at(0x4004, link, 6, 5), none}},
-		{"the frame pointer used otherwise", []byte{cfaDef, 29, 16, cfaOffset | 30, 1}, []row{at(0x4000, object.RuleFPLink, 2, 1), none}},
-		{"saved apart", []byte{cfaDefOffset, 48, cfaOffset | 29, 6, cfaOffset | 30, 2}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
-		{"only the frame pointer saved", []byte{cfaDefOffset, 16, cfaOffset | 29, 2}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
+		{"no frame pointer", []byte{cfaAdvance | 1, cfaDefOffset, 48, cfaOffset | 30, 5},
+			[]row{at(0x4000, sp, 0, 0), at(0x4004, link, 6, 5), none}},
+		{"the frame pointer used otherwise", []byte{cfaDef, 29, 16, cfaOffset | 30, 1},
+			[]row{at(0x4000, object.RuleFPLink, 2, 1), none}},
+		{"saved apart", []byte{cfaDefOffset, 48, cfaOffset | 29, 6, cfaOffset | 30, 2},
+			[]row{at(0x4000, object.RuleFail, 0, 0), none}},
+		{"only the frame pointer saved", []byte{cfaDefOffset, 16, cfaOffset | 29, 2},
+			[]row{at(0x4000, object.RuleFail, 0, 0), none}},
 		{"nobody's callee", []byte{cfaUndefined, 30}, []row{at(0x4000, object.RuleEnd, 0, 0), none}},
 		{"another register", []byte{cfaDef, 19, 8}, []row{at(0x4000, object.RuleFail, 0, 0), none}},
 	} {
@@ -143,9 +156,10 @@ func TestLinkRules(t *testing.T) {
 // TestPrologue reads rules of arm64 off code without call frame information.
 func TestPrologue(t *testing.T) {
 	const (
-		nop, ret        = 0xd503201f, 0xd65f03c0
-		push, set, pull = 0xa9bd7bfd, 0x910003fd, 0xa8c37bfd // stp x29, x30, [sp, #-48]!; mov x29, sp; ldp x29, x30, [sp], #48
-		sub             = 0xd10043ff                         // sub sp, sp, #16
+		nop, ret = 0xd503201f, 0xd65f03c0
+		// stp x29, x30, [sp, #-48]!; mov x29, sp; ldp x29, x30, [sp], #48
+		push, set, pull = 0xa9bd7bfd, 0x910003fd, 0xa8c37bfd
+		sub             = 0xd10043ff // sub sp, sp, #16
 	)
 	at := func(addr uint64, kind, words int) row { return row{addr, object.NewRule(kind, words, words)} }
 	leaf := func(addr uint64) row { return at(addr, object.RuleSP, 0) }
@@ -156,9 +170,11 @@ func TestPrologue(t *testing.T) {
 	}{
 		{"a leaf", []uint32{nop, ret, nop, ret}, []row{leaf(0x1000)}},
 		{"a frame", []uint32{nop, push, set, sub, nop, pull, ret},
-			[]row{leaf(0x1000), at(0x1008, object.RuleSP, 6), at(0x100c, object.RuleFP, 6), leaf(0x1018), at(0x101c, object.RuleFP, 6)}},
+			[]row{leaf(0x1000), at(0x1008, object.RuleSP, 6), at(0x100c, object.RuleFP, 6),
+				leaf(0x1018), at(0x101c, object.RuleFP, 6)}},
 		{"not on all ways", []uint32{ret, push, set, pull, ret, nop},
-			[]row{leaf(0x1000), at(0x1008, object.RuleSP, 6), at(0x100c, object.RuleFP, 6), leaf(0x1010), at(0x1014, object.RuleFP, 6)}},
+			[]row{leaf(0x1000), at(0x1008, object.RuleSP, 6), at(0x100c, object.RuleFP, 6),
+				leaf(0x1010), at(0x1014, object.RuleFP, 6)}},
 		{"another kind of frame", []uint32{sub, nop, ret}, nil},
 	} {
 		var code []byte
@@ -176,9 +192,11 @@ func TestPrologue(t *testing.T) {
 func TestBridge(t *testing.T) {
 	entry, deep := object.NewRule(object.RuleSP, 1, 0), object.NewRule(object.RuleSP, 9, 2)
 	got := bridge([]row{
-		{0x1000, entry}, {0x1010, object.RuleNone}, {0x1020, deep}, {0x1030, object.RuleNone}, {0x1030 + maxGap, deep}, {0x1080, object.RuleNone},
+		{0x1000, entry}, {0x1010, object.RuleNone}, {0x1020, deep}, {0x1030, object.RuleNone},
+		{0x1030 + maxGap, deep}, {0x1080, object.RuleNone},
 	}, entry)
-	want := []row{{0x1000, entry}, {0x1020, deep}, {0x1030, object.RuleNone}, {0x1030 + maxGap, deep}, {0x1080, object.RuleNone}}
+	want := []row{{0x1000, entry}, {0x1020, deep}, {0x1030, object.RuleNone}, {0x1030 + maxGap, deep},
+		{0x1080, object.RuleNone}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
 		t.Error(diff)
 	}
@@ -201,7 +219,8 @@ func lookup(chunks [][]byte, first uint32, position uint32) object.Rule {
 }
 
 func TestChunks(t *testing.T) {
-	for _, n := range []int{1, 2, object.UnwindRows - 1, object.UnwindRows, object.UnwindRows + 1, 5*object.UnwindRows + 3} {
+	for _, n := range []int{1, 2, object.UnwindRows - 1, object.UnwindRows, object.UnwindRows + 1,
+		5*object.UnwindRows + 3} {
 		table := &Table{Base: 0x400000}
 		for i := range n {
 			table.rows = append(table.rows, row{0x400000 + uint64(10*i+5), object.NewRule(object.RuleSP, 1+i%100, 0)})
@@ -235,7 +254,8 @@ func TestCode(t *testing.T) {
 		{ino: 1}: {table: &Table{Frames: true, begins: begins(rows)}},
 		{ino: 2}: {},
 	}}
-	for addr, want := range map[uint64]bool{0xff: false, 0x100: true, 0x11f: true, 0x120: false, 0x2ff: false, 0x30f: true, 0x310: false} {
+	for addr, want := range map[uint64]bool{0xff: false, 0x100: true, 0x11f: true, 0x120: false,
+		0x2ff: false, 0x30f: true, 0x310: false} {
 		if keeps, begins := u.Code("/bin/x", &st, addr); !keeps || begins != want {
 			t.Errorf("at %#x: keeps %t, begins %t, want true, %t", addr, keeps, begins, want)
 		}
@@ -252,11 +272,13 @@ func TestCode(t *testing.T) {
 }
 
 func TestSpace(t *testing.T) {
-	v := space(object.UnwindReady, 5, []part{{0x5000, 0x6000, 0x1000, 9}, {0x2000, 0x3000, 0x2000, 4}, {0xffffffffff600000, 0xffffffffff601000, 0, 0}})
+	v := space(object.UnwindReady, 5, []part{{0x5000, 0x6000, 0x1000, 9}, {0x2000, 0x3000, 0x2000, 4},
+		{0xffffffffff600000, 0xffffffffff601000, 0, 0}})
 	u64 := func(i, off int) uint64 {
 		return binary.NativeEndian.Uint64(v[object.UnwindMappings+i*object.UnwindMapping+off:])
 	}
-	if u64(0, object.UnwindStart) != 0x2000 || u64(0, object.UnwindIndex) != 4 || u64(1, object.UnwindEnd) != 0x6000 || u64(1, object.UnwindDelta) != 0x1000 {
+	if u64(0, object.UnwindStart) != 0x2000 || u64(0, object.UnwindIndex) != 4 ||
+		u64(1, object.UnwindEnd) != 0x6000 || u64(1, object.UnwindDelta) != 0x1000 {
 		t.Error("mappings are not in order")
 	}
 	if u64(2, object.UnwindStart) != math.MaxInt64 || u64(object.UnwindMost-1, object.UnwindStart) != math.MaxInt64 {
@@ -284,7 +306,8 @@ func TestCompiled(t *testing.T) {
 			option = "-fno-omit-frame-pointer"
 		}
 		bin := filepath.Join(dir, "x")
-		if out, err := exec.Command(gcc, "-O2", option, "-fasynchronous-unwind-tables", "-nostartfiles", "-nodefaultlibs", "-shared", "-fPIC", "-o", bin, src).CombinedOutput(); err != nil {
+		if out, err := exec.Command(gcc, "-O2", option, "-fasynchronous-unwind-tables", "-nostartfiles",
+			"-nodefaultlibs", "-shared", "-fPIC", "-o", bin, src).CombinedOutput(); err != nil {
 			t.Fatalf("gcc: %v\n%s", err, out)
 		}
 		f, err := exe.Open(bin)

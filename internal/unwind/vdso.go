@@ -18,7 +18,8 @@ func vdsoRows(f *exe.File, regs registers) (out []row) {
 		name, size := string(s.Name), max(s.Size, 8) // that of the assembly is 8 or 0
 		if name == sigreturn {
 			// No call is in front of it.
-			out = append(out, row{s.Addr - 1, object.NewRule(object.RuleSignal, 0, 0)}, row{s.Addr + size, object.RuleNone})
+			out = append(out, row{s.Addr - 1, object.NewRule(object.RuleSignal, 0, 0)},
+				row{s.Addr + size, object.RuleNone})
 		} else if code := f.Code(s.Addr, size); s.IsFunc() && uint64(len(code)) == size {
 			out = append(append(out, prologue(code, s.Addr, regs)...), row{s.Addr + size, object.RuleNone})
 		}

@@ -1,4 +1,5 @@
-// Package collect keeps what a running program prints, for those who look at it before the program has ended.
+// Package collect keeps what a running program prints, for those who look at it before the program
+// has ended.
 package collect
 
 import (
@@ -6,7 +7,8 @@ import (
 	"sync"
 )
 
-// An Output collects a stream. Its zero value is empty and ready; it may be written and read at the same time.
+// An Output collects a stream. Its zero value is empty and ready; it may be written and read at the
+// same time.
 type Output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -20,7 +20,8 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// TestMain compiles scripts for other kernels, in place of all tests, if $HAWK_AHEAD_TO names a directory for that. $HAWK_AHEAD_FOR is their architecture.
+// TestMain compiles scripts for other kernels, in place of all tests, if $HAWK_AHEAD_TO names a
+// directory for that. $HAWK_AHEAD_FOR is their architecture.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("HAWK_AHEAD_TO"); dir != "" {
 		if err := writeAhead(dir, os.Getenv("HAWK_AHEAD_FOR")); err != nil {
@@ -32,7 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeAhead compiles the scripts that this machine can compile to run on others of an architecture.
+// writeAhead compiles the scripts that this machine can compile to run on others of an
+// architecture.
 func writeAhead(dir, goArch string) error {
 	machine := arch.ByName(goArch)
 	if machine == nil {
@@ -61,12 +63,14 @@ func writeAhead(dir, goArch string) error {
 	return nil
 }
 
-// portable reports whether a script can be compiled ahead of time: there are no positional parameters, and user programs are not the same elsewhere.
+// portable reports whether a script can be compiled ahead of time: there are no positional
+// parameters, and user programs are not the same elsewhere.
 func (s *Script) portable() bool {
 	return !strings.Contains(s.Text, "$1") && !slices.Contains(s.Needs, "glibc")
 }
 
-// ahead compiles a script to run on other machines, in the variants that an executable carries, or only the last of them.
+// ahead compiles a script to run on other machines, in the variants that an executable carries, or
+// only the last of them.
 func (s *Script) ahead(a *arch.Arch, last bool) ([]byte, error) {
 	p := &aot.Payload{Arch: a.Name, Unsafe: s.Has("unsafe")}
 	for before := ""; ; {
@@ -96,8 +100,9 @@ func (s *Script) ahead(a *arch.Arch, last bool) ([]byte, error) {
 	return p.Encode()
 }
 
-// TestKernelAhead runs the scripts by way of what executables carry that were compiled ahead of time: those that were compiled on another kernel, if
-// $HAWK_AHEAD names their directory, else compiled here, for this kernel and for the oldest.
+// TestKernelAhead runs the scripts by way of what executables carry that were compiled ahead of
+// time: those that were compiled on another kernel, if $HAWK_AHEAD names their directory, else
+// compiled here, for this kernel and for the oldest.
 func TestKernelAhead(t *testing.T) {
 	if missing, err := hawktest.Have("root"); err != nil || missing != nil {
 		t.Skipf("loading programs needs privileges: %v", missing)
@@ -144,7 +149,8 @@ func TestKernelAhead(t *testing.T) {
 	}
 }
 
-// runAhead runs a script that was compiled ahead of time. It returns 1 if this kernel is too different from the one that the script was compiled for.
+// runAhead runs a script that was compiled ahead of time. It returns 1 if this kernel is too
+// different from the one that the script was compiled for.
 func (s *Script) runAhead(t *testing.T, payload []byte) (other int) {
 	t.Helper()
 	p, err := aot.Decode(payload)

@@ -39,7 +39,8 @@ type Script struct {
 	sawStderr bool
 }
 
-// Load reads all scripts, in the order of their names. $HAWK_CORPUS names their directory where it is not that of the module.
+// Load reads all scripts, in the order of their names. $HAWK_CORPUS names their directory where it
+// is not that of the module.
 func Load() ([]*Script, error) {
 	dir := os.Getenv("HAWK_CORPUS")
 	if dir == "" {
@@ -129,7 +130,8 @@ func parse(name, text string) (*Script, error) {
 // Has says whether the script has a flag.
 func (s *Script) Has(flag string) bool { return slices.Contains(s.Flags, flag) }
 
-// Missing says what the script needs and this machine does not have; it is nil if the script can run here.
+// Missing says what the script needs and this machine does not have; it is nil if the script can
+// run here.
 func (s *Script) Missing() (missing, err error) {
 	return (&hawktest.Case{Name: s.Name, Needs: s.Needs}).Missing()
 }

@@ -24,7 +24,8 @@ func loadAll(t testing.TB) []*Script {
 }
 
 // compileOn compiles a script for a machine, with more options if need be.
-func (s *Script) compileOn(t testing.TB, machine *machine.Machine, o compile.Options) (*compile.Result, compile.Options) {
+func (s *Script) compileOn(t testing.TB, machine *machine.Machine, o compile.Options) (*compile.Result,
+	compile.Options) {
 	t.Helper()
 	o.Params, o.Trace = s.Params, true
 	o.Probe = probe.Options{Machine: machine, Unsafe: s.Has("unsafe")}
@@ -54,7 +55,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestFormat prints the scripts and reads them again: the tree is the same, the comments are all there, and printing once more changes nothing.
+// TestFormat prints the scripts and reads them again: the tree is the same, the comments are all
+// there, and printing once more changes nothing.
 func TestFormat(t *testing.T) {
 	for _, s := range loadAll(t) {
 		t.Run(s.Name, func(t *testing.T) {
@@ -85,7 +87,8 @@ func parseScript(t *testing.T, text string) *syntax.Script {
 	return tree
 }
 
-// diffTrees compares trees without places and comments. Settings are compared as printed: quotes make no difference there.
+// diffTrees compares trees without places and comments. Settings are compared as printed: quotes
+// make no difference there.
 func diffTrees(a, b *syntax.Script) string {
 	setting := cmp.Transformer("text", func(s *syntax.Setting) string { return syntax.Format(s) })
 	return cmp.Diff(a, b, setting, cmpopts.EquateEmpty(),

@@ -19,10 +19,12 @@ import (
 	"github.com/hawktrace/hawk/internal/session"
 )
 
-// most is how many bytes the compilation of a script may allocate in all; at no time are more in use.
+// most is how many bytes the compilation of a script may allocate in all; at no time are more in
+// use.
 const most = 60 << 20
 
-// TestKernelCorpus compiles every script that this machine can run, loads and attaches it, and checks the output of those that foretell it.
+// TestKernelCorpus compiles every script that this machine can run, loads and attaches it, and
+// checks the output of those that foretell it.
 func TestKernelCorpus(t *testing.T) { eachHere(t, (*Script).trace) }
 
 // TestKernelCorpusInPieces loads the scripts as hawk compiles them when the verifier has given up.
@@ -117,8 +119,8 @@ func tail(text string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// BenchmarkCompile compiles the scripts that can run here, each with a target of its own, as every hawk has: what a script wants to know of the
-// kernel is read again.
+// BenchmarkCompile compiles the scripts that can run here, each with a target of its own, as every
+// hawk has: what a script wants to know of the kernel is read again.
 func BenchmarkCompile(b *testing.B) {
 	for _, s := range loadAll(b) {
 		if missing, err := s.Missing(); err != nil || missing != nil {

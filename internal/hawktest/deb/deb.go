@@ -1,5 +1,6 @@
-// Package deb unpacks packages of any Debian suite into a cache directory, without installing them and without touching the system's own package
-// configuration. The mirror is the one that the machine's own sources name; its credentials, proxies and keys stay in force.
+// Package deb unpacks packages of any Debian suite into a cache directory, without installing them
+// and without touching the system's own package configuration. The mirror is the one that the
+// machine's own sources name; its credentials, proxies and keys stay in force.
 package deb
 
 import (
@@ -18,7 +19,8 @@ import (
 	"time"
 )
 
-// CacheDir is the directory that holds everything fetched for tests: $XDG_CACHE_HOME/hawk/vm, or ~/.cache/hawk/vm.
+// CacheDir is the directory that holds everything fetched for tests: $XDG_CACHE_HOME/hawk/vm, or
+// ~/.cache/hawk/vm.
 func CacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -27,7 +29,8 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "hawk", "vm"), nil
 }
 
-// A Suite is a release of Debian, such as "bookworm" or "sid", for one architecture, with a package index of its own in the cache.
+// A Suite is a release of Debian, such as "bookworm" or "sid", for one architecture, with a package
+// index of its own in the cache.
 type Suite struct {
 	Name string
 	Arch string // Debian's name of it, which is Go's as well: "amd64", "arm64"
@@ -46,8 +49,9 @@ func OpenFor(name, arch string) (*Suite, error) {
 	return &Suite{Name: name, Arch: arch, dir: filepath.Join(cache, "deb", name+"-"+arch)}, nil
 }
 
-// Unpack makes a directory that holds the files of a package and of those of its dependencies whose names begin as one of follow does,
-// transitively: what a kernel's meta package leads to, say. The directory is made once; later calls find it in the cache and fetch nothing.
+// Unpack makes a directory that holds the files of a package and of those of its dependencies whose
+// names begin as one of follow does, transitively: what a kernel's meta package leads to, say. The
+// directory is made once; later calls find it in the cache and fetch nothing.
 func (s *Suite) Unpack(name string, follow ...string) (string, error) {
 	return s.tree(unpackKey(name, follow), func(tmp string) error {
 		names := []string{name}
@@ -57,7 +61,8 @@ func (s *Suite) Unpack(name string, follow ...string) (string, error) {
 				return err
 			}
 			for _, d := range depends {
-				if slices.ContainsFunc(follow, func(p string) bool { return strings.HasPrefix(d, p) }) && !slices.Contains(names, d) {
+				if slices.ContainsFunc(follow,
+					func(p string) bool { return strings.HasPrefix(d, p) }) && !slices.Contains(names, d) {
 					names = append(names, d)
 				}
 			}
@@ -66,7 +71,8 @@ func (s *Suite) Unpack(name string, follow ...string) (string, error) {
 	})
 }
 
-// Unpacked returns the directory that an earlier Unpack of the same packages has made, if there was one. It fetches nothing.
+// Unpacked returns the directory that an earlier Unpack of the same packages has made, if there was
+// one. It fetches nothing.
 func (s *Suite) Unpacked(name string, follow ...string) (dir string, ok bool) {
 	dir = s.treeDir(unpackKey(name, follow))
 	return dir, exists(dir)
@@ -76,15 +82,18 @@ func unpackKey(name string, follow []string) string {
 	return "unpack " + name + " " + strings.Join(follow, " ")
 }
 
-// Install makes a directory that holds the files of packages and of all that they depend on, libc included: a root to run their programs from.
+// Install makes a directory that holds the files of packages and of all that they depend on, libc
+// included: a root to run their programs from.
 func (s *Suite) Install(names ...string) (string, error) {
 	return s.tree("root "+strings.Join(names, " "), func(tmp string) error {
-		args := []string{"apt-get", "install", "-qq", "--yes", "--download-only", "--no-install-recommends", "-o", "Dir::Cache::Archives=" + tmp}
+		args := []string{"apt-get", "install", "-qq", "--yes", "--download-only",
+			"--no-install-recommends", "-o", "Dir::Cache::Archives=" + tmp}
 		return s.apt(tmp, append(args, names...)...)
 	})
 }
 
-// tree returns the cached directory for key. If there is none, fetch downloads .deb files into a directory and tree unpacks them.
+// tree returns the cached directory for key. If there is none, fetch downloads .deb files into a
+// directory and tree unpacks them.
 func (s *Suite) tree(key string, fetch func(dir string) error) (string, error) {
 	final := s.treeDir(key)
 	if exists(final) {
@@ -129,8 +138,9 @@ func (s *Suite) tree(key string, fetch func(dir string) error) (string, error) {
 	return final, os.Rename(root, final)
 }
 
-// relink makes links below a root that lead from the root to something below it lead there from where they are: programs run from the directory, with the
-// system's root, find the files of /etc that their packages refer to.
+// relink makes links below a root that lead from the root to something below it lead there from
+// where they are: programs run from the directory, with the system's root, find the files of /etc
+// that their packages refer to.
 func relink(root string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type() != fs.ModeSymlink {
@@ -203,7 +213,8 @@ func (s *Suite) update() error {
 	return os.WriteFile(stamp, nil, 0o644)
 }
 
-// options are the settings that lead apt to this suite's own sources, index and archive instead of the system's.
+// options are the settings that lead apt to this suite's own sources, index and archive instead of
+// the system's.
 func (s *Suite) options() []string {
 	var args []string
 	for _, o := range []string{
@@ -239,13 +250,15 @@ func (s *Suite) apt(dir string, argv ...string) error {
 	return nil
 }
 
-// Mirror returns the address of the archive that the machine's own sources use, or the one that $HAWK_DEBIAN names. Security and update archives
-// have other suites, so the first source of Debian's that offers neither is the one.
+// Mirror returns the address of the archive that the machine's own sources use, or the one that
+// $HAWK_DEBIAN names. Security and update archives have other suites, so the first source of
+// Debian's that offers neither is the one.
 func Mirror() (string, error) {
 	if address := os.Getenv("HAWK_DEBIAN"); address != "" {
 		return address, nil
 	}
-	out, err := exec.Command("apt-get", "indextargets", "--format", "$(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)", "Created-By: Packages").Output()
+	out, err := exec.Command("apt-get", "indextargets", "--format",
+		"$(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)", "Created-By: Packages").Output()
 	if err != nil {
 		return "", fmt.Errorf("reading the package sources of this machine: %w%s", err, stderrOf(err))
 	}

@@ -286,7 +286,8 @@ func (m *machine) operator(e *syntax.Binary) val {
 
 // binary is an operator on two values; at is where it
 // stands.
-func (m *machine) binary(at syntax.Node, op syntax.Token, x val, xt types.Type, y val, yt types.Type) (val, types.Type) {
+func (m *machine) binary(at syntax.Node, op syntax.Token, x val, xt types.Type, y val,
+	yt types.Type) (val, types.Type) {
 	xp, xptr := xt.(*types.Pointer)
 	yp, yptr := yt.(*types.Pointer)
 	_, xint := asInt(xt)

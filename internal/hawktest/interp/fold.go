@@ -53,7 +53,8 @@ func (m *machine) again(e syntax.Expr) (val, bool) {
 			return m.unary(e), true
 		}
 	case *syntax.Binary:
-		if number(e.X) && number(e.Y) && e.Op != syntax.LAnd && e.Op != syntax.LOr && !(m.untyped(e.X) && m.untyped(e.Y)) {
+		if number(e.X) && number(e.Y) && e.Op != syntax.LAnd && e.Op != syntax.LOr &&
+			!(m.untyped(e.X) && m.untyped(e.Y)) {
 			return m.operator(e), true
 		}
 	case *syntax.Cast:

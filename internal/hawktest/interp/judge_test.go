@@ -135,7 +135,8 @@ func difference(got, want string) string {
 	part := func(lines []string) string {
 		return strings.Join(lines[max(0, min(at-2, len(lines))):min(at+4, len(lines))], "\n")
 	}
-	return fmt.Sprintf("line %d of the output differs\nthe kernel says:\n%s\nthe interpreter says:\n%s\n", at+1, part(g), part(w))
+	return fmt.Sprintf("line %d of the output differs\nthe kernel says:\n%s\nthe interpreter says:\n%s\n", at+1,
+		part(g), part(w))
 }
 
 // TestScript compares the two on the script in $HAWK_SCRIPT, without the

@@ -29,11 +29,15 @@ begin {
 	}
 	@m1 = bump($f);
 }`},
-	{"branches that multiply", "begin { $x = 7; " + strings.Repeat("if ($x & 1) { $x = $x * 3 + 1; @odd++; } else { $x /= 2; } ", 40) + " print($x); }"},
-	{"branches that multiply in a loop", "begin { $x = 7; $n = 0; while ($n < 90) { $n++; " + strings.Repeat("if ($x & 1) { $x = $x * 3 + 1; @odd++; } else { $x /= 2; } ", 12) + " } print($x); }"},
+	{"branches that multiply",
+		"begin { $x = 7; " + strings.Repeat("if ($x & 1) { $x = $x * 3 + 1; @odd++; } else { $x /= 2; } ",
+			40) + " print($x); }"},
+	{"branches that multiply in a loop",
+		"begin { $x = 7; $n = 0; while ($n < 90) { $n++; " + strings.Repeat("if ($x & 1) { $x = $x * 3 + 1; @odd++; } else { $x /= 2; } ", 12) + " } print($x); }"},
 	{"ways out of a loop", `begin { $n = 0; for ($i : 0..1000) { for ($j : 0..10) { if ($j == 3) { continue; } if ($j == 6) { break; } $n += $j; if ($i == 4 && $j == 5) { print(($i, $j, $n)); } }
 		if ($i & 1) { continue; } if ($i > 20) { break; } @m[$i] = $n; } print($n); while (1) { if ($n++ > 300) { return; } } print("never"); } end { print("end"); }`},
-	{"ways out of an unrolled loop", `begin { $n = 0; unroll (9) { $n++; if ($n == 3) { continue; } if ($n == 7) { break; } print($n); } unroll (3) { while ($n < 20) { $n++; if ($n == 15) { return; } } print($n); } print("never"); }`},
+	{"ways out of an unrolled loop",
+		`begin { $n = 0; unroll (9) { $n++; if ($n == 3) { continue; } if ($n == 7) { break; } print($n); } unroll (3) { while ($n < 20) { $n++; if ($n == 15) { return; } } print($n); } print("never"); }`},
 	{"functions that return from loops", `fn locate($a: int64, $b: int64): int64 { for ($i : 0..20) { $j = 0; while ($j < 9) { if ($i * $j == $a) { return $i * 100 + $j; } $j++; if ($j == $b) { break; } } } return -1; }
 		begin { for ($k : 0..9) { print(locate($k * 7, 8)); @m[$k] = locate($k, $k); } print(locate(997, 3)); }`},
 	{"loops that fill strings and tuples", `begin { $s = "a"; $t = (1, "x", (2, "yy")); for ($i : 0..7) { $s = str_concat($s, "bc"); if (strcontains($s, "cbcb")) { $t = ($i, $s, ($t.0, $t.1)); } @k[$s, $i] = $t; }

@@ -178,7 +178,8 @@ func same(x, y val, xt, yt types.Type) bool {
 		return x == y.(string)
 	case []val:
 		if xr, ok := xt.(*types.Record); ok {
-			y = convertRecord(y.([]val), yt.(*types.Record), &types.Record{Names: xr.Names, Tuple: *types.NewTuple(reordered(xr, yt.(*types.Record))...)})
+			y = convertRecord(y.([]val), yt.(*types.Record),
+				&types.Record{Names: xr.Names, Tuple: *types.NewTuple(reordered(xr, yt.(*types.Record))...)})
 			yt = xt
 		}
 		for i, e := range y.([]val) {

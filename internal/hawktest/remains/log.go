@@ -31,24 +31,29 @@ var harmless = []struct {
 	text   *regexp.Regexp
 	reason string
 }{
-	{regexp.MustCompile(`^(clocksource|hrtimer|sched_clock|tsc): |^TSC found unstable`), "an emulated processor stands still now and then"},
+	{regexp.MustCompile(`^(clocksource|hrtimer|sched_clock|tsc): |^TSC found unstable`),
+		"an emulated processor stands still now and then"},
 	{regexp.MustCompile(`^---\[ end trace`), "the end of what has been told already"},
-	{regexp.MustCompile(`^perf: interrupt took too long`), "so it does under emulation; the kernel lowers its own limit"},
+	{regexp.MustCompile(`^perf: interrupt took too long`),
+		"so it does under emulation; the kernel lowers its own limit"},
 	{regexp.MustCompile(`^\S+ \(\d+\): drop_caches`), "a case drops caches"},
 	{regexp.MustCompile(`^ref_ctr_offset mismatch`), "a case asks for a probe that the kernel refuses"},
 	{regexp.MustCompile(`^trace_kprobe: Could not probe`), "a case asks for functions that cannot be probed"},
-	{regexp.MustCompile(`module verification failed|loading out-of-tree module`), "modules that cases load are not signed"},
+	{regexp.MustCompile(`module verification failed|loading out-of-tree module`),
+		"modules that cases load are not signed"},
 }
 
-// trouble recognises messages that tell of a fault of the kernel's, or of something left behind, whatever their level is: the kernel warns of much that is
-// merely worth knowing, such as programs that may write to user memory.
+// trouble recognises messages that tell of a fault of the kernel's, or of something left behind,
+// whatever their level is: the kernel warns of much that is merely worth knowing, such as programs
+// that may write to user memory.
 var trouble = regexp.MustCompile(`(?i)leak|cut here|^(WARNING|BUG|Oops|INFO): |refcount`)
 
 // ours recognises messages of the parts of the kernel that hawk uses.
 var ours = regexp.MustCompile(`(?i)probe|ref_ctr|bpf|perf|trac(e|ing)|breakpoint|btf|hawk`)
 
-// suspicious returns the messages of errors and those that tell of trouble, unless they are known to be harmless. A machine that is not made for
-// the tests has more to say than concerns them: there only messages of the parts that hawk uses count.
+// suspicious returns the messages of errors and those that tell of trouble, unless they are known
+// to be harmless. A machine that is not made for the tests has more to say than concerns them:
+// there only messages of the parts that hawk uses count.
 func suspicious(log []string, inVM bool) []string {
 	var list []string
 	for _, line := range log {
@@ -59,7 +64,8 @@ func suspicious(log []string, inVM bool) []string {
 		var priority int
 		fmt.Sscan(m[1], &priority)
 		const worst = 3 // KERN_ERR
-		if priority&7 > worst && !trouble.MatchString(m[2]) || priority>>3 != 0 || !inVM && !ours.MatchString(m[2]) || known(m[2]) {
+		if priority&7 > worst && !trouble.MatchString(m[2]) || priority>>3 != 0 ||
+			!inVM && !ours.MatchString(m[2]) || known(m[2]) {
 			continue
 		}
 		list = append(list, "kernel log: "+m[2])

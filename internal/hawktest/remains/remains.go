@@ -1,5 +1,6 @@
-// Package remains tells what tests have left behind in the kernel and in the file system once they are over, and what the kernel logged meanwhile. A
-// machine on which nothing else happens is looked at twice: a State is taken before the tests and Since compares after them.
+// Package remains tells what tests have left behind in the kernel and in the file system once they
+// are over, and what the kernel logged meanwhile. A machine on which nothing else happens is looked
+// at twice: a State is taken before the tests and Since compares after them.
 package remains
 
 import (
@@ -28,7 +29,8 @@ type State struct {
 // Take looks at the machine.
 func Take() (State, error) {
 	var s State
-	for _, look := range []func() ([]string, error){programs, maps, links, pins, events, breakpoints, processes, temporary} {
+	for _, look := range []func() ([]string, error){programs, maps, links, pins, events, breakpoints,
+		processes, temporary} {
 		things, err := look()
 		if err != nil {
 			return State{}, err
@@ -40,10 +42,12 @@ func Take() (State, error) {
 	return s, err
 }
 
-// settling is how long the kernel is given to free what nobody holds any more, which it does after a grace period.
+// settling is how long the kernel is given to free what nobody holds any more, which it does after
+// a grace period.
 const settling = 20 * time.Second
 
-// Since lists what is there now and was not there before, and what the kernel has logged that is not known to be harmless.
+// Since lists what is there now and was not there before, and what the kernel has logged that is
+// not known to be harmless.
 func (before State) Since() ([]string, error) {
 	var left []string
 	for end := time.Now().Add(settling); ; time.Sleep(200 * time.Millisecond) {
@@ -129,12 +133,14 @@ func pins() ([]string, error) {
 	return found, err
 }
 
-// events lists the probes of tracefs. Where it is not mounted, a mount namespace of its own has it for a moment.
+// events lists the probes of tracefs. Where it is not mounted, a mount namespace of its own has it
+// for a moment.
 func events() ([]string, error) {
 	const name = "/sys/kernel/tracing/dynamic_events"
 	text, err := os.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) {
-		text, err = exec.Command("unshare", "--mount", "sh", "-c", "mount -t tracefs none /sys/kernel/tracing && cat "+name).Output()
+		text, err = exec.Command("unshare", "--mount", "sh", "-c",
+			"mount -t tracefs none /sys/kernel/tracing && cat "+name).Output()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the probes of tracefs: %w", err)
@@ -148,7 +154,8 @@ func events() ([]string, error) {
 
 func breakpoint(word *uint64) *unix.PerfEventAttr {
 	const writes = 2 // HW_BREAKPOINT_W
-	attr := &unix.PerfEventAttr{Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: writes, Ext1: uint64(uintptr(unsafe.Pointer(word))), Ext2: 8, Sample: 1}
+	attr := &unix.PerfEventAttr{Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: writes,
+		Ext1: uint64(uintptr(unsafe.Pointer(word))), Ext2: 8, Sample: 1}
 	attr.Size = uint32(unsafe.Sizeof(*attr))
 	return attr
 }
@@ -197,7 +204,8 @@ func processes() ([]string, error) {
 	return list, nil
 }
 
-// comeAndGo begin the names of files that are none of hawk's: the Go command's, the case runner's, Java's, mount's.
+// comeAndGo begin the names of files that are none of hawk's: the Go command's, the case runner's,
+// Java's, mount's.
 var comeAndGo = []string{"go-build", "go-test-script", "hsperfdata_", "mount"}
 
 // temporary lists the files in directories for temporary ones.

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRemains compares the machine with what it was: the first run with a name in $HAWK_REMAINS writes that file, the next fails for what is there
-// since.
+// TestRemains compares the machine with what it was: the first run with a name in $HAWK_REMAINS
+// writes that file, the next fails for what is there since.
 func TestRemains(t *testing.T) {
 	name := os.Getenv("HAWK_REMAINS")
 	if name == "" {
@@ -57,7 +57,8 @@ func TestSuspicious(t *testing.T) {
 <12>[    4.000000] a program's own words
 <4>[    5.000000][   T99] WARNING: CPU: 0 PID: 5637 at fs/ext4/inode.c:460 ext4_check_map_extents_env+0xbc/0xd0
 no message`, "\n")
-	const cut, leak = "kernel log: ------------[ cut here ]------------", "kernel log: uprobe: failed to unregister, leaking uprobe"
+	const cut, leak = "kernel log: ------------[ cut here ]------------",
+		"kernel log: uprobe: failed to unregister, leaking uprobe"
 	const ext4 = "kernel log: WARNING: CPU: 0 PID: 5637 at fs/ext4/inode.c:460 ext4_check_map_extents_env+0xbc/0xd0"
 	if d := cmp.Diff([]string{cut, leak, ext4}, suspicious(log, true)); d != "" {
 		t.Errorf("in a VM: %s", d)

@@ -127,7 +127,8 @@ func (g *generator) general(s shape, depth int) (*Node, bool) {
 	case 6, 7:
 		return node(Expr, "(# ? # : #)", g.boolean(depth-1), g.value(s, depth-1), g.value(s, depth-1)), true
 	case 8:
-		return node(Expr, "(if (#) { # } else { # })", g.condition0(depth-1), g.value(s, depth-1), g.value(s, depth-1)), true
+		return node(Expr, "(if (#) { # } else { # })", g.condition0(depth-1), g.value(s, depth-1),
+			g.value(s, depth-1)), true
 	}
 	var body *Node
 	var result *Node
@@ -162,9 +163,12 @@ func (g *generator) condition0(depth int) *Node {
 }
 
 var numbers = []string{
-	"0", "1", "2", "3", "7", "8", "10", "63", "64", "100", "127", "128", "129", "255", "256", "1000", "32767", "32768", "65535", "65536",
-	"0x7fffffff", "0x80000000", "0xffffffff", "0x100000000", "1000000007", "0x7fffffffffffffff", "0x8000000000000000", "0xffffffffffffffff",
-	"-1", "-2", "-7", "-8", "-100", "-127", "-128", "-129", "-32768", "-32769", "-2147483648", "-2147483649", "-9223372036854775807",
+	"0", "1", "2", "3", "7", "8", "10", "63", "64", "100", "127", "128", "129", "255", "256", "1000",
+	"32767", "32768", "65535", "65536",
+	"0x7fffffff", "0x80000000", "0xffffffff", "0x100000000", "1000000007", "0x7fffffffffffffff",
+	"0x8000000000000000", "0xffffffffffffffff",
+	"-1", "-2", "-7", "-8", "-100", "-127", "-128", "-129", "-32768", "-32769", "-2147483648",
+	"-2147483649", "-9223372036854775807",
 	"0xdeadbeefcafe", "-0x123456789abc", "1s", "4096",
 }
 
@@ -181,7 +185,8 @@ func (g *generator) integer(depth int) *Node {
 	case 26:
 		return g.enumerator()
 	case 27:
-		return node(Expr, "("+pick(g, widths...)+")"+pick(g, numbers...)+" "+pick(g, "+", "-", "*", "&", "|", "^")+" ("+pick(g, widths...)+")#",
+		return node(Expr, "("+pick(g, widths...)+")"+pick(g, numbers...)+" "+pick(g, "+", "-", "*", "&",
+			"|", "^")+" ("+pick(g, widths...)+")#",
 			leaf(Expr, pick(g, numbers...)))
 	case 22:
 		if n, ok := g.counted(depth); ok {
@@ -192,7 +197,8 @@ func (g *generator) integer(depth int) *Node {
 	case 24:
 		return g.called(depth)
 	case 25:
-		return node(Expr, "(int64)(("+pick(g, "int8", "int32", "uint64")+" *)# "+pick(g, "+", "-")+" #)", paren(g.integer(depth-1)), paren(g.integer(depth-1)))
+		return node(Expr, "(int64)(("+pick(g, "int8", "int32", "uint64")+" *)# "+pick(g, "+",
+			"-")+" #)", paren(g.integer(depth-1)), paren(g.integer(depth-1)))
 	case 0, 1, 2:
 		return g.integer(0)
 	case 3:
@@ -297,7 +303,8 @@ func (g *generator) ofText(depth int) *Node {
 	case 0:
 		return node(Expr, "strlen(#)", g.text(depth-1))
 	case 1:
-		return node(Expr, "strstr(#, #)", g.text(depth-1), leaf(Expr, pick(g, `"a"`, `"bc"`, `""`, `"een"`, `"8"`, `"fifteen"`)))
+		return node(Expr, "strstr(#, #)", g.text(depth-1),
+			leaf(Expr, pick(g, `"a"`, `"bc"`, `""`, `"een"`, `"8"`, `"fifteen"`)))
 	case 2:
 		return node(Expr, "memcmp(#, #, 1)", g.text(depth-1), g.text(depth-1))
 	}
@@ -344,7 +351,8 @@ func (g *generator) boolean(depth int) *Node {
 	case 9:
 		return node(Expr, "!#", paren(g.condition0(depth-1)))
 	case 10:
-		return node(Expr, "# "+pick(g, "+", "-", "*", "&", "|", "^", "==", "!=", "<", ">=")+" #", paren(g.boolean(depth-1)), paren(g.boolean(depth-1)))
+		return node(Expr, "# "+pick(g, "+", "-", "*", "&", "|", "^", "==", "!=", "<", ">=")+" #",
+			paren(g.boolean(depth-1)), paren(g.boolean(depth-1)))
 	case 11:
 		return node(Expr, "(bool)#", paren(g.integer(depth-1)))
 	case 12:
@@ -363,7 +371,8 @@ func (g *generator) boolean(depth int) *Node {
 			return n
 		}
 	case 15:
-		return node(Expr, "strcontains(#, #)", g.text(depth-1), leaf(Expr, pick(g, `"a"`, `"bc"`, `""`, `"een"`, `"8"`, `"fifteen"`)))
+		return node(Expr, "strcontains(#, #)", g.text(depth-1),
+			leaf(Expr, pick(g, `"a"`, `"bc"`, `""`, `"een"`, `"8"`, `"fifteen"`)))
 	case 14:
 		s := g.shape(2)
 		if s.kind >= tuple {
@@ -379,8 +388,10 @@ func (g *generator) boolean(depth int) *Node {
 func (g *generator) comparison() string { return pick(g, "<", "<=", ">", ">=", "==", "!=") }
 
 var texts = []string{
-	`""`, `"a"`, `"b"`, `"ab"`, `"abc"`, `"abd"`, `"hello"`, `"seven77"`, `"eight888"`, `"fifteen fifteen"`, `"sixteen sixteen."`,
-	`"a string of more than thirty-two bytes"`, `"a string that does not end before it has passed the sixty-fourth byte"`,
+	`""`, `"a"`, `"b"`, `"ab"`, `"abc"`, `"abd"`, `"hello"`, `"seven77"`, `"eight888"`,
+	`"fifteen fifteen"`, `"sixteen sixteen."`,
+	`"a string of more than thirty-two bytes"`,
+	`"a string that does not end before it has passed the sixty-fourth byte"`,
 	`"\xff\x80"`, `"x\ty"`, `"a\x00b"`,
 }
 

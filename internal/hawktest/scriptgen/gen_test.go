@@ -35,10 +35,14 @@ func TestCovers(t *testing.T) {
 		all.WriteString(scriptgen.Generate(seed, scriptgen.Kernel{}).String())
 	}
 	for _, form := range []string{
-		`(?m)^macro r\d\(`, `macro r\d\([^)]*\$p`, `macro r\d\([^)]*@p`, `typeof\(`, `(?m)^fn r\d\(`, `[^ ]r\d\(`, `return [^;]`,
-		`for \(\$\w+ : @m\d\) \{\nfor \(\$\w+ : @m\d\)`, `for \(\$\w+ : \d+\.\.`, `while \(`, `unroll \(`, `break;`, `continue;`, `if comptime`,
-		`\(a = `, `\.a\b`, `\.0\b`, `\((u?int\d+)\)`, `\(u?int\d+\[`, `str_concat\(`, `strstr\(`, `strncmp\(`, `memcmp\(`, `\[0\]`, `delete\(`, `has_key\(`, `len\(`,
-		`= count\(\)`, `= sum\(`, `= min\(`, `= max\(`, `= avg\(`, `= stats\(`, `= hist\(`, `= lhist\(`, `printf\(`, `\?:`, `\+\+`, `<<=`, `end `, `begin /`,
+		`(?m)^macro r\d\(`, `macro r\d\([^)]*\$p`, `macro r\d\([^)]*@p`, `typeof\(`, `(?m)^fn r\d\(`,
+		`[^ ]r\d\(`, `return [^;]`,
+		`for \(\$\w+ : @m\d\) \{\nfor \(\$\w+ : @m\d\)`, `for \(\$\w+ : \d+\.\.`, `while \(`,
+		`unroll \(`, `break;`, `continue;`, `if comptime`,
+		`\(a = `, `\.a\b`, `\.0\b`, `\((u?int\d+)\)`, `\(u?int\d+\[`, `str_concat\(`, `strstr\(`,
+		`strncmp\(`, `memcmp\(`, `\[0\]`, `delete\(`, `has_key\(`, `len\(`,
+		`= count\(\)`, `= sum\(`, `= min\(`, `= max\(`, `= avg\(`, `= stats\(`, `= hist\(`, `= lhist\(`,
+		`printf\(`, `\?:`, `\+\+`, `<<=`, `end `, `begin /`,
 	} {
 		if !regexp.MustCompile(form).MatchString(all.String()) {
 			t.Errorf("no script has %s", form)
@@ -50,7 +54,8 @@ func TestCovers(t *testing.T) {
 func TestOldKernel(t *testing.T) {
 	loop := regexp.MustCompile(`for \(\$\w+ : @|[^r]len\(@`)
 	for seed := range uint64(seeds) {
-		if text := scriptgen.Generate(seed, scriptgen.Kernel{NoIteration: true, NoAggregation: true}).String(); loop.MatchString(text) {
+		if text := scriptgen.Generate(seed, scriptgen.Kernel{NoIteration: true,
+			NoAggregation: true}).String(); loop.MatchString(text) {
 			t.Fatalf("seed %d goes over a map:\n%s", seed, text)
 		}
 	}

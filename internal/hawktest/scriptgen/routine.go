@@ -193,9 +193,11 @@ func (g *generator) nestedMaps() *Node {
 		y = g.fresh()
 	})
 	if v, ok := g.assignable(isInteger); ok {
-		body = append(body, leaf(Stmt, v.name+pick(g, " += ", " ^= ")+pick(g, "1", "3", "sizeof("+x+")", "sizeof("+y+".0)")+";\n"))
+		body = append(body, leaf(Stmt, v.name+pick(g, " += ", " ^= ")+pick(g, "1", "3", "sizeof("+x+")",
+			"sizeof("+y+".0)")+";\n"))
 	}
-	body = append(body, leaf(Stmt, pick(g, to+"["+x+".0, "+y+".0] = count();\n", to+"["+y+".0] = sum(2);\n", to+" = count();\n", "if ("+x+" == "+x+") { "+to+"["+x+".0]++; }\n")))
+	body = append(body, leaf(Stmt, pick(g, to+"["+x+".0, "+y+".0] = count();\n",
+		to+"["+y+".0] = sum(2);\n", to+" = count();\n", "if ("+x+" == "+x+") { "+to+"["+x+".0]++; }\n")))
 	if g.one(3) {
 		body = append(body, leaf(Stmt, "continue;\n"))
 	}

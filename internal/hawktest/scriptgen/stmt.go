@@ -79,7 +79,8 @@ func (g *generator) statement() *Node {
 		if n == 41 {
 			return g.nestedMaps()
 		}
-		return node(Stmt, "if comptime (sizeof(#) > 4) {\n#} else {\n#}\n", g.value(g.shape(1), 0), g.block(1), g.block(1))
+		return node(Stmt, "if comptime (sizeof(#) > 4) {\n#} else {\n#}\n", g.value(g.shape(1), 0),
+			g.block(1), g.block(1))
 	}
 	return node(Stmt, "{\n#}\n", g.block(1))
 }
@@ -149,7 +150,8 @@ func (g *generator) operand(op string, depth int) *Node {
 	switch op {
 	case "/", "%":
 		if g.one(2) {
-			return leaf(Expr, pick(g, "1", "2", "3", "7", "10", "-1", "-3", "255", "1000", "0x7fffffff", "(uint64)-1", "(int8)-128"))
+			return leaf(Expr, pick(g, "1", "2", "3", "7", "10", "-1", "-3", "255", "1000", "0x7fffffff",
+				"(uint64)-1", "(int8)-128"))
 		}
 	case "<<", ">>":
 		if g.one(2) {
@@ -330,7 +332,8 @@ func (g *generator) jump() *Node {
 	case g.loops > 0 && (g.in == nil || g.in.fn || g.in.loops < g.loops):
 		return node(Stmt, "if (#) { "+pick(g, "break", "continue", "continue")+"; }\n", g.boolean(2))
 	case g.in != nil && g.in.fn:
-		return node(Stmt, "if (#) { return #; }\n", g.boolean(2), g.stored(variable{of: shape{kind: integer}, sized: true}, 2))
+		return node(Stmt, "if (#) { return #; }\n", g.boolean(2),
+			g.stored(variable{of: shape{kind: integer}, sized: true}, 2))
 	case g.in == nil && g.one(4):
 		return node(Stmt, "if (#) { return; }\n", g.boolean(2))
 	}
@@ -412,7 +415,8 @@ func (g *generator) print() *Node {
 			return m.agg != "" && m.agg != "hist" && m.agg != "lhist" && len(m.keys) > 0
 		})
 		if ok && !g.kernel.NoAggregation {
-			return node(Stmt, pick(g, "print("+m.name+g.keyHole(m)+");\n", "printf(\"%s\\n\", "+m.name+g.keyHole(m)+");\n"), g.keyValues(m)...)
+			return node(Stmt, pick(g, "print("+m.name+g.keyHole(m)+");\n",
+				"printf(\"%s\\n\", "+m.name+g.keyHole(m)+");\n"), g.keyValues(m)...)
 		}
 	}
 	x := g.value(g.shape(2), 4)
@@ -455,12 +459,14 @@ func (g *generator) forMap() *Node {
 		case g.one(3):
 			body = append(body, leaf(Stmt, "if ("+n+" "+g.comparison()+" "+pick(g, numbers...)+") { continue; }\n"))
 		case m.deletes && g.one(3):
-			body = append(body, leaf(Stmt, pick(g, "delete("+m.name+", "+name+".0);\n", "if ("+n+" & 1) { delete("+m.name+"["+name+".0]); }\n")))
+			body = append(body, leaf(Stmt, pick(g, "delete("+m.name+", "+name+".0);\n",
+				"if ("+n+" & 1) { delete("+m.name+"["+name+".0]); }\n")))
 		default:
 			g.made++
 			to := fmt.Sprintf("@l%d", g.made)
 			body = append(body, leaf(Stmt, pick(g,
-				to+" = sum("+n+");\n", to+" = max("+n+");\n", to+" += "+n+";\n", to+"["+n+"] = count();\n", to+"["+name+".0] = "+name+".1;\n",
+				to+" = sum("+n+");\n", to+" = max("+n+");\n", to+" += "+n+";\n",
+				to+"["+n+"] = count();\n", to+"["+name+".0] = "+name+".1;\n",
 				to+"["+name+"] = hist("+n+");\n")))
 		}
 	}

@@ -53,7 +53,8 @@ func (g *generator) twins() *Node {
 		case 3:
 			y, z, limit := expr(depth-1), expr(depth-1), expr(depth-1)
 			form := "(%s " + g.comparison() + " %s ? (int64)(%s) : (int64)(%s))"
-			return twinned{fmt.Sprintf(form, x.folded, limit.folded, y.folded, z.folded), fmt.Sprintf(form, x.run, limit.run, y.run, z.run)}
+			return twinned{fmt.Sprintf(form, x.folded, limit.folded, y.folded, z.folded),
+				fmt.Sprintf(form, x.run, limit.run, y.run, z.run)}
 		}
 		op := pick(g, "+", "-", "*", "&", "|", "^", "<<", ">>", "<", "<=", ">", ">=", "==", "!=", "/", "%")
 		y := expr(depth - 1)

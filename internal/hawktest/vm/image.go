@@ -17,24 +17,31 @@ import (
 	"github.com/hawktrace/hawk/internal/hawktest/files"
 )
 
-// basePrograms are the host's programs that the root of a machine has; busybox stands in for all others. Those that the host lacks are left out.
+// basePrograms are the host's programs that the root of a machine has; busybox stands in for all
+// others. Those that the host lacks are left out.
 var basePrograms = []string{
-	"bash", "sh", "cat", "cp", "cut", "date", "dd", "echo", "env", "false", "find", "grep", "head", "id", "kill", "ls", "mkdir", "mount", "mv",
-	"nice", "nproc", "od", "perl", "ps", "python3", "rm", "sed", "seq", "setpriv", "sleep", "sort", "stat", "sync", "tail", "taskset", "timeout", "touch", "tr",
+	"bash", "sh", "cat", "cp", "cut", "date", "dd", "echo", "env", "false", "find", "grep", "head",
+	"id", "kill", "ls", "mkdir", "mount", "mv",
+	"nice", "nproc", "od", "perl", "ps", "python3", "rm", "sed", "seq", "setpriv", "sleep", "sort",
+	"stat", "sync", "tail", "taskset", "timeout", "touch", "tr",
 	"true", "umount", "uname", "unshare", "wc", "xargs",
 }
 
 // baseFiles are files and directories of the host that programs there need.
 var baseFiles = []string{
-	"/etc/group", "/etc/nsswitch.conf", "/etc/passwd", "/usr/lib/locale/C.utf8", "/usr/lib/terminfo/l/linux", "/usr/lib/terminfo/v/vt100",
-	"/usr/lib/terminfo/x/xterm", "/usr/lib/terminfo/x/xterm-256color", "/usr/lib/x86_64-linux-gnu/perl-base", "/usr/share/zoneinfo/Etc/UTC",
+	"/etc/group", "/etc/nsswitch.conf", "/etc/passwd", "/usr/lib/locale/C.utf8",
+	"/usr/lib/terminfo/l/linux", "/usr/lib/terminfo/v/vt100",
+	"/usr/lib/terminfo/x/xterm", "/usr/lib/terminfo/x/xterm-256color",
+	"/usr/lib/x86_64-linux-gnu/perl-base", "/usr/share/zoneinfo/Etc/UTC",
 }
 
-// pythonOmit are beginnings of names in Python's library that the image goes without: big, and of no use to a traced script.
-var pythonOmit = []string{"config-", "dist-packages", "ensurepip", "idlelib", "lib2to3", "pydoc_data", "test", "tkinter", "turtledemo", "unittest"}
+// pythonOmit are beginnings of names in Python's library that the image goes without: big, and of
+// no use to a traced script.
+var pythonOmit = []string{"config-", "dist-packages", "ensurepip", "idlelib", "lib2to3", "pydoc_data",
+	"test", "tkinter", "turtledemo", "unittest"}
 
-// baseImage returns the disk that holds the programs of a machine, making it if the cache has none: the host's programs as they are, or Debian's packages
-// for a machine of another architecture.
+// baseImage returns the disk that holds the programs of a machine, making it if the cache has none:
+// the host's programs as they are, or Debian's packages for a machine of another architecture.
 func baseImage(cache, arch string) (string, error) {
 	if arch != runtime.GOARCH {
 		return debianImage(cache, arch)
@@ -76,7 +83,8 @@ func baseImage(cache, arch string) (string, error) {
 			}
 		}
 		for _, path := range baseFiles {
-			if err := files.CopyTree(path, filepath.Join(dir, path), nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := files.CopyTree(path, filepath.Join(dir, path), nil); err != nil &&
+				!errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
@@ -92,14 +100,16 @@ func baseImage(cache, arch string) (string, error) {
 
 // debianPackages have what basePrograms and baseFiles ask for.
 var debianPackages = []string{
-	"base-passwd", "bash", "busybox-static", "coreutils", "findutils", "grep", "libc-bin", "libstdc++6", "mount", "ncurses-base", "netbase", "perl-base", "procps",
+	"base-passwd", "bash", "busybox-static", "coreutils", "findutils", "grep", "libc-bin", "libstdc++6",
+	"mount", "ncurses-base", "netbase", "perl-base", "procps",
 	"python3-minimal", "libpython3-stdlib", "sed", "tzdata", "util-linux",
 }
 
 // debianOmit are beginnings of names that an image made of packages goes without.
 var debianOmit = []string{"doc", "gconv", "man"}
 
-// imageSuite is the newest stable release of Debian: its C library runs what the compilers of this release and of those before link with their own.
+// imageSuite is the newest stable release of Debian: its C library runs what the compilers of this
+// release and of those before link with their own.
 const imageSuite = "trixie"
 
 // debianImage makes a disk of Debian's packages.
@@ -116,20 +126,23 @@ func debianImage(cache, arch string) (string, error) {
 	fmt.Fprintln(key, "layout 1", root, debianOmit)
 	return rootImage(cache, key, func(dir string) error {
 		for _, top := range []string{"etc", "usr"} {
-			if err := files.CopyTree(filepath.Join(root, top), filepath.Join(dir, top), omitted(debianOmit)); err != nil {
+			if err := files.CopyTree(filepath.Join(root, top), filepath.Join(dir, top),
+				omitted(debianOmit)); err != nil {
 				return err
 			}
 		}
 		// What a package's own scripts would do when it is installed.
 		for _, name := range []string{"group", "passwd"} {
-			if err := files.Copy(filepath.Join(root, "usr/share/base-passwd", name+".master"), filepath.Join(dir, "etc", name)); err != nil {
+			if err := files.Copy(filepath.Join(root, "usr/share/base-passwd", name+".master"),
+				filepath.Join(dir, "etc", name)); err != nil {
 				return err
 			}
 		}
 		if err := os.Symlink("bash", filepath.Join(dir, "bin/sh")); err != nil {
 			return err
 		}
-		// Its own list of programs is no use: it does not run here. The host's busybox is of the same kind.
+		// Its own list of programs is no use: it does not run here. The host's busybox is of the
+		// same kind.
 		busybox, err := exec.LookPath("busybox")
 		if err != nil {
 			return errors.New("busybox is not installed (package busybox-static)")
@@ -145,7 +158,8 @@ func omitted(beginnings []string) func(name string) bool {
 	}
 }
 
-// rootImage returns the image of a root in the cache for a key, letting fill add files to the empty root if it has to be made.
+// rootImage returns the image of a root in the cache for a key, letting fill add files to the empty
+// root if it has to be made.
 func rootImage(cache string, key hash.Hash, fill func(dir string) error) (string, error) {
 	final := filepath.Join(cache, fmt.Sprintf("base-%x.ext4", key.Sum(nil)[:8]))
 	if _, err := os.Stat(final); err == nil {
@@ -156,7 +170,8 @@ func rootImage(cache string, key hash.Hash, fill func(dir string) error) (string
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	for _, d := range []string{"usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "usr/local/bin", "etc", "root", "var/tmp", "dev", "proc", "sys", "tmp", "run"} {
+	for _, d := range []string{"usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "usr/local/bin", "etc",
+		"root", "var/tmp", "dev", "proc", "sys", "tmp", "run"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return "", err
 		}
@@ -186,7 +201,8 @@ func busyboxLinks(busybox, dir string) error {
 	return nil
 }
 
-// libraries lists the files that the dynamic loader would map for any of the programs, the loader included.
+// libraries lists the files that the dynamic loader would map for any of the programs, the loader
+// included.
 func libraries(programs []string) ([]string, error) {
 	// ldd fails when one of its operands is static, but says all about the others.
 	out, err := exec.Command("ldd", programs...).Output()
@@ -207,7 +223,8 @@ func libraries(programs []string) ([]string, error) {
 	return found, nil
 }
 
-// makeImage makes a file system image with the files of dir. It appears under its name only when it is complete.
+// makeImage makes a file system image with the files of dir. It appears under its name only when it
+// is complete.
 func makeImage(dir, name string) error {
 	var bytes, files int64
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
@@ -230,7 +247,8 @@ func makeImage(dir, name string) error {
 		return err
 	}
 	size := fmt.Sprintf("%dk", bytes*9/8>>10+files+4096)
-	cmd := exec.Command(mke2fs, "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-O", "^has_journal", "-N", fmt.Sprint(files+1024),
+	cmd := exec.Command(mke2fs, "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-O", "^has_journal",
+		"-N", fmt.Sprint(files+1024),
 		"-E", "root_owner=0:0,lazy_itable_init=1", "-d", dir, name+".tmp", size)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("making a disk image of %s: %w\n%s", dir, err, out)

@@ -11,8 +11,9 @@ type file struct {
 	content []byte
 }
 
-// initramfs makes the first root of a machine: the agent as /init, the modules in the order in which it loads them, and those that it leaves to the cases. The format is the "newc" one
-// of Documentation/driver-api/early-userspace/buffer-format.rst.
+// initramfs makes the first root of a machine: the agent as /init, the modules in the order in
+// which it loads them, and those that it leaves to the cases. The format is the "newc" one of
+// Documentation/driver-api/early-userspace/buffer-format.rst.
 func initramfs(agent []byte, modules, spare []file) []byte {
 	const dir, regular, device = 0o040755, 0o100755, 0o020600
 	var archive bytes.Buffer

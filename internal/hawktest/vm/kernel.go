@@ -1,5 +1,6 @@
-// Package vm runs commands on other kernels: Debian's, booted in QEMU under software emulation. A machine is ready for its first command after a few
-// seconds. Its root is made of files of the host below a file system in memory, so nothing it does is kept.
+// Package vm runs commands on other kernels: Debian's, booted in QEMU under software emulation. A
+// machine is ready for its first command after a few seconds. Its root is made of files of the host
+// below a file system in memory, so nothing it does is kept.
 package vm
 
 import (
@@ -45,10 +46,12 @@ func FindKernel(name string) (Kernel, error) {
 	return Kernel{}, fmt.Errorf("no kernel %q; there are %s", name, strings.Join(known, ", "))
 }
 
-// bootModules are the modules that a machine needs before it has a root; their dependencies come with them.
+// bootModules are the modules that a machine needs before it has a root; their dependencies come
+// with them.
 var bootModules = []string{"virtio_pci", "virtio_blk", "virtio_console", "ext4", "overlay"}
 
-// spareModules are for cases to load and unload: a machine has them, with what they depend on, in /hawk/modules, in an order in which they can be loaded.
+// spareModules are for cases to load and unload: a machine has them, with what they depend on, in
+// /hawk/modules, in an order in which they can be loaded.
 var spareModules = []string{"null_blk"}
 
 // fetch returns the directory of the kernel's unpacked packages.
@@ -72,8 +75,9 @@ func image(dir string) (string, error) {
 	return found[0], nil
 }
 
-// modules returns the contents of modules below a kernel's directory, and of those they depend on, in an order in which they can be loaded, each under
-// its name. Modules that are built into the kernel have no file and are left out.
+// modules returns the contents of modules below a kernel's directory, and of those they depend on,
+// in an order in which they can be loaded, each under its name. Modules that are built into the
+// kernel have no file and are left out.
 func modules(dir string, names []string) ([]file, error) {
 	paths := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -22,7 +22,9 @@ func TestFindKernel(t *testing.T) {
 
 // TestInitramfs reads an archive back by the format's own rules.
 func TestInitramfs(t *testing.T) {
-	archive := string(initramfs([]byte("agent!"), []file{{"virtio", []byte("first")}, {"virtio_blk", []byte("second module")}}, []file{{"null", []byte("third")}}))
+	archive := string(initramfs([]byte("agent!"),
+		[]file{{"virtio", []byte("first")}, {"virtio_blk", []byte("second module")}},
+		[]file{{"null", []byte("third")}}))
 	type entry struct {
 		Name, Content string
 		Mode          int64
@@ -43,12 +45,15 @@ func TestInitramfs(t *testing.T) {
 		name := pos + 110
 		content := align(name + int(field(11)))
 		end := content + int(field(6))
-		got = append(got, entry{strings.TrimRight(archive[name:name+int(field(11))], "\x00"), archive[content:end], field(1)})
+		got = append(got, entry{strings.TrimRight(archive[name:name+int(field(11))], "\x00"),
+			archive[content:end], field(1)})
 		pos = align(end)
 	}
 	want := []entry{
-		{"dev", "", 0o040755}, {"modules", "", 0o040755}, {"spare", "", 0o040755}, {"dev/console", "", 0o020600}, {"init", "agent!", 0o100755},
-		{"modules/00-virtio.ko", "first", 0o100755}, {"modules/01-virtio_blk.ko", "second module", 0o100755}, {"spare/00-null.ko", "third", 0o100755},
+		{"dev", "", 0o040755}, {"modules", "", 0o040755}, {"spare", "", 0o040755},
+		{"dev/console", "", 0o020600}, {"init", "agent!", 0o100755},
+		{"modules/00-virtio.ko", "first", 0o100755},
+		{"modules/01-virtio_blk.ko", "second module", 0o100755}, {"spare/00-null.ko", "third", 0o100755},
 		{"TRAILER!!!", "", 0},
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -56,7 +56,8 @@ type variable struct {
 // Program makes a program from the random numbers of r.
 func Program(r *rand.Rand, o Options) *ir.Prog {
 	b := ir.NewBuilder("main", 1)
-	g := &generator{Builder: b, r: r, opts: o, prog: &ir.Prog{Name: "random", Funcs: []*ir.Func{b.Fn}}, budget: o.Statements}
+	g := &generator{Builder: b, r: r, opts: o, prog: &ir.Prog{Name: "random", Funcs: []*ir.Func{b.Fn}},
+		budget: o.Statements}
 	g.ctx = g.Param(0, ir.Ptr)
 	if o.Big && r.IntN(3) == 0 {
 		// An early way out, shared or not, before the body.
@@ -123,7 +124,8 @@ func (g *generator) constant() *ir.Value {
 	case 0:
 		return g.Const(int64(g.r.Uint64()))
 	case 1:
-		return g.Const([]int64{-1, 1 << 31, -1 << 31, 1<<31 - 1, 1<<32 - 1, 1 << 32, -1 << 63, 1<<63 - 1, 255, 65535}[g.r.IntN(10)])
+		return g.Const([]int64{-1, 1 << 31, -1 << 31, 1<<31 - 1, 1<<32 - 1, 1 << 32, -1 << 63,
+			1<<63 - 1, 255, 65535}[g.r.IntN(10)])
 	case 2:
 		return g.Const(1 << g.r.IntN(63))
 	}

@@ -1,5 +1,6 @@
-// Command agent is the first process of a test VM. As process 1 it loads the modules beside it, mounts the file systems and then only collects
-// orphans; a second instance of it runs the commands that the host sends.
+// Command agent is the first process of a test VM. As process 1 it loads the modules beside it,
+// mounts the file systems and then only collects orphans; a second instance of it runs the commands
+// that the host sends.
 package main
 
 import (
@@ -33,7 +34,8 @@ func boot() error {
 	os.Setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	os.Setenv("HOME", "/root")
 	os.Setenv("LC_ALL", "C.UTF-8")
-	if err := mountAll(mount{"devtmpfs", "/dev", ""}, mount{"proc", "/proc", ""}, mount{"sysfs", "/sys", ""}); err != nil {
+	if err := mountAll(mount{"devtmpfs", "/dev", ""}, mount{"proc", "/proc", ""},
+		mount{"sysfs", "/sys", ""}); err != nil {
 		return err
 	}
 	if err := loadModules("/modules"); err != nil {
@@ -43,14 +45,17 @@ func boot() error {
 		return err
 	}
 	if err := mountAll(
-		mount{"devpts", "/dev/pts", "ptmxmode=666"}, mount{"tmpfs", "/dev/shm", ""}, mount{"tmpfs", "/tmp", ""}, mount{"tmpfs", "/run", ""},
-		mount{"cgroup2", "/sys/fs/cgroup", ""}, mount{"bpf", "/sys/fs/bpf", ""}, mount{"securityfs", "/sys/kernel/security", ""},
+		mount{"devpts", "/dev/pts", "ptmxmode=666"}, mount{"tmpfs", "/dev/shm", ""},
+		mount{"tmpfs", "/tmp", ""}, mount{"tmpfs", "/run", ""},
+		mount{"cgroup2", "/sys/fs/cgroup", ""}, mount{"bpf", "/sys/fs/bpf", ""},
+		mount{"securityfs", "/sys/kernel/security", ""},
 		mount{"debugfs", "/sys/kernel/debug", ""}, mount{"tracefs", "/sys/kernel/tracing", ""},
 	); err != nil {
 		return err
 	}
 	// What udev would make.
-	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"} {
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "fd/0",
+		"stdout": "fd/1", "stderr": "fd/2"} {
 		if err := os.Symlink(target, "/dev/"+name); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
@@ -87,7 +92,8 @@ func boot() error {
 	}
 }
 
-// loadModules loads every file of dir in the order of the names, which the host numbered by dependency.
+// loadModules loads every file of dir in the order of the names, which the host numbered by
+// dependency.
 func loadModules(dir string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -107,7 +113,8 @@ func loadModules(dir string) error {
 	return nil
 }
 
-// enterRoot stacks the read-only disks, later ones on top, below a file system in memory and makes the result the root.
+// enterRoot stacks the read-only disks, later ones on top, below a file system in memory and makes
+// the result the root.
 func enterRoot() error {
 	var lower []string
 	for _, disk := range []string{"vda", "vdb"} {

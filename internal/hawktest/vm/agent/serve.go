@@ -68,7 +68,8 @@ func run(host *conn, c wire.Command) (int, error) {
 			return 0, err
 		}
 		defer tty.Close()
-		if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: c.Rows, Col: c.Cols}); err != nil {
+		if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ,
+			&unix.Winsize{Row: c.Rows, Col: c.Cols}); err != nil {
 			return 0, fmt.Errorf("setting the terminal's size: %w", err)
 		}
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty

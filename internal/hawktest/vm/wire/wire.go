@@ -1,5 +1,6 @@
-// Package wire is the conversation between the host and the agent inside a test VM, over one virtio serial port: the host sends a command, the
-// agent streams its output back and then its exit status. One command runs at a time.
+// Package wire is the conversation between the host and the agent inside a test VM, over one virtio
+// serial port: the host sends a command, the agent streams its output back and then its exit
+// status. One command runs at a time.
 package wire
 
 import (
