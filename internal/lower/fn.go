@@ -104,7 +104,7 @@ func (f *fn) program() {
 	b.Begin(body)
 	b.Fn.Body = body
 	if f.m.o.Pieces {
-		f.stretch = max(leastStretch, nodes(f.p.Body)/mostStretches)
+		f.stretch = stretchOf(f.p.Body)
 	}
 	f.block(f.p.Body)
 	if !b.Ended() {

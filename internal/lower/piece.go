@@ -25,12 +25,27 @@ const mostFrames = 7
 const mostFuncs = 240
 
 // A stretch of statements becomes a piece if it has at least so many nodes of
-// the tree: leastStretch, and more where the body of the probe has more than
-// mostStretches of these.
+// the tree: leastStretch, and more where the body of the probe would have too
+// many of these. The verifier takes longer for one large function than for two
+// small ones, but loops need functions too.
 const (
 	leastStretch  = 150
-	mostStretches = 80
+	mostStretches = 200 // of a body without loops
+	fewStretches  = 80  // of one with many
 )
+
+// stretchOf is how many nodes make a stretch in a probe of this body.
+func stretchOf(body syntax.Node) int {
+	loops := 0
+	syntax.Walk(body, func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.ForStmt, *syntax.WhileStmt, *syntax.UnrollStmt:
+			loops++
+		}
+		return true
+	})
+	return max(leastStretch, nodes(body)/max(fewStretches, mostStretches-loops))
+}
 
 // An exit leads from a function to a block of one that called it.
 type exit struct{ to, here *ir.Block }
