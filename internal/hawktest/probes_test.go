@@ -96,6 +96,7 @@ var probeProofs = []struct {
 	{"usdt:name with -p", "uprobe_process", "usdt:tick { print"},
 	{"usdt::provider:name with -p", "uprobe_process", "usdt::hk:tick"},
 	{"usdt:*:provider:name with -p", "uprobe_process", "usdt:*:hk:ti*"},
+	{"usdt:memfd:file:provider:name", "usdt_memory", "usdt:memfd:usdt:inmemory:inmemory:hit {"},
 	{"usdt names in quotes", "usdt_operands", `usdt:./marks:op:"odd \"name\""`},
 	{"interval:s:count", "interval_count", "interval:s:1 { print"},
 	{"interval:ms:count", "interval_timer", "interval:ms:10"},
