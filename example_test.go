@@ -155,6 +155,28 @@ func Example_sideBySide() {
 	// Output: 6
 }
 
+// A program that is compiled on one machine, sent, and run on another one.
+func Example_portable() {
+	ctx := context.Background()
+	prog, err := hawk.Compile(ctx, &hawk.Script{Text: `begin { print((n=(int32)5)); exit(); }`},
+		&hawk.CompileOptions{Portable: true})
+	check(err)
+	var sent bytes.Buffer
+	_, err = prog.WriteTo(&sent)
+	check(err)
+
+	received, err := hawk.Load(&sent)
+	check(err)
+	s, err := received.Start(ctx, nil)
+	check(err)
+	defer s.Close()
+	for rec, err := range hawk.Decoded[struct{ N int }](s, nil) {
+		check(err)
+		fmt.Println(rec.N)
+	}
+	// Output: 5
+}
+
 // A test of a script needs no privileges.
 func ExampleCheck() {
 	script := &hawk.Script{Name: "reads.bt", Text: `interval:s:1 { @n = cuont(); }`}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/hawktrace/hawk/internal/aot"
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/object"
@@ -50,6 +51,8 @@ type CompileOptions struct {
 	PID     int               // trace this process only; 0: all
 	Unsafe  bool              // system(), signal(), override() …
 	Policy  *Policy           // nil: anything that Unsafe allows
+	// Portable: for other kernels too, as WriteTo writes it; not with PID.
+	Portable bool
 }
 
 // A Policy says what a script may do; a breach is a [Diagnostic] with the code "policy".
@@ -63,11 +66,14 @@ type Policy struct {
 // A Program is a compiled script. It does not change, and may be started many
 // times, at once too.
 type Program struct {
-	prog     *session.Program // nil if it was only checked
+	prog     *session.Program // nil if it was only checked, or is portable
+	payload  []byte           // of a portable one
 	res      *compile.Result  // its parts; without an object if it was only checked
 	warnings Diagnostics
 	machine  *Machine
 	probe    probe.Options
+
+	points, mechanisms []string // of one that was loaded
 }
 
 // Check finds the mistakes of a script. The program has types and nothing that
@@ -105,6 +111,9 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 		pol = (*policy.Policy)(o.Policy)
 		opts.Vet = pol.Typed
 	}
+	if o.Portable && !typesOnly {
+		return p.portable(ctx, s, opts, pol, o.PID)
+	}
 	prog, ds := session.Compile(s.file(), opts)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -128,26 +137,78 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 	return p, nil
 }
 
+// portable finishes a program that is compiled for other kernels, too.
+func (p *Program) portable(
+	ctx context.Context, s *Script, o compile.Options, pol *policy.Policy, pid int,
+) (*Program, error) {
+	if pid != 0 {
+		return nil, errors.New("hawk: a program that is portable cannot be for one process")
+	}
+	payload, err := ahead(s, o, func(ds Diagnostics) { p.warnings = ds })
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, err
+	case payload == nil || p.warnings.failed():
+		return nil, p.warnings
+	}
+	decoded, err := aot.Decode(payload)
+	if err != nil {
+		return nil, err
+	}
+	p.payload = payload
+	p.res = &compile.Result{Object: decoded.Layout(), Config: decoded.Config}
+	p.points, p.mechanisms = decoded.Points()
+	if pol != nil {
+		prog, err := p.bound()
+		if err != nil {
+			return nil, err
+		}
+		ds := &source.Diagnostics{}
+		if pol.Object(prog.Object, ds); ds.HasErrors() {
+			return nil, diagnostics(ds)
+		}
+	}
+	return p, nil
+}
+
 // setOptions gives the named options of a script their values.
 func setOptions(p *session.Program, given map[string]string) (*session.Program, error) {
+	values, err := optionValues(p.Object, given)
+	if err != nil {
+		return nil, err
+	}
+	return p.Set(values), nil
+}
+
+// optionValues are what named options of a script are given, as it lies in memory.
+func optionValues(obj *object.Object, given map[string]string) (map[string][]byte, error) {
 	values := map[string][]byte{}
 	for name, text := range given {
-		i := slices.IndexFunc(p.Object.Options, func(o *object.Option) bool { return o.Name == name })
+		i := slices.IndexFunc(obj.Options, func(o *object.Option) bool { return o.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("hawk: the script has no option %s", name)
 		}
-		v, err := p.Object.Options[i].Parse(text, true)
+		v, err := obj.Options[i].Parse(text, true)
 		if err != nil {
 			return nil, fmt.Errorf("hawk: option %s %w", name, err)
 		}
 		values[name] = v
 	}
-	return p.Set(values), nil
+	return values, nil
 }
 
 // bind is the program as it runs.
 func (p *Program) bind(printMaps bool) (*session.Program, error) {
-	prog, err := p.prog.Select(probe.NotOurs)
+	prog := p.prog
+	if p.payload != nil {
+		var err error
+		if prog, err = p.bound(); err != nil {
+			return nil, err
+		}
+	}
+	prog, err := prog.Select(probe.NotOurs)
 	if err == nil && !printMaps {
 		prog = prog.Configure(func(c *config.Config) { c.PrintMapsOnExit = false })
 	}

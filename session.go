@@ -60,7 +60,7 @@ func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
 		s.o = *o
 	}
 	switch {
-	case p.prog == nil:
+	case p.prog == nil && p.payload == nil:
 		return nil, errors.New("hawk: a script that was only checked cannot be started")
 	case !s.o.Child && (s.o.Command != nil || builtin.RunsCommands(p.res.Object)):
 		return nil, fmt.Errorf("hawk: starting commands has to be allowed by RunOptions.Child: %w", ErrPolicy)

@@ -1,6 +1,9 @@
 package hawk
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/types"
@@ -201,6 +204,14 @@ func (p *Program) Probes() []Probe {
 			out = append(out, q)
 		}
 	}
+	for _, name := range p.points {
+		q := Probe{Name: name}
+		q.Kind, _, _ = strings.Cut(name, ":")
+		out = append(out, q)
+	}
+	if p.payload != nil {
+		return out
+	}
 	if p.res.Checked != nil {
 		for _, pr := range p.res.Checked.Probes {
 			add(pr.Points)
@@ -235,7 +246,7 @@ func (p *Program) Options() []Option {
 // Mechanisms are the ways by which the programs attach, one for each: "uprobe.multi",
 // "raw tracepoint".
 func (p *Program) Mechanisms() []string {
-	var out []string
+	out := slices.Clone(p.mechanisms)
 	if p.res.Object == nil {
 		return nil
 	}

@@ -7,10 +7,10 @@ import (
 	"os"
 
 	"github.com/hawktrace/hawk/internal/aot"
-	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/errno"
-	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -31,29 +31,9 @@ func (c *command) ahead(f *source.File, named []string, o compile.Options) int {
 	return status
 }
 
-// compilePortable compiles the script for kernels before one, "" for this one.
-func (c *command) compilePortable(f *source.File, o compile.Options, a *arch.Arch, before string) (*compile.Result, *source.Diagnostics, *machine.Ledger) {
-	t, ledger := machine.Portable(a, before)
-	t.DebugDirs, t.Named = c.debugDirs, c.machine.Named
-	o.Probe.Machine = t
-	res, ds := compile.Compile(f, o)
-	return res, ds, ledger
-}
-
-// inPieces is the variant for a verifier that gives up on the one in front, nil
-// if there is none.
-func (c *command) inPieces(f *source.File, o compile.Options, a *arch.Arch, before string) (*aot.Variant, error) {
-	o.Pieces, o.Dumps = true, nil
-	res, ds, ledger := c.compilePortable(f, o, a, before)
-	if res == nil || ds.HasErrors() {
-		return nil, nil
-	}
-	v, err := aot.NewVariant(res.Object, ledger)
-	if err == nil {
-		v.Pieces = true
-	}
-	return v, err
-}
+// errAsked ends a compilation that somebody only wanted to know the script's
+// options of, or that they were wrong for.
+var errAsked = errors.New("the options of the script were asked for")
 
 func (c *command) writeAhead(f *source.File, named []string, o compile.Options) (status int, err error) {
 	name := cmp.Or(c.aotRuntime, ownFile)
@@ -62,47 +42,31 @@ func (c *command) writeAhead(f *source.File, named []string, o compile.Options) 
 		return exitUsage, fmt.Errorf("cannot use the executable '%s' for --aot: %s", name, errno.Reason(err))
 	}
 	defer runtime.Close()
-	p := &aot.Payload{Arch: runtime.Arch.Name, Unsafe: c.unsafe, NoFeature: c.noFeature, Filter: c.filter}
-	for before := ""; ; {
-		res, ds, ledger := c.compilePortable(f, o, runtime.Arch, before)
-		if before == "" {
-			c.print(ds)
-		}
-		if res == nil || ds.HasErrors() {
-			if before == "" {
-				return exitUsage, nil
-			}
-			if c.verbose > 0 {
-				fmt.Fprintf(c.err, "kernels before %s can not run the script\n", before)
-			}
-			break
-		}
-		values, status, done := c.namedOptions(named, res.Object)
+	ahead := session.Ahead{File: f, Options: o, Arch: runtime.Arch, Filter: c.filter, Report: c.print}
+	ahead.Given = func(obj *object.Object) error {
+		values, s, done := c.namedOptions(named, obj)
 		if done {
-			return status, nil
+			status = s
+			return errAsked
 		}
-		for _, o := range res.Object.Options {
+		for _, o := range obj.Options {
 			if v, ok := values[o.Name]; ok {
-				res.Object.Data.Set(o, v)
+				obj.Data.Set(o, v)
 			}
 		}
-		if res.Probes == 0 {
-			return exitUsage, errors.New("No probes to attach")
+		return nil
+	}
+	ahead.Refused = func(before string) {
+		if c.verbose > 0 {
+			fmt.Fprintf(c.err, "kernels before %s can not run the script\n", before)
 		}
-		v, err := aot.NewVariant(res.Object, ledger)
-		if err != nil {
-			return exitUsage, err
-		}
-		p.Config, p.Variants = res.Config, append(p.Variants, v)
-		if v, err = c.inPieces(f, o, runtime.Arch, before); err != nil {
-			return exitUsage, err
-		} else if v != nil {
-			p.Variants = append(p.Variants, v)
-		}
-		if before = ledger.Youngest(); before == "" {
-			break
-		}
-		o.Dumps = nil
+	}
+	p, err := ahead.Compile()
+	switch {
+	case err == errAsked:
+		return status, nil
+	case err != nil || p == nil:
+		return exitUsage, err
 	}
 	payload, err := p.Encode()
 	if err != nil {
