@@ -78,33 +78,6 @@ func (s Set) IsReturn(code []byte) bool {
 	return false
 }
 
-// IsCall reports whether the instruction at the start of code calls a function.
-func (s Set) IsCall(code []byte) bool {
-	switch s {
-	case AMD64, I386:
-		d, ok := decodeX86(code, s == AMD64)
-		return ok && d.enc == legacy && d.table == 0 &&
-			(d.op == 0xe8 || d.op == 0x9a || d.op == 0xff && (d.reg() == 2 || d.reg() == 3))
-	case ARM64:
-		if len(code) < 4 {
-			return false
-		}
-		word := binary.LittleEndian.Uint32(code)
-		return word&0xfc000000 == 0x94000000 || word&0xfefff800 == 0xd63f0800 || word&0xfffffc1f == 0xd63f0000
-	}
-	return false
-}
-
-// Accesses reports whether the instruction at the start of code may read or write memory, other
-// than what the stack pointer points to as it moves: by a push, a pop, a call or a return.
-func (s Set) Accesses(code []byte) bool {
-	if s != AMD64 && s != I386 {
-		return true
-	}
-	d, ok := decodeX86(code, s == AMD64)
-	return !ok || d.accesses()
-}
-
 // Leaves reports whether another instruction than the next may follow that at
 // the start of code.
 func (s Set) Leaves(code []byte) bool {
@@ -126,7 +99,7 @@ const (
 	Never    How = iota // not rightly: no breakpoint must be put there
 	Stepped             // runs a copy of the instruction elsewhere, and corrects what that changes
 	Emulated            // does itself what the instruction does
-	// some kernels put a call in place of the instruction, which writes below the stack pointer;
+	// some kernels put a call in place of the instruction, to a page that forked children lack;
 	// else Emulated
 	Rewritten
 )

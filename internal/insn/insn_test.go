@@ -273,35 +273,3 @@ func FuzzStep(f *testing.F) {
 		}
 	})
 }
-
-// The function of a mark accesses no memory; what does is told from it.
-func TestAccesses(t *testing.T) {
-	for _, c := range []struct {
-		code string
-		want bool
-	}{
-		{"f30f1efa", false},          // endbr64
-		{"55", false},                // push %rbp
-		{"4889e5", false},            // mov %rsp, %rbp
-		{"90", false},                // nop
-		{"0f1f440000", false},        // nop of five bytes
-		{"5d", false},                // pop %rbp
-		{"c3", false},                // ret
-		{"48897c24f8", true},         // mov %rdi, -8(%rsp)
-		{"488b45f8", true},           // mov -8(%rbp), %rax
-		{"f3a4", true},               // rep movsb
-		{"a10000000000000000", true}, // movabs 0, %eax
-		{"0f", true},                 // cut off
-	} {
-		code, err := hex.DecodeString(c.code)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := AMD64.Accesses(code); got != c.want {
-			t.Errorf("%s: %v", c.code, got)
-		}
-	}
-	if !ARM64.Accesses([]byte{0x1f, 0x20, 0x03, 0xd5}) {
-		t.Error("arm64 is not decoded")
-	}
-}

@@ -324,19 +324,6 @@ func (d *x86) address() {
 // inMemory reports whether the operand of the ModRM byte is in memory.
 func (d *x86) inMemory() bool { return d.hasModRM && d.modRM>>6 != 3 }
 
-// accesses reports whether it names memory, which a nop does in vain, or
-// is one of those that always mean some: strings, tables, absolute addresses.
-func (d *x86) accesses() bool {
-	if d.enc != legacy {
-		return true
-	}
-	if d.table == 1 && (d.op == 0x1f || d.op == 0x1e) { // nops
-		return false
-	}
-	between := func(from, to byte) bool { return d.table == 0 && from <= d.op && d.op <= to }
-	return d.inMemory() || between(0xa0, 0xa7) || between(0xaa, 0xaf) || between(0x6c, 0x6f) || between(0xd7, 0xd7)
-}
-
 // relative reports whether the address of the operand is told from that of the
 // instruction.
 func (d *x86) relative() bool { return d.wide && d.hasModRM && d.modRM&0xc7 == 5 }

@@ -17,7 +17,6 @@ type site struct {
 	semaphore uint64 // in the file, 0 if none
 	cookie    uint64
 	entry     bool  // where a function starts
-	mark      bool  // of a mark whose arguments do not depend on where exactly the probe is
 	unsafe    error // why no probe must be put there, nil unless that is known already
 }
 

@@ -36,9 +36,6 @@ func steppable(sites []site, o *Options, r *refusals) ([]site, error) {
 			return nil, fmt.Errorf("what instructions of %s a probe would be put on cannot be read: %w", file[0].path, err)
 		}
 		for _, s := range file {
-			if s.mark {
-				s = f.behind(s)
-			}
 			err := s.unsafe
 			if err == nil {
 				err = f.check(s)
@@ -102,8 +99,8 @@ func (c *code) check(s site) error {
 	}
 	how, why := c.set.Step(at)
 	switch {
-	case how == insn.Rewritten && !s.entry && c.o.rewritesNops() != no && !c.sparesStack(s):
-		why = "this kernel puts a call in its place, which writes over what a function that calls no other keeps below the stack pointer"
+	case how == insn.Rewritten && c.o.rewritesNops():
+		why = "this kernel puts a call in its place, and a child that the program forks does not have what is called"
 	case how != insn.Never && c.set.InExclusive(before):
 		why = insn.Between
 	case how != insn.Never:
@@ -141,77 +138,19 @@ func (c *code) instead(s site, before, at []byte) string {
 	return ""
 }
 
-// behind moves the probe of a mark from its nop to a nop of five bytes behind that, in place of which the
-// kernel can put a call: that takes less time than a trap. The mark means the same there.
-func (c *code) behind(s site) site {
-	_, at, err := c.around(s.offset, len(nops))
-	if err != nil || string(at) != nops || c.o.rewritesNops() != yes {
-		return s
-	}
-	moved := s
-	moved.offset++
-	if c.check(moved) != nil {
-		return s
-	}
-	return moved
-}
-
-// nops is what marks for such kernels are: one of one byte, one of five.
-const nops = "\x90\x0f\x1f\x44\x00\x00"
-
-// knowledge is what is known of the kernel.
-type knowledge uint8
-
-const (
-	unknown knowledge = iota
-	no
-	yes
-)
-
-// rewritesNops says whether the kernel puts a call in place of a nop with a
-// probe, as Linux 6.18 does.
-func (o *Options) rewritesNops() knowledge {
+// rewritesNops reports whether the kernel puts a call in place of a nop with a probe,
+// as Linux 6.18 does, if it does not tell. A forked child has the call, but not the
+// page that it leads to, and ends by SIGSEGV.
+func (o *Options) rewritesNops() bool {
 	if o.Machine.Arch().GoArch != "amd64" {
-		return no
+		return false
 	}
 	s, err := o.Machine.BTF()
 	if err != nil {
-		return unknown
+		return true
 	}
-	if _, err := s.Find("arch_uprobe_optimize", btf.Set(btf.Func)); err != nil {
-		return no
-	}
-	return yes
-}
-
-// sparesStack reports whether the function of a site keeps nothing below the stack pointer. Those that
-// call others do not, nor those that access no memory at all.
-func (c *code) sparesStack(s site) bool {
-	file, err := exe.Open(s.point.Target)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	addr, ok := file.Address(s.offset - file.Start)
-	if !ok {
-		return false
-	}
-	fn, ok := lookUp(file, c.o, func(f *exe.File) (exe.Symbol, bool) { return f.FunctionAt(addr) })
-	if !ok {
-		return false
-	}
-	text := file.Code(fn.Addr, fn.Size)
-	accesses := len(text) == 0
-	for n := 0; len(text) > 0; text = text[n:] {
-		if n = c.set.Len(text); n == 0 {
-			return false
-		}
-		if c.set.IsCall(text) {
-			return true
-		}
-		accesses = accesses || c.set.Accesses(text)
-	}
-	return !accesses
+	_, err = s.Find("arch_uprobe_optimize", btf.Set(btf.Func))
+	return err == nil
 }
 
 // unreturning are functions that a probe on their return would break, as it

@@ -292,7 +292,6 @@ func planUSDT(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 				u.specs = append(u.specs, lists[j].args)
 			}
 			s := site{point: p, path: exe.OnDisk(p.Target), offset: n.Offset, semaphore: n.SemaphoreOffset}
-			s.mark = !lists[j].moves
 			if cookies {
 				s.cookie = uint64(at)<<32 | uint64(spec)
 			}
@@ -305,9 +304,8 @@ func planUSDT(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 // A usdtList is the arguments at one location; lists with equal keys are read
 // alike.
 type usdtList struct {
-	key   string
-	args  []usdtArg
-	moves bool // an argument is found by the place of the probe
+	key  string
+	args []usdtArg
 }
 
 // usdtArgs works out the first want arguments at each location of a probe.
@@ -348,7 +346,6 @@ func usdtArgs(p *Point, want int, o *Options) ([]usdtList, error) {
 					return nil, fmt.Errorf("%s: argument %s: %w", p.Name(), arg.Text, &exe.ErrNoSymbol{Path: p.Target, Name: arg.Symbol})
 				}
 				u.fromIP = int64(sym.Addr - n.Addr)
-				out[i].moves = true
 				out[i].key += fmt.Sprintf(" %d", u.fromIP)
 			}
 			if !arg.Readable() && i == 0 {
