@@ -51,16 +51,20 @@ func (s *session) System(command string) (status int, err error) {
 	return 0, fmt.Errorf("cannot run the command: %w", err)
 }
 
-// terminateTree asks a process and all that it has started to end: a shell that
-// waits for a command would end without it. The youngest are asked first.
+// terminateTree asks a process and all that it has started to end. A shell is asked
+// before the command that it waits for, since it would go on to the next one, and
+// stands still meanwhile, so that it starts no other.
 func terminateTree(pid int) error {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
-	for child := range strings.FieldsSeq(string(text)) {
+	syscall.Kill(pid, syscall.SIGSTOP)
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	err := syscall.Kill(pid, syscall.SIGTERM)
+	syscall.Kill(pid, syscall.SIGCONT)
+	for child := range strings.FieldsSeq(string(children)) {
 		if n, err := strconv.Atoi(child); err == nil {
 			terminateTree(n)
 		}
 	}
-	return syscall.Kill(pid, syscall.SIGTERM)
+	return err
 }
 
 // waitOutput is how long output is waited for after a command has ended: what
