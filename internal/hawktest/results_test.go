@@ -25,13 +25,29 @@ panic: test timed out
 FAIL
 `
 	want := []result{
-		{"one", "PASS", "    case.go:1: log of one\n", 0.01},
-		{"two", "FAIL", "        testscript.go:3: went wrong\n", 0.02},
-		{"three", "SKIP", "    case.go:2: needs kprobe\n", 0},
-		{"four", "FAIL", "panic: test timed out\n", 0},
-		{"TestKernelOther", "PASS", "FAIL\n", 0},
+		{"one", "PASS", "    case.go:1: log of one\n", 0.01, ""},
+		{"two", "FAIL", "        testscript.go:3: went wrong\n", 0.02, ""},
+		{"three", "SKIP", "    case.go:2: needs kprobe\n", 0, ""},
+		{"four", "FAIL", "panic: test timed out\n", 0, ""},
+		{"TestKernelOther", "PASS", "FAIL\n", 0, ""},
 	}
 	if d := cmp.Diff(want, parseResults(out), cmp.AllowUnexported(result{})); d != "" {
+		t.Error(d)
+	}
+}
+
+// A second try counts for what failed, and for nothing else; what it says nothing of has failed.
+func TestSecondTry(t *testing.T) {
+	first := []result{
+		{"one", "PASS", "", 1, ""}, {"two", "FAIL", "slow", 1, ""}, {"three", "FAIL", "wrong", 1, ""},
+		{"four", "FAIL", "gone", 1, ""},
+	}
+	second := []result{{"one", "FAIL", "", 2, ""}, {"two", "PASS", "", 2, ""}, {"three", "FAIL", "wrong again", 2, ""}}
+	want := []result{
+		{"one", "PASS", "", 1, ""}, {"two", "PASS", "", 2, "slow"}, {"three", "FAIL", "wrong again", 2, "wrong"},
+		{"four", "FAIL", "gone", 1, ""},
+	}
+	if d := cmp.Diff(want, secondTry(first, second), cmp.AllowUnexported(result{})); d != "" {
 		t.Error(d)
 	}
 }
