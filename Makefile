@@ -91,6 +91,9 @@ vm-%:
 # All but the oldest kernel are for what depends on parts that some kernels have and others have not; the rest shows there and on the running one.
 vm-sid vm-6.12 vm-6.1: export HAWK_PARTS = 1
 
+# Debian's newest is next to the running one: it shows what that cannot.
+vm-sid: export HAWK_REST = 1
+
 # An emulated arm64 takes half an hour for all cases, which make vm-test runs. These are for what depends on the architecture.
 vm-%-arm64: export HAWK_ARCH = 1
 

@@ -89,7 +89,8 @@ func TestKernel(t *testing.T) {
 // TestVM runs the cases that need something, and the kernel tests of other packages, in a VM with each of the kernels that $HAWK_VM names, separated
 // by commas. With $HAWK_PARTS it runs what depends on parts of the kernel that some have and others have not, and leaves out what needs no more than
 // privileges: that is for the oldest kernel, the newest and the one of another architecture to show. With $HAWK_ARCH it runs what varies by
-// architecture: the cases that say so, and scripts of the corpus in one way in place of several.
+// architecture: the cases that say so, and scripts of the corpus in one way in place of several. With $HAWK_REST
+// it runs these, and the cases that the running kernel cannot show.
 func TestVM(t *testing.T) {
 	want := os.Getenv("HAWK_VM")
 	if want == "" {
@@ -244,6 +245,9 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 			pattern := "^TestKernel/" + caseFilter()
 			if pkg == "internal/hawktest" {
 				pattern = "^TestKernel$/" + caseFilter() // what needs nothing of a kernel has run on the host
+				if os.Getenv("HAWK_REST") != "" && os.Getenv("HAWK_CASE") == "" {
+					pattern = "^TestKernel$/^(" + strings.Join(rest(t), "|") + ")$"
+				}
 			}
 			results := run(t, pkg, pattern)
 			logSlowest(t, results)
@@ -259,6 +263,20 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 			}
 		})
 	}
+}
+
+// rest are the cases that the running kernel cannot show, and those that vary by architecture.
+func rest(t *testing.T) (names []string) {
+	for _, c := range loadCases(t) {
+		missing, err := c.Missing()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Arch || missing != nil {
+			names = append(names, regexp.QuoteMeta(c.Name))
+		}
+	}
+	return names
 }
 
 // mostAgain is how many cases may fail and be run again. An emulated machine stands still

@@ -133,7 +133,8 @@ func TestKernelAhead(t *testing.T) {
 		})
 		// Probes of old kernels do not wait for strings of a program that has just started.
 		strs := slices.Contains(s.Needs, "uprobe") && strings.Contains(s.Text, "str(")
-		if strs || slices.ContainsFunc(s.Needs, func(need string) bool { return strings.HasPrefix(need, "kernel>") }) {
+		newer := slices.ContainsFunc(s.Needs, func(need string) bool { return strings.HasPrefix(need, "kernel>") })
+		if strs || newer || os.Getenv("HAWK_PARTS") != "" {
 			continue
 		}
 		t.Run(s.Name+"/oldest", func(t *testing.T) {
