@@ -33,14 +33,17 @@ func mountedCgroups(mountinfo string) []*hierarchy {
 	var out []*hierarchy
 	for line := range strings.SplitSeq(mountinfo, "\n") {
 		// 35 24 0:29 / /sys/fs/cgroup rw,… shared:9 - cgroup2 cgroup2 rw
-		before, after, ok := strings.Cut(line, " - ")
-		fields := strings.Fields(before)
-		if !ok || len(fields) < 5 {
+		const fixed = 6 // fields in front of the optional ones, which end at "-"
+		fields := strings.Fields(line)
+		if len(fields) < fixed {
 			continue
 		}
-		kind, _, _ := strings.Cut(after, " ")
+		end := slices.Index(fields[fixed:], "-") + fixed
+		if end < fixed || end+1 == len(fields) {
+			continue
+		}
 		h := &hierarchy{root: machine.UnescapeMount(fields[4])}
-		switch kind {
+		switch fields[end+1] {
 		case "cgroup2":
 			h.name = "unified"
 		case "cgroup":
