@@ -91,6 +91,15 @@ func TestStep(t *testing.T) {
 		{AMD64, "0f1f440000", Rewritten, ""},           // nop of five bytes
 		{AMD64, "e900000000", Rewritten, ""},           // jmp .+5
 		{AMD64, "e900000001", Emulated, ""},            // jmp
+		{AMD64, "48895c2428", Stepped, ""},             // mov %rbx,40(%rsp)
+		{AMD64, "66664889c0", Rewritten, ""},           // mov %rax,%rax
+		{AMD64, "66664d89c0", Rewritten, ""},           // mov %r8,%r8
+		{AMD64, "66664c89c0", Stepped, ""},             // mov %r8,%rax
+		{AMD64, "66664889d8", Stepped, ""},             // mov %rbx,%rax
+		{AMD64, "488d642400", Rewritten, ""},           // lea 0(%rsp),%rsp
+		{AMD64, "488d642408", Stepped, ""},             // lea 8(%rsp),%rsp
+		{AMD64, "488d7c2400", Stepped, ""},             // lea 0(%rsp),%rdi
+		{AMD64, "488d643400", Stepped, ""},             // lea 0(%rsp,%rsi),%rsp
 		{AMD64, "0f1f00", Stepped, ""},                 // nop of three bytes
 		{AMD64, "55", Emulated, ""},                    // push
 		{AMD64, "4154", Emulated, ""},                  // push %r12

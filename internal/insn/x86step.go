@@ -172,7 +172,7 @@ func (d *x86) stepOneByte() (How, string) {
 		return Never, transaction
 	case (op == 0xc6 || op == 0xc7) && d.reg() != 0:
 		return Never, unknown
-	case op == 0x89 || op == 0x8d: // of a register to itself: some kernels take it for a nop
+	case (op == 0x89 || op == 0x8d) && d.movesNowhere(): // some kernels take it for a nop
 		return d.maybe()
 	}
 	return Stepped, ""
@@ -193,6 +193,34 @@ func (d *x86) maybe() (How, string) {
 		return Rewritten, ""
 	}
 	return Stepped, ""
+}
+
+// movesNowhere reports whether a mov, or a lea, leaves a register as it is.
+func (d *x86) movesNowhere() bool {
+	mod, base := d.modRM>>6, d.modRM&7
+	if d.op == 0x89 {
+		return mod == 3 && d.reg() == base && d.rex>>2&1 == d.rex&1
+	}
+	if mod == 3 || mod == 0 && base == 5 { // none, or relative to the instruction
+		return false
+	}
+	displacement := [...]int{0, 1, 4}[mod]
+	end := d.At - displacement
+	for _, b := range d.Data[end:d.At] {
+		if b != 0 {
+			return false
+		}
+	}
+	if base == 4 { // a SIB byte
+		sib := d.Data[end-1]
+		if sib>>3&7 != 4 || d.rex&2 != 0 {
+			return false // an index
+		}
+		if base = sib & 7; base == 5 && mod == 0 {
+			return false
+		}
+	}
+	return d.reg() == base && d.rex>>2&1 == d.rex&1
 }
 
 func (d *x86) jumpsNowhere() bool {
