@@ -4,8 +4,8 @@
 // There are three steps, each of which fails for reasons of its own. [Compile]
 // turns a [Script] into a [Program] and needs no privileges. [Program.Start] loads
 // and attaches it, and needs those of root. [Session.Wait] says how the run ended.
-// What the script prints comes from [Session.Events], or as values of a type of the
-// caller's from [Decoded]; its maps are read at any time by [Session.Map].
+// [Session.Events] has what the script prints, and [Decoded] has it as values of a type
+// of the caller's; [Session.Map] reads its maps at any time.
 //
 // The package writes to no stream, takes no signals, reads no environment and
 // keeps no state: any number of sessions live in one process.

@@ -144,6 +144,15 @@ func (p *Program) portable(
 	if pid != 0 {
 		return nil, errors.New("hawk: a program that is portable cannot be for one process")
 	}
+	if pol != nil { // judged by what it is for this machine
+		prog, ds := session.Compile(s.file(), o)
+		if prog != nil {
+			pol.Object(prog.Object, ds)
+		}
+		if prog == nil || ds.HasErrors() {
+			return nil, diagnostics(ds)
+		}
+	}
 	payload, err := ahead(s, o, func(ds Diagnostics) { p.warnings = ds })
 	switch {
 	case ctx.Err() != nil:
@@ -160,16 +169,6 @@ func (p *Program) portable(
 	p.payload = payload
 	p.res = &compile.Result{Object: decoded.Layout(), Config: decoded.Config}
 	p.points, p.mechanisms = decoded.Points()
-	if pol != nil {
-		prog, err := p.bound()
-		if err != nil {
-			return nil, err
-		}
-		ds := &source.Diagnostics{}
-		if pol.Object(prog.Object, ds); ds.HasErrors() {
-			return nil, diagnostics(ds)
-		}
-	}
 	return p, nil
 }
 

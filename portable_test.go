@@ -190,6 +190,20 @@ func TestDamaged(t *testing.T) {
 		&hawk.CompileOptions{Portable: true, PID: 1}); err == nil {
 		t.Error("a portable program is for one process")
 	}
+	for _, c := range []struct {
+		text   string
+		policy hawk.Policy
+	}{
+		{`begin { cat("/etc/hostname"); }`, hawk.Policy{Deny: []string{"cat"}}},
+		{`begin { exit(); } interval:s:1 { @ = 1; }`, hawk.Policy{Kinds: []string{"begin"}}},
+		{`begin { print(str(uptr(1))); }`, hawk.Policy{}},
+	} {
+		_, err := hawk.Compile(context.Background(), &hawk.Script{Text: c.text},
+			&hawk.CompileOptions{Portable: true, Unsafe: true, Policy: &c.policy})
+		if !errors.Is(err, hawk.ErrPolicy) {
+			t.Errorf("%s: %v", c.text, err)
+		}
+	}
 	if _, err := hawk.Compile(context.Background(), &hawk.Script{Text: `begin { nothing(); }`},
 		&hawk.CompileOptions{Portable: true}); !errors.Is(err, hawk.ErrScript) {
 		t.Errorf("a wrong script: %v", err)

@@ -172,7 +172,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// Who leaves the loop, stops, closes: nothing hangs, whatever is in the queue.
+// TestLeaving: nothing hangs when a consumer leaves the loop, stops or closes, whatever is in the queue.
 func TestLeaving(t *testing.T) {
 	s := start(t, ticks, nil, &hawk.RunOptions{Buffer: 4})
 	for range s.Events() {

@@ -30,7 +30,7 @@ func Compares(op syntax.Token) bool {
 	return false
 }
 
-// Of is the rule for an operator, logical ones aside. A flexible operand takes
+// Of returns the rule for an operator that is not a logical one. A flexible operand takes
 // the sign of the other one; a boolean is a flexible uint8.
 func Of(op syntax.Token, x, y types.Flex) Rule {
 	j, _ := types.Join(x, y)

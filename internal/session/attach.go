@@ -100,7 +100,7 @@ func (s *session) attach() error {
 type leftOut struct {
 	total    map[source.Span]int  // points
 	attached map[source.Span]bool // some of them
-	refused  []*object.Program    // of which nothing is left
+	refused  []*object.Program    // those that nothing is left of
 	why      []error
 }
 

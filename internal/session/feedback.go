@@ -8,9 +8,9 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// What hawk does to read and to print can be what the script traces. Each round of
-// the reader then makes the events of the next, for ever. From a machine on which
-// much happens that is told by doing nothing for a while: then nothing comes.
+// A script can trace the system calls by which hawk itself reads and prints. Each round of
+// the reader then makes the events of the next, for ever. Standing still for a while tells
+// that from a machine on which much happens: then nothing comes.
 
 const (
 	flowing  = time.Second          // how long records have to come in every round to be suspicious

@@ -107,7 +107,7 @@ type keySum struct {
 }
 
 // Get is the value of a key as it lies in memory; ok is false if there is none.
-// Of a scalar the key is nil.
+// The key of a scalar is nil.
 func (r *Reader) Get(n int, key []byte) (v value.Value, ok bool, err error) {
 	err = r.with(func(s *session) error {
 		m := s.scriptMap(n)

@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// What is asked of files takes as long as whoever made them likes: a file
-// system can be a program that does not answer, a file a hundred gigabytes of
-// nothing. So it is asked for aside, by a goroutine, and whoever reads events
-// waits for the answer only for a while. What comes later is used later.
+// Reading a file takes as long as its owner likes: a file system can be a program
+// that does not answer, a file a hundred gigabytes of nothing. So a goroutine reads
+// it aside, and the reader of events waits for the answer only for a while. Later
+// answers are used later.
 
 // An errand is something that is asked for aside.
 type errand struct {
