@@ -35,7 +35,27 @@ type verifier struct {
 	errs  []error
 
 	objects map[*Object]bool
-	index   map[*Value]int // position in its block
+	blocks  []*Block // by ID
+	values  []spot   // by ID
+}
+
+// A spot is where a value is: the compiler asks for it too often for maps.
+type spot struct {
+	v  *Value
+	at int // position in its block
+}
+
+// find is the position of a value in its block; ok is false if it is in none.
+func (c *verifier) find(v *Value) (at int, ok bool) {
+	if v == nil || v.ID < 0 || v.ID >= len(c.values) || c.values[v.ID].v != v {
+		return 0, false
+	}
+	return c.values[v.ID].at, true
+}
+
+// has reports whether a block is in the function.
+func (c *verifier) has(b *Block) bool {
+	return b != nil && b.ID >= 0 && b.ID < len(c.blocks) && c.blocks[b.ID] == b
 }
 
 func (c *verifier) bad(format string, args ...any) {
@@ -50,36 +70,36 @@ func (c *verifier) run() {
 		c.bad("no blocks")
 		return
 	}
-	c.objects, c.index = map[*Object]bool{}, map[*Value]int{}
+	c.objects = make(map[*Object]bool, len(f.Objects))
 	for _, o := range f.Objects {
 		c.objects[o] = true
 		if o.Size <= 0 || (o.Align != 1 && o.Align != 2 && o.Align != 4 && o.Align != 8) {
 			c.bad("o%d: size %d, align %d", o.ID, o.Size, o.Align)
 		}
 	}
-	ids := map[int]bool{}
-	blocks := map[*Block]bool{}
+	c.blocks, c.values = make([]*Block, f.nextBlock), make([]spot, f.nextValue)
 	for _, b := range f.Blocks {
-		if blocks[b] || b.Func != f || b.ID < 0 || b.ID >= f.nextBlock {
+		if b.Func != f || b.ID < 0 || b.ID >= f.nextBlock || c.blocks[b.ID] != nil {
 			c.bad("%s: listed twice, of another function, or not numbered by it", b)
+			continue
 		}
-		blocks[b] = true
+		c.blocks[b.ID] = b
 		for i, v := range b.Values {
-			if _, twice := c.index[v]; twice || v.Block != b {
+			if v.Block != b {
 				c.bad("v%d: in two blocks, or in another than it says", v.ID)
 			}
-			if ids[v.ID] || v.ID < 0 || v.ID >= f.nextValue {
+			if v.ID < 0 || v.ID >= f.nextValue || c.values[v.ID].v != nil {
 				c.bad("v%d: number used twice or out of range", v.ID)
+				continue
 			}
-			ids[v.ID] = true
-			c.index[v] = i
+			c.values[v.ID] = spot{v, i}
 		}
 	}
-	if f.Body != nil && !blocks[f.Body] {
+	if f.Body != nil && !c.has(f.Body) {
 		c.bad("body %s is not in the function", f.Body)
 	}
 	for _, b := range f.Blocks {
-		c.edges(b, blocks)
+		c.edges(b)
 	}
 	if len(f.Entry().Preds) > 0 {
 		c.bad("the entry %s has predecessors", f.Entry())
@@ -93,9 +113,11 @@ func (c *verifier) run() {
 	}
 }
 
-func (c *verifier) edges(b *Block, blocks map[*Block]bool) {
-	want := map[BlockKind]int{Jump: 1, If: 2, MayGoto: 2, Ret: 0}
-	if n, ok := want[b.Kind]; !ok || n != len(b.Succs) {
+// successors is how many a block of a kind has.
+var successors = [...]int{Jump: 1, If: 2, MayGoto: 2, Ret: 0}
+
+func (c *verifier) edges(b *Block) {
+	if int(b.Kind) >= len(successors) || successors[b.Kind] != len(b.Succs) {
 		c.bad("%s: kind %d with %d successors", b, b.Kind, len(b.Succs))
 	}
 	if b.Kind == If && b.Ctl == nil || b.Kind != If && b.Kind != Ret && b.Ctl != nil {
@@ -110,23 +132,33 @@ func (c *verifier) edges(b *Block, blocks map[*Block]bool) {
 		return n
 	}
 	for _, s := range b.Succs {
-		if !blocks[s] {
+		if !c.has(s) {
 			c.bad("%s: successor %s is not in the function", b, s)
 		} else if count(s.Preds, b) != count(b.Succs, s) {
 			c.bad("%s → %s: edges and predecessors disagree", b, s)
 		}
 	}
 	for _, p := range b.Preds {
-		if !blocks[p] || count(p.Succs, b) == 0 {
+		if !c.has(p) || count(p.Succs, b) == 0 {
 			c.bad("%s: predecessor %s does not lead here", b, p)
 		}
 	}
 }
 
+// A user is who has a value as an argument: another one, or the end of a block.
+type user struct{ v *Value }
+
+func (u user) String() string {
+	if u.v == nil {
+		return "the end"
+	}
+	return fmt.Sprintf("v%d", u.v.ID)
+}
+
 func (c *verifier) block(b *Block, dom *DomTree) {
 	reachable := dom.Dominates(b, b)
-	use := func(who string, a *Value, at *Block, pos int) {
-		i, ok := c.index[a]
+	use := func(who user, a *Value, at *Block, pos int) {
+		i, ok := c.find(a)
 		switch {
 		case a == nil || !ok:
 			c.bad("%s: %s uses a value that is in no block", b, who)
@@ -139,7 +171,7 @@ func (c *verifier) block(b *Block, dom *DomTree) {
 	}
 	phis := true
 	for i, v := range b.Values {
-		who := fmt.Sprintf("v%d", v.ID)
+		who := user{v}
 		if v.Op == BadOp || v.Op >= numOps {
 			c.bad("%s: bad operation %d", who, v.Op)
 			continue
@@ -161,14 +193,15 @@ func (c *verifier) block(b *Block, dom *DomTree) {
 		for _, a := range v.Args {
 			use(who, a, b, i)
 		}
-		c.operands(who, v)
+		c.operands(v)
 	}
 	if b.Ctl != nil {
-		use("the end", b.Ctl, b, len(b.Values))
+		use(user{}, b.Ctl, b, len(b.Values))
 	}
 }
 
-func (c *verifier) operands(who string, v *Value) {
+func (c *verifier) operands(v *Value) {
+	who := user{v}
 	info := ops[v.Op]
 	if info.args >= 0 && len(v.Args) != info.args {
 		c.bad("%s: %s with %d arguments", who, v.Op, len(v.Args))
