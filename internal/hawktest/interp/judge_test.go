@@ -8,7 +8,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/hawktest"
@@ -30,6 +32,19 @@ const (
 	unknown         // the interpreter does not know something, or output was lost
 	differ          // the two differ, or hawk failed
 )
+
+// spent is how long the steps took, nanoseconds over all scripts.
+var spent struct{ compiling, interpreting, loading, running atomic.Int64 }
+
+// stopwatch returns a function that adds the time since it was last called.
+func stopwatch() func(to *atomic.Int64) {
+	last := time.Now()
+	return func(to *atomic.Int64) {
+		now := time.Now()
+		to.Add(int64(now.Sub(last)))
+		last = now
+	}
+}
 
 // needKernel skips a test where programs cannot be loaded.
 func needKernel(t testing.TB) {
@@ -68,7 +83,9 @@ func judgeAs(script string, pieces bool, without []*machine.Feature) (v verdict,
 
 func judgeOnce(script string, pieces bool, without []*machine.Feature) (v verdict, text string, gaveUp bool) {
 	o := compile.Options{Probe: options(without), Verify: true, Trace: true, Pieces: pieces}
+	spend := stopwatch()
 	res, ds := compile.Compile(source.NewFile("stdin", script), o)
+	spend(&spent.compiling)
 	var messages bytes.Buffer
 	ds.Print(&messages, source.PrintOptions{NoWarnings: true})
 	if res == nil {
@@ -78,6 +95,7 @@ func judgeOnce(script string, pieces bool, without []*machine.Feature) (v verdic
 		return invalid, messages.String(), false
 	}
 	want, err := interp.Run(res.Checked)
+	spend(&spent.interpreting)
 	if err != nil {
 		var unsupported *interp.Unsupported
 		if errors.As(err, &unsupported) {
@@ -100,7 +118,9 @@ func judgeOnce(script string, pieces bool, without []*machine.Feature) (v verdic
 
 // trace loads and runs a compiled script.
 func trace(res *compile.Result, o *probe.Options) (stdout, stderr string, err error) {
+	spend := stopwatch()
 	s, err := session.Load(session.Spec{Program: session.New(res), Probe: *o})
+	spend(&spent.loading)
 	if err != nil {
 		var r *load.Rejected
 		if errors.As(err, &r) {
@@ -108,7 +128,10 @@ func trace(res *compile.Result, o *probe.Options) (stdout, stderr string, err er
 		}
 		return "", "", err
 	}
-	defer s.Close()
+	defer func() {
+		s.Close()
+		spend(&spent.running)
+	}()
 	var out, msg bytes.Buffer
 	sink := output.NewText(&out, &msg, output.Options{Buffering: output.FullyBuffered, Quiet: true})
 	if _, err = s.Run(context.Background(), session.Options{Sink: sink, Stderr: &msg}); err != nil {
