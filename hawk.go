@@ -114,6 +114,10 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 	if o.Portable && !typesOnly {
 		return p.portable(ctx, s, opts, pol, o.PID)
 	}
+	opts.Probe.Named = config.Named{}
+	for name, text := range s.Options {
+		opts.Probe.Named[name] = config.NamedValue{Text: text}
+	}
 	prog, ds := session.Compile(s.file(), opts)
 	if err := ctx.Err(); err != nil {
 		return nil, err

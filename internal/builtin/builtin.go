@@ -79,6 +79,12 @@ type Func struct {
 	Check func(c *Call) types.Type
 	// Const gives a call's value where it is fixed at compile time.
 	Const func(c *Call) (Const, bool)
+	// Early: Const and Stands do not depend on the probe, so that they may decide
+	// whether there is one.
+	Early bool
+	// Option is the option of the script that a call declares; ok is false while its
+	// arguments are no literals.
+	Option func(c *Call) (o *object.Option, ok bool)
 	// Space is the address space of the result.
 	Space func(c *Call) types.Space
 
@@ -139,7 +145,7 @@ const (
 	MapOrValue                     // print: a map without key, a keyed map access, or a value
 	Key                            // a key of the map that is the first argument
 	Word                           // one of Func.Words
-	WordOrInt                      // either
+	WordOrIntLit                   // either
 	IntBehindWord                  // an integer; Check says that a word is out of place
 	StringLike                     // a string, an int8 array or pointer
 	VarRef                         // a bare scratch variable
@@ -151,7 +157,7 @@ func (k ParamKind) String() string {
 		AnyValue: "a value", Integer: "an integer", Address: "an integer or pointer",
 		StringLit: "a string literal", IntLit: "an integer literal",
 		WholeMap: "a map", MapOrValue: "a map or a value", Key: "a key of the map",
-		Word: "a word", WordOrInt: "a word or an integer", IntBehindWord: "an integer literal", StringLike: "a string", VarRef: "a variable",
+		Word: "a word", WordOrIntLit: "a word or an integer", IntBehindWord: "an integer literal", StringLike: "a string", VarRef: "a variable",
 	}[k]
 }
 
@@ -187,6 +193,10 @@ type Call struct {
 	Consts []Const
 	Spaces []types.Space
 	Words  []string // per argument: the word, if it is one
+
+	// Literal: nothing but a literal is of use here, so that a value which is otherwise
+	// read by the program is to be one.
+	Literal bool
 
 	Kind    *probe.Kind    // of the probe the call is in
 	Points  []*probe.Point // of this copy of the probe

@@ -23,7 +23,7 @@ func boolConst(v bool) Const {
 }
 
 var _ = define(Func{
-	Name: "default_str_length", Result: types.Uint64,
+	Name: "default_str_length", Result: types.Uint64, Early: true,
 	Doc:     "The capacity of strings, `max_strlen`.",
 	Example: `begin { print(default_str_length()); }`,
 	Const: func(c *Call) (Const, bool) {
@@ -39,7 +39,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "kfunc_exist", Also: []string{"__builtin_kfunc_exist"}, Min: 1, Params: []Param{{"name", StringLit}}, Result: types.Bool,
+	Name: "kfunc_exist", Also: []string{"__builtin_kfunc_exist"}, Min: 1, Params: []Param{{"name", StringLit}}, Result: types.Bool, Early: true,
 	Doc:     "Whether the kernel's type information has a function of a name.",
 	Example: `begin { if comptime (kfunc_exist("bpf_task_from_pid")) { print("it does"); } }`,
 	Const: func(c *Call) (Const, bool) {
@@ -129,7 +129,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "__builtin_arch", Bare: true, Yields: "string",
+	Name: "__builtin_arch", Bare: true, Yields: "string", Early: true,
 	Doc:     "The name of the machine's architecture, as `uname -m` has it.",
 	Example: `begin { if comptime (__builtin_arch == "x86_64") { print(reg_size); } } macro reg_size() { 8 }`,
 	Check:   func(c *Call) types.Type { return &types.String{Cap: len(c.Machine.Arch().Name) + 1} },
@@ -137,7 +137,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "__builtin_safe_mode", Bare: true, Result: types.Bool,
+	Name: "__builtin_safe_mode", Bare: true, Result: types.Bool, Early: true,
 	Doc:     "Whether `--unsafe` was left out.",
 	Example: `interval:s:1 { if comptime (!__builtin_safe_mode) { system("date"); } }`,
 	Const:   func(c *Call) (Const, bool) { return boolConst(!c.Opts.Unsafe), true },
@@ -158,7 +158,7 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "config", Also: []string{"__builtin_config"}, Bare: true,
+	Name: "config", Also: []string{"__builtin_config"}, Bare: true, Early: true,
 	Doc:     "The settings in effect, as a record of literals: `config.max_strlen`.",
 	Example: `begin { print(config.max_map_keys); }`,
 	Yields:  "a record",

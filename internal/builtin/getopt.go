@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"encoding/binary"
+	"strconv"
 
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
@@ -10,44 +11,55 @@ import (
 
 var _ = define(Func{
 	Name: "getopt", Min: 1, Params: []Param{{"name", StringLit}, {"default", AnyValue}, {"description", StringLit}},
-	Doc:     "The value of an option of the script, given behind `--`: `hawk script.bt -- --name=value`. The default, a literal, says whether it is a number, a string or a bool; without one it is a bool, false, and `--name` alone makes it true. `-- --help` lists a script's options.",
-	Example: `tracepoint:syscalls:sys_exit_read / args.ret >= getopt("least", 4096, "smallest read to show") / { @[comm] = count(); }`,
-	Yields:  "bool, int64, uint64 or string, as the default",
+	Doc: "The value of an option of the script, given behind `--`: `hawk script.bt -- --name=value`. The default, " +
+		"a literal, says whether it is a number, a string or a bool; without one it is a bool, false, and " +
+		"`--name` alone makes it true. `-- --help` lists a script's options. It may stand where a literal is " +
+		"wanted, in `if comptime` and, as `$name`, in attach points.",
+	Example: `tracepoint:syscalls:sys_exit_read / args.ret >= getopt("least", 4096, "smallest read to show") ` +
+		`/ { @[comm] = count(); }`,
+	Yields: "bool, int64, uint64 or string, as the default",
 	Check: func(c *Call) types.Type {
 		if name, ok := c.Str(0); ok && name == "" {
 			c.Errorf(c.Args[0], "bad-argument", "getopt() needs the name of an option")
 		}
+		if name, _ := c.Str(0); c.Literal && c.Opts.Named == nil {
+			c.Errorf(c.Expr, "option-unknown",
+				"The value of option --%s is not known while the script is compiled", name).
+				Hint("a literal is needed here; compiled ahead of time, " +
+					"an option gets its value when the script is loaded")
+			return nil
+		}
 		if len(c.Args) < 2 {
 			return types.Bool
 		}
-		switch k := c.Consts[1]; {
-		case k.Kind == StrConst:
-			if len(k.Str) >= c.Config.MaxStrlen {
-				c.Errorf(c.Args[1], "string-too-long", "getopt(): the default is longer than max_strlen (%d)", c.Config.MaxStrlen)
-			}
-			return &types.String{Cap: c.Config.MaxStrlen}
-		case k.Kind == BoolConst:
-			return types.Bool
-		case k.Kind == IntConst && k.Neg:
-			return types.Int64
-		case k.Kind == IntConst:
-			return types.Uint64
+		if k := c.Consts[1]; k.Kind == StrConst && len(k.Str) >= c.Config.MaxStrlen {
+			c.Errorf(c.Args[1], "string-too-long",
+				"getopt(): the default is longer than max_strlen (%d)", c.Config.MaxStrlen)
 		}
-		c.Errorf(c.Args[1], "literal-required", "getopt() expects a literal as the default")
-		return types.Bool
+		t := optionType(c)
+		if t == nil {
+			c.Errorf(c.Args[1], "literal-required", "getopt() expects a literal as the default")
+			return types.Bool
+		}
+		return t
+	},
+	Early: true, Option: declared,
+	Const: func(c *Call) (Const, bool) {
+		o, ok := declared(c)
+		if !ok || !c.Literal || c.Opts.Named == nil {
+			return Const{}, false
+		}
+		value := o.Default
+		if given, ok := c.Opts.Named[o.Name]; ok {
+			if v, err := o.Parse(given.Text, !given.Bare); err == nil { // else the command line says so
+				value = v
+			}
+		}
+		return optionConst(o, value), true
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		b := g.B()
-		o := &object.Option{Type: c.Result, At: c.Expr.Span()}
-		o.Name, _ = c.Str(0)
-		o.Doc, _ = c.Str(2)
-		if len(c.Args) > 1 {
-			if k := c.Consts[1]; k.Kind == StrConst {
-				o.Default = []byte(k.Str)
-			} else {
-				o.Default = binary.NativeEndian.AppendUint64(nil, k.Int)
-			}
-		}
+		o, _ := declared(c)
 		p := b.Data(g.Option(o))
 		size := c.Result.Size()
 		switch {
@@ -60,3 +72,67 @@ var _ = define(Func{
 		return p
 	},
 })
+
+// declared is the option that a call of getopt declares.
+func declared(c *Call) (*object.Option, bool) {
+	o := &object.Option{Type: optionType(c), At: c.Expr.Span()}
+	ok := false
+	if o.Name, ok = c.Str(0); !ok || o.Type == nil {
+		return nil, false
+	}
+	o.Doc, _ = c.Str(2)
+	if len(c.Args) > 1 {
+		if k := c.Consts[1]; k.Kind == StrConst {
+			o.Default = []byte(k.Str)
+		} else {
+			o.Default = binary.NativeEndian.AppendUint64(nil, k.Int)
+		}
+	}
+	return o, true
+}
+
+// optionType is the type of an option by its default; nil if that is no literal.
+func optionType(c *Call) types.Type {
+	if len(c.Args) < 2 {
+		return types.Bool
+	}
+	switch k := c.Consts[1]; {
+	case k.Kind == StrConst:
+		return &types.String{Cap: c.Config.MaxStrlen}
+	case k.Kind == BoolConst:
+		return types.Bool
+	case k.Kind == IntConst && k.Neg:
+		return types.Int64
+	case k.Kind == IntConst:
+		return types.Uint64
+	}
+	return nil
+}
+
+// optionConst is the value of an option, as it lies in memory, as a literal.
+func optionConst(o *object.Option, value []byte) Const {
+	if _, ok := o.Type.(*types.String); ok {
+		return Const{Kind: StrConst, Str: string(value)}
+	}
+	var word [8]byte
+	copy(word[:], value)
+	k := Const{Kind: IntConst, Int: binary.NativeEndian.Uint64(word[:])}
+	if o.Type == types.Bool {
+		k.Kind = BoolConst
+	}
+	k.Neg = o.Type == types.Type(types.Int64) && int64(k.Int) < 0
+	return k
+}
+
+// OptionText is the text of an option's value, as an attach point takes it.
+func OptionText(k Const) string {
+	switch {
+	case k.Kind == StrConst:
+		return k.Str
+	case k.Kind == BoolConst:
+		return strconv.FormatBool(k.Int != 0)
+	case k.Neg:
+		return strconv.FormatInt(int64(k.Int), 10)
+	}
+	return strconv.FormatUint(k.Int, 10)
+}

@@ -145,7 +145,7 @@ var unwinding = []*machine.Feature{machine.BPFLoop, machine.TaskPtRegs, machine.
 func stack(f Func, user bool) {
 	name := f.Name
 	f.Bare, f.Uses, f.Words = true, probe.Uses{Stack: true, Kernel: !user}, stackWords
-	f.Params = []Param{{"mode", WordOrInt}, {"limit", IntBehindWord}}
+	f.Params = []Param{{"mode", WordOrIntLit}, {"limit", IntBehindWord}}
 	f.Yields = "kstack"
 	if user {
 		f.Yields = "ustack"

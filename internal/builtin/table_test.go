@@ -32,7 +32,7 @@ func TestEntries(t *testing.T) {
 				t.Error("nothing makes the value")
 			}
 			for _, p := range f.Params {
-				if takesWord := p.Kind == Word || p.Kind == WordOrInt; takesWord && len(f.Words) == 0 {
+				if takesWord := p.Kind == Word || p.Kind == WordOrIntLit; takesWord && len(f.Words) == 0 {
 					t.Errorf("parameter %s takes a word and there are no Words", p.Name)
 				}
 			}

@@ -205,6 +205,12 @@ var _ = define(Func{
 	Name: "ncpus", Also: []string{"__builtin_ncpus"}, Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The number of possible processors.",
 	Example: `begin { printf("%d processors\n", ncpus); }`,
+	Early:   true,
+	Const: func(c *Call) (Const, bool) {
+		// Compiled ahead of time it is the number of the machine that runs the script.
+		known := c.Literal && c.Opts.Named != nil
+		return Const{Kind: IntConst, Int: uint64(c.Machine.PossibleCPUs())}, known
+	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return deferred(g, machine.Fact{Kind: machine.CPUs}, int64(c.Machine.PossibleCPUs()))
 	},
@@ -261,6 +267,13 @@ var _ = define(Func{
 	Name: "has_cpid", Bare: true, Fixed: true, Result: types.Bool,
 	Doc:     "Whether there is a command started with `-c`.",
 	Example: `tracepoint:syscalls:sys_enter_openat / !has_cpid || pid == cpid / { @[comm] = count(); }`,
+	Early:   true,
+	Const: func(c *Call) (Const, bool) {
+		if !c.Literal || c.Opts.Command == nil {
+			return Const{}, false
+		}
+		return boolConst(*c.Opts.Command), true
+	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		pid := g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
 		return g.B().Arith(ir.Ne, pid, konst(g, 0))

@@ -56,6 +56,7 @@ func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
 		Expr: e, Name: name,
 		Kind: w.probe.Kind, Points: w.probe.Points, InLoop: w.loops > 0,
 		Config: w.script.Config, Machine: w.script.Options.Machine, Opts: w.script.Options,
+		Literal: w.literal > 0,
 	}
 	if w.final {
 		c.Diags = &w.ds
@@ -241,7 +242,7 @@ func (w *walker) arguments(c *builtin.Call, params []builtin.Param, least int, v
 // argument handles argument i; false if its value is not known or wrong.
 func (w *walker) argument(c *builtin.Call, i int, kind builtin.ParamKind, words []string, a syntax.Expr) bool {
 	switch kind {
-	case builtin.Word, builtin.WordOrInt, builtin.IntBehindWord:
+	case builtin.Word, builtin.WordOrIntLit, builtin.IntBehindWord:
 		if id, ok := a.(*syntax.Ident); ok {
 			if slices.Contains(words, id.Name) {
 				c.Words[i] = id.Name
@@ -329,6 +330,10 @@ func (w *walker) argValue(kind builtin.ParamKind, a syntax.Expr) val {
 		w.longText = true
 		defer func() { w.longText = was }()
 	}
+	if kind == builtin.IntLit || kind == builtin.WordOrIntLit || kind == builtin.IntBehindWord {
+		w.literal++
+		defer func() { w.literal-- }()
+	}
 	if _, ok := w.rawText(a); ok && kind == builtin.AnyValue {
 		w.wantText++
 		defer func() { w.wantText-- }()
@@ -344,7 +349,7 @@ func (w *walker) argKind(c *builtin.Call, i int, kind builtin.ParamKind, a synta
 		return false
 	}
 	switch kind {
-	case builtin.Integer, builtin.WordOrInt, builtin.IntBehindWord:
+	case builtin.Integer, builtin.WordOrIntLit, builtin.IntBehindWord:
 		if !isInt {
 			return bad("integer")
 		}

@@ -54,7 +54,7 @@ func Check(s *expand.Script) (*Program, *source.Diagnostics) {
 	for _, m := range c.maps {
 		m.startFinal()
 	}
-	prog := &Program{Config: s.Config}
+	prog := &Program{Config: s.Config, Declared: s.Declared}
 	for _, w := range c.walks {
 		w.walk()
 		if !w.alone {

@@ -64,7 +64,9 @@ func (w *walker) lockedAgainst(s *slot, x val, at syntax.Node, name string) bool
 
 // comptime is comptime x.
 func (w *walker) comptime(e *syntax.Comptime) val {
+	w.literal++
 	v := w.expr(e.X)
+	w.literal--
 	if v.Type != nil && !v.isLiteral() {
 		w.errorf(syntax.Unparen(e.X), "comptime", "Unable to evaluate at compile time")
 	}
@@ -92,7 +94,9 @@ func (w *walker) arm(e, cond syntax.Expr) arm {
 		return a
 	}
 	w.unevaluated++
+	w.literal++
 	v := w.expr(c.X)
+	w.literal--
 	w.unevaluated--
 	if known {
 		return a

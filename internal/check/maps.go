@@ -45,6 +45,15 @@ var mapKinds = []string{"hash", "lruhash", "percpuhash", "percpulruhash"}
 
 func perCPUKind(kind string) bool { return kind == "percpuhash" || kind == "percpulruhash" }
 
+// entries is the declared size of a map; expand has put a number for an option.
+func entries(d *syntax.MapDecl) uint64 {
+	n, ok := d.Entries.(*syntax.IntLit)
+	if !ok {
+		return 1
+	}
+	return n.Value
+}
+
 func (c *checker) declareMaps() {
 	for _, d := range c.script.Maps {
 		name := "@" + d.Map.Name
@@ -61,12 +70,12 @@ func (c *checker) declareMaps() {
 			}
 			continue
 		}
-		if d.Entries.Value < 1 || d.Entries.Value > 1<<30 {
+		if entries(d) < 1 || entries(d) > 1<<30 {
 			c.ds.Errorf("bad-map-size", d.Entries.Span(),
 				"%s: the number of entries must be between 1 and %d", name, 1<<30)
 		}
 		if old := c.maps[name]; old != nil {
-			if old.decl.Kind.Name != d.Kind.Name || old.decl.Entries.Value != d.Entries.Value {
+			if old.decl.Kind.Name != d.Kind.Name || entries(old.decl) != entries(d) {
 				c.ds.Errorf("map-redeclared", d.Span(), "%s is declared already", name).
 					Note(old.decl.Span(), "the first declaration is here")
 			}
@@ -409,7 +418,7 @@ func (c *checker) finishMap(m *mapState) *Map {
 		out.Kind = "percpulruhash"
 	}
 	if m.sort == keyed {
-		out.MaxEntries = int(min(m.decl.Entries.Value, 1<<30))
+		out.MaxEntries = int(min(entries(m.decl), 1<<30))
 	}
 	if perCPUKind(out.Kind) != (m.agg != nil) && (m.agg != nil || !m.value.broken) {
 		what := "plain values need hash or lruhash"

@@ -3,6 +3,7 @@ package check
 import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -14,6 +15,8 @@ type Program struct {
 	Config *config.Config
 	Probes []*Probe // in the order of the script
 	Maps   []*Map   // sorted by name
+	// Declared has the options of the script, see expand.Script.
+	Declared []*object.Option
 }
 
 // A Probe is one type-checked copy of a probe of the script. Copies share

@@ -37,6 +37,7 @@ type walker struct {
 	declared    map[string]source.Span // every variable of the probe by name, for hints
 	loops       int                    // enclosing loops
 	returns     *syntax.JumpStmt       // first return in the outermost loop
+	literal     int                    // inside what has to be known while the script is compiled
 	unevaluated int                    // inside sizeof and the like
 	waits       []*slot                // what was read and has no type yet
 	longText    bool                   // a string literal may exceed max_strlen

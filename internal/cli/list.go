@@ -185,10 +185,12 @@ func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe
 // listScript lists the attach points of a script that hawk itself does not
 // fire. The script must be correct.
 func (c *command) listScript(emit func(probe.Listed)) int {
-	f, params, _, err := c.script()
+	f, params, named, err := c.script()
 	if err != nil {
 		return c.scriptError(err)
 	}
+	opts := c.probeOptions()
+	opts.Named, opts.Command = namedValues(named), new(c.command != "")
 	env, err := config.ReadEnvironment(os.LookupEnv)
 	if err != nil {
 		fmt.Fprintln(c.err, err)
@@ -199,7 +201,9 @@ func (c *command) listScript(emit func(probe.Listed)) int {
 	if ds.HasErrors() {
 		return exitUsage
 	}
-	script, ds := expand.Expand(tree, expand.Options{Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(), Probe: c.probeOptions()})
+	script, ds := expand.Expand(tree, expand.Options{
+		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(), Probe: opts,
+	})
 	if script != nil {
 		_, more := check.Check(script)
 		ds.Merge(more)

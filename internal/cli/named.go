@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/object"
 )
 
@@ -46,6 +47,21 @@ func (c *command) namedOptions(named []string, obj *object.Object) (values map[s
 		return values, 0, false
 	}
 	return nil, c.optionsFail(obj, fmt.Errorf("unexpected program command line options: %s", strings.Join(unknown, ", "))), true
+}
+
+// namedValues are the texts of the options behind "--", for what has to be known while
+// the script is compiled. Whether the script has them, and takes the values, is seen
+// when it is.
+func namedValues(named []string) config.Named {
+	values := config.Named{}
+	for _, n := range named {
+		name, text, hasValue := strings.Cut(strings.TrimPrefix(n, "--"), "=")
+		if !hasValue {
+			text = "true"
+		}
+		values[name] = config.NamedValue{Text: text, Bare: !hasValue}
+	}
+	return values
 }
 
 // optionsFail reports a mistake in the script's options and lists those that it has.

@@ -49,6 +49,9 @@ func (c *command) run() int {
 		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(), Probe: c.probeOptions(), Warnings: c.warnings > 0,
 		Dumps: c.dumps(), Trace: os.Getenv("HAWK_TRACE") != "",
 	}
+	if c.aot == "" {
+		o.Probe.Named, o.Probe.Command = namedValues(named), new(c.command != "")
+	}
 	if c.filter != "" {
 		re, err := regexp.Compile(c.filter)
 		if err != nil {

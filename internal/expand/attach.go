@@ -24,7 +24,7 @@ const (
 // attach resolves one attach point; a pattern in place of the kind gives
 // several results.
 func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
-	split, d := syntax.SplitAttach(at.Text, at.Span(), e.out.Params)
+	split, d := syntax.SplitAttach(at.Text, at.Span(), syntax.Params{Positional: e.out.Params, Option: e.optionText})
 	if d != nil {
 		e.ds.Add(d)
 		return nil, failure

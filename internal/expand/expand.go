@@ -11,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/cdef"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -44,6 +45,9 @@ type Script struct {
 	Probes  []*Probe   // in source order, those of imports first; without those whose points are all missing
 	Fns     []*Fn      // in the order of their definitions
 	Maps    []*syntax.MapDecl
+	// Declared has the options of the script, in order, one for each place that names
+	// it; those of probes that were left out by their predicates, too.
+	Declared []*object.Option
 	// Incomplete: probes were left out because of errors, so that what only
 	// they define seems undefined.
 	Incomplete bool
@@ -78,11 +82,12 @@ type expander struct {
 	fns     map[string]*syntax.Subprog
 	fnOrder []*syntax.Subprog
 
-	chain    []use  // what is being expanded, outermost first
-	nodes    int    // copied so far
-	serial   int    // uses of macros so far
-	tooLarge bool   // expanding was given up
-	nothing  string // advice on the last pattern of a probe that matched nothing
+	chain    []use                    // what is being expanded, outermost first
+	nodes    int                      // copied so far
+	serial   int                      // uses of macros so far
+	tooLarge bool                     // expanding was given up
+	options  map[string]*builtin.Call // that declare options, by their names
+	nothing  string                   // advice on the last pattern of a probe that matched nothing
 	// recursive has the macros and functions whose recursion was reported.
 	recursive map[syntax.Node]bool
 }
@@ -108,15 +113,29 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 			e.out.Fns = append(e.out.Fns, fn)
 		}
 	}
+	var probes []*syntax.Probe
 	for _, item := range e.out.Tree.Items {
 		switch item := item.(type) {
 		case *syntax.Probe:
-			p := e.outlive(e.replace(item))
-			e.misplaced(p)
-			e.probe(p)
+			p := e.replace(item)
+			e.declare(p)
+			probes = append(probes, p)
 		case *syntax.MapDecl:
-			e.out.Maps = append(e.out.Maps, item)
+			e.out.Maps = append(e.out.Maps, e.sized(item))
 		}
+	}
+	dropped := false
+	for _, p := range probes {
+		if p = e.decide(p); p == nil {
+			dropped = true
+			continue
+		}
+		p = e.outlive(p)
+		e.misplaced(p)
+		e.probe(p)
+	}
+	if dropped && onlyFrames(e.out.Probes) {
+		e.out.Probes = nil // there is nothing that would end the run
 	}
 	e.limitProbes()
 	e.alone()
@@ -219,6 +238,7 @@ func (e *expander) config(env, defaults *config.Environment) {
 		}
 	}
 	e.opts.MaxProbes = c.MaxProbes
+	e.opts.Option = e.optionText
 	e.opts.WarnPoint = func(at source.Span, msg string) {
 		if c.MissingProbes != "ignore" {
 			e.ds.Warnf("attach-point", at, "%s", msg)

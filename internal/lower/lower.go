@@ -86,6 +86,9 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 			})
 		}
 	}
+	for _, o := range p.Declared { // those that no program reads, too: they may be given
+		m.option(o)
+	}
 	m.obj.Data.Bytes = types.RoundUp(m.data, 64)
 	return res, m.diags
 }

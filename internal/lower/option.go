@@ -9,8 +9,9 @@ import (
 
 // Option declares a named parameter, once for all of its uses, and yields
 // where in the data map its value is.
-func (f *fn) Option(o *object.Option) int {
-	m := f.m
+func (f *fn) Option(o *object.Option) int { return f.m.option(o) }
+
+func (m *module) option(o *object.Option) int {
 	for _, old := range m.obj.Options {
 		if old.Name != o.Name {
 			continue

@@ -25,7 +25,7 @@ type Listing struct {
 // PatternParts splits a pattern for probes.
 func PatternParts(pattern string) ([]Part, error) {
 	f := source.NewFile("pattern", pattern)
-	split, d := syntax.SplitAttach(pattern, source.Span{File: f, End: len(pattern)}, nil)
+	split, d := syntax.SplitAttach(pattern, source.Span{File: f, End: len(pattern)}, syntax.Params{})
 	if d != nil {
 		return nil, errors.New(d.Msg)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/source"
@@ -225,6 +226,14 @@ type Options struct {
 	Verbose    bool
 	WarnPoint  func(at source.Span, msg string)
 	ForListing bool
+	// Named has the values that the script's own options were given. Nil: they are not
+	// known before the script is loaded.
+	Named config.Named
+	// Command says whether -c starts a command; nil: that is not known yet.
+	Command *bool
+	// Option is the text of the script's own option of a name, for attach points; nil:
+	// the script has none.
+	Option func(name string) (string, error)
 	// Step is called after each of many attachments; an error ends attaching.
 	// Nil: nobody wants to know.
 	Step func() error

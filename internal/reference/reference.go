@@ -262,9 +262,9 @@ func (l *list) add(what, text string) {
 func (l *list) params(params []builtin.Param, words []string) {
 	for _, p := range params {
 		text := p.Kind.String()
-		if p.Kind == builtin.Word || p.Kind == builtin.WordOrInt {
+		if p.Kind == builtin.Word || p.Kind == builtin.WordOrIntLit {
 			text = quoted(words)
-			if p.Kind == builtin.WordOrInt {
+			if p.Kind == builtin.WordOrIntLit {
 				text += " or an integer"
 			}
 		}

@@ -120,11 +120,19 @@ func (p Part) Glob() string {
 
 func (p Part) isLiteral(i int) bool { return p.literal != nil && p.literal[i] }
 
-// SplitAttach cuts the text of an attach point. Unquoted $1, $2, … are replaced
-// by params, a missing one by nothing, and the inserted text is cut like the rest
-// except that a '$' in it means itself. The diagnostic, nil if all is well, is an
-// error at span.
-func SplitAttach(text string, span source.Span, params []string) (Attach, *source.Diagnostic) {
+// Params is what stands for the parameters of a script.
+type Params struct {
+	Positional []string // $1 first
+	// Option is the text of the script's own option of a name; the error says why there
+	// is none. Nil: options are not known.
+	Option func(name string) (string, error)
+}
+
+// SplitAttach cuts the text of an attach point. Unquoted $1, $2, … and $name are
+// replaced by parameters, a missing one by nothing, and the inserted text is cut like
+// the rest except that a '$' in it means itself. The diagnostic, nil if all is well, is
+// an error at span.
+func SplitAttach(text string, span source.Span, params Params) (Attach, *source.Diagnostic) {
 	var s splitter
 	if d := s.scan(text, span, params); d != nil {
 		return Attach{}, d
@@ -163,10 +171,22 @@ type splitter struct {
 }
 
 // scan reads the text of the attach point and inserts parameters.
-func (s *splitter) scan(text string, span source.Span, params []string) *source.Diagnostic {
+func (s *splitter) scan(text string, span source.Span, params Params) *source.Diagnostic {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '$' || s.quoted {
 			i += s.put(text[i:])
+			continue
+		}
+		if params.Option != nil && i+1 < len(text) && isNameStart(text[i+1]) {
+			name := optionName(text[i+1:], params)
+			insert, err := params.Option(name)
+			if err != nil {
+				d := attachError("bad-parameter", span, "")
+				d.Msg = err.Error()
+				return d.Hint(`put the part in quotes to use '$' as it is, as in uprobe:/bin/app:"f$x"`)
+			}
+			s.insert(insert)
+			i += len(name)
 			continue
 		}
 		n := i + 1
@@ -181,15 +201,39 @@ func (s *splitter) scan(text string, span source.Span, params []string) *source.
 		if err != nil || index > math.MaxInt64 {
 			return attachError("bad-parameter", span, "number of positional parameter is too large")
 		}
-		if index <= uint64(len(params)) {
-			insert := params[index-1]
-			for j := 0; j < len(insert); j++ {
-				j += s.put(insert[j:])
-			}
+		if index <= uint64(len(params.Positional)) {
+			s.insert(params.Positional[index-1])
 		}
 		i = n - 1
 	}
 	return nil
+}
+
+// insert puts the text of a parameter.
+func (s *splitter) insert(text string) {
+	for i := 0; i < len(text); i++ {
+		i += s.put(text[i:])
+	}
+}
+
+// optionName is the name at the start of text: the longest that is an option's, since
+// what follows a name may begin like a part of it, $lib-debug.
+func optionName(text string, params Params) string {
+	n := 0
+	for n < len(text) && (isNamePart(text[n]) || text[n] == '-') {
+		n++
+	}
+	whole := text[:n]
+	for name := whole; ; {
+		if _, err := params.Option(name); err == nil {
+			return name
+		}
+		cut := strings.LastIndexByte(name, '-')
+		if cut < 0 {
+			return whole
+		}
+		name = name[:cut]
+	}
 }
 
 // put takes the first byte of text, and returns how many bytes more it took.

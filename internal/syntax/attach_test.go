@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -8,7 +9,14 @@ import (
 )
 
 func TestSplitAttach(t *testing.T) {
-	params := []string{"IN", "i:ms:5", `a"b:c"d`, "$1", "x@y"}
+	params := Params{Positional: []string{"IN", "i:ms:5", `a"b:c"d`, "$1", "x@y"}}
+	params.Option = func(name string) (string, error) {
+		text, ok := map[string]string{"every": "s:5", "lib": "/lib/c.so", "lib-debug": "/lib/d.so", "none": ""}[name]
+		if !ok {
+			return "", errors.New("no option " + name)
+		}
+		return text, nil
+	}
 	// Parts are joined by '|', quoted ones marked by a leading '~'.
 	tests := []struct{ text, want string }{
 		{"begin", "begin"},
@@ -34,6 +42,12 @@ func TestSplitAttach(t *testing.T) {
 		{"k:$0", "error bad-parameter"},
 		{"k:$01", "error bad-parameter"},
 		{"k:$x", "error bad-parameter"},
+		{"i:$every", "i|s|5"},
+		{"u:$lib:f", "u|/lib/c.so|f"},
+		{"u:$lib-debug:f", "u|/lib/d.so|f"},
+		{"u:$lib-x:f", "u|/lib/c.so-x|f"},
+		{"u:$none:f", "u||f"},
+		{`u:"$lib":f`, "u|~$lib|f"},
 		{"k:$", "error bad-parameter"},
 		{"k:$99999999999999999999", "error bad-parameter"},
 		{`k:"open`, "error unterminated-string"},
@@ -66,7 +80,7 @@ func attachText(a Attach, d *source.Diagnostic) string {
 }
 
 func TestPart(t *testing.T) {
-	a, d := SplitAttach(`u:"operator+*"+8:"f["x*`, source.Span{}, nil)
+	a, d := SplitAttach(`u:"operator+*"+8:"f["x*`, source.Span{}, Params{})
 	if d != nil {
 		t.Fatal(d.Msg)
 	}

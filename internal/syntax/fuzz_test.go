@@ -65,7 +65,7 @@ func parseAll(t *testing.T, text string) {
 	Format(s)
 	Walk(s, func(n Node) bool {
 		if at, ok := n.(*AttachPoint); ok {
-			SplitAttach(at.Text, at.At, []string{"1", `"`, "a:b"})
+			SplitAttach(at.Text, at.At, Params{Positional: []string{"1", `"`, "a:b"}})
 		}
 		return true
 	})

@@ -284,14 +284,24 @@ func (p *parser) mapDecl(start int) Item {
 	p.expectOr(Assign, form)
 	d.Kind = p.ident()
 	p.expectOr(LParen, form)
-	if p.at() != Integer {
+	if d.Entries = p.entries(); d.Entries == nil {
 		p.fail("syntax", p.here(), "expected the number of entries, an integer")
 	}
-	d.Entries = p.intLit()
 	p.expect(RParen)
 	d.Pos = p.since(start)
 	p.accept(Semicolon)
 	return d
+}
+
+// entries is the size of a map: a number, or a call that yields one.
+func (p *parser) entries() Expr {
+	switch {
+	case p.at() == Integer:
+		return p.intLit()
+	case p.at() == Name && p.peek() == LParen:
+		return p.expr()
+	}
+	return nil
 }
 
 func (p *parser) probe(start int) Item {

@@ -99,7 +99,7 @@ type (
 		Pos
 		Map     *Map
 		Kind    *Ident
-		Entries *IntLit
+		Entries Expr // an IntLit, or what yields a number once options are known
 	}
 )
 
