@@ -3,7 +3,6 @@ package aot
 import (
 	"errors"
 	"io/fs"
-	"regexp"
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/btf"
@@ -22,7 +21,8 @@ const OtherKernel = "other-kernel"
 // Bind makes an object for this machine: of the variant that the kernel can
 // run, in pieces or not, with the attach points that there are, its instructions relocated. The
 // payload stays as it is but for the names of enumerators, which are this machine's
-// then. opts has the machine; what else the script was compiled with is filled in.
+// then. opts has the machine, and Filter as a function; what else the script was compiled
+// with is filled in.
 func (p *Payload) Bind(opts *probe.Options, pieces bool) (*object.Object, *source.Diagnostics) {
 	ds := &source.Diagnostics{}
 	if err := p.bindOptions(opts); err != nil {
@@ -80,12 +80,8 @@ func (p *Payload) bindOptions(opts *probe.Options) error {
 		opts.NoFeature[name] = true
 	}
 	opts.MaxProbes = p.Config.MaxProbes
-	if p.Filter != "" {
-		re, err := regexp.Compile(p.Filter)
-		if err != nil {
-			return err
-		}
-		opts.Filter = re.MatchString
+	if p.Filter != "" && opts.Filter == nil {
+		return errors.New("the script was compiled with --probe-filter, which only the command applies")
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 // ProgInfo describes a program that is loaded.
 type ProgInfo struct {
 	ID    uint32
-	Type  uint32
+	Type  ProgramType
 	Name  string   // cut by the kernel to NameLen
 	BTF   uint32   // ID of the BTF that Funcs refer to, 0: none
 	Funcs []uint32 // BTF types of the main function and its subprograms
@@ -91,7 +91,7 @@ func describe(fd int) (ProgInfo, error) {
 	if err := objInfo(fd, unsafe.Pointer(&first), unsafe.Sizeof(first)); err != nil {
 		return ProgInfo{}, err
 	}
-	out := ProgInfo{ID: first.id, Type: first.typ, Name: unix.ByteSliceToString(first.name[:]), BTF: first.btf}
+	out := ProgInfo{ID: first.id, Type: ProgramType(first.typ), Name: unix.ByteSliceToString(first.name[:]), BTF: first.btf}
 	n := min(first.funcCount, mostFuncs)
 	if n == 0 {
 		return out, nil

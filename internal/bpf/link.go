@@ -8,17 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attach types that programs and links name. The values are the kernel's.
-const (
-	AttachRawTracepoint = 23 // with BTF
-	AttachFentry        = 24
-	AttachIter          = 28
-	AttachPerfEvent     = 41
-	AttachKprobeMulti   = 42
-	AttachUprobeMulti   = 48
-	AttachKprobeSession = 56
-)
-
 // MultiReturn is the flag of KprobeMulti and UprobeMulti for return probes.
 const MultiReturn = 1
 
@@ -34,12 +23,12 @@ type KprobeMulti struct {
 
 // Link attaches; attach is AttachKprobeMulti or AttachKprobeSession, as the
 // program was loaded.
-func (k *KprobeMulti) Link(progFD int, attach uint32) (int, error) {
+func (k *KprobeMulti) Link(progFD int, attach AttachType) (int, error) {
 	attr := struct {
 		prog, target, attach, linkFlags uint32
 		flags, count                    uint32
 		names, addrs, cookies           unsafe.Pointer
-	}{prog: uint32(progFD), attach: attach, flags: k.Flags}
+	}{prog: uint32(progFD), attach: uint32(attach), flags: k.Flags}
 	if len(k.Cookies) > 0 {
 		attr.cookies = unsafe.Pointer(&k.Cookies[0])
 	}
@@ -71,7 +60,7 @@ func (u *UprobeMulti) Link(k Kernel, progFD int) (int, error) {
 		prog, target, attach, linkFlags uint32
 		path, offsets, refs, cookies    unsafe.Pointer
 		count, flags, pid, _            uint32
-	}{prog: uint32(progFD), attach: AttachUprobeMulti, path: cstring(u.Path),
+	}{prog: uint32(progFD), attach: uint32(AttachUprobeMulti), path: cstring(u.Path),
 		count: uint32(len(u.Offsets)), flags: u.Flags, pid: uint32(u.PID)}
 	if len(u.Offsets) > 0 {
 		attr.offsets = unsafe.Pointer(&u.Offsets[0])
@@ -120,7 +109,7 @@ func LinkPerfEvent(event, progFD int, cookie uint64) (int, error) {
 	attr := struct {
 		prog, target, attach, flags uint32
 		cookie                      uint64
-	}{uint32(progFD), uint32(event), AttachPerfEvent, 0, cookie}
+	}{uint32(progFD), uint32(event), uint32(AttachPerfEvent), 0, cookie}
 	return call(cmdLinkCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
@@ -177,7 +166,7 @@ func LinkIter(progFD int, info [3]uint32) (int, error) {
 		info                        unsafe.Pointer
 		size                        uint32
 		_                           uint32
-	}{prog: uint32(progFD), attach: AttachIter}
+	}{prog: uint32(progFD), attach: uint32(AttachIter)}
 	if info != [3]uint32{} {
 		attr.info, attr.size = unsafe.Pointer(&info), uint32(unsafe.Sizeof(info))
 	}

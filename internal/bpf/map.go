@@ -12,7 +12,7 @@ import (
 // A MapSpec describes a map to create.
 type MapSpec struct {
 	Name       string
-	Type       uint32
+	Type       MapType
 	KeySize    int // bytes
 	ValueSize  int // bytes
 	MaxEntries int
@@ -21,14 +21,6 @@ type MapSpec struct {
 	// storage needs them.
 	BTF, BTFKey, BTFValue uint32
 }
-
-// Types of maps that hawk makes for itself.
-const (
-	Hash        = 1
-	Array       = 2
-	perCPUArray = 6
-	RingBuf     = 27
-)
 
 // Flags of map creation.
 const (
@@ -47,7 +39,7 @@ func MapCreate(s MapSpec) (int, error) {
 		btf, btfKey, btfValue, vmlinux  uint32
 		extra                           uint64
 	}{
-		typ: s.Type, key: uint32(s.KeySize), value: uint32(s.ValueSize), entries: uint32(s.MaxEntries), flags: s.Flags,
+		typ: uint32(s.Type), key: uint32(s.KeySize), value: uint32(s.ValueSize), entries: uint32(s.MaxEntries), flags: s.Flags,
 		name: objName(s.Name), btf: s.BTF, btfKey: s.BTFKey, btfValue: s.BTFValue,
 	}
 	return call(cmdMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
@@ -158,7 +150,7 @@ const mostCPUs = 8192
 // writes that many to wherever an element is read to, whatever room there is.
 // It is seen by what a read leaves behind.
 func PerCPUValues() (int, error) {
-	fd, err := MapCreate(MapSpec{Name: "hawk_cpus", Type: perCPUArray, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	fd, err := MapCreate(MapSpec{Name: "hawk_cpus", Type: PerCPUArray, KeySize: 4, ValueSize: 8, MaxEntries: 1})
 	if err != nil {
 		return 0, err
 	}

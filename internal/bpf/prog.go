@@ -8,8 +8,8 @@ import (
 // A ProgSpec describes a program to load.
 type ProgSpec struct {
 	Name     string
-	Type     uint32
-	Attach   uint32 // expected attach type
+	Type     ProgramType
+	Attach   AttachType // expected attach type
 	Flags    uint32
 	Insns    []byte // in the machine's byte order
 	License  string
@@ -25,15 +25,6 @@ type ProgSpec struct {
 	LogLevel uint32
 	Log      []byte
 }
-
-// Types of programs that hawk makes for itself.
-const (
-	Kprobe        = 2
-	Tracepoint    = 5
-	PerfEvent     = 7
-	RawTracepoint = 17
-	Tracing       = 26
-)
 
 // Program flags.
 const Sleepable = 1 << 4
@@ -64,8 +55,8 @@ func ProgLoad(s *ProgSpec) (int, error) {
 		fdArray, core                unsafe.Pointer
 		coreRec, logTrueSize         uint32
 	}{
-		typ: s.Type, insns: uint32(len(s.Insns) / 8), code: bytesPtr(s.Insns), license: cstring(s.License),
-		flags: s.Flags, name: objName(s.Name), attach: s.Attach,
+		typ: uint32(s.Type), insns: uint32(len(s.Insns) / 8), code: bytesPtr(s.Insns), license: cstring(s.License),
+		flags: s.Flags, name: objName(s.Name), attach: uint32(s.Attach),
 		attachBTFID: s.AttachBTFID, attachFD: uint32(s.AttachFD),
 	}
 	if s.BTF > 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -72,6 +73,13 @@ func (c *command) runCarried(args []string, payload []byte) int {
 		return c.fail(exitUsage, err)
 	}
 	opts := c.probeOptions()
+	if p.Filter != "" {
+		re, err := regexp.Compile(p.Filter)
+		if err != nil {
+			return c.fail(exitUsage, err)
+		}
+		opts.Filter = re.MatchString
+	}
 	program, ds := session.Bind(p, &opts)
 	c.print(ds)
 	if program == nil {

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/types"
@@ -164,7 +164,7 @@ func (e *elfWriter) maps(o *object.Object) map[int]*elfSymbol {
 			continue
 		}
 		most := m.MaxEntries
-		if m.Type == ebpf.RingBuf && most == 0 {
+		if m.Type == bpf.RingBuf && most == 0 {
 			most = defaultRing
 		}
 		var members []uint32
@@ -296,15 +296,15 @@ func (e *elfWriter) refer(in *asm.Instruction, s *elfSection, place, slot int, m
 func sectionName(p *object.Program) string {
 	m, pt := p.Group.Mech, p.Group.Points[0]
 	switch m.Program {
-	case ebpf.RawTracepoint:
+	case bpf.RawTracepoint:
 		return "raw_tp/" + cmp.Or(pt.Func, pt.Kind.Name)
-	case ebpf.TracePoint:
+	case bpf.Tracepoint:
 		return "tracepoint/" + pt.Target + "/" + pt.Func
-	case ebpf.PerfEvent:
+	case bpf.PerfEvent:
 		return "perf_event"
-	case ebpf.XDP:
+	case bpf.XDP:
 		return "xdp"
-	case ebpf.Kprobe:
+	case bpf.Kprobe:
 		name := "k"
 		if pt.Kind.Space == types.User {
 			name = "u"
@@ -314,9 +314,9 @@ func sectionName(p *object.Program) string {
 		}
 		name += "probe"
 		switch m.Attach {
-		case ebpf.AttachTraceKprobeMulti, ebpf.AttachTraceUprobeMulti:
+		case bpf.AttachKprobeMulti, bpf.AttachUprobeMulti:
 			name += ".multi"
-		case ebpf.AttachTraceKprobeSession:
+		case bpf.AttachKprobeSession:
 			name += ".session"
 		}
 		if p.Sleeps {
@@ -325,18 +325,18 @@ func sectionName(p *object.Program) string {
 		return name + "/" + pt.Func
 	}
 	switch m.Attach {
-	case ebpf.AttachTraceRawTp:
+	case bpf.AttachRawTracepoint:
 		for _, raw := range []string{"sys_enter", "sys_exit"} {
 			if strings.HasPrefix(pt.Func, raw+"_") {
 				return "tp_btf/" + raw
 			}
 		}
 		return "tp_btf/" + pt.Func
-	case ebpf.AttachTraceFEntry:
+	case bpf.AttachFentry:
 		return "fentry/" + pt.Func
-	case ebpf.AttachTraceFExit:
+	case bpf.AttachFexit:
 		return "fexit/" + pt.Func
-	case ebpf.AttachTraceIter:
+	case bpf.AttachIter:
 		return "iter/" + pt.Func
 	}
 	return "program/" + p.Name

@@ -7,7 +7,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
@@ -122,15 +121,15 @@ func (s *Session) createMaps() error {
 			continue
 		}
 		var err error
-		if m.Type == ebpf.RingBuf {
+		if m.Type == bpf.RingBuf {
 			err = s.createRing(i, m)
 		} else {
 			entries := m.MaxEntries
-			if m.Type == ebpf.PerfEventArray {
+			if m.Type == bpf.PerfEventArray {
 				entries = s.CPUs
 			}
 			s.Maps[i], err = bpf.MapCreate(bpf.MapSpec{
-				Name: m.Name, Type: uint32(m.Type), KeySize: m.KeySize, ValueSize: m.ValueSize,
+				Name: m.Name, Type: m.Type, KeySize: m.KeySize, ValueSize: m.ValueSize,
 				MaxEntries: entries, Flags: m.Flags,
 			})
 			if err == nil && m.Text != "" {
@@ -140,7 +139,7 @@ func (s *Session) createMaps() error {
 		if err != nil {
 			return mapError(m, err)
 		}
-		if m.Type == ebpf.PerCPUHash || m.Type == ebpf.PerCPUArray {
+		if m.Type == bpf.PerCPUHash || m.Type == bpf.PerCPUArray {
 			if s.PerCPU, err = perCPUValues(); err != nil {
 				return mapError(m, err)
 			}
@@ -176,10 +175,10 @@ func (s *Session) createData() error {
 	d := s.Object.Data
 	size := max(d.Bytes, object.DataFree, len(d.Init))
 	fd, err := bpf.MapCreate(bpf.MapSpec{
-		Name: "hawk_data", Type: uint32(ebpf.Array), KeySize: 4, ValueSize: size, MaxEntries: 1, Flags: bpf.Mmapable,
+		Name: "hawk_data", Type: bpf.Array, KeySize: 4, ValueSize: size, MaxEntries: 1, Flags: bpf.Mmapable,
 	})
 	if err != nil {
-		return mapError(&object.Map{Name: "data", Type: ebpf.Array, ValueSize: size, MaxEntries: 1}, err)
+		return mapError(&object.Map{Name: "data", Type: bpf.Array, ValueSize: size, MaxEntries: 1}, err)
 	}
 	s.dataFD = fd
 	page := unix.Getpagesize()
@@ -188,7 +187,7 @@ func (s *Session) createData() error {
 		return fmt.Errorf("cannot map the data of the script into memory: %w", err)
 	}
 	copy(s.Data, d.Init)
-	s.trace("map hawk_data: %s, %d bytes, %d of them given", ebpf.Array, size, len(d.Init))
+	s.trace("map hawk_data: %s, %d bytes, %d of them given", bpf.Array, size, len(d.Init))
 	return nil
 }
 
@@ -208,7 +207,7 @@ const (
 func (s *Session) createRing(n int, m *object.Map) error {
 	size, chosen := s.ringSize()
 	for {
-		fd, err := bpf.MapCreate(bpf.MapSpec{Name: m.Name, Type: uint32(m.Type), MaxEntries: size})
+		fd, err := bpf.MapCreate(bpf.MapSpec{Name: m.Name, Type: m.Type, MaxEntries: size})
 		if err == nil {
 			s.Maps[n], s.RingSize = fd, size
 			return nil
@@ -239,7 +238,7 @@ func (s *Session) ringSize() (size int, chosen bool) {
 func mapError(m *object.Map, err error) error {
 	what := fmt.Sprintf("cannot create the map %s (%v, %d entries of %d+%d bytes)", cmp.Or(m.Name, "@"),
 		m.Type, m.MaxEntries, m.KeySize, m.ValueSize)
-	if m.Type == ebpf.RingBuf {
+	if m.Type == bpf.RingBuf {
 		what = "cannot create the ring buffer"
 	}
 	switch {
@@ -249,7 +248,7 @@ func mapError(m *object.Map, err error) error {
 		return fmt.Errorf("%s: %w: make the map smaller (max_map_keys, perf_rb_pages), or raise the memory limit of the control group", what, err)
 	case errors.Is(err, unix.E2BIG):
 		return fmt.Errorf("%s: %w: keys, values or the number of entries are more than the kernel allows; lower max_map_keys or max_strlen", what, err)
-	case errors.Is(err, unix.EINVAL) && m.Type == ebpf.RingBuf:
+	case errors.Is(err, unix.EINVAL) && m.Type == bpf.RingBuf:
 		return fmt.Errorf("%s: %w: it needs Linux 5.8", what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)

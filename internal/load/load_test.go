@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
@@ -30,7 +29,7 @@ func begin(insns ...asm.Instruction) *object.Object {
 		Programs: []*object.Program{{
 			Name: "begin_1",
 			Group: &probe.Group{Points: []*probe.Point{{Kind: beginKind}},
-				Mech: &probe.Mechanism{Program: ebpf.RawTracepoint}},
+				Mech: &probe.Mechanism{Program: bpf.RawTracepoint}},
 			Code: &codegen.Code{
 				Insns: insns,
 				Funcs: []codegen.Func{{Name: "begin", NParams: 1}},
@@ -39,7 +38,7 @@ func begin(insns ...asm.Instruction) *object.Object {
 			},
 			At: source.Span{File: script, Start: 0, End: 5},
 		}},
-		Maps: []*object.Map{{Name: "ring", Type: ebpf.RingBuf}, {Name: "scratch", Type: ebpf.Array, KeySize: 4}},
+		Maps: []*object.Map{{Name: "ring", Type: bpf.RingBuf}, {Name: "scratch", Type: bpf.Array, KeySize: 4}},
 		Data: object.Data{Bytes: 320, Init: append(make([]byte, 256), 7), CPUSlots: 2},
 	}
 }
@@ -55,7 +54,7 @@ func mapPtr(dst asm.Register, n int64) asm.Instruction {
 // needBPF skips tests on machines that do not let hawk load programs.
 func needBPF(t *testing.T) {
 	t.Helper()
-	fd, err := bpf.MapCreate(bpf.MapSpec{Type: uint32(ebpf.RingBuf), MaxEntries: unix.Getpagesize()})
+	fd, err := bpf.MapCreate(bpf.MapSpec{Type: bpf.RingBuf, MaxEntries: unix.Getpagesize()})
 	if err != nil {
 		t.Skipf("creating a ring buffer: %v (needs root and Linux 5.8)", err)
 	}

@@ -119,7 +119,7 @@ func (s *Session) spec(p *object.Program) (*bpf.ProgSpec, error) {
 	}
 	m := p.Group.Mech
 	spec := &bpf.ProgSpec{
-		Name: p.Name, Type: uint32(m.Program), Attach: uint32(m.Attach), Insns: insns, License: s.Object.License,
+		Name: p.Name, Type: m.Program, Attach: m.Attach, Insns: insns, License: s.Object.License,
 	}
 	if spec.License == "" {
 		spec.License = "GPL"

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -39,7 +39,7 @@ func blamesTarget(p *object.Program, words []string, err error) bool {
 // boundToFunction reports whether a program is loaded for one function.
 func boundToFunction(p *object.Program) bool {
 	m := p.Group.Mech
-	return m.Attach == ebpf.AttachTraceFEntry || m.Attach == ebpf.AttachTraceFExit
+	return m.Attach == bpf.AttachFentry || m.Attach == bpf.AttachFexit
 }
 
 // refusedTarget is the diagnostic of a program whose function may not be followed.

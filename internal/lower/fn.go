@@ -1,9 +1,9 @@
 package lower
 
 import (
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
@@ -116,7 +116,7 @@ func (f *fn) program() {
 
 // result is the value a program may return: trampolines insist on zero.
 func (f *fn) result(n int64) int64 {
-	if f.g.Mech.Program == ebpf.Tracing {
+	if f.g.Mech.Program == bpf.Tracing {
 		return 0
 	}
 	return n

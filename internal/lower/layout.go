@@ -1,9 +1,9 @@
 package lower
 
 import (
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/machine"
@@ -51,16 +51,16 @@ func (m *module) layoutMap(mp *check.Map) {
 				machine.LargeKey.Since)
 	}
 	k := &object.Map{
-		Name: mp.Name[1:], Type: ebpf.Hash, KeySize: keyBytes, ValueSize: s.Cell, MaxEntries: mp.MaxEntries,
+		Name: mp.Name[1:], Type: bpf.Hash, KeySize: keyBytes, ValueSize: s.Cell, MaxEntries: mp.MaxEntries,
 	}
 	lru := mp.Kind == "lruhash" || mp.Kind == "percpulruhash" || mp.Kind == "lrupercpuhash"
 	switch {
 	case isAgg && s.PerCPU && lru:
-		k.Type = ebpf.LRUCPUHash
+		k.Type = bpf.LRUCPUHash
 	case isAgg && s.PerCPU:
 		m.layoutAgg(mp, s, k)
 	case lru:
-		k.Type = ebpf.LRUHash
+		k.Type = bpf.LRUHash
 	case mp.Key != nil && mp.DeletedFrom && types.IsScalar(mp.Value) && mp.MaxEntries >= leastSoft && !m.o.Warnings:
 		// See object.ScriptMap.Soft. Elements that were deleted in place stay in
 		// the table, so it has room for as many again. With -k a key that is not
@@ -101,7 +101,7 @@ func (m *module) layoutParts(mp *check.Map, s *object.ScriptMap) {
 	if parts == 0 {
 		return
 	}
-	k := &object.Map{Name: mp.Name[1:] + ".parts", Type: ebpf.PerCPUHash, KeySize: 16, ValueSize: bytes,
+	k := &object.Map{Name: mp.Name[1:] + ".parts", Type: bpf.PerCPUHash, KeySize: 16, ValueSize: bytes,
 		MaxEntries: parts}
 	most := 1 << 18
 	if m.has(machine.NoPreallocPerf) {
@@ -120,9 +120,9 @@ func (m *module) layoutParts(mp *check.Map, s *object.ScriptMap) {
 func (m *module) layoutAgg(mp *check.Map, s *object.ScriptMap, k *object.Map) {
 	kind, _ := builtin.LookupAgg(s.Agg.Kind)
 	cpus := m.o.Probe.Machine.PossibleCPUs()
-	k.Type = ebpf.PerCPUHash
+	k.Type = bpf.PerCPUHash
 	if kind.Additive && mp.Kind == "" && (cpus <= fewCPUs || s.Cell > smallCell) {
-		k.Type, s.PerCPU, cpus = ebpf.Hash, false, 1
+		k.Type, s.PerCPU, cpus = bpf.Hash, false, 1
 	}
 	if s.Cell*cpus*k.MaxEntries > preallocated && m.has(machine.NoPreallocPerf) {
 		k.Flags = unix.BPF_F_NO_PREALLOC

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
@@ -58,8 +58,8 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 	}
 	m.data = object.DataFree
 	m.obj.Data.CPUSlots = types.PowerOfTwo(o.Probe.Machine.PossibleCPUs())
-	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "ring", Type: ebpf.RingBuf})
-	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "scratch", Type: ebpf.Array, KeySize: 4})
+	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "ring", Type: bpf.RingBuf})
+	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "scratch", Type: bpf.Array, KeySize: 4})
 	for _, mp := range p.Maps {
 		m.layoutMap(mp)
 	}
@@ -175,7 +175,7 @@ func (m *module) ownMap(role object.Role, mp *object.Map) int {
 // from the start, as maps of programs that sleep must have on old kernels.
 func (f *fn) followed() *ir.Value {
 	if f.m.follow == 0 {
-		f.m.follow = f.m.ownMap(object.FollowRole, &object.Map{Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: probe.FollowMost})
+		f.m.follow = f.m.ownMap(object.FollowRole, &object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: probe.FollowMost})
 	}
 	return f.b.MapPtr(f.m.follow)
 }
@@ -187,7 +187,7 @@ func (m *module) stackMap(limit int) int {
 	n, ok := m.stacks[limit]
 	if !ok {
 		entries := types.PowerOfTwo(4 * min(max(m.prog.Config.MaxMapKeys, 1), 4096))
-		n = m.kernelMap(&object.Map{Name: "stacks", Type: ebpf.StackTrace, KeySize: 4, ValueSize: 8 * limit, MaxEntries: entries})
+		n = m.kernelMap(&object.Map{Name: "stacks", Type: bpf.StackTrace, KeySize: 4, ValueSize: 8 * limit, MaxEntries: entries})
 		m.stacks[limit] = n
 	}
 	return n
@@ -197,7 +197,7 @@ func (m *module) stackMap(limit int) int {
 func (m *module) spillMap(limit int) int {
 	n, ok := m.spills[limit]
 	if !ok {
-		k := &object.Map{Type: ebpf.Hash, KeySize: 8, ValueSize: 8 * limit, MaxEntries: 16384}
+		k := &object.Map{Type: bpf.Hash, KeySize: 8, ValueSize: 8 * limit, MaxEntries: 16384}
 		if m.has(machine.NoPreallocPerf) {
 			k.Flags = unix.BPF_F_NO_PREALLOC
 		} else {

@@ -3,7 +3,6 @@ package lower
 import (
 	"encoding/binary"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/bpf"
@@ -42,7 +41,7 @@ var (
 // OwnFrames yields how many frames the kernel stack begins with that are there
 // only because this program runs.
 func (f *fn) OwnFrames() *ir.Value {
-	if p := f.g.Mech.Program; p != ebpf.RawTracepoint && p != ebpf.Tracing {
+	if p := f.g.Mech.Program; p != bpf.RawTracepoint && p != bpf.Tracing {
 		return f.konst(0)
 	}
 	word := f.m.place(8, 8)
@@ -132,7 +131,7 @@ func (f *fn) guessOwn(frames *ir.Value) *ir.Value {
 func (f *fn) behindProgram(frames *ir.Value, last int) *ir.Value {
 	b := f.b
 	sure := f.konst(int64(last + 1))
-	if f.g.Mech.Program == ebpf.Tracing && f.g.Mech.Attach != ebpf.AttachTraceRawTp {
+	if f.g.Mech.Program == bpf.Tracing && f.g.Mech.Attach != bpf.AttachRawTracepoint {
 		return sure
 	}
 	const (
@@ -156,7 +155,7 @@ func (f *fn) behindProgram(frames *ir.Value, last int) *ir.Value {
 func (m *module) nameFormat() int {
 	if m.names == 0 {
 		m.names = m.kernelMap(&object.Map{
-			Name: "name.format", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1,
+			Name: "name.format", Type: bpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1,
 			Flags: bpf.ProgReadOnly, Text: "%ps",
 		})
 	}

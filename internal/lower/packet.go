@@ -1,10 +1,10 @@
 package lower
 
 import (
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
@@ -13,7 +13,7 @@ import (
 // packetMap is the kernel map of the buffers for packets.
 func (m *module) packetMap() int {
 	if m.packets == 0 {
-		m.packets = m.ownMap(object.PacketRole, &object.Map{Type: ebpf.PerfEventArray, KeySize: 4, ValueSize: 4})
+		m.packets = m.ownMap(object.PacketRole, &object.Map{Type: bpf.PerfEventArray, KeySize: 4, ValueSize: 4})
 	}
 	return m.packets
 }

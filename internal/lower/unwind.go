@@ -3,10 +3,10 @@ package lower
 import (
 	"math/bits"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
@@ -27,12 +27,12 @@ type unwindMaps struct{ spaces, chunks, files, asked int }
 func (m *module) unwindMaps() *unwindMaps {
 	if m.unwind == nil {
 		m.unwind = &unwindMaps{
-			spaces: m.ownMap(object.UnwindSpacesRole, &object.Map{Type: ebpf.Hash, KeySize: 4, ValueSize: object.UnwindSpace, MaxEntries: object.UnwindMaxSpaces, Flags: unix.BPF_F_NO_PREALLOC}),
-			chunks: m.ownMap(object.UnwindChunksRole, &object.Map{Type: ebpf.Hash, KeySize: 4, ValueSize: object.UnwindChunk, MaxEntries: object.UnwindMaxChunks, Flags: unix.BPF_F_NO_PREALLOC}),
-			asked:  m.ownMap(object.UnwindAskedRole, &object.Map{Type: ebpf.LRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024}),
+			spaces: m.ownMap(object.UnwindSpacesRole, &object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: object.UnwindSpace, MaxEntries: object.UnwindMaxSpaces, Flags: unix.BPF_F_NO_PREALLOC}),
+			chunks: m.ownMap(object.UnwindChunksRole, &object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: object.UnwindChunk, MaxEntries: object.UnwindMaxChunks, Flags: unix.BPF_F_NO_PREALLOC}),
+			asked:  m.ownMap(object.UnwindAskedRole, &object.Map{Type: bpf.LRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024}),
 		}
 		if l := m.mmLayout(); l != nil && l.walks {
-			m.unwind.files = m.ownMap(object.UnwindFilesRole, &object.Map{Type: ebpf.Hash, KeySize: object.UnwindFileKey, ValueSize: object.UnwindFile, MaxEntries: object.UnwindMaxFiles, Flags: unix.BPF_F_NO_PREALLOC})
+			m.unwind.files = m.ownMap(object.UnwindFilesRole, &object.Map{Type: bpf.Hash, KeySize: object.UnwindFileKey, ValueSize: object.UnwindFile, MaxEntries: object.UnwindMaxFiles, Flags: unix.BPF_F_NO_PREALLOC})
 		}
 	}
 	return m.unwind

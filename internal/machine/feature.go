@@ -236,7 +236,7 @@ func acceptedWithHash(spec *bpf.ProgSpec, rest ...uint64) error {
 // helper is the feature that programs of a type can call a helper. The test
 // calls it with arguments that may well be refused; only the verifier's words
 // on the helper itself count.
-func helper(name, what, since string, fn asm.BuiltinFunc, progType uint32) *Feature {
+func helper(name, what, since string, fn asm.BuiltinFunc, progType bpf.ProgramType) *Feature {
 	return &Feature{name, what, since, func(*Machine) error {
 		return helperKnown(&bpf.ProgSpec{Type: progType}, fn)
 	}}
@@ -289,7 +289,7 @@ func (t *Machine) PMUType(name string) (uint32, error) {
 
 // linkAnswers loads a program and tries to make a link that must fail with
 // want if the kernel understands it.
-func linkAnswers(progType, attach uint32, want unix.Errno, link func(prog int) (int, error)) error {
+func linkAnswers(progType bpf.ProgramType, attach bpf.AttachType, want unix.Errno, link func(prog int) (int, error)) error {
 	fd, err := bpf.ProgLoad(&bpf.ProgSpec{
 		Type: progType, Attach: attach, License: "GPL", Insns: bpf.Assemble(bpf.MovImm(0, 0), bpf.Exit()),
 	})
@@ -311,7 +311,7 @@ func linkAnswers(progType, attach uint32, want unix.Errno, link func(prog int) (
 // everywhere is a function that every kernel has, and lets be probed.
 const everywhere = "vfs_read"
 
-func kprobeMultiTest(attach uint32) func(*Machine) error {
+func kprobeMultiTest(attach bpf.AttachType) func(*Machine) error {
 	return func(*Machine) error {
 		m := bpf.KprobeMulti{Names: []string{everywhere}}
 		return linkAnswers(bpf.Kprobe, attach, 0, func(prog int) (int, error) { return m.Link(prog, attach) })

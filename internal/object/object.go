@@ -4,8 +4,7 @@
 package object
 
 import (
-	"github.com/cilium/ebpf"
-
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -39,7 +38,7 @@ type Program struct {
 type Map struct {
 	Name       string
 	Role       Role
-	Type       ebpf.MapType
+	Type       bpf.MapType
 	KeySize    int
 	ValueSize  int
 	MaxEntries int // of a perf event array as many as there are CPUs, when loading

@@ -1,7 +1,7 @@
 package probe
 
 import (
-	"github.com/cilium/ebpf"
+	"github.com/hawktrace/hawk/internal/bpf"
 )
 
 // inProcess runs a program in hawk's own thread: a raw tracepoint program can
@@ -9,7 +9,7 @@ import (
 // anything.
 var inProcess = &Mechanism{
 	Name:    "test run",
-	Program: ebpf.RawTracepoint,
+	Program: bpf.RawTracepoint,
 }
 
 var _ = define(Kind{

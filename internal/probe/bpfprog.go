@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
@@ -140,7 +139,7 @@ func programResultSlot(f bpfFunc) int {
 		return declared // which attaching will report
 	}
 	defer unix.Close(fd)
-	prog, err := bpf.ProgLoad(&bpf.ProgSpec{Type: bpf.Tracing, Attach: uint32(ebpf.AttachTraceFExit), AttachBTFID: f.typ, AttachFD: fd, License: "GPL",
+	prog, err := bpf.ProgLoad(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFexit, AttachBTFID: f.typ, AttachFD: fd, License: "GPL",
 		Insns: bpf.Assemble(bpf.Load64(0, 1, 8*unconfirmed), bpf.MovImm(0, 0), bpf.Exit())})
 	if err != nil {
 		return declared

@@ -1,8 +1,7 @@
 package probe
 
 import (
-	"github.com/cilium/ebpf"
-
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -18,12 +17,12 @@ func contextStruct(name string) func(*Point, *Options) (types.Type, error) {
 
 // contextTypes are the names by which the kernel knows the contexts of programs
 // in the types of functions that it verifies by themselves.
-var contextTypes = map[ebpf.ProgramType]string{
-	ebpf.Kprobe:        "bpf_user_pt_regs_t",
-	ebpf.PerfEvent:     "bpf_perf_event_data",
-	ebpf.RawTracepoint: "bpf_raw_tracepoint_args",
-	ebpf.TracePoint:    "__u64",
-	ebpf.XDP:           "xdp_md",
+var contextTypes = map[bpf.ProgramType]string{
+	bpf.Kprobe:        "bpf_user_pt_regs_t",
+	bpf.PerfEvent:     "bpf_perf_event_data",
+	bpf.RawTracepoint: "bpf_raw_tracepoint_args",
+	bpf.Tracepoint:    "__u64",
+	bpf.XDP:           "xdp_md",
 }
 
 // ContextType is the name of the context's type; "" if a function that is

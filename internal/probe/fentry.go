@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/cilium/ebpf"
-
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
@@ -318,22 +317,22 @@ func fentryID(g *Group, o *Options) (uint32, string, error) {
 }
 
 var (
-	fentryMechanism = followFunction("fentry", ebpf.AttachTraceFEntry, nil)
-	fexitMechanism  = followFunction("fexit", ebpf.AttachTraceFExit, fexitResult)
-	fentryProgram   = followProgram("fentry of a BPF program", ebpf.AttachTraceFEntry, nil)
-	fexitProgram    = followProgram("fexit of a BPF program", ebpf.AttachTraceFExit, programResult)
+	fentryMechanism = followFunction("fentry", bpf.AttachFentry, nil)
+	fexitMechanism  = followFunction("fexit", bpf.AttachFexit, fexitResult)
+	fentryProgram   = followProgram("fentry of a BPF program", bpf.AttachFentry, nil)
+	fexitProgram    = followProgram("fexit of a BPF program", bpf.AttachFexit, programResult)
 )
 
-func followFunction(name string, at ebpf.AttachType, retval func(*Context) *ir.Value) Mechanism {
+func followFunction(name string, at bpf.AttachType, retval func(*Context) *ir.Value) Mechanism {
 	return Mechanism{
-		Name: name, Program: ebpf.Tracing, Attach: at, Backwards: true, Slow: true,
+		Name: name, Program: bpf.Tracing, Attach: at, Backwards: true, Slow: true,
 		BTFID: fentryID, Guard: guardPID, Field: slotField, Retval: retval, Func: funcIP, Link: linkFunction,
 	}
 }
 
-func followProgram(name string, at ebpf.AttachType, retval func(*Context) *ir.Value) Mechanism {
+func followProgram(name string, at bpf.AttachType, retval func(*Context) *ir.Value) Mechanism {
 	return Mechanism{
-		Name: name, Program: ebpf.Tracing, Attach: at, Backwards: true, Slow: true,
+		Name: name, Program: bpf.Tracing, Attach: at, Backwards: true, Slow: true,
 		Target: programTarget, Guard: guardPID, Retval: retval, Func: funcIP, Link: linkTracing,
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
@@ -153,8 +152,8 @@ func iterID(g *Group, o *Options) (uint32, string, error) {
 var (
 	iterMechanism = Mechanism{
 		Name:     "iterator",
-		Program:  ebpf.Tracing,
-		Attach:   ebpf.AttachTraceIter,
+		Program:  bpf.Tracing,
+		Attach:   bpf.AttachIter,
 		BTFID:    iterID,
 		Guard:    writeStep,
 		NullSkip: true,
@@ -163,8 +162,8 @@ var (
 	}
 	pinnedIter = Mechanism{
 		Name:     "pinned iterator",
-		Program:  ebpf.Tracing,
-		Attach:   ebpf.AttachTraceIter,
+		Program:  bpf.Tracing,
+		Attach:   bpf.AttachIter,
 		BTFID:    iterID,
 		NullSkip: true,
 		Reader:   seqFile,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/errno"
@@ -255,9 +254,9 @@ func kprobeFunc(c *Context) *ir.Value {
 var (
 	kprobeMulti = Mechanism{
 		Name:      "kprobe.multi",
-		Program:   ebpf.Kprobe,
+		Program:   bpf.Kprobe,
 		Slow:      true,
-		Attach:    ebpf.AttachTraceKprobeMulti,
+		Attach:    bpf.AttachKprobeMulti,
 		Backwards: true,
 		Guard:     guardPID,
 		Index:     cookieIndex,
@@ -269,9 +268,9 @@ var (
 	}
 	kretprobeMulti = Mechanism{
 		Name:    "kprobe.multi return",
-		Program: ebpf.Kprobe,
+		Program: bpf.Kprobe,
 		Slow:    true,
-		Attach:  ebpf.AttachTraceKprobeMulti,
+		Attach:  bpf.AttachKprobeMulti,
 		Guard:   guardPID,
 		Index:   cookieIndex,
 		Retval:  regRetval,
@@ -281,7 +280,7 @@ var (
 	}
 	kprobePerf = Mechanism{
 		Name:      "perf kprobe",
-		Program:   ebpf.Kprobe,
+		Program:   bpf.Kprobe,
 		Slow:      true,
 		Backwards: true,
 		Guard:     guardPID,
@@ -294,7 +293,7 @@ var (
 	}
 	kretprobePerf = Mechanism{
 		Name:    "perf kretprobe",
-		Program: ebpf.Kprobe,
+		Program: bpf.Kprobe,
 		Slow:    true,
 		Guard:   guardPID,
 		Index:   cookieIndex,

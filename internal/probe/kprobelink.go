@@ -26,7 +26,7 @@ func linkKprobeMulti(flags uint32) func(int, *Group, *Options) ([]Link, error) {
 	}
 }
 
-func linkMany(progFD int, g *Group, flags, kind uint32, o *Options) ([]Link, error) {
+func linkMany(progFD int, g *Group, flags uint32, kind bpf.AttachType, o *Options) ([]Link, error) {
 	names := make([]string, len(g.Points))
 	cookies := make([]uint64, len(g.Points))
 	for i, p := range g.Points {

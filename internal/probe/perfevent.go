@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
 )
 
 var _ = define(Kind{
@@ -197,7 +198,7 @@ func listPerfEvents(events *perfEvents) func(*Kind, []Part, *Options, func(Liste
 
 var softwareCounter = &Mechanism{
 	Name:    "perf software event",
-	Program: ebpf.PerfEvent,
+	Program: bpf.PerfEvent,
 	Guard:   guardFollowed,
 	Regs:    contextRegs,
 	Link:    linkCounter,
@@ -205,7 +206,7 @@ var softwareCounter = &Mechanism{
 
 var hardwareCounter = &Mechanism{
 	Name:    "perf hardware event",
-	Program: ebpf.PerfEvent,
+	Program: bpf.PerfEvent,
 	Guard:   guardFollowed,
 	Regs:    contextRegs,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {

@@ -8,8 +8,6 @@ package probe
 import (
 	"strings"
 
-	"github.com/cilium/ebpf"
-
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
@@ -271,8 +269,8 @@ type Group struct {
 // type, how the program finds things in its context, and how to attach it.
 type Mechanism struct {
 	Name    string // for -v and messages: "raw tracepoint", "kprobe.multi"
-	Program ebpf.ProgramType
-	Attach  ebpf.AttachType
+	Program bpf.ProgramType
+	Attach  bpf.AttachType
 	// BTFID is the type the program attaches to (tp_btf, fentry); module is the
 	// BTF's module, "vmlinux" for the kernel.
 	BTFID func(g *Group, o *Options) (id uint32, module string, err error)

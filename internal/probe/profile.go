@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/ir"
 )
 
@@ -124,7 +124,7 @@ func contextRegs(c *Context) *ir.Value { return c.Ctx }
 
 var intervalClock = &Mechanism{
 	Name:    "perf clock on one CPU",
-	Program: ebpf.PerfEvent,
+	Program: bpf.PerfEvent,
 	Regs:    contextRegs,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
 		cpus, err := o.Machine.OnlineCPUs()
@@ -137,7 +137,7 @@ var intervalClock = &Mechanism{
 
 var profileClock = &Mechanism{
 	Name:    "perf clock",
-	Program: ebpf.PerfEvent,
+	Program: bpf.PerfEvent,
 	Guard:   guardFollowed,
 	Regs:    contextRegs,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {

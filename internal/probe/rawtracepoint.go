@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
@@ -172,7 +172,7 @@ func planRawTracepoint(points []*Point, uses Uses, o *Options) ([]*Group, error)
 
 var untypedRaw = &Mechanism{
 	Name:    "raw tracepoint",
-	Program: ebpf.RawTracepoint,
+	Program: bpf.RawTracepoint,
 	Guard:   guardPID,
 	Arg:     func(c *Context, n int) *ir.Value { return c.B.Load(c.Ctx, 8*n, 8, false) },
 	Link:    linkRawByName,
@@ -180,8 +180,8 @@ var untypedRaw = &Mechanism{
 
 var typedRaw = &Mechanism{
 	Name:    "typed raw tracepoint",
-	Program: ebpf.Tracing,
-	Attach:  ebpf.AttachTraceRawTp,
+	Program: bpf.Tracing,
+	Attach:  bpf.AttachRawTracepoint,
 	BTFID: func(g *Group, o *Options) (uint32, string, error) {
 		return o.Machine.RawTracepointID(g.Points[0].Target, g.Points[0].Func)
 	},

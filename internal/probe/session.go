@@ -1,8 +1,6 @@
 package probe
 
 import (
-	"github.com/cilium/ebpf"
-
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/machine"
@@ -63,8 +61,8 @@ func (g *Group) Counted() []*Point {
 
 var kprobeSession = Mechanism{
 	Name:      "kprobe.session",
-	Program:   ebpf.Kprobe,
-	Attach:    ebpf.AttachTraceKprobeSession,
+	Program:   bpf.Kprobe,
+	Attach:    bpf.AttachKprobeSession,
 	Backwards: true,
 	Slow:      true,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {

@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"strings"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
@@ -76,8 +76,8 @@ func compatField(o *Options) (way []types.Field, size int, ok bool) {
 
 var sysEnter = &Mechanism{
 	Name:    "system call entry",
-	Program: ebpf.Tracing,
-	Attach:  ebpf.AttachTraceRawTp,
+	Program: bpf.Tracing,
+	Attach:  bpf.AttachRawTracepoint,
 	BTFID:   kernelEvent("sys_enter"),
 	Guard: func(c *Context) {
 		// sys_enter(struct pt_regs *regs, long id)
@@ -100,8 +100,8 @@ var sysEnter = &Mechanism{
 
 var sysExit = &Mechanism{
 	Name:    "system call exit",
-	Program: ebpf.Tracing,
-	Attach:  ebpf.AttachTraceRawTp,
+	Program: bpf.Tracing,
+	Attach:  bpf.AttachRawTracepoint,
 	BTFID:   kernelEvent("sys_exit"),
 	Guard: func(c *Context) {
 		guardCall(c, callID(c), exitPrefix)
@@ -123,8 +123,8 @@ var sysExit = &Mechanism{
 // rawSysEnter is raw_syscalls:sys_enter with its fields.
 var rawSysEnter = &Mechanism{
 	Name:    "typed raw tracepoint",
-	Program: ebpf.Tracing,
-	Attach:  ebpf.AttachTraceRawTp,
+	Program: bpf.Tracing,
+	Attach:  bpf.AttachRawTracepoint,
 	BTFID:   kernelEvent("sys_enter"),
 	Guard:   guardPID,
 	// The record is put together on the stack: args is an array.
@@ -151,8 +151,8 @@ var rawSysEnter = &Mechanism{
 // rawSysExit is raw_syscalls:sys_exit with its fields.
 var rawSysExit = &Mechanism{
 	Name:    "typed raw tracepoint",
-	Program: ebpf.Tracing,
-	Attach:  ebpf.AttachTraceRawTp,
+	Program: bpf.Tracing,
+	Attach:  bpf.AttachRawTracepoint,
 	BTFID:   kernelEvent("sys_exit"),
 	Guard:   guardPID,
 	Field: func(c *Context, f types.Field) *ir.Value {

@@ -1,14 +1,14 @@
 package probe
 
 import (
-	"github.com/cilium/ebpf"
+	"github.com/hawktrace/hawk/internal/bpf"
 )
 
 // dummyPacket runs a program on a packet of zeroes that no network ever sees:
 // of all types that can be run by hand, this one the kernel repeats and times.
 var dummyPacket = &Mechanism{
 	Name:    "repeated test run",
-	Program: ebpf.XDP,
+	Program: bpf.XDP,
 }
 
 var _ = define(Kind{

@@ -3,8 +3,6 @@ package probe
 import (
 	"time"
 
-	"github.com/cilium/ebpf"
-
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/machine"
 )
@@ -23,7 +21,7 @@ func planInterval(points []*Point, uses Uses, o *Options) ([]*Group, error) {
 
 var intervalTimer = &Mechanism{
 	Name:    "timer",
-	Program: ebpf.RawTracepoint,
+	Program: bpf.RawTracepoint,
 	Link: func(progFD int, g *Group, _ *Options) ([]Link, error) {
 		p := g.Points[0]
 		every := p.Period

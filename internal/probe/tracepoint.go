@@ -6,10 +6,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
@@ -167,7 +167,7 @@ func hasRawTracepoint(p *Point, o *Options) bool {
 
 var rawTracepoint = &Mechanism{
 	Name:    "raw tracepoint",
-	Program: ebpf.RawTracepoint,
+	Program: bpf.RawTracepoint,
 	Guard:   guardPID,
 	Link:    linkRawByName,
 }
@@ -194,7 +194,7 @@ func cookieOf(g *Group, i int) uint64 {
 // trace buffer. Programs may not read them, so they are made up.
 var perfTracepoint = &Mechanism{
 	Name:    "perf tracepoint",
-	Program: ebpf.TracePoint,
+	Program: bpf.Tracepoint,
 	Slow:    true,
 	Guard:   guardPID,
 	Index:   cookieIndex,

@@ -7,8 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cilium/ebpf"
-
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
@@ -208,7 +207,7 @@ var (
 func userMechanism(name string, multi, returns bool) Mechanism {
 	m := Mechanism{
 		Name:      name,
-		Program:   ebpf.Kprobe,
+		Program:   bpf.Kprobe,
 		Backwards: true,
 		Slow:      true,
 		Sleepable: machine.SleepableUprobe,
@@ -217,7 +216,7 @@ func userMechanism(name string, multi, returns bool) Mechanism {
 		Regs:      contextRegs,
 	}
 	if multi {
-		m.Attach = ebpf.AttachTraceUprobeMulti
+		m.Attach = bpf.AttachUprobeMulti
 	}
 	flags := uint32(0)
 	if returns {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/errno"
 )
 
@@ -165,7 +165,7 @@ func watchpointName(p *Point) string {
 
 var watchpointMechanism = &Mechanism{
 	Name:    "hardware breakpoint",
-	Program: ebpf.PerfEvent,
+	Program: bpf.PerfEvent,
 	Regs:    contextRegs,
 	Link:    linkWatchpoint,
 }
