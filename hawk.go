@@ -49,9 +49,10 @@ type CompileOptions struct {
 	Machine *Machine          // nil: Host()
 	Config  map[string]string // settings as in config = { }; the script's own win
 	PID     int               // trace this process only; 0: all
+	Cgroups []string          // directories of control groups: these and what is below them; none: all
 	Unsafe  bool              // system(), signal(), override() …
 	Policy  *Policy           // nil: anything that Unsafe allows
-	// Portable: for other kernels too, as WriteTo writes it; not with PID.
+	// Portable: for other kernels too, as WriteTo writes it; not with PID or Cgroups.
 	Portable bool
 }
 
@@ -100,6 +101,13 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 		return nil, err
 	}
 	p.probe = probe.Options{Machine: p.machine.m, PID: o.PID, PIDFilter: o.PID != 0, Unsafe: o.Unsafe}
+	for _, dir := range o.Cgroups {
+		group, err := p.machine.m.ControlGroup(dir)
+		if err != nil {
+			return nil, failure(fmt.Errorf("hawk: control group: %w", err))
+		}
+		p.probe.Cgroups = append(p.probe.Cgroups, group)
+	}
 	opts := compile.Options{
 		Params: s.Args, Defaults: defaults, Files: s.FS, Probe: p.probe, TypesOnly: typesOnly, Cancelled: ctx.Err,
 	}
@@ -112,7 +120,10 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 		opts.Vet = pol.Typed
 	}
 	if o.Portable && !typesOnly {
-		return p.portable(ctx, s, opts, pol, o.PID)
+		if o.PID != 0 || o.Cgroups != nil {
+			return nil, errors.New("hawk: a program that is portable cannot be for one process or control group")
+		}
+		return p.portable(ctx, s, opts, pol)
 	}
 	opts.Probe.Named = config.Named{}
 	for name, text := range s.Options {
@@ -143,11 +154,8 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 
 // portable finishes a program that is compiled for other kernels, too.
 func (p *Program) portable(
-	ctx context.Context, s *Script, o compile.Options, pol *policy.Policy, pid int,
+	ctx context.Context, s *Script, o compile.Options, pol *policy.Policy,
 ) (*Program, error) {
-	if pid != 0 {
-		return nil, errors.New("hawk: a program that is portable cannot be for one process")
-	}
 	if pol != nil { // judged by what it is for this machine
 		prog, ds := session.Compile(s.file(), o)
 		if prog != nil {

@@ -354,3 +354,15 @@ func TestManySessions(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
+
+// waitFor waits until something holds.
+func waitFor(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for range 6000 {
+		if holds() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("never: " + what)
+}

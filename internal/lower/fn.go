@@ -94,6 +94,9 @@ func (f *fn) program() {
 	if f.g.Mech.Guard != nil {
 		f.g.Mech.Guard(f.ctx)
 	}
+	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech.Reader == nil && f.g.Mech.Walk == nil && !f.p.Kind.Nobodys {
+		f.ctx.GuardCgroups()
+	}
 	if f.p.Predicate != nil {
 		run := b.NewBlock()
 		f.branch(f.p.Predicate, run, f.exit)

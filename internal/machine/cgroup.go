@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,4 +27,37 @@ func (t *Machine) CgroupID(path string) (uint64, error) {
 		return 0, fmt.Errorf("no directory of a control group of version 2")
 	}
 	return binary.NativeEndian.Uint64(handle.Bytes()), nil
+}
+
+// A ControlGroup is a control group of the version 2 hierarchy.
+type ControlGroup struct {
+	ID    uint64 // as the kernel's helpers know it
+	Level int    // how many are above it; 0: the root
+}
+
+// rootCgroup is the number of the hierarchy's root, the first that the kernel gives.
+const rootCgroup = 1
+
+// ControlGroup finds a control group by its directory. Programs must be able to ask for what
+// is above a task's own.
+func (t *Machine) ControlGroup(path string) (ControlGroup, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return ControlGroup{}, err
+	}
+	id, err := t.CgroupID(path)
+	if err != nil {
+		return ControlGroup{}, fmt.Errorf("%s: %w", path, err)
+	}
+	level := 0
+	for dir, at := path, id; at != rootCgroup; level++ {
+		dir = filepath.Dir(dir)
+		if at, err = t.CgroupID(dir); err != nil {
+			return ControlGroup{}, fmt.Errorf("%s: the root of the hierarchy is not above it: it is hidden by a namespace", path)
+		}
+	}
+	return ControlGroup{id, level}, t.Has(AncestorCgroup)
 }

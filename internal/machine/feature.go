@@ -125,7 +125,9 @@ var (
 	PerfEventCookie  = helper("perf_event_cookie", "cookies of perf events", "5.15", asm.FnGetAttachCookie, bpf.PerfEvent)
 	RawTPCookie      = helper("raw_tp_cookie", "cookies of raw tracepoints", "6.10", asm.FnGetAttachCookie, bpf.RawTracepoint)
 	FindVMA          = helper("find_vma", "look-up of memory mappings", "5.17", asm.FnFindVma, bpf.RawTracepoint)
-	CgroupID         = helper("cgroup_id", "the current control group", "4.18", asm.FnGetCurrentCgroupId, bpf.RawTracepoint)
+	AncestorCgroup   = helper("ancestor_cgroup", "tests for control groups and what is below them", "5.15",
+		asm.FnGetCurrentAncestorCgroupId, bpf.RawTracepoint)
+	CgroupID = helper("cgroup_id", "the current control group", "4.18", asm.FnGetCurrentCgroupId, bpf.RawTracepoint)
 
 	AtomicFetch = &Feature{"atomic_fetch", "atomic operations that return a value", "5.12", func(*Machine) error {
 		// r1 = 1; fetch_add *(u64 *)(r10-8), r1
@@ -185,7 +187,7 @@ func Features() []*Feature {
 	return []*Feature{
 		RingBuffer, LargeKey, BPFLoop, ForEachMapElem, TaskBTF, TaskPtRegs, KtimeBoot, KtimeTAI, Snprintf, Strncmp,
 		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread, SocketCookie, SkbOutput, Override, WriteUser, GetFuncIP,
-		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AtomicFetch, CPUv4, MayGoto,
+		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AncestorCgroup, AtomicFetch, CPUv4, MayGoto,
 		NoPreallocPerf, SleepableUprobe, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfClock, PerfLink, KprobeMulti,
 		KprobeSession, UprobeMulti,
 	}

@@ -89,6 +89,7 @@ type Kind struct {
 	Return  int64       // what the program returns by default
 	Ours    Trigger     // fired by hawk itself, not by the kernel
 	Rated   bool        // fires at a rate that the attach point says
+	Nobodys bool        // fires for hawk, whatever task is on the processor
 	Alone   bool        // is the only thing that a script attaches
 	// RegisterArgs: argN are the machine's argument registers and no more.
 	RegisterArgs bool
@@ -216,6 +217,7 @@ type Options struct {
 	PID        int                    // -p or the -c child; 0: none
 	PIDFilter  bool                   // PID came from -p: in-program tests apply
 	Follow     bool                   // --follow: the process, and what it starts
+	Cgroups    []machine.ControlGroup // events of tasks in these and below; none: of all
 	Unsafe     bool                   // --unsafe
 	NoFeature  map[string]bool        // --no-feature
 	MaxProbes  int                    // max_probes

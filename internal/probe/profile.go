@@ -15,6 +15,7 @@ var _ = define(Kind{
 	Name:          "interval",
 	Aliases:       []string{"i"},
 	Doc:           "Fires regularly, on one CPU.",
+	Nobodys:       true,
 	Example:       `tracepoint:syscalls:sys_enter_read { @ = count(); } interval:s:1 { print(@); clear(@); }`,
 	Forms:         []string{"interval:s:count", "interval:ms:count", "interval:us:count", "interval:hz:rate", "interval:duration"},
 	Has:           HasRegs | HasCtx,
