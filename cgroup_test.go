@@ -97,4 +97,3 @@ func TestCgroupErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
-

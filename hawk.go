@@ -165,7 +165,7 @@ func (p *Program) portable(
 			return nil, diagnostics(ds)
 		}
 	}
-	payload, err := ahead(s, o, func(ds Diagnostics) { p.warnings = ds })
+	payload, err := ahead(s, o, p.machine.m.Arch(), func(ds Diagnostics) { p.warnings = ds })
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -179,6 +179,10 @@ func (p *Program) portable(
 		return nil, err
 	}
 	p.payload = payload
+	if !p.machine.m.Live() { // it starts wherever it is
+		p.machine = Host()
+		p.probe.Machine = p.machine.m
+	}
 	p.res = &compile.Result{Object: decoded.Layout(), Config: decoded.Config}
 	p.points, p.mechanisms = decoded.Points()
 	return p, nil

@@ -21,6 +21,16 @@ type Machine struct{ m *machine.Machine }
 // Host is a new view of the running machine, with caches of its own.
 func Host() *Machine { return &Machine{machine.Host()} }
 
+// Recorded is a machine that "hawk --record-machine DIR" wrote down. Programs compiled for
+// it run there only, and are sent there if they are portable. The files may be anybody's.
+func Recorded(fsys fs.FS) (*Machine, error) {
+	m := machine.RecordedIn(fsys)
+	if err := m.CheckRecording(); err != nil {
+		return nil, fmt.Errorf("hawk: not the recording of a machine: %w", err)
+	}
+	return &Machine{m}, nil
+}
+
 // Kernel is the kernel's release, "" if unknown.
 func (m *Machine) Kernel() string { return m.m.Release() }
 

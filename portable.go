@@ -22,8 +22,8 @@ import (
 var ErrSignature = errors.New("hawk: the object is signed with none of the keys")
 
 // ahead compiles a script for other kernels, too. The payload is nil if it is wrong.
-func ahead(s *Script, o compile.Options, report func(Diagnostics)) ([]byte, error) {
-	a := session.Ahead{File: s.file(), Options: o, Arch: arch.Native()}
+func ahead(s *Script, o compile.Options, on *arch.Arch, report func(Diagnostics)) ([]byte, error) {
+	a := session.Ahead{File: s.file(), Options: o, Arch: on}
 	a.Report = func(ds *source.Diagnostics) { report(diagnostics(ds)) }
 	a.Given = func(obj *object.Object) error {
 		values, err := optionValues(obj, s.Options)
@@ -96,9 +96,8 @@ func read(r io.Reader, trusted func(digest []byte) bool) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hawk: %w", err)
 	}
-	if here := arch.Native().Name; decoded.Arch != here {
-		err := fmt.Errorf("hawk: the program was compiled for %s, and this is %s", decoded.Arch, here)
-		return nil, &BindError{"architecture", decoded.Arch, here, err}
+	if err := ofThisArch(decoded); err != nil {
+		return nil, err
 	}
 	m := Host()
 	p := &Program{payload: payload, machine: m, probe: probe.Options{Machine: m.m}}
@@ -107,11 +106,23 @@ func read(r io.Reader, trusted func(digest []byte) bool) (*Program, error) {
 	return p, nil
 }
 
+func ofThisArch(p *aot.Payload) error {
+	here := arch.Native().Name
+	if p.Arch == here {
+		return nil
+	}
+	err := fmt.Errorf("hawk: the program was compiled for %s, and this is %s", p.Arch, here)
+	return &BindError{"architecture", p.Arch, here, err}
+}
+
 // bound makes the program of a payload for the machine. The payload is decoded each
 // time, since a binding changes it.
 func (p *Program) bound() (*session.Program, error) {
 	decoded, err := aot.Decode(p.payload)
 	if err != nil {
+		return nil, err
+	}
+	if err := ofThisArch(decoded); err != nil {
 		return nil, err
 	}
 	o := p.probe

@@ -62,6 +62,9 @@ func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
 	switch {
 	case p.prog == nil && p.payload == nil:
 		return nil, errors.New("hawk: a script that was only checked cannot be started")
+	case !p.machine.m.Live():
+		err := fmt.Errorf("hawk: the program was compiled for a recorded machine, and is not portable")
+		return nil, &BindError{"machine", p.machine.Kernel(), Host().Kernel(), err}
 	case !s.o.Child && (s.o.Command != nil || builtin.RunsCommands(p.res.Object)):
 		return nil, fmt.Errorf("hawk: starting commands has to be allowed by RunOptions.Child: %w", ErrPolicy)
 	}

@@ -32,7 +32,7 @@ var scripts = []string{
 // encode compiles a script for a machine of which nothing is known.
 func encode(t testing.TB, text string) []byte {
 	t.Helper()
-	machine, ledger := machine.Portable(arch.AMD64, "5.11")
+	machine, ledger := machine.Host().ForOthers(arch.AMD64, "5.11")
 	res, ds := compile.Compile(source.NewFile("in.bt", text),
 		compile.Options{Probe: probe.Options{Machine: machine}, Verify: true})
 	if res == nil {

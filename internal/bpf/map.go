@@ -39,7 +39,8 @@ func MapCreate(s MapSpec) (int, error) {
 		btf, btfKey, btfValue, vmlinux  uint32
 		extra                           uint64
 	}{
-		typ: uint32(s.Type), key: uint32(s.KeySize), value: uint32(s.ValueSize), entries: uint32(s.MaxEntries), flags: s.Flags,
+		typ: uint32(s.Type),
+		key: uint32(s.KeySize), value: uint32(s.ValueSize), entries: uint32(s.MaxEntries), flags: s.Flags,
 		name: objName(s.Name), btf: s.BTF, btfKey: s.BTFKey, btfValue: s.BTFValue,
 	}
 	return call(cmdMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))

@@ -33,7 +33,7 @@ const (
 	Tracing       ProgramType = 26
 )
 
-// What programs and links attach to, as far as they have to say it.
+// The types of attachment, as far as programs and links have to say it.
 const (
 	AttachRawTracepoint AttachType = 23 // with BTF
 	AttachFentry        AttachType = 24

@@ -87,6 +87,11 @@ func (c *command) main(args []string) int {
 		return c.tell(completion(c.shell))
 	case modeInfo:
 		return c.info()
+	case modeRecord:
+		if err := c.machine.Record(c.record); err != nil {
+			return c.fail(exitFailure, err)
+		}
+		return exitOK
 	case modeFormat:
 		return c.layout()
 	case modeList:

@@ -68,6 +68,8 @@ func options() []option {
 
 		{short: 'v', long: "verbose", doc: "say more; with -l show arguments", group: trouble, set: func(s *settings, _ string) error { s.verbose++; return nil }},
 		{long: "info", doc: "show what this kernel can do; -f json in front for JSON", group: trouble, set: func(s *settings, _ string) error { return s.atOnce(modeInfo) }},
+		{long: "record-machine", arg: "DIR", doc: "write down what to compile for this machine elsewhere",
+			group: trouble, set: (*settings).setRecord},
 		{long: "no-feature", arg: "FEATURE,…", doc: "do without features of the kernel", group: trouble, values: probe.Features(), set: (*settings).setNoFeature},
 		{long: "dwarf-pid", arg: "PID", doc: "prepare user stacks of this process; may be repeated", group: trouble, set: (*settings).addDwarfPID},
 

@@ -23,6 +23,7 @@ const (
 	modeTime    // measure the stages of the compiler
 	modeList
 	modeInfo
+	modeRecord
 	modeHelp
 	modeVersion
 	modeMan
@@ -61,6 +62,7 @@ type settings struct {
 	maxOverhead float64       // percent of a CPU; 0: no limit
 	exitStatus  string        // "child", or "" for hawk's own
 	shell       string        // of --completion
+	record      string        // of --record-machine
 	includeDirs []string
 	includes    []string
 	aot         string // the executable to write, "" for none
@@ -91,6 +93,11 @@ func (s *settings) setMode(m mode, option string) error {
 func (s *settings) atOnce(m mode) error {
 	s.mode, s.stop = m, true
 	return nil
+}
+
+func (s *settings) setRecord(dir string) error {
+	s.record = dir
+	return s.atOnce(modeRecord)
 }
 
 func (s *settings) setDebug(list string) error {

@@ -56,7 +56,8 @@ func (t *Machine) ControlGroup(path string) (ControlGroup, error) {
 	for dir, at := path, id; at != rootCgroup; level++ {
 		dir = filepath.Dir(dir)
 		if at, err = t.CgroupID(dir); err != nil {
-			return ControlGroup{}, fmt.Errorf("%s: the root of the hierarchy is not above it: it is hidden by a namespace", path)
+			return ControlGroup{}, fmt.Errorf(
+				"%s: the root of the hierarchy is not above it: it is hidden by a namespace", path)
 		}
 	}
 	return ControlGroup{id, level}, t.Has(AncestorCgroup)

@@ -98,18 +98,18 @@ func maskCPUs() int {
 // containers put other files in its place, with the CPUs that they are meant to
 // use.
 func (t *Machine) cpuList(name string) ([]int, error) {
-	f, err := os.Open(t.path(name))
+	f, err := t.open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if t.Live() {
+	if live, ok := f.(*os.File); ok && t.Live() {
 		var st unix.Statfs_t
-		if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
-			return nil, fmt.Errorf("%s: %w", t.path(name), err)
+		if err := unix.Fstatfs(int(live.Fd()), &st); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if st.Type != unix.SYSFS_MAGIC {
-			return nil, fmt.Errorf("%s: this is not the kernel's file", t.path(name))
+			return nil, fmt.Errorf("%s: this is not the kernel's file", name)
 		}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, longestList))
@@ -118,7 +118,7 @@ func (t *Machine) cpuList(name string) ([]int, error) {
 	}
 	cpus, err := parseCPUs(strings.TrimSpace(string(data)))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.path(name), err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return cpus, nil
 }

@@ -74,7 +74,7 @@ func (t *Machine) Has(f *Feature) error {
 
 func (t *Machine) recordedFeature(f *Feature) error {
 	set, err := t.recorded.get(func() (map[string]bool, error) {
-		data, err := t.read("/features")
+		data, err := t.read(recordedFeatures)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, nil
 		}
@@ -127,7 +127,8 @@ var (
 	FindVMA          = helper("find_vma", "look-up of memory mappings", "5.17", asm.FnFindVma, bpf.RawTracepoint)
 	AncestorCgroup   = helper("ancestor_cgroup", "tests for control groups and what is below them", "5.15",
 		asm.FnGetCurrentAncestorCgroupId, bpf.RawTracepoint)
-	CgroupID = helper("cgroup_id", "the current control group", "4.18", asm.FnGetCurrentCgroupId, bpf.RawTracepoint)
+	CgroupID = helper("cgroup_id", "the current control group", "4.18",
+		asm.FnGetCurrentCgroupId, bpf.RawTracepoint)
 
 	AtomicFetch = &Feature{"atomic_fetch", "atomic operations that return a value", "5.12", func(*Machine) error {
 		// r1 = 1; fetch_add *(u64 *)(r10-8), r1
@@ -152,8 +153,7 @@ var (
 	KprobePMU          = &Feature{"kprobe", "kprobes", "4.17", pmuTest("kprobe")}
 	UprobePMU          = &Feature{"uprobe", "uprobes", "4.17", pmuTest("uprobe")}
 	UprobeRef          = &Feature{"uprobe_refcnt", "semaphores of USDT probes", "4.20", func(t *Machine) error {
-		_, err := os.Stat(t.path(eventSources + "uprobe/format/ref_ctr_offset"))
-		return err
+		return t.stat(eventSources + "uprobe/format/ref_ctr_offset")
 	}}
 	PerfClock = &Feature{"perf_clock", "perf events of the clock on a CPU", "4.9", func(t *Machine) error {
 		cpus, err := t.OnlineCPUs()

@@ -34,7 +34,7 @@ func (t *Machine) FilterFunctions() (*Functions, error) {
 		if err == nil {
 			return f, nil
 		}
-		if t.Live() && !t.hasKprobes() {
+		if !t.hasKprobes() {
 			return nil, fmt.Errorf("no list of traceable functions: %w; %w", err, ErrNoKprobes)
 		}
 		text, kerr := t.kallsymsText()
@@ -50,7 +50,7 @@ func (t *Machine) tracefsFunctions() (*Functions, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(dir + "/available_filter_functions")
+	data, err := t.read(dir + "/available_filter_functions")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errors.New("the kernel has no function tracing (CONFIG_FUNCTION_TRACER)")
@@ -80,13 +80,12 @@ func (t *Machine) hasKprobes() bool {
 	if err != nil {
 		return false
 	}
-	_, err = os.Stat(dir + "/kprobe_events")
-	return err == nil
+	return t.stat(dir+"/kprobe_events") == nil
 }
 
 // kallsymsText is the text symbols of kallsyms in the format of the list.
 func (t *Machine) kallsymsText() ([]byte, error) {
-	f, err := os.Open(t.path("/proc/kallsyms"))
+	f, err := t.open("/proc/kallsyms")
 	if err != nil {
 		return nil, err
 	}

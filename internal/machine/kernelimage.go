@@ -25,7 +25,7 @@ func (t *Machine) KernelImage() *exe.File {
 	for _, d := range t.DebugDirs {
 		paths = append(paths, d.Path+byID)
 	}
-	paths = append(paths, t.path("/usr/lib/debug"+byID))
+	paths = append(paths, "/usr/lib/debug"+byID)
 	for _, path := range append(paths, t.vmlinuxPaths()...) {
 		e, err := exe.Open(path)
 		if err != nil {

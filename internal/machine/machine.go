@@ -1,9 +1,10 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +29,7 @@ type Machine struct {
 	// before use.
 	DebugDirs []exe.DebugDir
 
-	root string // prefix of all paths; "" is the running machine
+	files fs.FS // of a recording; nil: the running machine's own
 
 	mu        sync.Mutex
 	uname     onced[[2]string] // machine, release
@@ -62,23 +63,23 @@ func (o *onced[T]) get(f func() (T, error)) (T, error) {
 // Host is a new view of the machine hawk runs on, with caches of its own.
 func Host() *Machine { return new(Machine) }
 
-// Recorded is a machine described by the files of a directory.
-func Recorded(dir string) *Machine { return &Machine{root: filepath.Clean(dir)} }
+// Recorded is a machine described by the files of a directory; see Record. What the
+// directory lacks, the machine lacks; without a list of features it has all of them.
+func Recorded(dir string) *Machine { return RecordedIn(os.DirFS(dir)) }
+
+// RecordedIn is Recorded for the files of a file system, which may be anybody's.
+func RecordedIn(files fs.FS) *Machine { return &Machine{files: files} }
 
 // Live reports whether it is the running machine.
-func (t *Machine) Live() bool { return t.root == "" }
-
-func (t *Machine) path(name string) string { return t.root + name }
-
-func (t *Machine) read(name string) ([]byte, error) { return os.ReadFile(t.path(name)) }
+func (t *Machine) Live() bool { return t.files == nil }
 
 func (t *Machine) names() ([2]string, error) {
 	return t.uname.get(func() ([2]string, error) {
 		if !t.Live() {
-			data, err := t.read("/uname")
+			data, err := t.read(recordedNames)
 			words := strings.Fields(string(data))
 			if err == nil && len(words) != 2 {
-				err = fmt.Errorf("%s: want machine and release", t.path("/uname"))
+				err = errors.New("uname: want machine and release")
 			}
 			if err != nil {
 				return [2]string{}, err

@@ -3,7 +3,6 @@ package machine
 import (
 	"fmt"
 	"math/bits"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,14 +106,4 @@ func (e *PMUEvent) set(format string, n uint64) error {
 		e.Config[word] = e.Config[word]&^(1<<at) | n>>i&1<<at
 	}
 	return nil
-}
-
-// entries lists a directory of sysfs.
-func (t *Machine) entries(dir string) []string {
-	var out []string
-	files, _ := os.ReadDir(t.path(dir))
-	for _, f := range files {
-		out = append(out, f.Name())
-	}
-	return out
 }

@@ -17,13 +17,13 @@ import (
 // laid out.
 const PortableCPUs = 256
 
-// Portable is the running machine for a compilation whose result is to run on
+// ForOthers is the machine for a compilation whose result is to run on
 // other machines of an architecture too. What the compilation takes from this
 // one goes into the ledger. Features that came with a certain kernel ("5.17") or
 // a later one are missing; "" leaves all that this kernel has.
-func Portable(a *arch.Arch, before string) (*Machine, *Ledger) {
+func (t *Machine) ForOthers(a *arch.Arch, before string) (*Machine, *Ledger) {
 	l := &Ledger{arch: a, before: before, numbers: map[string]int{}, origins: map[*types.Struct]origin{}}
-	return &Machine{ledger: l}, l
+	return &Machine{files: t.files, DebugDirs: t.DebugDirs, Named: t.Named, ledger: l}, l
 }
 
 // Portable reports whether what is compiled for the machine is to run on others.

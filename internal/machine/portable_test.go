@@ -34,8 +34,7 @@ print fmt: "%d", REC->number
 // A fact is what it was where it can be moved, or says what is different.
 func TestFacts(t *testing.T) {
 	here := record(t, format)
-	portable, ledger := Portable(arch.AMD64, "6.9")
-	portable.root = here.root
+	portable, ledger := here.ForOthers(arch.AMD64, "6.9")
 	f, err := portable.TracepointFormat("demo", "event")
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +105,7 @@ func TestFacts(t *testing.T) {
 
 // Members behind a pointer in a tracepoint's record are facts of the kernel's types.
 func TestFactsBehindRecord(t *testing.T) {
-	portable, ledger := Portable(arch.Native(), "")
+	portable, ledger := Host().ForOthers(arch.Native(), "")
 	needBTF(t)
 	f, err := ParseFormat("demo", "event", "\tfield:struct task_struct * task;\toffset:8;\tsize:8;\tsigned:0;\n", portable)
 	if err != nil {

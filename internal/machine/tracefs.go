@@ -19,17 +19,17 @@ import (
 func (t *Machine) Tracefs() (string, error) {
 	return t.tracing.get(func() (string, error) {
 		for _, dir := range [...]string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"} {
-			if isTracefs(t.path(dir)) {
-				return t.path(dir), nil
+			if t.isTracefs(dir) {
+				return dir, nil
 			}
 		}
 		if !t.Live() {
-			return "", fmt.Errorf("no tracefs recorded in %s", t.root)
+			return "", errors.New("no tracefs was recorded")
 		}
-		if dir := mountedTracefs(); dir != "" {
+		if dir := t.mountedTracefs(); dir != "" {
 			return dir, nil
 		}
-		dir, err := mountTracefs()
+		dir, err := t.mountTracefs()
 		if err != nil {
 			return "", fmt.Errorf("tracefs is not mounted and hawk cannot mount it (mount -t tracefs tracefs /sys/kernel/tracing): %w", err)
 		}
@@ -37,13 +37,13 @@ func (t *Machine) Tracefs() (string, error) {
 	})
 }
 
-func isTracefs(dir string) bool {
-	_, err := os.Stat(dir + "/events")
+func (t *Machine) isTracefs(dir string) bool {
+	err := t.stat(dir + "/events")
 	return err == nil || errors.Is(err, fs.ErrPermission)
 }
 
 // mountedTracefs looks for a mount at an unusual place.
-func mountedTracefs() string {
+func (t *Machine) mountedTracefs() string {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return ""
@@ -55,7 +55,7 @@ func mountedTracefs() string {
 		if !ok || !strings.HasPrefix(after, "tracefs ") || len(fields) < 5 {
 			continue
 		}
-		if dir := UnescapeMount(fields[4]); isTracefs(dir) {
+		if dir := UnescapeMount(fields[4]); t.isTracefs(dir) {
 			return dir
 		}
 	}
@@ -81,7 +81,7 @@ func UnescapeMount(s string) string {
 	return b.String()
 }
 
-func mountTracefs() (string, error) {
+func (t *Machine) mountTracefs() (string, error) {
 	fsfd, err := unix.Fsopen("tracefs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return "", fmt.Errorf("fsopen: %w", err)
@@ -96,7 +96,7 @@ func mountTracefs() (string, error) {
 	}
 	// mnt stays open: it is the mount.
 	dir := "/proc/self/fd/" + strconv.Itoa(mnt)
-	if !isTracefs(dir) {
+	if !t.isTracefs(dir) {
 		unix.Close(mnt)
 		return "", errors.New("a fresh tracefs has no events directory")
 	}
@@ -110,7 +110,7 @@ func (t *Machine) Events() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := os.ReadFile(dir + "/available_events")
+		data, err := t.read(dir + "/available_events")
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (t *Machine) HasEvent(category, event string) (bool, error) {
 	if !isEventName(category) || !isEventName(event) {
 		return false, nil
 	}
-	_, err = os.Stat(dir + "/events/" + category + "/" + event + "/format")
+	err = t.stat(dir + "/events/" + category + "/" + event + "/format")
 	switch {
 	case err == nil:
 		return true, nil
@@ -174,7 +174,11 @@ func (t *Machine) eventFile(category, event, name string) ([]byte, error) {
 	if !isEventName(category) || !isEventName(event) {
 		return nil, fmt.Errorf("%s:%s: %w", category, event, ErrNoEvent)
 	}
-	data, err := readMade(dir + "/events/" + category + "/" + event + "/" + name)
+	read := readMade
+	if !t.Live() {
+		read = t.read
+	}
+	data, err := read(dir + "/events/" + category + "/" + event + "/" + name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s:%s: %w", category, event, ErrNoEvent)
 	}

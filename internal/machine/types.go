@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -64,7 +63,7 @@ func (t *Machine) openBTF() (*btf.Spec, error) {
 		}
 		return s, nil
 	}
-	s, err := readBTF(t.path("/sys/kernel/btf/vmlinux"), "vmlinux", nil)
+	s, err := t.ownBTF("vmlinux", nil)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}
@@ -84,7 +83,7 @@ func (t *Machine) vmlinuxPaths() []string {
 		out = append(out, t.Named.VMLinux)
 	}
 	r := t.Release()
-	if r == "" {
+	if r == "" || !t.Live() {
 		return out
 	}
 	for _, p := range [...]string{
@@ -96,7 +95,7 @@ func (t *Machine) vmlinuxPaths() []string {
 		"/usr/lib/debug/boot/vmlinux-" + r + ".debug",
 		"/usr/lib/debug/lib/modules/" + r + "/vmlinux",
 	} {
-		out = append(out, t.path(p))
+		out = append(out, p)
 	}
 	return out
 }
@@ -117,7 +116,7 @@ func (t *Machine) ModuleBTF(module string) (*btf.Spec, error) {
 	if s, ok := t.modules[module]; ok {
 		return s, nil
 	}
-	s, err := readBTF(t.path("/sys/kernel/btf/"+module), module, base)
+	s, err := t.ownBTF(module, base)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("module %s has no BTF or is not loaded", module)
 	}
@@ -186,6 +185,21 @@ func contents(f *foreign.File) ([]byte, error) {
 		}
 	}
 	return f.All(maxBTF)
+}
+
+// ownTypes is where the kernel shows its types and those of its modules.
+const ownTypes = "/sys/kernel/btf"
+
+// ownBTF is what the kernel shows of itself or of a module.
+func (t *Machine) ownBTF(name string, base *btf.Spec) (*btf.Spec, error) {
+	if t.Live() {
+		return readBTF(ownTypes+"/"+name, name, base)
+	}
+	data, err := t.read(ownTypes + "/" + name)
+	if err != nil {
+		return nil, err
+	}
+	return btf.Parse(name, data, base)
 }
 
 // kindsOf are the kinds that a C keyword admits; "" is any type name.
@@ -301,15 +315,5 @@ func (t *Machine) ExpectTask(event string) {
 
 // BTFModules lists the modules that have type information, without vmlinux.
 func (t *Machine) BTFModules() []string {
-	entries, err := os.ReadDir(t.path("/sys/kernel/btf"))
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, e := range entries {
-		if e.Name() != "vmlinux" {
-			out = append(out, e.Name())
-		}
-	}
-	return out
+	return slices.DeleteFunc(t.entries(ownTypes), func(name string) bool { return name == "vmlinux" })
 }

@@ -73,7 +73,7 @@ func TestListSideBySide(t *testing.T) {
 // A BPF program of the same name may be another one on another machine.
 func TestProgramResultPortable(t *testing.T) {
 	p := &Point{Target: onBPF, Func: "f", Extra: bpfFunc{proto: &types.Func{Result: types.Int32}}}
-	portable, _ := machine.Portable(arch.AMD64, "")
+	portable, _ := machine.Host().ForOthers(arch.AMD64, "")
 	if typ, err := fexitRetval(p, &Options{Machine: portable}); err == nil {
 		t.Errorf("what runs elsewhere reads a result of type %s", typ)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
@@ -13,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -34,13 +34,10 @@ var _ = define(Kind{
 	List:     listIters,
 	Describe: describeIter,
 	Ctx: func(p *Point, o *Options) (types.Type, error) {
-		return o.Machine.TypeByName("struct", iterStruct+p.Func)
+		return o.Machine.TypeByName("struct", machine.IteratorStruct+p.Func)
 	},
 	Plan: planIter,
 })
-
-// iterStruct begins the name of the struct that an iterator's program sees.
-const iterStruct = "bpf_iter__"
 
 const bpffs = "/sys/fs/bpf"
 
@@ -73,35 +70,13 @@ func matchIter(p *Point, o *Options) ([]*Point, error) {
 	return []*Point{p}, nil
 }
 
-// iterators lists what the kernel can walk, sorted. Types tell of more than
-// the kernel accepts programs for.
-func iterators(o *Options) ([]string, error) {
-	s, err := o.Machine.BTF()
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	err = s.Each(btf.Set(btf.Struct), func(_ uint32, _ btf.Kind, name []byte) bool {
-		if object, ok := strings.CutPrefix(string(name), iterStruct); ok {
-			out = append(out, object)
-		}
-		return true
-	})
-	slices.Sort(out)
-	out = slices.DeleteFunc(slices.Compact(out), func(object string) bool {
-		_, err := o.Machine.Iterator(object)
-		return err != nil
-	})
-	return out, err
-}
-
 func iterNames(_ *Point, o *Options) []string {
-	names, _ := iterators(o)
+	names, _ := o.Machine.Iterators()
 	return names
 }
 
 func listIters(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
-	names, err := iterators(o)
+	names, err := o.Machine.Iterators()
 	if err != nil {
 		return err
 	}

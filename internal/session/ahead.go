@@ -76,8 +76,7 @@ func (a *Ahead) Compile() (*aot.Payload, error) {
 
 // portable compiles the script for kernels before one, "" for this one.
 func (a *Ahead) portable(o compile.Options, before string) (*compile.Result, *source.Diagnostics, *machine.Ledger) {
-	m, ledger := machine.Portable(a.Arch, before)
-	m.DebugDirs, m.Named = o.Probe.Machine.DebugDirs, o.Probe.Machine.Named
+	m, ledger := o.Probe.Machine.ForOthers(a.Arch, before)
 	o.Probe.Machine = m
 	res, ds := compile.Compile(a.File, o)
 	return res, ds, ledger

@@ -74,7 +74,7 @@ func (s *Script) portable() bool {
 func (s *Script) ahead(a *arch.Arch, last bool) ([]byte, error) {
 	p := &aot.Payload{Arch: a.Name, Unsafe: s.Has("unsafe")}
 	for before := ""; ; {
-		machine, ledger := machine.Portable(a, before)
+		machine, ledger := machine.Host().ForOthers(a, before)
 		o := compile.Options{Verify: true, Trace: true, Probe: probe.Options{Machine: machine, Unsafe: s.Has("unsafe")}}
 		res, ds := compile.Compile(source.NewFile(s.Name+".bt", s.Text), o)
 		if res == nil {
