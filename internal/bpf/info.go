@@ -91,7 +91,8 @@ func describe(fd int) (ProgInfo, error) {
 	if err := objInfo(fd, unsafe.Pointer(&first), unsafe.Sizeof(first)); err != nil {
 		return ProgInfo{}, err
 	}
-	out := ProgInfo{ID: first.id, Type: ProgramType(first.typ), Name: unix.ByteSliceToString(first.name[:]), BTF: first.btf}
+	out := ProgInfo{ID: first.id, Type: ProgramType(first.typ),
+		Name: unix.ByteSliceToString(first.name[:]), BTF: first.btf}
 	n := min(first.funcCount, mostFuncs)
 	if n == 0 {
 		return out, nil

@@ -186,8 +186,10 @@ var (
 func Features() []*Feature {
 	return []*Feature{
 		RingBuffer, LargeKey, BPFLoop, ForEachMapElem, TaskBTF, TaskPtRegs, KtimeBoot, KtimeTAI, Snprintf, Strncmp,
-		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread, SocketCookie, SkbOutput, Override, WriteUser, GetFuncIP,
-		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AncestorCgroup, AtomicFetch, CPUv4, MayGoto,
+		MapLookupPerCPU, TaskStorage, GetStackID, GetTaskStack, NamespacedPID, SendSignal, SendSignalThread,
+		SocketCookie, SkbOutput, Override, WriteUser, GetFuncIP,
+		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AncestorCgroup,
+		AtomicFetch, CPUv4, MayGoto,
 		NoPreallocPerf, SleepableUprobe, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfClock, PerfLink, KprobeMulti,
 		KprobeSession, UprobeMulti,
 	}
