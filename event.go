@@ -57,7 +57,7 @@ func (s *Session) event(it output.Item, text *renderer) Event {
 				ev.Map = s.snapshot(info, it.Sorted())
 			}
 		}
-	case output.Lost, output.LostTotal:
+	case output.Lost, output.LostTotal, output.Skipped:
 		ev.Kind = Lost
 	case output.Attached:
 		ev.Kind = Attached

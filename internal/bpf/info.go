@@ -37,6 +37,7 @@ type progInfo struct {
 	jitedLineCount, lineRec, jitedLineRec, tagCount uint32
 	tags                                            unsafe.Pointer
 	runNanos, runs                                  uint64 // while somebody asks for statistics
+	skipped                                         uint64 // since 5.12
 }
 
 // mostFuncs bounds what a program's description may hold: the kernel allows 256

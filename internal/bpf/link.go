@@ -158,6 +158,36 @@ func (l *PerfLink) Close() error {
 	return err
 }
 
+// linkInfo is struct bpf_link_info, of the links that know what they missed.
+type linkInfo struct {
+	typ, id, prog, _ uint32
+	kind             uint32 // of a perf event's link: what the event is
+	_                [3]uint32
+	multi            uint64 // what a link of many kprobes missed
+	_                uint64
+	perf             uint64 // what a kprobe missed
+	_                uint64
+}
+
+// LinkMissed is how many events did not get as far as the program of a link: calls of
+// a function that found no room to note where they return to, probes that were hit
+// inside another one. Linux counts them for kprobes and says so since 6.7; it is 0
+// for all other links.
+func LinkMissed(fd int) uint64 {
+	const linkPerf, linkMulti, eventKprobe, eventKretprobe = 7, 8, 3, 4
+	var info linkInfo
+	err := objInfo(fd, unsafe.Pointer(&info), unsafe.Sizeof(info))
+	switch {
+	case err != nil:
+		return 0
+	case info.typ == linkMulti:
+		return info.multi
+	case info.typ == linkPerf && (info.kind == eventKprobe || info.kind == eventKretprobe):
+		return info.perf
+	}
+	return 0
+}
+
 // LinkIter makes a link of an iterator program. info is the union
 // bpf_iter_link_info, all zero for an iterator that needs to be told nothing.
 func LinkIter(progFD int, info [3]uint32) (int, error) {

@@ -132,7 +132,11 @@ func cmdMatch(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func cmdCapture(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, !neg && len(args) == 3, "capture NAME STREAM REGEXP")
+	usage(ts, !neg && (len(args) == 3 || len(args) == 4), "capture NAME STREAM REGEXP [ELSE]")
+	if len(args) == 4 && !compile(ts, args[2]).MatchString(ts.ReadFile(args[1])) {
+		ts.Setenv(args[0], args[3])
+		return
+	}
 	ts.Setenv(args[0], group(ts, args[1], args[2]))
 }
 
@@ -141,13 +145,25 @@ func cmdNumber(ts *testscript.TestScript, neg bool, args []string) {
 	text := group(ts, args[0], args[1])
 	got, err := strconv.ParseInt(text, 0, 64)
 	ts.Check(err)
-	want, err := strconv.ParseInt(args[3], 0, 64)
+	want, err := sum(args[3])
 	ts.Check(err)
 	ok, err := compare(got, args[2], want)
 	ts.Check(err)
 	if !ok {
 		ts.Fatalf("%s in %s is %d, want %s %d", args[1], args[0], got, args[2], want)
 	}
+}
+
+// sum is the value of numbers with + between them.
+func sum(text string) (total int64, err error) {
+	for term := range strings.SplitSeq(text, "+") {
+		n, err := strconv.ParseInt(term, 0, 64)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
 }
 
 // group returns the first group of the first match of pattern in a stream.

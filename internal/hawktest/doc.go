@@ -16,11 +16,12 @@
 //	signal SIGNAL NAME        send a signal: INT, TERM, USR1…
 //	[!] await NAME            wait for the end of a process; stdout and stderr are then its output
 //	match STREAM FILE         the output is what FILE shows: lines are literal but for {{regexp}}; a line "..." stands for any lines
-//	number STREAM REGEXP OP N compare the first group of the first match: == != < <= > >=
+//	number STREAM REGEXP OP N compare the first group of the first match, N being a number or
+//	                          a sum, 2+3: == != < <= > >=
 //	peak < MEGABYTES          the most memory that the last hawk had
 //	share STREAM REGEXP PERCENT N  of the samples in maps by stack, N at least, PERCENT at least have stacks that match
 //	rows FILE                 run the scripts of a table and compare all that they print (see parseRows)
-//	capture NAME STREAM REGEXP  set $NAME to the first group of the first match
+//	capture NAME STREAM REGEXP [ELSE]  set $NAME to the first group of the first match, to ELSE without one
 //	holdings NAME             note what a process has of the kernel: programs, maps, links
 //	gone                      of what was noted nothing is left, nor does the kernel's log complain
 //	kills N FILE              run the scripts of a file, one a line, N runs in all, and kill each at a random moment: nothing is left

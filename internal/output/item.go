@@ -45,6 +45,8 @@ type (
 	Lost struct{ Events uint64 }
 	// LostTotal says at the end how many events were lost in all.
 	LostTotal struct{ Events uint64 }
+	// Skipped says at the end for how many events the kernel ran no program of theirs.
+	Skipped struct{ Events uint64 }
 	// Unread says at the end how many strings of user memory could not be read.
 	Unread struct {
 		Strings uint64
@@ -82,6 +84,7 @@ func (Map) item()          {}
 func (Attached) item()     {}
 func (Lost) item()         {}
 func (LostTotal) item()    {}
+func (Skipped) item()      {}
 func (Unread) item()       {}
 func (Message) item()      {}
 func (HelperError) item()  {}

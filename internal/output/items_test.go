@@ -27,6 +27,7 @@ var samples = []struct {
 	{Attached{Probes: 1}, ""},
 	{Lost{Events: 1}, ""},
 	{LostTotal{Events: 1}, ""},
+	{Skipped{Events: 1}, ""},
 	{Unread{Strings: 1}, ""},
 	{Message{Severity: source.Error, Text: "x"}, ""},
 	{HelperError{Msg: "x", Helper: "h", Code: -1}, ""},

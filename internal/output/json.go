@@ -59,6 +59,8 @@ func (j *JSON) Write(item Item) error {
 		s.buf = appendCount(s.buf, "attached_probes", "probes", uint64(it.Probes))
 	case Lost:
 		s.buf = appendCount(s.buf, "lost_events", "events", it.Events)
+	case Skipped:
+		s.buf = appendCount(s.buf, "skipped_events", "events", it.Events)
 	case Message:
 		if !it.Span.Valid() {
 			return j.complain(item)

@@ -288,6 +288,8 @@ type Mechanism struct {
 	// Slow: the kernel undoes an attachment by waiting for all CPUs, or by walking
 	// through the memory of processes.
 	Slow bool
+	// Counts: links know of events that did not get as far as the program.
+	Counts bool
 
 	// NullSkip: a pointer in the context may be null, which ends the run.
 	NullSkip bool

@@ -65,6 +65,7 @@ var kprobeSession = Mechanism{
 	Attach:    bpf.AttachKprobeSession,
 	Backwards: true,
 	Slow:      true,
+	Counts:    true,
 	Link: func(progFD int, g *Group, o *Options) ([]Link, error) {
 		entries := *g
 		entries.Points = g.Points[:len(g.Points)/2]

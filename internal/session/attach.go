@@ -160,6 +160,9 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 		s.describe(p)
 	}
 	links, err := p.Group.Mech.Link(fd, p.Group, s.o.Probe)
+	if p.Group.Mech.Counts {
+		s.counted(links)
+	}
 	for _, l := range links {
 		if !p.Group.Mech.Slow || !s.held(l) {
 			s.links = append(s.links, l)

@@ -37,6 +37,7 @@ const closers = 16
 // detach closes all links. A second signal leaves the rest to the kernel,
 // which closes them when hawk ends.
 func (s *session) detach() {
+	s.uncount()
 	shown := startProgress(s.o.Progress, "Detaching", len(s.links))
 	defer shown.end()
 	var next atomic.Int64

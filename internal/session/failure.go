@@ -81,6 +81,9 @@ func (f *failures) report(s *session, last bool) {
 	if last && lost > 0 {
 		s.Emit(output.LostTotal{Events: lost})
 	}
+	if n := s.finalSkips.Load(); last && n > 0 {
+		s.Emit(output.Skipped{Events: n})
+	}
 	if n := atomic.LoadUint64(s.word(object.DataUnread)); last && n > 0 {
 		s.Emit(output.Unread{Strings: n, Entry: s.tracesEntries()})
 	}

@@ -93,6 +93,7 @@ func (s *session) finish() error {
 		s.o.Stopping()
 	}
 	s.reason = s.why(atomic.SwapUint64(s.word(object.DataExited), 1) != 0)
+	s.settleSkipped()
 	s.drain()
 	if c := s.o.Child; c != nil {
 		c.terminate(s.abort)
@@ -148,7 +149,7 @@ func (s *session) result() Result {
 func (s *session) stats(measured bool) Stats {
 	st := Stats{
 		Events: s.received.Load(), Lost: atomic.LoadUint64(s.word(object.DataLost)),
-		Missed: atomic.LoadUint64(s.word(object.DataMissed)), Unread: atomic.LoadUint64(s.word(object.DataUnread)),
+		Missed: atomic.LoadUint64(s.word(object.DataMissed)) + s.skipped(), Unread: atomic.LoadUint64(s.word(object.DataUnread)),
 	}
 	if !measured {
 		return st

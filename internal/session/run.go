@@ -130,6 +130,7 @@ type session struct {
 	stacks  map[stackKey]value.Stack
 	unwind  *unwind.Unwinder // nil if no stack is unwound by tables
 	attention
+	skips
 	clocks
 	users
 	cgroups

@@ -285,7 +285,7 @@ func (s *Session) free() error {
 type Stats struct {
 	Events uint64 // records that were read
 	Lost   uint64 // records that found no room
-	Missed uint64 // events that were skipped since no memory was free
+	Missed uint64 // events that were skipped, since no memory was free or by the kernel
 	Unread uint64 // strings of user memory that could not be read
 	// Programs are those of the script; what they took is known while the kernel
 	// measures, which a limit of the overhead has it do.
