@@ -256,7 +256,7 @@ type Result struct {
 
 // Stats count what programs sent: it was read and handed on (Events), found no room
 // in the kernel's buffer (Lost), or was dropped by hawk (Dropped). Missed probes could not
-// even begin to send, Unread strings could not be read.
+// even begin to send, or the kernel did not run them, filters not asked. Unread strings could not be read.
 type Stats struct {
 	Events, Lost, Missed, Dropped, Unread uint64
 	Programs                              []ProgramStats // with Budget only

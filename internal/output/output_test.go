@@ -86,8 +86,10 @@ var records = []struct {
 	{"attached", Attached{1}, "", "Attached 1 probe\n", `{"type": "attached_probes", "count": 1, "data": {"probes": 1}}` + "\n"},
 	{"attached 3", Attached{3}, "", "Attached 3 probes\n", `{"type": "attached_probes", "count": 3, "data": {"probes": 3}}` + "\n"},
 	{"lost", Lost{8}, "", "Lost 8 events\n", `{"type": "lost_events", "count": 8, "data": {"events": 8}}` + "\n"},
-	{"skipped", Skipped{8}, "", "WARNING: Total skipped event count: 8. The kernel did not run the probe for these: its program was running on that CPU, " +
-		"or too many calls were waiting for their return. No filter was asked.\n", `{"type": "skipped_events", "count": 8, "data": {"events": 8}}` + "\n"},
+	{"skipped", Skipped{8}, "", "WARNING: Total skipped event count: 8. " +
+		"The kernel did not run the probe for these: its program was running on that CPU, " +
+		"or too many calls were waiting for their return. No filter was asked.\n",
+		`{"type": "skipped_events", "count": 8, "data": {"events": 8}}` + "\n"},
 	{"errorf", Message{source.Error, span(8, 14), "bad 4"}, "", "stdin:1:9-15: ERROR: bad 4\n",
 		`{"type": "errorf", "msg": "bad 4", "filename": "stdin", "line": 1, "col": 9}` + "\n"},
 	{"warnf", Message{source.Warning, span(8, 14), "hmm"}, "", "stdin:1:9-15: WARNING: hmm\n",

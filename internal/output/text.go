@@ -124,8 +124,9 @@ func printDiagnostic(w io.Writer, item Item, opts Options) {
 		d.Msg = fmt.Sprintf("Total lost event count: %d", it.Events)
 		print.NoWarnings = false
 	case Skipped:
-		d.Msg = fmt.Sprintf("Total skipped event count: %d. The kernel did not run the probe for these: its program was running on that CPU, "+
-			"or too many calls were waiting for their return. No filter was asked.", it.Events)
+		d.Msg = fmt.Sprintf("Total skipped event count: %d. The kernel did not run the probe for these: "+
+			"its program was running on that CPU, or too many calls were waiting "+
+			"for their return. No filter was asked.", it.Events)
 		print.NoWarnings = false
 	default:
 		return

@@ -4,6 +4,7 @@ import (
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/types"
 )
 
 // One link can serve both ends of kernel functions. The kernel then does for
@@ -25,7 +26,7 @@ func OneSession(entry, ret *Group, o *Options) (both *Group, isReturnID uint32, 
 			return nil, 0, false
 		}
 	}
-	if o.NoFeature[machine.KprobeMulti.Name] || !o.has(machine.KprobeSession) {
+	if o.NoFeature[machine.KprobeMulti.Name] || !o.has(machine.KprobeSession) || returnsNeedRoom(o) {
 		return nil, 0, false
 	}
 	s, err := o.Machine.BTF()
@@ -38,6 +39,22 @@ func OneSession(entry, ret *Group, o *Options) (both *Group, isReturnID uint32, 
 	}
 	points := append(append([]*Point(nil), entry.Points...), ret.Points...)
 	return &Group{Points: points, Mech: &kprobeSession, Extra: entry.Extra}, id, true
+}
+
+// returnsNeedRoom reports whether the kernel has room to note so many returns of a function
+// at a time, as before 6.14: by a link of both ends it would pass over the entry too where
+// it finds none.
+func returnsNeedRoom(o *Options) bool {
+	t, err := o.Machine.TypeByName("struct", "fprobe")
+	if err != nil {
+		return false
+	}
+	s, ok := t.(*types.Struct)
+	if !ok {
+		return false
+	}
+	_, ok = s.Field("rethook")
+	return ok
 }
 
 // UsesKprobes reports whether a group is of kernel functions at either end:

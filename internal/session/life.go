@@ -149,7 +149,8 @@ func (s *session) result() Result {
 func (s *session) stats(measured bool) Stats {
 	st := Stats{
 		Events: s.received.Load(), Lost: atomic.LoadUint64(s.word(object.DataLost)),
-		Missed: atomic.LoadUint64(s.word(object.DataMissed)) + s.skipped(), Unread: atomic.LoadUint64(s.word(object.DataUnread)),
+		Missed: atomic.LoadUint64(s.word(object.DataMissed)) + s.skipped(),
+		Unread: atomic.LoadUint64(s.word(object.DataUnread)),
 	}
 	if !measured {
 		return st
