@@ -48,7 +48,7 @@ func (s *Session) event(it output.Item, text *renderer) Event {
 		ev.Value = Value{it.Type, it.Value, s.plans}
 	case *output.Printf:
 		ev.Kind, ev.Site = Printf, span(it.At).Start
-	case output.Raw:
+	case output.Raw, output.Row, output.Header:
 		ev.Kind = Text
 	case output.Map:
 		ev.Kind = MapPrint
@@ -121,7 +121,7 @@ func (k *sink) Write(it output.Item) error {
 	case output.Raw:
 		x.Text = bytes.Clone(x.Text)
 		it = x
-	case output.Print, output.Map:
+	case output.Print, output.Map, output.Row:
 	default:
 		must = true
 	}

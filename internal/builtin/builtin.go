@@ -14,6 +14,7 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -82,9 +83,9 @@ type Func struct {
 	// Early: Const and Stands do not depend on the probe, so that they may decide
 	// whether there is one.
 	Early bool
-	// Option is the option of the script that a call declares; ok is false while its
-	// arguments are no literals.
-	Option func(c *Call) (o *object.Option, ok bool)
+	// Options are those of the script that a call declares; nil while its arguments are
+	// not known to be literals.
+	Options func(c *Call) []*object.Option
 	// Space is the address space of the result.
 	Space func(c *Call) types.Space
 
@@ -110,6 +111,9 @@ type Func struct {
 	Render  func(e Env, t *types.Deferred, raw []byte) value.Value
 	// Prepare makes what events of a call need, before any program runs.
 	Prepare func(e Env, ev *object.Event) error
+	// Opening is what is shown of an event as soon as everything is attached, if the
+	// script has nothing else of that kind to show then.
+	Opening func(ev *object.Event) output.Item
 	// Handle acts on the event of an asynchronous call.
 	Handle func(e Env, ev *object.Event, rec []byte) error
 }

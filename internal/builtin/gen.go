@@ -142,6 +142,8 @@ type Env interface {
 	Unwind(pid int)
 	// BootTime is the wall-clock time of the boot clock's zero.
 	BootTime() time.Time
+	// Started is when tracing began, in nanoseconds of the boot clock.
+	Started() uint64
 	Now() time.Time
 	Username(uid uint64) string
 	// System runs a shell command, streaming its output.

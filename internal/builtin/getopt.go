@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strconv"
 
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/types"
@@ -43,19 +44,19 @@ var _ = define(Func{
 		}
 		return t
 	},
-	Early: true, Option: declared,
+	Early: true,
+	Options: func(c *Call) []*object.Option {
+		if o, ok := declared(c); ok {
+			return []*object.Option{o}
+		}
+		return nil
+	},
 	Const: func(c *Call) (Const, bool) {
 		o, ok := declared(c)
-		if !ok || !c.Literal || c.Opts.Named == nil {
+		if !ok || !c.Literal {
 			return Const{}, false
 		}
-		value := o.Default
-		if given, ok := c.Opts.Named[o.Name]; ok {
-			if v, err := o.Parse(given.Text, !given.Bare); err == nil { // else the command line says so
-				value = v
-			}
-		}
-		return optionConst(o, value), true
+		return OptionValue(o, c.Opts.Named)
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		b := g.B()
@@ -107,6 +108,21 @@ func optionType(c *Call) types.Type {
 		return types.Uint64
 	}
 	return nil
+}
+
+// OptionValue is the value of an option, as given or by default; ok is false if what is
+// given is not known.
+func OptionValue(o *object.Option, named config.Named) (k Const, ok bool) {
+	if named == nil {
+		return Const{}, false
+	}
+	v := o.Default
+	if given, ok := named[o.Name]; ok {
+		if parsed, err := o.Parse(given.Text, !given.Bare); err == nil { // else the command line says so
+			v = parsed
+		}
+	}
+	return optionConst(o, v), true
 }
 
 // optionConst is the value of an option, as it lies in memory, as a literal.

@@ -35,7 +35,7 @@ func options() []option {
 		{short: 'c', long: "cmd", arg: "COMMAND", doc: "run a command and trace it", set: (*settings).setCommand},
 		{long: "follow", doc: "trace the processes that the one of -p or -c starts, too", set: func(s *settings, _ string) error { s.follow = true; return nil }},
 		{short: 'o', long: "output", arg: "FILE", doc: "write the output to a file", set: func(s *settings, v string) error { s.output = v; return nil }},
-		{short: 'f', arg: "FORMAT", doc: "output format: text, json, or json-safe for programs", values: formats, set: func(s *settings, v string) error { s.format = v; return nil }},
+		{short: 'f', arg: "FORMAT", doc: "output format: text, json, json-safe for programs, or csv for rows", values: formats, set: func(s *settings, v string) error { s.format = v; return nil }},
 		{short: 'B', arg: "MODE", doc: "output buffering: line (default), full or none", values: bufferings, set: oneOf("-B", func(s *settings) *string { return &s.buffering }, bufferings...)},
 		{short: 'q', long: "quiet", doc: "do not say what was attached", set: func(s *settings, _ string) error { s.quiet = true; return nil }},
 		{short: 'k', long: "warnings", doc: "report failing reads and map operations while running", set: func(s *settings, _ string) error { s.warnings++; return nil }},

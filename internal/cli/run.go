@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
@@ -113,6 +115,9 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 	if !done {
 		status, done = c.badFormat()
 	}
+	if !done && c.format == csvRows && !builtin.PrintsRows(p.Object) {
+		status, done = c.fail(exitUsage, errors.New("-f csv is for scripts that print rows, by row()")), true
+	}
 	if !done && p.Probes == 0 {
 		status, done = c.noProbes(), true
 	}
@@ -121,9 +126,12 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 
 // formats are what -f can name. jsonSafe is JSON for programs that read it anew:
 // keys are arrays, and no two become one.
-var formats = []string{"text", "json", jsonSafe}
+var formats = []string{"text", "json", jsonSafe, csvRows}
 
-const jsonSafe = "json-safe"
+const (
+	jsonSafe = "json-safe"
+	csvRows  = "csv"
+)
 
 // json reports whether the output is JSON of some form.
 func (c *command) json() bool { return c.format == "json" || c.format == jsonSafe }

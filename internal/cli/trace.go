@@ -168,6 +168,9 @@ func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink 
 		o.Safe = c.format == jsonSafe
 		return output.NewJSON(w, errs, o)
 	}
+	if c.format == csvRows {
+		return output.NewCSV(w, errs, o)
+	}
 	return output.NewText(w, errs, o)
 }
 

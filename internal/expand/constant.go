@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/syntax"
 )
@@ -182,16 +183,27 @@ func (e *expander) earlyCall(x syntax.Expr, name string, args []syntax.Expr) (*b
 	if !ok || !f.Early || len(args) < f.Min || len(args) > len(f.Params) {
 		return nil, false
 	}
+	c := e.constantCall(f, x, name, args)
+	for _, k := range c.Consts {
+		if k.Kind == builtin.NoConst {
+			return nil, false
+		}
+	}
+	return c, true
+}
+
+// constantCall is a use of a builtin with those of its arguments that are constant.
+func (e *expander) constantCall(f *builtin.Func, x syntax.Expr, name string, args []syntax.Expr) *builtin.Call {
 	c := &builtin.Call{
 		Func: f, Expr: x, Name: name, Args: args, Literal: true,
 		Config: e.out.Config, Machine: e.opts.Machine, Opts: e.opts, Consts: make([]builtin.Const, len(args)),
 	}
 	for i, a := range args {
-		if c.Consts[i], ok = e.constant(a); !ok {
-			return nil, false
+		if k, ok := e.constant(a); ok {
+			c.Consts[i] = k
 		}
 	}
-	return c, true
+	return c
 }
 
 // member is a field of what stands for a builtin: config.max_strlen.
@@ -219,16 +231,17 @@ func (e *expander) declare(n syntax.Node) {
 		if !ok {
 			return true
 		}
-		c, ok := e.earlyCall(call, call.Func.Name, call.Args)
-		if !ok || c.Func.Option == nil {
+		f, ok := builtin.Lookup(call.Func.Name)
+		if !ok || f.Options == nil || len(call.Args) < f.Min {
 			return true
 		}
-		if o, ok := c.Func.Option(c); ok {
+		c := e.constantCall(f, call, call.Func.Name, call.Args)
+		for _, o := range f.Options(c) {
 			if e.options == nil {
-				e.options = map[string]*builtin.Call{}
+				e.options = map[string]*object.Option{}
 			}
 			if e.options[o.Name] == nil {
-				e.options[o.Name] = c
+				e.options[o.Name] = o
 			}
 			e.out.Declared = append(e.out.Declared, o)
 		}
@@ -238,11 +251,11 @@ func (e *expander) declare(n syntax.Node) {
 
 // optionText is the text of $name in an attach point.
 func (e *expander) optionText(name string) (string, error) {
-	c := e.options[name]
-	if c == nil {
+	o := e.options[name]
+	if o == nil {
 		return "", fmt.Errorf("The script has no option '%s': declare it by getopt(\"%s\", …)", name, name)
 	}
-	k, ok := c.Func.Const(c)
+	k, ok := builtin.OptionValue(o, e.opts.Named)
 	if !ok {
 		return "", fmt.Errorf("The value of option --%s is not known while the script is compiled", name)
 	}

@@ -82,12 +82,12 @@ type expander struct {
 	fns     map[string]*syntax.Subprog
 	fnOrder []*syntax.Subprog
 
-	chain    []use                    // what is being expanded, outermost first
-	nodes    int                      // copied so far
-	serial   int                      // uses of macros so far
-	tooLarge bool                     // expanding was given up
-	options  map[string]*builtin.Call // that declare options, by their names
-	nothing  string                   // advice on the last pattern of a probe that matched nothing
+	chain    []use                     // what is being expanded, outermost first
+	nodes    int                       // copied so far
+	serial   int                       // uses of macros so far
+	tooLarge bool                      // expanding was given up
+	options  map[string]*object.Option // by name
+	nothing  string                    // advice on the last pattern of a probe that matched nothing
 	// recursive has the macros and functions whose recursion was reported.
 	recursive map[syntax.Node]bool
 }

@@ -33,6 +33,8 @@ var samples = []struct {
 	{HelperError{Msg: "x", Helper: "h", Code: -1}, ""},
 	{RuntimeError{Msg: "x"}, ""},
 	{End{}, "json"},
+	{Row{Spec: "A", Cells: []value.Value{value.Int(1)}}, ""},
+	{Header{Spec: "A"}, "json"},
 	{Tests{Count: 1}, "json"}, // JSON has one record of all tests, and one of each measurement
 	{Test{Name: "x"}, "json"},
 	{TestDone{Name: "x"}, "json"},

@@ -17,6 +17,7 @@ type JSON struct {
 	opts   Options
 	text   func(dst, s []byte) []byte
 	value  func(dst []byte, v value.Value) []byte
+	rows   rows
 }
 
 // NewJSON returns a sink that writes JSON to w.
@@ -52,6 +53,10 @@ func (j *JSON) Write(item Item) error {
 		s.buf = append(j.value(s.buf, it.Value), '}')
 	case Map:
 		return j.writeMap(it)
+	case Row:
+		s.buf = j.appendRow(s.buf, &it)
+	case Header:
+		return s.err
 	case Attached:
 		if j.opts.Quiet {
 			return s.err

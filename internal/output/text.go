@@ -16,6 +16,7 @@ type Text struct {
 	out    stream
 	stderr io.Writer
 	opts   Options
+	rows   rows
 }
 
 // NewText returns a sink that writes text to w. What stands on stderr is
@@ -61,6 +62,16 @@ func (t *Text) Write(item Item) error {
 		}
 	case Map:
 		return t.writeMap(it)
+	case Header:
+		if columns, first := t.rows.of(it.Spec); first {
+			s.buf = appendHeader(s.buf, columns)
+		}
+	case Row:
+		columns, first := t.rows.of(it.Spec)
+		if first {
+			s.buf = appendHeader(s.buf, columns)
+		}
+		s.buf = appendRow(s.buf, columns, &it)
 	case End:
 		s.buf = append(s.buf, "\n\n"...)
 	case Attached:

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/hawktest"
 	"github.com/hawktrace/hawk/internal/machine"
@@ -116,7 +117,7 @@ func TestKernelExamples(t *testing.T) {
 			if lacks := missing(t, e, machine); lacks != "" {
 				t.Skip(lacks)
 			}
-			po := probe.Options{Machine: machine, Unsafe: true}
+			po := probe.Options{Machine: machine, Unsafe: true, Named: config.Named{}}
 			var messages bytes.Buffer
 			res, ds := compile.Compile(source.NewFile("example", e.Script), compile.Options{Probe: po})
 			ds.Print(&messages, source.PrintOptions{NoWarnings: true})

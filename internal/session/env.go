@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
@@ -195,3 +196,6 @@ func (s *session) userSymbol(pid int, addr uint64) (name string, offset uint64, 
 	f, ok := s.userSymbols().Lookup(pid, addr)
 	return f.Name, f.Off, f.Module, ok
 }
+
+// Started is when tracing began.
+func (s *session) Started() uint64 { return atomic.LoadUint64(s.word(object.DataStart)) }

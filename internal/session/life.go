@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -81,8 +82,25 @@ func (s *session) announce() {
 	if s.o.Attached != nil {
 		s.o.Attached(n)
 	}
+	s.open()
 	s.owner.attached.Store(int64(n))
 	close(s.owner.ready)
+}
+
+// open shows what stands above the output, if there is one such thing.
+func (s *session) open() {
+	items := map[output.Item]bool{}
+	for _, e := range s.events {
+		if f, _ := builtin.Lookup(e.Builtin); f.Opening != nil {
+			items[f.Opening(e.Event)] = true
+		}
+	}
+	if len(items) == 1 {
+		for it := range items {
+			s.Emit(it)
+		}
+		s.flush() // before the first event, which may be long in coming
+	}
 }
 
 // finish ends the run: it silences the programs, runs the end programs and

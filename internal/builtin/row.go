@@ -1,0 +1,161 @@
+package builtin
+
+import (
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+var _ = define(Func{
+	Name: "row", Emits: true, Min: 2, Params: []Param{{"columns", StringLit}, {"argument", AnyValue}}, Variadic: true,
+	Doc: "Prints a line in columns, under their names, which are printed once: as soon as everything is " +
+		"attached, or before the first row if the script has rows of several forms. A column is " +
+		"`NAME[:[<|>][width][/unit][.digits][x|o|t|e]][?[!]option]`. Numbers stand on the right, other values " +
+		"on the left, unless `<` or `>` says so; what is longer than its column is not cut. A unit divides a " +
+		"number: `ns`, `us`, `ms` and `s` one of nanoseconds, `K`, `M` and `G` by powers of 1024, or any " +
+		"integer; digits are those behind the point, rounded. `x` and `o` are hexadecimal and octal; of a " +
+		"point in time (`nsecs`) `t` is the wall clock and `e` the seconds since tracing began. `?option` " +
+		"shows the column only if the option of that name, a bool that this declares, is set, `?!option` only " +
+		"if it is not; the argument of a column that is not shown is not evaluated. Control characters are " +
+		"escaped, so that a row is one line. Stacks behind the arguments that have columns are printed below. " +
+		"`-f json` makes an object of each row, `-f csv` a line of values.",
+	Example: `tracepoint:syscalls:sys_exit_read ` +
+		`{ row("TIME(s):>12e?timestamp PID:<7 COMM:<16 RET", nsecs, pid, comm, args.ret); }`,
+	Options: func(c *Call) []*object.Option {
+		text, _ := c.Str(0)
+		columns, _ := output.ParseColumns(text)
+		var out []*object.Option
+		for i := range columns {
+			if columns[i].Option != "" {
+				out = append(out, &object.Option{Name: columns[i].Option, Type: types.Bool, At: c.Expr.Span()})
+			}
+		}
+		return out
+	},
+	Check: func(c *Call) types.Type {
+		if text, ok := c.Str(0); ok {
+			c.Payload = checkRow(c, text)
+		}
+		return types.Void
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		r := c.Payload.(*row)
+		g.Event(c, &object.Event{Text: r.spec}, r.args)
+		return nil
+	},
+	Opening: func(ev *object.Event) output.Item { return output.Header{Spec: ev.Text} },
+	Handle: func(e Env, ev *object.Event, rec []byte) error {
+		r := output.Row{Spec: ev.Text, Cells: make([]value.Value, len(ev.Args)), Boot: e.BootTime(), Start: e.Started()}
+		for i, a := range ev.Args {
+			r.Cells[i] = e.Decode(a, rec)
+		}
+		e.Emit(r)
+		return nil
+	},
+})
+
+// A row is what is shown of a call: the columns, as ParseColumns reads them, and their
+// arguments, then the stacks below.
+type row struct {
+	spec string
+	args []syntax.Expr
+}
+
+func checkRow(c *Call, text string) *row {
+	columns, err := output.ParseColumns(text)
+	if err != nil {
+		c.Errorf(c.Args[0], "bad-format", "row(): %v", err)
+		return nil
+	}
+	args := c.Args[1:]
+	if len(args) < len(columns) {
+		c.Errorf(c.Expr, "format-arguments", "row(): %d columns, but %d arguments", len(columns), len(args))
+		return nil
+	}
+	r := &row{}
+	var shown []string
+	for i := range columns {
+		col, t := &columns[i], c.Types[1+i]
+		if t == nil {
+			return nil
+		}
+		visible, ok := visible(c, col)
+		if !ok || !fits(c, col, args[i], Travels(t)) {
+			return nil
+		}
+		if visible {
+			shown, r.args = append(shown, col.String()), append(r.args, args[i])
+		}
+	}
+	for i, a := range args[len(columns):] {
+		if t := c.Types[1+len(columns)+i]; t != nil && !isStack(t) {
+			c.Errorf(a, "format-arguments", "row(): an argument without a column has to be a stack (%s provided)", t)
+			return nil
+		}
+		r.args = append(r.args, a)
+	}
+	if len(shown) == 0 {
+		c.Errorf(c.Args[0], "bad-format", "row(): the options leave no column to be shown")
+		return nil
+	}
+	r.spec = strings.Join(shown, " ")
+	return r
+}
+
+func isStack(t types.Type) bool {
+	_, ok := t.(*types.Stack)
+	return ok
+}
+
+// visible reports whether a column is shown.
+func visible(c *Call, col *output.Column) (visible, ok bool) {
+	if col.Option == "" || c.Opts.Option == nil {
+		return true, true
+	}
+	set, err := c.Opts.Option(col.Option)
+	if err != nil {
+		c.Errorf(c.Args[0], "option-unknown", "row(): %v", err)
+		return false, false
+	}
+	return (set == "true") != col.Unless, true
+}
+
+// fits checks a column against the type of its argument, which decides on which side
+// values stand.
+func fits(c *Call, col *output.Column, arg syntax.Expr, t types.Type) bool {
+	_, number := t.(*types.Int)
+	switch {
+	case isStack(t):
+		c.Errorf(arg, "format-type",
+			"row(): a stack has many lines and stands below the row, behind the other arguments")
+	case col.Number() && !number:
+		c.Errorf(arg, "format-type", "row(): column %s is for integers (%s provided)", col.Name, t)
+	default:
+		if agg, ok := t.(*types.Agg); ok && aggs[agg.Kind].Whole {
+			c.Errorf(arg, "format-type", "row(): a map of %s can only be shown as a whole", agg.Kind)
+			return false
+		}
+		if col.Align == 0 {
+			if col.Align = '<'; number && col.Verb != 't' {
+				col.Align = '>'
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// PrintsRows reports whether a script prints rows.
+func PrintsRows(o *object.Object) bool {
+	for _, ev := range o.Events {
+		if f, _ := Lookup(ev.Builtin); f.Opening != nil {
+			return true
+		}
+	}
+	return false
+}

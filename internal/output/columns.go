@@ -1,0 +1,163 @@
+package output
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Column is one of those that rows are printed in.
+type Column struct {
+	Name   string
+	Align  byte   // '<' or '>'; 0: by the type of its values
+	Width  int    // characters, at least those of the name
+	Unit   uint64 // that values are divided by, 1 for none
+	Digits int    // behind the point; -1: the value is an integer
+	Verb   byte   // 'x', 'o', 't' or 'e', see ParseColumns; 0 for none
+	Option string // that decides whether it is shown; "" for none
+	Unless bool   // shown unless the option is set
+}
+
+// units are what values can be divided by, times being nanoseconds.
+var units = map[string]uint64{
+	"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30,
+}
+
+const (
+	maxColumnWidth = 1000
+	maxDigits      = 9
+)
+
+// ParseColumns reads what the columns of rows are:
+//
+//	NAME[:[<|>][width][/unit][.digits][x|o|t|e]][?[!]option] …
+//
+// t is the wall clock of a point in time, e the seconds since tracing began.
+func ParseColumns(spec string) ([]Column, error) {
+	var out []Column
+	for field := range strings.FieldsSeq(spec) {
+		c, err := parseColumn(field)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(out, func(o Column) bool { return o.Key() == c.Key() }) {
+			return nil, fmt.Errorf("column %s is there twice", c.Name)
+		}
+		out = append(out, c)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("there are no columns")
+	}
+	return out, nil
+}
+
+func parseColumn(field string) (Column, error) {
+	c := Column{Unit: 1, Digits: -1}
+	bad := func(what string) (Column, error) { return c, fmt.Errorf("column '%s': %s", field, what) }
+	rest, option, conditional := strings.Cut(field, "?")
+	if conditional {
+		c.Option, c.Unless = strings.CutPrefix(option, "!")
+		if c.Option == "" {
+			return bad("the name of an option is missing")
+		}
+	}
+	name, layout, _ := strings.Cut(rest, ":")
+	if c.Name = name; c.Key() == "" {
+		return bad("it needs a name")
+	}
+	if layout != "" && (layout[0] == '<' || layout[0] == '>') {
+		c.Align, layout = layout[0], layout[1:]
+	}
+	n, layout := leadingNumber(layout)
+	if c.Width = max(n, utf8.RuneCountInString(name)); c.Width > maxColumnWidth {
+		return bad(fmt.Sprintf("it is wider than %d", maxColumnWidth))
+	}
+	if rest, ok := strings.CutPrefix(layout, "/"); ok {
+		end := strings.IndexByte(rest, '.')
+		if end < 0 {
+			end = len(rest)
+		}
+		unit, known := units[rest[:end]]
+		if !known {
+			var err error
+			if unit, err = strconv.ParseUint(rest[:end], 10, 64); err != nil || unit == 0 {
+				return bad("a unit is ns, us, ms, s, K, M, G or a number")
+			}
+		}
+		c.Unit, layout = unit, rest[end:]
+	}
+	if rest, ok := strings.CutPrefix(layout, "."); ok {
+		if rest == "" || rest[0] < '0' || rest[0] > '9' {
+			return bad("a number of digits is missing")
+		}
+		if c.Digits, layout = leadingNumber(rest); c.Digits > maxDigits {
+			return bad(fmt.Sprintf("more than %d digits", maxDigits))
+		}
+	}
+	switch layout {
+	case "x", "o", "t", "e":
+		c.Verb = layout[0]
+	case "":
+	default:
+		return bad("cannot read '" + layout + "': write NAME:<8/us.3, see row() in the reference")
+	}
+	if c.Verb != 0 && (c.Unit != 1 || c.Digits >= 0 && c.Verb != 'e') {
+		return bad("x, o, t and e take no unit and no digits")
+	}
+	if c.Verb == 'e' {
+		if c.Unit = 1e9; c.Digits < 0 {
+			c.Digits = 6
+		}
+	}
+	return c, nil
+}
+
+// leadingNumber reads a number off the front of a text.
+func leadingNumber(s string) (n int, rest string) {
+	for s != "" && s[0] >= '0' && s[0] <= '9' {
+		n, s = min(n*10+int(s[0]-'0'), 1<<20), s[1:]
+	}
+	return n, s
+}
+
+// Number reports whether only numbers can stand in a column.
+func (c *Column) Number() bool { return c.Unit != 1 || c.Digits >= 0 || c.Verb != 0 }
+
+// String is the column as ParseColumns reads it, without its option.
+func (c *Column) String() string {
+	s := c.Name + ":"
+	if c.Align != 0 {
+		s += string(c.Align)
+	}
+	s += strconv.Itoa(c.Width)
+	if c.Verb == 0 && c.Unit != 1 {
+		s += "/" + strconv.FormatUint(c.Unit, 10)
+	}
+	if c.Digits >= 0 {
+		s += "." + strconv.Itoa(c.Digits)
+	}
+	if c.Verb != 0 {
+		s += string(c.Verb)
+	}
+	return s
+}
+
+// Key is the name of the column in JSON: TIME(s) is time_s.
+func (c *Column) Key() string {
+	var b strings.Builder
+	gap := false
+	for _, r := range strings.ToLower(c.Name) {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= utf8.RuneSelf {
+			if gap && b.Len() > 0 {
+				b.WriteByte('_')
+			}
+			b.WriteRune(r)
+			gap = false
+			continue
+		}
+		gap = true
+	}
+	return b.String()
+}

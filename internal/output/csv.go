@@ -1,0 +1,68 @@
+package output
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// CSV writes rows as comma-separated values (RFC 4180), their names first. What is
+// printed otherwise stands between them as text.
+type CSV struct{ Text }
+
+// NewCSV returns a sink that writes rows to w.
+func NewCSV(w, stderr io.Writer, opts Options) *CSV { return &CSV{*NewText(w, stderr, opts)} }
+
+// Write writes an item.
+func (c *CSV) Write(item Item) error {
+	s := &c.out
+	start := len(s.buf)
+	switch it := item.(type) {
+	case Header:
+		c.header(it.Spec)
+	case Row:
+		columns := c.header(it.Spec)
+		var cell []byte
+		for i := range it.Cells {
+			if i < len(columns) {
+				cell = columns[i].append(cell[:0], it.Cells[i], &it)
+			} else {
+				cell = append(cell[:0], value.Escape(strings.Join(frames(it.Cells[i]), ";"))...)
+			}
+			s.buf = appendField(s.buf, i, cell)
+		}
+		s.buf = append(s.buf, "\r\n"...)
+	case End:
+		return s.err
+	default:
+		return c.Text.Write(item)
+	}
+	return s.wrote(start)
+}
+
+// header writes the names of columns if that was not done, and yields the columns.
+func (c *CSV) header(spec string) []Column {
+	columns, first := c.rows.of(spec)
+	if first {
+		for i := range columns {
+			c.out.buf = appendField(c.out.buf, i, []byte(columns[i].Name))
+		}
+		c.out.buf = append(c.out.buf, "\r\n"...)
+	}
+	return columns
+}
+
+// appendField adds field i of a line, in quotes if it needs them.
+func appendField(dst []byte, i int, text []byte) []byte {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	if bytes.IndexAny(text, ",\"\r\n") < 0 {
+		return append(dst, text...)
+	}
+	dst = append(dst, '"')
+	dst = append(dst, bytes.ReplaceAll(text, []byte{'"'}, []byte{'"', '"'})...)
+	return append(dst, '"')
+}

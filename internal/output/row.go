@@ -1,0 +1,242 @@
+package output
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+type (
+	// Row is a line in columns. What has no column, stacks, stands below it.
+	Row struct {
+		Spec  string // of the columns that are shown, see ParseColumns
+		Cells []value.Value
+		Boot  time.Time // zero of the clock of points in time
+		Start uint64    // when tracing began, by that clock
+	}
+	// Header is the names of columns. Each is written once.
+	Header struct{ Spec string }
+)
+
+func (Row) item()    {}
+func (Header) item() {}
+
+// rows is what a sink knows of the rows that it has written.
+type rows struct{ columns map[string][]Column }
+
+// of yields the columns of a row; first says that none of them was written before.
+func (r *rows) of(spec string) (columns []Column, first bool) {
+	columns, known := r.columns[spec]
+	if !known {
+		columns, _ = ParseColumns(spec) // check has
+		if r.columns == nil {
+			r.columns = map[string][]Column{}
+		}
+		r.columns[spec] = columns
+	}
+	return columns, !known
+}
+
+// appendHeader adds the names of columns, aligned like what is below them.
+func appendHeader(dst []byte, columns []Column) []byte {
+	start := len(dst)
+	for i := range columns {
+		dst = columns[i].pad(dst, i, []byte(columns[i].Name))
+	}
+	return append(trimBlanks(dst, start), '\n')
+}
+
+// appendRow adds the line of a row, and what stands below it.
+func appendRow(dst []byte, columns []Column, r *Row) []byte {
+	start := len(dst)
+	var cell []byte
+	for i := range columns {
+		if i < len(r.Cells) {
+			cell = columns[i].append(cell[:0], r.Cells[i], r)
+			dst = columns[i].pad(dst, i, cell)
+		}
+	}
+	dst = append(trimBlanks(dst, start), '\n')
+	for _, below := range r.below(columns) {
+		for _, frame := range frames(below) {
+			dst = append(append(append(dst, "    "...), value.Escape(frame)...), '\n')
+		}
+	}
+	return dst
+}
+
+func (r *Row) below(columns []Column) []value.Value { return r.Cells[min(len(columns), len(r.Cells)):] }
+
+// frames are the lines of a stack.
+func frames(v value.Value) []string {
+	var out []string
+	for line := range strings.Lines(string(value.AppendText(nil, v))) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// pad adds a cell behind those on its left.
+func (c *Column) pad(dst []byte, i int, text []byte) []byte {
+	if i > 0 {
+		dst = append(dst, ' ')
+	}
+	blanks := c.Width - utf8.RuneCount(text)
+	if c.Align == '>' {
+		dst = appendBlanks(dst, blanks)
+		return append(dst, text...)
+	}
+	return appendBlanks(append(dst, text...), blanks)
+}
+
+func appendBlanks(dst []byte, n int) []byte {
+	for range n {
+		dst = append(dst, ' ')
+	}
+	return dst
+}
+
+// trimBlanks removes blanks from the end of what was added since start.
+func trimBlanks(dst []byte, start int) []byte {
+	for len(dst) > start && dst[len(dst)-1] == ' ' {
+		dst = dst[:len(dst)-1]
+	}
+	return dst
+}
+
+// append adds the text of a value: a row is always one line, so that control
+// characters are escaped.
+func (c *Column) append(dst []byte, v value.Value, r *Row) []byte {
+	n, ok := integer(v)
+	switch {
+	case !ok:
+		return append(dst, value.Escape(string(value.AppendText(nil, v)))...)
+	case c.Verb == 't':
+		return r.Boot.Add(time.Duration(n.mag)).AppendFormat(dst, "15:04:05")
+	case c.Verb == 'x':
+		return strconv.AppendUint(dst, n.bits(), 16)
+	case c.Verb == 'o':
+		return strconv.AppendUint(dst, n.bits(), 8)
+	case c.Number():
+		return c.number(n, r).appendFixed(dst, c.Unit, c.Digits)
+	}
+	return value.AppendText(dst, v)
+}
+
+// appendJSON adds the value of a cell; numbers are numbers, with all their digits.
+func (c *Column) appendJSON(dst []byte, v value.Value, r *Row, other func(dst []byte, v value.Value) []byte) []byte {
+	n, ok := integer(v)
+	switch {
+	case ok && c.Verb == 't':
+		return append(c.append(append(dst, '"'), v, r), '"')
+	case ok && (c.Unit != 1 || c.Digits >= 0):
+		return c.number(n, r).appendFixed(dst, c.Unit, c.Digits)
+	}
+	return other(dst, v)
+}
+
+// number is what a cell shows: of a point in time, the time since tracing began.
+func (c *Column) number(n number, r *Row) number {
+	if c.Verb != 'e' {
+		return n
+	}
+	if n.mag < r.Start { // an event may be older than the clock of the run
+		return number{true, r.Start - n.mag}
+	}
+	return number{false, n.mag - r.Start}
+}
+
+// A number is an integer of either sign.
+type number struct {
+	neg bool
+	mag uint64
+}
+
+// bits is the number in two's complement.
+func (n number) bits() uint64 {
+	if n.neg {
+		return -n.mag
+	}
+	return n.mag
+}
+
+// integer is the number that a value is, if it is one.
+func integer(v value.Value) (number, bool) {
+	switch v := v.(type) {
+	case value.Int:
+		if v < 0 {
+			return number{true, -uint64(v)}, true
+		}
+		return number{false, uint64(v)}, true
+	case value.Uint:
+		return number{false, uint64(v)}, true
+	}
+	return number{}, false
+}
+
+// appendFixed adds the number divided by a unit, with digits behind the point, or
+// none if they are negative. Halves are rounded away from zero.
+func (n number) appendFixed(dst []byte, unit uint64, digits int) []byte {
+	scale := uint64(1)
+	for range digits {
+		scale *= 10
+	}
+	whole, rest := n.mag/unit, n.mag%unit
+	hi, lo := bits.Mul64(rest, scale)
+	part, left := bits.Div64(hi, lo, unit) // rest < unit, so that the quotient is below scale
+	if left >= unit-left {
+		part++
+	}
+	if part == scale {
+		whole, part = whole+1, 0
+	}
+	if n.neg && whole+part > 0 {
+		dst = append(dst, '-')
+	}
+	dst = strconv.AppendUint(dst, whole, 10)
+	if digits <= 0 {
+		return dst
+	}
+	dst = append(dst, '.')
+	text := strconv.FormatUint(part, 10)
+	for range digits - len(text) {
+		dst = append(dst, '0')
+	}
+	return append(dst, text...)
+}
+
+// appendRow adds a row as JSON.
+func (j *JSON) appendRow(dst []byte, r *Row) []byte {
+	columns, _ := j.rows.of(r.Spec)
+	dst = append(dst, `{"type": "row", "data": {`...)
+	member := func(i int, key string) {
+		if i > 0 {
+			dst = append(dst, ", "...)
+		}
+		dst = append(value.AppendJSONString(dst, []byte(key)), ": "...)
+	}
+	for i := range columns {
+		if i < len(r.Cells) {
+			member(i, columns[i].Key())
+			dst = columns[i].appendJSON(dst, r.Cells[i], r, j.value)
+		}
+	}
+	for i, below := range r.below(columns) {
+		member(len(columns)+i, "stack_"+strconv.Itoa(i+1))
+		dst = append(dst, '[')
+		for k, frame := range frames(below) {
+			if k > 0 {
+				dst = append(dst, ", "...)
+			}
+			dst = j.text(dst, []byte(frame))
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, "}}"...)
+}
