@@ -140,7 +140,10 @@ var formatParams = []Param{{"format", StringLit}, {"argument", AnyValue}}
 
 var _ = define(Func{
 	Name: "printf", Emits: true, Min: 1, Params: formatParams, Variadic: true, Check: checkPrintf, Lower: lowerPrintf,
-	Doc:     "Prints text by a format: `%d %i %u %o %x %X %c %p %s`, `%r %rx %rh` for buffers, `%gr` for GFP flags. Integers are 32 bits wide unless the conversion says `l`, `ll`, `h` or `hh`.",
+	Doc: "Prints text by a format: `%d %i %u %o %x %X %c %p %s`, `%r %rx %rh` for buffers, `%gr` for GFP flags. " +
+		"Integers are 32 bits wide unless the conversion says `l`, `ll`, `h` or `hh`. `%/ms.3d` is a number " +
+		"divided by a unit, with digits behind the point, rounded: `ns`, `us`, `ms` and `s` are of nanoseconds, " +
+		"`K`, `M` and `G` powers of 1024, and any integer is a unit; a width stands in front, `%9/ms.3d`.",
 	Example: `tracepoint:syscalls:sys_enter_kill { printf("%s sends %d to %d\n", comm, args.sig, args.pid); }`,
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
 		e.Printf(ev, rec)

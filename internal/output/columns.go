@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // A Column is one of those that rows are printed in.
@@ -20,15 +22,8 @@ type Column struct {
 	Unless bool   // shown unless the option is set
 }
 
-// units are what values can be divided by, times being nanoseconds.
-var units = map[string]uint64{
-	"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30,
-}
-
-const (
-	maxColumnWidth = 1000
-	maxDigits      = 9
-)
+// maxColumnWidth bounds the width of a column, in characters.
+const maxColumnWidth = 1000
 
 // ParseColumns reads what the columns of rows are:
 //
@@ -79,12 +74,9 @@ func parseColumn(field string) (Column, error) {
 		if end < 0 {
 			end = len(rest)
 		}
-		unit, known := units[rest[:end]]
-		if !known {
-			var err error
-			if unit, err = strconv.ParseUint(rest[:end], 10, 64); err != nil || unit == 0 {
-				return bad("a unit is ns, us, ms, s, K, M, G or a number")
-			}
+		unit, ok := value.Unit(rest[:end])
+		if !ok {
+			return bad("a unit is ns, us, ms, s, K, M, G or a number")
 		}
 		c.Unit, layout = unit, rest[end:]
 	}
@@ -92,8 +84,8 @@ func parseColumn(field string) (Column, error) {
 		if rest == "" || rest[0] < '0' || rest[0] > '9' {
 			return bad("a number of digits is missing")
 		}
-		if c.Digits, layout = leadingNumber(rest); c.Digits > maxDigits {
-			return bad(fmt.Sprintf("more than %d digits", maxDigits))
+		if c.Digits, layout = leadingNumber(rest); c.Digits > value.MaxDigits {
+			return bad(fmt.Sprintf("more than %d digits", value.MaxDigits))
 		}
 	}
 	switch layout {

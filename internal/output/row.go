@@ -1,7 +1,6 @@
 package output
 
 import (
-	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -181,34 +180,17 @@ func integer(v value.Value) (number, bool) {
 }
 
 // appendFixed adds the number divided by a unit, with digits behind the point, or
-// none if they are negative. Halves are rounded away from zero.
+// none if they are negative. Halves are rounded away from zero, which has no sign.
 func (n number) appendFixed(dst []byte, unit uint64, digits int) []byte {
-	scale := uint64(1)
-	for range digits {
-		scale *= 10
-	}
-	whole, rest := n.mag/unit, n.mag%unit
-	hi, lo := bits.Mul64(rest, scale)
-	part, left := bits.Div64(hi, lo, unit) // rest < unit, so that the quotient is below scale
-	if left >= unit-left {
-		part++
-	}
-	if part == scale {
-		whole, part = whole+1, 0
-	}
-	if n.neg && whole+part > 0 {
+	start := len(dst)
+	if n.neg {
 		dst = append(dst, '-')
 	}
-	dst = strconv.AppendUint(dst, whole, 10)
-	if digits <= 0 {
-		return dst
+	at := len(dst)
+	if dst = value.AppendFixed(dst, n.mag, unit, digits); value.Zero(dst[at:]) {
+		dst = append(dst[:start], dst[at:]...)
 	}
-	dst = append(dst, '.')
-	text := strconv.FormatUint(part, 10)
-	for range digits - len(text) {
-		dst = append(dst, '0')
-	}
-	return append(dst, text...)
+	return dst
 }
 
 // appendRow adds a row as JSON.

@@ -152,9 +152,14 @@ func (c *Conv) appendInteger(dst []byte, v uint64) []byte {
 			h = append(h, ' ')
 		}
 	}
-	var room [24]byte
+	var room [32]byte
 	digits := room[:0]
-	if v != 0 || c.Prec != 0 {
+	switch {
+	case c.Unit != 0:
+		if digits = AppendFixed(digits, v, c.Unit, c.Digits); len(h) > 0 && h[0] == '-' && Zero(digits) {
+			h = h[:0]
+		}
+	case v != 0 || c.Prec != 0:
 		digits = c.appendDigits(digits, v)
 	}
 	switch {

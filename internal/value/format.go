@@ -19,9 +19,11 @@ type Format struct {
 type Conv struct {
 	Start, End int // bytes in the format string
 	Verb       Verb
-	Bits       int // 8, 16, 32 or 64: what an integer is cut to
-	Width      int // 0: none
-	Prec       int // -1: none
+	Bits       int    // 8, 16, 32 or 64: what an integer is cut to
+	Width      int    // 0: none
+	Prec       int    // -1: none
+	Unit       uint64 // that the value is divided by, 0: it is not
+	Digits     int    // behind the point of the quotient
 	Left       bool
 	Plus       bool
 	Space      bool
@@ -139,7 +141,11 @@ func parseConv(s string, start int) (c Conv, ok bool, err error) {
 	if !star {
 		c.Width = number()
 	}
-	if flag('.') {
+	if flag('/') {
+		if i = c.quotient(s, i); i < 0 {
+			return c, false, nil
+		}
+	} else if flag('.') {
 		if flag('*') {
 			star = true
 		} else {
@@ -162,10 +168,15 @@ func parseConv(s string, start int) (c Conv, ok bool, err error) {
 		}
 		c.End, c.Verb = i+len(v.text), v.verb
 		switch {
+		case c.Unit != 0 && v.verb > Unsigned:
+			return c, false, nil
 		case star:
 			return fail("%s: a width or precision of '*' is not supported", s[start:c.End])
 		case c.Width > maxWidth || c.Prec > maxWidth:
 			return fail("%s: width and precision can be at most %d", s[start:c.End], maxWidth)
+		}
+		if c.Unit != 0 {
+			c.Bits = 64 // what is divided is wanted whole
 		}
 		return c, true, nil
 	}
@@ -174,6 +185,23 @@ func parseConv(s string, start int) (c Conv, ok bool, err error) {
 		return fail("%%%c conversion is not supported", s[i])
 	}
 	return c, false, nil
+}
+
+// quotient reads the unit and digits of a conversion, as in ms.3, that begin at s[i],
+// and returns what follows them; negative if there are none. Both are needed: %/s may
+// be the text of a script.
+func (c *Conv) quotient(s string, i int) int {
+	dot := strings.IndexByte(s[i:], '.')
+	if dot < 0 {
+		return -1
+	}
+	unit, ok := Unit(s[i : i+dot])
+	i += dot + 1
+	if !ok || i >= len(s) || s[i] < '0' || s[i] > '0'+MaxDigits {
+		return -1
+	}
+	c.Unit, c.Digits = unit, int(s[i]-'0')
+	return i + 1
 }
 
 // Conversions is the number of arguments the format takes.

@@ -92,6 +92,10 @@ func TestFormat(t *testing.T) {
 		{"%X", []any{uint64(0xabcdef01)}, "ABCDEF01"},
 		{"%s", []any{uint64(1 << 63)}, "9223372036854775808"},
 		{"%s", []any{"100%d"}, "100%d"},
+		{"[%/ms.3d] [%9/ms.1u] [%-9/us.0d] [%+/1000.2d] [%09/K.1d]", []any{1234567, uint64(1 << 63), 1500, 5, 4608},
+			"[1.235] [9223372036854.8] [2        ] [+0.01] [0000004.5]"},
+		{"%/s.3d %/s.1d %/ms.1ld", []any{-1_500_000_000, -49_999_999, -1}, "-1.500 0.0 0.0"},
+		{"%/s %/ms.d %/ms.3s %/x.3d 50%/s.", nil, "%/s %/ms.d %/ms.3s %/x.3d 50%/s."}, // no conversions
 		{"%d", []any{Arg{types.Int64, []byte{1}}}, "!{not an integer}"},
 	} {
 		f, err := ParseFormat(c.format)
