@@ -157,6 +157,16 @@ func (cb *callback) slot() int {
 	return at
 }
 
+// carried is a word of the frame that the round before has left there.
+func (f *fn) carried(slot int) *ir.Value { return f.b.Load(f.cb.frame, slot, 8, false) }
+
+// carry leaves a word for the next round, as a number that the verifier does not
+// know. Each mix of numbers that it knows would be a state of its own, from which
+// it walks through the rounds once more.
+func (f *fn) carry(slot int, v *ir.Value) {
+	f.b.Store(f.cb.frame, slot, 8, f.b.Arith(ir.Add, v, f.unknownZero()))
+}
+
 // fetch yields what the prologue loads from a word of the frame.
 func (f *fn) fetch(at int) *ir.Value {
 	b := f.b

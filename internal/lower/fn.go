@@ -208,6 +208,13 @@ func (f *fn) When(cond *ir.Value, cold bool, then func()) {
 	b.Begin(done)
 }
 
+// goOn goes on in a new block if cond is not zero, and elsewhere if it is.
+func (f *fn) goOn(cond *ir.Value, elsewhere *ir.Block) {
+	on := f.b.NewBlock()
+	f.b.If(cond, on, elsewhere)
+	f.b.Begin(on)
+}
+
 // unless ends this run of the program if cond is not zero.
 func (f *fn) unless(cond *ir.Value) {
 	next := f.b.NewBlock()

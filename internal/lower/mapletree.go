@@ -60,13 +60,7 @@ func (f *fn) walkTree(at syntax.Node, t *mapleTree, mm *ir.Value, outer []*ir.Va
 		for _, slot := range []*int{&enter, &first, &last, &slots, &inner, &whole} {
 			*slot = cb.slot()
 		}
-		get := func(slot int) *ir.Value { return b.Load(cb.frame, slot, 8, false) }
-		put := func(slot int, v *ir.Value) { b.Store(cb.frame, slot, 8, v) }
-		when := func(cond *ir.Value, elsewhere *ir.Block) {
-			on := b.NewBlock()
-			b.If(cond, on, elsewhere)
-			b.Begin(on)
-		}
+		get, put, when := f.carried, f.carry, f.goOn
 		node := inside[0]
 		f.When(get(enter), false, func() {
 			address := get(enter)
@@ -123,8 +117,8 @@ func (f *fn) walkTree(at syntax.Node, t *mapleTree, mm *ir.Value, outer []*ir.Va
 	cb.setup = append(cb.setup, func(frame *ir.Value) {
 		b := f.b
 		b.Store(frame, enter, 8, root)
-		b.Store(frame, first, 8, f.konst(1))
-		b.Store(frame, last, 8, f.konst(-1))
+		b.Store(frame, first, 8, b.Add(f.unknownZero(), 1))
+		b.Store(frame, last, 8, b.Add(f.unknownZero(), -1))
 		for _, slot := range []int{slots, inner, whole} {
 			b.Store(frame, slot, 8, f.unknownZero())
 		}

@@ -194,14 +194,7 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 	for _, slot := range []*int{&w.pc, &w.sp, &w.fp, &w.back, &w.sum, &w.stray, &w.link, &w.count, &w.cut, &w.lost} {
 		*slot = cb.slot()
 	}
-	get := func(slot int) *ir.Value { return b.Load(cb.frame, slot, 8, false) }
-	put := func(slot int, v *ir.Value) { b.Store(cb.frame, slot, 8, v) }
-	// when goes on in a new block if cond holds, and elsewhere if not.
-	when := func(cond *ir.Value, elsewhere *ir.Block) {
-		on := b.NewBlock()
-		b.If(cond, on, elsewhere)
-		b.Begin(on)
-	}
+	get, put, when := f.carried, f.carry, f.goOn
 
 	pc := get(w.pc)
 	when(pc, stop)
@@ -250,7 +243,7 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 
 	b.Begin(unwind)
 	r := b.Load(b.Addr(rule, 0), 0, 8, false)
-	w.caller(r, pc, get, put, next, stop)
+	w.caller(r, pc, next, stop)
 }
 
 // search yields the distance from the first of n rows to the last one whose
@@ -271,9 +264,9 @@ func (w *walk) search(p *ir.Value, first, n, size, width int, want *ir.Value) *i
 }
 
 // caller applies a rule.
-func (w *walk) caller(r, pc *ir.Value, get func(int) *ir.Value, put func(int, *ir.Value), next, stop *ir.Block) {
+func (w *walk) caller(r, pc *ir.Value, next, stop *ir.Block) {
 	f := w.f
-	b := f.b
+	b, get, put := f.b, f.carried, f.carry
 	a := f.m.o.Probe.Machine.Arch()
 	word := f.Temp("word", 8, 8)
 	// read goes on with a word of user memory, or ends the walk.

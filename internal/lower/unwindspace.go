@@ -39,6 +39,7 @@ func (m *module) mmLayout() *mmLayout {
 	if t.Portable() {
 		return nil // other kernels lay their structures out otherwise
 	}
+	t.ExpectStructs("task_struct", "mm_struct", "maple_range_64", "maple_arange_64", "vm_area_struct", "file", "inode")
 	l, ok := &mmLayout{}, true
 	// member is the offset of a member of a member of … a structure.
 	member := func(path ...string) (int, bool) {
@@ -131,12 +132,7 @@ func (f *fn) findSpace(at syntax.Node, l *mmLayout, key *ir.Value, ask func()) (
 	b = f.b
 	done, renew := b.NewBlock(), b.NewBlock()
 	renew.Cold = true
-	// when goes on if cond holds, and elsewhere if not.
-	when := func(cond *ir.Value, elsewhere *ir.Block) {
-		on := b.NewBlock()
-		b.If(cond, on, elsewhere)
-		b.Begin(on)
-	}
+	when := f.goOn
 	strays := f.Temp("strays", 8, 8)
 	b.Store(strays, 0, 8, f.konst(0))
 	when(b.Arith(ir.And, identity, f.konst(1)), done)
@@ -185,9 +181,7 @@ func (f *fn) makeSpace(at syntax.Node, l *mmLayout, key, identity, strays *ir.Va
 	failed := b.NewBlock()
 	failed.Cold = true
 	must := func(v *ir.Value) *ir.Value {
-		on := b.NewBlock()
-		b.If(v, on, failed)
-		b.Begin(on)
+		f.goOn(v, failed)
 		return v
 	}
 	none := f.Temp("nobody", 4, 4)
@@ -235,11 +229,7 @@ func (f *fn) fillSpace(at syntax.Node, l *mmLayout, space *ir.Value) {
 func (f *fn) noteMapping(l *mmLayout, vma, space, mm, vdso *ir.Value, next, stop *ir.Block) {
 	b := f.b
 	pages := int64(bits.TrailingZeros(uint(os.Getpagesize())))
-	when := func(cond *ir.Value, elsewhere *ir.Block) {
-		on := b.NewBlock()
-		b.If(cond, on, elsewhere)
-		b.Begin(on)
-	}
+	when := f.goOn
 	word := f.Temp("word", 8, 8)
 	read := func(p *ir.Value, at, size int) *ir.Value {
 		b.Call(int(asm.FnProbeReadKernel), word, f.konst(int64(size)), b.Add(p, int64(at))) // 0 if there is nothing

@@ -313,6 +313,18 @@ func (t *Machine) ExpectTask(event string) {
 	}
 }
 
+// ExpectStructs announces structs that will be asked for by name: the first of
+// them that is asked for finds all in one walk.
+func (t *Machine) ExpectStructs(names ...string) {
+	s, err := t.BTF()
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		s.Expect(name, btf.Set(btf.Struct))
+	}
+}
+
 // BTFModules lists the modules that have type information, without vmlinux.
 func (t *Machine) BTFModules() []string {
 	return slices.DeleteFunc(t.entries(ownTypes), func(name string) bool { return name == "vmlinux" })
