@@ -67,7 +67,7 @@ func New(m Maps) *Unwinder {
 	u.idle.L = &u.mu
 	if m.Files >= 0 {
 		bpf.MapUpdate(m.Spaces, key(0), space(0, 0, nil), 0) // what programs start from
-		u.Ask(os.Getpid())                                   // for the vDSO, which all processes map
+		u.start()                                            // with the vDSO, which all processes map
 	}
 	return u
 }
@@ -160,6 +160,9 @@ func (u *Unwinder) Close() {
 }
 
 func (u *Unwinder) work() {
+	if u.Files >= 0 && u.files[vdsoID] == nil {
+		u.ownVDSO()
+	}
 	for {
 		u.mu.Lock()
 		switch {
@@ -430,6 +433,16 @@ func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
 	u.vdsoFile = f
 	u.mu.Unlock()
 	return f
+}
+
+// ownVDSO makes the table of the vDSO as this process has it. This process itself
+// asks for tables like any other, if it is ever sampled.
+func (u *Unwinder) ownVDSO() {
+	pid := os.Getpid()
+	maps, _ := proc.Maps(pid)
+	if i := slices.IndexFunc(maps, func(m proc.Mapping) bool { return m.Path == vdsoPath }); i >= 0 {
+		u.vdso(pid, &maps[i])
+	}
 }
 
 // enter puts the table of a file into the kernel, and tells programs of it.
