@@ -61,7 +61,7 @@ type Func struct {
 	Name    string
 	NParams int
 	Static  bool
-	Piece   bool // global: parameter 1, if there is one, is the context
+	Piece   bool // global: of two parameters the second is the context; else they are numbers
 	Stack   int  // bytes of its frame
 }
 

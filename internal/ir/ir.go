@@ -95,8 +95,8 @@ type Func struct {
 	// part of its callers to the verifier: static linkage.
 	Static bool
 	// Piece marks a function with global linkage, which the verifier looks at by
-	// itself, whoever calls it. Parameter 0 is the number of the scratch slot that
-	// holds the program's state, parameter 1, if there is one, the context.
+	// itself, whoever calls it. With one or two parameters, 0 is the number of the
+	// scratch slot that holds the program's state and 1 the context; more are numbers.
 	Piece bool
 	// SlotAt is where a callback finds the number of that slot: the offset from
 	// its last parameter.

@@ -158,7 +158,7 @@ func linkage(p *object.Program, i int) uint32 {
 // parameters are those of function i of a program.
 func parameters(p *object.Program, i int) proto {
 	f := p.Code.Funcs[i]
-	if f.Piece && f.NParams > 1 {
+	if f.Piece && f.NParams == 2 {
 		return proto{1, p.Group.Mech.ContextType()}
 	}
 	return proto{longs: max(f.NParams, 1)}

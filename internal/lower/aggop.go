@@ -14,12 +14,19 @@ import (
 
 // updateAgg is @m[k] = agg(x).
 func (f *fn) updateAgg(at syntax.Node, lhs syntax.Expr, c *builtin.Call) {
-	b := f.b
 	s, keys := f.mapOf(lhs)
 	var x *ir.Value
 	if len(c.Args) > 0 {
 		x = f.number(f.integer(c.Args[0]))
 	}
+	if !f.byRoutine(at, s, keys, "update", x, func(x *ir.Value) { f.updateElement(at, s, nil, c, x) }) {
+		f.updateElement(at, s, keys, c, x)
+	}
+}
+
+// updateElement updates the aggregation of a key by x, nil for one that only counts.
+func (f *fn) updateElement(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, c *builtin.Call, x *ir.Value) {
+	b := f.b
 	update := func(p *ir.Value) { c.Agg.Update(f, s.Agg, p, x) }
 	switch {
 	case s.Parts != 0:

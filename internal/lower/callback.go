@@ -30,6 +30,7 @@ type level struct {
 	loops   []loop
 	lookups lookups
 	cb      *callback // nil in the main function
+	given   *given    // nil but in a routine
 	budgets int       // loops on the loop budget around the present place
 	capped  int       // loops that the verifier walks through round by round, likewise
 }

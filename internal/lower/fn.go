@@ -31,6 +31,7 @@ type fn struct {
 	// mapGen counts what may have removed or added elements of a map; see
 	// mapop.go.
 	mapGen   map[string]int
+	routines map[routineKey]*routine
 	settled  map[*check.Var]int // variables that do not change any more, numbered
 	printing bool               // the value goes into a record: bytes behind a NUL do not matter
 	copies   bool               // Mem yields no address of a variable, which is about to change
@@ -69,7 +70,8 @@ func newFn(m *module, p *check.Probe, g *probe.Group) *fn {
 	b.At = p.At
 	return &fn{
 		m: m, p: p, info: p.Info, g: g, root: b, mapGen: map[string]int{}, settled: map[*check.Var]int{},
-		level: level{b: b, vars: map[*check.Var]*variable{}, exit: b.NewBlock(), lookups: newLookups(), frames: 1},
+		routines: map[routineKey]*routine{},
+		level:    level{b: b, vars: map[*check.Var]*variable{}, exit: b.NewBlock(), lookups: newLookups(), frames: 1},
 	}
 }
 
@@ -249,11 +251,14 @@ func (f *fn) Failed(at syntax.Node, kind object.SiteKind, helper string, code *i
 
 func (f *fn) failedAt(at source.Span, kind object.SiteKind, helper string, code *ir.Value) {
 	b := f.b
-	s := f.m.site(at, kind, helper)
-	p := b.Data(s.Offset)
 	if code == nil {
 		code = f.konst(0)
 	}
+	if f.given != nil {
+		f.countGiven(code)
+		return
+	}
+	p := b.Data(f.m.site(at, kind, helper).Offset)
 	b.Store(p, 8, 8, code)
 	b.AtomicAdd(p, 0, 8, f.konst(1))
 }

@@ -44,6 +44,10 @@ func (f *fn) key(s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
 	b := f.b
 	size := f.m.obj.Maps[s.Map].KeySize
 	p := f.Temp("key", size, 8)
+	if f.given != nil {
+		b.Store(p, 0, 8, f.given.key)
+		return p
+	}
 	f.quietly(func() {
 		switch {
 		case s.Key == nil:
@@ -52,11 +56,7 @@ func (f *fn) key(s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
 			f.tupleInto(keys, s.Key.(*types.Tuple), p, 0)
 		case types.IsScalar(s.Key) && s.Key.Size() < 8:
 			// One store of the whole word instead of the value and its padding.
-			v := f.scalarAs(keys[0], s.Key)
-			if i, ok := types.IsInteger(s.Key); ok && i.Signed {
-				v = b.Ext(v, i.Bytes, false)
-			}
-			b.Store(p, 0, 8, v)
+			b.Store(p, 0, 8, f.keyWord(s, keys[0]))
 			return
 		default:
 			f.Into(keys[0], s.Key, p, 0)
@@ -79,6 +79,9 @@ func (f *fn) quietly(fill func()) {
 
 // keyText names a key whose value cannot change within a run, "" for others.
 func (f *fn) keyText(keys []syntax.Expr) string {
+	if f.given != nil {
+		return "" // another one each time
+	}
 	text := []byte(".")
 	for _, k := range keys {
 		var ok bool
@@ -221,6 +224,9 @@ func (f *fn) storeScalar(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr
 		b.Store(p, 0, 8, f.konst(1))
 		return
 	}
+	if f.byRoutine(at, s, keys, "store", v, func(v *ir.Value) { f.storeScalar(at, s, nil, v) }) {
+		return
+	}
 	p, key := f.element(s, keys)
 	found, absent, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
@@ -266,6 +272,9 @@ func (f *fn) insert(at syntax.Node, s *object.ScriptMap, key, v *ir.Value, flags
 func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.Value {
 	b := f.b
 	s, keys := f.mapOf(e)
+	if !want && f.byRoutine(at, s, keys, "add", n, func(n *ir.Value) { f.addMap(at, e, n, false) }) {
+		return nil
+	}
 	add := func(p *ir.Value, off int) *ir.Value {
 		if !want {
 			b.AtomicAdd(p, off, 8, n)
