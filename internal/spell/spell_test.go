@@ -39,6 +39,12 @@ func TestNearestPrefersCase(t *testing.T) {
 	}
 }
 
+func TestNearestPrefersLength(t *testing.T) {
+	if got := Nearest("prinft", []string{"print", "printf", "sprintf"}); got != "printf" {
+		t.Errorf("got %q, want the one with two letters swapped", got)
+	}
+}
+
 // TestDistance compares the banded computation with the plain recurrence.
 func TestDistance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
