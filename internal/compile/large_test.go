@@ -112,7 +112,8 @@ func TestManyUpdates(t *testing.T) {
 	const n = 10_000
 	for _, statement := range []string{"@a[%d] = %[1]d;", "@a[%d %% 50]++;", "@a[%d] -= 3;", "@a[%d] = count();",
 		"@a[%d] = sum(%[1]d);", "@a[(int8)%d] = lhist(%[1]d, 0, 100, 1);"} {
-		res, ds := Compile(source.NewFile("stdin", repeated(statement)(n)), Options{Probe: probe.Options{Machine: machine.Host()}})
+		file := source.NewFile("stdin", repeated(statement)(n))
+		res, ds := Compile(file, Options{Probe: probe.Options{Machine: machine.Host()}})
 		if res == nil {
 			t.Fatalf("%s: %s", statement, ds.List()[0].Msg)
 		}
