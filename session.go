@@ -149,12 +149,14 @@ func Decoded[T any](s *Session, rest func(Event) error) iter.Seq2[T, error] {
 			yield(none, err)
 			return
 		}
+		var v T // one for all: it is on the heap, since plans reach it by reflection
+		to := reflect.ValueOf(&v).Elem()
 		for ev, err := range s.Events() {
-			var v T
 			if err == nil && ev.Kind == Print {
-				plan, unfit := s.plans.For(ev.Value.t, reflect.TypeFor[T]())
+				plan, unfit := s.plans.For(ev.Value.t, to.Type())
 				if unfit == nil {
-					err = decodeError(ev.Value, plan.Into(reflect.ValueOf(&v).Elem(), ev.Value.v))
+					v = none
+					err = decodeError(ev.Value, plan.Into(to, ev.Value.v))
 					if !yield(v, err) {
 						return
 					}

@@ -109,6 +109,9 @@ func decodeInto(to reflect.Value, v Value) error {
 }
 
 func decodeError(v Value, err error) error {
+	if err == nil {
+		return nil
+	}
 	e := (*unpack.Error)(nil)
 	if !errors.As(err, &e) {
 		return err

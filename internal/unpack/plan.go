@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
@@ -52,7 +53,9 @@ type Special func(t types.Type, v value.Value) (any, bool)
 // number of goroutines.
 type Plans struct {
 	rules *Rules
-	made  sync.Map // key → *Plan
+	made  sync.Map // key → *made
+	// last was asked for last, and mostly is asked for next: one site, one type.
+	last atomic.Pointer[made]
 }
 
 // New returns an empty set of plans.
@@ -61,6 +64,12 @@ func New(rules *Rules) *Plans { return &Plans{rules: rules} }
 type key struct {
 	from types.Type
 	to   reflect.Type
+}
+
+// made is a plan that was made.
+type made struct {
+	key  key
+	plan *Plan
 }
 
 // A Plan stores values of one type of the script in values of one type of Go.
@@ -73,14 +82,19 @@ type Plan struct {
 // error, as has a record without a field that is required.
 func (ps *Plans) For(from types.Type, to reflect.Type) (*Plan, error) {
 	k := key{from, to}
-	if p, ok := ps.made.Load(k); ok {
-		return p.(*Plan), p.(*Plan).err
+	if m := ps.last.Load(); m != nil && m.key == k {
+		return m.plan, m.plan.err
+	}
+	if m, ok := ps.made.Load(k); ok {
+		m := m.(*made)
+		ps.last.Store(m)
+		return m.plan, m.plan.err
 	}
 	p := &Plan{}
 	pl := planner{rules: ps.rules}
 	p.do = pl.plan(from, to, "")
 	p.err = pl.err
-	ps.made.Store(k, p)
+	ps.made.Store(k, &made{k, p})
 	return p, p.err
 }
 
@@ -270,7 +284,8 @@ func (pl *planner) structure(from types.Type, to reflect.Type, field string) ste
 	}
 	type move struct {
 		from  int
-		index []int
+		field int   // of the struct; or index leads to it
+		index []int // through embedded structs
 		do    step
 	}
 	var moves []move
@@ -285,15 +300,21 @@ func (pl *planner) structure(from types.Type, to reflect.Type, field string) ste
 			}
 			continue
 		}
-		moves = append(moves, move{at, d.index, pl.plan(elems[at], d.typ, join(field, d.name))})
+		moves = append(moves, move{at, d.index[0], d.index, pl.plan(elems[at], d.typ, join(field, d.name))})
 	}
 	return func(dst reflect.Value, v value.Value) error {
 		values := Parts(v)
 		for i := range moves {
-			if m := &moves[i]; m.from < len(values) {
-				if err := m.do(dst.FieldByIndex(m.index), values[m.from]); err != nil {
-					return err
-				}
+			m := &moves[i]
+			if m.from >= len(values) {
+				continue
+			}
+			field := dst.Field(m.field)
+			if len(m.index) > 1 {
+				field = dst.FieldByIndex(m.index)
+			}
+			if err := m.do(field, values[m.from]); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -153,17 +153,46 @@ func BenchmarkDecode(b *testing.B) {
 	text := &types.String{Cap: 64, Trunc: true}
 	names := []string{"ts", "ip", "path", "size"}
 	from := record(names, types.Uint64, text, text, types.Uint32)
-	v := value.Record{Names: names, Values: []value.Value{value.Uint(1e18), value.Str("127.0.0.1"), value.Str("/index.html"), value.Uint(4096)}}
+	var v value.Value = value.Record{Names: names, Values: []value.Value{value.Uint(1e18), value.Str("127.0.0.1"), value.Str("/index.html"), value.Uint(4096)}}
 	plans := New(&testRules)
+	var dst transfer
 	b.ReportAllocs()
 	for b.Loop() {
 		plan, err := plans.For(from, reflect.TypeFor[transfer]())
-		var dst transfer
 		if err == nil {
 			err = plan.Into(reflect.ValueOf(&dst).Elem(), v)
 		}
 		if err != nil || dst.Size != 4096 {
 			b.Fatal(err, dst)
 		}
+	}
+}
+
+// TestAllocations: a record is decoded into nothing but the strings that it has.
+func TestAllocations(t *testing.T) {
+	text := &types.String{Cap: 64}
+	names := []string{"ts", "ip", "path", "size"}
+	from := record(names, types.Uint64, text, text, types.Uint32)
+	var v value.Value = value.Record{Names: names, Values: []value.Value{
+		value.Uint(1e18), value.Str("127.0.0.1"), value.Str("/index.html"), value.Uint(4096),
+	}}
+	type embedded struct{ TS time.Duration }
+	var dst struct {
+		embedded
+		IP, Path string
+		Size     uint32
+	}
+	plans, to := New(&testRules), reflect.ValueOf(&dst).Elem()
+	n := testing.AllocsPerRun(1000, func() {
+		plan, err := plans.For(from, to.Type())
+		if err == nil {
+			err = plan.Into(to, v)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n > 2 || dst.Path != "/index.html" || dst.TS != 1e18 {
+		t.Errorf("%v allocations, want those of 2 strings: %+v", n, dst)
 	}
 }
