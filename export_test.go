@@ -2,8 +2,12 @@ package hawk
 
 import (
 	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/aot"
+	"github.com/hawktrace/hawk/internal/session"
 )
 
 // Payload is what is inside of a portable program as it is written.
@@ -20,4 +24,21 @@ func (p *Program) Instructions() (out []string) {
 		}
 	}
 	return out
+}
+
+// Spoilt is the program with code that no verifier takes.
+func (p *Program) Spoilt() *Program {
+	res, obj := *p.res, *p.res.Object
+	prog := *obj.Programs[0]
+	code := *prog.Code
+	code.Insns = slices.Clone(code.Insns)
+	first := &code.Insns[0]
+	*first = asm.LoadMem(asm.R0, asm.R9, 0, asm.DWord).WithMetadata(first.Metadata)
+	prog.Code = &code
+	obj.Programs = slices.Clone(obj.Programs)
+	obj.Programs[0] = &prog
+	res.Object = &obj
+	spoilt := *p
+	spoilt.res, spoilt.prog = &res, session.New(&res)
+	return &spoilt
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -341,18 +342,25 @@ func TestManySessions(t *testing.T) {
 		}
 	}
 	one()
-	before := descriptors(t)
-	var working sync.WaitGroup
-	for range 64 {
-		working.Go(one)
-	}
-	working.Wait()
-	for i := 0; descriptors(t) > before; i++ {
-		if i == 100 {
-			t.Fatalf("%d descriptors, %d before", descriptors(t), before)
+	before, goroutines := objects(t), runtime.NumGoroutine()
+	var lasting time.Duration // HAWK_LASTING=60s go test -race -run ManySessions
+	if text := os.Getenv("HAWK_LASTING"); text != "" {
+		if lasting, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
+	began, rounds := time.Now(), 0
+	for rounds == 0 || time.Since(began) < lasting {
+		var working sync.WaitGroup
+		for range 64 {
+			working.Go(one)
+		}
+		working.Wait()
+		rounds++
+	}
+	t.Logf("%d times 64 sessions in %v", rounds, time.Since(began).Round(time.Millisecond))
+	settled(t, "64 sessions", before)
+	waitFor(t, "the goroutines of the sessions end", func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
 // waitFor waits until something holds.

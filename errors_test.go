@@ -1,0 +1,148 @@
+package hawk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"testing/fstest"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk"
+)
+
+// The tests below provoke each failure that has a type, and ask errors.Is and errors.As.
+
+func TestPermissionError(t *testing.T) {
+	privileged(t)
+	p, err := compile(t, ticks, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread that lost its capabilities ends
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var none [2]unix.CapUserData
+		if err := unix.Capset(&header, &none[0]); err != nil {
+			failed <- err
+			return
+		}
+		_, err := p.Start(context.Background(), nil)
+		failed <- err
+	}()
+	err = <-failed
+	var lacking *hawk.PermissionError
+	if !errors.As(err, &lacking) || !errors.Is(err, fs.ErrPermission) || len(lacking.Need) < 2 {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestFeatureError(t *testing.T) {
+	old, err := hawk.Recorded(fstest.MapFS{
+		"uname": {Data: []byte("x86_64 5.10.0\n")}, "features": {Data: []byte("kprobe\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f := range old.Features() {
+		if f.Name == "kprobe" {
+			continue
+		}
+		var lacking *hawk.FeatureError
+		if !errors.As(f.Err, &lacking) || !errors.Is(f.Err, errors.ErrUnsupported) || lacking.Since == "" ||
+			lacking.Feature != f.Name || f.Doc == "" {
+			t.Errorf("%+v: %v", f, f.Err)
+		}
+	}
+}
+
+func TestAttachError(t *testing.T) {
+	privileged(t)
+	program := filepath.Join(t.TempDir(), "program")
+	image, err := os.ReadFile("/bin/true")
+	if err == nil {
+		err = os.WriteFile(program, image, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compile(t, fmt.Sprintf("uprobe:%s:0x%x { @n = count(); }", program, 0x2000),
+		&hawk.CompileOptions{Unsafe: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	before := descriptors(t)
+	_, err = p.Start(context.Background(), nil)
+	var attach *hawk.AttachError
+	if !errors.As(err, &attach) || !errors.Is(err, fs.ErrNotExist) || attach.Probe == "" {
+		t.Errorf("%#v", err)
+	}
+	if n := descriptors(t); n != before {
+		t.Errorf("%d descriptors, %d before", n, before)
+	}
+}
+
+func TestVerifierError(t *testing.T) {
+	privileged(t)
+	p, err := compile(t, "interval:ms:1 {\n  @n++; }", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Spoilt().Start(context.Background(), nil)
+	var refused *hawk.VerifierError
+	if !errors.As(err, &refused) || !errors.Is(err, hawk.ErrVerifier) || refused.Tail == "" ||
+		refused.Span.Start.Line == 0 {
+		t.Errorf("%#v", err)
+	}
+}
+
+func TestBindErrors(t *testing.T) {
+	for name, script := range map[string]string{"a recorded machine": "begin { }"} {
+		m, err := hawk.Recorded(fstest.MapFS{"uname": {Data: []byte("x86_64 5.10.0\n")}, "features": {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := compile(t, script, &hawk.CompileOptions{Machine: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Start(context.Background(), nil)
+		var bind *hawk.BindError
+		if !errors.As(err, &bind) || !errors.Is(err, hawk.ErrBind) || bind.Fact == "" || bind.Want == "" {
+			t.Errorf("%s: %#v", name, err)
+		}
+	}
+}
+
+func TestBudget(t *testing.T) {
+	s := start(t, ticks, nil, &hawk.RunOptions{Budget: 1e-9})
+	var last error
+	for _, err := range s.Events() {
+		last = err
+	}
+	r, err := s.Wait()
+	if !errors.Is(err, hawk.ErrBudget) || !errors.Is(last, hawk.ErrBudget) || r.Reason != hawk.OverBudget {
+		t.Errorf("%+v, %v, %v", r, err, last)
+	}
+	if len(r.Stats.Programs) == 0 || r.Stats.Programs[0].Runs == 0 || r.Stats.Programs[0].Probe == "" {
+		t.Errorf("programs %+v", r.Stats.Programs)
+	}
+}
+
+func TestPolicyErrors(t *testing.T) {
+	_, err := compile(t, `begin { exit(); }`, &hawk.CompileOptions{Policy: &hawk.Policy{Deny: []string{"exit"}}})
+	var ds hawk.Diagnostics
+	if !errors.Is(err, hawk.ErrPolicy) || !errors.Is(err, hawk.ErrScript) ||
+		!errors.As(err, &ds) || ds[0].Code != "policy" {
+		t.Errorf("%#v", err)
+	}
+}
