@@ -24,10 +24,11 @@ import (
 
 // parts are the groups of measurements, in the order in which they run.
 var parts = []struct {
-	name string
-	run  func(*bench) ([]row, error)
-	note string // explains the table
-	long bool   // runs only if -only names it, and hawk alone
+	name  string
+	run   func(*bench) ([]row, error)
+	note  string // explains the table
+	long  bool   // runs only if -only names it
+	alone bool   // is about hawk alone
 }{
 	{name: "startup", run: startup, note: "Whole runs, from exec to exit. Peak memory is the high-water mark of the resident set at exit. The tracing scripts " +
 		"attach, end in their begin probe and detach; `tool` is " + "`bench/tool.bt`."},
@@ -44,8 +45,9 @@ var parts = []struct {
 	{name: "rate", run: rate, note: "The same `printf`: the most events a second of which every one arrives, for a second at an even pace. At its most the traced loop " +
 		"makes one call after the other."},
 	{name: "maps", run: bigMaps, note: "The print of a map of 1,000,000 keys to a file: a run that prints it at its end, less one that does not."},
+	{name: "library", run: library, alone: true, note: libraryNote},
 	{name: "soak", run: soak, note: "Three hawks beside 100,000 short-lived processes, each of a file of its own: all system calls into maps that are printed each second; " +
-		"stacks of all of them, in JSON; their parent with `--follow`. What hawk holds as time passes, and what was lost at the default size of the buffer.", long: true},
+		"stacks of all of them, in JSON; their parent with `--follow`. What hawk holds as time passes, and what was lost at the default size of the buffer.", long: true, alone: true},
 }
 
 // bench is what every part gets.
@@ -112,7 +114,7 @@ func run() error {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 		tools := b.tools
-		if part.long {
+		if part.alone {
 			tools = tools[:1]
 		}
 		measured = append(measured, rows...)
