@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // Kind is what an event is. Programs must take unknown ones.
@@ -98,9 +99,14 @@ type sink struct {
 }
 
 func (k *sink) Write(it output.Item) error {
-	if o := k.s.o.Output; o != nil {
+	o := k.s.o.Output
+	_, own := o.(*writer)
+	if o != nil && !own || k.s.queued.Load() {
+		settle(it) // it may be read from other goroutines, and when all is closed
+	}
+	if o != nil {
 		text := k.text
-		if _, own := o.(*writer); own {
+		if own {
 			text = nil // it makes its own
 		}
 		ev := k.s.event(it, text)
@@ -127,6 +133,24 @@ func (k *sink) Write(it output.Item) error {
 	}
 	k.s.queue.Push(it, must)
 	return nil
+}
+
+// settle finds the names of the stacks in an item.
+func settle(it output.Item) {
+	switch it := it.(type) {
+	case output.Print:
+		value.Settle(it.Value)
+	case output.Row:
+		for _, c := range it.Cells {
+			value.Settle(c)
+		}
+	case output.Map:
+		for i := range it.Entries.Len() {
+			e := it.Entries.At(i)
+			value.Settle(e.Key)
+			value.Settle(e.Value)
+		}
+	}
 }
 
 func (k *sink) Idle() error { return k.Flush() }

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -214,4 +215,34 @@ func ExampleMachine_Probes() {
 		fmt.Println(p.Kind, p.Name)
 	}
 	// Output: software software:page-faults:
+}
+
+//go:noinline
+func placeOrder(m *usdt.Mark0) { m.Fire() }
+
+// A stack profile: where a program passes a mark, by frames.
+func Example_stackProfile() {
+	shop := usdt.New("shop")
+	mark := usdt.NewMark0(shop, "order")
+	check(shop.Load(nil))
+	defer shop.Close()
+
+	s := run(`usdt:*:shop:order { @[ustack] = count(); }`)
+	defer s.Close()
+	for range 3 {
+		placeOrder(mark)
+	}
+	m, err := s.Map("@")
+	check(err)
+	for stack, n := range m.All() {
+		var frames []hawk.Frame
+		check(stack.Decode(&frames))
+		for _, f := range frames {
+			if strings.HasSuffix(f.Func, ".placeOrder") {
+				fmt.Printf("%s calls from placeOrder, whose address is known: %t\n", n, f.Addr != 0)
+			}
+		}
+	}
+	// Output:
+	// 3 calls from placeOrder, whose address is known: true
 }

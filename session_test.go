@@ -374,3 +374,63 @@ func waitFor(t testing.TB, what string, holds func() bool) {
 	}
 	t.Fatal("never: " + what)
 }
+
+// Stacks are frames with all that is known of them, in events that outlive the session
+// as in maps.
+func TestStacks(t *testing.T) {
+	s := start(t, `begin { @u[ustack] = count(); @k = kstack(raw); print((u=ustack, k=kstack(2))); exit(); }`, nil, nil)
+	type record struct {
+		U, K hawk.Stack
+	}
+	var events []hawk.Event
+	for ev, err := range s.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Kind == hawk.Print {
+			events = append(events, ev)
+		}
+	}
+	m, err := s.Map("@u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := m.Snapshot()
+	if err != nil || len(snap.Entries) != 1 {
+		t.Fatalf("%+v, %v", snap, err)
+	}
+	held, ok := snap.Entries[0].Key.Interface().(hawk.Stack)
+	if !ok {
+		t.Fatalf("the key is a %T", snap.Entries[0].Key.Interface())
+	}
+	s.Close()
+	var r record
+	if len(events) != 1 {
+		t.Fatalf("%d events", len(events))
+	}
+	if err := events[0].Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []hawk.Stack{r.U, held} {
+		f := hawk.Frame{}
+		for _, f = range u.Frames {
+			if f.Func != "" {
+				break
+			}
+		}
+		if f.Func == "" || f.Module == "" || f.Kernel || !strings.Contains(u.String(), f.Func) {
+			t.Errorf("frame %+v of %+v", f, u)
+		}
+	}
+	if len(r.K.Frames) != 2 || !r.K.Frames[0].Kernel || r.K.Frames[0].Func == "" || r.K.Frames[0].Addr == 0 {
+		t.Errorf("%+v", r.K)
+	}
+	var text string
+	if err := events[0].Value.Field("k").Decode(&text); err != nil || text != r.K.String() {
+		t.Errorf("%q, %v", text, err)
+	}
+	// What was read and not looked at has its addresses when all is closed.
+	if late, ok := snap.Entries[0].Key.Interface().(hawk.Stack); !ok || len(late.Frames) == 0 {
+		t.Errorf("%+v", late)
+	}
+}

@@ -169,6 +169,41 @@ type Point struct {
 	Value int64
 }
 
+// A Stack is a captured stack, the innermost frame first.
+type Stack struct {
+	Frames    []Frame
+	Truncated bool // it was not followed to its end, or may be wrong
+
+	text string
+}
+
+// String is the stack as the command prints it: a newline, and a line for each frame.
+func (s Stack) String() string { return s.text }
+
+// A Frame is a function of a stack, or one that is inlined in the frame behind it.
+type Frame struct {
+	Addr, Offset uint64 // in memory; from the start of Func, bytes
+	Func, Module string // "" if unknown; of the kernel itself the Module is ""
+	BuildID      string // of Module, in hexadecimal; "" if unknown
+	FileOffset   uint64 // of Addr in Module, if BuildID is known
+	File         string // of the source, with the setting show_debug_info
+	Line         int
+	Inlined      bool
+	Kernel       bool
+}
+
+func stackOf(v *value.Stack) Stack {
+	n := v.Named()
+	s := Stack{Truncated: n.Truncated, text: v.String(), Frames: make([]Frame, len(n.Frames))}
+	for i, f := range n.Frames {
+		s.Frames[i] = Frame{
+			Addr: f.Addr, Offset: f.Offset, Func: f.Func, Module: f.Module, BuildID: f.BuildID,
+			FileOffset: f.FileOffset, File: f.File, Line: f.Line, Inlined: f.Inlined, Kernel: !v.User,
+		}
+	}
+	return s
+}
+
 // newPlans returns an empty set of plans for storing values.
 func newPlans() *unpack.Plans { return unpack.New(&rules) }
 
@@ -180,6 +215,11 @@ var rules = unpack.Rules{Any: native, Special: map[reflect.Type]unpack.Special{
 	reflect.TypeFor[Avg]():    special[Avg],
 	reflect.TypeFor[Hist]():   special[Hist],
 	reflect.TypeFor[Series](): special[Series],
+	reflect.TypeFor[Stack]():  special[Stack],
+	reflect.TypeFor[[]Frame](): func(t types.Type, v value.Value) (any, bool) {
+		s, ok := native(t, v).(Stack)
+		return s.Frames, ok
+	},
 	reflect.TypeFor[netip.Addr](): func(t types.Type, v value.Value) (any, bool) {
 		a, err := netip.ParseAddr(fmt.Sprint(native(t, v)))
 		return a, err == nil
@@ -209,6 +249,8 @@ func native(t types.Type, v value.Value) any {
 		return bool(x)
 	case value.Buffer:
 		return []byte(x)
+	case *value.Stack:
+		return stackOf(x)
 	case value.Avg:
 		return Avg{x.Count, x.Total}
 	case value.Stats:

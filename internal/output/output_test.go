@@ -24,6 +24,21 @@ func expanded(start, end, useStart, useEnd int) source.Span {
 	return s
 }
 
+// callers is a Namer of stacks with these frames.
+type callers []value.Frame
+
+func (c callers) FramesAt(_ *value.Stack, i int, _ value.Depth, frame *value.Frame, f func(*value.Frame)) {
+	*frame = c[i]
+	f(frame)
+}
+
+func (c callers) Truncated(*value.Stack) bool { return false }
+func (c callers) Lines() *value.Lines         { return nil }
+
+func stack(name string, offset uint64) *value.Stack {
+	return &value.Stack{Addrs: []uint64{1}, Namer: callers{{Func: name, Offset: offset}}}
+}
+
 func hist(bits int, counts map[int]uint64) value.Hist {
 	cells := make([]uint64, 1+(65-bits)<<bits)
 	for i, n := range counts {
@@ -80,7 +95,7 @@ var records = []struct {
 	{"printf", &Printf{Text: []byte("hi 5\n")}, "hi 5\n", "", `{"type": "printf", "data": "hi 5\n"}` + "\n"},
 	{"print", Print{Value: value.Tuple{value.Int(1), value.Str("x"), value.Tuple{value.Int(2), value.Int(3)}}}, "(1, x, (2, 3))\n", "",
 		`{"type": "value", "data": [1,"x",[2,3]]}` + "\n"},
-	{"stack", Print{Value: value.Stack("\n        f+1\n")}, "\n        f+1\n\n", "", `{"type": "value", "data": "\n        f+1\n"}` + "\n"},
+	{"stack", Print{Value: stack("f", 1)}, "\n        f+1\n\n", "", `{"type": "value", "data": "\n        f+1\n"}` + "\n"},
 	{"time", Raw{Type: "time", Text: []byte("2026\n")}, "2026\n", "", `{"type": "time", "data": "2026\n"}` + "\n"},
 	{"join", Raw{Type: "join", Text: []byte("/bin/true a"), Line: true}, "/bin/true a\n", "", `{"type": "join", "data": "/bin/true a"}` + "\n"},
 	{"attached", Attached{1}, "", "Attached 1 probe\n", `{"type": "attached_probes", "count": 1, "data": {"probes": 1}}` + "\n"},
@@ -119,9 +134,9 @@ begin { $z = 0; $a = 5 / $z; print($a); }
 	{"parentheses in a string", keyed("@k", value.Str("(p)"), value.Int(1)), "@k[(p)]: 1\n", "", `{"type": "map", "data": {"@k": {"(p)": 1}}}` + "\n"},
 	{"record key", keyed("@r", value.Record{Names: []string{"a", "b"}, Values: ints(1, 2)}, value.Int(1)), "@r[{ .a = 1, .b = 2 }]: 1\n", "",
 		`{"type": "map", "data": {"@r": {"{.a=1,.b=2}": 1}}}` + "\n"},
-	{"stack key", keyed("@st", value.Stack("\n        other+0\n"), value.Int(2)), "@st[\n        other+0\n]: 2\n", "",
+	{"stack key", keyed("@st", stack("other", 0), value.Int(2)), "@st[\n        other+0\n]: 2\n", "",
 		`{"type": "map", "data": {"@st": {"\nother+0\n": 2}}}` + "\n"},
-	{"stack value", keyed("@k", value.Int(1), value.Stack("\n        f+0\n")), "@k[1]: \n        f+0\n\n", "",
+	{"stack value", keyed("@k", value.Int(1), stack("f", 0)), "@k[1]: \n        f+0\n\n", "",
 		`{"type": "map", "data": {"@k": {"1": "\n        f+0\n"}}}` + "\n"},
 	{"empty", Map{Name: "@e", Keyed: true}, "", "", ""},
 	{"stats", scalar("@st", value.Stats{Total: 11, Count: 2, Signed: true}), "@st: { .count = 2, .average = 5, .total = 11 }\n", "",

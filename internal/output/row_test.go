@@ -11,6 +11,7 @@ import (
 const wide = "TIME(s):>12e PID:<7 COMM:<16 LAT(ms):>9/ms.3 KB:>4/K X:>4x PATH:<4"
 
 func sampleRows() []Item {
+	lines := &value.Stack{Addrs: []uint64{1, 2}, Namer: callers{{Func: "f", Offset: 1}, {Func: "g;", Offset: 2}}}
 	row := func(cells ...value.Value) Row {
 		return Row{Spec: wide, Cells: cells, Boot: time.Unix(0, 0), Start: 5_000_000_000}
 	}
@@ -19,7 +20,7 @@ func sampleRows() []Item {
 		row(value.Uint(5_000_123_456), value.Int(42), value.Str("a\nb\x1b"), value.Int(-1234567), value.Uint(4608),
 			value.Int(-1), value.Str("x, \"y\"")),
 		row(value.Uint(4_999_999_999), value.Int(1), value.Str("longer than sixteen chars"), value.Int(999_999_500),
-			value.Uint(511), value.Int(255), value.Str(""), value.Stack("\n        f+1\n        g;+2\n")),
+			value.Uint(511), value.Int(255), value.Str(""), lines),
 		End{},
 	}
 }

@@ -182,6 +182,8 @@ func plain(v any) any {
 		if v > exact {
 			return fmt.Sprint(v)
 		}
+	case hawk.Stack:
+		return v.String()
 	case []any:
 		for i := range v {
 			v[i] = plain(v[i])

@@ -11,7 +11,6 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/symbolize"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -22,7 +21,12 @@ var _ builtin.Env = (*session)(nil)
 func (s *session) Config() *config.Config { return s.o.Config }
 
 // Emit hands an item to the sink. The first error ends the run.
-func (s *session) Emit(item output.Item) { s.keep(s.sink.Write(item)) }
+func (s *session) Emit(item output.Item) {
+	s.keep(s.sink.Write(item))
+	for _, err := range s.symbols.complaints() {
+		s.keep(s.sink.Write(output.Message{Severity: source.Warning, Text: err.Error()}))
+	}
+}
 
 func (s *session) idle() {
 	s.flushCaptures()
@@ -175,14 +179,6 @@ func (s *session) Agg(t *types.Agg, cell []byte) value.Value {
 		return kind.Show(t, cell)
 	}
 	return value.Null{}
-}
-
-func (s *session) kernelSymbols() *symbolize.Kernel {
-	if s.kernel == nil {
-		s.kernel = symbolize.NewKernel(s.o.Probe.Machine)
-		s.kernel.DebugInfo(s.badDebugInfo)
-	}
-	return s.kernel
 }
 
 // KernelSymbol names a kernel address.

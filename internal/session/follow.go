@@ -18,27 +18,6 @@ import (
 	"github.com/hawktrace/hawk/internal/unwind"
 )
 
-// forgetful is the setting of cache_user_symbols that has no process be
-// remembered. The others say how tables are shared, which hawk does by file.
-const forgetful = "NONE"
-
-func (s *session) userSymbols() *symbolize.User {
-	if s.user == nil {
-		s.user = symbolize.NewUser()
-		s.user.DebugInfo(s.o.Probe.Machine.DebugDirs, s.badDebugInfo)
-		s.user.Demangle = s.o.Config.CppDemangle
-		s.user.Enough = func() <-chan struct{} { return s.patient().Done() }
-		s.user.Forgetful = s.o.Config.CacheUserSymbols == forgetful
-		if s.unwind != nil {
-			s.user.Changed = s.changed
-		}
-		for _, path := range s.programs() {
-			s.user.AddProgram(path)
-		}
-	}
-	return s.user
-}
-
 // changed has tables for unwinding be ready before a process is sampled.
 func (s *session) changed(pid int, maps []symbolize.Mapping) {
 	parts := make([]unwind.Mapped, len(maps))
@@ -56,8 +35,8 @@ func (s *session) leftOut() {
 			s.Emit(output.Message{Severity: source.Warning, Text: fmt.Sprintf(format, n)})
 		}
 	}
-	if s.user != nil {
-		left := s.user.LeftOut()
+	if user := s.symbols.known(); user != nil {
+		left := user.LeftOut()
 		warn(left.Lost, "The symbols of %d files were forgotten to make room for others, and the files are gone: addresses in them have no names.")
 		warn(left.JIT, "What %d processes wrote of the code they generated was forgotten to make room for others.")
 		warn(left.Late, "The symbols of %d files were not there in time: addresses in them have no names. The files, or where they are, are too slow.")
@@ -100,12 +79,12 @@ func (s *session) follow() {
 	}
 	s.follows = true
 	if pid := s.target(); pid > 0 {
-		s.user.Remember(pid)
+		s.userSymbols().Remember(pid)
 	}
 	if s.unwind != nil && s.hurry() {
 		return
 	}
-	for _, fd := range s.user.Descriptors() {
+	for _, fd := range s.userSymbols().Descriptors() {
 		if s.sleeper != nil {
 			// Without it the recorder is read at every tick.
 			watchFD(s.sleeper.set, fd)
@@ -122,7 +101,7 @@ func (s *session) hurry() bool {
 		return false
 	}
 	fds := []unix.PollFd{{Fd: int32(stop), Events: unix.POLLIN}}
-	for _, fd := range s.user.Descriptors() {
+	for _, fd := range s.userSymbols().Descriptors() {
 		fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	}
 	ended := make(chan struct{})
@@ -135,7 +114,7 @@ func (s *session) hurry() bool {
 			if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
 				return
 			}
-			s.user.Update()
+			s.userSymbols().Update()
 			nap(breath)
 		}
 	}()

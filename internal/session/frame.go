@@ -5,83 +5,68 @@ import (
 	"strconv"
 
 	"github.com/hawktrace/hawk/internal/dwarf"
-	"github.com/hawktrace/hawk/internal/output"
-	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/symbolize"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// appendFrame adds the lines of a frame: with show_debug_info one for each
-// function that is inlined there, and one for the function that has the symbol.
-// called says that the address is behind the call of another frame.
-func (s *session) appendFrame(dst []byte, t *types.Stack, pid int, addr uint64, called bool) []byte {
-	if t.Mode == types.StackBuildID {
-		if id, offset, ok := s.userSymbols().BuildID(pid, addr); ok {
-			dst = append(hex.AppendEncode(dst, id[:]), " 0x"...)
-			return append(strconv.AppendUint(dst, offset, 16), '\n')
+var _ value.Namer = (*session)(nil)
+
+// FramesAt names the frames at an address of a stack: with show_debug_info one for
+// each function that is inlined there, and one for the function that has the symbol.
+func (s *session) FramesAt(st *value.Stack, i int, d value.Depth, frame *value.Frame, f func(*value.Frame)) {
+	called := i > 0 // the address is behind the call of another frame
+	addr := frame.Addr
+	if st.User && (st.Mode == types.StackBuildID || d == value.All) {
+		if id, offset, ok := s.userSymbols().BuildID(st.PID, addr); ok {
+			frame.BuildID, frame.FileOffset = hex.EncodeToString(id[:]), offset
 		}
 	}
-	if t.Mode == types.StackRaw || t.Mode == types.StackBuildID {
-		return append(strconv.AppendUint(dst, addr, 16), '\n')
+	if d == value.ForText && (st.Mode == types.StackRaw || st.Mode == types.StackBuildID) {
+		f(frame)
+		return
 	}
-	var name, module string
-	var offset uint64
 	var ok bool
-	if t.User {
-		name, offset, module, ok = s.userSymbol(pid, addr)
+	if st.User {
+		frame.Func, frame.Offset, frame.Module, ok = s.userSymbol(st.PID, addr)
 	} else {
-		name, offset, ok = s.KernelSymbol(addr)
+		sym := s.kernelSymbols().Symbol(addr)
+		frame.Func, frame.Offset, frame.Module, ok = sym.Name, sym.Offset, sym.Module, sym.OK
 	}
-	perf := t.Mode == types.StackPerf
-	begin := func() {
-		if !perf {
-			dst = append(dst, "        "...)
-			return
-		}
-		dst = append(dst, '\t')
-		dst = strconv.AppendUint(dst, addr, 16)
-		dst = append(dst, ' ')
+	at := addr
+	if called && frame.Offset != 0 {
+		at-- // in the call: what follows may be of another line
+	}
+	if !ok {
+		frame.Func, frame.Offset = "", 0 // where in the file, if that alone is known
+	}
+	if !s.o.Config.ShowDebugInfo {
+		f(frame)
+		return
 	}
 	var src symbolize.Source
-	if s.o.Config.ShowDebugInfo {
-		at := addr
-		if called && offset != 0 {
-			at-- // in the call: what follows may be of another line
-		}
-		if t.User {
-			src, _ = s.userSymbols().Source(pid, at)
-		} else {
-			src, _ = s.kernelSymbols().Source(at)
-		}
-	}
-	for _, i := range src.Inlined {
-		begin()
-		if perf {
-			dst = append(append(dst, s.name(i.Name)...), " (inlined)\n"...)
-		} else {
-			dst = append(s.appendInlined(dst, i), '\n')
-		}
-	}
-	begin()
-	if ok {
-		dst = append(dst, s.name(name)...)
-		dst = append(dst, '+')
-		dst = strconv.AppendUint(dst, offset, 10)
+	if st.User {
+		src, _ = s.userSymbols().Source(st.PID, at)
 	} else {
-		dst = append(dst, "0x"...)
-		dst = strconv.AppendUint(dst, addr, 16)
+		src, _ = s.kernelSymbols().Source(at)
 	}
-	if !perf {
-		dst = s.appendPosition(dst, src.At)
-	} else if t.User {
-		if !ok {
-			module = "[unknown]" // even if the file is known, as the reference
-		}
-		dst = append(append(append(dst, " ("...), s.name(module)...), ')')
+	whole := *frame
+	for _, i := range src.Inlined {
+		frame.Func, frame.Offset, frame.File, frame.Line, frame.Inlined = i.Name, 0, i.At.File, int(i.At.Line), true
+		f(frame)
 	}
-	return append(dst, '\n')
+	*frame = whole
+	frame.File, frame.Line = src.At.File, int(src.At.Line)
+	f(frame)
 }
+
+// Truncated reports whether a stack was not followed to its end, or may be wrong.
+func (s *session) Truncated(st *value.Stack) bool {
+	return st.Broken || st.Doubtful && s.doubtful(st.PID, st.Addrs)
+}
+
+// Lines are kept until a map is printed.
+func (s *session) Lines() *value.Lines { return &s.lines }
 
 func (s *session) appendInlined(dst []byte, i dwarf.Inlined) []byte {
 	return s.appendPosition(append(append(dst, "[inlined] "...), s.name(i.Name)...), i.At)
@@ -118,9 +103,4 @@ func (s *session) UserName(pid int, addr uint64) (text string, ok bool) {
 		return string(s.appendInlined(nil, src.Inlined[0])), true
 	}
 	return string(s.appendPosition([]byte(name), src.At)), true
-}
-
-// badDebugInfo warns of debug information that cannot be used.
-func (s *session) badDebugInfo(err error) {
-	s.Emit(output.Message{Severity: source.Warning, Text: err.Error()})
 }

@@ -60,7 +60,7 @@ func (s *session) read() {
 			}
 			next = now.Add(tick)
 		}
-		unread := s.follows && s.user.Update()
+		unread := s.follows && s.userSymbols().Update()
 		if n > 0 || unread {
 			idle = 0
 			atomic.StoreUint64(bell, 0)
@@ -87,7 +87,8 @@ func (s *session) read() {
 
 // calmly reports whether nothing is to be looked at often that wakes nobody.
 func (s *session) calmly() bool {
-	return !s.follows && s.user == nil && s.unwind == nil && s.family == nil && (s.pidFD >= 0 || s.o.PID == 0)
+	return !s.follows && s.symbols.known() == nil && s.unwind == nil && s.family == nil &&
+		(s.pidFD >= 0 || s.o.PID == 0)
 }
 
 // over reports whether the run has come to its end.

@@ -56,6 +56,7 @@ func (s *session) printMap(n int, top, div int64, zero bool) {
 	}
 	if entries.Len() > 0 {
 		s.Emit(output.Map{Name: m.Name, Keyed: m.Key != nil, Entries: entries, Top: top, Div: div})
+		s.lines.Forget()
 	}
 }
 

@@ -25,7 +25,9 @@ var ErrClosed = fmt.Errorf("the session is closed: %w", os.ErrClosed)
 type Reader struct {
 	of *Session
 	mu sync.Mutex
-	s  *session // nil before it is asked for anything, and once the session is closed
+	// lines of stacks that are being sorted
+	lines value.Lines
+	s     *session // nil before it is asked for anything, and once the session is closed
 }
 
 // Reader is the reader of the session's maps, the same at each call.
@@ -49,11 +51,33 @@ func (r *Reader) with(f func(s *session) error) error {
 				Options: Options{Stderr: io.Discard}, Config: p.Config, Probe: &probes,
 				Child: r.of.child, PID: r.of.spec.PID,
 			},
-			sink: output.NewText(io.Discard, io.Discard, output.Options{}),
+			sink: output.NewText(io.Discard, io.Discard, output.Options{}), namer: r,
 		}
 	}
 	return f(r.s)
 }
+
+// FramesAt names frames of stacks that were read, whenever that is asked for; once the
+// session is closed there are only addresses.
+func (r *Reader) FramesAt(st *value.Stack, i int, d value.Depth, frame *value.Frame, f func(*value.Frame)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.s != nil {
+		r.s.FramesAt(st, i, d, frame, f)
+	} else {
+		f(frame)
+	}
+}
+
+// Truncated reports whether a stack was not followed to its end, or may be wrong.
+func (r *Reader) Truncated(st *value.Stack) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return st.Broken || st.Doubtful && r.s != nil && r.s.Truncated(st)
+}
+
+// Lines are kept until the next read.
+func (r *Reader) Lines() *value.Lines { return &r.lines }
 
 // close ends reading, before the maps go.
 func (r *Reader) close() {
@@ -68,6 +92,7 @@ func (r *Reader) close() {
 // Read is all elements of a script map, by its number in Object.Scripts. whole is false if
 // keys came or went meanwhile.
 func (r *Reader) Read(n int) (entries output.Entries, whole bool, err error) {
+	r.lines.Forget()
 	err = r.with(func(s *session) error {
 		m := s.scriptMap(n)
 		if m == nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/symbolize"
 	"github.com/hawktrace/hawk/internal/unwind"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -123,11 +122,12 @@ type session struct {
 	format  output.Printf // text of the last printf
 	failing failures
 	meter   meter
-	kernel  *symbolize.Kernel
-	user    *symbolize.User
+	symbols symbols
 	follows bool   // user records what processes map
 	calm    func() // ends the thread of hurry, nil if there is none
-	stacks  map[stackKey]value.Stack
+	stacks  map[stackKey]*value.Stack
+	namer   value.Namer      // of stacks: itself, or who has a lock for it
+	lines   value.Lines      // of stacks that are being sorted
 	unwind  *unwind.Unwinder // nil if no stack is unwound by tables
 	attention
 	skips
@@ -152,6 +152,7 @@ func newSession(of *Session, o Options) (*session, error) {
 		o:    settings{o, p.Config, &probes, of.child, of.spec.PID, p.mode, p.unused},
 		sink: o.Sink, wakeFD: -1, pidFD: -1, meter: meter{stats: -1}, inMain: make(chan func()),
 	}
+	s.namer = s
 	if o.Stderr == nil {
 		s.o.Stderr = io.Discard
 	}
@@ -206,12 +207,7 @@ func (s *session) close() {
 	if s.unwind != nil {
 		s.unwind.Close()
 	}
-	if s.kernel != nil {
-		s.kernel.Close()
-	}
-	if s.user != nil {
-		s.user.Close()
-	}
+	s.symbols.close()
 	if s.family != nil {
 		s.family.close()
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/exe"
@@ -14,44 +15,44 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// stackKey is what decides the text of a kernel stack: the numbers of stacks
-// are not reused while the map lives.
+// stackKey is what decides what a kernel stack is: the numbers of stacks are
+// not reused while the map lives.
 type stackKey struct {
 	id    uint64
 	limit int
 	mode  types.StackMode
 }
 
-// maxStacks bounds the texts kept.
+// maxStacks bounds the stacks kept.
 const maxStacks = 4096
 
-// Stack renders a captured stack: a newline and a line for each frame.
+// failed stands where the kernel could not follow a stack any further.
+const failed = math.MaxUint64
+
+// Stack makes a captured stack, whose names are found when they are wanted.
 func (s *session) Stack(t *types.Stack, raw []byte) value.Value {
 	id := binary.NativeEndian.Uint64(raw)
-	pid := int(binary.NativeEndian.Uint32(raw[8:]))
 	key := stackKey{id, t.Limit, t.Mode}
-	if text, ok := s.stacks[key]; ok && !t.User {
-		return text
+	if v, ok := s.stacks[key]; ok && !t.User {
+		v.Share()
+		return v
 	}
-	text := []byte{'\n'}
-	frames := s.frames(t, id)
-	if t.User && s.doubtful(pid, id, frames) {
-		frames = append(frames, math.MaxUint64)
+	v := &value.Stack{Mode: t.Mode, User: t.User, Addrs: s.frames(t, id), Namer: s.namer}
+	if i := slices.Index(v.Addrs, failed); i >= 0 {
+		v.Addrs, v.Broken = v.Addrs[:i], true
 	}
-	for i, addr := range frames {
-		if addr == math.MaxUint64 {
-			text = append(text, "        <unwind failure>\n"...)
-			break
+	if t.User {
+		v.PID = int(binary.NativeEndian.Uint32(raw[8:]))
+		v.Doubtful = !v.Broken && int64(id) >= 0 && id&object.StackDoubted != 0
+		if s.namer != value.Namer(s) && len(v.Addrs) > 0 {
+			s.userSymbol(v.PID, v.Addrs[0]) // the process may have ended by the time names are wanted
 		}
-		text = s.appendFrame(text, t, pid, addr, i > 0)
+		return v
 	}
-	v := value.Stack(text)
-	if !t.User {
-		if s.stacks == nil || len(s.stacks) >= maxStacks {
-			s.stacks = map[stackKey]value.Stack{}
-		}
-		s.stacks[key] = v
+	if s.stacks == nil || len(s.stacks) >= maxStacks {
+		s.stacks = map[stackKey]*value.Stack{}
 	}
+	s.stacks[key] = v
 	return v
 }
 
@@ -63,8 +64,8 @@ const entryCode = 64
 // walked by frame pointers before it was known whether the code keeps them, and it
 // neither ends where a thread begins nor is all of it in code that does, as is
 // known by now.
-func (s *session) doubtful(pid int, id uint64, frames []uint64) bool {
-	if int64(id) < 0 || id&object.StackDoubted == 0 || len(frames) == 0 {
+func (s *session) doubtful(pid int, frames []uint64) bool {
+	if len(frames) == 0 {
 		return false
 	}
 	last := len(frames) - 1
@@ -118,14 +119,13 @@ func (s *session) frames(t *types.Stack, id uint64) []uint64 {
 	if bpf.MapLookup(s.Maps[best], key[:m.KeySize], raw) != nil {
 		return nil
 	}
-	var out []uint64
-	for len(raw) >= 8 {
-		addr := binary.NativeEndian.Uint64(raw)
-		if addr == 0 {
-			break
-		}
-		out = append(out, addr)
-		raw = raw[8:]
+	n := 0
+	for n < len(raw)/8 && binary.NativeEndian.Uint64(raw[8*n:]) != 0 {
+		n++
+	}
+	out := make([]uint64, n)
+	for i := range out {
+		out[i] = binary.NativeEndian.Uint64(raw[8*i:])
 	}
 	return out
 }
@@ -176,7 +176,7 @@ func (s *session) Unwind(pid int) {
 	if s.unwind != nil {
 		s.unwind.Ask(pid)
 	}
-	if s.user != nil {
-		s.user.Meet(pid)
+	if u := s.symbols.known(); u != nil {
+		u.Meet(pid)
 	}
 }

@@ -23,8 +23,8 @@ func Escaped(v Value) Value {
 		return Str(appendEscaped(nil, string(v), ""))
 	case Text:
 		return Text(Escape(string(v)))
-	case Stack:
-		return Stack(EscapeLines(string(v)))
+	case *Stack:
+		return Formatted(v.appendText(nil, true))
 	case Enum:
 		v.Name = Escape(v.Name)
 		return v

@@ -43,8 +43,8 @@ func appendJSON(dst []byte, v Value, text func(dst, s []byte) []byte) []byte {
 		return text(dst, []byte(v))
 	case Formatted:
 		return text(dst, []byte(v))
-	case Stack:
-		return text(dst, []byte(v))
+	case *Stack:
+		return text(dst, v.appendText(nil, false))
 	case Tuple:
 		return appendJSONArray(dst, v, text)
 	case Array:

@@ -62,9 +62,9 @@ func Compare(a, b Value) int {
 		if b, ok := b.(Formatted); ok {
 			return strings.Compare(string(a), string(b))
 		}
-	case Stack:
-		if b, ok := b.(Stack); ok {
-			return strings.Compare(string(a), string(b))
+	case *Stack:
+		if b, ok := b.(*Stack); ok {
+			return compareStacks(a, b)
 		}
 	}
 	return cmp.Compare(rank(a), rank(b))

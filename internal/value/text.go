@@ -30,8 +30,8 @@ func AppendText(dst []byte, v Value) []byte {
 		return append(dst, v...)
 	case Formatted:
 		return append(dst, v...)
-	case Stack:
-		return append(dst, v...)
+	case *Stack:
+		return v.appendText(dst, false)
 	case Tuple:
 		dst = append(dst, '(')
 		dst = appendList(dst, v, ", ")

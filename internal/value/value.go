@@ -35,8 +35,6 @@ type (
 	Text string
 	// Formatted is what a format of the script came to.
 	Formatted string
-	// Stack is the rendered text of a stack, beginning and ending in a newline.
-	Stack string
 	// Tuple is a sequence.
 	Tuple []Value
 	// Array is a sequence of equals.
@@ -99,7 +97,7 @@ func (Unread) value()    {}
 func (Buffer) value()    {}
 func (Text) value()      {}
 func (Formatted) value() {}
-func (Stack) value()     {}
+func (*Stack) value()    {}
 func (Tuple) value()     {}
 func (Array) value()     {}
 func (Record) value()    {}
@@ -115,7 +113,7 @@ type Env interface {
 	Deferred(t *types.Deferred, raw []byte) Value
 	// Agg reads a cell that an aggregation's cells were merged to.
 	Agg(t *types.Agg, cell []byte) Value
-	// Stack renders a captured stack; see types.Stack for the raw layout.
+	// Stack makes a captured stack; see types.Stack for the raw layout.
 	Stack(t *types.Stack, raw []byte) Value
 	// Trailer is appended to strings that were cut.
 	Trailer() string

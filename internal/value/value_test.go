@@ -10,10 +10,12 @@ import (
 type fakeEnv struct{}
 
 func (fakeEnv) Deferred(t *types.Deferred, raw []byte) Value { return Text("sym+" + string(raw)) }
-func (fakeEnv) Stack(t *types.Stack, raw []byte) Value       { return Stack("\n        f+1\n") }
-func (fakeEnv) Agg(t *types.Agg, cell []byte) Value          { return Avg{Total: int64(len(cell)), Count: 2} }
-func (fakeEnv) Trailer() string                              { return ".." }
-func (fakeEnv) Unreadable() string                           { return "<?>" }
+func (fakeEnv) Stack(t *types.Stack, raw []byte) Value {
+	return &Stack{Addrs: []uint64{1}, Namer: &frames{named: []Frame{{Func: "f", Offset: 1}}}}
+}
+func (fakeEnv) Agg(t *types.Agg, cell []byte) Value { return Avg{Total: int64(len(cell)), Count: 2} }
+func (fakeEnv) Trailer() string                     { return ".." }
+func (fakeEnv) Unreadable() string                  { return "<?>" }
 
 var point = types.NewStruct(types.StructKind, "p", 48, 8, []types.Field{
 	{Name: "x", Type: types.Int32},
