@@ -16,7 +16,9 @@ import (
 var _ = define(Kind{
 	Name:    "uprobe",
 	Aliases: []string{"u"},
-	Doc:     "Fires when a function of a program or library is called, or at an instruction of it. `args` has its arguments by name where there is debug information (DWARF) of the program; strings of Go, Rust and C++ are text.",
+	Doc: "Fires when a function of a program or library is called, or at an instruction of it. `args` has its arguments by name where there is debug information (DWARF) of the program; strings of Go, Rust and C++ are text. " +
+		"A function of Go begins once more, and is seen so, where it finds at its start that its stack " +
+		"has to grow or that another goroutine is to run: count returns where the number of calls matters.",
 	Example: `uprobe:libc:malloc { @bytes[comm] = hist(arg0); }`,
 	Forms:   []string{"uprobe:binary:function[+offset]", "uprobe:binary:cpp:name", "uprobe:binary:address", "uprobe:binary@file:line[:column]", "uprobe:\"archive.zip!/member\":function[+offset]"},
 	Has:     HasArgs | HasArgN | HasRegs | HasFunc | HasUserAddrs | HasCtx | HasGoroutine,
