@@ -18,7 +18,7 @@ const order = `
 	config
 	bpf btf proc foreign exe dwarf machine
 	ir ir/eval ir/irgen operator
-	probe
+	probe attach probe/user probe/kernel probe/perf probe/kinds probe/probetest
 	regalloc opt codegen
 	value unpack feed
 	view

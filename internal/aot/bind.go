@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"slices"
 
+	_ "github.com/hawktrace/hawk/internal/probe/kinds" // all that the table can have
+
 	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/errno"

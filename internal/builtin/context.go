@@ -7,6 +7,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/probe/user"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -31,7 +32,7 @@ var argFunc = &Func{
 		n := ArgNumber(c.Name)
 		limit := len(c.Machine.Arch().Args)
 		if len(c.Points) > 0 {
-			limit = probe.ArgLimit(c.Points[0], c.Machine.Arch())
+			limit = user.ArgLimit(c.Points[0], c.Machine.Arch())
 		}
 		if c.Kind.RegisterArgs && n >= limit {
 			c.Errorf(c.Expr, "bad-argument", "%s doesn't support %s", c.Machine.Arch().Name, c.Name).

@@ -4,6 +4,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/probe/user"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -13,7 +14,7 @@ var _ = define(Func{
 	Example: `uprobe:/usr/bin/server:"net/http.(*conn).serve" { @start[goid] = nsecs; }`,
 	Check: func(c *Call) types.Type {
 		for _, p := range c.Points {
-			if _, err := probe.GoroutineID(p, c.Opts); err != nil {
+			if _, err := user.GoroutineID(p, c.Opts); err != nil {
 				c.Errorf(c.Expr, "not-in-probe", "goid is only known in functions of Go programs: %s", errno.Message(err))
 				break
 			}
@@ -22,7 +23,7 @@ var _ = define(Func{
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b, ctx := g.B(), g.Context()
-		offset, err := probe.GoroutineID(ctx.Group.Points[0], ctx.O)
+		offset, err := user.GoroutineID(ctx.Group.Points[0], ctx.O)
 		if err != nil {
 			return konst(g, 0) // Check has said why
 		}

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -58,7 +58,7 @@ func TestJoined(t *testing.T) {
 func TestNames(t *testing.T) {
 	errno := &nameTable{errnoText[:], "Unknown error", true}
 	signals := &nameTable{names: signalNames(), unknown: "N/A"}
-	calls := &nameTable{names: probe.SyscallNames("amd64"), unknown: "Unknown syscall"}
+	calls := &nameTable{names: arch.SyscallNames("amd64"), unknown: "Unknown syscall"}
 	for _, c := range []struct {
 		t    *nameTable
 		n    int64

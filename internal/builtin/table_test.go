@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/hawktrace/hawk/internal/probe/kinds" // all that the table can have
+
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"

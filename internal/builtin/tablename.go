@@ -5,8 +5,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -89,7 +89,7 @@ func init() {
 	naming("syscall_name", "syscall", "The name of a system call, by its number on this architecture.",
 		`tracepoint:raw_syscalls:sys_enter { @[syscall_name(args.id)] = count(); }`,
 		func(c *Call) *nameTable {
-			return &nameTable{names: probe.SyscallNames(c.Machine.Arch().GoArch), unknown: "Unknown syscall"}
+			return &nameTable{names: arch.SyscallNames(c.Machine.Arch().GoArch), unknown: "Unknown syscall"}
 		})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/probe/user"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -42,7 +43,7 @@ func spots(p *probe.Point, symbol string, dirs []exe.DebugDir) ([]spot, uint64, 
 		return nil, 0, &exe.ErrNoSymbol{Path: p.Target, Name: symbol}
 	}
 	var out []spot
-	for _, addr := range probe.Locations(p, file) {
+	for _, addr := range user.Locations(p, file) {
 		out = append(out, spot{addr, int64(sym.Addr - addr)})
 	}
 	if len(out) == 0 {
@@ -116,7 +117,7 @@ var _ = define(Func{
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b, ctx := g.B(), g.Context()
 		found := c.Payload.(map[*probe.Point][]spot)
-		ip := probe.Breakpoint(ctx)
+		ip := user.Breakpoint(ctx)
 		var all [][]spot
 		single, same := true, true
 		for _, p := range ctx.Group.Points {

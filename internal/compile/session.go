@@ -4,6 +4,7 @@ import (
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/probe/kernel"
 )
 
 // mergeEnds makes one program of the two of a script that traces calls and
@@ -20,9 +21,9 @@ func mergeEnds(o *object.Object, opts *probe.Options) {
 		return
 	}
 	entry, ret := o.Programs[on[0]], o.Programs[on[1]]
-	group, isReturn, ok := probe.OneSession(entry.Group, ret.Group, opts)
+	group, isReturn, ok := kernel.OneSession(entry.Group, ret.Group, opts)
 	if !ok {
-		if group, isReturn, ok = probe.OneSession(ret.Group, entry.Group, opts); !ok {
+		if group, isReturn, ok = kernel.OneSession(ret.Group, entry.Group, opts); !ok {
 			return
 		}
 		entry, ret = ret, entry

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 
+	_ "github.com/hawktrace/hawk/internal/probe/kinds" // all that the table can have
+
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/attach"
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -91,7 +92,7 @@ func (s *Session) leaveOut(errs []error) error {
 		if pt := r.points[0]; strict && (!pt.Wild() || !loaded[pt.At]) {
 			return r.first
 		}
-		s.opts.Probe.WarnRefused(&probe.Refused{Points: r.points, First: errors.New(r.first.Target)}, 0)
+		attach.WarnRefused(s.opts.Probe, &attach.Refused{Points: r.points, First: errors.New(r.first.Target)}, 0)
 	}
 	traced := func(p *object.Program) bool { return p.Group.Points[0].Kind.Ours == probe.NotOurs }
 	if len(order) > 0 && !slices.ContainsFunc(programs, traced) {

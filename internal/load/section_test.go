@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	_ "github.com/hawktrace/hawk/internal/probe/kinds" // all that the table can have
+
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"

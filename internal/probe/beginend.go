@@ -12,7 +12,7 @@ var inProcess = &Mechanism{
 	Program: bpf.RawTracepoint,
 }
 
-var _ = define(Kind{
+var _ = Define(Kind{
 	Name:    "begin",
 	Type:    "special",
 	Doc:     "Runs once before any probe is attached.",
@@ -20,11 +20,11 @@ var _ = define(Kind{
 	Forms:   []string{"begin"},
 	Ours:    AtBegin,
 	Parse:   parseBare,
-	Match:   matchSelf,
-	Plan:    planAlone(inProcess),
+	Match:   MatchSelf,
+	Plan:    PlanAlone(inProcess),
 })
 
-var _ = define(Kind{
+var _ = Define(Kind{
 	Name:    "end",
 	Type:    "special",
 	Doc:     "Runs once when tracing has ended, before the maps are printed.",
@@ -32,8 +32,8 @@ var _ = define(Kind{
 	Forms:   []string{"end"},
 	Ours:    AtEnd,
 	Parse:   parseBare,
-	Match:   matchSelf,
-	Plan:    planAlone(inProcess),
+	Match:   MatchSelf,
+	Plan:    PlanAlone(inProcess),
 })
 
 // parseBare accepts no parts; a lone wildcard is tolerated as the reference
@@ -43,7 +43,7 @@ func parseBare(p *Point, parts []Part, _ *Options) error {
 		return nil
 	}
 	if len(parts) != 0 {
-		return wrongCount(p, "0", parts)
+		return WrongCount(p, "0", parts)
 	}
 	return nil
 }

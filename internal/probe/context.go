@@ -7,8 +7,8 @@ import (
 
 // The structs that ctx points to, as the kernel declares them for programs.
 var (
-	registerContext  = contextStruct("pt_regs")
-	perfEventContext = contextStruct("bpf_perf_event_data")
+	RegisterContext  = contextStruct("pt_regs")
+	PerfEventContext = contextStruct("bpf_perf_event_data")
 )
 
 func contextStruct(name string) func(*Point, *Options) (types.Type, error) {

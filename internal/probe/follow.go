@@ -17,16 +17,16 @@ const (
 	FollowFull   = 2
 )
 
-// kernelPID is the process that the kernel is to filter by, 0 if there is none.
-func (o *Options) kernelPID() int {
+// KernelPID is the process that the kernel is to filter by, 0 if there is none.
+func (o *Options) KernelPID() int {
 	if o.Follow {
 		return 0 // the program itself tests
 	}
 	return o.PID
 }
 
-// guardFollowed is the Guard of kinds that the kernel filters by process.
-func guardFollowed(c *Context) {
+// GuardFollowed is the Guard of kinds that the kernel filters by process.
+func GuardFollowed(c *Context) {
 	if !c.O.Follow {
 		return
 	}
@@ -36,6 +36,6 @@ func guardFollowed(c *Context) {
 	p := b.Addr(key, 0)
 	b.Store(p, 0, 4, b.Ext(b.Call(int(asm.FnGetCurrentPidTgid)), 4, false))
 	member := b.CallPtr(int(asm.FnMapLookupElem), c.Followed(), p)
-	c.guard(member)
-	c.guard(b.Arith(ir.Eq, b.Load(member, 0, 4, false), b.Const(FollowTraced)))
+	c.Guard(member)
+	c.Guard(b.Arith(ir.Eq, b.Load(member, 0, 4, false), b.Const(FollowTraced)))
 }

@@ -82,19 +82,19 @@ func globByte(pattern string, p int, c byte) (next int, ok bool) {
 	return p + 1, pattern[p] == c
 }
 
-// matches reports whether the part names, or as a pattern covers, name.
-func (p Part) matches(name string) bool { return partMatches(p, name) }
+// Matches reports whether the part names, or as a pattern covers, name.
+func (p Part) Matches(name string) bool { return PartMatches(p, name) }
 
-func partMatches[T string | []byte](p Part, name T) bool {
+func PartMatches[T string | []byte](p Part, name T) bool {
 	if p.HasWild() {
 		return glob(p.Text, name, !p.Literal)
 	}
 	return p.Text == string(name)
 }
 
-// sortPoints puts points into the order of their canonical names and drops
+// SortPoints puts points into the order of their canonical names and drops
 // repeated ones.
-func sortPoints(points []*Point) []*Point {
+func SortPoints(points []*Point) []*Point {
 	type named struct {
 		name string
 		p    *Point

@@ -25,7 +25,7 @@ func TestGlob(t *testing.T) {
 		}
 	}
 	quoted := Part{Text: "f[0]?*", Literal: true}
-	if !quoted.HasWild() || !quoted.matches("f[0]?abc") || quoted.matches("f0xabc") {
+	if !quoted.HasWild() || !quoted.Matches("f[0]?abc") || quoted.Matches("f0xabc") {
 		t.Error("of a quoted part only * is a wildcard")
 	}
 }

@@ -13,7 +13,7 @@ func (g *Group) MayCall(name string, o *Options) error {
 		if err != nil {
 			return err
 		}
-		if module != "" && module != vmlinux {
+		if module != "" && module != Vmlinux {
 			// What may be called does not depend on the function: one of the
 			// kernel's own needs no descriptor.
 			if id, err = o.Machine.AnyFunction(); err != nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// listMatches is List for kinds whose listing is what their patterns match.
-func listMatches(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
+// ListMatches is List for kinds whose listing is what their patterns match.
+func ListMatches(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
 	if len(parts) == 0 {
 		parts = []Part{{Text: "*"}}
 	}
@@ -64,8 +64,8 @@ func listSideBySide(points []*Point, o *Options, emit func(Listed)) error {
 // o.Verbose.
 func ListPoint(p *Point, o *Options) (Listed, error) {
 	l := Listed{Name: p.Name(), Point: p}
-	if p.Kind.listName != nil {
-		l.Name = p.Kind.listName(p)
+	if p.Kind.ListName != nil {
+		l.Name = p.Kind.ListName(p)
 	}
 	if o.Verbose && p.Kind.Describe != nil {
 		var err error
@@ -76,20 +76,20 @@ func ListPoint(p *Point, o *Options) (Listed, error) {
 	return l, nil
 }
 
-// rateless is listName of kinds that fire at a rate or count, which listings
+// Rateless is ListName of kinds that fire at a rate or count, which listings
 // leave out; the colon invites one.
-func rateless(p *Point) string { return p.Kind.Name + ":" + p.Func + ":" }
+func Rateless(p *Point) string { return p.Kind.Name + ":" + p.Func + ":" }
 
-// listTwoParts is listMatches for kinds that look for the last part in what
+// ListTwoParts is ListMatches for kinds that look for the last part in what
 // the first names: left out, it is everything.
-func listTwoParts(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
+func ListTwoParts(k *Kind, parts []Part, o *Options, emit func(Listed)) error {
 	switch len(parts) {
 	case 0:
 		parts = []Part{{Text: "*"}, {Text: "*"}}
 	case 1:
 		parts = []Part{{Text: "*"}, parts[0]}
 	}
-	return listMatches(k, parts, o, emit)
+	return ListMatches(k, parts, o, emit)
 }
 
 // ListedByDefault reports whether a listing of everything includes the kind:

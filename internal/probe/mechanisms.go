@@ -13,50 +13,24 @@ func (id MechanismID) Name() string {
 }
 
 // mechanisms are all that there are.
-var mechanisms = map[MechanismID]*Mechanism{
-	"self":                   inProcess,
-	"packet":                 dummyPacket,
-	"timer":                  intervalTimer,
-	"interval":               intervalClock,
-	"profile":                profileClock,
-	"software":               softwareCounter,
-	"hardware":               hardwareCounter,
-	"watchpoint":             watchpointMechanism,
-	"iter":                   &iterMechanism,
-	"iter.pinned":            &pinnedIter,
-	"rawtracepoint":          untypedRaw,
-	"rawtracepoint.typed":    typedRaw,
-	"tracepoint.raw":         rawTracepoint,
-	"tracepoint.perf":        perfTracepoint,
-	"syscall.enter":          sysEnter,
-	"syscall.exit":           sysExit,
-	"syscall.enter.raw":      rawSysEnter,
-	"syscall.exit.raw":       rawSysExit,
-	"kprobe.multi":           &kprobeMulti,
-	"kprobe.perf":            &kprobePerf,
-	"kretprobe.multi":        &kretprobeMulti,
-	"kretprobe.perf":         &kretprobePerf,
-	"kprobe.session":         &kprobeSession,
-	"fentry":                 &fentryMechanism,
-	"fexit":                  &fexitMechanism,
-	"fentry.program":         &fentryProgram,
-	"fexit.program":          &fexitProgram,
-	"uprobe.multi":           &uprobeMulti,
-	"uprobe.perf":            &uprobePerf,
-	"uretprobe.multi":        &uretprobeMulti,
-	"uretprobe.perf":         &uretprobePerf,
-	"uretprobe.places.multi": &goReturnMulti,
-	"uretprobe.places.perf":  &goReturnPerf,
-	"usdt.multi":             &usdtMulti,
-	"usdt.perf":              &usdtPerf,
+var mechanisms = make(map[MechanismID]*Mechanism, 64)
+
+// AddMechanisms enters rows into the table and gives them their identities. Each
+// room of kinds calls it once; an identity that is taken is a mistake there.
+func AddMechanisms(rows map[MechanismID]*Mechanism) bool {
+	for id, m := range rows {
+		if mechanisms[id] != nil || m.ID != "" {
+			panic("probe: the mechanism " + string(id) + " is a row twice")
+		}
+		m.ID, mechanisms[id] = id, m
+	}
+	return true
 }
 
-// id is what the mechanism is called where a script is kept.
-func (m *Mechanism) id() MechanismID {
-	for id, row := range mechanisms {
-		if row == m {
-			return id
-		}
-	}
-	panic("probe: " + m.Name + " is not among the mechanisms")
-}
+// Mechanisms are the rows of the table.
+func Mechanisms() map[MechanismID]*Mechanism { return mechanisms }
+
+var _ = AddMechanisms(map[MechanismID]*Mechanism{
+	"self":   inProcess,
+	"packet": dummyPacket,
+})

@@ -18,15 +18,15 @@ func Features() []string {
 // IsFeature reports whether --no-feature knows a name.
 func IsFeature(name string) bool { return slices.Contains(Features(), name) }
 
-// has reports whether the kernel offers a feature and the user has not turned
+// Has reports whether the kernel offers a feature and the user has not turned
 // it off.
-func (o *Options) has(f *machine.Feature) bool {
+func (o *Options) Has(f *machine.Feature) bool {
 	return !o.NoFeature[f.Name] && o.Machine.Has(f) == nil
 }
 
 // OneLink reports whether one link of the kernel serves all that a pattern
 // matches.
-func (k *Kind) OneLink(o *Options) bool { return k.Multi != nil && o.has(k.Multi) }
+func (k *Kind) OneLink(o *Options) bool { return k.Multi != nil && o.Has(k.Multi) }
 
 // Keep drops the points that --probe-filter does not want. Probes that hawk
 // fires itself stay.
@@ -43,12 +43,12 @@ func (o *Options) Keep(points []*Point) []*Point {
 	return out
 }
 
-// onePID reports whether -p says which process to trace.
-func (o *Options) onePID() bool { return o.PIDFilter && o.PID != 0 }
+// OnePID reports whether -p says which process to trace.
+func (o *Options) OnePID() bool { return o.PIDFilter && o.PID != 0 }
 
-// root is where the files of the process of -p lie, "" without one.
-func (o *Options) root() string {
-	if !o.onePID() {
+// Root is where the files of the process of -p lie, "" without one.
+func (o *Options) Root() string {
+	if !o.OnePID() {
 		return ""
 	}
 	return proc.Root(o.PID)

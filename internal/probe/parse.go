@@ -11,8 +11,8 @@ import (
 	"github.com/hawktrace/hawk/internal/syntax"
 )
 
-// wrongCount is the error for a wrong number of parts.
-func wrongCount(p *Point, want string, parts []Part) error {
+// WrongCount is the error for a wrong number of parts.
+func WrongCount(p *Point, want string, parts []Part) error {
 	return fmt.Errorf("%s probe type requires %s arguments, found %d", p.Kind.Name, want, len(parts))
 }
 
@@ -22,11 +22,14 @@ type Hinted struct {
 	Hint string
 }
 
+// Hint adds advice to an error.
+func Hint(err error, hint string) Hinted { return Hinted{err, hint} }
+
 func (h Hinted) Error() string { return h.Err.Error() }
 func (h Hinted) Unwrap() error { return h.Err }
 
-// parseInt reads an integer part: any integer literal of the language.
-func parseInt(text string) (uint64, error) {
+// ParseInt reads an integer part: any integer literal of the language.
+func ParseInt(text string) (uint64, error) {
 	n, err := syntax.ParseInt(text)
 	if err != nil {
 		return 0, fmt.Errorf("invalid integer: %s", text)
@@ -34,17 +37,20 @@ func parseInt(text string) (uint64, error) {
 	return n, nil
 }
 
-// startsNumber tells an address from a name.
-func startsNumber(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
+// StartsNumber tells an address from a name.
+func StartsNumber(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
+
+// ErrNoOffset is the error of return probes: a function returns as a whole.
+var ErrNoOffset = errors.New("Offset not allowed")
 
 var errTwoOffsets = errors.New("Cannot take more than one offset")
 
-// parseFuncOffset splits "func+offset" into p.Func and p.Offset.
-func parseFuncOffset(p *Point, part Part) error {
+// ParseFuncOffset splits "func+offset" into p.Func and p.Offset.
+func ParseFuncOffset(p *Point, part Part) error {
 	name, off, has := part.Text, "", false
 	if !part.Literal {
 		name, off, has = strings.Cut(part.Text, "+")
-	} else if i := strings.LastIndexByte(part.Text, '+'); i >= 0 && startsNumber(part.Text[i+1:]) {
+	} else if i := strings.LastIndexByte(part.Text, '+'); i >= 0 && StartsNumber(part.Text[i+1:]) {
 		// A quoted name may hold '+' ("operator+"); only a number makes it an
 		// offset.
 		name, off, has = part.Text[:i], part.Text[i+1:], true
@@ -56,7 +62,7 @@ func parseFuncOffset(p *Point, part Part) error {
 	if strings.Contains(off, "+") {
 		return errTwoOffsets
 	}
-	n, err := parseInt(off)
+	n, err := ParseInt(off)
 	if err != nil {
 		return fmt.Errorf("Invalid offset: %w", err)
 	}
@@ -75,7 +81,7 @@ func canonicalName(p *Point) string {
 			b.WriteString(s)
 		}
 	}
-	add(cmp.Or(p.memory, p.Target))
+	add(cmp.Or(p.Memory, p.Target))
 	add(p.Provider)
 	if p.Offset != 0 {
 		add(p.Func + "+" + strconv.FormatUint(p.Offset, 10))
@@ -88,13 +94,13 @@ func canonicalName(p *Point) string {
 	return b.String()
 }
 
-// mulPeriod is n units of scale nanoseconds.
-func mulPeriod(n, scale uint64) (uint64, error) {
+// MulPeriod is n units of scale nanoseconds.
+func MulPeriod(n, scale uint64) (uint64, error) {
 	if n > math.MaxInt64/scale {
 		return 0, fmt.Errorf("a period of %d is too long", n)
 	}
 	return n * scale, nil
 }
 
-// matchSelf is Match for kinds whose points stand for themselves.
-func matchSelf(p *Point, _ *Options) ([]*Point, error) { return []*Point{p}, nil }
+// MatchSelf is Match for kinds whose points stand for themselves.
+func MatchSelf(p *Point, _ *Options) ([]*Point, error) { return []*Point{p}, nil }

@@ -6,22 +6,22 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 )
 
-// guard ends the current block with a test and goes on where it holds; other
+// Guard ends the current block with a test and goes on where it holds; other
 // events are skipped.
-func (c *Context) guard(cond *ir.Value) {
+func (c *Context) Guard(cond *ir.Value) {
 	next := c.B.NewBlock()
 	c.B.If(cond, next, c.Skip)
 	c.B.Begin(next)
 }
 
-// guardPID emits the test of -p for kinds that the kernel does not filter: the
+// GuardPID emits the test of -p for kinds that the kernel does not filter: the
 // thread group, numbered as hawk's own PID namespace sees it.
-func guardPID(c *Context) {
-	if !c.O.onePID() {
+func GuardPID(c *Context) {
+	if !c.O.OnePID() {
 		return
 	}
 	if c.O.Follow {
-		guardFollowed(c)
+		GuardFollowed(c)
 		return
 	}
 	b := c.B
@@ -30,7 +30,7 @@ func guardPID(c *Context) {
 		// Without /proc there are no namespaces to tell apart.
 		id := b.Call(int(asm.FnGetCurrentPidTgid))
 		tgid := b.Arith(ir.LShr, id, b.Const(32))
-		c.guard(b.Arith(ir.Eq, tgid, b.Const(int64(c.O.PID))))
+		c.Guard(b.Arith(ir.Eq, tgid, b.Const(int64(c.O.PID))))
 		return
 	}
 	// struct bpf_pidns_info { u32 pid, tgid; }; the helper zeroes it for tasks
@@ -40,11 +40,11 @@ func guardPID(c *Context) {
 	p := b.Addr(info, 0)
 	b.Zero(p, 0, 8)
 	b.Call(int(asm.FnGetNsCurrentPidTgid), b.Const(int64(ns.Dev)), b.Const(int64(ns.Ino)), p, b.Const(8))
-	c.guard(b.Arith(ir.Eq, b.Load(p, 4, 4, false), b.Const(int64(c.O.PID))))
+	c.Guard(b.Arith(ir.Eq, b.Load(p, 4, 4, false), b.Const(int64(c.O.PID))))
 }
 
-// set remembers a value that dominates the rest of the program.
-func (c *Context) set(name string, v *ir.Value) {
+// Set remembers a value that dominates the rest of the program.
+func (c *Context) Set(name string, v *ir.Value) {
 	if c.Data == nil {
 		c.Data = map[string]*ir.Value{}
 	}

@@ -28,6 +28,8 @@ type Point struct {
 	Offset   uint64
 	Address  uint64
 	Period   uint64 // count or rate; profile and interval: nanoseconds, or Hz when Func is "hz"
+	Length   uint64 // bytes that a watchpoint is on
+	Mode     string // of a watchpoint: sorted letters of r, w, x
 	Pin      string // path under which the kernel keeps it when hawk has ended, "" if not
 	Extra    any    // what the kind's own file needs: USDT locations, file offsets
 
@@ -35,20 +37,34 @@ type Point struct {
 	// matched by them.
 	Parts []Part
 
-	pattern *pattern // the names as written; shared by all points matched by it
-	memory  string   // how Target is shown if it is in memory alone: memfd:NAME
+	Pattern *Pattern // the names as written; shared by all points matched by it
+	Memory  string   // how Target is shown if it is in memory alone: memfd:NAME
 }
 
-// A pattern is the parts of an attach point that may hold wildcards.
-type pattern struct {
-	target, provider, fn Part
+// A Pattern is the parts of an attach point that may hold wildcards.
+type Pattern struct {
+	Target, Provider, Fn Part
 
-	source *sourceLine // instead of fn
+	Source *SourceLine // instead of fn
+}
+
+// A SourceLine is a place in the source of a program.
+type SourceLine struct {
+	File         string // the end of its path
+	Line, Column int    // column 0: anywhere in the line
 }
 
 // Wild reports whether the script has a pattern in place of the point's names.
 func (p *Point) Wild() bool {
-	return p.pattern != nil && (p.pattern.target.HasWild() || p.pattern.fn.HasWild())
+	return p.Pattern != nil && (p.Pattern.Target.HasWild() || p.Pattern.Fn.HasWild())
+}
+
+// Watched is the address that a point watches, 0 if it is of another kind.
+func (p *Point) Watched() uint64 {
+	if p.Mode == "" {
+		return 0
+	}
+	return p.Address
 }
 
 // Name is the canonical name that the probe builtin yields and messages show.
@@ -137,7 +153,7 @@ type Kind struct {
 	Plan func(points []*Point, uses Uses, o *Options) ([]*Group, error)
 	// CanonicalName spells a point.
 	CanonicalName func(p *Point) string
-	listName      func(p *Point) string // in listings, if not CanonicalName
+	ListName      func(p *Point) string // in listings, if not CanonicalName
 }
 
 // Trigger says when hawk itself runs a program.
@@ -244,11 +260,11 @@ type Options struct {
 	// the calling thread does.
 	Kernel bpf.Kernel
 
-	warned map[string]bool // what warnOnce has said
+	warned map[string]bool // what WarnOnce has said
 }
 
-// step reports one attachment.
-func (o *Options) step() error {
+// Attached reports one attachment.
+func (o *Options) Attached() error {
 	if o.Step == nil {
 		return nil
 	}
@@ -267,9 +283,22 @@ type Group struct {
 	cookies []uint64 // numbers of the points where those are not counted from 0
 }
 
+// UsesKprobes reports whether a group is of kernel functions at either end.
+func (g *Group) UsesKprobes() bool { return g.Mech.Functions }
+
+// Counted is the points that are counted as attached: the two ends of a
+// function are one where one link serves both.
+func (g *Group) Counted() []*Point {
+	if g.Mech.BothEnds {
+		return g.Points[:len(g.Points)/2]
+	}
+	return g.Points
+}
+
 // A Mechanism is a way of the kernel to run a program at points: the program's
 // type, how the program finds things in its context, and how to attach it.
 type Mechanism struct {
+	ID      MechanismID
 	Name    string // for -v and messages: "raw tracepoint", "kprobe.multi"
 	Program bpf.ProgramType
 	Attach  bpf.AttachType
@@ -290,6 +319,16 @@ type Mechanism struct {
 	Slow bool
 	// Counts: links know of events that did not get as far as the program.
 	Counts bool
+
+	// Functions: it serves one end of kernel functions. Which of several such programs
+	// runs first depends on how each is attached.
+	Functions bool
+	// BothEnds: one link serves calls and returns. The second half of the points are
+	// the returns.
+	BothEnds bool
+	// Packed: a link's cookie holds more than the number of its point, so that points
+	// cannot be numbered anew.
+	Packed bool
 
 	// NullSkip: a pointer in the context may be null, which ends the run.
 	NullSkip bool

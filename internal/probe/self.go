@@ -2,7 +2,7 @@ package probe
 
 import "fmt"
 
-var _ = define(Kind{
+var _ = Define(Kind{
 	Name:    "self",
 	Type:    "special",
 	Doc:     "Runs when hawk itself receives SIGUSR1.",
@@ -10,16 +10,16 @@ var _ = define(Kind{
 	Forms:   []string{"self:signal:SIGUSR1"},
 	Ours:    OnSignal,
 	Parse:   parseSelf,
-	Match:   matchSelf,
+	Match:   MatchSelf,
 	List:    listSelf,
-	Plan:    planAlone(inProcess),
+	Plan:    PlanAlone(inProcess),
 })
 
 const selfSignal = "SIGUSR1"
 
 func parseSelf(p *Point, parts []Part, _ *Options) error {
 	if len(parts) != 2 {
-		return wrongCount(p, "2", parts)
+		return WrongCount(p, "2", parts)
 	}
 	if parts[0].Text != "signal" {
 		return fmt.Errorf("%s is not a supported trigger", parts[0].Text)
@@ -33,7 +33,7 @@ func parseSelf(p *Point, parts []Part, _ *Options) error {
 
 func listSelf(_ *Kind, parts []Part, _ *Options, emit func(Listed)) error {
 	for i, name := range []string{"signal", selfSignal} {
-		if i < len(parts) && !parts[i].matches(name) {
+		if i < len(parts) && !parts[i].Matches(name) {
 			return nil
 		}
 	}

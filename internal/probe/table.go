@@ -11,8 +11,8 @@ var (
 	byName = make(map[string]*Kind, 64)
 )
 
-// define enters a kind into the table.
-func define(k Kind) *Kind {
+// Define enters a kind into the table.
+func Define(k Kind) *Kind {
 	if k.Type == "" {
 		k.Type = k.Name
 	}

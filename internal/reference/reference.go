@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	_ "github.com/hawktrace/hawk/internal/probe/kinds" // all that the table can have
+
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/machine"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hawktrace/hawk/internal/attach"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -65,7 +66,7 @@ func (s *session) attach() error {
 		}
 		attachable++
 		err := s.attachProgram(s.Programs[i], p)
-		switch refused := (*probe.Refused)(nil); {
+		switch refused := (*attach.Refused)(nil); {
 		case err == nil:
 			attached++
 		case s.interrupted():
@@ -121,7 +122,7 @@ func (s *session) reportLeft(l leftOut) error {
 		at     source.Span
 		unsafe bool
 	}
-	all := map[kind]*probe.Refused{}
+	all := map[kind]*attach.Refused{}
 	var order []kind
 	for i, p := range l.refused {
 		at := p.Group.Points[0].At
@@ -131,18 +132,18 @@ func (s *session) reportLeft(l leftOut) error {
 			}
 			continue
 		}
-		var r *probe.Refused
+		var r *attach.Refused
 		errors.As(l.why[i], &r)
 		k := kind{at, r.Unsafe}
 		if all[k] == nil {
-			all[k] = &probe.Refused{Unsafe: r.Unsafe, First: r.First}
+			all[k] = &attach.Refused{Unsafe: r.Unsafe, First: r.First}
 			order = append(order, k)
 		}
 		all[k].Points = append(all[k].Points, r.Points...)
 		s.failing.unattached += len(p.Group.Counted())
 	}
 	for _, k := range order {
-		s.o.Probe.WarnRefused(all[k], l.total[k.at])
+		attach.WarnRefused(s.o.Probe, all[k], l.total[k.at])
 	}
 	return nil
 }

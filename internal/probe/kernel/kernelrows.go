@@ -1,0 +1,27 @@
+package kernel
+
+import (
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+var _ = probe.AddMechanisms(map[probe.MechanismID]*probe.Mechanism{
+	"iter":                &iterMechanism,
+	"iter.pinned":         &pinnedIter,
+	"rawtracepoint":       untypedRaw,
+	"rawtracepoint.typed": typedRaw,
+	"tracepoint.raw":      rawTracepoint,
+	"tracepoint.perf":     perfTracepoint,
+	"syscall.enter":       sysEnter,
+	"syscall.exit":        sysExit,
+	"syscall.enter.raw":   rawSysEnter,
+	"syscall.exit.raw":    rawSysExit,
+	"kprobe.multi":        &kprobeMulti,
+	"kprobe.perf":         &kprobePerf,
+	"kretprobe.multi":     &kretprobeMulti,
+	"kretprobe.perf":      &kretprobePerf,
+	"kprobe.session":      &kprobeSession,
+	"fentry":              &fentryMechanism,
+	"fexit":               &fexitMechanism,
+	"fentry.program":      &fentryProgram,
+	"fexit.program":       &fexitProgram,
+})

@@ -1,0 +1,78 @@
+package perf
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// Events of caches and of the processor's own numbering, by the names that
+// perf(1) has for them.
+
+// pmuCount is how many occurrences make a hit unless the script says so.
+const pmuCount = 1000000
+
+// caches are in the order of the kernel's numbers (enum perf_hw_cache_id), with
+// the accesses that make sense there.
+var caches = [...]struct {
+	name     string
+	accesses int // of cacheAccesses, from the first
+	prefetch bool
+}{
+	{"L1-dcache", 2, true},
+	{"L1-icache", 1, true},
+	{"LLC", 2, true},
+	{"dTLB", 2, true},
+	{"iTLB", 1, false},
+	{"branch", 1, false},
+	{"node", 2, true},
+}
+
+// cacheAccesses are in the order of enum perf_hw_cache_op_id: what perf calls
+// all of them, and those that miss.
+var cacheAccesses = [...]struct{ all, misses string }{
+	{"loads", "load-misses"}, {"stores", "store-misses"}, {"prefetches", "prefetch-misses"},
+}
+
+// cacheEvents makes the events of caches.
+func cacheEvents() []perfEvent {
+	var out []perfEvent
+	for id, c := range caches {
+		for op, a := range cacheAccesses {
+			if op >= c.accesses && !(op == unix.PERF_COUNT_HW_CACHE_OP_PREFETCH && c.prefetch) {
+				continue
+			}
+			config := uint64(id | op<<8)
+			out = append(out,
+				perfEvent{name: c.name + "-" + a.all, config: config | unix.PERF_COUNT_HW_CACHE_RESULT_ACCESS<<16, count: pmuCount, typ: unix.PERF_TYPE_HW_CACHE},
+				perfEvent{name: c.name + "-" + a.misses, config: config | unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16, count: pmuCount, typ: unix.PERF_TYPE_HW_CACHE})
+		}
+	}
+	return out
+}
+
+// rawEvent reads r and the hexadecimal number of an event: on Intel's
+// processors unit mask and event, r01c0.
+func rawEvent(name string) (perfEvent, bool) {
+	digits, ok := strings.CutPrefix(name, "r")
+	config, err := strconv.ParseUint(digits, 16, 64)
+	if !ok || err != nil {
+		return perfEvent{}, false
+	}
+	return perfEvent{name: name, config: config, count: pmuCount, typ: unix.PERF_TYPE_RAW}, true
+}
+
+// cutSource splits an event of a source, "cpu/event=0xc0/".
+func cutSource(name string) (source, terms string, ok bool) {
+	source, terms, ok = strings.Cut(name, "/")
+	terms, closed := strings.CutSuffix(terms, "/")
+	return source, terms, ok && closed
+}
+
+func sourceEvent(source, terms string, o *probe.Options) (perfEvent, error) {
+	e, err := o.Machine.PMUEvent(source, terms)
+	return perfEvent{name: source + "/" + terms + "/", typ: e.Type, config: e.Config[0], config12: [2]uint64(e.Config[1:]), count: pmuCount, cpus: e.CPUs}, err
+}

@@ -1,0 +1,181 @@
+package perf
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/attach"
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+var _ = probe.Define(probe.Kind{
+	Name:          "interval",
+	Aliases:       []string{"i"},
+	Doc:           "Fires regularly, on one CPU.",
+	Example:       `tracepoint:syscalls:sys_enter_read { @ = count(); } interval:s:1 { print(@); clear(@); }`,
+	Forms:         []string{"interval:s:count", "interval:ms:count", "interval:us:count", "interval:hz:rate", "interval:duration"},
+	Has:           probe.HasRegs | probe.HasCtx,
+	Parse:         parseClock,
+	Match:         probe.MatchSelf,
+	List:          listClock,
+	Ctx:           probe.PerfEventContext,
+	Plan:          planInterval,
+	CanonicalName: clockName,
+	Nobodys:       true,
+	Rated:         true,
+	ListName:      probe.Rateless,
+})
+
+var _ = probe.Define(probe.Kind{
+	Name:          "profile",
+	Aliases:       []string{"p"},
+	Doc:           "Samples every CPU regularly; with a target process, only while it runs.",
+	Example:       `profile:hz:99 { @[kstack(3), comm] = count(); }`,
+	Forms:         []string{"profile:hz:rate", "profile:s:count", "profile:ms:count", "profile:us:count", "profile:duration"},
+	Has:           probe.HasRegs | probe.HasCtx,
+	Parse:         parseClock,
+	Match:         probe.MatchSelf,
+	List:          listClock,
+	Ctx:           probe.PerfEventContext,
+	Plan:          probe.PlanAlone(profileClock),
+	CanonicalName: clockName,
+	Rated:         true,
+	ListName:      probe.Rateless,
+})
+
+// A unit is what a rate can be given in; hz, the odd one, has no length.
+type unit struct {
+	name  string
+	nanos uint64
+}
+
+var units = []unit{{"hz", 0}, {"ms", 1e6}, {"s", 1e9}, {"us", 1e3}}
+
+func unitOf(name string) (unit, bool) {
+	for _, u := range units {
+		if u.name == name {
+			return u, true
+		}
+	}
+	return unit{}, false
+}
+
+func parseClock(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
+	name := p.Kind.Name
+	switch len(parts) {
+	default:
+		return probe.WrongCount(p, "1 or 2", parts)
+	case 1:
+		n, err := probe.ParseInt(parts[0].Text)
+		if err != nil {
+			return fmt.Errorf("Invalid rate of %s probe: %w", name, err)
+		}
+		if n < 1000 {
+			return fmt.Errorf("Invalid rate of %s probe. Minimum is 1000 or 1us. Found: %d nanoseconds", name, n)
+		}
+		p.Func = "us"
+		p.Period, err = probe.MulPeriod(n/1000, 1000)
+		return err
+	case 2:
+		u, ok := unitOf(parts[0].Text)
+		if !ok {
+			return fmt.Errorf("%s is not an accepted unit of time", parts[0].Text)
+		}
+		n, err := probe.ParseInt(parts[1].Text)
+		if err != nil {
+			return fmt.Errorf("Invalid rate of %s probe: %w", name, err)
+		}
+		if n == 0 {
+			return fmt.Errorf("%s frequency should be a positive integer", name)
+		}
+		p.Func = u.name
+		if u.nanos == 0 {
+			p.Period = n
+			return nil
+		}
+		p.Period, err = probe.MulPeriod(n, u.nanos)
+		return err
+	}
+}
+
+func clockName(p *probe.Point) string {
+	n := p.Period
+	if u, _ := unitOf(p.Func); u.nanos != 0 {
+		n /= u.nanos
+	}
+	return p.Kind.Name + ":" + p.Func + ":" + strconv.FormatUint(n, 10)
+}
+
+// listClock prints the units: the rates are endless.
+func listClock(k *probe.Kind, parts []probe.Part, _ *probe.Options, emit func(probe.Listed)) error {
+	for _, u := range units {
+		if len(parts) == 0 || parts[0].Matches(u.name) {
+			emit(probe.Listed{Name: k.Name + ":" + u.name + ":"})
+		}
+	}
+	return nil
+}
+
+var intervalClock = &probe.Mechanism{
+	Name:    "perf clock on one CPU",
+	Program: bpf.PerfEvent,
+	Regs:    probe.ContextRegs,
+	Link: func(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
+		cpus, err := o.Machine.OnlineCPUs()
+		if err != nil {
+			return nil, err
+		}
+		return linkPerf(cpus[:1], clockEvent(g.Points[0]), progFD, 0)
+	},
+}
+
+var profileClock = &probe.Mechanism{
+	Name:    "perf clock",
+	Program: bpf.PerfEvent,
+	Guard:   probe.GuardFollowed,
+	Regs:    probe.ContextRegs,
+	Link: func(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
+		cpus, err := o.Machine.OnlineCPUs()
+		if err != nil {
+			return nil, err
+		}
+		return linkPerf(cpus, clockEvent(g.Points[0]), progFD, o.KernelPID())
+	},
+}
+
+func clockEvent(p *probe.Point) unix.PerfEventAttr {
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: p.Period}
+	if p.Func == "hz" {
+		attr.Bits = unix.PerfBitFreq
+	}
+	return attr
+}
+
+// linkPerf opens an event on CPUs, limited to a process and what it starts if
+// pid is not 0.
+func linkPerf(cpus []int, attr unix.PerfEventAttr, progFD, pid int) ([]probe.Link, error) {
+	who := -1
+	if pid != 0 {
+		who = pid
+		attr.Bits |= unix.PerfBitInherit
+	}
+	var links []probe.Link
+	for _, cpu := range cpus {
+		link, err := attach.OpenPerf(nil, &attr, "", progFD, who, cpu, 0)
+		if err != nil && errors.Is(err, unix.ENODEV) && len(cpus) > 1 {
+			continue // the CPU went offline
+		}
+		if err != nil {
+			return nil, errors.Join(err, attach.CloseAll(links))
+		}
+		links = append(links, link)
+	}
+	if len(links) == 0 {
+		return nil, errors.New("no CPU is online")
+	}
+	return links, nil
+}

@@ -1,0 +1,54 @@
+package probe
+
+import (
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/ir"
+)
+
+// What plans of several kinds have in common.
+
+// PlanAlone is a Plan that gives every point a program attached by one
+// mechanism.
+func PlanAlone(m *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
+	return func(points []*Point, _ Uses, _ *Options) ([]*Group, error) {
+		out := make([]*Group, len(points))
+		for i := range points {
+			out[i] = &Group{Points: points[i : i+1 : i+1], Mech: m}
+		}
+		return out, nil
+	}
+}
+
+// Split makes one group of all points, or one of each.
+func Split(points []*Point, m *Mechanism, together bool, extra any) []*Group {
+	if len(points) == 0 {
+		return nil
+	}
+	if together {
+		return []*Group{{Points: points, Mech: m, Extra: extra}}
+	}
+	out := make([]*Group, len(points))
+	for i := range points {
+		out[i] = &Group{Points: points[i : i+1 : i+1], Mech: m, Extra: extra}
+	}
+	return out
+}
+
+// IndexCookies in Group.Extra says that links carry the number of their point
+// as cookie.
+type IndexCookies bool
+
+// CookieIndex is Index of mechanisms whose links carry cookies.
+func CookieIndex(c *Context) *ir.Value { return c.B.Call(int(asm.FnGetAttachCookie), c.Ctx) }
+
+// CookieOf is the cookie of point i.
+func CookieOf(g *Group, i int) uint64 {
+	if g.cookies != nil {
+		return g.cookies[i]
+	}
+	if on, _ := g.Extra.(IndexCookies); on {
+		return uint64(i)
+	}
+	return 0
+}

@@ -1,0 +1,234 @@
+package user
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/proc"
+)
+
+// The files that probes of user space name, and the symbols in them.
+
+// findFiles lists the files that the target of a point names.
+func findFiles(p *probe.Point, o *probe.Options) ([]string, error) {
+	s := exe.Search{Unsafe: o.Unsafe, Libraries: true}
+	if o.OnePID() {
+		s.PID = o.PID
+	}
+	files, err := s.Find(p.Target)
+	if err != nil {
+		return nil, probe.Hint(fmt.Errorf("%s %w", p.Kind.Name, err), whyNoFile(p, s))
+	}
+	if len(files) > 1 && !strings.Contains(p.Target, "*") && !strings.HasPrefix(p.Target, proc.MemoryPrefix) {
+		o.Warn(p, "attaching to %s target file '%s' but matched %d binaries", p.Kind.Name, files[0], len(files))
+		files = files[:1]
+	}
+	return files, nil
+}
+
+// eachFile opens the files of a point. Where a pattern covers many, those
+// that cannot be read are passed over.
+func eachFile(p *probe.Point, o *probe.Options, f func(path string, file *exe.File) error) error {
+	paths, err := findFiles(p, o)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		file, err := exe.Open(path)
+		if err == nil {
+			err = f(path, file)
+			file.Close()
+		}
+		if err != nil && !strings.Contains(p.Target, "*") {
+			return err
+		}
+	}
+	return nil
+}
+
+// withDebugFile calls f with the file, then with its separate debug file if
+// it has one, until f returns true.
+func withDebugFile(file *exe.File, o *probe.Options, f func(*exe.File) bool) {
+	if f(file) {
+		return
+	}
+	if d := file.DebugFile(o.Root(), o.Machine.DebugDirs...); d != nil {
+		f(d)
+		d.Close()
+	}
+}
+
+// lookUp finds a symbol in the file or in its separate debug file.
+func lookUp(file *exe.File, o *probe.Options, find func(*exe.File) (exe.Symbol, bool)) (sym exe.Symbol, found bool) {
+	withDebugFile(file, o, func(f *exe.File) bool {
+		sym, found = find(f)
+		return found
+	})
+	return sym, found
+}
+
+func matchUprobe(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
+	return matchSymbols(p, o, false)
+}
+
+func matchUretprobe(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
+	return matchSymbols(p, o, true)
+}
+
+func matchSymbols(p *probe.Point, o *probe.Options, returns bool) ([]*probe.Point, error) {
+	var out []*probe.Point
+	err := eachFile(p, o, func(path string, file *exe.File) error {
+		if err := foreign(file, o.Machine.Arch()); err != nil && !o.ForListing {
+			return err
+		}
+		points, err := matchFile(p, o, path, file, returns)
+		out = append(out, points...)
+		return err
+	})
+	if errors.Is(err, exe.ErrNotELF) && o.Unsafe && p.Func == "" && p.Pattern.Source == nil && !returns {
+		return rawPlace(p, o)
+	}
+	return probe.SortPoints(out), err
+}
+
+// rawPlace is an offset into a file of which hawk knows nothing but that
+// programs may map and run it.
+func rawPlace(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
+	paths, err := findFiles(p, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Warn(p, "%s is no ELF file: the probe is at byte 0x%x of it; one that is not at the start of an instruction can crash traced programs", paths[0], p.Address)
+	q := *p
+	q.Target, q.Extra = paths[0], place{offset: p.Address}
+	return []*probe.Point{&q}, nil
+}
+
+func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, returns bool) ([]*probe.Point, error) {
+	q := *p
+	q.Target = path
+	q.Memory, _ = proc.MemoryName(path)
+	if src := p.Pattern.Source; src != nil {
+		addr, err := resolveLine(src, &q, o)
+		if err != nil {
+			return nil, err
+		}
+		q.Address = addr
+	}
+	if p.Func == "" {
+		q.Extra = addressPlace(&q, o, file, returns)
+		return []*probe.Point{&q}, nil
+	}
+	var unreturning map[uint64]string
+	if returns {
+		unreturning = unreturningIn(file)
+	}
+	if p.Provider == "" && !p.Pattern.Fn.HasWild() {
+		sym, found := lookUp(file, o, func(f *exe.File) (exe.Symbol, bool) { return f.Symbol(p.Func) })
+		if !found {
+			return nil, nil
+		}
+		warnChosen(p, o, path, sym)
+		q.Extra = symbolPlace(&q, o, file, sym, returns, unreturning)
+		return []*probe.Point{&q}, nil
+	}
+	match := symbolMatcher(p)
+	var out []*probe.Point
+	withDebugFile(file, o, func(f *exe.File) bool {
+		seen := make(map[string]bool, len(out)) // in the file itself
+		for _, q := range out {
+			seen[q.Func] = true
+		}
+		for _, sym := range f.Functions(match) {
+			// A pattern passes over what would be refused by name: stubs of the
+			// C runtime, whose end nobody knows.
+			if seen[sym.Name] || sym.Size == 0 && !o.Unsafe && !o.ForListing {
+				continue
+			}
+			r := q
+			r.Func = sym.Name
+			pl := symbolPlace(&r, o, file, sym, returns, unreturning)
+			if errors.Is(pl.err, errNoReturn) && !o.ForListing {
+				continue
+			}
+			r.Extra = pl
+			out = append(out, &r)
+		}
+		return f == file && f.HasSymbols()
+	})
+	return out, nil
+}
+
+// symbolMatcher tells the symbols a point's pattern covers: by the name in
+// the table or, in a language's slot, by the demangled name, which counts with
+// its parameters only if the pattern has some.
+func symbolMatcher(p *probe.Point) func(name []byte) bool {
+	fn := p.Pattern.Fn
+	if p.Provider == "" {
+		return func(name []byte) bool {
+			return probe.PartMatches(fn, name) && !strings.Contains(string(name), ".part.")
+		}
+	}
+	demangle := exe.DemangleName
+	if strings.Contains(fn.Text, "(") {
+		demangle = exe.Demangle
+	}
+	word := mangledWord(fn.Text)
+	return func(name []byte) bool {
+		if probe.PartMatches(fn, name) {
+			return true
+		}
+		s := string(name)
+		if !exe.IsMangled(s) || !strings.Contains(s, word) {
+			return false
+		}
+		plain := demangle(s)
+		return fn.Matches(plain) || strings.Contains(plain, "[abi:") && fn.Matches(withoutABI(plain))
+	}
+}
+
+// withoutABI cuts the tags off a name that compilers put there and nobody
+// writes: name[abi:cxx11](int).
+func withoutABI(name string) string {
+	for {
+		before, rest, ok := strings.Cut(name, "[abi:")
+		_, after, closed := strings.Cut(rest, "]")
+		if !ok || !closed {
+			return name
+		}
+		name = before + after
+	}
+}
+
+// mangledWord is a word of a pattern that every mangled name of a matching
+// function contains as it is, so that not all names need be demangled; "" if
+// there is none that is certain.
+func mangledWord(pattern string) string {
+	if i := strings.IndexAny(pattern, "<([ "); i >= 0 {
+		pattern = pattern[:i]
+	}
+	if strings.Contains(pattern, "std::") || strings.Contains(pattern, "operator") {
+		return "" // abbreviated in mangled names
+	}
+	best := ""
+	for word := range strings.FieldsFuncSeq(pattern, func(r rune) bool { return r == ':' || r == '*' || r == '?' || r == '~' || r == ']' }) {
+		if len(word) > len(best) {
+			best = word
+		}
+	}
+	return best
+}
+
+func symbolNames(p *probe.Point, o *probe.Options) []string {
+	var out []string
+	eachFile(p, o, func(_ string, file *exe.File) error {
+		for _, s := range file.Functions(nil) {
+			out = append(out, s.Name)
+		}
+		return nil
+	})
+	return out
+}

@@ -1,0 +1,304 @@
+package user
+
+import (
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/dwarf"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// An argIn says where an argument travels.
+type argIn uint8
+
+const (
+	inNothing argIn = iota // it has no bytes
+	inRegs                 // in registers
+	inFloats               // in registers that programs cannot read, at least in part
+	inStack                // on the stack
+	inAddress              // in memory, its address as if that were the argument
+	inSplit                // partly in a register, partly on the stack
+)
+
+// A placedArg is an argument with its place.
+type placedArg struct {
+	in    argIn
+	reg   int          // number of the first register
+	regs  []int        // offsets of the registers in the context
+	parts []dwarf.Leaf // what of the value each register holds
+	stack int          // distance from the stack pointer, bytes
+	param *dwarf.Param
+}
+
+// A placer hands out registers and stack as a calling convention does: that of
+// System V for x86-64, of ARM for 64 bits (AAPCS64), of Go.
+type placer struct {
+	abi    abi
+	rust   bool // by the rules of Rust, where that is not C's
+	arch   *arch.Arch
+	ints   int // registers taken
+	floats int
+	stack  int // bytes taken
+}
+
+// floatRegs is how many registers take floating-point arguments.
+func (a *placer) floatRegs() int {
+	switch {
+	case a.abi == abiGoStack:
+		return 0
+	case a.abi != abiGo:
+		return 8
+	case a.arch == arch.AMD64:
+		return 15
+	}
+	return 16
+}
+
+// result takes account of the result: one that is too large for registers is
+// written where an argument in front of the others says.
+func (a *placer) result(s dwarf.Shape) {
+	if a.rust {
+		if _, pair := scalars(s); !pair && s.Bytes > 16 && a.arch == arch.AMD64 {
+			a.ints++
+		}
+		return
+	}
+	if a.abi == abiC && a.arch == arch.AMD64 && (s.ByAddress || s.Composite && (s.Bytes > 16 || a.inMemory(s))) {
+		a.ints++
+	}
+}
+
+// params finds where the parameters of a function are.
+func (a *placer) params(fn *dwarf.Func) []placedArg {
+	var out []placedArg
+	for i, param := range fn.Params {
+		if i == fn.Dictionary {
+			a.ints++
+		}
+		out = append(out, a.place(param.Shape))
+	}
+	return out
+}
+
+// results finds where the results of a function of Go are, once its parameters
+// have been placed: in the same registers from the first on, or behind the
+// parameters on the stack.
+func (a *placer) results(fn *dwarf.Func) []placedArg {
+	a.ints, a.floats, a.stack = 0, 0, types.RoundUp(a.stack, 8)
+	var out []placedArg
+	for _, r := range fn.Results {
+		out = append(out, a.place(r.Shape))
+	}
+	return out
+}
+
+// place finds where the next argument is.
+func (a *placer) place(s dwarf.Shape) placedArg {
+	switch {
+	case s.ByAddress:
+		return a.address()
+	case a.abi.isGo():
+		return a.placeGo(s)
+	case a.rust && s.Composite && s.Bytes > 0:
+		return a.placeRust(s)
+	case s.Bytes == 0 || s.Composite && len(s.Leaves) == 0 && s.Bytes == 1:
+		return placedArg{}
+	case !s.Composite && s.Float():
+		return a.float(s)
+	case !s.Composite:
+		return a.words(max(s.Bytes, 8), (s.Bytes+7)/8)
+	case a.arch == arch.ARM64:
+		return a.compositeARM(s)
+	}
+	return a.compositeAMD(s)
+}
+
+// take hands out n registers, and what the i-th holds of the value.
+func (a *placer) take(n int, part func(i int) dwarf.Leaf) placedArg {
+	at := placedArg{in: inRegs, reg: a.ints}
+	for i := range n {
+		at.regs = append(at.regs, a.abi.regs(a.arch)[a.ints+i])
+		at.parts = append(at.parts, part(i))
+	}
+	a.ints += n
+	return at
+}
+
+// free reports whether n registers are left.
+func (a *placer) free(n int) bool { return a.ints+n <= len(a.abi.regs(a.arch)) }
+
+// words places n words in registers if they are there.
+func (a *placer) words(bytes, n int) placedArg {
+	if n > 1 && a.arch == arch.ARM64 {
+		a.ints += a.ints & 1 // pairs begin with an even number
+	}
+	if !a.free(n) {
+		return a.onStack(bytes, 8)
+	}
+	return a.take(n, func(i int) dwarf.Leaf { return dwarf.Leaf{Offset: 8 * i, Bytes: 8} })
+}
+
+// address places the address of a value.
+func (a *placer) address() placedArg {
+	at := a.words(8, 1)
+	at.in = inAddress
+	return at
+}
+
+func (a *placer) onStack(bytes, align int) placedArg {
+	if a.abi == abiC {
+		if align = max(align, 8); a.arch == arch.ARM64 {
+			align = min(align, 16)
+		}
+	}
+	a.stack = types.RoundUp(a.stack, max(align, 1))
+	at := placedArg{in: inStack, stack: a.abi.stack(a.arch) + a.stack}
+	a.stack += bytes
+	if a.abi == abiC {
+		a.stack = types.RoundUp(a.stack, 8)
+	}
+	return at
+}
+
+// float places a floating-point value.
+func (a *placer) float(s dwarf.Shape) placedArg {
+	if a.arch == arch.AMD64 && s.Bytes > 8 || a.floats >= a.floatRegs() {
+		return a.onStack(s.Bytes, s.Align) // long double, or no register left
+	}
+	a.floats++
+	return placedArg{in: inFloats}
+}
+
+// inMemory reports whether a struct of up to 16 bytes has to be in memory: it
+// has a long double, or a member that is not aligned.
+func (a *placer) inMemory(s dwarf.Shape) bool {
+	for _, l := range s.Leaves {
+		if l.Float && l.Bytes > 8 || l.Bytes > 0 && l.Bytes <= 8 && l.Offset%l.Bytes != 0 {
+			return true
+		}
+	}
+	return s.Leaves == nil
+}
+
+// compositeAMD places a struct: up to 16 bytes by words, each in a register of
+// the kind that its members ask for.
+func (a *placer) compositeAMD(s dwarf.Shape) placedArg {
+	n := (s.Bytes + 7) / 8
+	if n > 2 || a.inMemory(s) {
+		return a.onStack(s.Bytes, s.Align)
+	}
+	ints, floats := 0, 0
+	for w := range n {
+		whole := true // all members in this word are floating-point
+		for _, l := range s.Leaves {
+			whole = whole && (l.Float || l.Offset/8 != w)
+		}
+		if whole {
+			floats++
+		} else {
+			ints++
+		}
+	}
+	switch {
+	case !a.free(ints) || a.floats+floats > a.floatRegs():
+		return a.onStack(s.Bytes, s.Align)
+	case floats > 0:
+		a.ints, a.floats = a.ints+ints, a.floats+floats
+		return placedArg{in: inFloats}
+	}
+	return a.words(s.Bytes, ints)
+}
+
+// compositeARM places a struct: up to four floating-point values of one size in
+// registers for them, else up to 16 bytes in general ones, more by address.
+func (a *placer) compositeARM(s dwarf.Shape) placedArg {
+	n := len(s.Leaves)
+	alike := n > 0 && n <= 4
+	for _, l := range s.Leaves {
+		alike = alike && l.Float && l.Bytes == s.Leaves[0].Bytes
+	}
+	switch {
+	case alike && a.floats+n <= a.floatRegs():
+		a.floats += n
+		return placedArg{in: inFloats}
+	case alike:
+		a.floats = a.floatRegs()
+		return a.onStack(s.Bytes, s.Align)
+	case s.Bytes > 16:
+		return a.address()
+	}
+	words := (s.Bytes + 7) / 8
+	if !a.free(words) {
+		a.ints = len(a.abi.regs(a.arch)) // what follows goes to the stack too
+		return a.onStack(s.Bytes, s.Align)
+	}
+	if s.Align < 16 {
+		return a.take(words, func(i int) dwarf.Leaf { return dwarf.Leaf{Offset: 8 * i, Bytes: 8} })
+	}
+	return a.words(s.Bytes, words)
+}
+
+// placeGo gives each scalar of a value a register, or puts all of it on the
+// stack.
+func (a *placer) placeGo(s dwarf.Shape) placedArg {
+	var ints []dwarf.Leaf
+	floats := 0
+	for _, l := range s.Leaves {
+		if l.Float {
+			floats++
+		} else {
+			ints = append(ints, l)
+		}
+	}
+	switch {
+	case s.Bytes == 0:
+		return placedArg{}
+	case s.Leaves == nil || s.Several || !a.free(len(ints)) || a.floats+floats > a.floatRegs():
+		return a.onStack(s.Bytes, s.Align)
+	case floats > 0:
+		a.ints, a.floats = a.ints+len(ints), a.floats+floats
+		return placedArg{in: inFloats}
+	}
+	return a.take(len(ints), func(i int) dwarf.Leaf { return ints[i] })
+}
+
+// scalars are the one or two numbers that Rust takes a value apart into; false
+// if it has more, or an array.
+func scalars(s dwarf.Shape) (list []dwarf.Leaf, ok bool) {
+	for _, l := range s.Leaves {
+		known := slices.IndexFunc(list, func(k dwarf.Leaf) bool { return k.Offset == l.Offset })
+		if known < 0 {
+			list = append(list, l)
+		} else if list[known].Bytes != l.Bytes { // variants that differ
+			return nil, false
+		}
+	}
+	return list, !s.Several && (len(list) == 1 || len(list) == 2)
+}
+
+// placeRust places a struct as Rust does among its own functions: as its one or
+// two numbers, else as bytes of one register or by its address. Rust promises
+// none of this to anybody; it has been so since 2020.
+func (a *placer) placeRust(s dwarf.Shape) placedArg {
+	list, ok := scalars(s)
+	switch {
+	case ok && slices.ContainsFunc(list, func(l dwarf.Leaf) bool { return l.Float }):
+		for _, l := range list {
+			if l.Float {
+				a.floats++
+			} else {
+				a.ints++
+			}
+		}
+		return placedArg{in: inFloats}
+	case ok && a.free(len(list)):
+		return a.take(len(list), func(i int) dwarf.Leaf { return list[i] })
+	case ok && len(list) == 2 && a.free(1):
+		a.ints++
+		a.stack += 8
+		return placedArg{in: inSplit}
+	case ok || s.Bytes <= 8:
+		return a.words(s.Bytes, (s.Bytes+7)/8)
+	}
+	return a.address()
+}

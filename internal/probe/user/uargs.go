@@ -1,0 +1,201 @@
+package user
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/dwarf"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+// userArgs are the arguments of a function of user space by name.
+type userArgs struct {
+	record *types.Struct
+	placed map[string]placedArg
+}
+
+// debugInfo is the debug information of a point's file.
+func debugInfo(p *probe.Point, o *probe.Options) (*dwarf.File, error) {
+	return o.Machine.Debug(p.Target, o.Root())
+}
+
+// userFunc is the function that a point is at the start of, or in.
+func userFunc(p *probe.Point, o *probe.Options) (*dwarf.Func, error) {
+	pl := p.Extra.(place)
+	if pl.abi != abiC && !pl.abi.isGo() {
+		return nil, fmt.Errorf("%s is a 32-bit program, of which hawk does not know arguments by name", p.Target)
+	}
+	d, err := debugInfo(p, o)
+	if err != nil {
+		return nil, err
+	}
+	fn, err := d.Function(pl.fn)
+	if errors.Is(err, dwarf.ErrNotFound) {
+		return nil, fmt.Errorf("the debug information of %s does not describe %s", p.Target, pointFunc(p))
+	}
+	return fn, err
+}
+
+func pointFunc(p *probe.Point) string {
+	if p.Func == "" {
+		return fmt.Sprintf("the function at 0x%x", p.Address)
+	}
+	return p.Func
+}
+
+// uprobeArgs is the type of args of a uprobe.
+func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
+	pl := p.Extra.(place)
+	if pl.args == nil {
+		return nil, fmt.Errorf("args can not be used in %s: only functions have arguments", p.Name())
+	}
+	if pl.args.record != nil {
+		return pl.args.record, nil
+	}
+	for _, part := range [...]string{".isra.", ".constprop."} {
+		if strings.Contains(p.Func, part) {
+			return nil, fmt.Errorf("the compiler changed which arguments %s takes; arg0, arg1, … are the registers", p.Func)
+		}
+	}
+	fn, err := userFunc(p, o)
+	if err != nil {
+		return nil, err
+	}
+	if fn.Optimized {
+		return nil, fmt.Errorf("Rust may have optimised %s, after which its arguments can be anywhere; arg0, arg1, … are the registers", exe.DemangleName(pointFunc(p)))
+	}
+	a := placer{abi: pl.abi, rust: fn.Rust, arch: o.Machine.Arch()}
+	a.result(fn.Result.Shape)
+	params, places := fn.Params, a.params(fn)
+	if p.Kind.Retval != nil {
+		if params, places = fn.Results, a.results(fn); len(params) == 0 {
+			return nil, fmt.Errorf("%s has no results", pointFunc(p))
+		}
+	}
+	pl.args.placed = map[string]placedArg{}
+	unreadable := map[string]string{}
+	var fields []types.Field
+	for i, param := range params {
+		at := places[i]
+		switch {
+		case param.Name == "" || pl.args.placed[param.Name].param != nil:
+		case at.in == inNothing:
+			unreadable[param.Name] = fmt.Sprintf("%s has no data", param.Name)
+		case at.in == inFloats:
+			unreadable[param.Name] = fmt.Sprintf("%s (%s) travels in a floating-point register, which programs cannot read", param.Name, param.Decl)
+		case at.in == inSplit:
+			unreadable[param.Name] = fmt.Sprintf("%s (%s) travels in a register and on the stack at once", param.Name, param.Decl)
+		default:
+			at.param = &param
+			pl.args.placed[param.Name] = at
+			fields = append(fields, types.Field{Name: param.Name, Type: param.Type, Offset: at.stack, Arg: int(at.in)<<8 | at.reg})
+		}
+	}
+	r := types.NewStruct(types.ContextKind, "uprobe:"+pointFunc(p)+"_args", 0, 8, fields)
+	r.Absent = func(name string) string { return unreadable[name] }
+	pl.args.record = r
+	return r, nil
+}
+
+// uretprobeArgs is the type of args of a uretprobe: the results of a function of
+// Go, which may have many.
+func uretprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
+	if pl := p.Extra.(place); !pl.abi.isGo() {
+		return nil, fmt.Errorf("%s is no function of Go, which have results by name; retval is what it returned", pointFunc(p))
+	}
+	return uprobeArgs(p, o)
+}
+
+// userField is Field of functions of user space: scalars in registers.
+func userField(c *probe.Context, f types.Field) *ir.Value {
+	at := c.Group.Points[0].Extra.(place).args.placed[f.Name]
+	if at.in != inRegs || !types.IsScalar(f.Type) {
+		return nil
+	}
+	return c.B.Load(c.Ctx, at.regs[0], 8, false)
+}
+
+// userMemory is Memory of functions of user space: what is on the stack or
+// behind an address there, and structs that registers hold.
+func userMemory(c *probe.Context, f types.Field) (base *ir.Value, user bool) {
+	b := c.B
+	at := c.Group.Points[0].Extra.(place).args.placed[f.Name]
+	if at.in == inRegs {
+		tmp := b.Addr(b.NewObject("arg", types.RoundUp(f.Type.Size(), 8)+8, 8), 0)
+		for i, part := range at.parts {
+			b.Store(tmp, part.Offset, part.Bytes, b.Load(c.Ctx, at.regs[i], 8, false))
+		}
+		return tmp, false
+	}
+	onStack := func() *ir.Value { return b.Add(b.Load(c.Ctx, c.O.Machine.Arch().SP, 8, false), int64(at.stack)) }
+	switch {
+	case at.in == inStack:
+		return onStack(), true
+	case len(at.regs) > 0:
+		return b.Load(c.Ctx, at.regs[0], 8, false), true
+	}
+	tmp := b.Addr(b.NewObject("arg", 8, 8), 0)
+	b.Zero(tmp, 0, 8)
+	b.Call(int(asm.FnProbeReadUser), tmp, b.Const(8), onStack())
+	return b.Load(tmp, 0, 8, false), true
+}
+
+// describeUprobe prints the arguments, or the results that args has, as the
+// source declares them.
+func describeUprobe(p *probe.Point, o *probe.Options) ([]string, error) {
+	fn, err := userFunc(p, o)
+	none, split := (*dwarf.ErrNone)(nil), (*dwarf.ErrSplit)(nil)
+	if errors.As(err, &none) || errors.As(err, &split) {
+		o.WarnOnce(p, err.Error())
+		return nil, nil
+	}
+	if err != nil {
+		return nil, nil // one of the compiler's own, or of the C runtime
+	}
+	params := fn.Params
+	if p.Kind.Retval != nil {
+		params = fn.Results
+	}
+	var out []string
+	for _, param := range params {
+		out = append(out, param.Decl)
+	}
+	return out, nil
+}
+
+// pointAddr is an address in the code that a point is in, 0 if none is known.
+func pointAddr(p *probe.Point) uint64 {
+	switch x := p.Extra.(type) {
+	case place:
+		return cmp.Or(x.fn, p.Address)
+	case []exe.Note:
+		return x[0].Addr
+	}
+	return 0
+}
+
+// userType finds a type that the program of a point defines.
+func userType(p *probe.Point, o *probe.Options, keyword, name string) (types.Type, bool) {
+	d, err := debugInfo(p, o)
+	if err != nil {
+		return nil, false
+	}
+	t, err := d.TypeByName(keyword, name, pointAddr(p))
+	return t, err == nil
+}
+
+// userEnumerator finds an enumerator that the program of a point defines.
+func userEnumerator(p *probe.Point, o *probe.Options, name string) (*types.Enum, int64, error) {
+	d, err := debugInfo(p, o)
+	if err != nil {
+		return nil, 0, err
+	}
+	return d.Enumerator(name, pointAddr(p))
+}

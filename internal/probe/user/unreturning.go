@@ -1,0 +1,52 @@
+package user
+
+import (
+	"fmt"
+
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// unreturning are functions that a probe on their return would break, as it
+// replaces the return address on entry: some find no return address where it
+// would be, some keep it to return once more, some look for who has called them.
+var unreturning = map[string]string{}
+
+func init() {
+	for why, names := range map[string][]string{
+		"it is not entered by a call":                             {"_start", "__restore", "__restore_rt", "__start_context", "_dl_start_user"},
+		"it keeps its return address and returns there once more": {"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "savectx", "getcontext", "__getcontext", "swapcontext", "__swapcontext"},
+		"it looks for its callers by their return addresses": {"_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Resume_or_Rethrow", "_Unwind_ForcedUnwind", "_Unwind_Backtrace",
+			"__cxa_throw", "__cxa_rethrow", "backtrace", "__backtrace"},
+		"it is entered with something else where the return address would be": {"_dl_runtime_resolve", "_dl_runtime_resolve_fxsave", "_dl_runtime_resolve_xsave", "_dl_runtime_resolve_xsavec",
+			"_dl_runtime_profile", "_dl_runtime_profile_avx", "_dl_runtime_profile_avx512", "_dl_runtime_profile_sse"},
+	} {
+		for _, name := range names {
+			unreturning[name] = why
+		}
+	}
+}
+
+// unreturningIn are the addresses of such functions in a file, whatever other
+// names they have.
+func unreturningIn(file *exe.File) map[uint64]string {
+	at := map[uint64]string{}
+	for r := range file.Symbols() {
+		if why := unreturning[string(r.Name)]; why != "" && r.Addr != 0 {
+			at[r.Addr] = why
+		}
+	}
+	if file.Entry != 0 {
+		at[file.Entry] = unreturning["_start"]
+	}
+	return at
+}
+
+// returnUnsafe reports why no probe must be put on the return of a function.
+func returnUnsafe(p *probe.Point, sym exe.Symbol, unreturning map[uint64]string) error {
+	why := unreturning[sym.Addr]
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("the return of %s in %s cannot be probed: %s; a uprobe on it can", sym.Name, p.Target, why)
+}

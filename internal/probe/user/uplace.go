@@ -1,0 +1,144 @@
+package user
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/insn"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// A place is where in a file a probe goes.
+type place struct {
+	offset  uint64   // in the file, bytes
+	returns []uint64 // in the file: the return instructions, if those are to be traced instead of the return
+	abi     abi
+	goMinor int       // N of the Go 1.N that compiled it, 0 if that is not known
+	fn      uint64    // address of the function
+	args    *userArgs // of the function, found when first asked for; nil if it is in none
+	err     error     // why the probe must not be put there; told when attaching
+	unsafe  error     // the same, where patterns pass over it
+}
+
+// warnChosen warns of a function that the loader chooses among several: its
+// symbol is where that happens.
+func warnChosen(p *probe.Point, o *probe.Options, path string, sym exe.Symbol) {
+	if sym.Type == elf.STT_GNU_IFUNC && !o.ForListing {
+		o.Warn(p, "%s of %s is chosen from several implementations when a program is loaded: the probe is where that happens, and does not fire at calls "+
+			"(the implementations have names of their own, which debug symbols know)", sym.Name, path)
+	}
+}
+
+// symbolPlace finds the instruction of a probe on a function. unreturning is
+// what no return probes can be put on.
+func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol, returns bool, unreturning map[uint64]string) place {
+	off, ok := file.Offset(sym.Addr)
+	if !ok {
+		return place{err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
+	}
+	pl := place{offset: file.Start + off + p.Offset, abi: symbolABI(file, sym), goMinor: goMinor(file), fn: sym.Addr, args: &userArgs{}}
+	if returns && file.IsGoCode(sym.Addr) {
+		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
+		return pl
+	}
+	if returns {
+		pl.unsafe = returnUnsafe(p, sym, unreturning)
+	}
+	if p.Offset == 0 || o.Unsafe {
+		if sym.Size == 0 && !o.Unsafe && p.Offset == 0 {
+			pl.err = fmt.Errorf("Could not determine boundary for %s (symbol has size 0)", sym.Name)
+		}
+		return pl
+	}
+	if p.Offset >= sym.Size {
+		pl.err = fmt.Errorf("Offset outside the function bounds ('%s' size is %d)", sym.Name, sym.Size)
+		return pl
+	}
+	pl.err = boundaryError(o, file, sym, pl.abi, p.Offset)
+	return pl
+}
+
+// errNoReturn is the error of functions that never return: loops, and those
+// that end in a panic.
+var errNoReturn = errors.New("no return instruction")
+
+// returnPlaces finds the return instructions of a Go function.
+func returnPlaces(o *probe.Options, file *exe.File, sym exe.Symbol, x abi) ([]uint64, error) {
+	// The runtime moves stacks, and looks for return addresses on them.
+	const why = "a Go function's return is traced at its return instructions"
+	if !x.isGo() {
+		return nil, fmt.Errorf("%s, which hawk does not find in 32-bit code: %s", why, sym.Name)
+	}
+	code := file.Code(sym.Addr, sym.Size)
+	if sym.Size == 0 || code == nil {
+		return nil, fmt.Errorf("%s, but %s has no code whose end is known", why, sym.Name)
+	}
+	offsets, err := insn.ReturnOffsets(x.set(o.Machine.Arch()), code)
+	if err != nil {
+		return nil, fmt.Errorf("%s, but in %s %w", why, sym.Name, err)
+	}
+	if len(offsets) == 0 {
+		return nil, fmt.Errorf("%s, but %s has %w", why, sym.Name, errNoReturn)
+	}
+	base, ok := file.CodeOffset(sym.Addr)
+	if !ok {
+		return nil, fmt.Errorf("%s is not in the code of %s", sym.Name, file.Path)
+	}
+	for i := range offsets {
+		offsets[i] += file.Start + base
+	}
+	return offsets, nil
+}
+
+// boundaryError explains why a probe must not be put at an offset into a
+// function: it is no start of an instruction.
+func boundaryError(o *probe.Options, file *exe.File, sym exe.Symbol, x abi, off uint64) error {
+	if off == 0 {
+		return nil
+	}
+	set, code := x.set(o.Machine.Arch()), file.Code(sym.Addr, sym.Size)
+	if set == 0 {
+		return fmt.Errorf("%s is 32-bit code, of which hawk does not know where instructions start: use --unsafe to attach to %s+%d. "+
+			"WARNING: in the middle of an instruction a probe changes what the program does.", file.Path, sym.Name, off)
+	}
+	if insn.IsBoundary(set, code, off) {
+		return nil
+	}
+	near := insn.NearBoundaries(set, code, off)
+	if near != "" {
+		near = "Instructions start at offsets " + near + ".\n"
+	}
+	return fmt.Errorf("Could not add uprobe into middle of instruction: %s:%s+%d\n%s"+
+		"Use --unsafe to force attachment. WARNING: This option could lead to data corruption in the target process.", file.Path, sym.Name, off, near)
+}
+
+// addressPlace finds the instruction at an address of the file's numbering.
+func addressPlace(p *probe.Point, o *probe.Options, file *exe.File, returns bool) place {
+	off, ok := file.CodeOffset(p.Address)
+	if !ok {
+		return place{err: fmt.Errorf("%s has no code at address 0x%x", p.Target, p.Address)}
+	}
+	pl := place{offset: file.Start + off, goMinor: goMinor(file)}
+	sym, found := lookUp(file, o, func(f *exe.File) (exe.Symbol, bool) { return f.FunctionAt(p.Address) })
+	pl.abi = abiOf(file, p.Address)
+	if found && sym.Addr == p.Address {
+		pl.fn, pl.args = sym.Addr, &userArgs{}
+	}
+	switch {
+	case returns && (!found || sym.Addr != p.Address):
+		pl.err = fmt.Errorf("0x%x is not the start of a function of %s: return probes need one", p.Address, p.Target)
+	case returns && file.IsGoCode(sym.Addr):
+		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
+	case returns:
+		pl.unsafe = returnUnsafe(p, sym, unreturningIn(file))
+	case !found && o.Unsafe:
+		o.Warn(p, "0x%x is in no function of %s; a probe that is not at the start of an instruction can crash traced programs", p.Address, p.Target)
+	case !found:
+		pl.err = fmt.Errorf("0x%x is in no function of %s; use --unsafe to attach there anyway", p.Address, p.Target)
+	case !o.Unsafe:
+		pl.err = boundaryError(o, file, sym, pl.abi, p.Address-sym.Addr)
+	}
+	return pl
+}

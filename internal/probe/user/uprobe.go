@@ -1,0 +1,266 @@
+package user
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/attach"
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/types"
+)
+
+var _ = probe.Define(probe.Kind{
+	Name:    "uprobe",
+	Aliases: []string{"u"},
+	Doc: "Fires when a function of a program or library is called, or at an instruction of it. `args` has its arguments by name where there is debug information (DWARF) of the program; strings of Go, Rust and C++ are text. " +
+		"A function of Go begins once more, and is seen so, where it finds at its start that its stack " +
+		"has to grow or that another goroutine is to run: count returns where the number of calls matters.",
+	Example: `uprobe:libc:malloc { @bytes[comm] = hist(arg0); }`,
+	Forms:   []string{"uprobe:binary:function[+offset]", "uprobe:binary:cpp:name", "uprobe:binary:address", "uprobe:binary@file:line[:column]", "uprobe:\"archive.zip!/member\":function[+offset]"},
+	Has:     probe.HasArgs | probe.HasArgN | probe.HasRegs | probe.HasFunc | probe.HasUserAddrs | probe.HasCtx | probe.HasGoroutine,
+	Space:   types.User,
+	Wild:    probe.UserWild,
+	Multi:   machine.UprobeMulti,
+
+	RegisterArgs: true,
+
+	Parse:      parseUprobe,
+	Match:      matchUprobe,
+	Names:      symbolNames,
+	Why:        whyNoSymbol,
+	List:       probe.ListTwoParts,
+	Describe:   describeUprobe,
+	Args:       uprobeArgs,
+	Types:      userType,
+	Enumerator: userEnumerator,
+	Plan:       planUprobe,
+	ListName:   symbolListName,
+})
+
+var _ = probe.Define(probe.Kind{
+	Name:       "uretprobe",
+	Aliases:    []string{"ur"},
+	Doc:        "Fires when a function of a program or library returns. Functions of Go programs are traced at their return instructions, since their stacks do not allow more; `args` has their results by name, `r0`, `r1` and so on where they have none.",
+	Example:    `uretprobe:libc:malloc / retval == 0 / { @failed[comm] = count(); }`,
+	Forms:      []string{"uretprobe:binary:function", "uretprobe:binary:cpp:name"},
+	Has:        probe.HasArgs | probe.HasRetval | probe.HasRegs | probe.HasFunc | probe.HasUserAddrs | probe.HasCtx | probe.HasGoroutine,
+	Space:      types.User,
+	Multi:      machine.UprobeMulti,
+	Parse:      parseUretprobe,
+	Match:      matchUretprobe,
+	Names:      symbolNames,
+	Why:        whyNoSymbol,
+	List:       probe.ListTwoParts,
+	Describe:   describeUprobe,
+	Args:       uretprobeArgs,
+	Types:      userType,
+	Enumerator: userEnumerator,
+	Retval:     func(*probe.Point, *probe.Options) (types.Type, error) { return types.Int64, nil },
+	Plan:       planUprobe,
+	ListName:   symbolListName,
+})
+
+// symbolListName shows names of a language as the source has them, quoted so
+// that the line can be pasted into a script.
+func symbolListName(p *probe.Point) string {
+	if p.Provider == "" {
+		return p.Name()
+	}
+	return p.Kind.Name + ":" + p.Target + ":" + p.Provider + ":" + strconv.Quote(exe.Demangle(p.Func))
+}
+
+// isLanguage reports whether hawk can match source-level names of a language.
+func isLanguage(s string) bool { return s == "cpp" || s == "rust" || s == "go" }
+
+func parseUprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
+	for i, part := range parts {
+		if part.Text == "@" && !part.Literal {
+			return parseSource(p, parts[:i], parts[i+1:])
+		}
+	}
+	hasPID := o.OnePID()
+	switch {
+	case len(parts) == 1 && hasPID:
+		p.Pattern = &probe.Pattern{Fn: parts[0]}
+	case len(parts) == 2 && hasPID && isLanguage(parts[0].Text) && !parts[0].Literal:
+		p.Pattern = &probe.Pattern{Provider: parts[0], Fn: parts[1]}
+	case len(parts) == 2:
+		p.Pattern = &probe.Pattern{Target: parts[0], Fn: parts[1]}
+	case len(parts) == 3:
+		p.Pattern = &probe.Pattern{Target: parts[0], Provider: parts[1], Fn: parts[2]}
+		if !isLanguage(parts[1].Text) {
+			return fmt.Errorf("unsupported language type: %s", parts[1].Text)
+		}
+	default:
+		err := probe.WrongCount(p, "2 or 3", parts)
+		if slices.ContainsFunc(parts, func(part probe.Part) bool { return part.Text == "" }) { // of a name with ::
+			return probe.Hint(err, fmt.Sprintf("names with :: are quoted: %s:%s:cpp:\"scope::name\"", p.Kind.Name, parts[0].Text))
+		}
+		return err
+	}
+	p.Target, p.Provider = p.Pattern.Target.Text, p.Pattern.Provider.Text
+	fn := p.Pattern.Fn
+	if probe.StartsNumber(fn.Text) && !fn.Literal {
+		if strings.Contains(p.Target, "*") {
+			return errors.New("Cannot use wildcards with absolute address")
+		}
+		addr, err := probe.ParseInt(fn.Text)
+		if err != nil {
+			return fmt.Errorf("Invalid address: %w", err)
+		}
+		p.Address = addr
+		return nil
+	}
+	if err := probe.ParseFuncOffset(p, fn); err != nil {
+		return err
+	}
+	p.Pattern.Fn.Text = p.Func
+	if p.Func == "" {
+		return fmt.Errorf("%s probe must have a target function or wildcard", p.Kind.Name)
+	}
+	return nil
+}
+
+func parseUretprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
+	if err := parseUprobe(p, parts, o); err != nil {
+		return err
+	}
+	if p.Pattern.Source != nil {
+		return errors.New("Source code location not allowed")
+	}
+	if p.Offset != 0 || strings.Contains(parts[len(parts)-1].Text, "+") && !parts[len(parts)-1].Literal {
+		return probe.ErrNoOffset
+	}
+	return nil
+}
+
+// planUprobe prefers a link for all places of a file: detaching one costs a
+// quarter of what a perf event does. Returns that are traced at the return
+// instructions have mechanisms of their own, and a program reads arguments by one
+// convention.
+func planUprobe(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*probe.Group, error) {
+	for _, p := range points {
+		if p.Func == "" && uses.Func && p.Kind.Retval != nil && !o.Has(machine.GetFuncIP) {
+			return nil, fmt.Errorf("func in %s probes at addresses: %w", p.Kind.Name, o.Machine.Has(machine.GetFuncIP))
+		}
+	}
+	useMulti := o.Has(machine.UprobeMulti)
+	if !useMulti {
+		if err := o.Machine.Has(machine.UprobePMU); err != nil {
+			return nil, err
+		}
+	}
+	var out []*probe.Group
+	for len(points) > 0 {
+		mech, convention := uprobeMechanism(points[0], useMulti), points[0].Extra.(place).abi
+		var same, rest []*probe.Point
+		for _, p := range points {
+			if uprobeMechanism(p, useMulti) == mech && p.Extra.(place).abi == convention {
+				same = append(same, p)
+			} else {
+				rest = append(rest, p)
+			}
+		}
+		if useMulti {
+			out = append(out, probe.Split(same, mech, true, probe.IndexCookies(len(same) > 1))...)
+		} else {
+			names := uses.Probe || uses.Func // func is the name of the point's function
+			cookies := len(same) > 1 && names && o.Has(machine.KprobeCookie)
+			out = append(out, probe.Split(same, mech, !names || cookies, probe.IndexCookies(cookies))...)
+		}
+		points = rest
+	}
+	return out, nil
+}
+
+// uprobeMechanism is how a point is attached.
+func uprobeMechanism(p *probe.Point, multi bool) *probe.Mechanism {
+	returns := p.Kind.Retval != nil
+	switch {
+	case returns && p.Extra.(place).returns != nil && multi:
+		return &goReturnMulti
+	case returns && p.Extra.(place).returns != nil:
+		return &goReturnPerf
+	case returns && multi:
+		return &uretprobeMulti
+	case returns:
+		return &uretprobePerf
+	case multi:
+		return &uprobeMulti
+	}
+	return &uprobePerf
+}
+
+var (
+	uprobeMulti    = userMechanism("uprobe.multi", true, false)
+	uprobePerf     = userMechanism("perf uprobe", false, false)
+	uretprobeMulti = userMechanism("uprobe.multi return", true, true)
+	uretprobePerf  = userMechanism("perf uretprobe", false, true)
+	goReturnMulti  = returnSites(uretprobeMulti, "uprobe.multi at return instructions", true)
+	goReturnPerf   = returnSites(uretprobePerf, "perf uprobe at return instructions", false)
+)
+
+// userMechanism attaches to functions of user space, by one link for many or a
+// perf event for each.
+func userMechanism(name string, multi, returns bool) probe.Mechanism {
+	m := probe.Mechanism{
+		Name:      name,
+		Program:   bpf.Kprobe,
+		Backwards: true,
+		Slow:      true,
+		Sleepable: machine.SleepableUprobe,
+		Guard:     probe.GuardFollowed,
+		Index:     probe.CookieIndex,
+		Regs:      probe.ContextRegs,
+	}
+	if multi {
+		m.Attach = bpf.AttachUprobeMulti
+	}
+	flags := uint32(0)
+	if returns {
+		m.Retval, m.Func, flags = userRetval, probe.FuncIP, attach.ReturnBit
+	} else {
+		m.Arg, m.Field, m.Memory, m.Func = userArg, userField, userMemory, probe.CurrentIP
+	}
+	m.Link = func(fd int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
+		return linkUprobes(fd, g, o, multi, flags)
+	}
+	return m
+}
+
+// returnSites is m for functions that are traced at their return instructions,
+// where the result is in the same register as after the return.
+func returnSites(m probe.Mechanism, name string, multi bool) probe.Mechanism {
+	m.Name, m.Func, m.Field, m.Memory = name, probe.CurrentIP, userField, userMemory
+	m.Link = func(fd int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
+		return linkUprobes(fd, g, o, multi, 0)
+	}
+	return m
+}
+
+func linkUprobes(progFD int, g *probe.Group, o *probe.Options, multi bool, flags uint32) ([]probe.Link, error) {
+	sites := make([]attach.Site, 0, len(g.Points))
+	for i, p := range g.Points {
+		pl := p.Extra.(place)
+		if pl.err != nil {
+			return nil, pl.err
+		}
+		offsets := pl.returns
+		if offsets == nil {
+			offsets = []uint64{pl.offset}
+		}
+		for _, off := range offsets {
+			sites = append(sites, attach.Site{
+				Point: p, Path: exe.OnDisk(p.Target), Offset: off, Cookie: probe.CookieOf(g, i),
+				Entry: pl.fn != 0 && p.Offset == 0, Unsafe: pl.unsafe,
+			})
+		}
+	}
+	return attach.LinkSites(progFD, g, sites, o, multi, flags)
+}

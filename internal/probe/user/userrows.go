@@ -1,0 +1,16 @@
+package user
+
+import (
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+var _ = probe.AddMechanisms(map[probe.MechanismID]*probe.Mechanism{
+	"uprobe.multi":           &uprobeMulti,
+	"uprobe.perf":            &uprobePerf,
+	"uretprobe.multi":        &uretprobeMulti,
+	"uretprobe.perf":         &uretprobePerf,
+	"uretprobe.places.multi": &goReturnMulti,
+	"uretprobe.places.perf":  &goReturnPerf,
+	"usdt.multi":             &usdtMulti,
+	"usdt.perf":              &usdtPerf,
+})

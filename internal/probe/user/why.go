@@ -1,0 +1,225 @@
+package user
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/attach"
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/spell"
+)
+
+// Advice on probes of programs that match nothing.
+
+const elsewhere = "a name without '/' is looked for in the directories of PATH, one that begins with lib among the libraries"
+
+// whyNoFile says why no probe can be put into a file that is there, or where it
+// was looked for.
+func whyNoFile(p *probe.Point, s exe.Search) string {
+	name := p.Target
+	if name == "*" || strings.Contains(name, "*") {
+		return ""
+	}
+	paths := s.Candidates(name)
+	for _, path := range paths {
+		st, err := os.Stat(exe.OnDisk(path))
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return path + ": " + errno.Reason(err)
+		case err != nil:
+			continue
+		case st.IsDir():
+			if strings.Contains(name, "/") {
+				return path + " is a directory"
+			}
+			continue
+		case !st.Mode().IsRegular():
+			return path + " is no regular file"
+		}
+		if program := interpreter(path); program != "" {
+			return path + " is a script: what runs is " + program
+		}
+		if err := exe.Check(path); err != nil {
+			if unopened := (*fs.PathError)(nil); errors.As(err, &unopened) {
+				return "" // which the error says
+			}
+			why := path + " is there, but it is no program: " + strings.TrimPrefix(errno.Message(err), path+": ")
+			if errors.Is(err, exe.ErrNotELF) && p.Kind.Name == "uprobe" && p.Func == "" {
+				why += "; with --unsafe a probe goes to any byte of it"
+			}
+			return why
+		}
+	}
+	if !strings.Contains(name, "/") {
+		if exe.Check("./"+name) == nil {
+			return "did you mean ./" + name + "? " + elsewhere
+		}
+		return elsewhere
+	}
+	return ""
+}
+
+// interpreter is the program that a script names in its first line, "" if the
+// file is no script.
+func interpreter(path string) string {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 256)
+	n, _ := f.Read(head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	line, script := strings.CutPrefix(line, "#!")
+	words := strings.Fields(line)
+	switch {
+	case !script || len(words) == 0:
+		return ""
+	case len(words) > 1 && strings.HasSuffix(words[0], "/env"):
+		return words[len(words)-1]
+	}
+	return words[0]
+}
+
+// whyNoSymbol says what a name may be meant to be that no symbol has: one in a
+// scope of C++, Rust or Go, a variant that the compiler has made of it, or a
+// function without code of its own.
+func whyNoSymbol(p *probe.Point, o *probe.Options) string {
+	if p.Func == "" || p.Pattern.Fn.HasWild() {
+		return ""
+	}
+	advice := ""
+	eachFile(p, o, func(path string, file *exe.File) error {
+		if p.Provider == "" {
+			withDebugFile(file, o, func(f *exe.File) bool {
+				advice = scoped(p, f)
+				return advice != ""
+			})
+		}
+		q := *p
+		q.Target = path
+		if advice == "" {
+			advice = whyInlined(&q, o)
+		}
+		return nil
+	})
+	return advice
+}
+
+// scoped finds functions whose names end in that of the point.
+func scoped(p *probe.Point, f *exe.File) string {
+	const most = 3
+	var found []string
+	f.Functions(func(name []byte) bool {
+		s := string(name)
+		if !strings.Contains(s, p.Func) || s == p.Func {
+			return false
+		}
+		if plain := unscoped(p.Func, s); plain != "" && !slices.Contains(found, plain) {
+			found = append(found, plain)
+		}
+		return false
+	})
+	if len(found) == 0 {
+		return ""
+	}
+	slices.SortFunc(found, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	more := len(found) - most
+	found = found[:min(most, len(found))]
+	for i, name := range found {
+		found[i] = p.Kind.Name + ":" + p.Target + ":" + name
+	}
+	text := "did you mean " + strings.Join(found, " or ")
+	if more > 0 {
+		text += fmt.Sprintf(" or one of %d more", more)
+	}
+	return text + "?"
+}
+
+// unscoped is how a symbol is written in an attach point if it is the function
+// called name, "" if it is not.
+func unscoped(name, symbol string) string {
+	if exe.IsMangled(symbol) {
+		plain := exe.DemangleName(symbol)
+		if plain != name && !strings.HasSuffix(plain, "::"+name) {
+			return ""
+		}
+		language := "cpp:"
+		if strings.HasPrefix(symbol, "_R") || strings.Contains(symbol, "17h") {
+			language = "rust:"
+		}
+		if strings.Contains(plain, ":") {
+			plain = `"` + plain + `"`
+		}
+		return language + plain
+	}
+	switch {
+	case strings.HasPrefix(symbol, name+"."): // work.isra.0; .part and .cold are pieces of it
+		if rest := symbol[len(name):]; strings.HasPrefix(rest, ".part") || strings.HasPrefix(rest, ".cold") {
+			return ""
+		}
+		return symbol
+	case strings.HasSuffix(symbol, "."+name): // main.work, main.(*T).Work
+		if strings.ContainsAny(symbol, "(*[{ /") {
+			return `"` + symbol + `"`
+		}
+		return symbol
+	}
+	return ""
+}
+
+// whyInlined tells a function whose code stands only where it is called.
+func whyInlined(p *probe.Point, o *probe.Options) string {
+	d, err := debugInfo(p, o)
+	if err != nil || !d.Inlined(p.Func) {
+		return ""
+	}
+	return fmt.Sprintf("%s is inlined wherever it is called; its code is found by its lines: uprobe:%s@FILE:LINE", p.Func, p.Target)
+}
+
+// whyNoMark says which marks the file has that a point names.
+func whyNoMark(p *probe.Point, o *probe.Options) string {
+	if p.Target == "" {
+		return ""
+	}
+	advice := ""
+	eachFile(p, o, func(path string, file *exe.File) error {
+		notes, err := file.USDT()
+		if err != nil || advice != "" {
+			return err
+		}
+		advice = otherMarks(p, path, notes)
+		return nil
+	})
+	return advice
+}
+
+func otherMarks(p *probe.Point, path string, notes []exe.Note) string {
+	if len(notes) == 0 {
+		return path + " has no marks"
+	}
+	var all, names []string
+	for _, n := range notes {
+		mark := n.Provider + ":" + n.Name
+		if n.Name == p.Func {
+			return "did you mean " + p.Kind.Name + ":" + p.Target + ":" + mark + "?"
+		}
+		if !slices.Contains(all, mark) {
+			all, names = append(all, mark), append(names, n.Name)
+		}
+	}
+	if !p.Pattern.Fn.HasWild() && spell.Nearest(p.Func, names) != "" {
+		return "" // which is suggested
+	}
+	slices.Sort(all)
+	return path + " has the marks " + attach.SomeOf(all)
+}
