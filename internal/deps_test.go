@@ -1,6 +1,7 @@
 package internal_test
 
 import (
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ const order = `
 	aot
 	expand check policy view/derive
 	lower compile
-	symbolize unwind load keeper origin session
+	symbolize unwind load keeper origin session/child session/progress session/ring session
 	serve
 	cli
 	hawktest/collect hawktest/deb hawktest/files hawktest/remains hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
@@ -72,6 +73,26 @@ func TestImports(t *testing.T) {
 			if of, known := rank[dep]; !known || of > at {
 				t.Errorf("%s imports %s, which does not come before it", name, dep)
 			}
+		}
+	}
+}
+
+// files is how many files of code a package has at most. One with more is several.
+const files = 30
+
+func TestSmallPackages(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", "{{len .GoFiles}} {{len .IgnoredGoFiles}} {{.ImportPath}}", "../...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		var n, elsewhere int
+		var name string
+		if _, err := fmt.Sscan(line, &n, &elsewhere, &name); err != nil {
+			t.Fatal(err)
+		}
+		if n+elsewhere > files {
+			t.Errorf("%s has %d files, %d at most: give what belongs together a room of its own", name, n+elsewhere, files)
 		}
 	}
 }

@@ -27,16 +27,16 @@ type listed struct {
 // filled lists the package variables that functions write, with the reason why that is no
 // state: tables that are complete before main begins.
 var filled = map[string]string{
-	"internal/builtin.funcs":     "define fills it while the package starts",
-	"internal/builtin.aggs":      "define fills it while the package starts",
-	"internal/builtin.renderers": "define fills it while the package starts",
-	"internal/probe.byName":      "Define fills it while the package starts",
-	"internal/probe.kinds":       "Define fills it while the package starts",
-	"internal/probe.mechanisms":  "AddMechanisms fills it while the package starts",
-	"internal/session.ForkLock":  "the lock of package syscall, which all who fork take",
-	"internal/keeper.ForkLock":   "the lock of package syscall, which all who fork take",
-	"usdt.registry":              "what a process has mapped is one for the process, and Marks lists it",
-	"usdt.texts":                 "a pool of buffers, whose content means nothing between two uses",
+	"internal/builtin.funcs":          "define fills it while the package starts",
+	"internal/builtin.aggs":           "define fills it while the package starts",
+	"internal/builtin.renderers":      "define fills it while the package starts",
+	"internal/probe.byName":           "Define fills it while the package starts",
+	"internal/probe.kinds":            "Define fills it while the package starts",
+	"internal/probe.mechanisms":       "AddMechanisms fills it while the package starts",
+	"internal/session/child.ForkLock": "the lock of package syscall, which all who fork take",
+	"internal/keeper.ForkLock":        "the lock of package syscall, which all who fork take",
+	"usdt.registry":                   "what a process has mapped is one for the process, and Marks lists it",
+	"usdt.texts":                      "a pool of buffers, whose content means nothing between two uses",
 }
 
 // Packages keep no state: what they know between two calls is in a value that

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -56,7 +57,7 @@ func TestJoined(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	errno := &nameTable{errnoText[:], "Unknown error", true}
+	errno := &nameTable{errno.Kernel[:], "Unknown error", true}
 	signals := &nameTable{names: signalNames(), unknown: "N/A"}
 	calls := &nameTable{names: arch.SyscallNames("amd64"), unknown: "Unknown syscall"}
 	for _, c := range []struct {

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -82,7 +83,7 @@ func naming(name, label, doc, example string, table func(c *Call) *nameTable) {
 func init() {
 	naming("strerror", "error", "The meaning of an error number of either sign.",
 		`tracepoint:syscalls:sys_exit_openat / args.ret < 0 / { @[strerror(args.ret)] = count(); }`,
-		func(*Call) *nameTable { return &nameTable{errnoText[:], "Unknown error", true} })
+		func(*Call) *nameTable { return &nameTable{errno.Kernel[:], "Unknown error", true} })
 	naming("signal_name", "signal", "What a signal means, by its number.",
 		`tracepoint:signal:signal_generate { @[signal_name(args.sig)] = count(); }`,
 		func(*Call) *nameTable { return &nameTable{names: signalNames(), unknown: "N/A"} })

@@ -13,6 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/session/child"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -115,7 +116,7 @@ func (c *command) spec(p *session.Program) (session.Spec, error) {
 	if c.command == "" {
 		return spec, nil
 	}
-	argv, err := session.SplitCommand(c.command)
+	argv, err := child.SplitCommand(c.command)
 	if err != nil {
 		return spec, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session/progress"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -47,11 +48,11 @@ func (s *session) attach() error {
 	}
 	s.watchBudget()
 	s.announceSites(total)
-	shown := startProgress(s.o.Progress, "Attaching", total)
-	defer shown.end()
+	shown := progress.Start(s.o.Progress, "Attaching", total)
+	defer shown.End()
 	s.o.Probe.Missed = func(points int) { s.failing.unattached += points }
 	s.o.Probe.Step = func() error {
-		shown.done.Add(1)
+		shown.Done.Add(1)
 		if s.interrupted() {
 			return s.interruption()
 		}

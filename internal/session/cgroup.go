@@ -90,7 +90,7 @@ func (s *session) CgroupPaths(id uint64, pattern string) string {
 	return strings.Join(out, ",")
 }
 
-// path finds a group. Numbers are used again: what was found before counts
+// Path finds a group. Numbers are used again: what was found before counts
 // only while the directory is still the same.
 func (h *hierarchy) path(id uint64) (string, bool) {
 	if path, ok := h.paths[id]; ok {

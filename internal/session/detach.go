@@ -8,6 +8,7 @@ import (
 	"github.com/hawktrace/hawk/internal/keeper"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session/progress"
 )
 
 // startKeeper starts the process that makes the attachments which must not be
@@ -38,15 +39,15 @@ const closers = 16
 // which closes them when hawk ends.
 func (s *session) detach() {
 	s.uncount()
-	shown := startProgress(s.o.Progress, "Detaching", len(s.links))
-	defer shown.end()
+	shown := progress.Start(s.o.Progress, "Detaching", len(s.links))
+	defer shown.End()
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(closers, len(s.links)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(s.links) && s.signals.Load() < 2; i = int(next.Add(1)) - 1 {
 				s.links[i].Close() // there is nothing to be done about a failure
-				shown.done.Add(1)
+				shown.Done.Add(1)
 			}
 		})
 	}

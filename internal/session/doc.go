@@ -11,15 +11,15 @@
 //
 // A session is handled from any goroutine; what its run has is one goroutine's at a
 // time, so that handlers need no locks: that of Run, locked to its thread, in which
-// begin and end programs run, and while events are awaited another, see wait.go. Others
+// begin and end programs run, and while events are awaited another, see ring/wait.go. Others
 // only wake it: who stops it, the end of the child, the end of the context.
 //
 //	program.go            programs: compiled, bound, selected, with options
 //	session.go            the handle: Load, Start, Run, Stop, Wait, Stats
 //	run.go life.go        one run, and its life cycle
 //	attach.go detach.go   links
-//	child.go fork.go      the command
-//	loop.go ring.go wait.go packet.go    reading records
+//	child/                the command
+//	loop.go ring/ packet.go             reading records
 //	env.go maps.go parts.go stack.go …   what handlers of records ask for
 //	ending.go cost.go failure.go         what ends a run, costs, goes wrong
 package session

@@ -26,7 +26,7 @@ func (a *attention) open(ctx context.Context) {
 	a.abort, a.abortNow = context.WithCancel(context.Background())
 }
 
-// end ends the run: 1 in its own time, 2 at once. It may be called from any goroutine
+// End ends the run: 1 in its own time, 2 at once. It may be called from any goroutine
 // while the run lasts.
 func (s *session) end(how int32) {
 	for was := s.signals.Load(); was < how && !s.signals.CompareAndSwap(was, how); was = s.signals.Load() {

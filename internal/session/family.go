@@ -97,7 +97,7 @@ func setKey(mapFD int, value int32) []uint64 {
 	return slices.Concat([]uint64{setStack(valueAt, value)}, stackAt(3, valueAt), []uint64{bpf.MovImm(4, 0)}, withKey(mapFD, asm.FnMapUpdateElem))
 }
 
-// end ends the program.
+// End ends the program.
 func end() []uint64 { return []uint64{bpf.MovImm(0, 0), bpf.Exit()} }
 
 // endIf ends the program if r0 is a number.
@@ -139,7 +139,7 @@ func bury(mapFD int, off int32) []uint64 {
 		end())
 }
 
-// run loads a program and attaches it to a raw tracepoint.
+// Run loads a program and attaches it to a raw tracepoint.
 func (f *family) run(event string, code []uint64) (prog int, err error) {
 	fd, err := bpf.ProgLoad(&bpf.ProgSpec{Name: event, Type: bpf.RawTracepoint, Insns: bpf.Assemble(code...), License: "GPL"})
 	if err != nil {
@@ -211,7 +211,7 @@ func (f *family) report(s *session) {
 	}
 }
 
-// close ends following; the map is the script's.
+// Close ends following; the map is the script's.
 func (f *family) close() {
 	for _, fd := range f.fds[1:] {
 		unix.Close(fd)

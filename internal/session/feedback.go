@@ -56,7 +56,7 @@ func (f *feedback) round(s *session, n int, idle bool) {
 // nothing was sent meanwhile.
 func (s *session) still() bool {
 	for end := time.Now().Add(standing); time.Now().Before(end); {
-		if !s.ring.empty() {
+		if !s.ring.Empty() {
 			return false
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session/ring"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/symbolize"
 	"github.com/hawktrace/hawk/internal/types"
@@ -87,7 +88,7 @@ func (s *session) follow() {
 	for _, fd := range s.userSymbols().Descriptors() {
 		if s.sleeper != nil {
 			// Without it the recorder is read at every tick.
-			watchFD(s.sleeper.set, fd)
+			ring.WatchFD(s.sleeper.Set, fd)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (s *session) trace() error {
 	}
 	if c := s.o.Child; c != nil {
 		atomic.StoreUint64(s.word(object.DataCPID), uint64(c.PID()))
-		defer c.terminate(s.abort)
+		defer c.Terminate(s.abort)
 	}
 	if err := s.runAll(probe.AtBegin); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *session) trace() error {
 		return nil
 	}
 	if c := s.o.Child; c != nil {
-		if err := c.run(); err != nil {
+		if err := c.Run(); err != nil {
 			return err
 		}
 	}
@@ -114,8 +114,8 @@ func (s *session) finish() error {
 	s.settleSkipped()
 	s.drain()
 	if c := s.o.Child; c != nil {
-		c.terminate(s.abort)
-		if note := c.epitaph(); note != "" && s.o.Verbose {
+		c.Terminate(s.abort)
+		if note := c.Epitaph(); note != "" && s.o.Verbose {
 			fmt.Fprintln(s.o.Stderr, note)
 		}
 	}
@@ -228,7 +228,7 @@ func (s *session) runProgram(fd int) error {
 // relieve reads records only if the ring is filling up: what begin programs
 // send is to appear behind the message that says what is attached.
 func (s *session) relieve() {
-	for s.ring != nil && s.ring.used() > s.ring.size/2 {
+	for s.ring != nil && s.ring.Used() > s.ring.Size/2 {
 		if s.readRing(readMost) == 0 {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session/ring"
 )
 
 const (
@@ -38,7 +39,7 @@ func (s *session) loop() {
 	}
 }
 
-// read reads records and acts on them until the run is over. While records
+// Read reads records and acts on them until the run is over. While records
 // flow it polls the ring and programs do not wake it; when none come it sets
 // the bell in the data map and sleeps, and the next program that sends
 // something clears the bell and wakes it.
@@ -68,18 +69,18 @@ func (s *session) read() {
 		}
 		s.idle()
 		if idle++; idle <= pollsIdle {
-			s.sleeper.nap()
+			s.sleeper.Nap()
 			continue
 		}
 		// The wake-up of a record that was sent while the bell was being set may be missed.
 		settled := atomic.SwapUint64(bell, 1) == 1
 		switch {
-		case s.ring != nil && !s.ring.empty() || !s.packets.empty():
-			s.sleeper.nap() // a record is being written
+		case s.ring != nil && !s.ring.Empty() || !s.packets.empty():
+			s.sleeper.Nap() // a record is being written
 		case settled && s.calmly():
-			s.sleeper.sleep(rest)
+			s.sleeper.Sleep(rest)
 		default:
-			s.sleeper.sleep(tick)
+			s.sleeper.Sleep(tick)
 		}
 	}
 	atomic.StoreUint64(bell, 0)
@@ -96,7 +97,7 @@ func (s *session) over() bool {
 	switch {
 	case s.exited, s.err != nil, s.signals.Load() > 0, s.cancelled.Load(), s.meter.costly.Load():
 		return true
-	case s.o.Child != nil && s.o.Child.ended() && s.family.over():
+	case s.o.Child != nil && s.o.Child.Ended() && s.family.over():
 		return true
 	case s.o.PID > 0 && s.targetGone() && s.family.over():
 		return true
@@ -104,10 +105,10 @@ func (s *session) over() bool {
 	return s.told()
 }
 
-// told reports whether a program called exit(), whose record may have found no
+// Told reports whether a program called exit(), whose record may have found no
 // room.
 func (s *session) told() bool {
-	if atomic.LoadUint64(s.word(object.DataExited)) != 0 && (s.ring == nil || s.ring.empty()) {
+	if atomic.LoadUint64(s.word(object.DataExited)) != 0 && (s.ring == nil || s.ring.Empty()) {
 		s.status = int(byte(atomic.LoadUint64(s.word(object.DataStatus))))
 		return true
 	}
@@ -118,7 +119,7 @@ func (s *session) targetGone() bool {
 	if s.pidFD < 0 {
 		return unix.Kill(s.o.PID, 0) == unix.ESRCH
 	}
-	return readyNow(s.pidFD)
+	return ring.ReadyNow(s.pidFD)
 }
 
 // runSelf runs the programs of signals that hawk was sent.
@@ -144,7 +145,7 @@ func (s *session) drain() {
 	if s.ring == nil {
 		return
 	}
-	for polls := 0; !s.ring.empty() && polls < pollsIdle; {
+	for polls := 0; !s.ring.Empty() && polls < pollsIdle; {
 		if s.signals.Load() > 1 {
 			break
 		}
@@ -161,7 +162,7 @@ func (s *session) readRing(most int) int {
 	if s.ring == nil {
 		return 0
 	}
-	n := s.ring.read(most, s.dispatch)
+	n := s.ring.Read(most, s.dispatch)
 	if n > 0 {
 		s.received.Add(uint64(n))
 	}

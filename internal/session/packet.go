@@ -167,7 +167,7 @@ func sample(rec []byte) (time uint64, raw []byte) {
 	return binary.NativeEndian.Uint64(rec[timeAt:]), raw[:min(uint64(binary.NativeEndian.Uint32(rec[lengthAt:])), uint64(len(raw)))]
 }
 
-// empty reports whether no packet waits.
+// Empty reports whether no packet waits.
 func (p *packets) empty() bool {
 	for _, ring := range p.rings {
 		if !ring.Empty() {

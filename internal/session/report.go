@@ -13,7 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// A watch is the sink of one test: it keeps what the test prints and notices
+// A Watch is the sink of one test: it keeps what the test prints and notices
 // errors.
 type watch struct {
 	*output.Text

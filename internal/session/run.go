@@ -19,6 +19,8 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session/child"
+	"github.com/hawktrace/hawk/internal/session/ring"
 	"github.com/hawktrace/hawk/internal/unwind"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -84,7 +86,7 @@ type settings struct {
 	Options
 	Config *config.Config
 	Probe  *probe.Options
-	Child  *child
+	Child  *child.Child
 	PID    int
 	Report probe.Trigger // runs tests or measurements in place of tracing
 	Unused int           // attach points that were not even loaded
@@ -96,7 +98,7 @@ type session struct {
 	owner       *Session
 	o           settings
 	sink        output.Sink
-	ring        *ring // nil if no program sends records
+	ring        *ring.Ring // nil if no program sends records
 	events      []event
 	links       []probe.Link
 	watchpoints map[uint64][]probe.Link // by address; they are among links, and gone once they are closed
@@ -112,7 +114,7 @@ type session struct {
 	err    error // of writing output
 
 	wakeFD, pidFD int // -1 if not open
-	sleeper       *sleeper
+	sleeper       *ring.Sleeper
 	inMain        chan func()   // what the main thread runs while another reads
 	received      atomic.Uint64 // records
 	signals       atomic.Int32  // 1: the run is to end, 2: at once
@@ -174,7 +176,7 @@ func newSession(of *Session, o Options) (*session, error) {
 	}
 	if ls.RingSize > 0 {
 		var err error
-		if s.ring, err = openRing(ls.Maps[object.RingMap], ls.RingSize); err != nil {
+		if s.ring, err = ring.Open(ls.Maps[object.RingMap], ls.RingSize); err != nil {
 			return nil, err
 		}
 	}
@@ -190,10 +192,10 @@ func newSession(of *Session, o Options) (*session, error) {
 func (s *session) close() {
 	s.meter.close() // which may wake the reader
 	if s.ring != nil {
-		s.ring.close()
+		s.ring.Close()
 	}
 	if s.sleeper != nil {
-		s.sleeper.close()
+		s.sleeper.Close()
 	}
 	for _, fd := range []int{s.wakeFD, s.pidFD} {
 		if fd >= 0 {
@@ -239,7 +241,7 @@ func waits(o *object.Object) bool {
 
 func trigger(p *object.Program) probe.Trigger { return p.Group.Points[0].Kind.Ours }
 
-// watch makes the end of processes and of ctx wake the reader.
+// Watch makes the end of processes and of ctx wake the reader.
 func (s *session) watch(ctx context.Context) (stop func(), err error) {
 	if s.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
@@ -258,7 +260,7 @@ func (s *session) watch(ctx context.Context) (stop func(), err error) {
 			fds = append(fds, s.pidFD)
 		}
 	}
-	if s.sleeper, err = newSleeper(s.wakeFD, fds); err != nil {
+	if s.sleeper, err = ring.NewSleeper(s.wakeFD, fds); err != nil {
 		return nil, err
 	}
 	s.attention.open(ctx)
@@ -269,13 +271,13 @@ func (s *session) watch(ctx context.Context) (stop func(), err error) {
 		s.attend(done)
 	}()
 	if s.o.Child != nil {
-		s.o.Child.watch(s.wake)
+		s.o.Child.Watch(s.wake)
 	}
 	return func() {
 		close(done)
 		<-attended
 		if s.o.Child != nil {
-			<-s.o.Child.told // it writes to a descriptor that is closed next
+			<-s.o.Child.Told // it writes to a descriptor that is closed next
 		}
 	}, nil
 }
@@ -289,7 +291,7 @@ func (s *session) wake() {
 	}
 }
 
-// nap blocks the thread, which is more exact than the timers of the runtime.
+// Nap blocks the thread, which is more exact than the timers of the runtime.
 func nap(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
 	unix.Nanosleep(&ts, nil)

@@ -86,7 +86,7 @@ func needsBPF(t *testing.T) {
 	unix.Close(fd)
 }
 
-// run compiles and runs a script, with children of this process let in on
+// Run compiles and runs a script, with children of this process let in on
 // what the machine does not allow.
 func (tr *tracing) run(t *testing.T, script string) {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/load"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session/child"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -36,7 +37,7 @@ type Spec struct {
 type Session struct {
 	spec   Spec
 	loaded *load.Session
-	child  *child
+	child  *child.Child
 	reader Reader
 
 	mu       sync.Mutex // guards what follows, and that the run has its descriptors
@@ -71,7 +72,7 @@ func Load(spec Spec) (_ *Session, err error) {
 		}
 	}()
 	if spec.Command != nil {
-		if s.child, err = startChild(spec.Command); err != nil {
+		if s.child, err = child.Start(spec.Command); err != nil {
 			return nil, &CommandError{err}
 		}
 		// Kinds that the kernel filters follow the child; the others see the

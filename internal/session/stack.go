@@ -149,7 +149,7 @@ func (s *session) initUnwind() {
 	}
 	paths := s.programs()
 	if c := s.o.Child; c != nil {
-		paths = append(paths, c.path)
+		paths = append(paths, c.Path)
 	}
 	for _, path := range paths {
 		s.unwind.Expect(append(exe.Libraries(path), path)...)

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/session/child"
+	"github.com/hawktrace/hawk/internal/session/ring"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -30,7 +32,7 @@ func TestSplitCommand(t *testing.T) {
 		{`a "b`, nil},
 		{"  ", nil},
 	} {
-		got, err := SplitCommand(c.in)
+		got, err := child.SplitCommand(c.in)
 		if !slices.Equal(got, c.want) || (err == nil) != (c.want != nil) {
 			t.Errorf("%q: %q, %v; want %q", c.in, got, err, c.want)
 		}
@@ -56,13 +58,13 @@ func TestReadPasswd(t *testing.T) {
 
 // fakeRing is a ring in ordinary memory with a producer.
 type fakeRing struct {
-	*ring
+	*ring.Ring
 	cons, prod uint64
 }
 
 func newFakeRing(size int) *fakeRing {
 	f := &fakeRing{}
-	f.ring = &ring{consumer: &f.cons, producer: &f.prod, data: make([]byte, 2*size), size: uint64(size)}
+	f.Ring = &ring.Ring{Consumer: &f.cons, Producer: &f.prod, Data: make([]byte, 2*size), Size: uint64(size)}
 	return f
 }
 
@@ -71,15 +73,15 @@ func (f *fakeRing) put(flags uint32, payload string) {
 	rec := binary.NativeEndian.AppendUint32(nil, uint32(len(payload))|flags)
 	rec = append(append(rec, 0, 0, 0, 0), payload...)
 	for i, b := range rec {
-		at := (f.prod + uint64(i)) & (f.size - 1)
-		f.data[at], f.data[at+f.size] = b, b
+		at := (f.prod + uint64(i)) & (f.Size - 1)
+		f.Data[at], f.Data[at+f.Size] = b, b
 	}
 	f.prod += uint64(len(rec)+7) &^ 7
 }
 
 func (f *fakeRing) drain(most int) []string {
 	var out []string
-	f.read(most, func(rec []byte) bool {
+	f.Read(most, func(rec []byte) bool {
 		out = append(out, string(rec))
 		return true
 	})
@@ -88,11 +90,11 @@ func (f *fakeRing) drain(most int) []string {
 
 func TestRing(t *testing.T) {
 	f := newFakeRing(64)
-	if !f.empty() || f.drain(10) != nil {
+	if !f.Empty() || f.drain(10) != nil {
 		t.Fatal("a new ring is not empty")
 	}
 	f.put(0, "one")
-	f.put(ringDiscard, "given up")
+	f.put(ring.Discard, "given up")
 	f.put(0, "three")
 	if got := f.drain(1); !slices.Equal(got, []string{"one"}) {
 		t.Errorf("first %q", got)
@@ -109,9 +111,9 @@ func TestRing(t *testing.T) {
 		}
 	}
 	f.put(0, "done")
-	f.put(ringBusy, "being written")
-	if got := f.drain(10); !slices.Equal(got, []string{"done"}) || f.empty() {
-		t.Errorf("before a busy record: %q, empty: %v", got, f.empty())
+	f.put(ring.Busy, "being written")
+	if got := f.drain(10); !slices.Equal(got, []string{"done"}) || f.Empty() {
+		t.Errorf("before a busy record: %q, empty: %v", got, f.Empty())
 	}
 }
 
@@ -119,7 +121,7 @@ func TestRingStopsWhenTold(t *testing.T) {
 	f := newFakeRing(64)
 	f.put(0, "a")
 	f.put(0, "b")
-	if n := f.read(10, func([]byte) bool { return false }); n != 1 || f.cons != 16 {
+	if n := f.Read(10, func([]byte) bool { return false }); n != 1 || f.cons != 16 {
 		t.Errorf("%d records, consumer %d; want one", n, f.cons)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/hawktest"
-	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/session/child"
 )
 
 // A Script is one file of the corpus.
@@ -93,7 +93,7 @@ func parse(name, text string) (*Script, error) {
 				glibc, _ := hawktest.Glibc() // where there is none, the script that needs it is not run
 				rest = strings.ReplaceAll(rest, "$GLIBC", glibc)
 			}
-			words, err := session.SplitCommand(rest)
+			words, err := child.SplitCommand(rest)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", name, word, err)
 			}

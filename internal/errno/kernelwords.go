@@ -1,8 +1,8 @@
-package builtin
+package errno
 
-// errnoText are the meanings of error numbers as the kernel's headers word
+// Kernel has the meanings of error numbers as the kernel's headers word
 // them, which for some differs from the C library.
-var errnoText = [...]string{
+var Kernel = [...]string{
 	0:   "Success",
 	1:   "Operation not permitted",
 	2:   "No such file or directory",

@@ -1,4 +1,5 @@
-package session
+// Package progress shows on a terminal how far a long step has come.
+package progress
 
 import (
 	"fmt"
@@ -12,7 +13,7 @@ import (
 // in one line that is overwritten and in the end erased. What takes less than
 // a second shows nothing.
 type progress struct {
-	done atomic.Int64
+	Done atomic.Int64
 
 	w     io.Writer
 	verb  string
@@ -28,8 +29,8 @@ const (
 	eraseLine     = "\r\x1b[K"
 )
 
-// startProgress begins to show; w is nil if nobody is to see it.
-func startProgress(w io.Writer, verb string, total int) *progress {
+// Start begins to show; w is nil if nobody is to see it.
+func Start(w io.Writer, verb string, total int) *progress {
 	p := &progress{w: w, verb: verb, total: int64(total), began: time.Now(), stop: make(chan struct{})}
 	if w != nil {
 		p.ended.Go(p.show)
@@ -59,14 +60,14 @@ func (p *progress) show() {
 // not returned.
 func (p *progress) line(since time.Duration) string {
 	seconds := int(since / time.Second)
-	if n := p.done.Load(); n > 0 {
+	if n := p.Done.Load(); n > 0 {
 		return fmt.Sprintf("%s %d of %d probes (%d s)", p.verb, n, p.total, seconds)
 	}
 	return fmt.Sprintf("%s %d probes (%d s)", p.verb, p.total, seconds)
 }
 
-// end stops showing and clears the line.
-func (p *progress) end() {
+// End stops showing and clears the line.
+func (p *progress) End() {
 	close(p.stop)
 	p.ended.Wait()
 }

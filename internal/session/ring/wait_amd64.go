@@ -1,4 +1,4 @@
-package session
+package ring
 
 import "golang.org/x/sys/unix"
 

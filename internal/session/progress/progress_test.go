@@ -1,4 +1,4 @@
-package session
+package progress
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ func TestProgressLine(t *testing.T) {
 		{0, 1900 * time.Millisecond, "Attaching 5000 probes (1 s)"},
 		{1200, 3 * time.Second, "Attaching 1200 of 5000 probes (3 s)"},
 	} {
-		p.done.Store(tt.done)
+		p.Done.Store(tt.done)
 		if got := p.line(tt.since); got != tt.want {
 			t.Errorf("%d after %s: %q, want %q", tt.done, tt.since, got, tt.want)
 		}
@@ -26,9 +26,9 @@ func TestProgressLine(t *testing.T) {
 // TestProgressQuick: what is over soon leaves no trace on the terminal.
 func TestProgressQuick(t *testing.T) {
 	var out bytes.Buffer
-	p := startProgress(&out, "Attaching", 1)
-	p.done.Add(1)
-	p.end()
+	p := Start(&out, "Attaching", 1)
+	p.Done.Add(1)
+	p.End()
 	if out.Len() > 0 {
 		t.Errorf("shown: %q", out.String())
 	}

@@ -1,4 +1,5 @@
-package session
+// Package child starts the command of -c, which waits until everything is attached.
+package child
 
 import (
 	"context"
@@ -13,20 +14,20 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 )
 
-// A child is the command of -c. It exists, with its final process ID, from
-// startChild on, so that probes can be aimed at it, and executes the command
+// A Child is the command of -c. It exists, with its final process ID, from
+// Start on, so that probes can be aimed at it, and executes the command
 // once everything is attached.
 //
 // Between fork and exec it waits for a byte on a pipe. No debugger interface is
 // needed, so the command may be traced by one.
-type child struct {
-	path    string // of the program
+type Child struct {
+	Path    string // of the program
 	process *os.Process
 	release *os.File         // one byte lets it go; closing it ends it
 	failure *os.File         // reads the errno of a failed exec, or the end
 	done    chan struct{}    // closed once it has ended
 	state   *os.ProcessState // valid after done
-	told    chan struct{}    // closed once those who wait have been told
+	Told    chan struct{}    // closed once those who wait have been told
 }
 
 // SplitCommand splits the command of -c into words: at blanks, but not inside
@@ -70,9 +71,9 @@ func SplitCommand(s string) ([]string, error) {
 	return words, nil
 }
 
-// startChild creates the process that will execute a command. It has hawk's
+// Start creates the process that will execute a command. It has hawk's
 // environment and standard files and ends when hawk does.
-func startChild(argv []string) (*child, error) {
+func Start(argv []string) (*Child, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		reason := err
@@ -103,15 +104,15 @@ func startChild(argv []string) (*child, error) {
 		failR.Close()
 		return nil, fmt.Errorf("Failed to fork child: %w", err)
 	}
-	return &child{path: path, process: p, release: goW, failure: failR}, nil
+	return &Child{Path: path, process: p, release: goW, failure: failR}, nil
 }
 
 // PID is the process ID, before and after the command starts.
-func (c *child) PID() int { return c.process.Pid }
+func (c *Child) PID() int { return c.process.Pid }
 
 // Close ends the child if it was never let go, and waits for it; after a run
 // it does nothing. It is meant for runs that do not come about.
-func (c *child) Close() {
+func (c *Child) Close() {
 	if c.release == nil {
 		return
 	}
@@ -123,20 +124,20 @@ func (c *child) Close() {
 	}
 }
 
-// watch calls ended, in another goroutine, once the child has ended, and then
+// Watch calls ended, in another goroutine, once the child has ended, and then
 // closes told.
-func (c *child) watch(ended func()) {
-	c.done, c.told = make(chan struct{}), make(chan struct{})
+func (c *Child) Watch(ended func()) {
+	c.done, c.Told = make(chan struct{}), make(chan struct{})
 	go func() {
 		c.state, _ = c.process.Wait()
 		close(c.done)
 		ended()
-		close(c.told)
+		close(c.Told)
 	}()
 }
 
-// run lets the child execute its command.
-func (c *child) run() error {
+// Run lets the child execute its command.
+func (c *Child) Run() error {
 	_, err := c.release.Write([]byte{1})
 	c.release.Close()
 	c.release = nil
@@ -152,8 +153,8 @@ func (c *child) run() error {
 	return nil
 }
 
-// ended reports whether a watched child has ended.
-func (c *child) ended() bool {
+// Ended reports whether a watched child has ended.
+func (c *Child) Ended() bool {
 	select {
 	case <-c.done:
 		return true
@@ -162,16 +163,16 @@ func (c *child) ended() bool {
 	}
 }
 
-// terminate asks the child to end and, after a while or when nobody wants to
+// Terminate asks the child to end and, after a while or when nobody wants to
 // wait any more, ends it.
-func (c *child) terminate(impatient context.Context) {
+func (c *Child) Terminate(impatient context.Context) {
 	if c.release != nil {
 		c.Close()
 	}
 	if c.done == nil {
 		return
 	}
-	if c.ended() {
+	if c.Ended() {
 		return
 	}
 	c.process.Signal(syscall.SIGTERM)
@@ -187,7 +188,7 @@ func (c *child) terminate(impatient context.Context) {
 
 // Status is the exit status of a command that has ended, as a shell has it:
 // 128 and the number for one that a signal ended.
-func (c *child) Status() int {
+func (c *Child) Status() int {
 	if c.state == nil {
 		return 0
 	}
@@ -197,8 +198,8 @@ func (c *child) Status() int {
 	return c.state.ExitCode()
 }
 
-// epitaph is what -v says about the end of a child.
-func (c *child) epitaph() string {
+// Epitaph is what -v says about the end of a child.
+func (c *Child) Epitaph() string {
 	if c.state == nil {
 		return ""
 	}

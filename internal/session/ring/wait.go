@@ -1,4 +1,4 @@
-package session
+package ring
 
 import (
 	"os"
@@ -16,28 +16,28 @@ import (
 // traced. So the reader waits where the runtime itself waits, in its poller, during
 // which the monitor sleeps, and all that it asks the kernel for meanwhile passes the runtime by.
 
-// A sleeper is what the reader sleeps on: descriptors that wake it, and a timer.
-type sleeper struct {
+// A Sleeper is what the reader sleeps on: descriptors that wake it, and a timer.
+type Sleeper struct {
 	file  *os.File // the set of them all, which the runtime's poller knows; nil: it is not open
 	conn  syscall.RawConn
-	set   int // its descriptor
+	Set   int // its descriptor
 	timer int
 	wake  int // an event descriptor, read when it has woken the reader
 	short int // a set of this one alone, for naps
 }
 
-func newSleeper(wake int, fds []int) (*sleeper, error) {
-	s := &sleeper{set: -1, timer: -1, wake: wake, short: -1}
+func NewSleeper(wake int, fds []int) (*Sleeper, error) {
+	s := &Sleeper{Set: -1, timer: -1, wake: wake, short: -1}
 	err := s.open(fds)
 	if err != nil {
-		s.close()
+		s.Close()
 		return nil, os.NewSyscallError("epoll", err)
 	}
 	return s, nil
 }
 
-func (s *sleeper) open(fds []int) (err error) {
-	if s.set, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+func (s *Sleeper) open(fds []int) (err error) {
+	if s.Set, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return err
 	}
 	if s.short, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
@@ -46,31 +46,31 @@ func (s *sleeper) open(fds []int) (err error) {
 	if s.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
 		return err
 	}
-	if err := watchFD(s.short, s.wake); err != nil {
+	if err := WatchFD(s.short, s.wake); err != nil {
 		return err
 	}
 	for _, fd := range append([]int{s.wake, s.timer}, fds...) {
-		if err := watchFD(s.set, fd); err != nil {
+		if err := WatchFD(s.Set, fd); err != nil {
 			return err
 		}
 	}
-	if err := unix.SetNonblock(s.set, true); err != nil {
+	if err := unix.SetNonblock(s.Set, true); err != nil {
 		return err
 	}
-	s.file = os.NewFile(uintptr(s.set), "epoll")
+	s.file = os.NewFile(uintptr(s.Set), "epoll")
 	s.conn, err = s.file.SyscallConn()
 	return err
 }
 
-func watchFD(set, fd int) error {
+func WatchFD(set, fd int) error {
 	return unix.EpollCtl(set, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
-func (s *sleeper) close() {
+func (s *Sleeper) Close() {
 	if s.file != nil {
 		s.file.Close()
-	} else if s.set >= 0 {
-		unix.Close(s.set)
+	} else if s.Set >= 0 {
+		unix.Close(s.Set)
 	}
 	for _, fd := range []int{s.timer, s.short} {
 		if fd >= 0 {
@@ -79,18 +79,18 @@ func (s *sleeper) close() {
 	}
 }
 
-// sleep waits until one of the descriptors is ready, or for the time given.
-func (s *sleeper) sleep(d time.Duration) {
+// Sleep waits until one of the descriptors is ready, or for the time given.
+func (s *Sleeper) Sleep(d time.Duration) {
 	at := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}
 	unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(s.timer), 0, uintptr(unsafe.Pointer(&at)), 0, 0, 0)
 	var events [4]unix.EpollEvent
 	n := 0
 	err := s.conn.Read(func(uintptr) bool {
-		n = epollNow(s.set, events[:], 0)
+		n = epollNow(s.Set, events[:], 0)
 		return n != 0
 	})
 	if err != nil { // the runtime's poller does not take it
-		n, _ = unix.EpollWait(s.set, events[:], int(d/time.Millisecond))
+		n, _ = unix.EpollWait(s.Set, events[:], int(d/time.Millisecond))
 	}
 	for _, e := range events[:max(n, 0)] {
 		if int(e.Fd) == s.wake {
@@ -100,14 +100,14 @@ func (s *sleeper) sleep(d time.Duration) {
 	}
 }
 
-// nap waits for a millisecond, or until somebody wakes the reader.
-func (s *sleeper) nap() {
+// Nap waits for a millisecond, or until somebody wakes the reader.
+func (s *Sleeper) Nap() {
 	var events [1]unix.EpollEvent
 	epollNow(s.short, events[:], 1)
 }
 
-// readyNow reports whether there is something to be read of a descriptor.
-func readyNow(fd int) bool {
+// ReadyNow reports whether there is something to be read of a descriptor.
+func ReadyNow(fd int) bool {
 	p := unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	var none unix.Timespec
 	n, _, _ := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&none)), 0, 0, 0)
