@@ -84,7 +84,8 @@ func (ds Diagnostics) Error() string {
 
 // kinds says which errors diagnostics with certain codes are as well.
 var kinds = map[string]error{
-	"policy": ErrPolicy, "missing-feature": errors.ErrUnsupported, "attach-target": fs.ErrNotExist, "no-match": fs.ErrNotExist,
+	"policy": ErrPolicy, "missing-feature": errors.ErrUnsupported, "attach-target": fs.ErrNotExist,
+	"no-match":      fs.ErrNotExist,
 	"missing-probe": fs.ErrNotExist, "other-kernel": ErrBind,
 }
 

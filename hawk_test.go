@@ -108,7 +108,9 @@ func TestFiles(t *testing.T) {
 	if _, err := hawk.Compile(context.Background(), s, nil); err != nil {
 		t.Error(err)
 	}
-	for _, text := range []string{`import "lib/one.bt"; begin { }`, `import "/etc/hostname.bt"; begin { }`, `import "../hawk.bt"; begin { }`, "#include <stdio.h>\nbegin { }", "#include \"/usr/include/stdio.h\"\nbegin { }"} {
+	for _, text := range []string{`import "lib/one.bt"; begin { }`, `import "/etc/hostname.bt"; begin { }`,
+		`import "../hawk.bt"; begin { }`, "#include <stdio.h>\nbegin { }",
+		"#include \"/usr/include/stdio.h\"\nbegin { }"} {
 		for _, files := range []fs.FS{nil, fstest.MapFS{}} {
 			_, err := hawk.Compile(context.Background(), &hawk.Script{Text: text, FS: files}, nil)
 			if !errors.Is(err, hawk.ErrScript) {

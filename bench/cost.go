@@ -48,7 +48,8 @@ func cost(b *bench) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row{c.name + ", added to the call", "ns", got[0]}, row{c.name + ", in programs", "ns", got[1]})
+		rows = append(rows, row{c.name + ", added to the call", "ns", got[0]},
+			row{c.name + ", in programs", "ns", got[1]})
 	}
 	return rows, nil
 }
@@ -95,8 +96,9 @@ func programs() (map[ebpf.ProgramID]bool, error) {
 	}
 }
 
-// programTime returns the nanoseconds that the programs of a tool, which are those loaded since before, spend on one getppid together, less what the
-// statistics show for programs that do nothing.
+// programTime returns the nanoseconds that the programs of a tool, which are those loaded since
+// before, spend on one getppid together, less what the statistics show for programs that do
+// nothing.
 func programTime(before map[ebpf.ProgramID]bool) (float64, error) {
 	own, err := programs()
 	if err != nil {

@@ -27,7 +27,8 @@ func flood(b *bench) ([]row, error) {
 			return nil, err
 		}
 		return []float64{
-			100 * float64(arrived) / floodCalls, traced - bare, float64(s.cpu().Nanoseconds()) / float64(max(1, arrived)),
+			100 * float64(arrived) / floodCalls, traced - bare,
+			float64(s.cpu().Nanoseconds()) / float64(max(1, arrived)),
 		}, nil
 	})
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 	kprobeType = "/sys/bus/event_source/devices/kprobe/type"
 )
 
-// kernelFunctions measures how long it takes to find functions of the kernel and to attach to them: here, or in a VM if this kernel does not let
-// its functions be traced.
+// kernelFunctions measures how long it takes to find functions of the kernel and to attach to them:
+// here, or in a VM if this kernel does not let its functions be traced.
 func kernelFunctions(b *bench) ([]row, error) {
 	if !exists(kprobeType)() || !readable(traceable)() {
 		return b.inVM("kernel")
@@ -53,14 +53,16 @@ func (b *bench) inVM(part string) ([]row, error) {
 			return nil, err
 		}
 	}
-	args := []string{"/bench/bench", "-rows", "-only", part, "-rounds", strconv.Itoa(min(b.rounds, 3)), "-hawk", "/bench/hawk", "-bpftrace", "none"}
+	args := []string{"/bench/bench", "-rows", "-only", part, "-rounds", strconv.Itoa(min(b.rounds, 3)), "-hawk",
+		"/bench/hawk", "-bpftrace", "none"}
 	if len(b.tools) > 1 {
 		root := b.tools[1].root
 		if root == "" {
 			return nil, fmt.Errorf("only a bpftrace that was unpacked with its libraries runs in a VM")
 		}
 		for _, dir := range []string{libraries, "usr/bin"} {
-			if err := files.CopyTree(filepath.Join(root, dir), filepath.Join(payload, "bench/bpftrace", dir), nil); err != nil {
+			if err := files.CopyTree(filepath.Join(root, dir), filepath.Join(payload, "bench/bpftrace", dir),
+				nil); err != nil {
 				return nil, err
 			}
 		}

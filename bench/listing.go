@@ -40,7 +40,8 @@ func listing(b *bench) ([]row, error) {
 		{"`-lv 'struct task_struct'`", []string{"-lv", "struct task_struct"}, exists("/sys/kernel/btf/vmlinux")},
 	}
 	if lib, size := largeLibrary(b); lib != "" {
-		runs = append(runs, wholeRun{fmt.Sprintf("`-l 'uprobe:%s:*'` (%d MB)", filepath.Base(lib), size>>20), []string{"-l", "uprobe:" + lib + ":*"}, always})
+		runs = append(runs, wholeRun{fmt.Sprintf("`-l 'uprobe:%s:*'` (%d MB)", filepath.Base(lib), size>>20),
+			[]string{"-l", "uprobe:" + lib + ":*"}, always})
 	}
 	return b.runs(runs)
 }
@@ -69,7 +70,8 @@ func attaching(b *bench) ([]row, error) {
 // functions is how many the program has that probes are attached to.
 const functions = 5000
 
-// functions compiles a program of many functions and starts it, so that attaching means changing its code; "" if there is no compiler.
+// functions compiles a program of many functions and starts it, so that attaching means changing
+// its code; "" if there is no compiler.
 func (b *bench) functions() (path string, stop func(), err error) {
 	stop = func() {}
 	if _, err := exec.LookPath("cc"); err != nil {
@@ -98,7 +100,8 @@ func (b *bench) functions() (path string, stop func(), err error) {
 	return path, func() { cmd.Process.Kill(); cmd.Wait() }, nil
 }
 
-// largeLibrary is the largest C++ library beside the unpacked bpftrace, with its size: every bpftrace comes with LLVM. "" if there is none.
+// largeLibrary is the largest C++ library beside the unpacked bpftrace, with its size: every
+// bpftrace comes with LLVM. "" if there is none.
 func largeLibrary(b *bench) (path string, size int64) {
 	var found []string
 	for _, t := range b.tools {

@@ -17,7 +17,8 @@ func bigMaps(b *bench) ([]row, error) {
 		got, err := b.interleave(min(b.rounds, 5), func(t *tool) ([]float64, error) {
 			var took [2]float64
 			for prints := range took {
-				script := fmt.Sprintf("config = { max_map_keys = %d; print_maps_on_exit = %t } begin { for $i : 0..%d { @[$i] = %s; } }", mapKeys, prints == 1, mapKeys, c.value)
+				script := fmt.Sprintf("config = { max_map_keys = %d; print_maps_on_exit = %t } begin { for $i : "+
+					"0..%d { @[$i] = %s; } }", mapKeys, prints == 1, mapKeys, c.value)
 				d, err := t.whole("-o", filepath.Join(b.dir, "out"), "-e", script)
 				if err != nil {
 					return nil, err

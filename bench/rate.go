@@ -17,8 +17,8 @@ const (
 	rateMost  = 16e6        // events a second: more than a loop of calls makes
 )
 
-// rate looks for the most events a second of which all arrive. A tool that keeps up with calls made one after the other is given that
-// rate: there is none above it to try.
+// rate looks for the most events a second of which all arrive. A tool that keeps up with calls made
+// one after the other is given that rate: there is none above it to try.
 func rate(b *bench) ([]row, error) {
 	got, err := b.interleave(min(b.rounds, 3), func(t *tool) ([]float64, error) {
 		top, ok, err := tryRate(b, t, rateMost)

@@ -44,10 +44,12 @@ var soaked = []struct {
 	{"--follow", []string{"-o", os.DevNull, "--follow", "-c", "/proc/self/exe", "-e", soakFollow}},
 }
 
-// soakProcesses is how many processes a soak test starts, at an even pace, each from a file of its own that is removed after it.
+// soakProcesses is how many processes a soak test starts, at an even pace, each from a file of its
+// own that is removed after it.
 const soakProcesses = 100_000
 
-// soak runs hawks for a long time beside short-lived processes and files and looks at what they hold: it has to stay level.
+// soak runs hawks for a long time beside short-lived processes and files and looks at what they
+// hold: it has to stay level.
 func soak(b *bench) ([]row, error) {
 	self, err := os.Executable()
 	if err != nil {

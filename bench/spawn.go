@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// soakMark is the environment variable that makes this program the one that starts short-lived processes: it holds a directory for them and for how
-// long to go on.
+// soakMark is the environment variable that makes this program the one that starts short-lived
+// processes: it holds a directory for them and for how long to go on.
 const soakMark = "HAWK_BENCH_SOAK"
 
 // spawn starts soakProcesses small programs, each from a new file, at an even pace.
@@ -55,10 +55,13 @@ func smallProgram(number uint32) []byte {
 	var b bytes.Buffer
 	for _, part := range []any{
 		elf.Header64{
-			Ident: [16]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)}, Type: uint16(elf.ET_EXEC),
-			Machine: uint16(elf.EM_X86_64), Version: 1, Entry: base + head, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1, Shentsize: 64,
+			Ident:   [16]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+			Type:    uint16(elf.ET_EXEC),
+			Machine: uint16(elf.EM_X86_64), Version: 1, Entry: base + head, Phoff: 64, Ehsize: 64, Phentsize: 56,
+			Phnum: 1, Shentsize: 64,
 		},
-		elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: base, Paddr: base, Filesz: size, Memsz: size, Align: 0x1000},
+		elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: base, Paddr: base,
+			Filesz: size, Memsz: size, Align: 0x1000},
 		code, number,
 	} {
 		binary.Write(&b, binary.LittleEndian, part) // to memory: it does not fail

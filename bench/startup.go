@@ -20,7 +20,8 @@ func startup(b *bench) ([]row, error) {
 		args []string
 	}{
 		{"hello", []string{"-e", `BEGIN { printf("hello\n"); exit(); }`}},
-		{"tracepoint one-liner", []string{"-e", `BEGIN { exit(); } tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }`}},
+		{"tracepoint one-liner", []string{"-e", `BEGIN { exit(); } tracepoint:raw_syscalls:sys_enter { @[comm] ` +
+			`= count(); }`}},
 		{"tool", []string{"bench/tool.bt"}},
 	} {
 		got, err := b.interleave(b.rounds, func(t *tool) ([]float64, error) {
@@ -39,7 +40,8 @@ func startup(b *bench) ([]row, error) {
 	return rows, nil
 }
 
-// wildcard measures a run of one second with hundreds of probes. For bpftrace it takes half a minute, so there are three rounds.
+// wildcard measures a run of one second with hundreds of probes. For bpftrace it takes half a
+// minute, so there are three rounds.
 func wildcard(b *bench) ([]row, error) {
 	got, err := b.interleave(min(b.rounds, 3), func(t *tool) ([]float64, error) {
 		took, err := t.whole("-e", `tracepoint:syscalls:sys_enter_* { @[probe] = count(); } interval:s:1 { exit(); }`)
@@ -53,8 +55,9 @@ func wildcard(b *bench) ([]row, error) {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// peak runs the tool to its end and returns the most memory that was resident, in bytes. The kernel's accounting for ended children will not do: it
-// starts with the memory of the process that started them. So the run is traced, and asked when it stops at the point of its exit.
+// peak runs the tool to its end and returns the most memory that was resident, in bytes. The
+// kernel's accounting for ended children will not do: it starts with the memory of the process that
+// started them. So the run is traced, and asked when it stops at the point of its exit.
 func (t *tool) peak(args ...string) (int64, error) {
 	runtime.LockOSThread() // the tracer is a thread
 	defer runtime.UnlockOSThread()

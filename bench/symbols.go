@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// symbolsMark is the environment variable that makes this program the one whose addresses are named: it holds the files to map.
+// symbolsMark is the environment variable that makes this program the one whose addresses are
+// named: it holds the files to map.
 const symbolsMark = "HAWK_BENCH_SYMBOLS"
 
 const (
@@ -88,7 +89,8 @@ func codeOf(path string) (elf.ProgHeader, error) {
 	return elf.ProgHeader{}, errors.New(path + " has no code")
 }
 
-// showAddresses maps the files that the environment names, passes addresses in their code to lseek(2) one after the other, and waits to be ended.
+// showAddresses maps the files that the environment names, passes addresses in their code to
+// lseek(2) one after the other, and waits to be ended.
 func showAddresses() error {
 	var maps [][]byte
 	for _, path := range strings.Split(os.Getenv(symbolsMark), ":") {
@@ -101,7 +103,8 @@ func showAddresses() error {
 			return err
 		}
 		begin := p.Off &^ uint64(unix.Getpagesize()-1)
-		m, err := unix.Mmap(int(f.Fd()), int64(begin), int(p.Off+p.Filesz-begin), unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+		m, err := unix.Mmap(int(f.Fd()), int64(begin), int(p.Off+p.Filesz-begin), unix.PROT_READ|unix.PROT_EXEC,
+			unix.MAP_PRIVATE)
 		f.Close()
 		if err != nil {
 			return err

@@ -23,7 +23,8 @@ type row struct {
 func header(w *strings.Builder, b *bench) {
 	var uname unix.Utsname
 	unix.Uname(&uname)
-	fmt.Fprintf(w, "# Performance\n\nMeasured by `make bench BENCH=-write` on %s: Linux %s, %s, %d CPUs%s. The tools: ", time.Now().UTC().Format("2 January 2006"),
+	fmt.Fprintf(w, "# Performance\n\nMeasured by `make bench BENCH=-write` on %s: Linux %s, %s, %d CPUs%s. "+
+		"The tools: ", time.Now().UTC().Format("2 January 2006"),
 		unix.ByteSliceToString(uname.Release[:]), runtime.GOARCH, runtime.NumCPU(), processor())
 	for i, t := range b.tools {
 		if i > 0 {
@@ -31,7 +32,8 @@ func header(w *strings.Builder, b *bench) {
 		}
 		fmt.Fprintf(w, "%s %s", t.name, t.version)
 	}
-	fmt.Fprintf(w, ". Each value is the median of %d rounds in which the tools took turns, unless its table says otherwise.\n", b.rounds)
+	fmt.Fprintf(w, ". Each value is the median of %d rounds in which the tools took turns, unless its table says "+
+		"otherwise.\n", b.rounds)
 	if len(b.tools) == 1 {
 		w.WriteString("There was no bpftrace to compare with.\n")
 	}
@@ -109,8 +111,8 @@ func median(v []float64) float64 {
 	return (v[n/2-1] + v[n/2]) / 2
 }
 
-// interleave runs a measurement in turn for each tool, rounds times, and returns its results' medians: for each quantity that it returns, a value for
-// each tool.
+// interleave runs a measurement in turn for each tool, rounds times, and returns its results'
+// medians: for each quantity that it returns, a value for each tool.
 func (b *bench) interleave(rounds int, measure func(*tool) ([]float64, error)) ([][]float64, error) {
 	var all [][][]float64 // quantity, tool, round
 	for range rounds {

@@ -80,7 +80,8 @@ const libraries = "usr/lib/x86_64-linux-gnu"
 // inRoot is the command that starts a bpftrace with the libraries beside it.
 func inRoot(root string) []string {
 	dir := filepath.Join(root, libraries)
-	return []string{filepath.Join(dir, "ld-linux-x86-64.so.2"), "--library-path", dir, filepath.Join(root, "usr/bin/bpftrace")}
+	return []string{filepath.Join(dir, "ld-linux-x86-64.so.2"), "--library-path", dir,
+		filepath.Join(root, "usr/bin/bpftrace")}
 }
 
 // command prepares a run. Warnings that the machine causes and not the script are none of the measurement.
@@ -112,7 +113,8 @@ type session struct {
 	ended  chan error
 }
 
-// notice is the word that both tools print when asked to by an environment variable of that name, once all probes are attached.
+// notice is the word that both tools print when asked to by an environment variable of that name,
+// once all probes are attached.
 const notice = "__BPFTRACE_NOTIFY_PROBES_ATTACHED"
 
 var attached = regexp.MustCompile(`(?m)^(` + notice + `|Attached \d+ probes?)$`)

@@ -53,7 +53,8 @@ func TestImports(t *testing.T) {
 	}
 	for line := range strings.Lines(string(out)) {
 		pkg, imports, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if slices.Contains(strings.Fields(imports), public) && !slices.Contains(users, strings.TrimPrefix(pkg, prefix)) {
+		if slices.Contains(strings.Fields(imports), public) &&
+			!slices.Contains(users, strings.TrimPrefix(pkg, prefix)) {
 			t.Errorf("%s imports the library, which is for %s", pkg, users)
 		}
 		name, ok := strings.CutPrefix(pkg, prefix)
@@ -81,7 +82,8 @@ func TestImports(t *testing.T) {
 const files = 30
 
 func TestSmallPackages(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", "{{len .GoFiles}} {{len .IgnoredGoFiles}} {{.ImportPath}}", "../...").Output()
+	out, err := exec.Command("go", "list", "-f", "{{len .GoFiles}} {{len .IgnoredGoFiles}} {{.ImportPath}}",
+		"../...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,8 @@ func TestSmallPackages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n+elsewhere > files {
-			t.Errorf("%s has %d files, %d at most: give what belongs together a room of its own", name, n+elsewhere, files)
+			t.Errorf("%s has %d files, %d at most: give what belongs together a room of its own", name,
+				n+elsewhere, files)
 		}
 	}
 }
@@ -100,7 +103,8 @@ func TestSmallPackages(t *testing.T) {
 // Package usdt is for any program: it imports nothing but the standard library,
 // and of that nothing that reads or compresses files.
 func TestUSDT(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "../usdt").CombinedOutput()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}",
+		"../usdt").CombinedOutput()
 	if err != nil {
 		t.Fatalf("go list: %v\n%s", err, out)
 	}

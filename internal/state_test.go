@@ -42,7 +42,8 @@ var filled = map[string]string{
 // Packages keep no state: what they know between two calls is in a value that
 // the caller holds, so that any number of sessions live in one process.
 func TestNoPackageState(t *testing.T) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,ImportMap,DepOnly", "../...")
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,ImportMap,DepOnly",
+		"../...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -73,7 +74,8 @@ func TestNoPackageState(t *testing.T) {
 			}
 			files = append(files, f)
 		}
-		info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}, Types: map[ast.Expr]types.TypeAndValue{}}
+		info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
+			Types: map[ast.Expr]types.TypeAndValue{}}
 		conf := types.Config{Importer: imp, FakeImportC: true}
 		if _, err := conf.Check(p.ImportPath, fset, files, info); err != nil {
 			t.Fatal(err)

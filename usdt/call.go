@@ -13,8 +13,8 @@ const maxWords = 12
 // A call is one hit of a mark that is enabled.
 type call struct {
 	words [maxWords]uint64 // what the registers get
-	// addresses are words that are addresses of Go's memory. They become numbers at the last moment, since a stack can move
-	// up to then.
+	// addresses are words that are addresses of Go's memory. They become numbers at the last
+	// moment, since a stack can move up to then.
 	addresses [maxWords]unsafe.Pointer
 	n         int
 	texts     *[]byte // copies of strings, nil if there are none
@@ -54,8 +54,8 @@ func (c *call) add(f form, v unsafe.Pointer) {
 	c.n++
 }
 
-// hide keeps an address from the compiler, which would put what it leads to on the heap: also while nobody traces. A call
-// lives on the stack and is over before the caller goes on.
+// hide keeps an address from the compiler, which would put what it leads to on the heap: also while
+// nobody traces. A call lives on the stack and is over before the caller goes on.
 //
 //go:nosplit
 func hide(p unsafe.Pointer) unsafe.Pointer {

@@ -23,9 +23,9 @@
 //
 // # Cost
 //
-// A mark that nobody traces costs a test of one word in memory, less than a nanosecond. The word is the mark's semaphore,
-// which the kernel counts up while a tracer is attached. Arguments are evaluated by Go in any case; where that is
-// expensive, ask Enabled first:
+// A mark that nobody traces costs a test of one word in memory, less than a nanosecond. The word is
+// the mark's semaphore, which the kernel counts up while a tracer is attached. Arguments are
+// evaluated by Go in any case; where that is expensive, ask Enabled first:
 //
 //	if failed.Enabled() {
 //		failed.Fire(err.Error())
@@ -35,8 +35,9 @@
 //
 // # Arguments
 //
-// Arguments are integers, booleans, floating-point numbers, strings and byte slices, and types made of them. They travel
-// in registers; there are twelve, and a byte slice takes two. What a tracer sees:
+// Arguments are integers, booleans, floating-point numbers, strings and byte slices, and types made
+// of them. They travel in registers; there are twelve, and a byte slice takes two. What a tracer
+// sees:
 //
 //	integers, bool     argN, with size and sign
 //	string             str(argN): the address of a copy that ends in NUL; a NUL inside ends it early
@@ -47,21 +48,22 @@
 // # How it works
 //
 // Load writes an ELF file with a small function for each mark, and with the notes by which tracers know marks, maps
-// it, and that is all. The file's name tells its content, so that all processes of a program share it. It is put into the
-// first of these directories that can be used:
+// it, and that is all. The file's name tells its content, so that all processes of a program share
+// it. It is put into the first of these directories that can be used:
 //
 //   - LoadOptions.Dir
 //   - $USDT_DIR
 //   - $XDG_RUNTIME_DIR/usdt
 //   - usdt-UID in $TMPDIR or /tmp
 //
-// A directory is used only if it belongs to the user that runs the program, others cannot write to it, and files in it may
-// be executed. If there is none, the file is one in memory only. It stays where it is when the program ends, so that one can attach to it
-// before the program starts; Load removes files of the directory that nobody has used for a day.
+// A directory is used only if it belongs to the user that runs the program, others cannot write to
+// it, and files in it may be executed. If there is none, the file is one in memory only. It stays
+// where it is when the program ends, so that one can attach to it before the program starts; Load
+// removes files of the directory that nobody has used for a day.
 //
 // Firing is an ordinary call; stacks with frame pointers show the mark's function, the function that fired it, and its
 // callers. The profiler of Go accounts the time of a mark as external code.
 //
-// Marks work on Linux on amd64 and arm64. Elsewhere the package compiles, Load returns an error, and marks never fire. A
-// process that is checkpointed needs the file at its path to be restored.
+// Marks work on Linux on amd64 and arm64. Elsewhere the package compiles, Load returns an error,
+// and marks never fire. A process that is checkpointed needs the file at its path to be restored.
 package usdt

@@ -13,7 +13,8 @@ var (
 	shop   = usdt.New("shop")
 	sold   = usdt.NewMark2[string, int64](shop, "sold")
 	failed = usdt.NewMark1[string](shop, "failed")
-	phases = shop.Mark("phases", usdt.Uint64, usdt.Uint64, usdt.Uint64, usdt.Uint64, usdt.Uint64, usdt.Uint64, usdt.Uint64)
+	phases = shop.Mark("phases", usdt.Uint64, usdt.Uint64, usdt.Uint64, usdt.Uint64, usdt.Uint64,
+		usdt.Uint64, usdt.Uint64)
 )
 
 // A program declares its marks, loads them when it starts, and fires them. With it running,

@@ -120,12 +120,16 @@ func newImage(a *isa, provider string, marks []*mark) (*image, error) {
 	}
 
 	w.section("", section{})
-	w.section(".note.gnu.build-id", section{typ: sectionNote, flags: sectionAlloc, offset: buildID, size: noteSize, align: 4})
+	w.section(".note.gnu.build-id", section{typ: sectionNote, flags: sectionAlloc, offset: buildID,
+		size: noteSize, align: 4})
 	w.section(".stapsdt.base", section{typ: sectionProgram, flags: sectionAlloc, offset: base, size: 1, align: 1})
-	w.section(".text", section{typ: sectionProgram, flags: sectionAlloc | sectionExec, offset: im.code.offset, size: len(code), align: 16})
-	w.section(".probes", section{typ: sectionProgram, flags: sectionAlloc | sectionWrite, offset: im.semaphore.offset, size: 2 * len(marks), align: 2})
+	w.section(".text", section{typ: sectionProgram, flags: sectionAlloc | sectionExec, offset: im.code.offset,
+		size: len(code), align: 16})
+	w.section(".probes", section{typ: sectionProgram, flags: sectionAlloc | sectionWrite, offset: im.semaphore.offset,
+		size: 2 * len(marks), align: 2})
 	w.section(".note.stapsdt", section{typ: sectionNote, offset: w.append(notes, 4), size: len(notes), align: 4})
-	w.section(".dynsym", section{typ: sectionSymbols, offset: w.append(symbols, 8), size: len(symbols), align: 8, link: dynstrIndex, info: 1, entry: symbolSize})
+	w.section(".dynsym", section{typ: sectionSymbols, offset: w.append(symbols, 8), size: len(symbols), align: 8,
+		link: dynstrIndex, info: 1, entry: symbolSize})
 	w.section(".dynstr", section{typ: sectionStrings, offset: w.append(names, 1), size: len(names), align: 1})
 	table, count := w.sections()
 

@@ -105,7 +105,8 @@ func strict(im *image, a *isa) error {
 		if s.Type == elf.SHT_NULL {
 			continue
 		}
-		if s.Offset+s.Size > uint64(len(im.bytes)) || s.Addralign > 1 && s.Offset%s.Addralign != 0 || s.Addr != 0 && s.Addr != s.Offset {
+		if s.Offset+s.Size > uint64(len(im.bytes)) || s.Addralign > 1 && s.Offset%s.Addralign != 0 || s.Addr != 0 &&
+			s.Addr != s.Offset {
 			return fmt.Errorf("section %d, %s: %+v", i, s.Name, s.SectionHeader)
 		}
 	}
@@ -147,7 +148,8 @@ func TestReadelf(t *testing.T) {
 		}
 		for i, name := range []string{"nothing", "narrow", "wide", "twelve"} {
 			p := im.places[i]
-			want := fmt.Sprintf("    Provider: sample\n    Name: %s\n    Location: 0x%016x, Base: 0x000000000000017c, Semaphore: 0x%016x\n    Arguments: ",
+			want := fmt.Sprintf("    Provider: sample\n    Name: %s\n    Location: 0x%016x, Base: "+
+				"0x000000000000017c, Semaphore: 0x%016x\n    Arguments: ",
 				name, p.code+a.probed, p.semaphore)
 			if !strings.Contains(string(out), want) {
 				t.Errorf("%s: %s is not listed as %q in\n%s", a.name, name, want, out)
@@ -160,8 +162,10 @@ func TestReadelf(t *testing.T) {
 // bytes: no machine here runs both.
 func TestEntry(t *testing.T) {
 	const (
-		x86 = "f30f1efa554889e5534154415550" + "4c8b5510" + "4c8b5d18" + "4c8b6520" + "4c8b6d28" + "488b4530" + "488b5d38" + "e8c5ffffff" + "415d415d415c5b5dc3"
-		arm = "5f2403d5fd7bbfa9fd030091" + "a80b40f9" + "a90f40f9" + "aa1340f9" + "ab1740f9" + "f1ffff97" + "fd7bc1a8c0035fd6"
+		x86 = "f30f1efa554889e5534154415550" + "4c8b5510" + "4c8b5d18" + "4c8b6520" + "4c8b6d28" + "488b4530" +
+			"488b5d38" + "e8c5ffffff" + "415d415d415c5b5dc3"
+		arm = "5f2403d5fd7bbfa9fd030091" + "a80b40f9" + "a90f40f9" + "aa1340f9" + "ab1740f9" + "f1ffff97" +
+			"fd7bc1a8c0035fd6"
 	)
 	if got := hex.EncodeToString(amd64Entry(12, 16)); got != x86 {
 		t.Errorf("amd64:\n%s, want\n%s", got, x86)

@@ -35,18 +35,21 @@ func (a *isa) operands(kinds []Kind) string {
 	return b.String()
 }
 
-// The function of a mark keeps the chain of frame pointers whole: a stack taken at the nop shows the mark and all of its
-// callers. On amd64 the five-byte nop behind the one-byte nop is where kernels can put a call in place of a trap. Functions begin with
-// what processors that check indirect branches want there.
+// The function of a mark keeps the chain of frame pointers whole: a stack taken at the nop shows
+// the mark and all of its callers. On amd64 the five-byte nop behind the one-byte nop is where
+// kernels can put a call in place of a trap. Functions begin with what processors that check
+// indirect branches want there.
 //
-// The function takes its words from registers of its own choice, the first of them those of C. For more there is a second function, the entry, which
-// takes all words as C passes them, for programs that can only call C functions.
+// The function takes its words from registers of its own choice, the first of them those of C. For
+// more there is a second function, the entry, which takes all words as C passes them, for programs
+// that can only call C functions.
 
 var amd64 = isa{
-	name:      "amd64",
-	machine:   62,
-	page:      1 << 12,
-	registers: [...]string{"%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13", "%rax", "%rbx"},
+	name:    "amd64",
+	machine: 62,
+	page:    1 << 12,
+	registers: [...]string{"%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9", "%r10", "%r11", "%r12", "%r13",
+		"%rax", "%rbx"},
 	function: []byte{
 		0xf3, 0x0f, 0x1e, 0xfa, // endbr64
 		0x55,             // push %rbp

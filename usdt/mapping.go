@@ -49,8 +49,9 @@ func (m *mapping) load(im *image, o *LoadOptions) error {
 	return err
 }
 
-// enter maps the file: what is in front of the code too, so that who looks at mappings finds the headers. The kernel puts probes into private
-// executable mappings and counts tracers in private writable ones.
+// enter maps the file: what is in front of the code too, so that who looks at mappings finds the
+// headers. The kernel puts probes into private executable mappings and counts tracers in private
+// writable ones.
 func (m *mapping) enter(f *os.File, im *image) error {
 	size := im.semaphore.offset + im.semaphore.size
 	base, err := mmap(0, size, syscall.PROT_READ, syscall.MAP_PRIVATE, int(f.Fd()), 0)
@@ -61,7 +62,8 @@ func (m *mapping) enter(f *os.File, im *image) error {
 		part
 		access int
 	}{{im.code, syscall.PROT_READ | syscall.PROT_EXEC}, {im.semaphore, syscall.PROT_READ | syscall.PROT_WRITE}} {
-		_, err := mmap(base+uintptr(p.offset), p.size, p.access, syscall.MAP_PRIVATE|syscall.MAP_FIXED, int(f.Fd()), p.offset)
+		_, err := mmap(base+uintptr(p.offset), p.size, p.access, syscall.MAP_PRIVATE|syscall.MAP_FIXED,
+			int(f.Fd()), p.offset)
 		if err != nil {
 			munmap(base, size)
 			return fmt.Errorf("mapping the file: %w", err)
@@ -99,7 +101,8 @@ func (m *mapping) replace(p part, content []byte, access int) error {
 		return fmt.Errorf("memory in place of the file: %w", e)
 	}
 	const move = 1 | 2 // MREMAP_MAYMOVE, MREMAP_FIXED
-	_, _, e := syscall.Syscall6(syscall.SYS_MREMAP, at, uintptr(p.size), uintptr(p.size), move, m.base+uintptr(p.offset), 0)
+	_, _, e := syscall.Syscall6(syscall.SYS_MREMAP, at, uintptr(p.size), uintptr(p.size), move,
+		m.base+uintptr(p.offset), 0)
 	if e != 0 {
 		munmap(at, p.size)
 		return fmt.Errorf("memory in place of the file: %w", e)
@@ -108,7 +111,8 @@ func (m *mapping) replace(p part, content []byte, access int) error {
 }
 
 func mmap(addr uintptr, size, access, flags, fd, offset int) (uintptr, error) {
-	at, _, e := syscall.Syscall6(syscall.SYS_MMAP, addr, uintptr(size), uintptr(access), uintptr(flags), uintptr(fd), uintptr(offset))
+	at, _, e := syscall.Syscall6(syscall.SYS_MMAP, addr, uintptr(size), uintptr(access), uintptr(flags), uintptr(fd),
+		uintptr(offset))
 	if e != 0 {
 		return 0, e
 	}

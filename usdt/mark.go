@@ -7,8 +7,9 @@ import (
 
 // A mark is what all marks are inside.
 type mark struct {
-	// counter is the semaphore: how many tracers are attached, which the kernel writes into the mapped file. It belongs to
-	// the kernel and is read without synchronization; the race detector does not see the other side.
+	// counter is the semaphore: how many tracers are attached, which the kernel writes into the
+	// mapped file. It belongs to the kernel and is read without synchronization; the race detector
+	// does not see the other side.
 	counter atomic.Pointer[uint16]
 	code    uintptr // address of the function; set before counter is
 
@@ -25,8 +26,8 @@ func (m *mark) enabled() bool { return *m.counter.Load() != 0 }
 // made.
 type Mark struct{ mark }
 
-// Mark declares a mark whose arguments have these kinds. It panics if the name is none, the provider has it already or is loaded,
-// if a kind does not exist, or if there are more than twelve.
+// Mark declares a mark whose arguments have these kinds. It panics if the name is none, the
+// provider has it already or is loaded, if a kind does not exist, or if there are more than twelve.
 func (p *Provider) Mark(name string, kinds ...Kind) *Mark {
 	for _, k := range kinds {
 		if k < Int8 || k > Uint64 {

@@ -153,7 +153,8 @@ func check(f *os.File, im *image) error {
 	if !bytes.Equal(content, im.bytes) {
 		return errContent
 	}
-	// Where locks are not to be had, nobody removes files either. A lock by another process is one that removes the file.
+	// Where locks are not to be had, nobody removes files either. A lock by another process is one
+	// that removes the file.
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == syscall.EWOULDBLOCK {
 		runtime.Gosched()
 		return errGone

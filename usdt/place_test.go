@@ -65,7 +65,8 @@ func TestOrder(t *testing.T) {
 		{"/proc/", func() {}},
 	} {
 		p := loadPlace(t, o)
-		if dir, _, _ := strings.Cut(p.Path(), "/place-"); dir != c.want && !(c.want == "/proc/" && strings.HasPrefix(dir, c.want)) {
+		if dir, _, _ := strings.Cut(p.Path(), "/place-"); dir != c.want &&
+			!(c.want == "/proc/" && strings.HasPrefix(dir, c.want)) {
 			t.Errorf("the file is %s, want it in %s", p.Path(), c.want)
 		}
 		if info, err := os.Stat(p.Path()); err != nil || c.want != "/proc/" && info.Mode() != 0o555 {
@@ -91,7 +92,9 @@ func TestPlanted(t *testing.T) {
 		plant func(dir, file string) error
 	}{
 		{"another content", false, func(dir, file string) error { return os.WriteFile(file, evil, 0o555) }},
-		{"more content", false, func(dir, file string) error { return os.WriteFile(file, append(bytes.Clone(im.bytes), 0), 0o555) }},
+		{"more content", false, func(dir, file string) error {
+			return os.WriteFile(file, append(bytes.Clone(im.bytes), 0), 0o555)
+		}},
 		{"less content", false, func(dir, file string) error { return os.WriteFile(file, im.bytes[:100], 0o555) }},
 		{"a file that others can write", false, func(dir, file string) error {
 			return join(os.WriteFile(file, im.bytes, 0o555), os.Chmod(file, 0o577))

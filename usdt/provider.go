@@ -39,8 +39,8 @@ type LoadOptions struct {
 	Memory bool   // no file in a directory, only one in memory
 }
 
-// New makes a provider without marks. Tracers do not see it before Load. It panics if the name is none: letters, digits, "_", "-"
-// and ".", at most 100, of which the first is a letter or "_".
+// New makes a provider without marks. Tracers do not see it before Load. It panics if the name is
+// none: letters, digits, "_", "-" and ".", at most 100, of which the first is a letter or "_".
 func New(name string) *Provider {
 	if err := checkName(name); err != nil {
 		panic("usdt: provider " + err.Error())
@@ -73,7 +73,8 @@ func (p *Provider) add(m *mark, name string, kinds []Kind) {
 		panic("usdt: mark " + err.Error())
 	}
 	if len(kinds) > maxWords {
-		panic(fmt.Sprintf("usdt: mark %s:%s has arguments of %d words, %d are possible", p.name, name, len(kinds), maxWords))
+		panic(fmt.Sprintf("usdt: mark %s:%s has arguments of %d words, %d are possible", p.name, name,
+			len(kinds), maxWords))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -292,7 +292,8 @@ func BenchmarkLoop(b *testing.B) {
 
 func BenchmarkOn(b *testing.B) {
 	p := New("bench")
-	m0, m2, m6, text := NewMark0(p, "m0"), NewMark2[int, int](p, "m2"), NewMark6[int, int, int, int, int, int](p, "m6"), NewMark1[string](p, "text")
+	m0, m2, m6, text := NewMark0(p, "m0"), NewMark2[int, int](p, "m2"), NewMark6[int, int, int, int, int, int](p,
+		"m6"), NewMark1[string](p, "text")
 	m12 := p.Mark("m12", make([]Kind, 12)...)
 	load(b, p)
 	for _, m := range p.marks {

@@ -23,10 +23,15 @@ import (
 // and types of maps.
 var scripts = []string{
 	`begin { printf("hello %d %s\n", 1, "x"); }`,
-	`config = { max_map_keys = 7; missing_probes = warn } macro twice($x) { $x * 2 } begin { $y = 4; @[1, "a", (int8)2] = twice($y); @r[1] = (a=1, b="t"); print(5 / @z); @z = 0; }`,
-	`begin { @h = hist(5); @l[1] = lhist(3, 0, 10, 2); @s = stats(4); @t[nsecs] = kstack; @b = true; @buf = buf("abc", 3); print(@h); clear(@h); } end { }`,
-	`struct pair { int a; char text[8]; int low : 3; int high : 5; struct { int x; } inner; int list[4]; }; enum color { red, green = 5 }; begin { $p = (struct pair *)0; @p[*$p] = 1; @e = (enum color)5; @n = getopt("n", 5, "how many"); @q = getopt("q", "text"); }`,
-	`interval:ms:10, interval:s:1 { @[probe] = count(); time("%H\n"); strftime("%S", nsecs); exit(3); } self:signal:SIGUSR1 { }`,
+	`config = { max_map_keys = 7; missing_probes = warn } macro twice($x) { $x * 2 } begin { $y = 4; @[1, "a", ` +
+		`(int8)2] = twice($y); @r[1] = (a=1, b="t"); print(5 / @z); @z = 0; }`,
+	`begin { @h = hist(5); @l[1] = lhist(3, 0, 10, 2); @s = stats(4); @t[nsecs] = kstack; @b = true; @buf = ` +
+		`buf("abc", 3); print(@h); clear(@h); } end { }`,
+	`struct pair { int a; char text[8]; int low : 3; int high : 5; struct { int x; } inner; int list[4]; }; enum ` +
+		`color { red, green = 5 }; begin { $p = (struct pair *)0; @p[*$p] = 1; @e = (enum color)5; @n = ` +
+		`getopt("n", 5, "how many"); @q = getopt("q", "text"); }`,
+	`interval:ms:10, interval:s:1 { @[probe] = count(); time("%H\n"); strftime("%S", nsecs); exit(3); } ` +
+		`self:signal:SIGUSR1 { }`,
 }
 
 // encode compiles a script for a machine of which nothing is known.

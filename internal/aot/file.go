@@ -38,7 +38,8 @@ func hash(b []byte) []byte {
 
 // ErrVersion says that the runtime is not of the version that compiled the
 // script.
-var ErrVersion = errors.New("Build hash mismatch! The script was compiled by another version of hawk: compile it again with the one that is to run it")
+var ErrVersion = errors.New("Build hash mismatch! The script was compiled by another version of hawk: compile it " +
+	"again with the one that is to run it")
 
 // A file is what a payload is read from.
 type file interface {

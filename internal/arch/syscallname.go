@@ -3,7 +3,8 @@ package arch
 // callNames are system calls that programs know by another name than their
 // tracepoints.
 var callNames = map[string]string{
-	"newstat": "stat", "newfstat": "fstat", "newlstat": "lstat", "newuname": "uname", "sendfile64": "sendfile", "umount": "umount2",
+	"newstat": "stat", "newfstat": "fstat", "newlstat": "lstat", "newuname": "uname", "sendfile64": "sendfile",
+	"umount": "umount2",
 }
 
 // SyscallNames are the names of an architecture's system calls by their

@@ -24,7 +24,8 @@ func CloseAll(links []probe.Link) error {
 // program to it. name is the
 // function or file of events that have one, pid -1 every process, cpu -1 every
 // CPU.
-func OpenPerf(k bpf.Kernel, attr *unix.PerfEventAttr, name string, progFD, pid, cpu int, cookie uint64) (probe.Link, error) {
+func OpenPerf(k bpf.Kernel, attr *unix.PerfEventAttr, name string, progFD, pid, cpu int,
+	cookie uint64) (probe.Link, error) {
 	fd, err := bpf.PerfEventOpen(k, attr, name, pid, cpu)
 	if err != nil {
 		return nil, fmt.Errorf("perf_event_open: %w%s", err, perfAdvice(attr, err))

@@ -90,7 +90,8 @@ func RefusesFunction(err error) bool {
 	if isUnsafe(err) {
 		return true
 	}
-	for _, no := range []error{unix.ESRCH, unix.ENOENT, unix.EINVAL, unix.EADDRNOTAVAIL, unix.EILSEQ, unix.ERANGE, unix.EBUSY, unix.EOPNOTSUPP, notSupported} {
+	for _, no := range []error{unix.ESRCH, unix.ENOENT, unix.EINVAL, unix.EADDRNOTAVAIL, unix.EILSEQ, unix.ERANGE,
+		unix.EBUSY, unix.EOPNOTSUPP, notSupported} {
 		if errors.Is(err, no) {
 			return true
 		}

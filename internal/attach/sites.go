@@ -23,7 +23,8 @@ type Site struct {
 
 // LinkSites attaches by one link for each file, or by a perf event for each site.
 // Sites of patterns that hawk or the kernel refuses are left out if there are others.
-func LinkSites(progFD int, g *probe.Group, sites []Site, o *probe.Options, multi bool, flags uint32) ([]probe.Link, error) {
+func LinkSites(progFD int, g *probe.Group, sites []Site, o *probe.Options, multi bool,
+	flags uint32) ([]probe.Link, error) {
 	var links []probe.Link
 	r := Refusals{Group: g}
 	sites, err := steppable(sites, o, &r)
@@ -100,7 +101,8 @@ replace the file by a copy (cp %[2]s %[2]s.new && mv %[2]s.new %[2]s) and start 
 func siteError(s Site, err error) error {
 	switch {
 	case errors.Is(err, notSupported):
-		return fmt.Errorf("%s at offset 0x%x: the kernel puts no probe on the instruction there: %w", s.Path, s.Offset, err)
+		return fmt.Errorf("%s at offset 0x%x: the kernel puts no probe on the instruction there: %w",
+			s.Path, s.Offset, err)
 	case errors.Is(err, unix.EINVAL):
 		other := "a" // this one has none
 		if s.Semaphore != 0 {

@@ -33,7 +33,8 @@ func steppable(sites []Site, o *probe.Options, r *Refusals) ([]Site, error) {
 	for _, file := range byFile(sites) {
 		f, err := openCode(file[0].Path, o)
 		if err != nil {
-			return nil, fmt.Errorf("what instructions of %s a probe would be put on cannot be read: %w", file[0].Path, err)
+			return nil, fmt.Errorf("what instructions of %s a probe would be put on cannot be read: %w",
+				file[0].Path, err)
 		}
 		for _, s := range file {
 			err := s.Unsafe
@@ -66,7 +67,8 @@ func openCode(path string, o *probe.Options) (*code, error) {
 	}
 	c := &code{File: f, set: insn.Native(o.Machine.Arch().GoArch), o: o}
 	ident := make([]byte, elf.EI_NIDENT)
-	if _, err := f.ReadAt(ident, 0); err == nil && string(ident[:4]) == elf.ELFMAG && elf.Class(ident[elf.EI_CLASS]) == elf.ELFCLASS32 {
+	if _, err := f.ReadAt(ident, 0); err == nil && string(ident[:4]) == elf.ELFMAG &&
+		elf.Class(ident[elf.EI_CLASS]) == elf.ELFCLASS32 {
 		c.set = c.set.Narrow()
 	}
 	return c, nil

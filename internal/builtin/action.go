@@ -20,7 +20,8 @@ import (
 
 var _ = define(Func{
 	Name: "cat", Emits: true, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat,
-	Doc:     "Prints a file, its path made by a format, when user space handles the event; at most `max_cat_bytes` bytes.",
+	Doc: "Prints a file, its path made by a format, when user space handles the event; at most " +
+		"`max_cat_bytes` bytes.",
 	Example: `tracepoint:syscalls:sys_enter_execve { cat("/proc/%d/cmdline", pid); }`,
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
 		path := string(e.Format(nil, ev, rec))
@@ -40,8 +41,10 @@ const (
 )
 
 var _ = define(Func{
-	Name: "join", Emits: true, Min: 1, Params: []Param{{"array", Address}, {"separator", StringLit}}, Result: types.Void,
-	Doc:     "Prints the strings of an array of pointers that ends with a null pointer, at most 16, with a separator between them, a space by default, and a newline.",
+	Name: "join", Emits: true, Min: 1, Params: []Param{{"array", Address}, {"separator", StringLit}},
+	Result: types.Void,
+	Doc: "Prints the strings of an array of pointers that ends with a null pointer, at most 16, with a " +
+		"separator between them, a space by default, and a newline.",
 	Example: `tracepoint:syscalls:sys_enter_execve { join(args.argv); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		sep := " "
@@ -76,7 +79,9 @@ func joinStrings(g Gen, at syntax.Node, space types.Space, rec, array *ir.Value)
 			// What is bounded by the sizes so far, the verifier is told.
 			limit := konst(g, int64(8+i*joinBytes))
 			from := b.Load(end, 0, 8, false)
-			from = g.Choose(b.Arith(ir.ULe, from, limit), func() *ir.Value { return from }, func() *ir.Value { return limit })
+			from = g.Choose(b.Arith(ir.ULe, from, limit), func() *ir.Value {
+				return from
+			}, func() *ir.Value { return limit })
 			to := b.Arith(ir.Add, rec, from)
 			b.Store(to, 0, 1, konst(g, 0))
 			n := g.ReadStr(at, space, to, 0, konst(g, joinBytes), addr)
@@ -107,8 +112,9 @@ func joined(text []byte, sep string, escape bool) []byte {
 // sendsSignal defines signal and signal_thread.
 func sendsSignal(name, doc, example string, helper asm.BuiltinFunc, need *machine.Feature) {
 	define(Func{
-		Name: name, Min: 1, Params: []Param{{"signal", AnyValue}}, Result: types.Void, Unsafe: true, Doc: doc, Example: example,
-		Needs: []*machine.Feature{need},
+		Name: name, Min: 1, Params: []Param{{"signal", AnyValue}}, Result: types.Void, Unsafe: true, Doc: doc,
+		Example: example,
+		Needs:   []*machine.Feature{need},
 		Check: func(c *Call) types.Type {
 			if c.Kind.Ours != probe.NotOurs {
 				c.Errorf(c.Expr, "not-in-probe", "%s can not be used with %q probes", name, c.Kind.Name)
@@ -120,7 +126,8 @@ func sendsSignal(name, doc, example string, helper asm.BuiltinFunc, need *machin
 				return types.Void
 			}
 			if _, ok := types.IsInteger(c.Types[0]); !ok && c.Types[0] != nil {
-				c.Errorf(c.Args[0], "argument-type", "%s() expects an integer or the name of a signal as a literal, not %s", name, c.Types[0])
+				c.Errorf(c.Args[0], "argument-type", "%s() expects an integer or the name of a signal as a "+
+					"literal, not %s", name, c.Types[0])
 			}
 			if n, ok := c.Int(0); ok && (n < 1 || n > lastSignal) {
 				c.Errorf(c.Args[0], "bad-argument", "%s(): signals are from 1 to %d, not %d", name, lastSignal, n)
@@ -148,15 +155,19 @@ func sendsSignal(name, doc, example string, helper asm.BuiltinFunc, need *machin
 
 func init() {
 	sendsSignal("signal", "Sends a signal to the current process, by number or name: `signal(\"KILL\")`.",
-		`tracepoint:syscalls:sys_enter_execve / comm == "bash" / { signal("SIGINT"); }`, asm.FnSendSignal, machine.SendSignal)
+		`tracepoint:syscalls:sys_enter_execve / comm == "bash" / { signal("SIGINT"); }`, asm.FnSendSignal,
+		machine.SendSignal)
 	sendsSignal("signal_thread", "Sends a signal to the current thread, by number or name.",
-		`tracepoint:syscalls:sys_enter_execve / comm == "bash" / { signal_thread("SIGINT"); }`, asm.FnSendSignalThread, machine.SendSignalThread)
+		`tracepoint:syscalls:sys_enter_execve / comm == "bash" / { signal_thread("SIGINT"); }`,
+		asm.FnSendSignalThread, machine.SendSignalThread)
 }
 
 var _ = define(Func{
-	Name: "override", Min: 1, Params: []Param{{"result", Integer}}, Result: types.Void, Unsafe: true, Probes: probe.HasOverride,
-	Needs:   []*machine.Feature{machine.Override},
-	Doc:     "Makes the function return at once with a result of its own. The kernel permits that for functions made for error injection.",
+	Name: "override", Min: 1, Params: []Param{{"result", Integer}}, Result: types.Void, Unsafe: true,
+	Probes: probe.HasOverride,
+	Needs:  []*machine.Feature{machine.Override},
+	Doc: "Makes the function return at once with a result of its own. The kernel permits that for functions " +
+		"made for error injection.",
 	Example: `kprobe:__x64_sys_getuid / comm == "id" / { override(2); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		call(g, asm.FnOverrideReturn, g.Context().Ctx, g.Scalar(c.Args[0]))
@@ -165,9 +176,11 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "write_user", Min: 3, Params: []Param{{"to", Address}, {"data", AnyValue}, {"length", Integer}}, Result: types.Bool, Unsafe: true,
-	Needs:   []*machine.Feature{machine.WriteUser},
-	Doc:     "Writes bytes of a string, array or buffer to memory of the current process; false if that failed. The length is at most the size of the data.",
+	Name: "write_user", Min: 3, Params: []Param{{"to", Address}, {"data", AnyValue}, {"length", Integer}},
+	Result: types.Bool, Unsafe: true,
+	Needs: []*machine.Feature{machine.WriteUser},
+	Doc: "Writes bytes of a string, array or buffer to memory of the current process; false if that failed. " +
+		"The length is at most the size of the data.",
 	Example: `uprobe:libc:getenv { $s = "HOME"; if (!write_user(arg0, $s, 5)) { warnf("not writable"); } }`,
 	Check: func(c *Call) types.Type {
 		if t := c.Types[1]; t != nil && types.IsScalar(t) {
@@ -188,7 +201,8 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "assert", Emits: true, Min: 2, Params: []Param{{"condition", AnyValue}, {"message", StringLike}}, Result: types.Void,
+	Name: "assert", Emits: true, Min: 2, Params: []Param{{"condition", AnyValue}, {"message", StringLike}},
+	Result:  types.Void,
 	Doc:     "Ends the run with status 1 and prints the message as an error if a condition does not hold.",
 	Example: `tracepoint:syscalls:sys_exit_read { assert(args.ret >= -4095, "no error number"); }`,
 	Check: func(c *Call) types.Type {

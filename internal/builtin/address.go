@@ -60,7 +60,8 @@ func symbolAddress(g Gen, name string, addr uint64) *ir.Value {
 
 var _ = define(Func{
 	Name: "percpu_kaddr", Min: 1, Params: []Param{{"symbol", StringLit}, {"cpu", Integer}}, Space: inKernel,
-	Doc:     "The address of a processor's copy of a kernel variable, the current one's by default; 0 if there is no such processor.",
+	Doc: "The address of a processor's copy of a kernel variable, the current one's by default; 0 if there is " +
+		"no such processor.",
 	Example: `interval:s:1 { print(*(uint32 *)percpu_kaddr("process_counts")); }`,
 	Yields:  "uint64",
 	Check: func(c *Call) types.Type {
@@ -88,7 +89,8 @@ var _ = define(Func{
 			return read(call(g, asm.FnGetSmpProcessorId))
 		}
 		cpu := g.Scalar(c.Args[1])
-		return g.Choose(b.Arith(ir.ULt, cpu, deferred(g, machine.Fact{Kind: machine.CPUs}, int64(c.Machine.PossibleCPUs()))),
+		return g.Choose(b.Arith(ir.ULt, cpu, deferred(g, machine.Fact{Kind: machine.CPUs},
+			int64(c.Machine.PossibleCPUs()))),
 			func() *ir.Value { return read(cpu) }, func() *ir.Value { return konst(g, 0) })
 	},
 })
@@ -126,8 +128,11 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "path", LabelOf: FirstArg, Min: 1, Params: []Param{{"path", AnyValue}, {"size", IntLit}}, Probes: probe.HasPaths,
-	Doc:     "The name of a file, of a `struct path` or a pointer to one. A name that does not fit the size, `max_strlen` by default, is an error and reads as an empty string. The kernel permits it in some functions only.",
+	Name: "path", LabelOf: FirstArg, Min: 1, Params: []Param{{"path", AnyValue}, {"size", IntLit}},
+	Probes: probe.HasPaths,
+	Doc: "The name of a file, of a `struct path` or a pointer to one. A name that does not fit the size, " +
+		"`max_strlen` by default, is an error and reads as an empty string. The kernel permits it in some " +
+		"functions only.",
 	Example: `fentry:security_file_open { print(path(args.file.f_path)); }`,
 	Yields:  "string",
 	Check: func(c *Call) types.Type {
@@ -141,7 +146,8 @@ var _ = define(Func{
 		size := c.Config.MaxStrlen
 		if n, ok := c.Int(1); ok {
 			if n < 1 || n > int64(c.Config.MaxStrlen) {
-				c.Errorf(c.Args[1], "bad-argument", "path(): the size must be from 1 to max_strlen (%d), not %d", c.Config.MaxStrlen, n)
+				c.Errorf(c.Args[1], "bad-argument", "path(): the size must be from 1 to max_strlen (%d), not %d",
+					c.Config.MaxStrlen, n)
 			} else {
 				size = int(n)
 			}

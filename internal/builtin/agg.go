@@ -116,8 +116,9 @@ func extreme(name, doc, example string, lower bool) {
 		g.When(wanted, false, store)
 	}
 	defineAgg(Agg{
-		Name: name, Shows: view.Gauge, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Doc: doc, Example: example,
-		Update: keep,
+		Name: name, Shows: view.Gauge, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Doc: doc,
+		Example: example,
+		Update:  keep,
 		Accumulate: func(g Gen, t *types.Agg, acc, from *ir.Value) {
 			b := g.B()
 			g.When(b.Load(from, 8, 8, false), false, func() { keep(g, t, acc, b.Load(from, 0, 8, false)) })
@@ -139,8 +140,10 @@ func extreme(name, doc, example string, lower bool) {
 }
 
 func init() {
-	extreme("min", "Keeps the smallest argument.", "tracepoint:syscalls:sys_exit_read { @least[comm] = min(args.ret); }", true)
-	extreme("max", "Keeps the largest argument.", "tracepoint:syscalls:sys_exit_read { @most[comm] = max(args.ret); }", false)
+	extreme("min", "Keeps the smallest argument.", "tracepoint:syscalls:sys_exit_read { @least[comm] = "+
+		"min(args.ret); }", true)
+	extreme("max", "Keeps the largest argument.", "tracepoint:syscalls:sys_exit_read { @most[comm] = "+
+		"max(args.ret); }", false)
 }
 
 // total and count of avg and stats cells: {i64 total; u64 count}.
@@ -150,7 +153,8 @@ func updateTotal(g Gen, _ *types.Agg, p, x *ir.Value) {
 }
 
 var _ = defineAgg(Agg{
-	Name: "avg", Shows: view.Summary, Additive: true, Params: number, Min: 1, Castable: true, CellBytes: twoWords, Update: updateTotal,
+	Name: "avg", Shows: view.Summary, Additive: true, Params: number, Min: 1, Castable: true, CellBytes: twoWords,
+	Update:     updateTotal,
 	Doc:        "Averages its argument.",
 	Example:    `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = avg(args.ret); }`,
 	Accumulate: sumWords(2),
@@ -171,7 +175,8 @@ var _ = defineAgg(Agg{
 })
 
 var _ = defineAgg(Agg{
-	Name: "stats", Shows: view.Summary, Additive: true, Params: number, Min: 1, CellBytes: twoWords, Update: updateTotal,
+	Name: "stats", Shows: view.Summary, Additive: true, Params: number, Min: 1, CellBytes: twoWords,
+	Update:  updateTotal,
 	Doc:     "Count, average and total of its argument.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes[comm] = stats(args.ret); }`,
 	Fold:    foldWords,
@@ -244,7 +249,8 @@ func bump(g Gen, p, bucket *ir.Value, n int) {
 }
 
 var _ = defineAgg(Agg{
-	Name: "hist", Shows: view.Histogram, Additive: true, Whole: true, Params: []Param{{"n", Integer}, {"bits", IntLit}}, Min: 1,
+	Name: "hist", Shows: view.Histogram, Additive: true, Whole: true,
+	Params: []Param{{"n", Integer}, {"bits", IntLit}}, Min: 1,
 	Doc:     "A histogram by powers of two; `bits` (0 to 5) splits each power into 2^bits buckets.",
 	Example: `tracepoint:syscalls:sys_exit_read { @bytes = hist(args.ret); }`,
 	Check: func(c *Call) ([]int64, bool) {
@@ -269,7 +275,8 @@ var _ = defineAgg(Agg{
 func lhistBuckets(params []int64) int { return int((params[1]-params[0])/params[2]) + 2 }
 
 var _ = defineAgg(Agg{
-	Name: "lhist", Shows: view.Histogram, Additive: true, Whole: true, Params: []Param{{"n", Integer}, {"min", IntLit}, {"max", IntLit}, {"step", IntLit}}, Min: 4,
+	Name: "lhist", Shows: view.Histogram, Additive: true, Whole: true,
+	Params: []Param{{"n", Integer}, {"min", IntLit}, {"max", IntLit}, {"step", IntLit}}, Min: 4,
 	Doc:     "A histogram of equal steps from min to max.",
 	Example: `tracepoint:syscalls:sys_exit_read { @bytes = lhist(args.ret, 0, 4096, 256); }`,
 	Check: func(c *Call) ([]int64, bool) {

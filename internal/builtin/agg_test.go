@@ -49,7 +49,8 @@ func TestFoldAndShow(t *testing.T) {
 		{"sum of a short cell", "sum", true, cells(words(5), []byte{1, 2, 3}), value.Int(5)},
 
 		{"min", "min", true, cells(words(4, 1), words(-2, 1), words(3, 1)), value.Int(-2)},
-		{"min: cells that are not set do not count", "min", true, cells(words(0, 0), words(8, 1), words(0, 0)), value.Int(8)},
+		{"min: cells that are not set do not count", "min", true, cells(words(0, 0), words(8, 1), words(0, 0)),
+			value.Int(8)},
 		{"unsigned min", "min", false, cells(words(-1, 1), words(2, 1)), value.Uint(2)},
 		{"min at the end of the range", "min", true, cells(words(7, 1), words(low, 1)), value.Int(low)},
 		{"min of cells that were zeroed", "min", true, cells(words(0, 0)), value.Int(0)},

@@ -161,7 +161,8 @@ func (k ParamKind) String() string {
 		AnyValue: "a value", Integer: "an integer", Address: "an integer or pointer",
 		StringLit: "a string literal", IntLit: "an integer literal",
 		WholeMap: "a map", MapOrValue: "a map or a value", Key: "a key of the map",
-		Word: "a word", WordOrIntLit: "a word or an integer", IntBehindWord: "an integer literal", StringLike: "a string", VarRef: "a variable",
+		Word: "a word", WordOrIntLit: "a word or an integer", IntBehindWord: "an integer literal",
+		StringLike: "a string", VarRef: "a variable",
 	}[k]
 }
 

@@ -81,7 +81,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "strcap", Min: 1, Params: []Param{{"string", StringLike}}, Result: types.Uint64,
-	Doc:     "How many bytes a string or array has room for, with the NUL; of a pointer: the length of the string there.",
+	Doc: "How many bytes a string or array has room for, with the NUL; of a pointer: the length of the " +
+		"string there.",
 	Example: `begin { print(strcap("hello")); }`,
 	Const: func(c *Call) (Const, bool) {
 		if len(c.Types) == 0 || c.Types[0] == nil || types.IsScalar(c.Types[0]) {

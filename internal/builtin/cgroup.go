@@ -45,8 +45,10 @@ func cgroupPathType(pattern string) *types.Deferred {
 }
 
 var _ = define(Func{
-	Name: "cgroup_path", LabelOf: FirstArg, Min: 1, Params: []Param{{"id", Integer}, {"hierarchy", StringLit}}, Yields: "cgroup_path_t", Renders: types.CgroupText,
-	Doc:     "The path of a control group by its ID, looked up when printed, in every hierarchy or those whose name matches a pattern; `unified` is the version 2 hierarchy.",
+	Name: "cgroup_path", LabelOf: FirstArg, Min: 1, Params: []Param{{"id", Integer}, {"hierarchy", StringLit}},
+	Yields: "cgroup_path_t", Renders: types.CgroupText,
+	Doc: "The path of a control group by its ID, looked up when printed, in every hierarchy or those whose " +
+		"name matches a pattern; `unified` is the version 2 hierarchy.",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[cgroup_path(cgroup, "unified")] = count(); }`,
 	Check: func(c *Call) types.Type {
 		pattern := "*"

@@ -24,10 +24,13 @@ func le64(raw []byte) uint64 {
 }
 
 var _ = define(Func{
-	Name: "nsecs", Moment: true, Wide: true, Bare: true, Params: []Param{{"clock", Word}}, Words: []string{"boot", "monotonic", "tai", "sw_tai"},
-	Result:  types.Uint64,
-	Doc:     "Nanoseconds of a clock: `boot` (the default) counts from boot and includes suspend, `monotonic` excludes it, `tai` and `sw_tai` count from 1970.",
-	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read / @at[tid] / { @ns = hist(nsecs - @at[tid]); delete(@at, tid); }`,
+	Name: "nsecs", Moment: true, Wide: true, Bare: true, Params: []Param{{"clock", Word}},
+	Words:  []string{"boot", "monotonic", "tai", "sw_tai"},
+	Result: types.Uint64,
+	Doc: "Nanoseconds of a clock: `boot` (the default) counts from boot and includes suspend, `monotonic` " +
+		"excludes it, `tai` and `sw_tai` count from 1970.",
+	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read / ` +
+		`@at[tid] / { @ns = hist(nsecs - @at[tid]); delete(@at, tid); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		clock := "boot"
 		if len(c.Words) > 0 {
@@ -58,8 +61,10 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "strftime", LabelOf: LastArg, Min: 2, Params: []Param{{"format", StringLit}, {"ns", Integer}}, Renders: types.TimeText,
-	Doc:     "The wall-clock text of a time stamp. A plain number or `nsecs` counts from boot; `nsecs(tai)` and `nsecs(sw_tai)` from 1970. Beyond strftime(3): `%f` microseconds, `%l` milliseconds, `%k` nanoseconds.",
+	Name: "strftime", LabelOf: LastArg, Min: 2, Params: []Param{{"format", StringLit}, {"ns", Integer}},
+	Renders: types.TimeText,
+	Doc: "The wall-clock text of a time stamp. A plain number or `nsecs` counts from boot; `nsecs(tai)` and " +
+		"`nsecs(sw_tai)` from 1970. Beyond strftime(3): `%f` microseconds, `%l` milliseconds, `%k` nanoseconds.",
 	Example: `interval:s:1 { printf("%s\n", strftime("%H:%M:%S", nsecs)); }`,
 	Yields:  "timestamp",
 	Check: func(c *Call) types.Type {
@@ -72,7 +77,8 @@ var _ = define(Func{
 			clock = inner
 		}
 		if clock == "monotonic" {
-			c.Errorf(c.Args[1], "bad-clock", "strftime() can not use a monotonic time stamp").Hint("use nsecs or nsecs(boot)")
+			c.Errorf(c.Args[1], "bad-clock",
+				"strftime() can not use a monotonic time stamp").Hint("use nsecs or nsecs(boot)")
 		}
 		if n, ok := c.Int(1); ok && c.Consts[1].Neg {
 			c.Errorf(c.Args[1], "bad-argument", "strftime() needs a positive time stamp, not %d", n)

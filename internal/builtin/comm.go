@@ -20,10 +20,13 @@ const (
 var otherComm = &types.String{Cap: 64}
 
 var _ = define(Func{
-	Name: "comm", Also: []string{"__builtin_comm"}, Bare: true, Fixed: true, Params: []Param{{"pid", Integer}}, Kfunc: taskFromPID,
-	Doc: "The name of the current task, at most 15 bytes. `comm(pid)` is that of any live task by its number in the initial pid namespace, " +
+	Name: "comm", Also: []string{"__builtin_comm"}, Bare: true, Fixed: true, Params: []Param{{"pid", Integer}},
+	Kfunc: taskFromPID,
+	Doc: "The name of the current task, at most 15 bytes. `comm(pid)` is that of any live task by its number in " +
+		"the initial pid namespace, " +
 		"in probes that the kernel lets look tasks up: fentry, fexit, rawtracepoint, tracepoints of system calls. " +
-		"It is `N/A` if there is no such task and `[unknown]` if the kernel (before Linux 6.2) has no way to look, both with a warning.",
+		"It is `N/A` if there is no such task and `[unknown]` if the kernel (before Linux 6.2) has no way to look, " +
+		"both with a warning.",
 	Example: `tracepoint:syscalls:sys_enter_kill { printf("%s sends %d to %s\n", comm, args.sig, comm(args.pid)); }`,
 	Yields:  "string[16]; string[64] of another task",
 	Check: func(c *Call) types.Type {

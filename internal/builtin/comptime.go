@@ -9,9 +9,11 @@ import (
 )
 
 var _ = define(Func{
-	Name: "is_literal", Also: []string{"__builtin_is_literal"}, Min: 1, Params: []Param{{"value", AnyValue}}, Result: types.Bool,
-	Doc:     "Whether a value is known while the script is compiled.",
-	Example: `macro twice(n) { if comptime (is_literal(n)) { n * 2 } else { let $n = n; $n + $n } } begin { print(twice(21)); }`,
+	Name: "is_literal", Also: []string{"__builtin_is_literal"}, Min: 1, Params: []Param{{"value", AnyValue}},
+	Result: types.Bool,
+	Doc:    "Whether a value is known while the script is compiled.",
+	Example: `macro twice(n) { if comptime (is_literal(n)) { n * 2 } else { let $n = n; $n + $n } } begin { ` +
+		`print(twice(21)); }`,
 	Const: func(c *Call) (Const, bool) {
 		k := Const{Kind: BoolConst}
 		if c.Consts[0].Kind != NoConst {
@@ -23,7 +25,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "fail", Min: 1, Params: formatParams, Variadic: true,
-	Doc:     "Stops the compilation with an error. All arguments are literals. It does so wherever it is compiled, also where the script would never get: guard it with `if comptime (…)`.",
+	Doc: "Stops the compilation with an error. All arguments are literals. It does so wherever it is compiled, " +
+		"also where the script would never get: guard it with `if comptime (…)`.",
 	Example: `begin { if comptime (sizeof(long) != 8) { fail("%s only", "64 bits"); } }`,
 	Check: func(c *Call) types.Type {
 		checkFormat(c)

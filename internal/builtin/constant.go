@@ -39,7 +39,8 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "kfunc_exist", Also: []string{"__builtin_kfunc_exist"}, Min: 1, Params: []Param{{"name", StringLit}}, Result: types.Bool, Early: true,
+	Name: "kfunc_exist", Also: []string{"__builtin_kfunc_exist"}, Min: 1, Params: []Param{{"name", StringLit}},
+	Result: types.Bool, Early: true,
 	Doc:     "Whether the kernel's type information has a function of a name.",
 	Example: `begin { if comptime (kfunc_exist("bpf_task_from_pid")) { print("it does"); } }`,
 	Const: func(c *Call) (Const, bool) {
@@ -49,7 +50,8 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "kfunc_allowed", Also: []string{"__builtin_kfunc_allowed"}, Min: 1, Params: []Param{{"name", StringLit}}, Result: types.Bool,
+	Name: "kfunc_allowed", Also: []string{"__builtin_kfunc_allowed"}, Min: 1, Params: []Param{{"name", StringLit}},
+	Result:  types.Bool,
 	Doc:     "Whether the kernel lets programs of this probe call a kernel function, found out by a trial.",
 	Example: `fentry:vfs_read { if comptime (kfunc_allowed("bpf_task_from_pid")) { print("it does"); exit(); } }`,
 	Check: func(c *Call) types.Type {
@@ -98,7 +100,8 @@ func probedFile(c *Call) (*exe.File, bool) {
 }
 
 var _ = define(Func{
-	Name: "elf_is_exe", Also: []string{"__builtin_elf_is_exe"}, Bare: true, Result: types.Bool, Probes: probe.HasUserAddrs,
+	Name: "elf_is_exe", Also: []string{"__builtin_elf_is_exe"}, Bare: true, Result: types.Bool,
+	Probes:  probe.HasUserAddrs,
 	Doc:     "Whether the probed file is a program that runs at the addresses it was linked for.",
 	Example: `uprobe:/bin/bash:readline { print(elf_is_exe()); exit(); }`,
 	Const: func(c *Call) (Const, bool) {
@@ -121,7 +124,8 @@ var _ = define(Func{
 		}
 		var st unix.Stat_t
 		if err := unix.Stat(exe.OnDisk(c.Points[0].Target), &st); err != nil {
-			c.Errorf(c.Expr, "no-file", "%s: %s", c.Name, errno.Message(&os.PathError{Op: "stat", Path: c.Points[0].Target, Err: err}))
+			c.Errorf(c.Expr, "no-file", "%s: %s", c.Name,
+				errno.Message(&os.PathError{Op: "stat", Path: c.Points[0].Target, Err: err}))
 			return Const{}, false
 		}
 		return Const{Kind: IntConst, Int: st.Ino}, true

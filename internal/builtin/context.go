@@ -36,7 +36,8 @@ var argFunc = &Func{
 		}
 		if c.Kind.RegisterArgs && n >= limit {
 			c.Errorf(c.Expr, "bad-argument", "%s doesn't support %s", c.Machine.Arch().Name, c.Name).
-				Hint("only %d arguments are passed in registers; read the others from the stack with reg(\"sp\")", limit)
+				Hint("only %d arguments are passed in registers; read the others from the stack with "+
+					"reg(\"sp\")", limit)
 		}
 		return types.Uint64
 	},
@@ -61,7 +62,8 @@ func ArgNumber(name string) int {
 // stackArgFunc stands for sarg0, sarg1, …; Lookup hands it out for all of them.
 var stackArgFunc = &Func{
 	Name: "sargN", Bare: true, Result: types.Uint64, Probes: probe.HasArgN | probe.HasRegs,
-	Doc:     "The N-th argument on the stack of the traced function, from `sarg0`: an old way to write `*(uint64 *)(reg(\"sp\") + 8)` and so on.",
+	Doc: "The N-th argument on the stack of the traced function, from `sarg0`: an old way to write `*(uint64 " +
+		"*)(reg(\"sp\") + 8)` and so on.",
 	Example: `uprobe:/bin/bash:execute_command { print(sarg0); }`,
 	Space:   func(c *Call) types.Space { return c.Kind.Space },
 	Check: func(c *Call) types.Type {
@@ -123,7 +125,8 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "probe", Old: []string{"name"}, Also: []string{"__builtin_probe"}, Bare: true, Fixed: true, Uses: probe.Uses{Probe: true},
+	Name: "probe", Old: []string{"name"}, Also: []string{"__builtin_probe"}, Bare: true, Fixed: true,
+	Uses:    probe.Uses{Probe: true},
 	Doc:     "The full name of the attach point that fired.",
 	Example: `tracepoint:syscalls:sys_enter_read, tracepoint:syscalls:sys_enter_write { @[probe] = count(); }`,
 	Yields:  "string",
@@ -215,7 +218,8 @@ var _ = define(Func{
 	Name: "ctx", Bare: true, Probes: probe.HasCtx,
 	Doc:     "The raw context of the program.",
 	Example: `profile:hz:99 { printf("%p\n", ctx); }`,
-	Yields:  "a pointer to the struct that the kernel hands to such programs: `struct pt_regs`, `struct bpf_perf_event_data`, `struct bpf_iter__task`, …",
+	Yields: "a pointer to the struct that the kernel hands to such programs: `struct pt_regs`, `struct " +
+		"bpf_perf_event_data`, `struct bpf_iter__task`, …",
 	Check: func(c *Call) types.Type {
 		elem := types.Void
 		if c.Kind.Ctx != nil && len(c.Points) > 0 {

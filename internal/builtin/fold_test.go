@@ -194,7 +194,8 @@ func TestShowParts(t *testing.T) {
 	part := words(7, 2, 103)
 	a.Fold(typ, part, words(3, 1, 103))
 	raw := slices.Concat(part, words(0, 0, 0), words(9, 1, 99), words(5, 1, 100), words(4, 9, 101))
-	want := value.Series{Interval: 10, Count: 3, Signed: true, Points: []value.Point{{Epoch: 101, Value: 4}, {Epoch: 103, Value: 10}}}
+	want := value.Series{Interval: 10, Count: 3, Signed: true, Points: []value.Point{{Epoch: 101, Value: 4},
+		{Epoch: 103, Value: 10}}}
 	if diff := cmp.Diff(want, showSeries(typ, raw)); diff != "" {
 		t.Error(diff)
 	}

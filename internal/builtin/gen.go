@@ -97,7 +97,8 @@ type Gen interface {
 	// Search is a loop that ends at the first i from 0 to n-1 for which test is
 	// not zero, and yields it, or -1; n is at most most. Of values from outside, test may use
 	// vals, as it is given them.
-	Search(at syntax.Node, n *ir.Value, most int, vals []*ir.Value, test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value
+	Search(at syntax.Node, n *ir.Value, most int, vals []*ir.Value,
+		test func(i *ir.Value, vals []*ir.Value) *ir.Value) *ir.Value
 	// Option declares a named parameter of the script and yields where in the
 	// data map its value is.
 	Option(o *object.Option) int

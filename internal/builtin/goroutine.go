@@ -15,7 +15,8 @@ var _ = define(Func{
 	Check: func(c *Call) types.Type {
 		for _, p := range c.Points {
 			if _, err := user.GoroutineID(p, c.Opts); err != nil {
-				c.Errorf(c.Expr, "not-in-probe", "goid is only known in functions of Go programs: %s", errno.Message(err))
+				c.Errorf(c.Expr, "not-in-probe", "goid is only known in functions of Go programs: %s",
+					errno.Message(err))
 				break
 			}
 		}

@@ -54,7 +54,8 @@ func (k kernelFormat) check(c *Call, subject string) {
 			return
 		}
 		if _, isText := c.Types[1+i].(*types.String); isText != (after[0] == 's') {
-			c.Errorf(c.Args[1+i], "format-type", "%s: %%%c does not go with a value of type %s", subject, after[0], c.Types[1+i])
+			c.Errorf(c.Args[1+i], "format-type", "%s: %%%c does not go with a value of type %s", subject,
+				after[0], c.Types[1+i])
 		}
 		rest = after[1:]
 	}
@@ -62,7 +63,8 @@ func (k kernelFormat) check(c *Call, subject string) {
 
 var _ = define(Func{
 	Name: "debugf", Min: 1, Params: formatParams, Variadic: true,
-	Doc:     "Prints to the kernel's trace pipe, for debugging: at most three of `%d %u %x %p %s`, formatted by the kernel.",
+	Doc: "Prints to the kernel's trace pipe, for debugging: at most three of `%d %u %x %p %s`, formatted by " +
+		"the kernel.",
 	Example: `begin { debugf("here %d", pid); }`,
 	Yields:  "",
 	Check: func(c *Call) types.Type {

@@ -18,9 +18,12 @@ func mapKeys(c *Call) []syntax.Expr {
 }
 
 var _ = define(Func{
-	Name: "delete", Deletes: true, Ignorable: true, Min: 1, Params: []Param{{"map", MapOrValue}, {"key", Key}}, Result: types.Bool,
-	Doc:     "Removes an element, `delete(@m, key)` or `delete(@m[key])`, or a scalar map's value. Yields whether there was one.",
-	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read { delete(@at, tid); }`,
+	Name: "delete", Deletes: true, Ignorable: true, Min: 1, Params: []Param{{"map", MapOrValue}, {"key", Key}},
+	Result: types.Bool,
+	Doc: "Removes an element, `delete(@m, key)` or `delete(@m[key])`, or a scalar map's value. Yields whether " +
+		"there was one.",
+	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read { ` +
+		`delete(@at, tid); }`,
 	Check: func(c *Call) types.Type {
 		if c.MapName == "" {
 			if _, ok := c.Args[0].(*syntax.MapIndex); !ok {
@@ -36,8 +39,9 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "has_key", Min: 2, Params: []Param{{"map", WholeMap}, {"key", Key}}, Result: types.Bool,
-	Doc:     "Whether a map has an element of a key.",
-	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read / has_key(@at, tid) / { @ns = hist(nsecs - @at[tid]); }`,
+	Doc: "Whether a map has an element of a key.",
+	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read / ` +
+		`has_key(@at, tid) / { @ns = hist(nsecs - @at[tid]); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return g.HasKey(c.Expr, c.MapArg(), mapKeys(c))
 	},
@@ -45,8 +49,10 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "find", Min: 3, Params: []Param{{"map", WholeMap}, {"key", Key}, {"variable", VarRef}}, Result: types.Bool,
-	Doc:     "Whether a map has an element of a key; if so its value goes to a variable, which keeps what it had otherwise.",
-	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read { let $at: uint64; if (find(@at, tid, $at)) { @ns = hist(nsecs - $at); } }`,
+	Doc: "Whether a map has an element of a key; if so its value goes to a variable, which keeps what it " +
+		"had otherwise.",
+	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read { let ` +
+		`$at: uint64; if (find(@at, tid, $at)) { @ns = hist(nsecs - $at); } }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		return g.FindKey(c.Expr, c.MapArg(), c.Args[1:2], c.Args[2].(*syntax.Var))
 	},
@@ -54,7 +60,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "len", Also: []string{"stack_len"}, Min: 1, Params: []Param{{"of", MapOrValue}}, Result: types.Int64,
-	Doc:     "How many elements a map with keys has, or how many frames a stack, as many as printing it shows without `<unwind failure>` and functions that are inlined: `len(kstack)`.",
+	Doc: "How many elements a map with keys has, or how many frames a stack, as many as printing it shows " +
+		"without `<unwind failure>` and functions that are inlined: `len(kstack)`.",
 	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } interval:s:1 { print(len(@at)); }`,
 	Check: func(c *Call) types.Type {
 		if c.MapName != "" {
@@ -81,8 +88,10 @@ var _ = define(Func{
 })
 
 var _ = define(Func{
-	Name: "check_key", Min: 3, Params: []Param{{"map", WholeMap}, {"key", Key}, {"name", StringLit}}, Result: types.Void,
-	Doc:     "Makes sure that a value can be a key of a map with keys, on behalf of the macro that is named. It does nothing when the script runs.",
+	Name: "check_key", Min: 3, Params: []Param{{"map", WholeMap}, {"key", Key}, {"name", StringLit}},
+	Result: types.Void,
+	Doc: "Makes sure that a value can be a key of a map with keys, on behalf of the macro that is named. It " +
+		"does nothing when the script runs.",
 	Example: `macro seen(@m, k) { check_key(@m, k, "seen"); has_key(@m, k) } begin { @m[1] = 2; print(seen(@m, 1)); }`,
 	Lower:   func(Gen, *Call, *ir.Value) *ir.Value { return nil },
 })

@@ -38,13 +38,17 @@ func addressBytes(t types.Type) (n int, ok bool) {
 }
 
 var _ = define(Func{
-	Name: "ntop", LabelOf: LastArg, Min: 1, Params: []Param{{"family", AnyValue}, {"address", AnyValue}}, Result: inetType, Renders: types.AddressText,
-	Doc:     "The text of an IP address: of an integer in network byte order or 4 bytes (IPv4), or of 16 bytes (IPv6), also as `struct in_addr` and `struct in6_addr`. A family in front, 2 or 10, decides instead: `ntop(family, address)`; without one the address is the only argument.",
+	Name: "ntop", LabelOf: LastArg, Min: 1, Params: []Param{{"family", AnyValue}, {"address", AnyValue}},
+	Result: inetType, Renders: types.AddressText,
+	Doc: "The text of an IP address: of an integer in network byte order or 4 bytes (IPv4), or of 16 bytes " +
+		"(IPv6), also as `struct in_addr` and `struct in6_addr`. A family in front, 2 or 10, decides instead: " +
+		"`ntop(family, address)`; without one the address is the only argument.",
 	Example: `tracepoint:sock:inet_sock_set_state { @[ntop(args.daddr)] = count(); }`,
 	Check: func(c *Call) types.Type {
 		if len(c.Args) == 2 {
 			if _, ok := types.IsInteger(c.Types[0]); !ok && c.Types[0] != nil {
-				c.Errorf(c.Args[0], "argument-type", "ntop() only supports an integer as the address family, not %s", c.Types[0])
+				c.Errorf(c.Args[0], "argument-type", "ntop() only supports an integer as the address family, not %s",
+					c.Types[0])
 			}
 		}
 		last := len(c.Args) - 1
@@ -138,7 +142,8 @@ var _ = define(Func{
 var macType = &types.Deferred{Name: "mac_address", By: types.MACText, Bytes: 6, Algn: 1}
 
 var _ = define(Func{
-	Name: "macaddr", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}}, Result: macType, Renders: types.MACText,
+	Name: "macaddr", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}}, Result: macType,
+	Renders: types.MACText,
 	Doc:     "The text of a hardware address: of 6 bytes at an address, or of an array of them.",
 	Example: `kprobe:__dev_queue_xmit { print(macaddr(((struct sk_buff *)arg0)->dev->dev_addr)); }`,
 	Check: func(c *Call) types.Type {
@@ -148,7 +153,8 @@ var _ = define(Func{
 		}
 		_, literal := c.Str(0)
 		if n, ok := isBytes(t); !ok || n < 6 || literal {
-			c.Errorf(c.Args[0], "argument-type", "macaddr() expects an address or an array of at least 6 bytes, not %s", t)
+			c.Errorf(c.Args[0], "argument-type", "macaddr() expects an address or an array of at least 6 "+
+				"bytes, not %s", t)
 		}
 		return macType
 	},
@@ -176,17 +182,21 @@ var _ = define(Func{
 func withObject(g Gen, c *Call, i int, none int64, use func(p *ir.Value) *ir.Value) *ir.Value {
 	p := g.Scalar(c.Args[i])
 	if p.Kind != ir.Ptr {
-		g.Errorf(c.Args[i], "%s() takes a pointer that the probe was given, as in args.%s: of a number the kernel does not know what it points to", c.Name, c.Func.Params[i].Name)
+		g.Errorf(c.Args[i], "%s() takes a pointer that the probe was given, as in args.%s: of a number the kernel "+
+			"does not know what it points to", c.Name, c.Func.Params[i].Name)
 		return konst(g, none)
 	}
 	b := g.B()
-	return g.Choose(b.Arith(ir.Ne, p, konst(g, 0)), func() *ir.Value { return use(p) }, func() *ir.Value { return konst(g, none) })
+	return g.Choose(b.Arith(ir.Ne, p, konst(g, 0)), func() *ir.Value {
+		return use(p)
+	}, func() *ir.Value { return konst(g, none) })
 }
 
 var _ = define(Func{
 	Name: "socket_cookie", Min: 1, Params: []Param{{"sk", Address}}, Result: types.Uint64, Probes: probe.HasObjects,
-	Needs:   []*machine.Feature{machine.SocketCookie},
-	Doc:     "The number that the kernel gives a socket for its lifetime, 0 of a null pointer. The socket is an argument of the traced function; from the fields of arguments not all kernels take it.",
+	Needs: []*machine.Feature{machine.SocketCookie},
+	Doc: "The number that the kernel gives a socket for its lifetime, 0 of a null pointer. The socket is an " +
+		"argument of the traced function; from the fields of arguments not all kernels take it.",
 	Example: `fentry:tcp_connect { print(socket_cookie(args.sk)); }`,
 	Check: func(c *Call) types.Type {
 		needStruct(c, 0, "sock")
@@ -205,6 +215,7 @@ func needStruct(c *Call, arg int, name string) {
 		ok = isStruct && s.Name == name
 	}
 	if !ok && c.Types[arg] != nil {
-		c.Errorf(c.Args[arg], "argument-type", "%s() only supports 'struct %s *' arguments (%s provided)", c.Func.Name, name, c.Types[arg])
+		c.Errorf(c.Args[arg], "argument-type", "%s() only supports 'struct %s *' arguments (%s provided)",
+			c.Func.Name, name, c.Types[arg])
 	}
 }

@@ -28,10 +28,13 @@ const (
 )
 
 var _ = define(Func{
-	Name: "skboutput", Min: 4, Params: []Param{{"file", StringLit}, {"skb", Address}, {"length", Integer}, {"offset", Integer}}, Result: types.Uint32,
+	Name: "skboutput", Min: 4, Params: []Param{{"file", StringLit}, {"skb", Address}, {"length", Integer},
+		{"offset", Integer}}, Result: types.Uint32,
 	Ignorable: true, Probes: probe.HasObjects, Needs: []*machine.Feature{machine.SkbOutput},
-	Doc: "Appends a packet to a pcap file, which is made at the start: at most `length` bytes of it, without the first `offset`; 14 leaves out an Ethernet header, as the " +
-		"file is one of IP packets. The packet is an argument of the traced function. Yields 0 or, as the kernel says it, a negative number. Packets have " +
+	Doc: "Appends a packet to a pcap file, which is made at the start: at most `length` bytes of it, without the " +
+		"first `offset`; 14 leaves out an Ethernet header, as the " +
+		"file is one of IP packets. The packet is an argument of the traced function. Yields 0 or, as the kernel " +
+		"says it, a negative number. Packets have " +
 		"a buffer of their own on each CPU; `perf_rb_pages` makes it larger.",
 	Example: `fentry:__dev_queue_xmit { skboutput("sent.pcap", args.skb, args.skb.len, 14); }`,
 	Check: func(c *Call) types.Type {
@@ -56,7 +59,9 @@ var _ = define(Func{
 			t, _ := c.Machine.TypeByName("struct", "sk_buff") // Check has seen that it is there
 			length, _ := t.(*types.Struct).Field("len")
 			wire := b.Load(probe.Member(b, skb, length), 0, 4, false)
-			n := g.Choose(b.Arith(ir.ULt, wire, limit), func() *ir.Value { return wire }, func() *ir.Value { return limit })
+			n := g.Choose(b.Arith(ir.ULt, wire, limit), func() *ir.Value {
+				return wire
+			}, func() *ir.Value { return limit })
 			ev := &object.Event{Text: path, Map: -1}
 			return g.Packet(c, ev, skb, n, call(g, asm.FnKtimeGetBootNs), offset, n, wire)
 		})

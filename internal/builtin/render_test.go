@@ -67,16 +67,19 @@ func TestNames(t *testing.T) {
 	}{
 		{errno, 0, "Success"}, {errno, 2, "No such file or directory"}, {errno, -38, "Invalid system call number"},
 		{errno, 41, "Unknown error"}, {errno, 134, "Unknown error"}, {errno, -1 << 63, "Unknown error"},
-		{signals, 9, "Killed"}, {signals, 0, "Unknown signal 0"}, {signals, 33, "Unknown signal 33"}, {signals, 34, "Real-time signal 0"},
+		{signals, 9, "Killed"}, {signals, 0, "Unknown signal 0"}, {signals, 33, "Unknown signal 33"},
+		{signals, 34, "Real-time signal 0"},
 		{signals, 64, "Real-time signal 30"}, {signals, 65, "N/A"}, {signals, -9, "N/A"},
-		{calls, 0, "read"}, {calls, 4, "stat"}, {calls, 257, "openat"}, {calls, 400, "Unknown syscall"}, {calls, 100000, "Unknown syscall"},
+		{calls, 0, "read"}, {calls, 4, "stat"}, {calls, 257, "openat"}, {calls, 400, "Unknown syscall"},
+		{calls, 100000, "Unknown syscall"},
 	} {
 		if got := c.t.name(c.n); got != c.want {
 			t.Errorf("name(%d) = %q, want %q", c.n, got, c.want)
 		}
 	}
 	image, stride := errno.image(), errno.stride()
-	if got := string(image[2*stride : 2*stride+25]); got != "No such file or directory" || stride%8 != 0 || len(image) != 135*stride {
+	if got := string(image[2*stride : 2*stride+25]); got != "No such file or directory" || stride%8 != 0 ||
+		len(image) != 135*stride {
 		t.Errorf("the table has %q for 2, a stride of %d and %d bytes", got, stride, len(image))
 	}
 	for name, want := range map[string]int{"KILL": 9, "SIGKILL": 9, "TERM": 15, "kill": 0, "": 0, "SIGSIGKILL": 0} {

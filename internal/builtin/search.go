@@ -27,7 +27,9 @@ func searched(g Gen, n int) *ir.Value {
 // verifier.
 func byteAt(g Gen, p, i *ir.Value, limit int) *ir.Value {
 	b := g.B()
-	i = g.Choose(b.Arith(ir.ULt, i, konst(g, int64(limit))), func() *ir.Value { return i }, func() *ir.Value { return konst(g, 0) })
+	i = g.Choose(b.Arith(ir.ULt, i, konst(g, int64(limit))), func() *ir.Value {
+		return i
+	}, func() *ir.Value { return konst(g, 0) })
 	return b.Arith(ir.Add, p, i)
 }
 
@@ -38,7 +40,8 @@ func checkNeedle(c *Call) {
 	if ok && len(lit) <= shortNeedle || c.Machine.Has(machine.BPFLoop) == nil {
 		return
 	}
-	c.Errorf(c.Args[1], "missing-feature", "%s(): this kernel can only search for a literal of at most %d bytes", c.Name, shortNeedle).
+	c.Errorf(c.Args[1], "missing-feature", "%s(): this kernel can only search for a literal of at most %d bytes",
+		c.Name, shortNeedle).
 		Hint("kernels from 5.17 on search for any string")
 }
 
@@ -88,7 +91,9 @@ func index(g Gen, c *Call) *ir.Value {
 }
 
 func atLeastZero(g Gen, n *ir.Value) *ir.Value {
-	return g.Choose(g.B().Arith(ir.SLt, n, konst(g, 0)), func() *ir.Value { return konst(g, 0) }, func() *ir.Value { return n })
+	return g.Choose(g.B().Arith(ir.SLt, n, konst(g, 0)), func() *ir.Value {
+		return konst(g, 0)
+	}, func() *ir.Value { return n })
 }
 
 // strLit is a literal argument up to its NUL.
@@ -146,8 +151,10 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "memcmp", Min: 3, Params: []Param{{"a", AnyValue}, {"b", AnyValue}, {"n", Integer}}, Result: types.Int32,
-	Doc:     "Compares the first n bytes of two values, or of what pointers lead to: 0 if they are equal, else the difference of the first two that are not, as signed characters. n is at most the size of the smaller one.",
-	Example: `tracepoint:syscalls:sys_enter_openat { $f = str(args.filename); if (memcmp($f, "/etc", 4) == 0) { @[comm] = count(); } }`,
+	Doc: "Compares the first n bytes of two values, or of what pointers lead to: 0 if they are equal, else the " +
+		"difference of the first two that are not, as signed characters. n is at most the size of the smaller one.",
+	Example: `tracepoint:syscalls:sys_enter_openat { $f = str(args.filename); if (memcmp($f, "/etc", 4) == 0) { ` +
+		`@[comm] = count(); } }`,
 	Check: func(c *Call) types.Type {
 		for i, t := range c.Types[:2] {
 			if _, ok := t.(*types.Agg); ok {

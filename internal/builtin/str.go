@@ -42,7 +42,11 @@ func strLimit(c *Call) (capacity, read int) {
 
 var _ = define(Func{
 	Name: "str", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}, {"length", Integer}},
-	Doc:     "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 characters are read. What is not in memory when the probe fires cannot be read, but for probes of user programs from Linux 6.1 on, which wait for it; the string is empty then, and shown as `<unreadable>` (setting `str_unreadable`), in JSON as `null`. Of a string: the string, likewise; of a literal: the literal, cut to n characters.",
+	Doc: "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 " +
+		"characters are read. What is not in memory when the probe fires cannot be read, but for probes of user " +
+		"programs from Linux 6.1 on, which wait for it; the string is empty then, and shown as `<unreadable>` " +
+		"(setting `str_unreadable`), in JSON as `null`. Of a string: the string, likewise; of a literal: the " +
+		"literal, cut to n characters.",
 	Example: `tracepoint:syscalls:sys_enter_execve { printf("%s\n", str(args.filename)); }`,
 	Yields:  "string",
 	Check: func(c *Call) types.Type {
@@ -68,7 +72,8 @@ var _ = define(Func{
 			return &types.String{Cap: c.Config.MaxStrlen}
 		}
 		if known && !negative && n > int64(c.Config.MaxStrlen) {
-			c.Warnf(c.Args[1], "string-capped", "length %d is above max_strlen and shortened to %d", n, c.Config.MaxStrlen).
+			c.Warnf(c.Args[1], "string-capped", "length %d is above max_strlen and shortened to %d", n,
+				c.Config.MaxStrlen).
 				Hint("set max_strlen in the config block or the environment to read more")
 		}
 		capacity, _ := strLimit(c)
@@ -145,7 +150,8 @@ func cutsText(c *Call, s *types.String) bool {
 
 // TextCall is the call that reads n characters at an address.
 func TextCall(pos syntax.Pos, addr, n syntax.Expr) *syntax.Call {
-	end := &syntax.Binary{Pos: pos, Op: syntax.Add, OpPos: pos.At, X: n, Y: &syntax.IntLit{Pos: pos, Text: "1", Value: 1}}
+	end := &syntax.Binary{Pos: pos, Op: syntax.Add, OpPos: pos.At, X: n,
+		Y: &syntax.IntLit{Pos: pos, Text: "1", Value: 1}}
 	return &syntax.Call{Pos: pos, Func: &syntax.Ident{Pos: pos, Name: "str"}, Args: []syntax.Expr{addr, end}}
 }
 
@@ -268,8 +274,9 @@ func memory(g Gen, e syntax.Expr, t types.Type) (addr *ir.Value, space types.Spa
 
 var _ = define(Func{
 	Name: "strncmp", Min: 3, Params: []Param{{"a", StringLike}, {"b", StringLike}, {"n", IntLit}}, Result: types.Uint64,
-	Doc:     "0 if the first n bytes of two strings are equal, else 1.",
-	Example: `tracepoint:syscalls:sys_enter_openat / strncmp(str(args.filename), "/etc/", 5) == 0 / { @[comm] = count(); }`,
+	Doc: "0 if the first n bytes of two strings are equal, else 1.",
+	Example: `tracepoint:syscalls:sys_enter_openat / strncmp(str(args.filename), "/etc/", 5) == 0 / { @[comm] ` +
+		`= count(); }`,
 	Check: func(c *Call) types.Type {
 		if len(c.Consts) == 3 && c.Consts[2].Neg {
 			c.Errorf(c.Args[2], "bad-argument", "strncmp() can not compare a negative number of bytes")

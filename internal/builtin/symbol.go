@@ -22,7 +22,8 @@ var (
 )
 
 var _ = define(Func{
-	Name: "ksym", LabelOf: FirstArg, Old: []string{"sym"}, Min: 1, Params: []Param{{"address", Address}}, Result: ksymType, Renders: types.KernelSymbolText,
+	Name: "ksym", LabelOf: FirstArg, Old: []string{"sym"}, Min: 1, Params: []Param{{"address", Address}},
+	Result: ksymType, Renders: types.KernelSymbolText,
 	Doc:     "The name of the kernel symbol that an address lies in, found when printed.",
 	Example: `tracepoint:timer:hrtimer_start { @[ksym(args.function)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
@@ -56,7 +57,8 @@ func storeUsym(g Gen, c *Call, p, addr *ir.Value) {
 }
 
 var _ = define(Func{
-	Name: "usym", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", Address}}, Result: usymType, Renders: types.UserSymbolText, UserSymbols: true,
+	Name: "usym", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", Address}}, Result: usymType,
+	Renders: types.UserSymbolText, UserSymbols: true,
 	Doc:     "The name of the symbol of the current process that an address lies in, found when printed.",
 	Example: `uprobe:libc:qsort { @[usym(arg3)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
@@ -157,7 +159,8 @@ func stack(f Func, user bool) {
 	f.Check = func(c *Call) types.Type {
 		t := &types.Stack{User: user, Limit: maxFrames, Mode: stackMode(c.Config.StackMode)}
 		if len(f.Needs) > 0 && c.Opts.NoFeature["unwind"] {
-			c.Errorf(c.Expr, "unsupported", "%s is without unwinding tables for --no-feature unwind", name).Hint("use ustack")
+			c.Errorf(c.Expr, "unsupported", "%s is without unwinding tables for --no-feature unwind",
+				name).Hint("use ustack")
 		}
 		for i := range c.Args {
 			if w := c.Words[i]; w != "" {
@@ -176,7 +179,8 @@ func stack(f Func, user bool) {
 				continue
 			}
 			if n > mostFrames {
-				c.Errorf(c.Args[i], "bad-argument", "%s([int limit]): limit shouldn't exceed %d, %d given", name, mostFrames, n)
+				c.Errorf(c.Args[i], "bad-argument", "%s([int limit]): limit shouldn't exceed %d, %d given",
+					name, mostFrames, n)
 			}
 			t.Limit = int(min(n, mostFrames))
 		}
@@ -184,7 +188,8 @@ func stack(f Func, user bool) {
 			if len(c.Args) > 0 {
 				c.Errorf(c.Expr, "bad-argument", "%s(): 'build_id' stack mode can only be used for ustack", name)
 			} else {
-				c.Warnf(c.Expr, "stack-mode", "'build_id' stack mode can only be used for ustack, falling back to 'raw' stack mode for %s", name)
+				c.Warnf(c.Expr, "stack-mode", "'build_id' stack mode can only be used for ustack, falling back to "+
+					"'raw' stack mode for %s", name)
 			}
 			t.Mode = types.StackRaw
 		}
@@ -224,7 +229,9 @@ func stack(f Func, user bool) {
 			// user code no kernel stack: EFAULT is no failure.
 			now := b.Load(id, 0, 8, false)
 			g.When(b.Arith(ir.SLt, now, konst(g, 0)), true, func() {
-				g.When(b.Arith(ir.Ne, now, konst(g, -efault)), true, func() { g.Failed(c.Expr, object.StackFailed, name, now) })
+				g.When(b.Arith(ir.Ne, now, konst(g, -efault)), true, func() {
+					g.Failed(c.Expr, object.StackFailed, name, now)
+				})
 			})
 		}
 		b.Store(p, 0, 8, b.Load(id, 0, 8, false))
@@ -241,17 +248,25 @@ func stack(f Func, user bool) {
 func init() {
 	stack(Func{
 		Name: "kstack", Old: []string{"stack"},
-		Doc:     "The kernel stack. `kstack(mode, limit)`: mode `bpftrace`, `perf` or `raw`, limit at most 1024 frames, 127 if it is not given. Of kernel stacks, and of user stacks taken by frame pointers, the kernel yields no more than `kernel.perf_event_max_stack` says, 127 unless changed.",
+		Doc: "The kernel stack. `kstack(mode, limit)`: mode `bpftrace`, `perf` or `raw`, limit at most 1024 " +
+			"frames, 127 if it is not given. Of kernel stacks, and of user stacks taken by frame pointers, the " +
+			"kernel yields no more than `kernel.perf_event_max_stack` says, 127 unless changed.",
 		Example: "profile:hz:99 { @[kstack(perf, 5)] = count(); }",
 	}, false)
 	stack(Func{
-		Name:    ustackName,
-		Doc:     "The user stack of the current thread: on x86-64 and arm64 from Linux 6.1 on complete without frame pointers too, by the unwinding tables of the files (`.eh_frame`, and on x86-64 those of Go's runtime); by frame pointers elsewhere, for `--no-feature unwind`, and for a process whose tables are still being made. A stack that could not be followed to its end, or may be wrong since there were no tables yet, has `<unwind failure>` as its last line. Arguments as for kstack; the mode may also be `build_id`.",
+		Name: ustackName,
+		Doc: "The user stack of the current thread: on x86-64 and arm64 from Linux 6.1 on complete without " +
+			"frame pointers too, by the unwinding tables of the files (`.eh_frame`, and on x86-64 those of Go's " +
+			"runtime); by frame pointers elsewhere, for `--no-feature unwind`, and for a process whose tables are " +
+			"still being made. A stack that could not be followed to its end, or may be wrong since there were no " +
+			"tables yet, has `<unwind failure>` as its last line. Arguments as for kstack; the mode may also be " +
+			"`build_id`.",
 		Example: "profile:hz:99 { @[comm, ustack] = count(); }",
 	}, true)
 	stack(Func{
 		Name: "dw_ustack", Unstable: "dw_ustack", Needs: unwinding,
-		Doc:     "Another name of ustack, refused where the kernel cannot unwind by tables. No processes need to be named for it.",
+		Doc: "Another name of ustack, refused where the kernel cannot unwind by tables. No processes need to " +
+			"be named for it.",
 		Example: "profile:hz:99 { @[comm, dw_ustack(perf)] = count(); }",
 	}, true)
 }
@@ -347,7 +362,8 @@ var _ = define(Func{
 	Check: func(c *Call) types.Type {
 		if name, ok := c.Str(0); ok {
 			if _, ok := c.Machine.Arch().Reg(name); !ok {
-				c.Errorf(c.Args[0], "bad-register", "'%s' is not a valid register on this architecture (%s)", name, c.Machine.Arch().Name)
+				c.Errorf(c.Args[0], "bad-register", "'%s' is not a valid register on this architecture (%s)", name,
+					c.Machine.Arch().Name)
 			}
 		}
 		return types.Uint64

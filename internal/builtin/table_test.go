@@ -136,22 +136,27 @@ func TestSignature(t *testing.T) {
 // compare names. Those missing here have vocabularies of their own: flags,
 // BPF opcodes, IR, events of perf.
 var stages = []string{
-	"check", "compile", "expand", "load", "lower", "object", "opt", "output", "session", "symbolize", "syntax", "types", "value", "view/derive",
+	"check", "compile", "expand", "load", "lower", "object", "opt", "output", "session", "symbolize", "syntax",
+	"types", "value", "view/derive",
 }
 
 // mayName are names that are quoted outside the table, and why.
 var mayName = map[string][]string{
-	"syntax/names.go":         {"args", "ctx", "kstack", "ustack", "nsecs", "pid", "tid"}, // the grammar knows them: they are never types or record fields
-	"syntax/item.go":          {"config"},                                                 // the block of settings
-	"types/types.go":          {"count", "hist", "lhist", "tseries"},                      // how the type of a map is spelled
-	"types/names.go":          {"count"},                                                  // the type count_t
-	"view/derive/annotate.go": {"name"},                                                   // a word of annotations
-	"session/cgroup.go":       {"cgroup"},                                                 // a type of file systems
-	"session/family.go":       {"pid"},                                                    // a field of the kernel's tasks
-	"load/elf.go":             {"probe"},                                                  // the end of a section's name
-	"load/btf.go":             {"ctx"},                                                    // a parameter's name in BTF
-	"compile/compile.go":      {"join"},                                                   // a stage
-	"output/json.go":          {"printf", "warnf", "errorf", "stats", "hist", "tseries"},  // the types of JSON records, which have names of their own right
+	// the grammar knows them: they are never types or record fields
+	"syntax/names.go": {"args", "ctx", "kstack", "ustack", "nsecs", "pid", "tid"},
+	"syntax/item.go":  {"config"}, // the block of settings
+	// how the type of a map is spelled
+	"types/types.go":          {"count", "hist", "lhist", "tseries"},
+	"types/names.go":          {"count"},  // the type count_t
+	"view/derive/annotate.go": {"name"},   // a word of annotations
+	"session/cgroup.go":       {"cgroup"}, // a type of file systems
+	// a field of the kernel's tasks
+	"session/family.go":  {"pid"},
+	"load/elf.go":        {"probe"}, // the end of a section's name
+	"load/btf.go":        {"ctx"},   // a parameter's name in BTF
+	"compile/compile.go": {"join"},  // a stage
+	// the types of JSON records, which have names of their own right
+	"output/json.go": {"printf", "warnf", "errorf", "stats", "hist", "tseries"},
 }
 
 // TestNamedOnce looks for names of the table in the string literals of other
@@ -175,7 +180,8 @@ func TestNamedOnce(t *testing.T) {
 			file := stage + "/" + filepath.Base(path)
 			for name, line := range quotedNames(t, path, src, names) {
 				if !slices.Contains(mayName[file], name) {
-					t.Errorf("%s:%d names %q; let its entry in the table say what this place wants to know", file, line, name)
+					t.Errorf("%s:%d names %q; let its entry in the table say what this place wants to know",
+						file, line, name)
 				}
 				found[file] = append(found[file], name)
 			}

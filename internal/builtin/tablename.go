@@ -52,8 +52,9 @@ func (t *nameTable) image() []byte {
 // table of the data map.
 func naming(name, label, doc, example string, table func(c *Call) *nameTable) {
 	define(Func{
-		Name: name, Label: label, Min: 1, Params: []Param{{"number", Integer}}, Yields: "string", Doc: doc, Example: example,
-		Check: func(c *Call) types.Type { return &types.String{Cap: table(c).stride()} },
+		Name: name, Label: label, Min: 1, Params: []Param{{"number", Integer}}, Yields: "string", Doc: doc,
+		Example: example,
+		Check:   func(c *Call) types.Type { return &types.String{Cap: table(c).stride()} },
 		Const: func(c *Call) (Const, bool) {
 			n, ok := c.Int(0)
 			if !ok {

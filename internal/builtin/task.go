@@ -37,7 +37,8 @@ func inInit(c *Call) bool { return len(c.Words) > 0 && c.Words[0] == "init" }
 
 var _ = define(Func{
 	Name: "pid", Bare: true, Fixed: true, Params: []Param{{"namespace", Word}}, Words: []string{"curr_ns", "init"},
-	Doc:     "The process ID (thread group ID) of the current task, as seen from hawk's pid namespace; `pid(init)` as seen from the initial one.",
+	Doc: "The process ID (thread group ID) of the current task, as seen from hawk's pid namespace; `pid(init)` " +
+		"as seen from the initial one.",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[pid] = count(); }`,
 	Named:   "the name of the process is comm",
 	Result:  types.Uint32,
@@ -48,7 +49,8 @@ var _ = define(Func{
 
 var _ = define(Func{
 	Name: "tid", Bare: true, Fixed: true, Params: []Param{{"namespace", Word}}, Words: []string{"curr_ns", "init"},
-	Doc:     "The thread ID of the current task, as seen from hawk's pid namespace; `tid(init)` as seen from the initial one.",
+	Doc: "The thread ID of the current task, as seen from hawk's pid namespace; `tid(init)` as seen from the " +
+		"initial one.",
 	Example: `tracepoint:syscalls:sys_enter_read { @[tid] = count(); }`,
 	Named:   "the name of the process is comm",
 	Result:  types.Uint32,
@@ -156,13 +158,16 @@ func clearTail(g Gen, w0, w1 *ir.Value) (*ir.Value, *ir.Value) {
 func kernelMembers(c *Call, name string, members ...string) {
 	t, err := c.Machine.TypeByName("struct", name)
 	if err != nil {
-		c.Errorf(c.Expr, "no-kernel-types", "%s needs the kernel's types, which are not known: %s", c.Name, errno.Message(err)).
-			Hint("they are in /sys/kernel/btf/vmlinux if the kernel is built with CONFIG_DEBUG_INFO_BTF; BPFTRACE_BTF names another file")
+		c.Errorf(c.Expr, "no-kernel-types", "%s needs the kernel's types, which are not known: %s", c.Name,
+			errno.Message(err)).
+			Hint("they are in /sys/kernel/btf/vmlinux if the kernel is built with CONFIG_DEBUG_INFO_BTF; " +
+				"BPFTRACE_BTF names another file")
 		return
 	}
 	for _, m := range members {
 		if _, ok := t.(*types.Struct).Field(m); !ok {
-			c.Errorf(c.Expr, "no-kernel-types", "%s needs the member %s of the kernel's struct %s, which is not there", c.Name, m, name)
+			c.Errorf(c.Expr, "no-kernel-types", "%s needs the member %s of the kernel's struct %s, which "+
+				"is not there", c.Name, m, name)
 		}
 	}
 }
@@ -336,14 +341,16 @@ func init() {
 	relative("pcomm", "The name of the parent.",
 		"tracepoint:syscalls:sys_enter_execve { @[pcomm] = count(); }", "real_parent", "comm", commType)
 	relative("leader_tid", "The thread ID of the thread group's leader.",
-		"tracepoint:syscalls:sys_enter_futex / tid != leader_tid / { @[comm] = count(); }", "group_leader", "pid", types.Int32)
+		"tracepoint:syscalls:sys_enter_futex / tid != leader_tid / { @[comm] = count(); }", "group_leader",
+		"pid", types.Int32)
 	relative("leader_comm", "The name of the thread group's leader.",
 		"tracepoint:syscalls:sys_enter_futex { @[leader_comm, comm] = count(); }", "group_leader", "comm", commType)
 }
 
 var _ = define(Func{
 	Name: "usermode", Also: []string{"__builtin_usermode"}, Bare: true, Result: types.Uint8,
-	Doc:     "1 if the probe interrupted user code, else 0. Known at compile time where the probe has no registers: 1 in begin and end, 0 in the others.",
+	Doc: "1 if the probe interrupted user code, else 0. Known at compile time where the probe has no " +
+		"registers: 1 in begin and end, 0 in the others.",
 	Example: `profile:hz:99 { @[usermode] = count(); }`,
 	Const: func(c *Call) (Const, bool) {
 		if c.Kind.Has&probe.HasRegs != 0 {

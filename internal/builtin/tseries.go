@@ -39,8 +39,12 @@ const (
 var keeps = map[string]int64{"sum": keepSum, "avg": keepAvg, "min": keepMin, "max": keepMax}
 
 var _ = defineAgg(Agg{
-	Name: "tseries", Shows: view.Series, Unstable: "tseries", Whole: true, Params: []Param{{"n", Integer}, {"interval", IntLit}, {"count", IntLit}, {"of", StringLit}}, Min: 3,
-	Doc:     "A time series: the last value in each of the last `count` intervals of so many nanoseconds, or their `\"sum\"`, `\"avg\"`, `\"min\"` or `\"max\"`. The times are those of the wall clock. A map with keys of series of more than 1,300 intervals each has room for 262,144 intervals in all, and for as many as `max_map_keys` if that is more.",
+	Name: "tseries", Shows: view.Series, Unstable: "tseries", Whole: true,
+	Params: []Param{{"n", Integer}, {"interval", IntLit}, {"count", IntLit}, {"of", StringLit}}, Min: 3,
+	Doc: "A time series: the last value in each of the last `count` intervals of so many nanoseconds, or their " +
+		"`\"sum\"`, `\"avg\"`, `\"min\"` or `\"max\"`. The times are those of the wall clock. A map with keys of " +
+		"series of more than 1,300 intervals each has room for 262,144 intervals in all, and for as many as " +
+		"`max_map_keys` if that is more.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @bytes = tseries(args.ret, 1s, 10, "sum"); }`,
 	Check:   checkSeries,
 	CellBytes: func(t *types.Agg) int {

@@ -71,7 +71,8 @@ func distinct(found map[*probe.Point][]spot) bool {
 var _ = define(Func{
 	Name: "uaddr", Wide: true, Also: []string{"__builtin_uaddr"}, Min: 1, Params: []Param{{"symbol", StringLit}},
 	Probes: probe.HasUserAddrs, Uses: probe.Uses{Probe: true},
-	Doc:     "The address of a symbol of the probed program or library in the current process. Its size says what the pointer leads to: an integer of 1, 2, 4 or 8 bytes.",
+	Doc: "The address of a symbol of the probed program or library in the current process. Its size says what " +
+		"the pointer leads to: an integer of 1, 2, 4 or 8 bytes.",
 	Example: `uprobe:/bin/bash:readline { printf("%s\n", str(*uaddr("ps1_prompt"))); }`,
 	Yields:  "pointer to an unsigned integer of the symbol's size",
 	Check: func(c *Call) types.Type {
@@ -107,7 +108,8 @@ var _ = define(Func{
 		if c.Kind.Has&probe.HasRetval != 0 && c.Diags != nil {
 			// Since then the kernel says in a return probe which function it is of.
 			if err := c.Machine.Has(machine.UprobeMulti); err != nil {
-				c.Errorf(c.Expr, "missing-feature", "uaddr can not be used with %s probes: needs Linux %s or newer", c.Kind.Name, machine.UprobeMulti.Since).
+				c.Errorf(c.Expr, "missing-feature", "uaddr can not be used with %s probes: needs Linux %s or newer",
+					c.Kind.Name, machine.UprobeMulti.Since).
 					Hint("take the address in a uprobe and keep it in a map")
 			}
 		}
@@ -158,5 +160,7 @@ func deltaNear(g Gen, ip *ir.Value, all []spot) *ir.Value {
 		return konst(g, all[0].delta)
 	}
 	here := b.Arith(ir.Eq, b.Arith(ir.And, ip, konst(g, pageBits)), konst(g, int64(all[0].addr&pageBits)))
-	return g.Choose(here, func() *ir.Value { return konst(g, all[0].delta) }, func() *ir.Value { return deltaNear(g, ip, all[1:]) })
+	return g.Choose(here, func() *ir.Value {
+		return konst(g, all[0].delta)
+	}, func() *ir.Value { return deltaNear(g, ip, all[1:]) })
 }

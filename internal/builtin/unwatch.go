@@ -10,7 +10,8 @@ import (
 
 var _ = define(Func{
 	Name: "unwatch", Min: 1, Params: []Param{{"address", Address}}, Result: types.Void,
-	Doc: "Ends the watchpoints at an address, when user space handles the event: in all threads and on all processors, whose registers are free then. " +
+	Doc: "Ends the watchpoints at an address, when user space handles the event: in all threads and on all " +
+		"processors, whose registers are free then. " +
 		"The others go on, and so does the run, even if none is left.",
 	Example: `watchpoint:0x10000000:8:w { printf("%s\n", ustack); unwatch(0x10000000); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {

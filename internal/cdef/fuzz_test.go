@@ -12,9 +12,11 @@ import (
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"struct s { int a : 3; char b[4]; struct { long c; }; } __attribute__((packed, aligned(8)));",
-		"#define f(x, ...) #x x ## 1 __VA_ARGS__\n#if defined f && f(2) == '\\x41'\nenum e { A = sizeof(int), B = f(3) };\n#else\n#endif",
+		"#define f(x, ...) #x x ## 1 __VA_ARGS__\n#if defined f && f(2) == '\\x41'\nenum e { A = sizeof(int), B = " +
+			"f(3) };\n#else\n#endif",
 		"typedef int (*fn)(void), *p, a[3][2]; typedef struct s *q; union u { q a; fn b; };",
-		"#include <stddef.h>\n#pragma pack(push, 1)\nstruct t { max_align_t a; size_t b[__builtin_offsetof(struct t2, x)]; };",
+		"#include <stddef.h>\n#pragma pack(push, 1)\nstruct t { max_align_t a; size_t b[__builtin_offsetof(struct " +
+			"t2, x)]; };",
 		"static inline int f(int x) { return x; } int v = { 1 }; asm(\"nop\"); struct s;",
 	} {
 		f.Add(seed, "struct z { int q; }")

@@ -83,7 +83,8 @@ func program(header string, structs []*types.Struct) string {
 				fmt.Fprintf(&b, "printf(\"  %s %%zu %%zu\\n\", offsetof(%s, %s), %s);\n", name, s, name, size)
 				continue
 			}
-			fmt.Fprintf(&b, "{ union { %s s; unsigned char b[sizeof(%s)]; } u; memset(&u, 0, sizeof u); u.s.%s = -1; printf(\"  %s \");"+
+			fmt.Fprintf(&b, "{ union { %s s; unsigned char b[sizeof(%s)]; } u; memset(&u, 0, sizeof u); u.s.%s = "+
+				"-1; printf(\"  %s \");"+
 				" for (size_t i = 0; i < sizeof u.b; i++) printf(\"%%02x\", u.b[i]); puts(\"\"); }\n", s, s, name, name)
 		}
 	}

@@ -61,7 +61,8 @@ const predefinedText = `
 // Headers that belong to a compiler, not to the system, and are not found
 // without one.
 var ownHeaders = map[string]string{
-	"stddef.h":      "typedef unsigned long size_t; typedef long ptrdiff_t; typedef int wchar_t; typedef struct { long long a; long double b; } max_align_t;\n#define offsetof(t, m) __builtin_offsetof(t, m)\n",
+	"stddef.h": "typedef unsigned long size_t; typedef long ptrdiff_t; typedef int wchar_t; typedef struct { " +
+		"long long a; long double b; } max_align_t;\n#define offsetof(t, m) __builtin_offsetof(t, m)\n",
 	"stdarg.h":      "typedef __builtin_va_list va_list; typedef __builtin_va_list __gnuc_va_list;\n",
 	"stdbool.h":     "",
 	"stdalign.h":    "",

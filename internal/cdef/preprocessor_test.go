@@ -54,7 +54,8 @@ func TestPreprocess(t *testing.T) {
 		{"#ifdef A\na\n#endif\n#ifndef A\nb\n#endif", "b"},
 		{"#define A\n#if defined A && defined(A) && !defined(B)\nyes\n#endif", "yes"},
 		{"#define F(x) x == 3\n#if F(3) && UNKNOWN == 0 && 'A' == 65 && 0x10u > -1\nyes\n#else\nno\n#endif", "no"},
-		{"#if -1 >> 1 == -1 && 7 / 2 * 2 == 6 && (1 ? 2 : 3) == 2 && ~0 == -1 && -7 % 3 == -1 && 010 == 8\nyes\n#endif", "yes"},
+		{"#if -1 >> 1 == -1 && 7 / 2 * 2 == 6 && (1 ? 2 : 3) == 2 && ~0 == -1 && -7 % 3 == -1 && 010 == " +
+			"8\nyes\n#endif", "yes"},
 		{"#if 0\ndon't \"mind\n#endif\nok", "ok"},
 		{"#if __has_include(<none.h>) || __has_attribute(packed)\na\n#else\nb\n#endif", "b"},
 		{"#if __has_include(<stddef.h>)\na\n#endif", "a"},

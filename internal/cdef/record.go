@@ -209,7 +209,8 @@ func (p *parser) memberLayout(m memberDecl, last bool) (size, align int) {
 		if at.file == nil {
 			at = m.typ.rec.at
 		}
-		panic(syntaxError{at, "member " + m.name.text + " has the incomplete type " + keyword(m.typ.rec) + " " + m.typ.rec.tag})
+		panic(syntaxError{at, "member " + m.name.text + " has the incomplete type " + keyword(m.typ.rec) +
+			" " + m.typ.rec.tag})
 	}
 	if m.typ.kind == voidKind {
 		panic(syntaxError{m.name, "member " + m.name.text + " is void"})

@@ -71,16 +71,19 @@ func TestTypes(t *testing.T) {
 		{"typedef int (*fn_t)(int, char), arr_t[4];", "", "fn_t", "void *"},
 		{"enum e { A, B = 5, C };", "enum", "e", "enum e"},
 		{"#define T unsigned int\nstruct s { T a; T b : 3; };", "struct", "s", "struct s a:uint32 b:uint32"},
-		{"static inline int f(struct s *p) { return p->x; }\nextern int v;\nint x = 3, y[] = { 1, 2 };\nstruct s { int a; };", "struct", "s", "struct s a:int32"},
+		{"static inline int f(struct s *p) { return p->x; }\nextern int v;\nint x = 3, y[] = { 1, 2 };\nstruct s " +
+			"{ int a; };", "struct", "s", "struct s a:int32"},
 		{"_Static_assert(sizeof(int) == 4, \"no\");\nstruct s { int a; _Static_assert(1, \"\"); int b; };", "struct",
 			"s", "struct s a:int32 b:int32"},
-		{"__extension__ struct s { __extension__ union { int a; }; struct { int b; } __attribute__((unknown(1, (2)))) c; };", "struct", "s",
+		{"__extension__ struct s { __extension__ union { int a; }; struct { int b; } __attribute__((unknown(1, " +
+			"(2)))) c; };", "struct", "s",
 			"struct s :union {int32} c:struct {int32}"},
 		{"struct s { int a __aligned(8); int b; } __packed;", "struct", "s", "struct s a:int32 b:int32"},
 		{"struct s { typeof(int) a; __typeof__(char *) b; };", "struct", "s", "struct s a:int32 b:int8 *"},
 		{"struct s { int a; }", "struct", "s", "struct s a:int32"},
 		{"typedef struct { int a; } t; struct s { t; int b; };", "struct", "s", "struct s b:int32"},
-		{"struct o { char c; struct { int k; union { char l; long m; }; }; };\nstruct s { char a[__builtin_offsetof(struct o, m) + sizeof(int) * (2)]; };", "struct", "s",
+		{"struct o { char c; struct { int k; union { char l; long m; }; }; };\nstruct s { char " +
+			"a[__builtin_offsetof(struct o, m) + sizeof(int) * (2)]; };", "struct", "s",
 			"struct s a:string[24]"},
 		{"struct s { char a[__builtin_offsetof(struct sock, family)]; };", "struct", "s", "struct s a:string[16]"},
 	} {
@@ -171,7 +174,8 @@ func TestEnumerators(t *testing.T) {
 }
 
 func TestMacro(t *testing.T) {
-	u, _ := read(t, "#define N M + 1 // one more\n#define M (1 << 3)\n#define F(x) ((x) + 1)\n#define G F(2) * M\n#define LONG 1 + \\\n 2\n#define SAME SAME\n#define GONE 1\n#undef GONE\n#define EMPTY\n", Options{})
+	u, _ := read(t, "#define N M + 1 // one more\n#define M (1 << 3)\n#define F(x) ((x) + 1)\n#define G F(2) * "+
+		"M\n#define LONG 1 + \\\n 2\n#define SAME SAME\n#define GONE 1\n#undef GONE\n#define EMPTY\n", Options{})
 	for name, want := range map[string]string{"N": "M + 1", "M": "(1 << 3)",
 		"G": "((2) + 1) * (1 << 3)", "LONG": "1 + 2", "EMPTY": ""} {
 		m, ok := u.Macro(name)

@@ -57,7 +57,8 @@ func (w *walker) lockedAgainst(s *slot, x val, at syntax.Node, name string) bool
 		return false
 	}
 	w.errorf(at, "locked-type",
-		"Type mismatch for %s: its type is locked to '%s', because a comptime condition depends on it, and this is '%s'",
+		"Type mismatch for %s: its type is locked to '%s', because a comptime condition depends on it, and "+
+			"this is '%s'",
 		name, s.locked.Type, x.Type)
 	return true
 }

@@ -46,13 +46,15 @@ func (w *walker) illegal(e syntax.Expr, name string, f *builtin.Func) {
 		d := w.errorf(e, "not-in-probe",
 			"The %s builtin can only be used with 'kprobes', 'uprobes' and 'usdt' probes", name)
 		if entry := entryOf(kind); entry != "" {
-			d.Hint("arguments are gone when a function returns: keep %s in a map by tid in the %s, @arg[tid] = %s, and take @arg[tid] here", name, entry, name)
+			d.Hint("arguments are gone when a function returns: keep %s in a map by tid in the %s, @arg[tid] = %s, "+
+				"and take @arg[tid] here", name, entry, name)
 		} else if kind.Has&hasArgs != 0 {
 			d.Hint("the arguments of %s probes have names: args.name", kind.Name)
 		}
 	case f.Probes&hasArgs != 0:
 		d := w.errorf(e, "not-in-probe",
-			"The args builtin can only be used with tracepoint, rawtracepoint, fentry/fexit, and uprobe probes (%s used here)",
+			"The args builtin can only be used with tracepoint, rawtracepoint, fentry/fexit, and uprobe probes "+
+				"(%s used here)",
 			kind.TypeName())
 		if kind.Has&hasArgN != 0 {
 			d.Hint("use arg0, arg1, … here")

@@ -115,11 +115,13 @@ func (w *walker) sortIs(m *mapState, want sortOfMap, at syntax.Node) bool {
 	var d *source.Diagnostic
 	if want == keyed {
 		d = w.errorf(at, "map-sort",
-			"%s used as a map with an explicit key (non-scalar map), previously used without an explicit key (scalar map)", m.name).
+			"%s used as a map with an explicit key (non-scalar map), previously used without an explicit key "+
+				"(scalar map)", m.name).
 			Note(m.sortAt, "it was first used here")
 	} else {
 		d = w.errorf(at, "map-sort",
-			"%s used as a map without an explicit key (scalar map), previously used with an explicit key (non-scalar map)", m.name).
+			"%s used as a map without an explicit key (scalar map), previously used with an explicit key "+
+				"(non-scalar map)", m.name).
 			Note(m.sortAt, "it was first used here")
 	}
 	d.Hint("a map has a key everywhere or nowhere: give one of the two another name")

@@ -27,7 +27,8 @@ func carried() ([]byte, error) {
 // carriedOptions are the options that a script compiled ahead of time still
 // takes, by their names.
 var carriedOptions = []string{
-	"-c", "-o", "-f", "-B", "-q", "--no-warnings", "--debuginfo", "--duration", "--max-overhead", "--exit-status", "-h", "-V", "-d", "--dry-run", "-v",
+	"-c", "-o", "-f", "-B", "-q", "--no-warnings", "--debuginfo", "--duration", "--max-overhead", "--exit-status",
+	"-h", "-V", "-d", "--dry-run", "-v",
 }
 
 // carriedTable is the part of the table of options that carriedOptions names.
@@ -50,11 +51,13 @@ func (c *command) runCarried(args []string, payload []byte) int {
 	}
 	for stage := range c.debug {
 		if err == nil && stage != "all" && !slices.Contains(loadStages, stage) {
-			err = usagef("USAGE: invalid option for -d: %s; a script compiled ahead of time has %s, all", stage, strings.Join(loadStages, ", "))
+			err = usagef("USAGE: invalid option for -d: %s; a script compiled ahead of time has %s, all", stage,
+				strings.Join(loadStages, ", "))
 		}
 	}
 	if err == nil && len(c.operands) > 0 && !c.stop {
-		err = usagef("USAGE: positional parameters can not be given to a script compiled ahead of time: %s", c.operands[0])
+		err = usagef("USAGE: positional parameters can not be given to a script compiled ahead of time: %s",
+			c.operands[0])
 	}
 	if err != nil {
 		fmt.Fprintln(c.err, err)
@@ -128,7 +131,8 @@ func splitNamed(table []option, declared []*object.Option, args []string) (rest,
 // carriedUsage is the help text of a script compiled ahead of time.
 func carriedUsage(table []option, declared []*object.Option) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A script compiled ahead of time by hawk %s.\n\nUSAGE:\n    %s [options] [script options]\n\n", Version, filepath.Base(os.Args[0]))
+	fmt.Fprintf(&b, "A script compiled ahead of time by hawk %s.\n\nUSAGE:\n    %s [options] [script options]\n\n",
+		Version, filepath.Base(os.Args[0]))
 	if len(declared) > 0 {
 		b.WriteString("SCRIPT OPTIONS:\n")
 		for _, o := range declared {

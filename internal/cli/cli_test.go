@@ -50,7 +50,8 @@ func TestUsage(t *testing.T) {
 		{"-p 1 -c ls -e begin{}", 1, "", "ERROR: USAGE: Cannot use both -c and -p.\nHINT: see hawk --help\n"},
 		{"-d zzz -e begin{}", 1, "", "ERROR: USAGE: invalid option for -d: zzz; valid ones are tokens, tree, "},
 		{"-B foo -e begin{}", 1, "", "ERROR: USAGE: invalid value for -B: foo; valid ones are line, full, none\n"},
-		{"--mode foo -e begin{}", 1, "", "ERROR: USAGE: invalid value for --mode: foo; valid ones are run, test, bench, format, codegen, compiler-bench\n"},
+		{"--mode foo -e begin{}", 1, "", "ERROR: USAGE: invalid value for --mode: foo; valid ones are run, test, " +
+			"bench, format, codegen, compiler-bench\n"},
 		{"-e begin{} --cmd=", 1, "", "ERROR: USAGE: the command of -c is empty\n"},
 		{"--no-feature foo -e begin{}", 1, "", "ERROR: USAGE: invalid feature for --no-feature: foo; valid ones are "},
 		{"-kk -e begin{}", 1, "", "ERROR: -kk is no longer supported"},
@@ -63,14 +64,16 @@ func TestUsage(t *testing.T) {
 		{"--aot-runtime x -e begin{}", 1, "", "ERROR: USAGE: --aot-runtime goes with --aot\n"},
 		{"--test --fmt -e begin{}", 1, "", "ERROR: USAGE: --fmt conflicts with existing --test\n"},
 		{"--duration abc -e begin{}", 1, "", "ERROR: USAGE: invalid value for --duration: abc"},
-		{"--exit-status me -e begin{}", 1, "", "ERROR: USAGE: invalid value for --exit-status: me; valid ones are child\n"},
+		{"--exit-status me -e begin{}", 1, "", "ERROR: USAGE: invalid value for --exit-status: me; valid ones " +
+			"are child\n"},
 		{"--exit-status child -e begin{}", 1, "", "ERROR: USAGE: --exit-status child goes with -c\n"},
 		{"--follow -e begin{}", 1, "", "ERROR: USAGE: --follow goes with -p or -c\n"},
 		{"nosuch.bt", 1, "", "ERROR: failed to open file 'nosuch.bt': No such file or directory\n"},
 		{"help", 1, "", "ERROR: failed to open file 'help': No such file or directory\nHINT: did you mean --help?\n"},
 		{".", 1, "", "ERROR: failed to read file '.': Is a directory\n"},
 		{"noise", 1, "", "ERROR: noise: this is a binary file"},
-		{"--mode codegen -e begin{} -f xml", 1, "", "ERROR: Invalid output format \"xml\"\nValid formats: 'text', 'json', 'json-safe', 'csv'\n"},
+		{"--mode codegen -e begin{} -f xml", 1, "", "ERROR: Invalid output format \"xml\"\nValid formats: 'text', " +
+			"'json', 'json-safe', 'csv'\n"},
 		{"--mode codegen -e begin{}", 0, "", ""},
 		{"--mode codegen -qb --usdt-file-activation -ebegin{} x", 0, "", ""},
 		{"--mode codegen -e begin{} -- --zz", 1, "", "ERROR: unexpected program command line options: --zz\n"},
@@ -87,7 +90,8 @@ func TestUsage(t *testing.T) {
 		{"-l -e i:1s{}s:cs:7{}begin{}", 0, "interval:us:\nsoftware:cs:\n", ""},
 		{"-l -e nosuch:x{}", 1, "", "stdin:1:1-7: ERROR: Invalid probe type: nosuch\n"},
 		{"-l i", 0, "", "WARNING: nothing matches 'i'\nHINT: hawk -l 'interval:*' lists probes of this kind\n"},
-		{"-l software:faultz", 0, "", "WARNING: nothing matches 'software:faultz'\nHINT: did you mean software:faults?\n"},
+		{"-l software:faultz", 0, "", "WARNING: nothing matches 'software:faultz'\nHINT: did you mean " +
+			"software:faults?\n"},
 		{"-l software:f[z]*,s:faults", 0, "software:faults:\n", "WARNING: nothing matches 'software:f[z]*'\n"},
 		{"--no-warnings -l software:faultz", 0, "", ""},
 		{"-l test:x", 0, "", "WARNING: test probes are not listed\n"},
@@ -147,7 +151,8 @@ func TestOperands(t *testing.T) {
 			t.Fatal(err)
 		}
 		f, params, named, err := c.script()
-		if err != nil || f.Text != "begin{}" || strings.Join(params, " ") != tt.params || strings.Join(named, " ") != tt.named {
+		if err != nil || f.Text != "begin{}" || strings.Join(params, " ") != tt.params ||
+			strings.Join(named, " ") != tt.named {
 			t.Errorf("%q: params %q, named %q, %v", tt.args, params, named, err)
 		}
 	}
@@ -205,11 +210,13 @@ func TestInfo(t *testing.T) {
 	var b strings.Builder
 	helpers.write(&b)
 	features.write(&b)
-	want := "Kernel helpers\n  dpath: no                        get_tai_ns: yes\n  loop: yes\nTracing\n  limit: 7\n  good: yes\n  bad: no (it said \"no\")\n"
+	want := "Kernel helpers\n  dpath: no                        get_tai_ns: yes\n  loop: yes\nTracing\n  limit: " +
+		"7\n  good: yes\n  bad: no (it said \"no\")\n"
 	if b.String() != want {
 		t.Errorf("%q", b.String())
 	}
-	const object = `{"kernel_helpers": {"dpath": false, "get_tai_ns": true, "loop": true}, "tracing": {"limit": 7, "good": true, "bad": false}, "reasons": {"bad": "it said \"no\""}}` + "\n"
+	const object = `{"kernel_helpers": {"dpath": false, "get_tai_ns": true, "loop": true}, "tracing": {"limit": 7, ` +
+		`"good": true, "bad": false}, "reasons": {"bad": "it said \"no\""}}` + "\n"
 	if got := infoJSON([]section{helpers, features}); got != object {
 		t.Errorf("JSON %s", got)
 	}

@@ -231,7 +231,8 @@ _hawk() {
 		case len(o.values) > 0:
 			spec = ":" + quoteZsh.Replace(o.arg) + ":(" + strings.Join(o.values, " ") + ")"
 		default:
-			action := map[argKind]string{fileArg: "_files", dirArg: "_files -/", dirListArg: "_dir_list", pidArg: "_pids", commandArg: "_command_names", programArg: "_hawk_program"}[o.argument()]
+			action := map[argKind]string{fileArg: "_files", dirArg: "_files -/", dirListArg: "_dir_list",
+				pidArg: "_pids", commandArg: "_command_names", programArg: "_hawk_program"}[o.argument()]
 			if action == "" {
 				action = " "
 			}
@@ -314,7 +315,8 @@ complete -c hawk -n __hawk_listing -f -a '(__hawk_probes)'
 			fmt.Fprintf(&b, " -x -a '%s'", quoteFish.Replace(strings.Join(o.values, " ")))
 		default:
 			b.WriteString(map[argKind]string{
-				anyArg: " -x", fileArg: " -r -F", dirArg: " -x -a '(__fish_complete_directories)'", dirListArg: " -x -a '(__hawk_dirs)'", pidArg: " -x -a '(__fish_complete_pids)'",
+				anyArg: " -x", fileArg: " -r -F", dirArg: " -x -a '(__fish_complete_directories)'",
+				dirListArg: " -x -a '(__hawk_dirs)'", pidArg: " -x -a '(__fish_complete_pids)'",
 				commandArg: " -x -a '(__fish_complete_command)'", programArg: " -x -a '(__hawk_program)'",
 			}[o.argument()])
 		}

@@ -67,8 +67,10 @@ func (c *command) facts() []section {
 	system := section{title: "System", key: "system"}
 	var u unix.Utsname
 	if err := unix.Uname(&u); err == nil {
-		os := []string{unix.ByteSliceToString(u.Sysname[:]), unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Version[:])}
-		system.items = []item{{name: "OS", value: strings.Join(os, " ")}, {name: "Arch", value: unix.ByteSliceToString(u.Machine[:])}}
+		os := []string{unix.ByteSliceToString(u.Sysname[:]), unix.ByteSliceToString(u.Release[:]),
+			unix.ByteSliceToString(u.Version[:])}
+		system.items = []item{{name: "OS", value: strings.Join(os, " ")},
+			{name: "Arch", value: unix.ByteSliceToString(u.Machine[:])}}
 	}
 	tracing := section{title: "Tracing", key: "tracing", items: []item{c.because("tracefs", traceErr)}}
 	for _, f := range machine.Features() {

@@ -61,7 +61,8 @@ func (c *command) listTo(out *bufio.Writer) int {
 	for _, pattern := range splitPatterns(operand) {
 		found, warned = 0, false
 		if !strings.Contains(pattern, ":") && strings.Contains(pattern, ".") {
-			c.warn(fmt.Sprintf("'%s' looks like a file name but there is no such file; it is taken for a pattern", pattern))
+			c.warn(fmt.Sprintf("'%s' looks like a file name but there is no such file; it is taken for a pattern",
+				pattern))
 			warned = true
 		}
 		err := c.listPattern(pattern, out, emit, func(text string) { warned = true; c.warn(text) })
@@ -109,7 +110,8 @@ func splitPatterns(s string) []string {
 	return out
 }
 
-// listHint says what a pattern that nothing matches was probably meant to be, as a line of its own; "" if that is not known.
+// listHint says what a pattern that nothing matches was probably meant to be, as a line of its own;
+// "" if that is not known.
 func (c *command) listHint(pattern string) string {
 	parts, err := probe.PatternParts(pattern)
 	if err != nil || len(parts) == 0 {
@@ -132,7 +134,8 @@ func (c *command) listHint(pattern string) string {
 	if len(others) > 1 {
 		meant += ":" + last
 	}
-	// The neighbours come first, by what follows the category or the file, of which there may be more in a name; then those of other categories.
+	// The neighbours come first, by what follows the category or the file, of which there may be
+	// more in a name; then those of other categories.
 	for i := len(others) - 1; i >= 0 && !strings.Contains(others[i].Text, "/"); i-- {
 		others[i] = probe.Part{Text: "*"}
 		var ends, names []string
@@ -202,7 +205,8 @@ func (c *command) listScript(emit func(probe.Listed)) int {
 		return exitUsage
 	}
 	script, ds := expand.Expand(tree, expand.Options{
-		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(), Probe: opts,
+		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(),
+		Probe: opts,
 	})
 	if script != nil {
 		_, more := check.Check(script)

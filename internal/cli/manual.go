@@ -144,7 +144,8 @@ func ascii(s string) string {
 
 // roff escapes what has a meaning in the text of a page.
 func roff(s string) string {
-	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, `"`, `\(dq`).Replace(s)
+	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, `"`,
+		`\(dq`).Replace(s)
 }
 
 // roffText is running text: names between backquotes become bold.

@@ -46,7 +46,8 @@ func (c *command) namedOptions(named []string, obj *object.Object) (values map[s
 	if len(unknown) == 0 {
 		return values, 0, false
 	}
-	return nil, c.optionsFail(obj, fmt.Errorf("unexpected program command line options: %s", strings.Join(unknown, ", "))), true
+	return nil, c.optionsFail(obj, fmt.Errorf("unexpected program command line options: %s",
+		strings.Join(unknown, ", "))), true
 }
 
 // namedValues are the texts of the options behind "--", for what has to be known while

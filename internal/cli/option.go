@@ -127,7 +127,8 @@ func findLong(table []option, name string) (*option, error) {
 	for _, o := range found {
 		names = append(names, "'--"+o.long+"'")
 	}
-	return nil, &usageError{fmt.Sprintf("hawk: option '--%s' is ambiguous; possibilities: %s", name, strings.Join(names, " ")), true}
+	return nil, &usageError{fmt.Sprintf("hawk: option '--%s' is ambiguous; possibilities: %s", name,
+		strings.Join(names, " ")), true}
 }
 
 func parseShort(table []option, letters string, next func(string) (string, error), s *settings) error {

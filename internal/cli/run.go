@@ -38,17 +38,20 @@ func (c *command) run() int {
 	if c.pid != 0 {
 		fd, err := unix.PidfdOpen(c.pid, 0)
 		if err != nil {
-			return c.fail(exitUsage, fmt.Errorf("Failed to attach to pid: Unable to open pidfd (%s)", errno.Reason(err)))
+			return c.fail(exitUsage, fmt.Errorf("Failed to attach to pid: Unable to open pidfd (%s)",
+				errno.Reason(err)))
 		}
 		unix.Close(fd)
 	}
 	if c.traceable != "" {
 		if _, err := os.Stat(c.traceable); err != nil {
-			return c.fail(exitUsage, fmt.Errorf("Failed to open kernel function info: Could not read functions from %s. (%s)", c.traceable, errno.Reason(err)))
+			return c.fail(exitUsage, fmt.Errorf("Failed to open kernel function info: Could not read functions "+
+				"from %s. (%s)", c.traceable, errno.Reason(err)))
 		}
 	}
 	o := compile.Options{
-		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(), Probe: c.probeOptions(), Warnings: c.warnings > 0,
+		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(),
+		Probe: c.probeOptions(), Warnings: c.warnings > 0,
 		Dumps: c.dumps(), Trace: os.Getenv("HAWK_TRACE") != "",
 	}
 	if c.aot == "" {
@@ -141,7 +144,8 @@ func (c *command) badFormat() (status int, bad bool) {
 	if c.format == "" || slices.Contains(formats, c.format) {
 		return exitOK, false
 	}
-	fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: '%s'\n", c.format, strings.Join(formats, "', '"))
+	fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: '%s'\n", c.format,
+		strings.Join(formats, "', '"))
 	return exitUsage, true
 }
 

@@ -23,7 +23,8 @@ func (c *command) script() (f *source.File, params, named []string, err error) {
 	case c.program != nil:
 		f = source.NewFile("stdin", *c.program)
 	case len(operands) == 0 || len(operands) == c.afterDashes:
-		return nil, nil, nil, &usageError{"ERROR: USAGE: a program is needed: -e PROGRAM, a FILE, or - for standard input", true}
+		return nil, nil, nil, &usageError{"ERROR: USAGE: a program is needed: -e PROGRAM, a FILE, or - for " +
+			"standard input", true}
 	default:
 		if f, err = c.readScript(operands[0]); err != nil {
 			return nil, nil, nil, err
@@ -47,10 +48,12 @@ func (c *command) readScript(name string) (*source.File, error) {
 	}
 	file, err := os.Open(name)
 	if err != nil && strings.ContainsAny(name, "{} ") {
-		return nil, &usageError{fmt.Sprintf("ERROR: failed to open file '%s': %s\nHINT: a program on the command line follows -e: hawk -e '…'", name, errno.Reason(err)), false}
+		return nil, &usageError{fmt.Sprintf("ERROR: failed to open file '%s': %s\nHINT: a program on the command "+
+			"line follows -e: hawk -e '…'", name, errno.Reason(err)), false}
 	}
 	if err != nil && slices.ContainsFunc(shown(), func(o option) bool { return o.long == name }) {
-		return nil, &usageError{fmt.Sprintf("ERROR: failed to open file '%s': %s\nHINT: did you mean --%s?", name, errno.Reason(err), name), false}
+		return nil, &usageError{fmt.Sprintf("ERROR: failed to open file '%s': %s\nHINT: did you mean --%s?", name,
+			errno.Reason(err), name), false}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("failed to open file '%s': %s", name, errno.Reason(err))

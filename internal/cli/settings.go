@@ -75,7 +75,8 @@ type settings struct {
 // reference calls those.
 var (
 	loadStages   = []string{"verifier", "loader"}
-	stageAliases = map[string]string{"codegen": "ir", "codegen-opt": "opt", "dis": "asm", "libbpf": "loader", "parse": "tree"}
+	stageAliases = map[string]string{"codegen": "ir", "codegen-opt": "opt", "dis": "asm", "libbpf": "loader",
+		"parse": "tree"}
 )
 
 // viewStage is the stage that shows what a script's data means.
@@ -109,7 +110,8 @@ func (s *settings) setDebug(list string) error {
 			name = to
 		}
 		if !slices.Contains(debugStages(), name) {
-			return usagef("USAGE: invalid option for -d: %s; valid ones are %s", name, strings.Join(debugStages(), ", "))
+			return usagef("USAGE: invalid option for -d: %s; valid ones are %s", name,
+				strings.Join(debugStages(), ", "))
 		}
 		s.debug[name] = true
 	}
@@ -136,7 +138,8 @@ func (s *settings) setDuration(text string) error {
 func (s *settings) setMaxOverhead(text string) error {
 	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 	if err != nil || !(n > 0) || n > 1e6 {
-		return usagef("USAGE: invalid value for --max-overhead: %s; it is a percentage of one processor like 5 or 0.5", text)
+		return usagef("USAGE: invalid value for --max-overhead: %s; it is a percentage of one processor "+
+			"like 5 or 0.5", text)
 	}
 	s.maxOverhead = n
 	return nil
@@ -184,7 +187,8 @@ func parsePID(text string) (int, error) {
 	return int(n), nil
 }
 
-// setCommand refuses an empty command, which a script of the shell gets from a variable that is not set: without one the run would not end.
+// setCommand refuses an empty command, which a script of the shell gets from a variable that is not
+// set: without one the run would not end.
 func (s *settings) setCommand(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return usagef("USAGE: the command of -c is empty")
@@ -199,7 +203,8 @@ func (s *settings) setNoFeature(list string) error {
 	}
 	for name := range strings.SplitSeq(list, ",") {
 		if !probe.IsFeature(name) {
-			return usagef("USAGE: invalid feature for --no-feature: %s; valid ones are %s", name, strings.Join(probe.Features(), ", "))
+			return usagef("USAGE: invalid feature for --no-feature: %s; valid ones are %s", name,
+				strings.Join(probe.Features(), ", "))
 		}
 		s.noFeature[name] = true
 	}
@@ -210,7 +215,8 @@ func (s *settings) setNoFeature(list string) error {
 var modes = []struct {
 	name string
 	mode mode
-}{{"run", modeRun}, {"test", modeTest}, {"bench", modeBench}, {"format", modeFormat}, {"codegen", modeCompile}, {"compiler-bench", modeTime}}
+}{{"run", modeRun}, {"test", modeTest}, {"bench", modeBench}, {"format", modeFormat}, {"codegen",
+	modeCompile}, {"compiler-bench", modeTime}}
 
 func modeNames() []string {
 	var out []string

@@ -121,7 +121,8 @@ func (c *command) spec(p *session.Program) (session.Spec, error) {
 		return spec, err
 	}
 	if op := shellOperator(c.command, argv); op != "" {
-		c.warn(fmt.Sprintf("no shell reads the command of -c: %s is given %s as an argument\nHINT: for a shell: -c \"sh -c '…'\"", argv[0], op))
+		c.warn(fmt.Sprintf("no shell reads the command of -c: %s is given %s as an argument\nHINT: for a shell: -c "+
+			"\"sh -c '…'\"", argv[0], op))
 	}
 	spec.Command = argv
 	return spec, nil

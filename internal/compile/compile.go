@@ -148,8 +148,9 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 
 	enter("expand")
 	script, more := expand.Expand(tree, expand.Options{
-		Params: o.Params, IncludeDirs: o.IncludeDirs, Includes: o.Includes, Environment: o.Environment, Defaults: o.Defaults,
-		Files: o.Files, Caller: o.Caller, Probe: o.Probe,
+		Params: o.Params, IncludeDirs: o.IncludeDirs, Includes: o.Includes, Environment: o.Environment,
+		Defaults: o.Defaults,
+		Files:    o.Files, Caller: o.Caller, Probe: o.Probe,
 	})
 	ds.Merge(more)
 	if script == nil {
@@ -197,7 +198,8 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 type cancelled struct{ error }
 
 // build takes a typed program to its object.
-func build(prog *check.Program, probes *probe.Options, o Options, enter func(stage string)) (*Result, *source.Diagnostics) {
+func build(prog *check.Program, probes *probe.Options, o Options,
+	enter func(stage string)) (*Result, *source.Diagnostics) {
 	enter("lower")
 	low, ds := lower.Lower(prog, lower.Options{Probe: probes, Warnings: o.Warnings, Pieces: o.Pieces})
 	if ds.HasErrors() {
@@ -244,7 +246,8 @@ const tooLarge source.Code = "too-large"
 // refused words why there is no code for a probe: it is too large for the
 // kernel's machine, or hawk is wrong.
 func refused(at source.Span, err error) *source.Diagnostic {
-	d := &source.Diagnostic{Severity: source.Error, Code: tooLarge, Span: at, Msg: "This probe is too large: " + err.Error()}
+	d := &source.Diagnostic{Severity: source.Error, Code: tooLarge, Span: at, Msg: "This probe is too large: " +
+		err.Error()}
 	switch {
 	case errors.Is(err, opt.ErrStack), errors.Is(err, codegen.ErrStack):
 		d.Hint("keep some of the variables in maps, or split the probe")
@@ -276,7 +279,8 @@ func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, i
 			return nil, 0, fmt.Errorf("%w: %d operations", codegen.ErrLong, f.NumValues())
 		}
 	}
-	oo := opt.Options{ScratchMap: object.ScratchMap, ScratchSlots: slots, MissedData: object.DataMissed, Verify: o.Verify}
+	oo := opt.Options{ScratchMap: object.ScratchMap, ScratchSlots: slots, MissedData: object.DataMissed,
+		Verify: o.Verify}
 	oo.AtomicFetch = func() bool {
 		return !o.Probe.NoFeature[machine.AtomicFetch.Name] && o.Probe.Machine.Has(machine.AtomicFetch) == nil
 	}
@@ -298,7 +302,8 @@ func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, i
 		fmt.Fprintf(w, "%s\n", p)
 	}
 	enter("generate")
-	v4 := !o.Probe.NoFeature[machine.CPUv4.Name] && p.Needs(ir.SDiv, ir.SMod) && o.Probe.Machine.Has(machine.CPUv4) == nil
+	v4 := !o.Probe.NoFeature[machine.CPUv4.Name] && p.Needs(ir.SDiv, ir.SMod) &&
+		o.Probe.Machine.Has(machine.CPUv4) == nil
 	code, err := codegen.Generate(p, codegen.Options{CPUv4: v4})
 	if err != nil {
 		return nil, 0, err

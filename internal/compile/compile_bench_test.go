@@ -25,7 +25,8 @@ func BenchmarkCompile(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				res, ds := Compile(source.NewFile("stdin", c.script), Options{Probe: probe.Options{Machine: new(machine.Machine)}})
+				res, ds := Compile(source.NewFile("stdin", c.script),
+					Options{Probe: probe.Options{Machine: new(machine.Machine)}})
 				if res == nil {
 					ds.Print(os.Stderr, source.PrintOptions{})
 					b.Fatal("does not compile")

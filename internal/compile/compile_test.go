@@ -21,12 +21,14 @@ func TestLarge(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, body string }{
 		{"long", strings.Repeat("print(1); ", 3000)},
-		{"wide", strings.Join(set, " ") + " print(" + strings.Join(names, " + ") + "); print(" + strings.Join(names, " ^ ") + ");"},
+		{"wide", strings.Join(set, " ") + " print(" + strings.Join(names, " + ") + "); print(" +
+			strings.Join(names, " ^ ") + ");"},
 		{"unrolled", "unroll (100) { unroll (100) { unroll (100) { @x++; } } }"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := source.NewFile("stdin", "begin { "+tt.body+" }")
-			res, ds := Compile(f, Options{Probe: probe.Options{Machine: new(machine.Machine)}, Verify: true, Trace: true})
+			res, ds := Compile(f, Options{Probe: probe.Options{Machine: new(machine.Machine)},
+				Verify: true, Trace: true})
 			if res == nil || ds.HasErrors() {
 				var b strings.Builder
 				ds.Print(&b, source.PrintOptions{})
@@ -46,12 +48,14 @@ func TestRefused(t *testing.T) {
 		err        error
 		want, hint string
 	}{
-		{fmt.Errorf("begin: %w: 40000 operations", codegen.ErrLong), "This probe is too large: begin: program too long: 40000 operations", "split"},
+		{fmt.Errorf("begin: %w: 40000 operations", codegen.ErrLong), "This probe is too large: begin: program too " +
+			"long: 40000 operations", "split"},
 		{opt.ErrStack, "This probe is too large: variables do not fit the stack", "maps"},
 		{codegen.ErrStack, "This probe is too large: stack frame too large", "maps"},
 	} {
 		d := refused(source.Span{}, tt.err)
-		if d.Severity != source.Error || d.Msg != tt.want || len(d.Hints) != 1 || !strings.Contains(d.Hints[0], tt.hint) {
+		if d.Severity != source.Error || d.Msg != tt.want || len(d.Hints) != 1 ||
+			!strings.Contains(d.Hints[0], tt.hint) {
 			t.Errorf("want %q with a hint %q, have %+v", tt.want, tt.hint, d)
 		}
 	}
@@ -64,7 +68,8 @@ func TestUnrolled(t *testing.T) {
 	_, ds := Compile(f, Options{Probe: probe.Options{Machine: new(machine.Machine)}})
 	var b strings.Builder
 	ds.Print(&b, source.PrintOptions{})
-	if text := b.String(); !strings.HasPrefix(text, "stdin:1:4609-4631: ERROR: The script becomes too large when its loops are unrolled") || strings.Count(text, "ERROR") != 1 {
+	if text := b.String(); !strings.HasPrefix(text, "stdin:1:4609-4631: ERROR: The script becomes too large when "+
+		"its loops are unrolled") || strings.Count(text, "ERROR") != 1 {
 		t.Errorf("%.300s", text)
 	}
 }

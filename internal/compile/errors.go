@@ -14,7 +14,8 @@ var (
 		"too-many-probes": true, "too-many-programs": true,
 		"missing-feature": true, "not-supported": true, "kernel": true,
 	}
-	ofTypes = map[source.Code]bool{"unknown-type": true, "unknown-field": true, "unknown-identifier": true, "not-a-struct": true}
+	ofTypes = map[source.Code]bool{"unknown-type": true, "unknown-field": true, "unknown-identifier": true,
+		"not-a-struct": true}
 )
 
 // ScriptErrors are the errors, among the messages about a script, that are the

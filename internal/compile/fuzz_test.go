@@ -21,13 +21,16 @@ func FuzzCompile(f *testing.F) {
 			f.Add(string(text), true)
 		}
 	}
-	f.Add(`macro m(x, $v) { $v += x; $v } fn f($n: int8): uint64 { for ($i : 0..$n) { if ($i > 3) { return 1; } } return 0; } begin { $a = 1; @[m(f(2), $a)] = hist($a); for ($kv : @) { print($kv); } }`, false)
-	f.Add(`begin { $t = (a = 1, b = ("x", true)); while ($t.a < 9) { $t = (a = $t.a + 1, b = ("longer", false)); } printf("%s %5d\n", $t, strlen($t.b.0)); }`, true)
+	f.Add(`macro m(x, $v) { $v += x; $v } fn f($n: int8): uint64 { for ($i : 0..$n) { if ($i > 3) { return 1; } } `+
+		`return 0; } begin { $a = 1; @[m(f(2), $a)] = hist($a); for ($kv : @) { print($kv); } }`, false)
+	f.Add(`begin { $t = (a = 1, b = ("x", true)); while ($t.a < 9) { $t = (a = $t.a + 1, b = ("longer", false)); } `+
+		`printf("%s %5d\n", $t, strlen($t.b.0)); }`, true)
 	f.Fuzz(func(t *testing.T, text string, pieces bool) {
 		bound.Run(t, len(text), func() {
 			m := machine.Recorded("../check/testdata/machine")
 			_, ds := Compile(source.NewFile("in.bt", text), Options{
-				Probe: probe.Options{Machine: m}, Params: []string{"7", "text"}, Verify: true, Trace: true, Pieces: pieces,
+				Probe: probe.Options{Machine: m}, Params: []string{"7", "text"}, Verify: true,
+				Trace: true, Pieces: pieces,
 			})
 			for _, d := range ds.List() {
 				if d.Severity == source.Bug && !strings.Contains(d.Msg, "refused") {

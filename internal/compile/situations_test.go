@@ -181,7 +181,8 @@ var situations = map[string][]situation{
 	},
 	"runtime": {
 		{what: "map full", warning: true, hint: true, kernel: "error_runtime.txtar: Map full"},
-		{what: "delete of absent key with unused result", warning: true, kernel: "error_runtime.txtar: Can't delete map element because it does not exist."},
+		{what: "delete of absent key with unused result", warning: true, kernel: "error_runtime.txtar: Can't " +
+			"delete map element because it does not exist."},
 		{what: "read failure", warning: true, kernel: "error_runtime.txtar: Bad address"},
 		{what: "division by zero", warning: true, kernel: "error_runtime.txtar: Divide or modulo by 0 detected."},
 		{what: "lost events", warning: true, kernel: "cli_run.txtar: Lost"},

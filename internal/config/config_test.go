@@ -24,7 +24,8 @@ func parse(t *testing.T, entries string) (*Config, []string) {
 	c.Apply(tree.Items[0].(*syntax.Config), &out)
 	var msgs []string
 	for _, d := range out.List() {
-		msgs = append(msgs, strings.Join(append([]string{d.Severity.String() + " " + string(d.Code) + " " + d.Span.Text() + ": " + d.Msg}, d.Hints...), " | "))
+		msgs = append(msgs, strings.Join(append([]string{d.Severity.String() + " " + string(d.Code) + " " +
+			d.Span.Text() + ": " + d.Msg}, d.Hints...), " | "))
 	}
 	return c, msgs
 }
@@ -74,13 +75,18 @@ func TestMessages(t *testing.T) {
 	for _, c := range []struct{ entry, want string }{
 		{"max_strlen = abc", "ERROR config-value max_strlen = abc: max_strlen: expecting a number, got abc"},
 		{"max_strlen = 0", "ERROR config-value max_strlen = 0: max_strlen: 0 is too small, it must be at least 1"},
-		{"max_map_keys = 0", "ERROR config-value max_map_keys = 0: max_map_keys: 0 is too small, it must be at least 1"},
+		{"max_map_keys = 0", "ERROR config-value max_map_keys = 0: max_map_keys: 0 is too small, it must " +
+			"be at least 1"},
 		{"max_strlen = true", "ERROR config-value max_strlen = true: max_strlen: expecting a number, got true"},
-		{"stack_mode = zzz", "ERROR config-value stack_mode = zzz: stack_mode: Invalid value for stack_mode: valid values are bpftrace, raw, perf, and build_id."},
+		{"stack_mode = zzz", "ERROR config-value stack_mode = zzz: stack_mode: Invalid value for stack_mode: valid " +
+			"values are bpftrace, raw, perf, and build_id."},
 		{"missing_probes = 1",
-			"ERROR config-value missing_probes = 1: missing_probes: Invalid value for missing_probes: valid values are error, warn, and ignore."},
-		{"license = gpl", `ERROR config-value license = gpl: license: Invalid value for license: valid values are ` + strings.Join(licenses[:5], ", ") + ", and Dual MPL/GPL."},
-		{"max_strln = 5", "ERROR config-unknown max_strln = 5: max_strln: not a known configuration option | did you mean max_strlen?"},
+			"ERROR config-value missing_probes = 1: missing_probes: Invalid value for missing_probes: valid values " +
+				"are error, warn, and ignore."},
+		{"license = gpl", `ERROR config-value license = gpl: license: Invalid value for license: valid values are ` +
+			strings.Join(licenses[:5], ", ") + ", and Dual MPL/GPL."},
+		{"max_strln = 5", "ERROR config-unknown max_strln = 5: max_strln: not a known configuration option | did " +
+			"you mean max_strlen?"},
 		{"btf = \"x\"", "ERROR config-environment-only btf: btf: can only be set as an environment variable"},
 		{"strlen = 5", "WARNING config-renamed strlen: strlen has been renamed, please use max_strlen"},
 		{"unstable_macro = 1",
@@ -122,8 +128,10 @@ func TestEnvironment(t *testing.T) {
 	}
 	for vars, want := range map[[2]string]string{
 		{"BPFTRACE_MAX_MAP_KEYS", "abc"}: "max_map_keys: expecting a number, got abc",
-		{"HAWK_STACK_MODE", "zzz"}:       "stack_mode: Invalid value for stack_mode: valid values are bpftrace, raw, perf, and build_id.",
-		{"HAWK_CPP_DEMANGLE", "maybe"}:   "cpp_demangle: Invalid value for cpp_demangle: valid values are true, on, yes, 1, false, off, no, and 0.",
+		{"HAWK_STACK_MODE", "zzz"}: "stack_mode: Invalid value for stack_mode: valid values are bpftrace, " +
+			"raw, perf, and build_id.",
+		{"HAWK_CPP_DEMANGLE", "maybe"}: "cpp_demangle: Invalid value for cpp_demangle: valid values are true, on, " +
+			"yes, 1, false, off, no, and 0.",
 	} {
 		if _, err := read(map[string]string{vars[0]: vars[1]}); err == nil || err.Error() != want {
 			t.Errorf("%v: %v, want %q", vars, err, want)

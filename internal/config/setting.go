@@ -71,7 +71,9 @@ var settings = []Setting{
 	boolean("cpp_demangle", true, "Whether C++ names are shown demangled.",
 		func(c *Config) *bool { return &c.CppDemangle }),
 	choice("escape_output", []string{"auto", "always", "never"}, "auto",
-		"Whether control characters, bytes that are no text and characters that change the direction of writing are shown as `\\n`, `\\x1b`, `\\u202e` in what traced programs have given; `auto`: where output goes to a terminal. The text of formats is never changed.",
+		"Whether control characters, bytes that are no text and characters that change the direction of writing "+
+			"are shown as `\\n`, `\\x1b`, `\\u202e` in what traced programs have given; `auto`: where output goes "+
+			"to a terminal. The text of formats is never changed.",
 		func(c *Config) *string { return &c.EscapeOutput }),
 	boolean("lazy_symbolication", true, "Whether user symbols are resolved only when they are shown.",
 		func(c *Config) *bool { return &c.LazySymbolication }),
@@ -101,7 +103,8 @@ var settings = []Setting{
 	boolean("print_maps_on_exit", true, "Whether all maps are printed at the end.",
 		func(c *Config) *bool { return &c.PrintMapsOnExit }),
 	boolean("show_debug_info", false,
-		"Whether stacks, usym and func show source files, lines and inlined functions, of programs that have debug information (DWARF), and of the kernel where there is a vmlinux with it.",
+		"Whether stacks, usym and func show source files, lines and inlined functions, of programs that have debug "+
+			"information (DWARF), and of the kernel where there is a vmlinux with it.",
 		func(c *Config) *bool { return &c.ShowDebugInfo }),
 	choice("stack_mode", []string{"bpftrace", "raw", "perf", "build_id"}, "bpftrace",
 		"How stacks are shown unless a call says otherwise.",

@@ -101,7 +101,8 @@ func TestC(t *testing.T) {
 			f, e := open1(t, build(t, "c.c", "gcc", args...))
 			for symbol, want := range map[string]string{
 				"addpt": "addpt: struct pt* p [struct pt * 8]; int k [int32 4]; const char* msg [int8 * 8] → int",
-				"use": "use: conn_t* c [struct conn * 8]; struct pt byval [struct pt 8]; double d [uint8[8] 8]; enum color shade [enum color 4]; " +
+				"use": "use: conn_t* c [struct conn * 8]; struct pt byval [struct pt 8]; double d [uint8[8] 8]; " +
+					"enum color shade [enum color 4]; " +
 					"int (*cb)(int, char) [void * 8]; struct conn big [struct conn 80] → long int",
 				"nothing": "nothing:  → void",
 				"_start":  ErrNotFound.Error(),
@@ -145,9 +146,12 @@ func TestCPlusPlus(t *testing.T) {
 	for _, args := range [][]string{{"-gdwarf-5"}, {"-gdwarf-4", "-O1"}} {
 		f, e := open1(t, build(t, "cpp.cc", "g++", args...))
 		for symbol, want := range map[string]string{
-			"_ZN4shop4Cart3addERKNS_4ItemEb":               "add: class Cart* const this [struct Cart * 8]; const struct Item& it [struct Item * 8]; bool twice [bool 1] → int",
-			"_ZN4shop3BoxIlE3getEl":                        "get: struct Box<long int>* const this [struct Box<long int> * 8]; long int more [int64 8] → long int",
-			"_ZN4shop4manyENS_4CartENS_5OwnerEOiNS_4ItemE": "many: class Cart c [struct Cart 24 by address]; struct Owner o [struct Owner 8 by address]; int&& r [int32 * 8]; struct Item i [struct Item 8] → int",
+			"_ZN4shop4Cart3addERKNS_4ItemEb": "add: class Cart* const this [struct Cart * 8]; const " +
+				"struct Item& it [struct Item * 8]; bool twice [bool 1] → int",
+			"_ZN4shop3BoxIlE3getEl": "get: struct Box<long int>* const this [struct " +
+				"Box<long int> * 8]; long int more [int64 8] → long int",
+			"_ZN4shop4manyENS_4CartENS_5OwnerEOiNS_4ItemE": "many: class Cart c [struct Cart 24 by address]; " +
+				"struct Owner o [struct Owner 8 by address]; int&& r [int32 * 8]; struct Item i [struct Item 8] → int",
 		} {
 			if got := signature(f, e, symbol); got != want {
 				t.Errorf("%v %s\n got %s\nwant %s", args, symbol, got, want)
@@ -174,7 +178,8 @@ func TestCPlusPlus(t *testing.T) {
 func TestGo(t *testing.T) {
 	f, e := open1(t, build(t, "go.go", "go", "build"))
 	for symbol, want := range map[string]string{
-		"main.(*conn).handle": "main.(*conn).handle: *main.conn c [struct main.conn * 8]; string q [struct string 16]; []int list [struct []int 24]; float64 f [uint8[8] 8] → void",
+		"main.(*conn).handle": "main.(*conn).handle: *main.conn c [struct main.conn * 8]; string q [struct string " +
+			"16]; []int list [struct []int 24]; float64 f [uint8[8] 8] → void",
 	} {
 		if got := signature(f, e, symbol); got != want {
 			t.Errorf("%s\n got %s\nwant %s", symbol, got, want)

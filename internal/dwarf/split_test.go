@@ -124,7 +124,8 @@ func TestSplitMissing(t *testing.T) {
 		if _, err := f.Function(sym.Addr); !errors.As(err, &missing) || missing.Name != "other.dwo" ||
 			!errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("second: %v", err)
-		} else if want := "the debug information of " + path + " is in other.dwo, which cannot be read: no such file or directory"; err.Error() != want {
+		} else if want := "the debug information of " + path + " is in other.dwo, which cannot be read: no such " +
+			"file or directory"; err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 		if addr, err := f.Line("other.c", 13, 0); err != nil || addr < sym.Addr {

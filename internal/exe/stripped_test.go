@@ -42,7 +42,8 @@ func TestStrippedGo(t *testing.T) {
 	dir := t.TempDir()
 	src := filepath.Join(dir, "x.go")
 	if err := os.WriteFile(src,
-		[]byte("package main\n\n//go:noinline\nfunc traced(n int) int { return n + 1 }\n\nfunc main() { println(traced(1)) }\n"), 0o644); err != nil {
+		[]byte("package main\n\n//go:noinline\nfunc traced(n int) int { return n + 1 }\n\nfunc main() { "+
+			"println(traced(1)) }\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, mode := range []string{"exe", "pie"} {
@@ -168,7 +169,8 @@ func TestGoTable(t *testing.T) {
 
 // miniDebugFile is a file without .symtab that has one packed in it.
 func miniDebugFile(t *testing.T) string {
-	bin := compile(t, "#include <unistd.h>\nstatic int hidden(void) { return getpid(); }\nint main(void) { return hidden(); }\n", "-O0", "-w")
+	bin := compile(t, "#include <unistd.h>\nstatic int hidden(void) { return getpid(); }\nint main(void) { return "+
+		"hidden(); }\n", "-O0", "-w")
 	packed, syms := filepath.Join(filepath.Dir(bin), "syms.xz"), filepath.Join(filepath.Dir(bin), "syms")
 	tool(t, "objcopy", "--only-keep-debug", bin, syms)
 	tool(t, "xz", "-k", syms)

@@ -270,7 +270,8 @@ func (e *expander) probe(tree *syntax.Probe) {
 	}
 	if len(patterns) > 0 && !failed {
 		failed = e.missing(patterns[0].To(patterns[len(patterns)-1]),
-			"Probe has no valid attach points. If this is expected, set the 'missing_probes' config variable to 'warn'.", e.nothing)
+			"Probe has no valid attach points. If this is expected, set the 'missing_probes' config "+
+				"variable to 'warn'.", e.nothing)
 	}
 	e.out.Incomplete = e.out.Incomplete || failed
 }
@@ -316,7 +317,8 @@ func (e *expander) limitProbes() {
 	if limit := e.out.Config.MaxProbes; n > limit {
 		e.ds.Errorf("too-many-probes", source.Span{},
 			"Can't attach to %d probes because it exceeds the current limit of %d probes.", n, limit).
-			Hint("Raise the limit with the max_probes setting or HAWK_MAX_PROBES. Many probes take long to attach and may slow the system down.")
+			Hint("Raise the limit with the max_probes setting or HAWK_MAX_PROBES. Many probes take long to attach " +
+				"and may slow the system down.")
 	}
 }
 

@@ -36,7 +36,8 @@ func recorded(t *testing.T) *machine.Machine {
 	write("sys/kernel/tracing/available_events", strings.Join(events, "\n")+"\n")
 	for _, e := range events {
 		write("sys/kernel/tracing/events/"+strings.Replace(e, ":", "/", 1)+"/format",
-			"name: x\nID: 1\nformat:\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\tfield:long a;\toffset:8;\tsize:8;\tsigned:1;\n\n")
+			"name: x\nID: 1\nformat:\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\tfield:long "+
+				"a;\toffset:8;\tsize:8;\tsigned:1;\n\n")
 	}
 	return machine.Recorded(dir)
 }
@@ -95,18 +96,22 @@ func TestAttach(t *testing.T) {
 		{"i:1s {}", nil, nil, []string{"interval:us:1000000"}},
 		{"warm=i:s:1 {}", nil, nil, []string{"interval:s:1"}},
 		{"t:syscalls:sys_enter_opan {}", nil, nil, []string{
-			`ERROR missing-probe "t:syscalls:sys_enter_opan": No matches for tracepoint syscalls:sys_enter_opan. | did you mean tracepoint:syscalls:sys_enter_open?`}},
+			`ERROR missing-probe "t:syscalls:sys_enter_opan": No matches for tracepoint syscalls:sys_enter_opan. | ` +
+				`did you mean tracepoint:syscalls:sys_enter_open?`}},
 		{"t:syscall:sys_enter_openat {}", nil, nil, []string{
-			`ERROR missing-probe "t:syscall:sys_enter_openat": No matches for tracepoint syscall:sys_enter_openat. | did you mean tracepoint:syscalls:sys_enter_openat?`}},
+			`ERROR missing-probe "t:syscall:sys_enter_openat": No matches for tracepoint syscall:sys_enter_openat. ` +
+				`| did you mean tracepoint:syscalls:sys_enter_openat?`}},
 		{"syscall:sys_enter_open {}", nil, nil, []string{
-			`ERROR unknown-probe "syscall": Invalid probe type: syscall | did you mean tracepoint:syscalls:sys_enter_open?`}},
+			`ERROR unknown-probe "syscall": Invalid probe type: syscall | did you mean ` +
+				`tracepoint:syscalls:sys_enter_open?`}},
 		{"sched:sched_switch {}", nil, nil, []string{
 			`ERROR unknown-probe "sched": Invalid probe type: sched | did you mean tracepoint:sched:sched_switch?`}},
 		{"tracepiont:a:b {}", nil, nil,
 			[]string{`ERROR unknown-probe "tracepiont": Invalid probe type: tracepiont | did you mean tracepoint?`}},
 		{"I:s:1 {}", nil, nil, []string{`ERROR unknown-probe "I": Invalid provider: 'I' | did you mean i?`}},
 		{"t:nosuch* {}", nil, nil, []string{
-			`ERROR missing-probe "t:nosuch*": Probe has no valid attach points. If this is expected, set the 'missing_probes' config variable to 'warn'.`}},
+			`ERROR missing-probe "t:nosuch*": Probe has no valid attach points. If this is expected, set the ` +
+				`'missing_probes' config variable to 'warn'.`}},
 		{"t:nosuch*, begin {}", nil, nil, []string{"begin"}},
 		{"t:a:b, begin {}", warn, nil,
 			[]string{`WARNING missing-probe "t:a:b": No matches for tracepoint a:b. Skipping.`, "begin"}},
@@ -114,10 +119,13 @@ func TestAttach(t *testing.T) {
 		{"t:nosuch* {} end {}", warn, nil,
 			[]string{`WARNING missing-probe "t:nosuch*": Probe has no valid attach points. Skipping.`, "end"}},
 		{"i:s:1:2 {}", nil, nil,
-			[]string{`ERROR attach-point "i:s:1:2": interval probe type requires 1 or 2 arguments, found 3 | it is written interval:s:count or interval:ms:count or interval:us:count or interval:hz:rate or interval:duration`}},
+			[]string{`ERROR attach-point "i:s:1:2": interval probe type requires 1 or 2 arguments, found 3 | it is ` +
+				`written interval:s:count or interval:ms:count or interval:us:count or interval:hz:rate or ` +
+				`interval:duration`}},
 		{"config = { max_probes = 1; } begin, end {}", nil, nil, []string{
 			`ERROR too-many-probes "": Can't attach to 2 probes because it exceeds the current limit of 1 probes. | ` +
-				`Raise the limit with the max_probes setting or HAWK_MAX_PROBES. Many probes take long to attach and may slow the system down.`,
+				`Raise the limit with the max_probes setting or HAWK_MAX_PROBES. Many probes take long to attach ` +
+				`and may slow the system down.`,
 			"begin end"}},
 		{"struct s { int a; }; begin {}", nil, nil, []string{"begin"}},
 	} {

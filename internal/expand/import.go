@@ -144,7 +144,8 @@ func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 	im.out.Incomplete = true
 	if unsafe {
 		im.ds.Errorf("import-unsafe", i.Path.Span(), "Refusing to import \"%s\": others could change it", name).
-			Hint("it, and all directories above it, must belong to root or to you, and nobody else may write to them (chmod go-w)")
+			Hint("it, and all directories above it, must belong to root or to you, and nobody else may write to " +
+				"them (chmod go-w)")
 		return "", false
 	}
 	d := im.ds.Errorf("import-not-found", i.Path.Span(), "Can not find \"%s\" to import", name)

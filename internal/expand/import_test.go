@@ -127,8 +127,10 @@ begin {}
 import "stdlib/typos"; import "ab.bt"; begin {}
 -- aa.bt --
 `, nil, []string{"begin DIR/main.bt",
-			`import-not-found: Can not find "stdlib/typos" to import | looked for DIR/stdlib/typos, and among the packages of the library | did you mean "stdlib/types"?`,
-			`import-not-found: Can not find "ab.bt" to import | looked for DIR/ab.bt, and among the packages of the library | did you mean "aa.bt"?`}},
+			`import-not-found: Can not find "stdlib/typos" to import | looked for DIR/stdlib/typos, and among the ` +
+				`packages of the library | did you mean "stdlib/types"?`,
+			`import-not-found: Can not find "ab.bt" to import | looked for DIR/ab.bt, and among the packages of ` +
+				`the library | did you mean "aa.bt"?`}},
 		{"package", "-- main.bt --\nimport \"stdlib/types\"; import \"assert\"; begin {}\n", nil,
 			[]string{"begin DIR/main.bt"}},
 		{"kinds", `
@@ -138,8 +140,10 @@ import "a.bpf.c"; import "a.bpf.o"; import "a.txt"; begin {}
 -- a.bpf.o --
 -- a.txt --
 `, nil, []string{"begin DIR/main.bt", "import-unsupported: C programs can not be imported: hawk has no C compiler | scripts (.bt), headers (.h) and directories of them can be imported",
-			"import-unsupported: Object files can not be imported by this version of hawk | scripts (.bt), headers (.h) and directories of them can be imported",
-			`import-extension: Can not import "a.txt": its name says that it is no script | scripts (.bt), headers (.h) and directories of them can be imported`}},
+			"import-unsupported: Object files can not be imported by this version of hawk | scripts (.bt), headers " +
+				"(.h) and directories of them can be imported",
+			`import-extension: Can not import "a.txt": its name says that it is no script | scripts (.bt), headers ` +
+				`(.h) and directories of them can be imported`}},
 		{"config", `
 -- main.bt --
 import "a.bt"; begin {}
@@ -153,7 +157,8 @@ import "a.bt"; begin {}
 begin { $x = ; }
 `, nil, []string{"begin a.bt", "begin DIR/main.bt", `syntax: syntax: expected an expression < import "a.bt"`}},
 		{"statement", "-- main.bt --\nbegin { import \"x\"; }\n", nil, []string{"begin DIR/main.bt",
-			"import-statement: import can not be used as a statement | write it at the top of the script, before the first probe"}},
+			"import-statement: import can not be used as a statement | write it at the top of the script, before " +
+				"the first probe"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, importFiles(t, c.archive, c.dirs...)); diff != "" {

@@ -46,7 +46,8 @@ var completingShells = map[string]struct {
 }{
 	"bash": {"rc", "source %s\nbind 'set bell-style none'\nbind 'set enable-bracketed-paste off'\nPS1='READY '\n",
 		[]string{"--noprofile", "--rcfile", "rc", "-i"}},
-	"zsh": {".zshrc", "fpath=(${0:h} $fpath)\nautoload -Uz compinit\ncompinit -u -D\nsource %s 2>/dev/null\ncompdef _hawk hawk\nunset zle_bracketed_paste\n" +
+	"zsh": {".zshrc", "fpath=(${0:h} $fpath)\nautoload -Uz compinit\ncompinit -u -D\nsource %s " +
+		"2>/dev/null\ncompdef _hawk hawk\nunset zle_bracketed_paste\n" +
 		"bindkey -e\nsetopt no_beep no_prompt_sp\nPS1='READY '\n", []string{"-d", "-i"}},
 }
 

@@ -219,7 +219,8 @@ var probeProofs = []struct {
 }
 
 // expectation is a command of a case that looks at what came of the ones before.
-var expectation = regexp.MustCompile(`^(\[[^]]*\] )*(! )?(stdout|stderr|number|match|cmp|cmpenv|grep|until|ordered|status|await) `)
+var expectation = regexp.MustCompile(`^(\[[^]]*\] )*(! ` +
+	`)?(stdout|stderr|number|match|cmp|cmpenv|grep|until|ordered|status|await) `)
 
 // runsHawk is a command that traces in the foreground: what stands behind it is about it, and no
 // longer about the ones before.

@@ -86,11 +86,13 @@ func TestKernel(t *testing.T) {
 	runCases(t, func(c *Case) bool { return len(c.Needs) > 0 && !(os.Getenv("HAWK_PARTS") != "" && c.anyKernel()) })
 }
 
-// TestVM runs the cases that need something, and the kernel tests of other packages, in a VM with each of the kernels that $HAWK_VM names, separated
-// by commas. With $HAWK_PARTS it runs what depends on parts of the kernel that some have and others have not, and leaves out what needs no more than
-// privileges: that is for the oldest kernel, the newest and the one of another architecture to show. With $HAWK_ARCH it runs what varies by
-// architecture: the cases that say so, and scripts of the corpus in one way in place of several. With $HAWK_REST
-// it runs these, and the cases that the running kernel cannot show.
+// TestVM runs the cases that need something, and the kernel tests of other packages, in a VM with
+// each of the kernels that $HAWK_VM names, separated by commas. With $HAWK_PARTS it runs what
+// depends on parts of the kernel that some have and others have not, and leaves out what needs no
+// more than privileges: that is for the oldest kernel, the newest and the one of another
+// architecture to show. With $HAWK_ARCH it runs what varies by architecture: the cases that say so,
+// and scripts of the corpus in one way in place of several. With $HAWK_REST it runs these, and the
+// cases that the running kernel cannot show.
 func TestVM(t *testing.T) {
 	want := os.Getenv("HAWK_VM")
 	if want == "" {
@@ -111,8 +113,8 @@ func TestVM(t *testing.T) {
 	}
 }
 
-// TestRanSomewhere fails for cases that were skipped here and passed in no VM: such a case tests nothing, however green it looks. The runs of TestVM
-// before it share its $HAWK_WORK.
+// TestRanSomewhere fails for cases that were skipped here and passed in no VM: such a case tests
+// nothing, however green it looks. The runs of TestVM before it share its $HAWK_WORK.
 func TestRanSomewhere(t *testing.T) {
 	work := os.Getenv("HAWK_WORK")
 	if work == "" {
@@ -169,7 +171,8 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 	var passed []string
 	defer func() {
 		if work := os.Getenv("HAWK_WORK"); work != "" {
-			if err := os.WriteFile(filepath.Join(work, "passed-"+kernel.Name), []byte(strings.Join(passed, "\n")), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(work, "passed-"+kernel.Name), []byte(strings.Join(passed, "\n")),
+				0o644); err != nil {
 				t.Error(err)
 			}
 		}
@@ -199,7 +202,10 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 		t.Fatal(err)
 	}
 	if os.Getenv("HAWK_CASE") != "" {
-		packages = slices.DeleteFunc(packages, func(pkg string) bool { return !strings.HasPrefix(pkg, "internal/hawktest/") }) // they know no cases
+		// they know no cases
+		packages = slices.DeleteFunc(packages, func(pkg string) bool {
+			return !strings.HasPrefix(pkg, "internal/hawktest/")
+		})
 	}
 	// Twice: what is there before the tests, and what is there after them that was not.
 	remains := func(t *testing.T) {
@@ -223,7 +229,8 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 		status, err := machine.Run(ctx, wire.Command{
 			Args: []string{"/hawk/tests/" + testBinary(pkg), "-test.v", "-test.run", pattern, "-test.timeout", "40m"},
 			Env: []string{
-				"HAWK_IN_VM=" + kernel.Name, "HAWK_PARTS=" + os.Getenv("HAWK_PARTS"), "HAWK_ARCH=" + os.Getenv("HAWK_ARCH"),
+				"HAWK_IN_VM=" + kernel.Name, "HAWK_PARTS=" + os.Getenv("HAWK_PARTS"), "HAWK_ARCH=" +
+					os.Getenv("HAWK_ARCH"),
 				"HAWK_COMPILERS=" + strings.Join(compiled, " "), "HAWK_BIN=/usr/local/bin/hawk",
 				"HAWK_SCRIPTS=/hawk/script", "HAWK_CORPUS=/hawk/corpus", "HAWK_CC=/hawk/cc", "HAWK_GLIBC=/hawk/glibc",
 				"HAWK_AHEAD=/hawk/ahead",
@@ -307,7 +314,9 @@ func secondTry(first, second []result) []result {
 
 // logSlowest says where the time went.
 func logSlowest(t *testing.T, results []result) {
-	sorted := slices.SortedFunc(slices.Values(results), func(a, b result) int { return cmp.Compare(b.seconds, a.seconds) })
+	sorted := slices.SortedFunc(slices.Values(results), func(a, b result) int {
+		return cmp.Compare(b.seconds, a.seconds)
+	})
 	all := 0.0
 	for _, r := range results {
 		all += r.seconds
@@ -318,7 +327,8 @@ func logSlowest(t *testing.T, results []result) {
 	}
 }
 
-// caseFilter is the pattern of subtests to run in a VM: cases, scripts of the corpus. $HAWK_CASE narrows it, and the cases on the running kernel.
+// caseFilter is the pattern of subtests to run in a VM: cases, scripts of the corpus. $HAWK_CASE
+// narrows it, and the cases on the running kernel.
 func caseFilter() string { return "(" + os.Getenv("HAWK_CASE") + ")" }
 
 // A result is how one test ended in a VM.
@@ -351,11 +361,12 @@ var (
 // caseTest says whether a test does nothing but run cases, of which there may be none.
 func caseTest(name string) bool { return name == "TestScript" || name == "TestKernel" }
 
-// parseResults reads the subtests' results from the output of a verbose test run. A test that has no end there, since the tests crashed or were
-// stopped in it, has failed.
+// parseResults reads the subtests' results from the output of a verbose test run. A test that has
+// no end there, since the tests crashed or were stopped in it, has failed.
 func parseResults(out string) []result {
 	var order []string
-	output, outcome, hasSub, seconds := map[string]*strings.Builder{}, map[string]string{}, map[string]bool{}, map[string]float64{}
+	output, outcome := map[string]*strings.Builder{}, map[string]string{}
+	hasSub, seconds := map[string]bool{}, map[string]float64{}
 	current := ""
 	for line := range strings.Lines(out) {
 		text := strings.TrimRight(line, "\r\n")

@@ -4,8 +4,9 @@ import "encoding/binary"
 
 // Why the kernel does not get past an instruction of arm64.
 const (
-	fromPC      = "it computes with its own address, which the kernel does not correct"
-	exclusive   = "it belongs to a loop that a probe would make endless: the processor gives up its exclusive access at every exception"
+	fromPC    = "it computes with its own address, which the kernel does not correct"
+	exclusive = "it belongs to a loop that a probe would make endless: the processor gives up its exclusive " +
+		"access at every exception"
 	consecutive = "it and its neighbours are one copy or fill of memory, which the processor may start over"
 )
 

@@ -19,7 +19,9 @@ import (
 func FuzzVerifierLog(f *testing.F) {
 	for _, log := range []string{
 		"",
-		"0: R1=ctx() R10=fp0\n0: (b7) r1 = 0                       ; R1=0\n1: (85) call bpf_get_smp_processor_id#8\n2: (61) r1 = *(u32 *)(r0 +0)\nR0 invalid mem access 'scalar'\nprocessed 3 insns",
+		"0: R1=ctx() R10=fp0\n0: (b7) r1 = 0                       ; R1=0\n1: (85) call " +
+			"bpf_get_smp_processor_id#8\n2: (61) r1 = *(u32 *)(r0 +0)\nR0 invalid mem access " +
+			"'scalar'\nprocessed 3 insns",
 		"func#0 @0\n12: (85) call bpf_d_path#147\nhelper call is not allowed in probe\n",
 		"The function vfs_read is marked notrace\n",
 		"combined stack size of 2 calls is 544. Too large\n",

@@ -243,11 +243,14 @@ func mapError(m *object.Map, err error) error {
 	}
 	switch {
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("%s: %w: hawk needs CAP_BPF and CAP_PERFMON, or root; before Linux 5.11 also enough locked memory (ulimit -l)", what, err)
+		return fmt.Errorf("%s: %w: hawk needs CAP_BPF and CAP_PERFMON, or root; before Linux 5.11 also enough "+
+			"locked memory (ulimit -l)", what, err)
 	case errors.Is(err, unix.ENOMEM):
-		return fmt.Errorf("%s: %w: make the map smaller (max_map_keys, perf_rb_pages), or raise the memory limit of the control group", what, err)
+		return fmt.Errorf("%s: %w: make the map smaller (max_map_keys, perf_rb_pages), or raise the memory limit "+
+			"of the control group", what, err)
 	case errors.Is(err, unix.E2BIG):
-		return fmt.Errorf("%s: %w: keys, values or the number of entries are more than the kernel allows; lower max_map_keys or max_strlen", what, err)
+		return fmt.Errorf("%s: %w: keys, values or the number of entries are more than the kernel allows; lower "+
+			"max_map_keys or max_strlen", what, err)
 	case errors.Is(err, unix.EINVAL) && m.Type == bpf.RingBuf:
 		return fmt.Errorf("%s: %w: it needs Linux 5.8", what, err)
 	}

@@ -111,10 +111,12 @@ func TestRejected(t *testing.T) {
 		want []string // parts of the printed diagnostic
 	}{
 		{"bug", []asm.Instruction{asm.Mov.Imm(asm.R1, 0), asm.LoadMem(asm.R0, asm.R1, 0, asm.DWord), asm.Return()},
-			[]string{"t.bt:2:3-9: BUG: the kernel's verifier refused the program for begin (error -13, Permission denied):\n  R1 invalid mem access '",
+			[]string{"t.bt:2:3-9: BUG: the kernel's verifier refused the program for begin (error -13, Permission " +
+				"denied):\n  R1 invalid mem access '",
 				"  @x = 1;\n  ~~~~~~\n", "HINT: a script that compiles should load: this is a bug of hawk"}},
 		{"helper", []asm.Instruction{asm.Mov.Imm(asm.R1, 0), asm.FnSkbLoadBytes.Call(), asm.Return()},
-			[]string{"t.bt:2:3-9: ERROR: the kernel refused the program for begin: helper bpf_skb_load_bytes not allowed in probe\n"}},
+			[]string{"t.bt:2:3-9: ERROR: the kernel refused the program for begin: helper bpf_skb_load_bytes not " +
+				"allowed in probe\n"}},
 	} {
 		_, err := Load(begin(c.code...), Options{Probe: here})
 		var r *Rejected
@@ -188,11 +190,13 @@ func TestLastWords(t *testing.T) {
 		want string
 	}{
 		{"", -1, ""},
-		{"0: R1=ctx() R10=fp0\n; @x = 1; @ t.bt:2\n0: (b7) r1 = 0    ; R1_w=0\n1: (79) r0 = *(u64 *)(r1 +0)\nR1 invalid mem access 'scalar'\nprocessed 2 insns (limit 1000000)\n",
+		{"0: R1=ctx() R10=fp0\n; @x = 1; @ t.bt:2\n0: (b7) r1 = 0    ; R1_w=0\n1: (79) r0 = *(u64 *)(r1 +0)\nR1 " +
+			"invalid mem access 'scalar'\nprocessed 2 insns (limit 1000000)\n",
 			1, "R1 invalid mem access 'scalar'"},
 		{"back-edge from insn 4 to 2\nprocessed 0 insns\n", 4, "back-edge from insn 4 to 2"},
 		{"unreachable insn 12\n", 12, "unreachable insn 12"},
-		{"384: (75) if r2 s>= 0x9 goto pc+7 BPF program is too large. Processed 1000001 insn\nprocessed 1000001 insns\n", 384, "BPF program is too large. Processed 1000001 insn"},
+		{"384: (75) if r2 s>= 0x9 goto pc+7 BPF program is too large. Processed 1000001 insn\nprocessed " +
+			"1000001 insns\n", 384, "BPF program is too large. Processed 1000001 insn"},
 		{"12: (85) call bpf_x#3\n13: R0=scalar()\nmath between fp\nsecond\nprocessed 9 insns\nstack depth 0\n", 13,
 			"math between fp|second"},
 	} {
@@ -211,10 +215,13 @@ func TestLastWords(t *testing.T) {
 
 func TestKnownComplaints(t *testing.T) {
 	for line, want := range map[string]string{
-		"unknown func bpf_get_func_ip#173":                              "helper bpf_get_func_ip not allowed in probe",
-		"program of this type cannot use helper bpf_copy_from_user#148": "helper bpf_copy_from_user not allowed in probe",
-		"BPF program is too large. Processed 1000001 insn":              "the verifier gave up after a million steps (BPF program is too large. Processed 1000001 insn)",
-		"combined stack size of 2 calls is 576. Too large":              "it needs more stack than the kernel gives a program (combined stack size of 2 calls is 576. Too large)",
+		"unknown func bpf_get_func_ip#173": "helper bpf_get_func_ip not allowed in probe",
+		"program of this type cannot use helper " +
+			"bpf_copy_from_user#148": "helper bpf_copy_from_user not allowed in probe",
+		"BPF program is too large. Processed 1000001 insn": "the verifier gave up after a million steps (BPF " +
+			"program is too large. Processed 1000001 insn)",
+		"combined stack size of 2 calls is 576. Too large": "it needs more stack than the kernel gives a program " +
+			"(combined stack size of 2 calls is 576. Too large)",
 	} {
 		k := known(line)
 		if k == nil {

@@ -74,7 +74,8 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 	d.Severity, d.Code = source.Bug, "refused-by-verifier"
 	d.Msg = fmt.Sprintf("the kernel's verifier refused the program for %s (%s):\n  %s", name,
 		errnoText(err), strings.Join(words, "\n  "))
-	d.Hint("a script that compiles should load: this is a bug of hawk, please report it with the script, `uname -r` and the output of -v")
+	d.Hint("a script that compiles should load: this is a bug of hawk, please report it with the script, `uname " +
+		"-r` and the output of -v")
 	return r
 }
 
@@ -90,7 +91,8 @@ func explainErrno(d *source.Diagnostic, err error) {
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		d.Hint("hawk needs CAP_BPF and CAP_PERFMON, or root")
-		d.Hint("if it has them, this kernel does not let functions be traced this way (lockdown, or text patching switched off): try another kind of probe")
+		d.Hint("if it has them, this kernel does not let functions be traced this way (lockdown, or text patching " +
+			"switched off): try another kind of probe")
 	case errors.Is(err, unix.E2BIG):
 		d.Hint("the program is too large for the kernel: make the script smaller, or split it")
 	case errors.Is(err, unix.ENOMEM):
@@ -198,13 +200,15 @@ func known(line string) *complaint {
 	return nil
 }
 
-const noKernelMemory = "the kernel keeps its memory to itself, as it does under lockdown in mode confidentiality: a script can read the memory of programs then, and the fields of args"
+const noKernelMemory = "the kernel keeps its memory to itself, as it does under lockdown in mode confidentiality: " +
+	"a script can read the memory of programs then, and the fields of args"
 
 // helperHints say where a helper is allowed that most probes may not call.
 var helperHints = map[string]string{
 	"probe_read_kernel":     noKernelMemory,
 	"probe_read_kernel_str": noKernelMemory,
-	"d_path": "the kernel lets few functions be asked for a path, among them security_file_open, security_file_permission, vfs_truncate, vfs_fallocate, dentry_open, vfs_getattr and filp_close: " +
+	"d_path": "the kernel lets few functions be asked for a path, among them security_file_open, " +
+		"security_file_permission, vfs_truncate, vfs_fallocate, dentry_open, vfs_getattr and filp_close: " +
 		"try fentry on one of them, or read the last part of the name: str(file.f_path.dentry.d_name.name)",
 }
 

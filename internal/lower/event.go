@@ -69,7 +69,8 @@ func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
 	f.printing = true
 	// What an argument does beside yielding a value has to happen even if there
 	// is no room for the record.
-	if tails == 0 && !slices.ContainsFunc(args, f.changes) && !slices.ContainsFunc(args, f.mayEnd) && !slices.ContainsFunc(args, f.waits) {
+	if tails == 0 && !slices.ContainsFunc(args, f.changes) && !slices.ContainsFunc(args, f.mayEnd) &&
+		!slices.ContainsFunc(args, f.waits) {
 		f.sendInPlace(id, ev, args)
 	} else {
 		f.sendTail(id, ev, args, tails)
@@ -120,7 +121,9 @@ func (f *fn) sendInPlace(id int, ev *object.Event, args []syntax.Expr) {
 		}
 	})
 	f.reserved = false
-	f.ring(func(flags int64) { b.Emit(ir.Call, ir.Nothing, rec, f.konst(flags)).Imm = int64(asm.FnRingbufSubmit) }, done)
+	f.ring(func(flags int64) {
+		b.Emit(ir.Call, ir.Nothing, rec, f.konst(flags)).Imm = int64(asm.FnRingbufSubmit)
+	}, done)
 	b.Begin(lost)
 	f.countLost()
 	b.Jump(done)
@@ -188,7 +191,8 @@ func (f *fn) textInto(e syntax.Expr, t *types.String, p *ir.Value) *ir.Value {
 		from := f.mem(e)
 		src = b.Call(int(helper), p, f.konst(int64(t.Cap)), from)
 		if t.Marked && t.Cap >= len(types.Unreadable) {
-			marked := b.Arith(ir.And, b.Arith(ir.Eq, src, f.konst(1)), b.Arith(ir.Ne, b.Load(from, 1, 1, false), f.konst(0)))
+			marked := b.Arith(ir.And, b.Arith(ir.Eq, src, f.konst(1)),
+				b.Arith(ir.Ne, b.Load(from, 1, 1, false), f.konst(0)))
 			src = f.chooseCold(marked, func() *ir.Value { return f.mark(p) }, src)
 		}
 	}

@@ -82,7 +82,8 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 			f.program()
 			name := fmt.Sprintf("%s_%d", identifier(g.Points[0].Name()), i+1)
 			res.Programs = append(res.Programs, &Program{
-				IR: &ir.Prog{Name: name, Funcs: append([]*ir.Func{f.root.Fn}, f.callbacks...), State: f.state}, Group: g, At: pr.At, Sleeps: f.sleeps,
+				IR:    &ir.Prog{Name: name, Funcs: append([]*ir.Func{f.root.Fn}, f.callbacks...), State: f.state},
+				Group: g, At: pr.At, Sleeps: f.sleeps,
 			})
 		}
 	}
@@ -175,7 +176,8 @@ func (m *module) ownMap(role object.Role, mp *object.Map) int {
 // from the start, as maps of programs that sleep must have on old kernels.
 func (f *fn) followed() *ir.Value {
 	if f.m.follow == 0 {
-		f.m.follow = f.m.ownMap(object.FollowRole, &object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: probe.FollowMost})
+		f.m.follow = f.m.ownMap(object.FollowRole, &object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: 4,
+			MaxEntries: probe.FollowMost})
 	}
 	return f.b.MapPtr(f.m.follow)
 }
@@ -187,7 +189,8 @@ func (m *module) stackMap(limit int) int {
 	n, ok := m.stacks[limit]
 	if !ok {
 		entries := types.PowerOfTwo(4 * min(max(m.prog.Config.MaxMapKeys, 1), 4096))
-		n = m.kernelMap(&object.Map{Name: "stacks", Type: bpf.StackTrace, KeySize: 4, ValueSize: 8 * limit, MaxEntries: entries})
+		n = m.kernelMap(&object.Map{Name: "stacks", Type: bpf.StackTrace, KeySize: 4, ValueSize: 8 * limit,
+			MaxEntries: entries})
 		m.stacks[limit] = n
 	}
 	return n

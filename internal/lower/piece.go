@@ -163,7 +163,8 @@ func (f *fn) part(at syntax.Node, body func()) *part {
 	b.Fn.Piece = true
 	b.At = at.Span()
 	p := &part{fn: b.Fn, ctx: b.Param(1, ir.Ptr), end: b.NewBlock(), data: map[string]int{}}
-	f.level = level{b: b, vars: outer.vars, loops: outer.loops, lookups: newLookups(), frames: outer.frames + 1, around: &outer}
+	f.level = level{b: b, vars: outer.vars, loops: outer.loops, lookups: newLookups(), frames: outer.frames +
+		1, around: &outer}
 	f.exit = f.reach(outer.exit)
 	f.ctx = &probe.Context{
 		B: b, Ctx: p.ctx, Group: f.g, O: outer.ctx.O, Skip: f.exit,

@@ -97,62 +97,82 @@ var (
 		return mapAccepted(bpf.MapSpec{Type: bpf.RingBuf, MaxEntries: os.Getpagesize()})
 	}}
 	LargeKey = &Feature{"large_key", "map keys of more than 512 bytes", "5.11", func(*Machine) error {
-		return mapAccepted(bpf.MapSpec{Type: bpf.Hash, KeySize: 1024, ValueSize: 8, MaxEntries: 1, Flags: bpf.NoPrealloc})
+		return mapAccepted(bpf.MapSpec{Type: bpf.Hash, KeySize: 1024, ValueSize: 8, MaxEntries: 1,
+			Flags: bpf.NoPrealloc})
 	}}
 
-	BPFLoop          = helper("loop", "loops by bpf_loop", "5.17", asm.FnLoop, bpf.RawTracepoint)
-	TaskPtRegs       = helper("task_pt_regs", "user registers of the current task", "5.15", asm.FnTaskPtRegs, bpf.RawTracepoint)
-	ForEachMapElem   = helper("for_each_map_elem", "iteration over maps in the kernel", "5.13", asm.FnForEachMapElem, bpf.RawTracepoint)
-	TaskBTF          = helper("task_btf", "typed access to the current task", "5.11", asm.FnGetCurrentTaskBtf, bpf.RawTracepoint)
-	KtimeBoot        = helper("ktime_boot", "the boot clock", "5.8", asm.FnKtimeGetBootNs, bpf.RawTracepoint)
-	KtimeTAI         = helper("ktime_tai", "the TAI clock", "6.1", asm.FnKtimeGetTaiNs, bpf.RawTracepoint)
-	Snprintf         = helper("snprintf_sym", "naming of kernel addresses by the kernel", "5.13", asm.FnSnprintf, bpf.RawTracepoint)
-	Strncmp          = helper("strncmp", "comparison of strings by the kernel", "5.17", asm.FnStrncmp, bpf.RawTracepoint)
-	MapLookupPerCPU  = helper("map_lookup_percpu", "access to other CPUs' map values", "5.19", asm.FnMapLookupPercpuElem, bpf.RawTracepoint)
-	TaskStorage      = helper("task_storage", "storage at tasks", "5.11", asm.FnTaskStorageGet, bpf.RawTracepoint)
-	GetStackID       = helper("get_stackid", "stack IDs", "4.6", asm.FnGetStackid, bpf.Tracepoint)
-	GetTaskStack     = helper("get_task_stack", "stacks of other tasks", "5.9", asm.FnGetTaskStack, bpf.RawTracepoint)
-	NamespacedPID    = helper("ns_pid", "process IDs of hawk's PID namespace", "5.7", asm.FnGetNsCurrentPidTgid, bpf.Kprobe)
+	BPFLoop    = helper("loop", "loops by bpf_loop", "5.17", asm.FnLoop, bpf.RawTracepoint)
+	TaskPtRegs = helper("task_pt_regs", "user registers of the current task", "5.15", asm.FnTaskPtRegs,
+		bpf.RawTracepoint)
+	ForEachMapElem = helper("for_each_map_elem", "iteration over maps in the kernel", "5.13", asm.FnForEachMapElem,
+		bpf.RawTracepoint)
+	TaskBTF = helper("task_btf", "typed access to the current task", "5.11", asm.FnGetCurrentTaskBtf,
+		bpf.RawTracepoint)
+	KtimeBoot = helper("ktime_boot", "the boot clock", "5.8", asm.FnKtimeGetBootNs, bpf.RawTracepoint)
+	KtimeTAI  = helper("ktime_tai", "the TAI clock", "6.1", asm.FnKtimeGetTaiNs, bpf.RawTracepoint)
+	Snprintf  = helper("snprintf_sym", "naming of kernel addresses by the kernel", "5.13", asm.FnSnprintf,
+		bpf.RawTracepoint)
+	Strncmp = helper("strncmp", "comparison of strings by the kernel", "5.17", asm.FnStrncmp,
+		bpf.RawTracepoint)
+	MapLookupPerCPU = helper("map_lookup_percpu", "access to other CPUs' map values", "5.19",
+		asm.FnMapLookupPercpuElem, bpf.RawTracepoint)
+	TaskStorage   = helper("task_storage", "storage at tasks", "5.11", asm.FnTaskStorageGet, bpf.RawTracepoint)
+	GetStackID    = helper("get_stackid", "stack IDs", "4.6", asm.FnGetStackid, bpf.Tracepoint)
+	GetTaskStack  = helper("get_task_stack", "stacks of other tasks", "5.9", asm.FnGetTaskStack, bpf.RawTracepoint)
+	NamespacedPID = helper("ns_pid", "process IDs of hawk's PID namespace", "5.7", asm.FnGetNsCurrentPidTgid,
+		bpf.Kprobe)
 	SendSignal       = helper("send_signal", "sending signals", "5.3", asm.FnSendSignal, bpf.Kprobe)
-	SendSignalThread = helper("send_signal_thread", "sending signals to threads", "5.6", asm.FnSendSignalThread, bpf.Kprobe)
-	SocketCookie     = &Feature{"socket_cookie", "cookies of sockets", "5.12", tracingHelper(asm.FnGetSocketCookie)}
-	SkbOutput        = &Feature{"skb_output", "packets as records", "5.5", tracingHelper(asm.FnSkbOutput)}
-	Override         = helper("override_return", "override() (CONFIG_BPF_KPROBE_OVERRIDE)", "4.16", asm.FnOverrideReturn, bpf.Kprobe)
-	WriteUser        = helper("probe_write_user", "writing to user memory", "4.8", asm.FnProbeWriteUser, bpf.Kprobe)
-	GetFuncIP        = helper("get_func_ip", "the address of the probed function", "5.15", asm.FnGetFuncIp, bpf.Kprobe)
-	KprobeCookie     = helper("kprobe_cookie", "cookies of kprobes and uprobes", "5.15", asm.FnGetAttachCookie, bpf.Kprobe)
-	TraceCookie      = helper("tracepoint_cookie", "cookies of tracepoints", "5.15", asm.FnGetAttachCookie, bpf.Tracepoint)
-	PerfEventCookie  = helper("perf_event_cookie", "cookies of perf events", "5.15", asm.FnGetAttachCookie, bpf.PerfEvent)
-	RawTPCookie      = helper("raw_tp_cookie", "cookies of raw tracepoints", "6.10", asm.FnGetAttachCookie, bpf.RawTracepoint)
-	FindVMA          = helper("find_vma", "look-up of memory mappings", "5.17", asm.FnFindVma, bpf.RawTracepoint)
-	AncestorCgroup   = helper("ancestor_cgroup", "tests for control groups and what is below them", "5.15",
+	SendSignalThread = helper("send_signal_thread", "sending signals to threads", "5.6", asm.FnSendSignalThread,
+		bpf.Kprobe)
+	SocketCookie = &Feature{"socket_cookie", "cookies of sockets", "5.12", tracingHelper(asm.FnGetSocketCookie)}
+	SkbOutput    = &Feature{"skb_output", "packets as records", "5.5", tracingHelper(asm.FnSkbOutput)}
+	Override     = helper("override_return", "override() (CONFIG_BPF_KPROBE_OVERRIDE)", "4.16",
+		asm.FnOverrideReturn, bpf.Kprobe)
+	WriteUser    = helper("probe_write_user", "writing to user memory", "4.8", asm.FnProbeWriteUser, bpf.Kprobe)
+	GetFuncIP    = helper("get_func_ip", "the address of the probed function", "5.15", asm.FnGetFuncIp, bpf.Kprobe)
+	KprobeCookie = helper("kprobe_cookie", "cookies of kprobes and uprobes", "5.15", asm.FnGetAttachCookie,
+		bpf.Kprobe)
+	TraceCookie = helper("tracepoint_cookie", "cookies of tracepoints", "5.15", asm.FnGetAttachCookie,
+		bpf.Tracepoint)
+	PerfEventCookie = helper("perf_event_cookie", "cookies of perf events", "5.15", asm.FnGetAttachCookie,
+		bpf.PerfEvent)
+	RawTPCookie = helper("raw_tp_cookie", "cookies of raw tracepoints", "6.10", asm.FnGetAttachCookie,
+		bpf.RawTracepoint)
+	FindVMA        = helper("find_vma", "look-up of memory mappings", "5.17", asm.FnFindVma, bpf.RawTracepoint)
+	AncestorCgroup = helper("ancestor_cgroup", "tests for control groups and what is below them", "5.15",
 		asm.FnGetCurrentAncestorCgroupId, bpf.RawTracepoint)
 	CgroupID = helper("cgroup_id", "the current control group", "4.18",
 		asm.FnGetCurrentCgroupId, bpf.RawTracepoint)
 
 	AtomicFetch = &Feature{"atomic_fetch", "atomic operations that return a value", "5.12", func(*Machine) error {
 		// r1 = 1; fetch_add *(u64 *)(r10-8), r1
-		return accepted(&bpf.ProgSpec{Type: bpf.RawTracepoint}, bpf.ClearStack(-8), bpf.MovImm(1, 1), bpf.Insn(0xdb, 10, 1, -8, 1), bpf.MovImm(0, 0), bpf.Exit())
+		return accepted(&bpf.ProgSpec{Type: bpf.RawTracepoint}, bpf.ClearStack(-8), bpf.MovImm(1, 1),
+			bpf.Insn(0xdb, 10, 1, -8, 1), bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	CPUv4 = &Feature{"cpu_v4", "signed division and sign-extending moves", "6.6", func(*Machine) error {
 		// r0 = 4; r0 s/= 2; r0 = (s8)r0; r0 = 0
-		return accepted(&bpf.ProgSpec{Type: bpf.RawTracepoint}, bpf.MovImm(0, 4), bpf.Insn(0x37, 0, 0, 1, 2), bpf.Insn(0xbf, 0, 0, 8, 0), bpf.MovImm(0, 0), bpf.Exit())
+		return accepted(&bpf.ProgSpec{Type: bpf.RawTracepoint}, bpf.MovImm(0, 4), bpf.Insn(0x37, 0, 0, 1, 2),
+			bpf.Insn(0xbf, 0, 0, 8, 0), bpf.MovImm(0, 0), bpf.Exit())
 	}}
 	MayGoto = &Feature{"may_goto", "loops bounded at run time", "6.9", func(*Machine) error {
-		return accepted(&bpf.ProgSpec{Type: bpf.RawTracepoint}, bpf.MovImm(0, 0), bpf.Insn(0xe5, 0, 0, 1, 0), bpf.MovImm(0, 0), bpf.Exit())
+		return accepted(&bpf.ProgSpec{Type: bpf.RawTracepoint}, bpf.MovImm(0, 0), bpf.Insn(0xe5, 0, 0, 1, 0),
+			bpf.MovImm(0, 0), bpf.Exit())
 	}}
-	NoPreallocPerf = &Feature{"no_prealloc_perf", "maps without preallocation in perf events", "6.1", func(*Machine) error {
-		return acceptedWithHash(&bpf.ProgSpec{Type: bpf.PerfEvent}, bpf.MovImm(0, 0), bpf.Exit())
-	}}
+	NoPreallocPerf = &Feature{"no_prealloc_perf", "maps without preallocation in perf events", "6.1",
+		func(*Machine) error {
+			return acceptedWithHash(&bpf.ProgSpec{Type: bpf.PerfEvent}, bpf.MovImm(0, 0), bpf.Exit())
+		}}
 	SleepableUprobe = &Feature{"sleepable_uprobe", "fetching of pages by uprobes", "6.1", func(*Machine) error {
-		return acceptedWithHash(&bpf.ProgSpec{Type: bpf.Kprobe, Flags: bpf.Sleepable}, bpf.MovReg(1, 10), bpf.AddImm(1, -8), bpf.MovImm(2, 1), bpf.MovImm(3, 0),
+		return acceptedWithHash(&bpf.ProgSpec{Type: bpf.Kprobe, Flags: bpf.Sleepable}, bpf.MovReg(1, 10),
+			bpf.AddImm(1, -8), bpf.MovImm(2, 1), bpf.MovImm(3, 0),
 			bpf.CallHelper(asm.FnCopyFromUser), bpf.MovImm(0, 0), bpf.Exit())
 	}}
-	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5", acceptedEmpty(typedRawTracepoint)}
-	Fentry             = &Feature{"fentry", "fentry and fexit probes", "5.5", acceptedEmpty(fentrySpec)}
-	KprobePMU          = &Feature{"kprobe", "kprobes", "4.17", pmuTest("kprobe")}
-	UprobePMU          = &Feature{"uprobe", "uprobes", "4.17", pmuTest("uprobe")}
-	UprobeRef          = &Feature{"uprobe_refcnt", "semaphores of USDT probes", "4.20", func(t *Machine) error {
+	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5",
+		acceptedEmpty(typedRawTracepoint)}
+	Fentry    = &Feature{"fentry", "fentry and fexit probes", "5.5", acceptedEmpty(fentrySpec)}
+	KprobePMU = &Feature{"kprobe", "kprobes", "4.17", pmuTest("kprobe")}
+	UprobePMU = &Feature{"uprobe", "uprobes", "4.17", pmuTest("uprobe")}
+	UprobeRef = &Feature{"uprobe_refcnt", "semaphores of USDT probes", "4.20", func(t *Machine) error {
 		return t.stat(eventSources + "uprobe/format/ref_ctr_offset")
 	}}
 	PerfClock = &Feature{"perf_clock", "perf events of the clock on a CPU", "4.9", func(t *Machine) error {
@@ -160,7 +180,8 @@ var (
 		if err != nil {
 			return err
 		}
-		attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: 1e9, Bits: unix.PerfBitDisabled}
+		attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: 1e9,
+			Bits: unix.PerfBitDisabled}
 		fd, err := bpf.PerfEventOpen(nil, &attr, "", -1, cpus[0])
 		if err == nil {
 			unix.Close(fd)
@@ -172,13 +193,17 @@ var (
 			return bpf.LinkPerfEvent(-1, prog, 0)
 		})
 	}}
-	KprobeMulti   = &Feature{"kprobe_multi", "kprobes on many functions at once", "5.18", kprobeMultiTest(bpf.AttachKprobeMulti)}
-	KprobeSession = &Feature{"kprobe_session", "probes on entry and return in one", "6.10", kprobeMultiTest(bpf.AttachKprobeSession)}
-	UprobeMulti   = &Feature{"uprobe_multi", "uprobes at many places at once", "6.6", func(*Machine) error {
+	KprobeMulti = &Feature{"kprobe_multi", "kprobes on many functions at once", "5.18",
+		kprobeMultiTest(bpf.AttachKprobeMulti)}
+	KprobeSession = &Feature{"kprobe_session", "probes on entry and return in one", "6.10",
+		kprobeMultiTest(bpf.AttachKprobeSession)}
+	UprobeMulti = &Feature{"uprobe_multi", "uprobes at many places at once", "6.6", func(*Machine) error {
 		// A directory is refused as late as possible, if the kernel knows
 		// what is meant at all.
 		m := bpf.UprobeMulti{Path: "/", Offsets: []uint64{0}}
-		return linkAnswers(bpf.Kprobe, bpf.AttachUprobeMulti, unix.EBADF, func(prog int) (int, error) { return m.Link(nil, prog) })
+		return linkAnswers(bpf.Kprobe, bpf.AttachUprobeMulti, unix.EBADF, func(prog int) (int, error) {
+			return m.Link(nil, prog)
+		})
 	}}
 )
 
@@ -190,7 +215,8 @@ func Features() []*Feature {
 		SocketCookie, SkbOutput, Override, WriteUser, GetFuncIP,
 		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AncestorCgroup,
 		AtomicFetch, CPUv4, MayGoto,
-		NoPreallocPerf, SleepableUprobe, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfClock, PerfLink, KprobeMulti,
+		NoPreallocPerf, SleepableUprobe, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfClock,
+		PerfLink, KprobeMulti,
 		KprobeSession, UprobeMulti,
 	}
 }
@@ -227,7 +253,8 @@ func acceptedEmpty(spec func(*Machine) (*bpf.ProgSpec, error)) func(*Machine) er
 // acceptedWithHash is accepted for a program that first looks something up in a
 // hash map without preallocation; a zero is left at the top of the stack.
 func acceptedWithHash(spec *bpf.ProgSpec, rest ...uint64) error {
-	fd, err := bpf.MapCreate(bpf.MapSpec{Type: bpf.Hash, KeySize: 8, ValueSize: 8, MaxEntries: 1, Flags: bpf.NoPrealloc})
+	fd, err := bpf.MapCreate(bpf.MapSpec{Type: bpf.Hash, KeySize: 8, ValueSize: 8, MaxEntries: 1,
+		Flags: bpf.NoPrealloc})
 	if err != nil {
 		return err
 	}
@@ -293,7 +320,8 @@ func (t *Machine) PMUType(name string) (uint32, error) {
 
 // linkAnswers loads a program and tries to make a link that must fail with
 // want if the kernel understands it.
-func linkAnswers(progType bpf.ProgramType, attach bpf.AttachType, want unix.Errno, link func(prog int) (int, error)) error {
+func linkAnswers(progType bpf.ProgramType, attach bpf.AttachType, want unix.Errno,
+	link func(prog int) (int, error)) error {
 	fd, err := bpf.ProgLoad(&bpf.ProgSpec{
 		Type: progType, Attach: attach, License: "GPL", Insns: bpf.Assemble(bpf.MovImm(0, 0), bpf.Exit()),
 	})

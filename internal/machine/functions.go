@@ -55,7 +55,8 @@ func (t *Machine) tracefsFunctions() (*Functions, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errors.New("the kernel has no function tracing (CONFIG_FUNCTION_TRACER)")
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("available_filter_functions: %w: function tracing is locked on this machine", errors.Unwrap(err))
+		return nil, fmt.Errorf("available_filter_functions: %w: function tracing is locked on this machine",
+			errors.Unwrap(err))
 	case err != nil:
 		return nil, err
 	}

@@ -32,7 +32,8 @@ func (t *Machine) Iterator(object string) (uint32, error) {
 	known, ok := t.iterators[id]
 	t.mu.Unlock()
 	if !ok {
-		known = accepted(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachIter, AttachBTFID: id}, bpf.MovImm(0, 0), bpf.Exit())
+		known = accepted(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachIter, AttachBTFID: id}, bpf.MovImm(0, 0),
+			bpf.Exit())
 		t.mu.Lock()
 		if t.iterators == nil {
 			t.iterators = make(map[uint32]error)

@@ -58,8 +58,10 @@ func (t *Machine) MayCall(name string, spec bpf.ProgSpec) error {
 		return nil
 	}
 	log := unix.ByteSliceToString(spec.Log)
-	if log == "" || errors.Is(err, unix.EPERM) || strings.Contains(log, "is not allowed") || strings.Contains(log, "not found in kernel") ||
-		strings.Contains(log, "not supported") || strings.Contains(log, "reserved fields") || strings.Contains(log, "must be sleepable") {
+	if log == "" || errors.Is(err, unix.EPERM) || strings.Contains(log, "is not allowed") ||
+		strings.Contains(log, "not found in kernel") ||
+		strings.Contains(log, "not supported") || strings.Contains(log, "reserved fields") ||
+		strings.Contains(log, "must be sleepable") {
 		return &KfuncDenied{name, err}
 	}
 	return nil

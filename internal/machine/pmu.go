@@ -27,7 +27,8 @@ func (t *Machine) PMUEvent(source, terms string) (PMUEvent, error) {
 	var e PMUEvent
 	typ, err := t.PMUType(source)
 	if err != nil || strings.Contains(source, "..") {
-		return e, fmt.Errorf("no event source is called '%s' (there are %s)", source, strings.Join(t.entries(eventSources), ", "))
+		return e, fmt.Errorf("no event source is called '%s' (there are %s)", source,
+			strings.Join(t.entries(eventSources), ", "))
 	}
 	e.Type = typ
 	for _, list := range []string{"cpus", "cpumask"} {
@@ -71,7 +72,8 @@ func (t *Machine) pmuTerms(e *PMUEvent, source, terms string, named bool) error 
 			where = name // a word as a whole, as perf has it
 		default:
 			known := slices.Concat(t.entries(dir+"/events"), t.entries(dir+"/format"), pmuWords[:])
-			return fmt.Errorf("%s has no event and no part of one called '%s' (there are %s)", source, name, strings.Join(known, ", "))
+			return fmt.Errorf("%s has no event and no part of one called '%s' (there are %s)", source, name,
+				strings.Join(known, ", "))
 		}
 		if err := e.set(where, n); err != nil {
 			return fmt.Errorf("%s of %s: %w", name, source, err)

@@ -49,7 +49,8 @@ func TestPMUEvent(t *testing.T) {
 		{"cpu", "umask=0x100", PMUEvent{}, "umask of cpu: 0x100 does not fit in its 8 bits"},
 		{"cpu", "inv=2", PMUEvent{}, "inv of cpu: 0x2 does not fit in its 1 bits"},
 		{"cpu", "event=x", PMUEvent{}, "the value of event is not a number: x"},
-		{"cpu", "nosuch", PMUEvent{}, "cpu has no event and no part of one called 'nosuch' (there are loads, self, event, inv, ldlat, odd, umask, wide, config, config1, config2)"},
+		{"cpu", "nosuch", PMUEvent{}, "cpu has no event and no part of one called 'nosuch' (there are loads, self, " +
+			"event, inv, ldlat, odd, umask, wide, config, config1, config2)"},
 		{"cpu", "self", PMUEvent{}, "event self: cpu has no event and no part of one called 'self'"},
 		{"cpu", "odd=1", PMUEvent{}, "odd of cpu: hawk does not know the format 'elsewhere:0-15'"},
 		{"cpu", "wide=1", PMUEvent{}, "wide of cpu: hawk does not know the format 'config:60-70'"},

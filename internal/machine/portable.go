@@ -171,7 +171,8 @@ func (l *Ledger) member(s *btf.Spec, t *types.Struct, f types.Field) types.Field
 			l.origins[inner] = origin{o.module, o.of, path}
 		}
 	}
-	f.Reloc = 1 + l.number(Fact{Kind: Member, Module: o.module, Of: o.of, Path: path, Value: int64(f.Offset), Shape: fieldShape(f)})
+	f.Reloc = 1 + l.number(Fact{Kind: Member, Module: o.module, Of: o.of, Path: path, Value: int64(f.Offset),
+		Shape: fieldShape(f)})
 	return f
 }
 
@@ -181,7 +182,8 @@ func (l *Ledger) record(f *Format) {
 	f.record.Found = func(field types.Field) types.Field {
 		if field.Offset >= commonBytes {
 			field.Reloc = 1 + l.number(Fact{
-				Kind: RecordField, Module: f.Category, Of: f.Event, Path: []string{field.Name}, Value: int64(field.Offset), Shape: fieldShape(field),
+				Kind: RecordField, Module: f.Category, Of: f.Event, Path: []string{field.Name},
+				Value: int64(field.Offset), Shape: fieldShape(field),
 			})
 		}
 		return field

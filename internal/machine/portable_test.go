@@ -65,7 +65,8 @@ func TestFacts(t *testing.T) {
 	}{
 		{"same", "", "", 12, ""},
 		{"moved", "name[16];	offset:12", "name[16];	offset:20", 20, "(12, here it is 20)"},
-		{"longer", "name[16];	offset:12;	size:16", "name[32];	offset:12;	size:32", -1, "string[16], here it is string[32]"},
+		{"longer", "name[16];	offset:12;	size:16", "name[32];	offset:12;	size:32", -1,
+			"string[16], here it is string[32]"},
 		{"gone", "char name[16]", "char other[16]", -1, "this kernel does not have it"},
 	} {
 		there := record(t, strings.Replace(format, tt.from, tt.to, 1))
@@ -73,14 +74,16 @@ func TestFacts(t *testing.T) {
 		if tt.moved < 0 && err == nil || tt.moved >= 0 && (err != nil || n != tt.moved) {
 			t.Errorf("%s: %d, %v", tt.name, n, err)
 		}
-		if _, err := there.Look(name, false); (err == nil) != (tt.why == "") || err != nil && !strings.Contains(err.Error(), tt.why) {
+		if _, err := there.Look(name, false); (err == nil) != (tt.why == "") || err != nil &&
+			!strings.Contains(err.Error(), tt.why) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 	if n, err := here.Look(id, true); n != 7 || err != nil {
 		t.Errorf("the event is number %d, %v", n, err)
 	}
-	if _, err := record(t, "-- uname --\nx86_64 5.10.0").Look(id, true); err == nil || !strings.Contains(err.Error(), "tracepoint demo:event") {
+	if _, err := record(t, "-- uname --\nx86_64 5.10.0").Look(id, true); err == nil ||
+		!strings.Contains(err.Error(), "tracepoint demo:event") {
 		t.Errorf("without the event: %v", err)
 	}
 
@@ -107,14 +110,16 @@ func TestFacts(t *testing.T) {
 func TestFactsBehindRecord(t *testing.T) {
 	portable, ledger := Host().ForOthers(arch.Native(), "")
 	needBTF(t)
-	f, err := ParseFormat("demo", "event", "\tfield:struct task_struct * task;\toffset:8;\tsize:8;\tsigned:0;\n", portable)
+	f, err := ParseFormat("demo", "event", "\tfield:struct task_struct * task;\toffset:8;\tsize:8;\tsigned:0;\n",
+		portable)
 	if err != nil {
 		t.Fatal(err)
 	}
 	task := f.Fields[0].Type.(*types.Pointer).Elem
 	portable.Fix(task, true)
 	pid, ok := task.(*types.Struct).Field("pid")
-	if !ok || pid.Reloc != 2 || len(ledger.Facts) != 2 || ledger.Facts[0].Kind != Layout || ledger.Facts[1].Of != "struct task_struct" {
+	if !ok || pid.Reloc != 2 || len(ledger.Facts) != 2 || ledger.Facts[0].Kind != Layout ||
+		ledger.Facts[1].Of != "struct task_struct" {
 		t.Errorf("the field %+v, the facts %v", pid, ledger.Facts)
 	}
 }

@@ -43,7 +43,8 @@ func (t *Machine) LockedDown() error {
 	if t.Lockdown() != "confidentiality" {
 		return nil
 	}
-	return errors.New("kernel lockdown is in mode confidentiality, which blocks reading kernel memory: tracing the kernel cannot work; boot with lockdown=integrity or without it")
+	return errors.New("kernel lockdown is in mode confidentiality, which blocks reading kernel memory: tracing the " +
+		"kernel cannot work; boot with lockdown=integrity or without it")
 }
 
 // missing has the wording, capital and full stop that wrappers look for.
@@ -54,7 +55,8 @@ func missing(names []string) error {
 	case 1:
 		return &Lacking{names, fmt.Sprintf("Missing %s capability, please run hawk as the root user.", names[0])}
 	default:
-		return &Lacking{names, fmt.Sprintf("Missing %s and %s capabilities, please run hawk as the root user.", strings.Join(names[:n-1], ", "), names[n-1])}
+		return &Lacking{names, fmt.Sprintf("Missing %s and %s capabilities, please run hawk as the root user.",
+			strings.Join(names[:n-1], ", "), names[n-1])}
 	}
 }
 
@@ -115,7 +117,8 @@ func (t *Machine) PerfForbidden() string {
 		return "see the sysctl " + sysctl + ", or a seccomp filter"
 	case caps>>unix.CAP_SYS_ADMIN&1 == 0 && level > 2:
 		// Not in the mainline kernel, but in that of Debian and Ubuntu.
-		return fmt.Sprintf("the sysctl %s is %d, so that perf events take CAP_SYS_ADMIN; with 2 they take CAP_PERFMON", sysctl, level)
+		return fmt.Sprintf("the sysctl %s is %d, so that perf events take CAP_SYS_ADMIN; with 2 they take "+
+			"CAP_PERFMON", sysctl, level)
 	}
 	return "not by the sysctl " + sysctl + ": a seccomp filter or a security module may forbid it"
 }

@@ -25,7 +25,8 @@ func with(t *testing.T, path, content string) *Machine {
 func TestLockedDown(t *testing.T) {
 	const file = "/sys/kernel/security/lockdown"
 	for content, want := range map[string]string{
-		"[none] integrity confidentiality\n": "none", "none [integrity] confidentiality\n": "integrity", "none integrity [confidentiality]\n": "confidentiality", "": "", "[": "",
+		"[none] integrity confidentiality\n": "none", "none [integrity] confidentiality\n": "integrity",
+		"none integrity [confidentiality]\n": "confidentiality", "": "", "[": "",
 	} {
 		m := with(t, file, content)
 		if got := m.Lockdown(); got != want {
@@ -35,11 +36,13 @@ func TestLockedDown(t *testing.T) {
 			t.Errorf("%q: %v", content, err)
 		}
 		err := m.Explain(unix.EPERM)
-		if named := strings.Contains(err.Error(), "lockdown is in mode "+want); named != (want == "integrity" || want == "confidentiality") {
+		if named := strings.Contains(err.Error(), "lockdown is in mode "+want); named != (want == "integrity" ||
+			want == "confidentiality") {
 			t.Errorf("%q: %v", content, err)
 		}
 	}
-	if m := Recorded(t.TempDir()); m.Lockdown() != "" || m.LockedDown() != nil || m.Explain(unix.ENOENT) != unix.ENOENT {
+	if m := Recorded(t.TempDir()); m.Lockdown() != "" || m.LockedDown() != nil ||
+		m.Explain(unix.ENOENT) != unix.ENOENT {
 		t.Error("a kernel without lockdown is locked down")
 	}
 }
@@ -51,7 +54,8 @@ func TestPerfForbidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	privileged := caps>>unix.CAP_SYS_ADMIN&1 != 0
-	for content, want := range map[string]string{"2\n": "not by the sysctl", "-1\n": "not by the sysctl", "x": "see the sysctl", "3\n": "is 3, so that perf events take CAP_SYS_ADMIN"} {
+	for content, want := range map[string]string{"2\n": "not by the sysctl", "-1\n": "not by the sysctl",
+		"x": "see the sysctl", "3\n": "is 3, so that perf events take CAP_SYS_ADMIN"} {
 		if privileged && content == "3\n" {
 			want = "not by the sysctl"
 		}

@@ -126,7 +126,8 @@ func TestFunctionList(t *testing.T) {
 		want         bool
 	}{
 		{"", "vfs_read", true}, {"vmlinux", "vfs_read", true}, {"ext4", "vfs_read", false}, {"ext4", "shared", true},
-		{"", "vfs_rea", false}, {"", "fs_read", false}, {"", "do_int3", false}, {"", "rcu_read_lock", false}, {"", "", false},
+		{"", "vfs_rea", false}, {"", "fs_read", false}, {"", "do_int3", false}, {"", "rcu_read_lock", false},
+		{"", "", false},
 	} {
 		if got := l.Has(c.module, c.name); got != c.want {
 			t.Errorf("%s:%s: %v", c.module, c.name, got)
@@ -156,7 +157,8 @@ ffffffffc0001000 t bpf_prog_1	[bpf]
 }
 
 func TestKallsyms(t *testing.T) {
-	k, err := parseKallsyms([]byte("ffffffff81000010 T b\nffffffff81000000 T a\nffffffff81000000 T a_alias\n0000000000000000 A percpu\nffffffffc0000000 t m\t[ext4]\nbad line\n"))
+	k, err := parseKallsyms([]byte("ffffffff81000010 T b\nffffffff81000000 T a\nffffffff81000000 T " +
+		"a_alias\n0000000000000000 A percpu\nffffffffc0000000 t m\t[ext4]\nbad line\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

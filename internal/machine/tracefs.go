@@ -31,7 +31,8 @@ func (t *Machine) Tracefs() (string, error) {
 		}
 		dir, err := t.mountTracefs()
 		if err != nil {
-			return "", fmt.Errorf("tracefs is not mounted and hawk cannot mount it (mount -t tracefs tracefs /sys/kernel/tracing): %w", err)
+			return "", fmt.Errorf("tracefs is not mounted and hawk cannot mount it (mount -t tracefs tracefs "+
+				"/sys/kernel/tracing): %w", err)
 		}
 		return dir, nil
 	})
@@ -90,7 +91,8 @@ func (t *Machine) mountTracefs() (string, error) {
 	if err := unix.FsconfigCreate(fsfd); err != nil {
 		return "", fmt.Errorf("fsconfig: %w", err)
 	}
-	mnt, err := unix.Fsmount(fsfd, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	mnt, err := unix.Fsmount(fsfd, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|
+		unix.MOUNT_ATTR_NOEXEC)
 	if err != nil {
 		return "", fmt.Errorf("fsmount: %w", err)
 	}

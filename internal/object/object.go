@@ -153,6 +153,7 @@ type ScriptMap struct {
 	Agg *types.Agg
 	// Parts is the number of the per-CPU kernel map that the parts of cells are
 	// in, which are too large for one element: {u64 number, u64 part} → part. A
-	// cell of the map itself is the number, and goes with all its parts when another takes its place. 0: cells are whole.
+	// cell of the map itself is the number, and goes with all its parts when another takes its
+	// place. 0: cells are whole.
 	Parts int
 }

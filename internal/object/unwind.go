@@ -24,7 +24,9 @@ const (
 	UnwindCount    = 4  // u32: mappings; UnwindMost if there are more, or not all with code are there
 	UnwindStrays   = 8  // u64: stacks with an address outside of all mappings; of process 0, how many spaces were made
 	UnwindIdentity = 16 // u64: made of what tells address spaces apart; 0: none has it
-	UnwindUnknown  = 24 // u32: not 0 if programs that can make a space should do so again: mappings of files that nothing is known of, or that may be out of date
+	// u32: not 0 if programs that can make a space should do so again: mappings of files that
+	// nothing is known of, or that may be out of date
+	UnwindUnknown  = 24
 	UnwindBare     = 28 // u32: mappings of code without frame pointers
 	UnwindMappings = 32
 	// A mapping: u64 start, u64 end, u64 what to subtract from addresses for
@@ -98,17 +100,21 @@ const (
 
 // Kinds of rule.
 const (
-	RuleNone   = iota // nothing is known; RuleGuess is taken instead
-	RuleEnd           // there is no caller
-	RuleFail          // the rule is beyond this format
-	RuleSP            // the CFA is the stack pointer plus a distance
-	RuleFP            // the CFA is the frame pointer plus a distance
-	RuleSaved         // the CFA lies in memory, a distance below the frame pointer, which points to its saved self
-	RulePLT           // the CFA is the stack pointer plus 8, plus 8 more from a byte of a 16-byte stub on, which the distance says
-	RuleSignal        // the frame that the kernel makes for a signal handler
-	RuleSPLink        // arm64: like RuleSP, but the second distance is that of the return address, and the frame pointer was not saved
-	RuleFPLink        // arm64: the same for RuleFP
-	RuleGuess         // to go by the frame pointer, as programs do without a rule
+	RuleNone  = iota // nothing is known; RuleGuess is taken instead
+	RuleEnd          // there is no caller
+	RuleFail         // the rule is beyond this format
+	RuleSP           // the CFA is the stack pointer plus a distance
+	RuleFP           // the CFA is the frame pointer plus a distance
+	RuleSaved        // the CFA lies in memory, a distance below the frame pointer, which points to its saved self
+	// the CFA is the stack pointer plus 8, plus 8 more from a byte of a 16-byte stub on, which the
+	// distance says
+	RulePLT
+	RuleSignal // the frame that the kernel makes for a signal handler
+	// arm64: like RuleSP, but the second distance is that of the return address, and the frame
+	// pointer was not saved
+	RuleSPLink
+	RuleFPLink // arm64: the same for RuleFP
+	RuleGuess  // to go by the frame pointer, as programs do without a rule
 )
 
 // NewRule packs a rule; distances that do not fit give RuleFail.

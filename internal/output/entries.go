@@ -15,8 +15,8 @@ type Entry struct {
 
 // Entries are the elements of a map. The zero value has none.
 //
-// A map of plain integers, which may have millions of elements, is kept as numbers: as values, each would be memory of its own, to be found by the
-// collector of garbage and by every comparison.
+// A map of plain integers, which may have millions of elements, is kept as numbers: as values, each
+// would be memory of its own, to be found by the collector of garbage and by every comparison.
 type Entries struct {
 	numbers                []pair // in place of values while all elements have the types of the first
 	keySigned, valueSigned bool
@@ -132,9 +132,12 @@ func sortPairs(pairs []pair) []pair {
 		})
 		return pairs
 	}
-	// A byte at a time, the least first, keys before values; each time what was in order stays in order. Bytes that all have in common say nothing.
+	// A byte at a time, the least first, keys before values; each time what was in order stays in
+	// order. Bytes that all have in common say nothing.
 	from, to := pairs, make([]pair, len(pairs))
-	for _, word := range []func(pair) uint64{func(p pair) uint64 { return p.key }, func(p pair) uint64 { return p.value }} {
+	for _, word := range []func(pair) uint64{func(p pair) uint64 {
+		return p.key
+	}, func(p pair) uint64 { return p.value }} {
 		all, some := ^uint64(0), uint64(0)
 		for _, p := range from {
 			all, some = all&word(p), some|word(p)

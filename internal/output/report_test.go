@@ -25,15 +25,21 @@ func TestReports(t *testing.T) {
 		{ok, "[       OK ] ok (1234 μs)\n", ""},
 		{quick, "[       OK ] quick (900 ns)\n", ""},
 		{bad, "seen\nand \xff\n[  FAILED  ] bad (42 s)\n", ""},
-		{TestsDone{[]TestDone{ok, bad}}, "[==========] 2 tests ran.\n[  PASSED  ] 1 test.\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] bad\n",
-			`{"type": "test_result", "data": {"ok": {"duration": 1234000, "passed": true, "output": "quiet\n"}, "bad": {"duration": 42000000000, "passed": false, "output": "seen\n\nand \u00ff\n"}}}` + "\n"},
+		{TestsDone{[]TestDone{ok, bad}}, "[==========] 2 tests ran.\n[  PASSED  ] 1 test.\n[  FAILED  ] 1 test, " +
+			"listed below:\n[  FAILED  ] bad\n",
+			`{"type": "test_result", "data": {"ok": {"duration": 1234000, "passed": true, "output": "quiet\n"}, ` +
+				`"bad": {"duration": 42000000000, "passed": false, "output": "seen\n\nand \u00ff\n"}}}` + "\n"},
 		{TestsDone{[]TestDone{ok}}, "[==========] 1 test ran.\n[  PASSED  ] 1 test.\n",
-			`{"type": "test_result", "data": {"ok": {"duration": 1234000, "passed": true, "output": "quiet\n"}}}` + "\n"},
-		{TestsDone{}, "[==========] 0 tests ran.\n[  PASSED  ] 0 tests.\n", `{"type": "test_result", "data": {}}` + "\n"},
-		{Benches{3}, "Benchmark                                Time(ns)       Iterations\n------------------------------------------------------------------\n", ""},
+			`{"type": "test_result", "data": {"ok": {"duration": 1234000, "passed": true, "output": ` +
+				`"quiet\n"}}}` + "\n"},
+		{TestsDone{}, "[==========] 0 tests ran.\n[  PASSED  ] 0 tests.\n",
+			`{"type": "test_result", "data": {}}` + "\n"},
+		{Benches{3}, "Benchmark                                Time(ns)       " +
+			"Iterations\n------------------------------------------------------------------\n", ""},
 		{Bench{"inc", 3, 54, 20000}, "inc                                      54             20000\n",
 			`{"type": "benchmark_result", "data": {"inc": {"average": 54, "iters": 20000}}}` + "\n"},
-		{Benches{45}, "Benchmark                                     Time(ns)       Iterations\n" + strings.Repeat("-", 71) + "\n", ""},
+		{Benches{45}, "Benchmark                                     Time(ns)       Iterations\n" +
+			strings.Repeat("-", 71) + "\n", ""},
 		{Bench{longName, 45, 54, 20000}, longName + " 54             20000\n",
 			`{"type": "benchmark_result", "data": {"` + longName + `": {"average": 54, "iters": 20000}}}` + "\n"},
 	} {

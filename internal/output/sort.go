@@ -8,7 +8,8 @@ func (m Map) Sorted() Entries {
 	return m.arrange()
 }
 
-// arrange returns the entries as they are shown: sorted, the top ones only, values divided. It may change the order of m.Entries.
+// arrange returns the entries as they are shown: sorted, the top ones only, values divided. It may
+// change the order of m.Entries.
 func (m *Map) arrange() Entries {
 	es := m.Entries
 	if es.Len() == 0 {

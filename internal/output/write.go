@@ -23,7 +23,8 @@ func write(f *os.File, text []byte, regular bool) (int, error) {
 				if !regular {
 					part = part[:min(atOnce, len(part))]
 				}
-				n, _, errno := unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&part[0])), uintptr(len(part)))
+				n, _, errno := unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&part[0])),
+					uintptr(len(part)))
 				if errno != 0 {
 					return // the file's own way of writing meets it again, and has the words for it
 				}

@@ -70,7 +70,8 @@ const noMemory = "Reading the memory of processes is not permitted"
 
 // readers are the helpers of the kernel that read memory of processes.
 var readers = []asm.BuiltinFunc{
-	asm.FnProbeReadUser, asm.FnProbeReadUserStr, asm.FnCopyFromUser, asm.FnCopyFromUserTask, asm.FnProbeRead, asm.FnProbeReadStr,
+	asm.FnProbeReadUser, asm.FnProbeReadUserStr, asm.FnCopyFromUser, asm.FnCopyFromUserTask, asm.FnProbeRead,
+	asm.FnProbeReadStr,
 }
 
 // Object judges what the script has become.

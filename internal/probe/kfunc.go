@@ -41,7 +41,8 @@ func (o *Options) WarnOnce(p *Point, msg string) {
 // ModuleLoaded warns of a module that is not there, which is why nothing will
 // match.
 func ModuleLoaded(p *Point, o *Options) bool {
-	if p.Target == "" || p.Target == Vmlinux || p.Pattern.Target.HasWild() || slices.Contains(o.Machine.Modules(), p.Target) {
+	if p.Target == "" || p.Target == Vmlinux || p.Pattern.Target.HasWild() ||
+		slices.Contains(o.Machine.Modules(), p.Target) {
 		return true
 	}
 	o.Warn(p, "specified module %s in probe %s is not loaded.", p.Target, p.Name())

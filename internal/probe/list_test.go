@@ -26,7 +26,8 @@ func TestListSideBySide(t *testing.T) {
 		t.Errorf("%d points are listed as %d, error %v", len(want), len(got), err)
 	}
 	points[500] = &Point{Kind: k, Func: "bad"}
-	if err := listSideBySide(points, &Options{Verbose: true}, emit); err == nil || err.Error() != "bad cannot be described" {
+	if err := listSideBySide(points, &Options{Verbose: true}, emit); err == nil ||
+		err.Error() != "bad cannot be described" {
 		t.Errorf("error %v", err)
 	}
 }

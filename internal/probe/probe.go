@@ -101,12 +101,14 @@ type Kind struct {
 	Example string   // a one-line script
 	Forms   []string // as users write it: "kprobe:[module:]function[+offset]"
 	Has     Has
-	Space   types.Space // default address space of pointers; Unset: a read of an address that has none is worth a warning
-	Return  int64       // what the program returns by default
-	Ours    Trigger     // fired by hawk itself, not by the kernel
-	Rated   bool        // fires at a rate that the attach point says
-	Nobodys bool        // fires for hawk, whatever task is on the processor
-	Alone   bool        // is the only thing that a script attaches
+	// default address space of pointers; Unset: a read of an address that has none is worth a
+	// warning
+	Space   types.Space
+	Return  int64   // what the program returns by default
+	Ours    Trigger // fired by hawk itself, not by the kernel
+	Rated   bool    // fires at a rate that the attach point says
+	Nobodys bool    // fires for hawk, whatever task is on the processor
+	Alone   bool    // is the only thing that a script attaches
 	// RegisterArgs: argN are the machine's argument registers and no more.
 	RegisterArgs bool
 	// Multi is the feature by which one link serves all that a pattern matches;

@@ -35,7 +35,8 @@ type StoredPoint struct {
 func (g *Group) Store() *Stored {
 	s := &Stored{Kind: g.Points[0].Kind.Name, Mechanism: g.Mech.ID, Uses: g.Uses, Numbered: g.Numbered}
 	for i, p := range g.Points {
-		if last := len(s.Written) - 1; i == 0 || p.At != s.Written[last].At || !slices.Equal(p.Parts, s.Written[last].Parts) {
+		if last := len(s.Written) - 1; i == 0 || p.At != s.Written[last].At ||
+			!slices.Equal(p.Parts, s.Written[last].Parts) {
 			s.Written = append(s.Written, Written{p.At, p.Parts})
 		}
 		s.Points = append(s.Points, StoredPoint{len(s.Written) - 1, p.Name()})
@@ -119,7 +120,8 @@ func (f *Finder) Find(s *Stored) (g *Group, missing []string, err error) {
 	}
 	switch {
 	case g == nil && len(points) > 0:
-		return nil, nil, fmt.Errorf("%s can not be attached here in the way it was compiled for (%s)", points[0].Name(), mech.Name)
+		return nil, nil, fmt.Errorf("%s can not be attached here in the way it was compiled for (%s)",
+			points[0].Name(), mech.Name)
 	case g == nil:
 		return nil, missing, nil
 	}

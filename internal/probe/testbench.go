@@ -12,8 +12,9 @@ var dummyPacket = &Mechanism{
 }
 
 var _ = Define(Kind{
-	Name:    "test",
-	Doc:     "Runs once with `--test`, and passes if it returns 0, or nothing, without errors. Names are unique. Otherwise it is left alone.",
+	Name: "test",
+	Doc: "Runs once with `--test`, and passes if it returns 0, or nothing, without errors. Names are unique. " +
+		"Otherwise it is left alone.",
 	Example: `macro double(n) { n * 2 } test:double { if (double(4) != 8) { return 1; } }`,
 	Forms:   []string{"test:name"},
 	Ours:    AtTest,
@@ -23,8 +24,9 @@ var _ = Define(Kind{
 })
 
 var _ = Define(Kind{
-	Name:    "bench",
-	Doc:     "Runs many times with `--bench`, which reports how long one run takes. It is skipped if it returns 1. Otherwise it is left alone. The kernel permits less here than in other probes.",
+	Name: "bench",
+	Doc: "Runs many times with `--bench`, which reports how long one run takes. It is skipped if it returns 1. " +
+		"Otherwise it is left alone. The kernel permits less here than in other probes.",
 	Example: `bench:count { @ = count(); }`,
 	Forms:   []string{"bench:name"},
 	Ours:    AtBench,

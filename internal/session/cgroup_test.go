@@ -17,7 +17,8 @@ func TestMountedCgroups(t *testing.T) {
 damaged line
 `
 	want := [][2]string{
-		{"unified", "/sys/fs/cgroup/unified"}, {"cpu set", "/sys/fs/cgroup/cpu set"}, {"memory", "/sys/fs/cgroup/memory"},
+		{"unified", "/sys/fs/cgroup/unified"}, {"cpu set", "/sys/fs/cgroup/cpu set"},
+		{"memory", "/sys/fs/cgroup/memory"},
 	}
 	got := mountedCgroups(mountinfo)
 	if len(got) != len(want) {

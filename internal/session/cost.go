@@ -57,7 +57,8 @@ func (s *session) startMeter() error {
 	}
 	if err := s.meter.open(); err != nil {
 		if s.o.MaxOverhead > 0 {
-			return fmt.Errorf("--max-overhead: the kernel does not measure programs: %s; it needs Linux 5.8 and CAP_SYS_ADMIN", errno.Reason(err))
+			return fmt.Errorf("--max-overhead: the kernel does not measure programs: %s; it needs Linux 5.8 and "+
+				"CAP_SYS_ADMIN", errno.Reason(err))
 		}
 		return nil
 	}
@@ -141,7 +142,8 @@ func (s *session) nanos() (sum uint64) {
 // announceSites warns before very much is attached.
 func (s *session) announceSites(sites int) {
 	if s.o.Announce && sites > manySites {
-		s.Warnf(source.Span{}, "%s functions are about to be traced, each of their calls takes longer from now on", grouped(uint64(sites)))
+		s.Warnf(source.Span{}, "%s functions are about to be traced, each of their calls takes longer from now on",
+			grouped(uint64(sites)))
 	}
 }
 
@@ -168,8 +170,10 @@ func (s *session) announceHot(now time.Time) {
 		for i, r := range runs {
 			n := r.Runs - g.runs[i].Runs
 			if rate := float64(n) / took.Seconds(); rate >= cmp.Or(s.o.Often, often) {
-				s.Warnf(source.Span{}, "%s fires %s times a second, which takes %.0f %% of a CPU; --max-overhead sets a limit",
-					s.Message(value.Text(s.programName(i))), grouped(uint64(rate)), percent(r.Nanos-g.runs[i].Nanos, took))
+				s.Warnf(source.Span{}, "%s fires %s times a second, which takes %.0f %% of a CPU; --max-overhead "+
+					"sets a limit",
+					s.Message(value.Text(s.programName(i))), grouped(uint64(rate)),
+					percent(r.Nanos-g.runs[i].Nanos, took))
 			}
 		}
 	}
@@ -209,7 +213,8 @@ func (s *session) reportCost() {
 	took := time.Since(s.meter.began)
 	var b strings.Builder
 	if s.meter.costly.Load() {
-		fmt.Fprintf(&b, "ERROR: the probes took %.1f %% of a CPU for %d seconds, which is more than --max-overhead allows (%g %%): the run was ended\n",
+		fmt.Fprintf(&b, "ERROR: the probes took %.1f %% of a CPU for %d seconds, which is more than --max-overhead "+
+			"allows (%g %%): the run was ended\n",
 			s.meter.spent, budgetMost, s.o.MaxOverhead)
 	}
 	type row struct {

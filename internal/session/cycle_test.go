@@ -89,7 +89,8 @@ func TestCyclesOnTarget(t *testing.T) {
 	answers := bufio.NewScanner(out)
 	var script strings.Builder
 	for _, function := range []string{"write", "read", "fork", "open", "close"} {
-		fmt.Fprintf(&script, "uprobe:libc:%s { @[\"%s\"] = count(); } uretprobe:libc:%s { @sums[\"%s\"] = sum(retval); } ", function, function, function, function)
+		fmt.Fprintf(&script, "uprobe:libc:%s { @[\"%s\"] = count(); } uretprobe:libc:%s { @sums[\"%s\"] = "+
+			"sum(retval); } ", function, function, function, function)
 	}
 	cycle := func(n int) {
 		for i := range n {

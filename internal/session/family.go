@@ -44,7 +44,8 @@ func (s *session) trackFamily() error {
 		return fmt.Errorf("--follow: %w", err)
 	}
 	s.family = &family{fds: []int{s.Maps[i]}}
-	for event, code := range map[string][]uint64{"sched_process_fork": adopt(s.Maps[i], off), "sched_process_free": bury(s.Maps[i], off)} {
+	for event, code := range map[string][]uint64{"sched_process_fork": adopt(s.Maps[i], off),
+		"sched_process_free": bury(s.Maps[i], off)} {
 		prog, err := s.family.run(event, code)
 		if err != nil {
 			return fmt.Errorf("--follow: %s: %w", event, err)
@@ -94,7 +95,8 @@ func withKey(mapFD int, helper asm.BuiltinFunc) []uint64 {
 
 // setKey gives the key a value.
 func setKey(mapFD int, value int32) []uint64 {
-	return slices.Concat([]uint64{setStack(valueAt, value)}, stackAt(3, valueAt), []uint64{bpf.MovImm(4, 0)}, withKey(mapFD, asm.FnMapUpdateElem))
+	return slices.Concat([]uint64{setStack(valueAt, value)}, stackAt(3, valueAt), []uint64{bpf.MovImm(4, 0)},
+		withKey(mapFD, asm.FnMapUpdateElem))
 }
 
 // End ends the program.
@@ -141,7 +143,8 @@ func bury(mapFD int, off int32) []uint64 {
 
 // Run loads a program and attaches it to a raw tracepoint.
 func (f *family) run(event string, code []uint64) (prog int, err error) {
-	fd, err := bpf.ProgLoad(&bpf.ProgSpec{Name: event, Type: bpf.RawTracepoint, Insns: bpf.Assemble(code...), License: "GPL"})
+	fd, err := bpf.ProgLoad(&bpf.ProgSpec{Name: event, Type: bpf.RawTracepoint, Insns: bpf.Assemble(code...),
+		License: "GPL"})
 	if err != nil {
 		return -1, err
 	}
@@ -206,8 +209,10 @@ func (f *family) over() bool {
 // report says if some could not be followed.
 func (f *family) report(s *session) {
 	value := make([]byte, 4)
-	if f != nil && bpf.MapLookup(f.fds[0], word(0), value) == nil && binary.NativeEndian.Uint32(value) == probe.FollowFull {
-		s.Warnf(source.Span{}, "more than %d threads were to be followed at a time: some were not traced", probe.FollowMost-1)
+	if f != nil && bpf.MapLookup(f.fds[0], word(0), value) == nil &&
+		binary.NativeEndian.Uint32(value) == probe.FollowFull {
+		s.Warnf(source.Span{}, "more than %d threads were to be followed at a time: some were not traced",
+			probe.FollowMost-1)
 	}
 }
 

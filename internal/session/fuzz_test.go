@@ -17,7 +17,8 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// records is a script whose programs send records of every make: fixed, with text, with nested values, with what is looked up when it comes.
+// records is a script whose programs send records of every make: fixed, with text, with nested
+// values, with what is looked up when it comes.
 const records = `
 begin {
 	printf("%d %s %x %c %-5d|%5s|%r", pid, comm, nsecs, 65, tid, str(0), buf(0, 9));
@@ -31,7 +32,8 @@ begin {
 	@a[pid] = count(); print(@a); clear(@a); zero(@a); exit(7);
 }`
 
-// FuzzRecord acts on records that no program has sent: of every event, cut anywhere, with any content. What is written is JSON all the same.
+// FuzzRecord acts on records that no program has sent: of every event, cut anywhere, with any
+// content. What is written is JSON all the same.
 func FuzzRecord(f *testing.F) {
 	opts := probe.Options{Machine: machine.Recorded("../compile/testdata/machine"), Unsafe: true}
 	res, ds := compile.Compile(source.NewFile("in.bt", records), compile.Options{

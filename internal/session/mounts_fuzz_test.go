@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzMounts reads lists of mounts: a directory that is written as the kernel writes it is found under its own name, whatever else is mounted.
+// FuzzMounts reads lists of mounts: a directory that is written as the kernel writes it is found
+// under its own name, whatever else is mounted.
 func FuzzMounts(f *testing.F) {
 	f.Add("35 24 0:29 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n", "/sys/fs/cgroup")
 	f.Add("36 24 0:30 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu", "/a b\t\\c#\n")
@@ -17,7 +18,9 @@ func FuzzMounts(f *testing.F) {
 				t.Errorf("a hierarchy without a name at %q", h.root)
 			}
 		}
-		if strings.ContainsAny(dir, "\r\v\f\u0085\u00a0") || strings.ContainsFunc(dir, func(r rune) bool { return r > 126 }) || dir == "" {
+		if strings.ContainsAny(dir, "\r\v\f\u0085\u00a0") || strings.ContainsFunc(dir, func(r rune) bool {
+			return r > 126
+		}) || dir == "" {
 			return // separators of fields for Go, not for the kernel
 		}
 		var escaped strings.Builder

@@ -63,7 +63,8 @@ func (s *session) openPackets() error {
 	}
 	for _, cpu := range cpus {
 		attr := unix.PerfEventAttr{
-			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Sample: 1, Sample_type: unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_RAW, Wakeup: 1,
+			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Sample: 1,
+			Sample_type: unix.PERF_SAMPLE_TIME | unix.PERF_SAMPLE_RAW, Wakeup: 1,
 			Bits: unix.PerfBitUseClockID, Clockid: unix.CLOCK_MONOTONIC,
 		}
 		ring, err := bpf.OpenPerfRing(&attr, cpu, pages*unix.Getpagesize())
@@ -74,7 +75,8 @@ func (s *session) openPackets() error {
 			return fmt.Errorf("cannot create the buffer for packets: %w", err)
 		}
 		s.packets.rings = append(s.packets.rings, ring)
-		key, val := binary.NativeEndian.AppendUint32(nil, uint32(cpu)), binary.NativeEndian.AppendUint32(nil, uint32(ring.FD))
+		key, val := binary.NativeEndian.AppendUint32(nil, uint32(cpu)), binary.NativeEndian.AppendUint32(nil,
+			uint32(ring.FD))
 		if err := bpf.MapUpdate(fd, key, val, 0); err != nil {
 			return fmt.Errorf("cannot use the buffer for packets: %w", err)
 		}
@@ -164,7 +166,8 @@ func sample(rec []byte) (time uint64, raw []byte) {
 		return 0, nil
 	}
 	raw = rec[dataAt:]
-	return binary.NativeEndian.Uint64(rec[timeAt:]), raw[:min(uint64(binary.NativeEndian.Uint32(rec[lengthAt:])), uint64(len(raw)))]
+	return binary.NativeEndian.Uint64(rec[timeAt:]),
+		raw[:min(uint64(binary.NativeEndian.Uint32(rec[lengthAt:])), uint64(len(raw)))]
 }
 
 // Empty reports whether no packet waits.
@@ -203,7 +206,8 @@ func (s *session) endCaptures() error {
 			c.file = nil
 		}
 		if c.Lost > 0 {
-			all = append(all, fmt.Errorf("packets that are missing from %s: %d, since it could not be written", path, c.Lost))
+			all = append(all, fmt.Errorf("packets that are missing from %s: %d, since it could not be written", path,
+				c.Lost))
 		}
 	}
 	return errors.Join(all...)

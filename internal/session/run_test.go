@@ -145,31 +145,44 @@ func TestScripts(t *testing.T) {
 		name, script, out, stderr string
 		status                    int
 	}{
-		{"maps in order of names", `begin { @b = 1; @a = 2; @ = 3; @A = 4; exit(); }`, "\n\n@: 3\n@A: 4\n@a: 2\n@b: 1\n", "Attached 1 probe\n", 0},
-		{"nothing after exit", `begin { printf("a\n"); exit(4); printf("b\n"); } begin { printf("c\n"); } end { printf("d\n"); }`,
+		{"maps in order of names", `begin { @b = 1; @a = 2; @ = 3; @A = 4; exit(); }`,
+			"\n\n@: 3\n@A: 4\n@a: 2\n@b: 1\n", "Attached 1 probe\n", 0},
+		{"nothing after exit", `begin { printf("a\n"); exit(4); printf("b\n"); } begin { printf("c\n"); } end { ` +
+			`printf("d\n"); }`,
 			"a\nd\n\n\n", "Attached 3 probes\n", 4},
 		{"the last exit wins", `begin { exit(300); } end { exit(5); }`, "\n\n", "Attached 2 probes\n", 5},
 		{"low bits of a status", `begin { exit(300); }`, "\n\n", "Attached 1 probe\n", 44},
-		{"ends in the order of the script", `end { printf("1\n"); } begin { printf("0\n"); } end { printf("2\n"); }`, "0\n1\n2\n\n\n", "Attached 3 probes\n", 0},
-		{"print reads when handled", `begin { @n = 1; print(@n); @n = 2; exit(); }`, "@n: 2\n\n\n@n: 2\n", "Attached 1 probe\n", 0},
-		{"scalar that was never written", `begin { print(@x); print(@s); clear(@x); exit(); @x = 1; @s = "a"; }`, "@x: 0\n@s: \n\n\n", "Attached 1 probe\n", 0},
+		{"ends in the order of the script", `end { printf("1\n"); } begin { printf("0\n"); } end { printf("2\n"); }`,
+			"0\n1\n2\n\n\n", "Attached 3 probes\n", 0},
+		{"print reads when handled", `begin { @n = 1; print(@n); @n = 2; exit(); }`, "@n: 2\n\n\n@n: 2\n",
+			"Attached 1 probe\n", 0},
+		{"scalar that was never written", `begin { print(@x); print(@s); clear(@x); exit(); @x = 1; @s = "a"; }`,
+			"@x: 0\n@s: \n\n\n", "Attached 1 probe\n", 0},
 		{"clear", `begin { @k[1] = 1; @k[2] = 2; @x = 3; clear(@k); clear(@x); }`, "\n\n", "Attached 1 probe\n", 0},
-		{"zero", `begin { @k["a"] = 1; @k["b"] = 2; @x = 3; zero(@k); zero(@x); }`, "\n\n@k[a]: 0\n@k[b]: 0\n@x: 0\n", "Attached 1 probe\n", 0},
-		{"elements deleted in place", `begin { @k[1] = 1; @k[2] = 2; @k[3] = 3; delete(@k, 2); print(@k); }`, "@k[1]: 1\n@k[3]: 3\n\n\n@k[1]: 1\n@k[3]: 3\n", "Attached 1 probe\n", 0},
-		{"aggregations", `begin { @c = count(); @s = sum(-5); @mi = min(-3); @av = avg(10); @av = avg(5); @st = stats(4); @st = stats(7); @k[1] = max(7); }`,
-			"\n\n@av: 7\n@c: 1\n@k[1]: 7\n@mi: -3\n@s: -5\n@st: { .count = 2, .average = 5, .total = 11 }\n", "Attached 1 probe\n", 0},
+		{"zero", `begin { @k["a"] = 1; @k["b"] = 2; @x = 3; zero(@k); zero(@x); }`, "\n\n@k[a]: 0\n@k[b]: 0\n@x: 0\n",
+			"Attached 1 probe\n", 0},
+		{"elements deleted in place", `begin { @k[1] = 1; @k[2] = 2; @k[3] = 3; delete(@k, 2); print(@k); }`,
+			"@k[1]: 1\n@k[3]: 3\n\n\n@k[1]: 1\n@k[3]: 3\n", "Attached 1 probe\n", 0},
+		{"aggregations", `begin { @c = count(); @s = sum(-5); @mi = min(-3); @av = avg(10); @av = avg(5); @st = ` +
+			`stats(4); @st = stats(7); @k[1] = max(7); }`,
+			"\n\n@av: 7\n@c: 1\n@k[1]: 7\n@mi: -3\n@s: -5\n@st: { .count = 2, .average = 5, .total = 11 }\n",
+			"Attached 1 probe\n", 0},
 		{"division by zero", `begin { $z = 0; $a = 5 / $z; print($a); }`, "1\n\n\n", `Attached 1 probe
 stdin:1:22-28: WARNING: Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result.
 begin { $z = 0; $a = 5 / $z; print($a); }
                      ~~~~~~
 `, 0},
-		{"full map", `config = { max_map_keys=2 } begin { @x[1]=1; @x[2]=2; @x[3]=3; }`, "\n\n@x[1]: 1\n@x[2]: 2\n", "Attached 1 probe\n" +
-			"stdin:1:55-62: WARNING: Map full; can't update element. Try increasing max_map_keys config or manually setting the max entries in a map declaration e.g. `let @a = hash(5000)`\n" +
-			"Additional Info - helper: map_update_elem, retcode: -7\n" +
-			"config = { max_map_keys=2 } begin { @x[1]=1; @x[2]=2; @x[3]=3; }\n" + strings.Repeat(" ", 54) + "~~~~~~~\n", 0},
+		{"full map", `config = { max_map_keys=2 } begin { @x[1]=1; @x[2]=2; @x[3]=3; }`, "\n\n@x[1]: 1\n@x[2]: 2\n",
+			"Attached 1 probe\n" +
+				"stdin:1:55-62: WARNING: Map full; can't update element. Try increasing max_map_keys config or " +
+				"manually setting the max entries in a map declaration e.g. `let @a = hash(5000)`\n" +
+				"Additional Info - helper: map_update_elem, retcode: -7\n" +
+				"config = { max_map_keys=2 } begin { @x[1]=1; @x[2]=2; @x[3]=3; }\n" + strings.Repeat(" ", 54) +
+				"~~~~~~~\n", 0},
 		{"messages", `begin { errorf("bad %d", 5); warnf("hmm %s", "x"); exit(3); }`, "\n\n",
 			"Attached 1 probe\nstdin:1:9-28: ERROR: bad 5\nstdin:1:30-50: WARNING: hmm x\n", 3},
-		{"no maps at the end", `config = { print_maps_on_exit=false } begin { @x = 1; }`, "\n\n", "Attached 1 probe\n", 0},
+		{"no maps at the end", `config = { print_maps_on_exit=false } begin { @x = 1; }`, "\n\n",
+			"Attached 1 probe\n", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var tr tracing
@@ -181,7 +194,8 @@ begin { $z = 0; $a = 5 / $z; print($a); }
 
 func TestJSON(t *testing.T) {
 	tr := tracing{json: true, unsafe: true}
-	tr.run(t, `begin { printf("hi %d\n", 3); @k["a",1]=2; @k["b",2]=5; print((1,"x",(2,3))); system("echo a; echo b"); errorf("bad"); }`)
+	tr.run(t, `begin { printf("hi %d\n", 3); @k["a",1]=2; @k["b",2]=5; print((1,"x",(2,3))); system("echo a; echo `+
+		`b"); errorf("bad"); }`)
 	tr.check(t, `{"type": "attached_probes", "count": 1, "data": {"probes": 1}}
 {"type": "printf", "data": "hi 3\n"}
 {"type": "value", "data": [1,"x",[2,3]]}
@@ -194,7 +208,8 @@ func TestJSON(t *testing.T) {
 func TestSystem(t *testing.T) {
 	tr := tracing{unsafe: true}
 	tr.run(t, `begin { printf("before\n"); system("echo %s; echo err >&2; exit 3", "out"); printf("after\n"); }`)
-	tr.check(t, "before\nout\nafter\n\n\n", "Attached 1 probe\nerr\nstdin:1:29-75: WARNING: command exited with code 3\n", 0)
+	tr.check(t, "before\nout\nafter\n\n\n", "Attached 1 probe\nerr\nstdin:1:29-75: WARNING: command exited "+
+		"with code 3\n", 0)
 }
 
 func TestDryRun(t *testing.T) {
@@ -228,7 +243,8 @@ func TestCommandCannotRun(t *testing.T) {
 	}
 	tr = tracing{command: []string{"no-such-command"}}
 	tr.run(t, `begin { @x = 1; }`)
-	if err := (*session.CommandError)(nil); !errors.As(tr.err, &err) || !strings.Contains(err.Error(), "Path 'no-such-command' does not exist or is not executable") {
+	if err := (*session.CommandError)(nil); !errors.As(tr.err, &err) ||
+		!strings.Contains(err.Error(), "Path 'no-such-command' does not exist or is not executable") {
 		t.Errorf("error %v", tr.err)
 	}
 }
@@ -239,7 +255,8 @@ func TestEveryRecordIsAccountedFor(t *testing.T) {
 	for _, calls := range []int{10_000, 100_000} {
 		t.Setenv(workload, strconv.Itoa(calls))
 		tr := tracing{command: []string{os.Args[0]}}
-		tr.run(t, `rawtracepoint:sys_enter /pid == cpid && arg1 == `+strconv.Itoa(unix.SYS_GETPPID)+`/ { printf("%d %s\n", pid, comm); @ = count(); }`)
+		tr.run(t, `rawtracepoint:sys_enter /pid == cpid && arg1 == `+strconv.Itoa(unix.SYS_GETPPID)+
+			`/ { printf("%d %s\n", pid, comm); @ = count(); }`)
 		if tr.err != nil {
 			t.Fatal(tr.err)
 		}
@@ -345,7 +362,8 @@ func TestKernelStack(t *testing.T) {
 		t.Fatal(tr.err)
 	}
 	out := tr.out.text.String()
-	if strings.Contains(out, "bpf_prog_") || !strings.HasPrefix(out, "\n        __") || !strings.Contains(out, "+") || strings.Contains(out, "[unknown]") {
+	if strings.Contains(out, "bpf_prog_") || !strings.HasPrefix(out, "\n        __") || !strings.Contains(out, "+") ||
+		strings.Contains(out, "[unknown]") {
 		t.Errorf("output %q", out)
 	}
 }
@@ -354,7 +372,8 @@ func TestKernelStack(t *testing.T) {
 // not a clock, whose rate is known, and not if nobody wants to hear it.
 func TestHotProbes(t *testing.T) {
 	const script = `rawtracepoint:sys_enter { @ = count(); } interval:ms:10 { @n++; if (@n > 100) { exit(); } }`
-	hot := regexp.MustCompile(`^Attached 2 probes\nWARNING: rawtracepoint:(vmlinux:)?sys_enter fires [0-9,]+ times a second, which takes [0-9]+ % of a CPU; --max-overhead sets a limit\n$`)
+	hot := regexp.MustCompile(`^Attached 2 probes\nWARNING: rawtracepoint:(vmlinux:)?sys_enter fires [0-9,]+ times ` +
+		`a second, which takes [0-9]+ % of a CPU; --max-overhead sets a limit\n$`)
 	tr := &tracing{announce: true, often: 0.001}
 	tr.run(t, script)
 	if got := tr.stderr.text.String(); !hot.MatchString(got) {

@@ -163,7 +163,8 @@ func TestHelperMessage(t *testing.T) {
 		code   unix.Errno
 		want   string
 	}{
-		{"map_update_elem", unix.E2BIG, "Map full; can't update element. Try increasing max_map_keys config or manually setting the max entries in a map declaration e.g. `let @a = hash(5000)`"},
+		{"map_update_elem", unix.E2BIG, "Map full; can't update element. Try increasing max_map_keys config or " +
+			"manually setting the max entries in a map declaration e.g. `let @a = hash(5000)`"},
 		{"map_update_elem", unix.ENOMEM, "Cannot allocate memory"},
 		{"map_lookup_elem", 0, "Can't lookup map element because it does not exist."},
 		{"map_delete_elem", unix.ENOENT, "Can't delete map element because it does not exist."},

@@ -68,13 +68,16 @@ lines
 x
 ~
 `},
-		{"colour", Diagnostic{Severity: Error, Span: Span{File: crlf, Start: 0, End: 1}, Msg: "m"}, PrintOptions{Color: true}, "\n" +
-			"\x1b[31me?vil.bt:1:1-2: ERROR: m\x1b[0m\nx\n~\n"},
-		{"colour of warnings", Diagnostic{Severity: Warning, Msg: "m", Hints: []string{"h"}}, PrintOptions{Color: true}, "\n" +
-			"\x1b[33mWARNING: m\x1b[0m\nHINT: h\n"},
+		{"colour", Diagnostic{Severity: Error, Span: Span{File: crlf, Start: 0, End: 1}, Msg: "m"},
+			PrintOptions{Color: true}, "\n" +
+				"\x1b[31me?vil.bt:1:1-2: ERROR: m\x1b[0m\nx\n~\n"},
+		{"colour of warnings", Diagnostic{Severity: Warning, Msg: "m", Hints: []string{"h"}},
+			PrintOptions{Color: true}, "\n" +
+				"\x1b[33mWARNING: m\x1b[0m\nHINT: h\n"},
 		{"parts", Diagnostic{
 			Severity: Error, Span: at(one, `$a = "s"`), Msg: "m",
-			Notes: []Note{{at(one, "$a"), "earlier"}}, Hints: []string{"do this", "or that"}, Trail: []Span{{File: tabs, Start: 12, End: 13}, {File: one, End: 5}},
+			Notes: []Note{{at(one, "$a"), "earlier"}}, Hints: []string{"do this", "or that"},
+			Trail: []Span{{File: tabs, Start: 12, End: 13}, {File: one, End: 5}},
 		}, PrintOptions{}, `
 stdin:1:16-24: ERROR: m
 begin{ $a = 1; $a = "s"; }
@@ -92,7 +95,8 @@ begin{ $a = 1; $a = "s"; }
 ~~~~~
 `},
 		{"hint", Diagnostic{Severity: Hint, Span: at(one, "$a"), Msg: "h"}, PrintOptions{}, "\nHINT: h\n"},
-		{"warnings off", Diagnostic{Severity: Warning, Msg: "w", Hints: []string{"h"}}, PrintOptions{NoWarnings: true}, "\n"},
+		{"warnings off", Diagnostic{Severity: Warning, Msg: "w", Hints: []string{"h"}},
+			PrintOptions{NoWarnings: true}, "\n"},
 	}
 	for _, tt := range tests {
 		var b strings.Builder
@@ -155,7 +159,8 @@ func TestPrintLong(t *testing.T) {
 
 func TestPosition(t *testing.T) {
 	f := NewFile("f", "ab\r\nc\n\nd")
-	for _, tt := range []struct{ offset, line, col int }{{0, 1, 1}, {2, 1, 3}, {4, 2, 1}, {5, 2, 2}, {6, 3, 1}, {7, 4, 1}, {8, 4, 2}} {
+	for _, tt := range []struct{ offset, line, col int }{{0, 1, 1}, {2, 1, 3}, {4, 2, 1}, {5, 2, 2}, {6, 3, 1},
+		{7, 4, 1}, {8, 4, 2}} {
 		if line, col := f.Position(tt.offset); line != tt.line || col != tt.col {
 			t.Errorf("Position(%d) = %d, %d, want %d, %d", tt.offset, line, col, tt.line, tt.col)
 		}

@@ -8,7 +8,8 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	names := strings.Fields("vfs_read vfs_write vfs_open printf print pid tid comm curtask nsecs count hist lhist BEGIN")
+	names := strings.Fields("vfs_read vfs_write vfs_open printf print pid tid comm curtask nsecs count hist " +
+		"lhist BEGIN")
 	tests := []struct{ name, want string }{
 		{"vfs_raed", "vfs_read"},
 		{"vfs_wirte", "vfs_write"},

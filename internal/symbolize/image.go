@@ -192,7 +192,8 @@ func (u *User) fileOf(p *process, m *mapping) *file {
 			m.file, m.opened = u.vdso(p, m)
 		case u.pending(i.opening):
 			return nil
-		case i.opening != nil && (i.hasBuildID() && i.final || time.Since(i.opened) < stale) && (i.file == nil || !i.file.closed):
+		case i.opening != nil && (i.hasBuildID() && i.final || time.Since(i.opened) < stale) &&
+			(i.file == nil || !i.file.closed):
 			m.file, m.opened = i.file, i.final
 		default:
 			i.opening = u.open(p, m)
@@ -280,7 +281,8 @@ func (u *User) open(p *process, m *mapping) *errand {
 		candidates = append(candidates, hold(i.held, !i.hasBuildID()))
 	}
 	if !p.ended {
-		candidates = append(candidates, candidate{proc.MapFile(p.pid, &proc.Mapping{Start: m.start, End: m.end}), !i.hasBuildID()})
+		candidates = append(candidates, candidate{proc.MapFile(p.pid, &proc.Mapping{Start: m.start, End: m.end}),
+			!i.hasBuildID()})
 	}
 	candidates = append(candidates, candidate{root + i.path, false})
 	if root != "" {

@@ -152,10 +152,12 @@ func newAsker() (*asker, error) {
 }
 
 func (a *asker) load() (err error) {
-	if a.out, err = bpf.MapCreate(bpf.MapSpec{Type: bpf.Array, KeySize: 4, ValueSize: nameSize, MaxEntries: 1, Flags: bpf.Mmapable}); err != nil {
+	if a.out, err = bpf.MapCreate(bpf.MapSpec{Type: bpf.Array, KeySize: 4, ValueSize: nameSize, MaxEntries: 1,
+		Flags: bpf.Mmapable}); err != nil {
 		return fmt.Errorf("map for symbol names: %w", err)
 	}
-	if a.format, err = bpf.MapCreate(bpf.MapSpec{Type: bpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1, Flags: bpf.ProgReadOnly}); err != nil {
+	if a.format, err = bpf.MapCreate(bpf.MapSpec{Type: bpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1,
+		Flags: bpf.ProgReadOnly}); err != nil {
 		return fmt.Errorf("map for a format: %w", err)
 	}
 	if err = bpf.MapUpdate(a.format, make([]byte, 4), []byte("%pS\x00\x00\x00\x00\x00"), 0); err == nil {

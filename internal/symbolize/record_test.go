@@ -54,16 +54,21 @@ func TestParseRecord(t *testing.T) {
 	}{
 		{"inode", record(unix.PERF_RECORD_MMAP2, 0, 9, mmap2(0x1000, 0x2000, 0x3000, inode...), "/bin/x"),
 			event{time: 9, kind: mapped, pid: 7, start: 0x1000, size: 0x2000, offset: 0x3000, image: byInode}, true},
-		{"build ID", record(unix.PERF_RECORD_MMAP2, miscBuildID, 9, mmap2(0x1000, 0x2000, 0, build...), "/bin/x (deleted)"),
+		{"build ID", record(unix.PERF_RECORD_MMAP2, miscBuildID, 9, mmap2(0x1000, 0x2000, 0, build...),
+			"/bin/x (deleted)"),
 			event{time: 9, kind: mapped, pid: 7, start: 0x1000, size: 0x2000, image: byBuild}, true},
 		{"anonymous", record(unix.PERF_RECORD_MMAP2, 0, 9, mmap2(0x1000, 0x2000, 0, inode...), "//anon"),
 			event{time: 9, kind: mapped, pid: 7, start: 0x1000, size: 0x2000}, true},
-		{"empty mapping", record(unix.PERF_RECORD_MMAP2, 0, 9, mmap2(0x1000, 0, 0, inode...), "/bin/x"), event{}, false},
-		{"over the end", record(unix.PERF_RECORD_MMAP2, 0, 9, mmap2(1<<63, 1<<63+1, 0, inode...), "/bin/x"), event{}, false},
+		{"empty mapping", record(unix.PERF_RECORD_MMAP2, 0, 9, mmap2(0x1000, 0, 0, inode...), "/bin/x"),
+			event{}, false},
+		{"over the end", record(unix.PERF_RECORD_MMAP2, 0, 9, mmap2(1<<63, 1<<63+1, 0, inode...), "/bin/x"),
+			event{}, false},
 		{"cut", record(unix.PERF_RECORD_MMAP2, 0, 9, []uint32{7, 8, 1, 1}, "/bin/x"), event{}, false},
-		{"fork", record(unix.PERF_RECORD_FORK, 0, 9, []uint32{7, 5, 7, 5, 9, 0}, ""), event{time: 9, kind: forked, pid: 7, parent: 5}, true},
+		{"fork", record(unix.PERF_RECORD_FORK, 0, 9, []uint32{7, 5, 7, 5, 9, 0}, ""),
+			event{time: 9, kind: forked, pid: 7, parent: 5}, true},
 		{"thread", record(unix.PERF_RECORD_FORK, 0, 9, []uint32{7, 7, 8, 7, 9, 0}, ""), event{}, false},
-		{"exec", record(unix.PERF_RECORD_COMM, miscCommExec, 9, []uint32{7, 7}, "x"), event{time: 9, kind: executed, pid: 7}, true},
+		{"exec", record(unix.PERF_RECORD_COMM, miscCommExec, 9, []uint32{7, 7}, "x"),
+			event{time: 9, kind: executed, pid: 7}, true},
 		{"renamed", record(unix.PERF_RECORD_COMM, 0, 9, []uint32{7, 7}, "x"), event{}, false},
 		{"lost", record(unix.PERF_RECORD_LOST, 0, 9, []uint32{1, 0, 4, 0}, ""), event{time: 9, kind: lost}, true},
 		{"exit", record(unix.PERF_RECORD_EXIT, 0, 9, []uint32{7, 5, 7, 5, 9, 0}, ""), event{}, false},
@@ -82,7 +87,9 @@ func FuzzParseRecord(f *testing.F) {
 	f.Add(record(unix.PERF_RECORD_FORK, 0, 9, []uint32{7, 5, 7, 5, 9, 0}, ""))
 	f.Fuzz(func(t *testing.T, rec []byte) {
 		var e event
-		if parseRecord(rec, &e, func(b []byte) string { return string(b) }) && e.kind == mapped && e.start+e.size <= e.start {
+		if parseRecord(rec, &e, func(b []byte) string {
+			return string(b)
+		}) && e.kind == mapped && e.start+e.size <= e.start {
 			t.Errorf("%+v", e)
 		}
 	})

@@ -10,8 +10,9 @@ import (
 
 // A Source is where code comes from, by debug information.
 type Source struct {
-	Inlined []dwarf.Inlined // functions that are inlined at the address, innermost first; names are demangled if asked for
-	At      dwarf.Position  // in the function that they are inlined into
+	// functions that are inlined at the address, innermost first; names are demangled if asked for
+	Inlined []dwarf.Inlined
+	At      dwarf.Position // in the function that they are inlined into
 }
 
 // Bounds of the debug information that is open.

@@ -16,7 +16,8 @@ func TestInfos(t *testing.T) {
 	}
 	dir := t.TempDir()
 	src, program := filepath.Join(dir, "a.c"), filepath.Join(dir, "a")
-	if err := os.WriteFile(src, []byte("int one(void)\n{\n\treturn 1;\n}\nint main(void)\n{\n\treturn one() - 1;\n}\n"), 0o644); err != nil {
+	if err := os.WriteFile(src, []byte("int one(void)\n{\n\treturn 1;\n}\nint main(void)\n{\n\treturn "+
+		"one() - 1;\n}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := exec.Command("gcc", "-g", "-gz", "-o", program, src).CombinedOutput(); err != nil {
@@ -41,7 +42,8 @@ func TestInfos(t *testing.T) {
 				t.Fatal("nothing was unfolded")
 			}
 		}
-		if len(s.open) != maxInfos || s.open[maxInfos-1] != &files[len(files)-1] || files[0].lines != nil || files[0].known != nil {
+		if len(s.open) != maxInfos || s.open[maxInfos-1] != &files[len(files)-1] || files[0].lines != nil ||
+			files[0].known != nil {
 			t.Fatalf("%d are open", len(s.open))
 		}
 	}

@@ -111,7 +111,8 @@ func TestOwnProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer self.Close()
-	if _, code := self.CodeOffset(p.Addr); !ok || p.Path != f.Module || p.Stat.Ino != st.Ino || p.Stat.Mtim != st.Mtim || p.Entry != self.Entry || !code {
+	if _, code := self.CodeOffset(p.Addr); !ok || p.Path != f.Module || p.Stat.Ino != st.Ino ||
+		p.Stat.Mtim != st.Mtim || p.Entry != self.Entry || !code {
 		t.Errorf("place %+v, %v", p, ok)
 	}
 	if p, ok := u.Place(pid, 0x10); ok {

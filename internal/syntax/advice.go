@@ -40,7 +40,8 @@ var otherOperators = map[string]string{
 	"is":  "equality is written ==",
 }
 
-const shellAdvice = "was there a $name or a quoted string? The shell takes them out of a script that is not in single quotes"
+const shellAdvice = "was there a $name or a quoted string? The shell takes them out of a script that is not in " +
+	"single quotes"
 
 // shellTook reports whether a shell may have taken the variables out of the
 // script: it came by the command line and has none.
@@ -228,7 +229,8 @@ func (p *parser) afterPredicate(probe *Probe) string {
 	last := probe.Attach[len(probe.Attach)-1]
 	if next := p.scan.text[last.At.End:]; !strings.Contains(last.Text, ":") &&
 		strings.HasPrefix(next, "/") && isName(next[1:2]) {
-		return "a predicate ends with '/'; the parts of an attach point are separated by ':', as in tracepoint:sched:sched_switch"
+		return "a predicate ends with '/'; the parts of an attach point are separated by ':', as in " +
+			"tracepoint:sched:sched_switch"
 	}
 	return "a predicate ends with '/'"
 }

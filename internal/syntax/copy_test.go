@@ -88,7 +88,8 @@ func TestCopyReplace(t *testing.T) {
 		Pos:  func(p Pos) Pos { p.At.From = at.From; return p },
 	}
 	got := c.Copy(x)
-	want := "{ $a1 = 7 + f.n; for $a1 : @other { @other[7]++; } sizeof(7) + sizeof(struct s[3]) + offsetof(struct s, z) + n() }"
+	want := "{ $a1 = 7 + f.n; for $a1 : @other { @other[7]++; } sizeof(7) + sizeof(struct s[3]) + offsetof(struct " +
+		"s, z) + n() }"
 	if text := flat(Format(got)); text != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}

@@ -105,7 +105,8 @@ func (p *parser) let() Stmt {
 	if p.at() != VarName {
 		hint := "write let $name = …"
 		if p.at() == MapName {
-			hint = "a map needs no declaration; with its size it is declared outside probes: let @" + p.cur().Str + " = hash(1000);"
+			hint = "a map needs no declaration; with its size it is declared outside probes: let @" + p.cur().Str +
+				" = hash(1000);"
 		}
 		p.failWith(hint, "syntax", p.here(), "expected a variable after let")
 	}

@@ -84,7 +84,8 @@ func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 				return nil
 			}
 			switch v := v.(type) {
-			case value.Int, value.Uint, value.Pointer, value.Bool, value.Tuple, value.Record, value.Array, value.Avg, value.Stats, value.Hist, value.Series:
+			case value.Int, value.Uint, value.Pointer, value.Bool, value.Tuple, value.Record, value.Array, value.Avg,
+				value.Stats, value.Hist, value.Series:
 				return no(v)
 			}
 			dst.SetString(string(value.AppendText(nil, v)))

@@ -295,8 +295,10 @@ func TestCompiled(t *testing.T) {
 	}
 	dir := t.TempDir()
 	src := filepath.Join(dir, "x.c")
-	text := "int g(int*);\n__attribute__((noinline)) int f(int n) { int a[100]; for (int i = 0; i < n; i++) a[i % 100] = g(a) + n; return g(a) + a[n % 100]; }\n" +
-		"__attribute__((noinline)) int g(int *p) { int b[50]; if (*p > 3) { *p = f(*p - 1); b[*p % 50] = f(1); } return p[1] + b[*p % 50]; }\nint main(void) { return f(3); }\n"
+	text := "int g(int*);\n__attribute__((noinline)) int f(int n) { int a[100]; for (int i = 0; i < n; i++) a[i % " +
+		"100] = g(a) + n; return g(a) + a[n % 100]; }\n" +
+		"__attribute__((noinline)) int g(int *p) { int b[50]; if (*p > 3) { *p = f(*p - 1); b[*p % 50] = f(1); } " +
+		"return p[1] + b[*p % 50]; }\nint main(void) { return f(3); }\n"
 	if err := os.WriteFile(src, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,8 @@ func TestLinearLabels(t *testing.T) {
 			}
 		}
 		last := len(got) - 1
-		if !got[0].NoMin || got[0].Max != c.low-1 || !got[last].NoMax || got[1].Min != c.low || got[last].Min != got[last-1].Max+1 {
+		if !got[0].NoMin || got[0].Max != c.low-1 || !got[last].NoMax || got[1].Min != c.low ||
+			got[last].Min != got[last-1].Max+1 {
 			t.Errorf("lhist(%d, %d, %d): bounds %+v", c.low, c.high, c.step, got)
 		}
 	}

@@ -57,7 +57,8 @@ func FuzzEscape(f *testing.F) {
 		}
 		line := AppendJSONString(nil, []byte(s))
 		var plain, escaped string
-		if json.Unmarshal(line, &plain) != nil || json.Unmarshal(EscapeJSON(line), &escaped) != nil || plain != escaped {
+		if json.Unmarshal(line, &plain) != nil || json.Unmarshal(EscapeJSON(line), &escaped) != nil ||
+			plain != escaped {
 			t.Errorf("%q: JSON for terminals says %q, not %q", s, escaped, plain)
 		}
 	})

@@ -217,7 +217,8 @@ func (f *Format) Check(args []types.Type) []FormatError {
 			quantity = "not enough"
 		}
 		return append(errs, FormatError{Index: -1,
-			Msg: fmt.Sprintf("%s arguments for format string (%d supplied, %d expected)", quantity, len(args), len(f.Convs))})
+			Msg: fmt.Sprintf("%s arguments for format string (%d supplied, %d expected)", quantity,
+				len(args), len(f.Convs))})
 	}
 	for i, c := range f.Convs {
 		if msg := c.check(args[i]); msg != "" {

@@ -41,7 +41,8 @@ func arg(v any) Arg {
 	panic("no such argument")
 }
 
-var color = &types.Enum{Name: "color", Bytes: 4, Values: []types.EnumValue{{Name: "RED", Value: 1}, {Name: "BLUE", Value: 7}}}
+var color = &types.Enum{Name: "color", Bytes: 4, Values: []types.EnumValue{{Name: "RED", Value: 1},
+	{Name: "BLUE", Value: 7}}}
 
 func enum(v byte) Arg { return Arg{color, []byte{v, 0, 0, 0}} }
 
@@ -67,12 +68,14 @@ func TestFormat(t *testing.T) {
 		{"%x", []any{-1}, "ffffffff"},
 		{"%lx", []any{int8(-1)}, "ffffffffffffffff"},
 		{"%hhd %hd", []any{200, 70000}, "-56 4464"},
-		{"%ju %zu %tu %Lu", []any{big, big, big, big}, "1234605616436508552 1234605616436508552 1234605616436508552 1234605616436508552"},
+		{"%ju %zu %tu %Lu", []any{big, big, big, big}, "1234605616436508552 1234605616436508552 " +
+			"1234605616436508552 1234605616436508552"},
 		{"[%5d] [%-5d] [%05d] [%+d] [%#x] [%#X] [%#o] [%08x]", []any{42, 42, 42, 42, 255, 255, 8, 255},
 			"[   42] [42   ] [00042] [+42] [0xff] [0XFF] [010] [000000ff]"},
 		{"[%10s] [%-10s] [%5c] [%-5s] [%05s] [%20p]", []any{"abc", "abc", 65, true, "ab", uint64(0x10)},
 			"[       abc] [abc       ] [    A] [true ] [000ab] [                0x10]"},
-		{"%p %p %18p|%-6p|", []any{uintptr(0), uintptr(0xffff888000001234), uintptr(1), uintptr(1)}, "0 0xffff888000001234                0x1|0x1   |"},
+		{"%p %p %18p|%-6p|", []any{uintptr(0), uintptr(0xffff888000001234), uintptr(1), uintptr(1)},
+			"0 0xffff888000001234                0x1|0x1   |"},
 		{"%06d %#010x", []any{-42, 255}, "-00042 0x000000ff"},
 		{"%.2s|%.0s|%5.2s|", []any{"abcdef", "x", "abc"}, "ab||   ab|"},
 		{"%.3d %.5x %8.3d|%-8.3d|%08.3d", []any{5, 255, -5, 5, 7}, "005 000ff     -005|005     |     007"},
@@ -144,7 +147,8 @@ func TestCheck(t *testing.T) {
 		want   string
 	}{
 		{"%d %s %r", []types.Type{types.Int8, str, buf}, ""},
-		{"%d %u %p %c %x", []types.Type{types.Bool, color, &types.Pointer{Elem: types.Void}, types.Uint64, types.Int32}, ""},
+		{"%d %u %p %c %x", []types.Type{types.Bool, color, &types.Pointer{Elem: types.Void}, types.Uint64,
+			types.Int32}, ""},
 		{"%s %s", []types.Type{count, nil}, ""},
 		{"%d", []types.Type{nil}, ""},
 		{"%d", nil, "not enough arguments for format string (0 supplied, 1 expected)"},
@@ -197,7 +201,8 @@ func FuzzFormat(f *testing.F) {
 		if total > 1<<20 {
 			return
 		}
-		for _, typ := range []types.Type{types.Int32, &types.String{Cap: 5, Trunc: true}, &types.Buffer{Cap: 3}, types.Bool} {
+		for _, typ := range []types.Type{types.Int32, &types.String{Cap: 5, Trunc: true}, &types.Buffer{Cap: 3},
+			types.Bool} {
 			args := make([]Arg, len(format.Convs))
 			for i := range args {
 				args[i] = Arg{typ, raw}

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzJSON writes values of any content: a reader of JSON takes them, and gets back the text that was written if it was text.
+// FuzzJSON writes values of any content: a reader of JSON takes them, and gets back the text that
+// was written if it was text.
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte("plain"), int64(-1), true)
 	f.Add([]byte("\x00\x1b[2J\"\\\n\u2028\xff\xc3"), int64(1)<<53+1, false)
@@ -25,13 +26,15 @@ func FuzzJSON(f *testing.F) {
 		nested := Record{Names: []string{string(s), "list", "rest"}, Values: []Value{
 			Str(s), Tuple{Int(n), Uint(n), Buffer(s), Bool(signed), Text(s)}, Avg{Total: n, Count: n, Signed: signed},
 		}}
-		for _, text := range [][]byte{AppendJSON(nil, nested), AppendJSONKey(nil, nested.Values[1]), AppendJSON(nil, Stats{Total: n, Count: n, Signed: signed})} {
+		for _, text := range [][]byte{AppendJSON(nil, nested), AppendJSONKey(nil, nested.Values[1]),
+			AppendJSON(nil, Stats{Total: n, Count: n, Signed: signed})} {
 			if !json.Valid(text) {
 				t.Errorf("%q is no JSON", text)
 			}
 		}
 		var back struct{ List []json.RawMessage }
-		if err := json.Unmarshal(AppendJSON(nil, Record{Names: []string{"list"}, Values: []Value{Tuple{Int(n)}}}), &back); err != nil || len(back.List) != 1 {
+		if err := json.Unmarshal(AppendJSON(nil, Record{Names: []string{"list"}, Values: []Value{Tuple{Int(n)}}}),
+			&back); err != nil || len(back.List) != 1 {
 			t.Fatalf("%v, %q", err, back.List)
 		}
 		number := string(back.List[0])

@@ -16,7 +16,8 @@ import (
 type maker func(r *rand.Rand) Value
 
 // texts are pieces of strings that one form of JSON or another confuses.
-var texts = []string{"", "a", "b", ",", ", ", " ", ":", "(", ")", "[", "]", `"`, `\`, `\n`, "\n", "\x00", "\x1b", "\xff", "ÿ", "\u00ff", "\ufffd", "\xed\xa0\x80",
+var texts = []string{"", "a", "b", ",", ", ", " ", ":", "(", ")", "[", "]", `"`, `\`, `\n`, "\n", "\x00", "\x1b",
+	"\xff", "ÿ", "\u00ff", "\ufffd", "\xed\xa0\x80",
 	"\xc3", "\xa9", "é", "$bytes", `{"$bytes": "ff"}`, "ff", "null", "1", "<unreadable>", "\u2028"}
 
 func someText(r *rand.Rand) Str {

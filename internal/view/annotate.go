@@ -46,13 +46,21 @@ type wordKind struct {
 var words = []wordKind{
 	{key: "show", flag: true},
 	{key: "hide", flag: true},
-	{key: "unit", want: "a unit: ns us ms s bytes kib mib pages jiffies percent", good: func(v string) bool { return UnitNamed(v) != NoUnit }},
+	{key: "unit", want: "a unit: ns us ms s bytes kib mib pages jiffies percent", good: func(v string) bool {
+		return UnitNamed(v) != NoUnit
+	}},
 	{key: "name", want: "letters, digits and _", good: func(v string) bool { return v != "" && label(v) == v }},
 	{key: "help", want: "a text", good: func(v string) bool { return v != "" }},
 	{key: "labels", want: "names with commas between", good: goodLabels},
-	{key: "max-series", want: "a number above 0", good: func(v string) bool { n, err := strconv.Atoi(v); return err == nil && n > 0 }},
+	{key: "max-series", want: "a number above 0", good: func(v string) bool {
+		n, err := strconv.Atoi(v)
+		return err == nil && n > 0
+	}},
 	{key: "title", script: true, want: "a text", good: func(v string) bool { return v != "" }},
-	{key: "interval", script: true, want: "a time like 5s", good: func(v string) bool { d, err := time.ParseDuration(v); return err == nil && d > 0 }},
+	{key: "interval", script: true, want: "a time like 5s", good: func(v string) bool {
+		d, err := time.ParseDuration(v)
+		return err == nil && d > 0
+	}},
 }
 
 func goodLabels(v string) bool {
@@ -84,7 +92,8 @@ func ParseAnnotation(text string, at source.Span) (list []Annotation, ok bool) {
 	}
 	if rest, ok := strings.CutPrefix(trimmed, "include:"); ok {
 		for _, name := range strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
-			list = append(list, Annotation{At: at, Map: "@" + strings.TrimPrefix(name, "@"), Words: []Word{{"show", "", at}}})
+			list = append(list, Annotation{At: at, Map: "@" + strings.TrimPrefix(name, "@"),
+				Words: []Word{{"show", "", at}}})
 		}
 		return list, len(list) > 0
 	}

@@ -29,7 +29,8 @@ func TestKeyNames(t *testing.T) {
 func TestUnitOfName(t *testing.T) {
 	for name, want := range map[string]Unit{
 		"@usecs": Microseconds, "@ms": Milliseconds, "@total_bytes": Bytes, "@readBytes": Bytes, "@readKB": KiB,
-		"@USECS": Microseconds, "@secs_of": NoUnit, "@": NoUnit, "@reads": NoUnit, "@aboutMs": Milliseconds, "@x_": NoUnit,
+		"@USECS": Microseconds, "@secs_of": NoUnit, "@": NoUnit, "@reads": NoUnit, "@aboutMs": Milliseconds,
+		"@x_": NoUnit,
 	} {
 		if got := UnitOfName(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

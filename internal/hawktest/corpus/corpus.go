@@ -1,11 +1,16 @@
-// Package corpus reads the scripts of testdata/corpus: scripts in the style of production use that hawk has to compile, that every kernel has to
-// accept, and whose output is checked where it can be foretold. A script says about itself, in comments of one line anywhere in it:
+// Package corpus reads the scripts of testdata/corpus: scripts in the style of production use that
+// hawk has to compile, that every kernel has to accept, and whose output is checked where it can be
+// foretold. A script says about itself, in comments of one line anywhere in it:
 //
-//	// needs: WORD...     what the machine must have, as in cases (hawktest.Needs); without this it compiles anywhere and runs on every kernel
-//	// params: ARG...     positional parameters, split as a command line; $GLIBC is the directory of a libc with probes
+//	// needs: WORD...     what the machine must have, as in cases (hawktest.Needs); without this it
+//	                      compiles anywhere and runs on every kernel
+//	// params: ARG...     positional parameters, split as a command line; $GLIBC is the
+//	                      directory of a libc with probes
 //	// run: COMMAND       the command to trace, as with -c; no shell is involved
-//	// flags: FLAG...     unsafe: as with --unsafe; compile: too much for a machine shared with others, it is not attached
-//	// expect:            the comments that follow are what it prints, as in cases: lines are literal but for {{regexp}}, "..." is any lines;
+//	// flags: FLAG...     unsafe: as with --unsafe; compile: too much for a machine shared
+//	                      with others, it is not attached
+//	// expect:            the comments that follow are what it prints, as in cases: lines
+//	                      are literal but for {{regexp}}, "..." is any lines;
 //	                      blank lines do not count
 //	// expect-err:        the same for messages while it runs; without this there must be none
 //

@@ -268,7 +268,8 @@ func Mirror() (string, error) {
 			return f[3], nil
 		}
 	}
-	return "", errors.New("the package sources of this machine name no Debian archive, or its index has not been fetched; HAWK_DEBIAN names one (and Debian's keys are needed, from package debian-archive-keyring)")
+	return "", errors.New("the package sources of this machine name no Debian archive, or its index has not been " +
+		"fetched; HAWK_DEBIAN names one (and Debian's keys are needed, from package debian-archive-keyring)")
 }
 
 // lock takes an exclusive lock on a directory, which it makes if needed.

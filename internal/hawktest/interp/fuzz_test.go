@@ -166,7 +166,9 @@ func (c *campaign) note(seed uint64, v verdict, text string, gaveUp bool) {
 }
 
 // particular is what differs between messages of one kind.
-var particular = regexp.MustCompile(`'[^']*'|"[^"]*"|\([^()]*\)|[@$][a-z0-9]+|-?\b[0-9]+\b|\b(u?int(8|16|32|64)|bool|string)\b|\b(min|max|sum|avg|stats|count|l?hist)_t\b`)
+var particular = regexp.MustCompile(
+	`'[^']*'|"[^"]*"|\([^()]*\)|[@$][a-z0-9]+|-?\b[0-9]+\b|` +
+		`\b(u?int(8|16|32|64)|bool|string)\b|\b(min|max|sum|avg|stats|count|l?hist)_t\b`)
 
 // reason is the kind of the first error of a script that does not compile.
 func reason(messages string) string {

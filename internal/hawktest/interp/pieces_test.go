@@ -33,16 +33,20 @@ begin {
 		"begin { $x = 7; " + strings.Repeat("if ($x & 1) { $x = $x * 3 + 1; @odd++; } else { $x /= 2; } ",
 			40) + " print($x); }"},
 	{"branches that multiply in a loop",
-		"begin { $x = 7; $n = 0; while ($n < 90) { $n++; " + strings.Repeat("if ($x & 1) { $x = $x * 3 + 1; @odd++; } else { $x /= 2; } ", 12) + " } print($x); }"},
+		"begin { $x = 7; $n = 0; while ($n < 90) { $n++; " + strings.Repeat("if ($x & 1) { $x = $x * 3 + 1; "+
+			"@odd++; } else { $x /= 2; } ", 12) + " } print($x); }"},
 	{"ways out of a loop", `begin { $n = 0; for ($i : 0..1000) { for ($j : 0..10) { if ($j == 3) { continue; } if ($j == 6) { break; } $n += $j; if ($i == 4 && $j == 5) { print(($i, $j, $n)); } }
 		if ($i & 1) { continue; } if ($i > 20) { break; } @m[$i] = $n; } print($n); while (1) { if ($n++ > 300) { return; } } print("never"); } end { print("end"); }`},
 	{"ways out of an unrolled loop",
-		`begin { $n = 0; unroll (9) { $n++; if ($n == 3) { continue; } if ($n == 7) { break; } print($n); } unroll (3) { while ($n < 20) { $n++; if ($n == 15) { return; } } print($n); } print("never"); }`},
+		`begin { $n = 0; unroll (9) { $n++; if ($n == 3) { continue; } if ($n == 7) { break; } print($n); } unroll ` +
+			`(3) { while ($n < 20) { $n++; if ($n == 15) { return; } } print($n); } print("never"); }`},
 	{"functions that return from loops", `fn locate($a: int64, $b: int64): int64 { for ($i : 0..20) { $j = 0; while ($j < 9) { if ($i * $j == $a) { return $i * 100 + $j; } $j++; if ($j == $b) { break; } } } return -1; }
 		begin { for ($k : 0..9) { print(locate($k * 7, 8)); @m[$k] = locate($k, $k); } print(locate(997, 3)); }`},
 	{"loops that fill strings and tuples", `begin { $s = "a"; $t = (1, "x", (2, "yy")); for ($i : 0..7) { $s = str_concat($s, "bc"); if (strcontains($s, "cbcb")) { $t = ($i, $s, ($t.0, $t.1)); } @k[$s, $i] = $t; }
 		for ($kv : @k) { @n[$kv.0.1] = strlen($kv.1.1); for ($e : 0..3) { @sum = sum($kv.0.1 * $e); } if ($kv.0.1 == 99) { return; } } print($t); print(len(@n)); }`},
-	{"deep loops", `begin { for ($a : 0..3) { for ($b : 0..3) { for ($c : 0..3) { for ($d : 0..3) { for ($e : 0..3) { $n = $a + $b * $c - $d ^ $e; @m[$n & 7]++; if ($n == 5) { break; } } if ($d == $b) { continue; } } } if ($a + $b > 3) { return; } } } print("never"); }`},
+	{"deep loops", `begin { for ($a : 0..3) { for ($b : 0..3) { for ($c : 0..3) { for ($d : 0..3) { for ($e : ` +
+		`0..3) { $n = $a + $b * $c - $d ^ $e; @m[$n & 7]++; if ($n == 5) { break; } } if ($d == $b) { continue; } ` +
+		`} } if ($a + $b > 3) { return; } } } print("never"); }`},
 }
 
 // TestBranchy runs the scripts in pieces on all kinds of kernels, and as hawk
@@ -70,7 +74,8 @@ func TestLong(t *testing.T) {
 	var script strings.Builder
 	script.WriteString("begin {\n$x = 1; let $s: string[64] = \"abc\";\n")
 	for i := range 450 {
-		fmt.Fprintf(&script, "if ($x & %d) { @m%d[$x & 63, $s] = %d; $x += %d; printf(\"%%d %%s\\n\", $x, $s); } else { $x ^= %d; }\n", i%7+1, i%5, i, i, i)
+		fmt.Fprintf(&script, "if ($x & %d) { @m%d[$x & 63, $s] = %d; $x += %d; printf(\"%%d %%s\\n\", $x, $s); } "+
+			"else { $x ^= %d; }\n", i%7+1, i%5, i, i, i)
 	}
 	script.WriteString("print($x);\n}\n")
 	if v, text := judge(script.String()); v != agree {

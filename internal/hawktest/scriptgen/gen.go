@@ -71,12 +71,14 @@ type generator struct {
 
 // helpers are macros and functions that scripts use.
 var helpers = map[string]string{
-	"sum2":     "macro sum2(x, y) { x + y }\n",
-	"larger":   "macro larger(x, y) { let $x = x; let $y = y; $x > $y ? $x : $y }\n",
-	"bump":     "macro bump($v) { $v += 3; $v }\n",
-	"times":    "fn times($a: int64, $b: int16): int32 { if ($b == 0) { return 7; } return $a * $b; }\n",
-	"triangle": "fn triangle($n: uint8): uint64 { $s = (uint64)0; for ($i : 0..5) { if ($i == ($n & 7)) { return 99; } $s += (uint64)$i; } return $s; }\n",
-	"steps":    "fn steps($n: int16): uint8 { $i = 0; while ($i < 9) { if ($i >= ($n & 3)) { return $i; } $i++; } return 200; }\n",
+	"sum2":   "macro sum2(x, y) { x + y }\n",
+	"larger": "macro larger(x, y) { let $x = x; let $y = y; $x > $y ? $x : $y }\n",
+	"bump":   "macro bump($v) { $v += 3; $v }\n",
+	"times":  "fn times($a: int64, $b: int16): int32 { if ($b == 0) { return 7; } return $a * $b; }\n",
+	"triangle": "fn triangle($n: uint8): uint64 { $s = (uint64)0; for ($i : 0..5) { if ($i == ($n & 7)) { return " +
+		"99; } $s += (uint64)$i; } return $s; }\n",
+	"steps": "fn steps($n: int16): uint8 { $i = 0; while ($i < 9) { if ($i >= ($n & 3)) { return $i; } $i++; } " +
+		"return 200; }\n",
 }
 
 // Generate makes up the script of a seed.

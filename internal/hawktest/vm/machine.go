@@ -50,7 +50,8 @@ type Machine struct {
 	host    net.Conn   // the agent's port
 }
 
-// Start boots a machine and waits until it takes commands. It fetches the kernel if the cache does not have it. The caller closes the machine.
+// Start boots a machine and waits until it takes commands. It fetches the kernel if the cache does
+// not have it. The caller closes the machine.
 func Start(ctx context.Context, c Config) (*Machine, error) {
 	cache, err := deb.CacheDir()
 	if err != nil {
@@ -79,7 +80,8 @@ func Start(ctx context.Context, c Config) (*Machine, error) {
 	return m, nil
 }
 
-// boot prepares the machine's disks and starts it. The files of the kernel's packages are in kernel, the image of the host's programs is base.
+// boot prepares the machine's disks and starts it. The files of the kernel's packages are in
+// kernel, the image of the host's programs is base.
 func (m *Machine) boot(ctx context.Context, c Config, kernel, base string) error {
 	vmlinuz, err := image(kernel)
 	if err != nil {
@@ -115,12 +117,14 @@ func (m *Machine) boot(ctx context.Context, c Config, kernel, base string) error
 	}
 	hw := hardware[c.Kernel.Arch]
 	args := []string{
-		// One thread runs all processors in turn. With a thread each, a processor can execute kernel text that another is patching, as attaching
-		// does all the time: an invalid instruction now and then, or a machine that stands still.
+		// One thread runs all processors in turn. With a thread each, a processor can execute
+		// kernel text that another is patching, as attaching does all the time: an invalid
+		// instruction now and then, or a machine that stands still.
 		"-accel", "tcg,thread=single,tb-size=1024", "-cpu", hw.cpu,
 		"-machine", hw.machine, "-m", "2048", "-smp", "2", "-nodefaults", "-display", "none", "-no-reboot",
 		"-kernel", vmlinuz, "-initrd", m.file("initramfs"),
-		"-append", "console=" + hw.console + " quiet loglevel=3 panic=-1 mitigations=off nowatchdog random.trust_cpu=on no_timer_check rcupdate.rcu_cpu_stall_timeout=300",
+		"-append", "console=" + hw.console + " quiet loglevel=3 panic=-1 mitigations=off nowatchdog " +
+			"random.trust_cpu=on no_timer_check rcupdate.rcu_cpu_stall_timeout=300",
 		"-serial", "file:" + m.file("console"),
 		"-drive", disk(base, "on"), "-drive", disk(m.file("payload"), "on"), "-drive", disk(m.file("scratch"), "off"),
 		"-device", "virtio-serial-pci",
@@ -180,7 +184,8 @@ func (m *Machine) connect(ctx context.Context) error {
 	return nil
 }
 
-// Run runs a command to its end, copying its output as it comes, and returns its exit status. When ctx ends first the machine is of no more use.
+// Run runs a command to its end, copying its output as it comes, and returns its exit status. When
+// ctx ends first the machine is of no more use.
 func (m *Machine) Run(ctx context.Context, c wire.Command, stdout, stderr io.Writer) (status int, err error) {
 	defer context.AfterFunc(ctx, func() { m.host.SetDeadline(time.Unix(1, 0)) })()
 	defer func() {
@@ -250,7 +255,8 @@ func (m *Machine) log() string {
 // buildAgent compiles the machine's first process.
 func buildAgent(ctx context.Context, dir, arch string) ([]byte, error) {
 	out := filepath.Join(dir, "init")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out, "github.com/hawktrace/hawk/internal/hawktest/vm/agent")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out,
+		"github.com/hawktrace/hawk/internal/hawktest/vm/agent")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the VM's agent: %w\n%s", err, msg)

@@ -23,7 +23,8 @@ import (
 const onBPF = "bpf"
 
 func parseBPFProgram(p *probe.Point, parts []probe.Part) error {
-	p.Pattern = &probe.Pattern{Target: probe.Part{Text: onBPF}, Provider: probe.Part{Text: "*"}, Fn: parts[len(parts)-1]}
+	p.Pattern = &probe.Pattern{Target: probe.Part{Text: onBPF}, Provider: probe.Part{Text: "*"},
+		Fn: parts[len(parts)-1]}
 	p.Target, p.Func = onBPF, p.Pattern.Fn.Text
 	if p.Func == "" {
 		return errors.New("the bpf variant of this probe needs a program name")
@@ -140,7 +141,8 @@ func programResultSlot(f bpfFunc) int {
 		return declared // which attaching will report
 	}
 	defer unix.Close(fd)
-	prog, err := bpf.ProgLoad(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFexit, AttachBTFID: f.typ, AttachFD: fd, License: "GPL",
+	prog, err := bpf.ProgLoad(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFexit, AttachBTFID: f.typ,
+		AttachFD: fd, License: "GPL",
 		Insns: bpf.Assemble(bpf.Load64(0, 1, 8*unconfirmed), bpf.MovImm(0, 0), bpf.Exit())})
 	if err != nil {
 		return declared

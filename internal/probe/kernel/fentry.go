@@ -15,9 +15,10 @@ import (
 )
 
 var _ = probe.Define(probe.Kind{
-	Name:     "fentry",
-	Aliases:  []string{"f", "kfunc"},
-	Doc:      "Fires when a kernel function is called, with its arguments by name. With `bpf` in place of a module, when a BPF program or a function of one runs, without arguments.",
+	Name:    "fentry",
+	Aliases: []string{"f", "kfunc"},
+	Doc: "Fires when a kernel function is called, with its arguments by name. With `bpf` in place of a " +
+		"module, when a BPF program or a function of one runs, without arguments.",
 	Example:  `fentry:vfs_read { @bytes[comm] = sum(args.count); }`,
 	Forms:    []string{"fentry:[module:]function", "fentry:bpf:[id:]program"},
 	Has:      probe.HasArgs | probe.HasFunc | probe.HasPID | probe.HasObjects | probe.HasPaths,
@@ -221,7 +222,8 @@ func fentryArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 
 func fexitRetval(p *probe.Point, o *probe.Options) (types.Type, error) {
 	if _, ok := p.Extra.(bpfFunc); ok && o.Machine.Portable() {
-		return nil, errors.New("where a BPF program's result is depends on the program: it can not be used in what is compiled ahead of time")
+		return nil, errors.New("where a BPF program's result is depends on the program: it can not be used in what " +
+			"is compiled ahead of time")
 	}
 	f, err := functionType(p, o)
 	if err != nil {
@@ -301,7 +303,8 @@ func linkFunction(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, e
 	if err != nil {
 		p, registers := g.Points[0], len(o.Machine.Arch().Args)
 		if f, ferr := functionType(p, o); ferr == nil && slotCount(f) > registers {
-			return nil, fmt.Errorf("%s: it takes %d words of arguments, and this kernel passes on the %d that travel in registers (a kprobe can be put on it): %w",
+			return nil, fmt.Errorf("%s: it takes %d words of arguments, and this kernel passes on the %d that "+
+				"travel in registers (a kprobe can be put on it): %w",
 				p.Name(), slotCount(f), registers, err)
 		}
 	}
@@ -327,7 +330,8 @@ var (
 func followFunction(name string, at bpf.AttachType, retval func(*probe.Context) *ir.Value) probe.Mechanism {
 	return probe.Mechanism{
 		Name: name, Program: bpf.Tracing, Attach: at, Backwards: true, Slow: true,
-		BTFID: fentryID, Guard: probe.GuardPID, Field: slotField, Retval: retval, Func: probe.FuncIP, Link: linkFunction,
+		BTFID: fentryID, Guard: probe.GuardPID, Field: slotField, Retval: retval, Func: probe.FuncIP,
+		Link: linkFunction,
 	}
 }
 

@@ -23,11 +23,15 @@ func TestUnsuited(t *testing.T) {
 	}{
 		{types.Func{Result: types.Void}, ""},
 		{types.Func{Result: types.Int64, Params: params(types.Int32, of(types.StructKind, 16), types.Uint64)}, ""},
-		{types.Func{Result: types.Void, Params: params(types.Int32), More: true}, "takes a variable number of arguments"},
+		{types.Func{Result: types.Void, Params: params(types.Int32), More: true},
+			"takes a variable number of arguments"},
 		{types.Func{Result: of(types.UnionKind, 8)}, "returns a struct or union by value"},
-		{types.Func{Result: types.Void, Params: params(of(types.UnionKind, 8))}, "takes a struct or union of 8 bytes by value"},
-		{types.Func{Result: types.Void, Params: params(of(types.StructKind, 24))}, "takes a struct or union of 24 bytes by value"},
-		{types.Func{Result: types.Void, Params: params(of(types.StructKind, 16), of(types.StructKind, 16), of(types.StructKind, 16), types.Int64)},
+		{types.Func{Result: types.Void, Params: params(of(types.UnionKind, 8))},
+			"takes a struct or union of 8 bytes by value"},
+		{types.Func{Result: types.Void, Params: params(of(types.StructKind, 24))},
+			"takes a struct or union of 24 bytes by value"},
+		{types.Func{Result: types.Void, Params: params(of(types.StructKind, 16), of(types.StructKind, 16),
+			of(types.StructKind, 16), types.Int64)},
 			"takes 7 words of arguments, more than the 6 that programs can be given"},
 	} {
 		if got := unsuited(&tt.f, 6); got != tt.want {
@@ -43,7 +47,8 @@ func TestProgramResultPortable(t *testing.T) {
 	if typ, err := fexitRetval(p, &probe.Options{Machine: portable}); err == nil {
 		t.Errorf("what runs elsewhere reads a result of type %s", typ)
 	}
-	if typ, err := fexitRetval(p, &probe.Options{Machine: machine.Recorded(t.TempDir())}); err != nil || typ != types.Int32 {
+	if typ, err := fexitRetval(p, &probe.Options{Machine: machine.Recorded(t.TempDir())}); err != nil ||
+		typ != types.Int32 {
 		t.Errorf("%v, %v", typ, err)
 	}
 }

@@ -20,8 +20,10 @@ import (
 var _ = probe.Define(probe.Kind{
 	Name:    "iter",
 	Aliases: []string{"it"},
-	Doc: "Runs once for every object of a kind that the kernel has: tasks, open files, BPF maps, sockets. `ctx` leads to the object; a run ends where it is " +
-		"null, as it is once behind the last object. With a pin nothing runs at once: reading the file of that name under `/sys/fs/bpf` runs the " +
+	Doc: "Runs once for every object of a kind that the kernel has: tasks, open files, BPF maps, sockets. `ctx` " +
+		"leads to the object; a run ends where it is " +
+		"null, as it is once behind the last object. With a pin nothing runs at once: reading the file of that " +
+		"name under `/sys/fs/bpf` runs the " +
 		"program, and what it prints is what is read.",
 	Example:  `iter:task { printf("%d %s\n", ctx.task.pid, ctx.task.comm); }`,
 	Forms:    []string{"iter:object", "iter:object:pin"},
@@ -64,7 +66,8 @@ func parseIter(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
 func matchIter(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	if _, err := o.Machine.Iterator(p.Func); err != nil {
 		if errors.Is(err, btf.ErrNotFound) {
-			return nil, probe.Hint(fmt.Errorf("iter %s not available for your kernel version.", p.Func), "hawk -l 'iter:*' shows those that are")
+			return nil, probe.Hint(fmt.Errorf("iter %s not available for your kernel version.", p.Func),
+				"hawk -l 'iter:*' shows those that are")
 		}
 		return nil, fmt.Errorf("iter %s not available: %w", p.Func, err)
 	}
@@ -209,9 +212,11 @@ func linkIter(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error
 	switch {
 	case err == nil:
 	case errors.Is(err, unix.E2BIG) && info != [3]uint32{}:
-		return nil, fmt.Errorf("%s: iterators cannot be limited on this kernel, which takes Linux 6.1: %w", p.Name(), err)
+		return nil, fmt.Errorf("%s: iterators cannot be limited on this kernel, which takes Linux 6.1: %w",
+			p.Name(), err)
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EBADF):
-		return nil, fmt.Errorf("%s: the kernel wants to be told which object to walk, for which scripts have no words: %w", p.Name(), err)
+		return nil, fmt.Errorf("%s: the kernel wants to be told which object to walk, for which scripts have "+
+			"no words: %w", p.Name(), err)
 	default:
 		return nil, fmt.Errorf("%s: %w", p.Name(), err)
 	}

@@ -17,13 +17,15 @@ import (
 var _ = probe.Define(probe.Kind{
 	Name:    "kprobe",
 	Aliases: []string{"k"},
-	Doc:     "Fires when a kernel function is called, or at an instruction of it. `args` has the arguments by name as far as the kernel's types know the function, those on the stack too.",
+	Doc: "Fires when a kernel function is called, or at an instruction of it. `args` has the arguments by name " +
+		"as far as the kernel's types know the function, those on the stack too.",
 	Example: `kprobe:vfs_read { @bytes = hist(arg2); }`,
 	Forms:   []string{"kprobe:[module:]function[+offset]", "kprobe:address"},
-	Has:     probe.HasArgs | probe.HasArgN | probe.HasRegs | probe.HasFunc | probe.HasPID | probe.HasCtx | probe.HasOverride,
-	Space:   types.Kernel,
-	Wild:    probe.KernelWild,
-	Multi:   machine.KprobeMulti,
+	Has: probe.HasArgs | probe.HasArgN | probe.HasRegs | probe.HasFunc | probe.HasPID | probe.HasCtx |
+		probe.HasOverride,
+	Space: types.Kernel,
+	Wild:  probe.KernelWild,
+	Multi: machine.KprobeMulti,
 
 	RegisterArgs: true,
 
@@ -40,10 +42,11 @@ var _ = probe.Define(probe.Kind{
 })
 
 var _ = probe.Define(probe.Kind{
-	Name:     "kretprobe",
-	Aliases:  []string{"kr"},
-	Doc:      "Fires when a kernel function returns.",
-	Example:  `kprobe:vfs_read { @at[tid] = nsecs; } kretprobe:vfs_read / @at[tid] / { @ns = hist(nsecs - @at[tid]); delete(@at, tid); }`,
+	Name:    "kretprobe",
+	Aliases: []string{"kr"},
+	Doc:     "Fires when a kernel function returns.",
+	Example: `kprobe:vfs_read { @at[tid] = nsecs; } kretprobe:vfs_read / @at[tid] / { @ns = hist(nsecs - ` +
+		`@at[tid]); delete(@at, tid); }`,
 	Forms:    []string{"kretprobe:[module:]function", "kretprobe:address"},
 	Has:      probe.HasRetval | probe.HasRegs | probe.HasFunc | probe.HasPID | probe.HasCtx,
 	Space:    types.Kernel,
@@ -127,7 +130,8 @@ func matchKprobe(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	case fns.Has(p.Target, p.Func):
 		return []*probe.Point{p}, nil
 	}
-	o.Warn(p, "%s is not traceable (either non-existing, inlined, or marked as \"notrace\"); attaching to it will likely fail", p.Func)
+	o.Warn(p, "%s is not traceable (either non-existing, inlined, or marked as \"notrace\"); attaching to it will "+
+		"likely fail", p.Func)
 	if o.Unsafe {
 		return []*probe.Point{p}, nil
 	}
@@ -172,7 +176,8 @@ func planKprobe(multi, perf *probe.Mechanism) func([]*probe.Point, probe.Uses, *
 		var many, single []*probe.Point
 		useMulti := o.Has(machine.KprobeMulti)
 		for _, p := range points {
-			if useMulti && !forced(p, o) && p.Offset == 0 && p.Address == 0 && (p.Target == "" || p.Target == probe.Vmlinux) {
+			if useMulti && !forced(p, o) && p.Offset == 0 && p.Address == 0 &&
+				(p.Target == "" || p.Target == probe.Vmlinux) {
 				many = append(many, p)
 			} else {
 				single = append(single, p)
@@ -185,7 +190,8 @@ func planKprobe(multi, perf *probe.Mechanism) func([]*probe.Point, probe.Uses, *
 		}
 		out := probe.Split(many, multi, true, probe.IndexCookies(len(many) > 1))
 		cookies := len(single) > 1 && uses.Probe && o.Has(machine.KprobeCookie)
-		return append(out, probe.Split(single, perf, !fixed && (!uses.Probe || cookies), probe.IndexCookies(cookies))...), nil
+		return append(out, probe.Split(single, perf, !fixed && (!uses.Probe || cookies),
+			probe.IndexCookies(cookies))...), nil
 	}
 }
 
@@ -208,7 +214,8 @@ func regArg(c *probe.Context, n int) *ir.Value {
 // the kernel lacks the helper and hides the addresses too.
 func haveAddresses(points []*probe.Point, o *probe.Options) error {
 	if _, err := o.Machine.KernelSymbols(); err != nil {
-		return fmt.Errorf("func in %s probes needs Linux %s or newer, or the kernel's symbols: %w", points[0].Kind.Name, machine.GetFuncIP.Since, err)
+		return fmt.Errorf("func in %s probes needs Linux %s or newer, or the kernel's symbols: %w",
+			points[0].Kind.Name, machine.GetFuncIP.Since, err)
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ import (
 
 func kprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	if p.Offset != 0 || p.Address != 0 {
-		return nil, errors.New("arguments are where the calling convention puts them at the start of a function only; read registers with reg()")
+		return nil, errors.New("arguments are where the calling convention puts them at the start of a function " +
+			"only; read registers with reg()")
 	}
 	f, err := kprobeProto(p, o)
 	if err != nil {

@@ -12,9 +12,11 @@ import (
 )
 
 func TestCallStruct(t *testing.T) {
-	pair := types.NewStruct(types.StructKind, "pair", 16, 8, []types.Field{{Name: "x", Type: types.Int64}, {Name: "y", Type: types.Int64, Offset: 8}})
+	pair := types.NewStruct(types.StructKind, "pair", 16, 8, []types.Field{{Name: "x", Type: types.Int64},
+		{Name: "y", Type: types.Int64, Offset: 8}})
 	large := types.NewStruct(types.StructKind, "large", 24, 8, []types.Field{{Name: "x", Type: types.Int64}})
-	params := []types.Param{{Name: "a", Type: types.Int32}, {Name: "p", Type: pair}, {Name: "l", Type: large}, {Name: "b", Type: types.Uint8}}
+	params := []types.Param{{Name: "a", Type: types.Int32}, {Name: "p", Type: pair}, {Name: "l", Type: large},
+		{Name: "b", Type: types.Uint8}}
 	for _, tt := range []struct {
 		arch *arch.Arch
 		want string

@@ -126,7 +126,8 @@ func kprobeError(p *probe.Point, err error, o *probe.Options) error {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%s: %w", p.Name(), err)
 	case errors.Is(err, unix.EILSEQ), insn.Misaligned(insn.Native(o.Machine.Arch().GoArch), p.Offset):
-		return fmt.Errorf("%s: Possible attachment attempt in the middle of an instruction, try a different offset.", p.Name())
+		return fmt.Errorf("%s: Possible attachment attempt in the middle of an instruction, try a different offset.",
+			p.Name())
 	case module && !slices.Contains(o.Machine.Modules(), p.Target):
 		return because("the module %s is not loaded any more", p.Target)
 	case errors.Is(err, unix.EADDRNOTAVAIL):
@@ -161,7 +162,8 @@ func whyUntraceable(p *probe.Point, o *probe.Options) string {
 	case machine.Forbidden:
 		return p.Func + " is on the kernel's list of functions that must not be probed (debugfs kprobes/blacklist)"
 	case machine.NoTrace:
-		return p.Func + " exists, but is marked \"notrace\" or has no place for a probe; functions that call it may be traced instead"
+		return p.Func + " exists, but is marked \"notrace\" or has no place for a probe; functions that call it " +
+			"may be traced instead"
 	}
 	return ""
 }

@@ -231,7 +231,8 @@ func TestMatch(t *testing.T) {
 		{"f:vfs_write", "fentry:vmlinux:vfs_write"},
 		{"f:vmlinux:vfs_*", "fentry:vmlinux:vfs_read fentry:vmlinux:vfs_write"},
 		{"f:vmlinux:*", "fentry:vmlinux:vfs_read fentry:vmlinux:vfs_write"}, // not with 7 arguments, not without types
-		{"f:vfs_read", "! ambiguous attach point, please specify module containing the function 'vfs_read' (vmlinux, ext4)"},
+		{"f:vfs_read", "! ambiguous attach point, please specify module containing the function 'vfs_read' " +
+			"(vmlinux, ext4)"},
 		{"f:notypes", "! No BTF found for notypes."},
 		{"f:many", "fentry:vmlinux:many"},
 	} {
@@ -262,19 +263,25 @@ func TestList(t *testing.T) {
 		parts []probe.Part
 		want  string
 	}{
-		{"tracepoint", []probe.Part{{Text: "sched_sw*"}}, "tracepoint:sched:sched_switch | char prev_comm[16] | pid_t prev_pid"},
-		{"kprobe", []probe.Part{{Text: "vfs_read"}}, "kprobe:vfs_read | struct file * arg0 | char * arg1 | unsigned int arg2 | short arg3"},
+		{"tracepoint", []probe.Part{{Text: "sched_sw*"}}, "tracepoint:sched:sched_switch | char prev_comm[16] | " +
+			"pid_t prev_pid"},
+		{"kprobe", []probe.Part{{Text: "vfs_read"}}, "kprobe:vfs_read | struct file * arg0 | char * arg1 | " +
+			"unsigned int arg2 | short arg3"},
 		{"kretprobe", []probe.Part{{Text: "vfs_read"}}, "kretprobe:vfs_read | long retval"},
 		{"kretprobe", []probe.Part{{Text: "vfs_write"}}, "kretprobe:vfs_write | void"},
 		{"fexit", []probe.Part{{Text: "vfs_write"}}, "fexit:vmlinux:vfs_write | struct file * file"},
-		{"rawtracepoint", []probe.Part{{Text: "sched_switch"}}, "rawtracepoint:vmlinux:sched_switch | _Bool preempt | struct task_struct * prev"},
+		{"rawtracepoint", []probe.Part{{Text: "sched_switch"}}, "rawtracepoint:vmlinux:sched_switch | _Bool " +
+			"preempt | struct task_struct * prev"},
 		{"interval", []probe.Part{{Text: "*s"}}, "interval:ms: interval:s: interval:us:"},
-		{"software", []probe.Part{{Text: "c*"}}, "software:context-switches: software:cpu-clock: software:cpu-migrations: software:cpu: software:cs:"},
+		{"software", []probe.Part{{Text: "c*"}}, "software:context-switches: software:cpu-clock: " +
+			"software:cpu-migrations: software:cpu: software:cs:"},
 		{"self", []probe.Part{{Text: "*"}}, "self:signal:SIGUSR1"},
 	} {
 		k, _ := probe.Lookup(tt.kind)
 		var out []string
-		err := k.List(k, tt.parts, o, func(l probe.Listed) { out = append(out, strings.Join(append([]string{l.Name}, l.Args...), " | ")) })
+		err := k.List(k, tt.parts, o, func(l probe.Listed) {
+			out = append(out, strings.Join(append([]string{l.Name}, l.Args...), " | "))
+		})
 		if got := strings.Join(out, " "); err != nil || got != tt.want {
 			t.Errorf("%s: %s, %v\nwant %s", tt.kind, got, err, tt.want)
 		}

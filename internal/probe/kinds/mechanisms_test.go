@@ -33,7 +33,8 @@ func TestMechanismsAreRows(t *testing.T) {
 	makes := map[string]bool{"Mechanism": true} // types and functions that yield one
 	for _, f := range files {
 		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Type.Results != nil && len(fn.Type.Results.List) == 1 {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Type.Results != nil &&
+				len(fn.Type.Results.List) == 1 {
 				if maker(fn.Type.Results.List[0].Type) == "Mechanism" {
 					makes[fn.Name.Name] = true
 				}

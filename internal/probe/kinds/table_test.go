@@ -12,7 +12,8 @@ import (
 func TestLookup(t *testing.T) {
 	for _, tt := range []struct{ name, want string }{
 		{"kprobe", "kprobe"}, {"KPROBE", "kprobe"}, {"BEGIN", "begin"}, {"Tracepoint", "tracepoint"},
-		{"k", "kprobe"}, {"kr", "kretprobe"}, {"f", "fentry"}, {"fr", "fexit"}, {"kfunc", "fentry"}, {"kretfunc", "fexit"},
+		{"k", "kprobe"}, {"kr", "kretprobe"}, {"f", "fentry"}, {"fr", "fexit"}, {"kfunc", "fentry"},
+		{"kretfunc", "fexit"},
 		{"t", "tracepoint"}, {"rt", "rawtracepoint"}, {"u", "uprobe"}, {"ur", "uretprobe"}, {"U", "usdt"},
 		{"i", "interval"}, {"p", "profile"}, {"s", "software"}, {"h", "hardware"}, {"w", "watchpoint"}, {"it", "iter"},
 		{"K", ""}, {"KR", ""}, {"T", ""}, {"asyncwatchpoint", ""}, {"", ""},
@@ -152,7 +153,8 @@ func TestParse(t *testing.T) {
 		{text: "profile:foo:99", want: "! foo is not an accepted unit of time"},
 		{text: "profile:hz:0", want: "! profile frequency should be a positive integer"},
 		{text: "profile:hz", want: "! Invalid rate of profile probe: invalid integer: hz"},
-		{text: "interval:100", want: "! Invalid rate of interval probe. Minimum is 1000 or 1us. Found: 100 nanoseconds"},
+		{text: "interval:100", want: "! Invalid rate of interval probe. Minimum is 1000 or 1us. Found: 100 " +
+			"nanoseconds"},
 		{text: "interval:s:18446744073709551615", want: "! a period of 18446744073709551615 is too long"},
 
 		{text: "software:cpu:1000000", want: "software:cpu:1000000"},
@@ -172,7 +174,8 @@ func TestParse(t *testing.T) {
 
 		{text: "watchpoint:0:8:w", want: "! watchpoint must be attached to a non-zero address"},
 		{text: "watchpoint:0x1000:3:w", want: "! watchpoint length must be one of (1,2,4,8)"},
-		{text: "watchpoint:0x1000:8:ww", want: "! watchpoint modes may not be duplicated\ninvalid watchpoint mode: \"ww\""},
+		{text: "watchpoint:0x1000:8:ww", want: "! watchpoint modes may not be duplicated\ninvalid watchpoint " +
+			"mode: \"ww\""},
 		{text: "watchpoint:0x1000:8:q", want: "! invalid watchpoint mode: \"q\""},
 		{text: "watchpoint:0x1000:8:r", want: "! invalid watchpoint mode: \"r\""},
 		{text: "watchpoint:0x1000:8:", want: "! invalid watchpoint mode: \"\""},
@@ -181,8 +184,10 @@ func TestParse(t *testing.T) {
 		{text: "w:jiffies:8:w", want: "watchpoint:jiffies:8:w"},
 		{text: "watchpoint:0x1000:8", want: "! watchpoint probe type requires 3 or 4 arguments, found 2"},
 		{text: "watchpoint:/bin/x:counter:8:wr", want: "watchpoint:/bin/x:counter:8:rw"},
-		{text: "watchpoint:/bin/x:0x1000:8:w", want: `! watchpoint takes the name of a variable or function of /bin/x, not "0x1000"`},
-		{text: "watchpoint:/bin/x::8:w", want: `! watchpoint takes the name of a variable or function of /bin/x, not ""`},
+		{text: "watchpoint:/bin/x:0x1000:8:w", want: `! watchpoint takes the name of a variable or function of ` +
+			`/bin/x, not "0x1000"`},
+		{text: "watchpoint:/bin/x::8:w", want: `! watchpoint takes the name of a variable or function of ` +
+			`/bin/x, not ""`},
 		{text: "watchpoint:/bin/x:counter:16:w", want: "! watchpoint length must be one of (1,2,4,8)"},
 		{text: "iter:task", want: "iter:task"},
 		{text: "it:task:mine", want: "iter:task"},
@@ -223,7 +228,8 @@ func TestPeriods(t *testing.T) {
 }
 
 func TestRemoved(t *testing.T) {
-	for name, want := range map[string]bool{"asyncwatchpoint": true, "AsyncWatchpoint": true, "aw": true, "AW": false, "watchpoint": false, "": false} {
+	for name, want := range map[string]bool{"asyncwatchpoint": true, "AsyncWatchpoint": true, "aw": true, "AW": false,
+		"watchpoint": false, "": false} {
 		if got := probe.Removed(name); (got != "") != want {
 			t.Errorf("Removed(%q) = %q", name, got)
 		}

@@ -35,13 +35,17 @@ var _ = probe.Define(probe.Kind{
 var _ = probe.Define(probe.Kind{
 	Name:    "hardware",
 	Aliases: []string{"h"},
-	Doc: "Counts events of the processor and fires once in every count of them, on each CPU. Besides those that all processors have there are those of caches " +
-		"(`LLC-load-misses`, `L1-dcache-loads`, `dTLB-store-misses`) and, by the number that the processor's manual has for it, any other: `r` and hexadecimal digits. " +
-		"Events of other sources are written as perf(1) has them, `source/event/` or `source/part=value,…/`; the kernel lists sources, their events and parts in `/sys/bus/event_source/devices`.",
+	Doc: "Counts events of the processor and fires once in every count of them, on each CPU. Besides those that " +
+		"all processors have there are those of caches " +
+		"(`LLC-load-misses`, `L1-dcache-loads`, `dTLB-store-misses`) and, by the number that the processor's " +
+		"manual has for it, any other: `r` and hexadecimal digits. " +
+		"Events of other sources are written as perf(1) has them, `source/event/` or `source/part=value,…/`; the " +
+		"kernel lists sources, their events and parts in `/sys/bus/event_source/devices`.",
 	Example: `hardware:cache-misses:1000000 { @[comm] = count(); }`,
-	Forms:   []string{"hardware:event", "hardware:event:count", "hardware:rNUMBER:count", `hardware:"source/event/":count`, `hardware:"source/part=value,…/":count`},
-	Has:     probe.HasRegs | probe.HasCtx,
-	Wild:    probe.KernelWild,
+	Forms: []string{"hardware:event", "hardware:event:count", "hardware:rNUMBER:count",
+		`hardware:"source/event/":count`, `hardware:"source/part=value,…/":count`},
+	Has:  probe.HasRegs | probe.HasCtx,
+	Wild: probe.KernelWild,
 	Parse: func(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 		return parsePerfEvent(p, parts, hardware, o)
 	},
@@ -76,7 +80,8 @@ type perfEvents struct {
 
 var (
 	software = &perfEvents{typ: unix.PERF_TYPE_SOFTWARE, table: softwareEvents}
-	hardware = &perfEvents{typ: unix.PERF_TYPE_HARDWARE, table: hardwareEvents, more: cacheEvents, free: rawEvent, sources: true}
+	hardware = &perfEvents{typ: unix.PERF_TYPE_HARDWARE, table: hardwareEvents, more: cacheEvents,
+		free: rawEvent, sources: true}
 )
 
 // all lists the events that have names.
@@ -220,9 +225,11 @@ var hardwareCounter = &probe.Mechanism{
 		_, _, sourced := cutSource(name)
 		switch {
 		case sourced && (errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EOPNOTSUPP)):
-			return nil, fmt.Errorf("%s can not be sampled: its source has no such event, or counts without being able to interrupt: %w", name, err)
+			return nil, fmt.Errorf("%s can not be sampled: its source has no such event, or counts without being "+
+				"able to interrupt: %w", name, err)
 		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP):
-			return nil, fmt.Errorf("no PMU here counts %s, as in most virtual machines; profile:hz:99 or software:cpu-clock sample without one: %w", name, err)
+			return nil, fmt.Errorf("no PMU here counts %s, as in most virtual machines; profile:hz:99 or "+
+				"software:cpu-clock sample without one: %w", name, err)
 		}
 		return links, err
 	},
@@ -238,6 +245,7 @@ func linkCounter(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, er
 	if err != nil {
 		return nil, err
 	}
-	attr := unix.PerfEventAttr{Type: e.typ, Config: e.config, Ext1: e.config12[0], Ext2: e.config12[1], Sample: p.Period}
+	attr := unix.PerfEventAttr{Type: e.typ, Config: e.config, Ext1: e.config12[0], Ext2: e.config12[1],
+		Sample: p.Period}
 	return linkPerf(cpus, attr, progFD, o.KernelPID())
 }

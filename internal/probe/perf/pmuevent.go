@@ -47,8 +47,10 @@ func cacheEvents() []perfEvent {
 			}
 			config := uint64(id | op<<8)
 			out = append(out,
-				perfEvent{name: c.name + "-" + a.all, config: config | unix.PERF_COUNT_HW_CACHE_RESULT_ACCESS<<16, count: pmuCount, typ: unix.PERF_TYPE_HW_CACHE},
-				perfEvent{name: c.name + "-" + a.misses, config: config | unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16, count: pmuCount, typ: unix.PERF_TYPE_HW_CACHE})
+				perfEvent{name: c.name + "-" + a.all, config: config | unix.PERF_COUNT_HW_CACHE_RESULT_ACCESS<<16,
+					count: pmuCount, typ: unix.PERF_TYPE_HW_CACHE},
+				perfEvent{name: c.name + "-" + a.misses, config: config | unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16,
+					count: pmuCount, typ: unix.PERF_TYPE_HW_CACHE})
 		}
 	}
 	return out
@@ -74,5 +76,6 @@ func cutSource(name string) (source, terms string, ok bool) {
 
 func sourceEvent(source, terms string, o *probe.Options) (perfEvent, error) {
 	e, err := o.Machine.PMUEvent(source, terms)
-	return perfEvent{name: source + "/" + terms + "/", typ: e.Type, config: e.Config[0], config12: [2]uint64(e.Config[1:]), count: pmuCount, cpus: e.CPUs}, err
+	return perfEvent{name: source + "/" + terms + "/", typ: e.Type, config: e.Config[0],
+		config12: [2]uint64(e.Config[1:]), count: pmuCount, cpus: e.CPUs}, err
 }

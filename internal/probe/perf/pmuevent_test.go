@@ -29,7 +29,8 @@ func TestPMUEvents(t *testing.T) {
 			t.Errorf("%s: %+v, %v", tt.name, e, ok)
 		}
 	}
-	for _, name := range []string{"", "r", "r10000000000000000", "r-1", "branch-stores", "L1-icache-stores", "iTLB-prefetches", "LLC"} {
+	for _, name := range []string{"", "r", "r10000000000000000", "r-1", "branch-stores", "L1-icache-stores",
+		"iTLB-prefetches", "LLC"} {
 		if e, ok := hardware.find(name); ok {
 			t.Errorf("%s: %+v", name, e)
 		}

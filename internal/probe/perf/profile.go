@@ -13,11 +13,12 @@ import (
 )
 
 var _ = probe.Define(probe.Kind{
-	Name:          "interval",
-	Aliases:       []string{"i"},
-	Doc:           "Fires regularly, on one CPU.",
-	Example:       `tracepoint:syscalls:sys_enter_read { @ = count(); } interval:s:1 { print(@); clear(@); }`,
-	Forms:         []string{"interval:s:count", "interval:ms:count", "interval:us:count", "interval:hz:rate", "interval:duration"},
+	Name:    "interval",
+	Aliases: []string{"i"},
+	Doc:     "Fires regularly, on one CPU.",
+	Example: `tracepoint:syscalls:sys_enter_read { @ = count(); } interval:s:1 { print(@); clear(@); }`,
+	Forms: []string{"interval:s:count", "interval:ms:count", "interval:us:count", "interval:hz:rate",
+		"interval:duration"},
 	Has:           probe.HasRegs | probe.HasCtx,
 	Parse:         parseClock,
 	Match:         probe.MatchSelf,
@@ -31,11 +32,12 @@ var _ = probe.Define(probe.Kind{
 })
 
 var _ = probe.Define(probe.Kind{
-	Name:          "profile",
-	Aliases:       []string{"p"},
-	Doc:           "Samples every CPU regularly; with a target process, only while it runs.",
-	Example:       `profile:hz:99 { @[kstack(3), comm] = count(); }`,
-	Forms:         []string{"profile:hz:rate", "profile:s:count", "profile:ms:count", "profile:us:count", "profile:duration"},
+	Name:    "profile",
+	Aliases: []string{"p"},
+	Doc:     "Samples every CPU regularly; with a target process, only while it runs.",
+	Example: `profile:hz:99 { @[kstack(3), comm] = count(); }`,
+	Forms: []string{"profile:hz:rate", "profile:s:count", "profile:ms:count", "profile:us:count",
+		"profile:duration"},
 	Has:           probe.HasRegs | probe.HasCtx,
 	Parse:         parseClock,
 	Match:         probe.MatchSelf,

@@ -20,12 +20,17 @@ import (
 var _ = probe.Define(probe.Kind{
 	Name:    "watchpoint",
 	Aliases: []string{"w"},
-	Removed: map[string]string{"asyncwatchpoint": "use watchpoint with an address", "aw": "use watchpoint with an address"},
-	Doc: "Fires when memory is read, written or executed: an address of the traced process, or of the kernel, which may also be given as the name of a " +
-		"variable, or a variable of a program or library by its name: `-p` says in which process, unless it is a program that is always loaded at the same addresses. The processor watches 1, 2, 4 or 8 bytes; it has few such registers (4 on x86_64) for the whole machine. On x86_64 the modes are `w`, `rw` and " +
+	Removed: map[string]string{"asyncwatchpoint": "use watchpoint with an address",
+		"aw": "use watchpoint with an address"},
+	Doc: "Fires when memory is read, written or executed: an address of the traced process, or of the kernel, " +
+		"which may also be given as the name of a " +
+		"variable, or a variable of a program or library by its name: `-p` says in which process, unless it is a " +
+		"program that is always loaded at the same addresses. The processor watches 1, 2, 4 or 8 bytes; it has few " +
+		"such registers (4 on x86_64) for the whole machine. On x86_64 the modes are `w`, `rw` and " +
 		"`x`, and a program runs after the access.",
-	Example:       `watchpoint:0x10000000:8:rw { printf("%s\n", ustack); }`,
-	Forms:         []string{"watchpoint:address:length:mode", "watchpoint:symbol:length:mode", "watchpoint:binary:symbol:length:mode"},
+	Example: `watchpoint:0x10000000:8:rw { printf("%s\n", ustack); }`,
+	Forms: []string{"watchpoint:address:length:mode", "watchpoint:symbol:length:mode",
+		"watchpoint:binary:symbol:length:mode"},
 	Has:           probe.HasRegs | probe.HasCtx,
 	Parse:         parseWatchpoint,
 	Match:         matchWatchpoint,
@@ -56,7 +61,8 @@ func parseWatchpoint(p *probe.Point, parts []probe.Part, o *probe.Options) error
 	case err == nil:
 		p.Address = addr
 	case argumentOf(where):
-		return fmt.Errorf("watching what an argument of a function points to (%s) was removed from the language: give an address", where)
+		return fmt.Errorf("watching what an argument of a function points to (%s) was removed from the language: "+
+			"give an address", where)
 	case !isIdentifier(where):
 		return badAddress(where)
 	default:
@@ -127,11 +133,13 @@ func matchWatchpoint(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	}
 	syms, err := o.Machine.KernelSymbols()
 	if err != nil {
-		return nil, fmt.Errorf("%w; symbols of the kernel cannot be looked up: %s", badAddress(p.Func), errno.Message(err))
+		return nil, fmt.Errorf("%w; symbols of the kernel cannot be looked up: %s", badAddress(p.Func),
+			errno.Message(err))
 	}
 	addr, ok := syms.Address(p.Func)
 	if !ok {
-		return nil, probe.Hint(badAddress(p.Func), "it is neither a number nor a symbol of the kernel; an address in a program is where its loader put it: "+
+		return nil, probe.Hint(badAddress(p.Func), "it is neither a number nor a symbol of the kernel; an address "+
+			"in a program is where its loader put it: "+
 			"what nm shows, plus the start of the mapping in /proc/PID/maps if it is position-independent")
 	}
 	q := *p
@@ -203,7 +211,8 @@ func linkWatchpoint(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link,
 	case len(links) == 0:
 		return nil, fmt.Errorf("%s: %w%s", p.Name(), first, watchAdvice(first, p, o))
 	case failed > 0:
-		o.Warn(p, "%d of %d breakpoints for %s could not be set: %s", failed, len(places), p.Name(), errno.Message(first))
+		o.Warn(p, "%d of %d breakpoints for %s could not be set: %s", failed, len(places), p.Name(),
+			errno.Message(first))
 	}
 	return links, nil
 }
@@ -215,7 +224,8 @@ func watchAdvice(err error, p *probe.Point, o *probe.Options) string {
 	case p.Mode != "x" && p.Address%p.Length != 0:
 		return fmt.Sprintf(" (%#x is not a multiple of %d)", p.Address, p.Length)
 	case p.Address&kernel != 0 && o.PID != 0 && a.WatchKernelForAll:
-		return fmt.Sprintf(" (on %s addresses of the kernel are watched for all processes: leave out -p and -c, and test pid in the script)", a.Name)
+		return fmt.Sprintf(" (on %s addresses of the kernel are watched for all processes: leave out -p and -c, "+
+			"and test pid in the script)", a.Name)
 	}
 	return ""
 }

@@ -33,7 +33,8 @@ func TestWatchModes(t *testing.T) {
 }
 
 func TestWatchSymbol(t *testing.T) {
-	o := &probe.Options{Machine: probetest.RecordedMachine(t, "x86_64", "ffffffff82000000 D jiffies\nffffffff82000010 d other\n")}
+	o := &probe.Options{Machine: probetest.RecordedMachine(t, "x86_64",
+		"ffffffff82000000 D jiffies\nffffffff82000010 d other\n")}
 	for _, tt := range []struct {
 		name string
 		want uint64
@@ -44,7 +45,8 @@ func TestWatchSymbol(t *testing.T) {
 		}
 		points, err := p.Kind.Match(p, o)
 		if tt.want == 0 {
-			if err == nil || !strings.HasPrefix(err.Error(), "Invalid function/address argument: invalid integer: "+tt.name) {
+			if err == nil || !strings.HasPrefix(err.Error(), "Invalid function/address argument: invalid integer: "+
+				tt.name) {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 			continue
@@ -64,7 +66,8 @@ func TestWatchAdvice(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"aarch64", kernel, 7, unix.EINVAL, " (on aarch64 addresses of the kernel are watched for all processes: leave out -p and -c, and test pid in the script)"},
+		{"aarch64", kernel, 7, unix.EINVAL, " (on aarch64 addresses of the kernel are watched for all processes: " +
+			"leave out -p and -c, and test pid in the script)"},
 		{"aarch64", kernel, 0, unix.EINVAL, ""},
 		{"aarch64", 0x1000, 7, unix.EINVAL, ""},
 		{"aarch64", kernel, 7, unix.EACCES, ""},

@@ -39,8 +39,10 @@ func Recorded(t *testing.T, features string) *machine.Machine {
 	events := ""
 	event := func(name string, id int, fields ...string) {
 		common := []string{
-			"unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;", "unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;",
-			"unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;", "int common_pid;\toffset:4;\tsize:4;\tsigned:1;",
+			"unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;",
+			"unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;",
+			"unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;",
+			"int common_pid;\toffset:4;\tsize:4;\tsigned:1;",
 		}
 		text := fmt.Sprintf("name: x\nID: %d\nformat:\n\tfield:%s\n\n\tfield:%s\n\nprint fmt: \"\"\n",
 			id, strings.Join(common, "\n\tfield:"), strings.Join(fields, "\n\tfield:"))
@@ -48,15 +50,19 @@ func Recorded(t *testing.T, features string) *machine.Machine {
 		events += name + "\n"
 	}
 	const nr = "int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;"
-	event("syscalls:sys_enter_openat", 700, nr, "int dfd;\toffset:16;\tsize:8;\tsigned:0;", "const char * filename;\toffset:24;\tsize:8;\tsigned:0;")
+	event("syscalls:sys_enter_openat", 700, nr, "int dfd;\toffset:16;\tsize:8;\tsigned:0;",
+		"const char * filename;\toffset:24;\tsize:8;\tsigned:0;")
 	event("syscalls:sys_enter_read", 701, nr, "unsigned int fd;\toffset:16;\tsize:8;\tsigned:0;")
 	event("syscalls:sys_exit_read", 702, nr, "long ret;\toffset:16;\tsize:8;\tsigned:1;")
-	event("raw_syscalls:sys_enter", 30, "long id;\toffset:8;\tsize:8;\tsigned:1;", "unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;")
-	event("sched:sched_switch", 40, "char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;", "pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;")
+	event("raw_syscalls:sys_enter", 30, "long id;\toffset:8;\tsize:8;\tsigned:1;",
+		"unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;")
+	event("sched:sched_switch", 40, "char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;",
+		"pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;")
 	event("sched:sched_wakeup", 41, "pid_t pid;\toffset:8;\tsize:4;\tsigned:1;")
 	event("mine:probe", 99, "unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;")
 	write(tracing+"available_events", []byte(events))
-	write(tracing+"available_filter_functions", []byte("vfs_read\nvfs_write\nvfs_read.part.0\nmany\nnotypes\next4_read [ext4]\nvfs_read [ext4]\n"))
+	write(tracing+"available_filter_functions",
+		[]byte("vfs_read\nvfs_write\nvfs_read.part.0\nmany\nnotypes\next4_read [ext4]\nvfs_read [ext4]\n"))
 	write("proc/modules", []byte("ext4 100 1 - Live 0x0\n"))
 	return machine.Recorded(dir)
 }
@@ -94,9 +100,11 @@ func kernelTypes(t *testing.T) []byte {
 	all = append(all, tracepoint("sched_switch", p("preempt", &btf.Int{Name: "_Bool", Size: 1, Encoding: btf.Bool}),
 		p("prev", &btf.Pointer{Target: task}))...)
 	all = append(all,
-		fn("vfs_read", long, p("file", &btf.Pointer{Target: file}), p("buf", &btf.Pointer{Target: char}), p("count", u32), p("how", short)),
+		fn("vfs_read", long, p("file", &btf.Pointer{Target: file}), p("buf", &btf.Pointer{Target: char}),
+			p("count", u32), p("how", short)),
 		fn("vfs_write", &btf.Void{}, p("file", &btf.Pointer{Target: file})),
-		fn("many", long, p("a", long), p("b", long), p("c", long), p("d", long), p("e", long), p("f", long), p("g", long)),
+		fn("many", long, p("a", long), p("b", long), p("c", long), p("d", long), p("e", long),
+			p("f", long), p("g", long)),
 	)
 	b, err := btf.NewBuilder(all, nil)
 	if err != nil {

@@ -156,9 +156,11 @@ func foreign(file *exe.File, a *arch.Arch) error {
 	}
 	switch {
 	case file.BigEndian():
-		return fmt.Errorf("%s is a big-endian program (%s), which does not run on this machine (%s)", file.Path, file.Machine, a.Name)
+		return fmt.Errorf("%s is a big-endian program (%s), which does not run on this machine (%s)", file.Path,
+			file.Machine, a.Name)
 	case !native:
-		return fmt.Errorf("%s is a program for another machine (%s) than this one (%s)", file.Path, file.Machine, a.Name)
+		return fmt.Errorf("%s is a program for another machine (%s) than this one (%s)", file.Path,
+			file.Machine, a.Name)
 	}
 	return nil
 }

@@ -23,7 +23,8 @@ func GoroutineID(p *probe.Point, o *probe.Options) (offset int, err error) {
 		return 0, fmt.Errorf("%s is not in code that Go compiled", p.Name())
 	}
 	if pl.abi != abiGo {
-		return 0, fmt.Errorf("%s does not follow the convention of registers that Go has since 1.17, by which the goroutine is found", p.Name())
+		return 0, fmt.Errorf("%s does not follow the convention of registers that Go has since 1.17, by which the "+
+			"goroutine is found", p.Name())
 	}
 	if t, ok := userType(p, o, "struct", "runtime.g"); ok {
 		if g, ok := t.(*types.Struct); ok {
@@ -38,7 +39,8 @@ func GoroutineID(p *probe.Point, o *probe.Options) (offset int, err error) {
 		}
 	}
 	if offset == 0 {
-		return 0, fmt.Errorf("%s has no debug information, and hawk does not know where this version of Go keeps the number", p.Target)
+		return 0, fmt.Errorf("%s has no debug information, and hawk does not know where this version of Go "+
+			"keeps the number", p.Target)
 	}
 	return offset, nil
 }

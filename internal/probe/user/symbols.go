@@ -101,7 +101,8 @@ func rawPlace(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Warn(p, "%s is no ELF file: the probe is at byte 0x%x of it; one that is not at the start of an instruction can crash traced programs", paths[0], p.Address)
+	o.Warn(p, "%s is no ELF file: the probe is at byte 0x%x of it; one that is not at the start of an instruction "+
+		"can crash traced programs", paths[0], p.Address)
 	q := *p
 	q.Target, q.Extra = paths[0], place{offset: p.Address}
 	return []*probe.Point{&q}, nil
@@ -214,7 +215,9 @@ func mangledWord(pattern string) string {
 		return "" // abbreviated in mangled names
 	}
 	best := ""
-	for word := range strings.FieldsFuncSeq(pattern, func(r rune) bool { return r == ':' || r == '*' || r == '?' || r == '~' || r == ']' }) {
+	for word := range strings.FieldsFuncSeq(pattern, func(r rune) bool {
+		return r == ':' || r == '*' || r == '?' || r == '~' || r == ']'
+	}) {
 		if len(word) > len(best) {
 			best = word
 		}

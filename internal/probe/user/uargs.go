@@ -61,7 +61,8 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	}
 	for _, part := range [...]string{".isra.", ".constprop."} {
 		if strings.Contains(p.Func, part) {
-			return nil, fmt.Errorf("the compiler changed which arguments %s takes; arg0, arg1, … are the registers", p.Func)
+			return nil, fmt.Errorf("the compiler changed which arguments %s takes; arg0, arg1, … are "+
+				"the registers", p.Func)
 		}
 	}
 	fn, err := userFunc(p, o)
@@ -69,7 +70,8 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 		return nil, err
 	}
 	if fn.Optimized {
-		return nil, fmt.Errorf("Rust may have optimised %s, after which its arguments can be anywhere; arg0, arg1, … are the registers", exe.DemangleName(pointFunc(p)))
+		return nil, fmt.Errorf("Rust may have optimised %s, after which its arguments can be anywhere; arg0, arg1, "+
+			"… are the registers", exe.DemangleName(pointFunc(p)))
 	}
 	a := placer{abi: pl.abi, rust: fn.Rust, arch: o.Machine.Arch()}
 	a.result(fn.Result.Shape)
@@ -89,13 +91,16 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 		case at.in == inNothing:
 			unreadable[param.Name] = fmt.Sprintf("%s has no data", param.Name)
 		case at.in == inFloats:
-			unreadable[param.Name] = fmt.Sprintf("%s (%s) travels in a floating-point register, which programs cannot read", param.Name, param.Decl)
+			unreadable[param.Name] = fmt.Sprintf("%s (%s) travels in a floating-point register, which programs "+
+				"cannot read", param.Name, param.Decl)
 		case at.in == inSplit:
-			unreadable[param.Name] = fmt.Sprintf("%s (%s) travels in a register and on the stack at once", param.Name, param.Decl)
+			unreadable[param.Name] = fmt.Sprintf("%s (%s) travels in a register and on the stack at once",
+				param.Name, param.Decl)
 		default:
 			at.param = &param
 			pl.args.placed[param.Name] = at
-			fields = append(fields, types.Field{Name: param.Name, Type: param.Type, Offset: at.stack, Arg: int(at.in)<<8 | at.reg})
+			fields = append(fields, types.Field{Name: param.Name, Type: param.Type, Offset: at.stack,
+				Arg: int(at.in)<<8 | at.reg})
 		}
 	}
 	r := types.NewStruct(types.ContextKind, "uprobe:"+pointFunc(p)+"_args", 0, 8, fields)
@@ -108,7 +113,8 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 // Go, which may have many.
 func uretprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	if pl := p.Extra.(place); !pl.abi.isGo() {
-		return nil, fmt.Errorf("%s is no function of Go, which have results by name; retval is what it returned", pointFunc(p))
+		return nil, fmt.Errorf("%s is no function of Go, which have results by name; retval is what it returned",
+			pointFunc(p))
 	}
 	return uprobeArgs(p, o)
 }

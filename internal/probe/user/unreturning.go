@@ -14,11 +14,15 @@ var unreturning = map[string]string{}
 
 func init() {
 	for why, names := range map[string][]string{
-		"it is not entered by a call":                             {"_start", "__restore", "__restore_rt", "__start_context", "_dl_start_user"},
-		"it keeps its return address and returns there once more": {"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "savectx", "getcontext", "__getcontext", "swapcontext", "__swapcontext"},
-		"it looks for its callers by their return addresses": {"_Unwind_RaiseException", "_Unwind_Resume", "_Unwind_Resume_or_Rethrow", "_Unwind_ForcedUnwind", "_Unwind_Backtrace",
+		"it is not entered by a call": {"_start", "__restore", "__restore_rt",
+			"__start_context", "_dl_start_user"},
+		"it keeps its return address and returns there once more": {"setjmp", "_setjmp", "__setjmp", "sigsetjmp",
+			"__sigsetjmp", "savectx", "getcontext", "__getcontext", "swapcontext", "__swapcontext"},
+		"it looks for its callers by their return addresses": {"_Unwind_RaiseException", "_Unwind_Resume",
+			"_Unwind_Resume_or_Rethrow", "_Unwind_ForcedUnwind", "_Unwind_Backtrace",
 			"__cxa_throw", "__cxa_rethrow", "backtrace", "__backtrace"},
-		"it is entered with something else where the return address would be": {"_dl_runtime_resolve", "_dl_runtime_resolve_fxsave", "_dl_runtime_resolve_xsave", "_dl_runtime_resolve_xsavec",
+		"it is entered with something else where the return address would be": {"_dl_runtime_resolve",
+			"_dl_runtime_resolve_fxsave", "_dl_runtime_resolve_xsave", "_dl_runtime_resolve_xsavec",
 			"_dl_runtime_profile", "_dl_runtime_profile_avx", "_dl_runtime_profile_avx512", "_dl_runtime_profile_sse"},
 	} {
 		for _, name := range names {

@@ -26,19 +26,22 @@ type place struct {
 // symbol is where that happens.
 func warnChosen(p *probe.Point, o *probe.Options, path string, sym exe.Symbol) {
 	if sym.Type == elf.STT_GNU_IFUNC && !o.ForListing {
-		o.Warn(p, "%s of %s is chosen from several implementations when a program is loaded: the probe is where that happens, and does not fire at calls "+
+		o.Warn(p, "%s of %s is chosen from several implementations when a program is loaded: the probe is where "+
+			"that happens, and does not fire at calls "+
 			"(the implementations have names of their own, which debug symbols know)", sym.Name, path)
 	}
 }
 
 // symbolPlace finds the instruction of a probe on a function. unreturning is
 // what no return probes can be put on.
-func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol, returns bool, unreturning map[uint64]string) place {
+func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol, returns bool,
+	unreturning map[uint64]string) place {
 	off, ok := file.Offset(sym.Addr)
 	if !ok {
 		return place{err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
 	}
-	pl := place{offset: file.Start + off + p.Offset, abi: symbolABI(file, sym), goMinor: goMinor(file), fn: sym.Addr, args: &userArgs{}}
+	pl := place{offset: file.Start + off + p.Offset, abi: symbolABI(file, sym), goMinor: goMinor(file), fn: sym.Addr,
+		args: &userArgs{}}
 	if returns && file.IsGoCode(sym.Addr) {
 		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
 		return pl
@@ -100,7 +103,8 @@ func boundaryError(o *probe.Options, file *exe.File, sym exe.Symbol, x abi, off 
 	}
 	set, code := x.set(o.Machine.Arch()), file.Code(sym.Addr, sym.Size)
 	if set == 0 {
-		return fmt.Errorf("%s is 32-bit code, of which hawk does not know where instructions start: use --unsafe to attach to %s+%d. "+
+		return fmt.Errorf("%s is 32-bit code, of which hawk does not know where instructions start: use --unsafe "+
+			"to attach to %s+%d. "+
 			"WARNING: in the middle of an instruction a probe changes what the program does.", file.Path, sym.Name, off)
 	}
 	if insn.IsBoundary(set, code, off) {
@@ -111,7 +115,8 @@ func boundaryError(o *probe.Options, file *exe.File, sym exe.Symbol, x abi, off 
 		near = "Instructions start at offsets " + near + ".\n"
 	}
 	return fmt.Errorf("Could not add uprobe into middle of instruction: %s:%s+%d\n%s"+
-		"Use --unsafe to force attachment. WARNING: This option could lead to data corruption in the target process.", file.Path, sym.Name, off, near)
+		"Use --unsafe to force attachment. WARNING: This option could lead to data corruption in the "+
+		"target process.", file.Path, sym.Name, off, near)
 }
 
 // addressPlace finds the instruction at an address of the file's numbering.
@@ -134,7 +139,8 @@ func addressPlace(p *probe.Point, o *probe.Options, file *exe.File, returns bool
 	case returns:
 		pl.unsafe = returnUnsafe(p, sym, unreturningIn(file))
 	case !found && o.Unsafe:
-		o.Warn(p, "0x%x is in no function of %s; a probe that is not at the start of an instruction can crash traced programs", p.Address, p.Target)
+		o.Warn(p, "0x%x is in no function of %s; a probe that is not at the start of an instruction can crash "+
+			"traced programs", p.Address, p.Target)
 	case !found:
 		pl.err = fmt.Errorf("0x%x is in no function of %s; use --unsafe to attach there anyway", p.Address, p.Target)
 	case !o.Unsafe:

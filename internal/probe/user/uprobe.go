@@ -18,15 +18,18 @@ import (
 var _ = probe.Define(probe.Kind{
 	Name:    "uprobe",
 	Aliases: []string{"u"},
-	Doc: "Fires when a function of a program or library is called, or at an instruction of it. `args` has its arguments by name where there is debug information (DWARF) of the program; strings of Go, Rust and C++ are text. " +
-		"A function of Go begins once more, and is seen so, where it finds at its start that its stack " +
+	Doc: "Fires when a function of a program or library is called, or at an instruction of it. `args` has its " +
+		"arguments by name where there is debug information (DWARF) of the program; strings of Go, Rust and " +
+		"C++ are text. A function of Go begins once more, and is seen so, where it finds at its start that its stack " +
 		"has to grow or that another goroutine is to run: count returns where the number of calls matters.",
 	Example: `uprobe:libc:malloc { @bytes[comm] = hist(arg0); }`,
-	Forms:   []string{"uprobe:binary:function[+offset]", "uprobe:binary:cpp:name", "uprobe:binary:address", "uprobe:binary@file:line[:column]", "uprobe:\"archive.zip!/member\":function[+offset]"},
-	Has:     probe.HasArgs | probe.HasArgN | probe.HasRegs | probe.HasFunc | probe.HasUserAddrs | probe.HasCtx | probe.HasGoroutine,
-	Space:   types.User,
-	Wild:    probe.UserWild,
-	Multi:   machine.UprobeMulti,
+	Forms: []string{"uprobe:binary:function[+offset]", "uprobe:binary:cpp:name", "uprobe:binary:address",
+		"uprobe:binary@file:line[:column]", "uprobe:\"archive.zip!/member\":function[+offset]"},
+	Has: probe.HasArgs | probe.HasArgN | probe.HasRegs | probe.HasFunc | probe.HasUserAddrs | probe.HasCtx |
+		probe.HasGoroutine,
+	Space: types.User,
+	Wild:  probe.UserWild,
+	Multi: machine.UprobeMulti,
 
 	RegisterArgs: true,
 
@@ -44,12 +47,15 @@ var _ = probe.Define(probe.Kind{
 })
 
 var _ = probe.Define(probe.Kind{
-	Name:       "uretprobe",
-	Aliases:    []string{"ur"},
-	Doc:        "Fires when a function of a program or library returns. Functions of Go programs are traced at their return instructions, since their stacks do not allow more; `args` has their results by name, `r0`, `r1` and so on where they have none.",
-	Example:    `uretprobe:libc:malloc / retval == 0 / { @failed[comm] = count(); }`,
-	Forms:      []string{"uretprobe:binary:function", "uretprobe:binary:cpp:name"},
-	Has:        probe.HasArgs | probe.HasRetval | probe.HasRegs | probe.HasFunc | probe.HasUserAddrs | probe.HasCtx | probe.HasGoroutine,
+	Name:    "uretprobe",
+	Aliases: []string{"ur"},
+	Doc: "Fires when a function of a program or library returns. Functions of Go programs are traced at " +
+		"their return instructions, since their stacks do not allow more; `args` has their results by name, `r0`, " +
+		"`r1` and so on where they have none.",
+	Example: `uretprobe:libc:malloc / retval == 0 / { @failed[comm] = count(); }`,
+	Forms:   []string{"uretprobe:binary:function", "uretprobe:binary:cpp:name"},
+	Has: probe.HasArgs | probe.HasRetval | probe.HasRegs | probe.HasFunc | probe.HasUserAddrs | probe.HasCtx |
+		probe.HasGoroutine,
 	Space:      types.User,
 	Multi:      machine.UprobeMulti,
 	Parse:      parseUretprobe,
@@ -100,7 +106,8 @@ func parseUprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	default:
 		err := probe.WrongCount(p, "2 or 3", parts)
 		if slices.ContainsFunc(parts, func(part probe.Part) bool { return part.Text == "" }) { // of a name with ::
-			return probe.Hint(err, fmt.Sprintf("names with :: are quoted: %s:%s:cpp:\"scope::name\"", p.Kind.Name, parts[0].Text))
+			return probe.Hint(err, fmt.Sprintf("names with :: are quoted: %s:%s:cpp:\"scope::name\"",
+				p.Kind.Name, parts[0].Text))
 		}
 		return err
 	}

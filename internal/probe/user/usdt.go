@@ -345,13 +345,15 @@ func usdtArgs(p *probe.Point, want int, o *probe.Options) ([]usdtList, error) {
 				}
 				sym, ok := file.Variable(arg.Symbol)
 				if !ok {
-					return nil, fmt.Errorf("%s: argument %s: %w", p.Name(), arg.Text, &exe.ErrNoSymbol{Path: p.Target, Name: arg.Symbol})
+					return nil, fmt.Errorf("%s: argument %s: %w", p.Name(), arg.Text,
+						&exe.ErrNoSymbol{Path: p.Target, Name: arg.Symbol})
 				}
 				u.fromIP = int64(sym.Addr - n.Addr)
 				out[i].key += fmt.Sprintf(" %d", u.fromIP)
 			}
 			if !arg.Readable() && i == 0 {
-				o.Warn(p, "arg%d of %s travels in a floating-point register, which programs cannot read: it is 0", j, p.Name())
+				o.Warn(p, "arg%d of %s travels in a floating-point register, which programs cannot read: it is 0", j,
+					p.Name())
 			}
 			out[i].args = append(out[i].args, u)
 		}

@@ -21,7 +21,8 @@ func parseSource(p *probe.Point, target, at []probe.Part) error {
 	for i, to := range []*int{&src.Line, &src.Column}[:len(at)-1] {
 		n, err := probe.ParseInt(at[i+1].Text)
 		if err != nil || n == 0 || n > math.MaxInt32 {
-			return fmt.Errorf("Invalid line or column: %q; a source location is written as %s:TARGET@FILE:LINE[:COL]", at[i+1].Text, p.Kind.Name)
+			return fmt.Errorf("Invalid line or column: %q; a source location is written as %s:TARGET@FILE:LINE[:COL]",
+				at[i+1].Text, p.Kind.Name)
 		}
 		*to = int(n)
 	}

@@ -20,7 +20,8 @@ import (
 
 // Advice on probes of programs that match nothing.
 
-const elsewhere = "a name without '/' is looked for in the directories of PATH, one that begins with lib among the libraries"
+const elsewhere = "a name without '/' is looked for in the directories of PATH, one that begins with lib among " +
+	"the libraries"
 
 // whyNoFile says why no probe can be put into a file that is there, or where it
 // was looked for.
@@ -183,7 +184,8 @@ func whyInlined(p *probe.Point, o *probe.Options) string {
 	if err != nil || !d.Inlined(p.Func) {
 		return ""
 	}
-	return fmt.Sprintf("%s is inlined wherever it is called; its code is found by its lines: uprobe:%s@FILE:LINE", p.Func, p.Target)
+	return fmt.Sprintf("%s is inlined wherever it is called; its code is found by its lines: uprobe:%s@FILE:LINE",
+		p.Func, p.Target)
 }
 
 // whyNoMark says which marks the file has that a point names.

@@ -82,9 +82,11 @@ func Start(argv []string) (*Child, error) {
 			reason = e.Err
 		}
 		if errors.Is(reason, exec.ErrNotFound) || errors.Is(reason, os.ErrNotExist) {
-			return nil, fmt.Errorf("Failed to fork child: Path '%s' does not exist or is not executable (No such file or directory)", argv[0])
+			return nil, fmt.Errorf("Failed to fork child: Path '%s' does not exist or is not executable (No such "+
+				"file or directory)", argv[0])
 		}
-		return nil, fmt.Errorf("Failed to fork child: Path '%s' does not exist or is not executable (%s)", argv[0], errno.Reason(reason))
+		return nil, fmt.Errorf("Failed to fork child: Path '%s' does not exist or is not executable (%s)", argv[0],
+			errno.Reason(reason))
 	}
 	goR, goW, err := os.Pipe()
 	if err != nil {

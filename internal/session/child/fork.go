@@ -54,9 +54,11 @@ func forkWaiting(path string, argv []string, release, failure *os.File) (*os.Pro
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	all := ^uint64(0)
-	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&w.mask)), unsafe.Sizeof(all), 0, 0)
+	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&all)),
+		uintptr(unsafe.Pointer(&w.mask)), unsafe.Sizeof(all), 0, 0)
 	pid, errno := w.fork()
-	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&w.mask)), 0, unsafe.Sizeof(all), 0, 0)
+	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&w.mask)), 0,
+		unsafe.Sizeof(all), 0, 0)
 	runtime.KeepAlive(&w)
 	if errno != 0 {
 		return nil, errno
@@ -100,13 +102,16 @@ func (w *waiting) become() {
 	const ignored = 1
 	var action [4]uint64 // struct sigaction, whose first word is the handler
 	for sig := uintptr(1); sig <= 64; sig++ {
-		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&action)), unsafe.Sizeof(w.mask), 0, 0)
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&action)),
+			unsafe.Sizeof(w.mask), 0, 0)
 		if errno == 0 && action[0] != ignored {
 			action = [4]uint64{}
-			unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&action)), 0, unsafe.Sizeof(w.mask), 0, 0)
+			unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&action)), 0,
+				unsafe.Sizeof(w.mask), 0, 0)
 		}
 	}
-	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&w.mask)), 0, unsafe.Sizeof(w.mask), 0, 0)
+	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&w.mask)), 0,
+		unsafe.Sizeof(w.mask), 0, 0)
 	var b [1]byte
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_READ, w.release, uintptr(unsafe.Pointer(&b)), 1, 0, 0, 0)
@@ -117,7 +122,8 @@ func (w *waiting) become() {
 			w.exit(1) // hawk has ended, or changed its mind
 		}
 	}
-	_, _, errno := unix.RawSyscall6(unix.SYS_EXECVE, uintptr(unsafe.Pointer(w.path)), uintptr(unsafe.Pointer(&w.argv[0])), uintptr(unsafe.Pointer(&w.env[0])), 0, 0, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_EXECVE, uintptr(unsafe.Pointer(w.path)),
+		uintptr(unsafe.Pointer(&w.argv[0])), uintptr(unsafe.Pointer(&w.env[0])), 0, 0, 0)
 	b[0] = byte(errno)
 	unix.RawSyscall6(unix.SYS_WRITE, w.failure, uintptr(unsafe.Pointer(&b)), 1, 0, 0, 0)
 	w.exit(127)

@@ -12,10 +12,10 @@ import (
 
 // Layout of ring buffer records, from include/uapi/linux/bpf.h.
 const (
-	ringHeader  = 8       // bytes: u32 length with flags, u32 for the kernel
-	Busy    = 1 << 31 // not submitted yet
-	Discard = 1 << 30 // given up by its program
-	ringLength  = Discard - 1
+	ringHeader = 8       // bytes: u32 length with flags, u32 for the kernel
+	Busy       = 1 << 31 // not submitted yet
+	Discard    = 1 << 30 // given up by its program
+	ringLength = Discard - 1
 
 	// commitEvery is after how many records the kernel is told how far the
 	// reader has come: each time costs a cache line that producers read too.

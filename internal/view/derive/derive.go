@@ -216,7 +216,8 @@ func (d *deriver) unit(mapName string, dim dim) view.Unit {
 		return byName
 	}
 	if byName != view.NoUnit && byName != byDim {
-		d.out.Notes = append(d.out.Notes, mapName+": the name says "+byName.String()+", but the values are "+byDim.String())
+		d.out.Notes = append(d.out.Notes, mapName+": the name says "+byName.String()+", but the values are "+
+			byDim.String())
 	}
 	return byDim
 }

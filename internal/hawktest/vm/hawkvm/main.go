@@ -2,7 +2,8 @@
 //
 //	go run ./internal/hawktest/vm/hawkvm [-kernel 6.12] [command args...]
 //
-// Run it from within the repository. Directory /hawk of the VM holds the test binary, its scripts and their compiled programs.
+// Run it from within the repository. Directory /hawk of the VM holds the test binary, its scripts
+// and their compiled programs.
 package main
 
 import (
