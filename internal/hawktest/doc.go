@@ -1,9 +1,10 @@
-// Package hawktest runs the kernel cases: scripts in testdata/script that start the real hawk, drive the kernel with real programs and check what
-// hawk prints. The same files run on the running kernel (TestKernel) and inside VMs on other kernels (TestVM), where this package's own test binary
-// is what runs them.
+// Package hawktest runs the kernel cases: scripts in testdata/script that start the real hawk,
+// drive the kernel with real programs and check what hawk prints. The same files run on the running
+// kernel (TestKernel) and inside VMs on other kernels (TestVM), where this package's own test
+// binary is what runs them.
 //
-// A case is a txtar file for testscript, named area_case.txtar. Besides testscript's own commands it has these; a leading ! is accepted where a
-// failure makes sense:
+// A case is a txtar file for testscript, named area_case.txtar. Besides testscript's own commands
+// it has these; a leading ! is accepted where a failure makes sense:
 //
 //	needs WORD...             what the case depends on (see Needs); else it is skipped here and runs elsewhere
 //	varies arch               the case shows what differs between architectures: registers, arguments, stacks, unwinding, instructions, system
@@ -33,6 +34,6 @@
 //	debian -SUITE NAME PACKAGE...  the same of another release, whose programs run with $NAME as their root
 //
 // $CONTRIB is the module's directory of that name; VMs do not have it.
-// STREAM is stdout, stderr or a file. Every condition of Needs can be used in brackets: [kprobe], [!kernel>=6.1]. A hawk that prints a Go stack trace
-// fails the case, whatever it expects.
+// STREAM is stdout, stderr or a file. Every condition of Needs can be used in brackets: [kprobe],
+// [!kernel>=6.1]. A hawk that prints a Go stack trace fails the case, whatever it expects.
 package hawktest

@@ -202,7 +202,8 @@ func (s *session) Unwatch(addr uint64) bool {
 // describe says what is about to be attached (-v).
 func (s *session) describe(p *object.Program) {
 	points := p.Group.Points
-	fmt.Fprintf(s.o.Stderr, "Trying to attach probe: %s (%s)\n", s.Message(value.Text(points[0].Name())), p.Group.Mech.Name)
+	fmt.Fprintf(s.o.Stderr, "Trying to attach probe: %s (%s)\n", s.Message(value.Text(points[0].Name())),
+		p.Group.Mech.Name)
 	if len(points) > 1 {
 		fmt.Fprintf(s.o.Stderr, "Attaching to %d functions\n", len(points))
 		for _, pt := range points {
@@ -219,7 +220,8 @@ type Unattached struct {
 }
 
 func (e *Unattached) Error() string {
-	return fmt.Sprintf("%s\nUnable to attach probe: %s. If this is expected, set the 'missing_probes' config variable to 'warn'.", e.Err, e.shown)
+	return fmt.Sprintf("%s\nUnable to attach probe: %s. If this is expected, set the 'missing_probes' config "+
+		"variable to 'warn'.", e.Err, e.shown)
 }
 
 func (e *Unattached) Unwrap() error { return e.Err }

@@ -93,7 +93,9 @@ func (f *failures) report(s *session, last bool) {
 // tracesEntries reports whether the script looks at system calls as they begin.
 func (s *session) tracesEntries() bool {
 	return slices.ContainsFunc(s.Object.Programs, func(p *object.Program) bool {
-		return slices.ContainsFunc(p.Group.Points, func(pt *probe.Point) bool { return strings.Contains(pt.Name(), ":sys_enter") })
+		return slices.ContainsFunc(p.Group.Points, func(pt *probe.Point) bool {
+			return strings.Contains(pt.Name(), ":sys_enter")
+		})
 	})
 }
 
@@ -101,7 +103,8 @@ func (s *session) tracesEntries() bool {
 func siteItem(site *object.Site, code int, repeats uint64) output.Item {
 	switch site.Kind {
 	case object.HelperFailed:
-		return output.HelperError{Span: site.At, Msg: helperMessage(site.Helper, code), Helper: site.Helper, Code: code, Repeats: repeats}
+		return output.HelperError{Span: site.At, Msg: helperMessage(site.Helper, code), Helper: site.Helper,
+			Code: code, Repeats: repeats}
 	case object.DivideByZero:
 		return output.RuntimeError{Span: site.At, Repeats: repeats,
 			Msg: "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result."}
@@ -115,12 +118,14 @@ func siteItem(site *object.Site, code int, repeats uint64) output.Item {
 		return output.RuntimeError{Span: site.At, Repeats: repeats,
 			Msg: "Array index is out of bounds. This can lead to unexpected results. 0 is being used as the result."}
 	case object.IndexBeyondEnd:
-		return output.RuntimeError{Span: site.At, Repeats: repeats, Msg: "Array access out of bounds. This can lead to unexpected results."}
+		return output.RuntimeError{Span: site.At, Repeats: repeats, Msg: "Array access out of bounds. This can " +
+			"lead to unexpected results."}
 	case object.LoopTooLong:
 		return output.RuntimeError{Span: site.At, Repeats: repeats,
 			Msg: "The loop was ended: it took more rounds than the kernel grants a program."}
 	case object.NoChild:
-		return output.RuntimeError{Span: site.At, Repeats: repeats, Msg: site.Helper + " is 0: there is no command, which -c would start."}
+		return output.RuntimeError{Span: site.At, Repeats: repeats, Msg: site.Helper + " is 0: there is no " +
+			"command, which -c would start."}
 	case object.NoTask:
 		return output.RuntimeError{Span: site.At, Repeats: repeats, Msg: "There is no such process; its name is N/A."}
 	case object.NoKfunc:
@@ -133,13 +138,15 @@ func siteItem(site *object.Site, code int, repeats uint64) output.Item {
 func helperMessage(helper string, code int) string {
 	switch {
 	case helper == "map_update_elem" && code == -int(unix.E2BIG):
-		return "Map full; can't update element. Try increasing max_map_keys config or manually setting the max entries in a map declaration e.g. `let @a = hash(5000)`"
+		return "Map full; can't update element. Try increasing max_map_keys config or manually setting the max " +
+			"entries in a map declaration e.g. `let @a = hash(5000)`"
 	case helper == "map_lookup_elem" && (code == 0 || code == -int(unix.ENOENT)):
 		return "Can't lookup map element because it does not exist."
 	case helper == "map_delete_elem" && code == -int(unix.ENOENT):
 		return "Can't delete map element because it does not exist."
 	case helper == "get_ns_current_pid_tgid" && code == -int(unix.EINVAL):
-		return "This happened in a process outside of hawk's PID namespace, where pid and tid are 0. pid(init) and tid(init) are the machine's numbers; " +
+		return "This happened in a process outside of hawk's PID namespace, where pid and tid are 0. pid(init) and " +
+			"tid(init) are the machine's numbers; " +
 			"a container that is started with --pid=host has those as its own"
 	}
 	return errno.Text(code)
