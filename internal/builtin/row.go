@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/ir"
@@ -151,11 +152,21 @@ func fits(c *Call, col *output.Column, arg syntax.Expr, t types.Type) bool {
 }
 
 // PrintsRows reports whether a script prints rows.
-func PrintsRows(o *object.Object) bool {
+func PrintsRows(o *object.Object) bool { return len(RowColumns(o)) > 0 }
+
+// RowColumns are the names of the columns that a script prints rows in.
+func RowColumns(o *object.Object) []string {
+	var names []string
 	for _, ev := range o.Events {
-		if f, _ := Lookup(ev.Builtin); f.Opening != nil {
-			return true
+		if f, _ := Lookup(ev.Builtin); f.Opening == nil {
+			continue
+		}
+		columns, _ := output.ParseColumns(ev.Text)
+		for i := range columns {
+			if !slices.Contains(names, columns[i].Name) {
+				names = append(names, columns[i].Name)
+			}
 		}
 	}
-	return false
+	return names
 }

@@ -89,6 +89,17 @@ func options() []option {
 		{long: "debuginfo", arg: "DIR:…", doc: "look for separate debug files there first; may be repeated",
 			set: (*settings).addDebugDirs},
 		{long: "duration", arg: "TIME", doc: "end after a time: 10, 10s, 500ms, 2m, 1h", set: (*settings).setDuration},
+		{long: "events", arg: "N", doc: "end after N rows of row()", set: (*settings).setEvents},
+		{long: "columns", arg: "NAME,…", doc: "print only these columns of rows, in this order",
+			set: func(s *settings, v string) error {
+				s.columns = strings.Split(v, ",")
+				return nil
+			}},
+		{long: "no-header", doc: "print rows without the names of their columns",
+			set: func(s *settings, _ string) error {
+				s.noHeader = true
+				return nil
+			}},
 		{long: "max-overhead", arg: "PERCENT", doc: "end when the probes take more of a CPU for three seconds",
 			set: (*settings).setMaxOverhead},
 		{long: "exit-status", arg: "child", doc: "exit with the status of the command of -c",

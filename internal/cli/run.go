@@ -121,6 +121,11 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 	if !done && c.format == csvRows && !builtin.PrintsRows(p.Object) {
 		status, done = c.fail(exitUsage, errors.New("-f csv is for scripts that print rows, by row()")), true
 	}
+	if !done {
+		if err := c.badColumns(p.Object); err != nil {
+			status, done = c.fail(exitUsage, err), true
+		}
+	}
 	if !done && p.Probes == 0 {
 		status, done = c.noProbes(), true
 	}
@@ -147,6 +152,17 @@ func (c *command) badFormat() (status int, bad bool) {
 	fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: '%s'\n", c.format,
 		strings.Join(formats, "', '"))
 	return exitUsage, true
+}
+
+// badColumns reports a column of --columns that no row of the script has.
+func (c *command) badColumns(o *object.Object) error {
+	names := builtin.RowColumns(o)
+	for _, name := range c.columns {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("No column is called \"%s\"; there are: %s", name, strings.Join(names, ", "))
+		}
+	}
+	return nil
 }
 
 // noProbes reports a script that has nothing to attach here.

@@ -59,10 +59,13 @@ type settings struct {
 	filter      string
 	traceable   string
 	duration    time.Duration // 0: no limit
-	maxOverhead float64       // percent of a CPU; 0: no limit
-	exitStatus  string        // "child", or "" for hawk's own
-	shell       string        // of --completion
-	record      string        // of --record-machine
+	columns     []string      // of rows, nil for all
+	noHeader    bool
+	events      uint64  // rows to end after, 0: no limit
+	maxOverhead float64 // percent of a CPU; 0: no limit
+	exitStatus  string  // "child", or "" for hawk's own
+	shell       string  // of --completion
+	record      string  // of --record-machine
 	includeDirs []string
 	includes    []string
 	aot         string // the executable to write, "" for none
@@ -131,6 +134,14 @@ func (s *settings) setDuration(text string) error {
 		return usagef("USAGE: invalid value for --duration: %s; it is a time like 10s or 500ms", text)
 	}
 	s.duration = d
+	return nil
+}
+
+// setEvents reads how many rows are wanted.
+func (s *settings) setEvents(text string) (err error) {
+	if s.events, err = strconv.ParseUint(text, 10, 64); err != nil || s.events == 0 {
+		return usagef("USAGE: invalid value for --events: %s; it is a number of rows", text)
+	}
 	return nil
 }
 

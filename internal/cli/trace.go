@@ -64,6 +64,9 @@ func (c *command) trace(p *session.Program) int {
 	}
 	o.Stderr = valve(c.err)
 	o.Sink = c.sink(out, valve(out), o.Stderr, p.Config)
+	if c.columns != nil || c.events > 0 {
+		o.Sink = &output.Chosen{Sink: o.Sink, Columns: c.columns, Most: c.events, Full: s.Stop}
+	}
 	c.announce(&o)
 	defer func() {
 		for _, v := range o.Valves {
@@ -153,7 +156,7 @@ func (c *command) selects() probe.Trigger {
 
 // sink makes what the run writes to: what goes to out by w, messages by errs.
 func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink {
-	o := output.Options{NoWarnings: c.noWarnings, Color: c.color(), Quiet: c.quiet}
+	o := output.Options{NoWarnings: c.noWarnings, Color: c.color(), Quiet: c.quiet, NoHeader: c.noHeader}
 	switch conf.EscapeOutput {
 	case "auto":
 		o.Escapes = output.Escapes{Output: isTerminal(out), Messages: isTerminal(c.err)}

@@ -25,9 +25,12 @@ func (Row) item()    {}
 func (Header) item() {}
 
 // rows is what a sink knows of the rows that it has written.
-type rows struct{ columns map[string][]Column }
+type rows struct {
+	headless bool // names are not written
+	columns  map[string][]Column
+}
 
-// of yields the columns of a row; first says that none of them was written before.
+// of yields the columns of a row; first says that their names are to be written now.
 func (r *rows) of(spec string) (columns []Column, first bool) {
 	columns, known := r.columns[spec]
 	if !known {
@@ -37,7 +40,7 @@ func (r *rows) of(spec string) (columns []Column, first bool) {
 		}
 		r.columns[spec] = columns
 	}
-	return columns, !known
+	return columns, !known && !r.headless
 }
 
 // appendHeader adds the names of columns, aligned like what is below them.

@@ -22,7 +22,9 @@ type Text struct {
 // NewText returns a sink that writes text to w. What stands on stderr is
 // ordered after what was written to w before it.
 func NewText(w, stderr io.Writer, opts Options) *Text {
-	return &Text{out: stream{w: w, mode: opts.Buffering}, stderr: stderr, opts: opts}
+	return &Text{
+		out: stream{w: w, mode: opts.Buffering}, stderr: stderr, opts: opts, rows: rows{headless: opts.NoHeader},
+	}
 }
 
 // Idle writes out complete lines, if lines are what is buffered.

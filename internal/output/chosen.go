@@ -1,0 +1,85 @@
+package output
+
+import (
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// Chosen is a sink that is given the columns and rows that were asked for.
+type Chosen struct {
+	Sink
+	Columns []string // to be shown, in this order; nil: all
+	Most    uint64   // rows; 0: all
+	Full    func()   // is told that there are so many
+
+	rows  uint64
+	plans map[string]plan // by the columns of a row
+}
+
+// A plan is what is left of a row.
+type plan struct {
+	spec  string
+	cells []int // which of the cells stand in its columns
+	below int   // the first that has no column
+}
+
+// Write writes an item, but for rows beyond the most and columns that are not chosen.
+func (c *Chosen) Write(item Item) error {
+	switch it := item.(type) {
+	case Header:
+		p := c.plan(it.Spec)
+		if p.spec == "" {
+			return nil
+		}
+		return c.Sink.Write(Header{p.spec})
+	case Row:
+		if c.Most > 0 && c.rows == c.Most {
+			return nil
+		}
+		if p := c.plan(it.Spec); p.spec != "" {
+			cells := make([]value.Value, 0, len(it.Cells))
+			for _, i := range p.cells {
+				cells = append(cells, it.Cells[i])
+			}
+			it.Spec, it.Cells = p.spec, append(cells, it.Cells[p.below:]...)
+			if err := c.Sink.Write(it); err != nil {
+				return err
+			}
+			if c.rows++; c.rows == c.Most {
+				c.Full()
+			}
+		}
+		return nil
+	}
+	return c.Sink.Write(item)
+}
+
+// plan is what is shown of rows with the columns of a specification.
+func (c *Chosen) plan(spec string) plan {
+	if p, ok := c.plans[spec]; ok {
+		return p
+	}
+	columns, _ := ParseColumns(spec) // check has
+	p := plan{below: len(columns)}
+	var shown []string
+	add := func(i int) { shown, p.cells = append(shown, columns[i].String()), append(p.cells, i) }
+	for i := range columns {
+		if c.Columns == nil {
+			add(i)
+		}
+	}
+	for _, name := range c.Columns {
+		for i := range columns {
+			if columns[i].Name == name {
+				add(i)
+			}
+		}
+	}
+	p.spec = strings.Join(shown, " ")
+	if c.plans == nil {
+		c.plans = map[string]plan{}
+	}
+	c.plans[spec] = p
+	return p
+}
