@@ -30,7 +30,8 @@ func New[T any](most int, drop bool) *Queue[T] {
 }
 
 // Push adds an item. For one that must not be dropped it waits in any case, as long
-// as somebody may make room.
+// as somebody may make room; where nobody does it goes uncounted, since it is about the
+// run and none of its events.
 func (q *Queue[T]) Push(x T, must bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -38,7 +39,9 @@ func (q *Queue[T]) Push(x T, must bool) {
 		q.changed.Wait()
 	}
 	if q.n == len(q.items) {
-		q.dropped++
+		if !must {
+			q.dropped++
+		}
 		return
 	}
 	q.items[(q.first+q.n)%len(q.items)] = x
@@ -78,7 +81,7 @@ func (q *Queue[T]) Shut() { q.set(func() { q.shut = true }) }
 // Drop counts an item as dropped that was taken and is of no use.
 func (q *Queue[T]) Drop() { q.set(func() { q.dropped++ }) }
 
-// Dropped is how many items were dropped.
+// Dropped is how many items were dropped that may be.
 func (q *Queue[T]) Dropped() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()

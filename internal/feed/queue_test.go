@@ -1,0 +1,37 @@
+package feed
+
+import "testing"
+
+// TestFullAtTheEnd: of what finds no room when nobody reads and the run is to end, only
+// events count as dropped.
+func TestFullAtTheEnd(t *testing.T) {
+	q := New[int](2, false)
+	q.Push(1, false)
+	q.Push(2, true)
+	q.Ending()
+	q.Push(3, false)
+	q.Push(4, true)
+	if n := q.Dropped(); n != 1 {
+		t.Errorf("%d dropped, want 1", n)
+	}
+	q.End()
+	for _, want := range []int{1, 2} {
+		if x, ok := q.Pop(); !ok || x != want {
+			t.Errorf("popped %d, %t, want %d", x, ok, want)
+		}
+	}
+	if _, ok := q.Pop(); ok {
+		t.Error("popped more than there was")
+	}
+}
+
+// TestDropNewest: a queue that drops keeps what it has and waits for no reader.
+func TestDropNewest(t *testing.T) {
+	q := New[int](1, true)
+	for i := range 5 {
+		q.Push(i, false)
+	}
+	if x, ok := q.Pop(); !ok || x != 0 || q.Dropped() != 4 {
+		t.Errorf("popped %d, %t, with %d dropped", x, ok, q.Dropped())
+	}
+}
