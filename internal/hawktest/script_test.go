@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -35,6 +36,10 @@ var hawkOnce = sync.OnceValues(func() (string, error) {
 var built string
 
 func TestMain(m *testing.M) {
+	// Under nohup the cases would start hawk with the signal ignored, and hawk leaves it so.
+	if signal.Ignored(unix.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
+	}
 	code := m.Run()
 	if built != "" {
 		os.RemoveAll(built)
