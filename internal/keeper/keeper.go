@@ -29,6 +29,7 @@ type desk struct {
 	errno    uintptr
 
 	stacks uintptr     // of the helpers
+	begin  uintptr     // where they begin
 	kept   uint64      // how many of links are given
 	next   uint64      // of links, to be closed
 	top    uint64      // above all of links
@@ -80,6 +81,7 @@ func (k *Keeper) start() (err error) {
 	d.wait = [2]unix.PollFd{{Fd: int32(k.bell), Events: unix.POLLIN}, {Fd: int32(k.hawk), Events: unix.POLLIN}}
 	d.answered = uintptr(k.answer)
 	d.stacks = uintptr(unsafe.Pointer(&k.region[0])) + uintptr(size)
+	d.begin = entry(begin)
 	copy(d.name[:], "hawk-keeper")
 	d.root[0] = '/'
 	k.desk = d
@@ -91,7 +93,7 @@ func (k *Keeper) start() (err error) {
 	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&all)),
 		uintptr(unsafe.Pointer(&mask)),
 		unsafe.Sizeof(all), 0, 0)
-	r := clone(unix.CLONE_VM|unix.CLONE_FILES|unix.CLONE_FS, d.stack(helpers), d, keep)
+	r := clone(unix.CLONE_VM|unix.CLONE_FILES|unix.CLONE_FS, d.stack(helpers), d, keep, d.begin)
 	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&mask)), 0,
 		unsafe.Sizeof(all), 0, 0)
 	if r < 0 {
