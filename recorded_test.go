@@ -89,8 +89,12 @@ func recordedCompiles(t *testing.T, there *hawk.Machine) {
 			if !bytes.Equal(elsewhere.Payload(), here.Payload()) {
 				t.Errorf("%s: other bytes", text)
 			}
-			if _, err = elsewhere.Start(context.Background(), nil); !portable && !errors.Is(err, hawk.ErrBind) {
+			s, err := elsewhere.Start(context.Background(), nil)
+			if !portable && !errors.Is(err, hawk.ErrBind) {
 				t.Errorf("%s: started here: %v", text, err)
+			}
+			if err == nil {
+				s.Close()
 			}
 		}
 	}
