@@ -31,7 +31,9 @@ type checker struct {
 	walks  []*walker // functions, then copies of probes
 	final  bool
 
-	unstableUses map[string]bool // features that a warning was given for
+	unstableUses map[string]bool   // features that a warning was given for
+	near         map[string]string // builtins that unknown names resemble
+	dropped      source.Diagnostic // messages of walks before the last
 
 	undecided bool // a comptime condition has no value yet
 	deciding  bool // conditions that have a value are decided in this walk
@@ -41,7 +43,7 @@ type checker struct {
 // Check type-checks a script. The program is of use only if there are no
 // errors.
 func Check(s *expand.Script) (*Program, *source.Diagnostics) {
-	c := &checker{script: s, maps: map[string]*mapState{}}
+	c := &checker{script: s, maps: map[string]*mapState{}, near: map[string]string{}}
 	c.declareMaps()
 	for _, f := range s.Fns {
 		c.walks = append(c.walks, c.function(f))

@@ -226,9 +226,7 @@ func (w *walker) suggest(d *source.Diagnostic, name string) {
 	if !w.final {
 		return
 	}
-	names := builtin.Names()
-	slices.Sort(names)
-	if near := spell.Nearest(name, names); near != "" {
+	if near := w.nearBuiltin(name); near != "" {
 		d.Hint("did you mean %s?", near)
 		return
 	}
@@ -237,6 +235,19 @@ func (w *walker) suggest(d *source.Diagnostic, name string) {
 	} else if w.maps["@"+name] != nil {
 		d.Hint("did you mean @%s?", name)
 	}
+}
+
+// nearBuiltin is the builtin whose name is most like a name, "" if none is. A
+// macro that misspells one asks for it in each of its uses.
+func (w *walker) nearBuiltin(name string) string {
+	near, known := w.near[name]
+	if !known {
+		names := builtin.Names()
+		slices.Sort(names)
+		near = spell.Nearest(name, names)
+		w.near[name] = near
+	}
+	return near
 }
 
 // maxTuple is the largest size of a tuple, in bytes. Without a limit, tuples of

@@ -121,16 +121,23 @@ func (w *walker) pop() {
 // either way.
 func (w *walker) errorf(at syntax.Node, code source.Code, format string, args ...any) *source.Diagnostic {
 	if !w.final {
-		return &source.Diagnostic{}
+		return w.unsaid()
 	}
 	return w.trail(w.ds.Errorf(code, at.Span(), format, args...))
 }
 
 func (w *walker) warnf(at syntax.Node, code source.Code, format string, args ...any) *source.Diagnostic {
 	if !w.final {
-		return &source.Diagnostic{}
+		return w.unsaid()
 	}
 	return w.trail(w.ds.Warnf(code, at.Span(), format, args...))
+}
+
+// unsaid takes the hints and notes of messages that are not for this walk. All
+// of a script share one: there are as many as expressions, in each walk.
+func (w *walker) unsaid() *source.Diagnostic {
+	w.dropped = source.Diagnostic{Hints: w.dropped.Hints[:0], Notes: w.dropped.Notes[:0]}
+	return &w.dropped
 }
 
 // trail says for which of several copies a message is.

@@ -59,11 +59,19 @@ func (d *Diagnostic) Note(span Span, format string, args ...any) *Diagnostic {
 	return d
 }
 
+// A message is what tells two diagnostics apart.
+type message struct {
+	file       *File
+	start, end int
+	severity   Severity
+	text       string
+}
+
 // Diagnostics collects messages in discovery order. A repeated message (same
 // span and text) is kept once. The zero value is ready to use.
 type Diagnostics struct {
 	list []*Diagnostic
-	seen map[string]bool
+	seen map[message]bool
 }
 
 // Errorf adds an error.
@@ -85,9 +93,9 @@ func (ds *Diagnostics) Add(d *Diagnostic) *Diagnostic {
 		return d
 	}
 	d.Locate()
-	key := fmt.Sprintf("%p:%d:%d:%d:%s", d.Span.File, d.Span.Start, d.Span.End, d.Severity, d.Msg)
+	key := message{d.Span.File, d.Span.Start, d.Span.End, d.Severity, d.Msg}
 	if ds.seen == nil {
-		ds.seen = map[string]bool{}
+		ds.seen = map[message]bool{}
 	}
 	if ds.seen[key] {
 		return d
