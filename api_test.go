@@ -125,7 +125,8 @@ func TestWeight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds two programs")
 	}
-	dir, err := os.MkdirTemp("testdata", ".weight") // in the module, whose library is meant; tests that walk the tree pass over it
+	// It is in the module, whose library is meant, where tests that walk the tree pass over it.
+	dir, err := os.MkdirTemp("testdata", ".weight")
 	if err != nil {
 		t.Fatal(err)
 	}
