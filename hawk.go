@@ -54,6 +54,9 @@ type CompileOptions struct {
 	Policy  *Policy           // nil: anything that Unsafe allows
 	// Portable: for other kernels too, as WriteTo writes it; not with PID or Cgroups.
 	Portable bool
+	// Take: maps can be taken. Each use of a map costs a look-up more, maps need twice the
+	// memory, and programs do not wait for pages of user memory: str() then reads none.
+	Take bool
 }
 
 // A Policy says what a script may do; a breach is a [Diagnostic] with the code "policy".
@@ -109,7 +112,8 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 		p.probe.Cgroups = append(p.probe.Cgroups, group)
 	}
 	opts := compile.Options{
-		Params: s.Args, Defaults: defaults, Files: s.FS, Probe: p.probe, TypesOnly: typesOnly, Cancelled: ctx.Err,
+		Params: s.Args, Defaults: defaults, Files: s.FS, Probe: p.probe, TypesOnly: typesOnly, Take: o.Take,
+		Cancelled: ctx.Err,
 	}
 	if s.FS == nil {
 		opts.Files = noFiles{}
@@ -120,6 +124,9 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 		opts.Vet = pol.Typed
 	}
 	if o.Portable && !typesOnly {
+		if o.Take {
+			return nil, errors.New("hawk: the maps of a program that is portable cannot be taken")
+		}
 		if o.PID != 0 || o.Cgroups != nil {
 			return nil, errors.New("hawk: a program that is portable cannot be for one process or control group")
 		}

@@ -95,6 +95,19 @@ func (m *Map) Get(key ...any) (Value, bool, error) {
 	return Value{m.Info.Value.t, v, m.s.plans}, ok, err
 }
 
+// Take reads all elements, as Snapshot does, and removes them. Each update of a program
+// is in what is taken, or left for the next Take, never lost and never in both, but for
+// what the script itself clears. It waits for programs that run, some milliseconds. The
+// error is errors.ErrUnsupported without CompileOptions.Take, and of series of so many
+// intervals that they lie in parts.
+func (m *Map) Take() (*Snapshot, error) {
+	entries, err := m.s.s.Reader().Take(m.n)
+	if err != nil {
+		return nil, err
+	}
+	return m.s.snapshot(m.Info, output.Map{Keyed: len(m.Info.Keys) > 0, Entries: entries}.Sorted()), nil
+}
+
 // Clear removes all elements, as clear() does.
 func (m *Map) Clear() error { return m.s.s.Reader().Clear(m.n) }
 

@@ -45,6 +45,10 @@ class Run:
         """The entries of a map, a list of [key, value]."""
         return self.hawk.call("map.snapshot", id=self.id, map=name)["entries"]
 
+    def take(self, name):
+        """The entries of a map, which are removed; start() needs take=True."""
+        return self.hawk.call("map.take", id=self.id, map=name)["entries"]
+
     def stats(self):
         return self.hawk.call("stats", id=self.id)
 
@@ -87,7 +91,7 @@ class Hawk:
         return self.call("probes", pattern=pattern, **options)
 
     def start(self, script, maps=False, **options):
-        """Compiles and starts a script. Options: args, options, config, pid, unsafe, name."""
+        """Compiles and starts a script. Options: args, options, config, pid, unsafe, take, name."""
         id = self.call("compile", script=script, **options)["id"]
         run = self._runs[id] = Run(self, id)
         run.attached = self.call("start", id=id, maps=maps, unsafe=options.get("unsafe", False))["attached"]

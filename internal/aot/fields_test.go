@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/machine"
@@ -119,8 +120,15 @@ func TestFields(t *testing.T) {
 		if !c.reading {
 			fill(reflect.ValueOf(&v.object).Elem())
 			v.object.Programs, v.object.Strings = nil, []string{"x"}
+			// Two maps for the script's, and one that holds them in turn.
+			for range object.ScratchMap + 2 {
+				v.object.Maps = append(v.object.Maps, &object.Map{Name: "m", Type: bpf.Hash})
+			}
+			outer := len(v.object.Maps) - 1
+			v.object.Maps[outer].Type, v.object.Maps[outer].Inner = bpf.ArrayOfMaps, outer-1
 			for _, s := range v.object.Scripts {
-				s.Value, s.Agg = types.Int32, nil
+				s.Value, s.Agg, s.Map = types.Int32, nil, outer-1
+				s.Turns.Outer = outer
 			}
 			v.object.Data = object.Data{Bytes: 4096, Init: []byte{1}, CPUSlots: 2}
 			for _, e := range v.object.Events {

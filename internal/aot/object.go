@@ -5,6 +5,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/machine"
@@ -39,6 +40,7 @@ func (c *codec) variant(v *Variant) {
 		within(c, &m.MaxEntries, 0, math.MaxInt32)
 		number(c, &m.Flags)
 		text(c, &m.Text)
+		within(c, &m.Inner, 0, maxElements)
 	})
 	within(c, &o.Data.Bytes, 0, maxData)
 	within(c, &o.Data.CPUSlots, 0, maxElements)
@@ -61,6 +63,9 @@ func (c *codec) variant(v *Variant) {
 		within(c, &s.Stride, 0, maxData)
 		within(c, &s.Cell, 0, maxBytes)
 		within(c, &s.Parts, 0, int64(len(o.Maps))-1)
+		within(c, &s.Turns.Outer, 0, int64(len(o.Maps))-1)
+		within(c, &s.Turns.Word, 0, maxData)
+		within(c, &s.Turns.Bytes, 0, maxData)
 	})
 	pointers(c, &o.Options, func(p *object.Option) {
 		text(c, &p.Name)
@@ -201,7 +206,19 @@ func (c *codec) sound(v *Variant) {
 	for _, p := range o.Options {
 		fits("--"+p.Name, p.Offset, p.Type.Size())
 	}
+	for i, m := range o.Maps {
+		if m.Type == bpf.ArrayOfMaps && (m.Inner <= object.ScratchMap || m.Inner >= i) {
+			c.fail("map %d holds map %d", i, m.Inner)
+		}
+	}
 	for _, s := range o.Scripts {
+		if t := s.Turns; t.Two() {
+			fits(s.Name, t.Word, 8)
+			fits(s.Name, s.Offset+t.Bytes, 8+max(s.Cell, 8, s.Stride*o.Data.CPUSlots))
+			if m := o.Maps[t.Outer]; t.Outer != 0 && (m.Type != bpf.ArrayOfMaps || m.Inner != s.Map) {
+				c.fail("%s has no second generation", s.Name)
+			}
+		}
 		if s.Agg != nil {
 			if _, ok := builtin.LookupAgg(s.Agg.Kind); !ok {
 				c.fail("%s: there is no aggregation %s", s.Name, s.Agg.Kind)

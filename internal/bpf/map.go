@@ -20,6 +20,8 @@ type MapSpec struct {
 	// BTF with type numbers of key and value; zero for maps without. Task
 	// storage needs them.
 	BTF, BTFKey, BTFValue uint32
+	// Inner is the descriptor of a map like those that a map of maps holds.
+	Inner int
 }
 
 // Flags of map creation.
@@ -41,7 +43,7 @@ func MapCreate(s MapSpec) (int, error) {
 	}{
 		typ: uint32(s.Type),
 		key: uint32(s.KeySize), value: uint32(s.ValueSize), entries: uint32(s.MaxEntries), flags: s.Flags,
-		name: objName(s.Name), btf: s.BTF, btfKey: s.BTFKey, btfValue: s.BTFValue,
+		inner: uint32(s.Inner), name: objName(s.Name), btf: s.BTF, btfKey: s.BTFKey, btfValue: s.BTFValue,
 	}
 	return call(cmdMapCreate, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
@@ -74,6 +76,12 @@ func MapLookup(fd int, key, value []byte) error { return elem(cmdMapLookup, fd, 
 // MapUpdate writes an element; flags 0 creates or replaces.
 func MapUpdate(fd int, key, value []byte, flags uint64) error {
 	return elem(cmdMapUpdate, fd, key, value, flags)
+}
+
+// MapPut makes a map the first of an array of maps. It returns once no program runs
+// any more that has found another there, but for programs that may sleep.
+func MapPut(fd, inner int) error {
+	return MapUpdate(fd, make([]byte, 4), binary.NativeEndian.AppendUint32(nil, uint32(inner)), 0)
 }
 
 // MapDelete removes an element.

@@ -20,6 +20,7 @@ const (
 	StackTrace     MapType = 7
 	LRUHash        MapType = 9
 	LRUCPUHash     MapType = 10
+	ArrayOfMaps    MapType = 12
 	RingBuf        MapType = 27
 )
 
@@ -62,6 +63,8 @@ func (t MapType) String() string {
 		return "StackTrace"
 	case LRUHash:
 		return "LRUHash"
+	case ArrayOfMaps:
+		return "ArrayOfMaps"
 	case LRUCPUHash:
 		return "LRUCPUHash"
 	case RingBuf:

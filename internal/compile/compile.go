@@ -40,6 +40,7 @@ type Options struct {
 	Probe       probe.Options       // target, -p, --unsafe, …
 	Warnings    bool                // -k
 	Pieces      bool                // the verifier gave up on the script as it is compiled otherwise; see lower.Options
+	Take        bool                // maps have two generations; see lower.Options
 	Dumps       Dumps
 	Verify      bool // check the IR after every pass
 	Trace       bool // show where hawk failed if it does
@@ -201,7 +202,7 @@ type cancelled struct{ error }
 func build(prog *check.Program, probes *probe.Options, o Options,
 	enter func(stage string)) (*Result, *source.Diagnostics) {
 	enter("lower")
-	low, ds := lower.Lower(prog, lower.Options{Probe: probes, Warnings: o.Warnings, Pieces: o.Pieces})
+	low, ds := lower.Lower(prog, lower.Options{Probe: probes, Warnings: o.Warnings, Pieces: o.Pieces, Take: o.Take})
 	if ds.HasErrors() {
 		return nil, ds
 	}

@@ -166,8 +166,13 @@ const (
 	remainsPackage = "internal/hawktest/remains" // tells what tests have left behind
 )
 
-// testBinary is the file name of a package's tests in a VM.
-func testBinary(pkg string) string { return strings.ReplaceAll(pkg, "/", "-") + ".test" }
+// testBinary is the file name of a package's tests in a VM. The package at the root is called hawk.
+func testBinary(pkg string) string {
+	if pkg == "." {
+		pkg = "hawk"
+	}
+	return strings.ReplaceAll(pkg, "/", "-") + ".test"
+}
 
 // KernelPackages lists the directories of packages, below root, whose own tests want to run on many
 // kernels: those with a file kernel_test.go. The tests there are named TestKernel….

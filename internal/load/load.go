@@ -35,6 +35,9 @@ type Session struct {
 	// Maps are the descriptors of Object.Maps; -1 for maps that no program
 	// refers to, which were not created.
 	Maps []int
+	// Twins are the second generations of maps that have two, by the number of the
+	// first; nil if no map has.
+	Twins map[int]int
 	// Data is the shared data map, mapped into memory.
 	Data []byte
 	// Programs are the descriptors of Object.Programs.
@@ -88,6 +91,10 @@ func (s *Session) Close() error {
 			errs = append(errs, unix.Close(fd))
 		}
 	}
+	for _, fd := range s.Twins {
+		errs = append(errs, unix.Close(fd))
+	}
+	s.Twins = nil
 	s.Programs, s.Maps, s.dataFD, s.btfFD = nil, nil, -1, -1
 	return errors.Join(errs...)
 }
@@ -117,21 +124,26 @@ func (s *Session) createMaps() error {
 		return err
 	}
 	for i, m := range o.Maps {
+		if used[i] && m.Type == bpf.ArrayOfMaps {
+			used[m.Inner] = true
+		}
+	}
+	for i, m := range o.Maps {
 		if !used[i] {
 			continue
 		}
 		var err error
-		if m.Type == bpf.RingBuf {
+		switch m.Type {
+		case bpf.RingBuf:
 			err = s.createRing(i, m)
-		} else {
+		case bpf.ArrayOfMaps:
+			err = s.createTurns(i, m)
+		default:
 			entries := m.MaxEntries
 			if m.Type == bpf.PerfEventArray {
 				entries = s.CPUs
 			}
-			s.Maps[i], err = bpf.MapCreate(bpf.MapSpec{
-				Name: m.Name, Type: m.Type, KeySize: m.KeySize, ValueSize: m.ValueSize,
-				MaxEntries: entries, Flags: m.Flags,
-			})
+			s.Maps[i], err = bpf.MapCreate(specOf(m, entries))
 			if err == nil && m.Text != "" {
 				err = freeze(s.Maps[i], m)
 			}
@@ -148,6 +160,32 @@ func (s *Session) createMaps() error {
 			m.KeySize, m.ValueSize, m.MaxEntries)
 	}
 	return nil
+}
+
+func specOf(m *object.Map, entries int) bpf.MapSpec {
+	return bpf.MapSpec{
+		Name: m.Name, Type: m.Type, KeySize: m.KeySize, ValueSize: m.ValueSize,
+		MaxEntries: entries, Flags: m.Flags,
+	}
+}
+
+// createTurns creates a map of maps with its only element, and the twin of that.
+func (s *Session) createTurns(n int, m *object.Map) error {
+	inner := s.Object.Maps[m.Inner]
+	twin, err := bpf.MapCreate(specOf(inner, inner.MaxEntries))
+	if err != nil {
+		return err
+	}
+	if s.Twins == nil {
+		s.Twins = map[int]int{}
+	}
+	s.Twins[m.Inner] = twin
+	spec := specOf(m, m.MaxEntries)
+	spec.Inner = s.Maps[m.Inner]
+	if s.Maps[n], err = bpf.MapCreate(spec); err != nil {
+		return err
+	}
+	return bpf.MapPut(s.Maps[n], s.Maps[m.Inner])
 }
 
 // perCPUValues asks the kernel once.

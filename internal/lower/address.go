@@ -30,9 +30,10 @@ func (f *fn) mapAddress(e *syntax.Map) *ir.Value {
 	case s.Map < 0 && s.Agg != nil:
 		return f.number(b.Add(f.cpuCell(s, b.Call(int(asm.FnGetSmpProcessorId))), 8))
 	case s.Map < 0:
-		return f.number(b.Add(b.Data(s.Offset), 8))
+		return f.number(b.Add(f.data(s), 8))
 	case s.Key != nil:
-		return f.number(b.MapPtr(s.Map))
+		table := f.table(s)
+		return f.number(table())
 	}
 	p, _ := f.element(s, nil)
 	return f.number(p)

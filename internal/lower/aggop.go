@@ -46,7 +46,7 @@ func (f *fn) updateElement(at syntax.Node, s *object.ScriptMap, keys []syntax.Ex
 func (f *fn) eitherWay(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, fresh func() *ir.Value,
 	use func(p *ir.Value)) {
 	p, key := f.element(s, keys)
-	f.upsert(at, s.Map, p, func() *ir.Value {
+	f.upsert(at, func() func() *ir.Value { return f.table(s) }, p, func() *ir.Value {
 		if key == nil {
 			key = f.key(s, keys)
 		}
@@ -54,10 +54,10 @@ func (f *fn) eitherWay(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, 
 	}, fresh, func() { f.changed(s) }, use)
 }
 
-// upsert is eitherWay for any kernel map: p is what a look-up found, and changed
-// is told when the map has another element.
-func (f *fn) upsert(at syntax.Node, m int, p *ir.Value, key, fresh func() *ir.Value, changed func(),
-	use func(p *ir.Value)) {
+// upsert is eitherWay for any kernel map, as table yields it: p is what a look-up
+// found, and changed is told when the map has another element.
+func (f *fn) upsert(at syntax.Node, table func() func() *ir.Value, p *ir.Value, key, fresh func() *ir.Value,
+	changed func(), use func(p *ir.Value)) {
 	b := f.b
 	found, absent := b.NewBlock(), b.NewBlock()
 	cell := b.NewObject("cell", 8, 8)
@@ -69,10 +69,11 @@ func (f *fn) upsert(at syntax.Node, m int, p *ir.Value, key, fresh func() *ir.Va
 	b.Begin(absent)
 	f.scoped(func() {
 		k := key()
+		m := table()
 		// A nested program may insert the same key first: that is as good.
-		r := b.Call(int(asm.FnMapUpdateElem), b.MapPtr(m), k, fresh(), f.konst(noExist))
+		r := b.Call(int(asm.FnMapUpdateElem), m(), k, fresh(), f.konst(noExist))
 		changed()
-		again := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(m), k)
+		again := b.CallPtr(int(asm.FnMapLookupElem), m(), k)
 		there, full := b.NewBlock(), b.NewBlock()
 		full.Cold = true
 		b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
@@ -99,7 +100,8 @@ func (f *fn) updatePart(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr,
 		b.Store(key, 8, 8, part)
 		p := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(s.Parts), key)
 		_, bytes := kind.Split(s.Agg)
-		f.upsert(at, s.Parts, p, func() *ir.Value { return key },
+		parts := func() *ir.Value { return b.MapPtr(s.Parts) }
+		f.upsert(at, func() func() *ir.Value { return parts }, p, func() *ir.Value { return key },
 			func() *ir.Value { return b.Data(f.m.zeroBlock(bytes)) },
 			func() {}, func(p *ir.Value) { use(p, x) })
 	}
@@ -126,7 +128,7 @@ func (f *fn) cpuCell(s *object.ScriptMap, cpu *ir.Value) *ir.Value {
 	b := f.b
 	slots := f.m.obj.Data.CPUSlots
 	index := b.Arith(ir.And, cpu, f.konst(int64(slots-1)))
-	return b.Arith(ir.Add, b.Data(s.Offset), b.Arith(ir.Mul, index, f.konst(int64(s.Stride))))
+	return b.Arith(ir.Add, f.data(s), b.Arith(ir.Mul, index, f.konst(int64(s.Stride))))
 }
 
 // readAgg is the integer that an aggregation, or a block that ends in one,
@@ -203,12 +205,16 @@ func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key *ir.Value, use fu
 			Hint("kernels from 5.19 on can; print(%s) works on all", s.Name)
 		return
 	}
+	var table func() *ir.Value
+	if s.Map >= 0 {
+		table = f.table(s)
+	}
 	one := func(cpu *ir.Value) {
 		if s.Map < 0 {
 			use(b.Add(f.cpuCell(s, cpu), 8))
 			return
 		}
-		p := b.CallPtr(int(asm.FnMapLookupPercpuElem), b.MapPtr(s.Map), key, cpu)
+		p := b.CallPtr(int(asm.FnMapLookupPercpuElem), table(), key, cpu)
 		f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() { use(p) })
 	}
 	if cpus <= 8 {

@@ -279,7 +279,8 @@ func (f *fn) forMap(s *syntax.ForStmt) {
 	})
 	f.runCallback(cb, func(frame *ir.Value) {
 		b := f.b
-		b.Call(int(asm.FnForEachMapElem), b.MapPtr(m.Map), b.FuncPtr(fn), frame, f.konst(0))
+		table := f.table(m)
+		b.Call(int(asm.FnForEachMapElem), table(), b.FuncPtr(fn), frame, f.konst(0))
 	})
 	f.changed(m)
 }
@@ -322,7 +323,8 @@ func (f *fn) Len(at syntax.Node, name string) *ir.Value {
 	out := f.Temp("elements", 8, 8)
 	f.runCallback(cb, func(frame *ir.Value) {
 		b := f.b
-		b.Call(int(asm.FnForEachMapElem), b.MapPtr(m.Map), b.FuncPtr(fn), frame, f.konst(0))
+		table := f.table(m)
+		b.Call(int(asm.FnForEachMapElem), table(), b.FuncPtr(fn), frame, f.konst(0))
 		b.Store(out, 0, 8, b.Load(frame, count, 8, false))
 	})
 	return f.b.Load(out, 0, 8, false)

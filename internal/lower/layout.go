@@ -32,10 +32,10 @@ func (m *module) layoutMap(mp *check.Map) {
 		switch {
 		case isAgg && s.PerCPU:
 			s.Stride = types.RoundUp(8+s.Cell, 64)
-			s.Offset = m.place(s.Stride*m.obj.Data.CPUSlots, 64)
+			m.placeCells(s, s.Stride*m.obj.Data.CPUSlots)
 			return
 		case isAgg, types.IsScalar(mp.Value):
-			s.Offset = m.place(16, 64)
+			m.placeCells(s, 16)
 			return
 		}
 	}
@@ -61,7 +61,8 @@ func (m *module) layoutMap(mp *check.Map) {
 		m.layoutAgg(mp, s, k)
 	case lru:
 		k.Type = bpf.LRUHash
-	case mp.Key != nil && mp.DeletedFrom && types.IsScalar(mp.Value) && mp.MaxEntries >= leastSoft && !m.o.Warnings:
+	case mp.Key != nil && mp.DeletedFrom && types.IsScalar(mp.Value) && mp.MaxEntries >= leastSoft &&
+		!m.o.Warnings && !m.o.Take:
 		// See object.ScriptMap.Soft. Elements that were deleted in place stay in
 		// the table, so it has room for as many again. With -k a key that is not
 		// there must be told from one whose element is.
@@ -70,6 +71,20 @@ func (m *module) layoutMap(mp *check.Map) {
 		s.Offset = m.place(8, 64) // number of elements in the table
 	}
 	s.Map = m.kernelMap(k)
+	if m.o.Take && s.Parts == 0 {
+		s.Turns.Outer = m.kernelMap(&object.Map{
+			Name: mp.Name[1:] + ".turn", Type: bpf.ArrayOfMaps, KeySize: 4, ValueSize: 4, MaxEntries: 1, Inner: s.Map,
+		})
+	}
+}
+
+// placeCells places the cells of a map in the data map.
+func (m *module) placeCells(s *object.ScriptMap, bytes int) {
+	s.Offset = m.place(bytes, 64)
+	if m.o.Take && s.Parts == 0 {
+		s.Turns.Bytes = m.place(bytes, 64) - s.Offset
+		s.Turns.Word = m.place(8, 64)
+	}
 }
 
 const (

@@ -27,6 +27,8 @@ type Options struct {
 	Warnings bool
 	// Pieces lowers for a verifier that has given up before; see piece.go.
 	Pieces bool
+	// Take gives maps two generations, see object.Turns.
+	Take bool
 }
 
 // A Program is one program to be optimised, given registers and loaded.

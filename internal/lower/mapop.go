@@ -141,7 +141,8 @@ func (f *fn) element(s *object.ScriptMap, keys []syntax.Expr) (p, key *ir.Value)
 }
 
 func (f *fn) lookup(s *object.ScriptMap, key *ir.Value) *ir.Value {
-	return f.b.CallPtr(int(asm.FnMapLookupElem), f.b.MapPtr(s.Map), key)
+	table := f.table(s)
+	return f.b.CallPtr(int(asm.FnMapLookupElem), table(), key)
 }
 
 // loadMap reads a scalar; an absent element reads as zero.
@@ -153,7 +154,7 @@ func (f *fn) loadMap(e syntax.Expr) *ir.Value {
 		return f.readAgg(e)
 	}
 	if s.Map < 0 {
-		return b.Load(b.Data(s.Offset), 8, i.Bytes, i.Signed)
+		return b.Load(f.data(s), 8, i.Bytes, i.Signed)
 	}
 	p, _ := f.element(s, keys)
 	if f.m.o.Warnings {
@@ -206,7 +207,8 @@ func (f *fn) storeMap(at syntax.Node, lhs, rhs syntax.Expr) {
 // another CPU sees half of it.
 func (f *fn) update(at syntax.Node, s *object.ScriptMap, key, val *ir.Value) {
 	b := f.b
-	r := b.Call(int(asm.FnMapUpdateElem), b.MapPtr(s.Map), key, val, f.konst(updateAny))
+	table := f.table(s)
+	r := b.Call(int(asm.FnMapUpdateElem), table(), key, val, f.konst(updateAny))
 	f.changed(s)
 	f.updateFailed(at, r)
 }
@@ -219,7 +221,7 @@ func (f *fn) updateFailed(at syntax.Node, r *ir.Value) {
 func (f *fn) storeScalar(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, v *ir.Value) {
 	b := f.b
 	if s.Map < 0 {
-		p := b.Data(s.Offset)
+		p := f.data(s)
 		b.Store(p, 8, 8, v)
 		b.Store(p, 0, 8, f.konst(1))
 		return
@@ -241,7 +243,7 @@ func (f *fn) storeScalar(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr
 		if key == nil {
 			key = f.key(s, keys)
 		}
-		f.insert(at, s, key, v, updateAny)
+		f.insert(at, s, f.table(s), key, v, updateAny)
 	})
 	b.Jump(done)
 	b.Begin(done)
@@ -249,14 +251,16 @@ func (f *fn) storeScalar(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr
 
 // insert adds an element that was not there a moment ago and yields the
 // kernel's answer.
-func (f *fn) insert(at syntax.Node, s *object.ScriptMap, key, v *ir.Value, flags int64) *ir.Value {
+func (f *fn) insert(
+	at syntax.Node, s *object.ScriptMap, table func() *ir.Value, key, v *ir.Value, flags int64,
+) *ir.Value {
 	b := f.b
 	val := f.Temp("element", f.m.obj.Maps[s.Map].ValueSize, 8)
 	b.Store(val, 0, 8, v)
 	if s.Soft {
 		b.Store(val, 8, 8, f.konst(1))
 	}
-	r := b.Call(int(asm.FnMapUpdateElem), b.MapPtr(s.Map), key, val, f.konst(flags))
+	r := b.Call(int(asm.FnMapUpdateElem), table(), key, val, f.konst(flags))
 	f.changed(s)
 	if s.Soft {
 		f.When(b.Arith(ir.Eq, r, f.konst(0)), false, func() { b.AtomicAdd(b.Data(s.Offset), 0, 8, f.konst(1)) })
@@ -290,7 +294,7 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 		return v
 	}
 	if s.Map < 0 {
-		p := b.Data(s.Offset)
+		p := f.data(s)
 		old := add(p, 8)
 		b.Store(p, 0, 8, f.konst(1))
 		return old
@@ -322,10 +326,11 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 		if key == nil {
 			key = f.key(s, keys)
 		}
-		r := f.insert(at, s, key, n, noExist)
+		table := f.table(s)
+		r := f.insert(at, s, table, key, n, noExist)
 		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, func() {
 			// Another CPU was faster, or the map is full.
-			again := f.lookup(s, key)
+			again := b.CallPtr(int(asm.FnMapLookupElem), table(), key)
 			there, full, end := b.NewBlock(), b.NewBlock(), b.NewBlock()
 			b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
 			b.Begin(there)
@@ -359,7 +364,8 @@ func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Valu
 	}
 	if !s.Soft {
 		key := f.key(s, keys)
-		r := b.Call(int(asm.FnMapDeleteElem), b.MapPtr(s.Map), key)
+		table := f.table(s)
+		r := b.Call(int(asm.FnMapDeleteElem), table(), key)
 		f.changed(s)
 		if warn {
 			f.When(b.Arith(ir.Ne, r, f.konst(0)), true,
@@ -391,7 +397,7 @@ func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Valu
 func (f *fn) deleteData(s *object.ScriptMap) *ir.Value {
 	b := f.b
 	if s.Agg == nil || s.Parts != 0 {
-		p := b.Data(s.Offset)
+		p := f.data(s)
 		was := b.Load(p, 0, 8, false)
 		if s.Parts != 0 {
 			b.AtomicAdd(p, 8, 8, f.konst(1)) // its parts belong to nobody any more

@@ -61,11 +61,13 @@ const pageSize = 4096
 
 // mayWait reports whether a read here may wait for a page of user memory. Not while a record is
 // reserved, since it would hold up all that come behind it; not in a function that the kernel calls
-// for each element of a map, where it does not sleep; and not in programs that take stacks, since
-// it keeps these in maps that such programs may not use.
+// for each element of a map, where it does not sleep; not in programs that take stacks, since it
+// keeps these in maps that such programs may not use; and not where maps are taken, since the grace
+// period of a Take does not wait for programs that may sleep.
 func (f *fn) mayWait() bool {
 	m := f.g.Mech
-	return m.Sleepable != nil && f.cb == nil && !f.reserved && !f.p.Uses.Stack && f.m.has(m.Sleepable)
+	return m.Sleepable != nil && f.cb == nil && !f.reserved && !f.p.Uses.Stack && !f.m.o.Take &&
+		f.m.has(m.Sleepable)
 }
 
 // waits reports whether evaluating e may wait for a page of user memory.

@@ -45,6 +45,8 @@ type Map struct {
 	Flags      uint32
 	// Text is the one element of a map that nobody can write to, "" for others.
 	Text string
+	// Inner is the number of the map whose like a map of maps holds; it comes before.
+	Inner int
 }
 
 // Every object has these maps first. The size of the ring buffer is decided
@@ -156,4 +158,20 @@ type ScriptMap struct {
 	// cell of the map itself is the number, and goes with all its parts when another takes its
 	// place. 0: cells are whole.
 	Parts int
+	// Turns is what a map with two generations has for Take, the zero value of others.
+	Turns Turns
 }
+
+// Turns say where the two generations of a script map are: programs use one of them.
+type Turns struct {
+	// Outer is the number of the map of maps, with one element: the kernel map in use,
+	// which is Map or its twin. 0: the map is in the data map, or has one generation.
+	Outer int
+	// Word is the offset of a u64 that is 0 or 1, and Bytes lie between a cell of
+	// generation 0 in the data map and that of generation 1. 0: the map is not in the
+	// data map, or has one generation.
+	Word, Bytes int
+}
+
+// Two reports whether there are two generations.
+func (t Turns) Two() bool { return t.Outer != 0 || t.Bytes != 0 }

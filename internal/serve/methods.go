@@ -9,7 +9,7 @@ import (
 
 // params are those of all methods; each takes its own.
 type params struct {
-	ID      int               `json:"id"`      // of a program: start, stop, map.snapshot, stats
+	ID      int               `json:"id"`      // of a program: start, stop, map.*, stats
 	Name    string            `json:"name"`    // of the script: compile, check
 	Script  string            `json:"script"`  // its text
 	Args    []string          `json:"args"`    // positional parameters
@@ -17,8 +17,9 @@ type params struct {
 	Config  map[string]string `json:"config"`  // settings
 	PID     int               `json:"pid"`     // compile, probes
 	Unsafe  bool              `json:"unsafe"`
+	Take    bool              `json:"take"`    // compile: map.take is to come
 	Pattern string            `json:"pattern"` // probes
-	Map     string            `json:"map"`     // map.snapshot
+	Map     string            `json:"map"`     // map.snapshot, map.take
 	Maps    bool              `json:"maps"`    // start: maps come as events at the end
 }
 
@@ -29,7 +30,8 @@ var methods = map[string]func(s *server, p *params) (any, error){
 	"probes":       (*server).probes,
 	"start":        (*server).start,
 	"stop":         (*server).stop,
-	"map.snapshot": (*server).snapshot,
+	"map.snapshot": func(s *server, p *params) (any, error) { return s.read(p, (*hawk.Map).Snapshot) },
+	"map.take":     func(s *server, p *params) (any, error) { return s.read(p, (*hawk.Map).Take) },
 	"stats":        (*server).stats,
 }
 
@@ -39,7 +41,9 @@ func (s *server) compile(p *params, checkOnly bool) (any, error) {
 		do = hawk.Check
 	}
 	script := &hawk.Script{Name: p.Name, Text: p.Script, Args: p.Args, Options: p.Options}
-	prog, err := do(s.ctx, script, &hawk.CompileOptions{Config: p.Config, PID: p.PID, Unsafe: p.Unsafe})
+	prog, err := do(s.ctx, script, &hawk.CompileOptions{
+		Config: p.Config, PID: p.PID, Unsafe: p.Unsafe, Take: p.Take,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +120,8 @@ func (s *server) stop(p *params) (any, error) {
 	return map[string]any{"status": res.Status, "stats": res.Stats}, nil
 }
 
-func (s *server) snapshot(p *params) (any, error) {
+// read answers with the entries of a map.
+func (s *server) read(p *params, how func(*hawk.Map) (*hawk.Snapshot, error)) (any, error) {
 	r, err := s.find(p.ID, true)
 	if err != nil {
 		return nil, err
@@ -125,7 +130,7 @@ func (s *server) snapshot(p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, err := m.Snapshot()
+	snap, err := how(m)
 	if err != nil {
 		return nil, err
 	}

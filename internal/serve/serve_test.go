@@ -119,18 +119,25 @@ func TestSessions(t *testing.T) {
 		`begin { @[1, \"a\"] = 2; print((n=1)); } interval:s:1 { }`,
 		`begin { print(18446744073709551615); } interval:s:1 { }`,
 	} {
-		m := c.call(`{"jsonrpc": "2.0", "id": 1, "method": "compile", "params": {"script": "`+script+`"}}`, &events)
+		m := c.call(`{"jsonrpc": "2.0", "id": 1, "method": "compile", "params": {"take": true, "script": "`+
+			script+`"}}`, &events)
 		id, _ := json.Marshal(m["result"].(map[string]any)["id"])
 		m = c.call(`{"jsonrpc": "2.0", "id": 1, "method": "start", "params": {"id": `+string(id)+`}}`, &events)
 		if m["result"].(map[string]any)["attached"] != float64(2) {
 			t.Fatalf("%v", m)
 		}
 	}
-	m := c.call(`{"jsonrpc": "2.0", "id": 1, "method": "map.snapshot", "params": {"id": 1, "map": "@"}}`, &events)
-	if text, _ := json.Marshal(m["result"]); string(text) != `{"complete":true,"entries":[[[1,"a"],2]],"map":"@"}` {
-		t.Errorf("%s", text)
+	for _, step := range []struct{ method, want string }{
+		{"map.snapshot", `[[[1,"a"],2]]`}, {"map.take", `[[[1,"a"],2]]`}, {"map.snapshot", `[]`},
+	} {
+		m := c.call(`{"jsonrpc": "2.0", "id": 1, "method": "`+step.method+
+			`", "params": {"id": 1, "map": "@"}}`, &events)
+		text, _ := json.Marshal(m["result"])
+		if string(text) != `{"complete":true,"entries":`+step.want+`,"map":"@"}` {
+			t.Errorf("%s: %s", step.method, text)
+		}
 	}
-	if m = c.call(`{"jsonrpc": "2.0", "id": 1, "method": "stop", "params": {"id": 1}}`, &events); m["error"] != nil {
+	if m := c.call(`{"jsonrpc": "2.0", "id": 1, "method": "stop", "params": {"id": 1}}`, &events); m["error"] != nil {
 		t.Errorf("%v", m)
 	}
 	c.in.Close()

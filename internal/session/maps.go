@@ -84,7 +84,12 @@ func (s *session) readMap(m *object.ScriptMap) (out output.Entries, err error) {
 		}
 		return out, nil
 	}
-	err = s.walk(m.Map, m.PerCPU, func(key, val []byte) bool {
+	return s.readElements(s.Maps[m.Map], m)
+}
+
+// readElements reads the elements of a map with keys from one of its generations.
+func (s *session) readElements(fd int, m *object.ScriptMap) (out output.Entries, err error) {
+	err = s.walkIn(fd, m.Map, m.PerCPU, func(key, val []byte) bool {
 		if v, ok := s.elementValue(m, val); ok {
 			var k value.Value
 			if m.Key != nil {
@@ -127,9 +132,8 @@ func fold(t *types.Agg, val []byte, size int) []byte {
 	return dst
 }
 
-// cell is a copy of a value in the data map that programs may be writing.
-func (s *session) cell(m *object.ScriptMap, i int) (raw []byte, present bool) {
-	at := m.Offset + i*m.Stride
+// cell is a copy of a value in the data map, at an offset, that programs may be writing.
+func (s *session) cell(m *object.ScriptMap, at int) (raw []byte, present bool) {
 	if at < 0 || at+8+m.Cell > len(s.Data) || atomic.LoadUint64(s.word(at)) == 0 {
 		return nil, false
 	}
@@ -138,6 +142,14 @@ func (s *session) cell(m *object.ScriptMap, i int) (raw []byte, present bool) {
 		binary.NativeEndian.PutUint64(raw[off:], atomic.LoadUint64(s.word(at+8+off)))
 	}
 	return raw, true
+}
+
+// offset is where the cells of a map in the data map are, in the generation in use.
+func (s *session) offset(m *object.ScriptMap) int {
+	if t := m.Turns; t.Bytes != 0 && t.Word+8 <= len(s.Data) {
+		return m.Offset + int(atomic.LoadUint64(s.word(t.Word))&1)*t.Bytes
+	}
+	return m.Offset
 }
 
 // cellCount is the number of cells that a map in the data map has.
@@ -155,8 +167,9 @@ func (s *session) readScalar(m *object.ScriptMap) value.Value {
 		kind, _ = builtin.LookupAgg(m.Agg.Kind)
 	}
 	var all []byte
+	first := s.offset(m)
 	for i := range s.cellCount(m) {
-		raw, ok := s.cell(m, i)
+		raw, ok := s.cell(m, first+i*m.Stride)
 		switch {
 		case !ok:
 		case all == nil:
@@ -182,20 +195,20 @@ func (s *session) ClearMap(n int) {
 	}
 	if m.Map < 0 {
 		s.wipe(m, true)
-	} else if deleted := s.deleteAll(m.Map, m.PerCPU); m.Soft {
+	} else if deleted := s.deleteAll(s.Maps[m.Map], m.Map, m.PerCPU); m.Soft {
 		// The number of elements in the table.
 		atomic.AddUint64(s.word(m.Offset), -uint64(deleted))
 	}
 	if m.Parts != 0 {
-		s.deleteAll(m.Parts, true)
+		s.deleteAll(s.Maps[m.Parts], m.Parts, true)
 	}
 }
 
-// deleteAll removes all elements of a kernel map and says how many there were.
-func (s *session) deleteAll(m int, perCPU bool) (deleted int) {
-	keys := s.keys(m, perCPU)
+// deleteAll removes all elements of a kernel map, of number m, and says how many there
+// were.
+func (s *session) deleteAll(fd, m int, perCPU bool) (deleted int) {
+	keys := s.keys(fd, m, perCPU)
 	size := s.Object.Maps[m].KeySize
-	fd := s.Maps[m]
 	for rest := keys; len(rest) > 0; {
 		n := min(len(rest)/size, chunkMost)
 		done, err := bpf.MapDeleteBatch(fd, rest, n)
@@ -239,7 +252,7 @@ func (s *session) ZeroMap(n int) {
 		return
 	}
 	size := s.Object.Maps[n].KeySize
-	for keys := s.keys(n, perCPU); len(keys) >= size; keys = keys[size:] {
+	for keys := s.keys(fd, n, perCPU); len(keys) >= size; keys = keys[size:] {
 		bpf.MapUpdate(fd, keys[:size], zeros, exists)
 	}
 }
@@ -257,8 +270,9 @@ func (s *session) scriptMap(n int) *object.ScriptMap {
 
 // wipe zeroes a map in the data map, and forgets that it was written.
 func (s *session) wipe(m *object.ScriptMap, forget bool) {
+	first := s.offset(m)
 	for i := range s.cellCount(m) {
-		at := m.Offset + i*m.Stride
+		at := first + i*m.Stride
 		if at < 0 || at+8+m.Cell > len(s.Data) {
 			continue
 		}
@@ -272,9 +286,9 @@ func (s *session) wipe(m *object.ScriptMap, forget bool) {
 }
 
 // keys lists the keys of a kernel map, laid end to end.
-func (s *session) keys(m int, perCPU bool) []byte {
+func (s *session) keys(fd, m int, perCPU bool) []byte {
 	var out []byte
-	s.walk(m, perCPU, func(key, _ []byte) bool {
+	s.walkIn(fd, m, perCPU, func(key, _ []byte) bool {
 		out = append(out, key...)
 		return true
 	})
@@ -300,7 +314,11 @@ const (
 // walk visits all elements of a kernel map until f returns false. The slices
 // are valid during the call only.
 func (s *session) walk(m int, perCPU bool, f func(key, val []byte) bool) error {
-	fd := s.Maps[m]
+	return s.walkIn(s.Maps[m], m, perCPU, f)
+}
+
+// walkIn is walk for one generation of a map.
+func (s *session) walkIn(fd, m int, perCPU bool, f func(key, val []byte) bool) error {
 	if fd < 0 {
 		return nil
 	}

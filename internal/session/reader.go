@@ -26,8 +26,9 @@ type Reader struct {
 	of *Session
 	mu sync.Mutex
 	// lines of stacks that are being sorted
-	lines value.Lines
-	s     *session // nil before it is asked for anything, and once the session is closed
+	lines  value.Lines
+	taking taking
+	s      *session // nil before it is asked for anything, and once the session is closed
 }
 
 // Reader is the reader of the session's maps, the same at each call.
@@ -81,11 +82,14 @@ func (r *Reader) Lines() *value.Lines { return &r.lines }
 
 // close ends reading, before the maps go.
 func (r *Reader) close() {
+	r.taking.busy.Lock()
+	defer r.taking.busy.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.s != nil {
 		r.s.close()
 	}
+	r.taking.grace.close()
 	r.s, r.of = nil, new(Session)
 }
 
