@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/builtin/show"
 	"github.com/hawktrace/hawk/internal/feed"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/session"
@@ -65,7 +65,7 @@ func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
 	case !p.machine.m.Live():
 		err := fmt.Errorf("hawk: the program was compiled for a recorded machine, and is not portable")
 		return nil, &BindError{"machine", p.machine.Kernel(), Host().Kernel(), err}
-	case !s.o.Child && (s.o.Command != nil || builtin.RunsCommands(p.res.Object)):
+	case !s.o.Child && (s.o.Command != nil || show.RunsCommands(p.res.Object)):
 		return nil, fmt.Errorf("hawk: starting commands has to be allowed by RunOptions.Child: %w", ErrPolicy)
 	}
 	if err := errors.Join(p.machine.Privileges(), ctx.Err()); err != nil {
@@ -183,7 +183,7 @@ func Decoded[T any](s *Session, rest func(Event) error) iter.Seq2[T, error] {
 // fits reports why no record of the script fits a type.
 func (s *Session) fits(t reflect.Type) (err error) {
 	for _, ev := range s.p.res.Object.Events {
-		if builtin.PrintsValue(ev) {
+		if show.PrintsValue(ev) {
 			if _, err = s.plans.For(ev.Args[0].Type, t); err == nil {
 				return nil
 			}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/builtin/show"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
@@ -182,7 +182,7 @@ func (p *Program) Prints() []PrintInfo {
 		return nil
 	}
 	for _, ev := range p.res.Object.Events {
-		if !builtin.PrintsValue(ev) {
+		if !show.PrintsValue(ev) {
 			continue
 		}
 		fields := (Type{t: ev.Args[0].Type}).Fields()

@@ -25,7 +25,7 @@ const order = `
 	view
 	object
 	output
-	builtin reference
+	builtin builtin/kernel builtin/show builtin/table reference
 	aot
 	expand check policy view/derive
 	lower compile

@@ -27,9 +27,9 @@ type listed struct {
 // filled lists the package variables that functions write, with the reason why that is no
 // state: tables that are complete before main begins.
 var filled = map[string]string{
-	"internal/builtin.funcs":          "define fills it while the package starts",
+	"internal/builtin.funcs":          "Define fills it while the package starts",
 	"internal/builtin.aggs":           "define fills it while the package starts",
-	"internal/builtin.renderers":      "define fills it while the package starts",
+	"internal/builtin.renderers":      "Define fills it while the package starts",
 	"internal/probe.byName":           "Define fills it while the package starts",
 	"internal/probe.kinds":            "Define fills it while the package starts",
 	"internal/probe.mechanisms":       "AddMechanisms fills it while the package starts",

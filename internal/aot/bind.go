@@ -5,7 +5,8 @@ import (
 	"io/fs"
 	"slices"
 
-	_ "github.com/hawktrace/hawk/internal/probe/kinds" // all that the table can have
+	_ "github.com/hawktrace/hawk/internal/builtin/table" // all that there is
+	_ "github.com/hawktrace/hawk/internal/probe/kinds"   // likewise
 
 	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/codegen"

@@ -33,7 +33,7 @@ func kernelAddress(c *Call, i int) (uint64, bool) {
 
 func inKernel(*Call) types.Space { return types.Kernel }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "kaddr", Wide: true, Min: 1, Params: []Param{{"symbol", StringLit}}, Space: inKernel,
 	Doc:     "The address of a kernel symbol.",
 	Example: `interval:s:1 { print(*kaddr("jiffies_64")); }`,
@@ -55,10 +55,10 @@ var _ = define(Func{
 // symbolAddress is the address of a kernel symbol, which every start of the
 // kernel has its own of.
 func symbolAddress(g Gen, name string, addr uint64) *ir.Value {
-	return deferred(g, machine.Fact{Kind: machine.Symbol, Of: name}, int64(addr))
+	return FactOf(g, machine.Fact{Kind: machine.Symbol, Of: name}, int64(addr))
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "percpu_kaddr", Min: 1, Params: []Param{{"symbol", StringLit}, {"cpu", Integer}}, Space: inKernel,
 	Doc: "The address of a processor's copy of a kernel variable, the current one's by default; 0 if there is " +
 		"no such processor.",
@@ -80,18 +80,18 @@ var _ = define(Func{
 		offsets, _ := perCPUOffsets(c)
 		read := func(cpu *ir.Value) *ir.Value {
 			p := g.Temp("offset", 8, 8)
-			b.Store(p, 0, 8, konst(g, 0))
-			at := b.Arith(ir.Add, symbolAddress(g, perCPUTable, offsets), b.Arith(ir.Shl, cpu, konst(g, 3)))
-			g.ReadMem(c.Expr, types.Kernel, p, 0, konst(g, 8), at)
+			b.Store(p, 0, 8, Number(g, 0))
+			at := b.Arith(ir.Add, symbolAddress(g, perCPUTable, offsets), b.Arith(ir.Shl, cpu, Number(g, 3)))
+			g.ReadMem(c.Expr, types.Kernel, p, 0, Number(g, 8), at)
 			return b.Arith(ir.Add, b.Load(p, 0, 8, false), symbolAddress(g, name, addr))
 		}
 		if len(c.Args) < 2 {
-			return read(call(g, asm.FnGetSmpProcessorId))
+			return read(Helper(g, asm.FnGetSmpProcessorId))
 		}
 		cpu := g.Scalar(c.Args[1])
-		return g.Choose(b.Arith(ir.ULt, cpu, deferred(g, machine.Fact{Kind: machine.CPUs},
+		return g.Choose(b.Arith(ir.ULt, cpu, FactOf(g, machine.Fact{Kind: machine.CPUs},
 			int64(c.Machine.PossibleCPUs()))),
-			func() *ir.Value { return read(cpu) }, func() *ir.Value { return konst(g, 0) })
+			func() *ir.Value { return read(cpu) }, func() *ir.Value { return Number(g, 0) })
 	},
 })
 
@@ -117,17 +117,17 @@ func perCPUOffsets(c *Call) (uint64, error) {
 	return addr, nil
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "is_err", Min: 1, Params: []Param{{"pointer", Address}}, Result: types.Bool,
 	Doc:     "Whether a pointer is an error number in disguise, from -4095 to -1.",
 	Example: `kretprobe:do_file_open_root / is_err(retval) / { @[retval] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		const lowest = -4095
-		return g.B().Arith(ir.ULe, konst(g, lowest), g.Scalar(c.Args[0]))
+		return g.B().Arith(ir.ULe, Number(g, lowest), g.Scalar(c.Args[0]))
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "path", LabelOf: FirstArg, Min: 1, Params: []Param{{"path", AnyValue}, {"size", IntLit}},
 	Probes: probe.HasPaths,
 	Doc: "The name of a file, of a `struct path` or a pointer to one. A name that does not fit the size, " +
@@ -156,19 +156,19 @@ var _ = define(Func{
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		t := c.Result.(*types.String)
-		p := place(g, t, dst)
+		p := Place(g, t, dst)
 		g.B().Zero(p, 0, t.Cap)
 		// Behind the name the kernel leaves what it used the memory for.
 		work := g.Temp("path", types.RoundUp(t.Cap, 8), 8)
 		g.B().Zero(work, 0, t.Cap) // the kernel insists
-		size := konst(g, int64(t.Cap))
-		n := call(g, asm.FnDPath, g.Address(c.Args[0]), work, size)
-		g.Choose(g.B().Arith(ir.SLt, n, konst(g, 0)),
+		size := Number(g, int64(t.Cap))
+		n := Helper(g, asm.FnDPath, g.Address(c.Args[0]), work, size)
+		g.Choose(g.B().Arith(ir.SLt, n, Number(g, 0)),
 			func() *ir.Value {
 				g.Failed(c.Expr, object.HelperFailed, "d_path", n)
 				return n
 			},
-			func() *ir.Value { return call(g, asm.FnProbeReadKernelStr, p, size, work) })
+			func() *ir.Value { return Helper(g, asm.FnProbeReadKernelStr, p, size, work) })
 		return p
 	},
 })

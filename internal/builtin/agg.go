@@ -67,7 +67,7 @@ var _ = defineAgg(Agg{
 	Instead: "count() counts events; values are added up by sum(x), and the elements of a map counted by len(@map)",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }`,
 	Update: func(g Gen, _ *types.Agg, p, _ *ir.Value) {
-		g.B().AtomicAdd(p, 0, 8, konst(g, 1))
+		g.B().AtomicAdd(p, 0, 8, Number(g, 1))
 	},
 	Accumulate: sumWords(1), Read: readWord, Fold: foldWords,
 	Show: func(_ *types.Agg, c []byte) value.Value { return value.Uint(cell(c, 0)) },
@@ -108,11 +108,11 @@ func extreme(name, doc, example string, lower bool) {
 		b := g.B()
 		store := func() {
 			b.Store(p, 0, 8, x)
-			b.Store(p, 8, 8, konst(g, 1))
+			b.Store(p, 8, 8, Number(g, 1))
 		}
 		set := b.Load(p, 8, 8, false)
 		old := b.Load(p, 0, 8, false)
-		wanted := b.Arith(ir.Or, b.Arith(ir.Eq, set, konst(g, 0)), less(g, t, x, old))
+		wanted := b.Arith(ir.Or, b.Arith(ir.Eq, set, Number(g, 0)), less(g, t, x, old))
 		g.When(wanted, false, store)
 	}
 	defineAgg(Agg{
@@ -149,7 +149,7 @@ func init() {
 // total and count of avg and stats cells: {i64 total; u64 count}.
 func updateTotal(g Gen, _ *types.Agg, p, x *ir.Value) {
 	g.B().AtomicAdd(p, 0, 8, x)
-	g.B().AtomicAdd(p, 8, 8, konst(g, 1))
+	g.B().AtomicAdd(p, 8, 8, Number(g, 1))
 }
 
 var _ = defineAgg(Agg{
@@ -166,7 +166,7 @@ var _ = defineAgg(Agg{
 				return b.Arith(ir.SDiv, total, count)
 			}
 			return b.Arith(ir.UDiv, total, count)
-		}, func() *ir.Value { return konst(g, 0) })
+		}, func() *ir.Value { return Number(g, 0) })
 	},
 	Fold: foldWords,
 	Show: func(t *types.Agg, c []byte) value.Value {
@@ -203,12 +203,12 @@ func buckets(c []byte, n int) []uint64 {
 // because v>>s is below 2^63.
 func log2(g Gen, v *ir.Value) *ir.Value {
 	b := g.B()
-	out := konst(g, 0)
+	out := Number(g, 0)
 	for _, k := range []int64{5, 4, 3, 2, 1, 0} {
 		s := int64(1) << k
-		r := b.Arith(ir.LShr, v, konst(g, s))
-		r = b.Arith(ir.LShr, b.Emit(ir.Neg, ir.I64, r), konst(g, 63))
-		r = b.Arith(ir.Shl, r, konst(g, k))
+		r := b.Arith(ir.LShr, v, Number(g, s))
+		r = b.Arith(ir.LShr, b.Emit(ir.Neg, ir.I64, r), Number(g, 63))
+		r = b.Arith(ir.Shl, r, Number(g, k))
 		out = b.Arith(ir.Add, out, r)
 		v = b.Arith(ir.LShr, v, r)
 	}
@@ -220,31 +220,31 @@ func log2(g Gen, v *ir.Value) *ir.Value {
 func histBucket(g Gen, t *types.Agg, n *ir.Value) *ir.Value {
 	b, bits := g.B(), t.Params[0]
 	positive := func() *ir.Value {
-		return g.Choose(b.Arith(ir.ULt, n, konst(g, 1<<bits)),
+		return g.Choose(b.Arith(ir.ULt, n, Number(g, 1<<bits)),
 			func() *ir.Value { return b.Add(n, 1) },
 			func() *ir.Value {
-				p := b.Arith(ir.Sub, log2(g, n), konst(g, bits))
+				p := b.Arith(ir.Sub, log2(g, n), Number(g, bits))
 				if bits == 0 {
 					return b.Add(p, 2)
 				}
-				major := b.Arith(ir.Shl, b.Add(p, 1), konst(g, bits))
-				minor := b.Arith(ir.And, b.Arith(ir.LShr, n, p), konst(g, 1<<bits-1))
+				major := b.Arith(ir.Shl, b.Add(p, 1), Number(g, bits))
+				minor := b.Arith(ir.And, b.Arith(ir.LShr, n, p), Number(g, 1<<bits-1))
 				return b.Add(b.Arith(ir.Add, major, minor), 1)
 			})
 	}
 	if !t.Signed {
 		return positive()
 	}
-	return g.Choose(b.Arith(ir.SLt, n, konst(g, 0)), func() *ir.Value { return konst(g, 0) }, positive)
+	return g.Choose(b.Arith(ir.SLt, n, Number(g, 0)), func() *ir.Value { return Number(g, 0) }, positive)
 }
 
 // bump adds one to a bucket. The bound is a fact that the verifier cannot
 // derive for itself, so it is tested.
 func bump(g Gen, p, bucket *ir.Value, n int) {
 	b := g.B()
-	g.When(b.Arith(ir.ULt, bucket, konst(g, int64(n))), false, func() {
-		at := b.Arith(ir.Add, p, b.Arith(ir.Shl, bucket, konst(g, 3)))
-		b.AtomicAdd(at, 0, 8, konst(g, 1))
+	g.When(b.Arith(ir.ULt, bucket, Number(g, int64(n))), false, func() {
+		at := b.Arith(ir.Add, p, b.Arith(ir.Shl, bucket, Number(g, 3)))
+		b.AtomicAdd(at, 0, 8, Number(g, 1))
 	})
 }
 
@@ -313,14 +313,14 @@ var _ = defineAgg(Agg{
 			less = ir.SLt
 		}
 		last := int64(lhistBuckets(t.Params) - 1)
-		bucket := g.Choose(b.Arith(less, x, konst(g, lo)),
-			func() *ir.Value { return konst(g, 0) },
+		bucket := g.Choose(b.Arith(less, x, Number(g, lo)),
+			func() *ir.Value { return Number(g, 0) },
 			func() *ir.Value {
-				return g.Choose(b.Arith(less, konst(g, hi), x),
-					func() *ir.Value { return konst(g, last) },
+				return g.Choose(b.Arith(less, Number(g, hi), x),
+					func() *ir.Value { return Number(g, last) },
 					func() *ir.Value {
-						above := b.Arith(ir.Sub, x, konst(g, lo))
-						return b.Add(b.Arith(ir.UDiv, above, konst(g, step)), 1)
+						above := b.Arith(ir.Sub, x, Number(g, lo))
+						return b.Add(b.Arith(ir.UDiv, above, Number(g, step)), 1)
 					})
 			})
 		bump(g, p, bucket, int(last)+1)
@@ -331,3 +331,22 @@ var _ = defineAgg(Agg{
 		return value.Hist{Buckets: value.LinearBuckets(t.Params[0], t.Params[1], t.Params[2], counts), Linear: true}
 	},
 })
+
+// Whole reports whether t is an aggregation that only a map as a whole can show.
+func Whole(t types.Type) (agg *types.Agg, whole bool) {
+	agg, ok := t.(*types.Agg)
+	return agg, ok && aggs[agg.Kind].Whole
+}
+
+// Travels is the type as which a value of type t is sent to user space: an
+// aggregation that reads as an integer is read in the probe.
+func Travels(t types.Type) types.Type {
+	agg, ok := t.(*types.Agg)
+	if !ok {
+		return t
+	}
+	if kind := aggs[agg.Kind]; kind.Castable {
+		return types.IntOf(8, agg.Signed && !kind.Unsigned)
+	}
+	return t
+}

@@ -135,6 +135,9 @@ type Param struct {
 	Kind ParamKind
 }
 
+// Named is a parameter of a kind.
+func (k ParamKind) Named(name string) Param { return Param{name, k} }
+
 // ParamKind is what an argument must be.
 type ParamKind uint8
 
@@ -308,7 +311,8 @@ var (
 	aggs  = map[string]*Agg{}
 )
 
-func define(f Func) *Func {
+// Define adds an entry to the table, while packages start. Names are given once.
+func Define(f Func) *Func {
 	for _, n := range slices.Concat([]string{f.Name}, f.Old, f.Also) {
 		if funcs[n] != nil || aggs[n] != nil {
 			panic(fmt.Sprintf("builtin: %s is defined twice", n))

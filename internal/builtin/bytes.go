@@ -30,23 +30,23 @@ func copyText(g Gen, c *Call, i int, p *ir.Value) *ir.Value {
 	switch {
 	case n <= 1 && !types.IsScalar(c.Types[i]):
 		g.Mem(c.Args[i]) // an empty string, but it may have effects
-		return konst(g, 0)
+		return Number(g, 0)
 	case types.IsScalar(c.Types[i]):
-		size = g.ReadStr(c.Args[i], g.Space(c.Args[i]), p, 0, konst(g, int64(n)), g.Scalar(c.Args[i]))
+		size = g.ReadStr(c.Args[i], g.Space(c.Args[i]), p, 0, Number(g, int64(n)), g.Scalar(c.Args[i]))
 	default:
-		size = call(g, asm.FnProbeReadKernelStr, p, konst(g, int64(n)), g.Mem(c.Args[i]))
+		size = Helper(g, asm.FnProbeReadKernelStr, p, Number(g, int64(n)), g.Mem(c.Args[i]))
 	}
 	// An error is far above the limit once the NUL is taken off.
 	size = b.Add(size, -1)
-	return g.Choose(b.Arith(ir.ULt, size, konst(g, int64(n))),
+	return g.Choose(b.Arith(ir.ULt, size, Number(g, int64(n))),
 		func() *ir.Value { return size },
-		func() *ir.Value { return konst(g, 0) })
+		func() *ir.Value { return Number(g, 0) })
 }
 
 // textTemp is memory for a copy of a string-like argument.
 func textTemp(g Gen, c *Call, i int) *ir.Value {
 	p := g.Temp("text", types.RoundUp(textBytes(c, i), 8), 8)
-	g.B().Store(p, 0, 8, konst(g, 0)) // a failed read may leave the target alone
+	g.B().Store(p, 0, 8, Number(g, 0)) // a failed read may leave the target alone
 	return p
 }
 
@@ -63,7 +63,7 @@ func strLits(c *Call) ([]string, bool) {
 	return out, true
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "strlen", Min: 1, Params: []Param{{"string", StringLike}}, Result: types.Uint64,
 	Doc:     "How many bytes a string has in front of its NUL.",
 	Example: `tracepoint:syscalls:sys_enter_openat { @ = hist(strlen(str(args.filename))); }`,
@@ -79,7 +79,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "strcap", Min: 1, Params: []Param{{"string", StringLike}}, Result: types.Uint64,
 	Doc: "How many bytes a string or array has room for, with the NUL; of a pointer: the length of the " +
 		"string there.",
@@ -95,7 +95,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "str_concat", Min: 2, Params: []Param{{"a", StringLike}, {"b", StringLike}},
 	Doc:     "Two strings one behind the other.",
 	Example: `tracepoint:syscalls:sys_enter_openat { print(str_concat("/proc/self/root", str(args.filename))); }`,
@@ -116,7 +116,7 @@ var _ = define(Func{
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		b := g.B()
 		t := c.Result.(*types.String)
-		p := place(g, t, dst)
+		p := Place(g, t, dst)
 		whole := p
 		room := textBytes(c, 0) + textBytes(c, 1) - 1
 		if room > t.Cap {
@@ -129,7 +129,7 @@ var _ = define(Func{
 		copyText(g, c, 1, b.Arith(ir.Add, whole, end))
 		if room > t.Cap {
 			b.Copy(p, 0, whole, t.Cap)
-			b.Store(p, t.Cap-1, 1, konst(g, 0))
+			b.Store(p, t.Cap-1, 1, Number(g, 0))
 		}
 		return p
 	},
@@ -147,7 +147,7 @@ func concatBytes(c *Call) int {
 	return min(n, most)
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "bswap", LabelOf: FirstArg, Min: 1, Params: []Param{{"n", Integer}},
 	Doc:     "An integer with its bytes in reverse order.",
 	Example: `kprobe:inet_bind { printf("port %d\n", bswap(((struct sockaddr_in *)arg1)->sin_port)); }`,
@@ -172,7 +172,7 @@ var _ = define(Func{
 
 // inSpace defines kptr and uptr, which say where an address leads.
 func inSpace(name, doc, example string, space types.Space) {
-	define(Func{
+	Define(Func{
 		Name: name, LabelOf: FirstArg, Min: 1, Params: []Param{{"address", Address}}, Doc: doc, Example: example,
 		Yields: "type of the argument",
 		Check: func(c *Call) types.Type {

@@ -18,14 +18,15 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-func le64(raw []byte) uint64 {
+// Uint64 is the number that a value in memory begins with, 0 if it is cut short.
+func Uint64(raw []byte) uint64 {
 	if len(raw) < 8 {
 		return 0
 	}
 	return binary.LittleEndian.Uint64(raw)
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "nsecs", Moment: true, Wide: true, Bare: true, Params: []Param{{"clock", Word}},
 	Words:  []string{"boot", "monotonic", "tai", "sw_tai"},
 	Result: types.Uint64,
@@ -40,29 +41,29 @@ var _ = define(Func{
 		}
 		switch {
 		case clock == "monotonic":
-			return call(g, asm.FnKtimeGetNs)
+			return Helper(g, asm.FnKtimeGetNs)
 		case clock == "tai" && g.Has(machine.KtimeTAI):
-			return call(g, asm.FnKtimeGetTaiNs)
+			return Helper(g, asm.FnKtimeGetTaiNs)
 		case clock != "boot":
 			// The offset is measured once, by user space, before tracing begins.
 			off := g.B().Load(g.B().Data(object.DataTAI), 0, 8, false)
-			return g.B().Arith(ir.Add, call(g, asm.FnKtimeGetBootNs), off)
+			return g.B().Arith(ir.Add, Helper(g, asm.FnKtimeGetBootNs), off)
 		}
-		return call(g, asm.FnKtimeGetBootNs)
+		return Helper(g, asm.FnKtimeGetBootNs)
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "elapsed", Moment: true, Wide: true, Also: []string{"__builtin_elapsed"}, Bare: true, Result: types.Uint64,
 	Doc:     "Nanoseconds since tracing began.",
 	Example: `interval:s:1 { printf("%d s\n", elapsed / 1000000000); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		start := g.B().Load(g.B().Data(object.DataStart), 0, 8, false)
-		return g.B().Arith(ir.Sub, call(g, asm.FnKtimeGetBootNs), start)
+		return g.B().Arith(ir.Sub, Helper(g, asm.FnKtimeGetBootNs), start)
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "strftime", LabelOf: LastArg, Min: 2, Params: []Param{{"format", StringLit}, {"ns", Integer}},
 	Renders: types.TimeText,
 	Doc: "The wall-clock text of a time stamp. A plain number or `nsecs` counts from boot; `nsecs(tai)` and " +
@@ -88,14 +89,14 @@ var _ = define(Func{
 		return &types.Deferred{Name: "timestamp", By: types.TimeText, Arg: clock + "\x00" + format, Bytes: 16, Algn: 8}
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
-		p := place(g, c.Result, dst)
+		p := Place(g, c.Result, dst)
 		g.B().Store(p, 0, 8, g.Scalar(c.Args[1]))
-		g.B().Store(p, 8, 8, konst(g, 0))
+		g.B().Store(p, 8, 8, Number(g, 0))
 		return p
 	},
 	Render: func(e Env, t *types.Deferred, raw []byte) value.Value {
 		clock, format, _ := strings.Cut(t.Arg, "\x00")
-		ns := int64(le64(raw))
+		ns := int64(Uint64(raw))
 		at := time.Unix(0, ns)
 		if clock == "boot" {
 			at = e.BootTime().Add(time.Duration(ns))
@@ -108,7 +109,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "time", Emits: true, Params: []Param{{"format", StringLit}}, Result: types.Void,
 	Doc:     "Prints the wall-clock time at which the event is handled, by strftime(3); `%H:%M:%S\\n` by default.",
 	Example: `interval:s:1 { time("%H:%M:%S\n"); }`,

@@ -19,7 +19,7 @@ const (
 // otherComm is the type of the name of a task that is looked up.
 var otherComm = &types.String{Cap: 64}
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "comm", Also: []string{"__builtin_comm"}, Bare: true, Fixed: true, Params: []Param{{"pid", Integer}},
 	Kfunc: taskFromPID,
 	Doc: "The name of the current task, at most 15 bytes. `comm(pid)` is that of any live task by its number in " +
@@ -46,7 +46,7 @@ var _ = define(Func{
 		if len(c.Args) == 0 {
 			return lowerComm(g, c, dst)
 		}
-		return lookUpComm(g, c, place(g, otherComm, dst))
+		return lookUpComm(g, c, Place(g, otherComm, dst))
 	},
 })
 
@@ -56,7 +56,7 @@ func lookUpComm(g Gen, c *Call, out *ir.Value) *ir.Value {
 	pid := g.Scalar(c.Args[0])
 	find, err := c.Machine.KfuncID(taskFromPID)
 	release, err2 := c.Machine.KfuncID(taskRelease)
-	field, ok := taskField(g, "comm")
+	field, ok := TaskField(g, "comm")
 	if err != nil || err2 != nil || !ok {
 		storeBytes(g, out, []byte("[unknown]"), otherComm.Cap)
 		g.Failed(c.Expr, object.NoKfunc, taskFromPID, nil)
@@ -64,7 +64,7 @@ func lookUpComm(g Gen, c *Call, out *ir.Value) *ir.Value {
 	}
 	storeBytes(g, out, []byte("N/A"), otherComm.Cap)
 	task := b.Kfunc(find, taskFromPID, ir.Ptr, pid)
-	missing := b.Arith(ir.Eq, task, konst(g, 0))
+	missing := b.Arith(ir.Eq, task, Number(g, 0))
 	found, none, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	none.Cold = true
 	b.If(missing, none, found)

@@ -22,7 +22,7 @@ func boolConst(v bool) Const {
 	return k
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "default_str_length", Result: types.Uint64, Early: true,
 	Doc:     "The capacity of strings, `max_strlen`.",
 	Example: `begin { print(default_str_length()); }`,
@@ -31,14 +31,14 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "is_scalar", Min: 1, Params: []Param{{"map", WholeMap}}, Result: types.Bool,
 	Doc:     "Whether a map is used without keys.",
 	Example: `begin { @ = 1; print(is_scalar(@)); }`,
 	Const:   func(c *Call) (Const, bool) { return boolConst(!c.MapKeyed), c.MapName != "" },
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "kfunc_exist", Also: []string{"__builtin_kfunc_exist"}, Min: 1, Params: []Param{{"name", StringLit}},
 	Result: types.Bool, Early: true,
 	Doc:     "Whether the kernel's type information has a function of a name.",
@@ -49,7 +49,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "kfunc_allowed", Also: []string{"__builtin_kfunc_allowed"}, Min: 1, Params: []Param{{"name", StringLit}},
 	Result:  types.Bool,
 	Doc:     "Whether the kernel lets programs of this probe call a kernel function, found out by a trial.",
@@ -99,7 +99,7 @@ func probedFile(c *Call) (*exe.File, bool) {
 	return f, err == nil
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "elf_is_exe", Also: []string{"__builtin_elf_is_exe"}, Bare: true, Result: types.Bool,
 	Probes:  probe.HasUserAddrs,
 	Doc:     "Whether the probed file is a program that runs at the addresses it was linked for.",
@@ -114,7 +114,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "elf_info", Also: []string{"__builtin_elf_ino"}, Bare: true, Result: types.Uint64, Probes: probe.HasUserAddrs,
 	Doc:     "The inode number of the probed file.",
 	Example: `uprobe:/bin/bash:readline { print(elf_info()); exit(); }`,
@@ -132,7 +132,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "__builtin_arch", Bare: true, Yields: "string", Early: true,
 	Doc:     "The name of the machine's architecture, as `uname -m` has it.",
 	Example: `begin { if comptime (__builtin_arch == "x86_64") { print(reg_size); } } macro reg_size() { 8 }`,
@@ -140,14 +140,14 @@ var _ = define(Func{
 	Const:   func(c *Call) (Const, bool) { return Const{Kind: StrConst, Str: c.Machine.Arch().Name}, true },
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "__builtin_safe_mode", Bare: true, Result: types.Bool, Early: true,
 	Doc:     "Whether `--unsafe` was left out.",
 	Example: `interval:s:1 { if comptime (!__builtin_safe_mode) { system("date"); } }`,
 	Const:   func(c *Call) (Const, bool) { return boolConst(!c.Opts.Unsafe), true },
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "__builtin_signal_num", Min: 1, Params: []Param{{"name", StringLit}}, Result: types.Uint64,
 	Doc:     "The number of a signal, with or without SIG in front of its name.",
 	Example: `tracepoint:signal:signal_generate / args.sig == __builtin_signal_num("KILL") / { @[comm] = count(); }`,
@@ -161,7 +161,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "config", Also: []string{"__builtin_config"}, Bare: true, Early: true,
 	Doc:     "The settings in effect, as a record of literals: `config.max_strlen`.",
 	Example: `begin { print(config.max_map_keys); }`,

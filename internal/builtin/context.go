@@ -12,7 +12,7 @@ import (
 )
 
 // args itself emits nothing: check types it, and lowering follows its fields.
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "args", Bare: true, Fields: true, Probes: probe.HasArgs,
 	Doc:     "The arguments of the event by name: `args.filename`.",
 	Example: `tracepoint:syscalls:sys_enter_openat { printf("%s\n", str(args.filename)); }`,
@@ -74,9 +74,9 @@ var stackArgFunc = &Func{
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b := g.B()
 		p := g.Temp("argument", 8, 8)
-		b.Store(p, 0, 8, konst(g, 0))
+		b.Store(p, 0, 8, Number(g, 0))
 		sp := b.Load(g.Context().Group.Mech.Regs(g.Context()), c.Machine.Arch().SP, 8, false)
-		g.ReadMem(c.Expr, c.Kind.Space, p, 0, konst(g, 8), b.Add(sp, int64(stackOffset(c))))
+		g.ReadMem(c.Expr, c.Kind.Space, p, 0, Number(g, 8), b.Add(sp, int64(stackOffset(c))))
 		return b.Load(p, 0, 8, false)
 	},
 }
@@ -94,7 +94,7 @@ func stackArgNumber(name string) int {
 	return ArgNumber(rest)
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "retval", Also: []string{"__builtin_retval"}, Bare: true, Fixed: true, Probes: probe.HasRetval,
 	Doc:     "What the traced function returned.",
 	Example: `kretprobe:vfs_read { @bytes = hist(retval); }`,
@@ -124,7 +124,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "probe", Old: []string{"name"}, Also: []string{"__builtin_probe"}, Bare: true, Fixed: true,
 	Uses:    probe.Uses{Probe: true},
 	Doc:     "The full name of the attach point that fired.",
@@ -152,7 +152,7 @@ var _ = define(Func{
 // program serves several.
 func storePointText(g Gen, t *types.String, dst *ir.Value, text func(*probe.Point) string) *ir.Value {
 	b, ctx := g.B(), g.Context()
-	p := place(g, t, dst)
+	p := Place(g, t, dst)
 	points := ctx.Group.Points
 	stride := types.RoundUp(t.Cap, 8)
 	if len(points) == 1 || ctx.Group.Mech.Index == nil {
@@ -165,10 +165,10 @@ func storePointText(g Gen, t *types.String, dst *ir.Value, text func(*probe.Poin
 	}
 	at := g.Table(table)
 	index := ctx.Index()
-	known := g.Choose(b.Arith(ir.ULt, index, konst(g, int64(len(points)))),
+	known := g.Choose(b.Arith(ir.ULt, index, Number(g, int64(len(points)))),
 		func() *ir.Value { return index },
-		func() *ir.Value { return konst(g, 0) })
-	entry := b.Arith(ir.Add, b.Data(at), b.Arith(ir.Mul, known, konst(g, int64(stride))))
+		func() *ir.Value { return Number(g, 0) })
+	entry := b.Arith(ir.Add, b.Data(at), b.Arith(ir.Mul, known, Number(g, int64(stride))))
 	b.Copy(p, 0, entry, t.Cap)
 	return p
 }
@@ -188,7 +188,7 @@ func storeBytes(g Gen, p *ir.Value, text []byte, n int) {
 		for i := range w {
 			bits |= uint64(padded[off+i]) << (8 * i)
 		}
-		b.Store(p, off, w, konst(g, int64(bits)))
+		b.Store(p, off, w, Number(g, int64(bits)))
 		off += w
 	}
 }
@@ -203,7 +203,7 @@ func StoreString(g Gen, p *ir.Value, text string, n int) {
 	storeBytes(g, p, []byte(text), n)
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "probetype", Also: []string{"__builtin_probetype"}, Bare: true, Fixed: true,
 	Doc:     "The kind of the probe by its long name; `special` for begin and end.",
 	Example: `begin, end { print(probetype); }`,
@@ -214,7 +214,7 @@ var _ = define(Func{
 	Const: func(c *Call) (Const, bool) { return Const{Kind: StrConst, Str: c.Kind.TypeName()}, true },
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "ctx", Bare: true, Probes: probe.HasCtx,
 	Doc:     "The raw context of the program.",
 	Example: `profile:hz:99 { printf("%p\n", ctx); }`,

@@ -10,7 +10,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "probe_exists", Min: 1, Params: []Param{{"attach_point", StringLit}}, Result: types.Bool,
 	Doc: "Whether an attach point, a pattern too, names at least one probe that can be attached here: the function " +
 		"is traceable, the tracepoint has a format, the file has the symbol or mark. Attaching is not tried. As a " +
@@ -67,7 +67,7 @@ func existing(c *Call, text string) (bool, error) {
 	return err == nil, nil
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "args_has", Min: 1, Params: []Param{{"name", StringLit}}, Result: types.Bool, Probes: probe.HasArgs,
 	Doc: "Whether `args` of this probe has a field. Fields of tracepoints come and go with kernels: ask with " +
 		"`if comptime`, and the arm that is not taken may name what is not there.",

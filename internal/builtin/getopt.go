@@ -10,7 +10,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "getopt", Min: 1, Params: []Param{{"name", StringLit}, {"default", AnyValue}, {"description", StringLit}},
 	Doc: "The value of an option of the script, given behind `--`: `hawk script.bt -- --name=value`. The default, " +
 		"a literal, says whether it is a number, a string or a bool; without one it is a bool, false, and " +

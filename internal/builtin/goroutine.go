@@ -8,7 +8,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "goid", Bare: true, Fixed: true, Result: types.Uint64, Probes: probe.HasGoroutine,
 	Doc:     "The number of the goroutine that is running, in probes on functions of Go programs.",
 	Example: `uprobe:/usr/bin/server:"net/http.(*conn).serve" { @start[goid] = nsecs; }`,
@@ -26,12 +26,12 @@ var _ = define(Func{
 		b, ctx := g.B(), g.Context()
 		offset, err := user.GoroutineID(ctx.Group.Points[0], ctx.O)
 		if err != nil {
-			return konst(g, 0) // Check has said why
+			return Number(g, 0) // Check has said why
 		}
 		p := g.Temp("goid", 8, 8)
-		b.Store(p, 0, 8, konst(g, 0))
+		b.Store(p, 0, 8, Number(g, 0))
 		descriptor := b.Load(ctx.Group.Mech.Regs(ctx), c.Machine.Arch().GoG, 8, false)
-		g.ReadMem(c.Expr, types.User, p, 0, konst(g, 8), b.Add(descriptor, int64(offset)))
+		g.ReadMem(c.Expr, types.User, p, 0, Number(g, 8), b.Add(descriptor, int64(offset)))
 		return b.Load(p, 0, 8, false)
 	},
 })

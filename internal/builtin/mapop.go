@@ -4,6 +4,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -17,7 +18,7 @@ func mapKeys(c *Call) []syntax.Expr {
 	return c.Args[1:]
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "delete", Deletes: true, Ignorable: true, Min: 1, Params: []Param{{"map", MapOrValue}, {"key", Key}},
 	Result: types.Bool,
 	Doc: "Removes an element, `delete(@m, key)` or `delete(@m[key])`, or a scalar map's value. Yields whether " +
@@ -37,7 +38,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "has_key", Min: 2, Params: []Param{{"map", WholeMap}, {"key", Key}}, Result: types.Bool,
 	Doc: "Whether a map has an element of a key.",
 	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read / ` +
@@ -47,7 +48,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "find", Min: 3, Params: []Param{{"map", WholeMap}, {"key", Key}, {"variable", VarRef}}, Result: types.Bool,
 	Doc: "Whether a map has an element of a key; if so its value goes to a variable, which keeps what it " +
 		"had otherwise.",
@@ -58,7 +59,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "len", Also: []string{"stack_len"}, Min: 1, Params: []Param{{"of", MapOrValue}}, Result: types.Int64,
 	Doc: "How many elements a map with keys has, or how many frames a stack, as many as printing it shows " +
 		"without `<unwind failure>` and functions that are inlined: `len(kstack)`.",
@@ -87,7 +88,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "check_key", Min: 3, Params: []Param{{"map", WholeMap}, {"key", Key}, {"name", StringLit}},
 	Result: types.Void,
 	Doc: "Makes sure that a value can be a key of a map with keys, on behalf of the macro that is named. It " +
@@ -111,24 +112,24 @@ func ofThisRun(e syntax.Expr) bool {
 // more: the value is but a number in a table that programs cannot read.
 func stackLen(g Gen, c *Call, t *types.Stack) *ir.Value {
 	if t.Limit == 0 {
-		return konst(g, 0)
+		return Number(g, 0)
 	}
 	n := 8 * t.Limit
 	p := g.Temp("frames", n, 8)
 	byPointers := func() *ir.Value {
 		b := g.B()
 		b.Zero(p, 0, n) // kernels before 6.3 take it for read if it is on the stack
-		r := call(g, asm.FnGetStack, g.Context().Ctx, p, konst(g, int64(n)), stackFlags(g, t.User))
-		return g.Choose(b.Arith(ir.ULe, r, konst(g, int64(n))),
-			func() *ir.Value { return b.Arith(ir.LShr, r, konst(g, 3)) },
-			func() *ir.Value { return konst(g, 0) })
+		r := Helper(g, asm.FnGetStack, g.Context().Ctx, p, Number(g, int64(n)), stackFlags(g, t.User))
+		return g.Choose(b.Arith(ir.ULe, r, Number(g, int64(n))),
+			func() *ir.Value { return b.Arith(ir.LShr, r, Number(g, 3)) },
+			func() *ir.Value { return Number(g, 0) })
 	}
 	if !t.User || !g.Unwinds() {
 		return byPointers()
 	}
 	pid := high32(g, pidTgid(g, c, false))
 	number, count, _ := g.Unwind(c.Expr, pid, p, t.Limit, func() { askForTables(g, c, pid) })
-	return g.Choose(g.B().Arith(ir.Ne, number, konst(g, 0)), func() *ir.Value { return count }, byPointers)
+	return g.Choose(g.B().Arith(ir.Ne, number, Number(g, 0)), func() *ir.Value { return count }, byPointers)
 }
 
 // MapArg is the name of the map that argument 0 names, with or without a key.
@@ -140,4 +141,29 @@ func (c *Call) MapArg() string {
 		return "@" + m.Map.Name
 	}
 	return c.MapName
+}
+
+// mapAction defines clear and zero: an event with a map.
+func mapAction(name, doc, example string, zero bool, act func(e Env, n int)) {
+	Define(Func{
+		Name: name, Clears: !zero, Zeroes: zero, Min: 1, Params: []Param{{"map", WholeMap}}, Result: types.Void,
+		Doc: doc, Example: example,
+		Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+			g.Event(c, &object.Event{Map: g.MapOf(c.MapName)}, nil)
+			return nil
+		},
+		Handle: func(e Env, ev *object.Event, rec []byte) error {
+			act(e, ev.Map)
+			return nil
+		},
+	})
+}
+
+func init() {
+	mapAction("clear", "Removes all elements of a map, when user space handles the event.",
+		"tracepoint:syscalls:sys_enter_read { @[comm] = count(); } interval:s:5 { print(@); clear(@); }",
+		false, Env.ClearMap)
+	mapAction("zero", "Sets all values of a map to zero and keeps the keys, when user space handles the event.",
+		"tracepoint:syscalls:sys_enter_read { @[comm] = count(); } interval:s:5 { print(@); zero(@); }",
+		true, Env.ZeroMap)
 }

@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/ir"
-	"github.com/hawktrace/hawk/internal/machine"
-	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -37,7 +34,7 @@ func addressBytes(t types.Type) (n int, ok bool) {
 	return isBytes(t)
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "ntop", LabelOf: LastArg, Min: 1, Params: []Param{{"family", AnyValue}, {"address", AnyValue}},
 	Result: inetType, Renders: types.AddressText,
 	Doc: "The text of an IP address: of an integer in network byte order or 4 bytes (IPv4), or of 16 bytes " +
@@ -63,12 +60,12 @@ var _ = define(Func{
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		b := g.B()
-		p := place(g, inetType, dst)
+		p := Place(g, inetType, dst)
 		last := len(c.Args) - 1
 		n, array := addressBytes(c.Types[last])
-		family := konst(g, unix.AF_INET)
+		family := Number(g, unix.AF_INET)
 		if n == 16 {
-			family = konst(g, unix.AF_INET6)
+			family = Number(g, unix.AF_INET6)
 		}
 		if last > 0 {
 			family = g.Scalar(c.Args[0])
@@ -80,14 +77,14 @@ var _ = define(Func{
 			return p
 		}
 		b.Store(p, 8, 8, b.Ext(g.Scalar(c.Args[last]), 4, false))
-		b.Store(p, 16, 8, konst(g, 0))
+		b.Store(p, 16, 8, Number(g, 0))
 		return p
 	},
 	Render: func(_ Env, _ *types.Deferred, raw []byte) value.Value {
 		switch {
 		case len(raw) < 24:
 			return value.Null{}
-		case le64(raw) == unix.AF_INET6:
+		case Uint64(raw) == unix.AF_INET6:
 			return value.Text(netip.AddrFrom16([16]byte(raw[8:])).String())
 		}
 		return value.Text(netip.AddrFrom4([4]byte(raw[8:])).String())
@@ -113,7 +110,7 @@ func parseIP(text string) ([]byte, bool) {
 	return a.AsSlice(), true
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "pton", Min: 1, Params: []Param{{"address", StringLit}},
 	Doc:     "The bytes of an IP address written as text, in network order.",
 	Example: `begin { print(ntop(pton("fe80::1"))); }`,
@@ -133,7 +130,7 @@ var _ = define(Func{
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		text, _ := c.Str(0)
 		ip, _ := parseIP(text)
-		p := place(g, c.Result, dst)
+		p := Place(g, c.Result, dst)
 		storeBytes(g, p, ip, len(ip))
 		return p
 	},
@@ -141,7 +138,7 @@ var _ = define(Func{
 
 var macType = &types.Deferred{Name: "mac_address", By: types.MACText, Bytes: 6, Algn: 1}
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "macaddr", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}}, Result: macType,
 	Renders: types.MACText,
 	Doc:     "The text of a hardware address: of 6 bytes at an address, or of an array of them.",
@@ -159,14 +156,14 @@ var _ = define(Func{
 		return macType
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
-		p := place(g, macType, dst)
+		p := Place(g, macType, dst)
 		src, space, own := memory(g, c.Args[0], c.Types[0])
 		if own {
 			copyBytes(g, p, 0, src, 6)
 			return p
 		}
 		g.B().Zero(p, 0, 6)
-		g.ReadMem(c.Args[0], space, p, 0, konst(g, 6), src)
+		g.ReadMem(c.Args[0], space, p, 0, Number(g, 6), src)
 		return p
 	},
 	Render: func(_ Env, _ *types.Deferred, raw []byte) value.Value {
@@ -176,46 +173,3 @@ var _ = define(Func{
 		return value.Text(fmt.Sprintf("%02X:%02X:%02X:%02X:%02X:%02X", raw[0], raw[1], raw[2], raw[3], raw[4], raw[5]))
 	},
 })
-
-// withObject is what use yields for argument i, a pointer that a helper takes
-// only with the type that the kernel itself knows it to have; none for a null pointer.
-func withObject(g Gen, c *Call, i int, none int64, use func(p *ir.Value) *ir.Value) *ir.Value {
-	p := g.Scalar(c.Args[i])
-	if p.Kind != ir.Ptr {
-		g.Errorf(c.Args[i], "%s() takes a pointer that the probe was given, as in args.%s: of a number the kernel "+
-			"does not know what it points to", c.Name, c.Func.Params[i].Name)
-		return konst(g, none)
-	}
-	b := g.B()
-	return g.Choose(b.Arith(ir.Ne, p, konst(g, 0)), func() *ir.Value {
-		return use(p)
-	}, func() *ir.Value { return konst(g, none) })
-}
-
-var _ = define(Func{
-	Name: "socket_cookie", Min: 1, Params: []Param{{"sk", Address}}, Result: types.Uint64, Probes: probe.HasObjects,
-	Needs: []*machine.Feature{machine.SocketCookie},
-	Doc: "The number that the kernel gives a socket for its lifetime, 0 of a null pointer. The socket is an " +
-		"argument of the traced function; from the fields of arguments not all kernels take it.",
-	Example: `fentry:tcp_connect { print(socket_cookie(args.sk)); }`,
-	Check: func(c *Call) types.Type {
-		needStruct(c, 0, "sock")
-		return types.Uint64
-	},
-	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return withObject(g, c, 0, 0, func(sk *ir.Value) *ir.Value { return call(g, asm.FnGetSocketCookie, sk) })
-	},
-})
-
-// needStruct refuses an argument that is no pointer to the named struct of the kernel.
-func needStruct(c *Call, arg int, name string) {
-	p, ok := c.Types[arg].(*types.Pointer)
-	if ok {
-		s, isStruct := p.Elem.(*types.Struct)
-		ok = isStruct && s.Name == name
-	}
-	if !ok && c.Types[arg] != nil {
-		c.Errorf(c.Args[arg], "argument-type", "%s() only supports 'struct %s *' arguments (%s provided)",
-			c.Func.Name, name, c.Types[arg])
-	}
-}

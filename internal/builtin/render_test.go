@@ -7,7 +7,6 @@ import (
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/errno"
-	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -46,16 +45,6 @@ func TestParseIP(t *testing.T) {
 	}
 }
 
-func TestJoined(t *testing.T) {
-	for raw, want := range map[string]string{
-		"": "", "a\x00": "a", "a\x00b\x00": "a|b", "a\x00\x00c\x00": "a||c", "\x00": "",
-	} {
-		if got := string(joined([]byte(raw), "|", false)); got != want {
-			t.Errorf("joined(%q) = %q, want %q", raw, got, want)
-		}
-	}
-}
-
 func TestNames(t *testing.T) {
 	errno := &nameTable{errno.Kernel[:], "Unknown error", true}
 	signals := &nameTable{names: signalNames(), unknown: "N/A"}
@@ -85,15 +74,6 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]int{"KILL": 9, "SIGKILL": 9, "TERM": 15, "kill": 0, "": 0, "SIGSIGKILL": 0} {
 		if got := signalNumber(name); got != want {
 			t.Errorf("signalNumber(%q) = %d, want %d", name, got, want)
-		}
-	}
-}
-
-// Every renderer is some builtin's.
-func TestRenderers(t *testing.T) {
-	for by := types.Renderer(1); by <= types.LastRenderer; by++ {
-		if f := renderers[by]; f == nil || f.Render == nil {
-			t.Errorf("nobody renders values of renderer %d", by)
 		}
 	}
 }

@@ -27,9 +27,9 @@ func searched(g Gen, n int) *ir.Value {
 // verifier.
 func byteAt(g Gen, p, i *ir.Value, limit int) *ir.Value {
 	b := g.B()
-	i = g.Choose(b.Arith(ir.ULt, i, konst(g, int64(limit))), func() *ir.Value {
+	i = g.Choose(b.Arith(ir.ULt, i, Number(g, int64(limit))), func() *ir.Value {
 		return i
-	}, func() *ir.Value { return konst(g, 0) })
+	}, func() *ir.Value { return Number(g, 0) })
 	return b.Arith(ir.Add, p, i)
 }
 
@@ -50,11 +50,11 @@ func index(g Gen, c *Call) *ir.Value {
 	b := g.B()
 	limit := textBytes(c, 0)
 	hay := searched(g, limit+shortNeedle)
-	b.Store(hay, 0, 8, konst(g, 0))
+	b.Store(hay, 0, 8, Number(g, 0))
 	n := copyText(g, c, 0, hay)
 	if lit, ok := strLit(c, 1); ok && len(lit) <= shortNeedle {
 		if lit == "" {
-			return konst(g, 0)
+			return Number(g, 0)
 		}
 		places := b.Add(n, int64(1-len(lit))) // 0 or less: it is too short
 		places = atLeastZero(g, places)
@@ -63,19 +63,19 @@ func index(g Gen, c *Call) *ir.Value {
 			p := byteAt(g, vals[0], i, limit)
 			var differ *ir.Value
 			for j := range len(lit) {
-				d := b.Arith(ir.Xor, b.Load(p, j, 1, false), konst(g, int64(lit[j])))
+				d := b.Arith(ir.Xor, b.Load(p, j, 1, false), Number(g, int64(lit[j])))
 				if differ == nil {
 					differ = d
 				} else {
 					differ = b.Arith(ir.Or, differ, d)
 				}
 			}
-			return b.Arith(ir.Eq, differ, konst(g, 0))
+			return b.Arith(ir.Eq, differ, Number(g, 0))
 		})
 	}
 	most := textBytes(c, 1)
 	needle := searched(g, most)
-	b.Store(needle, 0, 8, konst(g, 0))
+	b.Store(needle, 0, 8, Number(g, 0))
 	m := copyText(g, c, 1, needle)
 	places := atLeastZero(g, b.Add(b.Arith(ir.Sub, n, m), 1))
 	return g.Search(c.Expr, places, limit, []*ir.Value{hay, needle, m}, func(i *ir.Value, vals []*ir.Value) *ir.Value {
@@ -86,13 +86,13 @@ func index(g Gen, c *Call) *ir.Value {
 			y := b.Load(byteAt(g, vals[1], j, most), 0, 1, false)
 			return b.Arith(ir.Ne, x, y)
 		})
-		return g.B().Arith(ir.SLt, differ, konst(g, 0))
+		return g.B().Arith(ir.SLt, differ, Number(g, 0))
 	})
 }
 
 func atLeastZero(g Gen, n *ir.Value) *ir.Value {
-	return g.Choose(g.B().Arith(ir.SLt, n, konst(g, 0)), func() *ir.Value {
-		return konst(g, 0)
+	return g.Choose(g.B().Arith(ir.SLt, n, Number(g, 0)), func() *ir.Value {
+		return Number(g, 0)
 	}, func() *ir.Value { return n })
 }
 
@@ -105,7 +105,7 @@ func strLit(c *Call, i int) (string, bool) {
 
 var needleParams = []Param{{"string", StringLike}, {"part", StringLike}}
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "strstr", Min: 2, Params: needleParams,
 	Doc:     "Where a string first contains another one, counted from 0; -1 if nowhere.",
 	Example: `tracepoint:syscalls:sys_enter_openat / strstr(str(args.filename), ".so") > 0 / { @[comm] = count(); }`,
@@ -125,7 +125,7 @@ var _ = define(Func{
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value { return index(g, c) },
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "strcontains", Min: 2, Params: needleParams, Yields: "bool",
 	Doc:     "Whether a string contains another one.",
 	Example: `tracepoint:syscalls:sys_enter_openat / strcontains(str(args.filename), "/etc/") / { @[comm] = count(); }`,
@@ -145,11 +145,11 @@ var _ = define(Func{
 		return k, true
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return g.B().Arith(ir.SLe, konst(g, 0), index(g, c))
+		return g.B().Arith(ir.SLe, Number(g, 0), index(g, c))
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "memcmp", Min: 3, Params: []Param{{"a", AnyValue}, {"b", AnyValue}, {"n", Integer}}, Result: types.Int32,
 	Doc: "Compares the first n bytes of two values, or of what pointers lead to: 0 if they are equal, else the " +
 		"difference of the first two that are not, as signed characters. n is at most the size of the smaller one.",
@@ -174,7 +174,7 @@ var _ = define(Func{
 				limit = min(limit, t.Size())
 			}
 		}
-		n := clamp(g, g.Scalar(c.Args[2]), limit)
+		n := Clamp(g, g.Scalar(c.Args[2]), limit)
 		vals := make([]*ir.Value, 2)
 		for i := range vals {
 			vals[i] = searched(g, limit)
@@ -185,7 +185,7 @@ var _ = define(Func{
 			}
 			src, space, own := memory(g, c.Args[i], t)
 			if own {
-				call(g, asm.FnProbeReadKernel, vals[i], konst(g, int64(limit)), src)
+				Helper(g, asm.FnProbeReadKernel, vals[i], Number(g, int64(limit)), src)
 				continue
 			}
 			b.Zero(vals[i], 0, limit)
@@ -196,11 +196,11 @@ var _ = define(Func{
 			x := b.Load(byteAt(g, vals[0], i, limit), 0, 1, false)
 			return b.Arith(ir.Ne, x, b.Load(byteAt(g, vals[1], i, limit), 0, 1, false))
 		})
-		return g.Choose(b.Arith(ir.ULt, differ, konst(g, int64(limit))),
+		return g.Choose(b.Arith(ir.ULt, differ, Number(g, int64(limit))),
 			func() *ir.Value {
 				x, y := b.Arith(ir.Add, vals[0], differ), b.Arith(ir.Add, vals[1], differ)
 				return b.Arith(ir.Sub, b.Load(x, 0, 1, true), b.Load(y, 0, 1, true))
 			},
-			func() *ir.Value { return konst(g, 0) })
+			func() *ir.Value { return Number(g, 0) })
 	},
 })

@@ -40,7 +40,7 @@ func strLimit(c *Call) (capacity, read int) {
 	return min(int(n)+1, limit), int(n)
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "str", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}, {"length", Integer}},
 	Doc: "The NUL-terminated string at an address, at most `max_strlen` bytes. With a length n at most n-1 " +
 		"characters are read. What is not in memory when the probe fires cannot be read, but for probes of user " +
@@ -107,25 +107,25 @@ var _ = define(Func{
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		t := c.Result.(*types.String)
 		if s, ok := c.Types[0].(*types.String); ok {
-			p := place(g, t, dst)
+			p := Place(g, t, dst)
 			if !cutsText(c, s) {
 				g.Into(c.Args[0], t, p, 0)
 				return p
 			}
 			from, n := g.Mem(c.Args[0]), readLength(g, c)
 			g.B().Zero(p, 0, t.Cap)
-			call(g, asm.FnProbeReadKernelStr, p, clamp(g, n, t.Cap), from)
+			Helper(g, asm.FnProbeReadKernelStr, p, Clamp(g, n, t.Cap), from)
 			return p
 		}
 		addr, n := strSource(g, c)
-		p := place(g, t, dst)
+		p := Place(g, t, dst)
 		if !g.Printing() {
 			g.B().Zero(p, 0, t.Cap)
 		} else {
 			// A failed read may leave the target alone, and what is left there
 			// from before must not read as the mark.
 			for i := range min(t.Cap, len(types.Unreadable)) {
-				g.B().Store(p, i, 1, konst(g, 0))
+				g.B().Store(p, i, 1, Number(g, 0))
 			}
 		}
 		readText(g, c, t, p, addr, n)
@@ -163,20 +163,20 @@ func readText(g Gen, c *Call, t *types.String, p, addr, n *ir.Value) *ir.Value {
 	space := g.Space(c.Args[0])
 	read := func() *ir.Value {
 		// Bounded only here: some verifiers forget the bounds at another test.
-		r := g.ReadStr(c.Expr, space, p, 0, clamp(g, n, t.Cap), addr)
+		r := g.ReadStr(c.Expr, space, p, 0, Clamp(g, n, t.Cap), addr)
 		if space != types.User || t.Cap < len(types.Unreadable) {
 			return r
 		}
-		return g.Choose(b.Arith(ir.SLe, konst(g, 0), r),
+		return g.Choose(b.Arith(ir.SLe, Number(g, 0), r),
 			func() *ir.Value { return r },
 			func() *ir.Value { return g.Unreadable(p, addr) })
 	}
 	if n.Op == ir.Const {
 		return read()
 	}
-	return g.Choose(b.Arith(ir.ULt, konst(g, 1), n), read, func() *ir.Value {
-		b.Store(p, 0, 1, konst(g, 0))
-		return konst(g, 1)
+	return g.Choose(b.Arith(ir.ULt, Number(g, 1), n), read, func() *ir.Value {
+		b.Store(p, 0, 1, Number(g, 0))
+		return Number(g, 1)
 	})
 }
 
@@ -193,18 +193,18 @@ func readLength(g Gen, c *Call) *ir.Value {
 		return g.Scalar(c.Args[1])
 	}
 	_, read := strLimit(c)
-	return konst(g, int64(read))
+	return Number(g, int64(read))
 }
 
-// clamp bounds a run-time length to 0…limit in a way the verifier follows.
-func clamp(g Gen, n *ir.Value, limit int) *ir.Value {
+// Clamp bounds a run-time length to 0…limit in a way the verifier follows.
+func Clamp(g Gen, n *ir.Value, limit int) *ir.Value {
 	b := g.B()
-	return g.Choose(b.Arith(ir.ULe, n, konst(g, int64(limit))),
+	return g.Choose(b.Arith(ir.ULe, n, Number(g, int64(limit))),
 		func() *ir.Value { return n },
-		func() *ir.Value { return konst(g, int64(limit)) })
+		func() *ir.Value { return Number(g, int64(limit)) })
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "buf", LabelOf: FirstArg, Min: 1, Params: []Param{{"data", AnyValue}, {"length", Integer}},
 	Doc:     "A buffer of bytes at an address or of an array or string. The length may be left out for arrays.",
 	Example: `tracepoint:syscalls:sys_enter_write { printf("%r\n", buf(args.buf, args.count)); }`,
@@ -234,12 +234,12 @@ var _ = define(Func{
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		b := g.B()
 		t := c.Result.(*types.Buffer)
-		p := place(g, t, dst)
-		n := konst(g, int64(t.Cap))
+		p := Place(g, t, dst)
+		n := Number(g, int64(t.Cap))
 		if lit, ok := c.Int(1); ok {
-			n = konst(g, min(lit, int64(t.Cap)))
+			n = Number(g, min(lit, int64(t.Cap)))
 		} else if len(c.Args) > 1 {
-			n = clamp(g, g.Scalar(c.Args[1]), t.Cap)
+			n = Clamp(g, g.Scalar(c.Args[1]), t.Cap)
 		}
 		b.Store(p, 0, 4, n)
 		if !g.Printing() || n.Op != ir.Const {
@@ -272,7 +272,7 @@ func memory(g Gen, e syntax.Expr, t types.Type) (addr *ir.Value, space types.Spa
 	return g.Mem(e), types.Kernel, true
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "strncmp", Min: 3, Params: []Param{{"a", StringLike}, {"b", StringLike}, {"n", IntLit}}, Result: types.Uint64,
 	Doc: "0 if the first n bytes of two strings are equal, else 1.",
 	Example: `tracepoint:syscalls:sys_enter_openat / strncmp(str(args.filename), "/etc/", 5) == 0 / { @[comm] ` +
@@ -301,7 +301,7 @@ func stringBytes(g Gen, c *Call, i, n int) (*ir.Value, int) {
 	n = min(max(n, 1), c.Config.MaxStrlen)
 	p := g.Temp("string", n, 8)
 	g.B().Zero(p, 0, n)
-	g.ReadStr(c.Args[i], g.Space(c.Args[i]), p, 0, konst(g, int64(n)), g.Scalar(c.Args[i]))
+	g.ReadStr(c.Args[i], g.Space(c.Args[i]), p, 0, Number(g, int64(n)), g.Scalar(c.Args[i]))
 	return p, n
 }
 
@@ -311,14 +311,14 @@ func stringBytes(g Gen, c *Call, i, n int) (*ir.Value, int) {
 func CompareBytes(g Gen, a, s *ir.Value, n int, stop bool) *ir.Value {
 	b := g.B()
 	if n <= 0 {
-		return konst(g, 0)
+		return Number(g, 0)
 	}
 	if stop {
 		return compareStrings(g, a, s, n)
 	}
 	// Words are compared in groups, so that long strings leave early.
 	out := g.Temp("differ", 8, 8)
-	b.Store(out, 0, 8, konst(g, 0))
+	b.Store(out, 0, 8, Number(g, 0))
 	var group func(off int)
 	group = func(off int) {
 		var acc *ir.Value
@@ -332,9 +332,9 @@ func CompareBytes(g Gen, a, s *ir.Value, n int, stop bool) *ir.Value {
 			}
 			off += w
 		}
-		b.Store(out, 0, 8, b.Arith(ir.Ne, acc, konst(g, 0)))
+		b.Store(out, 0, 8, b.Arith(ir.Ne, acc, Number(g, 0)))
 		if off < n {
-			g.When(b.Arith(ir.Eq, acc, konst(g, 0)), false, func() { group(off) })
+			g.When(b.Arith(ir.Eq, acc, Number(g, 0)), false, func() { group(off) })
 		}
 	}
 	group(0)
@@ -357,17 +357,17 @@ func width(n int) int {
 func compareStrings(g Gen, a, s *ir.Value, n int) *ir.Value {
 	b := g.B()
 	out := g.Temp("differ", 8, 8)
-	b.Store(out, 0, 8, konst(g, 0))
+	b.Store(out, 0, 8, Number(g, 0))
 	done := b.NewBlock()
 	for i := range n {
 		x, y := b.Load(a, i, 1, false), b.Load(s, i, 1, false)
 		same, differ, more := b.NewBlock(), b.NewBlock(), b.NewBlock()
 		b.If(b.Arith(ir.Eq, x, y), same, differ)
 		b.Begin(differ)
-		b.Store(out, 0, 8, konst(g, 1))
+		b.Store(out, 0, 8, Number(g, 1))
 		b.Jump(done)
 		b.Begin(same)
-		b.If(b.Arith(ir.Eq, x, konst(g, 0)), done, more)
+		b.If(b.Arith(ir.Eq, x, Number(g, 0)), done, more)
 		b.Begin(more)
 	}
 	b.Jump(done)

@@ -21,18 +21,18 @@ var (
 	usymType = &types.Deferred{Name: "usym_t", By: types.UserSymbolText, Bytes: 16, Algn: 8}
 )
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "ksym", LabelOf: FirstArg, Old: []string{"sym"}, Min: 1, Params: []Param{{"address", Address}},
 	Result: ksymType, Renders: types.KernelSymbolText,
 	Doc:     "The name of the kernel symbol that an address lies in, found when printed.",
 	Example: `tracepoint:timer:hrtimer_start { @[ksym(args.function)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
-		p := place(g, ksymType, dst)
+		p := Place(g, ksymType, dst)
 		g.B().Store(p, 0, 8, g.Scalar(c.Args[0]))
 		return p
 	},
 	Render: func(e Env, _ *types.Deferred, raw []byte) value.Value {
-		addr := le64(raw)
+		addr := Uint64(raw)
 		if name, _, ok := e.KernelSymbol(addr); ok {
 			return value.Text(name)
 		}
@@ -56,13 +56,13 @@ func storeUsym(g Gen, c *Call, p, addr *ir.Value) {
 	b.Store(p, 8, 8, high32(g, pidTgid(g, c, false)))
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "usym", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", Address}}, Result: usymType,
 	Renders: types.UserSymbolText, UserSymbols: true,
 	Doc:     "The name of the symbol of the current process that an address lies in, found when printed.",
 	Example: `uprobe:libc:qsort { @[usym(arg3)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
-		p := place(g, usymType, dst)
+		p := Place(g, usymType, dst)
 		storeUsym(g, c, p, g.Scalar(c.Args[0]))
 		return p
 	},
@@ -70,7 +70,7 @@ var _ = define(Func{
 		if len(raw) < 16 {
 			return value.Null{}
 		}
-		addr, pid := le64(raw), int(binary.LittleEndian.Uint32(raw[8:]))
+		addr, pid := Uint64(raw), int(binary.LittleEndian.Uint32(raw[8:]))
 		if text, ok := e.UserName(pid, addr); ok {
 			return value.Text(text)
 		}
@@ -78,7 +78,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "func", Also: []string{"__builtin_func"}, Bare: true, Fixed: true, Probes: probe.HasFunc,
 	Doc:     "The name of the traced function.",
 	Example: `kprobe:vfs_* { @[func] = count(); }`,
@@ -102,7 +102,7 @@ var _ = define(Func{
 		if t, ok := c.Result.(*types.String); ok {
 			return storePointText(g, t, dst, func(p *probe.Point) string { return funcName(p, g.Config()) })
 		}
-		p := place(g, c.Result, dst)
+		p := Place(g, c.Result, dst)
 		addr := g.Context().Group.Mech.Func(g.Context())
 		if c.Result == types.Type(usymType) {
 			storeUsym(g, c, p, addr)
@@ -198,9 +198,9 @@ func stack(f Func, user bool) {
 	f.Lower = func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		t := c.Result.(*types.Stack)
 		b := g.B()
-		p := place(g, t, dst)
+		p := Place(g, t, dst)
 		id := g.Temp("stack", 8, 8)
-		b.Store(id, 0, 8, konst(g, -1))
+		b.Store(id, 0, 8, Number(g, -1))
 		var pid *ir.Value
 		if user {
 			pid = high32(g, pidTgid(g, c, false))
@@ -208,14 +208,14 @@ func stack(f Func, user bool) {
 		depth := min(t.Limit, g.Context().O.Machine.MaxStack())
 		byPointers := func() {
 			flags := stackFlags(g, user)
-			got := call(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(depth)), flags)
+			got := Helper(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(depth)), flags)
 			b.Store(id, 0, 8, got)
-			g.When(b.Arith(ir.Eq, got, konst(g, -eexist)), true, func() { spillStack(g, t, depth, flags, id) })
+			g.When(b.Arith(ir.Eq, got, Number(g, -eexist)), true, func() { spillStack(g, t, depth, flags, id) })
 		}
 		if t.Limit > 0 {
 			if user && g.Unwinds() {
 				doubt := unwindStack(g, c, t, pid, id)
-				g.When(b.Arith(ir.Eq, b.Load(id, 0, 8, false), konst(g, -1)), false, func() {
+				g.When(b.Arith(ir.Eq, b.Load(id, 0, 8, false), Number(g, -1)), false, func() {
 					byPointers()
 					if t.Limit > 1 { // else it is where the thread is, and nobody's caller
 						b := g.B()
@@ -228,8 +228,8 @@ func stack(f Func, user bool) {
 			// A kernel thread has no user stack, and a program interrupted in
 			// user code no kernel stack: EFAULT is no failure.
 			now := b.Load(id, 0, 8, false)
-			g.When(b.Arith(ir.SLt, now, konst(g, 0)), true, func() {
-				g.When(b.Arith(ir.Ne, now, konst(g, -efault)), true, func() {
+			g.When(b.Arith(ir.SLt, now, Number(g, 0)), true, func() {
+				g.When(b.Arith(ir.Ne, now, Number(g, -efault)), true, func() {
 					g.Failed(c.Expr, object.StackFailed, name, now)
 				})
 			})
@@ -238,11 +238,11 @@ func stack(f Func, user bool) {
 		if user {
 			b.Store(p, 8, 8, pid)
 		} else {
-			b.Store(p, 8, 8, konst(g, 0))
+			b.Store(p, 8, 8, Number(g, 0))
 		}
 		return p
 	}
-	define(f)
+	Define(f)
 }
 
 func init() {
@@ -274,7 +274,7 @@ func init() {
 // stackFlags is what the kernel is told of the stack it takes: whose it is, and how many frames to leave out.
 func stackFlags(g Gen, user bool) *ir.Value {
 	if user {
-		return konst(g, userStackFlag)
+		return Number(g, userStackFlag)
 	}
 	return g.OwnFrames()
 }
@@ -291,16 +291,16 @@ func spillStack(g Gen, t *types.Stack, depth int, flags, id *ir.Value) {
 	b := g.B()
 	frames := g.Temp("frames", 8*t.Limit, 8)
 	b.Zero(frames, 0, 8*t.Limit)
-	got := call(g, asm.FnGetStack, g.Context().Ctx, frames, konst(g, int64(8*depth)), flags)
+	got := Helper(g, asm.FnGetStack, g.Context().Ctx, frames, Number(g, int64(8*depth)), flags)
 	b.Store(id, 0, 8, got)
-	g.When(b.Arith(ir.SLt, konst(g, 0), got), false, func() {
-		h := konst(g, 0)
+	g.When(b.Arith(ir.SLt, Number(g, 0), got), false, func() {
+		h := Number(g, 0)
 		for i := range depth {
 			h = b.Arith(ir.Xor, h, b.Load(frames, 8*i, 8, false))
-			h = b.Arith(ir.Mul, h, konst(g, -0x61c8864680b583eb)) // 2^64 divided by the golden ratio
-			h = b.Arith(ir.Xor, h, b.Arith(ir.LShr, h, konst(g, 32)))
+			h = b.Arith(ir.Mul, h, Number(g, -0x61c8864680b583eb)) // 2^64 divided by the golden ratio
+			h = b.Arith(ir.Xor, h, b.Arith(ir.LShr, h, Number(g, 32)))
 		}
-		h = b.Arith(ir.Or, b.Arith(ir.LShr, h, konst(g, 2)), konst(g, 1<<61))
+		h = b.Arith(ir.Or, b.Arith(ir.LShr, h, Number(g, 2)), Number(g, 1<<61))
 		keepStack(g, t, h, frames, id)
 	})
 }
@@ -313,9 +313,9 @@ func keepStack(g Gen, t *types.Stack, number, frames, id *ir.Value) {
 	b.Store(key, 0, 8, number)
 	b.Store(id, 0, 8, number)
 	there := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(g.SpillMap(t.Limit)), key)
-	g.When(b.Arith(ir.Eq, there, konst(g, 0)), true, func() {
-		failed := call(g, asm.FnMapUpdateElem, b.MapPtr(g.SpillMap(t.Limit)), key, frames, konst(g, 0))
-		g.When(b.Arith(ir.Ne, failed, konst(g, 0)), true, func() { b.Store(id, 0, 8, failed) })
+	g.When(b.Arith(ir.Eq, there, Number(g, 0)), true, func() {
+		failed := Helper(g, asm.FnMapUpdateElem, b.MapPtr(g.SpillMap(t.Limit)), key, frames, Number(g, 0))
+		g.When(b.Arith(ir.Ne, failed, Number(g, 0)), true, func() { b.Store(id, 0, 8, failed) })
 	})
 }
 
@@ -328,7 +328,7 @@ func unwindStack(g Gen, c *Call, t *types.Stack, pid, id *ir.Value) (doubt *ir.V
 	n := 8 * t.Limit
 	frames := g.Temp("frames", n, 8)
 	number, _, doubt := g.Unwind(c.Expr, pid, frames, t.Limit, func() { askForTables(g, c, pid) })
-	g.When(b.Arith(ir.Ne, number, konst(g, 0)), false, func() { keepStack(g, t, number, frames, id) })
+	g.When(b.Arith(ir.Ne, number, Number(g, 0)), false, func() { keepStack(g, t, number, frames, id) })
 	return doubt
 }
 
@@ -339,7 +339,7 @@ const ustackName = "ustack"
 func askForTables(g Gen, c *Call, pid *ir.Value) {
 	g.Send(c, &object.Event{Builtin: ustackName, Map: -1}, 8, func(rec *ir.Value) *ir.Value {
 		g.B().Store(rec, 4, 4, pid)
-		return konst(g, 8)
+		return Number(g, 8)
 	})
 }
 
@@ -355,7 +355,7 @@ func stackMode(word string) types.StackMode {
 	return types.StackDefault
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "reg", Min: 1, Params: []Param{{"name", StringLit}}, Result: types.Uint64, Probes: probe.HasRegs,
 	Doc:     "A register of the traced context, by the names of struct pt_regs.",
 	Example: `profile:hz:99 { printf("%lx\n", reg("sp")); }`,

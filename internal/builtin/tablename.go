@@ -51,7 +51,7 @@ func (t *nameTable) image() []byte {
 // naming defines a function from numbers to names, which the probe finds in a
 // table of the data map.
 func naming(name, label, doc, example string, table func(c *Call) *nameTable) {
-	define(Func{
+	Define(Func{
 		Name: name, Label: label, Min: 1, Params: []Param{{"number", Integer}}, Yields: "string", Doc: doc,
 		Example: example,
 		Check:   func(c *Call) types.Type { return &types.String{Cap: table(c).stride()} },
@@ -64,17 +64,17 @@ func naming(name, label, doc, example string, table func(c *Call) *nameTable) {
 		},
 		Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 			b, t := g.B(), table(c)
-			p := place(g, c.Result, dst)
+			p := Place(g, c.Result, dst)
 			n := g.Scalar(c.Args[0])
 			if t.unsigned {
-				n = g.Choose(b.Arith(ir.SLt, n, konst(g, 0)),
+				n = g.Choose(b.Arith(ir.SLt, n, Number(g, 0)),
 					func() *ir.Value { return b.Emit(ir.Neg, ir.I64, n) },
 					func() *ir.Value { return n })
 			}
-			last := konst(g, int64(len(t.names)))
+			last := Number(g, int64(len(t.names)))
 			n = g.Choose(b.Arith(ir.ULt, n, last), func() *ir.Value { return n }, func() *ir.Value { return last })
 			stride := t.stride()
-			entry := b.Arith(ir.Add, b.Data(g.Table(t.image())), b.Arith(ir.Mul, n, konst(g, int64(stride))))
+			entry := b.Arith(ir.Add, b.Data(g.Table(t.image())), b.Arith(ir.Mul, n, Number(g, int64(stride))))
 			b.Copy(p, 0, entry, stride)
 			return p
 		},

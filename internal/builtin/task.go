@@ -18,16 +18,16 @@ import (
 func pidTgid(g Gen, c *Call, initial bool) *ir.Value {
 	ns, err := g.Context().O.Machine.PIDNamespace()
 	if initial || err != nil || ns.Initial {
-		return call(g, asm.FnGetCurrentPidTgid)
+		return Helper(g, asm.FnGetCurrentPidTgid)
 	}
 	// struct bpf_pidns_info {u32 pid; u32 tgid}: the packed order of the plain
 	// helper is tgid<<32|pid, and so is this one read as a little-endian word.
 	info := g.Temp("pidns", 8, 8)
 	b := g.B()
-	b.Store(info, 0, 8, konst(g, 0))
-	r := call(g, asm.FnGetNsCurrentPidTgid, konst(g, int64(ns.Dev)), konst(g, int64(ns.Ino)), info, konst(g, 8))
-	g.When(b.Arith(ir.Ne, r, konst(g, 0)), true, func() {
-		b.Store(info, 0, 8, konst(g, 0))
+	b.Store(info, 0, 8, Number(g, 0))
+	r := Helper(g, asm.FnGetNsCurrentPidTgid, Number(g, int64(ns.Dev)), Number(g, int64(ns.Ino)), info, Number(g, 8))
+	g.When(b.Arith(ir.Ne, r, Number(g, 0)), true, func() {
+		b.Store(info, 0, 8, Number(g, 0))
 		g.Failed(c.Expr, object.HelperFailed, "get_ns_current_pid_tgid", r)
 	})
 	return b.Load(info, 0, 8, false)
@@ -35,7 +35,7 @@ func pidTgid(g Gen, c *Call, initial bool) *ir.Value {
 
 func inInit(c *Call) bool { return len(c.Words) > 0 && c.Words[0] == "init" }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "pid", Bare: true, Fixed: true, Params: []Param{{"namespace", Word}}, Words: []string{"curr_ns", "init"},
 	Doc: "The process ID (thread group ID) of the current task, as seen from hawk's pid namespace; `pid(init)` " +
 		"as seen from the initial one.",
@@ -47,7 +47,7 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "tid", Bare: true, Fixed: true, Params: []Param{{"namespace", Word}}, Words: []string{"curr_ns", "init"},
 	Doc: "The thread ID of the current task, as seen from hawk's pid namespace; `tid(init)` as seen from the " +
 		"initial one.",
@@ -59,37 +59,37 @@ var _ = define(Func{
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "uid", Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The real user ID of the current task in the initial user namespace.",
 	Example: `tracepoint:syscalls:sys_enter_execve / uid == 0 / { @[comm] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return low32(g, call(g, asm.FnGetCurrentUidGid))
+		return low32(g, Helper(g, asm.FnGetCurrentUidGid))
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "gid", Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The real group ID of the current task in the initial user namespace.",
 	Example: `tracepoint:syscalls:sys_enter_execve { @[gid] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return high32(g, call(g, asm.FnGetCurrentUidGid))
+		return high32(g, Helper(g, asm.FnGetCurrentUidGid))
 	},
 })
 
 var username = &types.Deferred{Name: "username_t", By: types.UsernameText, Bytes: 8, Algn: 8, Int: true}
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "username", Label: "user", Bare: true, Fixed: true, Result: username, Renders: types.UsernameText,
 	Doc:     "The name of the current task's user, looked up when printed; the number if there is no name.",
 	Example: `tracepoint:syscalls:sys_enter_execve { @[username] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
-		p := place(g, username, dst)
-		g.B().Store(p, 0, 8, low32(g, call(g, asm.FnGetCurrentUidGid)))
+		p := Place(g, username, dst)
+		g.B().Store(p, 0, 8, low32(g, Helper(g, asm.FnGetCurrentUidGid)))
 		return p
 	},
 	Render: func(e Env, _ *types.Deferred, raw []byte) value.Value {
-		return value.Text(e.Username(le64(raw)))
+		return value.Text(e.Username(Uint64(raw)))
 	},
 })
 
@@ -100,11 +100,11 @@ var commType = &types.String{Cap: 16}
 // earlier, longer name: they are cleared unless the text is only printed.
 func lowerComm(g Gen, c *Call, dst *ir.Value) *ir.Value {
 	b := g.B()
-	p := place(g, commType, dst)
+	p := Place(g, commType, dst)
 	task := g.Task()
-	field, ok := taskField(g, "comm")
+	field, ok := TaskField(g, "comm")
 	if !ok || task.Kind != ir.Ptr {
-		call(g, asm.FnGetCurrentComm, p, konst(g, 16))
+		Helper(g, asm.FnGetCurrentComm, p, Number(g, 16))
 		return p
 	}
 	name := probe.Member(b, task, field)
@@ -125,7 +125,7 @@ func storeWord(g Gen, p *ir.Value, off int, w *ir.Value) {
 	for i := 0; i < 8; i += width {
 		part := w
 		if i > 0 {
-			part = g.B().Arith(ir.LShr, w, konst(g, int64(8*i)))
+			part = g.B().Arith(ir.LShr, w, Number(g, int64(8*i)))
 		}
 		g.B().Store(p, off+i, width, part)
 	}
@@ -137,25 +137,25 @@ func storeWord(g Gen, p *ir.Value, off int, w *ir.Value) {
 func clearTail(g Gen, w0, w1 *ir.Value) (*ir.Value, *ir.Value) {
 	b := g.B()
 	zeros := func(w *ir.Value) *ir.Value {
-		t := b.Arith(ir.Sub, w, konst(g, 0x0101010101010101))
-		t = b.Arith(ir.And, t, b.Arith(ir.Xor, w, konst(g, -1)))
-		return b.Arith(ir.And, t, konst(g, -0x7f7f7f7f7f7f7f80))
+		t := b.Arith(ir.Sub, w, Number(g, 0x0101010101010101))
+		t = b.Arith(ir.And, t, b.Arith(ir.Xor, w, Number(g, -1)))
+		return b.Arith(ir.And, t, Number(g, -0x7f7f7f7f7f7f7f80))
 	}
 	// below(z) has the bits below the lowest set bit of z, all ones for 0.
 	below := func(z *ir.Value) *ir.Value {
 		low := b.Arith(ir.And, z, b.Emit(ir.Neg, ir.I64, z))
-		return b.Arith(ir.Sub, low, konst(g, 1))
+		return b.Arith(ir.Sub, low, Number(g, 1))
 	}
 	z0, z1 := zeros(w0), zeros(w1)
 	// The second word counts only if the first has no NUL.
 	any0 := b.Arith(ir.Or, z0, b.Emit(ir.Neg, ir.I64, z0))
-	keep1 := b.Arith(ir.Xor, b.Arith(ir.AShr, any0, konst(g, 63)), konst(g, -1))
+	keep1 := b.Arith(ir.Xor, b.Arith(ir.AShr, any0, Number(g, 63)), Number(g, -1))
 	return b.Arith(ir.And, w0, below(z0)), b.Arith(ir.And, b.Arith(ir.And, w1, below(z1)), keep1)
 }
 
-// kernelMembers reports members of a struct of the kernel's that a function
+// KernelMembers reports members of a struct of the kernel's that a function
 // reads and the kernel's types do not have.
-func kernelMembers(c *Call, name string, members ...string) {
+func KernelMembers(c *Call, name string, members ...string) {
 	t, err := c.Machine.TypeByName("struct", name)
 	if err != nil {
 		c.Errorf(c.Expr, "no-kernel-types", "%s needs the kernel's types, which are not known: %s", c.Name,
@@ -172,8 +172,8 @@ func kernelMembers(c *Call, name string, members ...string) {
 	}
 }
 
-// taskField is a member of struct task_struct.
-func taskField(g Gen, name string) (types.Field, bool) {
+// TaskField is a member of struct task_struct.
+func TaskField(g Gen, name string) (types.Field, bool) {
 	t, err := g.Context().O.Machine.TypeByName("struct", "task_struct")
 	if err != nil {
 		return types.Field{}, false
@@ -181,7 +181,7 @@ func taskField(g Gen, name string) (types.Field, bool) {
 	return t.(*types.Struct).Field(name)
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "curtask", Bare: true, Fixed: true,
 	Doc:     "The current task, to follow its fields: `curtask.prio`.",
 	Example: `profile:hz:99 { @priority = lhist(curtask.prio, 0, 140, 10); }`,
@@ -197,16 +197,16 @@ var _ = define(Func{
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value { return g.Task() },
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "cpu", Also: []string{"__builtin_cpu"}, Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The number of the processor the probe fired on.",
 	Example: `profile:hz:99 { @[cpu] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return call(g, asm.FnGetSmpProcessorId)
+		return Helper(g, asm.FnGetSmpProcessorId)
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "ncpus", Also: []string{"__builtin_ncpus"}, Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The number of possible processors.",
 	Example: `begin { printf("%d processors\n", ncpus); }`,
@@ -217,58 +217,58 @@ var _ = define(Func{
 		return Const{Kind: IntConst, Int: uint64(c.Machine.PossibleCPUs())}, known
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return deferred(g, machine.Fact{Kind: machine.CPUs}, int64(c.Machine.PossibleCPUs()))
+		return FactOf(g, machine.Fact{Kind: machine.CPUs}, int64(c.Machine.PossibleCPUs()))
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "numaid", Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The NUMA node the probe fired on.",
 	Example: `profile:hz:99 { @[numaid] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return call(g, asm.FnGetNumaNodeId)
+		return Helper(g, asm.FnGetNumaNodeId)
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "jiffies", Bare: true, Result: types.Uint64,
 	Doc:     "The kernel's tick counter.",
 	Example: `interval:s:1 { print(jiffies); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return call(g, asm.FnJiffies64)
+		return Helper(g, asm.FnJiffies64)
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "cgroup", Wide: true, Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The ID of the current task's cgroup in the version 2 hierarchy.",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[cgroup] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return call(g, asm.FnGetCurrentCgroupId)
+		return Helper(g, asm.FnGetCurrentCgroupId)
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "rand", Bare: true, Result: types.Uint64,
 	Doc:     "A random 32-bit number.",
 	Example: `tracepoint:syscalls:sys_enter_read / rand % 100 == 0 / { @[comm] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return low32(g, call(g, asm.FnGetPrandomU32))
+		return low32(g, Helper(g, asm.FnGetPrandomU32))
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "cpid", Also: []string{"__builtin_cpid"}, Bare: true, Fixed: true, Result: types.Uint64,
 	Doc:     "The process ID of the command started with `-c`, 0 without one.",
 	Example: `tracepoint:syscalls:sys_enter_openat / pid == cpid / { printf("%s\n", str(args.filename)); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		child := g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
-		g.When(g.B().Arith(ir.Eq, child, konst(g, 0)), true, func() { g.Failed(c.Expr, object.NoChild, c.Name, nil) })
+		g.When(g.B().Arith(ir.Eq, child, Number(g, 0)), true, func() { g.Failed(c.Expr, object.NoChild, c.Name, nil) })
 		return child
 	},
 })
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "has_cpid", Bare: true, Fixed: true, Result: types.Bool,
 	Doc:     "Whether there is a command started with `-c`.",
 	Example: `tracepoint:syscalls:sys_enter_openat / !has_cpid || pid == cpid / { @[comm] = count(); }`,
@@ -281,17 +281,17 @@ var _ = define(Func{
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		pid := g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
-		return g.B().Arith(ir.Ne, pid, konst(g, 0))
+		return g.B().Arith(ir.Ne, pid, Number(g, 0))
 	},
 })
 
 // relative defines ppid, pcomm, leader_tid and leader_comm: a member of a
 // task that another task points to.
 func relative(name, doc, example, link, member string, result types.Type) {
-	define(Func{
+	Define(Func{
 		Name: name, Bare: true, Params: []Param{{"task", Address}}, Result: result, Doc: doc, Example: example,
 		Check: func(c *Call) types.Type {
-			kernelMembers(c, "task_struct", link, member)
+			KernelMembers(c, "task_struct", link, member)
 			return result
 		},
 		Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
@@ -302,14 +302,14 @@ func relative(name, doc, example, link, member string, result types.Type) {
 			} else {
 				task = g.Task()
 			}
-			to, _ := taskField(g, link)
-			field, _ := taskField(g, member)
+			to, _ := TaskField(g, link)
+			field, _ := TaskField(g, member)
 			size := result.Size()
 			var out *ir.Value
 			if types.IsScalar(result) {
 				out = g.Temp(name, 8, 8)
 			} else {
-				out = place(g, result, dst)
+				out = Place(g, result, dst)
 			}
 			if task.Kind == ir.Ptr {
 				at := probe.Member(b, b.LoadPtr(probe.Member(b, task, to), 0), field)
@@ -322,14 +322,14 @@ func relative(name, doc, example, link, member string, result types.Type) {
 				return out
 			}
 			ptr := g.Temp("task", 8, 8)
-			g.ReadMem(c.Expr, types.Kernel, ptr, 0, konst(g, 8), probe.Member(b, task, to))
+			g.ReadMem(c.Expr, types.Kernel, ptr, 0, Number(g, 8), probe.Member(b, task, to))
 			rel := probe.Member(b, b.Load(ptr, 0, 8, false), field)
 			if types.IsScalar(result) {
-				g.ReadMem(c.Expr, types.Kernel, out, 0, konst(g, int64(size)), rel)
+				g.ReadMem(c.Expr, types.Kernel, out, 0, Number(g, int64(size)), rel)
 				return b.Load(out, 0, size, true)
 			}
 			b.Zero(out, 0, size)
-			g.ReadStr(c.Expr, types.Kernel, out, 0, konst(g, int64(size)), rel)
+			g.ReadStr(c.Expr, types.Kernel, out, 0, Number(g, int64(size)), rel)
 			return out
 		},
 	})
@@ -347,7 +347,7 @@ func init() {
 		"tracepoint:syscalls:sys_enter_futex { @[leader_comm, comm] = count(); }", "group_leader", "comm", commType)
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "usermode", Also: []string{"__builtin_usermode"}, Bare: true, Result: types.Uint8,
 	Doc: "1 if the probe interrupted user code, else 0. Known at compile time where the probe has no " +
 		"registers: 1 in begin and end, 0 in the others.",
@@ -365,6 +365,6 @@ var _ = define(Func{
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b, user := g.B(), c.Machine.Arch().User
 		w := b.Load(g.Context().Group.Mech.Regs(g.Context()), user.Offset, 8, false)
-		return b.Arith(ir.Eq, b.Arith(ir.And, w, konst(g, int64(user.Mask))), konst(g, int64(user.Equal)))
+		return b.Arith(ir.Eq, b.Arith(ir.And, w, Number(g, int64(user.Mask))), Number(g, int64(user.Equal)))
 	},
 })

@@ -94,16 +94,16 @@ func checkSeries(c *Call) ([]int64, bool) {
 // interval of the ring that is.
 func seriesTime(g Gen, t *types.Agg) (now, epoch, slot *ir.Value) {
 	b := g.B()
-	now = b.Arith(ir.Add, call(g, asm.FnKtimeGetBootNs), b.Load(b.Data(object.DataTAI), 0, 8, false))
-	epoch = b.Arith(ir.UDiv, now, konst(g, t.Params[0]))
-	return now, epoch, b.Arith(ir.UMod, epoch, konst(g, t.Params[1]))
+	now = b.Arith(ir.Add, Helper(g, asm.FnKtimeGetBootNs), b.Load(b.Data(object.DataTAI), 0, 8, false))
+	epoch = b.Arith(ir.UDiv, now, Number(g, t.Params[0]))
+	return now, epoch, b.Arith(ir.UMod, epoch, Number(g, t.Params[1]))
 }
 
 func updateSeries(g Gen, t *types.Agg, p, x *ir.Value) {
 	b := g.B()
 	now, epoch, slot := seriesTime(g, t)
-	g.When(b.Arith(ir.ULt, slot, konst(g, t.Params[1])), false, func() { // which the verifier does not know
-		at := b.Arith(ir.Add, p, b.Arith(ir.Mul, slot, konst(g, intervalBytes)))
+	g.When(b.Arith(ir.ULt, slot, Number(g, t.Params[1])), false, func() { // which the verifier does not know
+		at := b.Arith(ir.Add, p, b.Arith(ir.Mul, slot, Number(g, intervalBytes)))
 		updateInterval(g, t, at, x, now, epoch)
 	})
 }
@@ -120,12 +120,12 @@ func updateInterval(g Gen, t *types.Agg, at, x, now, epoch *ir.Value) {
 	switch keep {
 	case keepSum, keepAvg:
 		g.When(fresh, true, func() {
-			b.Store(at, 0, 8, konst(g, 0))
-			b.Store(at, metaAt, 8, konst(g, 0))
+			b.Store(at, 0, 8, Number(g, 0))
+			b.Store(at, metaAt, 8, Number(g, 0))
 			b.Store(at, epochAt, 8, epoch)
 		})
 		b.AtomicAdd(at, 0, 8, x)
-		b.AtomicAdd(at, metaAt, 8, konst(g, 1))
+		b.AtomicAdd(at, metaAt, 8, Number(g, 1))
 	case keepMin, keepMax:
 		less := ir.ULt
 		if t.Signed {

@@ -68,7 +68,7 @@ func distinct(found map[*probe.Point][]spot) bool {
 	return !several || !clash
 }
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "uaddr", Wide: true, Also: []string{"__builtin_uaddr"}, Min: 1, Params: []Param{{"symbol", StringLit}},
 	Probes: probe.HasUserAddrs, Uses: probe.Uses{Probe: true},
 	Doc: "The address of a symbol of the probed program or library in the current process. Its size says what " +
@@ -129,7 +129,7 @@ var _ = define(Func{
 			same = same && len(s) == 1 && s[0].delta == all[0][0].delta
 		}
 		if same {
-			return b.Arith(ir.Add, ip, konst(g, all[0][0].delta))
+			return b.Arith(ir.Add, ip, Number(g, all[0][0].delta))
 		}
 		if single {
 			return b.Arith(ir.Add, ip, deltaOf(g, ctx, all))
@@ -147,9 +147,9 @@ func deltaOf(g Gen, ctx *probe.Context, all [][]spot) *ir.Value {
 	}
 	at := g.Table(table)
 	index := ctx.Index()
-	known := g.Choose(b.Arith(ir.ULt, index, konst(g, int64(len(all)))),
-		func() *ir.Value { return index }, func() *ir.Value { return konst(g, 0) })
-	return b.Load(b.Arith(ir.Add, b.Data(at), b.Arith(ir.Shl, known, konst(g, 3))), 0, 8, false)
+	known := g.Choose(b.Arith(ir.ULt, index, Number(g, int64(len(all)))),
+		func() *ir.Value { return index }, func() *ir.Value { return Number(g, 0) })
+	return b.Load(b.Arith(ir.Add, b.Data(at), b.Arith(ir.Shl, known, Number(g, 3))), 0, 8, false)
 }
 
 // deltaNear finds the breakpoint that fired by the bits of its address that
@@ -157,10 +157,10 @@ func deltaOf(g Gen, ctx *probe.Context, all [][]spot) *ir.Value {
 func deltaNear(g Gen, ip *ir.Value, all []spot) *ir.Value {
 	b := g.B()
 	if len(all) == 1 {
-		return konst(g, all[0].delta)
+		return Number(g, all[0].delta)
 	}
-	here := b.Arith(ir.Eq, b.Arith(ir.And, ip, konst(g, pageBits)), konst(g, int64(all[0].addr&pageBits)))
+	here := b.Arith(ir.Eq, b.Arith(ir.And, ip, Number(g, pageBits)), Number(g, int64(all[0].addr&pageBits)))
 	return g.Choose(here, func() *ir.Value {
-		return konst(g, all[0].delta)
+		return Number(g, all[0].delta)
 	}, func() *ir.Value { return deltaNear(g, ip, all[1:]) })
 }

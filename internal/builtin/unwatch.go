@@ -8,7 +8,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-var _ = define(Func{
+var _ = Define(Func{
 	Name: "unwatch", Min: 1, Params: []Param{{"address", Address}}, Result: types.Void,
 	Doc: "Ends the watchpoints at an address, when user space handles the event: in all threads and on all " +
 		"processors, whose registers are free then. " +
@@ -18,7 +18,7 @@ var _ = define(Func{
 		addr := g.Scalar(c.Args[0])
 		g.Send(c, &object.Event{Map: -1}, 16, func(rec *ir.Value) *ir.Value {
 			g.B().Store(rec, 8, 8, addr)
-			return konst(g, 16)
+			return Number(g, 16)
 		})
 		return nil
 	},

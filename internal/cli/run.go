@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/builtin/show"
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
@@ -118,7 +118,7 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 	if !done {
 		status, done = c.badFormat()
 	}
-	if !done && c.format == csvRows && !builtin.PrintsRows(p.Object) {
+	if !done && c.format == csvRows && !show.PrintsRows(p.Object) {
 		status, done = c.fail(exitUsage, errors.New("-f csv is for scripts that print rows, by row()")), true
 	}
 	if !done {
@@ -156,7 +156,7 @@ func (c *command) badFormat() (status int, bad bool) {
 
 // badColumns reports a column of --columns that no row of the script has.
 func (c *command) badColumns(o *object.Object) error {
-	names := builtin.RowColumns(o)
+	names := show.RowColumns(o)
 	for _, name := range c.columns {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("No column is called \"%s\"; there are: %s", name, strings.Join(names, ", "))

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"strings"
 
-	_ "github.com/hawktrace/hawk/internal/probe/kinds" // all that the table can have
+	_ "github.com/hawktrace/hawk/internal/builtin/table" // all that there is
+	_ "github.com/hawktrace/hawk/internal/probe/kinds"   // likewise
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/probe"

@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	_ "github.com/hawktrace/hawk/internal/probe/kinds" // all that the table can have
+	_ "github.com/hawktrace/hawk/internal/builtin/table" // all that there is
+	_ "github.com/hawktrace/hawk/internal/probe/kinds"   // likewise
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"

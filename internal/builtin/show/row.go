@@ -1,9 +1,10 @@
-package builtin
+package show
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
@@ -12,8 +13,9 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-var _ = define(Func{
-	Name: "row", Emits: true, Min: 2, Params: []Param{{"columns", StringLit}, {"argument", AnyValue}}, Variadic: true,
+var _ = builtin.Define(builtin.Func{
+	Name: "row", Emits: true, Min: 2, Variadic: true,
+	Params: []builtin.Param{builtin.StringLit.Named("columns"), builtin.AnyValue.Named("argument")},
 	Doc: "Prints a line in columns, under their names, which are printed once: as soon as everything is " +
 		"attached, or before the first row if the script has rows of several forms. A column is " +
 		"`NAME[:[<|>][width][/unit][.digits][x|o|t|e]][?[!]option]`. Numbers stand on the right, other values " +
@@ -27,7 +29,7 @@ var _ = define(Func{
 		"`-f json` makes an object of each row, `-f csv` a line of values.",
 	Example: `tracepoint:syscalls:sys_exit_read ` +
 		`{ row("TIME(s):>12e?timestamp PID:<7 COMM:<16 RET", nsecs, pid, comm, args.ret); }`,
-	Options: func(c *Call) []*object.Option {
+	Options: func(c *builtin.Call) []*object.Option {
 		text, _ := c.Str(0)
 		columns, _ := output.ParseColumns(text)
 		var out []*object.Option
@@ -38,19 +40,19 @@ var _ = define(Func{
 		}
 		return out
 	},
-	Check: func(c *Call) types.Type {
+	Check: func(c *builtin.Call) types.Type {
 		if text, ok := c.Str(0); ok {
 			c.Payload = checkRow(c, text)
 		}
 		return types.Void
 	},
-	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		r := c.Payload.(*row)
 		g.Event(c, &object.Event{Text: r.spec}, r.args)
 		return nil
 	},
 	Opening: func(ev *object.Event) output.Item { return output.Header{Spec: ev.Text} },
-	Handle: func(e Env, ev *object.Event, rec []byte) error {
+	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
 		r := output.Row{Spec: ev.Text, Cells: make([]value.Value, len(ev.Args)), Boot: e.BootTime(), Start: e.Started()}
 		for i, a := range ev.Args {
 			r.Cells[i] = e.Decode(a, rec)
@@ -67,7 +69,7 @@ type row struct {
 	args []syntax.Expr
 }
 
-func checkRow(c *Call, text string) *row {
+func checkRow(c *builtin.Call, text string) *row {
 	columns, err := output.ParseColumns(text)
 	if err != nil {
 		c.Errorf(c.Args[0], "bad-format", "row(): %v", err)
@@ -86,7 +88,7 @@ func checkRow(c *Call, text string) *row {
 			return nil
 		}
 		visible, ok := visible(c, col)
-		if !ok || !fits(c, col, args[i], Travels(t)) {
+		if !ok || !fits(c, col, args[i], builtin.Travels(t)) {
 			return nil
 		}
 		if visible {
@@ -114,7 +116,7 @@ func isStack(t types.Type) bool {
 }
 
 // visible reports whether a column is shown.
-func visible(c *Call, col *output.Column) (visible, ok bool) {
+func visible(c *builtin.Call, col *output.Column) (visible, ok bool) {
 	if col.Option == "" || c.Opts.Option == nil {
 		return true, true
 	}
@@ -128,7 +130,7 @@ func visible(c *Call, col *output.Column) (visible, ok bool) {
 
 // fits checks a column against the type of its argument, which decides on which side
 // values stand.
-func fits(c *Call, col *output.Column, arg syntax.Expr, t types.Type) bool {
+func fits(c *builtin.Call, col *output.Column, arg syntax.Expr, t types.Type) bool {
 	_, number := t.(*types.Int)
 	switch {
 	case isStack(t):
@@ -137,7 +139,7 @@ func fits(c *Call, col *output.Column, arg syntax.Expr, t types.Type) bool {
 	case col.Number() && !number:
 		c.Errorf(arg, "format-type", "row(): column %s is for integers (%s provided)", col.Name, t)
 	default:
-		if agg, ok := t.(*types.Agg); ok && aggs[agg.Kind].Whole {
+		if agg, whole := builtin.Whole(t); whole {
 			c.Errorf(arg, "format-type", "row(): a map of %s can only be shown as a whole", agg.Kind)
 			return false
 		}
@@ -158,7 +160,7 @@ func PrintsRows(o *object.Object) bool { return len(RowColumns(o)) > 0 }
 func RowColumns(o *object.Object) []string {
 	var names []string
 	for _, ev := range o.Events {
-		if f, _ := Lookup(ev.Builtin); f.Opening == nil {
+		if f, _ := builtin.Lookup(ev.Builtin); f.Opening == nil {
 			continue
 		}
 		columns, _ := output.ParseColumns(ev.Text)

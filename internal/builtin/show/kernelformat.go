@@ -1,4 +1,4 @@
-package builtin
+package show
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -36,7 +37,7 @@ func (k kernelFormat) words() string {
 
 // check reports what the kernel could not format of a call whose format is
 // correct as such.
-func (k kernelFormat) check(c *Call, subject string) {
+func (k kernelFormat) check(c *builtin.Call, subject string) {
 	text, _ := c.Str(0)
 	if len(c.Args)-1 > k.most {
 		c.Errorf(c.Args[1+k.most], "argument-count", "%s takes at most %d arguments behind the format", subject, k.most)
@@ -61,13 +62,13 @@ func (k kernelFormat) check(c *Call, subject string) {
 	}
 }
 
-var _ = define(Func{
+var _ = builtin.Define(builtin.Func{
 	Name: "debugf", Min: 1, Params: formatParams, Variadic: true,
 	Doc: "Prints to the kernel's trace pipe, for debugging: at most three of `%d %u %x %p %s`, formatted by " +
 		"the kernel.",
 	Example: `begin { debugf("here %d", pid); }`,
 	Yields:  "",
-	Check: func(c *Call) types.Type {
+	Check: func(c *builtin.Call) types.Type {
 		if t := checkFormat(c); c.Payload == nil {
 			return t
 		}
@@ -76,12 +77,12 @@ var _ = define(Func{
 		tracePrintk.check(c, "debugf()")
 		return types.Void
 	},
-	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		text, _ := c.Str(0)
 		n := len(text) + 1
 		format := g.Temp("format", types.RoundUp(n, 8), 8)
-		StoreString(g, format, text, n)
-		args := []*ir.Value{format, konst(g, int64(n))}
+		builtin.StoreString(g, format, text, n)
+		args := []*ir.Value{format, builtin.Number(g, int64(n))}
 		for i, a := range c.Args[1:] {
 			if types.IsScalar(c.Types[1+i]) {
 				args = append(args, g.Scalar(a))
@@ -89,14 +90,14 @@ var _ = define(Func{
 				args = append(args, g.Mem(a))
 			}
 		}
-		call(g, asm.FnTracePrintk, args...)
+		builtin.Helper(g, asm.FnTracePrintk, args...)
 		return nil
 	},
 })
 
 // checkPrintf is checkFormat, with what the kernel can format where the text
 // goes to the reader of a pinned iterator.
-func checkPrintf(c *Call) types.Type {
+func checkPrintf(c *builtin.Call) types.Type {
 	t := checkFormat(c)
 	if c.Payload != nil && len(c.Points) > 0 && c.Points[0].Pin != "" {
 		seqPrintf.check(c, fmt.Sprintf("%s() of a pinned probe", c.Func.Name))
@@ -104,7 +105,7 @@ func checkPrintf(c *Call) types.Type {
 	return t
 }
 
-func lowerPrintf(g Gen, c *Call, dst *ir.Value) *ir.Value {
+func lowerPrintf(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
 	reader := g.Context().Group.Mech.Reader
 	if reader == nil {
 		return lowerFormat(g, c, dst)
@@ -114,7 +115,7 @@ func lowerPrintf(g Gen, c *Call, dst *ir.Value) *ir.Value {
 	n := len(text) + 1
 	format := b.Data(g.Table(append([]byte(text), 0)))
 	size := 8 * (len(c.Args) - 1)
-	data := konst(g, 0)
+	data := builtin.Number(g, 0)
 	if size > 0 {
 		data = g.Temp("arguments", size, 8)
 	}
@@ -127,8 +128,9 @@ func lowerPrintf(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		// helper can make of a pointer.
 		slot := g.Temp("pointer", 8, 8)
 		b.Store(slot, 0, 8, g.Mem(a))
-		call(g, asm.FnProbeReadKernel, b.Add(data, int64(8*i)), konst(g, 8), slot)
+		builtin.Helper(g, asm.FnProbeReadKernel, b.Add(data, int64(8*i)), builtin.Number(g, 8), slot)
 	}
-	call(g, asm.FnSeqPrintf, reader(g.Context()), format, konst(g, int64(n)), data, konst(g, int64(size)))
+	builtin.Helper(g, asm.FnSeqPrintf, reader(g.Context()), format, builtin.Number(g, int64(n)), data,
+		builtin.Number(g, int64(size)))
 	return nil
 }

@@ -1,6 +1,7 @@
-package builtin
+package kernel
 
 import (
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
@@ -8,26 +9,26 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-var _ = define(Func{
-	Name: "cgroupid", Min: 1, Params: []Param{{"path", StringLit}}, Yields: "uint64",
+var _ = builtin.Define(builtin.Func{
+	Name: "cgroupid", Min: 1, Params: []builtin.Param{builtin.StringLit.Named("path")}, Yields: "uint64",
 	Doc:     "The ID of the control group of a directory in the version 2 hierarchy, to compare with `cgroup`.",
 	Example: `tracepoint:syscalls:sys_enter_openat / cgroup == cgroupid("/sys/fs/cgroup") / { @[comm] = count(); }`,
-	Check: func(c *Call) types.Type {
+	Check: func(c *builtin.Call) types.Type {
 		cgroupOf(c)
 		return types.Uint64
 	},
-	Const: func(c *Call) (Const, bool) {
+	Const: func(c *builtin.Call) (builtin.Const, bool) {
 		id, ok := cgroupOf(c)
-		return Const{Kind: IntConst, Int: id}, ok && !c.Machine.Portable()
+		return builtin.Const{Kind: builtin.IntConst, Int: id}, ok && !c.Machine.Portable()
 	},
-	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		path, _ := c.Str(0)
 		id, _ := cgroupOf(c)
-		return deferred(g, machine.Fact{Kind: machine.Cgroup, Of: path}, int64(id))
+		return builtin.FactOf(g, machine.Fact{Kind: machine.Cgroup, Of: path}, int64(id))
 	},
 })
 
-func cgroupOf(c *Call) (uint64, bool) {
+func cgroupOf(c *builtin.Call) (uint64, bool) {
 	path, ok := c.Str(0)
 	if !ok || c.Machine.Portable() {
 		return 0, ok
@@ -44,26 +45,27 @@ func cgroupPathType(pattern string) *types.Deferred {
 	return &types.Deferred{Name: "cgroup_path_t", By: types.CgroupText, Arg: pattern, Bytes: 16, Algn: 8}
 }
 
-var _ = define(Func{
-	Name: "cgroup_path", LabelOf: FirstArg, Min: 1, Params: []Param{{"id", Integer}, {"hierarchy", StringLit}},
+var _ = builtin.Define(builtin.Func{
+	Name: "cgroup_path", LabelOf: builtin.FirstArg, Min: 1,
+	Params: []builtin.Param{builtin.Integer.Named("id"), builtin.StringLit.Named("hierarchy")},
 	Yields: "cgroup_path_t", Renders: types.CgroupText,
 	Doc: "The path of a control group by its ID, looked up when printed, in every hierarchy or those whose " +
 		"name matches a pattern; `unified` is the version 2 hierarchy.",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[cgroup_path(cgroup, "unified")] = count(); }`,
-	Check: func(c *Call) types.Type {
+	Check: func(c *builtin.Call) types.Type {
 		pattern := "*"
 		if text, ok := c.Str(1); ok {
 			pattern = text
 		}
 		return cgroupPathType(pattern)
 	},
-	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
-		p := place(g, c.Result, dst)
+	Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
+		p := builtin.Place(g, c.Result, dst)
 		g.B().Store(p, 0, 8, g.Scalar(c.Args[0]))
-		g.B().Store(p, 8, 8, konst(g, 0))
+		g.B().Store(p, 8, 8, builtin.Number(g, 0))
 		return p
 	},
-	Render: func(e Env, t *types.Deferred, raw []byte) value.Value {
-		return value.Text(e.CgroupPaths(le64(raw), t.Arg))
+	Render: func(e builtin.Env, t *types.Deferred, raw []byte) value.Value {
+		return value.Text(e.CgroupPaths(builtin.Uint64(raw), t.Arg))
 	},
 })

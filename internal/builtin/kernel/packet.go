@@ -1,4 +1,4 @@
-package builtin
+package kernel
 
 import (
 	"encoding/binary"
@@ -7,6 +7,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
@@ -27,9 +28,12 @@ const (
 	packetBytes               // they follow here
 )
 
-var _ = define(Func{
-	Name: "skboutput", Min: 4, Params: []Param{{"file", StringLit}, {"skb", Address}, {"length", Integer},
-		{"offset", Integer}}, Result: types.Uint32,
+var _ = builtin.Define(builtin.Func{
+	Name: "skboutput", Min: 4, Result: types.Uint32,
+	Params: []builtin.Param{
+		builtin.StringLit.Named("file"), builtin.Address.Named("skb"), builtin.Integer.Named("length"),
+		builtin.Integer.Named("offset"),
+	},
 	Ignorable: true, Probes: probe.HasObjects, Needs: []*machine.Feature{machine.SkbOutput},
 	Doc: "Appends a packet to a pcap file, which is made at the start: at most `length` bytes of it, without the " +
 		"first `offset`; 14 leaves out an Ethernet header, as the " +
@@ -37,12 +41,12 @@ var _ = define(Func{
 		"says it, a negative number. Packets have " +
 		"a buffer of their own on each CPU; `perf_rb_pages` makes it larger.",
 	Example: `fentry:__dev_queue_xmit { skboutput("sent.pcap", args.skb, args.skb.len, 14); }`,
-	Check: func(c *Call) types.Type {
+	Check: func(c *builtin.Call) types.Type {
 		needStruct(c, 1, "sk_buff")
 		if path, ok := c.Str(0); ok && path == "" {
 			c.Errorf(c.Args[0], "bad-argument", "skboutput() expects the name of a file")
 		}
-		kernelMembers(c, "sk_buff", "len")
+		builtin.KernelMembers(c, "sk_buff", "len")
 		for i := 2; i < 4; i++ {
 			if i < len(c.Consts) && c.Consts[i].Neg {
 				c.Errorf(c.Args[i], "bad-argument", "skboutput(): the %s must not be negative", c.Func.Params[i].Name)
@@ -50,11 +54,11 @@ var _ = define(Func{
 		}
 		return types.Uint32
 	},
-	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		b := g.B()
 		path, _ := c.Str(0)
 		offset := g.Scalar(c.Args[3])
-		limit := clamp(g, g.Scalar(c.Args[2]), mostPacket)
+		limit := builtin.Clamp(g, g.Scalar(c.Args[2]), mostPacket)
 		r := withObject(g, c, 1, -int64(unix.EFAULT), func(skb *ir.Value) *ir.Value {
 			t, _ := c.Machine.TypeByName("struct", "sk_buff") // Check has seen that it is there
 			length, _ := t.(*types.Struct).Field("len")
@@ -63,20 +67,20 @@ var _ = define(Func{
 				return wire
 			}, func() *ir.Value { return limit })
 			ev := &object.Event{Text: path, Map: -1}
-			return g.Packet(c, ev, skb, n, call(g, asm.FnKtimeGetBootNs), offset, n, wire)
+			return g.Packet(c, ev, skb, n, builtin.Helper(g, asm.FnKtimeGetBootNs), offset, n, wire)
 		})
-		g.When(b.Arith(ir.Ne, r, konst(g, 0)), true, func() {
-			g.When(b.Arith(ir.Ne, r, konst(g, -int64(unix.ENOSPC))), true, func() { // that is counted as lost
+		g.When(b.Arith(ir.Ne, r, builtin.Number(g, 0)), true, func() {
+			g.When(b.Arith(ir.Ne, r, builtin.Number(g, -int64(unix.ENOSPC))), true, func() { // that is counted as lost
 				g.Failed(c.Expr, object.HelperFailed, "skb_output", r)
 			})
 		})
 		return b.Ext(r, 4, false)
 	},
-	Prepare: func(e Env, ev *object.Event) error {
+	Prepare: func(e builtin.Env, ev *object.Event) error {
 		_, err := e.Capture(ev.Text)
 		return err
 	},
-	Handle: func(e Env, ev *object.Event, rec []byte) error {
+	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
 		if len(rec) < packetBytes {
 			return nil
 		}

@@ -1,4 +1,4 @@
-package builtin
+package table
 
 import (
 	"go/ast"
@@ -11,16 +11,18 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/hawktrace/hawk/internal/probe/kinds" // all that the table can have
+	_ "github.com/hawktrace/hawk/internal/probe/kinds" // all that an entry can ask for
 
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
 )
 
 // TestEntries checks what every entry of the tables must say.
 func TestEntries(t *testing.T) {
-	for _, f := range All() {
+	for _, f := range builtin.All() {
 		t.Run(f.Name, func(t *testing.T) {
 			checkText(t, f.Name, f.Doc, f.Example)
 			checkParams(t, f.Params, f.Min)
@@ -34,7 +36,8 @@ func TestEntries(t *testing.T) {
 				t.Error("nothing makes the value")
 			}
 			for _, p := range f.Params {
-				if takesWord := p.Kind == Word || p.Kind == WordOrIntLit; takesWord && len(f.Words) == 0 {
+				takesWord := p.Kind == builtin.Word || p.Kind == builtin.WordOrIntLit
+				if takesWord && len(f.Words) == 0 {
 					t.Errorf("parameter %s takes a word and there are no Words", p.Name)
 				}
 			}
@@ -42,13 +45,13 @@ func TestEntries(t *testing.T) {
 				t.Error("no probe kind offers what it needs")
 			}
 			for _, old := range f.Old {
-				if got, ok := Lookup(old); !ok || got != f {
+				if got, ok := builtin.Lookup(old); !ok || got != f {
 					t.Errorf("Lookup(%q) does not find it", old)
 				}
 			}
 		})
 	}
-	for _, a := range Aggs() {
+	for _, a := range builtin.Aggs() {
 		t.Run(a.Name, func(t *testing.T) {
 			checkText(t, a.Name, a.Doc, a.Example)
 			checkParams(t, a.Params, a.Min)
@@ -62,6 +65,9 @@ func TestEntries(t *testing.T) {
 	}
 }
 
+// numbered reports whether a name stands for many: arg0, sarg1.
+func numbered(name string) bool { return name == "argN" || name == "sargN" }
+
 func checkText(t *testing.T, name, doc, example string) {
 	t.Helper()
 	if !strings.HasSuffix(doc, ".") {
@@ -70,7 +76,7 @@ func checkText(t *testing.T, name, doc, example string) {
 	if strings.Contains(example, "\n") {
 		t.Error("Example has more than one line")
 	}
-	if name == argFunc.Name || name == stackArgFunc.Name {
+	if numbered(name) {
 		name = strings.TrimSuffix(name, "N")
 	}
 	if !strings.Contains(example, name) {
@@ -85,7 +91,7 @@ func checkText(t *testing.T, name, doc, example string) {
 	}
 }
 
-func checkParams(t *testing.T, params []Param, least int) {
+func checkParams(t *testing.T, params []builtin.Param, least int) {
 	t.Helper()
 	if least > len(params) {
 		t.Errorf("Min is %d and there are %d parameters", least, len(params))
@@ -97,25 +103,53 @@ func checkParams(t *testing.T, params []Param, least int) {
 	}
 }
 
+// TestRooms finds the rooms of builtins, so that none is left out of the table.
+func TestRooms(t *testing.T) {
+	src, err := os.ReadFile("table.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms, err := filepath.Glob("../*/*.go")
+	if err != nil || len(rooms) == 0 {
+		t.Fatal("no rooms", err)
+	}
+	for _, path := range rooms {
+		if room := filepath.Base(filepath.Dir(path)); room != "table" &&
+			!strings.Contains(string(src), `internal/builtin/`+room+`"`) {
+			t.Errorf("table.go does not import %s", room)
+		}
+	}
+}
+
+// Every renderer is some builtin's.
+func TestRenderers(t *testing.T) {
+	for by := types.Renderer(1); by <= types.LastRenderer; by++ {
+		if f := builtin.RendererOf(&types.Deferred{By: by}); f == nil || f.Render == nil {
+			t.Errorf("nobody renders values of renderer %d", by)
+		}
+	}
+}
+
 func TestOrder(t *testing.T) {
-	if fs := All(); !slices.IsSortedFunc(fs, func(a, b *Func) int { return strings.Compare(a.Name, b.Name) }) {
+	byName := func(a, b *builtin.Func) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(builtin.All(), byName) {
 		t.Error("All is not sorted")
 	}
-	names := Names()
-	for _, f := range All() {
-		if f != argFunc && f != stackArgFunc && !slices.Contains(names, f.Name) {
+	names := builtin.Names()
+	for _, f := range builtin.All() {
+		if !numbered(f.Name) && !slices.Contains(names, f.Name) {
 			t.Errorf("Names lacks %s", f.Name)
 		}
 	}
-	if got := len(Aggs()) + len(All()) - 2; got > len(names) {
+	if got := len(builtin.Aggs()) + len(builtin.All()) - 2; got > len(names) {
 		t.Errorf("%d entries and only %d names", got, len(names))
 	}
 }
 
 func TestSignature(t *testing.T) {
-	two := []Param{{"format", StringLit}, {"argument", AnyValue}}
+	two := []builtin.Param{builtin.StringLit.Named("format"), builtin.AnyValue.Named("argument")}
 	for _, c := range []struct {
-		params   []Param
+		params   []builtin.Param
 		least    int
 		variadic bool
 		want     string
@@ -126,7 +160,7 @@ func TestSignature(t *testing.T) {
 		{two, 0, false, "f([format[, argument]])"},
 		{two, 1, true, "f(format[, argument, …])"},
 	} {
-		if got := Signature("f", c.params, c.least, c.variadic); got != c.want {
+		if got := builtin.Signature("f", c.params, c.least, c.variadic); got != c.want {
 			t.Errorf("Signature(%d, %v) = %q, want %q", c.least, c.variadic, got, c.want)
 		}
 	}
@@ -162,10 +196,10 @@ var mayName = map[string][]string{
 // TestNamedOnce looks for names of the table in the string literals of other
 // packages.
 func TestNamedOnce(t *testing.T) {
-	names := Names()
+	names := builtin.Names()
 	found := map[string][]string{}
 	for _, stage := range stages {
-		files, err := filepath.Glob(filepath.Join("..", stage, "*.go"))
+		files, err := filepath.Glob(filepath.Join("..", "..", stage, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Errorf("%s: no files of that package (%v): say in stages what it is called now", stage, err)
 		}

@@ -1,0 +1,124 @@
+package show
+
+import (
+	"errors"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// checkFormat parses the literal format of a printf-like call and checks its
+// arguments; the parsed format becomes the call's payload.
+func checkFormat(c *builtin.Call) types.Type {
+	text, ok := c.Str(0)
+	if !ok {
+		return types.Void
+	}
+	format, err := value.ParseFormat(text)
+	var wrong *value.FormatError
+	if errors.As(err, &wrong) {
+		c.Errorf(conversionAt(c.Args[0], wrong), "bad-format", "%s: %v", c.Name, err).
+			Hint("numbers are integers and take %%d, %%u or %%x; %%s prints any value")
+		return types.Void
+	}
+	if have, want := len(c.Args)-1, format.Conversions(); have != want {
+		many := "too many"
+		if have < want {
+			many = "too few"
+		}
+		d := c.Errorf(c.Expr, "format-arguments",
+			"%s arguments for format string (%d supplied, %d expected)", many, have, want)
+		if format.Odd != "" && have > want {
+			d.Hint("%s is no conversion and is printed as it is", format.Odd)
+		}
+		return types.Void
+	}
+	args := make([]types.Type, len(c.Args)-1)
+	for i, t := range c.Types[1:] {
+		if t == nil {
+			return types.Void
+		}
+		args[i] = builtin.Travels(t)
+		if agg, whole := builtin.Whole(t); whole {
+			c.Errorf(c.Args[1+i], "format-type", "%s: a map of %s can only be shown as a whole", c.Name, agg.Kind).
+				Hint("write print(@name)")
+			return types.Void
+		}
+	}
+	for _, e := range format.Check(args) {
+		d := c.Errorf(conversionAt(c.Args[0], &e), "format-type", "%s: %s", c.Name, e.Msg)
+		d.Note(c.Args[1+e.Index].Span(), "this is the argument")
+	}
+	for i := range format.Convs {
+		warnCut(c, text, &format.Convs[i], c.Args[1+i], args[i])
+	}
+	c.Payload = format
+	return types.Void
+}
+
+// warnCut warns of a conversion that shows 32 bits, or fewer, of what is known
+// to need more. That a type has 64 bits says little: counts, results and
+// descriptors have it, and are small.
+func warnCut(c *builtin.Call, text string, conv *value.Conv, arg syntax.Expr, t types.Type) {
+	switch conv.Verb {
+	case value.Signed, value.Unsigned, value.Octal, value.Hex, value.UpperHex, value.Char:
+	default:
+		return
+	}
+	if _, address := t.(*types.Pointer); conv.Bits == 64 || !address && !wide(arg) {
+		return
+	}
+	at := conversionAt(c.Args[0], &value.FormatError{Start: conv.Start, End: conv.End})
+	whole := "%ll" + text[conv.End-1:conv.End]
+	bits := conv.Bits
+	if conv.Verb == value.Char {
+		bits, whole = 8, "%lld"
+	}
+	c.Warnf(at, "value-cut",
+		"%s: %s shows the low %d bits of a value that needs more", c.Name, text[conv.Start:conv.End], bits).
+		Hint("write %s", whole).Note(arg.Span(), "this is the argument")
+}
+
+// wide reports whether a number needs more than 32 bits: a clock, an address,
+// and sums and differences with one. A quotient of it may be small.
+func wide(e syntax.Expr) bool {
+	name := ""
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return wide(e.X)
+	case *syntax.Binary:
+		switch e.Op {
+		case syntax.Add, syntax.Sub, syntax.Mul:
+			return wide(e.X) || wide(e.Y)
+		}
+		return false
+	case *syntax.Ident:
+		name = e.Name
+	case *syntax.Call:
+		name = e.Func.Name
+	}
+	f, ok := builtin.Lookup(name)
+	return ok && f.Wide
+}
+
+// conversionAt is what a mistake in a format is about: the conversion where it
+// is written, or else the whole format.
+func conversionAt(format syntax.Expr, e *value.FormatError) syntax.Node {
+	if lit, ok := format.(*syntax.StringLit); ok {
+		if at, ok := lit.Part(e.Start, e.End); ok {
+			return syntax.Pos{At: at}
+		}
+	}
+	return format
+}
+
+// lowerFormat sends the arguments behind the format.
+func lowerFormat(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
+	text, _ := c.Str(0)
+	g.Event(c, &object.Event{Text: text, Payload: c.Payload}, c.Args[1:])
+	return nil
+}

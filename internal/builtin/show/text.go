@@ -1,0 +1,105 @@
+package show
+
+import (
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+var _ = builtin.Define(builtin.Func{
+	Name: "cat", Emits: true, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat,
+	Doc: "Prints a file, its path made by a format, when user space handles the event; at most " +
+		"`max_cat_bytes` bytes.",
+	Example: `tracepoint:syscalls:sys_enter_execve { cat("/proc/%d/cmdline", pid); }`,
+	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
+		path := string(e.Format(nil, ev, rec))
+		text, err := e.ReadFile(path, e.Config().MaxCatBytes)
+		if err != nil {
+			e.Errorf("failed to open file '%s' (%s)", e.Message(value.Str(path)), errno.Message(err))
+			return nil
+		}
+		e.Emit(output.Raw{Type: "cat", Text: text, Data: true})
+		return nil
+	},
+})
+
+const (
+	joinMost  = 16   // strings
+	joinBytes = 1024 // of each, with its NUL
+)
+
+var _ = builtin.Define(builtin.Func{
+	Name: "join", Emits: true, Min: 1,
+	Params: []builtin.Param{builtin.Address.Named("array"), builtin.StringLit.Named("separator")}, Result: types.Void,
+	Doc: "Prints the strings of an array of pointers that ends with a null pointer, at most 16, with a " +
+		"separator between them, a space by default, and a newline.",
+	Example: `tracepoint:syscalls:sys_enter_execve { join(args.argv); }`,
+	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
+		sep := " "
+		if len(c.Args) > 1 {
+			sep, _ = c.Str(1)
+		}
+		array, space := g.Scalar(c.Args[0]), g.Space(c.Args[0])
+		ev := &object.Event{Text: sep, Map: -1}
+		g.Send(c, ev, 8+joinMost*joinBytes, func(rec *ir.Value) *ir.Value {
+			return joinStrings(g, c.Args[0], space, rec, array)
+		})
+		return nil
+	},
+	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
+		e.Emit(output.Raw{Type: "join", Text: joined(rec[min(8, len(rec)):], ev.Text, e.Escapes().Output), Line: true})
+		return nil
+	},
+})
+
+// joinStrings writes the strings one behind the other, each with its NUL, and
+// yields where they end.
+func joinStrings(g builtin.Gen, at syntax.Node, space types.Space, rec, array *ir.Value) *ir.Value {
+	b := g.B()
+	end, ptr := g.Temp("end", 8, 8), g.Temp("string", 8, 8)
+	b.Store(end, 0, 8, builtin.Number(g, 8))
+	var next func(i int)
+	next = func(i int) {
+		b.Store(ptr, 0, 8, builtin.Number(g, 0))
+		g.ReadMem(at, space, ptr, 0, builtin.Number(g, 8), b.Add(array, int64(8*i)))
+		addr := b.Load(ptr, 0, 8, false)
+		g.When(b.Arith(ir.Ne, addr, builtin.Number(g, 0)), false, func() {
+			// What is bounded by the sizes so far, the verifier is told.
+			limit := builtin.Number(g, int64(8+i*joinBytes))
+			from := b.Load(end, 0, 8, false)
+			from = g.Choose(b.Arith(ir.ULe, from, limit), func() *ir.Value {
+				return from
+			}, func() *ir.Value { return limit })
+			to := b.Arith(ir.Add, rec, from)
+			b.Store(to, 0, 1, builtin.Number(g, 0))
+			n := g.ReadStr(at, space, to, 0, builtin.Number(g, joinBytes), addr)
+			// A string that cannot be read is an empty one.
+			n = g.Choose(b.Arith(ir.ULt, b.Add(n, -1), builtin.Number(g, joinBytes)),
+				func() *ir.Value { return n }, func() *ir.Value { return builtin.Number(g, 1) })
+			b.Store(end, 0, 8, b.Arith(ir.Add, from, n))
+			if i+1 < joinMost {
+				next(i + 1)
+			}
+		})
+	}
+	next(0)
+	return b.Load(end, 0, 8, false)
+}
+
+// joined puts a separator in the place of every NUL but the last.
+func joined(text []byte, sep string, escape bool) []byte {
+	all := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+	if escape {
+		for i := range all {
+			all[i] = value.Escape(all[i])
+		}
+	}
+	return []byte(strings.Join(all, sep))
+}
