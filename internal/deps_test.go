@@ -14,7 +14,7 @@ import (
 const order = `
 	spell errno source cursor insn
 	types arch
-	syntax stdlib
+	syntax stdlib tool
 	cdef
 	config
 	bpf btf proc foreign exe dwarf machine

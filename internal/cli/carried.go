@@ -102,6 +102,7 @@ func (c *command) runCarried(args []string, payload []byte) int {
 // splitNamed takes the script's own options out of the arguments: those it
 // declares, and what is no option of hawk's at all.
 func splitNamed(table []option, declared []*object.Option, args []string) (rest, named []string) {
+	var s settings
 	for i, arg := range args {
 		if arg == "--" { // what follows is for the script
 			rest = append(rest, arg)
@@ -116,7 +117,7 @@ func splitNamed(table []option, declared []*object.Option, args []string) (rest,
 		}
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		known := false
-		if _, err := findLong(table, name); err == nil {
+		if _, err := s.findLong(table, name); err == nil {
 			known = !slices.ContainsFunc(declared, func(o *object.Option) bool { return o.Name == name })
 		}
 		if strings.HasPrefix(arg, "--") && !known {

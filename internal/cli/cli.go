@@ -12,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/tool"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -62,7 +63,17 @@ func (c *command) main(args []string) int {
 	if args[0] == serveWord {
 		return c.serveStreams(args[1:])
 	}
-	err := parseArgs(options(), args, &c.settings)
+	if run := findWord(args[0]); run != nil {
+		return run(c, args[1:])
+	}
+	table := options()
+	if t, ok := tool.Find(args[0]); ok {
+		c.tool, args, table = t, args[1:], toolTable(t)
+	}
+	err := parseArgs(table, args, &c.settings)
+	if err == nil && c.tool != nil {
+		err = c.finishTool()
+	}
 	if err == nil {
 		err = c.finish()
 	}
@@ -70,7 +81,7 @@ func (c *command) main(args []string) int {
 		io.WriteString(c.err, err.Error()+"\n")
 		var u *usageError
 		if errors.As(err, &u) && u.help {
-			io.WriteString(c.err, seeHelp)
+			io.WriteString(c.err, c.seeHelp())
 		}
 		return exitUsage
 	}
@@ -78,6 +89,9 @@ func (c *command) main(args []string) int {
 	c.checkEnvironment()
 	switch c.mode {
 	case modeHelp:
+		if c.tool != nil {
+			return c.manualOf(c.tool)
+		}
 		return c.tell(usage())
 	case modeVersion:
 		return c.tell("hawk " + Version + "\n")

@@ -70,7 +70,7 @@ func TestUsage(t *testing.T) {
 		{"--exit-status child -e begin{}", 1, "", "ERROR: USAGE: --exit-status child goes with -c\n"},
 		{"--follow -e begin{}", 1, "", "ERROR: USAGE: --follow goes with -p or -c\n"},
 		{"nosuch.bt", 1, "", "ERROR: failed to open file 'nosuch.bt': No such file or directory\n"},
-		{"help", 1, "", "ERROR: failed to open file 'help': No such file or directory\nHINT: did you mean --help?\n"},
+		{"help", 0, "hawk traces programs", ""},
 		{".", 1, "", "ERROR: failed to read file '.': Is a directory\n"},
 		{"noise", 1, "", "ERROR: noise: this is a binary file"},
 		{"--mode codegen -e begin{} -f xml", 1, "", "ERROR: Invalid output format \"xml\"\nValid formats: 'text', " +

@@ -57,7 +57,7 @@ func (c *command) scriptError(err error) int {
 	}
 	io.WriteString(c.err, u.msg+"\n")
 	if u.help {
-		io.WriteString(c.err, seeHelp)
+		io.WriteString(c.err, c.seeHelp())
 	}
 	return exitUsage
 }

@@ -36,6 +36,9 @@ func (c *command) namedOptions(named []string, obj *object.Object) (values map[s
 		}
 		value, err := obj.Options[i].Parse(text, hasValue)
 		if err != nil {
+			if c.tool != nil {
+				return nil, c.toolFail(fmt.Errorf("option --%s: %w", name, err)), true
+			}
 			return nil, c.optionsFail(obj, fmt.Errorf("program command line option --%s %w", name, err)), true
 		}
 		if values == nil {

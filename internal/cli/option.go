@@ -36,7 +36,22 @@ type usageError struct {
 	help bool // the options are what was not known: a second line leads to their list
 }
 
-const seeHelp = "HINT: see hawk --help\n"
+// seeHelp leads to the list of options.
+func (s *settings) seeHelp() string {
+	if s.tool != nil {
+		return "HINT: see hawk " + s.tool.Name + " --help\n"
+	}
+	return "HINT: see hawk --help\n"
+}
+
+// wrongOption is a mistake in an option of the command line: in the words of getopt_long
+// for hawk itself, in others behind a tool.
+func (s *settings) wrongOption(ofHawk, ofTool string) *usageError {
+	if s.tool != nil {
+		return &usageError{"ERROR: " + s.tool.Name + ": " + ofTool, true}
+	}
+	return &usageError{"hawk: " + ofHawk, true}
+}
 
 func (e *usageError) Error() string { return e.msg }
 
@@ -53,7 +68,7 @@ func parseArgs(table []option, args []string, s *settings) error {
 		// next is the argument of an option that does not carry it itself.
 		next := func(name string) (string, error) {
 			if i+1 >= len(args) {
-				return "", &usageError{fmt.Sprintf("hawk: option '%s' requires an argument", name), true}
+				return "", s.wrongOption("option '"+name+"' requires an argument", "option "+name+" needs a value")
 			}
 			i++
 			return args[i], nil
@@ -83,13 +98,13 @@ func parseArgs(table []option, args []string, s *settings) error {
 
 func parseLong(table []option, arg string, next func(string) (string, error), s *settings) error {
 	name, value, has := strings.Cut(arg[2:], "=")
-	o, err := findLong(table, name)
+	o, err := s.findLong(table, name)
 	if err != nil {
 		return err
 	}
 	switch {
 	case o.arg == "" && has:
-		return &usageError{fmt.Sprintf("hawk: option '--%s' doesn't allow an argument", o.long), true}
+		return s.wrongOption("option '--"+o.long+"' doesn't allow an argument", "option --"+o.long+" takes no value")
 	case o.arg != "" && !has:
 		if value, err = next("--" + o.long); err != nil {
 			return err
@@ -98,7 +113,7 @@ func parseLong(table []option, arg string, next func(string) (string, error), s 
 	return o.set(s, value)
 }
 
-func findLong(table []option, name string) (*option, error) {
+func (s *settings) findLong(table []option, name string) (*option, error) {
 	var found []*option
 	for i := range table {
 		switch {
@@ -111,7 +126,7 @@ func findLong(table []option, name string) (*option, error) {
 	}
 	switch len(found) {
 	case 0:
-		e := &usageError{fmt.Sprintf("hawk: unrecognized option '--%s'", name), true}
+		e := s.wrongOption("unrecognized option '--"+name+"'", "unknown option --"+name)
 		var names []string
 		for _, o := range table {
 			names = append(names, o.long)
@@ -127,8 +142,8 @@ func findLong(table []option, name string) (*option, error) {
 	for _, o := range found {
 		names = append(names, "'--"+o.long+"'")
 	}
-	return nil, &usageError{fmt.Sprintf("hawk: option '--%s' is ambiguous; possibilities: %s", name,
-		strings.Join(names, " ")), true}
+	possible := "option '--" + name + "' is ambiguous; possibilities: " + strings.Join(names, " ")
+	return nil, s.wrongOption(possible, strings.ReplaceAll(possible, "'", ""))
 }
 
 func parseShort(table []option, letters string, next func(string) (string, error), s *settings) error {
@@ -140,7 +155,8 @@ func parseShort(table []option, letters string, next func(string) (string, error
 			}
 		}
 		if o == nil {
-			return &usageError{fmt.Sprintf("hawk: invalid option -- '%c'", letters[j]), true}
+			letter := letters[j : j+1]
+			return s.wrongOption("invalid option -- '"+letter+"'", "unknown option -"+letter)
 		}
 		if o.arg == "" {
 			if err := o.set(s, ""); err != nil {

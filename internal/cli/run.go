@@ -16,6 +16,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/tool"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/view/derive"
 )
@@ -56,6 +57,12 @@ func (c *command) run() int {
 	}
 	if c.aot == "" {
 		o.Probe.Named, o.Probe.Command = namedValues(named), new(c.command != "")
+	}
+	if c.tool != nil {
+		o.Files, o.Probe.Lists = tool.NoFiles{}, c.tool.Lists()
+		if _, err := os.Stat(c.tool.Name); err == nil && c.verbose > 0 {
+			fmt.Fprintf(c.err, "%s is the tool; the file is ./%[1]s\n", c.tool.Name)
+		}
 	}
 	if c.filter != "" {
 		re, err := regexp.Compile(c.filter)

@@ -1,10 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/errno"
@@ -20,6 +21,8 @@ const maxScript = 16 << 20
 func (c *command) script() (f *source.File, params, named []string, err error) {
 	operands := c.operands
 	switch {
+	case c.tool != nil:
+		return source.NewFile(c.tool.Name+".bt", c.tool.Script), nil, c.toolValues(), nil
 	case c.program != nil:
 		f = source.NewFile("stdin", *c.program)
 	case len(operands) == 0 || len(operands) == c.afterDashes:
@@ -51,9 +54,8 @@ func (c *command) readScript(name string) (*source.File, error) {
 		return nil, &usageError{fmt.Sprintf("ERROR: failed to open file '%s': %s\nHINT: a program on the command "+
 			"line follows -e: hawk -e '…'", name, errno.Reason(err)), false}
 	}
-	if err != nil && slices.ContainsFunc(shown(), func(o option) bool { return o.long == name }) {
-		return nil, &usageError{fmt.Sprintf("ERROR: failed to open file '%s': %s\nHINT: did you mean --%s?", name,
-			errno.Reason(err), name), false}
+	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "/.") {
+		return nil, noTool(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("failed to open file '%s': %s", name, errno.Reason(err))

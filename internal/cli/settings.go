@@ -9,6 +9,7 @@ import (
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/tool"
 )
 
 // mode is what the run is for.
@@ -28,6 +29,7 @@ const (
 	modeVersion
 	modeMan
 	modeCompletion
+	modePrint // the script of a tool
 )
 
 // settings is a command line, read.
@@ -38,6 +40,9 @@ type settings struct {
 	afterDashes int  // how many of them came after "--"
 	stop        bool // an option that needs no others was met
 
+	tool        *tool.Tool          // nil: a script is run
+	given       map[string][]string // values of the tool's options
+	noFollow    bool
 	program     *string // -e
 	pid         int
 	follow      bool

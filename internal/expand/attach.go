@@ -24,9 +24,46 @@ const (
 	skipped         // nothing there, or missing and allowed to be
 )
 
-// attach resolves one attach point; a pattern in place of the kind gives
-// several results.
+// attach resolves an attach point: once, or for each element of the option with several
+// that it names.
 func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
+	name := e.listIn(at.Text)
+	text, err := e.optionText(name)
+	if name == "" || err != nil {
+		return e.one(at)
+	}
+	var out []*Attach
+	all := skipped
+	for element := range strings.SplitSeq(text, ",") {
+		e.element = map[string]string{name: element}
+		found, r := e.one(at)
+		out = append(out, found...)
+		if all == skipped || r == failure || r == resolved && all != failure {
+			all = r
+		}
+	}
+	e.element = nil
+	return out, all
+}
+
+// listIn is the option with several elements that an attach point names, "" if there is
+// none.
+func (e *expander) listIn(text string) (list string) {
+	if len(e.opts.Lists) == 0 {
+		return ""
+	}
+	syntax.SplitAttach(text, source.Span{}, syntax.Params{Option: func(name string) (string, error) {
+		value, err := e.optionText(name)
+		if err == nil && e.opts.Lists[name] && list == "" {
+			list = name
+		}
+		return value, err
+	}})
+	return list
+}
+
+// one resolves one attach point; a pattern in place of the kind gives several results.
+func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 	split, d := syntax.SplitAttach(at.Text, at.Span(), syntax.Params{Positional: e.out.Params, Option: e.optionText})
 	if d != nil {
 		e.ds.Add(d)

@@ -259,6 +259,9 @@ func (e *expander) optionText(name string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("The value of option --%s is not known while the script is compiled", name)
 	}
+	if element, ok := e.element[name]; ok {
+		return element, nil
+	}
 	return builtin.OptionText(k), nil
 }
 

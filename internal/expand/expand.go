@@ -48,6 +48,8 @@ type Script struct {
 	// Declared has the options of the script, in order, one for each place that names
 	// it; those of probes that were left out by their predicates, too.
 	Declared []*object.Option
+	// Dropped are the probes that were left out by their predicates.
+	Dropped []*syntax.Probe
 	// Incomplete: probes were left out because of errors, so that what only
 	// they define seems undefined.
 	Incomplete bool
@@ -87,6 +89,7 @@ type expander struct {
 	serial   int                       // uses of macros so far
 	tooLarge bool                      // expanding was given up
 	options  map[string]*object.Option // by name
+	element  map[string]string         // of the list that the attach point at hand is resolved for
 	nothing  string                    // advice on the last pattern of a probe that matched nothing
 	// recursive has the macros and functions whose recursion was reported.
 	recursive map[syntax.Node]bool
@@ -124,17 +127,17 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 			e.out.Maps = append(e.out.Maps, e.sized(item))
 		}
 	}
-	dropped := false
-	for _, p := range probes {
-		if p = e.decide(p); p == nil {
-			dropped = true
+	for _, tree := range probes {
+		p := e.decide(tree)
+		if p == nil {
+			e.out.Dropped = append(e.out.Dropped, tree)
 			continue
 		}
 		p = e.outlive(p)
 		e.misplaced(p)
 		e.probe(p)
 	}
-	if dropped && onlyFrames(e.out.Probes) {
+	if e.out.Dropped != nil && onlyFrames(e.out.Probes) {
 		e.out.Probes = nil // there is nothing that would end the run
 	}
 	e.limitProbes()

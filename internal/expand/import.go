@@ -15,6 +15,7 @@ import (
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/stdlib"
 	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/tool"
 )
 
 // Bounds on what is imported.
@@ -86,7 +87,7 @@ func (im *importer) one(i *syntax.Import) {
 	if !found {
 		return
 	}
-	if path == "" { // a package of the library
+	if path == "" { // a package of the library, or of the tools'
 		return
 	}
 	info, err := im.from.stat(path)
@@ -111,7 +112,7 @@ func (im *importer) one(i *syntax.Import) {
 
 // find is the place of a name: beside the importing file, in the directories
 // given by the user, beside the script. Failing that it may be a package of the
-// library, whose path is "".
+// library or what ready-made tools share, whose path is "".
 func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 	dirs := append([]string{filepath.Dir(i.Span().File.Where())}, im.dirs...)
 	dirs = append(dirs, im.root)
@@ -139,6 +140,13 @@ func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 	pkg := strings.TrimSuffix(strings.TrimPrefix(name, "stdlib/"), ".bt")
 	if _, ok := stdlib.Open(pkg); ok {
 		im.loadPackage(pkg)
+		return "", true
+	}
+	if text, ok := tool.Library(name); ok {
+		if !im.seen[name] {
+			im.seen[name] = true
+			im.text(i, source.NewFile(name, text))
+		}
 		return "", true
 	}
 	im.out.Incomplete = true
@@ -222,7 +230,13 @@ func (im *importer) add(i *syntax.Import, path, name string, named bool) {
 		return
 	}
 	f := source.NewFile(name, text)
-	f.Path, f.Import = real, i.Span()
+	f.Path = real
+	im.text(i, f)
+}
+
+// text adds what is written in the language.
+func (im *importer) text(i *syntax.Import, f *source.File) {
+	f.Import = i.Span()
 	tree, ds := syntax.Parse(f)
 	im.ds.Merge(ds)
 	im.out.Incomplete = im.out.Incomplete || ds.HasErrors()

@@ -117,6 +117,7 @@ type Options struct {
 	NoWarnings bool // warnf and run-time warnings are left out
 	Color      bool // of diagnostics on standard error
 	Quiet      bool // no Attached record
+	NoEnd      bool // no empty lines close the output
 	NoHeader   bool // rows stand without the names of their columns
 	Escapes    Escapes
 	Safe       bool // JSON in which nothing is lost: see value.AppendSafeKey

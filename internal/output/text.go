@@ -75,7 +75,9 @@ func (t *Text) Write(item Item) error {
 		}
 		s.buf = appendRow(s.buf, columns, &it)
 	case End:
-		s.buf = append(s.buf, "\n\n"...)
+		if !t.opts.NoEnd {
+			s.buf = append(s.buf, "\n\n"...)
+		}
 	case Attached:
 		if t.opts.Quiet {
 			return s.err

@@ -247,6 +247,9 @@ type Options struct {
 	// Named has the values that the script's own options were given. Nil: they are not
 	// known before the script is loaded.
 	Named config.Named
+	// Lists are the script's own options that have several values, with commas in between:
+	// an attach point that names one stands for as many.
+	Lists map[string]bool
 	// Command says whether -c starts a command; nil: that is not known yet.
 	Command *bool
 	// Option is the text of the script's own option of a name, for attach points; nil:

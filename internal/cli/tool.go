@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/spell"
+	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/tool"
+)
+
+// commandWords are the commands: first operands that are neither a tool nor a file.
+var commandWords = []string{"tools", "help"}
+
+func findWord(name string) func(c *command, args []string) int {
+	switch name {
+	case "tools":
+		return (*command).tools
+	case "help":
+		return (*command).help
+	}
+	return nil
+}
+
+// noTool is the error for a name that is neither a tool, a command nor a file.
+func noTool(name string) error {
+	names := tool.Names()
+	hint := `"hawk tools" lists all`
+	if tool.Exists(name) {
+		hint = "options follow the name of a tool: hawk " + name + " …"
+	}
+	names = append(names, commandWords...)
+	if near := spell.Nearest(name, names); near != "" && !tool.Exists(name) {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return &usageError{fmt.Sprintf("ERROR: no tool and no file is called \"%s\"\nHINT: %s", name, hint), false}
+}
+
+// scriptOnly are the options that mean something to scripts, or hawk itself, and nothing
+// to a tool.
+var scriptOnly = []string{
+	"-e", "--list", "-I", "--include", "--test", "--bench", "--fmt", "--check", "--completion", "--man", "--version",
+	"--aot", "--aot-runtime", "--mode", "--info", "--record-machine",
+}
+
+// toolTable is what a tool takes: its own options, and those of hawk's that it does not
+// call something else.
+func toolTable(t *tool.Tool) []option {
+	var own []option
+	for i := range t.Options {
+		o := &t.Options[i]
+		own = append(own, option{short: o.Letter, long: o.Name, arg: o.Value, doc: o.Doc,
+			set: func(s *settings, v string) error { return s.give(o, v) }})
+		if o.Value == "" {
+			own = append(own, option{long: "no-" + o.Name, set: func(s *settings, _ string) error {
+				return s.give(o, "false")
+			}})
+		}
+	}
+	own = append(own, option{long: "print-script", doc: "print the script with options and operands put in, and end",
+		set: func(s *settings, _ string) error { return s.setMode(modePrint, "--print-script") }})
+	own = append(own, option{long: "no-follow", doc: "with -c: trace the command alone, not what it starts",
+		set: func(s *settings, _ string) error {
+			s.noFollow = true
+			return nil
+		}})
+	for _, o := range options() {
+		taken := func(short byte, long string) bool {
+			return slices.ContainsFunc(own, func(p option) bool {
+				return short != 0 && p.short == short || long != "" && p.long == long
+			})
+		}
+		if o.group == compatible || slices.Contains(scriptOnly, "--"+o.long) ||
+			o.long == "" && slices.Contains(scriptOnly, "-"+string(o.short)) || taken(0, o.long) {
+			continue
+		}
+		if taken(o.short, "") {
+			o.short = 0
+		}
+		if o.short != 0 || o.long != "" {
+			own = append(own, o)
+		}
+	}
+	return own
+}
+
+// give notes the value of a tool's option: the last one, or all of a list.
+func (s *settings) give(o *tool.Option, text string) error {
+	values := []string{text}
+	if o.List() {
+		values = strings.Split(text, ",")
+	}
+	if o.Value == "" && text == "" {
+		values[0] = "true"
+	}
+	for i, v := range values {
+		read, err := readValue(o.Unit(), o.Doc, v)
+		if err != nil {
+			return usagef("%s: option --%s: %v", s.tool.Name, o.Name, err)
+		}
+		values[i] = read
+	}
+	if s.given == nil {
+		s.given = map[string][]string{}
+	}
+	if o.List() {
+		values = append(s.given[o.Name], values...)
+	}
+	s.given[o.Name] = values
+	return nil
+}
+
+// finishTool gives operands to the options of their names.
+func (c *command) finishTool() error {
+	if c.command != "" && !c.noFollow {
+		c.follow = true
+	}
+	rest := c.operands
+	for i := range c.tool.Operands {
+		o := &c.tool.Operands[i]
+		for j := 0; len(rest) > 0 && (j == 0 || o.Rest); j++ {
+			unit := ""
+			if o.Kind == "time" {
+				unit = "TIME"
+			}
+			value, err := readValue(unit, o.Doc, rest[0])
+			if err != nil {
+				return usagef("%s: %s: %v", c.tool.Name, o.Name, err)
+			}
+			if c.given == nil {
+				c.given = map[string][]string{}
+			}
+			c.given[o.Name] = append(c.given[o.Name], value)
+			rest = rest[1:]
+		}
+	}
+	if len(rest) > 0 && !c.stop {
+		return usagef("%s: \"%s\" is one operand too many\nHINT: hawk %s", c.tool.Name, rest[0],
+			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
+	}
+	return nil
+}
+
+// toolValues are the values of the tool's options as scripts take them.
+func (c *command) toolValues() (named []string) {
+	for name, values := range c.given {
+		named = append(named, "--"+name+"="+strings.Join(values, ","))
+	}
+	slices.Sort(named)
+	return named
+}
+
+// toolFail reports a mistake in a tool's options.
+func (c *command) toolFail(err error) int {
+	status := c.fail(exitUsage, fmt.Errorf("%s: %w", c.tool.Name, err))
+	fmt.Fprint(c.err, c.seeHelp())
+	return status
+}
+
+// readValue is the value that a script gets of an option whose value is called unit: a
+// TIME in nanoseconds, BYTES as their number, a USER as the number. What else it is
+// called, the script has the text.
+func readValue(unit, doc, text string) (string, error) {
+	switch unit {
+	case "TIME":
+		d, err := readTime(text, doc)
+		return strconv.FormatInt(int64(d), 10), err
+	case "BYTES":
+		return readBytes(text)
+	case "USER":
+		return readUser(text)
+	}
+	return text, nil
+}
+
+// unitWords are the words by which the text of an option says what a plain number is.
+var unitWords = map[string]string{
+	"s": "s", "second": "s", "seconds": "s", "ms": "ms", "milliseconds": "ms", "us": "us", "microseconds": "us",
+	"ns": "ns", "nanoseconds": "ns",
+}
+
+// readTime reads a number with a unit, or one in the unit that doc names, seconds if it
+// names none.
+func readTime(text, doc string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		unit := "s"
+		for word := range strings.FieldsFuncSeq(doc, func(r rune) bool { return r < 'a' || r > 'z' }) {
+			if u, ok := unitWords[word]; ok {
+				unit = u
+				break
+			}
+		}
+		d, err = time.ParseDuration(text + unit)
+	}
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("\"%s\" is no time like 10, 10s or 500ms", text)
+	}
+	return d, nil
+}
+
+// readBytes reads a size, with K, M or G for powers of 1024.
+func readBytes(text string) (string, error) {
+	digits, shift := text, 0
+	for i, letters := range []string{"kK", "mM", "gG"} {
+		if cut := strings.TrimRight(text, letters); cut != text && len(text)-len(cut) == 1 {
+			digits, shift = cut, 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || n<<shift>>shift != n {
+		return "", fmt.Errorf("\"%s\" is no size like 4096, 4K or 1M", text)
+	}
+	return strconv.FormatUint(n<<shift, 10), nil
+}
+
+// readUser is the number of a user, who may be named.
+func readUser(text string) (string, error) {
+	if n, negative, err := syntax.ParseSigned(text); err == nil && !negative {
+		return strconv.FormatUint(n, 10), nil
+	}
+	const list = "/etc/passwd"
+	data, err := os.ReadFile(list)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Split(line, ":")
+		if len(fields) > 2 && fields[0] == text {
+			return fields[2], nil
+		}
+	}
+	return "", errors.New("no user is called \"" + text + "\"")
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/tool"
+)
+
+// tools is `hawk tools`: lists the tools, or shows one of them.
+func (c *command) tools(args []string) int {
+	show := ""
+	var words []string
+	for _, arg := range args {
+		switch {
+		case arg == "--cat" || arg == "--man":
+			show = arg
+		case strings.HasPrefix(arg, "-"):
+			fmt.Fprintf(c.err, "ERROR: tools: unknown option %s\nHINT: hawk tools [AREA | WORD…], "+
+				"hawk tools --cat NAME, hawk tools --man NAME\n", arg)
+			return exitUsage
+		default:
+			words = append(words, arg)
+		}
+	}
+	if show == "" {
+		return c.listTools(words)
+	}
+	if len(words) != 1 {
+		fmt.Fprintf(c.err, "ERROR: USAGE: hawk tools %s NAME\n", show)
+		return exitUsage
+	}
+	t, ok := tool.Find(words[0])
+	switch {
+	case !ok:
+		return c.scriptError(noTool(words[0]))
+	case show == "--man":
+		return c.tell(toolPage(t))
+	}
+	return c.tell(t.Whole())
+}
+
+// listTools lists the tools by areas: those of the areas and with the words asked for.
+func (c *command) listTools(words []string) int {
+	var b strings.Builder
+	all := tool.All()
+	longest := 0
+	for _, t := range all {
+		longest = max(longest, len(t.Name))
+	}
+	area := ""
+	for _, t := range all {
+		if !slices.ContainsFunc(words, func(word string) bool {
+			return word == t.Area || strings.Contains(strings.ToLower(t.Name+" "+t.Brief), strings.ToLower(word))
+		}) && len(words) > 0 {
+			continue
+		}
+		if t.Area != area {
+			area = t.Area
+			fmt.Fprintln(&b, area)
+		}
+		fmt.Fprintf(&b, "  %-*s  %s\n", longest, t.Name, t.Brief)
+	}
+	if b.Len() == 0 {
+		return c.fail(exitUsage, fmt.Errorf("no tool has to do with \"%s\"\nHINT: \"hawk tools\" lists all",
+			strings.Join(words, " ")))
+	}
+	return c.tell(b.String())
+}
+
+// help is `hawk help`: hawk's own, or the manual of a tool.
+func (c *command) help(args []string) int {
+	if len(args) == 0 {
+		return c.tell(usage())
+	}
+	t, ok := tool.Find(args[0])
+	if !ok {
+		return c.scriptError(noTool(args[0]))
+	}
+	return c.manualOf(t)
+}
+
+// commonOptions is what a manual says of the options that every tool has.
+const commonOptions = "Every tool has hawk's own options -p, -c, -f, -o, --duration, --events, --columns, " +
+	"--no-header, --print-script and others, unless it calls something else so: see hawk --help."
+
+// manualOf prints the manual of a tool, as wide as the terminal.
+func (c *command) manualOf(t *tool.Tool) int {
+	width := 80
+	if f, ok := fileOf(c.out); ok {
+		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+			width = int(size.Col)
+		}
+	}
+	return c.tell(t.Manual(width, commonOptions))
+}
+
+// toolPage is the manual of a tool in the language of man(7).
+func toolPage(t *tool.Tool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %s\\-HAWK 8 \"\" \"hawk %s\" \"System Administration\"\n.SH NAME\n%s\\-hawk \\- %s\n",
+		strings.ToUpper(roff(t.Name)), roff(Version), roff(t.Name), roff(t.Brief))
+	b.WriteString(".SH SYNOPSIS\n.nf\n")
+	for _, line := range t.Synopsis {
+		fmt.Fprintf(&b, ".B hawk %s\n", roff(line))
+	}
+	b.WriteString(".fi\n")
+	paragraphs := func(title string, lines []string) {
+		for i, text := range tool.Paragraphs(lines) {
+			if i == 0 {
+				b.WriteString(".SH " + title + "\n")
+			} else {
+				b.WriteString(".PP\n")
+			}
+			b.WriteString(roffText(text) + "\n")
+		}
+	}
+	entry := func(name, doc string) { fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(name), roffText(doc)) }
+	paragraphs("DESCRIPTION", t.Description)
+	if len(t.Options) > 0 {
+		b.WriteString(".SH OPTIONS\n")
+	}
+	for i := range t.Options {
+		entry(t.Options[i].Spelling(), t.Options[i].Doc)
+	}
+	b.WriteString(".PP\n" + roffText(commonOptions) + "\n")
+	if len(t.Operands) > 0 {
+		b.WriteString(".SH OPERANDS\n")
+	}
+	for _, o := range t.Operands {
+		entry(o.Name, o.Doc)
+	}
+	b.WriteString(".SH OUTPUT\n")
+	for _, e := range t.Output {
+		entry(e.Name, e.Doc)
+	}
+	b.WriteString(".SH EXAMPLES\n")
+	for _, e := range t.Examples {
+		entry("hawk "+e.Name, e.Doc)
+	}
+	b.WriteString(".SH SAMPLE\n.nf\n")
+	for _, line := range t.Sample {
+		b.WriteString(roffText(line) + "\n")
+	}
+	b.WriteString(".fi\n")
+	paragraphs("COST", t.Cost)
+	paragraphs("NEEDS", t.Needs)
+	paragraphs("LIMITS", t.Limits)
+	b.WriteString(".SH SEE ALSO\n.BR hawk (8)")
+	for _, name := range t.See {
+		b.WriteString(",\n.BR " + roff(name) + "\\-hawk (8)")
+	}
+	b.WriteString("\n")
+	return ascii(b.String())
+}

@@ -1,0 +1,93 @@
+package hawktest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/tool"
+)
+
+// TestToolsProven asks for a case of each tool.
+func TestToolsProven(t *testing.T) {
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range tool.Names() {
+		path := filepath.Join(ScriptDir, "tool_"+name+".txtar")
+		if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+			t.Errorf("nothing proves the tool %s: write %s", name, path)
+		}
+	}
+}
+
+// TestToolsStart runs each tool beside a process that sleeps: it prints the line of names
+// that its manual shows, and nothing else, or says what the kernel lacks.
+func TestToolsStart(t *testing.T) {
+	if missing, err := Have("root"); err != nil || missing != nil {
+		t.Skipf("needs root: %v", errors.Join(missing, err))
+	}
+	hawk, err := hawkOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	sleeper := exec.CommandContext(ctx, "sleep", "600")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		sleeper.Process.Kill()
+		sleeper.Wait()
+	}()
+	narrowed := regexp.MustCompile(os.Getenv("HAWK_CASE"))
+	for _, tl := range tool.All() {
+		if !narrowed.MatchString(tl.Name) {
+			continue
+		}
+		t.Run(tl.Name, func(t *testing.T) {
+			args, header := sampled(tl)
+			args = append(args, "--duration", "300ms", "-p", strconv.Itoa(sleeper.Process.Pid))
+			var out, errs bytes.Buffer
+			cmd := exec.CommandContext(ctx, hawk, args...)
+			cmd.Stdout, cmd.Stderr = &out, &errs
+			err := cmd.Run()
+			if strings.Contains(errs.String(), "needs one of: ") {
+				t.Skip(errs.String())
+			}
+			attached := regexp.MustCompile(`^Attached \d+ probes?\n$`)
+			if err != nil || !attached.MatchString(errs.String()) {
+				t.Fatalf("hawk %s: %v\n%s", strings.Join(args, " "), err, errs.String())
+			}
+			first, _, _ := strings.Cut(out.String(), "\n")
+			if strings.Contains(tl.Body(), "row(") && first != header {
+				t.Errorf("the sample begins with %q, the output with %q", header, first)
+			}
+			if lines := strings.Count(out.String(), "\n"); strings.Contains(tl.Body(), "row(") && lines != 1 {
+				t.Errorf("it prints %d lines about a process that sleeps\n%s", lines, out.String())
+			}
+		})
+	}
+}
+
+// sampled is how the tool is run that its manual has a sample of, and the first line of
+// that. The sample may begin with the command, behind a #.
+func sampled(tl *tool.Tool) (args []string, header string) {
+	sample := slices.Clone(tl.Sample)
+	args = []string{tl.Name}
+	if command, ok := strings.CutPrefix(sample[0], "# "); ok {
+		args, sample = strings.Fields(command), sample[1:]
+	}
+	return args, sample[0]
+}

@@ -1,0 +1,76 @@
+package tool
+
+import (
+	"fmt"
+	"strings"
+)
+
+const preamble = `# Tools
+
+This page is printed from the headers of the scripts in ` + "`tools`" + `; do not edit it. ` + "`hawk NAME`" + ` runs a
+tool, ` + "`hawk help NAME`" + ` prints its manual, ` + "`hawk tools`" + ` lists all, ` + "`hawk tools --cat NAME`" + ` prints the
+script. Options of hawk's own, -p, -c, -f json, -o, --duration and others, stand behind the name as well.
+[Adding things](design/adding.md#a-tool) says how a tool is written.
+`
+
+// Document lists tools with their manuals as markdown.
+func Document(tools []*Tool) string {
+	byArea(tools)
+	var b strings.Builder
+	b.WriteString(preamble)
+	area := ""
+	for _, t := range tools {
+		if t.Area != area {
+			area = t.Area
+			fmt.Fprintf(&b, "\n## %s\n", area)
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n%s.\n\n```\n", t.Name, sentence(t.Brief))
+		for _, line := range t.Synopsis {
+			b.WriteString("hawk " + line + "\n")
+		}
+		b.WriteString("```\n")
+		for _, text := range Paragraphs(t.Description) {
+			b.WriteString("\n" + markdown(text) + "\n")
+		}
+		if len(t.Options) > 0 {
+			b.WriteString("\n| option | |\n|---|---|\n")
+		}
+		for i := range t.Options {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", t.Options[i].Spelling(), markdown(t.Options[i].Doc))
+		}
+		if len(t.Operands) > 0 {
+			b.WriteString("\n| operand | |\n|---|---|\n")
+		}
+		for _, o := range t.Operands {
+			fmt.Fprintf(&b, "| %s | %s |\n", o.Name, markdown(o.Doc))
+		}
+		b.WriteString("\n| column | |\n|---|---|\n")
+		for _, e := range t.Output {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", e.Name, markdown(e.Doc))
+		}
+		b.WriteString("\n```\n" + strings.Join(t.Sample, "\n") + "\n```\n\n")
+		for _, e := range t.Examples {
+			fmt.Fprintf(&b, "- `hawk %s`: %s\n", e.Name, markdown(e.Doc))
+		}
+		for _, section := range []struct {
+			title string
+			lines []string
+		}{{"Cost", t.Cost}, {"Needs", t.Needs}, {"Limits", t.Limits}} {
+			for i, text := range Paragraphs(section.lines) {
+				if i == 0 {
+					text = section.title + ": " + text
+				}
+				b.WriteString("\n" + markdown(text) + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// sentence begins with a capital.
+func sentence(s string) string { return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] }
+
+// markdown is text in which nothing is markup.
+func markdown(s string) string {
+	return strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;", "|", `\|`).Replace(s)
+}

@@ -1,0 +1,71 @@
+package tool
+
+import (
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "pack the scripts of tools/ anew")
+
+// scripts is where the tools are written.
+const scripts = "../../tools"
+
+// TestPacked fails when a script has changed, or is new, and what lies in the binary is
+// not made of it: run go generate ./internal/tool.
+func TestPacked(t *testing.T) {
+	wanted := map[string]bool{}
+	err := filepath.WalkDir(scripts, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".bt") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(scripts, strings.TrimSuffix(file, ".bt")+suffix)
+		if err != nil {
+			return err
+		}
+		wanted[name] = true
+		if have, err := unpacked(filepath.ToSlash(name)); err == nil && have == string(text) {
+			return nil
+		}
+		if !*update {
+			t.Errorf("%s is not what the binary has: run go generate ./internal/tool", file)
+			return nil
+		}
+		data, err := Pack(text)
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(packedDir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(path, data, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(packedDir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(packedDir, file)
+		switch {
+		case err != nil || wanted[name]:
+			return err
+		case *update:
+			return os.Remove(file)
+		}
+		t.Errorf("%s is of no script: run go generate ./internal/tool", name)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

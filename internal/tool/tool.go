@@ -1,0 +1,172 @@
+// Package tool holds the ready-made tools: scripts of tools/ with a header that is
+// their manual. They lie in the binary compressed, one by one, and nothing is unpacked
+// or read before a tool is asked for.
+package tool
+
+import (
+	"bytes"
+	"compress/flate"
+	"embed"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+//go:generate go test -run TestPacked|TestList . -update
+
+//go:embed packed
+var packed embed.FS
+
+// The scripts lie in packedDir as NAME.bt.z, what they import in its lib.
+const (
+	packedDir = "packed"
+	suffix    = ".bt.z"
+)
+
+// LibraryDir is where scripts import from: import "tools/lib/net.bt".
+const LibraryDir = "tools/lib/"
+
+// Exists reports whether there is a tool of a name.
+func Exists(name string) bool {
+	if name == "" || strings.ContainsAny(name, "/.") {
+		return false
+	}
+	f, err := packed.Open(packedDir + "/" + name + suffix)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+// Names lists the tools in order of their names.
+func Names() []string {
+	entries, err := packed.ReadDir(packedDir)
+	if err != nil {
+		return nil // the directory is part of the binary
+	}
+	var out []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), suffix); ok {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Find unpacks a tool and reads its header.
+func Find(name string) (*Tool, bool) {
+	if !Exists(name) {
+		return nil, false
+	}
+	script, err := unpacked(name + suffix)
+	if err != nil {
+		return nil, false
+	}
+	return Parse(script), true
+}
+
+// All are the tools in the order of their areas, then of their names.
+func All() []*Tool {
+	var out []*Tool
+	for _, name := range Names() {
+		if t, ok := Find(name); ok {
+			out = append(out, t)
+		}
+	}
+	byArea(out)
+	return out
+}
+
+func byArea(tools []*Tool) {
+	slices.SortStableFunc(tools, func(a, b *Tool) int {
+		return slices.Index(Areas, a.Area) - slices.Index(Areas, b.Area)
+	})
+}
+
+// Library is the text of a file that tools import, by the name they import it by.
+func Library(name string) (text string, ok bool) {
+	base, ok := strings.CutPrefix(name, LibraryDir)
+	base, script := strings.CutSuffix(base, ".bt")
+	if !ok || !script || strings.Contains(base, "/") {
+		return "", false
+	}
+	text, err := unpacked("lib/" + base + suffix)
+	return text, err == nil
+}
+
+// unpacked is the text of a packed file.
+func unpacked(name string) (string, error) {
+	data, err := packed.ReadFile(packedDir + "/" + name)
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(data)))
+	return string(text), err
+}
+
+// Pack makes of a script what lies in the binary.
+func Pack(text []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(text); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// Whole is the script with what it imports of the library in place of the imports, so
+// that it runs by itself.
+func (t *Tool) Whole() string {
+	var b strings.Builder
+	for line := range strings.Lines(t.Script) {
+		name, ok := imported(line)
+		text, found := Library(name)
+		if !ok || !found {
+			b.WriteString(line)
+			continue
+		}
+		fmt.Fprintf(&b, "// %s\n%s", name, text)
+	}
+	return b.String()
+}
+
+// imported is what a line of a script imports.
+func imported(line string) (name string, ok bool) {
+	rest, ok := strings.CutPrefix(line, `import "`)
+	name, _, closed := strings.Cut(rest, `"`)
+	return name, ok && closed
+}
+
+// Lists are the options that have several values.
+func (t *Tool) Lists() map[string]bool {
+	out := map[string]bool{}
+	for i := range t.Options {
+		if t.Options[i].List() {
+			out[t.Options[i].Name] = true
+		}
+	}
+	for _, o := range t.Operands {
+		if o.Rest {
+			out[o.Name] = true
+		}
+	}
+	return out
+}
+
+// NoFiles is where tools read files from: what lies beside the user changes nothing.
+type NoFiles struct{}
+
+// Open finds nothing.
+func (NoFiles) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
