@@ -58,11 +58,11 @@ func lookUpComm(g Gen, c *Call, out *ir.Value) *ir.Value {
 	release, err2 := c.Machine.KfuncID(taskRelease)
 	field, ok := TaskField(g, "comm")
 	if err != nil || err2 != nil || !ok {
-		storeBytes(g, out, []byte("[unknown]"), otherComm.Cap)
+		StoreBytes(g, out, []byte("[unknown]"), otherComm.Cap)
 		g.Failed(c.Expr, object.NoKfunc, taskFromPID, nil)
 		return out
 	}
-	storeBytes(g, out, []byte("N/A"), otherComm.Cap)
+	StoreBytes(g, out, []byte("N/A"), otherComm.Cap)
 	task := b.Kfunc(find, taskFromPID, ir.Ptr, pid)
 	missing := b.Arith(ir.Eq, task, Number(g, 0))
 	found, none, done := b.NewBlock(), b.NewBlock(), b.NewBlock()

@@ -156,7 +156,7 @@ func storePointText(g Gen, t *types.String, dst *ir.Value, text func(*probe.Poin
 	points := ctx.Group.Points
 	stride := types.RoundUp(t.Cap, 8)
 	if len(points) == 1 || ctx.Group.Mech.Index == nil {
-		storeBytes(g, p, []byte(text(points[0])), t.Cap)
+		StoreBytes(g, p, []byte(text(points[0])), t.Cap)
 		return p
 	}
 	table := make([]byte, stride*len(points))
@@ -173,8 +173,8 @@ func storePointText(g Gen, t *types.String, dst *ir.Value, text func(*probe.Poin
 	return p
 }
 
-// storeBytes writes text and pads it with zeroes to n bytes, a word at a time.
-func storeBytes(g Gen, p *ir.Value, text []byte, n int) {
+// StoreBytes writes text and pads it with zeroes to n bytes, a word at a time.
+func StoreBytes(g Gen, p *ir.Value, text []byte, n int) {
 	b := g.B()
 	padded := make([]byte, types.RoundUp(max(n, len(text)), 8))
 	copy(padded, text)
@@ -200,7 +200,7 @@ func StoreString(g Gen, p *ir.Value, text string, n int) {
 	if len(text) > n-1 {
 		text = text[:max(n-1, 0)]
 	}
-	storeBytes(g, p, []byte(text), n)
+	StoreBytes(g, p, []byte(text), n)
 }
 
 var _ = Define(Func{

@@ -131,7 +131,7 @@ var _ = Define(Func{
 		text, _ := c.Str(0)
 		ip, _ := parseIP(text)
 		p := Place(g, c.Result, dst)
-		storeBytes(g, p, ip, len(ip))
+		StoreBytes(g, p, ip, len(ip))
 		return p
 	},
 })

@@ -246,7 +246,7 @@ var _ = Define(Func{
 			b.Zero(p, 4, t.Cap)
 		}
 		if lit, ok := c.Str(0); ok && n.Op == ir.Const { // all its bytes, those behind a NUL too
-			storeBytes(g, b.Add(p, 4), []byte(lit)[:min(len(lit), int(n.Imm))], int(n.Imm))
+			StoreBytes(g, b.Add(p, 4), []byte(lit)[:min(len(lit), int(n.Imm))], int(n.Imm))
 			return p
 		}
 		src, space, copied := memory(g, c.Args[0], c.Types[0])
