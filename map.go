@@ -97,9 +97,9 @@ func (m *Map) Get(key ...any) (Value, bool, error) {
 
 // Take reads all elements, as Snapshot does, and removes them. Each update of a program
 // is in what is taken, or left for the next Take, never lost and never in both, but for
-// what the script itself clears. It waits for programs that run, some milliseconds. The
-// error is errors.ErrUnsupported without CompileOptions.Take, and of series of so many
-// intervals that they lie in parts.
+// what the script itself clears. It waits for programs that run: the grace period of the
+// kernel, some 20 ms. The error is errors.ErrUnsupported without CompileOptions.Take, and
+// of series of so many intervals that they lie in parts.
 func (m *Map) Take() (*Snapshot, error) {
 	entries, err := m.s.s.Reader().Take(m.n)
 	if err != nil {

@@ -28,7 +28,7 @@ const order = `
 	builtin builtin/kernel builtin/show builtin/table reference
 	aot
 	expand check policy view/derive
-	lower compile
+	lower compile compile/dump
 	symbolize unwind load keeper origin session/child session/progress session/ring session
 	serve
 	cli

@@ -7,14 +7,13 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/hawktrace/hawk/internal/expand"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
 // Dump writes a program with its types as comments: the maps, then every copy
 // of every probe with its variables, each statement on a line.
-func Dump(w io.Writer, _ *expand.Script, p *Program) {
+func Dump(w io.Writer, p *Program) {
 	out := bufio.NewWriter(w)
 	defer out.Flush()
 	for _, m := range p.Maps {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/compile/dump"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/load"
 	"github.com/hawktrace/hawk/internal/object"
@@ -18,7 +18,7 @@ var irFiles = []struct{ stage, suffix string }{{"ir", ".original.ir"}, {"opt", "
 
 // writeIR has stages dumped to files as well, if --emit-llvm wants them; written
 // writes the files once the script is compiled.
-func (c *command) writeIR(dumps compile.Dumps) (written func() error) {
+func (c *command) writeIR(dumps dump.Writers) (written func() error) {
 	texts := make([]bytes.Buffer, len(irFiles))
 	if c.emitIR != "" {
 		for i, f := range irFiles {

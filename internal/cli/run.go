@@ -12,6 +12,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin/show"
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/compile/dump"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
@@ -53,7 +54,7 @@ func (c *command) run() int {
 	o := compile.Options{
 		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(),
 		Probe: c.probeOptions(), Warnings: c.warnings > 0,
-		Dumps: c.dumps(), Trace: os.Getenv("HAWK_TRACE") != "",
+		Trace: os.Getenv("HAWK_TRACE") != "",
 	}
 	if c.aot == "" {
 		o.Probe.Named, o.Probe.Command = namedValues(named), new(c.command != "")
@@ -73,18 +74,20 @@ func (c *command) run() int {
 	}
 	if powerless != nil {
 		// What is wrong with the script can be told all the same.
-		o.Dumps = nil
 		_, ds := compile.Compile(f, o)
 		c.print(compile.ScriptErrors(ds, c.machine))
 		return c.fail(exitUsage, powerless)
 	}
+	dumps := c.dumps()
+	o.Watch = dumps.Watcher()
 	switch {
 	case c.aot != "":
 		return c.ahead(f, named, o)
 	case c.mode == modeTime:
 		return c.timeCompiler(f, o)
 	}
-	written := c.writeIR(o.Dumps)
+	written := c.writeIR(dumps)
+	o.Watch = dumps.Watcher()
 	p, ds := session.Compile(f, o)
 	if err := written(); err != nil {
 		return c.fail(exitUsage, err)
@@ -193,9 +196,9 @@ func (c *command) lockedDown(p *session.Program) error {
 
 // dumps are the stages that -d asks for; the tree goes where it does not
 // mix with output, as in the reference.
-func (c *command) dumps() compile.Dumps {
-	out := compile.Dumps{}
-	for _, s := range compile.Stages {
+func (c *command) dumps() dump.Writers {
+	out := dump.Writers{}
+	for _, s := range dump.Stages {
 		if !c.wants(s.Name) {
 			continue
 		}

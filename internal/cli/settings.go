@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/compile/dump"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/tool"
@@ -245,7 +245,7 @@ func modeNames() []string {
 // debugStages are the names that -d takes.
 func debugStages() []string {
 	var out []string
-	for _, st := range compile.Stages {
+	for _, st := range dump.Stages {
 		out = append(out, st.Name)
 	}
 	return append(append(out, loadStages...), "all")

@@ -20,7 +20,7 @@ const (
 // stages take (--mode compiler-bench). The first time does not count: what it
 // asks of the machine is known afterwards.
 func (c *command) timeCompiler(f *source.File, o compile.Options) int {
-	o.Dumps = nil
+	o.Watch = nil
 	res, ds := compile.Compile(f, o)
 	c.print(ds)
 	if res == nil || ds.HasErrors() {

@@ -4,10 +4,8 @@
 package compile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"runtime/debug"
 	"slices"
@@ -25,7 +23,6 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/view/derive"
 )
 
 // Options is what a compilation depends on besides the script.
@@ -41,9 +38,9 @@ type Options struct {
 	Warnings    bool                // -k
 	Pieces      bool                // the verifier gave up on the script as it is compiled otherwise; see lower.Options
 	Take        bool                // maps have two generations; see lower.Options
-	Dumps       Dumps
-	Verify      bool // check the IR after every pass
-	Trace       bool // show where hawk failed if it does
+	Watch       Watcher             // nil: nobody looks
+	Verify      bool                // check the IR after every pass
+	Trace       bool                // show where hawk failed if it does
 	// Vet judges the typed program, before anything is made of it; nil: nobody does.
 	Vet func(*check.Program, *source.Diagnostics)
 	// TypesOnly ends the compilation there: the result has no object.
@@ -54,24 +51,6 @@ type Options struct {
 	// Cancelled ends the compilation before the next stage once it yields an error; nil:
 	// nothing does. The error is a diagnostic with the code "cancelled".
 	Cancelled func() error
-}
-
-// Dumps takes the products of stages, by stage name; a nil writer is not
-// wanted.
-type Dumps map[string]io.Writer
-
-// Stages lists what Dumps understands, in the order of the road, with what
-// each shows.
-var Stages = []struct{ Name, Doc string }{
-	{"tokens", "the script's tokens"},
-	{"tree", "the tree as parsed"},
-	{"ast", "the script as hawk prints it"},
-	{"types", "the script with inferred types"},
-	{"view", "what maps and events mean to views: role, kind, names, units"},
-	{"ir", "the program before optimisation"},
-	{"opt", "the program after optimisation"},
-	{"passes", "the program after every pass"},
-	{"asm", "the instructions with script lines"},
 }
 
 // A Result is a compiled script.
@@ -94,6 +73,9 @@ const slots = 4
 // The types in it are resolved, so that many may read it at a time.
 func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	ds = &source.Diagnostics{}
+	if o.Watch == nil {
+		o.Watch = nobody{}
+	}
 	o.Probe.Machine.Resolve.Lock()
 	defer o.Probe.Machine.Resolve.Unlock()
 	stage, since := "", time.Time{}
@@ -132,20 +114,13 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		}
 	}()
 	enter("parse")
-	if w := o.Dumps["tokens"]; w != nil {
-		syntax.DumpTokens(w, f)
-	}
+	o.Watch.File(f)
 	tree, more := syntax.Parse(f)
 	ds.Merge(more)
 	if ds.HasErrors() {
 		return nil, ds
 	}
-	if w := o.Dumps["tree"]; w != nil {
-		syntax.Dump(w, tree)
-	}
-	if w := o.Dumps["ast"]; w != nil {
-		syntax.Print(w, tree)
-	}
+	o.Watch.Parsed(tree)
 
 	enter("expand")
 	script, more := expand.Expand(tree, expand.Options{
@@ -170,12 +145,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		enter("")
 		return &Result{Config: prog.Config, Probes: points(prog), Checked: prog}, ds
 	}
-	if w := o.Dumps["types"]; w != nil {
-		check.Dump(w, script, prog)
-	}
-	if w := o.Dumps["view"]; w != nil {
-		derive.Derive(tree, prog).Write(w)
-	}
+	o.Watch.Checked(tree, prog)
 
 	res, more = build(prog, script.Options, o, enter)
 	if !o.Pieces && slices.ContainsFunc(more.List(), func(d *source.Diagnostic) bool { return d.Code == tooLarge }) {
@@ -267,9 +237,7 @@ const mostValues = 32_000
 
 // generate takes one program from lowered IR to instructions.
 func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, int, error) {
-	if w := o.Dumps["ir"]; w != nil {
-		fmt.Fprintf(w, "%s\n", p)
-	}
+	o.Watch.Lowered(p)
 	if o.Verify {
 		if err := ir.Verify(p); err != nil {
 			return nil, 0, err
@@ -281,27 +249,15 @@ func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, i
 		}
 	}
 	oo := opt.Options{ScratchMap: object.ScratchMap, ScratchSlots: slots, MissedData: object.DataMissed,
-		Verify: o.Verify}
+		Verify: o.Verify, Dump: o.Watch.Passed}
 	oo.AtomicFetch = func() bool {
 		return !o.Probe.NoFeature[machine.AtomicFetch.Name] && o.Probe.Machine.Has(machine.AtomicFetch) == nil
-	}
-	if w := o.Dumps["passes"]; w != nil {
-		var last []byte
-		oo.Dump = func(pass string, p *ir.Prog) {
-			text := []byte(p.String())
-			if !bytes.Equal(text, last) {
-				fmt.Fprintf(w, "after %s:\n%s\n", pass, text)
-			}
-			last = text
-		}
 	}
 	done, err := opt.Run(p, oo)
 	if err != nil {
 		return nil, 0, err
 	}
-	if w := o.Dumps["opt"]; w != nil {
-		fmt.Fprintf(w, "%s\n", p)
-	}
+	o.Watch.Optimised(p)
 	enter("generate")
 	v4 := !o.Probe.NoFeature[machine.CPUv4.Name] && p.Needs(ir.SDiv, ir.SMod) &&
 		o.Probe.Machine.Has(machine.CPUv4) == nil
@@ -309,12 +265,8 @@ func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, i
 	if err != nil {
 		return nil, 0, err
 	}
-	if w := o.Dumps["asm"]; w != nil {
-		fmt.Fprintf(w, "%s:\n", p.Name)
-		if err := code.Dump(w); err != nil {
-			return nil, 0, err
-		}
-		fmt.Fprintln(w)
+	if err := o.Watch.Generated(p, code); err != nil {
+		return nil, 0, err
 	}
 	return code, done.ScratchBytes, nil
 }

@@ -70,7 +70,7 @@ func (a *Ahead) Compile() (*aot.Payload, error) {
 		if before = ledger.Youngest(); before == "" {
 			return p, nil
 		}
-		o.Dumps = nil
+		o.Watch = nil
 	}
 }
 
@@ -85,7 +85,7 @@ func (a *Ahead) portable(o compile.Options, before string) (*compile.Result, *so
 // inPieces is the variant for a verifier that gives up on the one in front, nil if
 // there is none.
 func (a *Ahead) inPieces(o compile.Options, before string) (*aot.Variant, error) {
-	o.Pieces, o.Dumps = true, nil
+	o.Pieces, o.Watch = true, nil
 	res, ds, ledger := a.portable(o, before)
 	if res == nil || ds.HasErrors() {
 		return nil, nil

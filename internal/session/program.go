@@ -29,7 +29,7 @@ func Compile(f *source.File, o compile.Options) (*Program, *source.Diagnostics) 
 	}
 	p := &Program{Result: res}
 	if !o.Pieces {
-		o.Pieces, o.Dumps = true, nil
+		o.Pieces, o.Watch = true, nil
 		p.inPieces = func() *Program {
 			p, _ := Compile(f, o)
 			return p

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/compile/dump"
 	"github.com/hawktrace/hawk/internal/hawktest"
 	"github.com/hawktrace/hawk/internal/hawktest/interp"
 	"github.com/hawktrace/hawk/internal/load"
@@ -179,8 +180,8 @@ func TestScript(t *testing.T) {
 	if v, text := judge(script, features...); v != agree {
 		t.Error(text)
 	}
-	var dump bytes.Buffer
-	o := compile.Options{Probe: options(features), Dumps: compile.Dumps{"opt": &dump, "asm": &dump}}
-	compile.Compile(source.NewFile("stdin", script), o)
-	t.Log(dump.String())
+	var text bytes.Buffer
+	watch := dump.Writers{"opt": &text, "asm": &text}.Watcher()
+	compile.Compile(source.NewFile("stdin", script), compile.Options{Probe: options(features), Watch: watch})
+	t.Log(text.String())
 }
