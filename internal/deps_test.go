@@ -14,7 +14,7 @@ import (
 const order = `
 	spell errno source cursor insn
 	types arch
-	syntax stdlib tool
+	syntax stdlib
 	cdef
 	config
 	bpf btf proc foreign exe dwarf machine
@@ -24,7 +24,7 @@ const order = `
 	value unpack feed
 	view
 	object
-	output
+	output tool
 	builtin builtin/kernel builtin/show builtin/table reference
 	aot
 	expand check policy view/derive

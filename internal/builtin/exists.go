@@ -31,6 +31,9 @@ var _ = Define(Func{
 			return Const{}, false
 		}
 		found, _ := existing(c, text)
+		if c.Opts.Asked != nil {
+			c.Opts.Asked(text, found)
+		}
 		return boolConst(found), true
 	},
 })

@@ -99,6 +99,8 @@ func (c *command) main(args []string) int {
 		return c.tell(manual())
 	case modeCompletion:
 		return c.tell(completion(c.shell))
+	case modePrint:
+		return c.printTool()
 	case modeInfo:
 		return c.info()
 	case modeRecord:

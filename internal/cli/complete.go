@@ -138,8 +138,18 @@ _hawk_program()
 
 _hawk()
 {
-	local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}"
+	local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" words
 	COMPREPLY=()
+	if [[ $COMP_CWORD == 1 && $cur != -* ]]; then
+		COMPREPLY=( $(compgen -W "$(hawk tools --words 2>/dev/null)" -- "$cur") $(compgen -f -- "$cur") )
+		return
+	elif [[ ${COMP_WORDS[1]} =~ ^(tools|help)$ && $cur != -* ]]; then
+		COMPREPLY=( $(compgen -W "$(hawk tools --words 2>/dev/null)" -- "$cur") )
+		return
+	elif [[ $cur == -* ]] && words="$(hawk tools --words "${COMP_WORDS[1]}" 2>/dev/null)"; then
+		COMPREPLY=( $(compgen -W "$words" -- "$cur") )
+		return
+	fi
 	case "$prev" in
 `, strings.Join(kinds, " "), strings.Join(builtins, " "))
 	for _, o := range shown() {
@@ -221,7 +231,23 @@ _hawk_program() {
 }
 
 _hawk() {
-	local -a args
+	local -a args tools
+	if (( CURRENT == 2 )) && [[ $PREFIX != -* ]]; then
+		tools=(${(f)"$(hawk tools --words 2>/dev/null)"})
+		compadd -a tools
+		_files
+		return
+	elif [[ ${words[2]} == (tools|help) && $PREFIX != -* ]]; then
+		tools=(${(f)"$(hawk tools --words 2>/dev/null)"})
+		compadd -a tools
+		return
+	elif [[ $PREFIX == -* && ${words[2]} != -* ]]; then
+		tools=(${(f)"$(hawk tools --words "${words[2]}" 2>/dev/null)"})
+		if (( $#tools )); then
+			compadd -- $tools
+			return
+		fi
+	fi
 	args=(
 `, strings.Join(kinds, " "), strings.Join(builtins, " "))
 	for _, o := range shown() {
@@ -300,6 +326,16 @@ function __hawk_listing
 end
 
 complete -c hawk -n __hawk_listing -f -a '(__hawk_probes)'
+
+# The tool that the line begins with.
+function __hawk_tool
+	set -l words (commandline -opc)
+	test (count $words) -ge 2; and hawk tools --words $words[2] 2>/dev/null
+end
+
+complete -c hawk -n 'test (count (commandline -opc)) -eq 1' -a '(hawk tools --words 2>/dev/null)'
+complete -c hawk -n '__fish_seen_subcommand_from tools help' -f -a '(hawk tools --words 2>/dev/null)'
+complete -c hawk -n 'string match -q -- "-*" (commandline -ct)' -a '(__hawk_tool)'
 `, strings.Join(kinds, " "), strings.Join(builtins, " "))
 	for _, o := range shown() {
 		b.WriteString("complete -c hawk")

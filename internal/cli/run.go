@@ -17,7 +17,6 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/session"
-	"github.com/hawktrace/hawk/internal/tool"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/view/derive"
 )
@@ -60,7 +59,7 @@ func (c *command) run() int {
 		o.Probe.Named, o.Probe.Command = namedValues(named), new(c.command != "")
 	}
 	if c.tool != nil {
-		o.Files, o.Probe.Lists = tool.NoFiles{}, c.tool.Lists()
+		c.asTool(&o)
 		if _, err := os.Stat(c.tool.Name); err == nil && c.verbose > 0 {
 			fmt.Fprintf(c.err, "%s is the tool; the file is ./%[1]s\n", c.tool.Name)
 		}
@@ -136,6 +135,9 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 			status, done = c.fail(exitUsage, err), true
 		}
 	}
+	if err := c.noVariant(p); !done && err != nil {
+		status, done = c.fail(exitUsage, err), true
+	}
 	if !done && p.Probes == 0 {
 		status, done = c.noProbes(), true
 	}
@@ -158,6 +160,11 @@ func (c *command) json() bool { return c.format == "json" || c.format == jsonSaf
 func (c *command) badFormat() (status int, bad bool) {
 	if c.format == "" || slices.Contains(formats, c.format) {
 		return exitOK, false
+	}
+	if c.tool != nil {
+		fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nHINT: formats are %s\n", c.format,
+			strings.Join(formats, ", "))
+		return exitUsage, true
 	}
 	fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: '%s'\n", c.format,
 		strings.Join(formats, "', '"))

@@ -42,6 +42,7 @@ type settings struct {
 
 	tool        *tool.Tool          // nil: a script is run
 	given       map[string][]string // values of the tool's options
+	lacking     []string            // attach points that the tool asks for and that are not there
 	noFollow    bool
 	program     *string // -e
 	pid         int

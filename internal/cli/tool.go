@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/cdef"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/tool"
@@ -132,6 +134,9 @@ func (c *command) finishTool() error {
 			if err != nil {
 				return usagef("%s: %s: %v", c.tool.Name, o.Name, err)
 			}
+			if o.Kind == "probe" {
+				value = tool.Probe(value, c.machine.HasKprobes())
+			}
 			if c.given == nil {
 				c.given = map[string][]string{}
 			}
@@ -148,11 +153,32 @@ func (c *command) finishTool() error {
 
 // toolValues are the values of the tool's options as scripts take them.
 func (c *command) toolValues() (named []string) {
-	for name, values := range c.given {
-		named = append(named, "--"+name+"="+strings.Join(values, ","))
+	for name, value := range c.toolTexts() {
+		named = append(named, "--"+name+"="+value)
 	}
 	slices.Sort(named)
 	return named
+}
+
+// toolTexts are the values by the names of the options: those of a list with commas in
+// between, bits of flags as one number.
+func (c *command) toolTexts() map[string]string {
+	texts := map[string]string{}
+	for name, values := range c.given {
+		texts[name] = strings.Join(values, ",")
+	}
+	for i := range c.tool.Options {
+		o := &c.tool.Options[i]
+		if values := c.given[o.Name]; len(values) > 0 && strings.HasSuffix(o.Unit(), flagUnit) {
+			bits := uint64(0)
+			for _, v := range values {
+				n, _ := strconv.ParseUint(v, 10, 64) // as readValue has written it
+				bits |= n
+			}
+			texts[o.Name] = strconv.FormatUint(bits, 10)
+		}
+	}
+	return texts
 }
 
 // toolFail reports a mistake in a tool's options.
@@ -175,7 +201,27 @@ func readValue(unit, doc, text string) (string, error) {
 	case "USER":
 		return readUser(text)
 	}
+	if prefix, ok := strings.CutSuffix(unit, flagUnit); ok {
+		return readFlag(prefix, text)
+	}
 	return text, nil
+}
+
+// flagUnit ends what the value of an option is called that is a constant of the C
+// headers: O_FLAG.
+const flagUnit = "_FLAG"
+
+// readFlag is the number of a constant, which may be written without the prefix.
+func readFlag(prefix, text string) (string, error) {
+	name := strings.ToUpper(text)
+	if !strings.HasPrefix(name, prefix+"_") {
+		name = prefix + "_" + name
+	}
+	value, ok := cdef.Constant(name, arch.Native().Name)
+	if !ok {
+		return "", errors.New("no constant is called \"" + name + "\"")
+	}
+	return strconv.FormatUint(value, 10), nil
 }
 
 // unitWords are the words by which the text of an option says what a plain number is.

@@ -12,22 +12,30 @@ import (
 
 // tools is `hawk tools`: lists the tools, or shows one of them.
 func (c *command) tools(args []string) int {
-	show := ""
+	show, format := "", "text"
 	var words []string
-	for _, arg := range args {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
 		switch {
-		case arg == "--cat" || arg == "--man":
+		case arg == "--cat" || arg == "--man" || arg == "--check" || arg == "--words":
 			show = arg
+		case arg == "-f" && i+1 < len(args) && (args[i+1] == "json" || args[i+1] == "text"):
+			i++
+			format = args[i]
 		case strings.HasPrefix(arg, "-"):
-			fmt.Fprintf(c.err, "ERROR: tools: unknown option %s\nHINT: hawk tools [AREA | WORD…], "+
-				"hawk tools --cat NAME, hawk tools --man NAME\n", arg)
+			fmt.Fprintf(c.err, "ERROR: tools: unknown option %s\nHINT: %s\n", arg, toolsUsage)
 			return exitUsage
 		default:
 			words = append(words, arg)
 		}
 	}
-	if show == "" {
+	switch show {
+	case "":
 		return c.listTools(words)
+	case "--check":
+		return c.checkTools(words, format)
+	case "--words":
+		return c.toolWords(words)
 	}
 	if len(words) != 1 {
 		fmt.Fprintf(c.err, "ERROR: USAGE: hawk tools %s NAME\n", show)
@@ -41,6 +49,32 @@ func (c *command) tools(args []string) int {
 		return c.tell(toolPage(t))
 	}
 	return c.tell(t.Whole())
+}
+
+const toolsUsage = "hawk tools [AREA | WORD…], hawk tools --cat NAME, hawk tools --man NAME, " +
+	"hawk tools --check [-f json] [NAME…]"
+
+// toolWords prints what completion offers: names of tools, or the options of one.
+func (c *command) toolWords(names []string) int {
+	words := append(tool.Names(), commandWords...)
+	if len(names) > 0 {
+		t, ok := tool.Find(names[0])
+		if !ok {
+			return exitUsage
+		}
+		words = nil
+		for _, o := range toolTable(t) {
+			if o.doc != "" {
+				words = append(words, o.spellings()...)
+			}
+		}
+	}
+	return c.tell(strings.Join(words, "\n") + "\n")
+}
+
+// printTool is --print-script.
+func (c *command) printTool() int {
+	return c.tell(c.tool.Filled(c.toolTexts()))
 }
 
 // listTools lists the tools by areas: those of the areas and with the words asked for.

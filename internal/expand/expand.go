@@ -48,8 +48,6 @@ type Script struct {
 	// Declared has the options of the script, in order, one for each place that names
 	// it; those of probes that were left out by their predicates, too.
 	Declared []*object.Option
-	// Dropped are the probes that were left out by their predicates.
-	Dropped []*syntax.Probe
 	// Incomplete: probes were left out because of errors, so that what only
 	// they define seems undefined.
 	Incomplete bool
@@ -127,17 +125,17 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 			e.out.Maps = append(e.out.Maps, e.sized(item))
 		}
 	}
-	for _, tree := range probes {
-		p := e.decide(tree)
-		if p == nil {
-			e.out.Dropped = append(e.out.Dropped, tree)
+	dropped := false
+	for _, p := range probes {
+		if p = e.decide(p); p == nil {
+			dropped = true
 			continue
 		}
 		p = e.outlive(p)
 		e.misplaced(p)
 		e.probe(p)
 	}
-	if e.out.Dropped != nil && onlyFrames(e.out.Probes) {
+	if dropped && onlyFrames(e.out.Probes) {
 		e.out.Probes = nil // there is nothing that would end the run
 	}
 	e.limitProbes()

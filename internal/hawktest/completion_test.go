@@ -32,7 +32,11 @@ var completed = []struct {
 	{"-q --list self:signal:SIGU", "", []string{"-q", "--list", "self:signal:SIGUSR1"}},
 	{"--include lib.", "", []string{"--include", "lib.h"}},
 	{"--include lib.h tool.", "", []string{"--include", "lib.h", "tool.bt"}},
-	{"too", "", []string{"tool.bt"}},
+	{"tool.", "", []string{"tool.bt"}},
+	{"opens", "", []string{"opensnoop"}},
+	{"help opens", "", []string{"help", "opensnoop"}},
+	{"opensnoop -x --dur", "", []string{"opensnoop", "-x", "--duration"}},
+	{"opensnoop --print-u", "", []string{"opensnoop", "--print-uid"}},
 	{"-e 'begin { str_conc", "(1) }'", []string{"-e", "begin { str_concat(1) }"}},
 	{"-e 'rawtr", ":x { }'", []string{"-e", "rawtracepoint:x { }"}},
 }

@@ -34,7 +34,7 @@ func (t *Machine) FilterFunctions() (*Functions, error) {
 		if err == nil {
 			return f, nil
 		}
-		if !t.hasKprobes() {
+		if !t.HasKprobes() {
 			return nil, fmt.Errorf("no list of traceable functions: %w; %w", err, ErrNoKprobes)
 		}
 		text, kerr := t.kallsymsText()
@@ -72,8 +72,8 @@ func (t *Machine) ReadFunctions(path string) (*Functions, error) {
 	return &Functions{text: data, blacklist: t.kprobeBlacklist()}, nil
 }
 
-// hasKprobes reports whether probes can be put on kernel functions at all.
-func (t *Machine) hasKprobes() bool {
+// HasKprobes reports whether probes can be put on kernel functions at all.
+func (t *Machine) HasKprobes() bool {
 	if t.Has(KprobePMU) == nil {
 		return true
 	}

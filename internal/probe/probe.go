@@ -247,6 +247,9 @@ type Options struct {
 	// Named has the values that the script's own options were given. Nil: they are not
 	// known before the script is loaded.
 	Named config.Named
+	// Asked is told of each attach point that the script asks for by probe_exists(), and
+	// whether it is there; nil: nobody wants to know.
+	Asked func(point string, there bool)
 	// Lists are the script's own options that have several values, with commas in between:
 	// an attach point that names one stands for as many.
 	Lists map[string]bool

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/compile"
+	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/tool"
+)
+
+// asTool makes a compilation one of a tool.
+func (c *command) asTool(o *compile.Options) {
+	o.Files, o.Probe.Lists, o.Probe.Asked = tool.NoFiles{}, c.tool.Lists(), c.asked
+}
+
+// waits reports whether a probe waits for events: hawk does not fire it itself, nor does
+// a clock.
+func waits(p *check.Probe) bool { return p.Kind.Ours == probe.NotOurs && !p.Kind.Nobodys }
+
+// idle reports whether nothing of a program waits for events: all there is begins, ends
+// or is fired by a clock.
+func idle(p *session.Program) bool {
+	return !slices.ContainsFunc(p.Checked.Probes, waits)
+}
+
+// noVariant is the error of a tool none of whose variants finds its probes here; nil if
+// one does.
+func (c *command) noVariant(p *session.Program) error {
+	if c.tool == nil || len(c.lacking) == 0 || p.Checked == nil || !idle(p) {
+		return nil
+	}
+	err := fmt.Errorf("%s needs one of: %s", c.tool.Name, strings.Join(c.lacking, ", "))
+	if hint := c.whyLacking(c.lacking[0]); hint != "" {
+		err = fmt.Errorf("%w\nHINT: %s", err, hint)
+	}
+	return err
+}
+
+// whyLacking says why an attach point is not there, "" if that is not known.
+func (c *command) whyLacking(text string) string {
+	parts, err := probe.PatternParts(text)
+	if err != nil || len(parts) == 0 {
+		return ""
+	}
+	kind, ok := probe.Lookup(parts[0].Text)
+	if !ok {
+		return ""
+	}
+	o := c.probeOptions()
+	o.WarnPoint = func(source.Span, string) {}
+	pt := &probe.Point{Kind: kind, Parts: parts[1:]}
+	if kind.Parse(pt, pt.Parts, &o) != nil {
+		return ""
+	}
+	if _, err := kind.Match(pt, &o); errors.Is(err, machine.ErrNoKprobes) {
+		return machine.ErrNoKprobes.Error()
+	}
+	if kind.Why == nil {
+		return ""
+	}
+	return kind.Why(pt, &o)
+}
+
+// asked notes the attach points that the script asks for and that are not there.
+func (c *command) asked(point string, there bool) {
+	if !there && !slices.Contains(c.lacking, point) {
+		c.lacking = append(c.lacking, point)
+	}
+}
+
+// A verdict is what `hawk tools --check` finds out about a tool.
+type verdict struct {
+	Tool    string `json:"tool"`
+	State   string `json:"state"`   // ok, fallback or no
+	Uses    string `json:"uses"`    // the first probe
+	Missing string `json:"missing"` // what would have to be there
+}
+
+// checkTools says which tools can run here, and by which probes. It loads nothing.
+func (c *command) checkTools(names []string, format string) int {
+	if err := c.machine.Privileges(); err != nil {
+		return c.fail(exitUsage, err)
+	}
+	if len(names) == 0 {
+		names = tool.Names()
+	}
+	var all []verdict
+	for _, name := range names {
+		t, ok := tool.Find(name)
+		if !ok {
+			return c.scriptError(noTool(name))
+		}
+		v, err := c.check1(t)
+		if err != nil {
+			return c.fail(exitSettings, err)
+		}
+		all = append(all, v)
+	}
+	if format == "json" {
+		text, err := json.Marshal(struct {
+			Type string    `json:"type"`
+			Data []verdict `json:"data"`
+		}{"tools", all})
+		if err != nil {
+			return c.fail(exitFailure, err)
+		}
+		return c.tell(string(text) + "\n")
+	}
+	width := [3]int{len("TOOL"), len("STATE"), len("USES")}
+	for _, v := range all {
+		for i, text := range []string{v.Tool, v.State, v.Uses} {
+			width[i] = max(width[i], len(text))
+		}
+	}
+	var b strings.Builder
+	for _, v := range append([]verdict{{"TOOL", "STATE", "USES", "MISSING"}}, all...) {
+		line := fmt.Sprintf("%-*s %-*s %-*s %s", width[0], v.Tool, width[1], v.State, width[2], v.Uses, v.Missing)
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return c.tell(b.String())
+}
+
+// check1 compiles a tool with the options that its sample is made by.
+func (c *command) check1(t *tool.Tool) (v verdict, err error) {
+	one := &command{out: io.Discard, err: io.Discard, machine: c.machine, settings: settings{tool: t}}
+	v = verdict{Tool: t.Name, State: "no"}
+	if words := strings.Fields(strings.TrimPrefix(t.Sample[0], "#")); strings.HasPrefix(t.Sample[0], "#") {
+		if err := parseArgs(toolTable(t), words[1:], &one.settings); err != nil {
+			return v, err
+		}
+		if err := one.finishTool(); err != nil {
+			return v, err
+		}
+	}
+	f, _, named, err := one.script()
+	if err != nil {
+		return v, err
+	}
+	env, err := config.ReadEnvironment(os.LookupEnv)
+	if err != nil {
+		return v, err
+	}
+	o := compile.Options{Environment: env, Probe: one.probeOptions()}
+	o.Probe.Named, o.Probe.Command = namedValues(named), new(false)
+	one.asTool(&o)
+	p, ds := session.Compile(f, o)
+	v.Missing = strings.Join(one.lacking, ", ")
+	if p == nil {
+		var text bytes.Buffer
+		ds.Print(&text, source.PrintOptions{NoWarnings: true})
+		line, _, _ := strings.Cut(text.String(), "\n")
+		if _, message, ok := strings.Cut(line, "ERROR: "); ok {
+			line = message
+		}
+		v.Missing = errno.Message(fmt.Errorf("%s", line))
+		return v, nil
+	}
+	if one.noVariant(p) != nil || p.Probes == 0 {
+		return v, nil
+	}
+	if v.State = "ok"; len(one.lacking) > 0 {
+		v.State = "fallback"
+	}
+	for _, pr := range p.Checked.Probes {
+		if waits(pr) || v.Uses == "" {
+			v.Uses = pr.Points[0].Name()
+			if waits(pr) {
+				break
+			}
+		}
+	}
+	return v, nil
+}

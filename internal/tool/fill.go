@@ -1,0 +1,161 @@
+package tool
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/syntax"
+)
+
+// Filled is the whole script with the values of options in place of the options, those
+// that are not given at their defaults: what runs alone does what the tool was asked for.
+func (t *Tool) Filled(given map[string]string) string {
+	text := t.Whole()
+	tree, _ := syntax.Parse(source.NewFile(t.Name, text))
+	f := filling{text: text, values: map[string]string{}, lists: t.Lists()}
+	f.each(tree, f.defaults)
+	for name, value := range given {
+		f.values[name] = value
+	}
+	f.each(tree, f.replace)
+	slices.SortFunc(f.edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	var b strings.Builder
+	at := 0
+	for _, e := range f.edits {
+		if e.from < at {
+			continue // in an argument that is left out
+		}
+		b.WriteString(text[at:e.from] + e.text)
+		at = e.to
+	}
+	b.WriteString(text[at:])
+	return b.String()
+}
+
+// An edit replaces bytes of a text.
+type edit struct {
+	from, to int
+	text     string
+}
+
+type filling struct {
+	text   string
+	values map[string]string // of options, by name
+	lists  map[string]bool
+	edits  []edit
+}
+
+func (f *filling) each(tree *syntax.Script, visit func(syntax.Node)) {
+	for _, item := range tree.Items {
+		syntax.Walk(item, func(n syntax.Node) bool {
+			visit(n)
+			return true
+		})
+	}
+}
+
+// defaults notes what a call of getopt says of the option.
+func (f *filling) defaults(n syntax.Node) {
+	if name, call := option(n); call != nil {
+		f.values[name] = "false"
+		if len(call.Args) > 1 {
+			if s, ok := call.Args[1].(*syntax.StringLit); ok {
+				f.values[name] = s.Value
+			} else {
+				at := call.Args[1].Span()
+				f.values[name] = f.text[at.Start:at.End]
+			}
+		}
+	}
+}
+
+// option is the name that a call of getopt has; the call is nil if n is none.
+func option(n syntax.Node) (name string, call *syntax.Call) {
+	call, ok := n.(*syntax.Call)
+	if !ok || call.Func.Name != "getopt" || len(call.Args) == 0 {
+		return "", nil
+	}
+	lit, ok := call.Args[0].(*syntax.StringLit)
+	if !ok {
+		return "", nil
+	}
+	return lit.Value, call
+}
+
+func (f *filling) replace(n syntax.Node) {
+	at := n.Span()
+	switch n := n.(type) {
+	case *syntax.AttachPoint:
+		if points := f.points(n.Text); points != n.Text {
+			f.edits = append(f.edits, edit{at.Start, at.End, points})
+		}
+	case *syntax.Call:
+		if name, call := option(n); call != nil {
+			text := f.values[name]
+			if len(call.Args) > 1 {
+				if _, ok := call.Args[1].(*syntax.StringLit); ok {
+					text = strconv.Quote(text)
+				}
+			}
+			f.edits = append(f.edits, edit{at.Start, at.End, text})
+			return
+		}
+		if len(n.Args) == 0 {
+			return
+		}
+		lit, ok := n.Args[0].(*syntax.StringLit)
+		switch {
+		case ok && n.Func.Name == "row":
+			f.row(n, lit)
+		case ok && n.Func.Name == "probe_exists":
+			f.edits = append(f.edits, edit{lit.Span().Start, lit.Span().End, strconv.Quote(f.points(lit.Value))})
+		}
+	}
+}
+
+// points puts values into an attach point: a list makes several of it.
+func (f *filling) points(text string) string {
+	for name := range f.lists {
+		if strings.Contains(text, "$"+name) && strings.Contains(f.values[name], ",") {
+			var all []string
+			for element := range strings.SplitSeq(f.values[name], ",") {
+				all = append(all, f.points(strings.ReplaceAll(text, "$"+name, element)))
+			}
+			return strings.Join(all, ", ")
+		}
+	}
+	names := make([]string, 0, len(f.values))
+	for name := range f.values {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, name := range names {
+		text = strings.ReplaceAll(text, "$"+name, f.values[name])
+	}
+	return text
+}
+
+// row leaves out the columns that are not shown, and their arguments.
+func (f *filling) row(call *syntax.Call, spec *syntax.StringLit) {
+	columns, err := output.ParseColumns(spec.Value)
+	if err != nil {
+		return
+	}
+	var shown []string
+	for i, text := range strings.Fields(spec.Value) {
+		c := &columns[i]
+		if c.Option == "" || (f.values[c.Option] == "true") != c.Unless {
+			name, _, _ := strings.Cut(text, "?")
+			shown = append(shown, name)
+		} else if i+1 < len(call.Args) {
+			from, to := call.Args[i].Span().End, call.Args[i+1].Span().End
+			f.edits = append(f.edits, edit{from, to, ""})
+		}
+	}
+	f.edits = append(f.edits, edit{spec.Span().Start, spec.Span().End, fmt.Sprintf("%q", strings.Join(shown, " "))})
+}

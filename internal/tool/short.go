@@ -1,0 +1,53 @@
+package tool
+
+import (
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// Probe is an attach point in hawk's form of one that may be in the short form that other
+// collections of tools know: a function of the kernel (vfs_read, p::vfs_read, r::vfs_read),
+// of a library or program (c:malloc, p:lib:f, r:lib:f), t:category:event, u:path:probe.
+// kprobes says that functions of the kernel are traced by kprobes; else it is by fentry.
+func Probe(text string, kprobes bool) string {
+	entry, exit := "kprobe:", "kretprobe:"
+	if !kprobes {
+		entry, exit = "fentry:", "fexit:"
+	}
+	first, rest, several := strings.Cut(text, ":")
+	if !several {
+		return entry + text
+	}
+	target, function, _ := strings.Cut(rest, ":")
+	switch first {
+	case "", "p", "r":
+		kernel, user := entry, "uprobe:"
+		if first == "r" {
+			kernel, user = exit, "uretprobe:"
+		}
+		if !strings.Contains(rest, ":") {
+			target, function = "", rest
+		}
+		if target == "" {
+			return kernel + function
+		}
+		return user + library(target) + ":" + function
+	case "t":
+		return "tracepoint:" + rest
+	case "u":
+		return "usdt:" + rest
+	}
+	if _, ok := probe.Lookup(first); ok && !strings.Contains(first, "/") {
+		return text
+	}
+	return "uprobe:" + library(first) + ":" + rest
+}
+
+// library is the name of a library: c is short for the C library.
+func library(name string) string {
+	if name == "c" {
+		return "libc"
+	}
+	return name
+}
