@@ -1,9 +1,13 @@
-// Command bench measures hawk beside bpftrace in one run, each measurement of one tool followed by the same one of the other, so that whatever else
-// the machine does falls on both. It prints tables in markdown:
+// Command bench measures hawk beside bpftrace in one run, each measurement of one tool followed by
+// the same one of the other, so that whatever else the machine does falls on both. It prints tables
+// in markdown:
 //
-//	go run ./bench [-hawk ./hawk] [-bpftrace PATH] [-only startup,wildcard,listing,attaching,kernel,symbols,cost,flood,rate,maps,soak] [-rounds 9] [-duration 10m] [-kernel 6.12] [-write]
+//	go run ./bench [-hawk ./hawk] [-bpftrace PATH] [-only TABLE,...] [-rounds 9] [-duration 10m]
+//	               [-kernel 6.12] [-write]
 //
-// The soak test takes long and is run only when it is asked for. It needs root. Without -bpftrace it takes the newest one that Debian has, unpacked in the test cache, or else the one that is installed, or none.
+// The tables are those of the list below. The soak test takes long and is run only when it is asked
+// for. It needs root. Without -bpftrace it takes the newest one that Debian has, unpacked in the test
+// cache, or else the one that is installed, or none.
 package main
 
 import (
@@ -30,24 +34,44 @@ var parts = []struct {
 	long  bool   // runs only if -only names it
 	alone bool   // is about hawk alone
 }{
-	{name: "startup", run: startup, note: "Whole runs, from exec to exit. Peak memory is the high-water mark of the resident set at exit. The tracing scripts " +
-		"attach, end in their begin probe and detach; `tool` is " + "`bench/tool.bt`."},
-	{name: "wildcard", run: wildcard, note: "A counting probe on every `tracepoint:syscalls:sys_enter_*` for one second: the whole run, attaching and detaching included."},
+	{name: "startup", run: startup,
+		note: "Whole runs, from exec to exit. Peak memory is the high-water mark of the resident set at " +
+			"exit. The tracing scripts " +
+			"attach, end in their begin probe and detach; `tool` is " + "`bench/tool.bt`."},
+	{name: "wildcard", run: wildcard,
+		note: "A counting probe on every `tracepoint:syscalls:sys_enter_*` for one second: the whole " +
+			"run, attaching and detaching included."},
 	{name: "listing", run: listing, note: "What there is to trace, from exec to exit."},
-	{name: "attaching", run: attaching, note: "Many functions by one pattern: from exec to exit of a script that ends in its begin probe, attaching and detaching included."},
-	{name: "kernel", run: kernelFunctions, note: "Functions of the kernel, listed and attached to, from exec to exit. Where the kernel at hand does not let its functions be traced, " +
-		"this runs in a VM with a Debian kernel (6.12 if not told otherwise), under emulation, where all takes many times as long: only the ratio says something."},
-	{name: "symbols", run: symbols, note: "Naming addresses of a process, keys of a map that is printed while the process lives: from exec to exit."},
-	{name: "cost", run: cost, note: "What one call of getppid(2) costs more while the script runs: once seen from a loop that does nothing else, the fastest of three " +
-		"times 400,000 calls, and once by the kernel's program statistics, less what they show for an empty program."},
-	{name: "flood", run: flood, note: "`printf(\"%d %s %d\\n\", pid, comm, tid)` on each of 3,000,000 calls made one after the other, written to a file with the default " +
-		"buffer: what arrives, how much longer a call takes, and the processor time that the tool itself spends on an event that arrives."},
-	{name: "rate", run: rate, note: "The same `printf`: the most events a second of which every one arrives, for a second at an even pace. At its most the traced loop " +
-		"makes one call after the other."},
-	{name: "maps", run: bigMaps, note: "The print of a map of 1,000,000 keys to a file: a run that prints it at its end, less one that does not."},
+	{name: "attaching", run: attaching,
+		note: "Many functions by one pattern: from exec to exit of a script that ends in its begin " +
+			"probe, attaching and detaching included."},
+	{name: "kernel", run: kernelFunctions,
+		note: "Functions of the kernel, listed and attached to, from exec to exit. Where the kernel " +
+			"at hand does not let its functions be traced, this runs in a VM with a Debian kernel " +
+			"(6.12 if not told otherwise), under emulation, where all takes many times as long: " +
+			"only the ratio says something."},
+	{name: "symbols", run: symbols,
+		note: "Naming addresses of a process, keys of a map that is printed while the process lives: " +
+			"from exec to exit."},
+	{name: "cost", run: cost, note: "What one call of getppid(2) costs more while the script runs: " +
+		"once seen from a loop that does nothing else, the fastest of three times 400,000 calls, " +
+		"and once by the kernel's program statistics, less what they show for an empty program."},
+	{name: "flood", run: flood,
+		note: "`printf(\"%d %s %d\\n\", pid, comm, tid)` on each of 3,000,000 calls made one after " +
+			"the other, written to a file with the default buffer: what arrives, how much longer a " +
+			"call takes, and the processor time that the tool itself spends on an event that " +
+			"arrives."},
+	{name: "rate", run: rate,
+		note: "The same `printf`: the most events a second of which every one arrives, for a second " +
+			"at an even pace. At its most the traced loop makes one call after the other."},
+	{name: "maps", run: bigMaps,
+		note: "The print of a map of 1,000,000 keys to a file: a run that prints it at its end, less " +
+			"one that does not."},
 	{name: "library", run: library, alone: true, note: libraryNote},
-	{name: "soak", run: soak, note: "Three hawks beside 100,000 short-lived processes, each of a file of its own: all system calls into maps that are printed each second; " +
-		"stacks of all of them, in JSON; their parent with `--follow`. What hawk holds as time passes, and what was lost at the default size of the buffer.", long: true, alone: true},
+	{name: "soak", run: soak, note: "Three hawks beside 100,000 short-lived processes, each of a " +
+		"file of its own: all system calls into maps that are printed each second; stacks of all of " +
+		"them, in JSON; their parent with `--follow`. What hawk holds as time passes, and what was " +
+		"lost at the default size of the buffer.", long: true, alone: true},
 }
 
 // bench is what every part gets.
@@ -79,7 +103,8 @@ func run() error {
 	bpftrace := flag.String("bpftrace", "", "bpftrace's binary; none: do without")
 	only := flag.String("only", "", "comma-separated parts to run; all if empty")
 	rounds := flag.Int("rounds", 9, "repetitions of each measurement, of which the median counts")
-	duration := flag.Duration("duration", 10*time.Minute, "how long the soak test takes (an hour is meant: -duration 1h)")
+	duration := flag.Duration("duration", 10*time.Minute,
+		"how long the soak test takes (an hour is meant: -duration 1h)")
 	kernel := flag.String("kernel", "6.12", "kernel of the VM, for what this machine's kernel does not let be measured")
 	asRows := flag.Bool("rows", false, "print the rows only, as JSON")
 	write := flag.Bool("write", false, "write the tables to docs/performance.md as well")
@@ -133,8 +158,9 @@ func run() error {
 	return nil
 }
 
-// enterNamespace runs this program again with mounts of its own, where tracefs is mounted: bpftrace does not start without it. It returns true in
-// the second instance; the first one has nothing left to do.
+// enterNamespace runs this program again with mounts of its own, where tracefs is mounted: bpftrace
+// does not start without it. It returns true in the second instance; the first one has nothing left
+// to do.
 func enterNamespace() (inside bool, err error) {
 	const mark = "HAWK_BENCH_INSIDE"
 	if os.Getenv(mark) != "" {

@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,46 +16,18 @@ const columns = 120
 
 // TestColumns keeps lines of Go within what one sees beside another file. Lines inside
 // of a raw string are somebody else's text: a script, or what a program prints.
-// testdata/columns.txt lists the files with longer lines and how many these are: a
-// number may only become smaller.
 func TestColumns(t *testing.T) {
-	allowed := map[string]int{}
-	const list = "testdata/columns.txt"
-	text, err := os.ReadFile(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		var n int
-		file, number, _ := strings.Cut(strings.TrimSpace(line), " ")
-		for _, c := range number {
-			n = n*10 + int(c-'0')
-		}
-		allowed[file] = n
-	}
 	for _, file := range sources(t, ".go") {
 		src := readSource(t, file)
 		quoted := rawLines(src)
-		var long []int
 		n := 0
 		for line := range strings.Lines(string(src)) {
 			n++
 			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
-			if utf8.RuneCountInString(line) > columns && !quoted[n] {
-				long = append(long, n)
+			if got := utf8.RuneCountInString(line); got > columns && !quoted[n] {
+				t.Errorf("%s:%d: %d columns, of %d; break it (comments at 100)", file, n, got, columns)
 			}
 		}
-		if len(long) > allowed[file] {
-			t.Errorf("%s: lines of more than %d columns, of which %s allows %d: %v; break them (comments at 100)",
-				file, columns, "internal/"+list, allowed[file], long)
-		}
-		if len(long) < allowed[file] {
-			t.Logf("%s: %d lines are left of %d; lower the number in internal/%s", file, len(long), allowed[file], list)
-		}
-		delete(allowed, file)
-	}
-	for file := range allowed {
-		t.Logf("internal/%s: %s is not there any more", list, file)
 	}
 }
 

@@ -88,7 +88,8 @@ func TestLargeIsLinear(t *testing.T) {
 // statement.
 func TestManyLookups(t *testing.T) {
 	for _, c := range largeScripts[:3] {
-		res, ds := Compile(source.NewFile("stdin", c.script(1000)), Options{Probe: probe.Options{Machine: machine.Host()}, Verify: true})
+		res, ds := Compile(source.NewFile("stdin", c.script(1000)),
+			Options{Probe: probe.Options{Machine: machine.Host()}, Verify: true})
 		if res == nil {
 			t.Fatalf("%s: %s", c.name, ds.List()[0].Msg)
 		}

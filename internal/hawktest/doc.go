@@ -7,8 +7,9 @@
 // it has these; a leading ! is accepted where a failure makes sense:
 //
 //	needs WORD...             what the case depends on (see Needs); else it is skipped here and runs elsewhere
-//	varies arch               the case shows what differs between architectures: registers, arguments, stacks, unwinding, instructions, system
-//	                          calls, atomics, generated code, calling conventions. With $HAWK_ARCH a VM runs such cases alone
+//	varies arch               the case shows what differs between architectures: registers, arguments, stacks,
+//	                          unwinding, instructions, system calls, atomics, generated code, calling
+//	                          conventions. With $HAWK_ARCH a VM runs such cases alone
 //	[!] hawk [VAR=x] ARG... [&]  run hawk, or with & start it under the name hawk; $hawk is its pid
 //	status N                  the last hawk or awaited process ended with this exit status
 //	start NAME PROGRAM ARG... start a process; $NAME is its pid
@@ -16,21 +17,25 @@
 //	until NAME STREAM REGEXP  wait until a process has printed something
 //	signal SIGNAL NAME        send a signal: INT, TERM, USR1…
 //	[!] await NAME            wait for the end of a process; stdout and stderr are then its output
-//	match STREAM FILE         the output is what FILE shows: lines are literal but for {{regexp}}; a line "..." stands for any lines
+//	match STREAM FILE         the output is what FILE shows: lines are literal but for {{regexp}}; a line "..." stands
+//	                          for any lines
 //	number STREAM REGEXP OP N compare the first group of the first match, N being a number or
 //	                          a sum, 2+3: == != < <= > >=
 //	peak < MEGABYTES          the most memory that the last hawk had
-//	share STREAM REGEXP PERCENT N  of the samples in maps by stack, N at least, PERCENT at least have stacks that match
+//	share STREAM REGEXP PERCENT N  of the samples in maps by stack, N at least, PERCENT at least have
+//	                          stacks that match
 //	rows FILE                 run the scripts of a table and compare all that they print (see parseRows)
 //	capture NAME STREAM REGEXP [ELSE]  set $NAME to the first group of the first match, to ELSE without one
 //	holdings NAME             note what a process has of the kernel: programs, maps, links
 //	gone                      of what was noted nothing is left, nor does the kernel's log complain
-//	kills N FILE              run the scripts of a file, one a line, N runs in all, and kill each at a random moment: nothing is left
+//	kills N FILE              run the scripts of a file, one a line, N runs in all, and kill each at a random moment:
+//	                          nothing is left
 //	cc ARG...                 compile with the host's C compiler; in a VM, take what the host compiled
 //	c++ ARG...                the same in C++
 //	go -o OUT FILE...         the same in Go; programs can import package usdt of this module
 //	rustc -o OUT FILE         the same in Rust
-//	debian NAME PACKAGE...    unpack packages of Debian 12 with all that they depend on; $NAME is their root, and programs find their libraries
+//	debian NAME PACKAGE...    unpack packages of Debian 12 with all that they depend on; $NAME is their root, and
+//	                          programs find their libraries
 //	debian -SUITE NAME PACKAGE...  the same of another release, whose programs run with $NAME as their root
 //
 // $CONTRIB is the module's directory of that name; VMs do not have it.

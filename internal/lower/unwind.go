@@ -16,7 +16,8 @@ import (
 // Unwinds reports whether user stacks can be walked by tables here.
 func (f *fn) Unwinds() bool {
 	o := f.m.o.Probe
-	return o.Machine.Arch().Unwind.FP != 0 && !o.NoFeature["unwind"] && f.m.has(machine.BPFLoop) && f.m.has(machine.TaskPtRegs) && f.m.has(machine.NoPreallocPerf)
+	return o.Machine.Arch().Unwind.FP != 0 && !o.NoFeature["unwind"] && f.m.has(machine.BPFLoop) &&
+		f.m.has(machine.TaskPtRegs) && f.m.has(machine.NoPreallocPerf)
 }
 
 // The maps of package object's UnwindSpaces, UnwindChunks and UnwindFiles, the
@@ -27,12 +28,19 @@ type unwindMaps struct{ spaces, chunks, files, asked int }
 func (m *module) unwindMaps() *unwindMaps {
 	if m.unwind == nil {
 		m.unwind = &unwindMaps{
-			spaces: m.ownMap(object.UnwindSpacesRole, &object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: object.UnwindSpace, MaxEntries: object.UnwindMaxSpaces, Flags: unix.BPF_F_NO_PREALLOC}),
-			chunks: m.ownMap(object.UnwindChunksRole, &object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: object.UnwindChunk, MaxEntries: object.UnwindMaxChunks, Flags: unix.BPF_F_NO_PREALLOC}),
-			asked:  m.ownMap(object.UnwindAskedRole, &object.Map{Type: bpf.LRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024}),
+			spaces: m.ownMap(object.UnwindSpacesRole,
+				&object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: object.UnwindSpace,
+					MaxEntries: object.UnwindMaxSpaces, Flags: unix.BPF_F_NO_PREALLOC}),
+			chunks: m.ownMap(object.UnwindChunksRole,
+				&object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: object.UnwindChunk,
+					MaxEntries: object.UnwindMaxChunks, Flags: unix.BPF_F_NO_PREALLOC}),
+			asked: m.ownMap(object.UnwindAskedRole,
+				&object.Map{Type: bpf.LRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024}),
 		}
 		if l := m.mmLayout(); l != nil && l.walks {
-			m.unwind.files = m.ownMap(object.UnwindFilesRole, &object.Map{Type: bpf.Hash, KeySize: object.UnwindFileKey, ValueSize: object.UnwindFile, MaxEntries: object.UnwindMaxFiles, Flags: unix.BPF_F_NO_PREALLOC})
+			m.unwind.files = m.ownMap(object.UnwindFilesRole,
+				&object.Map{Type: bpf.Hash, KeySize: object.UnwindFileKey, ValueSize: object.UnwindFile,
+					MaxEntries: object.UnwindMaxFiles, Flags: unix.BPF_F_NO_PREALLOC})
 		}
 	}
 	return m.unwind
@@ -47,7 +55,9 @@ const someStack = 1 << 61
 // number made of them and how many they are. The number is 0 if frame pointers have
 // to do: ask is then called where user space should provide tables for the process,
 // and doubt is object.StackDoubted unless it is known that they will do.
-func (f *fn) Unwind(at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, ask func()) (number, count, doubt *ir.Value) {
+func (f *fn) Unwind(
+	at syntax.Node, pid *ir.Value, frames *ir.Value, limit int, ask func(),
+) (number, count, doubt *ir.Value) {
 	b := f.b
 	maps := f.m.unwindMaps()
 	out := f.Temp("unwound", 24, 8) // the number, the count, and UnwindFrames if frame pointers will do
@@ -212,8 +222,10 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 	unwind := b.NewBlock()
 	b.Store(b.Addr(rule, 0), 0, 8, f.konst(object.RuleGuess))
 	look := b.Arith(ir.Sub, pc, get(w.back))
-	m := b.Arith(ir.Add, space, w.search(space, object.UnwindMappings, object.UnwindMost, object.UnwindMapping, 8, look))
-	start, end := b.Load(m, object.UnwindMappings+object.UnwindStart, 8, false), b.Load(m, object.UnwindMappings+object.UnwindEnd, 8, false)
+	m := b.Arith(ir.Add, space,
+		w.search(space, object.UnwindMappings, object.UnwindMost, object.UnwindMapping, 8, look))
+	start, end := b.Load(m, object.UnwindMappings+object.UnwindStart, 8, false),
+		b.Load(m, object.UnwindMappings+object.UnwindEnd, 8, false)
 	inside, outside := b.NewBlock(), b.NewBlock()
 	outside.Cold = true
 	b.If(b.Arith(ir.ULt, b.Arith(ir.Sub, look, start), b.Arith(ir.Sub, end, start)), inside, outside)
@@ -278,7 +290,8 @@ func (w *walk) caller(r, pc *ir.Value, next, stop *ir.Block) {
 		return b.Load(word, 0, 8, false)
 	}
 	field := func(shift int) *ir.Value {
-		return b.Arith(ir.Shl, b.Arith(ir.And, b.Arith(ir.LShr, r, f.konst(int64(shift))), f.konst(object.RuleMost)), f.konst(3))
+		rule := b.Arith(ir.And, b.Arith(ir.LShr, r, f.konst(int64(shift))), f.konst(object.RuleMost))
+		return b.Arith(ir.Shl, rule, f.konst(3))
 	}
 	kind := b.Arith(ir.And, r, f.konst(1<<object.RuleKindBits-1))
 	// either continues in block yes or falls through.

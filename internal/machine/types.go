@@ -179,7 +179,8 @@ func readBTF(path, name string, base *btf.Spec) (*btf.Spec, error) {
 // reads other files. Kernels up to 6.14 cannot map it: it is read as well.
 func contents(f *foreign.File) ([]byte, error) {
 	var fs unix.Statfs_t
-	if size := f.Stat.Size; size > 0 && size < maxBTF && unix.Fstatfs(int(f.Fd()), &fs) == nil && fs.Type == unix.SYSFS_MAGIC {
+	if size := f.Stat.Size; size > 0 && size < maxBTF && unix.Fstatfs(int(f.Fd()), &fs) == nil &&
+		fs.Type == unix.SYSFS_MAGIC {
 		if data, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE); err == nil {
 			return data, nil
 		}

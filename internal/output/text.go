@@ -127,13 +127,16 @@ func printDiagnostic(w io.Writer, item Item, opts Options) {
 		print.NoExcerpt = true
 	case HelperError:
 		d.Span = it.Span
-		d.Msg = fmt.Sprintf("%s%s\nAdditional Info - helper: %s, retcode: %d", it.Msg, repeats(it.Repeats), it.Helper, it.Code)
+		d.Msg = fmt.Sprintf("%s%s\nAdditional Info - helper: %s, retcode: %d", it.Msg,
+			repeats(it.Repeats), it.Helper, it.Code)
 	case RuntimeError:
 		d.Span, d.Msg = it.Span, it.Msg+repeats(it.Repeats)
 	case Unread:
-		d.Msg = fmt.Sprintf("Total unreadable string count: %d. What is not in memory when a probe fires can not be read there; -k shows the places.", it.Strings)
+		d.Msg = fmt.Sprintf("Total unreadable string count: %d. What is not in memory when a probe "+
+			"fires can not be read there; -k shows the places.", it.Strings)
 		if it.Entry {
-			d.Hint("what is not there at the entry of a system call is at its exit: keep the pointer, @at[tid] = args.filename, and read it in sys_exit")
+			d.Hint("what is not there at the entry of a system call is at its exit: keep the pointer, " +
+				"@at[tid] = args.filename, and read it in sys_exit")
 		}
 	case LostTotal:
 		d.Msg = fmt.Sprintf("Total lost event count: %d", it.Events)

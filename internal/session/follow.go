@@ -38,12 +38,15 @@ func (s *session) leftOut() {
 	}
 	if user := s.symbols.known(); user != nil {
 		left := user.LeftOut()
-		warn(left.Lost, "The symbols of %d files were forgotten to make room for others, and the files are gone: addresses in them have no names.")
+		warn(left.Lost, "The symbols of %d files were forgotten to make room for others, and the files "+
+			"are gone: addresses in them have no names.")
 		warn(left.JIT, "What %d processes wrote of the code they generated was forgotten to make room for others.")
-		warn(left.Late, "The symbols of %d files were not there in time: addresses in them have no names. The files, or where they are, are too slow.")
+		warn(left.Late, "The symbols of %d files were not there in time: addresses in them have no "+
+			"names. The files, or where they are, are too slow.")
 	}
 	if s.unwind != nil {
-		warn(s.unwind.Dropped(), "The unwinding tables of %d files were dropped to make room for others, and made again where they were needed: stacks of that moment may be cut short.")
+		warn(s.unwind.Dropped(), "The unwinding tables of %d files were dropped to make room for "+
+			"others, and made again where they were needed: stacks of that moment may be cut short.")
 	}
 }
 
@@ -63,7 +66,8 @@ func (s *session) programs() []string {
 // follow begins to record what processes map, if the script shows names of
 // user addresses and may run long enough for a process to end before that.
 func (s *session) follow() {
-	if s.o.Config.CacheUserSymbols == forgetful || !s.waits() || s.o.DryRun || !s.showsUserSymbols() && s.unwind == nil {
+	if s.o.Config.CacheUserSymbols == forgetful || !s.waits() || s.o.DryRun ||
+		!s.showsUserSymbols() && s.unwind == nil {
 		return
 	}
 	cpus, err := s.o.Probe.Machine.OnlineCPUs()
@@ -108,8 +112,10 @@ func (s *session) hurry() bool {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		runtime.LockOSThread() // and never unlocked: the thread, which has a priority of its own, ends with the goroutine
-		// If we may. More, a place before all others, could hold up the traced machine while the table of a large program is made.
+		// Never unlocked: the thread, which has a priority of its own, ends with the goroutine.
+		runtime.LockOSThread()
+		// If we may. More, a place before all others, could hold up the traced machine while the
+		// table of a large program is made.
 		unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20)
 		for fds[0].Revents == 0 {
 			if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {

@@ -27,7 +27,8 @@ func (s *session) printMaps() {
 			order = append(order, i)
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(s.Object.Scripts[a].Name, s.Object.Scripts[b].Name) })
+	name := func(n int) string { return s.Object.Scripts[n].Name }
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(name(a), name(b)) })
 	for _, n := range order {
 		if s.signals.Load() > 1 || s.err != nil {
 			return

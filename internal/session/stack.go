@@ -102,7 +102,8 @@ func (s *session) frames(t *types.Stack, id uint64) []uint64 {
 	best := -1
 	for i, m := range s.Object.Maps {
 		isSpill := m.Role == object.SpillRole
-		if m.Type != bpf.StackTrace && !isSpill || isSpill != spilled || m.ValueSize > 8*t.Limit || spilled && m.ValueSize != 8*t.Limit || s.Maps[i] < 0 {
+		if m.Type != bpf.StackTrace && !isSpill || isSpill != spilled || m.ValueSize > 8*t.Limit ||
+			spilled && m.ValueSize != 8*t.Limit || s.Maps[i] < 0 {
 			continue
 		}
 		if best < 0 || m.ValueSize > s.Object.Maps[best].ValueSize {

@@ -98,16 +98,20 @@ func TestComposites(t *testing.T) {
 		why   int
 	}
 	from := record([]string{"x", "name", "skip", "more"}, types.Int64, &types.String{Cap: 8}, types.Int64, types.Int64)
-	v := value.Record{Names: []string{"x", "name", "skip", "more"}, Values: []value.Value{value.Int(-3), value.Str("a"), value.Int(9), value.Int(1)}}
+	v := value.Record{Names: []string{"x", "name", "skip", "more"},
+		Values: []value.Value{value.Int(-3), value.Str("a"), value.Int(9), value.Int(1)}}
 	got, err := into[point](from, v)
 	if err != nil || got != (point{X: -3, Label: "a"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	wide := value.Record{Names: v.Names, Values: []value.Value{value.Int(1 << 20), value.Str("a"), value.Int(9), value.Int(1)}}
+	wide := value.Record{Names: v.Names,
+		Values: []value.Value{value.Int(1 << 20), value.Str("a"), value.Int(9), value.Int(1)}}
 	refuse[point](t, "X", from, wide)
 	want(t, map[string]any{"x": int64(-3), "name": "a", "skip": uint64(9), "more": uint64(1)}, from,
-		value.Record{Names: v.Names, Values: []value.Value{value.Int(-3), value.Str("a"), value.Uint(9), value.Uint(1)}})
-	want(t, []any{uint64(1), "b"}, types.NewTuple(types.Int64, &types.String{Cap: 8}), value.Tuple{value.Int(1), value.Str("b")})
+		value.Record{Names: v.Names,
+			Values: []value.Value{value.Int(-3), value.Str("a"), value.Uint(9), value.Uint(1)}})
+	want(t, []any{uint64(1), "b"}, types.NewTuple(types.Int64, &types.String{Cap: 8}),
+		value.Tuple{value.Int(1), value.Str("b")})
 	want(t, map[string]any{"0": uint64(1)}, types.NewTuple(types.Int64), value.Tuple{value.Int(1)})
 	type pair struct{ A, B int }
 	want(t, pair{1, 2}, types.NewTuple(types.Int64, types.Int64), value.Tuple{value.Int(1), value.Int(2)})
@@ -116,19 +120,26 @@ func TestComposites(t *testing.T) {
 		Inner pair `hawk:"in"`
 	}
 	nested := record([]string{"in"}, record([]string{"a", "b"}, types.Int64, types.Int64))
-	deep := value.Record{Names: []string{"in"}, Values: []value.Value{value.Record{Names: []string{"a", "b"}, Values: []value.Value{value.Int(1), value.Int(2)}}}}
+	deep := value.Record{Names: []string{"in"},
+		Values: []value.Value{value.Record{Names: []string{"a", "b"},
+			Values: []value.Value{value.Int(1), value.Int(2)}}}}
 	want(t, outer{pair{1, 2}}, nested, deep)
 	type tight struct {
 		Inner struct{ B int8 } `hawk:"in"`
 	}
-	refuse[tight](t, "in.B", nested, value.Record{Names: []string{"in"}, Values: []value.Value{value.Record{Names: []string{"a", "b"}, Values: []value.Value{value.Int(1), value.Int(200)}}}})
+	refuse[tight](t, "in.B", nested,
+		value.Record{Names: []string{"in"},
+			Values: []value.Value{value.Record{Names: []string{"a", "b"},
+				Values: []value.Value{value.Int(1), value.Int(200)}}}})
 	array := &types.Array{Elem: types.Int32, Len: 2}
 	want(t, []int{1, 2}, array, value.Array{value.Int(1), value.Int(2)})
 	want(t, [2]uint8{1, 2}, array, value.Array{value.Int(1), value.Int(2)})
 	refuse[[3]int](t, "", array, value.Array{value.Int(1), value.Int(2)})
 	inner := types.NewStruct(types.StructKind, "", 8, 8, []types.Field{{Name: "b", Type: types.Int32, Offset: 4}})
-	whole := types.NewStruct(types.StructKind, "s", 16, 8, []types.Field{{Name: "a", Type: types.Int32}, {Type: inner, Offset: 8}})
-	want(t, pair{1, 2}, whole, value.Record{Names: []string{"a", "b"}, Values: []value.Value{value.Int(1), value.Int(2)}})
+	whole := types.NewStruct(types.StructKind, "s", 16, 8,
+		[]types.Field{{Name: "a", Type: types.Int32}, {Type: inner, Offset: 8}})
+	want(t, pair{1, 2}, whole,
+		value.Record{Names: []string{"a", "b"}, Values: []value.Value{value.Int(1), value.Int(2)}})
 }
 
 func TestRequired(t *testing.T) {
@@ -139,7 +150,8 @@ func TestRequired(t *testing.T) {
 	if e := (*Error)(nil); !errors.As(err, &e) || e.Field != "a" {
 		t.Errorf("%v", err)
 	}
-	want(t, must{1}, record([]string{"a"}, types.Int64), value.Record{Names: []string{"a"}, Values: []value.Value{value.Int(1)}})
+	want(t, must{1}, record([]string{"a"}, types.Int64),
+		value.Record{Names: []string{"a"}, Values: []value.Value{value.Int(1)}})
 }
 
 // The record of a server that logs transfers.
@@ -153,7 +165,8 @@ func BenchmarkDecode(b *testing.B) {
 	text := &types.String{Cap: 64, Trunc: true}
 	names := []string{"ts", "ip", "path", "size"}
 	from := record(names, types.Uint64, text, text, types.Uint32)
-	var v value.Value = value.Record{Names: names, Values: []value.Value{value.Uint(1e18), value.Str("127.0.0.1"), value.Str("/index.html"), value.Uint(4096)}}
+	var v value.Value = value.Record{Names: names,
+		Values: []value.Value{value.Uint(1e18), value.Str("127.0.0.1"), value.Str("/index.html"), value.Uint(4096)}}
 	plans := New(&testRules)
 	var dst transfer
 	b.ReportAllocs()
