@@ -31,6 +31,7 @@ const (
 	cmdMapFreeze         = 22
 	cmdBTFNextID         = 23
 	cmdMapLookupBatch    = 24
+	cmdMapTakeBatch      = 25
 	cmdMapDeleteBatch    = 27
 	cmdLinkCreate        = 28
 	cmdEnableStats       = 32

@@ -94,6 +94,9 @@ func MapNextKey(fd int, key, next []byte) error { return elem(cmdMapNextKey, fd,
 // A Batch walks a hash map many elements a call. The zero value starts at the
 // beginning.
 type Batch struct {
+	// Take removes the elements that are read.
+	Take bool
+
 	pos  []byte
 	more bool
 	done bool
@@ -117,7 +120,11 @@ func (b *Batch) Next(fd int, keySize int, keys, values []byte) (n int, err error
 	if b.more {
 		attr.in = bytesPtr(b.pos)
 	}
-	_, err = call(cmdMapLookupBatch, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	cmd := cmdMapLookupBatch
+	if b.Take {
+		cmd = cmdMapTakeBatch
+	}
+	_, err = call(cmd, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 	switch {
 	case err == nil:
 	case errors.Is(err, unix.ENOENT):

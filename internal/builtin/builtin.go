@@ -61,6 +61,9 @@ type Func struct {
 	// Emits: it is the place of an event. Clears and Zeroes: it removes, or resets,
 	// all elements of the map it names.
 	Moment, Emits, Clears, Zeroes bool
+	// Takes: it reads maps, and clears them too if the statements behind it clear all of
+	// them, so that no update between is lost.
+	Takes bool
 	// Label is what its values are called where they are keys or arguments, where
 	// that is not its own name; LabelOf is the argument whose name they take, from
 	// FirstArg, 0 for none.
@@ -212,11 +215,16 @@ type Call struct {
 	Config  *config.Config
 	Machine *machine.Machine
 	Opts    *probe.Options
-	// MapName and MapKeyed describe a map argument in position 0.
+	// Maps are, per argument, the map that it names as a whole; MapName and so on are of
+	// the one in position 0.
+	Maps     []MapArg
 	MapName  string
 	MapKeyed bool
 	MapKey   types.Type // nil while unknown or scalar
 	MapValue types.Type // nil while unknown
+	// Taken: what the call reads of its maps it removes, in one pass. Lowering says so
+	// of a function that Takes.
+	Taken bool
 
 	Result types.Type
 	// Payload is what Check worked out for Lower and Handle.
@@ -224,6 +232,14 @@ type Call struct {
 
 	// Diags takes messages; nil while types are still being inferred.
 	Diags *source.Diagnostics
+}
+
+// A MapArg is an argument that names a map as a whole.
+type MapArg struct {
+	Name  string // "" of other arguments
+	Keyed bool
+	Key   types.Type // nil while unknown or scalar
+	Value types.Type // nil while unknown
 }
 
 // Errorf reports an error at a node, once types are settled.

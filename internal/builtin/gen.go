@@ -132,6 +132,11 @@ type Env interface {
 	Printf(ev *object.Event, rec []byte)
 
 	PrintMap(n int, top, div int64)
+	// ReadMap reads a map, nothing of a scalar that was never written; take removes what
+	// it reads.
+	ReadMap(n int, take bool) (output.Entries, error)
+	// Unstored is how many updates of maps found no room since it was asked last.
+	Unstored() uint64
 	ClearMap(n int)
 	ZeroMap(n int)
 	// Exit ends the run with a status.

@@ -134,10 +134,14 @@ func signalNumber(name string) int {
 	return int(unix.SignalNum("SIG" + name))
 }
 
+// LoadType is {u64 0}: its text is that of the moment at which it is made.
+var LoadType = &types.Deferred{Name: "loadavg_t", By: types.LoadText, Bytes: 8, Algn: 8}
+
 // typeNames are the types of what builtins yield by the names that scripts
 // have for them.
 var typeNames = map[string]*types.Deferred{
 	"ksym_t": ksymType, "usym_t": usymType, "macaddr_t": macType, "username_t": username, "inet": inetType,
+	"loadavg_t":     LoadType,
 	"timestamp":     {Name: "timestamp", By: types.TimeText, Bytes: 16, Algn: 8, Open: true},
 	"cgroup_path_t": {Name: "cgroup_path_t", By: types.CgroupText, Bytes: 16, Algn: 8, Open: true},
 }

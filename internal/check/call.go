@@ -212,6 +212,7 @@ func (w *walker) arguments(c *builtin.Call, params []builtin.Param, least int, v
 	n := len(args)
 	c.Types, c.Consts = make([]types.Type, n), make([]builtin.Const, n)
 	c.Spaces, c.Words = make([]types.Space, n), make([]string, n)
+	c.Maps = make([]builtin.MapArg, n)
 	ok := true
 	for i, a := range args {
 		kind := builtin.AnyValue
@@ -418,12 +419,13 @@ func (w *walker) wholeMap(c *builtin.Call, i int, e *syntax.Map) bool {
 		t = m.aggType()
 	}
 	c.Types[i] = t
+	arg := &c.Maps[i]
+	*arg = builtin.MapArg{Name: m.name, Keyed: m.sort == keyed, Value: t}
+	if arg.Keyed {
+		arg.Key = m.key.read().Type
+	}
 	if i == 0 {
-		c.MapName, c.MapKeyed = m.name, m.sort == keyed
-		c.MapValue = t
-		if m.sort == keyed {
-			c.MapKey = m.key.read().Type
-		}
+		c.MapName, c.MapKeyed, c.MapKey, c.MapValue = arg.Name, arg.Keyed, arg.Key, arg.Value
 	}
 	if t != nil {
 		w.record(e, val{Flex: types.Flex{Type: t}})

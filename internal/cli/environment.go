@@ -71,6 +71,15 @@ func isTerminal(w any) bool {
 	return err == nil
 }
 
+// terminalHeight is how many lines a terminal has, 24 if it does not say.
+func terminalHeight(f *os.File) int {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Row == 0 {
+		return 24
+	}
+	return int(size.Row)
+}
+
 // fileOf is the file that a writer is.
 func fileOf(w any) (*os.File, bool) {
 	if f, ok := w.(*outFile); ok {

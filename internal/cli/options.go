@@ -49,7 +49,8 @@ func options() []option {
 				s.output = v
 				return nil
 			}},
-		{short: 'f', arg: "FORMAT", doc: "output format: text, json, json-safe for programs, or csv for rows",
+		{short: 'f', arg: "FORMAT",
+			doc:    "output format: text, json, json-safe for programs, csv for rows, folded for stacks",
 			values: formats, set: func(s *settings, v string) error {
 				s.format = v
 				return nil

@@ -128,7 +128,10 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 		status, done = c.badFormat()
 	}
 	if !done && c.format == csvRows && !show.PrintsRows(p.Object) {
-		status, done = c.fail(exitUsage, errors.New("-f csv is for scripts that print rows, by row()")), true
+		status, done = c.fail(exitUsage, errors.New("-f csv is for scripts that print rows, by row() or table()")), true
+	}
+	if !done && c.format == foldedStacks && !show.PrintsStacks(p.Object) {
+		status, done = c.fail(exitUsage, errors.New("-f folded is for scripts that print stacks, by stacks()")), true
 	}
 	if !done {
 		if err := c.badColumns(p.Object); err != nil {
@@ -146,11 +149,13 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 
 // formats are what -f can name. jsonSafe is JSON for programs that read it anew:
 // keys are arrays, and no two become one.
-var formats = []string{"text", "json", jsonSafe, csvRows}
+var formats = []string{"text", "json", jsonSafe, csvRows, foldedStacks}
 
 const (
 	jsonSafe = "json-safe"
 	csvRows  = "csv"
+
+	foldedStacks = "folded"
 )
 
 // json reports whether the output is JSON of some form.

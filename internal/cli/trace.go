@@ -174,8 +174,14 @@ func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink 
 		o.Safe = c.format == jsonSafe
 		return output.NewJSON(w, errs, o)
 	}
-	if c.format == csvRows {
+	switch c.format {
+	case csvRows:
 		return output.NewCSV(w, errs, o)
+	case foldedStacks:
+		return output.NewFolded(w, errs, o)
+	}
+	if f, ok := fileOf(out); ok && isTerminal(out) {
+		o.Height = func() int { return terminalHeight(f) }
 	}
 	return output.NewText(w, errs, o)
 }

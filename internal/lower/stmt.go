@@ -25,12 +25,50 @@ func (f *fn) block(blk *syntax.Block) {
 
 // stmts lowers statements in a row.
 func (f *fn) stmts(list []syntax.Stmt) {
-	for _, s := range list {
+	for len(list) > 0 {
 		if f.b.Ended() {
 			return // what follows a jump is never run
 		}
+		s := list[0]
+		list = list[1+f.takes(list):]
 		f.at(s, func() { f.stmt(s) })
 	}
+}
+
+// takes is how many statements behind the first only clear maps that the first shows. If
+// they clear all of them it does so itself: user space reads and removes in one pass.
+func (f *fn) takes(list []syntax.Stmt) int {
+	c := f.callOf(list[0])
+	if c == nil || c.Func == nil || !c.Func.Takes {
+		return 0
+	}
+	shown := map[string]bool{}
+	for _, m := range c.Maps {
+		if m.Name != "" {
+			shown[m.Name] = true
+		}
+	}
+	n := 0
+	for ; n+1 < len(list) && len(shown) > 0; n++ {
+		next := f.callOf(list[n+1])
+		if next == nil || next.Func == nil || !next.Func.Clears || !shown[next.MapName] {
+			break
+		}
+		delete(shown, next.MapName)
+	}
+	if c.Taken = len(shown) == 0; !c.Taken {
+		return 0
+	}
+	return n
+}
+
+// callOf is the call that a statement is, if it is one.
+func (f *fn) callOf(s syntax.Stmt) *builtin.Call {
+	e, ok := s.(*syntax.ExprStmt)
+	if !ok {
+		return nil
+	}
+	return f.info.Calls[f.info.Evaluated(syntax.Unparen(e.X))]
 }
 
 // blockValue lowers a block that yields a value by way of result.

@@ -51,8 +51,40 @@ func (c *Chosen) Write(item Item) error {
 			}
 		}
 		return nil
+	case Table:
+		p := c.plan(it.Spec)
+		if p.spec == "" {
+			return nil
+		}
+		return c.writeTable(it, p)
 	}
 	return c.Sink.Write(item)
+}
+
+// writeTable writes what is left of a table. Each of its rows counts as one.
+func (c *Chosen) writeTable(t Table, p plan) error {
+	if c.Most > 0 && c.rows == c.Most {
+		return nil
+	}
+	rows, _, _ := t.arranged()
+	for i, row := range rows {
+		cells := make([]value.Value, len(p.cells))
+		for k, n := range p.cells {
+			cells[k] = row[n]
+		}
+		rows[i] = cells
+	}
+	if c.Most > 0 {
+		rows = rows[:min(uint64(len(rows)), c.Most-c.rows)]
+	}
+	// They are in order, which the column that says so may not be there for.
+	if err := c.Sink.Write(Table{Spec: p.spec, Rows: rows, Sort: Unsorted, Dropped: t.Dropped}); err != nil {
+		return err
+	}
+	if c.rows += uint64(len(rows)); c.Most > 0 && c.rows == c.Most {
+		c.Full()
+	}
+	return nil
 }
 
 // plan is what is shown of rows with the columns of a specification.

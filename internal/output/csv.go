@@ -10,10 +10,13 @@ import (
 
 // CSV writes rows as comma-separated values (RFC 4180), their names first. What is
 // printed otherwise stands between them as text.
-type CSV struct{ Text }
+type CSV struct {
+	Text
+	tables int // written so far
+}
 
 // NewCSV returns a sink that writes rows to w.
-func NewCSV(w, stderr io.Writer, opts Options) *CSV { return &CSV{*NewText(w, stderr, opts)} }
+func NewCSV(w, stderr io.Writer, opts Options) *CSV { return &CSV{Text: *NewText(w, stderr, opts)} }
 
 // Write writes an item.
 func (c *CSV) Write(item Item) error {
@@ -34,7 +37,9 @@ func (c *CSV) Write(item Item) error {
 			s.buf = appendField(s.buf, i, cell)
 		}
 		s.buf = append(s.buf, "\r\n"...)
-	case End:
+	case Table:
+		c.writeTable(&it)
+	case End, Screen:
 		return s.err
 	default:
 		return c.Text.Write(item)

@@ -119,6 +119,8 @@ type Options struct {
 	Quiet      bool // no Attached record
 	NoEnd      bool // no empty lines close the output
 	NoHeader   bool // rows stand without the names of their columns
-	Escapes    Escapes
-	Safe       bool // JSON in which nothing is lost: see value.AppendSafeKey
+	// Height is that of the terminal that is written to, in lines; nil: it is none.
+	Height  func() int
+	Escapes Escapes
+	Safe    bool // JSON in which nothing is lost: see value.AppendSafeKey
 }

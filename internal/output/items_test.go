@@ -35,6 +35,10 @@ var samples = []struct {
 	{End{}, "json"},
 	{Row{Spec: "A", Cells: []value.Value{value.Int(1)}}, ""},
 	{Header{Spec: "A"}, "json"},
+	{Table{Spec: "A", Rows: [][]value.Value{{value.Int(1)}}}, ""},
+	{Shown{Names: Names{Value: "usecs"}, Entries: EntriesOf(Entry{Value: value.Int(1)})}, ""},
+	{Stacks{Entries: EntriesOf(Entry{Key: value.Text("x"), Value: value.Int(1)})}, ""},
+	{Screen{}, "json"},
 	{Tests{Count: 1}, "json"}, // JSON has one record of all tests, and one of each measurement
 	{Test{Name: "x"}, "json"},
 	{TestDone{Name: "x"}, "json"},

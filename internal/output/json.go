@@ -55,7 +55,14 @@ func (j *JSON) Write(item Item) error {
 		return j.writeMap(it)
 	case Row:
 		s.buf = j.appendRow(s.buf, &it)
-	case Header:
+	case Table:
+		s.buf = j.appendTable(s.buf, &it)
+	case Stacks:
+		s.buf = j.appendStacks(s.buf, &it)
+	case Shown:
+		s.buf = j.appendShown(s.buf, &it)
+		return s.wrote(start)
+	case Header, Screen:
 		return s.err
 	case Attached:
 		if j.opts.Quiet {

@@ -17,6 +17,8 @@ type Text struct {
 	stderr io.Writer
 	opts   Options
 	rows   rows
+	page   bool // a page was begun on a terminal
+	lines  int  // written to it since
 }
 
 // NewText returns a sink that writes text to w. What stands on stderr is
@@ -74,6 +76,15 @@ func (t *Text) Write(item Item) error {
 			s.buf = appendHeader(s.buf, columns)
 		}
 		s.buf = appendRow(s.buf, columns, &it)
+	case Table:
+		columns, _ := t.rows.of(it.Spec)
+		s.buf = appendTable(s.buf, columns, &it, t.opts.NoHeader, t.room())
+	case Shown:
+		return t.writeShown(it)
+	case Stacks:
+		s.buf = appendStacks(s.buf, &it)
+	case Screen:
+		s.buf = t.newPage(s.buf, it)
 	case End:
 		if !t.opts.NoEnd {
 			s.buf = append(s.buf, "\n\n"...)
@@ -91,6 +102,7 @@ func (t *Text) Write(item Item) error {
 			return t.complain(item)
 		}
 	}
+	t.paged(s.buf[start:])
 	return s.wrote(start)
 }
 

@@ -74,6 +74,40 @@ func (s *session) zeroValue(m *object.ScriptMap) value.Value {
 	}
 }
 
+// ReadMap reads a map and, with take, removes its elements: in one pass where the
+// kernel can, else what was read and is there then.
+func (s *session) ReadMap(n int, take bool) (out output.Entries, err error) {
+	m := s.scriptMap(n)
+	if m == nil {
+		return out, nil
+	}
+	s.lines.Forget()
+	if m.Map < 0 || m.Parts != 0 || m.Soft || !take {
+		out, err = s.readMap(m)
+	} else {
+		batch := bpf.Batch{Take: true}
+		out, err = s.readElements(&batch, s.Maps[m.Map], m)
+		take = !batch.Take
+	}
+	if take && err == nil {
+		s.ClearMap(n)
+	}
+	return out, err
+}
+
+// Unstored is how many updates of maps found no room since it was asked last.
+func (s *session) Unstored() uint64 {
+	var total uint64
+	for _, site := range s.Object.Sites {
+		if site.Kind == object.HelperFailed && site.Helper == "map_update_elem" {
+			total += atomic.LoadUint64(s.word(site.Offset))
+		}
+	}
+	n := total - s.unstored
+	s.unstored = total
+	return n
+}
+
 // readMap reads all elements, in no order.
 func (s *session) readMap(m *object.ScriptMap) (out output.Entries, err error) {
 	if m.Parts != 0 {
@@ -85,12 +119,12 @@ func (s *session) readMap(m *object.ScriptMap) (out output.Entries, err error) {
 		}
 		return out, nil
 	}
-	return s.readElements(s.Maps[m.Map], m)
+	return s.readElements(&bpf.Batch{}, s.Maps[m.Map], m)
 }
 
 // readElements reads the elements of a map with keys from one of its generations.
-func (s *session) readElements(fd int, m *object.ScriptMap) (out output.Entries, err error) {
-	err = s.walkIn(fd, m.Map, m.PerCPU, func(key, val []byte) bool {
+func (s *session) readElements(b *bpf.Batch, fd int, m *object.ScriptMap) (out output.Entries, err error) {
+	err = s.walkBy(b, fd, m.Map, m.PerCPU, func(key, val []byte) bool {
 		if v, ok := s.elementValue(m, val); ok {
 			var k value.Value
 			if m.Key != nil {
@@ -320,12 +354,16 @@ func (s *session) walk(m int, perCPU bool, f func(key, val []byte) bool) error {
 
 // walkIn is walk for one generation of a map.
 func (s *session) walkIn(fd, m int, perCPU bool, f func(key, val []byte) bool) error {
+	return s.walkBy(&bpf.Batch{}, fd, m, perCPU, f)
+}
+
+// walkBy is walkIn by a batch, which is told not to take elements if it cannot.
+func (s *session) walkBy(batch *bpf.Batch, fd, m int, perCPU bool, f func(key, val []byte) bool) error {
 	if fd < 0 {
 		return nil
 	}
 	keySize, valueSize := s.Object.Maps[m].KeySize, s.valueBytes(m, perCPU)
 	chunk := min(max(chunkBytes/max(valueSize, 1), chunkLeast), chunkMost, max(s.Object.Maps[m].MaxEntries, 1))
-	var batch bpf.Batch
 	read := func(c *elements) {
 		for {
 			if len(c.keys) < chunk*keySize {
@@ -352,6 +390,7 @@ func (s *session) walkIn(fd, m int, perCPU bool, f func(key, val []byte) bool) e
 		cur, next := &buffers[turn%2], &buffers[(turn+1)%2]
 		if turn == 0 {
 			if read(cur); cur.err != nil {
+				batch.Take = false
 				return s.walkSlowly(fd, keySize, valueSize, f) // before 5.6, or no batches for this kind of map
 			}
 		}

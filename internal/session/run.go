@@ -121,16 +121,17 @@ type session struct {
 	selfSignals   atomic.Int32
 	cancelled     atomic.Bool
 
-	format  output.Printf // text of the last printf
-	failing failures
-	meter   meter
-	symbols symbols
-	follows bool   // user records what processes map
-	calm    func() // ends the thread of hurry, nil if there is none
-	stacks  map[stackKey]*value.Stack
-	namer   value.Namer      // of stacks: itself, or who has a lock for it
-	lines   value.Lines      // of stacks that are being sorted
-	unwind  *unwind.Unwinder // nil if no stack is unwound by tables
+	format   output.Printf // text of the last printf
+	failing  failures
+	meter    meter
+	symbols  symbols
+	follows  bool   // user records what processes map
+	calm     func() // ends the thread of hurry, nil if there is none
+	stacks   map[stackKey]*value.Stack
+	namer    value.Namer      // of stacks: itself, or who has a lock for it
+	lines    value.Lines      // of stacks that are being sorted
+	unstored uint64           // updates of maps without room, as of the last Unstored
+	unwind   *unwind.Unwinder // nil if no stack is unwound by tables
 	attention
 	skips
 	clocks

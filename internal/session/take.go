@@ -95,7 +95,7 @@ func (r *Reader) takeElements(s *session, m *object.ScriptMap) (entries output.E
 	}
 	err = r.with(func(s *session) (err error) {
 		twin := s.Twins[m.Map]
-		if entries, err = s.readElements(twin, m); err == nil {
+		if entries, err = s.readElements(&bpf.Batch{}, twin, m); err == nil {
 			s.deleteAll(twin, m.Map, m.PerCPU)
 		}
 		return err

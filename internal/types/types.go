@@ -451,8 +451,9 @@ const (
 	CgroupText
 	UsernameText
 	TimeText
+	LoadText
 
-	LastRenderer = TimeText
+	LastRenderer = LoadText
 )
 
 // Deferred is a value that travels raw and is given its text in user space, with

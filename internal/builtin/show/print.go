@@ -2,8 +2,6 @@
 package show
 
 import (
-	"slices"
-
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
@@ -132,5 +130,5 @@ func PrintsValue(ev *object.Event) bool {
 
 // RunsCommands reports whether a script has user space run commands.
 func RunsCommands(o *object.Object) bool {
-	return slices.ContainsFunc(o.Events, func(ev *object.Event) bool { return ev.Builtin == "system" })
+	return prints(o, "system")
 }

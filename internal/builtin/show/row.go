@@ -153,14 +153,19 @@ func fits(c *builtin.Call, col *output.Column, arg syntax.Expr, t types.Type) bo
 	return false
 }
 
-// PrintsRows reports whether a script prints rows.
+// PrintsRows reports whether a script prints rows or tables.
 func PrintsRows(o *object.Object) bool { return len(RowColumns(o)) > 0 }
 
-// RowColumns are the names of the columns that a script prints rows in.
+// prints reports whether a script calls a builtin that prints.
+func prints(o *object.Object, name string) bool {
+	return slices.ContainsFunc(o.Events, func(ev *object.Event) bool { return ev.Builtin == name })
+}
+
+// RowColumns are the names of the columns that a script prints rows and tables in.
 func RowColumns(o *object.Object) []string {
 	var names []string
 	for _, ev := range o.Events {
-		if f, _ := builtin.Lookup(ev.Builtin); f.Opening == nil {
+		if f, _ := builtin.Lookup(ev.Builtin); f.Opening == nil && ev.Builtin != "table" {
 			continue
 		}
 		columns, _ := output.ParseColumns(ev.Text)

@@ -181,9 +181,11 @@ var mayName = map[string][]string{
 	"syntax/item.go":  {"config"}, // the block of settings
 	// how the type of a map is spelled
 	"types/types.go":          {"count", "hist", "lhist", "tseries"},
-	"types/names.go":          {"count"},  // the type count_t
-	"view/derive/annotate.go": {"name"},   // a word of annotations
-	"session/cgroup.go":       {"cgroup"}, // a type of file systems
+	"types/names.go":          {"count"},           // the type count_t
+	"view/derive/annotate.go": {"name", "show"},    // words of annotations
+	"lower/lower.go":          {"stacks"},          // a map of hawk's own
+	"output/shown.go":         {"hist", "tseries"}, // types of JSON records
+	"session/cgroup.go":       {"cgroup"},          // a type of file systems
 	// a field of the kernel's tasks
 	"session/family.go":  {"pid"},
 	"load/elf.go":        {"probe"}, // the end of a section's name

@@ -91,6 +91,12 @@ func (d *deriver) probe(p *check.Probe) {
 		}
 		f := d.facts[c.MapName]
 		switch {
+		case c.Func.Takes:
+			for _, m := range c.Maps {
+				if f := d.facts[m.Name]; f != nil {
+					f.printed, printed[m.Name] = true, true
+				}
+			}
 		case f != nil && c.Func.Emits:
 			f.print(c)
 			printed[c.MapName] = true

@@ -1,0 +1,264 @@
+package show
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// Options that table() declares.
+const (
+	sortOption   = "sort"
+	othersOption = "others"
+)
+
+var _ = builtin.Define(builtin.Func{
+	Name: "table", Takes: true, Min: 3, Variadic: true, Result: types.Void,
+	Params: []builtin.Param{
+		builtin.StringLit.Named("columns"), builtin.IntLit.Named("top"), builtin.WholeMap.Named("map"),
+	},
+	Doc: "Prints maps that have keys of the same types as one table, when user space handles the event: a row " +
+		"for each key, with its parts, then what each map has for it; 0 where it has nothing. Columns are those " +
+		"of `row()`. Of a `stats` map there are three, for the count, the average and the total, of a record or " +
+		"tuple as many as it has elements, of other maps one. The rows with the largest values of the column " +
+		"behind the key come first, or of the one with `!` before its name; `--sort=COLUMN`, an option that " +
+		"this declares, names another. `top` is how many rows are shown, 0 for all; with the option `--others` a " +
+		"last row has the sums of the rest. If the statements behind it clear all of the maps, reading and " +
+		"clearing are one pass. `-f json` makes one object of a table, `-f csv` a line of each row.",
+	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @n[comm] = count(); ` +
+		`@bytes[comm] = sum(args.ret); } ` +
+		`interval:s:1 { table("COMM:<16 READS:>8 !KBYTES:>8/K", 20, @n, @bytes); clear(@n); clear(@bytes); }`,
+	Options: func(c *builtin.Call) []*object.Option {
+		return []*object.Option{
+			{Name: sortOption, Type: &types.String{Cap: c.Config.MaxStrlen}, Default: []byte{}, At: c.Expr.Span()},
+			{Name: othersOption, Type: types.Bool, At: c.Expr.Span()},
+		}
+	},
+	Check: func(c *builtin.Call) types.Type {
+		if spec, ok := c.Str(0); ok {
+			c.Payload = checkTable(c, spec)
+		}
+		return types.Void
+	},
+	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
+		t := c.Payload.(*table)
+		top, _ := c.Int(1)
+		extra := []int64{int64(t.sort), top, t.others, number(c.Taken), int64(t.keys)}
+		for _, m := range c.Maps {
+			if m.Name != "" {
+				extra = append(extra, int64(g.MapOf(m.Name)), int64(len(valueCells(m.Value))))
+			}
+		}
+		g.Event(c, &object.Event{Text: t.spec, Map: -1, Extra: extra}, nil)
+		return nil
+	},
+	Handle: func(e builtin.Env, ev *object.Event, _ []byte) error {
+		if len(ev.Extra) < 5 {
+			return nil
+		}
+		return showTable(e, ev)
+	},
+})
+
+func number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// option is the text of an option of the script, "" if it is not known.
+func option(c *builtin.Call, name string) string {
+	if c.Opts.Option == nil {
+		return ""
+	}
+	text, err := c.Opts.Option(name)
+	if err != nil {
+		c.Errorf(c.Expr, "option-unknown", "%s(): %v", c.Name, err)
+	}
+	return text
+}
+
+// A table is what is shown of a call.
+type table struct {
+	spec   string
+	sort   int
+	keys   int // columns of the key
+	others int64
+}
+
+func checkTable(c *builtin.Call, spec string) *table {
+	var marked []string
+	fields := strings.Fields(spec)
+	for i, f := range fields {
+		if name, ok := strings.CutPrefix(f, "!"); ok {
+			fields[i], marked = name, append(marked, name)
+		}
+	}
+	columns, err := output.ParseColumns(strings.Join(fields, " "))
+	if err != nil {
+		c.Errorf(c.Args[0], "bad-format", "table(): %v", err)
+		return nil
+	}
+	cells, keys, ok := tableCells(c)
+	if !ok {
+		return nil
+	}
+	if len(cells) != len(columns) {
+		c.Errorf(c.Args[0], "format-arguments", "table(): %d columns, but %d parts of the key and values",
+			len(columns), len(cells))
+		return nil
+	}
+	if top, ok := c.Int(1); ok && c.Consts[1].Neg || top < 0 {
+		c.Errorf(c.Args[1], "bad-argument", "table() needs a number that is not negative here")
+	}
+	t := &table{sort: keys, keys: keys, others: number(option(c, othersOption) == "true")}
+	by := option(c, sortOption)
+	var shown, names []string
+	for i := range columns {
+		col := &columns[i]
+		if col.Option != "" || col.Verb == 't' || col.Verb == 'e' {
+			c.Errorf(c.Args[0], "bad-format", "table(): column %s: options and times are for row()", col.Name)
+			return nil
+		}
+		if !fits(c, col, c.Args[0], cells[i]) {
+			return nil
+		}
+		if by == "" && len(marked) > 0 && fields[i] == marked[0] || strings.EqualFold(by, col.Name) {
+			t.sort = i
+		}
+		shown, names = append(shown, col.String()), append(names, col.Name)
+	}
+	if by != "" && !strings.EqualFold(names[t.sort], by) {
+		c.Errorf(c.Args[0], "option-value", "No column is called \"%s\"; there are: %s", by, strings.Join(names, ", "))
+		return nil
+	}
+	t.spec = strings.Join(shown, " ")
+	return t
+}
+
+// tableCells are the types of what stands in the columns; keys of them are of the key.
+func tableCells(c *builtin.Call) (cells []types.Type, keys int, ok bool) {
+	var key types.Type
+	for i, m := range c.Maps {
+		if m.Name == "" {
+			continue
+		}
+		switch {
+		case !m.Keyed:
+			c.Errorf(c.Args[i], "map-sort", "%s() expects maps with keys", c.Name)
+			return nil, 0, false
+		case m.Key == nil || m.Value == nil:
+			return nil, 0, false
+		case key == nil:
+			key = m.Key
+			cells = elements(key)
+			keys = len(cells)
+		case m.Key.String() != key.String():
+			c.Errorf(c.Args[i], "key-type", "%s() expects maps with the same keys: %s has %s, not %s", c.Name,
+				m.Name, m.Key, key)
+			return nil, 0, false
+		}
+		cells = append(cells, valueCells(m.Value)...)
+	}
+	return cells, keys, true
+}
+
+// elements are the types of a tuple's or record's elements, or the type itself.
+func elements(t types.Type) []types.Type {
+	switch t := t.(type) {
+	case *types.Tuple:
+		return slices.Clone(t.Elems)
+	case *types.Record:
+		return slices.Clone(t.Elems)
+	}
+	return []types.Type{t}
+}
+
+// valueCells are the types of what a map's value has in columns.
+func valueCells(t types.Type) []types.Type {
+	agg, ok := t.(*types.Agg)
+	switch {
+	case !ok:
+		return elements(t)
+	case agg.Kind == "stats":
+		return []types.Type{types.Int64, types.Int64, types.Int64}
+	case agg.Kind == "avg":
+		return []types.Type{types.Int64}
+	}
+	return []types.Type{builtin.Travels(t)}
+}
+
+// cellsOf are the cells of a map's value.
+func cellsOf(v value.Value) []value.Value {
+	switch v := v.(type) {
+	case value.Avg:
+		return []value.Value{value.Int(v.Average())}
+	case value.Stats:
+		return []value.Value{value.Int(v.Count), value.Int(v.Average()), value.Int(v.Total)}
+	case value.Tuple:
+		return v
+	case value.Record:
+		return v.Values
+	}
+	return []value.Value{v}
+}
+
+// showTable reads the maps of a table and shows it. What is known of an event comes from
+// a file, if it was compiled ahead of time, and may be damaged.
+func showTable(e builtin.Env, ev *object.Event) error {
+	columns, err := output.ParseColumns(ev.Text)
+	if err != nil {
+		return err
+	}
+	x := ev.Extra
+	t := output.Table{Spec: ev.Text, Sort: int(x[0]), Top: int(x[1]), Others: x[2] != 0, Keys: int(x[4])}
+	if t.Keys < 0 || t.Keys > len(columns) || t.Sort < 0 || t.Sort >= len(columns) {
+		return fmt.Errorf("table(): the columns are damaged")
+	}
+	rows := map[string]int{}
+	var key []byte
+	first := t.Keys
+	for maps := x[5:]; len(maps) >= 2; maps = maps[2:] {
+		entries, err := e.ReadMap(int(maps[0]), x[3] != 0)
+		if err != nil {
+			return fmt.Errorf("table(): cannot read a map: %w", err)
+		}
+		for i := range entries.Len() {
+			entry := entries.At(i)
+			key = value.AppendSafeKey(key[:0], entry.Key)
+			r, known := rows[string(key)]
+			if !known {
+				r = len(t.Rows)
+				rows[string(key)] = r
+				t.Rows = append(t.Rows, newRow(len(columns), t.Keys, entry.Key))
+			}
+			copy(t.Rows[r][min(first, len(columns)):], cellsOf(entry.Value))
+		}
+		first += int(maps[1])
+	}
+	t.Dropped = e.Unstored()
+	e.Emit(t)
+	return nil
+}
+
+// newRow is the row of a key that nothing is known of yet.
+func newRow(n, keys int, key value.Value) []value.Value {
+	row := make([]value.Value, n)
+	for i := range row {
+		row[i] = value.Uint(0)
+	}
+	parts := []value.Value{key}
+	if tuple, ok := key.(value.Tuple); ok {
+		parts = tuple
+	}
+	copy(row[:keys], parts)
+	return row
+}

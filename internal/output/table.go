@@ -1,0 +1,208 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+type (
+	// Table is maps with the same key, side by side: a row for each key.
+	Table struct {
+		Spec string // of the columns, see ParseColumns
+		Rows [][]value.Value
+		Keys int // so many cells in front are of the key
+		Sort int // the column whose largest values come first, or the smallest texts
+		Top  int // rows that are shown; 0: all
+		// Others: a last row says how many there are besides, and their sums.
+		Others bool
+		// Dropped is how many updates of maps found no room.
+		Dropped uint64
+	}
+	// Screen is a new page: what follows stands on top of an empty terminal.
+	Screen struct {
+		Keep bool // what was there stays
+	}
+)
+
+// Unsorted is the Sort of a table whose rows are in order.
+const Unsorted = -1
+
+func (Table) item()  {}
+func (Screen) item() {}
+
+// arranged are the rows in order, the top ones of them, and how many were left out
+// with their sums.
+func (t *Table) arranged() (rows [][]value.Value, others int, sums []value.Value) {
+	rows = slices.Clone(t.Rows)
+	if t.Sort == Unsorted {
+		return rows, 0, nil
+	}
+	slices.SortStableFunc(rows, func(a, b []value.Value) int {
+		if c := compareCells(a[t.Sort], b[t.Sort]); c != 0 {
+			return c
+		}
+		for i := range t.Keys {
+			if c := value.Compare(a[i], b[i]); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	if t.Top <= 0 || len(rows) <= t.Top {
+		return rows, 0, nil
+	}
+	rest := rows[t.Top:]
+	if t.Others {
+		sums = make([]value.Value, len(rest[0]))
+		for i := t.Keys; i < len(sums); i++ {
+			sums[i] = sum(rest, i)
+		}
+	}
+	return rows[:t.Top], len(rest), sums
+}
+
+// compareCells puts the larger number first, and the smaller of other values.
+func compareCells(a, b value.Value) int {
+	x, ok := integer(a)
+	y, also := integer(b)
+	if !ok || !also {
+		return value.Compare(a, b)
+	}
+	switch {
+	case x.neg != y.neg && x.neg, x.neg == y.neg && x.neg != (x.mag < y.mag) && x.mag != y.mag:
+		return 1
+	case x == y:
+		return 0
+	}
+	return -1
+}
+
+// sum adds the numbers of a column up; nil if there are others or it is too large.
+func sum(rows [][]value.Value, column int) value.Value {
+	var total uint64
+	for _, row := range rows {
+		n, ok := integer(row[column])
+		if !ok || n.neg {
+			return nil
+		}
+		var carry uint64
+		if total, carry = bits.Add64(total, n.mag, 0); carry != 0 {
+			return nil
+		}
+	}
+	return value.Uint(total)
+}
+
+// appendTable adds the lines of a table, at most so many.
+func appendTable(dst []byte, columns []Column, t *Table, headless bool, lines int) []byte {
+	add := func(line []byte) {
+		if lines--; lines >= 0 {
+			dst = append(dst, line...)
+		}
+	}
+	if !headless {
+		add(appendHeader(nil, columns))
+	}
+	rows, others, sums := t.arranged()
+	for _, cells := range rows {
+		add(appendRow(nil, columns, &Row{Cells: cells}))
+	}
+	if sums != nil {
+		sums[0] = value.Text(fmt.Sprintf("(%d others)", others))
+		for i := range sums {
+			if sums[i] == nil {
+				sums[i] = value.Text("")
+			}
+		}
+		add(appendRow(nil, columns, &Row{Cells: sums}))
+	}
+	return appendDropped(dst, t.Dropped)
+}
+
+// appendDropped adds a line about updates of maps that found no room, if there were any.
+func appendDropped(dst []byte, n uint64) []byte {
+	if n == 0 {
+		return dst
+	}
+	return fmt.Appendf(dst, "(%d events did not fit: --max-keys)\n", n)
+}
+
+// newPage begins a page on a terminal, or after an empty line.
+func (t *Text) newPage(dst []byte, s Screen) []byte {
+	t.page, t.lines = false, 0
+	if t.opts.Height == nil || s.Keep {
+		return append(dst, '\n')
+	}
+	t.page = true
+	return append(dst, "\x1b[H\x1b[J"...)
+}
+
+// room is how many lines fit on the page.
+func (t *Text) room() int {
+	if !t.page {
+		return int(^uint(0) >> 1)
+	}
+	return max(t.opts.Height()-1-t.lines, 0)
+}
+
+// paged counts the lines of what was added.
+func (t *Text) paged(text []byte) {
+	if t.page {
+		t.lines += bytes.Count(text, []byte{'\n'})
+	}
+}
+
+// appendTable adds a table as JSON.
+func (j *JSON) appendTable(dst []byte, t *Table) []byte {
+	columns, _ := j.rows.of(t.Spec)
+	rows, others, sums := t.arranged()
+	dst = append(dst, `{"type": "table", "data": [`...)
+	for i, cells := range rows {
+		if i > 0 {
+			dst = append(dst, ", "...)
+		}
+		dst = append(dst, '{')
+		for k := range columns {
+			if k > 0 {
+				dst = append(dst, ", "...)
+			}
+			dst = append(value.AppendJSONString(dst, []byte(columns[k].Key())), ": "...)
+			dst = columns[k].appendJSON(dst, cells[k], &Row{}, j.value)
+		}
+		dst = append(dst, '}')
+	}
+	dst = append(dst, ']')
+	if sums != nil {
+		dst = append(dst, `, "others": `...)
+		dst = strconv.AppendInt(dst, int64(others), 10)
+	}
+	return appendJSONDropped(dst, t.Dropped)
+}
+
+// appendJSONDropped ends a record with the number of updates that found no room.
+func appendJSONDropped(dst []byte, n uint64) []byte {
+	return append(strconv.AppendUint(append(dst, `, "dropped": `...), n, 10), '}')
+}
+
+// writeTable writes a table as lines of values, an empty line after the one before it.
+func (c *CSV) writeTable(t *Table) {
+	s := &c.out
+	if c.tables++; c.tables > 1 {
+		s.buf = append(s.buf, "\r\n"...)
+	}
+	columns := c.header(t.Spec)
+	rows, _, _ := t.arranged()
+	var cell []byte
+	for _, cells := range rows {
+		for i := range columns {
+			cell = columns[i].append(cell[:0], cells[i], &Row{})
+			s.buf = appendField(s.buf, i, cell)
+		}
+		s.buf = append(s.buf, "\r\n"...)
+	}
+}
