@@ -56,6 +56,7 @@ var parts = []struct {
 	{name: "cost", run: cost, note: "What one call of getppid(2) costs more while the script runs: " +
 		"once seen from a loop that does nothing else, the fastest of three times 400,000 calls, " +
 		"and once by the kernel's program statistics, less what they show for an empty program."},
+	{name: "entry", run: entry, note: entryNote},
 	{name: "flood", run: flood,
 		note: "`printf(\"%d %s %d\\n\", pid, comm, tid)` on each of 3,000,000 calls made one after " +
 			"the other, written to a file with the default buffer: what arrives, how much longer a " +

@@ -67,6 +67,7 @@ type x86 struct {
 	op       byte
 	modRM    byte
 	hasModRM bool
+	sib      byte
 	imm8     byte // the last immediate of one byte
 }
 
@@ -311,7 +312,8 @@ func (d *x86) address() {
 	}
 	base := rm
 	if rm == 4 {
-		base = d.Byte() & 7
+		d.sib = d.Byte()
+		base = d.sib & 7
 	}
 	switch {
 	case mod == 1:

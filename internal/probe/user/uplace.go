@@ -17,6 +17,7 @@ type place struct {
 	abi     abi
 	goMinor int       // N of the Go 1.N that compiled it, 0 if that is not known
 	fn      uint64    // address of the function
+	size    uint64    // of its code, bytes; 0 if that is not known
 	args    *userArgs // of the function, found when first asked for; nil if it is in none
 	err     error     // why the probe must not be put there; told when attaching
 	unsafe  error     // the same, where patterns pass over it
@@ -40,8 +41,8 @@ func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbo
 	if !ok {
 		return place{err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
 	}
-	pl := place{offset: file.Start + off + p.Offset, abi: symbolABI(file, sym), goMinor: goMinor(file), fn: sym.Addr,
-		args: &userArgs{}}
+	pl := place{offset: file.Start + off + p.Offset, abi: symbolABI(file, sym), goMinor: goMinor(file),
+		fn: sym.Addr, size: sym.Size, args: &userArgs{}}
 	if returns && file.IsGoCode(sym.Addr) {
 		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
 		return pl

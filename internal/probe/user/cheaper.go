@@ -1,0 +1,191 @@
+package user
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/insn"
+	"github.com/hawktrace/hawk/internal/probe"
+)
+
+// A breakpoint on an instruction that the kernel steps costs some thirty times
+// what it costs on one that the kernel emulates. Where a function begins with
+// instructions that only compute, and nothing else leads to behind them, the probe
+// goes to the first one behind them that is emulated: it fires for the same calls
+// and finds the same arguments. See docs/performance.md.
+
+// Limits of what is looked at for a better place, bytes.
+const (
+	maxPrologue = 64
+	maxFunction = 256 << 10
+	maxCode     = 24 << 20 // of a file: all of it is searched for jumps
+)
+
+// argumentRegs are the registers of arguments, from the first on, by the numbers
+// that instructions give them.
+var argumentRegs = map[abi][]insn.Registers{
+	abiC:  {1 << 7, 1 << 6, 1 << 2, 1 << 1, 1 << 8, 1 << 9},
+	abiGo: {1 << 0, 1 << 3, 1 << 1, 1 << 7, 1 << 6, 1 << 8, 1 << 9, 1 << 10, 1 << 11},
+}
+
+// reads is what a program reads of the registers at the start of a function: the
+// first arguments, and others where the stack is.
+func (x abi) reads(u probe.Uses) (regs insn.Registers) {
+	list, n := argumentRegs[x], u.ArgN
+	if u.Args {
+		n = len(list) + 1
+	}
+	if n > len(list) {
+		n, regs = len(list), insn.StackPointer
+	}
+	for _, r := range list[:n] {
+		regs |= r
+	}
+	return regs
+}
+
+// A mover finds better places for the probes of a group in one file.
+type mover struct {
+	file *exe.File
+	// Addresses that must not be jumped to, each with the places that it would undo.
+	inside map[uint64][]int
+	low    uint64
+	high   uint64
+	moved  []uint64 // by point: how far, bytes
+}
+
+func newMover(file *exe.File, points int) *mover {
+	return &mover{file: file, inside: map[uint64][]int{}, low: ^uint64(0), moved: make([]uint64, points)}
+}
+
+// movable reports whether probes of a group may stand behind the first instruction
+// of their functions: the program does not ask where it is, nor for registers that
+// are not arguments.
+func movable(g *probe.Group) bool {
+	u := g.Uses
+	return !u.Regs && !u.Ctx && !u.Stack
+}
+
+// cheaperPlaces is how far each point of a group is moved; nil if none is.
+func cheaperPlaces(g *probe.Group, o *probe.Options) []uint64 {
+	if !movable(g) || insn.Native(o.Machine.Arch().GoArch) != insn.AMD64 {
+		return nil
+	}
+	files := map[string][]int{}
+	for i, p := range g.Points {
+		if pl := p.Extra.(place); pl.mayMove(p) {
+			files[p.Target] = append(files[p.Target], i)
+		}
+	}
+	var moved []uint64
+	for path, points := range files {
+		file, err := exe.Open(path)
+		if err != nil {
+			continue // who attaches says so
+		}
+		m := newMover(file, len(g.Points))
+		for _, i := range points {
+			m.look(i, g.Points[i].Extra.(place), g)
+		}
+		if m.only() {
+			if moved == nil {
+				moved = make([]uint64, len(g.Points))
+			}
+			for _, i := range points {
+				moved[i] = m.moved[i]
+			}
+		}
+		file.Close()
+	}
+	return moved
+}
+
+// mayMove reports whether a point means calls of a function, not an instruction.
+func (pl place) mayMove(p *probe.Point) bool {
+	written := p.Parts[len(p.Parts)-1].Text
+	return pl.err == nil && pl.unsafe == nil && pl.returns == nil && pl.fn != 0 &&
+		pl.size > 0 && pl.size <= maxFunction && argumentRegs[pl.abi] != nil &&
+		p.Func != "" && p.Offset == 0 && p.Pattern.Source == nil && !strings.Contains(written, "+")
+}
+
+// look finds where the i-th point could go.
+func (m *mover) look(i int, pl place, g *probe.Group) {
+	code := m.file.Code(pl.fn, pl.size)
+	if code == nil || hasTableJump(code) {
+		return
+	}
+	keep := pl.abi.reads(g.Uses)
+	if g.Points[i].Kind.Retval != nil {
+		keep = insn.StackPointer // the kernel looks for the return address there
+	}
+	if pl.abi == abiGo {
+		keep |= insn.GoroutineAt
+	}
+	n := uint64(insn.AMD64.Cheaper(code[:min(len(code), maxPrologue)], keep, pl.abi == abiGo))
+	if n == 0 || m.nearJump(pl.fn, n) {
+		return
+	}
+	for at := pl.fn + 1; at <= pl.fn+n; at++ {
+		m.inside[at] = append(m.inside[at], i)
+	}
+	m.moved[i] = n
+	m.low, m.high = min(m.low, pl.fn+1), max(m.high, pl.fn+n)
+}
+
+// nearJump reports whether a short jump around a function may lead to one of the n
+// bytes behind its start.
+func (m *mover) nearJump(fn, n uint64) bool {
+	code, from := m.file.CodeAround(fn, insn.ShortReach, n+insn.ShortReach)
+	return insn.MayJumpInto(code, int(fn+1-from), int(fn+n-from))
+}
+
+// hasTableJump reports whether code may jump to an address that it computes. What
+// looks like it in the middle of another instruction counts as well.
+func hasTableJump(code []byte) bool {
+	for i, b := range code[:len(code)-1] {
+		if b == 0xff && code[i+1]>>3&7 == 4 {
+			return true
+		}
+	}
+	return false
+}
+
+// only leaves the places that are reached from the start of their function alone,
+// and reports whether there are any. What could be a jump, a call or the making of
+// an address that leads in between is taken for one, wherever an instruction may
+// start, and so are symbols.
+func (m *mover) only() bool {
+	if len(m.inside) == 0 || m.file.CodeSize() > maxCode {
+		return false
+	}
+	for s := range m.file.Symbols() {
+		m.reached(s.Addr)
+	}
+	const opcode, far = 2, 4 // bytes of an opcode, of the distance behind it
+	return m.file.Chunks(opcode+far, func(c exe.Chunk) {
+		code, low, span := c.Code, m.low, m.high-m.low
+		for i := 1; i+far <= len(code); i++ {
+			to := c.Addr + uint64(i) + far + uint64(int64(int32(binary.LittleEndian.Uint32(code[i:]))))
+			if to-low <= span && insn.LeadsTo(code[max(i-opcode, 0)], code[i-1]) {
+				m.reached(to)
+			}
+		}
+	}) && m.left()
+}
+
+// reached undoes what an address that something else leads to lies in.
+func (m *mover) reached(addr uint64) {
+	for _, i := range m.inside[addr] {
+		m.moved[i] = 0
+	}
+}
+
+func (m *mover) left() bool {
+	for _, n := range m.moved {
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
