@@ -187,34 +187,51 @@ func create(dir *os.File, im *image) error {
 	return err
 }
 
-func unlink(dir *os.File, name string) {
-	if p, err := syscall.BytePtrFromString(name); err == nil {
-		syscall.Syscall(syscall.SYS_UNLINKAT, dir.Fd(), uintptr(unsafe.Pointer(p)), 0)
+func unlink(dir *os.File, name string) (done bool) {
+	p, err := syscall.BytePtrFromString(name)
+	if err != nil {
+		return false
 	}
+	_, _, e := syscall.Syscall(syscall.SYS_UNLINKAT, dir.Fd(), uintptr(unsafe.Pointer(p)), 0)
+	return e == 0
 }
 
 // unusedFor is after what time a file that nobody has mapped is removed.
 const unusedFor = 24 * time.Hour
 
-// tidy removes files that nobody uses from a directory of our own making.
-func (d directory) tidy(keep string) {
-	if !d.make {
-		return
+// Tidy removes the files that ended processes of this user have left, and returns their
+// paths: those that nobody has mapped and that are older than a day, in the directories
+// that Load makes. Load tidies the directory that it uses. Files in [LoadOptions].Dir and
+// $USDT_DIR stay.
+func Tidy() (removed []string, err error) {
+	for _, dir := range directories(&LoadOptions{}) {
+		paths, failed := dir.tidy("")
+		removed = append(removed, paths...)
+		if !errors.Is(failed, syscall.ENOENT) {
+			err = errors.Join(err, failed)
+		}
 	}
+	return removed, err
+}
+
+// tidy removes files that nobody uses from a directory of our own making.
+func (d directory) tidy(keep string) (removed []string, err error) {
+	if !d.make {
+		return nil, nil
+	}
+	d.make = false
 	dir, err := d.open()
 	if err != nil {
-		return
+		return nil, fmt.Errorf("%s: %w", d.path, err)
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return
-	}
 	for _, name := range names {
-		if name != keep && isOurs(name) {
-			removeUnused(dir, name)
+		if name != keep && isOurs(name) && removeUnused(dir, name) {
+			removed = append(removed, filepath.Join(dir.Name(), name))
 		}
 	}
+	return removed, err
 }
 
 // isOurs reports whether a file has a name that create would give it, or gives
@@ -231,19 +248,17 @@ func isOurs(name string) bool {
 
 // removeUnused removes a file that is old and has no lock by a process that
 // has mapped it.
-func removeUnused(dir *os.File, name string) {
+func removeUnused(dir *os.File, name string) (removed bool) {
 	f, err := open(dir, name, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return
+		return false
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < unusedFor {
-		return
+		return false
 	}
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-		unlink(dir, name)
-	}
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && unlink(dir, name)
 }
 
 // memoryFile makes a file that is in memory only. Newer kernels want to be told

@@ -4,8 +4,10 @@ package usdt
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -221,5 +223,39 @@ func TestTidy(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			t.Errorf("%s is still there", name)
 		}
+	}
+}
+
+// Tidy removes what nobody has mapped, and says what.
+func TestTidyAsked(t *testing.T) {
+	noPlaces(t)
+	t.Setenv("XDG_RUNTIME_DIR", privateDir(t))
+	t.Setenv("TMPDIR", privateDir(t))
+	if removed, err := Tidy(); removed != nil || err != nil {
+		t.Errorf("without directories: %q, %v", removed, err)
+	}
+	used := loadPlace(t, nil)
+	dir := filepath.Dir(used.Path())
+	old := time.Now().Add(-25 * time.Hour)
+	unused := filepath.Join(dir, "unused-0123456789ab.so")
+	if err := os.WriteFile(unused, nil, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{unused, used.Path()} {
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if removed, err := Tidy(); !slices.Equal(removed, []string{unused}) || err != nil {
+		t.Errorf("%q, %v; want %q", removed, err, unused)
+	}
+	if _, err := os.Stat(used.Path()); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Tidy(); !errors.Is(err, errWritable) {
+		t.Errorf("a directory of others: %v", err)
 	}
 }

@@ -9,6 +9,9 @@ import "errors"
 
 var native *isa
 
+// Tidy removes nothing where there are no marks.
+func Tidy() (removed []string, err error) { return nil, errors.ErrUnsupported }
+
 type mapping struct {
 	base uintptr
 	path string

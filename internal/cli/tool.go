@@ -17,7 +17,7 @@ import (
 )
 
 // commandWords are the commands: first operands that are neither a tool nor a file.
-var commandWords = []string{"tools", "help"}
+var commandWords = []string{"tools", "help", "usdt"}
 
 func findWord(name string) func(c *command, args []string) int {
 	switch name {
@@ -25,6 +25,8 @@ func findWord(name string) func(c *command, args []string) int {
 		return (*command).tools
 	case "help":
 		return (*command).help
+	case "usdt":
+		return (*command).marks
 	}
 	return nil
 }
