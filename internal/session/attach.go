@@ -34,10 +34,10 @@ func (s *session) interruption() error {
 // first, so that bodies on one event run in the order of the script.
 func (s *session) attach() error {
 	s.startKeeper()
-	s.follow()
 	if err := s.trackFamily(); err != nil {
 		return err
 	}
+	s.follow() // of whom, trackFamily says
 	programs := s.Object.Programs
 	attachable, attached := 0, 0
 	total := 0

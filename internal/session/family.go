@@ -187,6 +187,11 @@ func (f *family) set(tid, value uint32) error {
 	return bpf.MapUpdate(f.fds[0], word(tid), word(value), 0)
 }
 
+// mayHave reports whether a process is a member. Without --follow each is taken for one.
+func (f *family) mayHave(pid int) bool {
+	return f == nil || bpf.MapLookup(f.fds[0], word(uint32(pid)), make([]byte, 4)) == nil
+}
+
 // over reports whether all have ended; so it is without --follow.
 func (f *family) over() bool {
 	if f == nil {

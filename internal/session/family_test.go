@@ -71,6 +71,12 @@ func TestFamily(t *testing.T) {
 	if f.over() {
 		t.Error("over while the thread and its child run")
 	}
+	if !f.mayHave(int(child)) || f.mayHave(1) {
+		t.Error("the child is no member, or the first process is one")
+	}
+	if !(*family)(nil).mayHave(1) {
+		t.Error("without a family not everybody counts")
+	}
 	in.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)

@@ -21,6 +21,9 @@ import (
 
 // changed has tables for unwinding be ready before a process is sampled.
 func (s *session) changed(pid int, maps []symbolize.Mapping) {
+	if !s.family.mayHave(pid) {
+		return // it is not sampled
+	}
 	parts := make([]unwind.Mapped, len(maps))
 	for i, m := range maps {
 		parts[i] = unwind.Mapped(m)

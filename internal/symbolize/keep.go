@@ -59,18 +59,23 @@ func (f *file) memory() int64 {
 // trimFiles closes the files that were used longest ago while there are too many
 // of them, or they take too much.
 func (u *User) trimFiles() {
-	open := make([]*file, 0, len(u.files))
-	total := int64(0)
+	count, total := 0, int64(0)
 	for _, f := range u.files {
 		if f != nil && !f.closed {
-			open = append(open, f)
+			count++
 			if f.busy == 0 {
 				total += f.memory()
 			}
 		}
 	}
-	if len(open) <= u.maxFiles && total <= maxMemory {
-		return
+	if count <= u.maxFiles && total <= maxMemory {
+		return // as mostly, without a list of them
+	}
+	open := make([]*file, 0, count)
+	for _, f := range u.files {
+		if f != nil && !f.closed {
+			open = append(open, f)
+		}
 	}
 	slices.SortFunc(open, func(a, b *file) int { return cmp.Compare(a.used, b.used) })
 	for n, f := range open {
