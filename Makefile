@@ -33,7 +33,7 @@ install: build
 # All tests: static checks, unit tests, the cases on the running kernel, the cases on other kernels in VMs. As root it
 # first installs what it needs. JOBS of these targets run side by side, since a VM keeps one processor busy; each prints
 # when it is done. MORE names further ones; none is begun after UNTIL, in seconds of the clock, where that is given.
-VMS   ?= 5.10 6.12 6.1
+VMS   ?= 5.10 6.12 sid 6.12-arm64 6.1
 MORE  ?=
 UNTIL ?=
 JOBS  ?= $(shell nproc)
@@ -88,14 +88,10 @@ vm-test:
 vm-%:
 	@$(MAKE) --no-print-directory vm-test KERNEL=$*
 
-# All but the oldest kernel are for what depends on parts that some kernels have and others have not; the rest shows there and on the running one.
-vm-sid vm-6.12 vm-6.1: export HAWK_PARTS = 1
-
-# Debian's newest is next to the running one: it shows what that cannot.
-vm-sid: export HAWK_REST = 1
-
-# An emulated arm64 takes half an hour for all cases, which make vm-test runs. These are for what depends on the architecture.
-vm-%-arm64: export HAWK_ARCH = 1
+# What a kernel is to show, by a name of Choices (internal/hawktest/choice.go): the oldest all, the others what that and the host do not. make vm-test runs all.
+vm-6.12: export HAWK_CHOICE = parts
+vm-6.1 vm-sid: export HAWK_CHOICE = rest
+vm-%-arm64: export HAWK_CHOICE = arch
 
 # Made-up scripts against the interpreter, for the time FUZZ, on the running kernel or on another one: make vm-fuzz KERNEL=6.1 FUZZ=10m
 FUZZ ?= 1m
@@ -113,16 +109,16 @@ FUZZ_JOBS ?= $(JOBS)
 FINDINGS  ?= fail
 fuzz-all:
 	@echo "== fuzz targets for $(FUZZ_EACH) each"; \
-	go test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, names[i]; n = 0 }' | \
-	xargs -L 1 -P $(FUZZ_JOBS) .ci/fuzz $(FUZZ_EACH) || [ "$(FINDINGS)" = report ]
+	grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u | \
+	xargs -n 1 -P $(FUZZ_JOBS) .ci/fuzz $(FUZZ_EACH) || [ "$(FINDINGS)" = report ]
 
-# The race detector over the unit tests of all packages. It needs cgo, which hawk never has otherwise.
+# The race detector over the unit tests of all packages. It needs cgo, which hawk never has otherwise. make check has vetted them.
 race:
-	CGO_ENABLED=1 go test -race -timeout 30m $$(go list ./... | grep -v /internal/hawktest$$)
+	CGO_ENABLED=1 go test -race -vet=off -timeout 30m $$(go list ./... | grep -v /internal/hawktest$$)
 
 # And in hawk itself while the cases run; those that bound its memory are for a hawk without it.
 race-cases:
-	CGO_ENABLED=1 HAWK_RACE=1 HAWK_PARTS=1 go test -race -count=1 -timeout 60m -v -run '^(TestScript|TestKernel)$$' ./internal/hawktest
+	CGO_ENABLED=1 HAWK_RACE=1 HAWK_CHOICE=parts go test -race -vet=off -count=1 -timeout 60m -v -run '^(TestScript|TestKernel)$$' ./internal/hawktest
 
 # Side by side with bpftrace; writes docs/performance.md when told so: make bench BENCH=-write
 bench: build

@@ -16,10 +16,10 @@ import (
 
 // A Case is one script.
 type Case struct {
-	Name  string // file name without extension
-	Path  string
-	Needs []string // words of its needs lines; empty: it runs anywhere
-	Arch  bool     // it shows what differs between architectures
+	Name   string // file name without extension
+	Path   string
+	Needs  []string // words of its needs lines; empty: it runs anywhere
+	Varies []string // words of its varies lines: what it shows differs between these
 }
 
 // Cases reads the cases of a directory, in the order of their names.
@@ -43,14 +43,21 @@ func Cases(dir string) ([]*Case, error) {
 			switch {
 			case len(words) > 0 && words[0] == "needs":
 				c.Needs = append(c.Needs, words[1:]...)
-			case len(words) == 2 && words[0] == "varies" && words[1] == "arch":
-				c.Arch = true
+			case len(words) > 0 && words[0] == "varies":
+				c.Varies = append(c.Varies, words[1:]...)
+			}
+		}
+		for _, word := range c.Varies {
+			if word != ArchVaries && word != KernelVaries {
+				return nil, fmt.Errorf("%s: nothing varies by %q", c.Name, word)
 			}
 		}
 		cases = append(cases, c)
 	}
 	return cases, nil
 }
+
+func (c *Case) varies(by string) bool { return slices.Contains(c.Varies, by) }
 
 // anyKernel says whether the case needs privileges and nothing of the kernel that another may lack.
 func (c *Case) anyKernel() bool {

@@ -7,9 +7,10 @@
 // it has these; a leading ! is accepted where a failure makes sense:
 //
 //	needs WORD...             what the case depends on (see Needs); else it is skipped here and runs elsewhere
-//	varies arch               the case shows what differs between architectures: registers, arguments, stacks,
+//	varies WORD...            arch: the case shows what differs between architectures: registers, arguments, stacks,
 //	                          unwinding, instructions, system calls, atomics, generated code, calling
-//	                          conventions. With $HAWK_ARCH a VM runs such cases alone
+//	                          conventions; kernel: what kernels do in ways of their own, from release to
+//	                          release: leave behind, count, refuse, optimize. See Choices
 //	[!] hawk [VAR=x] ARG... [&]  run hawk, or with & start it under the name hawk; $hawk is its pid
 //	status N                  the last hawk or awaited process ended with this exit status
 //	start NAME PROGRAM ARG... start a process; $NAME is its pid

@@ -80,8 +80,8 @@ func goTool(dir, arch string, args ...string) error {
 
 // Payload fills a directory with what a VM of an architecture needs beside ordinary programs: hawk,
 // the cases with their compiled programs, the corpus, and the tests that run them, those of other
-// packages included that want a kernel. With $HAWK_ARCH it has the cases alone that vary by
-// architecture.
+// packages included that want a kernel. For another architecture it has the chosen cases alone: not
+// all programs of the others can be compiled for it.
 func Payload(dir, arch string) error {
 	root, err := Root()
 	if err != nil {
@@ -108,10 +108,16 @@ func Payload(dir, arch string) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range cases {
-		if os.Getenv("HAWK_ARCH") != "" && !c.Arch {
-			continue
+	if arch != runtime.GOARCH {
+		choice, err := Chosen()
+		if err != nil {
+			return err
 		}
+		if cases, err = choice.Of(cases); err != nil {
+			return err
+		}
+	}
+	for _, c := range cases {
 		if err := files.Copy(c.Path, filepath.Join(dir, "hawk/script", filepath.Base(c.Path))); err != nil {
 			return err
 		}

@@ -64,6 +64,23 @@ func loadCases(t *testing.T) []*Case {
 	return cases
 }
 
+// chosenCases are those that $HAWK_CHOICE chooses. For a VM the host does it, and gives names.
+func chosenCases(t *testing.T) []*Case {
+	t.Helper()
+	if InVM() {
+		return loadCases(t)
+	}
+	choice, err := Chosen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := choice.Of(loadCases(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
 func runCases(t *testing.T, choose func(*Case) bool) {
 	t.Helper()
 	hawk, err := hawkOnce()
@@ -74,7 +91,7 @@ func runCases(t *testing.T, choose func(*Case) bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range loadCases(t) {
+	for _, c := range chosenCases(t) {
 		if choose(c) && narrowed.MatchString(c.Name) {
 			t.Run(c.Name, func(t *testing.T) { c.Run(t, hawk) })
 		}
@@ -88,16 +105,11 @@ func TestScript(t *testing.T) {
 
 // TestKernel runs the cases that need something, on the running kernel.
 func TestKernel(t *testing.T) {
-	runCases(t, func(c *Case) bool { return len(c.Needs) > 0 && !(os.Getenv("HAWK_PARTS") != "" && c.anyKernel()) })
+	runCases(t, func(c *Case) bool { return len(c.Needs) > 0 })
 }
 
 // TestVM runs the cases that need something, and the kernel tests of other packages, in a VM with
-// each of the kernels that $HAWK_VM names, separated by commas. With $HAWK_PARTS it runs what
-// depends on parts of the kernel that some have and others have not, and leaves out what needs no
-// more than privileges: that is for the oldest kernel, the newest and the one of another
-// architecture to show. With $HAWK_ARCH it runs what varies by architecture: the cases that say so,
-// and scripts of the corpus in one way in place of several. With $HAWK_REST it runs these, and the
-// cases that the running kernel cannot show.
+// each of the kernels that $HAWK_VM names, separated by commas: all, or what $HAWK_CHOICE chooses.
 func TestVM(t *testing.T) {
 	want := os.Getenv("HAWK_VM")
 	if want == "" {
@@ -234,8 +246,7 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 		status, err := machine.Run(ctx, wire.Command{
 			Args: []string{"/hawk/tests/" + testBinary(pkg), "-test.v", "-test.run", pattern, "-test.timeout", "40m"},
 			Env: []string{
-				"HAWK_IN_VM=" + kernel.Name, "HAWK_PARTS=" + os.Getenv("HAWK_PARTS"), "HAWK_ARCH=" +
-					os.Getenv("HAWK_ARCH"),
+				"HAWK_IN_VM=" + kernel.Name, "HAWK_CHOICE=" + os.Getenv("HAWK_CHOICE"),
 				"HAWK_COMPILERS=" + strings.Join(compiled, " "), "HAWK_BIN=/usr/local/bin/hawk",
 				"HAWK_SCRIPTS=/hawk/script", "HAWK_CORPUS=/hawk/corpus", "HAWK_CC=/hawk/cc", "HAWK_GLIBC=/hawk/glibc",
 				"HAWK_AHEAD=/hawk/ahead",
@@ -257,8 +268,8 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 			pattern := "^TestKernel/" + caseFilter()
 			if pkg == "internal/hawktest" {
 				pattern = "^TestKernel$/" + caseFilter() // what needs nothing of a kernel has run on the host
-				if os.Getenv("HAWK_REST") != "" && os.Getenv("HAWK_CASE") == "" {
-					pattern = "^TestKernel$/^(" + strings.Join(rest(t), "|") + ")$"
+				if os.Getenv("HAWK_CASE") == "" {
+					pattern = "^TestKernel$/" + names(t)
 				}
 			}
 			results := run(t, pkg, pattern)
@@ -277,18 +288,13 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 	}
 }
 
-// rest are the cases that the running kernel cannot show, and those that vary by architecture.
-func rest(t *testing.T) (names []string) {
-	for _, c := range loadCases(t) {
-		missing, err := c.Missing()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.Arch || missing != nil {
-			names = append(names, regexp.QuoteMeta(c.Name))
-		}
+// names is the pattern of the chosen cases.
+func names(t *testing.T) string {
+	var names []string
+	for _, c := range chosenCases(t) {
+		names = append(names, regexp.QuoteMeta(c.Name))
 	}
-	return names
+	return "^(" + strings.Join(names, "|") + ")$"
 }
 
 // mostAgain is how many cases may fail and be run again. An emulated machine stands still

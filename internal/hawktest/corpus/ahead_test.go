@@ -108,7 +108,7 @@ func TestKernelAhead(t *testing.T) {
 		t.Skipf("loading programs needs privileges: %v", missing)
 	}
 	t.Setenv("TZ", "UTC")
-	elsewhere, other := 0, 0
+	elsewhere, other, ways := 0, 0, ways(t)
 	for _, s := range loadAll(t) {
 		missing, err := s.Missing()
 		if err != nil {
@@ -117,11 +117,14 @@ func TestKernelAhead(t *testing.T) {
 		if missing != nil || !s.portable() {
 			continue
 		}
-		if payload, err := os.ReadFile(filepath.Join(os.Getenv("HAWK_AHEAD"), s.Name)); err == nil {
+		if payload, err := s.elsewhere(); err == nil {
 			t.Run(s.Name+"/elsewhere", func(t *testing.T) {
 				elsewhere++
 				other += s.runAhead(t, payload)
 			})
+			continue
+		}
+		if ways == hawktest.OneWay {
 			continue
 		}
 		t.Run(s.Name+"/here", func(t *testing.T) {
@@ -134,7 +137,7 @@ func TestKernelAhead(t *testing.T) {
 		// Probes of old kernels do not wait for strings of a program that has just started.
 		strs := slices.Contains(s.Needs, "uprobe") && strings.Contains(s.Text, "str(")
 		newer := slices.ContainsFunc(s.Needs, func(need string) bool { return strings.HasPrefix(need, "kernel>") })
-		if strs || newer || os.Getenv("HAWK_PARTS") != "" {
+		if strs || newer || ways != hawktest.EveryWay {
 			continue
 		}
 		t.Run(s.Name+"/oldest", func(t *testing.T) {
@@ -148,6 +151,11 @@ func TestKernelAhead(t *testing.T) {
 	if other > 3+elsewhere/10 {
 		t.Errorf("%d of %d scripts say that they were compiled for another kernel", other, elsewhere)
 	}
+}
+
+// elsewhere is the script as another kernel has compiled it for this one.
+func (s *Script) elsewhere() ([]byte, error) {
+	return os.ReadFile(filepath.Join(os.Getenv("HAWK_AHEAD"), s.Name))
 }
 
 // runAhead runs a script that was compiled ahead of time. It returns 1 if this kernel is too

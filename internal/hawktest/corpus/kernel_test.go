@@ -27,12 +27,30 @@ const most = 60 << 20
 
 // TestKernelCorpus compiles every script that this machine can run, loads and attaches it, and
 // checks the output of those that foretell it.
-func TestKernelCorpus(t *testing.T) { eachHere(t, (*Script).trace) }
+func TestKernelCorpus(t *testing.T) {
+	ways := ways(t)
+	eachHere(t, func(s *Script, t *testing.T) {
+		if _, err := s.elsewhere(); err == nil && ways == hawktest.OneWay {
+			t.Skip("left to TestKernelAhead")
+		}
+		s.trace(t)
+	})
+}
+
+// ways are how often a script runs.
+func ways(t *testing.T) hawktest.Ways {
+	t.Helper()
+	choice, err := hawktest.Chosen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return choice.Corpus
+}
 
 // TestKernelCorpusInPieces loads the scripts as hawk compiles them when the verifier has given up.
 func TestKernelCorpusInPieces(t *testing.T) {
-	if os.Getenv("HAWK_PARTS") != "" || os.Getenv("HAWK_ARCH") != "" {
-		t.Skip("left to other kernels, see TestVM")
+	if ways(t) != hawktest.EveryWay {
+		t.Skip("left to other kernels, see hawktest.Choices")
 	}
 	eachHere(t, func(s *Script, t *testing.T) {
 		res, o := s.compileOn(t, machine.Host(), compile.Options{Verify: true, Pieces: true})
