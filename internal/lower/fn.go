@@ -246,7 +246,34 @@ func (f *fn) Errorf(at syntax.Node, format string, args ...any) {
 
 // Failed counts a failure at a node. Reads are counted only if asked for.
 func (f *fn) Failed(at syntax.Node, kind object.SiteKind, helper string, code *ir.Value) {
-	f.failedAt(at.Span(), kind, helper, code)
+	f.failedAt(bare(at), kind, helper, code)
+}
+
+// bare is where a node is without parentheses in front: programs that read the column of a failure
+// know it so from bpftrace.
+func bare(at syntax.Node) source.Span {
+	span := at.Span()
+	e, ok := at.(syntax.Expr)
+	if !ok {
+		return span
+	}
+	for first := e; first != nil; {
+		first = syntax.Unparen(first)
+		span.Start = first.Span().Start
+		switch x := first.(type) {
+		case *syntax.Field:
+			first = x.X
+		case *syntax.Index:
+			first = x.X
+		case *syntax.TupleIndex:
+			first = x.X
+		case *syntax.Binary:
+			first = x.X
+		default:
+			first = nil
+		}
+	}
+	return span
 }
 
 func (f *fn) failedAt(at source.Span, kind object.SiteKind, helper string, code *ir.Value) {
