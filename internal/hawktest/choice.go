@@ -41,7 +41,7 @@ var Choices = []Choice{
 		func(c *Case) (bool, error) { return c.varies(ArchVaries), nil }, OneWay},
 }
 
-// What a case can say that it varies by.
+// ArchVaries and KernelVaries are what a case can vary by.
 const (
 	ArchVaries   = "arch"
 	KernelVaries = "kernel"
