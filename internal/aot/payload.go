@@ -112,7 +112,7 @@ func (c *codec) config(s *config.Config) {
 		&s.StackMode, &s.StrTruncTrailer, &s.StrUnreadable} {
 		text(c, p)
 	}
-	for _, p := range []*int{&s.LogSize, &s.MaxBPFProgs, &s.MaxCatBytes, &s.MaxMapKeys, &s.MaxProbes,
+	for _, p := range []*int{&s.LogSize, &s.MaxArgs, &s.MaxBPFProgs, &s.MaxCatBytes, &s.MaxMapKeys, &s.MaxProbes,
 		&s.MaxStrlen, &s.OnStackLimit, &s.PerfRBPages} {
 		within(c, p, math.MinInt32, math.MaxInt32)
 	}

@@ -85,6 +85,9 @@ func init() {
 	naming("strerror", "error", "The meaning of an error number of either sign.",
 		`tracepoint:syscalls:sys_exit_openat / args.ret < 0 / { @[strerror(args.ret)] = count(); }`,
 		func(*Call) *nameTable { return &nameTable{errno.Kernel[:], "Unknown error", true} })
+	naming("errname", "error", "The name of an error number of either sign: `ENOENT`; `0` of 0.",
+		`tracepoint:syscalls:sys_exit_openat / args.ret < 0 / { @[errname(args.ret)] = count(); }`,
+		func(*Call) *nameTable { return &nameTable{errno.Names(), "unknown error", true} })
 	naming("signal_name", "signal", "What a signal means, by its number.",
 		`tracepoint:signal:signal_generate { @[signal_name(args.sig)] = count(); }`,
 		func(*Call) *nameTable { return &nameTable{names: signalNames(), unknown: "N/A"} })
@@ -144,6 +147,9 @@ var typeNames = map[string]*types.Deferred{
 	"loadavg_t":     LoadType,
 	"timestamp":     {Name: "timestamp", By: types.TimeText, Bytes: 16, Algn: 8, Open: true},
 	"cgroup_path_t": {Name: "cgroup_path_t", By: types.CgroupText, Bytes: 16, Algn: 8, Open: true},
+	"flags_t":       {Name: "flags_t", By: types.FlagsText, Bytes: 8, Algn: 8, Open: true},
+	"enumname_t":    {Name: "enumname_t", By: types.EnumText, Bytes: 8, Algn: 8, Open: true},
+	"argv_t":        {Name: "argv_t", By: types.WordsText, Bytes: 16, Algn: 8, Open: true},
 }
 
 // NamedType finds the type of a builtin's result by the name that scripts have

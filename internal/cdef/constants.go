@@ -2,7 +2,10 @@ package cdef
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
+
+	"github.com/hawktrace/hawk/internal/types"
 )
 
 // constants are the names that scripts use from headers of the kernel and the
@@ -61,3 +64,30 @@ func hasConstants(header string) bool {
 	}
 	return false
 }
+
+// second are names that headers have beside the usual one, and those of a part of a number
+// that is not one of its values.
+var second = []string{"O_NDELAY", "O_RSYNC", "MAP_ANON", "MAP_FILE", "MAP_TYPE", "AF_FILE", "AF_LOCAL", "AF_ROUTE",
+	"PF_FILE", "PF_LOCAL", "PF_ROUTE", "EWOULDBLOCK", "EDEADLOCK", "AT_STATX_SYNC_TYPE"}
+
+// Constants are those whose names begin with a prefix, in order of names, each value by
+// its usual name. Masks and shifts, which are no values, are left out; NAME_ACCMODE stays.
+func Constants(prefix, arch string) []types.EnumValue {
+	var out []types.EnumValue
+	for line := range strings.Lines(constants) {
+		name, _, _ := strings.Cut(line, " ")
+		name, _, _ = strings.Cut(name, "@")
+		if !strings.HasPrefix(name, prefix) || slices.Contains(second, name) ||
+			strings.HasSuffix(name, "_MASK") || strings.HasSuffix(name, "_SHIFT") || strings.HasSuffix(name, "_MAX") ||
+			len(out) > 0 && out[len(out)-1].Name == name {
+			continue
+		}
+		if v, ok := Constant(name, arch); ok {
+			out = append(out, types.EnumValue{Name: name, Value: int64(v)})
+		}
+	}
+	return out
+}
+
+// IsHeader reports whether constants of a header are known.
+func IsHeader(name string) bool { return hasConstants(strings.TrimPrefix(name, "linux/")) }

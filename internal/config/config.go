@@ -10,6 +10,7 @@ type Config struct {
 	EscapeOutput      string // "auto", "always", "never"
 	License           string
 	LogSize           int
+	MaxArgs           int
 	MaxBPFProgs       int
 	MaxCatBytes       int
 	MaxMapKeys        int
@@ -46,7 +47,7 @@ func (c *Config) Feature(name string) string {
 // Default returns the settings of a script that sets none.
 func Default() *Config {
 	return &Config{
-		CppDemangle: true, EscapeOutput: "auto", License: "GPL", LogSize: 1000000, MaxBPFProgs: 1024,
+		CppDemangle: true, EscapeOutput: "auto", License: "GPL", LogSize: 1000000, MaxArgs: 128, MaxBPFProgs: 1024,
 		MaxCatBytes: 10240,
 		MaxMapKeys:  4096, MaxProbes: 1024, MaxStrlen: 1024, MissingProbes: "error", OnStackLimit: 32,
 		PrintMapsOnExit: true, StackMode: "bpftrace", StrTruncTrailer: "..",

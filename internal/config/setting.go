@@ -83,6 +83,8 @@ var settings = []Setting{
 		get: func(c *Config) string { return c.License }},
 	integer("log_size", "1000000", "Size of the verifier's log, in bytes.",
 		func(c *Config) *int { return &c.LogSize }),
+	integer("max_args", "128", "The most arguments that argv() has.",
+		func(c *Config) *int { return &c.MaxArgs }).atLeast(1),
 	integer("max_bpf_progs", "1024", "The most programs a script may become.",
 		func(c *Config) *int { return &c.MaxBPFProgs }),
 	integer("max_cat_bytes", "10240", "The most bytes that cat() shows of a file.",
@@ -175,7 +177,7 @@ func feature(name, def string) Setting {
 
 // shown are the settings in the order in which the config builtin has them,
 // the reference's. cache_user_symbols is not among them: what it means depends
-// on the run; nor are escape_output and str_unreadable, which are hawk's own.
+// on the run; nor are escape_output, max_args and str_unreadable, which are hawk's own.
 var shown = [...]string{
 	"cpp_demangle", "lazy_symbolication", "print_maps_on_exit", "use_blazesym", "show_debug_info",
 	"log_size", "max_bpf_progs",

@@ -452,8 +452,11 @@ const (
 	UsernameText
 	TimeText
 	LoadText
+	FlagsText
+	EnumText
+	WordsText
 
-	LastRenderer = LoadText
+	LastRenderer = WordsText
 )
 
 // Deferred is a value that travels raw and is given its text in user space, with

@@ -41,6 +41,15 @@ func appendJSON(dst []byte, v Value, text func(dst, s []byte) []byte) []byte {
 		return append(dst, ']')
 	case Text:
 		return text(dst, []byte(v))
+	case Words:
+		words := make([]Value, len(v.Words), len(v.Words)+1)
+		for i, w := range v.Words {
+			words[i] = Text(w)
+		}
+		if v.Cut {
+			words = append(words, Text("..."))
+		}
+		return appendJSONArray(dst, words, text)
 	case Formatted:
 		return text(dst, []byte(v))
 	case *Stack:

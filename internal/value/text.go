@@ -2,6 +2,7 @@ package value
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -28,6 +29,12 @@ func AppendText(dst []byte, v Value) []byte {
 		return appendBuffer(dst, v)
 	case Text:
 		return append(dst, v...)
+	case Words:
+		dst = append(dst, strings.Join(v.Words, " ")...)
+		if v.Cut {
+			dst = append(dst, " ..."...)
+		}
+		return dst
 	case Formatted:
 		return append(dst, v...)
 	case *Stack:

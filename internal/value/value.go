@@ -33,6 +33,11 @@ type (
 	Buffer []byte
 	// Text is what a deferred value came to: a symbol, a time, an address.
 	Text string
+	// Words is the arguments of a program; Cut says that there were more.
+	Words struct {
+		Words []string
+		Cut   bool
+	}
 	// Formatted is what a format of the script came to.
 	Formatted string
 	// Tuple is a sequence.
@@ -96,6 +101,7 @@ func (Str) value()       {}
 func (Unread) value()    {}
 func (Buffer) value()    {}
 func (Text) value()      {}
+func (Words) value()     {}
 func (Formatted) value() {}
 func (*Stack) value()    {}
 func (Tuple) value()     {}

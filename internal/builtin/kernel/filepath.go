@@ -381,7 +381,7 @@ func absoluteText(g builtin.Gen, c *builtin.Call, p *ir.Value) *ir.Value {
 	fd, user := g.Scalar(c.Args[0]), g.Scalar(c.Args[1])
 	b.Store(work, limit, 1, builtin.Number(g, 0))
 	n := g.ReadStr(c.Expr, types.User, work, limit, builtin.Number(g, int64(limit)), user)
-	return g.Choose(b.Arith(ir.SLe, n, builtin.Number(g, 0)), func() *ir.Value {
+	return g.Choose(b.Arith(ir.SLt, n, builtin.Number(g, 0)), func() *ir.Value {
 		return g.Unreadable(p, user)
 	}, func() *ir.Value {
 		first := b.Load(work, limit, 1, false)

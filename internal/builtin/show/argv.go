@@ -1,0 +1,158 @@
+package show
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strconv"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// An argv_t is {u32 bytes of text; u32 wordsCut or 0; text}: strings with their NULs.
+const (
+	wordsLength = 0
+	wordsFlags  = 4
+	wordsText   = 8
+
+	wordsCut = 1 // there was more
+)
+
+var _ = builtin.Define(builtin.Func{
+	Name: "argv", Params: []builtin.Param{builtin.Address.Named("array")}, Yields: "argv_t", Renders: types.WordsText,
+	Doc: "The arguments of a program: of the current one, or the strings of an array of pointers in user memory " +
+		"that ends with a null pointer, as `execve` takes it. At most `max_args` arguments and `max_strlen` bytes " +
+		"are kept; ` ...` says that there were more, `?` stands for one that is not in memory. As text the arguments " +
+		"are joined by blanks, in JSON they are an array.",
+	Example: `tracepoint:sched:sched_process_exec { row("PID:<7 ARGS", pid, argv()); }`,
+	Check: func(c *builtin.Call) types.Type {
+		if len(c.Args) == 0 {
+			builtin.KernelMembers(c, "task_struct", "mm")
+			builtin.KernelMembers(c, "mm_struct", "arg_start", "arg_end")
+		}
+		return &types.Deferred{
+			Name: "argv_t", By: types.WordsText, Arg: strconv.Itoa(c.Config.MaxArgs),
+			Bytes: wordsText + types.RoundUp(c.Config.MaxStrlen, 8), Algn: 8,
+		}
+	},
+	Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
+		p := builtin.Place(g, c.Result, dst)
+		g.B().Zero(p, 0, c.Result.Size())
+		if len(c.Args) == 0 {
+			ownWords(g, c, p)
+		} else {
+			arrayWords(g, c, p)
+		}
+		return p
+	},
+	Render: func(_ builtin.Env, t *types.Deferred, raw []byte) value.Value {
+		most, _ := strconv.Atoi(t.Arg)
+		return words(raw, most)
+	},
+})
+
+// words decodes an argv_t of which at most most words are shown; 0 is no limit.
+func words(raw []byte, most int) value.Value {
+	if len(raw) < wordsText {
+		return value.Null{}
+	}
+	text := raw[wordsText:]
+	text = text[:min(int(binary.NativeEndian.Uint32(raw[wordsLength:])), len(text))]
+	out := value.Words{Words: []string{}, Cut: binary.NativeEndian.Uint32(raw[wordsFlags:])&wordsCut != 0}
+	for len(text) > 0 {
+		if most > 0 && len(out.Words) == most {
+			out.Cut = true
+			break
+		}
+		word, rest, _ := bytes.Cut(text, []byte{0})
+		out.Words, text = append(out.Words, string(word)), rest
+	}
+	return out
+}
+
+// ownWords reads the arguments of the current program, which lie one behind the other.
+func ownWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
+	b, room := g.B(), c.Result.Size()-wordsText
+	pointer := func(at *ir.Value, of, member string) *ir.Value {
+		t, _ := c.Machine.TypeByName("struct", of) // Check has seen that it is there
+		f, _ := t.(*types.Struct).Field(member)
+		to := g.Temp(member, 8, 8)
+		b.Store(to, 0, 8, builtin.Number(g, 0))
+		builtin.Helper(g, asm.FnProbeReadKernel, to, builtin.Number(g, 8), probe.Member(b, at, f))
+		return b.Load(to, 0, 8, false)
+	}
+	mm := pointer(g.Task(), "task_struct", "mm")
+	start := pointer(mm, "mm_struct", "arg_start")
+	all := b.Arith(ir.Sub, pointer(mm, "mm_struct", "arg_end"), start)
+	more := b.Arith(ir.ULt, builtin.Number(g, int64(room)), all)
+	n := builtin.Clamp(g, all, room)
+	g.ReadMem(c.Expr, types.User, p, wordsText, n, start)
+	b.Store(p, wordsLength, 4, n)
+	b.Store(p, wordsFlags, 4, more)
+}
+
+// arrayWords reads the strings of an array of pointers.
+func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
+	const arrayAt, endAt, cutAt = 0, 8, 16
+	room, most := c.Result.Size()-wordsText, g.Config().MaxArgs
+	b := g.B()
+	// A string is read whole, and may so end behind the room that there is. What is written to at
+	// offsets that are not known is not on the stack, where kernels before 5.12 refuse it.
+	const offStack = 520
+	work := g.Temp("words", max(2*room, offStack), 8)
+	state := g.Temp("state", 24, 8)
+	b.Store(state, arrayAt, 8, g.Scalar(c.Args[0]))
+	b.Store(state, endAt, 8, builtin.Number(g, 0))
+	b.Store(state, cutAt, 8, builtin.Number(g, 0))
+	next := func(state *ir.Value) *ir.Value {
+		to := g.Temp("string", 8, 8)
+		b := g.B()
+		b.Store(to, 0, 8, builtin.Number(g, 0))
+		g.ReadMem(c.Args[0], types.User, to, 0, builtin.Number(g, 8), b.Load(state, arrayAt, 8, false))
+		return b.Load(to, 0, 8, false)
+	}
+	last := func() *ir.Value { return builtin.Number(g, 1) }
+	cut := func(state *ir.Value) *ir.Value {
+		g.B().Store(state, cutAt, 8, builtin.Number(g, wordsCut))
+		return last()
+	}
+	step := func(_ *ir.Value, vals []*ir.Value) *ir.Value {
+		b, work, state := g.B(), vals[0], vals[1]
+		addr := next(state)
+		return g.Choose(b.Arith(ir.Eq, addr, builtin.Number(g, 0)), last, func() *ir.Value {
+			end := b.Load(state, endAt, 8, false)
+			return g.Choose(b.Arith(ir.ULt, end, builtin.Number(g, int64(room))), func() *ir.Value {
+				to := b.Arith(ir.Add, work, end)
+				b.Store(to, 0, 1, builtin.Number(g, 0))
+				n := g.ReadStr(c.Args[0], types.User, to, 0, builtin.Number(g, int64(room)), addr)
+				n = g.Choose(b.Arith(ir.ULt, b.Add(n, -1), builtin.Number(g, int64(room))),
+					func() *ir.Value { return n },
+					func() *ir.Value { // 0: old kernels do not count the NUL of an empty string
+						return g.Choose(n, func() *ir.Value { // it is not in memory
+							b.Store(to, 0, 1, builtin.Number(g, '?'))
+							b.Store(to, 1, 1, builtin.Number(g, 0))
+							return builtin.Number(g, 2)
+						}, func() *ir.Value { return builtin.Number(g, 1) })
+					})
+				b.Store(state, endAt, 8, b.Arith(ir.Add, end, n))
+				b.Store(state, arrayAt, 8, b.Add(b.Load(state, arrayAt, 8, false), 8))
+				return builtin.Number(g, 0)
+			}, func() *ir.Value { return cut(state) })
+		})
+	}
+	done := g.Search(c.Expr, builtin.Number(g, int64(most)), most, []*ir.Value{work, state}, step)
+	g.When(b.Arith(ir.SLt, done, builtin.Number(g, 0)), true, func() {
+		g.When(next(state), false, func() { cut(state) })
+	})
+	end := b.Load(state, endAt, 8, false)
+	g.When(b.Arith(ir.ULt, builtin.Number(g, int64(room)), end), true, func() { cut(state) })
+	n := builtin.Clamp(g, end, room)
+	builtin.Helper(g, asm.FnProbeReadKernel, b.Add(p, wordsText), n, work)
+	b.Store(p, wordsLength, 4, n)
+	b.Store(p, wordsFlags, 4, b.Load(state, cutAt, 8, false))
+}

@@ -1,0 +1,178 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/cdef"
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// setsDoc is what flags and enumname say of the sets that they take.
+const setsDoc = " The set is a literal: an enum of the kernel's (`\"enum skb_drop_reason\"`), the names that the " +
+	"format of a tracepoint has for a field (`\"t:skb:kfree_skb:reason\"`), or C constants by what their names begin " +
+	"with, and the header that they are from (`\"O_ fcntl.h\"`). It is looked up where the script is compiled."
+
+func init() {
+	named("flags", "flags_t", types.FlagsText,
+		"The names of the bits that are set in a number, joined by `|`: `O_WRONLY|O_CREAT`. Bits without a name "+
+			"follow in hexadecimal; a number without any bit is the name of 0, or 0."+setsDoc,
+		`tracepoint:syscalls:sys_enter_openat { print(flags(args.flags, "O_ fcntl.h")); }`, flagsText)
+	named("enumname", "enumname_t", types.EnumText,
+		"The name of a number in a set, the number if it has none."+setsDoc,
+		`tracepoint:skb:kfree_skb { @[enumname(args.reason, "t:skb:kfree_skb:reason")] = count(); }`,
+		enumText)
+}
+
+// named defines a function that shows a number by the names of a set, which lie in the
+// type of what it yields.
+func named(name, typ string, by types.Renderer, doc, example string,
+	text func(v int64, set []types.EnumValue) string) {
+	builtin.Define(builtin.Func{
+		Name: name, LabelOf: builtin.FirstArg, Min: 2, Yields: typ, Renders: by, Doc: doc, Example: example,
+		Params: []builtin.Param{builtin.Integer.Named("value"), builtin.StringLit.Named("set")},
+		Check: func(c *builtin.Call) types.Type {
+			text, ok := c.Str(1)
+			if !ok {
+				return nil
+			}
+			set, err := nameSet(c, text)
+			if err != nil {
+				c.Errorf(c.Args[1], "bad-argument", "%s(): %v", name, err)
+			}
+			return &types.Deferred{Name: typ, By: by, Arg: packSet(set), Bytes: 8, Algn: 8}
+		},
+		Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
+			p := builtin.Place(g, c.Result, dst)
+			v := g.Scalar(c.Args[0])
+			if by == types.FlagsText {
+				v = g.B().Ext(v, min(c.Types[0].Size(), 8), false)
+			}
+			g.B().Store(p, 0, 8, v)
+			return p
+		},
+		Render: func(_ builtin.Env, t *types.Deferred, raw []byte) value.Value {
+			if len(raw) < 8 {
+				return value.Null{}
+			}
+			return value.Text(text(int64(builtin.Uint64(raw)), unpackSet(t.Arg)))
+		},
+	})
+}
+
+// nameSet is the set that a script describes.
+func nameSet(c *builtin.Call, text string) ([]types.EnumValue, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) == 4 && (parts[0] == "t" || parts[0] == "tracepoint") {
+		return c.Machine.FieldNames(parts[1], parts[2], parts[3])
+	}
+	if name, ok := strings.CutPrefix(text, "enum "); ok {
+		t, err := c.Machine.TypeByName("enum", strings.TrimSpace(name))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s", text, errno.Message(err))
+		}
+		if e, ok := t.(*types.Enum); ok {
+			return e.Values, nil
+		}
+	}
+	words := strings.Fields(text)
+	if len(words) > 2 || len(words) == 0 || strings.ContainsAny(text, ":") {
+		return nil, fmt.Errorf("%q is no set; sets are written as in \"enum skb_drop_reason\", "+
+			"\"t:skb:kfree_skb:reason\" or \"O_ fcntl.h\"", text)
+	}
+	if len(words) == 2 && !cdef.IsHeader(words[1]) {
+		return nil, fmt.Errorf("%q: the constants of header %s are not known", text, words[1])
+	}
+	set := cdef.Constants(words[0], c.Machine.Arch().Name)
+	if len(set) == 0 {
+		return nil, fmt.Errorf("%q: there are no constants of such names", text)
+	}
+	return set, nil
+}
+
+// packSet is a set as text, which types are compared by.
+func packSet(set []types.EnumValue) string {
+	var b strings.Builder
+	for _, v := range set {
+		fmt.Fprintf(&b, "%s=%d,", v.Name, v.Value)
+	}
+	return b.String()
+}
+
+func unpackSet(text string) []types.EnumValue {
+	var set []types.EnumValue
+	for text != "" {
+		var row string
+		row, text, _ = strings.Cut(text, ",")
+		name, number, _ := strings.Cut(row, "=")
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err == nil {
+			set = append(set, types.EnumValue{Name: name, Value: n})
+		}
+	}
+	return set
+}
+
+// enumText is the name of v. Of four bytes without a sign, as a field of a tracepoint may
+// be, they alone decide.
+func enumText(v int64, set []types.EnumValue) string {
+	for _, e := range set {
+		if e.Value == v || v == int64(uint32(e.Value)) {
+			return e.Name
+		}
+	}
+	return strconv.FormatInt(v, 10)
+}
+
+// flagsText names the bits of v: a name of several bits that are all set goes before those
+// that it is made of. NAME_ACCMODE are bits that are one number.
+func flagsText(v int64, set []types.EnumValue) string {
+	set = slices.Clone(set)
+	slices.SortStableFunc(set, func(a, b types.EnumValue) int {
+		return bits.OnesCount64(uint64(b.Value)) - bits.OnesCount64(uint64(a.Value))
+	})
+	rest, zero := uint64(v), "0"
+	var taken []types.EnumValue
+	take := func(e types.EnumValue) {
+		rest &^= uint64(e.Value)
+		taken = append(taken, e)
+	}
+	for _, e := range set {
+		mask := uint64(e.Value)
+		switch {
+		case strings.HasSuffix(e.Name, "_ACCMODE"):
+			i := slices.IndexFunc(set, func(m types.EnumValue) bool {
+				return uint64(m.Value) == uint64(v)&mask && m.Name != e.Name
+			})
+			if i >= 0 {
+				take(set[i])
+			}
+		case mask == 0 && zero == "0":
+			zero = e.Name
+		case mask != 0 && rest&mask == mask:
+			take(e)
+		}
+	}
+	slices.SortStableFunc(taken, func(a, b types.EnumValue) int {
+		return cmp.Compare(uint64(a.Value), uint64(b.Value))
+	})
+	var names []string
+	for _, e := range taken {
+		names = append(names, e.Name)
+	}
+	if rest != 0 {
+		names = append(names, fmt.Sprintf("%#x", rest))
+	}
+	if len(names) == 0 {
+		return zero
+	}
+	return strings.Join(names, "|")
+}
