@@ -50,7 +50,7 @@ func options() []option {
 				return nil
 			}},
 		{short: 'f', arg: "FORMAT",
-			doc:    "output format: text, json, json-safe for programs, csv for rows, folded for stacks",
+			doc:    "output format: text, json, json-safe, csv of rows, folded stacks",
 			values: formats, set: func(s *settings, v string) error {
 				s.format = v
 				return nil
