@@ -46,7 +46,7 @@ func TestParseIP(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	errno := &nameTable{errno.Kernel[:], "Unknown error", true}
+	errno := &nameTable{names: errno.Kernel[:], unknown: "Unknown error", unsigned: true}
 	signals := &nameTable{names: signalNames(), unknown: "N/A"}
 	calls := &nameTable{names: arch.SyscallNames("amd64"), unknown: "Unknown syscall"}
 	for _, c := range []struct {

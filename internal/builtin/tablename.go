@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -16,12 +17,21 @@ type nameTable struct {
 	names    []string
 	unknown  string // of every other number
 	unsigned bool   // negative numbers count as their opposite
+	status   bool   // the numbers are what wait(2) says of a process
 }
 
 func (t *nameTable) name(n int64) string {
 	if n < 0 && t.unsigned {
 		n = -n
 	}
+	if t.status {
+		n = waited(n)
+	}
+	return t.at(n)
+}
+
+// at is the name in a place of the table.
+func (t *nameTable) at(n int64) string {
 	if n < 0 || n >= int64(len(t.names)) || t.names[n] == "" {
 		return t.unknown
 	}
@@ -43,7 +53,7 @@ func (t *nameTable) image() []byte {
 	stride := t.stride()
 	out := make([]byte, stride*(len(t.names)+1))
 	for i := range len(t.names) + 1 {
-		copy(out[i*stride:], t.name(int64(i)))
+		copy(out[i*stride:], t.at(int64(i)))
 	}
 	return out
 }
@@ -71,6 +81,12 @@ func naming(name, label, doc, example string, table func(c *Call) *nameTable) {
 					func() *ir.Value { return b.Emit(ir.Neg, ir.I64, n) },
 					func() *ir.Value { return n })
 			}
+			if t.status {
+				low := b.Arith(ir.And, n, Number(g, 0xff))
+				n = g.Choose(low,
+					func() *ir.Value { return b.Arith(ir.Add, low, Number(g, codes)) },
+					func() *ir.Value { return b.Arith(ir.And, b.Arith(ir.LShr, n, Number(g, 8)), Number(g, codes-1)) })
+			}
 			last := Number(g, int64(len(t.names)))
 			n = g.Choose(b.Arith(ir.ULt, n, last), func() *ir.Value { return n }, func() *ir.Value { return last })
 			stride := t.stride()
@@ -84,13 +100,24 @@ func naming(name, label, doc, example string, table func(c *Call) *nameTable) {
 func init() {
 	naming("strerror", "error", "The meaning of an error number of either sign.",
 		`tracepoint:syscalls:sys_exit_openat / args.ret < 0 / { @[strerror(args.ret)] = count(); }`,
-		func(*Call) *nameTable { return &nameTable{errno.Kernel[:], "Unknown error", true} })
+		func(*Call) *nameTable {
+			return &nameTable{names: errno.Kernel[:], unknown: "Unknown error", unsigned: true}
+		})
 	naming("errname", "error", "The name of an error number of either sign: `ENOENT`; `0` of 0.",
 		`tracepoint:syscalls:sys_exit_openat / args.ret < 0 / { @[errname(args.ret)] = count(); }`,
-		func(*Call) *nameTable { return &nameTable{errno.Names(), "unknown error", true} })
+		func(*Call) *nameTable {
+			return &nameTable{names: errno.Names(), unknown: "unknown error", unsigned: true}
+		})
 	naming("signal_name", "signal", "What a signal means, by its number.",
 		`tracepoint:signal:signal_generate { @[signal_name(args.sig)] = count(); }`,
 		func(*Call) *nameTable { return &nameTable{names: signalNames(), unknown: "N/A"} })
+	naming("signal_abbrev", "signal", "The short name of a signal, without SIG, by its number.",
+		`tracepoint:signal:signal_generate { @[signal_abbrev(args.sig)] = count(); }`,
+		func(*Call) *nameTable { return &nameTable{names: signalAbbrevs(), unknown: "?"} })
+	naming("exit_status", "status", "How a process has ended, by what wait(2) says of it and the kernel keeps in "+
+		"`exit_code`: `0`, `code 3`, `signal 9 (KILL)`, `signal 11 (SEGV, core dumped)`.",
+		`tracepoint:sched:sched_process_exit { @[comm, exit_status(curtask.exit_code)] = count(); }`,
+		func(*Call) *nameTable { return &nameTable{names: exitStatuses(), unknown: "?", status: true} })
 	naming("syscall_name", "syscall", "The name of a system call, by its number on this architecture.",
 		`tracepoint:raw_syscalls:sys_enter { @[syscall_name(args.id)] = count(); }`,
 		func(c *Call) *nameTable {
@@ -123,6 +150,53 @@ func signalNames() []string {
 			out[n] = fmt.Sprintf("Unknown signal %d", n)
 		default:
 			out[n] = fmt.Sprintf("Real-time signal %d", n-firstRealTime)
+		}
+	}
+	return out
+}
+
+func signalAbbrevs() []string {
+	out := make([]string, lastSignal+1)
+	out[0] = "0"
+	for n := 1; n < len(out); n++ {
+		name := strings.TrimPrefix(unix.SignalName(unix.Signal(n)), "SIG")
+		switch {
+		case name != "":
+			out[n] = name
+		case n < firstRealTime:
+			out[n] = fmt.Sprint(n)
+		case n == firstRealTime:
+			out[n] = "RTMIN"
+		default:
+			out[n] = fmt.Sprintf("RTMIN+%d", n-firstRealTime)
+		}
+	}
+	return out
+}
+
+// codes is how many codes a process can end with; the ends by signals are behind them in
+// the table.
+const codes = 256
+
+// waited is the place of a status in the table.
+func waited(status int64) int64 {
+	if low := status & 0xff; low != 0 {
+		return codes + low
+	}
+	return status >> 8 & (codes - 1)
+}
+
+func exitStatuses() []string {
+	const dumped = 0x80
+	out := make([]string, codes+dumped+lastSignal+1)
+	out[0] = "0"
+	for n := 1; n < codes; n++ {
+		out[n] = fmt.Sprintf("code %d", n)
+	}
+	for n, name := range signalAbbrevs() {
+		if n > 0 {
+			out[codes+n] = fmt.Sprintf("signal %d (%s)", n, name)
+			out[codes+dumped+n] = fmt.Sprintf("signal %d (%s, core dumped)", n, name)
 		}
 	}
 	return out

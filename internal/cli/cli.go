@@ -154,7 +154,7 @@ func (c *command) probeOptions() probe.Options {
 	return probe.Options{
 		Machine:   c.machine,
 		PID:       c.pid,
-		PIDFilter: c.pid != 0,
+		PIDFilter: c.pid != 0 || c.tool != nil && c.follow,
 		Follow:    c.follow,
 		Unsafe:    c.unsafe,
 		NoFeature: c.noFeature,

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/cdef"
 	"github.com/hawktrace/hawk/internal/spell"
@@ -171,7 +173,7 @@ func (c *command) toolTexts() map[string]string {
 	}
 	for i := range c.tool.Options {
 		o := &c.tool.Options[i]
-		if values := c.given[o.Name]; len(values) > 0 && strings.HasSuffix(o.Unit(), flagUnit) {
+		if values := c.given[o.Name]; len(values) > 0 && (strings.HasSuffix(o.Unit(), flagUnit) || o.Unit() == "SIG") {
 			bits := uint64(0)
 			for _, v := range values {
 				n, _ := strconv.ParseUint(v, 10, 64) // as readValue has written it
@@ -191,7 +193,7 @@ func (c *command) toolFail(err error) int {
 }
 
 // readValue is the value that a script gets of an option whose value is called unit: a
-// TIME in nanoseconds, BYTES as their number, a USER as the number. What else it is
+// TIME in nanoseconds, BYTES as their number, a USER as the number, a SIG as its bit. What else it is
 // called, the script has the text.
 func readValue(unit, doc, text string) (string, error) {
 	switch unit {
@@ -202,6 +204,8 @@ func readValue(unit, doc, text string) (string, error) {
 		return readBytes(text)
 	case "USER":
 		return readUser(text)
+	case "SIG":
+		return readSignal(text)
 	}
 	if prefix, ok := strings.CutSuffix(unit, flagUnit); ok {
 		return readFlag(prefix, text)
@@ -265,6 +269,21 @@ func readBytes(text string) (string, error) {
 		return "", fmt.Errorf("\"%s\" is no size like 4096, 4K or 1M", text)
 	}
 	return strconv.FormatUint(n<<shift, 10), nil
+}
+
+// readSignal is the bit of a signal, as in a sigset_t.
+func readSignal(text string) (string, error) {
+	n, _, err := syntax.ParseSigned(text)
+	if name := strings.ToUpper(text); err != nil {
+		if !strings.HasPrefix(name, "SIG") {
+			name = "SIG" + name
+		}
+		n = uint64(unix.SignalNum(name))
+	}
+	if n == 0 || n > 64 {
+		return "", fmt.Errorf("\"%s\" is no signal", text)
+	}
+	return strconv.FormatUint(1<<(n-1), 10), nil
 }
 
 // readUser is the number of a user, who may be named.

@@ -29,7 +29,8 @@ const maxColumnWidth = 1000
 //
 //	NAME[:[<|>][width][/unit][.digits][x|o|t|e]][?[!]option] …
 //
-// t is the wall clock of a point in time, e the seconds since tracing began.
+// t is the wall clock of a point in time, e the seconds since tracing began. A name is there
+// twice only if an option decides which of them is shown.
 func ParseColumns(spec string) ([]Column, error) {
 	var out []Column
 	for field := range strings.FieldsSeq(spec) {
@@ -37,7 +38,7 @@ func ParseColumns(spec string) ([]Column, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(out, func(o Column) bool { return o.Key() == c.Key() }) {
+		if slices.ContainsFunc(out, func(o Column) bool { return o.Key() == c.Key() && !c.instead(&o) }) {
 			return nil, fmt.Errorf("column %s is there twice", c.Name)
 		}
 		out = append(out, c)
@@ -112,6 +113,11 @@ func leadingNumber(s string) (n int, rest string) {
 		n, s = min(n*10+int(s[0]-'0'), 1<<20), s[1:]
 	}
 	return n, s
+}
+
+// instead reports whether one of two columns is shown where the other is not.
+func (c *Column) instead(o *Column) bool {
+	return c.Option != "" && c.Option == o.Option && c.Unless != o.Unless
 }
 
 // Number reports whether only numbers can stand in a column.

@@ -17,11 +17,11 @@ func (c *Context) Guard(cond *ir.Value) {
 // GuardPID emits the test of -p for kinds that the kernel does not filter: the
 // thread group, numbered as hawk's own PID namespace sees it.
 func GuardPID(c *Context) {
-	if !c.O.OnePID() {
+	if c.O.Follow && c.O.PIDFilter {
+		GuardFollowed(c)
 		return
 	}
-	if c.O.Follow {
-		GuardFollowed(c)
+	if !c.O.OnePID() {
 		return
 	}
 	b := c.B

@@ -233,7 +233,7 @@ type Uses struct {
 type Options struct {
 	Machine    *machine.Machine
 	PID        int                    // -p or the -c child; 0: none
-	PIDFilter  bool                   // PID came from -p: in-program tests apply
+	PIDFilter  bool                   // in-program tests apply: PID came from -p, or a tool is to show the family of -c
 	Follow     bool                   // --follow: the process, and what it starts
 	Cgroups    []machine.ControlGroup // events of tasks in these and below; none: of all
 	Unsafe     bool                   // --unsafe

@@ -124,10 +124,10 @@ func Pack(text []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Whole is the script with what it imports of the library in place of the imports, so
-// that it runs by itself.
+// Whole is the script with what it imports of the library behind it in place of the
+// imports, so that it runs by itself.
 func (t *Tool) Whole() string {
-	var b strings.Builder
+	var b, library strings.Builder
 	for line := range strings.Lines(t.Script) {
 		name, ok := imported(line)
 		text, found := Library(name)
@@ -135,9 +135,9 @@ func (t *Tool) Whole() string {
 			b.WriteString(line)
 			continue
 		}
-		fmt.Fprintf(&b, "// %s\n%s", name, text)
+		fmt.Fprintf(&library, "\n%s", text)
 	}
-	return b.String()
+	return b.String() + library.String()
 }
 
 // imported is what a line of a script imports.
