@@ -1,6 +1,7 @@
 package hawk_test
 
 import (
+	"bytes"
 	"go/ast"
 	"go/doc"
 	"go/parser"
@@ -117,6 +118,17 @@ func main() {
 	}
 }
 `
+
+// TestDocFits: the list of what the package has fits two screens of 40 lines.
+func TestDocFits(t *testing.T) {
+	out, err := exec.Command("go", "doc", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(out, []byte("\n")); n > 80 {
+		t.Errorf("go doc prints %d lines, of 80", n)
+	}
+}
 
 const hello = "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"hello, world\") }\n"
 

@@ -37,7 +37,7 @@ type Note struct {
 	Message string
 }
 
-// A Fix is a text that a part of the script should have instead of its own.
+// A Fix is what a part of the script should be replaced by.
 type Fix struct {
 	Span Span
 	Text string
@@ -68,8 +68,7 @@ func (ds Diagnostics) failed() bool {
 	return false
 }
 
-// Error draws the diagnostics with the lines of the script that they are about, as
-// the command does.
+// Error draws the diagnostics with their lines of the script, as the command does.
 func (ds Diagnostics) Error() string {
 	var b strings.Builder
 	for _, d := range ds {
@@ -89,7 +88,8 @@ var kinds = map[string]error{
 	"missing-probe": fs.ErrNotExist, "other-kernel": ErrBind,
 }
 
-// Is reports whether an error among them is target: [ErrScript] is any, others go by the code.
+// Is reports whether an error among them is target. [ErrScript] is any, others go by the
+// code.
 func (ds Diagnostics) Is(target error) bool {
 	for _, d := range ds {
 		if d.Severity == Error && (target == ErrScript || target == kinds[d.Code]) {
@@ -127,7 +127,7 @@ func diagnostics(ds *source.Diagnostics) Diagnostics {
 	return out
 }
 
-// fix is the change that a hint suggests, if the place is what it is about.
+// fix is the change that a hint suggests, if it is about the place.
 func fix(at source.Span, hint string) *Fix {
 	text, ok := strings.CutPrefix(hint, "did you mean ")
 	if text, ok = strings.CutSuffix(text, "?"); !ok || spell.Nearest(at.Text(), []string{text}) == "" {
@@ -157,8 +157,8 @@ type PermissionError struct {
 func (e *PermissionError) Error() string { return e.err.Error() }
 func (e *PermissionError) Unwrap() error { return fs.ErrPermission }
 
-// An AttachError is a probe that cannot be attached: there is no such function, file
-// or process, mostly.
+// An AttachError is a probe that cannot be attached. Mostly there is no such function,
+// file or process.
 type AttachError struct {
 	Probe string
 	Err   error
@@ -167,7 +167,8 @@ type AttachError struct {
 func (e *AttachError) Error() string { return e.Err.Error() }
 func (e *AttachError) Unwrap() error { return e.Err }
 
-// A VerifierError is a program that the kernel's verifier refused, at a place of the script.
+// A VerifierError is a program that the kernel's verifier refused. It has the place in the
+// script.
 type VerifierError struct {
 	Probe string
 	Span  Span

@@ -1,5 +1,5 @@
-// Package hawk compiles scripts of the hawk language to eBPF programs, runs them
-// in the kernel, and hands what they print to the program that embeds it.
+// Package hawk compiles scripts of the hawk language to eBPF programs and runs them.
+// The program that embeds it is handed what they print.
 //
 // There are three steps, each of which fails for reasons of its own. [Compile]
 // turns a [Script] into a [Program] and needs no privileges. [Program.Start] loads

@@ -12,8 +12,9 @@ import (
 // Kind is what an event is. Programs must take unknown ones.
 type Kind int
 
-// The kinds of event: a printed value, a formatted text, a printed map, other text,
-// events that were lost, trouble at run time, that all is attached, the end of the run.
+// The kinds of event, in the order of the list below. They are a printed value, a formatted
+// text, other text, a printed map, events that were lost, trouble at run time, that all is
+// attached, and the end of the run.
 const (
 	Print Kind = iota + 1
 	Printf
@@ -40,7 +41,7 @@ type Event struct {
 // Decode stores the value of a printed record; see [Value.Decode].
 func (e *Event) Decode(dst any) error { return e.Value.Decode(dst) }
 
-// event is an item as an event; the Kind is 0 of one that is not for the consumer.
+// event makes an event of an item. The Kind is 0 of one that is not for the consumer.
 func (s *Session) event(it output.Item, text *renderer) Event {
 	ev := Event{Time: s.o.Clock(), item: it}
 	switch it := it.(type) {
@@ -175,8 +176,8 @@ func TextOutput(out, err io.Writer) Output {
 	return &writer{output.NewText(out, err, output.Options{})}
 }
 
-// JSONOutput writes byte for byte what the command prints with -f json, a line for each
-// event. Messages about trouble, which the command writes to standard error, are left out.
+// JSONOutput writes byte for byte what the command prints with -f json. Each event is a
+// line. Messages about trouble, which the command writes to standard error, are left out.
 func JSONOutput(w io.Writer) Output { return &writer{output.NewJSON(w, io.Discard, output.Options{})} }
 
 // A writer is an output that writes items itself.

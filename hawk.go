@@ -59,7 +59,7 @@ type CompileOptions struct {
 	Take bool
 }
 
-// A Policy says what a script may do; a breach is a [Diagnostic] with the code "policy".
+// A Policy says what a script may do. A breach is a [Diagnostic] with the code "policy".
 type Policy struct {
 	Kinds                  []string // probe kinds that may be used; nil: all
 	Deny                   []string // functions: "system", "cat", "str" …
@@ -254,4 +254,6 @@ var (
 	ErrVerifier = errors.New("hawk: the kernel's verifier refused a program")
 	ErrBind     = errors.New("hawk: the object was made for another machine")
 	ErrBudget   = errors.New("hawk: the programs took more than their budget")
+	// ErrSignature is an object that none of the keys has signed.
+	ErrSignature = errors.New("hawk: the object is signed with none of the keys")
 )

@@ -111,7 +111,7 @@ func (m *Map) Take() (*Snapshot, error) {
 // Clear removes all elements, as clear() does.
 func (m *Map) Clear() error { return m.s.s.Reader().Clear(m.n) }
 
-// Entries yields the elements of a map as values of Go, as far as they fit.
+// Entries yields the elements of a map that fit as values of Go.
 func Entries[K comparable, V any](m *Map) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for key, val := range m.All() {

@@ -18,9 +18,6 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// ErrSignature is an object that none of the keys has signed.
-var ErrSignature = errors.New("hawk: the object is signed with none of the keys")
-
 // ahead compiles a script for other kernels, too. The payload is nil if it is wrong.
 func ahead(s *Script, o compile.Options, on *arch.Arch, report func(Diagnostics)) ([]byte, error) {
 	a := session.Ahead{File: s.file(), Options: o, Arch: on}
@@ -68,7 +65,7 @@ func (p *Program) Sign(key ed25519.PrivateKey) ([]byte, error) {
 // anybody's: what is no program is an error.
 func Load(r io.Reader) (*Program, error) { return read(r, func([]byte) bool { return true }) }
 
-// LoadSigned is Load of a program that one of the keys has signed; else the error is
+// LoadSigned is Load of a program that one of the keys has signed. Else the error is
 // [ErrSignature], and nothing of the program was looked at.
 func LoadSigned(r io.Reader, signature []byte, keys ...ed25519.PublicKey) (*Program, error) {
 	return read(r, func(digest []byte) bool {

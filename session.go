@@ -115,7 +115,7 @@ func (p *Program) Run(ctx context.Context, o *RunOptions) (*Result, error) {
 	return s.Wait()
 }
 
-// Events yields what the script prints, in order, until the run has ended; the last
+// Events yields what the script prints, in order, until the run has ended. The last
 // error is that of the run. Leaving the loop stops nothing: it can be entered again.
 // With an Output, events come from the moment on that Events is ranged over.
 func (s *Session) Events() iter.Seq2[Event, error] {
@@ -139,7 +139,7 @@ func (s *Session) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// Decoded yields the records that fit T, and leaves other events to rest; with nil
+// Decoded yields the records that fit T, and leaves other events to rest. With nil
 // they are dropped and counted. If nothing that the script prints fits, that is the
 // first error. An error of rest ends it.
 func Decoded[T any](s *Session, rest func(Event) error) iter.Seq2[T, error] {
@@ -256,9 +256,10 @@ type Result struct {
 	Reason Reason
 }
 
-// Stats count what programs sent: it was read and handed on (Events), found no room
-// in the kernel's buffer (Lost), or was dropped by hawk (Dropped). Missed probes could not
-// even begin to send, or the kernel did not run them, filters not asked. Unread strings could not be read.
+// Stats count what programs sent. It was read and handed on (Events), found no room in the
+// kernel's buffer (Lost), or was dropped by hawk (Dropped). Missed probes could not even
+// begin to send, or the kernel did not run them, filters not asked. Unread strings could
+// not be read.
 type Stats struct {
 	Events, Lost, Missed, Dropped, Unread uint64
 	Programs                              []ProgramStats // with Budget only

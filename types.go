@@ -81,7 +81,7 @@ func (t Type) Kind() TypeKind {
 	return NoType
 }
 
-// Size is how many bytes a value has in memory, 0 if that is not known.
+// Size is how many bytes a value has in memory. 0: that is not known.
 func (t Type) Size() int {
 	if t.t == nil {
 		return 0
@@ -168,8 +168,8 @@ func mapInfo(name string, key, val types.Type, agg *types.Agg) MapInfo {
 	return i
 }
 
-// PrintInfo is a place of the script that prints a value, and the value's fields; a
-// value without any is one field itself.
+// PrintInfo is a place of the script that prints a value, and the value's fields. A value
+// without any is one field itself.
 type PrintInfo struct {
 	Site   Position
 	Fields []Field

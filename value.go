@@ -25,8 +25,8 @@ type Value struct {
 // Type is the type in the script.
 func (v Value) Type() Type { return Type{t: v.t} }
 
-// Int64 is the value of an integer, an enumerator or a pointer; false: it is none, or
-// too large.
+// Int64 is the value of an integer, an enumerator or a pointer. False: it is none, or too
+// large.
 func (v Value) Int64() (int64, bool) {
 	n, negative, ok := unpack.Integer(v.v)
 	return int64(n), ok && (negative || n <= math.MaxInt64)
@@ -41,7 +41,7 @@ func (v Value) Uint64() (uint64, bool) {
 // String is the value as the command prints it.
 func (v Value) String() string { return string(output.AppendValue(nil, v.v)) }
 
-// Len is how many parts a tuple, a record, a struct, an array or a histogram has.
+// Len is how many parts a tuple, record, struct, array or histogram has.
 func (v Value) Len() int {
 	switch x := v.v.(type) {
 	case value.Hist:
@@ -80,7 +80,7 @@ func (v Value) Field(name string) Value {
 	return Value{}
 }
 
-// Interface is the value as Go has it: int64, uint64, bool, string, []byte, []any,
+// Interface is the value as Go has it. It is an int64, uint64, bool, string, []byte, []any,
 // map[string]any, [Stack], [Hist], [Avg] or [Series]; nil if it is absent.
 func (v Value) Interface() any { return native(v.t, v.v) }
 
@@ -177,10 +177,11 @@ type Stack struct {
 	text string
 }
 
-// String is the stack as the command prints it: a newline, and a line for each frame.
+// String is the stack as the command prints it. That is a newline, and a line for each
+// frame.
 func (s Stack) String() string { return s.text }
 
-// A Frame is a function of a stack, or one that is inlined in the frame behind it.
+// A Frame is a function of a stack, or one inlined in the frame behind.
 type Frame struct {
 	Addr, Offset uint64 // in memory; from the start of Func, bytes
 	Func, Module string // "" if unknown; of the kernel itself the Module is ""

@@ -2,9 +2,11 @@ package internal_test
 
 import (
 	"go/ast"
+	godoc "go/doc"
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -104,3 +106,50 @@ func TestCannot(t *testing.T) {
 }
 
 var twoWords = regexp.MustCompile(`\bcan not\b`)
+
+// words is how many the first sentence of a comment has at most.
+const words = 15
+
+// longShare is how many of a hundred first sentences may be longer, in packages that are
+// not public. It may only become smaller.
+const longShare = 30
+
+// TestFirstSentence keeps the first sentence of the comment of a declaration short: it is
+// what a list of declarations shows. The packages that are public have no longer ones.
+func TestFirstSentence(t *testing.T) {
+	all, long := 0, 0
+	for _, file := range sources(t, ".go") {
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, file, readSource(t, file), parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		docs := []*ast.CommentGroup{f.Doc}
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				docs = append(docs, d.Doc)
+			case *ast.GenDecl:
+				docs = append(docs, d.Doc)
+			}
+		}
+		dir := filepath.ToSlash(filepath.Dir(file))
+		public := (dir == "." || dir == "usdt") && !strings.HasSuffix(file, "_test.go")
+		for _, doc := range docs {
+			n := len(strings.Fields(new(godoc.Package).Synopsis(doc.Text())))
+			switch {
+			case n == 0:
+				continue
+			case n > words && public:
+				t.Errorf("%s: the first sentence has %d words, of %d", fset.Position(doc.Pos()), n, words)
+			case n > words:
+				long++
+			}
+			all++
+		}
+	}
+	if long*100 > all*longShare {
+		t.Errorf("%d of %d first sentences have more than %d words, want %d %% at most", long, all, words, longShare)
+	}
+	t.Logf("%d of %d first sentences have more than %d words", long, all, words)
+}

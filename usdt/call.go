@@ -6,8 +6,7 @@ import (
 	"unsafe"
 )
 
-// maxWords is how many words a mark can have, as many as there are registers
-// for them.
+// maxWords is how many words a mark can have. There are registers for as many.
 const maxWords = 12
 
 // A call is one hit of a mark that is enabled.
@@ -54,7 +53,7 @@ func (c *call) add(f form, v unsafe.Pointer) {
 	c.n++
 }
 
-// hide keeps an address from the compiler, which would put what it leads to on the heap: also while
+// hide keeps an address from the compiler. That would put what it leads to on the heap, also while
 // nobody traces. A call lives on the stack and is over before the caller goes on.
 //
 //go:nosplit

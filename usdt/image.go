@@ -29,7 +29,7 @@ type place struct {
 // maxMarks keeps images below a few megabytes.
 const maxMarks = 1 << 14
 
-// Sizes in bytes and numbers of the ELF format; package debug/elf would bring
+// Sizes in bytes and numbers of the ELF format. Package debug/elf would bring
 // compression and DWARF into every program.
 const (
 	headerSize  = 64
@@ -61,8 +61,8 @@ const ident = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
 var le = binary.LittleEndian
 
-// newImage lays out headers and notes in a page of their own, then pages of code,
-// then pages of semaphores, then what is only read from the file.
+// newImage lays out the file. Headers and notes have a page of their own; then come pages
+// of code, pages of semaphores, and what is only read from the file.
 func newImage(a *isa, provider string, marks []*mark) (*image, error) {
 	if len(marks) > maxMarks {
 		return nil, fmt.Errorf("provider %s has %d marks, %d are possible", provider, len(marks), maxMarks)

@@ -49,8 +49,8 @@ func (m *mapping) load(im *image, o *LoadOptions) error {
 	return err
 }
 
-// enter maps the file: what is in front of the code too, so that who looks at mappings finds the
-// headers. The kernel puts probes into private executable mappings and counts tracers in private
+// enter maps the file. What is in front of the code is mapped too, so that who looks at mappings
+// finds the headers. The kernel puts probes into private executable mappings and counts tracers in private
 // writable ones.
 func (m *mapping) enter(f *os.File, im *image) error {
 	size := im.semaphore.offset + im.semaphore.size
@@ -73,8 +73,9 @@ func (m *mapping) enter(f *os.File, im *image) error {
 	return nil
 }
 
-// leave puts anonymous memory in place of the file, by one system call for each part, so that goroutines which are
-// about to fire, or are inside of the code, go on. The counters go first: they are zero from then on.
+// leave puts anonymous memory in place of the file. It takes one system call for each part, so
+// goroutines go on that are about to fire, or are inside of the code. The counters go first: they
+// are zero from then on.
 func (m *mapping) leave(im *image) error {
 	if err := m.replace(im.semaphore, nil, syscall.PROT_READ|syscall.PROT_WRITE); err != nil {
 		return err

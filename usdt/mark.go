@@ -22,8 +22,7 @@ var never uint16
 
 func (m *mark) enabled() bool { return *m.counter.Load() != 0 }
 
-// A Mark is a mark with up to twelve arguments whose kinds are told when it is
-// made.
+// A Mark has up to twelve arguments, whose kinds are told when it is made.
 type Mark struct{ mark }
 
 // Mark declares a mark whose arguments have these kinds. It panics if the name is none, the

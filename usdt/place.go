@@ -102,8 +102,8 @@ func (d directory) open() (*os.File, error) {
 	return dir, nil
 }
 
-// store returns the file, which is there already or is made now, with the lock
-// that says that it is in use.
+// store returns the file, which it makes if it is not there. The file has the lock that
+// says that it is in use.
 func (d directory) store(im *image) (*os.File, error) {
 	dir, err := d.open()
 	if err != nil {
@@ -128,7 +128,7 @@ func (d directory) store(im *image) (*os.File, error) {
 	return nil, errGone
 }
 
-// find opens a file that is there and makes sure that it is what it should be.
+// find opens a file that is there and checks that it is the right one.
 func find(dir *os.File, im *image) (*os.File, error) {
 	// Nothing but a regular file is waited for or changed by this.
 	f, err := open(dir, im.name(), syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -165,8 +165,7 @@ func check(f *os.File, im *image) error {
 	return own(f, syscall.S_IFREG)
 }
 
-// create makes the file under another name first, so that nobody ever sees a
-// part of it.
+// create makes the file under another name first. So nobody ever sees a part of it.
 func create(dir *os.File, im *image) error {
 	tmp := fmt.Sprintf(".%s.%d.%d", im.name(), os.Getpid(), time.Now().UnixNano())
 	f, err := open(dir, tmp, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL, 0o600)
@@ -199,8 +198,8 @@ func unlink(dir *os.File, name string) (done bool) {
 // unusedFor is after what time a file that nobody has mapped is removed.
 const unusedFor = 24 * time.Hour
 
-// Tidy removes the files that ended processes of this user have left, and returns their
-// paths: those that nobody has mapped and that are older than a day, in the directories
+// Tidy removes the files that ended processes of this user have left. It returns their
+// paths. These are files that nobody has mapped and that are older than a day, in the directories
 // that Load makes. Load tidies the directory that it uses. Files in [LoadOptions].Dir and
 // $USDT_DIR stay.
 func Tidy() (removed []string, err error) {
@@ -234,8 +233,8 @@ func (d directory) tidy(keep string) (removed []string, err error) {
 	return removed, err
 }
 
-// isOurs reports whether a file has a name that create would give it, or gives
-// it while it is made.
+// isOurs reports whether a file has a name that create gives it. One that is being made
+// has another.
 func isOurs(name string) bool {
 	name, made := strings.CutPrefix(name, ".")
 	base, rest, ok := strings.Cut(name, ".so")
@@ -246,8 +245,8 @@ func isOurs(name string) bool {
 	return at > 0 && len(base)-at-1 == 12 && strings.Trim(base[at+1:], "0123456789abcdef") == ""
 }
 
-// removeUnused removes a file that is old and has no lock by a process that
-// has mapped it.
+// removeUnused removes a file that is old and locked by no process. A process that has
+// mapped it holds a lock.
 func removeUnused(dir *os.File, name string) (removed bool) {
 	f, err := open(dir, name, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -50,8 +50,8 @@ func New(name string) *Provider {
 
 const maxName = 100
 
-// checkName keeps names to what tracers take as part of a probe's name, and
-// file systems as part of a file's.
+// checkName keeps names to what tracers take as part of a probe's name. File systems have
+// to take it, too.
 func checkName(name string) error {
 	for i := range len(name) {
 		c := name[i]
@@ -143,8 +143,8 @@ func (p *Provider) Close() error {
 	return nil
 }
 
-// Path is the file with the marks as tracers can open it, "" unless the
-// provider is loaded. A file in memory is /proc/PID/fd/N.
+// Path is the file with the marks as tracers can open it. It is "" unless the provider is
+// loaded. A file in memory is /proc/PID/fd/N.
 func (p *Provider) Path() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,8 +168,7 @@ type Info struct {
 	Enabled        bool   // a tracer is attached
 }
 
-// Marks lists the marks of this process that are loaded, in the order in which
-// they were declared.
+// Marks lists the marks of this process that are loaded, in the order of declaration.
 func Marks() iter.Seq[Info] {
 	return func(yield func(Info) bool) {
 		registry.Lock()
