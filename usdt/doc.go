@@ -1,5 +1,6 @@
 // Package usdt declares marks in a running Go program, which C has <sys/sdt.h> for.
-// A mark is a place with a name and arguments that tracers can attach to. Nothing else is needed, neither cgo nor a library nor a special build.
+// A mark is a place with a name and arguments that tracers can attach to.
+// Nothing else is needed, neither cgo nor a library nor a special build.
 //
 // A provider is a group of marks. Declare both as variables, load the provider when the program starts, fire the marks
 // where something happens:

@@ -17,6 +17,7 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/tool"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -206,7 +207,7 @@ func (c *command) listScript(emit func(probe.Listed)) int {
 	}
 	script, ds := expand.Expand(tree, expand.Options{
 		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(),
-		Probe: opts,
+		Library: tool.Library, Probe: opts,
 	})
 	if script != nil {
 		_, more := check.Check(script)

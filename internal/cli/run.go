@@ -17,6 +17,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/tool"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/view/derive"
 )
@@ -52,7 +53,7 @@ func (c *command) run() int {
 	}
 	o := compile.Options{
 		Params: params, IncludeDirs: c.includeDirs, Includes: c.includes, Environment: env, Caller: caller(),
-		Probe: c.probeOptions(), Warnings: c.warnings > 0,
+		Library: tool.Library, Probe: c.probeOptions(), Warnings: c.warnings > 0,
 		Trace: os.Getenv("HAWK_TRACE") != "",
 	}
 	if c.aot == "" {

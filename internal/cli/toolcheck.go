@@ -153,7 +153,7 @@ func (c *command) check1(t *tool.Tool) (v verdict, err error) {
 	if err != nil {
 		return v, err
 	}
-	o := compile.Options{Environment: env, Probe: one.probeOptions()}
+	o := compile.Options{Environment: env, Library: tool.Library, Probe: one.probeOptions()}
 	o.Probe.Named, o.Probe.Command = namedValues(named), new(false)
 	one.asTool(&o)
 	p, ds := session.Compile(f, o)

@@ -41,6 +41,8 @@ type Options struct {
 	Watch       Watcher             // nil: nobody looks
 	Verify      bool                // check the IR after every pass
 	Trace       bool                // show where hawk failed if it does
+	// Library is that of expand.Options.
+	Library func(name string) (text string, ok bool)
 	// Vet judges the typed program, before anything is made of it; nil: nobody does.
 	Vet func(*check.Program, *source.Diagnostics)
 	// TypesOnly ends the compilation there: the result has no object.
@@ -73,9 +75,6 @@ const slots = 4
 // The types in it are resolved, so that many may read it at a time.
 func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 	ds = &source.Diagnostics{}
-	if o.Watch == nil {
-		o.Watch = nobody{}
-	}
 	o.Probe.Machine.Resolve.Lock()
 	defer o.Probe.Machine.Resolve.Unlock()
 	stage, since := "", time.Time{}
@@ -114,19 +113,23 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		}
 	}()
 	enter("parse")
-	o.Watch.File(f)
+	if o.Watch != nil {
+		o.Watch.File(f)
+	}
 	tree, more := syntax.Parse(f)
 	ds.Merge(more)
 	if ds.HasErrors() {
 		return nil, ds
 	}
-	o.Watch.Parsed(tree)
+	if o.Watch != nil {
+		o.Watch.Parsed(tree)
+	}
 
 	enter("expand")
 	script, more := expand.Expand(tree, expand.Options{
 		Params: o.Params, IncludeDirs: o.IncludeDirs, Includes: o.Includes, Environment: o.Environment,
 		Defaults: o.Defaults,
-		Files:    o.Files, Caller: o.Caller, Probe: o.Probe,
+		Files:    o.Files, Library: o.Library, Caller: o.Caller, Probe: o.Probe,
 	})
 	ds.Merge(more)
 	if script == nil {
@@ -145,7 +148,9 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 		enter("")
 		return &Result{Config: prog.Config, Probes: points(prog), Checked: prog}, ds
 	}
-	o.Watch.Checked(tree, prog)
+	if o.Watch != nil {
+		o.Watch.Checked(tree, prog)
+	}
 
 	res, more = build(prog, script.Options, o, enter)
 	if !o.Pieces && slices.ContainsFunc(more.List(), func(d *source.Diagnostic) bool { return d.Code == tooLarge }) {
@@ -237,7 +242,9 @@ const mostValues = 32_000
 
 // generate takes one program from lowered IR to instructions.
 func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, int, error) {
-	o.Watch.Lowered(p)
+	if o.Watch != nil {
+		o.Watch.Lowered(p)
+	}
 	if o.Verify {
 		if err := ir.Verify(p); err != nil {
 			return nil, 0, err
@@ -249,7 +256,10 @@ func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, i
 		}
 	}
 	oo := opt.Options{ScratchMap: object.ScratchMap, ScratchSlots: slots, MissedData: object.DataMissed,
-		Verify: o.Verify, Dump: o.Watch.Passed}
+		Verify: o.Verify}
+	if o.Watch != nil {
+		oo.Dump = o.Watch.Passed
+	}
 	oo.AtomicFetch = func() bool {
 		return !o.Probe.NoFeature[machine.AtomicFetch.Name] && o.Probe.Machine.Has(machine.AtomicFetch) == nil
 	}
@@ -257,7 +267,9 @@ func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, i
 	if err != nil {
 		return nil, 0, err
 	}
-	o.Watch.Optimised(p)
+	if o.Watch != nil {
+		o.Watch.Optimised(p)
+	}
 	enter("generate")
 	v4 := !o.Probe.NoFeature[machine.CPUv4.Name] && p.Needs(ir.SDiv, ir.SMod) &&
 		o.Probe.Machine.Has(machine.CPUv4) == nil
@@ -265,8 +277,8 @@ func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, i
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := o.Watch.Generated(p, code); err != nil {
-		return nil, 0, err
+	if o.Watch != nil {
+		err = o.Watch.Generated(p, code)
 	}
-	return code, done.ScratchBytes, nil
+	return code, done.ScratchBytes, err
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // A Watcher is shown what the stages make of a script, as they make it. What writes it as
-// text is then no part of programs that only compile.
+// text is then no part of programs that only compile: nor must compile have a Watcher of
+// its own, whose methods would bring the printer of IR.
 type Watcher interface {
 	File(*source.File) // before it is parsed
 	Parsed(*syntax.Script)
@@ -20,14 +21,3 @@ type Watcher interface {
 	Optimised(*ir.Prog)
 	Generated(*ir.Prog, *codegen.Code) error
 }
-
-// nobody watches.
-type nobody struct{}
-
-func (nobody) File(*source.File)                       {}
-func (nobody) Parsed(*syntax.Script)                   {}
-func (nobody) Checked(*syntax.Script, *check.Program)  {}
-func (nobody) Lowered(*ir.Prog)                        {}
-func (nobody) Passed(string, *ir.Prog)                 {}
-func (nobody) Optimised(*ir.Prog)                      {}
-func (nobody) Generated(*ir.Prog, *codegen.Code) error { return nil }

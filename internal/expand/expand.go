@@ -27,6 +27,9 @@ type Options struct {
 	// Files are what imports and headers are read from, and nothing else is; nil: the
 	// files of the machine that hawk runs on, if they are to be trusted.
 	Files fs.FS
+	// Library is the text of a file that comes with hawk, by the name of an import; nil:
+	// there are none.
+	Library func(name string) (text string, ok bool)
 	// Caller is the user who has called hawk by other means than as himself, and
 	// whose files are trusted therefore; 0: nobody.
 	Caller uint32

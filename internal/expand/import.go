@@ -15,7 +15,6 @@ import (
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/stdlib"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/tool"
 )
 
 // Bounds on what is imported.
@@ -31,6 +30,8 @@ type importer struct {
 	root string          // directory of the script
 	dirs []string        // given by the user
 	seen map[string]bool // by path without symbolic links
+	// library is that of Options.
+	library func(name string) (text string, ok bool)
 }
 
 // imports collects the script and its imports in e.files and joins them to the
@@ -41,7 +42,9 @@ func (e *expander) imports(s *syntax.Script, o Options) {
 		return
 	}
 	f := s.Span().File
-	im := &importer{expander: e, dirs: o.IncludeDirs, seen: map[string]bool{}, root: filepath.Dir(f.Where())}
+	im := &importer{
+		expander: e, dirs: o.IncludeDirs, seen: map[string]bool{}, root: filepath.Dir(f.Where()), library: o.Library,
+	}
 	if im.from = (given{o.Files}); o.Files == nil {
 		im.from = trusted(f.Where(), o.Caller)
 	}
@@ -142,12 +145,14 @@ func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 		im.loadPackage(pkg)
 		return "", true
 	}
-	if text, ok := tool.Library(name); ok {
-		if !im.seen[name] {
-			im.seen[name] = true
-			im.text(i, source.NewFile(name, text))
+	if im.library != nil {
+		if text, ok := im.library(name); ok {
+			if !im.seen[name] {
+				im.seen[name] = true
+				im.text(i, source.NewFile(name, text))
+			}
+			return "", true
 		}
-		return "", true
 	}
 	im.out.Incomplete = true
 	if unsafe {
