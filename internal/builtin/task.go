@@ -368,3 +368,6 @@ var _ = Define(Func{
 		return b.Arith(ir.Eq, b.Arith(ir.And, w, Number(g, int64(user.Mask))), Number(g, int64(user.Equal)))
 	},
 })
+
+// CurrentPID is what pid yields.
+func CurrentPID(g Gen, c *Call) *ir.Value { return high32(g, pidTgid(g, c, false)) }

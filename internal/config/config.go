@@ -24,6 +24,7 @@ type Config struct {
 	StackMode         string
 	StrTruncTrailer   string
 	StrUnreadable     string
+	TargetFilter      string // "current", "own"
 	LazySymbolication bool
 	Unstable          map[string]string // feature → "enable", "warn", "error"
 }
@@ -47,7 +48,8 @@ func (c *Config) Feature(name string) string {
 // Default returns the settings of a script that sets none.
 func Default() *Config {
 	return &Config{
-		CppDemangle: true, EscapeOutput: "auto", License: "GPL", LogSize: 1000000, MaxArgs: 128, MaxBPFProgs: 1024,
+		TargetFilter: "current",
+		CppDemangle:  true, EscapeOutput: "auto", License: "GPL", LogSize: 1000000, MaxArgs: 128, MaxBPFProgs: 1024,
 		MaxCatBytes: 10240,
 		MaxMapKeys:  4096, MaxProbes: 1024, MaxStrlen: 1024, MissingProbes: "error", OnStackLimit: 32,
 		PrintMapsOnExit: true, StackMode: "bpftrace", StrTruncTrailer: "..",

@@ -118,6 +118,9 @@ var settings = []Setting{
 		Doc: "Text in place of a string of user memory that could not be read, mostly because it was not in memory.",
 		set: func(c *Config, v Value) error { c.StrUnreadable = v.Text; return nil },
 		get: func(c *Config) string { return c.StrUnreadable }},
+	choice("target_filter", []string{"current", "own"}, "current",
+		"Whether `-p` leaves out events during which another process runs, or the script asks is_target().",
+		func(c *Config) *string { return &c.TargetFilter }),
 	feature("unstable_dw_ustack", Warn),
 	feature("unstable_import_statement", Refuse),
 	feature("unstable_tseries", Warn),
@@ -177,7 +180,8 @@ func feature(name, def string) Setting {
 
 // shown are the settings in the order in which the config builtin has them,
 // the reference's. cache_user_symbols is not among them: what it means depends
-// on the run; nor are escape_output, max_args and str_unreadable, which are hawk's own.
+// on the run; nor are escape_output, max_args, str_unreadable and target_filter, which are
+// hawk's own.
 var shown = [...]string{
 	"cpp_demangle", "lazy_symbolication", "print_maps_on_exit", "use_blazesym", "show_debug_info",
 	"log_size", "max_bpf_progs",

@@ -83,6 +83,7 @@ func (f *fn) program() {
 	f.ctx = &probe.Context{
 		B: b, Ctx: ctx, Group: f.g, O: f.m.o.Probe, Skip: f.exit,
 		Table: f.m.table, Data: map[string]*ir.Value{}, Followed: f.followed,
+		Own: f.m.prog.Config.TargetFilter == "own",
 	}
 	// What hawk leaves behind has to run without it, and an iteration that has
 	// begun goes on after exit().

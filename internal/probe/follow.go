@@ -27,15 +27,22 @@ func (o *Options) KernelPID() int {
 
 // GuardFollowed is the Guard of kinds that the kernel filters by process.
 func GuardFollowed(c *Context) {
-	if !c.O.Follow {
+	if !c.O.Follow || c.Own {
 		return
 	}
+	b := c.B
+	member := c.Follows(b.Call(int(asm.FnGetCurrentPidTgid)))
+	c.Guard(member)
+	c.Guard(b.Arith(ir.Eq, b.Load(member, 0, 4, false), b.Const(FollowTraced)))
+}
+
+// Follows looks a thread up among those that --follow traces: a pointer to its value, or
+// null.
+func (c *Context) Follows(tid *ir.Value) *ir.Value {
 	b := c.B
 	key := b.NewObject("tid", 4, 4)
 	key.Stack = true
 	p := b.Addr(key, 0)
-	b.Store(p, 0, 4, b.Ext(b.Call(int(asm.FnGetCurrentPidTgid)), 4, false))
-	member := b.CallPtr(int(asm.FnMapLookupElem), c.Followed(), p)
-	c.Guard(member)
-	c.Guard(b.Arith(ir.Eq, b.Load(member, 0, 4, false), b.Const(FollowTraced)))
+	b.Store(p, 0, 4, b.Ext(tid, 4, false))
+	return b.CallPtr(int(asm.FnMapLookupElem), c.Followed(), p)
 }

@@ -21,7 +21,7 @@ func GuardPID(c *Context) {
 		GuardFollowed(c)
 		return
 	}
-	if !c.O.OnePID() {
+	if !c.O.OnePID() || c.Own {
 		return
 	}
 	b := c.B

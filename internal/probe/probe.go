@@ -388,6 +388,8 @@ type Context struct {
 	Table func(data []byte) int
 	// Followed yields the map of threads that --follow traces.
 	Followed func() *ir.Value
+	// Own: the script tests itself whether an event is of the target.
+	Own bool
 	// Data is a scratch area of the emitters for values computed once
 	// (a register pointer, a cookie), by name.
 	Data map[string]*ir.Value
