@@ -3,6 +3,7 @@ package hawktest
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,13 @@ var Needs = []Need{
 	{"rustc", "a Rust compiler, or its output", probeCompiler("rustc")},
 	{"debian", "Debian 12 or newer, whose packages can be unpacked and whose C library runs them", probeDebian},
 	{"glibc", "a libc with its own probes, in $GLIBC", probeGlibc},
+	{"ipv6", "the address ::1", func() error {
+		l, err := net.Listen("tcp6", "[::1]:0")
+		if err != nil {
+			return err
+		}
+		return l.Close()
+	}},
 	{"btf", "the kernel's own type information", func() error { return readable("/sys/kernel/btf/vmlinux") }},
 	{"tracefs", "tracefs, mounted or not", probeTracefs},
 	{"kprobe", "kprobes by perf event", probeKprobe},
