@@ -3,7 +3,6 @@ package machine
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -28,13 +27,6 @@ func (t *Machine) FieldNames(category, event, field string) ([]types.EnumValue, 
 	return names, nil
 }
 
-// A row of a table is {VALUE, "NAME"}; behind the table of flags there may be the name of
-// none: REC->x ? __print_flags(REC->x, "|", …) : "none".
-var (
-	tableRow  = regexp.MustCompile(`^,? *\{([^"}]*), *"([^"]*)" *\}`)
-	noneNamed = regexp.MustCompile(`^ *\) *: *"([^"]*)"`)
-)
-
 // formatNames finds the table of a field in what a tracepoint's format prints.
 func formatNames(format, field string) []types.EnumValue {
 	for _, call := range []string{"__print_symbolic(", "__print_flags("} {
@@ -48,7 +40,7 @@ func formatNames(format, field string) []types.EnumValue {
 			if table < 0 {
 				break
 			}
-			if !regexp.MustCompile(`REC->` + regexp.QuoteMeta(field) + `\b`).MatchString(rest[:table]) {
+			if !readsField(rest[:table], field) {
 				continue
 			}
 			return tableNames(rest[table:])
@@ -57,35 +49,99 @@ func formatNames(format, field string) []types.EnumValue {
 	return nil
 }
 
+// readsField reports whether an expression of a format reads a field of the record.
+func readsField(text, field string) bool {
+	for {
+		_, rest, found := strings.Cut(text, "REC->"+field)
+		if !found {
+			return false
+		}
+		if rest == "" || !isWord(rest[0]) {
+			return true
+		}
+		text = rest
+	}
+}
+
+func isWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
 func tableNames(text string) []types.EnumValue {
 	var out []types.EnumValue
 	for {
-		m := tableRow.FindStringSubmatch(text)
-		if m == nil {
+		value, name, rest, ok := tableRow(text)
+		if !ok {
 			break
 		}
-		text = text[len(m[0]):]
-		if v, ok := constantOf(m[1]); ok {
-			out = append(out, types.EnumValue{Name: m[2], Value: v})
+		text = rest
+		if v, ok := constantOf(value); ok {
+			out = append(out, types.EnumValue{Name: name, Value: v})
 		}
 	}
-	if m := noneNamed.FindStringSubmatch(text); m != nil {
-		out = append(out, types.EnumValue{Name: m[1]})
+	if name, ok := noneNamed(text); ok {
+		out = append(out, types.EnumValue{Name: name})
 	}
 	return out
 }
 
-var (
-	castTo  = regexp.MustCompile(`\( *[a-z_][a-z_0-9 ]*\)`)
-	operand = regexp.MustCompile(`^ *(0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*`)
-)
+// tableRow splits a row off a table: {VALUE, "NAME"}, behind a comma but for the first.
+func tableRow(text string) (value, name, rest string, ok bool) {
+	text, opened := behind(strings.TrimPrefix(text, ","), "{")
+	quote := strings.IndexAny(text, `"}`)
+	if !opened || quote < 0 || text[quote] != '"' {
+		return "", "", "", false
+	}
+	value, comma := strings.CutSuffix(strings.TrimRight(text[:quote], " "), ",")
+	name, rest, quoted := strings.Cut(text[quote+1:], `"`)
+	rest, closed := behind(rest, "}")
+	return value, name, rest, comma && quoted && closed
+}
+
+// noneNamed is the name of none, which may stand behind a table of flags:
+// REC->x ? __print_flags(REC->x, "|", …) : "none".
+func noneNamed(text string) (name string, ok bool) {
+	for _, sign := range []string{")", ":", `"`} {
+		if text, ok = behind(text, sign); !ok {
+			return "", false
+		}
+	}
+	name, _, ok = strings.Cut(text, `"`)
+	return name, ok
+}
+
+// behind is what follows a sign that text begins with, or spaces and the sign.
+func behind(text, sign string) (rest string, ok bool) {
+	return strings.CutPrefix(strings.TrimLeft(text, " "), sign)
+}
 
 // constantOf computes an expression of numbers as the preprocessor leaves it in formats;
 // casts change nothing.
 func constantOf(text string) (int64, bool) {
-	e := &numberExpr{castTo.ReplaceAllString(text, " "), true}
+	e := &numberExpr{withoutCasts(text), true}
 	v := e.binary(0)
 	return v, e.ok && strings.TrimSpace(e.rest) == ""
+}
+
+// withoutCasts puts a space in place of each name of a type in parentheses.
+func withoutCasts(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "(")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name := strings.TrimLeft(rest, " ")
+		after := strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz_0123456789 ")
+		if name == "" || '0' <= name[0] && name[0] <= '9' || len(after) == len(name) || !strings.HasPrefix(after, ")") {
+			b.WriteByte('(')
+			text = rest
+			continue
+		}
+		b.WriteByte(' ')
+		text = after[1:]
+	}
 }
 
 // A numberExpr is what is left of an expression.
@@ -155,13 +211,19 @@ func (e *numberExpr) unary() int64 {
 		e.ok = e.ok && e.accept(")")
 		return x
 	}
-	m := operand.FindStringSubmatch(e.rest)
-	if m == nil {
+	text := strings.TrimLeft(e.rest, " ")
+	after := strings.TrimLeft(text, "0123456789")
+	if hex, ok := strings.CutPrefix(strings.ToLower(text), "0x"); ok {
+		if end := strings.TrimLeft(hex, "0123456789abcdef"); len(end) < len(hex) {
+			after = text[len(text)-len(end):]
+		}
+	}
+	if len(after) == len(text) {
 		e.ok = false
 		return 0
 	}
-	e.rest = e.rest[len(m[0]):]
-	n, err := strconv.ParseUint(m[1], 0, 64)
+	n, err := strconv.ParseUint(text[:len(text)-len(after)], 0, 64)
+	e.rest = strings.TrimLeft(after, "uUlL")
 	e.ok = e.ok && err == nil
 	return int64(n)
 }
