@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -61,8 +60,8 @@ func TestKernelCorpusInPieces(t *testing.T) {
 // TestKernelCorpusTake runs the scripts with two generations of maps, and loads them in pieces: what
 // they print stays the same, but for those that wait for pages of user memory otherwise.
 func TestKernelCorpusTake(t *testing.T) {
-	if os.Getenv("HAWK_PARTS") != "" || os.Getenv("HAWK_ARCH") != "" {
-		t.Skip("left to other kernels, see TestVM")
+	if ways(t) != hawktest.EveryWay {
+		t.Skip("left to other kernels, see hawktest.Choices")
 	}
 	eachHere(t, func(s *Script, t *testing.T) {
 		res, o := s.compileOn(t, machine.Host(), compile.Options{Verify: true, Pieces: true, Take: true})
