@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Areas are what tools are about, in the order in which they are listed.
@@ -64,13 +65,18 @@ type Entry struct{ Name, Doc string }
 var sections = []string{"Area", "Synopsis", "Options", "Operands", "Output", "Examples", "Sample", "Cost", "Needs",
 	"Limits", "See"}
 
+// The forms of lines, made when the first header is read: most runs read none.
 var (
-	sectionLine = regexp.MustCompile(`^([A-Z][a-z]+):(?: +(.*))?$`)
-	titleLine   = regexp.MustCompile(`^(\S+) - (.*)$`)
-	optionLine  = regexp.MustCompile(`^(?:-(\w), )? *--([\w-]+)(?: (\S+))?(?:  +(.*))?$`)
-	entryLine   = regexp.MustCompile(`^(\S+)(?:  +(.*))?$`)
-	kindWord    = regexp.MustCompile(`\[(int|time|text|regex|probe)\] *`)
+	sectionLine = form(`^([A-Z][a-z]+):(?: +(.*))?$`)
+	titleLine   = form(`^(\S+) - (.*)$`)
+	optionLine  = form(`^(?:-(\w), )? *--([\w-]+)(?: (\S+))?(?:  +(.*))?$`)
+	entryLine   = form(`^(\S+)(?:  +(.*))?$`)
+	kindWord    = form(`\[(int|time|text|regex|probe)\] *`)
 )
+
+func form(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // Parse reads the header of a script. What is missing in it stays empty.
 func Parse(script string) *Tool {
@@ -79,12 +85,12 @@ func Parse(script string) *Tool {
 	section := ""
 	for _, line := range comment(script) {
 		if t.Name == "" {
-			if m := titleLine.FindStringSubmatch(line); m != nil {
+			if m := titleLine().FindStringSubmatch(line); m != nil {
 				t.Name, t.Brief = m[1], m[2]
 			}
 			continue
 		}
-		if m := sectionLine.FindStringSubmatch(line); m != nil {
+		if m := sectionLine().FindStringSubmatch(line); m != nil {
 			if section = m[1]; !slices.Contains(sections, section) {
 				t.Unknown = append(t.Unknown, section)
 			}
@@ -106,7 +112,7 @@ func Parse(script string) *Tool {
 	t.See = strings.FieldsFunc(strings.Join(texts["See"], " "), func(r rune) bool { return r == ',' || r == ' ' })
 	t.Options = options(texts["Options"])
 	t.Operands = operands(texts["Operands"])
-	t.Output = entries(texts["Output"], entryLine)
+	t.Output = entries(texts["Output"], entryLine())
 	t.Examples = entries(texts["Examples"], nil)
 	for _, line := range texts["Sample"] {
 		t.Sample = append(t.Sample, strings.TrimPrefix(line, "  "))
@@ -163,7 +169,7 @@ func items(lines []string) (out [][]string) {
 
 func options(lines []string) (out []Option) {
 	for _, item := range items(lines) {
-		m := optionLine.FindStringSubmatch(item[0])
+		m := optionLine().FindStringSubmatch(item[0])
 		if m == nil {
 			out = append(out, Option{Doc: strings.Join(item, " ")}) // which a test finds
 			continue
@@ -178,10 +184,10 @@ func options(lines []string) (out []Option) {
 }
 
 func operands(lines []string) (out []Operand) {
-	for _, e := range entries(lines, entryLine) {
+	for _, e := range entries(lines, entryLine()) {
 		o := Operand{Doc: e.Doc}
 		o.Name, o.Rest = strings.CutSuffix(e.Name, more)
-		if m := kindWord.FindStringSubmatch(e.Doc); m != nil {
+		if m := kindWord().FindStringSubmatch(e.Doc); m != nil {
 			o.Kind, o.Doc = m[1], strings.Replace(e.Doc, m[0], "", 1)
 		}
 		out = append(out, o)
