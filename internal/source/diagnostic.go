@@ -72,16 +72,32 @@ type message struct {
 type Diagnostics struct {
 	list []*Diagnostic
 	seen map[message]bool
+
+	repeated Diagnostic // takes the hints and notes of messages that are there already
 }
 
 // Errorf adds an error.
 func (ds *Diagnostics) Errorf(code Code, span Span, format string, args ...any) *Diagnostic {
-	return ds.Add(&Diagnostic{Severity: Error, Code: code, Span: span, Msg: fmt.Sprintf(format, args...)})
+	return ds.report(Error, code, span, format, args)
 }
 
 // Warnf adds a warning.
 func (ds *Diagnostics) Warnf(code Code, span Span, format string, args ...any) *Diagnostic {
-	return ds.Add(&Diagnostic{Severity: Warning, Code: code, Span: span, Msg: fmt.Sprintf(format, args...)})
+	return ds.report(Warning, code, span, format, args)
+}
+
+// report adds a message. One that is there already is not made anew: a macro that
+// is used ten thousand times says the same as often.
+func (ds *Diagnostics) report(severity Severity, code Code, span Span, format string, args []any) *Diagnostic {
+	text := format
+	if len(args) > 0 {
+		text = fmt.Sprintf(format, args...)
+	}
+	if span.Valid() && !span.File.Library && ds.seen[message{span.File, span.Start, span.End, severity, text}] {
+		ds.repeated = Diagnostic{}
+		return &ds.repeated
+	}
+	return ds.Add(&Diagnostic{Severity: severity, Code: code, Span: span, Msg: text})
 }
 
 // Add adds d unless the same message at the same place is there already. What
