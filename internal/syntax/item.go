@@ -98,6 +98,26 @@ func (p *parser) skipItem() {
 	}
 }
 
+// beginsItem reports whether text that stands first would not be taken for an
+// attach point, but for the start of a definition or declaration.
+func beginsItem(text string) bool {
+	n := 0
+	for n < len(text) && isNamePart(text[n]) {
+		n++
+	}
+	switch text[:n] {
+	case "struct", "union", "enum":
+		return true
+	case "typedef", "config", "import", "macro", "fn", "let":
+		return n == len(text) || !continuesAttachPoint(text[n])
+	}
+	return false
+}
+
+// continuesAttachPoint reports whether a word in front of b is the start of an
+// attach point, whatever it is otherwise.
+func continuesAttachPoint(b byte) bool { return strings.IndexByte(":*?[.-+$", b) >= 0 }
+
 // item reads one top-level construct.
 func (p *parser) item() Item {
 	start := p.rawPos()
@@ -115,8 +135,8 @@ func (p *parser) item() Item {
 			return p.definition(start, open)
 		}
 	case "typedef", "config", "import", "macro", "fn", "let":
-		if n < len(text) && strings.IndexByte(":*?[.-+$", text[n]) >= 0 {
-			break // looks like an attach point
+		if n < len(text) && continuesAttachPoint(text[n]) {
+			break
 		}
 		if word == "typedef" {
 			return p.typedef(start)

@@ -212,6 +212,8 @@ func (p *printer) probe(n *Probe) {
 		if i > 0 {
 			p.lead(p.start(at))
 			p.newline()
+		} else if beginsItem(at.Text) {
+			p.add(",")
 		}
 		p.add(at.Text)
 		if i+1 < len(n.Attach) {
