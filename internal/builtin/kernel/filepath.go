@@ -58,8 +58,7 @@ var _ = builtin.Define(builtin.Func{
 			c.Errorf(c.Args[0], "argument-type", "filepath() expects a 'struct file *', 'struct path *' or "+
 				"'struct dentry *', not %s", c.Types[0])
 		}
-		builtin.KernelMembers(c, "dentry", "d_parent", "d_name", "d_hash", "d_sb", "d_inode")
-		builtin.KernelMembers(c, "mount", "mnt", "mnt_parent", "mnt_mountpoint")
+		walkedMembers(c)
 		return &types.String{Cap: pathCap(c.Config.MaxStrlen)}
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
@@ -80,8 +79,7 @@ var _ = builtin.Define(builtin.Func{
 		"links are resolved. It is cut in front as by `filepath()`; what cannot be read is as of `str()`.",
 	Example: `tracepoint:syscalls:sys_enter_openat { print(abspath(args.dfd, args.filename)); }`,
 	Check: func(c *builtin.Call) types.Type {
-		builtin.KernelMembers(c, "dentry", "d_parent", "d_name", "d_hash", "d_sb", "d_inode")
-		builtin.KernelMembers(c, "mount", "mnt", "mnt_parent", "mnt_mountpoint")
+		walkedMembers(c)
 		return &types.String{Cap: pathCap(c.Config.MaxStrlen), Marked: true}
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
@@ -92,6 +90,12 @@ var _ = builtin.Define(builtin.Func{
 	},
 	Text: absoluteText,
 })
+
+// walkedMembers asks for the members that lead from a file to the root.
+func walkedMembers(c *builtin.Call) {
+	builtin.KernelMembers(c, "dentry", "d_parent", "d_name", "d_hash", "d_sb", "d_inode")
+	builtin.KernelMembers(c, "mount", "mnt", "mnt_parent", "mnt_mountpoint")
+}
 
 // pathCap is the room for a path: enough for what stands in place of one.
 func pathCap(limit int) int { return max(limit, 64) }
