@@ -57,7 +57,7 @@ func Chosen() (Choice, error) {
 	return Choices[i], nil
 }
 
-// Of returns the cases that are chosen.
+// Of picks the chosen cases.
 func (c Choice) Of(cases []*Case) (chosen []*Case, err error) {
 	for _, one := range cases {
 		takes, err := c.takes(one)
