@@ -108,6 +108,7 @@ func (c *Case) Run(t *testing.T, hawk string) {
 			env.Defer(st.end)
 			env.Setenv("HAWK_BIN", hawk)
 			env.Setenv("PATH", filepath.Dir(hawk)+":"+env.Getenv("PATH"))
+			env.Setenv(sharedEnv, filepath.Dir(c.Path))
 			env.Setenv("LC_ALL", "C.UTF-8")
 			env.Setenv("TZ", "UTC")
 			if root, err := Root(); err == nil && !InVM() {

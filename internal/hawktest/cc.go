@@ -202,6 +202,15 @@ func compileFor(ts *testscript.TestScript, tool string, args []string) {
 			names = append(names, e.Name())
 		}
 	}
+	shared := ts.Getenv(sharedEnv)
+	for _, arg := range args {
+		if isShared(shared, arg) && !slices.Contains(names, arg) {
+			content, err := os.ReadFile(filepath.Join(shared, arg))
+			ts.Check(err)
+			ts.Check(os.WriteFile(ts.MkAbs(arg), content, 0o644))
+			names = append(names, arg)
+		}
+	}
 	c, err := newCompilation(tool, args, names,
 		func(name string) ([]byte, error) { return os.ReadFile(ts.MkAbs(name)) })
 	ts.Check(err)
@@ -210,6 +219,18 @@ func compileFor(ts *testscript.TestScript, tool string, args []string) {
 	content, err := os.ReadFile(built)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(c.output), content, 0o755))
+}
+
+// sharedEnv names the directory of the cases, where sources lie that several compile.
+const sharedEnv = "SHARED"
+
+// isShared reports whether an argument of a compiler is a source beside the cases.
+func isShared(dir, arg string) bool {
+	if filepath.Ext(arg) != ".c" || filepath.Base(arg) != arg {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(dir, arg))
+	return err == nil
 }
 
 // buildFixtures compiles what the compilers' commands of a case make for an architecture and copies
@@ -237,6 +258,13 @@ func buildFixtures(c *Case, arch, dir string) error {
 		}
 		if len(words) == 0 || compilers[words[0]].program == nil {
 			continue
+		}
+		for _, word := range words[1:] {
+			if _, own := files[word]; !own && isShared(filepath.Dir(c.Path), word) {
+				if files[word], err = os.ReadFile(filepath.Join(filepath.Dir(c.Path), word)); err != nil {
+					return err
+				}
+			}
 		}
 		comp, err := newCompilation(words[0], words[1:], sortedKeys(files),
 			func(name string) ([]byte, error) { return files[name], nil })

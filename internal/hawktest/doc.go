@@ -31,7 +31,8 @@
 //	gone                      of what was noted nothing is left, nor does the kernel's log complain
 //	kills N FILE              run the scripts of a file, one a line, N runs in all, and kill each at a random moment:
 //	                          nothing is left
-//	cc ARG...                 compile with the host's C compiler; in a VM, take what the host compiled
+//	cc ARG...                 compile with the host's C compiler; in a VM, take what the host compiled.
+//	                          Sources that several cases compile lie beside them
 //	c++ ARG...                the same in C++
 //	go -o OUT FILE...         the same in Go; programs can import package usdt of this module
 //	rustc -o OUT FILE         the same in Rust

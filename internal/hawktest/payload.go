@@ -125,6 +125,15 @@ func Payload(dir, arch string) error {
 			return err
 		}
 	}
+	sources, err := filepath.Glob(filepath.Join(root, ScriptDir, "*.c"))
+	if err != nil {
+		return err
+	}
+	for _, path := range sources {
+		if err := files.Copy(path, filepath.Join(dir, "hawk/script", filepath.Base(path))); err != nil {
+			return err
+		}
+	}
 	if err := os.CopyFS(filepath.Join(dir, "hawk/corpus"), os.DirFS(filepath.Join(root, CorpusDir))); err != nil {
 		return err
 	}
