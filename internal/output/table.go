@@ -18,6 +18,8 @@ type (
 		Keys int // so many cells in front are of the key
 		Sort int // the column whose largest values come first, or the smallest texts
 		Top  int // rows that are shown; 0: all
+		// Last: the rows that would come first come last.
+		Last bool
 		// Others: a last row says how many there are besides, and their sums.
 		Others bool
 		// Dropped is how many updates of maps found no room.
@@ -42,9 +44,29 @@ func (t *Table) arranged() (rows [][]value.Value, others int, sums []value.Value
 	if t.Sort == Unsorted {
 		return rows, 0, nil
 	}
+	t.sort(rows, 1)
+	if t.Top > 0 && len(rows) > t.Top {
+		rest := rows[t.Top:]
+		rows, others = rows[:t.Top], len(rest)
+		if t.Others {
+			sums = make([]value.Value, len(rest[0]))
+			for i := t.Keys; i < len(sums); i++ {
+				sums[i] = sum(rest, i)
+			}
+		}
+	}
+	if t.Last {
+		t.sort(rows, -1)
+	}
+	return rows, others, sums
+}
+
+// sort puts rows in order by the column that decides, the other way round if sign is -1,
+// and where that is equal by their keys.
+func (t *Table) sort(rows [][]value.Value, sign int) {
 	slices.SortStableFunc(rows, func(a, b []value.Value) int {
 		if c := compareCells(a[t.Sort], b[t.Sort]); c != 0 {
-			return c
+			return c * sign
 		}
 		for i := range t.Keys {
 			if c := value.Compare(a[i], b[i]); c != 0 {
@@ -53,17 +75,6 @@ func (t *Table) arranged() (rows [][]value.Value, others int, sums []value.Value
 		}
 		return 0
 	})
-	if t.Top <= 0 || len(rows) <= t.Top {
-		return rows, 0, nil
-	}
-	rest := rows[t.Top:]
-	if t.Others {
-		sums = make([]value.Value, len(rest[0]))
-		for i := t.Keys; i < len(sums); i++ {
-			sums[i] = sum(rest, i)
-		}
-	}
-	return rows[:t.Top], len(rest), sums
 }
 
 // compareCells puts the larger number first, and the smaller of other values.

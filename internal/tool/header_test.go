@@ -218,7 +218,7 @@ func declared(t *testing.T, tree *syntax.Script) (options, columns []string) {
 			case "getopt":
 				options = append(options, lit.Value)
 			case "row", "table":
-				spec := regexp.MustCompile(`(^| )!`).ReplaceAllString(lit.Value, "$1")
+				spec := regexp.MustCompile(`(^| )[!^]`).ReplaceAllString(lit.Value, "$1")
 				found, err := output.ParseColumns(spec)
 				if err != nil {
 					t.Error(err)

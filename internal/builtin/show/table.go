@@ -24,14 +24,15 @@ var _ = builtin.Define(builtin.Func{
 	Params: []builtin.Param{
 		builtin.StringLit.Named("columns"), builtin.IntLit.Named("top"), builtin.WholeMap.Named("map"),
 	},
-	Doc: "Prints maps that have keys of the same types as one table, when user space handles the event: a row " +
-		"for each key, with its parts, then what each map has for it; 0 where it has nothing. Columns are those " +
-		"of `row()`. Of a `stats` map there are three, for the count, the average and the total, of a record or " +
+	Doc: "Prints maps that have keys of the same types as one table, when user space handles the event: a row for " +
+		"each key, with its parts, then what each map has for it; 0 where it has nothing. Columns are those of " +
+		"`row()`. Of a `stats` map there are three, for the count, the average and the total, of a record or " +
 		"tuple as many as it has elements, of other maps one. The rows with the largest values of the column " +
-		"behind the key come first, or of the one with `!` before its name; `--sort=COLUMN`, an option that " +
-		"this declares, names another. `top` is how many rows are shown, 0 for all; with the option `--others` a " +
-		"last row has the sums of the rest. If the statements behind it clear all of the maps, reading and " +
-		"clearing are one pass. `-f json` makes one object of a table, `-f csv` a line of each row.",
+		"behind the key come first, or of the one with `!` before its name, or of the one with `^`, and then they " +
+		"come last; `--sort=COLUMN`, an option that this declares, names another. `top` is how many rows are " +
+		"shown, 0 for all; with the option `--others` a last row has the sums of the rest. If the statements " +
+		"behind it clear all of the maps, reading and clearing are one pass. `-f json` makes one object of a " +
+		"table, `-f csv` a line of each row.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @n[comm] = count(); ` +
 		`@bytes[comm] = sum(args.ret); } ` +
 		`interval:s:1 { table("COMM:<16 READS:>8 !KBYTES:>8/K", 20, @n, @bytes); clear(@n); clear(@bytes); }`,
@@ -50,7 +51,7 @@ var _ = builtin.Define(builtin.Func{
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		t := c.Payload.(*table)
 		top, _ := c.Int(1)
-		extra := []int64{int64(t.sort), top, t.others, number(c.Taken), int64(t.keys)}
+		extra := []int64{int64(t.sort), top, t.flags, number(c.Taken), int64(t.keys)}
 		for _, m := range c.Maps {
 			if m.Name != "" {
 				extra = append(extra, int64(g.MapOf(m.Name)), int64(len(valueCells(m.Value))))
@@ -88,18 +89,28 @@ func option(c *builtin.Call, name string) string {
 
 // A table is what is shown of a call.
 type table struct {
-	spec   string
-	sort   int
-	keys   int // columns of the key
-	others int64
+	spec  string
+	sort  int
+	keys  int // columns of the key
+	flags int64
 }
+
+// Flags of a table.
+const (
+	withOthers = 1 << iota
+	largestLast
+)
 
 func checkTable(c *builtin.Call, spec string) *table {
 	var marked []string
 	fields := strings.Fields(spec)
+	flags := int64(0)
 	for i, f := range fields {
-		if name, ok := strings.CutPrefix(f, "!"); ok {
+		if name := strings.TrimLeft(f, "!^"); len(f) == len(name)+1 {
 			fields[i], marked = name, append(marked, name)
+			if f[0] == '^' {
+				flags |= largestLast
+			}
 		}
 	}
 	columns, err := output.ParseColumns(strings.Join(fields, " "))
@@ -119,7 +130,10 @@ func checkTable(c *builtin.Call, spec string) *table {
 	if top, ok := c.Int(1); ok && c.Consts[1].Neg || top < 0 {
 		c.Errorf(c.Args[1], "bad-argument", "table() needs a number that is not negative here")
 	}
-	t := &table{sort: keys, keys: keys, others: number(option(c, othersOption) == "true")}
+	if option(c, othersOption) == "true" {
+		flags |= withOthers
+	}
+	t := &table{sort: keys, keys: keys, flags: flags}
 	by := option(c, sortOption)
 	var shown, names []string
 	for i := range columns {
@@ -219,7 +233,8 @@ func showTable(e builtin.Env, ev *object.Event) error {
 		return err
 	}
 	x := ev.Extra
-	t := output.Table{Spec: ev.Text, Sort: int(x[0]), Top: int(x[1]), Others: x[2] != 0, Keys: int(x[4])}
+	t := output.Table{Spec: ev.Text, Sort: int(x[0]), Top: int(x[1]), Keys: int(x[4]),
+		Others: x[2]&withOthers != 0, Last: x[2]&largestLast != 0}
 	if t.Keys < 0 || t.Keys > len(columns) || t.Sort < 0 || t.Sort >= len(columns) {
 		return fmt.Errorf("table(): the columns are damaged")
 	}
