@@ -1,9 +1,12 @@
 package builtin
 
 import (
+	"cmp"
+	"path"
 	"strconv"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -147,6 +150,41 @@ var _ = Define(Func{
 		return storePointText(g, c.Result.(*types.String), dst, (*probe.Point).Name)
 	},
 })
+
+var _ = Define(Func{
+	Name: "probe_name", Bare: true, Fixed: true, Uses: probe.Uses{Probe: true},
+	Doc: "What the attach point that fired is on, in short: a function of the kernel, one of a program or library " +
+		"with the file's name in front (`libc:malloc`), category and name of a tracepoint, file, provider and name " +
+		"of a mark.",
+	Example: `uprobe:libc:mem* { @[probe_name] = count(); }`,
+	Yields:  "string",
+	Check: func(c *Call) types.Type {
+		longest := 0
+		for _, p := range c.Points {
+			longest = max(longest, len(shortName(p, c.Config)))
+		}
+		return &types.String{Cap: longest + 1}
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		return storePointText(g, c.Result.(*types.String), dst, func(p *probe.Point) string {
+			return shortName(p, g.Config())
+		})
+	},
+})
+
+// shortName is what a point is on, without the kind and the directories of a file.
+func shortName(p *probe.Point, cfg *config.Config) string {
+	_, name, several := strings.Cut(p.Name(), ":")
+	file := cmp.Or(p.Memory, p.Target)
+	if !several || !strings.Contains(file, "/") {
+		return cmp.Or(name, p.Name())
+	}
+	base, _, _ := strings.Cut(path.Base(file), ".so")
+	if p.Kind.Has&probe.HasFunc != 0 && p.Func != "" && p.Offset == 0 {
+		return base + ":" + funcName(p, cfg)
+	}
+	return base + strings.TrimPrefix(name, file)
+}
 
 // storePointText stores a text of the point that fired, from a table where the
 // program serves several.

@@ -48,17 +48,18 @@ func existing(c *Call, text string) (bool, error) {
 	if len(split.Parts) == 0 {
 		return false, errors.New("the attach point is empty")
 	}
-	kind, ok := probe.Lookup(split.Parts[0].Text)
-	if !ok {
-		return false, errors.New("Invalid probe type: " + split.Parts[0].Text)
+	all := make([]probe.Part, 0, len(split.Parts))
+	for _, part := range split.Parts {
+		all = append(all, probe.Part{Text: part.Text, Literal: part.Quoted})
+	}
+	kind, parts, err := probe.KindOf(all)
+	if err != nil {
+		return false, err
 	}
 	// What a pattern leaves out is no news, and there is nothing to be attached.
 	opts := *c.Opts
 	opts.WarnPoint, opts.MaxProbes = func(source.Span, string) {}, math.MaxInt
-	p := &probe.Point{Kind: kind}
-	for _, part := range split.Parts[1:] {
-		p.Parts = append(p.Parts, probe.Part{Text: part.Text, Literal: part.Quoted})
-	}
+	p := &probe.Point{Kind: kind, Parts: parts}
 	if err := kind.Parse(p, p.Parts, &opts); err != nil {
 		return false, err
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/operator"
-	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
@@ -205,14 +204,11 @@ func (w *walker) resultAdvice() string {
 				":sys_enter_", ":sys_exit_", 1)
 		}
 	}
-	if returning, ok := probe.Lookup(returning(kind.Name)); ok {
-		return "the result is known when the function returns: " + returning.Name
+	if kind.Returns != "" {
+		return "the result is known when the function returns: " + kind.Returns
 	}
 	return ""
 }
-
-// returning names the kind of probe that fires when a function returns.
-func returning(kind string) string { return kind[:1] + "ret" + kind[1:] }
 
 // textOrNumber is advice where x, which is of type t and no text, is compared
 // with a text.

@@ -94,7 +94,7 @@ func offering(has probe.Has) string {
 // return of, "" if it fires at no return.
 func entryOf(kind *probe.Kind) string {
 	for _, k := range probe.Kinds() {
-		if returning(k.Name) == kind.Name {
+		if k.Returns == kind.Name {
 			return k.Name
 		}
 	}

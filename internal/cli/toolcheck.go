@@ -55,13 +55,13 @@ func (c *command) whyLacking(text string) string {
 	if err != nil || len(parts) == 0 {
 		return ""
 	}
-	kind, ok := probe.Lookup(parts[0].Text)
-	if !ok {
+	kind, rest, err := probe.KindOf(parts)
+	if err != nil {
 		return ""
 	}
 	o := c.probeOptions()
 	o.WarnPoint = func(source.Span, string) {}
-	pt := &probe.Point{Kind: kind, Parts: parts[1:]}
+	pt := &probe.Point{Kind: kind, Parts: rest}
 	if kind.Parse(pt, pt.Parts, &o) != nil {
 		return ""
 	}

@@ -73,17 +73,20 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 		return nil, skipped
 	}
 	provider := split.Parts[0]
-	parts := make([]probe.Part, 0, len(split.Parts)-1)
-	for _, p := range split.Parts[1:] {
-		parts = append(parts, probe.Part{Text: p.Text, Literal: p.Quoted})
+	all := make([]probe.Part, 0, len(split.Parts))
+	for _, p := range split.Parts {
+		all = append(all, probe.Part{Text: p.Text, Literal: p.Quoted})
 	}
 	if provider.HasWildcard() {
-		return e.anyKind(at, provider.Text, parts)
+		return e.anyKind(at, provider.Text, all[1:])
 	}
-	kind, ok := probe.Lookup(provider.Text)
-	if !ok {
-		e.unknownKind(at, provider.Text, append([]probe.Part{{Text: provider.Text,
-			Literal: provider.Quoted}}, parts...))
+	kind, parts, err := probe.KindOf(all)
+	if err != nil {
+		if unknown, ok := errors.AsType[probe.UnknownKind](err); ok {
+			e.unknownKind(at, string(unknown), all)
+		} else {
+			e.bad(at, "attach-point", err, "")
+		}
 		return nil, failure
 	}
 	p := &probe.Point{Kind: kind, At: at.Span(), Parts: parts}

@@ -97,6 +97,8 @@ type Kind struct {
 	// Removed are names of kinds that the language had near this one, with what
 	// to use instead.
 	Removed map[string]string
+	// Returns names the kind that fires when the function returns, "" if none does.
+	Returns string
 	Doc     string   // reference manual entry, markdown
 	Example string   // a one-line script
 	Forms   []string // as users write it: "kprobe:[module:]function[+offset]"

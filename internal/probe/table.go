@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"errors"
 	"strings"
 )
 
@@ -48,6 +49,35 @@ func Lookup(name string) (*Kind, bool) {
 	k, ok := byName[name]
 	return k, ok
 }
+
+// returnWord stands in front of an attach point whose function's return is meant.
+const returnWord = "return"
+
+// KindOf is the kind of an attach point and the parts behind its name. Behind "return"
+// it is the kind that fires when the function returns.
+func KindOf(point []Part) (k *Kind, parts []Part, err error) {
+	if len(point) > 1 && point[0].Text == returnWord && !point[0].Literal {
+		k, ok := Lookup(point[1].Text)
+		if !ok {
+			return nil, nil, UnknownKind(point[1].Text)
+		}
+		back, ok := Lookup(k.Returns)
+		if !ok {
+			return nil, nil, errors.New("A " + k.Name + " has no return")
+		}
+		return back, point[2:], nil
+	}
+	k, ok := Lookup(point[0].Text)
+	if !ok {
+		return nil, nil, UnknownKind(point[0].Text)
+	}
+	return k, point[1:], nil
+}
+
+// UnknownKind is the error about a word that is no kind of probe.
+type UnknownKind string
+
+func (u UnknownKind) Error() string { return "Invalid probe type: " + string(u) }
 
 // Removed says what to use instead of a kind of probe that the language had; ""
 // for any other name.

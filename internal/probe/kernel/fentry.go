@@ -17,6 +17,7 @@ import (
 var _ = probe.Define(probe.Kind{
 	Name:    "fentry",
 	Aliases: []string{"f", "kfunc"},
+	Returns: "fexit",
 	Doc: "Fires when a kernel function is called, with its arguments by name. With `bpf` in place of a " +
 		"module, when a BPF program or a function of one runs, without arguments.",
 	Example:  `fentry:vfs_read { @bytes[comm] = sum(args.count); }`,

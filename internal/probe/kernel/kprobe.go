@@ -17,6 +17,7 @@ import (
 var _ = probe.Define(probe.Kind{
 	Name:    "kprobe",
 	Aliases: []string{"k"},
+	Returns: "kretprobe",
 	Doc: "Fires when a kernel function is called, or at an instruction of it. `args` has the arguments by name " +
 		"as far as the kernel's types know the function, those on the stack too.",
 	Example: `kprobe:vfs_read { @bytes = hist(arg2); }`,

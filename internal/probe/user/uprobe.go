@@ -18,6 +18,7 @@ import (
 var _ = probe.Define(probe.Kind{
 	Name:    "uprobe",
 	Aliases: []string{"u"},
+	Returns: "uretprobe",
 	Doc: "Fires when a function of a program or library is called, or at an instruction of it. `args` has its " +
 		"arguments by name where there is debug information (DWARF) of the program; strings of Go, Rust and " +
 		"C++ are text. A function of Go begins once more, and is seen so, where it finds at its start that its stack " +
