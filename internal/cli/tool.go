@@ -147,6 +147,10 @@ func (c *command) finishTool() error {
 			c.given[o.Name] = append(c.given[o.Name], value)
 			rest = rest[1:]
 		}
+		if i == 0 && o.Kind == "probe" && c.given[o.Name] == nil && !c.stop {
+			return usagef("%s: what is to be traced?\nHINT: hawk %s", c.tool.Name,
+				strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
+		}
 	}
 	if len(rest) > 0 && !c.stop {
 		return usagef("%s: \"%s\" is one operand too many\nHINT: hawk %s", c.tool.Name, rest[0],
