@@ -3,6 +3,7 @@ package builtin
 import (
 	"errors"
 	"math"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -91,6 +92,36 @@ var _ = Define(Func{
 			_, found := args.Field(name)
 			has = has && found
 		}
+		return boolConst(has), true
+	},
+})
+
+var _ = Define(Func{
+	Name: "type_has", Min: 2, Params: []Param{{"type", StringLit}, {"member", StringLit}}, Result: types.Bool,
+	Doc: "Whether a struct or union of the kernel has a member, `type_has(\"struct request\", \"rq_disk\")`; false " +
+		"if there is no such type. Members come and go with kernels: ask with `if comptime`, and the arm that is not " +
+		"taken may name what is not there.",
+	Example: `begin { if comptime (type_has("struct cfs_rq", "nr_running")) { print("it has"); } }`,
+	Early:   true,
+	Check: func(c *Call) types.Type {
+		if text, ok := c.Str(0); ok && len(strings.Fields(text)) != 2 {
+			c.Errorf(c.Args[0], "bad-argument", "type_has() needs a type as C writes it").Hint("struct %s?", text)
+		}
+		return types.Bool
+	},
+	Const: func(c *Call) (Const, bool) {
+		name, ok := c.Str(0)
+		member, given := c.Str(1)
+		tag, bare, tagged := strings.Cut(name, " ")
+		if !ok || !given || !tagged {
+			return Const{}, false
+		}
+		t, err := c.Machine.TypeByName(tag, strings.TrimSpace(bare))
+		s, is := t.(*types.Struct)
+		if err != nil || !is {
+			return boolConst(false), true
+		}
+		_, has := s.Field(member)
 		return boolConst(has), true
 	},
 })
