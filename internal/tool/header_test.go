@@ -123,7 +123,7 @@ func TestHeaders(t *testing.T) {
 			if !strings.Contains(tl.Body(), "print_maps_on_exit = false") {
 				t.Error("maps that are not printed on purpose are printed: it has no print_maps_on_exit = false")
 			}
-			options, columns := declared(t, tree)
+			options, columns, shown := declared(t, tree)
 			var said []string
 			for _, o := range tl.Options {
 				said = append(said, o.Name)
@@ -140,6 +140,7 @@ func TestHeaders(t *testing.T) {
 				said = append(said, e.Name)
 			}
 			if len(columns) > 0 {
+				said = slices.DeleteFunc(said, func(name string) bool { return slices.Contains(shown, name) })
 				same(t, "columns", said, columns)
 			}
 			for _, other := range tl.See {
@@ -202,8 +203,9 @@ func complete(t *testing.T, tl *tool.Tool) {
 // runtimeOptions are those that functions look at by themselves.
 var runtimeOptions = []string{"sort", "others", "no-clear", "delimited", "annotate", "pid-in-name", "match", "max-keys"}
 
-// declared are the options that a script declares and the columns that it prints.
-func declared(t *testing.T, tree *syntax.Script) (options, columns []string) {
+// declared are the options that a script declares, the columns that it prints and the words over
+// histograms.
+func declared(t *testing.T, tree *syntax.Script) (options, columns, shown []string) {
 	for _, item := range tree.Items {
 		syntax.Walk(item, func(n syntax.Node) bool {
 			call, ok := n.(*syntax.Call)
@@ -217,6 +219,8 @@ func declared(t *testing.T, tree *syntax.Script) (options, columns []string) {
 			switch call.Func.Name {
 			case "getopt":
 				options = append(options, lit.Value)
+			case "show":
+				shown = append(shown, strings.Fields(strings.ReplaceAll(lit.Value, "(comm)", ""))...)
 			case "row", "table":
 				spec := regexp.MustCompile(`(^| )[!^]`).ReplaceAllString(lit.Value, "$1")
 				found, err := output.ParseColumns(spec)
@@ -233,7 +237,7 @@ func declared(t *testing.T, tree *syntax.Script) (options, columns []string) {
 			return true
 		})
 	}
-	return options, columns
+	return options, columns, shown
 }
 
 // same compares two sets of names.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"compress/flate"
 	"embed"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -125,19 +124,27 @@ func Pack(text []byte) ([]byte, error) {
 }
 
 // Whole is the script with what it imports of the library behind it in place of the
-// imports, so that it runs by itself.
+// imports, so that it runs by itself. Files of the library import others.
 func (t *Tool) Whole() string {
-	var b, library strings.Builder
-	for line := range strings.Lines(t.Script) {
-		name, ok := imported(line)
-		text, found := Library(name)
-		if !ok || !found {
-			b.WriteString(line)
-			continue
+	var b strings.Builder
+	var files []string
+	add := func(text string) {
+		for line := range strings.Lines(text) {
+			name, ok := imported(line)
+			if _, found := Library(name); !ok || !found {
+				b.WriteString(line)
+			} else if !slices.Contains(files, name) {
+				files = append(files, name)
+			}
 		}
-		fmt.Fprintf(&library, "\n%s", text)
 	}
-	return b.String() + library.String()
+	add(t.Script)
+	for i := 0; i < len(files); i++ {
+		b.WriteByte('\n')
+		text, _ := Library(files[i])
+		add(text)
+	}
+	return b.String()
 }
 
 // imported is what a line of a script imports.
