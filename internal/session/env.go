@@ -23,6 +23,9 @@ func (s *session) Config() *config.Config { return s.o.Config }
 // Emit hands an item to the sink. The first error ends the run.
 func (s *session) Emit(item output.Item) {
 	s.keep(s.sink.Write(item))
+	if s.watcher != nil {
+		s.relay(item)
+	}
 	for _, err := range s.symbols.complaints() {
 		s.keep(s.sink.Write(output.Message{Severity: source.Warning, Text: err.Error()}))
 	}

@@ -57,6 +57,7 @@ func (s *session) trace() error {
 	}
 	s.announce()
 	s.pinned()
+	s.refresh()
 	if err := s.iterate(); err != nil {
 		return err
 	}
@@ -132,6 +133,7 @@ func (s *session) finish() error {
 		s.printMaps()
 	}
 	s.leftOut()
+	s.endFeed()
 	s.flush()
 	s.reportCost()
 	return nil

@@ -189,6 +189,10 @@ func (s *session) act(rec []byte) {
 		return
 	}
 	e := &s.events[n]
+	if w := s.watcher; w != nil {
+		w.acting(rec)
+		defer w.acting(nil)
+	}
 	if err := e.handle(s, e.Event, rec); err != nil {
 		s.Errorf("%s", errno.Message(err))
 	}

@@ -82,9 +82,12 @@ func (s *session) ReadMap(n int, take bool) (out output.Entries, err error) {
 		return out, nil
 	}
 	s.lines.Forget()
-	if m.Map < 0 || m.Parts != 0 || m.Soft || !take {
+	switch {
+	case m.Map < 0 || m.Parts != 0 || m.Soft || !take:
 		out, err = s.readMap(m)
-	} else {
+	case s.watcher != nil && s.watcher.maps[n].ledger != nil:
+		return s.emptied(n), nil
+	default:
 		batch := bpf.Batch{Take: true}
 		out, err = s.readElements(&batch, s.Maps[m.Map], m)
 		take = !batch.Take
@@ -197,6 +200,15 @@ func (s *session) cellCount(m *object.ScriptMap) int {
 
 // readScalar reads a map in the data map; nil if it was never written.
 func (s *session) readScalar(m *object.ScriptMap) value.Value {
+	if all := s.joined(m, s.cell); all != nil {
+		return s.shown(m, all)
+	}
+	return nil
+}
+
+// joined are the cells of a map in the data map as one, each as get reads it; nil if the
+// map was never written.
+func (s *session) joined(m *object.ScriptMap, get func(m *object.ScriptMap, at int) ([]byte, bool)) []byte {
 	var kind *builtin.Agg
 	if m.Agg != nil {
 		kind, _ = builtin.LookupAgg(m.Agg.Kind)
@@ -204,7 +216,7 @@ func (s *session) readScalar(m *object.ScriptMap) value.Value {
 	var all []byte
 	first := s.offset(m)
 	for i := range s.cellCount(m) {
-		raw, ok := s.cell(m, first+i*m.Stride)
+		raw, ok := get(m, first+i*m.Stride)
 		switch {
 		case !ok:
 		case all == nil:
@@ -213,19 +225,13 @@ func (s *session) readScalar(m *object.ScriptMap) value.Value {
 			kind.Fold(m.Agg, all, raw)
 		}
 	}
-	switch {
-	case all == nil:
-		return nil
-	case m.Agg != nil:
-		return s.Agg(m.Agg, all)
-	}
-	return value.Decode(m.Value, all, s)
+	return all
 }
 
 // ClearMap removes all elements.
 func (s *session) ClearMap(n int) {
 	m := s.scriptMap(n)
-	if m == nil {
+	if m == nil || s.watcher != nil && s.emptying(n, false) {
 		return
 	}
 	if m.Map < 0 {
@@ -264,7 +270,7 @@ func (s *session) deleteAll(fd, m int, perCPU bool) (deleted int) {
 // ZeroMap sets all values to zero and keeps the keys.
 func (s *session) ZeroMap(n int) {
 	m := s.scriptMap(n)
-	if m == nil {
+	if m == nil || s.watcher != nil && s.emptying(n, true) {
 		return
 	}
 	n, perCPU := m.Map, m.PerCPU

@@ -23,6 +23,7 @@ import (
 	"github.com/hawktrace/hawk/internal/session/ring"
 	"github.com/hawktrace/hawk/internal/unwind"
 	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
 )
 
 // Options are what a run depends on besides what is loaded.
@@ -53,6 +54,13 @@ type Options struct {
 	// Often is how many runs of a program in a second are worth saying; 0: a million.
 	Often float64
 
+	// Feed takes all that happens as typed values beside Sink; nil: nobody wants
+	// them. Needs is what it wants of them; Meaning says what maps and events are,
+	// see package view/derive.
+	Feed    view.Feed
+	Needs   view.Needs
+	Meaning *view.Script
+
 	// Attached is called once everything is attached, Stopping when that ends,
 	// Pinned for a program that stays when hawk ends, with its path. They are called
 	// between two items; nil: nobody wants to know.
@@ -81,6 +89,10 @@ const (
 	OverBudget                 // its programs took more of a CPU than they may
 )
 
+func (r Reason) String() string {
+	return [...]string{"finished", "exit", "signal", "cancelled", "target", "budget"}[r]
+}
+
 // settings are all that a run depends on.
 type settings struct {
 	Options
@@ -101,6 +113,7 @@ type session struct {
 	ring        *ring.Ring // nil if no program sends records
 	events      []event
 	links       []probe.Link
+	watcher     *watcher                // nil: nobody takes the feed
 	watchpoints map[uint64][]probe.Link // by address; they are among links, and gone once they are closed
 	packets     packets
 	walks       []walk
@@ -187,6 +200,10 @@ func newSession(of *Session, o Options) (*session, error) {
 		return nil, err
 	}
 	s.initUnwind()
+	if err := s.watchFeed(); err != nil {
+		s.close()
+		return nil, err
+	}
 	return s, nil
 }
 

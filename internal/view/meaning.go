@@ -5,6 +5,8 @@
 package view
 
 import (
+	"time"
+
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -92,6 +94,7 @@ func (f Frames) String() string { return [...]string{"none", "kernel", "user"}[f
 type Map struct {
 	Name  string // with @
 	Type  types.Type
+	Key   types.Type // nil of a scalar
 	Role  Role
 	Kind  Kind
 	Unit  Unit
@@ -100,6 +103,8 @@ type Map struct {
 	Keys    []Element // the key, tuples in it flattened; none of a scalar
 	Columns []Element // of a Record
 	Weight  Weight    // NoWeight: cannot be drawn as a flame graph
+	// Period is the time between two samples, if that is what the map counts; else 0.
+	Period time.Duration
 
 	Window   bool  // a body prints the map and then clears or zeroes it
 	Top, Div int64 // of the first print of the map; 0 and 1 if there is none

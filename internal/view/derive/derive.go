@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/check"
@@ -58,8 +59,9 @@ type facts struct {
 	at             source.Span
 	keys           [][]name // of each write that names keys
 	columns        [][]name
-	onlyGrows      bool // every plain write so far is ++ or += of what is not negative
-	onlyAddsNonNeg bool // every sum() so far is of what is not negative
+	period         time.Duration // of the profile probe that all counts are in; -1: there is none
+	onlyGrows      bool          // every plain write so far is ++ or += of what is not negative
+	onlyAddsNonNeg bool          // every sum() so far is of what is not negative
 }
 
 // A write is a place that gives a map a value.
@@ -77,9 +79,9 @@ func (d *deriver) probe(p *check.Probe) {
 	walk(p.Info, p.Predicate, p.Body, func(n syntax.Node) {
 		switch n := n.(type) {
 		case *syntax.AssignStmt:
-			d.write(p.Info, n.LHS, n.RHS, n.Op, n.Span())
+			d.write(p, n.LHS, n.RHS, n.Op, n.Span())
 		case *syntax.IncDec:
-			d.write(p.Info, n.X, nil, n.Op, n.Span())
+			d.write(p, n.X, nil, n.Op, n.Span())
 		}
 		e, ok := n.(syntax.Expr)
 		if !ok {
@@ -120,7 +122,8 @@ func (f *facts) print(c *builtin.Call) {
 }
 
 // write notes a place that gives a map a value.
-func (d *deriver) write(info *check.Info, to, rhs syntax.Expr, op syntax.Token, at source.Span) {
+func (d *deriver) write(p *check.Probe, to, rhs syntax.Expr, op syntax.Token, at source.Span) {
+	info := p.Info
 	m, keys := mapOf(to)
 	f := d.facts[m]
 	if f == nil {
@@ -134,6 +137,7 @@ func (d *deriver) write(info *check.Info, to, rhs syntax.Expr, op syntax.Token, 
 	if len(keys) > 0 {
 		f.keys = append(f.keys, namesOfAll(info, keys))
 	}
+	f.samples(p, rhs, op)
 	if rhs == nil {
 		return
 	}
@@ -141,6 +145,26 @@ func (d *deriver) write(info *check.Info, to, rhs syntax.Expr, op syntax.Token, 
 		f.columns = append(f.columns, membersOf(info, rhs))
 	} else if len(c.Args) > 0 {
 		f.onlyAddsNonNeg = f.onlyAddsNonNeg && notNegative(info, c.Args[0])
+	}
+}
+
+// samples notes whether a write counts the samples of a profile probe.
+func (f *facts) samples(p *check.Probe, rhs syntax.Expr, op syntax.Token) {
+	period := time.Duration(-1)
+	counts := op == syntax.Inc
+	if rhs != nil {
+		c := aggregation(p.Info, rhs)
+		counts = c != nil && len(c.Args) == 0
+	}
+	if pt := p.Points[0]; counts && p.Kind.Name == "profile" && pt.Period > 0 {
+		if period = time.Duration(pt.Period); pt.Func == "hz" {
+			period = time.Second / period
+		}
+	}
+	if f.period == 0 {
+		f.period = period
+	} else if f.period != period {
+		f.period = -1
 	}
 }
 
@@ -188,11 +212,16 @@ func notNegative(info *check.Info, e syntax.Expr) bool {
 // meaning says what a map means.
 func (d *deriver) meaning(m *check.Map) *view.Map {
 	f := d.facts[m.Name]
-	out := &view.Map{Name: m.Name, Type: m.Value, At: f.at, Window: f.window, Top: f.top, Div: max(f.div, 1)}
+	out := &view.Map{
+		Name: m.Name, Type: m.Value, Key: m.Key, At: f.at, Window: f.window, Top: f.top, Div: max(f.div, 1),
+	}
 	if !out.At.Valid() {
 		out.At = m.First
 	}
 	out.Kind = kindOf(m.Value, f)
+	if out.Kind == view.Counter {
+		out.Period = max(f.period, 0)
+	}
 	agg, _ := m.Value.(*types.Agg)
 	hidden := !d.prog.Config.PrintMapsOnExit
 	if agg == nil && !f.printed && (m.DeletedFrom || f.clearedAtEnd || hidden) {

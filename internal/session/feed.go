@@ -1,0 +1,322 @@
+package session
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// A watcher is what a run keeps for those who take its feed. Without them there
+// is none, and nothing of it costs anything.
+type watcher struct {
+	feed   view.Feed
+	script *view.Script
+	needs  view.Needs
+	maps   []watched    // by the number of the script map
+	sites  []*view.Site // by the number of the event
+	loss   view.Loss
+
+	number int    // of the event that is being acted on, -1 between two
+	rec    []byte // its record
+	done   chan struct{}
+	ended  sync.WaitGroup
+}
+
+// A watched is what is kept of a script map.
+type watched struct {
+	mu     sync.Mutex // for one at a time: reads of the map, clear and zero
+	of     *view.Map
+	ledger *view.Ledger // nil: no totals are kept
+	seq    uint64
+	wanted bool // is read
+}
+
+// watchFeed begins the feed, if anybody takes it.
+func (s *session) watchFeed() error {
+	o := &s.o
+	if o.Feed == nil {
+		return nil
+	}
+	w := &watcher{feed: o.Feed, script: o.Meaning, needs: o.Needs, number: -1, done: make(chan struct{})}
+	if w.script == nil {
+		w.script = &view.Script{}
+	}
+	w.maps = make([]watched, len(s.Object.Scripts))
+	for i, m := range s.Object.Scripts {
+		of := w.script.Map(m.Name)
+		known := of != nil
+		if !known {
+			of = &view.Map{Name: m.Name, Type: m.Value, Kind: view.Text, Div: 1}
+		}
+		w.maps[i].of = of
+		w.maps[i].wanted = known && (w.needs.Maps == nil || slices.Contains(w.needs.Maps, of))
+		if w.needs.Totals && w.maps[i].wanted {
+			w.maps[i].ledger = newLedger(m, of)
+		}
+	}
+	for _, ev := range s.Object.Events {
+		w.sites = append(w.sites, w.script.SiteAt(ev.Builtin, ev.At))
+	}
+	s.watcher = w
+	begin := view.Begin{Script: w.script, Boot: bootTime(), Wall: time.Now(), PID: o.PID}
+	if o.Child != nil {
+		begin.PID, begin.Command = o.Child.PID(), o.Child.Path
+	}
+	return w.feed.Take(begin)
+}
+
+// newLedger is a ledger for a map whose cells add up, nil for others.
+func newLedger(m *object.ScriptMap, of *view.Map) *view.Ledger {
+	if m.Agg == nil {
+		if of.Kind != view.Counter || m.Cell != 8 {
+			return nil
+		}
+		return view.NewLedger(view.AddWords, 0, 0)
+	}
+	kind, ok := builtin.LookupAgg(m.Agg.Kind)
+	if !ok || m.Parts != 0 || !kind.Additive {
+		return nil
+	}
+	grows := 0
+	if of.Kind == view.Summary || of.Kind == view.Gauge {
+		grows = 1 // the total may be of negative numbers; the count behind it only grows
+	}
+	return view.NewLedger(func(dst, src []byte) { kind.Fold(m.Agg, dst, src) }, grows, 0)
+}
+
+// bootTime is the boot clock.
+func bootTime() time.Duration {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+// say hands an item to the feed. The first error ends the run.
+func (s *session) say(item view.Item) { s.keep(s.watcher.feed.Take(item)) }
+
+// relay has the feed follow what is printed.
+func (s *session) relay(item output.Item) {
+	w := s.watcher
+	switch it := item.(type) {
+	case *output.Printf:
+		s.sayEvent(it.Text)
+	case output.Print:
+		if w.needs.Events {
+			s.sayEvent(append(value.AppendText(nil, it.Value), '\n'))
+		}
+	case output.Raw:
+		s.sayEvent(it.Text)
+	case output.Row:
+		s.sayEvent(nil)
+	case output.Message:
+		s.sayEvent([]byte(it.Text))
+	case output.Map:
+		if of := w.script.Map(it.Name); of != nil {
+			s.say(view.Mark{Map: of, Boot: bootTime(), Rows: rowsOf(it.Entries), Top: it.Top, Div: it.Div,
+				AtEnd: w.number < 0})
+		}
+	case output.Attached:
+		s.say(view.Attached{Probes: it.Probes, Failed: s.failing.unattached})
+	case output.Lost:
+		w.loss.Records += it.Events
+		s.say(w.loss)
+	case output.LostTotal:
+		w.loss.Records = it.Events
+	case output.Skipped:
+		w.loss.Skipped = it.Events
+	case output.Unread:
+		w.loss.Strings = it.Strings
+	}
+}
+
+func (s *session) sayEvent(text []byte) {
+	w := s.watcher
+	if !w.needs.Events {
+		return
+	}
+	ev := view.Event{Boot: bootTime(), Text: slices.Clone(text)}
+	if w.number >= 0 {
+		ev.Site = w.sites[w.number]
+		ev.Args = s.arguments(ev.Site, s.Object.Events[w.number].Args)
+	}
+	s.say(ev)
+}
+
+// arguments are the values of the event that is being acted on.
+func (s *session) arguments(site *view.Site, args []object.Arg) []value.Value {
+	if site == nil || len(site.Args) == 0 {
+		return nil
+	}
+	rec := s.watcher.rec
+	out := make([]value.Value, len(site.Args))
+	if len(args) == 1 && len(site.Args) > 1 { // print takes its argument apart
+		if members := view.Flatten(args[0].Type, s.Decode(args[0], rec)); len(members) == len(out) {
+			return members
+		}
+	}
+	for i, n := range site.Index {
+		out[i] = value.Null{}
+		if n < len(args) {
+			out[i] = s.Decode(args[n], rec)
+		}
+	}
+	return out
+}
+
+// acting notes the record that is being acted on, nil between two.
+func (w *watcher) acting(rec []byte) {
+	w.number, w.rec = -1, rec
+	if rec != nil {
+		w.number = int(binary.NativeEndian.Uint32(rec))
+	}
+}
+
+func rowsOf(e output.Entries) []view.Row {
+	out := make([]view.Row, e.Len())
+	for i := range out {
+		at := e.At(i)
+		out[i] = view.Row{Key: at.Key, Value: at.Value}
+	}
+	return out
+}
+
+// longestPeriod is how long the next look at the maps may be put off for the sake of
+// what one costs, and share the part of a processor that looking may take.
+const (
+	longestPeriod = 30 * time.Second
+	share         = 100 // one hundredth
+)
+
+// refresh reads the maps again and again, on a goroutine of its own: the reader of
+// events never waits for that. Maps that take long are read less often.
+func (s *session) refresh() {
+	w := s.watcher
+	if w == nil || w.needs.Every <= 0 {
+		return
+	}
+	w.ended.Add(1)
+	go func() {
+		defer w.ended.Done()
+		period := w.needs.Every
+		for {
+			select {
+			case <-w.done:
+				return
+			case <-time.After(period):
+			}
+			begin := time.Now()
+			for n := range w.maps {
+				err := s.owner.reader.with(func(own *session) error {
+					if snap, ok := own.snapshot(w, n); ok {
+						return w.feed.Take(snap)
+					}
+					return nil
+				})
+				if err != nil {
+					return // what cannot be written says so at the end
+				}
+			}
+			if w.feed.Take(view.Refreshed{Boot: bootTime()}) != nil {
+				return
+			}
+			period = max(w.needs.Every, min(share*time.Since(begin), longestPeriod))
+		}
+	}()
+}
+
+// endFeed says what all maps held at the end, and that it is over.
+func (s *session) endFeed() {
+	w := s.watcher
+	if w == nil {
+		return
+	}
+	close(w.done)
+	w.ended.Wait()
+	for n := range w.maps {
+		if s.err != nil || s.signals.Load() > 1 {
+			break
+		}
+		if snap, ok := s.snapshot(w, n); ok {
+			s.say(snap)
+		}
+	}
+	w.loss.Records = max(w.loss.Records, s.stats(false).Lost)
+	s.say(view.End{Status: s.status, Cause: s.reason.String(), Boot: bootTime(), Loss: w.loss})
+}
+
+// snapshot is what a map holds, or its totals if they are kept; ok is false if nobody
+// wants to know. s is who reads: the run, or who reads beside it.
+func (s *session) snapshot(w *watcher, n int) (out view.Snapshot, ok bool) {
+	k, m := &w.maps[n], s.Object.Scripts[n]
+	if !k.wanted {
+		return out, false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.seq++
+	out = view.Snapshot{Map: k.of, Seq: k.seq, Start: bootTime(), Totals: k.ledger != nil}
+	var err error
+	if out.Totals {
+		out.Rows, err = s.totals(k.ledger, m)
+	} else {
+		var entries output.Entries
+		entries, err = s.readMap(m)
+		out.Rows = rowsOf(entries)
+	}
+	out.End, out.Complete = bootTime(), err == nil
+	return out, true
+}
+
+// totals reads a map into its ledger, and the ledger.
+func (s *session) totals(l *view.Ledger, m *object.ScriptMap) (rows []view.Row, err error) {
+	l.Begin()
+	if m.Map < 0 {
+		if cell := s.joined(m, s.heldCell); cell != nil {
+			l.Seen(nil, cell)
+		}
+	} else {
+		err = s.walk(m.Map, m.PerCPU, func(key, val []byte) bool {
+			if cell := cellOf(m, val); cell != nil {
+				l.Seen(key, cell)
+			}
+			return true
+		})
+	}
+	if err == nil {
+		l.End()
+	}
+	l.Totals(func(key, cell []byte, low bool) {
+		row := view.Row{Value: s.shown(m, cell), AtLeast: low}
+		if m.Key != nil {
+			row.Key = value.Decode(m.Key, key, s)
+		}
+		rows = append(rows, row)
+	})
+	if cell, n, low := l.Others(); n > 0 {
+		rows = append(rows, view.Row{Key: value.Null{}, Value: s.shown(m, cell), AtLeast: low, Others: n})
+	}
+	return rows, err
+}
+
+// cellOf is the cell of an element, those of all CPUs as one; nil if the element does
+// not exist for the user.
+func cellOf(m *object.ScriptMap, val []byte) []byte {
+	switch {
+	case m.Agg != nil:
+		return fold(m.Agg, val, m.Cell)
+	case m.Soft && binary.NativeEndian.Uint64(val[8:]) == 0, len(val) < m.Cell:
+		return nil
+	}
+	return val[:m.Cell]
+}

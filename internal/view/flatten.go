@@ -1,0 +1,39 @@
+package view
+
+import (
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// Flatten takes a value of a type apart in the way in which Keys, Columns and the
+// arguments of print are: tuples and records in it to the ground, structs of the outside
+// world into their fields.
+func Flatten(t types.Type, v value.Value) []value.Value { return flatten(nil, t, v) }
+
+func flatten(out []value.Value, t types.Type, v value.Value) []value.Value {
+	var elems []types.Type
+	switch t := t.(type) {
+	case *types.Tuple:
+		elems = t.Elems
+	case *types.Record:
+		elems = t.Elems
+	case *types.Struct:
+		if r, ok := v.(value.Record); ok {
+			return append(out, r.Values...)
+		}
+	}
+	var parts []value.Value
+	switch v := v.(type) {
+	case value.Tuple:
+		parts = v
+	case value.Record:
+		parts = v.Values
+	}
+	if len(elems) == 0 || len(parts) != len(elems) {
+		return append(out, v)
+	}
+	for i, e := range elems {
+		out = flatten(out, e, parts[i])
+	}
+	return out
+}

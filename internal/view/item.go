@@ -1,0 +1,104 @@
+package view
+
+import (
+	"time"
+
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// An Item is one thing that a run says to those who watch it. The concrete types are
+// below: values, which stay as they are once they were handed out.
+type Item interface{ item() }
+
+type (
+	// Begin comes first, before a probe is attached.
+	Begin struct {
+		Script  *Script
+		Boot    time.Duration // the boot clock
+		Wall    time.Time
+		PID     int    // of what is traced alone, 0: everything
+		Command string // that hawk runs, "" if none
+	}
+	// Attached says how many probes are attached, and how many could not be.
+	Attached struct{ Probes, Failed int }
+	// Snapshot is what a map held.
+	Snapshot struct {
+		Map        *Map
+		Seq        uint64        // of the snapshots of this map, from 1
+		Start, End time.Duration // of reading, by the boot clock
+		Rows       []Row         // in no order
+		Totals     bool          // of the whole run, whatever the script cleared
+		Complete   bool          // nothing went wrong on the way
+	}
+	// Refreshed says that all maps were read.
+	Refreshed struct{ Boot time.Duration }
+	// Mark is print of a map: what it held then.
+	Mark struct {
+		Map      *Map
+		Boot     time.Duration
+		Rows     []Row // before Top and Div
+		Top, Div int64 // 0: all, 1
+		AtEnd    bool  // the map is shown because the run is over
+	}
+	// Cleared says that a map was emptied, or reset.
+	Cleared struct {
+		Map  *Map
+		Boot time.Duration
+		Zero bool // the keys stay
+	}
+	// Event is what one place of the script emitted once.
+	Event struct {
+		Site *Site // nil for text of hawk's own
+		Boot time.Duration
+		Text []byte        // as it is printed
+		Args []value.Value // as Site.Args
+	}
+	// Loss is what was lost so far, in all.
+	Loss struct {
+		Records uint64 // that found no room
+		Skipped uint64 // events that the kernel ran no program for
+		Strings uint64 // of user memory that could not be read
+	}
+	// End is the end of the run, after all else.
+	End struct {
+		Status int
+		Cause  string // exit, signal, cancelled, target, budget or finished
+		Boot   time.Duration
+		Loss   Loss
+	}
+)
+
+// A Row is an element of a map.
+type Row struct {
+	Key   value.Value // nil: the map has no keys
+	Value value.Value
+	// AtLeast: some of a total went unseen, as a program deleted the element.
+	AtLeast bool
+	// Others: the row stands for many, whose totals were too small to be kept apart.
+	Others int
+}
+
+func (Begin) item()     {}
+func (Attached) item()  {}
+func (Snapshot) item()  {}
+func (Refreshed) item() {}
+func (Mark) item()      {}
+func (Cleared) item()   {}
+func (Event) item()     {}
+func (Loss) item()      {}
+func (End) item()       {}
+
+// A Feed takes the items of a run. Marks, Cleared and Events come in the order of the
+// records; Snapshots and Refreshed may come from another goroutine at the same time.
+// An error ends the run.
+type Feed interface{ Take(Item) error }
+
+// Needs is what those who take a feed want of a run, said before it begins.
+type Needs struct {
+	Totals bool // of additive maps, over the whole run
+	Events bool // with their arguments
+	// Every is how often maps are read, by a goroutine of its own; 0: at the end.
+	Every time.Duration
+	// Maps are those that are read; nil: all.
+	Maps []*Map
+}

@@ -1,0 +1,88 @@
+package view
+
+import (
+	"slices"
+	"sync"
+)
+
+// A Run is what a run has said up to some moment: what files are made of.
+type Run struct {
+	Begin
+	Attached Attached
+	Maps     []Snapshot // the last of each map, in the order of Script.Maps
+	Events   []Event    // if they were wanted
+	Dropped  uint64     // events that there was no room to keep
+	Loss     Loss
+	End      *End // nil: it goes on
+}
+
+// Snapshot is the last of a map, nil if there is none.
+func (r *Run) Snapshot(m *Map) *Snapshot {
+	for i := range r.Maps {
+		if r.Maps[i].Map == m {
+			return &r.Maps[i]
+		}
+	}
+	return nil
+}
+
+// maxEvents is how many events a Recorder keeps.
+const maxEvents = 1 << 20
+
+// A Recorder is a feed that keeps what has been said. Its methods may be called from any
+// goroutine.
+type Recorder struct {
+	Events bool // are kept, up to a million
+
+	mu   sync.Mutex
+	run  Run
+	maps map[*Map]Snapshot
+}
+
+// Take takes an item.
+func (r *Recorder) Take(item Item) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch it := item.(type) {
+	case Begin:
+		r.run.Begin = it
+	case Attached:
+		r.run.Attached = it
+	case Snapshot:
+		if r.maps == nil {
+			r.maps = map[*Map]Snapshot{}
+		}
+		r.maps[it.Map] = it
+	case Event:
+		switch {
+		case !r.Events:
+		case len(r.run.Events) >= maxEvents:
+			r.run.Dropped++
+		default:
+			r.run.Events = append(r.run.Events, it)
+		}
+	case Loss:
+		r.run.Loss = it
+	case End:
+		r.run.Loss, r.run.End = it.Loss, &it
+	}
+	return nil
+}
+
+// Run is what has been said so far. It does not change any more.
+func (r *Recorder) Run() *Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.run
+	out.Events = slices.Clip(out.Events)
+	out.Maps = nil
+	if out.Script == nil {
+		return &out
+	}
+	for _, m := range out.Script.Maps {
+		if snap, ok := r.maps[m]; ok {
+			out.Maps = append(out.Maps, snap)
+		}
+	}
+	return &out
+}
