@@ -41,7 +41,7 @@ func TestUsage(t *testing.T) {
 		{"--nosuch", 1, "", "hawk: unrecognized option '--nosuch'\nHINT: see hawk --help\n"},
 		{"-Z", 1, "", "hawk: invalid option -- 'Z'\nHINT: see hawk --help\n"},
 		{"--no", 1, "", "hawk: option '--no' is ambiguous; possibilities: '--no-warnings' '--no-header' " +
-			"'--no-feature'\n"},
+			"'--no-feature' '--now'\n"},
 		{"--quiet=1", 1, "", "hawk: option '--quiet' doesn't allow an argument\n"},
 		{"-e", 1, "", "hawk: option '-e' requires an argument\n"},
 		{"--pid", 1, "", "hawk: option '--pid' requires an argument\n"},
@@ -74,7 +74,7 @@ func TestUsage(t *testing.T) {
 		{".", 1, "", "ERROR: failed to read file '.': Is a directory\n"},
 		{"noise", 1, "", "ERROR: noise: this is a binary file"},
 		{"--mode codegen -e begin{} -f xml", 1, "", "ERROR: Invalid output format \"xml\"\nValid formats: 'text', " +
-			"'json', 'json-safe', 'csv', 'folded'\n"},
+			"'json', 'json-safe', 'csv', 'folded'"},
 		{"--mode codegen -e begin{}", 0, "", ""},
 		{"--mode codegen -qb --usdt-file-activation -ebegin{} x", 0, "", ""},
 		{"--mode codegen -e begin{} -- --zz", 1, "", "ERROR: unexpected program command line options: --zz\n"},

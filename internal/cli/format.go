@@ -65,6 +65,14 @@ func (c *command) scriptError(err error) int {
 // replaceFile writes a file so that it is either the old or the new one, and
 // keeps the old one's permissions.
 func replaceFile(name string, data []byte) error {
+	return replaceWith(name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// replaceWith is replaceFile for what is written piece by piece.
+func replaceWith(name string, write func(io.Writer) error) error {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}
@@ -72,17 +80,20 @@ func replaceFile(name string, data []byte) error {
 	st, err := os.Stat(name)
 	if err == nil {
 		if !st.Mode().IsRegular() { // a pipe or terminal cannot be replaced
-			return os.WriteFile(name, data, mode)
+			f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, mode)
+			if err != nil {
+				return err
+			}
+			return errors.Join(write(f), f.Close())
 		}
 		mode = st.Mode().Perm()
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".hawk-fmt-")
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".hawk-new-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(mode), tmp.Close())
+	err = errors.Join(write(tmp), tmp.Chmod(mode), tmp.Close())
 	if err != nil {
 		return err
 	}

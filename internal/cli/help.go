@@ -9,7 +9,7 @@ import (
 var groups = []struct {
 	title string
 	group group
-}{{"OPTIONS", ordinary}, {"DEVELOPER OPTIONS", developer}, {"TROUBLESHOOTING OPTIONS",
+}{{"OPTIONS", ordinary}, {"FILES AND PICTURES", pictures}, {"DEVELOPER OPTIONS", developer}, {"TROUBLESHOOTING OPTIONS",
 	trouble}, {"COMPATIBILITY OPTIONS", compatible}}
 
 // examples are commands that help and manual page show.

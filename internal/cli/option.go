@@ -25,6 +25,7 @@ type group uint8
 
 const (
 	ordinary group = iota
+	pictures
 	developer
 	trouble
 	compatible // with command lines written for the reference; hawk itself needs none of them

@@ -28,6 +28,10 @@ var bufferings = []string{"line", "full", "none"}
 
 // options is the table in the order of the help text.
 func options() []option {
+	return append(ownOptions(), pictureOptions()...)
+}
+
+func ownOptions() []option {
 	return []option{
 		{short: 'e', arg: "PROGRAM", doc: "run this program", set: func(s *settings, v string) error {
 			s.program = &v
@@ -50,8 +54,8 @@ func options() []option {
 				return nil
 			}},
 		{short: 'f', arg: "FORMAT",
-			doc:    "output format: text, json, json-safe, csv of rows, folded stacks",
-			values: formats, set: func(s *settings, v string) error {
+			doc:    "output format: text, json, json-safe, or of a file: see --save",
+			values: formats(), set: func(s *settings, v string) error {
 				s.format = v
 				return nil
 			}},

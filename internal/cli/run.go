@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 	"github.com/hawktrace/hawk/internal/compile/dump"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/tool"
@@ -128,12 +128,9 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 	if !done {
 		status, done = c.badFormat()
 	}
-	if !done && c.format == csvRows && !show.PrintsRows(p.Object) {
-		status, done = c.fail(exitUsage, errors.New("-f csv is for scripts that print rows, by row() or table()")), true
-	}
-	if !done && c.format == foldedStacks && !show.PrintsStacks(p.Object) {
-		status, done = c.fail(exitUsage, errors.New("-f folded is for scripts that print stacks, by stacks()")), true
-	}
+	// What scripts print as rows and stacks by themselves needs no maps.
+	c.printed = c.format == csvRows && show.PrintsRows(p.Object) ||
+		c.format == foldedStacks && show.PrintsStacks(p.Object)
 	if !done {
 		if err := c.badColumns(p.Object); err != nil {
 			status, done = c.fail(exitUsage, err), true
@@ -148,9 +145,9 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 	return p.Set(values), status, done
 }
 
-// formats are what -f can name. jsonSafe is JSON for programs that read it anew:
-// keys are arrays, and no two become one.
-var formats = []string{"text", "json", jsonSafe, csvRows, foldedStacks}
+// printFormats are the forms of what a script prints. jsonSafe is JSON for programs that
+// read it anew: keys are arrays, and no two become one.
+var printFormats = []string{"text", "json", jsonSafe, csvRows, foldedStacks}
 
 const (
 	jsonSafe = "json-safe"
@@ -159,21 +156,32 @@ const (
 	foldedStacks = "folded"
 )
 
+// formats are what -f can name.
+func formats() []string {
+	out := slices.Clone(printFormats)
+	for _, name := range export.Names() {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // json reports whether the output is JSON of some form.
 func (c *command) json() bool { return c.format == "json" || c.format == jsonSafe }
 
 // badFormat reports a format of output that does not exist.
 func (c *command) badFormat() (status int, bad bool) {
-	if c.format == "" || slices.Contains(formats, c.format) {
+	if c.format == "" || slices.Contains(formats(), c.format) {
 		return exitOK, false
 	}
 	if c.tool != nil {
 		fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nHINT: formats are %s\n", c.format,
-			strings.Join(formats, ", "))
+			strings.Join(formats(), ", "))
 		return exitUsage, true
 	}
 	fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: '%s'\n", c.format,
-		strings.Join(formats, "', '"))
+		strings.Join(formats(), "', '"))
 	return exitUsage, true
 }
 

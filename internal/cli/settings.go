@@ -40,6 +40,9 @@ type settings struct {
 	afterDashes int  // how many of them came after "--"
 	stop        bool // an option that needs no others was met
 
+	picturing
+	printed bool // -f names a format of what the script prints
+
 	tool        *tool.Tool          // nil: a script is run
 	given       map[string][]string // values of the tool's options
 	lacking     []string            // attach points that the tool asks for and that are not there
@@ -132,15 +135,21 @@ func (s *settings) wants(stage string) bool { return s.debug[stage] || s.debug["
 
 // setDuration reads a number with a unit, of seconds without one.
 func (s *settings) setDuration(text string) error {
+	d, err := period("--duration", text)
+	s.duration = d
+	return err
+}
+
+// period is the time that an option is given.
+func period(option, text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		d, err = time.ParseDuration(text + "s")
 	}
 	if err != nil || d <= 0 {
-		return usagef("USAGE: invalid value for --duration: %s; it is a time like 10s or 500ms", text)
+		return 0, usagef("USAGE: invalid value for %s: %s; it is a time like 10s or 500ms", option, text)
 	}
-	s.duration = d
-	return nil
+	return d, nil
 }
 
 // setEvents reads how many rows are wanted.

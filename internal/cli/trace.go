@@ -23,9 +23,13 @@ func (c *command) trace(p *session.Program) int {
 	if err != nil {
 		return c.fail(exitFailure, err)
 	}
+	views, err := c.views(p)
+	if err != nil {
+		return c.fail(exitUsage, err)
+	}
 	out := c.out
 	var file *outFile
-	if c.output != "" {
+	if c.output != "" && c.viewFormat() == nil {
 		if file, err = openOut(c.output); err != nil {
 			return c.fail(exitUsage, err)
 		}
@@ -63,7 +67,12 @@ func (c *command) trace(p *session.Program) int {
 		return v
 	}
 	o.Stderr = valve(c.err)
-	o.Sink = c.sink(out, valve(out), o.Stderr, p.Config)
+	to := valve(out)
+	o.Sink = c.sink(out, to, o.Stderr, p.Config)
+	if views != nil {
+		views.open(to)
+		o.Feed, o.Meaning, o.Needs = views, views.script, views.needs(c)
+	}
 	if c.columns != nil || c.events > 0 {
 		o.Sink = &output.Chosen{Sink: o.Sink, Columns: c.columns, Most: c.events, Full: s.Stop}
 	}
@@ -87,6 +96,14 @@ func (c *command) trace(p *session.Program) int {
 		}
 	}
 	status := res.Status
+	if views != nil {
+		if err := views.done(c); err != nil {
+			c.fail(exitUsage, err)
+			if status == 0 {
+				status = exitUsage
+			}
+		}
+	}
 	if res.Reason == session.OverBudget && status == 0 {
 		status = exitCostly
 	}
@@ -170,14 +187,18 @@ func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink 
 	case "none":
 		o.Buffering = output.Unbuffered
 	}
+	if c.viewFormat() != nil {
+		w = io.Discard
+		o.NoEnd, o.Escapes.Output = true, false
+	}
 	if c.json() {
 		o.Safe = c.format == jsonSafe
 		return output.NewJSON(w, errs, o)
 	}
-	switch c.format {
-	case csvRows:
+	switch {
+	case c.printed && c.format == csvRows:
 		return output.NewCSV(w, errs, o)
-	case foldedStacks:
+	case c.printed && c.format == foldedStacks:
 		return output.NewFolded(w, errs, o)
 	}
 	if f, ok := fileOf(out); ok && isTerminal(out) {

@@ -1,0 +1,341 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/view"
+	"github.com/hawktrace/hawk/internal/view/derive"
+)
+
+// A save is what one --save asks for.
+type save struct {
+	format *export.Format
+	file   string
+}
+
+// picturing are the options of files that are made of a run.
+type picturing struct {
+	saves     []save
+	saveEvery time.Duration
+	mapNames  []string // of --map, nil: all
+	now       bool     // what maps hold, not totals
+	export    export.Options
+}
+
+// pictureOptions are their rows of the table.
+func pictureOptions() []option {
+	flag := func(dst func(*settings) *bool) func(*settings, string) error {
+		return func(s *settings, _ string) error {
+			*dst(s) = true
+			return nil
+		}
+	}
+	return []option{
+		{long: "save", arg: "FORMAT:FILE", group: pictures,
+			doc: "write a file when the run ends; may be repeated", set: (*settings).addSave},
+		{long: "save-every", arg: "TIME", group: pictures, doc: "write the files of --save that often, too",
+			set: (*settings).setSaveEvery},
+		{long: "map", arg: "@NAME,…", group: pictures, doc: "files show only these maps",
+			set: (*settings).setMaps},
+		{long: "now", group: pictures, doc: "files hold what maps hold, not totals over the run",
+			set: flag(func(s *settings) *bool { return &s.now })},
+		{long: "annotate-frames", group: pictures,
+			doc: "folded: _[k] for the kernel, _[i] inlined, _[j] made at run time",
+			set: flag(func(s *settings) *bool { return &s.export.Annotate })},
+		{long: "addresses", group: pictures, doc: "keep places of one function apart",
+			set: flag(func(s *settings) *bool { return &s.export.Addresses })},
+	}
+}
+
+func (s *settings) addSave(text string) error {
+	name, file, ok := strings.Cut(text, ":")
+	f := export.Find(name)
+	if !ok || f == nil || file == "" {
+		return usagef("USAGE: invalid value for --save: %s; it is FORMAT:FILE, and formats are %s", text,
+			strings.Join(export.Names(), ", "))
+	}
+	s.saves = append(s.saves, save{f, file})
+	return nil
+}
+
+func (s *settings) setSaveEvery(text string) (err error) {
+	s.saveEvery, err = period("--save-every", text)
+	return err
+}
+
+func (s *settings) setMaps(list string) error {
+	for name := range strings.SplitSeq(list, ",") {
+		if !strings.HasPrefix(name, "@") {
+			name = "@" + name
+		}
+		s.mapNames = append(s.mapNames, name)
+	}
+	return nil
+}
+
+// viewFormat is the format that -f names, nil if it is of the sort that a script
+// prints in.
+func (c *command) viewFormat() *export.Format {
+	if c.printed || c.format == "text" || c.json() {
+		return nil
+	}
+	return export.Find(c.format)
+}
+
+// A target is a file to be made of a run.
+type target struct {
+	format *export.Format
+	maps   []*view.Map
+	file   string    // "": to is written to
+	to     io.Writer // the output
+	stream view.Feed // of a format that is written as things happen
+	opened *os.File  // by stream
+}
+
+// A saver makes files of what a run says.
+type saver struct {
+	view.Recorder
+	script  *view.Script
+	options export.Options
+	targets []*target
+
+	mu  sync.Mutex // of what follows, and of streams
+	err error
+}
+
+// views is who makes the files that were asked for; nil if none were.
+func (c *command) views(p *session.Program) (*saver, error) {
+	f := c.viewFormat()
+	if f == nil && len(c.saves) == 0 {
+		return nil, c.onlyWithFiles()
+	}
+	with := "--save"
+	if f != nil {
+		with = "-f " + f.Name
+	}
+	switch {
+	case p.Tree == nil:
+		return nil, fmt.Errorf("%s is not for scripts that were compiled ahead of time", with)
+	case c.dryRun:
+		return nil, fmt.Errorf("%s cannot be used with --dry-run", with)
+	case c.modeOption != "" && c.mode != modeRun:
+		return nil, fmt.Errorf("%s cannot be used with %s", with, c.modeOption)
+	}
+	v := &saver{script: derive.Derive(p.Tree, p.Checked), options: c.export}
+	v.options.Version = Version
+	if f != nil {
+		maps, err := f.Choose(v.script, c.mapNames)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("-f %s: %w", f.Name, err)
+		case f.Takes.One() && len(maps) > 1:
+			return nil, fmt.Errorf("-f %s shows one map: choose with --map: %s", f.Name, namesOf(maps))
+		case f.Binary && c.output == "" && isTerminal(c.out):
+			return nil, fmt.Errorf("-f %s is nothing for a terminal; use -o FILE", f.Name)
+		}
+		v.targets = append(v.targets, &target{format: f, maps: maps, file: c.output, to: c.out})
+	}
+	for _, s := range c.saves {
+		maps, err := s.format.Choose(v.script, c.mapNames)
+		if err != nil {
+			return nil, fmt.Errorf("--save %s: %w", s.format.Name, err)
+		}
+		if !s.format.Takes.One() || len(maps) < 2 && !strings.Contains(s.file, "%m") || len(maps) == 0 {
+			v.targets = append(v.targets, &target{format: s.format, maps: maps, file: s.file})
+			continue
+		}
+		for _, m := range maps {
+			v.targets = append(v.targets, &target{format: s.format, maps: []*view.Map{m}, file: s.fileOf(m)})
+		}
+	}
+	return v, v.prepare()
+}
+
+// onlyWithFiles reports options that mean nothing where no file is made.
+func (c *command) onlyWithFiles() error {
+	for name, given := range map[string]bool{
+		"--save-every": c.saveEvery > 0, "--map": c.mapNames != nil, "--now": c.now,
+	} {
+		if given {
+			return fmt.Errorf("%s is for --save, and for formats of -f that show maps", name)
+		}
+	}
+	return nil
+}
+
+func namesOf(maps []*view.Map) string {
+	var names []string
+	for _, m := range maps {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// fileOf is the file of one of several maps.
+func (s *save) fileOf(m *view.Map) string {
+	name := strings.TrimPrefix(m.Name, "@")
+	if name == "" {
+		name = "map"
+	}
+	if strings.Contains(s.file, "%m") {
+		return strings.ReplaceAll(s.file, "%m", name)
+	}
+	dir, base := filepath.Split(s.file)
+	stem, ok := strings.CutSuffix(base, "."+s.format.Ext)
+	if ext := s.format.Ext; ok && stem != "" {
+		return dir + stem + "." + name + "." + ext
+	}
+	ext := filepath.Ext(base)
+	return dir + strings.TrimSuffix(base, ext) + "." + name + ext
+}
+
+// prepare reports files that cannot be written, and begins those that are written as
+// things happen.
+func (v *saver) prepare() error {
+	for _, t := range v.targets {
+		v.Events = v.Events || t.wantsEvents()
+		if t.file != "" {
+			dir := filepath.Dir(t.file)
+			if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+				return fmt.Errorf("Failed to open output file: %q: %s", t.file, errno.Reason(err))
+			}
+			if st, err := os.Stat(t.file); err == nil && st.IsDir() {
+				return fmt.Errorf("Failed to open output file: %q: %s", t.file, errno.Reason(unix.EISDIR))
+			}
+		}
+		if t.format.Stream == nil {
+			continue
+		}
+		if t.file != "" {
+			f, err := os.Create(t.file)
+			if err != nil {
+				return fmt.Errorf("Failed to open output file: %q: %s", t.file, errno.Reason(err))
+			}
+			t.opened, t.to = f, f
+		}
+	}
+	return nil
+}
+
+func (t *target) wantsEvents() bool {
+	return t.format.Takes == export.Everything || t.format.Takes == export.OneTable && len(t.maps) == 0
+}
+
+// needs are those of all files.
+func (v *saver) needs(c *command) view.Needs {
+	n := view.Needs{Totals: !c.now, Events: v.Events, Every: c.saveEvery, Maps: []*view.Map{}}
+	for _, t := range v.targets {
+		for _, m := range t.maps {
+			if !slices.Contains(n.Maps, m) {
+				n.Maps = append(n.Maps, m)
+			}
+		}
+	}
+	return n
+}
+
+// open has streams write where they write to.
+func (v *saver) open(stdout io.Writer) {
+	for _, t := range v.targets {
+		if t.file == "" {
+			t.to = stdout
+		}
+		if t.format.Stream != nil {
+			t.stream = t.format.Stream(t.to, t.maps, v.options)
+		}
+	}
+}
+
+// Take takes an item of the run.
+func (v *saver) Take(item view.Item) error {
+	if err := v.Recorder.Take(item); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, t := range v.targets {
+		if t.stream == nil {
+			continue
+		}
+		if err := t.stream.Take(item); err != nil {
+			return t.failed(err)
+		}
+	}
+	switch item.(type) {
+	case view.Refreshed:
+		v.write(false)
+	case view.End:
+		v.write(true)
+	}
+	return nil
+}
+
+// write makes the files. The output is written to at the end alone.
+func (v *saver) write(last bool) {
+	run := v.Run()
+	for _, t := range v.targets {
+		var err error
+		switch {
+		case t.opened != nil && last:
+			err = t.opened.Close()
+		case t.stream != nil || t.file == "" && !last:
+		case t.file == "":
+			err = t.format.Write(t.to, run, t.maps, v.options)
+		default:
+			err = replaceWith(t.file, func(w io.Writer) error {
+				return t.format.Write(w, run, t.maps, v.options)
+			})
+		}
+		if err != nil && v.err == nil {
+			v.err = t.failed(err)
+		}
+	}
+}
+
+func (t *target) failed(err error) error {
+	if t.file == "" {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	return fmt.Errorf("cannot write %q: %w", t.file, err)
+}
+
+// done reports what could not be written, and which maps held nothing.
+func (v *saver) done(c *command) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	run := v.Run()
+	for _, t := range v.targets {
+		if !t.format.Takes.One() {
+			continue
+		}
+		for _, m := range t.maps {
+			if s := run.Snapshot(m); s == nil || len(s.Rows) == 0 {
+				c.warn(fmt.Sprintf("%s is empty: there was nothing in %s", t.name(), m.Name))
+			}
+		}
+	}
+	if v.err != nil && errors.Is(v.err, unix.EPIPE) {
+		return nil
+	}
+	return v.err
+}
+
+func (t *target) name() string {
+	if t.file == "" {
+		return "the output"
+	}
+	return t.file
+}

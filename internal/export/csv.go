@@ -1,0 +1,293 @@
+package export
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// CSV as RFC 4180 has it, a line of names first: one map, or the events of a script that
+// has none. Numbers stand as they are, their unit in the name of the column.
+var csv = Format{
+	Name: "csv", Ext: "csv", Takes: OneTable, Write: writeCSV,
+	Doc: "a map as a table, or the events of a script without maps, for spreadsheets and databases",
+}
+
+// A csvWriter writes records. Lines end in a newline alone, which RFC 4180's readers take.
+type csvWriter struct {
+	*bufio.Writer
+	fields int
+}
+
+func (w *csvWriter) raw(text string) {
+	if w.fields > 0 {
+		w.WriteByte(',')
+	}
+	w.fields++
+	w.WriteString(text)
+}
+
+// text writes a field of text from outside. One that a spreadsheet would compute gets an
+// apostrophe.
+func (w *csvWriter) text(s string) {
+	s = view.Line(s)
+	if s != "" && strings.IndexByte("=+-@\t\r", s[0]) >= 0 {
+		s = "'" + s
+	}
+	w.raw(quotedCSV(s))
+}
+
+func quotedCSV(s string) string {
+	if !strings.ContainsAny(s, "\",\n\r") && strings.TrimSpace(s) == s {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+}
+
+func (w *csvWriter) number(n int64) { w.raw(strconv.FormatInt(n, 10)) }
+
+func (w *csvWriter) end() {
+	w.WriteByte('\n')
+	w.fields = 0
+}
+
+// value writes a value: numbers raw, all else as text.
+func (w *csvWriter) value(v value.Value, o Options) {
+	switch v := v.(type) {
+	case nil, value.Null:
+		w.raw("")
+	case value.Int, value.Uint, value.Bool:
+		w.raw(string(value.AppendText(nil, v)))
+	case *value.Stack:
+		s := view.Sample{Stack: view.FramesOf(v)}
+		w.text(foldedStack(s.Stack, o))
+	default:
+		w.text(string(value.AppendText(nil, v)))
+	}
+}
+
+func writeCSV(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
+	w := &csvWriter{Writer: bufio.NewWriter(out)}
+	if len(maps) == 0 {
+		w.events(r, o)
+	} else {
+		w.table(r, maps[0], o)
+	}
+	return w.Flush()
+}
+
+// table writes a map.
+func (w *csvWriter) table(r *view.Run, m *view.Map, o Options) {
+	for _, name := range keyColumns(m) {
+		w.raw(name)
+	}
+	for _, name := range valueColumns(m) {
+		w.raw(name)
+	}
+	w.end()
+	snap := r.Snapshot(m)
+	if snap == nil {
+		return
+	}
+	for _, row := range sorted(snap.Rows) {
+		keys := func() {
+			if row.Others > 0 {
+				for range m.Keys {
+					w.text("(other)")
+				}
+				return
+			}
+			if m.Keyed() {
+				for _, part := range view.Flatten(m.Key, row.Key) {
+					w.value(part, o)
+				}
+			}
+		}
+		w.row(m, row.Value, keys, o)
+	}
+}
+
+// sorted are rows by their keys.
+func sorted(rows []view.Row) []view.Row {
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b view.Row) int {
+		if a.Key == nil || b.Key == nil || a.Others != b.Others {
+			return a.Others - b.Others
+		}
+		return value.Compare(a.Key, b.Key)
+	})
+	return rows
+}
+
+// keyColumns are the names of the parts of a key.
+func keyColumns(m *view.Map) (out []string) {
+	stacks := 0
+	for _, k := range m.Keys {
+		if k.Frames != view.NoFrames {
+			stacks++
+		}
+	}
+	for _, k := range m.Keys {
+		switch {
+		case k.Frames == view.NoFrames:
+			out = append(out, k.Name+unitSuffix(k.Unit))
+		case stacks == 1:
+			out = append(out, "frames")
+		default:
+			out = append(out, k.Frames.String()+"_frames")
+		}
+	}
+	return view.Names(out, func(int) string { return "key" })
+}
+
+// valueColumns are the names of what the values of a map consist of.
+func valueColumns(m *view.Map) []string {
+	unit := unitSuffix(m.Unit)
+	switch m.Kind {
+	case view.Summary:
+		return []string{"count", "total" + unit, "average" + unit}
+	case view.Histogram:
+		return []string{"min" + unit, "max" + unit, "count"}
+	case view.Series:
+		return []string{"interval_start", "value" + unit}
+	case view.Record:
+		var out []string
+		for _, c := range m.Columns {
+			out = append(out, c.Name+unitSuffix(c.Unit))
+		}
+		return out
+	}
+	return []string{"value" + unit}
+}
+
+func unitSuffix(u view.Unit) string {
+	if u == view.NoUnit {
+		return ""
+	}
+	return "_" + u.String()
+}
+
+// row writes a row, or one for each bucket or point of its value.
+func (w *csvWriter) row(m *view.Map, v value.Value, keys func(), o Options) {
+	switch v := v.(type) {
+	case value.Avg:
+		keys()
+		w.summary(value.Stats(v))
+	case value.Stats:
+		keys()
+		w.summary(v)
+	case value.Hist:
+		for _, b := range v.Buckets {
+			if b.Count == 0 {
+				continue
+			}
+			keys()
+			w.bound(b.Min, b.NoMin, b.Unsigned)
+			w.bound(b.Max, b.NoMax, b.Unsigned)
+			w.raw(strconv.FormatUint(b.Count, 10))
+			w.end()
+		}
+		return
+	case value.Series:
+		for _, p := range v.Points {
+			keys()
+			w.raw(time.Unix(0, p.Epoch*v.Interval).UTC().Format("2006-01-02T15:04:05.000000000Z"))
+			w.number(p.Value)
+			w.end()
+		}
+		return
+	default:
+		keys()
+		if m.Kind != view.Record {
+			w.value(v, o)
+			break
+		}
+		for _, part := range view.Flatten(m.Type, v) {
+			w.value(part, o)
+		}
+	}
+	w.end()
+}
+
+func (w *csvWriter) summary(v value.Stats) {
+	w.bound(v.Count, false, true)
+	w.bound(v.Total, false, !v.Signed)
+	w.bound(v.Average(), false, !v.Signed)
+}
+
+func (w *csvWriter) bound(n int64, none, unsigned bool) {
+	switch {
+	case none:
+		w.raw("")
+	case unsigned:
+		w.raw(strconv.FormatUint(uint64(n), 10))
+	default:
+		w.number(n)
+	}
+}
+
+// events writes the events that have values. Those of several places stand in one table,
+// with the columns of all and the line of the script.
+func (w *csvWriter) events(r *view.Run, o Options) {
+	var sites []*view.Site
+	var names []string
+	for _, s := range r.Script.Sites {
+		if len(s.Args) == 0 {
+			continue
+		}
+		sites = append(sites, s)
+		for _, a := range s.Args {
+			if name := a.Name + unitSuffix(a.Unit); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	w.raw("time")
+	if len(sites) > 1 {
+		w.raw("line")
+	}
+	for _, name := range names {
+		w.raw(name)
+	}
+	w.end()
+	for i := range r.Events {
+		ev := &r.Events[i]
+		if !slices.Contains(sites, ev.Site) {
+			continue
+		}
+		w.raw(wall(r, ev.Boot))
+		if len(sites) > 1 {
+			w.raw(fmt.Sprint(lineOf(ev.Site)))
+		}
+		for _, name := range names {
+			n := slices.IndexFunc(ev.Site.Args, func(a view.Element) bool { return a.Name+unitSuffix(a.Unit) == name })
+			if n < 0 || n >= len(ev.Args) {
+				w.raw("")
+				continue
+			}
+			w.value(ev.Args[n], o)
+		}
+		w.end()
+	}
+}
+
+// wall is a time of the boot clock by the clock on the wall.
+func wall(r *view.Run, boot time.Duration) string {
+	return r.Wall.Add(boot - r.Boot).UTC().Format("2006-01-02T15:04:05.000000000Z")
+}
+
+// lineOf is the line of the script that a site is in, 0 if that is not known.
+func lineOf(s *view.Site) int {
+	if s == nil || s.At.File == nil {
+		return 0
+	}
+	line, _ := s.At.File.Position(s.At.Start)
+	return line
+}

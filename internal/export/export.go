@@ -1,0 +1,158 @@
+// Package export writes what a run has said as files that others read: a file of this
+// package for each format. Formats are rows of one table. They take a view.Run, which is
+// values, and know nothing of how it came about.
+//
+// What the traced world is called (commands, files, keys) is data: each format says how
+// it keeps it in its place.
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// A Format is a form that a run can be written in.
+type Format struct {
+	Name   string
+	Ext    string // of file names
+	Doc    string // what it is, and what reads it
+	Binary bool   // is nothing for a terminal
+	Takes  Takes
+	// Write writes a run, of which only the given maps matter. It is nil of streams.
+	Write func(w io.Writer, r *view.Run, maps []*view.Map, o Options) error
+	// Stream makes a feed that writes what comes as it comes.
+	Stream func(w io.Writer, maps []*view.Map, o Options) view.Feed
+}
+
+// Takes says which maps a format can show, and how many in a file.
+type Takes uint8
+
+const (
+	Everything Takes = iota // all maps, and events
+	Profiles                // those that weigh something, all in one file
+	OneProfile              // one of them
+	OneTable                // one map of any kind
+)
+
+// One reports whether a file holds one map.
+func (t Takes) One() bool { return t == OneProfile || t == OneTable }
+
+// Options say how to write.
+type Options struct {
+	Version   string // of hawk
+	Annotate  bool   // folded: say which functions are the kernel's, inlined, made at run time
+	Addresses bool   // frames of one function at different addresses are kept apart
+}
+
+// Formats are all formats, in the order of the manual.
+func Formats() []*Format {
+	return []*Format{&folded, &csv}
+}
+
+// Find is the format of a name, nil if there is none.
+func Find(name string) *Format {
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// Names are the names of all formats.
+func Names() (out []string) {
+	for _, f := range Formats() {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+// errNoProfile says what a map needs for a picture of stacks.
+var errNoProfile = errors.New("no map of this script can be a profile: a key needs a stack, or a value that " +
+	"counts (count, sum, avg, stats, hist)")
+
+// Choose are the maps of a script that a format shows: those that are named, or else all
+// that it can. It is decided before the run.
+func (f *Format) Choose(s *view.Script, names []string) ([]*view.Map, error) {
+	if names != nil {
+		return f.named(s, names)
+	}
+	var out, weighted []*view.Map
+	for _, m := range s.Maps {
+		switch {
+		case m.Role != view.Result:
+		case f.Takes == Everything, f.Takes == OneTable, m.Profile():
+			out = append(out, m)
+		case m.Weight != view.NoWeight:
+			weighted = append(weighted, m)
+		}
+	}
+	if f.Takes == Profiles || f.Takes == OneProfile {
+		if len(out) == 0 {
+			out = weighted
+		}
+		if len(out) == 0 {
+			return nil, errNoProfile
+		}
+	}
+	if f.Takes == OneTable && len(out) == 0 && !hasFields(s) {
+		return nil, errors.New("this script has neither maps to show nor events with values")
+	}
+	return out, nil
+}
+
+func (f *Format) named(s *view.Script, names []string) (out []*view.Map, err error) {
+	for _, name := range names {
+		m := s.Map(name)
+		if m == nil {
+			var have []string
+			for _, m := range s.Maps {
+				have = append(have, m.Name)
+			}
+			return nil, fmt.Errorf("this script has no map %s; there are: %s", name, strings.Join(have, ", "))
+		}
+		switch {
+		case slices.Contains(out, m):
+		case m.Weight == view.NoWeight && (f.Takes == Profiles || f.Takes == OneProfile):
+			err = fmt.Errorf("%s cannot be a profile: its key needs a stack, or its value has to count (count, "+
+				"sum, avg, stats, hist)", name)
+		default:
+			out = append(out, m)
+		}
+	}
+	if len(out) == 0 {
+		return nil, err
+	}
+	return out, nil
+}
+
+// hasFields reports whether a script has events with values.
+func hasFields(s *view.Script) bool {
+	return slices.ContainsFunc(s.Sites, func(site *view.Site) bool { return len(site.Args) > 0 })
+}
+
+// profiles are those of maps, in their order; maps that were not read are left out.
+func profiles(r *view.Run, maps []*view.Map) (out []*view.Profile) {
+	for _, m := range maps {
+		if snap := r.Snapshot(m); snap != nil {
+			if p := view.NewProfile(snap); p != nil {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// one is the profile of the one map, without samples if it was not read.
+func one(r *view.Run, maps []*view.Map) *view.Profile {
+	snap := r.Snapshot(maps[0])
+	if snap == nil {
+		snap = &view.Snapshot{Map: maps[0]}
+	}
+	return view.NewProfile(snap)
+}
