@@ -104,6 +104,8 @@ func TestTools(t *testing.T) {
 		{"opensnoop --help", 0, "opensnoop - files that are opened"},
 		{"opensnoop -h", 0, "OUTPUT\n"},
 		{"opensnoop --print-script -T", 0, "row(\"TIME(s):<12e PID"},
+		{"filetop --print-script --wide", 0, "table(\"PID:<7 COMM:<16 DEV:>8x INO:>10 READS"},
+		{"filetop --print-script", 0, "DEV:>8x?wide INO"},
 		{"opensnop", 1, "ERROR: no tool and no file is called \"opensnop\"\nHINT: did you mean opensnoop? " +
 			"\"hawk tools\" lists all\n"},
 		{"-v opensnoop", 1, "HINT: options follow the name of a tool: hawk opensnoop …\n"},

@@ -15,9 +15,11 @@ type (
 	Table struct {
 		Spec string // of the columns, see ParseColumns
 		Rows [][]value.Value
-		Keys int // so many cells in front are of the key
-		Sort int // the column whose largest values come first, or the smallest texts
-		Top  int // rows that are shown; 0: all
+		// Hidden has a bit for each cell of a row that has no column.
+		Hidden uint64
+		Keys   int // so many cells in front are of the key
+		Sort   int // the column whose largest values come first, or the smallest texts
+		Top    int // rows that are shown; 0: all
 		// Last: the rows that would come first come last.
 		Last bool
 		// Others: a last row says how many there are besides, and their sums.
@@ -38,13 +40,12 @@ func (Table) item()  {}
 func (Screen) item() {}
 
 // arranged are the rows in order, the top ones of them, and how many were left out
-// with their sums.
+// with their sums; without hidden cells.
 func (t *Table) arranged() (rows [][]value.Value, others int, sums []value.Value) {
 	rows = slices.Clone(t.Rows)
-	if t.Sort == Unsorted {
-		return rows, 0, nil
+	if t.Sort != Unsorted {
+		t.sort(rows, 1)
 	}
-	t.sort(rows, 1)
 	if t.Top > 0 && len(rows) > t.Top {
 		rest := rows[t.Top:]
 		rows, others = rows[:t.Top], len(rest)
@@ -58,7 +59,24 @@ func (t *Table) arranged() (rows [][]value.Value, others int, sums []value.Value
 	if t.Last {
 		t.sort(rows, -1)
 	}
-	return rows, others, sums
+	for i := range rows {
+		rows[i] = t.visible(rows[i])
+	}
+	return rows, others, t.visible(sums)
+}
+
+// visible are the cells that have columns.
+func (t *Table) visible(cells []value.Value) []value.Value {
+	if t.Hidden == 0 || cells == nil {
+		return cells
+	}
+	var out []value.Value
+	for i, c := range cells {
+		if t.Hidden>>i&1 == 0 {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // sort puts rows in order by the column that decides, the other way round if sign is -1,

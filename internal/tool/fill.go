@@ -112,6 +112,8 @@ func (f *filling) replace(n syntax.Node) {
 		switch {
 		case ok && n.Func.Name == "row":
 			f.row(n, lit)
+		case ok && n.Func.Name == "table":
+			f.table(lit)
 		case ok && n.Func.Name == "probe_exists":
 			f.edits = append(f.edits, edit{lit.Span().Start, lit.Span().End, strconv.Quote(f.points(lit.Value))})
 		}
@@ -158,4 +160,25 @@ func (f *filling) row(call *syntax.Call, spec *syntax.StringLit) {
 		}
 	}
 	f.edits = append(f.edits, edit{spec.Span().Start, spec.Span().End, fmt.Sprintf("%q", strings.Join(shown, " "))})
+}
+
+// table leaves the options out of the columns of a table: those that are shown are there
+// without, the others hidden by an option that is not given.
+func (f *filling) table(spec *syntax.StringLit) {
+	fields := strings.Fields(spec.Value)
+	changed := false
+	for i, text := range fields {
+		column, option, conditional := strings.Cut(text, "?")
+		if !conditional {
+			continue
+		}
+		changed = true
+		name, unless := strings.CutPrefix(option, "!")
+		if fields[i] = column; (f.values[name] == "true") == unless {
+			fields[i] += "?" + name
+		}
+	}
+	if changed {
+		f.edits = append(f.edits, edit{spec.Span().Start, spec.Span().End, fmt.Sprintf("%q", strings.Join(fields, " "))})
+	}
 }

@@ -31,14 +31,7 @@ var _ = builtin.Define(builtin.Func{
 		`{ row("TIME(s):>12e?timestamp PID:<7 COMM:<16 RET", nsecs, pid, comm, args.ret); }`,
 	Options: func(c *builtin.Call) []*object.Option {
 		text, _ := c.Str(0)
-		columns, _ := output.ParseColumns(text)
-		var out []*object.Option
-		for i := range columns {
-			if columns[i].Option != "" {
-				out = append(out, &object.Option{Name: columns[i].Option, Type: types.Bool, At: c.Expr.Span()})
-			}
-		}
-		return out
+		return columnOptions(c, text)
 	},
 	Check: func(c *builtin.Call) types.Type {
 		if text, ok := c.Str(0); ok {
@@ -61,6 +54,18 @@ var _ = builtin.Define(builtin.Func{
 		return nil
 	},
 })
+
+// columnOptions are the options that decide which columns are shown.
+func columnOptions(c *builtin.Call, spec string) []*object.Option {
+	columns, _ := output.ParseColumns(spec)
+	var out []*object.Option
+	for i := range columns {
+		if columns[i].Option != "" {
+			out = append(out, &object.Option{Name: columns[i].Option, Type: types.Bool, At: c.Expr.Span()})
+		}
+	}
+	return out
+}
 
 // A row is what is shown of a call: the columns, as ParseColumns reads them, and their
 // arguments, then the stacks below.
@@ -122,7 +127,7 @@ func visible(c *builtin.Call, col *output.Column) (visible, ok bool) {
 	}
 	set, err := c.Opts.Option(col.Option)
 	if err != nil {
-		c.Errorf(c.Args[0], "option-unknown", "row(): %v", err)
+		c.Errorf(c.Args[0], "option-unknown", "%s(): %v", c.Name, err)
 		return false, false
 	}
 	return (set == "true") != col.Unless, true

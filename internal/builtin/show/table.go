@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -30,17 +31,20 @@ var _ = builtin.Define(builtin.Func{
 		"tuple as many as it has elements, of other maps one. The rows with the largest values of the column " +
 		"behind the key come first, or of the one with `!` before its name, or of the one with `^`, and then they " +
 		"come last; `--sort=COLUMN`, an option that this declares, names another. `top` is how many rows are " +
-		"shown, 0 for all; with the option `--others` a last row has the sums of the rest. If the statements " +
+		"shown, 0 for all; with the option `--others` a last row has the sums of the rest. A part of the key whose " +
+		"column an option hides keeps rows apart nevertheless. If the statements " +
 		"behind it clear all of the maps, reading and clearing are one pass. `-f json` makes one object of a " +
 		"table, `-f csv` a line of each row.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @n[comm] = count(); ` +
 		`@bytes[comm] = sum(args.ret); } ` +
 		`interval:s:1 { table("COMM:<16 READS:>8 !KBYTES:>8/K", 20, @n, @bytes); clear(@n); clear(@bytes); }`,
 	Options: func(c *builtin.Call) []*object.Option {
-		return []*object.Option{
-			{Name: sortOption, Type: &types.String{Cap: c.Config.MaxStrlen}, Default: []byte{}, At: c.Expr.Span()},
-			{Name: othersOption, Type: types.Bool, At: c.Expr.Span()},
-		}
+		spec, _ := c.Str(0)
+		fields, _ := tableColumns(spec)
+		return append(columnOptions(c, strings.Join(fields, " ")),
+			&object.Option{Name: sortOption, Type: &types.String{Cap: c.Config.MaxStrlen}, Default: []byte{},
+				At: c.Expr.Span()},
+			&object.Option{Name: othersOption, Type: types.Bool, At: c.Expr.Span()})
 	},
 	Check: func(c *builtin.Call) types.Type {
 		if spec, ok := c.Str(0); ok {
@@ -51,7 +55,7 @@ var _ = builtin.Define(builtin.Func{
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		t := c.Payload.(*table)
 		top, _ := c.Int(1)
-		extra := []int64{int64(t.sort), top, t.flags, number(c.Taken), int64(t.keys)}
+		extra := []int64{int64(t.sort), top, t.flags, number(c.Taken), int64(t.keys), t.hidden}
 		for _, m := range c.Maps {
 			if m.Name != "" {
 				extra = append(extra, int64(g.MapOf(m.Name)), int64(len(valueCells(m.Value))))
@@ -61,7 +65,7 @@ var _ = builtin.Define(builtin.Func{
 		return nil
 	},
 	Handle: func(e builtin.Env, ev *object.Event, _ []byte) error {
-		if len(ev.Extra) < 5 {
+		if len(ev.Extra) < 6 {
 			return nil
 		}
 		return showTable(e, ev)
@@ -89,11 +93,15 @@ func option(c *builtin.Call, name string) string {
 
 // A table is what is shown of a call.
 type table struct {
-	spec  string
-	sort  int
-	keys  int // columns of the key
-	flags int64
+	spec   string // of the columns that are shown
+	sort   int    // counts hidden ones too
+	keys   int    // columns of the key, hidden ones too
+	flags  int64
+	hidden int64 // a bit for each column that is not shown
 }
+
+// maxTableColumns is how many columns a table can have.
+const maxTableColumns = 63
 
 // Flags of a table.
 const (
@@ -101,19 +109,24 @@ const (
 	largestLast
 )
 
-func checkTable(c *builtin.Call, spec string) *table {
-	var marked []string
-	fields := strings.Fields(spec)
-	flags := int64(0)
-	for i, f := range fields {
+// tableColumns are the columns of a table without their marks, and what is marked.
+func tableColumns(spec string) (fields []string, marked map[int]byte) {
+	marked = map[int]byte{}
+	for i, f := range strings.Fields(spec) {
 		if name := strings.TrimLeft(f, "!^"); len(f) == len(name)+1 {
-			fields[i], marked = name, append(marked, name)
-			if f[0] == '^' {
-				flags |= largestLast
-			}
+			marked[i], f = f[0], name
 		}
+		fields = append(fields, f)
 	}
+	return fields, marked
+}
+
+func checkTable(c *builtin.Call, spec string) *table {
+	fields, marked := tableColumns(spec)
 	columns, err := output.ParseColumns(strings.Join(fields, " "))
+	if err == nil && len(columns) > maxTableColumns {
+		err = fmt.Errorf("a table has at most %d columns", maxTableColumns)
+	}
 	if err != nil {
 		c.Errorf(c.Args[0], "bad-format", "table(): %v", err)
 		return nil
@@ -130,25 +143,41 @@ func checkTable(c *builtin.Call, spec string) *table {
 	if top, ok := c.Int(1); ok && c.Consts[1].Neg || top < 0 {
 		c.Errorf(c.Args[1], "bad-argument", "table() needs a number that is not negative here")
 	}
+	t := &table{sort: keys, keys: keys}
 	if option(c, othersOption) == "true" {
-		flags |= withOthers
+		t.flags |= withOthers
 	}
-	t := &table{sort: keys, keys: keys, flags: flags}
 	by := option(c, sortOption)
+	first := true
 	var shown, names []string
 	for i := range columns {
 		col := &columns[i]
-		if col.Option != "" || col.Verb == 't' || col.Verb == 'e' {
-			c.Errorf(c.Args[0], "bad-format", "table(): column %s: options and times are for row()", col.Name)
+		if col.Verb == 't' || col.Verb == 'e' {
+			c.Errorf(c.Args[0], "bad-format", "table(): column %s: times are for row()", col.Name)
 			return nil
 		}
-		if !fits(c, col, c.Args[0], cells[i]) {
+		visible, ok := visible(c, col)
+		if !ok || !fits(c, col, c.Args[0], cells[i]) {
 			return nil
 		}
-		if by == "" && len(marked) > 0 && fields[i] == marked[0] || strings.EqualFold(by, col.Name) {
+		mark := marked[i]
+		if mark == '^' {
+			t.flags |= largestLast
+		}
+		if by == "" && first && mark != 0 || strings.EqualFold(by, col.Name) {
 			t.sort = i
 		}
-		shown, names = append(shown, col.String()), append(names, col.Name)
+		first = first && mark == 0
+		names = append(names, col.Name)
+		if visible {
+			shown = append(shown, col.String())
+		} else {
+			t.hidden |= 1 << i
+		}
+	}
+	if len(shown) == 0 {
+		c.Errorf(c.Args[0], "bad-format", "table(): the options leave no column to be shown")
+		return nil
 	}
 	if by != "" && !strings.EqualFold(names[t.sort], by) {
 		c.Errorf(c.Args[0], "option-value", "No column is called \"%s\"; there are: %s", by, strings.Join(names, ", "))
@@ -233,15 +262,16 @@ func showTable(e builtin.Env, ev *object.Event) error {
 		return err
 	}
 	x := ev.Extra
-	t := output.Table{Spec: ev.Text, Sort: int(x[0]), Top: int(x[1]), Keys: int(x[4]),
+	t := output.Table{Spec: ev.Text, Sort: int(x[0]), Top: int(x[1]), Keys: int(x[4]), Hidden: uint64(x[5]),
 		Others: x[2]&withOthers != 0, Last: x[2]&largestLast != 0}
-	if t.Keys < 0 || t.Keys > len(columns) || t.Sort < 0 || t.Sort >= len(columns) {
+	n := len(columns) + bits.OnesCount64(t.Hidden)
+	if t.Keys < 0 || t.Keys > n || t.Sort < 0 || t.Sort >= n || bits.Len64(t.Hidden) > n {
 		return fmt.Errorf("table(): the columns are damaged")
 	}
 	rows := map[string]int{}
 	var key []byte
 	first := t.Keys
-	for maps := x[5:]; len(maps) >= 2; maps = maps[2:] {
+	for maps := x[6:]; len(maps) >= 2; maps = maps[2:] {
 		entries, err := e.ReadMap(int(maps[0]), x[3] != 0)
 		if err != nil {
 			return fmt.Errorf("table(): cannot read a map: %w", err)
@@ -253,9 +283,9 @@ func showTable(e builtin.Env, ev *object.Event) error {
 			if !known {
 				r = len(t.Rows)
 				rows[string(key)] = r
-				t.Rows = append(t.Rows, newRow(len(columns), t.Keys, entry.Key))
+				t.Rows = append(t.Rows, newRow(n, t.Keys, entry.Key))
 			}
-			copy(t.Rows[r][min(first, len(columns)):], cellsOf(entry.Value))
+			copy(t.Rows[r][min(first, n):], cellsOf(entry.Value))
 		}
 		first += int(maps[1])
 	}
