@@ -179,6 +179,7 @@ func (f *filling) table(spec *syntax.StringLit) {
 		}
 	}
 	if changed {
-		f.edits = append(f.edits, edit{spec.Span().Start, spec.Span().End, fmt.Sprintf("%q", strings.Join(fields, " "))})
+		at := spec.Span()
+		f.edits = append(f.edits, edit{at.Start, at.End, strconv.Quote(strings.Join(fields, " "))})
 	}
 }
