@@ -59,6 +59,11 @@ type (
 		Span     source.Span
 		Text     string
 	}
+	// Note is notef: what a script says about its output.
+	Note struct {
+		Span source.Span
+		Text string
+	}
 	// HelperError is a kernel call that failed at run time.
 	HelperError struct {
 		Span    source.Span
@@ -87,6 +92,7 @@ func (LostTotal) item()    {}
 func (Skipped) item()      {}
 func (Unread) item()       {}
 func (Message) item()      {}
+func (Note) item()         {}
 func (HelperError) item()  {}
 func (RuntimeError) item() {}
 func (End) item()          {}

@@ -30,6 +30,7 @@ var samples = []struct {
 	{Skipped{Events: 1}, ""},
 	{Unread{Strings: 1}, ""},
 	{Message{Severity: source.Error, Text: "x"}, ""},
+	{Note{Text: "x"}, ""},
 	{HelperError{Msg: "x", Helper: "h", Code: -1}, ""},
 	{RuntimeError{Msg: "x"}, ""},
 	{End{}, "json"},

@@ -86,6 +86,11 @@ func (j *JSON) Write(item Item) error {
 			s.buf = j.appendReport(s.buf, "errorf", it.Text)
 		}
 		s.buf = appendPlace(s.buf, it.Span, 0)
+	case Note:
+		if j.opts.Quiet {
+			return s.err
+		}
+		s.buf = appendPlace(j.appendReport(s.buf, "note", it.Text), it.Span, 0)
 	case HelperError:
 		if j.opts.NoWarnings {
 			return s.err

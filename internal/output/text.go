@@ -94,6 +94,11 @@ func (t *Text) Write(item Item) error {
 			return s.err
 		}
 		return t.message(appendAttached(nil, it.Probes))
+	case Note:
+		if t.opts.Quiet {
+			return s.err
+		}
+		return t.message(append([]byte(it.Text), '\n'))
 	case Lost:
 		return t.message(fmt.Appendf(nil, "Lost %d events\n", it.Events))
 	default:

@@ -26,24 +26,34 @@ var _ = builtin.Define(builtin.Func{
 	},
 })
 
-func message(name, doc, example string, severity source.Severity) {
+func message(name, doc, example string, item func(at source.Span, text string) output.Item) {
 	builtin.Define(builtin.Func{
 		Name: name, Emits: true, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat,
 		Doc: doc, Example: example,
 		Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
-			e.Emit(output.Message{Severity: severity, Span: ev.At, Text: e.FormatMessage(ev, rec)})
+			e.Emit(item(ev.At, e.FormatMessage(ev, rec)))
 			return nil
 		},
 	})
 }
 
+func complaint(severity source.Severity) func(at source.Span, text string) output.Item {
+	return func(at source.Span, text string) output.Item {
+		return output.Message{Severity: severity, Span: at, Text: text}
+	}
+}
+
 func init() {
 	message("errorf", "Prints an error with its place in the script to standard error.",
 		`tracepoint:syscalls:sys_exit_openat / args.ret == -24 / { errorf("%s has too many open files", comm); }`,
-		source.Error)
+		complaint(source.Error))
 	message("warnf", "Prints a warning with its place in the script to standard error.",
 		`tracepoint:syscalls:sys_exit_openat / args.ret < 0 / { warnf("%s: error %d", comm, args.ret); }`,
-		source.Warning)
+		complaint(source.Warning))
+	message("notef", "Prints a line to standard error, about what the script prints otherwise; not with `-q`.",
+		`tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read `+
+			`{ delete(@at, tid); } interval:s:1 { notef("%d threads are reading", len(@at)); exit(); }`,
+		func(at source.Span, text string) output.Item { return output.Note{Span: at, Text: text} })
 }
 
 var _ = builtin.Define(builtin.Func{
