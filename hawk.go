@@ -109,7 +109,7 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 		if err != nil {
 			return nil, failure(fmt.Errorf("hawk: control group: %w", err))
 		}
-		p.probe.Cgroups = append(p.probe.Cgroups, group)
+		p.probe.Tasks.Cgroups = append(p.probe.Tasks.Cgroups, group)
 	}
 	opts := compile.Options{
 		Params: s.Args, Defaults: defaults, Files: s.FS, Probe: p.probe, TypesOnly: typesOnly, Take: o.Take,

@@ -17,7 +17,7 @@ const order = `
 	syntax stdlib
 	cdef
 	config
-	bpf btf proc foreign exe dwarf machine
+	bpf btf proc foreign exe dwarf machine cgroup
 	ir ir/eval ir/irgen operator
 	probe attach probe/user probe/kernel probe/perf probe/kinds probe/probetest
 	regalloc opt codegen

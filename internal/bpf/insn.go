@@ -24,6 +24,9 @@ func MovReg(dst, src uint8) uint64 { return Insn(0xbf, dst, src, 0, 0) }
 // AddImm adds a number to a register.
 func AddImm(dst uint8, imm int32) uint64 { return Insn(0x07, dst, 0, 0, imm) }
 
+// XorReg is dst ^= src.
+func XorReg(dst, src uint8) uint64 { return Insn(0xaf, dst, src, 0, 0) }
+
 // Load32 loads a u32 from base + off.
 func Load32(dst, base uint8, off int16) uint64 { return Insn(0x61, dst, base, off, 0) }
 

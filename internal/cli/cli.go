@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
+	"github.com/hawktrace/hawk/internal/cgroup"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -76,6 +78,9 @@ func (c *command) main(args []string) int {
 	}
 	if err == nil {
 		err = c.finish()
+	}
+	if err == nil && !c.stop {
+		err = c.findGroups()
 	}
 	if err != nil {
 		io.WriteString(c.err, err.Error()+"\n")
@@ -149,13 +154,36 @@ func (c *command) print(ds *source.Diagnostics) {
 	ds.Print(c.err, source.PrintOptions{Color: c.color(), NoWarnings: c.noWarnings})
 }
 
+// findGroups looks up the control groups that are traced.
+func (c *command) findGroups() error {
+	dirs := slices.Clone(c.cgroups)
+	for _, name := range c.containers {
+		container, err := cgroup.FindContainer(name)
+		if err != nil {
+			return usagef("USAGE: invalid value for --container: %v", err)
+		}
+		dirs = append(dirs, container.Dir)
+	}
+	for _, dir := range dirs {
+		group, err := c.machine.ControlGroup(dir)
+		if err != nil {
+			return usagef("USAGE: invalid value for --cgroup: %s", errno.Message(err))
+		}
+		c.tasks.Cgroups = append(c.tasks.Cgroups, group)
+	}
+	return nil
+}
+
 // probeOptions is what matching and listing depend on.
 func (c *command) probeOptions() probe.Options {
 	return probe.Options{
 		Machine:   c.machine,
 		PID:       c.pid,
 		PIDFilter: c.pid != 0 || c.tool != nil && c.follow,
-		Follow:    c.follow,
+		Follow:    c.follow || c.also != nil,
+		Also:      c.also,
+		Childless: !c.follow,
+		Tasks:     c.tasks,
 		Unsafe:    c.unsafe,
 		NoFeature: c.noFeature,
 		Traceable: c.traceable,

@@ -41,11 +41,26 @@ func ownOptions() []option {
 			set: func(s *settings, _ string) error {
 				return s.setMode(modeList, "-l")
 			}},
-		{short: 'p', long: "pid", arg: "PID", doc: "trace this process", set: (*settings).setPID},
+		{short: 'p', long: "pid", arg: "PID", doc: "trace this process; tools take several, with commas in between",
+			set: (*settings).setPID},
 		{short: 'c', long: "cmd", arg: "COMMAND", doc: "run a command and trace it", set: (*settings).setCommand},
 		{long: "follow", doc: "trace the processes that the one of -p or -c starts, too",
 			set: func(s *settings, _ string) error {
 				s.follow = true
+				return nil
+			}},
+		{long: "comm", arg: "NAME", doc: "trace tasks of this name, with * and ? for any text; may be repeated",
+			set: (*settings).addComm},
+		{long: "uid", arg: "USER", doc: "trace tasks of this user, by name or number; may be repeated",
+			set: (*settings).addUID},
+		{long: "cgroup", arg: "PATH", doc: "trace tasks in this control group and below it; may be repeated",
+			set: func(s *settings, v string) error {
+				s.cgroups = append(s.cgroups, v)
+				return nil
+			}},
+		{long: "container", arg: "NAME", doc: "trace tasks of this container, by name or ID; may be repeated",
+			set: func(s *settings, v string) error {
+				s.containers = append(s.containers, v)
 				return nil
 			}},
 		{short: 'o', long: "output", arg: "FILE", doc: "write the output to a file",

@@ -37,8 +37,8 @@ func (c *command) run() int {
 		fmt.Fprintln(c.err, err)
 		return exitSettings
 	}
-	if c.pid != 0 {
-		fd, err := unix.PidfdOpen(c.pid, 0)
+	for _, pid := range c.pids() {
+		fd, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
 			return c.fail(exitUsage, fmt.Errorf("Failed to attach to pid: Unable to open pidfd (%s)",
 				errno.Reason(err)))

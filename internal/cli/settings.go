@@ -49,6 +49,10 @@ type settings struct {
 	noFollow    bool
 	program     *string // -e
 	pid         int
+	also        []int // further processes of -p, for tools
+	tasks       probe.Tasks
+	cgroups     []string // control groups to look up
+	containers  []string
 	follow      bool
 	dwarfPIDs   []int
 	debugDirs   []exe.DebugDir
@@ -174,9 +178,52 @@ func (s *settings) setMaxOverhead(text string) error {
 // maxPID is the largest the kernel can be configured for.
 const maxPID = 0x400000
 
+// setPID reads the process of -p. Tools take several.
 func (s *settings) setPID(text string) (err error) {
-	s.pid, err = parsePID(text)
+	first, rest, several := strings.Cut(text, ",")
+	if several && s.tool == nil {
+		return usagef("USAGE: -p takes one process here; tools take several")
+	}
+	s.pid, err = parsePID(first)
+	s.also = nil
+	for several && err == nil {
+		var pid int
+		first, rest, several = strings.Cut(rest, ",")
+		if pid, err = parsePID(first); pid != s.pid && !slices.Contains(s.also, pid) {
+			s.also = append(s.also, pid)
+		}
+	}
 	return err
+}
+
+// pids are the processes of -p.
+func (s *settings) pids() []int {
+	if s.pid == 0 {
+		return nil
+	}
+	return append([]int{s.pid}, s.also...)
+}
+
+func (s *settings) addComm(text string) error {
+	comm, err := probe.ParseComm(text)
+	if err != nil {
+		return usagef("USAGE: invalid value for --comm: %v", err)
+	}
+	s.tasks.Comms = append(s.tasks.Comms, comm)
+	return nil
+}
+
+func (s *settings) addUID(text string) error {
+	number, err := readUser(text)
+	if err != nil {
+		return usagef("USAGE: invalid value for --uid: %v", err)
+	}
+	n, err := strconv.ParseUint(number, 10, 32)
+	if err != nil {
+		return usagef("USAGE: invalid value for --uid: %s is too large for the number of a user", number)
+	}
+	s.tasks.UIDs = append(s.tasks.UIDs, uint32(n))
+	return nil
 }
 
 // maxDwarfPIDs bounds the processes that --dwarf-pid names.
@@ -301,6 +348,8 @@ func (s *settings) finish() error {
 		return usagef("USAGE: --exit-status child goes with -c")
 	case s.aot != "" && s.warnings > 0:
 		return usagef("USAGE: -k conflicts with --aot")
+	case s.aot != "" && (s.cgroups != nil || s.containers != nil):
+		return usagef("USAGE: --cgroup and --container conflict with --aot: their numbers are of this machine")
 	case s.aot != "" && s.pid != 0:
 		return usagef("USAGE: -p conflicts with --aot: the executable would trace that process only")
 	case s.aot != "" && s.command != "":

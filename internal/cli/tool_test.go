@@ -60,7 +60,8 @@ func TestToolOptions(t *testing.T) {
 		{"-xZ", "ERROR: made: unknown option -Z"},
 		{"--name", "ERROR: made: option --name needs a value"},
 		{"--failed=1", "ERROR: made: option --failed takes no value"},
-		{"--c", "ERROR: made: option --c is ambiguous; possibilities: --cpu --call --cmd --columns"},
+		{"--c", "ERROR: made: option --c is ambiguous; possibilities: " +
+			"--cpu --call --cmd --comm --cgroup --container --columns"},
 		{"--min soon", "ERROR: made: option --min: \"soon\" is no time like 10, 10s or 500ms"},
 		{"--size -4", "ERROR: made: option --size: \"-4\" is no size like 4096, 4K or 1M"},
 		{"--flag nosuch", "ERROR: made: option --flag: no constant is called \"O_NOSUCH\""},

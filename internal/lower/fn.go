@@ -98,7 +98,7 @@ func (f *fn) program() {
 		f.g.Mech.Guard(f.ctx)
 	}
 	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech.Reader == nil && f.g.Mech.Walk == nil && !f.p.Kind.Nobodys {
-		f.ctx.GuardCgroups()
+		f.ctx.GuardTasks()
 	}
 	if f.p.Predicate != nil {
 		run := b.NewBlock()

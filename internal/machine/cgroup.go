@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -45,6 +46,9 @@ func (t *Machine) ControlGroup(path string) (ControlGroup, error) {
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		err = fmt.Errorf("%s: %w", failed.Path, failed.Err)
+	}
 	if err != nil {
 		return ControlGroup{}, err
 	}
@@ -60,5 +64,13 @@ func (t *Machine) ControlGroup(path string) (ControlGroup, error) {
 				"%s: the root of the hierarchy is not above it: it is hidden by a namespace", path)
 		}
 	}
-	return ControlGroup{id, level}, t.Has(AncestorCgroup)
+	missing := t.Has(AncestorCgroup)
+	if _, err := t.Offset("cgroup", AncestorIDs); err == nil {
+		missing = nil // programs read it themselves
+	}
+	return ControlGroup{id, level}, missing
 }
+
+// AncestorIDs is the member of struct cgroup with the numbers of all groups above it, by their
+// levels, of kernels before 6.0.
+const AncestorIDs = "ancestor_ids"

@@ -225,6 +225,20 @@ func (t *Machine) TypeByName(keyword, name string) (types.Type, error) {
 	return t.ModuleType("vmlinux", keyword, name)
 }
 
+// Offset is where a member of one of the kernel's structs is, in bytes.
+func (t *Machine) Offset(name, member string) (int, error) {
+	typ, err := t.TypeByName("struct", name)
+	if err != nil {
+		return 0, err
+	}
+	if st, ok := typ.(*types.Struct); ok {
+		if f, ok := st.Field(member); ok {
+			return f.Offset, nil
+		}
+	}
+	return 0, fmt.Errorf("struct %s has no %s", name, member)
+}
+
 // ModuleType is TypeByName with the types of a module first.
 func (t *Machine) ModuleType(module, keyword, name string) (types.Type, error) {
 	s, err := t.ModuleBTF(module)

@@ -237,7 +237,9 @@ type Options struct {
 	PID        int                    // -p or the -c child; 0: none
 	PIDFilter  bool                   // in-program tests apply: PID came from -p, or a tool is to show the family of -c
 	Follow     bool                   // --follow: the process, and what it starts
-	Cgroups    []machine.ControlGroup // events of tasks in these and below; none: of all
+	Also       []int                  // with Follow: further processes to begin with
+	Childless  bool                   // with Follow: without the processes that they start
+	Tasks      Tasks                  // events of these alone
 	Unsafe     bool                   // --unsafe
 	NoFeature  map[string]bool        // --no-feature
 	MaxProbes  int                    // max_probes

@@ -4,20 +4,18 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/cgroup"
 	"github.com/hawktrace/hawk/internal/errno"
-	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 )
 
 // A hierarchy is a mounted tree of control groups.
 type hierarchy struct {
-	name  string // unified for version 2, else that of its mount point
-	root  string
+	cgroup.Mount
 	paths map[uint64]string // by the number of the directory, as last seen
 }
 
@@ -27,64 +25,26 @@ type cgroups struct {
 	hierarchies []*hierarchy
 }
 
-// mountedCgroups finds the hierarchies in the text of /proc/self/mountinfo,
-// version 2 first and the others in the order of their names.
-func mountedCgroups(mountinfo string) []*hierarchy {
-	var out []*hierarchy
-	for line := range strings.SplitSeq(mountinfo, "\n") {
-		// 35 24 0:29 / /sys/fs/cgroup rw,… shared:9 - cgroup2 cgroup2 rw
-		const fixed = 6 // fields in front of the optional ones, which end at "-"
-		fields := strings.Fields(line)
-		if len(fields) < fixed {
-			continue
-		}
-		end := slices.Index(fields[fixed:], "-") + fixed
-		if end < fixed || end+1 == len(fields) {
-			continue
-		}
-		h := &hierarchy{root: machine.UnescapeMount(fields[4])}
-		switch fields[end+1] {
-		case "cgroup2":
-			h.name = "unified"
-		case "cgroup":
-			h.name = filepath.Base(h.root)
-		default:
-			continue
-		}
-		if !slices.ContainsFunc(out, func(o *hierarchy) bool { return o.name == h.name }) {
-			out = append(out, h)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *hierarchy) int {
-		if av, bv := a.name == "unified", b.name == "unified"; av != bv {
-			if av {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	return out
-}
-
 // CgroupPaths names a control group in the hierarchies whose name matches a
 // pattern, "" if it is in none.
 func (s *session) CgroupPaths(id uint64, pattern string) string {
 	if !s.cgroups.known {
 		s.cgroups.known = true
-		text, err := os.ReadFile("/proc/self/mountinfo")
+		mounts, err := cgroup.Mounts()
 		if err != nil {
 			s.Errorf("cannot find control groups: %s", errno.Message(err))
 		}
-		s.hierarchies = mountedCgroups(string(text))
+		for _, m := range mounts {
+			s.hierarchies = append(s.hierarchies, &hierarchy{Mount: m})
+		}
 	}
 	var out []string
 	for _, h := range s.hierarchies {
-		if !probe.Glob(pattern, h.name) {
+		if !probe.Glob(pattern, h.Name) {
 			continue
 		}
 		if path, ok := h.path(id); ok {
-			out = append(out, h.name+":"+path)
+			out = append(out, h.Name+":"+path)
 		}
 	}
 	return strings.Join(out, ",")
@@ -95,7 +55,7 @@ func (s *session) CgroupPaths(id uint64, pattern string) string {
 func (h *hierarchy) path(id uint64) (string, bool) {
 	if path, ok := h.paths[id]; ok {
 		var st unix.Stat_t
-		if unix.Stat(filepath.Join(h.root, path), &st) == nil && st.Ino == id {
+		if unix.Stat(filepath.Join(h.Root, path), &st) == nil && st.Ino == id {
 			return path, true
 		}
 	}
@@ -114,7 +74,7 @@ func (h *hierarchy) scan() {
 		dir := queue[0]
 		queue = queue[1:]
 		var st unix.Stat_t
-		full := filepath.Join(h.root, dir)
+		full := filepath.Join(h.Root, dir)
 		if unix.Stat(full, &st) != nil {
 			continue
 		}

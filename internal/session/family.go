@@ -12,12 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
-	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/proc"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/types"
 )
 
 // A family is the threads that --follow traces. Two programs keep the map of
@@ -39,34 +37,27 @@ func (s *session) trackFamily() error {
 	if ns, err := t.PIDNamespace(); err == nil && !ns.Initial {
 		return errors.New("--follow works in the machine's own PID namespace only")
 	}
-	off, err := pidOffset(t)
+	pid, err := t.Offset("task_struct", "pid")
 	if err != nil {
 		return fmt.Errorf("--follow: %w", err)
 	}
+	tgid, err := t.Offset("task_struct", "tgid")
+	if err != nil {
+		return fmt.Errorf("--follow: %w", err)
+	}
+	if !s.o.Probe.Childless {
+		tgid = anyTask
+	}
 	s.family = &family{fds: []int{s.Maps[i]}}
-	for event, code := range map[string][]uint64{"sched_process_fork": adopt(s.Maps[i], off),
-		"sched_process_free": bury(s.Maps[i], off)} {
+	for event, code := range map[string][]uint64{"sched_process_fork": adopt(s.Maps[i], pid, tgid),
+		"sched_process_free": bury(s.Maps[i], pid)} {
 		prog, err := s.family.run(event, code)
 		if err != nil {
 			return fmt.Errorf("--follow: %s: %w", event, err)
 		}
 		s.meter.helpers = append(s.meter.helpers, metered{"--follow at " + event, prog})
 	}
-	return s.family.begin(s.target())
-}
-
-// pidOffset is where in struct task_struct the number of the thread is.
-func pidOffset(t *machine.Machine) (int32, error) {
-	typ, err := t.TypeByName("struct", "task_struct")
-	if err != nil {
-		return 0, err
-	}
-	if st, ok := typ.(*types.Struct); ok {
-		if f, ok := st.Field("pid"); ok {
-			return int32(f.Offset), nil
-		}
-	}
-	return 0, errors.New("struct task_struct has no pid")
+	return s.family.begin(append([]int{s.target()}, s.o.Probe.Also...))
 }
 
 // The stack of the programs: a key and a value of the map.
@@ -81,11 +72,11 @@ func stackAt(reg uint8, at int32) []uint64 { return []uint64{bpf.MovReg(reg, 10)
 // setStack stores a number on the stack.
 func setStack(at int16, n int32) uint64 { return bpf.StoreImm32(10, at, n) }
 
-// readPID makes the number of the task in r3 the key.
-func readPID(off int32) []uint64 {
+// readTask puts a number of the task in r3 on the stack.
+func readTask(off int, at int16) []uint64 {
 	return slices.Concat(
-		[]uint64{bpf.AddImm(3, off), bpf.MovImm(2, 4), setStack(keyAt, 0)},
-		stackAt(1, keyAt), []uint64{bpf.CallHelper(asm.FnProbeReadKernel)})
+		[]uint64{bpf.AddImm(3, int32(off)), bpf.MovImm(2, 4), setStack(at, 0)},
+		stackAt(1, int32(at)), []uint64{bpf.CallHelper(asm.FnProbeReadKernel)})
 }
 
 // withKey calls a helper for maps with the key.
@@ -112,9 +103,20 @@ func endUnless(n int32) []uint64 {
 	return append([]uint64{bpf.SkipIfEqual(0, n, len(end()))}, end()...)
 }
 
+// anyTask stands for the offset of the process's number where that does not matter.
+const anyTask = -1
+
 // adopt is the program of sched_process_fork(parent, child), which runs in the
-// parent.
-func adopt(mapFD int, off int32) []uint64 {
+// parent. A task whose own number is that of its process is a process, and no member
+// where the two offsets are given.
+func adopt(mapFD, pid, tgid int) []uint64 {
+	var threadsOnly []uint64
+	if tgid != anyTask {
+		threadsOnly = slices.Concat(
+			[]uint64{bpf.MovReg(3, 6)}, readTask(tgid, valueAt),
+			[]uint64{bpf.Load32(0, 10, keyAt), bpf.Load32(1, 10, valueAt), bpf.XorReg(0, 1)},
+			endIf(0))
+	}
 	return slices.Concat(
 		[]uint64{bpf.Load64(6, 1, 8), bpf.CallHelper(asm.FnGetCurrentPidTgid), bpf.Store32(10, 0, keyAt)},
 		withKey(mapFD, asm.FnMapLookupElem),
@@ -122,7 +124,8 @@ func adopt(mapFD int, off int32) []uint64 {
 		[]uint64{bpf.Load32(0, 0, 0)},
 		endUnless(probe.FollowTraced),
 		[]uint64{bpf.MovReg(3, 6)},
-		readPID(off),
+		readTask(pid, keyAt),
+		threadsOnly,
 		setKey(mapFD, probe.FollowTraced),
 		endIf(0), // there was room
 		[]uint64{setStack(keyAt, 0)},
@@ -131,10 +134,10 @@ func adopt(mapFD int, off int32) []uint64 {
 }
 
 // bury is the program of sched_process_free(task).
-func bury(mapFD int, off int32) []uint64 {
+func bury(mapFD, pid int) []uint64 {
 	return slices.Concat(
 		[]uint64{bpf.Load64(3, 1, 0)},
-		readPID(off),
+		readTask(pid, keyAt),
 		[]uint64{bpf.Load32(0, 10, keyAt)},
 		endIf(0), // a CPU's idle task
 		withKey(mapFD, asm.FnMapDeleteElem),
@@ -157,11 +160,21 @@ func (f *family) run(event string, code []uint64) (prog int, err error) {
 	return fd, nil
 }
 
-// begin makes the threads of a process the first members.
-func (f *family) begin(pid int) error {
+// begin makes the threads of processes the first members.
+func (f *family) begin(pids []int) error {
 	if err := f.set(0, 0); err != nil {
 		return err
 	}
+	for _, pid := range pids {
+		if err := f.enter(pid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter makes the threads of a process members.
+func (f *family) enter(pid int) error {
 	known := map[int]bool{}
 	for grown := true; grown; {
 		grown = false

@@ -27,7 +27,7 @@ func newFamily(t *testing.T, entries int) *family {
 	}
 	f := &family{fds: []int{fd}}
 	t.Cleanup(func() { f.close(); unix.Close(fd) })
-	off, err := pidOffset(machine.Host())
+	off, err := machine.Host().Offset("task_struct", "pid")
 	if err != nil {
 		t.Skip(err)
 	}
@@ -39,7 +39,7 @@ func newFamily(t *testing.T, entries int) *family {
 	if err := f.set(uint32(unix.Gettid()), probe.FollowTraced); err != nil {
 		t.Fatal(err)
 	}
-	for event, code := range map[string][]uint64{"sched_process_fork": adopt(fd, off),
+	for event, code := range map[string][]uint64{"sched_process_fork": adopt(fd, off, anyTask),
 		"sched_process_free": bury(fd, off)} {
 		if _, err := f.run(event, code); err != nil {
 			t.Fatalf("%s: %v", event, err)

@@ -185,7 +185,6 @@ var mayName = map[string][]string{
 	"view/derive/annotate.go": {"name", "show"},    // words of annotations
 	"lower/lower.go":          {"stacks"},          // a map of hawk's own
 	"output/shown.go":         {"hist", "tseries"}, // types of JSON records
-	"session/cgroup.go":       {"cgroup"},          // a type of file systems
 	// a field of the kernel's tasks
 	"session/family.go":  {"pid"},
 	"load/elf.go":        {"probe"}, // the end of a section's name

@@ -1,4 +1,4 @@
-package session
+package cgroup
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ func FuzzMounts(f *testing.F) {
 	f.Add("36 24 0:30 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu", "/a b\t\\c#\n")
 	f.Add("1 2 3 - \n - cgroup2\n\\04", "/")
 	f.Fuzz(func(t *testing.T, text, dir string) {
-		for _, h := range mountedCgroups(text) {
-			if h.name == "" {
-				t.Errorf("a hierarchy without a name at %q", h.root)
+		for _, h := range parseMounts(text) {
+			if h.Name == "" {
+				t.Errorf("a hierarchy without a name at %q", h.Root)
 			}
 		}
 		if strings.ContainsAny(dir, "\r\v\f\u0085\u00a0") || strings.ContainsFunc(dir, func(r rune) bool {
@@ -31,8 +31,8 @@ func FuzzMounts(f *testing.F) {
 				escaped.WriteByte(c)
 			}
 		}
-		found := mountedCgroups("35 24 0:29 / " + escaped.String() + " rw - cgroup2 cgroup2 rw\n" + text)
-		if len(found) == 0 || found[0].root != dir {
+		found := parseMounts("35 24 0:29 / " + escaped.String() + " rw - cgroup2 cgroup2 rw\n" + text)
+		if len(found) == 0 || found[0].Root != dir {
 			t.Errorf("%q is not found", dir)
 		}
 	})
