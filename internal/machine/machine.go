@@ -31,21 +31,23 @@ type Machine struct {
 
 	files fs.FS // of a recording; nil: the running machine's own
 
-	mu        sync.Mutex
-	uname     onced[[2]string] // machine, release
-	possible  onced[int]       // CPUs
-	vmlinux   onced[*btf.Spec]
-	debug     map[string]debugInfo // by path
-	modules   map[string]*btf.Spec
-	tracing   onced[string]
-	formats   map[string]*Format
-	filter    onced[*Functions]
-	events    onced[[]string]
-	symbols   onced[*KernelSymbols]
-	features  map[*Feature]error
-	iterators map[uint32]error // why programs are refused, by type
-	recorded  onced[map[string]bool]
-	ledger    *Ledger // of a portable machine, else nil
+	mu       sync.Mutex
+	uname    onced[[2]string] // machine, release
+	possible onced[int]       // CPUs
+	vmlinux  onced[*btf.Spec]
+	debug    map[string]debugInfo // by path
+	modules  map[string]*btf.Spec
+	tracing  onced[string]
+	formats  map[string]*Format
+	// enumerators are names that were looked for in the kernel's types, those too that are not there.
+	enumerators map[string]enumerator
+	filter      onced[*Functions]
+	events      onced[[]string]
+	symbols     onced[*KernelSymbols]
+	features    map[*Feature]error
+	iterators   map[uint32]error // why programs are refused, by type
+	recorded    onced[map[string]bool]
+	ledger      *Ledger // of a portable machine, else nil
 }
 
 // onced is a value that is computed once.

@@ -256,6 +256,13 @@ func (t *Machine) ModuleType(module, keyword, name string) (types.Type, error) {
 	return typ, err
 }
 
+// An enumerator is what a name among the kernel's types stands for.
+type enumerator struct {
+	id    uint32 // of the enum
+	value int64
+	err   error
+}
+
 // EnumeratorByName finds the enum that has an enumerator of that name, and
 // its value.
 func (t *Machine) EnumeratorByName(name string) (*types.Enum, int64, error) {
@@ -263,14 +270,27 @@ func (t *Machine) EnumeratorByName(name string) (*types.Enum, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	id, value, err := s.FindEnumerator(name)
+	// Each place where a script has a name asks, and each pass of the checker.
+	t.mu.Lock()
+	e, known := t.enumerators[name]
+	t.mu.Unlock()
+	if !known {
+		e.id, e.value, e.err = s.FindEnumerator(name)
+		t.mu.Lock()
+		if t.enumerators == nil {
+			t.enumerators = map[string]enumerator{}
+		}
+		t.enumerators[name] = e
+		t.mu.Unlock()
+	}
+	if e.err != nil {
+		return nil, 0, e.err
+	}
+	typ, err := s.Type(e.id)
 	if err != nil {
 		return nil, 0, err
 	}
-	typ, err := s.Type(id)
-	if err != nil {
-		return nil, 0, err
-	}
+	value := e.value
 	if t.ledger != nil {
 		t.ledger.number(Fact{Kind: Enumerator, Of: name, Value: value})
 	}
