@@ -119,6 +119,8 @@ func (c *Column) append(dst []byte, v value.Value, r *Row) []byte {
 	switch {
 	case !ok:
 		return append(dst, value.Escape(string(value.AppendText(nil, v)))...)
+	case c.Verb == 'z' && n.mag == 0:
+		return append(dst, '-')
 	case c.Verb == 't':
 		return r.Boot.Add(time.Duration(n.mag)).AppendFormat(dst, "15:04:05")
 	case c.Verb == 'x':
@@ -135,6 +137,8 @@ func (c *Column) append(dst []byte, v value.Value, r *Row) []byte {
 func (c *Column) appendJSON(dst []byte, v value.Value, r *Row, other func(dst []byte, v value.Value) []byte) []byte {
 	n, ok := integer(v)
 	switch {
+	case ok && c.Verb == 'z' && n.mag == 0:
+		return append(dst, "null"...)
 	case ok && c.Verb == 't':
 		return append(c.append(append(dst, '"'), v, r), '"')
 	case ok && (c.Unit != 1 || c.Digits >= 0):

@@ -92,6 +92,7 @@ func TestParseColumns(t *testing.T) {
 		{"PID:<7 COMM", "PID:<7 COMM:4"},
 		{"LAT(us):>3/us.1?long", "LAT(us):>7/1000.1"},
 		{"T(s):e?!plain", "T(s):4.6e"},
+		{"PID:<7z MS:/ms.3z", "PID:<7z MS:2/1000000.3z"},
 		{"A:x B:/512", "A:1x B:1/512"},
 		{"", "there are no columns"},
 		{"A A", "column A is there twice"},

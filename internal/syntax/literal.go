@@ -282,3 +282,22 @@ func scanEscape(s string) (c byte, n int, problem string) {
 	}
 	return byte(v), n, ""
 }
+
+// Text is the text of a string literal, or of several that str_concat() joins, as do
+// those that are too long for a line.
+func Text(e Expr) (text string, ok bool) {
+	switch e := e.(type) {
+	case *StringLit:
+		return e.Value, true
+	case *Call:
+		for _, arg := range e.Args {
+			part, ok := Text(arg)
+			if !ok {
+				return "", false
+			}
+			text += part
+		}
+		return text, e.Func.Name == "str_concat"
+	}
+	return "", false
+}

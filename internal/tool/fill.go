@@ -108,14 +108,15 @@ func (f *filling) replace(n syntax.Node) {
 		if len(n.Args) == 0 {
 			return
 		}
-		lit, ok := n.Args[0].(*syntax.StringLit)
+		text, ok := syntax.Text(n.Args[0])
 		switch {
 		case ok && n.Func.Name == "row":
-			f.row(n, lit)
+			f.row(n, text)
 		case ok && n.Func.Name == "table":
-			f.table(lit)
+			f.table(n.Args[0].Span(), text)
 		case ok && n.Func.Name == "probe_exists":
-			f.edits = append(f.edits, edit{lit.Span().Start, lit.Span().End, strconv.Quote(f.points(lit.Value))})
+			at := n.Args[0].Span()
+			f.edits = append(f.edits, edit{at.Start, at.End, strconv.Quote(f.points(text))})
 		}
 	}
 }
@@ -143,13 +144,13 @@ func (f *filling) points(text string) string {
 }
 
 // row leaves out the columns that are not shown, and their arguments.
-func (f *filling) row(call *syntax.Call, spec *syntax.StringLit) {
-	columns, err := output.ParseColumns(spec.Value)
+func (f *filling) row(call *syntax.Call, spec string) {
+	columns, err := output.ParseColumns(spec)
 	if err != nil {
 		return
 	}
 	var shown []string
-	for i, text := range strings.Fields(spec.Value) {
+	for i, text := range strings.Fields(spec) {
 		c := &columns[i]
 		if c.Option == "" || (f.values[c.Option] == "true") != c.Unless {
 			name, _, _ := strings.Cut(text, "?")
@@ -159,13 +160,14 @@ func (f *filling) row(call *syntax.Call, spec *syntax.StringLit) {
 			f.edits = append(f.edits, edit{from, to, ""})
 		}
 	}
-	f.edits = append(f.edits, edit{spec.Span().Start, spec.Span().End, fmt.Sprintf("%q", strings.Join(shown, " "))})
+	at := call.Args[0].Span()
+	f.edits = append(f.edits, edit{at.Start, at.End, fmt.Sprintf("%q", strings.Join(shown, " "))})
 }
 
 // table leaves the options out of the columns of a table: those that are shown are there
 // without, the others hidden by an option that is not given.
-func (f *filling) table(spec *syntax.StringLit) {
-	fields := strings.Fields(spec.Value)
+func (f *filling) table(at source.Span, spec string) {
+	fields := strings.Fields(spec)
 	changed := false
 	for i, text := range fields {
 		column, option, conditional := strings.Cut(text, "?")
@@ -179,7 +181,6 @@ func (f *filling) table(spec *syntax.StringLit) {
 		}
 	}
 	if changed {
-		at := spec.Span()
 		f.edits = append(f.edits, edit{at.Start, at.End, strconv.Quote(strings.Join(fields, " "))})
 	}
 }

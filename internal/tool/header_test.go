@@ -212,17 +212,17 @@ func declared(t *testing.T, tree *syntax.Script) (options, columns, shown []stri
 			if !ok || len(call.Args) == 0 {
 				return true
 			}
-			lit, ok := call.Args[0].(*syntax.StringLit)
+			text, ok := syntax.Text(call.Args[0])
 			if !ok {
 				return true
 			}
 			switch call.Func.Name {
 			case "getopt":
-				options = append(options, lit.Value)
+				options = append(options, text)
 			case "show":
-				shown = append(shown, strings.Fields(strings.ReplaceAll(lit.Value, "(comm)", ""))...)
+				shown = append(shown, strings.Fields(strings.ReplaceAll(text, "(comm)", ""))...)
 			case "row", "table":
-				spec := regexp.MustCompile(`(^| )[!^]`).ReplaceAllString(lit.Value, "$1")
+				spec := regexp.MustCompile(`(^| )[!^]`).ReplaceAllString(text, "$1")
 				found, err := output.ParseColumns(spec)
 				if err != nil {
 					t.Error(err)

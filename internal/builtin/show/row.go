@@ -18,11 +18,12 @@ var _ = builtin.Define(builtin.Func{
 	Params: []builtin.Param{builtin.StringLit.Named("columns"), builtin.AnyValue.Named("argument")},
 	Doc: "Prints a line in columns, under their names, which are printed once: as soon as everything is " +
 		"attached, or before the first row if the script has rows of several forms. A column is " +
-		"`NAME[:[<|>][width][/unit][.digits][x|o|t|e]][?[!]option]`. Numbers stand on the right, other values " +
+		"`NAME[:[<|>][width][/unit][.digits][x|o|t|e|z]][?[!]option]`. Numbers stand on the right, other values " +
 		"on the left, unless `<` or `>` says so; what is longer than its column is not cut. A unit divides a " +
 		"number: `ns`, `us`, `ms` and `s` one of nanoseconds, `K`, `M` and `G` by powers of 1024, or any " +
 		"integer; digits are those behind the point, rounded. `x` and `o` are hexadecimal and octal; of a " +
-		"point in time (`nsecs`) `t` is the wall clock and `e` the seconds since tracing began. `?option` " +
+		"point in time (`nsecs`) `t` is the wall clock and `e` the seconds since tracing began; with `z`, " +
+		"0 is shown as `-`, and `null` in JSON. `?option` " +
 		"shows the column only if the option of that name, a bool that this declares, is set, `?!option` only " +
 		"if it is not; the argument of a column that is not shown is not evaluated. Control characters are " +
 		"escaped, so that a row is one line. Stacks behind the arguments that have columns are printed below. " +
@@ -30,7 +31,7 @@ var _ = builtin.Define(builtin.Func{
 	Example: `tracepoint:syscalls:sys_exit_read ` +
 		`{ row("TIME(s):>12e?timestamp PID:<7 COMM:<16 RET", nsecs, pid, comm, args.ret); }`,
 	Options: func(c *builtin.Call) []*object.Option {
-		text, _ := c.Str(0)
+		text, _ := syntax.Text(c.Args[0])
 		return columnOptions(c, text)
 	},
 	Check: func(c *builtin.Call) types.Type {

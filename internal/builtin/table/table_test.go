@@ -179,6 +179,8 @@ var mayName = map[string][]string{
 	// the grammar knows them: they are never types or record fields
 	"syntax/names.go": {"args", "ctx", "kstack", "ustack", "nsecs", "pid", "tid"},
 	"syntax/item.go":  {"config"}, // the block of settings
+	// what joins the parts of a long text, which tools read without compiling
+	"syntax/literal.go": {"str_concat"},
 	// how the type of a map is spelled
 	"types/types.go":          {"count", "hist", "lhist", "tseries"},
 	"types/names.go":          {"count"},           // the type count_t
