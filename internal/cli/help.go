@@ -32,6 +32,7 @@ USAGE:
     hawk [options] -              read the program from standard input
     hawk -l [PATTERN | FILE]      list probes
     hawk serve --stdio            answer requests of another program (docs/library.md)
+    hawk tplist                   list tracepoints; with -l FILE or -p PID marks
     hawk usdt gc                  remove files of marks that ended programs have left
 
 `)

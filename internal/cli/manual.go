@@ -23,6 +23,7 @@ hawk \- trace programs and the kernel with scripts compiled to eBPF
 .B hawk \fR[\fIoptions\fR] \fB\-\fR
 .B hawk \-l \fR[\fIPATTERN\fR | \fIFILE\fR]
 .B hawk serve \-\-stdio
+.B hawk tplist \fR[\fB\-v\fR] [\fB\-l\fR \fIFILE\fR | \fB\-p\fR \fIPID\fR] [\fIPATTERN\fR]
 .B hawk usdt gc
 .fi
 .SH DESCRIPTION

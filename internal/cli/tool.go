@@ -19,7 +19,7 @@ import (
 )
 
 // commandWords are the commands: first operands that are neither a tool nor a file.
-var commandWords = []string{"tools", "help", "usdt"}
+var commandWords = []string{"tools", "help", "tplist", "usdt"}
 
 func findWord(name string) func(c *command, args []string) int {
 	switch name {
@@ -29,6 +29,8 @@ func findWord(name string) func(c *command, args []string) int {
 		return (*command).help
 	case "usdt":
 		return (*command).marks
+	case "tplist":
+		return (*command).tplist
 	}
 	return nil
 }

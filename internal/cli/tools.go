@@ -110,6 +110,9 @@ func (c *command) help(args []string) int {
 	if len(args) == 0 {
 		return c.tell(usage())
 	}
+	if args[0] == "tplist" {
+		return c.tplist([]string{"--help"})
+	}
 	t, ok := tool.Find(args[0])
 	if !ok {
 		return c.scriptError(noTool(args[0]))

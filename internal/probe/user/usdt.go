@@ -178,11 +178,7 @@ func describeUSDT(p *probe.Point, o *probe.Options) ([]string, error) {
 	}
 	var out []string
 	for i, a := range args {
-		t := types.IntOf(a.Size, a.Signed).String()
-		if a.Float {
-			t = fmt.Sprintf("float%d", a.Size*8)
-		}
-		out = append(out, fmt.Sprintf("%s arg%d (%s)", t, i, a.Text))
+		out = append(out, fmt.Sprintf("%s arg%d (%s)", TypeName(a), i, a.Text))
 	}
 	if notes[0].Semaphore != 0 {
 		out = append(out, fmt.Sprintf("semaphore at 0x%x", notes[0].Semaphore))
@@ -194,6 +190,32 @@ func describeUSDT(p *probe.Point, o *probe.Options) ([]string, error) {
 		out = append(out, "mapped by "+mappers(p.Target))
 	}
 	return out, nil
+}
+
+// TypeName is the type of an argument in the words of the language.
+func TypeName(a arch.USDTArg) string {
+	if a.Float {
+		return fmt.Sprintf("float%d", a.Size*8)
+	}
+	return types.IntOf(a.Size, a.Signed).String()
+}
+
+// A Place is one of the places in a file where a mark is.
+type Place struct {
+	Addr, Semaphore uint64 // addresses; 0: no semaphore
+	Args            []arch.USDTArg
+	Err             error // why the arguments are not known
+}
+
+// Places are those of a mark that was matched or listed.
+func Places(p *probe.Point, machine *arch.Arch) []Place {
+	notes, _ := p.Extra.([]exe.Note)
+	var out []Place
+	for _, n := range notes {
+		args, err := arch.ParseUSDTArgs(machine, n.Args)
+		out = append(out, Place{n.Addr, n.Semaphore, args, err})
+	}
+	return out
 }
 
 // isContentName reports whether a file is of a program that declares marks while it runs: package usdt
