@@ -59,7 +59,7 @@ func hasConstants(header string) bool {
 		"arpa/inet.h", "fcntl.h", "sys/fcntl.h", "sys/stat.h", "sys/mman.h", "sched.h", "poll.h", "sys/poll.h",
 		"sys/epoll.h", "limits.h", "stdint.h", "inttypes.h", "dirent.h", "sys/mount.h", "sys/resource.h",
 		"sys/wait.h", "sys/inotify.h", "sys/prctl.h", "sys/ptrace.h", "sys/file.h", "sys/types.h", "time.h",
-		"sys/time.h", "unistd.h", "sys/param.h":
+		"sys/time.h", "unistd.h", "sys/param.h", "linux/capability.h":
 		return true
 	}
 	return false
@@ -68,7 +68,7 @@ func hasConstants(header string) bool {
 // second are names that headers have beside the usual one, and those of a part of a number
 // that is not one of its values.
 var second = []string{"O_NDELAY", "O_RSYNC", "MAP_ANON", "MAP_FILE", "MAP_TYPE", "AF_FILE", "AF_LOCAL", "AF_ROUTE",
-	"PF_FILE", "PF_LOCAL", "PF_ROUTE", "EWOULDBLOCK", "EDEADLOCK", "AT_STATX_SYNC_TYPE"}
+	"PF_FILE", "PF_LOCAL", "PF_ROUTE", "EWOULDBLOCK", "EDEADLOCK", "AT_STATX_SYNC_TYPE", "CAP_LAST_CAP"}
 
 // Constants are those whose names begin with a prefix, in order of names, each value by
 // its usual name. Masks and shifts, which are no values, are left out; NAME_ACCMODE stays.
@@ -90,4 +90,6 @@ func Constants(prefix, arch string) []types.EnumValue {
 }
 
 // IsHeader reports whether constants of a header are known.
-func IsHeader(name string) bool { return hasConstants(strings.TrimPrefix(name, "linux/")) }
+func IsHeader(name string) bool {
+	return hasConstants(name) || hasConstants(strings.TrimPrefix(name, "linux/"))
+}
