@@ -1,6 +1,6 @@
 /* Connections of loopback, between two processes, that carry known numbers of bytes and end in
-   known ways. Each is waited for until the kernel has closed both ends. It prints a line of each:
-   how it ends, the client's process and port, the server's. */
+   known ways. Each is waited for until the kernel has closed both ends. The file "want" gets a line
+   of each: how it ends, the client's process and port, the server's. */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #define DOWN 777
 
 static char data[UP];
+static FILE *want;
 
 static void check(long ok) { if (!ok) { perror("talk"); exit(1); } }
 
@@ -63,7 +64,7 @@ static void talk(int family, char how, const char *name)
 
 	check(bind(listener, a, size) == 0 && listen(listener, 1) == 0);
 	getsockname(listener, a, &n);
-	fflush(stdout);
+	fflush(want);
 	pid_t server = fork();
 	if (server == 0)
 		serve(listener, how);
@@ -72,7 +73,7 @@ static void talk(int family, char how, const char *name)
 	check(connect(fd, a, size) == 0);
 	n = sizeof at;
 	getsockname(fd, (void *)&at, &n);
-	printf("want %s %d %d %d %d\n", name, getpid(), ntohs(at.sin6_port), server,
+	fprintf(want, "%s %d %d %d %d\n", name, getpid(), ntohs(at.sin6_port), server,
 		ntohs(family == AF_INET6 ? a6.sin6_port : a4.sin_port));
 	give(fd, UP);
 	if (how == 'h')
@@ -94,6 +95,7 @@ static void talk(int family, char how, const char *name)
 int main(int argc, char **argv)
 {
 	alarm(60);
+	check((want = fopen("want", "w")) != 0);
 	int family = argc > 1 ? AF_INET6 : AF_INET;
 	talk(family, 'c', "client");
 	talk(family, 's', "server");
