@@ -61,7 +61,7 @@ func appendEscaped(dst []byte, s, stay string) []byte {
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case size > 1 && commands(r):
+		case size > 1 && Commands(r):
 			dst = appendRune(append(dst, '\\', 'u'), r)
 		case size > 1:
 			dst = append(dst, s[i:i+size]...)
@@ -85,7 +85,7 @@ func EscapeJSON(s []byte) []byte {
 	clean := true
 	for rest := s; len(rest) > 0 && clean; {
 		r, size := utf8.DecodeRune(rest)
-		clean, rest = !commands(r), rest[size:]
+		clean, rest = !Commands(r), rest[size:]
 	}
 	if clean {
 		return s
@@ -93,7 +93,7 @@ func EscapeJSON(s []byte) []byte {
 	var out []byte
 	for len(s) > 0 {
 		r, size := utf8.DecodeRune(s)
-		if commands(r) {
+		if Commands(r) {
 			out = appendRune(append(out, '\\', 'u'), r)
 		} else {
 			out = append(out, s[:size]...)
@@ -103,9 +103,9 @@ func EscapeJSON(s []byte) []byte {
 	return out
 }
 
-// commands reports whether terminals act on a character beyond ASCII, instead
+// Commands reports whether terminals act on a character beyond ASCII, instead
 // of showing it: C1, separators of lines, and what turns the direction around.
-func commands(r rune) bool {
+func Commands(r rune) bool {
 	switch {
 	case r >= 0x80 && r < 0xa0, r == 0x2028, r == 0x2029:
 		return true

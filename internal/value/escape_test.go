@@ -48,7 +48,7 @@ func FuzzEscape(f *testing.F) {
 	f.Add("\x1b[2J\n\u009b\xff\u202eé")
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, r := range Escape(s) {
-			if r < ' ' || r == 0x7f || commands(r) {
+			if r < ' ' || r == 0x7f || Commands(r) {
 				t.Errorf("%q escaped has %q", s, r)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -260,10 +259,8 @@ func (s *Sample) Path() []FrameAt {
 	return append(out, s.Stack...)
 }
 
-// Valid is text whose bytes are UTF-8.
-func Valid(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}
+// Lines is Line for text with lines of its own.
+func Lines(s string) string { return value.EscapeLines(s) }
+
+// Acts reports whether terminals or readers of text act on a character beyond ASCII.
+func Acts(r rune) bool { return value.Commands(r) }

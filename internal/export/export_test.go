@@ -1,0 +1,387 @@
+package export
+
+import (
+	"bytes"
+	"compress/gzip"
+	stdcsv "encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+type names []string
+
+// A namer has address i of a stack be function i.
+type namer struct{ names names }
+
+func (n *namer) FramesAt(st *value.Stack, _ int, _ value.Depth, frame *value.Frame, f func(*value.Frame)) {
+	frame.Func, frame.Module, frame.Offset = n.names[frame.Addr&0xff], "/bin/"+n.names[0], 4
+	frame.BuildID, frame.FileOffset = "abcdef", frame.Addr&0xfff
+	if !st.User {
+		frame.Module, frame.BuildID = "", ""
+	}
+	f(frame)
+}
+func (*namer) Truncated(st *value.Stack) bool { return st.Broken }
+func (*namer) Lines() *value.Lines            { return nil }
+
+// stack is one whose functions are those of n with these numbers, the innermost first.
+func (n names) stack(user bool, numbers ...uint64) *value.Stack {
+	base := uint64(0x400000)
+	if !user {
+		base = 0xffffffff81000000
+	}
+	st := &value.Stack{User: user, PID: 41, Namer: &namer{n}}
+	for _, i := range numbers {
+		st.Addrs = append(st.Addrs, base+i)
+	}
+	return st
+}
+
+// hostile is what the traced world may be called.
+var hostile = []string{
+	"\x1b]0;x\x07", "\u202eabc\u2066", "<img src=x onerror=alert(1)>", `"}]</script><script>alert(1)</script>`,
+	"a\nb", "\xff\xfe", "=1+1", "-2+3", "@SUM(A1)", "+1", "a;b 7", "'q'", "\u2028x\u0085", "\\", "]]>", "&amp;", "",
+	"\t=1", "\r", "--><b>", "%m{{.}}", "x,y\"z", "🦅 ok",
+}
+
+func ustack(limit int) *types.Stack { return &types.Stack{User: true, Limit: limit} }
+
+// run is a run of a script with a map of each kind, and events, in which all that has a
+// name is called so.
+func run(list names) *view.Run {
+	file := source.NewFile(list[0]+".bt", "begin { }\n// "+strings.Join(list, " ")+"\n")
+	text := &types.String{Cap: 64}
+	key := &types.Tuple{Elems: []types.Type{ustack(10), &types.Stack{Limit: 10}, text, types.Uint64}}
+	pair := &types.Tuple{Elems: []types.Type{text, types.Int64}}
+	calls := &view.Map{Name: "@", Key: key, Type: types.Uint64, Kind: view.Counter, Weight: view.ValueWeight,
+		Period: time.Second / 100, Keys: []view.Element{{Frames: view.UserFrames}, {Frames: view.KernelFrames},
+			{Name: "comm"}, {Name: "pid"}}}
+	lat := &view.Map{Name: "@lat", Key: text, Type: types.Uint64, Kind: view.Histogram, Unit: view.Microseconds,
+		Weight: view.CountWeight, Keys: []view.Element{{Name: "comm"}}}
+	size := &view.Map{Name: "@size", Key: text, Type: types.Int64, Kind: view.Summary, Unit: view.Bytes,
+		Weight: view.TotalWeight, Keys: []view.Element{{Name: "file"}}}
+	last := &view.Map{Name: "@last", Key: text, Type: pair, Kind: view.Record,
+		Keys: []view.Element{{Name: "comm"}}, Columns: []view.Element{{Name: "what", Kind: view.Text}, {Name: "n"}}}
+	site := &view.Site{Builtin: "printf", Format: "%s %d\n", At: source.Span{File: file, Start: 0, End: 5},
+		Args: []view.Element{{Name: "what", Kind: view.Text}, {Name: "n", Kind: view.Gauge}}, Index: []int{0, 1}}
+	maps := []*view.Map{calls, last, lat, size}
+	for _, m := range maps {
+		m.At = source.Span{File: file, Start: 0, End: 5}
+	}
+	r := &view.Run{Begin: view.Begin{Boot: time.Hour, Wall: time.Date(2026, 11, 21, 9, 13, 28, 3e8, time.UTC),
+		Script: &view.Script{Name: file.Name, Text: file.Text, Maps: maps, Sites: []*view.Site{site}}}}
+	r.End = &view.End{Boot: time.Hour + 2*time.Second, Cause: "exit"}
+	rows := map[*view.Map][]view.Row{}
+	for i, name := range list {
+		n := uint64(i)
+		other := uint64((i + 1) % len(list))
+		rows[calls] = append(rows[calls], view.Row{
+			Key:   value.Tuple{list.stack(true, n, other, 0), list.stack(false, n), value.Str(name), value.Uint(41)},
+			Value: value.Uint(10 + n)})
+		rows[lat] = append(rows[lat], view.Row{Key: value.Str(name), Value: value.Hist{Buckets: []value.Bucket{
+			{NoMin: true, Max: -1, Count: 1}, {Min: 0, Max: 0}, {Min: 2, Max: 3, Count: n}}}})
+		rows[size] = append(rows[size], view.Row{Key: value.Str(name), Value: value.Avg{Total: 7 * int64(n), Count: 7}})
+		rows[last] = append(rows[last], view.Row{Key: value.Str(name),
+			Value: value.Tuple{value.Str(name), value.Int(-int64(n))}})
+		r.Events = append(r.Events, view.Event{Site: site, Boot: time.Hour + time.Duration(i)*time.Millisecond,
+			Text: []byte(name + "\n"), Args: []value.Value{value.Str(name), value.Int(-5)}})
+	}
+	for _, m := range maps {
+		r.Maps = append(r.Maps, view.Snapshot{Map: m, Seq: 1, Rows: rows[m], Totals: true, Complete: true})
+	}
+	return r
+}
+
+// written is a run in a format, of the maps that it shows or, of one map, this one.
+func written(t *testing.T, f *Format, r *view.Run, m *view.Map) []byte {
+	t.Helper()
+	maps, err := f.Choose(r.Script, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", f.Name, err)
+	}
+	if f.Takes.One() {
+		maps = []*view.Map{m}
+		if m == nil {
+			maps = nil
+		}
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b, r, maps, Options{Version: "v1"}); err != nil {
+		t.Fatalf("%s: %v", f.Name, err)
+	}
+	return b.Bytes()
+}
+
+// plain is what a file says, uncompressed.
+func plain(t *testing.T, data []byte) []byte {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return data
+	}
+	out, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// acts are characters that act on a terminal or on who reads.
+var acts = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+func TestHostileNames(t *testing.T) {
+	r := run(hostile)
+	for _, f := range Formats() {
+		for _, m := range append([]*view.Map{nil}, r.Script.Maps...) {
+			if m == nil && f.Takes != OneTable && f.Takes.One() || m != nil && (!f.Takes.One() ||
+				f.Takes == OneProfile && m.Weight == view.NoWeight) {
+				continue
+			}
+			name := f.Name
+			if m != nil {
+				name += " " + m.Name
+			}
+			t.Run(name, func(t *testing.T) {
+				data := written(t, f, r, m)
+				if !f.Binary {
+					if !utf8.Valid(data) {
+						t.Error("it is not UTF-8")
+					}
+					if bad := acts.Find(data); bad != nil {
+						t.Errorf("it has %q", bad)
+					}
+				}
+				harmless, ok := readers[f.Name]
+				if !ok {
+					t.Fatal("nobody reads it back: add a reader to this test")
+				}
+				harmless(t, data)
+			})
+		}
+	}
+}
+
+// readers read a file of hostile names back as somebody else would.
+var readers = map[string]func(t *testing.T, data []byte){
+	"folded": func(t *testing.T, data []byte) {
+		for line := range strings.Lines(string(data)) {
+			line = strings.TrimSuffix(line, "\n")
+			if _, err := strconv.Atoi(line[strings.LastIndexByte(line, ' ')+1:]); err != nil {
+				t.Errorf("%q does not end in a number", line)
+			}
+			if n := strings.Count(line, ";"); n != 0 && n != 4 {
+				t.Errorf("%q has %d semicolons", line, n)
+			}
+		}
+	},
+	"csv": func(t *testing.T, data []byte) {
+		rows, err := stdcsv.NewReader(bytes.NewReader(data)).ReadAll() // which wants equally many fields
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			for _, field := range row {
+				_, err := strconv.ParseFloat(field, 64)
+				if err != nil && strings.IndexAny(field, "=+-@\t\r") == 0 {
+					t.Errorf("a spreadsheet computes %q", field)
+				}
+			}
+		}
+		if len(rows) < len(hostile) {
+			t.Errorf("%d rows", len(rows))
+		}
+	},
+	"svg": func(t *testing.T, data []byte) {
+		allowed := []string{"svg", "title", "desc", "style", "rect", "text", "g"}
+		for d := xml.NewDecoder(bytes.NewReader(data)); ; {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e, ok := token.(xml.StartElement); ok {
+				if !slices.Contains(allowed, e.Name.Local) {
+					t.Errorf("it has an element %s", e.Name.Local)
+				}
+				for _, a := range e.Attr {
+					if strings.HasPrefix(a.Name.Local, "on") || a.Name.Local == "href" {
+						t.Errorf("it has an attribute %s", a.Name.Local)
+					}
+				}
+			}
+		}
+	},
+	"pprof": func(t *testing.T, data []byte) {
+		if text := pprofText(t, data, "-raw"); acts.MatchString(text) {
+			t.Errorf("it has %q", acts.FindString(text))
+		}
+	},
+	"speedscope": func(t *testing.T, data []byte) { readSpeedscope(t, data) },
+}
+
+// pprofText is what the tool of Go prints of a profile.
+func pprofText(t *testing.T, data []byte, args ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "p.pb.gz")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", append(append([]string{"tool", "pprof"}, args...), file)...)
+	cmd.Env = append(os.Environ(), "PPROF_BINARY_PATH="+t.TempDir(), "PPROF_TMPDIR="+t.TempDir())
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("pprof: %v\n%s", err, &errs)
+	}
+	return string(out)
+}
+
+// A speedscopeFile is the format as its authors publish it.
+type speedscopeFile struct {
+	Schema string `json:"$schema"`
+	Shared struct {
+		Frames []struct {
+			Name string  `json:"name"`
+			File *string `json:"file"`
+			Line *int    `json:"line"`
+		} `json:"frames"`
+	} `json:"shared"`
+	Profiles []struct {
+		Type       string  `json:"type"`
+		Name       string  `json:"name"`
+		Unit       string  `json:"unit"`
+		StartValue int64   `json:"startValue"`
+		EndValue   int64   `json:"endValue"`
+		Samples    [][]int `json:"samples"`
+		Weights    []int64 `json:"weights"`
+	} `json:"profiles"`
+	Name               string `json:"name"`
+	ActiveProfileIndex int    `json:"activeProfileIndex"`
+	Exporter           string `json:"exporter"`
+}
+
+func readSpeedscope(t *testing.T, data []byte) (f speedscopeFile) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range f.Profiles {
+		var sum int64
+		for _, w := range p.Weights {
+			sum += w
+		}
+		if len(p.Samples) != len(p.Weights) || sum != p.EndValue-p.StartValue || p.Type != "sampled" {
+			t.Errorf("%s: %d samples, %d weights, %d of %d", p.Name, len(p.Samples), len(p.Weights), sum, p.EndValue)
+		}
+		for _, s := range p.Samples {
+			for _, n := range s {
+				if n < 0 || n >= len(f.Shared.Frames) {
+					t.Fatalf("there is no frame %d", n)
+				}
+			}
+		}
+	}
+	return f
+}
+
+// TestWeights has all formats weigh what the maps hold.
+func TestWeights(t *testing.T) {
+	list := names{"main", "read", "copy", "walk", "entry"}
+	r := run(list)
+	calls, size := r.Script.Map("@"), r.Script.Map("@size")
+	want := map[*view.Map]int64{calls: 10 + 11 + 12 + 13 + 14, size: 7 * (1 + 2 + 3 + 4)}
+	for m, total := range want {
+		sum := int64(0)
+		for line := range strings.Lines(string(written(t, Find("folded"), r, m))) {
+			n, err := strconv.ParseInt(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]), 10, 64)
+			if err != nil {
+				t.Error(err)
+			}
+			sum += n
+		}
+		if sum != total {
+			t.Errorf("folded: %s is %d, not %d", m.Name, sum, total)
+		}
+		for _, p := range readSpeedscope(t, written(t, Find("speedscope"), r, nil)).Profiles {
+			if p.Name == m.Name && p.EndValue != total {
+				t.Errorf("speedscope: %s is %d, not %d", m.Name, p.EndValue, total)
+			}
+		}
+		unit := map[*view.Map]string{calls: "count", size: "bytes"}[m]
+		root := fmt.Sprintf("<title>all: %s, 100.0 %%</title>", amount(total, unit))
+		if text := string(written(t, Find("svg"), r, m)); !strings.Contains(text, root) {
+			t.Errorf("there is no %s in\n%s", root, text)
+		}
+	}
+	raw := pprofText(t, written(t, Find("pprof"), r, calls), "-raw", "-sample_index=samples")
+	samples := regexp.MustCompile(`(?m)^ +(\d+) +(\d+): [\d ]+$`).FindAllStringSubmatch(raw, -1)
+	var count, nanos int64
+	for _, s := range samples {
+		n, _ := strconv.ParseInt(s[1], 10, 64)
+		cpu, _ := strconv.ParseInt(s[2], 10, 64)
+		count, nanos = count+n, nanos+cpu
+	}
+	if count != want[calls] || nanos != 1e7*want[calls] {
+		t.Errorf("pprof: %d samples, %d ns of processor, of %d\n%s", count, nanos, want[calls], raw)
+	}
+	for _, line := range []string{"comm:[main]", "PeriodType: cpu nanoseconds", "Period: 10000000", "Duration: 2"} {
+		if !strings.Contains(raw, line) {
+			t.Errorf("pprof has no %s:\n%s", line, raw)
+		}
+	}
+	top := pprofText(t, written(t, Find("pprof"), r, calls), "-top", "-sample_index=samples")
+	if !regexp.MustCompile(`(?m)^ +14 .* entry$`).MatchString(top) {
+		t.Errorf("pprof -top:\n%s", top)
+	}
+}
+
+// TestFolded shows stacks as they are written: keys, the program, the kernel.
+func TestFolded(t *testing.T) {
+	list := names{"main", "read"}
+	r := run(list)
+	m := r.Script.Map("@")
+	var b bytes.Buffer
+	if err := writeFolded(&b, r, []*view.Map{m}, Options{Annotate: true}); err != nil {
+		t.Fatal(err)
+	}
+	want := "main (41);main;read;main;main_[k] 10\nread (41);main;main;read;read_[k] 11\n"
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", &b, want)
+	}
+}
+
+// TestNoData has every format make a file that can be read of a run without data.
+func TestNoData(t *testing.T) {
+	r := run(names{"main"})
+	r.Maps, r.Events = nil, nil
+	for _, f := range Formats() {
+		if f.Write == nil {
+			continue
+		}
+		if data := plain(t, written(t, f, r, r.Script.Map("@"))); f.Name != "folded" && len(data) == 0 {
+			t.Errorf("%s is empty", f.Name)
+		}
+	}
+}

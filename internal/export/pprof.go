@@ -1,0 +1,259 @@
+package export
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// The profile of github.com/google/pprof, profile.proto, compressed by gzip.
+var pprof = Format{
+	Name: "pprof", Ext: "pb.gz", Takes: OneProfile, Binary: true, Write: writePprof,
+	Doc: "a profile for go tool pprof and what else reads its format",
+}
+
+// A pprofWriter collects what samples refer to by number.
+type pprofWriter struct {
+	out       message
+	strings   map[string]int64
+	table     []string
+	functions map[pprofFunction]uint64
+	locations map[pprofPlace]uint64
+	mappings  map[pprofFile]*pprofMapping
+	order     []*pprofMapping
+}
+
+type pprofFunction struct {
+	name, file string
+}
+
+// A pprofFile is a file in the memory of a process, or the kernel.
+type pprofFile struct {
+	pid  int
+	path string
+	id   string
+	base uint64 // the address of the file's first byte, if that is known
+}
+
+type pprofMapping struct {
+	pprofFile
+	number     uint64
+	start, end uint64 // of the addresses that were seen
+	named      bool
+}
+
+// A pprofPlace is what makes two locations one.
+type pprofPlace struct {
+	mapping uint64
+	addr    uint64
+	lines   string // of the functions there
+}
+
+func writePprof(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
+	p := one(r, maps)
+	pw := &pprofWriter{
+		strings: map[string]int64{"": 0}, table: []string{""}, functions: map[pprofFunction]uint64{},
+		locations: map[pprofPlace]uint64{}, mappings: map[pprofFile]*pprofMapping{},
+	}
+	pw.write(r, p, o)
+	z := gzip.NewWriter(w)
+	if _, err := z.Write(pw.out); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+func (w *pprofWriter) write(r *view.Run, p *view.Profile, o Options) {
+	for _, t := range p.Types {
+		w.valueType(1, t)
+	}
+	for i := range p.Samples {
+		w.sample(p, &p.Samples[i])
+	}
+	for _, m := range w.order {
+		w.mapping(m)
+	}
+	comments := []string{"hawk " + o.Version, "script " + view.Line(r.Script.Name), "map " + p.Map.Name}
+	if r.Loss.Records > 0 {
+		comments = append(comments, fmt.Sprintf("%d events were lost", r.Loss.Records))
+	}
+	if p.AtLeast {
+		comments = append(comments, "some totals are lower bounds: programs delete elements of the map")
+	}
+	const most = 4 << 10
+	comments = append(comments, view.Lines(r.Script.Text[:min(len(r.Script.Text), most)]))
+	for _, text := range comments {
+		w.out.int(13, w.string(text))
+	}
+	w.out.int(9, r.Wall.UnixNano())
+	if r.End != nil {
+		w.out.int(10, int64(r.End.Boot-r.Boot))
+	}
+	if p.Map.Period > 0 && len(p.Types) == 2 {
+		w.valueType(11, p.Types[1])
+		w.out.int(12, int64(p.Map.Period))
+		w.out.int(14, w.string(p.Types[1].Name))
+	} else {
+		w.out.int(14, w.string(p.Types[p.Primary].Name))
+	}
+	for _, s := range w.table { // last: all are known
+		w.out.bytes(6, []byte(s))
+	}
+}
+
+// string is the number of a text.
+func (w *pprofWriter) string(s string) int64 {
+	n, ok := w.strings[s]
+	if !ok {
+		n = int64(len(w.table))
+		w.strings[s], w.table = n, append(w.table, s)
+	}
+	return n
+}
+
+func (w *pprofWriter) valueType(field int, t view.SampleType) {
+	var m message
+	m.int(1, w.string(t.Name))
+	m.int(2, w.string(t.Unit))
+	w.out.bytes(field, m)
+}
+
+// sample writes a row. Without a stack the parts of the key are its functions.
+func (w *pprofWriter) sample(p *view.Profile, s *view.Sample) {
+	path := s.Stack
+	if len(path) == 0 {
+		path = s.Path()
+	}
+	var m message
+	m.numbers(1, w.stack(path))
+	values := make([]uint64, len(s.Values))
+	for i, n := range s.Values {
+		values[i] = uint64(n)
+	}
+	m.numbers(2, values)
+	for i, l := range s.Labels {
+		var lm message
+		lm.int(1, w.string(l.Name))
+		if l.Number {
+			lm.int(3, l.Num)
+			if i < len(p.Map.Keys) && p.Map.Keys[i].Unit != view.NoUnit {
+				lm.int(4, w.string(p.Map.Keys[i].Unit.String()))
+			}
+		} else {
+			lm.int(2, w.string(l.Text))
+		}
+		m.bytes(3, lm)
+	}
+	w.out.bytes(2, m)
+}
+
+// stack are the locations of a stack, the innermost first. Functions that are inlined
+// at an address are lines of its location.
+func (w *pprofWriter) stack(path []view.FrameAt) (out []uint64) {
+	for end := len(path); end > 0; {
+		begin := end - 1
+		for begin > 0 && path[begin].Frame != nil && path[begin].Inlined {
+			begin--
+		}
+		out = append(out, w.location(path[begin:end]))
+		end = begin
+	}
+	return out
+}
+
+// location is the number of a place with its functions, the outermost first.
+func (w *pprofWriter) location(frames []view.FrameAt) uint64 {
+	place := pprofPlace{}
+	for i := range frames {
+		place.lines += frames[i].Name + "\n"
+	}
+	whole := &frames[0]
+	if whole.Frame != nil {
+		place.addr, place.mapping = whole.Addr, w.mappingOf(whole)
+	}
+	if n, ok := w.locations[place]; ok {
+		return n
+	}
+	n := uint64(len(w.locations) + 1)
+	w.locations[place] = n
+	var m message
+	m.uint(1, n)
+	m.uint(2, place.mapping)
+	m.uint(3, place.addr)
+	for i := len(frames) - 1; i >= 0; i-- {
+		f := pprofFunction{name: frames[i].Name}
+		line := 0
+		if frames[i].Frame != nil {
+			if frames[i].Func == "" {
+				continue // for who has the file to find out
+			}
+			f.file, line = view.Line(frames[i].File), frames[i].Line
+		}
+		var lm message
+		lm.uint(1, w.function(f))
+		lm.int(2, int64(line))
+		m.bytes(4, lm)
+	}
+	w.out.bytes(4, m)
+	return n
+}
+
+func (w *pprofWriter) function(f pprofFunction) uint64 {
+	n, ok := w.functions[f]
+	if !ok {
+		n = uint64(len(w.functions) + 1)
+		w.functions[f] = n
+		var m message
+		m.uint(1, n)
+		m.int(2, w.string(f.name))
+		m.int(3, w.string(f.name))
+		m.int(4, w.string(f.file))
+		w.out.bytes(5, m)
+	}
+	return n
+}
+
+// page is what the bounds of mappings are multiples of.
+const page = 4096
+
+// mappingOf is the number of the mapping that a frame is in, 0 if that is not known.
+func (w *pprofWriter) mappingOf(f *view.FrameAt) uint64 {
+	file := pprofFile{pid: f.PID, path: f.Module, id: f.BuildID}
+	if f.Kind == view.KernelFrame {
+		if file.path == "" {
+			file.path = "[kernel.kallsyms]"
+		}
+	} else if f.BuildID != "" {
+		file.base = f.Addr - f.FileOffset
+	}
+	if file.path == "" {
+		return 0
+	}
+	m := w.mappings[file]
+	if m == nil {
+		m = &pprofMapping{pprofFile: file, number: uint64(len(w.order) + 1), start: f.Addr}
+		w.mappings[file] = m
+		w.order = append(w.order, m)
+	}
+	m.start, m.end = min(m.start, f.Addr), max(m.end, f.Addr)
+	m.named = m.named || f.Func != ""
+	return m.number
+}
+
+func (w *pprofWriter) mapping(f *pprofMapping) {
+	start, offset := f.start&^(page-1), uint64(0)
+	if f.base != 0 {
+		offset = start - f.base
+	}
+	var m message
+	m.uint(1, f.number)
+	m.uint(2, start)
+	m.uint(3, (f.end+page)&^(page-1))
+	m.uint(4, offset)
+	m.int(5, w.string(view.Line(f.path)))
+	m.int(6, w.string(f.id))
+	m.bool(7, f.named)
+	w.out.bytes(3, m)
+}

@@ -1,0 +1,53 @@
+package export
+
+import "encoding/binary"
+
+// A message is a protobuf message that is being written: fields by their numbers, as the
+// encoding has them. Zero values are left out.
+type message []byte
+
+const (
+	varint = 0
+	length = 2 // a length and as many bytes
+)
+
+func (m *message) tag(field, wire int) {
+	*m = binary.AppendUvarint(*m, uint64(field)<<3|uint64(wire))
+}
+
+func (m *message) uint(field int, n uint64) {
+	if n != 0 {
+		m.tag(field, varint)
+		*m = binary.AppendUvarint(*m, n)
+	}
+}
+
+func (m *message) int(field int, n int64) { m.uint(field, uint64(n)) }
+
+func (m *message) bool(field int, b bool) {
+	if b {
+		m.uint(field, 1)
+	}
+}
+
+// bytes writes a text or a message, one of no length too.
+func (m *message) bytes(field int, b []byte) {
+	m.tag(field, length)
+	*m = append(binary.AppendUvarint(*m, uint64(len(b))), b...)
+}
+
+// text writes a text, if there is one.
+func (m *message) text(field int, s string) {
+	if s != "" {
+		m.bytes(field, []byte(s))
+	}
+}
+
+// numbers writes a packed list.
+func (m *message) numbers(field int, list []uint64) {
+	var b []byte
+	for _, n := range list {
+		b = binary.AppendUvarint(b, n)
+	}
+	m.bytes(field, b)
+}

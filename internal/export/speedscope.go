@@ -1,0 +1,103 @@
+package export
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// The file format of speedscope (github.com/jlfwong/speedscope): profiles of the type
+// "sampled", whose stacks are numbers of frames that all share.
+var speedscope = Format{
+	Name: "speedscope", Ext: "speedscope.json", Takes: Profiles, Write: writeSpeedscope,
+	Doc: "all profiles of the script for speedscope",
+}
+
+func writeSpeedscope(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
+	w := jsonWriter{bufio.NewWriter(out)}
+	all := profiles(r, maps)
+	type frame struct {
+		name, file string
+		line       int
+	}
+	numbers := map[frame]int{}
+	var frames []frame
+	number := func(f *view.FrameAt) int {
+		key := frame{name: frameName(f, o)}
+		if f.Frame != nil {
+			key.file, key.line = view.Line(f.File), f.Line
+		}
+		n, ok := numbers[key]
+		if !ok {
+			n = len(frames)
+			numbers[key], frames = n, append(frames, key)
+		}
+		return n
+	}
+	w.raw(`{"$schema":"https://www.speedscope.app/file-format-schema.json","profiles":[`)
+	for i, p := range all {
+		if i > 0 {
+			w.raw(",")
+		}
+		w.raw("\n" + `{"type":"sampled","name":`)
+		w.text(p.Map.Name)
+		w.raw(`,"unit":`)
+		w.text(speedscopeUnit(p.Types[p.Primary].Unit))
+		w.raw(`,"startValue":0,"endValue":`)
+		w.int(p.Total())
+		w.raw(`,"samples":[`)
+		for k := range p.Samples {
+			if k > 0 {
+				w.raw(",")
+			}
+			w.raw("[")
+			path := p.Samples[k].Path()
+			for n := range path {
+				if n > 0 {
+					w.raw(",")
+				}
+				w.int(int64(number(&path[n])))
+			}
+			w.raw("]")
+		}
+		w.raw(`],"weights":[`)
+		for k := range p.Samples {
+			if k > 0 {
+				w.raw(",")
+			}
+			w.int(p.Samples[k].Values[p.Primary])
+		}
+		w.raw("]}")
+	}
+	w.raw(`],` + "\n" + `"shared":{"frames":[`)
+	for i, f := range frames {
+		if i > 0 {
+			w.raw(",")
+		}
+		w.raw("\n" + `{"name":`)
+		w.text(f.name)
+		if f.file != "" {
+			w.raw(`,"file":`)
+			w.text(f.file)
+			w.raw(`,"line":`)
+			w.int(int64(f.line))
+		}
+		w.raw("}")
+	}
+	w.raw(`]},"name":`)
+	w.text(view.Line(r.Script.Name))
+	w.raw(`,"activeProfileIndex":0,"exporter":`)
+	w.text("hawk " + o.Version)
+	w.raw("}\n")
+	return w.Flush()
+}
+
+// speedscopeUnit is a unit as speedscope knows it.
+func speedscopeUnit(unit string) string {
+	switch unit {
+	case "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes":
+		return unit
+	}
+	return "none"
+}
