@@ -51,7 +51,7 @@ type Options struct {
 
 // Formats are all formats, in the order of the manual.
 func Formats() []*Format {
-	return []*Format{&folded, &pprof, &speedscope, &svg, &csv}
+	return []*Format{&flame, &svg, &folded, &pprof, &speedscope, &csv}
 }
 
 // Find is the format of a name, nil if there is none.

@@ -3,6 +3,8 @@ package export
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
 	stdcsv "encoding/csv"
 	"encoding/json"
 	"encoding/xml"
@@ -235,6 +237,32 @@ var readers = map[string]func(t *testing.T, data []byte){
 			t.Errorf("it has %q", acts.FindString(text))
 		}
 	},
+	"flame": func(t *testing.T, data []byte) {
+		page := string(data)
+		for what, n := range map[string]int{"<script": 2, "</script": 2, "<style": 1, "<img": 0, "<b>": 0, "<noscript": 1} {
+			if got := strings.Count(page, what); got != n {
+				t.Errorf("it has %d %s, not %d", got, what, n)
+			}
+		}
+		_, rest, _ := strings.Cut(page, `data-form="json">`)
+		text, _, _ := strings.Cut(rest, "</script>")
+		var all struct {
+			Profiles []struct {
+				Names  []string
+				Parent []int
+				Name   []int
+				Self   [][]int64
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &all); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range all.Profiles {
+			if len(p.Parent) != len(p.Name) || len(p.Self[0]) != len(p.Name) || len(p.Names) < len(hostile)-3 {
+				t.Errorf("%d names, %d nodes", len(p.Names), len(p.Name))
+			}
+		}
+	},
 	"speedscope": func(t *testing.T, data []byte) { readSpeedscope(t, data) },
 }
 
@@ -369,6 +397,27 @@ func TestFolded(t *testing.T) {
 	want := "main (41);main;read;main;main_[k] 10\nread (41);main;main;read;read_[k] 11\n"
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", &b, want)
+	}
+}
+
+// TestPageAlone has pages that ask nobody for anything, whose own script may run.
+func TestPageAlone(t *testing.T) {
+	page := string(written(t, Find("flame"), run(names{"main", "read"}), nil))
+	for _, bad := range []string{"http:", "https:", "src=\"", "url(", "@import", "fetch(", "XMLHttp", "WebSocket",
+		"import(", "innerHTML", "eval(", " style=", " onclick="} {
+		if strings.Contains(page, bad) {
+			t.Errorf("it has %s", bad)
+		}
+	}
+	for what, text := range map[string]string{"script": flameScript, "style": flameStyle} {
+		sum := sha256.Sum256([]byte(text))
+		rule := what + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+		if !strings.Contains(page, rule) || !strings.Contains(page, "<"+what+">"+text+"</"+what+">") {
+			t.Errorf("the policy does not name its %s", what)
+		}
+	}
+	if n := len(flameScript); n > 60<<10 {
+		t.Errorf("the script has %d bytes, more than 60 KB", n)
 	}
 }
 

@@ -215,8 +215,8 @@ func (w *pprofWriter) function(f pprofFunction) uint64 {
 	return n
 }
 
-// page is what the bounds of mappings are multiples of.
-const page = 4096
+// pageBytes is what the bounds of mappings are multiples of.
+const pageBytes = 4096
 
 // mappingOf is the number of the mapping that a frame is in, 0 if that is not known.
 func (w *pprofWriter) mappingOf(f *view.FrameAt) uint64 {
@@ -243,14 +243,14 @@ func (w *pprofWriter) mappingOf(f *view.FrameAt) uint64 {
 }
 
 func (w *pprofWriter) mapping(f *pprofMapping) {
-	start, offset := f.start&^(page-1), uint64(0)
+	start, offset := f.start&^(pageBytes-1), uint64(0)
 	if f.base != 0 {
 		offset = start - f.base
 	}
 	var m message
 	m.uint(1, f.number)
 	m.uint(2, start)
-	m.uint(3, (f.end+page)&^(page-1))
+	m.uint(3, (f.end+pageBytes)&^(pageBytes-1))
 	m.uint(4, offset)
 	m.int(5, w.string(view.Line(f.path)))
 	m.int(6, w.string(f.id))

@@ -25,7 +25,7 @@ const (
 	svgRow    = 18
 	svgHead   = 50
 	svgFoot   = 26
-	svgChar   = 6.7 // of the font, on average
+	svgChar   = 7.3 // of the font, on average
 	svgLeast  = 0.4 // what is narrower is not drawn
 	svgMost   = 2000
 )

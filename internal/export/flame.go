@@ -1,0 +1,242 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// A flame graph to look into: one HTML file that asks nobody for anything, with all
+// profiles of the script.
+var flame = Format{
+	Name: "flame", Ext: "html", Takes: Profiles, Write: writeFlame,
+	Doc: "flame graphs to look into, one HTML file for any browser: zoom, search, callers, table",
+}
+
+//go:embed page/flame.js
+var flameScript string
+
+//go:embed page/flame.css
+var flameStyle string
+
+//go:embed page/flame.html
+var flameBody string
+
+func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
+	all := profiles(r, maps)
+	tries := make([]*view.Trie, len(all))
+	for i, p := range all {
+		tries[i] = view.NewTrie(p, func(f *view.FrameAt) string { return frameName(f, o) })
+	}
+	var data bytes.Buffer
+	j := jsonWriter{bufio.NewWriter(&data)}
+	j.raw(`{"profiles":[`)
+	for i, t := range tries {
+		if i > 0 {
+			j.raw(",")
+		}
+		j.trie(t, title(all[i].Map))
+	}
+	j.raw("]}")
+	if err := j.Flush(); err != nil {
+		return err
+	}
+	page := &page{
+		title: view.Line(r.Script.Name) + ": flame graph", heading: view.Line(r.Script.Name), about: aboutRun(r, all),
+		body: flameBody, style: flameStyle, script: flameScript, data: data.Bytes(), plain: flameTables(all, tries),
+	}
+	return page.write(w, o)
+}
+
+// title is a map with the names of the parts of its key.
+func title(m *view.Map) string {
+	var parts []string
+	for _, k := range m.Keys {
+		if k.Frames != view.NoFrames {
+			parts = append(parts, k.Frames.String()+" stack")
+		} else {
+			parts = append(parts, k.Name)
+		}
+	}
+	return m.Name + "[" + strings.Join(parts, ", ") + "]"
+}
+
+// aboutRun is what a picture of a run is of, in words.
+func aboutRun(r *view.Run, all []*view.Profile) string {
+	parts := []string{r.Wall.UTC().Format("2006-01-02 15:04:05Z")}
+	if r.End != nil {
+		parts = append(parts, amount(int64(r.End.Boot-r.Boot), "nanoseconds"))
+	}
+	if r.Command != "" {
+		parts = append(parts, "command "+view.Line(r.Command))
+	} else if r.PID != 0 {
+		parts = append(parts, fmt.Sprint("process ", r.PID))
+	}
+	for _, p := range all {
+		if n := unfollowed(p); n > 0 {
+			parts = append(parts, p.Map.Name+": "+percent(n, p.Total())+" in stacks that were not followed to their end")
+		}
+		if p.Omitted > 0 {
+			parts = append(parts, p.Map.Name+": "+grouped(int64(p.Omitted))+" rows below zero left out")
+		}
+		if p.AtLeast {
+			parts = append(parts, p.Map.Name+": a lower bound, as programs delete elements")
+		}
+	}
+	if r.Loss.Records > 0 {
+		parts = append(parts, grouped(int64(r.Loss.Records))+" events lost")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// trie writes a tree: names once, nodes as lists beside each other.
+func (w jsonWriter) trie(t *view.Trie, title string) {
+	list := func(key string, n int, write func(i int)) {
+		w.raw(",")
+		w.key(key)
+		w.raw("[")
+		for i := range n {
+			if i > 0 {
+				w.raw(",")
+			}
+			write(i)
+		}
+		w.raw("]")
+	}
+	w.raw("\n{" + `"title":`)
+	w.text(title)
+	w.raw(`,"primary":`)
+	w.int(int64(t.Primary))
+	list("types", len(t.Types), func(i int) {
+		w.raw(`{"name":`)
+		w.text(t.Types[i].Name)
+		w.raw(`,"unit":`)
+		w.text(t.Types[i].Unit)
+		w.raw("}")
+	})
+	list("names", len(t.Names), func(i int) { w.text(t.Names[i]) })
+	list("kinds", len(t.Kinds), func(i int) { w.int(int64(t.Kinds[i])) })
+	list("parent", len(t.Nodes), func(i int) { w.int(int64(t.Nodes[i].Parent)) })
+	list("name", len(t.Nodes), func(i int) { w.int(int64(t.Nodes[i].Name)) })
+	list("self", len(t.Types), func(k int) {
+		w.raw("[")
+		for i := range t.Nodes {
+			if i > 0 {
+				w.raw(",")
+			}
+			w.int(t.Nodes[i].Self[k])
+		}
+		w.raw("]")
+	})
+	w.raw("}")
+}
+
+// flameTables are the heaviest functions as HTML, for browsers without script.
+func flameTables(all []*view.Profile, tries []*view.Trie) string {
+	var b strings.Builder
+	for i, t := range tries {
+		fmt.Fprintf(&b, "<h2>%s</h2>\n<table><tr><th>self</th><th>total</th><th>function</th></tr>\n",
+			xmlText(title(all[i].Map)))
+		unit := t.Types[t.Primary].Unit
+		for _, f := range heaviest(t, 100) {
+			fmt.Fprintf(&b, "<tr><td>%s</td><td>%s</td><td>%s</td></tr>\n", xmlText(amount(f.self, unit)),
+				xmlText(amount(f.total, unit)), xmlText(f.name))
+		}
+		b.WriteString("</table>\n")
+	}
+	return b.String()
+}
+
+// A function is what a function weighs itself, and with what it calls; each stack counts once.
+type function struct {
+	name        string
+	self, total int64
+}
+
+// heaviest are the functions that weigh most by themselves.
+func heaviest(t *view.Trie, most int) []function {
+	at := map[string]int{}
+	var out []function
+	open := map[string]int{}
+	var walk func(n int)
+	walk = func(n int) {
+		node := &t.Nodes[n]
+		name := t.Label(node)
+		if n > 0 {
+			k, ok := at[name]
+			if !ok {
+				k = len(out)
+				at[name], out = k, append(out, function{name: name})
+			}
+			out[k].self += node.Self[t.Primary]
+			if open[name] == 0 {
+				out[k].total += node.Total[t.Primary]
+			}
+			open[name]++
+			defer func() { open[name]-- }()
+		}
+		for _, c := range node.Children {
+			walk(c)
+		}
+	}
+	walk(0)
+	slices.SortFunc(out, func(a, b function) int {
+		return cmp.Or(cmp.Compare(b.self, a.self), cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name))
+	})
+	return out[:min(len(out), most)]
+}
+
+// A page is an HTML file that has all in itself. Its policy lets the browser fetch
+// nothing and run nothing but its own script.
+type page struct {
+	title, heading, about string
+	body, style, script   string
+	data                  []byte // JSON without < > &
+	plain                 string // HTML for browsers that run no script
+}
+
+// largeData is from how many bytes on data is compressed.
+const largeData = 1 << 20
+
+func (p *page) write(out io.Writer, o Options) error {
+	digest := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	form, data := "json", string(p.data)
+	if len(p.data) > largeData {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write(p.data); err != nil {
+			return err
+		}
+		if err := z.Close(); err != nil {
+			return err
+		}
+		form, data = "gzip", base64.StdEncoding.EncodeToString(b.Bytes())
+	}
+	w := bufio.NewWriter(out)
+	fmt.Fprintf(w, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"+
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src %s; style-src %s; "+
+		"img-src data:; base-uri 'none'; form-action 'none'\">\n"+
+		"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"+
+		"<meta name=\"generator\" content=\"hawk %s\">\n<link rel=\"icon\" href=\"data:,\">\n"+
+		"<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", digest(p.script), digest(p.style), xmlText(o.Version),
+		xmlText(p.title), p.style)
+	fmt.Fprintf(w, "<header><h1>%s</h1><p>%s</p></header>\n%s", xmlText(p.heading), xmlText(p.about), p.body)
+	fmt.Fprintf(w, "<noscript>%s</noscript>\n", p.plain)
+	fmt.Fprintf(w, "<script type=\"application/json\" id=\"data\" data-form=\"%s\">", form)
+	w.WriteString(data)
+	fmt.Fprintf(w, "</script>\n<script>%s</script>\n</body>\n</html>\n", p.script)
+	return w.Flush()
+}
