@@ -163,6 +163,7 @@ func (c *codec) event(e *object.Event) {
 	text(c, &e.Text)
 	number(c, &e.Map)
 	list(c, &e.Extra, func(n *int64) { number(c, n) })
+	within(c, &e.Stamp, 0, int64(e.Bytes))
 	// What a builtin has worked out is a format, which the text yields again.
 	format := e.Payload != nil
 	c.bool(&format)

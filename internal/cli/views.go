@@ -95,6 +95,15 @@ func (c *command) viewFormat() *export.Format {
 	return export.Find(c.format)
 }
 
+// wantsStamps reports whether a file shows when events were sent. It is asked before it
+// is known what the script prints.
+func (c *command) wantsStamps() bool {
+	if f := c.viewFormat(); f != nil && f.Stamps && c.tool == nil {
+		return true
+	}
+	return slices.ContainsFunc(c.saves, func(s save) bool { return s.format.Stamps })
+}
+
 // A target is a file to be made of a run.
 type target struct {
 	format *export.Format

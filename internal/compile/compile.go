@@ -38,6 +38,7 @@ type Options struct {
 	Warnings    bool                // -k
 	Pieces      bool                // the verifier gave up on the script as it is compiled otherwise; see lower.Options
 	Take        bool                // maps have two generations; see lower.Options
+	Stamp       bool                // events say when and by whom they were sent
 	Watch       Watcher             // nil: nobody looks
 	Verify      bool                // check the IR after every pass
 	Trace       bool                // show where hawk failed if it does
@@ -177,7 +178,8 @@ type cancelled struct{ error }
 func build(prog *check.Program, probes *probe.Options, o Options,
 	enter func(stage string)) (*Result, *source.Diagnostics) {
 	enter("lower")
-	low, ds := lower.Lower(prog, lower.Options{Probe: probes, Warnings: o.Warnings, Pieces: o.Pieces, Take: o.Take})
+	low, ds := lower.Lower(prog, lower.Options{Probe: probes, Warnings: o.Warnings, Pieces: o.Pieces, Take: o.Take,
+		Stamp: o.Stamp})
 	if ds.HasErrors() {
 		return nil, ds
 	}

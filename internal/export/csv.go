@@ -16,7 +16,7 @@ import (
 // CSV as RFC 4180 has it, a line of names first: one map, or the events of a script that
 // has none. Numbers stand as they are, their unit in the name of the column.
 var csv = Format{
-	Name: "csv", Ext: "csv", Takes: OneTable, Write: writeCSV,
+	Name: "csv", Ext: "csv", Takes: OneTable, Stamps: true, Write: writeCSV,
 	Doc: "a map as a table, or the events of a script without maps, for spreadsheets and databases",
 }
 
@@ -249,7 +249,9 @@ func (w *csvWriter) events(r *view.Run, o Options) {
 			}
 		}
 	}
-	w.raw("time")
+	for _, name := range []string{"time", "cpu", "pid", "tid"} {
+		w.raw(name)
+	}
 	if len(sites) > 1 {
 		w.raw("line")
 	}
@@ -263,6 +265,13 @@ func (w *csvWriter) events(r *view.Run, o Options) {
 			continue
 		}
 		w.raw(wall(r, ev.Boot))
+		for _, n := range []int{ev.CPU, ev.PID, ev.TID} {
+			if ev.Stamped {
+				w.number(int64(n))
+			} else {
+				w.raw("")
+			}
+		}
 		if len(sites) > 1 {
 			w.raw(fmt.Sprint(lineOf(ev.Site)))
 		}

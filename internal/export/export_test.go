@@ -126,10 +126,32 @@ func written(t *testing.T, f *Format, r *view.Run, m *view.Map) []byte {
 		}
 	}
 	var b bytes.Buffer
+	if f.Stream != nil {
+		replay(t, f.Stream(&b, maps, Options{}), r)
+		return b.Bytes()
+	}
 	if err := f.Write(&b, r, maps, Options{Version: "v1"}); err != nil {
 		t.Fatalf("%s: %v", f.Name, err)
 	}
 	return b.Bytes()
+}
+
+// replay has a feed take what a run has said.
+func replay(t *testing.T, f view.Feed, r *view.Run) {
+	items := []view.Item{r.Begin, r.Attached}
+	for _, ev := range r.Events {
+		items = append(items, ev)
+	}
+	items = append(items, view.Idle{})
+	for _, snap := range r.Maps {
+		items = append(items, view.Mark{Map: snap.Map, Boot: r.Boot, Rows: snap.Rows}, view.Cleared{Map: snap.Map},
+			snap)
+	}
+	for _, item := range append(items, view.Loss{Records: 1}, *r.End) {
+		if err := f.Take(item); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // plain is what a file says, uncompressed.
@@ -260,6 +282,39 @@ var readers = map[string]func(t *testing.T, data []byte){
 		for _, p := range all.Profiles {
 			if len(p.Parent) != len(p.Name) || len(p.Self[0]) != len(p.Name) || len(p.Names) < len(hostile)-3 {
 				t.Errorf("%d names, %d nodes", len(p.Names), len(p.Name))
+			}
+		}
+	},
+	"jsonl": func(t *testing.T, data []byte) {
+		var last map[string]any
+		events := 0
+		for line := range strings.Lines(string(data)) {
+			last = nil
+			if err := json.Unmarshal([]byte(line), &last); err != nil {
+				t.Fatalf("%v: %s", err, line)
+			}
+			if last["type"] == "event" {
+				want := strings.ToValidUTF8(hostile[events], "\uFFFD")
+				want = strings.ReplaceAll(want, "\uFFFD", "\uFFFD\uFFFD")
+				if args := last["args"].([]any); args[0] != want || args[1] != -5.0 {
+					t.Errorf("event %d is %q", events, args)
+				}
+				events++
+			}
+		}
+		if events != len(hostile) || last["type"] != "end" || last["cause"] != "exit" {
+			t.Errorf("%d events, and %v", events, last)
+		}
+	},
+	"logfmt": func(t *testing.T, data []byte) {
+		field := regexp.MustCompile(`^[A-Za-z_]\w*=("(\\.|[^"\\])*"|[^ "=]*)( |$)`)
+		for line := range strings.Lines(string(data)) {
+			for rest := strings.TrimSuffix(line, "\n"); rest != ""; {
+				m := field.FindString(rest)
+				if m == "" {
+					t.Fatalf("%q has %q", line, rest)
+				}
+				rest = rest[len(m):]
 			}
 		}
 	},

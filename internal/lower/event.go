@@ -65,6 +65,9 @@ func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
 		ev.Args = append(ev.Args, arg)
 	}
 	ev.Bytes = types.RoundUp(off, 8)
+	if f.m.o.Stamp {
+		ev.Stamp, ev.Bytes = ev.Bytes, ev.Bytes+object.StampBytes
+	}
 	old := f.printing
 	f.printing = true
 	// What an argument does beside yielding a value has to happen even if there
@@ -116,6 +119,7 @@ func (f *fn) sendInPlace(id int, ev *object.Event, args []syntax.Expr) {
 	f.reserved = true
 	f.scoped(func() {
 		b.Store(rec, 0, 8, f.konst(int64(id)))
+		f.stamp(ev, rec)
 		for i, a := range args {
 			f.Into(a, ev.Args[i].Type, rec, ev.Args[i].Offset)
 		}
@@ -128,6 +132,17 @@ func (f *fn) sendInPlace(id int, ev *object.Event, args []syntax.Expr) {
 	f.countLost()
 	b.Jump(done)
 	b.Begin(done)
+}
+
+// stamp writes when and by whom an event was sent, if that is wanted.
+func (f *fn) stamp(ev *object.Event, rec *ir.Value) {
+	if ev.Stamp == 0 {
+		return
+	}
+	b := f.b
+	b.Store(rec, ev.Stamp+object.StampTime, 8, b.Call(int(asm.FnKtimeGetBootNs)))
+	b.Store(rec, ev.Stamp+object.StampTask, 8, b.Call(int(asm.FnGetCurrentPidTgid)))
+	b.Store(rec, ev.Stamp+object.StampCPU, 8, b.Call(int(asm.FnGetSmpProcessorId)))
 }
 
 func (f *fn) countLost() { f.b.AtomicAdd(f.b.Data(object.DataLost), 0, 8, f.konst(1)) }
@@ -155,6 +170,7 @@ func (f *fn) sendTail(id int, ev *object.Event, args []syntax.Expr, tails int) {
 	b := f.b
 	rec := f.Temp("record", types.RoundUp(ev.Bytes+tails, 8), 8)
 	b.Store(rec, 0, 8, f.konst(int64(id)))
+	f.stamp(ev, rec)
 	end := b.NewObject("end", 8, 8)
 	b.Store(b.Addr(end, 0), 0, 8, f.konst(int64(ev.Bytes)))
 	limit := ev.Bytes

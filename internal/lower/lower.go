@@ -27,6 +27,8 @@ type Options struct {
 	Warnings bool
 	// Pieces lowers for a verifier that has given up before; see piece.go.
 	Pieces bool
+	// Stamp has events carry when, where and by whom they were sent, see object.Event.
+	Stamp bool
 	// Take gives maps two generations, see object.Turns.
 	Take bool
 }

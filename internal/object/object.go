@@ -94,7 +94,16 @@ type Event struct {
 	Map     int     // number in Object.Scripts, -1 if none
 	Extra   []int64 // literal integer arguments
 	Payload any     // what the builtin's Check parsed (a compiled format)
+	Stamp   int     // offset in a record of when and by whom it was sent; 0: that was not asked for
 }
+
+// A stamp at the end of the fixed part of a record: offsets in it.
+const (
+	StampTime  = 0  // u64: the boot clock, nanoseconds
+	StampTask  = 8  // u64: process in the upper half, thread in the lower
+	StampCPU   = 16 // u64
+	StampBytes = 24
+)
 
 // An Arg is one value in a record.
 type Arg struct {

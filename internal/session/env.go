@@ -13,6 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
 )
 
 var _ builtin.Env = (*session)(nil)
@@ -34,6 +35,9 @@ func (s *session) Emit(item output.Item) {
 func (s *session) idle() {
 	s.flushCaptures()
 	s.keep(s.sink.Idle())
+	if s.watcher != nil {
+		s.say(view.Idle{})
+	}
 }
 
 func (s *session) flush() {

@@ -149,8 +149,19 @@ func (s *session) sayEvent(text []byte) {
 	if w.number >= 0 {
 		ev.Site = w.sites[w.number]
 		ev.Args = s.arguments(ev.Site, s.Object.Events[w.number].Args)
+		stamped(&ev, s.Object.Events[w.number].Stamp, w.rec)
 	}
 	s.say(ev)
+}
+
+// stamped reads when and by whom a record was sent, if it says so.
+func stamped(ev *view.Event, at int, rec []byte) {
+	if at <= 0 || at+object.StampBytes > len(rec) {
+		return
+	}
+	word := func(off int) uint64 { return binary.NativeEndian.Uint64(rec[at+off:]) }
+	ev.Stamped, ev.Boot, ev.CPU = true, time.Duration(word(object.StampTime)), int(word(object.StampCPU))
+	ev.PID, ev.TID = int(word(object.StampTask)>>32), int(uint32(word(object.StampTask)))
 }
 
 // arguments are the values of the event that is being acted on.

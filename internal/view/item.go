@@ -32,6 +32,8 @@ type (
 	}
 	// Refreshed says that all maps were read.
 	Refreshed struct{ Boot time.Duration }
+	// Idle says that the run has caught up with what came: what is due is written out.
+	Idle struct{}
 	// Mark is print of a map: what it held then.
 	Mark struct {
 		Map      *Map
@@ -52,6 +54,10 @@ type (
 		Boot time.Duration
 		Text []byte        // as it is printed
 		Args []value.Value // as Site.Args
+		// Stamped: Boot is when a program sent it, on that processor, for that thread. Else
+		// Boot is when it arrived.
+		Stamped       bool
+		CPU, PID, TID int
 	}
 	// Loss is what was lost so far, in all.
 	Loss struct {
@@ -82,6 +88,7 @@ func (Begin) item()     {}
 func (Attached) item()  {}
 func (Snapshot) item()  {}
 func (Refreshed) item() {}
+func (Idle) item()      {}
 func (Mark) item()      {}
 func (Cleared) item()   {}
 func (Event) item()     {}

@@ -1,0 +1,355 @@
+package export
+
+import (
+	"bufio"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// JSON lines: everything that a run says, typed, as it happens; an object a line.
+var jsonl = Format{
+	Name: "jsonl", Ext: "jsonl", Takes: Everything, Stamps: true, Stream: newJSONL,
+	Doc: "everything as it happens, typed: an object of JSON a line, for jq, DuckDB and shippers of logs",
+}
+
+// streamBuffer is how much of a stream is written at a time, in bytes, while events come.
+const streamBuffer = 64 << 10
+
+// A jsonlFeed writes what it takes. Times are nanoseconds since the start.
+type jsonlFeed struct {
+	w     jsonWriter
+	maps  map[*view.Map]bool
+	begin view.Begin
+	sites map[*view.Site]int
+}
+
+func newJSONL(w io.Writer, maps []*view.Map, _ Options) view.Feed {
+	f := &jsonlFeed{w: jsonWriter{bufio.NewWriterSize(w, streamBuffer)}, maps: map[*view.Map]bool{}, sites: map[*view.Site]int{}}
+	for _, m := range maps {
+		f.maps[m] = true
+	}
+	return f
+}
+
+// Take writes an item. Lines are written out as soon as the run has caught up: who reads
+// may follow.
+func (f *jsonlFeed) Take(item view.Item) error {
+	switch it := item.(type) {
+	case view.Begin:
+		f.begin = it
+		f.script(it)
+	case view.Attached:
+		f.open("attached")
+		f.field("probes", int64(it.Probes))
+		f.field("failed", int64(it.Failed))
+	case view.Event:
+		f.event(&it)
+	case view.Mark:
+		if !f.maps[it.Map] || it.AtEnd { // the totals follow
+			return nil
+		}
+		f.table(it.Map, it.Boot, it.Rows, "print")
+	case view.Snapshot:
+		if !f.maps[it.Map] {
+			return nil
+		}
+		f.table(it.Map, it.End, it.Rows, map[bool]string{true: "total", false: "now"}[it.Totals])
+	case view.Cleared:
+		if !f.maps[it.Map] {
+			return nil
+		}
+		f.open("clear")
+		f.time(it.Boot)
+		f.name(it.Map)
+		f.w.raw(`,"zero":` + strconv.FormatBool(it.Zero))
+	case view.Loss:
+		f.loss(it)
+	case view.End:
+		if it.Loss != (view.Loss{}) {
+			f.loss(it.Loss)
+			f.w.raw("}\n")
+		}
+		f.open("end")
+		f.time(it.Boot)
+		f.w.raw(`,"cause":`)
+		f.w.text(it.Cause)
+		f.field("status", int64(it.Status))
+		f.w.raw("}\n")
+		return f.w.Flush()
+	case view.Idle:
+		return f.w.Flush()
+	default:
+		return nil
+	}
+	f.w.raw("}\n")
+	return nil
+}
+
+func (f *jsonlFeed) open(kind string) { f.w.raw(`{"type":"` + kind + `"`) }
+
+func (f *jsonlFeed) field(name string, n int64) {
+	f.w.raw(",")
+	f.w.key(name)
+	f.w.number(n)
+}
+
+func (f *jsonlFeed) time(boot time.Duration) { f.field("t", int64(boot-f.begin.Boot)) }
+
+func (f *jsonlFeed) name(m *view.Map) {
+	f.w.raw(`,"name":`)
+	f.w.text(m.Name)
+}
+
+func (f *jsonlFeed) loss(l view.Loss) {
+	f.open("loss")
+	f.field("events", int64(l.Records))
+	f.field("skipped", int64(l.Skipped))
+	f.field("strings", int64(l.Strings))
+}
+
+// script says what maps and sites mean.
+func (f *jsonlFeed) script(b view.Begin) {
+	w := f.w
+	f.open("script")
+	w.raw(`,"v":1,"name":`)
+	w.text(b.Script.Name)
+	w.raw(`,"start":`)
+	w.text(b.Wall.UTC().Format("2006-01-02T15:04:05.000000000Z"))
+	w.raw(`,"maps":[`)
+	for i, m := range b.Script.Maps {
+		if i > 0 {
+			w.raw(",")
+		}
+		w.raw(`{"name":`)
+		w.text(m.Name)
+		w.raw(`,"kind":"` + m.Kind.String() + `","role":"` + m.Role.String() + `","labels":[`)
+		for k, e := range m.Keys {
+			if k > 0 {
+				w.raw(",")
+			}
+			if e.Frames != view.NoFrames {
+				w.text(e.Frames.String() + "_frames")
+			} else {
+				w.text(e.Name)
+			}
+		}
+		w.raw(`],"unit":"` + unitName(m.Unit) + `"}`)
+	}
+	w.raw(`],"sites":[`)
+	for i, s := range b.Script.Sites {
+		f.sites[s] = i
+		if i > 0 {
+			w.raw(",")
+		}
+		w.raw(`{"id":`)
+		w.int(int64(i))
+		w.raw(`,"line":`)
+		w.int(int64(lineOf(s)))
+		w.raw(`,"builtin":`)
+		w.text(s.Builtin)
+		w.raw(`,"args":[`)
+		for k, a := range s.Args {
+			if k > 0 {
+				w.raw(",")
+			}
+			w.text(a.Name)
+		}
+		w.raw("]}")
+	}
+	w.raw("]")
+}
+
+func unitName(u view.Unit) string {
+	if u == view.NoUnit {
+		return ""
+	}
+	return u.String()
+}
+
+func (f *jsonlFeed) event(ev *view.Event) {
+	f.open("event")
+	f.time(ev.Boot)
+	if ev.Site != nil {
+		f.field("site", int64(f.sites[ev.Site]))
+	}
+	if ev.Stamped {
+		f.field("cpu", int64(ev.CPU))
+		f.field("pid", int64(ev.PID))
+		f.field("tid", int64(ev.TID))
+	}
+	f.w.raw(`,"args":[`)
+	for i, a := range ev.Args {
+		if i > 0 {
+			f.w.raw(",")
+		}
+		f.w.value(a)
+	}
+	f.w.raw(`],"text":`)
+	f.w.text(string(ev.Text))
+}
+
+// table writes what a map holds: a row is a list of the parts of its key, and its value.
+func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, of string) {
+	w := f.w
+	f.open("map")
+	f.time(at)
+	f.name(m)
+	w.raw(`,"of":"` + of + `"`)
+	f.field("entries", int64(len(rows)))
+	w.raw(`,"rows":[`)
+	for i, row := range sorted(rows) {
+		if i > 0 {
+			w.raw(",")
+		}
+		w.raw("[[")
+		if row.Others > 0 {
+			w.text("(other)")
+		} else if m.Keyed() {
+			for k, part := range view.Flatten(m.Key, row.Key) {
+				if k > 0 {
+					w.raw(",")
+				}
+				w.value(part)
+			}
+		}
+		w.raw("],")
+		w.value(row.Value)
+		if row.AtLeast {
+			w.raw(`,"at least"`)
+		}
+		w.raw("]")
+	}
+	w.raw("]")
+}
+
+// value writes a value by its type: numbers as numbers, stacks as lists of function,
+// offset and module, the innermost first.
+func (w jsonWriter) value(v value.Value) {
+	list := func(vs []value.Value) {
+		w.raw("[")
+		for i, v := range vs {
+			if i > 0 {
+				w.raw(",")
+			}
+			w.value(v)
+		}
+		w.raw("]")
+	}
+	switch v := v.(type) {
+	case nil, value.Null:
+		w.raw("null")
+	case value.Int:
+		w.number(int64(v))
+	case value.Uint:
+		if v > math.MaxInt64 {
+			w.raw(`"` + strconv.FormatUint(uint64(v), 10) + `"`)
+			return
+		}
+		w.number(int64(v))
+	case value.Bool:
+		w.raw(strconv.FormatBool(bool(v)))
+	case value.Tuple:
+		list(v)
+	case value.Array:
+		list(v)
+	case value.Record:
+		w.raw("{")
+		for i, name := range v.Names {
+			if i > 0 {
+				w.raw(",")
+			}
+			w.text(name)
+			w.raw(":")
+			w.value(v.Values[i])
+		}
+		w.raw("}")
+	case value.Avg:
+		w.summary(v.Count, v.Total)
+	case value.Stats:
+		w.summary(v.Count, v.Total)
+	case value.Hist:
+		w.raw(`{"buckets":[`)
+		some := false
+		for _, b := range v.Buckets {
+			if b.Count == 0 {
+				continue
+			}
+			if some {
+				w.raw(",")
+			}
+			some = true
+			w.raw("[")
+			w.bound(b.Min, b.NoMin, b.Unsigned)
+			w.raw(",")
+			w.bound(b.Max, b.NoMax, b.Unsigned)
+			w.raw(",")
+			w.value(value.Uint(b.Count))
+			w.raw("]")
+		}
+		w.raw("]}")
+	case value.Series:
+		w.raw(`{"interval":`)
+		w.number(v.Interval)
+		w.raw(`,"points":[`)
+		for i, p := range v.Points {
+			if i > 0 {
+				w.raw(",")
+			}
+			w.raw("[")
+			w.number(p.Epoch)
+			w.raw(",")
+			w.number(p.Value)
+			w.raw("]")
+		}
+		w.raw("]}")
+	case *value.Stack:
+		w.stack(v)
+	default:
+		w.text(string(value.AppendText(nil, v)))
+	}
+}
+
+func (w jsonWriter) summary(count, total int64) {
+	w.raw(`{"count":`)
+	w.number(count)
+	w.raw(`,"total":`)
+	w.number(total)
+	w.raw("}")
+}
+
+func (w jsonWriter) bound(n int64, none, unsigned bool) {
+	switch {
+	case none:
+		w.raw("null")
+	case unsigned:
+		w.value(value.Uint(n))
+	default:
+		w.number(n)
+	}
+}
+
+func (w jsonWriter) stack(st *value.Stack) {
+	w.raw("[")
+	for i, f := range st.Named().Frames {
+		if i > 0 {
+			w.raw(",")
+		}
+		w.raw("[")
+		if f.Func != "" {
+			w.text(f.Func)
+		} else {
+			w.text("0x" + strconv.FormatUint(f.Addr, 16))
+		}
+		w.raw(",")
+		w.number(int64(f.Offset))
+		w.raw(",")
+		w.text(f.Module)
+		w.raw("]")
+	}
+	w.raw("]")
+}

@@ -1,0 +1,147 @@
+package export
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// Lines of key=value, as log collectors read them: events as they happen, maps at the end.
+var logfmt = Format{
+	Name: "logfmt", Ext: "log", Takes: Everything, Stamps: true, Stream: newLogfmt,
+	Doc: "lines of key=value: events as they happen, maps at the end",
+}
+
+type logfmtFeed struct {
+	w     *bufio.Writer
+	maps  map[*view.Map]bool
+	run   view.Run
+	sites map[*view.Site]int
+	last  map[*view.Map]view.Snapshot
+}
+
+func newLogfmt(w io.Writer, maps []*view.Map, _ Options) view.Feed {
+	f := &logfmtFeed{w: bufio.NewWriterSize(w, streamBuffer), maps: map[*view.Map]bool{}, sites: map[*view.Site]int{},
+		last: map[*view.Map]view.Snapshot{}}
+	for _, m := range maps {
+		f.maps[m] = true
+	}
+	return f
+}
+
+// Take writes an item. Lines are written out as soon as the run has caught up.
+func (f *logfmtFeed) Take(item view.Item) error {
+	switch it := item.(type) {
+	case view.Begin:
+		f.run.Begin = it
+		for i, s := range it.Script.Sites {
+			f.sites[s] = i
+		}
+	case view.Event:
+		f.event(&it)
+	case view.Snapshot:
+		if f.maps[it.Map] {
+			f.last[it.Map] = it
+		}
+	case view.Loss:
+		f.head(it)
+	case view.End:
+		for _, m := range f.run.Script.Maps {
+			if snap, ok := f.last[m]; ok {
+				f.table(m, &snap)
+			}
+		}
+		fmt.Fprintf(f.w, "time=%s script=%s end=%s status=%d lost=%d\n", wall(&f.run, it.Boot),
+			logText(f.run.Script.Name), it.Cause, it.Status, it.Loss.Records)
+		return f.w.Flush()
+	case view.Idle:
+		return f.w.Flush()
+	}
+	return nil
+}
+
+func (f *logfmtFeed) head(l view.Loss) {
+	fmt.Fprintf(f.w, "script=%s lost=%d\n", logText(f.run.Script.Name), l.Records)
+}
+
+func (f *logfmtFeed) event(ev *view.Event) {
+	fmt.Fprintf(f.w, "time=%s script=%s", wall(&f.run, ev.Boot), logText(f.run.Script.Name))
+	if ev.Site != nil {
+		fmt.Fprintf(f.w, " site=%d", f.sites[ev.Site])
+	}
+	if ev.Stamped {
+		fmt.Fprintf(f.w, " cpu=%d pid=%d tid=%d", ev.CPU, ev.PID, ev.TID)
+	}
+	for i, a := range ev.Args {
+		f.field(ev.Site.Args[i].Name, a)
+	}
+	fmt.Fprintf(f.w, " msg=%s\n", logText(strings.TrimSuffix(string(ev.Text), "\n")))
+}
+
+func (f *logfmtFeed) field(name string, v value.Value) {
+	f.w.WriteString(" " + name + "=" + logText(logValue(v)))
+}
+
+// table writes a line for each element of a map, and each bucket of a histogram.
+func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) {
+	for _, row := range sorted(snap.Rows) {
+		head := "map=" + m.Name
+		if row.Others > 0 {
+			head += " key=(other)"
+		} else if m.Keyed() {
+			for i, part := range view.Flatten(m.Key, row.Key) {
+				name := m.Keys[i].Name
+				if m.Keys[i].Frames != view.NoFrames {
+					name = m.Keys[i].Frames.String() + "_frames"
+				}
+				head += " " + name + "=" + logText(logValue(part))
+			}
+		}
+		switch v := row.Value.(type) {
+		case value.Hist:
+			for _, b := range v.Buckets {
+				if b.Count > 0 {
+					fmt.Fprintf(f.w, "%s bucket=%s count=%d\n", head, logText(b.Label), b.Count)
+				}
+			}
+			continue
+		case value.Avg:
+			fmt.Fprintf(f.w, "%s count=%d total=%d\n", head, v.Count, v.Total)
+		case value.Stats:
+			fmt.Fprintf(f.w, "%s count=%d total=%d\n", head, v.Count, v.Total)
+		case value.Series:
+			for _, p := range v.Points {
+				fmt.Fprintf(f.w, "%s interval=%d value=%d\n", head, p.Epoch*v.Interval, p.Value)
+			}
+		default:
+			fmt.Fprintf(f.w, "%s value=%s\n", head, logText(logValue(v)))
+		}
+	}
+}
+
+// logValue is the text of a value; of a stack that of folded stacks.
+func logValue(v value.Value) string {
+	if st, ok := v.(*value.Stack); ok {
+		return foldedStack(view.FramesOf(st), Options{})
+	}
+	return string(value.AppendText(nil, v))
+}
+
+// logText is a text as the value of a field, quoted if it has anything but letters.
+func logText(s string) string {
+	for _, r := range s {
+		if r <= ' ' || r == '"' || r == '=' || r == '\\' || r == 0x7f || r == utf8.RuneError || view.Acts(r) {
+			return strconv.QuoteToGraphic(s)
+		}
+	}
+	if s == "" {
+		return `""`
+	}
+	return s
+}
