@@ -114,12 +114,16 @@ type target struct {
 	opened *os.File  // by stream
 }
 
+// lookEvery is how often maps are read for files that show numbers over time.
+const lookEvery = 500 * time.Millisecond
+
 // A saver makes files of what a run says.
 type saver struct {
 	view.Recorder
 	script  *view.Script
 	options export.Options
 	targets []*target
+	often   bool // files are written while the run lasts, too
 
 	mu  sync.Mutex // of what follows, and of streams
 	err error
@@ -216,6 +220,7 @@ func (s *save) fileOf(m *view.Map) string {
 func (v *saver) prepare() error {
 	for _, t := range v.targets {
 		v.Events = v.Events || t.wantsEvents()
+		v.Past = v.Past || t.format.Past
 		if t.file != "" {
 			dir := filepath.Dir(t.file)
 			if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
@@ -246,6 +251,9 @@ func (t *target) wantsEvents() bool {
 // needs are those of all files.
 func (v *saver) needs(c *command) view.Needs {
 	n := view.Needs{Totals: !c.now, Events: v.Events, Every: c.saveEvery, Maps: []*view.Map{}}
+	if v.often = c.saveEvery > 0; v.Past && !v.often {
+		n.Every = lookEvery
+	}
 	for _, t := range v.targets {
 		for _, m := range t.maps {
 			if !slices.Contains(n.Maps, m) {
@@ -285,7 +293,9 @@ func (v *saver) Take(item view.Item) error {
 	}
 	switch item.(type) {
 	case view.Refreshed:
-		v.write(false)
+		if v.often {
+			v.write(false)
+		}
 	case view.End:
 		v.write(true)
 	}

@@ -24,6 +24,7 @@ type Format struct {
 	Binary bool   // is nothing for a terminal
 	Takes  Takes
 	Stamps bool // shows when and by whom events were sent
+	Past   bool // shows what maps held over time
 	// Write writes a run, of which only the given maps matter. It is nil of streams.
 	Write func(w io.Writer, r *view.Run, maps []*view.Map, o Options) error
 	// Stream makes a feed that writes what comes as it comes.
@@ -52,7 +53,7 @@ type Options struct {
 
 // Formats are all formats, in the order of the manual.
 func Formats() []*Format {
-	return []*Format{&flame, &svg, &folded, &pprof, &speedscope, &csv, &jsonl, &logfmt}
+	return []*Format{&flame, &svg, &folded, &pprof, &speedscope, &csv, &jsonl, &logfmt, &perfetto, &chrome}
 }
 
 // Find is the format of a name, nil if there is none.

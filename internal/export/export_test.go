@@ -2,9 +2,11 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	stdcsv "encoding/csv"
 	"encoding/json"
 	"encoding/xml"
@@ -107,8 +109,9 @@ func run(list names) *view.Run {
 			Text: []byte(name + "\n"), Args: []value.Value{value.Str(name), value.Int(-5)}})
 	}
 	for _, m := range maps {
-		r.Maps = append(r.Maps, view.Snapshot{Map: m, Seq: 1, Rows: rows[m], Totals: true, Complete: true})
+		r.Maps = append(r.Maps, view.Snapshot{Map: m, Seq: 1, Rows: rows[m], Totals: true, Complete: true, End: r.End.Boot})
 	}
+	r.Past = r.Maps
 	return r
 }
 
@@ -306,6 +309,47 @@ var readers = map[string]func(t *testing.T, data []byte){
 			t.Errorf("%d events, and %v", events, last)
 		}
 	},
+	"chrome": func(t *testing.T, data []byte) {
+		var trace struct {
+			TraceEvents []struct {
+				Name, Ph string
+				Ts, Dur  float64
+				Args     map[string]any
+			}
+		}
+		if err := json.Unmarshal(data, &trace); err != nil {
+			t.Fatal(err)
+		}
+		phases := map[string]int{}
+		for _, ev := range trace.TraceEvents {
+			if phases[ev.Ph]++; ev.Ts < 3.6e9-1000 || ev.Dur < 0 {
+				t.Errorf("%s at %f for %f", ev.Name, ev.Ts, ev.Dur)
+			}
+		}
+		if phases["i"] != len(hostile) || phases["X"] != 0 || phases["C"] == 0 {
+			t.Errorf("%v", phases)
+		}
+	},
+	"perfetto": func(t *testing.T, data []byte) {
+		packets := fields(t, data)[1]
+		kinds := map[uint64]int{}
+		for _, p := range packets {
+			f := fields(t, p.bytes)
+			if f[8] != nil && f[8][0].n < uint64(59*time.Minute) {
+				t.Errorf("a packet at %d", f[8][0].n)
+			}
+			for _, ev := range f[11] {
+				kinds[fields(t, ev.bytes)[9][0].n]++
+			}
+		}
+		if kinds[perfettoInstant] != len(hostile) || kinds[perfettoCounter] == 0 ||
+			kinds[perfettoSliceBegin] != kinds[perfettoSliceEnd] {
+			t.Errorf("%v", kinds)
+		}
+		if text := strings.ToValidUTF8(string(data), ""); strings.Contains(text, "\x1b]0") {
+			t.Error("it has an escape sequence")
+		}
+	},
 	"logfmt": func(t *testing.T, data []byte) {
 		field := regexp.MustCompile(`^[A-Za-z_]\w*=("(\\.|[^"\\])*"|[^ "=]*)( |$)`)
 		for line := range strings.Lines(string(data)) {
@@ -319,6 +363,104 @@ var readers = map[string]func(t *testing.T, data []byte){
 		}
 	},
 	"speedscope": func(t *testing.T, data []byte) { readSpeedscope(t, data) },
+}
+
+// A wireField is a field of a protobuf message.
+type wireField struct {
+	n     uint64
+	bytes []byte
+}
+
+// fields are those of a message, by number.
+func fields(t *testing.T, data []byte) map[int][]wireField {
+	t.Helper()
+	out := map[int][]wireField{}
+	for len(data) > 0 {
+		tag, n := binary.Uvarint(data)
+		if n <= 0 {
+			t.Fatal("a bad tag")
+		}
+		data = data[n:]
+		f := wireField{}
+		switch tag & 7 {
+		case varint:
+			f.n, n = binary.Uvarint(data)
+			if n <= 0 {
+				t.Fatal("a bad number")
+			}
+		case fixed64:
+			f.n, n = binary.LittleEndian.Uint64(data), 8
+		case length:
+			size, k := binary.Uvarint(data)
+			if k <= 0 || uint64(len(data)-k) < size {
+				t.Fatal("a bad length")
+			}
+			f.bytes, n = data[k:k+int(size)], k+int(size)
+		default:
+			t.Fatalf("wire type %d", tag&7)
+		}
+		data = data[n:]
+		out[int(tag>>3)] = append(out[int(tag>>3)], f)
+	}
+	return out
+}
+
+// TestTraces has lengths of time drawn where they were, each thread's within each other.
+func TestTraces(t *testing.T) {
+	r := run(names{"main"})
+	site := r.Script.Sites[0]
+	site.Args[1].Unit = view.Microseconds
+	r.Events = nil
+	for _, ev := range []struct{ end, length int64 }{{100, 50}, {80, 10}, {90, 60}, {300, 100}, {300, 0}, {301, -1}} {
+		e := view.Event{Site: site, Boot: time.Hour + time.Duration(ev.end)*time.Microsecond, Stamped: true, PID: 7, TID: 8,
+			Args: []value.Value{value.Str("x"), value.Int(ev.length)}}
+		r.Events = append(r.Events, e)
+	}
+	r.Loss.Records = 3
+	depth, most := map[uint64]int{}, 0
+	type moment struct {
+		time, track uint64
+		step        int
+	}
+	var moments []moment
+	instants := 0
+	for _, p := range fields(t, written(t, Find("perfetto"), r, nil))[1] {
+		f := fields(t, p.bytes)
+		for _, ev := range f[11] {
+			e := fields(t, ev.bytes)
+			switch e[9][0].n {
+			case perfettoSliceBegin:
+				moments = append(moments, moment{f[8][0].n, e[11][0].n, 1})
+			case perfettoSliceEnd:
+				moments = append(moments, moment{f[8][0].n, e[11][0].n, -1})
+			case perfettoInstant:
+				instants++
+			}
+		}
+	}
+	slices.SortStableFunc(moments, func(a, b moment) int { return cmp.Compare(a.time, b.time) })
+	for _, m := range moments {
+		depth[m.track] += m.step
+		if depth[m.track] < 0 {
+			t.Errorf("track %d ends at %d what has not begun", m.track, m.time)
+		}
+		most = max(most, depth[m.track])
+	}
+	for track, d := range depth {
+		if d != 0 {
+			t.Errorf("track %d does not end", track)
+		}
+	}
+	if most != 2 || len(depth) != 3 || instants != 1 || len(moments) != 12 {
+		t.Errorf("depth %d, %d tracks, %d moments, %d instants", most, len(depth), len(moments), instants)
+	}
+	text := string(written(t, Find("chrome"), r, nil))
+	for _, want := range []string{`"ph":"X","ts":3600000050,"dur":50,"pid":7,"tid":8,"args":{"what":"x","n":50}`,
+		`"ph":"X","ts":3600000300,"dur":0,`, `"name":"lost"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %s in\n%s", want, text)
+		}
+	}
 }
 
 // pprofText is what the tool of Go prints of a profile.

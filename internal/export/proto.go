@@ -1,14 +1,18 @@
 package export
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // A message is a protobuf message that is being written: fields by their numbers, as the
 // encoding has them. Zero values are left out.
 type message []byte
 
 const (
-	varint = 0
-	length = 2 // a length and as many bytes
+	varint  = 0
+	fixed64 = 1
+	length  = 2 // a length and as many bytes
 )
 
 func (m *message) tag(field, wire int) {
@@ -51,3 +55,11 @@ func (m *message) numbers(field int, list []uint64) {
 	}
 	m.bytes(field, b)
 }
+
+// double writes a floating-point number.
+func (m *message) double(field int, x float64) {
+	m.tag(field, fixed64)
+	*m = binary.LittleEndian.AppendUint64(*m, math.Float64bits(x))
+}
+
+func appendVarint(m message, n uint64) message { return binary.AppendUvarint(m, n) }

@@ -145,6 +145,27 @@ func (m *Map) weights(v value.Value) []int64 {
 	return nil
 }
 
+// Count is what a value counts: how many values a summary or a histogram has, else the
+// number itself; 0 if it is none.
+func (m *Map) Count(v value.Value) int64 {
+	if w := m.weights(v); len(w) > 0 {
+		return w[0]
+	}
+	return 0
+}
+
+// Weigh is what a value weighs in pictures, 0 if it is no number.
+func (m *Map) Weigh(v value.Value) int64 {
+	w := m.weights(v)
+	switch {
+	case len(w) == 0:
+		return 0
+	case m.Weight == TotalWeight:
+		return w[1]
+	}
+	return w[0]
+}
+
 func (m *Map) timed(n int64) []int64 {
 	if m.Period > 0 && m.Weight == ValueWeight {
 		return []int64{n, n * int64(m.Period)}

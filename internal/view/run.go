@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 )
@@ -10,6 +11,7 @@ type Run struct {
 	Begin
 	Attached Attached
 	Maps     []Snapshot // the last of each map, in the order of Script.Maps
+	Past     []Snapshot // earlier ones, thinned out, if they were wanted
 	Events   []Event    // if they were wanted
 	Dropped  uint64     // events that there was no room to keep
 	Loss     Loss
@@ -33,6 +35,7 @@ const maxEvents = 1 << 20
 // goroutine.
 type Recorder struct {
 	Events bool // are kept, up to a million
+	Past   bool // so are snapshots, with the rows that weigh most
 
 	mu   sync.Mutex
 	run  Run
@@ -52,7 +55,9 @@ func (r *Recorder) Take(item Item) error {
 		if r.maps == nil {
 			r.maps = map[*Map]Snapshot{}
 		}
-		r.maps[it.Map] = it
+		if r.maps[it.Map] = it; r.Past {
+			r.remember(it)
+		}
 	case Event:
 		switch {
 		case !r.Events:
@@ -69,13 +74,40 @@ func (r *Recorder) Take(item Item) error {
 	return nil
 }
 
+// Bounds of what is kept of the past: snapshots of all maps, and rows of each.
+const (
+	maxPast     = 4096
+	maxPastRows = 20
+)
+
+// remember keeps a snapshot. When there are too many, every other one goes.
+func (r *Recorder) remember(s Snapshot) {
+	if len(s.Rows) > maxPastRows {
+		s.Rows = slices.Clone(s.Rows)
+		slices.SortStableFunc(s.Rows, func(a, b Row) int { return cmp.Compare(s.Map.Weigh(b.Value), s.Map.Weigh(a.Value)) })
+		s.Rows = slices.Clone(s.Rows[:maxPastRows])
+	}
+	r.run.Past = append(r.run.Past, s)
+	if len(r.run.Past) < maxPast {
+		return
+	}
+	var kept []Snapshot
+	for _, s := range r.run.Past {
+		if s.Seq%2 == 0 {
+			s.Seq /= 2
+			kept = append(kept, s)
+		}
+	}
+	r.run.Past = kept
+}
+
 // Run is what has been said so far. It does not change any more.
 func (r *Recorder) Run() *Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := r.run
 	out.Events = slices.Clip(out.Events)
-	out.Maps = nil
+	out.Maps, out.Past = nil, slices.Clone(out.Past)
 	if out.Script == nil {
 		return &out
 	}

@@ -478,6 +478,7 @@ func (d *deriver) finishSites() {
 	})
 	fieldSeen := false
 	for _, s := range d.sites {
+		s.units(d.dims)
 		s.finish()
 		if s.inBegin && len(s.Args) == 0 && !fieldSeen {
 			s.Header = true

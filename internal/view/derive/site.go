@@ -19,6 +19,13 @@ type site struct {
 	names   []string // by the first copy, "" where copies disagree
 	args    []view.Element
 	index   []int
+	exprs   []operand // of each of args, by the first copy; the zero value of what was taken apart
+}
+
+// An operand is an expression in its copy of a probe.
+type operand struct {
+	info *check.Info
+	expr syntax.Expr
 }
 
 // site notes one copy of a call that emits.
@@ -80,7 +87,7 @@ func (s *site) field(info *check.Info, e syntax.Expr, t types.Type, index int, a
 		l := leafOf(t)
 		l.Name = names[0].text
 		s.args, s.index = append(s.args, l), append(s.index, index)
-		s.names = append(s.names, l.Name)
+		s.names, s.exprs = append(s.names, l.Name), append(s.exprs, operand{info, e})
 		return
 	}
 	flat := flatten(names, t)
@@ -90,7 +97,28 @@ func (s *site) field(info *check.Info, e syntax.Expr, t types.Type, index int, a
 			text = flat[i]
 		}
 		s.args, s.index = append(s.args, l.Element), append(s.index, i)
-		s.names = append(s.names, text)
+		s.names, s.exprs = append(s.names, text), append(s.exprs, operand{})
+	}
+}
+
+// units says what lengths of time the arguments are, by their expressions or else by their
+// names.
+func (s *site) units(d *dims) {
+	for i := range s.args {
+		a := &s.args[i]
+		if a.Kind != view.Gauge {
+			continue
+		}
+		dim := dim{}
+		if s.exprs[i].expr != nil {
+			dim = d.of(s.exprs[i].info, s.exprs[i].expr)
+		}
+		switch dim.kind {
+		case span:
+			a.Unit = dim.unit()
+		case unknown, plain:
+			a.Unit = view.UnitOfName(s.names[i])
+		}
 	}
 }
 

@@ -1,0 +1,83 @@
+package export
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// The trace event format of Chrome, JSON. Perfetto is exacter: times here are microseconds.
+var chrome = Format{
+	Name: "chrome", Ext: "json", Takes: Everything, Stamps: true, Past: true, Write: writeChrome,
+	Doc: "events and numbers over time as trace events, for chrome://tracing, Perfetto, Firefox Profiler",
+}
+
+func writeChrome(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
+	w := jsonWriter{bufio.NewWriter(out)}
+	w.raw(`{"displayTimeUnit":"ns","otherData":{"version":`)
+	w.text("hawk " + o.Version)
+	w.raw(`,"script":`)
+	w.text(view.Line(r.Script.Name))
+	w.raw(`,"start":`)
+	w.text(wall(r, r.Boot))
+	w.raw(`},"traceEvents":[`)
+	first := true
+	begin := func(name, phase string, at time.Duration) {
+		if !first {
+			w.raw(",")
+		}
+		first = false
+		w.raw("\n" + `{"name":`)
+		w.text(name)
+		w.raw(`,"ph":"` + phase + `","ts":` + micros(at))
+	}
+	for _, ev := range traceEvents(r) {
+		if ev.length >= 0 {
+			begin(ev.name, "X", ev.begin())
+			w.raw(`,"dur":` + micros(ev.length))
+		} else {
+			begin(ev.name, "i", ev.Boot)
+			w.raw(`,"s":"t"`)
+		}
+		w.raw(`,"pid":`)
+		w.int(int64(ev.PID))
+		w.raw(`,"tid":`)
+		w.int(int64(ev.TID))
+		w.raw(`,"args":{`)
+		for i, a := range ev.Args {
+			if i > 0 {
+				w.raw(",")
+			}
+			w.text(ev.Site.Args[i].Name)
+			w.raw(":")
+			w.value(a)
+		}
+		w.raw("}}")
+	}
+	for _, t := range counterTracks(r, maps) {
+		for _, p := range t.points {
+			begin(t.name, "C", p.at)
+			w.raw(`,"pid":0,"args":{"value":` + strconv.FormatFloat(p.value, 'g', -1, 64) + "}}")
+		}
+	}
+	if n := r.Loss.Records; n > 0 && r.End != nil {
+		begin("lost", "X", r.Boot)
+		w.raw(`,"dur":` + micros(r.End.Boot-r.Boot) + `,"pid":0,"tid":0,"args":{"events":`)
+		w.number(int64(n))
+		w.raw("}}")
+	}
+	w.raw("]}\n")
+	return w.Flush()
+}
+
+// micros is a time in microseconds, without loss.
+func micros(d time.Duration) string {
+	text := strconv.FormatInt(int64(d/1000), 10)
+	if rest := d % 1000; rest > 0 {
+		text += "." + strconv.FormatInt(int64(1000+rest), 10)[1:]
+	}
+	return text
+}

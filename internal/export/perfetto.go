@@ -1,0 +1,220 @@
+package export
+
+import (
+	"bufio"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// A trace of Perfetto: TracePackets with TrackEvents, protos/perfetto/trace. Times are
+// those of the boot clock, tied to the clock on the wall by a snapshot of both.
+var perfetto = Format{
+	Name: "perfetto", Ext: "perfetto-trace", Takes: Everything, Binary: true, Stamps: true, Past: true,
+	Write: writePerfetto,
+	Doc:   "events on the tracks of their threads, and numbers over time, for ui.perfetto.dev",
+}
+
+// Numbers of Perfetto's own.
+const (
+	perfettoRealtime   = 1 // BuiltinClock
+	perfettoBoot       = 6
+	perfettoSliceBegin = 1 // TrackEvent.Type
+	perfettoSliceEnd   = 2
+	perfettoInstant    = 3
+	perfettoCounter    = 4
+	perfettoSequence   = 1 // trusted_packet_sequence_id
+	perfettoFirst      = 1 // SEQ_INCREMENTAL_STATE_CLEARED
+)
+
+// A perfettoWriter writes packets. Tracks are made when something is first on them.
+type perfettoWriter struct {
+	*bufio.Writer
+	next    uint64            // number of a track
+	threads map[uint64]uint64 // tracks by process and thread
+	names   map[string]uint64 // tracks by name
+	some    bool              // a packet was written
+}
+
+func writePerfetto(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
+	w := &perfettoWriter{Writer: bufio.NewWriter(out), threads: map[uint64]uint64{}, names: map[string]uint64{}}
+	w.clocks(r)
+	var slices []traceEvent
+	for _, ev := range traceEvents(r) {
+		if ev.length >= 0 {
+			slices = append(slices, ev)
+			continue
+		}
+		w.event(ev.Boot, perfettoInstant, w.thread(ev.Event), ev.name, ev.Event)
+	}
+	w.slices(slices)
+	for _, t := range counterTracks(r, maps) {
+		track := w.named(t.name, true)
+		for _, p := range t.points {
+			w.counter(p, track)
+		}
+	}
+	if n := r.Loss.Records; n > 0 && r.End != nil {
+		track := w.named("lost", false)
+		w.event(r.Boot, perfettoSliceBegin, track, grouped(int64(n))+" events lost", nil)
+		w.event(r.End.Boot, perfettoSliceEnd, track, "", nil)
+	}
+	return w.Flush()
+}
+
+// packet writes a packet of the one sequence.
+func (w *perfettoWriter) packet(at time.Duration, fill func(m *message)) {
+	var m message
+	m.uint(8, uint64(at)) // timestamp
+	m.uint(58, perfettoBoot)
+	m.uint(10, perfettoSequence)
+	if !w.some {
+		m.uint(13, perfettoFirst)
+		w.some = true
+	}
+	fill(&m)
+	var trace message
+	trace.bytes(1, m)
+	w.Write(trace)
+}
+
+// clocks ties the boot clock to that on the wall.
+func (w *perfettoWriter) clocks(r *view.Run) {
+	var both message
+	for _, c := range []struct{ id, ns uint64 }{
+		{perfettoBoot, uint64(r.Boot)}, {perfettoRealtime, uint64(r.Wall.UnixNano())},
+	} {
+		var m message
+		m.uint(1, c.id)
+		m.uint(2, c.ns)
+		both.bytes(1, m)
+	}
+	w.packet(r.Boot, func(m *message) { m.bytes(6, both) })
+}
+
+// slices writes lengths of time such that those of a track nest: one that begins within
+// another and ends after it has a track of its own.
+func (w *perfettoWriter) slices(list []traceEvent) {
+	type lane struct {
+		track uint64
+		open  []time.Duration // ends, the innermost last
+	}
+	lanes := map[uint64][]*lane{} // by the track of the thread
+	closeUntil := func(l *lane, at time.Duration) {
+		for n := len(l.open); n > 0 && l.open[n-1] <= at; n-- {
+			w.event(l.open[n-1], perfettoSliceEnd, l.track, "", nil)
+			l.open = l.open[:n-1]
+		}
+	}
+	for i := range list {
+		ev := &list[i]
+		thread := w.thread(ev.Event)
+		var at *lane
+		for _, l := range lanes[thread] {
+			closeUntil(l, ev.begin())
+			if n := len(l.open); at == nil && (n == 0 || l.open[n-1] >= ev.Boot) {
+				at = l
+			}
+		}
+		if at == nil {
+			at = &lane{track: thread}
+			if n := len(lanes[thread]); n > 0 {
+				at.track = w.named("overlapping "+strconv.Itoa(ev.TID)+" "+strconv.Itoa(n), false)
+			}
+			lanes[thread] = append(lanes[thread], at)
+		}
+		w.event(ev.begin(), perfettoSliceBegin, at.track, ev.name, ev.Event)
+		at.open = append(at.open, ev.Boot)
+	}
+	for _, of := range lanes {
+		for _, l := range of {
+			closeUntil(l, math.MaxInt64)
+		}
+	}
+}
+
+// thread is the track of the thread that sent an event.
+func (w *perfettoWriter) thread(ev *view.Event) uint64 {
+	if !ev.Stamped {
+		return w.named("events", false)
+	}
+	key := uint64(ev.PID)<<32 | uint64(uint32(ev.TID))
+	if n, ok := w.threads[key]; ok {
+		return n
+	}
+	w.next++
+	w.threads[key] = w.next
+	var thread message
+	thread.int(1, int64(ev.PID))
+	thread.int(2, int64(ev.TID))
+	if ev.Site != nil {
+		for i, a := range ev.Site.Args {
+			if a.Name == "comm" && i < len(ev.Args) {
+				thread.text(5, view.Line(string(value.AppendText(nil, ev.Args[i]))))
+			}
+		}
+	}
+	var track message
+	track.uint(1, w.next)
+	track.bytes(4, thread)
+	w.packet(ev.Boot, func(m *message) { m.bytes(60, track) })
+	return w.next
+}
+
+// named is a track of a name.
+func (w *perfettoWriter) named(name string, counter bool) uint64 {
+	if n, ok := w.names[name]; ok {
+		return n
+	}
+	w.next++
+	w.names[name] = w.next
+	var track message
+	track.uint(1, w.next)
+	track.text(2, name)
+	if counter {
+		track.bytes(8, nil)
+	}
+	w.packet(0, func(m *message) { m.bytes(60, track) })
+	return w.next
+}
+
+// event writes what happens on a track.
+func (w *perfettoWriter) event(at time.Duration, kind, track uint64, name string, ev *view.Event) {
+	var m message
+	m.uint(9, kind)
+	m.uint(11, track)
+	m.text(22, "hawk")
+	m.text(23, name)
+	if ev != nil {
+		for i, a := range ev.Args {
+			var note message
+			note.text(10, ev.Site.Args[i].Name)
+			switch v := a.(type) {
+			case value.Int:
+				note.tag(4, varint)
+				note = appendVarint(note, uint64(v))
+			case value.Uint:
+				note.tag(3, varint)
+				note = appendVarint(note, uint64(v))
+			case *value.Stack:
+				note.text(6, foldedStack(view.FramesOf(v), Options{}))
+			default:
+				note.text(6, view.Line(string(value.AppendText(nil, v))))
+			}
+			m.bytes(4, note)
+		}
+	}
+	w.packet(at, func(p *message) { p.bytes(11, m) })
+}
+
+func (w *perfettoWriter) counter(p counterPoint, track uint64) {
+	var m message
+	m.uint(9, perfettoCounter)
+	m.uint(11, track)
+	m.double(44, p.value)
+	w.packet(p.at, func(pk *message) { pk.bytes(11, m) })
+}

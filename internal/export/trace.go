@@ -1,0 +1,202 @@
+package export
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// A traceEvent is an event as tools that show times draw it: a moment, or a length of
+// time that ends there.
+type traceEvent struct {
+	*view.Event
+	name   string
+	length time.Duration // -1: none
+}
+
+// traceEvents are the events of a run, by the time at which they begin.
+func traceEvents(r *view.Run) []traceEvent {
+	out := make([]traceEvent, 0, len(r.Events))
+	for i := range r.Events {
+		ev := &r.Events[i]
+		out = append(out, traceEvent{ev, siteName(ev.Site), lengthOf(ev)})
+	}
+	slices.SortStableFunc(out, func(a, b traceEvent) int { return cmp.Compare(a.begin(), b.begin()) })
+	return out
+}
+
+func (e *traceEvent) begin() time.Duration { return e.Boot - max(e.length, 0) }
+
+// siteName is the format up to its first conversion, or else the probe.
+func siteName(s *view.Site) string {
+	if s == nil {
+		return "hawk"
+	}
+	text, _, _ := strings.Cut(s.Format, "%")
+	if text = strings.TrimSpace(text); text == "" && len(s.Probes) > 0 {
+		text = s.Probes[0]
+	}
+	if text == "" {
+		text = s.Builtin
+	}
+	return view.Line(text)
+}
+
+// lengthOf is the first argument that is a length of time; -1 if there is none.
+func lengthOf(ev *view.Event) time.Duration {
+	scale := map[view.Unit]time.Duration{view.Nanoseconds: 1, view.Microseconds: time.Microsecond,
+		view.Milliseconds: time.Millisecond, view.Seconds: time.Second}
+	for i, a := range ev.Args {
+		by := scale[ev.Site.Args[i].Unit]
+		if by == 0 {
+			continue
+		}
+		n := int64(0)
+		switch v := a.(type) {
+		case value.Int:
+			n = int64(v)
+		case value.Uint:
+			n = int64(min(v, 1<<62))
+		default:
+			continue
+		}
+		if n >= 0 && n <= int64(1<<62)/int64(by) {
+			return time.Duration(n) * by
+		}
+	}
+	return -1
+}
+
+// A counterPoint is what a counter shows from some time on.
+type counterPoint struct {
+	at    time.Duration
+	value float64
+}
+
+// A counterTrack is a number over time.
+type counterTrack struct {
+	name   string
+	points []counterPoint
+}
+
+// maxTracks is how many keys of a map have a counter of their own.
+const maxTracks = 20
+
+// counterTracks are the maps of a run over time: counters by how fast they grow, per
+// second, gauges by what they are, histograms by the bound below which half and 99 of 100
+// of what came since lie.
+func counterTracks(r *view.Run, maps []*view.Map) []counterTrack {
+	var order []string
+	tracks := map[string]*counterTrack{}
+	put := func(name string, p counterPoint) {
+		t := tracks[name]
+		if t == nil {
+			t = &counterTrack{name: name}
+			tracks[name], order = t, append(order, name)
+		}
+		t.points = append(t.points, p)
+	}
+	for _, m := range maps {
+		last := map[string]value.Value{}
+		before := r.Boot
+		shown := 0
+		for _, snap := range r.Past {
+			if snap.Map != m {
+				continue
+			}
+			elapsed := (snap.End - before).Seconds()
+			for _, row := range snap.Rows {
+				name := m.Name
+				if m.Keyed() && row.Others == 0 {
+					name += "[" + view.Line(string(value.AppendKey(nil, plainKey(row.Key)))) + "]"
+				} else if row.Others > 0 {
+					name += "[(other)]"
+				}
+				if _, known := last[name]; !known {
+					if shown == maxTracks {
+						continue
+					}
+					shown++
+				}
+				pointsOf(m, name, snap.End, elapsed, last[name], row.Value, put)
+				last[name] = row.Value
+			}
+			before = snap.End
+		}
+	}
+	out := make([]counterTrack, len(order))
+	for i, name := range order {
+		out[i] = *tracks[name]
+	}
+	return out
+}
+
+// plainKey is a key whose stacks are one line.
+func plainKey(v value.Value) value.Value {
+	switch v := v.(type) {
+	case *value.Stack:
+		return value.Text(foldedStack(view.FramesOf(v), Options{}))
+	case value.Tuple:
+		out := make(value.Tuple, len(v))
+		for i := range v {
+			out[i] = plainKey(v[i])
+		}
+		return out
+	}
+	return v
+}
+
+// pointsOf shows what became of a value since it was seen last.
+func pointsOf(m *view.Map, name string, at time.Duration, elapsed float64, old, now value.Value,
+	put func(string, counterPoint)) {
+	rate := func(suffix string, was, is int64) {
+		if elapsed > 0 {
+			put(name+suffix, counterPoint{at, float64(max(is-was, 0)) / elapsed})
+		}
+	}
+	switch v := now.(type) {
+	case value.Int, value.Uint:
+		if m.Kind == view.Counter {
+			rate("/s", m.Count(old), m.Count(now))
+		} else {
+			put(name, counterPoint{at, float64(m.Count(now))})
+		}
+	case value.Avg, value.Stats:
+		rate(" count/s", m.Count(old), m.Count(now))
+	case value.Hist:
+		was, _ := old.(value.Hist)
+		rate(" count/s", m.Count(old), m.Count(now))
+		for _, p := range []struct {
+			name  string
+			share float64
+		}{{" p50", .5}, {" p99", .99}} {
+			if bound, ok := bound(was, v, p.share); ok {
+				put(name+p.name, counterPoint{at, float64(bound)})
+			}
+		}
+	}
+}
+
+// bound is the upper bound of the bucket with the value of a rank among what came between
+// two looks at a histogram; ok is false if nothing came, or it has no bound.
+func bound(old, now value.Hist, share float64) (n int64, ok bool) {
+	counts := make([]uint64, len(now.Buckets))
+	total := uint64(0)
+	for i, b := range now.Buckets {
+		if counts[i] = b.Count; i < len(old.Buckets) && old.Buckets[i].Count <= b.Count {
+			counts[i] -= old.Buckets[i].Count
+		}
+		total += counts[i]
+	}
+	seen := uint64(0)
+	for i, c := range counts {
+		if seen += c; c > 0 && float64(seen) >= share*float64(total) {
+			return now.Buckets[i].Max, !now.Buckets[i].NoMax
+		}
+	}
+	return 0, false
+}
