@@ -23,7 +23,7 @@ const order = `
 	regalloc opt codegen
 	value unpack feed
 	view
-	export
+	export diff
 	object
 	output tool
 	builtin builtin/kernel builtin/show builtin/table reference

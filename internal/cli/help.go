@@ -33,6 +33,7 @@ USAGE:
     hawk -l [PATTERN | FILE]      list probes
     hawk serve --stdio            answer requests of another program (docs/library.md)
     hawk tplist                   list tracepoints; with -l FILE or -p PID marks
+    hawk diff OLD NEW             compare the profiles of two runs
     hawk usdt gc                  remove files of marks that ended programs have left
 
 `)

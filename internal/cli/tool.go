@@ -19,7 +19,7 @@ import (
 )
 
 // commandWords are the commands: first operands that are neither a tool nor a file.
-var commandWords = []string{"tools", "help", "tplist", "usdt"}
+var commandWords = []string{"tools", "help", "tplist", "usdt", "diff"}
 
 func findWord(name string) func(c *command, args []string) int {
 	switch name {
@@ -31,6 +31,8 @@ func findWord(name string) func(c *command, args []string) int {
 		return (*command).marks
 	case "tplist":
 		return (*command).tplist
+	case "diff":
+		return (*command).diff
 	}
 	return nil
 }

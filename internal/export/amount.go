@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// Amount is a number with its unit as people read it.
+func Amount(n int64, unit string) string { return amount(n, unit) }
+
 // amount is a number with its unit as people read it: 12.3k, 1.23 ms, 4.5 MiB.
 func amount(n int64, unit string) string {
 	x := float64(n)

@@ -109,7 +109,8 @@ func run(list names) *view.Run {
 			Text: []byte(name + "\n"), Args: []value.Value{value.Str(name), value.Int(-5)}})
 	}
 	for _, m := range maps {
-		r.Maps = append(r.Maps, view.Snapshot{Map: m, Seq: 1, Rows: rows[m], Totals: true, Complete: true, End: r.End.Boot})
+		r.Maps = append(r.Maps, view.Snapshot{Map: m, Seq: 1, Rows: rows[m], Totals: true, Complete: true,
+			End: r.End.Boot})
 	}
 	r.Past = r.Maps
 	return r
@@ -264,7 +265,8 @@ var readers = map[string]func(t *testing.T, data []byte){
 	},
 	"flame": func(t *testing.T, data []byte) {
 		page := string(data)
-		for what, n := range map[string]int{"<script": 2, "</script": 2, "<style": 1, "<img": 0, "<b>": 0, "<noscript": 1} {
+		for what, n := range map[string]int{"<script": 2, "</script": 2, "<style": 1, "<img": 0, "<b>": 0,
+			"<noscript": 1} {
 			if got := strings.Count(page, what); got != n {
 				t.Errorf("it has %d %s, not %d", got, what, n)
 			}
@@ -412,7 +414,8 @@ func TestTraces(t *testing.T) {
 	site.Args[1].Unit = view.Microseconds
 	r.Events = nil
 	for _, ev := range []struct{ end, length int64 }{{100, 50}, {80, 10}, {90, 60}, {300, 100}, {300, 0}, {301, -1}} {
-		e := view.Event{Site: site, Boot: time.Hour + time.Duration(ev.end)*time.Microsecond, Stamped: true, PID: 7, TID: 8,
+		at := time.Hour + time.Duration(ev.end)*time.Microsecond
+		e := view.Event{Site: site, Boot: at, Stamped: true, PID: 7, TID: 8,
 			Args: []value.Value{value.Str("x"), value.Int(ev.length)}}
 		r.Events = append(r.Events, e)
 	}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -38,6 +39,10 @@ func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	for i, p := range all {
 		tries[i] = view.NewTrie(p, func(f *view.FrameAt) string { return frameName(f, o) })
 	}
+	length := time.Duration(0)
+	if r.End != nil {
+		length = r.End.Boot - r.Boot
+	}
 	var data bytes.Buffer
 	j := jsonWriter{bufio.NewWriter(&data)}
 	j.raw(`{"profiles":[`)
@@ -45,7 +50,7 @@ func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 		if i > 0 {
 			j.raw(",")
 		}
-		j.trie(t, title(all[i].Map))
+		j.trie(t, title(all[i].Map), length, -1)
 	}
 	j.raw("]}")
 	if err := j.Flush(); err != nil {
@@ -84,7 +89,8 @@ func aboutRun(r *view.Run, all []*view.Profile) string {
 	}
 	for _, p := range all {
 		if n := unfollowed(p); n > 0 {
-			parts = append(parts, p.Map.Name+": "+percent(n, p.Total())+" in stacks that were not followed to their end")
+			parts = append(parts, p.Map.Name+": "+percent(n, p.Total())+
+				" in stacks that were not followed to their end")
 		}
 		if p.Omitted > 0 {
 			parts = append(parts, p.Map.Name+": "+grouped(int64(p.Omitted))+" rows below zero left out")
@@ -99,8 +105,29 @@ func aboutRun(r *view.Run, all []*view.Profile) string {
 	return strings.Join(parts, " · ")
 }
 
-// trie writes a tree: names once, nodes as lists beside each other.
-func (w jsonWriter) trie(t *view.Trie, title string) {
+// WriteDiff writes the flame graph of a tree whose second value is what was there before.
+func WriteDiff(w io.Writer, t *view.Trie, heading, about, version string) error {
+	var data bytes.Buffer
+	j := jsonWriter{bufio.NewWriter(&data)}
+	j.raw(`{"profiles":[`)
+	j.trie(t, heading, 0, 1)
+	j.raw("]}")
+	if err := j.Flush(); err != nil {
+		return err
+	}
+	heading = view.Line(heading)
+	page := &page{title: heading, heading: heading, about: view.Line(about), body: flameBody, style: flameStyle,
+		script: flameScript, data: data.Bytes()}
+	return page.write(w, Options{Version: version})
+}
+
+// trie writes a tree: names once, nodes as lists beside each other. From value old on, if
+// it is none of -1, values are those of a run before.
+func (w jsonWriter) trie(t *view.Trie, title string, length time.Duration, old int) {
+	now := len(t.Types)
+	if old >= 0 {
+		now = old
+	}
 	list := func(key string, n int, write func(i int)) {
 		w.raw(",")
 		w.key(key)
@@ -115,9 +142,11 @@ func (w jsonWriter) trie(t *view.Trie, title string) {
 	}
 	w.raw("\n{" + `"title":`)
 	w.text(title)
+	w.raw(`,"nanoseconds":`)
+	w.int(int64(length))
 	w.raw(`,"primary":`)
 	w.int(int64(t.Primary))
-	list("types", len(t.Types), func(i int) {
+	list("types", now, func(i int) {
 		w.raw(`{"name":`)
 		w.text(t.Types[i].Name)
 		w.raw(`,"unit":`)
@@ -128,16 +157,22 @@ func (w jsonWriter) trie(t *view.Trie, title string) {
 	list("kinds", len(t.Kinds), func(i int) { w.int(int64(t.Kinds[i])) })
 	list("parent", len(t.Nodes), func(i int) { w.int(int64(t.Nodes[i].Parent)) })
 	list("name", len(t.Nodes), func(i int) { w.int(int64(t.Nodes[i].Name)) })
-	list("self", len(t.Types), func(k int) {
-		w.raw("[")
-		for i := range t.Nodes {
-			if i > 0 {
-				w.raw(",")
+	values := func(from int) func(k int) {
+		return func(k int) {
+			w.raw("[")
+			for i := range t.Nodes {
+				if i > 0 {
+					w.raw(",")
+				}
+				w.int(t.Nodes[i].Self[from+k])
 			}
-			w.int(t.Nodes[i].Self[k])
+			w.raw("]")
 		}
-		w.raw("]")
-	})
+	}
+	list("self", now, values(0))
+	if old >= 0 {
+		list("old", len(t.Types)-old, values(old))
+	}
 	w.raw("}")
 }
 
@@ -231,8 +266,8 @@ func (p *page) write(out io.Writer, o Options) error {
 		"img-src data:; base-uri 'none'; form-action 'none'\">\n"+
 		"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"+
 		"<meta name=\"generator\" content=\"hawk %s\">\n<link rel=\"icon\" href=\"data:,\">\n"+
-		"<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", digest(p.script), digest(p.style), xmlText(o.Version),
-		xmlText(p.title), p.style)
+		"<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n", digest(p.script), digest(p.style),
+		xmlText(o.Version), xmlText(p.title), p.style)
 	fmt.Fprintf(w, "<header><h1>%s</h1><p>%s</p></header>\n%s", xmlText(p.heading), xmlText(p.about), p.body)
 	fmt.Fprintf(w, "<noscript>%s</noscript>\n", p.plain)
 	fmt.Fprintf(w, "<script type=\"application/json\" id=\"data\" data-form=\"%s\">", form)

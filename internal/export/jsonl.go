@@ -29,7 +29,9 @@ type jsonlFeed struct {
 }
 
 func newJSONL(w io.Writer, maps []*view.Map, _ Options) view.Feed {
-	f := &jsonlFeed{w: jsonWriter{bufio.NewWriterSize(w, streamBuffer)}, maps: map[*view.Map]bool{}, sites: map[*view.Site]int{}}
+	f := &jsonlFeed{
+		w: jsonWriter{bufio.NewWriterSize(w, streamBuffer)}, maps: map[*view.Map]bool{}, sites: map[*view.Site]int{},
+	}
 	for _, m := range maps {
 		f.maps[m] = true
 	}

@@ -84,7 +84,9 @@ const (
 func (r *Recorder) remember(s Snapshot) {
 	if len(s.Rows) > maxPastRows {
 		s.Rows = slices.Clone(s.Rows)
-		slices.SortStableFunc(s.Rows, func(a, b Row) int { return cmp.Compare(s.Map.Weigh(b.Value), s.Map.Weigh(a.Value)) })
+		slices.SortStableFunc(s.Rows, func(a, b Row) int {
+			return cmp.Compare(s.Map.Weigh(b.Value), s.Map.Weigh(a.Value))
+		})
 		s.Rows = slices.Clone(s.Rows[:maxPastRows])
 	}
 	r.run.Past = append(r.run.Past, s)

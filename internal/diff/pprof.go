@@ -1,0 +1,218 @@
+package diff
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+func lengthOf(ns int64) time.Duration { return time.Duration(max(ns, 0)) }
+
+// errDamaged says that a profile is none.
+var errDamaged = errors.New("it is no profile of pprof, or damaged")
+
+// each calls f for the fields of a protobuf message: with a number, or with bytes.
+func each(data []byte, f func(field int, n uint64, b []byte) error) error {
+	for len(data) > 0 {
+		tag, k := binary.Uvarint(data)
+		if k <= 0 || tag>>3 == 0 || tag>>3 > math.MaxInt32 {
+			return errDamaged
+		}
+		data = data[k:]
+		var n uint64
+		var b []byte
+		switch tag & 7 {
+		case 0:
+			if n, k = binary.Uvarint(data); k <= 0 {
+				return errDamaged
+			}
+		case 1, 5:
+			if k = map[uint64]int{1: 8, 5: 4}[tag&7]; len(data) < k {
+				return errDamaged
+			}
+		case 2:
+			size, head := binary.Uvarint(data)
+			if head <= 0 || size > uint64(len(data)-head) {
+				return errDamaged
+			}
+			b, k = data[head:head+int(size)], head+int(size)
+		default:
+			return errDamaged
+		}
+		if err := f(int(tag>>3), n, b); err != nil {
+			return err
+		}
+		data = data[k:]
+	}
+	return nil
+}
+
+// numbers adds a repeated number, packed or not.
+func numbers(list []uint64, n uint64, b []byte) ([]uint64, error) {
+	if b == nil {
+		return append(list, n), nil
+	}
+	for len(b) > 0 {
+		n, k := binary.Uvarint(b)
+		if k <= 0 {
+			return nil, errDamaged
+		}
+		list, b = append(list, n), b[k:]
+	}
+	return list, nil
+}
+
+// A pprofFile is a profile as it is encoded, by numbers.
+type pprofFile struct {
+	strings   []string
+	types     [][2]uint64 // type and unit
+	samples   []pprofSample
+	locations map[uint64]pprofLocation
+	functions map[uint64]uint64 // names
+	mappings  map[uint64]uint64 // file names
+	chosen    uint64            // default sample type
+	length    int64
+}
+
+type pprofSample struct{ locations, values []uint64 }
+
+type pprofLocation struct {
+	mapping, addr uint64
+	functions     []uint64 // the innermost first
+}
+
+// parsePprof reads a profile of pprof, by its default type of sample.
+func parsePprof(data []byte) (*Profile, error) {
+	f := pprofFile{locations: map[uint64]pprofLocation{}, functions: map[uint64]uint64{}, mappings: map[uint64]uint64{}}
+	if err := each(data, f.field); err != nil {
+		return nil, err
+	}
+	if len(f.types) == 0 || len(f.strings) == 0 {
+		return nil, errDamaged
+	}
+	chosen := len(f.types) - 1
+	for i, t := range f.types {
+		if f.chosen != 0 && t[0] == f.chosen {
+			chosen = i
+		}
+	}
+	p := &Profile{Length: lengthOf(f.length), Stacks: map[string]int64{}, kinds: map[string]view.FrameKind{}}
+	p.Type, p.Unit = f.text(f.types[chosen][0]), f.text(f.types[chosen][1])
+	for _, s := range f.samples {
+		if chosen >= len(s.values) {
+			return nil, errDamaged
+		}
+		var path []string
+		for i := len(s.locations) - 1; i >= 0; i-- {
+			path = f.frames(path, f.locations[s.locations[i]], p.kinds)
+		}
+		p.Stacks[strings.Join(path, "\n")] += int64(s.values[chosen])
+	}
+	return p, nil
+}
+
+func (f *pprofFile) text(n uint64) string {
+	if n < uint64(len(f.strings)) {
+		return f.strings[n]
+	}
+	return ""
+}
+
+// frames adds the functions of a location, the outermost first.
+func (f *pprofFile) frames(path []string, l pprofLocation, kinds map[string]view.FrameKind) []string {
+	file := f.text(f.mappings[l.mapping])
+	kind := view.UserFrame
+	if strings.HasPrefix(file, "[kernel") {
+		kind = view.KernelFrame
+	}
+	add := func(name string) {
+		name = view.Line(name)
+		if kinds[name] = kind; l.mapping == 0 {
+			kinds[name] = view.LabelFrame
+		}
+		path = append(path, name)
+	}
+	for i := len(l.functions) - 1; i >= 0; i-- {
+		add(f.text(f.functions[l.functions[i]]))
+	}
+	if len(l.functions) == 0 {
+		add(file[strings.LastIndexByte(file, '/')+1:] + "+?")
+	}
+	return path
+}
+
+func (f *pprofFile) field(field int, n uint64, b []byte) (err error) {
+	var id uint64
+	switch field {
+	case 1:
+		var t [2]uint64
+		err = each(b, func(field int, n uint64, _ []byte) error {
+			if field == 1 || field == 2 {
+				t[field-1] = n
+			}
+			return nil
+		})
+		f.types = append(f.types, t)
+	case 2:
+		var s pprofSample
+		err = each(b, func(field int, n uint64, b []byte) (err error) {
+			switch field {
+			case 1:
+				s.locations, err = numbers(s.locations, n, b)
+			case 2:
+				s.values, err = numbers(s.values, n, b)
+			}
+			return err
+		})
+		f.samples = append(f.samples, s)
+	case 3, 5:
+		var name uint64
+		at := map[int]int{3: 5, 5: 2}[field] // where the name is
+		err = each(b, func(field int, n uint64, _ []byte) error {
+			switch field {
+			case 1:
+				id = n
+			case at:
+				name = n
+			}
+			return nil
+		})
+		if field == 3 {
+			f.mappings[id] = name
+		} else {
+			f.functions[id] = name
+		}
+	case 4:
+		var l pprofLocation
+		err = each(b, func(field int, n uint64, b []byte) error {
+			switch field {
+			case 1:
+				id = n
+			case 2:
+				l.mapping = n
+			case 3:
+				l.addr = n
+			case 4:
+				return each(b, func(field int, n uint64, _ []byte) error {
+					if field == 1 {
+						l.functions = append(l.functions, n)
+					}
+					return nil
+				})
+			}
+			return nil
+		})
+		f.locations[id] = l
+	case 6:
+		f.strings = append(f.strings, string(b))
+	case 10:
+		f.length = int64(n)
+	case 14:
+		f.chosen = n
+	}
+	return err
+}
