@@ -25,7 +25,7 @@ const order = `
 	view
 	export diff
 	object
-	output tool
+	output tool notation
 	builtin builtin/kernel builtin/show builtin/table reference
 	aot
 	expand check policy view/derive

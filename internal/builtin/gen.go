@@ -122,6 +122,9 @@ type Env interface {
 	Decode(a object.Arg, rec []byte) value.Value
 	// Format formats the arguments of a record by the event's text.
 	Format(dst []byte, ev *object.Event, rec []byte) []byte
+	// FormatSome formats arguments, from the first one on, by a format of its own: how many
+	// there are, and the text.
+	FormatSome(format string, ev *object.Event, first int, rec []byte) (n int, text []byte)
 	// FormatMessage is Format for what goes to standard error, Message the text of
 	// a value that does.
 	FormatMessage(ev *object.Event, rec []byte) string

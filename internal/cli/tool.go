@@ -13,6 +13,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/cdef"
+	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/tool"
@@ -156,10 +157,33 @@ func (c *command) finishTool() error {
 				strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
 		}
 	}
+	if translate := notation.Of(c.tool.Name); translate != nil && !c.stop {
+		if err := c.translate(translate); err != nil {
+			return err
+		}
+	}
 	if len(rest) > 0 && !c.stop {
 		return usagef("%s: \"%s\" is one operand too many\nHINT: hawk %s", c.tool.Name, rest[0],
 			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
 	}
+	return nil
+}
+
+// translate makes the tool's script of its operands.
+func (c *command) translate(translate notation.Translator) error {
+	o := c.tool.Operands[0]
+	if c.given[o.Name] == nil {
+		return usagef("%s: what is to be traced?\nHINT: hawk %s", c.tool.Name,
+			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
+	}
+	kprobes := c.machine.HasKprobes()
+	script, err := translate(c.given[o.Name], func(text string) string { return tool.Probe(text, kprobes) })
+	if err != nil {
+		return usagef("%s: %v", c.tool.Name, err)
+	}
+	one := *c.tool
+	one.Script, c.tool = script, &one
+	delete(c.given, o.Name)
 	return nil
 }
 

@@ -33,6 +33,7 @@ const maxColumnWidth = 1000
 // shown as -: it is not known. A name is there twice only if an option decides which of them is shown.
 func ParseColumns(spec string) ([]Column, error) {
 	var out []Column
+	spec, _, _ = CutFormat(spec)
 	for field := range strings.FieldsSeq(spec) {
 		c, err := parseColumn(field)
 		if err != nil {
@@ -48,6 +49,14 @@ func ParseColumns(spec string) ([]Column, error) {
 	}
 	return out, nil
 }
+
+// CutFormat splits a spec at " | ": what is behind it is a format, whose text the last column shows.
+func CutFormat(spec string) (columns, format string, has bool) { return strings.Cut(spec, formatMark) }
+
+// WithFormat puts them together.
+func WithFormat(columns, format string) string { return columns + formatMark + format }
+
+const formatMark = " | "
 
 func parseColumn(field string) (Column, error) {
 	c := Column{Unit: 1, Digits: -1}
@@ -156,6 +165,9 @@ func (c *Column) Key() string {
 			continue
 		}
 		gap = true
+	}
+	if b.Len() == 0 && c.Name == "-" {
+		return "text"
 	}
 	return b.String()
 }

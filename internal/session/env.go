@@ -141,6 +141,20 @@ func (s *session) Format(dst []byte, ev *object.Event, rec []byte) []byte {
 	return s.fill(dst, ev, rec, false)
 }
 
+// FormatSome formats arguments of a record, from the first one on, by a format of its own.
+func (s *session) FormatSome(text string, ev *object.Event, first int, rec []byte) (n int, out []byte) {
+	f, err := value.ParseFormat(text)
+	e := s.eventOf(ev, rec)
+	if err != nil || e == nil || first+f.Conversions() > len(e.args) {
+		return 0, nil
+	}
+	args := e.args[first:][:f.Conversions()]
+	for i := range args {
+		args[i].Raw = bytesOf(&ev.Args[first+i], e.sizes[first+i], rec)
+	}
+	return len(args), f.Append(nil, args, s)
+}
+
 func (s *session) fill(dst []byte, ev *object.Event, rec []byte, escape bool) []byte {
 	e := s.eventOf(ev, rec)
 	if e == nil {

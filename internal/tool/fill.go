@@ -149,8 +149,9 @@ func (f *filling) row(call *syntax.Call, spec string) {
 	if err != nil {
 		return
 	}
+	names, format, formatted := output.CutFormat(spec)
 	var shown []string
-	for i, text := range strings.Fields(spec) {
+	for i, text := range strings.Fields(names) {
 		c := &columns[i]
 		if c.Option == "" || (f.values[c.Option] == "true") != c.Unless {
 			name, _, _ := strings.Cut(text, "?")
@@ -160,8 +161,12 @@ func (f *filling) row(call *syntax.Call, spec string) {
 			f.edits = append(f.edits, edit{from, to, ""})
 		}
 	}
+	spec = strings.Join(shown, " ")
+	if formatted {
+		spec = output.WithFormat(spec, format)
+	}
 	at := call.Args[0].Span()
-	f.edits = append(f.edits, edit{at.Start, at.End, fmt.Sprintf("%q", strings.Join(shown, " "))})
+	f.edits = append(f.edits, edit{at.Start, at.End, fmt.Sprintf("%q", spec)})
 }
 
 // table leaves the options out of the columns of a table: those that are shown are there

@@ -13,6 +13,7 @@ import (
 
 	_ "github.com/hawktrace/hawk/internal/probe/kinds" // all that there is
 
+	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -113,6 +114,14 @@ func TestHeaders(t *testing.T) {
 			if tl.Name != name {
 				t.Errorf("it is called %q in its first line", tl.Name)
 			}
+			translate := notation.Of(name)
+			if translate != nil {
+				script, err := translate([]string{`f "%s", arg1`}, func(text string) string { return "kprobe:" + text })
+				if err != nil {
+					t.Fatal(err)
+				}
+				tl.Script += script
+			}
 			if n := strings.Count(strings.TrimSpace(tl.Body()), "\n") + 1; n > maxBody {
 				t.Errorf("%d lines below the header, of at most %d", n, maxBody)
 			}
@@ -132,7 +141,9 @@ func TestHeaders(t *testing.T) {
 				}
 			}
 			for _, o := range tl.Operands {
-				said = append(said, o.Name)
+				if translate == nil { // else the script is made of them
+					said = append(said, o.Name)
+				}
 			}
 			same(t, "options and operands", said, options)
 			said = nil
@@ -304,7 +315,7 @@ func TestNothingTwice(t *testing.T) {
 func TestNoNames(t *testing.T) {
 	names := slices.DeleteFunc(tool.Names(), func(name string) bool {
 		_, kind := probe.Lookup(name) // one is called like what it is made of
-		return kind
+		return kind || notation.Of(name) != nil
 	})
 	quoted := regexp.MustCompile(`"(` + strings.Join(names, "|") + `)"`)
 	for _, dir := range []string{"cli", "session", "output", "tool", "expand", "compile", "load"} {

@@ -26,8 +26,9 @@ var _ = builtin.Define(builtin.Func{
 		"0 is shown as `-`, and `null` in JSON. `?option` " +
 		"shows the column only if the option of that name, a bool that this declares, is set, `?!option` only " +
 		"if it is not; the argument of a column that is not shown is not evaluated. Control characters are " +
-		"escaped, so that a row is one line. Stacks behind the arguments that have columns are printed below. " +
-		"`-f json` makes an object of each row, `-f csv` a line of values.",
+		"escaped, so that a row is one line. Behind ` | ` stands a format like that of printf, whose text the last " +
+		"column shows; its arguments stand behind those of the other columns. Stacks behind the arguments that " +
+		"have columns are printed below. `-f json` makes an object of each row, `-f csv` a line of values.",
 	Example: `tracepoint:syscalls:sys_exit_read ` +
 		`{ row("TIME(s):>12e?timestamp PID:<7 COMM:<16 RET", nsecs, pid, comm, args.ret); }`,
 	Options: func(c *builtin.Call) []*object.Option {
@@ -45,11 +46,24 @@ var _ = builtin.Define(builtin.Func{
 		g.Event(c, &object.Event{Text: r.spec}, r.args)
 		return nil
 	},
-	Opening: func(ev *object.Event) output.Item { return output.Header{Spec: ev.Text} },
+	Opening: func(ev *object.Event) output.Item {
+		columns, _, _ := output.CutFormat(ev.Text)
+		return output.Header{Spec: columns}
+	},
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
-		r := output.Row{Spec: ev.Text, Cells: make([]value.Value, len(ev.Args)), Boot: e.BootTime(), Start: e.Started()}
-		for i, a := range ev.Args {
-			r.Cells[i] = e.Decode(a, rec)
+		columns, format, formatted := output.CutFormat(ev.Text)
+		r := output.Row{Spec: columns, Boot: e.BootTime(), Start: e.Started()}
+		args := ev.Args
+		if formatted {
+			plain := strings.Count(columns, " ") // the last column has none
+			n, text := e.FormatSome(format, ev, plain, rec)
+			for _, a := range args[:plain] {
+				r.Cells = append(r.Cells, e.Decode(a, rec))
+			}
+			r.Cells, args = append(r.Cells, value.Str(text)), args[plain+n:]
+		}
+		for _, a := range args {
+			r.Cells = append(r.Cells, e.Decode(a, rec))
 		}
 		e.Emit(r)
 		return nil
@@ -82,6 +96,14 @@ func checkRow(c *builtin.Call, text string) *row {
 		return nil
 	}
 	args := c.Args[1:]
+	_, format, formatted := output.CutFormat(text)
+	ends := 0 // arguments of the format, which the last column has in place of one of its own
+	if formatted {
+		columns, ends = columns[:len(columns)-1], checkText(c, format, len(columns))
+		if ends < 0 {
+			return nil
+		}
+	}
 	if len(args) < len(columns) {
 		c.Errorf(c.Expr, "format-arguments", "row(): %d columns, but %d arguments", len(columns), len(args))
 		return nil
@@ -101,8 +123,18 @@ func checkRow(c *builtin.Call, text string) *row {
 			shown, r.args = append(shown, col.String()), append(r.args, args[i])
 		}
 	}
-	for i, a := range args[len(columns):] {
-		if t := c.Types[1+len(columns)+i]; t != nil && !isStack(t) {
+	if formatted {
+		all, _ := output.ParseColumns(text)
+		last := &all[len(columns)]
+		if last.Option != "" {
+			c.Errorf(c.Args[0], "bad-format", "row(): column %s has a format, and is always shown", last.Name)
+			return nil
+		}
+		shown, r.args = append(shown, last.String()), append(r.args, args[len(columns):][:ends]...)
+	}
+	plain := len(columns) + ends
+	for i, a := range args[plain:] {
+		if t := c.Types[1+plain+i]; t != nil && !isStack(t) {
 			c.Errorf(a, "format-arguments", "row(): an argument without a column has to be a stack (%s provided)", t)
 			return nil
 		}
@@ -112,8 +144,39 @@ func checkRow(c *builtin.Call, text string) *row {
 		c.Errorf(c.Args[0], "bad-format", "row(): the options leave no column to be shown")
 		return nil
 	}
-	r.spec = strings.Join(shown, " ")
+	if r.spec = strings.Join(shown, " "); formatted {
+		r.spec = output.WithFormat(r.spec, format)
+	}
 	return r
+}
+
+// checkText checks the format of the last column, whose arguments stand behind those of the first
+// columns, and counts them; -1 if something is wrong or not known yet.
+func checkText(c *builtin.Call, text string, columns int) int {
+	format, err := value.ParseFormat(text)
+	if err != nil {
+		c.Errorf(c.Args[0], "bad-format", "row(): %v", err)
+		return -1
+	}
+	n := format.Conversions()
+	if have := len(c.Args) - columns; have < n {
+		c.Errorf(c.Expr, "format-arguments",
+			"row(): too few arguments for format string (%d supplied, %d expected)", max(have, 0), n)
+		return -1
+	}
+	var args []types.Type
+	for _, t := range c.Types[columns:][:n] {
+		if t == nil {
+			return -1
+		}
+		args = append(args, builtin.Travels(t))
+	}
+	for _, e := range format.Check(args) {
+		c.Errorf(c.Args[0], "format-type", "row(): %s", e.Msg).
+			Note(c.Args[columns+e.Index].Span(), "this is the argument")
+		n = -1
+	}
+	return n
 }
 
 func isStack(t types.Type) bool {

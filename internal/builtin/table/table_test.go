@@ -187,6 +187,7 @@ var mayName = map[string][]string{
 	"view/derive/annotate.go": {"name", "show"},    // words of annotations
 	"lower/lower.go":          {"stacks"},          // a map of hawk's own
 	"output/shown.go":         {"hist", "tseries"}, // types of JSON records
+	"session/run.go":          {"exit", "signal"},  // reasons for an end
 	// a field of the kernel's tasks
 	"session/family.go":  {"pid"},
 	"load/elf.go":        {"probe"}, // the end of a section's name

@@ -1,0 +1,206 @@
+package notation
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// words are what values may name beside arguments, in hawk's words.
+var words = map[string]string{
+	"$uid": "uid", "$gid": "gid", "$pid": "tid", "$tgid": "pid", "$cpu": "cpu", "$ts": "nsecs", "$task": "curtask",
+	"$retval": "retval", "NULL": "0",
+}
+
+var numbered = regexp.MustCompile(`^arg([1-9][0-9]*)$`)
+
+// exactly are the types that arguments have without a cast.
+var exactly = []string{"u64", "uint64_t", "unsigned long", "unsigned long long", "size_t", "long unsigned int"}
+
+// A scope is what the names in the values of a probe mean.
+type scope struct {
+	probe  *probe
+	isExit bool
+	id     int      // of the probe
+	entry  []string // what $entry() has asked for, translated
+}
+
+// translate puts an expression into hawk's words. Text in quotes stays as it is.
+func (s *scope) translate(text string) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case c == '"' || c == '\'':
+			r := &reader{text: text, at: i}
+			if err := r.skipQuoted(); err != nil {
+				return "", err
+			}
+			b.WriteString(text[i:r.at])
+			i = r.at
+		case c == '-' && strings.HasPrefix(text[i:], "->") && strings.HasSuffix(b.String(), "args"):
+			b.WriteByte('.')
+			i += 2
+		case c == '$' || isWord(c):
+			end := i + 1
+			for end < len(text) && isWord(text[end]) {
+				end++
+			}
+			word := text[i:end]
+			member := strings.HasSuffix(b.String(), ".") || strings.HasSuffix(b.String(), "->")
+			out, used, err := s.word(word, text[end:], member)
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(out)
+			i = end + used
+		default:
+			b.WriteByte(c)
+			i++
+		}
+	}
+	return b.String(), nil
+}
+
+// word translates a word; used is how much of what follows belongs to it.
+func (s *scope) word(word, rest string, member bool) (out string, used int, err error) {
+	if member {
+		return word, 0, nil
+	}
+	switch word {
+	case "STRCMP", "$entry":
+		if !strings.HasPrefix(rest, "(") {
+			return "", 0, fmt.Errorf("%s needs arguments in parentheses", word)
+		}
+		r := &reader{text: rest}
+		inner, err := r.parentheses()
+		if err != nil {
+			return "", 0, err
+		}
+		if word == "STRCMP" {
+			out, err = s.strcmp(inner)
+		} else {
+			out, err = s.atEntry(inner)
+		}
+		return out, r.at, err
+	}
+	if w, ok := words[word]; ok {
+		return w, 0, nil
+	}
+	if m := numbered.FindStringSubmatch(word); m != nil {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			return "", 0, err
+		}
+		if s.isExit {
+			return "", 0, fmt.Errorf("%s is gone at a return: write $entry(%[1]s)", word)
+		}
+		return fmt.Sprintf("arg%d", n-1), 0, nil
+	}
+	i := slices.IndexFunc(s.probe.signature, func(p parameter) bool { return p.name == word })
+	if i < 0 {
+		return word, 0, nil
+	}
+	if s.isExit {
+		return "", 0, fmt.Errorf("%s is gone at a return: write $entry(%[1]s)", word)
+	}
+	return cast(s.probe.signature[i].typ, fmt.Sprintf("arg%d", i)), 0, nil
+}
+
+func cast(typ, value string) string {
+	if slices.Contains(exactly, typ) {
+		return value
+	}
+	return "((" + typ + ")" + value + ")"
+}
+
+// strcmp is the comparison of a text with what a pointer leads to, in either order.
+func (s *scope) strcmp(inner string) (string, error) {
+	r := &reader{text: inner}
+	args, err := r.list()
+	if err != nil || len(args) != 2 {
+		return "", fmt.Errorf("STRCMP takes a \"text\" and a pointer")
+	}
+	if !strings.HasPrefix(args[0], `"`) {
+		args[0], args[1] = args[1], args[0]
+	}
+	value, err := s.text(args[1])
+	if err != nil {
+		return "", err
+	}
+	return "(" + value + " == " + args[0] + ")", nil
+}
+
+// atEntry is the value that an expression had when the function was entered.
+func (s *scope) atEntry(inner string) (string, error) {
+	if !s.isExit {
+		return "", fmt.Errorf("$entry() is for returns: at the entry the value itself is there")
+	}
+	at := *s
+	at.isExit = false
+	value, err := at.translate(inner)
+	if err != nil {
+		return "", err
+	}
+	i := slices.Index(s.entry, value)
+	if i < 0 {
+		i, s.entry = len(s.entry), append(s.entry, value)
+	}
+	return s.kept(i) + "[tid]", nil
+}
+
+// kept is the map with value i of the entries.
+func (s *scope) kept(i int) string { return fmt.Sprintf("@entry%d_%d", s.id, i) }
+
+// text is what a pointer, or an array, leads to. A value that ends in @user points to memory of the
+// process.
+func (s *scope) text(value string) (string, error) {
+	value, user := strings.CutSuffix(value, "@user")
+	out, err := s.translate(value)
+	if err != nil {
+		return "", err
+	}
+	if user {
+		out = "uptr(" + out + ")"
+	}
+	return "str(" + out + ", getopt(\"string-size\", 200))", nil
+}
+
+var conversion = regexp.MustCompile(`%[-+ #0]*[0-9]*(?:\.[0-9]+)?(?:hh|h|ll|l|z|j)?[a-zA-Z%]`)
+
+// message translates a format and its values.
+func (s *scope) message() (format string, values []string, err error) {
+	n := 0
+	format = conversion.ReplaceAllStringFunc(s.probe.format, func(c string) string {
+		verb := c[len(c)-1]
+		if verb == '%' {
+			return c
+		}
+		if n++; n > len(s.probe.values) || err != nil {
+			return c
+		}
+		value := s.probe.values[n-1]
+		var out string
+		switch verb {
+		case 's':
+			out, err = s.text(value)
+		case 'K', 'U':
+			if out, err = s.translate(value); verb == 'K' {
+				out = "ksym(" + out + ")"
+			} else {
+				out = "usym(" + out + ")"
+			}
+			c = c[:len(c)-1] + "s"
+		default:
+			out, err = s.translate(strings.TrimSuffix(value, "@user"))
+		}
+		values = append(values, out)
+		return c
+	})
+	if err == nil && n != len(s.probe.values) {
+		err = fmt.Errorf("the format has %d conversions, and there are %d values", n, len(s.probe.values))
+	}
+	return format, values, err
+}

@@ -1,0 +1,209 @@
+// Package notation translates the short notation of probes that other collections of tools have into
+// scripts: hawk trace 'c:open (arg2 == 42) "%s", arg1'.
+package notation
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A probe is one operand: [p|r|t|u]:[library]:function[+offset][(signature)] [(filter)] ["format"[, value…]].
+type probe struct {
+	point     string // up to the signature
+	signature []parameter
+	signed    bool // there is a signature
+	filter    string
+	format    string // without its quotes
+	values    []string
+}
+
+// A parameter is one of a signature.
+type parameter struct{ typ, name string }
+
+// A ParseError is a mistake at a byte of the text of a probe.
+type ParseError struct {
+	Text string
+	At   int
+	Msg  string
+}
+
+func (e *ParseError) Error() string {
+	return fmt.Sprintf("%s\n    %s\n    %s^", e.Msg, e.Text, strings.Repeat(" ", len([]rune(e.Text[:e.At]))))
+}
+
+// A reader goes through the text of a probe.
+type reader struct {
+	text string
+	at   int
+}
+
+func (r *reader) fail(format string, args ...any) error {
+	return &ParseError{r.text, r.at, fmt.Sprintf(format, args...)}
+}
+
+func (r *reader) spaces() {
+	for r.at < len(r.text) && (r.text[r.at] == ' ' || r.text[r.at] == '\t' || r.text[r.at] == '\n') {
+		r.at++
+	}
+}
+
+func (r *reader) next() byte {
+	if r.at < len(r.text) {
+		return r.text[r.at]
+	}
+	return 0
+}
+
+// parse reads the text of a probe.
+func parse(text string) (p probe, err error) {
+	r := &reader{text: strings.TrimSpace(text)}
+	if strings.ContainsRune(r.text, '\n') {
+		r.text = strings.ReplaceAll(r.text, "\n", " ")
+	}
+	end := strings.IndexAny(r.text, " \t(\"")
+	if end < 0 {
+		end = len(r.text)
+	}
+	if p.point, r.at = r.text[:end], end; p.point == "" {
+		return p, r.fail("what is to be traced is missing")
+	}
+	if r.next() == '(' {
+		inner, err := r.parentheses()
+		if err != nil {
+			return p, err
+		}
+		p.signed = true
+		if p.signature, err = parameters(inner); err != nil {
+			return p, r.fail("%v", err)
+		}
+	}
+	r.spaces()
+	if r.next() == '(' {
+		if p.filter, err = r.parentheses(); err != nil {
+			return p, err
+		}
+		r.spaces()
+	}
+	if r.next() == '"' {
+		if p.format, err = r.quoted(); err != nil {
+			return p, err
+		}
+		r.spaces()
+		if r.next() == ',' {
+			r.at++
+			if p.values, err = r.list(); err != nil {
+				return p, err
+			}
+		}
+	}
+	if r.at < len(r.text) {
+		return p, r.fail("a filter in parentheses or a \"format\" is expected here")
+	}
+	return p, nil
+}
+
+// parentheses reads what stands in a pair of them.
+func (r *reader) parentheses() (string, error) {
+	start, depth := r.at+1, 0
+	for ; r.at < len(r.text); r.at++ {
+		switch r.text[r.at] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				r.at++
+				return strings.TrimSpace(r.text[start : r.at-1]), nil
+			}
+		case '"', '\'':
+			if err := r.skipQuoted(); err != nil {
+				return "", err
+			}
+			r.at--
+		}
+	}
+	r.at = start - 1
+	return "", r.fail("this parenthesis is not closed")
+}
+
+// skipQuoted passes over a text in quotes.
+func (r *reader) skipQuoted() error {
+	start, quote := r.at, r.text[r.at]
+	for r.at++; r.at < len(r.text); r.at++ {
+		switch r.text[r.at] {
+		case '\\':
+			r.at++
+		case quote:
+			r.at++
+			return nil
+		}
+	}
+	r.at = start
+	return r.fail("this quote is not closed")
+}
+
+// quoted reads a text in quotes, and leaves its escapes as they are.
+func (r *reader) quoted() (string, error) {
+	start := r.at + 1
+	if err := r.skipQuoted(); err != nil {
+		return "", err
+	}
+	return r.text[start : r.at-1], nil
+}
+
+// list reads values with commas in between to the end.
+func (r *reader) list() ([]string, error) {
+	var out []string
+	start := r.at
+	add := func() error {
+		value := strings.TrimSpace(r.text[start:r.at])
+		if value == "" {
+			return r.fail("a value is missing")
+		}
+		out = append(out, value)
+		return nil
+	}
+	for r.at < len(r.text) {
+		switch r.text[r.at] {
+		case '(':
+			if _, err := r.parentheses(); err != nil {
+				return nil, err
+			}
+			continue
+		case '"', '\'':
+			if err := r.skipQuoted(); err != nil {
+				return nil, err
+			}
+			continue
+		case ',':
+			if err := add(); err != nil {
+				return nil, err
+			}
+			start = r.at + 1
+		}
+		r.at++
+	}
+	return out, add()
+}
+
+// parameters reads a signature: types and names as in C.
+func parameters(text string) ([]parameter, error) {
+	var out []parameter
+	if text == "" || text == "void" {
+		return nil, nil
+	}
+	for one := range strings.SplitSeq(text, ",") {
+		one = strings.TrimSpace(one)
+		end := strings.LastIndexFunc(one, func(r rune) bool { return !isWord(byte(r)) || r > 127 })
+		name, typ := one[end+1:], strings.TrimSpace(one[:end+1])
+		if name == "" || typ == "" {
+			return nil, fmt.Errorf("parameter '%s' needs a type and a name", one)
+		}
+		typ = strings.Join(strings.Fields(strings.ReplaceAll(typ, "const ", " ")), " ")
+		out = append(out, parameter{typ, name})
+	}
+	return out, nil
+}
+
+func isWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+}
