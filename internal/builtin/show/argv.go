@@ -104,8 +104,11 @@ func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 	// A string is read whole, and may so end behind the room that there is. What is written to at
 	// offsets that are not known is not on the stack, where kernels before 5.12 refuse it.
 	const offStack = 520
-	work := g.Temp("words", max(2*room, offStack), 8)
-	state := g.Temp("state", 24, 8)
+	// There the verifier knows nothing of the state either: of numbers in registers it would follow
+	// each length that all strings together may have.
+	stateAt := (2*room + 7) &^ 7
+	work := g.Temp("words", max(stateAt+24, offStack), 8)
+	state := b.Add(work, int64(stateAt))
 	b.Store(state, arrayAt, 8, g.Scalar(c.Args[0]))
 	b.Store(state, endAt, 8, builtin.Number(g, 0))
 	b.Store(state, cutAt, 8, builtin.Number(g, 0))
