@@ -225,8 +225,8 @@ func (c *command) toolFail(err error) int {
 }
 
 // readValue is the value that a script gets of an option whose value is called unit: a
-// TIME in nanoseconds, BYTES as their number, a USER as the number, a SIG as its bit. What else it is
-// called, the script has the text.
+// TIME in nanoseconds, BYTES as their number, a USER or ERRNO as the number, a SIG as its bit. What
+// else it is called, the script has the text.
 func readValue(unit, doc, text string) (string, error) {
 	switch unit {
 	case "TIME":
@@ -238,6 +238,8 @@ func readValue(unit, doc, text string) (string, error) {
 		return readUser(text)
 	case "SIG":
 		return readSignal(text)
+	case "ERRNO":
+		return readErrno(text)
 	}
 	if prefix, ok := strings.CutSuffix(unit, flagUnit); ok {
 		return readFlag(prefix, text)
@@ -258,6 +260,18 @@ func readFlag(prefix, text string) (string, error) {
 	value, ok := cdef.Constant(name, arch.Native().Name)
 	if !ok {
 		return "", errors.New("no constant is called \"" + name + "\"")
+	}
+	return strconv.FormatUint(value, 10), nil
+}
+
+// readErrno is the number of an error, which may be given by name.
+func readErrno(text string) (string, error) {
+	if n, err := strconv.ParseUint(text, 10, 12); err == nil && n > 0 {
+		return text, nil
+	}
+	value, ok := cdef.Constant(strings.ToUpper(text), arch.Native().Name)
+	if !ok || !strings.HasPrefix(strings.ToUpper(text), "E") || value > 4095 {
+		return "", fmt.Errorf("\"%s\" is no error like 2 or ENOENT", text)
 	}
 	return strconv.FormatUint(value, 10), nil
 }
