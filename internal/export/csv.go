@@ -97,21 +97,25 @@ func (w *csvWriter) table(r *view.Run, m *view.Map, o Options) {
 		return
 	}
 	for _, row := range sorted(snap.Rows) {
-		keys := func() {
-			if row.Others > 0 {
-				for range m.Keys {
-					w.text("(other)")
-				}
-				return
+		w.rowOf(m, row, o)
+	}
+}
+
+// rowOf writes a row of a map.
+func (w *csvWriter) rowOf(m *view.Map, row view.Row, o Options) {
+	keys := func() {
+		switch {
+		case row.Others > 0:
+			for range m.Keys {
+				w.text("(other)")
 			}
-			if m.Keyed() {
-				for _, part := range view.Flatten(m.Key, row.Key) {
-					w.value(part, o)
-				}
+		case m.Keyed():
+			for _, part := range view.Flatten(m.Key, row.Key) {
+				w.value(part, o)
 			}
 		}
-		w.row(m, row.Value, keys, o)
 	}
+	w.row(m, row.Value, keys, o)
 }
 
 // sorted are rows by their keys.

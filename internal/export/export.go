@@ -53,7 +53,7 @@ type Options struct {
 
 // Formats are all formats, in the order of the manual.
 func Formats() []*Format {
-	return []*Format{&flame, &svg, &folded, &pprof, &speedscope, &csv, &jsonl, &logfmt, &perfetto, &chrome}
+	return []*Format{&flame, &html, &svg, &folded, &pprof, &speedscope, &csv, &jsonl, &logfmt, &perfetto, &chrome}
 }
 
 // Find is the format of a name, nil if there is none.

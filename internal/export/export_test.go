@@ -364,6 +364,22 @@ var readers = map[string]func(t *testing.T, data []byte){
 			}
 		}
 	},
+	"html": func(t *testing.T, data []byte) {
+		page := string(data)
+		for what, n := range map[string]int{"<script": 2, "</script": 2, "<style": 1, "<img": 0, "<b>": 0} {
+			if got := strings.Count(page, what); got != n {
+				t.Errorf("it has %d %s, not %d", got, what, n)
+			}
+		}
+		if n := strings.Count(page, "<h2>"); n != 6 {
+			t.Errorf("it has %d parts", n)
+		}
+		for _, bad := range []string{"http:", "https:", " style=", " onclick=", "url("} {
+			if strings.Contains(page, bad) {
+				t.Errorf("it has %s", bad)
+			}
+		}
+	},
 	"speedscope": func(t *testing.T, data []byte) { readSpeedscope(t, data) },
 }
 
@@ -618,6 +634,36 @@ func TestPageAlone(t *testing.T) {
 	}
 	if n := len(flameScript); n > 60<<10 {
 		t.Errorf("the script has %d bytes, more than 60 KB", n)
+	}
+}
+
+// TestPast draws what came between two looks: counters as lines, histograms as heat.
+func TestPast(t *testing.T) {
+	r := run(names{"main"})
+	lat := r.Script.Map("@lat")
+	r.Past = nil
+	for i := range uint64(4) {
+		r.Past = append(r.Past, view.Snapshot{Map: lat, End: r.Boot + time.Duration(i+1)*time.Second, Rows: []view.Row{{
+			Key:   value.Str("main"),
+			Value: value.Hist{Buckets: []value.Bucket{{Max: 0, Count: 4 * (i + 1)}, {Min: 1, Max: 1, Count: 1}}}}}})
+	}
+	page := string(written(t, Find("html"), r, nil))
+	if n := strings.Count(page, `height="50.00" fill-opacity="1.00"`); n != 4 {
+		t.Errorf("%d cells of the fullest bucket", n)
+	}
+	if n := strings.Count(page, `fill-opacity="0.34"`); n != 1 {
+		t.Errorf("%d cells of the other", n)
+	}
+	tracks := counterTracks(r, []*view.Map{lat})
+	for _, track := range tracks {
+		if strings.HasSuffix(track.name, "count/s") && (len(track.points) != 4 || track.points[1].value != 4) ||
+			strings.HasSuffix(track.name, "p50") && track.points[3].value != 0 ||
+			strings.HasSuffix(track.name, "p99") && track.points[0].value != 1 {
+			t.Errorf("%v", track)
+		}
+	}
+	if len(tracks) != 3 {
+		t.Errorf("%d tracks", len(tracks))
 	}
 }
 

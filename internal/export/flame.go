@@ -39,10 +39,6 @@ func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	for i, p := range all {
 		tries[i] = view.NewTrie(p, func(f *view.FrameAt) string { return frameName(f, o) })
 	}
-	length := time.Duration(0)
-	if r.End != nil {
-		length = r.End.Boot - r.Boot
-	}
 	var data bytes.Buffer
 	j := jsonWriter{bufio.NewWriter(&data)}
 	j.raw(`{"profiles":[`)
@@ -50,7 +46,7 @@ func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 		if i > 0 {
 			j.raw(",")
 		}
-		j.trie(t, title(all[i].Map), length, -1)
+		j.trie(t, title(all[i].Map), r.Length(), -1)
 	}
 	j.raw("]}")
 	if err := j.Flush(); err != nil {
@@ -79,8 +75,8 @@ func title(m *view.Map) string {
 // aboutRun is what a picture of a run is of, in words.
 func aboutRun(r *view.Run, all []*view.Profile) string {
 	parts := []string{r.Wall.UTC().Format("2006-01-02 15:04:05Z")}
-	if r.End != nil {
-		parts = append(parts, amount(int64(r.End.Boot-r.Boot), "nanoseconds"))
+	if n := r.Length(); n > 0 {
+		parts = append(parts, amount(int64(n), "nanoseconds"))
 	}
 	if r.Command != "" {
 		parts = append(parts, "command "+view.Line(r.Command))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"time"
 )
 
 // A Run is what a run has said up to some moment: what files are made of.
@@ -16,6 +17,14 @@ type Run struct {
 	Dropped  uint64     // events that there was no room to keep
 	Loss     Loss
 	End      *End // nil: it goes on
+}
+
+// Length is how long the run lasted, 0 if it goes on.
+func (r *Run) Length() time.Duration {
+	if r.End == nil {
+		return 0
+	}
+	return r.End.Boot - r.Boot
 }
 
 // Snapshot is the last of a map, nil if there is none.

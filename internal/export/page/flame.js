@@ -7,7 +7,7 @@ const canvas = $("graph"), pen = canvas.getContext("2d");
 const ROW = 19, FONT = "12px ui-monospace,Menlo,Consolas,monospace";
 const state = {profile: 0, type: -1, zoom: 0, focus: 0, search: "", icicle: false, byName: false,
 	view: "graph", least: 0, fn: -1, gone: false};
-let tree, boxes = [], rows = [], matches = null, charWidth = 7.2;
+let unsettled = true, tree, boxes = [], rows = [], matches = null, charWidth = 7.2;
 
 async function read(element) {
 	const text = element.textContent;
@@ -177,13 +177,17 @@ function paint() {
 	if (state.view === "around" && state.fn >= 0) {
 		const up = around(tree, state.fn, true), down = around(tree, state.fn, false);
 		const above = place(up, 0, width, []), below = place(down, 0, width, []);
-		const high = Math.max(0, ...above.map(b => b.row));
-		depth = high + Math.max(0, ...below.map(b => b.row));
+		const deepest = list => list.reduce((most, b) => Math.max(most, b.row), 0), high = deepest(above);
+		depth = high + deepest(below);
 		for (const b of above) if (b.row) boxes.push({...b, row: high - b.row, tree: up});
 		for (const b of below) boxes.push({...b, row: high + b.row, tree: down});
 	} else {
 		boxes = place(tree, state.zoom, width, []);
-		depth = Math.max(0, ...boxes.map(b => b.row));
+		depth = boxes.reduce((most, b) => Math.max(most, b.row), 0);
+		if (unsettled) { // a graph that is higher than the window begins at its root
+			unsettled = false;
+			if (depth * ROW > innerHeight - 180) { state.icicle = true; controls(); }
+		}
 		for (const b of boxes) { b.tree = tree; if (!state.icicle) b.row = depth - b.row; }
 	}
 	const height = (depth + 1) * ROW + 2, ratio = devicePixelRatio || 1;
@@ -360,7 +364,7 @@ function changed() {
 	const f = new URLSearchParams();
 	const put = (key, value, usual) => { if (value !== usual) f.set(key, value); };
 	put("p", state.profile, 0); put("t", state.type, current().primary); put("z", state.zoom, 0); put("s", state.search, "");
-	put("i", +state.icicle, 0); put("n", +state.byName, 0); put("v", state.view, "graph"); put("m", state.least, 0); put("f", state.fn, -1);
+	put("i", +state.icicle, -1); put("n", +state.byName, 0); put("v", state.view, "graph"); put("m", state.least, 0); put("f", state.fn, -1);
 	put("g", +state.gone, 0);
 	history.replaceState(null, "", "#" + f);
 	controls();
@@ -372,6 +376,7 @@ function restore() {
 	state.profile = Math.max(0, number("p", 0, data.profiles.length - 1) | 0);
 	state.type = number("t", -1, 9) | 0;
 	state.search = f.get("s") || "";
+	unsettled = !f.has("i");
 	state.icicle = f.get("i") === "1";
 	state.byName = f.get("n") === "1";
 	state.gone = f.get("g") === "1";

@@ -1,0 +1,291 @@
+package export
+
+import (
+	"bufio"
+	"bytes"
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// The whole run as one HTML file that asks nobody for anything: maps as tables and over
+// time, flame graphs to look into, events, the script.
+var html = Format{
+	Name: "html", Ext: "html", Takes: Everything, Stamps: true, Past: true, Write: writeHTML,
+	Doc: "the whole run in one HTML file: tables, numbers over time, flame graphs, events",
+}
+
+//go:embed page/run.css
+var runStyle string
+
+// Bounds of what the page shows; what is beyond is counted.
+const (
+	htmlRows   = 500
+	htmlEvents = 1000
+)
+
+func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
+	var body strings.Builder
+	for _, m := range maps {
+		if snap := r.Snapshot(m); snap != nil && !m.Profile() { // which are flame graphs
+			htmlMap(&body, r, snap, o)
+		}
+	}
+	var stacks []*view.Map
+	for _, m := range maps {
+		if m.Profile() {
+			stacks = append(stacks, m)
+		}
+	}
+	all := profiles(r, stacks)
+	p := &page{
+		title: view.Line(r.Script.Name), heading: view.Line(r.Script.Name), about: aboutRun(r, all),
+		style: flameStyle + runStyle, script: flameScript, plain: "",
+	}
+	if len(all) > 0 {
+		body.WriteString("<section><h2>stacks</h2></section>\n" + flameBody)
+	}
+	htmlEventTable(&body, r)
+	p.body = body.String() + "<section><h2>script</h2><pre>" + xmlText(view.Lines(r.Script.Text)) + "</pre></section>\n"
+	var data bytes.Buffer
+	j := jsonWriter{bufio.NewWriter(&data)}
+	j.raw(`{"profiles":[`)
+	for i, of := range all {
+		if i > 0 {
+			j.raw(",")
+		}
+		t := view.NewTrie(of, func(f *view.FrameAt) string { return frameName(f, o) })
+		j.trie(t, title(of.Map), r.Length(), -1)
+	}
+	j.raw("]}")
+	if err := j.Flush(); err != nil {
+		return err
+	}
+	if p.data = data.Bytes(); len(all) == 0 {
+		p.script = ""
+	}
+	return p.write(w, o)
+}
+
+// htmlMap writes a map: how it changed, and its rows, the heaviest first.
+func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
+	m := snap.Map
+	fmt.Fprintf(b, "<section>\n<h2>%s</h2>\n<p>%s", xmlText(m.Name), m.Kind)
+	if m.Unit != view.NoUnit {
+		fmt.Fprintf(b, ", %s", m.Unit)
+	}
+	fmt.Fprintf(b, ", %s rows", grouped(int64(len(snap.Rows))))
+	if m.Help != "" {
+		fmt.Fprintf(b, ": %s", xmlText(m.Help))
+	}
+	b.WriteString("</p>\n")
+	htmlPast(b, r, m)
+	rows := sorted(snap.Rows)
+	most := int64(0)
+	for _, row := range rows {
+		most = max(most, m.Weigh(row.Value))
+	}
+	slices.SortStableFunc(rows, func(x, y view.Row) int {
+		return int(max(min(m.Weigh(y.Value)-m.Weigh(x.Value), 1), -1))
+	})
+	b.WriteString("<div class=\"scroll\"><table><tr>")
+	for _, name := range append(keyColumns(m), valueColumns(m)...) {
+		fmt.Fprintf(b, "<th>%s</th>", xmlText(name))
+	}
+	b.WriteString("<th></th></tr>\n")
+	shown := 0
+	for _, row := range rows {
+		if shown >= htmlRows {
+			break
+		}
+		shown += htmlRow(b, m, row, most, o)
+	}
+	b.WriteString("</table></div>\n")
+	if left := len(rows) - shown; left > 0 && m.Kind != view.Histogram && m.Kind != view.Series {
+		fmt.Fprintf(b, "<p>%s rows more, which weigh less</p>\n", grouped(int64(left)))
+	}
+	b.WriteString("</section>\n")
+}
+
+// htmlRow writes a row, or one for each bucket or point of its value, and says how many.
+func htmlRow(b *strings.Builder, m *view.Map, row view.Row, most int64, o Options) (lines int) {
+	var line bytes.Buffer
+	w := &csvWriter{Writer: bufio.NewWriter(&line)}
+	w.rowOf(m, row, o)
+	w.Flush()
+	for text := range strings.Lines(line.String()) {
+		b.WriteString("<tr>")
+		fields := splitCSV(strings.TrimSuffix(text, "\n"))
+		for _, f := range fields {
+			class := ""
+			if isNumber(f) {
+				class = ` class="n"`
+			}
+			fmt.Fprintf(b, "<td%s>%s</td>", class, xmlText(f))
+		}
+		weight := m.Weigh(row.Value)
+		if m.Kind == view.Histogram && len(fields) > 0 {
+			fmt.Sscan(fields[len(fields)-1], &weight)
+		}
+		fmt.Fprintf(b, "<td>%s</td></tr>\n", htmlBar(weight, most))
+		lines++
+	}
+	return max(lines, 1)
+}
+
+// splitCSV are the fields of a record that csvWriter wrote.
+func splitCSV(s string) (out []string) {
+	for {
+		if rest, ok := strings.CutPrefix(s, `"`); ok {
+			end := 0
+			for end < len(rest) && (rest[end] != '"' || strings.HasPrefix(rest[end+1:], `"`)) {
+				if rest[end] == '"' {
+					end++
+				}
+				end++
+			}
+			out = append(out, strings.ReplaceAll(rest[:min(end, len(rest))], `""`, `"`))
+			s = rest[min(end+1, len(rest)):]
+			if s == "" {
+				return out
+			}
+			s = s[1:]
+			continue
+		}
+		field, rest, more := strings.Cut(s, ",")
+		if out = append(out, field); !more {
+			return out
+		}
+		s = rest
+	}
+}
+
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789.-") == ""
+}
+
+func htmlBar(n, most int64) string {
+	if most <= 0 || n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(`<svg class="w" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">`+
+		`<rect width="%.1f" height="10"/></svg>`, 100*float64(n)/float64(most))
+}
+
+// htmlPast draws how a map changed: a histogram as a map of heat, a column for each look
+// at it, others as a line of how fast they grew.
+func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
+	var past []*view.Snapshot
+	for i := range r.Past {
+		if r.Past[i].Map == m {
+			past = append(past, &r.Past[i])
+		}
+	}
+	if len(past) < 3 || m.Kind != view.Histogram && m.Kind != view.Counter && m.Kind != view.Summary {
+		return
+	}
+	span := (past[len(past)-1].End - r.Boot).Seconds()
+	if m.Kind == view.Histogram {
+		htmlHeat(b, past)
+	} else {
+		var points []string
+		most, last, before := 0.0, int64(0), r.Boot
+		rates := make([]float64, len(past))
+		for i, s := range past {
+			sum := int64(0)
+			for _, row := range s.Rows {
+				sum += m.Count(row.Value)
+			}
+			if dt := (s.End - before).Seconds(); dt > 0 {
+				rates[i] = float64(max(sum-last, 0)) / dt
+			}
+			last, before, most = sum, s.End, max(most, rates[i])
+		}
+		for i, rate := range rates {
+			x, y := 100*float64(i)/float64(len(rates)-1), 100-95*rate/max(most, 1e-9)
+			points = append(points, fmt.Sprintf("%.2f,%.2f", x, y))
+		}
+		fmt.Fprintf(b, htmlOverTime+`<polyline points="%s"/></svg>`+"\n<p>up to %.4g per second, over %.3g s</p>\n",
+			"per second over time", strings.Join(points, " "), most, span)
+		return
+	}
+	fmt.Fprintf(b, "<p>buckets over %.3g s, the smallest values below</p>\n", span)
+}
+
+// htmlOverTime begins a picture over time, with what it shows for who cannot see it.
+const htmlOverTime = `<svg class="t" viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="%s">`
+
+// htmlHeat draws what came into each bucket between two looks.
+func htmlHeat(b *strings.Builder, past []*view.Snapshot) {
+	columns := make([][]float64, len(past))
+	most, first, end := 0.0, 1<<30, 0
+	var before []float64
+	for i, s := range past {
+		var sum []float64
+		for _, row := range s.Rows {
+			h, ok := row.Value.(value.Hist)
+			if !ok {
+				continue
+			}
+			for k, bucket := range h.Buckets {
+				if k >= len(sum) {
+					sum = append(sum, 0)
+				}
+				sum[k] += float64(bucket.Count)
+			}
+		}
+		columns[i] = slices.Clone(sum)
+		for k := range sum {
+			if k < len(before) {
+				columns[i][k] = max(sum[k]-before[k], 0)
+			}
+			if columns[i][k] > 0 {
+				most, first, end = max(most, columns[i][k]), min(first, k), max(end, k+1)
+			}
+		}
+		before = sum
+	}
+	if most == 0 {
+		return
+	}
+	width, height := 100/float64(len(columns)), 100/float64(end-first)
+	fmt.Fprintf(b, htmlOverTime, "buckets over time")
+	for i, column := range columns {
+		for k, n := range column {
+			if n > 0 {
+				fmt.Fprintf(b, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill-opacity="%.2f"/>`,
+					float64(i)*width, 100-float64(k-first+1)*height, width, height, 0.12+0.88*n/most)
+			}
+		}
+	}
+	b.WriteString("</svg>\n")
+}
+
+// htmlEventTable writes the last events.
+func htmlEventTable(b *strings.Builder, r *view.Run) {
+	if len(r.Events) == 0 {
+		return
+	}
+	from := max(len(r.Events)-htmlEvents, 0)
+	fmt.Fprintf(b, "<section><h2>events</h2>\n<p>%s", grouped(int64(len(r.Events))+int64(r.Dropped)))
+	if left := int64(from) + int64(r.Dropped); left > 0 {
+		fmt.Fprintf(b, ", the last %s of them", grouped(int64(len(r.Events)-from)))
+	}
+	b.WriteString("</p>\n<div class=\"scroll\"><table><tr><th>time</th><th>cpu</th><th>pid</th><th>text</th></tr>\n")
+	for i := from; i < len(r.Events); i++ {
+		ev := &r.Events[i]
+		cpu, pid := "", ""
+		if ev.Stamped {
+			cpu, pid = fmt.Sprint(ev.CPU), fmt.Sprint(ev.PID)
+		}
+		fmt.Fprintf(b, "<tr><td>%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>%s</td></tr>\n",
+			strings.TrimSuffix(wall(r, ev.Boot)[11:], "Z"), cpu, pid,
+			xmlText(view.Line(strings.TrimSuffix(string(ev.Text), "\n"))))
+	}
+	b.WriteString("</table></div></section>\n")
+}
