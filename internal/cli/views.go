@@ -127,7 +127,9 @@ type saver struct {
 	targets []*target
 	often   bool // files are written while the run lasts, too
 
-	mu  sync.Mutex // of what follows, and of streams
+	streams sync.Mutex // for one item at a time
+
+	mu  sync.Mutex // of what follows, and of files: the run does not wait for it before its end
 	err error
 }
 
@@ -283,15 +285,8 @@ func (v *saver) Take(item view.Item) error {
 	if err := v.Recorder.Take(item); err != nil {
 		return err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, t := range v.targets {
-		if t.stream == nil {
-			continue
-		}
-		if err := t.stream.Take(item); err != nil {
-			return t.failed(err)
-		}
+	if err := v.feed(item); err != nil {
+		return err
 	}
 	switch item.(type) {
 	case view.Refreshed:
@@ -304,8 +299,25 @@ func (v *saver) Take(item view.Item) error {
 	return nil
 }
 
+// feed passes an item on to streams.
+func (v *saver) feed(item view.Item) error {
+	v.streams.Lock()
+	defer v.streams.Unlock()
+	for _, t := range v.targets {
+		if t.stream == nil {
+			continue
+		}
+		if err := t.stream.Take(item); err != nil {
+			return t.failed(err)
+		}
+	}
+	return nil
+}
+
 // write makes the files. The output is written to at the end alone.
 func (v *saver) write(last bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	run := v.Run()
 	for _, t := range v.targets {
 		var err error

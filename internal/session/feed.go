@@ -228,12 +228,15 @@ func (s *session) refresh() {
 			}
 			begin := time.Now()
 			for n := range w.maps {
+				var snap view.Snapshot
+				var ok bool
 				err := s.owner.reader.with(func(own *session) error {
-					if snap, ok := own.snapshot(w, n); ok {
-						return w.feed.Take(snap)
-					}
+					snap, ok = own.snapshot(w, n)
 					return nil
 				})
+				if err == nil && ok { // names of its stacks need the reader
+					err = w.feed.Take(snap)
+				}
 				if err != nil {
 					return // what cannot be written says so at the end
 				}

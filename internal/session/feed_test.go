@@ -29,6 +29,11 @@ type items struct {
 }
 
 func (f *items) Take(i view.Item) error {
+	if snap, ok := i.(view.Snapshot); ok {
+		for _, row := range snap.Rows {
+			value.Settle(row.Key) // as who shows stacks does
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all = append(f.all, i)
@@ -166,7 +171,7 @@ func TestFeed(t *testing.T) {
 // that were under way on other CPUs as elements were taken out.
 func TestTotalsUnderLoad(t *testing.T) {
 	const script = `begin { @start = 1; }
-	profile:us:200 { @n[cpu] = count(); @sum[cpu % 2] = sum(3); @all = count(); @plain[1]++; @check[cpu]++; }
+	profile:us:200 { @n[cpu] = count(); @sum[cpu % 2] = sum(3); @all = count(); @plain[1]++; @stack[ustack(2)] = count(); @check[cpu]++; }
 	interval:ms:2 { clear(@n); zero(@sum); clear(@all); }
 	interval:ms:400 { exit(); }`
 	for _, every := range []time.Duration{0, time.Millisecond} {
