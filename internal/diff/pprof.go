@@ -102,6 +102,7 @@ func parsePprof(data []byte) (*Profile, error) {
 	}
 	p := &Profile{Length: lengthOf(f.length), Stacks: map[string]int64{}, kinds: map[string]view.FrameKind{}}
 	p.Type, p.Unit = f.text(f.types[chosen][0]), f.text(f.types[chosen][1])
+	total := 0
 	for _, s := range f.samples {
 		if chosen >= len(s.values) {
 			return nil, errDamaged
@@ -109,6 +110,15 @@ func parsePprof(data []byte) (*Profile, error) {
 		var path []string
 		for i := len(s.locations) - 1; i >= 0; i-- {
 			path = f.frames(path, f.locations[s.locations[i]], p.kinds)
+			if len(path) > maxDepth {
+				return nil, errDamaged
+			}
+		}
+		for _, name := range path {
+			total += len(name) + 1
+		}
+		if total > maxText {
+			return nil, errLarge
 		}
 		p.Stacks[strings.Join(path, "\n")] += int64(s.values[chosen])
 	}
@@ -136,7 +146,7 @@ func (f *pprofFile) frames(path []string, l pprofLocation, kinds map[string]view
 		}
 		path = append(path, name)
 	}
-	for i := len(l.functions) - 1; i >= 0; i-- {
+	for i := len(l.functions) - 1; i >= 0 && len(path) <= maxDepth; i-- {
 		add(f.text(f.functions[l.functions[i]]))
 	}
 	if len(l.functions) == 0 {

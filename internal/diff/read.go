@@ -15,7 +15,15 @@ import (
 )
 
 // maxFile bounds what a file may unpack to, in bytes.
-const maxFile = 1 << 30
+const maxFile = 256 << 20
+
+// Bounds of what the stacks of a file come to: few bytes can stand for many frames.
+const (
+	maxDepth = 4096      // frames of a stack
+	maxText  = 256 << 20 // bytes of the names in all stacks
+)
+
+var errLarge = errors.New("its stacks take more than 256 MiB")
 
 // Read reads the profile of a map, or the only one if name is "", from a file: folded
 // stacks, a profile of pprof, or a flame graph that hawk has saved.
@@ -56,7 +64,7 @@ func unpacked(r io.Reader) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(z, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		err = errors.New("it is larger than 1 GiB")
+		err = errors.New("it is larger than 256 MiB")
 	}
 	return data, err
 }
@@ -131,7 +139,7 @@ func parsePage(page, name string) (*Profile, error) {
 			return nil, errors.New("the data of the flame graph is damaged")
 		}
 		p.Type, p.Unit = of.Types[of.Primary].Name, of.Types[of.Primary].Unit
-		paths := make([]string, len(of.Name))
+		paths, total := make([]string, len(of.Name)), 0
 		for i, n := range of.Name {
 			up := of.Parent[i]
 			if up >= i || n >= len(of.Names) || i > 0 && (up < 0 || n < 0) {
@@ -141,6 +149,9 @@ func parsePage(page, name string) (*Profile, error) {
 				p.kinds[of.Names[n]] = of.Kinds[n]
 				if paths[i] = of.Names[n]; up > 0 {
 					paths[i] = paths[up] + "\n" + of.Names[n]
+				}
+				if total += len(paths[i]); total > maxText {
+					return nil, errLarge
 				}
 			}
 			if w := of.Self[of.Primary][i]; w != 0 {
