@@ -30,6 +30,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"peak":         cmdPeak,
 	"rows":         cmdRows,
 	"rustc":        cmdCompile("rustc"),
+	"scratch":      cmdScratch,
 	"share":        cmdShare,
 	"signal":       cmdSignal,
 	"start":        cmdStart,

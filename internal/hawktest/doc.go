@@ -36,6 +36,7 @@
 //	c++ ARG...                the same in C++
 //	go -o OUT FILE...         the same in Go; programs can import package usdt of this module
 //	rustc -o OUT FILE         the same in Rust
+//	scratch NAME              make a disk of 64 MB that the case may write to; $NAME is its device
 //	debian NAME PACKAGE...    unpack packages of Debian 12 with all that they depend on; $NAME is their root, and
 //	                          programs find their libraries
 //	debian -SUITE NAME PACKAGE...  the same of another release, whose programs run with $NAME as their root

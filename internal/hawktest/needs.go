@@ -62,6 +62,7 @@ var Needs = []Need{
 	{"perf_sw", "software performance events",
 		func() error { return openPerf(unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CPU_CLOCK) }},
 	{"disk", "a disk that can be read directly, in $DISK", probeDisk},
+	{"scratch", "a disk for a case to write to", probeScratch},
 }
 
 // probed remembers outcomes: a machine does not change while tests run.
