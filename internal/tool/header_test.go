@@ -228,6 +228,12 @@ func declared(t *testing.T, tree *syntax.Script) (options, columns, shown []stri
 				return true
 			}
 			switch call.Func.Name {
+			case "distribution": // of the library: two forms of show()
+				for _, arg := range call.Args {
+					if lit, ok := arg.(*syntax.StringLit); ok {
+						shown = append(shown, strings.Fields(lit.Value)...)
+					}
+				}
 			case "getopt":
 				options = append(options, text)
 			case "show":
