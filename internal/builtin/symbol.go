@@ -16,24 +16,39 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
+const withOffset = "offset"
+
 var (
 	ksymType = &types.Deferred{Name: "ksym_t", By: types.KernelSymbolText, Bytes: 8, Algn: 8}
+	// ksymOffset is the same with another text.
+	ksymOffset = &types.Deferred{Name: "ksym_t", By: types.KernelSymbolText, Arg: withOffset, Bytes: 8, Algn: 8}
+
 	usymType = &types.Deferred{Name: "usym_t", By: types.UserSymbolText, Bytes: 16, Algn: 8}
 )
 
 var _ = Define(Func{
-	Name: "ksym", LabelOf: FirstArg, Old: []string{"sym"}, Min: 1, Params: []Param{{"address", Address}},
-	Result: ksymType, Renders: types.KernelSymbolText,
-	Doc:     "The name of the kernel symbol that an address lies in, found when printed.",
+	Name: "ksym", LabelOf: FirstArg, Old: []string{"sym"}, Min: 1,
+	Params: []Param{{"address", Address}, {"form", Word}}, Words: []string{withOffset},
+	Yields: "ksym_t", Renders: types.KernelSymbolText,
+	Doc: "The name of the kernel symbol that an address lies in, found when printed; with `offset`, and how " +
+		"many bytes behind its start: `vfs_read+4`.",
 	Example: `tracepoint:timer:hrtimer_start { @[ksym(args.function)] = count(); }`,
+	Check: func(c *Call) types.Type {
+		if len(c.Args) > 1 {
+			return ksymOffset
+		}
+		return ksymType
+	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
-		p := Place(g, ksymType, dst)
+		p := Place(g, c.Result, dst)
 		g.B().Store(p, 0, 8, g.Scalar(c.Args[0]))
 		return p
 	},
-	Render: func(e Env, _ *types.Deferred, raw []byte) value.Value {
+	Render: func(e Env, t *types.Deferred, raw []byte) value.Value {
 		addr := Uint64(raw)
-		if name, _, ok := e.KernelSymbol(addr); ok {
+		if name, off, ok := e.KernelSymbol(addr); ok && t.Arg == withOffset {
+			return value.Text(fmt.Sprintf("%s+%d", name, off))
+		} else if ok {
 			return value.Text(name)
 		}
 		return nameless(addr)
