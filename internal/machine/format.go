@@ -198,7 +198,7 @@ func splitDecl(decl string) (d fieldDecl, ok bool) {
 			s, d.loc = rest, p.loc
 		}
 	}
-	if i := strings.IndexByte(s, '('); i >= 0 {
+	if i := strings.IndexByte(s, '('); i >= 0 && !strings.Contains(s[:i], "[") { // not name[sizeof(x)]
 		// A function pointer, "int (*name)(void)", is an address like any.
 		inner, _, closed := strings.Cut(s[i+1:], ")")
 		d.name, ok = strings.CutPrefix(strings.TrimSpace(inner), "*")

@@ -214,6 +214,7 @@ func TestFieldTypes(t *testing.T) {
 		{"x", "struct thing v[2];\toffset:8;\tsize:24;\tsigned:0;", "v uint8[24] @8+24"},
 		{"x", "unsigned long args[6];\toffset:8;\tsize:48;\tsigned:0;", "args uint64[6] @8+48"},
 		{"x", "__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;", "name string abs @8+4"},
+		{"x", "__u8 saddr[sizeof(struct sockaddr_in6)];\toffset:8;\tsize:28;\tsigned:0;", "saddr uint8[28] @8+28"},
 		{"x", "__rel_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;", "name string rel @8+4"},
 		{"x", "const struct file * f;\toffset:8;\tsize:8;\tsigned:0;", "f struct file * kernel @8+8"},
 		{"x", "void * p;\toffset:8;\tsize:8;\tsigned:0;", "p void * kernel @8+8"},
