@@ -17,6 +17,7 @@ import (
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/session/child"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/tool"
 )
@@ -137,7 +138,11 @@ func (c *command) checkTools(names []string, format string) int {
 func (c *command) check1(t *tool.Tool) (v verdict, err error) {
 	one := &command{out: io.Discard, err: io.Discard, machine: c.machine, settings: settings{tool: t}}
 	v = verdict{Tool: t.Name, State: "no"}
-	if words := strings.Fields(strings.TrimPrefix(t.Sample[0], "#")); strings.HasPrefix(t.Sample[0], "#") {
+	if sample, ok := strings.CutPrefix(t.Sample[0], "#"); ok {
+		words, err := child.SplitCommand(sample)
+		if err != nil {
+			return v, err
+		}
 		if err := parseArgs(toolTable(t), words[1:], &one.settings); err != nil {
 			return v, err
 		}

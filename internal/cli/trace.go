@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/load"
@@ -53,8 +54,9 @@ func (c *command) trace(p *session.Program) int {
 	ctx := context.Background()
 	if c.duration > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.duration)
+		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
+		go c.endLater(ctx, s, cancel)
 	}
 	o := c.runOptions()
 	valve := func(w io.Writer) io.Writer {
@@ -111,6 +113,20 @@ func (c *command) trace(p *session.Program) int {
 		status = res.Command
 	}
 	return status & 0xff
+}
+
+// endLater ends a run that has been attached for as long as --duration says.
+func (c *command) endLater(ctx context.Context, s *session.Session, end func()) {
+	select {
+	case <-s.Ready():
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-time.After(c.duration):
+		end()
+	case <-ctx.Done():
+	}
 }
 
 // spec is what is loaded of a program, and for whom.

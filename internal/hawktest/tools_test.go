@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/session/child"
 	"github.com/hawktrace/hawk/internal/tool"
 )
 
@@ -57,12 +58,15 @@ func TestToolsStart(t *testing.T) {
 			continue
 		}
 		t.Run(tl.Name, func(t *testing.T) {
-			args, header := sampled(tl)
+			args, header, err := sampled(tl)
+			if err != nil {
+				t.Fatal(err)
+			}
 			args = append(args, "--duration", "300ms", "-p", strconv.Itoa(sleeper.Process.Pid))
 			var out, errs bytes.Buffer
 			cmd := exec.CommandContext(ctx, hawk, args...)
 			cmd.Stdout, cmd.Stderr = &out, &errs
-			err := cmd.Run()
+			err = cmd.Run()
 			if strings.Contains(errs.String(), "needs one of: ") {
 				t.Skip(errs.String())
 			}
@@ -83,11 +87,12 @@ func TestToolsStart(t *testing.T) {
 
 // sampled is how the tool is run that its manual has a sample of, and the first line of
 // that. The sample may begin with the command, behind a #.
-func sampled(tl *tool.Tool) (args []string, header string) {
+func sampled(tl *tool.Tool) (args []string, header string, err error) {
 	sample := slices.Clone(tl.Sample)
 	args = []string{tl.Name}
 	if command, ok := strings.CutPrefix(sample[0], "# "); ok {
-		args, sample = strings.Fields(command), sample[1:]
+		args, err = child.SplitCommand(command)
+		sample = sample[1:]
 	}
-	return args, sample[0]
+	return args, sample[0], err
 }

@@ -246,6 +246,9 @@ func (s *Session) Signal() {
 	s.run.wake()
 }
 
+// Ready is closed once begin has run and everything is attached.
+func (s *Session) Ready() <-chan struct{} { return s.ready }
+
 // Attached is how many probes are attached, 0 before all of them are.
 func (s *Session) Attached() int { return int(s.attached.Load()) }
 
