@@ -127,14 +127,21 @@ func completeFish(path, hawk, dir, typed string) ([]string, error) {
 		word, _, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
 		words = append(words, word)
 	}
-	if len(words) != 1 {
-		return nil, fmt.Errorf("fish offers %q", words)
-	}
 	before := typed
 	if open := strings.Index(typed, "'"); open >= 0 {
 		before = typed[:open]
 	} else {
 		before = typed[:strings.LastIndex(typed, " ")+1]
+	}
+	// It lists words that merely have these letters, too, and offers none of them where others begin so.
+	begun := slices.DeleteFunc(slices.Clone(words), func(word string) bool {
+		return !strings.HasPrefix(word, typed[len(before):])
+	})
+	if len(begun) > 0 {
+		words = begun
+	}
+	if len(words) != 1 {
+		return nil, fmt.Errorf("fish offers %q", words)
 	}
 	return append(strings.Fields(before), words[0]), nil
 }
