@@ -1,17 +1,21 @@
-# hawk is built without cgo, without paths of the machine and without debug sections: the same sources give the same file.
-VERSION ?= $(shell git -c safe.directory='*' describe --tags --always --dirty --match 'v[0-9]*' 2>/dev/null | sed 's/^\([0-9a-f]\{7,\}\)/v0.0.0-\1/')
+# hawk is built without cgo, without paths of the machine and without debug sections: the same sources
+# give the same file.
+VERSION ?= $(shell git -c safe.directory='*' describe --tags --always --dirty --match 'v[0-9]*' 2>/dev/null | \
+	sed 's/^\([0-9a-f]\{7,\}\)/v0.0.0-\1/')
 LDFLAGS := -s -w -X github.com/hawktrace/hawk/internal/cli.Version=$(or $(VERSION),v0.0.0-unknown)
 PREFIX  ?= /usr/local
 KERNEL  ?= 6.12
 
 export CGO_ENABLED = 0
-# The Debian archive that kernels and programs for tests come from; without it the one of the machine's own package sources.
+# The Debian archive that kernels and programs for tests come from; without it the one of the machine's own
+# package sources.
 DEBIAN ?= $(HAWK_DEBIAN)
 export HAWK_DEBIAN := $(DEBIAN)
 # The version is in LDFLAGS; Go would ask git for it, which refuses checkouts of other owners.
 export GOFLAGS := -buildvcs=false $(GOFLAGS)
 
-.PHONY: all build run install test check unit kernel vm vm-test fuzz vm-fuzz fuzz-all race race-cases remains bench cover clean deps
+.PHONY: all build run install test check unit kernel vm vm-test fuzz vm-fuzz fuzz-all race race-cases remains
+.PHONY: bench cover clean deps
 
 all: build
 
@@ -24,7 +28,8 @@ run: build
 
 install: build
 	install -D -m 755 hawk $(DESTDIR)$(PREFIX)/bin/hawk
-	@install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,man/man8 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	@install -d $(addprefix $(DESTDIR)$(PREFIX)/share/, \
+		man/man8 bash-completion/completions zsh/site-functions fish/vendor_completions.d)
 	./hawk --man >$(DESTDIR)$(PREFIX)/share/man/man8/hawk.8
 	./hawk --completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/hawk
 	./hawk --completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_hawk
@@ -50,12 +55,14 @@ queued-%:
 	else $(MAKE) --no-print-directory $*; fi
 
 # What the tests use beside Go, from Debian's packages. Without root, what is missing is left to each test to say.
-DEPS := busybox-static debian-archive-keyring dpkg e2fsprogs fish g++ g++-aarch64-linux-gnu gcc gcc-aarch64-linux-gnu libc6-dbg libc6-dev libc6-dev-arm64-cross perl python3 \
+DEPS := busybox-static debian-archive-keyring dpkg e2fsprogs fish g++ g++-aarch64-linux-gnu gcc \
+	gcc-aarch64-linux-gnu libc6-dbg libc6-dev libc6-dev-arm64-cross perl python3 \
 	qemu-system-arm qemu-system-x86 systemtap-sdt-dev util-linux xz-utils zsh
 deps:
 	@command -v dpkg-query >/dev/null || exit 0; missing=; for p in $(DEPS); do \
 		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
-	command -v rustc >/dev/null || missing="$$missing rustc"; command -v dwp >/dev/null || missing="$$missing binutils-gold"; \
+	command -v rustc >/dev/null || missing="$$missing rustc"; \
+	command -v dwp >/dev/null || missing="$$missing binutils-gold"; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
 	elif [ -n "$$missing" ]; then echo "not installed:$$missing"; fi
@@ -72,7 +79,8 @@ unit:
 kernel:
 	HAWK_WORK= go test -count=1 -timeout 30m -v ./internal/hawktest
 
-# What tests leave behind on a machine on which nothing else happens: say make remains once before them and once after, with the same new file.
+# Shows what tests leave behind on a machine on which nothing else happens: say make remains once before them
+# and once after, with the same new file.
 REMAINS ?= /run/hawk-remains
 remains:
 	HAWK_REMAINS=$(REMAINS) go test -count=1 -v -run '^TestRemains$$' ./internal/hawktest/remains
@@ -88,11 +96,13 @@ vm-test:
 vm-%:
 	@$(MAKE) --no-print-directory vm-test KERNEL=$*
 
-# What a kernel is to show, by a name of Choices (internal/hawktest/choice.go): the oldest all, the others what that and the host do not. make vm-test runs all.
+# Each kernel shows the cases of a Choice (internal/hawktest/choice.go): the oldest all, the others what that
+# and the host do not. make vm-test runs all.
 vm-6.12 vm-6.1 vm-sid: export HAWK_CHOICE = rest
 vm-%-arm64: export HAWK_CHOICE = arch
 
-# Made-up scripts against the interpreter, for the time FUZZ, on the running kernel or on another one: make vm-fuzz KERNEL=6.1 FUZZ=10m
+# Made-up scripts against the interpreter, for the time FUZZ, on the running kernel or on another one:
+# make vm-fuzz KERNEL=6.1 FUZZ=10m
 FUZZ ?= 1m
 SEED ?= 1
 MADE_UP := -test.run '^TestMadeUpScripts$$' -test.v -test.timeout 0
@@ -100,7 +110,8 @@ fuzz:
 	HAWK_FUZZ_TIME=$(FUZZ) HAWK_FUZZ_SEED=$(SEED) go test -count=1 ./internal/hawktest/interp $(MADE_UP)
 
 vm-fuzz:
-	go run ./internal/hawktest/vm/hawkvm -kernel $(KERNEL) /usr/bin/env HAWK_FUZZ_TIME=$(FUZZ) HAWK_FUZZ_SEED=$(SEED) /hawk/tests/internal-hawktest-interp.test $(MADE_UP)
+	go run ./internal/hawktest/vm/hawkvm -kernel $(KERNEL) \
+		/usr/bin/env HAWK_FUZZ_TIME=$(FUZZ) HAWK_FUZZ_SEED=$(SEED) /hawk/tests/internal-hawktest-interp.test $(MADE_UP)
 
 # Every fuzz target for FUZZ_EACH, beside its corpus, FUZZ_JOBS at once. FINDINGS=report only prints what they find.
 FUZZ_EACH ?= 20s
@@ -111,14 +122,16 @@ fuzz-all:
 	grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u | \
 	xargs -n 1 -P $(FUZZ_JOBS) .ci/fuzz $(FUZZ_EACH) || [ "$(FINDINGS)" = report ]
 
-# The race detector over the unit tests of all packages. It needs cgo, which hawk never has otherwise. make check has vetted them. What takes long
-# in one goroutine is left out.
+# The race detector over the unit tests of all packages. It needs cgo, which hawk never has otherwise. make check
+# has vetted them. Tests that take long in one goroutine are left out.
 race:
-	CGO_ENABLED=1 go test -race -vet=off -timeout 30m -skip '^(TestKernelAhead|TestBranchy|TestLong)$$' $$(go list ./... | grep -v /internal/hawktest$$)
+	CGO_ENABLED=1 go test -race -vet=off -timeout 30m -skip '^(TestKernelAhead|TestBranchy|TestLong)$$' \
+		$$(go list ./... | grep -v /internal/hawktest$$)
 
 # And in hawk itself while the cases run; those that bound its memory are for a hawk without it.
 race-cases:
-	CGO_ENABLED=1 HAWK_RACE=1 HAWK_CHOICE=parts go test -race -vet=off -count=1 -timeout 60m -v -run '^(TestScript|TestKernel)$$' ./internal/hawktest
+	CGO_ENABLED=1 HAWK_RACE=1 HAWK_CHOICE=parts go test -race -vet=off -count=1 -timeout 60m -v \
+		-run '^(TestScript|TestKernel)$$' ./internal/hawktest
 
 # Side by side with bpftrace; writes docs/performance.md when told so: make bench BENCH=-write
 bench: build

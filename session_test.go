@@ -429,7 +429,7 @@ func TestStacks(t *testing.T) {
 	if err := events[0].Value.Field("k").Decode(&text); err != nil || text != r.K.String() {
 		t.Errorf("%q, %v", text, err)
 	}
-	// What was read and not looked at has its addresses when all is closed.
+	// Stacks that were read and not looked at have their addresses when all is closed.
 	if late, ok := snap.Entries[0].Key.Interface().(hawk.Stack); !ok || len(late.Frames) == 0 {
 		t.Errorf("%+v", late)
 	}

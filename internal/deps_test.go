@@ -12,7 +12,7 @@ import (
 // most; a package imports only packages of earlier lines, or of its own line
 // those before it.
 const order = `
-	spell errno source cursor insn
+	spell errno source cursor insn markdown
 	types arch
 	syntax stdlib
 	cdef

@@ -16,21 +16,48 @@ import (
 // columns is the width that no line goes beyond; a tab counts four.
 const columns = 120
 
-// TestColumns keeps lines of Go within what one sees beside another file. Lines inside
-// of a raw string are somebody else's text: a script, or what a program prints.
+// TestColumns keeps lines within what one sees beside another file. Exempt are lines inside
+// of a raw string, which are somebody else's text (a script, what a program prints), tables
+// and code of documentation, and what has no place to break.
 func TestColumns(t *testing.T) {
-	for _, file := range sources(t, ".go") {
+	for _, file := range sources(t, ".go", ".md", ".bt", ".py", ".js", ".css", ".html", ".s", "Makefile") {
 		src := readSource(t, file)
-		quoted := rawLines(src)
+		exempt := rawLines(src)
+		switch filepath.Ext(file) {
+		case ".md":
+			exempt = codeLines(src)
+		case ".bt":
+			if !strings.HasPrefix(file, "tools/") { // somebody else's
+				continue
+			}
+		case ".go":
+		default:
+			exempt = nil
+		}
 		n := 0
 		for line := range strings.Lines(string(src)) {
 			n++
 			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
-			if got := utf8.RuneCountInString(line); got > columns && !quoted[n] {
+			if got := utf8.RuneCountInString(line); got > columns && !exempt[n] {
 				t.Errorf("%s:%d: %d columns, of %d; break it (comments at 100)", file, n, got, columns)
 			}
 		}
 	}
+}
+
+// codeLines are the numbers of the lines of a page that are code, rows of a table, or one word.
+func codeLines(src []byte) map[int]bool {
+	lines := map[int]bool{}
+	n, code := 0, false
+	for line := range strings.Lines(string(src)) {
+		n++
+		line = strings.TrimSpace(line)
+		fence := strings.HasPrefix(line, "```")
+		code = code != fence
+		outside := quoted.ReplaceAllString(line, "")
+		lines[n] = code || strings.HasPrefix(line, "|") || !strings.Contains(outside, " ")
+	}
+	return lines
 }
 
 // rawLines are the numbers of the lines that belong to raw strings of several lines.
@@ -56,7 +83,8 @@ func rawLines(src []byte) map[int]bool {
 // riddle is how a comment begins that makes the reader guess its subject.
 var riddle = regexp.MustCompile(`^(What|Of|Whoever|Whatever|Whether) `)
 
-// TestFirstWords has the comment of a declaration begin with its subject.
+// TestFirstWords has comments begin with their subject. A declaration may have one of these
+// names.
 func TestFirstWords(t *testing.T) {
 	for _, file := range sources(t, ".go") {
 		fset := token.NewFileSet()
@@ -64,19 +92,31 @@ func TestFirstWords(t *testing.T) {
 		if err != nil {
 			continue
 		}
+		names := map[*ast.CommentGroup]string{}
 		for _, d := range f.Decls {
-			var doc *ast.CommentGroup
-			var name string
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				doc, name = d.Doc, d.Name.Name
-			case *ast.GenDecl:
-				doc = d.Doc
+			if d, ok := d.(*ast.FuncDecl); ok {
+				names[d.Doc] = d.Name.Name
 			}
-			if m := riddle.FindStringSubmatch(doc.Text()); m != nil && m[1] != name {
-				first, _, _ := strings.Cut(doc.Text(), "\n")
-				t.Errorf("%s: begin with what is declared and what it does: %s", fset.Position(doc.Pos()), first)
+		}
+		for _, group := range f.Comments {
+			if m := riddle.FindStringSubmatch(group.Text()); m != nil && m[1] != names[group] {
+				first, _, _ := strings.Cut(group.Text(), "\n")
+				t.Errorf("%s: begin with the subject, and say what it does: %s", fset.Position(group.Pos()), first)
 			}
+		}
+	}
+	for _, file := range sources(t, ".bt", ".py") {
+		if !strings.HasPrefix(file, "tools/") && !strings.HasPrefix(file, "contrib/") {
+			continue
+		}
+		n, before := 0, false
+		for line := range strings.Lines(string(readSource(t, file))) {
+			n++
+			text, isComment := strings.CutPrefix(strings.ReplaceAll(strings.TrimSpace(line), "# ", "// "), "// ")
+			if isComment && !before && riddle.MatchString(text) {
+				t.Errorf("%s:%d: begin with the subject, and say what it does: %s", file, n, text)
+			}
+			before = isComment
 		}
 	}
 }

@@ -3,15 +3,17 @@
     import stapsdt
 
     provider = stapsdt.Provider("simplehttp")
-    transfer = provider.add_probe("file_transfer", stapsdt.ArgTypes.uint64, stapsdt.ArgTypes.uint64, stapsdt.ArgTypes.int32)
+    transfer = provider.add_probe(
+        "file_transfer", stapsdt.ArgTypes.uint64, stapsdt.ArgTypes.uint64, stapsdt.ArgTypes.int32)
     provider.load()
 
     transfer.fire("10.0.0.7", "/index.html", 4096)
 
 Any tracer that knows USDT finds them: hawk -p PID -e 'usdt:*:simplehttp:file_transfer { printf("%s\\n", str(arg0)) }'
 
-One file, nothing but the standard library, Python 3.8 or newer, Linux on x86-64 and arm64; on other systems load raises OSError. The
-interface is that of the package python-stapsdt. The file that is mapped is the one that the Go package usdt makes, byte for byte.
+One file, nothing but the standard library, Python 3.8 or newer, Linux on x86-64 and arm64; on other systems
+load raises OSError. The interface is that of the package python-stapsdt. The file that is mapped is the one
+that the Go package usdt makes, byte for byte.
 """
 
 import ctypes
@@ -53,7 +55,9 @@ class _X86:
 
     @staticmethod
     def entry(words, back):
-        """Takes words as C passes them, puts those beyond six into the registers of the mark and calls it, back bytes before."""
+        """Takes words as C passes them, puts those beyond six into the registers of the mark and calls it.
+
+        The mark lies back bytes before."""
         # endbr64; push %rbp; mov %rsp, %rbp; push %rbx, %r12, %r13, %rax
         code = bytes.fromhex("f30f1efa" "55" "4889e5" "53" "4154" "4155" "50")
         loads = ["4c8b5510", "4c8b5d18", "4c8b6520", "4c8b6d28", "488b4530", "488b5d38"]  # mov 16(%rbp), %r10 and so on
@@ -133,7 +137,8 @@ class _Image:
         def section(name, kind=0, flags=0, offset=0, size=0, align=0, link=0, info=0, entry=0):
             nonlocal strings
             addr = offset if flags & 2 else 0
-            sections.append(struct.pack("<2I4Q2I2Q", len(strings), kind, flags, addr, offset, size, link, info, align, entry))
+            sections.append(struct.pack(
+                "<2I4Q2I2Q", len(strings), kind, flags, addr, offset, size, link, info, align, entry))
             strings += name + b"\0"
 
         def append(data, align):
@@ -163,7 +168,9 @@ class _Image:
             (0x6474E551, 4 | 2, 0, 0, 16),
         ]
         head = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
-        head += struct.pack("<2HI3QI6H", 3, isa.machine, 1, 0, 64, table, 0, 64, 56, len(segments), 64, len(sections), len(sections) - 1)
+        head += struct.pack(
+            "<2HI3QI6H", 3, isa.machine, 1, 0, 64, table, 0, 64, 56, len(segments), 64,
+            len(sections), len(sections) - 1)
         for kind, flags, offset, size, align in segments:
             head += struct.pack("<2I6Q", kind, flags, offset, offset, offset, size, size, align)
         head += _note(b"GNU", 3, _sha1(code[:text] + notes).digest())
@@ -285,7 +292,9 @@ class Probe:
         return self.count[0] != 0
 
     def fire(self, *args):
-        """Hits the mark if a tracer is attached, and returns whether one is. Texts and bytes end in NUL for the tracer."""
+        """Hits the mark if a tracer is attached, and returns whether one is.
+
+        Texts and bytes end in NUL for the tracer."""
         if not self.count[0]:
             return False
         words, kept = [], []

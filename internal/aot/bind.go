@@ -118,8 +118,8 @@ func (v *Variant) relocate(o *object.Object, t *machine.Machine) error {
 			continue
 		}
 		n, err := t.Look(&v.Facts[i], moves[i])
-		// What is not there has no attach point either: the program is not among
-		// those that run.
+		// A target that is not there has no attach point either: the program is not
+		// among those that run.
 		gone := errors.Is(err, btf.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 		if err != nil && (moves[i] || !gone || !v.Facts[i].OfProbe()) {
 			return err

@@ -164,7 +164,7 @@ func (c *codec) event(e *object.Event) {
 	number(c, &e.Map)
 	list(c, &e.Extra, func(n *int64) { number(c, n) })
 	within(c, &e.Stamp, 0, int64(e.Bytes))
-	// What a builtin has worked out is a format, which the text yields again.
+	// A builtin has worked out a format at most, which the text yields again.
 	format := e.Payload != nil
 	c.bool(&format)
 	if !format {

@@ -44,7 +44,7 @@ type Arch struct {
 	// runs, never for one thread.
 	WatchKernelForAll bool
 
-	// Of the pt_regs that the sys_enter and sys_exit tracepoints pass.
+	// Those of the pt_regs that the sys_enter and sys_exit tracepoints pass.
 	SyscallArgs   []int // offsets; on entry only
 	SyscallNumber Reg   // valid on entry and exit
 	SyscallRet    int

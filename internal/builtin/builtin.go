@@ -57,7 +57,7 @@ type Func struct {
 	// Ends: the call ends this run of the program, what follows never happens.
 	Ends bool
 
-	// What views make of a call. Moment: it yields a point in time, in nanoseconds.
+	// These tell views about a call. Moment: it yields a point in time, in nanoseconds.
 	// Emits: it is the place of an event. Clears and Zeroes: it removes, or resets,
 	// all elements of the map it names.
 	Moment, Emits, Clears, Zeroes bool

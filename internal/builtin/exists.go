@@ -57,7 +57,7 @@ func existing(c *Call, text string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// What a pattern leaves out is no news, and there is nothing to be attached.
+	// Nothing is attached here, so nobody needs to hear what a pattern leaves out.
 	opts := *c.Opts
 	opts.WarnPoint, opts.MaxProbes = func(source.Span, string) {}, math.MaxInt
 	p := &probe.Point{Kind: kind, Parts: parts}

@@ -1,8 +1,8 @@
 // Package cdef reads the C of a script: preprocessor lines, definitions of
 // structs, unions, enums and typedefs, and the headers they include.
 //
-// What comes in is pieces of C text with their places in the script; what goes
-// out is a Unit, which answers by name: types with the layout of a 64-bit
+// The input is pieces of C text with their places in the script; the result
+// is a Unit, which answers by name: types with the layout of a 64-bit
 // System V ABI (LP64), enumerators, and object-like macros with their
 // replacement text. The road is the one of translation phases: tokens
 // (token.go), macros (macro.go), directives (preprocessor.go, include.go), constant

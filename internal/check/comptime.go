@@ -117,7 +117,7 @@ func (w *walker) arm(e, cond syntax.Expr) arm {
 		if w.final {
 			return w.arms[e]
 		}
-		// What the arm does must not reach what is locked by deciding.
+		// The arm must not change what deciding it has locked.
 	}
 	w.undecided, w.waits = true, append(w.waits, later)
 	return noArm

@@ -222,7 +222,7 @@ func (w *walker) aggregation(s *syntax.AssignStmt, m *mapState, keys []syntax.Ex
 		m.stored, m.value.broken = true, true
 		return true
 	}
-	// What leads to the call: parentheses, and blocks with their statements.
+	// Parentheses, and blocks with their statements, may stand around the call.
 	w.aroundAgg(s.RHS, func() { w.aggregate(m, a, call, s) })
 	if keys == nil {
 		w.sortIs(m, scalar, s.LHS)

@@ -74,7 +74,7 @@ func (c *command) run() int {
 		o.Probe.Filter = re.MatchString
 	}
 	if powerless != nil {
-		// What is wrong with the script can be told all the same.
+		// Errors of the script itself can be told all the same.
 		_, ds := compile.Compile(f, o)
 		c.print(compile.ScriptErrors(ds, c.machine))
 		return c.fail(exitUsage, powerless)
@@ -129,7 +129,7 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 	if !done {
 		status, done = c.badFormat()
 	}
-	// What scripts print as rows and stacks by themselves needs no maps.
+	// Scripts that print rows or stacks by themselves need no maps.
 	c.printed = c.format == csvRows && show.PrintsRows(p.Object) ||
 		c.format == foldedStacks && show.PrintsStacks(p.Object)
 	if !done {

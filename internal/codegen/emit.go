@@ -144,7 +144,7 @@ var inverse = map[asm.JumpOp]asm.JumpOp{
 type emitter struct {
 	code  *Code
 	slots int // 8-byte units written
-	// What is known only at the end:
+	// These are known only at the end:
 	start map[*ir.Func]int
 	calls []fixup // addresses of functions
 }

@@ -29,7 +29,7 @@ import (
 type machine struct {
 	data, values, scratch *ebpf.Map
 	cpu                   int
-	// What the kernel has.
+	// The kernel has these.
 	v4, fetch, loop bool
 }
 

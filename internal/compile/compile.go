@@ -155,7 +155,7 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 
 	res, more = build(prog, script.Options, o, enter)
 	if !o.Pieces && slices.ContainsFunc(more.List(), func(d *source.Diagnostic) bool { return d.Code == tooLarge }) {
-		// What has no room in one function may have it in several.
+		// A program that is too large for one function may fit in several.
 		o.Pieces = true
 		again, also := build(prog, script.Options, o, enter)
 		ours := slices.ContainsFunc(also.List(), func(d *source.Diagnostic) bool { return d.Severity == source.Bug })

@@ -77,7 +77,7 @@ func (t *lineTable) row(addr uint64) (r lineRow, ok bool) {
 		return r, false
 	}
 	rows := t.rows[t.seqs[i].first:t.seqs[i].last]
-	// Of several at one address all but the last stand for no code.
+	// Only the last of several at one address stands for code.
 	k := sort.Search(len(rows), func(k int) bool { return rows[k].addr > addr }) - 1
 	if k < 0 {
 		return r, false

@@ -95,7 +95,7 @@ func checkSplit(t *testing.T, path string, ownTypes bool) {
 	if !ownTypes {
 		return
 	}
-	// Of two types of a name the one of the probe's own source file is meant.
+	// A name that two types have means the one of the probe's own source file.
 	for symbol, size := range map[string]int{"addpt": 8, "second": 3} {
 		sym, _ := e.Symbol(symbol)
 		if pt, err := f.TypeByName("struct", "pt", sym.Addr); err != nil || pt.Size() != size {

@@ -190,7 +190,7 @@ func enum(e entry, size int) types.Type {
 }
 
 // structType converts a struct, class or union; its fields follow on demand.
-// What is only declared is looked for where it is defined.
+// One that is only declared is looked for where it is defined.
 func (f *File) structType(e entry, size int) types.Type {
 	kind := types.StructKind
 	if e.Tag == dwarf.TagUnionType {

@@ -189,7 +189,7 @@ func TestMiniDebug(t *testing.T) {
 	if got, ok := NewTable(f).Lookup(s.Addr + 1); !ok || got.Name != "hidden" {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	// What is packed may be anything.
+	// The packed bytes may be anything.
 	data, err := os.ReadFile(bin)
 	if err != nil {
 		t.Fatal(err)

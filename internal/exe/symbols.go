@@ -191,7 +191,7 @@ func (f *File) HasSymbols() bool {
 }
 
 // Symbol finds an attachable symbol by name; ok is false if there is none.
-// Of several the first that is code and has a size wins.
+// The first of several that is code and has a size wins.
 func (f *File) Symbol(name string) (best Symbol, ok bool) {
 	for r := range f.Symbols() {
 		if !r.IsAttachable() || string(r.Name) != name {

@@ -71,7 +71,7 @@ func TestDecided(t *testing.T) {
 		{every + `/ probe_exists("t:sched:*") && !probe_exists("t:sched:nosuch") / {}`, none, "interval:ms:5"},
 		{every + `/ probe_exists("t:$cat:sched_switch") && getopt("cat", "sched") != "" / {}`, none, "interval:ms:5"},
 		{`macro wanted() { getopt("x") } ` + every + `/ wanted() / {}`, none, ""},
-		// What asks for nothing is left to the program, as is what is not known ahead of time.
+		// A condition that asks for nothing is left to the program, as is one that is not known ahead of time.
 		{every + `/ 0 / {}`, none, "interval:ms:5?"},
 		{every + `/ getopt("x") / {}`, nil, "interval:ms:5?"},
 		{every + `/ ncpus == 0 / {}`, nil, "interval:ms:5?"},

@@ -2,8 +2,8 @@
 // package for each format. Formats are rows of one table. They take a view.Run, which is
 // values, and know nothing of how it came about.
 //
-// What the traced world is called (commands, files, keys) is data: each format says how
-// it keeps it in its place.
+// Names from the traced world (commands, files, keys) are data: each format escapes them
+// so that they cannot act.
 package export
 
 import (

@@ -31,7 +31,7 @@ type compiler struct {
 }
 
 var compilers = map[string]compiler{
-	// What gcc 14 refuses is refused by every version.
+	// Every version refuses what gcc 14 refuses.
 	"cc": {
 		program: []string{"cc", "-Werror=implicit-function-declaration", "-Werror=implicit-int",
 			"-Werror=int-conversion"},

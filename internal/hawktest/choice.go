@@ -57,7 +57,7 @@ func Chosen() (Choice, error) {
 	return Choices[i], nil
 }
 
-// Of picks the chosen cases.
+// Of returns the chosen ones of the cases.
 func (c Choice) Of(cases []*Case) (chosen []*Case, err error) {
 	for _, one := range cases {
 		takes, err := c.takes(one)

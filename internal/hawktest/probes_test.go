@@ -211,7 +211,7 @@ var probeProofs = []struct {
 	{"containers", "uprobe_container", "uprobe:/bin/app:work {"},
 	{"replaced binaries", "uprobe_replaced", "uprobe:./app:step { printf"},
 
-	// What is left behind.
+	// Nothing is left behind.
 	{"thousands of user probes and SIGKILL", "uprobe_many", "breakpoints 0"},
 	{"thousands of kernel probes and SIGKILL", "kprobe_many", "sh enabled.sh 0"},
 	{"cycles of attaching", "kprobe_many", "sh objects.sh $OBJECTS"},

@@ -49,7 +49,7 @@ var (
 	pageBar    = regexp.MustCompile(` +\|@* *\|`)
 	pageSpaces = regexp.MustCompile(`  +`)
 
-	// What is in memory when a probe fires is as chance has it.
+	// Memory holds what it holds by chance when a probe fires.
 	unreadable = regexp.MustCompile(`(?m)^WARNING: Total unreadable string count: .*\n(HINT: .*\n)?`)
 )
 

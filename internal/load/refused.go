@@ -47,7 +47,7 @@ func boundToFunction(p *object.Program) bool {
 func refusedTarget(r *Rejected, p *object.Program, words []string) *Rejected {
 	pt := p.Group.Points[0]
 	if r.Target = strings.Join(words, " "); len(words) == 0 {
-		// Of its list of functions that none may follow (btf_id_deny) the kernel
+		// The kernel's list of functions that none may follow (btf_id_deny)
 		// says nothing.
 		r.Target = "it gives no reason"
 	}

@@ -70,8 +70,8 @@ func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
 	}
 	old := f.printing
 	f.printing = true
-	// What an argument does beside yielding a value has to happen even if there
-	// is no room for the record.
+	// Side effects of an argument have to happen even if there is no room for
+	// the record.
 	if tails == 0 && !slices.ContainsFunc(args, f.changes) && !slices.ContainsFunc(args, f.mayEnd) &&
 		!slices.ContainsFunc(args, f.waits) {
 		f.sendInPlace(id, ev, args)

@@ -15,7 +15,7 @@ import (
 // 64 bits, extended by the sign of its type.
 func (f *fn) Scalar(e syntax.Expr) *ir.Value {
 	var v *ir.Value
-	// What a number is computed from is no text that is printed.
+	// Text that only a number is computed from is not printed.
 	f.quietly(func() { f.at(e, func() { v = f.scalar(e) }) })
 	return v
 }

@@ -85,8 +85,8 @@ func (f *fn) program() {
 		Table: f.m.table, Data: map[string]*ir.Value{}, Followed: f.followed,
 		Own: f.m.prog.Config.TargetFilter == "own",
 	}
-	// What hawk leaves behind has to run without it, and an iteration that has
-	// begun goes on after exit().
+	// A program that hawk leaves behind has to run without it, and an iteration
+	// that has begun goes on after exit().
 	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech.Reader == nil && f.g.Mech.Walk == nil {
 		run := b.NewBlock()
 		exited := b.Load(b.Data(object.DataExited), 0, 8, false)

@@ -152,7 +152,7 @@ func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, te
 		rounds = b.NewObject("rounds", 8, 8)
 		b.Store(b.Addr(rounds, 0), 0, 8, f.konst(0))
 	}
-	// What was looked up before may be gone in the second round.
+	// An element that was looked up before may be gone in the second round.
 	f.lookups.forget()
 	b.Jump(head)
 	b.Begin(head)

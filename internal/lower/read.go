@@ -45,7 +45,7 @@ func (f *fn) read(at syntax.Node, space types.Space, str bool, dst *ir.Value, of
 			r = f.chooseCold(cond, func() *ir.Value { f.bringIn(page); return once() }, r)
 		}
 		again(failed(), addr)
-		// What is read may go on in another page.
+		// The memory to read may go on in another page.
 		inPage := b.Arith(ir.And, addr, f.konst(pageSize-1))
 		crosses := b.Arith(ir.ULt, f.konst(pageSize), b.Arith(ir.Add, inPage, n))
 		again(b.Arith(ir.And, failed(), crosses), b.Arith(ir.Add, b.Arith(ir.Sub, addr, inPage), f.konst(pageSize)))

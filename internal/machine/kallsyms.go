@@ -112,7 +112,7 @@ func (k *KernelSymbols) Lookup(addr uint64) (name, module string, offset uint64,
 	if i < 0 {
 		return "", "", 0, false
 	}
-	// Of several at one address the first is the one the kernel prints.
+	// The kernel prints the first of several at one address.
 	for i > 0 && k.addrs[i-1] == k.addrs[i] {
 		i--
 	}

@@ -12,7 +12,7 @@ type Translator func(operands []string, point func(string) string) (script strin
 // translators are the tools whose operands are a notation of their own.
 var translators = map[string]Translator{"trace": trace}
 
-// Of is what translates the operands of a tool; nil for the others.
+// Of returns the translation of the operands of a tool; nil for tools without one.
 func Of(tool string) Translator { return translators[tool] }
 
 // prelude is what all traces have.

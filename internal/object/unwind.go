@@ -56,7 +56,7 @@ const (
 	UnwindNanos   = 24
 	UnwindFileKey = 32 // bytes
 	UnwindVDSO    = -1
-	// Of a file there is: u64 what to subtract from offsets in it for positions,
+	// A file has: u64 what to subtract from offsets in it for positions,
 	// u32 number of its index or 0, u32 1 if it has code without frame pointers.
 	UnwindShift     = 0
 	UnwindFileIndex = 8

@@ -122,8 +122,8 @@ func objectLifetimes(f *ir.Func) *lifetimes {
 		}
 	}
 	for _, b := range f.Blocks {
-		// What was accessed up to an event: walk forward once to know, then
-		// backward with what is accessed later.
+		// A walk forward finds what was accessed up to each event, one backward
+		// what is accessed later.
 		evs := events[b.ID]
 		seen := make([][]uint64, len(evs))
 		sofar := append([]uint64(nil), before[b.ID]...)

@@ -104,7 +104,7 @@ func SortPoints(points []*Point) []*Point {
 		list[i] = named{p.Name(), p}
 	}
 	byName := func(a, b named) int { return strings.Compare(a.name, b.name) }
-	// What a single file has is in order.
+	// The names of a single file are in order.
 	if !slices.IsSortedFunc(list, byName) {
 		slices.SortStableFunc(list, byName)
 	}

@@ -14,7 +14,7 @@ func (g *Group) MayCall(name string, o *Options) error {
 			return err
 		}
 		if module != "" && module != Vmlinux {
-			// What may be called does not depend on the function: one of the
+			// Any function will do to learn which calls are allowed: one of the
 			// kernel's own needs no descriptor.
 			if id, err = o.Machine.AnyFunction(); err != nil {
 				return err

@@ -6,7 +6,7 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 )
 
-// What plans of several kinds have in common.
+// Here is what plans of several kinds have in common.
 
 // PlanAlone is a Plan that gives every point a program attached by one
 // mechanism.

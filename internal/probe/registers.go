@@ -7,7 +7,7 @@ import (
 	"github.com/hawktrace/hawk/internal/machine"
 )
 
-// What programs of several kinds read from the registers in their context.
+// Here is how programs of several kinds read the registers in their context.
 
 // ContextRegs is Regs where the context starts with the registers: kprobe
 // programs have nothing else, perf event programs have more behind them.

@@ -16,6 +16,7 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/markdown"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/stdlib"
 	"github.com/hawktrace/hawk/internal/types"
@@ -65,7 +66,7 @@ an attach point ` + "`*`, `?` and `[…]`" + ` are wildcards unless the part is 
 	for _, k := range probe.Kinds() {
 		fmt.Fprintf(w, "\n### %s\n\n", k.Name)
 		codeBlock(w, k.Forms...)
-		fmt.Fprintf(w, "\n%s\n", k.Doc)
+		paragraph(w, k.Doc)
 		var facts list
 		facts.add("other names", quoted(k.Aliases))
 		var has []string
@@ -95,7 +96,7 @@ Names shown without parentheses may also be written with empty ones. Arguments i
 	for _, f := range builtin.All() {
 		fmt.Fprintf(w, "\n### %s\n\n", f.Name)
 		codeBlock(w, funcForms(f)...)
-		fmt.Fprintf(w, "\n%s\n", f.Doc)
+		paragraph(w, f.Doc)
 		var facts list
 		facts.params(f.Params, f.Words)
 		facts.add("yields", yields(f))
@@ -158,7 +159,7 @@ of its own; the cells are merged when the map is printed or read.
 	for _, a := range builtin.Aggs() {
 		fmt.Fprintf(w, "\n### %s\n\n", a.Name)
 		codeBlock(w, builtin.Signature(a.Name, a.Params, a.Min, false))
-		fmt.Fprintf(w, "\n%s\n", a.Doc)
+		paragraph(w, a.Doc)
 		var facts list
 		facts.params(a.Params, nil)
 		switch {
@@ -178,13 +179,13 @@ func writeMacros(w *bufio.Writer) {
 	w.WriteString(`
 ## Macros of the library
 
-They are written in the language and stand there for any script. A macro of the script's own with the same name and as many parameters takes
-the place of one of these.
+They are written in the language and stand there for any script. A macro of the script's own with the same name
+and as many parameters takes the place of one of these.
 `)
 	for _, m := range stdlib.Macros() {
 		fmt.Fprintf(w, "\n### %s\n\n", m.Name)
 		codeBlock(w, m.Signature)
-		fmt.Fprintf(w, "\n%s\n", m.Doc)
+		paragraph(w, m.Doc)
 		example(w, m.Example)
 	}
 }
@@ -230,8 +231,8 @@ func writeSettings(w *bufio.Writer) {
 	w.WriteString(`
 ## Settings
 
-A setting is written in the script, ` + "`config = { max_strlen = 256; }`" + `, or given in the environment, ` + "`HAWK_MAX_STRLEN=256`" + `,
-which wins. Names with ` + "`BPFTRACE_`" + ` are read too.
+A setting is written in the script, ` + "`config = { max_strlen = 256; }`" + `, or given in the environment,
+` + "`HAWK_MAX_STRLEN=256`" + `, which wins. Names with ` + "`BPFTRACE_`" + ` are read too.
 
 | setting | values | default | |
 |---|---|---|---|
@@ -258,7 +259,7 @@ type list []string
 
 func (l *list) add(what, text string) {
 	if text != "" {
-		*l = append(*l, "- "+what+": "+text+"\n")
+		*l = append(*l, "- "+what+": "+text)
 	}
 }
 
@@ -280,8 +281,12 @@ func (l list) write(w *bufio.Writer) {
 		w.WriteString("\n")
 	}
 	for _, line := range l {
-		w.WriteString(line)
+		w.WriteString(markdown.Fold(line, "  ") + "\n")
 	}
+}
+
+func paragraph(w *bufio.Writer, text string) {
+	w.WriteString("\n" + markdown.Fold(text, "") + "\n")
 }
 
 // codeBlock is fenced: indented code behind a list would belong to the list.

@@ -28,7 +28,7 @@ func TestCgroupPath(t *testing.T) {
 			t.Errorf("path(%d) = %q, %v, want %q", id, got, ok, want)
 		}
 	}
-	// What was seen before is gone, what is new is found.
+	// The one seen before is gone, the new one is found.
 	if err := os.Rename(filepath.Join(h.Root, "a/b"), filepath.Join(h.Root, "c")); err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func (s *session) readPackets() int {
 	if p.empty() {
 		return 0
 	}
-	// What was sent up to now is in the rings; of what is sent while they are read, only a part may be.
+	// The rings hold all that was sent up to now, but only a part of what is sent while they are read.
 	limit := uint64(clockNanos(unix.CLOCK_MONOTONIC))
 	for _, ring := range p.rings {
 		ring.Read(func(rec []byte) {

@@ -128,7 +128,7 @@ func (u *User) reread(p *process) {
 		n := mapping{start: m.Start, end: m.End, offset: m.Offset}
 		if m.Path != "" && (m.Path[0] == '[' || m.IsFile()) {
 			n.image = u.image(imageKey{path: m.Path, dev: m.Dev, ino: m.Ino})
-			// What ran before is much. Files of our own mount namespace are likely to stay.
+			// Many files were mapped before. Those of our own mount namespace are likely to stay.
 			if elsewhere || u.recorder != nil && len(u.held) < maxHeld/2 {
 				n.image.hold(u, p.pid, &n)
 			}

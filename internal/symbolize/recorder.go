@@ -100,8 +100,8 @@ func (r *recorder) read(f func(*event)) {
 	if r.empty() {
 		return
 	}
-	// What happened up to now is in the rings; of what happens while they are
-	// read, one may show the effect and another not yet the cause.
+	// The rings hold all that happened up to now. While they are read, one may show
+	// the effect of a later event and another not yet its cause.
 	var now unix.Timespec
 	unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
 	limit := uint64(now.Nano())

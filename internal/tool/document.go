@@ -3,6 +3,8 @@ package tool
 import (
 	"fmt"
 	"strings"
+
+	"github.com/hawktrace/hawk/internal/markdown"
 )
 
 const preamble = `# Tools
@@ -30,27 +32,27 @@ func Document(tools []*Tool) string {
 		}
 		b.WriteString("```\n")
 		for _, text := range Paragraphs(t.Description) {
-			b.WriteString("\n" + markdown(text) + "\n")
+			b.WriteString("\n" + markdown.Fold(escaped(text), "") + "\n")
 		}
 		if len(t.Options) > 0 {
 			b.WriteString("\n| option | |\n|---|---|\n")
 		}
 		for i := range t.Options {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", t.Options[i].Spelling(), markdown(t.Options[i].Doc))
+			fmt.Fprintf(&b, "| `%s` | %s |\n", t.Options[i].Spelling(), escaped(t.Options[i].Doc))
 		}
 		if len(t.Operands) > 0 {
 			b.WriteString("\n| operand | |\n|---|---|\n")
 		}
 		for _, o := range t.Operands {
-			fmt.Fprintf(&b, "| %s | %s |\n", o.Name, markdown(o.Doc))
+			fmt.Fprintf(&b, "| %s | %s |\n", o.Name, escaped(o.Doc))
 		}
 		b.WriteString("\n| column | |\n|---|---|\n")
 		for _, e := range t.Output {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", e.Name, markdown(e.Doc))
+			fmt.Fprintf(&b, "| `%s` | %s |\n", e.Name, escaped(e.Doc))
 		}
 		b.WriteString("\n```\n" + strings.Join(t.Sample, "\n") + "\n```\n\n")
 		for _, e := range t.Examples {
-			fmt.Fprintf(&b, "- `hawk %s`: %s\n", e.Name, markdown(e.Doc))
+			b.WriteString(markdown.Fold(fmt.Sprintf("- `hawk %s`: %s", e.Name, escaped(e.Doc)), "  ") + "\n")
 		}
 		for _, section := range []struct {
 			title string
@@ -60,7 +62,7 @@ func Document(tools []*Tool) string {
 				if i == 0 {
 					text = section.title + ": " + text
 				}
-				b.WriteString("\n" + markdown(text) + "\n")
+				b.WriteString("\n" + markdown.Fold(escaped(text), "") + "\n")
 			}
 		}
 	}
@@ -70,7 +72,7 @@ func Document(tools []*Tool) string {
 // sentence begins with a capital.
 func sentence(s string) string { return strings.ToUpper(s[:min(1, len(s))]) + s[min(1, len(s)):] }
 
-// markdown is text in which nothing is markup.
-func markdown(s string) string {
+// escaped is text in which nothing is markup.
+func escaped(s string) string {
 	return strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;", "|", `\|`).Replace(s)
 }

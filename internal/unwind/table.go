@@ -103,8 +103,8 @@ func (t *Table) chunks(first uint32) ([][]byte, error) {
 		for j := range part {
 			putRow(c, j, uint32(part[j].addr-t.Base), uint32(part[j].rule))
 		}
-		// What is searched takes the first row for granted: below the first rule of
-		// all there is none.
+		// The search takes the first row for granted: below the first rule of all
+		// there is none.
 		at := uint32(part[0].addr - t.Base)
 		if i == 0 {
 			if at > 0 && len(part) < n {

@@ -71,7 +71,7 @@ func joinStrings(g builtin.Gen, at syntax.Node, space types.Space, rec, array *i
 		g.ReadMem(at, space, ptr, 0, builtin.Number(g, 8), b.Add(array, int64(8*i)))
 		addr := b.Load(ptr, 0, 8, false)
 		g.When(b.Arith(ir.Ne, addr, builtin.Number(g, 0)), false, func() {
-			// What is bounded by the sizes so far, the verifier is told.
+			// The verifier is told of the bound that the sizes so far imply.
 			limit := builtin.Number(g, int64(8+i*joinBytes))
 			from := b.Load(end, 0, 8, false)
 			from = g.Choose(b.Arith(ir.ULe, from, limit), func() *ir.Value {

@@ -27,7 +27,7 @@ func TestUnpacked(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// What is there is taken as it is: nothing is fetched for it.
+	// A package that is there is taken as it is: nothing is fetched for it.
 	if got, err := suite.Unpack("libc6"); err != nil || got != dir {
 		t.Errorf("Unpack = %s, %v; want %s", got, err, dir)
 	}

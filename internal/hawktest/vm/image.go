@@ -131,7 +131,7 @@ func debianImage(cache, arch string) (string, error) {
 				return err
 			}
 		}
-		// What a package's own scripts would do when it is installed.
+		// The package's own scripts, which do not run here, would do this.
 		for _, name := range []string{"group", "passwd"} {
 			if err := files.Copy(filepath.Join(root, "usr/share/base-passwd", name+".master"),
 				filepath.Join(dir, "etc", name)); err != nil {

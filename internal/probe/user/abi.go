@@ -130,7 +130,7 @@ func userArg(c *probe.Context, n int) *ir.Value {
 		}
 		return v
 	}
-	// Of 32-bit programs argN count on where the registers end.
+	// In 32-bit programs argN count on where the registers end.
 	tmp := b.Addr(b.NewObject("arg", 8, 8), 0)
 	b.Zero(tmp, 0, 8)
 	at := b.Add(b.Load(c.Ctx, a.SP, 8, false), int64(x.stack(a)+(n-len(regs))*x.bytes()))

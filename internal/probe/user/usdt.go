@@ -43,7 +43,7 @@ var _ = probe.Define(probe.Kind{
 func parseUSDT(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	hasPID := o.OnePID()
 	if n := len(parts); n > 3 && parts[0].Text == strings.TrimSuffix(proc.MemoryPrefix, ":") {
-		// What a file in memory is called often holds colons.
+		// The name of a file in memory often holds colons.
 		parts = []probe.Part{{Text: joinParts(parts[:n-2])}, parts[n-2], parts[n-1]}
 	}
 	switch {

@@ -53,7 +53,7 @@ func boot() error {
 	); err != nil {
 		return err
 	}
-	// What udev would make.
+	// There is no udev to make these.
 	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "fd/0",
 		"stdout": "fd/1", "stderr": "fd/2"} {
 		if err := os.Symlink(target, "/dev/"+name); err != nil && !errors.Is(err, os.ErrExist) {
