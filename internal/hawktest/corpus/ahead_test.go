@@ -127,12 +127,12 @@ func TestKernelAhead(t *testing.T) {
 		if ways == hawktest.OneWay {
 			continue
 		}
+		var here []byte
 		t.Run(s.Name+"/here", func(t *testing.T) {
-			payload, err := s.ahead(arch.Native(), false)
-			if err != nil {
+			if here, err = s.ahead(arch.Native(), false); err != nil {
 				t.Fatal(err)
 			}
-			s.runAhead(t, payload)
+			s.runAhead(t, here)
 		})
 		// Probes of old kernels do not wait for strings of a program that has just started.
 		strs := slices.Contains(s.Needs, "uprobe") && strings.Contains(s.Text, "str(")
@@ -140,12 +140,15 @@ func TestKernelAhead(t *testing.T) {
 		if strs || newer || ways != hawktest.EveryWay {
 			continue
 		}
+		oldest, err := s.ahead(arch.Native(), true)
+		if err == nil && bytes.Equal(oldest, here) {
+			continue // has run
+		}
 		t.Run(s.Name+"/oldest", func(t *testing.T) {
-			payload, err := s.ahead(arch.Native(), true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.runAhead(t, payload)
+			s.runAhead(t, oldest)
 		})
 	}
 	if other > 3+elsewhere/10 {
