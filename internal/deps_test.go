@@ -22,7 +22,7 @@ const order = `
 	probe attach probe/user probe/kernel probe/perf probe/kinds probe/probetest
 	regalloc opt codegen
 	value unpack feed
-	view
+	view view/history
 	export diff
 	object
 	output tool notation

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/binary"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -202,51 +203,66 @@ func rowsOf(e output.Entries) []view.Row {
 	return out
 }
 
-// longestPeriod is how long the next look at the maps may be put off for the sake of
-// what one costs, and share the part of a processor that looking may take.
-const (
-	longestPeriod = 30 * time.Second
-	share         = 100 // one hundredth
-)
-
 // refresh reads the maps again and again, on a goroutine of its own: the reader of
 // events never waits for that. Maps that take long are read less often.
 func (s *session) refresh() {
 	w := s.watcher
-	if w == nil || w.needs.Every <= 0 {
+	if w == nil || w.needs.Every <= 0 && w.needs.Cadence == nil {
 		return
+	}
+	cadence := w.needs.Cadence
+	if cadence == nil {
+		cadence = view.NewCadence(w.needs.Every, view.DefaultBudget)
 	}
 	w.ended.Add(1)
 	go func() {
 		defer w.ended.Done()
-		period := w.needs.Every
-		for {
+		for period := cadence.Next(0); ; {
 			select {
 			case <-w.done:
 				return
+			case <-cadence.Asked():
 			case <-time.After(period):
 			}
-			begin := time.Now()
-			for n := range w.maps {
-				var snap view.Snapshot
-				var ok bool
-				err := s.owner.reader.with(func(own *session) error {
-					snap, ok = own.snapshot(w, n)
-					return nil
-				})
-				if err == nil && ok { // names of its stacks need the reader
-					err = w.feed.Take(snap)
-				}
-				if err != nil {
-					return // what cannot be written says so at the end
-				}
+			var err error
+			cost := threadTime(func() { err = s.lookAround() })
+			if err != nil {
+				return // what cannot be written says so at the end
 			}
-			if w.feed.Take(view.Refreshed{Boot: bootTime()}) != nil {
-				return
-			}
-			period = max(w.needs.Every, min(share*time.Since(begin), longestPeriod))
+			period = cadence.Next(cost)
 		}
 	}()
+}
+
+// threadTime is the time of a processor that f takes.
+func threadTime(f func()) time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var begin, end unix.Timespec
+	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &begin)
+	f()
+	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &end)
+	return time.Duration(end.Nano() - begin.Nano())
+}
+
+// lookAround reads all maps once for the feed.
+func (s *session) lookAround() error {
+	w := s.watcher
+	for n := range w.maps {
+		var snap view.Snapshot
+		var ok bool
+		err := s.owner.reader.with(func(own *session) error {
+			snap, ok = own.snapshot(w, n)
+			return nil
+		})
+		if err == nil && ok { // names of its stacks need the reader
+			err = w.feed.Take(snap)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.feed.Take(view.Refreshed{Boot: bootTime()})
 }
 
 // endFeed says what all maps held at the end, and that it is over.

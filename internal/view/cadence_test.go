@@ -1,0 +1,61 @@
+package view
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCadence(t *testing.T) {
+	c := NewCadence(500*time.Millisecond, 1)
+	for _, tt := range []struct{ cost, want time.Duration }{
+		{0, 500 * time.Millisecond},
+		{time.Millisecond, 500 * time.Millisecond},
+		{20 * time.Millisecond, 2 * time.Second}, // one percent
+		{time.Hour, 30 * time.Second},
+		{time.Millisecond, 500 * time.Millisecond},
+	} {
+		if got := c.Next(tt.cost); got != tt.want {
+			t.Errorf("after a look of %v the next comes after %v, want %v", tt.cost, got, tt.want)
+		}
+	}
+	c.Spent(6 * time.Millisecond) // drawing counts, once
+	if got := c.Next(4 * time.Millisecond); got != time.Second {
+		t.Errorf("with 10 ms spent: %v", got)
+	}
+	if _, _, load := c.Now(); load != 0.02 {
+		t.Errorf("load is %v of a period of half a second", load)
+	}
+	if got := c.Next(4 * time.Millisecond); got != 500*time.Millisecond {
+		t.Errorf("spent is counted twice: %v", got)
+	}
+}
+
+func TestCadenceOfNothing(t *testing.T) {
+	c := NewCadence(time.Second, 1)
+	for range 9 {
+		c.Found(false)
+	}
+	for i, want := range []time.Duration{1, 2, 4, 4} {
+		if got := c.Next(0); got != want*time.Second {
+			t.Errorf("%d looks without news: %v, want %v s", 9+i, got, want)
+		}
+		c.Found(false)
+	}
+	c.Found(true)
+	if got := c.Next(0); got != time.Second {
+		t.Errorf("after news: %v", got)
+	}
+	slow := NewCadence(10*time.Second, 1)
+	for range 100 {
+		slow.Found(false)
+	}
+	if got := slow.Next(0); got != 10*time.Second {
+		t.Errorf("a long interval became %v", got)
+	}
+	c.Set(time.Minute)
+	select {
+	case <-c.Asked():
+	default:
+		t.Error("a new interval waits for the old one")
+	}
+}

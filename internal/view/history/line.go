@@ -1,0 +1,397 @@
+package history
+
+import (
+	"cmp"
+	"hash/fnv"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// A Line is what is known of a map over time.
+type Line struct {
+	Map     *view.Map
+	Windows bool // columns are windows that the script closed, else looks
+	Dropped int  // columns that were too old to be kept
+	Merged  int  // columns that became one with their neighbour, for lack of room
+
+	columns []column
+	base    column // what was before them
+	bytes   int
+
+	keys  []known // by number; the first is Others
+	ids   map[string]Key
+	most  int
+	round uint64
+	like  value.Value // a value of the map; of histograms the one with all buckets
+	// outside has the hashes of keys that are counted among the others.
+	outside map[uint64]bool
+	free    []Key
+	evicted uint64 // the round in which numbers were freed last
+
+	open   []view.Row // of a window that was printed but not cleared yet
+	openAt time.Duration
+	marked bool
+}
+
+// A Key is the number of a key within a Line.
+type Key int32
+
+// Others are all keys that there is no room to keep apart; All are all keys.
+const (
+	Others Key = 0
+	All    Key = -1
+)
+
+// maxOutside is how many keys that are not kept apart are remembered by their hash.
+const maxOutside = 1 << 20
+
+// A known key.
+type known struct {
+	key  value.Value
+	id   string
+	last []uint64 // as the map was read last
+	seen uint64   // when that was
+}
+
+// A column holds changes by the numbers of their keys, in ascending order.
+type column struct {
+	start, end time.Duration
+	keys       []Key
+	ends       []int32 // where the words of each key end
+	words      []uint64
+}
+
+func newLine(m *view.Map, begin time.Duration, most int) *Line {
+	return &Line{
+		Map: m, Windows: m.Window && m.Kind.Additive(), most: most, base: column{start: begin, end: begin},
+		keys: make([]known, 1), ids: map[string]Key{}, outside: map[uint64]bool{},
+	}
+}
+
+// look adds what a read of the map has found, and reports whether anything changed.
+// totals: the rows are of the whole run, so that what is missing is among the others.
+func (l *Line) look(rows []view.Row, totals bool, at time.Duration) (changed bool) {
+	l.round++
+	var cells []cell
+	var others []uint64
+	k, before := l.Map.Kind, &l.keys[Others].last
+	for _, row := range l.heaviestFirst(rows) {
+		words := l.wordsOf(row.Value)
+		if words == nil {
+			continue
+		}
+		key := Others
+		if row.Others == 0 {
+			var late bool
+			key, late = l.number(row.Key)
+			if before = &l.keys[Others].last; late && k != view.Gauge {
+				// It was among the others until now: what it had stays theirs.
+				*before = sub(k, words0(k, *before), words)
+				l.keys[key].last = words
+			}
+		}
+		if key == Others {
+			others = add(k, others, words)
+			continue
+		}
+		of := &l.keys[key]
+		was := of.last
+		of.seen, of.last = l.round, words
+		cells = appendChange(cells, k, key, words, was)
+	}
+	for i := 1; i < len(l.keys); i++ {
+		of := &l.keys[i]
+		if of.id == "" || of.seen == l.round || len(of.last) == 0 {
+			continue
+		}
+		switch {
+		case k == view.Gauge:
+			cells = append(cells, cell{Key(i), nil}) // it is gone
+		case totals:
+			*before = add(k, *before, of.last)
+		}
+		of.last = nil
+	}
+	if k != view.Gauge {
+		was := *before
+		if !totals && fell(k, others, was) {
+			was = nil
+		}
+		if d := sub(k, words0(k, others), was); !zero(k, d) {
+			cells = append(cells, cell{Others, d})
+		}
+		*before = others
+	}
+	l.push(cells, at)
+	return len(cells) > 0
+}
+
+// appendChange adds how a key has changed, if it has.
+func appendChange(cells []cell, k view.Kind, key Key, now, was []uint64) []cell {
+	if k == view.Gauge {
+		if !slices.Equal(was, now) {
+			cells = append(cells, cell{key, now})
+		}
+		return cells
+	}
+	if fell(k, now, was) {
+		was = nil
+	}
+	if d := sub(k, now, was); !zero(k, d) {
+		cells = append(cells, cell{key, d})
+	}
+	return cells
+}
+
+// words0 has words even of nothing, so that something can be taken from it.
+func words0(k view.Kind, words []uint64) []uint64 {
+	if words == nil && k != view.Histogram {
+		return []uint64{0}
+	}
+	return words
+}
+
+// close makes a column of the window that was printed.
+func (l *Line) close() {
+	l.round++
+	var cells []cell
+	var others []uint64
+	for _, row := range l.heaviestFirst(l.open) {
+		words := l.wordsOf(row.Value)
+		if zero(l.Map.Kind, words) {
+			continue
+		}
+		key := Others
+		if row.Others == 0 {
+			key, _ = l.number(row.Key)
+		}
+		if key == Others {
+			others = add(l.Map.Kind, others, words)
+			continue
+		}
+		l.keys[key].seen = l.round
+		cells = append(cells, cell{key, words})
+	}
+	if others != nil {
+		cells = append(cells, cell{Others, others})
+	}
+	l.push(cells, l.openAt)
+	l.open, l.marked = nil, false
+}
+
+// wordsOf are the words of a value of the map, of which it learns how values look.
+func (l *Line) wordsOf(v value.Value) []uint64 {
+	words := wordsOf(v)
+	if words == nil {
+		return nil
+	}
+	h, ok := v.(value.Hist)
+	if old, had := l.like.(value.Hist); l.like == nil || ok && (!had || len(h.Buckets) > len(old.Buckets)) {
+		l.like = v
+	}
+	return words
+}
+
+// heaviestFirst are rows in the order in which they are given numbers, when there are
+// more than numbers.
+func (l *Line) heaviestFirst(rows []view.Row) []view.Row {
+	if len(rows) <= l.most {
+		return rows
+	}
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b view.Row) int {
+		return cmp.Compare(l.Map.Weigh(b.Value), l.Map.Weigh(a.Value))
+	})
+	return rows
+}
+
+// number is that of a key, Others if there is none left. late: the key was among the
+// others, or may have been.
+func (l *Line) number(v value.Value) (key Key, late bool) {
+	id := string(appendKey(nil, v))
+	if key, ok := l.ids[id]; ok {
+		return key, false
+	}
+	hash := hashed(id)
+	if len(l.ids) >= l.most && len(l.free) == 0 {
+		l.evict()
+	}
+	switch {
+	case len(l.free) > 0:
+		key = l.free[len(l.free)-1]
+		l.free = l.free[:len(l.free)-1]
+	case len(l.ids) < l.most:
+		key = Key(len(l.keys))
+		l.keys = append(l.keys, known{})
+	default:
+		if len(l.outside) < maxOutside {
+			l.outside[hash] = true
+		}
+		return Others, false
+	}
+	late = l.outside[hash] || len(l.outside) >= maxOutside
+	delete(l.outside, hash)
+	l.ids[id], l.keys[key] = key, known{key: v, id: id}
+	l.bytes += keyBytes(id)
+	return key, late
+}
+
+// keyBytes is about what a key takes.
+func keyBytes(id string) int { return 160 + 3*len(id) }
+
+// evict frees the numbers of keys of which no column tells, once in a look. What they had
+// is the others' from now on.
+func (l *Line) evict() {
+	if l.evicted == l.round {
+		return
+	}
+	l.evicted = l.round
+	told, gone := make([]bool, len(l.keys)), make([]bool, len(l.keys))
+	for i := range l.columns {
+		for _, k := range l.columns[i].keys {
+			told[k] = true
+		}
+	}
+	gauge := l.Map.Kind == view.Gauge
+	for i := 1; i < len(l.keys); i++ {
+		of := &l.keys[i]
+		if told[i] || of.id == "" || of.seen == l.round || gauge && len(of.last) > 0 {
+			continue
+		}
+		if !gauge {
+			l.keys[Others].last = add(l.Map.Kind, l.keys[Others].last, of.last)
+		}
+		if len(l.outside) < maxOutside {
+			l.outside[hashed(of.id)] = true
+		}
+		delete(l.ids, of.id)
+		l.bytes -= keyBytes(of.id)
+		*of = known{}
+		l.free, gone[i] = append(l.free, Key(i)), true
+	}
+	var kept []cell
+	for i, key := range l.base.keys {
+		switch {
+		case !gone[key]:
+			kept = append(kept, cell{key, l.base.at(i)})
+		case !gauge:
+			kept = append(kept, cell{Others, l.base.at(i)})
+		}
+	}
+	l.base = makeColumn(l.Map.Kind, kept, l.base.start, l.base.end)
+}
+
+func hashed(id string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return h.Sum64()
+}
+
+// drop lets columns go that ended before a time.
+func (l *Line) drop(before time.Duration) {
+	n := 0
+	for n < len(l.columns)-1 && l.columns[n].end < before {
+		l.bytes -= l.columns[n].bytes()
+		l.base = l.base.merged(&l.columns[n], l.Map.Kind)
+		n++
+	}
+	l.Dropped += n
+	l.columns = slices.Delete(l.columns, 0, n)
+}
+
+// thin makes one of two neighbours in the older half.
+func (l *Line) thin() {
+	half := max(len(l.columns)/2, 2)
+	var out []column
+	for i := 0; i < len(l.columns); i++ {
+		c := l.columns[i]
+		if i+1 < half {
+			c = c.merged(&l.columns[i+1], l.Map.Kind)
+			l.bytes += c.bytes() - l.columns[i].bytes() - l.columns[i+1].bytes()
+			l.Merged++
+			i++
+		}
+		out = append(out, c)
+	}
+	l.columns = out
+}
+
+// A cell is a change of one key.
+type cell struct {
+	key   Key
+	words []uint64
+}
+
+// push adds a column.
+func (l *Line) push(cells []cell, at time.Duration) {
+	start := l.base.end
+	if n := len(l.columns); n > 0 {
+		start = l.columns[n-1].end
+	}
+	c := makeColumn(l.Map.Kind, cells, start, at)
+	l.bytes += c.bytes()
+	l.columns = append(l.columns, c)
+}
+
+// makeColumn makes a column of changes in any order.
+func makeColumn(k view.Kind, cells []cell, start, end time.Duration) column {
+	slices.SortStableFunc(cells, func(a, b cell) int { return cmp.Compare(a.key, b.key) })
+	c := column{start: start, end: end}
+	for i := range cells {
+		c.add(k, cells[i].key, cells[i].words)
+	}
+	return c
+}
+
+// bytes is about what a column takes.
+func (c *column) bytes() int { return 96 + 8*len(c.keys) + 8*len(c.words) }
+
+// add adds a change behind all others, or to the last if it is of the same key.
+func (c *column) add(k view.Kind, key Key, words []uint64) {
+	if n := len(c.keys); n > 0 && c.keys[n-1] == key {
+		words = add(k, c.at(n-1), words)
+		c.words = append(c.words[:c.from(n-1)], words...)
+		c.ends[n-1] = int32(len(c.words))
+		return
+	}
+	c.words = append(c.words, words...)
+	c.keys, c.ends = append(c.keys, key), append(c.ends, int32(len(c.words)))
+}
+
+func (c *column) from(i int) int32 {
+	if i == 0 {
+		return 0
+	}
+	return c.ends[i-1]
+}
+
+func (c *column) at(i int) []uint64 { return slices.Clip(c.words[c.from(i):c.ends[i]]) }
+
+// find are the words of a key, nil if it did not change.
+func (c *column) find(key Key) []uint64 {
+	i := sort.Search(len(c.keys), func(i int) bool { return c.keys[i] >= key })
+	if i < len(c.keys) && c.keys[i] == key {
+		return c.at(i)
+	}
+	return nil
+}
+
+// merged is a column with the one after it.
+func (c *column) merged(next *column, k view.Kind) column {
+	out := column{start: c.start, end: next.end}
+	i, j := 0, 0
+	for i < len(c.keys) || j < len(next.keys) {
+		if j == len(next.keys) || i < len(c.keys) && c.keys[i] <= next.keys[j] {
+			out.add(k, c.keys[i], c.at(i))
+			i++
+			continue
+		}
+		out.add(k, next.keys[j], next.at(j))
+		j++
+	}
+	return out
+}
