@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -225,8 +226,8 @@ func (c *command) toolFail(err error) int {
 }
 
 // readValue is the value that a script gets of an option whose value is called unit: a
-// TIME in nanoseconds, BYTES as their number, a USER or ERRNO as the number, a SIG as its bit. What
-// else it is called, the script has the text.
+// TIME in nanoseconds, BYTES as their number, a USER or ERRNO as the number, a SIG as its bit, a
+// DISK as the kernel calls it. What else it is called, the script has the text.
 func readValue(unit, doc, text string) (string, error) {
 	switch unit {
 	case "TIME":
@@ -240,6 +241,8 @@ func readValue(unit, doc, text string) (string, error) {
 		return readSignal(text)
 	case "ERRNO":
 		return readErrno(text)
+	case "DISK":
+		return readDisk("/sys/class/block", text)
 	}
 	if prefix, ok := strings.CutSuffix(unit, flagUnit); ok {
 		return readFlag(prefix, text)
@@ -330,6 +333,37 @@ func readSignal(text string) (string, error) {
 		return "", fmt.Errorf("\"%s\" is no signal", text)
 	}
 	return strconv.FormatUint(1<<(n-1), 10), nil
+}
+
+// readDisk is the name of a disk among the block devices in a directory of sysfs; it may be
+// given as a file of /dev. A partition is none: requests are the disk's.
+func readDisk(dir, text string) (string, error) {
+	name := strings.ReplaceAll(strings.TrimPrefix(text, "/dev/"), "/", "!") // as sysfs spells cciss/c0d0
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return text, nil // nothing is known of disks
+	}
+	var disks []string
+	for _, e := range entries {
+		partition := filepath.Join(dir, e.Name(), "partition")
+		_, err := os.Stat(partition)
+		switch {
+		case err != nil:
+			disks = append(disks, e.Name())
+		case e.Name() == name:
+			disk, _ := filepath.EvalSymlinks(filepath.Join(dir, name))
+			return "", fmt.Errorf("%s is a partition; requests are those of its disk, %s", name,
+				filepath.Base(filepath.Dir(disk)))
+		}
+	}
+	if !slices.Contains(disks, name) {
+		msg := fmt.Sprintf("no disk is called \"%s\"", text)
+		if near := spell.Nearest(name, disks); near != "" {
+			msg += "; did you mean " + near + "?"
+		}
+		return "", errors.New(msg)
+	}
+	return strings.ReplaceAll(name, "!", "/"), nil
 }
 
 // readUser is the number of a user, who may be named.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -146,4 +147,50 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestReadDisk takes disks by name and by file, and says what else a name is.
+func TestReadDisk(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"devices/vda/vda1", "devices/loop0", "devices/cciss!c0d0"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "devices/vda/vda1/partition"), []byte("1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	class := filepath.Join(dir, "class")
+	if err := os.Mkdir(class, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"vda", "vda/vda1", "loop0", "cciss!c0d0"} {
+		if err := os.Symlink("../devices/"+name, filepath.Join(class, filepath.Base(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ text, want, fails string }{
+		{text: "vda", want: "vda"},
+		{text: "/dev/loop0", want: "loop0"},
+		{text: "cciss/c0d0", want: "cciss/c0d0"},
+		{text: "vda1", fails: "vda1 is a partition; requests are those of its disk, vda"},
+		{text: "lop0", fails: `no disk is called "lop0"; did you mean loop0?`},
+		{text: "../class/vda", fails: `no disk is called "../class/vda"`},
+		{text: "", fails: `no disk is called ""`},
+	} {
+		got, err := readDisk(class, tt.text)
+		if text := errorText(err); got != tt.want || text != tt.fails {
+			t.Errorf("%q: %q, %q", tt.text, got, text)
+		}
+	}
+	if got, err := readDisk(filepath.Join(dir, "none"), "sda"); got != "sda" || err != nil {
+		t.Errorf("without sysfs: %q, %v", got, err)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
