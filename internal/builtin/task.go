@@ -12,14 +12,21 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
+// sameNumbers reports whether the numbers asked for are those of the initial pid
+// namespace.
+func sameNumbers(g Gen, initial bool) bool {
+	ns, err := g.Context().O.Machine.PIDNamespace()
+	return initial || err != nil || ns.Initial
+}
+
 // pidTgid is the packed ids of the current task: in hawk's own pid namespace,
 // or in the initial one. The kernel answers 0 for a task that hawk's
 // namespace does not contain.
 func pidTgid(g Gen, c *Call, initial bool) *ir.Value {
-	ns, err := g.Context().O.Machine.PIDNamespace()
-	if initial || err != nil || ns.Initial {
+	if sameNumbers(g, initial) {
 		return Helper(g, asm.FnGetCurrentPidTgid)
 	}
+	ns, _ := g.Context().O.Machine.PIDNamespace()
 	// struct bpf_pidns_info {u32 pid; u32 tgid}: the packed order of the plain
 	// helper is tgid<<32|pid, and so is this one read as a little-endian word.
 	info := g.Temp("pidns", 8, 8)
@@ -43,6 +50,9 @@ var _ = Define(Func{
 	Named:   "the name of the process is comm",
 	Result:  types.Uint32,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		if v, ok := ofTask(g, "tgid"); ok && sameNumbers(g, inInit(c)) {
+			return v()
+		}
 		return high32(g, pidTgid(g, c, inInit(c)))
 	},
 })
@@ -55,6 +65,9 @@ var _ = Define(Func{
 	Named:   "the name of the process is comm",
 	Result:  types.Uint32,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		if v, ok := ofTask(g, "pid"); ok && sameNumbers(g, inInit(c)) {
+			return v()
+		}
 		return low32(g, pidTgid(g, c, inInit(c)))
 	},
 })
@@ -64,7 +77,7 @@ var _ = Define(Func{
 	Doc:     "The real user ID of the current task in the initial user namespace.",
 	Example: `tracepoint:syscalls:sys_enter_execve / uid == 0 / { @[comm] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return low32(g, Helper(g, asm.FnGetCurrentUidGid))
+		return userOfTask(g)
 	},
 })
 
@@ -73,9 +86,19 @@ var _ = Define(Func{
 	Doc:     "The real group ID of the current task in the initial user namespace.",
 	Example: `tracepoint:syscalls:sys_enter_execve { @[gid] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		if v, ok := ofTask(g, "cred", "gid", "val"); ok {
+			return v()
+		}
 		return high32(g, Helper(g, asm.FnGetCurrentUidGid))
 	},
 })
+
+func userOfTask(g Gen) *ir.Value {
+	if v, ok := ofTask(g, "cred", "uid", "val"); ok {
+		return v()
+	}
+	return low32(g, Helper(g, asm.FnGetCurrentUidGid))
+}
 
 var username = &types.Deferred{Name: "username_t", By: types.UsernameText, Bytes: 8, Algn: 8, Int: true}
 
@@ -85,7 +108,7 @@ var _ = Define(Func{
 	Example: `tracepoint:syscalls:sys_enter_execve { @[username] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		p := Place(g, username, dst)
-		g.B().Store(p, 0, 8, low32(g, Helper(g, asm.FnGetCurrentUidGid)))
+		g.B().Store(p, 0, 8, userOfTask(g))
 		return p
 	},
 	Render: func(e Env, _ *types.Deferred, raw []byte) value.Value {
@@ -181,6 +204,48 @@ func TaskField(g Gen, name string) (types.Field, bool) {
 	return t.(*types.Struct).Field(name)
 }
 
+// ofTask finds a number by way of members of struct task_struct and of what these
+// lead to; v loads it from the current task. It is for programs that look at the
+// task anyhow: in others the helper saves finding the kernel's types. Portable
+// ones use the helper as well, which no kernel lays out otherwise.
+func ofTask(g Gen, way ...string) (v func() *ir.Value, ok bool) {
+	c := g.Context()
+	if !c.Task || c.O.Machine.Portable() {
+		return nil, false
+	}
+	t, err := c.O.Machine.TypeByName("struct", "task_struct")
+	if err != nil {
+		return nil, false
+	}
+	fields := make([]types.Field, len(way))
+	for i, name := range way {
+		if p, isPtr := t.(*types.Pointer); isPtr {
+			t = p.Elem
+		}
+		s, isStruct := t.(*types.Struct)
+		if !isStruct {
+			return nil, false
+		}
+		if fields[i], ok = s.Field(name); !ok {
+			return nil, false
+		}
+		t = fields[i].Type
+	}
+	if _, ok = types.IsInteger(t); !ok {
+		return nil, false
+	}
+	return func() *ir.Value {
+		p, at := g.Task(), 0
+		for _, f := range fields {
+			at += f.Offset
+			if _, leads := f.Type.(*types.Pointer); leads {
+				p, at = g.B().LoadPtr(p, at), 0
+			}
+		}
+		return g.B().Load(p, at, t.Size(), false)
+	}, true
+}
+
 var _ = Define(Func{
 	Name: "curtask", Bare: true, Fixed: true,
 	Doc:     "The current task, to follow its fields: `curtask.prio`.",
@@ -244,6 +309,9 @@ var _ = Define(Func{
 	Doc:     "The ID of the current task's cgroup in the version 2 hierarchy.",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[cgroup] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		if v, ok := ofTask(g, "cgroups", "dfl_cgrp", "kn", "id"); ok {
+			return v()
+		}
 		return Helper(g, asm.FnGetCurrentCgroupId)
 	},
 })

@@ -87,7 +87,7 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 	cb.ctx = b.LoadPtr(cb.frame, frameCtx)
 	f.ctx = &probe.Context{
 		B: b, Ctx: cb.ctx, Group: f.g, O: outer.ctx.O, Skip: f.exit,
-		Table: f.m.table, Data: map[string]*ir.Value{},
+		Table: f.m.table, Data: map[string]*ir.Value{}, Task: outer.ctx.Task,
 	}
 	for _, name := range slices.Sorted(maps.Keys(outer.ctx.Data)) {
 		at, v := cb.slot(), outer.ctx.Data[name]

@@ -235,6 +235,7 @@ func (f *fn) Exit() {
 // has one, else a number to read from.
 func (f *fn) Task() *ir.Value {
 	if f.m.has(machine.TaskBTF) {
+		f.ctx.Task = true
 		return f.b.CallPtr(int(asm.FnGetCurrentTaskBtf))
 	}
 	return f.b.Call(int(asm.FnGetCurrentTask))

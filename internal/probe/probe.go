@@ -397,6 +397,8 @@ type Context struct {
 	// Data is a scratch area of the emitters for values computed once
 	// (a register pointer, a cookie), by name.
 	Data map[string]*ir.Value
+	// Task says that the program looks at the current task, as one the verifier follows.
+	Task bool
 }
 
 // Index yields the number of the point in Group.Points that fired.

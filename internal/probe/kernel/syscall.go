@@ -246,6 +246,7 @@ func guardCompat(c *probe.Context) {
 	mask := b.Const(int64(c.O.Machine.Arch().Compat.Mask))
 	var flags *ir.Value
 	if c.O.Has(machine.TaskBTF) {
+		c.Task = true
 		flags = b.Load(field(b.CallPtr(int(asm.FnGetCurrentTaskBtf))), 0, size, false)
 	} else {
 		tmp := b.Addr(b.NewObject("flags", 8, 8), 0)
