@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -13,13 +14,15 @@ import (
 type (
 	// Table is maps with the same key, side by side: a row for each key.
 	Table struct {
-		Spec string // of the columns, see ParseColumns
+		Spec string // of the columns, see ParseColumns; blanks in front indent the lines
 		Rows [][]value.Value
 		// Hidden has a bit for each cell of a row that has no column.
 		Hidden uint64
 		Keys   int // so many cells in front are of the key
-		Sort   int // the column whose largest values come first, or the smallest texts
-		Top    int // rows that are shown; 0: all
+		// Named: the last column names what a row is about, and not the first one.
+		Named bool
+		Sort  int // the column whose largest values come first, or the smallest texts
+		Top   int // rows that are shown; 0: all
 		// Last: the rows that would come first come last.
 		Last bool
 		// Others: a last row says how many there are besides, and their sums.
@@ -129,9 +132,10 @@ func sum(rows [][]value.Value, column int) value.Value {
 
 // appendTable adds the lines of a table, at most so many.
 func appendTable(dst []byte, columns []Column, t *Table, headless bool, lines int) []byte {
+	indent := len(t.Spec) - len(strings.TrimLeft(t.Spec, " "))
 	add := func(line []byte) {
 		if lines--; lines >= 0 {
-			dst = append(dst, line...)
+			dst = append(appendBlanks(dst, indent), line...)
 		}
 	}
 	if !headless {
@@ -142,7 +146,11 @@ func appendTable(dst []byte, columns []Column, t *Table, headless bool, lines in
 		add(appendRow(nil, columns, &Row{Cells: cells}))
 	}
 	if sums != nil {
-		sums[0] = value.Text(fmt.Sprintf("(%d others)", others))
+		name := 0
+		if t.Named {
+			name = len(sums) - 1
+		}
+		sums[name] = value.Text(fmt.Sprintf("(%d others)", others))
 		for i := range sums {
 			if sums[i] == nil {
 				sums[i] = value.Text("")

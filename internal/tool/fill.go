@@ -172,6 +172,7 @@ func (f *filling) row(call *syntax.Call, spec string) {
 // table leaves the options out of the columns of a table: those that are shown are there
 // without, the others hidden by an option that is not given.
 func (f *filling) table(at source.Span, spec string) {
+	spec, format, formatted := output.CutFormat(spec)
 	fields := strings.Fields(spec)
 	changed := false
 	for i, text := range fields {
@@ -186,6 +187,10 @@ func (f *filling) table(at source.Span, spec string) {
 		}
 	}
 	if changed {
-		f.edits = append(f.edits, edit{at.Start, at.End, strconv.Quote(strings.Join(fields, " "))})
+		indent := spec[:len(spec)-len(strings.TrimLeft(spec, " "))]
+		if spec = indent + strings.Join(fields, " "); formatted {
+			spec = output.WithFormat(spec, format)
+		}
+		f.edits = append(f.edits, edit{at.Start, at.End, strconv.Quote(spec)})
 	}
 }

@@ -26,6 +26,34 @@ func (f *Format) AppendEscaped(dst []byte, args []Arg, env Env) []byte {
 	return f.append(dst, args, env, true)
 }
 
+// AppendValues formats values that are decoded. Integers are cut to what the conversion says.
+func (f *Format) AppendValues(dst []byte, values []Value) []byte {
+	for i := range f.Convs {
+		dst = append(dst, f.text[i]...)
+		if i >= len(values) {
+			dst = append(dst, "!{no argument}"...)
+			continue
+		}
+		dst = f.Convs[i].appendValue(dst, values[i])
+	}
+	return append(dst, f.text[len(f.text)-1]...)
+}
+
+func (c *Conv) appendValue(dst []byte, v Value) []byte {
+	switch n := v.(type) {
+	case Int:
+		if c.Verb < Char {
+			return c.appendInteger(dst, uint64(n))
+		}
+	case Uint:
+		if c.Verb < Char {
+			return c.appendInteger(dst, uint64(n))
+		}
+	}
+	start := len(dst)
+	return c.pad(c.cut(AppendText(dst, v), start), start)
+}
+
 func (f *Format) append(dst []byte, args []Arg, env Env, escape bool) []byte {
 	for i := range f.Convs {
 		dst = append(dst, f.text[i]...)

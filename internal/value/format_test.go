@@ -116,6 +116,26 @@ func TestFormat(t *testing.T) {
 	}
 }
 
+func TestAppendValues(t *testing.T) {
+	for _, test := range []struct {
+		format string
+		values []Value
+		want   string
+	}{
+		{"n = %d, %x 100%%", []Value{Int(-1), Uint(255)}, "n = -1, ff 100%"}, {"%5s|%-3d|", []Value{Str("a"), Uint(7)}, "    a|7  |"},
+		{"%hhd %.2s", []Value{Uint(300), Str("abc")}, "44 ab"}, {"%s %d", []Value{Uint(300)}, "300 !{no argument}"},
+		{"%d", []Value{Str("no number")}, "no number"}, {"%u %lu", []Value{Uint(1<<64 - 1), Uint(1<<64 - 1)}, "4294967295 18446744073709551615"},
+	} {
+		f, err := ParseFormat(test.format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(f.AppendValues(nil, test.values)); got != test.want {
+			t.Errorf("%q: %q, want %q", test.format, got, test.want)
+		}
+	}
+}
+
 func TestParseFormatErrors(t *testing.T) {
 	for _, c := range []struct {
 		format, want string

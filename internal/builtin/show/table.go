@@ -32,7 +32,9 @@ var _ = builtin.Define(builtin.Func{
 		"behind the key come first, or of the one with `!` before its name, or of the one with `^`, and then they " +
 		"come last; `--sort=COLUMN`, an option that this declares, names another. `top` is how many rows are " +
 		"shown, 0 for all; with the option `--others` a last row has the sums of the rest. A part of the key whose " +
-		"column an option hides keeps rows apart nevertheless. If the statements " +
+		"column an option hides keeps rows apart nevertheless. Behind ` | ` stands a format, as in `row()`: then " +
+		"its text of the parts of the key is the last column, behind those of the values. Blanks in front of the " +
+		"columns indent the table. If the statements " +
 		"behind it clear all of the maps, reading and clearing are one pass. `-f json` makes one object of a " +
 		"table, `-f csv` a line of each row.",
 	Example: `tracepoint:syscalls:sys_exit_read / args.ret > 0 / { @n[comm] = count(); ` +
@@ -93,7 +95,7 @@ func option(c *builtin.Call, name string) string {
 
 // A table is what is shown of a call.
 type table struct {
-	spec   string // of the columns that are shown
+	spec   string // of the columns that are shown, and the format of the last one
 	sort   int    // counts hidden ones too
 	keys   int    // columns of the key, hidden ones too
 	flags  int64
@@ -111,6 +113,7 @@ const (
 
 // tableColumns are the columns of a table without their marks, and what is marked.
 func tableColumns(spec string) (fields []string, marked map[int]byte) {
+	spec, _, _ = output.CutFormat(spec)
 	marked = map[int]byte{}
 	for i, f := range strings.Fields(spec) {
 		if name := strings.TrimLeft(f, "!^"); len(f) == len(name)+1 {
@@ -124,9 +127,6 @@ func tableColumns(spec string) (fields []string, marked map[int]byte) {
 func checkTable(c *builtin.Call, spec string) *table {
 	fields, marked := tableColumns(spec)
 	columns, err := output.ParseColumns(strings.Join(fields, " "))
-	if err == nil && len(columns) > maxTableColumns {
-		err = fmt.Errorf("a table has at most %d columns", maxTableColumns)
-	}
 	if err != nil {
 		c.Errorf(c.Args[0], "bad-format", "table(): %v", err)
 		return nil
@@ -135,15 +135,32 @@ func checkTable(c *builtin.Call, spec string) *table {
 	if !ok {
 		return nil
 	}
-	if len(cells) != len(columns) {
-		c.Errorf(c.Args[0], "format-arguments", "table(): %d columns, but %d parts of the key and values",
-			len(columns), len(cells))
+	if len(cells) > maxTableColumns {
+		c.Errorf(c.Args[0], "bad-format", "table(): a table has at most %d columns", maxTableColumns)
 		return nil
 	}
+	_, format, named := output.CutFormat(spec)
+	before := 0 // cells in front of those that have columns
+	if named {
+		if last := &columns[len(columns)-1]; last.Option != "" {
+			c.Errorf(c.Args[0], "bad-format", "table(): column %s has a format, and is always shown", last.Name)
+			return nil
+		}
+		if !checkTexts(c, format, cells[:keys]) {
+			return nil
+		}
+		before, cells = keys, append(cells, &types.String{})
+	}
+	if have := len(cells) - before; have != len(columns) {
+		c.Errorf(c.Args[0], "format-arguments", "table(): %d columns, but %d parts of the key and values",
+			len(columns), have)
+		return nil
+	}
+	cells = cells[before:]
 	if top, ok := c.Int(1); ok && c.Consts[1].Neg || top < 0 {
 		c.Errorf(c.Args[1], "bad-argument", "table() needs a number that is not negative here")
 	}
-	t := &table{sort: keys, keys: keys}
+	t := &table{sort: keys, keys: keys, hidden: 1<<before - 1}
 	if option(c, othersOption) == "true" {
 		t.flags |= withOthers
 	}
@@ -165,26 +182,48 @@ func checkTable(c *builtin.Call, spec string) *table {
 			t.flags |= largestLast
 		}
 		if by == "" && first && mark != 0 || strings.EqualFold(by, col.Name) {
-			t.sort = i
+			t.sort = before + i
 		}
 		first = first && mark == 0
 		names = append(names, col.Name)
 		if visible {
 			shown = append(shown, col.String())
 		} else {
-			t.hidden |= 1 << i
+			t.hidden |= 1 << (before + i)
 		}
 	}
 	if len(shown) == 0 {
 		c.Errorf(c.Args[0], "bad-format", "table(): the options leave no column to be shown")
 		return nil
 	}
-	if by != "" && !strings.EqualFold(names[t.sort], by) {
+	if by != "" && !strings.EqualFold(names[t.sort-before], by) {
 		c.Errorf(c.Args[0], "option-value", "No column is called \"%s\"; there are: %s", by, strings.Join(names, ", "))
 		return nil
 	}
-	t.spec = strings.Join(shown, " ")
+	t.spec = spec[:len(spec)-len(strings.TrimLeft(spec, " "))] + strings.Join(shown, " ")
+	if named {
+		t.spec = output.WithFormat(t.spec, format)
+	}
 	return t
+}
+
+// checkTexts checks a format against the parts of the key.
+func checkTexts(c *builtin.Call, text string, parts []types.Type) bool {
+	format, err := value.ParseFormat(text)
+	if err != nil {
+		c.Errorf(c.Args[0], "bad-format", "table(): %v", err)
+		return false
+	}
+	if n := format.Conversions(); n != len(parts) {
+		c.Errorf(c.Args[0], "format-arguments", "table(): the format has %d conversions, the key %d parts", n,
+			len(parts))
+		return false
+	}
+	errs := format.Check(parts)
+	for _, e := range errs {
+		c.Errorf(c.Args[0], "format-type", "table(): %s", e.Msg)
+	}
+	return len(errs) == 0
 }
 
 // tableCells are the types of what stands in the columns; keys of them are of the key.
@@ -262,10 +301,15 @@ func showTable(e builtin.Env, ev *object.Event) error {
 		return err
 	}
 	x := ev.Extra
-	t := output.Table{Spec: ev.Text, Sort: int(x[0]), Top: int(x[1]), Keys: int(x[4]), Hidden: uint64(x[5]),
+	spec, text, named := output.CutFormat(ev.Text)
+	format, err := value.ParseFormat(text)
+	if err != nil {
+		return err
+	}
+	t := output.Table{Spec: spec, Named: named, Sort: int(x[0]), Top: int(x[1]), Keys: int(x[4]), Hidden: uint64(x[5]),
 		Others: x[2]&withOthers != 0, Last: x[2]&largestLast != 0}
 	n := len(columns) + bits.OnesCount64(t.Hidden)
-	if t.Keys < 0 || t.Keys > n || t.Sort < 0 || t.Sort >= n || bits.Len64(t.Hidden) > n {
+	if t.Keys < 0 || t.Keys > n || named && t.Keys == n || t.Sort < 0 || t.Sort >= n || bits.Len64(t.Hidden) > n {
 		return fmt.Errorf("table(): the columns are damaged")
 	}
 	rows := map[string]int{}
@@ -288,6 +332,11 @@ func showTable(e builtin.Env, ev *object.Event) error {
 			copy(t.Rows[r][min(first, n):], cellsOf(entry.Value))
 		}
 		first += int(maps[1])
+	}
+	for _, row := range t.Rows {
+		if named {
+			row[n-1] = value.Str(format.AppendValues(nil, row[:t.Keys]))
+		}
 	}
 	t.Dropped = e.Unstored()
 	e.Emit(t)
