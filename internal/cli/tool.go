@@ -104,7 +104,7 @@ func toolTable(t *tool.Tool) []option {
 // give notes the value of a tool's option: the last one, or all of a list.
 func (s *settings) give(o *tool.Option, text string) error {
 	values := []string{text}
-	if o.List() {
+	if o.List() && o.Unit() != specUnit {
 		values = strings.Split(text, ",")
 	}
 	if o.Value == "" && text == "" {
@@ -171,20 +171,27 @@ func (c *command) finishTool() error {
 }
 
 // translate makes the tool's script of its operands.
-func (c *command) translate(translate notation.Translator) error {
-	o := c.tool.Operands[0]
-	if c.given[o.Name] == nil {
+func (c *command) translate(t *notation.Translator) error {
+	operands := c.tool.Operands[0].Name
+	given := map[string][]string{}
+	for _, name := range append([]string{operands}, t.Options...) {
+		if values := c.given[name]; values != nil {
+			given[name] = values
+			delete(c.given, name)
+		}
+	}
+	if len(given) == 0 {
 		return usagef("%s: what is to be traced?\nHINT: hawk %s", c.tool.Name,
 			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
 	}
+	given[""] = given[operands]
 	kprobes := c.machine.HasKprobes()
-	script, err := translate(c.given[o.Name], func(text string) string { return tool.Probe(text, kprobes) })
+	script, err := t.Translate(given, func(text string) string { return tool.Probe(text, kprobes) })
 	if err != nil {
 		return usagef("%s: %v", c.tool.Name, err)
 	}
 	one := *c.tool
 	one.Script, c.tool = script, &one
-	delete(c.given, o.Name)
 	return nil
 }
 
@@ -249,6 +256,9 @@ func readValue(unit, doc, text string) (string, error) {
 	}
 	return text, nil
 }
+
+// specUnit is what the value of an option is called that is a notation with commas of its own.
+const specUnit = "SPEC"
 
 // flagUnit ends what the value of an option is called that is a constant of the C
 // headers: O_FLAG.

@@ -12,6 +12,7 @@ import (
 var words = map[string]string{
 	"$uid": "uid", "$gid": "gid", "$pid": "tid", "$tgid": "pid", "$cpu": "cpu", "$ts": "nsecs", "$task": "curtask",
 	"$retval": "retval", "NULL": "0",
+	"$UID": "uid", "$GID": "gid", "$PID": "pid", "$TID": "tid", "$CPU": "cpu", "$COMM": "comm",
 }
 
 var numbered = regexp.MustCompile(`^arg([1-9][0-9]*)$`)
@@ -22,9 +23,63 @@ var exactly = []string{"u64", "uint64_t", "unsigned long", "unsigned long long",
 // A scope is what the names in the values of a probe mean.
 type scope struct {
 	probe  *probe
+	point  string
 	isExit bool
 	id     int      // of the probe
 	entry  []string // what $entry() has asked for, translated
+}
+
+// entries are the kinds of probes at the entry of functions, by those at returns.
+var entries = map[string]string{"kretprobe": "kprobe", "uretprobe": "uprobe", "fexit": "fentry"}
+
+func newScope(p *probe, id int, point string) *scope {
+	kind, _, _ := strings.Cut(point, ":")
+	return &scope{probe: p, point: point, isExit: entries[kind] != "", id: id}
+}
+
+// condition is when the probe does something.
+func (s *scope) condition() (string, error) {
+	if s.probe.filter == "" {
+		return "wanted()", nil
+	}
+	filter, err := s.translate(s.probe.filter)
+	return "wanted() && (" + filter + ")", err
+}
+
+// depth is the map of how many calls are under way, by thread: a function may call itself.
+func (s *scope) depth() string { return fmt.Sprintf("@depth%d", s.id) }
+
+// writeEntry adds the probe at the entry that keeps what $entry() asks for.
+func (s *scope) writeEntry(b *strings.Builder) {
+	if len(s.entry) == 0 {
+		return
+	}
+	kind, rest, _ := strings.Cut(s.point, ":")
+	fmt.Fprintf(b, "\n%s:%s\n/wanted()/\n{\n", entries[kind], rest)
+	for i, value := range s.entry {
+		fmt.Fprintf(b, "  %s[tid, (uint64)%s[tid]] = %s;\n", s.kept(i), s.depth(), value)
+	}
+	fmt.Fprintf(b, "  %s[tid]++;\n}\n", s.depth())
+}
+
+// begun is a condition in front of others: the entry of the call was seen.
+func (s *scope) begun() string {
+	if len(s.entry) == 0 {
+		return ""
+	}
+	return s.depth() + "[tid] > 0 && "
+}
+
+// writeExit adds the probe at the return that forgets what was kept.
+func (s *scope) writeExit(b *strings.Builder) {
+	if len(s.entry) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n/%s[tid] > 0/\n{\n  %[2]s[tid]--;\n", s.point, s.depth())
+	for i := range s.entry {
+		fmt.Fprintf(b, "  delete(%s, (tid, (uint64)%s[tid]));\n", s.kept(i), s.depth())
+	}
+	b.WriteString("}\n")
 }
 
 // translate puts an expression into hawk's words. Text in quotes stays as it is.
@@ -89,6 +144,12 @@ func (s *scope) word(word, rest string, member bool) (out string, used int, err 
 	if w, ok := words[word]; ok {
 		return w, 0, nil
 	}
+	if word == "$latency" {
+		if !s.isExit {
+			return "", 0, fmt.Errorf("$latency is for returns")
+		}
+		return "(uint64)(nsecs - " + s.keep("nsecs") + ")", 0, nil
+	}
 	if m := numbered.FindStringSubmatch(word); m != nil {
 		n, err := strconv.Atoi(m[1])
 		if err != nil {
@@ -144,11 +205,16 @@ func (s *scope) atEntry(inner string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return s.keep(value), nil
+}
+
+// keep is what a value was at the entry.
+func (s *scope) keep(value string) string {
 	i := slices.Index(s.entry, value)
 	if i < 0 {
 		i, s.entry = len(s.entry), append(s.entry, value)
 	}
-	return s.kept(i) + "[tid]", nil
+	return fmt.Sprintf("%s[tid, (uint64)%s[tid] - 1]", s.kept(i), s.depth())
 }
 
 // kept is the map with value i of the entries.
@@ -161,6 +227,9 @@ func (s *scope) text(value string) (string, error) {
 	out, err := s.translate(value)
 	if err != nil {
 		return "", err
+	}
+	if out == "comm" {
+		return out, nil
 	}
 	if user {
 		out = "uptr(" + out + ")"

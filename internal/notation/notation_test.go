@@ -10,6 +10,8 @@ import (
 
 func point(text string) string { return "kprobe:" + text }
 
+func operands(texts ...string) map[string][]string { return map[string][]string{"": texts} }
+
 // TestTrace translates probes: what the condition and the row of each are.
 func TestTrace(t *testing.T) {
 	for _, test := range []struct{ probe, condition, row string }{
@@ -29,16 +31,22 @@ func TestTrace(t *testing.T) {
 		{`f* (a ? b : c)`, `wanted() && (a ? b : c)`, `probe_name`},
 		{"f\n(arg1)\n\"%d\", max(arg1, arg2)", ``, `max(arg0, arg1)`},
 	} {
-		script, err := trace([]string{test.probe}, point)
+		script, err := trace(operands(test.probe), point)
 		if err != nil || !strings.Contains(script, test.condition) || !strings.Contains(script, test.row) {
 			t.Errorf("%s: %v, want %s and %s in\n%s", test.probe, err, test.condition, test.row, script)
 		}
 	}
-	script, err := trace([]string{`r "%d %d", $entry(arg1), retval`}, func(string) string { return "kretprobe:f" })
-	if err != nil || !strings.Contains(script, "\nkprobe:f\n/wanted()/\n{\n  @entry0_0[tid] = arg0;\n}\n") ||
-		!strings.Contains(script, "/has_key(@entry0_0, tid) && wanted()/") ||
-		!strings.Contains(script, `@entry0_0[tid], retval`) || !strings.Contains(script, "delete(@entry0_0, tid);") {
-		t.Errorf("%v\n%s", err, script)
+	script, err := trace(operands(`r "%d %d", $entry(arg1), retval`), func(string) string { return "kretprobe:f" })
+	for _, part := range []string{
+		"\nkprobe:f\n/wanted()/\n{\n  @entry0_0[tid, (uint64)@depth0[tid]] = arg0;\n  @depth0[tid]++;\n}\n",
+		"\nkretprobe:f\n/@depth0[tid] > 0 && wanted()/\n",
+		"@entry0_0[tid, (uint64)@depth0[tid] - 1], retval",
+		"\nkretprobe:f\n/@depth0[tid] > 0/\n{\n" +
+			"  @depth0[tid]--;\n  delete(@entry0_0, (tid, (uint64)@depth0[tid]));\n}\n",
+	} {
+		if err != nil || !strings.Contains(script, part) {
+			t.Errorf("%v, want\n%s in\n%s", err, part, script)
+		}
 	}
 }
 
@@ -53,14 +61,101 @@ func TestTraceErrors(t *testing.T) {
 		{`f(int) "x"`, "parameter 'int' needs a type and a name"}, {`f ($entry(arg1))`, "$entry() is for returns"},
 		{`f (STRCMP(arg1))`, "STRCMP takes"},
 	} {
-		if _, err := trace([]string{test.probe}, point); err == nil || !strings.HasPrefix(err.Error(), test.message) {
+		if _, err := trace(operands(test.probe), point); err == nil || !strings.HasPrefix(err.Error(), test.message) {
 			t.Errorf("%s: %v, want %s", test.probe, err, test.message)
 		}
 	}
-	_, err := trace([]string{`f "%d", arg1`}, func(string) string { return "uretprobe:a:f" })
+	_, err := trace(operands(`f "%d", arg1`), func(string) string { return "uretprobe:a:f" })
 	if err == nil || !strings.HasPrefix(err.Error(), "arg1 is gone at a return: write $entry(arg1)") {
 		t.Error(err)
 	}
+}
+
+// TestArgdist translates specifiers: what is stored and what is shown.
+func TestArgdist(t *testing.T) {
+	for _, test := range []struct {
+		option, text string
+		parts        []string
+	}{
+		{counts, `f(size_t n):size_t:n`, []string{"\nkprobe:f\n/wanted()/\n{\n  @values0[arg0] = count();\n}\n",
+			`time("[%H:%M:%S] f(size_t n):size_t:n\n");`,
+			`table("    COUNT:<10 EVENT | n = %lu", getopt("top", 0), @values0);`}},
+		{counts, `f(int a, char *s):int,char *:a, s:a > 1 ? a : 0#large`, []string{
+			`/wanted() && (((int)arg0) > 1 ? ((int)arg0) : 0)/`,
+			`@values0[((int)((int)arg0)), str(((char *)arg1), getopt("string-size", 200))] = count();`,
+			`time("[%H:%M:%S] large\n")`, `EVENT | a = %ld, s = %s"`}},
+		{counts, `f(int flags, struct x *p):int,struct x *:flags,p`, []string{"flags = %#lx, p = %#lx"}},
+		{counts, `f()`, []string{`@values0["total calls"] = count();`, `EVENT | %s"`}},
+		{counts, `f():char*:$COMM`, []string{`@values0[comm] = count();`, `EVENT | $COMM = %s"`}},
+		{counts, `t:a:b():u32:args->n:args->m == 3 && $PID == 7`,
+			[]string{`/wanted() && (args.m == 3 && pid == 7)/`, `@values0[((u32)args.n)]`}},
+		{histograms, `f(int n):int:n * 2`, []string{"@values0 = hist(((int)((int)arg0) * 2));",
+			`show("n*2", @values0)`}},
+		{counts, `f():int:1#100% "x"`, []string{`time("[%H:%M:%S] 100%% \"x\"\n")`}},
+	} {
+		script, err := argdist(map[string][]string{test.option: {test.text}}, point)
+		for _, part := range test.parts {
+			if err != nil || !strings.Contains(script, part) {
+				t.Errorf("%s: %v, want\n%s in\n%s", test.text, err, part, script)
+			}
+		}
+		if _, ds := syntax.Parse(source.NewFile("argdist", script)); ds.HasErrors() {
+			t.Errorf("%s: the script cannot be parsed:\n%s", test.text, script)
+		}
+	}
+	exit := func(string) string { return "uretprobe:a:f" }
+	script, err := argdist(map[string][]string{histograms: {`r:a:f():u64:$latency:$latency > 5`}}, exit)
+	for _, part := range []string{
+		"\nuprobe:a:f\n/wanted()/\n{\n  @entry0_0[tid, (uint64)@depth0[tid]] = nsecs;\n",
+		"\nuretprobe:a:f\n/@depth0[tid] > 0 && wanted() && (" +
+			"(uint64)(nsecs - @entry0_0[tid, (uint64)@depth0[tid] - 1]) > 5)/\n",
+	} {
+		if err != nil || !strings.Contains(script, part) {
+			t.Errorf("%v, want\n%s in\n%s", err, part, script)
+		}
+	}
+}
+
+func TestArgdistErrors(t *testing.T) {
+	for _, test := range []struct{ option, text, message string }{
+		{counts, ``, "a function with its arguments"}, {counts, `f:int:arg1`, "a function with its arguments"},
+
+		{counts, `f(:int:arg1`, "this parenthesis is not closed\n    f(:int"},
+		{counts, `f() int`, "a colon or a # is expected"},
+		{counts, `f():int`, "types and values are expected here"}, {counts, `f():int:`, "a value is missing"},
+		{counts, `f():int,int:a`, "the number of types is not that of values: 2 and 1\n    f():int,int:a\n       ^"},
+		{counts, `f():int:"a`, "this quote is not closed"}, {counts, `f(int):int:a`, "parameter 'int' needs"},
+		{histograms, `f():int,int:a,b`, "a histogram is of one value"},
+		{histograms, `f()`, "a histogram needs a value"},
+		{histograms, `f():char *:a`, "a histogram is of numbers"},
+		{counts, `f():int:$latency`, "$latency is for returns"},
+		{"", `f()`, "write -C (counts) or -H (histogram) in front of \"f()\""},
+	} {
+		_, err := argdist(map[string][]string{test.option: {test.text}}, point)
+		if err == nil || !strings.HasPrefix(err.Error(), test.message) {
+			t.Errorf("%s: %v, want %s", test.text, err, test.message)
+		}
+	}
+}
+
+// FuzzArgdist translates any text, as an entry and as a return.
+func FuzzArgdist(f *testing.F) {
+	for _, text := range []string{
+		`p:c:f(int a):int,char*:a,"x":a ? 1 : 2#l`, `r:c:f():u64:$latency:$entry(arg1)`, `t:a:b()`, `f("`, `f():'#:`,
+	} {
+		f.Add(text, false)
+		f.Add(text, true)
+	}
+	f.Fuzz(func(t *testing.T, text string, hist bool) {
+		option := counts
+		if hist {
+			option = histograms
+		}
+		script, err := argdist(map[string][]string{option: {text}}, point)
+		if err == nil {
+			syntax.Parse(source.NewFile("argdist", script))
+		}
+	})
 }
 
 // FuzzTrace translates any text. Where that works and the parts are sound, the script can be parsed.
@@ -71,7 +166,7 @@ func FuzzTrace(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		script, err := trace([]string{text}, point)
+		script, err := trace(operands(text), point)
 		if err == nil {
 			syntax.Parse(source.NewFile("trace", script))
 		}

@@ -5,15 +5,23 @@ import (
 	"strings"
 )
 
-// A Translator makes a script of the operands of a tool; point makes an attach point in hawk's form
-// of one in the short form.
-type Translator func(operands []string, point func(string) string) (script string, err error)
+// A Translator makes scripts of what a tool is given.
+type Translator struct {
+	// Options are those that the script is made of, beside the operands.
+	Options []string
+	// Translate makes the script; given is the values of Options and, by "", of the operands; point makes
+	// an attach point in hawk's form of one in the short form.
+	Translate func(given map[string][]string, point func(string) string) (script string, err error)
+}
 
 // translators are the tools whose operands are a notation of their own.
-var translators = map[string]Translator{"trace": trace}
+var translators = map[string]*Translator{
+	"trace":   {Translate: trace},
+	"argdist": {Options: []string{counts, histograms}, Translate: argdist},
+}
 
-// Of returns the translation of the operands of a tool; nil for tools without one.
-func Of(tool string) Translator { return translators[tool] }
+// Of returns what translates for a tool; nil for those that are scripts as they are.
+func Of(tool string) *Translator { return translators[tool] }
 
 // prelude is what all traces have.
 const prelude = `config = {
@@ -28,10 +36,10 @@ macro wanted()
 `
 
 // trace translates the operands of trace: each is a probe and what it prints.
-func trace(operands []string, point func(string) string) (string, error) {
+func trace(given map[string][]string, point func(string) string) (string, error) {
 	var b strings.Builder
 	b.WriteString(prelude)
-	for i, text := range operands {
+	for i, text := range given[""] {
 		p, err := parse(text)
 		if err != nil {
 			return "", err
@@ -48,26 +56,16 @@ const columns = "TIME:<8t?timestamp TIME(s):>12e?time PID:<7 TID:<7 COMM:<15 CPU
 
 // write adds the probe to a script.
 func (p *probe) write(b *strings.Builder, id int, point string) error {
-	kind, _, _ := strings.Cut(point, ":")
-	entry := map[string]string{"kretprobe": "kprobe", "uretprobe": "uprobe", "fexit": "fentry"}[kind]
-	s := &scope{probe: p, isExit: entry != "", id: id}
-	condition := "wanted()"
-	if p.filter != "" {
-		filter, err := s.translate(p.filter)
-		if err != nil {
-			return err
-		}
-		condition += " && (" + filter + ")"
+	s := newScope(p, id, point)
+	condition, err := s.condition()
+	if err != nil {
+		return err
 	}
 	format, values, err := s.message()
 	if err != nil {
 		return err
 	}
-	for i, value := range s.entry {
-		fmt.Fprintf(b, "\n%s\n/wanted()/\n{\n  %s[tid] = %s;\n}\n",
-			entry+strings.TrimPrefix(point, kind), s.kept(i), value)
-		condition = "has_key(" + s.kept(i) + ", tid) && " + condition
-	}
+	s.writeEntry(b)
 	spec, args := columns, "nsecs, nsecs, pid, tid, comm, cpu, "+p.function(point)
 	if p.format != "" {
 		spec += " - | " + format
@@ -75,7 +73,7 @@ func (p *probe) write(b *strings.Builder, id int, point string) error {
 	if len(values) > 0 {
 		args += ", " + strings.Join(values, ", ")
 	}
-	fmt.Fprintf(b, "\n%s\n/%s/\n{\n", point, condition)
+	fmt.Fprintf(b, "\n%s\n/%s/\n{\n", point, s.begun()+condition)
 	for _, stacks := range []struct{ options, stacks string }{
 		{"getopt(\"kernel-stack\") && getopt(\"user-stack\")", ", kstack, ustack"},
 		{"getopt(\"kernel-stack\") && !getopt(\"user-stack\")", ", kstack"},
@@ -85,9 +83,7 @@ func (p *probe) write(b *strings.Builder, id int, point string) error {
 		fmt.Fprintf(b, "  if comptime (%s) {\n    row(\"%s\", %s%s);\n  }\n", stacks.options, spec, args, stacks.stacks)
 	}
 	b.WriteString("}\n")
-	for i := range s.entry {
-		fmt.Fprintf(b, "\n%s\n{\n  delete(%s, tid);\n}\n", point, s.kept(i))
-	}
+	s.writeExit(b)
 	return nil
 }
 

@@ -122,9 +122,11 @@ func TestAppendValues(t *testing.T) {
 		values []Value
 		want   string
 	}{
-		{"n = %d, %x 100%%", []Value{Int(-1), Uint(255)}, "n = -1, ff 100%"}, {"%5s|%-3d|", []Value{Str("a"), Uint(7)}, "    a|7  |"},
+		{"n = %d, %x 100%%", []Value{Int(-1), Uint(255)}, "n = -1, ff 100%"},
+		{"%5s|%-3d|", []Value{Str("a"), Uint(7)}, "    a|7  |"},
 		{"%hhd %.2s", []Value{Uint(300), Str("abc")}, "44 ab"}, {"%s %d", []Value{Uint(300)}, "300 !{no argument}"},
-		{"%d", []Value{Str("no number")}, "no number"}, {"%u %lu", []Value{Uint(1<<64 - 1), Uint(1<<64 - 1)}, "4294967295 18446744073709551615"},
+		{"%d", []Value{Str("no number")}, "no number"},
+		{"%u %lu", []Value{Uint(1<<64 - 1), Uint(1<<64 - 1)}, "4294967295 18446744073709551615"},
 	} {
 		f, err := ParseFormat(test.format)
 		if err != nil {
