@@ -13,12 +13,12 @@ const (
 func flood(b *bench) ([]row, error) {
 	file := filepath.Join(b.dir, "out")
 	got, err := b.interleave(min(b.rounds, 3), func(t *tool) ([]float64, error) {
-		bare := fastest(loopCalls)
+		bare := fastest(getppid)
 		s, err := t.attach("-o", file, "-e", floodScript)
 		if err != nil {
 			return nil, err
 		}
-		traced := loop(floodCalls)
+		traced := loop(getppid, floodCalls)
 		if err := s.stop(); err != nil {
 			return nil, err
 		}

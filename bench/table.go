@@ -55,24 +55,25 @@ func processor() string {
 
 func table(w *strings.Builder, name, note string, tools []*tool, rows []row) {
 	fmt.Fprintf(w, "\n## %s\n\n%s\n\n|", strings.ToUpper(name[:1])+name[1:], note)
-	for _, t := range tools {
-		fmt.Fprintf(w, " | %s", t.name)
+	named := map[string]int{}
+	for i, t := range tools {
+		name := t.name
+		if named[name]++; named[name] > 1 {
+			name += " " + t.version
+		}
+		fmt.Fprintf(w, " | %s", name)
+		if i > 0 {
+			w.WriteString(" | ratio")
+		}
 	}
-	if len(tools) > 1 {
-		w.WriteString(" | ratio")
-	}
-	w.WriteString(" |\n|---|" + strings.Repeat("---:|", len(tools)))
-	if len(tools) > 1 {
-		w.WriteString("---:|")
-	}
-	w.WriteString("\n")
+	w.WriteString(" |\n|---|" + strings.Repeat("---:|", 2*len(tools)-1) + "\n")
 	for _, r := range rows {
 		fmt.Fprintf(w, "| %s", r.Name)
-		for _, v := range r.Values {
+		for i, v := range r.Values {
 			fmt.Fprintf(w, " | %s %s", digits(v), r.Unit)
-		}
-		if len(r.Values) > 1 {
-			fmt.Fprintf(w, " | %s", ratio(r.Values[0], r.Values[1]))
+			if i > 0 {
+				fmt.Fprintf(w, " | %s", ratio(r.Values[0], v))
+			}
 		}
 		w.WriteString(" |\n")
 	}

@@ -26,13 +26,20 @@ type tool struct {
 	root    string   // where it was unpacked with its libraries, if it was
 }
 
-// findTools returns hawk and, if there is one, bpftrace. The choice "none" does without.
-func findTools(hawk, bpftrace string) ([]*tool, error) {
+// findTools returns hawk, another binary of it if one is named, and bpftrace if there is one. The
+// choice "none" does without.
+func findTools(hawk, against, bpftrace string) ([]*tool, error) {
 	path, err := filepath.Abs(hawk)
 	if err != nil {
 		return nil, err
 	}
 	tools := []*tool{{name: "hawk", argv: []string{path}}}
+	if against != "" {
+		if path, err = filepath.Abs(against); err != nil {
+			return nil, err
+		}
+		tools = append(tools, &tool{name: "hawk", argv: []string{path}})
+	}
 	switch bpftrace {
 	case "none":
 	case "":
