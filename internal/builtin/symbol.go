@@ -309,15 +309,46 @@ func spillStack(g Gen, t *types.Stack, depth int, flags, id *ir.Value) {
 	got := Helper(g, asm.FnGetStack, g.Context().Ctx, frames, Number(g, int64(8*depth)), flags)
 	b.Store(id, 0, 8, got)
 	g.When(b.Arith(ir.SLt, Number(g, 0), got), false, func() {
-		h := Number(g, 0)
-		for i := range depth {
-			h = b.Arith(ir.Xor, h, b.Load(frames, 8*i, 8, false))
-			h = b.Arith(ir.Mul, h, Number(g, -0x61c8864680b583eb)) // 2^64 divided by the golden ratio
-			h = b.Arith(ir.Xor, h, b.Arith(ir.LShr, h, Number(g, 32)))
-		}
+		h := numberOf(g, frames, depth)
 		h = b.Arith(ir.Or, b.Arith(ir.LShr, h, Number(g, 2)), Number(g, 1<<61))
 		keepStack(g, t, h, frames, id)
 	})
+}
+
+// numberOf yields a number made of n frames. It is for the rare case: a loop, which takes
+// less to compile, verify and translate than to run.
+func numberOf(g Gen, frames *ir.Value, n int) *ir.Value {
+	const step = 8 // rounds of a loop cost the verifier more than instructions
+	b := g.B()
+	mix := func(h, frame *ir.Value) *ir.Value {
+		h = b.Arith(ir.Xor, h, frame)
+		h = b.Arith(ir.Mul, h, Number(g, -0x61c8864680b583eb)) // 2^64 divided by the golden ratio
+		return b.Arith(ir.Xor, h, b.Arith(ir.LShr, h, Number(g, 32)))
+	}
+	h := Number(g, 0)
+	for i := range n % step {
+		h = mix(h, b.Load(frames, 8*i, 8, false))
+	}
+	if n < step {
+		return h
+	}
+	sum, at := g.Temp("sum", 8, 8), g.Temp("at", 8, 8)
+	b.Store(sum, 0, 8, h)
+	b.Store(at, 0, 8, Number(g, int64(8*(n%step))))
+	round, done := b.NewBlock(), b.NewBlock()
+	b.Jump(round)
+	b.Begin(round)
+	h, off := b.Load(sum, 0, 8, false), b.Load(at, 0, 8, false)
+	part := b.Arith(ir.Add, frames, off)
+	for i := range step {
+		h = mix(h, b.Load(part, 8*i, 8, false))
+	}
+	off = b.Add(off, 8*step)
+	b.Store(sum, 0, 8, h)
+	b.Store(at, 0, 8, off)
+	b.If(b.Arith(ir.ULt, off, Number(g, int64(8*n))), round, done)
+	b.Begin(done)
+	return b.Load(sum, 0, 8, false)
 }
 
 // keepStack puts the frames of a stack into the spill map by a number made of

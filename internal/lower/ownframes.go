@@ -74,43 +74,49 @@ func (f *fn) nameOwn(frames, format *ir.Value, word int) {
 	raw := b.NewObject("own.raw", 8, 8) // 1 behind bpf_trace_runN
 	b.Store(b.Addr(count, 0), 0, 8, f.konst(0))
 	b.Store(b.Addr(raw, 0), 0, 8, f.konst(0))
+	at := b.NewObject("own.at", 8, 8) // the distance of the next frame
+	b.Store(b.Addr(at, 0), 0, 8, f.konst(0))
 	name := f.Temp("own.name", nameLen, 8)
-	done := b.NewBlock()
-	for i := range mostOwn {
-		b.Zero(name, 0, nameLen)
-		b.Call(int(asm.FnSnprintf), name, f.konst(nameLen), format, b.Add(frames, int64(8*i)), f.konst(8))
-		is := func(text string) *ir.Value {
-			return b.Arith(ir.Eq, b.Load(name, 0, 8, false), f.konst(int64(binary.NativeEndian.Uint64([]byte(text)))))
-		}
-		next, last, event, inside := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
-		either := func(cond *ir.Value, yes *ir.Block) {
-			no := b.NewBlock()
-			b.If(cond, yes, no)
-			b.Begin(no)
-		}
-		own := b.NewBlock()
-		either(b.Load(b.Addr(raw, 0), 0, 8, false), event)
-		either(is(rawName), inside)
-		either(is(trampolineName), last)
-		for _, text := range ownNames {
-			either(is(text), own)
-		}
-		b.Jump(done)
-
-		b.Begin(inside)
-		b.Store(b.Addr(raw, 0), 0, 8, f.konst(1))
-		b.Jump(own)
-		b.Begin(event)
-		b.If(is(eventName), last, done)
-		b.Begin(last)
-		b.Store(b.Addr(count, 0), 0, 8, f.konst(int64(i+1)))
-		b.Jump(done)
-		b.Begin(own)
-		b.Store(b.Addr(count, 0), 0, 8, f.konst(int64(i+1)))
-		b.Jump(next)
-		b.Begin(next)
+	round, done := b.NewBlock(), b.NewBlock()
+	b.Jump(round)
+	b.Begin(round)
+	off := b.Load(b.Addr(at, 0), 0, 8, false)
+	b.Zero(name, 0, nameLen)
+	b.Call(int(asm.FnSnprintf), name, f.konst(nameLen), format, b.Arith(ir.Add, frames, off), f.konst(8))
+	off = b.Add(off, 8)
+	b.Store(b.Addr(at, 0), 0, 8, off)
+	is := func(text string) *ir.Value {
+		return b.Arith(ir.Eq, b.Load(name, 0, 8, false), f.konst(int64(binary.NativeEndian.Uint64([]byte(text)))))
+	}
+	next, last, event, inside := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
+	either := func(cond *ir.Value, yes *ir.Block) {
+		no := b.NewBlock()
+		b.If(cond, yes, no)
+		b.Begin(no)
+	}
+	own := b.NewBlock()
+	either(b.Load(b.Addr(raw, 0), 0, 8, false), event)
+	either(is(rawName), inside)
+	either(is(trampolineName), last)
+	for _, text := range ownNames {
+		either(is(text), own)
 	}
 	b.Jump(done)
+
+	counted := func() { b.Store(b.Addr(count, 0), 0, 8, b.Arith(ir.LShr, off, f.konst(3))) }
+	b.Begin(inside)
+	b.Store(b.Addr(raw, 0), 0, 8, f.konst(1))
+	b.Jump(own)
+	b.Begin(event)
+	b.If(is(eventName), last, done)
+	b.Begin(last)
+	counted()
+	b.Jump(done)
+	b.Begin(own)
+	counted()
+	b.Jump(next)
+	b.Begin(next)
+	b.If(b.Arith(ir.ULt, off, f.konst(8*mostOwn)), round, done)
 	b.Begin(done)
 	b.Store(b.Data(word), 0, 8, b.Load(b.Addr(count, 0), 0, 8, false))
 }
