@@ -32,6 +32,7 @@ const order = `
 	lower compile compile/dump
 	symbolize unwind load keeper origin session/child session/progress session/ring session
 	serve
+	ui/live ui/live/livetest ui/plain ui/tty ui/term
 	cli
 	hawktest/collect hawktest/deb hawktest/files hawktest/remains hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
 	hawktest/scriptgen hawktest/interp hawktest/corpus hawktest/bound

@@ -9,8 +9,8 @@ import (
 var groups = []struct {
 	title string
 	group group
-}{{"OPTIONS", ordinary}, {"FILES AND PICTURES", pictures}, {"DEVELOPER OPTIONS", developer}, {"TROUBLESHOOTING OPTIONS",
-	trouble}, {"COMPATIBILITY OPTIONS", compatible}}
+}{{"OPTIONS", ordinary}, {"FILES AND PICTURES", pictures}, {"LIVE VIEWS", views},
+	{"DEVELOPER OPTIONS", developer}, {"TROUBLESHOOTING OPTIONS", trouble}, {"COMPATIBILITY OPTIONS", compatible}}
 
 // examples are commands that help and manual page show.
 var examples = []struct{ command, doc string }{

@@ -26,6 +26,7 @@ type group uint8
 const (
 	ordinary group = iota
 	pictures
+	views
 	developer
 	trouble
 	compatible // with command lines written for the reference; hawk itself needs none of them

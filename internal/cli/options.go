@@ -28,7 +28,7 @@ var bufferings = []string{"line", "full", "none"}
 
 // options is the table in the order of the help text.
 func options() []option {
-	return append(ownOptions(), pictureOptions()...)
+	return slices.Concat(ownOptions(), pictureOptions(), liveOptions())
 }
 
 func ownOptions() []option {
@@ -69,7 +69,7 @@ func ownOptions() []option {
 				return nil
 			}},
 		{short: 'f', arg: "FORMAT",
-			doc:    "output format: text, json, json-safe, or of a file: see --save",
+			doc:    "output format: text, json, json-safe, plain, or a file's: see --save",
 			values: formats(), set: func(s *settings, v string) error {
 				s.format = v
 				return nil

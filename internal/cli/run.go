@@ -159,7 +159,7 @@ const (
 
 // formats are what -f can name.
 func formats() []string {
-	out := slices.Clone(printFormats)
+	out := slices.Concat(printFormats, liveFormats)
 	for _, name := range export.Names() {
 		if !slices.Contains(out, name) {
 			out = append(out, name)

@@ -41,6 +41,7 @@ type settings struct {
 	stop        bool // an option that needs no others was met
 
 	picturing
+	watching
 	printed bool // -f names a format of what the script prints
 
 	tool        *tool.Tool          // nil: a script is run

@@ -24,7 +24,7 @@ func (c *command) trace(p *session.Program) int {
 	if err != nil {
 		return c.fail(exitFailure, err)
 	}
-	views, err := c.views(p)
+	views, err := c.watch(p)
 	if err != nil {
 		return c.fail(exitUsage, err)
 	}
@@ -70,10 +70,11 @@ func (c *command) trace(p *session.Program) int {
 	}
 	o.Stderr = valve(c.err)
 	to := valve(out)
-	o.Sink = c.sink(out, to, o.Stderr, p.Config)
 	if views != nil {
-		views.open(to)
-		o.Feed, o.Meaning, o.Needs = views, views.script, views.needs(c)
+		o.Sink = views.sink(c.sink(out, views.open(to), o.Stderr, p.Config))
+		o.Feed, o.Meaning, o.Needs = views, views.script, views.needs
+	} else {
+		o.Sink = c.sink(out, to, o.Stderr, p.Config)
 	}
 	if c.columns != nil || c.events > 0 {
 		o.Sink = &output.Chosen{Sink: o.Sink, Columns: c.columns, Most: c.events, Full: s.Stop}
@@ -190,7 +191,7 @@ func (c *command) selects() probe.Trigger {
 // sink makes what the run writes to: what goes to out by w, messages by errs.
 func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink {
 	o := output.Options{NoWarnings: c.noWarnings, Color: c.color(), Quiet: c.quiet, NoHeader: c.noHeader,
-		NoEnd: c.tool != nil}
+		NoEnd: c.tool != nil || c.live()}
 	switch conf.EscapeOutput {
 	case "auto":
 		o.Escapes = output.Escapes{Output: isTerminal(out), Messages: isTerminal(c.err)}

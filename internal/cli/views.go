@@ -17,9 +17,7 @@ import (
 	"github.com/hawktrace/hawk/internal/diff"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/export"
-	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/view"
-	"github.com/hawktrace/hawk/internal/view/derive"
 )
 
 // A save is what one --save asks for.
@@ -125,7 +123,8 @@ type saver struct {
 	script  *view.Script
 	options export.Options
 	targets []*target
-	often   bool // files are written while the run lasts, too
+	every   time.Duration // files are written that often while the run lasts, too; 0: not
+	wrote   time.Duration // when that was last, by the boot clock
 
 	streams sync.Mutex // for one item at a time
 
@@ -133,25 +132,13 @@ type saver struct {
 	err error
 }
 
-// views is who makes the files that were asked for; nil if none were.
-func (c *command) views(p *session.Program) (*saver, error) {
+// files is who makes the files that were asked for; nil if none were.
+func (c *command) files(script *view.Script) (*saver, error) {
 	f := c.viewFormat()
 	if f == nil && len(c.saves) == 0 {
-		return nil, c.onlyWithFiles()
+		return nil, nil
 	}
-	with := "--save"
-	if f != nil {
-		with = "-f " + f.Name
-	}
-	switch {
-	case p.Tree == nil:
-		return nil, fmt.Errorf("%s is not for scripts that were compiled ahead of time", with)
-	case c.dryRun:
-		return nil, fmt.Errorf("%s cannot be used with --dry-run", with)
-	case c.modeOption != "" && c.mode != modeRun:
-		return nil, fmt.Errorf("%s cannot be used with %s", with, c.modeOption)
-	}
-	v := &saver{script: derive.Derive(p.Tree, p.Checked), options: c.export}
+	v := &saver{script: script, options: c.export, every: c.saveEvery}
 	v.options.Version = Version
 	if f != nil {
 		maps, err := f.Choose(v.script, c.mapNames)
@@ -179,18 +166,6 @@ func (c *command) views(p *session.Program) (*saver, error) {
 		}
 	}
 	return v, v.prepare()
-}
-
-// onlyWithFiles reports options that mean nothing where no file is made.
-func (c *command) onlyWithFiles() error {
-	for name, given := range map[string]bool{
-		"--save-every": c.saveEvery > 0, "--map": c.mapNames != nil, "--now": c.now,
-	} {
-		if given {
-			return fmt.Errorf("%s is for --save, and for formats of -f that show maps", name)
-		}
-	}
-	return nil
 }
 
 func namesOf(maps []*view.Map) string {
@@ -255,7 +230,7 @@ func (t *target) wantsEvents() bool {
 // needs are those of all files.
 func (v *saver) needs(c *command) view.Needs {
 	n := view.Needs{Totals: !c.now, Events: v.Events, Every: c.saveEvery, Maps: []*view.Map{}}
-	if v.often = c.saveEvery > 0; v.Past && !v.often {
+	if v.Past && v.every == 0 {
 		n.Every = lookEvery
 	}
 	for _, t := range v.targets {
@@ -288,9 +263,12 @@ func (v *saver) Take(item view.Item) error {
 	if err := v.feed(item); err != nil {
 		return err
 	}
-	switch item.(type) {
-	case view.Refreshed:
-		if v.often {
+	switch it := item.(type) {
+	case view.Begin:
+		v.wrote = it.Boot
+	case view.Refreshed: // which another view may have asked for, more often
+		if v.every > 0 && it.Boot-v.wrote >= v.every-v.every/10 {
+			v.wrote = it.Boot
 			v.write(false)
 		}
 	case view.End:

@@ -3,14 +3,12 @@ package export
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -172,6 +170,9 @@ func (w jsonWriter) trie(t *view.Trie, title string, length time.Duration, old i
 	w.raw("}")
 }
 
+// topFunctions are shown to browsers without script.
+const topFunctions = 100
+
 // flameTables are the heaviest functions as HTML, for browsers without script.
 func flameTables(all []*view.Profile, tries []*view.Trie) string {
 	var b strings.Builder
@@ -179,52 +180,16 @@ func flameTables(all []*view.Profile, tries []*view.Trie) string {
 		fmt.Fprintf(&b, "<h2>%s</h2>\n<table><tr><th>self</th><th>total</th><th>function</th></tr>\n",
 			xmlText(title(all[i].Map)))
 		unit := t.Types[t.Primary].Unit
-		for _, f := range heaviest(t, 100) {
-			fmt.Fprintf(&b, "<tr><td>%s</td><td>%s</td><td>%s</td></tr>\n", xmlText(amount(f.self, unit)),
-				xmlText(amount(f.total, unit)), xmlText(f.name))
+		for i, f := range t.Functions() {
+			if i == topFunctions {
+				break
+			}
+			fmt.Fprintf(&b, "<tr><td>%s</td><td>%s</td><td>%s</td></tr>\n", xmlText(amount(f.Self, unit)),
+				xmlText(amount(f.Total, unit)), xmlText(f.Name))
 		}
 		b.WriteString("</table>\n")
 	}
 	return b.String()
-}
-
-// A function is what a function weighs itself, and with what it calls; each stack counts once.
-type function struct {
-	name        string
-	self, total int64
-}
-
-// heaviest are the functions that weigh most by themselves.
-func heaviest(t *view.Trie, most int) []function {
-	at := map[string]int{}
-	var out []function
-	open := map[string]int{}
-	var walk func(n int)
-	walk = func(n int) {
-		node := &t.Nodes[n]
-		name := t.Label(node)
-		if n > 0 {
-			k, ok := at[name]
-			if !ok {
-				k = len(out)
-				at[name], out = k, append(out, function{name: name})
-			}
-			out[k].self += node.Self[t.Primary]
-			if open[name] == 0 {
-				out[k].total += node.Total[t.Primary]
-			}
-			open[name]++
-			defer func() { open[name]-- }()
-		}
-		for _, c := range node.Children {
-			walk(c)
-		}
-	}
-	walk(0)
-	slices.SortFunc(out, func(a, b function) int {
-		return cmp.Or(cmp.Compare(b.self, a.self), cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name))
-	})
-	return out[:min(len(out), most)]
 }
 
 // A page is an HTML file that has all in itself. Its policy lets the browser fetch

@@ -298,7 +298,7 @@ func (s *session) snapshot(w *watcher, n int) (out view.Snapshot, ok bool) {
 	out = view.Snapshot{Map: k.of, Seq: k.seq, Start: bootTime(), Totals: k.ledger != nil}
 	var err error
 	if out.Totals {
-		out.Rows, err = s.totals(k.ledger, m)
+		out.Rows, err = s.totals(k.ledger, m, w.needs.Now)
 	} else {
 		var entries output.Entries
 		entries, err = s.readMap(m)
@@ -308,8 +308,8 @@ func (s *session) snapshot(w *watcher, n int) (out view.Snapshot, ok bool) {
 	return out, true
 }
 
-// totals reads a map into its ledger, and the ledger.
-func (s *session) totals(l *view.Ledger, m *object.ScriptMap) (rows []view.Row, err error) {
+// totals reads a map into its ledger, and the ledger; with held, what the map holds, too.
+func (s *session) totals(l *view.Ledger, m *object.ScriptMap, held bool) (rows []view.Row, err error) {
 	l.Begin()
 	if m.Map < 0 {
 		if cell := s.joined(m, s.heldCell); cell != nil {
@@ -326,8 +326,15 @@ func (s *session) totals(l *view.Ledger, m *object.ScriptMap) (rows []view.Row, 
 	if err == nil {
 		l.End()
 	}
-	l.Totals(func(key, cell []byte, low bool) {
+	l.Totals(func(key, cell, now []byte, low bool) {
 		row := view.Row{Value: s.shown(m, cell), AtLeast: low}
+		switch {
+		case !held || len(now) == 0:
+		case &now[0] == &cell[0]:
+			row.Now = row.Value
+		default:
+			row.Now = s.shown(m, now)
+		}
 		if m.Key != nil {
 			row.Key = value.Decode(m.Key, key, s)
 		}

@@ -78,6 +78,9 @@ type (
 type Row struct {
 	Key   value.Value // nil: the map has no keys
 	Value value.Value
+	// Now is what the map holds, where Value is a total and somebody wants to know; nil if
+	// it holds nothing.
+	Now value.Value
 	// AtLeast: some of a total went unseen, as a program deleted the element.
 	AtLeast bool
 	// Others: the row stands for many, whose totals were too small to be kept apart.
@@ -103,6 +106,7 @@ type Feed interface{ Take(Item) error }
 // Needs is what those who take a feed want of a run, said before it begins.
 type Needs struct {
 	Totals bool // of additive maps, over the whole run
+	Now    bool // beside totals, what maps hold
 	Events bool // with their arguments
 	// Every is how often maps are read, by a goroutine of its own; 0: at the end.
 	Every time.Duration

@@ -77,9 +77,10 @@ func (l *Ledger) End() {
 	l.trim()
 }
 
-// Totals calls f for every key with its total, in the order of the keys' bytes.
-// The cell is valid during the call. low says that it is a lower bound.
-func (l *Ledger) Totals(f func(key, cell []byte, low bool)) {
+// Totals calls f for every key with its total and what the map holds of it, which is empty
+// if it is gone, in the order of the keys' bytes. The cells are valid during the call, and
+// one if they are the same. low says that the total is a lower bound.
+func (l *Ledger) Totals(f func(key, cell, now []byte, low bool)) {
 	var sum []byte
 	for _, key := range slices.Sorted(maps.Keys(l.rows)) {
 		e := l.rows[key]
@@ -87,12 +88,13 @@ func (l *Ledger) Totals(f func(key, cell []byte, low bool)) {
 		case e.kept == nil && len(e.last) == 0:
 			continue
 		case e.kept == nil:
-			sum = append(sum[:0], e.last...)
+			f([]byte(key), e.last, e.last, e.low)
+			continue
 		default:
 			sum = append(sum[:0], e.kept...)
 			l.fold(sum, e.last)
 		}
-		f([]byte(key), sum, e.low)
+		f([]byte(key), sum, e.last, e.low)
 	}
 }
 

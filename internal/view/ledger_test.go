@@ -12,7 +12,7 @@ func number(n uint64) []byte { return binary.NativeEndian.AppendUint64(nil, n) }
 
 func totals(l *Ledger) (sums map[string]uint64, low map[string]bool) {
 	sums, low = map[string]uint64{}, map[string]bool{}
-	l.Totals(func(key, cell []byte, least bool) {
+	l.Totals(func(key, cell, _ []byte, least bool) {
 		sums[string(key)], low[string(key)] = binary.NativeEndian.Uint64(cell), least
 	})
 	return sums, low

@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/ui/plain"
+	"github.com/hawktrace/hawk/internal/view"
+	"github.com/hawktrace/hawk/internal/view/derive"
+	"github.com/hawktrace/hawk/internal/view/history"
+)
+
+// watching are the options of live views.
+type watching struct {
+	every   time.Duration // 0: as the view or the script says
+	history time.Duration // 0: the default
+	budget  float64       // percent of a processor; 0: the default
+	rows    int           // of a table in plain; 0: the default
+}
+
+// plainFormat is the live view without a terminal.
+const plainFormat = "plain"
+
+// liveFormats are the formats of -f that show a run as it goes on.
+var liveFormats = []string{plainFormat}
+
+// live reports whether -f names a live view.
+func (c *command) live() bool { return slices.Contains(liveFormats, c.format) }
+
+// liveOptions are their rows of the table.
+func liveOptions() []option {
+	return []option{
+		{long: "every", arg: "TIME", group: views, doc: "look at maps that often; of -f plain: 5s",
+			set: func(s *settings, v string) (err error) {
+				s.every, err = period("--every", v)
+				return err
+			}},
+		{long: "history", arg: "TIME", group: views, doc: "how far back views remember; default 5m",
+			set: func(s *settings, v string) (err error) {
+				s.history, err = period("--history", v)
+				return err
+			}},
+		{long: "budget", arg: "PERCENT", group: views,
+			doc: "look less often where that takes more of a CPU; default 1",
+			set: func(s *settings, v string) error {
+				if n, err := fmt.Sscan(v, &s.budget); n != 1 || err != nil || s.budget <= 0 || s.budget > 100 {
+					return usagef("USAGE: invalid value for --budget: %s; it is a percentage above 0", v)
+				}
+				return nil
+			}},
+		{long: "rows", arg: "N", group: views, doc: "plain: rows of a table; default 20",
+			set: func(s *settings, v string) error {
+				if n, err := fmt.Sscan(v, &s.rows); n != 1 || err != nil || s.rows < 1 {
+					return usagef("USAGE: invalid value for --rows: %s; it is a number from 1 on", v)
+				}
+				return nil
+			}},
+	}
+}
+
+// A watch is who takes the feed of a run: files, and a live view.
+type watch struct {
+	script *view.Script
+	files  *saver      // nil: none
+	plain  *plain.View // nil: none
+	needs  view.Needs
+}
+
+// watch is who takes the feed; nil if nobody does.
+func (c *command) watch(p *session.Program) (*watch, error) {
+	with := ""
+	switch {
+	case c.viewFormat() != nil || c.live():
+		with = "-f " + c.format
+	case len(c.saves) > 0:
+		with = "--save"
+	default:
+		return nil, c.onlyWithViews()
+	}
+	switch {
+	case p.Tree == nil:
+		return nil, fmt.Errorf("%s is not for scripts that were compiled ahead of time", with)
+	case c.dryRun:
+		return nil, fmt.Errorf("%s cannot be used with --dry-run", with)
+	case c.modeOption != "" && c.mode != modeRun:
+		return nil, fmt.Errorf("%s cannot be used with %s", with, c.modeOption)
+	case c.now && c.live():
+		return nil, fmt.Errorf("--now is for files; it cannot be used with %s", with)
+	}
+	w := &watch{script: derive.Derive(p.Tree, p.Checked)}
+	files, err := c.files(w.script)
+	if err != nil {
+		return nil, err
+	}
+	if w.files = files; files != nil {
+		w.needs = files.needs(c)
+	}
+	if c.live() {
+		if err := w.openLive(c); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// onlyWithViews reports options that mean nothing where no file is made and nothing is
+// shown.
+func (c *command) onlyWithViews() error {
+	for _, o := range []struct {
+		name  string
+		given bool
+	}{{"--save-every", c.saveEvery > 0}, {"--map", c.mapNames != nil}, {"--now", c.now}} {
+		if o.given {
+			return fmt.Errorf("%s is for --save, and for formats of -f that show maps", o.name)
+		}
+	}
+	for _, o := range []struct {
+		name  string
+		given bool
+	}{{"--every", c.every > 0}, {"--history", c.history > 0}, {"--budget", c.budget > 0}, {"--rows", c.rows > 0}} {
+		if o.given {
+			return fmt.Errorf("%s is for live views: -f %s", o.name, plainFormat)
+		}
+	}
+	return nil
+}
+
+// plainEvery and plainRows are what -f plain does by itself.
+const (
+	plainEvery = 5 * time.Second
+	plainRows  = 20
+)
+
+// openLive makes the live view.
+func (w *watch) openLive(c *command) error {
+	maps, err := (&export.Format{}).Choose(w.script, c.mapNames)
+	if err != nil {
+		return fmt.Errorf("-f %s: %w", c.format, err)
+	}
+	every := c.every
+	if every == 0 && w.script.Interval != "" {
+		every, _ = time.ParseDuration(w.script.Interval)
+	}
+	if every == 0 {
+		every = plainEvery
+	}
+	budget := c.budget
+	if budget == 0 {
+		budget = view.DefaultBudget
+	}
+	rows := c.rows
+	if rows == 0 {
+		rows = plainRows
+	}
+	w.plain = plain.New(maps, plain.Options{Rows: rows, History: history.Options{Span: c.history}})
+	w.needs.Totals, w.needs.Cadence = true, view.NewCadence(every, budget)
+	if w.files == nil {
+		w.needs.Maps = maps
+		return nil
+	}
+	for _, m := range maps {
+		if !slices.Contains(w.needs.Maps, m) {
+			w.needs.Maps = append(w.needs.Maps, m)
+		}
+	}
+	return nil
+}
+
+// open says where things are written to, and returns where the script prints.
+func (w *watch) open(to io.Writer) io.Writer {
+	if w.files != nil {
+		w.files.open(to)
+	}
+	if w.plain == nil {
+		return to
+	}
+	w.plain.Open(to)
+	return w.plain.Writer()
+}
+
+// sink is what the script prints to.
+func (w *watch) sink(s output.Sink) output.Sink {
+	if w.plain == nil {
+		return s
+	}
+	return w.plain.Sink(s)
+}
+
+// Take takes an item of the run.
+func (w *watch) Take(item view.Item) error {
+	if w.files != nil {
+		if err := w.files.Take(item); err != nil {
+			return err
+		}
+	}
+	if w.plain != nil {
+		return w.plain.Take(item)
+	}
+	return nil
+}
+
+// done reports what went wrong with files.
+func (w *watch) done(c *command) error {
+	if w.files == nil {
+		return nil
+	}
+	return w.files.done(c)
+}

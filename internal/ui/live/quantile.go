@@ -1,0 +1,96 @@
+package live
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// Bound is an upper bound of the value of which a part of all values of a histogram are
+// at most: "≤ 128 µs", the end of the bucket that holds it, "> 100" where the bucket has
+// none, "–" if there are no values. It is never interpolated.
+func Bound(h value.Hist, part float64, u view.Unit) string {
+	b := rank(h, part)
+	switch {
+	case b == nil:
+		return "–"
+	case b.NoMax:
+		return "> " + Amount(number(b.Min, b.Unsigned), u)
+	}
+	return "≤ " + Amount(upper(b, u), u)
+}
+
+// bound is the number behind Bound, for putting rows in order.
+func bound(h value.Hist, part float64) float64 {
+	switch b := rank(h, part); {
+	case b == nil:
+		return -1
+	case b.NoMax:
+		return number(b.Min, b.Unsigned)
+	default:
+		return number(b.Max, b.Unsigned)
+	}
+}
+
+// rank is the bucket that holds the value of a rank, nil if there are no values.
+func rank(h value.Hist, part float64) *value.Bucket {
+	all := view.Count(h)
+	seen, want := uint64(0), uint64(part*float64(all))
+	if float64(want) < part*float64(all) {
+		want++
+	}
+	for i := range h.Buckets {
+		if seen += h.Buckets[i].Count; seen > 0 && seen >= want {
+			return &h.Buckets[i]
+		}
+	}
+	return nil
+}
+
+// upper is the end of a bucket: times end where the next bucket begins, what is counted
+// one before.
+func upper(b *value.Bucket, u view.Unit) float64 {
+	max := number(b.Max, b.Unsigned)
+	switch u {
+	case view.Nanoseconds, view.Microseconds, view.Milliseconds, view.Seconds:
+		if b.Max > b.Min {
+			max++
+		}
+	}
+	return max
+}
+
+func number(n int64, unsigned bool) float64 {
+	if unsigned {
+		return float64(uint64(n))
+	}
+	return float64(n)
+}
+
+// BucketName is where a bucket begins, as short as it can be said.
+func BucketName(b *value.Bucket, u view.Unit) string {
+	switch {
+	case u != view.NoUnit && b.NoMin:
+		return "< " + Amount(number(b.Max, b.Unsigned)+1, u)
+	case u != view.NoUnit:
+		return Amount(number(b.Min, b.Unsigned), u)
+	case b.NoMin:
+		return "< " + strconv.FormatInt(b.Max+1, 10)
+	}
+	name, _, _ := strings.Cut(strings.Trim(b.Label, "[]()"), ",")
+	return name
+}
+
+// Filled are the buckets from the first to the last that is not empty.
+func Filled(buckets []value.Bucket) (from, to int) {
+	from, to = 0, len(buckets)
+	for from < to && buckets[from].Count == 0 {
+		from++
+	}
+	for to > from && buckets[to-1].Count == 0 {
+		to--
+	}
+	return from, to
+}

@@ -1,0 +1,426 @@
+package live
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+	"github.com/hawktrace/hawk/internal/view/history"
+)
+
+// An Of is a choice of the values of a map that are shown.
+type Of uint8
+
+// The choices.
+const (
+	OfRun    Of = iota // totals of the whole run
+	OfNow              // what the map holds
+	OfWindow           // what it held when the script printed it last, before it cleared it
+)
+
+// DefaultOf is what is shown of a map at first.
+func DefaultOf(m *view.Map) Of {
+	if m.Window && m.Kind.Additive() {
+		return OfWindow
+	}
+	return OfRun
+}
+
+func (o Of) String() string { return [...]string{"total", "now", "window"}[o] }
+
+// A Want says what of a map is to be shown.
+type Want struct {
+	Of       Of
+	From, To time.Duration // only what happened in a span of time, if To is not 0
+	Div      int64         // numbers are divided by it, unless it is 0
+	Change   bool          // how much it changed rather than how much a second
+}
+
+// A Table is a map as rows and columns.
+type Table struct {
+	Map     *view.Map
+	Columns []Column
+	Keys    int // columns in front that belong to the key
+	Rows    []Row
+	// Sort is the column by which it is sorted at first: the one that says most.
+	Sort int
+	// Bar is the column whose numbers bars show, -1: none.
+	Bar  int
+	unit []view.Unit // of each column
+	want Want
+}
+
+// A Column of a table.
+type Column struct {
+	Name  string
+	Right bool // numbers, which end below each other
+}
+
+// A Row of a table.
+type Row struct {
+	view.Row
+	Parts []value.Value // of the key
+	Nums  []float64     // of each column behind the key
+	// Rated: the numbers of how much a second are known.
+	Rated bool
+}
+
+// Rows are the rows of a map that a Want means.
+func (s *State) Rows(m *view.Map, w Want) (rows []view.Row) {
+	line := s.Line(m)
+	if w.To > 0 && line != nil && line.Len() > 0 {
+		return line.Rows(line.Between(w.From, w.To))
+	}
+	if w.Of == OfWindow {
+		if win := s.windows[m]; win != nil && win.any {
+			return win.closed.Rows
+		}
+		return nil
+	}
+	snap := s.now[m]
+	if snap == nil {
+		return nil
+	}
+	if w.Of != OfNow || !snap.Totals {
+		return snap.Rows
+	}
+	for _, r := range snap.Rows {
+		if r.Now != nil {
+			r.Value, r.AtLeast = r.Now, false
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// Table makes a table of a map.
+func (s *State) Table(m *view.Map, w Want) *Table {
+	t := &Table{Map: m, want: w, Bar: -1}
+	for _, k := range m.Keys {
+		name := strings.ToUpper(k.Name)
+		if k.Frames != view.NoFrames {
+			name = strings.ToUpper(k.Frames.String()) + " STACK"
+		}
+		t.column(name, number64(k), k.Unit)
+	}
+	t.Keys = len(t.Columns)
+	t.values(w)
+	rate := s.rates(m, w)
+	for _, r := range s.Rows(m, w) {
+		row := Row{Row: r}
+		switch {
+		case r.Others > 0:
+		case m.Keyed():
+			row.Parts = view.Flatten(m.Key, r.Key)
+		}
+		row.Nums, row.Rated = t.numbers(r.Value), rate != nil
+		for i := range row.Nums {
+			if rate == nil || t.Columns[t.Keys+i].Name != t.rateName() {
+				continue
+			}
+			row.Nums[i] = rate(r) / float64(max(w.Div, 1))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// number64 reports whether a part of a key is a plain number.
+func number64(e view.Element) bool {
+	_, ok := types.IsInteger(e.Type)
+	return ok
+}
+
+func (t *Table) column(name string, right bool, u view.Unit) {
+	t.Columns, t.unit = append(t.Columns, Column{name, right}), append(t.unit, u)
+}
+
+func (t *Table) rateName() string {
+	if t.want.Change {
+		return "CHANGE"
+	}
+	return "/s"
+}
+
+// values adds the columns of values, by the kind of the map.
+func (t *Table) values(w Want) {
+	m := t.Map
+	name := strings.ToUpper(w.Of.String())
+	if w.To > 0 {
+		name = "IN RANGE"
+	}
+	t.Sort = t.Keys
+	switch m.Kind {
+	case view.Counter:
+		t.column(name, true, m.Unit)
+		t.column(t.rateName(), true, m.Unit)
+		t.Bar = t.Keys
+	case view.Gauge:
+		t.column("VALUE", true, m.Unit)
+		t.Bar = t.Keys
+	case view.Summary:
+		t.column("COUNT", true, view.NoUnit)
+		t.column("TOTAL", true, m.Unit)
+		t.column("AVERAGE", true, m.Unit)
+		t.column(t.rateName(), true, view.NoUnit)
+		t.Sort, t.Bar = t.Keys+1, t.Keys+1
+	case view.Histogram:
+		t.column("COUNT", true, view.NoUnit)
+		for _, q := range quantiles {
+			t.column(q.name, true, m.Unit)
+		}
+		t.column(t.rateName(), true, view.NoUnit)
+		t.Bar = t.Keys
+	case view.Record:
+		for _, c := range m.Columns {
+			t.column(strings.ToUpper(c.Name), c.Kind == view.Gauge, c.Unit)
+		}
+		if len(m.Columns) == 0 {
+			t.column("VALUE", false, m.Unit)
+		}
+	default:
+		t.column("VALUE", false, m.Unit)
+		t.Sort = 0
+	}
+}
+
+// quantiles are the shares of a histogram's values of which bounds are shown.
+var quantiles = []struct {
+	name string
+	part float64
+}{{"P50", 0.5}, {"P90", 0.9}, {"P99", 0.99}}
+
+// numbers are those of a value, for each column.
+func (t *Table) numbers(v value.Value) []float64 {
+	div := float64(max(t.want.Div, 1))
+	switch v := v.(type) {
+	case value.Avg:
+		return t.summary(value.Stats(v), div)
+	case value.Stats:
+		return t.summary(v, div)
+	case value.Hist:
+		out := []float64{float64(view.Count(v)) / div}
+		for _, q := range quantiles {
+			out = append(out, bound(v, q.part))
+		}
+		return append(out, 0)
+	case value.Series:
+		if n := len(v.Points); n > 0 {
+			return []float64{float64(v.Points[n-1].Value)}
+		}
+		return []float64{0}
+	case value.Record, value.Tuple:
+		var out []float64
+		for _, part := range view.Flatten(t.Map.Type, v) {
+			out = append(out, integer(part))
+		}
+		return out
+	}
+	out := make([]float64, len(t.Columns)-t.Keys)
+	if len(out) > 0 {
+		out[0] = integer(v) / div
+	}
+	return out
+}
+
+func (t *Table) summary(v value.Stats, div float64) []float64 {
+	out := []float64{float64(v.Count), float64(v.Total) / div, 0, 0}
+	if !v.Signed {
+		out[1] = float64(uint64(v.Total)) / div
+	}
+	if v.Count != 0 {
+		out[2] = out[1] / out[0]
+	}
+	return out
+}
+
+func integer(v value.Value) float64 {
+	switch v := v.(type) {
+	case value.Int:
+		return float64(v)
+	case value.Uint:
+		return float64(v)
+	case value.Enum:
+		return float64(v.Value)
+	case value.Bool:
+		if v {
+			return 1
+		}
+	}
+	return 0
+}
+
+// rates makes what says how much a row grew, a second or in all; nil if that is not known
+// yet. It is the growth since the look before, in the range, or in the window.
+func (s *State) rates(m *view.Map, w Want) func(view.Row) float64 {
+	if s.end != nil && w.To == 0 && w.Of == OfRun && !w.Change && m.Kind.Additive() {
+		all := (s.end.Boot - s.begin.Boot).Seconds() // the mean, as nothing more comes
+		return func(r view.Row) float64 { return float64(m.Count(r.Value)) / all }
+	}
+	line := s.Line(m)
+	if line == nil || line.Len() == 0 {
+		return nil
+	}
+	i, j := line.Len()-1, line.Len()
+	switch {
+	case w.To > 0:
+		i, j = line.Between(w.From, w.To)
+	case line.Len() < 2 && !line.Windows:
+		return nil
+	}
+	if i >= j {
+		return nil
+	}
+	start, _ := line.Span(i)
+	_, end := line.Span(j - 1)
+	per := 1.0
+	if !w.Change {
+		if per = (end - start).Seconds(); per <= 0 {
+			return nil
+		}
+	}
+	return func(r view.Row) float64 {
+		key := history.Others
+		if r.Others == 0 {
+			var ok bool
+			if key, ok = line.Key(r.Key); !ok {
+				return 0
+			}
+		}
+		sum := 0.0
+		for _, n := range line.Amounts(key, history.Count, i, j) {
+			sum += n
+		}
+		return sum / per
+	}
+}
+
+// Text is what a cell shows, as it came from the traced world.
+func (t *Table) Text(r *Row, column int) string {
+	u := t.unit[column]
+	if column < t.Keys {
+		switch {
+		case r.Others > 0 && column == 0:
+			return "(" + Grouped(int64(r.Others)) + " others)"
+		case column >= len(r.Parts):
+			return ""
+		}
+		return KeyText(r.Parts[column])
+	}
+	i := column - t.Keys
+	name := t.Columns[column].Name
+	switch {
+	case name == t.rateName() && !r.Rated:
+		return "–"
+	case t.Map.Kind == view.Histogram && i > 0 && i <= len(quantiles):
+		if h, ok := r.Value.(value.Hist); ok {
+			return Bound(h, quantiles[i-1].part, u)
+		}
+	case t.Map.Kind == view.Record:
+		if parts := view.Flatten(t.Map.Type, r.Value); i < len(parts) && !t.Columns[column].Right {
+			return KeyText(parts[i])
+		}
+	case t.Map.Kind == view.Text:
+		return KeyText(r.Value)
+	}
+	if i >= len(r.Nums) {
+		return ""
+	}
+	text := Amount(r.Nums[i], u)
+	if r.AtLeast && i == 0 {
+		text = "≥ " + text
+	}
+	return text
+}
+
+// KeyText is a part of a key in a line: of a stack its innermost function.
+func KeyText(v value.Value) string {
+	st, ok := v.(*value.Stack)
+	if !ok {
+		return string(value.AppendText(nil, v))
+	}
+	frames := view.FramesOf(st)
+	if len(frames) == 0 {
+		return "[no stack]"
+	}
+	return frames[len(frames)-1].Name
+}
+
+// SortBy puts rows in order by a column: numbers the largest first, texts the smallest;
+// reverse turns that round. Rows that are equal there are in the order of their keys.
+func (t *Table) SortBy(column int, reverse bool) {
+	sign := 1
+	if reverse {
+		sign = -1
+	}
+	slices.SortStableFunc(t.Rows, func(a, b Row) int {
+		if a.Others != b.Others { // what stands for many is last
+			return cmp.Compare(a.Others, b.Others)
+		}
+		if column < t.Keys {
+			if c := comparePart(&a, &b, column); c != 0 {
+				return sign * c
+			}
+		} else if i := column - t.Keys; i < len(a.Nums) && i < len(b.Nums) {
+			if c := cmp.Compare(b.Nums[i], a.Nums[i]); c != 0 {
+				return sign * c
+			}
+		}
+		for i := range t.Keys {
+			if c := comparePart(&a, &b, i); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+}
+
+func comparePart(a, b *Row, i int) int {
+	if i >= len(a.Parts) || i >= len(b.Parts) {
+		return len(a.Parts) - len(b.Parts)
+	}
+	if x, ok := a.Parts[i].(*value.Stack); ok {
+		if y, ok := b.Parts[i].(*value.Stack); ok {
+			return slices.Compare(x.Addrs, y.Addrs)
+		}
+	}
+	return value.Compare(a.Parts[i], b.Parts[i])
+}
+
+// Filter leaves out rows of whose key no part matches.
+func (t *Table) Filter(match func(string) bool) {
+	t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool {
+		for i := range t.Keys {
+			if match(t.Text(&r, i)) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Merged is the histogram of all rows together, or nothing if there is none.
+func Merged(rows []view.Row) (sum value.Hist, ok bool) {
+	for _, r := range rows {
+		h, is := r.Value.(value.Hist)
+		switch {
+		case !is:
+		case len(h.Buckets) > len(sum.Buckets):
+			was := sum.Buckets
+			sum, ok = h, true
+			sum.Buckets = slices.Clone(h.Buckets)
+			for i := range was {
+				sum.Buckets[i].Count += was[i].Count
+			}
+		default:
+			for i := range h.Buckets {
+				sum.Buckets[i].Count += h.Buckets[i].Count
+			}
+		}
+	}
+	return sum, ok
+}
