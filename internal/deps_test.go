@@ -25,7 +25,7 @@ const order = `
 	view view/history
 	export diff
 	object
-	output tool notation
+	output tool notation strace
 	builtin builtin/kernel builtin/show builtin/table reference
 	aot
 	expand check policy view/derive

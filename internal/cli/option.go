@@ -88,6 +88,9 @@ func parseArgs(table []option, args []string, s *settings) error {
 			if err := parseShort(table, arg[1:], next, s); err != nil {
 				return err
 			}
+		case s.tool != nil && s.tool.RunsCommand():
+			s.operands = args[i:]
+			return nil
 		default:
 			s.operands = append(s.operands, arg)
 		}

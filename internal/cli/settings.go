@@ -9,6 +9,7 @@ import (
 	"github.com/hawktrace/hawk/internal/compile/dump"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/strace"
 	"github.com/hawktrace/hawk/internal/tool"
 )
 
@@ -45,6 +46,7 @@ type settings struct {
 	printed bool // -f names a format of what the script prints
 
 	tool        *tool.Tool          // nil: a script is run
+	lines       *strace.Options     // of what the tool sends lines are made; nil: not
 	given       map[string][]string // values of the tool's options
 	lacking     []string            // attach points that the tool asks for and that are not there
 	noFollow    bool
@@ -58,6 +60,7 @@ type settings struct {
 	dwarfPIDs   []int
 	debugDirs   []exe.DebugDir
 	command     string
+	argv        []string // the words of command, where operands are one
 	output      string
 	format      string
 	buffering   string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/hawktrace/hawk/internal/cdef"
 	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/spell"
+	"github.com/hawktrace/hawk/internal/strace"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/tool"
 )
@@ -120,7 +122,7 @@ func (s *settings) give(o *tool.Option, text string) error {
 	if s.given == nil {
 		s.given = map[string][]string{}
 	}
-	if o.List() {
+	if o.List() || s.tool.RunsCommand() { // which counts its letters, and reads its values itself
 		values = append(s.given[o.Name], values...)
 	}
 	s.given[o.Name] = values
@@ -133,6 +135,12 @@ func (c *command) finishTool() error {
 		c.follow = true
 	}
 	rest := c.operands
+	if c.tool.RunsCommand() && !c.stop {
+		if err := c.asStrace(); err != nil {
+			return err
+		}
+		rest = nil
+	}
 	for i := range c.tool.Operands {
 		o := &c.tool.Operands[i]
 		for j := 0; len(rest) > 0 && (j == 0 || o.Rest); j++ {
@@ -167,6 +175,38 @@ func (c *command) finishTool() error {
 		return usagef("%s: \"%s\" is one operand too many\nHINT: hawk %s", c.tool.Name, rest[0],
 			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
 	}
+	return nil
+}
+
+// asStrace reads the options of a tool that runs a command and shows its system calls, makes
+// the script that they ask for, and says how lines look.
+func (c *command) asStrace() error {
+	if len(c.operands) == 0 && c.pid == 0 {
+		return usagef("%s: a command is needed, or -p PID\nHINT: hawk %s", c.tool.Name,
+			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
+	}
+	if argv := c.operands; len(argv) > 0 {
+		c.argv, c.command, c.exitStatus = argv, strings.Join(argv, " "), "child"
+	}
+	c.follow = !c.noFollow
+	c.quiet = true
+	o := strace.Defaults(runtime.GOARCH)
+	o.ToFile, o.Alone = c.output != "", c.noFollow
+	if err := o.Read(c.given); err != nil {
+		return usagef("%s: %v", c.tool.Name, err)
+	}
+	for _, pid := range c.pids() {
+		o.Threads = append(o.Threads, strace.ThreadsOf(pid)...)
+	}
+	c.given = map[string][]string{"string-limit": {strconv.Itoa(o.Limit)}}
+	one := *c.tool
+	if o.Some() {
+		c.given["trace"] = []string{"some"}
+		one.Script += strace.Plans(o.Arch, o.Traced)
+	} else {
+		one.Script += strace.Plans(o.Arch, nil)
+	}
+	c.tool, c.lines = &one, o
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/session/child"
 	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/strace"
 )
 
 // trace loads a program and runs it to the end.
@@ -29,6 +30,9 @@ func (c *command) trace(p *session.Program) int {
 		return c.fail(exitUsage, err)
 	}
 	out := c.out
+	if c.lines != nil {
+		out = c.err // as strace does
+	}
 	var file *outFile
 	if c.output != "" && c.viewFormat() == nil {
 		if file, err = openOut(c.output); err != nil {
@@ -75,6 +79,9 @@ func (c *command) trace(p *session.Program) int {
 		o.Feed, o.Meaning, o.Needs = views, views.script, views.needs
 	} else {
 		o.Sink = c.sink(out, to, o.Stderr, p.Config)
+	}
+	if c.lines != nil {
+		o.Sink = strace.NewSink(to, o.Sink, c.lines)
 	}
 	if c.columns != nil || c.events > 0 {
 		o.Sink = &output.Chosen{Sink: o.Sink, Columns: c.columns, Most: c.events, Full: s.Stop}
@@ -150,7 +157,8 @@ func (c *command) spec(p *session.Program) (session.Spec, error) {
 	if c.verbose > 0 {
 		spec.Again = func(why error) { fmt.Fprintf(c.err, "%s: once more, in pieces\n", why) }
 	}
-	if c.command == "" {
+	if c.command == "" || c.argv != nil {
+		spec.Command = c.argv
 		return spec, nil
 	}
 	argv, err := child.SplitCommand(c.command)

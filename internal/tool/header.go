@@ -53,7 +53,7 @@ const more = "…"
 // An Operand is an argument without a dash. It sets the option of its name.
 type Operand struct {
 	Name string
-	Kind string // int, time, text, regex or probe
+	Kind string // int, time, text, regex, probe or command
 	Rest bool   // all arguments that are left
 	Doc  string
 }
@@ -71,7 +71,7 @@ var (
 	titleLine   = form(`^(\S+) - (.*)$`)
 	optionLine  = form(`^(?:-(\w), )? *--([\w-]+)(?: (\S+))?(?:  +(.*))?$`)
 	entryLine   = form(`^(\S+)(?:  +(.*))?$`)
-	kindWord    = form(`\[(int|time|text|regex|probe)\] *`)
+	kindWord    = form(`\[(int|time|text|regex|probe|command)\] *`)
 )
 
 func form(text string) func() *regexp.Regexp {

@@ -170,6 +170,9 @@ func (t *Tool) Lists() map[string]bool {
 	return out
 }
 
+// RunsCommand reports whether the operands are a command, with options of its own.
+func (t *Tool) RunsCommand() bool { return len(t.Operands) > 0 && t.Operands[0].Kind == "command" }
+
 // NoFiles is where tools read files from: what lies beside the user changes nothing.
 type NoFiles struct{}
 

@@ -1,0 +1,87 @@
+package show
+
+import (
+	"encoding/binary"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// A record of snap is, behind its header, the integers, {s64 bytes or an error}, and the bytes.
+
+var _ = builtin.Define(builtin.Func{
+	Name: "snap", Emits: true, Min: 2, Variadic: true, Result: types.Void,
+	Params: []builtin.Param{
+		builtin.Address.Named("address"), builtin.Integer.Named("length"), builtin.Integer.Named("integer"),
+	},
+	Doc: "Prints a tuple of the integers and the bytes at an address, `max_strlen` at most. A length " +
+		"below 0 is that of a string, which ends at its NUL; with 0 nothing is read. The record has the size of " +
+		"what it holds, so that this is how memory of very different length is sent.",
+	Example: `tracepoint:syscalls:sys_enter_write { snap(args.buf, args.count, pid, args.fd); }`,
+	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
+		b, limit := g.B(), c.Config.MaxStrlen
+		addr, n := g.Scalar(c.Args[0]), g.Scalar(c.Args[1])
+		var words []*ir.Value
+		for _, a := range c.Args[2:] {
+			words = append(words, g.Scalar(a))
+		}
+		mem, str := asm.FnProbeReadUser, asm.FnProbeReadUserStr
+		if g.Space(c.Args[0]) == types.Kernel {
+			mem, str = asm.FnProbeReadKernel, asm.FnProbeReadKernelStr
+		}
+		at := 8 + 8*len(words) // of the length
+		none := func() *ir.Value { return builtin.Number(g, 0) }
+		g.Send(c, &object.Event{Map: -1, Extra: []int64{int64(len(words))}}, at+8+limit, func(rec *ir.Value) *ir.Value {
+			for i, w := range words {
+				b.Store(rec, 8+8*i, 8, w)
+			}
+			to := b.Add(rec, int64(at+8))
+			got := g.Choose(b.Arith(ir.Eq, n, none()), none, func() *ir.Value {
+				return g.Choose(b.Arith(ir.SLt, n, none()), func() *ir.Value {
+					room := builtin.Clamp(g, b.Arith(ir.Sub, none(), n), limit)
+					return builtin.Helper(g, str, to, room, addr)
+				}, func() *ir.Value {
+					room := builtin.Clamp(g, n, limit)
+					failed := builtin.Helper(g, mem, to, room, addr)
+					return g.Choose(b.Arith(ir.SLt, failed, none()), func() *ir.Value { return failed },
+						func() *ir.Value { return room })
+				})
+			})
+			b.Store(rec, at, 8, got)
+			// Unsigned, an error is far above the limit.
+			size := g.Choose(b.Arith(ir.ULe, got, builtin.Number(g, int64(limit))),
+				func() *ir.Value { return got }, none)
+			return b.Add(size, int64(at+8))
+		})
+		return nil
+	},
+	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
+		e.Emit(output.Print{Value: snapped(ev, rec), At: ev.At})
+		return nil
+	},
+})
+
+// snapped is the tuple of a record.
+func snapped(ev *object.Event, rec []byte) value.Tuple {
+	words := int(ev.Extra[0])
+	if len(rec) < 16+8*words {
+		return value.Tuple{}
+	}
+	t := make(value.Tuple, words+1)
+	for i := range words {
+		t[i] = value.Int(binary.NativeEndian.Uint64(rec[8+8*i:]))
+	}
+	rec = rec[8+8*words:]
+	if n := int64(binary.NativeEndian.Uint64(rec)); n < 0 {
+		t[words] = value.Unread("<unreadable>")
+	} else {
+		t[words] = value.Buffer(append([]byte{}, rec[8:8+min(int(n), len(rec)-8)]...))
+	}
+	return t
+}

@@ -1,0 +1,300 @@
+package strace
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// A Call is one system call of a thread.
+type Call struct {
+	Nr          int
+	Compat      bool // of a 32-bit program
+	TID, PID    int
+	Enter, Exit int64 // nanoseconds since the machine was started
+	Result      int64
+	Args        [6]uint64
+	Unfinished  bool // it never returned
+	mem         memory
+	name        string
+}
+
+// failed reports whether the call has an error.
+func (c *Call) failed() bool { return c.Unfinished || c.Result < 0 && c.Result > -4096 }
+
+// A decoder appends the text of calls.
+type decoder struct {
+	o     *Options
+	arch  string
+	names []string // of calls
+	calls map[string]*call
+	sets  map[string]set
+
+	b  []byte
+	c  *Call
+	of *call
+	// after is what a call says behind its result; its own form of that, if any.
+	after []byte
+	// own is the result where a call shows it in a way of its own.
+	own []byte
+}
+
+func newDecoder(o *Options, arch string) *decoder {
+	return &decoder{o: o, arch: arch, names: numbers(arch), calls: map[string]*call{}, sets: map[string]set{}}
+}
+
+// name is a call's name.
+func (d *decoder) name(nr int) string {
+	if nr >= 0 && nr < len(d.names) && d.names[nr] != "" {
+		return d.names[nr]
+	}
+	return "syscall_" + string(appendHex(nil, uint64(nr)))
+}
+
+func (d *decoder) call(name string) *call {
+	c, ok := d.calls[name]
+	if !ok {
+		one := find(name)
+		c = &one
+		d.calls[name] = c
+	}
+	return c
+}
+
+func (d *decoder) set(name string) set {
+	s, ok := d.sets[name]
+	if !ok {
+		s = loadSet(name, d.arch)
+		d.sets[name] = s
+	}
+	return s
+}
+
+// decode appends a call up to its closing parenthesis.
+func (d *decoder) decode(c *Call) {
+	d.c, d.of, d.after, d.own = c, d.call(c.name), nil, nil
+	d.str(c.name)
+	d.str("(")
+	if d.o.isRaw(d.of) {
+		for i := range d.of.args {
+			if i > 0 {
+				d.str(", ")
+			}
+			d.hex(d.num(i))
+		}
+		return
+	}
+	for i, a := range d.of.args {
+		if a.custom {
+			d.special(i, a.kind)
+			break
+		}
+		if i > 0 {
+			d.str(", ")
+		}
+		d.arg(i, a)
+	}
+}
+
+func (d *decoder) str(s string)     { d.b = append(d.b, s...) }
+func (d *decoder) int(v int64)      { d.b = strconv.AppendInt(d.b, v, 10) }
+func (d *decoder) uint(v uint64)    { d.b = strconv.AppendUint(d.b, v, 10) }
+func (d *decoder) hex(v uint64)     { d.b = appendHex(d.b, v) }
+func (d *decoder) octal(v uint64)   { d.b = appendOctal(d.b, v) }
+func (d *decoder) num(i int) uint64 { return d.c.Args[i] }
+
+func (d *decoder) ptr(v uint64) {
+	if v == 0 {
+		d.str("NULL")
+		return
+	}
+	d.hex(v)
+}
+
+// quote appends a string as the options say.
+func (d *decoder) quote(s []byte) { d.b = appendQuoted(d.b, s, d.o.Quoting) }
+
+// text appends a string that is shown up to the limit of -s; total is how long it is.
+func (d *decoder) text(s []byte, total uint64) {
+	limit := d.o.Limit
+	d.quote(s[:min(len(s), limit)])
+	if total > uint64(limit) {
+		d.str("...")
+	}
+}
+
+// flags appends the constants that are in a number, with "|" in between, and the rest in
+// hexadecimal; what of all it is a part of a name says.
+func (d *decoder) flags(name string, v uint64) {
+	s := d.set(name)
+	if v == 0 {
+		if len(s) > 0 && s[0].value == 0 {
+			d.str(s[0].name)
+			return
+		}
+		d.str("0")
+		return
+	}
+	some := false
+	rest := v
+	for _, c := range s {
+		if c.value != 0 && rest&c.value == c.value {
+			if some {
+				d.str("|")
+			}
+			d.str(c.name)
+			rest &^= c.value
+			some = true
+		}
+	}
+	switch {
+	case rest == 0:
+	case some:
+		d.str("|")
+		d.hex(rest)
+	default:
+		d.hex(rest)
+		d.unknown(prefix(s))
+	}
+}
+
+// prefix is what the names of a set begin with, "" if there is nothing.
+func prefix(s set) string {
+	if len(s) == 0 {
+		return ""
+	}
+	i := 0
+	for i < len(s[0].name) && s[0].name[i] != '_' {
+		i++
+	}
+	return s[0].name[:i]
+}
+
+// unknown is the comment behind a number that has no name.
+func (d *decoder) unknown(prefix string) {
+	if prefix != "" {
+		d.str(" /* " + prefix + "_??? */")
+	}
+}
+
+// enum appends the constant that a number is.
+func (d *decoder) enum(name string, v uint64) {
+	s := d.set(name)
+	for _, c := range s {
+		if c.value == v {
+			d.str(c.name)
+			return
+		}
+	}
+	d.hex(v)
+	d.unknown(prefix(s))
+}
+
+// arg appends an argument.
+func (d *decoder) arg(i int, a arg) {
+	v := d.num(i)
+	if a.out && d.c.failed() {
+		d.ptr(v)
+		return
+	}
+	switch a.kind {
+	case "d":
+		d.int(int64(int32(v)))
+	case "u":
+		d.uint(uint64(uint32(v)))
+	case "ld", "off":
+		d.int(int64(v))
+	case "lu":
+		d.uint(v)
+	case "x":
+		d.hex(v)
+	case "p":
+		d.ptr(v)
+	case "fd":
+		d.int(int64(int32(v)))
+	case "at":
+		if int32(v) == -100 {
+			d.str("AT_FDCWD")
+		} else {
+			d.int(int64(int32(v)))
+		}
+	case "uid":
+		if uint32(v) == ^uint32(0) {
+			d.str("-1")
+		} else {
+			d.uint(uint64(uint32(v)))
+		}
+	case "mode":
+		d.octal(uint64(uint32(v) & 0o7777777))
+	case "sig":
+		d.signal(int(int32(v)))
+	case "f":
+		d.flags(a.param, uint64(uint32(v)))
+	case "X":
+		d.flags(a.param, v)
+	case "e":
+		d.enum(a.param, uint64(uint32(v)))
+	case "path":
+		d.path(v, a.early)
+	case "str":
+		d.cstring(v)
+	case "rb":
+		d.buffer(v, d.c.Result)
+	case "wb":
+		d.buffer(v, int64(d.num(int(a.param[0]-'0'))))
+	default:
+		if !d.structured(i, a, v) && !d.network(i, a, v) {
+			d.ptr(v)
+		}
+	}
+}
+
+// path appends a file's name, which is shown whole.
+func (d *decoder) path(addr uint64, early bool) {
+	s, ok := d.c.mem.at(addr, 1<<20, early)
+	if addr == 0 || !ok {
+		d.ptr(addr)
+		return
+	}
+	s, _, ended := bytes.Cut(s, []byte{0})
+	d.quote(s)
+	if !ended {
+		d.str("...")
+	}
+}
+
+// cstring appends a string that ends with NUL.
+func (d *decoder) cstring(addr uint64) {
+	s, ok := d.c.mem.at(addr, 1<<20, true)
+	if addr == 0 || !ok {
+		d.ptr(addr)
+		return
+	}
+	s, _, ended := bytes.Cut(s, []byte{0})
+	total := uint64(len(s))
+	if !ended {
+		total++
+	}
+	d.text(s, total)
+}
+
+// buffer appends n bytes of data.
+func (d *decoder) buffer(addr uint64, n int64) {
+	if addr == 0 {
+		d.str("NULL")
+		return
+	}
+	if n <= 0 {
+		if n == 0 {
+			d.str(`""`)
+			return
+		}
+		d.ptr(addr)
+		return
+	}
+	s, ok := d.c.mem.at(addr, int(min(n, 1<<20)), false)
+	if !ok {
+		d.ptr(addr)
+		return
+	}
+	d.text(s, uint64(n))
+}

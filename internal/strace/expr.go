@@ -1,0 +1,197 @@
+package strace
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/spell"
+)
+
+// A Filter says which calls and signals are shown, and how: the -e of the command line.
+type Filter struct {
+	trace   []matcher // nil: all
+	raw     []matcher // arguments of these are shown in hexadecimal
+	signals []string  // nil: all; with others those alone, or all but those
+	without bool
+	not     bool // trace names those that are not shown
+	notRaw  bool
+	status  []string
+	quiet   []string
+}
+
+// A matcher is one name of a set of calls.
+type matcher struct {
+	name    string // "": by one of the others
+	classes string
+	expr    *regexp.Regexp
+}
+
+// Set reads one expression of -e: trace=SET, signal=SET, status=SET, quiet=SET, raw=SET, or a SET
+// of calls alone.
+func (f *Filter) Set(text, goarch string) error {
+	key, set, ok := strings.Cut(text, "=")
+	if !ok {
+		key, set = "trace", text
+	}
+	switch key {
+	case "trace", "t":
+		var err error
+		f.trace, f.not, err = calls(set, goarch)
+		return err
+	case "raw", "x":
+		var err error
+		f.raw, f.notRaw, err = calls(set, goarch)
+		return err
+	case "signal", "signals", "s":
+		return f.setSignals(set)
+	case "status":
+		return f.setStatus(set)
+	case "quiet", "silent", "silence", "q":
+		f.quiet = strings.Split(set, ",")
+		return nil
+	case "abbrev", "a", "verbose", "v":
+		if set != "none" && set != "all" && set != "!all" && set != "!none" {
+			return fmt.Errorf("-e %s= takes all or none", key)
+		}
+		return nil
+	case "inject", "fault":
+		return fmt.Errorf("hawk strace observes only; it can not inject")
+	case "read", "write", "kvm", "decode-fds", "fd":
+		return fmt.Errorf("-e %s= is not there", key)
+	}
+	return fmt.Errorf("-e %s= is not known; there are trace, signal, status, quiet and raw", key)
+}
+
+// calls reads a set of system calls. Not: those that are not in it are meant.
+func calls(set, goarch string) (out []matcher, not bool, err error) {
+	set, not = strings.CutPrefix(set, "!")
+	all := numbers(goarch)
+	out = []matcher{}
+	for word := range strings.SplitSeq(set, ",") {
+		word, optional := strings.CutPrefix(word, "?")
+		word, _, _ = strings.Cut(word, "@")
+		switch {
+		case word == "all":
+			out = append(out, matcher{expr: regexp.MustCompile("")})
+		case word == "none" || word == "":
+		case strings.HasPrefix(word, "/"):
+			re, err := regexp.Compile(word[1:])
+			if err != nil {
+				return nil, false, err
+			}
+			out = append(out, matcher{expr: re})
+		case classes[word] != "":
+			out = append(out, matcher{classes: classes[word]})
+		case classes["%"+word] != "":
+			out = append(out, matcher{classes: classes["%"+word]})
+		case strings.HasPrefix(word, "%"):
+			return nil, false, fmt.Errorf("no class of system calls is called %s", word)
+		case slices.Contains(all, word):
+			out = append(out, matcher{name: word})
+		case strings.Contains(callsText, "\n"+word+" "): // of another processor
+		case !optional:
+			if near := spell.Nearest(word, all); near != "" {
+				return nil, false, fmt.Errorf("no system call is called %s; did you mean %s?", word, near)
+			}
+			return nil, false, fmt.Errorf("no system call is called %s", word)
+		}
+	}
+	return out, not, nil
+}
+
+func matches(set []matcher, name, classes string) bool {
+	return slices.ContainsFunc(set, func(m matcher) bool {
+		return m.name == name && name != "" || m.classes != "" && strings.ContainsAny(m.classes, classes) ||
+			m.expr != nil && m.expr.MatchString(name)
+	})
+}
+
+// Some reports whether not all calls are traced.
+func (f *Filter) Some() bool { return f.trace != nil }
+
+// Traced reports whether a call is traced.
+func (f *Filter) Traced(name, classes string) bool {
+	return f.trace == nil || matches(f.trace, name, classes) != f.not
+}
+
+func (f *Filter) isRaw(c *call) bool {
+	return f.raw != nil && matches(f.raw, c.name, c.classes) != f.notRaw
+}
+
+func (f *Filter) setSignals(set string) error {
+	set, f.without = strings.CutPrefix(set, "!")
+	f.signals = []string{}
+	for word := range strings.SplitSeq(set, ",") {
+		switch word {
+		case "all":
+			f.signals = nil
+			if f.without {
+				f.signals, f.without = []string{}, false
+			}
+			return nil
+		case "none", "":
+			continue
+		}
+		name := strings.TrimPrefix(strings.ToUpper(word), "SIG")
+		known := false
+		for n := 1; n <= 64; n++ {
+			known = known || signalName(n) == name
+		}
+		if !known {
+			return fmt.Errorf("no signal is called %s", word)
+		}
+		f.signals = append(f.signals, name)
+	}
+	return nil
+}
+
+// Signal reports whether a signal is shown.
+func (f *Filter) Signal(name string) bool {
+	return f.signals == nil && !f.without || slices.Contains(f.signals, name) != f.without
+}
+
+func (f *Filter) setStatus(set string) error {
+	set, not := strings.CutPrefix(set, "!")
+	all := []string{"successful", "failed", "unfinished", "unavailable", "detached"}
+	var words []string
+	for word := range strings.SplitSeq(set, ",") {
+		switch {
+		case word == "all":
+			words = append(words, all...)
+		case word == "none":
+		case slices.Contains(all, word):
+			words = append(words, word)
+		default:
+			return fmt.Errorf("no status is called %s; there are %s", word, strings.Join(all, ", "))
+		}
+	}
+	f.status = []string{}
+	for _, word := range all {
+		if slices.Contains(words, word) != not {
+			f.status = append(f.status, word)
+		}
+	}
+	return nil
+}
+
+// shows reports whether a call with such an end is shown.
+func (f *Filter) shows(c *Call) bool {
+	if f.status == nil {
+		return true
+	}
+	status := "successful"
+	switch {
+	case c.Unfinished:
+		status = "unfinished"
+	case c.failed():
+		status = "failed"
+	}
+	return slices.Contains(f.status, status)
+}
+
+// Silent reports whether messages of a kind are left out.
+func (f *Filter) silent(kind string) bool {
+	return slices.Contains(f.quiet, kind) || slices.Contains(f.quiet, "all")
+}

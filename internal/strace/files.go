@@ -1,0 +1,614 @@
+package strace
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// creates are the bits of open with which a mode means something.
+func (d *decoder) creates() uint64 {
+	var bits uint64
+	for _, c := range d.set("open") {
+		switch c.name {
+		case "O_CREAT":
+			bits |= c.value
+		case "O_TMPFILE":
+			bits |= c.value &^ d.directory()
+		}
+	}
+	return bits
+}
+
+func (d *decoder) directory() uint64 {
+	for _, c := range d.set("open") {
+		if c.name == "O_DIRECTORY" {
+			return c.value
+		}
+	}
+	return 0
+}
+
+// openFlags appends how a file is opened.
+func (d *decoder) openFlags(v uint64) {
+	const mask = 3
+	switch v & mask {
+	case mask:
+		d.str("O_ACCMODE")
+	default:
+		d.str([...]string{"O_RDONLY", "O_WRONLY", "O_RDWR"}[v&mask])
+	}
+	if v &^= mask; v != 0 {
+		d.str("|")
+		at := len(d.b)
+		d.flags("open", v)
+		if i := bytes.Index(d.b[at:], []byte(" /*")); i >= 0 {
+			d.b = d.b[:at+i]
+		}
+	}
+}
+
+// special appends the arguments from i on, in the way of certain calls.
+func (d *decoder) special(i int, kind string) {
+	comma := func() {
+		if i > 0 {
+			d.str(", ")
+		}
+	}
+	next := func(kind, param string) {
+		comma()
+		d.arg(i, arg{kind: kind, param: param})
+		i++
+	}
+	switch kind {
+	case "open":
+		comma()
+		d.openFlags(uint64(uint32(d.num(i))))
+		if d.num(i)&d.creates() != 0 {
+			i++
+			next("mode", "")
+		}
+	case "mknod":
+		mode := d.num(i) & 0xffff
+		comma()
+		d.mode(mode)
+		if kind := mode >> 12; kind == 2 || kind == 6 {
+			d.str(", ")
+			d.device(d.num(i + 1))
+		}
+	case "mmap":
+		comma()
+		d.mapFlags(d.num(i))
+		i++
+		next("fd", "")
+		next("x", "")
+	case "mremap":
+		if d.num(i-1)&6 != 0 {
+			next("p", "")
+		}
+	case "clone":
+		d.clone()
+	case "clone3":
+		d.clone3()
+	case "futex":
+		d.futex()
+	case "prctl":
+		d.prctl()
+	case "fcntl":
+		comma()
+		d.fcntl(d.num(i), d.num(i+1))
+	case "ioctl":
+		comma()
+		d.ioctl(uint64(uint32(d.num(i))), d.num(i+1))
+	case "arch_prctl":
+		d.enum("arch_prctl", d.num(0))
+		if v := d.num(1); d.num(0)&^1 == 0x1002 && d.num(0) == 0x1003 && !d.c.failed() {
+			next("p", "")
+		} else {
+			d.str(", ")
+			d.hex(v)
+		}
+	case "sigreturn":
+		d.str("{mask=")
+		if b, ok := d.c.mem.whole(d.num(0), 8, true); ok {
+			d.sigset(u64(b, 0))
+		} else {
+			d.str("[]")
+		}
+		d.str("}")
+	case "restart":
+		d.str("<... resuming interrupted system call ...>")
+	case "socket", "socketpair":
+		d.socket()
+		if i = 3; kind == "socketpair" {
+			d.str(", ")
+			d.arg(3, arg{kind: "fds", out: true})
+		}
+	case "setsockopt", "getsockopt":
+		d.sockopt(kind == "getsockopt")
+	}
+}
+
+func (d *decoder) mapFlags(v uint64) {
+	const kinds = 15
+	d.enum("map_type", v&kinds)
+	if v &^= kinds; v != 0 {
+		d.str("|")
+		huge := v >> 26 & 63
+		if v&0x40000 != 0 && huge != 0 {
+			v &^= 63 << 26
+		} else {
+			huge = 0
+		}
+		at := len(d.b)
+		d.flags("map", v)
+		if i := bytes.Index(d.b[at:], []byte(" /*")); i >= 0 {
+			d.b = d.b[:at+i]
+		}
+		if huge != 0 {
+			d.str("|" + strconv.FormatUint(huge, 10) + "<<MAP_HUGE_SHIFT")
+		}
+	}
+}
+
+func (d *decoder) fcntl(cmd, v uint64) {
+	cmd = uint64(uint32(cmd))
+	d.enum("fcntl", cmd)
+	switch cmd {
+	case 0, 1030: // DUPFD
+		d.str(", ")
+		d.int(int64(int32(v)))
+		d.own = []byte("fd")
+	case 1, 3, 9, 11, 1025, 1032, 1034: // what only asks
+		if d.c.failed() {
+			return
+		}
+		r := uint64(d.c.Result)
+		switch {
+		case cmd == 1 && r != 0:
+			d.result(r, func() { d.flags("fdflags", r) })
+		case cmd == 3:
+			d.result(r, func() { d.openFlags(r) })
+		case cmd == 1025:
+			d.result(r, func() { d.enum("lock", r) })
+		case cmd == 1034 && r != 0:
+			d.result(r, func() { d.flags("seals", r) })
+		}
+	case 2:
+		d.str(", ")
+		d.flags("fdflags", v)
+	case 4:
+		d.str(", ")
+		d.openFlags(v)
+	case 5, 6, 7, 36, 37, 38:
+		d.str(", ")
+		b, ok := d.c.mem.whole(v, 32, cmd != 5 && cmd != 36)
+		if v == 0 || !ok {
+			d.ptr(v)
+			return
+		}
+		d.str("{l_type=")
+		d.enum("lock", u16(b, 0))
+		d.str(", l_whence=")
+		d.enum("seek", u16(b, 2))
+		d.str(", l_start=")
+		d.int(int64(u64(b, 8)))
+		d.str(", l_len=")
+		d.int(int64(u64(b, 16)))
+		if cmd == 5 || cmd == 36 {
+			d.str(", l_pid=")
+			d.int(int64(int32(u32(b, 24))))
+		}
+		d.str("}")
+	case 1024:
+		d.str(", ")
+		d.enum("lock", v)
+	case 1033:
+		d.str(", ")
+		d.flags("seals", v)
+	case 8, 1031:
+		d.str(", ")
+		d.int(int64(int32(v)))
+	default:
+		d.str(", ")
+		d.hex(v)
+	}
+}
+
+// result has a call show its result in hexadecimal and what it means.
+func (d *decoder) result(v uint64, meaning func()) {
+	at := len(d.b)
+	d.hex(v)
+	d.str(" (flags ")
+	if d.num(1) == 1025 {
+		d.b = d.b[:at]
+	}
+	meaning()
+	if d.num(1) != 1025 {
+		d.str(")")
+	}
+	d.own = append([]byte{}, d.b[at:]...)
+	d.b = d.b[:at]
+}
+
+func (d *decoder) ioctl(cmd, v uint64) {
+	known := false
+	for _, c := range d.set("ioctl") {
+		if c.value == cmd {
+			d.str(c.name)
+			known = true
+			break
+		}
+	}
+	if !known {
+		d.ioc(cmd)
+	}
+	d.str(", ")
+	number := func() {
+		if b, ok := d.c.mem.whole(v, 4, false); ok && v != 0 && !d.c.failed() {
+			d.str("[")
+			d.int(int64(int32(u32(b, 0))))
+			d.str("]")
+			return
+		}
+		d.ptr(v)
+	}
+	switch cmd {
+	case 0x5401: // TCGETS
+		if b, ok := d.c.mem.whole(v, 36, false); ok && !d.c.failed() {
+			d.termios(b)
+			return
+		}
+		d.ptr(v)
+	case 0x5402, 0x5403, 0x5404: // TCSETS, TCSETSW, TCSETSF
+		if b, ok := d.c.mem.whole(v, 36, true); ok {
+			d.termios(b)
+			return
+		}
+		d.ptr(v)
+	case 0x5413, 0x5414: // TIOCGWINSZ, TIOCSWINSZ
+		b, ok := d.c.mem.whole(v, 8, false)
+		if !ok || d.c.failed() && cmd == 0x5413 {
+			d.ptr(v)
+			return
+		}
+		d.str("{ws_row=")
+		d.uint(u16(b, 0))
+		d.str(", ws_col=")
+		d.uint(u16(b, 2))
+		d.str(", ws_xpixel=")
+		d.uint(u16(b, 4))
+		d.str(", ws_ypixel=")
+		d.uint(u16(b, 6))
+		d.str("}")
+	case 0x540f, 0x541b, 0x5411, 0x5429, 0x5424, 0x80045430: // a number that the call writes
+		number()
+	case 0x5410, 0x5421, 0x5422, 0x40045431: // one that it reads
+		if b, ok := d.c.mem.whole(v, 4, true); ok {
+			d.str("[")
+			d.int(int64(int32(u32(b, 0))))
+			d.str("]")
+			return
+		}
+		d.ptr(v)
+	case 0x5450, 0x5451, 0x540e, 0x5409: // no argument, or a number
+		d.hex(v)
+	default:
+		d.hex(v)
+	}
+	if cmd == 0x5450 || cmd == 0x5451 { // FIONCLEX, FIOCLEX
+		d.b = d.b[:bytes.LastIndexByte(d.b, ',')]
+	}
+}
+
+// ioc is a number that nothing is known of but what its bits say.
+func (d *decoder) ioc(cmd uint64) {
+	dirs := [...]string{"_IOC_NONE", "_IOC_WRITE", "_IOC_READ", "_IOC_READ|_IOC_WRITE"}
+	d.str("_IOC(" + dirs[cmd>>30&3] + ", ")
+	d.hex(cmd >> 8 & 0xff)
+	d.str(", ")
+	d.hex(cmd & 0xff)
+	d.str(", ")
+	d.hex(cmd >> 16 & 0x3fff)
+	d.str(")")
+}
+
+// termios are the settings of a terminal in short.
+func (d *decoder) termios(b []byte) {
+	speeds := [...]string{"B0", "B50", "B75", "B110", "B134", "B150", "B200", "B300", "B600", "B1200", "B1800", "B2400",
+		"B4800", "B9600", "B19200", "B38400"}
+	high := map[uint64]string{0x1001: "B57600", 0x1002: "B115200", 0x1003: "B230400"}
+	in, out, control, local := u32(b, 0), u32(b, 4), u32(b, 8), u32(b, 12)
+	d.str("{")
+	speed := control & 0x100f
+	if name, ok := high[speed]; ok {
+		d.str(name)
+	} else if speed < uint64(len(speeds)) {
+		d.str(speeds[speed])
+	} else {
+		d.hex(speed)
+	}
+	sign := func(name string, on bool) {
+		if on {
+			d.str(" " + name)
+		} else {
+			d.str(" -" + name)
+		}
+	}
+	sign("opost", out&1 != 0)
+	sign("isig", local&1 != 0)
+	sign("icanon", local&2 != 0)
+	sign("echo", local&8 != 0)
+	_ = in
+	d.str(" ...}")
+}
+
+// dents counts the entries of a directory that were read.
+func (d *decoder) dents(addr uint64, is64 bool) {
+	d.ptr(addr)
+	b, ok := d.c.mem.at(addr, int(max(d.c.Result, 0)), false)
+	if d.c.failed() || !ok && d.c.Result > 0 {
+		return
+	}
+	n, whole := 0, int64(len(b)) >= d.c.Result
+	for len(b) >= 19 {
+		size := int(u16(b, 16))
+		if size < 19 {
+			break
+		}
+		n++
+		b = b[min(size, len(b)):]
+	}
+	if d.str(" /* " + strconv.Itoa(n)); !whole {
+		d.str(" or more")
+	}
+	if d.str(" entr"); n == 1 && whole {
+		d.str("y */")
+	} else {
+		d.str("ies */")
+	}
+}
+
+func (d *decoder) epollSize() int {
+	if d.arch == "amd64" {
+		return 12
+	}
+	return 16
+}
+
+func (d *decoder) epollEvent(b []byte) {
+	data := b[4:]
+	if d.arch != "amd64" {
+		data = b[8:]
+	}
+	d.str("{events=")
+	d.flags("epoll", u32(b, 0))
+	d.str(", data={u32=")
+	d.uint(u32(data, 0))
+	d.str(", u64=")
+	d.uint(u64(data, 0))
+	d.str("}}")
+}
+
+func (d *decoder) epollEvents(addr uint64, n int) {
+	if n == 0 {
+		d.str("[]")
+		return
+	}
+	size := d.epollSize()
+	b, ok := d.c.mem.at(addr, n*size, false)
+	if !ok {
+		d.ptr(addr)
+		return
+	}
+	d.list(n, func(i int) bool {
+		if (i+1)*size > len(b) {
+			return false
+		}
+		d.epollEvent(b[i*size:])
+		return true
+	})
+}
+
+// list appends elements up to the limit of -s, or as many as there are.
+func (d *decoder) list(n int, show func(i int) bool) {
+	d.str("[")
+	for i := range n {
+		if i > 0 {
+			d.str(", ")
+		}
+		if i >= d.o.Limit || !show(i) {
+			d.str("...")
+			break
+		}
+	}
+	d.str("]")
+}
+
+func (d *decoder) pollfds(addr uint64, n int) {
+	b, ok := d.c.mem.at(addr, n*8, true)
+	if n == 0 && addr != 0 {
+		d.str("[]")
+		return
+	}
+	if addr == 0 || !ok {
+		d.ptr(addr)
+		return
+	}
+	d.list(n, func(i int) bool {
+		if (i+1)*8 > len(b) {
+			return false
+		}
+		d.str("{fd=")
+		d.int(int64(int32(u32(b, 8*i))))
+		if int32(u32(b, 8*i)) >= 0 {
+			d.str(", events=")
+			d.flags("poll", u16(b, 8*i+4))
+		}
+		d.str("}")
+		return true
+	})
+	if d.c.Result == 0 {
+		d.after = []byte(" (Timeout)")
+	}
+	now, ok := d.c.mem.at(addr, n*8, false)
+	if d.c.Result <= 0 || !ok {
+		return
+	}
+	keep := d.b
+	d.b = nil
+	some := false
+	d.str(" ([")
+	for i := range len(now) / 8 {
+		if r := u16(now, 8*i+6); r != 0 {
+			if some {
+				d.str(", ")
+			}
+			d.str("{fd=")
+			d.int(int64(int32(u32(now, 8*i))))
+			d.str(", revents=")
+			d.flags("poll", r)
+			d.str("}")
+			some = true
+		}
+	}
+	d.str("])")
+	d.after, d.b = d.b, keep
+	d.left(2)
+}
+
+// left says behind the result how much time ppoll and select had left.
+func (d *decoder) left(i int) {
+	kind := d.of.args[i].kind
+	if kind != "ts" && kind != "tv" || d.num(i) == 0 || d.c.Result < 0 {
+		return
+	}
+	b, ok := d.c.mem.whole(d.num(i), 16, false)
+	if !ok || d.c.Result == 0 {
+		return
+	}
+	keep := d.b
+	d.b = bytes.TrimSuffix(d.after, []byte(")"))
+	if len(d.b) == 0 {
+		d.str(" (")
+	} else {
+		d.str(", ")
+	}
+	d.str("left ")
+	if kind == "ts" {
+		d.timespec(b)
+	} else {
+		d.timeval(b)
+	}
+	d.str(")")
+	d.after, d.b = d.b, keep
+}
+
+// fdset appends a set of descriptors; what select left of them stands behind the result.
+func (d *decoder) fdset(addr uint64, n int) {
+	bits := func(b []byte) {
+		some := false
+		d.str("[")
+		for fd := range min(n, 8*len(b)) {
+			if b[fd/8]>>(fd%8)&1 != 0 {
+				if some {
+					d.str(" ")
+				}
+				d.int(int64(fd))
+				some = true
+			}
+		}
+		d.str("]")
+	}
+	size := (n + 63) / 64 * 8
+	if b, ok := d.c.mem.at(addr, size, true); addr != 0 && ok {
+		bits(b)
+	} else {
+		d.ptr(addr)
+	}
+	last := addr == d.num(3)
+	if d.c.Result == 0 && last {
+		d.after = []byte(" (Timeout)")
+	}
+	if d.c.Result <= 0 || d.c.failed() {
+		return
+	}
+	if last {
+		keep := d.b
+		d.b = nil
+		for i, name := range []string{"in", "out", "except"} {
+			b, ok := d.c.mem.at(d.num(i+1), size, false)
+			if d.num(i+1) == 0 || !ok || len(bytes.Trim(b, "\x00")) == 0 {
+				continue
+			}
+			if len(d.b) == 0 {
+				d.str(" (")
+			} else {
+				d.str(", ")
+			}
+			d.str(name + " ")
+			bits(b)
+		}
+		if len(d.b) > 0 {
+			d.str(")")
+		}
+		d.after, d.b = d.b, keep
+		d.left(4)
+	}
+}
+
+// cpus appends a set of processors.
+func (d *decoder) cpus(addr uint64, out bool) {
+	n := int(min(d.num(1), 128))
+	if out {
+		n = int(max(min(d.c.Result, 128), 0))
+	}
+	b, ok := d.c.mem.at(addr, n, false)
+	if !ok || addr == 0 {
+		d.ptr(addr)
+		return
+	}
+	some := false
+	d.str("[")
+	for cpu := range 8 * len(b) {
+		if b[cpu/8]>>(cpu%8)&1 != 0 {
+			if some {
+				d.str(" ")
+			}
+			d.int(int64(cpu))
+			some = true
+		}
+	}
+	d.str("]")
+}
+
+func (d *decoder) groups(addr uint64, n int) {
+	if n == 0 && addr != 0 {
+		d.str("[]")
+		return
+	}
+	b, ok := d.c.mem.at(addr, 4*n, false)
+	if d.num(0) == 0 || addr == 0 || !ok {
+		d.ptr(addr)
+		return
+	}
+	d.list(n, func(i int) bool {
+		if 4*i+4 > len(b) {
+			return false
+		}
+		d.uint(u32(b, 4*i))
+		return true
+	})
+}
+
+// hexed appends data that is never text.
+func (d *decoder) hexed(addr uint64, n int64) {
+	s, ok := d.c.mem.at(addr, int(max(min(n, 1<<20), 0)), false)
+	if !ok {
+		d.ptr(addr)
+		return
+	}
+	d.b = appendQuoted(d.b, s[:min(len(s), d.o.Limit)], hexAll)
+	if n > int64(d.o.Limit) {
+		d.str("...")
+	}
+}

@@ -1,0 +1,345 @@
+package strace
+
+import (
+	"bytes"
+	"net/netip"
+	"strconv"
+)
+
+// network appends what an argument points to that is of sockets; false if it is not.
+func (d *decoder) network(i int, a arg, v uint64) bool {
+	switch a.kind {
+	case "sockaddr":
+		d.sockaddr(v, int(int32(d.num(int(a.param[0]-'0')))), true)
+	case "sockaddrp":
+		at := d.num(int(a.param[0] - '0'))
+		b, ok := d.c.mem.whole(at, 4, false)
+		if d.c.failed() || at == 0 || !ok {
+			d.ptr(v)
+			return true
+		}
+		n := int(int32(u32(b, 0)))
+		if before, ok := d.c.mem.whole(at, 4, true); ok {
+			n = min(n, int(int32(u32(before, 0))))
+		}
+		d.sockaddr(v, n, false)
+	case "lenp":
+		before, ok := d.c.mem.whole(v, 4, true)
+		if !ok || v == 0 {
+			d.ptr(v)
+			return true
+		}
+		d.str("[")
+		d.int(int64(int32(u32(before, 0))))
+		if now, ok := d.c.mem.whole(v, 4, false); ok && !d.c.failed() && !bytes.Equal(now, before) {
+			d.str(" => ")
+			d.int(int64(int32(u32(now, 0))))
+		}
+		d.str("]")
+	case "iov":
+		d.iovec(v, int(d.num(i+1)), -1)
+	case "iovr":
+		d.iovec(v, int(d.num(i+1)), d.c.Result)
+	case "msghdr":
+		if a.out {
+			d.msghdr(v, d.c.Result)
+		} else {
+			d.msghdr(v, -1)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (d *decoder) family(v uint64) { d.enum("sock_domain", v) }
+
+// sockaddr appends the address of a socket.
+func (d *decoder) sockaddr(addr uint64, n int, early bool) {
+	b, ok := d.c.mem.at(addr, n, early)
+	if addr == 0 || !ok || n == 0 {
+		d.ptr(addr)
+		return
+	}
+	if len(b) < 2 {
+		d.quote(b)
+		return
+	}
+	family := u16(b, 0)
+	d.str("{sa_family=")
+	d.family(family)
+	switch {
+	case family == 2 && len(b) >= 8:
+		d.str(", sin_port=htons(")
+		d.port(b)
+		d.str("), sin_addr=inet_addr(\"" + netip.AddrFrom4([4]byte(b[4:8])).String() + "\")")
+	case family == 10 && len(b) >= 24:
+		d.str(", sin6_port=htons(")
+		d.port(b)
+		d.str("), sin6_flowinfo=htonl(")
+		d.uint(uint64(b[4])<<24 | uint64(b[5])<<16 | uint64(b[6])<<8 | uint64(b[7]))
+		d.str("), inet_pton(AF_INET6, \"" + address6([16]byte(b[8:24])) + "\", &sin6_addr)")
+		if len(b) >= 28 {
+			d.str(", sin6_scope_id=")
+			d.uint(u32(b, 24))
+		}
+	case family == 1 && len(b) > 2:
+		d.str(", sun_path=")
+		path := b[2:]
+		if path[0] == 0 && len(path) > 1 {
+			d.str("@")
+			d.quote(path[1:])
+		} else {
+			path, _, _ = bytes.Cut(path, []byte{0})
+			d.quote(path)
+		}
+	case family == 16 && len(b) >= 12:
+		d.str(", nl_pid=")
+		d.int(int64(int32(u32(b, 4))))
+		d.str(", nl_groups=")
+		d.b = append(d.b, hex8(u32(b, 8))...)
+	case family == 17 && len(b) >= 12:
+		d.str(", sll_protocol=htons(")
+		d.hex(uint64(b[2])<<8 | uint64(b[3]))
+		d.str("), sll_ifindex=")
+		d.int(int64(int32(u32(b, 4))))
+		d.str(", sll_hatype=")
+		d.hex(u16(b, 8))
+		d.str(", sll_pkttype=")
+		d.hex(uint64(b[10]))
+		d.str(", sll_halen=")
+		d.uint(uint64(b[11]))
+	case len(b) > 2:
+		d.str(", sa_data=")
+		d.quote(b[2:])
+	}
+	d.str("}")
+}
+
+func hex8(v uint64) string {
+	s := strconv.FormatUint(v, 16)
+	return "0x" + "00000000"[min(len(s), 8):] + s
+}
+
+func (d *decoder) port(b []byte) { d.uint(uint64(b[2])<<8 | uint64(b[3])) }
+
+// address6 is an IPv6 address as inet_ntop writes it.
+func address6(b [16]byte) string {
+	a := netip.AddrFrom16(b)
+	if a.Is4In6() {
+		return "::ffff:" + a.Unmap().String()
+	}
+	return a.String()
+}
+
+// iovec appends buffers; limit is how many bytes of all were read, -1 if they are written.
+func (d *decoder) iovec(addr uint64, n int, limit int64) {
+	array, ok := d.c.mem.at(addr, n*16, false)
+	if addr == 0 || !ok {
+		if n == 0 && addr != 0 {
+			d.str("[]")
+			return
+		}
+		d.ptr(addr)
+		return
+	}
+	out := limit >= 0
+	d.list(n, func(i int) bool {
+		if (i+1)*16 > len(array) {
+			return false
+		}
+		base, size := u64(array, 16*i), u64(array, 16*i+8)
+		have := int64(size)
+		if out {
+			have = min(have, limit)
+			limit -= have
+		}
+		d.str("{iov_base=")
+		d.buffer(base, have)
+		d.str(", iov_len=")
+		d.uint(size)
+		d.str("}")
+		return true
+	})
+}
+
+// msghdr appends a message; n is how many bytes were received, -1 if it is sent.
+func (d *decoder) msghdr(addr uint64, n int64) {
+	b, ok := d.c.mem.whole(addr, 56, false)
+	if addr == 0 || !ok {
+		d.ptr(addr)
+		return
+	}
+	size := int(int32(u32(b, 8)))
+	d.str("{msg_name=")
+	if name := u64(b, 0); name == 0 {
+		d.str("NULL")
+	} else {
+		d.sockaddr(name, size, false)
+	}
+	d.str(", msg_namelen=")
+	if before, ok := d.c.mem.whole(addr, 56, true); ok && n >= 0 && u32(before, 8) != u32(b, 8) {
+		d.int(int64(int32(u32(before, 8))))
+		d.str(" => ")
+	}
+	d.int(int64(size))
+	d.str(", msg_iov=")
+	d.iovec(u64(b, 16), int(u64(b, 24)), n)
+	d.str(", msg_iovlen=")
+	d.uint(u64(b, 24))
+	if control, size := u64(b, 32), u64(b, 40); control != 0 && size != 0 {
+		d.str(", msg_control=")
+		d.control(control, int(size))
+	}
+	d.str(", msg_controllen=")
+	d.uint(u64(b, 40))
+	d.str(", msg_flags=")
+	d.flags("msg", u32(b, 48))
+	d.str("}")
+}
+
+// control appends control messages.
+func (d *decoder) control(addr uint64, n int) {
+	b, ok := d.c.mem.at(addr, n, false)
+	if !ok {
+		d.ptr(addr)
+		return
+	}
+	d.str("[")
+	for first := true; len(b) >= 16; first = false {
+		size := int(u64(b, 0))
+		if size < 16 || size > len(b) {
+			break
+		}
+		if !first {
+			d.str(", ")
+		}
+		level, kind := u32(b, 8), u32(b, 12)
+		d.str("{cmsg_len=" + strconv.Itoa(size) + ", cmsg_level=")
+		d.enum("sol", level)
+		d.str(", cmsg_type=")
+		data := b[16:size]
+		switch {
+		case level == 1 && kind == 1:
+			d.str("SCM_RIGHTS, cmsg_data=")
+			d.list(len(data)/4, func(i int) bool {
+				d.int(int64(int32(u32(data, 4*i))))
+				return true
+			})
+		case level == 1 && kind == 2 && len(data) >= 12:
+			d.str("SCM_CREDENTIALS, cmsg_data={pid=")
+			d.int(int64(int32(u32(data, 0))))
+			d.str(", uid=")
+			d.uint(u32(data, 4))
+			d.str(", gid=")
+			d.uint(u32(data, 8))
+			d.str("}")
+		default:
+			if level == 1 {
+				d.enum("scm", kind)
+			} else {
+				d.hex(kind)
+			}
+			if len(data) > 0 {
+				d.str(", cmsg_data=")
+				d.quote(data)
+			}
+		}
+		d.str("}")
+		b = b[min((size+7)&^7, len(b)):]
+	}
+	d.str("]")
+}
+
+// socket appends what kind of socket is made.
+func (d *decoder) socket() {
+	domain, kind, protocol := uint64(uint32(d.num(0))), uint64(uint32(d.num(1))), uint64(uint32(d.num(2)))
+	d.family(domain)
+	d.str(", ")
+	d.enum("sock_kind", kind&15)
+	if kind&^15 != 0 {
+		d.str("|")
+		d.flags("sock_type", kind&^15)
+	}
+	d.str(", ")
+	switch domain {
+	case 2, 10:
+		d.enum("ipproto", protocol)
+	case 16:
+		d.enum("netlink", protocol)
+	case 17:
+		d.str("htons(")
+		d.hex(protocol>>8&0xff | protocol&0xff<<8)
+		d.str(")")
+	default:
+		d.uint(protocol)
+	}
+}
+
+// optionSets are the options of sockets by level.
+var optionSets = map[uint64]string{0: "ip", 1: "so", 6: "tcp", 41: "ipv6", 270: "netlink_opt"}
+
+func (d *decoder) sockopt(get bool) {
+	level, name, value, size := uint64(uint32(d.num(1))), uint64(uint32(d.num(2))), d.num(3), int(int32(d.num(4)))
+	d.int(int64(int32(d.num(0))))
+	d.str(", ")
+	d.enum("sol", level)
+	d.str(", ")
+	if s := optionSets[level]; s != "" {
+		d.enum(s, name)
+	} else {
+		d.hex(name)
+	}
+	d.str(", ")
+	if get {
+		b, ok := d.c.mem.whole(d.num(4), 4, false)
+		if !ok || d.c.failed() {
+			d.ptr(value)
+			d.str(", ")
+			d.arg(4, arg{kind: "lenp"})
+			return
+		}
+		size = int(int32(u32(b, 0)))
+	}
+	b, ok := d.c.mem.at(value, size, !get)
+	switch {
+	case value == 0 || !ok || len(b) < size:
+		if size == 0 && value != 0 && ok {
+			d.str(`""`)
+		} else {
+			d.ptr(value)
+		}
+	case level == 1 && name == 13 && size == 8:
+		d.str("{l_onoff=")
+		d.int(int64(int32(u32(b, 0))))
+		d.str(", l_linger=")
+		d.int(int64(int32(u32(b, 4))))
+		d.str("}")
+	case level == 1 && (name == 20 || name == 21) && size == 16:
+		d.timeval(b)
+	case level == 1 && name == 17 && size == 12:
+		d.str("{pid=")
+		d.int(int64(int32(u32(b, 0))))
+		d.str(", uid=")
+		d.uint(u32(b, 4))
+		d.str(", gid=")
+		d.uint(u32(b, 8))
+		d.str("}")
+	case level == 1 && name == 3 && size == 4:
+		d.str("[")
+		d.enum("sock_kind", u32(b, 0))
+		d.str("]")
+	case size == 4:
+		d.str("[")
+		d.int(int64(int32(u32(b, 0))))
+		d.str("]")
+	default:
+		d.text(b, uint64(size))
+	}
+	d.str(", ")
+	if get {
+		d.arg(4, arg{kind: "lenp"})
+	} else {
+		d.int(int64(size))
+	}
+}

@@ -1,0 +1,97 @@
+package strace
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// Options say what lines look like.
+type Options struct {
+	Arch    string
+	Limit   int // of strings, -s
+	Quoting quoting
+	Verbose bool // -v
+	Column  int  // of results, -a
+
+	Times    int  // -t, -tt, -ttt
+	Relative bool // -r
+	Took     bool // -T
+
+	ToFile  bool  // each line begins with the number of its thread
+	Alone   bool  // --no-follow: none does
+	Quiet   int   // -q
+	Least   int64 // --min, in nanoseconds
+	Threads []int // that there are when tracing begins
+
+	Filter
+}
+
+// Defaults are the options without any that are given, on a processor.
+func Defaults(goarch string) *Options { return &Options{Arch: goarch, Limit: 32, Column: 40} }
+
+// Read reads options of the command line, all values of each by its name.
+func (o *Options) Read(given map[string][]string) error {
+	for name, values := range given {
+		last := values[len(values)-1]
+		var err error
+		switch name {
+		case "expr":
+			for _, v := range values {
+				if err == nil {
+					err = o.Set(v, o.Arch)
+				}
+			}
+		case "trace", "signal", "status":
+			err = o.Set(name+"="+last, o.Arch)
+		case "successful-only":
+			err = o.Set("status=successful", o.Arch)
+		case "failed-only":
+			err = o.Set("status=failed", o.Arch)
+		case "min":
+			var ns int64
+			ns, err = strconv.ParseInt(last, 10, 64) // as readValue has written it
+			o.Least = ns
+		case "string-limit", "columns":
+			var n int
+			if n, err = strconv.Atoi(last); err != nil || n < 0 {
+				err = fmt.Errorf("invalid value for --%s: %s", name, last)
+			}
+			if name == "columns" {
+				o.Column = n
+			} else {
+				o.Limit = min(n, 4000)
+			}
+		case "no-abbrev":
+			o.Verbose = true
+		case "strings-in-hex":
+			o.Quoting = quoting(min(len(values), int(hexAll)))
+		case "absolute-timestamps":
+			o.Times = len(values)
+		case "relative-timestamps":
+			o.Relative = true
+		case "syscall-times":
+			o.Took = true
+		case "quiet":
+			o.Quiet = len(values)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ThreadsOf are the threads of a process.
+func ThreadsOf(pid int) (tids []int) {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return []int{pid}
+	}
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids
+}

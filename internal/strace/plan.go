@@ -1,0 +1,178 @@
+package strace
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kinds of copies. A plan has 16 bits for the memory that an argument points to, which
+// tools/lib/memory.bt follows: the argument, whether when the call begins or when it returns, how
+// the length is found, and a number for that. A call has room for three, and one of those that
+// take loops.
+const (
+	copyString   = 1  // up to its NUL; size 0: whole, 1: as long as strings are shown, 2: 16 bytes
+	copyFixed    = 2  // 4*size bytes
+	copyElements = 3  // size is (bytes of one / 4)<<3 | the argument that says how many, 7: the result
+	copyData     = 4  // as copyElements, bytes, as many as are shown of strings
+	copyPointed  = 5  // as many as the number says that the argument size points to
+	copyNumbered = 6  // as many as the argument size says, 128 at most
+	copyVectors  = 7  // an array of buffers and what is in them; size as for copyElements, 8: of the result
+	copyMessage  = 8  // a struct msghdr and all that it points to; size 8: only what was received
+	copyStrings  = 9  // an array of pointers and the strings, and the pointers of the argument behind it
+	copySets     = 10 // the three sets of select, when it begins and when it returns
+	copyMask     = 11 // a pointer to a signal mask and the mask
+	copyLong     = 12 // as many bytes as the result, 32 KiB at most
+	copyParent   = 13 // what the field parent_tid of struct clone_args points to
+	copyBoth     = 14 // as copyFixed, when the call begins and when it returns
+	copyAround   = 15 // as copyElements, likewise
+)
+
+const byResult = 7
+
+// piece is 16 bits of a plan.
+func piece(arg int, early bool, kind, size int) uint64 {
+	v := uint64(arg | kind<<4 | size<<8)
+	if early {
+		v |= 8
+	}
+	return v
+}
+
+// fixed are the sizes of what kinds of arguments point to.
+var fixed = map[string]int{"ts": 16, "tv": 16, "rem": 16, "tss": 32, "tvs": 32, "its": 32, "itv": 32, "stat": 144,
+	"statx": 256, "statfs": 120, "rusage": 144, "rlim": 16, "rlim64": 16, "utsname": 392, "sysinfo": 112, "tms": 32,
+	"fds": 8, "intp": 4, "uidp": 4, "intlist": 4, "wstatus": 4, "sigset": 8, "sigact": 32, "stack": 24, "siginfo": 48,
+	"openhow": 24, "caphdr": 8, "sigev": 16, "capdata": 24}
+
+// plan is what is copied for a call.
+func (d *decoder) plan(name string) uint64 {
+	c := d.call(name)
+	var pieces []uint64
+	add := func(arg int, early bool, kind, size int) { pieces = append(pieces, piece(arg, early, kind, size)) }
+	for i, a := range c.args {
+		param := 0
+		if a.param != "" {
+			param = int(a.param[0] - '0')
+		}
+		switch a.kind {
+		case "path", "cwd":
+			add(i, a.early, copyString, 0)
+		case "str":
+			add(i, a.early, copyString, 1)
+		case "rb", "hexb", "wbx", "xlist":
+			add(i, false, copyData, byResult)
+		case "wb":
+			add(i, false, copyData, param)
+		case "ts", "tv":
+			if name == "ppoll" || name == "pselect6" || name == "select" {
+				add(i, false, copyBoth, 4)
+			} else {
+				add(i, a.early, copyFixed, 4)
+			}
+		case "offp":
+			add(i, false, copyBoth, 2)
+		case "lenp":
+			add(i, true, copyFixed, 1)
+		case "sockaddr":
+			add(i, false, copyNumbered, param)
+		case "sockaddrp":
+			add(i, false, copyPointed, param)
+		case "gids":
+			add(i, false, copyElements, 1<<3|byResult)
+		case "gidsw":
+			add(i, false, copyElements, 1<<3|0)
+		case "cpuset":
+			add(i, false, copyLong, 0)
+		case "cpusetw":
+			add(i, false, copyNumbered, 1)
+		case "argv":
+			add(i, true, copyStrings, 0)
+		case "dents", "dents64":
+			add(i, false, copyLong, 0)
+		case "pollfds":
+			add(i, false, copyAround, 2<<3|1)
+		case "epev":
+			add(i, false, copyFixed, d.epollSize()/4)
+		case "epevs":
+			add(i, false, copyElements, d.epollSize()/4<<3|byResult)
+		case "fdset":
+			if i == 1 {
+				add(i, false, copySets, 0)
+			}
+		case "psigset":
+			add(i, true, copyMask, 0)
+		case "iov":
+			add(i, false, copyVectors, i+1)
+		case "iovr":
+			add(i, false, copyVectors, 8|(i+1))
+		case "msghdr":
+			if a.out {
+				add(i, false, copyMessage, 8)
+				add(i, true, copyFixed, 14)
+			} else {
+				add(i, false, copyMessage, 0)
+			}
+		case "clone":
+			add(2, false, copyFixed, 1)
+		case "clone3":
+			add(0, true, copyFixed, 22)
+			add(0, false, copyParent, 0)
+		case "futex":
+			add(3, false, copyFixed, 4)
+		case "prctl":
+			add(1, false, copyString, 2)
+		case "fcntl":
+			add(2, false, copyFixed, 8)
+		case "ioctl":
+			add(2, false, copyFixed, 9)
+		case "arch_prctl":
+			add(1, false, copyFixed, 2)
+		case "setsockopt":
+			add(3, false, copyNumbered, 4)
+		case "getsockopt":
+			add(3, false, copyPointed, 4)
+			add(4, true, copyFixed, 1)
+		case "socketpair":
+			add(3, false, copyFixed, 2)
+		default:
+			if size := fixed[a.kind]; size > 0 {
+				add(i, a.early, copyFixed, (size+3)/4)
+			}
+		}
+	}
+	var plan uint64
+	at := 0
+	for _, p := range pieces {
+		if kind := p >> 4 & 15; kind >= copyVectors && kind <= copyParent {
+			plan |= p << 48
+		} else if at < 48 {
+			plan |= p << at
+			at += 16
+		}
+	}
+	return plan
+}
+
+// Plans is the part of the script that says what is copied for each call: of those that are
+// traced, all if only is nil.
+func Plans(goarch string, only func(name, classes string) bool) string {
+	d := newDecoder(&Options{}, goarch)
+	var b strings.Builder
+	b.WriteString("\nbegin\n{\n")
+	for nr, name := range d.names {
+		if name == "" {
+			continue
+		}
+		plan := d.plan(name)
+		if only != nil {
+			if !only(name, d.call(name).classes) {
+				continue
+			}
+		} else if plan == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "  @plan[%d] = (uint64)%#x;\n", nr, plan)
+	}
+	b.WriteString("}\n")
+	return b.String()
+}

@@ -1,0 +1,533 @@
+package strace
+
+import (
+	"bytes"
+	"math/bits"
+	"strconv"
+)
+
+// signals are the names of signals without SIG, from 1 on.
+var signals = [...]string{"", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
+	"PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM",
+	"PROF", "WINCH", "IO", "PWR", "SYS"}
+
+// signalName is a signal's name without SIG, "" for a number that is none.
+func signalName(n int) string {
+	const rtmin, last = 32, 64
+	switch {
+	case n > 0 && n < len(signals):
+		return signals[n]
+	case n == rtmin:
+		return "RTMIN"
+	case n > rtmin && n <= last:
+		return "RT_" + strconv.Itoa(n-rtmin)
+	}
+	return ""
+}
+
+func (d *decoder) signal(n int) {
+	if name := signalName(n); name != "" {
+		d.str("SIG" + name)
+		return
+	}
+	d.int(int64(n))
+}
+
+func (d *decoder) sigset(v uint64) {
+	const many = 42 // of 64
+	if bits.OnesCount64(v) >= many {
+		d.str("~")
+		v = ^v
+	}
+	d.str("[")
+	some := false
+	for n := 1; n <= 64; n++ {
+		if v>>(n-1)&1 == 0 {
+			continue
+		}
+		if some {
+			d.str(" ")
+		}
+		d.str(signalName(n))
+		some = true
+	}
+	d.str("]")
+}
+
+func (d *decoder) handler(v uint64) {
+	switch v {
+	case 0:
+		d.str("SIG_DFL")
+	case 1:
+		d.str("SIG_IGN")
+	case ^uint64(0):
+		d.str("SIG_ERR")
+	default:
+		d.hex(v)
+	}
+}
+
+// sigaction is the struct that the kernel takes: handler, flags, restorer, mask.
+func (d *decoder) sigaction(b []byte) {
+	const restorer = 0x4000000
+	flags := u64(b, 8)
+	d.str("{sa_handler=")
+	d.handler(u64(b, 0))
+	d.str(", sa_mask=")
+	d.sigset(u64(b, 24))
+	d.str(", sa_flags=")
+	d.flags("sa", flags)
+	if flags&restorer != 0 {
+		d.str(", sa_restorer=")
+		d.ptr(u64(b, 16))
+	}
+	d.str("}")
+}
+
+// siginfo is a siginfo_t, of the kernel or of the program, at least 48 bytes.
+func (d *decoder) siginfo(b []byte) {
+	sig, code := int(int32(u32(b, 0))), int(int32(u32(b, 8)))
+	d.str("{si_signo=")
+	d.signal(sig)
+	d.str(", si_code=")
+	d.signalCode(sig, code)
+	if errno := u32(b, 4); errno != 0 {
+		d.str(", si_errno=")
+		d.str(errorName(int(errno)))
+	}
+	who := func() {
+		d.str(", si_pid=")
+		d.int(int64(int32(u32(b, 16))))
+		d.str(", si_uid=")
+		d.uint(u32(b, 20))
+	}
+	val := func() {
+		d.str(", si_int=")
+		d.int(int64(int32(u32(b, 24))))
+		d.str(", si_ptr=")
+		d.ptr(u64(b, 24))
+	}
+	const user, kernel, queue, timer, tkill = 0, 0x80, -1, -2, -6
+	switch {
+	case code == timer:
+		d.str(", si_timerid=")
+		d.hex(u32(b, 16))
+		d.str(", si_overrun=")
+		d.int(int64(int32(u32(b, 20))))
+		val()
+	case code == user || code == tkill:
+		who()
+	case code < 0:
+		who()
+		val()
+	case sig == 17 && code > 0 && code < 7: // SIGCHLD
+		who()
+		d.str(", si_status=")
+		if code == 1 {
+			d.int(int64(int32(u32(b, 24))))
+		} else {
+			d.signal(int(int32(u32(b, 24))))
+		}
+		d.str(", si_utime=")
+		d.ticks(u64(b, 32))
+		d.str(", si_stime=")
+		d.ticks(u64(b, 40))
+	case code == kernel && sig != 11 && sig != 7:
+	case sig == 4 || sig == 5 || sig == 7 || sig == 8 || sig == 11:
+		d.str(", si_addr=")
+		d.ptr(u64(b, 16))
+	case sig == 29: // SIGIO
+		d.str(", si_band=")
+		d.flags("poll", u64(b, 16))
+		d.str(", si_fd=")
+		d.int(int64(int32(u32(b, 24))))
+	case sig == 31: // SIGSYS
+		d.str(", si_call_addr=")
+		d.ptr(u64(b, 16))
+		d.str(", si_syscall=__NR_" + d.name(int(u32(b, 24))) + ", si_arch=")
+		d.enum("audit_arch", u32(b, 28))
+	default:
+		who()
+	}
+	d.str("}")
+}
+
+// ticks are hundredths of a second, with their meaning if there are some.
+func (d *decoder) ticks(v uint64) {
+	d.uint(v)
+	if v != 0 {
+		d.str(" /* " + strconv.FormatFloat(float64(v)/100, 'f', -1, 64) + " s */")
+	}
+}
+
+func (d *decoder) signalCode(sig, code int) {
+	name := "si"
+	if code > 0 && code != 0x80 {
+		switch sig {
+		case 4:
+			name = "ill"
+		case 5:
+			name = "trap"
+		case 7:
+			name = "bus"
+		case 8:
+			name = "fpe"
+		case 11:
+			name = "segv"
+		case 17:
+			name = "chld"
+		case 31:
+			name = "sys"
+		}
+	}
+	d.enum(name, uint64(uint32(int32(code))))
+}
+
+// status is what wait yields.
+func (d *decoder) status(v int) {
+	sig := v & 0x7f
+	switch {
+	case v == 0xffff:
+		d.str("{WIFCONTINUED(s)}")
+	case sig == 0:
+		d.str("{WIFEXITED(s) && WEXITSTATUS(s) == ")
+		d.int(int64(v >> 8 & 0xff))
+		d.str("}")
+	case v&0xff == 0x7f:
+		d.str("{WIFSTOPPED(s) && WSTOPSIG(s) == ")
+		d.signal(v >> 8 & 0xff)
+		d.str("}")
+	default:
+		d.str("{WIFSIGNALED(s) && WTERMSIG(s) == ")
+		d.signal(sig)
+		if v&0x80 != 0 {
+			d.str(" && WCOREDUMP(s)")
+		}
+		d.str("}")
+	}
+}
+
+// argv are the arguments of a program: the array of pointers, and the strings.
+func (d *decoder) argv(addr uint64) {
+	array, ok := d.c.mem.at(addr, 1<<20, true)
+	if addr == 0 || !ok {
+		d.ptr(addr)
+		return
+	}
+	d.str("[")
+	for i := 0; (i+1)*8 <= len(array); i++ {
+		p := u64(array, i*8)
+		if p == 0 {
+			d.str("]")
+			return
+		}
+		if i > 0 {
+			d.str(", ")
+		}
+		if i >= d.o.Limit && !d.o.Verbose {
+			break
+		}
+		d.cstring(p)
+	}
+	d.str("...]")
+}
+
+func (d *decoder) env(addr uint64) {
+	array, ok := d.c.mem.at(addr, 1<<20, true)
+	d.ptr(addr)
+	if addr == 0 || !ok {
+		return
+	}
+	n := 0
+	for n*8+8 <= len(array) && u64(array, n*8) != 0 {
+		n++
+	}
+	d.str(" /* " + strconv.Itoa(n))
+	if n*8+8 > len(array) {
+		d.str(" or more")
+	}
+	if d.str(" var"); n != 1 {
+		d.str("s")
+	}
+	d.str(" */")
+}
+
+// clone appends the arguments of clone, which processors have in different orders.
+func (d *decoder) clone() {
+	const pidfd, setTLS, parentSet, childClear, childSet = 0x1000, 0x80000, 0x100000, 0x200000, 0x1000000
+	flags, stack, parent, child, tls := d.num(0), d.num(1), d.num(2), d.num(3), d.num(4)
+	if d.arch == "arm64" {
+		child, tls = tls, child
+	}
+	d.str("child_stack=")
+	d.ptr(stack)
+	d.str(", flags=")
+	d.cloneFlags(flags)
+	if flags&(parentSet|pidfd) != 0 {
+		d.str(", parent_tid=")
+		if b, ok := d.c.mem.whole(parent, 4, false); ok && !d.c.failed() {
+			d.str("[")
+			d.int(int64(int32(u32(b, 0))))
+			d.str("]")
+		} else {
+			d.ptr(parent)
+		}
+	}
+	if flags&setTLS != 0 {
+		d.str(", tls=")
+		d.ptr(tls)
+	}
+	if flags&(childSet|childClear) != 0 {
+		d.str(", child_tidptr=")
+		d.ptr(child)
+	}
+}
+
+func (d *decoder) cloneFlags(v uint64) {
+	const sigMask = 0xff
+	if v&^sigMask != 0 {
+		d.flags("clone", v&^sigMask)
+		if v&sigMask != 0 {
+			d.str("|")
+		}
+	}
+	if v&sigMask != 0 || v == 0 {
+		d.signal(int(v & sigMask))
+	}
+}
+
+func (d *decoder) clone3() {
+	addr, size := d.num(0), d.num(1)
+	b, ok := d.c.mem.whole(addr, 64, true)
+	if addr == 0 || !ok {
+		d.ptr(addr)
+		d.str(", ")
+		d.uint(size)
+		return
+	}
+	const pidfd, parentSet, setTLS, childClear, childSet = 0x1000, 0x100000, 0x80000, 0x200000, 0x1000000
+	flags := u64(b, 0)
+	d.str("{flags=")
+	d.flags("clone", flags)
+	field := func(name string, at int, when bool) {
+		if when {
+			d.str(", " + name + "=")
+			d.ptr(u64(b, at))
+		}
+	}
+	field("pidfd", 8, flags&pidfd != 0)
+	field("child_tid", 16, flags&(childSet|childClear) != 0)
+	field("parent_tid", 24, flags&parentSet != 0)
+	d.str(", exit_signal=")
+	d.signal(int(u64(b, 32)))
+	field("stack", 40, true)
+	d.str(", stack_size=")
+	d.hex(u64(b, 48))
+	field("tls", 56, flags&setTLS != 0)
+	d.str("}")
+	if now, ok := d.c.mem.whole(u64(b, 24), 4, false); ok && flags&parentSet != 0 && !d.c.failed() {
+		d.str(" => {parent_tid=[")
+		d.int(int64(int32(u32(now, 0))))
+		d.str("]}")
+	}
+	d.str(", ")
+	d.uint(size)
+}
+
+func (d *decoder) futex() {
+	const mask, private, realtime = 0x7f, 0x80, 0x100
+	op := d.num(1)
+	d.ptr(d.num(0))
+	d.str(", ")
+	d.enum("futex", op&mask)
+	if op&private != 0 {
+		d.str("_PRIVATE")
+	}
+	if op&realtime != 0 {
+		d.str("|FUTEX_CLOCK_REALTIME")
+	}
+	number := func(i int) {
+		d.str(", ")
+		d.uint(uint64(uint32(d.num(i))))
+	}
+	val := func() { number(2) }
+	val3 := func() {
+		d.str(", ")
+		d.hex(uint64(uint32(d.num(5))))
+	}
+	timeout := func() {
+		d.str(", ")
+		d.arg(3, arg{kind: "ts", early: true})
+	}
+	second := func() {
+		number(3)
+		d.str(", ")
+		d.ptr(d.num(4))
+	}
+	match := func() {
+		if uint32(d.num(5)) == ^uint32(0) {
+			d.str(", FUTEX_BITSET_MATCH_ANY")
+		} else {
+			val3()
+		}
+	}
+	switch op & mask {
+	case 0: // WAIT
+		val()
+		timeout()
+	case 1, 2: // WAKE, FD
+		val()
+	case 3: // REQUEUE
+		val()
+		second()
+	case 4: // CMP_REQUEUE
+		val()
+		second()
+		d.str(", ")
+		d.uint(uint64(uint32(d.num(5))))
+	case 5: // WAKE_OP
+		val()
+		second()
+		d.wakeOp(uint32(d.num(5)))
+	case 6, 13: // LOCK_PI
+		timeout()
+	case 7, 8: // UNLOCK_PI, TRYLOCK_PI
+	case 9: // WAIT_BITSET
+		val()
+		timeout()
+		match()
+	case 10: // WAKE_BITSET
+		val()
+		match()
+	default:
+		val()
+		d.str(", ")
+		d.hex(d.num(3))
+		d.str(", ")
+		d.ptr(d.num(4))
+		val3()
+	}
+}
+
+func (d *decoder) wakeOp(v uint32) {
+	ops := [...]string{"FUTEX_OP_SET", "FUTEX_OP_ADD", "FUTEX_OP_OR", "FUTEX_OP_ANDN", "FUTEX_OP_XOR"}
+	cmps := [...]string{"EQ", "NE", "LT", "LE", "GT", "GE"}
+	op, cmp := v>>28&7, v>>24&15
+	if int(op) >= len(ops) || int(cmp) >= len(cmps) {
+		d.str(", ")
+		d.hex(uint64(v))
+		return
+	}
+	d.str(", " + ops[op] + "<<28|")
+	if v>>31 != 0 {
+		d.str("FUTEX_OP_OPARG_SHIFT<<28|")
+	}
+	d.hex(uint64(v >> 12 & 0xfff))
+	d.str("<<12|FUTEX_OP_CMP_" + cmps[cmp] + "<<24|")
+	d.hex(uint64(v & 0xfff))
+}
+
+func (d *decoder) prctl() {
+	op := uint64(uint32(d.num(0)))
+	d.enum("prctl", op)
+	switch op {
+	case 3, 7, 14, 21, 27, 30, 34: // getters without arguments
+		return
+	case 1:
+		d.str(", ")
+		d.signal(int(d.num(1)))
+		return
+	case 15: // SET_NAME
+		d.str(", ")
+		d.cstringAs(d.num(1), false)
+		return
+	case 16: // GET_NAME
+		d.str(", ")
+		if d.c.failed() {
+			d.ptr(d.num(1))
+		} else {
+			d.cstringAs(d.num(1), false)
+		}
+		return
+	case 23, 24: // CAPBSET
+		d.str(", ")
+		d.enum("cap", d.num(1))
+		return
+	case 4:
+		d.str(", ")
+		if names := [...]string{"SUID_DUMP_DISABLE", "SUID_DUMP_USER", "SUID_DUMP_ROOT"}; d.num(1) < 3 {
+			d.str(names[d.num(1)])
+		} else {
+			d.hex(d.num(1))
+		}
+		return
+	case 8, 36: // KEEPCAPS, CHILD_SUBREAPER
+		d.str(", ")
+		d.uint(d.num(1))
+		return
+	case 29: // TIMERSLACK
+		d.str(", ")
+		d.int(int64(d.num(1)))
+		return
+	case 47: // CAP_AMBIENT
+		names := [...]string{"", "PR_CAP_AMBIENT_IS_SET", "PR_CAP_AMBIENT_RAISE", "PR_CAP_AMBIENT_LOWER",
+			"PR_CAP_AMBIENT_CLEAR_ALL"}
+		if n := d.num(1); n > 0 && n < uint64(len(names)) {
+			d.str(", " + names[n] + ", ")
+			if n == 4 {
+				d.hex(d.num(2))
+			} else {
+				d.enum("cap", d.num(2))
+			}
+			d.str(", ")
+			d.hex(d.num(3))
+			d.str(", ")
+			d.hex(d.num(4))
+			return
+		}
+	}
+	for i := 1; i <= 4; i++ {
+		d.str(", ")
+		d.hex(d.num(i))
+	}
+}
+
+// cstringAs is a short string that ends with NUL.
+func (d *decoder) cstringAs(addr uint64, early bool) {
+	s, ok := d.c.mem.at(addr, 16, early)
+	if !ok {
+		d.ptr(addr)
+		return
+	}
+	s, _, _ = bytes.Cut(s, []byte{0})
+	d.quote(s)
+}
+
+func (d *decoder) capabilities(b []byte) {
+	d.str("{effective=")
+	d.caps(u32(b, 0) | u32(b, 12)<<32)
+	d.str(", permitted=")
+	d.caps(u32(b, 4) | u32(b, 16)<<32)
+	d.str(", inheritable=")
+	d.caps(u32(b, 8) | u32(b, 20)<<32)
+	d.str("}")
+}
+
+func (d *decoder) caps(v uint64) {
+	some := false
+	for _, c := range d.set("cap") {
+		if v>>c.value&1 != 0 {
+			if some {
+				d.str("|")
+			}
+			d.str("1<<" + c.name)
+			some, v = true, v&^(1<<c.value)
+		}
+	}
+	if v != 0 || !some {
+		if some {
+			d.str("|")
+		}
+		d.hex(v)
+	}
+}

@@ -1,0 +1,370 @@
+package strace
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// Records of the script have one of these in front; tools/strace.bt has the same.
+const (
+	recordCall   = 0
+	recordEarly  = 1
+	recordLate   = 2
+	recordEnd    = 3
+	recordSignal = 4
+	recordSent   = 5
+	recordFork   = 6
+	recordCut    = 7
+)
+
+// A Sink makes lines of what the script sends.
+type Sink struct {
+	*decoder
+	w    *bufio.Writer
+	rest output.Sink // takes what is no record
+
+	threads map[int]*thread
+	live    map[int]bool
+	offset  int64 // from the machine's clock to that of the wall
+	before  int64 // moment of the line before
+	err     error
+}
+
+// A thread is what is known of one.
+type thread struct {
+	mem     memory
+	signals []signal // to be shown when their time has come
+	fatal   []signal // sent, which will be shown if one ends the process
+}
+
+type signal struct {
+	at   int64
+	info []byte
+}
+
+func (g *signal) number() int { return int(u32(g.info, 0)) }
+
+// NewSink makes a sink that writes lines to w, and passes on messages to rest.
+func NewSink(w io.Writer, rest output.Sink, o *Options) *Sink {
+	var boot unix.Timespec
+	unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot)
+	s := &Sink{decoder: newDecoder(o, o.Arch), w: bufio.NewWriterSize(w, 1<<16), rest: rest,
+		threads: map[int]*thread{}, live: map[int]bool{}, offset: time.Now().UnixNano() - boot.Nano()}
+	for _, t := range o.Threads {
+		s.live[t] = true
+	}
+	return s
+}
+
+// Write takes an item.
+func (s *Sink) Write(item output.Item) error {
+	if lost, ok := item.(output.Lost); ok {
+		s.b = append(s.b[:0], fmt.Sprintf("+++ %d events lost +++", lost.Events)...)
+		s.line()
+		return s.err
+	}
+	p, ok := item.(output.Print)
+	if !ok {
+		return s.rest.Write(item)
+	}
+	t, ok := p.Value.(value.Tuple)
+	if !ok || len(t) < 3 {
+		return s.rest.Write(item)
+	}
+	s.record(t)
+	return s.err
+}
+
+// Idle writes out what is due.
+func (s *Sink) Idle() error {
+	if err := s.w.Flush(); err != nil {
+		return err
+	}
+	return s.rest.Idle()
+}
+
+// Flush writes out everything.
+func (s *Sink) Flush() error {
+	if err := s.w.Flush(); err != nil {
+		return err
+	}
+	return s.rest.Flush()
+}
+
+// Escapes says what the sink of messages escapes.
+func (s *Sink) Escapes() output.Escapes { return s.rest.Escapes() }
+
+func (s *Sink) thread(tid int) *thread {
+	t, ok := s.threads[tid]
+	if !ok {
+		t = &thread{}
+		s.threads[tid] = t
+	}
+	return t
+}
+
+func word(t value.Tuple, i int) int64 {
+	if i >= len(t) {
+		return 0
+	}
+	n, _ := t[i].(value.Int)
+	return int64(n)
+}
+
+func (s *Sink) record(t value.Tuple) {
+	tid := int(word(t, 1))
+	s.live[tid] = true
+	switch kind := word(t, 0); kind {
+	case recordEarly, recordLate:
+		data, ok := t[len(t)-1].(value.Buffer)
+		th := s.thread(tid)
+		th.mem = append(th.mem, chunk{addr: uint64(word(t, 2)), data: data, early: kind == recordEarly, lost: !ok})
+	case recordCall, recordCut:
+		c := &Call{TID: tid, PID: int(word(t, 2)), Nr: int(word(t, 3)), Enter: word(t, 4), Exit: word(t, 5),
+			Result: word(t, 6), Unfinished: kind == recordCut}
+		for i := range c.Args {
+			c.Args[i] = uint64(word(t, 7+i))
+		}
+		th := s.thread(tid)
+		c.mem, th.mem = th.mem, nil
+		c.name = s.name(c.Nr)
+		s.due(tid, c.Enter)
+		s.call(c)
+		s.due(tid, c.Exit)
+		th.mem = c.mem[:0]
+	case recordEnd:
+		s.due(tid, 1<<62)
+		s.last(tid, int(word(t, 3)), int(word(t, 4)))
+		s.end(tid, int(word(t, 3)), word(t, 2))
+		delete(s.threads, tid)
+		delete(s.live, tid)
+	case recordSignal, recordSent:
+		s.signalled(tid, t, kind == recordSignal)
+	case recordFork:
+		s.live[int(word(t, 2))] = true
+	}
+}
+
+// signalled notes a signal that was sent or delivered.
+func (s *Sink) signalled(tid int, t value.Tuple, delivered bool) {
+	const ignored, already, fromKernel = 1, 2, 1
+	info, ok := t[len(t)-1].(value.Buffer)
+	if !ok || len(info) < 48 { // the kernel has nothing to say but who it was
+		code := uint32(0)
+		if word(t, 5) == fromKernel {
+			code = 0x80
+		}
+		info = make([]byte, 48)
+		binary.NativeEndian.PutUint32(info, uint32(word(t, 3)))
+		binary.NativeEndian.PutUint32(info[8:], code)
+		binary.NativeEndian.PutUint32(info[16:], uint32(word(t, 6)))
+		binary.NativeEndian.PutUint32(info[20:], uint32(word(t, 7)))
+	}
+	const kill = 9
+	sig, th := signal{word(t, 2), info}, s.thread(tid)
+	switch {
+	case sig.number() == kill: // is never shown
+	case delivered:
+		th.signals = append(th.signals, sig)
+		s.due(tid, 1<<62)
+	case word(t, 4) == ignored:
+		th.signals = append(th.signals, sig)
+	case word(t, 4) != already:
+		if th.fatal = append(th.fatal, sig); len(th.fatal) > 8 {
+			th.fatal = th.fatal[1:]
+		}
+	}
+}
+
+// last shows the signal that ends a process, which it was sent, or its first thread.
+func (s *Sink) last(tid, code, pid int) {
+	for _, id := range []int{tid, pid} {
+		th := s.threads[id]
+		if th == nil {
+			continue
+		}
+		for _, sig := range th.fatal {
+			if sig.number() == code&0x7f {
+				s.show(tid, sig)
+				return
+			}
+		}
+	}
+}
+
+// due shows signals of a thread that came before a moment.
+func (s *Sink) due(tid int, before int64) {
+	th := s.thread(tid)
+	for len(th.signals) > 0 && th.signals[0].at <= before {
+		sig := th.signals[0]
+		th.signals = th.signals[1:]
+		s.show(tid, sig)
+	}
+}
+
+// show writes the line of a signal.
+func (s *Sink) show(tid int, sig signal) {
+	th := s.thread(tid)
+	th.fatal = slices.DeleteFunc(th.fatal, func(g signal) bool { return g.number() == sig.number() })
+	if !s.o.Signal(signalName(sig.number())) {
+		return
+	}
+	s.begin(tid, sig.at)
+	s.str("--- ")
+	s.signal(sig.number())
+	s.str(" ")
+	s.siginfo(sig.info)
+	s.str(" ---")
+	s.line()
+}
+
+// begin begins a line.
+func (s *Sink) begin(tid int, at int64) {
+	s.b = s.b[:0]
+	switch {
+	case s.o.ToFile && !s.o.Alone:
+		s.str(fmt.Sprintf("%-5d ", tid))
+	case !s.o.ToFile && len(s.live) > 1:
+		s.str(fmt.Sprintf("[pid %5d] ", tid))
+	}
+	s.moment(at)
+}
+
+// moment appends when a line's event was.
+func (s *Sink) moment(at int64) {
+	wall := at + s.offset
+	if s.o.Relative {
+		d := at - s.before
+		if s.before == 0 {
+			d = 0
+		}
+		s.before = at
+		s.str(fmt.Sprintf("%6d.%06d ", d/1e9, d%1e9/1e3))
+		if s.o.Times == 0 {
+			return
+		}
+		s.str("(+) ")
+	}
+	switch s.o.Times {
+	case 0:
+	case 1:
+		s.b = time.Unix(0, wall).AppendFormat(s.b, "15:04:05 ")
+	case 2:
+		s.b = time.Unix(0, wall).AppendFormat(s.b, "15:04:05.000000 ")
+	default:
+		s.str(fmt.Sprintf("%d.%06d ", wall/1e9, wall%1e9/1e3))
+	}
+}
+
+// line ends a line.
+func (s *Sink) line() {
+	s.b = append(s.b, '\n')
+	if _, err := s.w.Write(s.b); err != nil {
+		s.err = err
+	}
+}
+
+func (s *Sink) call(c *Call) {
+	if !s.o.shows(c) || c.Exit-c.Enter < s.o.Least {
+		return
+	}
+	s.begin(c.TID, c.Enter)
+	s.decode(c)
+	if c.Unfinished && s.of.result != "?" {
+		s.str(" <unfinished ...>")
+	}
+	s.str(") ")
+	for len(s.b) < s.o.Column {
+		s.b = append(s.b, ' ')
+	}
+	s.str("= ")
+	s.outcome(c)
+	if s.o.Took && !c.Unfinished {
+		took := c.Exit - c.Enter
+		s.str(fmt.Sprintf(" <%d.%06d>", took/1e9, took%1e9/1e3))
+	}
+	s.line()
+}
+
+// restarts are results that the kernel keeps to itself.
+var restarts = map[int64]string{
+	-512: "ERESTARTSYS (To be restarted if SA_RESTART is set)", -513: "ERESTARTNOINTR (To be restarted)",
+	-514: "ERESTARTNOHAND (To be restarted if no handler)",
+	-516: "ERESTART_RESTARTBLOCK (Interrupted by signal)",
+}
+
+// outcome appends what a call came to.
+func (s *Sink) outcome(c *Call) {
+	switch {
+	case c.Unfinished || s.of.result == "?":
+		s.str("?")
+	case c.failed():
+		if text, ok := restarts[c.Result]; ok {
+			s.str("? " + text)
+			break
+		}
+		n := int(-c.Result)
+		s.str("-1 " + errorName(n) + " (" + errno.Text(n) + ")")
+	case len(s.own) > 0 && string(s.own) != "fd":
+		s.b = append(s.b, s.own...)
+	case s.of.result == "p":
+		s.hexResult(uint64(c.Result))
+	case s.of.result == "o":
+		s.octal(uint64(c.Result))
+	case s.of.result == "sched":
+		s.int(c.Result)
+		s.str(" (")
+		s.enum("sched", uint64(c.Result))
+		s.str(")")
+	default:
+		s.int(c.Result)
+	}
+	s.b = append(s.b, s.after...)
+}
+
+func (s *Sink) hexResult(v uint64) {
+	if v == 0 {
+		s.str("NULL")
+		return
+	}
+	s.hex(v)
+}
+
+// errorName is the name of an error.
+func errorName(n int) string {
+	if names := errno.Names(); n < len(names) && names[n] != strconv.Itoa(n) {
+		return names[n]
+	}
+	return "E" + strconv.Itoa(n)
+}
+
+// end says that a thread has ended.
+func (s *Sink) end(tid, code int, at int64) {
+	if s.o.Quiet > 1 || s.o.silent("exit") || s.o.silent("exits") {
+		return
+	}
+	s.begin(tid, at)
+	if sig := code & 0x7f; sig != 0 {
+		s.str("+++ killed by ")
+		s.signal(sig)
+		if code&0x80 != 0 {
+			s.str(" (core dumped)")
+		}
+	} else {
+		s.str("+++ exited with ")
+		s.int(int64(code >> 8 & 0xff))
+	}
+	s.str(" +++")
+	s.line()
+}

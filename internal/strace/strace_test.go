@@ -1,0 +1,89 @@
+package strace
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestTable looks for words of calls.txt and flags.txt that nothing knows.
+func TestTable(t *testing.T) {
+	last := ""
+	for line := range strings.Lines(callsText) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name <= last {
+			t.Errorf("%s stands behind %s", name, last)
+		}
+		if last = name; rest == "" {
+			t.Errorf("%s has no classes", name)
+		}
+		for _, a := range find(name).args {
+			if (a.kind == "f" || a.kind == "e" || a.kind == "X") && loadSet(a.param, "amd64") == nil {
+				t.Errorf("%s: there is no set %q", name, a.param)
+			}
+		}
+	}
+	for _, goarch := range []string{"amd64", "arm64"} {
+		for _, name := range numbers(goarch) {
+			if name != "" && !strings.Contains(callsText, "\n"+name+" ") {
+				t.Logf("%s: %s is shown with numbers alone", goarch, name)
+			}
+		}
+		for set := range strings.Lines(flagsText) {
+			if strings.HasPrefix(set, " ") {
+				continue
+			}
+			name, _, _ := strings.Cut(set, " ")
+			for _, c := range loadSet(name, goarch) {
+				if c.value == 0 && c.name != loadSet(name, goarch)[0].name {
+					t.Errorf("%s: %s has no value", name, c.name)
+				}
+			}
+		}
+	}
+}
+
+func TestQuoted(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		q    quoting
+		want string
+	}{
+		{"a\"b\\\n\t\x00", plain, `"a\"b\\\n\t\0"`},
+		{"\x001\x33\x1b[", plain, `"\00013\33["`},
+		{"é", plain, `"\303\251"`},
+		{"a\x01", hexTexts, `"\x61\x01"`},
+		{"ab", hexTexts, `"ab"`},
+		{"ab", hexAll, `"\x61\x62"`},
+	} {
+		if got := string(appendQuoted(nil, []byte(c.in), c.q)); got != c.want {
+			t.Errorf("%q: %s, not %s", c.in, got, c.want)
+		}
+	}
+}
+
+// TestFilter reads sets of calls.
+func TestFilter(t *testing.T) {
+	for _, c := range []struct {
+		set, name string
+		traced    bool
+	}{
+		{"open,close", "close", true}, {"open,close", "read", false}, {"!open", "read", true},
+		{"!open", "open", false}, {"%file", "openat", true}, {"%file", "read", false}, {"file,read", "read", true},
+		{"/^wr", "writev", true}, {"none", "read", false}, {"all", "read", true}, {"?nosuch,read", "read", true},
+		{"%memory", "mmap", true}, {"%%stat", "statx", true}, {"%desc", "read", true}, {"trace=%net", "socket", true},
+	} {
+		var f Filter
+		if err := f.Set(c.set, "amd64"); err != nil {
+			t.Errorf("%s: %v", c.set, err)
+		}
+		if got := f.Traced(c.name, find(c.name).classes); got != c.traced {
+			t.Errorf("%s: %s is traced: %v", c.set, c.name, got)
+		}
+	}
+	for _, wrong := range []string{"nosuch", "%nosuch", "signal=NOSUCH", "inject=all", "status=x", "/("} {
+		var f Filter
+		if f.Set(wrong, "amd64") == nil {
+			t.Errorf("%s is taken", wrong)
+		}
+	}
+}

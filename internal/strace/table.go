@@ -1,0 +1,137 @@
+// Package strace makes lines of system calls, in the words of strace(1), of what the script of
+// the tool of that name sends: numbers, and copies of the memory that arguments point to. Which
+// memory that is the same table says that decodes it.
+package strace
+
+import (
+	_ "embed"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/cdef"
+)
+
+// calls.txt has a line for each system call: name, classes (a letter each, see classes), how
+// each argument is shown, and behind "=" how the result is. A "!" behind an argument: the call
+// writes it, so that it is shown when the call has succeeded; "^": it is read when the call
+// begins; ":" what its length or its set of flags is; a "!" in front: that shows all that is left.
+//
+//go:embed calls.txt
+var callsText string
+
+// flags.txt has sets of constants in the order in which they are shown: NAME=VALUE, NAME alone of
+// the constants that package cdef knows or, behind another number, one more than that.
+//
+//go:embed flags.txt
+var flagsText string
+
+// A call is what is known of a system call.
+type call struct {
+	name    string
+	classes string
+	args    []arg
+	result  string
+}
+
+// An arg is how an argument is shown.
+type arg struct {
+	kind   string
+	param  string
+	out    bool // written by the call
+	early  bool // read when the call begins
+	custom bool // shows all arguments that are left
+}
+
+// classes are the letters of calls.txt by the names that strace has for the sets.
+var classes = map[string]string{
+	"%file": "f", "%process": "p", "%network": "n", "%net": "n", "%signal": "s", "%ipc": "i", "%desc": "d",
+	"%memory": "m", "%creds": "c", "%clock": "k", "%stat": "S", "%lstat": "L", "%fstat": "F", "%%stat": "SLF",
+	"%statfs": "A", "%fstatfs": "T", "%%statfs": "AT", "%pure": "P",
+}
+
+// find looks a call up; of one that is not in the table the arguments are numbers.
+func find(name string) call {
+	rest, first := strings.CutPrefix(callsText, name+" ")
+	if !first {
+		i := strings.Index(callsText, "\n"+name+" ")
+		if i < 0 {
+			x := arg{kind: "x"}
+			return call{name: name, args: []arg{x, x, x, x, x, x}}
+		}
+		rest = callsText[i+len(name)+2:]
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	words := strings.Fields(line)
+	c := call{name: name, classes: words[0]}
+	for _, w := range words[1:] {
+		if result, ok := strings.CutPrefix(w, "="); ok {
+			c.result = result
+			continue
+		}
+		var a arg
+		w, a.custom = strings.CutPrefix(w, "!")
+		w, a.out = strings.CutSuffix(w, "!")
+		w, a.early = strings.CutSuffix(w, "^")
+		a.kind, a.param, _ = strings.Cut(w, ":")
+		c.args = append(c.args, a)
+	}
+	return c
+}
+
+// A set is constants in the order in which they are shown.
+type set []constant
+
+type constant struct {
+	name  string
+	value uint64
+}
+
+// machines are the names that package cdef has for processors.
+var machines = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
+
+// loadSet reads a set of flags.txt for a processor.
+func loadSet(name, goarch string) set {
+	rest, first := strings.CutPrefix(flagsText, name+" ")
+	if !first {
+		i := strings.Index(flagsText, "\n"+name+" ")
+		if i < 0 {
+			return nil
+		}
+		rest = flagsText[i+len(name)+2:]
+	}
+	var out set
+	next := uint64(0)
+	for i, line := range strings.Split(rest, "\n") {
+		if i > 0 && !strings.HasPrefix(line, " ") {
+			break
+		}
+		for word := range strings.FieldsSeq(line) {
+			word, text, given := strings.Cut(word, "=")
+			if given {
+				next, _ = strconv.ParseUint(text, 0, 64)
+			} else if v, ok := cdef.Constant(word, machines[goarch]); ok {
+				next = v
+			} else {
+				next++
+			}
+			out = append(out, constant{word, next})
+		}
+	}
+	return out
+}
+
+// numbers are the calls of a processor by their numbers; "" where there is none.
+func numbers(goarch string) []string {
+	names := slices.Clone(arch.SyscallNames(goarch))
+	for i, name := range names {
+		if other, ok := renamed[name]; ok {
+			names[i] = other
+		}
+	}
+	return names
+}
+
+// renamed are calls that strace knows by another name than hawk's tables.
+var renamed = map[string]string{"getdents": "getdents", "sysctl": "_sysctl", "fstatat": "newfstatat"}

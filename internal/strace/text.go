@@ -1,0 +1,85 @@
+package strace
+
+import (
+	"strconv"
+	"time"
+)
+
+// quoting says which bytes of strings are shown as they are.
+type quoting uint8
+
+const (
+	plain    quoting = iota // printable ASCII; else octal
+	hexTexts                // -x: in hexadecimal all of a string that has others
+	hexAll                  // -xx: all
+)
+
+// appendQuoted appends a string in double quotes.
+func appendQuoted(b, s []byte, q quoting) []byte {
+	hex := q == hexAll
+	if q == hexTexts {
+		for _, c := range s {
+			if (c < ' ' || c > '~') && (c < '\t' || c > '\r') {
+				hex = true
+				break
+			}
+		}
+	}
+	b = append(b, '"')
+	for i, c := range s {
+		switch {
+		case hex:
+			b = append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c >= ' ' && c <= '~':
+			b = append(b, c)
+		case c >= '\t' && c <= '\r':
+			b = append(b, '\\', "tnvfr"[c-'\t'])
+		default:
+			b = append(b, '\\')
+			if i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' {
+				b = append(b, '0'+c>>6, '0'+c>>3&7, '0'+c&7)
+			} else {
+				b = strconv.AppendUint(b, uint64(c), 8)
+			}
+		}
+	}
+	return append(b, '"')
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendHex appends a number as C writes it with %#x.
+func appendHex(b []byte, v uint64) []byte {
+	if v == 0 {
+		return append(b, '0')
+	}
+	return strconv.AppendUint(append(b, "0x"...), v, 16)
+}
+
+// appendOctal appends a number as C writes it with %#o, three digits at least.
+func appendOctal(b []byte, v uint64) []byte {
+	if v == 0 {
+		return append(b, "000"...)
+	}
+	b = append(b, '0')
+	if v < 8 {
+		b = append(b, '0')
+	}
+	return strconv.AppendUint(b, v, 8)
+}
+
+// appendDate appends a moment as a comment.
+func appendDate(b []byte, sec int64, nsec uint64, digits int) []byte {
+	if sec == 0 && nsec == 0 {
+		return b
+	}
+	layout := "2006-01-02T15:04:05"
+	if nsec != 0 {
+		layout += ".000000000"[:digits+1]
+	}
+	b = append(b, " /* "...)
+	b = time.Unix(sec, int64(nsec)).AppendFormat(b, layout+"-0700")
+	return append(b, " */"...)
+}
