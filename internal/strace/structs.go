@@ -426,8 +426,8 @@ func (d *decoder) rusage(b []byte) {
 		d.str(", ...}")
 		return
 	}
-	for i, name := range []string{"maxrss", "ixrss", "idrss", "isrss", "minflt", "majflt", "nswap", "inblock", "oublock",
-		"msgsnd", "msgrcv", "nsignals",
+	for i, name := range []string{"maxrss", "ixrss", "idrss", "isrss", "minflt", "majflt", "nswap", "inblock",
+		"oublock", "msgsnd", "msgrcv", "nsignals",
 		"nvcsw", "nivcsw"} {
 		d.str(", ru_" + name + "=")
 		d.uint(u64(b, 32+8*i))
