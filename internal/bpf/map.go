@@ -64,7 +64,26 @@ type elemAttr struct {
 
 func elem(cmd, fd int, key, value []byte, flags uint64) error {
 	attr := elemAttr{fd: uint32(fd), key: bytesPtr(key), value: bytesPtr(value), flags: flags}
-	_, err := call(cmd, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	return persist(func() error {
+		_, err := call(cmd, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+		return err
+	})
+}
+
+// Locked reports whether a map was left alone because the kernel could not lock the part of it
+// that an element is in: EBUSY before Linux 6.15, from then on EDEADLK, or ETIMEDOUT after a
+// quarter of a second.
+func Locked(err error) bool {
+	return errors.Is(err, unix.EBUSY) || errors.Is(err, unix.EDEADLK) || errors.Is(err, unix.ETIMEDOUT)
+}
+
+// persist repeats what failed because a map was locked, which does not last.
+func persist(f func() error) (err error) {
+	for range 100 {
+		if err = f(); !Locked(err) {
+			return err
+		}
+	}
 	return err
 }
 
@@ -124,7 +143,15 @@ func (b *Batch) Next(fd int, keySize int, keys, values []byte) (n int, err error
 	if b.Take {
 		cmd = cmdMapTakeBatch
 	}
-	_, err = call(cmd, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+	room := attr.count
+	err = persist(func() error {
+		attr.count = room
+		_, err := call(cmd, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
+		if Locked(err) && attr.count > 0 && attr.count < room {
+			return nil // what was read before it, and maybe taken
+		}
+		return err
+	})
 	switch {
 	case err == nil:
 	case errors.Is(err, unix.ENOENT):

@@ -367,10 +367,7 @@ func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Valu
 		table := f.table(s)
 		r := b.Call(int(asm.FnMapDeleteElem), table(), key)
 		f.changed(s)
-		if warn {
-			f.When(b.Arith(ir.Ne, r, f.konst(0)), true,
-				func() { f.Failed(at, object.HelperFailed, "map_delete_elem", r) })
-		}
+		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, func() { f.deleteFailed(at, r, warn) })
 		return b.Arith(ir.Eq, r, f.konst(0))
 	}
 	p, key := f.element(s, keys)
@@ -391,6 +388,19 @@ func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Valu
 		f.changed(s)
 		return was
 	})
+}
+
+// deleteFailed counts a deletion that failed. That there was no such element is a failure only if
+// absent says so: any other reason leaves one behind that should be gone.
+func (f *fn) deleteFailed(at syntax.Node, r *ir.Value, absent bool) {
+	count := func() { f.Failed(at, object.HelperFailed, "map_delete_elem", r) }
+	if absent {
+		count()
+		return
+	}
+	b := f.b
+	code := b.Arith(ir.Shl, r, f.konst(32)) // before Linux 6.4 it is 32 bits, without sign extension
+	f.When(b.Arith(ir.Ne, code, f.konst(-int64(unix.ENOENT)<<32)), true, count)
 }
 
 // deleteData clears a scalar in the data map.

@@ -146,6 +146,10 @@ func helperMessage(helper string, code int) string {
 		return "Can't lookup map element because it does not exist."
 	case helper == "map_delete_elem" && code == -int(unix.ENOENT):
 		return "Can't delete map element because it does not exist."
+	case (helper == "map_update_elem" || helper == "map_delete_elem") && bpf.Locked(unix.Errno(-code)):
+		verb, _, _ := strings.Cut(strings.TrimPrefix(helper, "map_"), "_")
+		return "Can't " + verb + " map element: the kernel was in the middle of a change to the map on this CPU, or " +
+			"waited too long for another CPU"
 	case helper == "get_ns_current_pid_tgid" && code == -int(unix.EINVAL):
 		return "This happened in a process outside of hawk's PID namespace, where pid and tid are 0. pid(init) and " +
 			"tid(init) are the machine's numbers; " +
