@@ -54,6 +54,7 @@ var Needs = []Need{
 	{"kprobe_multi", "many kprobes by one link", probeKprobeMulti},
 	{"fentry", "fentry and fexit", probeFentry},
 	{"iter", "iterators", probeIter},
+	{"everyone", "programs that run whichever process is on the CPU", probeEveryone},
 	{"breakpoint", "hardware breakpoints, for watchpoints", probeBreakpoint},
 	{"tracepoint", "tracepoints by perf event", probeTracepoint},
 	{"uprobe", "uprobes by perf event", probeUprobe},
