@@ -20,7 +20,7 @@ export GOFLAGS := -buildvcs=false $(GOFLAGS)
 all: build
 
 build:
-	go build -trimpath -ldflags '$(LDFLAGS)' -o hawk ./cmd/hawk
+	go build -tags nethttpomithttp2 -trimpath -ldflags '$(LDFLAGS)' -o hawk ./cmd/hawk
 
 # A look at the machine: its system calls by program, for three seconds.
 run: build

@@ -21,6 +21,9 @@ const columns = 120
 // and code of documentation, and what has no place to break.
 func TestColumns(t *testing.T) {
 	for _, file := range sources(t, ".go", ".md", ".bt", ".py", ".js", ".css", ".html", ".s", "Makefile") {
+		if strings.Contains(file, ".min.") { // as somebody else has published it
+			continue
+		}
 		src := readSource(t, file)
 		exempt := rawLines(src)
 		switch filepath.Ext(file) {

@@ -182,7 +182,8 @@ func TestOptions(t *testing.T) {
 	_, help, _ := hawk(t, "", "-h")
 	for _, o := range options() {
 		for _, name := range o.spellings() {
-			if !strings.Contains(help, " "+name+" ") && !strings.Contains(help, " "+name+",") {
+			if !strings.Contains(help, " "+name+" ") && !strings.Contains(help, " "+name+",") &&
+				!strings.Contains(help, " "+name+"[=") {
 				t.Errorf("%s is not in the help text", name)
 			}
 		}

@@ -157,7 +157,7 @@ _hawk()
 		switch {
 		case o.long == "list":
 			action = "_hawk_probes"
-		case o.arg == "":
+		case o.arg == "" || o.optional():
 			continue
 		case len(o.values) > 0:
 			action = `COMPREPLY=( $(compgen -W '` + strings.Join(o.values, " ") + `' -- "$cur") )`
@@ -253,7 +253,7 @@ _hawk() {
 	for _, o := range shown() {
 		spec := ""
 		switch {
-		case o.arg == "":
+		case o.arg == "" || o.optional():
 		case len(o.values) > 0:
 			spec = ":" + quoteZsh.Replace(o.arg) + ":(" + strings.Join(o.values, " ") + ")"
 		default:
@@ -346,7 +346,7 @@ complete -c hawk -n 'string match -q -- "-*" (commandline -ct)' -a '(__hawk_tool
 			b.WriteString(" -l " + o.long)
 		}
 		switch {
-		case o.arg == "":
+		case o.arg == "" || o.optional():
 		case len(o.values) > 0:
 			fmt.Fprintf(&b, " -x -a '%s'", quoteFish.Replace(strings.Join(o.values, " ")))
 		default:

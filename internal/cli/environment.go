@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/outfile"
 )
 
 // color reports whether diagnostics are coloured: as the environment says,
@@ -82,9 +83,37 @@ func terminalHeight(f *os.File) int {
 
 // fileOf is the file that a writer is.
 func fileOf(w any) (*os.File, bool) {
-	if f, ok := w.(*outFile); ok {
+	if f, ok := w.(*outfile.File); ok {
 		w = f.File
 	}
 	f, ok := w.(*os.File)
 	return f, ok
+}
+
+// spareFiles is how many files hawk has open before it creates anything in the
+// kernel, and some more: the runtime's own among them, which gives up where
+// it gets none.
+const spareFiles = 16
+
+// enoughFiles reports that the process may not open files enough to begin. The
+// runtime has raised the limit as far as it may.
+func enoughFiles() error {
+	var fds [spareFiles]int
+	n := 0
+	defer func() {
+		for _, fd := range fds[:n] {
+			unix.Close(fd)
+		}
+	}()
+	for ; n < spareFiles; n++ {
+		var err error
+		if fds[n], err = unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
+			continue
+		}
+		if err != unix.EMFILE && err != unix.ENFILE {
+			return nil // what needs one finds the words for it
+		}
+		return fmt.Errorf("hawk cannot begin: %s", errno.Reason(err))
+	}
+	return nil
 }

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/outfile"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/view/derive"
 )
@@ -38,7 +37,10 @@ func (c *command) layout() int {
 			return exitUsage
 		}
 	case c.output != "":
-		if err := replaceFile(c.output, text.Bytes()); err != nil {
+		if err := outfile.Replace(c.output, func(w io.Writer) error {
+			_, err := text.WriteTo(w)
+			return err
+		}); err != nil {
 			return c.fail(exitUsage, fmt.Errorf("Failed to open output file: %q: %s", c.output, errno.Reason(err)))
 		}
 	default:
@@ -60,42 +62,4 @@ func (c *command) scriptError(err error) int {
 		io.WriteString(c.err, c.seeHelp())
 	}
 	return exitUsage
-}
-
-// replaceFile writes a file so that it is either the old or the new one, and
-// keeps the old one's permissions.
-func replaceFile(name string, data []byte) error {
-	return replaceWith(name, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-}
-
-// replaceWith is replaceFile for what is written piece by piece.
-func replaceWith(name string, write func(io.Writer) error) error {
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		name = real
-	}
-	mode := os.FileMode(0o644)
-	st, err := os.Stat(name)
-	if err == nil {
-		if !st.Mode().IsRegular() { // a pipe or terminal cannot be replaced
-			f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, mode)
-			if err != nil {
-				return err
-			}
-			return errors.Join(write(f), f.Close())
-		}
-		mode = st.Mode().Perm()
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".hawk-new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	err = errors.Join(write(tmp), tmp.Chmod(mode), tmp.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), name)
 }

@@ -76,9 +76,10 @@ func (o *option) help() string {
 	default:
 		left += "    --" + o.long
 	}
-	if o.arg != "" {
-		left += " " + o.arg
+	if o.arg != "" && !o.optional() {
+		left += " "
 	}
+	left += o.arg
 	if n := len([]rune(left)); n < helpColumn-1 {
 		return left + strings.Repeat(" ", helpColumn-n) + o.doc + "\n"
 	}

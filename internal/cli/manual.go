@@ -177,8 +177,11 @@ func (o *option) roff() string {
 		names = append(names, `\fB\-\-`+roff(o.long)+`\fR`)
 	}
 	head := strings.Join(names, ", ")
+	if o.arg != "" && !o.optional() {
+		head += " "
+	}
 	if o.arg != "" {
-		head += ` \fI` + roff(o.arg) + `\fR`
+		head += `\fI` + roff(o.arg) + `\fR`
 	}
 	text := o.doc
 	if len(o.values) > 3 { // fewer are in the text

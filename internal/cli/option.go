@@ -12,13 +12,16 @@ import (
 type option struct {
 	short byte   // 0: none
 	long  string // "": none
-	arg   string // name of the argument, "" if it takes none
+	arg   string // name of the argument, "" if it takes none, "[=NAME]" if it can do without
 	doc   string
 	group group
 	// values are what the argument can be, for completion; nil: anything.
 	values []string
 	set    func(s *settings, value string) error
 }
+
+// optional reports whether an option can do without the argument that it can have.
+func (o *option) optional() bool { return strings.HasPrefix(o.arg, "[") }
 
 // group is the section of the help text.
 type group uint8
@@ -110,7 +113,7 @@ func parseLong(table []option, arg string, next func(string) (string, error), s 
 	switch {
 	case o.arg == "" && has:
 		return s.wrongOption("option '--"+o.long+"' doesn't allow an argument", "option --"+o.long+" takes no value")
-	case o.arg != "" && !has:
+	case o.arg != "" && !has && !o.optional():
 		if value, err = next("--" + o.long); err != nil {
 			return err
 		}

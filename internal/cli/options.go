@@ -28,7 +28,7 @@ var bufferings = []string{"line", "full", "none"}
 
 // options is the table in the order of the help text.
 func options() []option {
-	return slices.Concat(ownOptions(), pictureOptions(), liveOptions())
+	return slices.Concat(ownOptions(), pictureOptions(), liveOptions(), webOptions())
 }
 
 func ownOptions() []option {

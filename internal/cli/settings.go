@@ -43,6 +43,7 @@ type settings struct {
 
 	picturing
 	watching
+	web     webbing
 	printed bool // -f names a format of what the script prints
 
 	tool        *tool.Tool          // nil: a script is run

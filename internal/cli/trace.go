@@ -11,6 +11,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/outfile"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session"
@@ -33,9 +34,9 @@ func (c *command) trace(p *session.Program) int {
 	if c.lines != nil {
 		out = c.err // as strace does
 	}
-	var file *outFile
+	var file *outfile.File
 	if c.output != "" && c.viewFormat() == nil {
-		if file, err = openOut(c.output); err != nil {
+		if file, err = outfile.Open(c.output); err != nil {
 			return c.fail(exitUsage, err)
 		}
 		defer file.Close()
@@ -51,7 +52,7 @@ func (c *command) trace(p *session.Program) int {
 	}
 	defer s.Close()
 	if file != nil {
-		if err := file.empty(); err != nil {
+		if err := file.Empty(); err != nil {
 			return c.fail(exitUsage, err)
 		}
 	}
@@ -101,7 +102,7 @@ func (c *command) trace(p *session.Program) int {
 		return c.fail(exitFailure, c.machine.Explain(err))
 	}
 	if file != nil {
-		if err := file.done(); err != nil {
+		if err := file.Done(); err != nil {
 			return c.fail(exitFailure, err)
 		}
 	}

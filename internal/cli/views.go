@@ -17,6 +17,7 @@ import (
 	"github.com/hawktrace/hawk/internal/diff"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/outfile"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
@@ -98,7 +99,7 @@ func (c *command) viewFormat() *export.Format {
 // wantsStamps reports whether a file shows when events were sent. It is asked before it
 // is known what the script prints.
 func (c *command) wantsStamps() bool {
-	if f := c.viewFormat(); f != nil && f.Stamps && c.tool == nil {
+	if f := c.viewFormat(); c.tool == nil && (c.web.asked || f != nil && f.Stamps) {
 		return true
 	}
 	return slices.ContainsFunc(c.saves, func(s save) bool { return s.format.Stamps })
@@ -306,7 +307,7 @@ func (v *saver) write(last bool) {
 		case t.file == "":
 			err = t.format.Write(t.to, run, t.maps, v.options)
 		default:
-			err = replaceWith(t.file, func(w io.Writer) error {
+			err = outfile.Replace(t.file, func(w io.Writer) error {
 				return t.format.Write(w, run, t.maps, v.options)
 			})
 		}
@@ -359,7 +360,7 @@ func (c *command) diff(args []string) int {
 		err = d.Run(c.out, Version)
 	} else {
 		var above error
-		err = replaceWith(file, func(w io.Writer) error {
+		err = outfile.Replace(file, func(w io.Writer) error {
 			if above = d.Run(w, Version); errors.Is(above, diff.ErrAbove) {
 				return nil
 			}

@@ -63,12 +63,14 @@ func liveOptions() []option {
 	}
 }
 
-// A watch is who takes the feed of a run: files, and a live view.
+// A watch is who takes the feed of a run: files, a live view, a page.
 type watch struct {
 	script *view.Script
 	files  *saver      // nil: none
 	plain  *plain.View // nil: none
+	page   *page       // nil: none
 	needs  view.Needs
+	feeds  view.Feeds // all of them
 }
 
 // watch is who takes the feed; nil if nobody does.
@@ -79,6 +81,8 @@ func (c *command) watch(p *session.Program) (*watch, error) {
 		with = "-f " + c.format
 	case len(c.saves) > 0:
 		with = "--save"
+	case c.web.asked:
+		with = "--web"
 	default:
 		return nil, c.onlyWithViews()
 	}
@@ -97,15 +101,28 @@ func (c *command) watch(p *session.Program) (*watch, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.needs.Maps = []*view.Map{}
 	if w.files = files; files != nil {
-		w.needs = files.needs(c)
+		w.add(files, files.needs(c))
 	}
 	if c.live() {
 		if err := w.openLive(c); err != nil {
 			return nil, err
 		}
 	}
+	if c.web.asked {
+		if w.page, err = w.openPage(c); err != nil {
+			return nil, err
+		}
+		w.add(w.page, w.page.needs())
+	}
 	return w, nil
+}
+
+// add has the run tell one more.
+func (w *watch) add(feed view.Feed, needs view.Needs) {
+	w.feeds = append(w.feeds, feed)
+	w.needs.Join(needs)
 }
 
 // onlyWithViews reports options that mean nothing where no file is made and nothing is
@@ -124,10 +141,10 @@ func (c *command) onlyWithViews() error {
 		given bool
 	}{{"--every", c.every > 0}, {"--history", c.history > 0}, {"--budget", c.budget > 0}, {"--rows", c.rows > 0}} {
 		if o.given {
-			return fmt.Errorf("%s is for live views: -f %s", o.name, plainFormat)
+			return fmt.Errorf("%s is for live views, -f %s and --web", o.name, plainFormat)
 		}
 	}
-	return nil
+	return c.onlyWithPage()
 }
 
 // plainEvery and plainRows are what -f plain does by itself.
@@ -142,39 +159,41 @@ func (w *watch) openLive(c *command) error {
 	if err != nil {
 		return fmt.Errorf("-f %s: %w", c.format, err)
 	}
-	every := c.every
-	if every == 0 && w.script.Interval != "" {
-		every, _ = time.ParseDuration(w.script.Interval)
-	}
-	if every == 0 {
-		every = plainEvery
-	}
-	budget := c.budget
-	if budget == 0 {
-		budget = view.DefaultBudget
-	}
 	rows := c.rows
 	if rows == 0 {
 		rows = plainRows
 	}
 	w.plain = plain.New(maps, plain.Options{Rows: rows, History: history.Options{Span: c.history}})
-	w.needs.Totals, w.needs.Cadence = true, view.NewCadence(every, budget)
-	if w.files == nil {
-		w.needs.Maps = maps
-		return nil
-	}
-	for _, m := range maps {
-		if !slices.Contains(w.needs.Maps, m) {
-			w.needs.Maps = append(w.needs.Maps, m)
-		}
-	}
+	w.add(w.plain, view.Needs{Totals: true, Cadence: w.pace(c, plainEvery), Maps: maps})
 	return nil
+}
+
+// pace is how often maps are read for live views: as often as the first of them says, if
+// no option and no script does.
+func (w *watch) pace(c *command, usual time.Duration) *view.Cadence {
+	if w.needs.Cadence != nil {
+		return w.needs.Cadence
+	}
+	every, budget := c.every, c.budget
+	if every == 0 && w.script.Interval != "" {
+		every, _ = time.ParseDuration(w.script.Interval)
+	}
+	if every == 0 {
+		every = usual
+	}
+	if budget == 0 {
+		budget = view.DefaultBudget
+	}
+	return view.NewCadence(every, budget)
 }
 
 // open says where things are written to, and returns where the script prints.
 func (w *watch) open(to io.Writer) io.Writer {
 	if w.files != nil {
 		w.files.open(to)
+	}
+	if w.page != nil {
+		w.page.open()
 	}
 	if w.plain == nil {
 		return to
@@ -192,22 +211,15 @@ func (w *watch) sink(s output.Sink) output.Sink {
 }
 
 // Take takes an item of the run.
-func (w *watch) Take(item view.Item) error {
-	if w.files != nil {
-		if err := w.files.Take(item); err != nil {
-			return err
-		}
-	}
-	if w.plain != nil {
-		return w.plain.Take(item)
-	}
-	return nil
-}
+func (w *watch) Take(item view.Item) error { return w.feeds.Take(item) }
 
-// done reports what went wrong with files.
-func (w *watch) done(c *command) error {
-	if w.files == nil {
-		return nil
+// done reports what went wrong with files, and lets the page go.
+func (w *watch) done(c *command) (err error) {
+	if w.files != nil {
+		err = w.files.done(c)
 	}
-	return w.files.done(c)
+	if w.page != nil {
+		w.page.done()
+	}
+	return err
 }

@@ -33,21 +33,9 @@ var flameBody string
 
 func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	all := profiles(r, maps)
-	tries := make([]*view.Trie, len(all))
-	for i, p := range all {
-		tries[i] = view.NewTrie(p, func(f *view.FrameAt) string { return frameName(f, o) })
-	}
+	tries := triesOf(all, o)
 	var data bytes.Buffer
-	j := jsonWriter{bufio.NewWriter(&data)}
-	j.raw(`{"profiles":[`)
-	for i, t := range tries {
-		if i > 0 {
-			j.raw(",")
-		}
-		j.trie(t, title(all[i].Map), r.Length(), -1)
-	}
-	j.raw("]}")
-	if err := j.Flush(); err != nil {
+	if err := writeTries(&data, r, all, tries); err != nil {
 		return err
 	}
 	page := &page{
@@ -56,6 +44,37 @@ func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	}
 	return page.write(w, o)
 }
+
+// Tries writes the stacks of maps as the script of the page of flame graphs reads them.
+func Tries(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
+	all := profiles(r, maps)
+	return writeTries(w, r, all, triesOf(all, o))
+}
+
+func triesOf(all []*view.Profile, o Options) []*view.Trie {
+	tries := make([]*view.Trie, len(all))
+	for i, p := range all {
+		tries[i] = view.NewTrie(p, func(f *view.FrameAt) string { return frameName(f, o) })
+	}
+	return tries
+}
+
+func writeTries(w io.Writer, r *view.Run, all []*view.Profile, tries []*view.Trie) error {
+	j := jsonWriter{bufio.NewWriter(w)}
+	j.raw(`{"profiles":[`)
+	for i, t := range tries {
+		if i > 0 {
+			j.raw(",")
+		}
+		j.trie(t, title(all[i].Map), r.Length(), -1)
+	}
+	j.raw("]}")
+	return j.Flush()
+}
+
+// FlameParts are the script, the style and the body of the page of flame graphs, for a
+// page that has more to show.
+func FlameParts() (script, style, body string) { return flameScript, flameStyle, flameBody }
 
 // title is a map with the names of the parts of its key.
 func title(m *view.Map) string {

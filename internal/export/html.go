@@ -53,17 +53,7 @@ func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	htmlEventTable(&body, r)
 	p.body = body.String() + "<section><h2>script</h2><pre>" + xmlText(view.Lines(r.Script.Text)) + "</pre></section>\n"
 	var data bytes.Buffer
-	j := jsonWriter{bufio.NewWriter(&data)}
-	j.raw(`{"profiles":[`)
-	for i, of := range all {
-		if i > 0 {
-			j.raw(",")
-		}
-		t := view.NewTrie(of, func(f *view.FrameAt) string { return frameName(f, o) })
-		j.trie(t, title(of.Map), r.Length(), -1)
-	}
-	j.raw("]}")
-	if err := j.Flush(); err != nil {
+	if err := writeTries(&data, r, all, triesOf(all, o)); err != nil {
 		return err
 	}
 	if p.data = data.Bytes(); len(all) == 0 {

@@ -2,8 +2,10 @@ package export
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,6 +25,7 @@ const streamBuffer = 64 << 10
 // A jsonlFeed writes what it takes. Times are nanoseconds since the start.
 type jsonlFeed struct {
 	w     jsonWriter
+	most  int // rows of a map at most, the heaviest; 0: all
 	maps  map[*view.Map]bool
 	begin view.Begin
 	sites map[*view.Site]int
@@ -35,6 +38,14 @@ func newJSONL(w io.Writer, maps []*view.Map, _ Options) view.Feed {
 	for _, m := range maps {
 		f.maps[m] = true
 	}
+	return f
+}
+
+// Records is a feed that writes maps and events as JSON lines, of each map at most so many
+// rows, the heaviest. What is written is whole lines once it takes Idle.
+func Records(w io.Writer, maps []*view.Map, most int) view.Feed {
+	f := newJSONL(w, maps, Options{}).(*jsonlFeed)
+	f.most = most
 	return f
 }
 
@@ -204,7 +215,7 @@ func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, of str
 	w.raw(`,"of":"` + of + `"`)
 	f.field("entries", int64(len(rows)))
 	w.raw(`,"rows":[`)
-	for i, row := range sorted(rows) {
+	for i, row := range f.heaviest(m, sorted(rows)) {
 		if i > 0 {
 			w.raw(",")
 		}
@@ -227,6 +238,18 @@ func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, of str
 		w.raw("]")
 	}
 	w.raw("]")
+}
+
+// heaviest are the rows that there is room for, in their order.
+func (f *jsonlFeed) heaviest(m *view.Map, rows []view.Row) []view.Row {
+	if f.most == 0 || len(rows) <= f.most {
+		return rows
+	}
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b view.Row) int {
+		return cmp.Or(cmp.Compare(a.Others, b.Others), cmp.Compare(m.Weigh(b.Value), m.Weigh(a.Value)))
+	})
+	return rows[:f.most]
 }
 
 // value writes a value by its type: numbers as numbers, stacks as lists of function,

@@ -1,8 +1,8 @@
 "use strict";
-// A flame graph of stacks. The data is in the element "data"; nothing is fetched.
+// A flame graph of stacks. The data is in the element "data", or is given to flame.show; nothing is fetched.
 (async () => {
 	const $ = id => document.getElementById(id);
-	const data = await read($("data"));
+	let data = $("data") ? await read($("data")) : {profiles: []};
 	const canvas = $("graph"),
 		pen = canvas.getContext("2d");
 	const ROW = 19,
@@ -245,7 +245,7 @@
 
 	let queued = false;
 	function draw() {
-		if (queued) return;
+		if (queued || !tree) return;
 		queued = true;
 		requestAnimationFrame(() => {
 			queued = false;
@@ -703,6 +703,7 @@
 	document.addEventListener("keydown", e => {
 		if (e.ctrlKey || e.metaKey || e.altKey || $("keys").open || /^(INPUT|SELECT)$/.test(e.target.tagName))
 			return;
+		if (!tree || canvas.closest("[hidden]")) return;
 		const onGraph = e.target === canvas;
 		const keys = {
 			"/": () => $("search").focus(),
@@ -748,8 +749,49 @@
 	addEventListener("resize", draw);
 	addEventListener("hashchange", restore);
 	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-	$("profile").replaceChildren(...data.profiles.map((p, i) => new Option(p.title, i)));
-	$("profile").parentElement.hidden = data.profiles.length < 2;
-	if (data.profiles.length) restore();
+	function offer() {
+		$("profile").replaceChildren(...data.profiles.map((p, i) => new Option(p.title, i)));
+		$("profile").parentElement.hidden = data.profiles.length < 2;
+	}
+	function pathOf(i) {
+		const path = [];
+		for (; i > 0; i = tree.parent[i]) path.unshift(tree.names[tree.name[i]]);
+		return path;
+	}
+	function nodeAt(path) {
+		let at = 0;
+		for (const name of path) {
+			const kids = tree.kids.subarray(tree.first[at], tree.first[at + 1]);
+			const next = kids.find(k => tree.names[tree.name[k]] === name);
+			if (next === undefined) return at;
+			at = next;
+		}
+		return at;
+	}
+	// Shows other stacks. What is looked at stays the same, as far as it is there.
+	function show(next) {
+		const first = !data.profiles.length,
+			zoomed = first ? [] : pathOf(state.zoom),
+			focused = first ? [] : pathOf(state.focus),
+			merged = !first && state.fn >= 0 ? tree.names[state.fn] : null;
+		data = next;
+		if (!data.profiles.length) return;
+		offer();
+		if (first) return restore();
+		state.profile = Math.min(state.profile, data.profiles.length - 1);
+		state.zoom = state.focus = 0;
+		build();
+		state.zoom = nodeAt(zoomed);
+		state.focus = nodeAt(focused);
+		state.fn = merged === null ? -1 : tree.names.indexOf(merged);
+		if (state.fn < 0 && state.view === "around") state.view = "graph";
+		controls();
+		draw();
+	}
+	globalThis.flame = {show};
+	if (data.profiles.length) {
+		offer();
+		restore();
+	}
 	document.documentElement.dataset.ready = "1";
 })();

@@ -1,0 +1,269 @@
+package web
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+//go:embed page
+var files embed.FS
+
+// An asset is a file of the page, under a name that changes with what is in it.
+type asset struct {
+	kind string
+	data []byte
+}
+
+// assets are made when the first page is asked for.
+var assets = sync.OnceValues(func() (index []byte, byName map[string]asset) {
+	byName = map[string]asset{}
+	script, style, body := export.FlameParts()
+	names := map[string]string{} // by what stands for it in the page
+	add := func(name string, data []byte) {
+		ext := path.Ext(name)
+		sum := sha256.Sum256(data)
+		hashed := strings.TrimSuffix(name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:9]) + ext
+		names["{"+name+"}"] = "a/" + hashed
+		byName[hashed] = asset{map[string]string{".js": "text/javascript", ".css": "text/css"}[ext] +
+			"; charset=utf-8", data}
+	}
+	read := func(name string) []byte {
+		data, err := files.ReadFile("page/" + name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		return data
+	}
+	for _, name := range []string{"live.js", "live.css", "uPlot.iife.min.js", "uPlot.min.css"} {
+		add(name, read(name))
+	}
+	add("flame.js", []byte(script))
+	add("flame.css", []byte(style))
+	page := strings.ReplaceAll(string(read("live.html")), "{flame}", body)
+	for word, name := range names {
+		page = strings.ReplaceAll(page, word, name)
+	}
+	return []byte(page), byName
+})
+
+// Handler answers requests of pages.
+func (v *View) Handler() http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
+		index, _ := assets()
+		write(w, r, "text/html; charset=utf-8", index)
+	})
+	m.HandleFunc("/a/{name}", func(w http.ResponseWriter, r *http.Request) {
+		_, byName := assets()
+		a, ok := byName[r.PathValue("name")]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		write(w, r, a.kind, a.data)
+	})
+	m.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) {
+		write(w, r, "text/plain; charset=utf-8", []byte("ok\n"))
+	})
+	m.HandleFunc("/v1/script", v.serveScript)
+	m.HandleFunc("/v1/stream", v.stream)
+	m.HandleFunc("/v1/look", func(w http.ResponseWriter, r *http.Request) {
+		v.cadence.Ask()
+		w.WriteHeader(http.StatusNoContent)
+	})
+	m.HandleFunc("/v1/snapshot", v.serveSnapshot)
+	m.HandleFunc("/v1/map/{name}", v.serveMap)
+	return m
+}
+
+func write(w http.ResponseWriter, r *http.Request, kind string, data []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	if r.Method != http.MethodHead {
+		w.Write(data)
+	}
+}
+
+// A mapFact is what a page is told of a map once.
+type mapFact struct {
+	Name    string   `json:"name"`
+	Kind    string   `json:"kind"`
+	Role    string   `json:"role"`
+	Labels  []string `json:"labels"`
+	Columns []string `json:"columns,omitempty"` // of a record
+	Unit    string   `json:"unit"`
+	Help    string   `json:"help,omitempty"`
+	Profile bool     `json:"profile"`
+	Keyed   bool     `json:"keyed"`
+	Point   bool     `json:"point,omitempty"`
+	Windows bool     `json:"windows,omitempty"`
+	Top     int64    `json:"top,omitempty"`
+	Div     int64    `json:"div,omitempty"`
+}
+
+// serveScript tells what the script is and what its maps and events mean.
+func (v *View) serveScript(w http.ResponseWriter, r *http.Request) {
+	v.mu.Lock()
+	began := v.status.began
+	v.mu.Unlock()
+	facts := map[string]any{"version": v.o.Version, "name": v.script.Name, "title": v.script.Title,
+		"text": v.script.Text, "rows": sentRows, "events": keptEvents}
+	if began.Script != nil {
+		facts["start"], facts["pid"], facts["command"] = began.Wall.UnixNano()/1e6, began.PID, began.Command
+	}
+	maps := []mapFact{}
+	for _, m := range v.shown() {
+		f := mapFact{Name: m.Name, Kind: m.Kind.String(), Role: m.Role.String(), Labels: []string{},
+			Unit: m.Unit.String(), Help: m.Help, Profile: m.Profile(), Keyed: m.Keyed(), Point: m.Point,
+			Windows: m.Window, Top: m.Top, Div: m.Div}
+		for _, k := range m.Keys {
+			f.Labels = append(f.Labels, k.Name)
+		}
+		for _, k := range m.Columns {
+			f.Columns = append(f.Columns, k.Name)
+		}
+		maps = append(maps, f)
+	}
+	sites := []map[string]any{}
+	for _, s := range v.script.Sites {
+		args := []string{}
+		for _, a := range s.Args {
+			args = append(args, a.Name)
+		}
+		sites = append(sites, map[string]any{"builtin": s.Builtin, "args": args})
+	}
+	facts["maps"], facts["sites"] = maps, sites
+	data, err := json.Marshal(facts)
+	if err != nil {
+		http.Error(w, "the script cannot be told", http.StatusInternalServerError)
+		return
+	}
+	write(w, r, "application/json", data)
+}
+
+// serveSnapshot sends the whole run: as JSON lines, or as the file that --save html makes.
+func (v *View) serveSnapshot(w http.ResponseWriter, r *http.Request) {
+	run := v.whole()
+	var results []*view.Map
+	for _, m := range v.script.Maps {
+		if m.Role == view.Result {
+			results = append(results, m)
+		}
+	}
+	switch name := r.URL.Query().Get("format"); name {
+	case "":
+		w.Header().Set("Content-Type", "application/jsonl; charset=utf-8")
+		if r.Method == http.MethodHead || run.Script == nil {
+			return
+		}
+		f := export.Records(w, v.script.Maps, 0)
+		f.Take(run.Begin)
+		for i := range run.Maps {
+			f.Take(run.Maps[i])
+		}
+		for i := range run.Events {
+			f.Take(run.Events[i])
+		}
+		f.Take(run.Loss)
+		if run.End != nil {
+			f.Take(*run.End)
+		}
+		f.Take(view.Idle{})
+	case "html":
+		v.download(w, r, "html", run, results)
+	default:
+		http.Error(w, "formats are html, or none for JSON lines", http.StatusBadRequest)
+	}
+}
+
+// mapFormats are those of one map; json and tries are for the page.
+var mapFormats = []string{"json", "tries", "csv", "folded", "pprof", "speedscope"}
+
+// serveMap sends a map, whole or in a span of nanoseconds since the start.
+func (v *View) serveMap(w http.ResponseWriter, r *http.Request) {
+	m := v.script.Map(r.PathValue("name"))
+	if m == nil {
+		http.NotFound(w, r)
+		return
+	}
+	q := r.URL.Query()
+	format := q.Get("format")
+	if format == "" {
+		format = "json"
+	}
+	from, err := nanoseconds(q.Get("from"))
+	to, err2 := nanoseconds(q.Get("to"))
+	switch {
+	case err != nil || err2 != nil || to != 0 && to < from:
+		http.Error(w, "from and to are nanoseconds since the start", http.StatusBadRequest)
+		return
+	case !slices.Contains(mapFormats, format):
+		http.Error(w, "formats are "+strings.Join(mapFormats, ", "), http.StatusBadRequest)
+		return
+	case format != "json" && format != "csv" && m.Weight == view.NoWeight:
+		http.Error(w, m.Name+" cannot be a profile", http.StatusBadRequest)
+		return
+	}
+	run := *v.whole()
+	snap := v.part(m, from, to)
+	if snap == nil || run.Script == nil {
+		http.Error(w, m.Name+" was not read yet", http.StatusNotFound)
+		return
+	}
+	run.Maps, run.Past, run.Events = []view.Snapshot{*snap}, nil, nil
+	maps := []*view.Map{m}
+	switch format {
+	case "json":
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method != http.MethodHead {
+			f := export.Records(w, maps, sentRows)
+			f.Take(run.Begin)
+			f.Take(*snap)
+			f.Take(view.Idle{})
+		}
+	case "tries":
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method != http.MethodHead {
+			export.Tries(w, &run, maps, v.o.Export)
+		}
+	default:
+		v.download(w, r, format, &run, maps)
+	}
+}
+
+func nanoseconds(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil && n < 0 {
+		err = strconv.ErrRange
+	}
+	return time.Duration(n), err
+}
+
+// download sends a file in one of the formats of --save.
+func (v *View) download(w http.ResponseWriter, r *http.Request, name string, run *view.Run, maps []*view.Map) {
+	f := export.Find(name)
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=\"hawk.%s\"", f.Ext))
+	if r.Method == http.MethodHead || run.Script == nil {
+		return
+	}
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute)) // millions of rows take a while
+	f.Write(w, run, maps, v.o.Export)
+}

@@ -1,0 +1,335 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+	"github.com/hawktrace/hawk/internal/view/history"
+)
+
+// Times of a stream: a client that takes longer for a write is gone, and something is
+// sent at least that often.
+const (
+	writeTime = 10 * time.Second
+	heartbeat = 15 * time.Second
+)
+
+// stream sends what is known and then what changes, as server-sent events. A client that
+// is slow is sent the latest state when it is ready again, and told what it missed.
+func (v *View) stream(w http.ResponseWriter, r *http.Request) {
+	v.mu.Lock()
+	full := v.streams >= maxStreams
+	if !full {
+		v.streams++
+	}
+	v.mu.Unlock()
+	if full {
+		http.Error(w, fmt.Sprintf("%d pages show this run already", maxStreams), http.StatusServiceUnavailable)
+		return
+	}
+	defer func() {
+		v.mu.Lock()
+		v.streams--
+		v.mu.Unlock()
+	}()
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	rc := http.NewResponseController(w)
+	rc.SetWriteDeadline(time.Now().Add(writeTime))
+	if rc.Flush() != nil || r.Method == http.MethodHead {
+		return
+	}
+	c := &client{v: v, maps: map[*view.Map]*shownMap{}}
+	c.records = export.Records(&c.lines, v.script.Maps, sentRows)
+	for {
+		changed, last := c.look()
+		rc.SetWriteDeadline(time.Now().Add(writeTime))
+		if c.send(w) != nil || rc.Flush() != nil || last {
+			return
+		}
+		if !wait(r.Context(), changed) {
+			return
+		}
+	}
+}
+
+// wait waits for something new, or for the time to say that nothing is. It is false if
+// nobody listens any more.
+func wait(ctx context.Context, changed <-chan struct{}) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-changed:
+	case <-time.After(heartbeat):
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(streamPause):
+		return true
+	}
+}
+
+// A client is a page that follows the run.
+type client struct {
+	v       *View
+	records view.Feed
+	lines   bytes.Buffer
+	began   bool
+	maps    map[*view.Map]*shownMap
+	next    uint64 // the number of the event to be sent next
+	status  status
+	ended   bool
+}
+
+// A shownMap is what a page knows of a map.
+type shownMap struct {
+	seq   uint64
+	keys  []string      // drawn over time
+	until time.Duration // the end of the last column
+	some  bool          // columns were sent
+}
+
+// look collects what is new to the client as lines. last: nothing will follow.
+func (c *client) look() (changed <-chan struct{}, last bool) {
+	v := c.v
+	v.mu.Lock()
+	changed, last = v.changed, v.closed
+	now := v.status
+	events, missed := c.news()
+	v.mu.Unlock()
+	if now.began.Script == nil {
+		return changed, last
+	}
+	begin := time.Now()
+	if !c.began {
+		c.began = true
+		c.records.Take(now.began)
+	}
+	if missed > 0 {
+		c.record(map[string]any{"type": "gap", "events": missed})
+	}
+	for _, ev := range events {
+		c.records.Take(ev)
+	}
+	run := v.run.Run()
+	for i := range run.Maps {
+		c.snapshot(&run.Maps[i])
+	}
+	_, period, load := v.cadence.Now()
+	c.record(map[string]any{
+		"type": "status", "t": int64(max(now.looked-now.began.Boot, 0)), "probes": now.attached.Probes,
+		"failed": now.attached.Failed, "events": c.next, "lost": now.loss.Records, "skipped": now.loss.Skipped,
+		"period": period.Seconds(), "load": load,
+	})
+	if now.end != nil && !c.ended {
+		c.ended = true
+		c.records.Take(*now.end)
+	}
+	c.records.Take(view.Idle{})
+	v.cadence.Spent(time.Since(begin))
+	return changed, last
+}
+
+// news are the events that the client has not seen, and how many are not kept any more.
+func (c *client) news() (events []view.Event, missed uint64) {
+	v := c.v
+	first := v.number - uint64(len(v.events))
+	if c.next < first {
+		missed, c.next = first-c.next, first
+	}
+	events = v.events[c.next-first:]
+	if over := len(events) - keptEvents; over > 0 {
+		missed += uint64(over)
+		events = events[over:]
+	}
+	c.next = v.number
+	return slices.Clone(events), missed
+}
+
+// record adds a line that is not one of the files' formats.
+func (c *client) record(fields map[string]any) {
+	c.records.Take(view.Idle{}) // what comes before it stands before it
+	line, err := json.Marshal(fields)
+	if err == nil {
+		c.lines.Write(append(line, '\n'))
+	}
+}
+
+// snapshot adds a map that was read again: its rows, and how it changed. Stacks are asked
+// for by who draws them.
+func (c *client) snapshot(s *view.Snapshot) {
+	of := c.maps[s.Map]
+	if of == nil {
+		of = &shownMap{}
+		c.maps[s.Map] = of
+	}
+	if of.seq == s.Seq {
+		return
+	}
+	of.seq = s.Seq
+	if s.Map.Profile() {
+		sum := int64(0)
+		for _, row := range s.Rows {
+			sum += s.Map.Weigh(row.Value)
+		}
+		c.record(map[string]any{"type": "profile", "name": s.Map.Name, "entries": len(s.Rows), "weight": sum,
+			"t": int64(s.End - c.v.status.began.Boot)})
+		return
+	}
+	c.records.Take(*s)
+	c.past(s, of)
+}
+
+// past adds the columns of a map that the client has not seen. Which keys are drawn may
+// change, and then all columns are sent.
+func (c *client) past(s *view.Snapshot, of *shownMap) {
+	v := c.v
+	v.past.Lock()
+	defer v.past.Unlock()
+	line := v.history.Line(s.Map)
+	if line == nil {
+		return
+	}
+	keys, names := drawn(line, s)
+	all := !of.some || !slices.Equal(names, of.keys)
+	from := 0
+	if !all {
+		for from = line.Len(); from > 0; from-- {
+			if _, end := line.Span(from - 1); end <= of.until {
+				break
+			}
+		}
+	}
+	if from == line.Len() && !all {
+		return
+	}
+	of.some, of.keys = true, names
+	var times [][2]float64
+	for i := from; i < line.Len(); i++ {
+		start, end := line.Span(i)
+		times = append(times, [2]float64{c.seconds(start), c.seconds(end)})
+		of.until = end
+	}
+	fields := map[string]any{"type": "past", "name": s.Map.Name, "whole": all, "times": times}
+	if s.Map.Kind == view.Histogram {
+		columns := make([][][3]any, 0, len(times))
+		for i := from; i < line.Len(); i++ {
+			columns = append(columns, buckets(line.Rows(i, i+1)))
+		}
+		fields["buckets"] = columns
+	} else {
+		what := history.Count
+		if s.Map.Kind == view.Summary && s.Map.Weight == view.TotalWeight {
+			what = history.Total
+		}
+		lines := [][]float64{line.Amounts(history.All, what, from, line.Len())}
+		for _, key := range keys {
+			lines = append(lines, line.Amounts(key, what, from, line.Len()))
+		}
+		fields["keys"], fields["lines"] = names, lines
+	}
+	c.record(fields)
+}
+
+func (c *client) seconds(boot time.Duration) float64 {
+	return float64((boot-c.v.status.began.Boot)/time.Millisecond) / 1000
+}
+
+// drawn are the keys of a map that weigh most, which are drawn over time, with their names.
+func drawn(line *history.Line, s *view.Snapshot) (keys []history.Key, names []string) {
+	if !s.Map.Keyed() || s.Map.Kind == view.Histogram {
+		return nil, nil
+	}
+	rows := slices.Clone(s.Rows)
+	slices.SortStableFunc(rows, func(a, b view.Row) int {
+		return cmp.Compare(s.Map.Weigh(b.Value), s.Map.Weigh(a.Value))
+	})
+	for _, row := range rows {
+		key, ok := line.Key(row.Key)
+		if !ok || row.Others > 0 {
+			continue
+		}
+		keys, names = append(keys, key), append(names, keyText(s.Map, row.Key))
+		if len(keys) == drawnKeys {
+			break
+		}
+	}
+	return keys, names
+}
+
+// keyText is a key on one line.
+func keyText(m *view.Map, key value.Value) string {
+	var b []byte
+	for i, part := range view.Flatten(m.Key, key) {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = value.AppendText(b, part)
+	}
+	return view.Line(string(b))
+}
+
+// buckets are the sums of the buckets of histograms: least and greatest value, null where
+// there is none, and count.
+func buckets(rows []view.Row) [][3]any {
+	out := [][3]any{}
+	var sum []value.Bucket
+	for _, row := range rows {
+		h, ok := row.Value.(value.Hist)
+		if !ok {
+			continue
+		}
+		for i, b := range h.Buckets {
+			if i >= len(sum) {
+				count := b.Count
+				b.Count = 0
+				sum = append(sum, b)
+				b.Count = count
+			}
+			sum[i].Count += b.Count
+		}
+	}
+	for _, b := range sum {
+		if b.Count == 0 {
+			continue
+		}
+		low, high := any(float64(b.Min)), any(float64(b.Max))
+		if b.Unsigned {
+			low, high = any(float64(uint64(b.Min))), any(float64(uint64(b.Max)))
+		}
+		if b.NoMin {
+			low = nil
+		}
+		if b.NoMax {
+			high = nil
+		}
+		out = append(out, [3]any{low, high, b.Count})
+	}
+	return out
+}
+
+// send writes the collected lines as events, or a comment if there are none.
+func (c *client) send(w http.ResponseWriter) error {
+	defer c.lines.Reset()
+	if c.lines.Len() == 0 {
+		_, err := w.Write([]byte(":\n\n"))
+		return err
+	}
+	var out bytes.Buffer
+	for line := range bytes.Lines(c.lines.Bytes()) {
+		out.WriteString("data: ")
+		out.Write(line)
+		out.WriteByte('\n')
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}

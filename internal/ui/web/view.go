@@ -1,0 +1,199 @@
+// Package web serves a run as a live page: maps as tables, numbers and histograms over
+// time, flame graphs, events. The page asks for what it shows and can change nothing. It
+// is a feed with a handler; who may ask is decided in front of it (package listen).
+package web
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/view"
+	"github.com/hawktrace/hawk/internal/view/history"
+)
+
+// Options say how a run is served.
+type Options struct {
+	Version string        // of hawk
+	Cadence *view.Cadence // how often maps are read
+	History time.Duration // how far back the page shows; 0: history.DefaultSpan
+	Export  export.Options
+}
+
+// Bounds of what is kept and sent.
+const (
+	keptEvents  = 10_000
+	keptText    = 8 << 20 // bytes of events
+	sentRows    = 2_000   // of a map, the heaviest
+	drawnKeys   = 5       // of a map over time
+	maxStreams  = 4
+	streamPause = 100 * time.Millisecond // between two writes to a stream
+)
+
+// A View is a run as a page shows it. Its methods may be called from any goroutine.
+type View struct {
+	o       Options
+	script  *view.Script
+	cadence *view.Cadence
+
+	// past is a lock of its own: records of the run do not wait for a look at maps.
+	past    sync.Mutex
+	history *history.History
+	run     view.Recorder
+
+	mu      sync.Mutex // for all below
+	status  status
+	events  []view.Event
+	text    int    // bytes of events
+	number  uint64 // of the event that comes next
+	changed chan struct{}
+	streams int
+	closed  bool
+}
+
+// status is what is known of the run beside maps and events.
+type status struct {
+	began    view.Begin
+	attached view.Attached
+	loss     view.Loss
+	end      *view.End
+	looked   time.Duration
+}
+
+// New is the view of a run that has not begun.
+func New(script *view.Script, o Options) *View {
+	v := &View{o: o, script: script, cadence: o.Cadence, changed: make(chan struct{}),
+		history: history.New(history.Options{Span: o.History})}
+	v.run.Past = true
+	v.o.Export.Version = o.Version
+	return v
+}
+
+// Cadence says how often maps are read for the page.
+func (v *View) Cadence() *view.Cadence { return v.cadence }
+
+// Take takes an item of the run.
+func (v *View) Take(item view.Item) error {
+	fresh := false
+	switch it := item.(type) {
+	case view.Event:
+		v.mu.Lock()
+		v.keep(it)
+		v.mu.Unlock()
+		return nil // Idle follows
+	case view.Idle:
+	default:
+		if err := v.run.Take(item); err != nil {
+			return err
+		}
+		v.past.Lock()
+		err := v.history.Take(item)
+		if _, ok := item.(view.Refreshed); ok {
+			fresh = v.history.Changed()
+		}
+		v.past.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch it := item.(type) {
+	case view.Begin:
+		v.status.began = it
+	case view.Attached:
+		v.status.attached = it
+	case view.Loss:
+		v.status.loss = it
+	case view.Refreshed:
+		v.status.looked = it.Boot
+		v.cadence.Found(fresh)
+	case view.End:
+		v.status.loss, v.status.end = it.Loss, &it
+	case view.Idle:
+	default:
+		return nil
+	}
+	v.wake()
+	return nil
+}
+
+// wake has streams look for what is new.
+func (v *View) wake() {
+	close(v.changed)
+	v.changed = make(chan struct{})
+}
+
+// keep adds an event. From time to time the oldest make room, many at once.
+func (v *View) keep(ev view.Event) {
+	v.events = append(v.events, ev)
+	v.text += len(ev.Text)
+	v.number++
+	if len(v.events) < 2*keptEvents && v.text < 2*keptText {
+		return
+	}
+	drop := max(len(v.events)-keptEvents, 0)
+	for _, old := range v.events[:drop] {
+		v.text -= len(old.Text)
+	}
+	for v.text > keptText && drop < len(v.events)-1 {
+		v.text -= len(v.events[drop].Text)
+		drop++
+	}
+	v.events = slices.Delete(v.events, 0, drop)
+}
+
+// Close ends all streams.
+func (v *View) Close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.closed {
+		v.closed = true
+		v.wake()
+	}
+}
+
+// shown are the maps of the page: results first, then those of the script itself.
+func (v *View) shown() (maps []*view.Map) {
+	for _, role := range []view.Role{view.Result, view.State} {
+		for _, m := range v.script.Maps {
+			if m.Role == role {
+				maps = append(maps, m)
+			}
+		}
+	}
+	return maps
+}
+
+// whole is the run so far, for files.
+func (v *View) whole() *view.Run {
+	run := v.run.Run()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	run.Events = slices.Clone(v.events)
+	run.Dropped = v.number - uint64(len(v.events))
+	return run
+}
+
+// part is a map in a span of time since the start, all of it if to is 0. It returns nil
+// if nothing is known of the map.
+func (v *View) part(m *view.Map, from, to time.Duration) *view.Snapshot {
+	run := v.run.Run()
+	if to <= 0 {
+		return run.Snapshot(m)
+	}
+	v.past.Lock()
+	defer v.past.Unlock()
+	line := v.history.Line(m)
+	if line == nil || line.Len() == 0 {
+		return run.Snapshot(m)
+	}
+	start, end := run.Boot+from, run.Boot+to
+	i, j := line.Between(start, end)
+	if i < j {
+		start, _ = line.Span(i)
+		_, end = line.Span(j - 1)
+	}
+	return &view.Snapshot{Map: m, Start: start, End: end, Rows: line.Rows(i, j), Complete: true}
+}
