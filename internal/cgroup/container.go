@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hawktrace/hawk/internal/foreign"
 )
@@ -81,11 +82,12 @@ func list(all []Container) string {
 	return strings.Join(names, ", ")
 }
 
-// Directories of containers: docker-ID.scope and the like, ID alone, and what goes by name.
-var (
-	byID   = regexp.MustCompile(`^(?:[a-z-]+-)?([0-9a-f]{64})(?:\.scope)?$`)
-	byName = regexp.MustCompile(`^(?:lxc\.payload\.(.+)|systemd-nspawn@(.+)\.service|machine-(.+)\.scope)$`)
-)
+// dirForms are the names of directories of containers: docker-ID.scope and the like, ID
+// alone, and those that go by name.
+var dirForms = sync.OnceValues(func() (byID, byName *regexp.Regexp) {
+	return regexp.MustCompile(`^(?:[a-z-]+-)?([0-9a-f]{64})(?:\.scope)?$`),
+		regexp.MustCompile(`^(?:lxc\.payload\.(.+)|systemd-nspawn@(.+)\.service|machine-(.+)\.scope)$`)
+})
 
 // mostDirs bounds how many directories of the hierarchy are looked at.
 const mostDirs = 1 << 17
@@ -93,6 +95,7 @@ const mostDirs = 1 << 17
 // containers finds those below a directory of the hierarchy; their names are in files below root.
 func containers(root, hierarchy string) []Container {
 	found := map[string]*Container{}
+	byID, byName := dirForms()
 	seen := 0
 	filepath.WalkDir(hierarchy, func(dir string, entry fs.DirEntry, err error) error {
 		if err != nil {

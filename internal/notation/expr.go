@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // words are what values may name beside arguments, in hawk's words.
@@ -15,7 +16,7 @@ var words = map[string]string{
 	"$UID": "uid", "$GID": "gid", "$PID": "pid", "$TID": "tid", "$CPU": "cpu", "$COMM": "comm",
 }
 
-var numbered = regexp.MustCompile(`^arg([1-9][0-9]*)$`)
+var numbered = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^arg([1-9][0-9]*)$`) })
 
 // exactly are the types that arguments have without a cast.
 var exactly = []string{"u64", "uint64_t", "unsigned long", "unsigned long long", "size_t", "long unsigned int"}
@@ -150,7 +151,7 @@ func (s *scope) word(word, rest string, member bool) (out string, used int, err 
 		}
 		return "(uint64)(nsecs - " + s.keep("nsecs") + ")", 0, nil
 	}
-	if m := numbered.FindStringSubmatch(word); m != nil {
+	if m := numbered().FindStringSubmatch(word); m != nil {
 		n, err := strconv.Atoi(m[1])
 		if err != nil {
 			return "", 0, err
@@ -237,12 +238,14 @@ func (s *scope) text(value string) (string, error) {
 	return "str(" + out + ", getopt(\"string-size\", 200))", nil
 }
 
-var conversion = regexp.MustCompile(`%[-+ #0]*[0-9]*(?:\.[0-9]+)?(?:hh|h|ll|l|z|j)?[a-zA-Z%]`)
+var conversion = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`%[-+ #0]*[0-9]*(?:\.[0-9]+)?(?:hh|h|ll|l|z|j)?[a-zA-Z%]`)
+})
 
 // message translates a format and its values.
 func (s *scope) message() (format string, values []string, err error) {
 	n := 0
-	format = conversion.ReplaceAllStringFunc(s.probe.format, func(c string) string {
+	format = conversion().ReplaceAllStringFunc(s.probe.format, func(c string) string {
 		verb := c[len(c)-1]
 		if verb == '%' {
 			return c
