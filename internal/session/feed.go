@@ -2,7 +2,6 @@ package session
 
 import (
 	"encoding/binary"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/proc"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -225,24 +225,13 @@ func (s *session) refresh() {
 			case <-time.After(period):
 			}
 			var err error
-			cost := threadTime(func() { err = s.lookAround() })
+			cost := proc.ThreadTime(func() { err = s.lookAround() })
 			if err != nil {
 				return // what cannot be written says so at the end
 			}
 			period = cadence.Next(cost)
 		}
 	}()
-}
-
-// threadTime is the time of a processor that f takes.
-func threadTime(f func()) time.Duration {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var begin, end unix.Timespec
-	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &begin)
-	f()
-	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &end)
-	return time.Duration(end.Nano() - begin.Nano())
 }
 
 // lookAround reads all maps once for the feed.

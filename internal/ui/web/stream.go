@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/proc"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 	"github.com/hawktrace/hawk/internal/view/history"
@@ -106,10 +107,14 @@ func (c *client) look() (changed <-chan struct{}, last bool) {
 	now := v.status
 	events, missed := c.news()
 	v.mu.Unlock()
-	if now.began.Script == nil {
-		return changed, last
+	if now.began.Script != nil {
+		v.cadence.Spent(proc.ThreadTime(func() { c.collect(now, events, missed) }))
 	}
-	begin := time.Now()
+	return changed, last
+}
+
+// collect adds the lines of what is new.
+func (c *client) collect(now status, events []view.Event, missed uint64) {
 	if !c.began {
 		c.began = true
 		c.records.Take(now.began)
@@ -120,11 +125,11 @@ func (c *client) look() (changed <-chan struct{}, last bool) {
 	for _, ev := range events {
 		c.records.Take(ev)
 	}
-	run := v.run.Run()
+	run := c.v.run.Run()
 	for i := range run.Maps {
 		c.snapshot(&run.Maps[i])
 	}
-	_, period, load := v.cadence.Now()
+	_, period, load := c.v.cadence.Now()
 	c.record(map[string]any{
 		"type": "status", "t": int64(max(now.looked-now.began.Boot, 0)), "probes": now.attached.Probes,
 		"failed": now.attached.Failed, "events": c.next, "lost": now.loss.Records, "skipped": now.loss.Skipped,
@@ -135,8 +140,6 @@ func (c *client) look() (changed <-chan struct{}, last bool) {
 		c.records.Take(*now.end)
 	}
 	c.records.Take(view.Idle{})
-	v.cadence.Spent(time.Since(begin))
-	return changed, last
 }
 
 // news are the events that the client has not seen, and how many are not kept any more.

@@ -481,8 +481,7 @@
 		lines(data, names, clock) {
 			const what = names.join("\n") + dark();
 			if (this.chart && this.drawn === what) {
-				this.chart.setData(data);
-				return this.mark();
+				return this.chart.setData(data);
 			}
 			this.dropChart();
 			this.drawn = what;
@@ -537,6 +536,7 @@
 						})),
 					],
 					hooks: {
+						draw: [() => this.mark()],
 						setSelect: [
 							u => {
 								if (clock || u.select.width < 3) return;
