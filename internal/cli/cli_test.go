@@ -41,7 +41,7 @@ func TestUsage(t *testing.T) {
 		{"--nosuch", 1, "", "hawk: unrecognized option '--nosuch'\nHINT: see hawk --help\n"},
 		{"-Z", 1, "", "hawk: invalid option -- 'Z'\nHINT: see hawk --help\n"},
 		{"--no", 1, "", "hawk: option '--no' is ambiguous; possibilities: '--no-warnings' '--no-header' " +
-			"'--no-feature' '--now'\n"},
+			"'--no-feature' '--now' '--no-mouse'\n"},
 		{"--quiet=1", 1, "", "hawk: option '--quiet' doesn't allow an argument\n"},
 		{"-e", 1, "", "hawk: option '-e' requires an argument\n"},
 		{"--pid", 1, "", "hawk: option '--pid' requires an argument\n"},

@@ -69,7 +69,7 @@ func ownOptions() []option {
 				return nil
 			}},
 		{short: 'f', arg: "FORMAT",
-			doc:    "output format: text, json, json-safe, plain, or a file's: see --save",
+			doc:    "output format: text, json, json-safe, plain, tui, or see --save",
 			values: formats(), set: func(s *settings, v string) error {
 				s.format = v
 				return nil

@@ -46,7 +46,14 @@ func (c *command) trace(p *session.Program) int {
 	if err != nil {
 		return c.fail(exitUsage, err)
 	}
+	done := func() {}
+	if views != nil && views.tui != nil && spec.Command != nil {
+		if done, err = views.output(&spec); err != nil {
+			return c.fail(exitUsage, err)
+		}
+	}
 	s, err := session.Load(spec)
+	done()
 	if err != nil {
 		return c.notLoaded(err)
 	}
@@ -66,7 +73,7 @@ func (c *command) trace(p *session.Program) int {
 	o := c.runOptions()
 	valve := func(w io.Writer) io.Writer {
 		f, ok := fileOf(w)
-		if !ok {
+		if !ok || views != nil && views.tui != nil { // whose terminal it is
 			return w
 		}
 		v := output.NewValve(f)
@@ -74,6 +81,9 @@ func (c *command) trace(p *session.Program) int {
 		return v
 	}
 	o.Stderr = valve(c.err)
+	if views != nil && views.tui != nil {
+		o.Stderr = views.tui // the terminal is taken
+	}
 	to := valve(out)
 	if views != nil {
 		o.Sink = views.sink(c.sink(out, views.open(to), o.Stderr, p.Config))
@@ -97,7 +107,17 @@ func (c *command) trace(p *session.Program) int {
 	if s.Lasting() {
 		catch(s)
 	}
+	if views != nil && views.tui != nil {
+		if err := views.show(c, s, &o); err != nil {
+			return c.fail(exitUsage, err)
+		}
+	}
 	res, err := s.Run(ctx, o)
+	if views != nil && views.tui != nil {
+		if failed := views.leave(c, err == nil); failed != nil {
+			return c.fail(exitFailure, failed)
+		}
+	}
 	if err != nil {
 		return c.fail(exitFailure, c.machine.Explain(err))
 	}

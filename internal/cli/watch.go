@@ -1,15 +1,20 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/ui/plain"
+	"github.com/hawktrace/hawk/internal/ui/term"
+	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/view"
 	"github.com/hawktrace/hawk/internal/view/derive"
 	"github.com/hawktrace/hawk/internal/view/history"
@@ -21,21 +26,40 @@ type watching struct {
 	history time.Duration // 0: the default
 	budget  float64       // percent of a processor; 0: the default
 	rows    int           // of a table in plain; 0: the default
+
+	theme       string
+	ascii       bool
+	noMouse     bool
+	exitWithRun bool
 }
 
-// plainFormat is the live view without a terminal.
-const plainFormat = "plain"
+// plainFormat and tuiFormat are live views, without a terminal and in it.
+const (
+	plainFormat = "plain"
+	tuiFormat   = "tui"
+)
 
 // liveFormats are the formats of -f that show a run as it goes on.
-var liveFormats = []string{plainFormat}
+var liveFormats = []string{plainFormat, tuiFormat}
 
 // live reports whether -f names a live view.
 func (c *command) live() bool { return slices.Contains(liveFormats, c.format) }
 
 // liveOptions are their rows of the table.
 func liveOptions() []option {
+	flag := func(dst func(*settings) *bool) func(*settings, string) error {
+		return func(s *settings, _ string) error {
+			*dst(s) = true
+			return nil
+		}
+	}
 	return []option{
-		{long: "every", arg: "TIME", group: views, doc: "look at maps that often; of -f plain: 5s",
+		{long: "tui", group: views, doc: "show the run in the terminal: -f tui",
+			set: func(s *settings, _ string) error {
+				s.format = tuiFormat
+				return nil
+			}},
+		{long: "every", arg: "TIME", group: views, doc: "look at maps that often: tui 500ms, plain 5s",
 			set: func(s *settings, v string) (err error) {
 				s.every, err = period("--every", v)
 				return err
@@ -60,6 +84,14 @@ func liveOptions() []option {
 				}
 				return nil
 			}},
+		{long: "theme", arg: "THEME", group: views, doc: "tui: auto, dark, light or mono", values: term.Themes,
+			set: oneOf("--theme", func(s *settings) *string { return &s.theme }, term.Themes...)},
+		{long: "ascii", group: views, doc: "tui: no character beyond ASCII",
+			set: flag(func(s *settings) *bool { return &s.ascii })},
+		{long: "no-mouse", group: views, doc: "tui: leave the mouse to the terminal",
+			set: flag(func(s *settings) *bool { return &s.noMouse })},
+		{long: "exit-with-run", group: views, doc: "tui: leave when the run ends",
+			set: flag(func(s *settings) *bool { return &s.exitWithRun })},
 	}
 }
 
@@ -69,6 +101,8 @@ type watch struct {
 	files  *saver      // nil: none
 	plain  *plain.View // nil: none
 	page   *page       // nil: none
+	tui    *term.View  // nil: none
+	tail   *term.Tail  // of tui: what the script prints once the run is ending
 	needs  view.Needs
 	feeds  view.Feeds // all of them
 }
@@ -93,6 +127,8 @@ func (c *command) watch(p *session.Program) (*watch, error) {
 		return nil, fmt.Errorf("%s cannot be used with --dry-run", with)
 	case c.modeOption != "" && c.mode != modeRun:
 		return nil, fmt.Errorf("%s cannot be used with %s", with, c.modeOption)
+	case c.format == tuiFormat && c.output != "":
+		return nil, fmt.Errorf("-f tui is for the terminal; it cannot be used with -o")
 	case c.now && c.live():
 		return nil, fmt.Errorf("--now is for files; it cannot be used with %s", with)
 	}
@@ -139,17 +175,21 @@ func (c *command) onlyWithViews() error {
 	for _, o := range []struct {
 		name  string
 		given bool
-	}{{"--every", c.every > 0}, {"--history", c.history > 0}, {"--budget", c.budget > 0}, {"--rows", c.rows > 0}} {
+	}{
+		{"--every", c.every > 0}, {"--history", c.history > 0}, {"--budget", c.budget > 0}, {"--rows", c.rows > 0},
+		{"--theme", c.theme != ""}, {"--ascii", c.ascii}, {"--no-mouse", c.noMouse}, {"--exit-with-run", c.exitWithRun},
+	} {
 		if o.given {
-			return fmt.Errorf("%s is for live views, -f %s and --web", o.name, plainFormat)
+			return fmt.Errorf("%s is for live views, -f %s and --web", o.name, strings.Join(liveFormats, ", -f "))
 		}
 	}
 	return c.onlyWithPage()
 }
 
-// plainEvery and plainRows are what -f plain does by itself.
+// Times and rows that views take by themselves.
 const (
 	plainEvery = 5 * time.Second
+	tuiEvery   = 500 * time.Millisecond
 	plainRows  = 20
 )
 
@@ -159,6 +199,9 @@ func (w *watch) openLive(c *command) error {
 	if err != nil {
 		return fmt.Errorf("-f %s: %w", c.format, err)
 	}
+	if c.format == tuiFormat {
+		return w.openTUI(c)
+	}
 	rows := c.rows
 	if rows == 0 {
 		rows = plainRows
@@ -167,6 +210,31 @@ func (w *watch) openLive(c *command) error {
 	w.add(w.plain, view.Needs{Totals: true, Cadence: w.pace(c, plainEvery), Maps: maps})
 	return nil
 }
+
+// openTUI makes the view in the terminal.
+func (w *watch) openTUI(c *command) error {
+	f, ok := fileOf(c.out)
+	if !ok {
+		return errNoTerminal
+	}
+	if err := tty.Usable(f, os.Getenv("TERM")); err != nil {
+		return errNoTerminal
+	}
+	pace := w.pace(c, tuiEvery)
+	o := term.Options{
+		Theme: c.theme, ASCII: c.ascii, NoMouse: c.noMouse, ExitWithRun: c.exitWithRun, Version: Version,
+		History: history.Options{Span: c.history}, Cadence: pace,
+	}
+	if c.mapNames != nil {
+		o.Maps, _ = (&export.Format{}).Choose(w.script, c.mapNames)
+	}
+	w.tui, w.tail = term.New(w.script, o), &term.Tail{}
+	w.add(w.tui, view.Needs{Totals: true, Now: true, Events: true, Cadence: pace, Maps: w.script.Maps})
+	return nil
+}
+
+// errNoTerminal says what else there is.
+var errNoTerminal = errors.New("the terminal view needs a terminal; -f plain prints tables every interval")
 
 // pace is how often maps are read for live views: as often as the first of them says, if
 // no option and no script does.
@@ -195,11 +263,14 @@ func (w *watch) open(to io.Writer) io.Writer {
 	if w.page != nil {
 		w.page.open()
 	}
-	if w.plain == nil {
-		return to
+	switch {
+	case w.plain != nil:
+		w.plain.Open(to)
+		return w.plain.Writer()
+	case w.tui != nil:
+		return w.tail
 	}
-	w.plain.Open(to)
-	return w.plain.Writer()
+	return to
 }
 
 // sink is what the script prints to.
@@ -212,6 +283,57 @@ func (w *watch) sink(s output.Sink) output.Sink {
 
 // Take takes an item of the run.
 func (w *watch) Take(item view.Item) error { return w.feeds.Take(item) }
+
+// output gives the command of -c files of its own: the terminal is taken. It returns what
+// closes this process's.
+func (w *watch) output(spec *session.Spec) (done func(), err error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	r, pw, err := os.Pipe()
+	if err != nil {
+		null.Close()
+		return nil, err
+	}
+	spec.Files = []*os.File{null, pw, pw}
+	lines := w.tui.Command()
+	go func() {
+		io.Copy(lines, r)
+		r.Close()
+	}()
+	return func() {
+		null.Close()
+		pw.Close()
+	}, nil
+}
+
+// show takes the terminal over for a run, whose messages it keeps meanwhile.
+func (w *watch) show(c *command, s *session.Session, o *session.Options) error {
+	f, _ := fileOf(c.out)
+	stopping := o.Stopping
+	o.Stopping = func() {
+		stopping()
+		o.Sink.Flush()
+		w.tail.Begin()
+	}
+	o.Progress = nil
+	return w.tui.Open(f, os.Getenv, s.Stop)
+}
+
+// leave waits until the view in the terminal is left, and then writes what the script has
+// printed at its end, and messages. It returns how the view itself failed.
+func (w *watch) leave(c *command, wait bool) error {
+	if wait {
+		w.tui.Ended()
+	}
+	messages, err := w.tui.Close()
+	if !c.quiet {
+		w.tail.WriteTo(c.out)
+	}
+	io.WriteString(c.err, messages)
+	return err
+}
 
 // done reports what went wrong with files, and lets the page go.
 func (w *watch) done(c *command) (err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,8 @@ type Spec struct {
 	// started with the programs and let go once everything is attached. It has this
 	// process's environment and standard files. Nil: none.
 	Command []string
-	PID     int // the run ends with this process; 0: none
+	Files   []*os.File // that the command has as its standard ones; nil: those of this process
+	PID     int        // the run ends with this process; 0: none
 	// Log and Trace receive what the verifier and the loader say; nil: nobody asked.
 	Log, Trace io.Writer
 	// Again is told why the program is loaded once more, in pieces; nil: nobody asked.
@@ -72,7 +74,7 @@ func Load(spec Spec) (_ *Session, err error) {
 		}
 	}()
 	if spec.Command != nil {
-		if s.child, err = child.Start(spec.Command); err != nil {
+		if s.child, err = child.Start(spec.Command, spec.Files); err != nil {
 			return nil, &CommandError{err}
 		}
 		// Kinds that the kernel filters follow the child; the others see the

@@ -23,6 +23,7 @@ type Cadence struct {
 	every  time.Duration
 	budget float64       // a part of a processor
 	period time.Duration // the last that was chosen
+	before time.Duration // that the look before the last has cost
 	spent  time.Duration // by who shows what was read, since the last look
 	quiet  int           // looks in a row that found nothing new
 	load   float64       // a part of a processor that was spent
@@ -42,8 +43,9 @@ func (c *Cadence) Next(cost time.Duration) time.Duration {
 	c.spent = 0
 	c.load = float64(cost) / float64(max(c.period, c.every))
 	c.period = c.every
-	if c.budget > 0 {
-		dear := time.Duration(min(float64(cost)/c.budget, float64(longestPeriod)))
+	usual := min(cost, c.before) // one that was dear, as tables of symbols had to be read, is no rule
+	if c.before = cost; c.budget > 0 {
+		dear := time.Duration(min(float64(usual)/c.budget, float64(longestPeriod)))
 		c.period = max(c.period, dear)
 	}
 	for n := quietLooks; n <= c.quiet && c.period < quietPeriod; n++ {

@@ -10,7 +10,9 @@ func TestCadence(t *testing.T) {
 	for _, tt := range []struct{ cost, want time.Duration }{
 		{0, 500 * time.Millisecond},
 		{time.Millisecond, 500 * time.Millisecond},
-		{20 * time.Millisecond, 2 * time.Second}, // one percent
+		{20 * time.Millisecond, 500 * time.Millisecond}, // once is nothing
+		{20 * time.Millisecond, 2 * time.Second},        // one percent
+		{time.Hour, 2 * time.Second},
 		{time.Hour, 30 * time.Second},
 		{time.Millisecond, 500 * time.Millisecond},
 	} {
@@ -18,6 +20,7 @@ func TestCadence(t *testing.T) {
 			t.Errorf("after a look of %v the next comes after %v, want %v", tt.cost, got, tt.want)
 		}
 	}
+	c.Next(10 * time.Millisecond)
 	c.Spent(6 * time.Millisecond) // drawing counts, once
 	if got := c.Next(4 * time.Millisecond); got != time.Second {
 		t.Errorf("with 10 ms spent: %v", got)

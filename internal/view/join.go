@@ -7,7 +7,7 @@ import (
 
 // Join adds what another one wants.
 func (n *Needs) Join(other Needs) {
-	n.Totals, n.Events = n.Totals || other.Totals, n.Events || other.Events
+	n.Totals, n.Now, n.Events = n.Totals || other.Totals, n.Now || other.Now, n.Events || other.Events
 	n.Every = sooner(n.Every, other.Every)
 	if n.Cadence == nil {
 		n.Cadence = other.Cadence

@@ -72,8 +72,8 @@ func SplitCommand(s string) ([]string, error) {
 }
 
 // Start creates the process that will execute a command. It has hawk's
-// environment and standard files and ends when hawk does.
-func Start(argv []string) (*Child, error) {
+// environment and standard files, or those of std, and ends when hawk does.
+func Start(argv []string, std []*os.File) (*Child, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		reason := err
@@ -98,7 +98,7 @@ func Start(argv []string) (*Child, error) {
 		goW.Close()
 		return nil, fmt.Errorf("Failed to fork child: %w", err)
 	}
-	p, err := forkWaiting(path, argv, goR, failW)
+	p, err := forkWaiting(path, argv, std, goR, failW)
 	goR.Close()
 	failW.Close()
 	if err != nil {

@@ -22,6 +22,7 @@ type waiting struct {
 	failure   uintptr   // descriptor: gets the errno of a failed exec
 	mask      uint64    // the signals that hawk blocks
 	own       []uintptr // descriptors that the command does not get
+	std       []uintptr // descriptors that become its standard ones; nil: those of hawk
 	files     [2]uint64 // the limit of open files
 	limited   bool      // files is known
 }
@@ -30,8 +31,11 @@ type waiting struct {
 // executes a program. It is a copy of this one that makes a few system calls
 // and nothing else, so that who traces the command sees nothing before it: a
 // process with a Go runtime has threads, timers and memory of its own.
-func forkWaiting(path string, argv []string, release, failure *os.File) (*os.Process, error) {
+func forkWaiting(path string, argv []string, std []*os.File, release, failure *os.File) (*os.Process, error) {
 	w := waiting{release: release.Fd(), failure: failure.Fd()}
+	for _, f := range std {
+		w.std = append(w.std, f.Fd())
+	}
 	if err := unix.SetNonblock(int(w.release), false); err != nil {
 		return nil, err
 	}
@@ -88,6 +92,9 @@ func (w *waiting) fork() (pid uintptr, errno syscall.Errno) {
 //go:nosplit
 func (w *waiting) become() {
 	unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0, 0)
+	for i, fd := range w.std {
+		unix.RawSyscall6(unix.SYS_DUP3, fd, uintptr(i), 0, 0, 0, 0)
+	}
 	// Descriptors that hawk waits on the other end of must not be held open. Those
 	// that hawk was given it passes on.
 	for _, fd := range w.own {

@@ -4,6 +4,7 @@
 package live
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -41,7 +42,7 @@ type State struct {
 	news   bool
 	wake   chan struct{}
 
-	maps    sync.Mutex
+	looking sync.Mutex // for maps
 	hist    *history.History
 	begin   view.Begin
 	probes  view.Attached
@@ -49,6 +50,12 @@ type State struct {
 	now     map[*view.Map]*view.Snapshot
 	windows map[*view.Map]*window
 	at      time.Duration // of the last look
+	pinned  *pinned       // nil: looked at as it is
+	names   *names        // of stacks; nil: they are found when they are asked for
+	rate    float64       // of events, a second
+	counted uint64        // events at the last look
+	// refreshed is when all maps had been looked at.
+	refreshed time.Duration
 }
 
 // A window is what a map held when the script printed it, before it cleared it.
@@ -91,12 +98,15 @@ func (s *State) Take(item view.Item) error {
 		s.Unlock()
 	case view.Refreshed:
 		s.Lock()
-		s.at = it.Boot
-		news := s.hist.Changed()
-		s.Unlock()
 		s.quick.Lock()
-		news, s.news = news || s.news, false
+		if span := (it.Boot - s.refreshed).Seconds(); span > 0 && s.refreshed > 0 {
+			s.rate = float64(s.number-s.counted) / span
+		}
+		s.counted, s.refreshed, s.at = s.number, it.Boot, it.Boot
+		news := s.hist.Changed() || s.news
+		s.news = false
 		s.quick.Unlock()
+		s.Unlock()
 		if s.Cadence != nil {
 			s.Cadence.Found(news)
 		}
@@ -146,7 +156,7 @@ func (s *State) keep(ev Event) {
 
 // Lock lets maps be looked at as they are.
 func (s *State) Lock() {
-	s.maps.Lock()
+	s.looking.Lock()
 	s.quick.Lock()
 	queue := s.queue
 	s.queue = nil
@@ -157,7 +167,7 @@ func (s *State) Lock() {
 }
 
 // Unlock lets maps change.
-func (s *State) Unlock() { s.maps.Unlock() }
+func (s *State) Unlock() { s.looking.Unlock() }
 
 // apply takes an item that changes what is known of maps and of the run.
 func (s *State) apply(item view.Item) {
@@ -207,13 +217,23 @@ func (s *State) Attached() view.Attached { return s.probes }
 func (s *State) End() *view.End { return s.end }
 
 // At is when maps were read last, by the boot clock.
-func (s *State) At() time.Duration { return s.at }
+func (s *State) At() time.Duration {
+	if s.pinned != nil {
+		return s.pinned.at
+	}
+	return s.at
+}
 
 // Line is what is known of a map over time, nil if nothing is.
 func (s *State) Line(m *view.Map) *history.Line { return s.hist.Line(m) }
 
 // Snapshot is what a map held at the last look, nil before the first.
-func (s *State) Snapshot(m *view.Map) *view.Snapshot { return s.now[m] }
+func (s *State) Snapshot(m *view.Map) *view.Snapshot {
+	if s.pinned != nil {
+		return s.pinned.now[m]
+	}
+	return s.now[m]
+}
 
 // Loss is what was lost so far. It may be asked without Lock.
 func (s *State) Loss() view.Loss {
@@ -234,4 +254,33 @@ func (s *State) Events(most int, keep func(*Event) bool) (out []Event, all uint6
 	}
 	slices.Reverse(out)
 	return out, s.number
+}
+
+// EventRate is how many events came a second between the last two looks.
+func (s *State) EventRate() float64 { return s.rate }
+
+// Pin has maps stay as they are for who looks, while the run goes on and history grows.
+func (s *State) Pin() {
+	s.pinned = &pinned{now: maps.Clone(s.now), windows: map[*view.Map]*window{}, at: s.at}
+	for m, w := range s.windows {
+		was := *w
+		s.pinned.windows[m] = &was
+	}
+}
+
+// Unpin has them change again.
+func (s *State) Unpin() { s.pinned = nil }
+
+// pinned is what maps held when the picture was made to stand still.
+type pinned struct {
+	now     map[*view.Map]*view.Snapshot
+	windows map[*view.Map]*window
+	at      time.Duration
+}
+
+// Script is what the run is of, nil before it began.
+func (s *State) Script() *view.Script {
+	s.Lock()
+	defer s.Unlock()
+	return s.begin.Script
 }

@@ -70,18 +70,24 @@ type Row struct {
 }
 
 // Rows are the rows of a map that a Want means.
-func (s *State) Rows(m *view.Map, w Want) (rows []view.Row) {
+func (s *State) Rows(m *view.Map, w Want) []view.Row { return s.names.settled(m, s.rows(m, w)) }
+
+func (s *State) rows(m *view.Map, w Want) (rows []view.Row) {
 	line := s.Line(m)
 	if w.To > 0 && line != nil && line.Len() > 0 {
 		return line.Rows(line.Between(w.From, w.To))
 	}
 	if w.Of == OfWindow {
-		if win := s.windows[m]; win != nil && win.any {
+		windows := s.windows
+		if s.pinned != nil {
+			windows = s.pinned.windows
+		}
+		if win := windows[m]; win != nil && win.any {
 			return win.closed.Rows
 		}
 		return nil
 	}
-	snap := s.now[m]
+	snap := s.Snapshot(m)
 	if snap == nil {
 		return nil
 	}

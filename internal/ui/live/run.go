@@ -1,0 +1,45 @@
+package live
+
+import (
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// pastLooks is how many looks at a map a Run has of its past at most.
+const pastLooks = 120
+
+// Run is what has been said so far, for files that are made of it.
+func (s *State) Run() *view.Run {
+	s.Lock()
+	defer s.Unlock()
+	r := &view.Run{Begin: s.begin, Attached: s.probes, End: s.end, Loss: s.Loss()}
+	if r.Script == nil {
+		return r
+	}
+	for _, m := range r.Script.Maps {
+		if snap := s.Snapshot(m); snap != nil {
+			r.Maps = append(r.Maps, *snap)
+		}
+		r.Past = append(r.Past, s.past(m)...)
+	}
+	events, all := s.Events(maxEvents, func(ev *Event) bool { return ev.Lost == 0 && ev.Marked == nil })
+	for i := range events {
+		r.Events = append(r.Events, events[i].Event)
+	}
+	r.Dropped = all - uint64(len(events))
+	return r
+}
+
+// past are looks at a map, made of its history.
+func (s *State) past(m *view.Map) (out []view.Snapshot) {
+	line := s.Line(m)
+	if line == nil {
+		return nil
+	}
+	every := line.Len()/pastLooks + 1
+	for j := every; j <= line.Len(); j += every {
+		_, end := line.Span(j - 1)
+		out = append(out, view.Snapshot{Map: m, Seq: uint64(j), Start: end, End: end, Rows: line.Rows(0, j),
+			Totals: true, Complete: true})
+	}
+	return out
+}

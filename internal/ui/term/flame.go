@@ -1,0 +1,446 @@
+package term
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/ui/live"
+	"github.com/hawktrace/hawk/internal/ui/tty"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// A trieOf is a tree of stacks, kept while it is that of what is shown.
+type trieOf struct {
+	snap   *view.Snapshot
+	want   live.Want
+	merge  string
+	invert bool
+	named  uint64
+	trie   *view.Trie
+	broken int64 // weight in stacks that were not followed to their end
+	stacks int
+	left   int // rows that weigh less than nothing
+}
+
+// profile is the tree of a pane; nil if its map holds nothing.
+func (m *Model) profile(p *pane) *trieOf {
+	want, snap := m.want(p), m.State.Snapshot(p.m)
+	merge := p.merge
+	if !p.flame {
+		merge = ""
+	}
+	old := &p.trie
+	if old.trie != nil && snap != nil && old.snap == snap && old.want == want && old.merge == merge &&
+		old.invert == p.invert && old.named == m.State.Named() {
+		return old
+	}
+	rows := m.State.Rows(p.m, want)
+	if len(rows) == 0 {
+		return nil
+	}
+	prof := view.NewProfile(&view.Snapshot{Map: p.m, Rows: rows})
+	out := trieOf{
+		snap: snap, want: want, merge: merge, invert: p.invert, named: m.State.Named(), stacks: len(prof.Samples),
+		left: prof.Omitted,
+	}
+	for i := range prof.Samples {
+		s := &prof.Samples[i]
+		if slices.ContainsFunc(s.Stack, func(f view.FrameAt) bool { return f.Name == "[unwind failure]" }) {
+			out.broken += s.Values[prof.Primary]
+		}
+	}
+	if merge != "" {
+		prof = mergedBy(prof, merge, p.invert)
+	}
+	out.trie = view.NewTrie(prof, func(f *view.FrameAt) string { return f.Name })
+	p.trie = out
+	return &p.trie
+}
+
+// mergedBy are the parts of stacks from a function on, wherever it stands: what it calls,
+// or with callers who called it, the nearest first.
+func mergedBy(p *view.Profile, name string, callers bool) *view.Profile {
+	out := *p
+	out.Samples = nil
+	for _, s := range p.Samples {
+		path := s.Path()
+		i := slices.IndexFunc(path, func(f view.FrameAt) bool { return f.Name == name })
+		if i < 0 {
+			continue
+		}
+		if callers {
+			path = slices.Clone(path[:i+1])
+			slices.Reverse(path)
+		} else {
+			path = path[i:]
+		}
+		out.Samples = append(out.Samples, view.Sample{Stack: path, Values: s.Values})
+	}
+	return &out
+}
+
+// drawFunctions draws the functions that weigh most.
+func (m *Model) drawFunctions(g *tty.Grid, b box, n int) string {
+	p := m.panes[n]
+	t := m.profile(p)
+	if t == nil {
+		g.Put(b.x, b.y, b.w, m.nothing(p), m.Theme.dim())
+		return m.about(p)
+	}
+	funcs := p.functions(t)
+	unit := live.WeightUnit(p.m)
+	all := float64(t.trie.Nodes[0].Total[t.trie.Primary])
+	p.cursor = min(max(p.cursor, 0), max(len(funcs)-1, 0))
+	from := p.scroll(len(funcs), b.h-1)
+	shown := funcs[min(from, len(funcs)):]
+	shown = shown[:min(len(shown), max(b.h-1, 0))]
+	names := []string{"SELF", "", "TOTAL", "", "FUNCTION"}
+	sort := [...]int{0, 2, 4}[p.functionSort()]
+	names[sort] = map[bool]string{false: "▼", true: "▲"}[p.reverse] + names[sort]
+	widths := []int{5, 7, 6, 7}
+	texts := make([][]string, len(shown))
+	for i, f := range shown {
+		texts[i] = []string{live.Amount(float64(f.Self), unit), live.Share(float64(f.Self), all),
+			live.Amount(float64(f.Total), unit), live.Share(float64(f.Total), all), tty.Safe(f.Name)}
+		for c := range widths {
+			widths[c] = max(widths[c], tty.Width(texts[i][c]))
+		}
+	}
+	if b.w < 60 { // the shares say enough
+		widths[0], widths[2] = 0, 0
+		names[1], names[3] = names[0], names[2]
+	}
+	bar := 0
+	if b.w >= 80 {
+		bar = min(b.w/6, maxBar)
+	}
+	x := b.x
+	for c := range names {
+		w := b.x + b.w - x
+		if c < 4 {
+			w = widths[c]
+		}
+		if w <= 0 {
+			continue
+		}
+		fill := 0
+		if c < 4 {
+			fill = max(w-tty.Width(names[c]), 0)
+		}
+		g.Put(x+fill, b.y, w, names[c], m.Theme.head())
+		m.hits = append(m.hits, hit{box: box{x, b.y, w, 1}, pane: n, column: []int{0, 0, 1, 1, 2}[c], row: -1})
+		for i := range shown {
+			y := b.y + 1 + i
+			text := texts[i][c]
+			if c < 4 {
+				g.Put(x+w-tty.Width(text), y, w, text, m.Theme.text())
+				continue
+			}
+			style := m.Theme.text()
+			if !p.filter.empty() {
+				style = style.With(tty.Underline)
+			}
+			g.Put(x, y, w, text, style)
+		}
+		if x += w + 2; c == 3 && bar > 0 {
+			for i := range shown {
+				drawBar(g, x, b.y+1+i, bar, float64(shown[i].Self)/max(all, 1), m.Theme.bar())
+			}
+			x += bar + 2
+		}
+	}
+	for i := range shown {
+		m.hits = append(m.hits, hit{box: box{b.x, b.y + 1 + i, b.w, 1}, pane: n, column: -1, row: from + i})
+		if n == m.focus && from+i == p.cursor {
+			for x := b.x; x < b.x+b.w; x++ {
+				g.Style(x, b.y+1+i, func(s tty.Style) tty.Style { return s.With(tty.Reverse) })
+			}
+		}
+	}
+	return m.aboutProfile(p, t)
+}
+
+// functionSort is the column that functions are sorted by: self, total, name.
+func (p *pane) functionSort() int { return min(max(p.sort, 0), 2) }
+
+// functions are those of a tree that a pane shows, in order.
+func (p *pane) functions(t *trieOf) []view.Function {
+	funcs := t.trie.Functions()
+	funcs = slices.DeleteFunc(funcs, func(f view.Function) bool {
+		return f.Kind == view.LabelFrame || !p.filter.matches(f.Name)
+	})
+	switch p.functionSort() {
+	case 1:
+		slices.SortStableFunc(funcs, func(a, b view.Function) int { return compare(b.Total, a.Total) })
+	case 2:
+		slices.SortStableFunc(funcs, func(a, b view.Function) int { return strings.Compare(a.Name, b.Name) })
+	}
+	if p.reverse {
+		slices.Reverse(funcs)
+	}
+	return funcs
+}
+
+func compare(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func (m *Model) aboutProfile(p *pane, t *trieOf) string {
+	all := t.trie.Nodes[0].Total[t.trie.Primary]
+	text := fmt.Sprintf("profile  %s  %s stacks", live.Amount(float64(all), live.WeightUnit(p.m)),
+		live.Grouped(int64(t.stacks)))
+	if p.of != live.OfRun {
+		text += "  " + p.of.String()
+	}
+	if t.broken > 0 {
+		text += "  not followed to the end " + live.Share(float64(t.broken), float64(all))
+	}
+	if t.left > 0 {
+		text += fmt.Sprintf("  %d rows below zero left out", t.left)
+	}
+	if !p.filter.empty() {
+		text += "  /" + tty.Safe(p.filter.text)
+	}
+	return text
+}
+
+// find is the node that names lead to from the root, and how many of them do.
+func find(t *view.Trie, names []string) (node, found int) {
+	for _, name := range names {
+		next := -1
+		for _, c := range t.Nodes[node].Children {
+			if t.Label(&t.Nodes[c]) == name {
+				next = c
+				break
+			}
+		}
+		if next < 0 {
+			break
+		}
+		node, found = next, found+1
+	}
+	return node, found
+}
+
+// drawFlame draws the tree: a box as wide as its function weighs with all that it calls.
+func (m *Model) drawFlame(g *tty.Grid, b box, p *pane) string {
+	t := m.profile(p)
+	if t == nil || b.h <= 0 || b.w <= 0 {
+		g.Put(b.x, b.y, b.w, m.nothing(p), m.Theme.dim())
+		return m.about(p)
+	}
+	trie := t.trie
+	root, n := find(trie, p.root)
+	p.root = p.root[:n]
+	sel, n := find(trie, p.sel)
+	if p.sel = p.sel[:n]; len(p.sel) < len(p.root) || !slices.Equal(p.sel[:len(p.root)], p.root) {
+		p.sel, sel = slices.Clone(p.root), root
+	}
+	d := flameDrawing{m: m, g: g, p: p, t: trie, sel: sel, box: b, up: p.invert && p.merge == ""}
+	d.all = float64(trie.Nodes[0].Total[trie.Primary])
+	// The selected function stays in sight.
+	depth := trie.Nodes[sel].Depth - trie.Nodes[root].Depth
+	if lines := b.h - 1; depth >= lines {
+		d.skip = depth - lines + 1
+	}
+	d.box.h--
+	d.node(root, b.x, b.w, 0)
+	foot := fmt.Sprintf("%s", strings.Join(append([]string{"all"}, p.sel...), " > "))
+	if d.narrow > 0 {
+		foot = fmt.Sprintf("%d narrower ones not drawn  ", d.narrow) + foot
+	}
+	g.Put(b.x, b.y+b.h-1, b.w, tail(tty.Safe(foot), b.w), m.Theme.dim())
+	node := &trie.Nodes[sel]
+	text := m.aboutProfile(p, t)
+	if p.merge != "" {
+		word := "called by "
+		if p.invert {
+			word = "callers of "
+		}
+		text = word + tty.Safe(p.merge) + "  " + text
+	}
+	text += fmt.Sprintf("  self %s  total %s", live.Share(float64(node.Self[trie.Primary]), d.all),
+		live.Share(float64(node.Total[trie.Primary]), d.all))
+	if !p.filter.empty() {
+		text += "  matches " + live.Share(float64(d.matched(0)), d.all)
+	}
+	return text
+}
+
+// tail is the end of a text where not all of it fits.
+func tail(s string, width int) string {
+	for tty.Width(s) > width && s != "" {
+		if i := strings.Index(s, " > "); i >= 0 && i+3 < len(s) {
+			s = "… " + s[i+3:]
+			if tty.Width(s) <= width || !strings.Contains(s, " > ") {
+				break
+			}
+			s = strings.TrimPrefix(s, "… ")
+			continue
+		}
+		break
+	}
+	return s
+}
+
+// A flameDrawing is a flame graph being drawn.
+type flameDrawing struct {
+	m      *Model
+	g      *tty.Grid
+	p      *pane
+	t      *view.Trie
+	sel    int
+	box    box
+	up     bool // the root is at the bottom
+	skip   int  // levels above that are out of sight
+	all    float64
+	narrow int
+}
+
+// node draws a node and what is below it, in some columns.
+func (d *flameDrawing) node(n, x, width, level int) {
+	if level-d.skip >= d.box.h {
+		return
+	}
+	node := &d.t.Nodes[n]
+	if level >= d.skip {
+		d.draw(n, x, width, level-d.skip)
+	}
+	total := float64(node.Total[d.t.Primary])
+	if total <= 0 {
+		return
+	}
+	at, left := float64(x), 0
+	for _, c := range node.Children {
+		w := float64(width) * float64(d.t.Nodes[c].Total[d.t.Primary]) / total
+		from, to := int(at+0.5), int(at+w+0.5)
+		at += w
+		if to <= from {
+			left += 1 + d.below(c)
+			continue
+		}
+		d.node(c, from, to-from, level+1)
+	}
+	if d.narrow += left; left > 0 && level+1 >= d.skip && level+1-d.skip < d.box.h && int(at) < x+width {
+		d.g.Set(min(int(at), x+width-1), d.row(level+1-d.skip), "…", d.m.Theme.dim())
+	}
+}
+
+// below is how many nodes are below one.
+func (d *flameDrawing) below(n int) (sum int) {
+	for _, c := range d.t.Nodes[n].Children {
+		sum += 1 + d.below(c)
+	}
+	return sum
+}
+
+func (d *flameDrawing) row(level int) int {
+	if d.up {
+		return d.box.y + d.box.h - 1 - level
+	}
+	return d.box.y + level
+}
+
+func (d *flameDrawing) draw(n, x, width, level int) {
+	node := &d.t.Nodes[n]
+	name := tty.Safe(d.t.Label(node))
+	y := d.row(level)
+	style := d.m.Theme.frame(d.t.Kind(node), name)
+	if !d.p.filter.empty() && n > 0 && d.p.filter.matches(d.t.Label(node)) {
+		style = style.With(tty.Underline | tty.Bold)
+	}
+	if n == d.sel {
+		style = style.With(tty.Reverse)
+	}
+	d.g.Fill(x, y, width, " ", style)
+	d.g.Set(x, y, "▏", style)
+	share := live.Share(float64(node.Total[d.t.Primary]), d.all)
+	if width > 2 {
+		d.g.Put(x+1, y, width-1, name, style)
+	}
+	if width > tty.Width(name)+tty.Width(share)+4 {
+		d.g.Put(x+width-1-tty.Width(share), y, width, share, style)
+	}
+}
+
+// matched is the weight of all stacks in which a function matches.
+func (d *flameDrawing) matched(n int) (sum int64) {
+	node := &d.t.Nodes[n]
+	if n > 0 && d.p.filter.matches(d.t.Label(node)) {
+		return node.Total[d.t.Primary]
+	}
+	for _, c := range node.Children {
+		sum += d.matched(c)
+	}
+	return sum
+}
+
+// move selects another function of a flame graph: the one above or below, or a sibling.
+func (p *pane) move(dx, dy int) {
+	t := p.trie.trie
+	if t == nil {
+		return
+	}
+	at, n := find(t, p.sel)
+	p.sel = slices.Clone(p.sel[:n])
+	switch {
+	case dy < 0 && len(p.sel) > len(p.root):
+		p.sel = p.sel[:len(p.sel)-1]
+	case dy > 0 && len(t.Nodes[at].Children) > 0:
+		p.sel = append(p.sel, t.Label(&t.Nodes[t.Nodes[at].Children[0]]))
+	case dx != 0 && len(p.sel) > len(p.root):
+		siblings := t.Nodes[t.Nodes[at].Parent].Children
+		if i := slices.Index(siblings, at) + dx; i >= 0 && i < len(siblings) {
+			p.sel[len(p.sel)-1] = t.Label(&t.Nodes[siblings[i]])
+		}
+	}
+}
+
+// next selects the next function that the search finds, or the one before.
+func (p *pane) next(back bool) bool {
+	t := p.trie.trie
+	if t == nil || p.filter.empty() {
+		return false
+	}
+	var order []int
+	var walk func(n int)
+	walk = func(n int) {
+		order = append(order, n)
+		for _, c := range t.Nodes[n].Children {
+			walk(c)
+		}
+	}
+	root, _ := find(t, p.root)
+	walk(root)
+	at, _ := find(t, p.sel)
+	i := slices.Index(order, at)
+	for range order {
+		if back {
+			i += len(order) - 1
+		} else {
+			i++
+		}
+		i %= len(order)
+		if n := order[i]; n > 0 && p.filter.matches(t.Label(&t.Nodes[n])) {
+			p.sel = pathTo(t, n)
+			return true
+		}
+	}
+	return false
+}
+
+// pathTo are the names that lead to a node.
+func pathTo(t *view.Trie, n int) (names []string) {
+	for ; n > 0; n = t.Nodes[n].Parent {
+		names = append(names, t.Label(&t.Nodes[n]))
+	}
+	slices.Reverse(names)
+	return names
+}

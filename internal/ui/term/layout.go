@@ -1,0 +1,175 @@
+package term
+
+import "github.com/hawktrace/hawk/internal/ui/tty"
+
+// A box is a part of the screen.
+type box struct{ x, y, w, h int }
+
+func (b box) inside(x, y int) bool { return x >= b.x && x < b.x+b.w && y >= b.y && y < b.y+b.h }
+
+// A placed pane: box is all of it, with the line of its title.
+type placed struct {
+	pane int
+	box  box
+}
+
+// Sizes at which the layout changes.
+const (
+	wideWidth    = 100 // two columns of panes
+	narrowWidth  = 60  // up to it one pane at a time, with tabs
+	narrowHeight = 16
+	tinyWidth    = 32 // below it one line
+	tinyHeight   = 8
+	minPane      = 4 // lines of a pane that is worth drawing
+)
+
+// layout places panes in the lines between the first and the last.
+func (m *Model) layout(b box) []placed {
+	if m.zoom || len(m.panes) == 1 {
+		return []placed{{m.focus, b}}
+	}
+	if b.w >= wideWidth {
+		return m.columns(b)
+	}
+	var rows [][]int
+	for i := range m.panes {
+		rows = append(rows, []int{i})
+	}
+	return m.stack(b, rows, 1)
+}
+
+// columns places panes two in a row; the first has a row of its own if that comes out
+// even, and lists of events have.
+func (m *Model) columns(b box) []placed {
+	var rows [][]int
+	var maps, lists []int
+	for i, p := range m.panes {
+		if p.m == nil {
+			lists = append(lists, i)
+		} else {
+			maps = append(maps, i)
+		}
+	}
+	if len(maps)%2 == 1 {
+		rows, maps = append(rows, maps[:1]), maps[1:]
+	}
+	for ; len(maps) > 1; maps = maps[2:] {
+		rows = append(rows, maps[:2])
+	}
+	for _, i := range lists {
+		rows = append(rows, []int{i})
+	}
+	return m.stack(b, rows, minPane)
+}
+
+// stack places rows of panes below each other. The row of the focused pane has most of
+// the height, the others share the rest, or have least lines each, as far as that goes.
+func (m *Model) stack(b box, rows [][]int, least int) (out []placed) {
+	at := 0
+	for i, row := range rows {
+		for _, p := range row {
+			if p == m.focus {
+				at = i
+			}
+		}
+	}
+	rest := len(rows) - 1
+	for rest > 0 && b.h-rest*least < minPane { // those that are furthest away go
+		if at > len(rows)-1-at {
+			rows, at = rows[1:], at-1
+		} else {
+			rows = rows[:len(rows)-1]
+		}
+		rest--
+	}
+	height, each, more := b.h, 0, 0
+	if rest > 0 {
+		share := b.h * 2 / 5
+		if least == 1 {
+			share = rest
+		}
+		share = max(share, rest*least)
+		each, more, height = share/rest, share%rest, b.h-share
+	}
+	y := b.y
+	for i, row := range rows {
+		h := each
+		switch {
+		case i == at:
+			h = height
+		case more > 0:
+			h++
+			more--
+		}
+		left := b.w
+		x := b.x
+		for k, p := range row {
+			w := left / (len(row) - k)
+			out = append(out, placed{p, box{x, y, w, h}})
+			x, left = x+w, left-w
+		}
+		y += h
+	}
+	return out
+}
+
+// Sides of a cell that lines of a frame lead to.
+const (
+	up = 1 << iota
+	down
+	left
+	right
+)
+
+var lines = [16]string{
+	0: " ", up: "│", down: "│", up | down: "│", left: "─", right: "─", left | right: "─", down | right: "┌",
+	down | left: "┐", up | right: "└", up | left: "┘", up | down | right: "├", up | down | left: "┤",
+	down | left | right: "┬", up | left | right: "┴", up | down | left | right: "┼",
+}
+
+// A frame is lines between panes.
+type frame struct {
+	w, h  int
+	sides []uint8
+}
+
+func newFrame(w, h int) *frame { return &frame{w, h, make([]uint8, max(w*h, 0))} }
+
+func (f *frame) add(x, y int, sides uint8) {
+	if x >= 0 && y >= 0 && x < f.w && y < f.h {
+		f.sides[y*f.w+x] |= sides
+	}
+}
+
+// box adds the lines around a box.
+func (f *frame) box(b box) {
+	if b.w < 2 || b.h < 2 {
+		for x := b.x; x < b.x+b.w; x++ {
+			f.add(x, b.y, left|right)
+		}
+		return
+	}
+	x1, y1 := b.x+b.w-1, b.y+b.h-1
+	for x := b.x + 1; x < x1; x++ {
+		f.add(x, b.y, left|right)
+		f.add(x, y1, left|right)
+	}
+	for y := b.y + 1; y < y1; y++ {
+		f.add(b.x, y, up|down)
+		f.add(x1, y, up|down)
+	}
+	f.add(b.x, b.y, down|right)
+	f.add(x1, b.y, down|left)
+	f.add(b.x, y1, up|right)
+	f.add(x1, y1, up|left)
+}
+
+func (f *frame) draw(g *tty.Grid, s tty.Style) {
+	for y := range f.h {
+		for x := range f.w {
+			if sides := f.sides[y*f.w+x]; sides != 0 {
+				g.Set(x, y, lines[sides], s)
+			}
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package term
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/ui/live"
+	"github.com/hawktrace/hawk/internal/ui/tty"
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+	"github.com/hawktrace/hawk/internal/view/history"
+)
+
+// maxRows is how many rows of a table can be looked through.
+const maxRows = 10_000
+
+// table is that of a pane: filtered, sorted, cut.
+func (m *Model) table(p *pane) (t *live.Table, all int) {
+	t = m.State.Table(p.m, m.want(p))
+	all = len(t.Rows)
+	if !p.filter.empty() {
+		t.Filter(p.filter.matches)
+	}
+	t.SortBy(p.sorted(t), p.reverse)
+	if n := p.rowLimit(); n > 0 && len(t.Rows) > n {
+		t.Rows = t.Rows[:n]
+	}
+	if len(t.Rows) > maxRows {
+		t.Rows = t.Rows[:maxRows]
+	}
+	p.cursor = min(max(p.cursor, 0), max(len(t.Rows)-1, 0))
+	return t, all
+}
+
+// sorted is the column that rows are in the order of.
+func (p *pane) sorted(t *live.Table) int {
+	if p.sort >= 0 && p.sort < len(t.Columns) {
+		return p.sort
+	}
+	return t.Sort
+}
+
+// scroll is the first of some rows that is shown, so that the cursor is seen.
+func (p *pane) scroll(rows, height int) int {
+	p.top = max(min(p.top, p.cursor, rows-height), p.cursor-height+1, 0)
+	return p.top
+}
+
+// drawMap draws a map as a table.
+func (m *Model) drawMap(g *tty.Grid, b box, n int) string {
+	p := m.panes[n]
+	t, all := m.table(p)
+	m.drawTable(g, b, n, t, p.scroll(len(t.Rows), b.h-1))
+	return m.about(p) + m.counted(t, all)
+}
+
+// counted says how many keys there are, and how many of them are shown.
+func (m *Model) counted(t *live.Table, all int) string {
+	switch {
+	case !t.Map.Keyed():
+		return ""
+	case len(t.Rows) < all:
+		return fmt.Sprintf("  %s keys, %s shown", live.Grouped(int64(all)), live.Grouped(int64(len(t.Rows))))
+	}
+	return fmt.Sprintf("  %s keys", live.Grouped(int64(all)))
+}
+
+// Widths of what a table adds to the right of its columns.
+const (
+	minBar, maxBar     = 6, 24
+	minSpark, maxSpark = 6, 16
+	minText            = 6 // a column of text may shrink to it
+)
+
+// drawTable draws rows from one on, with bars and changes over time where there is room.
+func (m *Model) drawTable(g *tty.Grid, b box, n int, t *live.Table, from int) {
+	p := m.panes[n]
+	if b.h <= 0 || b.w <= 0 {
+		return
+	}
+	rows := t.Rows[min(from, len(t.Rows)):]
+	rows = rows[:min(len(rows), max(b.h-1, 0))]
+	sorted := p.sorted(t)
+	texts := make([][]string, len(rows))
+	widths := make([]int, len(t.Columns))
+	names := make([]string, len(t.Columns))
+	for c, col := range t.Columns {
+		if names[c] = col.Name; c == sorted {
+			names[c] = map[bool]string{false: "▼", true: "▲"}[p.reverse] + col.Name
+		}
+		widths[c] = tty.Width(names[c])
+	}
+	for i := range rows {
+		texts[i] = make([]string, len(t.Columns))
+		for c := range t.Columns {
+			texts[i][c] = tty.Safe(t.Text(&rows[i], c))
+			widths[c] = max(widths[c], tty.Width(texts[i][c]))
+		}
+	}
+	shown := squeeze(t, widths, b.w)
+	x := b.x
+	put := func(y, c int, text string, s tty.Style) {
+		if t.Columns[c].Right {
+			w := tty.Width(text)
+			g.Put(x+max(widths[c]-w, 0), y, widths[c], text, s)
+			return
+		}
+		g.Put(x, y, widths[c], text, s)
+	}
+	for c := range shown {
+		put(b.y, c, names[c], m.Theme.head())
+		m.hits = append(m.hits, hit{box: box{x, b.y, widths[c] + 2, 1}, pane: n, column: c, row: -1})
+		for i := range rows {
+			put(b.y+1+i, c, texts[i][c], m.Theme.text())
+		}
+		x += widths[c] + 2
+	}
+	m.drawBars(g, box{x, b.y, b.x + b.w - x, b.h}, t, rows)
+	for i := range rows {
+		m.hits = append(m.hits, hit{box: box{b.x, b.y + 1 + i, b.w, 1}, pane: n, column: -1, row: from + i})
+		if n == m.focus && from+i == p.cursor {
+			for x := b.x; x < b.x+b.w; x++ {
+				g.Style(x, b.y+1+i, func(s tty.Style) tty.Style { return s.With(tty.Reverse) })
+			}
+		}
+	}
+	if len(rows) == 0 {
+		g.Put(b.x, b.y+1, b.w, m.nothing(p), m.Theme.dim())
+	}
+}
+
+// nothing says why there is nothing to see.
+func (m *Model) nothing(p *pane) string {
+	switch {
+	case !p.filter.empty():
+		return "nothing matches"
+	case p.of == live.OfWindow && m.State.End() == nil:
+		return "no window was closed yet; w shows what is being counted"
+	}
+	return "nothing yet"
+}
+
+// squeeze makes columns fit a width: texts shrink, then columns at the right end go. It
+// returns how many are left.
+func squeeze(t *live.Table, widths []int, width int) (shown int) {
+	total := func(n int) (sum int) {
+		for _, w := range widths[:n] {
+			sum += w + 2
+		}
+		return sum - 2
+	}
+	shown = len(widths)
+	for over := total(shown) - width; over > 0; over = total(shown) - width {
+		widest := -1
+		for c := range widths[:shown] {
+			if !t.Columns[c].Right && widths[c] > minText && (widest < 0 || widths[c] > widths[widest]) {
+				widest = c
+			}
+		}
+		switch {
+		case widest >= 0:
+			widths[widest] = max(widths[widest]-over, minText)
+		case shown > 1:
+			shown--
+		default:
+			return shown
+		}
+	}
+	return shown
+}
+
+// drawBars draws a bar for each row and how it changed over time.
+func (m *Model) drawBars(g *tty.Grid, b box, t *live.Table, rows []live.Row) {
+	if t.Bar < 0 || b.w < minBar || len(rows) == 0 || !t.Map.Keyed() {
+		return
+	}
+	most := 0.0
+	for i := range t.Rows {
+		most = max(most, t.Rows[i].Nums[t.Bar-t.Keys])
+	}
+	line := m.State.Line(t.Map)
+	spark := 0
+	if line != nil && b.w >= minBar+2+minSpark {
+		spark = min(b.w-2-minBar, maxSpark)
+	}
+	bar := b.w
+	if spark > 0 {
+		bar = b.w - 2 - spark
+	}
+	bar = min(bar, maxBar)
+	for i := range rows {
+		y := b.y + 1 + i
+		if most > 0 {
+			drawBar(g, b.x, y, bar, rows[i].Nums[t.Bar-t.Keys]/most, m.Theme.bar())
+		}
+		if spark > 0 {
+			drawColumns(g, box{b.x + bar + 2, y, spark, 1}, m.amounts(line, rows[i].Row, spark), m.Theme.spark())
+		}
+	}
+}
+
+// columnsOf are the columns of history that are shown, the newest at most.
+func (m *Model) columnsOf(line *history.Line, most int) (i, j int) {
+	j = line.Len()
+	if m.pinned {
+		_, j = line.Between(0, m.State.At())
+		j = max(j-m.step, min(j, 1))
+	}
+	if m.span.to > 0 && m.picking == nil {
+		i, j = line.Between(m.span.from, m.span.to)
+	}
+	return max(i, j-most), j
+}
+
+// amounts are those of a row over time.
+func (m *Model) amounts(line *history.Line, r view.Row, most int) []float64 {
+	i, j := m.columnsOf(line, most)
+	key := history.Others
+	if r.Others == 0 {
+		var ok bool
+		if key, ok = line.Key(r.Key); !ok {
+			return nil
+		}
+	}
+	return line.Amounts(key, history.Count, i, j)
+}
+
+// drawTile draws a map without keys: its number and how it went.
+func (m *Model) drawTile(g *tty.Grid, b box, p *pane) string {
+	heading := m.about(p)
+	t := m.State.Table(p.m, m.want(p))
+	if b.h <= 0 || len(t.Rows) == 0 {
+		g.Put(b.x, b.y, b.w, m.nothing(p), m.Theme.dim())
+		return heading
+	}
+	var parts []string
+	for c, col := range t.Columns {
+		text := t.Text(&t.Rows[0], c)
+		if col.Name == "/s" {
+			text += "/s"
+		} else if c > 0 || len(t.Columns) > 2 {
+			text = strings.ToLower(col.Name) + " " + text
+		}
+		parts = append(parts, tty.Safe(text))
+	}
+	g.Put(b.x, b.y, b.w, strings.Join(parts, "   "), m.Theme.head())
+	below := box{b.x, b.y + 1, b.w, b.h - 1}
+	if s, ok := t.Rows[0].Value.(value.Series); ok {
+		var numbers []float64
+		for _, pt := range s.Points {
+			numbers = append(numbers, float64(pt.Value))
+		}
+		drawColumns(g, below, numbers, m.Theme.spark())
+		return heading
+	}
+	if line := m.State.Line(p.m); line != nil {
+		i, j := m.columnsOf(line, b.w)
+		drawColumns(g, below, line.Amounts(history.All, history.Count, i, j), m.Theme.spark())
+		m.drawPicking(g, below, line, p)
+	}
+	return heading
+}
+
+// drawOpened draws all that is known of one key.
+func (m *Model) drawOpened(g *tty.Grid, b box, p *pane) string {
+	t := m.State.Table(p.m, m.want(p))
+	var row *live.Row
+	for i := range t.Rows {
+		if value.Compare(t.Rows[i].Key, p.open.key) == 0 {
+			row = &t.Rows[i]
+		}
+	}
+	if row == nil {
+		g.Put(b.x, b.y, b.w, "the key is gone", m.Theme.dim())
+		return m.about(p)
+	}
+	y := b.y
+	put := func(name, text string, s tty.Style) {
+		if y < b.y+b.h {
+			x := b.x + g.Put(b.x, y, b.w, name, m.Theme.dim())
+			g.Put(x, y, b.x+b.w-x, text, s)
+			y++
+		}
+	}
+	for i, part := range row.Parts {
+		name := p.m.Keys[i].Name
+		st, ok := part.(*value.Stack)
+		if !ok {
+			put(name+" ", tty.Safe(live.KeyText(part)), m.Theme.head())
+			continue
+		}
+		frames := view.FramesOf(st)
+		for k := len(frames) - 1; k >= 0; k-- {
+			put("  ", tty.Safe(frames[k].Name), m.Theme.text())
+		}
+	}
+	for c := t.Keys; c < len(t.Columns); c++ {
+		put(strings.ToLower(t.Columns[c].Name)+" ", tty.Safe(t.Text(row, c)), m.Theme.head())
+	}
+	rest := box{b.x, y + 1, b.w, b.y + b.h - y - 1}
+	line := m.State.Line(p.m)
+	if h, ok := row.Value.(value.Hist); ok {
+		m.drawHist(g, rest, p, h, line, row.Key)
+	} else if line != nil {
+		drawColumns(g, rest, m.amounts(line, row.Row, rest.w), m.Theme.spark())
+	}
+	return m.about(p)
+}

@@ -1,0 +1,238 @@
+package term
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hawktrace/hawk/internal/ui/live"
+	"github.com/hawktrace/hawk/internal/ui/live/livetest"
+	"github.com/hawktrace/hawk/internal/ui/tty"
+	"github.com/hawktrace/hawk/internal/view"
+	"github.com/hawktrace/hawk/internal/view/history"
+)
+
+var update = flag.Bool("update", false, "rewrite what is expected")
+
+// played is a model of a run that has lasted for some seconds.
+func played(seconds int, change func(*livetest.Player)) (*Model, *livetest.Player) {
+	state := live.New(history.Options{})
+	state.Cadence = view.NewCadence(500*time.Millisecond, 1)
+	p := &livetest.Player{To: state}
+	if change != nil {
+		change(p)
+	}
+	p.Begin()
+	for range seconds {
+		p.Second()
+	}
+	return NewModel(state, state.Script(), nil, Theme{}), p
+}
+
+// press sends keys: characters, or names in angle brackets.
+func press(m *Model, keys string) (last Action) {
+	named := map[string]tty.Key{"tab": {Code: tty.Tab}, "enter": {Code: tty.Enter}, "esc": {Code: tty.Escape},
+		"back": {Code: tty.Backspace}, "up": {Code: tty.Up}, "down": {Code: tty.Down}, "left": {Code: tty.Left},
+		"right": {Code: tty.Right}, "end": {Code: tty.End}, "home": {Code: tty.Home}, "pgdn": {Code: tty.PageDown},
+		"^C": {Code: tty.Ctrl, Rune: 'c'}, "^Z": {Code: tty.Ctrl, Rune: 'z'}, "F1": {Code: tty.F1},
+		"lt": {Code: tty.Char, Rune: '<'}}
+	for keys != "" {
+		if name, rest, ok := strings.Cut(keys[1:], ">"); keys[0] == '<' && ok {
+			k, known := named[name]
+			if !known {
+				panic("no key " + name)
+			}
+			last, keys = m.Key(k), rest
+			continue
+		}
+		r := []rune(keys)[0]
+		last, keys = m.Key(tty.Key{Code: tty.Char, Rune: r}), keys[len(string(r)):]
+	}
+	return last
+}
+
+// golden compares a picture with the one that is kept.
+func golden(t *testing.T, name string, g *tty.Grid) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".txt")
+	got := g.Text()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s:\n%s", name, diff)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for _, size := range [][2]int{{200, 50}, {100, 30}, {80, 24}, {60, 16}, {40, 10}, {32, 8}, {20, 5}} {
+		m, _ := played(40, nil)
+		golden(t, fmt.Sprintf("size_%dx%d", size[0], size[1]), m.Draw(size[0], size[1]))
+	}
+}
+
+// Keys change what is looked at.
+func TestKeys(t *testing.T) {
+	for _, tt := range []struct{ name, keys string }{
+		{"zoom", "z"}, {"heat", "hz"}, {"log", "lz"}, {"next_key", "<down><down>z"}, {"drill", "<down><enter>z"},
+		{"table_sorted", "2sr"}, {"table_total", "2c"}, {"table_filling", "2w"}, {"table_all", "20"},
+		{"table_change", "5d"}, {"table_filter", "5/s<enter>"}, {"table_expression", "5//^.o/<enter>"},
+		{"typing", "5/po"}, {"functions", "3z"}, {"functions_by_total", "3zs"}, {"flame", "3fz"},
+		{"flame_down", "3fz<down><down><down>"}, {"flame_zoom", "3fz<down><down><down><enter>"},
+		{"flame_out", "3fz<down><down><down><enter><back>"}, {"flame_search", "3fz/read<enter>n"},
+		{"flame_inverted", "3fzi"},
+		{"merged", "3z<down>m"}, {"merged_callers", "3z<enter>i"},
+		{"back_to_functions", "3fzt"},
+		{"events", "8z"}, {"events_stay", "8zo<up><up>"}, {"events_filter", "8z/sshd<enter>"},
+		{"events_open", "8<enter>"},
+		{"help", "?"}, {"states", "x9z"}, {"paused", "p"},
+		{"back_in_history", "[["},
+		{"picking", "v<left><left><left><enter>"},
+		{"range", "v<left><left><left><enter><left><left><enter>"},
+		{"range_left", "vv<left>v<esc>"},
+		{"tile", "6z"},
+		{"tabs_around", "<tab><tab><tab>"},
+	} {
+		m, _ := played(40, nil)
+		m.Draw(110, 36)
+		press(m, tt.keys)
+		m.Draw(110, 36)
+		golden(t, "key_"+tt.name, m.Draw(110, 36))
+	}
+	m, _ := played(3, nil)
+	for keys, want := range map[string]Action{"q": Quit, "X": EndRun, "<^C>": EndRun, "<^Z>": Suspend, "S": SaveHTML,
+		"e": SaveCSV, "y": Copy, "p": Nothing} {
+		if got := press(m, keys); got != want {
+			t.Errorf("%s is action %d, want %d", keys, got, want)
+		}
+	}
+}
+
+// A picture that stands still does not change, though the run goes on; then it catches up.
+func TestPause(t *testing.T) {
+	m, p := played(20, nil)
+	press(m, "5p")
+	before := m.Draw(120, 40).Text()
+	for range 10 {
+		p.Second()
+	}
+	cut := func(s string) string { // the events are not held, and the line above says how it goes on
+		_, s, _ = strings.Cut(s, "\n")
+		s, _, _ = strings.Cut(s, "8 events")
+		return s
+	}
+	if diff := cmp.Diff(cut(before), cut(m.Draw(120, 40).Text())); diff != "" {
+		t.Error(diff)
+	}
+	press(m, "p")
+	if got := m.Draw(120, 40).Text(); !strings.Contains(got, "240 k") || strings.Contains(got, "paused") {
+		t.Errorf("after the pause:\n%s", got)
+	}
+}
+
+// A range has in all panes what happened in it.
+func TestRange(t *testing.T) {
+	m, _ := played(40, nil)
+	press(m, "5v<left><left><left><left><enter><right><right><right><enter>z")
+	got := m.Draw(100, 20).Text()
+	for _, want := range []string{"range 12:00:35 – 12:00:39", "▼IN RANGE", " 32 k  8,000 "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	press(m, "z3z")
+	if got := m.Draw(100, 20).Text(); !strings.Contains(got, "1.42 MiB") { // of 14.2 in ten times the time
+		t.Errorf("the profile of four seconds:\n%s", got)
+	}
+}
+
+// Colors and characters are never all that says something.
+func TestPlainly(t *testing.T) {
+	for _, keys := range []string{"", "3fz", "hz", "8z", "?", "[["} {
+		m, _ := played(40, nil)
+		m.Theme = Theme{ASCII: true, Shades: true}
+		press(m, keys)
+		g := m.Draw(110, 36)
+		for _, r := range g.Text() {
+			if r >= 0x7f {
+				t.Errorf("%q: %q beyond ASCII", keys, r)
+			}
+		}
+		if keys == "3fz" || keys == "" {
+			golden(t, "ascii_"+map[string]string{"": "all", "3fz": "flame"}[keys], g)
+		}
+	}
+	m, _ := played(40, nil)
+	m.Theme.Shades = true
+	golden(t, "mono", m.Draw(110, 36))
+}
+
+// Names from outside are drawn as what they are, and harm nothing.
+func TestHostile(t *testing.T) {
+	m, _ := played(12, func(p *livetest.Player) {
+		p.Comms = []string{"\x1b]0;x\x07", "a\nb", "\u202eevil", "\xff\xfe", "日本語のプロセス", strings.Repeat("long", 100),
+			"<img src=x>", "\u200bzero", "\x9b31m"}
+	})
+	for _, keys := range []string{"", "<tab>", "<tab>", "f", "<tab>", "<tab>", "<enter>", "8", "z", "/\x1b<enter>"} {
+		press(m, keys)
+		for _, size := range [][2]int{{160, 50}, {80, 24}, {50, 12}} {
+			for _, r := range m.Draw(size[0], size[1]).Text() {
+				if r != '\n' && (r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || view.Acts(r)) {
+					t.Fatalf("%U is drawn after %q", r, keys)
+				}
+			}
+		}
+	}
+}
+
+// No keys at any size make it panic, whatever state the run is in.
+func TestAnything(t *testing.T) {
+	keys := []string{"<tab>", "<enter>", "<back>", "<esc>", "<up>", "<down>", "<left>", "<right>", "<end>", "<home>",
+		"<pgdn>", "<F1>", "<lt>"}
+	for _, r := range "123456789zFjkgG>srn/Nabcdwclhftmi0 p[]vRoSexXy+-?" {
+		keys = append(keys, string(r))
+	}
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		m, p := played(int(seed%7), func(p *livetest.Player) { p.Keys = int(seed % 3 * 40) })
+		for step := range 150 {
+			press(m, keys[r.IntN(len(keys))])
+			if step%10 == 0 {
+				p.Second()
+			}
+			if step == 140 {
+				p.End()
+			}
+			m.Draw(r.IntN(220), r.IntN(60))
+			m.Key(tty.Key{Code: tty.Click, X: r.IntN(200), Y: r.IntN(60)})
+			m.Key(tty.Key{Code: tty.WheelDown, X: r.IntN(200), Y: r.IntN(60)})
+		}
+		if g := m.Draw(1, 1); g.W != 1 {
+			t.Error("no picture of one cell")
+		}
+	}
+}
+
+// The picture before anything is known, and after the end.
+func TestBeginAndEnd(t *testing.T) {
+	m, p := played(0, nil)
+	golden(t, "begin", m.Draw(110, 30))
+	for range 15 {
+		p.Second()
+	}
+	p.End()
+	golden(t, "end", m.Draw(110, 30))
+}

@@ -1,0 +1,252 @@
+// Package tty is a terminal as views need one: a grid of cells that is drawn with as few
+// bytes as will do, keys and clicks read from it, and a promise to leave it as it was
+// found. It knows the control sequences that all terminals of today share and reads no
+// data base of others.
+package tty
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// A Color is one of 24 bits; the zero value is what the terminal has by itself.
+type Color uint32
+
+const isRGB = 1 << 24
+
+// RGB is a color by its number, 0xE69F00.
+func RGB(rgb uint32) Color { return Color(rgb&0xFFFFFF | isRGB) }
+
+// Attr are ways to stand out without color.
+type Attr uint8
+
+// The attributes.
+const (
+	Bold Attr = 1 << iota
+	Dim
+	Underline
+	Reverse
+)
+
+// A Style is how a cell looks.
+type Style struct {
+	Fg, Bg Color
+	Attr   Attr
+}
+
+// With adds an attribute.
+func (s Style) With(a Attr) Style {
+	s.Attr |= a
+	return s
+}
+
+// A Cell is one place of a grid. Text is a character with the marks that combine with it;
+// "" is a blank, or the second half of a wide character before it.
+type Cell struct {
+	Text  string
+	Style Style
+	wide  bool // the next cell is the second half
+}
+
+// A Grid is what a terminal shows.
+type Grid struct {
+	W, H  int
+	cells []Cell
+	clip  [4]int // from x, from y, to x, to y: what is drawn outside does not show
+}
+
+// NewGrid is a grid of blanks.
+func NewGrid(w, h int) *Grid {
+	w, h = max(w, 0), max(h, 0)
+	return &Grid{W: w, H: h, cells: make([]Cell, w*h), clip: [4]int{0, 0, w, h}}
+}
+
+// Clip has nothing show that is drawn outside of a part of the grid.
+func (g *Grid) Clip(x, y, w, h int) {
+	g.clip = [4]int{max(x, 0), max(y, 0), min(x+max(w, 0), g.W), min(y+max(h, 0), g.H)}
+}
+
+// Unclip has everything show again.
+func (g *Grid) Unclip() { g.clip = [4]int{0, 0, g.W, g.H} }
+
+func (g *Grid) inside(x, y int) bool {
+	return x >= g.clip[0] && y >= g.clip[1] && x < g.clip[2] && y < g.clip[3]
+}
+
+// At is a cell; outside there are blanks.
+func (g *Grid) At(x, y int) Cell {
+	if x < 0 || y < 0 || x >= g.W || y >= g.H {
+		return Cell{}
+	}
+	return g.cells[y*g.W+x]
+}
+
+// Set sets one cell to a text of one column.
+func (g *Grid) Set(x, y int, text string, s Style) {
+	if g.inside(x, y) {
+		g.clear(x, y)
+		g.cells[y*g.W+x] = Cell{Text: text, Style: s}
+	}
+}
+
+// clear takes care that no half of a wide character is left.
+func (g *Grid) clear(x, y int) {
+	at := y*g.W + x
+	if x > 0 && g.cells[at-1].wide {
+		g.cells[at-1] = Cell{Text: " ", Style: g.cells[at-1].Style}
+	}
+	if g.cells[at].wide && x+1 < g.W {
+		g.cells[at+1] = Cell{Text: " ", Style: g.cells[at+1].Style}
+	}
+}
+
+// Style changes how a cell looks.
+func (g *Grid) Style(x, y int, change func(Style) Style) {
+	if g.inside(x, y) {
+		c := &g.cells[y*g.W+x]
+		c.Style = change(c.Style)
+	}
+}
+
+// Put writes text from a cell on, in width columns at most, and returns the columns that
+// it took. What does not fit ends in an ellipsis.
+func (g *Grid) Put(x, y, width int, text string, s Style) int {
+	text = Fit(text, width)
+	n := 0
+	for len(text) > 0 {
+		cluster, w := first(text)
+		text = text[len(cluster):]
+		switch {
+		case w < 2:
+			g.Set(x+n, y, cluster, s)
+		case g.inside(x+n, y) && g.inside(x+n+1, y):
+			g.Set(x+n, y, cluster, s)
+			g.Set(x+n+1, y, "", s)
+			g.cells[y*g.W+x+n].wide = true
+		}
+		n += w
+	}
+	return n
+}
+
+// Fill fills a part of a line.
+func (g *Grid) Fill(x, y, width int, text string, s Style) {
+	for i := range width {
+		g.Set(x+i, y, text, s)
+	}
+}
+
+// Text is the grid as lines without trailing blanks, for tests and captures.
+func (g *Grid) Text() string {
+	var out []byte
+	for y := range g.H {
+		end := len(out)
+		for x := 0; x < g.W; x++ {
+			c := g.cells[y*g.W+x]
+			if c.Text == "" {
+				out = append(out, ' ')
+			} else {
+				out = append(out, c.Text...)
+			}
+			if c.Text != "" && c.Text != " " {
+				end = len(out)
+			}
+			if c.wide {
+				x++
+			}
+		}
+		out = append(out[:end], '\n')
+	}
+	return string(out)
+}
+
+// Safe is text from outside as it may be drawn: in a line, without what terminals act on.
+func Safe(s string) string {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return view.Line(s)
+		}
+	}
+	return s
+}
+
+// Width is how many columns text takes.
+func Width(text string) (n int) {
+	for len(text) > 0 {
+		cluster, w := first(text)
+		text = text[len(cluster):]
+		n += w
+	}
+	return n
+}
+
+// Fit cuts text to a width; if something is cut off, an ellipsis says so.
+func Fit(text string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	n, keep, at := 0, 0, 0
+	for at < len(text) {
+		cluster, w := first(text[at:])
+		if n+w > width {
+			return text[:keep] + "…"
+		}
+		if n += w; n < width {
+			keep = at + len(cluster)
+		}
+		at += len(cluster)
+	}
+	return text
+}
+
+// first is the first character of a text, with the marks that combine with it, and how
+// many columns it takes.
+func first(text string) (cluster string, width int) {
+	r, size := utf8.DecodeRuneInString(text)
+	width = runeWidth(r)
+	for size < len(text) {
+		next, n := utf8.DecodeRuneInString(text[size:])
+		if next < 0x300 || !unicode.In(next, unicode.Mn, unicode.Me, unicode.Mc) {
+			break
+		}
+		size += n
+	}
+	return text[:size], width
+}
+
+// runeWidth is how many columns a character takes, by the ranges that Unicode calls wide.
+func runeWidth(r rune) int {
+	if r < 0x1100 {
+		return 1
+	}
+	for _, w := range wide {
+		if r < w[0] {
+			break
+		}
+		if r <= w[1] {
+			return 2
+		}
+	}
+	return 1
+}
+
+// wide are the ranges of characters that are two columns wide.
+var wide = [...][2]rune{
+	{0x1100, 0x115F}, {0x231A, 0x231B}, {0x2329, 0x232A}, {0x23E9, 0x23EC}, {0x23F0, 0x23F0}, {0x23F3, 0x23F3},
+	{0x25FD, 0x25FE}, {0x2614, 0x2615}, {0x2648, 0x2653}, {0x267F, 0x267F}, {0x2693, 0x2693}, {0x26A1, 0x26A1},
+	{0x26AA, 0x26AB}, {0x26BD, 0x26BE}, {0x26C4, 0x26C5}, {0x26CE, 0x26CE}, {0x26D4, 0x26D4}, {0x26EA, 0x26EA},
+	{0x26F2, 0x26F3}, {0x26F5, 0x26F5}, {0x26FA, 0x26FA}, {0x26FD, 0x26FD}, {0x2705, 0x2705}, {0x270A, 0x270B},
+	{0x2728, 0x2728}, {0x274C, 0x274C}, {0x274E, 0x274E}, {0x2753, 0x2755}, {0x2757, 0x2757}, {0x2795, 0x2797},
+	{0x27B0, 0x27B0}, {0x27BF, 0x27BF}, {0x2B1B, 0x2B1C}, {0x2B50, 0x2B50}, {0x2B55, 0x2B55}, {0x2E80, 0x303E},
+	{0x3041, 0x33FF}, {0x3400, 0x4DBF}, {0x4E00, 0xA4CF}, {0xA960, 0xA97F}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},
+	{0xFE10, 0xFE19}, {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x16FE0, 0x18AFF}, {0x1AFF0, 0x1B2FF},
+	{0x1F004, 0x1F004}, {0x1F0CF, 0x1F0CF}, {0x1F18E, 0x1F18E}, {0x1F191, 0x1F19A}, {0x1F200, 0x1F320},
+	{0x1F32D, 0x1F335}, {0x1F337, 0x1F37C}, {0x1F37E, 0x1F393}, {0x1F3A0, 0x1F3CA}, {0x1F3CF, 0x1F3D3},
+	{0x1F3E0, 0x1F3F0}, {0x1F3F4, 0x1F3F4}, {0x1F3F8, 0x1F43E}, {0x1F440, 0x1F440}, {0x1F442, 0x1F4FC},
+	{0x1F4FF, 0x1F53D}, {0x1F54B, 0x1F54E}, {0x1F550, 0x1F567}, {0x1F57A, 0x1F57A}, {0x1F595, 0x1F596},
+	{0x1F5A4, 0x1F5A4}, {0x1F5FB, 0x1F64F}, {0x1F680, 0x1F6C5}, {0x1F6CC, 0x1F6CC}, {0x1F6D0, 0x1F6D2},
+	{0x1F6D5, 0x1F6D7}, {0x1F6DC, 0x1F6DF}, {0x1F6EB, 0x1F6EC}, {0x1F6F4, 0x1F6FC}, {0x1F7E0, 0x1F7EB},
+	{0x1F7F0, 0x1F7F0}, {0x1F90C, 0x1F93A}, {0x1F93C, 0x1F945}, {0x1F947, 0x1FAFF}, {0x20000, 0x3FFFD},
+}
