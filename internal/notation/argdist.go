@@ -3,6 +3,7 @@ package notation
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -10,6 +11,7 @@ import (
 const (
 	counts     = "counter"
 	histograms = "histogram"
+	textSize   = "string-size"
 )
 
 // A specifier is what argdist is given:
@@ -28,6 +30,7 @@ const argdistPrelude = `import "tools/lib/second.bt";
 config = {
   print_maps_on_exit = false;
   max_map_keys = 65536;
+  max_strlen = %d;
 }
 
 macro wanted()
@@ -41,6 +44,14 @@ interval:$duration
   exit();
 }
 `
+
+// Bytes of a text that are counted: of any number of texts without the option. Kernels before 5.11 have
+// keys of 512 bytes.
+const (
+	textBytes    = 80
+	minTextBytes = 1
+	maxTextBytes = 1024
+)
 
 // argdist translates specifiers: each is a probe, and values whose distribution is shown.
 func argdist(given map[string][]string, point func(string) string) (string, error) {
@@ -71,8 +82,14 @@ func argdist(given map[string][]string, point func(string) string) (string, erro
 	if err != nil {
 		return "", err
 	}
+	size := textBytes
+	if text := given[textSize]; text != nil {
+		if size, err = strconv.Atoi(text[0]); err != nil || size < minTextBytes || size > maxTextBytes {
+			return "", fmt.Errorf("texts have %d to %d bytes", minTextBytes, maxTextBytes)
+		}
+	}
 	var b, reports strings.Builder
-	b.WriteString(argdistPrelude)
+	fmt.Fprintf(&b, argdistPrelude, size)
 	for i, s := range all {
 		if err := s.write(&b, &reports, i, point(s.point)); err != nil {
 			return "", fmt.Errorf("%w\n    %s", err, s.label)
@@ -180,6 +197,7 @@ func isText(typ string) bool {
 // write adds the probe to a script, and what it shows to the reports.
 func (d *specifier) write(b, reports *strings.Builder, id int, point string) error {
 	s := newScope(&d.probe, id, point)
+	s.textSize = ""
 	types, exprs := d.types, d.exprs
 	if len(exprs) == 0 && s.isExit {
 		types, exprs = []string{"int64"}, []string{"retval"}

@@ -28,6 +28,8 @@ type scope struct {
 	isExit bool
 	id     int      // of the probe
 	entry  []string // what $entry() has asked for, translated
+
+	textSize string // how str() is told how long texts are, with a comma in front
 }
 
 // entries are the kinds of probes at the entry of functions, by those at returns.
@@ -35,7 +37,8 @@ var entries = map[string]string{"kretprobe": "kprobe", "uretprobe": "uprobe", "f
 
 func newScope(p *probe, id int, point string) *scope {
 	kind, _, _ := strings.Cut(point, ":")
-	return &scope{probe: p, point: point, isExit: entries[kind] != "", id: id}
+	return &scope{probe: p, point: point, isExit: entries[kind] != "", id: id,
+		textSize: ", getopt(\"string-size\", 200)"}
 }
 
 // condition is when the probe does something.
@@ -235,7 +238,7 @@ func (s *scope) text(value string) (string, error) {
 	if user {
 		out = "uptr(" + out + ")"
 	}
-	return "str(" + out + ", getopt(\"string-size\", 200))", nil
+	return "str(" + out + s.textSize + ")", nil
 }
 
 var conversion = sync.OnceValue(func() *regexp.Regexp {

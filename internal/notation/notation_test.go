@@ -82,7 +82,7 @@ func TestArgdist(t *testing.T) {
 			`table("    COUNT:<10 EVENT | n = %lu", getopt("top", 0), @values0);`}},
 		{counts, `f(int a, char *s):int,char *:a, s:a > 1 ? a : 0#large`, []string{
 			`/wanted() && (((int)arg0) > 1 ? ((int)arg0) : 0)/`,
-			`@values0[((int)((int)arg0)), str(((char *)arg1), getopt("string-size", 200))] = count();`,
+			`@values0[((int)((int)arg0)), str(((char *)arg1))] = count();`,
 			`time("[%H:%M:%S] large\n")`, `EVENT | a = %ld, s = %s"`}},
 		{counts, `f(int flags, struct x *p):int,struct x *:flags,p`, []string{"flags = %#lx, p = %#lx"}},
 		{counts, `f()`, []string{`@values0["total calls"] = count();`, `EVENT | %s"`}},
@@ -102,6 +102,14 @@ func TestArgdist(t *testing.T) {
 		if _, ds := syntax.Parse(source.NewFile("argdist", script)); ds.HasErrors() {
 			t.Errorf("%s: the script cannot be parsed:\n%s", test.text, script)
 		}
+	}
+	size := map[string][]string{counts: {`f():char*:arg1`}, textSize: {"17"}}
+	if script, err := argdist(size, point); err != nil || !strings.Contains(script, "  max_strlen = 17;\n") {
+		t.Errorf("%v\n%s", err, script)
+	}
+	size[textSize] = []string{"0"}
+	if _, err := argdist(size, point); err == nil {
+		t.Error("texts of 0 bytes are accepted")
 	}
 	exit := func(string) string { return "uretprobe:a:f" }
 	script, err := argdist(map[string][]string{histograms: {`r:a:f():u64:$latency:$latency > 5`}}, exit)

@@ -17,7 +17,7 @@ type Translator struct {
 // translators are the tools whose operands are a notation of their own.
 var translators = map[string]*Translator{
 	"trace":   {Translate: trace},
-	"argdist": {Options: []string{counts, histograms}, Translate: argdist},
+	"argdist": {Options: []string{counts, histograms, textSize}, Translate: argdist},
 }
 
 // Of returns what translates for a tool; nil for those that are scripts as they are.
