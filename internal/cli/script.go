@@ -22,7 +22,9 @@ func (c *command) script() (f *source.File, params, named []string, err error) {
 	operands := c.operands
 	switch {
 	case c.tool != nil:
-		return source.NewFile(c.tool.Name+".bt", c.tool.Script), nil, c.toolValues(), nil
+		f = source.NewFile(c.tool.Name+".bt", c.tool.Script)
+		f.Unwarned = true
+		return f, nil, c.toolValues(), nil
 	case c.program != nil:
 		f = source.NewFile("stdin", *c.program)
 	case len(operands) == 0 || len(operands) == c.afterDashes:

@@ -149,7 +149,9 @@ func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 		if text, ok := im.library(name); ok {
 			if !im.seen[name] {
 				im.seen[name] = true
-				im.text(i, source.NewFile(name, text))
+				file := source.NewFile(name, text)
+				file.Unwarned = true
+				im.text(i, file)
 			}
 			return "", true
 		}

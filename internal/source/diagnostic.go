@@ -103,9 +103,9 @@ func (ds *Diagnostics) report(severity Severity, code Code, span Span, format st
 // Add adds d unless the same message at the same place is there already. What
 // the place was expanded from becomes part of the message.
 //
-// There are no warnings about hawk's own text: the script cannot change it.
+// There are no warnings about hawk's own text: neither script nor user can change it.
 func (ds *Diagnostics) Add(d *Diagnostic) *Diagnostic {
-	if d.Severity == Warning && d.Span.Valid() && d.Span.File.Library {
+	if d.Severity == Warning && d.Span.Valid() && (d.Span.File.Library || d.Span.File.Unwarned) {
 		return d
 	}
 	d.Locate()

@@ -15,6 +15,8 @@ type File struct {
 	// Library: the text is hawk's own, so that messages show first where the
 	// script uses it.
 	Library bool
+	// Unwarned: there are no warnings about it, as it is a tool and the user did not write it.
+	Unwarned bool
 	// Path is where the text was read if Name does not say, as for an import;
 	// "" otherwise.
 	Path string
