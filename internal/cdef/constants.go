@@ -70,14 +70,27 @@ func hasConstants(header string) bool {
 var second = []string{"O_NDELAY", "O_RSYNC", "MAP_ANON", "MAP_FILE", "MAP_TYPE", "AF_FILE", "AF_LOCAL", "AF_ROUTE",
 	"PF_FILE", "PF_LOCAL", "PF_ROUTE", "EWOULDBLOCK", "EDEADLOCK", "AT_STATX_SYNC_TYPE", "CAP_LAST_CAP"}
 
-// Constants are those whose names begin with a prefix, in order of names, each value by
-// its usual name. Masks and shifts, which are no values, are left out; NAME_ACCMODE stays.
-func Constants(prefix, arch string) []types.EnumValue {
+// apart are names of a header whose prefix other ones of another header have.
+var apart = map[string]string{
+	"MS_ASYNC": "sys/mman.h", "MS_INVALIDATE": "sys/mman.h", "MS_SYNC": "sys/mman.h",
+}
+
+// Constants are those whose names begin with a prefix, in order of names, each value by its
+// usual name. The header, which may be "", decides between those of several. Masks and shifts,
+// which are no values, are left out; NAME_ACCMODE stays.
+func Constants(prefix, header, arch string) []types.EnumValue {
 	var out []types.EnumValue
+	home := map[bool]bool{} // of names that are apart, and of others: are they of the header?
+	for name, of := range apart {
+		if strings.HasPrefix(name, prefix) && header != "" {
+			home = map[bool]bool{true: of == header, false: of != header}
+		}
+	}
 	for line := range strings.Lines(constants) {
 		name, _, _ := strings.Cut(line, " ")
 		name, _, _ = strings.Cut(name, "@")
 		if !strings.HasPrefix(name, prefix) || slices.Contains(second, name) ||
+			len(home) > 0 && !home[apart[name] != ""] ||
 			strings.HasSuffix(name, "_MASK") || strings.HasSuffix(name, "_SHIFT") || strings.HasSuffix(name, "_MAX") ||
 			len(out) > 0 && out[len(out)-1].Name == name {
 			continue

@@ -221,6 +221,14 @@ func TestConstants(t *testing.T) {
 			t.Errorf("%s on %q is %d %v, want %d", c.name, c.arch, int64(got), ok, c.want)
 		}
 	}
+	// Constants of several headers that begin alike.
+	for header, want := range map[string]string{"sys/mount.h": "MS_RDONLY", "sys/mman.h": "MS_ASYNC"} {
+		for _, c := range Constants("MS_", header, "") {
+			if c.Value == 1 && c.Name != want {
+				t.Errorf("1 is %s in %s, want %s", c.Name, header, want)
+			}
+		}
+	}
 	for _, name := range []string{"", "AF_", "O_DIRECTORY", "O_DIRECTORY@x86_64", "INET 2"} {
 		if v, ok := Constant(name, ""); ok {
 			t.Errorf("%q is %d", name, v)

@@ -91,7 +91,7 @@ func nameSet(c *builtin.Call, text string) ([]types.EnumValue, error) {
 	if len(words) == 2 && !cdef.IsHeader(words[1]) {
 		return nil, fmt.Errorf("%q: the constants of header %s are not known", text, words[1])
 	}
-	set := cdef.Constants(words[0], c.Machine.Arch().Name)
+	set := cdef.Constants(words[0], strings.Join(words[1:], ""), c.Machine.Arch().Name)
 	if len(set) == 0 {
 		return nil, fmt.Errorf("%q: there are no constants of such names", text)
 	}
