@@ -223,6 +223,7 @@ var typeNames = map[string]*types.Deferred{
 	"cgroup_path_t": {Name: "cgroup_path_t", By: types.CgroupText, Bytes: 16, Algn: 8, Open: true},
 	"flags_t":       {Name: "flags_t", By: types.FlagsText, Bytes: 8, Algn: 8, Open: true},
 	"enumname_t":    {Name: "enumname_t", By: types.EnumText, Bytes: 8, Algn: 8, Open: true},
+	"meminfo_t":     {Name: "meminfo_t", By: types.MemoryText, Bytes: 8, Algn: 8, Open: true},
 	"argv_t":        {Name: "argv_t", By: types.WordsText, Bytes: 16, Algn: 8, Open: true},
 }
 

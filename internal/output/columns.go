@@ -17,7 +17,7 @@ type Column struct {
 	Width  int    // characters, at least those of the name
 	Unit   uint64 // that values are divided by, 1 for none
 	Digits int    // behind the point; -1: the value is an integer
-	Verb   byte   // 'x', 'o', 't', 'e' or 'z', see ParseColumns; 0 for none
+	Verb   byte   // 'x', 'o', 't', 'e', 'z' or '%', see ParseColumns; 0 for none
 	Option string // that decides whether it is shown; "" for none
 	Unless bool   // shown unless the option is set
 }
@@ -27,10 +27,11 @@ const maxColumnWidth = 1000
 
 // ParseColumns reads what the columns of rows are:
 //
-//	NAME[:[<|>][width][/unit][.digits][x|o|t|e|z]][?[!]option] …
+//	NAME[:[<|>][width][/unit][.digits][x|o|t|e|z|%]][?[!]option] …
 //
 // t is the wall clock of a point in time, e the seconds since tracing began; with z, 0 is
-// shown as -: it is not known. A name is there twice only if an option decides which of them is shown.
+// shown as -: it is not known. With % a percent sign follows, and what is negative is not
+// known. A name is there twice only if an option decides which of them is shown.
 func ParseColumns(spec string) ([]Column, error) {
 	var out []Column
 	spec, _, _ = CutFormat(spec)
@@ -99,13 +100,13 @@ func parseColumn(field string) (Column, error) {
 		}
 	}
 	switch layout {
-	case "x", "o", "t", "e", "z":
+	case "x", "o", "t", "e", "z", "%":
 		c.Verb = layout[0]
 	case "":
 	default:
 		return bad("cannot read '" + layout + "': write NAME:<8/us.3, see row() in the reference")
 	}
-	if c.Verb != 0 && c.Verb != 'z' && (c.Unit != 1 || c.Digits >= 0 && c.Verb != 'e') {
+	if c.Verb != 0 && !c.fixed() && (c.Unit != 1 || c.Digits >= 0 && c.Verb != 'e') {
 		return bad("x, o, t and e take no unit and no digits")
 	}
 	if c.Verb == 'e' {
@@ -129,6 +130,14 @@ func (c *Column) instead(o *Column) bool {
 	return c.Option != "" && c.Option == o.Option && c.Unless != o.Unless
 }
 
+// fixed reports whether the verb goes with a unit and digits.
+func (c *Column) fixed() bool { return c.Verb == 'z' || c.Verb == '%' }
+
+// unknown reports whether a number says that nothing is known.
+func (c *Column) unknown(n number) bool {
+	return c.Verb == 'z' && n.mag == 0 || c.Verb == '%' && n.neg
+}
+
 // Number reports whether only numbers can stand in a column.
 func (c *Column) Number() bool { return c.Unit != 1 || c.Digits >= 0 || c.Verb != 0 }
 
@@ -139,7 +148,7 @@ func (c *Column) String() string {
 		s += string(c.Align)
 	}
 	s += strconv.Itoa(c.Width)
-	if (c.Verb == 0 || c.Verb == 'z') && c.Unit != 1 {
+	if (c.Verb == 0 || c.fixed()) && c.Unit != 1 {
 		s += "/" + strconv.FormatUint(c.Unit, 10)
 	}
 	if c.Digits >= 0 {

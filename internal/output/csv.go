@@ -29,9 +29,13 @@ func (c *CSV) Write(item Item) error {
 		columns := c.header(it.Spec)
 		var cell []byte
 		for i := range it.Cells {
-			if i < len(columns) {
+			_, length := integer(it.Cells[i])
+			switch {
+			case i < len(columns):
 				cell = columns[i].append(cell[:0], it.Cells[i], &it)
-			} else {
+			case length:
+				continue // of the data in front
+			default:
 				cell = append(cell[:0], value.Escape(strings.Join(frames(it.Cells[i]), ";"))...)
 			}
 			s.buf = appendField(s.buf, i, cell)

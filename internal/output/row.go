@@ -10,12 +10,13 @@ import (
 )
 
 type (
-	// Row is a line in columns. What has no column, stacks, stands below it.
+	// Row is a line in columns. What has no column, stacks and data, stands below it.
 	Row struct {
 		Spec  string // of the columns that are shown, see ParseColumns
 		Cells []value.Value
 		Boot  time.Time // zero of the clock of points in time
 		Start uint64    // when tracing began, by that clock
+		Hex   bool      // data is shown in hexadecimal, with its text beside
 	}
 	// Header is the names of columns. Each is written once.
 	Header struct{ Spec string }
@@ -63,15 +64,8 @@ func appendRow(dst []byte, columns []Column, r *Row) []byte {
 		}
 	}
 	dst = append(trimBlanks(dst, start), '\n')
-	for _, below := range r.below(columns) {
-		for _, frame := range frames(below) {
-			dst = append(append(append(dst, "    "...), value.Escape(frame)...), '\n')
-		}
-	}
-	return dst
+	return r.appendBelow(dst, r.below(columns))
 }
-
-func (r *Row) below(columns []Column) []value.Value { return r.Cells[min(len(columns), len(r.Cells)):] }
 
 // frames are the lines of a stack.
 func frames(v value.Value) []string {
@@ -119,8 +113,10 @@ func (c *Column) append(dst []byte, v value.Value, r *Row) []byte {
 	switch {
 	case !ok:
 		return append(dst, value.Escape(string(value.AppendText(nil, v)))...)
-	case c.Verb == 'z' && n.mag == 0:
+	case c.unknown(n):
 		return append(dst, '-')
+	case c.Verb == '%':
+		return append(n.appendFixed(dst, c.Unit, c.Digits), '%')
 	case c.Verb == 't':
 		return r.Boot.Add(time.Duration(n.mag)).AppendFormat(dst, "15:04:05")
 	case c.Verb == 'x':
@@ -137,7 +133,7 @@ func (c *Column) append(dst []byte, v value.Value, r *Row) []byte {
 func (c *Column) appendJSON(dst []byte, v value.Value, r *Row, other func(dst []byte, v value.Value) []byte) []byte {
 	n, ok := integer(v)
 	switch {
-	case ok && c.Verb == 'z' && n.mag == 0:
+	case ok && c.unknown(n):
 		return append(dst, "null"...)
 	case ok && c.Verb == 't':
 		return append(c.append(append(dst, '"'), v, r), '"')
@@ -204,28 +200,18 @@ func (n number) appendFixed(dst []byte, unit uint64, digits int) []byte {
 func (j *JSON) appendRow(dst []byte, r *Row) []byte {
 	columns, _ := j.rows.of(r.Spec)
 	dst = append(dst, `{"type": "row", "data": {`...)
-	member := func(i int, key string) {
-		if i > 0 {
+	start := len(dst)
+	member := func(dst []byte, key string) []byte {
+		if len(dst) > start {
 			dst = append(dst, ", "...)
 		}
-		dst = append(value.AppendJSONString(dst, []byte(key)), ": "...)
+		return append(value.AppendJSONString(dst, []byte(key)), ": "...)
 	}
 	for i := range columns {
 		if i < len(r.Cells) {
-			member(i, columns[i].Key())
+			dst = member(dst, columns[i].Key())
 			dst = columns[i].appendJSON(dst, r.Cells[i], r, j.value)
 		}
 	}
-	for i, below := range r.below(columns) {
-		member(len(columns)+i, "stack_"+strconv.Itoa(i+1))
-		dst = append(dst, '[')
-		for k, frame := range frames(below) {
-			if k > 0 {
-				dst = append(dst, ", "...)
-			}
-			dst = j.text(dst, []byte(frame))
-		}
-		dst = append(dst, ']')
-	}
-	return append(dst, "}}"...)
+	return append(j.appendBelow(dst, r.below(columns), member), "}}"...)
 }

@@ -93,6 +93,7 @@ func TestParseColumns(t *testing.T) {
 		{"LAT(us):>3/us.1?long", "LAT(us):>7/1000.1"},
 		{"T(s):e?!plain", "T(s):4.6e"},
 		{"PID:<7z MS:/ms.3z", "PID:<7z MS:2/1000000.3z"},
+		{"R:/100.2%", "R:1/100.2%"},
 		{"A:x B:/512", "A:1x B:1/512"},
 		{"", "there are no columns"},
 		{"A A", "column A is there twice"},

@@ -221,7 +221,8 @@ func complete(t *testing.T, tl *tool.Tool) {
 }
 
 // runtimeOptions are those that functions look at by themselves.
-var runtimeOptions = []string{"sort", "others", "no-clear", "delimited", "annotate", "pid-in-name", "match", "max-keys"}
+var runtimeOptions = []string{"sort", "others", "no-clear", "delimited", "annotate", "pid-in-name", "match", "max-keys",
+	"hexdump"}
 
 // declared are the options that a script declares, the columns that it prints and the words over
 // histograms.

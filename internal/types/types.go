@@ -455,8 +455,9 @@ const (
 	FlagsText
 	EnumText
 	WordsText
+	MemoryText
 
-	LastRenderer = WordsText
+	LastRenderer = MemoryText
 )
 
 // Deferred is a value that travels raw and is given its text in user space, with

@@ -18,22 +18,29 @@ var _ = builtin.Define(builtin.Func{
 	Params: []builtin.Param{builtin.StringLit.Named("columns"), builtin.AnyValue.Named("argument")},
 	Doc: "Prints a line in columns, under their names, which are printed once: as soon as everything is " +
 		"attached, or before the first row if the script has rows of several forms. A column is " +
-		"`NAME[:[<|>][width][/unit][.digits][x|o|t|e|z]][?[!]option]`. Numbers stand on the right, other values " +
+		"`NAME[:[<|>][width][/unit][.digits][x|o|t|e|z|%]][?[!]option]`. Numbers stand on the right, other values " +
 		"on the left, unless `<` or `>` says so; what is longer than its column is not cut. A unit divides a " +
 		"number: `ns`, `us`, `ms` and `s` one of nanoseconds, `K`, `M` and `G` by powers of 1024, or any " +
 		"integer; digits are those behind the point, rounded. `x` and `o` are hexadecimal and octal; of a " +
 		"point in time (`nsecs`) `t` is the wall clock and `e` the seconds since tracing began; with `z`, " +
-		"0 is shown as `-`, and `null` in JSON. `?option` " +
+		"0 is shown as `-`, and `null` in JSON, with `%`, a percent sign follows, and a negative number is shown " +
+		"so. `?option` " +
 		"shows the column only if the option of that name, a bool that this declares, is set, `?!option` only " +
 		"if it is not; the argument of a column that is not shown is not evaluated. Control characters are " +
 		"escaped, so that a row is one line. Behind ` | ` stands a format like that of printf, whose text the last " +
 		"column shows; its arguments stand behind those of the other columns. Stacks behind the arguments that " +
-		"have columns are printed below. `-f json` makes an object of each row, `-f csv` a line of values.",
+		"have columns are printed below, and so are buffers, as text, or with the option `--hexdump`, that this then " +
+		"declares, in hexadecimal too; an integer behind a buffer is how many bytes there were, if it has the first " +
+		"of them only. `-f json` makes an object of each row, `-f csv` a line of values.",
 	Example: `tracepoint:syscalls:sys_exit_read ` +
 		`{ row("TIME(s):>12e?timestamp PID:<7 COMM:<16 RET", nsecs, pid, comm, args.ret); }`,
 	Options: func(c *builtin.Call) []*object.Option {
 		text, _ := syntax.Text(c.Args[0])
-		return columnOptions(c, text)
+		opts := columnOptions(c, text)
+		if slices.ContainsFunc(c.Args, isBuf) {
+			opts = append(opts, &object.Option{Name: hexdumpOption, Type: types.Bool, At: c.Expr.Span()})
+		}
+		return opts
 	},
 	Check: func(c *builtin.Call) types.Type {
 		if text, ok := c.Str(0); ok {
@@ -43,7 +50,7 @@ var _ = builtin.Define(builtin.Func{
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		r := c.Payload.(*row)
-		g.Event(c, &object.Event{Text: r.spec}, r.args)
+		g.Event(c, &object.Event{Text: r.spec, Extra: []int64{number(r.hex)}}, r.args)
 		return nil
 	},
 	Opening: func(ev *object.Event) output.Item {
@@ -52,7 +59,7 @@ var _ = builtin.Define(builtin.Func{
 	},
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
 		columns, format, formatted := output.CutFormat(ev.Text)
-		r := output.Row{Spec: columns, Boot: e.BootTime(), Start: e.Started()}
+		r := output.Row{Spec: columns, Boot: e.BootTime(), Start: e.Started(), Hex: slices.Contains(ev.Extra, 1)}
 		args := ev.Args
 		if formatted {
 			plain := strings.Count(columns, " ") // the last column has none
@@ -87,6 +94,16 @@ func columnOptions(c *builtin.Call, spec string) []*object.Option {
 type row struct {
 	spec string
 	args []syntax.Expr
+	hex  bool // data is shown in hexadecimal
+}
+
+// hexdumpOption is the option that rows with data declare.
+const hexdumpOption = "hexdump"
+
+// isBuf reports whether an argument is a call of buf().
+func isBuf(arg syntax.Expr) bool {
+	call, ok := arg.(*syntax.Call)
+	return ok && call.Func.Name == "buf"
 }
 
 func checkRow(c *builtin.Call, text string) *row {
@@ -133,12 +150,19 @@ func checkRow(c *builtin.Call, text string) *row {
 		shown, r.args = append(shown, last.String()), append(r.args, args[len(columns):][:ends]...)
 	}
 	plain := len(columns) + ends
+	data := false // the argument in front is a buffer
 	for i, a := range args[plain:] {
-		if t := c.Types[1+plain+i]; t != nil && !isStack(t) {
-			c.Errorf(a, "format-arguments", "row(): an argument without a column has to be a stack (%s provided)", t)
+		t := c.Types[1+plain+i]
+		_, length := t.(*types.Int)
+		if t != nil && !isStack(t) && !isBuffer(t) && !(length && data) {
+			c.Errorf(a, "format-arguments",
+				"row(): an argument without a column has to be a stack or a buffer (%s provided)", t)
 			return nil
 		}
-		r.args = append(r.args, a)
+		r.args, data = append(r.args, a), isBuffer(t)
+	}
+	if slices.ContainsFunc(c.Args, isBuf) {
+		r.hex = option(c, hexdumpOption) == "true"
 	}
 	if len(shown) == 0 {
 		c.Errorf(c.Args[0], "bad-format", "row(): the options leave no column to be shown")
@@ -177,6 +201,11 @@ func checkText(c *builtin.Call, text string, columns int) int {
 		n = -1
 	}
 	return n
+}
+
+func isBuffer(t types.Type) bool {
+	_, ok := t.(*types.Buffer)
+	return ok
 }
 
 func isStack(t types.Type) bool {
