@@ -63,6 +63,7 @@ var Needs = []Need{
 	{"perf_sw", "software performance events",
 		func() error { return openPerf(unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CPU_CLOCK) }},
 	{"disk", "a disk that can be read directly, in $DISK", probeDisk},
+	{"memcg", "limits of memory for groups of processes", probeMemcg},
 	{"scratch", "a disk for a case to write to", probeScratch},
 }
 
@@ -109,6 +110,20 @@ func probeAMD64() error {
 func probeCounters() error {
 	return errors.Join(openPerf(unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES),
 		openPerf(unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CACHE_MISSES))
+}
+
+// probeMemcg reads the list of controllers, which has a line "memory 4 31 1", the last for enabled.
+func probeMemcg() error {
+	list, err := os.ReadFile("/proc/cgroups")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(list)) {
+		if f := strings.Fields(line); len(f) == 4 && f[0] == "memory" && f[3] == "1" {
+			return nil
+		}
+	}
+	return errors.New("no controller of memory in /proc/cgroups")
 }
 
 func probeVM() error {

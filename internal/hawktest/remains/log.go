@@ -37,6 +37,7 @@ var harmless = []struct {
 	{regexp.MustCompile(`^perf: interrupt took too long`),
 		"so it does under emulation; the kernel lowers its own limit"},
 	{regexp.MustCompile(`^\S+ \(\d+\): drop_caches`), "a case drops caches"},
+	{regexp.MustCompile(`^Memory cgroup out of memory: Killed process \d+ \(memcg\)`), "a case has it killed"},
 	{regexp.MustCompile(`^ref_ctr_offset mismatch`), "a case asks for a probe that the kernel refuses"},
 	{regexp.MustCompile(`^trace_kprobe: Could not probe`), "a case asks for functions that cannot be probed"},
 	{regexp.MustCompile(`module verification failed|loading out-of-tree module`),
