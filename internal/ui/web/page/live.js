@@ -7,11 +7,15 @@
 		e.append(...kids);
 		return e;
 	};
-	// Characters that would not show, or would move others, stand by their number.
+	// Characters that would not show, or would move others, stand by their number, as in hawk's other output.
+	const named = {"\n": "\\n", "\t": "\\t", "\r": "\\r"};
 	const shown = text =>
 		String(text).replace(
 			/[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-			c => "\\u{" + c.charCodeAt(0).toString(16) + "}",
+			c => {
+				const n = c.charCodeAt(0).toString(16);
+				return named[c] || (n.length < 3 ? "\\x" + n.padStart(2, "0") : "\\u" + n.padStart(4, "0"));
+			},
 		);
 
 	// The token comes in the fragment, which no server sees. It is kept for this tab.
