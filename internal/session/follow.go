@@ -50,6 +50,8 @@ func (s *session) leftOut() {
 	if s.unwind != nil {
 		warn(s.unwind.Dropped(), "The unwinding tables of %d files were dropped to make room for "+
 			"others, and made again where they were needed: stacks of that moment may be cut short.")
+		warn(s.unwind.Refused(), "The kernel had no memory for the unwinding tables of %d files: stacks "+
+			"through their code may be cut short.")
 	}
 }
 

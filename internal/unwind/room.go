@@ -66,3 +66,10 @@ func (u *Unwinder) Dropped() int {
 	defer u.mu.Unlock()
 	return u.dropped
 }
+
+// Refused is how many files have tables that the kernel did not take, for want of memory.
+func (u *Unwinder) Refused() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.refused
+}

@@ -25,9 +25,11 @@ func (u *Unwinder) spaceOf(pid int, maps []proc.Mapping) bool {
 	for i := range maps {
 		m := &maps[i]
 		p := part{start: m.Start, end: m.End}
-		if f, bias := u.mapped(pid, m); f != nil && f.table != nil {
-			frames = frames && (f.table.Frames || m.Path == vdsoPath)
-			p.delta, p.index = m.Start-m.Offset-bias+f.table.Base, f.index
+		if f, bias := u.mapped(pid, m); f != nil {
+			frames = frames && (f.frames() || m.Path == vdsoPath)
+			if f.table != nil {
+				p.delta, p.index = m.Start-m.Offset-bias+f.table.Base, f.index
+			}
 		}
 		parts = append(parts, p)
 	}

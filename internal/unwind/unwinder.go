@@ -2,8 +2,6 @@ package unwind
 
 import (
 	"encoding/binary"
-	"math"
-	"os"
 	"slices"
 	"sync"
 
@@ -37,6 +35,7 @@ type Unwinder struct {
 	next       uint32 // number of the next chunk
 	generation int    // how often all was dropped
 	dropped    int    // files whose tables were dropped, with mu held
+	refused    int    // files whose tables the kernel did not take, with mu held
 }
 
 // Maps are descriptors of the maps that package object describes.
@@ -47,13 +46,18 @@ type Maps struct {
 
 // A file has a table in the kernel.
 type file struct {
-	table *Table // nil: it has no table, or there is no room for it
-	index uint32 // number of its first chunk
-	name  []byte // what programs know it by
-	bias  uint64 // of its code, if that is one piece
-	plain bool   // it is
-	build [20]byte
+	table   *Table // nil: it has no table, or there is no room for it
+	index   uint32 // number of its first chunk
+	name    []byte // what programs know it by
+	bias    uint64 // of its code, if that is one piece
+	plain   bool   // it is
+	refused bool   // there is no room for its table, and frame pointers may not do
+	build   [20]byte
 }
+
+// frames reports whether the code of a file can be walked by frame pointers, as is assumed of code
+// that says nothing of its frames.
+func (f *file) frames() bool { return !f.refused && (f.table == nil || f.table.Frames) }
 
 // fileID is a file on disk at one point in time.
 type fileID struct {
@@ -246,9 +250,11 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 				u.known[m.File], asked = f, true
 			}
 		}
-		if f != nil && f.table != nil && f.plain {
-			frames = frames && (f.table.Frames || f == u.vdsoFile)
-			p.delta, p.index = m.Start-m.Offset-f.bias+f.table.Base, f.index
+		if f != nil && f.plain {
+			frames = frames && (f.frames() || f == u.vdsoFile)
+			if f.table != nil {
+				p.delta, p.index = m.Start-m.Offset-f.bias+f.table.Base, f.index
+			}
 		}
 		pending = pending || !asked || f == nil && m.File != nil && m.Path[0] == '/'
 		if !asked && len(u.named) < maxNamed {
@@ -405,97 +411,4 @@ func (u *Unwinder) Code(path string, st *unix.Stat_t, addr uint64) (keepsFrames,
 		return false, false
 	}
 	return f.table.Frames, f.table.beginsAt(addr)
-}
-
-// vdsoPath is what the kernel calls the code that it maps into every process, and
-// vdsoID stands for it.
-const vdsoPath = "[vdso]"
-
-var vdsoID = fileID{ino: math.MaxUint64}
-
-func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
-	if f, ok := u.files[vdsoID]; ok {
-		return f
-	}
-	data, err := proc.ReadMemory(pid, m.Start, int(min(m.End-m.Start, 1<<20)))
-	if err != nil {
-		return nil
-	}
-	e, err := exe.New(m.Path, data)
-	if err != nil {
-		return nil
-	}
-	name := make([]byte, object.UnwindFileKey)
-	vdso := int64(object.UnwindVDSO)
-	binary.NativeEndian.PutUint64(name[object.UnwindInode:], uint64(vdso))
-	f := u.enter(vdsoID, e, name)
-	u.mu.Lock()
-	u.vdsoFile = f
-	u.mu.Unlock()
-	return f
-}
-
-// ownVDSO makes the table of the vDSO as this process has it. This process itself
-// asks for tables like any other, if it is ever sampled.
-func (u *Unwinder) ownVDSO() {
-	pid := os.Getpid()
-	maps, _ := proc.Maps(pid)
-	if i := slices.IndexFunc(maps, func(m proc.Mapping) bool { return m.Path == vdsoPath }); i >= 0 {
-		u.vdso(pid, &maps[i])
-	}
-}
-
-// enter puts the table of a file into the kernel, and tells programs of it.
-func (u *Unwinder) enter(id fileID, e *exe.File, name []byte) *file {
-	u.makeRoom()
-	f := &file{index: u.next, name: name}
-	f.bias, f.plain = e.CodeBias()
-	f.build = padded(e.BuildID())
-	defer func() {
-		u.announce(id, f)
-		u.mu.Lock()
-		u.files[id] = f
-		u.mu.Unlock()
-	}()
-	t, err := NewTable(e)
-	if err != nil || t == nil {
-		return f
-	}
-	chunks, err := t.chunks(u.next)
-	if err != nil || len(chunks) >= object.UnwindMaxChunks {
-		return f
-	}
-	if int(u.next)+len(chunks) > object.UnwindMaxChunks {
-		u.startOver()
-		if chunks, err = t.chunks(u.next); err != nil {
-			return f
-		}
-		f.index = u.next
-	}
-	for i, c := range chunks {
-		if bpf.MapUpdate(u.Chunks, key(int(u.next)+i), c, 0) != nil {
-			return f // those that are there are overwritten by the next file
-		}
-	}
-	u.next += uint32(len(chunks))
-	t.rows = nil // the kernel has them
-	f.table = t
-	return f
-}
-
-// announce tells programs what there is of a file.
-func (u *Unwinder) announce(id fileID, f *file) {
-	if u.Files < 0 || !f.plain {
-		return
-	}
-	v := make([]byte, object.UnwindFile)
-	order := binary.NativeEndian
-	if f.table != nil {
-		order.PutUint64(v[object.UnwindShift:], f.table.Base-f.bias)
-		order.PutUint32(v[object.UnwindFileIndex:], f.index)
-		if !f.table.Frames && id != vdsoID {
-			order.PutUint32(v[object.UnwindFileBare:], 1)
-		}
-	}
-	bpf.MapUpdate(u.Files, f.name, v, 0)
 }

@@ -1,0 +1,138 @@
+package unwind
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/proc"
+)
+
+// vdsoPath is what the kernel calls the code that it maps into every process, and
+// vdsoID stands for it.
+const vdsoPath = "[vdso]"
+
+var vdsoID = fileID{ino: math.MaxUint64}
+
+func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
+	if f, ok := u.files[vdsoID]; ok {
+		return f
+	}
+	data, err := proc.ReadMemory(pid, m.Start, int(min(m.End-m.Start, 1<<20)))
+	if err != nil {
+		return nil
+	}
+	e, err := exe.New(m.Path, data)
+	if err != nil {
+		return nil
+	}
+	name := make([]byte, object.UnwindFileKey)
+	vdso := int64(object.UnwindVDSO)
+	binary.NativeEndian.PutUint64(name[object.UnwindInode:], uint64(vdso))
+	f := u.enter(vdsoID, e, name)
+	u.mu.Lock()
+	u.vdsoFile = f
+	u.mu.Unlock()
+	return f
+}
+
+// ownVDSO makes the table of the vDSO as this process has it. This process itself
+// asks for tables like any other, if it is ever sampled.
+func (u *Unwinder) ownVDSO() {
+	pid := os.Getpid()
+	maps, _ := proc.Maps(pid)
+	if i := slices.IndexFunc(maps, func(m proc.Mapping) bool { return m.Path == vdsoPath }); i >= 0 {
+		u.vdso(pid, &maps[i])
+	}
+}
+
+// enter puts the table of a file into the kernel, and tells programs of it.
+func (u *Unwinder) enter(id fileID, e *exe.File, name []byte) *file {
+	u.makeRoom()
+	f := &file{index: u.next, name: name}
+	f.bias, f.plain = e.CodeBias()
+	f.build = padded(e.BuildID())
+	defer func() {
+		u.announce(id, f)
+		u.mu.Lock()
+		u.files[id] = f
+		u.mu.Unlock()
+	}()
+	t, err := NewTable(e)
+	if err != nil || t == nil {
+		return f
+	}
+	if err = u.load(f, t); err != nil {
+		f.refused = true
+		u.mu.Lock()
+		u.refused++
+		u.mu.Unlock()
+	}
+	return f
+}
+
+// load puts a table into the kernel.
+func (u *Unwinder) load(f *file, t *Table) error {
+	chunks, err := t.chunks(u.next)
+	if err != nil {
+		return err
+	}
+	if len(chunks) >= object.UnwindMaxChunks {
+		return unix.E2BIG
+	}
+	if int(u.next)+len(chunks) > object.UnwindMaxChunks {
+		u.startOver()
+		if chunks, err = t.chunks(u.next); err != nil {
+			return err
+		}
+		f.index = u.next
+	}
+	for i, c := range chunks {
+		if err := store(u.Chunks, key(int(u.next)+i), c); err != nil {
+			return err // those that are there are overwritten by the next file
+		}
+	}
+	u.next += uint32(len(chunks))
+	t.rows = nil // the kernel has them
+	f.table = t
+	return nil
+}
+
+// store writes an element of a kernel map, and waits for memory. The kernel keeps some ready for
+// each map and fetches more when asked, but without waiting: where memory is in pieces it may have
+// none for a moment.
+func store(fd int, key, value []byte) (err error) {
+	const tries, pause = 40, 5 * time.Millisecond
+	for range tries {
+		if err = bpf.MapUpdate(fd, key, value, 0); !errors.Is(err, unix.ENOMEM) {
+			break
+		}
+		time.Sleep(pause)
+	}
+	return err
+}
+
+// announce tells programs what there is of a file.
+func (u *Unwinder) announce(id fileID, f *file) {
+	if u.Files < 0 || !f.plain {
+		return
+	}
+	v := make([]byte, object.UnwindFile)
+	order := binary.NativeEndian
+	if f.table != nil {
+		order.PutUint64(v[object.UnwindShift:], f.table.Base-f.bias)
+		order.PutUint32(v[object.UnwindFileIndex:], f.index)
+	}
+	if !f.frames() && id != vdsoID {
+		order.PutUint32(v[object.UnwindFileBare:], 1)
+	}
+	store(u.Files, f.name, v)
+}

@@ -1,0 +1,77 @@
+package unwind
+
+import (
+	"encoding/binary"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/object"
+)
+
+// TestRefused has the kernel take one piece of a table and refuse the next: nobody may believe
+// then that frame pointers do where they do not.
+func TestRefused(t *testing.T) {
+	const self = "/proc/self/exe"
+	e, err := exe.Open(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	table, err := NewTable(e)
+	if err != nil || table == nil {
+		t.Skipf("this program has no table: %v", err)
+	}
+	if chunks, _ := table.chunks(1); len(chunks) < 2 {
+		t.Skip("the table of this program has one piece")
+	}
+	create := func(key, value, most int) int {
+		fd, err := bpf.MapCreate(bpf.MapSpec{Name: "hawk_test", Type: bpf.Hash, KeySize: key, ValueSize: value,
+			MaxEntries: most, Flags: bpf.NoPrealloc})
+		if err != nil {
+			t.Skipf("maps cannot be made: %v", err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		return fd
+	}
+	for _, most := range []int{1, object.UnwindMaxChunks} {
+		m := Maps{Spaces: create(4, object.UnwindSpace, 16), Chunks: create(4, object.UnwindChunk, most),
+			Asked: create(4, 8, 16), Files: create(object.UnwindFileKey, object.UnwindFile, 64)}
+		u := New(m)
+		pid := os.Getpid()
+		u.Expect(self)
+		u.Ask(pid)
+		u.Wait()
+		want := 0
+		if most == 1 {
+			want = 1
+		}
+		var st unix.Stat_t
+		if err := unix.Stat(self, &st); err != nil {
+			t.Fatal(err)
+		}
+		f := make([]byte, object.UnwindFile)
+		if err := bpf.MapLookup(m.Files, fileName(&st), f); err != nil {
+			t.Fatal(err)
+		}
+		bare := binary.NativeEndian.Uint32(f[object.UnwindFileBare:]) != 0
+		index := binary.NativeEndian.Uint32(f[object.UnwindFileIndex:])
+		space := make([]byte, object.UnwindSpace)
+		if err := bpf.MapLookup(m.Spaces, key(pid), space); err != nil {
+			t.Fatal(err)
+		}
+		state := int(binary.NativeEndian.Uint32(space[object.UnwindState:]))
+		u.Close()
+		if got := u.Refused(); got < want || want == 0 && got > 0 {
+			t.Errorf("with room for %d: the tables of %d files were refused", most, got)
+		}
+		if refused := most == 1; refused && (!bare || index != 0 || state != object.UnwindReady) {
+			t.Errorf("refused: bare %t, chunk %d, state %d", bare, index, state)
+		} else if !refused && index == 0 {
+			t.Error("the table is not there")
+		}
+	}
+}
