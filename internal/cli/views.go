@@ -324,12 +324,20 @@ func (t *target) failed(err error) error {
 	return fmt.Errorf("cannot write %q: %w", t.file, err)
 }
 
-// done reports what could not be written, and which maps held nothing.
+// done reports what could not be written, which maps held nothing, and what files cannot say of them.
 func (v *saver) done(c *command) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	run := v.Run()
 	for _, t := range v.targets {
+		for _, m := range t.maps {
+			s := run.Snapshot(m)
+			low := func(r view.Row) bool { return r.AtLeast }
+			if s != nil && !t.format.Bounds && slices.ContainsFunc(s.Rows, low) {
+				c.warn(fmt.Sprintf("%s: totals of %s are lower bounds, as programs delete elements of it", t.name(),
+					m.Name))
+			}
+		}
 		if !t.format.Takes.One() {
 			continue
 		}

@@ -25,6 +25,7 @@ type Format struct {
 	Takes  Takes
 	Stamps bool // shows when and by whom events were sent
 	Past   bool // shows what maps held over time
+	Bounds bool // says where totals are lower bounds
 	// Write writes a run, of which only the given maps matter. It is nil of streams.
 	Write func(w io.Writer, r *view.Run, maps []*view.Map, o Options) error
 	// Stream makes a feed that writes what comes as it comes.

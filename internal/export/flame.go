@@ -18,7 +18,7 @@ import (
 // A flame graph to look into: one HTML file that asks nobody for anything, with all
 // profiles of the script.
 var flame = Format{
-	Name: "flame", Ext: "html", Takes: Profiles, Write: writeFlame,
+	Name: "flame", Ext: "html", Takes: Profiles, Bounds: true, Write: writeFlame,
 	Doc: "flame graphs to look into, one HTML file for any browser: zoom, search, callers, table",
 }
 

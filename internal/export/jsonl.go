@@ -15,7 +15,7 @@ import (
 
 // JSON lines: everything that a run says, typed, as it happens; an object a line.
 var jsonl = Format{
-	Name: "jsonl", Ext: "jsonl", Takes: Everything, Stamps: true, Stream: newJSONL,
+	Name: "jsonl", Ext: "jsonl", Takes: Everything, Stamps: true, Bounds: true, Stream: newJSONL,
 	Doc: "everything as it happens, typed: an object of JSON a line, for jq, DuckDB and shippers of logs",
 }
 

@@ -10,7 +10,7 @@ import (
 
 // The profile of github.com/google/pprof, profile.proto, compressed by gzip.
 var pprof = Format{
-	Name: "pprof", Ext: "pb.gz", Takes: OneProfile, Binary: true, Write: writePprof,
+	Name: "pprof", Ext: "pb.gz", Takes: OneProfile, Binary: true, Bounds: true, Write: writePprof,
 	Doc: "a profile for go tool pprof and what else reads its format",
 }
 

@@ -14,7 +14,7 @@ import (
 // A flame graph that does not move, for documents: SVG without script, whose titles say
 // what does not fit. It shows in viewers that strip scripts, dark where they are dark.
 var svg = Format{
-	Name: "svg", Ext: "svg", Takes: OneProfile, Write: writeSVG,
+	Name: "svg", Ext: "svg", Takes: OneProfile, Bounds: true, Write: writeSVG,
 	Doc: "a flame graph as a picture without script, for documents",
 }
 
@@ -126,6 +126,9 @@ func svgSubtitle(r *view.Run, p *view.Profile, total int64, unit string) string 
 	}
 	if p.Omitted > 0 {
 		parts = append(parts, grouped(int64(p.Omitted))+" rows below zero left out")
+	}
+	if p.AtLeast {
+		parts = append(parts, "a lower bound, as programs delete elements")
 	}
 	return strings.Join(parts, "  ·  ")
 }
