@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hawktrace/hawk/internal/pack"
 )
 
 var update = flag.Bool("update", false, "pack the scripts of tools/ anew")
@@ -38,7 +40,7 @@ func TestPacked(t *testing.T) {
 			t.Errorf("%s is not what the binary has: run go generate ./internal/tool", file)
 			return nil
 		}
-		data, err := Pack(text)
+		data, err := pack.Pack(text)
 		if err != nil {
 			return err
 		}

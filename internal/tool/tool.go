@@ -4,13 +4,12 @@
 package tool
 
 import (
-	"bytes"
-	"compress/flate"
 	"embed"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/hawktrace/hawk/internal/pack"
 )
 
 //go:generate go test -run TestPacked|TestList . -update
@@ -99,28 +98,8 @@ func Library(name string) (text string, ok bool) {
 
 // unpacked is the text of a packed file.
 func unpacked(name string) (string, error) {
-	data, err := packed.ReadFile(packedDir + "/" + name)
-	if err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(data)))
+	text, err := pack.File(packed, packedDir+"/"+name)
 	return string(text), err
-}
-
-// Pack makes of a script what lies in the binary.
-func Pack(text []byte) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(text); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
 }
 
 // Whole is the script with what it imports of the library behind it in place of the

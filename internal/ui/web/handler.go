@@ -15,11 +15,19 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/pack"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
-//go:embed page
-var files embed.FS
+//go:generate go test -run TestPacked . -update
+
+// packed are the files of page.
+//
+//go:embed packed
+var packed embed.FS
+
+// file is a file of the page.
+func file(name string) ([]byte, error) { return pack.File(packed, "packed/"+name+".z") }
 
 // An asset is a file of the page, under a name that changes with what is in it.
 type asset struct {
@@ -41,7 +49,7 @@ var assets = sync.OnceValues(func() (index []byte, byName map[string]asset) {
 			"; charset=utf-8", data}
 	}
 	read := func(name string) []byte {
-		data, err := files.ReadFile("page/" + name)
+		data, err := file(name)
 		if err != nil {
 			panic(err) // it is embedded
 		}

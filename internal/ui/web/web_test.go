@@ -2,19 +2,23 @@ package web
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/pack"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
@@ -413,11 +417,11 @@ func TestPage(t *testing.T) {
 
 // TestFilesOfOthers has them as they were published.
 func TestFilesOfOthers(t *testing.T) {
-	list, err := files.ReadFile("page/licences.md")
+	list, err := os.ReadFile("page/licences.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := files.ReadDir("page")
+	entries, err := os.ReadDir("page")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,13 +429,58 @@ func TestFilesOfOthers(t *testing.T) {
 		if !strings.Contains(e.Name(), ".min.") {
 			continue
 		}
-		data, err := files.ReadFile(path.Join("page", e.Name()))
+		data, err := os.ReadFile(filepath.Join("page", e.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		row := fmt.Sprintf("| %s | uPlot 1.6.32 | MIT | %x |", e.Name(), sha256.Sum256(data))
 		if !strings.Contains(string(list), row) {
 			t.Errorf("licences.md has no row %s", row)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "pack the files of page anew")
+
+// TestPacked fails when a file of the page has changed, and what lies in the binary is not
+// made of it: run go generate ./internal/ui/web.
+func TestPacked(t *testing.T) {
+	entries, err := os.ReadDir("page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := map[string]bool{}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".md") {
+			continue
+		}
+		wanted[e.Name()+".z"] = true
+		data, err := os.ReadFile(filepath.Join("page", e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if have, err := file(e.Name()); err == nil && bytes.Equal(have, data) {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s is not what the binary has: run go generate ./internal/ui/web", e.Name())
+			continue
+		}
+		small, err := pack.Pack(data)
+		if err == nil {
+			err = os.WriteFile(filepath.Join("packed", e.Name()+".z"), small, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadDir("packed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range have {
+		if !wanted[e.Name()] {
+			t.Errorf("packed/%s has no file it is made of", e.Name())
 		}
 	}
 }
