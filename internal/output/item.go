@@ -3,6 +3,8 @@
 package output
 
 import (
+	"encoding/binary"
+
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
@@ -23,6 +25,13 @@ type (
 		Value value.Value
 		Type  types.Type  // of the value in the script; nil if it is not known
 		At    source.Span // the call; zero if it is not known
+	}
+	// Snap is snap(): integers, as the kernel has them, and bytes, nil if they could not
+	// be read. The item is a pointer to it, and what it refers to is not kept.
+	Snap struct {
+		Integers   []byte // 8 of each
+		Bytes      []byte
+		Unreadable string // what stands for bytes that could not be read
 	}
 	// Raw is text of time, cat, join or system; Type is its JSON record type.
 	Raw struct {
@@ -84,6 +93,7 @@ type (
 
 func (*Printf) item()      {}
 func (Print) item()        {}
+func (*Snap) item()        {}
 func (Raw) item()          {}
 func (Map) item()          {}
 func (Attached) item()     {}
@@ -96,6 +106,26 @@ func (Note) item()         {}
 func (HelperError) item()  {}
 func (RuntimeError) item() {}
 func (End) item()          {}
+
+// Integer is one of the integers; 0 where there is none.
+func (it *Snap) Integer(i int) int64 {
+	if i < 0 || 8*i+8 > len(it.Integers) {
+		return 0
+	}
+	return int64(binary.NativeEndian.Uint64(it.Integers[8*i:]))
+}
+
+// Value is the tuple that is shown.
+func (it *Snap) Value() value.Tuple {
+	var t value.Tuple
+	for i := range len(it.Integers) / 8 {
+		t = append(t, value.Int(it.Integer(i)))
+	}
+	if it.Bytes == nil {
+		return append(t, value.Unread(it.Unreadable))
+	}
+	return append(t, value.Buffer(it.Bytes))
+}
 
 // A Sink consumes items in order. It is used by one goroutine. An error ends
 // the run: the output cannot be written; it wraps what the writer said.

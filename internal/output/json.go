@@ -51,6 +51,9 @@ func (j *JSON) Write(item Item) error {
 	case Print:
 		s.buf = append(s.buf, `{"type": "value", "data": `...)
 		s.buf = append(j.value(s.buf, it.Value), '}')
+	case *Snap:
+		s.buf = append(s.buf, `{"type": "value", "data": `...)
+		s.buf = append(j.value(s.buf, it.Value()), '}')
 	case Map:
 		return j.writeMap(it)
 	case Row:

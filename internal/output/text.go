@@ -55,6 +55,8 @@ func (t *Text) Write(item Item) error {
 		s.buf = append(s.buf, it.Text...)
 	case Print:
 		s.buf = append(value.AppendText(s.buf, t.shown(it.Value)), '\n')
+	case *Snap:
+		s.buf = append(value.AppendText(s.buf, t.shown(it.Value())), '\n')
 	case Raw:
 		if it.Data && t.opts.Escapes.Output {
 			s.buf = append(s.buf, value.EscapeLines(string(it.Text))...)

@@ -15,7 +15,6 @@ type Call struct {
 	Args        [6]uint64
 	Unfinished  bool // it never returned
 	mem         memory
-	name        string
 }
 
 // failed reports whether the call has an error.
@@ -26,7 +25,8 @@ type decoder struct {
 	o     *Options
 	arch  string
 	names []string // of calls
-	calls map[string]*call
+	calls []*call  // by number, nil before they are asked for
+	other map[int]*call
 	sets  map[string]set
 
 	b  []byte
@@ -39,7 +39,7 @@ type decoder struct {
 }
 
 func newDecoder(o *Options, arch string) *decoder {
-	return &decoder{o: o, arch: arch, names: numbers(arch), calls: map[string]*call{}, sets: map[string]set{}}
+	return &decoder{o: o, arch: arch, names: numbers(arch), other: map[int]*call{}, sets: map[string]set{}}
 }
 
 // name is a call's name.
@@ -50,14 +50,22 @@ func (d *decoder) name(nr int) string {
 	return "syscall_" + string(appendHex(nil, uint64(nr)))
 }
 
-func (d *decoder) call(name string) *call {
-	c, ok := d.calls[name]
-	if !ok {
-		one := find(name)
-		c = &one
-		d.calls[name] = c
+func (d *decoder) call(nr int) *call {
+	if d.calls == nil {
+		d.calls = make([]*call, len(d.names))
 	}
-	return c
+	if nr >= 0 && nr < len(d.calls) {
+		if d.calls[nr] == nil {
+			c := find(d.name(nr))
+			d.calls[nr] = &c
+		}
+		return d.calls[nr]
+	}
+	if d.other[nr] == nil {
+		c := find(d.name(nr))
+		d.other[nr] = &c
+	}
+	return d.other[nr]
 }
 
 func (d *decoder) set(name string) set {
@@ -71,8 +79,8 @@ func (d *decoder) set(name string) set {
 
 // decode appends a call up to its closing parenthesis.
 func (d *decoder) decode(c *Call) {
-	d.c, d.of, d.after, d.own = c, d.call(c.name), nil, nil
-	d.str(c.name)
+	d.c, d.of, d.after, d.own = c, d.call(c.Nr), nil, nil
+	d.str(d.of.name)
 	d.str("(")
 	if d.o.isRaw(d.of) {
 		for i := range d.of.args {

@@ -45,8 +45,8 @@ var fixed = map[string]int{"ts": 16, "tv": 16, "rem": 16, "tss": 32, "tvs": 32, 
 	"openhow": 24, "caphdr": 8, "sigev": 16, "capdata": 24}
 
 // plan is what is copied for a call.
-func (d *decoder) plan(name string) uint64 {
-	c := d.call(name)
+func (d *decoder) plan(c *call) uint64 {
+	name := c.name
 	var pieces []uint64
 	add := func(arg int, early bool, kind, size int) { pieces = append(pieces, piece(arg, early, kind, size)) }
 	for i, a := range c.args {
@@ -163,9 +163,10 @@ func Plans(goarch string, only func(name, classes string) bool) string {
 		if name == "" {
 			continue
 		}
-		plan := d.plan(name)
+		c := d.call(nr)
+		plan := d.plan(c)
 		if only != nil {
-			if !only(name, d.call(name).classes) {
+			if !only(name, c.classes) {
 				continue
 			}
 		} else if plan == 0 {

@@ -2,6 +2,7 @@ package strace
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/output"
-	"github.com/hawktrace/hawk/internal/value"
 )
 
 // Records of the script have one of these in front; tools/strace.bt has the same.
@@ -35,6 +35,7 @@ type Sink struct {
 	rest output.Sink // takes what is no record
 
 	threads map[int]*thread
+	recent  *thread // the one that was looked for last
 	live    map[int]bool
 	offset  int64 // from the machine's clock to that of the wall
 	before  int64 // moment of the line before
@@ -43,7 +44,9 @@ type Sink struct {
 
 // A thread is what is known of one.
 type thread struct {
+	tid     int
 	mem     memory
+	data    []byte   // of mem
 	signals []signal // to be shown when their time has come
 	fatal   []signal // sent, which will be shown if one ends the process
 }
@@ -74,16 +77,11 @@ func (s *Sink) Write(item output.Item) error {
 		s.line()
 		return s.err
 	}
-	p, ok := item.(output.Print)
-	if !ok {
-		return s.rest.Write(item)
+	if snap, ok := item.(*output.Snap); ok {
+		s.record(snap)
+		return s.err
 	}
-	t, ok := p.Value.(value.Tuple)
-	if !ok || len(t) < 3 {
-		return s.rest.Write(item)
-	}
-	s.record(t)
-	return s.err
+	return s.rest.Write(item)
 }
 
 // Idle writes out what is due.
@@ -106,81 +104,87 @@ func (s *Sink) Flush() error {
 func (s *Sink) Escapes() output.Escapes { return s.rest.Escapes() }
 
 func (s *Sink) thread(tid int) *thread {
+	if s.recent != nil && s.recent.tid == tid {
+		return s.recent
+	}
 	t, ok := s.threads[tid]
 	if !ok {
-		t = &thread{}
+		t = &thread{tid: tid}
 		s.threads[tid] = t
+		s.live[tid] = true
 	}
+	s.recent = t
 	return t
 }
 
-func word(t value.Tuple, i int) int64 {
-	if i >= len(t) {
-		return 0
-	}
-	n, _ := t[i].(value.Int)
-	return int64(n)
-}
-
-func (s *Sink) record(t value.Tuple) {
-	tid := int(word(t, 1))
-	s.live[tid] = true
-	switch kind := word(t, 0); kind {
+func (s *Sink) record(r *output.Snap) {
+	word := r.Integer
+	tid := int(word(1))
+	switch kind := word(0); kind {
 	case recordEarly, recordLate:
-		data, ok := t[len(t)-1].(value.Buffer)
-		th := s.thread(tid)
-		th.mem = append(th.mem, chunk{addr: uint64(word(t, 2)), data: data, early: kind == recordEarly, lost: !ok})
+		s.thread(tid).add(uint64(word(2)), r.Bytes, kind == recordEarly)
 	case recordCall, recordCut:
-		c := &Call{TID: tid, PID: int(word(t, 2)), Nr: int(word(t, 3)), Enter: word(t, 4), Exit: word(t, 5),
-			Result: word(t, 6), Unfinished: kind == recordCut}
+		c := Call{TID: tid, PID: int(word(2)), Nr: int(word(3)), Enter: word(4), Exit: word(5),
+			Result: word(6), Unfinished: kind == recordCut}
 		for i := range c.Args {
-			c.Args[i] = uint64(word(t, 7+i))
+			c.Args[i] = uint64(word(7 + i))
 		}
 		th := s.thread(tid)
-		c.mem, th.mem = th.mem, nil
-		c.name = s.name(c.Nr)
-		s.due(tid, c.Enter)
-		s.call(c)
-		s.due(tid, c.Exit)
-		th.mem = c.mem[:0]
+		if len(r.Bytes) > 0 {
+			th.mem = append(th.mem, chunk{addr: uint64(word(13)), data: r.Bytes})
+		}
+		c.mem = th.mem
+		s.due(th, c.Enter)
+		s.call(&c)
+		s.due(th, c.Exit)
+		th.mem, th.data = th.mem[:0], th.data[:0]
 	case recordEnd:
-		s.due(tid, 1<<62)
-		s.last(tid, int(word(t, 3)), int(word(t, 4)))
-		s.end(tid, int(word(t, 3)), word(t, 2))
+		th := s.thread(tid)
+		s.due(th, 1<<62)
+		s.last(th, int(word(3)), int(word(4)))
+		s.end(tid, int(word(3)), word(2))
 		delete(s.threads, tid)
 		delete(s.live, tid)
+		s.recent = nil
 	case recordSignal, recordSent:
-		s.signalled(tid, t, kind == recordSignal)
+		s.signalled(s.thread(tid), r, kind == recordSignal)
 	case recordFork:
-		s.live[int(word(t, 2))] = true
+		s.live[int(word(2))] = true
 	}
+}
+
+// add keeps bytes of the thread's memory until its call is shown.
+func (t *thread) add(addr uint64, data []byte, early bool) {
+	at := len(t.data)
+	t.data = append(t.data, data...)
+	t.mem = append(t.mem, chunk{addr: addr, data: t.data[at:len(t.data):len(t.data)], early: early, lost: data == nil})
 }
 
 // signalled notes a signal that was sent or delivered.
-func (s *Sink) signalled(tid int, t value.Tuple, delivered bool) {
+func (s *Sink) signalled(th *thread, r *output.Snap, delivered bool) {
 	const ignored, already, fromKernel = 1, 2, 1
-	info, ok := t[len(t)-1].(value.Buffer)
-	if !ok || len(info) < 48 { // the kernel has nothing to say but who it was
+	info := bytes.Clone(r.Bytes)
+	if len(info) < 48 { // the kernel has nothing to say but who it was
 		code := uint32(0)
-		if word(t, 5) == fromKernel {
+		if r.Integer(5) == fromKernel {
 			code = 0x80
 		}
 		info = make([]byte, 48)
-		binary.NativeEndian.PutUint32(info, uint32(word(t, 3)))
+		binary.NativeEndian.PutUint32(info, uint32(r.Integer(3)))
 		binary.NativeEndian.PutUint32(info[8:], code)
-		binary.NativeEndian.PutUint32(info[16:], uint32(word(t, 6)))
-		binary.NativeEndian.PutUint32(info[20:], uint32(word(t, 7)))
+		binary.NativeEndian.PutUint32(info[16:], uint32(r.Integer(6)))
+		binary.NativeEndian.PutUint32(info[20:], uint32(r.Integer(7)))
 	}
 	const kill = 9
-	sig, th := signal{word(t, 2), info}, s.thread(tid)
-	switch {
+	sig := signal{r.Integer(2), info}
+	switch result := r.Integer(4); {
 	case sig.number() == kill: // is never shown
 	case delivered:
 		th.signals = append(th.signals, sig)
-		s.due(tid, 1<<62)
-	case word(t, 4) == ignored:
+		s.due(th, 1<<62)
+	case result == ignored:
 		th.signals = append(th.signals, sig)
-	case word(t, 4) != already:
+	case result != already:
 		if th.fatal = append(th.fatal, sig); len(th.fatal) > 8 {
 			th.fatal = th.fatal[1:]
 		}
@@ -188,15 +192,14 @@ func (s *Sink) signalled(tid int, t value.Tuple, delivered bool) {
 }
 
 // last shows the signal that ends a process, which it was sent, or its first thread.
-func (s *Sink) last(tid, code, pid int) {
-	for _, id := range []int{tid, pid} {
-		th := s.threads[id]
+func (s *Sink) last(t *thread, code, pid int) {
+	for _, th := range []*thread{t, s.threads[pid]} {
 		if th == nil {
 			continue
 		}
 		for _, sig := range th.fatal {
 			if sig.number() == code&0x7f {
-				s.show(tid, sig)
+				s.show(t, sig)
 				return
 			}
 		}
@@ -204,23 +207,21 @@ func (s *Sink) last(tid, code, pid int) {
 }
 
 // due shows signals of a thread that came before a moment.
-func (s *Sink) due(tid int, before int64) {
-	th := s.thread(tid)
+func (s *Sink) due(th *thread, before int64) {
 	for len(th.signals) > 0 && th.signals[0].at <= before {
 		sig := th.signals[0]
 		th.signals = th.signals[1:]
-		s.show(tid, sig)
+		s.show(th, sig)
 	}
 }
 
 // show writes the line of a signal.
-func (s *Sink) show(tid int, sig signal) {
-	th := s.thread(tid)
+func (s *Sink) show(th *thread, sig signal) {
 	th.fatal = slices.DeleteFunc(th.fatal, func(g signal) bool { return g.number() == sig.number() })
 	if !s.o.Signal(signalName(sig.number())) {
 		return
 	}
-	s.begin(tid, sig.at)
+	s.begin(th.tid, sig.at)
 	s.str("--- ")
 	s.signal(sig.number())
 	s.str(" ")
@@ -234,7 +235,11 @@ func (s *Sink) begin(tid int, at int64) {
 	s.b = s.b[:0]
 	switch {
 	case s.o.ToFile && !s.o.Alone:
-		s.str(fmt.Sprintf("%-5d ", tid))
+		at := len(s.b)
+		s.int(int64(tid))
+		for len(s.b) < at+6 {
+			s.b = append(s.b, ' ')
+		}
 	case !s.o.ToFile && len(s.live) > 1:
 		s.str(fmt.Sprintf("[pid %5d] ", tid))
 	}

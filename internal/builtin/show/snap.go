@@ -10,7 +10,6 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/types"
-	"github.com/hawktrace/hawk/internal/value"
 )
 
 // A record of snap is, behind its header, the integers, {s64 bytes or an error}, and the bytes.
@@ -35,11 +34,11 @@ var _ = builtin.Define(builtin.Func{
 		if g.Space(c.Args[0]) == types.Kernel {
 			mem, str = asm.FnProbeReadKernel, asm.FnProbeReadKernelStr
 		}
-		at := 8 + 8*len(words) // of the length
+		at := headerBytes + 8*len(words) // of the length
 		none := func() *ir.Value { return builtin.Number(g, 0) }
 		g.Send(c, &object.Event{Map: -1, Extra: []int64{int64(len(words))}}, at+8+limit, func(rec *ir.Value) *ir.Value {
 			for i, w := range words {
-				b.Store(rec, 8+8*i, 8, w)
+				b.Store(rec, headerBytes+8*i, 8, w)
 			}
 			to := b.Add(rec, int64(at+8))
 			got := g.Choose(b.Arith(ir.Eq, n, none()), none, func() *ir.Value {
@@ -62,26 +61,18 @@ var _ = builtin.Define(builtin.Func{
 		return nil
 	},
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
-		e.Emit(output.Print{Value: snapped(ev, rec), At: ev.At})
+		end := headerBytes + 8*int(ev.Extra[0]) // of the integers
+		if len(rec) < end+8 {
+			return nil
+		}
+		it := &output.Snap{Integers: rec[headerBytes:end], Unreadable: e.Config().StrUnreadable}
+		if n := int64(binary.NativeEndian.Uint64(rec[end:])); n >= 0 {
+			it.Bytes = rec[end+8 : end+8+min(int(n), len(rec)-end-8)]
+		}
+		e.Emit(it)
 		return nil
 	},
 })
 
-// snapped is the tuple of a record.
-func snapped(ev *object.Event, rec []byte) value.Tuple {
-	words := int(ev.Extra[0])
-	if len(rec) < 16+8*words {
-		return value.Tuple{}
-	}
-	t := make(value.Tuple, words+1)
-	for i := range words {
-		t[i] = value.Int(binary.NativeEndian.Uint64(rec[8+8*i:]))
-	}
-	rec = rec[8+8*words:]
-	if n := int64(binary.NativeEndian.Uint64(rec)); n < 0 {
-		t[words] = value.Unread("<unreadable>")
-	} else {
-		t[words] = value.Buffer(append([]byte{}, rec[8:8+min(int(n), len(rec)-8)]...))
-	}
-	return t
-}
+// headerBytes are what each record begins with.
+const headerBytes = 8
