@@ -21,6 +21,7 @@ var samples = []struct {
 	silent string
 }{
 	{&Printf{Text: []byte("x")}, ""},
+	{&Snap{Integers: make([]byte, 8), Bytes: []byte("x")}, ""},
 	{Print{Value: value.Int(1)}, ""},
 	{Raw{Type: "cat", Text: []byte("x")}, ""},
 	{Map{Name: "@m", Entries: EntriesOf(Entry{Value: value.Int(1)}), Div: 1}, ""},
