@@ -198,10 +198,9 @@ func (c *command) asStrace() error {
 	for _, pid := range c.pids() {
 		o.Threads = append(o.Threads, strace.ThreadsOf(pid)...)
 	}
-	c.given = map[string][]string{"string-limit": {strconv.Itoa(o.Limit)}}
+	c.given = o.Script(c.argv != nil)
 	one := *c.tool
 	if o.Some() {
-		c.given["trace"] = []string{"some"}
 		one.Script += strace.Plans(o.Arch, o.Traced)
 	} else {
 		one.Script += strace.Plans(o.Arch, nil)

@@ -109,7 +109,7 @@ func (d *decoder) special(i int, kind string) {
 		}
 	case "sigreturn":
 		d.str("{mask=")
-		if b, ok := d.c.mem.whole(d.num(0), 8, true); ok {
+		if b, ok := d.c.mem.whole(1, 8, true); ok {
 			d.sigset(u64(b, 0))
 		} else {
 			d.str("[]")

@@ -18,11 +18,13 @@ type Options struct {
 	Relative bool // -r
 	Took     bool // -T
 
-	ToFile  bool  // each line begins with the number of its thread
-	Alone   bool  // --no-follow: none does
-	Quiet   int   // -q
-	Least   int64 // --min, in nanoseconds
-	Threads []int // that there are when tracing begins
+	ToFile  bool   // each line begins with the number of its thread
+	Alone   bool   // --no-follow: none does
+	Quiet   int    // -q
+	Least   int64  // --min, in nanoseconds
+	Summary string // summary-only (-c) or summary (-C); "": neither
+	Sort    string // -S: a column of the summary
+	Threads []int  // that there are when tracing begins
 
 	Filter
 }
@@ -72,6 +74,14 @@ func (o *Options) Read(given map[string][]string) error {
 			o.Relative = true
 		case "syscall-times":
 			o.Took = true
+		case "summary-only", "summary":
+			if o.Summary != "summary-only" {
+				o.Summary = name
+			}
+		case "summary-sort-by":
+			if o.Sort = last; orders[last] == nil {
+				err = fmt.Errorf("cannot sort by %s; there are time, calls, errors, avg, name and nothing", last)
+			}
 		case "quiet":
 			o.Quiet = len(values)
 		}
@@ -80,6 +90,24 @@ func (o *Options) Read(given map[string][]string) error {
 		}
 	}
 	return nil
+}
+
+// Script are the options that the script has, by name; command: one is run.
+func (o *Options) Script(command bool) map[string][]string {
+	given := map[string][]string{"string-limit": {strconv.Itoa(o.Limit)}}
+	if !command && o.Summary != "summary-only" && !o.Some() {
+		given["waiting"] = []string{"true"}
+	}
+	if o.Alone && command {
+		given["alone"] = []string{"true"}
+	}
+	if o.Some() {
+		given["trace"] = []string{"some"}
+	}
+	if o.Summary != "" {
+		given[o.Summary] = []string{"true"}
+	}
+	return given
 }
 
 // ThreadsOf are the threads of a process.

@@ -10,6 +10,7 @@ import (
 // the length is found, and a number for that. A call has room for three, and one of those that
 // take loops.
 const (
+	copySignal   = 0  // the mask that rt_sigreturn restores, 8*size bytes above the stack pointer
 	copyString   = 1  // up to its NUL; size 0: whole, 1: as long as strings are shown, 2: 16 bytes
 	copyFixed    = 2  // 4*size bytes
 	copyElements = 3  // size is (bytes of one / 4)<<3 | the argument that says how many, 7: the result
@@ -46,7 +47,6 @@ var fixed = map[string]int{"ts": 16, "tv": 16, "rem": 16, "tss": 32, "tvs": 32, 
 
 // plan is what is copied for a call.
 func (d *decoder) plan(c *call) uint64 {
-	name := c.name
 	var pieces []uint64
 	add := func(arg int, early bool, kind, size int) { pieces = append(pieces, piece(arg, early, kind, size)) }
 	for i, a := range c.args {
@@ -64,7 +64,7 @@ func (d *decoder) plan(c *call) uint64 {
 		case "wb":
 			add(i, false, copyData, param)
 		case "ts", "tv":
-			if name == "ppoll" || name == "pselect6" || name == "select" {
+			if a.early { // what was not in memory then is, when the call returns
 				add(i, false, copyBoth, 4)
 			} else {
 				add(i, a.early, copyFixed, 4)
@@ -117,6 +117,12 @@ func (d *decoder) plan(c *call) uint64 {
 		case "clone3":
 			add(0, true, copyFixed, 22)
 			add(0, false, copyParent, 0)
+		case "sigreturn":
+			if d.arch == "arm64" {
+				add(0, true, copySignal, 21)
+			} else {
+				add(0, true, copySignal, 37)
+			}
 		case "futex":
 			add(3, false, copyFixed, 4)
 		case "prctl":
@@ -135,15 +141,19 @@ func (d *decoder) plan(c *call) uint64 {
 		case "socketpair":
 			add(3, false, copyFixed, 2)
 		default:
+			kind := copyFixed
+			if a.early {
+				kind = copyBoth
+			}
 			if size := fixed[a.kind]; size > 0 {
-				add(i, a.early, copyFixed, (size+3)/4)
+				add(i, a.early, kind, (size+3)/4)
 			}
 		}
 	}
 	var plan uint64
 	at := 0
 	for _, p := range pieces {
-		if kind := p >> 4 & 15; kind >= copyVectors && kind <= copyParent {
+		if kind := p >> 4 & 15; kind >= copyVectors && kind <= copyParent || kind == copySignal {
 			plan |= p << 48
 		} else if at < 48 {
 			plan |= p << at

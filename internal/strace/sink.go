@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,14 +19,17 @@ import (
 
 // Records of the script have one of these in front; tools/strace.bt has the same.
 const (
-	recordCall   = 0
-	recordEarly  = 1
-	recordLate   = 2
-	recordEnd    = 3
-	recordSignal = 4
-	recordSent   = 5
-	recordFork   = 6
-	recordCut    = 7
+	recordCall    = 0
+	recordEarly   = 1
+	recordLate    = 2
+	recordEnd     = 3
+	recordSignal  = 4
+	recordSent    = 5
+	recordFork    = 6
+	recordCut     = 7
+	recordProgram = 8
+	recordWords   = 9
+	recordResumed = 10
 )
 
 // A Sink makes lines of what the script sends.
@@ -39,16 +43,19 @@ type Sink struct {
 	live    map[int]bool
 	offset  int64 // from the machine's clock to that of the wall
 	before  int64 // moment of the line before
+	totals  summary
 	err     error
 }
 
 // A thread is what is known of one.
 type thread struct {
-	tid     int
-	mem     memory
-	data    []byte   // of mem
-	signals []signal // to be shown when their time has come
-	fatal   []signal // sent, which will be shown if one ends the process
+	tid            int
+	mem            memory
+	data           []byte   // of mem
+	signals        []signal // to be shown when their time has come
+	program, words string   // what it executes, the arguments with their NULs
+	direct         bool     // no interpreter comes before it
+	fatal          []signal // sent, which will be shown if one ends the process
 }
 
 type signal struct {
@@ -80,6 +87,14 @@ func (s *Sink) Write(item output.Item) error {
 	if snap, ok := item.(*output.Snap); ok {
 		s.record(snap)
 		return s.err
+	}
+	switch it := item.(type) {
+	case output.Map:
+		if s.take(it) {
+			return nil
+		}
+	case output.End:
+		s.writeSummary()
 	}
 	return s.rest.Write(item)
 }
@@ -134,6 +149,10 @@ func (s *Sink) record(r *output.Snap) {
 			th.mem = append(th.mem, chunk{addr: uint64(word(13)), data: r.Bytes})
 		}
 		c.mem = th.mem
+		if th.program != "" {
+			c.exec(th)
+			th.program = ""
+		}
 		s.due(th, c.Enter)
 		s.call(&c)
 		s.due(th, c.Exit)
@@ -148,8 +167,42 @@ func (s *Sink) record(r *output.Snap) {
 		s.recent = nil
 	case recordSignal, recordSent:
 		s.signalled(s.thread(tid), r, kind == recordSignal)
+	case recordResumed:
+		if slices.Contains(s.o.Threads, tid) {
+			s.resumed(&Call{TID: tid, Nr: int(word(2)), Result: word(3), Exit: word(4)})
+		}
+	case recordProgram:
+		th := s.thread(tid)
+		th.program, th.direct = string(bytes.TrimSuffix(r.Bytes, []byte{0})), word(2) != 0
+	case recordWords:
+		s.thread(tid).words = string(r.Bytes)
 	case recordFork:
+		if s.o.Alone {
+			break
+		}
 		s.live[int(word(2))] = true
+	}
+}
+
+// exec puts what a program was executed as in place of what was not in memory before. Of the
+// arguments that is known if no interpreter was put in front of them.
+func (c *Call) exec(t *thread) {
+	words := strings.Split(strings.TrimSuffix(t.words, "\x00"), "\x00")
+	array, _ := c.mem.at(c.Args[1], 4096, true)
+	for i := range c.mem {
+		m := &c.mem[i]
+		if !m.lost {
+			continue
+		}
+		if m.addr == c.Args[0] {
+			*m = chunk{addr: m.addr, data: append([]byte(t.program), 0), early: true}
+			continue
+		}
+		for at := 0; t.direct && m.lost && at+8 <= len(array) && at/8 < len(words); at += 8 {
+			if u64(array, at) == m.addr {
+				*m = chunk{addr: m.addr, data: append([]byte(words[at/8]), 0), early: true}
+			}
+		}
 	}
 }
 
@@ -299,6 +352,19 @@ func (s *Sink) call(c *Call) {
 		took := c.Exit - c.Enter
 		s.str(fmt.Sprintf(" <%d.%06d>", took/1e9, took%1e9/1e3))
 	}
+	s.line()
+}
+
+// resumed shows a call that was under way when tracing began.
+func (s *Sink) resumed(c *Call) {
+	s.begin(c.TID, c.Exit)
+	s.c, s.of, s.own, s.after = c, s.decoder.call(c.Nr), nil, nil
+	s.str("<... " + s.of.name + " resumed>) ")
+	for len(s.b) < s.o.Column {
+		s.b = append(s.b, ' ')
+	}
+	s.str("= ")
+	s.outcome(c)
 	s.line()
 }
 

@@ -26,6 +26,7 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			d.ptr(v)
 			return true
 		}
+		early = false
 		return show(16, d.timespec)
 	case "tss":
 		return show(32, func(b []byte) {
