@@ -15,6 +15,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/cdef"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/strace"
@@ -199,6 +200,9 @@ func (c *command) asStrace() error {
 		o.Threads = append(o.Threads, strace.ThreadsOf(pid)...)
 	}
 	c.given = o.Script(c.argv != nil)
+	if c.machine.Has(machine.BPFLoop) != nil { // the verifier walks through every round
+		c.given["pointers"], c.given["buffers"] = []string{"16"}, []string{"8"}
+	}
 	one := *c.tool
 	if o.Some() {
 		one.Script += strace.Plans(o.Arch, o.Traced)
