@@ -258,7 +258,7 @@ var _ = Define(Func{
 			}
 			return p
 		}
-		g.ReadMem(c.Args[0], space, p, 4, n, src)
+		g.ReadMem(c.Expr, space, p, 4, n, src)
 		return p
 	},
 })

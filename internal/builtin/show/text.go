@@ -49,7 +49,7 @@ var _ = builtin.Define(builtin.Func{
 		array, space := g.Scalar(c.Args[0]), g.Space(c.Args[0])
 		ev := &object.Event{Text: sep, Map: -1}
 		g.Send(c, ev, 8+joinMost*joinBytes, func(rec *ir.Value) *ir.Value {
-			return joinStrings(g, c.Args[0], space, rec, array)
+			return joinStrings(g, c.Expr, space, rec, array)
 		})
 		return nil
 	},
