@@ -366,7 +366,8 @@ const patience = 200 * time.Millisecond
 // it is told to go on.
 func (v *View) suspend(pid int) {
 	v.term.Restore()
-	signal.Reset(unix.SIGTSTP)
+	var caught [4]uint64 // the runtime's handler, which stays once a signal was asked for
+	sigaction(unix.SIGTSTP, new([4]uint64), &caught)
 	unix.Kill(pid, unix.SIGTSTP)
 	timeout := time.After(patience)
 	for waiting := true; waiting; {
@@ -380,7 +381,7 @@ func (v *View) suspend(pid int) {
 			waiting = false
 		}
 	}
-	signal.Notify(v.signals, unix.SIGTSTP)
+	sigaction(unix.SIGTSTP, &caught, nil)
 	v.resume()
 }
 
