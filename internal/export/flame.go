@@ -5,13 +5,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/pack"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
@@ -22,14 +23,21 @@ var flame = Format{
 	Doc: "flame graphs to look into, one HTML file for any browser: zoom, search, callers, table",
 }
 
-//go:embed page/flame.js
-var flameScript string
+//go:generate go test -run TestPacked . -update
 
-//go:embed page/flame.css
-var flameStyle string
+// packed are the files of page.
+//
+//go:embed packed
+var packed embed.FS
 
-//go:embed page/flame.html
-var flameBody string
+// text is a file of page.
+func text(name string) string {
+	data, err := pack.File(packed, "packed/"+name+pack.Suffix)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(data)
+}
 
 func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	all := profiles(r, maps)
@@ -40,7 +48,8 @@ func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	}
 	page := &page{
 		title: view.Line(r.Script.Name) + ": flame graph", heading: view.Line(r.Script.Name), about: aboutRun(r, all),
-		body: flameBody, style: flameStyle, script: flameScript, data: data.Bytes(), plain: flameTables(all, tries),
+		body: text(flameBody), style: text(flameStyle), script: text(flameScript), data: data.Bytes(),
+		plain: flameTables(all, tries),
 	}
 	return page.write(w, o)
 }
@@ -74,7 +83,16 @@ func writeTries(w io.Writer, r *view.Run, all []*view.Profile, tries []*view.Tri
 
 // FlameParts are the script, the style and the body of the page of flame graphs, for a
 // page that has more to show.
-func FlameParts() (script, style, body string) { return flameScript, flameStyle, flameBody }
+func FlameParts() (script, style, body string) {
+	return text(flameScript), text(flameStyle), text(flameBody)
+}
+
+// The files of the page of flame graphs.
+const (
+	flameScript = "flame.js"
+	flameStyle  = "flame.css"
+	flameBody   = "flame.html"
+)
 
 // title is a map with the names of the parts of its key.
 func title(m *view.Map) string {
@@ -129,8 +147,8 @@ func WriteDiff(w io.Writer, t *view.Trie, heading, about, version string) error 
 		return err
 	}
 	heading = view.Line(heading)
-	page := &page{title: heading, heading: heading, about: view.Line(about), body: flameBody, style: flameStyle,
-		script: flameScript, data: data.Bytes()}
+	page := &page{title: heading, heading: heading, about: view.Line(about), body: text(flameBody),
+		style: text(flameStyle), script: text(flameScript), data: data.Bytes()}
 	return page.write(w, Options{Version: version})
 }
 

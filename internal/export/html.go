@@ -3,7 +3,6 @@ package export
 import (
 	"bufio"
 	"bytes"
-	_ "embed"
 	"fmt"
 	"io"
 	"slices"
@@ -20,8 +19,8 @@ var html = Format{
 	Doc: "the whole run in one HTML file: tables, numbers over time, flame graphs, events",
 }
 
-//go:embed page/run.css
-var runStyle string
+// runStyle is the file with the style of what is not a flame graph.
+const runStyle = "run.css"
 
 // Bounds of what the page shows; what is beyond is counted.
 const (
@@ -45,10 +44,10 @@ func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	all := profiles(r, stacks)
 	p := &page{
 		title: view.Line(r.Script.Name), heading: view.Line(r.Script.Name), about: aboutRun(r, all),
-		style: flameStyle + runStyle, script: flameScript, plain: "",
+		style: text(flameStyle) + text(runStyle), script: text(flameScript), plain: "",
 	}
 	if len(all) > 0 {
-		body.WriteString("<section><h2>stacks</h2></section>\n" + flameBody)
+		body.WriteString("<section><h2>stacks</h2></section>\n" + text(flameBody))
 	}
 	htmlEventTable(&body, r)
 	p.body = body.String() + "<section><h2>script</h2><pre>" + xmlText(view.Lines(r.Script.Text)) + "</pre></section>\n"

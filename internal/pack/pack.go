@@ -7,9 +7,12 @@ import (
 	"compress/flate"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 )
 
-// Pack deflates a file. Tests that are told to update write what it returns into the tree.
+// Pack deflates a file.
 func Pack(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.BestCompression)
@@ -32,4 +35,50 @@ func File(files fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(flate.NewReader(bytes.NewReader(data)))
+}
+
+// Suffix ends the name of a packed file.
+const Suffix = ".z"
+
+// Dir compares the files of a directory, but for documents, with the packed ones of another,
+// and returns the names of those that differ. With write it packs them anew instead. It is
+// for tests, which see that the binary has what the tree has.
+func Dir(from, to string, write bool) (differ []string, err error) {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".md") {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(from, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		name := e.Name() + Suffix
+		wanted[name] = true
+		if have, err := File(os.DirFS(to), name); err == nil && bytes.Equal(have, data) {
+			continue
+		}
+		if !write {
+			differ = append(differ, e.Name())
+			continue
+		}
+		small, err := Pack(data)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(to, name), small, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	packed, err := os.ReadDir(to)
+	for _, e := range packed {
+		if !wanted[e.Name()] {
+			differ = append(differ, e.Name())
+		}
+	}
+	return differ, err
 }

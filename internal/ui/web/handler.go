@@ -27,7 +27,7 @@ import (
 var packed embed.FS
 
 // file is a file of the page.
-func file(name string) ([]byte, error) { return pack.File(packed, "packed/"+name+".z") }
+func file(name string) ([]byte, error) { return pack.File(packed, "packed/"+name+pack.Suffix) }
 
 // An asset is a file of the page, under a name that changes with what is in it.
 type asset struct {

@@ -2,7 +2,6 @@ package web
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -445,43 +444,12 @@ var update = flag.Bool("update", false, "pack the files of page anew")
 // TestPacked fails when a file of the page has changed, and what lies in the binary is not
 // made of it: run go generate ./internal/ui/web.
 func TestPacked(t *testing.T) {
-	entries, err := os.ReadDir("page")
+	differ, err := pack.Dir("page", "packed", *update)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted := map[string]bool{}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".md") {
-			continue
-		}
-		wanted[e.Name()+".z"] = true
-		data, err := os.ReadFile(filepath.Join("page", e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if have, err := file(e.Name()); err == nil && bytes.Equal(have, data) {
-			continue
-		}
-		if !*update {
-			t.Errorf("%s is not what the binary has: run go generate ./internal/ui/web", e.Name())
-			continue
-		}
-		small, err := pack.Pack(data)
-		if err == nil {
-			err = os.WriteFile(filepath.Join("packed", e.Name()+".z"), small, 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	have, err := os.ReadDir("packed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range have {
-		if !wanted[e.Name()] {
-			t.Errorf("packed/%s has no file it is made of", e.Name())
-		}
+	for _, name := range differ {
+		t.Errorf("%s is not what the binary has: run go generate ./internal/ui/web", name)
 	}
 }
 
