@@ -46,10 +46,10 @@ func Usable(f *os.File, term string) error {
 
 // Open takes a terminal over. env is the environment.
 func Open(out *os.File, env func(string) string, o Options) (*Terminal, error) {
-	in, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil { // hawk has no terminal to be controlled by
-		name := "/proc/self/fd/" + strconv.Itoa(int(out.Fd()))
-		if in, err = os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+	// Keys come from the terminal that is drawn on, whatever standard input is.
+	in, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(int(out.Fd())), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil { // it belongs to somebody else
+		if in, err = os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
 			return nil, err
 		}
 	}
