@@ -120,14 +120,15 @@ func TestFields(t *testing.T) {
 		if !c.reading {
 			fill(reflect.ValueOf(&v.object).Elem())
 			v.object.Programs, v.object.Strings = nil, []string{"x"}
-			// Two maps for the script's, and one that holds them in turn.
-			for range object.ScratchMap + 2 {
+			// Two maps for the script's, one of short keys, and one that holds them in turn.
+			for range object.ScratchMap + 3 {
 				v.object.Maps = append(v.object.Maps, &object.Map{Name: "m", Type: bpf.Hash})
 			}
 			outer := len(v.object.Maps) - 1
 			v.object.Maps[outer].Type, v.object.Maps[outer].Inner = bpf.ArrayOfMaps, outer-1
+			v.object.Maps[outer-1].KeySize, v.object.Maps[outer-2].KeySize = 16, 8 // and one of short keys
 			for _, s := range v.object.Scripts {
-				s.Value, s.Agg, s.Map = types.Int32, nil, outer-1
+				s.Value, s.Agg, s.Map, s.Short = types.Int32, nil, outer-1, outer-2
 				s.Turns.Outer = outer
 			}
 			v.object.Data = object.Data{Bytes: 4096, Init: []byte{1}, CPUSlots: 2}

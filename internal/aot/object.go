@@ -63,6 +63,7 @@ func (c *codec) variant(v *Variant) {
 		within(c, &s.Stride, 0, maxData)
 		within(c, &s.Cell, 0, maxBytes)
 		within(c, &s.Parts, 0, int64(len(o.Maps))-1)
+		within(c, &s.Short, 0, int64(len(o.Maps))-1)
 		within(c, &s.Turns.Outer, 0, int64(len(o.Maps))-1)
 		within(c, &s.Turns.Word, 0, maxData)
 		within(c, &s.Turns.Bytes, 0, maxData)
@@ -218,6 +219,14 @@ func (c *codec) sound(v *Variant) {
 			fits(s.Name, s.Offset+t.Bytes, 8+max(s.Cell, 8, s.Stride*o.Data.CPUSlots))
 			if m := o.Maps[t.Outer]; t.Outer != 0 && (m.Type != bpf.ArrayOfMaps || m.Inner != s.Map) {
 				c.fail("%s has no second generation", s.Name)
+			}
+		}
+		if s.Short != 0 {
+			if s.Map < 0 {
+				c.fail("%s has only short keys", s.Name)
+			} else if short, all := o.Maps[s.Short], o.Maps[s.Map]; short.KeySize <= 0 ||
+				short.KeySize >= all.KeySize || short.ValueSize != all.ValueSize {
+				c.fail("the short keys of %s do not fit", s.Name)
 			}
 		}
 		if s.Agg != nil {

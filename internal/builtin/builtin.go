@@ -106,6 +106,10 @@ type Func struct {
 	// to be made as a whole.
 	Text func(g Gen, c *Call, p *ir.Value) *ir.Value
 
+	// Source lowers where a string result of the traced world comes from, once, and yields what reads
+	// it: at most n bytes with the NUL to p, as Text does; nil if it comes from elsewhere.
+	Source func(g Gen, c *Call) (read func(p *ir.Value, n int) *ir.Value)
+
 	// UserSymbols: Render asks for symbols of processes, which may have ended
 	// by then.
 	UserSymbols bool

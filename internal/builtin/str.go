@@ -132,14 +132,25 @@ var _ = Define(Func{
 		return p
 	},
 	Text: func(g Gen, c *Call, p *ir.Value) *ir.Value {
-		if _, ok := c.Types[0].(*types.String); ok {
+		read := textSource(g, c)
+		if read == nil {
 			return nil
 		}
-		t := c.Result.(*types.String)
-		addr, n := strSource(g, c)
-		return readText(g, c, t, p, addr, n)
+		return read(p, c.Result.Size())
 	},
+	Source: textSource,
 })
+
+// textSource evaluates what str() reads, and yields what reads it; nil if that is a string already.
+func textSource(g Gen, c *Call) (read func(p *ir.Value, n int) *ir.Value) {
+	if _, ok := c.Types[0].(*types.String); ok {
+		return nil
+	}
+	addr, n := strSource(g, c)
+	return func(p *ir.Value, limit int) *ir.Value {
+		return readText(g, c, &types.String{Cap: limit}, p, addr, n)
+	}
+}
 
 // cutsText reports whether str() of a string has a length for which it may not
 // be the whole string.

@@ -39,6 +39,7 @@ func (w *walker) forStmt(s *syntax.ForStmt) {
 // mapElement is the (key, value) that a loop over a map binds its variable to.
 func (w *walker) mapElement(s *syntax.ForStmt) val {
 	m := w.mapNamed(s.Over)
+	m.walked = true
 	switch {
 	case m.sort == scalar:
 		w.errorf(s.Over, "not-iterable", "%s has no key (scalar map): there is nothing to iterate over", m.name).

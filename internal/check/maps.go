@@ -27,6 +27,7 @@ type mapState struct {
 	first   source.Span // first mention
 	stored  bool        // some statement gives it values
 	deleted bool
+	walked  bool
 	key     slot
 	value   slot
 
@@ -397,7 +398,8 @@ func (c *checker) finishMap(m *mapState) *Map {
 		}
 		return nil
 	}
-	out := &Map{Name: m.name, MaxEntries: c.script.Config.MaxMapKeys, First: m.first, DeletedFrom: m.deleted}
+	out := &Map{Name: m.name, MaxEntries: c.script.Config.MaxMapKeys, First: m.first,
+		DeletedFrom: m.deleted, Walked: m.walked}
 	if m.agg != nil {
 		out.Value = m.aggType()
 	} else {

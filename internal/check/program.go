@@ -105,6 +105,7 @@ type Map struct {
 	First       source.Span // first use
 	Decl        source.Span // let declaration, zero if none
 	DeletedFrom bool        // some probe deletes keys
+	Walked      bool        // some probe goes over its elements
 }
 
 func newInfo() *Info {

@@ -35,7 +35,7 @@ func (f *fn) mapAddress(e *syntax.Map) *ir.Value {
 		table := f.table(s)
 		return f.number(table())
 	}
-	p, _ := f.element(s, nil)
+	p, _, _ := f.element(s, nil)
 	return f.number(p)
 }
 

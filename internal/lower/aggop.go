@@ -45,18 +45,18 @@ func (f *fn) updateElement(at syntax.Node, s *object.ScriptMap, keys []syntax.Ex
 // none: fresh yields where its value is then.
 func (f *fn) eitherWay(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, fresh func() *ir.Value,
 	use func(p *ir.Value)) {
-	p, key := f.element(s, keys)
-	f.upsert(at, func() func() *ir.Value { return f.table(s) }, p, func() *ir.Value {
-		if key == nil {
+	p, key, made := f.element(s, keys)
+	f.upsert(at, func() tables { return f.tables(s) }, p, func() mapKey {
+		if !made {
 			key = f.key(s, keys)
 		}
 		return key
 	}, fresh, func() { f.changed(s) }, use)
 }
 
-// upsert is eitherWay for any kernel map, as table yields it: p is what a look-up
+// upsert is eitherWay for any kernel map, as in yields it: p is what a look-up
 // found, and changed is told when the map has another element.
-func (f *fn) upsert(at syntax.Node, table func() func() *ir.Value, p *ir.Value, key, fresh func() *ir.Value,
+func (f *fn) upsert(at syntax.Node, in func() tables, p *ir.Value, key func() mapKey, fresh func() *ir.Value,
 	changed func(), use func(p *ir.Value)) {
 	b := f.b
 	found, absent := b.NewBlock(), b.NewBlock()
@@ -69,11 +69,16 @@ func (f *fn) upsert(at syntax.Node, table func() func() *ir.Value, p *ir.Value, 
 	b.Begin(absent)
 	f.scoped(func() {
 		k := key()
-		m := table()
+		in := in()
+		val := fresh()
 		// A nested program may insert the same key first: that is as good.
-		r := b.Call(int(asm.FnMapUpdateElem), m(), k, fresh(), f.konst(noExist))
+		r := in(k, func(table, key *ir.Value) *ir.Value {
+			return b.Call(int(asm.FnMapUpdateElem), table, key, val, f.konst(noExist))
+		})
 		changed()
-		again := b.CallPtr(int(asm.FnMapLookupElem), m(), k)
+		again := in(k, func(table, key *ir.Value) *ir.Value {
+			return b.CallPtr(int(asm.FnMapLookupElem), table, key)
+		})
 		there, full := b.NewBlock(), b.NewBlock()
 		full.Cold = true
 		b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
@@ -100,8 +105,10 @@ func (f *fn) updatePart(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr,
 		b.Store(key, 8, 8, part)
 		p := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(s.Parts), key)
 		_, bytes := kind.Split(s.Agg)
-		parts := func() *ir.Value { return b.MapPtr(s.Parts) }
-		f.upsert(at, func() func() *ir.Value { return parts }, p, func() *ir.Value { return key },
+		parts := func(k mapKey, op func(table, key *ir.Value) *ir.Value) *ir.Value {
+			return op(b.MapPtr(s.Parts), k.whole)
+		}
+		f.upsert(at, func() tables { return parts }, p, func() mapKey { return mapKey{whole: key} },
 			func() *ir.Value { return b.Data(f.m.zeroBlock(bytes)) },
 			func() {}, func(p *ir.Value) { use(p, x) })
 	}
@@ -144,16 +151,16 @@ func (f *fn) readAgg(e syntax.Expr) *ir.Value {
 	return f.readCells(e.Span(), s, f.cellKey(s, keys))
 }
 
-// cellKey is the key of an aggregation's cells, nil in the data map.
-func (f *fn) cellKey(s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
+// cellKey is the key of an aggregation's cells, none in the data map.
+func (f *fn) cellKey(s *object.ScriptMap, keys []syntax.Expr) mapKey {
 	if s.Map < 0 {
-		return nil
+		return mapKey{}
 	}
 	return f.key(s, keys)
 }
 
 // readCells reduces the cells of all CPUs to an integer.
-func (f *fn) readCells(at source.Span, s *object.ScriptMap, key *ir.Value) *ir.Value {
+func (f *fn) readCells(at source.Span, s *object.ScriptMap, key mapKey) *ir.Value {
 	kind, _ := builtin.LookupAgg(s.Agg.Kind)
 	n := kind.CellBytes(s.Agg)
 	acc := f.Temp("total", n, 8)
@@ -192,7 +199,7 @@ func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
 
 // eachCell emits use for the cell of every possible CPU. A few are unrolled,
 // many are a loop.
-func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key *ir.Value, use func(cell *ir.Value)) {
+func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key mapKey, use func(cell *ir.Value)) {
 	b := f.b
 	cpus := f.m.o.Probe.Machine.PossibleCPUs()
 	if s.Map >= 0 && !s.PerCPU {
@@ -205,16 +212,18 @@ func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key *ir.Value, use fu
 			Hint("kernels from 5.19 on can; print(%s) works on all", s.Name)
 		return
 	}
-	var table func() *ir.Value
+	var in tables
 	if s.Map >= 0 {
-		table = f.table(s)
+		in = f.tables(s)
 	}
 	one := func(cpu *ir.Value) {
 		if s.Map < 0 {
 			use(b.Add(f.cpuCell(s, cpu), 8))
 			return
 		}
-		p := b.CallPtr(int(asm.FnMapLookupPercpuElem), table(), key, cpu)
+		p := in(key, func(table, key *ir.Value) *ir.Value {
+			return b.CallPtr(int(asm.FnMapLookupPercpuElem), table, key, cpu)
+		})
 		f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() { use(p) })
 	}
 	if cpus <= 8 {

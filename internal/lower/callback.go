@@ -325,6 +325,9 @@ func (f *fn) Len(at syntax.Node, name string) *ir.Value {
 		b := f.b
 		table := f.table(m)
 		b.Call(int(asm.FnForEachMapElem), table(), b.FuncPtr(fn), frame, f.konst(0))
+		if m.Short != 0 {
+			b.Call(int(asm.FnForEachMapElem), b.MapPtr(m.Short), b.FuncPtr(fn), frame, f.konst(0))
+		}
 		b.Store(out, 0, 8, b.Load(frame, count, 8, false))
 	})
 	return f.b.Load(out, 0, 8, false)
@@ -337,5 +340,5 @@ func (f *fn) elementInto(at source.Span, m *object.ScriptMap, key, val *ir.Value
 		f.reshape(val, m.Value, p, off, t)
 		return
 	}
-	b.Store(p, off, t.Size(), f.readCells(at, m, key))
+	b.Store(p, off, t.Size(), f.readCells(at, m, mapKey{whole: key}))
 }

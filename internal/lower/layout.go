@@ -71,11 +71,25 @@ func (m *module) layoutMap(mp *check.Map) {
 		s.Offset = m.place(8, 64) // number of elements in the table
 	}
 	s.Map = m.kernelMap(k)
+	m.layoutShort(mp, s, k)
 	if m.o.Take && s.Parts == 0 {
 		s.Turns.Outer = m.kernelMap(&object.Map{
 			Name: mp.Name[1:] + ".turn", Type: bpf.ArrayOfMaps, KeySize: 4, ValueSize: 4, MaxEntries: 1, Inner: s.Map,
 		})
 	}
+}
+
+// layoutShort adds a map for the elements with short keys, where it matters that these cost less.
+// Each of the two has room for as many elements as the script wants, so that there is no exact limit.
+func (m *module) layoutShort(mp *check.Map, s *object.ScriptMap, k *object.Map) {
+	_, size := shortKey(mp.Key)
+	plain := k.Type == bpf.Hash || k.Type == bpf.PerCPUHash
+	if size == 0 || !plain || s.Soft || s.Parts != 0 || m.o.Take || mp.Walked || mp.MaxEntries < leastSoft {
+		return
+	}
+	short := *k
+	short.Name, short.KeySize = k.Name+".short", size
+	s.Short = m.kernelMap(&short)
 }
 
 // placeCells places the cells of a map in the data map.

@@ -39,35 +39,6 @@ func (f *fn) mapOf(e syntax.Expr) (*object.ScriptMap, []syntax.Expr) {
 	panic("not a map expression")
 }
 
-// key lowers a map's key to memory, padded with zeroes to the map's key size.
-func (f *fn) key(s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
-	b := f.b
-	size := f.m.obj.Maps[s.Map].KeySize
-	p := f.Temp("key", size, 8)
-	if f.given != nil {
-		b.Store(p, 0, 8, f.given.key)
-		return p
-	}
-	f.quietly(func() {
-		switch {
-		case s.Key == nil:
-			b.Store(p, 0, 8, f.konst(0))
-		case len(keys) > 1:
-			f.tupleInto(keys, s.Key.(*types.Tuple), p, 0)
-		case types.IsScalar(s.Key) && s.Key.Size() < 8:
-			// One store of the whole word instead of the value and its padding.
-			b.Store(p, 0, 8, f.keyWord(s, keys[0]))
-			return
-		default:
-			f.Into(keys[0], s.Key, p, 0)
-		}
-		if s.Key != nil {
-			b.Zero(p, s.Key.Size(), size-s.Key.Size())
-		}
-	})
-	return p
-}
-
 // quietly lowers what a printing call does not show as it is: values behind a NUL count when they
 // are compared, indexed, stored or kept.
 func (f *fn) quietly(fill func()) {
@@ -124,12 +95,13 @@ func (f *fn) settle(decl *check.Var) {
 	}
 }
 
-// element is the pointer to a map's element, null if there is none.
-func (f *fn) element(s *object.ScriptMap, keys []syntax.Expr) (p, key *ir.Value) {
+// element is the pointer to a map's element, null if there is none. made is false if it was known, so
+// that the key was not needed.
+func (f *fn) element(s *object.ScriptMap, keys []syntax.Expr) (p *ir.Value, key mapKey, made bool) {
 	name := f.keyText(keys)
 	if name != "" {
 		if p, ok := f.lookups.get(s.Name+name, f.mapGen[s.Name]); ok {
-			return p, nil
+			return p, mapKey{}, false
 		}
 	}
 	key = f.key(s, keys)
@@ -137,12 +109,13 @@ func (f *fn) element(s *object.ScriptMap, keys []syntax.Expr) (p, key *ir.Value)
 	if name != "" {
 		f.lookups.note(s.Name+name, p, f.mapGen[s.Name])
 	}
-	return p, key
+	return p, key, true
 }
 
-func (f *fn) lookup(s *object.ScriptMap, key *ir.Value) *ir.Value {
-	table := f.table(s)
-	return f.b.CallPtr(int(asm.FnMapLookupElem), table(), key)
+func (f *fn) lookup(s *object.ScriptMap, key mapKey) *ir.Value {
+	return f.tables(s)(key, func(table, key *ir.Value) *ir.Value {
+		return f.b.CallPtr(int(asm.FnMapLookupElem), table, key)
+	})
 }
 
 // loadMap reads a scalar; an absent element reads as zero.
@@ -156,7 +129,7 @@ func (f *fn) loadMap(e syntax.Expr) *ir.Value {
 	if s.Map < 0 {
 		return b.Load(f.data(s), 8, i.Bytes, i.Signed)
 	}
-	p, _ := f.element(s, keys)
+	p, _, _ := f.element(s, keys)
 	if f.m.o.Warnings {
 		f.When(b.Arith(ir.Eq, p, f.konst(0)), true, func() { f.Failed(e, object.HelperFailed, "map_lookup_elem", nil) })
 	}
@@ -172,7 +145,7 @@ func (f *fn) orZero(p *ir.Value, value func() *ir.Value) *ir.Value {
 func (f *fn) mapInto(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 	b := f.b
 	s, keys := f.mapOf(e)
-	elem, _ := f.element(s, keys)
+	elem, _, _ := f.element(s, keys)
 	found, absent, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	b.If(b.Arith(ir.Ne, elem, f.konst(0)), found, absent)
 	b.Begin(found)
@@ -205,10 +178,10 @@ func (f *fn) storeMap(at syntax.Node, lhs, rhs syntax.Expr) {
 
 // update inserts or replaces an element as a whole, so that no reader on
 // another CPU sees half of it.
-func (f *fn) update(at syntax.Node, s *object.ScriptMap, key, val *ir.Value) {
-	b := f.b
-	table := f.table(s)
-	r := b.Call(int(asm.FnMapUpdateElem), table(), key, val, f.konst(updateAny))
+func (f *fn) update(at syntax.Node, s *object.ScriptMap, key mapKey, val *ir.Value) {
+	r := f.tables(s)(key, func(table, key *ir.Value) *ir.Value {
+		return f.b.Call(int(asm.FnMapUpdateElem), table, key, val, f.konst(updateAny))
+	})
 	f.changed(s)
 	f.updateFailed(at, r)
 }
@@ -229,7 +202,7 @@ func (f *fn) storeScalar(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr
 	if f.byRoutine(at, s, keys, "store", v, func(v *ir.Value) { f.storeScalar(at, s, nil, v) }) {
 		return
 	}
-	p, key := f.element(s, keys)
+	p, key, made := f.element(s, keys)
 	found, absent, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
 	b.Begin(found)
@@ -240,10 +213,10 @@ func (f *fn) storeScalar(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr
 	b.Jump(done)
 	b.Begin(absent)
 	f.scoped(func() {
-		if key == nil {
+		if !made {
 			key = f.key(s, keys)
 		}
-		f.insert(at, s, f.table(s), key, v, updateAny)
+		f.insert(at, s, f.tables(s), key, v, updateAny)
 	})
 	b.Jump(done)
 	b.Begin(done)
@@ -252,7 +225,7 @@ func (f *fn) storeScalar(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr
 // insert adds an element that was not there a moment ago and yields the
 // kernel's answer.
 func (f *fn) insert(
-	at syntax.Node, s *object.ScriptMap, table func() *ir.Value, key, v *ir.Value, flags int64,
+	at syntax.Node, s *object.ScriptMap, in tables, key mapKey, v *ir.Value, flags int64,
 ) *ir.Value {
 	b := f.b
 	val := f.Temp("element", f.m.obj.Maps[s.Map].ValueSize, 8)
@@ -260,7 +233,9 @@ func (f *fn) insert(
 	if s.Soft {
 		b.Store(val, 8, 8, f.konst(1))
 	}
-	r := b.Call(int(asm.FnMapUpdateElem), table(), key, val, f.konst(flags))
+	r := in(key, func(table, key *ir.Value) *ir.Value {
+		return b.Call(int(asm.FnMapUpdateElem), table, key, val, f.konst(flags))
+	})
 	f.changed(s)
 	if s.Soft {
 		f.When(b.Arith(ir.Eq, r, f.konst(0)), false, func() { b.AtomicAdd(b.Data(s.Offset), 0, 8, f.konst(1)) })
@@ -306,7 +281,7 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 			b.Store(out, 0, 8, old)
 		}
 	}
-	p, key := f.element(s, keys)
+	p, key, made := f.element(s, keys)
 	hit := func(p *ir.Value) {
 		keep(add(p, 0))
 		if s.Soft {
@@ -323,14 +298,16 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 		f.Failed(at, object.HelperFailed, "map_lookup_elem", nil)
 	}
 	f.scoped(func() {
-		if key == nil {
+		if !made {
 			key = f.key(s, keys)
 		}
-		table := f.table(s)
-		r := f.insert(at, s, table, key, n, noExist)
+		in := f.tables(s)
+		r := f.insert(at, s, in, key, n, noExist)
 		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, func() {
 			// Another CPU was faster, or the map is full.
-			again := b.CallPtr(int(asm.FnMapLookupElem), table(), key)
+			again := in(key, func(table, key *ir.Value) *ir.Value {
+				return b.CallPtr(int(asm.FnMapLookupElem), table, key)
+			})
 			there, full, end := b.NewBlock(), b.NewBlock(), b.NewBlock()
 			b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
 			b.Begin(there)
@@ -364,13 +341,14 @@ func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Valu
 	}
 	if !s.Soft {
 		key := f.key(s, keys)
-		table := f.table(s)
-		r := b.Call(int(asm.FnMapDeleteElem), table(), key)
+		r := f.tables(s)(key, func(table, key *ir.Value) *ir.Value {
+			return b.Call(int(asm.FnMapDeleteElem), table, key)
+		})
 		f.changed(s)
 		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, func() { f.deleteFailed(at, r, warn) })
 		return b.Arith(ir.Eq, r, f.konst(0))
 	}
-	p, key := f.element(s, keys)
+	p, key, made := f.element(s, keys)
 	return f.orZero(p, func() *ir.Value {
 		was := b.Load(p, 8, 8, false)
 		b.Store(p, 0, 8, f.konst(0))
@@ -379,10 +357,10 @@ func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Valu
 		limit := f.m.obj.Maps[s.Map].MaxEntries / 2
 		used := b.Load(b.Data(s.Offset), 0, 8, false)
 		f.When(b.Arith(ir.SLe, f.konst(int64(limit)), used), true, func() {
-			if key == nil {
+			if !made {
 				key = f.key(s, keys)
 			}
-			r := b.Call(int(asm.FnMapDeleteElem), b.MapPtr(s.Map), key)
+			r := b.Call(int(asm.FnMapDeleteElem), b.MapPtr(s.Map), key.whole)
 			f.When(b.Arith(ir.Eq, r, f.konst(0)), false, func() { b.AtomicAdd(b.Data(s.Offset), 0, 8, f.konst(-1)) })
 		})
 		f.changed(s)
@@ -430,7 +408,7 @@ func (f *fn) deleteData(s *object.ScriptMap) *ir.Value {
 // HasKey asks for an element.
 func (f *fn) HasKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Value {
 	s := f.scriptMap(name)
-	p, _ := f.element(s, keys)
+	p, _, _ := f.element(s, keys)
 	if s.Soft {
 		return f.orZero(p, func() *ir.Value { return f.b.Load(p, 8, 8, false) })
 	}
@@ -445,7 +423,7 @@ func (f *fn) FindKey(at syntax.Node, name string, keys []syntax.Expr, to *syntax
 	v, t := f.variable(to), f.info.Vars[to].Type
 	out := f.Temp("found", 8, 8)
 	b.Store(out, 0, 8, f.konst(0))
-	p, _ := f.element(s, keys)
+	p, _, _ := f.element(s, keys)
 	f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() {
 		copied := b.NewBlock()
 		f.skipDeleted(s, p, copied)

@@ -167,8 +167,20 @@ type ScriptMap struct {
 	// cell of the map itself is the number, and goes with all its parts when another takes its
 	// place. 0: cells are whole.
 	Parts int
+	// Short is the number of the kernel map for elements whose key ends in a short text, in which
+	// the key is cut to the size of that map's; the rest would be zeroes. The others are in Map.
+	// 0: all are there.
+	Short int
 	// Turns is what a map with two generations has for Take, the zero value of others.
 	Turns Turns
+}
+
+// Tables are the numbers of the kernel maps that the elements of a map with keys are in.
+func (m *ScriptMap) Tables() []int {
+	if m.Short != 0 {
+		return []int{m.Map, m.Short}
+	}
+	return []int{m.Map}
 }
 
 // Turns say where the two generations of a script map are: programs use one of them.

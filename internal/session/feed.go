@@ -305,7 +305,7 @@ func (s *session) totals(l *view.Ledger, m *object.ScriptMap, held bool) (rows [
 			l.Seen(nil, cell)
 		}
 	} else {
-		err = s.walk(m.Map, m.PerCPU, func(key, val []byte) bool {
+		err = s.walkMap(m, func(key, val []byte) bool {
 			if cell := cellOf(m, val); cell != nil {
 				l.Seen(key, cell)
 			}

@@ -127,7 +127,7 @@ func (s *session) readMap(m *object.ScriptMap) (out output.Entries, err error) {
 
 // readElements reads the elements of a map with keys from one of its generations.
 func (s *session) readElements(b *bpf.Batch, fd int, m *object.ScriptMap) (out output.Entries, err error) {
-	err = s.walkBy(b, fd, m.Map, m.PerCPU, func(key, val []byte) bool {
+	add := func(key, val []byte) bool {
 		if v, ok := s.elementValue(m, val); ok {
 			var k value.Value
 			if m.Key != nil {
@@ -136,8 +136,38 @@ func (s *session) readElements(b *bpf.Batch, fd int, m *object.ScriptMap) (out o
 			out.Add(k, v)
 		}
 		return true
-	})
+	}
+	err = s.walkBy(b, fd, m.Map, m.PerCPU, add)
+	if m.Short != 0 && err == nil {
+		short := bpf.Batch{Take: b.Take}
+		err = s.walkBy(&short, s.Maps[m.Short], m.Short, m.PerCPU, s.wholeKeys(m, add))
+		b.Take = short.Take
+	}
 	return out, err
+}
+
+// wholeKeys is f for the elements of a map that are in the kernel map of short keys.
+func (s *session) wholeKeys(m *object.ScriptMap, f func(key, val []byte) bool) func(key, val []byte) bool {
+	whole := make([]byte, s.Object.Maps[m.Map].KeySize)
+	return func(key, val []byte) bool {
+		copy(whole, key) // the rest are zeroes
+		return f(whole, val)
+	}
+}
+
+// walkMap visits all elements of a script map with keys until f returns false. The slices are valid
+// during the call only.
+func (s *session) walkMap(m *object.ScriptMap, f func(key, val []byte) bool) error {
+	more := true
+	all := func(key, val []byte) bool {
+		more = f(key, val)
+		return more
+	}
+	err := s.walk(m.Map, m.PerCPU, all)
+	if m.Short != 0 && err == nil && more {
+		err = s.walk(m.Short, m.PerCPU, s.wholeKeys(m, all))
+	}
+	return err
 }
 
 // elementValue makes the value of an element; ok is false if it does not exist
@@ -236,9 +266,13 @@ func (s *session) ClearMap(n int) {
 	}
 	if m.Map < 0 {
 		s.wipe(m, true)
-	} else if deleted := s.deleteAll(s.Maps[m.Map], m.Map, m.PerCPU); m.Soft {
-		// The number of elements in the table.
-		atomic.AddUint64(s.word(m.Offset), -uint64(deleted))
+	} else {
+		for _, n := range m.Tables() {
+			deleted := s.deleteAll(s.Maps[n], n, m.PerCPU)
+			if m.Soft { // the number of elements in the table
+				atomic.AddUint64(s.word(m.Offset), -uint64(deleted))
+			}
+		}
 	}
 	if m.Parts != 0 {
 		s.deleteAll(s.Maps[m.Parts], m.Parts, true)
@@ -273,14 +307,20 @@ func (s *session) ZeroMap(n int) {
 	if m == nil || s.watcher != nil && s.emptying(n, true) {
 		return
 	}
-	n, perCPU := m.Map, m.PerCPU
-	if m.Parts != 0 {
-		n, perCPU = m.Parts, true
-	}
-	if n < 0 {
+	switch {
+	case m.Parts != 0:
+		s.zeroTable(m, m.Parts, true)
+	case m.Map < 0:
 		s.wipe(m, false)
-		return
+	default:
+		for _, n := range m.Tables() {
+			s.zeroTable(m, n, m.PerCPU)
+		}
 	}
+}
+
+// zeroTable is ZeroMap for one of the kernel maps of a script map, of number n.
+func (s *session) zeroTable(m *object.ScriptMap, n int, perCPU bool) {
 	fd := s.Maps[n]
 	zeros := make([]byte, s.valueBytes(n, perCPU))
 	const exists = 2 // BPF_EXIST: what was deleted meanwhile must not come back

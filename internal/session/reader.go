@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ func (s *session) keySum(m *object.ScriptMap) (sum keySum) {
 	if m.Map < 0 || s.Maps[m.Map] < 0 {
 		return sum
 	}
-	s.walk(m.Map, m.PerCPU, func(key, val []byte) bool {
+	s.walkMap(m, func(key, val []byte) bool {
 		if m.Soft && binary.NativeEndian.Uint64(val[8:]) == 0 {
 			return true
 		}
@@ -155,8 +156,15 @@ func (r *Reader) Get(n int, key []byte) (v value.Value, ok bool, err error) {
 			return fmt.Errorf("the key has %d bytes instead of %d", len(key), size)
 		}
 		key = append(key, make([]byte, size-len(key))...) // padding
-		val := make([]byte, s.valueBytes(m.Map, m.PerCPU))
-		err := bpf.MapLookup(s.Maps[m.Map], key, val)
+		table := m.Map
+		if m.Short != 0 {
+			short := s.Object.Maps[m.Short].KeySize
+			if len(bytes.TrimRight(key[short-1:], "\x00")) == 0 {
+				table, key = m.Short, key[:short]
+			}
+		}
+		val := make([]byte, s.valueBytes(table, m.PerCPU))
+		err := bpf.MapLookup(s.Maps[table], key, val)
 		if errors.Is(err, unix.ENOENT) {
 			return nil
 		}

@@ -61,16 +61,28 @@ func (s *session) takeOut(m *object.ScriptMap, zero bool, f func(key, cell []byt
 		}
 		return
 	}
-	fd := s.Maps[m.Map]
-	taken := s.takeAll(m)
+	s.takeTable(m, m.Map, zero, f)
+	if m.Short != 0 {
+		whole := s.wholeKeys(m, func(key, cell []byte) bool {
+			f(key, cell)
+			return true
+		})
+		s.takeTable(m, m.Short, zero, func(key, cell []byte) { whole(key, cell) })
+	}
+}
+
+// takeTable is takeOut for one of the kernel maps of a script map, of number n.
+func (s *session) takeTable(m *object.ScriptMap, n int, zero bool, f func(key, cell []byte)) {
+	fd := s.Maps[n]
+	taken := s.takeAll(n, m.PerCPU)
 	if m.Soft { // the number of elements in the table
 		atomic.AddUint64(s.word(m.Offset), -uint64(taken.n))
 	}
-	zeros := make([]byte, s.valueBytes(m.Map, m.PerCPU))
+	zeros := make([]byte, s.valueBytes(n, m.PerCPU))
 	if m.Soft {
 		binary.NativeEndian.PutUint64(zeros[8:], 1)
 	}
-	keySize, valueSize := s.Object.Maps[m.Map].KeySize, len(zeros)
+	keySize, valueSize := s.Object.Maps[n].KeySize, len(zeros)
 	const absent = 1 // BPF_NOEXIST: what came meanwhile stays
 	for i := range taken.n {
 		key := taken.keys[i*keySize : (i+1)*keySize]
@@ -85,16 +97,16 @@ func (s *session) takeOut(m *object.ScriptMap, zero bool, f func(key, cell []byt
 	}
 }
 
-// takeAll removes the elements that a kernel map has.
-func (s *session) takeAll(m *object.ScriptMap) (all elements) {
-	fd := s.Maps[m.Map]
+// takeAll removes the elements that kernel map n has.
+func (s *session) takeAll(n int, perCPU bool) (all elements) {
+	fd := s.Maps[n]
 	batch := bpf.Batch{Take: true}
 	collect := func(key, val []byte) bool {
 		all.keys, all.values = append(all.keys, key...), append(all.values, val...)
 		all.n++
 		return true
 	}
-	s.walkBy(&batch, fd, m.Map, m.PerCPU, collect)
+	s.walkBy(&batch, fd, n, perCPU, collect)
 	if batch.Take {
 		return all
 	}
@@ -102,7 +114,7 @@ func (s *session) takeAll(m *object.ScriptMap) (all elements) {
 	// between them is lost, so that they are close to each other.
 	keys := slices.Clone(all.keys)
 	all = elements{}
-	size, val := s.Object.Maps[m.Map].KeySize, make([]byte, s.valueBytes(m.Map, m.PerCPU))
+	size, val := s.Object.Maps[n].KeySize, make([]byte, s.valueBytes(n, perCPU))
 	for ; len(keys) >= size; keys = keys[size:] {
 		if bpf.MapLookup(fd, keys[:size], val) == nil && bpf.MapDelete(fd, keys[:size]) == nil {
 			collect(keys[:size], val)
