@@ -389,6 +389,7 @@ func (s *session) valueBytes(m int, perCPU bool) int {
 const (
 	chunkMost  = 4096
 	chunkLeast = 32
+	chunkFirst = 64      // most maps have no more, and memory for thousands is to be had and cleared
 	chunkBytes = 4 << 20 // of values: per-CPU histograms are large
 )
 
@@ -409,7 +410,8 @@ func (s *session) walkBy(batch *bpf.Batch, fd, m int, perCPU bool, f func(key, v
 		return nil
 	}
 	keySize, valueSize := s.Object.Maps[m].KeySize, s.valueBytes(m, perCPU)
-	chunk := min(max(chunkBytes/max(valueSize, 1), chunkLeast), chunkMost, max(s.Object.Maps[m].MaxEntries, 1))
+	most := min(max(chunkBytes/max(valueSize, 1), chunkLeast), chunkMost, max(s.Object.Maps[m].MaxEntries, 1))
+	chunk := min(most, chunkFirst)
 	read := func(c *elements) {
 		for {
 			if len(c.keys) < chunk*keySize {
@@ -439,6 +441,7 @@ func (s *session) walkBy(batch *bpf.Batch, fd, m int, perCPU bool, f func(key, v
 				batch.Take = false
 				return s.walkSlowly(fd, keySize, valueSize, f) // before 5.6, or no batches for this kind of map
 			}
+			chunk = max(chunk, most)
 		}
 		if cur.err != nil || batch.Done() {
 			visit(cur)
