@@ -15,9 +15,7 @@ import (
 	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/expand"
-	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/lower"
-	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/opt"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -184,17 +182,16 @@ func build(prog *check.Program, probes *probe.Options, o Options,
 		return nil, ds
 	}
 	res := &Result{Object: low.Object, Config: prog.Config, Probes: points(prog), Checked: prog}
-	for _, p := range low.Programs {
-		enter("optimise")
-		code, scratch, err := generate(p.IR, o, enter)
-		if err != nil {
-			ds.Add(refused(p.At, err))
+	for i, g := range generateAll(low.Programs, o, enter) {
+		p := low.Programs[i]
+		if g.err != nil {
+			ds.Add(refused(p.At, g.err))
 			continue
 		}
 		m := low.Object.Maps[object.ScratchMap]
-		m.ValueSize = max(m.ValueSize, scratch)
+		m.ValueSize = max(m.ValueSize, g.scratch)
 		low.Object.Programs = append(low.Object.Programs, &object.Program{
-			Name: p.IR.Name, Group: p.Group, Code: code, At: p.At, Sleeps: p.Sleeps,
+			Name: p.IR.Name, Group: p.Group, Code: g.code, At: p.At, Sleeps: p.Sleeps,
 		})
 	}
 	enter("join")
@@ -236,51 +233,4 @@ func refused(at source.Span, err error) *source.Diagnostic {
 		d.Hint("please report this with the script")
 	}
 	return d
-}
-
-// mostValues is how many values the IR of a function may begin with. About
-// as many instructions are made of them, and a jump passes over 32,768.
-const mostValues = 32_000
-
-// generate takes one program from lowered IR to instructions.
-func generate(p *ir.Prog, o Options, enter func(stage string)) (*codegen.Code, int, error) {
-	if o.Watch != nil {
-		o.Watch.Lowered(p)
-	}
-	if o.Verify {
-		if err := ir.Verify(p); err != nil {
-			return nil, 0, err
-		}
-	}
-	for _, f := range p.Funcs {
-		if f.NumValues() > mostValues {
-			return nil, 0, fmt.Errorf("%w: %d operations", codegen.ErrLong, f.NumValues())
-		}
-	}
-	oo := opt.Options{ScratchMap: object.ScratchMap, ScratchSlots: slots, MissedData: object.DataMissed,
-		Verify: o.Verify}
-	if o.Watch != nil {
-		oo.Dump = o.Watch.Passed
-	}
-	oo.AtomicFetch = func() bool {
-		return !o.Probe.NoFeature[machine.AtomicFetch.Name] && o.Probe.Machine.Has(machine.AtomicFetch) == nil
-	}
-	done, err := opt.Run(p, oo)
-	if err != nil {
-		return nil, 0, err
-	}
-	if o.Watch != nil {
-		o.Watch.Optimised(p)
-	}
-	enter("generate")
-	v4 := !o.Probe.NoFeature[machine.CPUv4.Name] && p.Needs(ir.SDiv, ir.SMod) &&
-		o.Probe.Machine.Has(machine.CPUv4) == nil
-	code, err := codegen.Generate(p, codegen.Options{CPUv4: v4})
-	if err != nil {
-		return nil, 0, err
-	}
-	if o.Watch != nil {
-		err = o.Watch.Generated(p, code)
-	}
-	return code, done.ScratchBytes, err
 }
