@@ -280,14 +280,22 @@ func (w *walk) caller(r, pc *ir.Value, next, stop *ir.Block) {
 	f := w.f
 	b, get, put := f.b, f.carried, f.carry
 	a := f.m.o.Probe.Machine.Arch()
-	word := f.Temp("word", 8, 8)
-	// read goes on with a word of user memory, or ends the walk.
-	read := func(addr *ir.Value) *ir.Value {
-		failed := b.Call(int(asm.FnProbeReadUser), word, f.konst(8), addr)
+	words := f.Temp("words", 16, 8)
+	// readTo goes on with user memory in words, or ends the walk.
+	readTo := func(n int64, addr *ir.Value) {
+		failed := b.Call(int(asm.FnProbeReadUser), words, f.konst(n), addr)
 		on := b.NewBlock()
 		b.If(failed, stop, on)
 		b.Begin(on)
-		return b.Load(word, 0, 8, false)
+	}
+	read := func(addr *ir.Value) *ir.Value {
+		readTo(8, addr)
+		return b.Load(words, 0, 8, false)
+	}
+	// readPair reads two words that follow each other: one call costs as much for both.
+	readPair := func(addr *ir.Value) (first, second *ir.Value) {
+		readTo(16, addr)
+		return b.Load(words, 0, 8, false), b.Load(words, 8, 8, false)
 	}
 	field := func(shift int) *ir.Value {
 		rule := b.Arith(ir.And, b.Arith(ir.LShr, r, f.konst(int64(shift))), f.konst(object.RuleMost))
@@ -331,8 +339,8 @@ func (w *walk) caller(r, pc *ir.Value, next, stop *ir.Block) {
 			// The chain ends with 0. It need not go up: Go's goroutines have stacks of
 			// their own.
 			either(b.Arith(ir.Eq, fp, f.konst(0)), over)
-			ret := read(b.Add(fp, 8))
-			put(w.fp, read(fp))
+			up, ret := readPair(fp)
+			put(w.fp, up)
 			on(ret, b.Add(fp, 16))
 		}},
 		{kind: object.RuleEnd, emit: func() { b.Jump(over) }},
@@ -396,6 +404,8 @@ func (w *walk) caller(r, pc *ir.Value, next, stop *ir.Block) {
 	if a.Link == 0 {
 		b.Begin(found)
 		top := up(ir.ULt)
+		beside := b.NewBlock() // the frame pointer was saved below the return address, as mostly
+		either(b.Arith(ir.Eq, below, f.konst(16)), beside)
 		ret := read(b.Add(top, -8))
 		keep, restore := b.NewBlock(), b.NewBlock()
 		b.If(below, restore, keep)
@@ -403,6 +413,10 @@ func (w *walk) caller(r, pc *ir.Value, next, stop *ir.Block) {
 		put(w.fp, read(b.Arith(ir.Sub, top, below)))
 		b.Jump(keep)
 		b.Begin(keep)
+		on(ret, top)
+		b.Begin(beside)
+		saved, ret := readPair(b.Add(top, -16))
+		put(w.fp, saved)
 		on(ret, top)
 		return
 	}
@@ -415,9 +429,8 @@ func (w *walk) caller(r, pc *ir.Value, next, stop *ir.Block) {
 	saved, kept := b.NewBlock(), b.NewBlock()
 	b.If(below, saved, kept)
 	b.Begin(saved)
-	at := b.Arith(ir.Sub, top, below)
-	ret := read(b.Add(at, 8))
-	put(w.fp, read(at))
+	frame, ret := readPair(b.Arith(ir.Sub, top, below))
+	put(w.fp, frame)
 	on(ret, top)
 	b.Begin(kept)
 	link := get(w.link)
