@@ -323,11 +323,9 @@ func (f *fn) Len(at syntax.Node, name string) *ir.Value {
 	out := f.Temp("elements", 8, 8)
 	f.runCallback(cb, func(frame *ir.Value) {
 		b := f.b
-		table := f.table(m)
-		b.Call(int(asm.FnForEachMapElem), table(), b.FuncPtr(fn), frame, f.konst(0))
-		if m.Short != 0 {
-			b.Call(int(asm.FnForEachMapElem), b.MapPtr(m.Short), b.FuncPtr(fn), frame, f.konst(0))
-		}
+		f.overTables(m, func(table *ir.Value) {
+			b.Call(int(asm.FnForEachMapElem), table, b.FuncPtr(fn), frame, f.konst(0))
+		})
 		b.Store(out, 0, 8, b.Load(frame, count, 8, false))
 	})
 	return f.b.Load(out, 0, 8, false)

@@ -18,9 +18,7 @@ func (f *fn) table(s *object.ScriptMap) func() *ir.Value {
 	if s.Turns.Outer == 0 {
 		return func() *ir.Value { return b.MapPtr(s.Map) }
 	}
-	key := f.Temp("turn", 8, 8)
-	b.Store(key, 0, 8, f.konst(0))
-	p := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(s.Turns.Outer), key)
+	p := f.generation(s)
 	// It is never null, but the verifier cannot know. A record that is being written has to
 	// be finished; elsewhere the end is better, as the kernel inlines look-ups in one map.
 	if f.reserved {
@@ -30,6 +28,26 @@ func (f *fn) table(s *object.ScriptMap) func() *ir.Value {
 		f.unless(b.Arith(ir.Eq, p, f.konst(0)))
 	}
 	return func() *ir.Value { return p }
+}
+
+// generation is the kernel map in use of one that has two, null never but for the verifier.
+func (f *fn) generation(s *object.ScriptMap) *ir.Value {
+	key := f.Temp("turn", 8, 8)
+	f.b.Store(key, 0, 8, f.konst(0))
+	return f.b.CallPtr(int(asm.FnMapLookupElem), f.b.MapPtr(s.Turns.Outer), key)
+}
+
+// overTables calls over for the kernel maps that the elements of a script map are in. Helpers that
+// call back take no map at one place that may be one or another on some kernels.
+func (f *fn) overTables(s *object.ScriptMap, over func(table *ir.Value)) {
+	if s.Turns.Outer != 0 {
+		p := f.generation(s)
+		f.When(f.b.Arith(ir.Ne, p, f.konst(0)), false, func() { over(p) })
+		return
+	}
+	for _, n := range s.Tables() {
+		over(f.b.MapPtr(n))
+	}
 }
 
 // data is the cell of a script map in the data map, of the first CPU.
