@@ -58,6 +58,9 @@ func TestToolsStart(t *testing.T) {
 			continue
 		}
 		t.Run(tl.Name, func(t *testing.T) {
+			if tl.RunsCommand() {
+				t.Skip("what it prints is of a command: its case shows that it starts")
+			}
 			args, header, err := sampled(tl)
 			if err != nil {
 				t.Fatal(err)
