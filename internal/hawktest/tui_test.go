@@ -114,8 +114,8 @@ func (s *screen) restored() {
 
 // TestTerminalView has the terminal view end in all ways, and the terminal be as it was.
 func TestTerminalView(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("tracing needs root")
+	if missing, err := Have("root"); err != nil || missing != nil {
+		t.Skipf("needs root: %v", errors.Join(missing, err))
 	}
 	hawk, err := hawkOnce()
 	if err != nil {

@@ -205,7 +205,7 @@ func TestAnything(t *testing.T) {
 	for _, r := range "123456789zFjkgG>srn/Nabcdwclhftmi0 p[]vRoSexXy+-?" {
 		keys = append(keys, string(r))
 	}
-	for seed := range uint64(40) {
+	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		m, p := played(int(seed%7), func(p *livetest.Player) { p.Keys = int(seed % 3 * 40) })
 		for step := range 150 {
