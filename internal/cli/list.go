@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/check"
-	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/expand"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -195,7 +194,7 @@ func (c *command) listScript(emit func(probe.Listed)) int {
 	}
 	opts := c.probeOptions()
 	opts.Named, opts.Command = namedValues(named), new(c.command != "")
-	env, err := config.ReadEnvironment(os.LookupEnv)
+	env, err := c.environment()
 	if err != nil {
 		fmt.Fprintln(c.err, err)
 		return exitSettings

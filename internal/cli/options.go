@@ -109,6 +109,8 @@ func ownOptions() []option {
 		{long: "debuginfo", arg: "DIR:…", doc: "look for separate debug files there first; may be repeated",
 			set: (*settings).addDebugDirs},
 		{long: "duration", arg: "TIME", doc: "end after a time: 10, 10s, 500ms, 2m, 1h", set: (*settings).setDuration},
+		{long: "max-keys", arg: "N", doc: "room for so many keys in each map, in place of max_map_keys",
+			set: (*settings).setMaxKeys},
 		{long: "events", arg: "N", doc: "end after N rows of row()", set: (*settings).setEvents},
 		{long: "columns", arg: "NAME,…", doc: "print only these columns of rows, in this order",
 			set: func(s *settings, v string) error {

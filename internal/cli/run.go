@@ -12,7 +12,6 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin/show"
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/compile/dump"
-	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/object"
@@ -32,7 +31,7 @@ func (c *command) run() int {
 	if c.mode != modeCompile && c.mode != modeTime && c.aot == "" {
 		powerless = c.machine.Privileges()
 	}
-	env, err := config.ReadEnvironment(os.LookupEnv)
+	env, err := c.environment()
 	if err != nil {
 		fmt.Fprintln(c.err, err)
 		return exitSettings

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/compile/dump"
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/strace"
@@ -80,6 +82,7 @@ type settings struct {
 	columns     []string      // of rows, nil for all
 	noHeader    bool
 	events      uint64  // rows to end after, 0: no limit
+	maxKeys     string  // of a map, "": as the script says
 	maxOverhead float64 // percent of a CPU; 0: no limit
 	exitStatus  string  // "child", or "" for hawk's own
 	shell       string  // of --completion
@@ -167,6 +170,25 @@ func (s *settings) setEvents(text string) (err error) {
 		return usagef("USAGE: invalid value for --events: %s; it is a number of rows", text)
 	}
 	return nil
+}
+
+// setMaxKeys reads how many keys a map has room for.
+func (s *settings) setMaxKeys(text string) error {
+	if n, err := strconv.ParseUint(text, 10, 32); err != nil || n == 0 {
+		return usagef("USAGE: invalid value for --max-keys: %s; it is a number of keys", text)
+	}
+	s.maxKeys = text
+	return nil
+}
+
+// environment are the settings of the environment, and those that options stand for.
+func (s *settings) environment() (*config.Environment, error) {
+	return config.ReadEnvironment(func(name string) (string, bool) {
+		if name == "HAWK_MAX_MAP_KEYS" && s.maxKeys != "" {
+			return s.maxKeys, true
+		}
+		return os.LookupEnv(name)
+	})
 }
 
 // setMaxOverhead reads a percentage of one CPU; more than 100 is more than one.

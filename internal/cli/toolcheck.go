@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/compile"
-	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -154,7 +152,7 @@ func (c *command) check1(t *tool.Tool) (v verdict, err error) {
 	if err != nil {
 		return v, err
 	}
-	env, err := config.ReadEnvironment(os.LookupEnv)
+	env, err := one.environment()
 	if err != nil {
 		return v, err
 	}
