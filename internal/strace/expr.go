@@ -90,7 +90,7 @@ func calls(set, goarch string) (out []matcher, not bool, err error) {
 			return nil, false, fmt.Errorf("no class of system calls is called %s", word)
 		case slices.Contains(all, word):
 			out = append(out, matcher{name: word})
-		case strings.Contains(callsText, "\n"+word+" "): // of another processor
+		case strings.Contains(callsText(), "\n"+word+" "): // of another processor
 		case !optional:
 			if near := spell.Nearest(word, all); near != "" {
 				return nil, false, fmt.Errorf("no system call is called %s; did you mean %s?", word, near)

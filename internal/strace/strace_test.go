@@ -8,7 +8,7 @@ import (
 // TestTable looks for words of calls.txt and flags.txt that nothing knows.
 func TestTable(t *testing.T) {
 	last := ""
-	for line := range strings.Lines(callsText) {
+	for line := range strings.Lines(callsText()) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if name <= last {
 			t.Errorf("%s stands behind %s", name, last)
@@ -24,11 +24,11 @@ func TestTable(t *testing.T) {
 	}
 	for _, goarch := range []string{"amd64", "arm64"} {
 		for _, name := range numbers(goarch) {
-			if name != "" && !strings.Contains(callsText, "\n"+name+" ") {
+			if name != "" && !strings.Contains(callsText(), "\n"+name+" ") {
 				t.Logf("%s: %s is shown with numbers alone", goarch, name)
 			}
 		}
-		for set := range strings.Lines(flagsText) {
+		for set := range strings.Lines(flagsText()) {
 			if strings.HasPrefix(set, " ") {
 				continue
 			}

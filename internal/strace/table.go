@@ -4,28 +4,41 @@
 package strace
 
 import (
-	_ "embed"
+	"embed"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/cdef"
+	"github.com/hawktrace/hawk/internal/pack"
 )
 
 // calls.txt has a line for each system call: name, classes (a letter each, see classes), how
 // each argument is shown, and behind "=" how the result is. A "!" behind an argument: the call
 // writes it, so that it is shown when the call has succeeded; "^": it is read when the call
 // begins; ":" what its length or its set of flags is; a "!" in front: that shows all that is left.
-//
-//go:embed calls.txt
-var callsText string
+var callsText = sync.OnceValue(func() string { return table("calls.txt") })
 
 // flags.txt has sets of constants in the order in which they are shown: NAME=VALUE, NAME alone of
 // the constants that package cdef knows or, behind another number, one more than that.
+var flagsText = sync.OnceValue(func() string { return table("flags.txt") })
+
+//go:generate go test -run TestPacked . -update
+
+// packed are the files of tables.
 //
-//go:embed flags.txt
-var flagsText string
+//go:embed packed
+var packed embed.FS
+
+func table(name string) string {
+	text, err := pack.File(packed, "packed/"+name+pack.Suffix)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(text)
+}
 
 // A call is what is known of a system call.
 type call struct {
@@ -53,14 +66,14 @@ var classes = map[string]string{
 
 // find looks a call up; of one that is not in the table the arguments are numbers.
 func find(name string) call {
-	rest, first := strings.CutPrefix(callsText, name+" ")
+	rest, first := strings.CutPrefix(callsText(), name+" ")
 	if !first {
-		i := strings.Index(callsText, "\n"+name+" ")
+		i := strings.Index(callsText(), "\n"+name+" ")
 		if i < 0 {
 			x := arg{kind: "x"}
 			return call{name: name, args: []arg{x, x, x, x, x, x}}
 		}
-		rest = callsText[i+len(name)+2:]
+		rest = callsText()[i+len(name)+2:]
 	}
 	line, _, _ := strings.Cut(rest, "\n")
 	words := strings.Fields(line)
@@ -93,13 +106,13 @@ var machines = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
 
 // loadSet reads a set of flags.txt for a processor.
 func loadSet(name, goarch string) set {
-	rest, first := strings.CutPrefix(flagsText, name+" ")
+	rest, first := strings.CutPrefix(flagsText(), name+" ")
 	if !first {
-		i := strings.Index(flagsText, "\n"+name+" ")
+		i := strings.Index(flagsText(), "\n"+name+" ")
 		if i < 0 {
 			return nil
 		}
-		rest = flagsText[i+len(name)+2:]
+		rest = flagsText()[i+len(name)+2:]
 	}
 	var out set
 	next := uint64(0)
