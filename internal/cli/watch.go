@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,15 +72,16 @@ func liveOptions() []option {
 			}},
 		{long: "budget", arg: "PERCENT", group: views,
 			doc: "look less often where that takes more of a CPU; default 1",
-			set: func(s *settings, v string) error {
-				if n, err := fmt.Sscan(v, &s.budget); n != 1 || err != nil || s.budget <= 0 || s.budget > 100 {
+			set: func(s *settings, v string) (err error) {
+				s.budget, err = strconv.ParseFloat(strings.TrimSuffix(v, "%"), 64)
+				if err != nil || !(s.budget > 0) || s.budget > 100 {
 					return usagef("USAGE: invalid value for --budget: %s; it is a percentage above 0", v)
 				}
 				return nil
 			}},
 		{long: "rows", arg: "N", group: views, doc: "plain: rows of a table; default 20",
-			set: func(s *settings, v string) error {
-				if n, err := fmt.Sscan(v, &s.rows); n != 1 || err != nil || s.rows < 1 {
+			set: func(s *settings, v string) (err error) {
+				if s.rows, err = strconv.Atoi(v); err != nil || s.rows < 1 {
 					return usagef("USAGE: invalid value for --rows: %s; it is a number from 1 on", v)
 				}
 				return nil

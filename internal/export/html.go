@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/value"
@@ -119,7 +120,7 @@ func htmlRow(b *strings.Builder, m *view.Map, row view.Row, most int64, o Option
 		}
 		weight := m.Weigh(row.Value)
 		if m.Kind == view.Histogram && len(fields) > 0 {
-			fmt.Sscan(fields[len(fields)-1], &weight)
+			weight, _ = strconv.ParseInt(fields[len(fields)-1], 10, 64)
 		}
 		fmt.Fprintf(b, "<td>%s</td></tr>\n", htmlBar(weight, most))
 		lines++

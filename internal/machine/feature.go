@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cilium/ebpf/asm"
@@ -311,11 +312,11 @@ func (t *Machine) PMUType(name string) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	var n uint32
-	if _, err := fmt.Sscan(string(data), &n); err != nil {
+	n, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 32)
+	if err != nil {
 		return 0, fmt.Errorf("type of event source %s: %w", name, err)
 	}
-	return n, nil
+	return uint32(n), nil
 }
 
 // linkAnswers loads a program and tries to make a link that must fail with

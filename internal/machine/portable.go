@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/arch"
@@ -118,9 +119,11 @@ const oldest = "5.10"
 
 // release makes a version comparable.
 func release(version string) int {
-	var major, minor int
-	fmt.Sscanf(version, "%d.%d", &major, &minor)
-	return major<<16 | minor
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	n, _ := strconv.Atoi(major)
+	m, _ := strconv.Atoi(minor)
+	return n<<16 | m
 }
 
 // Youngest is the kernel that the youngest feature came with which the
