@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/hawktrace/hawk/internal/view"
 )
 
 // Amount is a number with its unit as people read it.
@@ -28,9 +30,9 @@ func amount(n int64, unit string) string {
 	case "mib":
 		return scaled(x, 1024, []string{" MiB", " GiB", " TiB"})
 	case "count", "":
-		return grouped(n)
+		return view.Grouped(n)
 	}
-	return grouped(n) + " " + unit
+	return view.Grouped(n) + " " + unit
 }
 
 func scaled(x, step float64, units []string) string {
@@ -43,19 +45,6 @@ func scaled(x, step float64, units []string) string {
 		text = strconv.FormatFloat(x, 'f', 0, 64)
 	}
 	return text + units[i]
-}
-
-// grouped is a number with commas.
-func grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, text = "-", text[1:]
-	}
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return sign + text
 }
 
 // percent is a part of a whole: 12.3 %.

@@ -31,13 +31,7 @@ var flame = Format{
 var packed embed.FS
 
 // text is a file of page.
-func text(name string) string {
-	data, err := pack.File(packed, "packed/"+name+pack.Suffix)
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	return string(data)
-}
+func text(name string) string { return pack.Text(packed, "packed/"+name+pack.Suffix) }
 
 func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	all := profiles(r, maps)
@@ -124,14 +118,14 @@ func aboutRun(r *view.Run, all []*view.Profile) string {
 				" in stacks that were not followed to their end")
 		}
 		if p.Omitted > 0 {
-			parts = append(parts, p.Map.Name+": "+grouped(int64(p.Omitted))+" rows below zero left out")
+			parts = append(parts, p.Map.Name+": "+view.Grouped(p.Omitted)+" rows below zero left out")
 		}
 		if p.AtLeast {
 			parts = append(parts, p.Map.Name+": a lower bound, as programs delete elements")
 		}
 	}
 	if r.Loss.Records > 0 {
-		parts = append(parts, grouped(int64(r.Loss.Records))+" events lost")
+		parts = append(parts, view.Grouped(r.Loss.Records)+" events lost")
 	}
 	return strings.Join(parts, " · ")
 }

@@ -69,7 +69,7 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	if m.Unit != view.NoUnit {
 		fmt.Fprintf(b, ", %s", m.Unit)
 	}
-	fmt.Fprintf(b, ", %s rows", grouped(int64(len(snap.Rows))))
+	fmt.Fprintf(b, ", %s rows", view.Grouped(len(snap.Rows)))
 	if m.Help != "" {
 		fmt.Fprintf(b, ": %s", xmlText(m.Help))
 	}
@@ -97,7 +97,7 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	}
 	b.WriteString("</table></div>\n")
 	if left := len(rows) - shown; left > 0 && m.Kind != view.Histogram && m.Kind != view.Series {
-		fmt.Fprintf(b, "<p>%s rows more, which weigh less</p>\n", grouped(int64(left)))
+		fmt.Fprintf(b, "<p>%s rows more, which weigh less</p>\n", view.Grouped(left))
 	}
 	b.WriteString("</section>\n")
 }
@@ -262,9 +262,9 @@ func htmlEventTable(b *strings.Builder, r *view.Run) {
 		return
 	}
 	from := max(len(r.Events)-htmlEvents, 0)
-	fmt.Fprintf(b, "<section><h2>events</h2>\n<p>%s", grouped(int64(len(r.Events))+int64(r.Dropped)))
+	fmt.Fprintf(b, "<section><h2>events</h2>\n<p>%s", view.Grouped(int64(len(r.Events))+int64(r.Dropped)))
 	if left := int64(from) + int64(r.Dropped); left > 0 {
-		fmt.Fprintf(b, ", the last %s of them", grouped(int64(len(r.Events)-from)))
+		fmt.Fprintf(b, ", the last %s of them", view.Grouped(len(r.Events)-from))
 	}
 	b.WriteString("</p>\n<div class=\"scroll\"><table><tr><th>time</th><th>cpu</th><th>pid</th><th>text</th></tr>\n")
 	for i := from; i < len(r.Events); i++ {

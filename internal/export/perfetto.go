@@ -60,7 +60,7 @@ func writePerfetto(out io.Writer, r *view.Run, maps []*view.Map, o Options) erro
 	}
 	if n := r.Loss.Records; n > 0 && r.End != nil {
 		track := w.named("lost", false)
-		w.event(r.Boot, perfettoSliceBegin, track, grouped(int64(n))+" events lost", nil)
+		w.event(r.Boot, perfettoSliceBegin, track, view.Grouped(n)+" events lost", nil)
 		w.event(r.End.Boot, perfettoSliceEnd, track, "", nil)
 	}
 	return w.Flush()

@@ -102,7 +102,7 @@ func writeSVG(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	}
 	if narrow > 0 {
 		fmt.Fprintf(w, `<text class="s" x="%d" y="%d">%s frames below %s not drawn</text>`+"\n", svgMargin, height-8,
-			grouped(int64(narrow)), share)
+			view.Grouped(narrow), share)
 	}
 	w.WriteString("</svg>\n")
 	return w.Flush()
@@ -122,10 +122,10 @@ func svgSubtitle(r *view.Run, p *view.Profile, total int64, unit string) string 
 		parts = append(parts, percent(n, total)+" of it in stacks that were not followed to their end")
 	}
 	if r.Loss.Records > 0 {
-		parts = append(parts, grouped(int64(r.Loss.Records))+" events lost")
+		parts = append(parts, view.Grouped(r.Loss.Records)+" events lost")
 	}
 	if p.Omitted > 0 {
-		parts = append(parts, grouped(int64(p.Omitted))+" rows below zero left out")
+		parts = append(parts, view.Grouped(p.Omitted)+" rows below zero left out")
 	}
 	if p.AtLeast {
 		parts = append(parts, "a lower bound, as programs delete elements")

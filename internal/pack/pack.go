@@ -37,6 +37,15 @@ func File(files fs.FS, name string) ([]byte, error) {
 	return io.ReadAll(flate.NewReader(bytes.NewReader(data)))
 }
 
+// Text reads a packed file of the binary's own, which is there and whole.
+func Text(files fs.FS, name string) string {
+	data, err := File(files, name)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
 // Suffix ends the name of a packed file.
 const Suffix = ".z"
 

@@ -16,6 +16,7 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
 )
 
 // A meter knows what the programs of the run cost, by the kernel's own
@@ -143,7 +144,7 @@ func (s *session) nanos() (sum uint64) {
 func (s *session) announceSites(sites int) {
 	if s.o.Announce && sites > manySites {
 		s.Warnf(source.Span{}, "%s functions are about to be traced, each of their calls takes longer from now on",
-			grouped(uint64(sites)))
+			view.Grouped(sites))
 	}
 }
 
@@ -172,7 +173,7 @@ func (s *session) announceHot(now time.Time) {
 			if rate := float64(n) / took.Seconds(); rate >= cmp.Or(s.o.Often, often) {
 				s.Warnf(source.Span{}, "%s fires %s times a second, which takes %.0f %% of a CPU; --max-overhead "+
 					"sets a limit",
-					s.Message(value.Text(s.programName(i))), grouped(uint64(rate)),
+					s.Message(value.Text(s.programName(i))), view.Grouped(uint64(rate)),
 					percent(r.Nanos-g.runs[i].Nanos, took))
 			}
 		}
@@ -243,16 +244,7 @@ func (s *session) reportCost() {
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.Nanos, a.Nanos) })
 	fmt.Fprintf(&b, "%15s %8s %10s  probe (in %.1f s)\n", "runs", "ns each", "% of a CPU", took.Seconds())
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%15s %8d %10.2f  %s\n", grouped(r.Runs), r.Nanos/r.Runs, percent(r.Nanos, took), r.name)
+		fmt.Fprintf(&b, "%15s %8d %10.2f  %s\n", view.Grouped(r.Runs), r.Nanos/r.Runs, percent(r.Nanos, took), r.name)
 	}
 	fmt.Fprint(s.o.Stderr, b.String())
-}
-
-// grouped is a number with its thousands set apart.
-func grouped(n uint64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

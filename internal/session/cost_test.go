@@ -5,14 +5,6 @@ import (
 	"time"
 )
 
-func TestGrouped(t *testing.T) {
-	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", 100000: "100,000"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d is %s, want %s", n, got, want)
-		}
-	}
-}
-
 func TestPercent(t *testing.T) {
 	for _, c := range []struct {
 		nanos uint64

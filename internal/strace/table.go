@@ -32,13 +32,7 @@ var flagsText = sync.OnceValue(func() string { return table("flags.txt") })
 //go:embed packed
 var packed embed.FS
 
-func table(name string) string {
-	text, err := pack.File(packed, "packed/"+name+pack.Suffix)
-	if err != nil {
-		panic(err) // it is embedded
-	}
-	return string(text)
-}
+func table(name string) string { return pack.Text(packed, "packed/"+name+pack.Suffix) }
 
 // A call is what is known of a system call.
 type call struct {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 )
@@ -77,4 +78,16 @@ func UnitOfName(name string) Unit {
 		}
 	}
 	return UnitNamed(strings.ToLower(name[start:]))
+}
+
+// Grouped is a number with commas.
+func Grouped[N int | int64 | uint64](n N) string {
+	text, negative := strings.CutPrefix(fmt.Sprint(n), "-")
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	if negative {
+		return "-" + text
+	}
+	return text
 }

@@ -73,7 +73,7 @@ func Amount(x float64, u view.Unit) string {
 // short is a number in three digits, or with commas if that needs more.
 func short(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
-		return Grouped(int64(x))
+		return view.Grouped(int64(x))
 	}
 	digits := 2
 	switch a := math.Abs(x); {
@@ -84,22 +84,9 @@ func short(x float64) string {
 	}
 	text := strconv.FormatFloat(x, 'f', digits, 64)
 	if digits == 0 && math.Abs(x) >= 999.5 {
-		return Grouped(int64(math.Round(x)))
+		return view.Grouped(int64(math.Round(x)))
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(text, ".00"), ".0")
-}
-
-// Grouped is a number with commas.
-func Grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, text = "-", text[1:]
-	}
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return sign + text
 }
 
 // WeightUnit is the unit of what rows of a map weigh in pictures.

@@ -311,7 +311,7 @@ func (t *Table) Text(r *Row, column int) string {
 	if column < t.Keys {
 		switch {
 		case r.Others > 0 && column == 0:
-			return "(" + Grouped(int64(r.Others)) + " others)"
+			return "(" + view.Grouped(r.Others) + " others)"
 		case column >= len(r.Parts):
 			return ""
 		}

@@ -121,7 +121,7 @@ func (v *View) print(boot time.Duration) error {
 		fmt.Fprintf(&b, "  ended: %s", end.Cause)
 	}
 	if lost := v.Loss().Records; lost > 0 {
-		fmt.Fprintf(&b, "  lost %s events", live.Grouped(int64(lost)))
+		fmt.Fprintf(&b, "  lost %s events", view.Grouped(lost))
 	}
 	b.WriteString("\n\n")
 	for _, m := range v.maps {
@@ -170,7 +170,7 @@ func (v *View) table(b *bytes.Buffer, m *view.Map) {
 		align(b, t.Columns, cells)
 	}
 	if left := len(t.Rows) - len(shown); left > 0 {
-		fmt.Fprintf(b, "%s rows more\n", live.Grouped(int64(left)))
+		fmt.Fprintf(b, "%s rows more\n", view.Grouped(left))
 	}
 	b.WriteByte('\n')
 }
@@ -185,7 +185,7 @@ func heading(t *live.Table, want live.Want) string {
 		out += fmt.Sprintf(", divided by %d", want.Div)
 	}
 	if t.Map.Keyed() {
-		out += fmt.Sprintf("  %s keys", live.Grouped(int64(len(t.Rows))))
+		out += fmt.Sprintf("  %s keys", view.Grouped(len(t.Rows)))
 	}
 	return out + "\n"
 }
@@ -217,7 +217,7 @@ func (v *View) functions(b *bytes.Buffer, m *view.Map, want live.Want) {
 	p := view.NewProfile(&view.Snapshot{Map: m, Rows: rows})
 	all, unit := float64(p.Total()), live.WeightUnit(m)
 	funcs := view.NewTrie(p, func(f *view.FrameAt) string { return f.Name }).Functions()
-	fmt.Fprintf(b, "%s  profile  %s stacks, %s in all\n", m.Name, live.Grouped(int64(len(p.Samples))),
+	fmt.Fprintf(b, "%s  profile  %s stacks, %s in all\n", m.Name, view.Grouped(len(p.Samples)),
 		live.Amount(all, unit))
 	columns := []live.Column{{Name: "SELF", Right: true}, {Name: "SHARE", Right: true}, {Name: "TOTAL", Right: true},
 		{Name: "SHARE", Right: true}, {Name: "FUNCTION"}}
@@ -237,7 +237,7 @@ func (v *View) functions(b *bytes.Buffer, m *view.Map, want live.Want) {
 	}
 	align(b, columns, cells)
 	if left > 0 {
-		fmt.Fprintf(b, "%s functions more\n", live.Grouped(int64(left)))
+		fmt.Fprintf(b, "%s functions more\n", view.Grouped(left))
 	}
 	b.WriteByte('\n')
 }

@@ -166,7 +166,7 @@ func (m *Model) status(g *tty.Grid) {
 		return fits
 	}
 	loss := m.State.Loss()
-	lost := fmt.Sprintf("lost %s", live.Grouped(int64(loss.Records)))
+	lost := fmt.Sprintf("lost %s", view.Grouped(loss.Records))
 	news := loss.Records > m.seen
 	put(tty.Fit("hawk "+tty.Safe(m.script.Name), max(g.W-tty.Width(lost)-16, 12)), m.Theme.head())
 	put(m.clock(), m.Theme.head())

@@ -26,14 +26,14 @@ func (m *Model) drawEvents(g *tty.Grid, b box, p *pane) string {
 	if len(events) == 0 {
 		g.Put(b.x, b.y, b.w, m.nothing(p), m.Theme.dim())
 	}
-	heading := live.Grouped(int64(all)) + " events"
+	heading := view.Grouped(all) + " events"
 	if len(columns) > 0 && len(events) > 0 && b.w >= 60 {
 		heading += "  " + strings.Join(columnNames(events), " ")
 	}
 	if p.stay == 0 {
 		heading += "  follow"
 	} else {
-		heading += fmt.Sprintf("  stays at %s", live.Grouped(int64(p.stay)))
+		heading += fmt.Sprintf("  stays at %s", view.Grouped(p.stay))
 	}
 	if !p.filter.empty() {
 		heading += "  /" + tty.Safe(p.filter.text)
@@ -103,7 +103,7 @@ func eventText(ev *live.Event) string { return strings.TrimRight(string(ev.Text)
 
 func (m *Model) drawEvent(g *tty.Grid, b box, y int, ev *live.Event, columns []int) {
 	if ev.Lost > 0 {
-		g.Put(b.x, y, b.w, fmt.Sprintf("··· %s lost ···", live.Grouped(int64(ev.Lost))), m.Theme.alarm())
+		g.Put(b.x, y, b.w, fmt.Sprintf("··· %s lost ···", view.Grouped(ev.Lost)), m.Theme.alarm())
 		return
 	}
 	begin := m.State.Begin()
@@ -190,5 +190,5 @@ func (m *Model) drawOutput(g *tty.Grid, b box, p *pane) string {
 	for i, line := range lines {
 		g.Put(b.x, b.y+i, b.w, view.Line(line), m.Theme.text())
 	}
-	return fmt.Sprintf("%s lines", live.Grouped(int64(all)))
+	return fmt.Sprintf("%s lines", view.Grouped(all))
 }

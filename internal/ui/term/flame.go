@@ -195,7 +195,7 @@ func compare(a, b int64) int {
 func (m *Model) aboutProfile(p *pane, t *trieOf) string {
 	all := t.trie.Nodes[0].Total[t.trie.Primary]
 	text := fmt.Sprintf("profile  %s  %s stacks", live.Amount(float64(all), live.WeightUnit(p.m)),
-		live.Grouped(int64(t.stacks)))
+		view.Grouped(t.stacks))
 	if p.of != live.OfRun {
 		text += "  " + p.of.String()
 	}

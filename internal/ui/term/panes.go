@@ -60,9 +60,9 @@ func (m *Model) counted(t *live.Table, all int) string {
 	case !t.Map.Keyed():
 		return ""
 	case len(t.Rows) < all:
-		return fmt.Sprintf("  %s keys, %s shown", live.Grouped(int64(all)), live.Grouped(int64(len(t.Rows))))
+		return fmt.Sprintf("  %s keys, %s shown", view.Grouped(all), view.Grouped(len(t.Rows)))
 	}
-	return fmt.Sprintf("  %s keys", live.Grouped(int64(all)))
+	return fmt.Sprintf("  %s keys", view.Grouped(all))
 }
 
 // Widths of what a table adds to the right of its columns.

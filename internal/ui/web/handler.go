@@ -27,7 +27,7 @@ import (
 var packed embed.FS
 
 // file is a file of the page.
-func file(name string) ([]byte, error) { return pack.File(packed, "packed/"+name+pack.Suffix) }
+func file(name string) string { return pack.Text(packed, "packed/"+name+pack.Suffix) }
 
 // An asset is a file of the page, under a name that changes with what is in it.
 type asset struct {
@@ -40,7 +40,8 @@ var assets = sync.OnceValues(func() (index []byte, byName map[string]asset) {
 	byName = map[string]asset{}
 	script, style, body := export.FlameParts()
 	names := map[string]string{} // by what stands for it in the page
-	add := func(name string, data []byte) {
+	add := func(name, text string) {
+		data := []byte(text)
 		ext := path.Ext(name)
 		sum := sha256.Sum256(data)
 		hashed := strings.TrimSuffix(name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:9]) + ext
@@ -48,19 +49,12 @@ var assets = sync.OnceValues(func() (index []byte, byName map[string]asset) {
 		byName[hashed] = asset{map[string]string{".js": "text/javascript", ".css": "text/css"}[ext] +
 			"; charset=utf-8", data}
 	}
-	read := func(name string) []byte {
-		data, err := file(name)
-		if err != nil {
-			panic(err) // it is embedded
-		}
-		return data
-	}
 	for _, name := range []string{"live.js", "live.css", "uPlot.iife.min.js", "uPlot.min.css"} {
-		add(name, read(name))
+		add(name, file(name))
 	}
-	add("flame.js", []byte(script))
-	add("flame.css", []byte(style))
-	page := strings.ReplaceAll(string(read("live.html")), "{flame}", body)
+	add("flame.js", script)
+	add("flame.css", style)
+	page := strings.ReplaceAll(file("live.html"), "{flame}", body)
 	for word, name := range names {
 		page = strings.ReplaceAll(page, word, name)
 	}

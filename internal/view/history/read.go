@@ -75,7 +75,7 @@ const (
 )
 
 // Amounts is what a key, or All, changed by in each of the columns from i to before j.
-// Of gauges it is the value at the end of the column.
+// A gauge has the value at the end of the column.
 func (l *Line) Amounts(key Key, what Measure, i, j int) []float64 {
 	out := make([]float64, 0, max(j-i, 0))
 	if l.Map.Kind == view.Gauge {
