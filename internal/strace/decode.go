@@ -36,6 +36,8 @@ type decoder struct {
 	after []byte
 	// own is the result where a call shows it in a way of its own.
 	own []byte
+	// mark is where in b begins what is known when the call has returned.
+	mark int
 }
 
 func newDecoder(o *Options, arch string) *decoder {
@@ -79,7 +81,22 @@ func (d *decoder) set(name string) set {
 
 // decode appends a call up to its closing parenthesis.
 func (d *decoder) decode(c *Call) {
-	d.c, d.of, d.after, d.own = c, d.call(c.Nr), nil, nil
+	d.c, d.of, d.after, d.own, d.mark = c, d.call(c.Nr), nil, nil, -1
+	d.arguments()
+	d.returns()
+}
+
+// returns says that what follows is known when the call has returned.
+func (d *decoder) returns() {
+	if d.mark < 0 {
+		d.mark = len(d.b)
+	}
+}
+
+// atReturn are the kinds of arguments that are shown then, although the call may only read them.
+var atReturn = map[string]bool{"rem": true, "sockaddrp": true, "lenp": true}
+
+func (d *decoder) arguments() {
 	d.str(d.of.name)
 	d.str("(")
 	if d.o.isRaw(d.of) {
@@ -98,6 +115,9 @@ func (d *decoder) decode(c *Call) {
 		}
 		if i > 0 {
 			d.str(", ")
+		}
+		if a.out || atReturn[a.kind] {
+			d.returns()
 		}
 		d.arg(i, a)
 	}

@@ -242,6 +242,9 @@ func (d *decoder) ioctl(cmd, v uint64) {
 	if !known {
 		d.ioc(cmd)
 	}
+	if reads := cmd == 0x5401 || cmd == 0x5413 || cmd>>30 == 2; reads {
+		d.returns()
+	}
 	d.str(", ")
 	number := func() {
 		if b, ok := d.c.mem.whole(v, 4, false); ok && v != 0 && !d.c.failed() {
@@ -426,6 +429,9 @@ func (d *decoder) list(n int, show func(i int) bool) {
 
 func (d *decoder) pollfds(addr uint64, n int) {
 	b, ok := d.c.mem.at(addr, n*8, true)
+	if d.c.Result == 0 {
+		d.after = []byte(" (Timeout)")
+	}
 	if n == 0 && addr != 0 {
 		d.str("[]")
 		return
@@ -447,9 +453,6 @@ func (d *decoder) pollfds(addr uint64, n int) {
 		d.str("}")
 		return true
 	})
-	if d.c.Result == 0 {
-		d.after = []byte(" (Timeout)")
-	}
 	now, ok := d.c.mem.at(addr, n*8, false)
 	if d.c.Result <= 0 || !ok {
 		return

@@ -7,6 +7,7 @@ type chunk struct {
 	addr  uint64
 	data  []byte
 	early bool // as it was when the call began
+	brief bool // as it was while the call waited: forgotten when it returns
 	lost  bool // it could not be read
 }
 

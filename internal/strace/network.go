@@ -292,6 +292,7 @@ func (d *decoder) sockopt(get bool) {
 	}
 	d.str(", ")
 	if get {
+		d.returns()
 		b, ok := d.c.mem.whole(d.num(4), 4, false)
 		if !ok || d.c.failed() {
 			d.ptr(value)

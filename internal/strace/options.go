@@ -20,6 +20,7 @@ type Options struct {
 
 	ToFile  bool   // each line begins with the number of its thread
 	Alone   bool   // --no-follow: none does
+	NoHold  bool   // --no-hold: calls that wait are shown at once
 	Quiet   int    // -q
 	Least   int64  // --min, in nanoseconds
 	Summary string // summary-only (-c) or summary (-C); "": neither
@@ -82,6 +83,8 @@ func (o *Options) Read(given map[string][]string) error {
 			if o.Sort = last; orders[last] == nil {
 				err = fmt.Errorf("cannot sort by %s; there are time, calls, errors, avg, name and nothing", last)
 			}
+		case "no-hold":
+			o.NoHold = true
 		case "quiet":
 			o.Quiet = len(values)
 		}
@@ -95,8 +98,11 @@ func (o *Options) Read(given map[string][]string) error {
 // Script are the options that the script has, by name; command: one is run.
 func (o *Options) Script(command bool) map[string][]string {
 	given := map[string][]string{"string-limit": {strconv.Itoa(o.Limit)}}
-	if !command && o.Summary != "summary-only" && !o.Some() {
+	if !command && o.Summary != "summary-only" {
 		given["waiting"] = []string{"true"}
+	}
+	if o.Summary != "summary-only" && o.status == nil && o.Least == 0 {
+		given["waits"] = []string{"true"}
 	}
 	if o.Alone && command {
 		given["alone"] = []string{"true"}

@@ -263,6 +263,7 @@ func (d *decoder) clone() {
 	d.ptr(stack)
 	d.str(", flags=")
 	d.cloneFlags(flags)
+	d.returns()
 	if flags&(parentSet|pidfd) != 0 {
 		d.str(", parent_tid=")
 		if b, ok := d.c.mem.whole(parent, 4, false); ok && !d.c.failed() {
@@ -325,6 +326,7 @@ func (d *decoder) clone3() {
 	d.hex(u64(b, 48))
 	field("tls", 56, flags&setTLS != 0)
 	d.str("}")
+	d.returns()
 	if now, ok := d.c.mem.whole(u64(b, 24), 4, false); ok && flags&parentSet != 0 && !d.c.failed() {
 		d.str(" => {parent_tid=[")
 		d.int(int64(int32(u32(now, 0))))

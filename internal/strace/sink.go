@@ -30,16 +30,20 @@ const (
 	recordProgram = 8
 	recordWords   = 9
 	recordResumed = 10
+	recordWaits   = 11
+	recordWaiting = 12
 )
 
 // A Sink makes lines of what the script sends.
 type Sink struct {
 	*decoder
-	w    *bufio.Writer
-	rest output.Sink // takes what is no record
+	w  *bufio.Writer
+	to output.Sink // takes what is no record
 
 	threads map[int]*thread
-	recent  *thread // the one that was looked for last
+	recent  *thread   // the one that was looked for last
+	open    *thread   // whose call's line has no end yet
+	held    []*thread // whose calls are shown if they go on for longer
 	live    map[int]bool
 	offset  int64 // from the machine's clock to that of the wall
 	before  int64 // moment of the line before
@@ -56,6 +60,7 @@ type thread struct {
 	program, words string   // what it executes, the arguments with their NULs
 	direct         bool     // no interpreter comes before it
 	fatal          []signal // sent, which will be shown if one ends the process
+	waiting
 }
 
 type signal struct {
@@ -69,7 +74,7 @@ func (g *signal) number() int { return int(u32(g.info, 0)) }
 func NewSink(w io.Writer, rest output.Sink, o *Options) *Sink {
 	var boot unix.Timespec
 	unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot)
-	s := &Sink{decoder: newDecoder(o, o.Arch), w: bufio.NewWriterSize(w, 1<<16), rest: rest,
+	s := &Sink{decoder: newDecoder(o, o.Arch), w: bufio.NewWriterSize(w, 1<<16), to: rest,
 		threads: map[int]*thread{}, live: map[int]bool{}, offset: time.Now().UnixNano() - boot.Nano()}
 	for _, t := range o.Threads {
 		s.live[t] = true
@@ -80,6 +85,7 @@ func NewSink(w io.Writer, rest output.Sink, o *Options) *Sink {
 // Write takes an item.
 func (s *Sink) Write(item output.Item) error {
 	if lost, ok := item.(output.Lost); ok {
+		s.cut()
 		s.b = append(s.b[:0], fmt.Sprintf("+++ %d events lost +++", lost.Events)...)
 		s.line()
 		return s.err
@@ -93,18 +99,26 @@ func (s *Sink) Write(item output.Item) error {
 		if s.take(it) {
 			return nil
 		}
+	case output.Attached:
+		s.underWay()
 	case output.End:
+		s.detached()
 		s.writeSummary()
 	}
-	return s.rest.Write(item)
+	return s.to.Write(item)
 }
 
 // Idle writes out what is due.
 func (s *Sink) Idle() error {
+	if len(s.held) > 0 {
+		var boot unix.Timespec
+		unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot)
+		s.overdue(boot.Nano())
+	}
 	if err := s.w.Flush(); err != nil {
 		return err
 	}
-	return s.rest.Idle()
+	return s.to.Idle()
 }
 
 // Flush writes out everything.
@@ -112,11 +126,11 @@ func (s *Sink) Flush() error {
 	if err := s.w.Flush(); err != nil {
 		return err
 	}
-	return s.rest.Flush()
+	return s.to.Flush()
 }
 
 // Escapes says what the sink of messages escapes.
-func (s *Sink) Escapes() output.Escapes { return s.rest.Escapes() }
+func (s *Sink) Escapes() output.Escapes { return s.to.Escapes() }
 
 func (s *Sink) thread(tid int) *thread {
 	if s.recent != nil && s.recent.tid == tid {
@@ -135,16 +149,25 @@ func (s *Sink) thread(tid int) *thread {
 func (s *Sink) record(r *output.Snap) {
 	word := r.Integer
 	tid := int(word(1))
-	switch kind := word(0); kind {
-	case recordEarly, recordLate:
-		s.thread(tid).add(uint64(word(2)), r.Bytes, kind == recordEarly)
-	case recordCall, recordCut:
-		c := Call{TID: tid, PID: int(word(2)), Nr: int(word(3)), Enter: word(4), Exit: word(5),
+	kind := word(0)
+	th := s.thread(tid)
+	if th.restarts != nil && kind != recordEnd && kind != recordSent && !(kind == recordSignal && word(3) == sigKill) {
+		s.returned(th, th.restarts)
+	}
+	switch kind {
+	case recordEarly, recordLate, recordWaiting:
+		th.add(uint64(word(2)), r.Bytes, kind)
+	case recordCall, recordCut, recordWaits:
+		c := &Call{TID: tid, PID: int(word(2)), Nr: int(word(3)), Enter: word(4), Exit: word(5),
 			Result: word(6), Unfinished: kind == recordCut}
 		for i := range c.Args {
 			c.Args[i] = uint64(word(7 + i))
 		}
-		th := s.thread(tid)
+		if kind == recordWaits {
+			s.waits(th, c)
+			break
+		}
+		th.mem = slices.DeleteFunc(th.mem, func(m chunk) bool { return m.brief })
 		if len(r.Bytes) > 0 {
 			th.mem = append(th.mem, chunk{addr: uint64(word(13)), data: r.Bytes})
 		}
@@ -153,12 +176,14 @@ func (s *Sink) record(r *output.Snap) {
 			c.exec(th)
 			th.program = ""
 		}
-		s.due(th, c.Enter)
-		s.call(&c)
-		s.due(th, c.Exit)
-		th.mem, th.data = th.mem[:0], th.data[:0]
+		s.overdue(c.Exit)
+		if _, restarts := restarts[c.Result]; restarts && !c.Unfinished {
+			s.restart(th, c)
+			break
+		}
+		s.returned(th, c)
 	case recordEnd:
-		th := s.thread(tid)
+		s.endless(th, int(word(3)), int(word(4)))
 		s.due(th, 1<<62)
 		s.last(th, int(word(3)), int(word(4)))
 		s.end(tid, int(word(3)), word(2))
@@ -166,16 +191,15 @@ func (s *Sink) record(r *output.Snap) {
 		delete(s.live, tid)
 		s.recent = nil
 	case recordSignal, recordSent:
-		s.signalled(s.thread(tid), r, kind == recordSignal)
+		s.signalled(th, r, kind == recordSignal)
 	case recordResumed:
 		if slices.Contains(s.o.Threads, tid) {
-			s.resumed(&Call{TID: tid, Nr: int(word(2)), Result: word(3), Exit: word(4)})
+			s.resumed(th, &Call{TID: tid, Nr: int(word(2)), Result: word(3), Exit: word(4)})
 		}
 	case recordProgram:
-		th := s.thread(tid)
 		th.program, th.direct = string(bytes.TrimSuffix(r.Bytes, []byte{0})), word(2) != 0
 	case recordWords:
-		s.thread(tid).words = string(r.Bytes)
+		th.words = string(r.Bytes)
 	case recordFork:
 		if s.o.Alone {
 			break
@@ -207,10 +231,11 @@ func (c *Call) exec(t *thread) {
 }
 
 // add keeps bytes of the thread's memory until its call is shown.
-func (t *thread) add(addr uint64, data []byte, early bool) {
+func (t *thread) add(addr uint64, data []byte, record int64) {
 	at := len(t.data)
 	t.data = append(t.data, data...)
-	t.mem = append(t.mem, chunk{addr: addr, data: t.data[at:len(t.data):len(t.data)], early: early, lost: data == nil})
+	t.mem = append(t.mem, chunk{addr: addr, data: t.data[at:len(t.data):len(t.data)],
+		early: record != recordLate, brief: record == recordWaiting, lost: data == nil})
 }
 
 // signalled notes a signal that was sent or delivered.
@@ -228,10 +253,9 @@ func (s *Sink) signalled(th *thread, r *output.Snap, delivered bool) {
 		binary.NativeEndian.PutUint32(info[16:], uint32(r.Integer(6)))
 		binary.NativeEndian.PutUint32(info[20:], uint32(r.Integer(7)))
 	}
-	const kill = 9
 	sig := signal{r.Integer(2), info}
 	switch result := r.Integer(4); {
-	case sig.number() == kill: // is never shown
+	case sig.number() == sigKill: // is never shown
 	case delivered:
 		th.signals = append(th.signals, sig)
 		s.due(th, 1<<62)
@@ -285,6 +309,7 @@ func (s *Sink) show(th *thread, sig signal) {
 
 // begin begins a line.
 func (s *Sink) begin(tid int, at int64) {
+	s.cut()
 	s.b = s.b[:0]
 	switch {
 	case s.o.ToFile && !s.o.Alone:
@@ -328,22 +353,38 @@ func (s *Sink) moment(at int64) {
 // line ends a line.
 func (s *Sink) line() {
 	s.b = append(s.b, '\n')
+	s.write()
+}
+
+func (s *Sink) write() {
 	if _, err := s.w.Write(s.b); err != nil {
 		s.err = err
 	}
 }
 
-func (s *Sink) call(c *Call) {
+// call shows a call that is over.
+func (s *Sink) call(th *thread, c *Call) {
 	if !s.o.shows(c) || c.Exit-c.Enter < s.o.Least {
 		return
 	}
-	s.begin(c.TID, c.Enter)
-	s.decode(c)
-	if c.Unfinished && s.of.result != "?" {
-		s.str(" <unfinished ...>")
+	before := 0 // characters that the line has already
+	switch {
+	case th.begun && s.open == th:
+		before, s.open, s.b = th.column, nil, s.b[:0]
+		s.rest(c)
+	case th.begun:
+		s.begin(c.TID, c.Exit)
+		s.str("<... " + s.decoder.call(c.Nr).name + " resumed>")
+		s.rest(c)
+	default:
+		s.begin(c.TID, c.Enter)
+		s.decode(c)
+	}
+	if c.Unfinished && s.mark < len(s.b) {
+		s.b = append(s.b[:s.mark], " <unfinished ...>"...)
 	}
 	s.str(") ")
-	for len(s.b) < s.o.Column {
+	for before+len(s.b) < s.o.Column {
 		s.b = append(s.b, ' ')
 	}
 	s.str("= ")
@@ -355,17 +396,32 @@ func (s *Sink) call(c *Call) {
 	s.line()
 }
 
+// rest appends what of a call is known when it has returned.
+func (s *Sink) rest(c *Call) {
+	at := len(s.b)
+	s.decode(c)
+	s.b = append(s.b[:at], s.b[s.mark:]...)
+	s.mark = at
+}
+
 // resumed shows a call that was under way when tracing began.
-func (s *Sink) resumed(c *Call) {
-	s.begin(c.TID, c.Exit)
-	s.c, s.of, s.own, s.after = c, s.decoder.call(c.Nr), nil, nil
-	s.str("<... " + s.of.name + " resumed>) ")
-	for len(s.b) < s.o.Column {
-		s.b = append(s.b, ' ')
+func (s *Sink) resumed(th *thread, c *Call) {
+	if th.now != nil && th.now.Enter == 0 && th.now.Nr == c.Nr {
+		c.Args = th.now.Args // what was written is not known
+		s.call(th, c)
+	} else {
+		s.begin(c.TID, c.Exit)
+		s.c, s.of, s.own, s.after = c, s.decoder.call(c.Nr), nil, nil
+		s.str("<... " + s.of.name + " resumed>) ")
+		for len(s.b) < s.o.Column {
+			s.b = append(s.b, ' ')
+		}
+		s.str("= ")
+		s.outcome(c)
+		s.line()
 	}
-	s.str("= ")
-	s.outcome(c)
-	s.line()
+	s.forget(th)
+	th.mem = nil
 }
 
 // restarts are results that the kernel keeps to itself.

@@ -1,0 +1,202 @@
+package strace
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A call that waits is shown when it has waited for that long, in nanoseconds, unless it is shown at
+// once: lines stay whole that would else be cut in two by those of other threads.
+const holds = 50e6
+
+const sigKill = 9
+
+// A waiting is the call of a thread that has not returned.
+type waiting struct {
+	now      *Call // nil: none is known
+	begun    bool  // its line has been begun
+	column   int   // how long what of it was shown is
+	restarts *Call // one that the kernel would begin anew, if nothing ends the thread
+}
+
+// waits notes that a call waits.
+func (s *Sink) waits(th *thread, c *Call) {
+	if th.begun {
+		s.forget(th)
+	}
+	th.now = c
+	if s.o.NoHold {
+		s.showBegin(th)
+		return
+	}
+	s.held = append(s.held, th)
+}
+
+// overdue shows the calls that have waited for long at a moment.
+func (s *Sink) overdue(now int64) {
+	for i := 0; i < len(s.held); {
+		switch th := s.held[i]; {
+		case th.restarts != nil && th.restarts.Exit+holds <= now:
+			s.returned(th, th.restarts)
+		case th.restarts == nil && th.now.Enter+holds <= now:
+			s.held = slices.Delete(s.held, i, i+1)
+			s.showBegin(th)
+		default:
+			i++
+		}
+	}
+}
+
+// showBegin shows what is known of a call before it returns, and leaves the line open.
+func (s *Sink) showBegin(th *thread) {
+	c := th.now
+	if !s.o.shows(c) {
+		return
+	}
+	s.begin(th.tid, c.Enter)
+	c.mem = th.mem
+	s.decode(c)
+	s.b = s.b[:s.mark]
+	th.begun, th.column, s.open = true, len(s.b), th
+	s.write()
+}
+
+// cut ends a line that is open.
+func (s *Sink) cut() {
+	if s.open != nil {
+		s.open = nil
+		s.b = append(s.b[:0], " <unfinished ...>"...)
+		s.line()
+	}
+}
+
+// returned shows a call that returned, with the signals around it.
+func (s *Sink) returned(th *thread, c *Call) {
+	if th.now != nil && (th.now.Enter != 0 && th.now.Enter != c.Enter || th.now.Nr != c.Nr) {
+		s.forget(th)
+	}
+	if !th.begun {
+		s.due(th, c.Enter)
+	}
+	s.call(th, c)
+	s.due(th, c.Exit)
+	s.forget(th)
+	th.mem, th.data = th.mem[:0], th.data[:0]
+}
+
+// forget ends the account of a call.
+func (s *Sink) forget(th *thread) {
+	if s.open == th {
+		s.cut()
+	}
+	if th.now != nil || th.restarts != nil {
+		s.held = slices.DeleteFunc(s.held, func(h *thread) bool { return h == th })
+	}
+	th.waiting = waiting{}
+}
+
+// restart holds a call back that the kernel would begin anew: if its thread ends before, nobody
+// has seen the result.
+func (s *Sink) restart(th *thread, c *Call) {
+	th.restarts = c
+	// The bytes of the record are the reader's.
+	for i := range th.mem {
+		th.mem[i].data = bytes.Clone(th.mem[i].data)
+	}
+	if !slices.Contains(s.held, th) {
+		s.held = append(s.held, th)
+	}
+}
+
+// endless shows the call that a thread ended in: after SIGKILL, or the end of the whole process,
+// no call returns to the program.
+func (s *Sink) endless(th *thread, code, pid int) {
+	if c := th.restarts; c != nil {
+		sig := code & 0x7f
+		c.Unfinished = sig == 0 || sig == sigKill || th.tid != pid && !slices.ContainsFunc(th.fatal,
+			func(g signal) bool { return g.number() == sig })
+		s.returned(th, c)
+	}
+	s.forget(th)
+}
+
+// underWay notes which calls of a process wait when tracing begins.
+func (s *Sink) underWay() {
+	for _, tid := range s.o.Threads {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
+		words := strings.Fields(string(text))
+		if err != nil || len(words) < 9 {
+			continue // it runs, or waits in no call
+		}
+		c := &Call{TID: tid}
+		for i, word := range words[:7] {
+			n, err := strconv.ParseUint(word, 0, 64)
+			if err != nil {
+				break
+			}
+			if i == 0 {
+				c.Nr = int(n)
+			} else {
+				c.Args[i-1] = n
+			}
+		}
+		of := s.decoder.call(c.Nr)
+		if !s.o.Traced(of.name, of.classes) {
+			continue
+		}
+		th := s.thread(tid)
+		th.now, th.mem = c, given(c, of)
+		s.showBegin(th)
+	}
+}
+
+// given reads what the arguments of a call that waits point to, but for what it will write.
+func given(c *Call, of *call) (m memory) {
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", c.TID))
+	if err != nil {
+		return nil
+	}
+	defer mem.Close()
+	for i, v := range c.Args {
+		kind := ""
+		if a := min(i, len(of.args)-1); a >= 0 {
+			if of.args[a].out || atReturn[of.args[a].kind] {
+				continue
+			}
+			kind = of.args[a].kind
+		}
+		if kind == "ioctl" || v < 4096 || v>>63 != 0 {
+			continue
+		}
+		page := make([]byte, 4096-v%4096)
+		if n, _ := mem.ReadAt(page, int64(v)); n > 0 {
+			m = append(m, chunk{addr: v, data: page[:n], early: true})
+		}
+	}
+	return m
+}
+
+// detached ends the lines of calls that still wait when tracing ends.
+func (s *Sink) detached() {
+	for _, th := range slices.Clone(s.held) {
+		if th.restarts != nil {
+			s.returned(th, th.restarts)
+			continue
+		}
+		s.showBegin(th)
+		s.leave()
+	}
+	s.leave()
+}
+
+func (s *Sink) leave() {
+	if s.open != nil {
+		s.open = nil
+		s.b = append(s.b[:0], " <detached ...>"...)
+		s.line()
+	}
+}
