@@ -191,8 +191,13 @@ func (f *File) HasSymbols() bool {
 }
 
 // Symbol finds an attachable symbol by name; ok is false if there is none.
-// The first of several that is code and has a size wins.
+// The first of several that is code and has a size wins. Names of Imports are found too.
 func (f *File) Symbol(name string) (best Symbol, ok bool) {
+	if strings.HasSuffix(name, ImportSuffix) {
+		for _, s := range f.Imports(func(n []byte) bool { return string(n) == name }) {
+			return s, true
+		}
+	}
 	for r := range f.Symbols() {
 		if !r.IsAttachable() || string(r.Name) != name {
 			continue

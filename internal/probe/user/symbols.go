@@ -143,7 +143,11 @@ func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, re
 		for _, q := range out {
 			seen[q.Func] = true
 		}
-		for _, sym := range f.Functions(match) {
+		functions := f.Functions
+		if strings.HasSuffix(p.Func, exe.ImportSuffix) {
+			functions = f.Imports
+		}
+		for _, sym := range functions(match) {
 			// A pattern passes over what would be refused by name: stubs of the
 			// C runtime, whose end nobody knows.
 			if seen[sym.Name] || sym.Size == 0 && !o.Unsafe && !o.ForListing {

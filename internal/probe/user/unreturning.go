@@ -2,6 +2,7 @@ package user
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -38,6 +39,15 @@ func unreturningIn(file *exe.File) map[uint64]string {
 	for r := range file.Symbols() {
 		if why := unreturning[string(r.Name)]; why != "" && r.Addr != 0 {
 			at[r.Addr] = why
+		}
+	}
+	imports := "the program may leave what it calls by an exception, or on another stack"
+	for _, s := range file.Imports(nil) {
+		name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
+		if why := unreturning[name]; why != "" {
+			at[s.Addr] = why
+		} else if file.Unwinds() {
+			at[s.Addr] = imports
 		}
 	}
 	if file.Entry != 0 {
