@@ -11,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/session/child"
 	"github.com/hawktrace/hawk/internal/strace"
 	"github.com/hawktrace/hawk/internal/tool"
 )
@@ -50,6 +51,7 @@ type settings struct {
 
 	tool        *tool.Tool          // nil: a script is run
 	lines       *strace.Options     // of what the tool sends lines are made; nil: not
+	child       child.Options       // what the command is given
 	given       map[string][]string // values of the tool's options
 	lacking     []string            // attach points that the tool asks for and that are not there
 	noFollow    bool

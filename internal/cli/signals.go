@@ -15,8 +15,8 @@ import (
 // cut anything short does not kill it on its way out. A closed pipe is seen when
 // writing; its signal would end hawk before the end programs have run. A terminal that
 // is gone is no reason to lose what was counted: the output may be a file. What nohup
-// has arranged stays so.
-func catch(s *session.Session) {
+// has arranged stays so. If the first Ctrl-C is the command's, the run goes on until that ends.
+func catch(s *session.Session, commands bool) {
 	caught := make(chan os.Signal, 4)
 	signals := []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGUSR1, unix.SIGPIPE}
 	if !signal.Ignored(unix.SIGHUP) {
@@ -29,7 +29,15 @@ func catch(s *session.Session) {
 			switch sig {
 			case unix.SIGUSR1:
 				s.Signal()
-			case unix.SIGINT, unix.SIGTERM, unix.SIGHUP:
+			case unix.SIGINT:
+				if commands {
+					commands = false
+					s.Interrupt()
+					continue
+				}
+				stop()
+				stop = s.Abort
+			case unix.SIGTERM, unix.SIGHUP:
 				stop()
 				stop = s.Abort
 			}

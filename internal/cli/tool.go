@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,10 +14,8 @@ import (
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/cdef"
-	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/spell"
-	"github.com/hawktrace/hawk/internal/strace"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/tool"
 )
@@ -76,6 +73,9 @@ func toolTable(t *tool.Tool) []option {
 				return s.give(o, "false")
 			}})
 		}
+	}
+	if t.RunsCommand() {
+		own = append(own, lackingOptions()...)
 	}
 	own = append(own, option{long: "print-script", doc: "print the script with options and operands put in, and end",
 		set: func(s *settings, _ string) error { return s.setMode(modePrint, "--print-script") }})
@@ -176,40 +176,6 @@ func (c *command) finishTool() error {
 		return usagef("%s: \"%s\" is one operand too many\nHINT: hawk %s", c.tool.Name, rest[0],
 			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
 	}
-	return nil
-}
-
-// asStrace reads the options of a tool that runs a command and shows its system calls, makes
-// the script that they ask for, and says how lines look.
-func (c *command) asStrace() error {
-	if len(c.operands) == 0 && c.pid == 0 {
-		return usagef("%s: a command is needed, or -p PID\nHINT: hawk %s", c.tool.Name,
-			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
-	}
-	if argv := c.operands; len(argv) > 0 {
-		c.argv, c.command, c.exitStatus = argv, strings.Join(argv, " "), "child"
-	}
-	c.follow = !c.noFollow
-	c.quiet = true
-	o := strace.Defaults(runtime.GOARCH)
-	o.ToFile, o.Alone = c.output != "", c.noFollow
-	if err := o.Read(c.given); err != nil {
-		return usagef("%s: %v", c.tool.Name, err)
-	}
-	for _, pid := range c.pids() {
-		o.Threads = append(o.Threads, strace.ThreadsOf(pid)...)
-	}
-	c.given = o.Script(c.argv != nil)
-	if c.machine.Has(machine.BPFLoop) != nil { // the verifier walks through every round
-		c.given["pointers"], c.given["buffers"] = []string{"16"}, []string{"8"}
-	}
-	one := *c.tool
-	if o.Some() {
-		one.Script += strace.Plans(o.Arch, o.Traced)
-	} else {
-		one.Script += strace.Plans(o.Arch, nil)
-	}
-	c.tool, c.lines = &one, o
 	return nil
 }
 

@@ -105,7 +105,7 @@ func (c *command) trace(p *session.Program) int {
 	}()
 	// A script that is over in a moment needs no protection from signals.
 	if s.Lasting() {
-		catch(s)
+		catch(s, c.lines != nil && spec.Command != nil)
 	}
 	if views != nil && views.tui != nil {
 		if err := views.show(c, s, &o); err != nil {
@@ -180,6 +180,7 @@ func (c *command) spec(p *session.Program) (session.Spec, error) {
 	}
 	if c.command == "" || c.argv != nil {
 		spec.Command = c.argv
+		spec.Child = c.child
 		return spec, nil
 	}
 	argv, err := child.SplitCommand(c.command)

@@ -298,7 +298,7 @@ func (w *watch) output(spec *session.Spec) (done func(), err error) {
 		null.Close()
 		return nil, err
 	}
-	spec.Files = []*os.File{null, pw, pw}
+	spec.Child.Files = []*os.File{null, pw, pw}
 	lines := w.tui.Command()
 	go func() {
 		io.Copy(lines, r)

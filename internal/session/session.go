@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -23,11 +22,10 @@ type Spec struct {
 	Program *Program
 	Probe   probe.Options // the machine, -p, …
 	// Command is what is run while the script traces (-c), with its arguments; it is
-	// started with the programs and let go once everything is attached. It has this
-	// process's environment and standard files. Nil: none.
+	// started with the programs and let go once everything is attached. Nil: none.
 	Command []string
-	Files   []*os.File // that the command has as its standard ones; nil: those of this process
-	PID     int        // the run ends with this process; 0: none
+	Child   child.Options
+	PID     int // the run ends with this process; 0: none
 	// Log and Trace receive what the verifier and the loader say; nil: nobody asked.
 	Log, Trace io.Writer
 	// Again is told why the program is loaded once more, in pieces; nil: nobody asked.
@@ -62,6 +60,13 @@ type CommandError struct{ Err error }
 func (e *CommandError) Error() string { return e.Err.Error() }
 func (e *CommandError) Unwrap() error { return e.Err }
 
+// Interrupt has the command see a Ctrl-C.
+func (s *Session) Interrupt() {
+	if s.child != nil {
+		s.child.Interrupt()
+	}
+}
+
 // Load starts the command, which waits, and has the kernel take the programs: once
 // more in pieces if its verifier gives up. Nothing is attached yet. The error is a
 // *CommandError, a *load.Rejected, or one of the kernel's.
@@ -74,7 +79,7 @@ func Load(spec Spec) (_ *Session, err error) {
 		}
 	}()
 	if spec.Command != nil {
-		if s.child, err = child.Start(spec.Command, spec.Files); err != nil {
+		if s.child, err = child.Start(spec.Command, spec.Child); err != nil {
 			return nil, &CommandError{err}
 		}
 		// Kinds that the kernel filters follow the child; the others see the

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hawktrace/hawk/internal/errno"
 )
 
@@ -71,9 +73,23 @@ func SplitCommand(s string) ([]string, error) {
 	return words, nil
 }
 
-// Start creates the process that will execute a command. It has hawk's
-// environment and standard files, or those of std, and ends when hawk does.
-func Start(argv []string, std []*os.File) (*Child, error) {
+// Options say what the command is given.
+type Options struct {
+	Files    []*os.File // its standard ones; nil: those of hawk
+	Env      []string   // nil: that of hawk
+	User     *User      // nil: who hawk is
+	Survives bool       // it goes on when hawk is killed
+}
+
+// A User is who the command runs as.
+type User struct {
+	UID, GID uint32
+	Groups   []uint32
+}
+
+// Start creates the process that will execute a command. It ends when hawk does, but for one that
+// survives.
+func Start(argv []string, o Options) (*Child, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		reason := err
@@ -98,7 +114,7 @@ func Start(argv []string, std []*os.File) (*Child, error) {
 		goW.Close()
 		return nil, fmt.Errorf("Failed to fork child: %w", err)
 	}
-	p, err := forkWaiting(path, argv, std, goR, failW)
+	p, err := forkWaiting(path, argv, o, goR, failW)
 	goR.Close()
 	failW.Close()
 	if err != nil {
@@ -163,6 +179,17 @@ func (c *Child) Ended() bool {
 	default:
 		return false
 	}
+}
+
+// Interrupt has the command see a Ctrl-C: of those that a terminal sends it has had one.
+func (c *Child) Interrupt() {
+	if tty, err := os.Open("/dev/tty"); err == nil {
+		defer tty.Close()
+		if group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP); err == nil && group == unix.Getpgrp() {
+			return
+		}
+	}
+	c.process.Signal(syscall.SIGINT)
 }
 
 // Terminate asks the child to end and, after a while or when nobody wants to

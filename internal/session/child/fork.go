@@ -25,15 +25,17 @@ type waiting struct {
 	std       []uintptr // descriptors that become its standard ones; nil: those of hawk
 	files     [2]uint64 // the limit of open files
 	limited   bool      // files is known
+	user      *User     // nil: the same
+	survives  bool
 }
 
 // forkWaiting starts a process that waits for a byte on release and then
 // executes a program. It is a copy of this one that makes a few system calls
 // and nothing else, so that who traces the command sees nothing before it: a
 // process with a Go runtime has threads, timers and memory of its own.
-func forkWaiting(path string, argv []string, std []*os.File, release, failure *os.File) (*os.Process, error) {
-	w := waiting{release: release.Fd(), failure: failure.Fd()}
-	for _, f := range std {
+func forkWaiting(path string, argv []string, o Options, release, failure *os.File) (*os.Process, error) {
+	w := waiting{release: release.Fd(), failure: failure.Fd(), user: o.User, survives: o.Survives}
+	for _, f := range o.Files {
 		w.std = append(w.std, f.Fd())
 	}
 	if err := unix.SetNonblock(int(w.release), false); err != nil {
@@ -47,7 +49,10 @@ func forkWaiting(path string, argv []string, std []*os.File, release, failure *o
 	if w.argv, err = syscall.SlicePtrFromStrings(argv); err != nil {
 		return nil, err
 	}
-	if w.env, err = syscall.SlicePtrFromStrings(os.Environ()); err != nil {
+	if o.Env == nil {
+		o.Env = os.Environ()
+	}
+	if w.env, err = syscall.SlicePtrFromStrings(o.Env); err != nil {
 		return nil, err
 	}
 	// No descriptor may come to be between being opened and being marked to be
@@ -91,7 +96,10 @@ func (w *waiting) fork() (pid uintptr, errno syscall.Errno) {
 //go:nocheckptr
 //go:nosplit
 func (w *waiting) become() {
-	unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0, 0)
+	errno := w.switchUser() // which is not seen: nothing is attached
+	if !w.survives {
+		unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0, 0)
+	}
 	for i, fd := range w.std {
 		unix.RawSyscall6(unix.SYS_DUP3, fd, uintptr(i), 0, 0, 0, 0)
 	}
@@ -129,11 +137,33 @@ func (w *waiting) become() {
 			w.exit(1) // hawk has ended, or changed its mind
 		}
 	}
-	_, _, errno := unix.RawSyscall6(unix.SYS_EXECVE, uintptr(unsafe.Pointer(w.path)),
-		uintptr(unsafe.Pointer(&w.argv[0])), uintptr(unsafe.Pointer(&w.env[0])), 0, 0, 0)
+	if errno == 0 {
+		_, _, errno = unix.RawSyscall6(unix.SYS_EXECVE, uintptr(unsafe.Pointer(w.path)),
+			uintptr(unsafe.Pointer(&w.argv[0])), uintptr(unsafe.Pointer(&w.env[0])), 0, 0, 0)
+	}
 	b[0] = byte(errno)
 	unix.RawSyscall6(unix.SYS_WRITE, w.failure, uintptr(unsafe.Pointer(&b)), 1, 0, 0, 0)
 	w.exit(127)
+}
+
+//go:noinline
+//go:norace
+//go:nocheckptr
+//go:nosplit
+func (w *waiting) switchUser() (errno syscall.Errno) {
+	u := w.user
+	if u == nil {
+		return 0
+	}
+	_, _, errno = unix.RawSyscall6(unix.SYS_SETGROUPS, uintptr(len(u.Groups)),
+		uintptr(unsafe.Pointer(unsafe.SliceData(u.Groups))), 0, 0, 0, 0)
+	if errno == 0 {
+		_, _, errno = unix.RawSyscall6(unix.SYS_SETGID, uintptr(u.GID), 0, 0, 0, 0, 0)
+	}
+	if errno == 0 {
+		_, _, errno = unix.RawSyscall6(unix.SYS_SETUID, uintptr(u.UID), 0, 0, 0, 0, 0)
+	}
+	return errno
 }
 
 //go:noinline

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/session/child"
+	"github.com/hawktrace/hawk/internal/strace"
+)
+
+// lackingOptions are those of strace that hawk does not have: each says what to do.
+func lackingOptions() (all []option) {
+	for _, l := range strace.Lacking {
+		name := "--" + l.Name
+		if l.Letter != 0 {
+			name = "-" + string(l.Letter)
+		}
+		all = append(all, option{short: l.Letter, long: l.Name, arg: l.Value, set: func(s *settings, _ string) error {
+			if l.Instead == "" { // without it the same happens
+				return nil
+			}
+			return usagef("%s: %s of strace is not there\nHINT: %s", s.tool.Name, name, l.Instead)
+		}})
+	}
+	return all
+}
+
+// asStrace reads the options of a tool that runs a command and shows its system calls, makes
+// the script that they ask for, and says how lines look.
+func (c *command) asStrace() error {
+	if len(c.operands) == 0 && c.pid == 0 {
+		return usagef("%s: a command is needed, or -p PID\nHINT: hawk %s", c.tool.Name,
+			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
+	}
+	if argv := c.operands; len(argv) > 0 {
+		c.argv, c.command, c.exitStatus = argv, strings.Join(argv, " "), "child"
+	}
+	c.follow = !c.noFollow
+	c.quiet = true
+	o := strace.Defaults(runtime.GOARCH)
+	o.ToFile, o.Alone = c.output != "", c.noFollow
+	if err := o.Read(c.given); err != nil {
+		return usagef("%s: %v", c.tool.Name, err)
+	}
+	var err error
+	if c.child, err = childOptions(c.given); err != nil {
+		return usagef("%s: %v", c.tool.Name, err)
+	}
+	if c.argv == nil && (c.child.User != nil || c.child.Env != nil) {
+		return usagef("%s: --user and --env are for a command, which is not there with -p", c.tool.Name)
+	}
+	for _, pid := range c.pids() {
+		o.Threads = append(o.Threads, strace.ThreadsOf(pid)...)
+	}
+	c.given = o.Script(c.argv != nil)
+	if c.machine.Has(machine.BPFLoop) != nil { // the verifier walks through every round
+		c.given["pointers"], c.given["buffers"] = []string{"16"}, []string{"8"}
+	}
+	one := *c.tool
+	if o.Some() {
+		one.Script += strace.Plans(o.Arch, o.Traced)
+	} else {
+		one.Script += strace.Plans(o.Arch, nil)
+	}
+	c.tool, c.lines = &one, o
+	return nil
+}
+
+// childOptions are what the command is given.
+func childOptions(given map[string][]string) (o child.Options, err error) {
+	o.Survives = true
+	if values := given["env"]; values != nil {
+		o.Env = environment(os.Environ(), values)
+	}
+	if names := given["user"]; names != nil {
+		o.User, err = lookUser(names[len(names)-1])
+	}
+	return o, err
+}
+
+// environment is an environment with some variables set, or, without a value, taken away.
+func environment(env, changes []string) (out []string) {
+	for _, change := range changes {
+		name, _, set := strings.Cut(change, "=")
+		out = nil
+		for _, v := range env {
+			if other, _, _ := strings.Cut(v, "="); other != name {
+				out = append(out, v)
+			}
+		}
+		if set {
+			out = append(out, change)
+		}
+		env = out
+	}
+	return out
+}
+
+func lookUser(name string) (*child.User, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil, errors.New("no user is called \"" + name + "\"")
+	}
+	number := func(text string) uint32 {
+		n, _ := strconv.ParseUint(text, 10, 32) // as package user has written it
+		return uint32(n)
+	}
+	out := &child.User{UID: number(u.Uid), GID: number(u.Gid)}
+	groups, err := u.GroupIds()
+	if err != nil {
+		return nil, fmt.Errorf("the groups of %s: %w", name, err)
+	}
+	for _, g := range groups {
+		out.Groups = append(out.Groups, number(g))
+	}
+	return out, nil
+}

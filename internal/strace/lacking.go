@@ -1,0 +1,34 @@
+package strace
+
+// A Lack is an option of strace(1) that hawk strace does not have.
+type Lack struct {
+	Letter  byte
+	Name    string
+	Value   string // what is called so follows; "": nothing does
+	Instead string // what to do; "": what it asks for is so
+}
+
+const stops = "nothing is stopped here, so there is nothing to detach from"
+
+// Lacking are these options, with those that ask for what is so anyway.
+var Lacking = []Lack{
+	{0, "seccomp-bpf", "", ""},
+	{'w', "summary-wall-clock", "", ""},
+	{'I', "interruptible", "WHEN", ""},
+	{'D', "daemonize", "[GRANDCHILD]", "the command never sees that it is traced, and goes on when hawk is killed"},
+	{'b', "detach-on", "CALL", stops + "; --no-follow leaves out what the command starts"},
+	{'O', "summary-syscall-overhead", "TIME", "calls are timed in the kernel; what hawk adds is not in their times"},
+	{'U', "summary-columns", "COLUMNS", "-c shows all columns; -S orders the rows"},
+	{'X', "const-print-style", "STYLE", "-e raw=SET shows arguments as numbers"},
+	{'Y', "decode-pids", "[WHAT]", "pids are those of hawk's namespace; execsnoop shows names"},
+	{0, "pidns-translation", "", "pids are those of hawk's namespace"},
+	{0, "inject", "SET", "hawk observes only; strace itself can inject"},
+	{0, "fault", "SET", "hawk observes only; strace itself can inject"},
+	{0, "kvm", "WHAT", "the tracepoint kvm:kvm_exit says why a virtual machine stopped"},
+	{0, "secontext", "[WHAT]", "ls -Z and ps -Z show contexts"},
+	{0, "argv0", "NAME", "sh -c 'exec -a NAME command' (bash) sets it"},
+	{0, "kill-on-exit", "", "timeout(1) ends a command"},
+	{'d', "debug", "", "hawk -d is for scripts: --print-script shows this one"},
+	{0, "tips", "[WHAT]", "hawk help strace shows the manual"},
+	{0, "stack-trace-frame-limit", "N", "stacks are shown whole"},
+}
