@@ -153,14 +153,22 @@ func (c *command) finishTool() error {
 			if err != nil {
 				return usagef("%s: %s: %v", c.tool.Name, o.Name, err)
 			}
-			if o.Kind == "probe" {
+			switch o.Kind {
+			case "probe":
 				value = tool.Probe(value, c.machine.HasKprobes())
+			case "choice":
+				if !slices.Contains(o.Choices, value) {
+					return c.noChoice(o, "\""+value+"\" is no "+o.Name, spell.Nearest(value, o.Choices))
+				}
 			}
 			if c.given == nil {
 				c.given = map[string][]string{}
 			}
 			c.given[o.Name] = append(c.given[o.Name], value)
 			rest = rest[1:]
+		}
+		if o.Kind == "choice" && c.given[o.Name] == nil && !c.stop {
+			return c.noChoice(o, "which "+o.Name+"?", "")
 		}
 		if i == 0 && o.Kind == "probe" && c.given[o.Name] == nil && !c.stop {
 			return usagef("%s: what is to be traced?\nHINT: hawk %s", c.tool.Name,
@@ -177,6 +185,15 @@ func (c *command) finishTool() error {
 			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
 	}
 	return nil
+}
+
+// noChoice is the error for an operand that is none of those that there are, with the nearest.
+func (c *command) noChoice(o *tool.Operand, problem, near string) error {
+	hint := ""
+	if near != "" {
+		hint = "did you mean " + near + "? "
+	}
+	return usagef("%s: %s\nHINT: %sone of %s", c.tool.Name, problem, hint, strings.Join(o.Choices, ", "))
 }
 
 // translate makes the tool's script of its operands.

@@ -53,9 +53,11 @@ const more = "…"
 // An Operand is an argument without a dash. It sets the option of its name.
 type Operand struct {
 	Name string
-	Kind string // int, time, text, regex, probe or command
+	Kind string // int, time, text, regex, probe, command, or choice
 	Rest bool   // all arguments that are left
 	Doc  string
+
+	Choices []string // of a choice, which is one of them and has to be made
 }
 
 // An Entry is a word and what it means.
@@ -71,7 +73,7 @@ var (
 	titleLine   = form(`^(\S+) - (.*)$`)
 	optionLine  = form(`^(?:-(\w), )? *--([\w-]+)(?: (\S+))?(?:  +(.*))?$`)
 	entryLine   = form(`^(\S+)(?:  +(.*))?$`)
-	kindWord    = form(`\[(int|time|text|regex|probe|command)\] *`)
+	kindWord    = form(`\[(int|time|text|regex|probe|command|\w+(?:\|\w+)+)\] *`)
 )
 
 func form(text string) func() *regexp.Regexp {
@@ -189,6 +191,9 @@ func operands(lines []string) (out []Operand) {
 		o.Name, o.Rest = strings.CutSuffix(e.Name, more)
 		if m := kindWord().FindStringSubmatch(e.Doc); m != nil {
 			o.Kind, o.Doc = m[1], strings.Replace(e.Doc, m[0], "", 1)
+			if strings.Contains(o.Kind, "|") {
+				o.Kind, o.Choices = "choice", strings.Split(o.Kind, "|")
+			}
 		}
 		out = append(out, o)
 	}
