@@ -236,6 +236,7 @@ type Options struct {
 	Machine    *machine.Machine
 	PID        int                    // -p or the -c child; 0: none
 	PIDFilter  bool                   // in-program tests apply: PID came from -p, or a tool is to show the family of -c
+	Own        bool                   // the script asks itself what is its target's
 	Follow     bool                   // --follow: the process, and what it starts
 	Also       []int                  // with Follow: further processes to begin with
 	Childless  bool                   // with Follow: without the processes that they start

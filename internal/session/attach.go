@@ -39,6 +39,7 @@ func (s *session) attach() error {
 		return err
 	}
 	s.follow() // of whom, trackFamily says
+	s.o.Probe.Own = s.o.Config.TargetFilter == "own"
 	programs := s.Object.Programs
 	attachable, attached := 0, 0
 	total := 0
@@ -93,7 +94,7 @@ func (s *session) attach() error {
 		return err
 	}
 	if attachable > 0 && attached == 0 {
-		return errors.New("Attachment failed for all probes.")
+		return s.noneAttached()
 	}
 	return nil
 }
@@ -232,6 +233,7 @@ func (s *session) missing(p *object.Program, err error) error {
 	name := s.Message(value.Text(p.Group.Points[0].Name()))
 	switch s.o.Config.MissingProbes {
 	case "ignore":
+		s.failing.ignored = errno.Message(err)
 	case "warn":
 		s.Warnf(source.Span{}, "%s\nUnable to attach probe: %s. Skipping.", errno.Message(err), name)
 	default:
@@ -239,6 +241,16 @@ func (s *session) missing(p *object.Program, err error) error {
 	}
 	s.failing.unattached += len(p.Group.Counted())
 	return nil
+}
+
+// noneAttached is the error of a run that would see nothing, with what it has kept silent
+// about so far.
+func (s *session) noneAttached() error {
+	const none = "Attachment failed for all probes."
+	if s.failing.ignored == "" {
+		return errors.New(none)
+	}
+	return errors.New(none + "\nHINT: " + s.failing.ignored)
 }
 
 // A walk is an attached program that runs for everything there is, once.

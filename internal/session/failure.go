@@ -23,7 +23,8 @@ type failures struct {
 	places     []place
 	lost       uint64 // records, as reported so far
 	lostAt     time.Time
-	unattached int // points that could not be attached
+	unattached int    // points that could not be attached
+	ignored    string // why the last of those could not be that nobody is told of
 }
 
 // A place of the script has a site in each copy of its probe: one line tells of

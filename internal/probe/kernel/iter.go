@@ -205,7 +205,7 @@ func linkIter(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error
 	switch {
 	case p.Func == "cgroup":
 		info[0] = cgroupPre
-	case o.PID != 0 && slices.Contains(ofTask, p.Func):
+	case o.PID != 0 && !o.Own && slices.Contains(ofTask, p.Func):
 		info[1] = uint32(o.PID) // task.pid
 	}
 	fd, err := bpf.LinkIter(progFD, info)
