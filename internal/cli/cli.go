@@ -30,6 +30,9 @@ const (
 	exitFailure  = 255 // after the compile: loading, attaching
 )
 
+// serveWord is the first operand of `hawk serve --stdio`. A file of that name is ./serve.
+const serveWord = "serve"
+
 // A command is one invocation of hawk.
 type command struct {
 	settings
@@ -41,6 +44,9 @@ type command struct {
 // Main runs hawk with the arguments after the program name and returns the
 // exit status.
 func Main(args []string) int {
+	if guards() {
+		return exitOK
+	}
 	quitPlainly()
 	c := &command{stdin: os.Stdin, out: os.Stdout, err: os.Stderr, machine: machine.Host()}
 	c.machine.Named = machine.NamedBy(os.Getenv)

@@ -48,7 +48,7 @@ func (c *command) trace(p *session.Program) int {
 	}
 	done := func() {}
 	if views != nil && views.tui != nil && spec.Command != nil {
-		if done, err = views.output(&spec); err != nil {
+		if done, err = views.tui.command(&spec); err != nil {
 			return c.fail(exitUsage, err)
 		}
 	}
@@ -108,13 +108,13 @@ func (c *command) trace(p *session.Program) int {
 		catch(s, c.lines != nil && spec.Command != nil)
 	}
 	if views != nil && views.tui != nil {
-		if err := views.show(c, s, &o); err != nil {
+		if err := views.tui.show(c, s, &o); err != nil {
 			return c.fail(exitUsage, err)
 		}
 	}
 	res, err := s.Run(ctx, o)
 	if views != nil && views.tui != nil {
-		if failed := views.leave(c, err == nil); failed != nil {
+		if failed := views.tui.leave(c, err == nil); failed != nil {
 			return c.fail(exitFailure, failed)
 		}
 	}

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,8 +12,6 @@ import (
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/ui/plain"
-	"github.com/hawktrace/hawk/internal/ui/term"
-	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/view"
 	"github.com/hawktrace/hawk/internal/view/derive"
 	"github.com/hawktrace/hawk/internal/view/history"
@@ -39,6 +35,9 @@ const (
 	plainFormat = "plain"
 	tuiFormat   = "tui"
 )
+
+// themes are the values of --theme.
+var themes = []string{"auto", "dark", "light", "mono"}
 
 // liveFormats are the formats of -f that show a run as it goes on.
 var liveFormats = []string{plainFormat, tuiFormat}
@@ -86,8 +85,8 @@ func liveOptions() []option {
 				}
 				return nil
 			}},
-		{long: "theme", arg: "THEME", group: views, doc: "tui: auto, dark, light or mono", values: term.Themes,
-			set: oneOf("--theme", func(s *settings) *string { return &s.theme }, term.Themes...)},
+		{long: "theme", arg: "THEME", group: views, doc: "tui: auto, dark, light or mono", values: themes,
+			set: oneOf("--theme", func(s *settings) *string { return &s.theme }, themes...)},
 		{long: "ascii", group: views, doc: "tui: no character beyond ASCII",
 			set: flag(func(s *settings) *bool { return &s.ascii })},
 		{long: "no-mouse", group: views, doc: "tui: leave the mouse to the terminal",
@@ -97,14 +96,34 @@ func liveOptions() []option {
 	}
 }
 
+// A viewer has the terminal.
+type viewer interface {
+	io.Writer // of messages, until the terminal is free
+	// command gives the command of -c files of its own, and returns what closes this process's.
+	command(*session.Spec) (done func(), err error)
+	// printed takes what the script prints.
+	printed() io.Writer
+	// show takes the terminal over for a run.
+	show(*command, *session.Session, *session.Options) error
+	// leave gives it back, once the user wants that if wait is set; it returns how the view failed.
+	leave(c *command, wait bool) error
+}
+
+// A served view has an address.
+type served interface {
+	view.Feed
+	needs() view.Needs
+	open()
+	done() // goes on for as long as --linger says
+}
+
 // A watch is who takes the feed of a run: files, a live view, a page.
 type watch struct {
 	script *view.Script
 	files  *saver      // nil: none
 	plain  *plain.View // nil: none
-	page   *page       // nil: none
-	tui    *term.View  // nil: none
-	tail   *term.Tail  // of tui: what the script prints once the run is ending
+	page   served      // nil: none
+	tui    viewer      // nil: none
 	needs  view.Needs
 	feeds  view.Feeds // all of them
 }
@@ -202,7 +221,8 @@ func (w *watch) openLive(c *command) error {
 		return fmt.Errorf("-f %s: %w", c.format, err)
 	}
 	if c.format == tuiFormat {
-		return w.openTUI(c)
+		w.tui, err = w.openTUI(c)
+		return err
 	}
 	rows := c.rows
 	if rows == 0 {
@@ -212,31 +232,6 @@ func (w *watch) openLive(c *command) error {
 	w.add(w.plain, view.Needs{Totals: true, Cadence: w.pace(c, plainEvery), Maps: maps})
 	return nil
 }
-
-// openTUI makes the view in the terminal.
-func (w *watch) openTUI(c *command) error {
-	f, ok := fileOf(c.out)
-	if !ok {
-		return errNoTerminal
-	}
-	if err := tty.Usable(f, os.Getenv("TERM")); err != nil {
-		return errNoTerminal
-	}
-	pace := w.pace(c, tuiEvery)
-	o := term.Options{
-		Theme: c.theme, ASCII: c.ascii, NoMouse: c.noMouse, ExitWithRun: c.exitWithRun, Version: Version,
-		History: history.Options{Span: c.history}, Cadence: pace,
-	}
-	if c.mapNames != nil {
-		o.Maps, _ = (&export.Format{}).Choose(w.script, c.mapNames)
-	}
-	w.tui, w.tail = term.New(w.script, o), &term.Tail{}
-	w.add(w.tui, view.Needs{Totals: true, Now: true, Events: true, Cadence: pace, Maps: w.script.Maps})
-	return nil
-}
-
-// errNoTerminal says what else there is.
-var errNoTerminal = errors.New("the terminal view needs a terminal; -f plain prints tables every interval")
 
 // pace is how often maps are read for live views: as often as the first of them says, if
 // no option and no script does.
@@ -270,7 +265,7 @@ func (w *watch) open(to io.Writer) io.Writer {
 		w.plain.Open(to)
 		return w.plain.Writer()
 	case w.tui != nil:
-		return w.tail
+		return w.tui.printed()
 	}
 	return to
 }
@@ -286,57 +281,6 @@ func (w *watch) sink(s output.Sink) output.Sink {
 // Take takes an item of the run.
 func (w *watch) Take(item view.Item) error { return w.feeds.Take(item) }
 
-// output gives the command of -c files of its own: the terminal is taken. It returns what
-// closes this process's.
-func (w *watch) output(spec *session.Spec) (done func(), err error) {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil, err
-	}
-	r, pw, err := os.Pipe()
-	if err != nil {
-		null.Close()
-		return nil, err
-	}
-	spec.Child.Files = []*os.File{null, pw, pw}
-	lines := w.tui.Command()
-	go func() {
-		io.Copy(lines, r)
-		r.Close()
-	}()
-	return func() {
-		null.Close()
-		pw.Close()
-	}, nil
-}
-
-// show takes the terminal over for a run, whose messages it keeps meanwhile.
-func (w *watch) show(c *command, s *session.Session, o *session.Options) error {
-	f, _ := fileOf(c.out)
-	stopping := o.Stopping
-	o.Stopping = func() {
-		stopping()
-		o.Sink.Flush()
-		w.tail.Begin()
-	}
-	o.Progress = nil
-	return w.tui.Open(f, os.Getenv, s.Stop)
-}
-
-// leave waits until the view in the terminal is left, and then writes what the script has
-// printed at its end, and messages. It returns how the view itself failed.
-func (w *watch) leave(c *command, wait bool) error {
-	if wait {
-		w.tui.Ended()
-	}
-	messages, err := w.tui.Close()
-	if !c.quiet {
-		w.tail.WriteTo(c.out)
-	}
-	io.WriteString(c.err, messages)
-	return err
-}
-
 // done reports what went wrong with files, and lets the page go.
 func (w *watch) done(c *command) (err error) {
 	if w.files != nil {
@@ -346,4 +290,60 @@ func (w *watch) done(c *command) (err error) {
 		w.page.done()
 	}
 	return err
+}
+
+// webbing are the options of the live page.
+type webbing struct {
+	asked  bool
+	addr   string
+	token  string // of --web-token: a file, or none
+	hosts  []string
+	linger time.Duration
+}
+
+// webAddress is where a run is served unless another address is given.
+const webAddress = "127.0.0.1:7171"
+
+// webOptions are their rows of the table.
+func webOptions() []option {
+	return []option{
+		{long: "web", arg: "[=ADDR]", group: views,
+			doc: "serve a live page at " + webAddress + ", another address, or unix:PATH",
+			set: func(s *settings, addr string) error {
+				s.web.asked, s.web.addr = true, addr
+				return nil
+			}},
+		{long: "web-token", arg: "FILE", group: views,
+			doc: "what a page's requests need is the first line of a file, or none",
+			set: func(s *settings, v string) error {
+				s.web.token = v
+				return nil
+			}},
+		{long: "web-host", arg: "NAME", group: views,
+			doc: "requests may be addressed to this name, too; may be repeated",
+			set: func(s *settings, v string) error {
+				s.web.hosts = append(s.web.hosts, v)
+				return nil
+			}},
+		{long: "linger", arg: "TIME", group: views, doc: "go on serving for so long when the run has ended",
+			set: func(s *settings, v string) (err error) {
+				s.web.linger, err = period("--linger", v)
+				return err
+			}},
+	}
+}
+
+// onlyWithPage reports options that mean nothing without --web.
+func (c *command) onlyWithPage() error {
+	for _, o := range []struct {
+		name  string
+		given bool
+	}{
+		{"--web-token", c.web.token != ""}, {"--web-host", c.web.hosts != nil}, {"--linger", c.web.linger > 0},
+	} {
+		if o.given && !c.web.asked {
+			return fmt.Errorf("%s is for --web", o.name)
+		}
+	}
+	return nil
 }

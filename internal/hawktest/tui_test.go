@@ -192,6 +192,15 @@ func TestTerminalView(t *testing.T) {
 			}
 		})
 	}
+	t.Run("killed", func(t *testing.T) { // nobody but the guard is left
+		s := start(t)
+		s.hawk.Process.Kill()
+		s.restored()
+		var status *exec.ExitError
+		if err := s.ends(); !errors.As(err, &status) || status.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
+			t.Errorf("ends with %v, want to be killed", err)
+		}
+	})
 	t.Run("ignored", func(t *testing.T) { // signals that mean nothing to hawk leave the view alone
 		s := start(t)
 		for _, sig := range []unix.Signal{unix.SIGUSR2, unix.SIGALRM, unix.SIGIO, unix.SIGCONT} {

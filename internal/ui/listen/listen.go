@@ -25,9 +25,6 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 )
 
-// DefaultAddress is where a run is served unless another address is given.
-const DefaultAddress = "127.0.0.1:7171"
-
 // Bounds of what strangers can use up.
 const (
 	maxConnections = 16
@@ -46,7 +43,7 @@ const minToken = 16
 
 // Options say where to listen, and who may ask.
 type Options struct {
-	Address string   // HOST:PORT, PORT 0 is any; unix:PATH; "": DefaultAddress
+	Address string   // HOST:PORT, PORT 0 is any; unix:PATH
 	Token   string   // a file whose first line it is, NoToken, "": random
 	Hosts   []string // names that requests may be addressed to, beside the address
 }
@@ -61,9 +58,6 @@ type Listener struct {
 // Open listens. Its errors say what to do.
 func Open(o Options) (*Listener, error) {
 	addr := o.Address
-	if addr == "" {
-		addr = DefaultAddress
-	}
 	l := &Listener{}
 	l.guard.hosts = o.Hosts
 	var err error
@@ -76,14 +70,14 @@ func Open(o Options) (*Listener, error) {
 	}
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no address like %s, :0 or unix:PATH", addr, DefaultAddress)
+		return nil, fmt.Errorf("%q is no address like 127.0.0.1:7171, :0 or unix:PATH", addr)
 	}
 	if host == "" {
 		addr = net.JoinHostPort("127.0.0.1", addr[strings.LastIndexByte(addr, ':')+1:])
 	}
 	tcp, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no address like %s, :0 or unix:PATH", addr, DefaultAddress)
+		return nil, fmt.Errorf("%q is no address like 127.0.0.1:7171, :0 or unix:PATH", addr)
 	}
 	if l.Open = !tcp.IP.IsLoopback(); l.Open && l.guard.token == "" {
 		return nil, fmt.Errorf("others than this machine can reach %s: they need a token", addr)

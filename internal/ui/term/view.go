@@ -28,15 +28,13 @@ type Options struct {
 	Theme       string // dark, light, mono; "" or auto: as the terminal is
 	ASCII       bool
 	NoMouse     bool
+	Guarded     bool // as in tty.Options
 	ExitWithRun bool
 	Version     string // of hawk, for files
 	History     history.Options
 	Cadence     *view.Cadence
 	Maps        []*view.Map // that come first; nil: as the script has them
 }
-
-// Themes are the names of themes.
-var Themes = []string{"auto", "dark", "light", "mono"}
 
 // A View shows a run in a terminal. It is a feed.
 type View struct {
@@ -87,7 +85,8 @@ func (v *View) Open(out *os.File, env func(string) string, stop func()) error {
 			theme.Light = env("COLORFGBG")[i+1:] == "7" || env("COLORFGBG")[i+1:] == "15"
 		}
 	}
-	t, err := tty.Open(out, env, tty.Options{NoMouse: v.o.NoMouse, Ask: auto, Mono: v.o.Theme == "mono"})
+	t, err := tty.Open(out, env, tty.Options{NoMouse: v.o.NoMouse, Ask: auto, Mono: v.o.Theme == "mono",
+		Guarded: v.o.Guarded})
 	if err != nil {
 		return err
 	}

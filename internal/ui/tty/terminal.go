@@ -16,11 +16,13 @@ type Terminal struct {
 	Screen
 	in, out *os.File
 	mouse   bool
+	guarded bool
 	ask     bool // which color the background has
 
 	mu    sync.Mutex
 	was   unix.Termios // before
 	taken bool
+	guard *os.File // what is said to the guard; nil: there is none
 }
 
 // escapeTime is how long the rest of a sequence may take to come after an escape.
@@ -31,6 +33,7 @@ type Options struct {
 	NoMouse bool // clicks stay the terminal's
 	Ask     bool // for the color of the background
 	Mono    bool
+	Guarded bool // by a process of its own: main calls Guard when it is started as GuardName
 }
 
 // Usable reports why a file is no terminal that a view can be drawn on, given TERM.
@@ -53,7 +56,7 @@ func Open(out *os.File, env func(string) string, o Options) (*Terminal, error) {
 			return nil, err
 		}
 	}
-	t := &Terminal{in: in, out: out, mouse: !o.NoMouse, ask: o.Ask && env("TERM") != "linux"}
+	t := &Terminal{in: in, out: out, mouse: !o.NoMouse, guarded: o.Guarded, ask: o.Ask && env("TERM") != "linux"}
 	t.Depth = depth(env)
 	if o.Mono {
 		t.Depth = Mono
@@ -101,6 +104,13 @@ func (t *Terminal) Take() error {
 	if err := unix.IoctlSetTermios(int(t.out.Fd()), unix.TCSETS, &raw); err != nil {
 		return err
 	}
+	if t.guarded && t.guard == nil {
+		// The kernel may keep less than what was set.
+		if set, err := unix.IoctlGetTermios(int(t.out.Fd()), unix.TCGETS); err == nil {
+			t.watch(set)
+		}
+	}
+	t.tell(sayTaken)
 	t.taken = true
 	t.Forget()
 	begin := "\x1b[?1049h\x1b[?25l\x1b[0m\x1b[2J"
@@ -124,13 +134,10 @@ func (t *Terminal) Restore() {
 		return
 	}
 	t.taken = false
-	end := "\x1b[0m"
-	if t.mouse {
-		end += "\x1b[?1006l\x1b[?1000l"
-	}
-	t.out.WriteString(end + "\x1b[?25h\x1b[?1049l")
+	t.out.WriteString(ending(t.mouse))
 	unix.IoctlSetInt(int(t.out.Fd()), unix.TCFLSH, unix.TCIFLUSH) // answers that nobody waits for
 	unix.IoctlSetTermios(int(t.out.Fd()), unix.TCSETS, &t.was)
+	t.tell(sayRestored)
 }
 
 // Close restores the terminal and ends reading.

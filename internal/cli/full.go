@@ -1,0 +1,182 @@
+//go:build !min
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/serve"
+	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/ui/listen"
+	"github.com/hawktrace/hawk/internal/ui/term"
+	"github.com/hawktrace/hawk/internal/ui/tty"
+	"github.com/hawktrace/hawk/internal/ui/web"
+	"github.com/hawktrace/hawk/internal/view"
+	"github.com/hawktrace/hawk/internal/view/history"
+)
+
+// guards reports whether this process is the guard of a terminal, which ends with this call.
+func guards() bool {
+	if os.Args[0] != tty.GuardName {
+		return false
+	}
+	tty.Guard()
+	return true
+}
+
+// A tui is the view in the terminal.
+type tui struct {
+	*term.View
+	tail term.Tail // what the script prints once the run is ending
+}
+
+// openTUI makes the view in the terminal.
+func (w *watch) openTUI(c *command) (viewer, error) {
+	f, ok := fileOf(c.out)
+	if !ok {
+		return nil, errNoTerminal
+	}
+	if err := tty.Usable(f, os.Getenv("TERM")); err != nil {
+		return nil, errNoTerminal
+	}
+	pace := w.pace(c, tuiEvery)
+	o := term.Options{
+		Theme: c.theme, ASCII: c.ascii, NoMouse: c.noMouse, ExitWithRun: c.exitWithRun, Version: Version,
+		Guarded: true, History: history.Options{Span: c.history}, Cadence: pace,
+	}
+	if c.mapNames != nil {
+		o.Maps, _ = (&export.Format{}).Choose(w.script, c.mapNames)
+	}
+	t := &tui{View: term.New(w.script, o)}
+	w.add(t, view.Needs{Totals: true, Now: true, Events: true, Cadence: pace, Maps: w.script.Maps})
+	return t, nil
+}
+
+// errNoTerminal says what else there is.
+var errNoTerminal = errors.New("the terminal view needs a terminal; -f plain prints tables every interval")
+
+func (t *tui) command(spec *session.Spec) (done func(), err error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	r, pw, err := os.Pipe()
+	if err != nil {
+		null.Close()
+		return nil, err
+	}
+	spec.Child.Files = []*os.File{null, pw, pw}
+	lines := t.Command()
+	go func() {
+		io.Copy(lines, r)
+		r.Close()
+	}()
+	return func() {
+		null.Close()
+		pw.Close()
+	}, nil
+}
+
+func (t *tui) printed() io.Writer { return &t.tail }
+
+func (t *tui) show(c *command, s *session.Session, o *session.Options) error {
+	f, _ := fileOf(c.out)
+	stopping := o.Stopping
+	o.Stopping = func() {
+		stopping()
+		o.Sink.Flush()
+		t.tail.Begin()
+	}
+	o.Progress = nil
+	return t.Open(f, os.Getenv, s.Stop)
+}
+
+// leave also writes what the script has printed at its end, and messages.
+func (t *tui) leave(c *command, wait bool) error {
+	if wait {
+		t.Ended()
+	}
+	messages, err := t.Close()
+	if !c.quiet {
+		t.tail.WriteTo(c.out)
+	}
+	io.WriteString(c.err, messages)
+	return err
+}
+
+// A page is who serves the live page.
+type page struct {
+	*web.View
+	at     *listen.Listener
+	server *listen.Server
+	c      *command
+}
+
+// openPage opens the address; nothing is attached yet.
+func (w *watch) openPage(c *command) (served, error) {
+	at, err := listen.Open(listen.Options{Address: cmp.Or(c.web.addr, webAddress), Token: c.web.token,
+		Hosts: c.web.hosts})
+	if err != nil {
+		return nil, err
+	}
+	if at.Open && !c.noWarnings {
+		c.warn(fmt.Sprintf("anyone who can reach %s and knows the token sees what this script sees; traffic is not "+
+			"encrypted", at.Addr()))
+	}
+	o := web.Options{Version: Version, Cadence: w.pace(c, lookEvery), History: c.history, Export: c.export}
+	return &page{at: at, c: c, View: web.New(w.script, o)}, nil
+}
+
+func (p *page) needs() view.Needs {
+	return view.Needs{Totals: true, Events: true, Cadence: p.View.Cadence()}
+}
+
+func (p *page) open() { p.server = p.at.Serve(p.View.Handler()) }
+
+// Take says where the page is once the run has said how many probes are attached.
+func (p *page) Take(item view.Item) error {
+	if _, ok := item.(view.Attached); ok && !p.c.quiet {
+		defer fmt.Fprintf(p.c.err, "Serving %s\n", p.at.URL())
+	}
+	return p.View.Take(item)
+}
+
+// done lets the page have what came last, and goes on for as long as --linger says or until
+// a signal comes.
+func (p *page) done() {
+	if c := p.c; c.web.linger > 0 {
+		if !c.quiet {
+			fmt.Fprintf(c.err, "Serving for %s more; Ctrl-C ends it\n", c.web.linger)
+		}
+		ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+		defer cancel()
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.web.linger):
+		}
+	}
+	p.View.Close()
+	p.server.Close()
+}
+
+// serveStreams answers requests on standard input until that ends.
+func (c *command) serveStreams(args []string) int {
+	if len(args) != 1 || args[0] != "--stdio" {
+		fmt.Fprintln(c.err, "ERROR: USAGE: hawk serve --stdio")
+		return exitUsage
+	}
+	if err := serve.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
+		return c.fail(exitFailure, err)
+	}
+	return exitOK
+}
