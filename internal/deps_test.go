@@ -23,7 +23,7 @@ const order = `
 	regalloc opt codegen
 	value unpack feed
 	view view/history
-	export diff
+	export diff saved
 	object
 	output outfile tool notation strace
 	builtin builtin/kernel builtin/show builtin/table reference

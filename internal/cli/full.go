@@ -89,7 +89,7 @@ func (t *tui) command(spec *session.Spec) (done func(), err error) {
 
 func (t *tui) printed() io.Writer { return &t.tail }
 
-func (t *tui) show(c *command, s *session.Session, o *session.Options) error {
+func (t *tui) show(c *command, stop func(), o *session.Options) error {
 	f, _ := fileOf(c.out)
 	stopping := o.Stopping
 	o.Stopping = func() {
@@ -98,7 +98,7 @@ func (t *tui) show(c *command, s *session.Session, o *session.Options) error {
 		t.tail.Begin()
 	}
 	o.Progress = nil
-	return t.Open(f, os.Getenv, s.Stop)
+	return t.Open(f, os.Getenv, stop)
 }
 
 // leave also writes what the script has printed at its end, and messages.
@@ -156,7 +156,11 @@ func (p *page) Take(item view.Item) error {
 func (p *page) done() {
 	if c := p.c; c.web.linger > 0 {
 		if !c.quiet {
-			fmt.Fprintf(c.err, "Serving for %s more; Ctrl-C ends it\n", c.web.linger)
+			more := fmt.Sprintf(" for %s more", c.web.linger)
+			if c.web.linger == forever {
+				more = ""
+			}
+			fmt.Fprintf(c.err, "Serving%s; Ctrl-C ends it\n", more)
 		}
 		ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 		defer cancel()

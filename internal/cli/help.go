@@ -34,6 +34,7 @@ USAGE:
     hawk serve --stdio            answer requests of another program (docs/library.md)
     hawk tplist                   list tracepoints; with -l FILE or -p PID marks
     hawk diff OLD NEW             compare the profiles of two runs
+    hawk view FILE                look at a saved run again
     hawk usdt gc                  remove files of marks that ended programs have left
 
 `)

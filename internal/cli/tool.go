@@ -21,7 +21,7 @@ import (
 )
 
 // commandWords are the commands: first operands that are neither a tool nor a file.
-var commandWords = []string{"tools", "help", "tplist", "usdt", "diff"}
+var commandWords = []string{"tools", "help", "tplist", "usdt", "diff", "view"}
 
 func findWord(name string) func(c *command, args []string) int {
 	switch name {
@@ -35,6 +35,8 @@ func findWord(name string) func(c *command, args []string) int {
 		return (*command).tplist
 	case "diff":
 		return (*command).diff
+	case "view":
+		return (*command).view
 	}
 	return nil
 }

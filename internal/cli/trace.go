@@ -108,7 +108,7 @@ func (c *command) trace(p *session.Program) int {
 		catch(s, c.lines != nil && spec.Command != nil)
 	}
 	if views != nil && views.tui != nil {
-		if err := views.tui.show(c, s, &o); err != nil {
+		if err := views.tui.show(c, s.Stop, &o); err != nil {
 			return c.fail(exitUsage, err)
 		}
 	}

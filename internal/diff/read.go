@@ -41,23 +41,50 @@ func Read(file, name string) (*Profile, error) {
 
 // Parse is Read of what a file holds.
 func Parse(data []byte, name string) (*Profile, error) {
-	if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
-		var err error
-		if data, err = unpacked(bytes.NewReader(data)); err != nil {
-			return nil, err
+	all, err := Profiles(data)
+	if err != nil {
+		return nil, err
+	}
+	if !isPage(data) {
+		return all[0], nil
+	}
+	var titles []string
+	for _, p := range all {
+		if name == p.Map || name == "" && len(all) == 1 {
+			return p, nil
 		}
-		return parsePprof(data)
+		titles = append(titles, p.Map)
 	}
-	if bytes.HasPrefix(data, []byte("<!doctype html>")) {
-		return parsePage(string(data), name)
+	if name != "" {
+		return nil, fmt.Errorf("it has no map %s; there are: %s", name, strings.Join(titles, ", "))
 	}
-	if bytes.IndexByte(data[:min(len(data), 512)], 0) >= 0 {
-		return parsePprof(data) // not compressed
-	}
-	return parseFolded(string(data))
+	return nil, fmt.Errorf("it has several maps: choose with --map: %s", strings.Join(titles, ", "))
 }
 
-func unpacked(r io.Reader) ([]byte, error) {
+// isPage reports whether a file is HTML that hawk has written.
+func isPage(data []byte) bool { return bytes.HasPrefix(data, []byte("<!doctype html>")) }
+
+// Profiles are all that a file holds.
+func Profiles(data []byte) (all []*Profile, err error) {
+	if isPage(data) {
+		return parsePage(string(data))
+	}
+	var one *Profile
+	switch {
+	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
+		if data, err = Unpack(bytes.NewReader(data)); err == nil {
+			one, err = parsePprof(data)
+		}
+	case bytes.IndexByte(data[:min(len(data), 512)], 0) >= 0:
+		one, err = parsePprof(data) // not compressed
+	default:
+		one, err = parseFolded(string(data))
+	}
+	return []*Profile{one}, err
+}
+
+// Unpack reads what was packed with gzip, up to 256 MiB.
+func Unpack(r io.Reader) ([]byte, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, err
@@ -93,8 +120,8 @@ func parseFolded(text string) (*Profile, error) {
 	return p, nil
 }
 
-// parsePage reads the data of a saved flame graph.
-func parsePage(page, name string) (*Profile, error) {
+// parsePage reads the data of saved flame graphs.
+func parsePage(page string) (out []*Profile, err error) {
 	_, rest, ok := strings.Cut(page, `<script type="application/json" id="data" data-form="`)
 	form, rest, also := strings.Cut(rest, `">`)
 	text, _, last := strings.Cut(rest, "</script>")
@@ -103,8 +130,7 @@ func parsePage(page, name string) (*Profile, error) {
 	}
 	data := []byte(text)
 	if form == "gzip" {
-		var err error
-		data, err = unpacked(base64.NewDecoder(base64.StdEncoding, strings.NewReader(strings.TrimSpace(text))))
+		data, err = Unpack(base64.NewDecoder(base64.StdEncoding, strings.NewReader(strings.TrimSpace(text))))
 		if err != nil {
 			return nil, err
 		}
@@ -124,13 +150,8 @@ func parsePage(page, name string) (*Profile, error) {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, err
 	}
-	var titles []string
 	for _, of := range all.Profiles {
 		title, _, _ := strings.Cut(of.Title, "[")
-		titles = append(titles, title)
-		if name != "" && title != name || name == "" && len(all.Profiles) > 1 {
-			continue
-		}
 		p := &Profile{Map: title, Unit: "count", Stacks: map[string]int64{}, kinds: map[string]view.FrameKind{}}
 		p.Length = lengthOf(of.Nanoseconds)
 		if of.Primary < 0 || of.Primary >= len(of.Types) || of.Primary >= len(of.Self) ||
@@ -158,10 +179,10 @@ func parsePage(page, name string) (*Profile, error) {
 				p.Stacks[paths[i]] += w
 			}
 		}
-		return p, nil
+		out = append(out, p)
 	}
-	if name != "" {
-		return nil, fmt.Errorf("it has no map %s; there are: %s", name, strings.Join(titles, ", "))
-	}
-	return nil, fmt.Errorf("it has several maps: choose with --map: %s", strings.Join(titles, ", "))
+	return out, nil
 }
+
+// Kind is what sort of frame a function is, as far as the file says it.
+func (p *Profile) Kind(frame string) view.FrameKind { return p.kinds[frame] }

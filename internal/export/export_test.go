@@ -366,7 +366,7 @@ var readers = map[string]func(t *testing.T, data []byte){
 	},
 	"html": func(t *testing.T, data []byte) {
 		page := string(data)
-		for what, n := range map[string]int{"<script": 2, "</script": 2, "<style": 1, "<img": 0, "<b>": 0} {
+		for what, n := range map[string]int{"<script": 3, "</script": 3, "<style": 1, "<img": 0, "<b>": 0} {
 			if got := strings.Count(page, what); got != n {
 				t.Errorf("it has %d %s, not %d", got, what, n)
 			}

@@ -3,6 +3,8 @@ package export
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"slices"
@@ -27,6 +29,7 @@ const runStyle = "run.css"
 const (
 	htmlRows   = 500
 	htmlEvents = 1000
+	htmlStacks = 10_000 // rows of a map among the records
 )
 
 func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
@@ -59,7 +62,49 @@ func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	if p.data = data.Bytes(); len(all) == 0 {
 		p.script = ""
 	}
+	records, err := htmlRecords(r, maps)
+	if err != nil {
+		return err
+	}
+	p.body += records
 	return p.write(w, o)
+}
+
+// RecordsMark is what stands in an HTML file of a run before its records: those of jsonl,
+// packed, which browsers pass over and other views of hawk read.
+const RecordsMark = `<script type="application/octet-stream" id="records">`
+
+// htmlRecords are the records of what the file shows.
+func htmlRecords(r *view.Run, maps []*view.Map) (string, error) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	to := Records(z, maps, htmlStacks)
+	items := []view.Item{r.Begin, r.Attached}
+	for _, s := range r.Past {
+		if last := r.Snapshot(s.Map); last == nil || s.End < last.End {
+			items = append(items, s)
+		}
+	}
+	for _, ev := range r.Events[max(len(r.Events)-htmlEvents, 0):] {
+		items = append(items, ev)
+	}
+	for _, s := range r.Maps {
+		items = append(items, s)
+	}
+	end := view.End{Cause: "saved", Boot: r.Boot, Loss: r.Loss}
+	for _, s := range r.Maps {
+		end.Boot = max(end.Boot, s.End)
+	}
+	if r.End != nil {
+		end = *r.End
+	}
+	for _, item := range append(items, end) {
+		if err := to.Take(item); err != nil {
+			return "", err
+		}
+	}
+	err := z.Close()
+	return RecordsMark + base64.StdEncoding.EncodeToString(packed.Bytes()) + "</script>\n", err
 }
 
 // htmlMap writes a map: how it changed, and its rows, the heaviest first.

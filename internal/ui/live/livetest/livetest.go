@@ -155,14 +155,14 @@ func Hist(count func(bucket int) uint64) value.Hist {
 
 // Stack is a stack of a process whose functions have names, the outermost first.
 func Stack(path ...string) *value.Stack {
-	known := names{}
+	known := &names{}
 	s := &value.Stack{User: true, PID: 41, Namer: known}
 	for i := len(path) - 1; i >= 0; i-- {
 		at := uint64(0x400000)
 		for _, c := range []byte(path[i]) {
 			at = at*31 + uint64(c)
 		}
-		known[at] = path[i]
+		(*known)[at] = path[i]
 		s.Addrs = append(s.Addrs, at)
 	}
 	return s
@@ -171,10 +171,10 @@ func Stack(path ...string) *value.Stack {
 // The names of functions, by their addresses.
 type names map[uint64]string
 
-func (n names) FramesAt(s *value.Stack, i int, _ value.Depth, frame *value.Frame, f func(*value.Frame)) {
-	frame.Func = n[s.Addrs[i]]
+func (n *names) FramesAt(s *value.Stack, i int, _ value.Depth, frame *value.Frame, f func(*value.Frame)) {
+	frame.Func = (*n)[s.Addrs[i]]
 	f(frame)
 }
 
-func (names) Truncated(*value.Stack) bool { return false }
-func (names) Lines() *value.Lines         { return nil }
+func (*names) Truncated(*value.Stack) bool { return false }
+func (*names) Lines() *value.Lines         { return nil }

@@ -1,0 +1,173 @@
+package saved
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/ui/live/livetest"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// played is a made-up run of some seconds, and its maps.
+func played(t *testing.T) (*view.Run, []*view.Map) {
+	t.Helper()
+	rec := &view.Recorder{Events: true, Past: true}
+	p := livetest.Player{To: rec}
+	p.Begin()
+	for range 12 {
+		p.Second()
+	}
+	p.End()
+	r := rec.Run()
+	return r, r.Script.Maps
+}
+
+func written(t *testing.T, format string, r *view.Run, maps ...*view.Map) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	f := export.Find(format)
+	if f.Stream == nil {
+		if err := f.Write(&b, r, maps, export.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	to := f.Stream(&b, maps, export.Options{})
+	items := []view.Item{r.Begin, r.Attached}
+	for _, ev := range r.Events {
+		items = append(items, ev)
+	}
+	for _, s := range slices.Concat(r.Past, r.Maps) {
+		items = append(items, s)
+	}
+	for _, item := range append(items, *r.End) {
+		if err := to.Take(item); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+// recorded is what a file says to a feed.
+func recorded(t *testing.T, data []byte) *view.Run {
+	t.Helper()
+	run, err := parse(data, "file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := &view.Recorder{Events: true, Past: true}
+	if err := run.Play(rec); err != nil {
+		t.Fatal(err)
+	}
+	return rec.Run()
+}
+
+// TestRead reads files of a run, and has the run that they say make the same tables and
+// the same stacks as the run itself.
+func TestRead(t *testing.T) {
+	r, maps := played(t)
+	for _, form := range []string{"jsonl", "html"} {
+		got := recorded(t, written(t, form, r, maps...))
+		if got.Script.Name != r.Script.Name || !got.Wall.Equal(r.Wall) || got.Length() != r.Length() ||
+			got.Loss != r.Loss || got.End.Cause != r.End.Cause {
+			t.Errorf("%s: it is of %s at %v for %v, lost %v, ended by %s", form, got.Script.Name, got.Wall,
+				got.Length(), got.Loss, got.End.Cause)
+		}
+		if len(got.Events) != len(r.Events) || len(got.Past) < len(r.Past)-len(maps) {
+			t.Errorf("%s: %d events and %d looks of %d and %d", form, len(got.Events), len(got.Past), len(r.Events),
+				len(r.Past))
+		}
+		for i, ev := range got.Events {
+			if string(ev.Text) != string(r.Events[i].Text) || len(ev.Args) != len(r.Events[i].Args) {
+				t.Errorf("%s: event %d is %q, not %q", form, i, ev.Text, r.Events[i].Text)
+			}
+		}
+		for _, m := range maps {
+			again := got.Script.Map(m.Name)
+			if again == nil || again.Kind != m.Kind || again.Unit != m.Unit || again.Role != m.Role {
+				t.Errorf("%s: %s is %+v", form, m.Name, again)
+				continue
+			}
+			check := []string{"csv"}
+			if m.Weight != view.NoWeight && m.Kind != view.Gauge {
+				check = append(check, "folded")
+			}
+			for _, f := range check {
+				want, have := written(t, f, r, m), written(t, f, got, again)
+				if !slices.Equal(lines(want), lines(have)) {
+					t.Errorf("%s: %s as %s is\n%s, not\n%s", form, m.Name, f, have, want)
+				}
+			}
+		}
+	}
+	// Files of stacks alone have a map for each profile, which weigh what they did.
+	want := lines(written(t, "folded", r, livetest.Bytes))
+	for _, form := range []string{"flame", "pprof", "folded"} {
+		got := recorded(t, written(t, form, r, livetest.Bytes))
+		if len(got.Script.Maps) != 1 {
+			t.Fatalf("%s: %d maps", form, len(got.Script.Maps))
+		}
+		if have := lines(written(t, "folded", got, got.Script.Maps[0])); form != "pprof" && !slices.Equal(have, want) {
+			t.Errorf("%s:\n%q, not\n%q", form, have, want)
+		} else if sum(have) != sum(want) {
+			t.Errorf("%s weighs %d, not %d", form, sum(have), sum(want))
+		}
+	}
+}
+
+// lines are those of a file, sorted.
+func lines(data []byte) []string {
+	return slices.Sorted(strings.Lines(string(data)))
+}
+
+// sum is what folded stacks weigh.
+func sum(stacks []string) (n int) {
+	for _, s := range stacks {
+		weight := 0
+		for _, c := range strings.TrimSpace(s[strings.LastIndexByte(s, ' ')+1:]) {
+			weight = 10*weight + int(c-'0')
+		}
+		n += weight
+	}
+	return n
+}
+
+// TestDamaged reads files with bytes missing or changed: an error is right, a panic is not.
+func TestDamaged(t *testing.T) {
+	r, maps := played(t)
+	for _, form := range []string{"jsonl", "html"} {
+		whole := written(t, form, r, maps...)
+		rng := rand.New(rand.NewPCG(1, 2))
+		for range 100 {
+			data := slices.Clone(whole)
+			for range 1 + rng.IntN(3) {
+				at := rng.IntN(len(data))
+				switch rng.IntN(3) {
+				case 0:
+					data[at] = byte(rng.Uint32())
+				case 1:
+					data = data[:at+1]
+				default:
+					data = slices.Delete(data, at, min(at+rng.IntN(40), len(data)))
+				}
+				if len(data) == 0 {
+					break
+				}
+			}
+			if run, err := parse(data, "x"); err == nil {
+				run.Play(&view.Recorder{Events: true, Past: true})
+			}
+		}
+	}
+	for _, text := range []string{"", "{}", `{"type":"event"}`, `{"type":"script","maps":[{"name":"@"}]}` + "\n" +
+		`{"type":"map","name":"@","rows":[[[],{}],[[1],2],[3]]}`, `{"type":"script"}` + "\n" +
+		`{"type":"event","site":-1,"args":[1,{"a":2},[3]]}`} {
+		if run, err := parse([]byte(text), "x"); err == nil {
+			run.Play(&view.Recorder{})
+		}
+	}
+}
