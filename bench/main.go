@@ -55,8 +55,9 @@ var parts = []struct {
 			"from exec to exit."},
 	{name: "cost", run: cost, note: "What one call of getppid(2) costs more while the script runs, or of " +
 		"access(2) with a name of 35 bytes where the script asks for one: once seen from a loop that does " +
-		"nothing else, the fastest of three times 400,000 calls, and once by the kernel's program " +
-		"statistics, less what they show for an empty program, the least of 15 times 40,000."},
+		"nothing else, the fastest of 60 times 10,000 calls, and once by the kernel's program " +
+		"statistics, less what they show for an empty program, the least of 15 times 40,000. What the kernel adds to " +
+		"a call for whatever program is in the former."},
 	{name: "entry", run: entry, note: entryNote},
 	{name: "flood", run: flood,
 		note: "`printf(\"%d %s %d\\n\", pid, comm, tid)` on each of 3,000,000 calls made one after " +
