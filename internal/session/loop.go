@@ -162,9 +162,12 @@ func (s *session) readRing(most int) int {
 	if s.ring == nil {
 		return 0
 	}
-	n := s.ring.Read(most, s.dispatch)
+	n, err := s.ring.Read(most, s.dispatch)
 	if n > 0 {
 		s.received.Add(uint64(n))
+	}
+	if err != nil && s.err == nil {
+		s.err = err
 	}
 	return n
 }

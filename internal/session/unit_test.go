@@ -64,7 +64,8 @@ type fakeRing struct {
 
 func newFakeRing(size int) *fakeRing {
 	f := &fakeRing{}
-	f.Ring = &ring.Ring{Consumer: &f.cons, Producer: &f.prod, Data: make([]byte, 2*size), Size: uint64(size)}
+	f.Ring = &ring.Ring{Consumer: &f.cons, Producer: &f.prod, Data: make([]byte, 2*size), Size: uint64(size),
+		Mapped: 2 * uint64(size)}
 	return f
 }
 
@@ -121,7 +122,7 @@ func TestRingStopsWhenTold(t *testing.T) {
 	f := newFakeRing(64)
 	f.put(0, "a")
 	f.put(0, "b")
-	if n := f.Read(10, func([]byte) bool { return false }); n != 1 || f.cons != 16 {
+	if n, _ := f.Read(10, func([]byte) bool { return false }); n != 1 || f.cons != 16 {
 		t.Errorf("%d records, consumer %d; want one", n, f.cons)
 	}
 }

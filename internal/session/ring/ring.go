@@ -20,40 +20,73 @@ const (
 	// commitEvery is after how many records the kernel is told how far the
 	// reader has come: each time costs a cache line that producers read too.
 	commitEvery = 64
+
+	// firstPart is how much of the buffer is mapped at first, in bytes.
+	firstPart = 256 << 10
 )
 
-// A Ring is the reader's side of a BPF ring buffer.
+// A Ring is the reader's side of a BPF ring buffer. Of the buffer it maps what records have come to: most
+// scripts send little, and the mapping of all of a large one takes longer than to attach.
 type Ring struct {
 	Consumer *uint64 // how far the reader has come, in bytes since the beginning
 	Producer *uint64
 	Data     []byte // the buffer twice, one behind the other: no record wraps
 	Size     uint64
+	Mapped   uint64 // up to where Data is there, in bytes
 	position uint64 // what is or will be in *consumer
 
-	first, rest []byte // the two mappings
+	fd     int
+	words  []byte // the mappings of the two positions
+	others []byte
 }
 
 func Open(fd, size int) (*Ring, error) {
 	page := unix.Getpagesize()
-	first, err := unix.Mmap(fd, 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	r := &Ring{Size: uint64(size), fd: fd}
+	var err error
+	if r.words, err = unix.Mmap(fd, 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return nil, failed(err)
+	}
+	if r.others, err = unix.Mmap(fd, int64(page), page, unix.PROT_READ, unix.MAP_SHARED); err == nil {
+		r.Data, err = unix.Mmap(-1, 0, 2*size, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	}
+	if err == nil {
+		err = r.need(1)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot map the ring buffer into memory: %w", err)
+		r.Close()
+		return nil, failed(err)
 	}
-	rest, err := unix.Mmap(fd, int64(page), page+2*size, unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		unix.Munmap(first)
-		return nil, fmt.Errorf("cannot map the ring buffer into memory: %w", err)
-	}
-	r := &Ring{
-		Consumer: (*uint64)(unsafe.Pointer(&first[0])), Producer: (*uint64)(unsafe.Pointer(&rest[0])),
-		Data: rest[page:], Size: uint64(size), first: first, rest: rest,
-	}
+	r.Consumer, r.Producer = (*uint64)(unsafe.Pointer(&r.words[0])), (*uint64)(unsafe.Pointer(&r.others[0]))
 	r.position = atomic.LoadUint64(r.Consumer)
 	return r, nil
 }
 
+func failed(err error) error { return fmt.Errorf("cannot map the ring buffer into memory: %w", err) }
+
+// need has Data be there up to an end. Each time twice as much is mapped.
+func (r *Ring) need(end uint64) error {
+	for r.Mapped < end {
+		page := unix.Getpagesize()
+		part := min(max(r.Mapped, firstPart), uint64(len(r.Data))-r.Mapped)
+		_, err := unix.MmapPtr(r.fd, int64(2*page)+int64(r.Mapped), unsafe.Pointer(&r.Data[r.Mapped]), uintptr(part),
+			unix.PROT_READ, unix.MAP_SHARED|unix.MAP_FIXED)
+		if err != nil {
+			return err
+		}
+		r.Mapped += part
+	}
+	return nil
+}
+
 func (r *Ring) Close() error {
-	return errors.Join(unix.Munmap(r.first), unix.Munmap(r.rest))
+	var err error
+	for _, m := range [][]byte{r.words, r.others, r.Data} {
+		if m != nil {
+			err = errors.Join(err, unix.Munmap(m))
+		}
+	}
+	return err
 }
 
 // Empty reports whether nothing is in the buffer, not even a record that is
@@ -64,17 +97,28 @@ func (r *Ring) Empty() bool { return r.Used() == 0 }
 func (r *Ring) Used() uint64 { return atomic.LoadUint64(r.Producer) - r.position }
 
 // Read hands up to most records to handle until it returns false, and says
-// how many it handed over. A record is valid during the call only.
-func (r *Ring) Read(most int, handle func(rec []byte) bool) int {
-	n, uncommitted, more := 0, 0, true
+// how many it handed over. A record is valid during the call only. It fails
+// if the kernel does not map more of the buffer; the record stays.
+func (r *Ring) Read(most int, handle func(rec []byte) bool) (n int, err error) {
+	uncommitted, more := 0, true
 	end := atomic.LoadUint64(r.Producer)
 	for more && n < most && r.position < end {
 		at := r.position & (r.Size - 1)
+		if at >= r.Mapped {
+			if err = r.need(at + ringHeader); err != nil {
+				break
+			}
+		}
 		header := atomic.LoadUint32((*uint32)(unsafe.Pointer(&r.Data[at])))
 		if header&Busy != 0 {
 			break
 		}
 		length := uint64(header & ringLength)
+		if behind := at + ringHeader + length; behind > r.Mapped {
+			if err = r.need(behind); err != nil {
+				break
+			}
+		}
 		if header&Discard == 0 {
 			more = handle(r.Data[at+ringHeader : at+ringHeader+length : at+ringHeader+length])
 			n++
@@ -89,5 +133,8 @@ func (r *Ring) Read(most int, handle func(rec []byte) bool) int {
 		}
 	}
 	atomic.StoreUint64(r.Consumer, r.position)
-	return n
+	if err != nil {
+		err = failed(err)
+	}
+	return n, err
 }
