@@ -39,6 +39,7 @@ type command struct {
 	stdin    io.Reader
 	out, err io.Writer
 	machine  *machine.Machine
+	percent  int // of garbage that a run has, while hawk makes it ready; else 0
 }
 
 // Main runs hawk with the arguments after the program name and returns the

@@ -54,6 +54,7 @@ func (c *command) announce(o *session.Options) {
 			o.Sink.Flush()
 			fmt.Fprintln(c.out, notice)
 		}
+		c.collect()
 	}
 	o.Stopping = func() { notify("STOPPING=1") }
 	o.Pinned = func(path string) {
