@@ -112,7 +112,7 @@ type target struct {
 	file   string    // "": to is written to
 	to     io.Writer // the output
 	stream view.Feed // of a format that is written as things happen
-	opened *os.File  // by stream
+	opened io.Closer // what a stream writes to
 }
 
 // lookEvery is how often maps are read for files that show numbers over time.
@@ -201,6 +201,14 @@ func (v *saver) prepare() error {
 	for _, t := range v.targets {
 		v.Events = v.Events || t.wantsEvents()
 		v.Past = v.Past || t.format.Past
+		if t.format.Socket != "" {
+			s, err := outfile.Dial(cmp.Or(t.file, t.format.Socket))
+			if err != nil {
+				return fmt.Errorf("%s: %w", t.format.Name, err)
+			}
+			t.opened, t.to = s, s
+			continue
+		}
 		if t.file != "" {
 			dir := filepath.Dir(t.file)
 			if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
@@ -247,7 +255,7 @@ func (v *saver) needs(c *command) view.Needs {
 // open has streams write where they write to.
 func (v *saver) open(stdout io.Writer) {
 	for _, t := range v.targets {
-		if t.file == "" {
+		if t.opened == nil && t.file == "" {
 			t.to = stdout
 		}
 		if t.format.Stream != nil {

@@ -26,6 +26,9 @@ type Format struct {
 	Stamps bool // shows when and by whom events were sent
 	Past   bool // shows what maps held over time
 	Bounds bool // says where totals are lower bounds
+	// Socket is where it goes unless another one is named: each Write is a datagram. "": it
+	// is a file.
+	Socket string
 	// Write writes a run, of which only the given maps matter. It is nil of streams.
 	Write func(w io.Writer, r *view.Run, maps []*view.Map, o Options) error
 	// Stream makes a feed that writes what comes as it comes.
@@ -54,7 +57,8 @@ type Options struct {
 
 // Formats are all formats, in the order of the manual.
 func Formats() []*Format {
-	return []*Format{&flame, &html, &svg, &folded, &pprof, &speedscope, &csv, &jsonl, &logfmt, &perfetto, &chrome}
+	return []*Format{&flame, &html, &svg, &folded, &pprof, &speedscope, &csv, &jsonl, &logfmt, &journal, &perfetto,
+		&chrome}
 }
 
 // Find is the format of a name, nil if there is none.

@@ -1,0 +1,213 @@
+package export
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// Entries of systemd's journal, in its native protocol: events as they happen, elements of
+// maps at the end. Each Write to the socket is an entry.
+var journal = Format{
+	Name: "journal", Ext: "socket", Takes: Everything, Stamps: true, Stream: newJournal,
+	Socket: "/run/systemd/journal/socket",
+	Doc:    "entries of systemd's journal: events as they happen, maps at the end",
+}
+
+// Priorities of entries, as syslog numbers them.
+const (
+	journalError   = 3
+	journalWarning = 4
+	journalInfo    = 6
+)
+
+type journalFeed struct {
+	to   io.Writer
+	maps map[*view.Map]bool
+	last map[*view.Map]view.Snapshot
+	run  view.Run
+	site map[*view.Site]int
+	buf  []byte
+}
+
+func newJournal(w io.Writer, maps []*view.Map, _ Options) view.Feed {
+	f := &journalFeed{to: w, maps: map[*view.Map]bool{}, last: map[*view.Map]view.Snapshot{},
+		site: map[*view.Site]int{}}
+	for _, m := range maps {
+		f.maps[m] = true
+	}
+	return f
+}
+
+// Take sends what an item says.
+func (f *journalFeed) Take(item view.Item) error {
+	switch it := item.(type) {
+	case view.Begin:
+		f.run.Begin = it
+		for i, s := range it.Script.Sites {
+			f.site[s] = i
+		}
+	case view.Event:
+		return f.event(&it)
+	case view.Snapshot:
+		if f.maps[it.Map] {
+			f.last[it.Map] = it
+		}
+	case view.End:
+		for _, m := range f.run.Script.Maps {
+			if snap, ok := f.last[m]; ok {
+				if err := f.table(m, &snap); err != nil {
+					return err
+				}
+			}
+		}
+		priority := journalInfo
+		if it.Loss.Records > 0 {
+			priority = journalWarning
+		}
+		f.begin(fmt.Sprintf("ended: %s, %d events lost", it.Cause, it.Loss.Records), priority)
+		f.field("HAWK_STATUS", strconv.Itoa(it.Status))
+		f.field("HAWK_LOST", strconv.FormatUint(it.Loss.Records, 10))
+		return f.send()
+	}
+	return nil
+}
+
+func (f *journalFeed) event(ev *view.Event) error {
+	priority := journalInfo
+	if ev.Site != nil {
+		switch ev.Site.Builtin {
+		case "errorf":
+			priority = journalError
+		case "warnf":
+			priority = journalWarning
+		}
+	}
+	f.begin(strings.TrimSuffix(string(ev.Text), "\n"), priority)
+	f.field("HAWK_TIME", wall(&f.run, ev.Boot))
+	if ev.Stamped {
+		f.field("HAWK_CPU", strconv.Itoa(ev.CPU))
+		f.field("HAWK_PID", strconv.Itoa(ev.PID))
+		f.field("HAWK_TID", strconv.Itoa(ev.TID))
+	}
+	if ev.Site != nil {
+		f.field("HAWK_SITE", strconv.Itoa(f.site[ev.Site]))
+		f.field("CODE_LINE", strconv.Itoa(lineOf(ev.Site)))
+	}
+	for i, a := range ev.Args {
+		f.field(journalName(ev.Site.Args[i].Name), logValue(a))
+	}
+	return f.send()
+}
+
+// table sends an entry for each element of a map.
+func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
+	for _, row := range sorted(snap.Rows) {
+		var key []string
+		var fields [][2]string
+		switch {
+		case row.Others > 0:
+			key = []string{"(other)"}
+		case m.Keyed():
+			for i, part := range view.Flatten(m.Key, row.Key) {
+				name := m.Keys[i].Name
+				if m.Keys[i].Frames != view.NoFrames {
+					name = m.Keys[i].Frames.String() + "_frames"
+				}
+				key = append(key, logValue(part))
+				fields = append(fields, [2]string{journalName(name), logValue(part)})
+			}
+		}
+		text := m.Name
+		if len(key) > 0 {
+			text += "[" + strings.Join(key, ", ") + "]"
+		}
+		f.begin(text+": "+journalValue(row.Value), journalInfo)
+		f.field("HAWK_MAP", m.Name)
+		for _, kv := range fields {
+			f.field(kv[0], kv[1])
+		}
+		switch v := row.Value.(type) {
+		case value.Avg:
+			f.field("HAWK_COUNT", strconv.FormatInt(v.Count, 10))
+			f.field("HAWK_TOTAL", strconv.FormatInt(v.Total, 10))
+		case value.Stats:
+			f.field("HAWK_COUNT", strconv.FormatInt(v.Count, 10))
+			f.field("HAWK_TOTAL", strconv.FormatInt(v.Total, 10))
+		default:
+			f.field("HAWK_VALUE", journalValue(row.Value))
+		}
+		if err := f.send(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// journalValue is a value in a line: of a histogram the buckets that hold something.
+func journalValue(v value.Value) string {
+	h, ok := v.(value.Hist)
+	if !ok {
+		return logValue(v)
+	}
+	var parts []string
+	for _, b := range h.Buckets {
+		if b.Count > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", b.Label, b.Count))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// begin begins an entry.
+func (f *journalFeed) begin(message string, priority int) {
+	f.buf = f.buf[:0]
+	f.field("MESSAGE", message)
+	f.field("PRIORITY", strconv.Itoa(priority))
+	f.field("SYSLOG_IDENTIFIER", "hawk")
+	f.field("HAWK_SCRIPT", f.run.Script.Name)
+}
+
+// field adds a field. A value that is not plainly a line goes with its length, so that it
+// cannot begin another field.
+func (f *journalFeed) field(name, text string) {
+	f.buf = append(f.buf, name...)
+	plain := utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+	if plain {
+		f.buf = append(f.buf, '=')
+	} else {
+		f.buf = append(f.buf, '\n')
+		f.buf = binary.LittleEndian.AppendUint64(f.buf, uint64(len(text)))
+	}
+	f.buf = append(append(f.buf, text...), '\n')
+}
+
+func (f *journalFeed) send() error {
+	_, err := f.to.Write(f.buf)
+	return err
+}
+
+// maxJournalName is how long the journal allows the name of a field to be, in bytes.
+const maxJournalName = 64
+
+// journalName is the name of a field that the journal takes: capital letters, digits and
+// underscores.
+func journalName(name string) string {
+	name = "HAWK_" + strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, name)
+	return name[:min(len(name), maxJournalName)]
+}
