@@ -8,15 +8,20 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// CSV writes rows as comma-separated values (RFC 4180), their names first. What is
-// printed otherwise stands between them as text.
+// CSV writes rows and tables as comma-separated values (RFC 4180), their names first. What
+// is printed otherwise goes to standard error: readers of CSV take each line for a row.
 type CSV struct {
 	Text
+	rest   *Text
 	tables int // written so far
 }
 
 // NewCSV returns a sink that writes rows to w.
-func NewCSV(w, stderr io.Writer, opts Options) *CSV { return &CSV{Text: *NewText(w, stderr, opts)} }
+func NewCSV(w, stderr io.Writer, opts Options) *CSV {
+	text := *NewText(w, stderr, opts)
+	opts.Buffering = Unbuffered
+	return &CSV{Text: text, rest: NewText(stderr, stderr, opts)}
+}
 
 // Write writes an item.
 func (c *CSV) Write(item Item) error {
@@ -46,7 +51,10 @@ func (c *CSV) Write(item Item) error {
 	case End, Screen:
 		return s.err
 	default:
-		return c.Text.Write(item)
+		if err := s.idle(); err != nil {
+			return err
+		}
+		return c.rest.Write(item)
 	}
 	return s.wrote(start)
 }
