@@ -240,7 +240,7 @@ func (t *target) wantsEvents() bool {
 func (v *saver) needs(c *command) view.Needs {
 	n := view.Needs{Totals: !c.now, Events: v.Events, Every: c.saveEvery, Maps: []*view.Map{}}
 	if v.Past && v.every == 0 {
-		n.Every = lookEvery
+		n.Every, n.Fine = lookEvery, true
 	}
 	for _, t := range v.targets {
 		for _, m := range t.maps {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
@@ -226,7 +227,7 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 	}
 	span := (past[len(past)-1].End - r.Boot).Seconds()
 	if m.Kind == view.Histogram {
-		htmlHeat(b, past)
+		htmlHeat(b, r.Boot, past)
 	} else {
 		var points []string
 		most, last, before := 0.0, int64(0), r.Boot
@@ -236,13 +237,12 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 			for _, row := range s.Rows {
 				sum += m.Count(row.Value)
 			}
-			if dt := (s.End - before).Seconds(); dt > 0 {
-				rates[i] = float64(max(sum-last, 0)) / dt
-			}
+			rates[i] = float64(max(sum-last, 0)) / max((s.End-before).Seconds(), leastSpan)
 			last, before, most = sum, s.End, max(most, rates[i])
 		}
 		for i, rate := range rates {
-			x, y := 100*float64(i)/float64(len(rates)-1), 100-95*rate/max(most, 1e-9)
+			x := 100 * (past[i].End - r.Boot).Seconds() / max(span, 1e-9)
+			y := 100 - 95*rate/max(most, 1e-9)
 			points = append(points, fmt.Sprintf("%.2f,%.2f", x, y))
 		}
 		fmt.Fprintf(b, htmlOverTime+`<polyline points="%s"/></svg>`+"\n<p>up to %.4g per second, over %.3g s</p>\n",
@@ -252,15 +252,23 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 	fmt.Fprintf(b, "<p>buckets over %.3g s, the smallest values below</p>\n", span)
 }
 
+// leastSpan is the time that what came between two looks is taken to have taken at least,
+// in seconds: the last look is made when the run ends, which may be at once after another.
+const leastSpan = 0.02
+
 // htmlOverTime begins a picture over time, with what it shows for who cannot see it.
 const htmlOverTime = `<svg class="t" viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="%s">`
 
-// htmlHeat draws what came into each bucket between two looks.
-func htmlHeat(b *strings.Builder, past []*view.Snapshot) {
+// htmlHeat draws what came into each bucket between two looks, per time: a look that came
+// later does not look like more.
+func htmlHeat(b *strings.Builder, boot time.Duration, past []*view.Snapshot) {
 	columns := make([][]float64, len(past))
 	most, first, end := 0.0, 1<<30, 0
 	var before []float64
+	last := boot
 	for i, s := range past {
+		dt := max((s.End - last).Seconds(), leastSpan)
+		last = s.End
 		var sum []float64
 		for _, row := range s.Rows {
 			h, ok := row.Value.(value.Hist)
@@ -279,6 +287,7 @@ func htmlHeat(b *strings.Builder, past []*view.Snapshot) {
 			if k < len(before) {
 				columns[i][k] = max(sum[k]-before[k], 0)
 			}
+			columns[i][k] /= dt
 			if columns[i][k] > 0 {
 				most, first, end = max(most, columns[i][k]), min(first, k), max(end, k+1)
 			}
@@ -288,13 +297,18 @@ func htmlHeat(b *strings.Builder, past []*view.Snapshot) {
 	if most == 0 {
 		return
 	}
-	width, height := 100/float64(len(columns)), 100/float64(end-first)
+	height := 100 / float64(end-first)
+	length := max((past[len(past)-1].End - boot).Seconds(), 1e-9)
 	fmt.Fprintf(b, htmlOverTime, "buckets over time")
+	since := boot
 	for i, column := range columns {
+		x := 100 * (since - boot).Seconds() / length
+		width := 100*(past[i].End-boot).Seconds()/length - x
+		since = past[i].End
 		for k, n := range column {
 			if n > 0 {
 				fmt.Fprintf(b, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill-opacity="%.2f"/>`,
-					float64(i)*width, 100-float64(k-first+1)*height, width, height, 0.12+0.88*n/most)
+					x, 100-float64(k-first+1)*height, width, height, 0.12+0.88*n/most)
 			}
 		}
 	}

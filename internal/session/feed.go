@@ -213,6 +213,9 @@ func (s *session) refresh() {
 	cadence := w.needs.Cadence
 	if cadence == nil {
 		cadence = view.NewCadence(w.needs.Every, view.DefaultBudget)
+		if w.needs.Fine {
+			cadence.Fine()
+		}
 	}
 	w.ended.Add(1)
 	go func() {

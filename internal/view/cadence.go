@@ -12,6 +12,13 @@ const (
 	quietLooks    = 10               // that found nothing, before the period grows
 )
 
+// The first looks of who wants many in a short run: a run of a second has 25, one of ten
+// seconds 70.
+const (
+	finePeriod = 20 * time.Millisecond
+	fineGrowth = 1.05
+)
+
 // DefaultBudget is the part of a processor that looking may take, in percent.
 const DefaultBudget = 1.0
 
@@ -21,6 +28,7 @@ const DefaultBudget = 1.0
 type Cadence struct {
 	mu     sync.Mutex
 	every  time.Duration
+	first  time.Duration // instead of every, and longer from look to look; 0: not
 	budget float64       // a part of a processor
 	period time.Duration // the last that was chosen
 	before time.Duration // that the look before the last has cost
@@ -35,6 +43,13 @@ func NewCadence(every time.Duration, percent float64) *Cadence {
 	return &Cadence{every: every, period: every, budget: percent / 100, asked: make(chan struct{}, 1)}
 }
 
+// Fine has the first looks come sooner than the interval says.
+func (c *Cadence) Fine() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.first = finePeriod
+}
+
 // Next is the time to the next look, after one that took some time of a processor.
 func (c *Cadence) Next(cost time.Duration) time.Duration {
 	c.mu.Lock()
@@ -42,7 +57,10 @@ func (c *Cadence) Next(cost time.Duration) time.Duration {
 	cost += c.spent
 	c.spent = 0
 	c.load = float64(cost) / float64(max(c.period, c.every))
-	c.period = c.every
+	if c.period = c.every; c.first > 0 && c.first < c.every {
+		c.period = c.first
+		c.first = time.Duration(float64(c.first) * fineGrowth)
+	}
 	usual := min(cost, c.before) // one that was dear, as tables of symbols had to be read, is no rule
 	if c.before = cost; c.budget > 0 {
 		dear := time.Duration(min(float64(usual)/c.budget, float64(longestPeriod)))

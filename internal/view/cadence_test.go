@@ -62,3 +62,28 @@ func TestCadenceOfNothing(t *testing.T) {
 		t.Error("a new interval waits for the old one")
 	}
 }
+
+// A short run is looked at often, a long one no more than was asked for.
+func TestCadenceFine(t *testing.T) {
+	c := NewCadence(500*time.Millisecond, 1)
+	c.Fine()
+	looks, second := 0, 0
+	for since := time.Duration(0); since < 10*time.Second; looks++ {
+		since += c.Next(0)
+		if since < time.Second {
+			second++
+		}
+	}
+	if second < 20 || looks > 80 {
+		t.Errorf("%d looks in the first second, %d in ten", second, looks)
+	}
+	if got := c.Next(0); got != 500*time.Millisecond {
+		t.Errorf("then every %v", got)
+	}
+	c = NewCadence(500*time.Millisecond, 1)
+	c.Fine()
+	c.Next(10 * time.Millisecond)
+	if got := c.Next(10 * time.Millisecond); got != time.Second {
+		t.Errorf("looks of 10 ms come every %v, whatever they cost", got)
+	}
+}

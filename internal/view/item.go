@@ -110,6 +110,8 @@ type Needs struct {
 	Events bool // with their arguments
 	// Every is how often maps are read, by a goroutine of its own; 0: at the end.
 	Every time.Duration
+	// Fine has the first looks come sooner than Every: a short run has many, too.
+	Fine bool
 	// Cadence says how often, instead of Every and the budget that goes with it.
 	Cadence *Cadence
 	// Maps are those that are read; nil: all.

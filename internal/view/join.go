@@ -8,7 +8,7 @@ import (
 // Join adds what another one wants.
 func (n *Needs) Join(other Needs) {
 	n.Totals, n.Now, n.Events = n.Totals || other.Totals, n.Now || other.Now, n.Events || other.Events
-	n.Every = sooner(n.Every, other.Every)
+	n.Every, n.Fine = sooner(n.Every, other.Every), n.Fine || other.Fine
 	if n.Cadence == nil {
 		n.Cadence = other.Cadence
 	}
