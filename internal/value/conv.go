@@ -56,14 +56,22 @@ func (c *Conv) appendValue(dst []byte, v Value) []byte {
 
 func (f *Format) append(dst []byte, args []Arg, env Env, escape bool) []byte {
 	for i := range f.Convs {
-		dst = append(dst, f.text[i]...)
+		dst = appendShort(dst, f.text[i])
 		if i >= len(args) {
 			dst = append(dst, "!{no argument}"...)
 			continue
 		}
 		dst = f.Convs[i].append(dst, args[i], env, escape)
 	}
-	return append(dst, f.text[len(f.text)-1]...)
+	return appendShort(dst, f.text[len(f.text)-1])
+}
+
+// appendShort appends a text that mostly is one byte.
+func appendShort(dst []byte, text string) []byte {
+	if len(text) == 1 {
+		return append(dst, text[0])
+	}
+	return append(dst, text...)
 }
 
 func (c *Conv) append(dst []byte, a Arg, env Env, escape bool) []byte {
@@ -157,9 +165,20 @@ func (c *Conv) appendBytes(dst, b []byte) []byte {
 
 func truncate(v uint64, bits int) uint64 { return v << (64 - bits) >> (64 - bits) }
 
+// decimal reports whether a number is its digits: the usual case.
+func (c *Conv) decimal() bool {
+	return c.Verb <= Unsigned && c.Width == 0 && c.Prec < 0 && c.Unit == 0 && !c.Plus && !c.Space
+}
+
 // appendInteger follows C: sign and prefix, then zeros up to the precision or,
 // with the flag 0 and no precision, up to the width.
 func (c *Conv) appendInteger(dst []byte, v uint64) []byte {
+	if c.decimal() {
+		if v = truncate(v, c.Bits); c.Verb == Signed {
+			return strconv.AppendInt(dst, int64(signExtend(v, c.Bits)), 10)
+		}
+		return strconv.AppendUint(dst, v, 10)
+	}
 	// Sign and prefix together are at most two bytes.
 	var head [2]byte
 	h := head[:0]

@@ -3,6 +3,7 @@ package value
 import (
 	"encoding/binary"
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/types"
@@ -243,5 +244,31 @@ func BenchmarkFormat(b *testing.B) {
 	dst := make([]byte, 0, 256)
 	for b.Loop() {
 		dst = f.Append(dst[:0], args, nil)
+	}
+}
+
+// TestDecimal has the short way of usual numbers yield what the general one does, which a width of one byte takes.
+func TestDecimal(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, conv := range []string{"d", "i", "u", "hd", "hhd", "ld", "lu", "llu", "hu", "hhu"} {
+		short, err := ParseFormat("<%" + conv + ">\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		long, err := ParseFormat("<%1" + conv + ">\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 10_000 {
+			v := random.Uint64() >> random.IntN(64)
+			if i < 4 {
+				v = []uint64{0, 1 << 63, 1 << 31, ^uint64(0)}[i]
+			}
+			arg := []Arg{{types.Int64, binary.NativeEndian.AppendUint64(nil, v)}}
+			got, want := short.Append(nil, arg, nil), long.Append(nil, arg, nil)
+			if string(got) != string(want) {
+				t.Fatalf("%%%s of %#x is %q, want %q", conv, v, got, want)
+			}
+		}
 	}
 }
