@@ -89,6 +89,9 @@ func (c *command) main(args []string) int {
 	if err == nil && !c.stop {
 		err = c.findGroups()
 	}
+	if err == nil && !c.stop && c.tool != nil && c.tool.RunsProgram() {
+		err = c.findProgram()
+	}
 	if err != nil {
 		io.WriteString(c.err, err.Error()+"\n")
 		var u *usageError

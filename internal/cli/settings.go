@@ -12,7 +12,6 @@ import (
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session/child"
-	"github.com/hawktrace/hawk/internal/strace"
 	"github.com/hawktrace/hawk/internal/tool"
 )
 
@@ -50,7 +49,7 @@ type settings struct {
 	printed bool // -f names a format of what the script prints
 
 	tool        *tool.Tool          // nil: a script is run
-	lines       *strace.Options     // of what the tool sends lines are made; nil: not
+	lines       lining              // of what the tool sends lines are made; nil: not
 	child       child.Options       // what the command is given
 	given       map[string][]string // values of the tool's options
 	lacking     []string            // attach points that the tool asks for and that are not there

@@ -1,17 +1,23 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"os/user"
 	"runtime"
 	"strconv"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/session/child"
 	"github.com/hawktrace/hawk/internal/strace"
+	"github.com/hawktrace/hawk/internal/tool"
 )
 
 // lackingOptions are those of strace that hawk does not have: each says what to do.
@@ -34,15 +40,9 @@ func lackingOptions() (all []option) {
 // asStrace reads the options of a tool that runs a command and shows its system calls, makes
 // the script that they ask for, and says how lines look.
 func (c *command) asStrace() error {
-	if len(c.operands) == 0 && c.pid == 0 {
-		return usagef("%s: a command is needed, or -p PID\nHINT: hawk %s", c.tool.Name,
-			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
+	if err := c.runs(); err != nil {
+		return err
 	}
-	if argv := c.operands; len(argv) > 0 {
-		c.argv, c.command, c.exitStatus = argv, strings.Join(argv, " "), "child"
-	}
-	c.follow = !c.noFollow
-	c.quiet = true
 	o := strace.Defaults(runtime.GOARCH)
 	o.ToFile, o.Alone = c.output != "", c.noFollow
 	if err := o.Read(c.given); err != nil {
@@ -68,7 +68,7 @@ func (c *command) asStrace() error {
 	} else {
 		one.Script += strace.Plans(o.Arch, nil)
 	}
-	c.tool, c.lines = &one, o
+	c.tool, c.lines = &one, func(w io.Writer, rest output.Sink) output.Sink { return strace.NewSink(w, rest, o) }
 	return nil
 }
 
@@ -120,4 +120,84 @@ func lookUser(name string) (*child.User, error) {
 		out.Groups = append(out.Groups, number(g))
 	}
 	return out, nil
+}
+
+// A lining makes a sink that writes lines of what a tool sends, and hands on the rest.
+type lining func(w io.Writer, rest output.Sink) output.Sink
+
+// findProgram reads the options of a tool that runs a program and shows which functions of libraries it
+// calls, finds these, and makes the script that traces them.
+func (c *command) findProgram() error {
+	o := strace.Defaults(runtime.GOARCH)
+	o.ToFile = c.output != ""
+	search := exe.Search{PID: c.pid}
+	name := ""
+	if c.argv != nil {
+		search.PID, name = 0, interpreter(c.argv[0])
+	}
+	files, err := search.Find(name)
+	if err != nil {
+		return usagef("%s: %v", c.tool.Name, err)
+	}
+	most := 2000
+	if given := c.given["max-probes"]; given != nil {
+		most, _ = strconv.Atoi(given[len(given)-1])
+	}
+	p, err := strace.NewProgram(files[0], o, c.given)
+	if err != nil {
+		return usagef("%s: %v", c.tool.Name, err)
+	}
+	if p.Probes() > most {
+		return usagef("%s: %d probes are more than %d\nHINT: choose functions by -e, or allow more by --max-probes",
+			c.tool.Name, p.Probes(), most)
+	}
+	c.quiet = p.Probes() < manyProbes
+	if !p.Results {
+		c.warn("results are not shown: " + files[0] + " can throw exceptions or change its stack, and probes on " +
+			"returns would break that")
+	}
+	one := *c.tool
+	more := ""
+	c.given, more = p.Script()
+	c.given["program"] = []string{`"` + files[0] + `"`}
+	one.Script += more
+	one.Options = append(one.Options[:len(one.Options):len(one.Options)],
+		tool.Option{Name: "calls", Value: "FUNCTION…"}, tool.Option{Name: "returns", Value: "FUNCTION…"})
+	c.tool, c.lines = &one, p.NewSink
+	return nil
+}
+
+// manyProbes is how many are attached without saying so.
+const manyProbes = 200
+
+// interpreter is the program that runs a script, and else what it is given.
+func interpreter(name string) string {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return name
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return name
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
+	if words := strings.Fields(strings.TrimPrefix(line, "#!")); strings.HasPrefix(line, "#!") && len(words) > 0 {
+		return words[0]
+	}
+	return path
+}
+
+// runs has the operands be a command that is run and followed, or there be a process.
+func (c *command) runs() error {
+	if len(c.operands) == 0 && c.pid == 0 {
+		return usagef("%s: a command is needed, or -p PID\nHINT: hawk %s", c.tool.Name,
+			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
+	}
+	if argv := c.operands; len(argv) > 0 {
+		c.argv, c.command, c.exitStatus = argv, strings.Join(argv, " "), "child"
+	}
+	c.follow = !c.noFollow
+	c.quiet = true
+	return nil
 }

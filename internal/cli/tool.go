@@ -76,7 +76,7 @@ func toolTable(t *tool.Tool) []option {
 			}})
 		}
 	}
-	if t.RunsCommand() {
+	if t.RunsCommand() && !t.RunsProgram() {
 		own = append(own, lackingOptions()...)
 	}
 	own = append(own, option{long: "print-script", doc: "print the script with options and operands put in, and end",
@@ -139,7 +139,11 @@ func (c *command) finishTool() error {
 	}
 	rest := c.operands
 	if c.tool.RunsCommand() && !c.stop {
-		if err := c.asStrace(); err != nil {
+		read := c.asStrace
+		if c.tool.RunsProgram() {
+			read = c.runs
+		}
+		if err := read(); err != nil {
 			return err
 		}
 		rest = nil

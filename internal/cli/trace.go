@@ -17,7 +17,6 @@ import (
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/session/child"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/strace"
 )
 
 // trace loads a program and runs it to the end.
@@ -92,7 +91,7 @@ func (c *command) trace(p *session.Program) int {
 		o.Sink = c.sink(out, to, o.Stderr, p.Config)
 	}
 	if c.lines != nil {
-		o.Sink = strace.NewSink(to, o.Sink, c.lines)
+		o.Sink = c.lines(to, o.Sink)
 	}
 	if c.columns != nil || c.events > 0 {
 		o.Sink = &output.Chosen{Sink: o.Sink, Columns: c.columns, Most: c.events, Full: s.Stop}

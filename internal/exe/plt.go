@@ -102,3 +102,15 @@ func (f *File) Unwinds() bool {
 	return slices.ContainsFunc([]string{"_Unwind_", "personality", "libstdc++", "libc++", "makecontext",
 		"swapcontext"}, func(word string) bool { return bytes.Contains(names, []byte(word)) })
 }
+
+// CodeStart is the lowest address of a segment with code, which the kernel tells of a program that
+// runs (mm->start_code).
+func (f *File) CodeStart() uint64 {
+	low := ^uint64(0)
+	for i := range f.segments {
+		if s := &f.segments[i]; s.flags&elf.PF_X != 0 {
+			low = min(low, s.addr)
+		}
+	}
+	return low
+}

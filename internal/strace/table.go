@@ -1,6 +1,7 @@
 // Package strace makes lines of system calls, in the words of strace(1), of what the script of
 // the tool of that name sends: numbers, and copies of the memory that arguments point to. Which
-// memory that is the same table says that decodes it.
+// memory that is the same table says that decodes it. Calls of libraries, in the words of
+// ltrace(1), are made of the same parts: library.go and what it names.
 package strace
 
 import (

@@ -150,7 +150,12 @@ func (t *Tool) Lists() map[string]bool {
 }
 
 // RunsCommand reports whether the operands are a command, with options of its own.
-func (t *Tool) RunsCommand() bool { return len(t.Operands) > 0 && t.Operands[0].Kind == "command" }
+func (t *Tool) RunsCommand() bool {
+	return len(t.Operands) > 0 && t.Operands[0].Kind == "command" || t.RunsProgram()
+}
+
+// RunsProgram reports whether the operands are a command whose functions are traced.
+func (t *Tool) RunsProgram() bool { return len(t.Operands) > 0 && t.Operands[0].Kind == "program" }
 
 // NoFiles is where tools read files from: what lies beside the user changes nothing.
 type NoFiles struct{}

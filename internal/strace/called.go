@@ -1,0 +1,190 @@
+package strace
+
+import (
+	"bytes"
+	"strings"
+)
+
+// called appends a call up to its closing parenthesis.
+func (s *librarySink) called(f *frame) {
+	s.c = &f.Call
+	s.str(f.of.name)
+	s.str("(")
+	register := 0
+	for i, a := range f.of.args {
+		if a.kind == "m" && s.num(register-1)&s.creates() == 0 {
+			continue
+		}
+		if i > 0 {
+			s.str(", ")
+		}
+		if a.kind == "D" {
+			s.str("<double>")
+			continue
+		}
+		if register == len(s.c.Args) {
+			s.str("...")
+			return
+		}
+		v := s.num(register)
+		switch a.kind {
+		case "F":
+			s.format(f, register)
+		case "b":
+			n := s.num(int(a.param[0] - '0'))
+			if len(a.param) > 1 {
+				n *= s.num(int(a.param[0]-'0') + 1)
+			}
+			s.bytes(v, int64(n), true)
+		case "r":
+			s.bytes(v, f.Result, false)
+		default:
+			s.value(a, v)
+		}
+		register++
+	}
+}
+
+// value appends an argument or a result.
+func (s *librarySink) value(a arg, v uint64) {
+	switch a.kind {
+	case "d":
+		s.int(int64(int32(v)))
+	case "u":
+		s.uint(uint64(uint32(v)))
+	case "ld":
+		s.int(int64(v))
+	case "lu":
+		s.uint(v)
+	case "s":
+		s.text0(v, true)
+	case "S":
+		s.text0(v, false)
+	case "c":
+		s.character(v)
+	case "o", "m":
+		s.octal(uint64(uint32(v)))
+	case "open":
+		s.openFlags(uint64(uint32(v)))
+	case "f":
+		s.flags(a.param, uint64(uint32(v)))
+	case "v":
+		s.str("<void>")
+	case "D":
+		s.str("<double>")
+	default:
+		s.hex(v)
+	}
+}
+
+func (s *librarySink) character(v uint64) {
+	if int32(v) < 0 || int32(v) > 255 {
+		s.int(int64(int32(v)))
+		return
+	}
+	quoted := appendQuoted(nil, []byte{byte(v)}, s.o.Quoting)
+	quoted[0], quoted[len(quoted)-1] = '\'', '\''
+	s.b = append(s.b, quoted...)
+}
+
+// text0 appends a string that ends with NUL; early: as it was when the call began.
+func (s *librarySink) text0(addr uint64, early bool) {
+	b, ok := s.c.mem.at(addr, 1<<20, early)
+	switch {
+	case addr == 0:
+		s.str("nil")
+	case !ok || !early && s.c.Unfinished:
+		s.hex(addr)
+	default:
+		b, _, ended := bytes.Cut(b, []byte{0})
+		total := uint64(len(b))
+		if !ended {
+			total++
+		}
+		s.text(b, total)
+	}
+}
+
+// bytes appends n bytes of data.
+func (s *librarySink) bytes(addr uint64, n int64, early bool) {
+	b, ok := s.c.mem.at(addr, int(max(0, min(n, 1<<20))), early)
+	switch {
+	case n == 0 && addr != 0:
+		s.str(`""`)
+	case !ok || n < 0 || !early && s.c.Unfinished:
+		s.hex(addr)
+	default:
+		s.text(b, uint64(n))
+	}
+}
+
+// format appends a format, and the arguments that it takes, of which some may lie on the stack.
+func (s *librarySink) format(f *frame, register int) {
+	addr := s.num(register)
+	s.text0(addr, true)
+	b, ok := f.mem.at(addr, 512, true)
+	text, _, ended := strings.Cut(string(b), "\x00")
+	if !ok || !ended {
+		return
+	}
+	var stack []byte
+	if s.o.Arch == "amd64" {
+		stack, _ = f.mem.at(f.sp+8, 64, true)
+	}
+	register++
+	next := func() (v uint64, ok bool) {
+		switch at := 8 * (register - len(f.Args)); {
+		case at < 0:
+			v, ok = f.Args[register], true
+		case at+8 <= len(stack):
+			v, ok = u64(stack, at), true
+		}
+		register++
+		return v, ok
+	}
+	for {
+		_, spec, found := strings.Cut(text, "%")
+		if !found {
+			return
+		}
+		length := strings.IndexFunc(spec, func(r rune) bool {
+			return !strings.ContainsRune("-+ #0'123456789.*hlqjztL", r)
+		})
+		if length < 0 {
+			return
+		}
+		flags, letter := spec[:length], spec[length]
+		text = spec[length+1:]
+		for range strings.Count(flags, "*") {
+			if v, ok := next(); ok {
+				s.str(", ")
+				s.int(int64(int32(v)))
+			}
+		}
+		kind := kinds[letter]
+		if kind == "" {
+			continue
+		}
+		s.str(", ")
+		if kind == "D" {
+			s.str("<double>")
+			continue
+		}
+		if strings.ContainsAny(flags, "ljztq") && (kind == "d" || kind == "u") {
+			kind = "l" + kind
+		}
+		v, ok := next()
+		switch {
+		case !ok:
+			s.str("...")
+			return
+		case kind == "p" && letter != 'p' && !strings.ContainsAny(flags, "ljztq"):
+			v = uint64(uint32(v))
+		}
+		s.value(arg{kind: kind}, v)
+	}
+}
+
+// kinds are how what a conversion of a format takes is shown.
+var kinds = map[byte]string{'d': "d", 'i': "d", 'u': "u", 'x': "p", 'X': "p", 'o': "o", 'c': "c", 's': "s", 'p': "p",
+	'n': "p", 'S': "p", 'C': "d", 'f': "D", 'F': "D", 'e': "D", 'E': "D", 'g': "D", 'G': "D", 'a': "D", 'A': "D"}

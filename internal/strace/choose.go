@@ -1,0 +1,130 @@
+package strace
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/exe"
+)
+
+// A term is a part of a filter of ltrace: names of functions, and of libraries that have them.
+type term struct {
+	without       bool
+	name, library func(string) bool // library: nil for all
+	glob          string            // that name is, "" if it is something else
+}
+
+// filter reads a filter of ltrace: NAME, NAME@LIBRARY and @LIBRARY with + and - in between.
+func filter(text string) (terms []term, err error) {
+	rest := text
+	if strings.HasPrefix(rest, "-") {
+		terms = append(terms, term{name: func(string) bool { return true }})
+	}
+	for rest != "" {
+		t := term{without: rest[0] == '-'}
+		if rest[0] == '-' || rest[0] == '+' {
+			rest = rest[1:]
+		}
+		before := rest
+		if t.name, rest, err = pattern(rest); err != nil {
+			return nil, err
+		}
+		if t.glob = before[:len(before)-len(rest)]; strings.HasPrefix(t.glob, "/") {
+			t.glob = ""
+		}
+		if library, ok := strings.CutPrefix(rest, "@"); ok {
+			if t.library, rest, err = pattern(library); err != nil {
+				return nil, err
+			}
+		}
+		terms = append(terms, t)
+	}
+	return terms, nil
+}
+
+// pattern reads a name with wildcards, or a regular expression in slashes, up to what ends it.
+func pattern(text string) (match func(string) bool, rest string, err error) {
+	if inner, ok := strings.CutPrefix(text, "/"); ok {
+		expr, rest, closed := strings.Cut(inner, "/")
+		re, err := regexp.Compile(expr)
+		if err != nil || !closed {
+			return nil, "", fmt.Errorf("%s is no regular expression in slashes", text)
+		}
+		return re.MatchString, rest, nil
+	}
+	end := strings.IndexAny(text, "+-@")
+	if end < 0 {
+		end = len(text)
+	}
+	glob := text[:end]
+	if _, err := path.Match(glob, ""); err != nil {
+		return nil, "", fmt.Errorf("%s is no pattern", glob)
+	}
+	return func(name string) bool {
+		ok, _ := path.Match(glob, name)
+		return ok || glob == ""
+	}, text[end:], nil
+}
+
+// chosen reports whether a function is one of those that terms say; library is asked only if a term
+// names one.
+func chosen(terms []term, name string, library func() string) bool {
+	in := false
+	for _, t := range terms {
+		if t.without == in && t.name(name) && (t.library == nil || t.library(library())) {
+			in = !t.without
+		}
+	}
+	return in
+}
+
+// libraryNames says which library of a program has a function, by the last part of its path.
+func libraryNames(program string) func(name string) string {
+	var names map[string]string
+	return func(name string) string {
+		if names == nil {
+			names = map[string]string{}
+			for _, file := range exe.Libraries(program) {
+				f, err := exe.Open(file)
+				if err != nil {
+					continue
+				}
+				for r := range f.Symbols() {
+					if _, known := names[string(r.Name)]; !known && r.IsAttachable() {
+						names[string(r.Name)] = filepath.Base(file)
+					}
+				}
+				f.Close()
+			}
+		}
+		return names[name]
+	}
+}
+
+// globs are the patterns that terms are made of, if they are nothing else and no name is meant by two.
+func globs(terms []term, names []string) (out []string) {
+	for _, t := range terms {
+		if t.without || t.library != nil || t.glob == "" || strings.ContainsAny(t.glob, `[\`) {
+			return nil
+		}
+		if slices.ContainsFunc(names, t.name) {
+			out = append(out, t.glob)
+		}
+	}
+	for _, name := range names {
+		n := 0
+		for _, t := range terms {
+			if t.name(name) {
+				n++
+			}
+		}
+		if n > 1 {
+			return nil
+		}
+	}
+	return out
+}

@@ -1,0 +1,103 @@
+package strace
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// functions.txt has what is known of functions of the C library: how each argument is shown, behind
+// "=" how the result is, and the names of those that are alike.
+//
+//	d, u, ld, lu  int, unsigned, long, unsigned long; x, p: in hexadecimal, o in octal
+//	c             a character
+//	s, S          a string when the call begins; when it returns
+//	b2, b1*       so many bytes as the argument 2 says; as 1 and the one behind it do, multiplied
+//	r             so many bytes as the result says
+//	F             a format, and all that it takes
+//	D             a floating point number, which is in none of the registers that are read
+//	f:open        flags of a set; open: those of open(), and m a mode if these take one
+//	v             as a result, nothing
+var functionsText = sync.OnceValue(func() string { return table("functions.txt") })
+
+// A function is what is known of one.
+type function struct {
+	name   string
+	args   []arg
+	result string
+	alone  bool // its return is not traced
+}
+
+// findFunction looks a function up; of one that is not in the table four arguments are shown, which may
+// be more than there are.
+func findFunction(name string) function {
+	for line := range strings.Lines(functionsText()) {
+		words := strings.Fields(line)
+		at := slices.IndexFunc(words, func(w string) bool { return w[0] == '=' })
+		if !slices.Contains(words[at+1:], name) {
+			continue
+		}
+		f := function{name: name, result: words[at][1:]}
+		for _, w := range words[:at] {
+			var a arg
+			a.kind, a.param, _ = strings.Cut(w, ":")
+			if w[0] == 'b' {
+				a.kind, a.param = "b", w[1:]
+			}
+			f.args = append(f.args, a)
+		}
+		return f
+	}
+	x := arg{kind: "p"}
+	return function{name: name, args: []arg{x, x, x, x}, result: "p"}
+}
+
+// Kinds of copies of what arguments of functions point to. A plan has 8 bits for each register: the
+// kind, and behind it an argument that says how much is copied; then whether the result is a string, and
+// whether there may be arguments on the stack.
+const (
+	functionString = 1 // when the call begins, as is 2
+	functionData   = 2 // as many bytes as the argument says
+	functionMade   = 3 // a string, when the call returns
+	functionResult = 5 // as many bytes as the result says, when it returns
+	functionFormat = 6 // a string of up to 512 bytes
+	functionItems  = 7 // as many bytes as the argument says times the one behind it
+
+	resultString = 1 << 48
+	stackToo     = 2 << 48
+)
+
+// plan is what is copied for a call.
+func (f *function) plan() (plan uint64) {
+	register := 0
+	for _, a := range f.args {
+		piece := uint64(0)
+		switch a.kind {
+		case "s":
+			piece = functionString
+		case "S":
+			piece = functionMade
+		case "r":
+			piece = functionResult
+		case "b":
+			piece = functionData | uint64(a.param[0]-'0')<<4
+			if strings.HasSuffix(a.param, "*") {
+				piece += functionItems - functionData
+			}
+		case "F":
+			piece = functionFormat
+			for i := register + 1; i < 6; i++ {
+				plan |= functionString << (8 * i)
+			}
+			plan |= stackToo
+		case "D":
+			continue
+		}
+		plan |= piece << (8 * register)
+		register++
+	}
+	if f.result == "s" {
+		plan |= resultString
+	}
+	return plan
+}

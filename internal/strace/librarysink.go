@@ -1,0 +1,250 @@
+package strace
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// Records of tools/ltrace.bt have these in front, and others that strace.bt has too.
+const (
+	recordBegins  = 0
+	recordReturns = 13
+)
+
+// A librarySink makes lines of what the script of ltrace sends.
+type librarySink struct {
+	*Sink
+	p       *Program
+	frames  map[int][]*frame // of threads: what was called and has not returned, the innermost last
+	signals map[int]int      // the last one that each process was shown to get
+}
+
+// A frame is a call that has not returned.
+type frame struct {
+	Call
+	of    *function
+	sp    uint64
+	shown bool // that it began
+}
+
+// NewSink makes a sink that writes lines to w, and passes on messages to rest.
+func (p *Program) NewSink(w io.Writer, rest output.Sink) output.Sink {
+	return &librarySink{NewSink(w, rest, p.Options), p, map[int][]*frame{}, map[int]int{}}
+}
+
+// Write takes an item.
+func (s *librarySink) Write(item output.Item) error {
+	switch it := item.(type) {
+	case output.Lost:
+		return s.Sink.Write(it)
+	case *output.Snap:
+		s.record(it)
+		return s.err
+	case output.Map:
+		if it.Name == "@calls" {
+			s.table(it)
+			return s.err
+		}
+	}
+	return s.to.Write(item)
+}
+
+func (s *librarySink) record(r *output.Snap) {
+	word := r.Integer
+	tid := int(word(1))
+	switch kind := word(0); kind {
+	case recordEarly, recordLate:
+		s.thread(tid).add(uint64(word(2)), r.Bytes, kind)
+	case recordBegins:
+		f := &frame{of: s.p.calls[uint64(word(3))], sp: uint64(word(5))}
+		f.TID, f.PID, f.Enter, f.Unfinished = tid, int(word(2)), word(4), true
+		for i := range f.Args {
+			f.Args[i] = uint64(word(6 + i))
+		}
+		if f.mem = s.memory(tid); f.of != nil {
+			s.begins(f)
+		}
+	case recordReturns:
+		s.returns(tid, uint64(word(3)), word(4), word(5), s.memory(tid))
+	case recordSignal:
+		if g := int(word(4)); g != sigKill { // which threads are ended by when another signal ends the process
+			s.signalled(tid, int(word(2)), g, word(3))
+		}
+	case recordFork:
+		s.live[int(word(2))] = true
+	case recordEnd:
+		sig := int(word(4)) & 0x7f
+		last := tid == int(word(2)) // of its process
+		if last && sig != 0 && sig != s.signals[tid] && s.p.Signals {
+			s.signalled(tid, tid, sig, word(3))
+		}
+		s.leaves(tid, 0, word(3))
+		if last {
+			s.ended(tid, word(3), int(word(4)))
+			delete(s.signals, tid)
+		}
+		delete(s.frames, tid)
+		delete(s.threads, tid)
+		delete(s.live, tid)
+		s.recent = nil
+	}
+}
+
+// signalled shows a signal.
+func (s *librarySink) signalled(tid, pid, number int, at int64) {
+	s.outer(tid)
+	s.begin(tid, at)
+	text := syscall.Signal(number).String()
+	s.str("--- ")
+	s.signal(number)
+	s.str(" (" + strings.ToUpper(text[:1]) + text[1:] + ") ---")
+	s.line()
+	s.signals[pid] = number
+}
+
+// memory takes what was copied for a call of a thread.
+func (s *librarySink) memory(tid int) memory {
+	th := s.thread(tid)
+	m := th.mem
+	th.mem, th.data = nil, nil
+	return m
+}
+
+// begins notes a call, and shows the beginning of the one that makes it.
+func (s *librarySink) begins(f *frame) {
+	s.leaves(f.TID, f.sp+1, f.Enter)
+	s.outer(f.TID)
+	if f.of.alone {
+		end := " <no return ...>"
+		if f.of.result != "v" || !keeps[f.of.name] {
+			end = ")"
+		}
+		s.show(f, end)
+		return
+	}
+	s.frames[f.TID] = append(s.frames[f.TID], f)
+}
+
+// outer shows the beginning of the innermost call.
+func (s *librarySink) outer(tid int) {
+	if all := s.frames[tid]; len(all) > 0 && !all[len(all)-1].shown {
+		s.show(all[len(all)-1], " <unfinished ...>")
+	}
+}
+
+// leaves forgets calls that will not return, since what lies further out on the stack than they do
+// is going on: those whose stack pointers are below sp, or all if it is 0.
+func (s *librarySink) leaves(tid int, sp uint64, at int64) {
+	all := s.frames[tid]
+	for len(all) > 0 && (sp == 0 || all[len(all)-1].sp < sp) {
+		last := all[len(all)-1]
+		all = all[:len(all)-1]
+		s.frames[tid] = all
+		if !last.shown {
+			s.show(last, " <no return ...>")
+		}
+	}
+}
+
+// show shows the beginning of a call.
+func (s *librarySink) show(f *frame, end string) {
+	s.first(f)
+	s.str(end)
+	s.line()
+	f.shown = true
+}
+
+// first begins the line of a call.
+func (s *librarySink) first(f *frame) {
+	s.begin(f.TID, f.Enter)
+	s.indent(f)
+	s.called(f)
+}
+
+func (s *librarySink) indent(f *frame) {
+	depth := slices.Index(s.frames[f.TID], f)
+	if depth < 0 {
+		depth = len(s.frames[f.TID])
+	}
+	s.b = append(s.b, strings.Repeat(" ", depth*s.p.Indent)...)
+}
+
+// returns shows a call that has returned.
+func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
+	i := slices.IndexFunc(s.frames[tid], func(f *frame) bool { return f.sp == sp })
+	if i < 0 {
+		return // it began before tracing, or was lost
+	}
+	s.leaves(tid, sp, at)
+	f := s.frames[tid][i]
+	f.Result, f.Exit, f.Unfinished, f.mem = result, at, false, append(f.mem, m...)
+	if f.shown {
+		s.begin(tid, at)
+		s.indent(f)
+		s.c = &f.Call
+		s.str("<... " + f.of.name + " resumed> ")
+	} else {
+		s.first(f)
+	}
+	s.frames[tid] = s.frames[tid][:i]
+	s.str(") ")
+	for len(s.b) < s.o.Column-1 {
+		s.b = append(s.b, ' ')
+	}
+	s.str("= ")
+	s.value(arg{kind: f.of.result}, uint64(result))
+	if s.o.Took {
+		took := f.Exit - f.Enter
+		s.str(fmt.Sprintf(" <%d.%06d>", took/1e9, took%1e9/1e3))
+	}
+	s.line()
+}
+
+// ended says how a process has ended.
+func (s *librarySink) ended(tid int, at int64, code int) {
+	s.begin(tid, at)
+	if sig := code & 0x7f; sig != 0 {
+		s.str("+++ killed by ")
+		s.signal(sig)
+		s.str(" +++")
+	} else {
+		s.str(fmt.Sprintf("+++ exited (status %d) +++", code>>8&0xff))
+	}
+	s.line()
+}
+
+// table writes the table of -c.
+func (s *librarySink) table(m output.Map) {
+	var all []*tally
+	sum := tally{name: "total"}
+	for i := range m.Entries.Len() {
+		e := m.Entries.At(i)
+		at, known := e.Key.(value.Int)
+		st, stats := e.Value.(value.Stats)
+		if f := s.p.calls[uint64(at)]; known && stats && f != nil {
+			all = append(all, &tally{name: f.name, calls: uint64(st.Count), time: st.Total})
+			sum.calls, sum.time = sum.calls+uint64(st.Count), sum.time+st.Total
+		}
+	}
+	slices.SortFunc(all, func(a, b *tally) int {
+		return cmp.Or(orders[cmp.Or(s.o.Sort, "time")](a, b), cmp.Compare(a.name, b.name))
+	})
+	line := "------ ----------- ----------- --------- --------------------\n"
+	var b bytes.Buffer
+	b.WriteString("% time     seconds  usecs/call     calls      function\n" + line)
+	for _, t := range all {
+		fmt.Fprintf(&b, "%6.2f %11.6f %11d %9d %s\n", 100*float64(t.time)/float64(max(sum.time, 1)),
+			float64(t.time)/1e9, t.average()/1e3, t.calls, t.name)
+	}
+	fmt.Fprintf(&b, "%s100.00 %11.6f             %9d total\n", line, float64(sum.time)/1e9, sum.calls)
+	s.b = b.Bytes()
+	s.write()
+}
