@@ -117,3 +117,11 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A device that never ends is not read for ever.
+func TestFileEnds(t *testing.T) {
+	_, err := File("/dev/zero")
+	if err == nil || !strings.Contains(err.Error(), "/dev/zero: it is larger than 256 MiB") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -23,12 +23,14 @@ const (
 	maxText  = 256 << 20 // bytes of the names in all stacks
 )
 
+var errLong = errors.New("it is larger than 256 MiB")
+
 var errLarge = errors.New("its stacks take more than 256 MiB")
 
 // Read reads the profile of a map, or the only one if name is "", from a file: folded
 // stacks, a profile of pprof, or a flame graph that hawk has saved.
 func Read(file, name string) (*Profile, error) {
-	data, err := os.ReadFile(file)
+	data, err := File(file)
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +91,27 @@ func Unpack(r io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(z, maxFile+1))
+	return bounded(z)
+}
+
+// File reads a file, which may be a pipe, up to 256 MiB.
+func File(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := bounded(f)
+	if err == errLong {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return data, err
+}
+
+func bounded(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		err = errors.New("it is larger than 256 MiB")
+		err = errLong
 	}
 	return data, err
 }

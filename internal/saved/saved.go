@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,7 +60,7 @@ func (r *Run) Last() *Run {
 // Open reads a file: JSON lines, an HTML file of a run or of flame graphs, a profile of
 // pprof, or folded stacks.
 func Open(file string) (*Run, error) {
-	data, err := os.ReadFile(file)
+	data, err := diff.File(file)
 	if err != nil {
 		return nil, err
 	}
