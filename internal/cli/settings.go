@@ -51,6 +51,8 @@ type settings struct {
 	tool        *tool.Tool          // nil: a script is run
 	lines       lining              // of what the tool sends lines are made; nil: not
 	child       child.Options       // what the command is given
+	appends     bool                // -o keeps what the file holds
+	pieces      bool                // the tool is loaded in pieces
 	given       map[string][]string // values of the tool's options
 	lacking     []string            // attach points that the tool asks for and that are not there
 	noFollow    bool

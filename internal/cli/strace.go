@@ -48,6 +48,17 @@ func (c *command) asStrace() error {
 	if err := o.Read(c.given); err != nil {
 		return usagef("%s: %v", c.tool.Name, err)
 	}
+	if c.output != "" && (len(c.given["follow-forks"]) > 1 || c.given["output-separately"] != nil) {
+		o.Separate, c.output, o.ToFile = c.output, "", true
+	}
+	switch c.format {
+	case "", "text":
+	case "json":
+		o.JSON = true
+	default:
+		return usagef("%s: --format takes text or json", c.tool.Name)
+	}
+	c.appends = c.given["output-append-mode"] != nil
 	var err error
 	if c.child, err = childOptions(c.given); err != nil {
 		return usagef("%s: %v", c.tool.Name, err)
@@ -59,15 +70,15 @@ func (c *command) asStrace() error {
 		o.Threads = append(o.Threads, strace.ThreadsOf(pid)...)
 	}
 	c.given = o.Script(c.argv != nil)
-	if c.machine.Has(machine.BPFLoop) != nil { // the verifier walks through every round
-		c.given["pointers"], c.given["buffers"] = []string{"16"}, []string{"8"}
+	if old := c.machine.Has(machine.BPFLoop); old != nil && (o.Files > 0 || o.Paths != nil) {
+		return usagef("%s: -y and -P need Linux 5.17: %v\nHINT: ls -l /proc/PID/fd shows what is open",
+			c.tool.Name, old)
+	} else if old != nil { // the verifier walks through every round
+		c.given["pointers"], c.given["buffers"] = []string{"16"}, []string{"4"}
+		c.pieces = true
 	}
 	one := *c.tool
-	if o.Some() {
-		one.Script += strace.Plans(o.Arch, o.Traced)
-	} else {
-		one.Script += strace.Plans(o.Arch, nil)
-	}
+	one.Script += strace.Plans(o)
 	c.tool, c.lines = &one, func(w io.Writer, rest output.Sink) output.Sink { return strace.NewSink(w, rest, o) }
 	return nil
 }

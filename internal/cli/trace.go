@@ -58,7 +58,11 @@ func (c *command) trace(p *session.Program) int {
 	}
 	defer s.Close()
 	if file != nil {
-		if err := file.Empty(); err != nil {
+		begin := file.Empty
+		if c.appends {
+			begin = file.End
+		}
+		if err := begin(); err != nil {
 			return c.fail(exitUsage, err)
 		}
 	}
@@ -179,7 +183,7 @@ func (c *command) spec(p *session.Program) (session.Spec, error) {
 	}
 	if c.command == "" || c.argv != nil {
 		spec.Command = c.argv
-		spec.Child = c.child
+		spec.Child, spec.Pieces = c.child, c.pieces
 		return spec, nil
 	}
 	argv, err := child.SplitCommand(c.command)

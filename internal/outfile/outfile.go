@@ -39,6 +39,12 @@ func (f *File) Empty() error {
 	return nil
 }
 
+// End has what is written follow what the file holds. Pipes have no place to go to.
+func (f *File) End() error {
+	f.Seek(0, io.SeekEnd)
+	return nil
+}
+
 // Done closes the file; what the system could not write it may say only then.
 func (f *File) Done() error {
 	if err := f.Close(); err != nil {

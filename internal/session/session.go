@@ -28,6 +28,7 @@ type Spec struct {
 	PID     int // the run ends with this process; 0: none
 	// Log and Trace receive what the verifier and the loader say; nil: nobody asked.
 	Log, Trace io.Writer
+	Pieces     bool // the verifier would give up on the program as a whole: it is not tried
 	// Again is told why the program is loaded once more, in pieces; nil: nobody asked.
 	Again func(why error)
 }
@@ -85,6 +86,11 @@ func Load(spec Spec) (_ *Session, err error) {
 		// Kinds that the kernel filters follow the child; the others see the
 		// whole system, so that grandchildren are seen.
 		s.spec.Probe.PID = s.child.PID()
+	}
+	if spec.Pieces && spec.Program.inPieces != nil {
+		if other := spec.Program.inPieces(); other != nil {
+			spec.Program, s.spec.Program = other, other
+		}
 	}
 	s.loaded, err = s.load(spec.Program)
 	if gaveUp(err) && spec.Program.inPieces != nil {

@@ -3,6 +3,8 @@ package strace
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // A Call is one system call of a thread.
@@ -15,7 +17,18 @@ type Call struct {
 	Args        [6]uint64
 	Unfinished  bool // it never returned
 	mem         memory
+	*noted
 }
+
+// A noted is what else is known of a call.
+type noted struct {
+	files   map[int64]string // by descriptor; behind the call by atExit more
+	stack   *value.Stack
+	pointer uint64 // where it was made
+}
+
+// atExit is above all descriptors.
+const atExit = 1 << 40
 
 // failed reports whether the call has an error.
 func (c *Call) failed() bool { return c.Unfinished || c.Result < 0 && c.Result > -4096 }
@@ -35,7 +48,8 @@ type decoder struct {
 	// after is what a call says behind its result; its own form of that, if any.
 	after []byte
 	// own is the result where a call shows it in a way of its own.
-	own []byte
+	own   []byte
+	paths []string // that the call was given, if -P asks for some
 	// mark is where in b begins what is known when the call has returned.
 	mark int
 }
@@ -237,14 +251,8 @@ func (d *decoder) arg(i int, a arg) {
 		d.hex(v)
 	case "p":
 		d.ptr(v)
-	case "fd":
-		d.int(int64(int32(v)))
-	case "at":
-		if int32(v) == -100 {
-			d.str("AT_FDCWD")
-		} else {
-			d.int(int64(int32(v)))
-		}
+	case "fd", "at":
+		d.fd(v, 0)
 	case "uid":
 		if uint32(v) == ^uint32(0) {
 			d.str("-1")
@@ -284,6 +292,7 @@ func (d *decoder) path(addr uint64, early bool) {
 		return
 	}
 	s, _, ended := bytes.Cut(s, []byte{0})
+	d.given(string(s))
 	d.quote(s)
 	if !ended {
 		d.str("...")

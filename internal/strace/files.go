@@ -445,7 +445,7 @@ func (d *decoder) pollfds(addr uint64, n int) {
 			return false
 		}
 		d.str("{fd=")
-		d.int(int64(int32(u32(b, 8*i))))
+		d.fd(u32(b, 8*i), 0)
 		if int32(u32(b, 8*i)) >= 0 {
 			d.str(", events=")
 			d.flags("poll", u16(b, 8*i+4))

@@ -28,7 +28,6 @@ var Lacking = []Lack{
 	{0, "secontext", "[WHAT]", "ls -Z and ps -Z show contexts"},
 	{0, "argv0", "NAME", "sh -c 'exec -a NAME command' (bash) sets it"},
 	{0, "kill-on-exit", "", "timeout(1) ends a command"},
-	{'d', "debug", "", "hawk -d is for scripts: --print-script shows this one"},
 	{0, "tips", "[WHAT]", "hawk help strace shows the manual"},
 	{0, "stack-trace-frame-limit", "N", "stacks are shown whole"},
 }

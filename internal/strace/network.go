@@ -281,7 +281,7 @@ var optionSets = map[uint64]string{0: "ip", 1: "so", 6: "tcp", 41: "ipv6", 270: 
 
 func (d *decoder) sockopt(get bool) {
 	level, name, value, size := uint64(uint32(d.num(1))), uint64(uint32(d.num(2))), d.num(3), int(int32(d.num(4)))
-	d.int(int64(int32(d.num(0))))
+	d.fd(d.num(0), 0)
 	d.str(", ")
 	d.enum("sol", level)
 	d.str(", ")

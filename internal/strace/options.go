@@ -3,6 +3,7 @@ package strace
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 )
 
@@ -17,6 +18,14 @@ type Options struct {
 	Times    int  // -t, -tt, -ttt
 	Relative bool // -r
 	Took     bool // -T
+
+	Files    int      // -y: 1 paths of descriptors, 2 sockets and devices too
+	Paths    []string // -P: only calls that are given one of these; nil: all
+	Stacks   bool     // -k
+	Pointer  bool     // -i
+	Number   bool     // -n
+	JSON     bool     // an object a line
+	Separate string   // -ff: what the names of files begin with; "": one for all
 
 	ToFile  bool   // each line begins with the number of its thread
 	Alone   bool   // --no-follow: none does
@@ -83,6 +92,22 @@ func (o *Options) Read(given map[string][]string) error {
 			if o.Sort = last; orders[last] == nil {
 				err = fmt.Errorf("cannot sort by %s; there are time, calls, errors, avg, name and nothing", last)
 			}
+		case "decode-fds":
+			o.Files = min(len(values), 2)
+		case "trace-path":
+			o.Paths = values
+			for _, path := range values { // of descriptors, paths are whole
+				if whole, err := filepath.Abs(path); err == nil {
+					real, _ := filepath.EvalSymlinks(whole)
+					o.Paths = append(o.Paths, whole, real)
+				}
+			}
+		case "stack-traces":
+			o.Stacks = true
+		case "instruction-pointer":
+			o.Pointer = true
+		case "syscall-number":
+			o.Number = true
 		case "no-hold":
 			o.NoHold = true
 		case "quiet":
@@ -95,13 +120,28 @@ func (o *Options) Read(given map[string][]string) error {
 	return nil
 }
 
+// whole reports whether a call can be begun before it returns: it will be shown, whatever it comes
+// to, and as a line.
+func (o *Options) whole() bool {
+	return o.status == nil && o.Least == 0 && o.Paths == nil && !o.JSON && o.Separate == ""
+}
+
 // Script are the options that the script has, by name; command: one is run.
 func (o *Options) Script(command bool) map[string][]string {
 	given := map[string][]string{"string-limit": {strconv.Itoa(o.Limit)}}
 	if !command && o.Summary != "summary-only" {
 		given["waiting"] = []string{"true"}
 	}
-	if o.Summary != "summary-only" && o.status == nil && o.Least == 0 {
+	if o.Files > 0 || o.Paths != nil {
+		given["decode-fds"] = []string{[]string{"paths", "paths", "all"}[o.Files]}
+	}
+	if o.Stacks {
+		given["stack-traces"] = []string{"true"}
+	}
+	if o.Pointer {
+		given["instruction-pointer"] = []string{"true"}
+	}
+	if o.Summary != "summary-only" && o.whole() {
 		given["waits"] = []string{"true"}
 	}
 	if o.Alone && command {

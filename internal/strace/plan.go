@@ -163,10 +163,41 @@ func (d *decoder) plan(c *call) uint64 {
 	return plan
 }
 
+// fds says which arguments of a call are descriptors, one bit for each, and by further bits what
+// else is: the result, the array of poll, the pair that the argument 0 or 3 points to.
+func fds(c *call) (mask uint64) {
+	const result, pair, array, third = 64, 128, 256, 512
+	for i, a := range c.args {
+		switch a.kind {
+		case "fd", "at":
+			mask |= 1 << i
+		case "mmap":
+			mask |= 1 << (i + 1)
+		case "getsockopt", "setsockopt":
+			mask |= 1
+		case "fcntl":
+			mask |= result
+		case "pollfds":
+			mask |= array
+		case "fds":
+			mask |= pair
+		case "socketpair":
+			mask |= third
+		}
+	}
+	if c.result == "fd" {
+		mask |= result
+	}
+	return mask
+}
+
+// masks is where in the map of plans what fds says begins.
+const masks = 4096
+
 // Plans is the part of the script that says what is copied for each call: of those that are
-// traced, all if only is nil.
-func Plans(goarch string, only func(name, classes string) bool) string {
-	d := newDecoder(&Options{}, goarch)
+// traced.
+func Plans(o *Options) string {
+	d := newDecoder(o, o.Arch)
 	var b strings.Builder
 	b.WriteString("\nbegin\n{\n")
 	for nr, name := range d.names {
@@ -175,11 +206,10 @@ func Plans(goarch string, only func(name, classes string) bool) string {
 		}
 		c := d.call(nr)
 		plan := d.plan(c)
-		if only != nil {
-			if !only(name, c.classes) {
-				continue
-			}
-		} else if plan == 0 {
+		if mask := fds(c); mask != 0 && (o.Files > 0 || o.Paths != nil) {
+			fmt.Fprintf(&b, "  @plan[%d] = (uint64)%#x;\n", masks+nr, mask)
+		}
+		if o.Some() && !o.Traced(name, c.classes) || !o.Some() && plan == 0 {
 			continue
 		}
 		fmt.Fprintf(&b, "  @plan[%d] = (uint64)%#x;\n", nr, plan)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // Records of the script have one of these in front; tools/strace.bt has the same.
@@ -32,6 +33,12 @@ const (
 	recordResumed = 10
 	recordWaits   = 11
 	recordWaiting = 12
+	recordFile    = 13
+	recordSocket  = 14
+	recordDevice  = 15
+	recordPointer = 16
+	recordMade    = 17
+	recordStack   = 18
 )
 
 // A Sink makes lines of what the script sends.
@@ -41,9 +48,11 @@ type Sink struct {
 	to output.Sink // takes what is no record
 
 	threads map[int]*thread
-	recent  *thread   // the one that was looked for last
-	open    *thread   // whose call's line has no end yet
-	held    []*thread // whose calls are shown if they go on for longer
+	recent  *thread               // the one that was looked for last
+	writing int                   // thread whose line is written
+	apart   map[int]*bufio.Writer // files of threads
+	open    *thread               // whose call's line has no end yet
+	held    []*thread             // whose calls are shown if they go on for longer
 	live    map[int]bool
 	offset  int64 // from the machine's clock to that of the wall
 	before  int64 // moment of the line before
@@ -61,6 +70,7 @@ type thread struct {
 	direct         bool     // no interpreter comes before it
 	fatal          []signal // sent, which will be shown if one ends the process
 	waiting
+	noted
 }
 
 type signal struct {
@@ -84,7 +94,7 @@ func NewSink(w io.Writer, rest output.Sink, o *Options) *Sink {
 
 // Write takes an item.
 func (s *Sink) Write(item output.Item) error {
-	if lost, ok := item.(output.Lost); ok {
+	if lost, ok := item.(output.Lost); ok && !s.o.JSON {
 		s.cut()
 		s.b = append(s.b[:0], fmt.Sprintf("+++ %d events lost +++", lost.Events)...)
 		s.line()
@@ -95,6 +105,10 @@ func (s *Sink) Write(item output.Item) error {
 		return s.err
 	}
 	switch it := item.(type) {
+	case output.Print:
+		if s.note(it.Value) {
+			return s.err
+		}
 	case output.Map:
 		if s.take(it) {
 			return nil
@@ -125,6 +139,11 @@ func (s *Sink) Idle() error {
 func (s *Sink) Flush() error {
 	if err := s.w.Flush(); err != nil {
 		return err
+	}
+	for _, w := range s.apart {
+		if err := w.Flush(); err != nil {
+			return err
+		}
 	}
 	return s.to.Flush()
 }
@@ -171,7 +190,7 @@ func (s *Sink) record(r *output.Snap) {
 		if len(r.Bytes) > 0 {
 			th.mem = append(th.mem, chunk{addr: uint64(word(13)), data: r.Bytes})
 		}
-		c.mem = th.mem
+		c.mem, c.noted = th.mem, &th.noted
 		if th.program != "" {
 			c.exec(th)
 			th.program = ""
@@ -187,6 +206,10 @@ func (s *Sink) record(r *output.Snap) {
 		s.due(th, 1<<62)
 		s.last(th, int(word(3)), int(word(4)))
 		s.end(tid, int(word(3)), word(2))
+		if w := s.apart[tid]; w != nil {
+			s.err = w.Flush()
+			delete(s.apart, tid)
+		}
 		delete(s.threads, tid)
 		delete(s.live, tid)
 		s.recent = nil
@@ -200,6 +223,10 @@ func (s *Sink) record(r *output.Snap) {
 		th.program, th.direct = string(bytes.TrimSuffix(r.Bytes, []byte{0})), word(2) != 0
 	case recordWords:
 		th.words = string(r.Bytes)
+	case recordFile, recordMade:
+		th.name(kind, word(2), string(bytes.TrimSuffix(r.Bytes, []byte{0})))
+	case recordSocket, recordDevice, recordPointer:
+		th.further(kind, r)
 	case recordFork:
 		if s.o.Alone {
 			break
@@ -298,6 +325,17 @@ func (s *Sink) show(th *thread, sig signal) {
 	if !s.o.Signal(signalName(sig.number())) {
 		return
 	}
+	if s.o.JSON {
+		s.happened("signal", th.tid, sig.at)
+		s.str(`, "signal": "SIG` + signalName(sig.number()) + `", "text": `)
+		at := len(s.b)
+		s.siginfo(sig.info)
+		text := slices.Clone(s.b[at:])
+		s.b = value.AppendJSONString(s.b[:at], text)
+		s.str("}}")
+		s.line()
+		return
+	}
 	s.begin(th.tid, sig.at)
 	s.str("--- ")
 	s.signal(sig.number())
@@ -310,8 +348,9 @@ func (s *Sink) show(th *thread, sig signal) {
 // begin begins a line.
 func (s *Sink) begin(tid int, at int64) {
 	s.cut()
-	s.b = s.b[:0]
+	s.b, s.writing = s.b[:0], tid
 	switch {
+	case s.o.Separate != "":
 	case s.o.ToFile && !s.o.Alone:
 		at := len(s.b)
 		s.int(int64(tid))
@@ -357,7 +396,11 @@ func (s *Sink) line() {
 }
 
 func (s *Sink) write() {
-	if _, err := s.w.Write(s.b); err != nil {
+	w, err := s.writer()
+	if err == nil {
+		_, err = w.Write(s.b)
+	}
+	if err != nil {
 		s.err = err
 	}
 }
@@ -365,6 +408,10 @@ func (s *Sink) write() {
 // call shows a call that is over.
 func (s *Sink) call(th *thread, c *Call) {
 	if !s.o.shows(c) || c.Exit-c.Enter < s.o.Least {
+		return
+	}
+	if s.o.JSON {
+		s.object(c)
 		return
 	}
 	before := 0 // characters that the line has already
@@ -378,7 +425,11 @@ func (s *Sink) call(th *thread, c *Call) {
 		s.rest(c)
 	default:
 		s.begin(c.TID, c.Enter)
+		s.head(c)
 		s.decode(c)
+		if !s.wanted() {
+			return
+		}
 	}
 	if c.Unfinished && s.mark < len(s.b) {
 		s.b = append(s.b[:s.mark], " <unfinished ...>"...)
@@ -394,6 +445,7 @@ func (s *Sink) call(th *thread, c *Call) {
 		s.str(fmt.Sprintf(" <%d.%06d>", took/1e9, took%1e9/1e3))
 	}
 	s.line()
+	s.frames(c)
 }
 
 // rest appends what of a call is known when it has returned.
@@ -454,6 +506,8 @@ func (s *Sink) outcome(c *Call) {
 		s.str(" (")
 		s.enum("sched", uint64(c.Result))
 		s.str(")")
+	case s.of.result == "fd" || string(s.own) == "fd":
+		s.fd(uint64(c.Result), atExit)
 	default:
 		s.int(c.Result)
 	}
@@ -479,6 +533,16 @@ func errorName(n int) string {
 // end says that a thread has ended.
 func (s *Sink) end(tid, code int, at int64) {
 	if s.o.Quiet > 1 || s.o.silent("exit") || s.o.silent("exits") {
+		return
+	}
+	if s.o.JSON {
+		s.happened("exit", tid, at)
+		if sig := code & 0x7f; sig != 0 {
+			s.str(`, "signal": "SIG` + signalName(sig) + `"}}`)
+		} else {
+			s.str(`, "code": ` + strconv.Itoa(code>>8&0xff) + "}}")
+		}
+		s.line()
 		return
 	}
 	s.begin(tid, at)

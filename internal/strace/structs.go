@@ -89,9 +89,9 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 	case "fds":
 		return show(8, func(b []byte) {
 			d.str("[")
-			d.int(int64(int32(u32(b, 0))))
+			d.fd(u32(b, 0), atExit)
 			d.str(", ")
-			d.int(int64(int32(u32(b, 4))))
+			d.fd(u32(b, 4), atExit)
 			d.str("]")
 		})
 	case "intp", "uidp", "intlist":

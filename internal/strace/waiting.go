@@ -54,11 +54,12 @@ func (s *Sink) overdue(now int64) {
 // showBegin shows what is known of a call before it returns, and leaves the line open.
 func (s *Sink) showBegin(th *thread) {
 	c := th.now
-	if !s.o.shows(c) {
+	if !s.o.whole() {
 		return
 	}
 	s.begin(th.tid, c.Enter)
-	c.mem = th.mem
+	c.mem, c.noted = th.mem, &th.noted
+	s.head(c)
 	s.decode(c)
 	s.b = s.b[:s.mark]
 	th.begun, th.column, s.open = true, len(s.b), th
@@ -85,7 +86,7 @@ func (s *Sink) returned(th *thread, c *Call) {
 	s.call(th, c)
 	s.due(th, c.Exit)
 	s.forget(th)
-	th.mem, th.data = th.mem[:0], th.data[:0]
+	th.mem, th.data, th.noted = th.mem[:0], th.data[:0], noted{}
 }
 
 // forget ends the account of a call.

@@ -1,0 +1,100 @@
+package strace
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// object writes a call as an object: numbers as they are, arguments as text too.
+func (s *Sink) object(c *Call) {
+	s.writing = c.TID
+	s.b, s.paths = s.b[:0], s.paths[:0]
+	s.decode(c)
+	wanted := s.wanted()
+	text := bytes.Clone(s.b)
+	if i := bytes.IndexByte(text, '('); i >= 0 {
+		text = text[i+1:]
+	}
+	s.b = s.b[:0]
+	s.outcome(c)
+	result := bytes.Clone(s.b)
+	if !wanted {
+		return
+	}
+	s.b = append(s.b[:0], `{"type": "syscall", "data": {"time": `...)
+	s.int(c.Enter + s.offset)
+	field := func(name string, v int64) {
+		s.str(`, "` + name + `": `)
+		s.int(v)
+	}
+	field("pid", int64(c.PID))
+	field("tid", int64(c.TID))
+	s.str(`, "name": `)
+	s.b = value.AppendJSONString(s.b, []byte(s.of.name))
+	field("nr", int64(c.Nr))
+	s.str(`, "args": [`)
+	for i, arg := range arguments(text) {
+		if i > 0 {
+			s.str(", ")
+		}
+		s.str("{")
+		if i < len(c.Args) && s.of.name != "clone" { // which shows them in an order of its own
+			s.str(`"value": `)
+			s.uint(c.Args[i])
+			s.str(", ")
+		}
+		s.str(`"text": `)
+		s.b = value.AppendJSONString(s.b, arg)
+		s.str("}")
+	}
+	s.str("]")
+	if !c.Unfinished {
+		field("ret", c.Result)
+		if c.failed() {
+			s.str(`, "error": "` + errorName(int(-c.Result)) + `"`)
+		}
+		field("duration_ns", c.Exit-c.Enter)
+	}
+	s.str(`, "result": `)
+	s.b = value.AppendJSONString(s.b, result)
+	if c.noted != nil && c.stack != nil {
+		s.str(`, "stack": `)
+		s.b = value.AppendJSON(s.b, c.stack)
+	}
+	s.str("}}")
+	s.line()
+}
+
+// arguments are the parts of a call's text between its parentheses.
+func arguments(text []byte) (out [][]byte) {
+	depth, from, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[' || c == '(':
+			depth++
+		case c == '}' || c == ']' || c == ')':
+			depth--
+		case c == ',' && depth == 0 && i+1 < len(text) && text[i+1] == ' ':
+			out = append(out, text[from:i])
+			from = i + 2
+		}
+	}
+	if from < len(text) {
+		out = append(out, text[from:])
+	}
+	return out
+}
+
+// happened begins the object of something else than a call.
+func (s *Sink) happened(kind string, tid int, at int64) {
+	s.writing = tid
+	s.b = append(s.b[:0], `{"type": "`+kind+`", "data": {"time": `+strconv.FormatInt(at+s.offset, 10)+
+		`, "tid": `+strconv.Itoa(tid)...)
+}

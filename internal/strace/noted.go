@@ -1,0 +1,214 @@
+package strace
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// note takes a tuple of the script; it reports whether it is the stack of a call.
+func (s *Sink) note(v value.Value) bool {
+	t, ok := v.(value.Tuple)
+	if !ok || len(t) < 3 || integer(t[0]) != recordStack {
+		return false
+	}
+	th := s.thread(int(integer(t[1])))
+	th.stack, ok = t[2].(*value.Stack)
+	return ok
+}
+
+func integer(v value.Value) int64 {
+	switch v := v.(type) {
+	case value.Int:
+		return int64(v)
+	case value.Uint:
+		return int64(v)
+	}
+	return -1
+}
+
+// name notes what a descriptor is.
+func (n *noted) name(kind, fd int64, text string) {
+	if n.files == nil {
+		n.files = map[int64]string{}
+	}
+	if kind == recordMade {
+		fd += atExit
+	}
+	n.files[fd] = text
+}
+
+// further notes what is known of a descriptor that is a socket or a device, or where a call was made.
+func (n *noted) further(kind int64, r *output.Snap) {
+	if kind == recordPointer {
+		n.pointer = uint64(r.Integer(2))
+		return
+	}
+	fd, what := r.Integer(2), r.Integer(3)
+	at := fd
+	if what == recordMade {
+		at += atExit
+	}
+	text := n.files[at]
+	if kind == recordSocket {
+		text = socketName(text, r)
+	} else {
+		word, rdev := "char", uint32(r.Integer(5))
+		if r.Integer(4)&0xf000 == 0x6000 {
+			word = "block"
+		}
+		text += fmt.Sprintf("<%s %d:%d>", word, rdev>>20, rdev&(1<<20-1)) // as the kernel has it
+	}
+	n.name(what, fd, text)
+}
+
+// socketName is what -yy says of a socket: its protocol and addresses, the number of its inode if it
+// has none.
+func socketName(path string, r *output.Snap) string {
+	const inet, inet6, local = 2, 10, 1
+	const listens, tcp, udp = 10, 6, 17
+	family, kind, protocol := r.Integer(4), r.Integer(5), r.Integer(6)
+	inode := strings.TrimPrefix(path, "socket:")
+	number := func(v int64) netip.Addr { // in the order of the network
+		var b [4]byte
+		binary.NativeEndian.PutUint32(b[:], uint32(v))
+		return netip.AddrFrom4(b)
+	}
+	switch family {
+	case inet, inet6:
+		name := map[int64]string{tcp: "TCP", udp: "UDP", 1: "ICMP", 58: "ICMP", 136: "UDPLITE",
+			132: "SCTP"}[protocol]
+		if name == "" {
+			name = "RAW"
+		}
+		to, from := number(r.Integer(7)), number(r.Integer(8))
+		host := func(a netip.Addr) string { return a.String() }
+		if family == inet6 && len(r.Bytes) == 32 {
+			name += "v6"
+			to, from = netip.AddrFrom16([16]byte(r.Bytes)), netip.AddrFrom16([16]byte(r.Bytes[16:]))
+			host = func(a netip.Addr) string { return "[" + a.String() + "]" }
+		}
+		port := binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, uint16(r.Integer(9))))
+		here := fmt.Sprintf("%s:%d", host(from), r.Integer(10))
+		switch {
+		case port != 0:
+			return fmt.Sprintf("%s:[%s->%s:%d]", name, here, host(to), port)
+		case r.Integer(10) != 0 && (protocol != tcp || r.Integer(11) == listens):
+			return name + ":[" + here + "]"
+		}
+		return name + ":" + inode
+	case local:
+		kinds := map[int64]string{unix.SOCK_STREAM: "STREAM", unix.SOCK_DGRAM: "DGRAM",
+			unix.SOCK_SEQPACKET: "SEQPACKET"}
+		if peer := r.Integer(12); peer != 0 {
+			inode = strings.TrimSuffix(inode, "]") + "->" + strconv.FormatInt(peer, 10) + "]"
+		}
+		return "UNIX-" + kinds[kind] + ":" + inode
+	case unix.AF_NETLINK:
+		return "NETLINK:" + inode
+	}
+	return path
+}
+
+// fd appends a descriptor, with what is behind it if that is asked for; when is atExit for one that
+// the call made.
+func (d *decoder) fd(v uint64, when int64) {
+	number := int64(int32(v))
+	if number == unix.AT_FDCWD {
+		d.str("AT_FDCWD")
+	} else {
+		d.int(number)
+	}
+	if d.c.noted == nil {
+		return
+	}
+	if text, ok := d.c.files[number+when]; ok {
+		d.given(text)
+		if d.o.Files > 0 {
+			d.str("<")
+			quoted := appendQuoted(nil, []byte(text), d.o.Quoting)
+			d.b = append(d.b, quoted[1:len(quoted)-1]...)
+			d.str(">")
+		}
+	}
+}
+
+// given notes that a call was given a path.
+func (d *decoder) given(path string) {
+	if d.o.Paths != nil {
+		d.paths = append(d.paths, path)
+	}
+}
+
+// wanted reports whether the call that was decoded was given one of the paths of -P.
+func (s *Sink) wanted() bool {
+	return s.o.Paths == nil ||
+		slices.ContainsFunc(s.o.Paths, func(p string) bool { return slices.Contains(s.paths, p) })
+}
+
+// head appends what stands between the time of a call and its name.
+func (s *Sink) head(c *Call) {
+	s.paths = s.paths[:0]
+	if s.o.Number {
+		s.str(fmt.Sprintf("[%4d] ", c.Nr))
+	}
+	if s.o.Pointer && c.noted != nil {
+		s.str(fmt.Sprintf("[%016x] ", c.pointer))
+	}
+}
+
+// frames shows the stack of a call below its line.
+func (s *Sink) frames(c *Call) {
+	if c.noted == nil || c.stack == nil {
+		return
+	}
+	for _, f := range c.stack.Named().Frames {
+		if f.Inlined {
+			continue
+		}
+		s.b = append(s.b[:0], " > "...)
+		s.str(f.Module)
+		s.str("(")
+		if f.Func != "" {
+			s.str(f.Func + "+")
+			s.hex(f.Offset)
+		}
+		s.str(") [")
+		at := f.FileOffset
+		if f.BuildID == "" {
+			at = f.Addr
+		}
+		s.hex(at)
+		s.str("]")
+		s.line()
+	}
+}
+
+// writer is where the lines of a thread go.
+func (s *Sink) writer() (*bufio.Writer, error) {
+	if s.o.Separate == "" {
+		return s.w, nil
+	}
+	if w := s.apart[s.writing]; w != nil {
+		return w, nil
+	}
+	f, err := os.Create(s.o.Separate + "." + strconv.Itoa(s.writing))
+	if err != nil {
+		return nil, err
+	}
+	if s.apart == nil {
+		s.apart = map[int]*bufio.Writer{}
+	}
+	s.apart[s.writing] = bufio.NewWriter(f)
+	return s.apart[s.writing], nil
+}
