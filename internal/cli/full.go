@@ -120,6 +120,7 @@ type page struct {
 	at     *listen.Listener
 	server *listen.Server
 	c      *command
+	say    func(string)
 }
 
 // openPage opens the address; nothing is attached yet.
@@ -134,7 +135,11 @@ func (w *watch) openPage(c *command) (served, error) {
 			"encrypted", at.Addr()))
 	}
 	o := web.Options{Version: Version, Cadence: w.pace(c, lookEvery), History: c.history, Export: c.export}
-	return &page{at: at, c: c, View: web.New(w.script, o)}, nil
+	say := func(text string) { fmt.Fprintln(c.err, text) }
+	if w.tui != nil { // which has the terminal
+		say = w.tui.Say
+	}
+	return &page{at: at, c: c, say: say, View: web.New(w.script, o)}, nil
 }
 
 func (p *page) needs() view.Needs {
@@ -146,7 +151,7 @@ func (p *page) open() { p.server = p.at.Serve(p.View.Handler()) }
 // Take says where the page is once the run has said how many probes are attached.
 func (p *page) Take(item view.Item) error {
 	if _, ok := item.(view.Attached); ok && !p.c.quiet {
-		defer fmt.Fprintf(p.c.err, "Serving %s\n", p.at.URL())
+		defer p.say("Serving " + p.at.URL())
 	}
 	return p.View.Take(item)
 }

@@ -99,7 +99,7 @@ func (c *command) viewFormat() *export.Format {
 // wantsStamps reports whether a file shows when events were sent. It is asked before it
 // is known what the script prints.
 func (c *command) wantsStamps() bool {
-	if f := c.viewFormat(); c.tool == nil && (c.web.asked || f != nil && f.Stamps) {
+	if f := c.viewFormat(); c.stamp || c.tool == nil && (c.web.asked || f != nil && f.Stamps) {
 		return true
 	}
 	return slices.ContainsFunc(c.saves, func(s save) bool { return s.format.Stamps })

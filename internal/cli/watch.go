@@ -25,6 +25,7 @@ type watching struct {
 	history time.Duration // 0: the default
 	budget  float64       // percent of a processor; 0: the default
 	rows    int           // of a table in plain; 0: the default
+	stamp   bool          // events say when and by whom they were sent
 
 	theme       string
 	ascii       bool
@@ -87,6 +88,9 @@ func liveOptions() []option {
 				}
 				return nil
 			}},
+		{long: "stamp", group: views,
+			doc: "tui: have the kernel say when and where events were sent",
+			set: flag(func(s *settings) *bool { return &s.stamp })},
 		{long: "theme", arg: "THEME", group: views, doc: "tui: auto, dark, light or mono", values: themes,
 			set: oneOf("--theme", func(s *settings) *string { return &s.theme }, themes...)},
 		{long: "ascii", group: views, doc: "tui: no character beyond ASCII",
@@ -101,6 +105,8 @@ func liveOptions() []option {
 // A viewer has the terminal.
 type viewer interface {
 	io.Writer // of messages, until the terminal is free
+	// Say shows a message, too.
+	Say(text string)
 	// command gives the command of -c files of its own, and returns what closes this process's.
 	command(*session.Spec) (done func(), err error)
 	// printed takes what the script prints.
@@ -200,7 +206,8 @@ func (c *command) onlyWithViews() error {
 		given bool
 	}{
 		{"--every", c.every > 0}, {"--history", c.history > 0}, {"--budget", c.budget > 0}, {"--rows", c.rows > 0},
-		{"--theme", c.theme != ""}, {"--ascii", c.ascii}, {"--no-mouse", c.noMouse}, {"--exit-with-run", c.exitWithRun},
+		{"--stamp", c.stamp}, {"--theme", c.theme != ""}, {"--ascii", c.ascii}, {"--no-mouse", c.noMouse},
+		{"--exit-with-run", c.exitWithRun},
 	} {
 		if o.given {
 			return fmt.Errorf("%s is for live views, -f %s and --web", o.name, strings.Join(liveFormats, ", -f "))

@@ -1,8 +1,12 @@
 package hawktest
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -199,6 +203,37 @@ func TestTerminalView(t *testing.T) {
 		var status *exec.ExitError
 		if err := s.ends(); !errors.As(err, &status) || status.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
 			t.Errorf("ends with %v, want to be killed", err)
+		}
+	})
+	t.Run("page", func(t *testing.T) { // beside the view, of the same run
+		socket := filepath.Join(t.TempDir(), "page")
+		s := show(t, hawk, "--tui", "--web=unix:"+socket, "--web-token", "none", "--every", "100ms", "-e", watched)
+		s.sees("Serving ")
+		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{
+			DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", socket) },
+		}}
+		defer client.CloseIdleConnections()
+		var text []byte
+		for range 100 { // until maps were read for the first time
+			res, err := client.Get("http://localhost/v1/map/@n?format=csv")
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err = io.ReadAll(res.Body)
+			res.Body.Close()
+			if err != nil || string(text) == "key,value\nkey,1\n" {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if string(text) != "key,value\nkey,1\n" {
+			t.Errorf("the page has %q", text)
+		}
+		s.types("q")
+		s.restored()
+		s.sees("Serving ") // among the messages kept
+		if err := s.ends(); err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("ignored", func(t *testing.T) { // signals that mean nothing to hawk leave the view alone

@@ -47,6 +47,7 @@ type View struct {
 
 	keys    chan tty.Key
 	signals chan os.Signal
+	said    chan string   // by Say
 	leaving chan struct{} // closed when the view is to be left
 	left    chan struct{} // closed when it was
 	once    sync.Once
@@ -63,7 +64,8 @@ type View struct {
 func New(script *view.Script, o Options) *View {
 	v := &View{
 		State: live.New(o.History), o: o, script: script, keys: make(chan tty.Key, 64),
-		signals: make(chan os.Signal, 8), leaving: make(chan struct{}), left: make(chan struct{}),
+		signals: make(chan os.Signal, 8), said: make(chan string, 1),
+		leaving: make(chan struct{}), left: make(chan struct{}),
 		ended: make(chan struct{}),
 	}
 	v.State.Cadence = o.Cadence
@@ -110,7 +112,7 @@ func (v *View) Take(item view.Item) error {
 }
 
 // Write takes messages that would go to standard error, which is the terminal's. They
-// are kept for when the terminal is free, and the newest shows.
+// are kept for when the terminal is free.
 func (v *View) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -118,6 +120,15 @@ func (v *View) Write(p []byte) (int, error) {
 		v.notes.Write(p)
 	}
 	return len(p), nil
+}
+
+// Say shows a message until a key is pressed, and keeps it as Write does.
+func (v *View) Say(text string) {
+	v.Write([]byte(text + "\n"))
+	select {
+	case v.said <- text:
+	default: // several at once
+	}
 }
 
 // Ended says that the run is over, and waits until the view is left.
@@ -196,6 +207,8 @@ func (v *View) loop() {
 			}
 		case sig := <-v.signals:
 			v.signal(sig)
+		case text := <-v.said:
+			v.model.Note(tty.Safe(text))
 		}
 		v.draw()
 	}
