@@ -80,7 +80,10 @@ func (c *command) printTool() int {
 // listTools lists the tools by areas: those of the areas and with the words asked for.
 func (c *command) listTools(words []string) int {
 	var b strings.Builder
-	all := tool.All()
+	// This one is a command, which users look for among the tools.
+	all := append(tool.All(), &tool.Tool{Name: "tplist", Area: "general",
+		Brief: "tracepoints of the kernel, and marks of programs and libraries"})
+	slices.SortFunc(all, tool.ByArea)
 	longest := 0
 	for _, t := range all {
 		longest = max(longest, len(t.Name))

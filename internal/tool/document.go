@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/markdown"
@@ -17,7 +18,7 @@ script. Options of hawk's own, -p, -c, -f json, -o, --duration and others, stand
 
 // Document lists tools with their manuals as markdown.
 func Document(tools []*Tool) string {
-	byArea(tools)
+	slices.SortFunc(tools, ByArea)
 	var b strings.Builder
 	b.WriteString(preamble)
 	area := ""

@@ -4,6 +4,7 @@
 package tool
 
 import (
+	"cmp"
 	"embed"
 	"io/fs"
 	"slices"
@@ -75,14 +76,13 @@ func All() []*Tool {
 			out = append(out, t)
 		}
 	}
-	byArea(out)
+	slices.SortFunc(out, ByArea)
 	return out
 }
 
-func byArea(tools []*Tool) {
-	slices.SortStableFunc(tools, func(a, b *Tool) int {
-		return slices.Index(Areas, a.Area) - slices.Index(Areas, b.Area)
-	})
+// ByArea compares two tools in the order of the list: by area, then by name.
+func ByArea(a, b *Tool) int {
+	return cmp.Or(slices.Index(Areas, a.Area)-slices.Index(Areas, b.Area), cmp.Compare(a.Name, b.Name))
 }
 
 // Library is the text of a file that tools import, by the name they import it by.
