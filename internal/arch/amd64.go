@@ -39,7 +39,8 @@ var AMD64 = &Arch{
 	Compat: struct { // TS_COMPAT of arch/x86/include/asm/thread_info.h
 		Field []string
 		Mask  uint64
-	}{[]string{"thread_info", "status"}, 2},
+		Args  []int
+	}{[]string{"thread_info", "status"}, 2, []int{40, 88, 96, 104, 112, 32}}, // bx, cx, dx, si, di, bp
 	Unwind:  struct{ SP, FP, PC, Link int }{SP: 160, FP: 120, PC: 168}, // struct ucontext with struct sigcontext_64
 	reg:     amdReg,
 	operand: amdOperand,

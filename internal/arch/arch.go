@@ -60,6 +60,7 @@ type Arch struct {
 	Compat struct {
 		Field []string
 		Mask  uint64
+		Args  []int // offsets of arguments in pt_regs; nil: where those of 64-bit programs are
 	}
 
 	// Unwind has the offsets from the stack pointer at which the frame of a signal

@@ -40,7 +40,8 @@ var ARM64 = &Arch{
 	Compat: struct { // TIF_32BIT of arch/arm64/include/asm/thread_info.h
 		Field []string
 		Mask  uint64
-	}{[]string{"thread_info", "flags"}, 1 << 22},
+		Args  []int
+	}{[]string{"thread_info", "flags"}, 1 << 22, nil},
 	Unwind: struct{ SP, FP, PC, Link int }{armFrameRegs + armSP, armFrameRegs + 29*8,
 		armFrameRegs + armPC, armFrameRegs + 30*8},
 	Link:     30 * 8,

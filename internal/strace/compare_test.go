@@ -63,8 +63,9 @@ func sum(m map[string]int) (n int) {
 var (
 	address = regexp.MustCompile(`0x[0-9a-f]{5,}`)
 	number  = regexp.MustCompile(`\d+`)
-	random  = regexp.MustCompile(`getrandom\("[^"]*"|getppid\(\) += \d+|si_[us]time=\d+( /\*[^*]*\*/)?`)
-	blanks  = regexp.MustCompile(` +=`)
+	random  = regexp.MustCompile(`"[0-9a-f]{8,}-[0-9a-f]{8,} [^"]*"|sysinfo\(\{.*|` +
+		`getrandom\("[^"]*"|getppid\(\) += \d+|si_[us]time=\d+( /\*[^*]*\*/)?`)
+	blanks = regexp.MustCompile(` +=`)
 )
 
 // lines are those of a program's threads, and how often each comes.

@@ -9,8 +9,7 @@ import (
 
 // A Call is one system call of a thread.
 type Call struct {
-	Nr          int
-	Compat      bool // of a 32-bit program
+	Nr          int // compat more in a 32-bit program
 	TID, PID    int
 	Enter, Exit int64 // nanoseconds since the machine was started
 	Result      int64
@@ -63,7 +62,7 @@ func (d *decoder) name(nr int) string {
 	if nr >= 0 && nr < len(d.names) && d.names[nr] != "" {
 		return d.names[nr]
 	}
-	return "syscall_" + string(appendHex(nil, uint64(nr)))
+	return "syscall_" + string(appendHex(nil, uint64(nr%compat)))
 }
 
 func (d *decoder) call(nr int) *call {
@@ -73,6 +72,9 @@ func (d *decoder) call(nr int) *call {
 	if nr >= 0 && nr < len(d.calls) {
 		if d.calls[nr] == nil {
 			c := find(d.name(nr))
+			if nr >= compat {
+				c = find32(d.name(nr))
+			}
 			d.calls[nr] = &c
 		}
 		return d.calls[nr]

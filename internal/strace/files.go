@@ -80,6 +80,11 @@ func (d *decoder) special(i int, kind string) {
 		d.mapFlags(d.num(i))
 		i++
 		next("fd", "")
+		if d.of.name == "mmap2" { // counts pages
+			d.str(", ")
+			d.hex(d.num(i) << 12)
+			break
+		}
 		next("x", "")
 	case "mremap":
 		if d.num(i-1)&6 != 0 {
@@ -181,6 +186,10 @@ func (d *decoder) fcntl(cmd, v uint64) {
 		d.openFlags(v)
 	case 5, 6, 7, 36, 37, 38:
 		d.str(", ")
+		if d.c.Nr >= compat { // which has structs of another form
+			d.ptr(v)
+			return
+		}
 		b, ok := d.c.mem.whole(v, 32, cmd != 5 && cmd != 36)
 		if v == 0 || !ok {
 			d.ptr(v)

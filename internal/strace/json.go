@@ -33,7 +33,10 @@ func (s *Sink) object(c *Call) {
 	field("tid", int64(c.TID))
 	s.str(`, "name": `)
 	s.b = value.AppendJSONString(s.b, []byte(s.of.name))
-	field("nr", int64(c.Nr))
+	field("nr", int64(c.Nr%compat))
+	if c.Nr >= compat {
+		s.str(`, "abi": "i386"`)
+	}
 	s.str(`, "args": [`)
 	for i, arg := range arguments(text) {
 		if i > 0 {

@@ -160,7 +160,7 @@ func (s *Sink) wanted() bool {
 func (s *Sink) head(c *Call) {
 	s.paths = s.paths[:0]
 	if s.o.Number {
-		s.str(fmt.Sprintf("[%4d] ", c.Nr))
+		s.str(fmt.Sprintf("[%4d] ", c.Nr%compat))
 	}
 	if s.o.Pointer && c.noted != nil {
 		s.str(fmt.Sprintf("[%016x] ", c.pointer))

@@ -63,7 +63,7 @@ func (d *decoder) plan(c *call) uint64 {
 			add(i, false, copyData, byResult)
 		case "wb":
 			add(i, false, copyData, param)
-		case "ts", "tv":
+		case "ts", "tv", "ts32", "tv32":
 			if a.early { // what was not in memory then is, when the call returns
 				add(i, false, copyBoth, 4)
 			} else {

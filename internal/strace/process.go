@@ -359,7 +359,11 @@ func (d *decoder) futex() {
 	}
 	timeout := func() {
 		d.str(", ")
-		d.arg(3, arg{kind: "ts", early: true})
+		kind := "ts"
+		if d.c.Nr >= compat && d.of.name == "futex" {
+			kind = "ts32"
+		}
+		d.arg(3, arg{kind: kind, early: true})
 	}
 	second := func() {
 		number(3)

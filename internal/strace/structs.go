@@ -21,6 +21,14 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		return show(16, d.timespec)
 	case "tv":
 		return show(16, d.timeval)
+	case "ts32", "tv32":
+		return show(8, func(b []byte) {
+			d.str("{tv_sec=")
+			d.int(int64(int32(u32(b, 0))))
+			d.str(map[string]string{"ts32": ", tv_nsec=", "tv32": ", tv_usec="}[a.kind])
+			d.uint(u32(b, 4))
+			d.str("}")
+		})
 	case "rem":
 		if !d.interrupted() {
 			d.ptr(v)

@@ -130,7 +130,11 @@ func loadSet(name, goarch string) set {
 	return out
 }
 
-// numbers are the calls of a processor by their numbers; "" where there is none.
+// compat is what the script adds to the numbers of calls of 32-bit programs.
+const compat = 2048
+
+// numbers are the calls of a processor by their numbers, with those of 32-bit programs behind them;
+// "" where there is none.
 func numbers(goarch string) []string {
 	names := slices.Clone(arch.SyscallNames(goarch))
 	for i, name := range names {
@@ -138,7 +142,50 @@ func numbers(goarch string) []string {
 			names[i] = other
 		}
 	}
+	if goarch == "amd64" {
+		names = append(names, make([]string, compat-len(names))...)
+		for name := range strings.FieldsSeq(i386Text()) {
+			names = append(names, strings.TrimPrefix(name, "-"))
+		}
+	}
 	return names
+}
+
+// i386.txt has the names of the system calls of 32-bit programs in the order of their numbers.
+var i386Text = sync.OnceValue(func() string { return table("i386.txt") })
+
+// same are the kinds of arguments that 32-bit programs have in the same form; beside them numbers.
+const same = " path str rb wb hexb wbx xlist cwd fds intp intlist wstatus statx rlim64 utsname sockaddr sockaddrp " +
+	"lenp pollfds epev epevs sigset dents64 caphdr capdata cpuset openhow ts tv d u lu x p fd at uid mode sig f X e " +
+	"statx_at rem open mknod mmap mremap clone prctl fcntl ioctl socket socketpair futex key "
+
+// find32 looks a call of a 32-bit program up: by its name, or that of the call that was given
+// another number for wider arguments. What has another form there is an address.
+func find32(name string) call {
+	known := func(name string) bool { return strings.Contains("\n"+callsText(), "\n"+name+" ") }
+	base := name
+	for _, suffix := range []string{"_time64", "32", "64", "2"} {
+		if cut, ok := strings.CutSuffix(name, suffix); ok && !known(base) && known(cut) {
+			base = cut
+		}
+	}
+	c := find(base)
+	c.name = name
+	wide := strings.HasSuffix(name, "time64")
+	for i := range c.args {
+		a := &c.args[i]
+		switch {
+		case a.kind == "ld" || a.kind == "off":
+			a.kind = "d"
+		case wide && (a.kind == "its" || a.kind == "tss"):
+		case a.kind == "ts" && wide:
+		case a.kind == "ts" || a.kind == "tv":
+			a.kind += "32"
+		case !strings.Contains(same, " "+a.kind+" "):
+			*a = arg{kind: "p"}
+		}
+	}
+	return c
 }
 
 // renamed are calls that strace knows by another name than hawk's tables.

@@ -137,8 +137,20 @@ var rawSysEnter = &probe.Mechanism{
 		rec := b.Addr(b.NewObject("record", 16+8*len(args), 8), 0)
 		b.Store(rec, 8, 8, b.Load(c.Ctx, 8, 8, true))
 		regs := callRegs(c)
+		others := c.O.Machine.Arch().Compat.Args
+		if others == nil {
+			for i, off := range args {
+				b.Store(rec, 16+8*i, 8, b.Load(regs, off, 8, false))
+			}
+			return rec
+		}
+		// Programs of 32 bits pass arguments in other registers. Choosing without a branch is
+		// cheap, and spares the verifier a path.
+		mask := b.Arith(ir.Sub, b.Const(0), b.Arith(ir.Ne, compatFlag(c), b.Const(0)))
 		for i, off := range args {
-			b.Store(rec, 16+8*i, 8, b.Load(regs, off, 8, false))
+			wide, narrow := b.Load(regs, off, 8, false), b.Load(regs, others[i], 4, false)
+			differ := b.Arith(ir.And, b.Arith(ir.Xor, wide, narrow), mask)
+			b.Store(rec, 16+8*i, 8, b.Arith(ir.Xor, wide, differ))
 		}
 		return rec
 	},
@@ -232,9 +244,16 @@ func pointIndex(c *probe.Context) *ir.Value { return c.Data["point"] }
 
 // guardCompat skips calls of 32-bit programs.
 func guardCompat(c *probe.Context) {
+	if flag := compatFlag(c); flag != nil {
+		c.Guard(c.B.Arith(ir.Eq, flag, c.B.Const(0)))
+	}
+}
+
+// compatFlag is not 0 in a 32-bit program; nil if nothing tells.
+func compatFlag(c *probe.Context) *ir.Value {
 	way, size, ok := compatField(c.O)
 	if !ok {
-		return
+		return nil
 	}
 	b := c.B
 	field := func(p *ir.Value) *ir.Value {
@@ -255,7 +274,7 @@ func guardCompat(c *probe.Context) {
 		b.Call(int(asm.FnProbeReadKernel), tmp, b.Const(int64(size)), field(task))
 		flags = b.Load(tmp, 0, 8, false)
 	}
-	c.Guard(b.Arith(ir.Eq, b.Arith(ir.And, flags, mask), b.Const(0)))
+	return b.Arith(ir.And, flags, mask)
 }
 
 // commonField makes up the fields that every record starts with, and yields
