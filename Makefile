@@ -30,7 +30,7 @@ build:
 
 # Without the terminal view, the page and the service. It takes 11.5 MB at most, for which it does without inlining
 # where no records are read.
-HOT := value output session/... unwind symbolize strace
+HOT := value output session/... unwind symbolize
 OWN := github.com/hawktrace/hawk/internal
 min:
 	go build -tags min $(BUILD) -gcflags=$(OWN)/...=-l $(patsubst %,-gcflags=$(OWN)/%=,$(HOT)) \
