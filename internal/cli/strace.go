@@ -205,6 +205,9 @@ func (c *command) runs() error {
 		return usagef("%s: a command is needed, or -p PID\nHINT: hawk %s", c.tool.Name,
 			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
 	}
+	if err := c.machine.Privileges(); err != nil && c.mode == modeRun {
+		return usagef("%s: %v\nHINT: strace itself needs no privileges for programs of one's own", c.tool.Name, err)
+	}
 	if argv := c.operands; len(argv) > 0 {
 		c.argv, c.command, c.exitStatus = argv, strings.Join(argv, " "), "child"
 	}
