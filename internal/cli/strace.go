@@ -163,6 +163,9 @@ func (c *command) findProgram() error {
 			c.tool.Name, p.Probes(), most)
 	}
 	c.quiet = p.Probes() < manyProbes
+	if p.Unwritten > 0 {
+		c.warn(strconv.Itoa(p.Unwritten) + " functions are passed over, as a probe cannot be written with their names")
+	}
 	if !p.Results {
 		c.warn("results are not shown: " + files[0] + " can throw exceptions or change its stack, and probes on " +
 			"returns would break that")

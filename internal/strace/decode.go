@@ -21,7 +21,7 @@ type Call struct {
 
 // A noted is what else is known of a call.
 type noted struct {
-	files   map[int64]string // by descriptor; behind the call by atExit more
+	files   map[int64]descriptor // by descriptor; behind the call by atExit more
 	stack   *value.Stack
 	pointer uint64 // where it was made
 }

@@ -70,13 +70,22 @@ func (s *Sink) object(c *Call) {
 	s.line()
 }
 
-// arguments are the parts of a call's text between its parentheses.
+// arguments are the parts of a call's text between its parentheses. What stands in quotes, and
+// in angle brackets behind a descriptor, belongs to a program and is escaped.
 func arguments(text []byte) (out [][]byte) {
-	depth, from, quoted := 0, 0, false
+	depth, from, quoted, files := 0, 0, false, 0
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
-		case quoted && c == '\\':
+		case (quoted || files > 0) && c == '\\':
 			i++
+		case !quoted && c == '<' && i+1 < len(text) && text[i+1] == '<': // 1<<CAP_CHOWN
+			i++
+		case !quoted && c == '<':
+			files++
+		case files > 0:
+			if c == '>' && text[i-1] != '-' { // the end of one, not of an arrow between addresses
+				files--
+			}
 		case c == '"':
 			quoted = !quoted
 		case quoted:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // A Program is one whose calls of libraries are shown, as ltrace(1) does.
@@ -20,6 +21,8 @@ type Program struct {
 	calls   map[uint64]*function
 	sites   []string // names of the probes, of calls, in quotes
 	returns []string
+	// Unwritten are functions that are not traced where names are listed, as theirs cannot be written.
+	Unwritten int
 	// patterns are those of the names, in quotes, if the names are what they match.
 	patterns []string
 }
@@ -42,13 +45,11 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 		}
 		delete(given, name)
 	}
-	for name, value := range map[string]*int{"indent": &p.Indent} {
-		if values := given[name]; values != nil {
-			n, err := strconv.Atoi(values[len(values)-1])
-			if err != nil || n < 0 {
-				return nil, fmt.Errorf("invalid value for --%s: %s", name, values[len(values)-1])
-			}
-			*value = n
+	if values := given["indent"]; values != nil {
+		last := values[len(values)-1]
+		var err error
+		if p.Indent, err = strconv.Atoi(last); err != nil || p.Indent < 0 {
+			return nil, fmt.Errorf("invalid value for --indent: %s", last)
 		}
 	}
 	if given["call-times"] != nil {
@@ -66,10 +67,14 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	start, of := f.CodeStart(), libraryNames(file)
 	add := func(s exe.Symbol, name string) {
 		fn := findFunction(name)
-		fn.name = exe.DemangleName(name)
-		p.calls[s.Addr-start] = &fn
-		p.sites = append(p.sites, `"`+s.Name+`"`)
+		fn.name = value.Escape(exe.DemangleName(name))
 		fn.alone = !p.Results || keeps[name]
+		p.calls[s.Addr-start] = &fn
+		if strings.ContainsAny(s.Name, "\",*$") { // which attach points and lists of them cannot hold
+			p.Unwritten++
+			return
+		}
+		p.sites = append(p.sites, `"`+s.Name+`"`)
 		if !fn.alone {
 			p.returns = append(p.returns, `"`+s.Name+`"`)
 		}
@@ -101,6 +106,9 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 		for _, glob := range globs(wanted, names) {
 			p.patterns = append(p.patterns, `"`+glob+exe.ImportSuffix+`"`)
 		}
+	}
+	if p.patterns != nil {
+		p.Unwritten = 0
 	}
 	switch {
 	case len(p.sites) > 0:

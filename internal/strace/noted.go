@@ -39,13 +39,20 @@ func integer(v value.Value) int64 {
 
 // name notes what a descriptor is.
 func (n *noted) name(kind, fd int64, text string) {
+	n.set(kind, fd, descriptor{path: text})
+}
+
+// A descriptor has a path, or what looks like one, and words of hawk's own behind or in place of it.
+type descriptor struct{ path, words string }
+
+func (n *noted) set(kind, fd int64, what descriptor) {
 	if n.files == nil {
-		n.files = map[int64]string{}
+		n.files = map[int64]descriptor{}
 	}
 	if kind == recordMade {
 		fd += atExit
 	}
-	n.files[fd] = text
+	n.files[fd] = what
 }
 
 // further notes what is known of a descriptor that is a socket or a device, or where a call was made.
@@ -59,21 +66,23 @@ func (n *noted) further(kind int64, r *output.Snap) {
 	if what == recordMade {
 		at += atExit
 	}
-	text := n.files[at]
+	file := n.files[at]
 	if kind == recordSocket {
-		text = socketName(text, r)
+		if file.words = socketName(file.path, r); file.words != "" {
+			file.path = ""
+		}
 	} else {
 		word, rdev := "char", uint32(r.Integer(5))
 		if r.Integer(4)&0xf000 == 0x6000 {
 			word = "block"
 		}
-		text += fmt.Sprintf("<%s %d:%d>", word, rdev>>20, rdev&(1<<20-1)) // as the kernel has it
+		file.words = fmt.Sprintf("<%s %d:%d>", word, rdev>>20, rdev&(1<<20-1)) // as the kernel has it
 	}
-	n.name(what, fd, text)
+	n.set(what, fd, file)
 }
 
 // socketName is what -yy says of a socket: its protocol and addresses, the number of its inode if it
-// has none.
+// has none; nothing of a family that it does not know.
 func socketName(path string, r *output.Snap) string {
 	const inet, inet6, local = 2, 10, 1
 	const listens, tcp, udp = 10, 6, 17
@@ -117,7 +126,7 @@ func socketName(path string, r *output.Snap) string {
 	case unix.AF_NETLINK:
 		return "NETLINK:" + inode
 	}
-	return path
+	return ""
 }
 
 // fd appends a descriptor, with what is behind it if that is asked for; when is atExit for one that
@@ -132,12 +141,12 @@ func (d *decoder) fd(v uint64, when int64) {
 	if d.c.noted == nil {
 		return
 	}
-	if text, ok := d.c.files[number+when]; ok {
-		d.given(text)
+	if file, ok := d.c.files[number+when]; ok {
+		d.given(file.path)
 		if d.o.Files > 0 {
 			d.str("<")
-			quoted := appendQuoted(nil, []byte(text), d.o.Quoting)
-			d.b = append(d.b, quoted[1:len(quoted)-1]...)
+			d.b = appendEscaped(d.b, []byte(file.path), "<>", d.o.Quoting)
+			d.str(file.words)
 			d.str(">")
 		}
 	}
@@ -177,10 +186,10 @@ func (s *Sink) frames(c *Call) {
 			continue
 		}
 		s.b = append(s.b[:0], " > "...)
-		s.str(f.Module)
+		s.str(value.Escape(f.Module))
 		s.str("(")
 		if f.Func != "" {
-			s.str(f.Func + "+")
+			s.str(value.Escape(f.Func) + "+")
 			s.hex(f.Offset)
 		}
 		s.str(") [")
@@ -200,15 +209,22 @@ func (s *Sink) writer() (*bufio.Writer, error) {
 		return s.w, nil
 	}
 	if w := s.apart[s.writing]; w != nil {
-		return w, nil
+		return w.Writer, nil
 	}
 	f, err := os.Create(s.o.Separate + "." + strconv.Itoa(s.writing))
 	if err != nil {
 		return nil, err
 	}
 	if s.apart == nil {
-		s.apart = map[int]*bufio.Writer{}
+		s.apart = map[int]*threadFile{}
 	}
-	s.apart[s.writing] = bufio.NewWriter(f)
-	return s.apart[s.writing], nil
+	w := &threadFile{bufio.NewWriter(f), f}
+	s.apart[s.writing] = w
+	return w.Writer, nil
+}
+
+// A threadFile has the lines of one thread. It is closed when that ends: a run sees many.
+type threadFile struct {
+	*bufio.Writer
+	file *os.File
 }

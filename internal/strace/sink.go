@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -48,11 +49,11 @@ type Sink struct {
 	to output.Sink // takes what is no record
 
 	threads map[int]*thread
-	recent  *thread               // the one that was looked for last
-	writing int                   // thread whose line is written
-	apart   map[int]*bufio.Writer // files of threads
-	open    *thread               // whose call's line has no end yet
-	held    []*thread             // whose calls are shown if they go on for longer
+	recent  *thread             // the one that was looked for last
+	writing int                 // thread whose line is written
+	apart   map[int]*threadFile // by thread
+	open    *thread             // whose call's line has no end yet
+	held    []*thread           // whose calls are shown if they go on for longer
 	live    map[int]bool
 	offset  int64 // from the machine's clock to that of the wall
 	before  int64 // moment of the line before
@@ -207,7 +208,7 @@ func (s *Sink) record(r *output.Snap) {
 		s.last(th, int(word(3)), int(word(4)))
 		s.end(tid, int(word(3)), word(2))
 		if w := s.apart[tid]; w != nil {
-			s.err = w.Flush()
+			s.err = errors.Join(w.Flush(), w.file.Close())
 			delete(s.apart, tid)
 		}
 		delete(s.threads, tid)

@@ -1,6 +1,7 @@
 package strace
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -84,6 +85,26 @@ func TestFilter(t *testing.T) {
 		var f Filter
 		if f.Set(wrong, "amd64") == nil {
 			t.Errorf("%s is taken", wrong)
+		}
+	}
+}
+
+// TestArguments splits texts in which names of files and strings look like anything.
+func TestArguments(t *testing.T) {
+	for text, want := range map[string][]string{
+		``:                                       nil,
+		`3, "a, b)", 7`:                          {`3`, `"a, b)"`, `7`},
+		`3</a\74b\76 \"c, (d>, "", 1`:            {`3</a\74b\76 \"c, (d>`, `""`, `1`},
+		`3<TCP:[1.2.3.4:5->6.7.8.9:10]>, {a, b}`: {`3<TCP:[1.2.3.4:5->6.7.8.9:10]>`, `{a, b}`},
+		`1</dev/null<char 1:3>>, 21<<MAP_X, [7]`: {`1</dev/null<char 1:3>>`, `21<<MAP_X`, `[7]`},
+		`"\"<", 4<x>`:                            {`"\"<"`, `4<x>`},
+	} {
+		var got []string
+		for _, part := range arguments([]byte(text)) {
+			got = append(got, string(part))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package strace
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -17,6 +18,11 @@ const (
 
 // appendQuoted appends a string in double quotes.
 func appendQuoted(b, s []byte, q quoting) []byte {
+	return append(appendEscaped(append(b, '"'), s, "", q), '"')
+}
+
+// appendEscaped appends a string without quotes. Some characters more than usual are escaped.
+func appendEscaped(b, s []byte, more string, q quoting) []byte {
 	hex := q == hexAll
 	if q == hexTexts {
 		for _, c := range s {
@@ -26,14 +32,13 @@ func appendQuoted(b, s []byte, q quoting) []byte {
 			}
 		}
 	}
-	b = append(b, '"')
 	for i, c := range s {
 		switch {
 		case hex:
 			b = append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
 		case c == '"' || c == '\\':
 			b = append(b, '\\', c)
-		case c >= ' ' && c <= '~':
+		case c >= ' ' && c <= '~' && strings.IndexByte(more, c) < 0:
 			b = append(b, c)
 		case c >= '\t' && c <= '\r':
 			b = append(b, '\\', "tnvfr"[c-'\t'])
@@ -46,7 +51,7 @@ func appendQuoted(b, s []byte, q quoting) []byte {
 			}
 		}
 	}
-	return append(b, '"')
+	return b
 }
 
 const hexDigits = "0123456789abcdef"

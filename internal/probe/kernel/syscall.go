@@ -138,7 +138,11 @@ var rawSysEnter = &probe.Mechanism{
 		b.Store(rec, 8, 8, b.Load(c.Ctx, 8, 8, true))
 		regs := callRegs(c)
 		others := c.O.Machine.Arch().Compat.Args
-		if others == nil {
+		var narrowed *ir.Value
+		if others != nil {
+			narrowed = compatFlag(c)
+		}
+		if narrowed == nil {
 			for i, off := range args {
 				b.Store(rec, 16+8*i, 8, b.Load(regs, off, 8, false))
 			}
@@ -146,7 +150,7 @@ var rawSysEnter = &probe.Mechanism{
 		}
 		// Programs of 32 bits pass arguments in other registers. Choosing without a branch is
 		// cheap, and spares the verifier a path.
-		mask := b.Arith(ir.Sub, b.Const(0), b.Arith(ir.Ne, compatFlag(c), b.Const(0)))
+		mask := b.Arith(ir.Sub, b.Const(0), b.Arith(ir.Ne, narrowed, b.Const(0)))
 		for i, off := range args {
 			wide, narrow := b.Load(regs, off, 8, false), b.Load(regs, others[i], 4, false)
 			differ := b.Arith(ir.And, b.Arith(ir.Xor, wide, narrow), mask)

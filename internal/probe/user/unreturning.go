@@ -41,12 +41,12 @@ func unreturningIn(file *exe.File) map[uint64]string {
 			at[r.Addr] = why
 		}
 	}
-	imports := "the program may leave what it calls by an exception, or on another stack"
+	imports, unwinds := "the program may leave what it calls by an exception, or on another stack", file.Unwinds()
 	for _, s := range file.Imports(nil) {
 		name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
 		if why := unreturning[name]; why != "" {
 			at[s.Addr] = why
-		} else if file.Unwinds() {
+		} else if unwinds {
 			at[s.Addr] = imports
 		}
 	}
