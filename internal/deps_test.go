@@ -26,13 +26,13 @@ const order = `
 	export diff saved
 	object
 	output outfile tool notation strace
-	builtin builtin/kernel builtin/show builtin/table reference
+	builtin builtin/kernel builtin/show builtin/table
 	aot
 	expand check policy view/derive
 	lower compile compile/dump
 	symbolize unwind load keeper origin session/child session/progress session/ring session
 	serve
-	ui/live ui/live/livetest ui/plain ui/tty ui/term ui/listen ui/web
+	ui/live reference ui/live/livetest ui/plain ui/tty ui/term ui/listen ui/web
 	cli
 	hawktest/collect hawktest/deb hawktest/files hawktest/remains hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
 	hawktest/scriptgen hawktest/interp hawktest/corpus hawktest/bound

@@ -33,6 +33,8 @@ var filled = map[string]string{
 	"internal/probe.byName":           "Define fills it while the package starts",
 	"internal/probe.kinds":            "Define fills it while the package starts",
 	"internal/probe.mechanisms":       "AddMechanisms fills it while the package starts",
+	"internal/output.forms":           "define fills it while the package starts",
+	"internal/export.formats":         "define fills it while the package starts",
 	"internal/session/child.ForkLock": "the lock of package syscall, which all who fork take",
 	"internal/keeper.ForkLock":        "the lock of package syscall, which all who fork take",
 	"usdt.registry":                   "what a process has mapped is one for the process, and Marks lists it",

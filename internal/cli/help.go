@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"strings"
+
+	"github.com/hawktrace/hawk/internal/markdown"
 )
 
 // groups are the sections of options, in the order of help and manual page.
@@ -48,6 +50,13 @@ USAGE:
 		}
 		b.WriteByte('\n')
 	}
+	for _, g := range formatGroups() {
+		fmt.Fprintf(&b, "%s:\n", g.title)
+		for _, f := range g.list {
+			b.WriteString(markdown.Wrap(fmt.Sprintf("    %-12s%s", f.name, f.doc), formatIndent, 100) + "\n")
+		}
+		b.WriteByte('\n')
+	}
 	b.WriteString(`CONFIGURATION:
     Settings come from the environment (HAWK_MAX_STRLEN=200, BPFTRACE_… as well), then from a
     config block in the script (config = { max_strlen = 200 }), then from defaults.
@@ -63,6 +72,9 @@ DOCUMENTATION:
 `)
 	return b.String()
 }
+
+// formatIndent is in front of the second line of what a format is.
+const formatIndent = "                "
 
 // helpColumn is where the texts of the options begin.
 const helpColumn = 32

@@ -77,6 +77,12 @@ then from defaults.
 	for _, s := range config.Settings() {
 		fmt.Fprintf(&b, ".TP\n.BR %s \" (%s)\"\n%s\n", roff(s.Name), roff(s.Default), roffText(s.Doc))
 	}
+	for _, g := range formatGroups() {
+		fmt.Fprintf(&b, ".SH %s\n", roff(g.title))
+		for _, f := range g.list {
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(f.name), roffText(f.doc))
+		}
+	}
 	b.WriteString(`.SH OUTPUT FOR PROGRAMS
 .B -f json
 is what bpftrace writes: keys of maps are joined to one text, and two keys can become the same. Programs written anew should take

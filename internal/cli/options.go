@@ -69,8 +69,8 @@ func ownOptions() []option {
 				return nil
 			}},
 		{short: 'f', arg: "FORMAT",
-			doc:    "output format: text, json, json-safe, plain, tui, or see --save",
-			values: formats(), set: func(s *settings, v string) error {
+			doc:    "output format, see FORMATS; text by itself",
+			values: formatNames(), set: func(s *settings, v string) error {
 				s.format = v
 				return nil
 			}},

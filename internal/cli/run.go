@@ -15,7 +15,6 @@ import (
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/compile/dump"
 	"github.com/hawktrace/hawk/internal/errno"
-	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/tool"
@@ -131,9 +130,7 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 	if !done {
 		status, done = c.badFormat()
 	}
-	// Scripts that print rows or stacks by themselves need no maps.
-	c.printed = c.format == csvRows && show.PrintsRows(p.Object) ||
-		c.format == foldedStacks && show.PrintsStacks(p.Object)
+	c.printed = c.prints(p.Object)
 	if !done {
 		if err := c.badColumns(p.Object); err != nil {
 			status, done = c.fail(exitUsage, err), true
@@ -146,46 +143,6 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 		status, done = c.noProbes(), true
 	}
 	return p.Set(values), status, done
-}
-
-// printFormats are the forms of what a script prints. jsonSafe is JSON for programs that
-// read it anew: keys are arrays, and no two become one.
-var printFormats = []string{"text", "json", jsonSafe, csvRows, foldedStacks}
-
-const (
-	jsonSafe = "json-safe"
-	csvRows  = "csv"
-
-	foldedStacks = "folded"
-)
-
-// formats are what -f can name.
-func formats() []string {
-	out := slices.Concat(printFormats, liveFormats)
-	for _, name := range export.Names() {
-		if !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// json reports whether the output is JSON of some form.
-func (c *command) json() bool { return c.format == "json" || c.format == jsonSafe }
-
-// badFormat reports a format of output that does not exist.
-func (c *command) badFormat() (status int, bad bool) {
-	if c.format == "" || slices.Contains(formats(), c.format) {
-		return exitOK, false
-	}
-	if c.tool != nil {
-		fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nHINT: formats are %s\n", c.format,
-			strings.Join(formats(), ", "))
-		return exitUsage, true
-	}
-	fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: '%s'\n", c.format,
-		strings.Join(formats(), "', '"))
-	return exitUsage, true
 }
 
 // badColumns reports a column of --columns that no row of the script has.

@@ -52,8 +52,8 @@ func (c *command) asStrace() error {
 		o.Separate, c.output, o.ToFile = c.output, "", true
 	}
 	switch c.format {
-	case "", "text":
-	case "json":
+	case "", output.PlainText.Name:
+	case output.Objects.Name:
 		o.JSON = true
 	default:
 		return usagef("%s: --format takes text or json", c.tool.Name)

@@ -241,20 +241,10 @@ func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink 
 		w = io.Discard
 		o.NoEnd, o.Escapes.Output = true, false
 	}
-	if c.json() {
-		o.Safe = c.format == jsonSafe
-		return output.NewJSON(w, errs, o)
-	}
-	switch {
-	case c.printed && c.format == csvRows:
-		return output.NewCSV(w, errs, o)
-	case c.printed && c.format == foldedStacks:
-		return output.NewFolded(w, errs, o)
-	}
 	if f, ok := fileOf(out); ok && isTerminal(out) {
 		o.Height = func() int { return terminalHeight(f) }
 	}
-	return output.NewText(w, errs, o)
+	return c.form().New(w, errs, o)
 }
 
 // notLoaded reports why a script could not be loaded.

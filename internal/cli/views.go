@@ -87,15 +87,6 @@ func (s *settings) setMaps(list string) error {
 	return nil
 }
 
-// viewFormat is the format that -f names, nil if it is of the sort that a script
-// prints in.
-func (c *command) viewFormat() *export.Format {
-	if c.printed || c.format == "text" || c.json() {
-		return nil
-	}
-	return export.Find(c.format)
-}
-
 // wantsStamps reports whether a file shows when events were sent. It is asked before it
 // is known what the script prints.
 func (c *command) wantsStamps() bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/saved"
 	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/ui/plain"
 	"github.com/hawktrace/hawk/internal/view"
 	"github.com/hawktrace/hawk/internal/view/derive"
@@ -33,20 +34,8 @@ type watching struct {
 	exitWithRun bool
 }
 
-// plainFormat and tuiFormat are live views, without a terminal and in it.
-const (
-	plainFormat = "plain"
-	tuiFormat   = "tui"
-)
-
 // themes are the values of --theme.
 var themes = []string{"auto", "dark", "light", "mono"}
-
-// liveFormats are the formats of -f that show a run as it goes on.
-var liveFormats = []string{plainFormat, tuiFormat}
-
-// live reports whether -f names a live view.
-func (c *command) live() bool { return slices.Contains(liveFormats, c.format) }
 
 // liveOptions are their rows of the table.
 func liveOptions() []option {
@@ -59,7 +48,7 @@ func liveOptions() []option {
 	return []option{
 		{long: "tui", group: views, doc: "show the run in the terminal: -f tui",
 			set: func(s *settings, _ string) error {
-				s.format = tuiFormat
+				s.format = live.Terminal.Name
 				return nil
 			}},
 		{long: "every", arg: "TIME", group: views, doc: "look at maps that often: tui 500ms, plain 5s",
@@ -156,7 +145,7 @@ func (c *command) watch(p *session.Program) (*watch, error) {
 		return nil, fmt.Errorf("%s cannot be used with --dry-run", with)
 	case c.modeOption != "" && c.mode != modeRun:
 		return nil, fmt.Errorf("%s cannot be used with %s", with, c.modeOption)
-	case c.format == tuiFormat && c.output != "":
+	case c.format == live.Terminal.Name && c.output != "":
 		return nil, fmt.Errorf("-f tui is for the terminal; it cannot be used with -o")
 	case c.now && c.live():
 		return nil, fmt.Errorf("--now is for files; it cannot be used with %s", with)
@@ -210,7 +199,7 @@ func (c *command) onlyWithViews() error {
 		{"--exit-with-run", c.exitWithRun},
 	} {
 		if o.given {
-			return fmt.Errorf("%s is for live views, -f %s and --web", o.name, strings.Join(liveFormats, ", -f "))
+			return fmt.Errorf("%s is for live views, -f %s and --web", o.name, strings.Join(liveNames(), ", -f "))
 		}
 	}
 	return c.onlyWithPage()
@@ -229,7 +218,7 @@ func (w *watch) openLive(c *command) error {
 	if err != nil {
 		return fmt.Errorf("-f %s: %w", c.format, err)
 	}
-	if c.format == tuiFormat {
+	if c.format == live.Terminal.Name {
 		w.tui, err = w.openTUI(c)
 		return err
 	}
@@ -384,11 +373,11 @@ func (c *command) view(args []string) int {
 	case len(c.operands) != 1:
 		return c.fail(exitUsage, errors.New("hawk view takes one file"))
 	case c.format == "" && !c.web.asked && isTerminal(c.out):
-		c.format = tuiFormat
+		c.format = live.Terminal.Name
 	case c.format == "" && !c.web.asked:
-		c.format = plainFormat
+		c.format = live.Plain.Name
 	case c.format != "" && !c.live():
-		return c.fail(exitUsage, fmt.Errorf("hawk view shows files by -f %s", strings.Join(liveFormats, ", -f ")))
+		return c.fail(exitUsage, fmt.Errorf("hawk view shows files by -f %s", strings.Join(liveNames(), ", -f ")))
 	}
 	run, err := saved.Open(c.operands[0])
 	if err != nil {
@@ -399,7 +388,7 @@ func (c *command) view(args []string) int {
 		err = w.openLive(c)
 	}
 	if err == nil && c.web.asked {
-		if c.format != tuiFormat && c.web.linger == 0 {
+		if c.format != live.Terminal.Name && c.web.linger == 0 {
 			c.web.linger = forever
 		}
 		w.page, err = w.openPage(c)

@@ -10,10 +10,10 @@ import (
 )
 
 // The trace event format of Chrome, JSON. Perfetto is exacter: times here are microseconds.
-var chrome = Format{
+var _ = define(Format{
 	Name: "chrome", Ext: "json", Takes: Everything, Stamps: true, Past: true, Write: writeChrome,
-	Doc: "events and numbers over time as trace events, for chrome://tracing, Perfetto, Firefox Profiler",
-}
+	Doc: "events and numbers over time as text, for chrome://tracing, Perfetto and Firefox Profiler; microseconds",
+})
 
 func writeChrome(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	w := jsonWriter{bufio.NewWriter(out)}

@@ -15,10 +15,10 @@ import (
 
 // CSV as RFC 4180 has it, a line of names first: one map, or the events of a script that
 // has none. Numbers stand as they are, their unit in the name of the column.
-var csv = Format{
+var CSV = define(Format{
 	Name: "csv", Ext: "csv", Takes: OneTable, Stamps: true, Write: writeCSV,
-	Doc: "a map as a table, or the events of a script without maps, for spreadsheets and databases",
-}
+	Doc: "a map as a table (RFC 4180), or the events of a script that has no maps",
+})
 
 // A csvWriter writes records. Lines end in a newline alone, which RFC 4180's readers take.
 type csvWriter struct {

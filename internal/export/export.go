@@ -1,5 +1,5 @@
 // Package export writes what a run has said as files that others read: a file of this
-// package for each format. Formats are rows of one table. They take a view.Run, which is
+// package for each format, with its row of the table. They take a view.Run, which is
 // values, and know nothing of how it came about.
 //
 // Names from the traced world (commands, files, keys) are data: each format escapes them
@@ -55,10 +55,31 @@ type Options struct {
 	Addresses bool   // frames of one function at different addresses are kept apart
 }
 
-// Formats are all formats, in the order of the manual.
-func Formats() []*Format {
-	return []*Format{&flame, &html, &svg, &folded, &pprof, &speedscope, &csv, &jsonl, &logfmt, &journal, &perfetto,
-		&chrome}
+// formats are the rows that the files of this package define, by name.
+var formats []*Format
+
+// define makes a format one of the table, which is all that its file has to do: help, completion, the manual and the
+// views take what they say about formats from here.
+func define(f Format) *Format {
+	i, _ := slices.BinarySearchFunc(formats, f.Name, func(f *Format, name string) int {
+		return strings.Compare(f.Name, name)
+	})
+	formats = slices.Insert(formats, i, &f)
+	return &f
+}
+
+// Formats are all formats, by name.
+func Formats() []*Format { return formats }
+
+// OfMap reports whether a file can be made of one map, whatever else the run said.
+func (f *Format) OfMap(m *view.Map) bool {
+	switch f.Takes {
+	case OneTable:
+		return true
+	case OneProfile, Profiles:
+		return m.Weight != view.NoWeight
+	}
+	return false
 }
 
 // Find is the format of a name, nil if there is none.
@@ -73,7 +94,7 @@ func Find(name string) *Format {
 
 // Names are the names of all formats.
 func Names() (out []string) {
-	for _, f := range Formats() {
+	for _, f := range formats {
 		out = append(out, f.Name)
 	}
 	return out

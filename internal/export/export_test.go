@@ -727,3 +727,19 @@ func TestNoData(t *testing.T) {
 		}
 	}
 }
+
+// TestFormats has each row say what help, completion, manual and views take from it.
+func TestFormats(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range Formats() {
+		switch {
+		case f.Name == "" || f.Doc == "" || f.Ext == "":
+			t.Errorf("%+v: name, documentation or the end of file names is missing", f)
+		case seen[f.Name]:
+			t.Errorf("%s is there twice", f.Name)
+		case (f.Write == nil) == (f.Stream == nil):
+			t.Errorf("%s is written either at the end or as things happen", f.Name)
+		}
+		seen[f.Name] = true
+	}
+}

@@ -18,10 +18,10 @@ import (
 
 // A flame graph to look into: one HTML file that asks nobody for anything, with all
 // profiles of the script.
-var flame = Format{
+var _ = define(Format{
 	Name: "flame", Ext: "html", Takes: Profiles, Bounds: true, Write: writeFlame,
-	Doc: "flame graphs to look into, one HTML file for any browser: zoom, search, callers, table",
-}
+	Doc: "flame graphs of all profiles to look into: one HTML file for any browser, which asks nobody for anything",
+})
 
 //go:generate go test -run TestPacked . -update
 

@@ -12,10 +12,10 @@ import (
 
 // Folded stacks: a line for each, frames joined by semicolons, the outermost first, and
 // what it weighs.
-var folded = Format{
+var _ = define(Format{
 	Name: "folded", Ext: "folded", Takes: OneProfile, Write: writeFolded,
-	Doc: "stacks as lines, main;read;copy 12, which makers of flame graphs read",
-}
+	Doc: "a line for each stack, main;read;copy 12: what makers of flame graphs read",
+})
 
 func writeFolded(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	p := one(r, maps)

@@ -18,10 +18,10 @@ import (
 
 // The whole run as one HTML file that asks nobody for anything: maps as tables and over
 // time, flame graphs to look into, events, the script.
-var html = Format{
+var HTML = define(Format{
 	Name: "html", Ext: "html", Takes: Everything, Stamps: true, Past: true, Write: writeHTML,
-	Doc: "the whole run in one HTML file: tables, numbers over time, flame graphs, events",
-}
+	Doc: "the whole run in one HTML file: tables, histograms and counters over time, flame graphs, events, the script",
+})
 
 // runStyle is the file with the style of what is not a flame graph.
 const runStyle = "run.css"

@@ -15,11 +15,11 @@ import (
 
 // Entries of systemd's journal, in its native protocol: events as they happen, elements of
 // maps at the end. Each Write to the socket is an entry.
-var journal = Format{
+var _ = define(Format{
 	Name: "journal", Ext: "socket", Takes: Everything, Stamps: true, Stream: newJournal,
 	Socket: "/run/systemd/journal/socket",
-	Doc:    "entries of systemd's journal: events as they happen, maps at the end",
-}
+	Doc:    "entries of systemd's journal: events as they happen, maps at the end; fields HAWK_… for values",
+})
 
 // Priorities of entries, as syslog numbers them.
 const (

@@ -14,10 +14,10 @@ import (
 )
 
 // JSON lines: everything that a run says, typed, as it happens; an object a line.
-var jsonl = Format{
+var _ = define(Format{
 	Name: "jsonl", Ext: "jsonl", Takes: Everything, Stamps: true, Bounds: true, Stream: newJSONL,
 	Doc: "everything as it happens, typed: an object of JSON a line, for jq, DuckDB and shippers of logs",
-}
+})
 
 // streamBuffer is how much of a stream is written at a time, in bytes, while events come.
 const streamBuffer = 64 << 10

@@ -13,10 +13,10 @@ import (
 )
 
 // Lines of key=value, as log collectors read them: events as they happen, maps at the end.
-var logfmt = Format{
+var _ = define(Format{
 	Name: "logfmt", Ext: "log", Takes: Everything, Stamps: true, Stream: newLogfmt,
-	Doc: "lines of key=value: events as they happen, maps at the end",
-}
+	Doc: "lines of key=value for collectors of logs: events as they happen, maps at the end",
+})
 
 type logfmtFeed struct {
 	w     *bufio.Writer

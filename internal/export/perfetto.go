@@ -13,11 +13,11 @@ import (
 
 // A trace of Perfetto: TracePackets with TrackEvents, protos/perfetto/trace. Times are
 // those of the boot clock, tied to the clock on the wall by a snapshot of both.
-var perfetto = Format{
+var _ = define(Format{
 	Name: "perfetto", Ext: "perfetto-trace", Takes: Everything, Binary: true, Stamps: true, Past: true,
 	Write: writePerfetto,
-	Doc:   "events on the tracks of their threads, and numbers over time, for ui.perfetto.dev",
-}
+	Doc:   "events on the tracks of their threads, numbers over time, for ui.perfetto.dev; exact to the nanosecond",
+})
 
 // Numbers of Perfetto's own.
 const (

@@ -9,10 +9,10 @@ import (
 )
 
 // The profile of github.com/google/pprof, profile.proto, compressed by gzip.
-var pprof = Format{
+var _ = define(Format{
 	Name: "pprof", Ext: "pb.gz", Takes: OneProfile, Binary: true, Bounds: true, Write: writePprof,
-	Doc: "a profile for go tool pprof and what else reads its format",
-}
+	Doc: "a profile for go tool pprof, Pyroscope, Parca, Perfetto; counts, totals and, of profile probes, time",
+})
 
 // A pprofWriter collects what samples refer to by number.
 type pprofWriter struct {

@@ -9,10 +9,10 @@ import (
 
 // The file format of speedscope (github.com/jlfwong/speedscope): profiles of the type
 // "sampled", whose stacks are numbers of frames that all share.
-var speedscope = Format{
+var _ = define(Format{
 	Name: "speedscope", Ext: "speedscope.json", Takes: Profiles, Write: writeSpeedscope,
-	Doc: "all profiles of the script for speedscope",
-}
+	Doc: "all profiles of the script, for speedscope",
+})
 
 func writeSpeedscope(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	w := jsonWriter{bufio.NewWriter(out)}

@@ -13,10 +13,10 @@ import (
 
 // A flame graph that does not move, for documents: SVG without script, whose titles say
 // what does not fit. It shows in viewers that strip scripts, dark where they are dark.
-var svg = Format{
+var _ = define(Format{
 	Name: "svg", Ext: "svg", Takes: OneProfile, Bounds: true, Write: writeSVG,
-	Doc: "a flame graph as a picture without script, for documents",
-}
+	Doc: "a flame graph as a picture without script, light or dark as its reader is, for documents",
+})
 
 // Measures of the picture, in its units.
 const (

@@ -11,7 +11,10 @@ const columns = 118
 
 // Fold breaks the line of a paragraph or list item at spaces outside of code quotes.
 // The lines after the first begin with indent. It ends without a line break.
-func Fold(line, indent string) string {
+func Fold(line, indent string) string { return Wrap(line, indent, columns) }
+
+// Wrap is Fold for lines of other widths.
+func Wrap(line, indent string, columns int) string {
 	var b strings.Builder
 	width := 0
 	for i, word := range fields(line) {

@@ -8,6 +8,11 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
+var _ = define(Form{
+	Name: "csv", Doc: "rows and tables that the script prints, comma-separated (RFC 4180)", Of: OfRows,
+	New: func(w, stderr io.Writer, o Options) Sink { return NewCSV(w, stderr, o) },
+})
+
 // CSV writes rows and tables as comma-separated values (RFC 4180), their names first. What
 // is printed otherwise goes to standard error: readers of CSV take each line for a row.
 type CSV struct {

@@ -14,39 +14,38 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// samples has an item of every type. silent names the sinks that have nothing to
-// write of it.
+// samples has an item of every type. silent are those of which JSON has nothing to write.
 var samples = []struct {
 	item   Item
-	silent string
+	silent bool
 }{
-	{&Printf{Text: []byte("x")}, ""},
-	{&Snap{Integers: make([]byte, 8), Bytes: []byte("x")}, ""},
-	{Print{Value: value.Int(1)}, ""},
-	{Raw{Type: "cat", Text: []byte("x")}, ""},
-	{Map{Name: "@m", Entries: EntriesOf(Entry{Value: value.Int(1)}), Div: 1}, ""},
-	{Attached{Probes: 1}, ""},
-	{Lost{Events: 1}, ""},
-	{LostTotal{Events: 1}, ""},
-	{Skipped{Events: 1}, ""},
-	{Unread{Strings: 1}, ""},
-	{Message{Severity: source.Error, Text: "x"}, ""},
-	{Note{Text: "x"}, ""},
-	{HelperError{Msg: "x", Helper: "h", Code: -1}, ""},
-	{RuntimeError{Msg: "x"}, ""},
-	{End{}, "json"},
-	{Row{Spec: "A", Cells: []value.Value{value.Int(1)}}, ""},
-	{Header{Spec: "A"}, "json"},
-	{Table{Spec: "A", Rows: [][]value.Value{{value.Int(1)}}}, ""},
-	{Shown{Names: Names{Value: "usecs"}, Entries: EntriesOf(Entry{Value: value.Int(1)})}, ""},
-	{Stacks{Entries: EntriesOf(Entry{Key: value.Text("x"), Value: value.Int(1)})}, ""},
-	{Screen{}, "json"},
-	{Tests{Count: 1}, "json"}, // JSON has one record of all tests, and one of each measurement
-	{Test{Name: "x"}, "json"},
-	{TestDone{Name: "x"}, "json"},
-	{TestsDone{All: []TestDone{{Name: "x"}}}, ""},
-	{Benches{Width: 1}, "json"},
-	{Bench{Name: "x"}, ""},
+	{&Printf{Text: []byte("x")}, false},
+	{&Snap{Integers: make([]byte, 8), Bytes: []byte("x")}, false},
+	{Print{Value: value.Int(1)}, false},
+	{Raw{Type: "cat", Text: []byte("x")}, false},
+	{Map{Name: "@m", Entries: EntriesOf(Entry{Value: value.Int(1)}), Div: 1}, false},
+	{Attached{Probes: 1}, false},
+	{Lost{Events: 1}, false},
+	{LostTotal{Events: 1}, false},
+	{Skipped{Events: 1}, false},
+	{Unread{Strings: 1}, false},
+	{Message{Severity: source.Error, Text: "x"}, false},
+	{Note{Text: "x"}, false},
+	{HelperError{Msg: "x", Helper: "h", Code: -1}, false},
+	{RuntimeError{Msg: "x"}, false},
+	{End{}, true},
+	{Row{Spec: "A", Cells: []value.Value{value.Int(1)}}, false},
+	{Header{Spec: "A"}, true},
+	{Table{Spec: "A", Rows: [][]value.Value{{value.Int(1)}}}, false},
+	{Shown{Names: Names{Value: "usecs"}, Entries: EntriesOf(Entry{Value: value.Int(1)})}, false},
+	{Stacks{Entries: EntriesOf(Entry{Key: value.Text("x"), Value: value.Int(1)})}, false},
+	{Screen{}, true},
+	{Tests{Count: 1}, true}, // JSON has one record of all tests, and one of each measurement
+	{Test{Name: "x"}, true},
+	{TestDone{Name: "x"}, true},
+	{TestsDone{All: []TestDone{{Name: "x"}}}, false},
+	{Benches{Width: 1}, true},
+	{Bench{Name: "x"}, false},
 }
 
 // TestEveryItem finds the types of items in the source, so that none can be added
@@ -59,18 +58,18 @@ func TestEveryItem(t *testing.T) {
 			typ = typ.Elem()
 		}
 		sampled[typ.Name()] = true
-		for _, sink := range []string{"text", "json"} {
+		for _, form := range Forms() {
 			var out, stderr bytes.Buffer
-			var w Sink = NewText(&out, &stderr, Options{})
-			if sink == "json" {
-				w = NewJSON(&out, &stderr, Options{})
-			}
+			w := form.New(&out, &stderr, Options{})
 			if err := w.Write(s.item); err != nil {
 				t.Errorf("%s: %v", typ, err)
 			}
 			w.Flush()
-			if wrote := out.Len()+stderr.Len() > 0; wrote == (s.silent == sink) {
-				t.Errorf("%s as %s: wrote %q, %q", typ, sink, &out, &stderr)
+			if form.Of != OfAnything { // it leaves out what else a script prints
+				continue
+			}
+			if wrote := out.Len()+stderr.Len() > 0; wrote == (form.JSON && s.silent) {
+				t.Errorf("%s as %s: wrote %q, %q", typ, form.Name, &out, &stderr)
 			}
 		}
 	}

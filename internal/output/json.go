@@ -9,6 +9,22 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
+// Objects is JSON as bpftrace writes it.
+var Objects = define(Form{
+	Name: "json", Doc: "an object of JSON a line, byte for byte what bpftrace writes", JSON: true,
+	New: func(w, stderr io.Writer, o Options) Sink { return NewJSON(w, stderr, o) },
+})
+
+// Programs that read JSON anew have a form in which no two keys become one: keys are arrays.
+var _ = define(Form{
+	Name: "json-safe", Doc: "the same with keys as arrays and bytes that are no text kept, for programs written anew",
+	JSON: true,
+	New: func(w, stderr io.Writer, o Options) Sink {
+		o.Safe = true
+		return NewJSON(w, stderr, o)
+	},
+})
+
 // JSON writes items as JSON, one object a line. Only what is about hawk
 // itself goes to standard error, as text.
 type JSON struct {

@@ -246,6 +246,12 @@ func (j *JSON) appendStacks(dst []byte, s *Stacks) []byte {
 	return appendJSONDropped(append(dst, ']'), s.Dropped)
 }
 
+var _ = define(Form{
+	Name: "folded", Doc: "a line for each of the stacks that the script prints by stacks(), main;read;copy 12",
+	Of:  OfStacks,
+	New: func(w, stderr io.Writer, o Options) Sink { return NewFolded(w, stderr, o) },
+})
+
 // Folded writes stacks as lines, the outermost function first: "comm;main;f 12". That is
 // what makers of flame graphs read. Nothing else goes to the output.
 type Folded struct{ Text }

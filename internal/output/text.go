@@ -10,6 +10,12 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
+// PlainText is the form of who asks for none.
+var PlainText = define(Form{
+	Name: "text", Doc: "text, as printf() and print() have it; so it is without -f",
+	New: func(w, stderr io.Writer, o Options) Sink { return NewText(w, stderr, o) },
+})
+
 // Text writes items as text: the program's output to one stream, messages to
 // standard error.
 type Text struct {

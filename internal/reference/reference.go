@@ -1,5 +1,5 @@
 // Package reference prints the reference manual from the tables that declare
-// the language: probe kinds, builtins, aggregations and settings.
+// the language, probe kinds, builtins, aggregations and settings, and formats.
 package reference
 
 import (
@@ -15,14 +15,17 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/markdown"
+	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/stdlib"
 	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/ui/live"
 )
 
-//go:generate go test -run TestReference . -update
+//go:generate go test -run TestReference|TestFileFormats . -update
 
 const preamble = `# Reference
 
@@ -39,6 +42,7 @@ func Write(w io.Writer) error {
 	writeAggs(out)
 	writeMacros(out)
 	writeSettings(out)
+	writeFormats(out)
 	return out.Flush()
 }
 
@@ -252,6 +256,48 @@ A setting is written in the script, ` + "`config = { max_strlen = 256; }`" + `, 
 		}
 		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", s.Name, kind, def, doc)
 	}
+}
+
+func writeFormats(w *bufio.Writer) {
+	w.WriteString(`
+## Formats
+
+What a script prints is written in one of these forms, and a run that goes on can be looked at:
+
+| ` + "`-f`" + ` | What it is |
+|---|---|
+`)
+	for _, f := range output.Forms() {
+		fmt.Fprintf(w, "| `%s` | %s |\n", f.Name, f.Doc)
+	}
+	for _, f := range live.Forms() {
+		fmt.Fprintf(w, "| `%s` | %s |\n", f.Name, f.Doc)
+	}
+	w.WriteString("\nFiles are made of the run, by `-f` or `--save` ([views.md](views.md)):\n\n" + FileFormats())
+}
+
+// FileFormats is the table of the formats of files.
+func FileFormats() string {
+	var b strings.Builder
+	b.WriteString("| Format | What it is | Name ends in | Written | Maps |\n|---|---|---|---|---|\n")
+	for _, f := range export.Formats() {
+		end, written := "`."+f.Ext+"`", "at the end"
+		switch {
+		case f.Socket != "":
+			end, written = "", "as it happens, to `"+f.Socket+"`"
+		case f.Stream != nil:
+			written = "as it happens"
+		}
+		if f.Binary {
+			written += "; not for a terminal"
+		}
+		maps := map[export.Takes]string{
+			export.Everything: "all, and events", export.Profiles: "all profiles", export.OneProfile: "one profile",
+			export.OneTable: "one of any kind",
+		}[f.Takes]
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.Name, f.Doc, end, written, maps)
+	}
+	return b.String()
 }
 
 // A list is the facts below an entry's text.

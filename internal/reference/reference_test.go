@@ -13,7 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/syntax"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/reference.md")
+var update = flag.Bool("update", false, "rewrite docs/reference.md and the table of formats in docs/views.md")
 
 // TestReference fails when an entry of the tables has changed and the manual
 // has not been printed since: run go generate ./internal/reference.
@@ -35,6 +35,30 @@ func TestReference(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Errorf("docs/reference.md is stale (-file +tables); run go generate ./internal/reference:\n%s", diff)
+	}
+}
+
+// TestFileFormats is the same for the table in docs/views.md.
+func TestFileFormats(t *testing.T) {
+	const path = "../../docs/views.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), "\n| Format |")
+	_, after, closed := strings.Cut(rest, "\n\n")
+	if !found || !closed {
+		t.Fatal("the table is not there")
+	}
+	want := before + "\n" + FileFormats() + "\n" + after
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(text), want); diff != "" {
+		t.Errorf("docs/views.md is stale (-file +table); run go generate ./internal/reference:\n%s", diff)
 	}
 }
 

@@ -267,7 +267,7 @@ func (v *View) key(k tty.Key) {
 	case Redraw:
 		v.term.Forget()
 	case SaveHTML:
-		v.save(export.Find("html"), v.results())
+		v.save(export.HTML, v.results())
 	case SaveCSV:
 		v.saveCSV()
 	case Copy:
@@ -293,7 +293,7 @@ func (v *View) saveCSV() {
 	if p := v.model.focused(); p.m != nil {
 		maps = []*view.Map{p.m}
 	}
-	v.save(export.Find("csv"), maps)
+	v.save(export.CSV, maps)
 }
 
 // save writes a file of the run so far into the working directory.

@@ -186,14 +186,22 @@ func (v *View) serveSnapshot(w http.ResponseWriter, r *http.Request) {
 		}
 		f.Take(view.Idle{})
 	case "html":
-		v.download(w, r, "html", run, results)
+		v.download(w, r, export.HTML, run, results)
 	default:
 		http.Error(w, "formats are html, or none for JSON lines", http.StatusBadRequest)
 	}
 }
 
-// mapFormats are those of one map; json and tries are for the page.
-var mapFormats = []string{"json", "tries", "csv", "folded", "pprof", "speedscope"}
+// mapFormats names the formats of a part of the data, one map: json and tries, which are for the page, and files.
+func mapFormats() []string {
+	names := []string{"json", "tries"}
+	for _, f := range export.Formats() {
+		if f.Write != nil && f.Takes != export.Everything {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
 
 // serveMap sends a map, whole or in a span of nanoseconds since the start.
 func (v *View) serveMap(w http.ResponseWriter, r *http.Request) {
@@ -207,16 +215,17 @@ func (v *View) serveMap(w http.ResponseWriter, r *http.Request) {
 	if format == "" {
 		format = "json"
 	}
+	file, names := export.Find(format), mapFormats()
 	from, err := nanoseconds(q.Get("from"))
 	to, err2 := nanoseconds(q.Get("to"))
 	switch {
 	case err != nil || err2 != nil || to != 0 && to < from:
 		http.Error(w, "from and to are nanoseconds since the start", http.StatusBadRequest)
 		return
-	case !slices.Contains(mapFormats, format):
-		http.Error(w, "formats are "+strings.Join(mapFormats, ", "), http.StatusBadRequest)
+	case !slices.Contains(names, format):
+		http.Error(w, "formats are "+strings.Join(names, ", "), http.StatusBadRequest)
 		return
-	case format != "json" && format != "csv" && m.Weight == view.NoWeight:
+	case format == "tries" && m.Weight == view.NoWeight, file != nil && !file.OfMap(m):
 		http.Error(w, m.Name+" cannot be a profile", http.StatusBadRequest)
 		return
 	}
@@ -243,7 +252,7 @@ func (v *View) serveMap(w http.ResponseWriter, r *http.Request) {
 			export.Tries(w, &run, maps, v.o.Export)
 		}
 	default:
-		v.download(w, r, format, &run, maps)
+		v.download(w, r, file, &run, maps)
 	}
 }
 
@@ -259,8 +268,7 @@ func nanoseconds(text string) (time.Duration, error) {
 }
 
 // download sends a file in one of the formats of --save.
-func (v *View) download(w http.ResponseWriter, r *http.Request, name string, run *view.Run, maps []*view.Map) {
-	f := export.Find(name)
+func (v *View) download(w http.ResponseWriter, r *http.Request, f *export.Format, run *view.Run, maps []*view.Map) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=\"hawk.%s\"", f.Ext))
 	if r.Method == http.MethodHead || run.Script == nil {
