@@ -92,7 +92,7 @@ func probedFile(c *Call) (*exe.File, bool) {
 	if len(c.Points) == 0 {
 		return nil, false
 	}
-	f, err := exe.Open(c.Points[0].Target)
+	f, err := c.Machine.Executables.Open(c.Points[0].Target)
 	if err != nil {
 		c.Errorf(c.Expr, "no-file", "%s: %s", c.Name, errno.Message(err))
 	}

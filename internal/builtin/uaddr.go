@@ -26,17 +26,16 @@ type spot struct {
 const pageBits = 1<<12 - 1
 
 // spots finds a symbol from all breakpoints of a point, and its size.
-func spots(p *probe.Point, symbol string, dirs []exe.DebugDir) ([]spot, uint64, error) {
-	file, err := exe.Open(p.Target)
+func spots(p *probe.Point, symbol string, m *machine.Machine) ([]spot, uint64, error) {
+	file, err := m.Executables.Open(p.Target)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer file.Close()
 	sym, ok := file.Symbol(symbol)
 	if !ok {
-		if d := file.DebugFile("", dirs...); d != nil {
+		if d := file.OwnDebugFile("", m.DebugDirs...); d != nil {
 			sym, ok = d.Symbol(symbol)
-			d.Close()
 		}
 	}
 	if !ok {
@@ -83,7 +82,7 @@ var _ = Define(Func{
 		}
 		found := map[*probe.Point][]spot{}
 		for i, p := range c.Points {
-			at, size, err := spots(p, symbol, c.Machine.DebugDirs)
+			at, size, err := spots(p, symbol, c.Machine)
 			if err == nil {
 				err = c.Machine.Same(p.Target)
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -36,6 +37,11 @@ type File struct {
 	golang *goTable
 
 	goCode func() [2]uint64 // findGoCode, once
+
+	memo    memo
+	lookups atomic.Int32 // by Symbol
+	cache   *Cache       // that keeps it; nil: none
+	users   int          // guarded by cache
 }
 
 type segment struct {
@@ -127,10 +133,23 @@ func newFile(path string, c *content) (*File, error) {
 	return f, nil
 }
 
-// Close forgets the file.
+// Close forgets the file, unless a Cache keeps it.
 func (f *File) Close() error {
-	f.c.close()
+	if f.cache != nil {
+		f.cache.unused(f)
+	} else {
+		f.close()
+	}
 	return nil
+}
+
+func (f *File) close() {
+	for _, d := range f.memo.debug {
+		if d != nil {
+			d.Close()
+		}
+	}
+	f.c.close()
 }
 
 // Memory is how many bytes of memory the content takes that was needed so far.
@@ -138,6 +157,13 @@ func (f *File) Memory() int64 {
 	n := f.c.size()
 	if f.mini != nil {
 		n += f.mini.Memory()
+	}
+	f.memo.mu.Lock()
+	defer f.memo.mu.Unlock()
+	for _, d := range f.memo.debug {
+		if d != nil {
+			n += d.Memory()
+		}
 	}
 	return n
 }
@@ -379,11 +405,15 @@ func (f *File) CodeBias() (bias uint64, ok bool) {
 
 // Span is the lowest address that the file is loaded at, and the end of the
 // highest.
-func (f *File) Span() (low, high uint64) {
+func (f *File) Span() (low, high uint64) { return f.span(0) }
+
+// span is Span of segments with some flags.
+func (f *File) span(flags elf.ProgFlag) (low, high uint64) {
 	low = ^uint64(0)
 	for i := range f.segments {
-		s := &f.segments[i]
-		low, high = min(low, s.addr), max(high, s.addr+s.memsz)
+		if s := &f.segments[i]; s.flags&flags == flags {
+			low, high = min(low, s.addr), max(high, s.addr+s.memsz)
+		}
 	}
 	return low, high
 }

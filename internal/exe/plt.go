@@ -18,7 +18,7 @@ func (f *File) Imports(match func(name []byte) bool) []Symbol {
 	if f.Machine != elf.EM_X86_64 && f.Machine != elf.EM_AARCH64 {
 		return nil
 	}
-	names := f.slots()
+	names := Once(f, "slots", f.slots)
 	var out []Symbol
 	for _, section := range [...]string{".plt.sec", ".plt", ".plt.got"} {
 		data, addr := f.SectionAt(section)
@@ -103,14 +103,6 @@ func (f *File) Unwinds() bool {
 		"swapcontext"}, func(word string) bool { return bytes.Contains(names, []byte(word)) })
 }
 
-// CodeStart is the lowest address of a segment with code, which the kernel tells of a program that
-// runs (mm->start_code).
-func (f *File) CodeStart() uint64 {
-	low := ^uint64(0)
-	for i := range f.segments {
-		if s := &f.segments[i]; s.flags&elf.PF_X != 0 {
-			low = min(low, s.addr)
-		}
-	}
-	return low
-}
+// CodeSpan is the lowest address of a segment with code, which the kernel tells of a program that
+// runs (mm->start_code), and the end of the highest.
+func (f *File) CodeSpan() (low, high uint64) { return f.span(elf.PF_X) }

@@ -198,18 +198,53 @@ func (f *File) Symbol(name string) (best Symbol, ok bool) {
 			return s, true
 		}
 	}
+	const scanned = 4 // look-ups; a table of all names takes as long as some of them
+	if f.lookups.Add(1) > scanned {
+		if byName := Once(f, "symbols by name", f.symbolsByName); byName != nil {
+			s, ok := byName[name]
+			return s, ok
+		}
+	}
 	for r := range f.Symbols() {
-		if !r.IsAttachable() || string(r.Name) != name {
-			continue
-		}
-		if r.IsFunc() && r.Size > 0 {
-			return r.Symbol(), true
-		}
-		if !ok || r.IsFunc() && best.Type == elf.STT_OBJECT {
+		if r.IsAttachable() && string(r.Name) == name && r.better(best, ok) {
 			best, ok = r.Symbol(), true
+			if r.isFinal() {
+				break
+			}
 		}
 	}
 	return best, ok
+}
+
+// isFinal reports whether a symbol is what its name means, whatever else has it.
+func (r *RawSymbol) isFinal() bool { return r.IsFunc() && r.Size > 0 }
+
+// better reports whether a symbol is rather meant by its name than one that was found
+// before it.
+func (r *RawSymbol) better(than Symbol, found bool) bool {
+	before := RawSymbol{Type: than.Type, Size: than.Size}
+	return !found || !before.isFinal() && (r.isFinal() || r.IsFunc() && than.Type == elf.STT_OBJECT)
+}
+
+// maxByName bounds the table of symbolsByName, in names.
+const maxByName = 1 << 18
+
+// symbolsByName is what Symbol finds by each name; nil if there are too many.
+func (f *File) symbolsByName() map[string]Symbol {
+	out := map[string]Symbol{}
+	for r := range f.Symbols() {
+		if !r.IsAttachable() {
+			continue
+		}
+		if before, found := out[string(r.Name)]; r.better(before, found) {
+			s := r.Symbol()
+			out[s.Name] = s
+		}
+		if len(out) > maxByName {
+			return nil
+		}
+	}
+	return out
 }
 
 // Variable finds a symbol of any type by name, for the operands of USDT

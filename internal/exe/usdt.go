@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // A Note is one location of a USDT probe. A probe has several where the
@@ -28,6 +29,18 @@ const (
 // that can be read but not used has Err set; malformed notes end the list
 // with an error.
 func (f *File) USDT() ([]Note, error) {
+	type found struct {
+		notes []Note
+		err   error
+	}
+	all := Once(f, "USDT notes", func() found {
+		notes, err := f.readUSDT()
+		return found{notes, err}
+	})
+	return slices.Clip(all.notes), all.err
+}
+
+func (f *File) readUSDT() ([]Note, error) {
 	sec := f.sectionNamed(".note.stapsdt")
 	if sec == nil {
 		return nil, nil

@@ -53,16 +53,35 @@ func OpenOf(path string, user uint32) (*File, error) {
 	})
 }
 
-func open(path string, mayOwn func(uint32) bool) (*File, error) {
+// Stat is what Open would find at a path.
+func Stat(path string) (st unix.Stat_t, err error) {
+	fd, err := refer(path, &st)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return st, err
+}
+
+// refer is Refer that looks at what is there.
+func refer(path string, st *unix.Stat_t) (int, error) {
 	fd, err := Refer(path)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return -1, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	if err := unix.Fstat(fd, st); err != nil {
+		unix.Close(fd)
+		return -1, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
+func open(path string, mayOwn func(uint32) bool) (*File, error) {
+	f := &File{}
+	fd, err := refer(path, &f.Stat)
+	if err != nil {
+		return nil, err
 	}
 	defer unix.Close(fd)
-	f := &File{}
-	if err := unix.Fstat(fd, &f.Stat); err != nil {
-		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
-	}
 	switch {
 	case f.Stat.Mode&unix.S_IFMT != unix.S_IFREG:
 		return nil, fmt.Errorf("%s is %w: it is no regular file", path, ErrRefused)

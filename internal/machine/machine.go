@@ -28,6 +28,8 @@ type Machine struct {
 	// DebugDirs are where separate debug files are looked for first. Set it
 	// before use.
 	DebugDirs []exe.DebugDir
+	// Executables are programs and libraries that probes name.
+	Executables exe.Cache
 
 	files fs.FS // of a recording; nil: the running machine's own
 

@@ -52,6 +52,7 @@ func (s *session) attach() error {
 	s.announceSites(total)
 	shown := progress.Start(s.o.Progress, "Attaching", total)
 	defer shown.End()
+	defer s.o.Probe.Machine.Executables.Forget()
 	s.o.Probe.Missed = func(points int) { s.failing.unattached += points }
 	s.o.Probe.Step = func() error {
 		shown.Done.Add(1)

@@ -64,7 +64,8 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	}
 	defer f.Close()
 	p.Results = !f.Unwinds()
-	start, of := f.CodeStart(), libraryNames(file)
+	of := libraryNames(file)
+	start, _ := f.CodeSpan()
 	add := func(s exe.Symbol, name string) {
 		fn := findFunction(name)
 		fn.name = value.Escape(exe.DemangleName(name))

@@ -47,16 +47,8 @@ func (x abi) reads(u probe.Uses) (regs insn.Registers) {
 
 // A mover finds better places for the probes of a group in one file.
 type mover struct {
-	file *exe.File
-	// Addresses that must not be jumped to, each with the places that it would undo.
-	inside map[uint64][]int
-	low    uint64
-	high   uint64
-	moved  []uint64 // by point: how far, bytes
-}
-
-func newMover(file *exe.File, points int) *mover {
-	return &mover{file: file, inside: map[uint64][]int{}, low: ^uint64(0), moved: make([]uint64, points)}
+	file  *exe.File
+	moved []uint64 // by point: how far, bytes
 }
 
 // movable reports whether probes of a group may stand behind the first instruction
@@ -78,23 +70,15 @@ func cheaperPlaces(g *probe.Group, o *probe.Options) []uint64 {
 			files[p.Target] = append(files[p.Target], i)
 		}
 	}
-	var moved []uint64
+	moved := make([]uint64, len(g.Points))
 	for path, points := range files {
-		file, err := exe.Open(path)
+		file, err := o.Machine.Executables.Open(path)
 		if err != nil {
 			continue // who attaches says so
 		}
-		m := newMover(file, len(g.Points))
+		m := mover{file, moved}
 		for _, i := range points {
 			m.look(i, g.Points[i].Extra.(place), g)
-		}
-		if m.only() {
-			if moved == nil {
-				moved = make([]uint64, len(g.Points))
-			}
-			for _, i := range points {
-				moved[i] = m.moved[i]
-			}
 		}
 		file.Close()
 	}
@@ -126,11 +110,10 @@ func (m *mover) look(i int, pl place, g *probe.Group) {
 	if n == 0 || m.nearJump(pl.fn, n) {
 		return
 	}
-	for at := pl.fn + 1; at <= pl.fn+n; at++ {
-		m.inside[at] = append(m.inside[at], i)
+	if led := exe.Once(m.file, "places that something leads to", func() *places { return ledTo(m.file) }); led != nil &&
+		!led.anyIn(pl.fn+1, pl.fn+n) {
+		m.moved[i] = n
 	}
-	m.moved[i] = n
-	m.low, m.high = min(m.low, pl.fn+1), max(m.high, pl.fn+n)
 }
 
 // nearJump reports whether a short jump around a function may lead to one of the n
@@ -151,39 +134,53 @@ func hasTableJump(code []byte) bool {
 	return false
 }
 
-// only leaves the places that are reached from the start of their function alone,
-// and reports whether there are any. What could be a jump, a call or the making of
-// an address that leads in between is taken for one, wherever an instruction may
-// start, and so are symbols.
-func (m *mover) only() bool {
-	if len(m.inside) == 0 || m.file.CodeSize() > maxCode {
-		return false
+// places is a set of addresses in the code of a file.
+type places struct {
+	low  uint64
+	bits []uint64 // from low on, one for each address
+}
+
+// maxSpan bounds how far apart the code of a file is, bytes.
+const maxSpan = 4 * maxCode
+
+// ledTo finds the places that anything leads to: symbols, and what could be a jump,
+// a call or the making of an address, which is taken for one wherever an instruction
+// may start. It is nil for files of which that cannot be told.
+func ledTo(file *exe.File) *places {
+	low, high := file.CodeSpan()
+	if file.CodeSize() > maxCode || high-low > maxSpan {
+		return nil
 	}
-	for s := range m.file.Symbols() {
-		m.reached(s.Addr)
+	led := &places{low, make([]uint64, (high-low)/64+1)}
+	for s := range file.Symbols() {
+		led.add(s.Addr)
 	}
 	const opcode, far = 2, 4 // bytes of an opcode, of the distance behind it
-	return m.file.Chunks(opcode+far, func(c exe.Chunk) {
-		code, low, span := c.Code, m.low, m.high-m.low
+	all := file.Chunks(opcode+far, func(c exe.Chunk) {
+		code := c.Code
 		for i := 1; i+far <= len(code); i++ {
-			to := c.Addr + uint64(i) + far + uint64(int64(int32(binary.LittleEndian.Uint32(code[i:]))))
-			if to-low <= span && insn.LeadsTo(code[max(i-opcode, 0)], code[i-1]) {
-				m.reached(to)
+			if insn.LeadsTo(code[max(i-opcode, 0)], code[i-1]) {
+				led.add(c.Addr + uint64(i) + far + uint64(int64(int32(binary.LittleEndian.Uint32(code[i:])))))
 			}
 		}
-	}) && m.left()
+	})
+	if !all {
+		return nil
+	}
+	return led
 }
 
-// reached undoes what an address that something else leads to lies in.
-func (m *mover) reached(addr uint64) {
-	for _, i := range m.inside[addr] {
-		m.moved[i] = 0
+func (s *places) add(addr uint64) {
+	if at := addr - s.low; at/64 < uint64(len(s.bits)) {
+		s.bits[at/64] |= 1 << (at % 64)
 	}
 }
 
-func (m *mover) left() bool {
-	for _, n := range m.moved {
-		if n > 0 {
+// anyIn reports whether one of the addresses from first to last is in the set.
+func (s *places) anyIn(first, last uint64) bool {
+	for addr := first; addr <= last; addr++ {
+		at := addr - s.low
+		if at/64 < uint64(len(s.bits)) && s.bits[at/64]&(1<<(at%64)) != 0 {
 			return true
 		}
 	}

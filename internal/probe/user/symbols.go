@@ -37,7 +37,7 @@ func eachFile(p *probe.Point, o *probe.Options, f func(path string, file *exe.Fi
 		return err
 	}
 	for _, path := range paths {
-		file, err := exe.Open(path)
+		file, err := o.Machine.Executables.Open(path)
 		if err == nil {
 			err = f(path, file)
 			file.Close()
@@ -55,9 +55,8 @@ func withDebugFile(file *exe.File, o *probe.Options, f func(*exe.File) bool) {
 	if f(file) {
 		return
 	}
-	if d := file.DebugFile(o.Root(), o.Machine.DebugDirs...); d != nil {
+	if d := file.OwnDebugFile(o.Root(), o.Machine.DebugDirs...); d != nil {
 		f(d)
-		d.Close()
 	}
 }
 

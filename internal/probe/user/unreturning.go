@@ -35,6 +35,10 @@ func init() {
 // unreturningIn are the addresses of such functions in a file, whatever other
 // names they have.
 func unreturningIn(file *exe.File) map[uint64]string {
+	return exe.Once(file, "no return probes", func() map[uint64]string { return lookForUnreturning(file) })
+}
+
+func lookForUnreturning(file *exe.File) map[uint64]string {
 	at := map[uint64]string{}
 	for r := range file.Symbols() {
 		if why := unreturning[string(r.Name)]; why != "" && r.Addr != 0 {

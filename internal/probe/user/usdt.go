@@ -361,7 +361,7 @@ func usdtArgs(p *probe.Point, want int, o *probe.Options) ([]usdtList, error) {
 			u := usdtArg{USDTArg: arg}
 			if arg.Symbol != "" {
 				if file == nil {
-					if file, err = exe.Open(p.Target); err != nil {
+					if file, err = o.Machine.Executables.Open(p.Target); err != nil {
 						return nil, err
 					}
 				}
