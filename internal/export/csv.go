@@ -20,46 +20,29 @@ var CSV = define(Format{
 	Doc: "a map as a table (RFC 4180), or the events of a script that has no maps",
 })
 
-// A csvWriter writes records. Lines end in a newline alone, which RFC 4180's readers take.
-type csvWriter struct {
-	*bufio.Writer
-	fields int
+// A cell is a field of a table: a number, or text from outside.
+type cell struct {
+	text   string
+	number bool
 }
 
-func (w *csvWriter) raw(text string) {
-	if w.fields > 0 {
-		w.WriteByte(',')
-	}
-	w.fields++
-	w.WriteString(text)
+// A tableWriter makes lines of cells of maps and events, each handed to emit, which must not keep it.
+type tableWriter struct {
+	line []cell
+	emit func([]cell)
 }
 
-// text writes a field of text from outside. One that a spreadsheet would compute gets an
-// apostrophe.
-func (w *csvWriter) text(s string) {
-	s = view.Line(s)
-	if s != "" && strings.IndexByte("=+-@\t\r", s[0]) >= 0 {
-		s = "'" + s
-	}
-	w.raw(quotedCSV(s))
-}
+func (w *tableWriter) raw(text string) { w.line = append(w.line, cell{text, true}) }
+func (w *tableWriter) text(s string)   { w.line = append(w.line, cell{view.Line(s), false}) }
+func (w *tableWriter) number(n int64)  { w.raw(strconv.FormatInt(n, 10)) }
 
-func quotedCSV(s string) string {
-	if !strings.ContainsAny(s, "\",\n\r") && strings.TrimSpace(s) == s {
-		return s
-	}
-	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
-}
-
-func (w *csvWriter) number(n int64) { w.raw(strconv.FormatInt(n, 10)) }
-
-func (w *csvWriter) end() {
-	w.WriteByte('\n')
-	w.fields = 0
+func (w *tableWriter) end() {
+	w.emit(w.line)
+	w.line = w.line[:0]
 }
 
 // value writes a value: numbers raw, all else as text.
-func (w *csvWriter) value(v value.Value, o Options) {
+func (w *tableWriter) value(v value.Value, o Options) {
 	switch v := v.(type) {
 	case nil, value.Null:
 		w.raw("")
@@ -74,17 +57,37 @@ func (w *csvWriter) value(v value.Value, o Options) {
 }
 
 func writeCSV(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
-	w := &csvWriter{Writer: bufio.NewWriter(out)}
+	to := bufio.NewWriter(out)
+	w := &tableWriter{emit: func(line []cell) { writeRecord(to, line) }}
 	if len(maps) == 0 {
 		w.events(r, o)
 	} else {
 		w.table(r, maps[0], o)
 	}
-	return w.Flush()
+	return to.Flush()
+}
+
+// writeRecord writes a line, which ends in a newline alone: RFC 4180's readers take it. Text that a spreadsheet
+// would compute gets an apostrophe.
+func writeRecord(to *bufio.Writer, line []cell) {
+	for i, c := range line {
+		if i > 0 {
+			to.WriteByte(',')
+		}
+		s := c.text
+		if !c.number && s != "" && strings.IndexByte("=+-@\t\r", s[0]) >= 0 {
+			s = "'" + s
+		}
+		if strings.ContainsAny(s, "\",\n\r") || strings.TrimSpace(s) != s {
+			s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+		}
+		to.WriteString(s)
+	}
+	to.WriteByte('\n')
 }
 
 // table writes a map.
-func (w *csvWriter) table(r *view.Run, m *view.Map, o Options) {
+func (w *tableWriter) table(r *view.Run, m *view.Map, o Options) {
 	for _, name := range keyColumns(m) {
 		w.raw(name)
 	}
@@ -102,7 +105,7 @@ func (w *csvWriter) table(r *view.Run, m *view.Map, o Options) {
 }
 
 // rowOf writes a row of a map.
-func (w *csvWriter) rowOf(m *view.Map, row view.Row, o Options) {
+func (w *tableWriter) rowOf(m *view.Map, row view.Row, o Options) {
 	keys := func() {
 		switch {
 		case row.Others > 0:
@@ -179,7 +182,7 @@ func unitSuffix(u view.Unit) string {
 }
 
 // row writes a row, or one for each bucket or point of its value.
-func (w *csvWriter) row(m *view.Map, v value.Value, keys func(), o Options) {
+func (w *tableWriter) row(m *view.Map, v value.Value, keys func(), o Options) {
 	switch v := v.(type) {
 	case value.Avg:
 		keys()
@@ -220,13 +223,13 @@ func (w *csvWriter) row(m *view.Map, v value.Value, keys func(), o Options) {
 	w.end()
 }
 
-func (w *csvWriter) summary(v value.Stats) {
+func (w *tableWriter) summary(v value.Stats) {
 	w.bound(v.Count, false, true)
 	w.bound(v.Total, false, !v.Signed)
 	w.bound(v.Average(), false, !v.Signed)
 }
 
-func (w *csvWriter) bound(n int64, none, unsigned bool) {
+func (w *tableWriter) bound(n int64, none, unsigned bool) {
 	switch {
 	case none:
 		w.raw("")
@@ -239,7 +242,7 @@ func (w *csvWriter) bound(n int64, none, unsigned bool) {
 
 // events writes the events that have values. Those of several places stand in one table,
 // with the columns of all and the line of the script.
-func (w *csvWriter) events(r *view.Run, o Options) {
+func (w *tableWriter) events(r *view.Run, o Options) {
 	var sites []*view.Site
 	var names []string
 	for _, s := range r.Script.Sites {

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
@@ -111,11 +110,17 @@ func htmlRecords(r *view.Run, maps []*view.Map) (string, error) {
 // htmlMap writes a map: how it changed, and its rows, the heaviest first.
 func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	m := snap.Map
-	fmt.Fprintf(b, "<section>\n<h2>%s</h2>\n<p>%s", xmlText(m.Name), m.Kind)
+	keys, title := keyColumns(m), m.Name
+	if len(keys) > 0 {
+		title += "[" + strings.Join(keys, ", ") + "]"
+	}
+	fmt.Fprintf(b, "<section>\n<h2>%s</h2>\n<p>%s", xmlText(title), m.Kind)
 	if m.Unit != view.NoUnit {
 		fmt.Fprintf(b, ", %s", m.Unit)
 	}
-	fmt.Fprintf(b, ", %s rows", view.Grouped(len(snap.Rows)))
+	if m.Keyed() {
+		fmt.Fprintf(b, ", %s", counted(len(snap.Rows), "key"))
+	}
 	if m.Help != "" {
 		fmt.Fprintf(b, ": %s", xmlText(m.Help))
 	}
@@ -129,80 +134,69 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	slices.SortStableFunc(rows, func(x, y view.Row) int {
 		return int(max(min(m.Weigh(y.Value)-m.Weigh(x.Value), 1), -1))
 	})
+	lines, shown := htmlLines(m, rows, o)
 	b.WriteString("<div class=\"scroll\"><table><tr>")
-	for _, name := range append(keyColumns(m), valueColumns(m)...) {
-		fmt.Fprintf(b, "<th>%s</th>", xmlText(name))
+	for i, name := range append(keys, valueColumns(m)...) {
+		class := ""
+		if len(lines) > 0 && i < len(lines[0].cells) && lines[0].cells[i].number {
+			class = numeric
+		}
+		fmt.Fprintf(b, "<th%s>%s</th>", class, xmlText(name))
 	}
 	b.WriteString("<th></th></tr>\n")
-	shown := 0
-	for _, row := range rows {
-		if shown >= htmlRows {
-			break
+	for _, line := range lines {
+		b.WriteString("<tr>")
+		for i, c := range line.cells {
+			class, text := "", c.text
+			if c.number {
+				class = numeric
+				if n, err := strconv.ParseInt(text, 10, 64); err == nil && i >= len(keys) {
+					text = view.Grouped(n)
+				}
+			}
+			fmt.Fprintf(b, "<td%s>%s</td>", class, xmlText(text))
 		}
-		shown += htmlRow(b, m, row, most, o)
+		fmt.Fprintf(b, "<td>%s</td></tr>\n", htmlBar(line.weight, most))
 	}
 	b.WriteString("</table></div>\n")
 	if left := len(rows) - shown; left > 0 && m.Kind != view.Histogram && m.Kind != view.Series {
-		fmt.Fprintf(b, "<p>%s rows more, which weigh less</p>\n", view.Grouped(left))
+		fmt.Fprintf(b, "<p>%s more, which weigh less</p>\n", counted(left, "row"))
 	}
 	b.WriteString("</section>\n")
 }
 
-// htmlRow writes a row, or one for each bucket or point of its value, and says how many.
-func htmlRow(b *strings.Builder, m *view.Map, row view.Row, most int64, o Options) (lines int) {
-	var line bytes.Buffer
-	w := &csvWriter{Writer: bufio.NewWriter(&line)}
-	w.rowOf(m, row, o)
-	w.Flush()
-	for text := range strings.Lines(line.String()) {
-		b.WriteString("<tr>")
-		fields := splitCSV(strings.TrimSuffix(text, "\n"))
-		for _, f := range fields {
-			class := ""
-			if isNumber(f) {
-				class = ` class="n"`
-			}
-			fmt.Fprintf(b, "<td%s>%s</td>", class, xmlText(f))
-		}
-		weight := m.Weigh(row.Value)
-		if m.Kind == view.Histogram && len(fields) > 0 {
-			weight, _ = strconv.ParseInt(fields[len(fields)-1], 10, 64)
-		}
-		fmt.Fprintf(b, "<td>%s</td></tr>\n", htmlBar(weight, most))
-		lines++
+// numeric is the class of cells with numbers.
+const numeric = ` class="n"`
+
+// counted is a number of things, which are called so if there is one.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
 	}
-	return max(lines, 1)
+	return view.Grouped(n) + " " + thing
 }
 
-// splitCSV are the fields of a record that csvWriter wrote.
-func splitCSV(s string) (out []string) {
-	for {
-		if rest, ok := strings.CutPrefix(s, `"`); ok {
-			end := 0
-			for end < len(rest) && (rest[end] != '"' || strings.HasPrefix(rest[end+1:], `"`)) {
-				if rest[end] == '"' {
-					end++
-				}
-				end++
-			}
-			out = append(out, strings.ReplaceAll(rest[:min(end, len(rest))], `""`, `"`))
-			s = rest[min(end+1, len(rest)):]
-			if s == "" {
-				return out
-			}
-			s = s[1:]
-			continue
-		}
-		field, rest, more := strings.Cut(s, ",")
-		if out = append(out, field); !more {
-			return out
-		}
-		s = rest
-	}
+// An htmlLine is a line of a table and what its bar shows.
+type htmlLine struct {
+	cells  []cell
+	weight int64
 }
 
-func isNumber(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789.-") == ""
+// htmlLines are the lines of the first rows, one for each bucket or point where values have those, and how many rows
+// they show.
+func htmlLines(m *view.Map, rows []view.Row, o Options) (lines []htmlLine, shown int) {
+	var weight int64
+	w := &tableWriter{emit: func(cells []cell) {
+		if m.Kind == view.Histogram && len(cells) > 0 {
+			weight, _ = strconv.ParseInt(cells[len(cells)-1].text, 10, 64)
+		}
+		lines = append(lines, htmlLine{slices.Clone(cells), weight})
+	}}
+	for ; shown < len(rows) && len(lines) < htmlRows; shown++ {
+		weight = m.Weigh(rows[shown].Value)
+		w.rowOf(m, rows[shown], o)
+	}
+	return lines, shown
 }
 
 func htmlBar(n, most int64) string {

@@ -282,7 +282,8 @@ func TestTerminalView(t *testing.T) {
 		if err := s.ends(); err != nil {
 			t.Error(err)
 		}
-		for pattern, want := range map[string]string{"hawk-*.html": "<h2>@n</h2>", "hawk-*.csv": "key,value\nkey,1\n"} {
+		for pattern, want := range map[string]string{"hawk-*.html": "<h2>@n[key]</h2>",
+			"hawk-*.csv": "key,value\nkey,1\n"} {
 			files, _ := filepath.Glob(filepath.Join(s.hawk.Dir, pattern))
 			if len(files) != 1 {
 				t.Errorf("files %s: %q", pattern, files)

@@ -622,8 +622,11 @@
 		state.byName = !state.byName;
 		order(tree);
 	});
+	// Who walks by keys goes on where the graph was.
 	press("tabled", () => {
+		const walking = canvas.contains(document.activeElement) || $("table").contains(document.activeElement);
 		state.view = state.view === "table" ? "graph" : "table";
+		if (walking) requestAnimationFrame(() => (state.view === "table" ? $("by-self") : canvas).focus());
 	});
 	press("gone", () => {
 		state.gone = !state.gone;
@@ -703,7 +706,7 @@
 	document.addEventListener("keydown", e => {
 		if (e.ctrlKey || e.metaKey || e.altKey || $("keys").open || /^(INPUT|SELECT)$/.test(e.target.tagName))
 			return;
-		if (!tree || canvas.closest("[hidden]")) return;
+		if (!tree || canvas.parentElement.closest("[hidden]")) return;
 		const onGraph = e.target === canvas;
 		const keys = {
 			"/": () => $("search").focus(),

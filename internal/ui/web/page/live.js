@@ -630,7 +630,7 @@
 
 	function tableInto(box, names, rows, pane, fixed) {
 		let table = box.querySelector("table");
-		const head = names.join("\n") + (pane ? pane.sort + pane.down : "");
+		const head = names.join("\n") + (pane ? `\n${pane.sort} ${pane.down}` : "");
 		if (!table || table.dataset.head !== head) {
 			const tr = make("tr");
 			for (const [i, name] of names.entries()) {
