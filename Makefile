@@ -73,13 +73,17 @@ queued-%:
 DEPS := busybox-static debian-archive-keyring dpkg e2fsprogs fish g++ g++-aarch64-linux-gnu gcc \
 	gcc-aarch64-linux-gnu libc6-dbg libc6-dev libc6-dev-arm64-cross perl python3 \
 	qemu-system-arm qemu-system-x86 systemtap-sdt-dev util-linux xz-utils zsh
+# Debian has it, Ubuntu only as a snap, which needs a running system.
+BROWSER := chromium-headless-shell
 deps:
 	@command -v dpkg-query >/dev/null || exit 0; missing=; for p in $(DEPS); do \
 		dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
 	command -v rustc >/dev/null || missing="$$missing rustc"; \
 	command -v dwp >/dev/null || missing="$$missing binutils-gold"; \
-	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
-		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
+	command -v $(BROWSER) >/dev/null || missing="$$missing $(BROWSER)"; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ]; then apt-get update -qq || exit; \
+		apt-cache show $(BROWSER) >/dev/null 2>&1 || missing=$${missing% $(BROWSER)}; \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
 	elif [ -n "$$missing" ]; then echo "not installed:$$missing"; fi
 
 # gofmt is given the directory and never a list, which may be empty: it would wait for a terminal then.

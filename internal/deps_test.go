@@ -34,7 +34,7 @@ const order = `
 	serve
 	ui/live reference ui/live/livetest ui/plain ui/tty ui/term ui/listen ui/web
 	cli
-	hawktest/collect hawktest/deb hawktest/files hawktest/remains hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
+	hawktest/browser hawktest/collect hawktest/deb hawktest/files hawktest/remains hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
 	hawktest/scriptgen hawktest/interp hawktest/corpus hawktest/bound
 `
 
