@@ -38,6 +38,7 @@ var samples = []struct {
 	{Header{Spec: "A"}, true},
 	{Table{Spec: "A", Rows: [][]value.Value{{value.Int(1)}}}, false},
 	{Shown{Names: Names{Value: "usecs"}, Entries: EntriesOf(Entry{Value: value.Int(1)})}, false},
+	{Cycles{Found: []Cycle{{Nodes: []value.Value{value.Int(1)}, Edges: []value.Value{value.Int(1)}}}}, false},
 	{Stacks{Entries: EntriesOf(Entry{Key: value.Text("x"), Value: value.Int(1)})}, false},
 	{Screen{}, true},
 	{Tests{Count: 1}, true}, // JSON has one record of all tests, and one of each measurement

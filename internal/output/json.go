@@ -78,6 +78,8 @@ func (j *JSON) Write(item Item) error {
 		s.buf = j.appendTable(s.buf, &it)
 	case Stacks:
 		s.buf = j.appendStacks(s.buf, &it)
+	case Cycles:
+		s.buf = j.appendCycles(s.buf, &it)
 	case Shown:
 		s.buf = j.appendShown(s.buf, &it)
 		return s.wrote(start)

@@ -164,27 +164,32 @@ func (e *stackEntry) key() string {
 func appendStacks(dst []byte, s *Stacks) []byte {
 	entries := s.entries()
 	for i := range entries {
-		e := &entries[i]
-		for k := range e.groups {
-			g := &e.groups[k]
-			if k > 0 {
-				dst = append(dst, "        --\n"...)
-			}
-			for n, t := range g.stacks {
-				if n > 0 && s.Delimited {
-					dst = append(dst, "        --\n"...)
-				}
-				for _, frame := range t.frames {
-					dst = append(append(append(dst, "        "...), frame...), '\n')
-				}
-			}
-			if len(g.parts) > 0 {
-				dst = append(append(append(dst, "        -                "...), g.words()...), '\n')
-			}
-		}
-		dst = append(e.value.append(append(dst, "            "...)), "\n\n"...)
+		dst = entries[i].append(dst, s.Delimited)
+		dst = append(entries[i].value.append(append(dst, "            "...)), "\n\n"...)
 	}
 	return appendDropped(dst, s.Dropped)
+}
+
+// append adds the lines of all threads.
+func (e *stackEntry) append(dst []byte, delimited bool) []byte {
+	for k := range e.groups {
+		g := &e.groups[k]
+		if k > 0 {
+			dst = append(dst, "        --\n"...)
+		}
+		for n, t := range g.stacks {
+			if n > 0 && delimited {
+				dst = append(dst, "        --\n"...)
+			}
+			for _, frame := range t.frames {
+				dst = append(append(append(dst, "        "...), frame...), '\n')
+			}
+		}
+		if len(g.parts) > 0 {
+			dst = append(append(append(dst, "        -                "...), g.words()...), '\n')
+		}
+	}
+	return dst
 }
 
 // words are the parts of a key that are no stacks: "spin (5190), cpu = 3".
@@ -216,34 +221,48 @@ func (j *JSON) appendStacks(dst []byte, s *Stacks) []byte {
 		if i > 0 {
 			dst = append(dst, ", "...)
 		}
-		dst = append(dst, '{')
-		for k := range entries[i].groups {
-			g, suffix := &entries[i].groups[k], ""
-			if k > 0 {
-				suffix = "_" + strconv.Itoa(k+1)
-			}
-			for _, p := range g.parts {
-				dst = append(value.AppendJSONString(dst, []byte(p.name)), ": "...)
-				dst = append(j.value(dst, p.value), ", "...)
-			}
-			for _, t := range g.stacks {
-				name := "kernel"
-				if t.user {
-					name = "user"
-				}
-				dst = append(append(append(dst, '"'), name+suffix...), `": [`...)
-				for n, frame := range t.frames {
-					if n > 0 {
-						dst = append(dst, ", "...)
-					}
-					dst = j.text(dst, []byte(frame))
-				}
-				dst = append(dst, "], "...)
-			}
-		}
-		dst = append(entries[i].value.append(append(dst, `"value": `...)), '}')
+		dst = j.appendGroups(append(dst, '{'), entries[i].groups)
+		dst = append(entries[i].value.append(append(dst, `, "value": `...)), '}')
 	}
 	return appendJSONDropped(append(dst, ']'), s.Dropped)
+}
+
+// appendGroups adds the members of what is known of threads.
+func (j *JSON) appendGroups(dst []byte, groups []stackGroup) []byte {
+	first := true
+	member := func(name string) {
+		if !first {
+			dst = append(dst, ", "...)
+		}
+		first = false
+		dst = append(value.AppendJSONString(dst, []byte(name)), ": "...)
+	}
+	for k := range groups {
+		suffix := ""
+		if k > 0 {
+			suffix = "_" + strconv.Itoa(k+1)
+		}
+		for _, p := range groups[k].parts {
+			member(p.name)
+			dst = j.value(dst, p.value)
+		}
+		for _, t := range groups[k].stacks {
+			name := "kernel"
+			if t.user {
+				name = "user"
+			}
+			member(name + suffix)
+			dst = append(dst, '[')
+			for n, frame := range t.frames {
+				if n > 0 {
+					dst = append(dst, ", "...)
+				}
+				dst = j.text(dst, []byte(frame))
+			}
+			dst = append(dst, ']')
+		}
+	}
+	return dst
 }
 
 var _ = define(Form{
@@ -271,7 +290,7 @@ func (f *Folded) Write(item Item) error {
 		start := len(f.out.buf)
 		f.out.buf = appendFolded(f.out.buf, &it)
 		return f.out.wrote(start)
-	case *Printf, Print, Raw, Map, Header, Row, Table, Shown, Screen, End:
+	case *Printf, Print, Raw, Map, Header, Row, Table, Shown, Cycles, Screen, End:
 		return f.out.err
 	}
 	return f.Text.Write(item)

@@ -91,6 +91,8 @@ func (t *Text) Write(item Item) error {
 		return t.writeShown(it)
 	case Stacks:
 		s.buf = appendStacks(s.buf, &it)
+	case Cycles:
+		s.buf = appendCycles(s.buf, &it)
 	case Screen:
 		s.buf = t.newPage(s.buf, it)
 	case End:

@@ -1,0 +1,217 @@
+package output
+
+import (
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// A Cycle is a way along edges that comes back to where it began; the last edge leads to
+// the first node.
+type Cycle struct {
+	Nodes []value.Value
+	Edges []value.Value // what the map has for the edge that leaves a node
+}
+
+// Bounds of the search for cycles.
+const (
+	maxCycleNodes = 10
+	maxEdges      = 100_000
+	maxCycleSteps = 1_000_000
+)
+
+// A graph has numbers for nodes, in the order of their values.
+type graph struct {
+	nodes []value.Value
+	out   [][]edge // of each node, ascending by where they lead
+	in    [][]int
+
+	steps int // edges that have been followed
+}
+
+// An edge leads to a node.
+type edge struct {
+	to    int
+	apart []value.Value // what it shares with no edge of a cycle
+	value value.Value
+}
+
+// FindCycles returns the elementary cycles of a graph, the shortest first, at most so many of them.
+// The entries are edges: the first two parts of their keys are nodes. It reports whether it
+// gave up before it had seen all of the graph.
+func FindCycles(entries Entries, most int) (found []Cycle, stopped bool) {
+	g := newGraph(entries)
+	g.peel()
+	stopped = entries.Len() > maxEdges
+	seen := map[string]bool{}
+	for length := 1; length <= maxCycleNodes; length++ {
+		for first := range g.nodes {
+			if len(g.out[first]) == 0 {
+				continue
+			}
+			s := search{graph: g, first: first, length: length, left: g.distances(first, length)}
+			s.found = func(path []int, edges []*edge) bool {
+				c := Cycle{}
+				var key []byte
+				for i, n := range path {
+					c.Nodes, c.Edges = append(c.Nodes, g.nodes[n]), append(c.Edges, edges[i].value)
+					key = append(key, byte(n), byte(n>>8), byte(n>>16))
+				}
+				if !seen[string(key)] {
+					seen[string(key)] = true
+					found = append(found, c)
+				}
+				return len(found) < most
+			}
+			if !s.from(first) {
+				return found, stopped || len(found) < most
+			}
+		}
+	}
+	return found, stopped
+}
+
+func newGraph(entries Entries) *graph {
+	g := &graph{}
+	type arc struct {
+		from, to value.Value
+		edge
+	}
+	var arcs []arc
+	for i := range min(entries.Len(), maxEdges) {
+		e := entries.At(i)
+		if parts := keyParts(e.Key); len(parts) >= 2 {
+			arcs = append(arcs, arc{parts[0], parts[1], edge{apart: parts[2:], value: e.Value}})
+			g.nodes = append(g.nodes, parts[0], parts[1])
+		}
+	}
+	slices.SortFunc(g.nodes, value.Compare)
+	g.nodes = slices.CompactFunc(g.nodes, func(a, b value.Value) bool { return value.Compare(a, b) == 0 })
+	g.out, g.in = make([][]edge, len(g.nodes)), make([][]int, len(g.nodes))
+	for _, a := range arcs {
+		from, _ := slices.BinarySearchFunc(g.nodes, a.from, value.Compare)
+		a.edge.to, _ = slices.BinarySearchFunc(g.nodes, a.to, value.Compare)
+		g.out[from] = append(g.out[from], a.edge)
+		g.in[a.edge.to] = append(g.in[a.edge.to], from)
+	}
+	for i := range g.out {
+		slices.SortStableFunc(g.out[i], func(a, b edge) int {
+			if a.to != b.to {
+				return a.to - b.to
+			}
+			return slices.CompareFunc(a.apart, b.apart, value.Compare)
+		})
+	}
+	return g
+}
+
+// peel takes off what no cycle goes through: nodes that no edge leads to, or none away from.
+func (g *graph) peel() {
+	inward, outward := make([]int, len(g.nodes)), make([]int, len(g.nodes))
+	gone := make([]bool, len(g.nodes))
+	var loose []int
+	for n := range g.nodes {
+		if inward[n], outward[n] = len(g.in[n]), len(g.out[n]); inward[n] == 0 || outward[n] == 0 {
+			loose = append(loose, n)
+		}
+	}
+	for len(loose) > 0 {
+		n := loose[len(loose)-1]
+		loose = loose[:len(loose)-1]
+		if gone[n] {
+			continue
+		}
+		gone[n] = true
+		for _, e := range g.out[n] {
+			if inward[e.to]--; inward[e.to] == 0 {
+				loose = append(loose, e.to)
+			}
+		}
+		for _, from := range g.in[n] {
+			if outward[from]--; outward[from] == 0 {
+				loose = append(loose, from)
+			}
+		}
+	}
+	for n := range g.nodes {
+		if gone[n] {
+			g.out[n], g.in[n] = nil, nil
+			continue
+		}
+		g.out[n] = slices.DeleteFunc(g.out[n], func(e edge) bool { return gone[e.to] })
+		g.in[n] = slices.DeleteFunc(g.in[n], func(from int) bool { return gone[from] })
+	}
+}
+
+// distances are how many edges lead from nodes to the given one, by nodes behind it only. What
+// is farther away than the limit is not among them.
+func (g *graph) distances(to, limit int) map[int]int {
+	far := map[int]int{to: 0}
+	for queue := []int{to}; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		if far[n] == limit-1 || g.steps > maxCycleSteps {
+			break
+		}
+		for _, from := range g.in[n] {
+			g.steps++
+			if _, known := far[from]; !known && from > to {
+				far[from] = far[n] + 1
+				queue = append(queue, from)
+			}
+		}
+	}
+	return far
+}
+
+// A search goes all ways of one length that begin at a node and come back to it, by nodes behind it.
+type search struct {
+	*graph
+	first, length int
+	left          map[int]int // how many edges it is back at least
+	path          []int
+	edges         []*edge
+	found         func(path []int, edges []*edge) bool
+}
+
+// from goes on at a node. It reports whether there is more to be found.
+func (s *search) from(n int) bool {
+	s.path = append(s.path, n)
+	defer func() { s.path = s.path[:len(s.path)-1] }()
+	for i := range s.out[n] {
+		e := &s.out[n][i]
+		if s.steps++; s.steps > maxCycleSteps {
+			return false
+		}
+		back, near := s.left[e.to]
+		closes := e.to == s.first && len(s.path) == s.length
+		onward := near && e.to != s.first && len(s.path)+back <= s.length && !slices.Contains(s.path, e.to)
+		if !closes && !onward || slices.ContainsFunc(s.edges, e.shares) {
+			continue
+		}
+		s.edges = append(s.edges, e)
+		more := false
+		if closes {
+			more = s.found(s.path, s.edges)
+		} else {
+			more = s.from(e.to)
+		}
+		s.edges = s.edges[:len(s.edges)-1]
+		if closes || !more {
+			return more // another edge that closes would find the same nodes
+		}
+	}
+	return true
+}
+
+// shares reports whether two edges have a part in common that sets them apart.
+func (e *edge) shares(other *edge) bool {
+	for _, a := range e.apart {
+		if n, ok := integer(a); ok && n.mag == 0 {
+			continue
+		}
+		if slices.ContainsFunc(other.apart, func(b value.Value) bool { return value.Compare(a, b) == 0 }) {
+			return true
+		}
+	}
+	return false
+}
