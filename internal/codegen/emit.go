@@ -42,7 +42,7 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 			b.Succs = nil
 		}
 	}
-	preds := make([]int, len(f.Blocks)) // unplaced predecessors, by block
+	preds := make([]int, len(f.Blocks)) // unplaced predecessors that count, by block
 	reached := make([]bool, len(f.Blocks))
 	work := []*regalloc.Block{forward(f.Blocks[0])}
 	reached[work[0].ID] = true
@@ -50,7 +50,9 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
 		for _, s := range b.Succs {
-			preds[s.ID]++
+			if counts(b, s) {
+				preds[s.ID]++
+			}
 			if !reached[s.ID] {
 				reached[s.ID] = true
 				work = append(work, s)
@@ -84,7 +86,9 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 				succs = []*regalloc.Block{b.Succs[1], b.Succs[0]}
 			}
 			for _, s := range succs {
-				preds[s.ID]--
+				if counts(b, s) {
+					preds[s.ID]--
+				}
 				switch {
 				case placed[s.ID]:
 				case s.Cold && !b.Cold:
@@ -108,6 +112,10 @@ func layout(f *regalloc.Func) []*regalloc.Block {
 		}
 	}
 }
+
+// counts reports whether a block is to wait for a predecessor: not for one that
+// goes to the end.
+func counts(pred, b *regalloc.Block) bool { return b.Cold || !pred.Cold }
 
 // returns reports whether b only returns a constant, or what is in r0.
 func returns(b *regalloc.Block) bool {
