@@ -91,17 +91,13 @@ func RefusesFunction(err error) bool {
 		return true
 	}
 	for _, no := range []error{unix.ESRCH, unix.ENOENT, unix.EINVAL, unix.EADDRNOTAVAIL, unix.EILSEQ, unix.ERANGE,
-		unix.EBUSY, unix.EOPNOTSUPP, notSupported} {
+		unix.EBUSY, unix.EOPNOTSUPP, errno.NotSupported} {
 		if errors.Is(err, no) {
 			return true
 		}
 	}
 	return false
 }
-
-// notSupported is ENOTSUPP, an error of the kernel's that was not meant for
-// users: of an instruction that it cannot run out of its place.
-const notSupported = unix.Errno(524)
 
 // SomeOf names a few of many.
 func SomeOf(names []string) string {

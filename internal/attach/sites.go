@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/probe"
 )
 
@@ -100,7 +101,7 @@ replace the file by a copy (cp %[2]s %[2]s.new && mv %[2]s.new %[2]s) and start 
 
 func siteError(s Site, err error) error {
 	switch {
-	case errors.Is(err, notSupported):
+	case errors.Is(err, errno.NotSupported):
 		return fmt.Errorf("%s at offset 0x%x: the kernel puts no probe on the instruction there: %w",
 			s.Path, s.Offset, err)
 	case errors.Is(err, unix.EINVAL):

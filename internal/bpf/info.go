@@ -109,6 +109,13 @@ func describe(fd int) (ProgInfo, error) {
 	return out, nil
 }
 
+// Compiled reports whether the kernel runs a program as machine code; else it
+// interprets it.
+func Compiled(fd int) bool {
+	var info progInfo
+	return objInfo(fd, unsafe.Pointer(&info), unsafe.Sizeof(info)) == nil && info.jitedLen > 0
+}
+
 func objInfo(fd int, info unsafe.Pointer, size uintptr) error {
 	attr := struct {
 		fd, size uint32

@@ -321,7 +321,16 @@ func agree(t *testing.T, seed uint64) {
 	if err != nil {
 		t.Fatalf("seed %d: %v\n%s", seed, err, p)
 	}
-	for i := range want {
+	codes := []*codegen.Code{c}
+	for n := range codegen.Arrangements {
+		a, err := c.Arrange(n)
+		if err != nil {
+			t.Fatalf("seed %d: arrangement %d: %v", seed, n, err)
+		}
+		codes = append(codes, a.Code)
+	}
+	for k := range len(want) * len(codes) {
+		i, c := k/len(codes), codes[k%len(codes)]
 		w := world(i)
 		got, err := newInterp(w.Machine(), c).run()
 		if err != nil || got != results[i] || !bytes.Equal(w.Data, want[i].Data) ||

@@ -11,6 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// NotSupported is ENOTSUPP: of a place whose instruction the kernel cannot run
+// elsewhere, or a program that it cannot compile.
+const NotSupported = unix.Errno(524)
+
 // internal are errors that the kernel keeps to itself, or should: the C library
 // has no text for them. Several reach users of BPF, 524 most of all.
 var internal = map[int]string{

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/codegen"
 	"github.com/hawktrace/hawk/internal/object"
 )
 
@@ -101,8 +102,8 @@ func (s *Session) loadBTF(raw []byte) error {
 	return fmt.Errorf("the kernel refused the script's line information: %w\n%s", err, unix.ByteSliceToString(log))
 }
 
-// spec describes a program but for its BTF.
-func (s *Session) spec(p *object.Program) (*bpf.ProgSpec, error) {
+// link is a program's code with the descriptors of its maps.
+func (s *Session) link(p *object.Program) (*codegen.Code, error) {
 	mapFD := func(n int) int {
 		if n < 0 || n >= len(s.Maps) {
 			return -1
@@ -112,6 +113,15 @@ func (s *Session) spec(p *object.Program) (*bpf.ProgSpec, error) {
 	linked, err := p.Code.Link(mapFD, s.dataFD)
 	if err != nil {
 		return nil, fmt.Errorf("program %s: %w: this is a bug of hawk", p.Name, err)
+	}
+	return linked, nil
+}
+
+// spec describes a program but for its BTF.
+func (s *Session) spec(p *object.Program) (*bpf.ProgSpec, error) {
+	linked, err := s.link(p)
+	if err != nil {
+		return nil, err
 	}
 	insns, err := linked.Marshal()
 	if err != nil {
@@ -208,7 +218,7 @@ func (s *Session) loadProgram(spec *bpf.ProgSpec, p *object.Program) (int, error
 		return s.loadLogged(spec, p)
 	}
 	fd, err := bpf.ProgLoad(spec)
-	if err == nil {
+	if fd, err = s.compiled(spec, p, fd, "", err); err == nil {
 		return fd, nil
 	}
 	if gaveUp(p, err) != nil {
@@ -216,7 +226,7 @@ func (s *Session) loadProgram(spec *bpf.ProgSpec, p *object.Program) (int, error
 	}
 	spec.LogLevel = 1
 	log, again, logErr := withLog(spec, s.logSize())
-	if logErr == nil {
+	if again, logErr = s.compiled(spec, p, again, log, logErr); logErr == nil {
 		return again, nil // what stood in the way is gone
 	}
 	return -1, s.rejected(p, log, err)
@@ -232,7 +242,7 @@ func (s *Session) loadLogged(spec *bpf.ProgSpec, p *object.Program) (int, error)
 		spec.LogLevel, spec.Log = 0, nil
 		fd, err = bpf.ProgLoad(spec)
 	}
-	if err != nil {
+	if fd, err = s.compiled(spec, p, fd, log, err); err != nil {
 		return -1, s.rejected(p, log, err)
 	}
 	return fd, nil
