@@ -176,8 +176,15 @@ type cancelled struct{ error }
 func build(prog *check.Program, probes *probe.Options, o Options,
 	enter func(stage string)) (*Result, *source.Diagnostics) {
 	enter("lower")
-	low, ds := lower.Lower(prog, lower.Options{Probe: probes, Warnings: o.Warnings, Pieces: o.Pieces, Take: o.Take,
-		Stamp: o.Stamp})
+	lowered := func() (*lower.Result, *source.Diagnostics) {
+		return lower.Lower(prog, lower.Options{Probe: probes, Warnings: o.Warnings, Pieces: o.Pieces, Take: o.Take,
+			Stamp: o.Stamp})
+	}
+	low, ds := lowered()
+	if low.Long && !o.Pieces {
+		o.Pieces = true
+		low, ds = lowered()
+	}
 	if ds.HasErrors() {
 		return nil, ds
 	}

@@ -47,6 +47,9 @@ type Result struct {
 	Programs []*Program
 	// Object has everything filled in but its Programs.
 	Object *object.Object
+	// Long: a loop has in it what takes the verifier long each time that it comes by,
+	// which in pieces is once.
+	Long bool
 }
 
 // Lower lowers a whole program. Diagnostics are about what the kernel cannot
@@ -95,6 +98,7 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 		m.option(o)
 	}
 	m.obj.Data.Bytes = types.RoundUp(m.data, 64)
+	res.Long = m.long
 	return res, m.diags
 }
 
@@ -127,8 +131,9 @@ type module struct {
 	unset   map[any]bool // what unsetSpace has warned of
 	zeros   int          // offset and size of the block of zeroes that new cells are copied from
 	zeroN   int
-	unread  int // offset of types.Unreadable in the data map, 0 if it is not there
-	copies  int // of bodies of unrolled loops
+	unread  int  // offset of types.Unreadable in the data map, 0 if it is not there
+	copies  int  // of bodies of unrolled loops
+	long    bool // see Result.Long
 }
 
 // place reserves n bytes of the data map.

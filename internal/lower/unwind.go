@@ -60,6 +60,7 @@ func (f *fn) Unwind(
 ) (number, count, doubt *ir.Value) {
 	b := f.b
 	maps := f.m.unwindMaps()
+	f.m.long = f.m.long || len(f.loops) > 0
 	out := f.Temp("unwound", 24, 8) // the number, the count, and UnwindFrames if frame pointers will do
 	b.Zero(out, 0, 16)
 	b.Store(out, 16, 8, f.unknownZero())
