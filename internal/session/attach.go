@@ -169,7 +169,7 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 		s.counted(links)
 	}
 	for _, l := range links {
-		if !p.Group.Mech.Slow || !s.held(l) {
+		if !s.slow(p) || !s.held(l) {
 			s.links = append(s.links, l)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/keeper"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -16,13 +17,21 @@ import (
 // before anything is attached, so that nothing is seen of it. Without one, hawk
 // does all by itself.
 func (s *session) startKeeper() {
-	slow := func(p *object.Program) bool { return trigger(p) == probe.NotOurs && p.Group.Mech.Slow }
-	if !slices.ContainsFunc(s.Object.Programs, slow) {
+	if !slices.ContainsFunc(s.Object.Programs, s.slow) {
 		return
 	}
 	if k, err := keeper.Start(); err == nil {
 		s.keeper, s.o.Probe.Kernel = k, k.Call
 	}
+}
+
+// slow reports whether the links of a program are for the keeper. Those to raw
+// tracepoints are where nothing comes behind the run: the kernel changes its code
+// when it closes one, which takes it some ten milliseconds for those of a tool.
+func (s *session) slow(p *object.Program) bool {
+	m := p.Group.Mech
+	raw := m.Program == bpf.RawTracepoint || m.Attach == bpf.AttachRawTracepoint
+	return trigger(p) == probe.NotOurs && (m.Slow || raw && s.o.Last)
 }
 
 // held gives a link to the keeper, if there is one and it has room.
