@@ -59,6 +59,11 @@ func (c *command) asStrace() error {
 		return usagef("%s: --format takes text or json", c.tool.Name)
 	}
 	c.appends = c.given["output-append-mode"] != nil
+	o.Append = c.appends
+	if o.JSON && o.Dumps() {
+		return usagef("%s: -e read= and -e write= are for text\nHINT: -s 4000 shows more of strings", c.tool.Name)
+	}
+	o.Names = c.argumentNames
 	var err error
 	if c.child, err = childOptions(c.given); err != nil {
 		return usagef("%s: %v", c.tool.Name, err)
@@ -81,6 +86,20 @@ func (c *command) asStrace() error {
 	one.Script += strace.Plans(o)
 	c.tool, c.lines = &one, func(w io.Writer, rest output.Sink) output.Sink { return strace.NewSink(w, rest, o) }
 	return nil
+}
+
+// argumentNames are the names that the kernel has for the arguments of a system call.
+func (c *command) argumentNames(call string) (names []string) {
+	f, err := c.machine.TracepointFormat("syscalls", "sys_enter_"+call)
+	if err != nil {
+		return nil
+	}
+	for _, field := range f.Fields {
+		if !field.Common && field.Name != "__syscall_nr" {
+			names = append(names, field.Name)
+		}
+	}
+	return names
 }
 
 // childOptions are what the command is given.

@@ -19,6 +19,8 @@ type Filter struct {
 	notRaw  bool
 	status  []string
 	quiet   []string
+
+	read, write *descriptors // whose data are dumped
 }
 
 // A matcher is one name of a set of calls.
@@ -58,10 +60,18 @@ func (f *Filter) Set(text, goarch string) error {
 		return nil
 	case "inject", "fault":
 		return fmt.Errorf("hawk strace observes only; it can not inject")
-	case "read", "write", "kvm", "decode-fds", "fd":
+	case "read", "reads", "r":
+		var err error
+		f.read, err = setDescriptors(set)
+		return err
+	case "write", "writes", "w":
+		var err error
+		f.write, err = setDescriptors(set)
+		return err
+	case "kvm", "decode-fds", "fd":
 		return fmt.Errorf("-e %s= is not there", key)
 	}
-	return fmt.Errorf("-e %s= is not known; there are trace, signal, status, quiet and raw", key)
+	return fmt.Errorf("-e %s= is not known; there are trace, signal, status, quiet, raw, read and write", key)
 }
 
 // calls reads a set of system calls. Not: those that are not in it are meant.

@@ -38,12 +38,18 @@ func (s *Sink) object(c *Call) {
 		s.str(`, "abi": "i386"`)
 	}
 	s.str(`, "args": [`)
+	names := s.argumentNames(c)
 	for i, arg := range arguments(text) {
 		if i > 0 {
 			s.str(", ")
 		}
 		s.str("{")
 		if i < len(c.Args) && s.of.name != "clone" { // which shows them in an order of its own
+			if i < len(names) {
+				s.str(`"name": `)
+				s.b = value.AppendJSONString(s.b, []byte(names[i]))
+				s.str(", ")
+			}
 			s.str(`"value": `)
 			s.uint(c.Args[i])
 			s.str(", ")
@@ -68,6 +74,21 @@ func (s *Sink) object(c *Call) {
 	}
 	s.str("}}")
 	s.line()
+}
+
+// argumentNames are the names of a call's arguments, looked up once. Programs of 32 bits give some in two.
+func (s *Sink) argumentNames(c *Call) []string {
+	if s.o.Names == nil || c.Nr >= compat {
+		return nil
+	}
+	names, known := s.named[c.Nr]
+	if !known {
+		if names = s.o.Names(s.of.name); s.named == nil {
+			s.named = map[int][]string{}
+		}
+		s.named[c.Nr] = names
+	}
+	return names
 }
 
 // arguments are the parts of a call's text between its parentheses. What stands in quotes, and

@@ -58,6 +58,9 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	if err := o.Read(given); err != nil {
 		return nil, err
 	}
+	if o.extremes() {
+		return nil, fmt.Errorf("cannot sort by %s", o.Sort)
+	}
 	f, err := exe.Open(file)
 	if err != nil {
 		return nil, err

@@ -234,9 +234,10 @@ func (s *librarySink) table(m output.Map) {
 			sum.calls, sum.time = sum.calls+uint64(st.Count), sum.time+st.Total
 		}
 	}
-	slices.SortFunc(all, func(a, b *tally) int {
-		return cmp.Or(orders[cmp.Or(s.o.Sort, "time")](a, b), cmp.Compare(a.name, b.name))
-	})
+	slices.SortFunc(all, func(a, b *tally) int { return cmp.Compare(a.name, b.name) })
+	if by := findColumn(cmp.Or(s.o.Sort, "time")); by != nil {
+		slices.SortStableFunc(all, by.order)
+	}
 	line := "------ ----------- ----------- --------- --------------------\n"
 	var b bytes.Buffer
 	b.WriteString("% time     seconds  usecs/call     calls      function\n" + line)

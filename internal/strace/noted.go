@@ -211,7 +211,11 @@ func (s *Sink) writer() (*bufio.Writer, error) {
 	if w := s.apart[s.writing]; w != nil {
 		return w.Writer, nil
 	}
-	f, err := os.Create(s.o.Separate + "." + strconv.Itoa(s.writing))
+	how := os.O_TRUNC
+	if s.o.Append {
+		how = os.O_APPEND
+	}
+	f, err := os.OpenFile(s.o.Separate+"."+strconv.Itoa(s.writing), os.O_WRONLY|os.O_CREATE|how, 0o666)
 	if err != nil {
 		return nil, err
 	}

@@ -26,15 +26,18 @@ type Options struct {
 	Number   bool     // -n
 	JSON     bool     // an object a line
 	Separate string   // -ff: what the names of files begin with; "": one for all
+	Append   bool     // -A: what these hold is kept
 
-	ToFile  bool   // each line begins with the number of its thread
-	Alone   bool   // --no-follow: none does
-	NoHold  bool   // --no-hold: calls that wait are shown at once
-	Quiet   int    // -q
-	Least   int64  // --min, in nanoseconds
-	Summary string // summary-only (-c) or summary (-C); "": neither
-	Sort    string // -S: a column of the summary
-	Threads []int  // that there are when tracing begins
+	ToFile  bool                       // each line begins with the number of its thread
+	Alone   bool                       // --no-follow: none does
+	NoHold  bool                       // --no-hold: calls that wait are shown at once
+	Quiet   int                        // -q
+	Least   int64                      // --min, in nanoseconds
+	Summary string                     // summary-only (-c) or summary (-C); "": neither
+	Sort    string                     // -S: a column of the summary
+	Columns []*column                  // -U: the summary's
+	Names   func(call string) []string // of the arguments, as the kernel has them; nil: none are known
+	Threads []int                      // that there are when tracing begins
 
 	Filter
 }
@@ -54,7 +57,7 @@ func (o *Options) Read(given map[string][]string) error {
 					err = o.Set(v, o.Arch)
 				}
 			}
-		case "trace", "signal", "status":
+		case "trace", "signal", "status", "read", "write":
 			err = o.Set(name+"="+last, o.Arch)
 		case "successful-only":
 			err = o.Set("status=successful", o.Arch)
@@ -72,7 +75,7 @@ func (o *Options) Read(given map[string][]string) error {
 			if name == "columns" {
 				o.Column = n
 			} else {
-				o.Limit = min(n, 4000)
+				o.Limit = min(n, longest)
 			}
 		case "no-abbrev":
 			o.Verbose = true
@@ -89,9 +92,13 @@ func (o *Options) Read(given map[string][]string) error {
 				o.Summary = name
 			}
 		case "summary-sort-by":
-			if o.Sort = last; orders[last] == nil {
-				err = fmt.Errorf("cannot sort by %s; there are time, calls, errors, avg, name and nothing", last)
+			if c := findColumn(last); c != nil {
+				o.Sort = c.name
+			} else if o.Sort = "nothing"; last != "nothing" && last != "none" {
+				err = fmt.Errorf("cannot sort by %s; there are %s and nothing", last, columnNames())
 			}
+		case "summary-columns":
+			o.Columns, err = readColumns(last)
 		case "decode-fds":
 			o.Files = min(len(values), 2)
 		case "trace-path":
@@ -120,6 +127,9 @@ func (o *Options) Read(given map[string][]string) error {
 	return nil
 }
 
+// longest is how many bytes of a string are copied at most.
+const longest = 4000
+
 // whole reports whether a call can be begun before it returns: it will be shown, whatever it comes
 // to, and as a line.
 func (o *Options) whole() bool {
@@ -128,7 +138,11 @@ func (o *Options) whole() bool {
 
 // Script are the options that the script has, by name; command: one is run.
 func (o *Options) Script(command bool) map[string][]string {
-	given := map[string][]string{"string-limit": {strconv.Itoa(o.Limit)}}
+	limit := o.Limit
+	if o.Dumps() { // buffers in arrays are no longer than this
+		limit = longest
+	}
+	given := map[string][]string{"string-limit": {strconv.Itoa(limit)}}
 	if !command && o.Summary != "summary-only" {
 		given["waiting"] = []string{"true"}
 	}
@@ -152,6 +166,9 @@ func (o *Options) Script(command bool) map[string][]string {
 	}
 	if o.Summary != "" {
 		given[o.Summary] = []string{"true"}
+		if o.extremes() {
+			given["extremes"] = []string{"true"}
+		}
 	}
 	return given
 }

@@ -61,8 +61,14 @@ func (d *decoder) plan(c *call) uint64 {
 			add(i, a.early, copyString, 1)
 		case "rb", "hexb", "wbx", "xlist":
 			add(i, false, copyData, byResult)
+			if d.o.wholly(c.name) {
+				add(i, false, copyLong, 0)
+			}
 		case "wb":
 			add(i, false, copyData, param)
+			if d.o.wholly(c.name) {
+				add(i, false, copyLong, 0)
+			}
 		case "ts", "tv", "ts32", "tv32":
 			if a.early { // what was not in memory then is, when the call returns
 				add(i, false, copyBoth, 4)

@@ -58,6 +58,7 @@ type Sink struct {
 	offset  int64 // from the machine's clock to that of the wall
 	before  int64 // moment of the line before
 	totals  summary
+	named   map[int][]string // names of the arguments of calls, by their numbers
 	err     error
 }
 
@@ -446,6 +447,7 @@ func (s *Sink) call(th *thread, c *Call) {
 		s.str(fmt.Sprintf(" <%d.%06d>", took/1e9, took%1e9/1e3))
 	}
 	s.line()
+	s.dump(c)
 	s.frames(c)
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/value"
@@ -14,6 +16,7 @@ type tally struct {
 	name          string
 	calls, errors uint64
 	time          int64 // nanoseconds from beginning to return, of all
+	least, most   int64 // of one, if that is asked for
 }
 
 // A summary is the table of -c, out of two maps of the script.
@@ -21,14 +24,101 @@ type summary struct {
 	calls map[int]*tally // by number; nil: there is none
 }
 
-// Orders are the columns that the table can be ordered by.
-var orders = map[string]func(a, b *tally) int{
-	"time":    func(a, b *tally) int { return cmp.Compare(b.time, a.time) },
-	"calls":   func(a, b *tally) int { return cmp.Compare(b.calls, a.calls) },
-	"errors":  func(a, b *tally) int { return cmp.Compare(b.errors, a.errors) },
-	"name":    func(a, b *tally) int { return cmp.Compare(a.name, b.name) },
-	"avg":     func(a, b *tally) int { return cmp.Compare(b.average(), a.average()) },
-	"nothing": func(a, b *tally) int { return 0 },
+// A column is one of the summary.
+type column struct {
+	name, also string // of -S and -U, and other names
+	title      string
+	width      int
+	order      func(a, b *tally) int
+	cell       func(t *tally, all int64) string
+}
+
+var columns = []*column{
+	{"time", "time-percent", "% time", 6, byTime, func(t *tally, all int64) string {
+		if all == 0 {
+			return "0.00"
+		}
+		return fmt.Sprintf("%.2f", 100*float64(t.time)/float64(all))
+	}},
+	{"total-time", "time-total", "wall seconds", 11, byTime,
+		func(t *tally, _ int64) string { return seconds(t.time) }},
+	{"min-time", "time-min shortest", "shortest", 8,
+		func(a, b *tally) int { return cmp.Compare(b.least, a.least) },
+		func(t *tally, _ int64) string { return seconds(t.least) }},
+	{"max-time", "time-max longest", "longest", 8,
+		func(a, b *tally) int { return cmp.Compare(b.most, a.most) },
+		func(t *tally, _ int64) string { return seconds(t.most) }},
+	{"avg-time", "time-avg avg", "usecs/call", 11,
+		func(a, b *tally) int { return cmp.Compare(b.average(), a.average()) },
+		func(t *tally, _ int64) string { return strconv.FormatInt(t.average()/1e3, 10) }},
+	{"calls", "count", "calls", 9, func(a, b *tally) int { return cmp.Compare(b.calls, a.calls) },
+		func(t *tally, _ int64) string { return strconv.FormatUint(t.calls, 10) }},
+	{"errors", "error", "errors", 9, func(a, b *tally) int { return cmp.Compare(b.errors, a.errors) },
+		func(t *tally, _ int64) string {
+			if t.errors == 0 {
+				return ""
+			}
+			return strconv.FormatUint(t.errors, 10)
+		}},
+	{"name", "syscall syscall-name", "syscall", -16, func(a, b *tally) int { return cmp.Compare(a.name, b.name) },
+		func(t *tally, _ int64) string { return t.name }},
+}
+
+func byTime(a, b *tally) int { return cmp.Compare(b.time, a.time) }
+
+func seconds(ns int64) string { return fmt.Sprintf("%.6f", float64(ns)/1e9) }
+
+func findColumn(name string) *column {
+	for _, c := range columns {
+		if c.name == name || slices.Contains(strings.Fields(c.also), name) {
+			return c
+		}
+	}
+	return nil
+}
+
+func columnNames() string {
+	var names []string
+	for _, c := range columns {
+		names = append(names, c.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// readColumns reads the columns of -U; the name stands last if it is not among them.
+func readColumns(text string) (out []*column, err error) {
+	name := findColumn("name")
+	for word := range strings.SplitSeq(text, ",") {
+		c := findColumn(word)
+		if c == nil {
+			return nil, fmt.Errorf("the summary has no column %s; there are %s", word, columnNames())
+		}
+		if slices.Contains(out, c) {
+			return nil, fmt.Errorf("the summary has the column %s once", word)
+		}
+		out = append(out, c)
+	}
+	if !slices.Contains(out, name) {
+		out = append(out, name)
+	}
+	return out, nil
+}
+
+// extreme reports whether a column shows the shortest or the longest call.
+func (c *column) extreme() bool { return c.name == "min-time" || c.name == "max-time" }
+
+// shown are the columns of the summary.
+func (o *Options) shown() []*column {
+	if o.Columns != nil {
+		return o.Columns
+	}
+	return slices.DeleteFunc(slices.Clone(columns), (*column).extreme)
+}
+
+// extremes reports whether the shortest and the longest call are asked for.
+func (o *Options) extremes() bool {
+	by := findColumn(o.Sort)
+	return by != nil && by.extreme() || slices.ContainsFunc(o.Columns, (*column).extreme)
 }
 
 func (t *tally) average() int64 { return t.time / max(int64(t.calls), 1) }
@@ -46,17 +136,28 @@ func (s *Sink) take(m output.Map) bool {
 				s.totals.calls[int(nr)] = &tally{name: s.name(int(nr)), calls: uint64(st.Count), time: st.Total}
 			}
 		}
-	case "@errors":
+	case "@errors", "@least", "@most":
 		for i := range m.Entries.Len() {
 			e := m.Entries.At(i)
 			nr, known := e.Key.(value.Int)
-			if t := s.totals.calls[int(nr)]; known && t != nil {
-				switch n := e.Value.(type) {
-				case value.Int:
-					t.errors = uint64(n)
-				case value.Uint:
-					t.errors = uint64(n)
-				}
+			t := s.totals.calls[int(nr)]
+			if !known || t == nil {
+				continue
+			}
+			n := int64(0)
+			switch v := e.Value.(type) {
+			case value.Int:
+				n = int64(v)
+			case value.Uint:
+				n = int64(v)
+			}
+			switch m.Name {
+			case "@errors":
+				t.errors = uint64(n)
+			case "@least":
+				t.least = n
+			default:
+				t.most = n
 			}
 		}
 	default:
@@ -76,17 +177,46 @@ func (s *Sink) writeSummary() {
 		t := s.totals.calls[nr]
 		all = append(all, t)
 		sum.calls, sum.errors, sum.time = sum.calls+t.calls, sum.errors+t.errors, sum.time+t.time
+		if sum.most = max(sum.most, t.most); sum.least == 0 || t.least < sum.least {
+			sum.least = t.least
+		}
 	}
-	slices.SortStableFunc(all, orders[cmp.Or(s.o.Sort, "time")])
-	line := "------ ----------- ----------- --------- --------- ----------------\n"
-	s.b = append(s.b[:0], "% time wall seconds usecs/call     calls    errors syscall\n"+line...)
+	if by := findColumn(cmp.Or(s.o.Sort, "time")); by != nil {
+		slices.SortStableFunc(all, by.order)
+	}
+	s.b = s.b[:0]
+	s.row(func(c *column) string { return c.title }, " ")
+	s.row(func(*column) string { return "" }, "-")
 	for _, t := range all {
-		s.tally(t, sum.time)
+		s.row(func(c *column) string { return c.cell(t, sum.time) }, " ")
 	}
-	s.str(line)
-	s.tally(&sum, sum.time)
+	s.row(func(*column) string { return "" }, "-")
+	s.row(func(c *column) string { return c.cell(&sum, sum.time) }, " ")
 	s.w.Write(s.b)
 	s.totals.calls = nil
+}
+
+// row appends a line of the table; a text that is too long takes from the room of the next one.
+func (s *Sink) row(cell func(*column) string, fill string) {
+	columns := s.o.shown()
+	end, start := 0, len(s.b)
+	for i, c := range columns {
+		if i > 0 {
+			s.str(" ")
+			end++
+		}
+		text, width := cell(c), max(c.width, -c.width)
+		end += width
+		switch last := i == len(columns)-1; {
+		case c.width > 0 || fill != " ":
+			s.str(strings.Repeat(fill, max(end-(len(s.b)-start)-len(text), 0)) + text)
+		case last:
+			s.str(text)
+		default:
+			s.str(text + strings.Repeat(fill, max(end-(len(s.b)-start)-len(text), 0)))
+		}
+	}
+	s.str("\n")
 }
 
 func sortedKeys(m map[int]*tally) []int {
@@ -96,16 +226,4 @@ func sortedKeys(m map[int]*tally) []int {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-func (s *Sink) tally(t *tally, all int64) {
-	share, errors := 0.0, ""
-	if all > 0 {
-		share = 100 * float64(t.time) / float64(all)
-	}
-	if t.errors > 0 {
-		errors = fmt.Sprint(t.errors)
-	}
-	s.str(fmt.Sprintf("%6.2f %11.6f %11d %9d %9s %s\n", share, float64(t.time)/1e9, t.average()/1e3, t.calls, errors,
-		t.name))
 }

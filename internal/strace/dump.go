@@ -1,0 +1,138 @@
+package strace
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// descriptors are those that -e read= and -e write= name.
+type descriptors struct {
+	fds []int
+	not bool // those that are not in it
+}
+
+// setDescriptors reads a set of descriptors: numbers, all or none.
+func setDescriptors(set string) (*descriptors, error) {
+	d := &descriptors{}
+	set, d.not = strings.CutPrefix(set, "!")
+	for word := range strings.SplitSeq(set, ",") {
+		switch word {
+		case "none":
+		case "all":
+			return &descriptors{not: !d.not}, nil
+		default:
+			fd, err := strconv.Atoi(word)
+			if err != nil || fd < 0 {
+				return nil, fmt.Errorf("%s is no descriptor; there are numbers, all and none", word)
+			}
+			d.fds = append(d.fds, fd)
+		}
+	}
+	return d, nil
+}
+
+func (d *descriptors) has(fd int) bool { return d != nil && slices.Contains(d.fds, fd) != d.not }
+
+// Dumps reports whether data are dumped.
+func (f *Filter) Dumps() bool { return f.read != nil || f.write != nil }
+
+// dumped is what is dumped of a call: the argument with data, or with buffers, or the message.
+type dumped struct {
+	arg    int
+	writes bool
+}
+
+// dumps are the calls whose data can be dumped; what the data are their arguments say.
+var dumps = map[string]dumped{
+	"read": {1, false}, "pread64": {1, false}, "recv": {1, false}, "recvfrom": {1, false},
+	"mq_timedreceive": {1, false}, "readv": {1, false}, "preadv": {1, false}, "preadv2": {1, false},
+	"recvmsg": {1, false}, "write": {1, true}, "pwrite64": {1, true}, "send": {1, true}, "sendto": {1, true},
+	"mq_timedsend": {1, true}, "writev": {1, true}, "pwritev": {1, true}, "pwritev2": {1, true},
+	"vmsplice": {1, true}, "sendmsg": {1, true},
+}
+
+// wholly reports whether data of a call are dumped, so that all of them are copied.
+func (f *Filter) wholly(name string) bool {
+	of, known := dumps[name]
+	return known && (of.writes && f.write != nil || !of.writes && f.read != nil)
+}
+
+// most is how many bytes of a buffer are dumped.
+const most = 1 << 16
+
+// dump shows the data of a call below its line.
+func (s *Sink) dump(c *Call) {
+	if !s.o.Dumps() || c.failed() || c.Unfinished || s.of == nil {
+		return
+	}
+	of, known := dumps[s.of.name]
+	set := s.o.read
+	if of.writes {
+		set = s.o.write
+	}
+	if !known || !set.has(int(int32(c.Args[0]))) || of.arg >= len(s.of.args) {
+		return
+	}
+	s.b = s.b[:0]
+	addr, left := c.Args[of.arg], c.Result
+	switch s.of.args[of.arg].kind {
+	case "iov", "iovr":
+		s.dumpBuffers(addr, int(c.Args[of.arg+1]), left)
+	case "msghdr":
+		if b, ok := c.mem.whole(addr, 56, false); ok {
+			s.dumpBuffers(u64(b, 16), int(u64(b, 24)), left)
+		}
+	default:
+		s.dumpData(addr, left)
+	}
+	if len(s.b) > 0 {
+		s.write()
+	}
+}
+
+// dumpBuffers appends the data of buffers, up to so many bytes in all.
+func (s *Sink) dumpBuffers(addr uint64, n int, left int64) {
+	array, _ := s.c.mem.at(addr, min(n, 1024)*16, false)
+	for i := 0; 16*i+16 <= len(array) && left > 0; i++ {
+		size := min(left, int64(u64(array, 16*i+8)&(1<<62-1)))
+		left -= size
+		s.str(fmt.Sprintf(" * %d bytes in buffer %d\n", size, i))
+		s.dumpData(u64(array, 16*i), size)
+	}
+}
+
+// dumpData appends lines of 16 bytes each.
+func (s *Sink) dumpData(addr uint64, n int64) {
+	data, _ := s.c.mem.at(addr, int(max(min(n, most), 0)), false)
+	for at := 0; at < len(data); at += 16 {
+		row := data[at:min(at+16, len(data))]
+		s.str(fmt.Sprintf(" | %05x ", at))
+		for i := range 16 {
+			if i%8 == 0 {
+				s.str(" ")
+			}
+			if i < len(row) {
+				s.b = append(s.b, hexDigits[row[i]>>4], hexDigits[row[i]&15], ' ')
+			} else {
+				s.str("   ")
+			}
+		}
+		s.str(" ")
+		for i := range 16 {
+			switch {
+			case i >= len(row):
+				s.str(" ")
+			case row[i] >= ' ' && row[i] <= '~':
+				s.b = append(s.b, row[i])
+			default:
+				s.str(".")
+			}
+		}
+		s.str(" |\n")
+	}
+	if int64(len(data)) < n {
+		s.str(fmt.Sprintf(" | %d further bytes are not shown\n", n-int64(len(data))))
+	}
+}
