@@ -100,6 +100,11 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 		return nil, failure
 	}
 	wild := hasWild(parts)
+	if kind.Later != nil && (len(points) > 0 || e.out.Config.MissingProbes == "error") {
+		if later := kind.Later(p, e.opts, points); later != nil {
+			points = append(points, later)
+		}
+	}
 	if len(points) > 0 {
 		if points = e.opts.Keep(points); len(points) == 0 {
 			return nil, skipped

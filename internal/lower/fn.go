@@ -82,7 +82,7 @@ func (f *fn) program() {
 	ctx := b.Param(0, ir.Ptr)
 	f.ctx = &probe.Context{
 		B: b, Ctx: ctx, Group: f.g, O: f.m.o.Probe, Skip: f.exit,
-		Table: f.m.table, Data: map[string]*ir.Value{}, Followed: f.followed,
+		Table: f.m.table, Data: map[string]*ir.Value{}, Followed: f.followed, Marks: f.marks,
 		Own: f.m.prog.Config.TargetFilter == "own",
 	}
 	// A program that hawk leaves behind has to run without it, and an iteration

@@ -124,6 +124,7 @@ type module struct {
 	spills  map[int]int    // likewise
 	unwind  *unwindMaps    // nil while no stack needs them
 	follow  int            // kernel map of the threads that are traced, 0 while nothing needs it
+	marks   int            // kernel map of marks that come later, likewise
 	packets int            // kernel map of the buffers for packets, likewise
 	names   int            // kernel map of the format for names of addresses, likewise
 	layout  **mmLayout     // what mmLayout found, nil while it was not called
@@ -189,6 +190,15 @@ func (f *fn) followed() *ir.Value {
 			MaxEntries: probe.FollowMost})
 	}
 	return f.b.MapPtr(f.m.follow)
+}
+
+// marks is the map of what arguments of marks that come later are.
+func (f *fn) marks() *ir.Value {
+	if f.m.marks == 0 {
+		f.m.marks = f.m.ownMap(object.MarksRole, &object.Map{Type: bpf.Array, KeySize: 4,
+			ValueSize: probe.MarkArgs * probe.MarkArg, MaxEntries: probe.MarkLists})
+	}
+	return f.b.MapPtr(f.m.marks)
 }
 
 // stackMap is the kernel map for stacks of at most limit frames. It has four

@@ -15,6 +15,7 @@ const (
 	UnwindChunksRole
 	UnwindFilesRole
 	UnwindAskedRole // processes that wait for their space or tables, by u32 process ID
+	MarksRole       // how arguments of marks are read that came later, by number; see probe.Marks
 	Roles           // how many there are
 )
 
@@ -23,6 +24,7 @@ var roleNames = [Roles]string{
 	SpillRole: "stack.spill", FollowRole: "followed.threads", PacketRole: "packet.buffers",
 	UnwindSpacesRole: "unwind.spaces", UnwindChunksRole: "unwind.chunks",
 	UnwindFilesRole: "unwind.files", UnwindAskedRole: "unwind.asked",
+	MarksRole: "late.marks",
 }
 
 // Name is what a map of the role is called.

@@ -81,7 +81,11 @@ func canonicalName(p *Point) string {
 			b.WriteString(s)
 		}
 	}
-	add(cmp.Or(p.Memory, p.Target))
+	if p.Later != Here {
+		add(p.Pattern.Target.Text)
+	} else {
+		add(cmp.Or(p.Memory, p.Target))
+	}
 	add(p.Provider)
 	if p.Offset != 0 {
 		add(p.Func + "+" + strconv.FormatUint(p.Offset, 10))

@@ -6,6 +6,7 @@
 package probe
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/bpf"
@@ -39,6 +40,7 @@ type Point struct {
 
 	Pattern *Pattern // the names as written; shared by all points matched by it
 	Memory  string   // how Target is shown if it is in memory alone: memfd:NAME
+	Later   Later    // whether its places are known
 }
 
 // A Pattern is the parts of an attach point that may hold wildcards.
@@ -124,6 +126,9 @@ type Kind struct {
 	// it stands for, sorted by name. An empty result is "no match". It may
 	// consult nothing but o.Target and the files the point names.
 	Match func(p *Point, o *Options) ([]*Point, error)
+	// Later is the point that stands for what a parsed one may match in files that are mapped
+	// while the run lasts, nil if there is none; found are those it has matched. May be nil.
+	Later func(p *Point, o *Options, found []*Point) *Point
 	// Names lists what p.Func (for kinds of two parts: p.Target and p.Func, as
 	// "target:func") may be, for suggestions; may be nil.
 	Names func(p *Point, o *Options) []string
@@ -305,7 +310,7 @@ func (g *Group) Counted() []*Point {
 	if g.Mech.BothEnds {
 		return g.Points[:len(g.Points)/2]
 	}
-	return g.Points
+	return slices.DeleteFunc(slices.Clone(g.Points), func(p *Point) bool { return p.Later == AlsoLater })
 }
 
 // A Mechanism is a way of the kernel to run a program at points: the program's
@@ -379,6 +384,9 @@ type Mechanism struct {
 	Walk func(l Link, between func() bool) error
 	// Link attaches a loaded program to all points of the group.
 	Link func(progFD int, g *Group, o *Options) ([]Link, error)
+	// More attaches it to what a file has for the group, and says how many points that
+	// is. Nil: all points are known from the start.
+	More func(progFD int, g *Group, o *Options, m *More) ([]Link, int, error)
 }
 
 // A Context is what a mechanism's emitters work with.
@@ -393,6 +401,8 @@ type Context struct {
 	Table func(data []byte) int
 	// Followed yields the map of threads that --follow traces.
 	Followed func() *ir.Value
+	// Marks yields the map of Marks.
+	Marks func() *ir.Value
 	// Own: the script tests itself whether an event is of the target.
 	Own bool
 	// Data is a scratch area of the emitters for values computed once

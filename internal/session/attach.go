@@ -97,7 +97,7 @@ func (s *session) attach() error {
 	if attachable > 0 && attached == 0 {
 		return s.noneAttached()
 	}
-	return nil
+	return s.expect()
 }
 
 // leftOut tells, by attach point as written, what its programs came to where a
@@ -165,14 +165,7 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 		s.describe(p)
 	}
 	links, err := p.Group.Mech.Link(fd, p.Group, s.o.Probe)
-	if p.Group.Mech.Counts {
-		s.counted(links)
-	}
-	for _, l := range links {
-		if !s.slow(p) || !s.held(l) {
-			s.links = append(s.links, l)
-		}
-	}
+	s.entrust(p, links)
 	if addr := p.Group.Points[0].Watched(); addr != 0 {
 		if s.watchpoints == nil {
 			s.watchpoints = map[uint64][]probe.Link{}
@@ -184,6 +177,18 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 	}
 	s.relieve()
 	return err
+}
+
+// entrust has links be closed when the run ends: by the keeper, if that is slow.
+func (s *session) entrust(p *object.Program, links []probe.Link) {
+	if p.Group.Mech.Counts {
+		s.counted(links)
+	}
+	for _, l := range links {
+		if !s.slow(p) || !s.held(l) {
+			s.links = append(s.links, l)
+		}
+	}
 }
 
 // Unwatch closes the watchpoints at an address. It reports whether there were

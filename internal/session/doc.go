@@ -17,7 +17,7 @@
 //	program.go            programs: compiled, bound, selected, with options
 //	session.go            the handle: Load, Start, Run, Stop, Wait, Stats
 //	run.go life.go        one run, and its life cycle
-//	attach.go detach.go   links
+//	attach.go later.go detach.go        links
 //	child/                the command
 //	loop.go ring/ packet.go             reading records
 //	env.go maps.go parts.go stack.go …   what handlers of records ask for

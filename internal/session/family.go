@@ -207,21 +207,30 @@ func (f *family) mayHave(pid int) bool {
 
 // over reports whether all have ended; so it is without --follow.
 func (f *family) over() bool {
+	over := true
+	f.members(func(tid int) bool {
+		over = !proc.Alive(tid)
+		return over
+	})
+	return over
+}
+
+// members calls each with threads until it returns false; without --follow there are none.
+func (f *family) members(each func(tid int) bool) {
 	if f == nil {
-		return true
+		return
 	}
 	var key []byte // nil: the first
 	for range probe.FollowMost {
 		next := make([]byte, 4)
 		if bpf.MapNextKey(f.fds[0], key, next) != nil {
-			return true
+			return
 		}
-		if tid := binary.NativeEndian.Uint32(next); tid != 0 && proc.Alive(int(tid)) {
-			return false
+		if tid := binary.NativeEndian.Uint32(next); tid != 0 && !each(int(tid)) {
+			return
 		}
 		key = next
 	}
-	return true
 }
 
 // report says if some could not be followed.

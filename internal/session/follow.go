@@ -60,7 +60,7 @@ func (s *session) programs() []string {
 	var paths []string
 	for _, p := range s.Object.Programs {
 		for _, pt := range p.Group.Points {
-			if pt.Kind.Has&probe.HasUserAddrs != 0 && !slices.Contains(paths, pt.Target) {
+			if pt.Kind.Has&probe.HasUserAddrs != 0 && pt.Later == probe.Here && !slices.Contains(paths, pt.Target) {
 				paths = append(paths, pt.Target)
 			}
 		}

@@ -128,6 +128,7 @@ func (s *session) finish() error {
 	s.failing.report(s, true)
 	s.reportDropped()
 	s.family.report(s)
+	s.neverCame()
 	s.Emit(output.End{})
 	if s.o.Config.PrintMapsOnExit && !s.o.Report.Verdict() {
 		s.printMaps()

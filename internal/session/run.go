@@ -118,6 +118,7 @@ type session struct {
 	packets     packets
 	walks       []walk
 	family      *family        // nil without --follow
+	arrivals    *arrivals      // nil if no program waits for files
 	keeper      *keeper.Keeper // nil without links that are slow to close
 
 	status int
@@ -230,6 +231,9 @@ func (s *session) close() {
 	s.symbols.close()
 	if s.family != nil {
 		s.family.close()
+	}
+	if s.arrivals != nil {
+		s.arrivals.watcher.Close()
 	}
 }
 

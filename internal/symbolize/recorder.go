@@ -71,6 +71,14 @@ func (r *recorder) close() {
 	r.rings = nil
 }
 
+func (r *recorder) descriptors() []int {
+	fds := make([]int, len(r.rings))
+	for i, ring := range r.rings {
+		fds[i] = ring.FD
+	}
+	return fds
+}
+
 // intern keeps one copy of each path.
 func (r *recorder) intern(path []byte) string {
 	if s, ok := r.paths[string(path)]; ok {

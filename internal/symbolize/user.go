@@ -102,11 +102,7 @@ func (u *User) Descriptors() []int {
 	if u.recorder == nil {
 		return nil
 	}
-	fds := make([]int, len(u.recorder.rings))
-	for i, r := range u.recorder.rings {
-		fds[i] = r.FD
-	}
-	return fds
+	return u.recorder.descriptors()
 }
 
 // Update takes in what was recorded. Without news it costs next to nothing.

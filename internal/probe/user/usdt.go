@@ -22,7 +22,8 @@ var _ = probe.Define(probe.Kind{
 	Name:    "usdt",
 	Aliases: []string{"U"},
 	Doc: "A static probe that a program or library declares, with the arguments it declares. With -p, " +
-		"usdt:provider:name is enough.",
+		"usdt:provider:name is enough. With -p or -c, `usdt:*:provider:name` also covers files that are mapped while " +
+		"hawk runs (Linux 5.15).",
 	Example:    `usdt:libc:memory_arena_new { @[comm] = count(); }`,
 	Forms:      []string{"usdt:binary:[provider:]name", "usdt:memfd:file:provider:name"},
 	Has:        probe.HasArgN | probe.HasRegs | probe.HasUserAddrs | probe.HasCtx,
@@ -31,6 +32,7 @@ var _ = probe.Define(probe.Kind{
 	Multi:      machine.UprobeMulti,
 	Parse:      parseUSDT,
 	Match:      matchUSDT,
+	Later:      laterUSDT,
 	Names:      usdtNames,
 	Why:        whyNoMark,
 	List:       listUSDT,
@@ -78,6 +80,9 @@ func joinParts(parts []probe.Part) string {
 // name, or provider and name of what the process of -p has mapped, if there is no such file.
 func matchUSDT(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	out, err := matchMarks(p, o)
+	if err != nil && mayCome(p, o) {
+		return nil, nil // there is no such file yet
+	}
 	if len(out) > 0 || !o.OnePID() || p.Target == "" || p.Provider != "" || strings.Contains(p.Target, "/") {
 		return out, err
 	}
@@ -261,10 +266,20 @@ type usdtArg struct {
 	fromIP int64
 }
 
-// planUSDT makes one program of all locations where it can tell them apart by
+// planUSDT has a program of its own read the arguments of marks that come later.
+func planUSDT(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*probe.Group, error) {
+	here, later := splitLater(points)
+	groups, err := planMarks(here, uses, o)
+	if err == nil && later != nil {
+		groups = append(groups, laterGroup(later, o.Has(machine.UprobeMulti)))
+	}
+	return groups, err
+}
+
+// planMarks makes one program of all locations where it can tell them apart by
 // cookie, else one for every list of arguments and, if the body asks for its
 // name, every probe.
-func planUSDT(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*probe.Group, error) {
+func planMarks(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*probe.Group, error) {
 	mech := &usdtMulti
 	cookies := true
 	if !o.Has(machine.UprobeMulti) {

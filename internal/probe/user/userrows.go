@@ -13,4 +13,6 @@ var _ = probe.AddMechanisms(map[probe.MechanismID]*probe.Mechanism{
 	"uretprobe.places.perf":  &goReturnPerf,
 	"usdt.multi":             &usdtMulti,
 	"usdt.perf":              &usdtPerf,
+	"usdt.later.multi":       &laterMulti,
+	"usdt.later.perf":        &laterPerf,
 })

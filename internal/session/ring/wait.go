@@ -84,10 +84,13 @@ func (s *Sleeper) Sleep(d time.Duration) {
 	at := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}
 	unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(s.timer), 0, uintptr(unsafe.Pointer(&at)), 0, 0, 0)
 	var events [4]unix.EpollEvent
-	n := 0
+	n, woken := 0, false
 	err := s.conn.Read(func(uintptr) bool {
 		n = epollNow(s.Set, events[:], 0)
-		return n != 0
+		// A perf event says once that it is ready, and has then said so to the runtime.
+		done := n != 0 || woken
+		woken = true
+		return done
 	})
 	if err != nil { // the runtime's poller does not take it
 		n, _ = unix.EpollWait(s.Set, events[:], int(d/time.Millisecond))
