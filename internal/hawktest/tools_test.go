@@ -85,7 +85,9 @@ func TestToolsStart(t *testing.T) {
 			if lines == 2 && strings.Contains(tl.Body(), "due(@reports)") {
 				lines-- // the report at the end, where that is a row
 			}
-			if strings.Contains(tl.Body(), "row(") && lines != 1 {
+			// Tools of the whole machine print what the kernel does for nobody in particular.
+			ofAll := strings.Contains(tl.Body(), "target_filter = own") && !strings.Contains(tl.Body(), "is_target(")
+			if strings.Contains(tl.Body(), "row(") && lines != 1 && !ofAll {
 				t.Errorf("it prints %d lines about a process that sleeps\n%s", lines, out.String())
 			}
 		})
