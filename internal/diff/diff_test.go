@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,5 +124,30 @@ func TestFileEnds(t *testing.T) {
 	_, err := File("/dev/zero")
 	if err == nil || !strings.Contains(err.Error(), "/dev/zero: it is larger than 256 MiB") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Few bytes that stand for more than can be shown are refused.
+func TestTooMuch(t *testing.T) {
+	deep := strings.Repeat("f;", maxDepth) + "f 1\n"
+	var functions, frames strings.Builder
+	for i := range maxNames/2 + 1 {
+		fmt.Fprintf(&functions, "a%d;b%d 1\n", i, i)
+	}
+	long := strings.Repeat("f;", maxDepth-2)
+	for i := range maxAll/maxDepth + 2 {
+		fmt.Fprintf(&frames, "%s%d 1\n", long, i)
+	}
+	for text, want := range map[string]string{
+		deep:               "line 1: it has a stack of more than 4096 frames",
+		functions.String(): "its stacks have more than 4194304 frames, or 524288 functions",
+		frames.String():    "line 1025: its stacks have more than 4194304 frames",
+	} {
+		if _, err := Parse([]byte(text), ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if p, err := Parse([]byte(strings.Repeat("a;b 1\n", maxNames+1)), ""); err != nil || p.Total() != maxNames+1 {
+		t.Errorf("one stack again and again: %v", err)
 	}
 }

@@ -102,7 +102,7 @@ func parsePprof(data []byte) (*Profile, error) {
 	}
 	p := &Profile{Length: lengthOf(f.length), Stacks: map[string]int64{}, kinds: map[string]view.FrameKind{}}
 	p.Type, p.Unit = f.text(f.types[chosen][0]), f.text(f.types[chosen][1])
-	total := 0
+	g, total := newGatherer(), 0
 	for _, s := range f.samples {
 		if chosen >= len(s.values) {
 			return nil, errDamaged
@@ -111,7 +111,7 @@ func parsePprof(data []byte) (*Profile, error) {
 		for i := len(s.locations) - 1; i >= 0; i-- {
 			path = f.frames(path, f.locations[s.locations[i]], p.kinds)
 			if len(path) > maxDepth {
-				return nil, errDamaged
+				return nil, errDeep
 			}
 		}
 		for _, name := range path {
@@ -120,7 +120,9 @@ func parsePprof(data []byte) (*Profile, error) {
 		if total > maxText {
 			return nil, errLarge
 		}
-		p.Stacks[strings.Join(path, "\n")] += int64(s.values[chosen])
+		if err := g.add(p, strings.Join(path, "\n"), int64(s.values[chosen])); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
 }

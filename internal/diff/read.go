@@ -21,11 +21,46 @@ const maxFile = 256 << 20
 const (
 	maxDepth = 4096      // frames of a stack
 	maxText  = 256 << 20 // bytes of the names in all stacks
+	maxAll   = 4 << 20   // frames of all stacks
+	maxNames = 512 << 10 // functions
 )
 
 var errLong = errors.New("it is larger than 256 MiB")
 
-var errLarge = errors.New("its stacks take more than 256 MiB")
+var (
+	errLarge = errors.New("its stacks take more than 256 MiB")
+	errDeep  = fmt.Errorf("it has a stack of more than %d frames", maxDepth)
+	errMany  = fmt.Errorf("its stacks have more than %d frames, or %d functions", maxAll, maxNames)
+)
+
+// A gatherer puts stacks into profiles as long as there are not too many: each
+// frame takes hundreds of bytes where it is shown.
+type gatherer struct {
+	frames int
+	names  map[string]bool
+}
+
+func newGatherer() *gatherer { return &gatherer{names: map[string]bool{}} }
+
+func (g *gatherer) add(p *Profile, stack string, weight int64) error {
+	if _, known := p.Stacks[stack]; !known {
+		depth := strings.Count(stack, "\n") + 1
+		if depth > maxDepth {
+			return errDeep
+		}
+		if g.frames += depth; g.frames > maxAll {
+			return errMany
+		}
+		for name := range strings.SplitSeq(stack, "\n") {
+			g.names[name] = true
+		}
+		if len(g.names) > maxNames {
+			return errMany
+		}
+	}
+	p.Stacks[stack] += weight
+	return nil
+}
 
 // Read reads the profile of a map, or the only one if name is "", from a file: folded
 // stacks, a profile of pprof, or a flame graph that hawk has saved.
@@ -119,6 +154,7 @@ func bounded(r io.Reader) ([]byte, error) {
 // parseFolded reads lines of frames joined by semicolons, with a weight behind.
 func parseFolded(text string) (*Profile, error) {
 	p := &Profile{Unit: "count", Stacks: map[string]int64{}}
+	g := newGatherer()
 	line := 0
 	for s := range strings.Lines(text) {
 		line++
@@ -135,7 +171,9 @@ func parseFolded(text string) (*Profile, error) {
 			return nil, fmt.Errorf("line %d: %w; a file is folded stacks, a profile of pprof, or a saved flame graph",
 				line, err)
 		}
-		p.Stacks[strings.ReplaceAll(s[:i], ";", "\n")] += n
+		if err := g.add(p, strings.ReplaceAll(s[:i], ";", "\n"), n); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
 	}
 	return p, nil
 }
@@ -170,6 +208,7 @@ func parsePage(page string) (out []*Profile, err error) {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, err
 	}
+	g := newGatherer()
 	for _, of := range all.Profiles {
 		title, _, _ := strings.Cut(of.Title, "[")
 		p := &Profile{Map: title, Unit: "count", Stacks: map[string]int64{}, kinds: map[string]view.FrameKind{}}
@@ -196,7 +235,9 @@ func parsePage(page string) (out []*Profile, err error) {
 				}
 			}
 			if w := of.Self[of.Primary][i]; w != 0 {
-				p.Stacks[paths[i]] += w
+				if err := g.add(p, paths[i], w); err != nil {
+					return nil, err
+				}
 			}
 		}
 		out = append(out, p)
