@@ -17,6 +17,7 @@ type memory []chunk
 // at finds n bytes, those that the call began with if early is set and there are any, else those
 // that it left. ok says whether there are some, of which there may be fewer.
 func (m memory) at(addr uint64, n int, early bool) (data []byte, ok bool) {
+	n = max(n, 0) // what a program says of its memory need not make sense
 	best := -1
 	for i := range m {
 		c := &m[i]

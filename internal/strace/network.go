@@ -134,7 +134,7 @@ func address6(b [16]byte) string {
 
 // iovec appends buffers; limit is how many bytes of all were read, -1 if they are written.
 func (d *decoder) iovec(addr uint64, n int, limit int64) {
-	array, ok := d.c.mem.at(addr, n*16, false)
+	array, ok := d.c.mem.at(addr, min(n, 1<<20)*16, false)
 	if addr == 0 || !ok {
 		if n == 0 && addr != 0 {
 			d.str("[]")
@@ -184,12 +184,12 @@ func (d *decoder) msghdr(addr uint64, n int64) {
 	}
 	d.int(int64(size))
 	d.str(", msg_iov=")
-	d.iovec(u64(b, 16), int(u64(b, 24)), n)
+	d.iovec(u64(b, 16), int(min(u64(b, 24), 1<<20)), n)
 	d.str(", msg_iovlen=")
 	d.uint(u64(b, 24))
 	if control, size := u64(b, 32), u64(b, 40); control != 0 && size != 0 {
 		d.str(", msg_control=")
-		d.control(control, int(size))
+		d.control(control, int(min(size, 1<<20)))
 	}
 	d.str(", msg_controllen=")
 	d.uint(u64(b, 40))
