@@ -31,6 +31,8 @@ var cases = []struct {
 		tracepoint:syscalls:sys_exit_getppid /@s[tid]/ { @h = hist(nsecs - @s[tid]); delete(@s[tid]); }`, nil},
 	{"`@[kstack] = count()`", onGetppid + `{ @[kstack] = count(); }`, nil},
 	{"`@[ustack] = count()`", onGetppid + `{ @[ustack] = count(); }`, nil},
+	{"`@[ustack] = count()`, 10 frames more", onGetppid + `{ @[ustack] = count(); }`, func() { below(10) }},
+	{"`@[ustack] = count()`, 30 frames more", onGetppid + `{ @[ustack] = count(); }`, func() { below(30) }},
 	{"`@[str(args.filename)] = count()`", onAccess + `{ @[str(args.filename)] = count(); }`, access},
 	{"`printf` with a string", onAccess + `{ printf("%d %s %d\n", pid, str(args.filename), tid); }`, access},
 }
@@ -82,6 +84,17 @@ func cost(b *bench) ([]row, error) {
 }
 
 func getppid() { unix.RawSyscall(unix.SYS_GETPPID, 0, 0, 0) }
+
+// below calls getppid from so many calls further down.
+//
+//go:noinline
+func below(n int) int {
+	if n == 0 {
+		getppid()
+		return 0
+	}
+	return below(n-1) + 1
+}
 
 // access names a file of the usual length to a call that fails before it looks at the name: the
 // kernel knows no such mode.

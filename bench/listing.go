@@ -63,6 +63,14 @@ func attaching(b *bench) ([]row, error) {
 	if program != "" {
 		runs = append(runs, wholeRun{fmt.Sprintf("`uprobe:PROGRAM:f_*` (%d functions, while it runs)", functions),
 			[]string{"-e", `BEGIN { exit(); } uprobe:` + program + `:f_* { @ = count(); }`}, always})
+		for _, n := range []int{1, 10, 100} {
+			script := "BEGIN { exit(); }"
+			for i := range n {
+				script += fmt.Sprintf(" uprobe:%s:f_%d { @f%d = count(); }", program, i, i)
+			}
+			runs = append(runs, wholeRun{fmt.Sprintf("functions of PROGRAM with a body each: %d", n),
+				[]string{"-e", script}, always})
+		}
 	}
 	return b.runs(runs)
 }

@@ -43,8 +43,9 @@ var parts = []struct {
 			"run, attaching and detaching included."},
 	{name: "listing", run: listing, note: "What there is to trace, from exec to exit."},
 	{name: "attaching", run: attaching,
-		note: "Many functions by one pattern: from exec to exit of a script that ends in its begin " +
-			"probe, attaching and detaching included."},
+		note: "Many functions by one pattern, or each with a body of its own: from exec to exit of a " +
+			"script that ends in its begin probe, attaching and detaching included."},
+	{name: "ending", run: ending, note: "From SIGINT to the end of the process, by what the script probes."},
 	{name: "kernel", run: kernelFunctions,
 		note: "Functions of the kernel, listed and attached to, from exec to exit. Where the kernel " +
 			"at hand does not let its functions be traced, this runs in a VM with a Debian kernel " +
