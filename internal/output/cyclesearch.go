@@ -2,6 +2,7 @@ package output
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -32,7 +33,7 @@ type graph struct {
 // An edge leads to a node.
 type edge struct {
 	to    int
-	apart []value.Value // what it shares with no edge of a cycle
+	apart []string // what it shares with no edge of a cycle
 	value value.Value
 }
 
@@ -73,34 +74,39 @@ func FindCycles(entries Entries, most int) (found []Cycle, stopped bool) {
 
 func newGraph(entries Entries) *graph {
 	g := &graph{}
-	type arc struct {
-		from, to value.Value
-		edge
-	}
-	var arcs []arc
+	var list []Entry
 	for i := range min(entries.Len(), maxEdges) {
-		e := entries.At(i)
-		if parts := keyParts(e.Key); len(parts) >= 2 {
-			arcs = append(arcs, arc{parts[0], parts[1], edge{apart: parts[2:], value: e.Value}})
-			g.nodes = append(g.nodes, parts[0], parts[1])
+		if e := entries.At(i); len(keyParts(e.Key)) >= 2 {
+			list = append(list, e)
+			g.nodes = append(g.nodes, keyParts(e.Key)[:2]...)
 		}
 	}
-	slices.SortFunc(g.nodes, value.Compare)
-	g.nodes = slices.CompactFunc(g.nodes, func(a, b value.Value) bool { return value.Compare(a, b) == 0 })
-	g.out, g.in = make([][]edge, len(g.nodes)), make([][]int, len(g.nodes))
-	for _, a := range arcs {
-		from, _ := slices.BinarySearchFunc(g.nodes, a.from, value.Compare)
-		a.edge.to, _ = slices.BinarySearchFunc(g.nodes, a.to, value.Compare)
-		g.out[from] = append(g.out[from], a.edge)
-		g.in[a.edge.to] = append(g.in[a.edge.to], from)
+	// In package slices each of these would be code of its own.
+	sort.Slice(g.nodes, func(i, k int) bool { return value.Compare(g.nodes[i], g.nodes[k]) < 0 })
+	sort.Slice(list, func(i, k int) bool { return value.Compare(list[i].Key, list[k].Key) < 0 })
+	n := 0
+	for i, v := range g.nodes {
+		if i == 0 || value.Compare(v, g.nodes[n-1]) != 0 {
+			g.nodes[n] = v
+			n++
+		}
 	}
-	for i := range g.out {
-		slices.SortStableFunc(g.out[i], func(a, b edge) int {
-			if a.to != b.to {
-				return a.to - b.to
+	g.nodes = g.nodes[:n]
+	number := func(v value.Value) int {
+		return sort.Search(n, func(i int) bool { return value.Compare(g.nodes[i], v) >= 0 })
+	}
+	g.out, g.in = make([][]edge, n), make([][]int, n)
+	for _, e := range list {
+		parts := keyParts(e.Key)
+		from, to := number(parts[0]), number(parts[1])
+		out := edge{to: to, value: e.Value}
+		for _, part := range parts[2:] {
+			if text := string(value.AppendText(nil, part)); text != "0" && text != "0x0" {
+				out.apart = append(out.apart, text)
 			}
-			return slices.CompareFunc(a.apart, b.apart, value.Compare)
-		})
+		}
+		g.out[from] = append(g.out[from], out)
+		g.in[to] = append(g.in[to], from)
 	}
 	return g
 }
@@ -136,10 +142,7 @@ func (g *graph) peel() {
 	for n := range g.nodes {
 		if gone[n] {
 			g.out[n], g.in[n] = nil, nil
-			continue
 		}
-		g.out[n] = slices.DeleteFunc(g.out[n], func(e edge) bool { return gone[e.to] })
-		g.in[n] = slices.DeleteFunc(g.in[n], func(from int) bool { return gone[from] })
 	}
 }
 
@@ -185,7 +188,7 @@ func (s *search) from(n int) bool {
 		back, near := s.left[e.to]
 		closes := e.to == s.first && len(s.path) == s.length
 		onward := near && e.to != s.first && len(s.path)+back <= s.length && !slices.Contains(s.path, e.to)
-		if !closes && !onward || slices.ContainsFunc(s.edges, e.shares) {
+		if !closes && !onward || s.shared(e) {
 			continue
 		}
 		s.edges = append(s.edges, e)
@@ -203,13 +206,20 @@ func (s *search) from(n int) bool {
 	return true
 }
 
+// shared reports whether an edge cannot be in a cycle with those on the way.
+func (s *search) shared(e *edge) bool {
+	for _, other := range s.edges {
+		if e.shares(other) {
+			return true
+		}
+	}
+	return false
+}
+
 // shares reports whether two edges have a part in common that sets them apart.
 func (e *edge) shares(other *edge) bool {
 	for _, a := range e.apart {
-		if n, ok := integer(a); ok && n.mag == 0 {
-			continue
-		}
-		if slices.ContainsFunc(other.apart, func(b value.Value) bool { return value.Compare(a, b) == 0 }) {
+		if slices.Contains(other.apart, a) {
 			return true
 		}
 	}
