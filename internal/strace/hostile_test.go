@@ -45,7 +45,7 @@ func TestHostileCalls(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, arch := range []string{"amd64", "arm64"} {
 			o := Defaults(arch)
-			o.Verbose, o.Column = seed%2 == 0, 0
+			o.Verbose, o.Column, o.JSON = seed%2 == 0, 0, seed%3 == 0
 			for _, data := range []string{"read=all", "write=all"} {
 				if err := o.Set(data, arch); err != nil {
 					t.Fatal(err)
