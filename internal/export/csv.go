@@ -148,7 +148,7 @@ func keyColumns(m *view.Map) (out []string) {
 		case stacks == 1:
 			out = append(out, "frames")
 		default:
-			out = append(out, k.Frames.String()+"_frames")
+			out = append(out, keyName(&k))
 		}
 	}
 	return view.Names(out, func(int) string { return "key" })

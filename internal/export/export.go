@@ -159,6 +159,55 @@ func (f *Format) named(s *view.Script, names []string) (out []*view.Map, err err
 	return out, nil
 }
 
+// soFar is what streams keep of a run: the maps that they show, each as it was read last, and the numbers of sites.
+type soFar struct {
+	run   view.Run
+	maps  map[*view.Map]bool
+	last  map[*view.Map]view.Snapshot
+	sites map[*view.Site]int
+}
+
+func newSoFar(maps []*view.Map) soFar {
+	s := soFar{maps: map[*view.Map]bool{}, last: map[*view.Map]view.Snapshot{}, sites: map[*view.Site]int{}}
+	for _, m := range maps {
+		s.maps[m] = true
+	}
+	return s
+}
+
+func (s *soFar) begin(b view.Begin) {
+	s.run.Begin = b
+	for i, site := range b.Script.Sites {
+		s.sites[site] = i
+	}
+}
+
+func (s *soFar) read(snap view.Snapshot) {
+	if s.maps[snap.Map] {
+		s.last[snap.Map] = snap
+	}
+}
+
+// tables calls f with the maps as they were at the end, in the order of the script.
+func (s *soFar) tables(f func(m *view.Map, snap *view.Snapshot) error) error {
+	for _, m := range s.run.Script.Maps {
+		if snap, ok := s.last[m]; ok {
+			if err := f(m, &snap); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keyName is what a part of a key is called in a column or a field.
+func keyName(e *view.Element) string {
+	if e.Frames != view.NoFrames {
+		return e.Frames.String() + "_frames"
+	}
+	return e.Name
+}
+
 // hasFields reports whether a script has events with values.
 func hasFields(s *view.Script) bool {
 	return slices.ContainsFunc(s.Sites, func(site *view.Site) bool { return len(site.Args) > 0 })

@@ -29,44 +29,27 @@ const (
 )
 
 type journalFeed struct {
-	to   io.Writer
-	maps map[*view.Map]bool
-	last map[*view.Map]view.Snapshot
-	run  view.Run
-	site map[*view.Site]int
-	buf  []byte
+	soFar
+	to  io.Writer
+	buf []byte
 }
 
 func newJournal(w io.Writer, maps []*view.Map, _ Options) view.Feed {
-	f := &journalFeed{to: w, maps: map[*view.Map]bool{}, last: map[*view.Map]view.Snapshot{},
-		site: map[*view.Site]int{}}
-	for _, m := range maps {
-		f.maps[m] = true
-	}
-	return f
+	return &journalFeed{to: w, soFar: newSoFar(maps)}
 }
 
 // Take sends what an item says.
 func (f *journalFeed) Take(item view.Item) error {
 	switch it := item.(type) {
 	case view.Begin:
-		f.run.Begin = it
-		for i, s := range it.Script.Sites {
-			f.site[s] = i
-		}
+		f.soFar.begin(it)
 	case view.Event:
 		return f.event(&it)
 	case view.Snapshot:
-		if f.maps[it.Map] {
-			f.last[it.Map] = it
-		}
+		f.read(it)
 	case view.End:
-		for _, m := range f.run.Script.Maps {
-			if snap, ok := f.last[m]; ok {
-				if err := f.table(m, &snap); err != nil {
-					return err
-				}
-			}
+		if err := f.tables(f.table); err != nil {
+			return err
 		}
 		priority := journalInfo
 		if it.Loss.Records > 0 {
@@ -98,7 +81,7 @@ func (f *journalFeed) event(ev *view.Event) error {
 		f.field("HAWK_TID", strconv.Itoa(ev.TID))
 	}
 	if ev.Site != nil {
-		f.field("HAWK_SITE", strconv.Itoa(f.site[ev.Site]))
+		f.field("HAWK_SITE", strconv.Itoa(f.sites[ev.Site]))
 		f.field("CODE_LINE", strconv.Itoa(lineOf(ev.Site)))
 	}
 	for i, a := range ev.Args {
@@ -117,12 +100,8 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 			key = []string{"(other)"}
 		case m.Keyed():
 			for i, part := range view.Flatten(m.Key, row.Key) {
-				name := m.Keys[i].Name
-				if m.Keys[i].Frames != view.NoFrames {
-					name = m.Keys[i].Frames.String() + "_frames"
-				}
 				key = append(key, logValue(part))
-				fields = append(fields, [2]string{journalName(name), logValue(part)})
+				fields = append(fields, [2]string{journalName(keyName(&m.Keys[i])), logValue(part)})
 			}
 		}
 		text := m.Name

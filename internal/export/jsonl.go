@@ -145,11 +145,7 @@ func (f *jsonlFeed) script(b view.Begin) {
 			if k > 0 {
 				w.raw(",")
 			}
-			if e.Frames != view.NoFrames {
-				w.text(e.Frames.String() + "_frames")
-			} else {
-				w.text(e.Name)
-			}
+			w.text(keyName(&e))
 		}
 		w.raw(`],"unit":"` + unitName(m.Unit) + `"}`)
 	}

@@ -19,44 +19,27 @@ var _ = define(Format{
 })
 
 type logfmtFeed struct {
-	w     *bufio.Writer
-	maps  map[*view.Map]bool
-	run   view.Run
-	sites map[*view.Site]int
-	last  map[*view.Map]view.Snapshot
+	soFar
+	w *bufio.Writer
 }
 
 func newLogfmt(w io.Writer, maps []*view.Map, _ Options) view.Feed {
-	f := &logfmtFeed{w: bufio.NewWriterSize(w, streamBuffer), maps: map[*view.Map]bool{}, sites: map[*view.Site]int{},
-		last: map[*view.Map]view.Snapshot{}}
-	for _, m := range maps {
-		f.maps[m] = true
-	}
-	return f
+	return &logfmtFeed{w: bufio.NewWriterSize(w, streamBuffer), soFar: newSoFar(maps)}
 }
 
 // Take writes an item. Lines are written out as soon as the run has caught up.
 func (f *logfmtFeed) Take(item view.Item) error {
 	switch it := item.(type) {
 	case view.Begin:
-		f.run.Begin = it
-		for i, s := range it.Script.Sites {
-			f.sites[s] = i
-		}
+		f.begin(it)
 	case view.Event:
 		f.event(&it)
 	case view.Snapshot:
-		if f.maps[it.Map] {
-			f.last[it.Map] = it
-		}
+		f.read(it)
 	case view.Loss:
 		f.head(it)
 	case view.End:
-		for _, m := range f.run.Script.Maps {
-			if snap, ok := f.last[m]; ok {
-				f.table(m, &snap)
-			}
-		}
+		f.tables(f.table)
 		fmt.Fprintf(f.w, "time=%s script=%s end=%s status=%d lost=%d\n", wall(&f.run, it.Boot),
 			logText(f.run.Script.Name), it.Cause, it.Status, it.Loss.Records)
 		return f.w.Flush()
@@ -89,18 +72,14 @@ func (f *logfmtFeed) field(name string, v value.Value) {
 }
 
 // table writes a line for each element of a map, and each bucket of a histogram.
-func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) {
+func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) error {
 	for _, row := range sorted(snap.Rows) {
 		head := "map=" + m.Name
 		if row.Others > 0 {
 			head += " key=(other)"
 		} else if m.Keyed() {
 			for i, part := range view.Flatten(m.Key, row.Key) {
-				name := m.Keys[i].Name
-				if m.Keys[i].Frames != view.NoFrames {
-					name = m.Keys[i].Frames.String() + "_frames"
-				}
-				head += " " + name + "=" + logText(logValue(part))
+				head += " " + keyName(&m.Keys[i]) + "=" + logText(logValue(part))
 			}
 		}
 		switch v := row.Value.(type) {
@@ -123,6 +102,7 @@ func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) {
 			fmt.Fprintf(f.w, "%s value=%s\n", head, logText(logValue(v)))
 		}
 	}
+	return nil
 }
 
 // logValue is the text of a value; of a stack that of folded stacks.
