@@ -36,6 +36,9 @@ const (
 	Refuse = "error"
 )
 
+// OwnFilter reports whether the script itself asks which events are of the process of -p.
+func (c *Config) OwnFilter() bool { return c.TargetFilter == "own" }
+
 // Feature is the setting of an unstable feature by its name without prefix.
 func (c *Config) Feature(name string) string {
 	s := find(unstable + name)

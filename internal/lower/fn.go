@@ -83,7 +83,7 @@ func (f *fn) program() {
 	f.ctx = &probe.Context{
 		B: b, Ctx: ctx, Group: f.g, O: f.m.o.Probe, Skip: f.exit,
 		Table: f.m.table, Data: map[string]*ir.Value{}, Followed: f.followed, Marks: f.marks,
-		Own: f.m.prog.Config.TargetFilter == "own",
+		Own: f.m.prog.Config.OwnFilter(),
 	}
 	// A program that hawk leaves behind has to run without it, and an iteration
 	// that has begun goes on after exit().

@@ -39,7 +39,7 @@ func (s *session) attach() error {
 		return err
 	}
 	s.follow() // of whom, trackFamily says
-	s.o.Probe.Own = s.o.Config.TargetFilter == "own"
+	s.o.Probe.Own = s.o.Config.OwnFilter()
 	programs := s.Object.Programs
 	attachable, attached := 0, 0
 	total := 0

@@ -17,7 +17,7 @@ var _ = builtin.Define(builtin.Func{
 		"run: completions, packets, switches.",
 	Example: `tracepoint:sched:sched_switch / is_target(args.next_pid) / { @[args.next_comm] = count(); }`,
 	Check: func(c *builtin.Call) types.Type {
-		if len(c.Args) > 0 && c.Config.TargetFilter == "own" && !c.Opts.Tasks.All() {
+		if len(c.Args) > 0 && c.Config.OwnFilter() && !c.Opts.Tasks.All() {
 			c.Errorf(c.Expr, "other-task", "%s() is asked for a process by its number: name, user and control group "+
 				"are known of the task that runs alone", c.Name).
 				Hint("-p takes numbers of processes")
