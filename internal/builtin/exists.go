@@ -65,7 +65,7 @@ func existing(c *Call, text string) (bool, error) {
 		return false, err
 	}
 	points, err := kind.Match(p, &opts)
-	if err != nil || len(points) == 0 {
+	if err != nil || len(points) == 0 || kind.Here != nil && !kind.Here(points[0]) {
 		return false, nil // a file that is not there has no symbols either
 	}
 	_, err = kind.Plan(points[:1], probe.Uses{}, &opts)

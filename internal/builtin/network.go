@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 
@@ -171,5 +172,41 @@ var _ = Define(Func{
 			return value.Null{}
 		}
 		return value.Text(fmt.Sprintf("%02X:%02X:%02X:%02X:%02X:%02X", raw[0], raw[1], raw[2], raw[3], raw[4], raw[5]))
+	},
+})
+
+var dnsType = &types.Deferred{Name: "dnsname_t", By: types.DNSText, Bytes: 256, Algn: 8}
+
+var _ = Define(Func{
+	Name: "dnsname", LabelOf: FirstArg, Min: 1, Params: []Param{{"labels", StringLike}}, Result: dnsType,
+	Renders: types.DNSText,
+	Doc: "The text of a host's name as messages of DNS have it, where each part of the name has its length in front: " +
+		"the bytes `\\x03www\\x07example` are `www.example`. The root is `.`. Bytes that are no name follow as they are.",
+	Example: `begin { print(dnsname("\x03www\x07example")); }`,
+	Check: func(c *Call) types.Type {
+		if _, ok := isBytes(c.Types[0]); !ok && c.Types[0] != nil {
+			c.Errorf(c.Args[0], "argument-type", "dnsname() expects bytes, as str() reads them, not %s", c.Types[0])
+		}
+		return dnsType
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		n, _ := isBytes(c.Types[0])
+		n = min(n, dnsType.Bytes)
+		p := Place(g, dnsType, dst)
+		g.B().Copy(p, 0, g.Mem(c.Args[0]), n)
+		g.B().Zero(p, n, dnsType.Bytes-n)
+		return p
+	},
+	Render: func(_ Env, _ *types.Deferred, raw []byte) value.Value {
+		raw, _, _ = bytes.Cut(raw, []byte{0})
+		var name []byte
+		for len(raw) > 0 && int(raw[0]) < len(raw) {
+			name = append(append(name, raw[1:1+raw[0]]...), '.')
+			raw = raw[1+raw[0]:]
+		}
+		if name = append(name, raw...); len(name) > 1 {
+			return value.Text(bytes.TrimSuffix(name, []byte(".")))
+		}
+		return value.Text(".")
 	},
 })

@@ -23,6 +23,10 @@ func TestRenderAddresses(t *testing.T) {
 		{"ntop", inet(10, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1), value.Text("fe80::1")},
 		{"ntop", inet(10), value.Text("::")},
 		{"ntop", []byte{2, 0, 0}, value.Null{}},
+		{"dnsname", []byte("\x03www\x07example\x00\x03org"), value.Text("www.example")},
+		{"dnsname", []byte("\x03www\x09example\x00"), value.Text("www.\texample")},
+		{"dnsname", []byte{0, 1, 'a'}, value.Text(".")},
+		{"dnsname", nil, value.Text(".")},
 		{"macaddr", []byte{0x66, 0x90, 0x0f, 0xae, 0xe8, 0xe9}, value.Text("66:90:0F:AE:E8:E9")},
 		{"macaddr", nil, value.Null{}},
 	} {

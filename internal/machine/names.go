@@ -13,22 +13,22 @@ import (
 var ErrNoNames = errors.New("the format of the tracepoint has no names for the field")
 
 // FieldNames are the names that the format of a tracepoint gives to values of a field, or
-// to bits of it, in the order in which the kernel looks for them.
-func (t *Machine) FieldNames(category, event, field string) ([]types.EnumValue, error) {
+// to bits of it, in the order in which the kernel looks for them. A format may have several tables for a field.
+func (t *Machine) FieldNames(category, event, field string, table int) ([]types.EnumValue, error) {
 	data, err := t.eventFile(category, event, "format")
 	if err != nil {
 		return nil, err
 	}
 	_, format, _ := strings.Cut(string(data), printPrefix)
-	names := formatNames(format, field)
+	names := formatNames(format, field, table)
 	if len(names) == 0 {
 		return nil, fmt.Errorf("%s:%s:%s: %w", category, event, field, ErrNoNames)
 	}
 	return names, nil
 }
 
-// formatNames finds the table of a field in what a tracepoint's format prints.
-func formatNames(format, field string) []types.EnumValue {
+// formatNames finds the table of a field in what a tracepoint's format prints: the first, or one behind it.
+func formatNames(format, field string, which int) []types.EnumValue {
 	for _, call := range []string{"__print_symbolic(", "__print_flags("} {
 		for rest := format; ; {
 			_, after, found := strings.Cut(rest, call)
@@ -41,6 +41,9 @@ func formatNames(format, field string) []types.EnumValue {
 				break
 			}
 			if !readsField(rest[:table], field) {
+				continue
+			}
+			if which--; which > 0 {
 				continue
 			}
 			return tableNames(rest[table:])
@@ -94,6 +97,15 @@ func tableRow(text string) (value, name, rest string, ok bool) {
 	}
 	value, comma := strings.CutSuffix(strings.TrimRight(text[:quote], " "), ",")
 	name, rest, quoted := strings.Cut(text[quote+1:], `"`)
+	for { // literals side by side are one
+		more, another := behind(rest, `"`)
+		if !another {
+			break
+		}
+		var part string
+		part, rest, quoted = strings.Cut(more, `"`)
+		name += part
+	}
 	rest, closed := behind(rest, "}")
 	return value, name, rest, comma && quoted && closed
 }

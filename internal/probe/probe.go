@@ -129,6 +129,9 @@ type Kind struct {
 	// Later is the point that stands for what a parsed one may match in files that are mapped
 	// while the run lasts, nil if there is none; found are those it has matched. May be nil.
 	Later func(p *Point, o *Options, found []*Point) *Point
+	// Here reports whether a matched point can be attached on this machine, which probe_exists asks; nil: all can
+	// that can be planned.
+	Here func(p *Point) bool
 	// Names lists what p.Func (for kinds of two parts: p.Target and p.Func, as
 	// "target:func") may be, for suggestions; may be nil.
 	Names func(p *Point, o *Options) []string

@@ -456,8 +456,9 @@ const (
 	EnumText
 	WordsText
 	MemoryText
+	DNSText
 
-	LastRenderer = MemoryText
+	LastRenderer = DNSText
 )
 
 // Deferred is a value that travels raw and is given its text in user space, with

@@ -18,7 +18,8 @@ import (
 
 // setsDoc is what flags and enumname say of the sets that they take.
 const setsDoc = " The set is a literal: an enum of the kernel's (`\"enum skb_drop_reason\"`), the names that the " +
-	"format of a tracepoint has for a field (`\"t:skb:kfree_skb:reason\"`), or C constants by what their names begin " +
+	"format of a tracepoint has for a field (`\"t:skb:kfree_skb:reason\"`; of a field with several tables the second " +
+	"is `\"t:kvm:kvm_exit:exit_reason:2\"`), or C constants by what their names begin " +
 	"with, and the header that they are from (`\"O_ fcntl.h\"`). It is looked up where the script is compiled."
 
 func init() {
@@ -71,8 +72,16 @@ func named(name, typ string, by types.Renderer, doc, example string,
 // nameSet is the set that a script describes.
 func nameSet(c *builtin.Call, text string) ([]types.EnumValue, error) {
 	parts := strings.Split(text, ":")
-	if len(parts) == 4 && (parts[0] == "t" || parts[0] == "tracepoint") {
-		return c.Machine.FieldNames(parts[1], parts[2], parts[3])
+	if len(parts) >= 4 && len(parts) <= 5 && (parts[0] == "t" || parts[0] == "tracepoint") {
+		table := 1
+		if len(parts) == 5 {
+			n, err := strconv.ParseUint(parts[4], 10, 8)
+			if err != nil || n == 0 {
+				return nil, fmt.Errorf("%s: %q is no number of a table", text, parts[4])
+			}
+			table = int(n)
+		}
+		return c.Machine.FieldNames(parts[1], parts[2], parts[3], table)
 	}
 	if name, ok := strings.CutPrefix(text, "enum "); ok {
 		t, err := c.Machine.TypeByName("enum", strings.TrimSpace(name))

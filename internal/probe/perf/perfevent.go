@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -54,6 +55,7 @@ var _ = probe.Define(probe.Kind{
 	List:          listPerfEvents(hardware),
 	Ctx:           probe.PerfEventContext,
 	Plan:          probe.PlanAlone(hardwareCounter),
+	Here:          counted,
 	CanonicalName: perfEventName,
 	ListName:      probe.Rateless,
 })
@@ -245,7 +247,25 @@ func linkCounter(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, er
 	if err != nil {
 		return nil, err
 	}
-	attr := unix.PerfEventAttr{Type: e.typ, Config: e.config, Ext1: e.config12[0], Ext2: e.config12[1],
-		Sample: p.Period}
-	return linkPerf(cpus, attr, progFD, o.KernelPID())
+	return linkPerf(cpus, e.attr(p.Period), progFD, o.KernelPID())
+}
+
+func (e perfEvent) attr(period uint64) unix.PerfEventAttr {
+	return unix.PerfEventAttr{Type: e.typ, Config: e.config, Ext1: e.config12[0], Ext2: e.config12[1], Sample: period}
+}
+
+// counted reports whether the processor counts an event, by an event that is never enabled.
+func counted(p *probe.Point) bool {
+	e := p.Extra.(perfEvent)
+	attr := e.attr(p.Period)
+	attr.Size, attr.Bits = uint32(unsafe.Sizeof(attr)), unix.PerfBitDisabled
+	cpu := 0
+	if e.cpus != nil {
+		cpu = e.cpus[0]
+	}
+	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EOPNOTSUPP)
 }
