@@ -181,7 +181,8 @@ var _ = Define(Func{
 	Name: "dnsname", LabelOf: FirstArg, Min: 1, Params: []Param{{"labels", StringLike}}, Result: dnsType,
 	Renders: types.DNSText,
 	Doc: "The text of a host's name as messages of DNS have it, where each part of the name has its length in front: " +
-		"the bytes `\\x03www\\x07example` are `www.example`. The root is `.`. Bytes that are no name follow as they are.",
+		"the bytes `\\x03www\\x07example` are `www.example`. The root is `.`. Bytes that are no name follow as " +
+		"they are.",
 	Example: `begin { print(dnsname("\x03www\x07example")); }`,
 	Check: func(c *Call) types.Type {
 		if _, ok := isBytes(c.Types[0]); !ok && c.Types[0] != nil {

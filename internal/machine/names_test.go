@@ -11,8 +11,8 @@ import (
 func TestFormatNames(t *testing.T) {
 	const format = ` "%s %s", (REC->state & ((0x1 + 1) << 1)) ? __print_flags(REC->state & 3, "|", { 0x1, "S" }, ` +
 		`{ 0x00000002, "D" }) : "R", __print_symbolic(REC->why, {2, "TWO"}, { ENUM, "LOST" }, {( unsigned long)(((( ` +
-		`gfp_t)(((1UL)) << (10))|8))), "MANY" }, { -1, "MINUS" }), REC->whyever, REC->why ? __print_symbolic(REC->why, ` +
-		`{ 1, "SECOND_" "TABLE" "" })`
+		`gfp_t)(((1UL)) << (10))|8))), "MANY" }, { -1, "MINUS" }), REC->whyever, REC->why ? ` +
+		`__print_symbolic(REC->why, { 1, "SECOND_" "TABLE" "" })`
 	for field, want := range map[string][]types.EnumValue{
 		"state":   {{Name: "S", Value: 1}, {Name: "D", Value: 2}, {Name: "R"}},
 		"why":     {{Name: "TWO", Value: 2}, {Name: "MANY", Value: 1032}, {Name: "MINUS", Value: -1}},

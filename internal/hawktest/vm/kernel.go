@@ -52,7 +52,7 @@ var bootModules = []string{"virtio_pci", "virtio_blk", "virtio_console", "ext4",
 
 // spareModules are for cases to load and unload: a machine has them, with what they depend on, in
 // /hawk/modules, in an order in which they can be loaded.
-var spareModules = []string{"null_blk"}
+var spareModules = []string{"null_blk", "kvm_amd"}
 
 // fetch returns the directory of the kernel's unpacked packages.
 func (k Kernel) fetch() (string, error) {
