@@ -185,7 +185,10 @@ func (c *command) findProgram() error {
 	if p.Unwritten > 0 {
 		c.warn(strconv.Itoa(p.Unwritten) + " functions are passed over, as a probe cannot be written with their names")
 	}
-	if !p.Results {
+	if p.Passed > 0 {
+		c.warn(strconv.Itoa(p.Passed) + " calls are passed over, as no symbol says in which function they stand")
+	}
+	if p.Resultless() {
 		c.warn("results are not shown: " + files[0] + " can throw exceptions or change its stack, and probes on " +
 			"returns would break that")
 	}
@@ -195,7 +198,8 @@ func (c *command) findProgram() error {
 	c.given["program"] = []string{`"` + files[0] + `"`}
 	one.Script += more
 	one.Options = append(one.Options[:len(one.Options):len(one.Options)],
-		tool.Option{Name: "calls", Value: "FUNCTION…"}, tool.Option{Name: "returns", Value: "FUNCTION…"})
+		tool.Option{Name: "calls", Value: "FUNCTION…"}, tool.Option{Name: "returns", Value: "FUNCTION…"},
+		tool.Option{Name: "sites", Value: "ADDRESS…"})
 	c.tool, c.lines = &one, p.NewSink
 	return nil
 }

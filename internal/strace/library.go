@@ -21,6 +21,12 @@ type Program struct {
 	calls   map[uint64]*function
 	sites   []string // names of the probes, of calls, in quotes
 	returns []string
+	start   uint64 // of the code
+	// places are call sites and the places that they return to, by how far they are from the beginning of
+	// the code: bits of site… say which of both.
+	places map[uint64]uint64
+	// Passed are calls that are not traced, as no symbol says that they are instructions.
+	Passed int
 	// Unwritten are functions that are not traced where names are listed, as theirs cannot be written.
 	Unwritten int
 	// patterns are those of the names, in quotes, if the names are what they match.
@@ -83,6 +89,7 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			p.returns = append(p.returns, `"`+s.Name+`"`)
 		}
 	}
+	p.start, p.places = start, map[uint64]uint64{}
 	imports := f.Imports(nil)
 	var names []string
 	wanted := append(slices.Clone(terms["filter"]), terms["library"]...)
@@ -94,6 +101,29 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 		}
 		if len(wanted) == 0 || chosen(wanted, name, func() string { return of(name) }) {
 			add(s, name)
+		}
+	}
+	sites, passed := f.CallSites()
+	p.Passed = max(passed-1, 0) // the start of a program without symbols has one
+	for _, s := range sites {
+		if s.Next != 0 && keeps[s.Name] { // longjmp() may come back to it, out of calls
+			p.places[s.Next-start] |= siteReturns | (s.Addr-start)<<8
+		}
+		if s.Name == "__libc_start_main" || len(wanted) > 0 &&
+			!chosen(wanted, s.Name, func() string { return of(s.Name) }) {
+			continue
+		}
+		if s.Next == 0 && s.Addr == s.In { // a function that is nothing but a jump
+			add(exe.Symbol{Name: fmt.Sprintf("%#x", s.Addr), Addr: s.Addr}, s.Name)
+			continue
+		}
+		fn := findFunction(s.Name)
+		fn.name = value.Escape(exe.DemangleName(s.Name))
+		fn.alone = s.Next == 0 || keeps[s.Name]
+		p.calls[s.Addr-start] = &fn
+		p.places[s.Addr-start] |= siteCalls
+		if s.Next != 0 {
+			p.places[s.Next-start] |= siteReturns | (s.Addr-start)<<8
 		}
 	}
 	if static := terms["static"]; static != nil {
@@ -115,12 +145,12 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 		p.Unwritten = 0
 	}
 	switch {
-	case len(p.sites) > 0:
-	case len(imports) > 0:
+	case len(p.calls) > 0:
+	case len(imports)+len(sites) > 1: // a static program has the one of its start, too
 		return nil, fmt.Errorf("of the %d functions of libraries that %s calls none is chosen", len(imports), file)
 	default:
 		return nil, fmt.Errorf("%s calls no functions of libraries by a linkage table\n"+
-			"HINT: it may be static or built with -fno-plt; hawk trace shows functions of any file", file)
+			"HINT: it may be static, or have no symbols and be built with -fno-plt; -x shows its own functions", file)
 	}
 	return p, nil
 }
@@ -132,8 +162,19 @@ var keeps = map[string]bool{"setjmp": true, "_setjmp": true, "sigsetjmp": true, 
 	"pthread_exit": true, "__stack_chk_fail": true, "__assert_fail": true, "err": true,
 	"errx": true, "_start": true}
 
+// Resultless reports whether there are calls whose results are not shown, as that would be in the way.
+func (p *Program) Resultless() bool {
+	return !p.Results && slices.ContainsFunc(p.sites, func(s string) bool { return s != `"__cxa_finalize@plt"` })
+}
+
 // Probes is how many probes there will be.
-func (p *Program) Probes() int { return len(p.sites) + len(p.returns) }
+func (p *Program) Probes() int { return len(p.sites) + len(p.returns) + len(p.places) }
+
+// Bits of a place say what it is; tools/ltrace.bt has the same.
+const (
+	siteCalls = 1 << iota
+	siteReturns
+)
 
 // Script are the options of the script by name, and what is added to it: what is copied for each call.
 func (p *Program) Script() (given map[string][]string, more string) {
@@ -146,6 +187,9 @@ func (p *Program) Script() (given map[string][]string, more string) {
 		if p.Results {
 			given["returns"] = p.patterns
 		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(p.places)) {
+		given["sites"] = append(given["sites"], fmt.Sprintf("%#x", p.start+at))
 	}
 	if p.Arch == "arm64" { // where the return address is in a register
 		given["link"], given["slot"] = []string{"true"}, []string{"0"}
@@ -162,6 +206,9 @@ func (p *Program) Script() (given map[string][]string, more string) {
 		if plan := p.calls[at].plan(); plan != 0 {
 			fmt.Fprintf(&b, "  @plan[%d] = (uint64)%#x;\n", at, plan)
 		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(p.places)) {
+		fmt.Fprintf(&b, "  @place[%d] = (uint64)%d;\n", at, p.places[at])
 	}
 	b.WriteString("}\n")
 	return given, b.String()

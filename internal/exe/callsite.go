@@ -1,0 +1,75 @@
+package exe
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/insn"
+)
+
+// A CallSite is an instruction that calls a function of another file, or jumps there, by the word that the
+// address of the function is put in when the file is loaded, and not by an entry of the linkage table.
+type CallSite struct {
+	Name string
+	Addr uint64
+	Next uint64 // where the call returns to, if that is in the same function; 0 if it is a jump
+	In   uint64 // where the function begins that it stands in
+}
+
+// CallSites lists the call sites in functions that have symbols, by their addresses: which bytes are
+// instructions is known from where a function begins. Others are what may be further ones.
+func (f *File) CallSites() (out []CallSite, others int) {
+	if f.Machine != elf.EM_X86_64 {
+		return nil, 0
+	}
+	code, addr := f.SectionAt(".text")
+	names := Once(f, "slots", f.slots)
+	var found []CallSite
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(code[at:], 0xff)
+		if i < 0 || at+i+6 > len(code) {
+			break
+		}
+		at += i
+		jumps := code[at+1] == 0x25
+		if code[at+1] != 0x15 && !jumps { // call *slot(%rip), jmp *slot(%rip)
+			continue
+		}
+		next := addr + uint64(at) + 6
+		name := names[next+uint64(int32(binary.LittleEndian.Uint32(code[at+2:])))]
+		if name == "" {
+			continue
+		}
+		s := CallSite{Name: name, Addr: next - 6, Next: next}
+		if jumps {
+			s.Next = 0
+		}
+		found = append(found, s)
+	}
+	if len(found) == 0 {
+		return nil, 0
+	}
+	functions := f.Functions(nil)
+	slices.SortFunc(functions, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
+	for _, s := range found {
+		i, _ := slices.BinarySearchFunc(functions, s.Addr+1, func(fn Symbol, addr uint64) int {
+			return cmp.Compare(fn.Addr, addr)
+		})
+		if i == 0 || s.Addr-functions[i-1].Addr >= functions[i-1].Size {
+			others++
+			continue
+		}
+		fn := &functions[i-1]
+		if !insn.IsBoundary(insn.AMD64, f.Code(fn.Addr, fn.Size), s.Addr-fn.Addr) {
+			continue // bytes within another instruction
+		}
+		if s.In = fn.Addr; s.Next >= fn.Addr+fn.Size {
+			s.Next = 0
+		}
+		out = append(out, s)
+	}
+	return out, others
+}
