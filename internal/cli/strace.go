@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/dwarf"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/output"
@@ -169,6 +170,7 @@ func (c *command) findProgram() error {
 	if err != nil {
 		return usagef("%s: %v", c.tool.Name, err)
 	}
+	o.Debug = func(file string) (*dwarf.File, error) { return c.machine.Debug(file, "") }
 	most := 2000
 	if given := c.given["max-probes"]; given != nil {
 		most, _ = strconv.Atoi(given[len(given)-1])

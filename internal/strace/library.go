@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/dwarf"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -75,8 +76,7 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	p.Results = !f.Unwinds()
 	of := libraryNames(file)
 	start, _ := f.CodeSpan()
-	add := func(s exe.Symbol, name string) {
-		fn := findFunction(name)
+	add := func(s exe.Symbol, name string, fn function) {
 		fn.name = value.Escape(exe.DemangleName(name))
 		fn.alone = !p.Results || keeps[name]
 		p.calls[s.Addr-start] = &fn
@@ -100,7 +100,7 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			continue
 		}
 		if len(wanted) == 0 || chosen(wanted, name, func() string { return of(name) }) {
-			add(s, name)
+			add(s, name, findFunction(name))
 		}
 	}
 	sites, passed := f.CallSites()
@@ -114,7 +114,7 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			continue
 		}
 		if s.Next == 0 && s.Addr == s.In { // a function that is nothing but a jump
-			add(exe.Symbol{Name: fmt.Sprintf("%#x", s.Addr), Addr: s.Addr}, s.Name)
+			add(exe.Symbol{Name: fmt.Sprintf("%#x", s.Addr), Addr: s.Addr}, s.Name, findFunction(s.Name))
 			continue
 		}
 		fn := findFunction(s.Name)
@@ -127,9 +127,19 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 		}
 	}
 	if static := terms["static"]; static != nil {
+		var debug *dwarf.File
+		if o.Debug != nil {
+			debug, _ = o.Debug(file) // without it, what is known of the name
+		}
 		for _, s := range f.Functions(nil) {
 			if s.Size > 0 && !f.IsGoCode(s.Addr) && chosen(static, s.Name, func() string { return "" }) {
-				add(s, s.Name)
+				fn := findFunction(s.Name)
+				if debug != nil {
+					if described, ok := typed(debug, s.Addr); ok {
+						fn = described
+					}
+				}
+				add(s, s.Name, fn)
 			}
 		}
 	}

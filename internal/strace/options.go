@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/hawktrace/hawk/internal/dwarf"
 )
 
 // Options say what lines look like.
@@ -28,16 +30,17 @@ type Options struct {
 	Separate string   // -ff: what the names of files begin with; "": one for all
 	Append   bool     // -A: what these hold is kept
 
-	ToFile  bool                       // each line begins with the number of its thread
-	Alone   bool                       // --no-follow: none does
-	NoHold  bool                       // --no-hold: calls that wait are shown at once
-	Quiet   int                        // -q
-	Least   int64                      // --min, in nanoseconds
-	Summary string                     // summary-only (-c) or summary (-C); "": neither
-	Sort    string                     // -S: a column of the summary
-	Columns []*column                  // -U: the summary's
-	Names   func(call string) []string // of the arguments, as the kernel has them; nil: none are known
-	Threads []int                      // that there are when tracing begins
+	ToFile  bool                                   // each line begins with the number of its thread
+	Alone   bool                                   // --no-follow: none does
+	NoHold  bool                                   // --no-hold: calls that wait are shown at once
+	Quiet   int                                    // -q
+	Least   int64                                  // --min, in nanoseconds
+	Summary string                                 // summary-only (-c) or summary (-C); "": neither
+	Sort    string                                 // -S: a column of the summary
+	Columns []*column                              // -U: the summary's
+	Names   func(call string) []string             // of the arguments, as the kernel has them; nil: none are known
+	Debug   func(file string) (*dwarf.File, error) // information about a program; nil: there is none
+	Threads []int                                  // that there are when tracing begins
 
 	Filter
 }
