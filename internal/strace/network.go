@@ -227,13 +227,8 @@ func (d *decoder) control(addr uint64, n int) {
 				return true
 			})
 		case level == 1 && kind == 2 && len(data) >= 12:
-			d.str("SCM_CREDENTIALS, cmsg_data={pid=")
-			d.int(int64(int32(u32(data, 0))))
-			d.str(", uid=")
-			d.uint(u32(data, 4))
-			d.str(", gid=")
-			d.uint(u32(data, 8))
-			d.str("}")
+			d.str("SCM_CREDENTIALS, cmsg_data=")
+			d.ucred(data)
 		default:
 			if level == 1 {
 				d.enum("scm", kind)
@@ -319,13 +314,7 @@ func (d *decoder) sockopt(get bool) {
 	case level == 1 && (name == 20 || name == 21) && size == 16:
 		d.timeval(b)
 	case level == 1 && name == 17 && size == 12:
-		d.str("{pid=")
-		d.int(int64(int32(u32(b, 0))))
-		d.str(", uid=")
-		d.uint(u32(b, 4))
-		d.str(", gid=")
-		d.uint(u32(b, 8))
-		d.str("}")
+		d.ucred(b)
 	case level == 1 && name == 3 && size == 4:
 		d.str("[")
 		d.enum("sock_kind", u32(b, 0))
@@ -343,4 +332,15 @@ func (d *decoder) sockopt(get bool) {
 	} else {
 		d.int(int64(size))
 	}
+}
+
+// ucred is the struct by which sockets name a peer, of 12 bytes.
+func (d *decoder) ucred(b []byte) {
+	d.str("{pid=")
+	d.int(int64(int32(u32(b, 0))))
+	d.str(", uid=")
+	d.uint(u32(b, 4))
+	d.str(", gid=")
+	d.uint(u32(b, 8))
+	d.str("}")
 }
