@@ -14,6 +14,7 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -401,7 +402,7 @@ func All() []*Func {
 			out = append(out, f)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Func) int { return strings.Compare(a.Name, b.Name) })
+	order.By(out, func(a, b *Func) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

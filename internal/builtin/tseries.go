@@ -3,12 +3,12 @@ package builtin
 import (
 	"cmp"
 	"encoding/binary"
-	"slices"
 
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
@@ -218,6 +218,6 @@ func showSeries(t *types.Agg, raw []byte) value.Series {
 		}
 		s.Points = append(s.Points, value.Point{Epoch: r.epoch, Value: r.value})
 	}
-	slices.SortFunc(s.Points, func(a, b value.Point) int { return cmp.Compare(a.Epoch, b.Epoch) })
+	order.By(s.Points, func(a, b value.Point) int { return cmp.Compare(a.Epoch, b.Epoch) })
 	return s
 }

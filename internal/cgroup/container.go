@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/hawktrace/hawk/internal/foreign"
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A Container is a control group that a container runtime has made.
@@ -142,7 +143,7 @@ func addNames(root string, found map[string]*Container) {
 			name = strings.TrimPrefix(name, "/")
 			if c := found[id]; c != nil && name != "" && !slices.Contains(c.Names, name) {
 				c.Names = append(c.Names, name)
-				slices.SortFunc(c.Names, func(a, b string) int {
+				order.By(c.Names, func(a, b string) int {
 					return cmp.Or(len(a)-len(b), strings.Compare(a, b))
 				})
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // Unified is the name of the version 2 hierarchy.
@@ -57,7 +58,7 @@ func parseMounts(mountinfo string) []Mount {
 			out = append(out, m)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Mount) int {
+	order.Stably(out, func(a, b Mount) int {
 		if av, bv := a.Name == Unified, b.Name == Unified; av != bv {
 			if av {
 				return -1

@@ -15,6 +15,7 @@ import (
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/expand"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -233,7 +234,7 @@ func (c *command) listScript(emit func(probe.Listed)) int {
 			}
 		}
 	}
-	slices.SortStableFunc(lines, func(a, b probe.Listed) int { return strings.Compare(a.Name, b.Name) })
+	order.Stably(lines, func(a, b probe.Listed) int { return strings.Compare(a.Name, b.Name) })
 	for i, l := range lines {
 		if i == 0 || l.Name != lines[i-1].Name {
 			emit(l)
@@ -275,7 +276,7 @@ func (c *command) listTypes(keyword, pattern string, out *bufio.Writer) (any boo
 			return any, err
 		}
 		any = any || len(all) > 0
-		slices.SortFunc(all, func(a, b found) int {
+		order.By(all, func(a, b found) int {
 			return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.id, b.id))
 		})
 		for i, f := range all {

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/tool"
 )
 
@@ -83,7 +84,7 @@ func (c *command) listTools(words []string) int {
 	// This one is a command, which users look for among the tools.
 	all := append(tool.All(), &tool.Tool{Name: "tplist", Area: "general",
 		Brief: "tracepoints of the kernel, and marks of programs and libraries"})
-	slices.SortFunc(all, tool.ByArea)
+	order.By(all, tool.ByArea)
 	longest := 0
 	for _, t := range all {
 		longest = max(longest, len(t.Name))

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -242,7 +243,7 @@ func (f *jsonlFeed) heaviest(m *view.Map, rows []view.Row) []view.Row {
 		return rows
 	}
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b view.Row) int {
+	order.Stably(rows, func(a, b view.Row) int {
 		return cmp.Or(cmp.Compare(a.Others, b.Others), cmp.Compare(m.Weigh(b.Value), m.Weigh(a.Value)))
 	})
 	return rows[:f.most]

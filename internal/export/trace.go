@@ -2,10 +2,10 @@ package export
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -25,7 +25,7 @@ func traceEvents(r *view.Run) []traceEvent {
 		ev := &r.Events[i]
 		out = append(out, traceEvent{ev, siteName(ev.Site), lengthOf(ev)})
 	}
-	slices.SortStableFunc(out, func(a, b traceEvent) int { return cmp.Compare(a.begin(), b.begin()) })
+	order.Stably(out, func(a, b traceEvent) int { return cmp.Compare(a.begin(), b.begin()) })
 	return out
 }
 

@@ -3,6 +3,8 @@ package probe
 import (
 	"slices"
 	"strings"
+
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // hasWild reports whether s holds characters that Glob gives a meaning.
@@ -106,7 +108,7 @@ func SortPoints(points []*Point) []*Point {
 	byName := func(a, b named) int { return strings.Compare(a.name, b.name) }
 	// The names of a single file are in order.
 	if !slices.IsSortedFunc(list, byName) {
-		slices.SortStableFunc(list, byName)
+		order.Stably(list, byName)
 	}
 	out := points[:0]
 	for i, n := range list {

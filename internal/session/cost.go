@@ -13,6 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/value"
@@ -241,7 +242,7 @@ func (s *session) reportCost() {
 	for _, p := range s.meter.helpers {
 		add(p.name, p.fd)
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.Nanos, a.Nanos) })
+	order.Stably(rows, func(a, b row) int { return cmp.Compare(b.Nanos, a.Nanos) })
 	fmt.Fprintf(&b, "%15s %8s %10s  probe (in %.1f s)\n", "runs", "ns each", "% of a CPU", took.Seconds())
 	for _, r := range rows {
 		fmt.Fprintf(&b, "%15s %8d %10.2f  %s\n", view.Grouped(r.Runs), r.Nanos/r.Runs, percent(r.Nanos, took), r.name)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/source"
 )
 
@@ -86,7 +87,7 @@ func Macros() []Macro {
 			comment = nil
 		}
 	}
-	slices.SortFunc(out, func(a, b Macro) int { return strings.Compare(a.Name, b.Name) })
+	order.By(out, func(a, b Macro) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

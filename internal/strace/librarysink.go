@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -234,9 +235,9 @@ func (s *librarySink) table(m output.Map) {
 			sum.calls, sum.time = sum.calls+uint64(st.Count), sum.time+st.Total
 		}
 	}
-	slices.SortFunc(all, func(a, b *tally) int { return cmp.Compare(a.name, b.name) })
+	order.By(all, func(a, b *tally) int { return cmp.Compare(a.name, b.name) })
 	if by := findColumn(cmp.Or(s.o.Sort, "time")); by != nil {
-		slices.SortStableFunc(all, by.order)
+		order.Stably(all, by.order)
 	}
 	line := "------ ----------- ----------- --------- --------------------\n"
 	var b bytes.Buffer

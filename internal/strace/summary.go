@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -182,7 +183,7 @@ func (s *Sink) writeSummary() {
 		}
 	}
 	if by := findColumn(cmp.Or(s.o.Sort, "time")); by != nil {
-		slices.SortStableFunc(all, by.order)
+		order.Stably(all, by.order)
 	}
 	s.b = s.b[:0]
 	s.row(func(c *column) string { return c.title }, " ")

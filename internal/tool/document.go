@@ -2,10 +2,10 @@ package tool
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/markdown"
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 const preamble = `# Tools
@@ -18,7 +18,7 @@ script. Options of hawk's own, -p, -c, -f json, -o, --duration and others, stand
 
 // Document lists tools with their manuals as markdown.
 func Document(tools []*Tool) string {
-	slices.SortFunc(tools, ByArea)
+	order.By(tools, ByArea)
 	var b strings.Builder
 	b.WriteString(preamble)
 	area := ""

@@ -3,10 +3,10 @@ package tool
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -23,7 +23,7 @@ func (t *Tool) Filled(given map[string]string) string {
 		f.values[name] = value
 	}
 	f.each(tree, f.replace)
-	slices.SortFunc(f.edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	order.By(f.edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 	var b strings.Builder
 	at := 0
 	for _, e := range f.edits {
@@ -136,7 +136,7 @@ func (f *filling) points(text string) string {
 	for name := range f.values {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	order.By(names, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	for _, name := range names {
 		text = strings.ReplaceAll(text, "$"+name, f.values[name])
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/pack"
 )
 
@@ -76,7 +77,7 @@ func All() []*Tool {
 			out = append(out, t)
 		}
 	}
-	slices.SortFunc(out, ByArea)
+	order.By(out, ByArea)
 	return out
 }
 

@@ -2,7 +2,8 @@ package view
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A Function is what a function of a profile weighs by itself, and with all that it
@@ -45,7 +46,7 @@ func (t *Trie) Functions() []Function {
 		}
 	}
 	walk(0)
-	slices.SortFunc(out, func(a, b Function) int {
+	order.By(out, func(a, b Function) int {
 		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name),
 			cmp.Compare(a.Kind, b.Kind))
 	})

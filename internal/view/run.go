@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A Run is what a run has said up to some moment: what files are made of.
@@ -93,7 +95,7 @@ const (
 func (r *Recorder) remember(s Snapshot) {
 	if len(s.Rows) > maxPastRows {
 		s.Rows = slices.Clone(s.Rows)
-		slices.SortStableFunc(s.Rows, func(a, b Row) int {
+		order.Stably(s.Rows, func(a, b Row) int {
 			return cmp.Compare(s.Map.Weigh(b.Value), s.Map.Weigh(a.Value))
 		})
 		s.Rows = slices.Clone(s.Rows[:maxPastRows])

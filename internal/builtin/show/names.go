@@ -12,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/cdef"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -145,7 +146,7 @@ func enumText(v int64, set []types.EnumValue) string {
 // that it is made of. NAME_ACCMODE are bits that are one number.
 func flagsText(v int64, set []types.EnumValue) string {
 	set = slices.Clone(set)
-	slices.SortStableFunc(set, func(a, b types.EnumValue) int {
+	order.Stably(set, func(a, b types.EnumValue) int {
 		return bits.OnesCount64(uint64(b.Value)) - bits.OnesCount64(uint64(a.Value))
 	})
 	rest, zero := uint64(v), "0"
@@ -170,7 +171,7 @@ func flagsText(v int64, set []types.EnumValue) string {
 			take(e)
 		}
 	}
-	slices.SortStableFunc(taken, func(a, b types.EnumValue) int {
+	order.Stably(taken, func(a, b types.EnumValue) int {
 		return cmp.Compare(uint64(a.Value), uint64(b.Value))
 	})
 	var names []string

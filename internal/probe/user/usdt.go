@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/arch"
@@ -13,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/proc"
 	"github.com/hawktrace/hawk/internal/types"
@@ -458,7 +458,7 @@ func usdtValue(c *probe.Context, n int) *ir.Value {
 		return operand(c, variants[0].arg)
 	}
 	// The variant with most lists needs no comparison: it comes last.
-	slices.SortStableFunc(variants, func(a, b variant) int { return cmp.Compare(len(a.specs), len(b.specs)) })
+	order.Stably(variants, func(a, b variant) int { return cmp.Compare(len(a.specs), len(b.specs)) })
 	b := c.B
 	spec := b.Ext(probe.CookieIndex(c), 4, false)
 	result := b.Addr(b.NewObject("arg", 8, 8), 0)

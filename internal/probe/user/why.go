@@ -14,6 +14,7 @@ import (
 	"github.com/hawktrace/hawk/internal/attach"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/spell"
 )
@@ -133,7 +134,7 @@ func scoped(p *probe.Point, f *exe.File) string {
 	if len(found) == 0 {
 		return ""
 	}
-	slices.SortFunc(found, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	order.By(found, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	more := len(found) - most
 	found = found[:min(most, len(found))]
 	for i, name := range found {

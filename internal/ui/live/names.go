@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -121,7 +122,7 @@ func (n *names) settled(m *view.Map, rows []view.Row) []view.Row {
 		out[i].Key = n.key(out[i].Key, &id, weights, m.Weigh(out[i].Value))
 	}
 	if fresh := n.queue[asked:]; len(fresh) > 0 {
-		slices.SortStableFunc(fresh, func(a, b *named) int { return cmp.Compare(weights[b], weights[a]) })
+		order.Stably(fresh, func(a, b *named) int { return cmp.Compare(weights[b], weights[a]) })
 		select {
 		case n.work <- struct{}{}:
 		default:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
@@ -363,7 +364,7 @@ func (t *Table) SortBy(column int, reverse bool) {
 	if reverse {
 		sign = -1
 	}
-	slices.SortStableFunc(t.Rows, func(a, b Row) int {
+	order.Stably(t.Rows, func(a, b Row) int {
 		if a.Others != b.Others { // what stands for many is last
 			return cmp.Compare(a.Others, b.Others)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/view"
@@ -172,9 +173,9 @@ func (p *pane) functions(t *trieOf) []view.Function {
 	})
 	switch p.functionSort() {
 	case 1:
-		slices.SortStableFunc(funcs, func(a, b view.Function) int { return compare(b.Total, a.Total) })
+		order.Stably(funcs, func(a, b view.Function) int { return compare(b.Total, a.Total) })
 	case 2:
-		slices.SortStableFunc(funcs, func(a, b view.Function) int { return strings.Compare(a.Name, b.Name) })
+		order.Stably(funcs, func(a, b view.Function) int { return strings.Compare(a.Name, b.Name) })
 	}
 	if p.reverse {
 		slices.Reverse(funcs)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/proc"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
@@ -253,7 +254,7 @@ func drawn(line *history.Line, s *view.Snapshot) (keys []history.Key, names []st
 		return nil, nil
 	}
 	rows := slices.Clone(s.Rows)
-	slices.SortStableFunc(rows, func(a, b view.Row) int {
+	order.Stably(rows, func(a, b view.Row) int {
 		return cmp.Compare(s.Map.Weigh(b.Value), s.Map.Weigh(a.Value))
 	})
 	for _, row := range rows {

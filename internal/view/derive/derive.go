@@ -4,13 +4,13 @@ package derive
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/check"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -470,7 +470,7 @@ func elemsOf(t types.Type) []types.Type {
 
 // finishSites puts the places that emit in the order of the script.
 func (d *deriver) finishSites() {
-	slices.SortStableFunc(d.sites, func(a, b *site) int {
+	order.Stably(d.sites, func(a, b *site) int {
 		if a.At.File != b.At.File {
 			return cmp.Compare(name2(a.At), name2(b.At))
 		}

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -203,7 +204,7 @@ func (l *Line) heaviestFirst(rows []view.Row) []view.Row {
 		return rows
 	}
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b view.Row) int {
+	order.Stably(rows, func(a, b view.Row) int {
 		return cmp.Compare(l.Map.Weigh(b.Value), l.Map.Weigh(a.Value))
 	})
 	return rows
@@ -339,7 +340,7 @@ func (l *Line) push(cells []cell, at time.Duration) {
 
 // makeColumn makes a column of changes in any order.
 func makeColumn(k view.Kind, cells []cell, start, end time.Duration) column {
-	slices.SortStableFunc(cells, func(a, b cell) int { return cmp.Compare(a.key, b.key) })
+	order.Stably(cells, func(a, b cell) int { return cmp.Compare(a.key, b.key) })
 	c := column{start: start, end: end}
 	for i := range cells {
 		c.add(k, cells[i].key, cells[i].words)
