@@ -23,7 +23,7 @@ const order = `
 	regalloc opt codegen
 	value unpack feed
 	view view/history
-	export diff saved
+	export saved
 	object
 	output outfile tool notation strace
 	builtin builtin/kernel builtin/show builtin/table
@@ -32,7 +32,7 @@ const order = `
 	lower compile compile/dump
 	symbolize unwind load keeper origin session/child session/progress session/ring session
 	serve
-	ui/live reference ui/live/livetest ui/plain ui/tty ui/term ui/listen ui/web
+	ui/live reference ui/live/livetest ui/plain ui/tty ui/term ui/listen ui/web diff
 	cli
 	hawktest/browser hawktest/collect hawktest/deb hawktest/files hawktest/remains hawktest/vm/wire hawktest/vm hawktest hawktest/vm/agent hawktest/vm/hawkvm
 	hawktest/scriptgen hawktest/interp hawktest/corpus hawktest/bound

@@ -10,14 +10,20 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/diff"
 	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/outfile"
+	"github.com/hawktrace/hawk/internal/saved"
 	"github.com/hawktrace/hawk/internal/serve"
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/ui/listen"
+	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/ui/term"
 	"github.com/hawktrace/hawk/internal/ui/tty"
 	"github.com/hawktrace/hawk/internal/ui/web"
@@ -186,6 +192,113 @@ func (c *command) serveStreams(args []string) int {
 	}
 	if err := serve.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
 		return c.fail(exitFailure, err)
+	}
+	return exitOK
+}
+
+// viewUsage says how hawk view is called.
+const viewUsage = `hawk view shows a saved run again.
+
+USAGE: hawk view [-f tui|plain] [--web[=ADDR]] [options of live views] FILE
+
+FILE is what --save jsonl, html, flame, pprof or folded has written, or another tool's profile of pprof or folded
+stacks. Without -f and --web it is shown in the terminal, or as tables if the output is none.
+`
+
+// view is hawk view.
+func (c *command) view(args []string) int {
+	if len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") {
+		return c.tell(viewUsage)
+	}
+	var table []option
+	for _, o := range options() {
+		if o.group == views || o.long == "map" || o.long == "quiet" || o.short == 'f' {
+			table = append(table, o)
+		}
+	}
+	if err := parseArgs(table, args, &c.settings); err != nil {
+		return c.fail(exitUsage, err)
+	}
+	switch {
+	case len(c.operands) != 1:
+		return c.fail(exitUsage, errors.New("hawk view takes one file"))
+	case c.format == "" && !c.web.asked && isTerminal(c.out):
+		c.format = live.Terminal.Name
+	case c.format == "" && !c.web.asked:
+		c.format = live.Plain.Name
+	case c.format != "" && !c.live():
+		return c.fail(exitUsage, fmt.Errorf("hawk view shows files by -f %s", strings.Join(liveNames(), ", -f ")))
+	}
+	file, err := saved.Load(c.operands[0])
+	if err != nil {
+		return c.fail(exitUsage, err)
+	}
+	run := file.Run()
+	w := &watch{script: run.Script}
+	if c.live() {
+		err = w.openLive(c)
+	}
+	if err == nil && c.web.asked {
+		if c.format != live.Terminal.Name && c.web.linger == 0 {
+			c.web.linger = forever
+		}
+		w.page, err = w.openPage(c)
+	}
+	if err != nil {
+		return c.fail(exitUsage, err)
+	}
+	if w.page != nil {
+		w.add(w.page, w.page.needs())
+	}
+	w.open(c.out)
+	if w.tui != nil {
+		if err := w.tui.show(c, func() {}, &session.Options{}); err != nil {
+			return c.fail(exitUsage, err)
+		}
+	}
+	if w.plain != nil && w.page == nil {
+		run = run.Last()
+	}
+	err = run.Play(w)
+	if w.tui != nil {
+		if failed := w.tui.leave(c, err == nil); failed != nil {
+			return c.fail(exitFailure, failed)
+		}
+	}
+	if err == nil {
+		err = w.done(c)
+	}
+	if err != nil {
+		return c.fail(exitFailure, err)
+	}
+	return exitOK
+}
+
+// diff is hawk diff: two saved profiles compared.
+func (c *command) diff(args []string) int {
+	if len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") {
+		return c.tell(diff.Usage)
+	}
+	var d diff.Command
+	file, err := d.Args(args)
+	if err != nil {
+		fmt.Fprintf(c.err, "ERROR: diff: %v\nHINT: see hawk diff --help\n", err)
+		return exitUsage
+	}
+	if file == "" {
+		err = d.Run(c.out, Version)
+	} else {
+		var above error
+		err = outfile.Replace(file, func(w io.Writer) error {
+			if above = d.Run(w, Version); errors.Is(above, diff.ErrAbove) {
+				return nil
+			}
+			return above
+		})
+		err = cmp.Or(err, above)
+	}
+	if err != nil {
+		return c.fail(exitUsage, err)
 	}
 	return exitOK
 }

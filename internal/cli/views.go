@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/diff"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/outfile"
@@ -350,35 +349,6 @@ func (v *saver) done(c *command) error {
 		return nil
 	}
 	return v.err
-}
-
-// diff is hawk diff: two saved profiles compared.
-func (c *command) diff(args []string) int {
-	if len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") {
-		return c.tell(diff.Usage)
-	}
-	var d diff.Command
-	file, err := d.Args(args)
-	if err != nil {
-		fmt.Fprintf(c.err, "ERROR: diff: %v\nHINT: see hawk diff --help\n", err)
-		return exitUsage
-	}
-	if file == "" {
-		err = d.Run(c.out, Version)
-	} else {
-		var above error
-		err = outfile.Replace(file, func(w io.Writer) error {
-			if above = d.Run(w, Version); errors.Is(above, diff.ErrAbove) {
-				return nil
-			}
-			return above
-		})
-		err = cmp.Or(err, above)
-	}
-	if err != nil {
-		return c.fail(exitUsage, err)
-	}
-	return exitOK
 }
 
 func (t *target) name() string {

@@ -1,39 +1,47 @@
 package diff
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/saved"
+	"github.com/hawktrace/hawk/internal/view"
 )
 
 // A Command is hawk diff with its options.
 type Command struct {
 	Old, New  string // files
-	Map       string // "": the only one
-	Format    string // text, flame or folded
+	Map       string // "": all that both have
+	Format    string // of formats, "" is text
 	Normalize bool
 	Min       float64 // share that a function must have in one of the runs, in percent
 	FailAbove float64 // a change that is an error, in percent; 0: none
 }
 
 // Usage says how hawk diff is called.
-const Usage = `hawk diff compares the profiles of two runs.
+const Usage = `hawk diff compares two runs.
 
 USAGE:
     hawk diff [options] OLD NEW
 
-Files are folded stacks, profiles of pprof (any tool's), or flame graphs that hawk has saved.
+Files are what --save jsonl, html, flame, pprof or folded has written, profiles of pprof and folded stacks of other
+tools, and text that a script has printed, hawk's or bpftrace's. Maps of one name are compared.
 
 OPTIONS:
-    -f FORMAT              text (default), flame (HTML) or folded (stack old new)
+    -f FORMAT              text (default), csv, and of stacks flame (HTML), folded (stack old new) or pprof
     -o FILE                write to a file
-    --map @NAME            of a file with several maps, this one
+    --map @NAME            this map alone
     --normalize            both runs weigh the same in all
-    --min PERCENT          leave out functions that weigh less in both
-    --fail-above PERCENT   exit with status 1 if a function's share changed by more
+    --min PERCENT          leave out what weighs less in both
+    --fail-above PERCENT   exit with status 1 if a function's share, or a number, changed by more
 `
 
 // ErrAbove says that a function's share changed by more than it may.
@@ -91,42 +99,218 @@ func (c *Command) Args(args []string) (out string, err error) {
 		return out, fmt.Errorf("two files are compared, not %d", len(files))
 	}
 	c.Old, c.New = files[0], files[1]
-	switch c.Format {
-	case "", "text", "flame", "folded":
-		return out, nil
+	if !slices.Contains(formats, cmp.Or(c.Format, formats[0])) {
+		return out, fmt.Errorf("unknown format %s; there are %s", c.Format, strings.Join(formats, ", "))
 	}
-	return out, fmt.Errorf("unknown format %s; there are text, flame, folded", c.Format)
+	return out, nil
+}
+
+// The first of the formats is the usual one.
+var formats = []string{"text", "csv", "flame", "folded", "pprof"}
+
+// A pair is what both runs have of a map: stacks, or a table.
+type pair struct {
+	name   string
+	stacks *Diff
+	table  *Table
 }
 
 // Run compares the files. The error is ErrAbove if all went well but for what the option says.
-func (c *Command) Run(w io.Writer, version string) error {
-	old, err := Read(c.Old, c.Map)
+func (c *Command) Run(out io.Writer, version string) error {
+	pairs, alone, err := c.pairs()
 	if err != nil {
 		return err
 	}
-	now, err := Read(c.New, c.Map)
-	if err != nil {
+	title := filepath.Base(c.Old) + " → " + filepath.Base(c.New)
+	w := bufio.NewWriter(out)
+	if c.Format == "" || c.Format == "text" {
+		for i, p := range pairs {
+			if i > 0 {
+				w.WriteByte('\n')
+			}
+			if len(pairs) > 1 || len(alone) > 0 {
+				fmt.Fprintf(w, "%s: ", p.name)
+			}
+			if p.table != nil {
+				p.table.writeText(w, c.Min/100)
+			} else {
+				p.stacks.writeText(w, c.Min/100)
+			}
+		}
+		if len(alone) > 0 {
+			fmt.Fprintf(w, "\nonly in one of the files: %s\n", strings.Join(alone, ", "))
+		}
+	} else if err := c.one(w, pairs, title, version); err != nil {
 		return err
 	}
-	d, err := Compare(old, now, c.Normalize)
-	if err != nil {
+	if err := w.Flush(); err != nil {
 		return err
 	}
-	switch c.Format {
-	case "flame":
-		err = d.WriteFlame(w, filepath.Base(c.Old)+" → "+filepath.Base(c.New), version)
-	case "folded":
-		err = d.WriteFolded(w)
-	default:
-		err = d.WriteText(w, c.Min/100)
-	}
-	if err != nil {
-		return err
-	}
-	for _, r := range d.Rows() {
-		if c.FailAbove > 0 && 100*max(r.Change(), -r.Change()) > c.FailAbove {
-			return fmt.Errorf("%s %w", r.Name, ErrAbove)
+	for _, p := range pairs {
+		if name := p.above(c.FailAbove/100, c.Min/100); name != "" {
+			return fmt.Errorf("%s %w", name, ErrAbove)
 		}
 	}
 	return nil
+}
+
+// one writes a form that holds one map.
+func (c *Command) one(w *bufio.Writer, pairs []pair, title, version string) error {
+	if c.Format != "csv" {
+		pairs = slices.DeleteFunc(slices.Clone(pairs), func(p pair) bool { return p.stacks == nil })
+		if len(pairs) == 0 {
+			return fmt.Errorf("-f %s is for maps with stacks", c.Format)
+		}
+	}
+	if len(pairs) > 1 {
+		return several(pairs)
+	}
+	p := pairs[0]
+	switch {
+	case p.table != nil:
+		p.table.writeCSV(w)
+	case c.Format == "csv":
+		p.stacks.writeCSV(w)
+	case c.Format == "flame":
+		return p.stacks.WriteFlame(w, title, version)
+	case c.Format == "folded":
+		return p.stacks.WriteFolded(w)
+	default:
+		run := &view.Run{Begin: view.Begin{Script: &view.Script{Name: title}}}
+		return export.WriteProfile(w, run, p.stacks.profile(), export.Options{Version: version})
+	}
+	return nil
+}
+
+func several(pairs []pair) error {
+	var names []string
+	for _, p := range pairs {
+		names = append(names, p.name)
+	}
+	return fmt.Errorf("there are several maps: choose with --map: %s", strings.Join(names, ", "))
+}
+
+// above is what changed by more than a share, "" if nothing did or the share is 0.
+func (p *pair) above(share, least float64) string {
+	if share == 0 {
+		return ""
+	}
+	if p.table != nil {
+		if l := p.table.above(share, least); l != nil {
+			return strings.TrimSuffix(p.name+"["+strings.Join(l.key, ", ")+"]", "[]")
+		}
+		return ""
+	}
+	for _, r := range p.stacks.Rows() {
+		if max(r.Change(), -r.Change()) > share {
+			return view.Line(r.Name)
+		}
+	}
+	return ""
+}
+
+// A side is what one of the files holds.
+type side struct {
+	file   string
+	stacks []*saved.Profile
+	end    *view.Run // nil: there are stacks alone
+}
+
+func load(file string) (*side, error) {
+	f, err := saved.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	s := &side{file: file}
+	if s.stacks, err = f.Profiles(); err == nil {
+		s.end, err = f.End()
+	}
+	return s, err
+}
+
+// tables are the maps that are compared as such.
+func (s *side) tables() (out []*view.Map) {
+	if s.end == nil {
+		return nil
+	}
+	for _, m := range s.end.Script.Maps {
+		if compared(m) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// names are those of all maps; "" stands for stacks whose map is not known.
+func (s *side) names() (out []string) {
+	for _, p := range s.stacks {
+		out = append(out, p.Map)
+	}
+	for _, m := range s.tables() {
+		out = append(out, m.Name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// of are the stacks of a map. Where a file has those of one map and does not say of which, it is this.
+func (s *side) of(name string) *saved.Profile {
+	for _, p := range s.stacks {
+		if p.Map == name || len(s.stacks) == 1 && (p.Map == "" || name == "") {
+			return p
+		}
+	}
+	return nil
+}
+
+// pairs are the maps of both files, and the names of those that only one has.
+func (c *Command) pairs() (out []pair, alone []string, err error) {
+	old, err := load(c.Old)
+	if err != nil {
+		return nil, nil, err
+	}
+	now, err := load(c.New)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := slices.Concat(old.names(), now.names())
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if c.Map != "" && name != c.Map && name != "" {
+			continue
+		}
+		was, is := old.of(name), now.of(name)
+		same := func(m *view.Map) bool { return m.Name == name }
+		a, b := slices.IndexFunc(old.tables(), same), slices.IndexFunc(now.tables(), same)
+		p := pair{name: name}
+		switch {
+		case was != nil && is != nil:
+			if name == "" && (was.Map != "" || is.Map != "") {
+				continue // it comes, or came, under its name
+			}
+			p.stacks, err = Compare(was, is, c.Normalize)
+		case a >= 0 && b >= 0:
+			p.table, err = newTable(old.end, now.end, old.tables()[a], now.tables()[b], c.Normalize)
+		default:
+			alone = append(alone, cmp.Or(name, "stacks"))
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, p)
+	}
+	if len(out) > 0 {
+		return out, alone, nil
+	}
+	for _, s := range []*side{old, now} {
+		if c.Map != "" && !slices.Contains(s.names(), c.Map) {
+			return nil, nil, fmt.Errorf("%s: it has no map %s; there are: %s", s.file, c.Map,
+				strings.Join(s.names(), ", "))
+		}
+	}
+	if len(alone) == 0 {
+		return nil, nil, errors.New("there are no maps in the files that can be compared")
+	}
+	return nil, nil, fmt.Errorf("the files have no map in common: %s", strings.Join(alone, ", "))
 }

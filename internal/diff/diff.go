@@ -1,5 +1,4 @@
-// Package diff compares the profiles of two runs: files in the forms that package export
-// writes and that other tools write.
+// Package diff compares two runs by their files: stacks and what they weigh, numbers, histograms.
 package diff
 
 import (
@@ -9,37 +8,23 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/order"
+	"github.com/hawktrace/hawk/internal/saved"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
-// A Profile is what stacks of a run weigh.
-type Profile struct {
-	Map    string        // of the script, "" if it is not known
-	Type   string        // what the weight counts
-	Unit   string        // of the weight, "count" if there is none
-	Length time.Duration // of the run, 0 if it is not known
-	// Stacks are weights by stack: frames, the outermost first, joined by newlines.
-	Stacks map[string]int64
-	kinds  map[string]view.FrameKind // of frames, where they are known
-}
-
-// Total is the sum of the weights.
-func (p *Profile) Total() (sum int64) {
-	for _, n := range p.Stacks {
-		sum += n
-	}
-	return sum
-}
-
 // A Diff is two profiles side by side.
 type Diff struct {
-	Old, New *Profile
-	// Scale is what weights of the new one are multiplied by, and Why says it in words.
+	Old, New *saved.Profile
+	Scaling
+}
+
+// Scaling is what numbers of the new run are multiplied by, and why, in words.
+type Scaling struct {
 	Scale float64
 	Why   string
 }
@@ -47,23 +32,25 @@ type Diff struct {
 // unlike is by how much lengths of runs may differ without being said: a tenth.
 const unlike = 0.1
 
-// Compare puts two profiles side by side. Runs whose lengths differ by more than a tenth
-// are scaled by length; with normalize both weigh the same in all.
-func Compare(old, new *Profile, normalize bool) (*Diff, error) {
+// scaling makes runs comparable: those whose lengths differ by more than a tenth are scaled by length, with normalize
+// both come to the same in all.
+func scaling(old, new time.Duration, before, after int64, normalize bool) Scaling {
+	a, b := old.Seconds(), new.Seconds()
+	switch {
+	case normalize && after > 0:
+		return Scaling{float64(before) / float64(after), "both runs weigh the same in all"}
+	case a > 0 && b > 0 && (a/b > 1+unlike || b/a > 1+unlike):
+		return Scaling{a / b, fmt.Sprintf("runs of %s and %s: the new one is scaled by length", span(old), span(new))}
+	}
+	return Scaling{Scale: 1}
+}
+
+// Compare puts two profiles side by side.
+func Compare(old, new *saved.Profile, normalize bool) (*Diff, error) {
 	if old.Unit != new.Unit {
 		return nil, fmt.Errorf("the files weigh in different units: %s and %s", old.Unit, new.Unit)
 	}
-	d := &Diff{Old: old, New: new, Scale: 1}
-	a, b := old.Length.Seconds(), new.Length.Seconds()
-	switch {
-	case normalize && new.Total() > 0:
-		d.Scale = float64(old.Total()) / float64(new.Total())
-		d.Why = "both runs weigh the same in all"
-	case a > 0 && b > 0 && (a/b > 1+unlike || b/a > 1+unlike):
-		d.Scale = a / b
-		d.Why = fmt.Sprintf("runs of %s and %s: the new one is scaled by length", span(old.Length), span(new.Length))
-	}
-	return d, nil
+	return &Diff{old, new, scaling(old.Length, new.Length, old.Total(), new.Total(), normalize)}, nil
 }
 
 func span(d time.Duration) string { return export.Amount(int64(d), "nanoseconds") }
@@ -87,7 +74,7 @@ func (d *Diff) Rows() []Row {
 	if base == 0 {
 		base = float64(d.New.Total()) * d.Scale
 	}
-	add := func(p *Profile, to func(*Row) *float64, scale float64) {
+	add := func(p *saved.Profile, to func(*Row) *float64, scale float64) {
 		for stack, n := range p.Stacks {
 			name := stack[strings.LastIndexByte(stack, '\n')+1:]
 			r := rows[name]
@@ -106,7 +93,7 @@ func (d *Diff) Rows() []Row {
 	for _, r := range rows {
 		out = append(out, *r)
 	}
-	slices.SortFunc(out, func(a, b Row) int {
+	order.By(out, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.size(), a.size()), cmp.Compare(a.Name, b.Name))
 	})
 	return out
@@ -119,6 +106,11 @@ const mostRows = 30
 // have in one of the runs.
 func (d *Diff) WriteText(out io.Writer, least float64) error {
 	w := bufio.NewWriter(out)
+	d.writeText(w, least)
+	return w.Flush()
+}
+
+func (d *Diff) writeText(w *bufio.Writer, least float64) {
 	before, after := d.Old.Total(), d.New.Total()
 	fmt.Fprintf(w, "%s → %s", export.Amount(before, d.Old.Unit), export.Amount(after, d.New.Unit))
 	if before > 0 {
@@ -154,7 +146,43 @@ func (d *Diff) WriteText(out io.Writer, least float64) error {
 	if left > 0 {
 		fmt.Fprintf(w, "%d more functions changed less\n", left)
 	}
-	return w.Flush()
+}
+
+// writeCSV writes a line for each function: its shares and their difference.
+func (d *Diff) writeCSV(w *bufio.Writer) {
+	export.WriteRecord(w, []string{"function", "old", "new", "change"}, nil)
+	for _, r := range d.Rows() {
+		export.WriteRecord(w, []string{view.Line(r.Name)}, []string{plain(r.Old), plain(r.New), plain(r.Change())})
+	}
+}
+
+// profile is both runs as one, for pprof: what stacks weigh now, and what they weighed less than nothing.
+func (d *Diff) profile() *view.Profile {
+	p := &view.Profile{Map: &view.Map{Name: d.New.Map}, Types: []view.SampleType{{Name: cmp.Or(d.New.Type, "weight"),
+		Unit: d.New.Unit}}}
+	add := func(which string, stack string, n int64) {
+		if n != 0 {
+			p.Samples = append(p.Samples, view.Sample{Labels: []view.Label{{Name: "diff", Text: which}},
+				Stack: d.frames(stack), Values: []int64{n}})
+		}
+	}
+	for _, stack := range d.stacks() {
+		add("new", stack, d.scaled(stack))
+		add("old", stack, -d.Old.Stacks[stack])
+	}
+	return p
+}
+
+// frames are those of a stack.
+func (d *Diff) frames(stack string) (out []view.FrameAt) {
+	for name := range strings.SplitSeq(stack, "\n") {
+		kind := d.New.Kind(name)
+		if kind == view.LabelFrame {
+			kind = d.Old.Kind(name)
+		}
+		out = append(out, view.FrameAt{Name: view.Line(name), Kind: kind})
+	}
+	return out
 }
 
 // WriteFolded writes a line for each stack of either run: its frames, what it weighed and
@@ -193,15 +221,8 @@ func (d *Diff) WriteFlame(out io.Writer, heading, version string) error {
 	p := &view.Profile{Types: []view.SampleType{{Name: cmp.Or(d.New.Type, "weight"), Unit: d.New.Unit},
 		{Name: "old", Unit: d.New.Unit}}}
 	for _, stack := range d.stacks() {
-		s := view.Sample{Values: []int64{d.scaled(stack), d.Old.Stacks[stack]}}
-		for name := range strings.SplitSeq(stack, "\n") {
-			kind := d.New.kinds[name]
-			if kind == view.LabelFrame {
-				kind = d.Old.kinds[name]
-			}
-			s.Stack = append(s.Stack, view.FrameAt{Name: view.Line(name), Kind: kind})
-		}
-		p.Samples = append(p.Samples, s)
+		p.Samples = append(p.Samples, view.Sample{Stack: d.frames(stack),
+			Values: []int64{d.scaled(stack), d.Old.Stacks[stack]}})
 	}
 	about := "as wide as the new run; orange is more, blue less, by what functions weigh themselves"
 	if d.Why != "" {
@@ -209,13 +230,4 @@ func (d *Diff) WriteFlame(out io.Writer, heading, version string) error {
 	}
 	tree := view.NewTrie(p, func(f *view.FrameAt) string { return f.Name })
 	return export.WriteDiff(out, tree, heading, about, version)
-}
-
-// number reads a weight.
-func number(text string) (int64, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%.40q is no number", text)
-	}
-	return n, nil
 }

@@ -1,21 +1,30 @@
 package diff
 
 import (
-	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hawktrace/hawk/internal/saved"
 )
 
-func folded(t *testing.T, text string) *Profile {
+// read reads a file with a text.
+func read(t *testing.T, text string) *side {
 	t.Helper()
-	p, err := Parse([]byte(text), "")
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return s
 }
+
+func folded(t *testing.T, text string) *saved.Profile { return read(t, text).stacks[0] }
 
 func TestText(t *testing.T) {
 	old := folded(t, "main;read 50\nmain;write 30\nmain;stat 20\n")
@@ -65,9 +74,9 @@ func TestItself(t *testing.T) {
 	if err := d.WriteFlame(&page, "<b>", "v1"); err != nil || !strings.Contains(page.String(), "&lt;b&gt;") {
 		t.Errorf("%v\n%s", err, &page)
 	}
-	again, err := Parse([]byte(page.String()), "")
-	if err != nil || again.Stacks["main\nread"] != 50 || again.Total() != 80 {
-		t.Errorf("%v: %v", err, again)
+	again := folded(t, page.String())
+	if again.Stacks["main\nread"] != 50 || again.Total() != 80 {
+		t.Errorf("%v", again)
 	}
 }
 
@@ -85,7 +94,8 @@ func TestCommand(t *testing.T) {
 		"--fail-above 40% " + a + " " + b: "write changed by more",
 		a:                                 "two files are compared, not 1",
 		"--min x " + a + " " + b:          "invalid value for --min: x",
-		"-f svg " + a + " " + b:           "unknown format svg",
+		"-f svg " + a + " " + b:           "unknown format svg; there are text, csv",
+		"--map @x " + a + " " + b:         "",
 		"--frob " + a + " " + b:           "unknown option --frob",
 		a + " " + dir + "/none":           "no such file",
 	} {
@@ -100,54 +110,119 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	f.Add([]byte("main;read 10\n"))
-	f.Add([]byte("\x0a\x04\x08\x01\x10\x02\x32\x00"))
-	f.Add([]byte(`<!doctype html><script type="application/json" id="data" data-form="json">{"profiles":[]}</script>`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := Parse(data, "")
-		if err != nil {
-			return
-		}
-		d, err := Compare(p, p, false)
-		if err != nil {
+// Two runs of the script of some seconds, as JSON lines: the second twice as long.
+const (
+	before = `{"type":"script","name":"r.bt","start":"2026-01-01T00:00:00Z","maps":[` + described + `],"sites":[]}
+{"type":"map","t":1000000000,"name":"@reads","of":"total","entries":3,"rows":[[["bash"],100],[["\u001b[31m"],7],[["old"],5]]}
+{"type":"map","t":1000000000,"name":"@us","of":"total","entries":1,"rows":[[[],{"sum":0,"buckets":[[16,31,4],[32,63,8]]}]]}
+{"type":"map","t":1000000000,"name":"@lat","of":"total","entries":1,"rows":[[["bash"],{"count":4,"total":4000,"average":1000}]]}
+{"type":"end","t":1000000000,"cause":"exit","status":0}
+`
+	after = `{"type":"script","name":"r.bt","start":"2026-01-01T00:00:00Z","maps":[` + described + `],"sites":[]}
+{"type":"map","t":2000000000,"name":"@reads","of":"total","entries":3,"rows":[[["bash"],500],[["\u001b[31m"],14],[["new"],3]]}
+{"type":"map","t":2000000000,"name":"@us","of":"total","entries":1,"rows":[[[],{"sum":0,"buckets":[[32,63,16],[64,127,16]]}]]}
+{"type":"map","t":2000000000,"name":"@lat","of":"total","entries":1,"rows":[[["bash"],{"count":4,"total":8000,"average":2000}]]}
+{"type":"end","t":2000000000,"cause":"exit","status":0}
+`
+	described = `{"name":"@reads","kind":"counter","role":"result","labels":["comm"],"unit":""},` +
+		`{"name":"@us","kind":"histogram","role":"result","labels":[],"unit":"us"},` +
+		`{"name":"@lat","kind":"summary","role":"result","labels":["comm"],"unit":"ns"}`
+)
+
+// compare is what the command says of two files.
+func compare(t *testing.T, old, now string, options ...string) string {
+	t.Helper()
+	var files []string
+	for _, text := range []string{old, now} {
+		file := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.WriteText(&strings.Builder{}, 0); err != nil {
-			t.Fatal(err)
-		}
-	})
+		files = append(files, file)
+	}
+	var c Command
+	if _, err := c.Args(append(options, files...)); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := c.Run(&b, "v1"); err != nil {
+		return "ERROR: " + err.Error()
+	}
+	return b.String()
 }
 
-// A device that never ends is not read for ever.
-func TestFileEnds(t *testing.T) {
-	_, err := File("/dev/zero")
-	if err == nil || !strings.Contains(err.Error(), "/dev/zero: it is larger than 256 MiB") {
-		t.Errorf("got %v", err)
-	}
-}
+// TestTables compares numbers, averages and histograms of two runs.
+func TestTables(t *testing.T) {
+	const want = `@lat: total 4 µs → 8 µs (+100.0 %)
+   RATIO    OLD AVERAGE    NEW AVERAGE  COMM
+    2.00           1 µs           2 µs  bash
 
-// Few bytes that stand for more than can be shown are refused.
-func TestTooMuch(t *testing.T) {
-	deep := strings.Repeat("f;", maxDepth) + "f 1\n"
-	var functions, frames strings.Builder
-	for i := range maxNames/2 + 1 {
-		fmt.Fprintf(&functions, "a%d;b%d 1\n", i, i)
+@reads: 112 → 517 (+130.8 %); runs of 1 s and 2 s: the new one is scaled by length
+   RATIO            OLD            NEW  COMM
+    2.50            100            250  bash
+    gone              5              –  old
+     new              –              2  new
+    1.00              7              7  \x1b[31m
+
+@us: 12 → 32 (+33.3 %); runs of 1 s and 2 s: the new one is scaled by length
+   RATIO            OLD            NEW
+    1.33             12             16
+         p50 ≤ 64 µs → ≤ 64 µs, p90 ≤ 64 µs → ≤ 128 µs, p99 ≤ 64 µs → ≤ 128 µs
+             16 µs          4          0  --------------------
+             32 µs          8          8  ========================================
+             64 µs          0          8  ++++++++++++++++++++++++++++++++++++++++
+`
+	if got := compare(t, before, after); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	long := strings.Repeat("f;", maxDepth-2)
-	for i := range maxAll/maxDepth + 2 {
-		fmt.Fprintf(&frames, "%s%d 1\n", long, i)
+	if got := compare(t, before, after, "--map", "reads", "-f", "csv"); got != "comm,old,new,ratio\n"+
+		"bash,100,250,2.5\nold,5,,\nnew,,1.5,\n\\x1b[31m,7,7,1\n" {
+		t.Errorf("got\n%s", got)
 	}
-	for text, want := range map[string]string{
-		deep:               "line 1: it has a stack of more than 4096 frames",
-		functions.String(): "its stacks have more than 4194304 frames, or 524288 functions",
-		frames.String():    "line 1025: its stacks have more than 4194304 frames",
+	for options, want := range map[string]string{
+		"-f csv":                               "there are several maps: choose with --map: @lat, @reads, @us",
+		"-f flame":                             "-f flame is for maps with stacks",
+		"--map @x":                             "it has no map @x; there are: @lat, @reads, @us",
+		"--map @lat --fail-above 50":           "@lat[bash] changed by more",
+		"--map @reads --fail-above 200":        "@reads[old] changed by more",
+		"--map @reads --fail-above 2 --min 50": "@reads[bash] changed by more",
 	} {
-		if _, err := Parse([]byte(text), ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
+		if got := compare(t, before, after, strings.Fields(options)...); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", options, got, want)
 		}
 	}
-	if p, err := Parse([]byte(strings.Repeat("a;b 1\n", maxNames+1)), ""); err != nil || p.Total() != maxNames+1 {
-		t.Errorf("one stack again and again: %v", err)
+	if got := compare(t, before, "a;b 1\n"); !strings.Contains(got, "the files have no map in common: stacks, @lat") {
+		t.Error(got)
+	}
+}
+
+// TestPrinted compares what scripts have printed.
+func TestPrinted(t *testing.T) {
+	const old = "Attached 1 probe\n\n@[\n    read+16\n    main+0x20 (/bin/x)\n, bash]: 5\n" +
+		"@n[cat, 1]: 2\n@h[\n    f+1\n]:\n" +
+		"[1]                    3 |@@@ |\n[2, 4)                 4 |@@@@|\n\n@x: 7\n"
+	s := read(t, old)
+	got := map[string]int64{}
+	for _, p := range s.stacks {
+		for stack, n := range p.Stacks {
+			got[p.Map+" "+strings.ReplaceAll(stack, "\n", ";")] = n
+		}
+	}
+	want := map[string]int64{"@ bash;main;read": 5, "@n cat;1": 2, "@h f": 7}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	text := compare(t, old, strings.Replace(old, "]: 5", "]: 10", 1), "--map", "@")
+	if !strings.HasPrefix(text, "5 → 10 (+100.0 %)") || !strings.Contains(text, "200.0 %  read") {
+		t.Error(text)
+	}
+}
+
+// TestPprof has the difference as a profile of pprof, in which the old run weighs less than nothing.
+func TestPprof(t *testing.T) {
+	page := compare(t, "main;read 50\nmain;write 30\n", "main;read 60\nmain;write 10\n", "-f", "pprof")
+	back := folded(t, page)
+	if back.Stacks["main\nread"] != 10 || back.Stacks["main\nwrite"] != -20 {
+		t.Errorf("%v", back.Stacks)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -86,6 +87,18 @@ func writeRecord(to *bufio.Writer, line []cell) {
 	to.WriteByte('\n')
 }
 
+// WriteRecord writes a line of CSV: texts from outside, then numbers.
+func WriteRecord(to *bufio.Writer, texts, numbers []string) {
+	line := make([]cell, 0, len(texts)+len(numbers))
+	for _, s := range texts {
+		line = append(line, cell{view.Line(s), false})
+	}
+	for _, s := range numbers {
+		line = append(line, cell{s, true})
+	}
+	writeRecord(to, line)
+}
+
 // table writes a map.
 func (w *tableWriter) table(r *view.Run, m *view.Map, o Options) {
 	for _, name := range keyColumns(m) {
@@ -124,7 +137,7 @@ func (w *tableWriter) rowOf(m *view.Map, row view.Row, o Options) {
 // sorted are rows by their keys.
 func sorted(rows []view.Row) []view.Row {
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b view.Row) int {
+	order.Stably(rows, func(a, b view.Row) int {
 		if a.Key == nil || b.Key == nil || a.Others != b.Others {
 			return a.Others - b.Others
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -119,7 +120,7 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 		fmt.Fprintf(b, ", %s", m.Unit)
 	}
 	if m.Keyed() {
-		fmt.Fprintf(b, ", %s", counted(len(snap.Rows), "key"))
+		fmt.Fprintf(b, ", %s", view.Counted(len(snap.Rows), "key"))
 	}
 	if m.Help != "" {
 		fmt.Fprintf(b, ": %s", xmlText(m.Help))
@@ -131,7 +132,7 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	for _, row := range rows {
 		most = max(most, m.Weigh(row.Value))
 	}
-	slices.SortStableFunc(rows, func(x, y view.Row) int {
+	order.Stably(rows, func(x, y view.Row) int {
 		return int(max(min(m.Weigh(y.Value)-m.Weigh(x.Value), 1), -1))
 	})
 	lines, shown := htmlLines(m, rows, o)
@@ -160,21 +161,13 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	}
 	b.WriteString("</table></div>\n")
 	if left := len(rows) - shown; left > 0 && m.Kind != view.Histogram && m.Kind != view.Series {
-		fmt.Fprintf(b, "<p>%s more, which weigh less</p>\n", counted(left, "row"))
+		fmt.Fprintf(b, "<p>%s more, which weigh less</p>\n", view.Counted(left, "row"))
 	}
 	b.WriteString("</section>\n")
 }
 
 // numeric is the class of cells with numbers.
 const numeric = ` class="n"`
-
-// counted is a number of things, which are called so if there is one.
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return view.Grouped(n) + " " + thing
-}
 
 // An htmlLine is a line of a table and what its bar shows.
 type htmlLine struct {

@@ -52,7 +52,11 @@ type pprofPlace struct {
 }
 
 func writePprof(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
-	p := one(r, maps)
+	return WriteProfile(w, r, one(r, maps), o)
+}
+
+// WriteProfile writes a profile of a run for pprof.
+func WriteProfile(w io.Writer, r *view.Run, p *view.Profile, o Options) error {
 	pw := &pprofWriter{
 		strings: map[string]int64{"": 0}, table: []string{""}, functions: map[pprofFunction]uint64{},
 		locations: map[pprofPlace]uint64{}, mappings: map[pprofFile]*pprofMapping{},

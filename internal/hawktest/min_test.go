@@ -36,6 +36,8 @@ func TestMinimal(t *testing.T) {
 		}
 	}
 	says("lacks serve; the full one has it", "serve", "--stdio")
+	says("lacks view; the full one has it", "view", "run.html")
+	says("lacks diff; the full one has it", "diff", "a", "b")
 	if missing, err := Have("root"); err != nil || missing != nil {
 		t.Skipf("views need root: %v", missing)
 	}

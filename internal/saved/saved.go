@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hawktrace/hawk/internal/diff"
 	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
@@ -57,44 +56,104 @@ func (r *Run) Last() *Run {
 	return out
 }
 
-// Open reads a file: JSON lines, an HTML file of a run or of flame graphs, a profile of
-// pprof, or folded stacks.
-func Open(file string) (*Run, error) {
-	data, err := diff.File(file)
+// A File is what a file holds of a run: all that it said, or stacks alone.
+type File struct {
+	name   string
+	run    *Run       // nil: there are stacks alone
+	stacks []*Profile // nil: they are those of the run
+}
+
+// Load reads a file: JSON lines, an HTML file of a run or of flame graphs, a profile of pprof, folded stacks, or what
+// a script has printed.
+func Load(file string) (*File, error) {
+	data, err := contents(file)
 	if err != nil {
 		return nil, err
 	}
-	r, err := parse(data, filepath.Base(file))
+	f, err := parse(data, filepath.Base(file))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return r, nil
+	return f, nil
 }
 
-func parse(data []byte, name string) (*Run, error) {
+func parse(data []byte, name string) (f *File, err error) {
+	f = &File{name: name}
 	if bytes.HasPrefix(data, []byte(`{"type":"`)) {
-		return records(data)
+		f.run, err = records(data)
+		return f, err
 	}
 	if _, rest, ok := bytes.Cut(data, []byte(export.RecordsMark)); ok {
 		text, _, _ := bytes.Cut(rest, []byte("<"))
-		lines, err := diff.Unpack(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(text)))
+		lines, err := unpack(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(text)))
 		if err != nil {
 			return nil, err
 		}
-		return records(lines)
+		if f.run, err = records(lines); err != nil {
+			return nil, err
+		}
 	}
-	all, err := diff.Profiles(data)
-	if err != nil {
+	if f.stacks, err = stacksOf(data); err != nil {
 		return nil, err
 	}
-	if len(all) == 0 {
+	if f.run == nil && len(f.stacks) == 0 {
 		return nil, errors.New("there is nothing in it")
 	}
-	return profiles(all, name), nil
+	return f, nil
+}
+
+// Run is what the file says of a run, of stacks alone a script with nothing but their maps.
+func (f *File) Run() *Run {
+	if f.run != nil {
+		return f.run
+	}
+	return profiles(f.stacks, f.name)
+}
+
+// End is the run as it was in the end, nil if there are stacks alone.
+func (f *File) End() (*view.Run, error) {
+	if f.run == nil {
+		return nil, nil
+	}
+	rec := &view.Recorder{}
+	if err := f.run.Last().Play(rec); err != nil {
+		return nil, err
+	}
+	return rec.Run(), nil
+}
+
+// Profiles are what stacks weighed in the end.
+func (f *File) Profiles() ([]*Profile, error) {
+	end, err := f.End()
+	if end == nil || f.stacks != nil || err != nil {
+		return f.stacks, err
+	}
+	g := newGatherer()
+	for _, m := range end.Script.Maps {
+		snap := end.Snapshot(m)
+		if !m.Profile() || snap == nil {
+			continue
+		}
+		of := view.NewProfile(snap)
+		kind := of.Types[of.Primary]
+		p := &Profile{Map: m.Name, Type: kind.Name, Unit: kind.Unit, Length: end.Length(),
+			Stacks: map[string]int64{}, kinds: map[string]view.FrameKind{}}
+		for _, s := range of.Samples {
+			var path []string
+			for _, at := range s.Path() {
+				path, p.kinds[at.Name] = append(path, at.Name), at.Kind
+			}
+			if err := g.add(p, strings.Join(path, "\n"), s.Values[of.Primary]); err != nil {
+				return nil, err
+			}
+		}
+		f.stacks = append(f.stacks, p)
+	}
+	return f.stacks, nil
 }
 
 // profiles are maps of stacks and nothing else.
-func profiles(all []*diff.Profile, name string) *Run {
+func profiles(all []*Profile, name string) *Run {
 	n := newNamer()
 	r := &Run{Script: &view.Script{Name: name}}
 	var looks []view.Item

@@ -2,6 +2,7 @@ package saved
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -55,12 +56,12 @@ func written(t *testing.T, format string, r *view.Run, maps ...*view.Map) []byte
 // recorded is what a file says to a feed.
 func recorded(t *testing.T, data []byte) *view.Run {
 	t.Helper()
-	run, err := parse(data, "file")
+	file, err := parse(data, "file")
 	if err != nil {
 		t.Fatal(err)
 	}
 	rec := &view.Recorder{Events: true, Past: true}
-	if err := run.Play(rec); err != nil {
+	if err := file.Run().Play(rec); err != nil {
 		t.Fatal(err)
 	}
 	return rec.Run()
@@ -158,16 +159,67 @@ func TestDamaged(t *testing.T) {
 					break
 				}
 			}
-			if run, err := parse(data, "x"); err == nil {
-				run.Play(&view.Recorder{Events: true, Past: true})
+			if file, err := parse(data, "x"); err == nil {
+				file.Run().Play(&view.Recorder{Events: true, Past: true})
+				file.Profiles()
 			}
 		}
 	}
 	for _, text := range []string{"", "{}", `{"type":"event"}`, `{"type":"script","maps":[{"name":"@"}]}` + "\n" +
 		`{"type":"map","name":"@","rows":[[[],{}],[[1],2],[3]]}`, `{"type":"script"}` + "\n" +
 		`{"type":"event","site":-1,"args":[1,{"a":2},[3]]}`} {
-		if run, err := parse([]byte(text), "x"); err == nil {
-			run.Play(&view.Recorder{})
+		if file, err := parse([]byte(text), "x"); err == nil {
+			file.Run().Play(&view.Recorder{})
+			file.Profiles()
 		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("main;read 10\n"))
+	f.Add([]byte("@[\n\tread+1\n, bash]: 5\n@h[a]:\n[1]   3 |@|\n"))
+	f.Add([]byte("\x0a\x04\x08\x01\x10\x02\x32\x00"))
+	f.Add([]byte(`<!doctype html><script type="application/json" id="data" data-form="json">{"profiles":[]}</script>`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := parse(data, "x")
+		if err != nil {
+			return
+		}
+		file.Run().Play(&view.Recorder{Events: true, Past: true})
+		file.Profiles()
+	})
+}
+
+// A device that never ends is not read for ever.
+func TestEnds(t *testing.T) {
+	_, err := contents("/dev/zero")
+	if err == nil || !strings.Contains(err.Error(), "/dev/zero: it is larger than 256 MiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Few bytes that stand for more than can be shown are refused.
+func TestTooMuch(t *testing.T) {
+	deep := strings.Repeat("f;", maxDepth) + "f 1\n"
+	var functions, frames strings.Builder
+	for i := range maxNames/2 + 1 {
+		fmt.Fprintf(&functions, "a%d;b%d 1\n", i, i)
+	}
+	long := strings.Repeat("f;", maxDepth-2)
+	for i := range maxAll/maxDepth + 2 {
+		fmt.Fprintf(&frames, "%s%d 1\n", long, i)
+	}
+	for text, want := range map[string]string{
+		deep:               "line 1: it has a stack of more than 4096 frames",
+		functions.String(): "its stacks have more than 4194304 frames, or 524288 functions",
+		frames.String():    "line 1025: its stacks have more than 4194304 frames",
+	} {
+		if _, err := parse([]byte(text), "x"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	f, err := parse([]byte(strings.Repeat("a;b 1\n", maxNames+1)), "x")
+	if err != nil || f.stacks[0].Total() != maxNames+1 {
+		t.Errorf("one stack again and again: %v", err)
 	}
 }

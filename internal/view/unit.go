@@ -91,3 +91,11 @@ func Grouped[N int | int64 | uint64](n N) string {
 	}
 	return text
 }
+
+// Counted is a number of things, with an s if there is not just one.
+func Counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return Grouped(n) + " " + thing
+}

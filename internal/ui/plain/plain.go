@@ -185,7 +185,7 @@ func heading(t *live.Table, want live.Want) string {
 		out += fmt.Sprintf(", divided by %d", want.Div)
 	}
 	if t.Map.Keyed() {
-		out += fmt.Sprintf("  %s keys", view.Grouped(len(t.Rows)))
+		out += "  " + view.Counted(len(t.Rows), "key")
 	}
 	return out + "\n"
 }

@@ -60,9 +60,9 @@ func (m *Model) counted(t *live.Table, all int) string {
 	case !t.Map.Keyed():
 		return ""
 	case len(t.Rows) < all:
-		return fmt.Sprintf("  %s keys, %s shown", view.Grouped(all), view.Grouped(len(t.Rows)))
+		return fmt.Sprintf("  %s, %s shown", view.Counted(all, "key"), view.Grouped(len(t.Rows)))
 	}
-	return fmt.Sprintf("  %s keys", view.Grouped(all))
+	return "  " + view.Counted(all, "key")
 }
 
 // Widths of what a table adds to the right of its columns.

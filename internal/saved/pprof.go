@@ -1,4 +1,4 @@
-package diff
+package saved
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package diff
+package saved
 
 import (
 	"bytes"
@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -24,6 +26,28 @@ const (
 	maxAll   = 4 << 20   // frames of all stacks
 	maxNames = 512 << 10 // functions
 )
+
+// A Profile is what stacks of a run weigh.
+type Profile struct {
+	Map    string        // of the script, "" if it is not known
+	Type   string        // what the weight counts
+	Unit   string        // of the weight, "count" if there is none
+	Length time.Duration // of the run, 0 if it is not known
+	// Stacks are weights by stack: frames, the outermost first, joined by newlines.
+	Stacks map[string]int64
+	kinds  map[string]view.FrameKind // of frames, where they are known
+}
+
+// Total is the sum of the weights.
+func (p *Profile) Total() (sum int64) {
+	for _, n := range p.Stacks {
+		sum += n
+	}
+	return sum
+}
+
+// Kind is what sort of frame a function is, as far as the file says it.
+func (p *Profile) Kind(frame string) view.FrameKind { return p.kinds[frame] }
 
 var errLong = errors.New("it is larger than 256 MiB")
 
@@ -62,66 +86,32 @@ func (g *gatherer) add(p *Profile, stack string, weight int64) error {
 	return nil
 }
 
-// Read reads the profile of a map, or the only one if name is "", from a file: folded
-// stacks, a profile of pprof, or a flame graph that hawk has saved.
-func Read(file, name string) (*Profile, error) {
-	data, err := File(file)
-	if err != nil {
-		return nil, err
-	}
-	p, err := Parse(data, name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return p, nil
-}
-
-// Parse is Read of what a file holds.
-func Parse(data []byte, name string) (*Profile, error) {
-	all, err := Profiles(data)
-	if err != nil {
-		return nil, err
-	}
-	if !isPage(data) {
-		return all[0], nil
-	}
-	var titles []string
-	for _, p := range all {
-		if name == p.Map || name == "" && len(all) == 1 {
-			return p, nil
-		}
-		titles = append(titles, p.Map)
-	}
-	if name != "" {
-		return nil, fmt.Errorf("it has no map %s; there are: %s", name, strings.Join(titles, ", "))
-	}
-	return nil, fmt.Errorf("it has several maps: choose with --map: %s", strings.Join(titles, ", "))
-}
-
 // isPage reports whether a file is HTML that hawk has written.
 func isPage(data []byte) bool { return bytes.HasPrefix(data, []byte("<!doctype html>")) }
 
-// Profiles are all that a file holds.
-func Profiles(data []byte) (all []*Profile, err error) {
+// stacksOf are all profiles that a file holds, which has no records of a run.
+func stacksOf(data []byte) (all []*Profile, err error) {
 	if isPage(data) {
 		return parsePage(string(data))
 	}
 	var one *Profile
 	switch {
 	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
-		if data, err = Unpack(bytes.NewReader(data)); err == nil {
+		if data, err = unpack(bytes.NewReader(data)); err == nil {
 			one, err = parsePprof(data)
 		}
 	case bytes.IndexByte(data[:min(len(data), 512)], 0) >= 0:
 		one, err = parsePprof(data) // not compressed
+	case isText(data):
+		return parseText(data)
 	default:
 		one, err = parseFolded(string(data))
 	}
 	return []*Profile{one}, err
 }
 
-// Unpack reads what was packed with gzip, up to 256 MiB.
-func Unpack(r io.Reader) ([]byte, error) {
+// unpack reads what was packed with gzip, up to 256 MiB.
+func unpack(r io.Reader) ([]byte, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, err
@@ -129,8 +119,8 @@ func Unpack(r io.Reader) ([]byte, error) {
 	return bounded(z)
 }
 
-// File reads a file, which may be a pipe, up to 256 MiB.
-func File(name string) ([]byte, error) {
+// contents reads a file, which may be a pipe, up to 256 MiB.
+func contents(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -168,7 +158,8 @@ func parseFolded(text string) (*Profile, error) {
 		}
 		n, err := number(s[i+1:])
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w; a file is folded stacks, a profile of pprof, or a saved flame graph",
+			return nil, fmt.Errorf("line %d: %w; a file is folded stacks, a profile of pprof, or what "+
+				"hawk has saved",
 				line, err)
 		}
 		if err := g.add(p, strings.ReplaceAll(s[:i], ";", "\n"), n); err != nil {
@@ -188,7 +179,7 @@ func parsePage(page string) (out []*Profile, err error) {
 	}
 	data := []byte(text)
 	if form == "gzip" {
-		data, err = Unpack(base64.NewDecoder(base64.StdEncoding, strings.NewReader(strings.TrimSpace(text))))
+		data, err = unpack(base64.NewDecoder(base64.StdEncoding, strings.NewReader(strings.TrimSpace(text))))
 		if err != nil {
 			return nil, err
 		}
@@ -245,5 +236,11 @@ func parsePage(page string) (out []*Profile, err error) {
 	return out, nil
 }
 
-// Kind is what sort of frame a function is, as far as the file says it.
-func (p *Profile) Kind(frame string) view.FrameKind { return p.kinds[frame] }
+// number reads a weight.
+func number(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q is no number", text)
+	}
+	return n, nil
+}

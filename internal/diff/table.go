@@ -1,0 +1,317 @@
+package diff
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/order"
+	"github.com/hawktrace/hawk/internal/ui/live"
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// A Table is a map of numbers or histograms in both runs.
+type Table struct {
+	Map      *view.Map // of the new run
+	Old, New int64     // what all rows come to
+	Scaling
+	rows []line
+}
+
+// A line is a row of a table. A run that lacks the key has no value of it.
+type line struct {
+	key      []string
+	old, new value.Value
+	was, is  float64 // as numbers, the new one scaled
+}
+
+// change is by what the number grew, for the order of lines.
+func (l *line) change() float64 { return math.Abs(l.is - l.was) }
+
+// ratio says the change in words where it is none of numbers.
+func (l *line) ratio() string {
+	switch {
+	case l.old == nil:
+		return "new"
+	case l.new == nil:
+		return "gone"
+	case l.was == 0 && l.is == 0:
+		return "1.00"
+	case l.was == 0:
+		return "–"
+	}
+	return strconv.FormatFloat(l.is/l.was, 'f', 2, 64)
+}
+
+// compared reports whether maps of this kind are compared as tables.
+func compared(m *view.Map) bool {
+	switch m.Kind {
+	case view.Counter, view.Gauge, view.Summary, view.Histogram:
+		return m.Role == view.Result && !m.Profile()
+	}
+	return false
+}
+
+// newTable compares the last values of a map.
+func newTable(old, new *view.Run, was, is *view.Map, normalize bool) (*Table, error) {
+	if was.Kind != is.Kind || was.Unit != is.Unit {
+		return nil, fmt.Errorf("%s is %s in one file and %s in the other", is.Name, kindOf(was), kindOf(is))
+	}
+	t := &Table{Map: is}
+	at := map[string]int{}
+	read := func(run *view.Run, m *view.Map, sum *int64, to func(*line) (*value.Value, *float64)) {
+		snap := run.Snapshot(m)
+		if snap == nil {
+			return
+		}
+		for _, row := range snap.Rows {
+			key := keyOf(m, row)
+			name := strings.Join(key, "\n")
+			i, known := at[name]
+			if !known {
+				i = len(t.rows)
+				at[name], t.rows = i, append(t.rows, line{key: key})
+			}
+			v, n := to(&t.rows[i])
+			*v, *n = row.Value, numberOf(m, row.Value)
+			*sum += m.Weigh(row.Value)
+		}
+	}
+	read(old, was, &t.Old, func(l *line) (*value.Value, *float64) { return &l.old, &l.was })
+	read(new, is, &t.New, func(l *line) (*value.Value, *float64) { return &l.new, &l.is })
+	t.Scaling = Scaling{Scale: 1}
+	if is.Kind == view.Counter || is.Kind == view.Histogram { // which grow with the length of a run
+		t.Scaling = scaling(old.Length(), new.Length(), t.Old, t.New, normalize)
+	}
+	for i := range t.rows {
+		t.rows[i].is *= t.Scale
+	}
+	order.Stably(t.rows, func(a, b line) int {
+		return cmp.Or(cmp.Compare(b.change(), a.change()), slices.Compare(a.key, b.key))
+	})
+	return t, nil
+}
+
+func kindOf(m *view.Map) string {
+	if m.Unit == view.NoUnit {
+		return m.Kind.String()
+	}
+	return m.Kind.String() + " of " + m.Unit.String()
+}
+
+func keyOf(m *view.Map, row view.Row) (out []string) {
+	if row.Others > 0 {
+		return []string{"(other)"}
+	}
+	if m.Keyed() {
+		for _, part := range view.Flatten(m.Key, row.Key) {
+			out = append(out, view.NewLabel("", part).Text)
+		}
+	}
+	return out
+}
+
+// numberOf is what rows are compared by: of summaries the average, of histograms how many values they have.
+func numberOf(m *view.Map, v value.Value) float64 {
+	switch v := v.(type) {
+	case value.Avg:
+		return average(value.Stats(v))
+	case value.Stats:
+		return average(v)
+	}
+	return float64(m.Weigh(v))
+}
+
+func average(s value.Stats) float64 {
+	if s.Count == 0 {
+		return 0
+	}
+	return float64(s.Average())
+}
+
+// above is the first line whose number changed by more than a share, nil if there is none; least is the share of the
+// table that a line must have in one of the runs.
+func (t *Table) above(share, least float64) *line {
+	for i := range t.rows {
+		l := &t.rows[i]
+		if t.small(l, least) {
+			continue
+		}
+		if l.old == nil || l.new == nil || l.change() > share*math.Abs(l.was) {
+			return l
+		}
+	}
+	return nil
+}
+
+// small reports whether a line weighs less than a share of the table in both runs.
+func (t *Table) small(l *line, least float64) bool {
+	if least == 0 || t.Map.Kind == view.Gauge || t.Map.Kind == view.Summary {
+		return false
+	}
+	return l.was < least*float64(t.Old) && l.is < least*float64(t.New)*t.Scale
+}
+
+// Bounds of what is shown of a table.
+const (
+	mostPictures = 3  // histograms with their buckets
+	barWidth     = 40 // of the longest bar of both runs
+)
+
+// writeText writes the lines that changed most.
+func (t *Table) writeText(w *bufio.Writer, least float64) {
+	m := t.Map
+	if m.Kind == view.Summary {
+		w.WriteString("total ") // while lines have averages
+	}
+	fmt.Fprintf(w, "%s → %s", t.amount(float64(t.Old)), t.amount(float64(t.New)))
+	if t.Old > 0 {
+		fmt.Fprintf(w, " (%+.1f %%)", 100*(float64(t.New)*t.Scale/float64(t.Old)-1))
+	}
+	if t.Why != "" {
+		fmt.Fprintf(w, "; %s", t.Why)
+	}
+	keys := make([]string, len(m.Keys))
+	for i, k := range m.Keys {
+		keys[i] = strings.ToUpper(k.Name)
+	}
+	old, new := "OLD", "NEW"
+	if m.Kind == view.Summary {
+		old, new = "OLD AVERAGE", "NEW AVERAGE"
+	}
+	row := func(ratio, old, new string, key []string) {
+		text := fmt.Sprintf("%8s %14s %14s  %s", ratio, old, new, strings.Join(key, ", "))
+		fmt.Fprintln(w, strings.TrimRight(text, " "))
+	}
+	w.WriteByte('\n')
+	row("RATIO", old, new, keys)
+	shown, left := 0, 0
+	for i := range t.rows {
+		l := &t.rows[i]
+		switch {
+		case t.small(l, least):
+			continue
+		case shown == mostRows:
+			left++
+			continue
+		}
+		shown++
+		side := func(v value.Value, n float64) string {
+			if v == nil {
+				return "–"
+			}
+			return t.amount(n)
+		}
+		row(l.ratio(), side(l.old, l.was), side(l.new, l.is), l.key)
+		if m.Kind == view.Histogram {
+			t.histogram(w, l, shown <= mostPictures)
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(w, "%s more changed less\n", view.Grouped(left))
+	}
+}
+
+// amount is a number of the table with its unit; counts of histograms have none.
+func (t *Table) amount(n float64) string {
+	if t.Map.Kind == view.Histogram || t.Map.Unit == view.NoUnit {
+		return view.Grouped(int64(math.Round(n)))
+	}
+	return live.Amount(n, t.Map.Unit)
+}
+
+// histogram writes how the bounds of its values moved, and its buckets in both runs as one picture: what they have in
+// common, and what one has more.
+func (t *Table) histogram(w *bufio.Writer, l *line, picture bool) {
+	old, _ := l.old.(value.Hist)
+	new, _ := l.new.(value.Hist)
+	var moved []string
+	for _, p := range []float64{0.5, 0.9, 0.99} {
+		moved = append(moved, fmt.Sprintf("p%.0f %s → %s", 100*p, live.Bound(old, p, t.Map.Unit),
+			live.Bound(new, p, t.Map.Unit)))
+	}
+	fmt.Fprintf(w, "%8s %s\n", "", strings.Join(moved, ", "))
+	if !picture {
+		return
+	}
+	type pair struct {
+		name    string
+		was, is float64
+	}
+	type place struct {
+		min   int64
+		noMin bool
+	}
+	at := map[place]*pair{}
+	var places []place
+	most := 1.0
+	add := func(h value.Hist, scale float64, to func(*pair) *float64) {
+		for i := range h.Buckets {
+			b := &h.Buckets[i]
+			if b.Count == 0 {
+				continue
+			}
+			key := place{b.Min, b.NoMin}
+			if at[key] == nil {
+				at[key] = &pair{name: live.BucketName(b, t.Map.Unit)}
+				places = append(places, key)
+			}
+			n := to(at[key])
+			*n = float64(b.Count) * scale
+			most = max(most, *n)
+		}
+	}
+	add(old, 1, func(p *pair) *float64 { return &p.was })
+	add(new, t.Scale, func(p *pair) *float64 { return &p.is })
+	order.By(places, func(a, b place) int {
+		if a.noMin != b.noMin {
+			if a.noMin {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.min, b.min)
+	})
+	for _, key := range places {
+		p := at[key]
+		bar := func(n float64) int { return int(math.Ceil(barWidth * n / most)) }
+		both, mark := bar(min(p.was, p.is)), "-"
+		if p.is > p.was {
+			mark = "+"
+		}
+		more := bar(max(p.was, p.is)) - both
+		fmt.Fprintf(w, "%18s %10s %10s  %s%s\n", p.name, view.Grouped(int64(math.Round(p.was))),
+			view.Grouped(int64(math.Round(p.is))), strings.Repeat("=", both), strings.Repeat(mark, more))
+	}
+}
+
+// writeCSV writes a line for each key of either run; the numbers of the new one are scaled.
+func (t *Table) writeCSV(w *bufio.Writer) {
+	names := make([]string, 0, len(t.Map.Keys)+3)
+	for _, k := range t.Map.Keys {
+		names = append(names, k.Name)
+	}
+	export.WriteRecord(w, append(names, "old", "new", "ratio"), nil)
+	for i := range t.rows {
+		l := &t.rows[i]
+		numbers := []string{"", "", ""}
+		if l.old != nil {
+			numbers[0] = plain(l.was)
+		}
+		if l.new != nil {
+			numbers[1] = plain(l.is)
+		}
+		if l.old != nil && l.new != nil && l.was != 0 {
+			numbers[2] = plain(l.is / l.was)
+		}
+		export.WriteRecord(w, l.key, numbers)
+	}
+}
+
+func plain(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }

@@ -1,0 +1,108 @@
+package saved
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// These find the elements of maps in what a script has printed, hawk's or bpftrace's. An element begins with the map's
+// name and ends with its value; stacks in between have a line for each function.
+var (
+	textBegin  = regexp.MustCompile(`^@\w*\[`)
+	textEnd    = regexp.MustCompile(`\]:(?: (-?\d+))?$`)
+	textBucket = regexp.MustCompile(`^[[(].*[\])]\s+(\d+) \|.*\|$`)
+	textOffset = regexp.MustCompile(`\+(?:0x[0-9a-f]+|\d+)(?: \([^()]*\))?$`)
+)
+
+// maxElement is how many lines an element of a map has at most: some stacks of a thousand functions.
+const maxElement = 8192
+
+// isText reports whether a file has elements of maps as they are printed.
+func isText(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		if textBegin.Match(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseText reads the last values of each element; lines that belong to none are passed over.
+func parseText(data []byte) ([]*Profile, error) {
+	var out []*Profile
+	var element []string // the lines of the one that has begun
+	var p *Profile       // of the last element
+	var path string      // of the last element, for the buckets below it
+	below := false       // what follows are its buckets
+	g := newGatherer()
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case textBegin.MatchString(line):
+			element = element[:0]
+		case len(element) > 0 && len(element) < maxElement:
+		default:
+			element = nil
+			if m := textBucket.FindStringSubmatch(line); m != nil && below {
+				n, _ := strconv.ParseInt(m[1], 10, 64)
+				p.Stacks[path] += n
+			}
+			continue
+		}
+		element = append(element, line)
+		end := textEnd.FindStringSubmatch(line)
+		if end == nil {
+			continue
+		}
+		name, key, _ := strings.Cut(strings.Join(element, "\n"), "[")
+		element = nil
+		i := slices.IndexFunc(out, func(p *Profile) bool { return p.Map == name })
+		if i < 0 {
+			i = len(out)
+			out = append(out, &Profile{Map: name, Unit: "count", Stacks: map[string]int64{},
+				kinds: map[string]view.FrameKind{}})
+		}
+		p, path = out[i], textPath(key[:strings.LastIndex(key, "]:")])
+		n := int64(0)
+		if below = end[1] == ""; !below {
+			var err error
+			if n, err = number(end[1]); err != nil {
+				return nil, err
+			}
+		}
+		if err := g.add(p, path, 0); err != nil {
+			return nil, err
+		}
+		p.Stacks[path] = n // not what an earlier print of it said
+	}
+	return out, nil
+}
+
+// textPath is the key of an element as frames, the outermost first: what is no stack stands outside.
+func textPath(key string) string {
+	var labels, frames []string
+	for line := range strings.Lines(key) {
+		text := strings.TrimSpace(line)
+		if line[0] == ' ' || line[0] == '\t' { // a function of a stack, with those that called it below
+			if text = textOffset.ReplaceAllString(text, ""); text != "" {
+				frames = append(frames, view.Line(text))
+			}
+			continue
+		}
+		for label := range strings.SplitSeq(text, ", ") {
+			if label = strings.Trim(label, ", "); label != "" {
+				labels = append(labels, view.Line(label))
+			}
+		}
+	}
+	if len(frames) == 0 && strings.Contains(key, "\n") {
+		frames = []string{"[no stack]"} // as pictures call it
+	}
+	slices.Reverse(frames)
+	return strings.Join(append(labels, frames...), "\n")
+}
