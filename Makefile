@@ -19,8 +19,8 @@ export GOFLAGS := -buildvcs=false $(GOFLAGS)
 
 all: build
 
-# Packages whose code is rarely run, or never: net/http brings TLS, which hawk has no use for; those of hawk run once, or
-# as often as somebody looks. Without inlining they take three quarters of a megabyte less.
+# Packages whose code is rarely run, or never: net/http brings TLS, which hawk has no use for; those of hawk run once,
+# or as often as somebody looks. Without inlining they take three quarters of a megabyte less.
 OWN  := github.com/hawktrace/hawk/internal
 COLD := crypto/... vendor/... net net/http/... net/textproto mime/... encoding/asn1 math/big \
 	github.com/ianlancetaylor/demangle \
