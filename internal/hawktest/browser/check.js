@@ -1,4 +1,4 @@
-// What does not hold of the page as it is shown now, as a list of words.
+// This expression lists, in words, what does not hold of the page as it is shown now.
 (() => {
 	const out = [], seen = e => e.checkVisibility({opacityProperty: true, visibilityProperty: true});
 	const name = e => e.tagName + (e.id ? "#" + e.id : "") + " " + e.textContent.trim().slice(0, 40);
