@@ -251,7 +251,7 @@ func (p *Program) Mechanisms() []string {
 		return nil
 	}
 	for _, pr := range p.res.Object.Programs {
-		out = append(out, pr.Group.Mech.Name)
+		out = append(out, pr.Group.Mech().Name)
 	}
 	return out
 }

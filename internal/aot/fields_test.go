@@ -89,8 +89,8 @@ func TestFields(t *testing.T) {
 	round(t, new(machine.Fact), (*codec).fact)
 	round(t, new(probe.Stored), (*codec).stored)
 	round(t, new(codegen.Code), (*codec).code)
-	round(t, new(object.Event), (*codec).event, cmpopts.IgnoreFields(object.Event{}, "Payload")) // worked out again
-	round(t, &program{}, (*codec).program, cmpopts.IgnoreFields(object.Program{}, "Group"))      // found again
+	round(t, new(object.Event), (*codec).event, cmpopts.IgnoreFields(object.Event{}, "Format")) // worked out again
+	round(t, &program{}, (*codec).program, cmpopts.IgnoreFields(object.Program{}, "Group"))     // found again
 	for _, typ := range []types.Type{
 		&types.String{}, &types.Buffer{}, &types.Pointer{}, &types.Array{}, &types.Enum{},
 		&types.Stack{}, &types.Deferred{}, &types.Agg{},
@@ -133,7 +133,7 @@ func TestFields(t *testing.T) {
 			}
 			v.object.Data = object.Data{Bytes: 4096, Init: []byte{1}, CPUSlots: 2}
 			for _, e := range v.object.Events {
-				e.Builtin, e.Payload = "printf", nil
+				e.Builtin, e.Format = "printf", nil
 			}
 		}
 		c.variant(v)

@@ -165,16 +165,9 @@ func (c *codec) event(e *object.Event) {
 	number(c, &e.Map)
 	list(c, &e.Extra, func(n *int64) { number(c, n) })
 	within(c, &e.Stamp, 0, int64(e.Bytes))
-	// A builtin has worked out a format at most, which the text yields again.
-	format := e.Payload != nil
+	format := e.Format != nil // which the text yields again
 	c.bool(&format)
-	if !format {
-		return
-	}
-	if !c.reading {
-		if _, ok := e.Payload.(*value.Format); !ok {
-			c.fail("what %s() has worked out can not be kept", e.Builtin)
-		}
+	if !format || !c.reading {
 		return
 	}
 	f, err := value.ParseFormat(e.Text)
@@ -182,7 +175,7 @@ func (c *codec) event(e *object.Event) {
 		c.fail("%w", err)
 		return
 	}
-	e.Payload = f
+	e.Format = f
 }
 
 // sound makes sure that what was read refers to nothing outside of itself: the

@@ -45,7 +45,7 @@ var argFunc = &Func{
 		return types.Uint64
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		return g.Context().Group.Mech.Arg(g.Context(), ArgNumber(c.Name))
+		return g.Context().Group.Mech().Arg(g.Context(), ArgNumber(c.Name))
 	},
 }
 
@@ -78,7 +78,7 @@ var stackArgFunc = &Func{
 		b := g.B()
 		p := g.Temp("argument", 8, 8)
 		b.Store(p, 0, 8, Number(g, 0))
-		sp := b.Load(g.Context().Group.Mech.Regs(g.Context()), c.Machine.Arch().SP, 8, false)
+		sp := b.Load(g.Context().Group.Mech().Regs(g.Context()), c.Machine.Arch().SP, 8, false)
 		g.ReadMem(c.Expr, c.Kind.Space, p, 0, Number(g, 8), b.Add(sp, int64(stackOffset(c))))
 		return b.Load(p, 0, 8, false)
 	},
@@ -119,7 +119,7 @@ var _ = Define(Func{
 	},
 	Space: func(c *Call) types.Space { return c.Kind.Space },
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
-		v := g.Context().Group.Mech.Retval(g.Context())
+		v := g.Context().Group.Mech().Retval(g.Context())
 		if i, ok := types.IsInteger(c.Result); ok && i.Bytes < 8 {
 			return g.B().Ext(v, i.Bytes, i.Signed)
 		}
@@ -193,7 +193,7 @@ func storePointText(g Gen, t *types.String, dst *ir.Value, text func(*probe.Poin
 	p := Place(g, t, dst)
 	points := ctx.Group.Points
 	stride := types.RoundUp(t.Cap, 8)
-	if len(points) == 1 || ctx.Group.Mech.Index == nil {
+	if len(points) == 1 || ctx.Group.Mech().Index == nil {
 		StoreBytes(g, p, []byte(text(points[0])), t.Cap)
 		return p
 	}

@@ -30,7 +30,7 @@ var _ = Define(Func{
 		}
 		p := g.Temp("goid", 8, 8)
 		b.Store(p, 0, 8, Number(g, 0))
-		descriptor := b.Load(ctx.Group.Mech.Regs(ctx), c.Machine.Arch().GoG, 8, false)
+		descriptor := b.Load(ctx.Group.Mech().Regs(ctx), c.Machine.Arch().GoG, 8, false)
 		g.ReadMem(c.Expr, types.User, p, 0, Number(g, 8), b.Add(descriptor, int64(offset)))
 		return b.Load(p, 0, 8, false)
 	},

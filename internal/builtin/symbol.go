@@ -118,7 +118,7 @@ var _ = Define(Func{
 			return storePointText(g, t, dst, func(p *probe.Point) string { return funcName(p, g.Config()) })
 		}
 		p := Place(g, c.Result, dst)
-		addr := g.Context().Group.Mech.Func(g.Context())
+		addr := g.Context().Group.Mech().Func(g.Context())
 		if c.Result == types.Type(usymType) {
 			storeUsym(g, c, p, addr)
 		} else {
@@ -418,6 +418,6 @@ var _ = Define(Func{
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		name, _ := c.Str(0)
 		r, _ := c.Machine.Arch().Reg(name)
-		return g.B().Load(g.Context().Group.Mech.Regs(g.Context()), r.Offset, 8, false)
+		return g.B().Load(g.Context().Group.Mech().Regs(g.Context()), r.Offset, 8, false)
 	},
 })

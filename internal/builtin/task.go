@@ -432,7 +432,7 @@ var _ = Define(Func{
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b, user := g.B(), c.Machine.Arch().User
-		w := b.Load(g.Context().Group.Mech.Regs(g.Context()), user.Offset, 8, false)
+		w := b.Load(g.Context().Group.Mech().Regs(g.Context()), user.Offset, 8, false)
 		return b.Arith(ir.Eq, b.Arith(ir.And, w, Number(g, int64(user.Mask))), Number(g, int64(user.Equal)))
 	},
 })

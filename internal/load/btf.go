@@ -159,7 +159,7 @@ func linkage(p *object.Program, i int) uint32 {
 func parameters(p *object.Program, i int) proto {
 	f := p.Code.Funcs[i]
 	if f.Piece && f.NParams == 2 {
-		return proto{1, p.Group.Mech.ContextType()}
+		return proto{1, p.Group.Mech().ContextType()}
 	}
 	return proto{longs: max(f.NParams, 1)}
 }

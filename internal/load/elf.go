@@ -294,7 +294,7 @@ func (e *elfWriter) refer(in *asm.Instruction, s *elfSection, place, slot int, m
 
 // sectionName says in the words of libbpf what a program is and where it goes.
 func sectionName(p *object.Program) string {
-	m, pt := p.Group.Mech, p.Group.Points[0]
+	m, pt := p.Group.Mech(), p.Group.Points[0]
 	switch m.Program {
 	case bpf.RawTracepoint:
 		return "raw_tp/" + cmp.Or(pt.Func, pt.Kind.Name)

@@ -23,13 +23,17 @@ var script = source.NewFile("t.bt", "begin {\n  @x = 1;\n}\n")
 var beginKind = &probe.Kind{Name: "begin", Ours: probe.AtBegin,
 	CanonicalName: func(*probe.Point) string { return "begin" }}
 
+// byHand is how the tests' programs run.
+const byHand probe.MechanismID = "test by hand"
+
+var _ = probe.AddMechanisms(map[probe.MechanismID]*probe.Mechanism{byHand: {Program: bpf.RawTracepoint}})
+
 // begin is an object of one program that runs by hand.
 func begin(insns ...asm.Instruction) *object.Object {
 	return &object.Object{
 		Programs: []*object.Program{{
-			Name: "begin_1",
-			Group: &probe.Group{Points: []*probe.Point{{Kind: beginKind}},
-				Mech: &probe.Mechanism{Program: bpf.RawTracepoint}},
+			Name:  "begin_1",
+			Group: &probe.Group{Points: []*probe.Point{{Kind: beginKind}}, Mechanism: byHand},
 			Code: &codegen.Code{
 				Insns: insns,
 				Funcs: []codegen.Func{{Name: "begin", NParams: 1}},

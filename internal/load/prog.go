@@ -43,8 +43,8 @@ func (s *Session) loadPrograms() error {
 		return err
 	}
 	for _, p := range s.Object.Programs {
-		s.trace("program %s: %s by %s, %d instructions, %s", p.Name, p.Group.Mech.Program,
-			p.Group.Mech.Name, len(p.Code.Insns), p.Group.Points[0].Name())
+		s.trace("program %s: %s by %s, %d instructions, %s", p.Name, p.Group.Mech().Program,
+			p.Group.Mech().Name, len(p.Code.Insns), p.Group.Points[0].Name())
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (s *Session) spec(p *object.Program) (*bpf.ProgSpec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("program %s: %w: this is a bug of hawk", p.Name, err)
 	}
-	m := p.Group.Mech
+	m := p.Group.Mech()
 	spec := &bpf.ProgSpec{
 		Name: p.Name, Type: m.Program, Attach: m.Attach, Insns: insns, License: s.Object.License,
 	}
@@ -155,7 +155,7 @@ func (h *held) close() {
 // attachTarget fills in what a program that is bound to a kernel type attaches
 // to.
 func (s *Session) attachTarget(spec *bpf.ProgSpec, p *object.Program, h *held) error {
-	if open := p.Group.Mech.Target; open != nil {
+	if open := p.Group.Mech().Target; open != nil {
 		fd, typ, err := open(p.Group)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Group.Points[0].Name(), err)
@@ -164,10 +164,10 @@ func (s *Session) attachTarget(spec *bpf.ProgSpec, p *object.Program, h *held) e
 		spec.AttachBTFID, spec.AttachFD = typ, fd
 		return nil
 	}
-	if p.Group.Mech.BTFID == nil {
+	if p.Group.Mech().BTFID == nil {
 		return nil
 	}
-	id, module, err := p.Group.Mech.BTFID(p.Group, s.opts.Probe)
+	id, module, err := p.Group.Mech().BTFID(p.Group, s.opts.Probe)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Group.Points[0].Name(), err)
 	}

@@ -39,7 +39,7 @@ func blamesTarget(p *object.Program, words []string, err error) bool {
 
 // boundToFunction reports whether a program is loaded for one function.
 func boundToFunction(p *object.Program) bool {
-	m := p.Group.Mech
+	m := p.Group.Mech()
 	return m.Attach == bpf.AttachFentry || m.Attach == bpf.AttachFexit
 }
 

@@ -37,7 +37,11 @@ func TestSectionName(t *testing.T) {
 		{"profile", "perf_event", probe.Mechanism{Program: bpf.PerfEvent}, false},
 	} {
 		kind, _ := probe.Lookup(tt.kind)
-		g := &probe.Group{Mech: &tt.mech, Points: []*probe.Point{{Kind: kind, Target: "t", Func: "f"}}}
+		id := probe.MechanismID(t.Name() + " " + tt.want)
+		if probe.Mechanisms()[id] == nil { // or the test runs once more
+			probe.AddMechanisms(map[probe.MechanismID]*probe.Mechanism{id: &tt.mech})
+		}
+		g := &probe.Group{Mechanism: id, Points: []*probe.Point{{Kind: kind, Target: "t", Func: "f"}}}
 		if got := sectionName(&object.Program{Group: g, Sleeps: tt.sleeps}); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.kind, got, tt.want)
 		}

@@ -86,7 +86,7 @@ func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
 func (f *fn) mayEnd(e syntax.Expr) bool {
 	found := false
 	syntax.Walk(e, func(n syntax.Node) bool {
-		if x, ok := n.(syntax.Expr); ok && f.g.Mech.NullSkip {
+		if x, ok := n.(syntax.Expr); ok && f.g.Mech().NullSkip {
 			c := f.info.Calls[x]
 			found = found || c != nil && c.Func != nil && c.Func.Probes&probe.HasCtx != 0
 		}

@@ -87,17 +87,17 @@ func (f *fn) program() {
 	}
 	// A program that hawk leaves behind has to run without it, and an iteration
 	// that has begun goes on after exit().
-	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech.Reader == nil && f.g.Mech.Walk == nil {
+	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech().Reader == nil && f.g.Mech().Walk == nil {
 		run := b.NewBlock()
 		exited := b.Load(b.Data(object.DataExited), 0, 8, false)
 		b.If(exited, f.exit, run)
 		f.exit.Cold = true
 		b.Begin(run)
 	}
-	if f.g.Mech.Guard != nil {
-		f.g.Mech.Guard(f.ctx)
+	if f.g.Mech().Guard != nil {
+		f.g.Mech().Guard(f.ctx)
 	}
-	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech.Reader == nil && f.g.Mech.Walk == nil && !f.p.Kind.Nobodys {
+	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech().Reader == nil && f.g.Mech().Walk == nil && !f.p.Kind.Nobodys {
 		f.ctx.GuardTasks()
 	}
 	if f.p.Predicate != nil {
@@ -122,7 +122,7 @@ func (f *fn) program() {
 
 // result is the value a program may return: trampolines insist on zero.
 func (f *fn) result(n int64) int64 {
-	if f.g.Mech.Program == bpf.Tracing {
+	if f.g.Mech().Program == bpf.Tracing {
 		return 0
 	}
 	return n

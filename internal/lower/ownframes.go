@@ -41,7 +41,7 @@ var (
 // OwnFrames yields how many frames the kernel stack begins with that are there
 // only because this program runs.
 func (f *fn) OwnFrames() *ir.Value {
-	if p := f.g.Mech.Program; p != bpf.RawTracepoint && p != bpf.Tracing {
+	if p := f.g.Mech().Program; p != bpf.RawTracepoint && p != bpf.Tracing {
 		return f.konst(0)
 	}
 	word := f.m.place(8, 8)
@@ -137,7 +137,7 @@ func (f *fn) guessOwn(frames *ir.Value) *ir.Value {
 func (f *fn) behindProgram(frames *ir.Value, last int) *ir.Value {
 	b := f.b
 	sure := f.konst(int64(last + 1))
-	if f.g.Mech.Program == bpf.Tracing && f.g.Mech.Attach != bpf.AttachRawTracepoint {
+	if f.g.Mech().Program == bpf.Tracing && f.g.Mech().Attach != bpf.AttachRawTracepoint {
 		return sure
 	}
 	const (

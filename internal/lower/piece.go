@@ -195,7 +195,7 @@ func (f *fn) part(at syntax.Node, body func()) *part {
 }
 
 // callable reports whether the part can be given all that it needs.
-func (f *fn) callable(p *part) bool { return p.ctx == nil || f.g.Mech.ContextType() != "" }
+func (f *fn) callable(p *part) bool { return p.ctx == nil || f.g.Mech().ContextType() != "" }
 
 // callPart calls a part, which becomes a function of the program.
 func (f *fn) callPart(p *part) {

@@ -133,7 +133,7 @@ func (f *fn) fieldPlace(e *syntax.Field) place {
 // mechanism has it. Of a field that refers to its data, text tells whether the
 // data is wanted or its address.
 func (f *fn) argument(field types.Field, text bool) place {
-	mech := f.g.Mech
+	mech := f.g.Mech()
 	if s, ok := field.Type.(*types.Struct); ok && mech.Field != nil && mech.Record == nil && mech.Memory == nil {
 		return f.structArgument(field, s)
 	}
@@ -184,7 +184,7 @@ func (f *fn) structArgument(field types.Field, s *types.Struct) place {
 	p := f.Temp("argument", n, 8)
 	for off := 0; off < n; off += 8 {
 		word := types.Field{Name: field.Name, Type: types.Uint64, Arg: field.Arg + off/8}
-		b.Store(p, off, 8, f.g.Mech.Field(f.ctx, word))
+		b.Store(p, off, 8, f.g.Mech().Field(f.ctx, word))
 	}
 	return place{base: p, kind: direct}
 }
@@ -307,7 +307,7 @@ func (f *fn) loadPlace(at syntax.Node, pl place, t types.Type) *ir.Value {
 			if p, ok := t.(*types.Pointer); ok && p.Space != types.User {
 				if _, ok := p.Elem.(*types.Struct); ok {
 					v := b.LoadPtr(pl.base, pl.off)
-					if f.inContext(pl.base) && f.g.Mech.NullSkip {
+					if f.inContext(pl.base) && f.g.Mech().NullSkip {
 						f.unless(b.Arith(ir.Eq, v, f.konst(0)))
 					}
 					return v

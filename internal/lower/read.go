@@ -65,14 +65,14 @@ const pageSize = 4096
 // keeps these in maps that such programs may not use; and not where maps are taken, since the grace
 // period of a Take does not wait for programs that may sleep.
 func (f *fn) mayWait() bool {
-	m := f.g.Mech
+	m := f.g.Mech()
 	return m.Sleepable != nil && f.cb == nil && !f.reserved && !f.p.Uses.Stack && !f.m.o.Take &&
 		f.m.has(m.Sleepable)
 }
 
 // waits reports whether evaluating e may wait for a page of user memory.
 func (f *fn) waits(e syntax.Expr) bool {
-	if f.g.Mech.Sleepable == nil {
+	if f.g.Mech().Sleepable == nil {
 		return false
 	}
 	found := false

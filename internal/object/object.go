@@ -9,6 +9,7 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
 )
 
 // An Object is a compiled script.
@@ -26,8 +27,8 @@ type Object struct {
 
 // A Program is one program and where it attaches.
 type Program struct {
-	Name  string // at most 15 bytes reach the kernel
-	Group *probe.Group
+	Name  string       // at most 15 bytes reach the kernel
+	Group *probe.Group // whose mechanism is looked up by those that load and attach
 	Code  *codegen.Code
 	At    source.Span // the probe
 	// Sleeps: it waits for pages of user memory.
@@ -89,12 +90,12 @@ type Event struct {
 	Builtin string      // whose Handle hook acts on it: that of the call, if its Lower does not say
 	At      source.Span // the call
 	Args    []Arg
-	Bytes   int     // of the fixed part, header included
-	Text    string  // literal argument: format of printf, name of a clock format
-	Map     int     // number in Object.Scripts, -1 if none
-	Extra   []int64 // literal integer arguments
-	Payload any     // what the builtin's Check parsed (a compiled format)
-	Stamp   int     // offset in a record of when and by whom it was sent; 0: that was not asked for
+	Bytes   int           // of the fixed part, header included
+	Text    string        // literal argument: format of printf, name of a clock format
+	Map     int           // number in Object.Scripts, -1 if none
+	Extra   []int64       // literal integer arguments
+	Format  *value.Format // Text, if that is a format; nil: it is none
+	Stamp   int           // offset in a record of when and by whom it was sent; 0: that was not asked for
 }
 
 // A stamp at the end of the fixed part of a record: offsets in it.

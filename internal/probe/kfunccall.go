@@ -7,9 +7,9 @@ import (
 // MayCall reports whether the kernel lets the group's program call a kernel
 // function.
 func (g *Group) MayCall(name string, o *Options) error {
-	spec := bpf.ProgSpec{Type: g.Mech.Program, Attach: g.Mech.Attach}
-	if g.Mech.BTFID != nil {
-		id, module, err := g.Mech.BTFID(g, o)
+	spec := bpf.ProgSpec{Type: g.Mech().Program, Attach: g.Mech().Attach}
+	if g.Mech().BTFID != nil {
+		id, module, err := g.Mech().BTFID(g, o)
 		if err != nil {
 			return err
 		}

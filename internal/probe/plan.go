@@ -14,7 +14,7 @@ func PlanAlone(m *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
 	return func(points []*Point, _ Uses, _ *Options) ([]*Group, error) {
 		out := make([]*Group, len(points))
 		for i := range points {
-			out[i] = &Group{Points: points[i : i+1 : i+1], Mech: m}
+			out[i] = &Group{Points: points[i : i+1 : i+1], Mechanism: m.ID}
 		}
 		return out, nil
 	}
@@ -26,11 +26,11 @@ func Split(points []*Point, m *Mechanism, together bool, extra any) []*Group {
 		return nil
 	}
 	if together {
-		return []*Group{{Points: points, Mech: m, Extra: extra}}
+		return []*Group{{Points: points, Mechanism: m.ID, Extra: extra}}
 	}
 	out := make([]*Group, len(points))
 	for i := range points {
-		out[i] = &Group{Points: points[i : i+1 : i+1], Mech: m, Extra: extra}
+		out[i] = &Group{Points: points[i : i+1 : i+1], Mechanism: m.ID, Extra: extra}
 	}
 	return out
 }

@@ -292,25 +292,29 @@ func (o *Options) Attached() error {
 	return o.Step()
 }
 
-// A Group is the points that one program serves by one mechanism.
+// A Group is the points that one program serves by one mechanism. It is data, and refers to
+// rows of the tables by what they are called.
 type Group struct {
-	Points []*Point
-	Mech   *Mechanism
-	Extra  any  // what the mechanism needs
-	Uses   Uses // what the program asks of its context
+	Points    []*Point
+	Mechanism MechanismID
+	Extra     any  // what the mechanism needs, values only
+	Uses      Uses // what the program asks of its context
 	// Numbered: the program tells the points apart by their numbers.
 	Numbered bool
 
 	cookies []uint64 // numbers of the points where those are not counted from 0
 }
 
+// Mech is the row of the group's mechanism.
+func (g *Group) Mech() *Mechanism { return mechanisms[g.Mechanism] }
+
 // UsesKprobes reports whether a group is of kernel functions at either end.
-func (g *Group) UsesKprobes() bool { return g.Mech.Functions }
+func (g *Group) UsesKprobes() bool { return g.Mech().Functions }
 
 // Counted is the points that are counted as attached: the two ends of a
 // function are one where one link serves both.
 func (g *Group) Counted() []*Point {
-	if g.Mech.BothEnds {
+	if g.Mech().BothEnds {
 		return g.Points[:len(g.Points)/2]
 	}
 	return slices.DeleteFunc(slices.Clone(g.Points), func(p *Point) bool { return p.Later == AlsoLater })
@@ -418,7 +422,7 @@ type Context struct {
 // Index yields the number of the point in Group.Points that fired.
 func (c *Context) Index() *ir.Value {
 	c.Group.Numbered = true
-	return c.Group.Mech.Index(c)
+	return c.Group.Mech().Index(c)
 }
 
 // A Link is an attachment. Close detaches; it may take long.

@@ -33,7 +33,7 @@ type StoredPoint struct {
 
 // Store says how to find a group again.
 func (g *Group) Store() *Stored {
-	s := &Stored{Kind: g.Points[0].Kind.Name, Mechanism: g.Mech.ID, Uses: g.Uses, Numbered: g.Numbered}
+	s := &Stored{Kind: g.Points[0].Kind.Name, Mechanism: g.Mechanism, Uses: g.Uses, Numbered: g.Numbered}
 	for i, p := range g.Points {
 		if last := len(s.Written) - 1; i == 0 || p.At != s.Written[last].At ||
 			!slices.Equal(p.Parts, s.Written[last].Parts) {
@@ -113,7 +113,7 @@ func (f *Finder) Find(s *Stored) (g *Group, missing []string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(groups) == 1 && groups[0].Mech == mech {
+		if len(groups) == 1 && groups[0].Mechanism == s.Mechanism {
 			g = groups[0]
 			break
 		}
@@ -127,7 +127,7 @@ func (f *Finder) Find(s *Stored) (g *Group, missing []string, err error) {
 	}
 	g.Uses, g.Numbered = s.Uses, s.Numbered
 	if s.Numbered && len(numbers) != len(s.Points) {
-		if g.Mech.Packed {
+		if g.Mech().Packed {
 			return nil, nil, fmt.Errorf("%s is not there, and its program can not do without", missing[0])
 		}
 		g.cookies = numbers

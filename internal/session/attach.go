@@ -65,7 +65,7 @@ func (s *session) attach() error {
 	left := leftOut{total: map[source.Span]int{}, attached: map[source.Span]bool{}}
 	one := func(i int, backwards bool) error {
 		p := programs[i]
-		if trigger(p) != probe.NotOurs || p.Group.Mech.Backwards != backwards {
+		if trigger(p) != probe.NotOurs || p.Group.Mech().Backwards != backwards {
 			return nil
 		}
 		attachable++
@@ -164,7 +164,7 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 	if s.o.Verbose {
 		s.describe(p)
 	}
-	links, err := p.Group.Mech.Link(fd, p.Group, s.o.Probe)
+	links, err := p.Group.Mech().Link(fd, p.Group, s.o.Probe)
 	s.entrust(p, links)
 	if addr := p.Group.Points[0].Watched(); addr != 0 {
 		if s.watchpoints == nil {
@@ -172,7 +172,7 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 		}
 		s.watchpoints[addr] = append(s.watchpoints[addr], links...)
 	}
-	if p.Group.Mech.Walk != nil && len(links) > 0 {
+	if p.Group.Mech().Walk != nil && len(links) > 0 {
 		s.walks = append(s.walks, walk{p, links[0]})
 	}
 	s.relieve()
@@ -181,7 +181,7 @@ func (s *session) attachProgram(fd int, p *object.Program) error {
 
 // entrust has links be closed when the run ends: by the keeper, if that is slow.
 func (s *session) entrust(p *object.Program, links []probe.Link) {
-	if p.Group.Mech.Counts {
+	if p.Group.Mech().Counts {
 		s.counted(links)
 	}
 	for _, l := range links {
@@ -211,7 +211,7 @@ func (s *session) Unwatch(addr uint64) bool {
 func (s *session) describe(p *object.Program) {
 	points := p.Group.Points
 	fmt.Fprintf(s.o.Stderr, "Trying to attach probe: %s (%s)\n", s.Message(value.Text(points[0].Name())),
-		p.Group.Mech.Name)
+		p.Group.Mech().Name)
 	if len(points) > 1 {
 		fmt.Fprintf(s.o.Stderr, "Attaching to %d functions\n", len(points))
 		for _, pt := range points {
@@ -272,7 +272,7 @@ func (s *session) iterate() error {
 		if atomic.LoadUint64(s.word(object.DataExited)) != 0 {
 			return nil
 		}
-		err := w.program.Group.Mech.Walk(w.link, func() bool {
+		err := w.program.Group.Mech().Walk(w.link, func() bool {
 			s.relieve()
 			return s.signals.Load() == 0 && !s.cancelled.Load() && s.err == nil
 		})

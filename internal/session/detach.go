@@ -29,7 +29,7 @@ func (s *session) startKeeper() {
 // tracepoints are where nothing comes behind the run: the kernel changes its code
 // when it closes one, which takes it some ten milliseconds for those of a tool.
 func (s *session) slow(p *object.Program) bool {
-	m := p.Group.Mech
+	m := p.Group.Mech()
 	raw := m.Program == bpf.RawTracepoint || m.Attach == bpf.AttachRawTracepoint
 	return trigger(p) == probe.NotOurs && (m.Slow || raw && s.o.Last)
 }

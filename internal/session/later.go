@@ -55,7 +55,7 @@ func (s *session) expect() error {
 	a := &arrivals{seen: map[fileID]bool{}, known: map[knownMarks]bool{}, came: map[*probe.Point]bool{},
 		due: map[int]bool{}, warned: map[string]bool{}, left: int(s.o.Config.MaxProbes)}
 	for i, p := range s.Object.Programs {
-		if p.Group.Mech.More != nil {
+		if p.Group.Mech().More != nil {
 			a.programs = append(a.programs, arriving{s.Programs[i], p})
 		}
 		for _, pt := range p.Group.Points {
@@ -160,7 +160,7 @@ func (s *session) arrived(pid int, f *proc.MappedFile) {
 		}
 		o := *s.o.Probe
 		o.Step, o.Missed = nil, nil
-		links, n, err := p.of.Group.Mech.More(p.fd, p.of.Group, &o, &more)
+		links, n, err := p.of.Group.Mech().More(p.fd, p.of.Group, &o, &more)
 		if err != nil && !errors.Is(err, unix.ESRCH) { // it has ended
 			s.warnOnce(errno.Message(err))
 		}

@@ -182,8 +182,8 @@ func newSession(of *Session, o Options) (*session, error) {
 		if !ok || f.Handle == nil {
 			return nil, fmt.Errorf("nobody handles records of %s(): this is a bug of hawk", ev.Builtin)
 		}
-		e := event{Event: ev, handle: f.Handle, args: make([]value.Arg, len(ev.Args)), sizes: make([]int, len(ev.Args))}
-		e.format, _ = ev.Payload.(*value.Format)
+		e := event{Event: ev, handle: f.Handle, format: ev.Format,
+			args: make([]value.Arg, len(ev.Args)), sizes: make([]int, len(ev.Args))}
 		for j, a := range ev.Args {
 			e.args[j].Type, e.sizes[j] = a.Type, argSize(a)
 		}
@@ -253,7 +253,7 @@ func (s *session) waits() bool { return waits(s.Object) }
 
 func waits(o *object.Object) bool {
 	for _, p := range o.Programs {
-		m := p.Group.Mech
+		m := p.Group.Mech()
 		if t := trigger(p); t == probe.NotOurs && m.Walk == nil && m.Reader == nil || t == probe.OnSignal {
 			return true
 		}

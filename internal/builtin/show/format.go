@@ -119,6 +119,7 @@ func conversionAt(format syntax.Expr, e *value.FormatError) syntax.Node {
 // lowerFormat sends the arguments behind the format.
 func lowerFormat(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 	text, _ := c.Str(0)
-	g.Event(c, &object.Event{Text: text, Payload: c.Payload}, c.Args[1:])
+	format, _ := c.Payload.(*value.Format)
+	g.Event(c, &object.Event{Text: text, Format: format}, c.Args[1:])
 	return nil
 }

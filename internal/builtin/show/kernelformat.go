@@ -106,7 +106,7 @@ func checkPrintf(c *builtin.Call) types.Type {
 }
 
 func lowerPrintf(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
-	reader := g.Context().Group.Mech.Reader
+	reader := g.Context().Group.Mech().Reader
 	if reader == nil {
 		return lowerFormat(g, c, dst)
 	}

@@ -120,7 +120,7 @@ func planIter(points []*probe.Point, _ probe.Uses, _ *probe.Options) ([]*probe.G
 	if points[0].Pin != "" {
 		m = &pinnedIter
 	}
-	return []*probe.Group{{Points: points, Mech: m}}, nil
+	return []*probe.Group{{Points: points, Mechanism: m.ID}}, nil
 }
 
 func iterID(g *probe.Group, o *probe.Options) (uint32, string, error) {

@@ -19,7 +19,7 @@ const sessionReturn = "bpf_session_is_return"
 // functions. It also names the kernel function that tells them apart, by its
 // type; ok is false if the kernel or the user does not want it so.
 func OneSession(entry, ret *probe.Group, o *probe.Options) (both *probe.Group, isReturnID uint32, ok bool) {
-	if entry.Mech != &kprobeMulti || ret.Mech != &kretprobeMulti || len(entry.Points) != len(ret.Points) {
+	if entry.Mechanism != kprobeMulti.ID || ret.Mechanism != kretprobeMulti.ID || len(entry.Points) != len(ret.Points) {
 		return nil, 0, false
 	}
 	for i, p := range entry.Points {
@@ -39,7 +39,7 @@ func OneSession(entry, ret *probe.Group, o *probe.Options) (both *probe.Group, i
 		return nil, 0, false
 	}
 	points := append(append([]*probe.Point(nil), entry.Points...), ret.Points...)
-	return &probe.Group{Points: points, Mech: &kprobeSession, Extra: entry.Extra}, id, true
+	return &probe.Group{Points: points, Mechanism: kprobeSession.ID, Extra: entry.Extra}, id, true
 }
 
 // returnsNeedRoom reports whether the kernel has room to note so many returns of a function

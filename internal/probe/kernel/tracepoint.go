@@ -107,9 +107,9 @@ func planTracepoint(points []*probe.Point, uses probe.Uses, o *probe.Options) ([
 		case uses.Kernel:
 			perf = append(perf, p)
 		case uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_enter" && calls():
-			out = append(out, &probe.Group{Points: []*probe.Point{p}, Mech: rawSysEnter})
+			out = append(out, &probe.Group{Points: []*probe.Point{p}, Mechanism: rawSysEnter.ID})
 		case uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_exit" && calls():
-			out = append(out, &probe.Group{Points: []*probe.Point{p}, Mech: rawSysExit})
+			out = append(out, &probe.Group{Points: []*probe.Point{p}, Mechanism: rawSysExit.ID})
 		case !uses.Args && !uses.Kfunc && !o.NoFeature["raw_tracepoint"] && hasRawTracepoint(p, o):
 			raw = append(raw, p)
 		default:
@@ -117,10 +117,10 @@ func planTracepoint(points []*probe.Point, uses probe.Uses, o *probe.Options) ([
 		}
 	}
 	if len(enter) > 0 {
-		out = append(out, &probe.Group{Points: enter, Mech: sysEnter})
+		out = append(out, &probe.Group{Points: enter, Mechanism: sysEnter.ID})
 	}
 	if len(exit) > 0 {
-		out = append(out, &probe.Group{Points: exit, Mech: sysExit})
+		out = append(out, &probe.Group{Points: exit, Mechanism: sysExit.ID})
 	}
 	// A raw tracepoint program cannot tell its points apart before 6.10, and
 	// one with a constant name is faster anyway.

@@ -126,7 +126,7 @@ func runEmit(t *testing.T, settings string) string {
 		return "error: " + err.Error() + "\n"
 	}
 	for _, g := range groups {
-		fmt.Fprintf(&out, "group by %s (%v %d)\n", g.Mech.Name, g.Mech.Program, g.Mech.Attach)
+		fmt.Fprintf(&out, "group by %s (%v %d)\n", g.Mech().Name, g.Mech().Program, g.Mech().Attach)
 		for _, p := range g.Points {
 			fmt.Fprintf(&out, "\t%s\n", p.Name())
 		}
@@ -165,17 +165,17 @@ func emit(t *testing.T, out *bytes.Buffer, g *probe.Group, uses probe.Uses, fiel
 		data += len(d)
 		return data - len(d)
 	}}
-	if g.Mech.Guard != nil {
-		g.Mech.Guard(c)
+	if g.Mech().Guard != nil {
+		g.Mech().Guard(c)
 	}
 	keep := func(v *ir.Value) { b.Store(b.Data(0), 0, 8, v) }
-	if uses.Probe && len(g.Points) > 1 && g.Mech.Index != nil {
-		keep(g.Mech.Index(c))
+	if uses.Probe && len(g.Points) > 1 && g.Mech().Index != nil {
+		keep(g.Mech().Index(c))
 	}
 	for _, a := range args {
 		var n int
 		fmt.Sscan(a, &n)
-		keep(g.Mech.Arg(c, n))
+		keep(g.Mech().Arg(c, n))
 	}
 	for _, name := range fields {
 		s, err := g.Points[0].Kind.Args(g.Points[0], o)
@@ -186,19 +186,19 @@ func emit(t *testing.T, out *bytes.Buffer, g *probe.Group, uses probe.Uses, fiel
 		if !ok {
 			t.Fatalf("%s has no field %s", s, name)
 		}
-		if g.Mech.Field != nil {
-			if v := g.Mech.Field(c, f); v != nil {
+		if g.Mech().Field != nil {
+			if v := g.Mech().Field(c, f); v != nil {
 				keep(v)
 				continue
 			}
 		}
-		keep(b.Load(g.Mech.Record(c), f.Offset, min(8, f.Type.Size()), false))
+		keep(b.Load(g.Mech().Record(c), f.Offset, min(8, f.Type.Size()), false))
 	}
 	if uses.Retval {
-		keep(g.Mech.Retval(c))
+		keep(g.Mech().Retval(c))
 	}
 	if uses.Func {
-		keep(g.Mech.Func(c))
+		keep(g.Mech().Func(c))
 	}
 	b.Jump(skip)
 	b.Begin(skip)

@@ -76,7 +76,7 @@ func laterGroup(points []*probe.Point, multi bool) *probe.Group {
 	if multi {
 		mech = &laterMulti
 	}
-	return &probe.Group{Mech: mech, Points: points}
+	return &probe.Group{Mechanism: mech.ID, Points: points}
 }
 
 var (

@@ -27,7 +27,7 @@ func Locations(p *probe.Point, file *exe.File) []uint64 {
 // Breakpoint is the address of the breakpoint that fired, in a program on a
 // user-space probe. A return probe asks the kernel for it.
 func Breakpoint(c *probe.Context) *ir.Value {
-	if m := c.Group.Mech; m.Retval != nil {
+	if m := c.Group.Mech(); m.Retval != nil {
 		return m.Func(c)
 	}
 	return probe.CurrentIP(c)

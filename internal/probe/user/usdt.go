@@ -314,7 +314,7 @@ func planMarks(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pro
 			}
 			g := groups[k]
 			if g == nil {
-				g = &probe.Group{Mech: mech, Extra: &usdtGroup{cookies: cookies}}
+				g = &probe.Group{Mechanism: mech.ID, Extra: &usdtGroup{cookies: cookies}}
 				groups[k], specs[g] = g, map[string]int{}
 				out = append(out, g)
 			}
