@@ -319,8 +319,8 @@ func (f *fn) cond(e *syntax.Cond) *ir.Value {
 	if e.Then == nil { // c ?: b evaluates c once
 		c := f.integer(e.Cond)
 		return f.Choose(c,
-			func() *ir.Value { return f.convert(c, f.info.Types[e.Cond], t) },
-			func() *ir.Value { return f.scalarAs(e.Else, t) })
+			func() *ir.Value { return f.number(f.convert(c, f.info.Types[e.Cond], t)) },
+			func() *ir.Value { return f.number(f.scalarAs(e.Else, t)) })
 	}
 	return f.choose(e.Cond, func() *ir.Value { return f.scalarAs(e.Then, t) },
 		func() *ir.Value { return f.scalarAs(e.Else, t) })

@@ -34,6 +34,7 @@ type fn struct {
 	routines map[routineKey]*routine
 	settled  map[*check.Var]int // variables that do not change any more, numbered
 	printing bool               // the value goes into a record: bytes behind a NUL do not matter
+	kept     bool               // the value goes into a map: the program does not read it where it is now
 	copies   bool               // Mem yields no address of a variable, which is about to change
 	sleeps   bool               // it waits for pages of user memory
 	reserved bool               // a record in the ring buffer is reserved

@@ -78,7 +78,7 @@ func (f *fn) wholeKey(s *object.ScriptMap, keys []syntax.Expr) *ir.Value {
 		b.Store(p, 0, 8, f.given.key)
 		return p
 	}
-	f.quietly(func() {
+	f.keeping(func() {
 		switch {
 		case s.Key == nil:
 			b.Store(p, 0, 8, f.konst(0))
@@ -130,7 +130,7 @@ func (f *fn) keyByText(s *object.ScriptMap, keys []syntax.Expr) (k mapKey, ok bo
 	if _, constant := f.info.Consts[e]; constant {
 		return k, false
 	}
-	f.quietly(func() {
+	f.keeping(func() {
 		k.short = f.Temp("short", short, 8)
 		end := 0
 		for i, key := range keys[:last] {

@@ -41,11 +41,16 @@ func (f *fn) mapOf(e syntax.Expr) (*object.ScriptMap, []syntax.Expr) {
 
 // quietly lowers what a printing call does not show as it is: values behind a NUL count when they
 // are compared, indexed, stored or kept.
-func (f *fn) quietly(fill func()) {
-	old := f.printing
-	f.printing = false
+func (f *fn) quietly(fill func()) { f.forUse(false, fill) }
+
+// keeping is quietly for what the kernel copies into a map.
+func (f *fn) keeping(fill func()) { f.forUse(true, fill) }
+
+func (f *fn) forUse(kept bool, fill func()) {
+	printing, old := f.printing, f.kept
+	f.printing, f.kept = false, kept
 	fill()
-	f.printing = old
+	f.printing, f.kept = printing, old
 }
 
 // keyText names a key whose value cannot change within a run, "" for others.
@@ -171,7 +176,7 @@ func (f *fn) storeMap(at syntax.Node, lhs, rhs syntax.Expr) {
 	}
 	b := f.b
 	val := f.Temp("element", s.Cell, 8)
-	f.quietly(func() { f.Into(rhs, s.Value, val, 0) })
+	f.keeping(func() { f.Into(rhs, s.Value, val, 0) })
 	b.Zero(val, s.Value.Size(), s.Cell-s.Value.Size())
 	f.update(at, s, f.key(s, keys), val)
 }

@@ -91,7 +91,7 @@ func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 		return
 	}
 	if types.IsScalar(t) {
-		b.Store(p, off, t.Size(), f.hide(f.scalarAs(e, t)))
+		b.Store(p, off, t.Size(), f.plain(f.hide(f.scalarAs(e, t))))
 		return
 	}
 	if agg, ok := from.(*types.Agg); ok { // a snapshot of an aggregation
@@ -147,6 +147,15 @@ func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 	}
 }
 
+// plain is v for memory: a number where the program may compute with what is there, since the
+// verifier knows a pointer again that it has been given back from memory.
+func (f *fn) plain(v *ir.Value) *ir.Value {
+	if f.printing || f.kept {
+		return v
+	}
+	return f.number(v)
+}
+
 // eitherInto writes one of two values.
 func (f *fn) eitherInto(cond, then, els syntax.Expr, t types.Type, p *ir.Value, off int) {
 	b := f.b
@@ -200,7 +209,7 @@ func (f *fn) castInto(e *syntax.Cast, t types.Type, p *ir.Value, off int) {
 // many as one store has, to memory that need not be aligned.
 func (f *fn) wordInto(v *ir.Value, p *ir.Value, off, n int) {
 	word := f.Temp("word", 8, 8)
-	f.b.Store(word, 0, 8, v)
+	f.b.Store(word, 0, 8, f.number(v))
 	f.b.Copy(p, off, word, n)
 }
 

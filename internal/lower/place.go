@@ -201,7 +201,7 @@ func (f *fn) argsInto(at syntax.Expr, t *types.Record, p *ir.Value, off int) {
 		_, text := elem.(*types.String)
 		pl := f.argument(field, text)
 		if types.IsScalar(elem) {
-			f.b.Store(p, off+t.Offsets[i], elem.Size(), f.loadPlace(at, pl, elem))
+			f.b.Store(p, off+t.Offsets[i], elem.Size(), f.plain(f.loadPlace(at, pl, elem)))
 		} else {
 			f.readPlace(at, pl, elem, p, off+t.Offsets[i])
 		}
