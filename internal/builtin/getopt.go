@@ -98,8 +98,9 @@ func optionType(c *Call) types.Type {
 		return types.Bool
 	}
 	switch k := c.Consts[1]; {
-	case k.Kind == StrConst:
-		return &types.String{Cap: c.Config.MaxStrlen}
+	case k.Kind == StrConst: // a long text that is known by now, like a list of probes, has all the room it needs
+		name, _ := c.Str(0)
+		return &types.String{Cap: max(c.Config.MaxStrlen, len(c.Opts.Named[name].Text)+1)}
 	case k.Kind == BoolConst:
 		return types.Bool
 	case k.Kind == IntConst && k.Neg:
