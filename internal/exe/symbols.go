@@ -88,10 +88,7 @@ const (
 )
 
 func (f *File) scan(table, strings *section, yield func(*RawSymbol) bool) (more bool) {
-	entry := 16
-	if f.class64 {
-		entry = 24
-	}
+	entry := int(f.entry())
 	strs := f.lazy(strings)
 	if table.size > maxSymtab {
 		cut := *table
@@ -158,6 +155,24 @@ func (s *symbolScan) entries(table []byte, entry int) bool {
 		}
 	}
 	return true
+}
+
+// entries is how many entries the largest symbol table says that it has.
+func (f *File) entries() (n int) {
+	for i := range f.sections {
+		if s := &f.sections[i]; s.typ == elf.SHT_SYMTAB || s.typ == elf.SHT_DYNSYM {
+			n = max(n, int(min(s.size, maxSymtab)/f.entry()))
+		}
+	}
+	return n
+}
+
+// entry is the size of an entry of symbol tables, in bytes.
+func (f *File) entry() uint64 {
+	if f.class64 {
+		return 24
+	}
+	return 16
 }
 
 // stripVersion cuts "@VER" and "@@VER" off a name of .symtab.
@@ -314,36 +329,57 @@ func (f *File) FunctionAt(addr uint64) (Symbol, bool) {
 	return best, found
 }
 
-// A Table is the code symbols of a file sorted by address. Names stay in the
+// A Table is the code symbols of a file, to be found by address. Names stay in the
 // files it was made of, which must stay open.
-type Table struct{ syms []RawSymbol }
+type Table struct {
+	syms  []RawSymbol
+	order []int32 // of syms by address, one at each
+}
 
 // maxTable bounds the symbols of a Table: the largest programs have two million.
 const maxTable = 1 << 22
 
+// usualTable bounds the symbols that room is made for before they are seen.
+const usualTable = 1 << 16
+
 // NewTable collects the code symbols of files that describe one program: the
 // file itself, its debug file. NOTYPE symbols (hand-written assembly) count.
 func NewTable(files ...*File) *Table {
-	var syms []RawSymbol
+	var t Table
 	for _, f := range files {
+		t.syms = slices.Grow(t.syms, min(f.entries()/2, usualTable)) // half of them name data, or nothing
 		for r := range f.Symbols() {
 			if r.IsFunc() || r.Type == elf.STT_NOTYPE && f.isCode(r.Addr) {
-				syms = append(syms, *r)
+				t.syms = append(t.syms, *r)
 			}
-			if len(syms) == maxTable {
+			if len(t.syms) == maxTable {
 				break
 			}
 		}
 	}
-	slices.SortFunc(syms, compareSymbols)
-	n := 0
-	for i := range syms {
-		if i == 0 || syms[i].Addr != syms[n-1].Addr {
-			syms[n] = syms[i]
-			n++
+	// Addresses are sorted in place of symbols, which are large to move about and to
+	// compare.
+	type place struct {
+		addr uint64
+		i    int32
+	}
+	places := make([]place, len(t.syms))
+	for i := range t.syms {
+		places[i] = place{t.syms[i].Addr, int32(i)}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		if c := cmp.Compare(a.addr, b.addr); c != 0 {
+			return c
+		}
+		return compareSymbols(&t.syms[a.i], &t.syms[b.i])
+	})
+	t.order = make([]int32, 0, len(places))
+	for i := range places {
+		if i == 0 || places[i].addr != places[i-1].addr {
+			t.order = append(t.order, places[i].i)
 		}
 	}
-	return &Table{slices.Clip(syms[:n])}
+	return &t
 }
 
 func (f *File) isCode(addr uint64) bool {
@@ -355,13 +391,10 @@ func (f *File) isCode(addr uint64) bool {
 	return false
 }
 
-// compareSymbols sorts by address. At one address, real functions go before
+// compareSymbols sorts symbols at one address: real functions go before
 // untyped labels, those with a size before those without, then the plainer
 // name: "read", not "__libc_read".
-func compareSymbols(a, b RawSymbol) int {
-	if a.Addr != b.Addr {
-		return cmp.Compare(a.Addr, b.Addr)
-	}
+func compareSymbols(a, b *RawSymbol) int {
 	if c := a.rank() - b.rank(); c != 0 {
 		return c
 	}
@@ -390,10 +423,10 @@ func underscores(name []byte) int { return len(name) - len(bytes.TrimLeft(name, 
 // Lookup finds the symbol an address belongs to: the nearest one at or below
 // it whose size, if known, covers it.
 func (t *Table) Lookup(addr uint64) (Symbol, bool) {
-	i := sort.Search(len(t.syms), func(i int) bool { return t.syms[i].Addr > addr }) - 1
+	i := sort.Search(len(t.order), func(i int) bool { return t.syms[t.order[i]].Addr > addr }) - 1
 	// Labels inside of a function hide it; look back a little.
 	for n := 0; i >= 0 && n < 16; i, n = i-1, n+1 {
-		if s := &t.syms[i]; s.Size == 0 && n == 0 || addr-s.Addr < s.Size {
+		if s := &t.syms[t.order[i]]; s.Size == 0 && n == 0 || addr-s.Addr < s.Size {
 			return s.Symbol(), true
 		}
 	}
@@ -401,10 +434,12 @@ func (t *Table) Lookup(addr uint64) (Symbol, bool) {
 }
 
 // Memory is how many bytes the symbols take, without their names.
-func (t *Table) Memory() int64 { return int64(cap(t.syms)) * int64(unsafe.Sizeof(RawSymbol{})) }
+func (t *Table) Memory() int64 {
+	return int64(cap(t.syms))*int64(unsafe.Sizeof(RawSymbol{})) + int64(cap(t.order))*4
+}
 
 // Len is the number of symbols.
-func (t *Table) Len() int { return len(t.syms) }
+func (t *Table) Len() int { return len(t.order) }
 
 // maxMangled bounds what is given to the demangler, whose time can grow
 // faster than the length of the name.
