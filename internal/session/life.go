@@ -130,6 +130,9 @@ func (s *session) finish() error {
 	s.family.report(s)
 	s.neverCame()
 	s.Emit(output.End{})
+	if u := s.symbols.known(); u != nil {
+		u.Settle()
+	}
 	if s.o.Config.PrintMapsOnExit && !s.o.Report.Verdict() {
 		s.printMaps()
 	}

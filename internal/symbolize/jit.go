@@ -34,6 +34,7 @@ const jitModule = "[jit]"
 // runs, and is read on from where it was.
 type jitMap struct {
 	pid      int
+	inner    int // pid in the process's own namespace, 0: not asked for yet
 	dev, ino uint64
 	read     int64     // how far it was read
 	inLine   bool      // that is in the middle of a line, which is too long
@@ -42,6 +43,7 @@ type jitMap struct {
 	checked  time.Time // for what was added
 	asking   *errand   // which reads on
 	asked    uint64    // the look-up that it was for
+	final    bool      // that began after Settle
 }
 
 type jitLine struct {
@@ -67,7 +69,8 @@ func (u *User) jitLookup(p *process, addr uint64) (Frame, bool) {
 	// Code can have taken the place of other code since the file was read.
 	now := time.Now()
 	f, ok := p.jit.find(addr)
-	if u.pending(p.jit.asking) || p.jit.asked == u.looks || ok && now.Sub(p.jit.checked) < checkEvery {
+	if u.pending(p.jit.asking) || p.jit.asked == u.looks || p.jit.final ||
+		ok && now.Sub(p.jit.checked) < checkEvery {
 		return f, ok
 	}
 	p.jit.checked, p.jit.asked = now, u.looks
@@ -78,12 +81,13 @@ func (u *User) jitLookup(p *process, addr uint64) (Frame, bool) {
 			if p.jit != before {
 				return
 			}
-			next.asking, next.checked = before.asking, time.Now()
+			next.asking, next.checked, next.final = before.asking, time.Now(), before.final
 			u.jitBytes += next.memory() - before.memory()
 			p.jit = &next
 			u.trimJIT(p)
 		}
 	})
+	p.jit.final = u.settled && p.jit.asking != nil
 	u.pending(p.jit.asking)
 	return f, ok
 }
@@ -105,14 +109,17 @@ func (u *User) trimJIT(of *process) {
 
 // refresh reads what was added to the file.
 func (j *jitMap) refresh() {
-	f, err := openJIT(j.pid)
+	if j.inner == 0 {
+		j.inner = proc.InnerPID(j.pid)
+	}
+	f, err := openJIT(j.pid, j.inner)
 	if err != nil {
 		return
 	}
 	defer f.Close()
 	st := &f.Stat
 	if st.Dev != j.dev || st.Ino != j.ino || st.Size < j.read {
-		*j = jitMap{pid: j.pid, asked: j.asked, dev: st.Dev, ino: st.Ino}
+		*j = jitMap{pid: j.pid, inner: j.inner, asked: j.asked, dev: st.Dev, ino: st.Ino}
 	}
 	end := min(st.Size, maxJIT)
 	if end <= j.read {
@@ -137,8 +144,8 @@ func (j *jitMap) refresh() {
 // openJIT opens the map file in the mount namespace of the process; that of one
 // that has ended stays, mostly, in ours. Anybody can make files in /tmp, and give
 // other people's functions names: it has to be the process's user's or root's.
-func openJIT(pid int) (*foreign.File, error) {
-	name := "tmp/perf-" + strconv.Itoa(proc.InnerPID(pid)) + ".map"
+func openJIT(pid, inner int) (*foreign.File, error) {
+	name := "tmp/perf-" + strconv.Itoa(inner) + ".map"
 	var owner unix.Stat_t
 	if unix.Stat(proc.Dir(pid), &owner) != nil {
 		return foreign.OpenOf("/"+name, 0)

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/hawktest/bound"
 )
@@ -156,4 +159,36 @@ func FuzzJIT(f *testing.F) {
 			}
 		})
 	})
+}
+
+// While events come, a map file is read for each address that it lacks; after that, once.
+func TestJITSettle(t *testing.T) {
+	pid := os.Getpid()
+	path := fmt.Sprintf("/tmp/perf-%d.map", pid)
+	t.Cleanup(func() { os.Remove(path) })
+	code, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Munmap(code) })
+	start := uint64(uintptr(unsafe.Pointer(&code[0])))
+	text := ""
+	u := NewUser()
+	defer u.Close()
+	for i, step := range []struct {
+		settle bool
+		name   string // that is added
+		found  bool
+	}{{false, "early", true}, {false, "next", true}, {true, "before", true}, {false, "after", false}} {
+		if step.settle {
+			u.Settle()
+		}
+		text += fmt.Sprintf("%x 10 %s\n", start+uint64(i)*16, step.name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if f, ok := u.Lookup(pid, start+uint64(i)*16+1); ok != step.found || ok && f.Name != step.name {
+			t.Errorf("%s: %v, %v", step.name, f, ok)
+		}
+	}
 }

@@ -42,6 +42,7 @@ type User struct {
 	credit   time.Duration
 	credited time.Time
 	closed   bool
+	settled  bool // by Settle
 	left     Left
 	procs    map[int]*process
 	clock    uint64 // orders uses of processes
@@ -160,6 +161,14 @@ func (u *User) Close() {
 		p.file.close(u)
 	}
 	u.procs, u.images, u.held, u.files, u.programs, u.unread = nil, nil, nil, nil, nil, nil
+}
+
+// Settle says that all events have come whose addresses will be looked up: what processes
+// say of code that they generate is then read once more, not for each address that it lacks.
+func (u *User) Settle() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.settled = true
 }
 
 // Remember records the mappings of a process that may end before its
