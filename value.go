@@ -28,13 +28,13 @@ func (v Value) Type() Type { return Type{t: v.t} }
 // Int64 is the value of an integer, an enumerator or a pointer. False: it is none, or too
 // large.
 func (v Value) Int64() (int64, bool) {
-	n, negative, ok := unpack.Integer(v.v)
+	n, negative, ok := value.Integer(v.v)
 	return int64(n), ok && (negative || n <= math.MaxInt64)
 }
 
 // Uint64 is Int64 for unsigned numbers; false: it is negative, too.
 func (v Value) Uint64() (uint64, bool) {
-	n, negative, ok := unpack.Integer(v.v)
+	n, negative, ok := value.Integer(v.v)
 	return n, ok && !negative
 }
 

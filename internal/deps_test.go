@@ -12,7 +12,7 @@ import (
 // most; a package imports only packages of earlier lines, or of its own line
 // those before it.
 const order = `
-	order spell errno source cursor insn markdown pack
+	order spell errno source cursor insn markdown pack pack/packtest
 	types arch
 	syntax stdlib
 	cdef

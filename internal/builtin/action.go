@@ -36,28 +36,13 @@ var _ = Define(Func{
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
 		code := 0
 		if len(ev.Args) > 0 {
-			code = int(lowByte(e.Decode(ev.Args[0], rec)))
+			n, _, _ := value.Integer(e.Decode(ev.Args[0], rec))
+			code = int(byte(n))
 		}
 		e.Exit(code)
 		return nil
 	},
 })
-
-func lowByte(v value.Value) byte {
-	switch v := v.(type) {
-	case value.Int:
-		return byte(v)
-	case value.Uint:
-		return byte(v)
-	case value.Bool:
-		if v {
-			return 1
-		}
-	case value.Enum:
-		return byte(v.Value)
-	}
-	return 0
-}
 
 // sendsSignal defines signal and signal_thread.
 func sendsSignal(name, doc, example string, helper asm.BuiltinFunc, need *machine.Feature) {

@@ -139,7 +139,12 @@ func (d *decoder) arguments() {
 	}
 }
 
-func (d *decoder) str(s string)     { d.b = append(d.b, s...) }
+// str appends text, and what is called of its result stands behind that.
+func (d *decoder) str(s string) *decoder {
+	d.b = append(d.b, s...)
+	return d
+}
+
 func (d *decoder) int(v int64)      { d.b = strconv.AppendInt(d.b, v, 10) }
 func (d *decoder) uint(v uint64)    { d.b = strconv.AppendUint(d.b, v, 10) }
 func (d *decoder) hex(v uint64)     { d.b = appendHex(d.b, v) }
@@ -193,13 +198,40 @@ func (d *decoder) flags(name string, v uint64) {
 	switch {
 	case rest == 0:
 	case some:
-		d.str("|")
-		d.hex(rest)
+		d.str("|").hex(rest)
 	default:
 		d.hex(rest)
 		d.unknown(prefix(s))
 	}
 }
+
+// onlyFlags appends the constants as flags does, without a comment on those that have no name.
+func (d *decoder) onlyFlags(name string, v uint64) {
+	at := len(d.b)
+	d.flags(name, v)
+	if i := bytes.Index(d.b[at:], []byte(" /*")); i >= 0 {
+		d.b = d.b[:at+i]
+	}
+}
+
+// numbered appends the numbers of the bits that are set, of the first n.
+func (d *decoder) numbered(b []byte, n int, show func(bit int)) {
+	some := false
+	d.str("[")
+	for bit := range min(n, 8*len(b)) {
+		if b[bit/8]>>(bit%8)&1 == 0 {
+			continue
+		}
+		if some {
+			d.str(" ")
+		}
+		show(bit)
+		some = true
+	}
+	d.str("]")
+}
+
+func (d *decoder) bit(n int) { d.int(int64(n)) }
 
 // prefix is what the names of a set begin with, "" if there is nothing.
 func prefix(s set) string {

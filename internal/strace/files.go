@@ -39,11 +39,7 @@ func (d *decoder) openFlags(v uint64) {
 	}
 	if v &^= mask; v != 0 {
 		d.str("|")
-		at := len(d.b)
-		d.flags("open", v)
-		if i := bytes.Index(d.b[at:], []byte(" /*")); i >= 0 {
-			d.b = d.b[:at+i]
-		}
+		d.onlyFlags("open", v)
 	}
 }
 
@@ -72,8 +68,7 @@ func (d *decoder) special(i int, kind string) {
 		comma()
 		d.mode(mode)
 		if kind := mode >> 12; kind == 2 || kind == 6 {
-			d.str(", ")
-			d.device(d.num(i + 1))
+			d.str(", ").device(d.num(i + 1))
 		}
 	case "mmap":
 		comma()
@@ -81,8 +76,7 @@ func (d *decoder) special(i int, kind string) {
 		i++
 		next("fd", "")
 		if d.of.name == "mmap2" { // counts pages
-			d.str(", ")
-			d.hex(d.num(i) << 12)
+			d.str(", ").hex(d.num(i) << 12)
 			break
 		}
 		next("x", "")
@@ -109,8 +103,7 @@ func (d *decoder) special(i int, kind string) {
 		if v := d.num(1); d.num(0)&^1 == 0x1002 && d.num(0) == 0x1003 && !d.c.failed() {
 			next("p", "")
 		} else {
-			d.str(", ")
-			d.hex(v)
+			d.str(", ").hex(v)
 		}
 	case "sigreturn":
 		d.str("{mask=")
@@ -144,11 +137,7 @@ func (d *decoder) mapFlags(v uint64) {
 		} else {
 			huge = 0
 		}
-		at := len(d.b)
-		d.flags("map", v)
-		if i := bytes.Index(d.b[at:], []byte(" /*")); i >= 0 {
-			d.b = d.b[:at+i]
-		}
+		d.onlyFlags("map", v)
 		if huge != 0 {
 			d.str("|" + strconv.FormatUint(huge, 10) + "<<MAP_HUGE_SHIFT")
 		}
@@ -160,8 +149,7 @@ func (d *decoder) fcntl(cmd, v uint64) {
 	d.enum("fcntl", cmd)
 	switch cmd {
 	case 0, 1030: // DUPFD
-		d.str(", ")
-		d.int(int64(int32(v)))
+		d.str(", ").int(int64(int32(v)))
 		d.own = []byte("fd")
 	case 1, 3, 9, 11, 1025, 1032, 1034: // what only asks
 		if d.c.failed() {
@@ -179,11 +167,9 @@ func (d *decoder) fcntl(cmd, v uint64) {
 			d.result(r, func() { d.flags("seals", r) })
 		}
 	case 2:
-		d.str(", ")
-		d.flags("fdflags", v)
+		d.str(", ").flags("fdflags", v)
 	case 4:
-		d.str(", ")
-		d.openFlags(v)
+		d.str(", ").openFlags(v)
 	case 5, 6, 7, 36, 37, 38:
 		d.str(", ")
 		if d.c.Nr >= compat { // which has structs of another form
@@ -195,31 +181,22 @@ func (d *decoder) fcntl(cmd, v uint64) {
 			d.ptr(v)
 			return
 		}
-		d.str("{l_type=")
-		d.enum("lock", u16(b, 0))
-		d.str(", l_whence=")
-		d.enum("seek", u16(b, 2))
-		d.str(", l_start=")
-		d.int(int64(u64(b, 8)))
-		d.str(", l_len=")
-		d.int(int64(u64(b, 16)))
+		d.str("{l_type=").enum("lock", u16(b, 0))
+		d.str(", l_whence=").enum("seek", u16(b, 2))
+		d.str(", l_start=").int(int64(u64(b, 8)))
+		d.str(", l_len=").int(int64(u64(b, 16)))
 		if cmd == 5 || cmd == 36 {
-			d.str(", l_pid=")
-			d.int(int64(int32(u32(b, 24))))
+			d.str(", l_pid=").int(signed(u32(b, 24)))
 		}
 		d.str("}")
 	case 1024:
-		d.str(", ")
-		d.enum("lock", v)
+		d.str(", ").enum("lock", v)
 	case 1033:
-		d.str(", ")
-		d.flags("seals", v)
+		d.str(", ").flags("seals", v)
 	case 8, 1031:
-		d.str(", ")
-		d.int(int64(int32(v)))
+		d.str(", ").int(int64(int32(v)))
 	default:
-		d.str(", ")
-		d.hex(v)
+		d.str(", ").hex(v)
 	}
 }
 
@@ -257,8 +234,7 @@ func (d *decoder) ioctl(cmd, v uint64) {
 	d.str(", ")
 	number := func() {
 		if b, ok := d.c.mem.whole(v, 4, false); ok && v != 0 && !d.c.failed() {
-			d.str("[")
-			d.int(int64(int32(u32(b, 0))))
+			d.str("[").int(signed(u32(b, 0)))
 			d.str("]")
 			return
 		}
@@ -283,21 +259,16 @@ func (d *decoder) ioctl(cmd, v uint64) {
 			d.ptr(v)
 			return
 		}
-		d.str("{ws_row=")
-		d.uint(u16(b, 0))
-		d.str(", ws_col=")
-		d.uint(u16(b, 2))
-		d.str(", ws_xpixel=")
-		d.uint(u16(b, 4))
-		d.str(", ws_ypixel=")
-		d.uint(u16(b, 6))
+		d.str("{ws_row=").uint(u16(b, 0))
+		d.str(", ws_col=").uint(u16(b, 2))
+		d.str(", ws_xpixel=").uint(u16(b, 4))
+		d.str(", ws_ypixel=").uint(u16(b, 6))
 		d.str("}")
 	case 0x540f, 0x541b, 0x5411, 0x5429, 0x5424, 0x80045430: // a number that the call writes
 		number()
 	case 0x5410, 0x5421, 0x5422, 0x40045431: // one that it reads
 		if b, ok := d.c.mem.whole(v, 4, true); ok {
-			d.str("[")
-			d.int(int64(int32(u32(b, 0))))
+			d.str("[").int(signed(u32(b, 0)))
 			d.str("]")
 			return
 		}
@@ -315,12 +286,9 @@ func (d *decoder) ioctl(cmd, v uint64) {
 // ioc is a number that nothing is known of but what its bits say.
 func (d *decoder) ioc(cmd uint64) {
 	dirs := [...]string{"_IOC_NONE", "_IOC_WRITE", "_IOC_READ", "_IOC_READ|_IOC_WRITE"}
-	d.str("_IOC(" + dirs[cmd>>30&3] + ", ")
-	d.hex(cmd >> 8 & 0xff)
-	d.str(", ")
-	d.hex(cmd & 0xff)
-	d.str(", ")
-	d.hex(cmd >> 16 & 0x3fff)
+	d.str("_IOC(" + dirs[cmd>>30&3] + ", ").hex(cmd >> 8 & 0xff)
+	d.str(", ").hex(cmd & 0xff)
+	d.str(", ").hex(cmd >> 16 & 0x3fff)
 	d.str(")")
 }
 
@@ -392,12 +360,9 @@ func (d *decoder) epollEvent(b []byte) {
 	if d.arch != "amd64" {
 		data = b[8:]
 	}
-	d.str("{events=")
-	d.flags("epoll", u32(b, 0))
-	d.str(", data={u32=")
-	d.uint(u32(data, 0))
-	d.str(", u64=")
-	d.uint(u64(data, 0))
+	d.str("{events=").flags("epoll", u32(b, 0))
+	d.str(", data={u32=").uint(u32(data, 0))
+	d.str(", u64=").uint(u64(data, 0))
 	d.str("}}")
 }
 
@@ -453,11 +418,9 @@ func (d *decoder) pollfds(addr uint64, n int) {
 		if (i+1)*8 > len(b) {
 			return false
 		}
-		d.str("{fd=")
-		d.fd(u32(b, 8*i), 0)
+		d.str("{fd=").fd(u32(b, 8*i), 0)
 		if int32(u32(b, 8*i)) >= 0 {
-			d.str(", events=")
-			d.flags("poll", u16(b, 8*i+4))
+			d.str(", events=").flags("poll", u16(b, 8*i+4))
 		}
 		d.str("}")
 		return true
@@ -475,10 +438,8 @@ func (d *decoder) pollfds(addr uint64, n int) {
 			if some {
 				d.str(", ")
 			}
-			d.str("{fd=")
-			d.int(int64(int32(u32(now, 8*i))))
-			d.str(", revents=")
-			d.flags("poll", r)
+			d.str("{fd=").int(signed(u32(now, 8*i)))
+			d.str(", revents=").flags("poll", r)
 			d.str("}")
 			some = true
 		}
@@ -517,20 +478,7 @@ func (d *decoder) left(i int) {
 
 // fdset appends a set of descriptors; what select left of them stands behind the result.
 func (d *decoder) fdset(addr uint64, n int) {
-	bits := func(b []byte) {
-		some := false
-		d.str("[")
-		for fd := range min(n, 8*len(b)) {
-			if b[fd/8]>>(fd%8)&1 != 0 {
-				if some {
-					d.str(" ")
-				}
-				d.int(int64(fd))
-				some = true
-			}
-		}
-		d.str("]")
-	}
+	bits := func(b []byte) { d.numbered(b, n, d.bit) }
 	size := (n + 63) / 64 * 8
 	if b, ok := d.c.mem.at(addr, size, true); addr != 0 && ok {
 		bits(b)
@@ -579,18 +527,7 @@ func (d *decoder) cpus(addr uint64, out bool) {
 		d.ptr(addr)
 		return
 	}
-	some := false
-	d.str("[")
-	for cpu := range 8 * len(b) {
-		if b[cpu/8]>>(cpu%8)&1 != 0 {
-			if some {
-				d.str(" ")
-			}
-			d.int(int64(cpu))
-			some = true
-		}
-	}
-	d.str("]")
+	d.numbered(b, 8*len(b), d.bit)
 }
 
 func (d *decoder) groups(addr uint64, n int) {

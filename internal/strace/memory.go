@@ -75,4 +75,5 @@ func (m memory) whole(addr uint64, n int, early bool) ([]byte, bool) {
 
 func u16(b []byte, at int) uint64 { return uint64(binary.NativeEndian.Uint16(b[at:])) }
 func u32(b []byte, at int) uint64 { return uint64(binary.NativeEndian.Uint32(b[at:])) }
+func signed(v uint64) int64       { return int64(int32(v)) }
 func u64(b []byte, at int) uint64 { return binary.NativeEndian.Uint64(b[at:]) }

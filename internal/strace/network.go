@@ -29,11 +29,9 @@ func (d *decoder) network(i int, a arg, v uint64) bool {
 			d.ptr(v)
 			return true
 		}
-		d.str("[")
-		d.int(int64(int32(u32(before, 0))))
+		d.str("[").int(signed(u32(before, 0)))
 		if now, ok := d.c.mem.whole(v, 4, false); ok && !d.c.failed() && !bytes.Equal(now, before) {
-			d.str(" => ")
-			d.int(int64(int32(u32(now, 0))))
+			d.str(" => ").int(signed(u32(now, 0)))
 		}
 		d.str("]")
 	case "iov":
@@ -76,42 +74,32 @@ func (d *decoder) sockaddr(addr uint64, n int, early bool) {
 	case family == 10 && len(b) >= 24:
 		d.str(", sin6_port=htons(")
 		d.port(b)
-		d.str("), sin6_flowinfo=htonl(")
-		d.uint(uint64(b[4])<<24 | uint64(b[5])<<16 | uint64(b[6])<<8 | uint64(b[7]))
+		d.str("), sin6_flowinfo=htonl(").uint(uint64(b[4])<<24 | uint64(b[5])<<16 | uint64(b[6])<<8 | uint64(b[7]))
 		d.str("), inet_pton(AF_INET6, \"" + address6([16]byte(b[8:24])) + "\", &sin6_addr)")
 		if len(b) >= 28 {
-			d.str(", sin6_scope_id=")
-			d.uint(u32(b, 24))
+			d.str(", sin6_scope_id=").uint(u32(b, 24))
 		}
 	case family == 1 && len(b) > 2:
 		d.str(", sun_path=")
 		path := b[2:]
 		if path[0] == 0 && len(path) > 1 {
-			d.str("@")
-			d.quote(path[1:])
+			d.str("@").quote(path[1:])
 		} else {
 			path, _, _ = bytes.Cut(path, []byte{0})
 			d.quote(path)
 		}
 	case family == 16 && len(b) >= 12:
-		d.str(", nl_pid=")
-		d.int(int64(int32(u32(b, 4))))
+		d.str(", nl_pid=").int(signed(u32(b, 4)))
 		d.str(", nl_groups=")
 		d.b = append(d.b, hex8(u32(b, 8))...)
 	case family == 17 && len(b) >= 12:
-		d.str(", sll_protocol=htons(")
-		d.hex(uint64(b[2])<<8 | uint64(b[3]))
-		d.str("), sll_ifindex=")
-		d.int(int64(int32(u32(b, 4))))
-		d.str(", sll_hatype=")
-		d.hex(u16(b, 8))
-		d.str(", sll_pkttype=")
-		d.hex(uint64(b[10]))
-		d.str(", sll_halen=")
-		d.uint(uint64(b[11]))
+		d.str(", sll_protocol=htons(").hex(uint64(b[2])<<8 | uint64(b[3]))
+		d.str("), sll_ifindex=").int(signed(u32(b, 4)))
+		d.str(", sll_hatype=").hex(u16(b, 8))
+		d.str(", sll_pkttype=").hex(uint64(b[10]))
+		d.str(", sll_halen=").uint(uint64(b[11]))
 	case len(b) > 2:
-		d.str(", sa_data=")
-		d.quote(b[2:])
+		d.str(", sa_data=").quote(b[2:])
 	}
 	d.str("}")
 }
@@ -156,8 +144,7 @@ func (d *decoder) iovec(addr uint64, n int, limit int64) {
 		}
 		d.str("{iov_base=")
 		d.buffer(base, have)
-		d.str(", iov_len=")
-		d.uint(size)
+		d.str(", iov_len=").uint(size)
 		d.str("}")
 		return true
 	})
@@ -179,22 +166,19 @@ func (d *decoder) msghdr(addr uint64, n int64) {
 	}
 	d.str(", msg_namelen=")
 	if before, ok := d.c.mem.whole(addr, 56, true); ok && n >= 0 && u32(before, 8) != u32(b, 8) {
-		d.int(int64(int32(u32(before, 8))))
+		d.int(signed(u32(before, 8)))
 		d.str(" => ")
 	}
 	d.int(int64(size))
 	d.str(", msg_iov=")
 	d.iovec(u64(b, 16), int(min(u64(b, 24), 1<<20)), n)
-	d.str(", msg_iovlen=")
-	d.uint(u64(b, 24))
+	d.str(", msg_iovlen=").uint(u64(b, 24))
 	if control, size := u64(b, 32), u64(b, 40); control != 0 && size != 0 {
 		d.str(", msg_control=")
 		d.control(control, int(min(size, 1<<20)))
 	}
-	d.str(", msg_controllen=")
-	d.uint(u64(b, 40))
-	d.str(", msg_flags=")
-	d.flags("msg", u32(b, 48))
+	d.str(", msg_controllen=").uint(u64(b, 40))
+	d.str(", msg_flags=").flags("msg", u32(b, 48))
 	d.str("}")
 }
 
@@ -215,15 +199,14 @@ func (d *decoder) control(addr uint64, n int) {
 			d.str(", ")
 		}
 		level, kind := u32(b, 8), u32(b, 12)
-		d.str("{cmsg_len=" + strconv.Itoa(size) + ", cmsg_level=")
-		d.enum("sol", level)
+		d.str("{cmsg_len="+strconv.Itoa(size)+", cmsg_level=").enum("sol", level)
 		d.str(", cmsg_type=")
 		data := b[16:size]
 		switch {
 		case level == 1 && kind == 1:
 			d.str("SCM_RIGHTS, cmsg_data=")
 			d.list(len(data)/4, func(i int) bool {
-				d.int(int64(int32(u32(data, 4*i))))
+				d.int(signed(u32(data, 4*i)))
 				return true
 			})
 		case level == 1 && kind == 2 && len(data) >= 12:
@@ -236,8 +219,7 @@ func (d *decoder) control(addr uint64, n int) {
 				d.hex(kind)
 			}
 			if len(data) > 0 {
-				d.str(", cmsg_data=")
-				d.quote(data)
+				d.str(", cmsg_data=").quote(data)
 			}
 		}
 		d.str("}")
@@ -250,11 +232,9 @@ func (d *decoder) control(addr uint64, n int) {
 func (d *decoder) socket() {
 	domain, kind, protocol := uint64(uint32(d.num(0))), uint64(uint32(d.num(1))), uint64(uint32(d.num(2)))
 	d.family(domain)
-	d.str(", ")
-	d.enum("sock_kind", kind&15)
+	d.str(", ").enum("sock_kind", kind&15)
 	if kind&^15 != 0 {
-		d.str("|")
-		d.flags("sock_type", kind&^15)
+		d.str("|").flags("sock_type", kind&^15)
 	}
 	d.str(", ")
 	switch domain {
@@ -263,8 +243,7 @@ func (d *decoder) socket() {
 	case 16:
 		d.enum("netlink", protocol)
 	case 17:
-		d.str("htons(")
-		d.hex(protocol>>8&0xff | protocol&0xff<<8)
+		d.str("htons(").hex(protocol>>8&0xff | protocol&0xff<<8)
 		d.str(")")
 	default:
 		d.uint(protocol)
@@ -277,8 +256,7 @@ var optionSets = map[uint64]string{0: "ip", 1: "so", 6: "tcp", 41: "ipv6", 270: 
 func (d *decoder) sockopt(get bool) {
 	level, name, value, size := uint64(uint32(d.num(1))), uint64(uint32(d.num(2))), d.num(3), int(int32(d.num(4)))
 	d.fd(d.num(0), 0)
-	d.str(", ")
-	d.enum("sol", level)
+	d.str(", ").enum("sol", level)
 	d.str(", ")
 	if s := optionSets[level]; s != "" {
 		d.enum(s, name)
@@ -306,22 +284,18 @@ func (d *decoder) sockopt(get bool) {
 			d.ptr(value)
 		}
 	case level == 1 && name == 13 && size == 8:
-		d.str("{l_onoff=")
-		d.int(int64(int32(u32(b, 0))))
-		d.str(", l_linger=")
-		d.int(int64(int32(u32(b, 4))))
+		d.str("{l_onoff=").int(signed(u32(b, 0)))
+		d.str(", l_linger=").int(signed(u32(b, 4)))
 		d.str("}")
 	case level == 1 && (name == 20 || name == 21) && size == 16:
 		d.timeval(b)
 	case level == 1 && name == 17 && size == 12:
 		d.ucred(b)
 	case level == 1 && name == 3 && size == 4:
-		d.str("[")
-		d.enum("sock_kind", u32(b, 0))
+		d.str("[").enum("sock_kind", u32(b, 0))
 		d.str("]")
 	case size == 4:
-		d.str("[")
-		d.int(int64(int32(u32(b, 0))))
+		d.str("[").int(signed(u32(b, 0)))
 		d.str("]")
 	default:
 		d.text(b, uint64(size))
@@ -336,11 +310,8 @@ func (d *decoder) sockopt(get bool) {
 
 // ucred is the struct by which sockets name a peer, of 12 bytes.
 func (d *decoder) ucred(b []byte) {
-	d.str("{pid=")
-	d.int(int64(int32(u32(b, 0))))
-	d.str(", uid=")
-	d.uint(u32(b, 4))
-	d.str(", gid=")
-	d.uint(u32(b, 8))
+	d.str("{pid=").int(signed(u32(b, 0)))
+	d.str(", uid=").uint(u32(b, 4))
+	d.str(", gid=").uint(u32(b, 8))
 	d.str("}")
 }

@@ -28,13 +28,11 @@ func (s *Sink) note(v value.Value) bool {
 }
 
 func integer(v value.Value) int64 {
-	switch v := v.(type) {
-	case value.Int:
-		return int64(v)
-	case value.Uint:
-		return int64(v)
+	n, _, ok := value.Integer(v)
+	if !ok {
+		return -1
 	}
-	return -1
+	return int64(n)
 }
 
 // name notes what a descriptor is.

@@ -2,6 +2,7 @@ package strace
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/bits"
 	"strconv"
 )
@@ -39,19 +40,7 @@ func (d *decoder) sigset(v uint64) {
 		d.str("~")
 		v = ^v
 	}
-	d.str("[")
-	some := false
-	for n := 1; n <= 64; n++ {
-		if v>>(n-1)&1 == 0 {
-			continue
-		}
-		if some {
-			d.str(" ")
-		}
-		d.str(signalName(n))
-		some = true
-	}
-	d.str("]")
+	d.numbered(binary.LittleEndian.AppendUint64(nil, v), 64, func(bit int) { d.str(signalName(bit + 1)) })
 }
 
 func (d *decoder) handler(v uint64) {
@@ -71,15 +60,11 @@ func (d *decoder) handler(v uint64) {
 func (d *decoder) sigaction(b []byte) {
 	const restorer = 0x4000000
 	flags := u64(b, 8)
-	d.str("{sa_handler=")
-	d.handler(u64(b, 0))
-	d.str(", sa_mask=")
-	d.sigset(u64(b, 24))
-	d.str(", sa_flags=")
-	d.flags("sa", flags)
+	d.str("{sa_handler=").handler(u64(b, 0))
+	d.str(", sa_mask=").sigset(u64(b, 24))
+	d.str(", sa_flags=").flags("sa", flags)
 	if flags&restorer != 0 {
-		d.str(", sa_restorer=")
-		d.ptr(u64(b, 16))
+		d.str(", sa_restorer=").ptr(u64(b, 16))
 	}
 	d.str("}")
 }
@@ -87,33 +72,25 @@ func (d *decoder) sigaction(b []byte) {
 // siginfo is a siginfo_t, of the kernel or of the program, at least 48 bytes.
 func (d *decoder) siginfo(b []byte) {
 	sig, code := int(int32(u32(b, 0))), int(int32(u32(b, 8)))
-	d.str("{si_signo=")
-	d.signal(sig)
-	d.str(", si_code=")
-	d.signalCode(sig, code)
+	d.str("{si_signo=").signal(sig)
+	d.str(", si_code=").signalCode(sig, code)
 	if errno := u32(b, 4); errno != 0 {
 		d.str(", si_errno=")
 		d.str(errorName(int(errno)))
 	}
 	who := func() {
-		d.str(", si_pid=")
-		d.int(int64(int32(u32(b, 16))))
-		d.str(", si_uid=")
-		d.uint(u32(b, 20))
+		d.str(", si_pid=").int(signed(u32(b, 16)))
+		d.str(", si_uid=").uint(u32(b, 20))
 	}
 	val := func() {
-		d.str(", si_int=")
-		d.int(int64(int32(u32(b, 24))))
-		d.str(", si_ptr=")
-		d.ptr(u64(b, 24))
+		d.str(", si_int=").int(signed(u32(b, 24)))
+		d.str(", si_ptr=").ptr(u64(b, 24))
 	}
 	const user, kernel, queue, timer, tkill = 0, 0x80, -1, -2, -6
 	switch {
 	case code == timer:
-		d.str(", si_timerid=")
-		d.hex(u32(b, 16))
-		d.str(", si_overrun=")
-		d.int(int64(int32(u32(b, 20))))
+		d.str(", si_timerid=").hex(u32(b, 16))
+		d.str(", si_overrun=").int(signed(u32(b, 20)))
 		val()
 	case code == user || code == tkill:
 		who()
@@ -124,28 +101,21 @@ func (d *decoder) siginfo(b []byte) {
 		who()
 		d.str(", si_status=")
 		if code == 1 {
-			d.int(int64(int32(u32(b, 24))))
+			d.int(signed(u32(b, 24)))
 		} else {
 			d.signal(int(int32(u32(b, 24))))
 		}
-		d.str(", si_utime=")
-		d.ticks(u64(b, 32))
-		d.str(", si_stime=")
-		d.ticks(u64(b, 40))
+		d.str(", si_utime=").ticks(u64(b, 32))
+		d.str(", si_stime=").ticks(u64(b, 40))
 	case code == kernel && sig != 11 && sig != 7:
 	case sig == 4 || sig == 5 || sig == 7 || sig == 8 || sig == 11:
-		d.str(", si_addr=")
-		d.ptr(u64(b, 16))
+		d.str(", si_addr=").ptr(u64(b, 16))
 	case sig == 29: // SIGIO
-		d.str(", si_band=")
-		d.flags("poll", u64(b, 16))
-		d.str(", si_fd=")
-		d.int(int64(int32(u32(b, 24))))
+		d.str(", si_band=").flags("poll", u64(b, 16))
+		d.str(", si_fd=").int(signed(u32(b, 24)))
 	case sig == 31: // SIGSYS
-		d.str(", si_call_addr=")
-		d.ptr(u64(b, 16))
-		d.str(", si_syscall=__NR_" + d.name(int(u32(b, 24))) + ", si_arch=")
-		d.enum("audit_arch", u32(b, 28))
+		d.str(", si_call_addr=").ptr(u64(b, 16))
+		d.str(", si_syscall=__NR_"+d.name(int(u32(b, 24)))+", si_arch=").enum("audit_arch", u32(b, 28))
 	default:
 		who()
 	}
@@ -190,16 +160,13 @@ func (d *decoder) status(v int) {
 	case v == 0xffff:
 		d.str("{WIFCONTINUED(s)}")
 	case sig == 0:
-		d.str("{WIFEXITED(s) && WEXITSTATUS(s) == ")
-		d.int(int64(v >> 8 & 0xff))
+		d.str("{WIFEXITED(s) && WEXITSTATUS(s) == ").int(int64(v >> 8 & 0xff))
 		d.str("}")
 	case v&0xff == 0x7f:
-		d.str("{WIFSTOPPED(s) && WSTOPSIG(s) == ")
-		d.signal(v >> 8 & 0xff)
+		d.str("{WIFSTOPPED(s) && WSTOPSIG(s) == ").signal(v >> 8 & 0xff)
 		d.str("}")
 	default:
-		d.str("{WIFSIGNALED(s) && WTERMSIG(s) == ")
-		d.signal(sig)
+		d.str("{WIFSIGNALED(s) && WTERMSIG(s) == ").signal(sig)
 		if v&0x80 != 0 {
 			d.str(" && WCOREDUMP(s)")
 		}
@@ -259,28 +226,23 @@ func (d *decoder) clone() {
 	if d.arch == "arm64" {
 		child, tls = tls, child
 	}
-	d.str("child_stack=")
-	d.ptr(stack)
-	d.str(", flags=")
-	d.cloneFlags(flags)
+	d.str("child_stack=").ptr(stack)
+	d.str(", flags=").cloneFlags(flags)
 	d.returns()
 	if flags&(parentSet|pidfd) != 0 {
 		d.str(", parent_tid=")
 		if b, ok := d.c.mem.whole(parent, 4, false); ok && !d.c.failed() {
-			d.str("[")
-			d.int(int64(int32(u32(b, 0))))
+			d.str("[").int(signed(u32(b, 0)))
 			d.str("]")
 		} else {
 			d.ptr(parent)
 		}
 	}
 	if flags&setTLS != 0 {
-		d.str(", tls=")
-		d.ptr(tls)
+		d.str(", tls=").ptr(tls)
 	}
 	if flags&(childSet|childClear) != 0 {
-		d.str(", child_tidptr=")
-		d.ptr(child)
+		d.str(", child_tidptr=").ptr(child)
 	}
 }
 
@@ -302,46 +264,38 @@ func (d *decoder) clone3() {
 	b, ok := d.c.mem.whole(addr, 64, true)
 	if addr == 0 || !ok {
 		d.ptr(addr)
-		d.str(", ")
-		d.uint(size)
+		d.str(", ").uint(size)
 		return
 	}
 	const pidfd, parentSet, setTLS, childClear, childSet = 0x1000, 0x100000, 0x80000, 0x200000, 0x1000000
 	flags := u64(b, 0)
-	d.str("{flags=")
-	d.flags("clone", flags)
+	d.str("{flags=").flags("clone", flags)
 	field := func(name string, at int, when bool) {
 		if when {
-			d.str(", " + name + "=")
-			d.ptr(u64(b, at))
+			d.str(", " + name + "=").ptr(u64(b, at))
 		}
 	}
 	field("pidfd", 8, flags&pidfd != 0)
 	field("child_tid", 16, flags&(childSet|childClear) != 0)
 	field("parent_tid", 24, flags&parentSet != 0)
-	d.str(", exit_signal=")
-	d.signal(int(u64(b, 32)))
+	d.str(", exit_signal=").signal(int(u64(b, 32)))
 	field("stack", 40, true)
-	d.str(", stack_size=")
-	d.hex(u64(b, 48))
+	d.str(", stack_size=").hex(u64(b, 48))
 	field("tls", 56, flags&setTLS != 0)
 	d.str("}")
 	d.returns()
 	if now, ok := d.c.mem.whole(u64(b, 24), 4, false); ok && flags&parentSet != 0 && !d.c.failed() {
-		d.str(" => {parent_tid=[")
-		d.int(int64(int32(u32(now, 0))))
+		d.str(" => {parent_tid=[").int(signed(u32(now, 0)))
 		d.str("]}")
 	}
-	d.str(", ")
-	d.uint(size)
+	d.str(", ").uint(size)
 }
 
 func (d *decoder) futex() {
 	const mask, private, realtime = 0x7f, 0x80, 0x100
 	op := d.num(1)
 	d.ptr(d.num(0))
-	d.str(", ")
-	d.enum("futex", op&mask)
+	d.str(", ").enum("futex", op&mask)
 	if op&private != 0 {
 		d.str("_PRIVATE")
 	}
@@ -349,13 +303,11 @@ func (d *decoder) futex() {
 		d.str("|FUTEX_CLOCK_REALTIME")
 	}
 	number := func(i int) {
-		d.str(", ")
-		d.uint(uint64(uint32(d.num(i))))
+		d.str(", ").uint(uint64(uint32(d.num(i))))
 	}
 	val := func() { number(2) }
 	val3 := func() {
-		d.str(", ")
-		d.hex(uint64(uint32(d.num(5))))
+		d.str(", ").hex(uint64(uint32(d.num(5))))
 	}
 	timeout := func() {
 		d.str(", ")
@@ -367,8 +319,7 @@ func (d *decoder) futex() {
 	}
 	second := func() {
 		number(3)
-		d.str(", ")
-		d.ptr(d.num(4))
+		d.str(", ").ptr(d.num(4))
 	}
 	match := func() {
 		if uint32(d.num(5)) == ^uint32(0) {
@@ -389,8 +340,7 @@ func (d *decoder) futex() {
 	case 4: // CMP_REQUEUE
 		val()
 		second()
-		d.str(", ")
-		d.uint(uint64(uint32(d.num(5))))
+		d.str(", ").uint(uint64(uint32(d.num(5))))
 	case 5: // WAKE_OP
 		val()
 		second()
@@ -407,10 +357,8 @@ func (d *decoder) futex() {
 		match()
 	default:
 		val()
-		d.str(", ")
-		d.hex(d.num(3))
-		d.str(", ")
-		d.ptr(d.num(4))
+		d.str(", ").hex(d.num(3))
+		d.str(", ").ptr(d.num(4))
 		val3()
 	}
 }
@@ -420,8 +368,7 @@ func (d *decoder) wakeOp(v uint32) {
 	cmps := [...]string{"EQ", "NE", "LT", "LE", "GT", "GE"}
 	op, cmp := v>>28&7, v>>24&15
 	if int(op) >= len(ops) || int(cmp) >= len(cmps) {
-		d.str(", ")
-		d.hex(uint64(v))
+		d.str(", ").hex(uint64(v))
 		return
 	}
 	d.str(", " + ops[op] + "<<28|")
@@ -429,8 +376,7 @@ func (d *decoder) wakeOp(v uint32) {
 		d.str("FUTEX_OP_OPARG_SHIFT<<28|")
 	}
 	d.hex(uint64(v >> 12 & 0xfff))
-	d.str("<<12|FUTEX_OP_CMP_" + cmps[cmp] + "<<24|")
-	d.hex(uint64(v & 0xfff))
+	d.str("<<12|FUTEX_OP_CMP_" + cmps[cmp] + "<<24|").hex(uint64(v & 0xfff))
 }
 
 func (d *decoder) prctl() {
@@ -440,12 +386,10 @@ func (d *decoder) prctl() {
 	case 3, 7, 14, 21, 27, 30, 34: // getters without arguments
 		return
 	case 1:
-		d.str(", ")
-		d.signal(int(d.num(1)))
+		d.str(", ").signal(int(d.num(1)))
 		return
 	case 15: // SET_NAME
-		d.str(", ")
-		d.cstringAs(d.num(1), false)
+		d.str(", ").cstringAs(d.num(1), false)
 		return
 	case 16: // GET_NAME
 		d.str(", ")
@@ -456,8 +400,7 @@ func (d *decoder) prctl() {
 		}
 		return
 	case 23, 24: // CAPBSET
-		d.str(", ")
-		d.enum("cap", d.num(1))
+		d.str(", ").enum("cap", d.num(1))
 		return
 	case 4:
 		d.str(", ")
@@ -468,12 +411,10 @@ func (d *decoder) prctl() {
 		}
 		return
 	case 8, 36: // KEEPCAPS, CHILD_SUBREAPER
-		d.str(", ")
-		d.uint(d.num(1))
+		d.str(", ").uint(d.num(1))
 		return
 	case 29: // TIMERSLACK
-		d.str(", ")
-		d.int(int64(d.num(1)))
+		d.str(", ").int(int64(d.num(1)))
 		return
 	case 47: // CAP_AMBIENT
 		names := [...]string{"", "PR_CAP_AMBIENT_IS_SET", "PR_CAP_AMBIENT_RAISE", "PR_CAP_AMBIENT_LOWER",
@@ -485,16 +426,13 @@ func (d *decoder) prctl() {
 			} else {
 				d.enum("cap", d.num(2))
 			}
-			d.str(", ")
-			d.hex(d.num(3))
-			d.str(", ")
-			d.hex(d.num(4))
+			d.str(", ").hex(d.num(3))
+			d.str(", ").hex(d.num(4))
 			return
 		}
 	}
 	for i := 1; i <= 4; i++ {
-		d.str(", ")
-		d.hex(d.num(i))
+		d.str(", ").hex(d.num(i))
 	}
 }
 
@@ -510,12 +448,9 @@ func (d *decoder) cstringAs(addr uint64, early bool) {
 }
 
 func (d *decoder) capabilities(b []byte) {
-	d.str("{effective=")
-	d.caps(u32(b, 0) | u32(b, 12)<<32)
-	d.str(", permitted=")
-	d.caps(u32(b, 4) | u32(b, 16)<<32)
-	d.str(", inheritable=")
-	d.caps(u32(b, 8) | u32(b, 20)<<32)
+	d.str("{effective=").caps(u32(b, 0) | u32(b, 12)<<32)
+	d.str(", permitted=").caps(u32(b, 4) | u32(b, 16)<<32)
+	d.str(", inheritable=").caps(u32(b, 8) | u32(b, 20)<<32)
 	d.str("}")
 }
 

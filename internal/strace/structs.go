@@ -23,10 +23,8 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		return show(16, d.timeval)
 	case "ts32", "tv32":
 		return show(8, func(b []byte) {
-			d.str("{tv_sec=")
-			d.int(int64(int32(u32(b, 0))))
-			d.str(map[string]string{"ts32": ", tv_nsec=", "tv32": ", tv_usec="}[a.kind])
-			d.uint(u32(b, 4))
+			d.str("{tv_sec=").int(signed(u32(b, 0)))
+			d.str(map[string]string{"ts32": ", tv_nsec=", "tv32": ", tv_usec="}[a.kind]).uint(u32(b, 4))
 			d.str("}")
 		})
 	case "rem":
@@ -46,11 +44,9 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		})
 	case "tvs":
 		return show(32, func(b []byte) {
-			d.str("[")
-			d.timeval(b)
+			d.str("[").timeval(b)
 			d.b = appendDate(d.b, int64(u64(b, 0)), u64(b, 8)*1000, 6)
-			d.str(", ")
-			d.timeval(b[16:])
+			d.str(", ").timeval(b[16:])
 			d.b = appendDate(d.b, int64(u64(b, 16)), u64(b, 24)*1000, 6)
 			d.str("]")
 		})
@@ -72,10 +68,8 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		return show(144, d.rusage)
 	case "rlim", "rlim64":
 		return show(16, func(b []byte) {
-			d.str("{rlim_cur=")
-			d.rlimit(u64(b, 0), a.kind == "rlim64")
-			d.str(", rlim_max=")
-			d.rlimit(u64(b, 8), a.kind == "rlim64")
+			d.str("{rlim_cur=").rlimit(u64(b, 0), a.kind == "rlim64")
+			d.str(", rlim_max=").rlimit(u64(b, 8), a.kind == "rlim64")
 			d.str("}")
 		})
 	case "utsname":
@@ -84,37 +78,28 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		return show(112, d.sysinfo)
 	case "tms":
 		return show(32, func(b []byte) {
-			d.str("{tms_utime=")
-			d.int(int64(u64(b, 0)))
-			d.str(", tms_stime=")
-			d.int(int64(u64(b, 8)))
-			d.str(", tms_cutime=")
-			d.int(int64(u64(b, 16)))
-			d.str(", tms_cstime=")
-			d.int(int64(u64(b, 24)))
+			d.str("{tms_utime=").int(int64(u64(b, 0)))
+			d.str(", tms_stime=").int(int64(u64(b, 8)))
+			d.str(", tms_cutime=").int(int64(u64(b, 16)))
+			d.str(", tms_cstime=").int(int64(u64(b, 24)))
 			d.str("}")
 		})
 	case "fds":
 		return show(8, func(b []byte) {
-			d.str("[")
-			d.fd(u32(b, 0), atExit)
-			d.str(", ")
-			d.fd(u32(b, 4), atExit)
+			d.str("[").fd(u32(b, 0), atExit)
+			d.str(", ").fd(u32(b, 4), atExit)
 			d.str("]")
 		})
 	case "intp", "uidp", "intlist":
 		return show(4, func(b []byte) {
-			d.str("[")
-			d.int(int64(int32(u32(b, 0))))
+			d.str("[").int(signed(u32(b, 0)))
 			d.str("]")
 		})
 	case "offp":
 		return show(8, func(b []byte) {
-			d.str("[")
-			d.int(int64(u64(b, 0)))
+			d.str("[").int(int64(u64(b, 0)))
 			if now, ok := d.c.mem.whole(v, 8, false); ok && !d.c.failed() && !bytes.Equal(now, b) {
-				d.str(" => ")
-				d.int(int64(u64(now, 0)))
+				d.str(" => ").int(int64(u64(now, 0)))
 			}
 			d.str("]")
 		})
@@ -146,8 +131,7 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			return true
 		}
 		return show(4, func(b []byte) {
-			d.str("[")
-			d.status(int(u32(b, 0)))
+			d.str("[").status(int(u32(b, 0)))
 			d.str("]")
 		})
 	case "cpuset", "cpusetw":
@@ -162,20 +146,16 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			} else {
 				d.ptr(u64(b, 0))
 			}
-			d.str(", sigsetsize=")
-			d.uint(u64(b, 8))
+			d.str(", sigsetsize=").uint(u64(b, 8))
 			d.str("}")
 		})
 	case "sigact":
 		return show(32, d.sigaction)
 	case "stack":
 		return show(24, func(b []byte) {
-			d.str("{ss_sp=")
-			d.ptr(u64(b, 0))
-			d.str(", ss_flags=")
-			d.flags("ss", u32(b, 8))
-			d.str(", ss_size=")
-			d.uint(u64(b, 16))
+			d.str("{ss_sp=").ptr(u64(b, 0))
+			d.str(", ss_flags=").flags("ss", u32(b, 8))
+			d.str(", ss_size=").uint(u64(b, 16))
 			d.str("}")
 		})
 	case "siginfo":
@@ -198,31 +178,24 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		d.str([...]string{"AT_STATX_SYNC_AS_STAT", "AT_STATX_FORCE_SYNC", "AT_STATX_DONT_SYNC",
 			"AT_STATX_SYNC_TYPE"}[v&sync>>13])
 		if v &^= sync; uint32(v) != 0 {
-			d.str("|")
-			d.flags("at", uint64(uint32(v)))
+			d.str("|").flags("at", uint64(uint32(v)))
 		}
 	case "sigev":
 		return show(16, func(b []byte) {
 			d.str("{")
 			if u64(b, 0) != 0 {
-				d.str("sigev_value={sival_int=")
-				d.int(int64(int32(u32(b, 0))))
-				d.str(", sival_ptr=")
-				d.ptr(u64(b, 0))
+				d.str("sigev_value={sival_int=").int(signed(u32(b, 0)))
+				d.str(", sival_ptr=").ptr(u64(b, 0))
 				d.str("}, ")
 			}
-			d.str("sigev_signo=")
-			d.signal(int(int32(u32(b, 8))))
-			d.str(", sigev_notify=")
-			d.enum("sigev", u32(b, 12))
+			d.str("sigev_signo=").signal(int(int32(u32(b, 8))))
+			d.str(", sigev_notify=").enum("sigev", u32(b, 12))
 			d.str("}")
 		})
 	case "caphdr":
 		return show(8, func(b []byte) {
-			d.str("{version=")
-			d.enum("capversion", u32(b, 0))
-			d.str(", pid=")
-			d.int(int64(int32(u32(b, 4))))
+			d.str("{version=").enum("capversion", u32(b, 0))
+			d.str(", pid=").int(signed(u32(b, 4)))
 			d.str("}")
 		})
 	case "capdata":
@@ -253,18 +226,14 @@ func (d *decoder) pair(first, second string, b []byte, f func([]byte)) {
 }
 
 func (d *decoder) timespec(b []byte) {
-	d.str("{tv_sec=")
-	d.int(int64(u64(b, 0)))
-	d.str(", tv_nsec=")
-	d.uint(u64(b, 8))
+	d.str("{tv_sec=").int(int64(u64(b, 0)))
+	d.str(", tv_nsec=").uint(u64(b, 8))
 	d.str("}")
 }
 
 func (d *decoder) timeval(b []byte) {
-	d.str("{tv_sec=")
-	d.int(int64(u64(b, 0)))
-	d.str(", tv_usec=")
-	d.uint(u64(b, 8))
+	d.str("{tv_sec=").int(int64(u64(b, 0)))
+	d.str(", tv_usec=").uint(u64(b, 8))
 	d.str("}")
 }
 
@@ -301,10 +270,8 @@ func (d *decoder) mode(v uint64) {
 }
 
 func (d *decoder) device(v uint64) {
-	d.str("makedev(")
-	d.hex(v>>8&0xfff | v>>32&^0xfff)
-	d.str(", ")
-	d.hex(v&0xff | v>>12&0xffffff00)
+	d.str("makedev(").hex(v>>8&0xfff | v>>32&^0xfff)
+	d.str(", ").hex(v&0xff | v>>12&0xffffff00)
 	d.str(")")
 }
 
@@ -315,32 +282,22 @@ func (d *decoder) stat(b []byte) {
 	}
 	d.str("{")
 	if d.o.Verbose {
-		d.str("st_dev=")
-		d.device(u64(b, 0))
-		d.str(", st_ino=")
-		d.hex(u64(b, 8))
+		d.str("st_dev=").device(u64(b, 0))
+		d.str(", st_ino=").hex(u64(b, 8))
 		d.str(", ")
 	}
-	d.str("st_mode=")
-	d.mode(mode)
+	d.str("st_mode=").mode(mode)
 	if d.o.Verbose {
-		d.str(", st_nlink=")
-		d.uint(links)
-		d.str(", st_uid=")
-		d.uint(u32(b, uid))
-		d.str(", st_gid=")
-		d.uint(u32(b, uid+4))
-		d.str(", st_blksize=")
-		d.uint(u32(b, blksize))
-		d.str(", st_blocks=")
-		d.uint(u64(b, blocks))
+		d.str(", st_nlink=").uint(links)
+		d.str(", st_uid=").uint(u32(b, uid))
+		d.str(", st_gid=").uint(u32(b, uid+4))
+		d.str(", st_blksize=").uint(u32(b, blksize))
+		d.str(", st_blocks=").uint(u64(b, blocks))
 	}
 	if kind := mode >> 12 & 15; kind == 2 || kind == 6 {
-		d.str(", st_rdev=")
-		d.device(u64(b, rdev))
+		d.str(", st_rdev=").device(u64(b, rdev))
 	} else {
-		d.str(", st_size=")
-		d.uint(u64(b, size))
+		d.str(", st_size=").uint(u64(b, size))
 	}
 	if !d.o.Verbose {
 		d.str(", ...}")
@@ -348,89 +305,64 @@ func (d *decoder) stat(b []byte) {
 	}
 	for i, name := range []string{"atime", "mtime", "ctime"} {
 		at := 72 + 16*i
-		d.str(", st_" + name + "=")
-		d.int(int64(u64(b, at)))
+		d.str(", st_" + name + "=").int(int64(u64(b, at)))
 		d.b = appendDate(d.b, int64(u64(b, at)), u64(b, at+8), 9)
-		d.str(", st_" + name + "_nsec=")
-		d.uint(u64(b, at+8))
+		d.str(", st_" + name + "_nsec=").uint(u64(b, at+8))
 	}
 	d.str("}")
 }
 
 func (d *decoder) statx(b []byte) {
-	d.str("{stx_mask=")
-	d.flags("statx", u32(b, 0))
+	d.str("{stx_mask=").flags("statx", u32(b, 0))
 	if d.o.Verbose {
-		d.str(", stx_blksize=")
-		d.uint(u32(b, 4))
+		d.str(", stx_blksize=").uint(u32(b, 4))
 	}
-	d.str(", stx_attributes=")
-	d.flags("statx_attr", u64(b, 8))
+	d.str(", stx_attributes=").flags("statx_attr", u64(b, 8))
 	if d.o.Verbose {
-		d.str(", stx_nlink=")
-		d.uint(u32(b, 16))
-		d.str(", stx_uid=")
-		d.uint(u32(b, 20))
-		d.str(", stx_gid=")
-		d.uint(u32(b, 24))
+		d.str(", stx_nlink=").uint(u32(b, 16))
+		d.str(", stx_uid=").uint(u32(b, 20))
+		d.str(", stx_gid=").uint(u32(b, 24))
 	}
-	d.str(", stx_mode=")
-	d.mode(u16(b, 28))
+	d.str(", stx_mode=").mode(u16(b, 28))
 	if d.o.Verbose {
-		d.str(", stx_ino=")
-		d.uint(u64(b, 32))
+		d.str(", stx_ino=").uint(u64(b, 32))
 	}
-	d.str(", stx_size=")
-	d.uint(u64(b, 40))
+	d.str(", stx_size=").uint(u64(b, 40))
 	if !d.o.Verbose {
 		d.str(", ...}")
 		return
 	}
-	d.str(", stx_blocks=")
-	d.uint(u64(b, 48))
-	d.str(", stx_attributes_mask=")
-	d.flags("statx_attr", u64(b, 56))
+	d.str(", stx_blocks=").uint(u64(b, 48))
+	d.str(", stx_attributes_mask=").flags("statx_attr", u64(b, 56))
 	for i, name := range []string{"atime", "btime", "ctime", "mtime"} {
 		at := 64 + 16*i
-		d.str(", stx_" + name + "={tv_sec=")
-		d.int(int64(u64(b, at)))
-		d.str(", tv_nsec=")
-		d.uint(u32(b, at+8))
+		d.str(", stx_" + name + "={tv_sec=").int(int64(u64(b, at)))
+		d.str(", tv_nsec=").uint(u32(b, at+8))
 		d.str("}")
 		d.b = appendDate(d.b, int64(u64(b, at)), u32(b, at+8), 9)
 	}
 	for i, name := range []string{"rdev_major", "rdev_minor", "dev_major", "dev_minor"} {
-		d.str(", stx_" + name + "=")
-		d.uint(u32(b, 128+4*i))
+		d.str(", stx_" + name + "=").uint(u32(b, 128+4*i))
 	}
 	d.str("}")
 }
 
 func (d *decoder) statfs(b []byte) {
-	d.str("{f_type=")
-	d.enum("fstype", u64(b, 0))
+	d.str("{f_type=").enum("fstype", u64(b, 0))
 	for i, name := range []string{"bsize", "blocks", "bfree", "bavail", "files", "ffree"} {
-		d.str(", f_" + name + "=")
-		d.uint(u64(b, 8+8*i))
+		d.str(", f_" + name + "=").uint(u64(b, 8+8*i))
 	}
-	d.str(", f_fsid={val=[")
-	d.hex(u32(b, 56))
-	d.str(", ")
-	d.hex(u32(b, 60))
-	d.str("]}, f_namelen=")
-	d.uint(u64(b, 64))
-	d.str(", f_frsize=")
-	d.uint(u64(b, 72))
-	d.str(", f_flags=")
-	d.flags("st", u64(b, 80))
+	d.str(", f_fsid={val=[").hex(u32(b, 56))
+	d.str(", ").hex(u32(b, 60))
+	d.str("]}, f_namelen=").uint(u64(b, 64))
+	d.str(", f_frsize=").uint(u64(b, 72))
+	d.str(", f_flags=").flags("st", u64(b, 80))
 	d.str("}")
 }
 
 func (d *decoder) rusage(b []byte) {
-	d.str("{ru_utime=")
-	d.timeval(b)
-	d.str(", ru_stime=")
-	d.timeval(b[16:])
+	d.str("{ru_utime=").timeval(b)
+	d.str(", ru_stime=").timeval(b[16:])
 	if !d.o.Verbose {
 		d.str(", ...}")
 		return
@@ -438,8 +370,7 @@ func (d *decoder) rusage(b []byte) {
 	for i, name := range []string{"maxrss", "ixrss", "idrss", "isrss", "minflt", "majflt", "nswap", "inblock",
 		"oublock", "msgsnd", "msgrcv", "nsignals",
 		"nvcsw", "nivcsw"} {
-		d.str(", ru_" + name + "=")
-		d.uint(u64(b, 32+8*i))
+		d.str(", ru_" + name + "=").uint(u64(b, 32+8*i))
 	}
 	d.str("}")
 }
@@ -472,8 +403,7 @@ func (d *decoder) utsname(b []byte) {
 }
 
 func (d *decoder) sysinfo(b []byte) {
-	d.str("{uptime=")
-	d.uint(u64(b, 0))
+	d.str("{uptime=").uint(u64(b, 0))
 	d.str(", loads=[")
 	for i := range 3 {
 		if i > 0 {
@@ -483,28 +413,20 @@ func (d *decoder) sysinfo(b []byte) {
 	}
 	d.str("]")
 	for i, name := range []string{"totalram", "freeram", "sharedram", "bufferram", "totalswap", "freeswap"} {
-		d.str(", " + name + "=")
-		d.uint(u64(b, 32+8*i))
+		d.str(", " + name + "=").uint(u64(b, 32+8*i))
 	}
-	d.str(", procs=")
-	d.uint(u16(b, 80))
-	d.str(", totalhigh=")
-	d.uint(u64(b, 88))
-	d.str(", freehigh=")
-	d.uint(u64(b, 96))
-	d.str(", mem_unit=")
-	d.uint(u32(b, 104))
+	d.str(", procs=").uint(u16(b, 80))
+	d.str(", totalhigh=").uint(u64(b, 88))
+	d.str(", freehigh=").uint(u64(b, 96))
+	d.str(", mem_unit=").uint(u32(b, 104))
 	d.str("}")
 }
 
 func (d *decoder) openHow(b []byte) {
-	d.str("{flags=")
-	d.openFlags(u64(b, 0))
+	d.str("{flags=").openFlags(u64(b, 0))
 	if u64(b, 0)&d.creates() != 0 || u64(b, 8) != 0 {
-		d.str(", mode=")
-		d.octal(u64(b, 8))
+		d.str(", mode=").octal(u64(b, 8))
 	}
-	d.str(", resolve=")
-	d.flags("resolve", u64(b, 16))
+	d.str(", resolve=").flags("resolve", u64(b, 16))
 	d.str("}")
 }

@@ -145,13 +145,7 @@ func (s *Sink) take(m output.Map) bool {
 			if !known || t == nil {
 				continue
 			}
-			n := int64(0)
-			switch v := e.Value.(type) {
-			case value.Int:
-				n = int64(v)
-			case value.Uint:
-				n = int64(v)
-			}
+			n := integer(e.Value)
 			switch m.Name {
 			case "@errors":
 				t.errors = uint64(n)

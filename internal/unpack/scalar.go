@@ -9,26 +9,6 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// Integer is the number that a value is, negative ones by their two's complement.
-func Integer(v value.Value) (n uint64, negative, ok bool) {
-	switch v := v.(type) {
-	case value.Int:
-		return uint64(v), v < 0, true
-	case value.Uint:
-		return uint64(v), false, true
-	case value.Pointer:
-		return uint64(v), false, true
-	case value.Enum:
-		return uint64(v.Value), v.Value < 0, true
-	case value.Bool:
-		if v {
-			return 1, false, true
-		}
-		return 0, false, true
-	}
-	return 0, false, false
-}
-
 // Text is the text of a string of the script, without what is printed behind one
 // that was cut, and what became of it.
 func Text(t types.Type, v value.Value) (text []byte, cut, unread, ok bool) {
@@ -61,7 +41,7 @@ func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return func(dst reflect.Value, v value.Value) error {
-			n, negative, ok := Integer(v)
+			n, negative, ok := value.Integer(v)
 			if !ok || !negative && n > math.MaxInt64 || dst.OverflowInt(int64(n)) {
 				return no(v)
 			}
@@ -70,7 +50,7 @@ func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return func(dst reflect.Value, v value.Value) error {
-			n, negative, ok := Integer(v)
+			n, negative, ok := value.Integer(v)
 			if !ok || negative || dst.OverflowUint(n) {
 				return no(v)
 			}

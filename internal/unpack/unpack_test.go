@@ -15,7 +15,7 @@ import (
 
 // anything is the value of a scalar, for any.
 func anything(t types.Type, v value.Value) any {
-	if n, negative, ok := Integer(v); ok {
+	if n, negative, ok := value.Integer(v); ok {
 		if negative {
 			return int64(n)
 		}

@@ -126,3 +126,23 @@ type Env interface {
 	// Unreadable is shown in place of strings that could not be read.
 	Unreadable() string
 }
+
+// Integer is the number that a value is, negative ones by their two's complement.
+func Integer(v Value) (n uint64, negative, ok bool) {
+	switch v := v.(type) {
+	case Int:
+		return uint64(v), v < 0, true
+	case Uint:
+		return uint64(v), false, true
+	case Pointer:
+		return uint64(v), false, true
+	case Enum:
+		return uint64(v.Value), v.Value < 0, true
+	case Bool:
+		if v {
+			return 1, false, true
+		}
+		return 0, false, true
+	}
+	return 0, false, false
+}

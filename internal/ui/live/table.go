@@ -246,19 +246,11 @@ func (t *Table) summary(v value.Stats, div float64) []float64 {
 }
 
 func integer(v value.Value) float64 {
-	switch v := v.(type) {
-	case value.Int:
-		return float64(v)
-	case value.Uint:
-		return float64(v)
-	case value.Enum:
-		return float64(v.Value)
-	case value.Bool:
-		if v {
-			return 1
-		}
+	n, negative, _ := value.Integer(v)
+	if negative {
+		return float64(int64(n))
 	}
-	return 0
+	return float64(n)
 }
 
 // rates makes what says how much a row grew, a second or in all; nil if that is not known

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hawktrace/hawk/internal/pack"
+	"github.com/hawktrace/hawk/internal/pack/packtest"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
@@ -444,13 +444,7 @@ var update = flag.Bool("update", false, "pack the files of page anew")
 // TestPacked fails when a file of the page has changed, and what lies in the binary is not
 // made of it: run go generate ./internal/ui/web.
 func TestPacked(t *testing.T) {
-	differ, err := pack.Dir("page", "packed", *update)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range differ {
-		t.Errorf("%s is not what the binary has: run go generate ./internal/ui/web", name)
-	}
+	packtest.Dir(t, "page", "packed", *update, "go generate ./internal/ui/web")
 }
 
 // TestScript tells a page what it shows.
