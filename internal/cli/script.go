@@ -26,7 +26,7 @@ func (c *command) script() (f *source.File, params, named []string, err error) {
 		f.Unwarned = true
 		return f, nil, c.toolValues(), nil
 	case c.program != nil:
-		f = source.NewFile("stdin", *c.program)
+		f = source.NewFile(source.Inline, *c.program)
 	case len(operands) == 0 || len(operands) == c.afterDashes:
 		return nil, nil, nil, &usageError{"ERROR: USAGE: a program is needed: -e PROGRAM, a FILE, or - for " +
 			"standard input", true}
@@ -49,7 +49,7 @@ func (c *command) script() (f *source.File, params, named []string, err error) {
 func (c *command) readScript(name string) (*source.File, error) {
 	if name == "-" {
 		text, err := readAll(c.stdin, name)
-		return source.NewFile("stdin", text), err
+		return source.NewFile(source.Inline, text), err
 	}
 	file, err := os.Open(name)
 	if err != nil && strings.ContainsAny(name, "{} ") {

@@ -20,7 +20,7 @@ func writeChrome(out io.Writer, r *view.Run, maps []*view.Map, o Options) error 
 	w.raw(`{"displayTimeUnit":"ns","otherData":{"version":`)
 	w.text("hawk " + o.Version)
 	w.raw(`,"script":`)
-	w.text(view.Line(r.Script.Name))
+	w.text(view.Line(r.Script.Called()))
 	w.raw(`,"start":`)
 	w.text(wall(r, r.Boot))
 	w.raw(`},"traceEvents":[`)

@@ -41,8 +41,9 @@ func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 		return err
 	}
 	page := &page{
-		title: view.Line(r.Script.Name) + ": flame graph", heading: view.Line(r.Script.Name), about: aboutRun(r, all),
-		body: text(flameBody), style: text(flameStyle), script: text(flameScript), data: data.Bytes(),
+		title: view.Line(r.Script.Called()) + ": flame graph", heading: view.Line(r.Script.Called()),
+		about: aboutRun(r, all),
+		body:  text(flameBody), style: text(flameStyle), script: text(flameScript), data: data.Bytes(),
 		plain: flameTables(all, tries),
 	}
 	return page.write(w, o)

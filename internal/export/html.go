@@ -48,7 +48,7 @@ func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	}
 	all := profiles(r, stacks)
 	p := &page{
-		title: view.Line(r.Script.Name), heading: view.Line(r.Script.Name), about: aboutRun(r, all),
+		title: view.Line(r.Script.Called()), heading: view.Line(r.Script.Called()), about: aboutRun(r, all),
 		style: text(flameStyle) + text(runStyle), script: text(flameScript), plain: "",
 	}
 	if len(all) > 0 {

@@ -86,7 +86,7 @@ func writeSpeedscope(out io.Writer, r *view.Run, maps []*view.Map, o Options) er
 		w.raw("}")
 	}
 	w.raw(`]},"name":`)
-	w.text(view.Line(r.Script.Name))
+	w.text(view.Line(r.Script.Called()))
 	w.raw(`,"activeProfileIndex":0,"exporter":`)
 	w.text("hawk " + o.Version)
 	w.raw("}\n")

@@ -80,7 +80,7 @@ func writeSVG(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	}
 	height := svgHead + (depth+1)*svgRow + svgFoot
 	w := bufio.NewWriter(out)
-	title := xmlText(view.Line(r.Script.Name) + "  " + p.Map.Name)
+	title := xmlText(view.Line(r.Script.Called()) + "  " + p.Map.Name)
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
 		`role="img" aria-labelledby="t d">`+"\n<title id=\"t\">Flame graph of %s</title>\n", svgWidth, height, title)
 	fmt.Fprintf(w, "<desc id=\"d\">%s in %d stacks; a box for each function, as wide as what it and its callees weigh"+

@@ -8,9 +8,12 @@ import (
 	"sync"
 )
 
+// Inline is the name of a script that came with -e or from standard input.
+const Inline = "stdin"
+
 // A File is one piece of script text with the name diagnostics use for it.
 type File struct {
-	Name string // as the user wrote it; "stdin" for inline text
+	Name string // as the user wrote it; Inline for text without a file
 	Text string
 	// Library: the text is hawk's own, so that messages show first where the
 	// script uses it.

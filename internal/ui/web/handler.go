@@ -122,7 +122,7 @@ func (v *View) serveScript(w http.ResponseWriter, r *http.Request) {
 	v.mu.Lock()
 	began := v.status.began
 	v.mu.Unlock()
-	facts := map[string]any{"version": v.o.Version, "name": v.script.Name, "title": v.script.Title,
+	facts := map[string]any{"version": v.o.Version, "name": v.script.Name, "title": v.script.Called(),
 		"text": v.script.Text, "rows": sentRows, "events": keptEvents}
 	if began.Script != nil {
 		facts["start"], facts["pid"], facts["command"] = began.Wall.UnixNano()/1e6, began.PID, began.Command
