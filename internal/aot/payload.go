@@ -109,7 +109,7 @@ func (c *codec) payload(p *Payload) {
 // config is the settings that matter once a script is compiled.
 func (c *codec) config(s *config.Config) {
 	for _, p := range []*string{&s.CacheUserSymbols, &s.EscapeOutput, &s.License, &s.MissingProbes,
-		&s.StackMode, &s.StrTruncTrailer, &s.StrUnreadable, &s.TargetFilter} {
+		&s.OverlappingProbes, &s.StackMode, &s.StrTruncTrailer, &s.StrUnreadable, &s.TargetFilter} {
 		text(c, p)
 	}
 	for _, p := range []*int{&s.LogSize, &s.MaxArgs, &s.MaxBPFProgs, &s.MaxCatBytes, &s.MaxMapKeys, &s.MaxProbes,

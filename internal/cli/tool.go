@@ -242,11 +242,22 @@ func (c *command) toolValues() (named []string) {
 }
 
 // toolTexts are the values by the names of the options: those of a list with commas in
-// between, bits of flags as one number.
+// between, attach points in hawk's form, bits of flags as one number.
 func (c *command) toolTexts() map[string]string {
 	texts := map[string]string{}
 	for name, values := range c.given {
 		texts[name] = strings.Join(values, ",")
+	}
+	// An attach point may be in the short form.
+	for i := range c.tool.Options {
+		o := &c.tool.Options[i]
+		if values := c.given[o.Name]; len(values) > 0 && o.Unit() == "PROBE" {
+			points := make([]string, len(values))
+			for i, v := range values {
+				points[i] = tool.Probe(v, c.machine.HasKprobes())
+			}
+			texts[o.Name] = strings.Join(points, ",")
+		}
 	}
 	for i := range c.tool.Options {
 		o := &c.tool.Options[i]

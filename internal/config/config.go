@@ -18,6 +18,7 @@ type Config struct {
 	MaxStrlen         int
 	MissingProbes     string // "error", "warn", "ignore"
 	OnStackLimit      int
+	OverlappingProbes string // "all", "first"
 	PerfRBPages       int
 	PrintMapsOnExit   bool
 	ShowDebugInfo     bool
@@ -55,7 +56,8 @@ func Default() *Config {
 		CppDemangle:  true, EscapeOutput: "auto", License: "GPL", LogSize: 1000000, MaxArgs: 128, MaxBPFProgs: 1024,
 		MaxCatBytes: 10240,
 		MaxMapKeys:  4096, MaxProbes: 1024, MaxStrlen: 1024, MissingProbes: "error", OnStackLimit: 32,
-		PrintMapsOnExit: true, StackMode: "bpftrace", StrTruncTrailer: "..",
+		OverlappingProbes: "all",
+		PrintMapsOnExit:   true, StackMode: "bpftrace", StrTruncTrailer: "..",
 		StrUnreadable: "<unreadable>", LazySymbolication: true,
 	}
 }

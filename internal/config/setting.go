@@ -100,6 +100,9 @@ var settings = []Setting{
 		func(c *Config) *string { return &c.MissingProbes }),
 	integer("on_stack_limit", "32", "Largest value kept on the program's stack, in bytes.",
 		func(c *Config) *int { return &c.OnStackLimit }),
+	choice("overlapping_probes", []string{"all", "first"}, "all",
+		"Which blocks run where the attach points of several are the same: all, or the first in the script.",
+		func(c *Config) *string { return &c.OverlappingProbes }),
 	integer("perf_rb_pages", "0", "Size of the ring buffer in pages; 0 chooses by the memory of the machine.",
 		func(c *Config) *int { return &c.PerfRBPages }),
 	boolean("print_maps_on_exit", true, "Whether all maps are printed at the end.",
@@ -180,8 +183,8 @@ func feature(name, def string) Setting {
 
 // shown are the settings in the order in which the config builtin has them,
 // the reference's. cache_user_symbols is not among them: what it means depends
-// on the run; nor are escape_output, max_args, str_unreadable and target_filter, which are
-// hawk's own.
+// on the run; nor are escape_output, max_args, overlapping_probes, str_unreadable and
+// target_filter, which are hawk's own.
 var shown = [...]string{
 	"cpp_demangle", "lazy_symbolication", "print_maps_on_exit", "use_blazesym", "show_debug_info",
 	"log_size", "max_bpf_progs",

@@ -106,7 +106,7 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 		}
 	}
 	if len(points) > 0 {
-		if points = e.opts.Keep(points); len(points) == 0 {
+		if points = e.unclaimed(e.opts.Keep(points)); len(points) == 0 {
 			return nil, skipped
 		}
 		return []*Attach{{At: at.Span(), Kind: kind, Points: points, Wild: wild}}, resolved
@@ -135,6 +135,22 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 		return nil, failure
 	}
 	return nil, skipped
+}
+
+// unclaimed drops the points that attach points before have, if the setting says that
+// the first block alone runs there.
+func (e *expander) unclaimed(points []*probe.Point) []*probe.Point {
+	if e.out.Config.OverlappingProbes != "first" {
+		return points
+	}
+	out := points[:0:0]
+	for _, p := range points {
+		if name := p.Name(); p.Kind.Ours != probe.NotOurs || !e.claimed[name] {
+			e.claimed[name] = true
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // bad reports what is wrong with an attach point; errors joined to one are
@@ -170,7 +186,7 @@ func (e *expander) anyKind(at *syntax.AttachPoint, pattern string, parts []probe
 		if err != nil || len(points) == 0 {
 			continue
 		}
-		if points = e.opts.Keep(points); len(points) == 0 {
+		if points = e.unclaimed(e.opts.Keep(points)); len(points) == 0 {
 			filtered = true
 			continue
 		}

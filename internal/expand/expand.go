@@ -92,6 +92,7 @@ type expander struct {
 	options  map[string]*object.Option // by name
 	element  map[string]string         // of the list that the attach point at hand is resolved for
 	nothing  string                    // advice on the last pattern of a probe that matched nothing
+	claimed  map[string]bool           // the points that probes have, by name, if each is to have one
 	// recursive has the macros and functions whose recursion was reported.
 	recursive map[syntax.Node]bool
 }
@@ -104,6 +105,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 	e := &expander{
 		out:  &Script{Tree: s, Config: config.Default(), Params: o.Params, Options: &opts},
 		opts: &opts, library: map[string][]*macro{}, loaded: map[string]bool{}, recursive: map[syntax.Node]bool{},
+		claimed: map[string]bool{},
 	}
 	e.imports(s, o)
 	e.out.Lacking = e.ds.HasErrors()
