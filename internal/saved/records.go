@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -23,31 +25,37 @@ type record struct {
 	Type, Name string
 	T          int64
 	// A script has these; Text is what an event printed, too.
-	Start time.Time
-	Text  string
-	Maps  []struct {
-		Name, Kind, Role, Unit string
-		Labels                 []string
-	}
-	Sites []struct {
-		Line    int
-		Builtin string
-		Args    []string
-	}
+	Start       time.Time
+	Text        string
+	Maps, Sites json.RawMessage
 	// Maps have these.
 	Of   string
-	Rows [][]json.RawMessage
+	Rows json.RawMessage
 	// Others have these.
 	Probes, Failed           int
 	Site                     *int
 	CPU                      *int
 	PID, TID                 int
-	Args                     []json.RawMessage
+	Args                     json.RawMessage
 	Zero                     bool
 	Events, Skipped, Strings uint64
 	Cause                    string
 	Status                   int
 }
+
+// Bounds of what a file may come to in memory, about what each of its parts takes there.
+const (
+	maxRoom    = 1 << 30
+	maxNesting = 16 // of lists
+	itemRoom   = 192
+	scriptRoom = 384 // a map, a site or a part of a key
+	rowRoom    = 112
+	valueRoom  = 40
+	bucketRoom = 80
+	frameRoom  = 160
+)
+
+var errRoom = errors.New("it would take more than 1 GiB of memory")
 
 // A reader turns records into items.
 type reader struct {
@@ -57,13 +65,14 @@ type reader struct {
 	seq    map[*view.Map]uint64
 	bounds map[*view.Map]map[bound]bool // of the buckets of its histograms
 	looked time.Duration                // when maps were read, if nothing else came since
+	room   int                          // bytes that there is memory for
 	ended  bool
 	loss   view.Loss
 }
 
 // records reads JSON lines. Types and fields that it does not know are passed over.
 func records(data []byte) (*Run, error) {
-	r := &reader{names: newNamer(), seq: map[*view.Map]uint64{}, bounds: map[*view.Map]map[bound]bool{}}
+	r := &reader{names: newNamer(), seq: map[*view.Map]uint64{}, bounds: map[*view.Map]map[bound]bool{}, room: maxRoom}
 	number := 0
 	var last time.Duration
 	for line := range bytes.Lines(data) {
@@ -90,11 +99,62 @@ func records(data []byte) (*Run, error) {
 	if !r.ended {
 		r.say(view.End{Cause: "unknown", Boot: last, Loss: r.loss})
 	}
-	r.evenBuckets()
-	return &r.run, nil
+	return &r.run, r.evenBuckets()
 }
 
 func (r *reader) say(item view.Item) { r.run.items = append(r.run.items, item) }
+
+// need fails if there is no room for n things of some kind: few bytes of a file can stand for
+// many in memory.
+func (r *reader) need(n, size int) error {
+	if r.room -= n * size; r.room < 0 {
+		return errRoom
+	}
+	return nil
+}
+
+// first are the elements of a list, n at most.
+func first(n int, list []byte) []json.RawMessage {
+	var out []json.RawMessage
+	for one := range elements(list) {
+		if len(out) == n {
+			break
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// elements are those of a list that is right JSON, none of something else.
+func elements(list []byte) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		if len(list) == 0 || list[0] != '[' {
+			return
+		}
+		depth, from, quoted := 0, 1, false
+		for i := 0; i < len(list); i++ {
+			switch c := list[i]; {
+			case quoted:
+				if c == '\\' {
+					i++
+				}
+				quoted = c != '"'
+			case c == '"':
+				quoted = true
+			case c == '[' || c == '{':
+				depth++
+			case c == ']' || c == '}':
+				depth--
+			}
+			if end := depth == 0; end || depth == 1 && !quoted && list[i] == ',' {
+				one := bytes.TrimSpace(list[from:i])
+				if from = i + 1; len(one) > 0 && !yield(one) || end {
+					return
+				}
+			}
+		}
+	}
+}
 
 // refreshed says that the maps before were read together.
 func (r *reader) refreshed() {
@@ -109,9 +169,12 @@ func (r *reader) take(rec *record) error {
 	if rec.Type != "map" || rec.Of == "print" || at != r.looked {
 		r.refreshed()
 	}
+	if err := r.need(1, itemRoom+len(rec.Text)); err != nil {
+		return err
+	}
 	switch rec.Type {
 	case "script":
-		r.script(rec)
+		return r.script(rec)
 	case "attached":
 		r.say(view.Attached{Probes: rec.Probes, Failed: rec.Failed})
 	case "event":
@@ -133,10 +196,21 @@ func (r *reader) take(rec *record) error {
 }
 
 // script is what maps and sites mean.
-func (r *reader) script(rec *record) {
+func (r *reader) script(rec *record) error {
 	s := &view.Script{Name: rec.Name, Text: rec.Text}
 	file := source.NewFile(rec.Name, rec.Text)
-	for i, in := range rec.Maps {
+	for raw := range elements(rec.Maps) {
+		var in struct {
+			Name, Kind, Role, Unit string
+			Labels                 json.RawMessage
+		}
+		if err := r.need(1, scriptRoom); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(raw, &in); err != nil {
+			return err
+		}
+		i := len(s.Maps)
 		m := &view.Map{Name: in.Name, Type: types.Int64, Unit: view.UnitNamed(in.Unit), Div: 1,
 			At: source.Span{File: file, Start: i, End: i}}
 		if in.Role == view.State.String() {
@@ -156,7 +230,11 @@ func (r *reader) script(rec *record) {
 			m.Weight = view.CountWeight
 		}
 		var parts []types.Type
-		for _, label := range in.Labels {
+		for raw := range elements(in.Labels) {
+			label := text(raw)
+			if err := r.need(1, scriptRoom); err != nil {
+				return err
+			}
 			e := view.Element{Name: label, Type: &types.String{}}
 			switch label {
 			case "user_frames":
@@ -172,16 +250,30 @@ func (r *reader) script(rec *record) {
 		}
 		s.Maps = append(s.Maps, m)
 	}
-	for _, in := range rec.Sites {
+	for raw := range elements(rec.Sites) {
+		var in struct {
+			Builtin string
+			Args    json.RawMessage
+		}
+		if err := r.need(1, scriptRoom); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(raw, &in); err != nil {
+			return err
+		}
 		site := &view.Site{Builtin: in.Builtin}
-		for _, name := range in.Args {
-			site.Args = append(site.Args, view.Element{Name: name, Type: &types.String{}})
+		for name := range elements(in.Args) {
+			if err := r.need(1, scriptRoom); err != nil {
+				return err
+			}
+			site.Args = append(site.Args, view.Element{Name: text(name), Type: &types.String{}})
 		}
 		s.Sites = append(s.Sites, site)
 	}
 	r.run.Script = s
 	r.begin = view.Begin{Script: s, Wall: rec.Start}
 	r.say(r.begin)
+	return nil
 }
 
 func (r *reader) event(rec *record, at time.Duration) error {
@@ -189,13 +281,11 @@ func (r *reader) event(rec *record, at time.Duration) error {
 	if ev.Stamped = rec.CPU != nil; ev.Stamped {
 		ev.CPU = *rec.CPU
 	}
-	for _, raw := range rec.Args {
-		v, err := r.value(raw, nil)
-		if err != nil {
-			return err
-		}
-		ev.Args = append(ev.Args, v)
+	args, err := r.values(rec.Args, 0)
+	if err != nil {
+		return err
 	}
+	ev.Args = args
 	if sites := r.run.Script.Sites; rec.Site != nil && *rec.Site >= 0 && *rec.Site < len(sites) &&
 		len(ev.Args) == len(sites[*rec.Site].Args) {
 		ev.Site = sites[*rec.Site]
@@ -213,21 +303,29 @@ func (r *reader) table(rec *record, at time.Duration) error {
 		return nil
 	}
 	var rows []view.Row
-	for _, in := range rec.Rows {
-		var key []json.RawMessage
-		if len(in) < 2 || json.Unmarshal(in[0], &key) != nil {
+	for raw := range elements(rec.Rows) {
+		in := first(3, raw)
+		if len(in) < 2 || in[0][0] != '[' {
 			return fmt.Errorf("a row is a list of the parts of its key, and a value")
 		}
+		if err := r.need(1, rowRoom); err != nil {
+			return err
+		}
 		row := view.Row{AtLeast: len(in) > 2}
+		key := first(len(m.Keys)+1, in[0])
 		switch {
 		case len(key) == len(m.Keys):
 			parts := make(value.Tuple, len(key))
 			for i, raw := range key {
-				v, err := r.value(raw, &m.Keys[i])
+				var err error
+				if frames := m.Keys[i].Frames; frames != view.NoFrames && raw[0] == '[' {
+					parts[i], err = r.stack(raw, frames == view.UserFrames)
+				} else {
+					parts[i], err = r.value(raw, 0)
+				}
 				if err != nil {
 					return err
 				}
-				parts[i] = v
 			}
 			if len(parts) > 0 {
 				row.Key = parts
@@ -235,7 +333,7 @@ func (r *reader) table(rec *record, at time.Duration) error {
 		case len(key) == 1 && string(key[0]) == `"(other)"`:
 			row.Key, row.Others = value.Null{}, 1
 		default:
-			return fmt.Errorf("%s has keys of %d parts, not %d", m.Name, len(m.Keys), len(key))
+			return fmt.Errorf("%s has keys of %d parts", m.Name, len(m.Keys))
 		}
 		var err error
 		if row.Value, err = r.held(m, in[1]); err != nil {
@@ -257,10 +355,8 @@ func (r *reader) table(rec *record, at time.Duration) error {
 // held is the value of an element, by the kind of its map.
 func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 	var in struct {
-		Count, Total json.RawMessage
-		Buckets      [][3]json.RawMessage
-		Interval     int64
-		Points       [][2]json.RawMessage
+		Count, Total, Buckets, Points json.RawMessage
+		Interval                      int64
 	}
 	if m.Kind == view.Summary || m.Kind == view.Histogram || m.Kind == view.Series {
 		if err := json.Unmarshal(raw, &in); err != nil {
@@ -272,7 +368,14 @@ func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 		return value.Avg{Count: integer(in.Count), Total: integer(in.Total)}, nil
 	case view.Series:
 		out := value.Series{Interval: in.Interval}
-		for _, p := range in.Points {
+		for point := range elements(in.Points) {
+			p := first(2, point)
+			if len(p) < 2 {
+				return nil, fmt.Errorf("a point of time has two numbers")
+			}
+			if err := r.need(1, valueRoom); err != nil {
+				return nil, err
+			}
 			out.Points = append(out.Points, value.Point{Epoch: integer(p[0]), Value: integer(p[1])})
 		}
 		return out, nil
@@ -281,14 +384,21 @@ func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 			r.bounds[m] = map[bound]bool{}
 		}
 		out := value.Hist{}
-		for _, b := range in.Buckets {
+		for bucket := range elements(in.Buckets) {
+			b := first(3, bucket)
+			if len(b) < 3 {
+				return nil, fmt.Errorf("a bucket has two bounds and a number")
+			}
+			if err := r.need(1, bucketRoom); err != nil {
+				return nil, err
+			}
 			at := bound{integer(b[0]), integer(b[1]), string(b[0]) == "null", string(b[1]) == "null"}
 			r.bounds[m][at] = true
 			out.Buckets = append(out.Buckets, at.bucket(uint64(integer(b[2]))))
 		}
 		return out, nil
 	}
-	return r.value(raw, nil)
+	return r.value(raw, 0)
 }
 
 // A bound is where a bucket begins and ends.
@@ -323,38 +433,65 @@ func (b bound) compare(c bound) int {
 	return cmp.Or(cmp.Compare(low(b), low(c)), cmp.Compare(b.max, c.max))
 }
 
-// evenBuckets gives the histograms of a map the same buckets: those that hold nothing are
-// not in the file.
-func (r *reader) evenBuckets() {
-	all := map[*view.Map][]bound{}
+// evenBuckets finds the buckets that the histograms of a map have in common: those that hold
+// nothing are not in the file.
+func (r *reader) evenBuckets() error {
+	r.run.buckets = map[*view.Map][]bound{}
 	for m, bounds := range r.bounds {
-		all[m] = slices.SortedFunc(maps.Keys(bounds), bound.compare)
-	}
-	even := func(m *view.Map, rows []view.Row) {
-		for i := range rows {
-			h, ok := rows[i].Value.(value.Hist)
-			if !ok {
-				continue
-			}
-			full := make([]value.Bucket, len(all[m]))
-			for k, b := range all[m] {
-				full[k] = b.bucket(0)
-			}
-			for _, b := range h.Buckets {
-				k, _ := slices.BinarySearchFunc(all[m], bound{b.Min, b.Max, b.NoMin, b.NoMax}, bound.compare)
-				full[k].Count = b.Count
-			}
-			rows[i].Value = value.Hist{Buckets: full}
-		}
+		r.run.buckets[m] = slices.SortedFunc(maps.Keys(bounds), bound.compare)
 	}
 	for _, item := range r.run.items {
-		switch it := item.(type) {
-		case view.Snapshot:
-			even(it.Map, it.Rows)
-		case view.Mark:
-			even(it.Map, it.Rows)
+		if m, rows := rowsOf(item); m != nil && len(rows)*len(r.run.buckets[m])*bucketRoom > maxRoom {
+			return errRoom
 		}
 	}
+	return nil
+}
+
+// rowsOf are the rows that an item has of a map.
+func rowsOf(item view.Item) (*view.Map, []view.Row) {
+	switch it := item.(type) {
+	case view.Snapshot:
+		return it.Map, it.Rows
+	case view.Mark:
+		return it.Map, it.Rows
+	}
+	return nil, nil
+}
+
+// even is an item whose histograms have all buckets of their map. Only one is made so at a time:
+// together they may take far more memory than the file.
+func (r *Run) even(item view.Item) view.Item {
+	m, rows := rowsOf(item)
+	all := r.buckets[m]
+	if all == nil {
+		return item
+	}
+	rows = slices.Clone(rows)
+	for i := range rows {
+		h, ok := rows[i].Value.(value.Hist)
+		if !ok {
+			continue
+		}
+		full := make([]value.Bucket, len(all))
+		for k, b := range all {
+			full[k] = b.bucket(0)
+		}
+		for _, b := range h.Buckets {
+			k, _ := slices.BinarySearchFunc(all, bound{b.Min, b.Max, b.NoMin, b.NoMax}, bound.compare)
+			full[k].Count = b.Count
+		}
+		rows[i].Value = value.Hist{Buckets: full}
+	}
+	switch it := item.(type) {
+	case view.Snapshot:
+		it.Rows = rows
+		item = it
+	case view.Mark:
+		it.Rows = rows
+		item = it
+	}
+	return item
 }
 
 // integer is a number, which may stand as text.
@@ -367,59 +504,73 @@ func integer(raw json.RawMessage) int64 {
 	return int64(n)
 }
 
-// value is any value; e is the part of a key that it is, or nil.
-func (r *reader) value(raw json.RawMessage, e *view.Element) (value.Value, error) {
-	if len(raw) == 0 {
-		return value.Null{}, nil
+// values are those of a list, which is in as many others as depth says.
+func (r *reader) values(list json.RawMessage, depth int) (out value.Array, err error) {
+	if depth > maxNesting {
+		return nil, fmt.Errorf("lists are nested too deeply")
 	}
-	switch raw[0] {
-	case '[':
-		if e != nil && e.Frames != view.NoFrames {
-			return r.stack(raw, e.Frames == view.UserFrames)
-		}
-		var parts []json.RawMessage
-		if err := json.Unmarshal(raw, &parts); err != nil {
+	for raw := range elements(list) {
+		if err := r.need(1, valueRoom); err != nil {
 			return nil, err
 		}
-		out := make(value.Array, len(parts))
-		for i, part := range parts {
-			v, err := r.value(part, nil)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = v
+		v, err := r.value(raw, depth)
+		if err != nil {
+			return nil, err
 		}
-		return out, nil
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// value is any value.
+func (r *reader) value(raw json.RawMessage, depth int) (value.Value, error) {
+	switch raw[0] {
+	case '[':
+		return r.values(raw, depth+1)
 	case '"':
-		var s string
-		err := json.Unmarshal(raw, &s)
-		return value.Str(s), err
+		return value.Str(text(raw)), r.need(1, len(raw))
 	case 't', 'f':
 		return value.Bool(raw[0] == 't'), nil
 	case 'n':
 		return value.Null{}, nil
 	case '{':
-		return value.Str(raw), nil
+		return value.Str(raw), r.need(1, len(raw))
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no whole number", raw)
+		return nil, fmt.Errorf("%.40q is no whole number", raw)
 	}
 	return value.Int(n), nil
 }
 
+// text is a string, "" for something else.
+func text(raw json.RawMessage) (s string) {
+	if raw[0] == '"' {
+		json.Unmarshal(raw, &s)
+	}
+	return s
+}
+
 // stack is a list of function, offset and module, the innermost first.
 func (r *reader) stack(raw json.RawMessage, user bool) (value.Value, error) {
-	var in [][3]any
-	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, err
+	var frames []value.Frame
+	names := len(r.names.frames)
+	for frame := range elements(raw) {
+		f := first(3, frame)
+		if len(f) < 3 {
+			return nil, fmt.Errorf("a frame is a function, an offset and a module")
+		}
+		if err := r.need(1, valueRoom); err != nil {
+			return nil, err
+		}
+		offset := uint64(max(integer(f[1]), 0))
+		frames = append(frames, value.Frame{Func: text(f[0]), Module: text(f[2]), Offset: offset})
 	}
-	frames := make([]value.Frame, len(in))
-	for i, f := range in {
-		name, _ := f[0].(string)
-		offset, _ := f[1].(float64)
-		module, _ := f[2].(string)
-		frames[i] = value.Frame{Func: name, Module: module, Offset: uint64(max(offset, 0))}
+	st := r.names.of(user, frames)
+	for _, f := range r.names.frames[names:] {
+		if err := r.need(1, frameRoom+len(f.Func)+len(f.Module)); err != nil {
+			return nil, err
+		}
 	}
-	return r.names.of(user, frames), nil
+	return st, nil
 }

@@ -19,14 +19,15 @@ import (
 
 // A Run is what a file says of a run.
 type Run struct {
-	Script *view.Script
-	items  []view.Item
+	Script  *view.Script
+	items   []view.Item
+	buckets map[*view.Map][]bound // that the histograms of a map have
 }
 
 // Play says it to a feed.
 func (r *Run) Play(to view.Feed) error {
 	for _, item := range r.items {
-		if err := to.Take(item); err != nil {
+		if err := to.Take(r.even(item)); err != nil {
 			return err
 		}
 	}
@@ -41,7 +42,7 @@ func (r *Run) Last() *Run {
 			last[it.Map] = it.Seq
 		}
 	}
-	out := &Run{Script: r.Script}
+	out := &Run{Script: r.Script, buckets: r.buckets}
 	for _, item := range r.items {
 		switch it := item.(type) {
 		case view.Snapshot:

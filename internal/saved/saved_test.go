@@ -10,6 +10,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/ui/live/livetest"
+	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
@@ -209,14 +210,42 @@ func TestTooMuch(t *testing.T) {
 	for i := range maxAll/maxDepth + 2 {
 		fmt.Fprintf(&frames, "%s%d 1\n", long, i)
 	}
+	histograms := func(looks, rows int) string {
+		var b strings.Builder
+		b.WriteString(`{"type":"script","maps":[{"name":"@","kind":"histogram","labels":["a"]}]}` + "\n")
+		for t := range looks {
+			fmt.Fprintf(&b, `{"type":"map","name":"@","t":%d,"rows":[[["x"],{}]`, t+1)
+			for i := range rows {
+				fmt.Fprintf(&b, `,[["%d"],{"buckets":[[%d,%[2]d,1]]}]`, i, t*rows+i)
+			}
+			b.WriteString("]}\n")
+		}
+		return b.String()
+	}
+	script := `{"type":"script"}` + "\n"
+	nested := `{"type":"event","args":[` + strings.Repeat("[", 20) + strings.Repeat("]", 20) + "]}"
 	for text, want := range map[string]string{
-		deep:               "line 1: it has a stack of more than 4096 frames",
-		functions.String(): "its stacks have more than 4194304 frames, or 524288 functions",
-		frames.String():    "line 1025: its stacks have more than 4194304 frames",
+		deep:                "line 1: it has a stack of more than 4096 frames",
+		functions.String():  "its stacks have more than 4194304 frames, or 524288 functions",
+		histograms(1, 4000): "it would take more than 1 GiB of memory",
+		script + nested:     "line 2: lists are nested too deeply",
+		frames.String():     "line 1025: its stacks have more than 4194304 frames",
 	} {
 		if _, err := parse([]byte(text), "x"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+	// Buckets that other tables have are made for one table at a time.
+	file, err := parse([]byte(histograms(50, 50)), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := file.End()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, ok := last.Maps[0].Rows[1].Value.(value.Hist); !ok || len(h.Buckets) != 2500 || h.Buckets[2450].Count != 1 {
+		t.Errorf("the last table has %v", last.Maps[0].Rows[1].Value)
 	}
 	f, err := parse([]byte(strings.Repeat("a;b 1\n", maxNames+1)), "x")
 	if err != nil || f.stacks[0].Total() != maxNames+1 {
