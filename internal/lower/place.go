@@ -126,8 +126,15 @@ func (f *fn) fieldPlace(e *syntax.Field) place {
 		pl.off += field.Offset
 	}
 	pl.field = field
+	if s, ok := t.(*types.Struct); ok && pl.kind == typed && orNull[s.Name+"."+field.Name] {
+		pl.kind = remote
+	}
 	return pl
 }
+
+// orNull are the members of the kernel that the verifier follows behind a test for null only. They are read as any
+// other memory, which needs none.
+var orNull = map[string]bool{"sk_buff.sk": true, "request_sock.sk": true}
 
 // argument is a field of args: in the context record, or from wherever the
 // mechanism has it. Of a field that refers to its data, text tells whether the
