@@ -19,12 +19,13 @@ import (
 	"github.com/hawktrace/hawk/internal/hawktest/vm"
 )
 
-// waitLimit bounds every single wait of a case. Nothing waits that long unless something is broken.
+// waitLimit bounds every single wait of a case. Nothing waits that long unless something is broken, on a machine that
+// does much else either.
 func waitLimit() time.Duration {
 	if InVM() {
 		return 30 * time.Second * vm.TimeScale
 	}
-	return 30 * time.Second
+	return 2 * time.Minute
 }
 
 // A process is one that a case started with start or hawk.

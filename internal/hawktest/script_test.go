@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -40,11 +41,27 @@ func TestMain(m *testing.M) {
 	if signal.Ignored(unix.SIGHUP) {
 		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
 	}
+	if err := keepDescriptors(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	if built != "" {
 		os.RemoveAll(built)
 	}
 	os.Exit(code)
+}
+
+// keepDescriptors keeps what the caller left open beside the three streams from the programs of the cases, which are
+// known by the numbers of what they open.
+func keepDescriptors() error {
+	open, err := os.ReadDir("/proc/self/fd")
+	for _, d := range open {
+		if fd, err := strconv.Atoi(d.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return err
 }
 
 func loadCases(t *testing.T) []*Case {
