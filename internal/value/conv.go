@@ -61,7 +61,14 @@ func (f *Format) append(dst []byte, args []Arg, env Env, escape bool) []byte {
 			dst = append(dst, "!{no argument}"...)
 			continue
 		}
-		dst = f.Convs[i].append(dst, args[i], env, escape)
+		c, a := &f.Convs[i], &args[i]
+		if t, ok := a.Type.(*types.Int); ok && c.decimal() {
+			if v, ok := integer(a.Raw, t.Bytes, t.Signed); ok {
+				dst = c.appendDecimal(dst, v)
+				continue
+			}
+		}
+		dst = c.append(dst, *a, env, escape)
 	}
 	return appendShort(dst, f.text[len(f.text)-1])
 }
@@ -170,14 +177,19 @@ func (c *Conv) decimal() bool {
 	return c.Verb <= Unsigned && c.Width == 0 && c.Prec < 0 && c.Unit == 0 && !c.Plus && !c.Space
 }
 
+func (c *Conv) appendDecimal(dst []byte, v uint64) []byte {
+	v = truncate(v, c.Bits)
+	if c.Verb == Signed && v>>(c.Bits-1) != 0 {
+		return strconv.AppendInt(dst, int64(signExtend(v, c.Bits)), 10)
+	}
+	return strconv.AppendUint(dst, v, 10)
+}
+
 // appendInteger follows C: sign and prefix, then zeros up to the precision or,
 // with the flag 0 and no precision, up to the width.
 func (c *Conv) appendInteger(dst []byte, v uint64) []byte {
 	if c.decimal() {
-		if v = truncate(v, c.Bits); c.Verb == Signed {
-			return strconv.AppendInt(dst, int64(signExtend(v, c.Bits)), 10)
-		}
-		return strconv.AppendUint(dst, v, 10)
+		return c.appendDecimal(dst, v)
 	}
 	// Sign and prefix together are at most two bytes.
 	var head [2]byte
