@@ -23,7 +23,7 @@ var translators = map[string]*Translator{
 // Of returns what translates for a tool; nil for those that are scripts as they are.
 func Of(tool string) *Translator { return translators[tool] }
 
-// prelude is what all traces have.
+// prelude begins the script of every trace.
 const prelude = `config = {
   print_maps_on_exit = false;
 }

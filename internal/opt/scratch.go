@@ -74,7 +74,7 @@ func claim(f *ir.Func, in slotPlan, o Options) {
 	deadCode(f)
 }
 
-// A slotPlan says what of a function lies in a scratch slot, and where.
+// A slotPlan has the offsets of the objects of a function that lie in its scratch slot.
 type slotPlan map[*ir.Object]int
 
 // offset is how far from the start of the slot the address v is; ok is false

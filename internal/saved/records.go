@@ -296,7 +296,7 @@ func (r *reader) event(rec *record, at time.Duration) error {
 	return nil
 }
 
-// table is what a map held.
+// table reads the rows of a map.
 func (r *reader) table(rec *record, at time.Duration) error {
 	m := r.run.Script.Map(rec.Name)
 	if m == nil {

@@ -23,7 +23,7 @@ type params struct {
 	Maps    bool              `json:"maps"`    // start: maps come as events at the end
 }
 
-// methods are what can be asked for. They run one after the other.
+// methods are the requests that are answered. They run one after the other.
 var methods = map[string]func(s *server, p *params) (any, error){
 	"compile":      func(s *server, p *params) (any, error) { return s.compile(p, false) },
 	"check":        func(s *server, p *params) (any, error) { return s.compile(p, true) },
@@ -159,7 +159,7 @@ var kinds = map[hawk.Kind]string{
 	hawk.RuntimeError: "error", hawk.Attached: "attached", hawk.End: "end",
 }
 
-// event is what a run says. Values are as JSON has them; integers that it has not
+// event is an event of a run as JSON. Values are as JSON has them; integers that it has not
 // exactly, those from 2^53 on, are strings.
 func event(id int, ev hawk.Event, err error) any {
 	if err != nil {

@@ -160,7 +160,7 @@ func (s *session) why(exited bool) Reason {
 	return Finished
 }
 
-// result is how the run ended.
+// result gathers the status of the run, its reason and that of the child.
 func (s *session) result() Result {
 	r := Result{Status: s.status, Reason: s.reason}
 	if s.o.Child != nil {

@@ -171,8 +171,8 @@ func (d *decoder) text(s []byte, total uint64) {
 	}
 }
 
-// flags appends the constants that are in a number, with "|" in between, and the rest in
-// hexadecimal; what of all it is a part of a name says.
+// flags appends the constants of a set that are in a number, with "|" in between, and the rest
+// in hexadecimal; name is that of the set.
 func (d *decoder) flags(name string, v uint64) {
 	s := d.set(name)
 	if v == 0 {

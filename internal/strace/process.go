@@ -153,7 +153,7 @@ func (d *decoder) signalCode(sig, code int) {
 	d.enum(name, uint64(uint32(int32(code))))
 }
 
-// status is what wait yields.
+// status appends the status of a child in the words of the macros that take it apart.
 func (d *decoder) status(v int) {
 	sig := v & 0x7f
 	switch {

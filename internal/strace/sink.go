@@ -451,7 +451,7 @@ func (s *Sink) call(th *thread, c *Call) {
 	s.frames(c)
 }
 
-// rest appends what of a call is known when it has returned.
+// rest appends the arguments and the result that a call has only when it has returned.
 func (s *Sink) rest(c *Call) {
 	at := len(s.b)
 	s.decode(c)

@@ -52,7 +52,7 @@ type jitLine struct {
 	number      uint32 // of the line: what was written later counts
 }
 
-// memory is what it takes, in bytes.
+// memory is the size of the map, in bytes.
 func (j *jitMap) memory() int64 {
 	if j == nil {
 		return 0

@@ -35,7 +35,7 @@ func filesFor(descriptors uint64) int {
 	return int(min(max(descriptors/8, leastFiles), mostFiles))
 }
 
-// descriptors is how many hawk may have.
+// descriptors is the limit of open files of the process.
 func descriptors() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

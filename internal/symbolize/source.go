@@ -158,7 +158,7 @@ func (s *infos) close() {
 	}
 }
 
-// memory is what it takes, in bytes. What an errand is reading counts later.
+// memory is the size of the lines that are kept, in bytes; those still being read do not count.
 func (i *info) memory() int {
 	if i.lines == nil || i.asking != nil {
 		return 0

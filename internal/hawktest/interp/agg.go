@@ -88,7 +88,7 @@ func (c *cell) read(t *types.Agg) uint64 {
 	return 0
 }
 
-// shown is what printing shows.
+// shown is the value that print writes for a cell.
 func (c *cell) shown(t *types.Agg) value.Value {
 	switch t.Kind {
 	case "stats":

@@ -41,7 +41,7 @@ func loadSlot(c *probe.Context, slot int, t types.Type) *ir.Value {
 	return narrow(c, c.B.Load(c.Ctx, 8*slot, 8, false), t)
 }
 
-// narrow is what of a word a value of a type is.
+// narrow cuts a word down to the width of t, and extends its sign.
 func narrow(c *probe.Context, v *ir.Value, t types.Type) *ir.Value {
 	if n, ok := types.IsInteger(t); ok && n.Bytes < 8 {
 		return c.B.Ext(v, n.Bytes, n.Signed)

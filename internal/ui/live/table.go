@@ -33,7 +33,7 @@ func DefaultOf(m *view.Map) Of {
 
 func (o Of) String() string { return [...]string{"total", "now", "window"}[o] }
 
-// A Want says what of a map is to be shown.
+// A Want chooses which numbers of a map a table shows.
 type Want struct {
 	Of       Of
 	From, To time.Duration // only what happened in a span of time, if To is not 0

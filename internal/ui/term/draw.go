@@ -302,7 +302,7 @@ func clearBox(g *tty.Grid, b box) {
 	}
 }
 
-// about says what of a map is shown.
+// about describes the numbers of a pane: kind of the map, window or total, unit.
 func (m *Model) about(p *pane) string {
 	var parts []string
 	parts = append(parts, p.m.Kind.String())

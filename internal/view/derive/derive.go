@@ -257,7 +257,7 @@ func (d *deriver) unit(mapName string, dim dim) view.Unit {
 	return byDim
 }
 
-// kindOf is how values are shown.
+// kindOf chooses the kind of view for the values of a map.
 func kindOf(t types.Type, f *facts) view.Kind {
 	switch t := t.(type) {
 	case *types.Agg:
