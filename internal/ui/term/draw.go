@@ -168,7 +168,8 @@ func (m *Model) status(g *tty.Grid) {
 	loss := m.State.Loss()
 	lost := fmt.Sprintf("lost %s", view.Grouped(loss.Records))
 	news := loss.Records > m.seen
-	put(tty.Fit("hawk "+tty.Safe(m.script.Called()), max(g.W-tty.Width(lost)-16, 12)), m.Theme.head())
+	room := min(g.W-tty.Width(lost)-16, g.W*2/5) // or a script's text would leave none for what is counted
+	put(tty.Fit("hawk "+tty.Safe(m.script.Called()), max(room, 12)), m.Theme.head())
 	put(m.clock(), m.Theme.head())
 	if end != nil {
 		put("ended: "+end.Cause, m.Theme.head())
