@@ -1,14 +1,17 @@
 package hawktest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -83,8 +86,9 @@ func (c *Case) Missing() (missing, err error) {
 	return errors.Join(all...), nil
 }
 
-// Run runs the case with a hawk binary, or skips it with the reason if it cannot run here.
-func (c *Case) Run(t *testing.T, hawk string) {
+// Run runs the case with a hawk binary, or skips it with the reason if it cannot run here. If it
+// fails and again is set, it is run once more, and only that counts; Run tells whether it was.
+func (c *Case) Run(t *testing.T, hawk string, again bool) (failed bool) {
 	missing, err := c.Missing()
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +97,23 @@ func (c *Case) Run(t *testing.T, hawk string) {
 		t.Skipf("needs %s; runs in a VM", strings.ReplaceAll(missing.Error(), "\n", "; "))
 	}
 	deadline, _ := t.Deadline()
-	testscript.RunT(direct{t}, testscript.Params{
+	if again {
+		first := &attempt{direct: direct{t}}
+		failed := first.run(func() { c.script(first, deadline, hawk) })
+		if first.skipped != "" {
+			t.Skip(first.skipped)
+		}
+		if !failed {
+			return false
+		}
+		t.Logf("%s is run again; at first:\n%s", c.Name, first.log.String())
+	}
+	c.script(direct{t}, deadline, hawk)
+	return again
+}
+
+func (c *Case) script(t testscript.T, deadline time.Time, hawk string) {
+	testscript.RunT(t, testscript.Params{
 		Deadline:           deadline,
 		Files:              []string{c.Path},
 		Cmds:               commands,
@@ -132,6 +152,43 @@ type direct struct{ *testing.T }
 func (d direct) Run(_ string, f func(testscript.T)) { f(d) }
 func (d direct) Verbose() bool                      { return false } // a case that passes has nothing to say
 func (d direct) Parallel()                          {}               // kernel cases count events of the whole machine
+
+// An attempt is a direct whose end is not yet that of the test.
+type attempt struct {
+	direct
+	log     strings.Builder
+	skipped string
+	failed  bool
+}
+
+func (a *attempt) Run(_ string, f func(testscript.T)) { f(a) }
+func (a *attempt) Log(args ...any)                    { fmt.Fprintln(&a.log, args...) }
+
+func (a *attempt) Fatal(args ...any) {
+	a.Log(args...)
+	a.FailNow()
+}
+
+func (a *attempt) FailNow() {
+	a.failed = true
+	runtime.Goexit()
+}
+
+func (a *attempt) Skip(args ...any) {
+	a.skipped = cmp.Or(fmt.Sprint(args...), "skipped")
+	runtime.Goexit()
+}
+
+// run calls f in a goroutine of its own, which the end of the attempt ends, and tells whether it failed.
+func (a *attempt) run(f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
+	return a.failed
+}
 
 // Root returns the directory of the module that the working directory is in.
 func Root() (string, error) {
