@@ -140,7 +140,7 @@ var probeProofs = []struct {
 	{"source order on one event", "probe_choice", "'^1 2 3$'"},
 	{"-p filters in the program", "kprobe_forms", "hawk -p $me"},
 	{"-p ends with its process", "uprobe_process", "'^ended$'"},
-	{"-c does not filter kernel probes", "probe_choice", "hawk -c 'sleep 0.3'"},
+	{"-c does not filter kernel probes", "probe_choice", "hawk -c 'sleep 100'"},
 
 	// Restrictions and errors.
 	{"offsets that are no number", "error_catalogue", "Invalid offset: invalid integer: x"},
@@ -203,7 +203,7 @@ var probeProofs = []struct {
 	{"glibc's marks", "usdt_glibc", "libc:memory_arena_new"},
 	{"glibc's functions", "uprobe_malloc", "uprobe:libc:malloc { @ = hist(arg0); }"},
 	{"libm's functions", "uprobe_process", "uprobe:libm:cbrt"},
-	{"bash", "uprobe_readline", "/bin/bash:readline"},
+	{"bash", "uprobe_readline", "./shell:readline"},
 	{"OpenSSL between two processes", "uprobe_openssl", "SSL_write"},
 	{"PostgreSQL", "story_postgres", "postgres:query__start {"},
 	{"MariaDB", "story_mariadb", `mariadbd:cpp:"*dispatch_command*"`},
