@@ -225,9 +225,10 @@ func (e *numberExpr) unary() int64 {
 	}
 	text := strings.TrimLeft(e.rest, " ")
 	after := strings.TrimLeft(text, "0123456789")
-	if hex, ok := strings.CutPrefix(strings.ToLower(text), "0x"); ok {
-		if end := strings.TrimLeft(hex, "0123456789abcdef"); len(end) < len(hex) {
-			after = text[len(text)-len(end):]
+	if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0X") {
+		digits := text[2:]
+		if end := strings.TrimLeft(digits, "0123456789abcdefABCDEF"); len(end) < len(digits) {
+			after = end
 		}
 	}
 	if len(after) == len(text) {

@@ -33,6 +33,7 @@ func TestFormatNames(t *testing.T) {
 
 func FuzzFormatNames(f *testing.F) {
 	f.Add(`__print_flags(REC->x, "|", { ((1 << 2)), "A" }`)
+	f.Add("__print_flags(REC->x, \"|\", { 0X1\xee\xa7, \"A\" }") // longer in lower case
 	f.Fuzz(func(_ *testing.T, text string) { formatNames(text, "x", 1) })
 }
 
