@@ -72,7 +72,7 @@ queued-%:
 
 # What the tests use beside Go, from Debian's packages. Without root, what is missing is left to each test to say.
 DEPS := busybox-static debian-archive-keyring dpkg e2fsprogs fish g++ g++-aarch64-linux-gnu gcc \
-	gcc-aarch64-linux-gnu libc6-dbg libc6-dev libc6-dev-arm64-cross perl python3 \
+	gcc-aarch64-linux-gnu git groff-base jq libc6-dbg libc6-dev libc6-dev-arm64-cross perl python3 \
 	qemu-system-arm qemu-system-x86 systemtap-sdt-dev util-linux xz-utils zsh
 # Debian has it, Ubuntu only as a snap, which needs a running system.
 BROWSER := chromium-headless-shell
