@@ -70,6 +70,11 @@ func (c *Case) anyKernel() bool {
 	})
 }
 
+// noVM says whether the case needs what no VM has.
+func (c *Case) noVM() bool {
+	return slices.Contains(c.Needs, "native") || slices.Contains(c.Needs, "debian")
+}
+
 // Missing says what the case needs and this machine does not have; it is nil if the case can run
 // here.
 func (c *Case) Missing() (missing, err error) {

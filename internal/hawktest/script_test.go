@@ -162,8 +162,9 @@ func TestRanSomewhere(t *testing.T) {
 	if work == "" {
 		t.Skip("asks what passed in the VMs of one make test")
 	}
-	if left, _ := filepath.Glob(filepath.Join(work, "left-vm-*")); len(left) > 0 {
-		t.Skipf("there was no time for %s", left)
+	left, _ := filepath.Glob(filepath.Join(work, "left-vm-*"))
+	if len(left) > 0 {
+		t.Logf("there was no time for %s, which may show what is not asked for here", left)
 	}
 	passed := map[string]bool{}
 	lists, _ := filepath.Glob(filepath.Join(work, "passed-*"))
@@ -177,6 +178,9 @@ func TestRanSomewhere(t *testing.T) {
 		}
 	}
 	for _, c := range loadCases(t) {
+		if len(left) > 0 && !c.noVM() {
+			continue
+		}
 		if missing, err := c.Missing(); !passed[c.Name] && (missing != nil || err != nil) {
 			t.Errorf("%s ran nowhere: not here (%v), not in a VM", c.Name, errors.Join(missing, err))
 		}
