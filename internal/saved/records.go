@@ -368,37 +368,39 @@ func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 		return value.Avg{Count: integer(in.Count), Total: integer(in.Total)}, nil
 	case view.Series:
 		out := value.Series{Interval: in.Interval}
-		for point := range elements(in.Points) {
-			p := first(2, point)
-			if len(p) < 2 {
-				return nil, fmt.Errorf("a point of time has two numbers")
-			}
-			if err := r.need(1, valueRoom); err != nil {
-				return nil, err
-			}
+		err := r.each(in.Points, 2, "a point of time has two numbers", valueRoom, func(p []json.RawMessage) {
 			out.Points = append(out.Points, value.Point{Epoch: integer(p[0]), Value: integer(p[1])})
-		}
-		return out, nil
+		})
+		return out, err
 	case view.Histogram:
 		if r.bounds[m] == nil {
 			r.bounds[m] = map[bound]bool{}
 		}
 		out := value.Hist{}
-		for bucket := range elements(in.Buckets) {
-			b := first(3, bucket)
-			if len(b) < 3 {
-				return nil, fmt.Errorf("a bucket has two bounds and a number")
-			}
-			if err := r.need(1, bucketRoom); err != nil {
-				return nil, err
-			}
+		err := r.each(in.Buckets, 3, "a bucket has two bounds and a number", bucketRoom, func(b []json.RawMessage) {
 			at := bound{integer(b[0]), integer(b[1]), string(b[0]) == "null", string(b[1]) == "null"}
 			r.bounds[m][at] = true
 			out.Buckets = append(out.Buckets, at.bucket(uint64(integer(b[2]))))
-		}
-		return out, nil
+		})
+		return out, err
 	}
 	return r.value(raw, 0)
+}
+
+// each gives f the first n parts of every element of a list, for each of which there is room. One that
+// has fewer is refused with the words short.
+func (r *reader) each(list json.RawMessage, n int, short string, room int, f func(parts []json.RawMessage)) error {
+	for element := range elements(list) {
+		parts := first(n, element)
+		if len(parts) < n {
+			return errors.New(short)
+		}
+		if err := r.need(1, room); err != nil {
+			return err
+		}
+		f(parts)
+	}
+	return nil
 }
 
 // A bound is where a bucket begins and ends.
