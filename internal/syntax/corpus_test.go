@@ -129,4 +129,31 @@ i:s:1 // three
   /* end */
 }
 begin {}`,
+	`config = { // settings
+  max_strlen = 64 }
+macro share(part,
+  whole) { (uint64)(part) * 100 / (whole) + (part)
+  - 1 + (other) * 2 }
+begin { $a = (nsecs) - @start + (pid_t)-1;
+  @times[$a == 1 ? "read"
+    : $b ? "write" :
+    "sync"] =
+    hist($a);
+  let $b: uint64 =
+    $a ?:
+    3; let ($c,
+    $d) =
+    (1, 2);
+  row(
+    "PID COMM",
+    pid, comm, f($a,
+      $b));
+  $r = (
+    low=1, high=2,
+    middle=3); @m[
+    1, 2] = 1;
+  if ($a == 1) { // one
+    g(); } else { // two
+    h(); }
+}`,
 }

@@ -400,13 +400,17 @@ func AmbiguousCasts(n Node, f func(*Cast) bool) {
 	goOn := true
 	Walk(n, func(n Node) bool {
 		c, ok := n.(*Cast)
-		if goOn && ok && c.Type.Tag == "" && c.Type.Name != "" && !IsTypeName(c.Type.Name) {
-			if u, ok := c.X.(*Unary); ok && (u.Op == Sub || u.Op == Mul || u.Op == And) {
-				goOn = f(c)
-			}
+		if goOn && ok && ambiguous(c) {
+			goOn = f(c)
 		}
 		return goOn
 	})
+}
+
+func ambiguous(c *Cast) bool {
+	u, ok := c.X.(*Unary)
+	return ok && (u.Op == Sub || u.Op == Mul || u.Op == And) &&
+		c.Type.Tag == "" && c.Type.Name != "" && !IsTypeName(c.Type.Name)
 }
 
 func (p *parser) ident() *Ident {

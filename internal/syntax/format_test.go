@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,18 +13,32 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// TestFormatScripts formats every script of the test data that parses: what
-// comes out means the same, says the same in its comments, and is formatted
+// TestFormatScripts formats every script of the test data, the tools and the
+// documentation that parses: what comes out means the same, says the same in its comments, and is formatted
 // already.
 func TestFormatScripts(t *testing.T) {
 	scripts := map[string]string{}
-	names, _ := filepath.Glob("../../testdata/corpus/*.bt")
-	for _, name := range names {
-		text, err := os.ReadFile(name)
+	for _, dir := range []string{"testdata/corpus", "tools", "tools/lib"} {
+		names, _ := filepath.Glob("../../" + dir + "/*.bt")
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scripts[name] = string(text)
+		}
+	}
+	pages, _ := filepath.Glob("../../docs/*.md")
+	for _, name := range pages {
+		page, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		scripts[name] = string(text)
+		for i, part := range strings.Split(string(page), "```") {
+			if lang, text, _ := strings.Cut(part, "\n"); i%2 == 1 && (lang == "hawk" || lang == "") {
+				scripts[fmt.Sprintf("%s/%d", name, i)] = text
+			}
+		}
 	}
 	archives, _ := filepath.Glob("../../testdata/script/*.txtar")
 	for _, name := range archives {

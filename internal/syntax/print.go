@@ -32,7 +32,8 @@ type printer struct {
 	indent   int
 	file     *source.File // the script; nil if there are no positions to go by
 	comments []*Comment
-	first    bool // nothing is printed yet in this file or block
+	first    bool   // nothing is printed yet in this file or block
+	params   []Expr // of the macro that is printed
 }
 
 // start is where a node starts in the script, -1 if it is not from there.
@@ -144,18 +145,14 @@ func (p *printer) item(item Item) {
 		p.probe(item)
 	case *Macro:
 		p.addf("macro %s(", item.Name.Name)
-		for i, x := range item.Params {
-			p.comma(i)
-			p.expr(x, 0)
-		}
+		p.list(p.end(item.Name), item.Params)
 		p.add(")")
+		p.params = item.Params
 		p.body(item.Body)
+		p.params = nil
 	case *Subprog:
 		p.addf("fn %s(", item.Name.Name)
-		for i, param := range item.Params {
-			p.comma(i)
-			p.param(param)
-		}
+		printList(p, p.end(item.Name), item.Params, p.param)
 		p.add("): ")
 		p.typeExpr(item.Result)
 		p.body(item.Body)
@@ -171,14 +168,11 @@ func (p *printer) param(n *Param) {
 	p.typeExpr(n.Type)
 }
 
-func (p *printer) comma(i int) {
-	if i > 0 {
-		p.add(", ")
-	}
-}
-
 func (p *printer) config(c *Config) {
 	p.add("config = {")
+	if start := p.start(c); start >= 0 {
+		p.trailBrace(start + strings.IndexByte(p.file.Text[start:], '{') + 1)
+	}
 	p.indent++
 	p.first = true
 	for _, s := range c.Settings {
@@ -236,7 +230,7 @@ func (p *printer) probe(n *Probe) {
 
 // part is the text of an expression that needs looking at before it is added.
 func (p *printer) part(x Expr, demand int) string {
-	q := printer{indent: p.indent, file: p.file, comments: p.comments}
+	q := printer{indent: p.indent, file: p.file, comments: p.comments, params: p.params}
 	q.expr(x, demand)
 	p.comments = q.comments
 	return q.buf.String()
@@ -256,6 +250,7 @@ func (p *printer) block(b *Block) {
 		p.add("}")
 		return
 	}
+	p.trailBrace(p.start(b) + 1)
 	p.indent++
 	p.first = true
 	for _, s := range b.Stmts {
@@ -286,27 +281,27 @@ func (p *printer) stmt(s Stmt) {
 		}
 	case *LetStmt:
 		p.addf("let $%s", s.Var.Name)
+		end := p.end(s.Var)
 		if s.Type != nil {
 			p.add(": ")
 			p.typeExpr(s.Type)
+			end = p.end(s.Type)
 		}
 		if s.Init != nil {
-			p.add(" = ")
+			p.add(" =")
+			p.gap(end, s.Init)
 			p.expr(s.Init, 0)
 		}
 	case *LetTupleStmt:
 		p.add("let (")
-		for i, v := range s.Vars {
-			if i > 0 {
-				p.add(", ")
-			}
-			p.addf("$%s", v.Name)
-		}
-		p.add(") = ")
+		printList(p, p.start(s.Vars[0]), s.Vars, func(v *Var) { p.addf("$%s", v.Name) })
+		p.add(") =")
+		p.gap(p.end(s.Vars[len(s.Vars)-1]), s.Init)
 		p.expr(s.Init, 0)
 	case *AssignStmt:
 		p.expr(s.LHS, 0)
-		p.addf(" %s ", s.Op)
+		p.addf(" %s", s.Op)
+		p.gap(p.end(s.LHS), s.RHS)
 		p.expr(s.RHS, 0)
 	case *JumpStmt:
 		p.add(s.Kind.String())

@@ -39,6 +39,27 @@ func (p *printer) trail(offset int) {
 	}
 }
 
+// trailBrace prints the comment that ends the line of an opening brace, which
+// ends at offset.
+func (p *printer) trailBrace(offset int) {
+	if offset <= 0 || len(p.comments) == 0 {
+		return
+	}
+	c := p.comments[0]
+	if c.At.Start < offset || strings.Trim(p.file.Text[offset:c.At.Start], " \t") != "" ||
+		strings.Contains(c.Text, "\n") || !endsLine(p.file.Text[c.At.End:]) {
+		return
+	}
+	p.comments = p.comments[1:]
+	p.add(" " + c.Text)
+}
+
+// endsLine reports whether nothing is left of the line before text.
+func endsLine(text string) bool {
+	text = strings.TrimLeft(text, " \t\r")
+	return text == "" || text[0] == '\n'
+}
+
 // inline prints the comments before offset within a line.
 func (p *printer) inline(offset int, before, after string) {
 	for p.pending(offset) {

@@ -48,7 +48,7 @@ func (p *printer) expr(x Expr, demand int) {
 		p.add("@" + x.Name)
 	case *MapIndex:
 		p.addf("@%s[", x.Map.Name)
-		p.list(x.Keys)
+		p.list(p.end(x.Map), x.Keys)
 		p.close(x, "]")
 	case *PosParam:
 		p.add(paramText(x))
@@ -58,17 +58,14 @@ func (p *printer) expr(x Expr, demand int) {
 		p.close(x, ")")
 	case *Tuple:
 		p.add("(")
-		p.list(x.Elems)
+		p.list(p.start(x)+1, x.Elems)
 		if len(x.Elems) == 1 {
 			p.add(",")
 		}
 		p.close(x, ")")
 	case *Record:
 		p.add("(")
-		for i, f := range x.Fields {
-			p.comma(i)
-			p.recordField(f)
-		}
+		printList(p, p.start(x)+1, x.Fields, p.recordField)
 		p.close(x, ")")
 	case *Field:
 		p.expr(x.X, postfix)
@@ -111,7 +108,7 @@ func (p *printer) expr(x Expr, demand int) {
 			p.inline(x.OpPos.Start, " ", "")
 		}
 		p.addf(" %s", x.Op)
-		p.gap(x.X, x.Y)
+		p.gap(p.end(x.X), x.Y)
 		_, isBlock := x.Y.(*Block)
 		if isBlock && x.Op == Div { // would end a predicate
 			p.add("(")
@@ -123,11 +120,14 @@ func (p *printer) expr(x Expr, demand int) {
 	case *Cond:
 		p.expr(x.Cond, lowest)
 		if x.Then == nil {
-			p.add(" ?: ")
+			p.add(" ?:")
+			p.gap(p.end(x.Cond), x.Else)
 		} else {
-			p.add(" ? ")
+			p.add(" ?")
+			p.gap(p.end(x.Cond), x.Then)
 			p.expr(x.Then, 0)
-			p.add(" : ")
+			p.add(" :")
+			p.gap(p.end(x.Then), x.Else)
 		}
 		p.expr(x.Else, 0)
 	case *If:
@@ -138,6 +138,13 @@ func (p *printer) expr(x Expr, demand int) {
 		p.add("(")
 		p.typeExpr(x.Type)
 		p.add(")")
+		if p.binaryCast(x) {
+			op := x.X.(*Unary)
+			p.addf(" %s", op.Op)
+			p.gap(p.end(x.Type), op.X)
+			p.expr(op.X, prefix)
+			return
+		}
 		_, isBlock := x.X.(*Block)
 		if isBlock { // is not taken for the operand of a cast
 			p.add("(")
@@ -148,7 +155,7 @@ func (p *printer) expr(x Expr, demand int) {
 		}
 	case *Call:
 		p.add(x.Func.Name + "(")
-		p.list(x.Args)
+		p.list(p.end(x.Func), x.Args)
 		p.close(x, ")")
 	case *TypeArg:
 		p.typeExpr(x.Type)
@@ -169,7 +176,7 @@ func (p *printer) expr(x Expr, demand int) {
 		p.add(")")
 	case *Inlined:
 		p.add(x.Name.Name + "(")
-		p.list(x.Args)
+		p.list(p.end(x.Name), x.Args)
 		p.close(x, ")")
 	case *Comptime:
 		p.add("comptime ")
@@ -192,53 +199,105 @@ func textOr(text, other string) string {
 	return other
 }
 
-// list prints expressions between commas. One that began a new line in the
-// script begins a new line again.
-func (p *printer) list(list []Expr) {
+// list prints expressions between commas, behind a bracket that stands at or
+// after from.
+func (p *printer) list(from int, list []Expr) {
+	printList(p, from, list, func(x Expr) { p.expr(x, 0) })
+}
+
+// printList prints nodes between commas. One that began a new line in the script
+// begins a new line again: if the first did, one level deeper than the statement,
+// or else two, apart from what a block has.
+func printList[N Node](p *printer, from int, list []N, print func(N)) {
+	levels := 2
 	for i, x := range list {
-		if i > 0 {
+		start := p.start(x)
+		switch broken := p.breaks(from, start); {
+		case i == 0 && broken:
+			levels = 1
+			p.wrap(from, start, levels)
+		case i > 0:
 			p.add(",")
-			p.gap(list[i-1], x)
+			if broken {
+				p.wrap(from, start, levels)
+			} else {
+				p.add(" ")
+			}
 		}
-		p.expr(x, 0)
+		print(x)
+		from = p.end(x)
 	}
 }
 
-// gap separates two operands: by a new, further indented line if the script has
-// one between them, or else by a space. Comments at the end of such a line keep
-// their form.
-func (p *printer) gap(before, x Expr) {
-	end, start := p.end(before), p.start(x)
-	if end < 0 || start < end || !breaksLine(p.file.Text[end:start]) {
+// gap separates an operator from its right operand, of which the left ended at
+// end: by a new, further indented line if the script has one between the two, or
+// else by a space.
+func (p *printer) gap(end int, x Expr) {
+	if start := p.start(x); p.breaks(end, start) {
+		p.wrap(end, start, 2)
+	} else {
 		p.add(" ")
-		return
 	}
-	for p.pending(start) {
+}
+
+// breaks reports whether the script has the end of a line, and no words, between
+// two neighbours; the lines of a block comment do not count.
+func (p *printer) breaks(end, start int) bool {
+	if end < 0 || start < end {
+		return false
+	}
+	found := false
+	for i := end; i < start; i++ {
+		if n, _ := commentLength(p.file.Text[i:start]); n > 0 {
+			i += n - 1
+			continue
+		}
+		found = found || p.file.Text[i] == '\n'
+		if isNamePart(p.file.Text[i]) {
+			return false
+		}
+	}
+	return found
+}
+
+// wrap starts a line for what is at start. Comments at the end of the line
+// before, and those with a line of their own, keep their form.
+func (p *printer) wrap(end, start, levels int) {
+	p.indent += levels
+	defer func() { p.indent -= levels }()
+	for p.pending(start) && p.comments[0].At.Start >= end {
 		c := p.comments[0]
-		if c.At.Start < end || strings.Contains(p.file.Text[end:c.At.Start], "\n") {
+		own := strings.Contains(p.file.Text[end:c.At.Start], "\n")
+		if strings.Contains(c.Text, "\n") || own && !endsLine(p.file.Text[c.At.End:]) {
 			break
 		}
-		p.add(" " + c.Text)
+		if own {
+			p.newline()
+			p.add(ownLine(c.Text))
+		} else {
+			p.add(" " + c.Text)
+		}
 		end = c.At.End
 		p.comments = p.comments[1:]
 	}
-	p.indent += 2
 	p.newline()
-	p.indent -= 2
 }
 
-// breaksLine reports whether a line ends in the text between two operands; the
-// lines of a block comment do not count.
-func breaksLine(text string) bool {
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\n' {
+// binaryCast reports whether what reads as a cast of a signed, dereferenced or
+// addressed value is rather a name in parentheses and a binary operator: (n) - 1
+// with a parameter of a macro, or with the spaces of such an operator.
+func (p *printer) binaryCast(x *Cast) bool {
+	op, ok := x.X.(*Unary)
+	if !ok || !ambiguous(x) {
+		return false
+	}
+	for _, param := range p.params {
+		if id, ok := param.(*Ident); ok && id.Name == x.Type.Name {
 			return true
 		}
-		if n, _ := commentLength(text[i:]); n > 0 {
-			i += n - 1
-		}
 	}
-	return false
+	start, operand := p.start(op), p.start(op.X)
+	return start > 0 && operand > start+1 && strings.IndexByte(" \t\r\n", p.file.Text[start-1]) >= 0
 }
 
 func (p *printer) recordField(f *RecordField) {
