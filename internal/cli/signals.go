@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -11,11 +12,16 @@ import (
 	"github.com/hawktrace/hawk/internal/session"
 )
 
+// sameSignal is how soon after a signal another is no second one. Nobody presses Ctrl-C twice that fast.
+const sameSignal = 100 * time.Millisecond
+
 // catch has signals sent to the run, until hawk ends: a Ctrl-C that comes too late to
 // cut anything short does not kill it on its way out. A closed pipe is seen when
 // writing; its signal would end hawk before the end programs have run. A terminal that
 // is gone is no reason to lose what was counted: the output may be a file. What nohup
 // has arranged stays so. If the first Ctrl-C is the command's, the run goes on until that ends.
+// A signal that comes right after another is that one again: timeout(1) sends each to the process
+// and then to its group.
 func catch(s *session.Session, commands bool) {
 	caught := make(chan os.Signal, 4)
 	signals := []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGUSR1, unix.SIGPIPE}
@@ -25,22 +31,22 @@ func catch(s *session.Session, commands bool) {
 	signal.Notify(caught, signals...)
 	go func() {
 		stop := s.Stop
+		var last time.Time
 		for sig := range caught {
-			switch sig {
-			case unix.SIGUSR1:
+			if sig == unix.SIGUSR1 {
 				s.Signal()
-			case unix.SIGINT:
-				if commands {
-					commands = false
-					s.Interrupt()
-					continue
-				}
-				stop()
-				stop = s.Abort
-			case unix.SIGTERM, unix.SIGHUP:
-				stop()
-				stop = s.Abort
 			}
+			if sig == unix.SIGUSR1 || sig == unix.SIGPIPE || time.Since(last) < sameSignal {
+				continue
+			}
+			last = time.Now()
+			if sig == unix.SIGINT && commands {
+				commands = false
+				s.Interrupt()
+				continue
+			}
+			stop()
+			stop = s.Abort
 		}
 	}()
 }
