@@ -363,6 +363,36 @@ func TestManySessions(t *testing.T) {
 	waitFor(t, "the goroutines of the sessions end", func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
+// Machines take with them what they mapped of the kernel's types: a process may map so many
+// pieces only.
+func TestManyMachines(t *testing.T) {
+	const machines, most = 100, 10
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		t.Skip(err)
+	}
+	mapped := func() int {
+		runtime.GC()
+		maps, err := os.ReadFile("/proc/self/maps")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(maps, []byte("/sys/kernel/btf/"))
+	}
+	before := mapped()
+	for range machines {
+		p, err := compile(t, `begin { print(curtask.comm); exit(); }`, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hawk.Host().Privileges() == nil {
+			if _, err := p.Run(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	waitFor(t, "machines take their mappings with them", func() bool { return mapped() <= before+most })
+}
+
 // waitFor waits until something holds.
 func waitFor(t testing.TB, what string, holds func() bool) {
 	t.Helper()

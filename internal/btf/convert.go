@@ -3,6 +3,7 @@ package btf
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -16,7 +17,10 @@ type convEntry struct{ typ types.Type }
 // Type converts a type. Typedefs and qualifiers are resolved away, char
 // arrays become strings, function prototypes void, floating-point types
 // arrays of bytes. Structs get their fields on first use.
-func (s *Spec) Type(id uint32) (types.Type, error) { return s.convert(id, 0) }
+func (s *Spec) Type(id uint32) (types.Type, error) {
+	defer runtime.KeepAlive(s)
+	return s.convert(id, 0)
+}
 
 func (s *Spec) convert(id uint32, depth int) (types.Type, error) {
 	if id == 0 {
@@ -192,6 +196,7 @@ func (s *Spec) structType(id uint32, r *record) types.Type {
 		t.Found = func(f types.Field) types.Field { return s.Found(s, t, f) }
 	}
 	t.Load = func() []types.Field {
+		defer runtime.KeepAlive(s)
 		fields, err := s.fields(id)
 		if err != nil {
 			return nil // a struct of a broken blob has no fields

@@ -3,6 +3,7 @@ package btf
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"strings"
 )
 
@@ -32,6 +33,7 @@ type Decl struct{ Type, Name string }
 // Signature returns the parameters of a function in C text and its result,
 // "void" if it has none.
 func (s *Spec) Signature(funcID uint32) (params []Decl, result string, err error) {
+	defer runtime.KeepAlive(s)
 	r, err := s.record(funcID)
 	if err != nil {
 		return nil, "", err
@@ -59,6 +61,7 @@ func (s *Spec) Signature(funcID uint32) (params []Decl, result string, err error
 // Definition is the C definition of a struct, union or enum, ending with
 // "};\n".
 func (s *Spec) Definition(id uint32) (string, error) {
+	defer runtime.KeepAlive(s)
 	r, err := s.record(id)
 	if err != nil {
 		return "", err

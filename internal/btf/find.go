@@ -3,6 +3,7 @@ package btf
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 )
 
 // The kinds a script can name.
@@ -11,6 +12,7 @@ var named = Set(Struct, Union, Enum, Enum64, Typedef, Fwd, Int, Func, Float)
 // Find returns the ID of the first type of one of the kinds with that name,
 // ErrNotFound if there is none. Types of the base are found as well.
 func (s *Spec) Find(name string, kinds Kinds) (uint32, error) {
+	defer runtime.KeepAlive(s)
 	if s.base != nil {
 		// Modules mostly refer to types of vmlinux; what they add differs.
 		if id, err := s.findOwn(name, kinds); err == nil {
@@ -190,6 +192,7 @@ func (s *Spec) tableFind(name string, kinds Kinds) (uint32, error) {
 
 // NameOf is the name of a type.
 func (s *Spec) NameOf(id uint32) (string, error) {
+	defer runtime.KeepAlive(s)
 	r, err := s.record(id)
 	if err != nil {
 		return "", err
@@ -200,6 +203,7 @@ func (s *Spec) NameOf(id uint32) (string, error) {
 // Each calls f for every named type of the given kinds in s, not in its
 // base, until f returns false. name is only valid during the call.
 func (s *Spec) Each(kinds Kinds, f func(id uint32, kind Kind, name []byte) bool) error {
+	defer runtime.KeepAlive(s)
 	return s.walk(func(id uint32, r *record) bool {
 		if !kinds.has(r.kind) || r.name == 0 {
 			return true
@@ -211,6 +215,7 @@ func (s *Spec) Each(kinds Kinds, f func(id uint32, kind Kind, name []byte) bool)
 // FindEnumerator returns the ID of the first enum with an enumerator of that
 // name, and its value (bits; unsigned values reinterpreted).
 func (s *Spec) FindEnumerator(name string) (id uint32, value int64, err error) {
+	defer runtime.KeepAlive(s)
 	offs := s.stringOffsets(name)
 	if len(offs) > 0 {
 		err = s.walk(func(at uint32, r *record) bool {

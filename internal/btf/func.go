@@ -3,6 +3,7 @@ package btf
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -19,6 +20,7 @@ func (s *Spec) FuncProto(name string) (*types.Func, error) {
 // FuncByID returns the prototype of the function with that ID, which may
 // come from Each.
 func (s *Spec) FuncByID(id uint32) (*types.Func, error) {
+	defer runtime.KeepAlive(s)
 	r, err := s.record(id)
 	if err != nil {
 		return nil, err
@@ -73,6 +75,7 @@ const (
 // them (without the leading void * of the kernel's internal prototype) and
 // the ID of the typedef that a typed raw tracepoint program attaches to.
 func (s *Spec) RawTracepoint(event string) (*types.Func, uint32, error) {
+	defer runtime.KeepAlive(s)
 	typedef, err := s.Find(typedefBTF+event, Set(Typedef))
 	if err != nil {
 		return nil, 0, err
@@ -113,6 +116,7 @@ func (s *Spec) tracepointFunc(event string) (id uint32, ok bool) {
 // RawTracepointDecls returns the parameters of a tracepoint in C text, nil if
 // they are not known.
 func (s *Spec) RawTracepointDecls(event string) ([]Decl, error) {
+	defer runtime.KeepAlive(s)
 	id, ok := s.tracepointFunc(event)
 	if !ok {
 		return nil, nil
@@ -135,6 +139,7 @@ func (s *Spec) owner(id uint32) *Spec {
 // RawTracepointID is the type that a program on a typed raw tracepoint
 // attaches to, and the module that has it.
 func (s *Spec) RawTracepointID(event string) (id uint32, module string, err error) {
+	defer runtime.KeepAlive(s)
 	if id, err = s.Find(typedefBTF+event, Set(Typedef)); err != nil {
 		return 0, "", err
 	}

@@ -80,7 +80,9 @@ const (
 // ErrNotFound is returned when a blob has no type of the wanted name.
 var ErrNotFound = errors.New("no such type in BTF")
 
-// A Spec is one blob. It is not safe for concurrent use.
+// A Spec is one blob. It is not safe for concurrent use. The blob may be memory that is
+// given back when nothing refers to the Spec any more: nobody keeps slices of it, and
+// exported methods have the Spec stay as long as they read.
 type Spec struct {
 	// Name is "vmlinux" or the module's name.
 	Name string
@@ -107,8 +109,8 @@ type Spec struct {
 	Found func(s *Spec, t *types.Struct, f types.Field) types.Field
 }
 
-// Parse reads the header of a blob, which must stay unchanged while the Spec
-// is in use. base is nil for a blob that stands alone.
+// Parse reads the header of a blob, which must stay as it is while something
+// refers to the Spec. base is nil for a blob that stands alone.
 func Parse(name string, data []byte, base *Spec) (*Spec, error) {
 	if len(data) < 24 {
 		return nil, fmt.Errorf("BTF of %s: %d bytes are too few for a header", name, len(data))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -147,8 +148,8 @@ func isModuleName(s string) bool {
 // million bytes.
 const maxBTF = 256 << 20
 
-// readBTF opens a blob. It stays mapped or in memory for good: types returned
-// from it refer to it.
+// readBTF opens a blob. If it is mapped, it is so as long as something refers to the Spec, which
+// types returned from it do.
 func readBTF(path, name string, base *btf.Spec) (*btf.Spec, error) {
 	f, err := foreign.Open(path)
 	if err != nil {
@@ -168,24 +169,34 @@ func readBTF(path, name string, base *btf.Spec) (*btf.Spec, error) {
 		}
 		return btf.Parse(name, data, base)
 	}
-	data, err := contents(f)
+	data, mapped, err := contents(f)
 	if err != nil {
 		return nil, err
 	}
-	return btf.Parse(name, data, base)
+	s, err := btf.Parse(name, data, base)
+	if mapped && err == nil {
+		runtime.AddCleanup(s, unmap, data)
+	} else if mapped {
+		unmap(data)
+	}
+	return s, err
 }
+
+// unmap gives a blob back.
+func unmap(data []byte) { unix.Munmap(data) }
 
 // contents maps what the kernel says of itself, which nobody can cut short, and
 // reads other files. Kernels up to 6.14 cannot map it: it is read as well.
-func contents(f *foreign.File) ([]byte, error) {
+func contents(f *foreign.File) (data []byte, mapped bool, err error) {
 	var fs unix.Statfs_t
 	if size := f.Stat.Size; size > 0 && size < maxBTF && unix.Fstatfs(int(f.Fd()), &fs) == nil &&
 		fs.Type == unix.SYSFS_MAGIC {
 		if data, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE); err == nil {
-			return data, nil
+			return data, true, nil
 		}
 	}
-	return f.All(maxBTF)
+	data, err = f.All(maxBTF)
+	return data, false, err
 }
 
 // ownTypes is where the kernel shows its types and those of its modules.
