@@ -12,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/cgroup"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/tool"
@@ -39,7 +40,8 @@ type command struct {
 	stdin    io.Reader
 	out, err io.Writer
 	machine  *machine.Machine
-	percent  int // of garbage that a run has, while hawk makes it ready; else 0
+	wanted   *output.Match // the rows that --match asks for, nil for all
+	percent  int           // of garbage that a run has, while hawk makes it ready; else 0
 }
 
 // Main runs hawk with the arguments after the program name and returns the

@@ -112,6 +112,8 @@ func ownOptions() []option {
 		{long: "max-keys", arg: "N", doc: "room for so many keys in each map, in place of max_map_keys",
 			set: (*settings).setMaxKeys},
 		{long: "events", arg: "N", doc: "end after N rows of row()", set: (*settings).setEvents},
+		{long: "match", arg: "REGEX", doc: "print only rows of which a column matches; COLUMN=REGEX: that column",
+			set: (*settings).setMatch},
 		{long: "columns", arg: "NAME,…", doc: "print only these columns of rows, in this order",
 			set: func(s *settings, v string) error {
 				s.columns = strings.Split(v, ",")

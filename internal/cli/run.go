@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 	"github.com/hawktrace/hawk/internal/compile/dump"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/tool"
 	"github.com/hawktrace/hawk/internal/types"
@@ -145,14 +147,42 @@ func (c *command) ready(p *session.Program, named []string) (_ *session.Program,
 	return p.Set(values), status, done
 }
 
-// badColumns reports a column of --columns that no row of the script has.
+// badColumns reports a column of --columns that no row of the script has, or that --match cannot do
+// what it is asked for.
 func (c *command) badColumns(o *object.Object) error {
 	names := show.RowColumns(o)
+	if c.match != "" {
+		if err := c.readMatch(names); err != nil {
+			return err
+		}
+	}
 	for _, name := range c.columns {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("No column is called \"%s\"; there are: %s", name, strings.Join(names, ", "))
 		}
 	}
+	return nil
+}
+
+// readMatch reads --match: what stands in front of a = is a column, if one of those that are
+// shown is called so.
+func (c *command) readMatch(names []string) error {
+	if len(names) == 0 {
+		return errors.New("--match is about rows, and the script prints none")
+	}
+	column, text, cut := strings.Cut(c.match, "=")
+	if !cut || !slices.Contains(names, column) {
+		named := func(e tool.Entry) bool { return e.Name == column }
+		if cut && c.tool != nil && slices.ContainsFunc(c.tool.Output, named) {
+			return fmt.Errorf("--match: column %s is not shown; there are: %s", column, strings.Join(names, ", "))
+		}
+		column, text = "", c.match
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return fmt.Errorf("--match: %w", err)
+	}
+	c.wanted = &output.Match{Column: column, Text: re}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,6 +85,7 @@ type settings struct {
 	duration    time.Duration // 0: no limit
 	columns     []string      // of rows, nil for all
 	noHeader    bool
+	match       string  // what rows are to match, "" for all
 	events      uint64  // rows to end after, 0: no limit
 	maxKeys     string  // of a map, "": as the script says
 	maxOverhead float64 // percent of a CPU; 0: no limit
@@ -172,6 +174,15 @@ func (s *settings) setEvents(text string) (err error) {
 	if s.events, err = strconv.ParseUint(text, 10, 64); err != nil || s.events == 0 {
 		return usagef("USAGE: invalid value for --events: %s; it is a number of rows", text)
 	}
+	return nil
+}
+
+// setMatch reads what rows are to match. Which columns there are, the script says.
+func (s *settings) setMatch(text string) error {
+	if _, err := regexp.Compile(text); err != nil {
+		return usagef("USAGE: invalid value for --match: %v", err)
+	}
+	s.match = text
 	return nil
 }
 

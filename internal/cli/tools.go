@@ -125,8 +125,8 @@ func (c *command) help(args []string) int {
 }
 
 // commonOptions is what a manual says of the options that every tool has.
-const commonOptions = "Every tool has hawk's own options -p, -c, -f, -o, --duration, --events, --columns, " +
-	"--no-header, --print-script and others, unless it calls something else so: see hawk --help."
+const commonOptions = "Every tool has hawk's own options -p, -c, -f, -o, --duration, --events, --match, " +
+	"--columns, --no-header, --print-script and others, unless it calls something else so: see hawk --help."
 
 // manualOf prints the manual of a tool, as wide as the terminal.
 func (c *command) manualOf(t *tool.Tool) int {

@@ -97,8 +97,8 @@ func (c *command) trace(p *session.Program) int {
 	if c.lines != nil {
 		o.Sink = c.lines(to, o.Sink)
 	}
-	if c.columns != nil || c.events > 0 {
-		o.Sink = &output.Chosen{Sink: o.Sink, Columns: c.columns, Most: c.events, Full: s.Stop}
+	if c.columns != nil || c.wanted != nil || c.events > 0 {
+		o.Sink = &output.Chosen{Sink: o.Sink, Columns: c.columns, Match: c.wanted, Most: c.events, Full: s.Stop}
 	}
 	c.announce(&o)
 	defer func() {

@@ -1,6 +1,8 @@
 package output
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/value"
@@ -10,21 +12,32 @@ import (
 type Chosen struct {
 	Sink
 	Columns []string // to be shown, in this order; nil: all
+	Match   *Match   // the rows that are wanted; nil: all
 	Most    uint64   // rows; 0: all
 	Full    func()   // is told that there are so many
 
 	rows  uint64
 	plans map[string]plan // by the columns of a row
+	cell  []byte          // reused
+}
+
+// A Match tells the rows that are wanted by what is printed.
+type Match struct {
+	Column string // that is looked at, shown or not; "": any that is shown, of a table the whole line too
+	Text   *regexp.Regexp
 }
 
 // A plan is what is left of a row.
 type plan struct {
-	spec  string
-	cells []int // which of the cells stand in its columns
-	below int   // the first that has no column
+	spec    string
+	cells   []int    // which of the cells stand in its columns
+	below   int      // the first that has no column
+	columns []Column // of all cells that have one
+	matched []int    // the cells that the match looks at
 }
 
-// Write writes an item, but for rows beyond the most and columns that are not chosen.
+// Write writes an item, but for rows that do not match or are beyond the most, and columns
+// that are not chosen.
 func (c *Chosen) Write(item Item) error {
 	switch it := item.(type) {
 	case Header:
@@ -37,7 +50,7 @@ func (c *Chosen) Write(item Item) error {
 		if c.Most > 0 && c.rows == c.Most {
 			return nil
 		}
-		if p := c.plan(it.Spec); p.spec != "" {
+		if p := c.plan(it.Spec); p.spec != "" && c.wants(&p, it.Cells, &it, false) {
 			cells := make([]value.Value, 0, len(it.Cells))
 			for _, i := range p.cells {
 				cells = append(cells, it.Cells[i])
@@ -61,8 +74,35 @@ func (c *Chosen) Write(item Item) error {
 	return c.Sink.Write(item)
 }
 
-// writeTable writes what is left of a table. Each of its rows counts as one.
+// wants reports whether a row matches, by the text of one of its columns; line: or of all of them.
+func (c *Chosen) wants(p *plan, cells []value.Value, r *Row, line bool) bool {
+	if c.Match == nil {
+		return true
+	}
+	var text []byte
+	for k, i := range p.matched {
+		column := &p.columns[i]
+		if c.cell = column.append(c.cell[:0], cells[i], r); c.Match.Text.Match(c.cell) {
+			return true
+		}
+		if line {
+			text = column.pad(text, k, c.cell)
+		}
+	}
+	return line && c.Match.Column == "" && c.Match.Text.Match(trimBlanks(text, 0))
+}
+
+// writeTable writes what is left of a table. Each of its rows counts as one. The top ones are
+// those of the rows that match.
 func (c *Chosen) writeTable(t Table, p plan) error {
+	if c.Match != nil {
+		t.Rows = slices.DeleteFunc(slices.Clone(t.Rows), func(cells []value.Value) bool {
+			return !c.wants(&p, t.visible(cells), &Row{}, true)
+		})
+		if c.Columns == nil && c.Most == 0 {
+			return c.Sink.Write(t)
+		}
+	}
 	if c.Most > 0 && c.rows == c.Most {
 		return nil
 	}
@@ -93,7 +133,7 @@ func (c *Chosen) plan(spec string) plan {
 		return p
 	}
 	columns, _ := ParseColumns(spec) // check has
-	p := plan{below: len(columns)}
+	p := plan{below: len(columns), columns: columns}
 	var shown []string
 	add := func(i int) { shown, p.cells = append(shown, columns[i].String()), append(p.cells, i) }
 	for i := range columns {
@@ -109,6 +149,12 @@ func (c *Chosen) plan(spec string) plan {
 		}
 	}
 	p.spec = strings.Join(shown, " ")
+	if p.matched = p.cells; c.Match != nil && c.Match.Column != "" {
+		p.matched = nil
+		if i := slices.IndexFunc(columns, func(o Column) bool { return o.Name == c.Match.Column }); i >= 0 {
+			p.matched = []int{i}
+		}
+	}
 	if c.plans == nil {
 		c.plans = map[string]plan{}
 	}
