@@ -59,6 +59,7 @@ func TestTraceErrors(t *testing.T) {
 		{`f "%d" arg1`, "a filter in parentheses or a \"format\" is expected here"},
 		{`f "%d", arg1, arg2`, "the format has 1 conversions, and there are 2 values"},
 		{`f(int) "x"`, "parameter 'int' needs a type and a name"}, {`f ($entry(arg1))`, "$entry() is for returns"},
+		{`f(int é) "x"`, "parameter 'int é' needs a type and a name"},
 		{`f (STRCMP(arg1))`, "STRCMP takes"},
 	} {
 		if _, err := trace(operands(test.probe), point); err == nil || !strings.HasPrefix(err.Error(), test.message) {

@@ -5,6 +5,7 @@ package notation
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // A probe is one operand: [p|r|t|u]:[library]:function[+offset][(signature)] [(filter)] ["format"[, value…]].
@@ -193,8 +194,9 @@ func parameters(text string) ([]parameter, error) {
 	}
 	for one := range strings.SplitSeq(text, ",") {
 		one = strings.TrimSpace(one)
-		end := strings.LastIndexFunc(one, func(r rune) bool { return !isWord(byte(r)) || r > 127 })
-		name, typ := one[end+1:], strings.TrimSpace(one[:end+1])
+		typ := strings.TrimRightFunc(one, func(r rune) bool { return r < utf8.RuneSelf && isWord(byte(r)) })
+		name := one[len(typ):]
+		typ = strings.TrimSpace(typ)
 		if name == "" || typ == "" {
 			return nil, fmt.Errorf("parameter '%s' needs a type and a name", one)
 		}
