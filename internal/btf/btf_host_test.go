@@ -1,6 +1,7 @@
 package btf
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"testing"
@@ -44,6 +45,15 @@ func TestHostTypes(t *testing.T) {
 		t.Errorf("vfs_read: %v, %v", f, err)
 	} else if p := f.Params[1].Type.(*types.Pointer); p.Elem.Size() != 1 {
 		t.Errorf("second parameter of vfs_read is %v", p)
+	}
+	taking := map[string]bool{}
+	for n, name := range []string{"file", "iov_iter"} {
+		if err := s.EachTaking(n, name, func(fn []byte) { taking[fmt.Sprint(string(fn), n)] = true }); err != nil {
+			t.Error(err)
+		}
+	}
+	if !taking["vfs_read0"] || taking["vfs_read1"] || !taking["vfs_iter_read1"] {
+		t.Error("the functions that take a struct file first and an iov_iter second are others")
 	}
 	f, typedef, err := s.RawTracepoint("sched_switch")
 	if err != nil || typedef == 0 || len(f.Params) < 3 || f.Params[1].Name != "prev" {

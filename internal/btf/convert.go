@@ -146,21 +146,25 @@ func (s *Spec) array(r *record, depth int) (types.Type, error) {
 
 // isChar reports whether a type is C's plain char, the element of text.
 func (s *Spec) isChar(id uint32) bool {
+	r, err := s.bare(id)
+	return err == nil && r.kind == Int && r.arg == 1 && string(s.str(r.name)) == "char"
+}
+
+// bare is a type without its qualifiers and further names.
+func (s *Spec) bare(id uint32) (record, error) {
 	for range maxDepth {
 		r, err := s.record(id)
 		if err != nil {
-			return false
+			return r, err
 		}
 		switch r.kind {
-		case Int:
-			return r.arg == 1 && string(s.str(r.name)) == "char"
 		case Typedef, Volatile, Const, Restrict, TypeTag:
 			id = r.arg
 		default:
-			return false
+			return r, nil
 		}
 	}
-	return false
+	return record{}, fmt.Errorf("BTF of %s: type %d is nested too deeply", s.Name, id)
 }
 
 func (s *Spec) enum(r *record) types.Type {

@@ -63,6 +63,49 @@ func (s *Spec) proto(id uint32) (*types.Func, error) {
 	return f, nil
 }
 
+// EachTaking calls f with the name of every function of s, not of its base, whose parameter n
+// is a pointer to a struct of that name; fn is only valid during the call.
+func (s *Spec) EachTaking(n int, name string, f func(fn []byte)) error {
+	defer runtime.KeepAlive(s)
+	takes := map[uint32]bool{} // by the prototype's ID, of which functions have few
+	return s.walk(func(_ uint32, r *record) bool {
+		if r.kind != Func || r.name == 0 {
+			return true
+		}
+		fn, proto := r.name, r.arg
+		yes, known := takes[proto]
+		if !known {
+			yes = s.takes(proto, n, name)
+			takes[proto] = yes
+		}
+		if yes {
+			f(s.str(fn))
+		}
+		return true
+	})
+}
+
+// takes reports whether parameter n of a prototype is a pointer to a struct of that name, and in
+// register n: those in front of it take one register each.
+func (s *Spec) takes(proto uint32, n int, name string) bool {
+	f, err := s.record(proto)
+	if err != nil || f.kind != FuncProto || len(f.tail) < 8*n+8 {
+		return false
+	}
+	var r record
+	for i := range n + 1 {
+		r, err = s.bare(binary.LittleEndian.Uint32(f.tail[8*i+4:]))
+		if wide := r.kind == Struct || r.kind == Union || r.kind == Int; err != nil || wide && r.arg > 8 {
+			return false
+		}
+	}
+	if r.kind != Ptr {
+		return false
+	}
+	r, err = s.bare(r.arg)
+	return err == nil && (r.kind == Struct || r.kind == Fwd) && string(s.str(r.name)) == name
+}
+
 // The prefixes of the functions and typedefs that each tracepoint has
 // (include/linux/tracepoint.h, include/trace/bpf_probe.h).
 const (

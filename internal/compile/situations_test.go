@@ -42,6 +42,7 @@ var situations = map[string][]situation{
 		{what: "unknown provider"},
 		{what: "wrong number of parts"},
 		{what: "bad offset"},
+		{what: "bad condition"},
 		{what: "bad address"},
 		{what: "bad count"},
 		{what: "bad unit"},

@@ -99,7 +99,7 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 		e.bad(at, "attach-target", err, "")
 		return nil, failure
 	}
-	wild := hasWild(parts)
+	wild := hasWild(parts) || p.Wild()
 	if kind.Later != nil && (len(points) > 0 || e.out.Config.MissingProbes == "error") {
 		if later := kind.Later(p, e.opts, points); later != nil {
 			points = append(points, later)

@@ -322,6 +322,17 @@ func (t *Machine) FuncProto(module, name string) (*types.Func, error) {
 	return f, err
 }
 
+// FunctionsTaking are the names of the functions of the kernel or a module whose argument n
+// is a pointer to a struct of that name.
+func (t *Machine) FunctionsTaking(module string, n int, name string) (map[string]bool, error) {
+	s, err := t.ModuleBTF(module)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	return out, s.EachTaking(n, name, func(fn []byte) { out[string(fn)] = true })
+}
+
 // RawTracepoint is what a program on a typed raw tracepoint sees, and the
 // BTF ID that it attaches to.
 func (t *Machine) RawTracepoint(module, event string) (*types.Func, uint32, error) {

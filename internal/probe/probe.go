@@ -48,6 +48,13 @@ type Pattern struct {
 	Target, Provider, Fn Part
 
 	Source *SourceLine // instead of fn
+	Taking *Argument   // which functions only; nil: all
+}
+
+// An Argument is one that points to a struct.
+type Argument struct {
+	Number int
+	Struct string
 }
 
 // A SourceLine is a place in the source of a program.
@@ -56,9 +63,9 @@ type SourceLine struct {
 	Line, Column int    // column 0: anywhere in the line
 }
 
-// Wild reports whether the script has a pattern in place of the point's names.
+// Wild reports whether the script has a pattern in place of the point's names, or a condition behind it.
 func (p *Point) Wild() bool {
-	return p.Pattern != nil && (p.Pattern.Target.HasWild() || p.Pattern.Fn.HasWild())
+	return p.Pattern != nil && (p.Pattern.Target.HasWild() || p.Pattern.Fn.HasWild() || p.Pattern.Taking != nil)
 }
 
 // Watched is the address that a point watches, 0 if it is of another kind.

@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/attach"
@@ -19,9 +20,12 @@ var _ = probe.Define(probe.Kind{
 	Aliases: []string{"k"},
 	Returns: "kretprobe",
 	Doc: "Fires when a kernel function is called, or at an instruction of it. `args` has the arguments by name " +
-		"as far as the kernel's types know the function, those on the stack too.",
+		"as far as the kernel's types know the function, those on the stack too. `vfs_*(arg0=file)` are those " +
+		"functions whose first argument points to a `struct file`; without the name of a module, those of the " +
+		"kernel itself.",
 	Example: `kprobe:vfs_read { @bytes = hist(arg2); }`,
-	Forms:   []string{"kprobe:[module:]function[+offset]", "kprobe:address"},
+	Forms: []string{"kprobe:[module:]function[+offset]", "kprobe:[module:]function(argN=struct)",
+		"kprobe:address"},
 	Has: probe.HasArgs | probe.HasArgN | probe.HasRegs | probe.HasFunc | probe.HasPID | probe.HasCtx |
 		probe.HasOverride,
 	Space: types.Kernel,
@@ -48,7 +52,8 @@ var _ = probe.Define(probe.Kind{
 	Doc:     "Fires when a kernel function returns.",
 	Example: `kprobe:vfs_read { @at[tid] = nsecs; } kretprobe:vfs_read / @at[tid] / { @ns = hist(nsecs - ` +
 		`@at[tid]); delete(@at, tid); }`,
-	Forms:    []string{"kretprobe:[module:]function", "kretprobe:address"},
+	Forms: []string{"kretprobe:[module:]function", "kretprobe:[module:]function(argN=struct)",
+		"kretprobe:address"},
 	Has:      probe.HasRetval | probe.HasRegs | probe.HasFunc | probe.HasPID | probe.HasCtx,
 	Space:    types.Kernel,
 	Multi:    machine.KprobeMulti,
@@ -74,6 +79,9 @@ func parseKprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 		return probe.WrongCount(p, "1 or 2", parts)
 	}
 	p.Target = p.Pattern.Target.Text
+	if err := cutTaking(p.Pattern); err != nil {
+		return err
+	}
 	fn := p.Pattern.Fn
 	if probe.StartsNumber(fn.Text) && !fn.Literal && p.Target == "" {
 		if !o.Unsafe {
@@ -119,7 +127,11 @@ func matchKprobe(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 		return nil, nil
 	case wild:
 		var out []*probe.Point
+		t := takers{p: p, m: o.Machine, in: map[string]map[string]bool{}}
 		probe.MatchFunctions(p.Pattern, fns, func(module, name string) {
+			if !t.has(module, name) {
+				return
+			}
 			q := *p
 			q.Func = name
 			if p.Target != "" {
@@ -127,6 +139,9 @@ func matchKprobe(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 			}
 			out = append(out, &q)
 		})
+		if len(out) == 0 {
+			return nil, t.err
+		}
 		return probe.SortPoints(out), nil
 	case fns.Has(p.Target, p.Func):
 		return []*probe.Point{p}, nil
@@ -137,6 +152,48 @@ func matchKprobe(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 		return []*probe.Point{p}, nil
 	}
 	return nil, nil
+}
+
+// takers are the functions with the argument that a point asks for.
+type takers struct {
+	p   *probe.Point
+	m   *machine.Machine
+	in  map[string]map[string]bool // by module
+	err error                      // why those of a module are not known
+}
+
+func (t *takers) has(module, name string) bool {
+	arg := t.p.Pattern.Taking
+	if arg == nil {
+		return true
+	}
+	if t.p.Target == "" && module != probe.Vmlinux {
+		return false
+	}
+	functions, known := t.in[module]
+	if !known {
+		var err error
+		if functions, err = t.m.FunctionsTaking(module, arg.Number, arg.Struct); err != nil {
+			t.err = err
+		}
+		t.in[module] = functions
+	}
+	return functions[name]
+}
+
+// cutTaking cuts the argument that functions are to have off a pattern: NAME(arg1=sk_buff).
+func cutTaking(pat *probe.Pattern) error {
+	name, condition, has := strings.Cut(pat.Fn.Text, "(")
+	if !has || pat.Fn.Literal {
+		return nil
+	}
+	number, kind, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(condition, "arg"), ")"), "=")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 0 || n > 5 || kind == "" || condition != "arg"+number+"="+kind+")" {
+		return fmt.Errorf("%s: the condition is written (argN=struct), with N from 0 to 5", pat.Fn.Text)
+	}
+	pat.Fn.Text, pat.Taking = name, &probe.Argument{Number: n, Struct: kind}
+	return nil
 }
 
 // describeKprobe prints the types of the arguments, numbered as argN counts
