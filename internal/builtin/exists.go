@@ -20,7 +20,7 @@ var _ = Define(Func{
 	Early:   true,
 	Check: func(c *Call) types.Type {
 		if text, ok := c.Str(0); ok {
-			if _, err := existing(c, text); err != nil {
+			if _, _, err := existing(c, text); err != nil {
 				c.Errorf(c.Args[0], "attach-point", "probe_exists(): %v", err)
 			}
 		}
@@ -31,45 +31,50 @@ var _ = Define(Func{
 		if !ok {
 			return Const{}, false
 		}
-		found, _ := existing(c, text)
+		name, found, _ := existing(c, text)
 		if c.Opts.Asked != nil {
-			c.Opts.Asked(text, found)
+			c.Opts.Asked(name, found)
 		}
 		return boolConst(found), true
 	},
 })
 
-// existing reports whether an attach point names a probe. The error says that it is
-// not one that could.
-func existing(c *Call, text string) (bool, error) {
+// existing reports whether an attach point names a probe; name is the attach point with
+// options put in. The error says that it is not one that could.
+func existing(c *Call, text string) (name string, found bool, err error) {
 	split, d := syntax.SplitAttach(text, source.Span{}, syntax.Params{Option: c.Opts.Option})
 	if d != nil {
-		return false, errors.New(d.Msg)
+		return text, false, errors.New(d.Msg)
 	}
 	if len(split.Parts) == 0 {
-		return false, errors.New("the attach point is empty")
+		return text, false, errors.New("the attach point is empty")
 	}
 	all := make([]probe.Part, 0, len(split.Parts))
+	var texts []string
 	for _, part := range split.Parts {
+		texts = append(texts, part.Text)
 		all = append(all, probe.Part{Text: part.Text, Literal: part.Quoted})
+	}
+	if name = text; strings.Contains(text, "$") {
+		name = strings.Join(texts, ":")
 	}
 	kind, parts, err := probe.KindOf(all)
 	if err != nil {
-		return false, err
+		return name, false, err
 	}
 	// Nothing is attached here, so nobody needs to hear what a pattern leaves out.
 	opts := *c.Opts
 	opts.WarnPoint, opts.MaxProbes = func(source.Span, string) {}, math.MaxInt
 	p := &probe.Point{Kind: kind, Parts: parts}
 	if err := kind.Parse(p, p.Parts, &opts); err != nil {
-		return false, err
+		return name, false, err
 	}
 	points, err := kind.Match(p, &opts)
 	if err != nil || len(points) == 0 || kind.Here != nil && !kind.Here(points[0]) {
-		return false, nil // a file that is not there has no symbols either
+		return name, false, nil // a file that is not there has no symbols either
 	}
 	_, err = kind.Plan(points[:1], probe.Uses{}, &opts)
-	return err == nil, nil
+	return name, err == nil, nil
 }
 
 var _ = Define(Func{
