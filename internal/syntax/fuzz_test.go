@@ -104,6 +104,8 @@ func TestHostile(t *testing.T) {
 		"braces":      "begin " + strings.Repeat("{", size),
 		"ternary":     "begin { print(1" + strings.Repeat("?1:1", size/4) + "); }",
 		"else if":     "begin { if 1 {}" + strings.Repeat(" else if 1 {}", size/13) + "}",
+		"pointers":    "begin { print((t " + strings.Repeat("*", size) + ")1); }",
+		"arrays":      "begin { let $x: t" + strings.Repeat("[2]", size/3) + "; }",
 		"typeof":      "begin { let $x: " + strings.Repeat("typeof(", size/7),
 		"structs":     strings.Repeat("struct (", size/8),
 		"struct body": "struct x { " + quotes,

@@ -46,9 +46,9 @@ func (p *parser) tryType() *TypeExpr {
 func (p *parser) atQualifier() bool { return p.atName("const") || p.atName("volatile") }
 
 // suffixes reads * and [n] as long as they come; a bracket that holds anything
-// but an integer is left alone.
+// but an integer is left alone, and so are more than any type has.
 func (p *parser) suffixes(t *TypeExpr) {
-	for {
+	for len(t.Suffixes) < maxNesting {
 		switch {
 		case p.atQualifier():
 			p.advance()
