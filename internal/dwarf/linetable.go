@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/hawktrace/hawk/internal/cursor"
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A lineTable says which code was compiled from which line, for one unit.
@@ -53,7 +54,7 @@ func (f *File) lineTable(root entry) *lineTable {
 	}
 	t := p.t
 	t.rows = slices.Clip(t.rows)
-	slices.SortFunc(t.seqs, func(a, b sequence) int {
+	order.By(t.seqs, func(a, b sequence) int {
 		if a.low < b.low {
 			return -1
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 const (
@@ -128,17 +129,17 @@ func largest(f *ir.Func, far map[*ir.Object]bool) *ir.Object {
 // and returns the end of the last. The offsets go to at, or, if that is nil,
 // into the objects as distances below the frame pointer.
 func colour(f *ir.Func, l *lifetimes, chosen func(*ir.Object) bool, start int, at slotPlan) int {
-	var order []int
+	var bySize []int
 	for i, o := range f.Objects {
 		if chosen(o) {
-			order = append(order, i)
+			bySize = append(bySize, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return f.Objects[b].Size - f.Objects[a].Size })
+	slices.SortStableFunc(bySize, func(a, b int) int { return f.Objects[b].Size - f.Objects[a].Size })
 	type span struct{ from, to int }
-	places := make(map[int]span, len(order)) // index → bytes, growing down from the frame pointer
+	places := make(map[int]span, len(bySize)) // index → bytes, growing down from the frame pointer
 	end := start
-	for n, i := range order {
+	for n, i := range bySize {
 		o := f.Objects[i]
 		// Eight-byte alignment lets the code clear and copy by words.
 		align := o.Align
@@ -146,12 +147,12 @@ func colour(f *ir.Func, l *lifetimes, chosen func(*ir.Object) bool, start int, a
 			align = 8
 		}
 		var taken []span
-		for _, j := range order[:n] {
+		for _, j := range bySize[:n] {
 			if l.clashes(i, j) {
 				taken = append(taken, places[j])
 			}
 		}
-		slices.SortFunc(taken, func(a, b span) int { return a.from - b.from })
+		order.By(taken, func(a, b span) int { return a.from - b.from })
 		// On the stack the address of byte 0 is the far end, so it is the end
 		// that has to be aligned there; sizes are rounded to make both so.
 		size := (o.Size + align - 1) &^ (align - 1)

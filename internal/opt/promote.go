@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/ir"
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // promote turns objects into values. An object qualifies if its address is
@@ -110,7 +111,7 @@ func candidates(f *ir.Func) *fieldSet {
 	s := &fieldSet{of: map[*ir.Object][]int{}, promoted: map[*ir.Object]bool{}}
 	for _, o := range f.Objects {
 		ps := parts[o.ID]
-		slices.SortFunc(ps, func(a, b field) int { return int(a.off - b.off) })
+		order.By(ps, func(a, b field) int { return int(a.off - b.off) })
 		for i := 1; i < len(ps); i++ {
 			if ps[i-1].off+int64(ps[i-1].size) > ps[i].off {
 				bad[o.ID] = true

@@ -2,9 +2,10 @@ package symbolize
 
 import (
 	"cmp"
-	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // Left is what was given up to stay within bounds.
@@ -77,7 +78,7 @@ func (u *User) trimFiles() {
 			open = append(open, f)
 		}
 	}
-	slices.SortFunc(open, func(a, b *file) int { return cmp.Compare(a.used, b.used) })
+	order.By(open, func(a, b *file) int { return cmp.Compare(a.used, b.used) })
 	for n, f := range open {
 		// An eighth more than needed, as it takes a look at all of them.
 		if len(open)-n <= u.maxFiles*7/8 && total <= maxMemory*7/8 || n == len(open)-1 {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/foreign"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/proc"
 )
 
@@ -135,7 +136,7 @@ func (u *User) reread(p *process) {
 		}
 		p.maps = append(p.maps, n)
 	}
-	slices.SortFunc(p.maps, func(a, b mapping) int { return cmp.Compare(a.start, b.start) })
+	order.By(p.maps, func(a, b mapping) int { return cmp.Compare(a.start, b.start) })
 }
 
 // followed reports whether the recorder keeps a process up to date, so that
@@ -219,7 +220,7 @@ func (u *User) evict() {
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b *process) int { return cmp.Compare(a.used, b.used) })
+	order.By(all, func(a, b *process) int { return cmp.Compare(a.used, b.used) })
 	for _, p := range all[:len(all)/4] {
 		delete(u.procs, p.pid)
 	}

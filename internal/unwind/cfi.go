@@ -9,6 +9,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A row is the rule for code from an address of the file on, up to the next
@@ -101,7 +102,7 @@ func (r registers) entry() object.Rule {
 func tidy(rows []row) []row {
 	// Functions come one after the other; where one ends and the next begins at
 	// the same address, the row that knows something counts.
-	slices.SortStableFunc(rows, func(a, b row) int {
+	order.Stably(rows, func(a, b row) int {
 		switch {
 		case a.addr != b.addr:
 			return compare(a.addr, b.addr)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/proc"
 )
 
@@ -85,7 +86,7 @@ type part struct {
 // old system calls (vsyscall) is not a program's.
 func space(state int, identity uint64, parts []part) []byte {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.start > math.MaxInt64 })
-	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.start, b.start) })
+	order.By(parts, func(a, b part) int { return cmp.Compare(a.start, b.start) })
 	v := make([]byte, object.UnwindSpace)
 	order := binary.NativeEndian
 	order.PutUint32(v[object.UnwindState:], uint32(state))

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A Ledger keeps the totals of an additive map, whatever is cleared, zeroed or
@@ -142,7 +144,7 @@ func (l *Ledger) trim() {
 			gone = append(gone, key)
 		}
 	}
-	slices.SortFunc(gone, func(a, b string) int {
+	order.By(gone, func(a, b string) int {
 		return cmp.Or(cmp.Compare(weigh(l.rows[a].kept), weigh(l.rows[b].kept)), strings.Compare(a, b))
 	})
 	for _, key := range gone {
