@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -212,7 +213,7 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 	if len(past) < 3 || m.Kind != view.Histogram && m.Kind != view.Counter && m.Kind != view.Summary {
 		return
 	}
-	span := (past[len(past)-1].End - r.Boot).Seconds()
+	span := past[len(past)-1].End - r.Boot
 	if m.Kind == view.Histogram {
 		htmlHeat(b, r.Boot, past)
 	} else {
@@ -227,16 +228,28 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 			rates[i] = float64(max(sum-last, 0)) / max((s.End-before).Seconds(), leastSpan)
 			last, before, most = sum, s.End, max(most, rates[i])
 		}
-		for i, rate := range rates {
-			x := 100 * (past[i].End - r.Boot).Seconds() / max(span, 1e-9)
-			y := 100 - 95*rate/max(most, 1e-9)
+		for i := range rates {
+			x := 100 * float64(past[i].End-r.Boot) / max(float64(span), 1)
+			y := 100 - 95*rates[i]/max(most, 1e-9)
 			points = append(points, fmt.Sprintf("%.2f,%.2f", x, y))
 		}
-		fmt.Fprintf(b, htmlOverTime+`<polyline points="%s"/></svg>`+"\n<p>up to %.4g per second, over %.3g s</p>\n",
-			"per second over time", strings.Join(points, " "), most, span)
+		fmt.Fprintf(b, htmlOverTime+`<polyline points="%s"/></svg>`+"\n<p>up to %s per second, over %s</p>\n",
+			"per second over time", strings.Join(points, " "), rate(most, m), amount(int64(span), "nanoseconds"))
 		return
 	}
-	fmt.Fprintf(b, "<p>buckets over %.3g s, the smallest values below</p>\n", span)
+	fmt.Fprintf(b, "<p>buckets over %s, the smallest values below</p>\n", amount(int64(span), "nanoseconds"))
+}
+
+// rate is how much of what a map counts came per second: 89,130, 4,096 bytes, or 0.25 where it is little.
+func rate(n float64, m *view.Map) string {
+	text := view.Grouped(int64(math.Round(n)))
+	if n < 10 {
+		text = strconv.FormatFloat(n, 'g', 2, 64)
+	}
+	if m.Kind == view.Counter && m.Unit != view.NoUnit {
+		text += " " + m.Unit.String()
+	}
+	return text
 }
 
 // leastSpan is the time that what came between two looks is taken to have taken at least,
