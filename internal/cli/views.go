@@ -63,6 +63,9 @@ func pictureOptions() []option {
 func (s *settings) addSave(text string) error {
 	name, file, ok := strings.Cut(text, ":")
 	f := export.Find(name)
+	if named := export.FindFile(text); !ok && named != nil {
+		return usagef("USAGE: invalid value for --save: %s; it is FORMAT:FILE: type %s:%[1]s", text, named.Name)
+	}
 	if !ok || f == nil || file == "" {
 		return usagef("USAGE: invalid value for --save: %s; it is FORMAT:FILE, and formats are %s", text,
 			strings.Join(export.Names(), ", "))

@@ -92,6 +92,20 @@ func Find(name string) *Format {
 	return nil
 }
 
+// FindFile is the format that the name of a file ends in, nil if there is none: the one that is called so before
+// others, and the longest end.
+func FindFile(file string) (found *Format) {
+	for _, f := range Formats() {
+		if f.Ext == "" || !strings.HasSuffix(file, "."+f.Ext) {
+			continue
+		}
+		if found == nil || len(f.Ext) > len(found.Ext) || len(f.Ext) == len(found.Ext) && f.Name == f.Ext {
+			found = f
+		}
+	}
+	return found
+}
+
 // Names are the names of all formats.
 func Names() (out []string) {
 	for _, f := range formats {

@@ -743,3 +743,38 @@ func TestFormats(t *testing.T) {
 		seen[f.Name] = true
 	}
 }
+
+// TestRate has rates as people read them, few or many.
+func TestRate(t *testing.T) {
+	for _, tt := range []struct {
+		n    float64
+		unit view.Unit
+		kind view.Kind
+		want string
+	}{
+		{89_130.4, view.NoUnit, view.Counter, "89,130"},
+		{1_234_567.8, view.Bytes, view.Counter, "1,234,568 bytes"},
+		{0.25, view.NoUnit, view.Counter, "0.25"},
+		{12.2, view.Microseconds, view.Summary, "12"}, // summaries count values
+	} {
+		if got := rate(tt.n, &view.Map{Kind: tt.kind, Unit: tt.unit}); got != tt.want {
+			t.Errorf("%v %v: %s, want %s", tt.n, tt.unit, got, tt.want)
+		}
+	}
+}
+
+// TestFindFile has the end of a file's name tell the format.
+func TestFindFile(t *testing.T) {
+	for file, want := range map[string]string{
+		"run.html": "html", "a/b.pb.gz": "pprof", "x.speedscope.json": "speedscope", "x.json": "chrome", "x.svg": "svg",
+		"x.jsonl": "jsonl", "x.txt": "", "html": "",
+	} {
+		got := ""
+		if f := FindFile(file); f != nil {
+			got = f.Name
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+}
