@@ -140,7 +140,11 @@ func (w *watch) openPage(c *command) (served, error) {
 		c.warn(fmt.Sprintf("anyone who can reach %s and knows the token sees what this script sees; traffic is not "+
 			"encrypted", at.Addr()))
 	}
+	alone := w.needs.Cadence == nil && w.needs.Every == 0
 	o := web.Options{Version: Version, Cadence: w.pace(c, lookEvery), History: c.history, Export: c.export}
+	if alone {
+		o.Cadence.Seldom()
+	}
 	say := func(text string) { fmt.Fprintln(c.err, text) }
 	if w.tui != nil { // which has the terminal
 		say = w.tui.Say

@@ -23,7 +23,7 @@ const (
 const DefaultBudget = 1.0
 
 // A Cadence decides how often maps are read: as often as was asked for, but for no more
-// of a processor than the budget allows, and seldom while nothing happens. Its methods
+// of a processor than the budget allows, and seldom while nothing happens or nobody watches. Its methods
 // may be called from any goroutine.
 type Cadence struct {
 	mu     sync.Mutex
@@ -35,6 +35,8 @@ type Cadence struct {
 	spent  time.Duration // by who shows what was read, since the last look
 	quiet  int           // looks in a row that found nothing new
 	load   float64       // a part of a processor that was spent
+	seldom bool          // while nobody watches
+	eyes   int           // how many watch
 	asked  chan struct{}
 }
 
@@ -69,7 +71,29 @@ func (c *Cadence) Next(cost time.Duration) time.Duration {
 	for n := quietLooks; n <= c.quiet && c.period < quietPeriod; n++ {
 		c.period = min(2*c.period, quietPeriod)
 	}
+	if c.seldom && c.eyes == 0 {
+		c.period = max(c.period, quietPeriod)
+	}
 	return c.period
+}
+
+// Seldom has maps read only for the sake of history while nobody watches.
+func (c *Cadence) Seldom() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seldom = true
+}
+
+// Watch says that one more watches, who is shown the maps as they are now. The returned function ends it.
+func (c *Cadence) Watch() (leave func()) {
+	eyes := func(n int) {
+		c.mu.Lock()
+		c.eyes += n
+		c.mu.Unlock()
+	}
+	eyes(1)
+	c.Ask()
+	return func() { eyes(-1) }
 }
 
 // Found says whether the last look found anything new.

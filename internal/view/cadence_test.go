@@ -87,3 +87,33 @@ func TestCadenceFine(t *testing.T) {
 		t.Errorf("looks of 10 ms come every %v, whatever they cost", got)
 	}
 }
+
+// Maps that nobody watches are read for history alone; who comes is shown them at once.
+func TestCadenceSeldom(t *testing.T) {
+	c := NewCadence(500*time.Millisecond, 1)
+	if got := c.Next(0); got != 500*time.Millisecond {
+		t.Errorf("every %v, whether or not somebody watches", got)
+	}
+	c.Seldom()
+	if got := c.Next(0); got != quietPeriod {
+		t.Errorf("every %v while nobody watches", got)
+	}
+	leave := c.Watch()
+	select {
+	case <-c.Asked():
+	default:
+		t.Error("who begins to watch waits")
+	}
+	if got := c.Next(0); got != 500*time.Millisecond {
+		t.Errorf("every %v for one who watches", got)
+	}
+	other := c.Watch()
+	leave()
+	if got := c.Next(0); got != 500*time.Millisecond {
+		t.Errorf("every %v when one of two leaves", got)
+	}
+	other()
+	if got := c.Next(0); got != quietPeriod {
+		t.Errorf("every %v when all have left", got)
+	}
+}

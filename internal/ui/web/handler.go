@@ -159,6 +159,7 @@ func (v *View) serveScript(w http.ResponseWriter, r *http.Request) {
 
 // serveSnapshot sends the whole run: as JSON lines, or as the file that --save html makes.
 func (v *View) serveSnapshot(w http.ResponseWriter, r *http.Request) {
+	v.refresh(r.Context())
 	run := v.whole()
 	var results []*view.Map
 	for _, m := range v.script.Maps {
@@ -229,6 +230,7 @@ func (v *View) serveMap(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, m.Name+" cannot be a profile", http.StatusBadRequest)
 		return
 	}
+	v.refresh(r.Context())
 	run := *v.whole()
 	snap := v.part(m, from, to)
 	if snap == nil || run.Script == nil {

@@ -43,6 +43,7 @@ func (v *View) stream(w http.ResponseWriter, r *http.Request) {
 		v.streams--
 		v.mu.Unlock()
 	}()
+	defer v.cadence.Watch()()
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	rc := http.NewResponseController(w)
 	rc.SetWriteDeadline(time.Now().Add(writeTime))

@@ -4,6 +4,7 @@
 package web
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -29,6 +30,7 @@ const (
 	drawnKeys   = 5       // of a map over time
 	maxStreams  = 4
 	streamPause = 100 * time.Millisecond // between two writes to a stream
+	answerTime  = 500 * time.Millisecond // that a request waits for maps to be read
 )
 
 // A View is a run as a page shows it. Its methods may be called from any goroutine.
@@ -59,6 +61,7 @@ type status struct {
 	loss     view.Loss
 	end      *view.End
 	looked   time.Duration
+	fresh    time.Time // when that was, by the clock of this process
 }
 
 // New is the view of a run that has not begun.
@@ -107,7 +110,7 @@ func (v *View) Take(item view.Item) error {
 	case view.Loss:
 		v.status.loss = it
 	case view.Refreshed:
-		v.status.looked = it.Boot
+		v.status.looked, v.status.fresh = it.Boot, time.Now()
 		v.cadence.Found(fresh)
 	case view.End:
 		v.status.loss, v.status.end = it.Loss, &it
@@ -164,6 +167,35 @@ func (v *View) shown() (maps []*view.Map) {
 		}
 	}
 	return maps
+}
+
+// refresh has maps read for one request, as they are read seldom while nobody follows the run. A request waits no
+// longer than answerTime, and not if they were read as lately as somebody who follows it would have them.
+func (v *View) refresh(ctx context.Context) {
+	every, _, _ := v.cadence.Now()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	before := v.status.fresh
+	if v.streams > 0 || time.Since(before) < every {
+		return
+	}
+	v.cadence.Ask()
+	for late := time.After(answerTime); v.status.fresh.Equal(before) && v.status.end == nil && !v.closed; {
+		changed := v.changed
+		v.mu.Unlock()
+		ended := false
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			ended = true
+		case <-late:
+			ended = true
+		}
+		v.mu.Lock()
+		if ended {
+			return
+		}
+	}
 }
 
 // whole is the run so far, for files.

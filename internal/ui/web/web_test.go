@@ -353,6 +353,25 @@ func harmless(t *testing.T, what, body string) {
 	}
 }
 
+// TestUnwatched has a request see maps as they are now, though they are read seldom while nobody follows the run.
+func TestUnwatched(t *testing.T) {
+	f := newFixture(t)
+	f.look(map[string]uint64{"bash": 3}, 1, 1)
+	f.View.mu.Lock()
+	f.View.status.fresh = time.Now().Add(-time.Minute)
+	f.View.mu.Unlock()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		<-f.View.Cadence().Asked()
+		f.look(map[string]uint64{"bash": 4}, 1, 1)
+	}()
+	if status, body := f.get("/v1/map/@reads"); status != 200 || !strings.Contains(body, `[["bash"],4]`) {
+		t.Errorf("%d %s", status, body)
+	}
+	<-read
+}
+
 // TestSnapshot has the whole run as lines and as a page.
 func TestSnapshot(t *testing.T) {
 	f := newFixture(t)
