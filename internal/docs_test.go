@@ -27,7 +27,7 @@ func sources(t *testing.T, suffixes ...string) []string {
 		if d.IsDir() && name != ".." && (strings.HasPrefix(name, ".") && name != ".ci" || name == "fuzz") {
 			return fs.SkipDir
 		}
-		if !d.IsDir() && slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) }) {
+		if !d.IsDir() && slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(file, s) }) {
 			out = append(out, filepath.ToSlash(strings.TrimPrefix(file, "../")))
 		}
 		return nil
