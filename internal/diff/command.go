@@ -36,7 +36,8 @@ Files are what --save jsonl, html, flame, pprof or folded has written, profiles 
 tools, and text that a script has printed, hawk's or bpftrace's. Maps of one name are compared.
 
 OPTIONS:
-    -f FORMAT              text (default), csv, and of stacks flame (HTML), folded (stack old new) or pprof
+    -f FORMAT              text (default), csv, flame (a page: flame graphs, histograms as outlines, tables), and of
+                           stacks folded (stack old new) or pprof
     -o FILE                write to a file
     --map @NAME            this map alone
     --normalize            both runs weigh the same in all
@@ -140,6 +141,10 @@ func (c *Command) Run(out io.Writer, version string) error {
 		if len(alone) > 0 {
 			fmt.Fprintf(w, "\nonly in one of the files: %s\n", strings.Join(alone, ", "))
 		}
+	} else if c.Format == "flame" {
+		if err := c.page(w, pairs, title, version); err != nil {
+			return err
+		}
 	} else if err := c.one(w, pairs, title, version); err != nil {
 		return err
 	}
@@ -171,8 +176,6 @@ func (c *Command) one(w *bufio.Writer, pairs []pair, title, version string) erro
 		p.table.writeCSV(w)
 	case c.Format == "csv":
 		p.stacks.writeCSV(w)
-	case c.Format == "flame":
-		return p.stacks.WriteFlame(w, title, version)
 	case c.Format == "folded":
 		return p.stacks.WriteFolded(w)
 	default:
@@ -180,6 +183,26 @@ func (c *Command) one(w *bufio.Writer, pairs []pair, title, version string) erro
 		return export.WriteProfile(w, run, p.stacks.profile(), export.Options{Version: version})
 	}
 	return nil
+}
+
+// page writes an HTML file of all maps: stacks as flame graphs that are as wide as the new run and whose colours say
+// what became more and what less, histograms as outlines, numbers as tables.
+func (c *Command) page(w io.Writer, pairs []pair, title, version string) error {
+	d := export.Diff{Heading: title}
+	why := ""
+	for _, p := range pairs {
+		if p.table != nil {
+			d.Tables = append(d.Tables, p.table.page(c.Min/100))
+			continue
+		}
+		d.About = "as wide as the new run; orange is more, blue less, by what functions weigh themselves"
+		why = cmp.Or(why, p.stacks.Why)
+		d.Stacks = append(d.Stacks, export.DiffStacks{Title: cmp.Or(p.name, title), Tree: p.stacks.tree()})
+	}
+	if why != "" {
+		d.About += " · " + why
+	}
+	return d.Write(w, version)
 }
 
 func several(pairs []pair) error {

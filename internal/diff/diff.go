@@ -215,19 +215,13 @@ func (d *Diff) stacks() []string {
 	return out
 }
 
-// WriteFlame writes a flame graph to look into, as wide as the new run, whose colours say
-// what became more and what less.
-func (d *Diff) WriteFlame(out io.Writer, heading, version string) error {
+// tree is that of the stacks of both runs: what they weigh now and, second, what they weighed.
+func (d *Diff) tree() *view.Trie {
 	p := &view.Profile{Types: []view.SampleType{{Name: cmp.Or(d.New.Type, "weight"), Unit: d.New.Unit},
 		{Name: "old", Unit: d.New.Unit}}}
 	for _, stack := range d.stacks() {
 		p.Samples = append(p.Samples, view.Sample{Stack: d.frames(stack),
 			Values: []int64{d.scaled(stack), d.Old.Stacks[stack]}})
 	}
-	about := "as wide as the new run; orange is more, blue less, by what functions weigh themselves"
-	if d.Why != "" {
-		about += " · " + d.Why
-	}
-	tree := view.NewTrie(p, func(f *view.FrameAt) string { return f.Name })
-	return export.WriteDiff(out, tree, heading, about, version)
+	return view.NewTrie(p, func(f *view.FrameAt) string { return f.Name })
 }

@@ -71,7 +71,8 @@ func TestItself(t *testing.T) {
 	if err := d.WriteFolded(&lines); err != nil || lines.String() != "main;read 50 50\nmain;write 30 30\n" {
 		t.Errorf("%v\n%s", err, &lines)
 	}
-	if err := d.WriteFlame(&page, "<b>", "v1"); err != nil || !strings.Contains(page.String(), "&lt;b&gt;") {
+	if err := (&Command{}).page(&page, []pair{{stacks: d}}, "<b>", "v1"); err != nil ||
+		!strings.Contains(page.String(), "&lt;b&gt;") {
 		t.Errorf("%v\n%s", err, &page)
 	}
 	again := folded(t, page.String())
@@ -181,7 +182,7 @@ func TestTables(t *testing.T) {
 	}
 	for options, want := range map[string]string{
 		"-f csv":                               "there are several maps: choose with --map: @lat, @reads, @us",
-		"-f flame":                             "-f flame is for maps with stacks",
+		"-f folded":                            "-f folded is for maps with stacks",
 		"--map @x":                             "it has no map @x; there are: @lat, @reads, @us",
 		"--map @lat --fail-above 50":           "@lat[bash] changed by more",
 		"--map @reads --fail-above 200":        "@reads[old] changed by more",
@@ -193,6 +194,29 @@ func TestTables(t *testing.T) {
 	}
 	if got := compare(t, before, "a;b 1\n"); !strings.Contains(got, "the files have no map in common: stacks, @lat") {
 		t.Error(got)
+	}
+}
+
+// TestPage has everything of two runs on one page: outlines of histograms, numbers, stacks.
+func TestPage(t *testing.T) {
+	page := compare(t, before, after, "-f", "flame")
+	for _, want := range []string{
+		"<h2>@lat</h2>\n<p>total 4 µs → 8 µs (+100.0 %)</p>",
+		`<tr><td>bash</td><td class="n">100</td><td class="n">250</td><td class="n">2.50</td></tr>`,
+		`<tr><td>\x1b[31m</td>`,
+		`<td class="n">gone</td>`,
+		`<polyline class="old" points="0,100 0.00,52.50 33.33,52.50 33.33,5.00 66.67,5.00 66.67,100.00 100.00,100.00 ` +
+			`100,100"/>`,
+		`<polyline class="new" points="0,100 0.00,100.00 33.33,100.00 33.33,5.00 66.67,5.00 66.67,5.00 100.00,5.00 ` +
+			`100,100"/>`,
+		"p99 ≤ 64 µs → ≤ 128 µs; buckets from 16 µs to 64 µs, dashed the old run</p>",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing in\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "flame") {
+		t.Error("there are no stacks, but a flame graph")
 	}
 }
 

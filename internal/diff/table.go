@@ -164,33 +164,58 @@ const (
 	barWidth     = 40 // of the longest bar of both runs
 )
 
-// writeText writes the lines that changed most.
-func (t *Table) writeText(w *bufio.Writer, least float64) {
-	m := t.Map
-	if m.Kind == view.Summary {
-		w.WriteString("total ") // while lines have averages
+// about says what all lines come to.
+func (t *Table) about() string {
+	text := t.amount(float64(t.Old)) + " → " + t.amount(float64(t.New))
+	if t.Map.Kind == view.Summary {
+		text = "total " + text // while lines have averages
 	}
-	fmt.Fprintf(w, "%s → %s", t.amount(float64(t.Old)), t.amount(float64(t.New)))
 	if t.Old > 0 {
-		fmt.Fprintf(w, " (%+.1f %%)", 100*(float64(t.New)*t.Scale/float64(t.Old)-1))
+		text += fmt.Sprintf(" (%+.1f %%)", 100*(float64(t.New)*t.Scale/float64(t.Old)-1))
 	}
 	if t.Why != "" {
-		fmt.Fprintf(w, "; %s", t.Why)
+		text += "; " + t.Why
 	}
-	keys := make([]string, len(m.Keys))
-	for i, k := range m.Keys {
-		keys[i] = strings.ToUpper(k.Name)
+	return text
+}
+
+// sides are the names of the columns of both runs.
+func (t *Table) sides() (old, new string) {
+	if t.Map.Kind == view.Summary {
+		return "OLD AVERAGE", "NEW AVERAGE"
 	}
-	old, new := "OLD", "NEW"
-	if m.Kind == view.Summary {
-		old, new = "OLD AVERAGE", "NEW AVERAGE"
+	return "OLD", "NEW"
+}
+
+// numbers are those of a line in both runs, with their unit.
+func (t *Table) numbers(l *line) (old, new string) {
+	side := func(v value.Value, n float64) string {
+		if v == nil {
+			return "–"
+		}
+		return t.amount(n)
 	}
+	return side(l.old, l.was), side(l.new, l.is)
+}
+
+// keys are the names of the parts of the key.
+func (t *Table) keys() (names []string) {
+	for _, k := range t.Map.Keys {
+		names = append(names, strings.ToUpper(k.Name))
+	}
+	return names
+}
+
+// writeText writes the lines that changed most.
+func (t *Table) writeText(w *bufio.Writer, least float64) {
+	w.WriteString(t.about())
+	old, new := t.sides()
 	row := func(ratio, old, new string, key []string) {
 		text := fmt.Sprintf("%8s %14s %14s  %s", ratio, old, new, strings.Join(key, ", "))
 		fmt.Fprintln(w, strings.TrimRight(text, " "))
 	}
 	w.WriteByte('\n')
-	row("RATIO", old, new, keys)
+	row("RATIO", old, new, t.keys())
 	shown, left := 0, 0
 	for i := range t.rows {
 		l := &t.rows[i]
@@ -202,14 +227,9 @@ func (t *Table) writeText(w *bufio.Writer, least float64) {
 			continue
 		}
 		shown++
-		side := func(v value.Value, n float64) string {
-			if v == nil {
-				return "–"
-			}
-			return t.amount(n)
-		}
-		row(l.ratio(), side(l.old, l.was), side(l.new, l.is), l.key)
-		if m.Kind == view.Histogram {
+		old, new := t.numbers(l)
+		row(l.ratio(), old, new, l.key)
+		if t.Map.Kind == view.Histogram {
 			t.histogram(w, l, shown <= mostPictures)
 		}
 	}
@@ -226,9 +246,8 @@ func (t *Table) amount(n float64) string {
 	return live.Amount(n, t.Map.Unit)
 }
 
-// histogram writes how the bounds of its values moved, and its buckets in both runs as one picture: what they have in
-// common, and what one has more.
-func (t *Table) histogram(w *bufio.Writer, l *line, picture bool) {
+// moved says how the bounds of a line's values moved.
+func (t *Table) moved(l *line) string {
 	old, _ := l.old.(value.Hist)
 	new, _ := l.new.(value.Hist)
 	var moved []string
@@ -236,22 +255,27 @@ func (t *Table) histogram(w *bufio.Writer, l *line, picture bool) {
 		moved = append(moved, fmt.Sprintf("p%.0f %s → %s", 100*p, live.Bound(old, p, t.Map.Unit),
 			live.Bound(new, p, t.Map.Unit)))
 	}
-	fmt.Fprintf(w, "%8s %s\n", "", strings.Join(moved, ", "))
-	if !picture {
-		return
-	}
-	type pair struct {
-		name    string
-		was, is float64
-	}
+	return strings.Join(moved, ", ")
+}
+
+// A bucket is one of a histogram in both runs.
+type bucket struct {
+	name    string
+	min     int64
+	noMin   bool
+	was, is float64 // how many values it has
+}
+
+// buckets are those of a line that have values, the smallest first, and the most that one has.
+func (t *Table) buckets(l *line) (out []*bucket, most float64) {
 	type place struct {
 		min   int64
 		noMin bool
 	}
-	at := map[place]*pair{}
-	var places []place
-	most := 1.0
-	add := func(h value.Hist, scale float64, to func(*pair) *float64) {
+	at := map[place]*bucket{}
+	most = 1
+	add := func(v value.Value, scale float64, to func(*bucket) *float64) {
+		h, _ := v.(value.Hist)
 		for i := range h.Buckets {
 			b := &h.Buckets[i]
 			if b.Count == 0 {
@@ -259,17 +283,17 @@ func (t *Table) histogram(w *bufio.Writer, l *line, picture bool) {
 			}
 			key := place{b.Min, b.NoMin}
 			if at[key] == nil {
-				at[key] = &pair{name: live.BucketName(b, t.Map.Unit)}
-				places = append(places, key)
+				at[key] = &bucket{name: live.BucketName(b, t.Map.Unit), min: b.Min, noMin: b.NoMin}
+				out = append(out, at[key])
 			}
 			n := to(at[key])
 			*n = float64(b.Count) * scale
 			most = max(most, *n)
 		}
 	}
-	add(old, 1, func(p *pair) *float64 { return &p.was })
-	add(new, t.Scale, func(p *pair) *float64 { return &p.is })
-	order.By(places, func(a, b place) int {
+	add(l.old, 1, func(b *bucket) *float64 { return &b.was })
+	add(l.new, t.Scale, func(b *bucket) *float64 { return &b.is })
+	order.By(out, func(a, b *bucket) int {
 		if a.noMin != b.noMin {
 			if a.noMin {
 				return -1
@@ -278,8 +302,18 @@ func (t *Table) histogram(w *bufio.Writer, l *line, picture bool) {
 		}
 		return cmp.Compare(a.min, b.min)
 	})
-	for _, key := range places {
-		p := at[key]
+	return out, most
+}
+
+// histogram writes how the bounds of its values moved, and its buckets in both runs as one picture: what they have in
+// common, and what one has more.
+func (t *Table) histogram(w *bufio.Writer, l *line, picture bool) {
+	fmt.Fprintf(w, "%8s %s\n", "", t.moved(l))
+	if !picture {
+		return
+	}
+	buckets, most := t.buckets(l)
+	for _, p := range buckets {
 		bar := func(n float64) int { return int(math.Ceil(barWidth * n / most)) }
 		both, mark := bar(min(p.was, p.is)), "-"
 		if p.is > p.was {
@@ -289,6 +323,52 @@ func (t *Table) histogram(w *bufio.Writer, l *line, picture bool) {
 		fmt.Fprintf(w, "%18s %10s %10s  %s%s\n", p.name, view.Grouped(int64(math.Round(p.was))),
 			view.Grouped(int64(math.Round(p.is))), strings.Repeat("=", both), strings.Repeat(mark, more))
 	}
+}
+
+// mostRowsHTML is how many lines the page shows of a table.
+const mostRowsHTML = 500
+
+// page is the table as it stands on the page.
+func (t *Table) page(least float64) export.DiffTable {
+	old, new := t.sides()
+	out := export.DiffTable{Title: t.Map.Name, About: t.about(), Head: append(t.keys(), old, new, "RATIO"),
+		Keys: len(t.Map.Keys)}
+	histogram := t.Map.Kind == view.Histogram
+	if histogram {
+		out.Head = append(out.Head, "BOUNDS")
+	}
+	for i := range t.rows {
+		l := &t.rows[i]
+		switch {
+		case t.small(l, least):
+			continue
+		case len(out.Rows) == mostRowsHTML:
+			out.Left++
+			continue
+		}
+		cells := make([]string, len(t.Map.Keys))
+		copy(cells, l.key)
+		old, new := t.numbers(l)
+		cells = append(cells, old, new, l.ratio())
+		if histogram {
+			cells = append(cells, t.moved(l))
+			if len(out.Outlines) < mostPictures {
+				out.Outlines = append(out.Outlines, t.outline(l))
+			}
+		}
+		out.Rows = append(out.Rows, cells)
+	}
+	return out
+}
+
+// outline is a histogram as a picture of both runs.
+func (t *Table) outline(l *line) export.Outline {
+	o := export.Outline{Title: strings.Join(l.key, ", "), About: t.moved(l)}
+	buckets, _ := t.buckets(l)
+	for _, b := range buckets {
+		o.Names, o.Old, o.New = append(o.Names, b.name), append(o.Old, b.was), append(o.New, b.is)
+	}
+	return o
 }
 
 // writeCSV writes a line for each key of either run; the numbers of the new one are scaled.

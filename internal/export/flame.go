@@ -131,22 +131,6 @@ func aboutRun(r *view.Run, all []*view.Profile) string {
 	return strings.Join(parts, " · ")
 }
 
-// WriteDiff writes the flame graph of a tree whose second value is what was there before.
-func WriteDiff(w io.Writer, t *view.Trie, heading, about, version string) error {
-	var data bytes.Buffer
-	j := jsonWriter{bufio.NewWriter(&data)}
-	j.raw(`{"profiles":[`)
-	j.trie(t, heading, 0, 1)
-	j.raw("]}")
-	if err := j.Flush(); err != nil {
-		return err
-	}
-	heading = view.Line(heading)
-	page := &page{title: heading, heading: heading, about: view.Line(about), body: text(flameBody),
-		style: text(flameStyle), script: text(flameScript), data: data.Bytes()}
-	return page.write(w, Options{Version: version})
-}
-
 // trie writes a tree: names once, nodes as lists beside each other. From value old on, if
 // it is none of -1, values are those of a run before.
 func (w jsonWriter) trie(t *view.Trie, title string, length time.Duration, old int) {

@@ -387,6 +387,8 @@
 				"before " + amount(t.before[i]) + " (" + percent(t.before[i], t.before[0]) + ")",
 				"self before " + amount(t.old[i]),
 			);
+			const d = t.total[i] - t.before[i];
+			parts.push("difference " + (d < 0 ? "-" : "+") + amount(Math.abs(d)));
 			if (t.before[i]) parts.push("ratio " + (t.total[i] / t.before[i]).toFixed(2));
 		}
 		return text + "\n" + parts.join("  ");
