@@ -254,16 +254,21 @@ func (c *command) view(args []string) int {
 	if w.page != nil {
 		w.add(w.page, w.page.needs())
 	}
+	if w.plain != nil && w.page == nil {
+		run = run.Last()
+	}
+	return c.play(w, run.Play)
+}
+
+// play shows what is said to views, until the user leaves.
+func (c *command) play(w *watch, say func(view.Feed) error) int {
 	w.open(c.out)
 	if w.tui != nil {
 		if err := w.tui.show(c, func() {}, &session.Options{}); err != nil {
 			return c.fail(exitUsage, err)
 		}
 	}
-	if w.plain != nil && w.page == nil {
-		run = run.Last()
-	}
-	err = run.Play(w)
+	err := say(w)
 	if w.tui != nil {
 		if failed := w.tui.leave(c, err == nil); failed != nil {
 			return c.fail(exitFailure, failed)
@@ -289,6 +294,9 @@ func (c *command) diff(args []string) int {
 		fmt.Fprintf(c.err, "ERROR: diff: %v\nHINT: see hawk diff --help\n", err)
 		return exitUsage
 	}
+	if d.Format == diff.Terminal {
+		return c.diffScreen(&d)
+	}
 	if file == "" {
 		err = d.Run(c.out, Version)
 	} else {
@@ -302,6 +310,28 @@ func (c *command) diff(args []string) int {
 		err = cmp.Or(err, above)
 	}
 	if err != nil {
+		return c.fail(exitUsage, err)
+	}
+	return exitOK
+}
+
+// diffScreen shows what changed in the terminal.
+func (c *command) diffScreen(d *diff.Command) int {
+	screen, err := d.Screen()
+	w := &watch{}
+	if err == nil {
+		w.script, c.format = screen.Script, live.Terminal.Name
+		if err = w.openLive(c); errors.Is(err, errNoTerminal) {
+			err = errors.New("-f tui needs a terminal; without -f what changed is printed")
+		}
+	}
+	if err != nil {
+		return c.fail(exitUsage, err)
+	}
+	if status := c.play(w, screen.Play); status != exitOK {
+		return status
+	}
+	if err := screen.Above(d); err != nil {
 		return c.fail(exitUsage, err)
 	}
 	return exitOK

@@ -37,7 +37,7 @@ tools, and text that a script has printed, hawk's or bpftrace's. Maps of one nam
 
 OPTIONS:
     -f FORMAT              text (default), csv, flame (a page: flame graphs, histograms as outlines, tables), and of
-                           stacks folded (stack old new) or pprof
+                           stacks folded (stack old new) or pprof; tui shows tables in the terminal
     -o FILE                write to a file
     --map @NAME            this map alone
     --normalize            both runs weigh the same in all
@@ -103,11 +103,17 @@ func (c *Command) Args(args []string) (out string, err error) {
 	if !slices.Contains(formats, cmp.Or(c.Format, formats[0])) {
 		return out, fmt.Errorf("unknown format %s; there are %s", c.Format, strings.Join(formats, ", "))
 	}
+	if c.Format == Terminal && out != "" {
+		return out, errors.New("-f tui is for the terminal; it cannot be used with -o")
+	}
 	return out, nil
 }
 
-// The first of the formats is the usual one.
-var formats = []string{"text", "csv", "flame", "folded", "pprof"}
+// The first of the formats is the usual one; that of the terminal is shown by who has one.
+var formats = []string{"text", "csv", "flame", "folded", "pprof", Terminal}
+
+// Terminal is the format that Screen is for.
+const Terminal = "tui"
 
 // A pair is what both runs have of a map: stacks, or a table.
 type pair struct {
@@ -151,6 +157,11 @@ func (c *Command) Run(out io.Writer, version string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	return c.above(pairs)
+}
+
+// above is ErrAbove with the first thing that changed by more than the option allows.
+func (c *Command) above(pairs []pair) error {
 	for _, p := range pairs {
 		if name := p.above(c.FailAbove/100, c.Min/100); name != "" {
 			return fmt.Errorf("%s %w", name, ErrAbove)

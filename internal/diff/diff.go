@@ -67,13 +67,18 @@ func (r *Row) Change() float64 { return r.New - r.Old }
 // size is the change without its sign, such that equal ones are equal.
 func (r *Row) size() float64 { return math.Round(1e9 * math.Abs(r.Change())) }
 
+// base is what shares are of: the old run, unless it weighs nothing.
+func (d *Diff) base() float64 {
+	if n := d.Old.Total(); n != 0 {
+		return float64(n)
+	}
+	return float64(d.New.Total()) * d.Scale
+}
+
 // Rows are all functions, those that changed most first.
 func (d *Diff) Rows() []Row {
 	rows := map[string]*Row{}
-	base := float64(d.Old.Total())
-	if base == 0 {
-		base = float64(d.New.Total()) * d.Scale
-	}
+	base := d.base()
 	add := func(p *saved.Profile, to func(*Row) *float64, scale float64) {
 		for stack, n := range p.Stacks {
 			name := stack[strings.LastIndexByte(stack, '\n')+1:]

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/saved"
+	"github.com/hawktrace/hawk/internal/ui/live"
+	"github.com/hawktrace/hawk/internal/view/history"
 )
 
 // read reads a file with a text.
@@ -98,6 +101,7 @@ func TestCommand(t *testing.T) {
 		"-f svg " + a + " " + b:           "unknown format svg; there are text, csv",
 		"--map @x " + a + " " + b:         "",
 		"--frob " + a + " " + b:           "unknown option --frob",
+		"-f tui -o x " + a + " " + b:      "-f tui is for the terminal",
 		a + " " + dir + "/none":           "no such file",
 	} {
 		var c Command
@@ -217,6 +221,73 @@ func TestPage(t *testing.T) {
 	}
 	if strings.Contains(page, "flame") {
 		t.Error("there are no stacks, but a flame graph")
+	}
+}
+
+// TestScreen has what changed as tables of the terminal view, the largest change first whichever way it goes.
+func TestScreen(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	screen := func(old, now string) string {
+		c := Command{Old: write("old", old), New: write("new", now), Format: Terminal, FailAbove: 1}
+		s, err := c.Screen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := live.New(history.Options{})
+		if err := s.Play(state); err != nil {
+			t.Fatal(err)
+		}
+		text := s.Script.Name + "\n"
+		for _, m := range s.Script.Maps {
+			text += m.Name + "\n"
+			table := state.Table(m, live.Want{})
+			table.SortBy(table.Sort, false)
+			for i := range table.Rows {
+				for k := range table.Columns {
+					text += " | " + table.Text(&table.Rows[i], k)
+				}
+				text += "\n"
+			}
+		}
+		if err := s.Above(&c); !errors.Is(err, ErrAbove) {
+			t.Errorf("the screen reports %v", err)
+		}
+		return text
+	}
+	const stacks = `old → new
+stacks
+ | write | 30 | 30 | 60 | +30.0 %
+ | stat | 20 | 20 | 0 | -20.0 % gone
+ | poll | 5 | 0 | 5 | +5.0 % new
+`
+	if got := screen("main;read 50\nmain;write 30\nmain;stat 20\n",
+		"main;read 50\nmain;write 60\nmain;poll 5\n"); got != stacks {
+		t.Errorf("got\n%swant\n%s", got, stacks)
+	}
+	const tables = `old → new; runs of 1 s and 2 s: the new one is scaled by length
+@lat
+ | bash | 1 µs | 1 µs | 2 µs | +100.0 %
+@reads
+ | bash | 150 | 100 | 250 | +150.0 %
+ | old | 5 | 5 | 0 | gone
+ | new | 2 | 0 | 2 | new
+ | \x1b[31m | 0 | 7 | 7 | +0.0 %
+@us
+ | 4 | 12 | 16 | +33.3 %  p50 ≤ 64 µs → ≤ 64 µs, p90 ≤ 64 µs → ≤ 128 µs, p99 ≤ 64 µs → ≤ 128 µs
+@us buckets
+ | 64 µs | 8 | 0 | 8 | +8
+ | 16 µs | 4 | 4 | 0 | -4
+ | 32 µs | 0 | 8 | 8 | +0
+`
+	if got := screen(before, after); got != tables {
+		t.Errorf("got\n%swant\n%s", got, tables)
 	}
 }
 

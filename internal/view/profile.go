@@ -128,6 +128,16 @@ func (m *Map) sampleUnit() string {
 	return m.Unit.String()
 }
 
+// SampleUnit is the unit that profiles name so, NoUnit if it is none.
+func SampleUnit(name string) Unit {
+	for u := NoUnit; u <= Percent; u++ {
+		if (&Map{Unit: u}).sampleUnit() == name {
+			return u
+		}
+	}
+	return NoUnit
+}
+
 // weights are the values of a sample; nil if the value weighs nothing.
 func (m *Map) weights(v value.Value) []int64 {
 	switch v := v.(type) {
