@@ -157,6 +157,8 @@ type Env interface {
 	Started() uint64
 	Now() time.Time
 	Username(uid uint64) string
+	// Hostname is the name that the machine itself has for an address; ok is false if it has none.
+	Hostname(addr string) (name string, ok bool)
 	// System runs a shell command, streaming its output.
 	System(command string) (status int, err error)
 	// ReadFile reads at most limit bytes of a file.

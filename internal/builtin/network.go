@@ -82,13 +82,54 @@ var _ = Define(Func{
 		return p
 	},
 	Render: func(_ Env, _ *types.Deferred, raw []byte) value.Value {
-		switch {
-		case len(raw) < 24:
-			return value.Null{}
-		case Uint64(raw) == unix.AF_INET6:
-			return value.Text(netip.AddrFrom16([16]byte(raw[8:])).String())
+		if addr, ok := addressOf(raw); ok {
+			return value.Text(addr.String())
 		}
-		return value.Text(netip.AddrFrom4([4]byte(raw[8:])).String())
+		return value.Null{}
+	},
+})
+
+// addressOf is the address that a value of inetType holds.
+func addressOf(raw []byte) (addr netip.Addr, ok bool) {
+	switch {
+	case len(raw) < 24:
+		return addr, false
+	case Uint64(raw) == unix.AF_INET6:
+		return netip.AddrFrom16([16]byte(raw[8:])), true
+	}
+	return netip.AddrFrom4([4]byte(raw[8:])), true
+}
+
+var hostType = &types.Deferred{Name: "hostname_t", By: types.HostText, Bytes: 24, Algn: 8}
+
+var _ = Define(Func{
+	Name: "hostname", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}}, Result: hostType,
+	Renders: types.HostText,
+	Doc: "The name that `/etc/hosts` has for an IP address, as `ntop()` and `sockaddrs()` yield it: the first name " +
+		"in the first line about the address. If there is none, the text of the address. Nothing is asked over the " +
+		"network. The file is read when the first name is printed, 10,000 addresses of it at most.",
+	Example: `tracepoint:sock:inet_sock_set_state { @[hostname(ntop(args.daddr))] = count(); }`,
+	Check: func(c *Call) types.Type {
+		if c.Types[0] != nil && !IsInet(c.Types[0]) {
+			c.Errorf(c.Args[0], "argument-type", "hostname() expects an address as ntop() yields it, not %s",
+				c.Types[0])
+		}
+		return hostType
+	},
+	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
+		p := Place(g, hostType, dst)
+		g.B().Copy(p, 0, g.Mem(c.Args[0]), hostType.Bytes)
+		return p
+	},
+	Render: func(e Env, _ *types.Deferred, raw []byte) value.Value {
+		addr, ok := addressOf(raw)
+		if !ok {
+			return value.Null{}
+		}
+		if name, ok := e.Hostname(addr.Unmap().String()); ok {
+			return value.Text(name)
+		}
+		return value.Text(addr.String())
 	},
 })
 

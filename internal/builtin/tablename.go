@@ -218,7 +218,7 @@ var LoadType = &types.Deferred{Name: "loadavg_t", By: types.LoadText, Bytes: 8, 
 // have for them.
 var typeNames = map[string]*types.Deferred{
 	"ksym_t": ksymType, "usym_t": usymType, "macaddr_t": macType, "username_t": username, "inet": inetType,
-	"loadavg_t": LoadType, "dnsname_t": dnsType,
+	"loadavg_t": LoadType, "dnsname_t": dnsType, "hostname_t": hostType,
 	"timestamp":     {Name: "timestamp", By: types.TimeText, Bytes: 16, Algn: 8, Open: true},
 	"cgroup_path_t": {Name: "cgroup_path_t", By: types.CgroupText, Bytes: 16, Algn: 8, Open: true},
 	"flags_t":       {Name: "flags_t", By: types.FlagsText, Bytes: 8, Algn: 8, Open: true},

@@ -2,6 +2,8 @@ package session
 
 import (
 	"bufio"
+	"io"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/foreign"
 	"github.com/hawktrace/hawk/internal/object"
 )
 
@@ -69,6 +72,43 @@ func (u *users) Username(uid uint64) string {
 		return name
 	}
 	return strconv.FormatUint(uid, 10)
+}
+
+// hosts names addresses by /etc/hosts, read when first needed.
+type hosts struct{ known map[string]string }
+
+// maxHosts bounds how many addresses have names.
+const maxHosts = 10_000
+
+// Hostname is the first name of an address.
+func (h *hosts) Hostname(addr string) (name string, ok bool) {
+	if h.known == nil {
+		h.known = readHosts("/etc/hosts")
+	}
+	name, ok = h.known[addr]
+	return name, ok
+}
+
+func readHosts(path string) map[string]string {
+	names := map[string]string{}
+	f, err := foreign.Open(path) // no FIFO, which could be waited for
+	if err != nil {
+		return names
+	}
+	defer f.Close()
+	for sc := bufio.NewScanner(io.LimitReader(f, 1<<20)); sc.Scan() && len(names) < maxHosts; {
+		line, _, _ := strings.Cut(sc.Text(), "#")
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		if addr, err := netip.ParseAddr(fields[0]); err == nil {
+			if text := addr.Unmap().String(); names[text] == "" {
+				names[text] = fields[1]
+			}
+		}
+	}
+	return names
 }
 
 func readPasswd(path string) map[uint64]string {

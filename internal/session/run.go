@@ -150,6 +150,7 @@ type session struct {
 	skips
 	clocks
 	users
+	hosts
 	cgroups
 }
 

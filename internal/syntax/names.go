@@ -30,7 +30,7 @@ func IsTypeName(name string) bool {
 		"__u8", "__u16", "__u32", "__u64", "__s8", "__s16", "__s32", "__s64",
 		"size_t", "ssize_t", "pid_t", "uid_t", "gid_t", "uintptr_t", "intptr_t",
 		"ksym_t", "usym_t", "macaddr_t", "timestamp", "cgroup_path_t", "username_t", "loadavg_t", "meminfo_t",
-		"flags_t", "enumname_t", "argv_t", "dnsname_t",
+		"flags_t", "enumname_t", "argv_t", "dnsname_t", "hostname_t",
 		"count_t", "sum_t", "usum_t", "min_t", "umin_t", "max_t", "umax_t", "avg_t", "uavg_t", "stats_t", "ustats_t":
 		return true
 	}

@@ -457,8 +457,9 @@ const (
 	WordsText
 	MemoryText
 	DNSText
+	HostText
 
-	LastRenderer = DNSText
+	LastRenderer = HostText
 )
 
 // Deferred is a value that travels raw and is given its text in user space, with
