@@ -241,7 +241,7 @@ func (v *View) serveMap(w http.ResponseWriter, r *http.Request) {
 	maps := []*view.Map{m}
 	switch format {
 	case "json":
-		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Type", "application/jsonl; charset=utf-8")
 		if r.Method != http.MethodHead {
 			f := export.Records(w, maps, sentRows)
 			f.Take(run.Begin)
@@ -258,15 +258,13 @@ func (v *View) serveMap(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// nanoseconds is a time since the start, which nothing overflows that adds it to a clock.
 func nanoseconds(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err == nil && n < 0 {
-		err = strconv.ErrRange
-	}
-	return time.Duration(n), err
+	n, err := strconv.ParseUint(text, 10, 64)
+	return time.Duration(min(n, 1<<62)), err
 }
 
 // download sends a file in one of the formats of --save.

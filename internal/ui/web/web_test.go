@@ -30,7 +30,7 @@ const hostile = "\x1b]0;x\x07</script><img src=x onerror=alert(1)>\u202e\"}\n\nd
 // A fixture is a run with a map of each sort, that goes on as the test says.
 type fixture struct {
 	*View
-	t      *testing.T
+	t      testing.TB
 	server *httptest.Server
 	script *view.Script
 	reads  *view.Map // by comm
@@ -41,7 +41,7 @@ type fixture struct {
 	boot   time.Duration
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t testing.TB) *fixture {
 	text := &types.String{Cap: 64}
 	file := source.NewFile("reads.bt", "begin { }\n")
 	at := source.Span{File: file, Start: 0, End: 5}
@@ -126,7 +126,7 @@ type record map[string]any
 
 // A follower reads a stream.
 type follower struct {
-	t *testing.T
+	t testing.TB
 	*bufio.Scanner
 }
 
@@ -331,6 +331,7 @@ func TestMap(t *testing.T) {
 		{"/v1/map/@reads?from=5&to=2", 400, "nanoseconds"},
 		{"/v1/map/@reads?from=-1&to=2", 400, "nanoseconds"},
 		{"/v1/map/@reads?to=99999999999999999999", 400, "nanoseconds"},
+		{"/v1/map/@reads?from=9223372036854775807&to=9223372036854775807", 200, `"entries":0`},
 		{"/v1/nothing", 404, ""},
 		{"/nothing", 404, ""},
 		{"/a/nothing.js", 404, ""},
