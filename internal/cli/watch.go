@@ -25,6 +25,8 @@ type watching struct {
 	rows    int           // of a table in plain; 0: the default
 	stamp   bool          // events say when and by whom they were sent
 
+	probeStats bool // what programs cost is a map
+
 	theme       string
 	ascii       bool
 	noMouse     bool
@@ -77,6 +79,9 @@ func liveOptions() []option {
 		{long: "stamp", group: views,
 			doc: "tui: have the kernel say when and where events were sent",
 			set: flag(func(s *settings) *bool { return &s.stamp })},
+		{long: "probe-stats", group: views,
+			doc: "show how often the programs of each probe run, and how long",
+			set: flag(func(s *settings) *bool { return &s.probeStats })},
 		{long: "theme", arg: "THEME", group: views, doc: "tui: auto, dark, light or mono", values: themes,
 			set: oneOf("--theme", func(s *settings) *string { return &s.theme }, themes...)},
 		{long: "ascii", group: views, doc: "tui: no character beyond ASCII",
@@ -148,6 +153,9 @@ func (c *command) watch(p *session.Program) (*watch, error) {
 		return nil, fmt.Errorf("--now is for files; it cannot be used with %s", with)
 	}
 	w := &watch{script: derive.Derive(p.Tree, p.Checked)}
+	if c.probeStats {
+		w.script.Maps = append(w.script.Maps, view.NewProbeStats())
+	}
 	files, err := c.files(w.script)
 	if err != nil {
 		return nil, err
@@ -193,7 +201,7 @@ func (c *command) onlyWithViews() error {
 	}{
 		{"--every", c.every > 0}, {"--history", c.history > 0}, {"--budget", c.budget > 0}, {"--rows", c.rows > 0},
 		{"--stamp", c.stamp}, {"--theme", c.theme != ""}, {"--ascii", c.ascii}, {"--no-mouse", c.noMouse},
-		{"--exit-with-run", c.exitWithRun},
+		{"--exit-with-run", c.exitWithRun}, {"--probe-stats", c.probeStats},
 	} {
 		if o.given {
 			return fmt.Errorf("%s is for live views, -f %s and --web", o.name, strings.Join(liveNames(), ", -f "))

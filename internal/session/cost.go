@@ -54,17 +54,43 @@ const (
 
 // startMeter has the kernel measure, if the user asked for that.
 func (s *session) startMeter() error {
-	if s.o.MaxOverhead <= 0 && !s.o.Verbose {
+	if !s.measures() {
 		return nil
 	}
-	if err := s.meter.open(); err != nil {
-		if s.o.MaxOverhead > 0 {
-			return fmt.Errorf("--max-overhead: the kernel does not measure programs: %s; it needs Linux 5.8 and "+
-				"CAP_SYS_ADMIN", errno.Reason(err))
-		}
-		return nil
+	option := ""
+	switch {
+	case s.o.MaxOverhead > 0:
+		option = "--max-overhead"
+	case s.probeStats() != nil:
+		option = "--probe-stats"
+	}
+	if err := s.meter.open(); err != nil && option != "" {
+		return fmt.Errorf("%s: the kernel does not measure programs: %s; it needs Linux 5.8 and CAP_SYS_ADMIN", option,
+			errno.Reason(err))
 	}
 	return nil
+}
+
+// measures reports whether the user asked for what programs cost.
+func (s *session) measures() bool { return s.o.MaxOverhead > 0 || s.o.Verbose || s.probeStats() != nil }
+
+// probeStats is the map of what programs cost, nil if no view shows it.
+func (s *session) probeStats() *view.Map {
+	if s.watcher == nil {
+		return nil
+	}
+	return s.watcher.script.Map(view.ProbeStats)
+}
+
+// costs is the map of what programs cost as it is now.
+func (s *session) costs(m *view.Map) view.Snapshot {
+	snap := view.Snapshot{Map: m, Seq: s.watcher.costs.Add(1), Start: bootTime(), Totals: true, Complete: true}
+	for _, c := range s.measured() {
+		snap.Rows = append(snap.Rows, view.Row{Key: value.Str(c.name),
+			Value: value.Avg{Count: int64(c.Runs), Total: int64(c.Nanos)}})
+	}
+	snap.End = bootTime()
+	return snap
 }
 
 func (m *meter) open() error {
@@ -165,7 +191,7 @@ func (s *session) announceHot(now time.Time) {
 	default:
 		g.over = true
 		runs := s.runsOfAll()
-		if s.o.MaxOverhead <= 0 && !s.o.Verbose {
+		if !s.measures() {
 			s.meter.close()
 		}
 		took := now.Sub(g.at)
@@ -207,6 +233,35 @@ func (s *session) programName(i int) string {
 	return points[0].Name()
 }
 
+// A cost is what the programs of a probe took.
+type cost struct {
+	name string
+	bpf.ProgRuns
+}
+
+// measured is what was measured of all programs that ran.
+func (s *session) measured() (rows []cost) {
+	add := func(name string, fd int) {
+		m, err := bpf.Measured(fd)
+		if err != nil || m.Runs == 0 {
+			return
+		}
+		i := slices.IndexFunc(rows, func(r cost) bool { return r.name == name }) // a probe may have several programs
+		if i < 0 {
+			i, rows = len(rows), append(rows, cost{name: name})
+		}
+		rows[i].Runs += m.Runs
+		rows[i].Nanos += m.Nanos
+	}
+	for i, fd := range s.Programs {
+		add(s.programName(i), fd)
+	}
+	for _, p := range s.meter.helpers {
+		add(p.name, p.fd)
+	}
+	return rows
+}
+
 // reportCost says what each probe cost, if that was measured for the user.
 func (s *session) reportCost() {
 	if s.meter.stats < 0 || !s.meter.costly.Load() && !s.o.Verbose || s.o.DryRun {
@@ -219,33 +274,12 @@ func (s *session) reportCost() {
 			"allows (%g %%): the run was ended\n",
 			s.meter.spent, budgetMost, s.o.MaxOverhead)
 	}
-	type row struct {
-		name string
-		bpf.ProgRuns
-	}
-	var rows []row
-	add := func(name string, fd int) {
-		m, err := bpf.Measured(fd)
-		if err != nil || m.Runs == 0 {
-			return
-		}
-		i := slices.IndexFunc(rows, func(r row) bool { return r.name == name }) // a probe may have several programs
-		if i < 0 {
-			i, rows = len(rows), append(rows, row{name: name})
-		}
-		rows[i].Runs += m.Runs
-		rows[i].Nanos += m.Nanos
-	}
-	for i, fd := range s.Programs {
-		add(s.Message(value.Text(s.programName(i))), fd)
-	}
-	for _, p := range s.meter.helpers {
-		add(p.name, p.fd)
-	}
-	order.Stably(rows, func(a, b row) int { return cmp.Compare(b.Nanos, a.Nanos) })
+	rows := s.measured()
+	order.Stably(rows, func(a, b cost) int { return cmp.Compare(b.Nanos, a.Nanos) })
 	fmt.Fprintf(&b, "%15s %8s %10s  probe (in %.1f s)\n", "runs", "ns each", "% of a CPU", took.Seconds())
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%15s %8d %10.2f  %s\n", view.Grouped(r.Runs), r.Nanos/r.Runs, percent(r.Nanos, took), r.name)
+		fmt.Fprintf(&b, "%15s %8d %10.2f  %s\n", view.Grouped(r.Runs), r.Nanos/r.Runs, percent(r.Nanos, took),
+			s.Message(value.Text(r.name)))
 	}
 	fmt.Fprint(s.o.Stderr, b.String())
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +26,7 @@ type watcher struct {
 	maps   []watched    // by the number of the script map
 	sites  []*view.Site // by the number of the event
 	loss   view.Loss
+	costs  atomic.Uint64 // looks at what programs cost
 
 	number int    // of the event that is being acted on, -1 between two
 	rec    []byte // its record
@@ -254,6 +256,11 @@ func (s *session) lookAround() error {
 			return err
 		}
 	}
+	if m := s.probeStats(); m != nil {
+		if err := w.feed.Take(s.costs(m)); err != nil {
+			return err
+		}
+	}
 	return w.feed.Take(view.Refreshed{Boot: bootTime()})
 }
 
@@ -272,6 +279,9 @@ func (s *session) endFeed() {
 		if snap, ok := s.snapshot(w, n); ok {
 			s.say(snap)
 		}
+	}
+	if m := s.probeStats(); m != nil {
+		s.say(s.costs(m))
 	}
 	w.loss.Records = max(w.loss.Records, s.stats(false).Lost)
 	s.say(view.End{Status: s.status, Cause: s.reason.String(), Boot: bootTime(), Loss: w.loss})

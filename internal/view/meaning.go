@@ -116,6 +116,17 @@ type Map struct {
 	At source.Span // the first write
 }
 
+// ProbeStats is the name of the map of what programs cost. No script can have a map of this name.
+const ProbeStats = "@probe-stats"
+
+// NewProbeStats makes the map, which the kernel's own statistics fill if it is one of the script's: of each probe how
+// often its program ran, and for how long.
+func NewProbeStats() *Map {
+	text := &types.String{Cap: 256}
+	return &Map{Name: ProbeStats, Type: types.Int64, Key: text, Kind: Summary, Unit: Nanoseconds, Div: 1,
+		Keys: []Element{{Name: "probe", Type: text, Kind: Text}}, Help: "what the programs of each probe cost"}
+}
+
 // Keyed reports whether a map has keys.
 func (m *Map) Keyed() bool { return len(m.Keys) > 0 }
 
