@@ -83,9 +83,9 @@ func (ds Diagnostics) Error() string {
 
 // kinds says which errors diagnostics with certain codes are as well.
 var kinds = map[string]error{
-	"policy": ErrPolicy, "missing-feature": errors.ErrUnsupported, "attach-target": fs.ErrNotExist,
-	"no-match":      fs.ErrNotExist,
-	"missing-probe": fs.ErrNotExist, "other-kernel": ErrBind,
+	"policy": ErrPolicy, "missing-feature": errors.ErrUnsupported,
+	"not-supported": errors.ErrUnsupported, "attach-target": fs.ErrNotExist,
+	"no-match": fs.ErrNotExist, "missing-probe": fs.ErrNotExist, "other-kernel": ErrBind,
 }
 
 // Is reports whether an error among them is target. [ErrScript] is any, others go by the
@@ -158,7 +158,7 @@ func (e *PermissionError) Error() string { return e.err.Error() }
 func (e *PermissionError) Unwrap() error { return fs.ErrPermission }
 
 // An AttachError is a probe that cannot be attached. Mostly there is no such function,
-// file or process.
+// file or process. The probe is "" if it is the process, or the command to start, that is not there.
 type AttachError struct {
 	Probe string
 	Err   error

@@ -91,6 +91,61 @@ func TestAttachError(t *testing.T) {
 	}
 }
 
+func TestMissingProcess(t *testing.T) {
+	privileged(t)
+	const never = 1 << 22 // the kernel gives no process this number
+	for name, c := range map[string]struct {
+		co hawk.CompileOptions
+		ro hawk.RunOptions
+	}{
+		"process": {hawk.CompileOptions{PID: never}, hawk.RunOptions{}},
+		"command": {hawk.CompileOptions{}, hawk.RunOptions{Child: true, Command: []string{"/nosuch/command"}}},
+		"name":    {hawk.CompileOptions{}, hawk.RunOptions{Child: true, Command: []string{"no-such-command"}}},
+	} {
+		p, err := compile(t, ticks, &c.co)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := p.Start(context.Background(), &c.ro)
+		var attach *hawk.AttachError
+		if !errors.As(err, &attach) || !errors.Is(err, fs.ErrNotExist) || attach.Probe != "" {
+			t.Errorf("%s: %#v", name, err)
+		}
+		if err == nil {
+			s.Close()
+		}
+	}
+	if _, err := compile(t, ticks, &hawk.CompileOptions{PID: -1}); err == nil {
+		t.Error("a process with a number below 0")
+	}
+}
+
+func TestNothingToAttach(t *testing.T) {
+	privileged(t)
+	for _, script := range []string{
+		"", "// nothing", "config = { missing_probes = ignore } kprobe:no_such_function { }",
+	} {
+		p, err := compile(t, script, nil)
+		if err != nil {
+			t.Errorf("%q: %v", script, err)
+			continue
+		}
+		if s, err := p.Start(context.Background(), nil); err == nil {
+			s.Close()
+			t.Errorf("%q was started", script)
+		} else if err.Error() == "" {
+			t.Errorf("%q: %#v", script, err)
+		}
+	}
+}
+
+func TestEmptyCommand(t *testing.T) {
+	s := start(t, "begin { exit(); }", nil, &hawk.RunOptions{Command: []string{}})
+	if r, err := s.Wait(); err != nil || r.Reason != hawk.Exited {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestVerifierError(t *testing.T) {
 	privileged(t)
 	p, err := compile(t, "interval:ms:1 {\n  @n++; }", nil)

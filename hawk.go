@@ -99,9 +99,12 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 	if p.machine == nil {
 		p.machine = Host()
 	}
+	if o.PID < 0 {
+		return nil, fmt.Errorf("hawk: no process has the number %d", o.PID)
+	}
 	defaults, err := config.Given(o.Config)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("hawk: setting %w", err)
 	}
 	p.probe = probe.Options{Machine: p.machine.m, PID: o.PID, PIDFilter: o.PID != 0, Unsafe: o.Unsafe}
 	for _, dir := range o.Cgroups {

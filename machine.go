@@ -159,7 +159,10 @@ func failure(err error) error {
 func attachError(m *Machine, err error) error {
 	var rejected *load.Rejected
 	var unattached *session.Unattached
+	var command *session.CommandError
 	switch {
+	case errors.As(err, &command):
+		return &AttachError{Err: err}
 	case errors.As(err, &rejected):
 		tail := rejected.Log
 		if len(tail) > 2000 {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"os"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -59,6 +61,9 @@ func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
 	if o != nil {
 		s.o = *o
 	}
+	if len(s.o.Command) == 0 {
+		s.o.Command = nil
+	}
 	switch {
 	case p.prog == nil && p.payload == nil:
 		return nil, errors.New("hawk: a script that was only checked cannot be started")
@@ -69,6 +74,9 @@ func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
 		return nil, fmt.Errorf("hawk: starting commands has to be allowed by RunOptions.Child: %w", ErrPolicy)
 	}
 	if err := errors.Join(p.machine.Privileges(), ctx.Err()); err != nil {
+		return nil, err
+	}
+	if err := p.traced(); err != nil {
 		return nil, err
 	}
 	if s.o.Buffer <= 0 {
@@ -284,6 +292,19 @@ func (s *Session) Stats() Stats {
 		}
 	}
 	return out
+}
+
+// traced reports that the process to trace is not there.
+func (p *Program) traced() error {
+	pid := p.probe.PID
+	if pid == 0 {
+		return nil
+	}
+	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return &AttachError{Err: fmt.Errorf("hawk: process %d: %w", pid, fs.ErrNotExist)}
 }
 
 // startError gives an error of starting its type.

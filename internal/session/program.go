@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -93,6 +94,9 @@ func (p *Program) Select(t probe.Trigger) (*Program, error) {
 		return of == t || of == probe.AtBegin || of == probe.AtEnd || !t.Verdict() && !of.Verdict()
 	}
 	programs := p.Object.Programs
+	if len(programs) == 0 {
+		return nil, errors.New("No probes to attach")
+	}
 	if !t.Verdict() && !slices.ContainsFunc(programs, func(p *object.Program) bool { return !trigger(p).Verdict() }) {
 		kind := programs[0].Group.Points[0].Kind.Name
 		return nil, fmt.Errorf("No probes attached; use --%s to run %s probes.", kind, kind)

@@ -87,6 +87,19 @@ type User struct {
 	Groups   []uint32
 }
 
+// A missing is a command that cannot be executed, in the words of the command line.
+type missing struct {
+	path string
+	why  string
+	err  error
+}
+
+func (m *missing) Error() string {
+	return fmt.Sprintf("Failed to fork child: Path '%s' does not exist or is not executable (%s)", m.path, m.why)
+}
+
+func (m *missing) Unwrap() error { return m.err }
+
 // Start creates the process that will execute a command. It ends when hawk does, but for one that
 // survives.
 func Start(argv []string, o Options) (*Child, error) {
@@ -98,11 +111,9 @@ func Start(argv []string, o Options) (*Child, error) {
 			reason = e.Err
 		}
 		if errors.Is(reason, exec.ErrNotFound) || errors.Is(reason, os.ErrNotExist) {
-			return nil, fmt.Errorf("Failed to fork child: Path '%s' does not exist or is not executable (No such "+
-				"file or directory)", argv[0])
+			return nil, &missing{argv[0], "No such file or directory", os.ErrNotExist}
 		}
-		return nil, fmt.Errorf("Failed to fork child: Path '%s' does not exist or is not executable (%s)", argv[0],
-			errno.Reason(reason))
+		return nil, &missing{argv[0], errno.Reason(reason), reason}
 	}
 	goR, goW, err := os.Pipe()
 	if err != nil {
