@@ -20,10 +20,10 @@ func (f *fn) Unwinds() bool {
 		f.m.has(machine.TaskPtRegs) && f.m.has(machine.NoPreallocPerf)
 }
 
-// The maps of package object's UnwindSpaces, UnwindChunks and UnwindFiles, the
-// last only where programs make spaces, and one of the processes that were asked
-// for, so that they are not asked for all the time.
-type unwindMaps struct{ spaces, chunks, files, asked int }
+// The maps of package object's UnwindSpaces, UnwindChunks, UnwindRules and
+// UnwindFiles, the last only where programs make spaces, and one of the processes
+// that were asked for, so that they are not asked for all the time.
+type unwindMaps struct{ spaces, chunks, rules, files, asked int }
 
 func (m *module) unwindMaps() *unwindMaps {
 	if m.unwind == nil {
@@ -34,6 +34,9 @@ func (m *module) unwindMaps() *unwindMaps {
 			chunks: m.ownMap(object.UnwindChunksRole,
 				&object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: object.UnwindChunk,
 					MaxEntries: object.UnwindMaxChunks, Flags: unix.BPF_F_NO_PREALLOC}),
+			rules: m.ownMap(object.UnwindRulesRole,
+				&object.Map{Type: bpf.Array, KeySize: 4, ValueSize: object.UnwindKept,
+					MaxEntries: object.UnwindMaxKept}),
 			asked: m.ownMap(object.UnwindAskedRole,
 				&object.Map{Type: bpf.LRUHash, KeySize: 4, ValueSize: 8, MaxEntries: 1024}),
 		}
@@ -143,6 +146,7 @@ type walk struct {
 
 	pc, sp, fp int
 	back       int // what to subtract from pc to be inside of the call: 1 behind a call, else 0
+	mapping    int // the distance from the first mapping to that of the last address
 	sum        int // of the addresses
 	stray      int // 1 if an address is in no mapping
 	link       int // the link register, 0 where it is not known or there is none
@@ -163,7 +167,7 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 		for _, r := range []struct{ slot, reg int }{{w.pc, a.IP}, {w.sp, a.SP}, {w.fp, a.FP}} {
 			b.Store(frame, r.slot, 8, b.Load(regs, r.reg, 8, false))
 		}
-		for _, slot := range []int{w.back, w.sum, w.stray, w.count, w.cut, w.lost} {
+		for _, slot := range []int{w.back, w.mapping, w.sum, w.stray, w.count, w.cut, w.lost} {
 			b.Store(frame, slot, 8, f.unknownZero())
 		}
 		link := f.unknownZero()
@@ -202,7 +206,8 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 		return f.fetch(at)
 	}
 	space, frames := carry(outerSpace), carry(outerFrames)
-	for _, slot := range []*int{&w.pc, &w.sp, &w.fp, &w.back, &w.sum, &w.stray, &w.link, &w.count, &w.cut, &w.lost} {
+	for _, slot := range []*int{&w.pc, &w.sp, &w.fp, &w.back, &w.mapping, &w.sum, &w.stray, &w.link, &w.count,
+		&w.cut, &w.lost} {
 		*slot = cb.slot()
 	}
 	get, put, when := f.carried, f.carry, f.goOn
@@ -223,13 +228,24 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 	unwind := b.NewBlock()
 	b.Store(b.Addr(rule, 0), 0, 8, f.konst(object.RuleGuess))
 	look := b.Arith(ir.Sub, pc, get(w.back))
-	m := b.Arith(ir.Add, space,
-		w.search(space, object.UnwindMappings, object.UnwindMost, object.UnwindMapping, 8, look))
-	start, end := b.Load(m, object.UnwindMappings+object.UnwindStart, 8, false),
-		b.Load(m, object.UnwindMappings+object.UnwindEnd, 8, false)
-	inside, outside := b.NewBlock(), b.NewBlock()
+	// in reports whether the mapping at a distance from the first has the address.
+	in := func(at *ir.Value) *ir.Value {
+		m := b.Arith(ir.Add, space, at)
+		start, end := b.Load(m, object.UnwindMappings+object.UnwindStart, 8, false),
+			b.Load(m, object.UnwindMappings+object.UnwindEnd, 8, false)
+		return b.Arith(ir.ULt, b.Arith(ir.Sub, look, start), b.Arith(ir.Sub, end, start))
+	}
+	// Most callers are in the mapping of what they call.
+	lastMapping := func() *ir.Value {
+		return b.Arith(ir.And, get(w.mapping), f.konst((object.UnwindMost-1)*object.UnwindMapping))
+	}
+	inside, other, outside := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	outside.Cold = true
-	b.If(b.Arith(ir.ULt, b.Arith(ir.Sub, look, start), b.Arith(ir.Sub, end, start)), inside, outside)
+	b.If(in(lastMapping()), inside, other)
+	b.Begin(other)
+	at := w.search(space, object.UnwindMappings, object.UnwindMost, object.UnwindMapping, 8, look)
+	put(w.mapping, at)
+	b.If(in(at), inside, outside)
 	b.Begin(outside)
 	put(w.stray, f.konst(1))
 	// No code is there, or it has been mapped since.
@@ -239,9 +255,26 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 	put(w.count, round)
 	b.Jump(stop) // a guess led there
 	b.Begin(inside)
+	m := b.Arith(ir.Add, space, lastMapping())
 	position := b.Ext(b.Arith(ir.Sub, look, b.Load(m, object.UnwindMappings+object.UnwindDelta, 8, false)), 4, false)
 	chunk := b.Load(m, object.UnwindMappings+object.UnwindIndex, 4, false)
-	number := f.Temp("chunk", 4, 4)
+
+	// Stacks have most addresses in common with others: a rule that was found is kept. All
+	// processors share what is kept, so that its halves may be of two rules; this shows.
+	place := b.Arith(ir.Or, b.Arith(ir.Shl, chunk, f.konst(32)), position)
+	hash := b.Arith(ir.Mul, place, f.konst(object.UnwindMix))
+	number := f.Temp("number", 4, 4)
+	b.Store(number, 0, 4, b.Arith(ir.LShr, hash, f.konst(int64(64-bits.TrailingZeros(object.UnwindMaxKept)))))
+	kept := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(w.maps.rules), number)
+	when(kept, unwind)
+	mix := func(rule *ir.Value) *ir.Value { return b.Arith(ir.Mul, rule, f.konst(object.UnwindMix)) }
+	known, unknown, apply := b.NewBlock(), b.NewBlock(), b.NewBlock()
+	was := b.Load(kept, object.UnwindKeptRule, 8, false)
+	b.Store(b.Addr(rule, 0), 0, 8, was)
+	its := b.Arith(ir.Xor, b.Load(kept, object.UnwindKeptPlace, 8, false), mix(was))
+	b.If(b.Arith(ir.Eq, its, place), known, unknown)
+	b.Begin(unknown)
+	b.Store(b.Addr(rule, 0), 0, 8, f.konst(object.RuleGuess))
 	for range 2 { // the file's index, then the rows
 		b.Store(number, 0, 4, chunk)
 		p := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(w.maps.chunks), number)
@@ -249,9 +282,15 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 		row := b.Arith(ir.Add, p, w.search(p, 0, object.UnwindRows, object.UnwindRowSize, 4, position))
 		chunk = b.Load(row, 4, 4, false)
 	}
-	found := b.Arith(ir.And, chunk, f.konst(1<<object.RuleKindBits-1))
-	when(b.Arith(ir.Ne, found, f.konst(object.RuleNone)), unwind)
+	b.Store(kept, object.UnwindKeptPlace, 8, b.Arith(ir.Xor, place, mix(chunk)))
+	b.Store(kept, object.UnwindKeptRule, 8, chunk)
 	b.Store(b.Addr(rule, 0), 0, 8, chunk)
+	b.Jump(known)
+	b.Begin(known)
+	found := b.Arith(ir.And, b.Load(b.Addr(rule, 0), 0, 8, false), f.konst(1<<object.RuleKindBits-1))
+	b.If(b.Arith(ir.Ne, found, f.konst(object.RuleNone)), unwind, apply)
+	b.Begin(apply)
+	b.Store(b.Addr(rule, 0), 0, 8, f.konst(object.RuleGuess))
 	b.Jump(unwind)
 
 	b.Begin(unwind)

@@ -13,6 +13,7 @@ const (
 	PacketRole      // perf buffers that network packets are sent through, one for each CPU
 	UnwindSpacesRole
 	UnwindChunksRole
+	UnwindRulesRole
 	UnwindFilesRole
 	UnwindAskedRole // processes that wait for their space or tables, by u32 process ID
 	MarksRole       // how arguments of marks are read that came later, by number; see probe.Marks
@@ -23,6 +24,7 @@ const (
 var roleNames = [Roles]string{
 	SpillRole: "stack.spill", FollowRole: "followed.threads", PacketRole: "packet.buffers",
 	UnwindSpacesRole: "unwind.spaces", UnwindChunksRole: "unwind.chunks",
+	UnwindRulesRole: "unwind.rules",
 	UnwindFilesRole: "unwind.files", UnwindAskedRole: "unwind.asked",
 	MarksRole: "late.marks",
 }

@@ -11,7 +11,10 @@ package object
 //
 // That of UnwindChunksRole has sorted rows of u32 position and u32 payload, by u32 chunk
 // number: in the index of a file the payload is another chunk's number, in
-// that one a Rule. Positions are addresses of the file less its lowest one.
+// that one a Rule. Positions are addresses of the file less its lowest one. Numbers
+// are not used again: what was found by one stays true.
+//
+// The array of UnwindRulesRole keeps rules that were found.
 const (
 	// UnwindRows is the number of rows of a chunk, a power of two. Rows that
 	// are not used have the greatest position.
@@ -41,6 +44,14 @@ const (
 	// UnwindMost is the number of mappings, a power of two.
 	UnwindMost  = 256
 	UnwindSpace = UnwindMappings + UnwindMost*UnwindMapping // bytes
+
+	// A rule that was found: u64 place, which is the number of the file's index, then the
+	// position in the low half; u64 Rule. With the place goes, by exclusive or, the rule times
+	// UnwindMix. It is at the topmost bits of the place times UnwindMix.
+	UnwindKeptPlace = 0
+	UnwindKeptRule  = 8
+	UnwindKept      = 16   // bytes
+	UnwindMaxKept   = 4096 // a power of two
 
 	UnwindMaxSpaces = 1024
 	UnwindMaxChunks = 4096 // 64 MB

@@ -88,12 +88,8 @@ func (u *Unwinder) load(f *file, t *Table) error {
 	if len(chunks) >= object.UnwindMaxChunks {
 		return unix.E2BIG
 	}
-	if int(u.next)+len(chunks) > object.UnwindMaxChunks {
+	if int(u.next-u.first)+len(chunks) >= object.UnwindMaxChunks {
 		u.startOver()
-		if chunks, err = t.chunks(u.next); err != nil {
-			return err
-		}
-		f.index = u.next
 	}
 	for i, c := range chunks {
 		if err := store(u.Chunks, key(int(u.next)+i), c); err != nil {

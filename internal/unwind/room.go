@@ -46,7 +46,10 @@ func (u *Unwinder) startOver() {
 	}
 	u.generation++
 	clear(u.known)
-	u.vdsoFile, u.next = nil, 1
+	u.vdsoFile = nil
+	for ; u.first != u.next; u.first++ {
+		bpf.MapDelete(u.Chunks, key(int(u.first)))
+	}
 	if u.Files >= 0 {
 		bpf.MapUpdate(u.Spaces, key(0), space(0, 0, nil), 0)
 	}

@@ -32,6 +32,7 @@ type Unwinder struct {
 
 	// Only the goroutine looks at these.
 	files      map[fileID]*file
+	first      uint32 // number of the first chunk that is there
 	next       uint32 // number of the next chunk
 	generation int    // how often all was dropped
 	dropped    int    // files whose tables were dropped, with mu held
@@ -67,7 +68,7 @@ type fileID struct {
 
 // New makes an Unwinder.
 func New(m Maps) *Unwinder {
-	u := &Unwinder{Maps: m, files: map[fileID]*file{}, known: map[any]*file{}, next: 1}
+	u := &Unwinder{Maps: m, files: map[fileID]*file{}, known: map[any]*file{}, first: 1, next: 1}
 	u.idle.L = &u.mu
 	if m.Files >= 0 {
 		bpf.MapUpdate(m.Spaces, key(0), space(0, 0, nil), 0) // what programs start from
