@@ -28,18 +28,9 @@ func TestRefused(t *testing.T) {
 	if chunks, _ := table.chunks(1); len(chunks) < 2 {
 		t.Skip("the table of this program has one piece")
 	}
-	create := func(key, value, most int) int {
-		fd, err := bpf.MapCreate(bpf.MapSpec{Name: "hawk_test", Type: bpf.Hash, KeySize: key, ValueSize: value,
-			MaxEntries: most, Flags: bpf.NoPrealloc})
-		if err != nil {
-			t.Skipf("maps cannot be made: %v", err)
-		}
-		t.Cleanup(func() { unix.Close(fd) })
-		return fd
-	}
 	for _, most := range []int{1, object.UnwindMaxChunks} {
-		m := Maps{Spaces: create(4, object.UnwindSpace, 16), Chunks: create(4, object.UnwindChunk, most),
-			Asked: create(4, 8, 16), Files: create(object.UnwindFileKey, object.UnwindFile, 64)}
+		m := Maps{Spaces: create(t, 4, object.UnwindSpace, 16), Chunks: create(t, 4, object.UnwindChunk, most),
+			Asked: create(t, 4, 8, 16), Files: create(t, object.UnwindFileKey, object.UnwindFile, 64)}
 		u := New(m)
 		pid := os.Getpid()
 		u.Expect(self)
@@ -72,6 +63,56 @@ func TestRefused(t *testing.T) {
 			t.Errorf("refused: bare %t, chunk %d, state %d", bare, index, state)
 		} else if !refused && index == 0 {
 			t.Error("the table is not there")
+		}
+	}
+}
+
+// create makes a map like those of the programs.
+func create(t *testing.T, key, value, most int) int {
+	fd, err := bpf.MapCreate(bpf.MapSpec{Name: "hawk_test", Type: bpf.Hash, KeySize: key, ValueSize: value,
+		MaxEntries: most, Flags: bpf.NoPrealloc})
+	if err != nil {
+		t.Skipf("maps cannot be made: %v", err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
+// TestStartOver drops all tables: programs keep rules by the numbers of chunks, so that no other
+// file may get these.
+func TestStartOver(t *testing.T) {
+	const self = "/proc/self/exe"
+	m := Maps{Spaces: create(t, 4, object.UnwindSpace, 16),
+		Chunks: create(t, 4, object.UnwindChunk, object.UnwindMaxChunks),
+		Asked:  create(t, 4, 8, 16), Files: create(t, object.UnwindFileKey, object.UnwindFile, 64)}
+	var st unix.Stat_t
+	if err := unix.Stat(self, &st); err != nil {
+		t.Fatal(err)
+	}
+	u := New(m)
+	defer u.Close()
+	chunk := make([]byte, object.UnwindChunk)
+	last := uint32(0)
+	for range 3 {
+		u.Expect(self)
+		u.Wait()
+		f := make([]byte, object.UnwindFile)
+		if err := bpf.MapLookup(m.Files, fileName(&st), f); err != nil {
+			t.Fatal(err)
+		}
+		index := binary.NativeEndian.Uint32(f[object.UnwindFileIndex:])
+		if index <= last {
+			t.Fatalf("the first chunk is %d, after %d", index, last)
+		}
+		if err := bpf.MapLookup(m.Chunks, key(int(index)), chunk); err != nil {
+			t.Errorf("chunk %d: %v", index, err)
+		}
+		last = u.next - 1
+		u.startOver()
+		for n := index; n <= last; n++ {
+			if err := bpf.MapLookup(m.Chunks, key(int(n)), chunk); err == nil {
+				t.Errorf("chunk %d is still there", n)
+			}
 		}
 	}
 }
