@@ -88,17 +88,24 @@ func (u *Unwinder) load(f *file, t *Table) error {
 	if len(chunks) >= object.UnwindMaxChunks {
 		return unix.E2BIG
 	}
-	if int(u.next-u.first)+len(chunks) >= object.UnwindMaxChunks {
+	if u.held+len(chunks) >= u.enough {
+		u.reclaim()
+	}
+	if u.held+len(chunks) >= object.UnwindMaxChunks {
 		u.startOver()
 	}
 	for i, c := range chunks {
 		if err := store(u.Chunks, key(int(u.next)+i), c); err != nil {
-			return err // those that are there are overwritten by the next file
+			for ; i > 0; i-- {
+				bpf.MapDelete(u.Chunks, key(int(u.next)+i-1))
+			}
+			return err
 		}
 	}
 	u.next += uint32(len(chunks))
+	u.held += len(chunks)
 	t.rows = nil // the kernel has them
-	f.table = t
+	f.table, f.chunks = t, uint32(len(chunks))
 	return nil
 }
 

@@ -3,6 +3,8 @@ package unwind
 import (
 	"encoding/binary"
 	"os"
+	"path/filepath"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -114,5 +116,61 @@ func TestStartOver(t *testing.T) {
 				t.Errorf("chunk %d is still there", n)
 			}
 		}
+	}
+}
+
+// TestReclaim has programs come and go without end: what the kernel holds of their tables stays
+// level, and a process that stays has its own.
+func TestReclaim(t *testing.T) {
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Maps{Spaces: create(t, 4, object.UnwindSpace, object.UnwindMaxSpaces),
+		Chunks: create(t, 4, object.UnwindChunk, object.UnwindMaxChunks),
+		Asked:  create(t, 4, 8, 16), Files: create(t, object.UnwindFileKey, object.UnwindFile, 512)}
+	u := New(m)
+	defer u.Close()
+	pid := os.Getpid()
+	u.Ask(pid)
+	u.Wait()
+	own := u.referred()
+	if len(own) < 2 {
+		t.Skip("this program has no table")
+	}
+	most, dir := 0, t.TempDir()
+	for i := range 120 {
+		name := filepath.Join(dir, strconv.Itoa(i))
+		if err := os.WriteFile(name, program, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		u.mu.Lock()
+		u.named = append(u.named, wanted{paths: []string{name}, key: i})
+		u.start()
+		u.mu.Unlock()
+		u.Wait()
+		os.Remove(name)
+		most = max(most, u.held)
+	}
+	if each := u.held / len(u.files); most > 2*fewChunks+4*each {
+		t.Errorf("as many as %d chunks were held, of %d", most, u.next)
+	}
+	there := 0
+	chunk := make([]byte, object.UnwindChunk)
+	for n := range u.next {
+		if bpf.MapLookup(m.Chunks, key(int(n)), chunk) == nil {
+			there++
+		}
+	}
+	if there != u.held {
+		t.Errorf("%d chunks are there, and %d in the books", there, u.held)
+	}
+	for index := range own {
+		if index != 0 && bpf.MapLookup(m.Chunks, key(int(index)), chunk) != nil {
+			t.Errorf("chunk %d is gone, which this process needs", index)
+		}
+	}
+	if u.Dropped() > 0 {
+		t.Errorf("the tables of %d files were dropped", u.Dropped())
 	}
 }

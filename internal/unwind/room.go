@@ -1,9 +1,81 @@
 package unwind
 
 import (
+	"encoding/binary"
+
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/object"
 )
+
+// fewChunks are held without asking who needs them.
+const fewChunks = 512 // 8 MB
+
+// Tables that nobody has mapped go in steps, one each time that room is wanted: programs that
+// make a space meanwhile may have seen a file before it was withdrawn from them.
+const (
+	withdrawn = 2 // programs are not told of the file any more
+	released  = 3 // its table goes, unless a space refers to it by now
+)
+
+// reclaim takes tables of files that no process has mapped from the kernel, where so many are
+// held that it pays to look: programs come and go for as long as hawk runs.
+func (u *Unwinder) reclaim() {
+	u.sweep()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	used := u.referred()
+	for id, f := range u.files {
+		switch {
+		case f.table == nil || f.expected || id == vdsoID:
+		case used[f.index] || f.turn == u.turn:
+			u.use(id, f)
+		default:
+			f.idle++
+			if f.idle == withdrawn && u.Files >= 0 && f.plain {
+				bpf.MapDelete(u.Files, f.name)
+			}
+			if f.idle >= released {
+				u.release(f)
+				u.forget(id, f)
+			}
+		}
+	}
+	clear(u.known) // it may have what was forgotten
+	u.enough = min(max(u.held+u.held/4, fewChunks), object.UnwindMaxChunks)
+}
+
+// use notes that somebody has mapped a file, and tells programs of it if they were not to know
+// it any more.
+func (u *Unwinder) use(id fileID, f *file) {
+	if f.idle >= withdrawn {
+		u.announce(id, f)
+	}
+	f.idle, f.turn = 0, u.turn
+}
+
+// referred are the numbers of the first chunks of all files that spaces refer to.
+func (u *Unwinder) referred() map[uint32]bool {
+	out := map[uint32]bool{}
+	v := make([]byte, object.UnwindSpace)
+	for _, k := range u.spaces() {
+		if bpf.MapLookup(u.Spaces, k, v) != nil {
+			continue
+		}
+		n := min(binary.NativeEndian.Uint32(v[object.UnwindCount:]), object.UnwindMost)
+		for i := range int(n) {
+			out[binary.NativeEndian.Uint32(v[object.UnwindMappings+i*object.UnwindMapping+object.UnwindIndex:])] = true
+		}
+	}
+	return out
+}
+
+// release takes the table of a file from the kernel.
+func (u *Unwinder) release(f *file) {
+	for i := range f.chunks {
+		bpf.MapDelete(u.Chunks, key(int(f.index+i)))
+	}
+	u.held -= int(f.chunks)
+}
 
 // makeRoom forgets files if there are too many of them: those without a table,
 // to which nothing in the kernel refers, or else all.
@@ -35,6 +107,7 @@ func (u *Unwinder) startOver() {
 	for id, f := range u.files {
 		if f.table != nil {
 			u.dropped++
+			u.release(f)
 		}
 		u.forget(id, f)
 	}
@@ -47,9 +120,6 @@ func (u *Unwinder) startOver() {
 	u.generation++
 	clear(u.known)
 	u.vdsoFile = nil
-	for ; u.first != u.next; u.first++ {
-		bpf.MapDelete(u.Chunks, key(int(u.first)))
-	}
 	if u.Files >= 0 {
 		bpf.MapUpdate(u.Spaces, key(0), space(0, 0, nil), 0)
 	}

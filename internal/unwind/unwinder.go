@@ -29,11 +29,14 @@ type Unwinder struct {
 
 	vdsoFile *file  // of mu, too; nil while no process was looked at
 	swept    uint64 // how many spaces programs had made when they were last swept
+	followed int    // how many Follow has made since it last swept, with mu held
 
 	// Only the goroutine looks at these.
 	files      map[fileID]*file
-	first      uint32 // number of the first chunk that is there
 	next       uint32 // number of the next chunk
+	turn       uint64 // how many processes and files were taken on
+	held       int    // chunks in the kernel
+	enough     int    // of them, beyond which some may be reclaimed
 	generation int    // how often all was dropped
 	dropped    int    // files whose tables were dropped, with mu held
 	refused    int    // files whose tables the kernel did not take, with mu held
@@ -49,11 +52,16 @@ type Maps struct {
 type file struct {
 	table   *Table // nil: it has no table, or there is no room for it
 	index   uint32 // number of its first chunk
+	chunks  uint32 // how many it has
+	idle    int    // how often nobody had mapped it
+	turn    uint64 // Unwinder.turn when it was last used
 	name    []byte // what programs know it by
 	bias    uint64 // of its code, if that is one piece
 	plain   bool   // it is
 	refused bool   // there is no room for its table, and frame pointers may not do
 	build   [20]byte
+
+	expected bool // its table is to be there before a process has mapped it
 }
 
 // frames reports whether the code of a file can be walked by frame pointers, as is assumed of code
@@ -68,7 +76,7 @@ type fileID struct {
 
 // New makes an Unwinder.
 func New(m Maps) *Unwinder {
-	u := &Unwinder{Maps: m, files: map[fileID]*file{}, known: map[any]*file{}, first: 1, next: 1}
+	u := &Unwinder{Maps: m, files: map[fileID]*file{}, known: map[any]*file{}, next: 1, enough: fewChunks}
 	u.idle.L = &u.mu
 	if m.Files >= 0 {
 		bpf.MapUpdate(m.Spaces, key(0), space(0, 0, nil), 0) // what programs start from
@@ -143,15 +151,19 @@ func (u *Unwinder) Sweep() {
 }
 
 func (u *Unwinder) sweep() {
-	var pids [][]byte
-	for k := key(-1); bpf.MapNextKey(u.Spaces, k, k) == nil && len(pids) <= object.UnwindMaxSpaces; {
-		pids = append(pids, slices.Clone(k))
-	}
-	for _, k := range pids {
+	for _, k := range u.spaces() {
 		if pid := int(binary.NativeEndian.Uint32(k)); pid != 0 && !proc.Alive(pid) {
 			bpf.MapDelete(u.Spaces, k)
 		}
 	}
+}
+
+// spaces are the keys of all that have one.
+func (u *Unwinder) spaces() (pids [][]byte) {
+	for k := key(-1); bpf.MapNextKey(u.Spaces, k, k) == nil && len(pids) <= object.UnwindMaxSpaces; {
+		pids = append(pids, slices.Clone(k))
+	}
+	return pids
 }
 
 // Close ends the work; the maps are the caller's.
@@ -169,6 +181,7 @@ func (u *Unwinder) work() {
 		u.ownVDSO()
 	}
 	for {
+		u.turn++
 		u.mu.Lock()
 		switch {
 		case len(u.asked) > 0:
@@ -277,6 +290,10 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 		state = object.UnwindFrames
 	}
 	u.put(pid, id, state, false, parts)
+	if u.followed++; u.followed >= object.UnwindMaxSpaces/4 {
+		u.followed = 0
+		u.sweep()
+	}
 }
 
 // made finds the table of a mapped file, if it was made before it was mapped.
@@ -331,8 +348,10 @@ func (u *Unwinder) mapped(pid int, m *proc.Mapping) (f *file, bias uint64) {
 			if !ok {
 				return nil, 0
 			}
+			u.use(id, f)
 			return f, bias
 		}
+		u.use(id, f)
 		return f, f.bias
 	}
 	return nil, 0
@@ -368,6 +387,10 @@ func (u *Unwinder) expect(w wanted) {
 			if !fits {
 				continue
 			}
+		}
+		if f != nil {
+			f.expected = f.expected || w.key == nil
+			u.use(id, f)
 		}
 		if w.key != nil {
 			u.mu.Lock()
