@@ -272,6 +272,7 @@ func (s *session) iterate() error {
 		if atomic.LoadUint64(s.word(object.DataExited)) != 0 {
 			return nil
 		}
+		s.walking = true
 		err := w.program.Group.Mech().Walk(w.link, func() bool {
 			s.relieve()
 			return s.signals.Load() == 0 && !s.cancelled.Load() && s.err == nil
@@ -280,7 +281,10 @@ func (s *session) iterate() error {
 			return fmt.Errorf("%s: %w", w.program.Group.Points[0].Name(), err)
 		}
 		s.drain()
-		s.told()
+		s.walking = false
+		if !s.exited {
+			s.told()
+		}
 	}
 	return nil
 }

@@ -76,8 +76,13 @@ func (s *session) Warnf(at source.Span, format string, args ...any) {
 // Stderr is where errors of commands go.
 func (s *session) Stderr() io.Writer { return s.o.Stderr }
 
-// Exit ends the run with a status, of which 8 bits count.
-func (s *session) Exit(code int) { s.status, s.exited = int(byte(code)), true }
+// Exit ends the run with a status, of which 8 bits count. That of the first call is the run's.
+func (s *session) Exit(code int) {
+	if s.exited && s.walking {
+		return
+	}
+	s.status, s.exited = int(byte(code)), true
+}
 
 // argSize is how many bytes an argument has in the fixed part of its record.
 func argSize(a object.Arg) int {

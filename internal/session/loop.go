@@ -177,16 +177,17 @@ func (s *session) readRing(most int) int {
 }
 
 // dispatch acts on one record. After exit() records are dropped, but still
-// taken out of the ring. It returns false to have the loop look around.
+// taken out of the ring, unless they are of an iteration. It returns false to have the loop look around.
 func (s *session) dispatch(rec []byte) bool {
-	if s.exited && !s.ending || s.err != nil {
+	over := s.exited && !s.ending && !s.walking
+	if over || s.err != nil {
 		return true
 	}
 	if len(rec) < 4 {
 		return true
 	}
 	s.act(rec)
-	return !s.exited
+	return !s.exited || s.walking
 }
 
 // act has the builtin that a record is of handle it.

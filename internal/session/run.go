@@ -121,11 +121,12 @@ type session struct {
 	arrivals    *arrivals      // nil if no program waits for files
 	keeper      *keeper.Keeper // nil without links that are slow to close
 
-	status int
-	reason Reason
-	exited bool  // an exit() was handled
-	ending bool  // the end programs run: exit() only sets the status
-	err    error // of writing output
+	status  int
+	reason  Reason
+	exited  bool  // an exit() was handled
+	ending  bool  // the end programs run: exit() only sets the status
+	walking bool  // an iterator runs, and is to be walked to its end whatever calls exit()
+	err     error // of writing output
 
 	wakeFD, pidFD int // -1 if not open
 	sleeper       *ring.Sleeper
