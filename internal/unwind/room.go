@@ -7,8 +7,12 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 )
 
-// fewChunks are held without asking who needs them.
-const fewChunks = 512 // 8 MB
+// fewChunks are held without asking who needs them, and then of those that are in use one part in
+// reclaimPart more each time.
+const (
+	fewChunks   = 512 // 8 MB
+	reclaimPart = 16
+)
 
 // Tables that nobody has mapped go in steps, one each time that room is wanted: programs that
 // make a space meanwhile may have seen a file before it was withdrawn from them.
@@ -24,11 +28,13 @@ func (u *Unwinder) reclaim() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	used := u.referred()
+	inUse := 0
 	for id, f := range u.files {
 		switch {
 		case f.table == nil || f.expected || id == vdsoID:
 		case used[f.index] || f.turn == u.turn:
 			u.use(id, f)
+			inUse += int(f.chunks)
 		default:
 			f.idle++
 			if f.idle == withdrawn && u.Files >= 0 && f.plain {
@@ -41,7 +47,7 @@ func (u *Unwinder) reclaim() {
 		}
 	}
 	clear(u.known) // it may have what was forgotten
-	u.enough = min(max(u.held+u.held/4, fewChunks), object.UnwindMaxChunks)
+	u.enough = max(u.held+max(inUse, fewChunks)/reclaimPart, fewChunks)
 }
 
 // use notes that somebody has mapped a file, and tells programs of it if they were not to know
