@@ -68,7 +68,7 @@ func (c *command) listTo(out *bufio.Writer) int {
 				pattern))
 			warned = true
 		}
-		err := c.listPattern(pattern, out, emit, func(text string) { warned = true; c.warn(text) })
+		types, err := c.listPattern(pattern, out, emit, func(text string) { warned = true; c.warn(text) })
 		if err != nil {
 			out.Flush()
 			c.fail(exitUsage, err)
@@ -77,7 +77,7 @@ func (c *command) listTo(out *bufio.Writer) int {
 			}
 			return exitUsage
 		}
-		if found == 0 && !warned {
+		if found == 0 && !types && !warned {
 			c.warn(fmt.Sprintf("nothing matches '%s'", pattern) + c.listHint(pattern))
 		}
 	}
@@ -156,16 +156,15 @@ func (c *command) listHint(pattern string) string {
 	return ""
 }
 
-// listPattern lists what a pattern matches. What keeps it from being complete goes to warn.
-func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe.Listed), warn func(string)) error {
+// listPattern lists what a pattern matches, probes by emit; types is whether it matches types. What keeps
+// the list from being complete goes to warn.
+func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe.Listed), warn func(string)) (
+	types bool, err error) {
+
 	if words := strings.Fields(pattern); len(words) == 2 {
 		switch words[0] {
 		case "struct", "union", "enum":
-			found, err := c.listTypes(words[0], words[1], out)
-			if err == nil && !found {
-				warn(fmt.Sprintf("nothing matches '%s'", pattern))
-			}
-			return err
+			return c.listTypes(words[0], words[1], out)
 		}
 	}
 	o := c.probeOptions()
@@ -180,12 +179,12 @@ func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe
 		}
 	}}
 	if err := l.Pattern(pattern); err != nil {
-		return err
+		return false, err
 	}
 	if forbidden != nil && c.machine.Privileges() != nil {
 		c.warn("not listed without root: " + strings.Join(forbidden, ", "))
 	}
-	return nil
+	return false, nil
 }
 
 // listScript lists the attach points of a script that hawk itself does not
