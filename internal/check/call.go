@@ -407,7 +407,7 @@ func isByte(t types.Type) bool {
 // wholeMap is an argument that names a map without a key.
 func (w *walker) wholeMap(c *builtin.Call, i int, e *syntax.Map) bool {
 	m := w.mapNamed(e)
-	if w.final && !m.stored {
+	if w.final && !m.defined() {
 		w.undefinedMap(m, e)
 		return false
 	}

@@ -131,7 +131,7 @@ type slot struct {
 	nextWaits []*slot
 	broken    bool       // what is stored here has an error, so that the type may stay unknown
 	seed      types.Type // what an otherwise unknown type starts from
-	fallback  types.Type // of a declared variable that nothing is assigned to
+	fallback  types.Type // of a declared variable or a map that nothing is assigned to
 	asked     bool       // the type was asked for by something that is not evaluated
 	locked    types.Flex // what a comptime condition was told
 }

@@ -62,13 +62,13 @@ func (w *walker) eval(e syntax.Expr) val {
 	case *syntax.Map:
 		m := w.mapNamed(e)
 		w.sortIs(m, scalar, e)
-		return w.mapValue(m, e)
+		return w.readMap(m, e)
 	case *syntax.MapIndex:
 		m := w.mapNamed(e.Map)
 		if w.sortIs(m, keyed, e) {
 			w.keys(m, e.Keys, e)
 		}
-		return w.mapValue(m, e.Map)
+		return w.readMap(m, e.Map)
 	case *syntax.Paren:
 		return w.expr(e.X)
 	case *syntax.Tuple:

@@ -47,7 +47,7 @@ func (w *walker) mapElement(s *syntax.ForStmt) val {
 		return val{}
 	case !w.sortIs(m, keyed, s.Over):
 		return val{}
-	case w.final && !m.stored:
+	case w.final && !m.defined():
 		w.undefinedMap(m, s.Over)
 		return val{}
 	}

@@ -26,6 +26,8 @@ type mapState struct {
 	sortAt  source.Span // where sort was fixed
 	first   source.Span // first mention
 	stored  bool        // some statement gives it values
+	read    bool        // some expression reads a value
+	told    bool        // the warning that nothing is stored here was given
 	deleted bool
 	walked  bool
 	key     slot
@@ -100,6 +102,9 @@ func (w *walker) mapNamed(m *syntax.Map) *mapState {
 	return s
 }
 
+// defined reports whether a map has values, if only the zeros of one that is read.
+func (m *mapState) defined() bool { return m.stored || m.read }
+
 func (m *mapState) startFinal() {
 	// Reads go by what inference found.
 	m.key.next, m.value.next = m.key.cur, m.value.cur
@@ -131,7 +136,7 @@ func (w *walker) sortIs(m *mapState, want sortOfMap, at syntax.Node) bool {
 
 // mapValue is the value that a read yields.
 func (w *walker) mapValue(m *mapState, at *syntax.Map) val {
-	if w.final && !m.stored {
+	if w.final && !m.defined() {
 		w.undefinedMap(m, at)
 		return val{}
 	}
@@ -144,11 +149,30 @@ func (w *walker) mapValue(m *mapState, at *syntax.Map) val {
 	return w.readSlot(&m.value)
 }
 
+// readMap is the value of a map in an expression. One that nothing is stored to is empty and has integers: the
+// probe that stores may have been removed, since what it probes is missing here.
+func (w *walker) readMap(m *mapState, at *syntax.Map) val {
+	if w.unevaluated > 0 {
+		return w.mapValue(m, at)
+	}
+	m.read = true
+	if w.final && !m.stored && !m.told && !w.script.Incomplete {
+		m.told = true
+		d := w.warnf(at, "never-stored", "Undefined map: %s; nothing is stored in it, so it reads as 0", m.name)
+		w.similarMap(m, d)
+	}
+	return w.mapValue(m, at)
+}
+
 func (w *walker) undefinedMap(m *mapState, at *syntax.Map) {
 	if w.script.Incomplete {
 		return // a probe that was left out may define it
 	}
-	d := w.errorf(at, "undefined-map", "Undefined map: %s", m.name)
+	w.similarMap(m, w.errorf(at, "undefined-map", "Undefined map: %s", m.name))
+}
+
+// similarMap adds the name of the map that was probably meant.
+func (w *walker) similarMap(m *mapState, d *source.Diagnostic) {
 	var names []string
 	for n, other := range w.maps {
 		if other.stored {
@@ -389,10 +413,9 @@ func (w *walker) storeAgg(m *mapState, agg *types.Agg, at syntax.Node) {
 	}
 }
 
-// finishMap makes the map of the program; nil for one that is only declared or
-// only read.
+// finishMap makes the map of the program; nil for one that is only declared.
 func (c *checker) finishMap(m *mapState) *Map {
-	if !m.stored {
+	if !m.stored && (!m.read || m.value.cur.Type == nil) {
 		if m.decl != nil && !m.first.Valid() {
 			c.ds.Warnf("unused-map", m.decl.Span(), "Unused map: %s", m.name)
 		}

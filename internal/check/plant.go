@@ -16,10 +16,15 @@ func (s *slot) open() bool { return s.cur.Type == nil && s.seed == nil && !s.fix
 
 // plant gives slots without a type something to start from, once nothing else
 // is to be found out: first those that are defined by themselves only, as in
-// @n++, then declared variables that nothing is stored to, and then whatever is
-// left. What depends on the ones planted is not planted with them: the type of
+// @n++, then declared variables and maps that nothing is stored to, and then whatever
+// is left. What depends on the ones planted is not planted with them: the type of
 // (@n, 1) comes from @n.
 func (c *checker) plant() bool {
+	for _, m := range c.maps {
+		if m.read && !m.stored {
+			m.value.fallback = types.Int8
+		}
+	}
 	var open []*slot
 	c.slots(func(s *slot) {
 		if s.open() {
