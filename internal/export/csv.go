@@ -31,6 +31,7 @@ type cell struct {
 type tableWriter struct {
 	line []cell
 	emit func([]cell)
+	rate func(*view.Row) string // nil: no column says how fast numbers grow
 }
 
 func (w *tableWriter) raw(text string) { w.line = append(w.line, cell{text, true}) }
@@ -101,20 +102,63 @@ func WriteRecord(to *bufio.Writer, texts, numbers []string) {
 
 // table writes a map.
 func (w *tableWriter) table(r *view.Run, m *view.Map, o Options) {
-	for _, name := range keyColumns(m) {
-		w.raw(name)
+	names := append(keyColumns(m), valueColumns(m)...)
+	snap := r.Snapshot(m)
+	if o.Rates && (m.Kind == view.Counter || m.Kind == view.Gauge) {
+		names = append(names, "per_second")
+		w.rate = ratesSince(r.Before, snap)
 	}
-	for _, name := range valueColumns(m) {
+	for _, name := range view.Names(names, func(int) string { return "value" }) {
 		w.raw(name)
 	}
 	w.end()
-	snap := r.Snapshot(m)
 	if snap == nil {
 		return
 	}
 	for _, row := range sorted(snap.Rows) {
 		w.rowOf(m, row, o)
 	}
+}
+
+// ratesSince says how fast a row of a map grew since an earlier look, "" of what nothing was known then.
+func ratesSince(before []view.Snapshot, now *view.Snapshot) func(*view.Row) string {
+	was := map[string]value.Value{}
+	var seconds float64
+	for i := range before {
+		if old := &before[i]; now != nil && old.Map == now.Map {
+			seconds = (now.End - old.End).Seconds()
+			for _, row := range old.Rows {
+				was[rowName(&row)] = row.Value
+			}
+		}
+	}
+	return func(row *view.Row) string {
+		if seconds <= 0 {
+			return ""
+		}
+		old, known := was[rowName(row)]
+		var grew int64
+		switch {
+		case now.Map.Kind == view.Counter: // what is new began at nothing
+			grew = max(now.Map.Count(row.Value)-now.Map.Count(old), 0)
+		case known:
+			grew = now.Map.Count(row.Value) - now.Map.Count(old)
+		default:
+			return ""
+		}
+		return strconv.FormatFloat(float64(grew)/seconds, 'f', 3, 64)
+	}
+}
+
+// rowName tells rows of a map apart.
+func rowName(row *view.Row) string {
+	switch {
+	case row.Others > 0:
+		return "(other)"
+	case row.Key == nil:
+		return ""
+	}
+	return string(value.AppendKey(nil, row.Key)) + "]"
 }
 
 // rowOf writes a row of a map.
@@ -131,7 +175,14 @@ func (w *tableWriter) rowOf(m *view.Map, row view.Row, o Options) {
 			}
 		}
 	}
-	w.row(m, row.Value, keys, o)
+	end := w.end
+	if w.rate != nil {
+		end = func() {
+			w.raw(w.rate(&row))
+			w.end()
+		}
+	}
+	w.row(m, row.Value, keys, o, end)
 }
 
 // sorted are rows by their keys.
@@ -195,7 +246,7 @@ func unitSuffix(u view.Unit) string {
 }
 
 // row writes a row, or one for each bucket or point of its value.
-func (w *tableWriter) row(m *view.Map, v value.Value, keys func(), o Options) {
+func (w *tableWriter) row(m *view.Map, v value.Value, keys func(), o Options, end func()) {
 	switch v := v.(type) {
 	case value.Avg:
 		keys()
@@ -233,7 +284,7 @@ func (w *tableWriter) row(m *view.Map, v value.Value, keys func(), o Options) {
 			w.value(part, o)
 		}
 	}
-	w.end()
+	end()
 }
 
 func (w *tableWriter) summary(v value.Stats) {

@@ -52,6 +52,7 @@ func (t Takes) One() bool { return t == OneProfile || t == OneTable }
 type Options struct {
 	Version   string // of hawk
 	Annotate  bool   // folded: say which functions are the kernel's, inlined, made at run time
+	Rates     bool   // tables say how fast numbers grew since the file before
 	Addresses bool   // frames of one function at different addresses are kept apart
 }
 

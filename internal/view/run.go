@@ -14,6 +14,7 @@ type Run struct {
 	Begin
 	Attached Attached
 	Maps     []Snapshot // the last of each map, in the order of Script.Maps
+	Before   []Snapshot // those that the file before this one showed
 	Past     []Snapshot // earlier ones, thinned out, if they were wanted
 	Events   []Event    // if they were wanted
 	Dropped  uint64     // events that there was no room to keep
