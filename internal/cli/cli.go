@@ -89,6 +89,9 @@ func (c *command) main(args []string) int {
 		err = c.finish()
 	}
 	if err == nil && !c.stop {
+		err = c.unseen()
+	}
+	if err == nil && !c.stop {
 		err = c.findGroups()
 	}
 	if err == nil && !c.stop && c.tool != nil && c.tool.RunsProgram() {

@@ -106,6 +106,8 @@ type target struct {
 	to     io.Writer // the output
 	stream view.Feed // of a format that is written as things happen
 	opened io.Closer // what a stream writes to
+	beside bool      // the run goes on if it cannot be written
+	broken bool      // it could not be; guarded by saver.streams
 }
 
 // lookEvery is how often maps are read for files that show numbers over time.
@@ -122,8 +124,9 @@ type saver struct {
 
 	streams sync.Mutex // for one item at a time
 
-	mu  sync.Mutex // of what follows, and of files: the run does not wait for it before its end
-	err error
+	mu     sync.Mutex // of what follows, and of files: the run does not wait for it before its end
+	before []view.Snapshot
+	err    error
 }
 
 // files is who makes the files that were asked for; nil if none were.
@@ -133,33 +136,41 @@ func (c *command) files(script *view.Script) (*saver, error) {
 		return nil, nil
 	}
 	v := &saver{script: script, options: c.export, every: c.saveEvery}
-	v.options.Version = Version
+	v.options.Version, v.options.Rates = Version, c.saveEvery > 0
 	if f != nil {
 		maps, err := f.Choose(v.script, c.mapNames)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("-f %s: %w", f.Name, err)
-		case f.Takes.One() && len(maps) > 1:
+		case f.Takes.One() && len(maps) > 1 && c.output == "":
 			return nil, fmt.Errorf("-f %s shows one map: choose with --map: %s", f.Name, namesOf(maps))
 		case f.Binary && c.output == "" && isTerminal(c.out):
 			return nil, fmt.Errorf("-f %s is nothing for a terminal; use -o FILE", f.Name)
 		}
-		v.targets = append(v.targets, &target{format: f, maps: maps, file: c.output, to: c.out})
+		v.add(save{f, c.output}, maps, target{to: c.out})
 	}
 	for _, s := range c.saves {
 		maps, err := s.format.Choose(v.script, c.mapNames)
 		if err != nil {
 			return nil, fmt.Errorf("--save %s: %w", s.format.Name, err)
 		}
-		if !s.format.Takes.One() || len(maps) < 2 && !strings.Contains(s.file, "%m") || len(maps) == 0 {
-			v.targets = append(v.targets, &target{format: s.format, maps: maps, file: s.file})
-			continue
-		}
-		for _, m := range maps {
-			v.targets = append(v.targets, &target{format: s.format, maps: []*view.Map{m}, file: s.fileOf(m)})
-		}
+		v.add(s, maps, target{beside: true})
 	}
 	return v, v.prepare()
+}
+
+// add has a file made of maps, or one of each where a file holds one.
+func (v *saver) add(s save, maps []*view.Map, t target) {
+	t.format, t.maps, t.file = s.format, maps, s.file
+	if !s.format.Takes.One() || len(maps) < 2 && !strings.Contains(s.file, "%m") || len(maps) == 0 {
+		v.targets = append(v.targets, &t)
+		return
+	}
+	for _, m := range maps {
+		one := t
+		one.maps, one.file = []*view.Map{m}, s.fileOf(m)
+		v.targets = append(v.targets, &one)
+	}
 }
 
 func namesOf(maps []*view.Map) string {
@@ -284,14 +295,27 @@ func (v *saver) feed(item view.Item) error {
 	v.streams.Lock()
 	defer v.streams.Unlock()
 	for _, t := range v.targets {
-		if t.stream == nil {
+		if t.stream == nil || t.broken {
 			continue
 		}
-		if err := t.stream.Take(item); err != nil {
+		err := t.stream.Take(item)
+		if err != nil && !t.beside {
 			return t.failed(err)
+		}
+		if t.broken = err != nil; t.broken {
+			v.note(t.failed(err))
 		}
 	}
 	return nil
+}
+
+// note keeps the first error, for the end.
+func (v *saver) note(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err == nil {
+		v.err = err
+	}
 }
 
 // write makes the files. The output is written to at the end alone.
@@ -299,6 +323,9 @@ func (v *saver) write(last bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	run := v.Run()
+	if run.Before = v.before; v.options.Rates {
+		v.before = run.Maps
+	}
 	for _, t := range v.targets {
 		var err error
 		switch {

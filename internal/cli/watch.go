@@ -127,20 +127,40 @@ type watch struct {
 	feeds  view.Feeds // all of them
 }
 
-// watch is who takes the feed; nil if nobody does.
-func (c *command) watch(p *session.Program) (*watch, error) {
-	with := ""
+// asksForView is the option that asks for a file or a view, "" if none does.
+func (c *command) asksForView() string {
 	switch {
 	case c.viewFormat() != nil || c.live():
-		with = "-f " + c.format
+		return "-f " + c.format
 	case len(c.saves) > 0:
-		with = "--save"
+		return "--save"
 	case c.web.asked:
-		with = "--web"
-	default:
-		return nil, c.onlyWithViews()
+		return "--web"
 	}
+	return ""
+}
+
+// unseen reports a view of what is not run: a list, or an executable that is made for later.
+func (c *command) unseen() error {
+	with, what := c.asksForView(), ""
 	switch {
+	case c.mode == modeList:
+		what = c.modeOption
+	case c.aot != "":
+		what = "--aot"
+	}
+	if with == "" || what == "" {
+		return nil
+	}
+	return usagef("%s cannot be used with %s", with, what)
+}
+
+// watch is who takes the feed; nil if nobody does.
+func (c *command) watch(p *session.Program) (*watch, error) {
+	with := c.asksForView()
+	switch {
+	case with == "":
+		return nil, c.onlyWithViews()
 	case p.Tree == nil:
 		return nil, fmt.Errorf("%s is not for scripts that were compiled ahead of time", with)
 	case c.dryRun:
