@@ -91,7 +91,9 @@ func (w *pprofWriter) write(r *view.Run, p *view.Profile, o Options) {
 	for _, text := range comments {
 		w.out.int(13, w.string(text))
 	}
-	w.out.int(9, r.Wall.UnixNano())
+	if !r.Wall.IsZero() {
+		w.out.int(9, r.Wall.UnixNano())
+	}
 	if r.End != nil {
 		w.out.int(10, int64(r.End.Boot-r.Boot))
 	}

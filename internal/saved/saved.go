@@ -161,7 +161,7 @@ func profiles(all []*Profile, name string) *Run {
 	end := view.End{Cause: "saved"}
 	for _, p := range all {
 		m := &view.Map{Name: "@" + strings.TrimPrefix(p.Map, "@"), Type: types.Uint64, Kind: view.Counter, Div: 1,
-			Weight: view.ValueWeight, Unit: view.UnitNamed(p.Unit), Role: view.Result,
+			Weight: view.ValueWeight, Unit: view.SampleUnit(p.Unit), Role: view.Result,
 			Key: &types.Tuple{Elems: []types.Type{&types.Stack{User: true}, &types.Stack{}}},
 			Keys: []view.Element{
 				{Name: "ustack", Type: &types.Stack{User: true}, Frames: view.UserFrames},

@@ -113,6 +113,9 @@ func TestRead(t *testing.T) {
 		if len(got.Script.Maps) != 1 {
 			t.Fatalf("%s: %d maps", form, len(got.Script.Maps))
 		}
+		if m := got.Script.Maps[0]; form != "folded" && m.Unit != livetest.Bytes.Unit {
+			t.Errorf("%s: the unit is %q, not %q", form, m.Unit, livetest.Bytes.Unit)
+		}
 		if have := lines(written(t, "folded", got, got.Script.Maps[0])); form != "pprof" && !slices.Equal(have, want) {
 			t.Errorf("%s:\n%q, not\n%q", form, have, want)
 		} else if sum(have) != sum(want) {
@@ -250,5 +253,19 @@ func TestTooMuch(t *testing.T) {
 	f, err := parse([]byte(strings.Repeat("a;b 1\n", maxNames+1)), "x")
 	if err != nil || f.stacks[0].Total() != maxNames+1 {
 		t.Errorf("one stack again and again: %v", err)
+	}
+}
+
+// Profiles of time weigh time, whatever their makers call its unit.
+func TestUnitsOfProfiles(t *testing.T) {
+	for _, unit := range []view.Unit{view.NoUnit, view.Nanoseconds, view.Milliseconds, view.Seconds, view.Bytes} {
+		played, _ := played(t)
+		m, snap := *livetest.Bytes, *played.Snapshot(livetest.Bytes)
+		m.Unit, snap.Map = unit, &m
+		played.Maps = []view.Snapshot{snap}
+		r := recorded(t, written(t, "pprof", played, &m))
+		if got := r.Script.Maps[0].Unit; got != unit {
+			t.Errorf("%q is read as %q", unit, got)
+		}
 	}
 }
