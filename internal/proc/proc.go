@@ -4,10 +4,12 @@
 package proc
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -38,31 +40,37 @@ func Dir(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 const maxMaps = 32 << 20
 
 // Maps lists the mappings of a process by address.
-func Maps(pid int) ([]Mapping, error) {
+func Maps(pid int) ([]Mapping, error) { return readMaps(pid, false, math.MaxInt) }
+
+// Code lists the executable mappings of a process by address, as many as most.
+func Code(pid, most int) ([]Mapping, error) { return readMaps(pid, true, most) }
+
+func readMaps(pid int, code bool, most int) ([]Mapping, error) {
 	f, err := os.Open(Dir(pid) + "/maps")
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxMaps))
-	if err != nil {
-		return nil, err
-	}
-	return ParseMaps(data), nil
+	return parseMaps(io.LimitReader(f, maxMaps), code, most)
 }
 
-// ParseMaps parses the text of a maps file; lines it cannot read are left
-// out.
-func ParseMaps(data []byte) []Mapping {
+// parseMaps parses the text of a maps file; lines it cannot read are left
+// out. It keeps nothing of the text but paths, each once for mappings in a row.
+func parseMaps(text io.Reader, code bool, most int) ([]Mapping, error) {
 	var out []Mapping
-	for line := range bytes.Lines(data) {
-		m, ok := parseMapping(string(bytes.TrimSuffix(line, []byte("\n"))))
-		if !ok {
+	lines := bufio.NewScanner(text)
+	for path := ""; len(out) < most && lines.Scan(); {
+		m, ok := parseMapping(lines.Text())
+		if !ok || code && !m.Exec {
 			continue
 		}
+		if m.Path != path {
+			path = strings.Clone(m.Path)
+		}
+		m.Path = path
 		out = append(out, m)
 	}
-	return out
+	return out, lines.Err()
 }
 
 // parseMapping parses "start-end perms offset major:minor inode path".

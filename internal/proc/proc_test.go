@@ -1,7 +1,10 @@
 package proc
 
 import (
+	"bytes"
+	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +17,10 @@ func TestParseMaps(t *testing.T) {
 		"7ffc0000-7ffd0000 r-xp 00000000 00:00 0                          [vdso]\n" +
 		"garbage\n" +
 		"zz-7ffd0000 r-xp 00000000 00:00 0\n"
-	maps := ParseMaps([]byte(text))
+	maps, err := parseMaps(strings.NewReader(text), false, math.MaxInt)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := []Mapping{
 		{0x55d0c0a00000, 0x55d0c0a21000, 0x2000, true, false, unix.Mkdev(0xfe, 1), 1234, "/usr/bin/my prog", false},
 		{0x7f0000000000, 0x7f0000001000, 0, false, true, 0, 0, "", false},
@@ -62,7 +68,8 @@ func TestSelf(t *testing.T) {
 func FuzzParseMaps(f *testing.F) {
 	f.Add([]byte("55d0c0a00000-55d0c0a21000 r-xp 00002000 fe:01 1234 /usr/bin/x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, m := range ParseMaps(data) {
+		maps, _ := parseMaps(bytes.NewReader(data), false, math.MaxInt)
+		for _, m := range maps {
 			if m.End < m.Start {
 				t.Errorf("%+v", m)
 			}

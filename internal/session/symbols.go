@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/symbolize"
 )
 
@@ -88,7 +89,7 @@ func (s *session) userSymbols() *symbolize.User {
 	u.Enough = func() <-chan struct{} { return s.patient().Done() }
 	u.Forgetful = s.o.Config.CacheUserSymbols == forgetful
 	if s.unwind != nil {
-		u.Changed = s.changed
+		u.Changed, u.Most = s.changed, object.UnwindMost
 	}
 	for _, path := range s.programs() {
 		u.AddProgram(path)

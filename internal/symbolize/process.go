@@ -20,10 +20,11 @@ type process struct {
 	exe     fileID // tells that it has called exec
 	ended   bool
 	checked time.Time
-	read    time.Time
-	gaps    int       // User.gaps when the recorder began to keep maps up to date
-	maps    []mapping // executable memory by address, without overlaps
-	shared  bool      // maps is another process's as well
+	read    time.Time     // when its mappings were read
+	pause   time.Duration // for which they are not read again
+	gaps    int           // User.gaps when the recorder began to keep maps up to date
+	maps    []mapping     // executable memory by address, without overlaps
+	shared  bool          // maps is another process's as well
 	jit     *jitMap
 	cache   map[uint64]cached
 	prev    *process // before its last exec, or the one that had the PID before
@@ -54,9 +55,10 @@ type Mapping struct {
 	File               any              // compares equal for the same file
 }
 
-func (p *process) mappings() []Mapping {
-	out := make([]Mapping, len(p.maps))
-	for i := range p.maps {
+// mappings are the first of them.
+func (p *process) mappings(most int) []Mapping {
+	out := make([]Mapping, min(len(p.maps), most))
+	for i := range out {
 		m := &p.maps[i]
 		out[i] = Mapping{Start: m.start, End: m.end, Offset: m.offset}
 		if m.image != nil {
@@ -112,10 +114,15 @@ func (p *process) mapping(addr uint64) *mapping {
 	return &p.maps[i]
 }
 
-// reread takes the mappings from /proc, if the process lives.
+// reread takes the mappings from /proc, if the process lives. Where there are so many that it takes
+// long it is seldom done.
 func (u *User) reread(p *process) {
-	p.read = time.Now()
-	maps, err := proc.Maps(p.pid)
+	begin := time.Now()
+	defer func() {
+		p.read = time.Now()
+		p.pause = max(rereadEvery, rereadShare*p.read.Sub(begin))
+	}()
+	maps, err := proc.Code(p.pid, maxMappings)
 	if err != nil || len(maps) == 0 {
 		return // keep what we have
 	}
@@ -123,9 +130,6 @@ func (u *User) reread(p *process) {
 	elsewhere := u.recorder != nil && proc.Root(p.pid) != ""
 	for i := range maps {
 		m := &maps[i]
-		if !m.Exec || len(p.maps) >= maxMappings {
-			continue
-		}
 		n := mapping{start: m.Start, end: m.End, offset: m.Offset}
 		if m.Path != "" && (m.Path[0] == '[' || m.IsFile()) {
 			n.image = u.image(imageKey{path: m.Path, dev: m.Dev, ino: m.Ino})

@@ -29,6 +29,8 @@ type User struct {
 	// or map something executable, as Watch sees them. Who has set it is woken for
 	// each, rather than when there is much.
 	Changed func(pid int, maps []Mapping)
+	// Most is how many mappings Changed is told of, those at the lowest addresses.
+	Most int
 	// Enough, if not nil, yields what ends a look-up's wait for a file, when it
 	// is closed: the look-up then goes by what is known.
 	Enough func() <-chan struct{}
@@ -68,6 +70,9 @@ const (
 	checkEvery  = 20 * time.Millisecond
 	rereadEvery = 50 * time.Millisecond
 )
+
+// rereadShare is how many times longer than a look for new mappings takes the next one has to wait.
+const rereadShare = 20
 
 // readAtOnce is how many processes that ran before are read in one Update.
 const readAtOnce = 16
@@ -134,7 +139,7 @@ func (u *User) takeIn() {
 	}
 	for _, pid := range u.changed {
 		if p := u.procs[pid]; p != nil && len(p.maps) > 0 {
-			u.Changed(pid, p.mappings())
+			u.Changed(pid, p.mappings(u.Most))
 		}
 	}
 	u.changed = u.changed[:0]
@@ -336,7 +341,7 @@ func (u *User) current(pid int) *process {
 // lookAgain reads the mappings of a process anew if an address is in none:
 // they may have moved, or a library have been loaded since.
 func (u *User) lookAgain(p *process) bool {
-	if p.ended || time.Since(p.read) <= rereadEvery {
+	if p.ended || time.Since(p.read) <= p.pause {
 		return false
 	}
 	u.reread(p)

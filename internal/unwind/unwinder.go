@@ -209,8 +209,7 @@ func (u *Unwinder) add(pid int) {
 	defer bpf.MapDelete(u.Asked, key(pid)) // it may ask again, unless it has a space
 	before := []proc.Mapping(nil)
 	for range mostLooks {
-		maps, err := proc.Maps(pid)
-		maps = slices.DeleteFunc(maps, func(m proc.Mapping) bool { return !m.Exec })
+		maps, err := proc.Code(pid, object.UnwindMost) // the others are not in the space
 		if err != nil || slices.Equal(maps, before) {
 			return
 		}
