@@ -5,6 +5,7 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/source"
@@ -21,6 +22,19 @@ type Script struct {
 	Sites    []*Site
 	// Notes are contradictions that were settled, one line each.
 	Notes []string
+}
+
+// AsWritten are the maps in the order in which the script writes them.
+func (s *Script) AsWritten() []*Map {
+	out := make([]*Map, 0, len(s.Maps))
+	for _, of := range s.Maps {
+		at := len(out)
+		for at > 0 && of.At.File != nil && out[at-1].At.File == of.At.File && of.At.Start < out[at-1].At.Start {
+			at--
+		}
+		out = slices.Insert(out, at, of)
+	}
+	return out
 }
 
 // Map finds a map by its name with @, nil if there is none.

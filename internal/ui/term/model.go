@@ -180,17 +180,7 @@ func (m *Model) inOrder() []*view.Map {
 	if m.first != nil {
 		return m.first
 	}
-	out := make([]*view.Map, 0, len(m.script.Maps))
-	for _, of := range m.script.Maps {
-		at := len(out)
-		for at > 0 && of.At.File != nil && out[at-1].At.File == of.At.File && of.At.Start < out[at-1].At.Start {
-			at--
-		}
-		out = append(out, nil)
-		copy(out[at+1:], out[at:])
-		out[at] = of
-	}
-	return out
+	return m.script.AsWritten()
 }
 
 func newPane(m *view.Map) *pane { return &pane{m: m, title: m.Name, of: live.DefaultOf(m), sort: -1} }

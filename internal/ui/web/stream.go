@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/export"
@@ -28,6 +29,11 @@ const (
 // stream sends what is known and then what changes, as server-sent events. A client that
 // is slow is sent the latest state when it is ready again, and told what it missed.
 func (v *View) stream(w http.ResponseWriter, r *http.Request) {
+	after, err := afterOf(r)
+	if err != nil {
+		http.Error(w, "after is the number of events that were seen", http.StatusBadRequest)
+		return
+	}
 	v.mu.Lock()
 	full := v.streams >= maxStreams
 	if !full {
@@ -52,6 +58,7 @@ func (v *View) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	c := &client{v: v, maps: map[*view.Map]*shownMap{}}
 	c.records = export.Records(&c.lines, v.script.Maps, sentRows)
+	c.resume(after)
 	for {
 		changed, last := c.look()
 		rc.SetWriteDeadline(time.Now().Add(writeTime))
@@ -61,6 +68,25 @@ func (v *View) stream(w http.ResponseWriter, r *http.Request) {
 		if !wait(r.Context(), changed) {
 			return
 		}
+	}
+}
+
+// afterOf is how many events a client has seen before it was cut off: after in the address, or what a browser says
+// by itself.
+func afterOf(r *http.Request) (uint64, error) {
+	text := cmp.Or(r.URL.Query().Get("after"), r.Header.Get("Last-Event-ID"))
+	if text == "" {
+		return 0, nil
+	}
+	return strconv.ParseUint(text, 10, 64)
+}
+
+// resume passes over events that the client has seen. Who has seen more than there were saw another run.
+func (c *client) resume(after uint64) {
+	c.v.mu.Lock()
+	defer c.v.mu.Unlock()
+	if after <= c.v.number {
+		c.next = after
 	}
 }
 
@@ -330,7 +356,13 @@ func (c *client) send(w http.ResponseWriter) error {
 		return err
 	}
 	var out bytes.Buffer
+	last := bytes.LastIndexByte(bytes.TrimSuffix(c.lines.Bytes(), []byte("\n")), '\n') + 1
+	at := 0
 	for line := range bytes.Lines(c.lines.Bytes()) {
+		if at == last { // who has this has all that comes before it
+			fmt.Fprintf(&out, "id: %d\n", c.next)
+		}
+		at += len(line)
 		out.WriteString("data: ")
 		out.Write(line)
 		out.WriteByte('\n')

@@ -157,10 +157,10 @@ func (v *View) Close() {
 	}
 }
 
-// shown are the maps of the page: results first, then those of the script itself.
+// shown are the maps of the page as the script writes them: results first, then those of the script itself.
 func (v *View) shown() (maps []*view.Map) {
 	for _, role := range []view.Role{view.Result, view.State} {
-		for _, m := range v.script.Maps {
+		for _, m := range v.script.AsWritten() {
 			if m.Role == role {
 				maps = append(maps, m)
 			}

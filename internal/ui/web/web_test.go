@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,11 +129,14 @@ type record map[string]any
 type follower struct {
 	t testing.TB
 	*bufio.Scanner
+	id string // that came last
 }
 
-func (f *fixture) follow(ctx context.Context) *follower {
+func (f *fixture) follow(ctx context.Context) *follower { return f.followAfter(ctx, "") }
+
+func (f *fixture) followAfter(ctx context.Context, after string) *follower {
 	f.t.Helper()
-	req, err := http.NewRequestWithContext(ctx, "GET", f.server.URL+"/v1/stream", nil)
+	req, err := http.NewRequestWithContext(ctx, "GET", f.server.URL+"/v1/stream"+after, nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -146,7 +150,7 @@ func (f *fixture) follow(ctx context.Context) *follower {
 	}
 	s := bufio.NewScanner(r.Body)
 	s.Buffer(nil, 16<<20)
-	return &follower{f.t, s}
+	return &follower{f.t, s, ""}
 }
 
 // until reads records up to one that fits.
@@ -154,6 +158,10 @@ func (s *follower) until(fits func(record) bool) (all []record) {
 	s.t.Helper()
 	for s.Scan() {
 		line, ok := strings.CutPrefix(s.Text(), "data: ")
+		if id, ok := strings.CutPrefix(s.Text(), "id: "); ok {
+			s.id = id
+			continue
+		}
 		if !ok {
 			if s.Text() != "" && s.Text() != ":" {
 				s.t.Errorf("not an event: %q", s.Text())
@@ -262,6 +270,54 @@ func TestGap(t *testing.T) {
 	}
 	if len(f.View.events) > 2*keptEvents {
 		t.Errorf("%d events are kept", len(f.View.events))
+	}
+}
+
+// TestResume has a page that was cut off told what it has not seen, and all of another run.
+func TestResume(t *testing.T) {
+	f := newFixture(t)
+	for i := range 5 {
+		f.say(fmt.Sprint(i))
+	}
+	s := f.follow(t.Context())
+	if all := s.until(isA("status")); len(of(all, "event", "")) != 5 || s.id != "5" {
+		t.Fatalf("%v, and the id is %q", all, s.id)
+	}
+	f.say("5")
+	f.say("6")
+	for _, tt := range []struct {
+		after string
+		want  []string
+	}{
+		{"?after=" + s.id, []string{"5", "6"}},
+		{"?after=7", nil},
+		{"?after=0", []string{"0", "1", "2", "3", "4", "5", "6"}},
+		{"?after=8", []string{"0", "1", "2", "3", "4", "5", "6"}},
+	} {
+		ctx, leave := context.WithCancel(t.Context())
+		s := f.followAfter(ctx, tt.after)
+		all := s.until(isA("status"))
+		var got []string
+		for _, r := range of(all, "event", "") {
+			got = append(got, r["text"].(string))
+		}
+		if !slices.Equal(got, tt.want) || s.id != "7" || len(of(all, "script", "")) != 1 {
+			t.Errorf("%s: events %q, id %q", tt.after, got, s.id)
+		}
+		leave()
+	}
+	for _, bad := range []string{"x", "-1", "1.5", "99999999999999999999"} {
+		if status, body := f.get("/v1/stream?after=" + bad); status != http.StatusBadRequest {
+			t.Errorf("after=%s: %d %s", bad, status, body)
+		}
+	}
+	for i := range 3 * keptEvents {
+		f.say(fmt.Sprint(i))
+	}
+	all := f.followAfter(t.Context(), "?after=7").until(isA("status"))
+	missed := int(of(all, "gap", "")[0]["events"].(float64))
+	if n := len(of(all, "event", "")); n != keptEvents || n+missed != 3*keptEvents {
+		t.Errorf("%d events, and %d missed", n, missed)
 	}
 }
 

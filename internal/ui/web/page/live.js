@@ -74,15 +74,22 @@
 		profiles: new Map(),
 	};
 
+	// Room beside and below a heat map for what its rows and columns are.
+	const SIDE = 76,
+		FOOT = 18;
+
 	const SI = [
 		["T", 1e12],
 		["G", 1e9],
 		["M", 1e6],
 		["k", 1e3],
 	];
+	// Three digits tell numbers apart, and are what the terminal shows.
+	const three = n => String(Math.abs(n) < 1000 ? Number(n.toPrecision(3)) : Math.round(n));
 	const short = n => {
 		const size = Math.abs(n);
-		for (const [letter, by] of SI) if (size >= by * 10) return (n / by).toPrecision(3) + " " + letter;
+		if (size >= 10000)
+			for (const [letter, by] of SI) if (size >= by) return three(n / by) + " " + letter;
 		if (size >= 100) return Math.round(n).toLocaleString("en");
 		return Number.isInteger(n) ? String(n) : n.toPrecision(3);
 	};
@@ -97,8 +104,8 @@
 				["ms", 1e6],
 				["µs", 1e3],
 			])
-				if (Math.abs(t) >= by) return (t / by).toPrecision(4) + " " + name;
-			return t.toPrecision(3).replace(/\.0+$/, "") + " ns";
+				if (Math.abs(t) >= by) return three(t / by) + " " + name;
+			return three(t) + " ns";
 		}
 		if (SIZES[unit]) {
 			const b = n * SIZES[unit];
@@ -108,8 +115,8 @@
 				["MiB", 1024 ** 2],
 				["KiB", 1024],
 			])
-				if (Math.abs(b) >= by) return (b / by).toPrecision(4) + " " + name;
-			return b + " B";
+				if (Math.abs(b) >= by) return three(b / by) + " " + name;
+			return three(b) + " B";
 		}
 		return Number.isInteger(n) ? n.toLocaleString("en") : n.toPrecision(4);
 	}
@@ -301,10 +308,14 @@
 						p +
 						(b[1] === null
 							? " > " + amount(Number(b[0]), this.fact.unit)
-							: " ≤ " + amount(Number(b[1]), this.fact.unit)),
+							: " ≤ " + amount(this.upper(b), this.fact.unit)),
 				);
 			}
 			return out;
+		}
+		// Times end where the next bucket begins, what is counted one before.
+		upper([low, high]) {
+			return Number(high) + (TIMES[this.fact.unit] && low !== high ? 1 : 0);
 		}
 		bound([low, high]) {
 			const unit = this.fact.unit;
@@ -312,7 +323,7 @@
 			if (high === null) return amount(Number(low), unit) + " …";
 			return low === high
 				? amount(Number(low), unit)
-				: amount(Number(low), unit) + " – " + amount(Number(high), unit);
+				: amount(Number(low), unit) + " – " + amount(this.upper([low, high]), unit);
 		}
 		histogram(rows) {
 			if (this.tabled) this.overTime();
@@ -347,11 +358,12 @@
 			pen.scale(ratio, ratio);
 			const first = times[0][0],
 				last = times.at(-1)[1],
-				x = t => ((t - first) / (last - first || 1)) * w;
+				deep = h - FOOT,
+				x = t => SIDE + ((t - first) / (last - first || 1)) * (w - SIDE);
 			let most = 0;
 			for (const column of buckets) for (const b of column) most = Math.max(most, b[2]);
 			const scale = HEAT[dark() ? "dark" : "light"],
-				size = h / Math.max(lows.length, 1);
+				size = deep / Math.max(lows.length, 1);
 			for (const [i, column] of buckets.entries())
 				for (const [low, , n] of column) {
 					const at = lows.indexOf(low === null ? -Infinity : low);
@@ -363,7 +375,7 @@
 					const left = x(times[i][0]);
 					pen.fillRect(
 						left,
-						h - (at + 1) * size,
+						deep - (at + 1) * size,
 						Math.max(x(times[i][1]) - left, 1),
 						Math.max(size - 0.5, 1),
 					);
@@ -371,8 +383,23 @@
 			if (state.range) {
 				pen.strokeStyle = colours()[2];
 				pen.lineWidth = 2;
-				pen.strokeRect(x(state.range[0]), 1, x(state.range[1]) - x(state.range[0]), h - 2);
+				pen.strokeRect(x(state.range[0]), 1, x(state.range[1]) - x(state.range[0]), deep - 2);
 			}
+			pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--dim").trim();
+			pen.font = "12px system-ui, sans-serif";
+			pen.textAlign = "right";
+			pen.textBaseline = "middle";
+			for (let i = 0, free = h; i < lows.length; i++) {
+				const y = deep - (i + 0.5) * size;
+				if (y > free || y < 6) continue;
+				const low = lows[i] === -Infinity ? "less" : amount(Number(lows[i]), this.fact.unit);
+				pen.fillText(low, SIDE - 6, y);
+				free = y - 15;
+			}
+			pen.textAlign = "left";
+			pen.fillText(first.toFixed(0) + " s", SIDE, h - FOOT / 2);
+			pen.textAlign = "right";
+			pen.fillText(last.toFixed(0) + " s", w - 2, h - FOOT / 2);
 			const top = lows.at(-1);
 			canvas.setAttribute(
 				"aria-label",
@@ -384,7 +411,7 @@
 			const {times} = this.past,
 				first = times[0][0],
 				last = times.at(-1)[1];
-			return first + (px / canvas.clientWidth) * (last - first);
+			return first + (Math.max(0, px - SIDE) / (canvas.clientWidth - SIDE)) * (last - first);
 		}
 		series(rows) {
 			const row = rows.find(r => !this.fact.keyed || keyOf(r) === this.key) || rows[0];
@@ -630,7 +657,8 @@
 
 	function tableInto(box, names, rows, pane, fixed) {
 		let table = box.querySelector("table");
-		const head = names.join("\n") + (pane ? `\n${pane.sort} ${pane.down}` : "");
+		const numbers = names.map((_, i) => Boolean(rows[0]?.[i]?.number));
+		const head = [...names, ...numbers, ...(pane ? [pane.sort, pane.down] : [])].join("\n");
 		if (!table || table.dataset.head !== head) {
 			const tr = make("tr");
 			for (const [i, name] of names.entries()) {
@@ -647,7 +675,7 @@
 					th.append(b);
 					if (pane.sort === i) th.setAttribute("aria-sort", pane.down ? "descending" : "ascending");
 				} else th.textContent = shown(name);
-				if (rows[0]?.[i]?.number) th.className = "n";
+				if (numbers[i]) th.className = "n";
 				tr.append(th);
 			}
 			table = make("table", {}, make("thead", {}, tr), make("tbody"));
@@ -845,6 +873,13 @@
 	function take(record) {
 		const pane = state.panes.get(record.name);
 		switch (record.type) {
+			case "script": // another run has other events
+				if (state.run && state.run !== record.start) {
+					state.events = [];
+					state.count = 0;
+				}
+				state.run = record.start;
+				break;
 			case "map":
 				pane?.take(record);
 				break;
@@ -936,15 +971,13 @@
 		for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
 			stop = new AbortController();
 			try {
-				const r = await ask("/v1/stream", {signal: stop.signal});
+				const r = await ask("/v1/stream?after=" + state.count, {signal: stop.signal});
 				if (!r.ok) {
 					banner(shown((await r.text()).trim()));
 					return;
 				}
 				if (!state.ended) banner("");
 				wait = 500;
-				state.events = [];
-				state.count = 0;
 				last = {t: 0, n: 0};
 				let rest = "";
 				const decoder = new TextDecoder();
@@ -991,5 +1024,8 @@
 		(fact.role === "result" ? $("panes") : $("states")).append(pane.section);
 		if (fact.role !== "result") $("internal").hidden = false;
 	}
+	const stacked = state.script.maps.filter(f => f.profile).map(f => shown(f.name));
+	if (stacked.length)
+		$("stacks").prepend(make("header", {}, make("h2", {textContent: stacked.join(", ") + " stacks"})));
 	await follow();
 })();
