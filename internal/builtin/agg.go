@@ -256,7 +256,7 @@ var _ = defineAgg(Agg{
 	Check: func(c *Call) ([]int64, bool) {
 		bits, ok := c.Int(1)
 		if len(c.Args) > 1 && ok && (c.Consts[1].Neg || bits > 5) {
-			c.Errorf(c.Args[1], "bad-argument", "hist: bits must be 0..5, %d given", bits)
+			c.Errorf(c.Args[1], "bad-argument", "hist: bits %d must be 0..5", bits)
 			return []int64{0}, false
 		}
 		return []int64{bits}, true
@@ -289,16 +289,17 @@ var _ = defineAgg(Agg{
 		}
 		for i := 1; i < 4; i++ {
 			if c.Consts[i].Neg {
-				return bad(i, "lhist: the bounds and the step must not be negative")
+				return bad(i, "lhist: invalid %s value (must be non-negative literal)",
+					[...]string{1: "min", "max", "step"}[i])
 			}
 		}
 		switch {
 		case step < 1:
 			return bad(3, "lhist() step must be >= 1 (%d provided)", step)
 		case hi <= lo:
-			return bad(2, "lhist() max must be above min (min %d, max %d)", lo, hi)
+			return bad(2, "lhist() min must be less than max (provided min %d and max %d)", lo, hi)
 		case step > hi-lo:
-			return bad(3, "lhist() step %d is larger than the range from %d to %d", step, lo, hi)
+			return bad(3, "lhist() step is too large for the given range (provided step %d for range %d)", step, hi-lo)
 		case (hi-lo)/step > 1000:
 			return bad(3, "lhist() too many buckets, must be <= 1000 (would need %d)", (hi-lo)/step)
 		}

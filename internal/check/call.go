@@ -176,18 +176,17 @@ func (w *walker) countOK(at syntax.Node, name string, got, least, most int, vari
 	if got >= least && got <= most {
 		return true
 	}
-	want := fmt.Sprintf("%d to %d arguments", least, most)
+	want := "requires " + plural(least)
 	switch {
-	case variadic && got < least:
-		want = "at least " + plural(least)
-	case variadic:
-		want = fmt.Sprintf("at most %d arguments", most)
 	case least == most && least == 0:
-		want = "no arguments"
+		want = "requires no arguments"
 	case least == most:
-		want = plural(least)
+	case got < least:
+		want = "requires at least " + plural(least)
+	default:
+		want = "takes up to " + plural(most)
 	}
-	d := w.errorf(at, "argument-count", "%s() requires %s (%d provided)", name, want, got)
+	d := w.errorf(at, "argument-count", "%s() %s (%d provided)", name, want, got)
 	if a, ok := builtin.LookupAgg(name); ok {
 		d.Advise(a.Instead)
 	}

@@ -121,7 +121,7 @@ func isNothing(t types.Type) bool { return t == types.None || t == types.Void }
 
 func (w *walker) stringLit(e *syntax.StringLit) val {
 	if limit := w.script.Config.MaxStrlen; len(e.Value) > limit-1 && !w.longText {
-		w.errorf(e, "string-too-long", "String is too long: %d bytes, the limit is %d", len(e.Value), limit-1).
+		w.errorf(e, "string-too-long", "String is too long (over %d bytes)", limit).
 			Hint("raise max_strlen in the config block or the environment")
 	}
 	return literal(strConst(e.Value))
@@ -141,7 +141,7 @@ func (w *walker) param(e *syntax.PosParam) val {
 	text := w.paramText(e)
 	if text == "" {
 		if w.wantText == 0 {
-			w.warnf(e, "missing-parameter", "Positional parameter $%d is empty or not provided", e.Index)
+			w.warnf(e, "missing-parameter", "Positional parameter $%d is empty or not provided.", e.Index)
 		}
 		return literal(builtin.Const{Kind: builtin.IntConst})
 	}

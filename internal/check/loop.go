@@ -129,11 +129,11 @@ func (w *walker) unroll(s *syntax.UnrollStmt) {
 		n := numberOf(v.k)
 		switch {
 		case v.k.Kind != builtin.IntConst:
-			w.errorf(s.Count, "unroll-count", "Unroll value must be a literal integer")
+			w.errorf(s.Count, "unroll-count", "invalid unroll value: it must be a literal integer")
 		case n.neg:
-			w.errorf(s.Count, "unroll-count", "Unroll minimum value is 0")
+			w.errorf(s.Count, "unroll-count", "unroll minimum value is 0")
 		case n.mag > maxUnroll:
-			w.errorf(s.Count, "unroll-count", "Unroll maximum value is %d", maxUnroll)
+			w.errorf(s.Count, "unroll-count", "unroll maximum value is %d", maxUnroll)
 		case w.final:
 			w.info.Unrolls[s] = int(n.mag)
 			if n.mag == 0 {

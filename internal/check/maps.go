@@ -65,7 +65,7 @@ func (c *checker) declareMaps() {
 			kind = "percpulruhash"
 		}
 		if !slices.Contains(mapKinds, kind) {
-			e := c.ds.Errorf("bad-map-kind", d.Kind.Span(), "Invalid map type: %s", d.Kind.Name)
+			e := c.ds.Errorf("bad-map-kind", d.Kind.Span(), "Invalid bpf map type: %s", d.Kind.Name)
 			if near := spell.Nearest(kind, mapKinds); near != "" {
 				e.Hint("did you mean %s?", near)
 			} else {
@@ -405,9 +405,10 @@ func (w *walker) storeAgg(m *mapState, agg *types.Agg, at syntax.Node) {
 		}
 	}
 	m.value.broken = true
-	d := w.errorf(at, "aggregation-copy", "Map value '%s' cannot be assigned from one map to another", agg)
+	d := w.errorf(at, "aggregation-copy", "Map value '%s' cannot be assigned from one map to another. "+
+		"The function that returns this type must be called directly e.g. `%s = %s();`.", agg, m.name, agg.Kind)
 	if ok {
-		d.Hint("Cast it to store its present value: %s = (%s)…", m.name, i)
+		d.Hint("Add a cast to integer if you want the value of the aggregate, e.g. `%s = (%s)…;`.", m.name, i)
 	} else {
 		d.Hint("Only print, clear, zero, delete, len and has_key work on it")
 	}

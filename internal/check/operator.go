@@ -62,7 +62,7 @@ func (w *walker) operate(at syntax.Node, op syntax.Token, xe syntax.Expr, x val,
 
 // mismatch reports operands that do not go together.
 func (w *walker) mismatch(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, ye syntax.Expr, y val) val {
-	w.errorf(at, "operand-mismatch", "Type mismatch for '%s': comparing '%s' with '%s'", op, x.Type, y.Type).
+	w.errorf(at, "operand-mismatch", "Type mismatch for '%s': comparing %s with %s", op, x.Type, y.Type).
 		Note(xe.Span(), "left (%s)", x.Type).Note(ye.Span(), "right (%s)", y.Type).
 		Advise(cmp.Or(textOrNumber(xe, ye, x.Type), textOrNumber(ye, xe, y.Type)))
 	return val{}
@@ -83,7 +83,7 @@ func comparable(t types.Type) bool {
 }
 
 func (w *walker) badOperator(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, ye syntax.Expr, y val) val {
-	d := w.errorf(at, "bad-operator", "The %s operator can not be used on expressions of types '%s', '%s'", op,
+	d := w.errorf(at, "bad-operator", "The %s operator can not be used on expressions of types %s, %s", op,
 		x.Type, y.Type).
 		Note(xe.Span(), "left (%s)", x.Type).Note(ye.Span(), "right (%s)", y.Type)
 	if _, text := x.Type.(*types.String); text && op == syntax.Add {
@@ -202,7 +202,7 @@ func (w *walker) pointers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 			w.joinSpaces(at, x, y)
 		}
 		if xp && yp && !types.Same(x.Type, y.Type) && !isUntyped(x.Type) && !isUntyped(y.Type) {
-			w.warnf(at, "distinct-pointers", "Comparison of distinct pointer types: '%s' and '%s'", x.Type, y.Type)
+			w.warnf(at, "distinct-pointers", "comparison of distinct pointer types: %s, %s", x.Type, y.Type)
 		}
 		if yint {
 			w.unsign(ye, types.Flex{Type: y.Type, Flex: y.Flex.Flex})

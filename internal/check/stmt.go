@@ -12,7 +12,7 @@ func (w *walker) statements(list []syntax.Stmt) {
 	warned := false
 	for i, s := range list {
 		if i > 0 && !warned && w.final && w.jumps(list[i-1]) {
-			w.warnf(s, "unreachable", "Unreachable code")
+			w.warnf(s, "unreachable", "Unreachable statement.")
 			warned = true
 		}
 		w.statement(s)
@@ -36,7 +36,8 @@ func (w *walker) statement(s syntax.Stmt) {
 	case *syntax.ForStmt:
 		w.forStmt(s)
 	case *syntax.WhileStmt:
-		w.warnf(s, "deprecated-while", "The while loop is deprecated").Hint("use a range: for ($i : 0..10) { … }")
+		w.warnf(s, "deprecated-while", "While loops are deprecated and may be removed in the future.").
+			Hint("use a range: for ($i : 0..10) { … }")
 		w.condition(s.Cond)
 		w.body(s.Body, false, func() {})
 	case *syntax.UnrollStmt:
@@ -327,7 +328,8 @@ func (w *walker) readSlot(s *slot) val {
 func (w *walker) jump(s *syntax.JumpStmt) {
 	if s.Kind != syntax.Return {
 		if w.loops == 0 {
-			w.errorf(s, "jump-outside-loop", "'%s' statement must be in a loop", s.Kind)
+			w.errorf(s, "jump-outside-loop", "'%s' statement is not allowed in a probe", s.Kind).
+				Hint("it belongs in a loop")
 		}
 		return
 	}

@@ -25,7 +25,7 @@ func (w *walker) unstable(at syntax.Node, feature string) {
 			w.checker.unstableUses = map[string]bool{}
 		}
 		w.unstableUses[feature] = true
-		w.ds.Warnf("unstable", source.Span{}, "The script uses an unstable feature, which may change: %s", feature).
-			Hint("set unstable_%s = enable to use it without this warning", feature)
+		w.ds.Warnf("unstable", source.Span{}, "Script is using an unstable feature: %s. To prevent this warning "+
+			"you must explicitly enable it in the config e.g. unstable_%s=enable", feature, feature)
 	}
 }

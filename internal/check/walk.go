@@ -110,7 +110,7 @@ func (w *walker) pop() {
 		for _, v := range slices.SortedFunc(maps.Values(w.scope.vars), byPlace) {
 			v.out.Type = v.cur.Type
 			if !v.assigned && !v.broken && w.unevaluated == 0 {
-				w.ds.Warnf("never-assigned", v.out.Decl, "Variable $%s is declared but never assigned", v.out.Name)
+				w.ds.Warnf("never-assigned", v.out.Decl, "Variable $%s was never assigned to.", v.out.Name)
 			}
 		}
 	}
@@ -331,7 +331,8 @@ func (w *walker) lossy(at syntax.Node, from types.Flex, to types.Type) {
 	if !ok || !ok2 || x.Bytes == y.Bytes && isDifference(at) {
 		return
 	}
-	w.warnf(at, "lossy-cast", "Implicit conversion from '%s' to '%s' may change the value", from.Type, to).
+	w.warnf(at, "lossy-cast", "Expression of type: %s being cast to type: %s. This may cause unexpected results. "+
+		"Use an explicit cast to suppress this warning.", from.Type, to).
 		Hint("cast it to say that this is meant: (%s)…", to)
 }
 

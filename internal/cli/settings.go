@@ -376,9 +376,10 @@ func (s *settings) finish() error {
 	}
 	switch {
 	case s.warnings > 1:
-		return usagef("-kk is no longer supported: -k reports all failures")
+		return usagef("USAGE: -kk has been deprecated. Use a single -k for runtime warnings for errors in map " +
+			"lookups and probe reads.")
 	case s.warnings > 0 && s.noWarnings:
-		return usagef("USAGE: -k conflicts with --no-warnings")
+		return usagef("USAGE: -k, --warnings conflicts with --no-warnings")
 	case s.verbose > 1:
 		return usagef("USAGE: -v can be given only once")
 	case s.pid != 0 && s.command != "":

@@ -28,7 +28,8 @@ func (e *expander) defineMacro(tree *syntax.Macro, library bool) {
 	for i, p := range tree.Params {
 		for _, q := range tree.Params[:i] {
 			if paramText(p) == paramText(q) {
-				e.ds.Errorf("duplicate-parameter", p.Span(), "Duplicate macro parameter '%s'", paramText(p)).
+				e.ds.Errorf("duplicate-parameter", p.Span(),
+					"Ident for macro argument has already been used: %s", paramText(p)).
 					Note(q.Span(), "the first is here")
 				m.broken = true
 			}
@@ -37,7 +38,7 @@ func (e *expander) defineMacro(tree *syntax.Macro, library bool) {
 	for _, old := range table[name] {
 		if old.covers(m) {
 			e.ds.Errorf("macro-redefined", tree.Name.Span(),
-				"Redefinition of macro '%s': an earlier definition takes every call", name).
+				"Redefinition of macro: %s", name).
 				Note(old.tree.Name.Span(), "This is the earlier definition.").
 				Hint("list definitions for particular arguments, $x or @x, before those for any")
 			return
@@ -254,7 +255,7 @@ func (r *replacer) noMatch(c *syntax.Call, args []syntax.Expr) {
 	if arg >= 0 {
 		at = r.place(c.Args[arg]).At
 	}
-	r.ds.Errorf("no-overload", at, "Call to macro '%s' does not fit any of its definitions", name).
+	r.ds.Errorf("no-overload", at, "Call to %s() has arguments that do not match any definition.", name).
 		Note(closest.tree.Name.Span(), "%s", why)
 	r.out.Incomplete = true
 }

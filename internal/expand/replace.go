@@ -230,7 +230,7 @@ func (r *replacer) mapName(m *syntax.Map) syntax.Expr {
 		return &syntax.Map{Pos: r.place(m), Name: b.done.(*syntax.Map).Name}
 	case r.macro != nil:
 		r.ds.Errorf("macro-map", r.place(m).At,
-			"Macro '%s' uses the map @%s, which is not passed to it", r.macro.tree.Name.Name, m.Name).
+			"Unhygienic access to map: @%s. Maps must be passed into the macro as arguments.", m.Name).
 			Hint("make it a parameter: macro %s(@%s)", r.macro.tree.Name.Name, cmp.Or(m.Name, "m"))
 		r.out.Incomplete = true
 	}

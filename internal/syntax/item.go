@@ -52,17 +52,17 @@ func (p *parser) inOrder(item Item, sec *section, configured *bool) bool {
 		head.End = head.Start + len("config")
 		switch {
 		case *configured:
-			p.errorf("duplicate-config", head, "there is more than one config block")
+			p.errorf("duplicate-config", head, "duplicate config block")
 			return false
 		case *sec > settings:
-			p.errorf("out-of-order", head, "config must come before probes, macros and maps")
+			p.errorf("out-of-order", head, "config must appear before probes and functions")
 			return false
 		}
 		*configured = true
 		*sec = settings
 	case *Import:
 		if *sec > settings {
-			p.errorf("out-of-order", head, "imports must come before probes, macros and maps")
+			p.errorf("out-of-order", head, "imports must appear before probes and functions")
 			return false
 		}
 		*sec = settings

@@ -147,7 +147,8 @@ func (p *parser) assign(lhs Expr) Stmt {
 	case *Var, *Map, *MapIndex, *Bad:
 	case *Field, *TupleIndex, *Index:
 		p.errorf("immutable", lhs.Span(),
-			"cannot assign to a part of a value: fields and elements are immutable").Advise(notAssignable(lhs))
+			"Tuples and records are immutable once created. Consider creating a new value and assigning it "+
+				"instead.").Advise(notAssignable(lhs))
 	default:
 		p.errorf("invalid-target", lhs.Span(),
 			"cannot assign to this: expected a variable or a map").Advise(notAssignable(lhs))

@@ -28,7 +28,7 @@ func checkFormat(c *builtin.Call) types.Type {
 	if have, want := len(c.Args)-1, format.Conversions(); have != want {
 		many := "too many"
 		if have < want {
-			many = "too few"
+			many = "not enough"
 		}
 		d := c.Errorf(c.Expr, "format-arguments",
 			"%s arguments for format string (%d supplied, %d expected)", many, have, want)

@@ -82,7 +82,8 @@ var _ = builtin.Define(builtin.Func{
 			}
 		}
 		if agg, ok := c.MapValue.(*types.Agg); ok && agg.Kind == "stats" && len(c.Args) > 1 {
-			c.Warnf(c.Args[1], "ignored-argument", "top and div are ignored for stats maps")
+			c.Warnf(c.Args[1], "ignored-argument",
+				"print()'s top and div arguments are ignored when used on stats() maps.")
 		}
 		if c.MapName != "" && c.InLoop {
 			c.Warnf(c.Expr, "print-in-loop",

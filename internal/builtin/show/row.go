@@ -185,7 +185,7 @@ func checkText(c *builtin.Call, text string, columns int) int {
 	n := format.Conversions()
 	if have := len(c.Args) - columns; have < n {
 		c.Errorf(c.Expr, "format-arguments",
-			"row(): too few arguments for format string (%d supplied, %d expected)", max(have, 0), n)
+			"row(): not enough arguments for format string (%d supplied, %d expected)", max(have, 0), n)
 		return -1
 	}
 	var args []types.Type
