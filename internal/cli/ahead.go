@@ -17,8 +17,9 @@ import (
 // ownFile is the executable that runs.
 const ownFile = "/proc/self/exe"
 
-// ahead compiles the script into an executable. It has a variant of the script
-// for this kernel, and more for older ones that offer less.
+// ahead compiles the script into an executable. It has a variant of the script for this kernel, and
+// more for older ones that offer less. If it fails and bpftrace's own tests ask for it, the notice
+// goes to standard output that tells them that this build compiles no portable executables.
 func (c *command) ahead(f *source.File, named []string, o compile.Options) int {
 	status, err := c.writeAhead(f, named, o)
 	if err != nil {
@@ -35,6 +36,8 @@ func (c *command) ahead(f *source.File, named []string, o compile.Options) int {
 // options of, or that they were wrong for.
 var errAsked = errors.New("the options of the script were asked for")
 
+// writeAhead makes the executable: a copy of a hawk with the payload behind it. The status is that
+// of a script whose options were asked for; everything else is an error.
 func (c *command) writeAhead(f *source.File, named []string, o compile.Options) (status int, err error) {
 	name := cmp.Or(c.aotRuntime, ownFile)
 	runtime, err := aot.OpenRuntime(name)
@@ -43,6 +46,7 @@ func (c *command) writeAhead(f *source.File, named []string, o compile.Options) 
 	}
 	defer runtime.Close()
 	ahead := session.Ahead{File: f, Options: o, Arch: runtime.Arch, Filter: c.filter, Report: c.print}
+	// Options behind "--" become the defaults of the executable.
 	ahead.Given = func(obj *object.Object) error {
 		values, s, done := c.namedOptions(named, obj)
 		if done {

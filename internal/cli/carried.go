@@ -24,8 +24,8 @@ func carried() ([]byte, error) {
 	return aot.Carried(f, Version)
 }
 
-// carriedOptions are the options that a script compiled ahead of time still
-// takes, by their names.
+// carriedOptions are the options that a script compiled ahead of time still takes, by their names.
+// The others change how a script is compiled, which is done.
 var carriedOptions = []string{
 	"-c", "-o", "-f", "-B", "-q", "--no-warnings", "--debuginfo", "--duration", "--max-overhead", "--exit-status",
 	"-h", "-V", "-d", "--dry-run", "-v",
@@ -38,7 +38,9 @@ func carriedTable() []option {
 	})
 }
 
-// runCarried runs the script that the executable carries.
+// runCarried runs the script that the executable carries. The road is that of run() without the
+// compiler: the payload is decoded, a variant for this kernel is chosen and bound to the machine,
+// then it is traced as any script.
 func (c *command) runCarried(args []string, payload []byte) int {
 	p, err := aot.Decode(payload)
 	if err != nil {
@@ -99,8 +101,9 @@ func (c *command) runCarried(args []string, payload []byte) int {
 	return c.trace(program)
 }
 
-// splitNamed takes the script's own options out of the arguments: those it
-// declares, and what is no option of hawk's at all.
+// splitNamed takes the script's own options out of the arguments: those it declares, and what is no
+// option of hawk's at all. A script's option may have the name of one of hawk's, and is then the
+// script's.
 func splitNamed(table []option, declared []*object.Option, args []string) (rest, named []string) {
 	var s settings
 	for i, arg := range args {

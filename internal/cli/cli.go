@@ -37,6 +37,7 @@ const serveWord = "serve"
 // A command is one invocation of hawk.
 type command struct {
 	settings
+	// Files and streams are fields so that tests run commands side by side.
 	stdin    io.Reader
 	out, err io.Writer
 	machine  *machine.Machine
@@ -44,8 +45,9 @@ type command struct {
 	percent  int           // of garbage that a run has, while hawk makes it ready; else 0
 }
 
-// Main runs hawk with the arguments after the program name and returns the
-// exit status.
+// Main runs hawk with the arguments after the program name and returns the exit status. What
+// changes the process as a whole stands here, before any of the work: a guard of a terminal never
+// comes further, and an executable that carries a script runs that.
 func Main(args []string) int {
 	if guards() {
 		return exitOK
@@ -66,6 +68,7 @@ func Main(args []string) int {
 	return c.main(args)
 }
 
+// main runs hawk itself: a command, a tool or a script, whichever the first operand names.
 func (c *command) main(args []string) int {
 	if len(args) == 0 {
 		io.WriteString(c.err, usage())
@@ -78,6 +81,8 @@ func (c *command) main(args []string) int {
 		return run(c, args[1:])
 	}
 	table := options()
+	// A tool wins over a file of its name, which is run as ./NAME: so a file that somebody leaves
+	// in a directory does not replace what root types.
 	if t, ok := tool.Find(args[0]); ok {
 		c.tool, args, table = t, args[1:], toolTable(t)
 	}
@@ -88,6 +93,8 @@ func (c *command) main(args []string) int {
 	if err == nil {
 		err = c.finish()
 	}
+	// Control groups and programs are looked up last: --help of a command line that names none that
+	// exists is still answered.
 	if err == nil && !c.stop {
 		err = c.unseen()
 	}
@@ -150,13 +157,15 @@ func (c *command) fail(status int, err error) int {
 	return status
 }
 
+// warn prints a warning unless --no-warnings is given.
 func (c *command) warn(text string) {
 	if !c.noWarnings {
 		io.WriteString(c.err, c.plain("WARNING: "+text+"\n"))
 	}
 }
 
-// plain is text for standard error; what it quotes may come from anyone.
+// plain is text for standard error; what it quotes may come from anyone. Only on a terminal: what a
+// file or a program is called could hold sequences that a terminal obeys.
 func (c *command) plain(text string) string {
 	if isTerminal(c.err) {
 		return value.EscapeLines(text)
@@ -169,7 +178,8 @@ func (c *command) print(ds *source.Diagnostics) {
 	ds.Print(c.err, source.PrintOptions{Color: c.color(), NoWarnings: c.noWarnings})
 }
 
-// findGroups looks up the control groups that are traced.
+// findGroups looks up the control groups that are traced. A container is the group that its runtime
+// made for it.
 func (c *command) findGroups() error {
 	dirs := slices.Clone(c.cgroups)
 	for _, name := range c.containers {
@@ -192,8 +202,10 @@ func (c *command) findGroups() error {
 // probeOptions is what matching and listing depend on.
 func (c *command) probeOptions() probe.Options {
 	return probe.Options{
-		Machine:   c.machine,
-		PID:       c.pid,
+		Machine: c.machine,
+		PID:     c.pid,
+		// A tool with -c follows the command, so that its probes on the kernel are filtered as
+		// well.
 		PIDFilter: c.pid != 0 || c.tool != nil && c.follow,
 		Follow:    c.follow || c.also != nil,
 		Also:      c.also,

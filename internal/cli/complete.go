@@ -44,7 +44,8 @@ func shown() []option {
 	return slices.DeleteFunc(options(), func(o option) bool { return o.group == compatible })
 }
 
-// An argKind is how an argument without a list of values is completed.
+// An argKind is how an argument without a list of values is completed. It is derived from the name
+// of the argument in help, so that a new option is completed by itself.
 type argKind uint8
 
 const (
@@ -76,6 +77,7 @@ func (o *option) argument() argKind {
 	return anyArg
 }
 
+// spellings are the forms in which an option can be written.
 func (o *option) spellings() []string {
 	var out []string
 	if o.short != 0 {
@@ -87,6 +89,8 @@ func (o *option) spellings() []string {
 	return out
 }
 
+// completeBash writes the script for bash. Functions for each sort of word come first, then one
+// case for each option that takes an argument, from the table of options.
 func completeBash() string {
 	var b strings.Builder
 	kinds, builtins := words()
@@ -203,6 +207,8 @@ complete -o filenames -F _hawk hawk
 // quoteZsh makes the text of an option fit for _arguments.
 var quoteZsh = strings.NewReplacer("'", "'\\''", "[", `\[`, "]", `\]`, ":", `\:`)
 
+// completeZsh writes the script for zsh, whose _arguments knows options by specifications: the row
+// of each option becomes one.
 func completeZsh() string {
 	var b strings.Builder
 	kinds, builtins := words()
@@ -288,6 +294,7 @@ _hawk "$@"
 // quoteFish makes a text fit between single quotes.
 var quoteFish = strings.NewReplacer(`\`, `\\`, "'", `\'`)
 
+// completeFish writes the script for fish: one complete command for each option.
 func completeFish() string {
 	var b strings.Builder
 	kinds, builtins := words()

@@ -16,8 +16,8 @@ import (
 // prefix.
 var irFiles = []struct{ stage, suffix string }{{"ir", ".original.ir"}, {"opt", ".optimized.ir"}}
 
-// writeIR has stages dumped to files as well, if --emit-llvm wants them; written
-// writes the files once the script is compiled.
+// writeIR has stages dumped to files as well, if --emit-llvm wants them; written writes the files
+// once the script is compiled. A stage that -d shows as well goes to both places.
 func (c *command) writeIR(dumps dump.Writers) (written func() error) {
 	texts := make([]bytes.Buffer, len(irFiles))
 	if c.emitIR != "" {
@@ -42,7 +42,8 @@ func (c *command) writeIR(dumps dump.Writers) (written func() error) {
 	}
 }
 
-// writeELF writes the object to the file that --emit-elf names.
+// writeELF writes the object to the file that --emit-elf names. The file is written when everything
+// has been encoded: an object that cannot be encoded leaves no half of one.
 func (c *command) writeELF(o *object.Object) error {
 	if c.emitELF == "" {
 		return nil

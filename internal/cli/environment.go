@@ -11,8 +11,9 @@ import (
 	"github.com/hawktrace/hawk/internal/outfile"
 )
 
-// color reports whether diagnostics are coloured: as the environment says,
-// else if both streams are terminals.
+// color reports whether diagnostics are coloured: as the environment says, else if both streams are
+// terminals. Both, since errors and output may be read side by side, and a pipe behind one is a
+// sign of a script.
 func (c *command) color() bool {
 	_, choice := colorChoice()
 	switch choice {
@@ -54,7 +55,9 @@ func (c *command) checkEnvironment() {
 	}
 }
 
-// caller is who has called hawk by sudo, 0 if nobody has.
+// caller is who has called hawk by sudo, 0 if nobody has. Files that a script names are then judged
+// as that user's (see package foreign): sudo gives root's powers to the command, not to every file
+// that it mentions.
 func caller() uint32 {
 	n, err := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32)
 	if err != nil || os.Geteuid() != 0 {
@@ -63,6 +66,7 @@ func caller() uint32 {
 	return uint32(n)
 }
 
+// isTerminal reports whether a stream is a terminal: whether it has the settings of one.
 func isTerminal(w any) bool {
 	f, ok := fileOf(w)
 	if !ok {

@@ -12,7 +12,9 @@ import (
 	"github.com/hawktrace/hawk/internal/view/derive"
 )
 
-// layout is --fmt: the script in canonical layout. It needs no privileges.
+// layout is --fmt: the script in canonical layout. It needs no privileges. With -o the file is
+// replaced in one step, so that a script can be formatted in place; --check writes nothing and says
+// by the status what would change.
 func (c *command) layout() int {
 	f, _, _, err := c.script()
 	if err != nil {

@@ -94,7 +94,8 @@ func (c *command) viewFormat() *export.Format {
 	return export.Find(c.format)
 }
 
-// badFormat reports a format of output that does not exist.
+// badFormat reports a format of output that does not exist. The words are bpftrace's for scripts,
+// since programs compare them, and hawk's for tools.
 func (c *command) badFormat() (status int, bad bool) {
 	names := formatNames()
 	if c.format == "" || slices.Contains(names, c.format) {

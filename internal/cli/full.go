@@ -42,11 +42,13 @@ func guards() bool {
 
 // A tui is the view in the terminal.
 type tui struct {
+	// The screen and its state; it takes items like every view.
 	*term.View
 	tail term.Tail // what the script prints once the run is ending
 }
 
-// openTUI makes the view in the terminal.
+// openTUI makes the view in the terminal. It fails without a terminal, and on one that cannot move
+// its cursor; nothing is drawn before show.
 func (w *watch) openTUI(c *command) (viewer, error) {
 	f, ok := fileOf(c.out)
 	if !ok {
@@ -71,6 +73,8 @@ func (w *watch) openTUI(c *command) (viewer, error) {
 // errNoTerminal says what else there is.
 var errNoTerminal = errors.New("the terminal view needs a terminal; -f plain prints tables every interval")
 
+// command gives the command of -c a pipe for its output, since the screen is taken: its lines are
+// shown there. done closes hawk's ends once the command has its own.
 func (t *tui) command(spec *session.Spec) (done func(), err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -93,8 +97,11 @@ func (t *tui) command(spec *session.Spec) (done func(), err error) {
 	}, nil
 }
 
+// printed takes what the script prints; it is kept until the screen is left.
 func (t *tui) printed() io.Writer { return &t.tail }
 
+// show takes the terminal over. When the run is ending, what was printed so far is flushed to the
+// view, and from then on kept for the terminal that is left behind.
 func (t *tui) show(c *command, stop func(), o *session.Options) error {
 	f, _ := fileOf(c.out)
 	stopping := o.Stopping
@@ -120,7 +127,8 @@ func (t *tui) leave(c *command, wait bool) error {
 	return err
 }
 
-// A page is who serves the live page.
+// A page is who serves the live page. at is the address that is open, server what answers there
+// once the run is on its way.
 type page struct {
 	*web.View
 	at     *listen.Listener
@@ -129,7 +137,8 @@ type page struct {
 	say    func(string)
 }
 
-// openPage opens the address; nothing is attached yet.
+// openPage opens the address; nothing is attached yet. Opening comes first, so that an address
+// which is taken is an error before anything is loaded.
 func (w *watch) openPage(c *command) (served, error) {
 	at, err := listen.Open(listen.Options{Address: cmp.Or(c.web.addr, webAddress), Token: c.web.token,
 		Hosts: c.web.hosts})
@@ -142,6 +151,8 @@ func (w *watch) openPage(c *command) (served, error) {
 	}
 	alone := w.needs.Cadence == nil && w.needs.Every == 0
 	o := web.Options{Version: Version, Cadence: w.pace(c, lookEvery), History: c.history, Export: c.export}
+	// No other view asks for pictures of maps at an interval: without somebody who looks, the page
+	// needs few.
 	if alone {
 		o.Cadence.Seldom()
 	}
@@ -152,10 +163,12 @@ func (w *watch) openPage(c *command) (served, error) {
 	return &page{at: at, c: c, say: say, View: web.New(w.script, o)}, nil
 }
 
+// needs is what the run has to send for the page.
 func (p *page) needs() view.Needs {
 	return view.Needs{Totals: true, Events: true, Cadence: p.View.Cadence()}
 }
 
+// open begins to answer requests.
 func (p *page) open() { p.server = p.at.Serve(p.View.Handler()) }
 
 // Take says where the page is once the run has said how many probes are attached.
@@ -188,7 +201,8 @@ func (p *page) done() {
 	p.server.Close()
 }
 
-// serveStreams answers requests on standard input until that ends.
+// serveStreams answers requests on standard input until that ends. The protocol is that of package
+// serve; a program in any language drives hawk by it.
 func (c *command) serveStreams(args []string) int {
 	if len(args) != 1 || args[0] != "--stdio" {
 		fmt.Fprintln(c.err, "ERROR: USAGE: hawk serve --stdio")
@@ -209,7 +223,8 @@ FILE is what --save jsonl, html, flame, pprof or folded has written, or another 
 stacks. Without -f and --web it is shown in the terminal, or as tables if the output is none.
 `
 
-// view is hawk view.
+// view is hawk view. It has views only: nothing is compiled or loaded, and no privileges are
+// needed.
 func (c *command) view(args []string) int {
 	if len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 		return c.tell(viewUsage)
@@ -260,7 +275,8 @@ func (c *command) view(args []string) int {
 	return c.play(w, run.Play)
 }
 
-// play shows what is said to views, until the user leaves.
+// play shows what is said to views, until the user leaves. say feeds the views from a file or a
+// comparison, as a run would.
 func (c *command) play(w *watch, say func(view.Feed) error) int {
 	w.open(c.out)
 	if w.tui != nil {
@@ -283,7 +299,9 @@ func (c *command) play(w *watch, say func(view.Feed) error) int {
 	return exitOK
 }
 
-// diff is hawk diff: two saved profiles compared.
+// diff is hawk diff: two saved profiles compared. With -o the file is replaced in one step. That a
+// threshold was passed (diff.ErrAbove) is an error of the command, but not of writing, so that the
+// file is kept.
 func (c *command) diff(args []string) int {
 	if len(args) == 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 		return c.tell(diff.Usage)

@@ -79,6 +79,8 @@ const formatIndent = "                "
 // helpColumn is where the texts of the options begin.
 const helpColumn = 32
 
+// help is the lines of an option in the help text: its forms, and what it does from helpColumn on,
+// on a line of its own if the forms are too long.
 func (o *option) help() string {
 	left := "    "
 	switch {

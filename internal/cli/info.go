@@ -52,8 +52,9 @@ func (c *command) info() int {
 	return c.tell(b.String())
 }
 
-// facts asks the kernel.
+// facts asks the kernel what it has, in the sections and words in which bpftrace --info lists it.
 func (c *command) facts() []section {
+	// reason is why a feature is not there, --no-feature included.
 	reason := func(f *machine.Feature) error {
 		if c.noFeature[f.Name] {
 			return errors.New("switched off")
@@ -129,6 +130,7 @@ func (c *command) because(name string, err error) item {
 	return i
 }
 
+// String is an item in text: yes, no or unknown with the reason, or the value.
 func (i item) String() string {
 	switch v := i.value.(type) {
 	case bool:

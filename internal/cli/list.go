@@ -34,6 +34,8 @@ func (c *command) list() int {
 	return status
 }
 
+// listTo lists what the operand stands for: a script's probes, types of the kernel, or patterns
+// with commas in between. A pattern that nothing matches is warned of, once.
 func (c *command) listTo(out *bufio.Writer) int {
 	var found int   // what the pattern at hand has listed
 	var warned bool // it is known why it has listed no more
@@ -84,7 +86,8 @@ func (c *command) listTo(out *bufio.Writer) int {
 	return exitOK
 }
 
-// isScript reports whether an operand of -l names an existing file.
+// isScript reports whether an operand of -l names an existing file. A pattern is never a path of an
+// existing file by accident: kinds are followed by colons.
 func isScript(name string) bool {
 	if name == "-" {
 		return true
@@ -93,7 +96,8 @@ func isScript(name string) bool {
 	return err == nil && !st.IsDir()
 }
 
-// splitPatterns splits at commas outside of quotes.
+// splitPatterns splits at commas outside of quotes. In quotes, a backslash takes the meaning of the
+// character behind it away.
 func splitPatterns(s string) []string {
 	var out []string
 	start, quoted := 0, false
@@ -157,7 +161,8 @@ func (c *command) listHint(pattern string) string {
 }
 
 // listPattern lists what a pattern matches, probes by emit; types is whether it matches types. What keeps
-// the list from being complete goes to warn.
+// the list from being complete goes to warn. A kind that only root may read is named in one line at the
+// end; with -v every kind says why it has listed nothing.
 func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe.Listed), warn func(string)) (
 	types bool, err error) {
 
@@ -187,8 +192,9 @@ func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe
 	return false, nil
 }
 
-// listScript lists the attach points of a script that hawk itself does not
-// fire. The script must be correct.
+// listScript lists the attach points of a script that hawk itself does not fire. The script must be
+// correct. The script is expanded and checked, not compiled: that needs neither privileges nor a
+// kernel that could run it.
 func (c *command) listScript(emit func(probe.Listed)) int {
 	f, params, named, err := c.script()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 )
 
-// manual is the page hawk(8) in the language of man(7), from the tables that
-// the help text is made of.
+// manual is the page hawk(8) in the language of man(7), from the tables that the help text is made
+// of. Options, probes, settings and formats come from the tables that implement them.
 func manual() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH HAWK 8 \"\" \"hawk %s\" \"System Administration\"\n", roff(Version))
@@ -168,6 +168,7 @@ func roffText(s string) string {
 		}
 	}
 	text := b.String()
+	// A line that begins with a dot is a request of the formatter.
 	if strings.HasPrefix(text, ".") {
 		text = `\&` + text
 	}

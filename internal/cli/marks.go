@@ -59,7 +59,8 @@ type tpListing struct {
 	found           bool
 }
 
-// parse reads the command line.
+// parse reads the command line. It is read by hand: tplist is known from another tool, whose -l
+// takes a file, which hawk's does not.
 func (l *tpListing) parse(args []string) error {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -116,6 +117,7 @@ func (l *tpListing) parse(args []string) error {
 	return nil
 }
 
+// list writes the listing: of tracepoints, or of USDT marks if a file or a process is given.
 func (l *tpListing) list() int {
 	o := l.probeOptions()
 	o.ForListing, o.Verbose = true, l.verbose > 0 || l.json
@@ -163,6 +165,7 @@ func (l *tpListing) object(v any) {
 	l.out.Write(append(text, '\n'))
 }
 
+// tracepoint writes a tracepoint, with -v and in JSON with its fields.
 func (l *tpListing) tracepoint(p probe.Listed) {
 	l.found = true
 	name := strings.TrimPrefix(p.Name, "tracepoint:")
@@ -193,6 +196,8 @@ type markArg struct {
 	note    string
 }
 
+// mark writes a mark; with -v and in JSON each of its places, since a mark that is compiled inline
+// has several with arguments in different registers.
 func (l *tpListing) mark(p probe.Listed) {
 	l.found = true
 	if p.Point == nil {

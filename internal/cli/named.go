@@ -81,6 +81,7 @@ func (c *command) optionsFail(obj *object.Object, err error) int {
 	return status
 }
 
+// describe is a line of help for an option of a script.
 func describe(o *object.Option) string {
 	if o.Doc == "" {
 		return "--" + o.Name

@@ -17,7 +17,8 @@ type option struct {
 	group group
 	// values are what the argument can be, for completion; nil: anything.
 	values []string
-	set    func(s *settings, value string) error
+	// set notes the value; it is called once for each time that the option is given, in order.
+	set func(s *settings, value string) error
 }
 
 // optional reports whether an option can do without the argument that it can have.
@@ -37,6 +38,7 @@ const (
 
 // A usageError ends the run with a line of its own and status 1.
 type usageError struct {
+	// The whole line, with "ERROR: " in front where there is one.
 	msg  string
 	help bool // the options are what was not known: a second line leads to their list
 }
@@ -60,13 +62,15 @@ func (s *settings) wrongOption(ofHawk, ofTool string) *usageError {
 
 func (e *usageError) Error() string { return e.msg }
 
+// usagef makes a usageError in hawk's words, without the line that leads to the list.
 func usagef(format string, args ...any) error {
 	return &usageError{msg: "ERROR: " + fmt.Sprintf(format, args...)}
 }
 
-// parseArgs reads a command line in the manner of GNU getopt_long: options
-// and operands may be mixed, short options grouped, long ones abbreviated,
-// and "--" ends the options.
+// parseArgs reads a command line in the manner of GNU getopt_long: options and operands may be
+// mixed, short options grouped, long ones abbreviated, and "--" ends the options. A tool that runs
+// a command has no operands of its own: from the first word that is no option, everything is the
+// command's, whose options hawk must not read.
 func parseArgs(table []option, args []string, s *settings) error {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -104,6 +108,7 @@ func parseArgs(table []option, args []string, s *settings) error {
 	return nil
 }
 
+// parseLong reads a long option: --name, --name=value, --name value.
 func parseLong(table []option, arg string, next func(string) (string, error), s *settings) error {
 	name, value, has := strings.Cut(arg[2:], "=")
 	o, err := s.findLong(table, name)
@@ -121,6 +126,8 @@ func parseLong(table []option, arg string, next func(string) (string, error), s 
 	return o.set(s, value)
 }
 
+// findLong finds an option by its name or an unambiguous beginning of it. The errors are those of
+// getopt_long, since scripts around bpftrace look for them; behind a tool they are hawk's.
 func (s *settings) findLong(table []option, name string) (*option, error) {
 	var found []*option
 	for i := range table {
@@ -154,6 +161,8 @@ func (s *settings) findLong(table []option, name string) (*option, error) {
 	return nil, s.wrongOption(possible, strings.ReplaceAll(possible, "'", ""))
 }
 
+// parseShort reads a group of short options; the rest behind one that takes an argument is that
+// argument.
 func parseShort(table []option, letters string, next func(string) (string, error), s *settings) error {
 	for j := 0; j < len(letters); j++ {
 		var o *option

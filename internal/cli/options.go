@@ -10,6 +10,7 @@ import (
 // ignored accepts an option that has nothing to change.
 func ignored(*settings, string) error { return nil }
 
+// oneOf accepts one of some values; dst is where it is kept.
 func oneOf(name string, dst func(*settings) *string, values ...string) func(*settings, string) error {
 	return func(s *settings, v string) error {
 		if !slices.Contains(values, v) {
@@ -20,6 +21,7 @@ func oneOf(name string, dst func(*settings) *string, values ...string) func(*set
 	}
 }
 
+// invalidValue is the error for a value that an option does not take.
 func invalidValue(option, value string, valid []string) error {
 	return usagef("USAGE: invalid value for %s: %s; valid ones are %s", option, value, strings.Join(valid, ", "))
 }
@@ -31,6 +33,8 @@ func options() []option {
 	return slices.Concat(ownOptions(), pictureOptions(), liveOptions(), webOptions())
 }
 
+// ownOptions are those that no other file declares. An option that is ignored is there for command
+// lines written for bpftrace.
 func ownOptions() []option {
 	return []option{
 		{short: 'e', arg: "PROGRAM", doc: "run this program", set: func(s *settings, v string) error {

@@ -24,7 +24,8 @@ import (
 	"github.com/hawktrace/hawk/internal/view/derive"
 )
 
-// run compiles the script, loads it and traces until the end.
+// run compiles the script, loads it and traces until the end; the modes that compile only end
+// before that. Mistakes that can be known without the compiler are reported first.
 func (c *command) run() int {
 	c.collectLater()
 	f, params, named, err := c.script()
@@ -40,6 +41,7 @@ func (c *command) run() int {
 		fmt.Fprintln(c.err, err)
 		return exitSettings
 	}
+	// A process that is gone is reported now, not as a probe that matches nothing.
 	for _, pid := range c.pids() {
 		fd, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
@@ -59,6 +61,7 @@ func (c *command) run() int {
 		Library: tool.Library, Probe: c.probeOptions(), Warnings: c.warnings > 0,
 		Trace: os.Getenv("HAWK_TRACE") != "",
 	}
+	// Ahead of time, options have no values yet: the executable is given them.
 	if c.aot == "" {
 		o.Probe.Named, o.Probe.Command = namedValues(named), new(c.command != "")
 	}
@@ -197,6 +200,8 @@ func (c *command) noProbes() int {
 // lockedDown reports that the kernel keeps its memory to itself, and that a
 // script runs where there is little else to see; p is nil if that is not known.
 func (c *command) lockedDown(p *session.Program) error {
+	// Lockdown keeps BPF programs from reading the kernel's memory; probes on user space still
+	// work.
 	kernel := func(p *object.Program) bool { return p.Group.Points[0].Kind.Space == types.Kernel }
 	err := c.machine.LockedDown()
 	if err == nil || p != nil && !slices.ContainsFunc(p.Object.Programs, kernel) {
@@ -205,8 +210,8 @@ func (c *command) lockedDown(p *session.Program) error {
 	return err
 }
 
-// dumps are the stages that -d asks for; the tree goes where it does not
-// mix with output, as in the reference.
+// dumps are the stages that -d asks for; the tree goes where it does not mix with output, as in the
+// reference. Nothing else uses standard error while compiling.
 func (c *command) dumps() dump.Writers {
 	out := dump.Writers{}
 	for _, s := range dump.Stages {

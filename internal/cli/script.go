@@ -46,6 +46,8 @@ func (c *command) script() (f *source.File, params, named []string, err error) {
 	return f, params, named, nil
 }
 
+// readScript reads the file of a script, "-" for standard input. A name that is none of a file may
+// be a program without -e, or a tool misspelt: the error says so.
 func (c *command) readScript(name string) (*source.File, error) {
 	if name == "-" {
 		text, err := readAll(c.stdin, name)
@@ -67,6 +69,7 @@ func (c *command) readScript(name string) (*source.File, error) {
 	return source.NewFile(name, text), err
 }
 
+// readAll reads a script up to its limit, also from what has no size, a pipe or a device.
 func readAll(r io.Reader, name string) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxScript+1))
 	if err != nil {

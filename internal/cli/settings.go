@@ -36,7 +36,10 @@ const (
 	modePrint // the script of a tool
 )
 
-// settings is a command line, read.
+// settings is a command line, read: what each option has set, as far as it concerns hawk.
+//
+// Fields without a comment are the option of their name. Groups of options with files of their own
+// are embedded.
 type settings struct {
 	mode        mode
 	modeOption  string // that chose it, "" for the default
@@ -111,6 +114,7 @@ var (
 // viewStage is the stage that shows what a script's data means.
 const viewStage = "view"
 
+// setMode chooses what the run is for; two options that choose differently are an error.
 func (s *settings) setMode(m mode, option string) error {
 	if s.modeOption != "" && s.mode != m {
 		return usagef("USAGE: %s conflicts with existing %s", option, s.modeOption)
@@ -125,11 +129,13 @@ func (s *settings) atOnce(m mode) error {
 	return nil
 }
 
+// setRecord has the machine be recorded in a directory.
 func (s *settings) setRecord(dir string) error {
 	s.record = dir
 	return s.atOnce(modeRecord)
 }
 
+// setDebug reads the stages of -d, in bpftrace's names too.
 func (s *settings) setDebug(list string) error {
 	if s.debug == nil {
 		s.debug = map[string]bool{}
@@ -157,7 +163,7 @@ func (s *settings) setDuration(text string) error {
 	return err
 }
 
-// period is the time that an option is given.
+// period is the time that an option is given. One without a unit counts seconds.
 func period(option, text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -245,6 +251,7 @@ func (s *settings) pids() []int {
 	return append([]int{s.pid}, s.also...)
 }
 
+// addComm adds a pattern of --comm; a task has to match one of them.
 func (s *settings) addComm(text string) error {
 	comm, err := probe.ParseComm(text)
 	if err != nil {
@@ -254,6 +261,7 @@ func (s *settings) addComm(text string) error {
 	return nil
 }
 
+// addUID adds a user of --uid, by name or number.
 func (s *settings) addUID(text string) error {
 	number, err := readUser(text)
 	if err != nil {
@@ -270,6 +278,8 @@ func (s *settings) addUID(text string) error {
 // maxDwarfPIDs bounds the processes that --dwarf-pid names.
 const maxDwarfPIDs = 1024
 
+// addDwarfPID adds a process whose stacks are prepared before the run, so that its first samples
+// have them.
 func (s *settings) addDwarfPID(text string) error {
 	pid, err := parsePID(text)
 	if err == nil && len(s.dwarfPIDs) == maxDwarfPIDs {
@@ -279,6 +289,7 @@ func (s *settings) addDwarfPID(text string) error {
 	return err
 }
 
+// addDebugDirs adds directories of separate debug files; each may be limited to a prefix of paths.
 func (s *settings) addDebugDirs(list string) error {
 	dirs, err := exe.DebugDirs(list)
 	if err != nil {
@@ -288,6 +299,7 @@ func (s *settings) addDebugDirs(list string) error {
 	return nil
 }
 
+// parsePID reads the number of a process, with bpftrace's words for what is none.
 func parsePID(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	switch {
@@ -311,6 +323,7 @@ func (s *settings) setCommand(text string) error {
 	return nil
 }
 
+// setNoFeature switches features of the kernel off, as if they were not there.
 func (s *settings) setNoFeature(list string) error {
 	if s.noFeature == nil {
 		s.noFeature = map[string]bool{}
@@ -332,6 +345,7 @@ var modes = []struct {
 }{{"run", modeRun}, {"test", modeTest}, {"bench", modeBench}, {"format", modeFormat}, {"codegen",
 	modeCompile}, {"compiler-bench", modeTime}}
 
+// modeNames are the values of --mode for help and errors.
 func modeNames() []string {
 	var out []string
 	for _, m := range modes {
@@ -349,6 +363,7 @@ func debugStages() []string {
 	return append(append(out, loadStages...), "all")
 }
 
+// setCompletion has the script for a shell be printed.
 func (s *settings) setCompletion(shell string) error {
 	if !slices.Contains(shells, shell) {
 		return invalidValue("--completion", shell, shells)
@@ -357,6 +372,7 @@ func (s *settings) setCompletion(shell string) error {
 	return s.atOnce(modeCompletion)
 }
 
+// setModeName chooses a mode by its name.
 func (s *settings) setModeName(name string) error {
 	for _, m := range modes {
 		if m.name == name {
@@ -366,7 +382,8 @@ func (s *settings) setModeName(name string) error {
 	return invalidValue("--mode", name, modeNames())
 }
 
-// finish checks what single options cannot.
+// finish checks what single options cannot. Options may come in any order, so that conflicts are
+// only known at the end.
 func (s *settings) finish() error {
 	if s.stop {
 		return nil

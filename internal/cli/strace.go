@@ -38,8 +38,9 @@ func lackingOptions() (all []option) {
 	return all
 }
 
-// asStrace reads the options of a tool that runs a command and shows its system calls, makes
-// the script that they ask for, and says how lines look.
+// asStrace reads the options of a tool that runs a command and shows its system calls, makes the
+// script that they ask for, and says how lines look. The tool is copied before its script is
+// changed: the table of tools is shared.
 func (c *command) asStrace() error {
 	if err := c.runs(); err != nil {
 		return err
@@ -72,6 +73,7 @@ func (c *command) asStrace() error {
 	if c.argv == nil && (c.child.User != nil || c.child.Env != nil) {
 		return usagef("%s: --user and --env are for a command, which is not there with -p", c.tool.Name)
 	}
+	// Threads that are there already; others are followed as they begin.
 	for _, pid := range c.pids() {
 		o.Threads = append(o.Threads, strace.ThreadsOf(pid)...)
 	}
@@ -79,6 +81,8 @@ func (c *command) asStrace() error {
 	if old := c.machine.Has(machine.BPFLoop); old != nil && (o.Files > 0 || o.Paths != nil) {
 		return usagef("%s: -y and -P need Linux 5.17: %v\nHINT: ls -l /proc/PID/fd shows what is open",
 			c.tool.Name, old)
+		// Without bpf_loop() the verifier follows each round of a loop: fewer pointers and buffers are
+		// read, and the script is loaded in pieces, so that it stays below a million instructions.
 	} else if old != nil { // the verifier walks through every round
 		c.given["pointers"], c.given["buffers"] = []string{"16"}, []string{"4"}
 		c.pieces = true
@@ -103,7 +107,7 @@ func (c *command) argumentNames(call string) (names []string) {
 	return names
 }
 
-// childOptions are what the command is given.
+// childOptions are what the command is given. It goes on when hawk is killed, as under strace(1).
 func childOptions(given map[string][]string) (o child.Options, err error) {
 	o.Survives = true
 	if values := given["env"]; values != nil {
@@ -133,6 +137,7 @@ func environment(env, changes []string) (out []string) {
 	return out
 }
 
+// lookUser finds the user of --user with all groups, as a login would have them.
 func lookUser(name string) (*child.User, error) {
 	u, err := user.Lookup(name)
 	if err != nil {
@@ -209,7 +214,8 @@ func (c *command) findProgram() error {
 // manyProbes is how many are attached without saying so.
 const manyProbes = 200
 
-// interpreter is the program that runs a script, and else what it is given.
+// interpreter is the program that runs a script, and else what it is given. The libraries that
+// matter are those of the program that the kernel executes.
 func interpreter(name string) string {
 	path, err := exec.LookPath(name)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 // commandWords are the commands: first operands that are neither a tool nor a file.
 var commandWords = []string{"tools", "help", "tplist", "usdt", "diff", "view"}
 
+// findWord is the command of a name; nil if there is none.
 func findWord(name string) func(c *command, args []string) int {
 	switch name {
 	case "tools":
@@ -55,15 +56,17 @@ func noTool(name string) error {
 	return &usageError{fmt.Sprintf("ERROR: no tool and no file is called \"%s\"\nHINT: %s", name, hint), false}
 }
 
-// scriptOnly are the options that mean something to scripts, or hawk itself, and nothing
-// to a tool.
+// scriptOnly are the options that mean something to scripts or to hawk itself, and nothing to a
+// tool.
 var scriptOnly = []string{
 	"-e", "--list", "-I", "--include", "--test", "--bench", "--fmt", "--check", "--completion", "--man", "--version",
 	"--aot", "--aot-runtime", "--mode", "--info", "--record-machine",
 }
 
-// toolTable is what a tool takes: its own options, and those of hawk's that it does not
-// call something else.
+// toolTable is what a tool takes: its own options, and those of hawk's that it does not call
+// something else. The tool's options come first, so that they win: a short letter of hawk's that
+// the tool uses is taken off, and the long form stays. An option without a value can be taken back
+// by --no-NAME.
 func toolTable(t *tool.Tool) []option {
 	var own []option
 	for i := range t.Options {
@@ -117,6 +120,7 @@ func (s *settings) give(o *tool.Option, text string) error {
 	if o.List() && o.Unit() != specUnit {
 		values = strings.Split(text, ",")
 	}
+	// An option that is only switched on has the value true for the script.
 	if o.Value == "" && text == "" {
 		values[0] = "true"
 	}
@@ -153,6 +157,7 @@ func (c *command) finishTool() error {
 		}
 		rest = nil
 	}
+	// The last operand may take all that is left (Rest).
 	for i := range c.tool.Operands {
 		o := &c.tool.Operands[i]
 		for j := 0; len(rest) > 0 && (j == 0 || o.Rest); j++ {
@@ -207,7 +212,9 @@ func (c *command) noChoice(o *tool.Operand, problem, near string) error {
 	return usagef("%s: %s\nHINT: %sone of %s", c.tool.Name, problem, hint, strings.Join(o.Choices, ", "))
 }
 
-// translate makes the tool's script of its operands.
+// translate makes the tool's script of its operands. trace and argdist have a notation of their own
+// for what to trace, out of which package notation writes a script. The options that it reads are
+// no longer the script's.
 func (c *command) translate(t *notation.Translator) error {
 	operands := c.tool.Operands[0].Name
 	given := map[string][]string{}

@@ -20,7 +20,8 @@ import (
 	"github.com/hawktrace/hawk/internal/tool"
 )
 
-// asTool makes a compilation one of a tool.
+// asTool makes a compilation one of a tool. Its script reads no files of a user's machine, and asks
+// which attach points there are to choose its variant (asked).
 func (c *command) asTool(o *compile.Options) {
 	o.Files, o.Probe.Lists, o.Probe.Asked = tool.NoFiles{}, c.tool.Lists(), c.asked
 }
@@ -88,7 +89,8 @@ type verdict struct {
 	Missing string `json:"missing"` // what would have to be there
 }
 
-// checkTools says which tools can run here, and by which probes. It loads nothing.
+// checkTools says which tools can run here, and by which probes. It loads nothing. A tool is "ok"
+// if all that it asks for is there, "fallback" if another variant of it runs, else "no".
 func (c *command) checkTools(names []string, format string) int {
 	if err := c.machine.Privileges(); err != nil {
 		return c.fail(exitUsage, err)
@@ -132,7 +134,8 @@ func (c *command) checkTools(names []string, format string) int {
 	return c.tell(b.String())
 }
 
-// check1 compiles a tool with the options that its sample is made by.
+// check1 compiles a tool with the options that its sample is made by. Some tools have to be told
+// what to trace; the first line of the sample shows a command line that works.
 func (c *command) check1(t *tool.Tool) (v verdict, err error) {
 	one := &command{out: io.Discard, err: io.Discard, machine: c.machine, settings: settings{tool: t}}
 	v = verdict{Tool: t.Name, State: "no"}

@@ -11,7 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/tool"
 )
 
-// tools is `hawk tools`: lists the tools, or shows one of them.
+// tools is `hawk tools`: it lists the tools, or shows or checks some of them.
 func (c *command) tools(args []string) int {
 	show, format := "", "text"
 	var words []string
@@ -55,7 +55,8 @@ func (c *command) tools(args []string) int {
 const toolsUsage = "hawk tools [AREA | WORD…], hawk tools --cat NAME, hawk tools --man NAME, " +
 	"hawk tools --check [-f json] [NAME…]"
 
-// toolWords prints what completion offers: names of tools, or the options of one.
+// toolWords prints what completion offers: names of tools, or the options of one. Options without a
+// text in help are left out: they are opposites and aliases.
 func (c *command) toolWords(names []string) int {
 	words := append(tool.Names(), commandWords...)
 	if len(names) > 0 {
@@ -139,7 +140,8 @@ func (c *command) manualOf(t *tool.Tool) int {
 	return c.tell(t.Manual(width, commonOptions))
 }
 
-// toolPage is the manual of a tool in the language of man(7).
+// toolPage is the manual of a tool in the language of man(7). Its sections are the headings of the
+// comment at the top of the tool's script.
 func toolPage(t *tool.Tool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s\\-HAWK 8 \"\" \"hawk %s\" \"System Administration\"\n.SH NAME\n%s\\-hawk \\- %s\n",

@@ -19,7 +19,12 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// trace loads a program and runs it to the end.
+// trace loads a program and runs it to the end; it returns the exit status.
+//
+// The order matters. Files of output are opened first, so that one that cannot be is an error
+// before the kernel is touched, but emptied only when the script has loaded: a script that the
+// verifier refuses leaves the last result alone. Signals are caught before the run begins and until
+// hawk ends.
 func (c *command) trace(p *session.Program) int {
 	p, err := p.Select(c.selects())
 	if err != nil {
@@ -74,6 +79,8 @@ func (c *command) trace(p *session.Program) int {
 		go c.endLater(ctx, s, cancel)
 	}
 	o := c.runOptions()
+	// A reader that stops reading must not keep the run from ending: the valve gives up a write
+	// that waits. The terminal view has its own way to end.
 	valve := func(w io.Writer) io.Writer {
 		f, ok := fileOf(w)
 		if !ok || views != nil && views.tui != nil { // whose terminal it is
@@ -88,6 +95,7 @@ func (c *command) trace(p *session.Program) int {
 		o.Stderr = views.tui // the terminal is taken
 	}
 	to := valve(out)
+	// The sink of the views gets everything, and hands on what is printed.
 	if views != nil {
 		o.Sink = views.sink(c.sink(out, views.open(to), o.Stderr, p.Config))
 		o.Feed, o.Meaning, o.Needs = views, views.script, views.needs
@@ -97,6 +105,7 @@ func (c *command) trace(p *session.Program) int {
 	if c.lines != nil {
 		o.Sink = c.lines(to, o.Sink)
 	}
+	// Rows are chosen last before the sink, so that --events counts those that are shown.
 	if c.columns != nil || c.wanted != nil || c.events > 0 {
 		o.Sink = &output.Chosen{Sink: o.Sink, Columns: c.columns, Match: c.wanted, Most: c.events, Full: s.Stop}
 	}
@@ -147,7 +156,8 @@ func (c *command) trace(p *session.Program) int {
 	return status & 0xff
 }
 
-// endLater ends a run that has been attached for as long as --duration says.
+// endLater ends a run that has been attached for as long as --duration says. The time begins when
+// everything is attached: a slow start takes nothing away.
 func (c *command) endLater(ctx context.Context, s *session.Session, end func()) {
 	select {
 	case <-s.Ready():

@@ -5,13 +5,16 @@ import (
 	"strings"
 )
 
-// called appends a call up to its closing parenthesis.
+// called appends a call up to its closing parenthesis. Arguments come from the six registers in
+// order, floating point ones excepted: those travel in registers that the script does not read, so
+// that they take no turn. A seventh and later ones lie on the stack and are shown as "...".
 func (s *librarySink) called(f *frame) {
 	s.c = &f.Call
 	s.str(f.of.name)
 	s.str("(")
 	register := 0
 	for i, a := range f.of.args {
+		// The caller passed no mode then; the register holds what was left in it.
 		if a.kind == "m" && s.num(register-1)&s.creates() == 0 {
 			continue
 		}
@@ -31,6 +34,8 @@ func (s *librarySink) called(f *frame) {
 		case "F":
 			s.format(f, register)
 		case "b":
+			// "b2": the size is argument 2. "b1*": argument 1 times the one behind it, as of
+			// fwrite().
 			n := s.num(int(a.param[0] - '0'))
 			if len(a.param) > 1 {
 				n *= s.num(int(a.param[0]-'0') + 1)
@@ -45,7 +50,8 @@ func (s *librarySink) called(f *frame) {
 	}
 }
 
-// value appends an argument or a result.
+// value appends an argument or a result. The kinds are those of functions.txt. Narrow ones are cut
+// first: the upper half of a register that holds an int is not defined.
 func (s *librarySink) value(a arg, v uint64) {
 	switch a.kind {
 	case "d":
@@ -77,6 +83,7 @@ func (s *librarySink) value(a arg, v uint64) {
 	}
 }
 
+// character appends a char in single quotes, and a number for one that is none (EOF is -1).
 func (s *librarySink) character(v uint64) {
 	if int32(v) < 0 || int32(v) > 255 {
 		s.int(int64(int32(v)))
@@ -89,6 +96,7 @@ func (s *librarySink) character(v uint64) {
 
 // text0 appends a string that ends with NUL; early: as it was when the call began.
 func (s *librarySink) text0(addr uint64, early bool) {
+	// A mebibyte is more than any record carries: all that was copied is taken.
 	b, ok := s.c.mem.at(addr, 1<<20, early)
 	switch {
 	case addr == 0:
@@ -98,6 +106,7 @@ func (s *librarySink) text0(addr uint64, early bool) {
 	default:
 		b, _, ended := bytes.Cut(b, []byte{0})
 		total := uint64(len(b))
+		// One more than there is makes text() append its "...".
 		if !ended {
 			total++
 		}
@@ -105,7 +114,8 @@ func (s *librarySink) text0(addr uint64, early bool) {
 	}
 }
 
-// bytes appends n bytes of data.
+// bytes appends n bytes of data. n is as the program gave it, negative or beyond all memory
+// perhaps, and is cut to what can have been copied.
 func (s *librarySink) bytes(addr uint64, n int64, early bool) {
 	b, ok := s.c.mem.at(addr, int(max(0, min(n, 1<<20))), early)
 	switch {
@@ -118,11 +128,17 @@ func (s *librarySink) bytes(addr uint64, n int64, early bool) {
 	}
 }
 
-// format appends a format, and the arguments that it takes, of which some may lie on the stack.
+// format appends a format and the arguments that its conversions take.
+//
+// Behind the registers they lie on the stack, of which the script copied 64 bytes. That is so on
+// amd64 alone: there the return address lies at the stack pointer, and variadic arguments in slots
+// of 8 bytes behind it. Where they are not at hand the rest is "...".
 func (s *librarySink) format(f *frame, register int) {
 	addr := s.num(register)
 	s.text0(addr, true)
 	b, ok := f.mem.at(addr, 512, true)
+	// A format that is cut off (functionFormat copies 512 bytes) is not taken apart: its last
+	// conversion would be a wrong one.
 	text, _, ended := strings.Cut(string(b), "\x00")
 	if !ok || !ended {
 		return
@@ -155,12 +171,14 @@ func (s *librarySink) format(f *frame, register int) {
 		}
 		flags, letter := spec[:length], spec[length]
 		text = spec[length+1:]
+		// Each "*" is a width or a precision, an int in front of the value.
 		for range strings.Count(flags, "*") {
 			if v, ok := next(); ok {
 				s.str(", ")
 				s.int(int64(int32(v)))
 			}
 		}
+		// "%%" and letters that C does not know take no argument.
 		kind := kinds[letter]
 		if kind == "" {
 			continue
@@ -178,6 +196,7 @@ func (s *librarySink) format(f *frame, register int) {
 		case !ok:
 			s.str("...")
 			return
+		// %x and %X take an unsigned int.
 		case kind == "p" && letter != 'p' && !strings.ContainsAny(flags, "ljztq"):
 			v = uint64(uint32(v))
 		}
@@ -185,6 +204,7 @@ func (s *librarySink) format(f *frame, register int) {
 	}
 }
 
-// kinds are how what a conversion of a format takes is shown.
+// kinds say how the argument of a conversion is shown, in the words of functions.txt, by its
+// letter.
 var kinds = map[byte]string{'d': "d", 'i': "d", 'u': "u", 'x': "p", 'X': "p", 'o': "o", 'c': "c", 's': "s", 'p': "p",
 	'n': "p", 'S': "p", 'C': "d", 'f': "D", 'F': "D", 'e': "D", 'E': "D", 'g': "D", 'G': "D", 'a': "D", 'A': "D"}

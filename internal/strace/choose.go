@@ -18,7 +18,9 @@ type term struct {
 	glob          string            // that name is, "" if it is something else
 }
 
-// filter reads a filter of ltrace: NAME, NAME@LIBRARY and @LIBRARY with + and - in between.
+// filter reads a filter of ltrace: NAME, NAME@LIBRARY and @LIBRARY with + and - in between. Terms
+// count from left to right, the last one that fits decides (see chosen). One that begins with "-"
+// takes away from all, so that "all" is put in front.
 func filter(text string) (terms []term, err error) {
 	rest := text
 	if strings.HasPrefix(rest, "-") {
@@ -46,7 +48,8 @@ func filter(text string) (terms []term, err error) {
 	return terms, nil
 }
 
-// pattern reads a name with wildcards, or a regular expression in slashes, up to what ends it.
+// pattern reads a name with wildcards, or a regular expression in slashes, up to what ends it. rest
+// begins with the "+", "-" or "@" behind it. An empty name matches everything, as in "@libc*".
 func pattern(text string) (match func(string) bool, rest string, err error) {
 	if inner, ok := strings.CutPrefix(text, "/"); ok {
 		expr, rest, closed := strings.Cut(inner, "/")
@@ -82,7 +85,8 @@ func chosen(terms []term, name string, library func() string) bool {
 	return in
 }
 
-// libraryNames says which library of a program has a function, by the last part of its path.
+// libraryNames says which library of a program has a function, by the last part of its path. The
+// libraries are read when the first name is asked for, since most filters name none.
 func libraryNames(program string) func(name string) string {
 	var names map[string]string
 	return func(name string) string {
@@ -105,7 +109,11 @@ func libraryNames(program string) func(name string) string {
 	}
 }
 
-// globs are the patterns that terms are made of, if they are nothing else and no name is meant by two.
+// globs are the patterns of terms that can become patterns of attach points; nil if they cannot.
+//
+// One attach point with a pattern is attached in one system call, thousands of names take one each.
+// But it can say neither "without" nor "of this library", it has no brackets, and a name that two
+// patterns match would be traced twice.
 func globs(terms []term, names []string) (out []string) {
 	for _, t := range terms {
 		if t.without || t.library != nil || t.glob == "" || strings.ContainsAny(t.glob, `[\`) {

@@ -7,26 +7,34 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// A Call is one system call of a thread.
+// A Call is one system call of a thread, as the script reports it when it returns or is cut short.
 type Call struct {
-	Nr          int // compat more in a 32-bit program
+	Nr int // compat more in a 32-bit program
+	// In the namespace of hawk.
 	TID, PID    int
 	Enter, Exit int64 // nanoseconds since the machine was started
-	Result      int64
-	Args        [6]uint64
-	Unfinished  bool // it never returned
-	mem         memory
+	// As the kernel returns it: errors are -1 to -4095, and the codes by which a call is restarted.
+	Result     int64
+	Args       [6]uint64
+	Unfinished bool // it never returned
+	// What was copied of the process for this call. It belongs to the thread and is used again.
+	mem memory
+	// nil if nothing was noted.
 	*noted
 }
 
-// A noted is what else is known of a call.
+// A noted is what records of their own told of a call: descriptors (-y, -P), stack (-k) and place
+// (-i).
 type noted struct {
 	files   map[int64]descriptor // by descriptor; behind the call by atExit more
 	stack   *value.Stack
 	pointer uint64 // where it was made
 }
 
-// atExit is above all descriptors.
+// atExit is added to a descriptor for what it was when the call returned.
+//
+// close() and dup2() have one number mean two files, so both are kept under keys that cannot meet:
+// descriptors are ints.
 const atExit = 1 << 40
 
 // failed reports whether the call has an error.
@@ -34,13 +42,17 @@ func (c *Call) failed() bool { return c.Unfinished || c.Result < 0 && c.Result >
 
 // A decoder appends the text of calls.
 type decoder struct {
+	// The options, also those of the filter.
 	o     *Options
 	arch  string
 	names []string // of calls
 	calls []*call  // by number, nil before they are asked for
+	// Calls whose numbers are beyond the table: of kernels that are newer than it, or made up.
 	other map[int]*call
-	sets  map[string]set
+	// Sets of constants that were read, by name.
+	sets map[string]set
 
+	// The line so far, the call that it shows, and what is known of calls of this name.
 	b  []byte
 	c  *Call
 	of *call
@@ -57,7 +69,8 @@ func newDecoder(o *Options, arch string) *decoder {
 	return &decoder{o: o, arch: arch, names: numbers(arch), other: map[int]*call{}, sets: map[string]set{}}
 }
 
-// name is a call's name.
+// name is a call's name. One that is newer than the table is called by its number, in hexadecimal
+// as strace does.
 func (d *decoder) name(nr int) string {
 	if nr >= 0 && nr < len(d.names) && d.names[nr] != "" {
 		return d.names[nr]
@@ -65,6 +78,8 @@ func (d *decoder) name(nr int) string {
 	return "syscall_" + string(appendHex(nil, uint64(nr%compat)))
 }
 
+// call is what is known of the call with a number. It is looked up once: finding one is a search in
+// the text of calls.txt, which is too slow for each of a million calls.
 func (d *decoder) call(nr int) *call {
 	if d.calls == nil {
 		d.calls = make([]*call, len(d.names))
@@ -86,6 +101,7 @@ func (d *decoder) call(nr int) *call {
 	return d.other[nr]
 }
 
+// set is a set of constants by name, read once.
 func (d *decoder) set(name string) set {
 	s, ok := d.sets[name]
 	if !ok {
@@ -95,7 +111,8 @@ func (d *decoder) set(name string) set {
 	return s
 }
 
-// decode appends a call up to its closing parenthesis.
+// decode appends a call up to its closing parenthesis. What it appends may be cut at d.mark later:
+// a line whose call has not returned ends there.
 func (d *decoder) decode(c *Call) {
 	d.c, d.of, d.after, d.own, d.mark = c, d.call(c.Nr), nil, nil, -1
 	d.arguments()
@@ -112,6 +129,7 @@ func (d *decoder) returns() {
 // atReturn are the kinds of arguments that are shown then, although the call may only read them.
 var atReturn = map[string]bool{"rem": true, "sockaddrp": true, "lenp": true}
 
+// arguments appends the name and the arguments, or with -e raw the registers as they are.
 func (d *decoder) arguments() {
 	d.str(d.of.name)
 	d.str("(")
@@ -132,6 +150,7 @@ func (d *decoder) arguments() {
 		if i > 0 {
 			d.str(", ")
 		}
+		// The first argument that the call writes is where a line of a call that waits stops.
 		if a.out || atReturn[a.kind] {
 			d.returns()
 		}
@@ -139,18 +158,22 @@ func (d *decoder) arguments() {
 	}
 }
 
-// str appends text, and what is called of its result stands behind that.
+// str appends text; it returns the decoder so that a value can be appended in the same statement.
 func (d *decoder) str(s string) *decoder {
 	d.b = append(d.b, s...)
 	return d
 }
 
-func (d *decoder) int(v int64)      { d.b = strconv.AppendInt(d.b, v, 10) }
-func (d *decoder) uint(v uint64)    { d.b = strconv.AppendUint(d.b, v, 10) }
-func (d *decoder) hex(v uint64)     { d.b = appendHex(d.b, v) }
-func (d *decoder) octal(v uint64)   { d.b = appendOctal(d.b, v) }
+func (d *decoder) int(v int64)    { d.b = strconv.AppendInt(d.b, v, 10) }
+func (d *decoder) uint(v uint64)  { d.b = strconv.AppendUint(d.b, v, 10) }
+func (d *decoder) hex(v uint64)   { d.b = appendHex(d.b, v) }
+func (d *decoder) octal(v uint64) { d.b = appendOctal(d.b, v) }
+
+// num is an argument as the register had it, all 64 bits; an int is cut by who knows that it is
+// one.
 func (d *decoder) num(i int) uint64 { return d.c.Args[i] }
 
+// ptr appends an address, which is also how data are shown that could not be copied.
 func (d *decoder) ptr(v uint64) {
 	if v == 0 {
 		d.str("NULL")
@@ -185,6 +208,8 @@ func (d *decoder) flags(name string, v uint64) {
 	}
 	some := false
 	rest := v
+	// Constants of several bits stand in front of those that they contain, so that O_SYNC is not
+	// O_DSYNC and a rest.
 	for _, c := range s {
 		if c.value != 0 && rest&c.value == c.value {
 			if some {
@@ -261,11 +286,14 @@ func (d *decoder) enum(name string, v uint64) {
 			return
 		}
 	}
+	// A number without a name is shown with the prefix of the set: 0x63 /* AF_??? */.
 	d.hex(v)
 	d.unknown(prefix(s))
 }
 
-// arg appends an argument.
+// arg appends an argument. Most kinds are words of calls.txt; those that need memory are in
+// structs.go and network.go. An argument that a failed call would have written is an address only:
+// there is nothing behind it.
 func (d *decoder) arg(i int, a arg) {
 	v := d.num(i)
 	if a.out && d.c.failed() {
@@ -287,12 +315,14 @@ func (d *decoder) arg(i int, a arg) {
 		d.ptr(v)
 	case "fd", "at":
 		d.fd(v, 0)
+	// -1 is how chown and setreuid are told to leave an ID as it is.
 	case "uid":
 		if uint32(v) == ^uint32(0) {
 			d.str("-1")
 		} else {
 			d.uint(uint64(uint32(v)))
 		}
+	// More bits than a mode has are shown, but not those of a descriptor or garbage above them.
 	case "mode":
 		d.octal(uint64(uint32(v) & 0o7777777))
 	case "sig":
@@ -318,7 +348,8 @@ func (d *decoder) arg(i int, a arg) {
 	}
 }
 
-// path appends a file's name, which is shown whole.
+// path appends a file's name, which is shown whole. -s does not cut paths: a path that is cut does
+// not say which file it is.
 func (d *decoder) path(addr uint64, early bool) {
 	s, ok := d.c.mem.at(addr, 1<<20, early)
 	if addr == 0 || !ok {
@@ -333,7 +364,7 @@ func (d *decoder) path(addr uint64, early bool) {
 	}
 }
 
-// cstring appends a string that ends with NUL.
+// cstring appends a string that ends with NUL, cut as -s says.
 func (d *decoder) cstring(addr uint64) {
 	s, ok := d.c.mem.at(addr, 1<<20, true)
 	if addr == 0 || !ok {
@@ -348,7 +379,8 @@ func (d *decoder) cstring(addr uint64) {
 	d.text(s, total)
 }
 
-// buffer appends n bytes of data.
+// buffer appends n bytes of data. n is a size of the program's or the call's result, negative if
+// there is none.
 func (d *decoder) buffer(addr uint64, n int64) {
 	if addr == 0 {
 		d.str("NULL")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// descriptors are those that -e read= and -e write= name.
+// A descriptors is a set of descriptors of -e read= and -e write=; nil has none.
 type descriptors struct {
 	fds []int
 	not bool // those that are not in it
@@ -33,12 +33,13 @@ func setDescriptors(set string) (*descriptors, error) {
 	return d, nil
 }
 
+// has reports whether a descriptor is in the set.
 func (d *descriptors) has(fd int) bool { return d != nil && slices.Contains(d.fds, fd) != d.not }
 
 // Dumps reports whether data are dumped.
 func (f *Filter) Dumps() bool { return f.read != nil || f.write != nil }
 
-// dumped is what is dumped of a call: the argument with data, or with buffers, or the message.
+// A dumped says which argument of a call has the data, and in which direction they go.
 type dumped struct {
 	arg    int
 	writes bool
@@ -53,16 +54,17 @@ var dumps = map[string]dumped{
 	"vmsplice": {1, true}, "sendmsg": {1, true},
 }
 
-// wholly reports whether data of a call are dumped, so that all of them are copied.
+// wholly reports whether data of a call are dumped, so that all of them are copied. -s limits what
+// lines show; a dump shows everything that was transferred (up to most).
 func (f *Filter) wholly(name string) bool {
 	of, known := dumps[name]
 	return known && (of.writes && f.write != nil || !of.writes && f.read != nil)
 }
 
-// most is how many bytes of a buffer are dumped.
+// most is how many bytes of a buffer are dumped; what is beyond that is counted.
 const most = 1 << 16
 
-// dump shows the data of a call below its line.
+// dump shows the data of a call below its line, 16 bytes a line, in hexadecimal and as text.
 func (s *Sink) dump(c *Call) {
 	if !s.o.Dumps() || c.failed() || c.Unfinished || s.of == nil {
 		return
@@ -76,11 +78,13 @@ func (s *Sink) dump(c *Call) {
 		return
 	}
 	s.b = s.b[:0]
+	// The result, not the size of the buffer: a short read has less, and garbage behind it.
 	addr, left := c.Args[of.arg], c.Result
 	switch s.of.args[of.arg].kind {
 	case "iov", "iovr":
 		s.dumpBuffers(addr, int(c.Args[of.arg+1]), left)
 	case "msghdr":
+		// struct msghdr: the array of buffers is at 16, how many there are at 24.
 		if b, ok := c.mem.whole(addr, 56, false); ok {
 			s.dumpBuffers(u64(b, 16), int(u64(b, 24)), left)
 		}
@@ -92,7 +96,8 @@ func (s *Sink) dump(c *Call) {
 	}
 }
 
-// dumpBuffers appends the data of buffers, up to so many bytes in all.
+// dumpBuffers appends the data of buffers, up to so many bytes in all. The sizes are the program's:
+// they are made positive and their sum never exceeds left.
 func (s *Sink) dumpBuffers(addr uint64, n int, left int64) {
 	array, _ := s.c.mem.at(addr, min(n, 1024)*16, false)
 	for i := 0; 16*i+16 <= len(array) && left > 0; i++ {

@@ -23,9 +23,10 @@ type Filter struct {
 	read, write *descriptors // whose data are dumped
 }
 
-// A matcher is one name of a set of calls.
+// A matcher is one name of a set of calls. Of the three one is set.
 type matcher struct {
-	name    string // "": by one of the others
+	name string // "": by one of the others
+	// Letters of calls.txt; a call that has one of them is meant.
 	classes string
 	expr    *regexp.Regexp
 }
@@ -53,6 +54,8 @@ func (f *Filter) Set(text, goarch string) error {
 	case "quiet", "silent", "silence", "q":
 		f.quiet = strings.Split(set, ",")
 		return nil
+	// Structs are shown in short or whole for all calls alike (-v); a SET of calls cannot be
+	// chosen.
 	case "abbrev", "a", "verbose", "v":
 		if set != "none" && set != "all" && set != "!all" && set != "!none" {
 			return fmt.Errorf("-e %s= takes all or none", key)
@@ -74,7 +77,10 @@ func (f *Filter) Set(text, goarch string) error {
 	return fmt.Errorf("-e %s= is not known; there are trace, signal, status, quiet, raw, read and write", key)
 }
 
-// calls reads a set of system calls. Not: those that are not in it are meant.
+// calls reads a set of system calls. Not: those that are not in it are meant. "?name" may be
+// missing on this machine, "name@64" has a personality that hawk does not tell apart; a name that
+// only another processor has is accepted and matches nothing, so that one command line serves
+// several machines.
 func calls(set, goarch string) (out []matcher, not bool, err error) {
 	set, not = strings.CutPrefix(set, "!")
 	all := numbers(goarch)
@@ -111,6 +117,7 @@ func calls(set, goarch string) (out []matcher, not bool, err error) {
 	return out, not, nil
 }
 
+// matches reports whether a call is one of a set.
 func matches(set []matcher, name, classes string) bool {
 	return slices.ContainsFunc(set, func(m matcher) bool {
 		return m.name == name && name != "" || m.classes != "" && strings.ContainsAny(m.classes, classes) ||
@@ -126,10 +133,13 @@ func (f *Filter) Traced(name, classes string) bool {
 	return f.trace == nil || matches(f.trace, name, classes) != f.not
 }
 
+// isRaw reports whether a call's arguments are shown as numbers.
 func (f *Filter) isRaw(c *call) bool {
 	return f.raw != nil && matches(f.raw, c.name, c.classes) != f.notRaw
 }
 
+// setSignals reads a set of signals, with or without SIG. "none" is a set that is not nil but
+// empty.
 func (f *Filter) setSignals(set string) error {
 	set, f.without = strings.CutPrefix(set, "!")
 	f.signals = []string{}
@@ -162,6 +172,7 @@ func (f *Filter) Signal(name string) bool {
 	return f.signals == nil && !f.without || slices.Contains(f.signals, name) != f.without
 }
 
+// setStatus reads a set of ends of calls. The words are kept in one order, "!" taken into account.
 func (f *Filter) setStatus(set string) error {
 	set, not := strings.CutPrefix(set, "!")
 	all := []string{"successful", "failed", "unfinished", "unavailable", "detached"}
@@ -201,7 +212,7 @@ func (f *Filter) shows(c *Call) bool {
 	return slices.Contains(f.status, status)
 }
 
-// Silent reports whether messages of a kind are left out.
+// silent reports whether messages of a kind are left out.
 func (f *Filter) silent(kind string) bool {
 	return slices.Contains(f.quiet, kind) || slices.Contains(f.quiet, "all")
 }

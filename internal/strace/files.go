@@ -5,13 +5,14 @@ import (
 	"strconv"
 )
 
-// creates are the bits of open with which a mode means something.
+// creates are the bits of the flags of open with which the mode behind them means something.
 func (d *decoder) creates() uint64 {
 	var bits uint64
 	for _, c := range d.set("open") {
 		switch c.name {
 		case "O_CREAT":
 			bits |= c.value
+		// It contains O_DIRECTORY, with which alone nothing is created.
 		case "O_TMPFILE":
 			bits |= c.value &^ d.directory()
 		}
@@ -19,6 +20,7 @@ func (d *decoder) creates() uint64 {
 	return bits
 }
 
+// directory is O_DIRECTORY, whose value processors do not share.
 func (d *decoder) directory() uint64 {
 	for _, c := range d.set("open") {
 		if c.name == "O_DIRECTORY" {
@@ -43,7 +45,10 @@ func (d *decoder) openFlags(v uint64) {
 	}
 }
 
-// special appends the arguments from i on, in the way of certain calls.
+// special appends the arguments from i on of calls whose arguments depend on each other.
+//
+// kind is the word of calls.txt behind "!". What a call writes when it returns stands behind
+// d.returns(), so that the line of a call that waits can be cut there.
 func (d *decoder) special(i int, kind string) {
 	comma := func() {
 		if i > 0 {
@@ -80,6 +85,7 @@ func (d *decoder) special(i int, kind string) {
 			break
 		}
 		next("x", "")
+	// MREMAP_FIXED and MREMAP_DONTUNMAP alone take a new address.
 	case "mremap":
 		if d.num(i-1)&6 != 0 {
 			next("p", "")
@@ -105,6 +111,8 @@ func (d *decoder) special(i int, kind string) {
 		} else {
 			d.str(", ").hex(v)
 		}
+	// The script copies the mask from the frame on the user's stack (copySignal) and gives it
+	// address 1.
 	case "sigreturn":
 		d.str("{mask=")
 		if b, ok := d.c.mem.whole(1, 8, true); ok {
@@ -126,6 +134,8 @@ func (d *decoder) special(i int, kind string) {
 	}
 }
 
+// mapFlags appends the flags of mmap: a kind in the lowest four bits, flags, and with MAP_HUGETLB
+// the binary logarithm of the size of a page from bit 26 on.
 func (d *decoder) mapFlags(v uint64) {
 	const kinds = 15
 	d.enum("map_type", v&kinds)
@@ -144,6 +154,8 @@ func (d *decoder) mapFlags(v uint64) {
 	}
 }
 
+// fcntl appends command and argument, and notes what the result means: a descriptor, flags, a kind
+// of lock. The numbers are those of include/uapi/linux/fcntl.h and asm-generic/fcntl.h.
 func (d *decoder) fcntl(cmd, v uint64) {
 	cmd = uint64(uint32(cmd))
 	d.enum("fcntl", cmd)
@@ -170,12 +182,15 @@ func (d *decoder) fcntl(cmd, v uint64) {
 		d.str(", ").flags("fdflags", v)
 	case 4:
 		d.str(", ").openFlags(v)
+	// F_GETLK, F_SETLK and F_SETLKW, and those of open file descriptions, with struct flock of 32
+	// bytes.
 	case 5, 6, 7, 36, 37, 38:
 		d.str(", ")
 		if d.c.Nr >= compat { // which has structs of another form
 			d.ptr(v)
 			return
 		}
+		// The two that ask are answered in the same struct.
 		b, ok := d.c.mem.whole(v, 32, cmd != 5 && cmd != 36)
 		if v == 0 || !ok {
 			d.ptr(v)
@@ -200,7 +215,8 @@ func (d *decoder) fcntl(cmd, v uint64) {
 	}
 }
 
-// result has a call show its result in hexadecimal and what it means.
+// result has a call show its result in hexadecimal and what it means. A kind of lease (F_GETLEASE,
+// 1025) stands alone.
 func (d *decoder) result(v uint64, meaning func()) {
 	at := len(d.b)
 	d.hex(v)
@@ -216,6 +232,10 @@ func (d *decoder) result(v uint64, meaning func()) {
 	d.b = d.b[:at]
 }
 
+// ioctl appends a command by name or by its parts, and what is known of its argument.
+//
+// Commands are shared by drivers, so that names of two may have one number; the first in flags.txt
+// is shown. Structs are decoded for those of terminals, everything else is a number or an address.
 func (d *decoder) ioctl(cmd, v uint64) {
 	known := false
 	for _, c := range d.set("ioctl") {
@@ -228,6 +248,7 @@ func (d *decoder) ioctl(cmd, v uint64) {
 	if !known {
 		d.ioc(cmd)
 	}
+	// TCGETS and TIOCGWINSZ are older than the numbers whose upper bits tell the direction.
 	if reads := cmd == 0x5401 || cmd == 0x5413 || cmd>>30 == 2; reads {
 		d.returns()
 	}
@@ -283,7 +304,8 @@ func (d *decoder) ioctl(cmd, v uint64) {
 	}
 }
 
-// ioc is a number that nothing is known of but what its bits say.
+// ioc is a number that nothing is known of but what its bits say. The layout is that of
+// include/uapi/asm-generic/ioctl.h: direction, size, type, number.
 func (d *decoder) ioc(cmd uint64) {
 	dirs := [...]string{"_IOC_NONE", "_IOC_WRITE", "_IOC_READ", "_IOC_READ|_IOC_WRITE"}
 	d.str("_IOC(" + dirs[cmd>>30&3] + ", ").hex(cmd >> 8 & 0xff)
@@ -292,7 +314,8 @@ func (d *decoder) ioc(cmd uint64) {
 	d.str(")")
 }
 
-// termios are the settings of a terminal in short.
+// termios appends the settings of a terminal in short: speed and five flags, b the 36 bytes of
+// struct termios.
 func (d *decoder) termios(b []byte) {
 	speeds := [...]string{"B0", "B50", "B75", "B110", "B134", "B150", "B200", "B300", "B600", "B1200", "B1800", "B2400",
 		"B4800", "B9600", "B19200", "B38400"}
@@ -322,7 +345,9 @@ func (d *decoder) termios(b []byte) {
 	d.str(" ...}")
 }
 
-// dents counts the entries of a directory that were read.
+// dents counts the entries of a directory that were read. Each entry has its size at 16, behind
+// inode and offset (struct linux_dirent64 and its older form alike); a name follows at 18 or 19, so
+// that an entry has 19 bytes at least. A smaller size would have the loop stand still.
 func (d *decoder) dents(addr uint64, is64 bool) {
 	d.ptr(addr)
 	b, ok := d.c.mem.at(addr, int(max(d.c.Result, 0)), false)
@@ -348,6 +373,7 @@ func (d *decoder) dents(addr uint64, is64 bool) {
 	}
 }
 
+// epollSize is the size of struct epoll_event, which is packed on amd64 alone.
 func (d *decoder) epollSize() int {
 	if d.arch == "amd64" {
 		return 12
@@ -355,6 +381,7 @@ func (d *decoder) epollSize() int {
 	return 16
 }
 
+// epollEvent appends an event; the data behind it are aligned to 8 bytes but on amd64.
 func (d *decoder) epollEvent(b []byte) {
 	data := b[4:]
 	if d.arch != "amd64" {
@@ -366,6 +393,7 @@ func (d *decoder) epollEvent(b []byte) {
 	d.str("}}")
 }
 
+// epollEvents appends the n events that epoll_wait has returned.
 func (d *decoder) epollEvents(addr uint64, n int) {
 	if n == 0 {
 		d.str("[]")
@@ -386,7 +414,8 @@ func (d *decoder) epollEvents(addr uint64, n int) {
 	})
 }
 
-// list appends elements up to the limit of -s, or as many as there are.
+// list appends elements up to the limit of -s, or as many as there are. show appends one and
+// reports whether there was one: fewer may have been copied than the call has.
 func (d *decoder) list(n int, show func(i int) bool) {
 	d.str("[")
 	for i := range n {
@@ -401,6 +430,8 @@ func (d *decoder) list(n int, show func(i int) bool) {
 	d.str("]")
 }
 
+// pollfds appends the array of poll: what is asked for as an argument, what has happened behind the
+// result.
 func (d *decoder) pollfds(addr uint64, n int) {
 	b, ok := d.c.mem.at(addr, n*8, true)
 	if d.c.Result == 0 {
@@ -425,6 +456,8 @@ func (d *decoder) pollfds(addr uint64, n int) {
 		d.str("}")
 		return true
 	})
+	// The array is copied twice (copyAround): revents has a meaning only when the call has
+	// returned.
 	now, ok := d.c.mem.at(addr, n*8, false)
 	if d.c.Result <= 0 || !ok {
 		return
@@ -449,7 +482,8 @@ func (d *decoder) pollfds(addr uint64, n int) {
 	d.left(2)
 }
 
-// left says behind the result how much time ppoll and select had left.
+// left says behind the result how much time ppoll and select had left. The kernel writes the rest
+// of the time into the struct that was passed; nothing is left after a timeout.
 func (d *decoder) left(i int) {
 	kind := d.of.args[i].kind
 	if kind != "ts" && kind != "tv" || d.num(i) == 0 || d.c.Result < 0 {
@@ -476,9 +510,11 @@ func (d *decoder) left(i int) {
 	d.after, d.b = d.b, keep
 }
 
-// fdset appends a set of descriptors; what select left of them stands behind the result.
+// fdset appends a set of descriptors; what select left of them stands behind the result. The last
+// of the three sets that was given writes the text behind the result, for all three.
 func (d *decoder) fdset(addr uint64, n int) {
 	bits := func(b []byte) { d.numbered(b, n, d.bit) }
+	// The kernel reads and writes whole longs.
 	size := (n + 63) / 64 * 8
 	if b, ok := d.c.mem.at(addr, size, true); addr != 0 && ok {
 		bits(b)
@@ -516,7 +552,9 @@ func (d *decoder) fdset(addr uint64, n int) {
 	}
 }
 
-// cpus appends a set of processors.
+// cpus appends a set of processors. What sched_setaffinity reads has the length of argument 1; what
+// sched_getaffinity writes has that of the result. The script copies 128 bytes at most
+// (copyNumbered).
 func (d *decoder) cpus(addr uint64, out bool) {
 	n := int(min(d.num(1), 128))
 	if out {
@@ -530,6 +568,7 @@ func (d *decoder) cpus(addr uint64, out bool) {
 	d.numbered(b, 8*len(b), d.bit)
 }
 
+// groups appends the IDs of getgroups and setgroups.
 func (d *decoder) groups(addr uint64, n int) {
 	if n == 0 && addr != 0 {
 		d.str("[]")
@@ -549,7 +588,7 @@ func (d *decoder) groups(addr uint64, n int) {
 	})
 }
 
-// hexed appends data that is never text.
+// hexed appends data that are never text, as getrandom's, in hexadecimal.
 func (d *decoder) hexed(addr uint64, n int64) {
 	s, ok := d.c.mem.at(addr, int(max(min(n, 1<<20), 0)), false)
 	if !ok {

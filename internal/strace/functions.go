@@ -37,6 +37,7 @@ func findFunction(name string) function {
 		if !slices.Contains(words[at+1:], name) {
 			continue
 		}
+		// Words in front of "=" are arguments, the word behind it the result, the rest names.
 		f := function{name: name, result: words[at][1:]}
 		for _, w := range words[:at] {
 			var a arg
@@ -86,6 +87,9 @@ func (f *function) plan() (plan uint64) {
 			}
 		case "F":
 			piece = functionFormat
+			// The kernel does not read the format, which alone says which arguments are strings:
+			// all registers behind it are tried as such. That of a number is no address, and its
+			// copy fails.
 			for i := register + 1; i < 6; i++ {
 				plan |= functionString << (8 * i)
 			}

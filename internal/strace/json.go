@@ -7,11 +7,14 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// object writes a call as an object: numbers as they are, arguments as text too.
+// object writes a call as an object: arguments as numbers and, decoded, as text.
+//
+// The text is that of the line, cut at its commas: so lines and objects cannot disagree.
 func (s *Sink) object(c *Call) {
 	s.writing = c.TID
 	s.b, s.paths = s.b[:0], s.paths[:0]
 	s.decode(c)
+	// Only decoding tells which paths the call was given.
 	wanted := s.wanted()
 	text := bytes.Clone(s.b)
 	if i := bytes.IndexByte(text, '('); i >= 0 {
@@ -33,6 +36,7 @@ func (s *Sink) object(c *Call) {
 	field("tid", int64(c.TID))
 	s.str(`, "name": `)
 	s.b = value.AppendJSONString(s.b, []byte(s.of.name))
+	// The numbers of 32-bit programs are moved by compat to keep both tables in one.
 	field("nr", int64(c.Nr%compat))
 	if c.Nr >= compat {
 		s.str(`, "abi": "i386"`)
@@ -76,7 +80,8 @@ func (s *Sink) object(c *Call) {
 	s.line()
 }
 
-// argumentNames are the names of a call's arguments, looked up once. Programs of 32 bits give some in two.
+// argumentNames are the names of a call's arguments, looked up once. Programs of 32 bits give some
+// in two. They are the kernel's, off the format of its tracepoints.
 func (s *Sink) argumentNames(c *Call) []string {
 	if s.o.Names == nil || c.Nr >= compat {
 		return nil
@@ -125,7 +130,8 @@ func arguments(text []byte) (out [][]byte) {
 	return out
 }
 
-// happened begins the object of something else than a call.
+// happened begins the object of something else than a call. The caller appends fields and the two
+// braces.
 func (s *Sink) happened(kind string, tid int, at int64) {
 	s.writing = tid
 	s.b = append(s.b[:0], `{"type": "`+kind+`", "data": {"time": `+strconv.FormatInt(at+s.offset, 10)+

@@ -8,9 +8,13 @@ type Lack struct {
 	Instead string // what to do; "": what it asks for is so
 }
 
+// stops is said of options that are about processes which strace(1) holds.
 const stops = "nothing is stopped here, so there is nothing to detach from"
 
 // Lacking are these options, with those that ask for what is so anyway.
+//
+// They are parsed like others, so that a command line that is known by heart gets an answer about
+// the one option that hawk does differently, instead of an unknown flag.
 var Lacking = []Lack{
 	{0, "seccomp-bpf", "", ""},
 	{'w', "summary-wall-clock", "", ""},

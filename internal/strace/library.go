@@ -19,8 +19,11 @@ type Program struct {
 	Results bool // are known
 	Indent  int  // of calls that are made by calls, in blanks
 	Signals bool // are shown
-	calls   map[uint64]*function
-	sites   []string // names of the probes, of calls, in quotes
+	// By how far the call, or the function's entry in the linkage table, is from the start of the
+	// code.
+	calls map[uint64]*function
+	sites []string // names of the probes, of calls, in quotes
+	// As sites, of those whose return is traced.
 	returns []string
 	start   uint64 // of the code
 	// places are call sites and the places that they return to, by how far they are from the beginning of
@@ -34,7 +37,13 @@ type Program struct {
 	patterns []string
 }
 
-// NewProgram reads the options of ltrace for a program in a file.
+// NewProgram reads the options of ltrace for a program in a file, and finds the calls to trace.
+//
+// There are three kinds. A function of a library called through the linkage table has one entry
+// there, and one probe serves all of its calls. Code built with -fno-plt calls through a pointer in
+// place, so that each call site gets a probe and each place behind it one for the return. With -x,
+// functions of the program itself are traced at their entry. given is emptied of what is ltrace's
+// own before the rest is read as options of strace.
 func NewProgram(file string, o *Options, given map[string][]string) (*Program, error) {
 	o.Column, o.Quoting = 50, octal
 	p := &Program{Options: o, Signals: given["no-signals"] == nil, calls: map[uint64]*function{}}
@@ -73,9 +82,14 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 		return nil, err
 	}
 	defer f.Close()
+	// A probe on the return replaces the return address on the stack by one of the kernel's. A
+	// program that throws exceptions would look it up in its tables, find nothing and terminate.
 	p.Results = !f.Unwinds()
 	of := libraryNames(file)
+	// Addresses are kept relative to it, since a program that is position independent lies
+	// elsewhere in each run.
 	start, _ := f.CodeSpan()
+	// fn.alone: its return gets no probe.
 	add := func(s exe.Symbol, name string, fn function) {
 		fn.name = value.Escape(exe.DemangleName(name))
 		fn.alone = !p.Results || keeps[name]
@@ -155,6 +169,7 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 		p.Unwritten = 0
 	}
 	switch {
+	// From here on nothing is to be traced: the error says which of the reasons it is.
 	case len(p.calls) > 0:
 	case len(imports)+len(sites) > 1: // a static program has the one of its start, too
 		return nil, fmt.Errorf("of the %d functions of libraries that %s calls none is chosen", len(imports), file)
@@ -201,6 +216,7 @@ func (p *Program) Script() (given map[string][]string, more string) {
 	for _, at := range slices.Sorted(maps.Keys(p.places)) {
 		given["sites"] = append(given["sites"], fmt.Sprintf("%#x", p.start+at))
 	}
+	// The script finds the caller of a function on amd64 at the stack pointer.
 	if p.Arch == "arm64" { // where the return address is in a register
 		given["link"], given["slot"] = []string{"true"}, []string{"0"}
 	}
@@ -211,6 +227,7 @@ func (p *Program) Script() (given map[string][]string, more string) {
 		given["no-signals"] = []string{"true"}
 	}
 	var b strings.Builder
+	// The plans go into a map when the script begins, before anything is attached.
 	b.WriteString("\nbegin\n{\n")
 	for _, at := range slices.SortedFunc(maps.Keys(p.calls), cmp.Compare[uint64]) {
 		if plan := p.calls[at].plan(); plan != 0 {

@@ -20,7 +20,9 @@ const (
 	recordReturns = 13
 )
 
-// A librarySink makes lines of what the script of ltrace sends.
+// A librarySink makes lines of what the script of ltrace sends. Calls nest, unlike those of the
+// kernel: printf() calls malloc() through the table. The line of an outer call is begun when an
+// inner one is shown, and resumed when it returns.
 type librarySink struct {
 	*Sink
 	p       *Program
@@ -31,7 +33,8 @@ type librarySink struct {
 // A frame is a call that has not returned.
 type frame struct {
 	Call
-	of    *function
+	of *function
+	// The stack pointer at the call, which tells the frames of a thread apart and orders them.
 	sp    uint64
 	shown bool // that it began
 }
@@ -58,12 +61,14 @@ func (s *librarySink) Write(item output.Item) error {
 	return s.to.Write(item)
 }
 
+// record takes a record of tools/ltrace.bt: kind, thread and what the kind has, see that script.
 func (s *librarySink) record(r *output.Snap) {
 	word := r.Integer
 	tid := int(word(1))
 	switch kind := word(0); kind {
 	case recordEarly, recordLate:
 		s.thread(tid).add(uint64(word(2)), r.Bytes, kind)
+	// Kind, thread, process, place of the call, time, stack pointer, six registers.
 	case recordBegins:
 		f := &frame{of: s.p.calls[uint64(word(3))], sp: uint64(word(5))}
 		f.TID, f.PID, f.Enter, f.Unfinished = tid, int(word(2)), word(4), true
@@ -73,6 +78,7 @@ func (s *librarySink) record(r *output.Snap) {
 		if f.mem = s.memory(tid); f.of != nil {
 			s.begins(f)
 		}
+	// Kind, thread, stack pointer at the call, time, result.
 	case recordReturns:
 		s.returns(tid, uint64(word(3)), word(4), word(5), s.memory(tid))
 	case recordSignal:
@@ -87,6 +93,7 @@ func (s *librarySink) record(r *output.Snap) {
 		if last && sig != 0 && sig != s.signals[tid] && s.p.Signals {
 			s.signalled(tid, tid, sig, word(3))
 		}
+		// Calls of a thread that ends, as exit(), never return.
 		s.leaves(tid, 0, word(3))
 		if last {
 			s.ended(tid, word(3), int(word(4)))
@@ -99,7 +106,8 @@ func (s *librarySink) record(r *output.Snap) {
 	}
 }
 
-// signalled shows a signal.
+// signalled shows a signal that was delivered, in the words of ltrace, and the call that it
+// interrupts.
 func (s *librarySink) signalled(tid, pid, number int, at int64) {
 	s.outer(tid)
 	s.begin(tid, at)
@@ -111,7 +119,8 @@ func (s *librarySink) signalled(tid, pid, number int, at int64) {
 	s.signals[pid] = number
 }
 
-// memory takes what was copied for a call of a thread.
+// memory takes what was copied for a call of a thread. The bytes stay with the call for as long as
+// its frame does; the thread starts anew.
 func (s *librarySink) memory(tid int) memory {
 	th := s.thread(tid)
 	m := th.mem
@@ -121,6 +130,7 @@ func (s *librarySink) memory(tid int) memory {
 
 // begins notes a call, and shows the beginning of the one that makes it.
 func (s *librarySink) begins(f *frame) {
+	// A frame at or below this stack pointer is one that longjmp() or an exception left.
 	s.leaves(f.TID, f.sp+1, f.Enter)
 	s.outer(f.TID)
 	if f.of.alone {
@@ -170,6 +180,7 @@ func (s *librarySink) first(f *frame) {
 	s.called(f)
 }
 
+// indent appends blanks as deep as a call is nested.
 func (s *librarySink) indent(f *frame) {
 	depth := slices.Index(s.frames[f.TID], f)
 	if depth < 0 {
@@ -178,7 +189,7 @@ func (s *librarySink) indent(f *frame) {
 	s.b = append(s.b, strings.Repeat(" ", depth*s.p.Indent)...)
 }
 
-// returns shows a call that has returned.
+// returns shows a call that has returned; its stack pointer says which one it is.
 func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 	i := slices.IndexFunc(s.frames[tid], func(f *frame) bool { return f.sp == sp })
 	if i < 0 {
@@ -222,7 +233,7 @@ func (s *librarySink) ended(tid int, at int64, code int) {
 	s.line()
 }
 
-// table writes the table of -c.
+// table writes the table of -c, by time unless -S says something else.
 func (s *librarySink) table(m output.Map) {
 	var all []*tally
 	sum := tally{name: "total"}
