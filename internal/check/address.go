@@ -19,6 +19,8 @@ func (w *walker) takeAddress(e *syntax.Unary) val {
 		}
 		w.bind(n, v)
 		v.assigned = true // whoever has the address may see the value
+		// sizeof(&$x) asks for the type of $x, which must then not widen after a comptime condition
+		// has seen it.
 		if w.unevaluated > 0 {
 			v.asked = true
 		}

@@ -126,8 +126,9 @@ var otherNames = map[string]string{
 	"arg":           "an argument is arg0, arg1, … or args.name",
 }
 
-// unknownName reports a name that nobody knows. One that is like no other may
-// come from an import or C text that could not be read, which was reported.
+// unknownName reports a name that nobody knows. One that is like no other may come from an import
+// or C text that could not be read, which was reported. advise is asked first, since a misspelt
+// builtin is reported all the same.
 func (w *walker) unknownName(id *syntax.Ident, code source.Code, format string) {
 	var advice source.Diagnostic
 	w.advise(&advice, id)
@@ -151,7 +152,8 @@ func (w *walker) advise(d *source.Diagnostic, id *syntax.Ident) {
 	}
 }
 
-// isArgument reports whether the probe has an argument of a name.
+// isArgument reports whether the probe has an argument of a name. Only the last walk knows: the
+// arguments of a point may have to be read from debug information, which is too slow for each walk.
 func (w *walker) isArgument(name string) bool {
 	kind := w.probe.Kind
 	if !w.final || kind.Args == nil || len(w.probe.Points) == 0 {
@@ -186,7 +188,8 @@ func rangeOf(t *types.Int) string {
 	return t.String() + " holds " + constText(low.konst()) + " to " + constText(high.konst())
 }
 
-// resultAdvice says where the result of a function is found.
+// resultAdvice says where the result of a function is found. The result is "" where the kind of
+// probe has no other that fires when the function returns.
 func (w *walker) resultAdvice() string {
 	kind := w.probe.Kind
 	switch {

@@ -44,6 +44,8 @@ func (w *walker) own(v val) val {
 	return v
 }
 
+// ownType replaces a struct behind any number of pointers. Pointers are copied, since the types of
+// the kernel are shared by all scripts.
 func (w *walker) ownType(t types.Type) types.Type {
 	switch t := t.(type) {
 	case *types.Pointer:
@@ -69,6 +71,7 @@ func (w *walker) ownType(t types.Type) types.Type {
 	return t
 }
 
+// structTags are the words by which C names the kinds of struct that a script can define.
 var structTags = map[types.Kind]string{types.StructKind: "struct", types.UnionKind: "union"}
 
 // cValue is an enumerator of C text.
@@ -83,6 +86,7 @@ func (w *walker) cValue(name string) (val, bool) {
 	return enumerator(enum, n), true
 }
 
+// enumerator is the value of an enumerator: a constant of the type of its enum.
 func enumerator(enum *types.Enum, n int64) val {
 	k := builtin.Const{Kind: builtin.IntConst, Int: uint64(n), Neg: n < 0 && enum.Signed}
 	return val{Flex: types.Flex{Type: enum}, k: k}
@@ -103,6 +107,7 @@ func (w *walker) cConstant(name string) (val, bool) {
 // isValue reports whether a bare name is an enumerator or a constant, for
 // where it is read as a type first.
 func (w *walker) isValue(name string) bool {
+	// The order is that of ident: a builtin hides an enumerator of its name.
 	if f, ok := builtin.Lookup(name); ok {
 		return f.Bare
 	}

@@ -15,6 +15,8 @@ import (
 // maxArguments is the most arguments of a variadic call.
 const maxArguments = 128
 
+// call types a call: of a builtin, or an aggregation in a place where it updates nothing. Calls of
+// functions and macros of the script are no longer there: expand has put their bodies in place.
 func (w *walker) call(e *syntax.Call) val {
 	name := e.Func.Name
 	if f, ok := builtin.Lookup(name); ok {
@@ -51,6 +53,8 @@ func (w *walker) looseAgg(at syntax.Node, a *builtin.Agg) {
 		Hint("write @name = %s(%s)", a.Name, call)
 }
 
+// newCall is what hooks of a builtin see of a use. Diagnostics are left out but in the last walk,
+// so that a hook may report without asking which walk it is in.
 func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
 	c := &builtin.Call{
 		Expr: e, Name: name,
@@ -64,7 +68,10 @@ func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
 	return c
 }
 
-// use types one use of a builtin: a call, or its bare name with no arguments.
+// use types one use of a builtin: a call, or its bare name with no arguments. The steps are the
+// same for all: may it be used here, are there as many arguments as it wants and of the right
+// sorts, is its value fixed, of what type is it. Hooks of the row are asked where the row has them;
+// no name is compared.
 func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []syntax.Expr) val {
 	if slices.Contains(f.Old, head.Name) {
 		w.warnf(head, "old-name", "%s is deprecated", head.Name).Hint("use %s", f.Name)
@@ -97,6 +104,7 @@ func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []
 	if w.final && w.unevaluated == 0 {
 		w.noteUses(c)
 	}
+	// From here on the call is gone: what it stands for is typed and lowered in its place.
 	if f.Stands != nil {
 		return w.standIn(e, f.Stands(c))
 	}
@@ -125,8 +133,10 @@ func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []
 	return v
 }
 
-// foldCall computes a call whose value is fixed. A function that makes text of
-// text sees positional parameters as they were written.
+// foldCall computes a call whose value is fixed. A function that makes text of text sees positional
+// parameters as they were written. str($1) of the parameter "007" is "007", though $1 alone is the
+// number 7: so the text is tried first, and the constant put back if the function makes no text of
+// it.
 func (w *walker) foldCall(f *builtin.Func, c *builtin.Call, v *val) {
 	if len(c.Args) > 0 {
 		if raw, ok := w.rawText(c.Args[0]); ok {
@@ -151,7 +161,8 @@ func (w *walker) foldCall(f *builtin.Func, c *builtin.Call, v *val) {
 	*v = literal(k)
 }
 
-// noteUses collects what the program needs of its context.
+// noteUses collects what the program needs of its context. Attaching and lowering go by it: a
+// program that reads no arguments needs no registers saved at a function's entry.
 func (w *walker) noteUses(c *builtin.Call) {
 	u, f := &w.probe.Uses, c.Func
 	u.Probe = u.Probe || f.Uses.Probe
@@ -164,11 +175,13 @@ func (w *walker) noteUses(c *builtin.Call) {
 	u.Regs = u.Regs || f.Probes&hasRegs != 0
 	u.Ctx = u.Ctx || f.Probes&hasCtx != 0
 	if f.Probes&hasArgN != 0 {
+		// How many arguments are worked out for a point depends on the highest one that is read.
 		u.ArgN = max(u.ArgN, builtin.ArgNumber(c.Name)+1)
 	}
 }
 
-// countOK checks the number of arguments.
+// countOK checks the number of arguments. The words of the message are the reference's; a test of
+// its may look for them.
 func (w *walker) countOK(at syntax.Node, name string, got, least, most int, variadic bool) bool {
 	if variadic {
 		most = maxArguments
@@ -193,6 +206,7 @@ func (w *walker) countOK(at syntax.Node, name string, got, least, most int, vari
 	return false
 }
 
+// plural says how many arguments there are to be.
 func plural(n int) string {
 	switch n {
 	case 1:
@@ -203,8 +217,9 @@ func plural(n int) string {
 	return fmt.Sprintf("%d arguments", n)
 }
 
-// arguments evaluates the arguments of a call by what the parameters want and
-// fills the call; false after an error that leaves a check nothing to look at.
+// arguments evaluates the arguments of a call by what the parameters want and fills the call; false
+// after an error that leaves a check nothing to look at. Each argument is evaluated once, also one
+// too many, so that mistakes inside of it are reported.
 func (w *walker) arguments(c *builtin.Call, params []builtin.Param, least int, variadic bool,
 	words []string, args []syntax.Expr) bool {
 	c.Args = args
@@ -239,7 +254,9 @@ func (w *walker) arguments(c *builtin.Call, params []builtin.Param, least int, v
 	return ok
 }
 
-// argument handles argument i; false if its value is not known or wrong.
+// argument handles argument i; false if its value is not known or wrong. The kinds are those of
+// builtin.ParamKind. Words and maps are no expressions and are handled first; what is left is
+// evaluated and its type compared with the kind.
 func (w *walker) argument(c *builtin.Call, i int, kind builtin.ParamKind, words []string, a syntax.Expr) bool {
 	switch kind {
 	case builtin.Word, builtin.WordOrIntLit, builtin.IntBehindWord:
@@ -330,6 +347,7 @@ func (w *walker) argValue(kind builtin.ParamKind, a syntax.Expr) val {
 		w.longText = true
 		defer func() { w.longText = was }()
 	}
+	// Inside a literal, builtins that are constant for one attach point may be used.
 	if kind == builtin.IntLit || kind == builtin.WordOrIntLit || kind == builtin.IntBehindWord {
 		w.literal++
 		defer func() { w.literal-- }()
@@ -398,6 +416,7 @@ func (w *walker) argKind(c *builtin.Call, i int, kind builtin.ParamKind, a synta
 	return true
 }
 
+// isByte reports whether a type is a char, of either sign.
 func isByte(t types.Type) bool {
 	i, ok := t.(*types.Int)
 	return ok && i.Bytes == 1
@@ -455,8 +474,9 @@ func (w *walker) keyArgument(c *builtin.Call, i int, a syntax.Expr) bool {
 	return v.Type != nil
 }
 
-// variableArgument is a variable that the call gives the value of an element
-// of the map in argument 0.
+// variableArgument is a variable that the call gives the value of an element of the map in argument
+// 0. The variable may keep its old value, if the map has no such element: it is joined, not
+// replaced.
 func (w *walker) variableArgument(c *builtin.Call, i int, a syntax.Expr) bool {
 	e, ok := a.(*syntax.Var)
 	if !ok {

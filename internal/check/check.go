@@ -25,11 +25,14 @@ const (
 )
 
 type checker struct {
+	// Diagnostics of the last walk; those of others are dropped (see errorf).
 	script *expand.Script
 	ds     source.Diagnostics
-	maps   map[string]*mapState
-	walks  []*walker // functions, then copies of probes
-	final  bool
+	// By name, with the @: maps belong to the whole script.
+	maps  map[string]*mapState
+	walks []*walker // functions, then copies of probes
+	// The last walk: types are settled, errors count and tables are filled.
+	final bool
 
 	unstableUses map[string]bool   // features that a warning was given for
 	near         map[string]string // builtins that unknown names resemble
@@ -40,8 +43,8 @@ type checker struct {
 	decided   bool // one was
 }
 
-// Check type-checks a script. The program is of use only if there are no
-// errors.
+// Check type-checks a script. The program is of use only if there are no errors. The tables may be
+// incomplete where an error was reported, and a later stage must not see them.
 func Check(s *expand.Script) (*Program, *source.Diagnostics) {
 	c := &checker{script: s, maps: map[string]*mapState{}, near: map[string]string{}}
 	c.declareMaps()
@@ -64,14 +67,19 @@ func Check(s *expand.Script) (*Program, *source.Diagnostics) {
 		}
 	}
 	prog.Maps = c.finishMaps()
+	// A type that is missing although nothing was reported would reach lower, which takes types for
+	// granted.
 	if !c.ds.HasErrors() && !s.Incomplete && !s.Lacking {
 		c.findUnknown(prog)
 	}
 	return prog, &c.ds
 }
 
-// infer walks until nothing changes. Maps and variables that then still have
-// no type are defined by themselves only, as in @n++, and start as int8.
+// infer walks until nothing changes. Maps and variables that then still have no type are defined by
+// themselves only, as in @n++, and start as int8.
+//
+// In early rounds the type of a slot is computed anew, so that one which a first guess made too
+// wide becomes narrow again. After widenAfter rounds types only grow, so that the rounds end.
 func (c *checker) infer() {
 	for round := 1; round < giveUp; round++ {
 		for _, w := range c.walks {
@@ -90,6 +98,7 @@ func (c *checker) infer() {
 	c.ds.Errorf("inference", source.Span{}, "the types of this script do not settle")
 }
 
+// slots calls f for the slot of each map, key and variable.
 func (c *checker) slots(f func(*slot)) {
 	for _, m := range c.maps {
 		f(&m.key)
@@ -102,7 +111,8 @@ func (c *checker) slots(f func(*slot)) {
 	}
 }
 
-// findUnknown makes sure that no error went by without a message.
+// findUnknown makes sure that no error went by without a message. It catches a mistake of the
+// checker itself as well: a type that is not known, without a message.
 func (c *checker) findUnknown(prog *Program) {
 	for _, p := range prog.Probes {
 		for v, decl := range p.Info.Vars {
@@ -122,6 +132,7 @@ func (c *checker) findUnknown(prog *Program) {
 // Each walk joins what is stored into next; reads see cur, the result of the
 // walk before.
 type slot struct {
+	// A type with Flex set is that of a literal, which adapts to the others.
 	cur, next types.Flex
 	space     types.Space
 	nextSpace types.Space
@@ -141,6 +152,7 @@ func (s *slot) join(t types.Flex, space types.Space) (ok bool) {
 	if t.Type == nil {
 		return true
 	}
+	// Two address spaces leave none: what reads the pointer must then be told which is meant.
 	if space != types.Unset {
 		switch {
 		case !s.hasSpace:
@@ -149,6 +161,7 @@ func (s *slot) join(t types.Flex, space types.Space) (ok bool) {
 			s.nextSpace = types.Unset
 		}
 	}
+	// let $x: T takes what converts to T, and T does not change.
 	if s.fixed {
 		return storable(t, s.cur.Type)
 	}
@@ -216,10 +229,13 @@ func (s *slot) advance(widen bool) bool {
 	return changed
 }
 
+// planted is the type that a slot starts from; a planted int8 gives way to any integer.
 func (s *slot) planted() types.Flex {
 	return types.Flex{Type: s.seed, Flex: s.seed == types.Type(types.Int8)}
 }
 
+// sameFlex reports whether two types and the way in which they may adapt are the same, element by
+// element.
 func sameFlex(a, b types.Flex) bool {
 	if a.Type == nil || b.Type == nil {
 		return a.Type == nil && b.Type == nil
@@ -251,6 +267,7 @@ func storable(t types.Flex, to types.Type) bool {
 	if s, ok := to.(*types.String); ok {
 		return j.Type.(*types.String).Cap <= s.Cap
 	}
+	// Values of the same layout may be stored: integers in them may differ in name only.
 	switch to.(type) {
 	case *types.Tuple, *types.Record, *types.Pointer:
 		return j.Type.Size() == to.Size()

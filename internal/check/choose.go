@@ -6,7 +6,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// ifExpr is if as a value.
+// ifExpr is if as a value: both arms must have one, of types that join.
 func (w *walker) ifExpr(e *syntax.If) val {
 	switch w.arm(e, e.Cond) {
 	case thenArm:
@@ -30,6 +30,7 @@ func (w *walker) ifExpr(e *syntax.If) val {
 	return w.joinArms(e, cond, then, w.expr(e.Else), e.Then, e.Else)
 }
 
+// cond is c ? x : y, or x ?: y, where the condition is the value itself if it is true.
 func (w *walker) cond(e *syntax.Cond) val {
 	switch w.arm(e, e.Cond) {
 	case thenArm:
@@ -74,6 +75,7 @@ func (w *walker) joinArms(e syntax.Expr, cond, x, y val, xe, ye syntax.Expr) val
 	if isNothing(x.Type) && isNothing(y.Type) {
 		return val{Flex: types.Flex{Type: types.None}}
 	}
+	// A count as an arm is read as the number that it comes to.
 	for _, v := range []*val{&x, &y} {
 		if agg, ok := v.Type.(*types.Agg); ok {
 			if i, ok := w.castable(agg); ok {
@@ -88,6 +90,7 @@ func (w *walker) joinArms(e syntax.Expr, cond, x, y val, xe, ye syntax.Expr) val
 			Note(xe.Span(), "this has type '%s'", x.Type).Note(ye.Span(), "this has type '%s'", y.Type)
 		return val{}
 	}
+	// The address space is that of the arm that has one, none if they disagree.
 	v := val{Flex: j, space: x.space}
 	switch {
 	case v.space == types.Unset:
@@ -100,7 +103,8 @@ func (w *walker) joinArms(e syntax.Expr, cond, x, y val, xe, ye syntax.Expr) val
 	return v
 }
 
-// condition is an expression that decides.
+// condition is an expression that decides. Integers and pointers decide by being zero or not, and
+// constants of any type, as in the reference.
 func (w *walker) condition(e syntax.Expr) val {
 	v := w.expr(e)
 	if v.Type == nil || v.k.Kind != builtin.NoConst {

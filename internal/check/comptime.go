@@ -14,7 +14,9 @@ import (
 // then conditions that have a value are decided, what they depended on is
 // locked, and inference starts again, until there is nothing left to decide.
 
-// settle runs inference with everything that comptime decides.
+// settle runs inference with everything that comptime decides. Each round decides at least one
+// condition, of which a script has a finite number. In a round without one nothing is left to be
+// found out, and a condition that still has no value depends on itself.
 func (c *checker) settle() {
 	for {
 		c.undecided = false
@@ -30,6 +32,8 @@ func (c *checker) settle() {
 		if !c.decided {
 			return // the last walk reports what has no value
 		}
+		// The walk that decided has joined types into next; they are taken over so that restart can
+		// lock them.
 		c.slots(func(s *slot) { s.advance(false) })
 		c.slots((*slot).restart)
 	}
@@ -41,6 +45,8 @@ func (s *slot) restart() {
 	if s.fixed {
 		return
 	}
+	// A type that an earlier decision was told stays locked: the decision would else be one about
+	// another type.
 	locked := s.locked
 	if s.asked && locked.Type == nil {
 		locked = s.cur

@@ -9,9 +9,11 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// copies splits a probe into the copies that are checked on their own: by
-// kind, and where the body asks for something whose type depends on the point,
-// by that type.
+// copies splits a probe into the copies that are checked on their own: by kind, and where the body
+// asks for something whose type depends on the point, by that type. A body with args.x gets as many
+// copies as there are layouts of x among its points: kprobe:vfs_* { arg0 } is one program,
+// tracepoint:*:* { args.id } is several. Each copy has types of its own and becomes one program or
+// more.
 func (c *checker) copies(p *expand.Probe) {
 	need := scan(p.Tree)
 	var groups []*walker
@@ -22,6 +24,8 @@ func (c *checker) copies(p *expand.Probe) {
 			if w == nil {
 				w = c.newWalker(p, a, args, ret, err)
 				groups = append(groups, w)
+				// The limit counts the copies of all probes so far, without functions, which become
+				// none.
 				if most := c.script.Config.MaxBPFProgs; len(c.walks)-len(c.script.Fns)+len(groups) > most {
 					TooManyPrograms(&c.ds, a.At, most)
 					c.walks = append(c.walks, groups...) // the maps they define are known all the same
@@ -91,6 +95,7 @@ func scan(p *syntax.Probe) need {
 	return n
 }
 
+// field notes a field of args that the body reads; "" stands for args as a whole.
 func (n *need) field(name string) {
 	if n.args == nil {
 		n.args = map[string]bool{}
@@ -135,6 +140,7 @@ func (c *checker) pointTypes(pt *probe.Point, n need) (args *types.Struct, ret t
 // find returns the copy that a point can share.
 func find(groups []*walker, pt *probe.Point, args *types.Struct, ret types.Type, n need) *walker {
 	for _, w := range groups {
+		// Points that hawk fires itself never share a program.
 		if w.probe.Kind == pt.Kind && pt.Kind.Ours == probe.NotOurs &&
 			sameArgs(w.probe.Args, args, n) && sameOrNil(w.retval, ret) &&
 			(!n.types || pt.Kind.Types == nil || w.probe.Points[0].Target == pt.Target) {
@@ -144,6 +150,7 @@ func find(groups []*walker, pt *probe.Point, args *types.Struct, ret types.Type,
 	return nil
 }
 
+// sameOrNil compares two types of which either may not be known.
 func sameOrNil(a, b types.Type) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -182,6 +189,8 @@ func sameArgs(a, b *types.Struct, n need) bool {
 	return true
 }
 
+// sameField compares place, size and type of two fields, and which memory a pointer leads to, which
+// types.Same leaves aside.
 func sameField(f, g types.Field) bool {
 	if !types.Same(f.Type, g.Type) || pointerSpace(f.Type) != pointerSpace(g.Type) {
 		return false
@@ -190,6 +199,7 @@ func sameField(f, g types.Field) bool {
 	return f == g
 }
 
+// pointerSpace is the address space of a pointer, Unset for other types.
 func pointerSpace(t types.Type) types.Space {
 	if p, ok := t.(*types.Pointer); ok {
 		return p.Space

@@ -40,6 +40,7 @@ func Dump(w io.Writer, p *Program) {
 	}
 }
 
+// name is a type in a dump, "?" if it is not known.
 func name(t types.Type) string {
 	if t == nil {
 		return "?"
@@ -47,12 +48,14 @@ func name(t types.Type) string {
 	return t.String()
 }
 
+// A dumper writes one copy of a probe.
 type dumper struct {
 	out    *bufio.Writer
 	info   *Info
 	indent int
 }
 
+// line writes a statement on one line and, behind it, what is known of it.
 func (d *dumper) line(text, comment string) {
 	fmt.Fprintf(d.out, "%s%s", strings.Repeat("\t", d.indent), strings.ReplaceAll(text, "\n", " "))
 	if comment != "" {
@@ -89,6 +92,7 @@ func (d *dumper) block(b *syntax.Block) {
 	}
 }
 
+// nested writes a statement with a body, indented.
 func (d *dumper) nested(head string, b *syntax.Block, tail string) {
 	d.line(head+" {", "")
 	d.indent++
@@ -97,6 +101,8 @@ func (d *dumper) nested(head string, b *syntax.Block, tail string) {
 	d.line("}"+tail, "")
 }
 
+// statement writes a statement and the types of its parts. Loops over maps are written whole, on
+// one line.
 func (d *dumper) statement(s syntax.Stmt) {
 	switch s := s.(type) {
 	case *syntax.ExprStmt:

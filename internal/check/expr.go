@@ -11,15 +11,17 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// expr evaluates an expression and records what is known of it. An unknown
-// type means that it is not known yet or that an error was reported.
+// expr evaluates an expression and records what is known of it. An unknown type means that it is
+// not known yet or that an error was reported. text puts a string of the traced program in place of
+// the pointer to it, see texts.go.
 func (w *walker) expr(e syntax.Expr) val {
 	v := w.text(e, w.own(w.eval(e)))
 	w.record(e, v)
 	return v
 }
 
-// base evaluates what a member is taken of.
+// base evaluates what a member is taken of. It is expr without text: a member of a string's struct
+// is meant, not the string.
 func (w *walker) base(e syntax.Expr) val {
 	var v val
 	if p, ok := e.(*syntax.Paren); ok {
@@ -45,6 +47,7 @@ func (w *walker) record(e syntax.Expr, v val) {
 	}
 }
 
+// eval types an expression by its sort, from the types of its parts.
 func (w *walker) eval(e syntax.Expr) val {
 	switch e := e.(type) {
 	case *syntax.IntLit:
@@ -119,6 +122,7 @@ func (w *walker) eval(e syntax.Expr) val {
 // isNothing tells the types of expressions without value.
 func isNothing(t types.Type) bool { return t == types.None || t == types.Void }
 
+// stringLit is a string, no longer than strings may be but for a format.
 func (w *walker) stringLit(e *syntax.StringLit) val {
 	if limit := w.script.Config.MaxStrlen; len(e.Value) > limit-1 && !w.longText {
 		w.errorf(e, "string-too-long", "String is too long (over %d bytes)", limit).
@@ -176,6 +180,7 @@ func (w *walker) rawText(e syntax.Expr) (string, bool) {
 	return "", false
 }
 
+// variable is the value of a scratch variable.
 func (w *walker) variable(e *syntax.Var) val {
 	v := w.lookup(e.Name)
 	if v == nil {
@@ -189,7 +194,9 @@ func (w *walker) variable(e *syntax.Var) val {
 	return w.readVar(v, e)
 }
 
-// ident is a builtin variable or an enumerator.
+// ident is a builtin variable or an enumerator. The first that knows the name wins: a builtin, C
+// text of the script, the program that a probe is on, the kernel, headers. What the script says
+// itself hides what the machine has.
 func (w *walker) ident(e *syntax.Ident) val {
 	if f, ok := builtin.Lookup(e.Name); ok {
 		if !f.Bare && f.Min > 0 {
@@ -309,6 +316,7 @@ func (w *walker) sizeOK(e syntax.Expr, parts []val) {
 	}
 }
 
+// tuple is (x, y, …).
 func (w *walker) tuple(e *syntax.Tuple) val {
 	parts := make([]val, len(e.Elems))
 	for i, x := range e.Elems {
@@ -318,6 +326,7 @@ func (w *walker) tuple(e *syntax.Tuple) val {
 	return tupleOf(parts)
 }
 
+// recordLit is a record: a tuple whose elements have names, each once.
 func (w *walker) recordLit(e *syntax.Record) val {
 	parts := make([]val, len(e.Fields))
 	names := make([]string, len(e.Fields))

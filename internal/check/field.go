@@ -33,6 +33,7 @@ func (w *walker) field(e *syntax.Field) val {
 		return val{}
 	case *types.Record:
 		if i, f, ok := t.Lookup(e.Name.Name); ok {
+			// A record of literals is folded: the field is the literal.
 			if x.parts != nil {
 				return x.parts[i]
 			}
@@ -46,6 +47,8 @@ func (w *walker) field(e *syntax.Field) val {
 		return val{}
 	case *types.Struct:
 		f, ok := t.Field(e.Name.Name)
+		// The program has the field, but not in a place that can be read here, as a variable that
+		// the compiler removed.
 		if !ok && t.Absent != nil && t.Absent(e.Name.Name) != "" {
 			w.errorf(e.Name, "unreadable-field", "%s", t.Absent(e.Name.Name))
 			return val{}
@@ -99,6 +102,7 @@ func (w *walker) member(e *syntax.Field, t *types.Struct, f types.Field, x val) 
 		v.space = types.Kernel // the record is the kernel's
 		v.Type = w.fieldType(f)
 	}
+	// An array of char in C may be full to its end.
 	if s, ok := f.Type.(*types.String); ok && t.C {
 		v.Type = &types.String{Cap: s.Cap + 1} // with room for a NUL behind it
 	}
@@ -136,6 +140,8 @@ func (w *walker) fieldType(f types.Field) types.Type {
 	return &types.Pointer{Elem: types.Void, Space: types.Kernel}
 }
 
+// noField reports a field that a struct does not have, with the one that was meant or those that
+// there are. For args of a probe on a program the words are those for parameters.
 func (w *walker) noField(e *syntax.Field, of string, names []string) {
 	if !w.final {
 		return
@@ -175,6 +181,7 @@ func nameEnding(name string, names []string) string {
 	return ""
 }
 
+// tupleIndex is element i of a tuple or record, i counted from 0.
 func (w *walker) tupleIndex(e syntax.Expr, x val, i uint64) val {
 	var elems []types.Type
 	switch t := x.Type.(type) {
@@ -202,7 +209,8 @@ func (w *walker) tupleIndex(e syntax.Expr, x val, i uint64) val {
 	return v
 }
 
-// index is x[i] on anything but a map.
+// index is x[i] on anything but a map. Bounds are checked where both the length and the index are
+// known; at run time nothing is checked, as in C: the read fails or yields what lies there.
 func (w *walker) index(e *syntax.Index) val {
 	x, i := w.expr(e.X), w.expr(e.I)
 	if x.Type == nil {

@@ -20,6 +20,7 @@ type number struct {
 	mag uint64
 }
 
+// numberOf is the number that a constant is: Int holds its two's complement, Neg its sign.
 func numberOf(k builtin.Const) number {
 	if k.Neg {
 		return number{true, -k.Int}
@@ -27,6 +28,7 @@ func numberOf(k builtin.Const) number {
 	return number{false, k.Int}
 }
 
+// konst is a number as a constant; there is no negative zero.
 func (n number) konst() builtin.Const {
 	if n.neg && n.mag != 0 {
 		return builtin.Const{Kind: builtin.IntConst, Int: -n.mag, Neg: true}
@@ -34,6 +36,7 @@ func (n number) konst() builtin.Const {
 	return builtin.Const{Kind: builtin.IntConst, Int: n.mag}
 }
 
+// inRange reports whether a number is at least -2^63; one above 2^64-1 cannot be written down.
 func (n number) inRange() bool { return !n.neg || n.mag <= 1<<63 }
 
 // bits is the two's complement.
@@ -46,6 +49,7 @@ func (n number) bits() uint64 {
 
 func (n number) zero() bool { return n.mag == 0 }
 
+// cmp orders two numbers: -1, 0 or 1.
 func (n number) cmp(m number) int {
 	switch {
 	case n.zero() && m.zero():
@@ -63,6 +67,7 @@ func (n number) cmp(m number) int {
 	return 1
 }
 
+// add is the sum; ok is false if it is out of range.
 func (n number) add(m number) (number, bool) {
 	if n.neg == m.neg {
 		sum, carry := bits.Add64(n.mag, m.mag, 0)
@@ -103,6 +108,8 @@ func foldInt(op syntax.Token, x, y number) (r number, code, problem string) {
 			r = number{x.neg, x.mag % y.mag}
 		}
 		ok = r.inRange()
+	// Bits of negative numbers are those of their two's complement; the sign of the result is that
+	// of an infinite one.
 	case syntax.And:
 		r = fromBits(x.bits()&y.bits(), x.neg && y.neg)
 	case syntax.Or:
@@ -129,6 +136,8 @@ func foldInt(op syntax.Token, x, y number) (r number, code, problem string) {
 	return r, "", ""
 }
 
+// noCommonType is the error of an operation on such a pair: the answer would depend on which type
+// is taken.
 const noCommonType = "no integer type holds both operands, one of which is negative and one above 9223372036854775807"
 
 // apart reports whether two numbers are of no common type.
@@ -167,6 +176,7 @@ func compare(op syntax.Token, c int) bool {
 	return c != 0
 }
 
+// boolConst is a boolean as a constant.
 func boolConst(b bool) builtin.Const {
 	k := builtin.Const{Kind: builtin.BoolConst}
 	if b {
@@ -175,6 +185,7 @@ func boolConst(b bool) builtin.Const {
 	return k
 }
 
+// strConst is a text as a constant.
 func strConst(s string) builtin.Const { return builtin.Const{Kind: builtin.StrConst, Str: s} }
 
 // truth is what a literal is worth as a condition.
@@ -227,6 +238,8 @@ func literal(k builtin.Const) val {
 	return v
 }
 
+// flex says that the type gives way: a literal that is not negative becomes unsigned beside an
+// unsigned operand.
 func literalType(n number) (t types.Type, flex bool) {
 	limit := n.mag
 	if n.neg {

@@ -26,6 +26,7 @@ func (w *walker) legal(e syntax.Expr, name string, f *builtin.Func) bool {
 		w.illegal(e, name, f)
 		return false
 	}
+	// The kernel is asked once, in the walk that can report it.
 	if !w.final {
 		return true
 	}

@@ -9,7 +9,8 @@ import (
 // maxUnroll is the most repetitions of an unroll statement.
 const maxUnroll = 100
 
-// body checks a loop body; enter declares what the loop adds to its scope.
+// body checks a loop body; enter declares what the loop adds to its scope. The first return of the
+// outermost loop is remembered: it decides whether all of them have a value.
 func (w *walker) body(b *syntax.Block, isFor bool, enter func()) {
 	if w.loops == 0 {
 		w.returns = nil
@@ -104,6 +105,7 @@ func (w *walker) lookupQuietly(name string) *varState {
 	return nil
 }
 
+// rangeEnd is an end of a range, an integer; an aggregation or enumerator is read as its number.
 func (w *walker) rangeEnd(e syntax.Expr) val {
 	v := w.expr(e)
 	if v.Type == nil {
@@ -123,6 +125,7 @@ func (w *walker) rangeEnd(e syntax.Expr) val {
 	return v
 }
 
+// unroll checks unroll (n) { … }: the count must be known here, as the body is written n times.
 func (w *walker) unroll(s *syntax.UnrollStmt) {
 	v := w.expr(s.Count)
 	if v.Type != nil {

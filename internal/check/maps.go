@@ -11,7 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// sort of a map: fixed by its first use.
+// A sortOfMap says whether a map has keys. Its first use decides.
 type sortOfMap uint8
 
 const (
@@ -20,6 +20,8 @@ const (
 	keyed
 )
 
+// A mapState is what is known of a map so far. A map holds values or is updated by an aggregation,
+// whichever comes first in the script.
 type mapState struct {
 	name    string // with @
 	sort    sortOfMap
@@ -46,6 +48,7 @@ type mapState struct {
 // The kinds of map that a declaration names, those of aggregations per CPU.
 var mapKinds = []string{"hash", "lruhash", "percpuhash", "percpulruhash"}
 
+// perCPUKind reports whether a kind of map has cells for each CPU.
 func perCPUKind(kind string) bool { return kind == "percpuhash" || kind == "percpulruhash" }
 
 // entries is the declared size of a map; expand has put a number for an option.
@@ -57,6 +60,7 @@ func entries(d *syntax.MapDecl) uint64 {
 	return n.Value
 }
 
+// declareMaps takes over the declarations of maps: let @name = hash(1000).
 func (c *checker) declareMaps() {
 	for _, d := range c.script.Maps {
 		name := "@" + d.Map.Name
@@ -105,6 +109,7 @@ func (w *walker) mapNamed(m *syntax.Map) *mapState {
 // defined reports whether a map has values, if only the zeros of one that is read.
 func (m *mapState) defined() bool { return m.stored || m.read }
 
+// startFinal makes the last walk read what inference has found.
 func (m *mapState) startFinal() {
 	// Reads go by what inference found.
 	m.key.next, m.value.next = m.key.cur, m.value.cur
@@ -164,6 +169,7 @@ func (w *walker) readMap(m *mapState, at *syntax.Map) val {
 	return w.mapValue(m, at)
 }
 
+// undefinedMap reports a map that is read and never written, with the one that was meant.
 func (w *walker) undefinedMap(m *mapState, at *syntax.Map) {
 	if w.script.Incomplete {
 		return // a probe that was left out may define it
@@ -185,6 +191,8 @@ func (w *walker) similarMap(m *mapState, d *source.Diagnostic) {
 	}
 }
 
+// aggType is the type of the map's cells. It is signed as soon as one of its values may be
+// negative.
 func (m *mapState) aggType() *types.Agg {
 	return &types.Agg{Kind: m.agg.Name, Signed: m.signed && !m.agg.Unsigned, Params: m.params}
 }
@@ -195,6 +203,7 @@ func (w *walker) keys(m *mapState, keys []syntax.Expr, at syntax.Node) {
 	w.joinKey(m, v, keys, at)
 }
 
+// keyOf is the value of a key: of several parts, a tuple.
 func (w *walker) keyOf(keys []syntax.Expr) val {
 	if len(keys) == 1 {
 		return w.keyValue(keys[0])
@@ -241,6 +250,8 @@ func (w *walker) textAddress(e syntax.Expr, v val) {
 	}
 }
 
+// joinKey joins a key into that of the map, or in the last walk checks that it is of the map's
+// type.
 func (w *walker) joinKey(m *mapState, v val, keys []syntax.Expr, at syntax.Node) {
 	if v.Type == nil || w.unevaluated > 0 {
 		return
@@ -297,6 +308,7 @@ func (w *walker) aggregate(m *mapState, a *builtin.Agg, call *syntax.Call, at sy
 			m.value.broken = true
 		}
 	}
+	// The call has no value: it updates the map.
 	w.info.Types[call] = types.None
 	ok := w.countOK(call.Func, a.Name, len(call.Args), a.Min, len(a.Params), false)
 	var params []int64

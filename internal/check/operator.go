@@ -11,10 +11,12 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
+// isLogical reports whether an operator is && or ||.
 func isLogical(op syntax.Token) bool { return op == syntax.LAnd || op == syntax.LOr }
 
-// operate types x op y, both evaluated already; at is the whole expression or
-// compound assignment.
+// operate types x op y, both evaluated already; at is the whole expression or compound assignment.
+// Literals alone are folded. Then integers are tried, pointers, and at last whole values that can
+// only be compared.
 func (w *walker) operate(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, ye syntax.Expr, y val) val {
 	if x.Type == nil || y.Type == nil {
 		return val{}
@@ -82,6 +84,7 @@ func comparable(t types.Type) bool {
 	return !isNothing(t)
 }
 
+// badOperator reports an operator that is not there for its operands, though they go together.
 func (w *walker) badOperator(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, ye syntax.Expr, y val) val {
 	d := w.errorf(at, "bad-operator", "The %s operator can not be used on expressions of types %s, %s", op,
 		x.Type, y.Type).
@@ -92,12 +95,15 @@ func (w *walker) badOperator(at syntax.Node, op syntax.Token, xe syntax.Expr, x 
 	return val{}
 }
 
+// isPointer reports whether a type is a pointer.
 func isPointer(t types.Type) bool {
 	_, ok := t.(*types.Pointer)
 	return ok
 }
 
-// integers types an operator on two integers, booleans among them.
+// integers types an operator on two integers, booleans among them. The rule is that of package
+// operator, which lower follows as well: in which type the operation works, and of which type its
+// result is.
 func (w *walker) integers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, xi *types.Int,
 	ye syntax.Expr, y val, yi *types.Int) val {
 	truth := val{Flex: types.Flex{Type: types.Bool}}
@@ -204,6 +210,7 @@ func (w *walker) pointers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 		if xp && yp && !types.Same(x.Type, y.Type) && !isUntyped(x.Type) && !isUntyped(y.Type) {
 			w.warnf(at, "distinct-pointers", "comparison of distinct pointer types: %s, %s", x.Type, y.Type)
 		}
+		// An address is unsigned: a literal beside it is, too.
 		if yint {
 			w.unsign(ye, types.Flex{Type: y.Type, Flex: y.Flex.Flex})
 		}
@@ -211,6 +218,7 @@ func (w *walker) pointers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 			w.unsign(xe, types.Flex{Type: x.Type, Flex: x.Flex.Flex})
 		}
 		return val{Flex: types.Flex{Type: types.Bool}}
+	// As in C, the number counts elements; lower multiplies by their size.
 	case xp && yint && (op == syntax.Add || op == syntax.Sub):
 		return val{Flex: types.Flex{Type: x.Type}, space: x.space}
 	case yp && xint && op == syntax.Add:
@@ -222,6 +230,7 @@ func (w *walker) pointers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 	return w.badOperator(at, op, xe, x, ye, y)
 }
 
+// isUntyped reports whether a type is void *.
 func isUntyped(t types.Type) bool {
 	p, ok := t.(*types.Pointer)
 	return ok && p.Elem == types.Void
@@ -430,6 +439,7 @@ func (w *walker) incDec(e *syntax.IncDec) val {
 	return val{} // the parser accepts nothing else
 }
 
+// incMap is ++ or -- on a map; an aggregation refuses it as a plain store.
 func (w *walker) incMap(e *syntax.IncDec, m *mapState, at syntax.Expr) val {
 	w.recordMap(at, m)
 	if m.agg != nil {

@@ -89,6 +89,8 @@ func selfDefined(open []*slot) []*slot {
 	return out
 }
 
+// f.number and f.low are index and lowlink of the algorithm (R. Tarjan, Depth-first search and
+// linear graph algorithms, 1972).
 type componentFinder struct {
 	number, low map[*slot]int // in order of discovery, from 1
 	of          map[*slot]int // component, from 1; 0: still on the stack
@@ -96,6 +98,8 @@ type componentFinder struct {
 	components  [][]*slot
 }
 
+// visit walks from a slot to those that it waits for; it recurses as deep as the longest chain of
+// variables.
 func (f *componentFinder) visit(s *slot) {
 	f.number[s] = len(f.number) + 1
 	f.low[s] = f.number[s]

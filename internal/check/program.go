@@ -108,6 +108,7 @@ type Map struct {
 	Walked      bool        // some probe goes over its elements
 }
 
+// newInfo makes empty tables.
 func newInfo() *Info {
 	return &Info{
 		Types:   map[syntax.Expr]types.Type{},

@@ -8,6 +8,8 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
+// statements checks the statements of a block; behind one that leaves the block, the rest is warned
+// of, once.
 func (w *walker) statements(list []syntax.Stmt) {
 	warned := false
 	for i, s := range list {
@@ -19,6 +21,7 @@ func (w *walker) statements(list []syntax.Stmt) {
 	}
 }
 
+// statement checks one statement.
 func (w *walker) statement(s syntax.Stmt) {
 	switch s := s.(type) {
 	case *syntax.ExprStmt:
@@ -79,6 +82,7 @@ func (w *walker) mayIgnore(e syntax.Expr) bool {
 	return false
 }
 
+// ifStmt is if as a statement, whose arms need no values.
 func (w *walker) ifStmt(x *syntax.If) {
 	switch w.arm(x, x.Cond) {
 	case thenArm:
@@ -128,6 +132,8 @@ func (w *walker) block(b *syntax.Block) val {
 	return w.expr(b.Result)
 }
 
+// let is let $x = …, let $x: T = … or let $x: T. The value is evaluated first: in let $x = $x the
+// right one is another, or none.
 func (w *walker) let(s *syntax.LetStmt) {
 	var init val
 	var waits []*slot
@@ -138,6 +144,7 @@ func (w *walker) let(s *syntax.LetStmt) {
 	if !ok {
 		return
 	}
+	// A variable that nothing is ever stored to has to have some type.
 	v.fallback = types.Int64
 	if s.Type != nil {
 		t := w.annotation(s.Type)
@@ -174,6 +181,8 @@ func (w *walker) annotation(e *syntax.TypeExpr) types.Type {
 	return t
 }
 
+// assignment is = or a compound operator on a map or a variable. The right side is evaluated in
+// front of the key, as at run time.
 func (w *walker) assignment(s *syntax.AssignStmt) {
 	switch lhs := s.LHS.(type) {
 	case *syntax.Map:
@@ -234,6 +243,8 @@ func (w *walker) aggregation(s *syntax.AssignStmt, m *mapState, keys []syntax.Ex
 	return true
 }
 
+// aroundAgg checks what stands around the call of an aggregation, parentheses and blocks, and calls
+// then in their scope.
 func (w *walker) aroundAgg(e syntax.Expr, then func()) {
 	switch e := e.(type) {
 	case *syntax.Paren:
@@ -270,6 +281,7 @@ func (w *walker) waiting(f func()) []*slot {
 	return slices.Clone(w.waits[before:])
 }
 
+// assignVar is an assignment to a variable, which the first one declares.
 func (w *walker) assignVar(s *syntax.AssignStmt, lhs *syntax.Var) {
 	if a, call := aggCall(s.RHS); call != nil {
 		w.looseAgg(call, a)
@@ -325,6 +337,8 @@ func (w *walker) readSlot(s *slot) val {
 	return val{Flex: f, space: s.space}
 }
 
+// jump is break, continue or return. In a probe a return may have a number, which is the result of
+// the program.
 func (w *walker) jump(s *syntax.JumpStmt) {
 	if s.Kind != syntax.Return {
 		if w.loops == 0 {
@@ -365,6 +379,8 @@ func (w *walker) jumps(s syntax.Stmt) bool {
 	return false
 }
 
+// exprJumps reports whether an expression never yields, as exit() or an if both of whose arms
+// return.
 func (w *walker) exprJumps(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.Call:

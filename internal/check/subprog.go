@@ -39,6 +39,8 @@ func (w *walker) inlined(e *syntax.Inlined) val {
 	for i, a := range e.Args {
 		waits[i] = w.waiting(func() { args[i] = w.expr(a) })
 	}
+	// The body sees none of the caller's variables and is in none of its loops; what is known of
+	// the caller is put back behind it.
 	scope, loops, returns, declared, in := w.scope, w.loops, w.returns, w.declared, w.in
 	w.scope, w.loops, w.returns, w.declared = nil, 0, nil, map[string]source.Span{}
 	w.in = &inFunction{call: e}
@@ -76,6 +78,7 @@ func (w *walker) inlined(e *syntax.Inlined) val {
 	return v
 }
 
+// jumpsAtEnd reports whether a body returns on all of its paths.
 func (w *walker) jumpsAtEnd(b *syntax.Block) bool {
 	for _, s := range b.Stmts {
 		if w.jumps(s) {

@@ -49,7 +49,9 @@ type walker struct {
 // val is the type of an expression and what else is known of its value.
 type val struct {
 	types.Flex
+	// Where the address that the value is, or the memory that it was read from, lies.
 	space types.Space
+	// The value itself if it is known, else of kind NoConst.
 	k     builtin.Const
 	free  bool  // an integer of literals and operators alone, which has no type but the smallest that holds it
 	parts []val // of a tuple or record of literals, not nil even if there are none
@@ -58,6 +60,7 @@ type val struct {
 // isLiteral reports whether the value is known when the script is compiled.
 func (v val) isLiteral() bool { return v.k.Kind != builtin.NoConst || v.parts != nil }
 
+// A varState is what is known of a variable; the slot has its type.
 type varState struct {
 	slot
 	out      *Var
@@ -73,6 +76,8 @@ type scope struct {
 	loop  bool // body of a for statement
 }
 
+// newWalker makes the walker of a copy. args and ret are the types of args and retval at its
+// points, err says why args has none.
 func (c *checker) newWalker(p *expand.Probe, a *expand.Attach, args *types.Struct, ret types.Type, err error) *walker {
 	return &walker{
 		checker: c, tree: p.Tree, retval: ret, argsErr: err,
@@ -101,6 +106,7 @@ func (w *walker) walk() {
 	w.pop()
 }
 
+// push opens a scope; loop says that it is the body of a for statement.
 func (w *walker) push(loop bool) { w.scope = &scope{outer: w.scope, loop: loop} }
 
 // pop closes a scope and reports variables that never got a value.
@@ -126,6 +132,7 @@ func (w *walker) errorf(at syntax.Node, code source.Code, format string, args ..
 	return w.trail(w.ds.Errorf(code, at.Span(), format, args...))
 }
 
+// warnf is errorf for a warning.
 func (w *walker) warnf(at syntax.Node, code source.Code, format string, args ...any) *source.Diagnostic {
 	if !w.final {
 		return w.unsaid()
@@ -177,6 +184,7 @@ func (w *walker) declare(at *syntax.Var) (v *varState, ok bool) {
 	return w.fresh(at), true
 }
 
+// fresh makes the variable that an occurrence declares, or finds that of an earlier walk.
 func (w *walker) fresh(at *syntax.Var) *varState {
 	v := w.vars[at]
 	if v == nil {
@@ -192,6 +200,7 @@ func (w *walker) fresh(at *syntax.Var) *varState {
 	return v
 }
 
+// bind enters into the tables which variable an occurrence means.
 func (w *walker) bind(at *syntax.Var, v *varState) {
 	if w.final && w.unevaluated == 0 {
 		w.info.Vars[at] = v.out
@@ -319,6 +328,7 @@ func (w *walker) storeSlot(s *slot, x val, at, rhs syntax.Node, name, what strin
 	}
 }
 
+// code is the code of a diagnostic about a variable or a map: variable-mismatch, map-mismatch.
 func code(what, rest string) source.Code { return source.Code(what + "-" + rest) }
 
 // lossy warns of a conversion that can change the value.

@@ -17,7 +17,8 @@ type Call struct {
 	Result     int64
 	Args       [6]uint64
 	Unfinished bool // it never returned
-	// What was copied of the process for this call. It belongs to the thread and is used again.
+	// Copies of the process's memory that the script made for this call. The thread uses them
+	// again.
 	mem memory
 	// nil if nothing was noted.
 	*noted
