@@ -33,6 +33,8 @@ var _ = Define(Func{
 		g.Exit()
 		return nil
 	},
+	// Records that were sent before are handled before, so that nothing printed in front of exit()
+	// is lost.
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
 		code := 0
 		if len(ev.Args) > 0 {
@@ -44,13 +46,15 @@ var _ = Define(Func{
 	},
 })
 
-// sendsSignal defines signal and signal_thread.
+// sendsSignal defines signal() and signal_thread(), which differ in the helper: to the process, or
+// to the thread that is running.
 func sendsSignal(name, doc, example string, helper asm.BuiltinFunc, need *machine.Feature) {
 	Define(Func{
 		Name: name, Min: 1, Params: []Param{{"signal", AnyValue}}, Result: types.Void, Unsafe: true, Doc: doc,
 		Example: example,
 		Needs:   []*machine.Feature{need},
 		Check: func(c *Call) types.Type {
+			// The signal would go to hawk, which fires these probes itself.
 			if c.Kind.Ours != probe.NotOurs {
 				c.Errorf(c.Expr, "not-in-probe", "%s can not be used with %q probes", name, c.Kind.Name)
 			}
@@ -77,6 +81,8 @@ func sendsSignal(name, doc, example string, helper asm.BuiltinFunc, need *machin
 			} else {
 				n = g.Scalar(c.Args[0])
 			}
+			// The kernel accepts 0 and sends nothing. As an unsigned number n-1 is below 64 for 1
+			// to 64 alone.
 			r := g.Choose(b.Arith(ir.ULt, b.Add(n, -1), Number(g, lastSignal)),
 				func() *ir.Value { return Helper(g, helper, n) },
 				func() *ir.Value { return Number(g, -int64(unix.EINVAL)) })
@@ -104,6 +110,8 @@ var _ = Define(Func{
 	Doc: "Makes the function return at once with a result of its own. The kernel permits that for functions " +
 		"made for error injection.",
 	Example: `kprobe:__x64_sys_getuid / comm == "id" / { override(2); }`,
+	// The kernel checks when the program is attached whether the function is made for that
+	// (ALLOW_ERROR_INJECTION).
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		Helper(g, asm.FnOverrideReturn, g.Context().Ctx, g.Scalar(c.Args[0]))
 		return nil
@@ -126,6 +134,7 @@ var _ = Define(Func{
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b := g.B()
 		size := c.Types[1].Size()
+		// A buffer has its length in front of the bytes.
 		src := g.Mem(c.Args[1])
 		if t, ok := c.Types[1].(*types.Buffer); ok {
 			src, size = b.Add(src, 4), t.Cap
@@ -151,6 +160,8 @@ var _ = Define(Func{
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b := g.B()
+		// As exit(): status, record, end, so that the message is there whatever happens to the ring
+		// buffer.
 		g.When(b.Arith(ir.Eq, g.Scalar(c.Args[0]), Number(g, 0)), true, func() {
 			b.Store(b.Data(object.DataStatus), 0, 8, Number(g, 1))
 			g.Event(c, &object.Event{Map: -1}, c.Args[1:])

@@ -16,6 +16,7 @@ import (
 // kernelAddress is the address of the kernel symbol that argument i names.
 func kernelAddress(c *Call, i int) (uint64, bool) {
 	name, ok := c.Str(i)
+	// A portable program asks when it is loaded (symbolAddress); there is no address to know now.
 	if !ok || c.Machine.Portable() {
 		return 0, ok
 	}
@@ -31,6 +32,7 @@ func kernelAddress(c *Call, i int) (uint64, bool) {
 	return addr, ok
 }
 
+// inKernel is the address space of what lies in the kernel.
 func inKernel(*Call) types.Space { return types.Kernel }
 
 var _ = Define(Func{
@@ -42,6 +44,7 @@ var _ = Define(Func{
 		kernelAddress(c, 0)
 		return types.Uint64
 	},
+	// Known at once, the address folds: *kaddr("x") is one read.
 	Const: func(c *Call) (Const, bool) {
 		addr, ok := kernelAddress(c, 0)
 		return Const{Kind: IntConst, Int: addr}, ok && !c.Machine.Portable()
@@ -78,6 +81,8 @@ var _ = Define(Func{
 		name, _ := c.Str(0)
 		addr, _ := kernelAddress(c, 0)
 		offsets, _ := perCPUOffsets(c)
+		// A variable of each processor lies at its address plus an offset of that processor, of
+		// which the kernel has a table of longs: per_cpu_ptr() of include/linux/percpu-defs.h.
 		read := func(cpu *ir.Value) *ir.Value {
 			p := g.Temp("offset", 8, 8)
 			b.Store(p, 0, 8, Number(g, 0))
@@ -89,6 +94,7 @@ var _ = Define(Func{
 			return read(Helper(g, asm.FnGetSmpProcessorId))
 		}
 		cpu := g.Scalar(c.Args[1])
+		// Behind the possible processors the table has no offsets.
 		return g.Choose(b.Arith(ir.ULt, cpu, FactOf(g, machine.Fact{Kind: machine.CPUs},
 			int64(c.Machine.PossibleCPUs()))),
 			func() *ir.Value { return read(cpu) }, func() *ir.Value { return Number(g, 0) })
@@ -122,6 +128,7 @@ var _ = Define(Func{
 	Doc:     "Whether a pointer is an error number in disguise, from -4095 to -1.",
 	Example: `kretprobe:do_file_open_root / is_err(retval) / { @[retval] = count(); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		// MAX_ERRNO of include/linux/err.h; as unsigned numbers these are the largest of all.
 		const lowest = -4095
 		return g.B().Arith(ir.ULe, Number(g, lowest), g.Scalar(c.Args[0]))
 	},

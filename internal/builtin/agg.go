@@ -13,6 +13,7 @@ import (
 // cell is also reached by a program that interrupts another one, and on an
 // uncontended cache line the atomic costs nothing measurable.
 
+// cell is word i of a cell; 0 if the map gave less, as of a part that was never written.
 func cell(raw []byte, i int) int64 {
 	if len(raw) < 8*i+8 {
 		return 0
@@ -20,6 +21,7 @@ func cell(raw []byte, i int) int64 {
 	return int64(binary.LittleEndian.Uint64(raw[8*i:]))
 }
 
+// oneWord and twoWords are sizes of cells, in bytes.
 func oneWord(*types.Agg) int  { return 8 }
 func twoWords(*types.Agg) int { return 16 }
 
@@ -38,6 +40,7 @@ func addCell(g Gen, acc, from *ir.Value, word int) {
 	b.Store(acc, 8*word, 8, sum)
 }
 
+// sumWords accumulates cells of which every word is added up.
 func sumWords(words int) func(g Gen, t *types.Agg, acc, from *ir.Value) {
 	return func(g Gen, _ *types.Agg, acc, from *ir.Value) {
 		for i := range words {
@@ -46,6 +49,7 @@ func sumWords(words int) func(g Gen, t *types.Agg, acc, from *ir.Value) {
 	}
 }
 
+// readWord is the first word of a cell.
 func readWord(g Gen, _ *types.Agg, acc *ir.Value) *ir.Value { return g.B().Load(acc, 0, 8, false) }
 
 // foldWords adds a cell to another word by word.
@@ -57,8 +61,10 @@ func foldWords(_ *types.Agg, dst, src []byte) {
 	}
 }
 
+// showWord is the first word of a cell as a value.
 func showWord(t *types.Agg, c []byte) value.Value { return integer(t, cell(c, 0)) }
 
+// number is the parameter of most aggregations.
 var number = []Param{{"n", Integer}}
 
 var _ = defineAgg(Agg{
@@ -84,7 +90,8 @@ var _ = defineAgg(Agg{
 	Accumulate: sumWords(1), Read: readWord, Fold: foldWords, Show: showWord,
 })
 
-// extreme defines min and max. A cell is {i64 value; u64 set}.
+// extreme defines min and max. A cell is {i64 value; u64 set}: without the second word a cell of
+// zeroes could not be told from one whose smallest value is 0.
 func extreme(name, doc, example string, lower bool) {
 	// less is x < y in the order that is to win.
 	less := func(g Gen, t *types.Agg, x, y *ir.Value) *ir.Value {
@@ -106,6 +113,9 @@ func extreme(name, doc, example string, lower bool) {
 	// keep stores x in the cell at p unless what is there wins.
 	keep := func(g Gen, t *types.Agg, p, x *ir.Value) {
 		b := g.B()
+		// The two words are not stored in one go. A program that interrupts this one on the same
+		// CPU may so lose to it: an extreme of two events at the same instant, of which either will
+		// do.
 		store := func() {
 			b.Store(p, 0, 8, x)
 			b.Store(p, 8, 8, Number(g, 1))
@@ -124,6 +134,7 @@ func extreme(name, doc, example string, lower bool) {
 			g.When(b.Load(from, 8, 8, false), false, func() { keep(g, t, acc, b.Load(from, 0, 8, false)) })
 		},
 		Read: readWord,
+		// A cell that was never set adds nothing.
 		Fold: func(t *types.Agg, dst, src []byte) {
 			if len(src) >= 16 && len(dst) >= 16 && cell(src, 1) != 0 &&
 				(cell(dst, 1) == 0 || wins(t, cell(src, 0), cell(dst, 0))) {
@@ -146,7 +157,8 @@ func init() {
 		"max(args.ret); }", false)
 }
 
-// total and count of avg and stats cells: {i64 total; u64 count}.
+// updateTotal updates cells of avg and stats: {i64 total; u64 count}. The two additions are not
+// one: a reader in between sees an event half counted.
 func updateTotal(g Gen, _ *types.Agg, p, x *ir.Value) {
 	g.B().AtomicAdd(p, 0, 8, x)
 	g.B().AtomicAdd(p, 8, 8, Number(g, 1))
@@ -160,6 +172,7 @@ var _ = defineAgg(Agg{
 	Accumulate: sumWords(2),
 	Read: func(g Gen, t *types.Agg, acc *ir.Value) *ir.Value {
 		b := g.B()
+		// A cell that nothing was added to averages 0.
 		total, count := b.Load(acc, 0, 8, false), b.Load(acc, 8, 8, false)
 		return g.Choose(count, func() *ir.Value {
 			if t.Signed {
@@ -198,9 +211,11 @@ func buckets(c []byte, n int) []uint64 {
 	return out
 }
 
-// log2 is the position of the highest bit of v, 0 for 0, without a branch.
-// Each step shifts by s if anything lies above bit s; -(v>>s)>>63 is 1 then,
-// because v>>s is below 2^63.
+// log2 is the position of the highest bit of v, 0 for 0, without a branch: with branches the
+// verifier would walk what follows once for each outcome.
+//
+// Each step shifts by s if anything lies above bit s; -(v>>s)>>63 is 1 then, because v>>s is below
+// 2^63.
 func log2(g Gen, v *ir.Value) *ir.Value {
 	b := g.B()
 	out := Number(g, 0)
@@ -238,8 +253,8 @@ func histBucket(g Gen, t *types.Agg, n *ir.Value) *ir.Value {
 	return g.Choose(b.Arith(ir.SLt, n, Number(g, 0)), func() *ir.Value { return Number(g, 0) }, positive)
 }
 
-// bump adds one to a bucket. The bound is a fact that the verifier cannot
-// derive for itself, so it is tested.
+// bump adds one to a bucket. The bound is a fact that the verifier cannot derive for itself, so it
+// is tested. Without the test the verifier would have to know that log2 is at most 63.
 func bump(g Gen, p, bucket *ir.Value, n int) {
 	b := g.B()
 	g.When(b.Arith(ir.ULt, bucket, Number(g, int64(n))), false, func() {
@@ -272,6 +287,7 @@ var _ = defineAgg(Agg{
 	},
 })
 
+// lhistBuckets is the number of buckets of lhist: one below, one above, and one for each step.
 func lhistBuckets(params []int64) int { return int((params[1]-params[0])/params[2]) + 2 }
 
 var _ = defineAgg(Agg{
@@ -300,12 +316,14 @@ var _ = defineAgg(Agg{
 			return bad(2, "lhist() min must be less than max (provided min %d and max %d)", lo, hi)
 		case step > hi-lo:
 			return bad(3, "lhist() step is too large for the given range (provided step %d for range %d)", step, hi-lo)
+		// A cell has 8 bytes for each bucket, on every CPU.
 		case (hi-lo)/step > 1000:
 			return bad(3, "lhist() too many buckets, must be <= 1000 (would need %d)", (hi-lo)/step)
 		}
 		return []int64{lo, hi, step}, true
 	},
 	CellBytes: func(t *types.Agg) int { return 8 * lhistBuckets(t.Params) },
+	// min is in the first step; max itself counts as above the last one.
 	Update: func(g Gen, t *types.Agg, p, x *ir.Value) {
 		b := g.B()
 		lo, hi, step := t.Params[0], t.Params[1], t.Params[2]

@@ -26,6 +26,7 @@ import (
 
 // A Func is everything hawk knows about one function or variable.
 type Func struct {
+	// Name as scripts write it; also the identity of the row.
 	Name string
 	// Old spellings, accepted with a warning that names Name; Also are those of
 	// the reference's library, accepted as they are.
@@ -328,6 +329,7 @@ type Agg struct {
 }
 
 var (
+	// Filled while packages start, and only read from then on.
 	funcs = map[string]*Func{}
 	aggs  = map[string]*Agg{}
 )
@@ -352,8 +354,12 @@ func Define(f Func) *Func {
 // RendererOf is the builtin that gives values of a type their text.
 func RendererOf(t *types.Deferred) *Func { return renderers[t.By] }
 
+// renderers are the builtins by what they render; the numbers are those of package types, which
+// knows no builtins.
 var renderers [types.LastRenderer + 1]*Func
 
+// defineAgg adds an aggregation to the table. Its name may not be that of a function either: both
+// are called alike.
 func defineAgg(a Agg) *Agg {
 	if funcs[a.Name] != nil || aggs[a.Name] != nil {
 		panic(fmt.Sprintf("builtin: %s is defined twice", a.Name))
@@ -364,6 +370,7 @@ func defineAgg(a Agg) *Agg {
 
 // Lookup finds a function or variable by name or old name.
 func Lookup(name string) (*Func, bool) {
+	// arg0, arg1 and so on are names without end, of which one row stands for all.
 	if ArgNumber(name) >= 0 {
 		return argFunc, true
 	}

@@ -84,6 +84,7 @@ var _ = Define(Func{
 	Doc: "How many bytes a string or array has room for, with the NUL; of a pointer: the length of the " +
 		"string there.",
 	Example: `begin { print(strcap("hello")); }`,
+	// The type of a value says it; only a pointer has to be followed.
 	Const: func(c *Call) (Const, bool) {
 		if len(c.Types) == 0 || c.Types[0] == nil || types.IsScalar(c.Types[0]) {
 			return Const{}, false
@@ -118,6 +119,8 @@ var _ = Define(Func{
 		t := c.Result.(*types.String)
 		p := Place(g, t, dst)
 		whole := p
+		// Both with their NUL, of which one is left. The result may be cut at max_strlen, and is
+		// then made in more room and copied.
 		room := textBytes(c, 0) + textBytes(c, 1) - 1
 		if room > t.Cap {
 			whole = g.Temp("whole", types.RoundUp(room, 8), 8)
@@ -164,6 +167,7 @@ var _ = Define(Func{
 		if size == 1 {
 			return g.B().Ext(v, 1, false)
 		}
+		// One instruction swaps 2, 4 or 8 bytes and clears what is above.
 		out := g.B().Emit(ir.Bswap, ir.I64, v)
 		out.Size = uint8(size)
 		return out
@@ -182,6 +186,7 @@ func inSpace(name, doc, example string, space types.Space) {
 			return c.Types[0]
 		},
 		Space: func(*Call) types.Space { return space },
+		// Nothing happens to the address: the reads that follow ask for its space.
 		Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value { return g.Scalar(c.Args[0]) },
 	})
 }

@@ -42,6 +42,8 @@ var _ = Define(Func{
 		switch {
 		case clock == "monotonic":
 			return Helper(g, asm.FnKtimeGetNs)
+		// The helper is there from Linux 6.1 on; before, and for sw_tai, the difference between the
+		// clocks when tracing begins is added.
 		case clock == "tai" && g.Has(machine.KtimeTAI):
 			return Helper(g, asm.FnKtimeGetTaiNs)
 		case clock != "boot":
@@ -58,6 +60,7 @@ var _ = Define(Func{
 	Doc:     "Nanoseconds since tracing began.",
 	Example: `interval:s:1 { printf("%d s\n", elapsed / 1000000000); }`,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		// User space writes the moment before it attaches anything.
 		start := g.B().Load(g.B().Data(object.DataStart), 0, 8, false)
 		return g.B().Arith(ir.Sub, Helper(g, asm.FnKtimeGetBootNs), start)
 	},
@@ -86,6 +89,8 @@ var _ = Define(Func{
 		if n, ok := c.Int(1); ok && c.Consts[1].Neg {
 			c.Errorf(c.Args[1], "bad-argument", "strftime() needs a positive time stamp, not %d", n)
 		}
+		// Clock and format are part of the type, since they are the same for all values; they
+		// travel by no record.
 		return &types.Deferred{Name: "timestamp", By: types.TimeText, Arg: clock + "\x00" + format, Bytes: 16, Algn: 8}
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
@@ -121,6 +126,7 @@ var _ = Define(Func{
 		g.Event(c, &object.Event{Text: format}, nil)
 		return nil
 	},
+	// The moment is that of user space, a little later than the event.
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
 		text := Strftime(ev.Text, e.Now())
 		if text == "" {
@@ -155,8 +161,9 @@ func ClockOf(e syntax.Expr) string {
 	return ""
 }
 
-// Strftime formats t by a strftime(3) format of the C locale. %f, %l and %k
-// are micro-, milli- and nanoseconds of fixed width.
+// Strftime formats t by a strftime(3) format of the C locale. %f, %l and %k are micro-, milli- and
+// nanoseconds of fixed width. It is written here since Go's own formats are of another kind and the
+// C library is not linked.
 func Strftime(format string, t time.Time) string {
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {
@@ -176,6 +183,8 @@ func Strftime(format string, t time.Time) string {
 	return b.String()
 }
 
+// conversion is the text of one conversion of strftime(3); one that does not exist stays as it is
+// written.
 func conversion(c byte, t time.Time) string {
 	layout := func(l string) string { return t.Format(l) }
 	two := func(n int) string { return fmt.Sprintf("%02d", n) }
@@ -198,6 +207,7 @@ func conversion(c byte, t time.Time) string {
 		return layout("01/02/06")
 	case 'e':
 		return layout("_2")
+	// %f, %l and %k are beyond strftime(3); the latter two are hours in GNU's C library.
 	case 'f':
 		return fmt.Sprintf("%06d", t.Nanosecond()/1000)
 	case 'F':
@@ -240,8 +250,11 @@ func conversion(c byte, t time.Time) string {
 		return "\t"
 	case 'T', 'X':
 		return layout("15:04:05")
+	// Monday is 1 here and Sunday 7; Go counts from Sunday as 0.
 	case 'u':
 		return strconv.Itoa((int(t.Weekday())+6)%7 + 1)
+	// The week of the year that begins with a Sunday, %W that with a Monday, as POSIX has them:
+	// days of the year before the first such day are in week 0.
 	case 'U':
 		return two((t.YearDay() + 6 - int(t.Weekday())) / 7)
 	case 'V':

@@ -12,11 +12,13 @@ import (
 )
 
 const (
+	// Kernel functions that programs may call, from Linux 6.2 on (kernel/bpf/helpers.c).
 	taskFromPID = "bpf_task_from_pid"
 	taskRelease = "bpf_task_release"
 )
 
-// otherComm is the type of the name of a task that is looked up.
+// otherComm is the type of the name of a task that is looked up. It has room for the words that
+// stand in for one.
 var otherComm = &types.String{Cap: 64}
 
 var _ = Define(Func{
@@ -63,6 +65,9 @@ func lookUpComm(g Gen, c *Call, out *ir.Value) *ir.Value {
 		return out
 	}
 	StoreBytes(g, out, []byte("N/A"), otherComm.Cap)
+	// The kernel hands the task out with a reference, which must be given back on every way to the
+	// end: the verifier refuses the program else. So the name is read in between, and nothing that
+	// may leave the program.
 	task := b.Kfunc(find, taskFromPID, ir.Ptr, pid)
 	missing := b.Arith(ir.Eq, task, Number(g, 0))
 	found, none, done := b.NewBlock(), b.NewBlock(), b.NewBlock()

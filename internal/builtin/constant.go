@@ -14,6 +14,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
+// boolConst is a boolean that is known.
 func boolConst(v bool) Const {
 	k := Const{Kind: BoolConst}
 	if v {
@@ -55,6 +56,7 @@ var _ = Define(Func{
 	Doc:     "Whether the kernel lets programs of this probe call a kernel function, found out by a trial.",
 	Example: `fentry:vfs_read { if comptime (kfunc_allowed("bpf_task_from_pid")) { print("it does"); exit(); } }`,
 	Check: func(c *Call) types.Type {
+		// A function is checked by itself as well, where there is no program to try with.
 		if c.Kind.Plan == nil {
 			c.Errorf(c.Expr, "not-in-probe", "%s() depends on the probe and can not be used in a function", c.Name)
 		}
@@ -69,8 +71,8 @@ var _ = Define(Func{
 	},
 })
 
-// kfuncAllowed tries whether all programs of the call's probe may call a
-// kernel function.
+// kfuncAllowed tries whether all programs of the call's probe may call a kernel function. All of
+// them must be: the body is the same for each.
 func kfuncAllowed(c *Call, name string) error {
 	if err := c.Machine.HasKfunc(name); err != nil {
 		return err
@@ -185,6 +187,7 @@ func settingLit(pos syntax.Pos, t config.Type, text string) syntax.Expr {
 		return &syntax.BoolLit{Pos: pos, Value: text == "true"}
 	case config.Int:
 		n, _ := strconv.ParseUint(text, 10, 64)
+		// The type of a setting does not depend on its value: a small number would be an int8.
 		return &syntax.Cast{
 			Pos: pos, Type: &syntax.TypeExpr{Pos: pos, Name: "uint64"},
 			X: &syntax.IntLit{Pos: pos, Text: text, Value: n},

@@ -33,6 +33,7 @@ var argFunc = &Func{
 	Space:   func(c *Call) types.Space { return c.Kind.Space },
 	Check: func(c *Call) types.Type {
 		n := ArgNumber(c.Name)
+		// Further arguments lie on the stack at places that depend on the types of all of them.
 		limit := len(c.Machine.Arch().Args)
 		if len(c.Points) > 0 {
 			limit = user.ArgLimit(c.Points[0], c.Machine.Arch())
@@ -52,6 +53,7 @@ var argFunc = &Func{
 // ArgNumber is N of argN, -1 for any other name.
 func ArgNumber(name string) int {
 	digits, ok := strings.CutPrefix(name, "arg")
+	// arg01 is a name like any other.
 	if !ok || digits == "" || len(digits) > 1 && digits[0] == '0' {
 		return -1
 	}
@@ -120,6 +122,7 @@ var _ = Define(Func{
 	Space: func(c *Call) types.Space { return c.Kind.Space },
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		v := g.Context().Group.Mech().Retval(g.Context())
+		// The upper bits of the register belong to nobody.
 		if i, ok := types.IsInteger(c.Result); ok && i.Bytes < 8 {
 			return g.B().Ext(v, i.Bytes, i.Signed)
 		}
@@ -179,6 +182,7 @@ func shortName(p *probe.Point, cfg *config.Config) string {
 	if !several || !strings.Contains(file, "/") {
 		return cmp.Or(name, p.Name())
 	}
+	// libc.so.6 is libc.
 	base, _, _ := strings.Cut(path.Base(file), ".so")
 	if p.Kind.Has&probe.HasFunc != 0 && p.Func != "" && p.Offset == 0 {
 		return base + ":" + funcName(p, cfg)
@@ -192,6 +196,8 @@ func storePointText(g Gen, t *types.String, dst *ir.Value, text func(*probe.Poin
 	b, ctx := g.B(), g.Context()
 	p := Place(g, t, dst)
 	points := ctx.Group.Points
+	// One program serves many points: the texts lie in a table by the index that the mechanism
+	// tells.
 	stride := types.RoundUp(t.Cap, 8)
 	if len(points) == 1 || ctx.Group.Mech().Index == nil {
 		StoreBytes(g, p, []byte(text(points[0])), t.Cap)
@@ -203,6 +209,7 @@ func storePointText(g Gen, t *types.String, dst *ir.Value, text func(*probe.Poin
 	}
 	at := g.Table(table)
 	index := ctx.Index()
+	// The number comes from outside of the program, and the verifier wants to see it bounded.
 	known := g.Choose(b.Arith(ir.ULt, index, Number(g, int64(len(points)))),
 		func() *ir.Value { return index },
 		func() *ir.Value { return Number(g, 0) })
@@ -221,6 +228,7 @@ func StoreBytes(g Gen, p *ir.Value, text []byte, n int) {
 			b.Zero(p, off, n-off)
 			return
 		}
+		// Stores to the stack must be aligned: the verifier refuses others.
 		w := min(width(n-off), ir.Alignment(p, off))
 		var bits uint64
 		for i := range w {

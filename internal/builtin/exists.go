@@ -73,6 +73,7 @@ func existing(c *Call, text string) (name string, found bool, err error) {
 	if err != nil || len(points) == 0 || kind.Here != nil && !kind.Here(points[0]) {
 		return name, false, nil // a file that is not there has no symbols either
 	}
+	// One point tells whether the kind has a mechanism here.
 	_, err = kind.Plan(points[:1], probe.Uses{}, &opts)
 	return name, err == nil, nil
 }
@@ -88,6 +89,7 @@ var _ = Define(Func{
 			return Const{}, false
 		}
 		has := len(c.Points) > 0
+		// All of them must have it: the body is one for all.
 		for _, pt := range c.Points {
 			args, err := c.Kind.Args(pt, c.Opts)
 			if err != nil || args == nil {
@@ -126,6 +128,7 @@ var _ = Define(Func{
 		if err != nil || !is {
 			return boolConst(false), true
 		}
+		// Members of anonymous structs and unions count as those of the outer one, as in C.
 		_, has := s.Field(member)
 		return boolConst(has), true
 	},

@@ -18,8 +18,9 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// Gen is the lowering stage as a builtin's Lower hook sees it: it lowers the
-// arguments and knows the program around the call.
+// Gen is the lowering stage as a builtin's Lower hook sees it: it lowers the arguments and knows
+// the program around the call. Package lower implements it. It is an interface since lower imports
+// this package for the rows.
 type Gen interface {
 	B() *ir.Builder
 	Context() *probe.Context
@@ -113,7 +114,8 @@ type Gen interface {
 	Printing() bool
 }
 
-// Env is the running session as Render and Handle hooks see it.
+// Env is the running session as Render and Handle hooks see it. Package session implements it;
+// tests have another. Hooks run on the goroutine that reads events, one after the other.
 type Env interface {
 	value.Env
 	Config() *config.Config
@@ -177,6 +179,7 @@ type Env interface {
 
 // Helper emits a helper call that yields a number.
 func Helper(g Gen, fn asm.BuiltinFunc, args ...*ir.Value) *ir.Value {
+	// Which arguments are pointers to what, and how much is read there, the verifier checks.
 	return g.B().Call(int(fn), args...)
 }
 
@@ -186,6 +189,7 @@ func Number(g Gen, n int64) *ir.Value { return g.B().Const(n) }
 // FactOf is n, or in a portable program what the fact is on the machine that
 // runs it.
 func FactOf(g Gen, f machine.Fact, n int64) *ir.Value {
+	// The instruction that loads it is patched before the program is loaded elsewhere.
 	if number, ok := g.Context().O.Machine.Defer(f); ok {
 		return g.B().Reloc(number)
 	}

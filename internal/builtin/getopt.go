@@ -23,6 +23,7 @@ var _ = Define(Func{
 		if name, ok := c.Str(0); ok && name == "" {
 			c.Errorf(c.Args[0], "bad-argument", "getopt() needs the name of an option")
 		}
+		// Ahead of time, options are given to the executable, long after.
 		if name, _ := c.Str(0); c.Literal && c.Opts.Named == nil {
 			c.Errorf(c.Expr, "option-unknown",
 				"The value of option --%s is not known while the script is compiled", name).
@@ -61,6 +62,8 @@ var _ = Define(Func{
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		b := g.B()
 		o, _ := declared(c)
+		// The value is a word of shared data that user space writes before it attaches: the
+		// compiled program is the same whatever is given.
 		p := b.Data(g.Option(o))
 		size := c.Result.Size()
 		switch {
@@ -84,6 +87,7 @@ func declared(c *Call) (*object.Option, bool) {
 	o.Doc, _ = c.Str(2)
 	if len(c.Args) > 1 {
 		if k := c.Consts[1]; k.Kind == StrConst {
+			// Without a NUL: the room behind it is zeroed.
 			o.Default = []byte(k.Str)
 		} else {
 			o.Default = binary.NativeEndian.AppendUint64(nil, k.Int)

@@ -26,6 +26,7 @@ var _ = Define(Func{
 	Example: `tracepoint:syscalls:sys_enter_read { @at[tid] = nsecs; } tracepoint:syscalls:sys_exit_read { ` +
 		`delete(@at, tid); }`,
 	Check: func(c *Call) types.Type {
+		// The old form, delete(@m[k]), names an element and not a map.
 		if c.MapName == "" {
 			if _, ok := c.Args[0].(*syntax.MapIndex); !ok {
 				c.Errorf(c.Args[0], "argument-type", "delete() expects a map argument")
@@ -97,7 +98,8 @@ var _ = Define(Func{
 	Lower:   func(Gen, *Call, *ir.Value) *ir.Value { return nil },
 })
 
-// ofThisRun reports whether a stack is that of the present run of the probe.
+// ofThisRun reports whether a stack is that of the present run of the probe. A stack that was kept
+// in a map is a number, whose frames a program cannot read back.
 func ofThisRun(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.Paren:
@@ -114,11 +116,14 @@ func stackLen(g Gen, c *Call, t *types.Stack) *ir.Value {
 	if t.Limit == 0 {
 		return Number(g, 0)
 	}
+	// A frame is an address of 8 bytes.
 	n := 8 * t.Limit
 	p := g.Temp("frames", n, 8)
 	byPointers := func() *ir.Value {
 		b := g.B()
 		b.Zero(p, 0, n) // kernels before 6.3 take it for read if it is on the stack
+		// It yields bytes, or a negative error, which as an unsigned number is larger than any
+		// stack.
 		r := Helper(g, asm.FnGetStack, g.Context().Ctx, p, Number(g, int64(n)), stackFlags(g, t.User))
 		return g.Choose(b.Arith(ir.ULe, r, Number(g, int64(n))),
 			func() *ir.Value { return b.Arith(ir.LShr, r, Number(g, 3)) },

@@ -64,6 +64,7 @@ var _ = Define(Func{
 		p := Place(g, inetType, dst)
 		last := len(c.Args) - 1
 		n, array := addressBytes(c.Types[last])
+		// The length decides unless a family is given, as inet_ntop() is told one.
 		family := Number(g, unix.AF_INET)
 		if n == 16 {
 			family = Number(g, unix.AF_INET6)
@@ -77,6 +78,7 @@ var _ = Define(Func{
 			b.Zero(p, 8+n, 16-n)
 			return p
 		}
+		// A number is in network byte order, as it lies in memory.
 		b.Store(p, 8, 8, b.Ext(g.Scalar(c.Args[last]), 4, false))
 		b.Store(p, 16, 8, Number(g, 0))
 		return p
@@ -100,6 +102,7 @@ func addressOf(raw []byte) (addr netip.Addr, ok bool) {
 	return netip.AddrFrom4([4]byte(raw[8:])), true
 }
 
+// hostType is inetType with another text.
 var hostType = &types.Deferred{Name: "hostname_t", By: types.HostText, Bytes: 24, Algn: 8}
 
 var _ = Define(Func{
@@ -126,6 +129,7 @@ var _ = Define(Func{
 		if !ok {
 			return value.Null{}
 		}
+		// An IPv4 address in an IPv6 one is in the file as IPv4.
 		if name, ok := e.Hostname(addr.Unmap().String()); ok {
 			return value.Text(name)
 		}
@@ -178,6 +182,7 @@ var _ = Define(Func{
 	},
 })
 
+// macType is the six bytes of a hardware address.
 var macType = &types.Deferred{Name: "mac_address", By: types.MACText, Bytes: 6, Algn: 1}
 
 var _ = Define(Func{
@@ -216,6 +221,7 @@ var _ = Define(Func{
 	},
 })
 
+// dnsType is a name as it stands in a message, 255 bytes at most by RFC 1035, section 3.1.
 var dnsType = &types.Deferred{Name: "dnsname_t", By: types.DNSText, Bytes: 256, Algn: 8}
 
 var _ = Define(Func{
@@ -242,6 +248,8 @@ var _ = Define(Func{
 	Render: func(_ Env, _ *types.Deferred, raw []byte) value.Value {
 		raw, _, _ = bytes.Cut(raw, []byte{0})
 		var name []byte
+		// A length that leads beyond the end is none, also one with both upper bits set, by which
+		// messages point to an earlier name.
 		for len(raw) > 0 && int(raw[0]) < len(raw) {
 			name = append(append(name, raw[1:1+raw[0]]...), '.')
 			raw = raw[1+raw[0]:]

@@ -27,6 +27,7 @@ func searched(g Gen, n int) *ir.Value {
 // verifier.
 func byteAt(g Gen, p, i *ir.Value, limit int) *ir.Value {
 	b := g.B()
+	// The verifier wants to see the bound where the byte is loaded.
 	i = g.Choose(b.Arith(ir.ULt, i, Number(g, int64(limit))), func() *ir.Value {
 		return i
 	}, func() *ir.Value { return Number(g, 0) })
@@ -49,6 +50,7 @@ func checkNeedle(c *Call) {
 func index(g Gen, c *Call) *ir.Value {
 	b := g.B()
 	limit := textBytes(c, 0)
+	// The comparison at the last places reads behind the string, into room that is there.
 	hay := searched(g, limit+shortNeedle)
 	b.Store(hay, 0, 8, Number(g, 0))
 	n := copyText(g, c, 0, hay)
@@ -90,6 +92,7 @@ func index(g Gen, c *Call) *ir.Value {
 	})
 }
 
+// atLeastZero is n, or 0 if it is negative.
 func atLeastZero(g Gen, n *ir.Value) *ir.Value {
 	return g.Choose(g.B().Arith(ir.SLt, n, Number(g, 0)), func() *ir.Value {
 		return Number(g, 0)
@@ -103,6 +106,7 @@ func strLit(c *Call, i int) (string, bool) {
 	return s, ok
 }
 
+// needleParams are a string and what is looked for in it.
 var needleParams = []Param{{"string", StringLike}, {"part", StringLike}}
 
 var _ = Define(Func{
@@ -168,6 +172,8 @@ var _ = Define(Func{
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		b := g.B()
+		// A value has a size beyond which nothing may be compared; what a pointer leads to has
+		// none.
 		limit := c.Config.MaxStrlen
 		for _, t := range c.Types[:2] {
 			if _, elsewhere := t.(*types.Pointer); !elsewhere {

@@ -60,6 +60,7 @@ var _ = Define(Func{
 		}
 		if s, ok := c.Types[0].(*types.String); ok {
 			switch {
+			// A string is a value already: nothing is read, and nothing copied.
 			case !cutsText(c, s):
 				return s
 			case known && !negative:
@@ -119,6 +120,8 @@ var _ = Define(Func{
 		}
 		addr, n := strSource(g, c)
 		p := Place(g, t, dst)
+		// Kept or compared, a string is followed by zeroes, or two of the same text would differ.
+		// What is only printed ends at its NUL.
 		if !g.Printing() {
 			g.B().Zero(p, 0, t.Cap)
 		} else {
@@ -178,6 +181,9 @@ func readText(g Gen, c *Call, t *types.String, p, addr, n *ir.Value) *ir.Value {
 		if space != types.User || t.Cap < len(types.Unreadable) {
 			return r
 		}
+		// User memory may be swapped out or not yet read from its file, and a probe in the kernel
+		// cannot wait for it: the text says so instead of being empty. Kernel memory is there or
+		// the address is wrong.
 		return g.Choose(b.Arith(ir.SLe, Number(g, 0), r),
 			func() *ir.Value { return r },
 			func() *ir.Value { return g.Unreadable(p, addr) })
@@ -207,7 +213,8 @@ func readLength(g Gen, c *Call) *ir.Value {
 	return Number(g, int64(read))
 }
 
-// Clamp bounds a run-time length to 0…limit in a way the verifier follows.
+// Clamp bounds a run-time length to 0…limit in a way the verifier follows. A minimum computed by
+// arithmetic would lose the bound: the verifier learns from branches.
 func Clamp(g Gen, n *ir.Value, limit int) *ir.Value {
 	b := g.B()
 	return g.Choose(b.Arith(ir.ULe, n, Number(g, int64(limit))),
@@ -221,6 +228,7 @@ var _ = Define(Func{
 	Example: `tracepoint:syscalls:sys_enter_write { printf("%r\n", buf(args.buf, args.count)); }`,
 	Yields:  "buffer",
 	Check: func(c *Call) types.Type {
+		// The length in front of the bytes counts.
 		limit := c.Config.MaxStrlen - 4
 		if c.Types[0] == nil {
 			return nil
@@ -330,6 +338,7 @@ func CompareBytes(g Gen, a, s *ir.Value, n int, stop bool) *ir.Value {
 	// Words are compared in groups, so that long strings leave early.
 	out := g.Temp("differ", 8, 8)
 	b.Store(out, 0, 8, Number(g, 0))
+	// Eight words make 64 bytes without a branch in between.
 	var group func(off int)
 	group = func(off int) {
 		var acc *ir.Value
@@ -352,6 +361,7 @@ func CompareBytes(g Gen, a, s *ir.Value, n int, stop bool) *ir.Value {
 	return b.Load(out, 0, 8, false)
 }
 
+// width is the widest load or store that n bytes allow.
 func width(n int) int {
 	switch {
 	case n >= 8:
@@ -364,7 +374,8 @@ func width(n int) int {
 	return 1
 }
 
-// compareStrings goes byte by byte until a difference or a common NUL.
+// compareStrings goes byte by byte until a difference or a common NUL. It is unrolled: strncmp()
+// has a literal length, and short ones are the rule.
 func compareStrings(g Gen, a, s *ir.Value, n int) *ir.Value {
 	b := g.B()
 	out := g.Temp("differ", 8, 8)

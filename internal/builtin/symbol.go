@@ -16,6 +16,7 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
+// withOffset is the word by which ksym() shows how far behind the symbol an address is.
 const withOffset = "offset"
 
 var (
@@ -138,6 +139,8 @@ func namedFuncs(points []*probe.Point) bool {
 	return len(points) > 0
 }
 
+// funcName is the name of the function that a point is on, demangled if the setting cpp_demangle
+// says so.
 func funcName(p *probe.Point, cfg *config.Config) string {
 	if cfg.CppDemangle {
 		return exe.Demangle(p.Func)
@@ -151,6 +154,7 @@ const (
 	mostFrames    = 1024
 )
 
+// stackWords are the modes by which a stack can be shown; the first two are one.
 var stackWords = []string{"bpftrace", "hawk", "perf", "raw", "build_id"}
 
 // unwinding is what the kernel must offer for user stacks by tables.
@@ -172,6 +176,7 @@ func stack(f Func, user bool) {
 		}
 	}
 	f.Check = func(c *Call) types.Type {
+		// The mode is part of the type, not of the value: it only says how frames are written.
 		t := &types.Stack{User: user, Limit: maxFrames, Mode: stackMode(c.Config.StackMode)}
 		if len(f.Needs) > 0 && c.Opts.NoFeature["unwind"] {
 			c.Errorf(c.Expr, "unsupported", "%s is without unwinding tables for --no-feature unwind",
@@ -220,11 +225,15 @@ func stack(f Func, user bool) {
 		if user {
 			pid = high32(g, pidTgid(g, c, false))
 		}
+		// A stack map for more than kernel.perf_event_max_stack cannot be made (stack_map_alloc in
+		// kernel/bpf/stackmap.c).
 		depth := min(t.Limit, g.Context().O.Machine.MaxStack())
 		byPointers := func() {
 			flags := stackFlags(g, user)
 			got := Helper(g, asm.FnGetStackid, g.Context().Ctx, b.MapPtr(g.StackMap(depth)), flags)
 			b.Store(id, 0, 8, got)
+			// The kernel's map has one place for each hash; another stack with the same one is
+			// refused with EEXIST, or would replace the first, which keys of maps refer to.
 			g.When(b.Arith(ir.Eq, got, Number(g, -eexist)), true, func() { spillStack(g, t, depth, flags, id) })
 		}
 		if t.Limit > 0 {
@@ -389,6 +398,7 @@ func askForTables(g Gen, c *Call, pid *ir.Value) {
 	})
 }
 
+// stackMode is the mode that a word, or the setting stack_mode, names.
 func stackMode(word string) types.StackMode {
 	switch word {
 	case "perf":
@@ -417,6 +427,7 @@ var _ = Define(Func{
 	Space: func(c *Call) types.Space { return c.Kind.Space },
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
 		name, _ := c.Str(0)
+		// Check has reported a name that is none.
 		r, _ := c.Machine.Arch().Reg(name)
 		return g.B().Load(g.Context().Group.Mech().Regs(g.Context()), r.Offset, 8, false)
 	},

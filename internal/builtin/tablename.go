@@ -20,6 +20,7 @@ type nameTable struct {
 	status   bool   // the numbers are what wait(2) says of a process
 }
 
+// name is the name of a number, as the program finds it (see naming).
 func (t *nameTable) name(n int64) string {
 	if n < 0 && t.unsigned {
 		n = -n
@@ -87,6 +88,8 @@ func naming(name, label, doc, example string, table func(c *Call) *nameTable) {
 					func() *ir.Value { return b.Arith(ir.Add, low, Number(g, codes)) },
 					func() *ir.Value { return b.Arith(ir.And, b.Arith(ir.LShr, n, Number(g, 8)), Number(g, codes-1)) })
 			}
+			// The last place of the table is the name of all other numbers: a bound that the
+			// verifier sees, and no branch.
 			last := Number(g, int64(len(t.names)))
 			n = g.Choose(b.Arith(ir.ULt, n, last), func() *ir.Value { return n }, func() *ir.Value { return last })
 			stride := t.stride()
@@ -140,6 +143,7 @@ const (
 	lastSignal    = 64
 )
 
+// signalNames are the meanings of signals, in the words of the kernel and of strsignal(3).
 func signalNames() []string {
 	out := make([]string, lastSignal+1)
 	for n := range out {
@@ -155,6 +159,7 @@ func signalNames() []string {
 	return out
 }
 
+// signalAbbrevs are the names of signals by their numbers.
 func signalAbbrevs() []string {
 	out := make([]string, lastSignal+1)
 	out[0] = "0"
@@ -186,6 +191,8 @@ func waited(status int64) int64 {
 	return status >> 8 & (codes - 1)
 }
 
+// exitStatuses are the texts of exit_status by place: codes, then signals, then signals with a core
+// dump, whose bit 0x80 adds to the signal.
 func exitStatuses() []string {
 	const dumped = 0x80
 	out := make([]string, codes+dumped+lastSignal+1)

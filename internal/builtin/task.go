@@ -19,9 +19,9 @@ func sameNumbers(g Gen, initial bool) bool {
 	return initial || err != nil || ns.Initial
 }
 
-// pidTgid is the packed ids of the current task: in hawk's own pid namespace,
-// or in the initial one. The kernel answers 0 for a task that hawk's
-// namespace does not contain.
+// pidTgid is the packed ids of the current task: in hawk's own pid namespace, or in the initial
+// one. The kernel answers 0 for a task that hawk's namespace does not contain. In a container users
+// see other numbers than the kernel: pid and -p mean those.
 func pidTgid(g Gen, c *Call, initial bool) *ir.Value {
 	if sameNumbers(g, initial) {
 		return Helper(g, asm.FnGetCurrentPidTgid)

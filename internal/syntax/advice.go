@@ -100,6 +100,7 @@ func (p *parser) afterStatement(x Expr) string {
 
 // lineEnds is advice about a ';' that is missing at the end of an earlier line.
 func (p *parser) lineEnds(at int) string {
+	// Only where a line ends between the two: on one line, something else is wrong.
 	if strings.Contains(p.scan.text[p.end:at], "\n") {
 		return "end the line before with ';'"
 	}
@@ -203,6 +204,7 @@ func startsExpr(t Token) bool {
 	return false
 }
 
+// isAssign reports whether a token assigns, by itself or with an operator.
 func isAssign(t Token) bool { return t == Assign || t.Binary() != Invalid }
 
 const noPatterns = "there are no regular expressions; whether a text has a part is asked by strcontains(text, part)"

@@ -33,9 +33,10 @@ func (p *parser) attachPoint() *AttachPoint {
 	return &AttachPoint{p.since(start), text[start:end]}
 }
 
-// attachEnd finds the end of the attach point at start: an unquoted '{', ',' or
-// layout, or a '/' as long as no ':' came, which is where a predicate or comment
-// begins. closed is false if a quote is still open at the end of the line.
+// attachEnd finds the end of the attach point at start: an unquoted '{', ',' or layout, or a '/' as
+// long as no ':' came, which is where a predicate or comment begins. closed is false if a quote is
+// still open at the end of the line. A path has slashes, but behind a colon: uprobe:/bin/sh:main. A
+// predicate that follows such an attach point needs a blank in front.
 func attachEnd(text string, start int) (end int, closed bool) {
 	quoted, colon := false, false
 	for i := start; i < len(text); i++ {
@@ -73,6 +74,7 @@ type Part struct {
 	Text   string
 	Quoted bool // some of Text was in quotes
 
+	// Globbing and cutting leave such bytes alone.
 	literal []bool // per byte of Text: was quoted; nil if nothing was
 }
 
@@ -118,6 +120,7 @@ func (p Part) Glob() string {
 	return b.String()
 }
 
+// isLiteral reports whether byte i stood in quotes or behind a backslash.
 func (p Part) isLiteral(i int) bool { return p.literal != nil && p.literal[i] }
 
 // Params is what stands for the parameters of a script.
@@ -128,10 +131,10 @@ type Params struct {
 	Option func(name string) (string, error)
 }
 
-// SplitAttach cuts the text of an attach point. Unquoted $1, $2, … and $name are
-// replaced by parameters, a missing one by nothing, and the inserted text is cut like
-// the rest except that a '$' in it means itself. The diagnostic, nil if all is well, is
-// an error at span.
+// SplitAttach cuts the text of an attach point. Unquoted $1, $2, … and $name are replaced by
+// parameters, a missing one by nothing, and the inserted text is cut like the rest except that a
+// '$' in it means itself. The diagnostic, nil if all is well, is an error at span. It is called
+// when parameters are known, which the parser does not know: the tree keeps the text.
 func SplitAttach(text string, span source.Span, params Params) (Attach, *source.Diagnostic) {
 	var s splitter
 	if d := s.scan(text, span, params); d != nil {
@@ -147,6 +150,7 @@ func SplitAttach(text string, span source.Span, params Params) (Attach, *source.
 		return out, nil
 	}
 	first := s.parts[0]
+	// name=kprobe:…: the name of a probe is in front of the provider.
 	for i := 1; i < len(first.Text)-1; i++ {
 		if first.Text[i] == '=' && !first.isLiteral(i) {
 			out.Name = first.Text[:i]
@@ -157,6 +161,7 @@ func SplitAttach(text string, span source.Span, params Params) (Attach, *source.
 	return out, nil
 }
 
+// attachError is an error about the text of an attach point, in the words of the parser.
 func attachError(code source.Code, span source.Span, msg string) *source.Diagnostic {
 	return &source.Diagnostic{Severity: source.Error, Code: code, Span: span, Msg: "syntax: " + msg}
 }
@@ -250,6 +255,8 @@ func (s *splitter) put(text string) int {
 	case !s.quoted && c == ':':
 		s.finish()
 		return 0
+	// As in kprobe:f@address: the '@' is a part of its own, so that kinds of probes see where it
+	// stood.
 	case !s.quoted && c == '@':
 		s.finish()
 		s.text, s.mask = append(s.text, '@'), append(s.mask, false)
@@ -260,6 +267,7 @@ func (s *splitter) put(text string) int {
 	return 0
 }
 
+// finish ends the current part.
 func (s *splitter) finish() {
 	part := Part{Text: string(s.text), Quoted: s.any}
 	if s.any {

@@ -16,6 +16,7 @@ func (p *parser) preprocessor(start int) Item {
 			i += 3
 		case text[i] == '\\' && i+1 < len(text):
 			i += 2
+		// A comment does not begin inside of a string: #define URL "http://host".
 		case text[i] == '"' || text[i] == '\'':
 			i = quotedEnd(text, i)
 		case strings.HasPrefix(text[i:], "/*"):
@@ -117,6 +118,7 @@ func definitionBody(text string, i int) int {
 		switch c := text[i]; {
 		case c == '{':
 			return i
+		// struct name on its own, as in an attach point or a parameter, has no '{' behind it.
 		case isNamePart(c):
 			i++
 		case c == '(' || c == '[':
@@ -177,6 +179,7 @@ func quotedEnd(text string, i int) int {
 	return i + 1
 }
 
+// skipCLayout skips white space and comments.
 func skipCLayout(text string, i int) int {
 	for i < len(text) {
 		n, _ := commentLength(text[i:])

@@ -18,6 +18,7 @@ type Copier struct {
 	Pos func(Pos) Pos
 }
 
+// pos is where a copied node stands: the hook may move the body of a macro to the place of its use.
 func (c *Copier) pos(p Pos) Pos {
 	if c.Pos == nil {
 		return p
@@ -47,6 +48,7 @@ func (c *Copier) Block(b *Block) *Block {
 	return out
 }
 
+// stmt copies a statement. The kinds are closed: another one is a mistake in this package.
 func (c *Copier) stmt(s Stmt) Stmt {
 	switch s := s.(type) {
 	case *ExprStmt:
@@ -183,6 +185,7 @@ func (c *Copier) ident(i *Ident) *Ident { return &Ident{c.pos(i.Pos), i.Name} }
 
 func (c *Copier) intLit(i *IntLit) *IntLit { return &IntLit{c.pos(i.Pos), i.Text, i.Value} }
 
+// variable copies a variable, or yields the one that the hook has put in its place.
 func (c *Copier) variable(v *Var) *Var {
 	if out, ok := c.Copy(v).(*Var); ok {
 		return out
@@ -190,6 +193,7 @@ func (c *Copier) variable(v *Var) *Var {
 	return c.expr(v).(*Var)
 }
 
+// wholeMap does the same for a map.
 func (c *Copier) wholeMap(m *Map) *Map {
 	if m == nil {
 		return nil

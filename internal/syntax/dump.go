@@ -18,6 +18,7 @@ func Dump(w io.Writer, n Node) error {
 	return b.Flush()
 }
 
+// dump writes a node and what lies under it; the depth is bounded as that of all trees (maxHeight).
 func dump(b *bufio.Writer, n Node, depth int) {
 	for range depth {
 		b.WriteString("  ")
@@ -100,6 +101,7 @@ func describe(n Node) (kind, detail string) {
 	return kind, detail
 }
 
+// paramText is a positional parameter as it is written.
 func paramText(n *PosParam) string {
 	if n.Index == 0 {
 		return "$#"

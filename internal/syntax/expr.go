@@ -73,10 +73,12 @@ func (p *parser) binary(level int) Expr {
 	}
 }
 
-// endsPredicate reports whether the current '/' is the end of a predicate: a
-// '{' comes next.
+// endsPredicate reports whether the current '/' is the end of a predicate: a '{' comes next, with
+// which no operand begins.
 func (p *parser) endsPredicate() bool { return p.peek() == LBrace }
 
+// unary reads prefix operators and what they are applied to. Each one counts as nesting, since - -
+// - x recurses.
 func (p *parser) unary() Expr {
 	p.enter()
 	defer p.leave()
@@ -122,6 +124,8 @@ func (p *parser) checkLvalue(op Token, x Expr) {
 	}
 }
 
+// postfix reads what follows an operand: fields, elements, ++ and --. They nest to the left and are
+// read in a loop, of any length; checkHeight bounds the tree.
 func (p *parser) postfix(x Expr) Expr {
 	start := x.Span().Start
 	for {
@@ -179,6 +183,7 @@ func (p *parser) exprList(closing Token) []Expr {
 	return list
 }
 
+// primary reads an operand without operators.
 func (p *parser) primary() Expr {
 	switch l := p.cur(); l.Token {
 	case Integer:
@@ -230,6 +235,7 @@ func (p *parser) nameExpr(word string) Expr {
 		return &TypeInfo{p.since(start), t, x}
 	case "offsetof":
 		return p.offsetOf(start)
+	// typeof names a type: it is read where a type may stand, in casts, declarations and arguments.
 	case "typeof":
 		if p.peek() == LParen {
 			p.fail("syntax", p.here(), "typeof is not a value here")
@@ -252,6 +258,7 @@ func (p *parser) nameExpr(word string) Expr {
 	return call
 }
 
+// arg reads an argument of a call, which for a macro may be a type: typeof(x).
 func (p *parser) arg() Expr {
 	if p.atName("typeof") && p.peek() == LParen {
 		t := p.typeOf()
@@ -260,6 +267,7 @@ func (p *parser) arg() Expr {
 	return p.expr()
 }
 
+// offsetOf reads offsetof(type or expression, path of members).
 func (p *parser) offsetOf(start int) Expr {
 	p.advance()
 	p.expect(LParen)
@@ -330,6 +338,7 @@ func (p *parser) paren() Expr {
 	return &Tuple{p.since(start), elems}
 }
 
+// record reads a record whose '(' is consumed.
 func (p *parser) record(start int) Expr {
 	r := &Record{}
 	for {
@@ -347,8 +356,9 @@ func (p *parser) record(start int) Expr {
 	return r
 }
 
-// cast reads the rest of a cast whose '(' is consumed, or returns nil and
-// consumes nothing.
+// cast reads the rest of a cast whose '(' is consumed, or returns nil and consumes nothing. Whether
+// (name) is a type or a value the parser cannot know: it goes by the form of what follows, and
+// Reparse corrects it.
 func (p *parser) cast(start int) Expr {
 	m := p.mark()
 	var t *TypeExpr
@@ -387,6 +397,7 @@ func (p *parser) castOperand(t *TypeExpr) bool {
 		}
 		next := p.peek()
 		return next == VarName || next == MapName
+	// (x)++ is an operator on x, but (type)++$y a cast.
 	case Inc, Dec:
 		next := p.peek()
 		return next == VarName || next == MapName
@@ -407,27 +418,32 @@ func AmbiguousCasts(n Node, f func(*Cast) bool) {
 	})
 }
 
+// ambiguous reports whether a cast could be a name in parentheses and a binary operator.
 func ambiguous(c *Cast) bool {
 	u, ok := c.X.(*Unary)
 	return ok && (u.Op == Sub || u.Op == Mul || u.Op == And) &&
 		c.Type.Tag == "" && c.Type.Name != "" && !IsTypeName(c.Type.Name)
 }
 
+// ident reads an identifier.
 func (p *parser) ident() *Ident {
 	l := p.expect(Name)
 	return &Ident{p.since(l.Start), l.Str}
 }
 
+// variable reads $name.
 func (p *parser) variable() *Var {
 	l := p.expect(VarName)
 	return &Var{p.since(l.Start), l.Str}
 }
 
+// mapName reads @name, or @ alone.
 func (p *parser) mapName() *Map {
 	l := p.expect(MapName)
 	return &Map{p.since(l.Start), l.Str}
 }
 
+// intLit reads an integer and keeps its text, which the formatter prints.
 func (p *parser) intLit() *IntLit {
 	l := p.expect(Integer)
 	return &IntLit{p.since(l.Start), p.scan.text[l.Start:l.End], l.Int}

@@ -12,6 +12,8 @@ const (
 	probes
 )
 
+// script reads the items of a file. One that is faulty is skipped, so that mistakes in several are
+// reported in one go.
 func (p *parser) script(s *Script) {
 	if start := p.rawPos(); strings.HasPrefix(p.scan.text[start:], "#!") {
 		end := lineEnd(p.scan.text, start)
@@ -42,6 +44,7 @@ func (p *parser) inOrder(item Item, sec *section, configured *bool) bool {
 	switch item.(type) {
 	case *CDef:
 		switch *sec {
+		// The reference accepts these only in front; a warning keeps old scripts running.
 		case settings, items:
 			p.diags.Warnf("late-definition", head, "C definitions should come first in the script")
 		case probes:
@@ -157,6 +160,7 @@ func (p *parser) item() Item {
 	return p.probe(start)
 }
 
+// config reads the block of settings. A faulty setting is skipped like an item.
 func (p *parser) config(start int) Item {
 	c := &Config{}
 	form := func() string { return "settings are written config = { name = value; name = value }" }
@@ -194,6 +198,7 @@ func (p *parser) skipSetting() {
 	}
 }
 
+// setting reads name = value. A word is a value, too: missing_probes = warn.
 func (p *parser) setting() *Setting {
 	key := p.ident()
 	p.expectOr(Assign, func() string { return "a setting is written name = value" })
@@ -228,6 +233,8 @@ func (p *parser) importPath(start int) *Import {
 	return i
 }
 
+// macro reads a macro without its keyword. Parameters are names by which the body calls what it is
+// given: $x, @m or x.
 func (p *parser) macro(start int) Item {
 	m := &Macro{Name: p.ident()}
 	if p.accept(LParen) {
@@ -247,6 +254,7 @@ func (p *parser) macro(start int) Item {
 	return m
 }
 
+// macroParam reads a parameter of a macro.
 func (p *parser) macroParam() Expr {
 	switch l := p.cur(); l.Token {
 	case VarName:
@@ -263,6 +271,7 @@ func (p *parser) macroParam() Expr {
 	return nil
 }
 
+// subprog reads a function without its keyword: fn name($x: type): type { … }.
 func (p *parser) subprog(start int) Item {
 	f := &Subprog{Name: p.ident()}
 	form := func() string {
@@ -294,6 +303,7 @@ func (p *parser) subprog(start int) Item {
 	return f
 }
 
+// mapDecl reads the declaration of a map without its let.
 func (p *parser) mapDecl(start int) Item {
 	if p.at() != MapName {
 		p.failWith("write let @name = hash(1000);", "syntax", p.here(),
@@ -324,6 +334,8 @@ func (p *parser) entries() Expr {
 	return nil
 }
 
+// probe reads attach points, predicate and body. Between attach points there are no lexemes: the
+// text is cut byte by byte.
 func (p *parser) probe(start int) Item {
 	probe := &Probe{}
 	for {

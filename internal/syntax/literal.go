@@ -16,13 +16,15 @@ type LiteralError struct {
 
 func (e *LiteralError) Error() string { return e.Msg }
 
+// badInteger is an error in a literal.
 func badInteger(code source.Code, msg string) error { return &LiteralError{code, msg} }
 
 var errOverflow = &LiteralError{"integer-overflow", "integer is too large for 64 bits"}
 
-// ParseInt returns the value of an integer literal: decimal, octal with a
-// leading 0, hexadecimal or binary, with underscores, exponent, and C or
-// duration suffix. A duration is in nanoseconds. Errors are *LiteralError.
+// ParseInt returns the value of an integer literal: decimal, octal with a leading 0, hexadecimal or
+// binary, with underscores, exponent, and C or duration suffix. A duration is in nanoseconds.
+// Errors are *LiteralError. The forms are those of C and of the reference: 1_000, 0x_ff, 1e6, 10u,
+// 5s.
 func ParseInt(text string) (uint64, error) {
 	if text == "" || !isDigit(text[0]) {
 		return 0, badInteger("invalid-integer", "expected an integer")
@@ -88,6 +90,7 @@ func digitValue(c byte) uint64 {
 	return 255
 }
 
+// checkUnderscore refuses an underscore at the end; between digits there may be any number.
 func checkUnderscore(digits string) error {
 	if strings.HasSuffix(digits, "_") {
 		return badInteger("invalid-integer", "trailing underscore in integer")
@@ -95,6 +98,7 @@ func checkUnderscore(digits string) error {
 	return nil
 }
 
+// parseRadix reads the digits behind 0x or 0b.
 func parseRadix(text string, radix uint64, name string) (uint64, error) {
 	n := span(text, int(radix))
 	digits, rest := text[:n], text[n:]
@@ -111,6 +115,8 @@ func parseRadix(text string, radix uint64, name string) (uint64, error) {
 	return applySuffix(v, rest, false)
 }
 
+// digitsValue is the number that digits without underscores are. An overflow is an error, never a
+// smaller number.
 func digitsValue(digits string, radix uint64) (uint64, error) {
 	v := uint64(0)
 	for i := range len(digits) {
@@ -147,6 +153,7 @@ func parseExponent(coefficient, rest string) (uint64, error) {
 		return 0, err
 	}
 	power, err := digitsValue(value, 10)
+	// 10^19 is the largest power of ten below 2^64.
 	if err != nil || power > 19 {
 		return 0, errOverflow
 	}
@@ -172,6 +179,7 @@ func applySuffix(v uint64, suffix string, durations bool) (uint64, error) {
 		}
 		unit = durationUnit(suffix)
 	default:
+		// int is taken to have 32 bits and long 64, as the kernel's headers do on both processors.
 		switch strings.ToLower(suffix) {
 		case "u":
 			limit = math.MaxUint32
@@ -232,6 +240,7 @@ func (l *StringLit) Part(start, end int) (at source.Span, ok bool) {
 		if i >= len(text)-1 {
 			break
 		}
+		// An escape is several bytes of the source and one of the value.
 		size := 1
 		if text[i] == '\\' {
 			_, escape, _ := scanEscape(text[i+1:])
@@ -269,6 +278,7 @@ func scanEscape(s string) (c byte, n int, problem string) {
 		}
 		return byte(v), n, ""
 	}
+	// Anything else is octal, or no escape.
 	v, n := uint64(0), 0
 	for n < len(s) && n < 3 && digitValue(s[n]) < 8 {
 		v = v<<3 | digitValue(s[n])

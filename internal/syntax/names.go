@@ -57,8 +57,10 @@ func isPrimaryKeyword(name string) bool {
 	return false
 }
 
+// isTag reports whether a word says that the name of a struct, union or enum follows.
 func isTag(name string) bool { return name == "struct" || name == "union" || name == "enum" }
 
+// allDigits reports whether s is one digit or more.
 func allDigits(s string) bool {
 	for i := range len(s) {
 		if !isDigit(s[i]) {

@@ -79,6 +79,7 @@ func ParseCExprAt(f *source.File, start, end int) (Expr, *source.Diagnostics) {
 	return parseExpr(p)
 }
 
+// parseExpr reads one expression up to the end of the text.
 func parseExpr(p *parser) (Expr, *source.Diagnostics) {
 	var x Expr
 	p.guard(func() {
@@ -121,6 +122,7 @@ type (
 	stop    struct{} // give up the file
 )
 
+// newParser makes a parser at the beginning of a file.
 func newParser(f *source.File) *parser {
 	return &parser{file: f, scan: NewScanner(f), diags: &source.Diagnostics{}}
 }
@@ -139,6 +141,7 @@ func (p *parser) guard(f func()) {
 	f()
 }
 
+// span is a stretch of the file.
 func (p *parser) span(start, end int) source.Span {
 	return source.Span{File: p.file, Start: start, End: end}
 }
@@ -146,6 +149,7 @@ func (p *parser) span(start, end int) source.Span {
 // since is the span from start to the end of the last consumed lexeme.
 func (p *parser) since(start int) Pos { return Pos{p.span(start, max(start, p.end))} }
 
+// cur is the current lexeme, which is scanned when it is first asked for.
 func (p *parser) cur() *Lexeme {
 	if !p.have {
 		p.lex = p.scan.Next()
@@ -209,6 +213,8 @@ func (p *parser) rawPos() int {
 	return p.scan.pos
 }
 
+// A mark is a place to which the parser can go back, when it has tried whether something is a type.
+// Comments that were passed stay recorded, once.
 type mark struct {
 	lex  Lexeme
 	have bool
@@ -261,6 +267,7 @@ func (p *parser) expectOr(t Token, advice func() string) Lexeme {
 	return p.advance()
 }
 
+// article is the name of a sort of token with its article.
 func article(t Token) string {
 	switch t {
 	case Name, Integer:
@@ -269,7 +276,8 @@ func article(t Token) string {
 	return "a " + t.String()
 }
 
-// errorf reports a fault of the text and goes on.
+// errorf reports a fault of the text and goes on. Behind maxErrors of them the rest is not worth
+// reading: one mistake makes many.
 func (p *parser) errorf(code source.Code, span source.Span, format string, args ...any) *source.Diagnostic {
 	if p.diags.Len() >= maxErrors {
 		panic(stop{})
@@ -302,7 +310,8 @@ func (p *parser) enter() {
 	}
 }
 
-// recovering runs f and reports whether it gave up.
+// recovering runs f and reports whether it gave up. Only bailout ends here; stop and faults of the
+// program go on up to guard.
 func (p *parser) recovering(f func()) (failed bool) {
 	depth := p.depth
 	defer func() {

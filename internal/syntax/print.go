@@ -52,6 +52,7 @@ func (p *printer) end(n Node) int {
 	return -1
 }
 
+// node prints any node.
 func (p *printer) node(n Node) {
 	switch n := n.(type) {
 	case *Script:
@@ -79,6 +80,7 @@ func (p *printer) node(n Node) {
 	}
 }
 
+// add appends text.
 func (p *printer) add(s string) { p.buf.WriteString(s) }
 
 func (p *printer) addf(format string, args ...any) { fmt.Fprintf(&p.buf, format, args...) }
@@ -91,6 +93,8 @@ func (p *printer) newline() {
 	}
 }
 
+// script prints a file. Comments come out between the items, at the places that they have in the
+// source.
 func (p *printer) script(s *Script) {
 	p.file = s.At.File
 	if p.file != nil {
@@ -127,11 +131,13 @@ func (p *printer) line() {
 	p.first = false
 }
 
+// item prints an item without what stands around it.
 func (p *printer) item(item Item) {
 	switch item := item.(type) {
 	case *CDef:
 		p.add(item.Text)
 		if start := p.start(item); start >= 0 {
+			// C text is printed as it is, with the comments inside of it.
 			p.skipComments(start + len(strings.TrimSuffix(item.Text, ";")))
 			p.rest(p.end(item))
 		}
@@ -163,11 +169,13 @@ func (p *printer) item(item Item) {
 	}
 }
 
+// param prints a parameter of a function.
 func (p *printer) param(n *Param) {
 	p.addf("$%s: ", n.Var.Name)
 	p.typeExpr(n.Type)
 }
 
+// config prints the block of settings, one a line.
 func (p *printer) config(c *Config) {
 	p.add("config = {")
 	if start := p.start(c); start >= 0 {
@@ -187,6 +195,7 @@ func (p *printer) config(c *Config) {
 	p.add("}")
 }
 
+// setting prints a setting; quotes that change nothing are left out.
 func (p *printer) setting(s *Setting) {
 	p.addf("%s = ", s.Key.Name)
 	if str, ok := s.Value.(*StringLit); ok && isPlainWord(str) {
@@ -201,11 +210,13 @@ func isPlainWord(s *StringLit) bool {
 	return isName(s.Value) && s.Value != "true" && s.Value != "false"
 }
 
+// probe prints attach points one a line, then predicate and body.
 func (p *printer) probe(n *Probe) {
 	for i, at := range n.Attach {
 		if i > 0 {
 			p.lead(p.start(at))
 			p.newline()
+			// A comma in front, which the grammar skips, keeps it from being read as a definition.
 		} else if beginsItem(at.Text) {
 			p.add(",")
 		}
@@ -243,6 +254,7 @@ func (p *printer) body(b *Block) {
 	p.block(b)
 }
 
+// block prints { … }, empty on one line.
 func (p *printer) block(b *Block) {
 	p.add("{")
 	end := p.end(b) - 1

@@ -65,6 +65,7 @@ func (p *printer) inline(offset int, before, after string) {
 	for p.pending(offset) {
 		text := p.comments[0].Text
 		p.comments = p.comments[1:]
+		// A line comment within a line would swallow the rest of it.
 		if body, ok := strings.CutPrefix(text, "//"); ok {
 			text = "/*" + strings.ReplaceAll(body, "*/", "* /") + " */"
 		}

@@ -192,6 +192,7 @@ func (p *printer) close(x Expr, bracket string) {
 	p.add(bracket)
 }
 
+// textOr is the text of a literal as written, or another for one that was made.
 func textOr(text, other string) string {
 	if text != "" {
 		return text
@@ -296,10 +297,12 @@ func (p *printer) binaryCast(x *Cast) bool {
 			return true
 		}
 	}
+	// As in (n) - 1: blanks on both sides of the operator.
 	start, operand := p.start(op), p.start(op.X)
 	return start > 0 && operand > start+1 && strings.IndexByte(" \t\r\n", p.file.Text[start-1]) >= 0
 }
 
+// recordField prints name=value.
 func (p *printer) recordField(f *RecordField) {
 	p.add(f.Name.Name + "=")
 	p.expr(f.Value, 0)
@@ -315,6 +318,7 @@ func (p *printer) prefixOp(op Token, x Expr) {
 	p.add(text)
 }
 
+// ifExpr prints an if and its else branches, in a loop: a chain of them may be long.
 func (p *printer) ifExpr(x *If) {
 	for {
 		p.add("if ")
@@ -334,6 +338,7 @@ func (p *printer) ifExpr(x *If) {
 	}
 }
 
+// typeOrExpr prints the operand of sizeof and the like.
 func (p *printer) typeOrExpr(t *TypeExpr, x Expr) {
 	if t != nil {
 		p.typeExpr(t)
@@ -342,6 +347,7 @@ func (p *printer) typeOrExpr(t *TypeExpr, x Expr) {
 	p.expr(x, 0)
 }
 
+// typeExpr prints a type with a blank in front of the first '*'.
 func (p *printer) typeExpr(t *TypeExpr) {
 	switch {
 	case t.Of != nil || t.OfType != nil:

@@ -34,6 +34,7 @@ type Scanner struct {
 	pos  int
 	cExp bool // C expression: character constants are integers
 
+	// Comments are layout to the parser; the formatter needs them.
 	comments    []*Comment
 	commentsEnd int  // comments before this offset are recorded already
 	open        bool // the last comment is not terminated
@@ -51,6 +52,7 @@ func NewScanner(f *source.File) *Scanner {
 // Comments returns the comments passed so far, in order.
 func (s *Scanner) Comments() []*Comment { return s.comments }
 
+// span is a stretch of the file.
 func (s *Scanner) span(start, end int) source.Span {
 	return source.Span{File: s.file, Start: start, End: end}
 }
@@ -92,6 +94,7 @@ func commentLength(text string) (n int, closed bool) {
 	return 0, false
 }
 
+// record keeps a comment. The parser may read a stretch twice, and then it is kept once.
 func (s *Scanner) record(start, end int, closed bool) {
 	if start < s.commentsEnd {
 		return // read before, while looking ahead
@@ -144,6 +147,8 @@ func (s *Scanner) name() string {
 	return s.text[start:s.pos]
 }
 
+// integer reads a number and all letters behind it: what is no suffix is an error of the literal,
+// not a name of its own.
 func (s *Scanner) integer(lex *Lexeme) {
 	for s.pos < len(s.text) && isNamePart(s.text[s.pos]) {
 		s.pos++
@@ -156,6 +161,8 @@ func (s *Scanner) integer(lex *Lexeme) {
 	}
 }
 
+// string reads a string in double quotes; a newline ends it with an error, so that a missing quote
+// does not swallow the script.
 func (s *Scanner) string(lex *Lexeme) {
 	lex.Token = String
 	s.pos++
@@ -197,11 +204,13 @@ func (s *Scanner) string(lex *Lexeme) {
 	s.unterminated(lex, value)
 }
 
+// unterminated ends a string that has no closing quote.
 func (s *Scanner) unterminated(lex *Lexeme, value []byte) {
 	lex.Str = string(value)
 	lex.Err = &LexError{"unterminated-string", lex.Start, s.pos, "unterminated string"}
 }
 
+// dollar reads what begins with '$': a variable, $1, or $#.
 func (s *Scanner) dollar(lex *Lexeme) {
 	s.pos++
 	if s.pos < len(s.text) {
@@ -266,6 +275,7 @@ func (s *Scanner) character(lex *Lexeme) {
 	lex.Err = &LexError{"bad-character", lex.Start, s.pos, "invalid character constant"}
 }
 
+// cEscape is the character of the escapes that C has and the language does not.
 func cEscape(c byte) byte {
 	switch c {
 	case 'a':
@@ -306,6 +316,7 @@ func (s *Scanner) operator(lex *Lexeme) {
 	lex.Err = &LexError{"invalid-character", lex.Start, s.pos, msg}
 }
 
+// operatorAt is the longest operator that s starts with, and its length, 0 if there is none.
 func operatorAt(s string) (Token, int) {
 	one := func(t Token) (Token, int) { return t, 1 }
 	// pick tries the two-byte forms of an operator, given as second byte and
@@ -379,6 +390,7 @@ func operatorAt(s string) (Token, int) {
 	return Invalid, 0
 }
 
+// A pair is the second byte of an operator of two, and what the two are.
 type pair struct {
 	second byte
 	token  Token

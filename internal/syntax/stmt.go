@@ -95,6 +95,7 @@ func (p *parser) blockStmt(x Expr) (Stmt, Expr) {
 	return &ExprStmt{Pos{x.Span()}, x}, nil
 }
 
+// blockExpr reads a block as an expression.
 func (p *parser) blockExpr() Expr { return p.block() }
 
 func (p *parser) let() Stmt {

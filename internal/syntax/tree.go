@@ -424,9 +424,10 @@ func (v *Var) Shown() string {
 // A TypeExpr is a type as written: a base and suffixes read left to right.
 type TypeExpr struct {
 	Pos
-	Tag      string // "struct", "union", "enum" or ""
-	Name     string // base name; multi-word C names are joined by one space
-	Of       Expr   // typeof(expression): Name is ""
+	Tag  string // "struct", "union", "enum" or ""
+	Name string // base name; multi-word C names are joined by one space
+	// One of the two is set in typeof(…), and none else.
+	Of       Expr // typeof(expression): Name is ""
 	OfType   *TypeExpr
 	Suffixes []TypeSuffix
 }

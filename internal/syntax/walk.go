@@ -9,7 +9,8 @@ func Walk(n Node, f func(Node) bool) {
 	children(n, func(c Node) { Walk(c, f) })
 }
 
-// children calls f for the direct children of n in source order.
+// children calls f for the direct children of n in source order. A new kind of node belongs here,
+// or whatever walks trees overlooks what is under it.
 func children(n Node, f func(Node)) {
 	switch n := n.(type) {
 	case *Script:
@@ -145,18 +146,21 @@ func children(n Node, f func(Node)) {
 	}
 }
 
+// each calls f for nodes of a list.
 func each[N Node](list []N, f func(Node)) {
 	for _, n := range list {
 		f(n)
 	}
 }
 
+// expr calls f for an expression that may be left out.
 func expr(x Expr, f func(Node)) {
 	if x != nil {
 		f(x)
 	}
 }
 
+// typeChild calls f for a type that may be left out.
 func typeChild(t *TypeExpr, f func(Node)) {
 	if t != nil {
 		f(t)
