@@ -40,6 +40,7 @@ func pidTgid(g Gen, c *Call, initial bool) *ir.Value {
 	return b.Load(info, 0, 8, false)
 }
 
+// inInit reports whether a call asks for numbers of the initial pid namespace: pid(init).
 func inInit(c *Call) bool { return len(c.Words) > 0 && c.Words[0] == "init" }
 
 var _ = Define(Func{
@@ -50,6 +51,7 @@ var _ = Define(Func{
 	Named:   "the name of the process is comm",
 	Result:  types.Uint32,
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		// A process is a thread group to the kernel, and its pid is a thread.
 		if v, ok := ofTask(g, "tgid"); ok && sameNumbers(g, inInit(c)) {
 			return v()
 		}
@@ -93,6 +95,7 @@ var _ = Define(Func{
 	},
 })
 
+// userOfTask is the real user of the current task.
 func userOfTask(g Gen) *ir.Value {
 	if v, ok := ofTask(g, "cred", "uid", "val"); ok {
 		return v()
@@ -100,6 +103,7 @@ func userOfTask(g Gen) *ir.Value {
 	return low32(g, Helper(g, asm.FnGetCurrentUidGid))
 }
 
+// username is {u64 user}: the name is looked up where the text is made.
 var username = &types.Deferred{Name: "username_t", By: types.UsernameText, Bytes: 8, Algn: 8, Int: true}
 
 var _ = Define(Func{
@@ -116,6 +120,7 @@ var _ = Define(Func{
 	},
 })
 
+// commType is the name of a task, TASK_COMM_LEN bytes of include/linux/sched.h.
 var commType = &types.String{Cap: 16}
 
 // lowerComm copies the current task's name. Reading the task directly costs a
@@ -234,6 +239,7 @@ func ofTask(g Gen, way ...string) (v func() *ir.Value, ok bool) {
 	if _, ok = types.IsInteger(t); !ok {
 		return nil, false
 	}
+	// Offsets of members that lie in each other add up; a pointer begins anew.
 	return func() *ir.Value {
 		p, at := g.Task(), 0
 		for _, f := range fields {
@@ -379,6 +385,8 @@ func relative(name, doc, example, link, member string, result types.Type) {
 			} else {
 				out = Place(g, result, dst)
 			}
+			// A typed pointer of the kernel's is read by plain loads, which the verifier turns into
+			// safe ones; an address that a script has computed needs the helper.
 			if task.Kind == ir.Ptr {
 				at := probe.Member(b, b.LoadPtr(probe.Member(b, task, to), 0), field)
 				if types.IsScalar(result) {
@@ -431,6 +439,8 @@ var _ = Define(Func{
 		return k, true
 	},
 	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		// Which bits of which saved register say so is a matter of the processor: the privilege
+		// level in CS, or the mode in PSTATE.
 		b, user := g.B(), c.Machine.Arch().User
 		w := b.Load(g.Context().Group.Mech().Regs(g.Context()), user.Offset, 8, false)
 		return b.Arith(ir.Eq, b.Arith(ir.And, w, Number(g, int64(user.Mask))), Number(g, int64(user.Equal)))

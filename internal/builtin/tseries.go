@@ -65,6 +65,7 @@ var _ = defineAgg(Agg{
 	Show: func(t *types.Agg, cell []byte) value.Value { return showSeries(t, cell) },
 })
 
+// checkSeries yields the interval in nanoseconds, how many are kept, and what of each.
 func checkSeries(c *Call) ([]int64, bool) {
 	bad := func(i int, format string, args ...any) ([]int64, bool) {
 		c.Errorf(c.Args[i], "bad-argument", format, args...)
@@ -99,6 +100,7 @@ func seriesTime(g Gen, t *types.Agg) (now, epoch, slot *ir.Value) {
 	return now, epoch, b.Arith(ir.UMod, epoch, Number(g, t.Params[1]))
 }
 
+// updateSeries updates a series that is one cell.
 func updateSeries(g Gen, t *types.Agg, p, x *ir.Value) {
 	b := g.B()
 	now, epoch, slot := seriesTime(g, t)
@@ -108,7 +110,8 @@ func updateSeries(g Gen, t *types.Agg, p, x *ir.Value) {
 	})
 }
 
-// updateInterval adds x to the interval at a place.
+// updateInterval adds x to the interval at a place. A place whose epoch is another one holds an
+// interval that the ring has come around to, which begins anew.
 func updateInterval(g Gen, t *types.Agg, at, x, now, epoch *ir.Value) {
 	b, keep := g.B(), t.Params[2]
 	fresh := b.Arith(ir.Ne, b.Load(at, epochAt, 8, false), epoch)
@@ -145,10 +148,12 @@ func updateInterval(g Gen, t *types.Agg, at, x, now, epoch *ir.Value) {
 // A reading is what a cell has of one interval.
 type reading struct{ value, meta, epoch int64 }
 
+// readingAt is interval i of a cell.
 func readingAt(raw []byte, i int) reading {
 	return reading{cell(raw, 3*i), cell(raw, 3*i+1), cell(raw, 3*i+2)}
 }
 
+// put writes a reading to interval i of a cell.
 func (r reading) put(raw []byte, i int) {
 	for word, v := range [...]int64{r.value, r.meta, r.epoch} {
 		binary.LittleEndian.PutUint64(raw[intervalBytes*i+8*word:], uint64(v))

@@ -12,8 +12,8 @@ import (
 )
 
 // expr evaluates an expression and records what is known of it. An unknown type means that it is
-// not known yet or that an error was reported. text puts a string of the traced program in place of
-// the pointer to it, see texts.go.
+// not known yet or that an error was reported. w.text puts a string of the traced program in place
+// of the struct that it is.
 func (w *walker) expr(e syntax.Expr) val {
 	v := w.text(e, w.own(w.eval(e)))
 	w.record(e, v)

@@ -35,6 +35,7 @@ func amount(n int64, unit string) string {
 	return view.Grouped(n) + " " + unit
 }
 
+// scaled is a number in the largest unit of which there is one at least, with three digits.
 func scaled(x, step float64, units []string) string {
 	i := 0
 	for ; math.Abs(x) >= step && i < len(units)-1; i++ {

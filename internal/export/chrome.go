@@ -15,6 +15,7 @@ var _ = define(Format{
 	Doc: "events and numbers over time as text, for chrome://tracing, Perfetto and Firefox Profiler; microseconds",
 })
 
+// writeChrome writes a trace: "X" is a length of time, "i" a moment, "C" a number over time.
 func writeChrome(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	w := jsonWriter{bufio.NewWriter(out)}
 	w.raw(`{"displayTimeUnit":"ns","otherData":{"version":`)
@@ -63,6 +64,7 @@ func writeChrome(out io.Writer, r *view.Run, maps []*view.Map, o Options) error 
 			w.raw(`,"pid":0,"args":{"value":` + strconv.FormatFloat(p.value, 'g', -1, 64) + "}}")
 		}
 	}
+	// A picture with gaps must say so: when events were lost is not known, only that some were.
 	if n := r.Loss.Records; n > 0 && r.End != nil {
 		begin("lost", "X", r.Boot)
 		w.raw(`,"dur":` + micros(r.End.Boot-r.Boot) + `,"pid":0,"tid":0,"args":{"events":`)

@@ -23,6 +23,7 @@ var CSV = define(Format{
 
 // A cell is a field of a table: a number, or text from outside.
 type cell struct {
+	// number says that a spreadsheet may take it for one.
 	text   string
 	number bool
 }
@@ -34,10 +35,12 @@ type tableWriter struct {
 	rate func(*view.Row) string // nil: no column says how fast numbers grow
 }
 
+// raw adds a field that is a number, or a name of hawk's own.
 func (w *tableWriter) raw(text string) { w.line = append(w.line, cell{text, true}) }
 func (w *tableWriter) text(s string)   { w.line = append(w.line, cell{view.Line(s), false}) }
 func (w *tableWriter) number(n int64)  { w.raw(strconv.FormatInt(n, 10)) }
 
+// end hands the line on and begins another.
 func (w *tableWriter) end() {
 	w.emit(w.line)
 	w.line = w.line[:0]
@@ -58,6 +61,7 @@ func (w *tableWriter) value(v value.Value, o Options) {
 	}
 }
 
+// writeCSV writes the one map that was chosen, or events.
 func writeCSV(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	to := bufio.NewWriter(out)
 	w := &tableWriter{emit: func(line []cell) { writeRecord(to, line) }}
@@ -238,6 +242,7 @@ func valueColumns(m *view.Map) []string {
 	return []string{"value" + unit}
 }
 
+// unitSuffix is what a unit adds to the name of a column: latency_nanoseconds.
 func unitSuffix(u view.Unit) string {
 	if u == view.NoUnit {
 		return ""
@@ -287,12 +292,14 @@ func (w *tableWriter) row(m *view.Map, v value.Value, keys func(), o Options, en
 	end()
 }
 
+// summary adds the three fields of an average.
 func (w *tableWriter) summary(v value.Stats) {
 	w.bound(v.Count, false, true)
 	w.bound(v.Total, false, !v.Signed)
 	w.bound(v.Average(), false, !v.Signed)
 }
 
+// bound adds a number of either sign, empty if there is none.
 func (w *tableWriter) bound(n int64, none, unsigned bool) {
 	switch {
 	case none:

@@ -149,6 +149,7 @@ func (f *Format) Choose(s *view.Script, names []string) ([]*view.Map, error) {
 	return out, nil
 }
 
+// named are the maps of names; the error says which maps there are, or why none can be shown.
 func (f *Format) named(s *view.Script, names []string) (out []*view.Map, err error) {
 	for _, name := range names {
 		m := s.Map(name)
@@ -182,6 +183,7 @@ type soFar struct {
 	sites map[*view.Site]int
 }
 
+// newSoFar keeps what comes of some maps.
 func newSoFar(maps []*view.Map) soFar {
 	s := soFar{maps: map[*view.Map]bool{}, last: map[*view.Map]view.Snapshot{}, sites: map[*view.Site]int{}}
 	for _, m := range maps {
@@ -190,6 +192,7 @@ func newSoFar(maps []*view.Map) soFar {
 	return s
 }
 
+// begin notes what the run is, and numbers the sites of its script.
 func (s *soFar) begin(b view.Begin) {
 	s.run.Begin = b
 	for i, site := range b.Script.Sites {
@@ -197,6 +200,7 @@ func (s *soFar) begin(b view.Begin) {
 	}
 }
 
+// read keeps the last reading of a map that is shown.
 func (s *soFar) read(snap view.Snapshot) {
 	if s.maps[snap.Map] {
 		s.last[snap.Map] = snap

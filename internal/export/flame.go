@@ -33,6 +33,7 @@ var packed embed.FS
 // text is a file of page.
 func text(name string) string { return pack.Text(packed, "packed/"+name+pack.Suffix) }
 
+// writeFlame writes all profiles into one page.
 func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	all := profiles(r, maps)
 	tries := triesOf(all, o)
@@ -55,6 +56,7 @@ func Tries(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	return writeTries(w, r, all, triesOf(all, o))
 }
 
+// triesOf merges the stacks of each profile into a tree.
 func triesOf(all []*view.Profile, o Options) []*view.Trie {
 	tries := make([]*view.Trie, len(all))
 	for i, p := range all {
@@ -63,6 +65,7 @@ func triesOf(all []*view.Profile, o Options) []*view.Trie {
 	return tries
 }
 
+// writeTries writes trees as the page's script reads them.
 func writeTries(w io.Writer, r *view.Run, all []*view.Profile, tries []*view.Trie) error {
 	j := jsonWriter{bufio.NewWriter(w)}
 	j.raw(`{"profiles":[`)
@@ -220,12 +223,15 @@ type page struct {
 // largeData is from how many bytes on data is compressed.
 const largeData = 1 << 20
 
+// write writes the page. Its policy names the digest of the script and of the style: anything that
+// data smuggled in would not run, even if escaping failed.
 func (p *page) write(out io.Writer, o Options) error {
 	digest := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
 	form, data := "json", string(p.data)
+	// Browsers inflate it (DecompressionStream); base64 costs a third of what gzip saves.
 	if len(p.data) > largeData {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)

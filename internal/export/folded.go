@@ -17,6 +17,7 @@ var _ = define(Format{
 	Doc: "a line for each stack, main;read;copy 12: what makers of flame graphs read",
 })
 
+// writeFolded writes a line for each stack, those that read alike as one.
 func writeFolded(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	p := one(r, maps)
 	weights := map[string]int64{}
@@ -47,6 +48,7 @@ func foldedStack(path []view.FrameAt, o Options) string {
 			b.WriteByte(';')
 		}
 		name := frameName(&path[i], o)
+		// A semicolon ends a frame. Demangled names of closures may have one.
 		b.WriteString(strings.ReplaceAll(name, ";", ":"))
 		if !o.Annotate {
 			continue

@@ -34,6 +34,8 @@ const (
 	htmlStacks = 10_000 // rows of a map among the records
 )
 
+// writeHTML writes the page: maps in the order of the script, flame graphs of those with stacks,
+// the last events, the script, and the records that hawk view reads back.
 func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	var body strings.Builder
 	for _, m := range maps {
@@ -82,6 +84,7 @@ func htmlRecords(r *view.Run, maps []*view.Map) (string, error) {
 	z := gzip.NewWriter(&packed)
 	to := Records(z, maps, htmlStacks)
 	items := []view.Item{r.Begin, r.Attached}
+	// The last reading is among those at the end, and would be there twice.
 	for _, s := range r.Past {
 		if last := r.Snapshot(s.Map); last == nil || s.End < last.End {
 			items = append(items, s)
@@ -193,6 +196,7 @@ func htmlLines(m *view.Map, rows []view.Row, o Options) (lines []htmlLine, shown
 	return lines, shown
 }
 
+// htmlBar is a bar beside a row, as wide as its part of the heaviest.
 func htmlBar(n, most int64) string {
 	if most <= 0 || n <= 0 {
 		return ""
@@ -210,6 +214,7 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 			past = append(past, &r.Past[i])
 		}
 	}
+	// Two points are no picture.
 	if len(past) < 3 || m.Kind != view.Histogram && m.Kind != view.Counter && m.Kind != view.Summary {
 		return
 	}

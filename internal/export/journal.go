@@ -28,12 +28,14 @@ const (
 	journalInfo    = 6
 )
 
+// A journalFeed makes entries; buf is the one that is being written.
 type journalFeed struct {
 	soFar
 	to  io.Writer
 	buf []byte
 }
 
+// newJournal makes a feed that writes an entry at a time.
 func newJournal(w io.Writer, maps []*view.Map, _ Options) view.Feed {
 	return &journalFeed{to: w, soFar: newSoFar(maps)}
 }
@@ -63,6 +65,7 @@ func (f *journalFeed) Take(item view.Item) error {
 	return nil
 }
 
+// event sends an event as an entry. Its fields have the names of the columns.
 func (f *journalFeed) event(ev *view.Event) error {
 	priority := journalInfo
 	if ev.Site != nil {
@@ -158,6 +161,8 @@ func (f *journalFeed) begin(message string, priority int) {
 // cannot begin another field.
 func (f *journalFeed) field(name, text string) {
 	f.buf = append(f.buf, name...)
+	// The native protocol has two forms: NAME=text and a newline, or NAME, a newline, 64 bits of
+	// length, and as many bytes (systemd, JOURNAL_NATIVE_PROTOCOL.md).
 	plain := utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 	if plain {
 		f.buf = append(f.buf, '=')
@@ -168,6 +173,7 @@ func (f *journalFeed) field(name, text string) {
 	f.buf = append(append(f.buf, text...), '\n')
 }
 
+// send writes the entry as one datagram.
 func (f *journalFeed) send() error {
 	_, err := f.to.Write(f.buf)
 	return err

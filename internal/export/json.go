@@ -12,10 +12,12 @@ import (
 // what either would act on stands by its number.
 type jsonWriter struct{ *bufio.Writer }
 
+// int writes an integer as it is: where the reader is hawk's own, or the number small.
 func (w jsonWriter) int(n int64) { w.Write(strconv.AppendInt(w.AvailableBuffer(), n, 10)) }
 
 // number writes an integer; one that a float cannot hold stands as text.
 func (w jsonWriter) number(n int64) {
+	// Readers of JSON in JavaScript have floats of 64 bits for numbers.
 	const exact = 1 << 53
 	if n > exact || n < -exact {
 		w.WriteByte('"')

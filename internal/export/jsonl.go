@@ -32,6 +32,7 @@ type jsonlFeed struct {
 	sites map[*view.Site]int
 }
 
+// newJSONL makes a feed of all that a run says about some maps.
 func newJSONL(w io.Writer, maps []*view.Map, _ Options) view.Feed {
 	f := &jsonlFeed{
 		w: jsonWriter{bufio.NewWriterSize(w, streamBuffer)}, maps: map[*view.Map]bool{}, sites: map[*view.Site]int{},
@@ -64,6 +65,7 @@ func (f *jsonlFeed) Take(item view.Item) error {
 	case view.Event:
 		f.event(&it)
 	case view.Mark:
+		// A map that is printed at the end is there once, as totals.
 		if !f.maps[it.Map] || it.AtEnd { // the totals follow
 			return nil
 		}
@@ -104,21 +106,26 @@ func (f *jsonlFeed) Take(item view.Item) error {
 	return nil
 }
 
+// open begins an object of a type.
 func (f *jsonlFeed) open(kind string) { f.w.raw(`{"type":"` + kind + `"`) }
 
+// field adds a number.
 func (f *jsonlFeed) field(name string, n int64) {
 	f.w.raw(",")
 	f.w.key(name)
 	f.w.number(n)
 }
 
+// time adds when something was.
 func (f *jsonlFeed) time(boot time.Duration) { f.field("t", int64(boot-f.begin.Boot)) }
 
+// name adds which map it is about.
 func (f *jsonlFeed) name(m *view.Map) {
 	f.w.raw(`,"name":`)
 	f.w.text(m.Name)
 }
 
+// loss begins an object about lost events; the caller closes it.
 func (f *jsonlFeed) loss(l view.Loss) {
 	f.open("loss")
 	f.field("events", int64(l.Records))
@@ -174,6 +181,7 @@ func (f *jsonlFeed) script(b view.Begin) {
 	w.raw("]")
 }
 
+// unitName is a unit, "" if there is none.
 func unitName(u view.Unit) string {
 	if u == view.NoUnit {
 		return ""
@@ -181,6 +189,7 @@ func unitName(u view.Unit) string {
 	return u.String()
 }
 
+// event writes an event: its values by type, and its text.
 func (f *jsonlFeed) event(ev *view.Event) {
 	f.open("event")
 	f.time(ev.Boot)
@@ -336,6 +345,7 @@ func (w jsonWriter) value(v value.Value) {
 	}
 }
 
+// summary writes a count and a total; the average is for the reader to compute.
 func (w jsonWriter) summary(count, total int64) {
 	w.raw(`{"count":`)
 	w.number(count)
@@ -344,6 +354,7 @@ func (w jsonWriter) summary(count, total int64) {
 	w.raw("}")
 }
 
+// bound writes a bound of a bucket, null where it is open.
 func (w jsonWriter) bound(n int64, none, unsigned bool) {
 	switch {
 	case none:
@@ -355,6 +366,7 @@ func (w jsonWriter) bound(n int64, none, unsigned bool) {
 	}
 }
 
+// stack writes frames as [function or address, offset, module].
 func (w jsonWriter) stack(st *value.Stack) {
 	w.raw("[")
 	for i, f := range st.Named().Frames {

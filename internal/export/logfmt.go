@@ -18,11 +18,13 @@ var _ = define(Format{
 	Doc: "lines of key=value for collectors of logs: events as they happen, maps at the end",
 })
 
+// A logfmtFeed writes a line for each event.
 type logfmtFeed struct {
 	soFar
 	w *bufio.Writer
 }
 
+// newLogfmt makes a feed of all that a run says about some maps.
 func newLogfmt(w io.Writer, maps []*view.Map, _ Options) view.Feed {
 	return &logfmtFeed{w: bufio.NewWriterSize(w, streamBuffer), soFar: newSoFar(maps)}
 }
@@ -49,10 +51,12 @@ func (f *logfmtFeed) Take(item view.Item) error {
 	return nil
 }
 
+// head writes how many events were lost.
 func (f *logfmtFeed) head(l view.Loss) {
 	fmt.Fprintf(f.w, "script=%s lost=%d\n", logText(f.run.Script.Name), l.Records)
 }
 
+// event writes an event, its text last as msg.
 func (f *logfmtFeed) event(ev *view.Event) {
 	fmt.Fprintf(f.w, "time=%s script=%s", wall(&f.run, ev.Boot), logText(f.run.Script.Name))
 	if ev.Site != nil {
@@ -67,6 +71,7 @@ func (f *logfmtFeed) event(ev *view.Event) {
 	fmt.Fprintf(f.w, " msg=%s\n", logText(strings.TrimSuffix(string(ev.Text), "\n")))
 }
 
+// field adds name=value.
 func (f *logfmtFeed) field(name string, v value.Value) {
 	f.w.WriteString(" " + name + "=" + logText(logValue(v)))
 }

@@ -34,12 +34,15 @@ const (
 // A perfettoWriter writes packets. Tracks are made when something is first on them.
 type perfettoWriter struct {
 	*bufio.Writer
+	// The number that was given last; 0 is no track.
 	next    uint64            // number of a track
 	threads map[uint64]uint64 // tracks by process and thread
 	names   map[string]uint64 // tracks by name
 	some    bool              // a packet was written
 }
 
+// writePerfetto writes moments, then lengths of time, then counters. Packets need not be in the
+// order of their times: Perfetto sorts them.
 func writePerfetto(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	w := &perfettoWriter{Writer: bufio.NewWriter(out), threads: map[uint64]uint64{}, names: map[string]uint64{}}
 	w.clocks(r)
@@ -69,6 +72,8 @@ func writePerfetto(out io.Writer, r *view.Run, maps []*view.Map, o Options) erro
 // packet writes a packet of the one sequence.
 func (w *perfettoWriter) packet(at time.Duration, fill func(m *message)) {
 	var m message
+	// The numbers of fields are those of TracePacket in protos/perfetto/trace/trace_packet.proto,
+	// those below of TrackEvent and TrackDescriptor.
 	m.uint(8, uint64(at)) // timestamp
 	m.uint(58, perfettoBoot)
 	m.uint(10, perfettoSequence)
@@ -211,6 +216,7 @@ func (w *perfettoWriter) event(at time.Duration, kind, track uint64, name string
 	w.packet(at, func(p *message) { p.bytes(11, m) })
 }
 
+// counter writes a point of a counter.
 func (w *perfettoWriter) counter(p counterPoint, track uint64) {
 	var m message
 	m.uint(9, perfettoCounter)

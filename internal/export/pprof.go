@@ -25,6 +25,7 @@ type pprofWriter struct {
 	order     []*pprofMapping
 }
 
+// A pprofFunction is what makes two functions one.
 type pprofFunction struct {
 	name, file string
 }
@@ -37,6 +38,7 @@ type pprofFile struct {
 	base uint64 // the address of the file's first byte, if that is known
 }
 
+// A pprofMapping is a stretch of memory that a file is in, as far as samples have shown it.
 type pprofMapping struct {
 	pprofFile
 	number     uint64
@@ -51,6 +53,7 @@ type pprofPlace struct {
 	lines   string // of the functions there
 }
 
+// writePprof writes the one map as a profile.
 func writePprof(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	return WriteProfile(w, r, one(r, maps), o)
 }
@@ -69,6 +72,8 @@ func WriteProfile(w io.Writer, r *view.Run, p *view.Profile, o Options) error {
 	return z.Close()
 }
 
+// write writes the messages of a Profile in the order in which they become known; the numbers of
+// fields are those of profile.proto.
 func (w *pprofWriter) write(r *view.Run, p *view.Profile, o Options) {
 	for _, t := range p.Types {
 		w.valueType(1, t)
@@ -119,6 +124,7 @@ func (w *pprofWriter) string(s string) int64 {
 	return n
 }
 
+// valueType writes what a value of samples is.
 func (w *pprofWriter) valueType(field int, t view.SampleType) {
 	var m message
 	m.int(1, w.string(t.Name))
@@ -206,6 +212,7 @@ func (w *pprofWriter) location(frames []view.FrameAt) uint64 {
 	return n
 }
 
+// function is the number of a function, which is written when it is first asked for.
 func (w *pprofWriter) function(f pprofFunction) uint64 {
 	n, ok := w.functions[f]
 	if !ok {
@@ -231,6 +238,8 @@ func (w *pprofWriter) mappingOf(f *view.FrameAt) uint64 {
 		if file.path == "" {
 			file.path = "[kernel.kallsyms]"
 		}
+		// With a build ID the address is the process's and the offset the file's, so that the
+		// difference says where the file begins.
 	} else if f.BuildID != "" {
 		file.base = f.Addr - f.FileOffset
 	}
@@ -248,6 +257,7 @@ func (w *pprofWriter) mappingOf(f *view.FrameAt) uint64 {
 	return m.number
 }
 
+// mapping writes a stretch of memory, in whole pages around the addresses that were seen.
 func (w *pprofWriter) mapping(f *pprofMapping) {
 	start, offset := f.start&^(pageBytes-1), uint64(0)
 	if f.base != 0 {

@@ -10,15 +10,18 @@ import (
 type message []byte
 
 const (
+	// Wire types of the encoding.
 	varint  = 0
 	fixed64 = 1
 	length  = 2 // a length and as many bytes
 )
 
+// tag begins a field.
 func (m *message) tag(field, wire int) {
 	*m = binary.AppendUvarint(*m, uint64(field)<<3|uint64(wire))
 }
 
+// uint writes a number; 0 is what readers take a missing one for.
 func (m *message) uint(field int, n uint64) {
 	if n != 0 {
 		m.tag(field, varint)
@@ -26,8 +29,10 @@ func (m *message) uint(field int, n uint64) {
 	}
 }
 
+// int writes a signed number as its two's complement, ten bytes if it is negative.
 func (m *message) int(field int, n int64) { m.uint(field, uint64(n)) }
 
+// bool writes a truth.
 func (m *message) bool(field int, b bool) {
 	if b {
 		m.uint(field, 1)
@@ -62,4 +67,5 @@ func (m *message) double(field int, x float64) {
 	*m = binary.LittleEndian.AppendUint64(*m, math.Float64bits(x))
 }
 
+// appendVarint appends a number whose tag is written, 0 too.
 func appendVarint(m message, n uint64) message { return binary.AppendUvarint(m, n) }

@@ -14,6 +14,8 @@ var _ = define(Format{
 	Doc: "all profiles of the script, for speedscope",
 })
 
+// writeSpeedscope writes all profiles; frames are collected while samples are written and follow at
+// the end.
 func writeSpeedscope(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	w := jsonWriter{bufio.NewWriter(out)}
 	all := profiles(r, maps)

@@ -68,6 +68,7 @@ type svgBox struct {
 	x, w float64
 }
 
+// writeSVG writes the picture. Boxes stand on each other from below, the root at the foot.
 func writeSVG(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	p := one(r, maps)
 	t := view.NewTrie(p, func(f *view.FrameAt) string { return frameName(f, o) })
@@ -154,6 +155,7 @@ func svgLayout(t *view.Trie) (boxes []svgBox, narrow int, share string) {
 		return []svgBox{{0, svgMargin, svgWidth - 2*svgMargin}}, len(t.Nodes) - 1, "any share"
 	}
 	scale := (svgWidth - 2*svgMargin) / float64(total)
+	// A picture of a hundred thousand boxes is one that viewers cannot open.
 	for least := svgLeast; ; least *= 1.5 {
 		boxes, narrow = boxes[:0], 0
 		var place func(node int, x float64)

@@ -29,6 +29,7 @@ func traceEvents(r *view.Run) []traceEvent {
 	return out
 }
 
+// begin is when an event began: it was sent at its end.
 func (e *traceEvent) begin() time.Duration { return e.Boot - max(e.length, 0) }
 
 // siteName is the format up to its first conversion, or else the probe.
@@ -117,6 +118,8 @@ func counterTracks(r *view.Run, maps []*view.Map) []counterTrack {
 					name += "[(other)]"
 				}
 				if _, known := last[name]; !known {
+					// The first keys to appear have tracks; a map of a thousand would bury
+					// everything else.
 					if shown == maxTracks {
 						continue
 					}

@@ -28,6 +28,8 @@ var _ = builtin.Define(builtin.Func{
 	},
 })
 
+// cgroupOf is the ID of the control group that a call names; the number is that of the directory's
+// inode.
 func cgroupOf(c *builtin.Call) (uint64, bool) {
 	path, ok := c.Str(0)
 	if !ok || c.Machine.Portable() {

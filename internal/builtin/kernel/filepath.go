@@ -112,7 +112,9 @@ func pathStruct(t types.Type) string {
 	return s.Name
 }
 
-// A walk follows structs of the kernel by reading them.
+// A walk follows structs of the kernel by reading them. Each struct is read by a helper: a
+// directory may be removed while it is walked, and its memory be something else by then. The path
+// is then wrong, and nothing else happens.
 type walk struct {
 	g builtin.Gen
 	b *ir.Builder
@@ -266,6 +268,7 @@ func (w walk) step(work, state *ir.Value, start int) *ir.Value {
 func fileText(g builtin.Gen, c *builtin.Call, p *ir.Value) *ir.Value {
 	w, b := walk{g, g.B()}, g.B()
 	limit := c.Result.Size()
+	// The text grows from here to the left; behind it is room for the mark of a removed file.
 	start := limit - len(deleted) - 1
 	of := pathStruct(c.Types[0])
 	var at *ir.Value
@@ -284,6 +287,7 @@ func fileText(g builtin.Gen, c *builtin.Call, p *ir.Value) *ir.Value {
 	work := pathWork(g, limit)
 	parent := w.get(dentry, "dentry", "d_parent")
 	sb := w.get(dentry, "dentry", "d_sb")
+	// The root of a file system, and what was never in a directory, is its own parent.
 	alone := b.Arith(ir.Eq, parent, dentry)
 	pathless := b.Arith(ir.And, alone, b.Arith(ir.Ne, w.get(sb, "super_block", "s_root"), dentry))
 	off := g.Choose(b.Arith(ir.Ne, parent, builtin.Number(g, 0)), func() *ir.Value {
@@ -359,6 +363,7 @@ func (w walk) pathless(c *builtin.Call, work *ir.Value, start int, dentry, sb *i
 
 // digits writes a number in front of start and yields where it begins.
 func (w walk) digits(c *builtin.Call, work *ir.Value, start int, n *ir.Value) *ir.Value {
+	// A 64-bit number has that many.
 	const most = 20
 	g, b := w.g, w.b
 	state := g.Temp("digits", 16, 8)
@@ -420,6 +425,8 @@ func (w walk) directory(fd *ir.Value) *ir.Value {
 	return g.Choose(b.Arith(ir.Eq, fd, builtin.Number(g, unix.AT_FDCWD)), func() *ir.Value {
 		return w.member(w.get(g.Task(), "task_struct", "fs"), "fs_struct", "pwd")
 	}, func() *ir.Value {
+		// struct fdtable has an array of struct file * (include/linux/fdtable.h). It is read
+		// without its lock; another thread may close the descriptor meanwhile.
 		table := w.get(w.get(g.Task(), "task_struct", "files"), "files_struct", "fdt")
 		most := b.Ext(w.get(table, "fdtable", "max_fds"), 4, false)
 		return g.Choose(b.Arith(ir.ULt, b.Ext(fd, 4, false), most), func() *ir.Value {

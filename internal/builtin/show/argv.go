@@ -86,10 +86,12 @@ func ownWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 		builtin.Helper(g, asm.FnProbeReadKernel, to, builtin.Number(g, 8), probe.Member(b, at, f))
 		return b.Load(to, 0, 8, false)
 	}
+	// A kernel thread has no mm: reads from address 0 fail, and it has no words.
 	mm := pointer(g.Task(), "task_struct", "mm")
 	start := pointer(mm, "mm_struct", "arg_start")
 	all := b.Arith(ir.Sub, pointer(mm, "mm_struct", "arg_end"), start)
 	more := b.Arith(ir.ULt, builtin.Number(g, int64(room)), all)
+	// One read takes all of them, with the NULs between.
 	n := builtin.Clamp(g, all, room)
 	g.ReadMem(c.Expr, types.User, p, wordsText, n, start)
 	b.Store(p, wordsLength, 4, n)
@@ -124,6 +126,7 @@ func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 		g.B().Store(state, cutAt, 8, builtin.Number(g, wordsCut))
 		return last()
 	}
+	// A round reads a pointer and the string that it leads to; not 0 ends the loop.
 	step := func(_ *ir.Value, vals []*ir.Value) *ir.Value {
 		b, work, state := g.B(), vals[0], vals[1]
 		addr := next(state)
@@ -148,6 +151,7 @@ func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 			}, func() *ir.Value { return cut(state) })
 		})
 	}
+	// -1 is the end of the rounds: whether there is a word more one look tells.
 	done := g.Search(c.Expr, builtin.Number(g, int64(most)), most, []*ir.Value{work, state}, step)
 	g.When(b.Arith(ir.SLt, done, builtin.Number(g, 0)), true, func() {
 		g.When(next(state), false, func() { cut(state) })

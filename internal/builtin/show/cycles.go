@@ -34,6 +34,7 @@ var _ = builtin.Define(builtin.Func{
 		if !given {
 			most = usualCycles
 		}
+		// Literals of the event: whether reading clears the map, and how many cycles are shown.
 		extra := []int64{number(c.Taken), most}
 		g.Event(c, &object.Event{Text: edgeNames(c.MapValue), Map: g.MapOf(c.MapName), Extra: extra}, nil)
 		return nil
@@ -52,6 +53,7 @@ var _ = builtin.Define(builtin.Func{
 	},
 })
 
+// checkCycles reports a map whose keys are no edges.
 func checkCycles(c *builtin.Call) {
 	if c.MapValue == nil || c.MapKeyed && c.MapKey == nil {
 		return
@@ -87,6 +89,7 @@ func edgeNames(t types.Type) string {
 	return strings.Join(names, " ")
 }
 
+// keyWords says in a message what keys a map has.
 func keyWords(t types.Type) string {
 	if t == nil {
 		return "none"

@@ -17,6 +17,7 @@ var _ = builtin.Define(builtin.Func{
 	Check: func(c *builtin.Call) types.Type {
 		checkFormat(c)
 		format, ok := c.Payload.(*value.Format)
+		// While types are inferred, whether the call is reached at all is not known.
 		if !ok || c.Diags == nil {
 			return types.Void
 		}

@@ -11,8 +11,9 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// checkFormat parses the literal format of a printf-like call and checks its
-// arguments; the parsed format becomes the call's payload.
+// checkFormat parses the literal format of a printf-like call and checks its arguments; the parsed
+// format becomes the call's payload. The format is parsed once, here: records carry the arguments,
+// and user space writes the text.
 func checkFormat(c *builtin.Call) types.Type {
 	text, ok := c.Str(0)
 	if !ok {

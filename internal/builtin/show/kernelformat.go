@@ -22,6 +22,8 @@ type kernelFormat struct {
 }
 
 var (
+	// bpf_trace_printk() takes three arguments, as helpers have five registers; bpf_seq_printf() an
+	// array of up to twelve (MAX_BPRINTF_VARARGS of include/linux/bpf.h).
 	tracePrintk = kernelFormat{"duxps", 3, ""}
 	seqPrintf   = kernelFormat{"diuxXps", 12, "0 +-123456789"}
 )
@@ -72,6 +74,7 @@ var _ = builtin.Define(builtin.Func{
 		if t := checkFormat(c); c.Payload == nil {
 			return t
 		}
+		// The kernel formats it; user space has nothing to do.
 		c.Payload = nil
 		c.Warnf(c.Expr, "debugging", "debugf() prints to the kernel's trace pipe and is meant for debugging only")
 		tracePrintk.check(c, "debugf()")
@@ -105,6 +108,8 @@ func checkPrintf(c *builtin.Call) types.Type {
 	return t
 }
 
+// lowerPrintf is lowerFormat, or for a pinned iterator, whose text the reader of its file gets, a
+// call of the kernel's own formatting.
 func lowerPrintf(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
 	reader := g.Context().Group.Mech().Reader
 	if reader == nil {

@@ -23,6 +23,7 @@ var _ = builtin.Define(builtin.Func{
 		}
 		return &types.Deferred{Name: "meminfo_t", By: types.MemoryText, Arg: name, Bytes: 8, Algn: 8}
 	},
+	// Nothing is measured in the probe: the value is read where its text is made.
 	Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
 		p := builtin.Place(g, c.Result, dst)
 		g.B().Store(p, 0, 8, builtin.Number(g, 0))

@@ -55,6 +55,7 @@ func named(name, typ string, by types.Renderer, doc, example string,
 		Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
 			p := builtin.Place(g, c.Result, dst)
 			v := g.Scalar(c.Args[0])
+			// A negative number of 4 bytes would have its upper half set, which are no flags.
 			if by == types.FlagsText {
 				v = g.B().Ext(v, min(c.Types[0].Size(), 8), false)
 			}
@@ -117,6 +118,7 @@ func packSet(set []types.EnumValue) string {
 	return b.String()
 }
 
+// unpackSet is the set of a text of packSet, in its order.
 func unpackSet(text string) []types.EnumValue {
 	var set []types.EnumValue
 	for text != "" {
@@ -162,6 +164,7 @@ func flagsText(v int64, set []types.EnumValue) string {
 			i := slices.IndexFunc(set, func(m types.EnumValue) bool {
 				return uint64(m.Value) == uint64(v)&mask && m.Name != e.Name
 			})
+			// The bits of a mask without a name stay in the rest.
 			if i >= 0 {
 				take(set[i])
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
+// formatParams are those of every call with a format.
 var formatParams = []builtin.Param{builtin.StringLit.Named("format"), builtin.AnyValue.Named("argument")}
 
 var _ = builtin.Define(builtin.Func{
@@ -26,6 +27,7 @@ var _ = builtin.Define(builtin.Func{
 	},
 })
 
+// message defines a function that sends a line of text to standard error.
 func message(name, doc, example string, item func(at source.Span, text string) output.Item) {
 	builtin.Define(builtin.Func{
 		Name: name, Emits: true, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat,
@@ -37,6 +39,7 @@ func message(name, doc, example string, item func(at source.Span, text string) o
 	})
 }
 
+// complaint makes messages of a severity.
 func complaint(severity source.Severity) func(at source.Span, text string) output.Item {
 	return func(at source.Span, text string) output.Item {
 		return output.Message{Severity: severity, Span: at, Text: text}
@@ -97,6 +100,8 @@ var _ = builtin.Define(builtin.Func{
 			g.Event(c, &object.Event{Map: -1}, c.Args)
 			return nil
 		}
+		// Literals of the event: how many entries, 0 for all, and the divisor. A map is read when
+		// the event is handled, not when it is sent.
 		ev := &object.Event{Map: g.MapOf(c.MapName), Extra: []int64{0, 1}}
 		for i := 1; i < len(c.Args); i++ {
 			ev.Extra[i-1], _ = c.Int(i)
@@ -123,6 +128,7 @@ var _ = builtin.Define(builtin.Func{
 	Doc:     "Runs a shell command, made by a format, when user space handles the event.",
 	Example: `interval:s:10 { system("uptime"); }`,
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
+		// The shell reads what traced programs have named: so the script needs --unsafe.
 		status, err := e.System(string(e.Format(nil, ev, rec)))
 		if err != nil {
 			return err

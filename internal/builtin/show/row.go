@@ -50,6 +50,7 @@ var _ = builtin.Define(builtin.Func{
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		r := c.Payload.(*row)
+		// Only columns that are shown are sent: r.args leaves out the others.
 		g.Event(c, &object.Event{Text: r.spec, Extra: []int64{number(r.hex)}}, r.args)
 		return nil
 	},
@@ -106,6 +107,8 @@ func isBuf(arg syntax.Expr) bool {
 	return ok && call.Func.Name == "buf"
 }
 
+// checkRow works out which columns are shown and what their arguments are; nil after an error, or
+// while types are not known.
 func checkRow(c *builtin.Call, text string) *row {
 	columns, err := output.ParseColumns(text)
 	if err != nil {
@@ -150,6 +153,7 @@ func checkRow(c *builtin.Call, text string) *row {
 		shown, r.args = append(shown, last.String()), append(r.args, args[len(columns):][:ends]...)
 	}
 	plain := len(columns) + ends
+	// Behind those that have columns: stacks, buffers, and behind a buffer how long it was.
 	data := false // the argument in front is a buffer
 	for i, a := range args[plain:] {
 		t := c.Types[1+plain+i]
@@ -203,11 +207,13 @@ func checkText(c *builtin.Call, text string, columns int) int {
 	return n
 }
 
+// isBuffer reports whether a type is that of buf().
 func isBuffer(t types.Type) bool {
 	_, ok := t.(*types.Buffer)
 	return ok
 }
 
+// isStack reports whether a type is a stack.
 func isStack(t types.Type) bool {
 	_, ok := t.(*types.Stack)
 	return ok

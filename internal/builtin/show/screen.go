@@ -45,6 +45,7 @@ var _ = builtin.Define(builtin.Func{
 		return p
 	},
 	Render: func(e builtin.Env, _ *types.Deferred, _ []byte) value.Value {
+		// The file is a line of five fields.
 		text, err := e.ReadFile("/proc/loadavg", 256)
 		if err != nil {
 			return value.Null{}

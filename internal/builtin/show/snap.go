@@ -41,6 +41,7 @@ var _ = builtin.Define(builtin.Func{
 				b.Store(rec, headerBytes+8*i, 8, w)
 			}
 			to := b.Add(rec, int64(at+8))
+			// Three cases: nothing, a string of at most -n bytes, or n bytes.
 			got := g.Choose(b.Arith(ir.Eq, n, none()), none, func() *ir.Value {
 				return g.Choose(b.Arith(ir.SLt, n, none()), func() *ir.Value {
 					room := builtin.Clamp(g, b.Arith(ir.Sub, none(), n), limit)
@@ -65,6 +66,7 @@ var _ = builtin.Define(builtin.Func{
 		if len(rec) < end+8 {
 			return nil
 		}
+		// The bytes are the record's: who keeps them makes a copy.
 		it := &output.Snap{Integers: rec[headerBytes:end], Unreadable: e.Config().StrUnreadable}
 		if n := int64(binary.NativeEndian.Uint64(rec[end:])); n >= 0 {
 			it.Bytes = rec[end+8 : end+8+min(int(n), len(rec)-end-8)]

@@ -42,6 +42,7 @@ var _ = builtin.Define(builtin.Func{
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		names, _ := c.Payload.(string)
 		agg, ok := c.MapValue.(*types.Agg)
+		// Entries that read alike become one: of max() the larger value stays, others add up.
 		extra := []int64{number(c.Taken), number(ok && agg.Kind == "max")}
 		for _, name := range stackOptions {
 			extra = append(extra, number(option(c, name) == "true"))

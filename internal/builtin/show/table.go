@@ -74,6 +74,7 @@ var _ = builtin.Define(builtin.Func{
 	},
 })
 
+// number is a truth among the literals of an event.
 func number(b bool) int64 {
 	if b {
 		return 1
@@ -124,6 +125,10 @@ func tableColumns(spec string) (fields []string, marked map[int]byte) {
 	return fields, marked
 }
 
+// checkTable works out columns, order and what is hidden; nil after an error.
+//
+// Cells are counted twice: in the table, where the parts of the key that a format joins have cells
+// in front (before), and in the columns as they are written.
 func checkTable(c *builtin.Call, spec string) *table {
 	fields, marked := tableColumns(spec)
 	columns, err := output.ParseColumns(strings.Join(fields, " "))
@@ -243,6 +248,7 @@ func tableCells(c *builtin.Call) (cells []types.Type, keys int, ok bool) {
 			key = m.Key
 			cells = elements(key)
 			keys = len(cells)
+		// By text: two types of one name are the same to who reads the table.
 		case m.Key.String() != key.String():
 			c.Errorf(c.Args[i], "key-type", "%s() expects maps with the same keys: %s has %s, not %s", c.Name,
 				m.Name, m.Key, key)
@@ -329,6 +335,7 @@ func showTable(e builtin.Env, ev *object.Event) error {
 				rows[string(key)] = r
 				t.Rows = append(t.Rows, newRow(n, t.Keys, entry.Key))
 			}
+			// The cells of this map begin behind those of the maps before it.
 			copy(t.Rows[r][min(first, n):], cellsOf(entry.Value))
 		}
 		first += int(maps[1])

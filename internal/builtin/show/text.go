@@ -20,6 +20,8 @@ var _ = builtin.Define(builtin.Func{
 	Example: `tracepoint:syscalls:sys_enter_execve { cat("/proc/%d/cmdline", pid); }`,
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
 		path := string(e.Format(nil, ev, rec))
+		// The path may name a file that a traced program controls: reading has a bound in time, see
+		// docs/design/files-of-others.md.
 		text, err := e.ReadFile(path, e.Config().MaxCatBytes)
 		if err != nil {
 			e.Errorf("failed to open file '%s' (%s)", e.Message(value.Str(path)), errno.Message(err))
@@ -65,6 +67,7 @@ func joinStrings(g builtin.Gen, at syntax.Node, space types.Space, rec, array *i
 	b := g.B()
 	end, ptr := g.Temp("end", 8, 8), g.Temp("string", 8, 8)
 	b.Store(end, 0, 8, builtin.Number(g, 8))
+	// It is unrolled, since each string begins where the one before has ended.
 	var next func(i int)
 	next = func(i int) {
 		b.Store(ptr, 0, 8, builtin.Number(g, 0))

@@ -34,6 +34,7 @@ var _ = builtin.Define(builtin.Func{
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		text, _ := c.Str(0)
+		// Then two for each map: its number, and how many parts its key has.
 		extra := []int64{number(c.Taken)}
 		for _, m := range c.Maps {
 			if m.Name != "" {
