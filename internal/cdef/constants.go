@@ -37,6 +37,7 @@ func Constant(name, arch string) (value uint64, ok bool) {
 	return n.v, err == nil
 }
 
+// constantText is the value of a constant as the table has it; the name is NAME or NAME@ARCH.
 func constantText(name string) (string, bool) {
 	rest, first := strings.CutPrefix(constants, name+" ")
 	if !first {
@@ -80,6 +81,7 @@ var apart = map[string]string{
 // which are no values, are left out; NAME_ACCMODE stays.
 func Constants(prefix, header, arch string) []types.EnumValue {
 	var out []types.EnumValue
+	// Two headers may use one prefix, as MS_ of mount(2) and of msync(2).
 	home := map[bool]bool{} // of names that are apart, and of others: are they of the header?
 	for name, of := range apart {
 		if strings.HasPrefix(name, prefix) && header != "" {

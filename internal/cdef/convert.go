@@ -11,6 +11,8 @@ func (u *Unit) convert(t *ctype) types.Type {
 	return t.out
 }
 
+// converted makes the type for convert, which keeps it: types that refer to each other are made
+// once.
 func (u *Unit) converted(t *ctype) types.Type {
 	switch t.kind {
 	case intKind:
@@ -33,6 +35,7 @@ func (u *Unit) converted(t *ctype) types.Type {
 		if t.elem.kind == intKind && t.elem.plain && t.len > 0 {
 			return &types.String{Cap: t.len}
 		}
+		// int x[0] and int x[] at the end of a struct have as many elements as there are.
 		n := t.len
 		if n == 0 {
 			n = -1

@@ -62,6 +62,8 @@ type field struct {
 }
 
 var (
+	// The sizes are those of LP64. Types that the language has no use for (floating point, 128
+	// bits) only take room.
 	voidType   = &ctype{kind: voidKind, size: 1, align: 1, out: types.Void}
 	boolType   = &ctype{kind: boolKind, size: 1, align: 1, out: types.Bool}
 	charType   = &ctype{kind: intKind, size: 1, align: 1, signed: true, plain: true}
@@ -73,10 +75,12 @@ var (
 	vaListType = &ctype{kind: floatKind, size: 24, align: 8}
 )
 
+// intType is an integer of some bytes, aligned to its size as LP64 has them.
 func intType(bytes int, signed bool) *ctype {
 	return &ctype{kind: intKind, size: bytes, align: bytes, signed: signed}
 }
 
+// pointerTo is a pointer to a type; user says that the memory is a process's.
 func pointerTo(t *ctype, user bool) *ctype {
 	return &ctype{kind: pointerKind, size: 8, align: 8, elem: t, user: user, depth: t.depth + 1}
 }

@@ -26,9 +26,11 @@ type base struct {
 	last                                           string // the word that says the kind, if any did
 }
 
-// specifiers reads what comes before the declarators.
+// specifiers reads what comes before the declarators. Keywords may come in any order: long unsigned
+// int long is a type of C.
 func (p *parser) specifiers() specs {
 	p.enter()
+	// Definitions of structs recur through here.
 	defer func() { p.nested-- }()
 	var s specs
 	var b base
@@ -107,6 +109,7 @@ func (p *parser) specifiers() specs {
 		if !(next.kind == name || next.is("*") || next.is("(") || next.is(";") || next.is(")")) {
 			panic(syntaxError{t, "'" + t.text + "' is not known as a type"})
 		}
+		// It may be defined later, or in the kernel's type information: convert asks again.
 		s.typ = &ctype{kind: unknownKind, name: t}
 		if t.file != nil && t.file.script {
 			p.resolve(s.typ) // in headers nobody may want it
@@ -203,7 +206,8 @@ type suffix struct {
 	at       token
 }
 
-// declared reads a declarator that belongs to specifiers.
+// declared reads a declarator that belongs to specifiers. __user in front of a pointer, char __user
+// *p, is about the innermost one.
 func (p *parser) declared(s specs) *declarator {
 	d := p.declarator()
 	if s.attrs.user {
@@ -218,7 +222,8 @@ func (p *parser) declared(s specs) *declarator {
 	return d
 }
 
-// declarator reads a declarator, abstract or not.
+// declarator reads a declarator, abstract or not. C reads from the name outwards, suffixes before
+// pointers; parentheses change that and become inner.
 func (p *parser) declarator() *declarator {
 	p.enter()
 	defer func() { p.nested-- }()
@@ -248,6 +253,8 @@ func (p *parser) declarator() *declarator {
 	case t.kind == name:
 		d.name = p.take()
 	case t.is("("):
+		// Parentheses around a declarator, int (*f)(int), or parameters of a function without a
+		// name, int (int).
 		n := p.second()
 		if n.is("*") || n.is("^") || n.is("(") || n.is("[") || n.kind == name && !p.isTypeWord(n) {
 			p.take()

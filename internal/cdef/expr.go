@@ -12,8 +12,10 @@ type num struct {
 	unsigned bool
 }
 
+// signed is a number of a signed type.
 func signed(v int64) num { return num{v: uint64(v)} }
 
+// truth is the result of a comparison, an int.
 func truth(b bool) num {
 	if b {
 		return num{v: 1}
@@ -42,6 +44,7 @@ type evaluator struct {
 	depth    int
 }
 
+// fail gives up the expression.
 func (e *evaluator) fail(at token, msg string) {
 	if at.file == nil {
 		at = e.last
@@ -49,6 +52,7 @@ func (e *evaluator) fail(at token, msg string) {
 	panic(syntaxError{at, msg})
 }
 
+// peek is the next token, eof at the end.
 func (e *evaluator) peek() token {
 	if len(e.list) == 0 {
 		return token{kind: eof}
@@ -56,6 +60,7 @@ func (e *evaluator) peek() token {
 	return e.list[0]
 }
 
+// take consumes the next token and remembers it for messages.
 func (e *evaluator) take() token {
 	t := e.peek()
 	if len(e.list) > 0 {
@@ -65,6 +70,7 @@ func (e *evaluator) take() token {
 	return t
 }
 
+// accept consumes a token of some text, if it is next.
 func (e *evaluator) accept(text string) bool {
 	if e.peek().is(text) {
 		e.take()
@@ -73,6 +79,7 @@ func (e *evaluator) accept(text string) bool {
 	return false
 }
 
+// expect consumes a token of some text, or gives up.
 func (e *evaluator) expect(text string) {
 	if !e.accept(text) {
 		e.fail(e.peek(), "expected '"+text+"' in a constant expression")
@@ -88,12 +95,14 @@ func (e *evaluator) all() num {
 	return v
 }
 
+// enter counts a level of nesting.
 func (e *evaluator) enter() {
 	if e.depth++; e.depth > maxNesting {
 		e.fail(e.peek(), "the expression is nested too deeply")
 	}
 }
 
+// conditional reads c ? a : b, of which both arms are computed: there are no effects.
 func (e *evaluator) conditional() num {
 	e.enter()
 	defer func() { e.depth-- }()
@@ -114,6 +123,7 @@ func (e *evaluator) conditional() num {
 	return b
 }
 
+// level is how tightly a binary operator binds, 0 for other tokens.
 func level(t token) int {
 	if t.kind != punct {
 		return 0
@@ -143,6 +153,7 @@ func level(t token) int {
 	return 0
 }
 
+// binary reads operators of at least some level.
 func (e *evaluator) binary(lowest int) num {
 	x := e.unary()
 	for {
@@ -157,6 +168,8 @@ func (e *evaluator) binary(lowest int) num {
 	}
 }
 
+// The result is unsigned if an operand is, as the usual conversions have it for two types of 64
+// bits.
 func (e *evaluator) apply(op token, x, y num) num {
 	u := x.unsigned || y.unsigned
 	less := int64(x.v) < int64(y.v)
@@ -182,6 +195,7 @@ func (e *evaluator) apply(op token, x, y num) num {
 			if int64(y.v) != -1 {
 				out.v = uint64(int64(x.v) % int64(y.v))
 			}
+		// The quotient of the least number by -1 would trap in hardware; negated, it wraps around.
 		case int64(y.v) == -1:
 			out.v = -x.v
 		default:
@@ -193,6 +207,7 @@ func (e *evaluator) apply(op token, x, y num) num {
 		out.v = x.v - y.v
 	case "<<":
 		out.unsigned = x.unsigned
+		// Go yields 0 for shifts by 64 and more; C leaves them undefined.
 		out.v = x.v << (y.v & 127)
 	case ">>":
 		out.unsigned = x.unsigned
@@ -227,6 +242,7 @@ func (e *evaluator) apply(op token, x, y num) num {
 	return out
 }
 
+// unary reads an operand with its prefix operators.
 func (e *evaluator) unary() num {
 	e.enter()
 	defer func() { e.depth-- }()
@@ -339,6 +355,7 @@ func parseNumber(text string) (num, error) {
 	return n, nil
 }
 
+// hexDigit is the value of a hexadecimal digit, 255 for anything else.
 func hexDigit(c byte) uint64 {
 	switch {
 	case isDigit(c):

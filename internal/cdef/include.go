@@ -44,6 +44,7 @@ func headerName(text string) (name string, quoted, ok bool) {
 // include reads a header, or leaves it to what hawk knows without it.
 func (p *preprocessor) include(word token, line []token, text string) {
 	name, quoted, ok := headerName(text)
+	// #include MACRO: what it stands for is looked at.
 	if !ok && len(line) > 0 {
 		name, quoted, ok = headerName(join(p.expand(line)))
 	}
@@ -58,6 +59,7 @@ func (p *preprocessor) include(word token, line []token, text string) {
 	p.includeFile(word, name, quoted, next)
 }
 
+// includeFile begins to read a header: its tokens come next.
 func (p *preprocessor) includeFile(at token, name string, quoted, next bool) {
 	depth := 0
 	for _, in := range p.stack {
@@ -136,6 +138,8 @@ func ownFile(name, text string) *file {
 	return &file{src: source.NewFile(name, text), text: text, search: -1}
 }
 
+// open reads a file, or yields its text if it was read before: a header may be included a hundred
+// times.
 func (p *preprocessor) open(path string, search int) (*file, bool) {
 	text, ok := p.files[path]
 	if !ok {

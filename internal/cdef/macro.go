@@ -15,6 +15,7 @@ type macro struct {
 	end      int // offset in the file after the last token of the body
 }
 
+// param is which parameter a token is, -1 if it is none.
 func (m *macro) param(t token) int {
 	if t.kind == name {
 		for i, p := range m.params {
@@ -51,8 +52,9 @@ func (p *preprocessor) pop() {
 	p.stack = p.stack[:len(p.stack)-1]
 }
 
-// next is the next token after preprocessing. Beyond the end it is eof again
-// and again.
+// next is the next token after preprocessing. Beyond the end it is eof again and again. A macro
+// that is being replaced is not replaced again in what it yields (C11 6.10.3.4): the token is dead,
+// even where it comes up later.
 func (p *preprocessor) next() token {
 	for {
 		t := p.raw()
@@ -77,6 +79,7 @@ func (p *preprocessor) next() token {
 			p.push(m, p.replaced(m, t, nil))
 			continue
 		}
+		// A function-like macro without arguments is a name like any other.
 		if !p.atParen() {
 			return t
 		}
@@ -162,6 +165,8 @@ func (p *preprocessor) arguments(m *macro, at token) ([][]token, bool) {
 			return nil, false
 		case t.is(")") && depth == 0:
 			n := len(m.params)
+			// F() of a macro without parameters has no argument, of one with a parameter an empty
+			// one.
 			if n == 0 && len(args) == 1 && len(args[0]) == 0 {
 				return nil, true
 			}
@@ -187,7 +192,8 @@ func (p *preprocessor) arguments(m *macro, at token) ([][]token, bool) {
 	}
 }
 
-// replaced is the replacement of one use of m, at the place of the use.
+// replaced is the replacement of one use of m, at the place of the use. Arguments are expanded by
+// themselves first, except beside # and ##.
 func (p *preprocessor) replaced(m *macro, use token, args [][]token) []token {
 	out := make([]token, 0, len(m.body))
 	expanded := make([][]token, len(args))
@@ -269,6 +275,7 @@ func (p *preprocessor) replaced(m *macro, use token, args [][]token) []token {
 
 // paste makes one token of two.
 func (p *preprocessor) paste(a, b, use token) token {
+	// The two texts together must be read as one token.
 	l := newLexer(&file{text: a.text + b.text})
 	t := l.next()
 	if l.pos != len(l.file.text) || t.kind == eof {
@@ -284,6 +291,7 @@ func (p *preprocessor) expand(list []token) []token {
 	if p.depth++; p.depth > maxNesting {
 		panic(p.fatal(list[0], "macros are nested too deeply"))
 	}
+	// The list is read as if it were all there is: floor keeps what lies below from being popped.
 	defer func(stack []input, floor int, inArgs bool) {
 		p.stack, p.floor, p.inArgs = stack, floor, inArgs
 		p.depth--

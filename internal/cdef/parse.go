@@ -55,6 +55,7 @@ func (p *parser) take() token {
 	return t
 }
 
+// accept consumes a token of some text, if it is next.
 func (p *parser) accept(text string) bool {
 	if p.peek().is(text) {
 		p.take()
@@ -63,6 +64,7 @@ func (p *parser) accept(text string) bool {
 	return false
 }
 
+// acceptWord consumes one of some keywords, if it is next.
 func (p *parser) acceptWord(words ...string) bool {
 	t := p.peek()
 	for _, w := range words {
@@ -74,6 +76,7 @@ func (p *parser) acceptWord(words ...string) bool {
 	return false
 }
 
+// expect consumes a token of some text, or gives up the declaration.
 func (p *parser) expect(text string) {
 	if !p.accept(text) {
 		p.unexpected("expected '" + text + "'")
@@ -92,6 +95,7 @@ func (p *parser) unexpected(msg string) {
 	panic(syntaxError{t, msg})
 }
 
+// enter counts a level of nesting: hostile text must end in a message and not in the stack's end.
 func (p *parser) enter() {
 	if p.nested++; p.nested > maxNesting {
 		panic(syntaxError{p.peek(), "the declaration is nested too deeply"})
@@ -128,6 +132,7 @@ func (p *parser) guarded(start token) {
 			e.at = start
 		}
 		if e.at.file != nil && !e.at.file.script {
+			// A header of the system is nothing that the user could cure.
 			p.ds.Warnf("c-skipped", e.at.span(), "A declaration is left out that can not be read: %s", e.msg)
 		} else {
 			p.errorf("c-syntax", e.at, "C: %s", e.msg)
@@ -223,6 +228,7 @@ func (p *parser) external() {
 	}
 }
 
+// skipInitializer skips the value of a variable, up to the comma or semicolon behind it.
 func (p *parser) skipInitializer() {
 	for {
 		t := p.peek()

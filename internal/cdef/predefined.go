@@ -94,7 +94,8 @@ const ownLimits = `
 #define ULLONG_MAX 18446744073709551615ULL
 `
 
-// predefined are the macros of every script.
+// predefined are the macros of every script: those of a compiler for the processor, and those that
+// say that types of the kernel are there.
 func predefined(o *Options) map[string]*macro {
 	text := predefinedText
 	switch o.Arch {

@@ -36,6 +36,7 @@ type preprocessor struct {
 // A fatalError ends the reading of C text: a limit was passed.
 type fatalError struct{}
 
+// fatal reports that a limit was passed; the caller panics with the result.
 func (p *preprocessor) fatal(at token, format string, args ...any) fatalError {
 	p.errorf("c-limit", at, format, args...)
 	return fatalError{}
@@ -100,6 +101,7 @@ func (p *preprocessor) directive(l *lexer, hash token) {
 		if !c.taken {
 			p.skipGroup(l)
 		}
+	// One is met here behind a branch that was read; the others are skipped.
 	case "elif", "else", "endif", "elifdef", "elifndef":
 		if len(p.conds) == p.openConds() {
 			p.errorf("c-directive", word, "#%s without #if", word.text)
@@ -148,6 +150,8 @@ func (p *preprocessor) skipGroup(l *lexer) {
 	p.skipOn(l)
 }
 
+// skipOn skips lines up to the branch or the end of the innermost conditional; conditionals in
+// between are counted.
 func (p *preprocessor) skipOn(l *lexer) {
 	depth := 0
 	for {
@@ -287,6 +291,7 @@ func (p *preprocessor) parameters(m *macro, rest []token) []token {
 	return nil
 }
 
+// isDefined reports whether a name is a macro, also one that is not in the table.
 func (p *preprocessor) isDefined(name string) bool {
 	if p.macros[name] != nil {
 		return true

@@ -161,8 +161,8 @@ func (f *journalFeed) begin(message string, priority int) {
 // cannot begin another field.
 func (f *journalFeed) field(name, text string) {
 	f.buf = append(f.buf, name...)
-	// The native protocol has two forms: NAME=text and a newline, or NAME, a newline, 64 bits of
-	// length, and as many bytes (systemd, JOURNAL_NATIVE_PROTOCOL.md).
+	// The journal's native protocol has two forms: NAME=text and a newline, or NAME, a newline, 64
+	// bits of length, and as many bytes.
 	plain := utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 	if plain {
 		f.buf = append(f.buf, '=')

@@ -21,7 +21,8 @@ type Chosen struct {
 	cell  []byte          // reused
 }
 
-// A Match tells the rows that are wanted by what is printed.
+// A Match tells the rows that are wanted by what is printed: the text of a cell in its column's
+// form, not the value.
 type Match struct {
 	Column string // that is looked at, shown or not; "": any that is shown, of a table the whole line too
 	Text   *regexp.Regexp
@@ -59,6 +60,7 @@ func (c *Chosen) Write(item Item) error {
 			if err := c.Sink.Write(it); err != nil {
 				return err
 			}
+			// Full ends the run; rows that are on their way then are left out.
 			if c.rows++; c.rows == c.Most {
 				c.Full()
 			}

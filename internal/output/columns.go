@@ -57,8 +57,10 @@ func CutFormat(spec string) (columns, format string, has bool) { return strings.
 // WithFormat puts them together.
 func WithFormat(columns, format string) string { return columns + formatMark + format }
 
+// formatMark stands between columns and a format.
 const formatMark = " | "
 
+// parseColumn reads one column; the error names it.
 func parseColumn(field string) (Column, error) {
 	c := Column{Unit: 1, Digits: -1}
 	bad := func(what string) (Column, error) { return c, fmt.Errorf("column '%s': %s", field, what) }
@@ -77,6 +79,7 @@ func parseColumn(field string) (Column, error) {
 		c.Align, layout = layout[0], layout[1:]
 	}
 	n, layout := leadingNumber(layout)
+	// A name is never cut.
 	if c.Width = max(n, utf8.RuneCountInString(name)); c.Width > maxColumnWidth {
 		return bad(fmt.Sprintf("it is wider than %d", maxColumnWidth))
 	}

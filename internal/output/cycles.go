@@ -30,6 +30,7 @@ func (c *Cycle) stacks(all *Cycles, i int) (e stackEntry, ok bool) {
 	return e, ok
 }
 
+// isStack reports whether a part of a value is a stack.
 func isStack(v value.Value) bool {
 	_, ok := v.(*value.Stack)
 	return ok

@@ -21,7 +21,8 @@ const (
 	maxCycleSteps = 1_000_000
 )
 
-// A graph has numbers for nodes, in the order of their values.
+// A graph has numbers for nodes, in the order of their values. in has for each node those that lead
+// to it.
 type graph struct {
 	nodes []value.Value
 	out   [][]edge // of each node, ascending by where they lead
@@ -38,8 +39,10 @@ type edge struct {
 }
 
 // FindCycles returns the elementary cycles of a graph, the shortest first, at most so many of them.
-// The entries are edges: the first two parts of their keys are nodes. It reports whether it
-// gave up before it had seen all of the graph.
+// The entries are edges: the first two parts of their keys are nodes. It reports whether it gave up
+// before it had seen all of the graph. For each length, and each node as the smallest of its cycle,
+// all ways of that length are tried that can still come back (distances): a cycle is so found once,
+// and short ones, which are the likelier deadlocks, before the long.
 func FindCycles(entries Entries, most int) (found []Cycle, stopped bool) {
 	g := newGraph(entries)
 	g.peel()
@@ -72,6 +75,7 @@ func FindCycles(entries Entries, most int) (found []Cycle, stopped bool) {
 	return found, stopped
 }
 
+// newGraph numbers nodes in the order of their values, so that the same map yields the same output.
 func newGraph(entries Entries) *graph {
 	g := &graph{}
 	var list []Entry
@@ -101,6 +105,7 @@ func newGraph(entries Entries) *graph {
 		from, to := number(parts[0]), number(parts[1])
 		out := edge{to: to, value: e.Value}
 		for _, part := range parts[2:] {
+			// 0 is said of an edge that shares nothing with others.
 			if text := string(value.AppendText(nil, part)); text != "0" && text != "0x0" {
 				out.apart = append(out.apart, text)
 			}

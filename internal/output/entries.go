@@ -48,6 +48,7 @@ func (es *Entries) Add(key, val value.Value) {
 			es.numbers = append(es.numbers, pair{k, v})
 			return
 		}
+		// The first element that is no plain number: all become values.
 		values := make([]Entry, 0, len(es.numbers)+1)
 		for i := range es.numbers {
 			values = append(values, es.At(i))

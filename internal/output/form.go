@@ -25,6 +25,7 @@ const (
 	OfStacks      // stacks()
 )
 
+// forms are the rows that the files of this package define, in the order of Forms.
 var forms []*Form
 
 // define makes a form one of the table. Its file does no more: who needs to know about forms asks the table.

@@ -61,6 +61,7 @@ func appendHistogram(dst []byte, h value.Hist) []byte {
 	return dst
 }
 
+// appendBytes appends a byte n times.
 func appendBytes(dst []byte, b byte, n int) []byte {
 	for range n {
 		dst = append(dst, b)

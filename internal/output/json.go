@@ -141,12 +141,14 @@ func (j *JSON) Write(item Item) error {
 	return s.wrote(start)
 }
 
+// complain writes what is about hawk itself to standard error, behind what was printed before it.
 func (j *JSON) complain(item Item) error {
 	err := j.out.idle()
 	printDiagnostic(j.stderr, item, j.opts)
 	return err
 }
 
+// appendText appends a record of text.
 func (j *JSON) appendText(dst []byte, typ string, text []byte) []byte {
 	dst = append(dst, `{"type": "`...)
 	dst = append(dst, typ...)
@@ -154,6 +156,8 @@ func (j *JSON) appendText(dst []byte, typ string, text []byte) []byte {
 	return append(j.text(dst, text), '}')
 }
 
+// appendCount appends a record about a number of something, in both forms that readers know: count,
+// and data by name.
 func appendCount(dst []byte, typ, what string, n uint64) []byte {
 	dst = append(dst, `{"type": "`...)
 	dst = append(dst, typ...)
@@ -205,6 +209,8 @@ func mapType(v value.Value) string {
 	return "map"
 }
 
+// writeMap writes a map as one record. Duplicate keys are possible in bpftrace's form, whose keys
+// are texts.
 func (j *JSON) writeMap(m Map) error {
 	s := &j.out
 	if m.Entries.Len() == 0 {
@@ -258,6 +264,7 @@ func (j *JSON) writeMap(m Map) error {
 	return s.wrote(start)
 }
 
+// appendElement appends a value of a map: rows for a histogram or a series.
 func (j *JSON) appendElement(dst []byte, v value.Value, newest int64) []byte {
 	switch v := v.(type) {
 	case value.Hist:
@@ -299,6 +306,7 @@ func appendJSONHistogram(dst []byte, h value.Hist) []byte {
 	return append(dst, ']')
 }
 
+// appendJSONSeries writes the points that text shows, with the beginning of each interval.
 func appendJSONSeries(dst []byte, s value.Series, newest int64) []byte {
 	dst = append(dst, '[')
 	for i, p := range shown(s, newest) {

@@ -20,6 +20,7 @@ type Pcap struct {
 }
 
 const (
+	// Numbers of the format (pcap-savefile(5)).
 	pcapBuffer  = 64 << 10
 	pcapMagic   = 0xa1b2c3d4
 	pcapSnaplen = 65535

@@ -120,8 +120,10 @@ func (t *Text) appendReport(dst []byte, item Item) (_ []byte, ok bool) {
 // Columns of measurements.
 const benchTime = 15
 
+// benchName is the width of the column with names.
 func benchName(longest int) int { return max(40, longest) + 1 }
 
+// tests is a number of tests in words.
 func tests(n int) string {
 	if n == 1 {
 		return "1 test"
@@ -165,6 +167,7 @@ func (j *JSON) appendReports(dst []byte, item Item) (_ []byte, ok bool) {
 	return append(dst, "}}\n"...), true
 }
 
+// appendMember begins member i of an object.
 func appendMember(dst []byte, i int, name string) []byte {
 	if i > 0 {
 		dst = append(dst, ", "...)

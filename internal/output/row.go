@@ -91,6 +91,7 @@ func (c *Column) pad(dst []byte, i int, text []byte) []byte {
 	return appendBlanks(append(dst, text...), blanks)
 }
 
+// appendBlanks appends n blanks, none if n is negative.
 func appendBlanks(dst []byte, n int) []byte {
 	for range n {
 		dst = append(dst, ' ')

@@ -109,6 +109,7 @@ func fraction(interval, distance int64) (digits int, unit string) {
 	return 9, ".ns"
 }
 
+// startOf is when an interval begins.
 func startOf(epoch, interval int64) time.Time {
 	// Multiplied in two parts: a damaged epoch must not wrap around silently.
 	hi, lo := bits.Mul64(uint64(epoch), uint64(interval))
@@ -118,6 +119,7 @@ func startOf(epoch, interval int64) time.Time {
 	return time.Unix(0, int64(lo))
 }
 
+// appendClock appends the time of day of an interval with some digits of the second.
 func appendClock(dst []byte, epoch, interval int64, digits int) []byte {
 	t := startOf(epoch, interval)
 	dst = t.AppendFormat(dst, "15:04:05")
@@ -134,6 +136,7 @@ func appendClock(dst []byte, epoch, interval int64, digits int) []byte {
 	return append(dst, nanos[:digits]...)
 }
 
+// appendRule appends a line across the graph.
 func appendRule(dst []byte, border byte) []byte {
 	dst = append(dst, border)
 	dst = appendBytes(dst, '_', graphWidth-2)
@@ -146,6 +149,7 @@ type axis struct {
 	low, high int64 // bits of unsigned numbers if not signed
 }
 
+// less orders two values by the type of the series.
 func (a *axis) less(x, y int64) bool {
 	if a.signed {
 		return x < y
@@ -153,6 +157,7 @@ func (a *axis) less(x, y int64) bool {
 	return uint64(x) < uint64(y)
 }
 
+// include widens the axis to a value.
 func (a *axis) include(v int64) {
 	if a.less(v, a.low) {
 		a.low = v
@@ -195,6 +200,7 @@ func (a *axis) zero() (int, bool) {
 	return min(a.column(0, graphWidth), graphWidth-1), true
 }
 
+// appendNumber appends a value by the type of the series.
 func (a *axis) appendNumber(dst []byte, v int64) []byte {
 	if a.signed {
 		return strconv.AppendInt(dst, v, 10)

@@ -57,8 +57,10 @@ func weight(v value.Value) (uint64, bool) {
 	return 0, false
 }
 
+// biased maps a signed number to an unsigned one in the same order.
 func biased(v int64) uint64 { return uint64(v) ^ 1<<63 }
 
+// biasedIf maps a number that may be signed likewise.
 func biasedIf(signed bool, v int64) uint64 {
 	if signed {
 		return biased(v)
@@ -96,6 +98,7 @@ func divided(v value.Value, div int64) value.Value {
 	return v
 }
 
+// dividedAll applies the divisor to each element.
 func dividedAll(vs []value.Value, div int64) []value.Value {
 	out := make([]value.Value, len(vs))
 	for i, v := range vs {

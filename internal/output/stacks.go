@@ -31,16 +31,19 @@ type stackEntry struct {
 	value  number
 }
 
+// A stackGroup is what is known of one thread: its stacks, and the parts of the key behind them.
 type stackGroup struct {
 	stacks []stackText
 	parts  []stackPart
 }
 
+// A stackText is a stack as lines.
 type stackText struct {
 	user   bool
 	frames []string // the innermost first
 }
 
+// A stackPart is a part of the key that is no stack.
 type stackPart struct {
 	name, text string
 	value      value.Value
@@ -78,6 +81,7 @@ func (s *Stacks) entries() []stackEntry {
 	return out
 }
 
+// less reports whether a number is smaller than another.
 func (n number) less(o number) bool {
 	if n.neg != o.neg {
 		return n.neg
@@ -85,6 +89,7 @@ func (n number) less(o number) bool {
 	return n.mag != o.mag && n.neg == (n.mag > o.mag)
 }
 
+// plus is the sum of two numbers; it wraps around like that of 64 bits.
 func (n number) plus(o number) number {
 	sum := n.bits() + o.bits()
 	if n.neg || o.neg {
@@ -95,6 +100,7 @@ func (n number) plus(o number) number {
 	return number{false, sum}
 }
 
+// append appends a number in decimal.
 func (n number) append(dst []byte) []byte {
 	if n.neg {
 		dst = append(dst, '-')
@@ -208,6 +214,7 @@ func (g *stackGroup) words() string {
 	return strings.Join(words, ", ")
 }
 
+// isText reports whether a part is no number.
 func (p *stackPart) isText() bool {
 	_, number := integer(p.value)
 	return !number

@@ -44,6 +44,7 @@ func (s *stream) wrote(start int) error {
 	return s.err
 }
 
+// idle writes out complete lines, if lines are what is buffered.
 func (s *stream) idle() error {
 	if s.mode == LineBuffered && s.line {
 		return s.flush()
@@ -51,6 +52,8 @@ func (s *stream) idle() error {
 	return s.err
 }
 
+// flush writes out everything. The text is gone in any case: after an error nothing is written
+// again.
 func (s *stream) flush() error {
 	if s.err == nil && len(s.buf) > 0 {
 		text := s.buf

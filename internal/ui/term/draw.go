@@ -146,6 +146,7 @@ func (m *Model) rate(of *view.Map) (float64, bool) {
 	return line.Amounts(history.All, history.Count, n, n+1)[0] / (end - start).Seconds(), true
 }
 
+// clock is how long the run has lasted, or did.
 func (m *Model) clock() string {
 	begin, at := m.State.Begin(), m.State.At()
 	if end := m.State.End(); end != nil {
@@ -158,6 +159,7 @@ func (m *Model) clock() string {
 func (m *Model) status(g *tty.Grid) {
 	end := m.State.End()
 	x := 1
+	// A part that does not fit is left out as a whole: half a number would be another one.
 	put := func(text string, s tty.Style) bool {
 		fits := x+tty.Width(text) <= g.W
 		if fits {
@@ -218,6 +220,7 @@ func (m *Model) standing() string {
 	return "paused"
 }
 
+// seconds is a time with one digit behind the point, if it needs one.
 func seconds(d time.Duration) string {
 	return strings.TrimSuffix(strconv.FormatFloat(d.Seconds(), 'f', 1, 64), ".0") + " s"
 }
@@ -296,7 +299,7 @@ func (m *Model) drawPane(g *tty.Grid, b box, n int) (heading string) {
 	return m.drawTile(g, b, p)
 }
 
-// clear empties a box.
+// clearBox empties a box.
 func clearBox(g *tty.Grid, b box) {
 	for y := b.y; y < b.y+b.h; y++ {
 		g.Fill(b.x, y, b.w, " ", tty.Style{})

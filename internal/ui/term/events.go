@@ -96,11 +96,13 @@ func (m *Model) eventColumns(events []live.Event, width int) (widths []int) {
 	return widths
 }
 
+// argText is an argument of an event in a line.
 func argText(v value.Value) string { return live.KeyText(v) }
 
 // eventText is an event as the script prints it, in a line.
 func eventText(ev *live.Event) string { return strings.TrimRight(string(ev.Text), "\n") }
 
+// drawEvent draws an event: when it was, on which CPU, and its arguments in columns or its text.
 func (m *Model) drawEvent(g *tty.Grid, b box, y int, ev *live.Event, columns []int) {
 	if ev.Lost > 0 {
 		g.Put(b.x, y, b.w, fmt.Sprintf("··· %s lost ···", view.Grouped(ev.Lost)), m.Theme.alarm())
@@ -147,7 +149,8 @@ func (m *Model) scrollEvents(p *pane, by int) {
 	}
 }
 
-// Lines are what a command has printed, the last of it.
+// Lines are what a command has printed, the last of it. It is written by one goroutine and drawn by
+// another.
 type Lines struct {
 	mu    sync.Mutex
 	lines []string
@@ -171,6 +174,7 @@ func (l *Lines) Write(p []byte) (int, error) {
 			l.all++
 		}
 	}
+	// The rest is copied, so that lines that were dropped are freed.
 	if over := len(l.lines) - maxLines; over > 0 {
 		l.lines = append([]string(nil), l.lines[over:]...)
 	}
@@ -185,6 +189,7 @@ func (l *Lines) last(n, but int) ([]string, int) {
 	return append([]string(nil), l.lines[max(end-n, 0):end]...), l.all
 }
 
+// drawOutput draws the last lines of a command.
 func (m *Model) drawOutput(g *tty.Grid, b box, p *pane) string {
 	lines, all := m.Output.last(max(b.h, 0), p.cursor)
 	for i, line := range lines {

@@ -24,7 +24,9 @@ type trieOf struct {
 	left   int // rows that weigh less than nothing
 }
 
-// profile is the tree of a pane; nil if its map holds nothing.
+// profile is the tree of a pane; nil if its map holds nothing. It is kept until the map was read
+// again, names of frames have been found, or the pane shows something else: to merge stacks takes
+// long.
 func (m *Model) profile(p *pane) *trieOf {
 	want, snap := m.want(p), m.State.Snapshot(p.m)
 	merge := p.merge
@@ -183,6 +185,7 @@ func (p *pane) functions(t *trieOf) []view.Function {
 	return funcs
 }
 
+// compare orders two weights.
 func compare(a, b int64) int {
 	switch {
 	case a < b:
@@ -193,6 +196,7 @@ func compare(a, b int64) int {
 	return 0
 }
 
+// aboutProfile describes a profile: how much there is of it, and what of it is not to be trusted.
 func (m *Model) aboutProfile(p *pane, t *trieOf) string {
 	all := t.trie.Nodes[0].Total[t.trie.Primary]
 	text := fmt.Sprintf("profile  %s  %s stacks", live.Amount(float64(all), live.WeightUnit(p.m)),
@@ -321,6 +325,7 @@ func (d *flameDrawing) node(n, x, width, level int) {
 	at, left := float64(x), 0
 	for _, c := range node.Children {
 		w := float64(width) * float64(d.t.Nodes[c].Total[d.t.Primary]) / total
+		// Edges are rounded, not widths: so boxes meet, and their sum is the width of the caller.
 		from, to := int(at+0.5), int(at+w+0.5)
 		at += w
 		if to <= from {
@@ -342,6 +347,7 @@ func (d *flameDrawing) below(n int) (sum int) {
 	return sum
 }
 
+// row is the line of a level.
 func (d *flameDrawing) row(level int) int {
 	if d.up {
 		return d.box.y + d.box.h - 1 - level
@@ -349,6 +355,7 @@ func (d *flameDrawing) row(level int) int {
 	return d.box.y + level
 }
 
+// draw draws the box of a node: its name, its share where there is room.
 func (d *flameDrawing) draw(n, x, width, level int) {
 	node := &d.t.Nodes[n]
 	name := tty.Safe(d.t.Label(node))

@@ -112,6 +112,7 @@ func (m *Model) drawBuckets(g *tty.Grid, b box, p *pane, h value.Hist, from, to 
 		x += counts + 1
 		share := float64(rows[i].Count/div) / most
 		if p.log {
+			// The logarithm of n plus one, so that a bucket with one value has a bar.
 			share = math.Log1p(float64(rows[i].Count/div)) / math.Log1p(most)
 		}
 		drawBar(g, x, y, b.x+b.w-x, share, m.Theme.bar())
@@ -141,6 +142,7 @@ func (m *Model) drawHeat(g *tty.Grid, b box, p *pane, line *history.Line, key hi
 	if width <= 0 || b.h < 2 {
 		return from, to
 	}
+	// The newest columns stand at the right edge; a picture that is new fills from there.
 	i, j := m.columnsOf(line, width)
 	heat, buckets := line.Heat(key, i, j)
 	for _, column := range heat {

@@ -27,10 +27,13 @@ const (
 	Copy
 )
 
-// Key takes a key and returns what is to be done besides drawing anew.
+// Key takes a key and returns what is to be done besides drawing anew. What is typed into a prompt,
+// or while help or a range is open, goes there; signals by key come first, since they have to work
+// everywhere.
 func (m *Model) Key(k tty.Key) Action {
 	m.State.Lock()
 	defer m.State.Unlock()
+	// No key, but the terminal's answer about its color.
 	if k.Code == tty.Background {
 		return Nothing
 	}
@@ -137,6 +140,7 @@ func (m *Model) ofMap(p *pane, r rune) {
 	switch r {
 	case 'd':
 		p.change = !p.change
+	// The last window that was closed, then the one that is being filled, and so on.
 	case 'w':
 		if p.m.Window {
 			p.of = map[live.Of]live.Of{live.OfWindow: live.OfNow}[p.of]
@@ -342,6 +346,7 @@ func (m *Model) back(further bool) {
 		m.note = "nothing is known of the past of this pane"
 		return
 	}
+	// To look back, the picture has to stand still.
 	if !m.pinned {
 		m.pause()
 	}

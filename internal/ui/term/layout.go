@@ -5,9 +5,11 @@ import "github.com/hawktrace/hawk/internal/ui/tty"
 // A box is a part of the screen.
 type box struct{ x, y, w, h int }
 
+// inside reports whether a cell lies in a box.
 func (b box) inside(x, y int) bool { return x >= b.x && x < b.x+b.w && y >= b.y && y < b.y+b.h }
 
-// A placed pane: box is all of it, with the line of its title.
+// A placed pane: box is all of it, with the line of its title. Boxes do not overlap; frames are
+// drawn on lines that neighbours share.
 type placed struct {
 	pane int
 	box  box
@@ -121,6 +123,7 @@ const (
 	right
 )
 
+// lines are the characters by the sides that they lead to.
 var lines = [16]string{
 	0: " ", up: "│", down: "│", up | down: "│", left: "─", right: "─", left | right: "─", down | right: "┌",
 	down | left: "┐", up | right: "└", up | left: "┘", up | down | right: "├", up | down | left: "┤",
@@ -133,8 +136,10 @@ type frame struct {
 	sides []uint8
 }
 
+// newFrame makes a frame for a screen.
 func newFrame(w, h int) *frame { return &frame{w, h, make([]uint8, max(w*h, 0))} }
 
+// add has lines lead from a cell to some sides; lines that meet become a corner or a crossing.
 func (f *frame) add(x, y int, sides uint8) {
 	if x >= 0 && y >= 0 && x < f.w && y < f.h {
 		f.sides[y*f.w+x] |= sides
@@ -164,6 +169,7 @@ func (f *frame) box(b box) {
 	f.add(x1, y1, up|left)
 }
 
+// draw draws all lines.
 func (f *frame) draw(g *tty.Grid, s tty.Style) {
 	for y := range f.h {
 		for x := range f.w {

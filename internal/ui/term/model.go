@@ -104,8 +104,10 @@ func newMatcher(s string) matcher {
 	return m
 }
 
+// empty reports whether nothing is looked for.
 func (m *matcher) empty() bool { return m.text == "" }
 
+// matches reports whether a text is one of those that are looked for.
 func (m *matcher) matches(s string) bool {
 	switch {
 	case m.text == "":
@@ -130,6 +132,7 @@ func (m *Model) arrange() {
 	had, m.panes = m.panes, nil
 	add := func(p *pane) {
 		for _, old := range had {
+			// A pane that stays keeps cursor, search and order.
 			if old.m == p.m && old.output == p.output {
 				p = old
 			}
@@ -166,6 +169,7 @@ func (m *Model) SetOutput(l *Lines) {
 	m.arrange()
 }
 
+// hasEvents reports whether the script emits events; headers alone are none.
 func (m *Model) hasEvents() bool {
 	for _, s := range m.script.Sites {
 		if !s.Header {
@@ -183,6 +187,7 @@ func (m *Model) inOrder() []*view.Map {
 	return m.script.AsWritten()
 }
 
+// newPane is a pane of a map as it is shown at first.
 func newPane(m *view.Map) *pane { return &pane{m: m, title: m.Name, of: live.DefaultOf(m), sort: -1} }
 
 // want is what of its map a pane shows.

@@ -151,6 +151,7 @@ func squeeze(t *live.Table, widths []int, width int) (shown int) {
 	}
 	shown = len(widths)
 	for over := total(shown) - width; over > 0; over = total(shown) - width {
+		// Numbers are never cut: half of one is another.
 		widest := -1
 		for c := range widths[:shown] {
 			if !t.Columns[c].Right && widths[c] > minText && (widest < 0 || widths[c] > widths[widest]) {
@@ -202,6 +203,8 @@ func (m *Model) drawBars(g *tty.Grid, b box, t *live.Table, rows []live.Row) {
 // columnsOf are the columns of history that are shown, the newest at most.
 func (m *Model) columnsOf(line *history.Line, most int) (i, j int) {
 	j = line.Len()
+	// A picture that stands still shows columns up to the moment at which it was stopped, less
+	// those that it was stepped back.
 	if m.pinned {
 		_, j = line.Between(0, m.State.At())
 		j = max(j-m.step, min(j, 1))

@@ -19,6 +19,8 @@ type Theme struct {
 func (t *Theme) dim() tty.Style {
 	return tty.Style{Fg: t.pick(0x9A9A9A, 0x666666), Attr: t.mono(tty.Dim)}
 }
+
+// title is the style of the name of a pane.
 func (t *Theme) title(focus bool) tty.Style {
 	s := tty.Style{Attr: tty.Bold}
 	if focus {
@@ -27,10 +29,17 @@ func (t *Theme) title(focus bool) tty.Style {
 	}
 	return s
 }
+
+// head is the style of what is important.
 func (t *Theme) head() tty.Style { return tty.Style{Attr: tty.Bold} }
+
+// alarm is the style of what must not be overlooked: losses, and that the picture stands still.
 func (t *Theme) alarm() tty.Style {
 	return tty.Style{Fg: t.pick(0xE69F00, 0x9C4A00), Attr: tty.Bold | tty.Reverse}
 }
+
+// bar, spark, text and border are the styles of bars, of numbers over time, of text, and of lines
+// between panes.
 func (t *Theme) bar() tty.Style    { return tty.Style{Fg: t.pick(0x56B4E9, 0x0072B2)} }
 func (t *Theme) spark() tty.Style  { return tty.Style{Fg: t.pick(0x2BB58A, 0x00775A)} }
 func (t *Theme) text() tty.Style   { return tty.Style{} }
@@ -52,7 +61,8 @@ func (t *Theme) mono(a tty.Attr) tty.Attr {
 	return 0
 }
 
-// cividis are the steps of amounts, from the background's end on for dark ones.
+// cividis are the steps of amounts, from the background's end on for dark ones. It is a scale that
+// people who do not see red and green apart can read.
 var cividis = [9]uint32{0x123570, 0x3B496C, 0x575D6D, 0x707173, 0x8A8678, 0xA59C74, 0xC3B369, 0xE1CC55, 0xFEE838}
 
 // heat is a cell for an amount from 0 to 1; nothing is the background.
@@ -63,6 +73,8 @@ func (t *Theme) heat(x float64) (string, tty.Style) {
 	if t.Shades {
 		return []string{"░", "▒", "▓", "█"}[min(int(x*4), 3)], tty.Style{}
 	}
+	// On a light background the scale is turned around, so that little looks like nothing there,
+	// too.
 	step := min(int(x*9), 8)
 	if t.Light {
 		step = 8 - step
@@ -161,7 +173,7 @@ var (
 	belowBlocks = []string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 )
 
-// bar draws a bar of a share of a width.
+// drawBar draws a bar of a share of a width; a share that is not 0 is seen.
 func drawBar(g *tty.Grid, x, y, width int, share float64, s tty.Style) {
 	if width <= 0 || !(share > 0) {
 		return

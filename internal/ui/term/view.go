@@ -36,7 +36,8 @@ type Options struct {
 	Maps        []*view.Map // that come first; nil: as the script has them
 }
 
-// A View shows a run in a terminal. It is a feed.
+// A View shows a run in a terminal. It is a feed. Three goroutines: the run's calls Take, one reads
+// keys, one draws. The state has a lock; the model belongs to the one that draws.
 type View struct {
 	*live.State
 	o      Options
@@ -150,6 +151,7 @@ func (v *View) Close() (messages string, err error) {
 	return v.notes.String(), v.failed
 }
 
+// leave has the view be left, once.
 func (v *View) leave() { v.once.Do(func() { close(v.leaving) }) }
 
 // guard ends the view if it has panicked.
@@ -245,6 +247,7 @@ func spent() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
+// key acts on a key, as far as it is about more than what is looked at.
 func (v *View) key(k tty.Key) {
 	if k.Code == tty.Background {
 		v.model.Theme.Light = k.Rune == 'l'
@@ -272,6 +275,8 @@ func (v *View) key(k tty.Key) {
 		v.saveCSV()
 	case Copy:
 		if text := v.model.Selected(); text != "" {
+			// OSC 52 sets the clipboard, also of a terminal at the other end of ssh; many ask or
+			// refuse.
 			v.term.Send("\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\x1b\\")
 			v.model.Note("copied, if the terminal allows it")
 		}
@@ -288,6 +293,7 @@ func (v *View) results() (maps []*view.Map) {
 	return maps
 }
 
+// saveCSV writes the map of the focused pane, or the events.
 func (v *View) saveCSV() {
 	var maps []*view.Map
 	if p := v.model.focused(); p.m != nil {
@@ -309,6 +315,7 @@ func (v *View) save(f *export.Format, maps []*view.Map) {
 		base += "." + strings.Trim(maps[0].Name, "@")
 	}
 	name := fmt.Sprintf("hawk-%s-%s.%s", base, time.Now().Format("20060102-150405"), f.Ext)
+	// It never replaces a file, nor follows a link that somebody has put there.
 	out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err == nil {
 		err = f.Write(out, v.Run(), maps, export.Options{Version: v.o.Version})
