@@ -7,9 +7,10 @@ import (
 	"github.com/hawktrace/hawk/internal/syntax"
 )
 
-// address is &$x and &@m as a number: the verifier would let a pointer into
-// the frame go nowhere. An object whose address is stored away stays in memory
-// and keeps its bytes to itself.
+// address is &$x and &@m as a number: the verifier would let a pointer into the frame go nowhere.
+// An object whose address is stored away stays in memory and keeps its bytes to itself. An address
+// that is stored away as a number may be used later in the run, but never in another one: the frame
+// is gone then.
 func (f *fn) address(e *syntax.Unary) *ir.Value {
 	switch x := e.X.(type) {
 	case *syntax.Var:
@@ -28,6 +29,8 @@ func (f *fn) mapAddress(e *syntax.Map) *ir.Value {
 	s, _ := f.mapOf(e)
 	switch {
 	case s.Map < 0 && s.Agg != nil:
+		// A cell begins with the word that says whether it was ever written; the value is behind
+		// it.
 		return f.number(b.Add(f.cpuCell(s, b.Call(int(asm.FnGetSmpProcessorId))), 8))
 	case s.Map < 0:
 		return f.number(b.Add(f.data(s), 8))

@@ -12,7 +12,8 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// updateAgg is @m[k] = agg(x).
+// updateAgg is @m[k] = agg(x). Where the program has many such statements, a routine does it for
+// those that follow, see routine.go.
 func (f *fn) updateAgg(at syntax.Node, lhs syntax.Expr, c *builtin.Call) {
 	s, keys := f.mapOf(lhs)
 	var x *ir.Value
@@ -35,6 +36,7 @@ func (f *fn) updateElement(at syntax.Node, s *object.ScriptMap, keys []syntax.Ex
 	case s.Map < 0:
 		p := f.cpuCell(s, b.Call(int(asm.FnGetSmpProcessorId)))
 		update(b.Add(p, 8))
+		// Written last: a cell that says that it was written has a value.
 		b.Store(p, 0, 8, f.konst(1))
 		return
 	}
@@ -46,6 +48,8 @@ func (f *fn) updateElement(at syntax.Node, s *object.ScriptMap, keys []syntax.Ex
 func (f *fn) eitherWay(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, fresh func() *ir.Value,
 	use func(p *ir.Value)) {
 	p, key, made := f.element(s, keys)
+	// The key is made again only where it was not at hand: an element that was looked up before in
+	// this run needs none.
 	f.upsert(at, func() tables { return f.tables(s) }, p, func() mapKey {
 		if !made {
 			key = f.key(s, keys)
@@ -60,6 +64,8 @@ func (f *fn) upsert(at syntax.Node, in func() tables, p *ir.Value, key func() ma
 	changed func(), use func(p *ir.Value)) {
 	b := f.b
 	found, absent := b.NewBlock(), b.NewBlock()
+	// Both ways meet in one use, so that the update is emitted once: the pointer goes through
+	// memory, as the IR that lowering makes has no phis (package opt makes them).
 	cell := b.NewObject("cell", 8, 8)
 	ready, done := b.NewBlock(), b.NewBlock()
 	b.If(b.Arith(ir.Ne, p, f.konst(0)), found, absent)
@@ -79,6 +85,8 @@ func (f *fn) upsert(at syntax.Node, in func() tables, p *ir.Value, key func() ma
 		again := in(k, func(table, key *ir.Value) *ir.Value {
 			return b.CallPtr(int(asm.FnMapLookupElem), table, key)
 		})
+		// The kernel does not return the new element. If it is not there after all, the map was
+		// full.
 		there, full := b.NewBlock(), b.NewBlock()
 		full.Cold = true
 		b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
@@ -100,6 +108,8 @@ func (f *fn) updatePart(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr,
 	b := f.b
 	update := func(number *ir.Value) {
 		part, use := kind.Part(f, s.Agg)
+		// A part is an element of another map: its key is the number of the cell, and which part it
+		// is.
 		key := f.Temp("part", 16, 8)
 		b.Store(key, 0, 8, number)
 		b.Store(key, 8, 8, part)
@@ -134,6 +144,8 @@ const cpuBits = 12
 func (f *fn) cpuCell(s *object.ScriptMap, cpu *ir.Value) *ir.Value {
 	b := f.b
 	slots := f.m.obj.Data.CPUSlots
+	// A mask and not a test: slots is a power of two above the number of CPUs, and the verifier
+	// sees the bound.
 	index := b.Arith(ir.And, cpu, f.konst(int64(slots-1)))
 	return b.Arith(ir.Add, f.data(s), b.Arith(ir.Mul, index, f.konst(int64(s.Stride))))
 }
@@ -190,6 +202,7 @@ func (f *fn) aggInto(e syntax.Expr, t *types.Agg, p *ir.Value, off int) {
 			kind.Accumulate(f, t, acc, cell)
 			return
 		}
+		// An aggregation that does not read as a number adds up word by word, as histograms do.
 		for w := 0; w < n; w += 8 {
 			sum := b.Arith(ir.Add, b.Load(acc, w, 8, false), b.Load(cell, w, 8, false))
 			b.Store(acc, w, 8, sum)
@@ -232,5 +245,6 @@ func (f *fn) eachCell(at source.Span, s *object.ScriptMap, key mapKey, use func(
 		}
 		return
 	}
+	// Unrolled, 256 CPUs would be a program of its own.
 	f.count(f.konst(0), f.konst(int64(cpus)), func(i *ir.Value) { one(i) })
 }

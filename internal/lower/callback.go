@@ -70,6 +70,8 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 	outer := f.level
 	name := fmt.Sprintf("%s_loop%d", f.root.Fn.Name, len(f.callbacks)+1)
 	b := ir.NewBuilder(name, nparams)
+	// A function of this program alone: the verifier looks at it with what the caller knows, not by
+	// itself.
 	b.Fn.Static = true
 	b.At = at.Span()
 	cb := &callback{prologue: b.Cur, bytes: frameFree}
@@ -94,6 +96,7 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 		cb.setup = append(cb.setup, func(frame *ir.Value) { f.b.Store(frame, at, 8, v) })
 		f.ctx.Data[name] = b.Load(cb.frame, at, 8, false)
 	}
+	// The prologue, into which the body puts what it fetches from the frame, is closed at the end.
 	b.Begin(start)
 	body(next, stop)
 	if !b.Ended() {
@@ -110,6 +113,7 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 		}
 		b.Ret(f.konst(result))
 	}
+	// bpf_loop() and bpf_for_each_map_elem() go on for 0 and stop for 1.
 	end(next, 0, 0)
 	end(stop, 1, 0)
 	for i, e := range f.exits {
@@ -118,6 +122,8 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 	b.Begin(cb.prologue)
 	b.Jump(start)
 	cb.exits = f.exits
+	// A context that nobody uses need not be kept in the frame, which may not hold one of every
+	// type.
 	if b.Fn.UseCounts()[cb.ctx.ID] == 0 {
 		cb.ctx = nil
 	}
@@ -131,6 +137,7 @@ func (f *fn) inCallback(at syntax.Node, nparams int, body func(next, stop *ir.Bl
 func (f *fn) runCallback(cb *callback, call func(frame *ir.Value)) {
 	b := f.b
 	frame := b.NewObject("frame", cb.bytes, 8)
+	// The kernel hands the address of the frame to the callback: it must be memory of the stack.
 	frame.Stack = true
 	p := b.Addr(frame, 0)
 	b.Store(p, frameLeave, 8, f.konst(0))
@@ -147,6 +154,7 @@ func (f *fn) runCallback(cb *callback, call func(frame *ir.Value)) {
 	for _, im := range cb.imported {
 		b.Store(f.variableOf(im.decl).addr(f), 0, 8, b.Load(p, im.at, 8, false))
 	}
+	// break out of an outer loop, exit() and return end this function as well.
 	f.leave(b.Load(p, frameLeave, 8, false), cb.exits)
 	f.lookups.forget() // the body may have removed what was found before
 }
@@ -201,6 +209,8 @@ func (f *fn) importVar(decl *check.Var) *variable {
 			b.Store(b.Addr(x.obj, 0), 0, 8, v)
 		})
 		cb.imported = append(cb.imported, imported{decl, at, x})
+	// A string or a tuple is not copied in and out of every round: the callback is given its
+	// address.
 	default:
 		cb.setup = append(cb.setup, func(frame *ir.Value) {
 			f.b.Store(frame, at, 8, f.variableOf(decl).addr(f))
@@ -220,6 +230,7 @@ func (f *fn) outerVariable(decl *check.Var) *variable {
 	return nil
 }
 
+// inPrologue emits code where the callback begins.
 func (f *fn) inPrologue(fill func()) {
 	cur := f.b.Cur
 	f.b.Begin(f.cb.prologue)
@@ -240,8 +251,9 @@ func (f *fn) outerTemp(name string, size, align int) *ir.Value {
 	return f.fetch(at)
 }
 
-// rounds runs body as a loop by bpf_loop, for kernels that have it but no loop
-// budget for plain loops. test is asked before every round.
+// rounds runs body as a loop by bpf_loop, for kernels that have it but no loop budget for plain
+// loops. test is asked before every round. test and body may use variables of the function around:
+// they are imported.
 func (f *fn) rounds(at syntax.Node, counter *ir.Object, test func() *ir.Value, body, step func()) {
 	cb, fn := f.inCallback(at, 2, func(next, stop *ir.Block) {
 		f.loops = nil
@@ -267,6 +279,9 @@ func (f *fn) forMap(s *syntax.ForStmt) {
 		return
 	}
 	pair := f.info.Vars[s.Var].Type.(*types.Tuple)
+	// The kernel passes the map, key, value and our frame (bpf_for_each_map_elem). Elements that
+	// are added while it goes over a hash may be met or not; those that are removed are not freed
+	// under it.
 	cb, fn := f.inCallback(s, 4, func(next, stop *ir.Block) {
 		b := f.b
 		key, val := b.Param(1, ir.Ptr), b.Param(2, ir.Ptr)
@@ -319,6 +334,7 @@ func (f *fn) Len(at syntax.Node, name string) *ir.Value {
 		f.skipDeleted(m, val, next)
 		b.Store(f.cb.frame, count, 8, b.Add(b.Load(f.cb.frame, count, 8, false), 1))
 	})
+	// An unknown zero, since a count that the verifier knows would be another state in each round.
 	cb.setup = append(cb.setup, func(frame *ir.Value) { f.b.Store(frame, count, 8, f.unknownZero()) })
 	out := f.Temp("elements", 8, 8)
 	f.runCallback(cb, func(frame *ir.Value) {

@@ -16,6 +16,7 @@ func (f *fn) compareMemory(x, y syntax.Expr) (differ *ir.Value) {
 	return differ
 }
 
+// comparePadded compares two values of one size, byte by byte, or with a literal up to its NUL.
 func (f *fn) comparePadded(x, y syntax.Expr) *ir.Value {
 	tx, ty := f.info.Types[x], f.info.Types[y]
 	if k, ok := f.info.Consts[x]; ok && k.Kind == builtin.StrConst {
@@ -57,6 +58,8 @@ func (f *fn) compareLiteral(e syntax.Expr, t types.Type, lit string) *ir.Value {
 	want := append([]byte(lit), 0)
 	want = want[:min(len(want), n)]
 	var acc *ir.Value
+	// As wide as alignment allows; bytes behind the NUL of the literal are masked. All differences
+	// are gathered in one word, so that there is one branch.
 	for off := 0; off < len(want); {
 		w := ir.Alignment(p, off)
 		for w > n-off {

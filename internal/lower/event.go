@@ -37,7 +37,9 @@ func (f *fn) enter(c *builtin.Call, ev *object.Event) (id int) {
 	return len(f.m.obj.Events) - 1
 }
 
-// Event sends a record of an asynchronous call.
+// Event sends a record of an asynchronous call. Layout of a record: its number, the arguments
+// aligned to 8 bytes in order, then the stamp if there is one, then long texts of which the fixed
+// part holds {u32 offset; u32 length}.
 func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
 	id := f.enter(c, ev)
 	text := 0
@@ -69,6 +71,7 @@ func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
 		ev.Stamp, ev.Bytes = ev.Bytes, ev.Bytes+object.StampBytes
 	}
 	old := f.printing
+	// Padding of texts need not be zeroed: user space reads up to the NUL.
 	f.printing = true
 	// Side effects of an argument have to happen even if there is no room for
 	// the record.
@@ -116,6 +119,8 @@ func (f *fn) sendInPlace(id int, ev *object.Event, args []syntax.Expr) {
 	lost.Cold = true
 	b.If(b.Arith(ir.Ne, rec, f.konst(0)), got, lost)
 	b.Begin(got)
+	// While it is, nothing may end the program without submitting: the verifier tracks the
+	// reference.
 	f.reserved = true
 	f.scoped(func() {
 		b.Store(rec, 0, 8, f.konst(int64(id)))
@@ -145,17 +150,21 @@ func (f *fn) stamp(ev *object.Event, rec *ir.Value) {
 	b.Store(rec, ev.Stamp+object.StampCPU, 8, b.Call(int(asm.FnGetSmpProcessorId)))
 }
 
+// countLost counts a record that found no room; user space reports how many there were.
 func (f *fn) countLost() { f.b.AtomicAdd(f.b.Data(object.DataLost), 0, 8, f.konst(1)) }
 
-// ring submits with or without waking the reader: it polls while events flow
-// and leaves a word in the data map when it goes to sleep. It ends the
-// current block and all of its successors at done.
+// ring submits with or without waking the reader: it polls while events flow and leaves a word in
+// the data map when it goes to sleep. It ends the current block and all of its successors at done.
+// Without the flags the kernel decides by how far the reader is, and wakes it by an interrupt
+// (irq_work) more often than it has to.
 func (f *fn) ring(submit func(flags int64), done *ir.Block) {
 	b := f.b
 	awake, asleep := b.NewBlock(), b.NewBlock()
 	asleep.Cold = true
 	b.If(b.Load(b.Data(object.DataBell), 0, 8, false), asleep, awake)
 	b.Begin(asleep)
+	// Two programs may both find it set and wake the reader twice, which costs a little; it is
+	// never left asleep.
 	b.Store(b.Data(object.DataBell), 0, 8, f.konst(0))
 	submit(forceWakeup)
 	b.Jump(done)
@@ -207,6 +216,8 @@ func (f *fn) textInto(e syntax.Expr, t *types.String, p *ir.Value) *ir.Value {
 		from := f.mem(e)
 		src = b.Call(int(helper), p, f.konst(int64(t.Cap)), from)
 		if t.Marked && t.Cap >= len(types.Unreadable) {
+			// An empty text whose second byte is not 0 is the mark of one that could not be read
+			// (types.Unreadable).
 			marked := b.Arith(ir.And, b.Arith(ir.Eq, src, f.konst(1)),
 				b.Arith(ir.Ne, b.Load(from, 1, 1, false), f.konst(0)))
 			src = f.chooseCold(marked, func() *ir.Value { return f.mark(p) }, src)

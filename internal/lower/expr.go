@@ -20,6 +20,8 @@ func (f *fn) Scalar(e syntax.Expr) *ir.Value {
 	return v
 }
 
+// scalar is Scalar at the present position. The kinds of expression that it does not know live in
+// memory: check has seen to that.
 func (f *fn) scalar(e syntax.Expr) *ir.Value {
 	e = f.info.Evaluated(e)
 	if k, ok := f.info.Consts[e]; ok && k.Kind != builtin.StrConst {
@@ -62,6 +64,7 @@ func (f *fn) scalar(e syntax.Expr) *ir.Value {
 	panic(fmt.Sprintf("no lowering of the expression %T", e))
 }
 
+// flag is a truth as a number.
 func flag(v bool) int64 {
 	if v {
 		return 1
@@ -141,6 +144,7 @@ func (f *fn) branch(e syntax.Expr, yes, no *ir.Block) {
 // truth is the value of a logical expression.
 func (f *fn) truth(e syntax.Expr) *ir.Value {
 	b := f.b
+	// Logical operators do not evaluate their right side if the left one decides.
 	out := b.NewObject("truth", 8, 8)
 	yes, no, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	f.branch(e, yes, no)
@@ -170,6 +174,7 @@ func (f *fn) intType(e syntax.Expr) *types.Int {
 	return types.Uint8 // bool
 }
 
+// binary is x op y: of numbers, pointers, booleans, or of two values in memory that are compared.
 func (f *fn) binary(e *syntax.Binary) *ir.Value {
 	b := f.b
 	tx, ty := f.info.Types[e.X], f.info.Types[e.Y]
@@ -228,8 +233,10 @@ func (f *fn) boolMath(e *syntax.Binary, x, y *ir.Value) *ir.Value {
 	return b.Arith(ir.Ne, f.arith(e, e.Op, x, y, false, false), f.konst(0))
 }
 
-// arith emits an integer operation. signed is the sign of the result, which
-// division follows; a right shift follows the sign of its left operand.
+// arith emits an integer operation. signed is the sign of the result, which division follows; a
+// right shift follows the sign of its left operand. A divisor that is not known is tested first:
+// division by zero yields 1 and is counted, where the instruction alone would yield 0
+// (Documentation/bpf/standardization/instruction-set.rst).
 func (f *fn) arith(at syntax.Node, op syntax.Token, x, y *ir.Value, signed, leftSigned bool) *ir.Value {
 	b := f.b
 	code, _ := operator.Instruction(op, signed, leftSigned)
@@ -279,6 +286,7 @@ func (f *fn) number(v *ir.Value) *ir.Value {
 	return b.Load(out, 0, 8, false)
 }
 
+// compare is a comparison of numbers or pointers.
 func (f *fn) compare(e *syntax.Binary) *ir.Value {
 	b := f.b
 	x, y := f.hide(f.integer(e.X)), f.hide(f.integer(e.Y))
@@ -286,6 +294,7 @@ func (f *fn) compare(e *syntax.Binary) *ir.Value {
 	// literal unsigned that takes the sign of the other side.
 	signed := f.intType(e.X).Signed || f.intType(e.Y).Signed
 	code, swapped := operator.Instruction(e.Op, signed, false)
+	// Pointers that the verifier follows may be compared for equality only.
 	if e.Op != syntax.Eq && e.Op != syntax.Ne {
 		x, y = f.number(x), f.number(y)
 	}
@@ -295,6 +304,7 @@ func (f *fn) compare(e *syntax.Binary) *ir.Value {
 	return b.Arith(code, x, y)
 }
 
+// unary is a prefix operator on a number or a pointer.
 func (f *fn) unary(e *syntax.Unary) *ir.Value {
 	b := f.b
 	switch e.Op {
@@ -314,6 +324,7 @@ func (f *fn) unary(e *syntax.Unary) *ir.Value {
 	panic(fmt.Sprintf("no lowering of the operator %v of %v", e.Op, f.info.Types[e]))
 }
 
+// cond is c ? x : y. Both arms are converted to the type of the whole.
 func (f *fn) cond(e *syntax.Cond) *ir.Value {
 	t := f.info.Types[e]
 	if e.Then == nil { // c ?: b evaluates c once
@@ -326,6 +337,7 @@ func (f *fn) cond(e *syntax.Cond) *ir.Value {
 		func() *ir.Value { return f.scalarAs(e.Else, t) })
 }
 
+// ifScalar is an if whose value is a number.
 func (f *fn) ifScalar(e *syntax.If) *ir.Value {
 	t := f.info.Types[e]
 	return f.choose(e.Cond,
@@ -378,6 +390,8 @@ func (f *fn) convert(v *ir.Value, from, to types.Type) *ir.Value {
 	if from == types.Bool {
 		fi, ok = types.Uint8, true
 	}
+	// A register holds its value extended to 64 bits, so that nothing has to be done where all
+	// values are kept.
 	if ok && (fi.Bytes < ti.Bytes && (!fi.Signed || ti.Signed) || fi.Bytes == ti.Bytes && fi.Signed == ti.Signed) {
 		return v
 	}
@@ -387,6 +401,7 @@ func (f *fn) convert(v *ir.Value, from, to types.Type) *ir.Value {
 	return b.Ext(f.number(v), ti.Bytes, ti.Signed)
 }
 
+// cast is (type)x where the result is a number.
 func (f *fn) cast(e *syntax.Cast) *ir.Value {
 	to, from := f.info.Types[e], f.info.Types[e.X]
 	if inMemory(from) { // bytes of an array or string as an integer

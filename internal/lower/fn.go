@@ -45,6 +45,7 @@ type fn struct {
 // A variable is where a scratch variable lives: in an object of the function,
 // or at an address that the function was given.
 type variable struct {
+	// One of obj, base and shared says where it is.
 	obj  *ir.Object
 	base *ir.Value // if obj is nil
 	// shared: it is neither, but at an offset in the state of the program.
@@ -54,6 +55,7 @@ type variable struct {
 	ptr    bool // holds a pointer that the verifier follows
 }
 
+// addr is the address of the variable here and now.
 func (v *variable) addr(f *fn) *ir.Value {
 	switch {
 	case v.shared:
@@ -64,8 +66,10 @@ func (v *variable) addr(f *fn) *ir.Value {
 	return f.b.Addr(v.obj, 0)
 }
 
+// A loop is where continue and break go.
 type loop struct{ next, out *ir.Block }
 
+// newFn makes the function for a probe and one group of its points.
 func newFn(m *module, p *check.Probe, g *probe.Group) *fn {
 	b := ir.NewBuilder(identifier(g.Points[0].Name()), 1)
 	b.At = p.At
@@ -90,12 +94,15 @@ func (f *fn) program() {
 	// that has begun goes on after exit().
 	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech().Reader == nil && f.g.Mech().Walk == nil {
 		run := b.NewBlock()
+		// exit() sets it on one CPU; programs elsewhere stop here from then on, so that nothing is
+		// counted after the end.
 		exited := b.Load(b.Data(object.DataExited), 0, 8, false)
 		b.If(exited, f.exit, run)
 		f.exit.Cold = true
 		b.Begin(run)
 	}
 	if f.g.Mech().Guard != nil {
+		// The guard leaves out events of others: those of other processes than -p, and hawk's own.
 		f.g.Mech().Guard(f.ctx)
 	}
 	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech().Reader == nil && f.g.Mech().Walk == nil && !f.p.Kind.Nobodys {
@@ -129,6 +136,7 @@ func (f *fn) result(n int64) int64 {
 	return n
 }
 
+// The hooks of builtins see the lowering through these (builtin.Gen).
 func (f *fn) B() *ir.Builder                  { return f.b }
 func (f *fn) Context() *probe.Context         { return f.ctx }
 func (f *fn) Config() *config.Config          { return f.m.prog.Config }
@@ -155,6 +163,8 @@ func (f *fn) space(e syntax.Expr) types.Space {
 	return f.p.Kind.Space
 }
 
+// Temp reserves memory for the run. In a callback, what is large goes into the frame of the caller:
+// the kernel allows 512 bytes of stack for all functions that are on it together.
 func (f *fn) Temp(name string, size, align int) *ir.Value {
 	if f.cb != nil && size > largeTemp && !f.m.o.Pieces {
 		return f.outerTemp(name, size, align)
@@ -162,6 +172,7 @@ func (f *fn) Temp(name string, size, align int) *ir.Value {
 	return f.b.Addr(f.b.NewObject(name, size, align), 0)
 }
 
+// konst is a constant of 64 bits.
 func (f *fn) konst(n int64) *ir.Value { return f.b.Const(n) }
 
 // at runs fill with the position of a node.
@@ -175,6 +186,7 @@ func (f *fn) at(n syntax.Node, fill func()) {
 // Choose is cond ? then : els for values in registers.
 func (f *fn) Choose(cond *ir.Value, then, els func() *ir.Value) *ir.Value {
 	b := f.b
+	// The arms meet in memory, which package opt turns into registers.
 	out := b.NewObject("choice", 8, 8)
 	t, e, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	b.If(cond, t, e)
@@ -192,6 +204,8 @@ func (f *fn) Choose(cond *ir.Value, then, els func() *ir.Value) *ir.Value {
 	kt := arm(t, then)
 	ke := arm(e, els)
 	b.Begin(done)
+	// A number in one arm makes both a number: the verifier would refuse a load through what is a
+	// pointer on one way only.
 	if kt == ir.Ptr && ke == ir.Ptr {
 		return b.LoadPtr(b.Addr(out, 0), 0)
 	}
@@ -229,6 +243,7 @@ func (f *fn) unless(cond *ir.Value) {
 // Exit ends this run of the program; what follows is unreachable.
 func (f *fn) Exit() {
 	f.b.Jump(f.exit)
+	// Code behind it is emitted all the same, and removed as unreachable.
 	f.b.Begin(f.b.NewBlock())
 }
 
@@ -279,6 +294,7 @@ func bare(at syntax.Node) source.Span {
 	return span
 }
 
+// failedAt counts a failure at a place: {u64 count; s64 code of the last one} in the data map.
 func (f *fn) failedAt(at source.Span, kind object.SiteKind, helper string, code *ir.Value) {
 	b := f.b
 	if code == nil {

@@ -11,9 +11,11 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// layoutMap decides where a script map lives. Scalars that fit a register and
-// scalar aggregations are words of the shared data map: no lookup, and user
-// space reads them without a system call. Everything else is a hash.
+// layoutMap decides where a script map lives. Scalars that fit a register and scalar aggregations
+// are words of the shared data map: no lookup, and user space reads them without a system call.
+// Everything else is a hash. A value in the data map has a word in front that says whether the
+// script has stored one: {u64 present; u64 value}. An aggregation has such a cell for each CPU, on
+// cache lines of their own.
 func (m *module) layoutMap(mp *check.Map) {
 	s := &object.ScriptMap{Name: mp.Name, Key: mp.Key, Value: mp.Value, Map: -1}
 	m.maps[mp.Name] = len(m.obj.Scripts)
@@ -44,6 +46,8 @@ func (m *module) layoutMap(mp *check.Map) {
 		keyBytes = types.RoundUp(mp.Key.Size(), 8)
 	}
 	const most = 512 // what the BPF stack holds
+	// Older kernels refuse hash maps with larger keys (htab_map_alloc_check in
+	// kernel/bpf/hashtab.c).
 	if keyBytes > most && !m.has(machine.LargeKey) {
 		m.diags.Errorf("kernel", mp.First, "the keys of %s take %d bytes, and this kernel allows %d",
 			mp.Name, keyBytes, most).
@@ -72,6 +76,8 @@ func (m *module) layoutMap(mp *check.Map) {
 	}
 	s.Map = m.kernelMap(k)
 	m.layoutShort(mp, s, k)
+	// The library's Take has programs write to the other of two maps while it reads one: see
+	// turns.go.
 	if m.o.Take && s.Parts == 0 {
 		s.Turns.Outer = m.kernelMap(&object.Map{
 			Name: mp.Name[1:] + ".turn", Type: bpf.ArrayOfMaps, KeySize: 4, ValueSize: 4, MaxEntries: 1, Inner: s.Map,

@@ -28,6 +28,7 @@ type former struct {
 	had bool
 }
 
+// newLookups knows of no element.
 func newLookups() lookups { return lookups{by: map[string]lookup{}} }
 
 // get is the lookup of that name, if it is of the map's present generation.
@@ -36,6 +37,7 @@ func (l *lookups) get(name string, gen int) (*ir.Value, bool) {
 	return found.p, ok && found.gen == gen && found.at >= l.since
 }
 
+// note enters what a look-up has yielded, and remembers what it replaces, for the end of the scope.
 func (l *lookups) note(name string, p *ir.Value, gen int) {
 	old, had := l.by[name]
 	l.noted = append(l.noted, former{name, old, had})

@@ -69,6 +69,8 @@ func (f *fn) forRange(s *syntax.ForStmt) {
 	if i, ok := types.IsInteger(decl.Type); ok && !i.Signed {
 		less = ir.ULt
 	}
+	// A loop whose rounds the verifier can count is accepted as it is, and costs nothing at run
+	// time.
 	known := from.Op == ir.Const && to.Op == ir.Const && to.Imm-from.Imm <= plainLoop
 	most := int64(cappedLoop)
 	if from.Op == ir.Const && to.Op == ir.Const {
@@ -83,6 +85,8 @@ func (f *fn) forRange(s *syntax.ForStmt) {
 	f.loop(s, known, most, f.variableOf(i).obj,
 		func() *ir.Value { return f.b.Arith(less, f.hiddenValue(i), f.hiddenValue(end)) },
 		func() {
+			// The script's variable is a copy: assigning to it does not change how often the loop
+			// runs.
 			v := f.convert(f.hiddenValue(i), types.IntOf(8, true), decl.Type)
 			f.b.Store(f.variable(s.Var).addr(f), 0, 8, v)
 			f.block(s.Body)
@@ -109,10 +113,12 @@ func (f *fn) private(name string, v *ir.Value) *check.Var {
 	return decl
 }
 
+// hiddenValue reads such a variable.
 func (f *fn) hiddenValue(decl *check.Var) *ir.Value {
 	return f.b.Load(f.variableOf(decl).addr(f), 0, 8, false)
 }
 
+// while is a loop of unknown length.
 func (f *fn) while(s *syntax.WhileStmt) {
 	f.loop(s, false, cappedLoop, nil,
 		func() *ir.Value { return f.condition(s.Cond) },

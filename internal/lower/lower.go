@@ -65,12 +65,15 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 	}
 	m.data = object.DataFree
 	m.obj.Data.CPUSlots = types.PowerOfTwo(o.Probe.Machine.PossibleCPUs())
+	// The first two are at fixed numbers (object.RingMap and the scratch map); their sizes are
+	// decided when everything is known.
 	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "ring", Type: bpf.RingBuf})
 	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "scratch", Type: bpf.Array, KeySize: 4})
 	for _, mp := range p.Maps {
 		m.layoutMap(mp)
 	}
 	res := &Result{Object: m.obj}
+	// Planning may leave out points, with a warning where the script asks for them.
 	planning := *o.Probe
 	planning.WarnPoint = func(at source.Span, msg string) { m.diags.Warnf("attach-point", at, "%s", msg) }
 	for i, pr := range p.Probes {
@@ -171,6 +174,7 @@ func (m *module) unreadable() int {
 	return m.unread
 }
 
+// kernelMap adds a map to be created and yields its number.
 func (m *module) kernelMap(mp *object.Map) int {
 	m.obj.Maps = append(m.obj.Maps, mp)
 	return len(m.obj.Maps) - 1
@@ -231,6 +235,7 @@ func (m *module) spillMap(limit int) int {
 	return n
 }
 
+// A siteKey makes two failures one: the same thing, at the same place.
 type siteKey struct {
 	at     source.Span
 	kind   object.SiteKind
@@ -249,6 +254,7 @@ func (m *module) site(at source.Span, kind object.SiteKind, helper string) *obje
 	return s
 }
 
+// has reports whether the kernel offers a feature, and the user lets it be used.
 func (m *module) has(f *machine.Feature) bool {
 	return !m.o.Probe.NoFeature[f.Name] && m.o.Probe.Machine.Has(f) == nil
 }

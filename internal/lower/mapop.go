@@ -24,6 +24,7 @@ const (
 // changed forgets the elements of a map.
 func (f *fn) changed(s *object.ScriptMap) { f.mapGen[s.Name]++ }
 
+// scriptMap is the script map of a name, with the @.
 func (f *fn) scriptMap(name string) *object.ScriptMap { return f.m.obj.Scripts[f.m.maps[name]] }
 
 // mapOf splits a map expression.
@@ -46,6 +47,7 @@ func (f *fn) quietly(fill func()) { f.forUse(false, fill) }
 // keeping is quietly for what the kernel copies into a map.
 func (f *fn) keeping(fill func()) { f.forUse(true, fill) }
 
+// forUse emits what fill does with printing off, and puts both modes back.
 func (f *fn) forUse(kept bool, fill func()) {
 	printing, old := f.printing, f.kept
 	f.printing, f.kept = false, kept
@@ -85,6 +87,7 @@ func (f *fn) appendFixed(text []byte, e syntax.Expr) ([]byte, bool) {
 		c, ok := f.info.Calls[e]
 		return append(text, e.Name...), ok && c.Func != nil && c.Func.Fixed
 	case *syntax.Var:
+		// In a loop the same variable has another value in each round.
 		n, ok := f.settled[f.info.Vars[e]]
 		return strconv.AppendInt(append(text, '$'), int64(n), 10), ok && len(f.loops) == 0
 	case *syntax.Field:
@@ -117,6 +120,7 @@ func (f *fn) element(s *object.ScriptMap, keys []syntax.Expr) (p *ir.Value, key 
 	return p, key, true
 }
 
+// lookup asks the kernel for an element.
 func (f *fn) lookup(s *object.ScriptMap, key mapKey) *ir.Value {
 	return f.tables(s)(key, func(table, key *ir.Value) *ir.Value {
 		return f.b.CallPtr(int(asm.FnMapLookupElem), table, key)
@@ -191,6 +195,8 @@ func (f *fn) update(at syntax.Node, s *object.ScriptMap, key mapKey, val *ir.Val
 	f.updateFailed(at, r)
 }
 
+// updateFailed counts an update that failed: the map is full, or memory could not be had in this
+// context.
 func (f *fn) updateFailed(at syntax.Node, r *ir.Value) {
 	f.When(f.b.Arith(ir.Ne, r, f.konst(0)), true, func() { f.Failed(at, object.HelperFailed, "map_update_elem", r) })
 }
@@ -217,6 +223,8 @@ func (f *fn) storeScalar(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr
 	}
 	b.Jump(done)
 	b.Begin(absent)
+	// Not present: insert. Another CPU may insert the same key in between; the last value wins, as
+	// with any store.
 	f.scoped(func() {
 		if !made {
 			key = f.key(s, keys)
@@ -243,6 +251,7 @@ func (f *fn) insert(
 	})
 	f.changed(s)
 	if s.Soft {
+		// The count of elements in the table decides when deleted ones are removed for good.
 		f.When(b.Arith(ir.Eq, r, f.konst(0)), false, func() { b.AtomicAdd(b.Data(s.Offset), 0, 8, f.konst(1)) })
 	}
 	if flags == updateAny {
@@ -353,6 +362,9 @@ func (f *fn) DeleteKey(at syntax.Node, name string, keys []syntax.Expr) *ir.Valu
 		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, func() { f.deleteFailed(at, r, warn) })
 		return b.Arith(ir.Eq, r, f.konst(0))
 	}
+	// A soft map: the element stays in the table with value 0 and is marked absent. That costs a
+	// store instead of a removal with its lock, and the next insertion of the key is a store as
+	// well.
 	p, key, made := f.element(s, keys)
 	return f.orZero(p, func() *ir.Value {
 		was := b.Load(p, 8, 8, false)
@@ -430,6 +442,7 @@ func (f *fn) FindKey(at syntax.Node, name string, keys []syntax.Expr, to *syntax
 	b.Store(out, 0, 8, f.konst(0))
 	p, _, _ := f.element(s, keys)
 	f.When(b.Arith(ir.Ne, p, f.konst(0)), false, func() {
+		// An element that is marked absent leaves the variable alone.
 		copied := b.NewBlock()
 		f.skipDeleted(s, p, copied)
 		if types.IsScalar(t) {

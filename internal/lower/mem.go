@@ -17,6 +17,8 @@ func (f *fn) Mem(e syntax.Expr) *ir.Value {
 	return p
 }
 
+// mem is Mem with the present mode of printing: the value's own memory where it has some that can
+// be lent, else a copy.
 func (f *fn) mem(e syntax.Expr) *ir.Value {
 	b := f.b
 	e = f.info.Evaluated(e)
@@ -82,6 +84,7 @@ func (f *fn) Into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 	f.at(e, func() { f.into(e, t, p, off) })
 }
 
+// into is Into at the present position, by the sort of the expression.
 func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 	b := f.b
 	e = f.info.Evaluated(e)
@@ -125,6 +128,7 @@ func (f *fn) into(e syntax.Expr, t types.Type, p *ir.Value, off int) {
 		f.blockValue(e, func(x syntax.Expr) *ir.Value { f.Into(x, t, p, off); return nil })
 		return
 	}
+	// A narrower string, or a tuple of narrower elements, is lowered as it is and then widened.
 	if !types.Same(from, t) {
 		f.reshape(f.Mem(e), from, p, off, t)
 		return
@@ -174,6 +178,8 @@ func (f *fn) eitherInto(cond, then, els syntax.Expr, t types.Type, p *ir.Value, 
 	b.Begin(done)
 }
 
+// tupleInto writes elements to their offsets and zeroes the padding between, which counts when
+// tuples are keys.
 func (f *fn) tupleInto(elems []syntax.Expr, t *types.Tuple, p *ir.Value, off int) {
 	end := 0
 	for i, e := range elems {
@@ -184,6 +190,7 @@ func (f *fn) tupleInto(elems []syntax.Expr, t *types.Tuple, p *ir.Value, off int
 	f.b.Zero(p, off+end, t.Size()-end)
 }
 
+// recordInto writes fields by name, in the order in which the script evaluates them.
 func (f *fn) recordInto(e *syntax.Record, t *types.Record, p *ir.Value, off int) {
 	f.b.Zero(p, off, t.Size())
 	for _, field := range e.Fields {
@@ -250,6 +257,7 @@ func (f *fn) reshape(src *ir.Value, from types.Type, p *ir.Value, off int, to ty
 	}
 }
 
+// asInt is a type as the integer that is loaded: of a pointer, one without sign.
 func (f *fn) asInt(t types.Type) *types.Int {
 	if i, ok := types.IsInteger(t); ok {
 		return i
@@ -257,6 +265,7 @@ func (f *fn) asInt(t types.Type) *types.Int {
 	return types.IntOf(t.Size(), false)
 }
 
+// reshapeElems copies a tuple element by element.
 func (f *fn) reshapeElems(src *ir.Value, from *types.Tuple, p *ir.Value, off int, to *types.Tuple) {
 	f.b.Zero(p, off, to.Size())
 	for i := range to.Elems {

@@ -11,6 +11,8 @@ import (
 // where in the data map its value is.
 func (f *fn) Option(o *object.Option) int { return f.m.option(o) }
 
+// option places an option in the data map, once for each name; two uses must agree on default and
+// text.
 func (m *module) option(o *object.Option) int {
 	for _, old := range m.obj.Options {
 		if old.Name != o.Name {

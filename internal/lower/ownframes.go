@@ -61,6 +61,7 @@ func (f *fn) countOwn(word int) {
 		return
 	}
 	format := f.m.nameFormat()
+	// bpf_snprintf() takes its format from a map that is read-only (ARG_PTR_TO_CONST_STR).
 	key := f.Temp("own.key", 4, 4)
 	b.Store(key, 0, 4, f.konst(0))
 	text := b.CallPtr(int(asm.FnMapLookupElem), b.MapPtr(format), key)

@@ -33,7 +33,8 @@ const (
 	register
 )
 
-// place finds where an expression of any type lies, without reading it.
+// place finds where an expression of any type lies, without reading it. A place is computed before
+// it is read, so that a.b[3].c is one read at one address.
 func (f *fn) place(e syntax.Expr) place {
 	switch e := f.info.Evaluated(e).(type) {
 	case *syntax.Paren:
@@ -87,6 +88,7 @@ func (f *fn) typedPointer(e syntax.Expr) bool {
 	return true
 }
 
+// isArgs reports whether an expression is args, or *args.
 func (f *fn) isArgs(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.Paren:
@@ -98,6 +100,8 @@ func (f *fn) isArgs(e syntax.Expr) bool {
 	return ok && c.Func != nil && c.Func.Fields
 }
 
+// fieldPlace is a member: behind pointers, which are followed by reads, in a struct or a record
+// that lies somewhere, or of args.
 func (f *fn) fieldPlace(e *syntax.Field) place {
 	field := f.info.Fields[e]
 	if f.isArgs(e.X) {
@@ -227,6 +231,7 @@ func (f *fn) elementPlace(x syntax.Expr, i int) place {
 	return pl
 }
 
+// indexPlace is an element of an array, a string or a tuple, or behind a pointer.
 func (f *fn) indexPlace(e *syntax.Index) place {
 	b := f.b
 	lit, literal := f.info.Consts[e.I]
@@ -314,6 +319,8 @@ func (f *fn) loadPlace(at syntax.Node, pl place, t types.Type) *ir.Value {
 			if p, ok := t.(*types.Pointer); ok && p.Space != types.User {
 				if _, ok := p.Elem.(*types.Struct); ok {
 					v := b.LoadPtr(pl.base, pl.off)
+					// An iterator calls its program once more at the end, with null for the object:
+					// there is nothing to do then.
 					if f.inContext(pl.base) && f.g.Mech().NullSkip {
 						f.unless(b.Arith(ir.Eq, v, f.konst(0)))
 					}
@@ -352,6 +359,7 @@ func storage(f types.Field) int {
 // bits extracts a bit-field from the word that holds it.
 func (f *fn) bits(v *ir.Value, field types.Field, signed bool) *ir.Value {
 	b := f.b
+	// Shifted to the top first, so that the shift back extends the sign, or zeroes.
 	v = b.Arith(ir.Shl, v, f.konst(int64(64-field.BitOffset-field.BitSize)))
 	shift := ir.LShr
 	if signed {

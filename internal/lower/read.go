@@ -11,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
+// readHelper is the helper that reads an address space, and its name for messages.
 func readHelper(space types.Space, str bool) (asm.BuiltinFunc, string) {
 	switch {
 	case space == types.User && str:
@@ -23,6 +24,7 @@ func readHelper(space types.Space, str bool) (asm.BuiltinFunc, string) {
 	return asm.FnProbeReadKernel, "probe_read_kernel"
 }
 
+// ReadMem and ReadStr read the traced world for builtins; see builtin.Gen.
 func (f *fn) ReadMem(at syntax.Node, space types.Space, dst *ir.Value, off int, n, addr *ir.Value) {
 	f.read(at, space, false, dst, off, n, addr)
 }
@@ -113,6 +115,7 @@ func (f *fn) chooseCold(cond *ir.Value, then func() *ir.Value, v *ir.Value) *ir.
 	return b.Load(out, 0, 8, false)
 }
 
+// Unreadable marks a string that could not be read; see builtin.Gen.
 func (f *fn) Unreadable(p, addr *ir.Value) *ir.Value {
 	b := f.b
 	// There is nothing at address 0, and programs know it.

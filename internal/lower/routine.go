@@ -36,8 +36,10 @@ type given struct {
 	last *ir.Value // no site is behind it
 }
 
-// byRoutine has a routine change the element of a key by x, which may be nil; update emits
-// that. It reports false, and has emitted nothing, where the statement has to do it itself.
+// byRoutine has a routine change the element of a key by x, which may be nil; update emits that. It
+// reports false, and has emitted nothing, where the statement has to do it itself. The limits are
+// those of global functions: at most five parameters, all of them numbers, and a frame of their own
+// on the stack.
 func (f *fn) byRoutine(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, does string, x *ir.Value,
 	update func(x *ir.Value)) bool {
 	if s.Map < 0 || len(keys) != 1 || !types.IsScalar(s.Key) || f.given != nil || f.m.o.Warnings {

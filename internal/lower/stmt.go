@@ -140,6 +140,7 @@ func (f *fn) keyEffects(e syntax.Expr) {
 	}
 }
 
+// condEffect is c ? x : y as a statement.
 func (f *fn) condEffect(e *syntax.Cond) {
 	b := f.b
 	yes, no, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
@@ -162,6 +163,7 @@ func (f *fn) arm(blk, done *ir.Block, fill func()) {
 	}
 }
 
+// ifStmt is an if as a statement, with its chain of else.
 func (f *fn) ifStmt(e *syntax.If) {
 	b := f.b
 	yes, no, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
@@ -178,6 +180,7 @@ func (f *fn) ifStmt(e *syntax.If) {
 	b.Begin(done)
 }
 
+// stmt lowers one statement.
 func (f *fn) stmt(s syntax.Stmt) {
 	switch s := s.(type) {
 	case *syntax.ExprStmt:
@@ -216,6 +219,8 @@ func (f *fn) variable(v *syntax.Var) *variable {
 	return f.variableOf(f.info.Vars[v])
 }
 
+// variableOf is where a variable lives for this function: it is made at its first use, or imported
+// from a function around a callback.
 func (f *fn) variableOf(decl *check.Var) *variable {
 	x := f.vars[decl]
 	if x == nil {
@@ -230,6 +235,8 @@ func (f *fn) variableOf(decl *check.Var) *variable {
 	return x
 }
 
+// newVariable makes room for a variable: an object of this function, in the caller's frame if it is
+// large and this is a callback, or in the state if the script is in pieces.
 func (f *fn) newVariable(decl *check.Var) *variable {
 	x := &variable{size: max(types.RoundUp(decl.Type.Size(), 8), 8)}
 	if f.m.o.Pieces {
@@ -242,6 +249,7 @@ func (f *fn) newVariable(decl *check.Var) *variable {
 	return x
 }
 
+// loadVar reads a scalar variable.
 func (f *fn) loadVar(e *syntax.Var) *ir.Value {
 	v := f.variable(e)
 	p := v.addr(f)
@@ -265,6 +273,7 @@ func (f *fn) let(s *syntax.LetStmt) {
 	f.b.Zero(v.addr(f), 0, v.size)
 }
 
+// storeVar assigns to a variable, or initialises it.
 func (f *fn) storeVar(v *syntax.Var, decl *check.Var, rhs syntax.Expr) {
 	defer f.settle(decl)
 	b := f.b
@@ -315,6 +324,7 @@ func (f *fn) mentions(e syntax.Expr, decl *check.Var) bool {
 	return found
 }
 
+// assign is an assignment in any of its forms.
 func (f *fn) assign(s *syntax.AssignStmt) {
 	if c, ok := f.info.Calls[syntax.Unparen(s.RHS)]; ok && c.Agg != nil && s.Op == syntax.Assign {
 		f.updateAgg(s, s.LHS, c)
@@ -376,6 +386,7 @@ func (f *fn) addable(s *syntax.AssignStmt) bool {
 	return ok
 }
 
+// mapName is the name of the map that an access is to, without the @.
 func mapName(e syntax.Expr) string {
 	if x, ok := e.(*syntax.MapIndex); ok {
 		return x.Map.Name
@@ -393,6 +404,7 @@ func (f *fn) compound(s *syntax.AssignStmt) {
 		return
 	}
 	_, toVar := s.LHS.(*syntax.Var)
+	// @n += x is atomic then, as @n++ is: counts of several CPUs are not lost.
 	if i, ok := t.(*types.Int); ok && i.Bytes == 8 && !toVar && (op == syntax.Add || op == syntax.Sub) && f.addable(s) {
 		n := f.number(f.integer(s.RHS))
 		if op == syntax.Sub {
@@ -460,6 +472,7 @@ func (f *fn) incDec(e *syntax.IncDec, want bool) *ir.Value {
 	return old
 }
 
+// jump is break, continue or return; the block that it leads to may be one of a function around.
 func (f *fn) jump(s *syntax.JumpStmt) {
 	switch s.Kind {
 	case syntax.Break:

@@ -25,6 +25,7 @@ func (f *fn) Unwinds() bool {
 // that were asked for, so that they are not asked for all the time.
 type unwindMaps struct{ spaces, chunks, rules, files, asked int }
 
+// unwindMaps makes the maps once for a script, whatever number of stacks it takes.
 func (m *module) unwindMaps() *unwindMaps {
 	if m.unwind == nil {
 		m.unwind = &unwindMaps{
