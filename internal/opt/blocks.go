@@ -101,6 +101,7 @@ func skipEmpty(f *ir.Func, b *ir.Block) {
 	dropSame(to)
 }
 
+// hasPred reports whether p leads to b.
 func hasPred(b, p *ir.Block) bool {
 	for _, q := range b.Preds {
 		if q == p {
@@ -193,6 +194,7 @@ func hoist(f *ir.Func, pick func(*ir.Value) bool) {
 	}
 }
 
+// threadBlock leads one predecessor of a block past it; it reports whether there was one.
 func threadBlock(b *ir.Block, uses []int) bool {
 	if b.Kind != ir.If || b == b.Func.Body || len(b.Preds) < 2 ||
 		b.Succs[0] == b || b.Succs[1] == b || b.Succs[0] == b.Succs[1] {
@@ -240,6 +242,7 @@ func threadBlock(b *ir.Block, uses []int) bool {
 		if n == 0 {
 			to = b.Succs[1]
 		}
+		// Two edges from one block cannot bring a phi two values.
 		if to == b || len(to.Phis()) > 0 && hasPred(to, p) {
 			continue
 		}

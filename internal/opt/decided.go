@@ -83,6 +83,7 @@ func outcomeOf(p, x *ir.Block, c test) (truth, known bool) {
 	return (p.Succs[0] == x) == (d.negated == c.negated), true
 }
 
+// sameOperand reports whether two operands are one value or the same constant; nil is 0.
 func sameOperand(a, b *ir.Value) bool {
 	return a == b || a != nil && b != nil && a.Op == ir.Const && b.Op == ir.Const && a.Imm == b.Imm
 }

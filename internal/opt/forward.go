@@ -63,6 +63,7 @@ type content struct {
 	x    *ir.Value
 }
 
+// lookup finds what is known of the bytes that a load reads, all of them and no others.
 func lookup(known []content, v *ir.Value) *ir.Value {
 	for _, c := range known {
 		if c.base == v.Args[0] && c.off == v.Imm && c.size == v.Size {

@@ -15,6 +15,7 @@ func gvn(f *ir.Func) {
 	}
 }
 
+// A valueKey is what a value is a function of: two values with one key are equal.
 type valueKey struct {
 	op   ir.Op
 	kind ir.Kind
@@ -25,12 +26,15 @@ type valueKey struct {
 	at   *ir.Block // of a phi
 }
 
+// A numbering is the state of a walk: the table has the values of blocks that dominate the present
+// one.
 type numbering struct {
 	f     *ir.Func
 	table map[valueKey]*ir.Value
 	same  map[*ir.Value]*ir.Value
 }
 
+// find is the value that stands for another.
 func (g *numbering) find(v *ir.Value) *ir.Value {
 	for {
 		to, ok := g.same[v]
@@ -68,6 +72,7 @@ func (g *numbering) key(v *ir.Value) (k valueKey, ok bool) {
 	return k, true
 }
 
+// walk goes down the dominator tree with a stack of its own: scripts can make trees deep.
 func (g *numbering) walk(dom *ir.DomTree) {
 	type visit struct {
 		b    *ir.Block
@@ -92,6 +97,7 @@ func (g *numbering) walk(dom *ir.DomTree) {
 	}
 }
 
+// block replaces values of a block by those that are equal, and yields what it added to the table.
 func (g *numbering) block(b *ir.Block) (added []valueKey) {
 	kept := b.Values[:0]
 	for _, v := range b.Values {

@@ -9,6 +9,7 @@ type lifetimes struct {
 	clash []uint64 // bit matrix, n by n, by index in Func.Objects
 }
 
+// words is the length of a row of the matrix, in words.
 func (l *lifetimes) words() int { return (l.n + 63) / 64 }
 
 func (l *lifetimes) row(i int) []uint64 {
@@ -16,6 +17,7 @@ func (l *lifetimes) row(i int) []uint64 {
 	return l.clash[i*w : (i+1)*w]
 }
 
+// meet notes that two objects are live at the same time.
 func (l *lifetimes) meet(i, j int) {
 	if i != j {
 		l.row(i)[j/64] |= 1 << (j % 64)
@@ -25,10 +27,9 @@ func (l *lifetimes) meet(i, j int) {
 
 func (l *lifetimes) clashes(i, j int) bool { return l.row(i)[j/64]&(1<<(j%64)) != 0 }
 
-// An object is live between accesses: where one may have happened before and
-// one may follow that reads it. An access is whatever uses a pointer made from
-// its address. A pointer that is stored away keeps its object live
-// everywhere.
+// objectLifetimes says which objects clash. An object is live between accesses: where one may have
+// happened before and one may follow that reads it. An access is whatever uses a pointer made from
+// its address. A pointer that is stored away keeps its object live everywhere.
 func objectLifetimes(f *ir.Func) *lifetimes {
 	index := make([]int, f.NumObjects())
 	for i, o := range f.Objects {
@@ -75,6 +76,8 @@ func objectLifetimes(f *ir.Func) *lifetimes {
 			events[b.ID] = append(events[b.ID], ev)
 		}
 	}
+	// Two flows to a fixed point: forwards what may have been accessed, backwards what may still be
+	// read.
 	for changed := true; changed; {
 		changed = false
 		for _, b := range f.Blocks {

@@ -169,6 +169,7 @@ func constantLoad(f *ir.Func, v *ir.Value) bool {
 	return v.Op == ir.Load && isContext(f, v.Args[0])
 }
 
+// isConst reports whether a value is the constant n.
 func isConst(v *ir.Value, n int64) bool { return v.Op == ir.Const && v.Imm == n }
 
 // droppable reports whether v has no effect but its result.

@@ -75,6 +75,7 @@ type extent struct {
 	off, n int64
 }
 
+// holds reports whether the byte at p+at is certainly in the extent.
 func (e extent) holds(p *ir.Value, at int64) bool {
 	off, ok := distance(e.base, p, at)
 	return ok && off >= e.off && off < e.off+e.n
@@ -92,6 +93,7 @@ func distance(base, p *ir.Value, at int64) (int64, bool) {
 	return 0, false
 }
 
+// covered reports whether n bytes at p+off are all written again.
 func covered(later []extent, p *ir.Value, off, n int64) bool {
 	_, left := uncovered(later, p, off, n)
 	return left == 0
@@ -115,6 +117,7 @@ func uncovered(later []extent, p *ir.Value, off, n int64) (from, left int64) {
 	return start, end - start
 }
 
+// anyHolds reports whether a byte is in one of the extents.
 func anyHolds(later []extent, p *ir.Value, at int64) bool {
 	for _, e := range later {
 		if e.holds(p, at) {

@@ -75,6 +75,9 @@ func bottomUp(p *ir.Prog) []*ir.Func {
 	return order
 }
 
+// placeFunc places the objects of a function within a budget of stack, the largest in scratch
+// memory if need be; it yields how many bytes of a slot it takes. Callbacks have no scratch memory
+// of their own.
 func placeFunc(f *ir.Func, budget int, main bool, o Options) (scratch int, err error) {
 	far := map[*ir.Object]bool{} // objects that go to scratch memory
 	l := objectLifetimes(f)
@@ -287,8 +290,10 @@ func or(a, b []uint64) bool {
 	return changed
 }
 
+// trailing is the number of the lowest bit that is set.
 func trailing(x uint64) int { return bits.TrailingZeros64(x) }
 
+// each calls fn for the bits that are set.
 func each(s []uint64, fn func(int)) {
 	for w, x := range s {
 		for ; x != 0; x &= x - 1 {

@@ -63,6 +63,7 @@ func (s *fieldSet) object(v *ir.Value) *ir.Object {
 	return v.Args[0].Obj
 }
 
+// candidates finds the objects that can become values, and their fields.
 func candidates(f *ir.Func) *fieldSet {
 	bad := make([]bool, f.NumObjects())
 	parts := make([][]field, f.NumObjects())
@@ -129,6 +130,7 @@ func candidates(f *ir.Func) *fieldSet {
 	return s
 }
 
+// addField adds a field; one that is ever a pointer is one.
 func addField(list []field, n field) []field {
 	for i, p := range list {
 		if p.off == n.off && p.size == n.size {
@@ -141,6 +143,8 @@ func addField(list []field, n field) []field {
 	return append(list, n)
 }
 
+// A promoter is the state of a promotion; the algorithm is that of Cytron et al., Efficiently
+// computing static single assignment form (1991).
 type promoter struct {
 	f      *ir.Func
 	fields *fieldSet
@@ -150,6 +154,7 @@ type promoter struct {
 	zero   *ir.Value // what an unwritten field holds
 }
 
+// find is the value that stands for a load.
 func (p *promoter) find(v *ir.Value) *ir.Value {
 	for {
 		to, ok := p.same[v]
@@ -259,6 +264,8 @@ func (p *promoter) rename() {
 	entry.Values = slices.Insert(entry.Values, 0, p.zero)
 }
 
+// block replaces loads and drops stores, with now as the values of the fields; it leaves in now
+// what they are at the end.
 func (p *promoter) block(b *ir.Block, now []*ir.Value) {
 	kept := make([]*ir.Value, 0, len(b.Values))
 	for _, v := range b.Values {

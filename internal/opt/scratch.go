@@ -326,6 +326,7 @@ func hold(f *ir.Func, held *ir.Object, rest *ir.Block, scratch *ir.Value) {
 	insert(rest, len(rest.Phis()), scratch)
 }
 
+// reachable says, by the numbers of blocks, which can be reached from one.
 func reachable(f *ir.Func, from *ir.Block) []bool {
 	seen := make([]bool, f.NumBlocks())
 	work := []*ir.Block{from}

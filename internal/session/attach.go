@@ -19,6 +19,7 @@ import (
 // An interruption is the end of a run while its probes were being attached.
 type interruption struct{ cause error }
 
+// Error and Unwrap make the cause of the end findable: errors.Is(err, context.Canceled).
 func (*interruption) Error() string   { return "interrupted while attaching" }
 func (i *interruption) Unwrap() error { return i.cause }
 
@@ -63,6 +64,8 @@ func (s *session) attach() error {
 		return nil
 	}
 	left := leftOut{total: map[source.Span]int{}, attached: map[source.Span]bool{}}
+	// Two passes: programs whose mechanism runs the newest handler first are attached last to
+	// first, after all others.
 	one := func(i int, backwards bool) error {
 		p := programs[i]
 		if trigger(p) != probe.NotOurs || p.Group.Mech().Backwards != backwards {
@@ -109,6 +112,7 @@ type leftOut struct {
 	why      []error
 }
 
+// note notes what a program came to; err is a *attach.Refused or nil.
 func (l *leftOut) note(p *object.Program, err error) {
 	at := p.Group.Points[0].At
 	l.total[at] += len(p.Group.Points)
@@ -157,6 +161,8 @@ func (s *session) interrupted() bool {
 	return s.signals.Load() > 0 || s.ctx != nil && s.ctx.Err() != nil || s.meter.costly.Load()
 }
 
+// attachProgram attaches one program to all of its points, and entrusts the links to who will close
+// them.
 func (s *session) attachProgram(fd int, p *object.Program) error {
 	if s.interrupted() {
 		return s.interruption()
@@ -280,6 +286,7 @@ func (s *session) iterate() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.program.Group.Points[0].Name(), err)
 		}
+		// An iterator may have sent more than the walk has read.
 		s.drain()
 		s.walking = false
 		if !s.exited {

@@ -50,8 +50,8 @@ func (s *session) CgroupPaths(id uint64, pattern string) string {
 	return strings.Join(out, ",")
 }
 
-// Path finds a group. Numbers are used again: what was found before counts
-// only while the directory is still the same.
+// path finds a group. Numbers are used again: what was found before counts only while the directory
+// is still the same.
 func (h *hierarchy) path(id uint64) (string, bool) {
 	if path, ok := h.paths[id]; ok {
 		var st unix.Stat_t
@@ -67,6 +67,7 @@ func (h *hierarchy) path(id uint64) (string, bool) {
 // maxCgroups bounds how many directories of a hierarchy are looked at.
 const maxCgroups = 1 << 17
 
+// scan numbers all directories of the hierarchy, breadth first, up to maxCgroups of them.
 func (h *hierarchy) scan() {
 	h.paths = map[uint64]string{}
 	queue := []string{"/"}

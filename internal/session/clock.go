@@ -19,6 +19,7 @@ import (
 // clocks relates the clocks of programs to the wall clock.
 type clocks struct{ boot time.Time }
 
+// clockNanos reads a clock, in nanoseconds; 0 if the kernel does not have it.
 func clockNanos(id int32) int64 {
 	var ts unix.Timespec
 	if unix.ClockGettime(id, &ts) != nil {
@@ -89,6 +90,7 @@ func (h *hosts) Hostname(addr string) (name string, ok bool) {
 	return name, ok
 }
 
+// readHosts reads a file like /etc/hosts; of several lines about an address the first counts.
 func readHosts(path string) map[string]string {
 	names := map[string]string{}
 	f, err := foreign.Open(path) // no FIFO, which could be waited for
@@ -111,6 +113,8 @@ func readHosts(path string) map[string]string {
 	return names
 }
 
+// readPasswd reads a file like /etc/passwd; of several names of a number the first counts, as for
+// getpwuid(3).
 func readPasswd(path string) map[uint64]string {
 	names := map[uint64]string{}
 	f, err := os.Open(path)

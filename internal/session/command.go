@@ -27,6 +27,7 @@ func (s *session) System(command string) (status int, err error) {
 	cmd := exec.CommandContext(until, "sh", "-c", command)
 	cmd.Stdout = &commandOutput{s: s}
 	cmd.Stderr = output.File(s.o.Stderr)
+	// A command does not outlive a hawk that was killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return terminateTree(cmd.Process.Pid) }
 	cmd.WaitDelay = waitOutput
@@ -74,6 +75,7 @@ const waitOutput = time.Second
 // maxCommand bounds what is kept of a command's output, in bytes.
 const maxCommand = 16 << 20
 
+// collect runs a command and keeps what it prints, as far as there is room.
 func collect(cmd *exec.Cmd) ([]byte, error) {
 	var out bounded
 	cmd.Stdout = &out
@@ -81,6 +83,8 @@ func collect(cmd *exec.Cmd) ([]byte, error) {
 	return out.text, err
 }
 
+// A bounded keeps the first maxCommand bytes and takes the rest without keeping it, so that the
+// command can go on.
 type bounded struct{ text []byte }
 
 func (b *bounded) Write(p []byte) (int, error) {

@@ -93,6 +93,8 @@ func (s *session) costs(m *view.Map) view.Snapshot {
 	return snap
 }
 
+// open has the kernel measure programs (BPF_ENABLE_STATS, Linux 5.8) until the descriptor is
+// closed.
 func (m *meter) open() error {
 	fd, err := bpf.EnableStats()
 	if err != nil {
@@ -102,6 +104,7 @@ func (m *meter) open() error {
 	return nil
 }
 
+// close ends the looks and the measurement.
 func (m *meter) close() {
 	if m.stop != nil {
 		m.stop()
@@ -133,6 +136,7 @@ func (s *session) watchBudget() {
 			case <-tick.C:
 			}
 			now, nanos := time.Now(), s.nanos()
+			// One second of little is enough to begin anew: what counts is a row of looks.
 			if percent(nanos-last, now.Sub(at)) <= s.o.MaxOverhead {
 				over, first, began = 0, nanos, now
 			} else if over++; over == budgetMost {

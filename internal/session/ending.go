@@ -20,15 +20,18 @@ type attention struct {
 	dropped           int // commands that were not run any more
 }
 
+// open makes what a run is told by. Commands and files that the reader waits for end with stop or
+// abort.
 func (a *attention) open(ctx context.Context) {
 	a.ctx, a.news = ctx, make(chan struct{}, 1)
 	a.stop, a.stopNow = context.WithCancel(context.Background())
 	a.abort, a.abortNow = context.WithCancel(context.Background())
 }
 
-// End ends the run: 1 in its own time, 2 at once. It may be called from any goroutine
-// while the run lasts.
+// end ends the run: 1 in its own time, 2 at once. It may be called from any goroutine while the run
+// lasts.
 func (s *session) end(how int32) {
+	// It only ever grows: a first signal that comes late does not take the second back.
 	for was := s.signals.Load(); was < how && !s.signals.CompareAndSwap(was, how); was = s.signals.Load() {
 	}
 	if how == 0 || s.ctx == nil {

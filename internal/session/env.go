@@ -32,6 +32,7 @@ func (s *session) Emit(item output.Item) {
 	}
 }
 
+// idle writes out what is due, when the reader has caught up.
 func (s *session) idle() {
 	s.flushCaptures()
 	s.keep(s.sink.Idle())
@@ -40,11 +41,13 @@ func (s *session) idle() {
 	}
 }
 
+// flush writes out everything: what is printed next by somebody else comes behind it.
 func (s *session) flush() {
 	s.flushCaptures()
 	s.keep(s.sink.Flush())
 }
 
+// keep remembers the first error of the output, which ends the run.
 func (s *session) keep(err error) {
 	if err != nil && s.err == nil {
 		s.err = err
@@ -160,6 +163,8 @@ func (s *session) FormatSome(text string, ev *object.Event, first int, rec []byt
 	return len(args), f.Append(nil, args, s)
 }
 
+// fill formats the arguments of a record. The format is parsed once for an event; an object that
+// was compiled ahead of time has the text alone.
 func (s *session) fill(dst []byte, ev *object.Event, rec []byte, escape bool) []byte {
 	e := s.eventOf(ev, rec)
 	if e == nil {

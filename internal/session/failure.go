@@ -38,6 +38,7 @@ type place struct {
 // reportEvery is how often one place of the script is reported at most.
 const reportEvery = time.Second
 
+// init finds the places of the script that can fail.
 func (f *failures) init(s *session) {
 	at := map[object.Site]int{}
 	for _, site := range s.Object.Sites {
@@ -138,6 +139,8 @@ func siteItem(site *object.Site, code int, repeats uint64) output.Item {
 	return output.RuntimeError{Span: site.At, Msg: "An operation failed.", Repeats: repeats}
 }
 
+// helperMessage says what an error of a helper means for the script, in the reference's words where
+// it has some.
 func helperMessage(helper string, code int) string {
 	switch {
 	case helper == "map_update_elem" && code == -int(unix.E2BIG):

@@ -90,7 +90,7 @@ func setKey(mapFD int, value int32) []uint64 {
 		withKey(mapFD, asm.FnMapUpdateElem))
 }
 
-// End ends the program.
+// end ends the program.
 func end() []uint64 { return []uint64{bpf.MovImm(0, 0), bpf.Exit()} }
 
 // endIf ends the program if r0 is a number.
@@ -144,7 +144,7 @@ func bury(mapFD, pid int) []uint64 {
 		end())
 }
 
-// Run loads a program and attaches it to a raw tracepoint.
+// run loads a program and attaches it to a raw tracepoint.
 func (f *family) run(event string, code []uint64) (prog int, err error) {
 	fd, err := bpf.ProgLoad(&bpf.ProgSpec{Name: event, Type: bpf.RawTracepoint, Insns: bpf.Assemble(code...),
 		License: "GPL"})
@@ -176,6 +176,8 @@ func (f *family) begin(pids []int) error {
 // enter makes the threads of a process members.
 func (f *family) enter(pid int) error {
 	known := map[int]bool{}
+	// A thread may start another between two looks; what starts after the first look of a known
+	// thread the program sees.
 	for grown := true; grown; {
 		grown = false
 		threads, err := os.ReadDir(proc.Dir(pid) + "/task")
@@ -194,8 +196,10 @@ func (f *family) enter(pid int) error {
 	return nil
 }
 
+// word is a number as keys and values of the map have it.
 func word(n uint32) []byte { return binary.NativeEndian.AppendUint32(nil, n) }
 
+// set gives a thread a value; of thread 0, whether there was room for all.
 func (f *family) set(tid, value uint32) error {
 	return bpf.MapUpdate(f.fds[0], word(tid), word(value), 0)
 }
@@ -243,7 +247,7 @@ func (f *family) report(s *session) {
 	}
 }
 
-// Close ends following; the map is the script's.
+// close ends following; the map is the script's.
 func (f *family) close() {
 	for _, fd := range f.fds[1:] {
 		unix.Close(fd)

@@ -143,6 +143,8 @@ func (s *session) relay(item output.Item) {
 	}
 }
 
+// sayEvent hands an event to the feed, with the values that its record has. The text is copied: it
+// is used again.
 func (s *session) sayEvent(text []byte) {
 	w := s.watcher
 	if !w.needs.Events {
@@ -196,6 +198,7 @@ func (w *watcher) acting(rec []byte) {
 	}
 }
 
+// rowsOf are the elements of a map as rows.
 func rowsOf(e output.Entries) []view.Row {
 	out := make([]view.Row, e.Len())
 	for i := range out {

@@ -190,6 +190,7 @@ func (s *session) showsUserSymbols() bool {
 	return false
 }
 
+// hasUserSymbol reports whether values of a type are shown by symbols of processes.
 func hasUserSymbol(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Stack:
@@ -206,6 +207,7 @@ func hasUserSymbol(t types.Type) bool {
 	return false
 }
 
+// anyHasUserSymbol is hasUserSymbol for several types.
 func anyHasUserSymbol(ts []types.Type) bool {
 	for _, t := range ts {
 		if hasUserSymbol(t) {

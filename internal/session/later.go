@@ -30,6 +30,7 @@ type arrivals struct {
 	warned   map[string]bool
 }
 
+// An arriving is a program that waits for files.
 type arriving struct {
 	fd int
 	of *object.Program
@@ -41,6 +42,7 @@ type fileID struct {
 	name     string
 }
 
+// A knownMarks is a file in which an attach point has found its marks before tracing began.
 type knownMarks struct {
 	at       source.Span
 	dev, ino uint64

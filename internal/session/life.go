@@ -12,7 +12,9 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 )
 
-// trace is the life cycle of the probes from the begin programs on.
+// trace is the life cycle of the probes from the begin programs on. The order keeps promises: begin
+// sees no event, the command does nothing before everything is attached, and links are closed after
+// the end programs.
 func (s *session) trace() error {
 	s.startClocks()
 	if err := s.startMeter(); err != nil {

@@ -42,10 +42,9 @@ func (s *session) loop() {
 	}
 }
 
-// Read reads records and acts on them until the run is over. While records
-// flow it polls the ring and programs do not wake it; when none come it sets
-// the bell in the data map and sleeps, and the next program that sends
-// something clears the bell and wakes it.
+// read reads records and acts on them until the run is over. While records flow it polls the ring
+// and programs do not wake it; when none come it sets the bell in the data map and sleeps, and the
+// next program that sends something clears the bell and wakes it.
 func (s *session) read() {
 	bell := s.word(object.DataBell)
 	idle := pollsIdle // nothing has come yet
@@ -109,8 +108,7 @@ func (s *session) over() bool {
 	return s.told()
 }
 
-// Told reports whether a program called exit(), whose record may have found no
-// room.
+// told reports whether a program called exit(), whose record may have found no room.
 func (s *session) told() bool {
 	if atomic.LoadUint64(s.word(object.DataExited)) != 0 && (s.ring == nil || s.ring.Empty()) {
 		s.status = int(byte(atomic.LoadUint64(s.word(object.DataStatus))))
@@ -119,6 +117,8 @@ func (s *session) told() bool {
 	return false
 }
 
+// targetGone reports whether the process of -p has ended; its number may be somebody else's by
+// then, so that a pidfd is asked where there is one.
 func (s *session) targetGone() bool {
 	if s.pidFD < 0 {
 		return unix.Kill(s.o.PID, 0) == unix.ESRCH

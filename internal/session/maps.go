@@ -40,6 +40,7 @@ func (s *session) printMaps() {
 // PrintMap prints a map; a scalar that was never written prints as zero.
 func (s *session) PrintMap(n int, top, div int64) { s.printMap(n, top, div, true) }
 
+// printMap prints a map; zero says that a scalar which was never written is shown, too.
 func (s *session) printMap(n int, top, div int64, zero bool) {
 	if n < 0 || n >= len(s.Object.Scripts) {
 		return
@@ -338,6 +339,7 @@ func (s *session) zeroTable(m *object.ScriptMap, n int, perCPU bool) {
 	}
 }
 
+// scriptMap is a script map by its number, nil if there is nothing of it in the kernel.
 func (s *session) scriptMap(n int) *object.ScriptMap {
 	if n < 0 || n >= len(s.Object.Scripts) {
 		return nil

@@ -32,6 +32,7 @@ type sentPacket struct {
 	rec  []byte
 }
 
+// A capture is a file of packets.
 type capture struct {
 	*output.Pcap
 	file *os.File // nil in a dry run, and once it is closed
@@ -126,6 +127,7 @@ func (s *session) Capture(path string) (*output.Pcap, error) {
 	return c.Pcap, nil
 }
 
+// A nowhere takes what a dry run would write.
 type nowhere struct{}
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
@@ -170,7 +172,7 @@ func sample(rec []byte) (time uint64, raw []byte) {
 		raw[:min(uint64(binary.NativeEndian.Uint32(rec[lengthAt:])), uint64(len(raw)))]
 }
 
-// Empty reports whether no packet waits.
+// empty reports whether no packet waits.
 func (p *packets) empty() bool {
 	for _, ring := range p.rings {
 		if !ring.Empty() {
@@ -180,6 +182,7 @@ func (p *packets) empty() bool {
 	return len(p.pending) == 0
 }
 
+// cannotWrite is the error of a file of packets.
 func cannotWrite(path string, err error) error {
 	return fmt.Errorf("cannot write to %s: %s", path, errno.Reason(err))
 }
@@ -213,6 +216,7 @@ func (s *session) endCaptures() error {
 	return errors.Join(all...)
 }
 
+// close frees the buffers, and files that endCaptures has not closed.
 func (p *packets) close() {
 	for _, ring := range p.rings {
 		ring.Close()

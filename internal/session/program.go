@@ -56,6 +56,7 @@ func Bind(payload *aot.Payload, o *probe.Options) (*Program, *source.Diagnostics
 	return p, ds
 }
 
+// bind chooses the variant for the machine, whole or in pieces, and resolves its facts.
 func bind(payload *aot.Payload, o *probe.Options, pieces bool) (*Program, *source.Diagnostics) {
 	obj, ds := payload.Bind(o, pieces)
 	if ds.HasErrors() {

@@ -131,6 +131,7 @@ func (s *session) keySum(m *object.ScriptMap) (sum keySum) {
 	return sum
 }
 
+// A keySum is a number of keys and the sum of their hashes, in which their order does not matter.
 type keySum struct {
 	n   int
 	sum uint64

@@ -13,14 +13,14 @@ import (
 	"github.com/hawktrace/hawk/internal/source"
 )
 
-// A Watch is the sink of one test: it keeps what the test prints and notices
-// errors.
+// A watch is the sink of one test: it keeps what the test prints and notices errors.
 type watch struct {
 	*output.Text
 	text bytes.Buffer
 	bad  bool
 }
 
+// newWatch makes a sink that escapes as the run's does.
 func newWatch(e output.Escapes) *watch {
 	w := &watch{}
 	w.Text = output.NewText(&w.text, &w.text, output.Options{Escapes: e})
@@ -56,6 +56,7 @@ func (s *session) report(t probe.Trigger) (bool, error) {
 	return s.tests(found)
 }
 
+// tests runs test programs one after the other: 0 passes, unless it reported an error.
 func (s *session) tests(programs []int) (bool, error) {
 	s.Emit(output.Tests{Count: len(programs)})
 	all := output.TestsDone{}
@@ -86,6 +87,7 @@ func (s *session) tests(programs []int) (bool, error) {
 // benchTime is how long a measurement lasts at least.
 const benchTime = time.Millisecond
 
+// benches measures programs one after the other; one that returns 1 is left out.
 func (s *session) benches(programs []int, longest int) (bool, error) {
 	s.Emit(output.Benches{Width: longest})
 	good := true

@@ -164,6 +164,8 @@ type event struct {
 	args   []value.Arg
 }
 
+// newSession makes what a run needs before its begin programs: the ring, handlers, buffers, the
+// feed. What it opens, close closes.
 func newSession(of *Session, o Options) (*session, error) {
 	ls, p, probes := of.loaded, of.spec.Program, of.spec.Probe
 	s := &session{
@@ -210,6 +212,7 @@ func newSession(of *Session, o Options) (*session, error) {
 	return s, nil
 }
 
+// close frees what the run has but for what was loaded, which is the Session's.
 func (s *session) close() {
 	s.meter.close() // which may wake the reader
 	if s.ring != nil {
@@ -263,9 +266,10 @@ func waits(o *object.Object) bool {
 	return false
 }
 
+// trigger is what runs a program: NotOurs is the kernel.
 func trigger(p *object.Program) probe.Trigger { return p.Group.Points[0].Kind.Ours }
 
-// Watch makes the end of processes and of ctx wake the reader.
+// watch makes the end of processes and of ctx wake the reader.
 func (s *session) watch(ctx context.Context) (stop func(), err error) {
 	if s.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
@@ -315,7 +319,7 @@ func (s *session) wake() {
 	}
 }
 
-// Nap blocks the thread, which is more exact than the timers of the runtime.
+// nap blocks the thread, which is more exact than the timers of the runtime.
 func nap(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
 	unix.Nanosleep(&ts, nil)

@@ -109,12 +109,14 @@ func Load(spec Spec) (_ *Session, err error) {
 	return s, nil
 }
 
+// load has the kernel take a program.
 func (s *Session) load(p *Program) (*load.Session, error) {
 	return load.Load(p.Object, load.Options{
 		Config: p.Config, Probe: &s.spec.Probe, Log: s.spec.Log, Trace: s.spec.Trace,
 	})
 }
 
+// gaveUp reports whether the verifier came to its limits, rather than to a mistake.
 func gaveUp(err error) bool {
 	r := (*load.Rejected)(nil)
 	return errors.As(err, &r) && r.GaveUp
@@ -183,6 +185,7 @@ func (s *Session) Run(ctx context.Context, o Options) (Result, error) {
 	return s.result, s.err
 }
 
+// live makes the run, runs it, and frees it.
 func (s *Session) live(ctx context.Context, o Options) (Result, error) {
 	r, err := newSession(s, o)
 	if err != nil {
@@ -238,6 +241,7 @@ func (s *Session) Stop() { s.stop(1) }
 // left out.
 func (s *Session) Abort() { s.stop(2) }
 
+// stop ends the run, or one that has not begun when it does.
 func (s *Session) stop(how int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,6 +287,7 @@ func (s *Session) Close() error {
 	return s.free()
 }
 
+// free closes what was loaded and the command; the reader first, as it uses the maps.
 func (s *Session) free() error {
 	s.reader.close()
 	s.mu.Lock()
