@@ -14,6 +14,7 @@ type abbrev struct {
 	fields   []abbrevField
 }
 
+// An abbrevField is an attribute that entries of a layout have, and how it is written.
 type abbrevField struct {
 	attr     dwarf.Attr
 	form     form
@@ -34,6 +35,8 @@ const (
 	maxFields  = 1 << 20 // of the tables in memory
 )
 
+// find reads on until it has the layout of a number. Compilers number them 1, 2, 3, so that nearly
+// all are found by their index; odd has the others.
 func (t *abbrevTable) find(code uint64) (abbrev, bool) {
 	if i := code - 1; i < uint64(len(t.list)) && t.list[i].code == code {
 		return t.list[i], true
@@ -44,6 +47,7 @@ func (t *abbrevTable) find(code uint64) (abbrev, bool) {
 	for t.c.More() && len(t.list) < maxAbbrevs && t.fields < maxFields {
 		a, ok := t.next()
 		if !ok {
+			// Nothing can be found behind what is malformed: later calls do not try again.
 			t.c.At = len(t.c.Data)
 			break
 		}
@@ -62,6 +66,7 @@ func (t *abbrevTable) find(code uint64) (abbrev, bool) {
 	return abbrev{}, false
 }
 
+// next reads a layout; ok is false at the end of the table, whose number is 0.
 func (t *abbrevTable) next() (a abbrev, ok bool) {
 	c := &t.c
 	if a.code = c.ULEB(); a.code == 0 {
@@ -74,6 +79,7 @@ func (t *abbrevTable) next() (a abbrev, ok bool) {
 			return a, !c.Bad
 		}
 		if fd.form == formImplicitConst {
+			// DW_FORM_implicit_const has its value in the layout, and takes no bytes of entries.
 			fd.implicit = c.SLEB()
 		}
 		a.fields = append(a.fields, fd)
@@ -81,7 +87,8 @@ func (t *abbrevTable) next() (a abbrev, ok bool) {
 	return a, false
 }
 
-// abbrevs is the table at an offset of .debug_abbrev.
+// abbrevs is the table at an offset of .debug_abbrev. What was read of others is forgotten when it
+// is too much: units refer to tables in turn.
 func (f *File) abbrevs(off uint64) *abbrevTable {
 	if t, ok := f.tables[off]; ok {
 		return t

@@ -23,7 +23,9 @@ func (f *File) declare(off dwarf.Offset, name string) string {
 	return base + " " + name + suffix
 }
 
-// text is how a type is written, in front of a name and behind it.
+// text is how a type is written, in front of a name and behind it. It is C's order: an array or
+// function stands behind the name, and a pointer to one needs parentheses around it, which is why
+// text in front can end in "(*".
 func (f *File) text(off dwarf.Offset, depth int) (before, after string) {
 	e, err := f.at(off)
 	if f.steps++; err != nil || depth > maxDepth || f.steps > maxSteps {
@@ -37,6 +39,7 @@ func (f *File) text(off dwarf.Offset, depth int) (before, after string) {
 		return in.text(to, depth+1)
 	}
 	name := e.name()
+	// Compilers of Go and Rust give every type its name as the source has it: []int, &str.
 	if name != "" && e.plainTypes() {
 		return name, ""
 	}

@@ -29,6 +29,7 @@ func (f *File) at(off dwarf.Offset) (entry, error) {
 	return e, nil
 }
 
+// decode is at without the last: the entry that stands there.
 func (f *File) decode(off dwarf.Offset) (entry, error) {
 	if i := f.unitAt(off); i >= 0 && off >= f.units[i].first {
 		u := &f.units[i]
@@ -124,6 +125,8 @@ func (f *File) walk(unit int, begin dwarf.Offset, visit func(e entry, depth int)
 		case depth == 0:
 			return nil
 		default:
+			// The sibling saves decoding what is below. It counts only if it leads forwards and
+			// stays in the unit: a malformed file would make this loop endless.
 			if next, ok := e.Val(dwarf.AttrSibling).(dwarf.Offset); ok && next > e.Offset &&
 				next < u.end && next-from >= dwarf.Offset(c.At) {
 				c.At = int(next - from)
@@ -176,10 +179,12 @@ func (e entry) refOffset(attr dwarf.Attr) (*File, dwarf.Offset, bool) {
 	case dwarf.Offset:
 		return e.in, v, true
 	case int64:
+		// An offset in the file of dwz.
 		if field.Class == dwarf.ClassReferenceAlt && e.in.alt != nil && v > 0 {
 			return e.in.alt, dwarf.Offset(v), true
 		}
 	case uint64:
+		// A signature: the type has a unit of its own.
 		if field.Class == dwarf.ClassReferenceSig {
 			typ, ok := e.in.typeUnit(v)
 			return e.in, typ, ok
@@ -212,6 +217,7 @@ func (e entry) text(attr dwarf.Attr) string {
 // than any name.
 func text(b exe.Bytes, at uint64) string { return string(b.Text(at)) }
 
+// flag reports whether an attribute is there and true.
 func (e entry) flag(attr dwarf.Attr) bool {
 	v, _ := e.Val(attr).(bool)
 	return v

@@ -15,6 +15,7 @@ import (
 // ErrNone says that a file has no debug information.
 type ErrNone struct{ Path string }
 
+// Error names the file, which may be a debug file that is as empty as the program.
 func (e *ErrNone) Error() string { return "no debuginfo found for " + e.Path }
 
 // ErrNotFound is returned for what the debug information does not have.

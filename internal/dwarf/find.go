@@ -69,7 +69,9 @@ func (f *File) ask(q question, near uint64, tags []dwarf.Tag,
 	return t, nil
 }
 
-// findFrom is find that looks in one unit first.
+// findFrom is find that looks in one unit first. A program can define several types of one name;
+// the one that the traced code was compiled with counts. One that is nested there yields to one at
+// the top of another unit.
 func (f *File) findFrom(q question, tags []dwarf.Tag) (entry, bool) {
 	var best entry
 	if q.in != nil {
@@ -167,8 +169,8 @@ func (f *File) find(name string, tags []dwarf.Tag) (best entry, ok bool) {
 	return best, best.Entry != nil
 }
 
-// inUnit walks a unit for a definition; outer says that it is in no namespace
-// or class.
+// inUnit walks a unit for a definition; outer says that it is in no namespace or class. depth 1 is
+// right below the unit.
 func (f *File) inUnit(u int, name string, tags []dwarf.Tag) (best entry, outer bool) {
 	inEnum := slices.Contains(tags, dwarf.TagEnumerator)
 	f.walk(u, f.units[u].first, func(e entry, depth int) (bool, bool) {
@@ -185,7 +187,9 @@ func (f *File) inUnit(u int, name string, tags []dwarf.Tag) (best entry, outer b
 	return best, outer
 }
 
-// unitsNaming lists units that may define a name, the likely ones first.
+// unitsNaming lists units that may define a name, the likely ones first. Bytes that look like a
+// reference may be anything else, so that what they would be an entry's name of is decoded; only of
+// units that use an index that is not possible.
 func (f *File) unitsNaming(name string, alt *File, tags []dwarf.Tag) []int {
 	text := append([]byte(name), 0)
 	offsets := occurrences(f.str, text)
@@ -278,8 +282,11 @@ func (f *File) references(offsets []uint64, visit func(at dwarf.Offset) bool) {
 	}
 }
 
+// referencesIn is references in a part of a section. It looks at every byte: entries are not
+// aligned.
 func (f *File) referencesIn(data []byte, offsets []uint64, visit func(at int) bool) bool {
 	order := f.order()
+	// bytes.Index uses vector instructions; a few searches are faster than a loop in Go.
 	const few = 4
 	if len(offsets) <= few {
 		for _, off := range offsets {
@@ -319,6 +326,8 @@ func (f *File) indexed(offsets []uint64, visit func(unit int) bool) {
 	if f.strx.Len() == 0 || len(offsets) == 0 {
 		return
 	}
+	// DWARF 5 can have names as numbers in a table of offsets (DW_FORM_strx), so that the offset of
+	// the name stands in no unit.
 	want := map[uint64]bool{}
 	for _, off := range offsets {
 		want[off] = true

@@ -81,6 +81,8 @@ type rawValue struct {
 // nothing can be found.
 func (u *unit) raw(c *cursor.Cursor, fd abbrevField) (v rawValue, ok bool) {
 	fm := fd.form
+	// DW_FORM_indirect has the form in front of the value; one that leads to itself again is
+	// malformed.
 	for range 2 {
 		if fm != formIndirect {
 			break
@@ -118,6 +120,7 @@ func (u *unit) raw(c *cursor.Cursor, fd abbrevField) (v rawValue, ok bool) {
 	case formStrpSup, formGNUStrpAlt:
 		v.form, v.n = formGNUStrpAlt, c.Uint(word)
 	case formRefAddr:
+		// DWARF 2 gave references the size of an address.
 		if u.version < 3 {
 			word = int(u.addrSize)
 		}
@@ -140,6 +143,7 @@ func (u *unit) raw(c *cursor.Cursor, fd abbrevField) (v rawValue, ok bool) {
 		v.form, v.n = formStrx, c.ULEB()
 	default:
 		switch {
+		// Forms in a row with indices of one to four bytes.
 		case fm >= formStrx1 && fm <= formStrx4:
 			v.form, v.n = formStrx, c.Uint(int(fm-formStrx1)+1)
 		case fm >= formAddrx1 && fm <= formAddrx4:
@@ -151,7 +155,8 @@ func (u *unit) raw(c *cursor.Cursor, fd abbrevField) (v rawValue, ok bool) {
 	return v, !c.Bad
 }
 
-// value is what a raw value means, in the types of package debug/dwarf.
+// value is what a raw value means, in the types of package debug/dwarf. A number is signed whatever
+// its form was: attributes that need all 64 bits have others.
 func (f *File) value(u *unit, v rawValue) (any, dwarf.Class) {
 	switch v.form {
 	case formAddr:
@@ -192,6 +197,7 @@ func (f *File) value(u *unit, v rawValue) (any, dwarf.Class) {
 
 // element reads the n-th number of a table in a section; 0 if it has none.
 func (f *File) element(section exe.Bytes, base, n uint64, size int) uint64 {
+	// So that the product below does not overflow: sections are shorter than 2^32 bytes.
 	if n > uint64(section.Len()) || base > uint64(section.Len()) {
 		return 0
 	}
@@ -203,10 +209,12 @@ func (f *File) element(section exe.Bytes, base, n uint64, size int) uint64 {
 	return c.Uint(size)
 }
 
+// indexedAddr is the n-th address of a unit's table in .debug_addr.
 func (f *File) indexedAddr(u *unit, n uint64) uint64 {
 	return f.element(f.addr, f.bases(u).addr, n, int(u.addrSize))
 }
 
+// indexedString is the string whose offset is the n-th of a unit's in .debug_str_offsets.
 func (f *File) indexedString(u *unit, n uint64) string {
 	return text(f.str, f.element(f.strx, f.bases(u).str, n, u.word()))
 }

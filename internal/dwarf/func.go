@@ -46,7 +46,8 @@ type codeRange struct {
 // maxRanges bounds the ranges of all units.
 const maxRanges = 1 << 22
 
-// codeRanges collects which unit covers which addresses.
+// codeRanges collects which unit covers which addresses. Most files have .debug_aranges for this,
+// but not all compilers write it, and not of all units.
 func (f *File) codeRanges() []codeRange {
 	if f.code != nil {
 		return f.code
@@ -57,6 +58,7 @@ func (f *File) codeRanges() []codeRange {
 			continue
 		}
 		e, err := f.at(f.units[i].first)
+		// Partial units, of which dwz makes many, have no code.
 		if err != nil || e.Tag != dwarf.TagCompileUnit && e.Tag != dwarf.TagSkeletonUnit {
 			continue
 		}
@@ -81,6 +83,7 @@ func (f *File) unitOf(addr uint64) (*File, int, error) {
 
 // covering is the unit, or skeleton, whose code an address is part of.
 func (f *File) covering(addr uint64) (unit int, ok bool) {
+	// Code that the linker has dropped keeps its entries, at address 0.
 	if addr == 0 {
 		return 0, false
 	}
@@ -102,8 +105,9 @@ type body struct {
 	first     bool         // a function in several parts begins with the first
 }
 
-// functions lists the code of the functions of a unit by address. The ends are
-// not known where nothing but the beginning is said.
+// functions lists the code of the functions of a unit by address. The ends are not known where
+// nothing but the beginning is said. A function of several parts, as hot and cold ones, is listed
+// once for each.
 func (f *File) functions(unit int) ([]body, error) {
 	if list, ok := f.funcs[unit]; ok {
 		return list, nil
@@ -119,6 +123,7 @@ func (f *File) functions(unit int) ([]body, error) {
 			for i, pc := range pcs {
 				list = append(list, body{pc[0], pc[1], e.Offset, i == 0})
 			}
+			// A function has blocks, variables and inlined functions inside, no functions of its own.
 			return false, len(list) >= maxRanges
 		case dwarf.TagCompileUnit, dwarf.TagNamespace, dwarf.TagModule, dwarf.TagStructType,
 			dwarf.TagClassType, dwarf.TagUnionType:
@@ -144,9 +149,11 @@ func (f *File) Function(addr uint64) (*Func, error) {
 	return in.function(unit, addr)
 }
 
+// function is Function in a unit whose code has the address.
 func (f *File) function(unit int, addr uint64) (*Func, error) {
 	list, err := f.functions(unit)
 	i := sort.Search(len(list), func(i int) bool { return list[i].low > addr }) - 1
+	// Its second part may begin where no function does.
 	for i >= 0 && list[i].low == addr && !list[i].first {
 		i--
 	}
@@ -169,6 +176,8 @@ func (f *File) function(unit int, addr uint64) (*Func, error) {
 // maxParams bounds the parameters of a function.
 const maxParams = 256
 
+// describe collects what the entries of a function say together: the concrete one, the one it is an
+// instance of, and the declaration in a class.
 func (f *File) describe(e entry, golang bool) (*Func, error) {
 	fn := &Func{Go: golang, Result: Param{Type: types.Void, Decl: "void"}, Dictionary: -1}
 	var typed entry
@@ -232,7 +241,7 @@ func parameters(e entry) []entry {
 	return out
 }
 
-// param describes a parameter.
+// param describes a parameter. A parameter without a type is one that nothing is known of.
 func (f *File) param(c entry) (Param, error) {
 	var p Param
 	var err error

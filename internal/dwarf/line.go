@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// Line finds the first instruction of a source line, and with a column other
-// than 0 of a place in it. file is the end of a path: one component of it or
-// more. Only the code of a unit's own source file counts, not that of headers.
+// Line finds the first instruction of a source line, and with a column other than 0 of a place in
+// it. file is the end of a path: one component of it or more. Only the code of a unit's own source
+// file counts, not that of headers. Inlined functions of headers would otherwise give one line many
+// addresses.
 func (f *File) Line(file string, line, column int) (uint64, error) {
 	matched := "" // the source file that was meant
 	var units []entry
@@ -65,6 +66,7 @@ func (f *File) sourceOf(root entry, i int) string {
 			}
 		}
 	}
+	// rustc splits a crate into units (codegen units), all of which have the same source.
 	name, _, _ = strings.Cut(name, "/@/") // Rust adds the part of the crate
 	if dir, ok := root.Val(dwarf.AttrCompDir).(string); ok && !path.IsAbs(name) {
 		name = path.Join(dir, name)

@@ -44,11 +44,13 @@ func (f *File) lineTable(root entry) *lineTable {
 	if !ok || at < 0 || at >= int64(f.line.Len()) {
 		return nil
 	}
+	// Type units share the table of the unit they were taken from.
 	if t, ok := f.lines[uint64(at)]; ok {
 		return t
 	}
 	p := lineProgram{f: f, c: f.line.Cursor(int(at), f.line.Len(), f.big), t: &lineTable{}}
 	dir, _ := root.Val(dwarf.AttrCompDir).(string)
+	// Rows that were read before something malformed are kept: a line that is known helps.
 	if p.header(dir, root.name()) {
 		p.run()
 	}
@@ -145,6 +147,7 @@ func (p *lineProgram) header(dir, name string) bool {
 	if length > uint64(c.Left()) {
 		return false
 	}
+	// The program begins where the header says, whatever a later version has in between.
 	begin := c.At + int(length)
 	p.minInst, p.maxOps = uint64(c.Byte()), 1
 	if version >= 4 {
@@ -152,6 +155,7 @@ func (p *lineProgram) header(dir, name string) bool {
 	}
 	c.Byte() // whether rows begin as statements
 	p.lineBase, p.lineSpan, p.opBase = int64(int8(c.Byte())), uint64(c.Byte()), c.Byte()
+	// run divides by the one and subtracts 1 from the other.
 	if p.lineSpan == 0 || p.opBase == 0 {
 		return false
 	}
@@ -253,6 +257,7 @@ func (p *lineProgram) run() {
 	for c.More() && len(p.t.rows) < maxLineRows {
 		op := c.Byte()
 		if op >= p.opBase {
+			// Special opcodes, which most of a program is, advance address and line in one byte.
 			special := uint64(op - p.opBase)
 			p.advance(special / p.lineSpan)
 			p.line += uint64(p.lineBase + int64(special%p.lineSpan))
@@ -278,6 +283,8 @@ func (p *lineProgram) run() {
 			p.row.addr += c.Uint(2)
 			p.op = 0
 		default:
+			// Opcodes that have no effect on rows, or came later: the header says how long they
+			// are.
 			for range p.lengths[op-1] {
 				c.ULEB()
 			}
@@ -285,6 +292,7 @@ func (p *lineProgram) run() {
 	}
 }
 
+// extended executes an operation that has its length in front, so that unknown ones are passed.
 func (p *lineProgram) extended() {
 	c := &p.c
 	size := c.ULEB()
@@ -304,6 +312,7 @@ func (p *lineProgram) extended() {
 	c.At = next
 }
 
+// reset is the state that a sequence begins with.
 func (p *lineProgram) reset() {
 	p.row, p.line, p.op = lineRow{file: 1}, 1, 0
 	p.first = len(p.t.rows)
@@ -315,6 +324,7 @@ func (p *lineProgram) advance(n uint64) {
 	p.op = (p.op + n) % p.maxOps
 }
 
+// emit adds a row. A line beyond 32 bits is of a malformed file, and stands for none.
 func (p *lineProgram) emit() {
 	p.row.line = 0
 	if p.line < 1<<32 {
@@ -323,8 +333,8 @@ func (p *lineProgram) emit() {
 	p.t.rows = append(p.t.rows, p.row)
 }
 
-// end finishes a sequence. Functions that the linker has left out are at
-// address 0.
+// end finishes a sequence. Functions that the linker has left out are at address 0. Their rows
+// would cover others'.
 func (p *lineProgram) end() {
 	rows := p.t.rows[p.first:]
 	if len(rows) > 0 && rows[0].addr != 0 && rows[0].addr < p.row.addr {

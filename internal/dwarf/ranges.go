@@ -16,7 +16,8 @@ const (
 	maxRangesOfEntry = 1 << 20
 )
 
-// ranges are the addresses of an entry's code, the ends exclusive.
+// ranges are the addresses of an entry's code, the ends exclusive. DW_AT_high_pc is an address, or
+// since DWARF 4 how many bytes there are: the type of the value tells.
 func (e entry) ranges() [][2]uint64 {
 	if low, ok := e.Val(dwarf.AttrLowpc).(uint64); ok {
 		switch high := e.Val(dwarf.AttrHighpc).(type) {
@@ -42,6 +43,8 @@ func (e entry) ranges() [][2]uint64 {
 	return e.in.oldRanges(u, uint64(at))
 }
 
+// oldRanges is a list in .debug_ranges: pairs of addresses, up to a pair of zeros. The largest
+// address in front says what the following count from.
 func (f *File) oldRanges(u *unit, at uint64) (out [][2]uint64) {
 	if at > uint64(f.rangesOld.Len()) {
 		return nil
@@ -63,6 +66,7 @@ func (f *File) oldRanges(u *unit, at uint64) (out [][2]uint64) {
 	return out
 }
 
+// rangeList is a list in .debug_rnglists, of entries of several kinds.
 func (f *File) rangeList(u *unit, at uint64) (out [][2]uint64) {
 	if at > uint64(f.rnglists.Len()) {
 		return nil

@@ -17,9 +17,9 @@ const (
 // variantTag is the field that tells which variant of a Rust enum a value is.
 const variantTag = "tag"
 
-// variants are the fields of a Rust enum with data: what tells the variants
-// apart and each variant, a struct with the fields __0, __1, … or those that have
-// names. They share their bytes.
+// variants are the fields of a Rust enum with data: what tells the variants apart and each variant,
+// a struct with the fields __0, __1, … or those that have names. They share their bytes. Scripts
+// read the field of the variant that the tag says; hawk does not stop them from reading another.
 func (f *File) variants(part entry, size int) []types.Field {
 	var out []types.Field
 	add := func(m entry, name string) {
@@ -111,7 +111,8 @@ func vec(e entry, fields []types.Field) ([]types.Field, bool) {
 	}, true
 }
 
-// within finds the offset of a field of a struct, or of one of its fields.
+// within finds the offset of a field of a struct, or of one of its fields. The library wraps the
+// pointer in Unique, NonNull and RawVec, differently in each version.
 func within(s *types.Struct, depth int, is func(types.Field) bool) (int, bool) {
 	const deepest = 8 // five in the library of 2025
 	if depth > deepest {

@@ -92,8 +92,10 @@ func (f *File) shape(s *shaper, off dwarf.Offset, at, depth int) bool {
 		return leaf(false)
 	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType,
 		dwarf.TagSubroutineType, dwarf.TagUnspecifiedType:
+		// Compilers leave the size of pointers out where it is that of addresses.
 		size = 8
 		return leaf(false)
+	// To a function: its address and what is added to this (Itanium C++ ABI, section 2.3).
 	case dwarf.TagPtrToMemberType:
 		size = 8
 		if to, ok := e.ref(dwarf.AttrType); ok && to.Tag == dwarf.TagSubroutineType {
@@ -147,6 +149,7 @@ func (f *File) shapeMember(s *shaper, m entry, at, depth int) bool {
 	return ok && known && in.shape(s, to, at+int(where/8), depth+1)
 }
 
+// shapeArray adds the leaves of an array, which has few enough elements to matter or none is known.
 func (f *File) shapeArray(s *shaper, e entry, at, depth int) bool {
 	in, to, ok := e.refOffset(dwarf.AttrType)
 	n := int64(1)

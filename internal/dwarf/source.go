@@ -67,6 +67,7 @@ func (f *File) inlinedAt(unit int, addr uint64) (chain []entry, err error) {
 	}
 	around := 0 // how deep the innermost entry is that the address is known to be in
 	err = f.walk(unit, list[i].at, func(e entry, depth int) (descend, stop bool) {
+		// The walk has left the innermost entry with the address: no other has it.
 		if depth <= around && depth > 0 {
 			return false, true
 		}
@@ -90,6 +91,7 @@ func (f *File) inlinedAt(unit int, addr uint64) (chain []entry, err error) {
 	return chain, err
 }
 
+// contains reports whether one of several ranges has an address.
 func contains(pcs [][2]uint64, addr uint64) bool {
 	for _, pc := range pcs {
 		if addr >= pc[0] && addr < pc[1] {

@@ -38,6 +38,7 @@ type ErrSplit struct {
 	Err  error
 }
 
+// Error names both files: it is the second that can be brought to where it is looked for.
 func (e *ErrSplit) Error() string {
 	return fmt.Sprintf("the debug information of %s is in %s, which cannot be read: %v", e.Path, e.Name, reason(e.Err))
 }
@@ -100,6 +101,7 @@ func (f *File) open(skeleton *unit, name, dir string) (*File, int, error) {
 			return nil, 0, &ErrSplit{f.Path, name, errors.New("it is of another build")}
 		}
 	}
+	// Addresses are in the program only: the linker does not touch the other file.
 	known := in.bases(&in.units[i])
 	known.addr, known.low, known.oldRanges = bases.addr, bases.low, bases.oldRanges
 	return in, i, nil
@@ -131,6 +133,7 @@ func (f *File) part(name, dir string) (*File, error) {
 // maxParts bounds the files of one program that are open.
 const maxParts = 1 << 14
 
+// openPart opens a .dwo or .dwp file as a part of f, once.
 func (f *File) openPart(path string) (*File, error) {
 	if len(f.parts) >= maxParts {
 		return nil, errors.New("there are too many such files")
@@ -154,7 +157,8 @@ func (f *File) openPart(path string) (*File, error) {
 	return in, nil
 }
 
-// packed is the .dwp file of the program, nil if there is none.
+// packed is the .dwp file of the program, nil if there is none. The program may have its debug
+// information in a separate file, which both may stand beside.
 func (f *File) packed() *File {
 	if !f.looked {
 		f.looked = true
@@ -222,7 +226,8 @@ const (
 	columnRnglists   = 8
 )
 
-// readIndex tells the units of a .dwp file where their tables are.
+// readIndex tells the units of a .dwp file where their tables are. A .dwp file is .dwo files one
+// behind the other; the index says where the contribution of each unit to a section begins.
 func (f *File) readIndex(data []byte, at map[dwarf.Offset]*unit) bool {
 	c := cursor.Cursor{Data: data, Big: f.big}
 	version := max(c.Uint(2), c.Uint(2)) // of 32 bits in the old form

@@ -14,8 +14,8 @@ const (
 	goKindString = 24
 )
 
-// textOf tells how the strings of languages refer to their text; nil for other
-// structs.
+// textOf tells how the strings of languages refer to their text; nil for other structs. Languages
+// have no attribute for this but Go; the others are known by the names of their libraries' types.
 func textOf(t *types.Struct, e entry) func() (types.Text, bool) {
 	if kind, ok := e.number(attrGoKind); ok {
 		if kind != goKindString {
@@ -36,7 +36,8 @@ func textOf(t *types.Struct, e entry) func() (types.Text, bool) {
 	return nil
 }
 
-// textAt is text with an address and a length in members of t, if it has them.
+// textAt is text with an address and a length in members of t, if it has them. It is asked when the
+// fields are needed: these are read on demand.
 func textAt(t *types.Struct, at types.Text) func() (types.Text, bool) {
 	return func() (types.Text, bool) {
 		addr, ok1 := member(t, at.Addr)

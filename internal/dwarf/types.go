@@ -56,6 +56,7 @@ func (e entry) target() (types.Type, error) {
 	return in.typeAt(off)
 }
 
+// convert makes a type of an entry.
 func (f *File) convert(e entry) (types.Type, error) {
 	size, _ := e.number(dwarf.AttrByteSize)
 	if size < 0 || size > maxSize {
@@ -130,6 +131,7 @@ func dimensions(e entry) []int64 {
 	return out
 }
 
+// array converts an array of one dimension or more, the last one innermost.
 func (f *File) array(e entry) (types.Type, error) {
 	elem, err := e.target()
 	if err != nil {
@@ -169,6 +171,7 @@ func isChar(e entry) bool {
 	return false
 }
 
+// enum converts an enumeration; one of no known size is an int, as in C.
 func enum(e entry, size int) types.Type {
 	t := &types.Enum{Name: e.name(), Bytes: size}
 	switch size {
@@ -206,6 +209,7 @@ func (f *File) structType(e entry, size int) types.Type {
 	return t
 }
 
+// load finds the fields of a struct, when a script asks for one.
 func (f *File) load(t *types.Struct, e entry, declared bool) []types.Field {
 	if declared {
 		t.Bytes = 0
@@ -219,6 +223,7 @@ func (f *File) load(t *types.Struct, e entry, declared bool) []types.Field {
 		}
 		e, t.Bytes, t.Algn = full, int(size), types.GuessAlign(int(size))
 	}
+	// A look-up by name goes into anonymous members without a bound of its own.
 	budget := maxAnonymous
 	if !finite(e, &budget, 0) {
 		return nil
@@ -243,8 +248,8 @@ func isStatic(m entry) bool {
 	return m.flag(dwarf.AttrExternal) || m.flag(dwarf.AttrDeclaration) || m.Val(dwarf.AttrConstValue) != nil
 }
 
-// field converts a member or a base class of a struct of size bytes, as far as
-// it lies inside of it.
+// field converts a member or a base class of a struct of size bytes, as far as it lies inside of
+// it. A bit field is placed in the integer that has it.
 func (f *File) field(m entry, size int) (types.Field, bool) {
 	none := types.Field{}
 	if m.Tag != dwarf.TagMember && m.Tag != dwarf.TagInheritance || isStatic(m) {

@@ -37,6 +37,7 @@ const (
 	unitSplitTypes unitKind = 6
 )
 
+// isTypes reports whether a unit has one type and no code.
 func (k unitKind) isTypes() bool { return k == unitTypes || k == unitSplitTypes }
 
 // word is the size of offsets.
@@ -70,6 +71,8 @@ func (f *File) readUnits() error {
 	return f.readHeaders(f.typeUnits, ".debug_types", dwarf.Offset(f.info.Len()))
 }
 
+// readHeaders reads those of a section whose offsets begin with from. The order of the fields
+// changed with DWARF 5, which put the kind and the size of addresses in front.
 func (f *File) readHeaders(data exe.Bytes, name string, from dwarf.Offset) error {
 	for c := data.Cursor(0, data.Len(), f.big); c.Left() > 12; {
 		u := unit{base: from + dwarf.Offset(c.At)}
@@ -143,8 +146,9 @@ func (f *File) cursor(u *unit, off dwarf.Offset) (c cursor.Cursor, from dwarf.Of
 	return data.Cursor(int(off-from), int(u.end-from), f.big), from
 }
 
-// bases finds out where a unit's tables are. Its first entry says so, which may
-// itself refer to them: what the others of its attributes mean is not asked.
+// bases finds out where a unit's tables are. Its first entry says so, which may itself refer to
+// them: what the others of its attributes mean is not asked. known is set first: the forms of the
+// entry may ask for bases themselves.
 func (f *File) bases(u *unit) *unitBases {
 	if u.known != nil {
 		return u.known
@@ -175,6 +179,7 @@ func (f *File) bases(u *unit) *unitBases {
 		}
 	}
 	if lowIndexed {
+		// Only now is it known where the unit's addresses are.
 		b.low = f.indexedAddr(u, b.low)
 	}
 	return b

@@ -54,8 +54,9 @@ func (a *placer) floatRegs() int {
 	return 16
 }
 
-// result takes account of the result: one that is too large for registers is
-// written where an argument in front of the others says.
+// result takes account of the result: one that is too large for registers is written where an
+// argument in front of the others says. On ARM it is a register of its own, x8, that takes none
+// from the arguments.
 func (a *placer) result(s dwarf.Shape) {
 	if a.rust {
 		if _, pair := scalars(s); !pair && s.Bytes > 16 && a.arch == arch.AMD64 {
@@ -101,6 +102,7 @@ func (a *placer) place(s dwarf.Shape) placedArg {
 		return a.placeGo(s)
 	case a.rust && s.Composite && s.Bytes > 0:
 		return a.placeRust(s)
+	// An empty class of C++ has one byte, that is not passed.
 	case s.Bytes == 0 || s.Composite && len(s.Leaves) == 0 && s.Bytes == 1:
 		return placedArg{}
 	case !s.Composite && s.Float():
@@ -145,6 +147,8 @@ func (a *placer) address() placedArg {
 	return at
 }
 
+// onStack places a value on the stack, where C gives every argument whole words; Go packs them as
+// fields.
 func (a *placer) onStack(bytes, align int) placedArg {
 	if a.abi == abiC {
 		if align = max(align, 8); a.arch == arch.ARM64 {
@@ -200,8 +204,11 @@ func (a *placer) compositeAMD(s dwarf.Shape) placedArg {
 		}
 	}
 	switch {
+	// A struct goes into registers as a whole or not at all; what follows may still use those that
+	// are left.
 	case !a.free(ints) || a.floats+floats > a.floatRegs():
 		return a.onStack(s.Bytes, s.Align)
+	// One word in a floating-point register is enough to make the value unreadable.
 	case floats > 0:
 		a.ints, a.floats = a.ints+ints, a.floats+floats
 		return placedArg{in: inFloats}
@@ -232,14 +239,16 @@ func (a *placer) compositeARM(s dwarf.Shape) placedArg {
 		a.ints = len(a.abi.regs(a.arch)) // what follows goes to the stack too
 		return a.onStack(s.Bytes, s.Align)
 	}
+	// Only what is aligned to 16 bytes begins with an even register.
 	if s.Align < 16 {
 		return a.take(words, func(i int) dwarf.Leaf { return dwarf.Leaf{Offset: 8 * i, Bytes: 8} })
 	}
 	return a.words(s.Bytes, words)
 }
 
-// placeGo gives each scalar of a value a register, or puts all of it on the
-// stack.
+// placeGo gives each scalar of a value a register, or puts all of it on the stack. The rule is that
+// of Go's ABIInternal: no value is divided, and an array of more than one element never travels in
+// registers.
 func (a *placer) placeGo(s dwarf.Shape) placedArg {
 	var ints []dwarf.Leaf
 	floats := 0
@@ -262,8 +271,8 @@ func (a *placer) placeGo(s dwarf.Shape) placedArg {
 	return a.take(len(ints), func(i int) dwarf.Leaf { return ints[i] })
 }
 
-// scalars are the one or two numbers that Rust takes a value apart into; false
-// if it has more, or an array.
+// scalars are the one or two numbers that Rust takes a value apart into; false if it has more, or
+// an array. Variants of an enum share their bytes, so that a number may be found several times.
 func scalars(s dwarf.Shape) (list []dwarf.Leaf, ok bool) {
 	for _, l := range s.Leaves {
 		known := slices.IndexFunc(list, func(k dwarf.Leaf) bool { return k.Offset == l.Offset })

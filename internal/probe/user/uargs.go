@@ -29,6 +29,7 @@ func debugInfo(p *probe.Point, o *probe.Options) (*dwarf.File, error) {
 // userFunc is the function that a point is at the start of, or in.
 func userFunc(p *probe.Point, o *probe.Options) (*dwarf.Func, error) {
 	pl := p.Extra.(place)
+	// Their arguments are on the stack, and package dwarf reads 64-bit programs only.
 	if pl.abi != abiC && !pl.abi.isGo() {
 		return nil, fmt.Errorf("%s is a 32-bit program, of which hawk does not know arguments by name", p.Target)
 	}
@@ -43,6 +44,7 @@ func userFunc(p *probe.Point, o *probe.Options) (*dwarf.Func, error) {
 	return fn, err
 }
 
+// pointFunc names the function of a point in messages.
 func pointFunc(p *probe.Point) string {
 	if p.Func == "" {
 		return fmt.Sprintf("the function at 0x%x", p.Address)
@@ -50,7 +52,8 @@ func pointFunc(p *probe.Point) string {
 	return p.Func
 }
 
-// uprobeArgs is the type of args of a uprobe.
+// uprobeArgs is the type of args of a uprobe. Arguments that programs cannot read have no field,
+// but a message that says why.
 func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	pl := p.Extra.(place)
 	if pl.args == nil {
@@ -59,6 +62,8 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	if pl.args.record != nil {
 		return pl.args.record, nil
 	}
+	// GCC removes or splits parameters of such clones; the debug information has those of the
+	// source.
 	for _, part := range [...]string{".isra.", ".constprop."} {
 		if strings.Contains(p.Func, part) {
 			return nil, fmt.Errorf("the compiler changed which arguments %s takes; arg0, arg1, … are "+
@@ -87,6 +92,7 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	for i, param := range params {
 		at := places[i]
 		switch {
+		// The first of one name counts, as _ may be given to several.
 		case param.Name == "" || pl.args.placed[param.Name].param != nil:
 		case at.in == inNothing:
 			unreadable[param.Name] = fmt.Sprintf("%s has no data", param.Name)
@@ -135,6 +141,7 @@ func userMemory(c *probe.Context, f types.Field) (base *ir.Value, user bool) {
 	at := c.Group.Points[0].Extra.(place).args.placed[f.Name]
 	if at.in == inRegs {
 		tmp := b.Addr(b.NewObject("arg", types.RoundUp(f.Type.Size(), 8)+8, 8), 0)
+		// The registers are put together on the program's own stack as they lie in the value.
 		for i, part := range at.parts {
 			b.Store(tmp, part.Offset, part.Bytes, b.Load(c.Ctx, at.regs[i], 8, false))
 		}
@@ -148,6 +155,7 @@ func userMemory(c *probe.Context, f types.Field) (base *ir.Value, user bool) {
 		return b.Load(c.Ctx, at.regs[0], 8, false), true
 	}
 	tmp := b.Addr(b.NewObject("arg", 8, 8), 0)
+	// If the read fails the address is 0, and so is what is read from there.
 	b.Zero(tmp, 0, 8)
 	b.Call(int(asm.FnProbeReadUser), tmp, b.Const(8), onStack())
 	return b.Load(tmp, 0, 8, false), true

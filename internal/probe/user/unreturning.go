@@ -38,6 +38,7 @@ func unreturningIn(file *exe.File) map[uint64]string {
 	return exe.Once(file, "no return probes", func() map[uint64]string { return lookForUnreturning(file) })
 }
 
+// lookForUnreturning finds them by all of their names: symbols, and what the file imports.
 func lookForUnreturning(file *exe.File) map[uint64]string {
 	at := map[uint64]string{}
 	for r := range file.Symbols() {
@@ -50,6 +51,8 @@ func lookForUnreturning(file *exe.File) map[uint64]string {
 		name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
 		if why := unreturning[name]; why != "" {
 			at[s.Addr] = why
+			// A stub jumps to the function, whose return address is its caller's, so that an exception
+			// of what is called goes through the frame whose return address was replaced.
 		} else if unwinds {
 			at[s.Addr] = imports
 		}

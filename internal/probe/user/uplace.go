@@ -51,6 +51,7 @@ func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbo
 		pl.unsafe = returnUnsafe(p, sym, unreturning)
 	}
 	if p.Offset == 0 || o.Unsafe {
+		// Without an end nobody can tell that the offset of another probe is inside.
 		if sym.Size == 0 && !o.Unsafe && p.Offset == 0 {
 			pl.err = fmt.Errorf("Could not determine boundary for %s (symbol has size 0)", sym.Name)
 		}
@@ -68,7 +69,9 @@ func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbo
 // that end in a panic.
 var errNoReturn = errors.New("no return instruction")
 
-// returnPlaces finds the return instructions of a Go function.
+// returnPlaces finds the return instructions of a Go function. The kernel's return probes replace
+// the return address on the stack: a stack that Go copies would keep it, and the runtime would find
+// an address there that is in no function.
 func returnPlaces(o *probe.Options, file *exe.File, sym exe.Symbol, x abi) ([]uint64, error) {
 	// The runtime moves stacks, and looks for return addresses on them.
 	const why = "a Go function's return is traced at its return instructions"
@@ -129,6 +132,7 @@ func addressPlace(p *probe.Point, o *probe.Options, file *exe.File, returns bool
 	pl := place{offset: file.Start + off, goMinor: goMinor(file)}
 	sym, found := lookUp(file, o, func(f *exe.File) (exe.Symbol, bool) { return f.FunctionAt(p.Address) })
 	pl.abi = abiOf(file, p.Address)
+	// Arguments are where the convention puts them only at the start.
 	if found && sym.Addr == p.Address {
 		pl.fn, pl.args = sym.Addr, &userArgs{}
 	}

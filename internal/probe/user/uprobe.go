@@ -87,6 +87,8 @@ func symbolListName(p *probe.Point) string {
 // isLanguage reports whether hawk can match source-level names of a language.
 func isLanguage(s string) bool { return s == "cpp" || s == "rust" || s == "go" }
 
+// parseUprobe parses what stands behind uprobe:. With -p the file may be left out: it is the
+// program's.
 func parseUprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	for i, part := range parts {
 		if part.Text == "@" && !part.Literal {
@@ -116,6 +118,7 @@ func parseUprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	}
 	p.Target, p.Provider = p.Pattern.Target.Text, p.Pattern.Provider.Text
 	fn := p.Pattern.Fn
+	// No function's name begins with a digit, unless it is quoted.
 	if probe.StartsNumber(fn.Text) && !fn.Literal {
 		if strings.Contains(p.Target, "*") {
 			return errors.New("Cannot use wildcards with absolute address")
@@ -137,6 +140,7 @@ func parseUprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	return nil
 }
 
+// parseUretprobe is parseUprobe without what has no return: an instruction, a source line.
 func parseUretprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	if err := parseUprobe(p, parts, o); err != nil {
 		return err
