@@ -226,14 +226,20 @@ func (s *session) refresh() {
 	go func() {
 		defer w.ended.Done()
 		for period := cadence.Next(0); ; {
+			all := false
 			select {
 			case <-w.done:
 				return
 			case <-cadence.Asked():
+				all = true
 			case <-time.After(period):
 			}
+			turns := cadence
+			if w.needs.Cadence == nil && !w.needs.Fine {
+				turns = nil // files hold what there is when they are made
+			}
 			var err error
-			cost := proc.ThreadTime(func() { err = s.lookAround() })
+			cost := proc.ThreadTime(func() { err = s.lookAround(turns, all) })
 			if err != nil {
 				return // what cannot be written says so at the end
 			}
@@ -242,18 +248,17 @@ func (s *session) refresh() {
 	}()
 }
 
-// lookAround reads all maps once for the feed.
-func (s *session) lookAround() error {
+// lookAround reads all maps once for the feed, or those whose turn it is; turns is nil if all are alike.
+func (s *session) lookAround(turns *view.Cadence, all bool) error {
 	w := s.watcher
 	for n := range w.maps {
-		var snap view.Snapshot
-		var ok bool
-		err := s.owner.reader.with(func(own *session) error {
-			snap, ok = own.snapshot(w, n)
-			return nil
-		})
-		if err == nil && ok { // names of its stacks need the reader
-			err = w.feed.Take(snap)
+		if !w.maps[n].wanted || !all && turns != nil && !turns.Due(n, bootTime()) {
+			continue
+		}
+		var err error
+		cost := proc.ThreadTime(func() { err = s.look(n) })
+		if turns != nil {
+			turns.Took(n, cost, bootTime())
 		}
 		if err != nil {
 			return err
@@ -265,6 +270,21 @@ func (s *session) lookAround() error {
 		}
 	}
 	return w.feed.Take(view.Refreshed{Boot: bootTime()})
+}
+
+// look reads a map once for the feed.
+func (s *session) look(n int) error {
+	w := s.watcher
+	var snap view.Snapshot
+	var ok bool
+	err := s.owner.reader.with(func(own *session) error {
+		snap, ok = own.snapshot(w, n)
+		return nil
+	})
+	if err == nil && ok { // names of its stacks need the reader
+		err = w.feed.Take(snap)
+	}
+	return err
 }
 
 // endFeed says what all maps held at the end, and that it is over.

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -37,8 +39,24 @@ type Cadence struct {
 	load   float64       // a part of a processor that was spent
 	seldom bool          // while nobody watches
 	eyes   int           // how many watch
+	turns  []turn        // of maps, by their numbers
+	dear   time.Duration // between two looks at maps that are dear; 0: there is none
+	drawn  time.Duration // by who shows what was read, after a look at these
+	stacks time.Duration // for names of stacks, since the last look
+	shown  bool          // such a look was the last
 	asked  chan struct{}
 }
+
+// A turn is when a map is read, and what that costs.
+type turn struct {
+	cost, before time.Duration // of the last look and the one before
+	read         time.Duration // when that was, by the boot clock
+	fresh        bool          // it was in this look
+	dear         bool          // it is read less often than others
+}
+
+// usual is what a look costs: one that was dear, as tables of symbols had to be read, is no rule.
+func (t *turn) usual() time.Duration { return min(t.cost, t.before) }
 
 // NewCadence makes one that reads at an interval and spends some percent of a processor.
 func NewCadence(every time.Duration, percent float64) *Cadence {
@@ -56,9 +74,29 @@ func (c *Cadence) Fine() {
 func (c *Cadence) Next(cost time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cost += c.spent
-	c.spent = 0
+	if c.shown {
+		c.drawn, c.spent = c.spent, 0
+	}
+	if c.dear > 0 { // stacks are what is dear
+		c.drawn += c.stacks
+	} else {
+		c.spent += c.stacks
+	}
+	c.stacks = 0
+	was := c.dear
+	cost += c.spent - c.share()
+	if c.spent = 0; was == 0 && c.dear > 0 {
+		c.before = 0 // with what does not count any more
+	}
 	c.load = float64(cost) / float64(max(c.period, c.every))
+	for i := range c.turns {
+		if t := &c.turns[i]; t.dear {
+			c.load += float64(t.usual()) / float64(c.dear)
+		}
+	}
+	if c.dear > 0 {
+		c.load += float64(c.drawn) / float64(c.dear)
+	}
 	if c.period = c.every; c.first > 0 && c.first < c.every {
 		c.period = c.first
 		c.first = time.Duration(float64(c.first) * fineGrowth)
@@ -75,6 +113,69 @@ func (c *Cadence) Next(cost time.Duration) time.Duration {
 		c.period = max(c.period, quietPeriod)
 	}
 	return c.period
+}
+
+// share has maps wait that are so dear that all others would wait for them: who looks at a table of ten keys does not
+// wait for a thousand stacks. It returns what they have cost in this look.
+func (c *Cadence) share() (cost time.Duration) {
+	order := make([]*turn, len(c.turns))
+	for i := range c.turns {
+		order[i] = &c.turns[i]
+		order[i].dear = false
+	}
+	slices.SortFunc(order, func(a, b *turn) int { return cmp.Compare(a.usual(), b.usual()) })
+	most := c.budget * float64(c.every) / 2 // that others take
+	cheap, dear := 0.0, 0.0
+	for _, t := range order {
+		if usual := float64(t.usual()); dear > 0 || cheap+usual > most {
+			dear += usual
+			t.dear = true
+		} else {
+			cheap += usual
+		}
+	}
+	c.dear, c.shown = 0, false
+	if most <= 0 || dear == 0 || order[0].dear { // all are alike
+		for _, t := range order {
+			t.dear, t.fresh = false, false
+		}
+		return 0
+	}
+	dear += float64(c.drawn)
+	c.dear = time.Duration(min(dear/(c.budget-cheap/float64(c.every)), float64(longestPeriod)))
+	for _, t := range order {
+		if t.dear && t.fresh {
+			cost += t.cost
+			c.shown = true
+		}
+		t.fresh = false
+	}
+	return cost
+}
+
+// Due reports whether a map is read in the look that is taken now.
+func (c *Cadence) Due(n int, now time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return n >= len(c.turns) || !c.turns[n].dear || now-c.turns[n].read >= c.dear
+}
+
+// Took says that a map was read, and what that cost.
+func (c *Cadence) Took(n int, cost, now time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.turns) <= n {
+		c.turns = append(c.turns, turn{})
+	}
+	t := &c.turns[n]
+	t.before, t.cost, t.read, t.fresh = t.cost, cost, now, true
+}
+
+// Slowest is the time between two looks at the maps that are read least often.
+func (c *Cadence) Slowest() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(c.dear, c.period)
 }
 
 // Seldom has maps read only for the sake of history while nobody watches.
@@ -110,6 +211,13 @@ func (c *Cadence) Spent(cost time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.spent += cost
+}
+
+// SpentOnStacks adds what the names of their functions have cost.
+func (c *Cadence) SpentOnStacks(cost time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stacks += cost
 }
 
 // Set changes the interval that is asked for.

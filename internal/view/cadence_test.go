@@ -117,3 +117,60 @@ func TestCadenceSeldom(t *testing.T) {
 		t.Errorf("every %v when all have left", got)
 	}
 }
+
+// A map that is dear to read is read less often, and no other map waits for it. Together they stay within the budget.
+func TestCadenceTurns(t *testing.T) {
+	const cheap, dear = 0, 1
+	c := NewCadence(500*time.Millisecond, 1)
+	costs := [...]time.Duration{cheap: 500 * time.Microsecond, dear: 60 * time.Millisecond}
+	looks := [len(costs)]int{}
+	now, spent := time.Duration(0), time.Duration(0)
+	for now < time.Minute {
+		cost, before := time.Duration(0), looks[dear]
+		for n := range costs {
+			if c.Due(n, now) {
+				looks[n]++
+				cost += costs[n]
+				c.Took(n, costs[n], now)
+			}
+		}
+		spent += cost
+		now += c.Next(cost)
+		draw := time.Millisecond
+		if looks[dear] > before { // what is new of it is drawn
+			draw = 40 * time.Millisecond
+			c.SpentOnStacks(20 * time.Millisecond)
+			spent += 20 * time.Millisecond
+		}
+		c.Spent(draw)
+		spent += draw
+	}
+	if looks[cheap] < 110 || looks[dear] < 5 || looks[dear] > 9 {
+		t.Errorf("in a minute %d looks at the cheap map, and %d at the dear one", looks[cheap], looks[dear])
+	}
+	if most := now/100 + 5*costs[dear]; spent > most { // the first looks tell what they cost
+		t.Errorf("%v were spent in %v", spent, now)
+	}
+	if _, period, load := c.Now(); period != 500*time.Millisecond || load < 0.005 || load > 0.0125 {
+		t.Errorf("every %v, and the load is %v", period, load)
+	}
+	if got := c.Slowest(); got < 10*time.Second || got > 15*time.Second {
+		t.Errorf("the dear map is read every %v", got)
+	}
+	// Maps that cost the same are read together, and so is one alone.
+	for maps := 1; maps <= 3; maps++ {
+		c := NewCadence(500*time.Millisecond, 1)
+		for range 3 {
+			for n := range maps {
+				if !c.Due(n, 0) {
+					t.Errorf("map %d of %d is not read with the others", n, maps)
+				}
+				c.Took(n, 60*time.Millisecond, 0)
+			}
+			c.Next(time.Duration(maps) * 60 * time.Millisecond)
+		}
+		if got, want := c.Slowest(), time.Duration(maps)*6*time.Second; got != want {
+			t.Errorf("%d maps are read every %v, want %v", maps, got, want)
+		}
+	}
+}

@@ -208,7 +208,11 @@ func (m *Model) status(g *tty.Grid) {
 	if end == nil && m.State.Cadence != nil {
 		_, period, load := m.State.Cadence.Now()
 		put("cpu "+live.Share(load, 1), m.Theme.dim())
-		put("refresh "+seconds(period), m.Theme.dim())
+		text := "refresh " + seconds(period)
+		if slowest := m.State.Cadence.Slowest(); slowest > period {
+			text += ", large maps " + seconds(slowest)
+		}
+		put(text, m.Theme.dim())
 	}
 }
 

@@ -236,7 +236,7 @@ func (v *View) named(find func()) {
 	begin := spent()
 	find()
 	if c := v.State.Cadence; c != nil {
-		c.Spent(spent() - begin)
+		c.SpentOnStacks(spent() - begin)
 	}
 }
 

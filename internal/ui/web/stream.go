@@ -161,7 +161,7 @@ func (c *client) collect(now status, events []view.Event, missed uint64) {
 	c.record(map[string]any{
 		"type": "status", "t": int64(max(now.looked-now.began.Boot, 0)), "probes": now.attached.Probes,
 		"failed": now.attached.Failed, "events": c.next, "lost": now.loss.Records, "skipped": now.loss.Skipped,
-		"period": period.Seconds(), "load": load,
+		"period": period.Seconds(), "slowest": c.v.cadence.Slowest().Seconds(), "load": load,
 	})
 	if now.end != nil && !c.ended {
 		c.ended = true

@@ -921,7 +921,8 @@
 		state.lost = Math.max(state.lost, r.lost);
 		$("probes").textContent = r.probes.toLocaleString("en") + (r.failed ? `, ${r.failed} failed` : "");
 		$("load").textContent =
-			(r.load * 100).toFixed(1) + " % of a CPU" + (r.period > 1 ? `, every ${r.period.toFixed(0)} s` : "");
+			(r.load * 100).toFixed(1) + " % of a CPU" + (r.period > 1 ? `, every ${r.period.toFixed(0)} s` : "") +
+			(r.slowest > Math.max(1, r.period) ? `, large maps every ${r.slowest.toFixed(0)} s` : "");
 		const at = Date.now() / 1000;
 		if (at - last.t > 0.9) {
 			state.rate = last.t ? Math.max(0, state.count - last.n) / (at - last.t) : 0;
