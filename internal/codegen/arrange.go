@@ -70,6 +70,7 @@ func (c *Code) Arrange(n int) (*Arranged, error) {
 	return &a.out, nil
 }
 
+// An arranger is the state of Arrange.
 type arranger struct {
 	code  *Code
 	pad   int

@@ -30,13 +30,15 @@ func (s *selector) end(b *ir.Block) {
 	}
 }
 
+// jump ends the current block with a jump. layout drops those to the next block.
 func (s *selector) jump(to *regalloc.Block) {
 	s.cur.Succs = []*regalloc.Block{to}
 	s.emit(regalloc.Instr{Form: regalloc.Jump, Src: regalloc.NoReg})
 }
 
-// edge is where Succs[i] of a two-way block leads: the block itself, or one
-// in between that makes its phi moves.
+// edge is where Succs[i] of a two-way block leads: the block itself, or one in between that makes
+// its phi moves. A critical edge has no block of its own where moves could be: in b they would be
+// made on the other way too, and in the successor for its other predecessors.
 func (s *selector) edge(b *ir.Block, i int) *regalloc.Block {
 	to := b.Succs[i]
 	if len(to.Phis()) == 0 {
@@ -66,6 +68,8 @@ func (s *selector) phiMoves(b *ir.Block, i int) {
 		}
 		a := phi.Args[k]
 		switch {
+		// Constants come last: they read no register, so that no order is needed, and may overwrite
+		// what moves read.
 		case remakable(a):
 			made = append(made, phi)
 		case s.reg(a) != s.reg(phi):
@@ -136,6 +140,8 @@ func (s *selector) branch(c *ir.Value, yes, no *regalloc.Block) {
 	s.cur.Succs = []*regalloc.Block{yes, no}
 }
 
+// test ends the current block with a comparison. Of a constant it is y that can be an immediate;
+// branch has swapped them if it was x.
 func (s *selector) test(op asm.JumpOp, x, y *ir.Value) {
 	if imm32(y) {
 		s.emit(regalloc.Instr{Form: regalloc.CondJump, Op: op.Op(asm.ImmSource), Dst: s.operand(x),

@@ -87,6 +87,8 @@ func Generate(p *ir.Prog, o Options) (*Code, error) {
 		if err := regalloc.Allocate(mf); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
+		// The verifier would refuse it too, but without a word about which of the script's values
+		// are large.
 		if mf.Frame > MaxStack {
 			return nil, fmt.Errorf("%s: %w: %d bytes", f.Name, ErrStack, mf.Frame)
 		}
@@ -125,8 +127,9 @@ func deepest(f *ir.Func, frames, known map[*ir.Func]int) int {
 // roundFrame is the size the verifier reckons with when frames add up.
 func roundFrame(n int) int { return max(n+31, 32) &^ 31 }
 
-// Link is the code with file descriptors in place of the numbers of maps; the code
-// itself stays as it is. dataFD is not used by programs that never touch the data map.
+// Link is the code with file descriptors in place of the numbers of maps; the code itself stays as
+// it is. dataFD is not used by programs that never touch the data map. A Code is linked once for
+// each run, and once more for each way to load it that is tried.
 func (c *Code) Link(mapFD func(n int) int, dataFD int) (*Code, error) {
 	linked := *c
 	linked.Insns = slices.Clone(c.Insns)

@@ -54,6 +54,7 @@ var jumpSigns = map[asm.JumpOp]string{
 
 var typeNames = map[asm.Size]string{asm.Byte: "u8", asm.Half: "u16", asm.Word: "u32", asm.DWord: "u64"}
 
+// text is one instruction, at a slot.
 func (c *Code) text(in *asm.Instruction, slot int) string {
 	op := in.OpCode
 	src := func() string {
@@ -115,6 +116,7 @@ func (c *Code) text(in *asm.Instruction, slot int) string {
 	return fmt.Sprintf("if %s %s %s goto %d", name(in.Dst), jumpSigns[op.JumpOp()], src(), target)
 }
 
+// loadText is a load of 64 bits, whose source register says what the constant stands for.
 func (c *Code) loadText(in *asm.Instruction, slot int) string {
 	switch in.Src {
 	case asm.PseudoMapFD:
@@ -137,6 +139,7 @@ func (c *Code) funcAt(slot int) string {
 	return strconv.Itoa(slot)
 }
 
+// aluText is an arithmetic instruction; w0 is the lower half of r0, as the verifier has it.
 func aluText(in *asm.Instruction, src func() string) string {
 	op := in.OpCode
 	dst := name(in.Dst)

@@ -39,6 +39,8 @@ func Either(kfunc uint32, first, second *Code) (*Code, error) {
 		insns = append(insns, c.Insns...)
 		for _, f := range c.Funcs {
 			f.Slot += at
+			// The verifier checks static functions where they are called, with what is known of
+			// their arguments; global ones on their own, to which a context would be any number.
 			f.Static = true
 			out.Funcs = append(out.Funcs, f)
 		}

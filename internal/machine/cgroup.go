@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CgroupID is the number of a control group by its directory in the version 2
-// hierarchy, as the kernel's helpers know it.
+// CgroupID is the number of a control group by its directory in the version 2 hierarchy, as the
+// kernel's helpers know it. The number is in the directory's file handle, which is what the kernel
+// itself makes of the group (kernfs).
 func (t *Machine) CgroupID(path string) (uint64, error) {
 	if !t.Live() {
 		return 0, errors.New("control groups are those of the running machine")

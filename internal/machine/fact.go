@@ -112,6 +112,7 @@ func (t *Machine) Look(f *Fact, moves bool) (int64, error) {
 	return value, nil
 }
 
+// look is Look before the comparison: the value and the shape here.
 func (t *Machine) look(f *Fact) (value int64, shape string, err error) {
 	switch f.Kind {
 	case Member, Size, Layout:
@@ -260,6 +261,8 @@ func shape(t types.Type) string {
 // signature is what programs know of a function.
 func signature(f *types.Func) string { return parameters(f) + " -> " + shape(f.Result) }
 
+// parameters is what programs know of a function's parameters, whose names are those that scripts
+// use.
 func parameters(f *types.Func) string {
 	var out []string
 	for _, p := range f.Params {

@@ -32,6 +32,7 @@ type Unsupported struct {
 	Err     error // what the kernel said
 }
 
+// Error names the version that has the feature, unless it is privileges that are missing.
 func (e *Unsupported) Error() string {
 	if isPermission(e.Err) {
 		return fmt.Sprintf("%s: the kernel does not permit it here: %v", e.Feature.What, e.Err)
@@ -44,8 +45,9 @@ func (e *Unsupported) Unwrap() error { return e.Err }
 // errNotRecorded is why a recorded machine lacks a feature.
 var errNotRecorded = errors.New("not recorded")
 
-// Has reports whether the kernel has a feature: nil, or an *Unsupported. The
-// kernel is asked once.
+// Has reports whether the kernel has a feature: nil, or an *Unsupported. The kernel is asked once.
+// Two goroutines may ask at once and both try; the answers are the same, and the lock is not held
+// while the kernel is at work.
 func (t *Machine) Has(f *Feature) error {
 	t.mu.Lock()
 	err, known := t.features[f]
@@ -59,6 +61,7 @@ func (t *Machine) Has(f *Feature) error {
 		err = t.recordedFeature(f)
 	}
 	if err == nil && t.ledger != nil {
+		// A program that is compiled for many machines may count only on features of all of them.
 		err = t.ledger.feature(f)
 	}
 	if err != nil {
@@ -73,6 +76,7 @@ func (t *Machine) Has(f *Feature) error {
 	return err
 }
 
+// recordedFeature looks the feature up in the file features of a recorded machine.
 func (t *Machine) recordedFeature(f *Feature) error {
 	set, err := t.recorded.get(func() (map[string]bool, error) {
 		data, err := t.read(recordedFeatures)
@@ -222,6 +226,7 @@ func Features() []*Feature {
 	}
 }
 
+// mapAccepted reports whether the kernel makes a map.
 func mapAccepted(spec bpf.MapSpec) error {
 	fd, err := bpf.MapCreate(spec)
 	if err == nil {
@@ -292,12 +297,14 @@ func helperKnown(spec *bpf.ProgSpec, fn asm.BuiltinFunc) error {
 			return err
 		}
 	}
+	// Nothing was said: the program did not come as far as the verifier.
 	if log == "" {
 		return err
 	}
 	return nil
 }
 
+// pmuTest tests for a dynamic event source, by its directory in sysfs.
 func pmuTest(name string) func(*Machine) error {
 	return func(t *Machine) error {
 		_, err := t.PMUType(name)
@@ -344,6 +351,7 @@ func linkAnswers(progType bpf.ProgramType, attach bpf.AttachType, want unix.Errn
 // everywhere is a function that every kernel has, and lets be probed.
 const everywhere = "vfs_read"
 
+// kprobeMultiTest makes a link of the kind, on one function, and closes it.
 func kprobeMultiTest(attach bpf.AttachType) func(*Machine) error {
 	return func(*Machine) error {
 		m := bpf.KprobeMulti{Names: []string{everywhere}}
@@ -351,6 +359,7 @@ func kprobeMultiTest(attach bpf.AttachType) func(*Machine) error {
 	}
 }
 
+// isPermission reports whether an error is about privileges, not about what the kernel can do.
 func isPermission(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES)
 }

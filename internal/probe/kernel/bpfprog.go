@@ -22,6 +22,7 @@ import (
 // module.
 const onBPF = "bpf"
 
+// parseBPFProgram parses bpf:PROGRAM and bpf:ID:PROGRAM.
 func parseBPFProgram(p *probe.Point, parts []probe.Part) error {
 	p.Pattern = &probe.Pattern{Target: probe.Part{Text: onBPF}, Provider: probe.Part{Text: "*"},
 		Fn: parts[len(parts)-1]}
@@ -45,7 +46,8 @@ type bpfFunc struct {
 	proto *types.Func
 }
 
-// matchBPFProgram walks the loaded programs.
+// matchBPFProgram walks the loaded programs. Programs share a BTF, as those of one object file do,
+// so that each is parsed once.
 func matchBPFProgram(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	if !o.Machine.Live() {
 		return nil, nil

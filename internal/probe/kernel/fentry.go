@@ -56,6 +56,7 @@ var _ = probe.Define(probe.Kind{
 	Plan:     planFentry(&fexitMechanism, &fexitProgram),
 })
 
+// parseFentry parses what stands behind fentry: and fexit:.
 func parseFentry(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
 	switch {
 	case len(parts) > 0 && parts[0].Text == onBPF && len(parts) == 1:
@@ -78,6 +79,8 @@ func parseFentry(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
 	return nil
 }
 
+// matchFentry finds the functions that can be followed: the kernel lets them be traced, it has
+// their types, and its trampolines can deal with those.
 func matchFentry(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	if p.Target == onBPF {
 		return matchBPFProgram(p, o)
@@ -174,6 +177,8 @@ func wildFentry(p *probe.Point, fns *machine.Functions, o *probe.Options) ([]*pr
 	return probe.SortPoints(out), nil
 }
 
+// slotCount is how many words the arguments of a function take, by which the context is indexed: a
+// struct of 16 bytes takes two.
 func slotCount(f *types.Func) int {
 	n := 0
 	for _, p := range f.Params {
@@ -210,6 +215,7 @@ func unsuited(f *types.Func, most int) string {
 	return ""
 }
 
+// fentryArgs is the type of args: the slots of the context.
 func fentryArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	if p.Target == onBPF {
 		return nil, errNoProgramTypes
@@ -221,6 +227,7 @@ func fentryArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	return slotStruct("fentry:"+p.Func+"_args", f.Params), nil
 }
 
+// fexitRetval is the type of retval, which functions without a result do not have.
 func fexitRetval(p *probe.Point, o *probe.Options) (types.Type, error) {
 	if _, ok := p.Extra.(bpfFunc); ok && o.Machine.Portable() {
 		return nil, errors.New("where a BPF program's result is depends on the program: it can not be used in what " +
@@ -266,11 +273,13 @@ func kernelSignature(p *probe.Point, o *probe.Options) ([]btf.Decl, string) {
 	return params, result
 }
 
+// describeFentry prints the arguments as C declares them.
 func describeFentry(p *probe.Point, o *probe.Options) ([]string, error) {
 	params, _ := kernelSignature(p, o)
 	return declLines(params), nil
 }
 
+// describeFexit prints arguments and result.
 func describeFexit(p *probe.Point, o *probe.Options) ([]string, error) {
 	params, result := kernelSignature(p, o)
 	out := declLines(params)
@@ -312,6 +321,7 @@ func linkFunction(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, e
 	return links, err
 }
 
+// fentryID is what the kernel calls the function: its number in the BTF of its module.
 func fentryID(g *probe.Group, o *probe.Options) (uint32, string, error) {
 	p := g.Points[0]
 	f, err := o.Machine.FuncProto(p.Target, p.Func)
@@ -328,6 +338,9 @@ var (
 	fexitProgram    = followProgram("fexit of a BPF program", bpf.AttachFexit, programResult)
 )
 
+// followFunction is the mechanism on functions of the kernel. Of several programs on one function
+// the trampoline runs the newest first (Backwards), and changing a trampoline waits for all CPUs
+// (Slow).
 func followFunction(name string, at bpf.AttachType, retval func(*probe.Context) *ir.Value) probe.Mechanism {
 	return probe.Mechanism{
 		Name: name, Program: bpf.Tracing, Attach: at, Backwards: true, Slow: true,
@@ -336,6 +349,7 @@ func followFunction(name string, at bpf.AttachType, retval func(*probe.Context) 
 	}
 }
 
+// followProgram is the mechanism on BPF programs, of whose arguments nothing is known.
 func followProgram(name string, at bpf.AttachType, retval func(*probe.Context) *ir.Value) probe.Mechanism {
 	return probe.Mechanism{
 		Name: name, Program: bpf.Tracing, Attach: at, Backwards: true, Slow: true,

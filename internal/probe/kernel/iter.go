@@ -44,6 +44,7 @@ var _ = probe.Define(probe.Kind{
 
 const bpffs = "/sys/fs/bpf"
 
+// parseIter parses iter:OBJECT and iter:OBJECT:PIN; a relative pin is below the BPF file system.
 func parseIter(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
 	if len(parts) != 1 && len(parts) != 2 {
 		return probe.WrongCount(p, "1 or 2", parts)
@@ -63,6 +64,7 @@ func parseIter(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
 	return nil
 }
 
+// matchIter asks whether the kernel has the iterator: it has a function for each.
 func matchIter(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	if _, err := o.Machine.Iterator(p.Func); err != nil {
 		if errors.Is(err, btf.ErrNotFound) {
@@ -74,11 +76,13 @@ func matchIter(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	return []*probe.Point{p}, nil
 }
 
+// iterNames are the objects that can be walked, for suggestions.
 func iterNames(_ *probe.Point, o *probe.Options) []string {
 	names, _ := o.Machine.Iterators()
 	return names
 }
 
+// listIters lists iterators, which -l can match though scripts cannot.
 func listIters(k *probe.Kind, parts []probe.Part, o *probe.Options, emit func(probe.Listed)) error {
 	names, err := o.Machine.Iterators()
 	if err != nil {
@@ -115,6 +119,7 @@ func describeIter(p *probe.Point, o *probe.Options) ([]string, error) {
 	return declLines(params[1:]), nil
 }
 
+// planIter makes a group of the one point that an iter probe has.
 func planIter(points []*probe.Point, _ probe.Uses, _ *probe.Options) ([]*probe.Group, error) {
 	m := &iterMechanism
 	if points[0].Pin != "" {
@@ -123,6 +128,7 @@ func planIter(points []*probe.Point, _ probe.Uses, _ *probe.Options) ([]*probe.G
 	return []*probe.Group{{Points: points, Mechanism: m.ID}}, nil
 }
 
+// iterID is the function that stands for the iterator in the kernel's BTF.
 func iterID(g *probe.Group, o *probe.Options) (uint32, string, error) {
 	id, err := o.Machine.Iterator(g.Points[0].Func)
 	return id, probe.Vmlinux, err
@@ -199,6 +205,8 @@ var ofTask = []string{"task", "task_file", "task_vma"}
 // cgroupPre asks the iterator of control groups for all, parents first.
 const cgroupPre = 2
 
+// linkIter makes the link, and pins it if a file is to run the program. The kernel takes parameters
+// since Linux 6.1 (E2BIG before).
 func linkIter(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
 	p := g.Points[0]
 	var info [3]uint32 // union bpf_iter_link_info
@@ -230,6 +238,7 @@ func linkIter(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error
 	return []probe.Link{bpf.FD(fd)}, nil
 }
 
+// pinAdvice says what can be done about an error of pinning.
 func pinAdvice(err error) string {
 	switch {
 	case errors.Is(err, unix.EEXIST):

@@ -69,6 +69,8 @@ var _ = probe.Define(probe.Kind{
 	Plan:     planKprobe(&kretprobeMulti, &kretprobePerf),
 })
 
+// parseKprobe parses what stands behind kprobe:. An address needs --unsafe, since nothing can tell
+// whether an instruction starts there.
 func parseKprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	switch len(parts) {
 	case 1:
@@ -101,6 +103,7 @@ func parseKprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	return nil
 }
 
+// parseKretprobe is parseKprobe without offsets: only functions return.
 func parseKretprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	if err := parseKprobe(p, parts, o); err != nil {
 		return err
@@ -111,6 +114,8 @@ func parseKretprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error 
 	return nil
 }
 
+// matchKprobe finds the functions. If the list of those that can be traced is not readable, only
+// --unsafe goes on without it.
 func matchKprobe(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	if p.Address != 0 {
 		return []*probe.Point{p}, nil
@@ -162,6 +167,7 @@ type takers struct {
 	err error                      // why those of a module are not known
 }
 
+// has reports whether a function has the argument. The functions of a module are asked for once.
 func (t *takers) has(module, name string) bool {
 	arg := t.p.Pattern.Taking
 	if arg == nil {
@@ -209,6 +215,7 @@ func describeKprobe(p *probe.Point, o *probe.Options) ([]string, error) {
 	return out, nil
 }
 
+// describeKretprobe prints the type of the result.
 func describeKretprobe(p *probe.Point, o *probe.Options) ([]string, error) {
 	_, result := kernelSignature(p, o)
 	switch result {
