@@ -40,7 +40,7 @@ func Either(kfunc uint32, first, second *Code) (*Code, error) {
 		for _, f := range c.Funcs {
 			f.Slot += at
 			// The verifier checks static functions where they are called, with what is known of
-			// their arguments; global ones on their own, to which a context would be any number.
+			// their arguments; global ones on their own, without that.
 			f.Static = true
 			out.Funcs = append(out.Funcs, f)
 		}

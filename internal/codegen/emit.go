@@ -22,8 +22,8 @@ func forward(b *regalloc.Block) *regalloc.Block {
 }
 
 // layout orders the reachable blocks: each is followed by the successor that runs most often, as
-// far as that is free; cold ones come last. The verifier reads in no particular order, but a jump
-// that is not taken costs the CPU less, and code that runs rarely does not take room in its caches.
+// far as that is free; cold ones come last. A jump that is not taken costs the CPU less, and code
+// that runs rarely does not take room in its caches.
 func layout(f *regalloc.Func) []*regalloc.Block {
 	for _, b := range f.Blocks {
 		for i, s := range b.Succs {
@@ -160,17 +160,22 @@ type emitter struct {
 	calls []fixup // addresses of functions
 }
 
+// A fixup is an instruction whose distance is not known before its target has a place: a block or a
+// function.
 type fixup struct {
 	index, slot int // of the instruction
 	fn          *ir.Func
 	block       *regalloc.Block
 }
 
+// add writes an instruction. One that loads 64 bits takes two slots.
 func (e *emitter) add(in asm.Instruction) {
 	e.code.Insns = append(e.code.Insns, in)
 	e.slots += int(in.Width())
 }
 
+// fn writes a function: the blocks in their order, then the distances of jumps. A jump to the next
+// block is left out; a condition is turned round if that lets its first successor follow.
 func (e *emitter) fn(f *ir.Func, mf *regalloc.Func) error {
 	e.start[f] = e.slots
 	e.code.Funcs = append(e.code.Funcs, Func{Slot: e.slots, Name: f.Name, NParams: f.NParams,
@@ -230,6 +235,7 @@ func (e *emitter) fn(f *ir.Func, mf *regalloc.Func) error {
 		switch {
 		case off >= math.MinInt16 && off <= math.MaxInt16:
 			in.Offset = int16(off)
+		// Jumps with a distance of 32 bits (gotol, Linux 6.6) have no condition.
 		case in.OpCode == ja.OpCode && e.code.longJumps:
 			in.OpCode = asm.OpCode(asm.Jump32Class).SetJumpOp(asm.Ja)
 			in.Constant = int64(off)
@@ -266,6 +272,7 @@ func (e *emitter) plain(in *regalloc.Instr) {
 	e.add(out)
 }
 
+// machine is the register that regalloc has assigned; instructions without one have 0 there.
 func machine(r regalloc.Reg) asm.Register {
 	if r < 0 {
 		return 0
@@ -273,7 +280,8 @@ func machine(r regalloc.Reg) asm.Register {
 	return asm.Register(r)
 }
 
-// line notes where a script position begins.
+// line notes where a script position begins. Of several positions at one slot the last counts, as
+// instructions that vanished have no line.
 func (e *emitter) line(in *regalloc.Instr) {
 	if !in.At.Valid() || in.Form == regalloc.Jump {
 		return

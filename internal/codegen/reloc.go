@@ -30,6 +30,8 @@ func (c *Code) Relocate(values []int64) (*Code, error) {
 		in, n := &moved.Insns[r.Insn], values[r.Number]
 		switch {
 		case in.OpCode.Class().IsLoad() && in.OpCode != loadImm:
+			// The offset of the compiler's machine is not in the instruction: what is there counts
+			// from the member.
 			if n += int64(in.Offset); n != int64(int16(n)) {
 				return nil, fmt.Errorf("relocation %d of instruction %d: %d is too far for a load", r.Number, r.Insn, n)
 			}

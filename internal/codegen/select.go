@@ -31,6 +31,9 @@ type selector struct {
 	err    error
 }
 
+// selectFunc selects the instructions of a function, block by block, each behind those that
+// dominate it. Blocks weigh eight times as much for each loop around them, up to six; regalloc
+// spills what weighs least.
 func selectFunc(f *ir.Func, opts Options) (*regalloc.Func, error) {
 	s := &selector{
 		opts: opts, fn: f,
@@ -87,6 +90,7 @@ func frameOf(f *ir.Func) int {
 	return n
 }
 
+// newBlock makes the block that an IR block begins with.
 func (s *selector) newBlock(b *ir.Block) *regalloc.Block {
 	mb := &regalloc.Block{ID: len(s.out.Blocks), Weight: 1, Cold: b.Cold}
 	s.out.Blocks = append(s.out.Blocks, mb)
@@ -100,11 +104,15 @@ func (s *selector) split() *regalloc.Block {
 	return mb
 }
 
+// begin goes on in a block. It may be reached by other ways, on which registers do not hold the
+// shared constants.
 func (s *selector) begin(b *regalloc.Block) {
 	s.cur = b
 	s.forget()
 }
 
+// forget drops the shared constants: a call destroys r1 to r5, and to keep them in others costs
+// more than to make them anew.
 func (s *selector) forget() { s.consts, s.data = nil, nil }
 
 // countUses counts what needs a value in a register: a comparison that only
@@ -153,11 +161,14 @@ func bitTest(c *ir.Value) (and *ir.Value, negated bool) {
 	return nil, false
 }
 
+// isConst reports whether a value is the constant n.
 func isConst(v *ir.Value, n int64) bool { return v.Op == ir.Const && v.Imm == n }
 
+// imm32 reports whether a value fits the immediate of an instruction, which is sign-extended.
 func imm32(v *ir.Value) bool { return v.Op == ir.Const && v.Imm == int64(int32(v.Imm)) }
 
-// precious marks the scalars that end up in pointer arithmetic.
+// precious marks the scalars that end up in pointer arithmetic. Old verifiers forget the bounds of
+// a scalar that was spilled, and refuse to add one without bounds to a pointer.
 func (s *selector) precious(blocks []*ir.Block) {
 	for _, b := range blocks {
 		for _, v := range b.Values {
@@ -189,11 +200,13 @@ func (s *selector) reg(v *ir.Value) regalloc.Reg {
 	return s.regs[v.ID]
 }
 
+// emit appends an instruction, at the present line of the script.
 func (s *selector) emit(in regalloc.Instr) {
 	in.At = s.at
 	s.cur.Instrs = append(s.cur.Instrs, in)
 }
 
+// remakable reports whether a value costs no more to make than to move.
 func remakable(v *ir.Value) bool {
 	return v.Op.Remade()
 }
@@ -223,6 +236,7 @@ func (s *selector) make(d regalloc.Reg, v *ir.Value) {
 
 var loadImm = asm.LoadImmOp(asm.DWord)
 
+// setConst puts a constant into d by the shortest instruction.
 func (s *selector) setConst(d regalloc.Reg, n int64) {
 	op := asm.Mov.Op(asm.ImmSource)
 	switch {
@@ -264,6 +278,7 @@ func (s *selector) operand(v *ir.Value) regalloc.Reg {
 	return r
 }
 
+// newData makes the address of a byte of the data map, and notes the register.
 func (s *selector) newData(v *ir.Value) regalloc.Reg {
 	r := s.out.New()
 	s.make(r, v)
@@ -283,14 +298,17 @@ func (s *selector) into(d regalloc.Reg, v *ir.Value) {
 	s.move(d, s.reg(v))
 }
 
+// move copies a register; regalloc drops copies of a register to itself.
 func (s *selector) move(d, r regalloc.Reg) {
 	s.emit(regalloc.Instr{Form: regalloc.Mov, Op: asm.Mov.Op(asm.RegSource), Dst: d, Src: r})
 }
 
+// alu computes d = d op r: the machine has two operands.
 func (s *selector) alu(op asm.ALUOp, d, r regalloc.Reg) {
 	s.emit(regalloc.Instr{Form: regalloc.ALU, Op: op.Op(asm.RegSource), Dst: d, Src: r})
 }
 
+// aluImm computes d = d op n.
 func (s *selector) aluImm(op asm.ALUOp, d regalloc.Reg, n int64) {
 	s.emit(regalloc.Instr{Form: regalloc.ALU, Op: op.Op(asm.ImmSource), Dst: d, Src: regalloc.NoReg, Imm: n})
 }
@@ -370,6 +388,7 @@ func (s *selector) place(p *ir.Value, off int64) place {
 	return place{r, 0, align, phase}
 }
 
+// abs is the distance from 0.
 func abs(n int64) int64 {
 	if n < 0 {
 		return -n
@@ -386,6 +405,7 @@ func (s *selector) onStack(p *ir.Value, depth int) bool {
 	case ir.Add, ir.Sub:
 		return s.onStack(p.Args[0], depth)
 	case ir.Phi:
+		// Phis can lead in circles; the answer that is always right costs a few narrower accesses.
 		if depth > 4 {
 			return true
 		}

@@ -14,6 +14,7 @@ var aluOps = map[ir.Op]asm.ALUOp{
 	ir.And: asm.And, ir.Or: asm.Or, ir.Xor: asm.Xor, ir.Shl: asm.LSh, ir.LShr: asm.RSh, ir.AShr: asm.ArSh,
 }
 
+// sizeOf is the width of an access of 1, 2, 4 or 8 bytes.
 func sizeOf(n uint8) asm.Size {
 	switch n {
 	case 1:
@@ -66,12 +67,15 @@ func (s *selector) value(v *ir.Value) {
 	}
 }
 
+// fail keeps the first error: others may follow from it.
 func (s *selector) fail(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf(format, args...)
 	}
 }
 
+// swapOp reverses bytes. The machine's instruction converts to a byte order, and does nothing if
+// that is its own.
 func (s *selector) swapOp() asm.OpCode {
 	// "To big endian" swaps on a little-endian machine and the other way round.
 	end := asm.BE
@@ -81,6 +85,7 @@ func (s *selector) swapOp() asm.OpCode {
 	return asm.OpCode(asm.ALUClass).SetALUOp(asm.Swap).SetSource(asm.Source(end))
 }
 
+// arith selects arithmetic of two operands, the first of which is overwritten.
 func (s *selector) arith(v *ir.Value) {
 	x, y := v.Args[0], v.Args[1]
 	op, d := aluOps[v.Op], s.reg(v)
@@ -93,9 +98,12 @@ func (s *selector) arith(v *ir.Value) {
 	case y.Kind == ir.Ptr, remakable(x), s.total[x.ID] > 1 && s.total[y.ID] == 1 && !remakable(y):
 		x, y = y, x
 	}
+	// The verifier refuses division by a constant 0; by a register that holds 0 the result is
+	// defined.
 	if imm32(y) && !((v.Op == ir.UDiv || v.Op == ir.UMod) && y.Imm == 0) {
 		n := y.Imm
 		if v.Op == ir.Shl || v.Op == ir.LShr || v.Op == ir.AShr {
+			// It refuses larger shifts by constants, too, which the IR takes modulo 64.
 			n &= 63
 		}
 		s.into(d, x)
@@ -172,6 +180,7 @@ func (s *selector) signedDiv(v *ir.Value) {
 	s.alu(asm.Sub, d, sx)
 }
 
+// ext puts the low bytes of x into d, extended by zeros or by the sign.
 func (s *selector) ext(d regalloc.Reg, x *ir.Value, size uint8, sign bool) {
 	switch {
 	case size == 8:
@@ -187,6 +196,7 @@ func (s *selector) ext(d regalloc.Reg, x *ir.Value, size uint8, sign bool) {
 	}
 }
 
+// signExtend extends the sign in place: by one instruction (Linux 6.6) or two shifts.
 func (s *selector) signExtend(d regalloc.Reg, size uint8) {
 	if s.opts.CPUv4 {
 		op := map[uint8]asm.ALUOp{1: asm.MovSX8, 2: asm.MovSX16, 4: asm.MovSX32}[size]
@@ -216,6 +226,8 @@ func (s *selector) compare(v *ir.Value) {
 	s.begin(join)
 }
 
+// load selects a read of memory; the machine fills the rest with zeros, or with the sign since
+// Linux 6.6.
 func (s *selector) load(v *ir.Value) {
 	p, reloc := v.Args[0], 0
 	if moved(p) {
@@ -236,6 +248,7 @@ func (s *selector) load(v *ir.Value) {
 	}
 }
 
+// store selects a write of memory; constants of 32 bits need no register.
 func (s *selector) store(v *ir.Value) {
 	at, x := s.place(v.Args[0], v.Imm), v.Args[1]
 	if x.Op == ir.Const {
@@ -251,6 +264,7 @@ func (s *selector) store(v *ir.Value) {
 	s.storeReg(at.base, at.off, v.Size, s.operand(x))
 }
 
+// storeReg stores the low bytes of a register.
 func (s *selector) storeReg(base regalloc.Reg, off int16, size uint8, x regalloc.Reg) {
 	s.emit(regalloc.Instr{Form: regalloc.Store, Op: asm.StoreMemOp(sizeOf(size)), Dst: base, Src: x, Off: off})
 }
@@ -283,6 +297,7 @@ func (p place) aligned(done int, size int64) bool {
 	return size <= p.align && (p.phase+int64(done))%size == 0
 }
 
+// zero clears memory by stores of constants.
 func (s *selector) zero(v *ir.Value) {
 	if v.Len > maxInline {
 		s.fail("%s: %s clears more than %d bytes", s.fn.Name, v, maxInline)
@@ -306,6 +321,7 @@ func (s *selector) span(p *ir.Value, off int64, n int) place {
 	return at
 }
 
+// copy moves bytes by way of one register at a time, so that they may not overlap.
 func (s *selector) copy(v *ir.Value) {
 	if v.Len > maxInline {
 		s.fail("%s: %s moves more than %d bytes", s.fn.Name, v, maxInline)
@@ -322,6 +338,8 @@ func (s *selector) copy(v *ir.Value) {
 	})
 }
 
+// atomic selects an atomic operation. One whose result nobody reads is the plain addition, which
+// every kernel has.
 func (s *selector) atomic(v *ir.Value) {
 	at := s.place(v.Args[0], v.Imm)
 	emit := func(form regalloc.Form, a asm.AtomicOp, x regalloc.Reg) {
@@ -350,6 +368,7 @@ func (s *selector) atomic(v *ir.Value) {
 	}
 }
 
+// call puts the arguments into r1 to r5 and moves the result out of r0.
 func (s *selector) call(v *ir.Value) {
 	if len(v.Args) > 5 {
 		s.fail("%s: %s has more than five arguments", s.fn.Name, v)

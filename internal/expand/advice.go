@@ -41,6 +41,8 @@ func (e *expander) otherKind(name string, parts []probe.Part) string {
 	if i := strings.IndexAny(word, "-.("); i > 0 { // tick-1s, kernel.function
 		word = word[:i]
 	}
+	// syscall:openat, syscall::openat:entry and the like: the event tells which tracepoint is
+	// meant.
 	if word == "syscall" {
 		for _, p := range parts[1:] {
 			if near := e.event(p.Text); near != "" {
@@ -73,6 +75,7 @@ func (e *expander) event(name string) string {
 
 // howToWrite is advice on an attach point whose parts are wrong.
 func (e *expander) howToWrite(kind *probe.Kind, parts []probe.Part, problem string) string {
+	// It is written rightly, and not permitted.
 	if strings.Contains(problem, "--unsafe") {
 		return ""
 	}

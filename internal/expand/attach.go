@@ -100,12 +100,15 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 		return nil, failure
 	}
 	wild := hasWild(parts) || p.Wild()
+	// Files may come later that the pattern matches. If missing probes may be left out, the script
+	// wants to go on without what is not there now.
 	if kind.Later != nil && (len(points) > 0 || e.out.Config.MissingProbes == "error") {
 		if later := kind.Later(p, e.opts, points); later != nil {
 			points = append(points, later)
 		}
 	}
 	if len(points) > 0 {
+		// Keep leaves out what the command line does not want, which is no mistake of the script's.
 		if points = e.unclaimed(e.opts.Keep(points)); len(points) == 0 {
 			return nil, skipped
 		}
@@ -247,8 +250,9 @@ func (e *expander) unknownKind(at *syntax.AttachPoint, name string, parts []prob
 	d.Hint("probe types are: %s", strings.Join(long, ", "))
 }
 
-// withoutKind suggests what an attach point would be if only the kind was
-// forgotten: vfs_read, or syscall:sys_enter_open.
+// withoutKind suggests what an attach point would be if only the kind was forgotten: vfs_read, or
+// syscall:sys_enter_open. It asks all kinds in turn, with warnings off: most of them know nothing
+// of the name.
 func (e *expander) withoutKind(at *syntax.AttachPoint, parts []probe.Part) string {
 	if hasWild(parts) {
 		return ""
@@ -311,6 +315,7 @@ func categoriesOf(names []string, event string) []string {
 	return out
 }
 
+// hasWild reports whether a part is a pattern.
 func hasWild(parts []probe.Part) bool {
 	for _, p := range parts {
 		if p.HasWild() {

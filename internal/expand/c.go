@@ -30,6 +30,7 @@ func (e *expander) readC(o Options) {
 		Arch: t.Arch().Name, KernelTypes: err == nil,
 	}
 	if err == nil {
+		// Types that the C text names without defining them are the kernel's.
 		c.Kernel = func(tag, name string) (types.Type, error) { return t.TypeByName(tag, name) }
 		c.Enumerator = func(name string) (int64, bool) {
 			_, v, err := t.EnumeratorByName(name)

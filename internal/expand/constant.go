@@ -96,6 +96,7 @@ func (e *expander) constant(x syntax.Expr) (k builtin.Const, ok bool) {
 	return k, false
 }
 
+// unary evaluates ! and -; of others ok is false.
 func (e *expander) unary(x *syntax.Unary) (builtin.Const, bool) {
 	k, ok := e.constant(x.X)
 	switch {
@@ -110,6 +111,7 @@ func (e *expander) unary(x *syntax.Unary) (builtin.Const, bool) {
 	return k, false
 }
 
+// binary evaluates && and ||, for which one side may be enough, and comparisons.
 func (e *expander) binary(x *syntax.Binary) (builtin.Const, bool) {
 	a, known := e.constant(x.X)
 	b, also := e.constant(x.Y)
@@ -160,6 +162,7 @@ func order(a, b builtin.Const) int {
 	return cmp.Compare(a.Int, b.Int) // of two negative numbers, too
 }
 
+// boolConst is true or false as a constant.
 func boolConst(v bool) builtin.Const {
 	k := builtin.Const{Kind: builtin.BoolConst}
 	if v {
@@ -259,6 +262,7 @@ func (e *expander) optionText(name string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("The value of option --%s is not known while the script is compiled", name)
 	}
+	// The attach point is resolved for each value of an option with several.
 	if element, ok := e.element[name]; ok {
 		return element, nil
 	}

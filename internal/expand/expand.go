@@ -73,6 +73,7 @@ type Attach struct {
 	Wild   bool           // a pattern, of the kind or in a part
 }
 
+// An expander is the state of an expansion.
 type expander struct {
 	out  *Script
 	opts *probe.Options
@@ -97,9 +98,10 @@ type expander struct {
 	recursive map[syntax.Node]bool
 }
 
-// Expand expands a script. After errors the result holds what could be
-// resolved, so that checking it finds more errors at once; it is nil where
-// that would only repeat the first ones.
+// Expand expands a script. After errors the result holds what could be resolved, so that checking
+// it finds more errors at once; it is nil where that would only repeat the first ones. The order
+// matters: C text and names decide how the rest reads, predicates decide which attach points are
+// resolved.
 func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 	opts := o.Probe
 	e := &expander{
@@ -140,6 +142,7 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 		e.misplaced(p)
 		e.probe(p)
 	}
+	// Predicates have removed all that was to be traced.
 	if dropped && onlyFrames(e.out.Probes) {
 		e.out.Probes = nil // there is nothing that would end the run
 	}
@@ -167,6 +170,7 @@ func (e *expander) define() {
 	}
 }
 
+// names enters all definitions, macros first: whether a function may have a name depends on them.
 func (e *expander) names() {
 	e.macros, e.fns, e.fnOrder = map[string][]*macro{}, map[string]*syntax.Subprog{}, nil
 	for _, item := range e.out.Tree.Items {
@@ -227,6 +231,8 @@ func (e *expander) isKnownValue(name string) bool {
 	return ok
 }
 
+// config applies settings, those that win over others last: defaults, the script's, the
+// environment.
 func (e *expander) config(env, defaults *config.Environment) {
 	c := e.out.Config
 	if defaults != nil {
@@ -300,6 +306,7 @@ func (e *expander) missing(at source.Span, msg, hint string) bool {
 	return e.out.Config.MissingProbes == "error"
 }
 
+// firstSentence is a message without its advice.
 func firstSentence(s string) string {
 	if i := strings.Index(s, ". "); i >= 0 {
 		return s[:i+1]

@@ -73,7 +73,8 @@ func (e *expander) join() {
 	e.out.Tree = all
 }
 
-// file adds a file behind what it imports.
+// file adds a file behind what it imports. So its begin and end probes run behind those of what it
+// imports.
 func (im *importer) file(tree *syntax.Script) {
 	for _, item := range tree.Items {
 		if i, ok := item.(*syntax.Import); ok {
@@ -212,6 +213,7 @@ func (im *importer) add(i *syntax.Import, path, name string, named bool) {
 		im.ds.Warnf("import-skipped", i.Path.Span(), "%s is skipped: %s", path, why)
 		return
 	}
+	// By its one name a file that several links lead to is read once.
 	real, err := im.from.real(path)
 	if err != nil {
 		im.unreadable(i, err)
@@ -225,6 +227,7 @@ func (im *importer) add(i *syntax.Import, path, name string, named bool) {
 		return
 	}
 	im.seen[real] = true
+	// A header stands for the line that includes it; cdef reads it with the C text of the script.
 	if strings.HasSuffix(path, ".h") {
 		im.files = append(im.files, &syntax.Script{Pos: i.Pos, Items: []syntax.Item{
 			&syntax.CDef{Pos: i.Pos, Text: fmt.Sprintf("#include %q", real)},
@@ -255,6 +258,7 @@ func (im *importer) text(i *syntax.Import, f *source.File) {
 	im.file(tree)
 }
 
+// unreadable reports a file that is there and cannot be read.
 func (im *importer) unreadable(i *syntax.Import, err error) {
 	im.ds.Errorf("import-unreadable", i.Path.Span(), "Can not import \"%s\": %s", i.Path.Value, errno.Reason(err)).
 		Hint("what is imported must be a regular file of at most %d bytes that hawk may read", maxImportSize)
@@ -279,6 +283,7 @@ func (im *importer) readRegular(path string) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", errors.New("it is not a regular file")
 	}
+	// The size that Stat tells may have changed, and is 0 of files in /proc.
 	text, err := io.ReadAll(io.LimitReader(f, maxImportSize+1))
 	if err != nil {
 		return "", err

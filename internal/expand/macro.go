@@ -79,6 +79,7 @@ func (m *macro) covers(n *macro) bool {
 	return true
 }
 
+// param reports whether a name with its sigil is a parameter.
 func (m *macro) param(name string) bool {
 	for _, p := range m.tree.Params {
 		if paramText(p) == name {
@@ -141,7 +142,8 @@ func (e *expander) redeclared(m *macro) (bad bool) {
 	return bad
 }
 
-// jumps reports jumps that would leave the macro.
+// jumps reports jumps that would leave the macro. A loop of the body may be left; what is around
+// the use must not be.
 func (e *expander) jumps(n syntax.Node, inLoop bool) (bad bool) {
 	syntax.Walk(n, func(c syntax.Node) bool {
 		switch c := c.(type) {
@@ -204,6 +206,7 @@ func (m *macro) mismatch(args []syntax.Expr) (why string, arg int) {
 	return "", -1
 }
 
+// countOf is a number of things in words.
 func countOf(n int, what string) string {
 	switch n {
 	case 0:

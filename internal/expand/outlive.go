@@ -40,12 +40,14 @@ func (e *expander) outlive(p *syntax.Probe) *syntax.Probe {
 	return &out
 }
 
+// enter and leave begin and end a block.
 func (s *scoper) enter() { s.open = append(s.open, map[string]bool{}) }
 func (s *scoper) leave() { s.open = s.open[:len(s.open)-1] }
 
 // declare enters a variable into the innermost block.
 func (s *scoper) declare(v *syntax.Var) { s.open[len(s.open)-1][v.Name] = true }
 
+// known reports whether a block around has declared a variable.
 func (s *scoper) known(v *syntax.Var) bool {
 	for _, block := range s.open {
 		if block[v.Name] {
@@ -61,6 +63,7 @@ func (s *scoper) node(n syntax.Node) {
 	case *syntax.Var:
 		if !s.known(n) && s.assigned[n.Name] != nil {
 			s.outside = append(s.outside, n)
+			// From here on it is one of the probe, and reported once.
 			s.open[0][n.Name] = true
 		}
 	case *syntax.AssignStmt:
@@ -107,6 +110,7 @@ func (s *scoper) node(n syntax.Node) {
 	}
 }
 
+// explicit enters variables that have a declaration of their own.
 func (s *scoper) explicit(vars ...*syntax.Var) {
 	for _, v := range vars {
 		s.declare(v)
@@ -114,6 +118,7 @@ func (s *scoper) explicit(vars ...*syntax.Var) {
 	}
 }
 
+// children looks at what is right under n, each of which looks further itself.
 func (s *scoper) children(n syntax.Node) {
 	syntax.Walk(n, func(c syntax.Node) bool {
 		if c == n {

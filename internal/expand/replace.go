@@ -41,6 +41,7 @@ type use struct {
 	node syntax.Node // its definition
 }
 
+// replacer makes one for the body of a macro, or for text of the script if m is nil.
 func (e *expander) replacer(m *macro, from *source.Expansion) *replacer {
 	r := &replacer{expander: e, macro: m, from: from}
 	r.Copier = syntax.Copier{Expr: r.expr, Type: r.typeExpr, Path: r.path, Pos: r.pos}

@@ -14,8 +14,7 @@ import (
 )
 
 // PossibleCPUs is one more than the highest CPU number that can ever exist: what is indexed by CPU
-// has room for that many. It is asked for when maps are made; an error counts one CPU too few
-// rather than none only for a recorded machine.
+// has room for that many. A recording without the file counts as one CPU.
 func (t *Machine) PossibleCPUs() int {
 	if t.ledger != nil {
 		return PortableCPUs

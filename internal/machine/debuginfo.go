@@ -23,7 +23,7 @@ func (t *Machine) Debug(path, root string) (*dwarf.File, error) {
 		t.debug[path] = d
 	}
 	if d.err == nil {
-		// A file that was replaced since would be read at offsets of the old one.
+		// A portable program is good only where the file is the same.
 		d.err = t.Same(path)
 	}
 	return d.file, d.err

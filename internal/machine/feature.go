@@ -373,6 +373,7 @@ func (t *Machine) AnyFunction() (uint32, error) {
 	return s.Find(everywhere, btf.Set(btf.Func))
 }
 
+// fentrySpec is a program on the entry of a function that every kernel has.
 func fentrySpec(t *Machine) (*bpf.ProgSpec, error) {
 	id, err := t.AnyFunction()
 	return &bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFentry, AttachBTFID: id}, err

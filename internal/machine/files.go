@@ -18,6 +18,7 @@ const maxRecorded = maxBTF
 // recordedName is the name of a file in a recording.
 func recordedName(name string) string { return strings.TrimPrefix(path.Clean(name), "/") }
 
+// open opens a file of the machine, or of the recording.
 func (t *Machine) open(name string) (fs.File, error) {
 	if t.Live() {
 		return os.Open(name)
@@ -25,6 +26,7 @@ func (t *Machine) open(name string) (fs.File, error) {
 	return t.files.Open(recordedName(name))
 }
 
+// read reads a whole file.
 func (t *Machine) read(name string) ([]byte, error) {
 	if t.Live() {
 		return os.ReadFile(name)
@@ -41,6 +43,7 @@ func (t *Machine) read(name string) ([]byte, error) {
 	return data, err
 }
 
+// stat reports whether a file is there: nil, or the error.
 func (t *Machine) stat(name string) error {
 	if t.Live() {
 		_, err := os.Stat(name)

@@ -122,6 +122,7 @@ func ParseFormat(category, event, text string, t *Machine) (*Format, error) {
 	return f.finish(), nil
 }
 
+// finish makes the record of the fields, once all are known.
 func (f *Format) finish() *Format {
 	fields := make([]types.Field, len(f.Fields))
 	for i := range f.Fields {
@@ -188,6 +189,8 @@ type fieldDecl struct {
 	loc   types.DataLoc
 }
 
+// splitDecl takes a declaration apart. It need not be C in full: kernels print what is in the macro
+// of the event.
 func splitDecl(decl string) (d fieldDecl, ok bool) {
 	s := strings.TrimSpace(decl)
 	for _, p := range [...]struct {
@@ -237,10 +240,13 @@ func splitDecl(decl string) (d fieldDecl, ok bool) {
 	return d, d.name != "" && d.base != ""
 }
 
+// isNameByte reports whether a byte can be part of a name in C.
 func isNameByte(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_'
 }
 
+// fieldType is the type of a field that lies in the record itself. The size counts, not the name: a
+// typedef may be unknown, the width is not.
 func (d *fieldDecl) fieldType(bytes int, signed, syscall bool, t *Machine) types.Type {
 	if d.array {
 		return d.arrayType(bytes, signed)
@@ -286,6 +292,8 @@ func (d *fieldDecl) enum(bytes int, t *Machine) (*types.Enum, bool) {
 	return e, true
 }
 
+// arrayType is the type of an array, of which the format tells the size in bytes and mostly the
+// number of elements, though that may be a name.
 func (d *fieldDecl) arrayType(bytes int, signed bool) types.Type {
 	if d.base == "char" && d.stars == 0 {
 		return &types.String{Cap: bytes}

@@ -45,6 +45,7 @@ func (t *Machine) FilterFunctions() (*Functions, error) {
 	})
 }
 
+// tracefsFunctions reads the kernel's own list.
 func (t *Machine) tracefsFunctions() (*Functions, error) {
 	dir, err := t.Tracefs()
 	if err != nil {
@@ -139,6 +140,7 @@ func Unsafe[T string | []byte](name T) bool {
 	return hasPrefix(name, "rcu_") || hasPrefix(name, "__ftrace_invalid_address__")
 }
 
+// hasPrefix serves strings and bytes, of which it copies none.
 func hasPrefix[T string | []byte](s T, prefix string) bool {
 	return len(s) >= len(prefix) && string(s[:len(prefix)]) == prefix
 }
@@ -193,6 +195,7 @@ func (l *Functions) Each(f func(name, module []byte) bool) {
 	}
 }
 
+// splitFunction takes a line of the list apart; module is nil for the kernel.
 func splitFunction(line []byte) (name, module []byte) {
 	name, rest, ok := bytes.Cut(line, []byte(" "))
 	if ok && len(rest) > 2 && rest[0] == '[' && rest[len(rest)-1] == ']' {
@@ -201,8 +204,8 @@ func splitFunction(line []byte) (name, module []byte) {
 	return name, module
 }
 
-// Modules lists where a function is: "vmlinux" and names of modules, each
-// once; none if it is not traceable.
+// Modules lists where a function is: "vmlinux" and names of modules, each once; none if it is not
+// traceable. The list is searched as text, without an index: scripts ask for few names.
 func (l *Functions) Modules(name string) []string {
 	if name == "" || Unsafe(name) || l.blacklist[name] {
 		return nil

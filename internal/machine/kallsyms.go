@@ -30,6 +30,8 @@ func (t *Machine) KernelSymbols() (*KernelSymbols, error) {
 	})
 }
 
+// parseKallsyms indexes the text by addresses. The kernel's part is sorted, modules follow in no
+// order.
 func parseKallsyms(data []byte) (*KernelSymbols, error) {
 	if len(data) > 1<<31 {
 		return nil, fmt.Errorf("kallsyms of %d bytes", len(data))
@@ -46,6 +48,7 @@ func parseKallsyms(data []byte) (*KernelSymbols, error) {
 		addr, typ, name, _, ok := parseKallsym(data[off : off+end])
 		if ok {
 			lines++
+			// Absolute symbols are numbers and offsets in per-CPU areas, not addresses.
 			if addr != 0 && typ != 'A' && typ != 'a' {
 				if m := len(k.addrs); m > 0 && addr < k.addrs[m-1] {
 					sorted = false
@@ -65,6 +68,7 @@ func parseKallsyms(data []byte) (*KernelSymbols, error) {
 	return k, nil
 }
 
+// A byAddr sorts addresses and names together, stably: the first of several at one address counts.
 type byAddr KernelSymbols
 
 func (k *byAddr) Len() int           { return len(k.addrs) }
@@ -99,6 +103,7 @@ func parseKallsym(line []byte) (addr uint64, typ byte, name, module []byte, ok b
 	return addr, typ, name, module, len(name) > 0
 }
 
+// name is the i-th symbol and its module.
 func (k *KernelSymbols) name(i int) (name, module string) {
 	line, _, _ := bytes.Cut(k.text[k.names[i]:], []byte("\n"))
 	n, m, _ := bytes.Cut(line, []byte("\t"))

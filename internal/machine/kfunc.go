@@ -36,6 +36,7 @@ type KfuncDenied struct {
 	Err  error // what the kernel said
 }
 
+// Error leaves out the verifier's words, which are about the program that was tried.
 func (e *KfuncDenied) Error() string {
 	return fmt.Sprintf("the kernel does not let this kind of probe call %s", e.Name)
 }

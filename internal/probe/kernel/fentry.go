@@ -339,8 +339,7 @@ var (
 )
 
 // followFunction is the mechanism on functions of the kernel. Of several programs on one function
-// the trampoline runs the newest first (Backwards), and changing a trampoline waits for all CPUs
-// (Slow).
+// the trampoline runs the newest first (Backwards), and to detach waits for all CPUs (Slow).
 func followFunction(name string, at bpf.AttachType, retval func(*probe.Context) *ir.Value) probe.Mechanism {
 	return probe.Mechanism{
 		Name: name, Program: bpf.Tracing, Attach: at, Backwards: true, Slow: true,

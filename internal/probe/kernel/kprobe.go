@@ -285,6 +285,8 @@ func haveAddresses(points []*probe.Point, o *probe.Options) error {
 	return nil
 }
 
+// kprobeFunc is func: the helper's answer, or the address where the program is, which is the
+// function's if the probe has no offset.
 func kprobeFunc(c *probe.Context) *ir.Value {
 	for _, p := range c.Group.Points {
 		if p.Offset != 0 || p.Address != 0 {

@@ -48,6 +48,8 @@ func kprobeProto(p *probe.Point, o *probe.Options) (*types.Func, error) {
 	return f, err
 }
 
+// callStruct places parameters by the calling convention. A struct that travels by its address is a
+// pointer to scripts, too.
 func callStruct(name string, params []types.Param, a *arch.Arch) *types.Struct {
 	args := make([]arch.Arg, len(params))
 	for i, p := range params {
@@ -84,6 +86,8 @@ func callWord(c *probe.Context, n int) *ir.Value {
 	if n < len(a.Args) {
 		return b.Load(c.Ctx, a.Args[n], 8, false)
 	}
+	// Programs of this type have the kernel's stack as a number, not as a pointer that they could
+	// read through.
 	tmp := b.Addr(b.NewObject("argument", 8, 8), 0)
 	b.Zero(tmp, 0, 8)
 	sp := b.Load(c.Ctx, a.SP, 8, false)

@@ -23,6 +23,7 @@ func linkKprobeMulti(flags uint32) func(int, *probe.Group, *probe.Options) ([]pr
 	}
 }
 
+// linkMany is Link of one link for many functions, of either kind.
 func linkMany(progFD int, g *probe.Group, flags uint32, kind bpf.AttachType, o *probe.Options) ([]probe.Link, error) {
 	names := make([]string, len(g.Points))
 	cookies := make([]uint64, len(g.Points))
@@ -78,6 +79,7 @@ func linkKprobePerf(config uint64) func(int, *probe.Group, *probe.Options) ([]pr
 			if p.Address == 0 {
 				name, attr.Ext2 = p.Func, p.Offset
 				if p.Target != "" && p.Target != probe.Vmlinux {
+					// As the kernel wants functions of modules to be named.
 					name = p.Target + ":" + name
 				}
 			}

@@ -34,6 +34,7 @@ var _ = probe.Define(probe.Kind{
 	Plan:     planRawTracepoint,
 })
 
+// parseRawTracepoint parses what stands behind rawtracepoint:.
 func parseRawTracepoint(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
 	switch len(parts) {
 	case 1:
@@ -77,6 +78,8 @@ func moduleSpecs(part probe.Part, o *probe.Options, f func(module string, s *btf
 	return nil
 }
 
+// matchRawTracepoint finds events by their types, of which each has one: the kernel lists raw
+// tracepoints nowhere.
 func matchRawTracepoint(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	var out []*probe.Point
 	add := func(module, event string) {
@@ -108,6 +111,7 @@ func matchRawTracepoint(p *probe.Point, o *probe.Options) ([]*probe.Point, error
 	return probe.SortPoints(out), err
 }
 
+// hasRawTP reports whether BTF has the type of an event.
 func hasRawTP(s *btf.Spec, event string) bool {
 	_, _, err := s.RawTracepointID(event)
 	return err == nil
@@ -119,6 +123,7 @@ func inVmlinux(event string, o *probe.Options) bool {
 	return err == nil && hasRawTP(s, event)
 }
 
+// rawTracepointNames are the events of the modules that the point covers, for suggestions.
 func rawTracepointNames(p *probe.Point, o *probe.Options) []string {
 	var out []string
 	module := probe.Part{Text: "*"}
@@ -134,6 +139,7 @@ func rawTracepointNames(p *probe.Point, o *probe.Options) []string {
 	return out
 }
 
+// rawTracepointArgs is the type of args: the parameters as slots.
 func rawTracepointArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	f, _, err := o.Machine.RawTracepoint(p.Target, p.Func)
 	if err != nil {
@@ -206,6 +212,7 @@ func linkRawByName(progFD int, g *probe.Group, _ *probe.Options) ([]probe.Link, 
 	return links, nil
 }
 
+// rawAdvice says what may be behind an error of attaching.
 func rawAdvice(err error) string {
 	switch {
 	case errors.Is(err, unix.ENOENT):

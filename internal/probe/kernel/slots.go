@@ -23,6 +23,7 @@ func slotStruct(name string, params []types.Param) *types.Struct {
 	return types.NewStruct(types.ContextKind, name, 8*slot, 8, fields)
 }
 
+// slotsOf is how many slots a parameter takes, at least one.
 func slotsOf(t types.Type) int { return max(1, (t.Size()+7)/8) }
 
 // slotField is Field of such programs.

@@ -46,6 +46,8 @@ func isSyscall(p *probe.Point, prefix string, o *probe.Options) bool {
 	return p.Target == "syscalls" && callNumber(p, prefix, o) >= 0
 }
 
+// callNumber is the number of the call that a tracepoint is on, by the name of the event; -1 if it
+// is not known.
 func callNumber(p *probe.Point, prefix string, o *probe.Options) int {
 	name, ok := strings.CutPrefix(p.Func, prefix)
 	if !ok {

@@ -51,7 +51,7 @@ func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbo
 		pl.unsafe = returnUnsafe(p, sym, unreturning)
 	}
 	if p.Offset == 0 || o.Unsafe {
-		// Without an end nobody can tell that the offset of another probe is inside.
+		// The rule and its words are bpftrace's.
 		if sym.Size == 0 && !o.Unsafe && p.Offset == 0 {
 			pl.err = fmt.Errorf("Could not determine boundary for %s (symbol has size 0)", sym.Name)
 		}
