@@ -37,6 +37,7 @@ func factor(v *Value) int {
 	return 1
 }
 
+// align is the largest power of two, at most 8, that divides n.
 func align(n int) int {
 	a := 8
 	for n%a != 0 {

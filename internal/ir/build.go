@@ -245,6 +245,7 @@ func (b *Builder) MayGoto(more, out *Block) { b.end(MayGoto, nil, more, out) }
 // Ret ends the current block and the function.
 func (b *Builder) Ret(v *Value) { b.end(Ret, v) }
 
+// end ends the current block. There is none until Begin.
 func (b *Builder) end(kind BlockKind, ctl *Value, succs ...*Block) {
 	b.Cur.Kind, b.Cur.Ctl, b.Cur.Succs, b.Cur.At = kind, ctl, succs, b.At
 	for _, s := range succs {

@@ -48,6 +48,7 @@ func (v *Value) String() string {
 // String is the block's name in the program text.
 func (b *Block) String() string { return "b" + strconv.Itoa(b.ID) }
 
+// A printer collects the text.
 type printer struct {
 	buf   []byte
 	spans bool
@@ -61,6 +62,7 @@ func (p *printer) put(ss ...string) {
 
 func (p *printer) num(n int) { p.buf = strconv.AppendInt(p.buf, int64(n), 10) }
 
+// fn writes a function.
 func (p *printer) fn(f *Func) {
 	switch {
 	case f.Static:
@@ -125,6 +127,7 @@ func (p *printer) fn(f *Func) {
 	p.put("}\n")
 }
 
+// end writes how a block ends.
 func (p *printer) end(b *Block) {
 	switch b.Kind {
 	case Jump:
@@ -150,6 +153,7 @@ func (p *printer) end(b *Block) {
 	}
 }
 
+// ref writes the name of a value.
 func (p *printer) ref(v *Value) {
 	if v == nil {
 		p.put("v?")
@@ -159,6 +163,7 @@ func (p *printer) ref(v *Value) {
 	p.num(v.ID)
 }
 
+// refs writes names with commas between them.
 func (p *printer) refs(vs []*Value) {
 	for i, v := range vs {
 		if i > 0 {
@@ -174,6 +179,7 @@ func (p *printer) addr(v *Value, off int64) {
 	p.offset(off)
 }
 
+// offset writes an offset with its sign, which stands for the operator.
 func (p *printer) offset(off int64) {
 	if off >= 0 {
 		p.put("+")
@@ -181,6 +187,8 @@ func (p *printer) offset(off int64) {
 	p.buf = strconv.AppendInt(p.buf, off, 10)
 }
 
+// value writes one value: its name if it yields something, the operation with its width, the
+// operands.
 func (p *printer) value(v *Value) {
 	if v.Kind != Nothing {
 		p.ref(v)

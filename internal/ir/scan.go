@@ -32,6 +32,7 @@ func (p *parser) word() string {
 	return w
 }
 
+// accept takes punctuation if it comes next.
 func (p *parser) accept(punct string) bool {
 	p.rest = strings.TrimLeft(p.rest, " \t")
 	if strings.HasPrefix(p.rest, punct) {
@@ -41,12 +42,14 @@ func (p *parser) accept(punct string) bool {
 	return false
 }
 
+// want takes punctuation that has to come next.
 func (p *parser) want(punct string) {
 	if !p.accept(punct) {
 		p.fail("want %q before %q", punct, p.rest)
 	}
 }
 
+// quoted takes a name in quotes.
 func (p *parser) quoted() string {
 	p.rest = strings.TrimLeft(p.rest, " \t")
 	q, err := strconv.QuotedPrefix(p.rest)
@@ -62,6 +65,7 @@ func (p *parser) quoted() string {
 	return s
 }
 
+// int takes a number.
 func (p *parser) int() int64 {
 	w := p.word()
 	n, err := strconv.ParseInt(w, 10, 64)
@@ -95,6 +99,7 @@ func (p *parser) id(letter string) int {
 	return n
 }
 
+// blockRef is a block by its name, which may be defined further down.
 func (p *parser) blockRef() *Block {
 	id := p.id("b")
 	b := p.blocks[id]
@@ -106,6 +111,7 @@ func (p *parser) blockRef() *Block {
 	return b
 }
 
+// valueRef is a value by its name; phis refer to values that come later.
 func (p *parser) valueRef() *Value {
 	id := p.id("v")
 	v := p.values[id]

@@ -28,6 +28,7 @@ func Verify(p *Prog) error {
 	return errors.Join(errs...)
 }
 
+// A verifier checks one function.
 type verifier struct {
 	f     *Func
 	funcs map[*Func]bool
@@ -58,12 +59,14 @@ func (c *verifier) has(b *Block) bool {
 	return b != nil && b.ID >= 0 && b.ID < len(c.blocks) && c.blocks[b.ID] == b
 }
 
+// bad notes a fault, up to twenty: more would be the consequences of these.
 func (c *verifier) bad(format string, args ...any) {
 	if len(c.errs) < 20 {
 		c.errs = append(c.errs, fmt.Errorf(format, args...))
 	}
 }
 
+// run checks blocks and edges first, since dominance is not defined without them.
 func (c *verifier) run() {
 	f := c.f
 	if len(f.Blocks) == 0 {
@@ -116,6 +119,7 @@ func (c *verifier) run() {
 // successors is how many a block of a kind has.
 var successors = [...]int{Jump: 1, If: 2, MayGoto: 2, Ret: 0}
 
+// edges checks that the edges of a block are noted at both ends, as often at one as at the other.
 func (c *verifier) edges(b *Block) {
 	if int(b.Kind) >= len(successors) || successors[b.Kind] != len(b.Succs) {
 		c.bad("%s: kind %d with %d successors", b, b.Kind, len(b.Succs))
@@ -155,6 +159,8 @@ func (u user) String() string {
 	return fmt.Sprintf("v%d", u.v.ID)
 }
 
+// block checks the values of a block in their order. A phi uses its arguments at the ends of the
+// predecessors.
 func (c *verifier) block(b *Block, dom *DomTree) {
 	reachable := dom.Dominates(b, b)
 	use := func(who user, a *Value, at *Block, pos int) {
@@ -200,6 +206,7 @@ func (c *verifier) block(b *Block, dom *DomTree) {
 	}
 }
 
+// operands checks what an operation wants of its operands.
 func (c *verifier) operands(v *Value) {
 	who := user{v}
 	info := ops[v.Op]

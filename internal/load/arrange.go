@@ -51,6 +51,7 @@ func (s *Session) compiled(spec *bpf.ProgSpec, p *object.Program, fd int, log st
 			break
 		}
 		again, failed := bpf.ProgLoad(other)
+		// Another order may suit the compiler still.
 		if failed != nil {
 			continue
 		}

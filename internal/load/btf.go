@@ -51,6 +51,7 @@ type proto struct {
 	ctx   string
 }
 
+// newBlob makes one with the type that is always wanted.
 func newBlob() *blob {
 	b := &blob{strings: []byte{0}, offsets: map[string]uint32{"": 0}, protos: map[proto]uint32{},
 		ctxs: map[string]uint32{}, next: longID}
@@ -67,6 +68,7 @@ func (b *blob) add(name string, info, size uint32, rest ...uint32) uint32 {
 	return b.next - 1
 }
 
+// str is the offset of a string, which is stored once.
 func (b *blob) str(s string) uint32 {
 	if off, ok := b.offsets[s]; ok {
 		return off
@@ -122,6 +124,7 @@ func identifier(s string) string {
 	return s[:min(len(s), mostIdentifier)]
 }
 
+// bytes is the whole as the kernel reads it: header, types, strings.
 func (b *blob) bytes() []byte {
 	out := binary.NativeEndian.AppendUint16(make([]byte, 0, headerSize+len(b.types)+len(b.strings)), magic)
 	out = append(out, 1, 0) // version, flags
@@ -189,6 +192,7 @@ func cstring(s string) string {
 	return s[:min(len(s), 200)]
 }
 
+// words appends numbers of 32 bits in the machine's order.
 func words(dst []byte, ws ...uint32) []byte {
 	for _, w := range ws {
 		dst = binary.NativeEndian.AppendUint32(dst, w)

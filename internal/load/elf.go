@@ -54,11 +54,13 @@ type elfSection struct {
 	lines  []uint32
 }
 
+// An elfReloc is an instruction in which a loader puts the number of what a symbol stands for.
 type elfReloc struct {
 	offset, kind int
 	symbol       *elfSymbol
 }
 
+// An elfSymbol names a function, a map or a section.
 type elfSymbol struct {
 	name    string
 	info    byte
@@ -68,6 +70,7 @@ type elfSymbol struct {
 	index   int
 }
 
+// An elfWriter collects sections and symbols; file puts them together.
 type elfWriter struct {
 	btf      *blob
 	sections map[string]*elfSection
@@ -77,6 +80,7 @@ type elfWriter struct {
 	err      error
 }
 
+// section is the section of a name, made if it is not there.
 func (e *elfWriter) section(name string, kind elf.SectionType, flags elf.SectionFlag) *elfSection {
 	s := e.sections[name]
 	if s == nil {
@@ -87,10 +91,12 @@ func (e *elfWriter) section(name string, kind elf.SectionType, flags elf.Section
 	return s
 }
 
+// code is a section with instructions.
 func (e *elfWriter) code(name string) *elfSection {
 	return e.section(name, elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR)
 }
 
+// symbol adds a symbol. Those that are local come first in the file, as ELF has it.
 func (e *elfWriter) symbol(name string, bind elf.SymBind, typ elf.SymType, s *elfSection, at int, size int) *elfSymbol {
 	y := &elfSymbol{name: name, info: elf.ST_INFO(bind, typ), section: s, at: at, size: size}
 	e.symbols = append(e.symbols, y)

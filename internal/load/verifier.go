@@ -26,6 +26,7 @@ type Rejected struct {
 	Target string
 }
 
+// Error and Unwrap make a Rejected an error with that of the system call inside.
 func (r *Rejected) Error() string { return r.Diag.Msg }
 func (r *Rejected) Unwrap() error { return r.Err }
 
@@ -79,6 +80,8 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 	return r
 }
 
+// errnoText is an error by its number, which the kernel's sources can be searched for, and in
+// words.
 func errnoText(err error) string {
 	if code := unix.Errno(0); errors.As(err, &code) {
 		return fmt.Sprintf("error %d, %s", -int(code), errno.Text(int(code)))
@@ -191,6 +194,7 @@ var complaints = []complaint{
 
 const fromArgument = "a pointer that is itself an argument of the probe will do: look for a function that takes one"
 
+// known finds what a line of the log means to the author of a script; nil: nothing that hawk knows.
 func known(line string) *complaint {
 	for i := range complaints {
 		if strings.Contains(line, complaints[i].pattern) {

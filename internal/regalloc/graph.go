@@ -17,6 +17,7 @@ type graph struct {
 	order []Reg // nodes in the order of removal from the graph
 }
 
+// A node is a virtual register in the graph.
 type node struct {
 	alias  Reg     // the node this one was merged into, itself if none; below Virtual: that machine register
 	clash  uint16  // machine registers that are taken where this is live
@@ -31,6 +32,7 @@ type node struct {
 	moves  []int32 // indices of moves that name it
 }
 
+// A move copies one register to another: a reason to give both the same colour.
 type move struct {
 	dst, src Reg
 	weight   float64
@@ -80,6 +82,7 @@ func build(f *Func, fixed Reg) *graph {
 		if in.Form == Call {
 			for _, r := range after.list {
 				if r >= Virtual {
+					// r0 to r5 do not survive a call.
 					g.nodes[r].clash |= 1<<6 - 1
 				}
 			}
@@ -101,12 +104,14 @@ func build(f *Func, fixed Reg) *graph {
 	}
 	for i := range g.nodes {
 		if n := &g.nodes[i]; n.remat != nil {
+			// To repeat a definition is cheaper than a store and loads.
 			n.cost /= 16
 		}
 	}
 	return g
 }
 
+// addMove notes a move for coalescing. One between two machine registers is there to stay.
 func (g *graph) addMove(d, s Reg, weight float64) {
 	if d < Virtual && s < Virtual {
 		return
@@ -120,6 +125,7 @@ func (g *graph) addMove(d, s Reg, weight float64) {
 	}
 }
 
+// addEdge notes that two registers hold different values at the same time.
 func (g *graph) addEdge(a, b Reg) {
 	if a < Virtual {
 		a, b = b, a
@@ -136,6 +142,7 @@ func (g *graph) addEdge(a, b Reg) {
 	}
 }
 
+// find is the node that a register was merged into, or the machine register.
 func (g *graph) find(r Reg) Reg {
 	for r >= Virtual && g.nodes[r].alias != r {
 		r = g.nodes[r].alias
@@ -419,6 +426,7 @@ type pairSet struct {
 	n     int
 }
 
+// newPairSet makes a set with room for twice as many pairs as are expected.
 func newPairSet(hint int) pairSet {
 	size := 64
 	for size < hint*2 {
@@ -427,6 +435,7 @@ func newPairSet(hint int) pairSet {
 	return pairSet{slots: make([]uint64, size)}
 }
 
+// slot is where a pair is, or would be put.
 func (s *pairSet) slot(key uint64) int {
 	i := int((key*0x9e3779b97f4a7c15)>>32) & (len(s.slots) - 1)
 	for s.slots[i] != 0 && s.slots[i] != key {
@@ -435,6 +444,7 @@ func (s *pairSet) slot(key uint64) int {
 	return i
 }
 
+// pair is a key for two registers in any order; never 0, which is a free slot.
 func pair(a, b Reg) uint64 {
 	if a > b {
 		a, b = b, a
@@ -442,6 +452,7 @@ func pair(a, b Reg) uint64 {
 	return uint64(a)<<32 | uint64(b) + 1
 }
 
+// has reports whether a pair is in the set.
 func (s *pairSet) has(a, b Reg) bool { return s.slots[s.slot(pair(a, b))] != 0 }
 
 // add reports whether the pair is new.

@@ -8,6 +8,8 @@ type bitset []uint64
 func newBitset(n int) bitset    { return make(bitset, (n+63)/64) }
 func (s bitset) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 func (s bitset) add(i int)      { s[i/64] |= 1 << (i % 64) }
+
+// each calls fn with the members in ascending order.
 func (s bitset) each(fn func(int)) {
 	for w, x := range s {
 		for x != 0 {
@@ -26,6 +28,7 @@ type liveness struct {
 	out    []bitset
 }
 
+// live solves the equations of liveness backwards over the blocks, until nothing changes.
 func live(f *Func) *liveness {
 	lv := &liveness{global: make([]int32, f.NumRegs), out: make([]bitset, len(f.Blocks))}
 	for i := range lv.global {
@@ -90,6 +93,7 @@ type liveSet struct {
 	pos  []int32 // by register: index in list plus one
 }
 
+// add puts a register in; the frame pointer is always live and never counted.
 func (s *liveSet) add(r Reg) {
 	if r != FP && s.pos[r] == 0 {
 		s.list = append(s.list, r)
@@ -97,6 +101,7 @@ func (s *liveSet) add(r Reg) {
 	}
 }
 
+// del takes a register out; the last of the list takes its place.
 func (s *liveSet) del(r Reg) {
 	if p := s.pos[r]; p != 0 {
 		last := s.list[len(s.list)-1]
@@ -105,6 +110,7 @@ func (s *liveSet) del(r Reg) {
 	}
 }
 
+// clear empties the set in the time that its members take.
 func (s *liveSet) clear() {
 	for _, r := range s.list {
 		s.pos[r] = 0

@@ -10,6 +10,7 @@ import (
 	"github.com/hawktrace/hawk/internal/view"
 )
 
+// lengthOf is how long a run took, by a file that may say anything.
 func lengthOf(ns int64) time.Duration { return time.Duration(max(ns, 0)) }
 
 // errDamaged says that a profile is none.
@@ -30,6 +31,7 @@ func each(data []byte, f func(field int, n uint64, b []byte) error) error {
 			if n, k = binary.Uvarint(data); k <= 0 {
 				return errDamaged
 			}
+		// Fixed widths, of which profiles have none that is wanted here.
 		case 1, 5:
 			if k = map[uint64]int{1: 8, 5: 4}[tag&7]; len(data) < k {
 				return errDamaged
@@ -78,8 +80,10 @@ type pprofFile struct {
 	length    int64
 }
 
+// A pprofSample has its locations innermost first, and a value for each type.
 type pprofSample struct{ locations, values []uint64 }
 
+// A pprofLocation is an address, with more than one function if some are inlined there.
 type pprofLocation struct {
 	mapping, addr uint64
 	functions     []uint64 // the innermost first
@@ -94,6 +98,7 @@ func parsePprof(data []byte) (*Profile, error) {
 	if len(f.types) == 0 || len(f.strings) == 0 {
 		return nil, errDamaged
 	}
+	// As pprof does: the last type unless the file names one.
 	chosen := len(f.types) - 1
 	for i, t := range f.types {
 		if f.chosen != 0 && t[0] == f.chosen {
@@ -127,6 +132,7 @@ func parsePprof(data []byte) (*Profile, error) {
 	return p, nil
 }
 
+// text is a string by its number in the table; "" for one that is not there.
 func (f *pprofFile) text(n uint64) string {
 	if n < uint64(len(f.strings)) {
 		return f.strings[n]
@@ -152,11 +158,13 @@ func (f *pprofFile) frames(path []string, l pprofLocation, kinds map[string]view
 		add(f.text(f.functions[l.functions[i]]))
 	}
 	if len(l.functions) == 0 {
+		// Nobody has found names for the addresses.
 		add(file[strings.LastIndexByte(file, '/')+1:] + "+?")
 	}
 	return path
 }
 
+// field takes a field of the message Profile, by its number in profile.proto of pprof.
 func (f *pprofFile) field(field int, n uint64, b []byte) (err error) {
 	var id uint64
 	switch field {

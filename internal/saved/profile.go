@@ -64,8 +64,10 @@ type gatherer struct {
 	names  map[string]bool
 }
 
+// newGatherer makes one for all profiles of a file.
 func newGatherer() *gatherer { return &gatherer{names: map[string]bool{}} }
 
+// add adds weight to a stack. One that is known takes no more room.
 func (g *gatherer) add(p *Profile, stack string, weight int64) error {
 	if _, known := p.Stacks[stack]; !known {
 		depth := strings.Count(stack, "\n") + 1
@@ -133,6 +135,7 @@ func contents(name string) ([]byte, error) {
 	return data, err
 }
 
+// bounded reads all, up to 256 MiB: a byte more is asked for, to know whether there is more.
 func bounded(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err == nil && len(data) > maxFile {
@@ -212,6 +215,7 @@ func parsePage(page string) (out []*Profile, err error) {
 		p.Type, p.Unit = of.Types[of.Primary].Name, of.Types[of.Primary].Unit
 		paths, total := make([]string, len(of.Name)), 0
 		for i, n := range of.Name {
+			// A parent stands in front of its children, so that there are no circles.
 			up := of.Parent[i]
 			if up >= i || n >= len(of.Names) || i > 0 && (up < 0 || n < 0) {
 				return nil, errors.New("the data of the flame graph is damaged")

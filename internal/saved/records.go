@@ -102,6 +102,7 @@ func records(data []byte) (*Run, error) {
 	return &r.run, r.evenBuckets()
 }
 
+// say adds an item to what is played later.
 func (r *reader) say(item view.Item) { r.run.items = append(r.run.items, item) }
 
 // need fails if there is no room for n things of some kind: few bytes of a file can stand for
@@ -164,6 +165,8 @@ func (r *reader) refreshed() {
 	r.looked = 0
 }
 
+// take turns one record into items. Maps that were read at the same time follow each other, and
+// what comes behind the last of them begins with Refreshed.
 func (r *reader) take(rec *record) error {
 	at := time.Duration(rec.T)
 	if rec.Type != "map" || rec.Of == "print" || at != r.looked {
@@ -276,6 +279,8 @@ func (r *reader) script(rec *record) error {
 	return nil
 }
 
+// event is what a place of the script has printed. Its values count if they are as many as the
+// script says that the place has.
 func (r *reader) event(rec *record, at time.Duration) error {
 	ev := view.Event{Boot: at, Text: []byte(rec.Text), PID: rec.PID, TID: rec.TID}
 	if ev.Stamped = rec.CPU != nil; ev.Stamped {
@@ -330,6 +335,7 @@ func (r *reader) table(rec *record, at time.Duration) error {
 			if len(parts) > 0 {
 				row.Key = parts
 			}
+		// The exporter has put together what was too much.
 		case len(key) == 1 && string(key[0]) == `"(other)"`:
 			row.Key, row.Others = value.Null{}, 1
 		default:
@@ -409,6 +415,7 @@ type bound struct {
 	noMin, noMax bool
 }
 
+// bucket is the row of a histogram between the bounds, with the label that text has.
 func (b bound) bucket(count uint64) value.Bucket {
 	out := value.Bucket{Min: b.min, Max: b.max, NoMin: b.noMin, NoMax: b.noMax, Count: count}
 	switch {

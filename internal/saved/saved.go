@@ -78,6 +78,8 @@ func Load(file string) (*File, error) {
 	return f, nil
 }
 
+// parse tells by its first bytes what a file is. A page of a run has records, and the stacks of its
+// flame graphs besides.
 func parse(data []byte, name string) (f *File, err error) {
 	f = &File{name: name}
 	if bytes.HasPrefix(data, []byte(`{"type":"`)) {

@@ -39,6 +39,7 @@ func (f *Format) AppendValues(dst []byte, values []Value) []byte {
 	return append(dst, f.text[len(f.text)-1]...)
 }
 
+// appendValue formats one decoded value.
 func (c *Conv) appendValue(dst []byte, v Value) []byte {
 	switch n := v.(type) {
 	case Int:
@@ -54,6 +55,8 @@ func (c *Conv) appendValue(dst []byte, v Value) []byte {
 	return c.pad(c.cut(AppendText(dst, v), start), start)
 }
 
+// append is Append, or AppendEscaped. The shortest way is that of plain integers, which most
+// arguments of events are.
 func (f *Format) append(dst []byte, args []Arg, env Env, escape bool) []byte {
 	for i := range f.Convs {
 		dst = appendShort(dst, f.text[i])
@@ -81,6 +84,7 @@ func appendShort(dst []byte, text string) []byte {
 	return append(dst, text...)
 }
 
+// append formats one argument, by the verb.
 func (c *Conv) append(dst []byte, a Arg, env Env, escape bool) []byte {
 	start := len(dst)
 	switch c.Verb {
@@ -143,6 +147,7 @@ func (c *Conv) pad(dst []byte, start int) []byte {
 	return dst
 }
 
+// repeat appends a byte n times.
 func repeat(dst []byte, b byte, n int) []byte {
 	for range n {
 		dst = append(dst, b)
@@ -150,6 +155,7 @@ func repeat(dst []byte, b byte, n int) []byte {
 	return dst
 }
 
+// appendBytes writes the bytes of a buffer in the manner of the verb.
 func (c *Conv) appendBytes(dst, b []byte) []byte {
 	start := len(dst)
 	switch c.Verb {
@@ -170,6 +176,7 @@ func (c *Conv) appendBytes(dst, b []byte) []byte {
 	return c.cut(dst, start)
 }
 
+// truncate keeps the low bits of a number.
 func truncate(v uint64, bits int) uint64 { return v << (64 - bits) >> (64 - bits) }
 
 // decimal reports whether a number is its digits: the usual case.
@@ -177,6 +184,8 @@ func (c *Conv) decimal() bool {
 	return c.Verb <= Unsigned && c.Width == 0 && c.Prec < 0 && c.Unit == 0 && !c.Plus && !c.Space
 }
 
+// appendDecimal writes a number as digits, of the width that the conversion reads: %d of 64 bits
+// shows 32, as C does.
 func (c *Conv) appendDecimal(dst []byte, v uint64) []byte {
 	v = truncate(v, c.Bits)
 	if c.Verb == Signed && v>>(c.Bits-1) != 0 {
@@ -247,6 +256,7 @@ func (c *Conv) appendInteger(dst []byte, v uint64) []byte {
 	return dst
 }
 
+// appendDigits writes a number without sign and prefix in the base of the verb.
 func (c *Conv) appendDigits(dst []byte, v uint64) []byte {
 	switch c.Verb {
 	case Octal:

@@ -14,6 +14,7 @@ const (
 	maxValues = 1 << 20
 )
 
+// A decoder is the state of one Decode.
 type decoder struct {
 	env  Env
 	left int // values that may still be made
@@ -29,6 +30,7 @@ func Decode(t types.Type, raw []byte, env Env) Value {
 	return d.decode(t, raw, 0)
 }
 
+// decode is Decode inside of other values.
 func (d *decoder) decode(t types.Type, raw []byte, depth int) Value {
 	env := d.env
 	if d.left--; depth > maxDepth || d.left < 0 {
@@ -103,6 +105,7 @@ func Scalar(t types.Type, raw []byte) (v uint64, signed, ok bool) {
 	return 0, false, false
 }
 
+// scalarValue is the value of a type that fits a register.
 func scalarValue(t types.Type, v uint64, signed bool) Value {
 	switch t := t.(type) {
 	case *types.Pointer:
@@ -118,6 +121,7 @@ func scalarValue(t types.Type, v uint64, signed bool) Value {
 	return Bool(v != 0)
 }
 
+// integer reads a number in the machine's order; false if bytes are missing.
 func integer(raw []byte, size int, signed bool) (uint64, bool) {
 	if len(raw) < size {
 		return 0, false
@@ -141,6 +145,7 @@ func integer(raw []byte, size int, signed bool) (uint64, bool) {
 	return v, true
 }
 
+// signExtend copies the highest of so many bits to those above.
 func signExtend(v uint64, bits int) uint64 {
 	shift := 64 - bits
 	return uint64(int64(v<<shift) >> shift)
@@ -168,6 +173,7 @@ func stringBytes(t *types.String, raw []byte) (s []byte, cut bool) {
 	return s, t.Trunc && t.Cap > 0 && len(s) >= t.Cap-1
 }
 
+// bufferBytes is what a buffer holds: its length comes first, 4 bytes, and is not believed.
 func bufferBytes(t *types.Buffer, raw []byte) []byte {
 	if len(raw) < 4 {
 		return nil
@@ -176,6 +182,7 @@ func bufferBytes(t *types.Buffer, raw []byte) []byte {
 	return raw[4 : 4+min(int(n), len(raw)-4, t.Cap)]
 }
 
+// arrayLen is how many elements of an array there are bytes for.
 func arrayLen(t *types.Array, raw []byte) int {
 	size := t.Elem.Size()
 	if size <= 0 || t.Len < 0 {
@@ -184,6 +191,7 @@ func arrayLen(t *types.Array, raw []byte) int {
 	return min(t.Len, len(raw)/size)
 }
 
+// elems decodes the elements of a tuple, each at its offset.
 func (d *decoder) elems(t *types.Tuple, raw []byte, depth int) []Value {
 	out := make([]Value, len(t.Elems))
 	for i, e := range t.Elems {
@@ -219,6 +227,7 @@ func (d *decoder) fields(r *Record, t *types.Struct, raw []byte, depth int) {
 	}
 }
 
+// field decodes a member, which may be some bits of a word.
 func (d *decoder) field(f types.Field, raw []byte, depth int) Value {
 	if f.BitSize == 0 {
 		return d.decode(f.Type, slice(raw, f.Offset, f.Type.Size()), depth+1)

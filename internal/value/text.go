@@ -132,6 +132,7 @@ func AppendRaw(dst []byte, t types.Type, raw []byte, env Env) []byte {
 	return AppendText(dst, Decode(t, raw, env))
 }
 
+// appendList appends values with a separator between them.
 func appendList(dst []byte, vs []Value, sep string) []byte {
 	for i, v := range vs {
 		if i > 0 {
@@ -142,6 +143,7 @@ func appendList(dst []byte, vs []Value, sep string) []byte {
 	return dst
 }
 
+// appendName appends the name of the i-th field of a record, with what stands before and behind it.
 func appendName(dst []byte, i int, name string) []byte {
 	if i == 0 {
 		dst = append(dst, "{ ."...)
@@ -152,6 +154,7 @@ func appendName(dst []byte, i int, name string) []byte {
 	return append(dst, " = "...)
 }
 
+// appendSigned appends the 64 bits of a number as signed or unsigned.
 func appendSigned(dst []byte, v int64, signed bool) []byte {
 	if signed {
 		return strconv.AppendInt(dst, v, 10)
@@ -159,6 +162,7 @@ func appendSigned(dst []byte, v int64, signed bool) []byte {
 	return strconv.AppendUint(dst, uint64(v), 10)
 }
 
+// appendEnum appends an enumerator's name, or its number if there is none.
 func appendEnum(dst []byte, name string, v int64) []byte {
 	if name != "" {
 		return append(dst, name...)
@@ -166,6 +170,7 @@ func appendEnum(dst []byte, name string, v int64) []byte {
 	return strconv.AppendInt(dst, v, 10)
 }
 
+// appendPointer appends an address.
 func appendPointer(dst []byte, v uint64) []byte {
 	dst = append(dst, "0x"...)
 	return strconv.AppendUint(dst, v, 16)
