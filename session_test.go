@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -463,4 +464,30 @@ func TestStacks(t *testing.T) {
 	if late, ok := snap.Entries[0].Key.Interface().(hawk.Stack); !ok || len(late.Frames) == 0 {
 		t.Errorf("%+v", late)
 	}
+}
+
+// Who compiles again and again needs no machine of his own to keep: descriptors of files, of
+// debug information and of a mount of tracefs go with the last program for a machine.
+func TestMachinesClose(t *testing.T) {
+	privileged(t)
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf("tracepoint:sched:sched_switch, uprobe:%s:runtime.gcStart { @ = count(); }", path)
+	before := objects(t)["file"]
+	programs := make([]*hawk.Program, 20)
+	for i := range programs {
+		if programs[i], err = compile(t, script, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now := objects(t)["file"]; now < before+len(programs) {
+		t.Fatalf("%d descriptors with 20 programs, %d before: the test shows nothing", now, before)
+	}
+	runtime.KeepAlive(programs)
+	waitFor(t, "machines close their files", func() bool {
+		runtime.GC()
+		return objects(t)["file"] <= before
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/exe"
@@ -46,6 +47,7 @@ type File struct {
 	steps int                     // of text calling itself
 	held  []*exe.File
 	lent  *exe.File // of held, what is not to be closed
+	loose bool      // nobody closes it; see OpenLoose
 
 	unfolded int // bytes of sections that were compressed
 }
@@ -73,6 +75,27 @@ func Open(path, root string, dirs ...exe.DebugDir) (*File, error) {
 	}
 	f.lent = nil
 	return f, nil
+}
+
+// OpenLoose is Open of what nobody closes: the files are closed once nothing refers to the
+// File any more, nor to the types that came from it.
+func OpenLoose(path, root string, dirs ...exe.DebugDir) (*File, error) {
+	f, err := Open(path, root, dirs...)
+	if err == nil {
+		f.letGo()
+	}
+	return f, err
+}
+
+// letGo has the files be closed with the last reference to f.
+func (f *File) letGo() {
+	f.loose = true
+	for _, e := range f.held {
+		runtime.AddCleanup(f, func(e *exe.File) { e.Close() }, e)
+	}
+	if f.alt != nil {
+		f.alt.letGo()
+	}
 }
 
 // New is Open of a program that is open. It must stay so until the File is

@@ -154,6 +154,9 @@ func (f *File) openPart(path string) (*File, error) {
 		f.parts = map[string]*File{}
 	}
 	f.parts[path] = in
+	if f.loose {
+		in.letGo()
+	}
 	return in, nil
 }
 

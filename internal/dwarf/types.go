@@ -3,6 +3,7 @@ package dwarf
 import (
 	"debug/dwarf"
 	"fmt"
+	"runtime"
 
 	"github.com/hawktrace/hawk/internal/cursor"
 	"github.com/hawktrace/hawk/internal/types"
@@ -204,7 +205,10 @@ func (f *File) structType(e entry, size int) types.Type {
 	if declared {
 		t.Bytes = -1
 	}
-	t.Load = func() []types.Field { return f.load(t, e, declared) }
+	t.Load = func() []types.Field {
+		defer runtime.KeepAlive(f) // what is read are bytes of its files; see OpenLoose
+		return f.load(t, e, declared)
+	}
 	t.Text = textOf(t, e)
 	return t
 }

@@ -16,6 +16,8 @@ import (
 type Cache struct {
 	mu   sync.Mutex
 	kept []*File // the one that was opened last is the last
+
+	retired bool // nobody asks for files any more
 }
 
 // Bounds of what is kept and not in use.
@@ -72,11 +74,26 @@ func (c *Cache) unused(f *File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.users--
-	c.drop(maxIdle, maxIdleMemory)
+	if c.retired {
+		c.drop(0, 0)
+	} else {
+		c.drop(maxIdle, maxIdleMemory)
+	}
+}
+
+// Retire is Forget for good: what is in use yet is closed when it no longer is.
+func (c *Cache) Retire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retired = true
+	c.drop(0, 0)
 }
 
 // Forget closes all that is not in use.
 func (c *Cache) Forget() {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(0, 0)

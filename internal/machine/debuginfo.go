@@ -9,14 +9,14 @@ type debugInfo struct {
 }
 
 // Debug is the debug information of a program. root is put in front of
-// absolute paths of separate debug files: "" or /proc/PID/root. It stays open
-// for good: types returned from it refer to it.
+// absolute paths of separate debug files: "" or /proc/PID/root. Nobody closes it: types
+// returned from it refer to it, and it is closed with the last of them and the machine.
 func (t *Machine) Debug(path, root string) (*dwarf.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	d, ok := t.debug[path]
 	if !ok {
-		d.file, d.err = dwarf.Open(path, root, t.DebugDirs...)
+		d.file, d.err = dwarf.OpenLoose(path, root, t.DebugDirs...)
 		if t.debug == nil {
 			t.debug = map[string]debugInfo{}
 		}

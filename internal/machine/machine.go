@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ type Machine struct {
 	// before use.
 	DebugDirs []exe.DebugDir
 	// Executables are programs and libraries that probes name.
-	Executables exe.Cache
+	Executables *exe.Cache
 
 	files fs.FS // of a recording; nil: the running machine's own
 
@@ -49,7 +50,8 @@ type Machine struct {
 	features    map[*Feature]error
 	iterators   map[uint32]error // why programs are refused, by type
 	recorded    onced[map[string]bool]
-	ledger      *Ledger // of a portable machine, else nil
+	ledger      *Ledger  // of a portable machine, else nil
+	mount       *os.File // of tracefs, which is there as long as it is open; nil: another one's
 }
 
 // onced is a value that is computed once.
@@ -65,14 +67,22 @@ func (o *onced[T]) get(f func() (T, error)) (T, error) {
 }
 
 // Host is a new view of the machine hawk runs on, with caches of its own.
-func Host() *Machine { return new(Machine) }
+func Host() *Machine { return newMachine(nil) }
+
+// newMachine is a machine of files, nil for the running one. What it keeps open is closed when
+// nothing refers to it any more.
+func newMachine(files fs.FS) *Machine {
+	m := &Machine{files: files, Executables: &exe.Cache{}}
+	runtime.AddCleanup(m, (*exe.Cache).Retire, m.Executables)
+	return m
+}
 
 // Recorded is a machine described by the files of a directory; see Record. What the
 // directory lacks, the machine lacks; without a list of features it has all of them.
 func Recorded(dir string) *Machine { return RecordedIn(os.DirFS(dir)) }
 
 // RecordedIn is Recorded for the files of a file system, which may be anybody's.
-func RecordedIn(files fs.FS) *Machine { return &Machine{files: files} }
+func RecordedIn(files fs.FS) *Machine { return newMachine(files) }
 
 // Live reports whether it is the running machine.
 func (t *Machine) Live() bool { return t.files == nil }

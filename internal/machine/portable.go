@@ -24,7 +24,9 @@ const PortableCPUs = 256
 // a later one are missing; "" leaves all that this kernel has.
 func (t *Machine) ForOthers(a *arch.Arch, before string) (*Machine, *Ledger) {
 	l := &Ledger{arch: a, before: before, numbers: map[string]int{}, origins: map[*types.Struct]origin{}}
-	return &Machine{files: t.files, DebugDirs: t.DebugDirs, Named: t.Named, ledger: l}, l
+	m := newMachine(t.files)
+	m.DebugDirs, m.Named, m.ledger = t.DebugDirs, t.Named, l
+	return m, l
 }
 
 // Portable reports whether what is compiled for the machine is to run on others.

@@ -96,12 +96,12 @@ func (t *Machine) mountTracefs() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("fsmount: %w", err)
 	}
-	// mnt stays open: it is the mount.
 	dir := "/proc/self/fd/" + strconv.Itoa(mnt)
 	if !t.isTracefs(dir) {
 		unix.Close(mnt)
 		return "", errors.New("a fresh tracefs has no events directory")
 	}
+	t.mount = os.NewFile(uintptr(mnt), "tracefs") // it is the mount, as long as it is open
 	return dir, nil
 }
 
