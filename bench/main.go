@@ -103,6 +103,7 @@ func main() {
 	}
 }
 
+// run measures all parts, or those that were asked for, and prints or writes the tables.
 func run() error {
 	hawk := flag.String("hawk", "./hawk", "hawk's binary")
 	bpftrace := flag.String("bpftrace", "", "bpftrace's binary; none: do without")

@@ -90,6 +90,8 @@ func (m *mapping) leave(im *image) error {
 	return m.file.Close()
 }
 
+// replace puts memory of its own in place of a part of the mapped file. It does so at once, since
+// threads may be running there.
 func (m *mapping) replace(p part, content []byte, access int) error {
 	const fresh = syscall.MAP_PRIVATE | syscall.MAP_ANONYMOUS
 	at, err := mmap(0, p.size, syscall.PROT_READ|syscall.PROT_WRITE, fresh, -1, 0)

@@ -142,6 +142,7 @@ func find(dir *os.File, im *image) (*os.File, error) {
 	return f, nil
 }
 
+// check reports whether a file that is there has the right owner, kind and bytes.
 func check(f *os.File, im *image) error {
 	if err := own(f, syscall.S_IFREG); err != nil {
 		return err

@@ -12,6 +12,7 @@ var native *isa
 // Tidy removes nothing where there are no marks.
 func Tidy() (removed []string, err error) { return nil, errors.ErrUnsupported }
 
+// A mapping stands for the one of systems that have marks.
 type mapping struct {
 	base uintptr
 	path string

@@ -31,6 +31,7 @@ func (c *codec) fail(format string, args ...any) {
 	c.b = nil
 }
 
+// An integer is any type whose values are written as a number.
 type integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
@@ -85,6 +86,8 @@ func text[T ~string](c *codec, p *T) {
 	*p = T(b)
 }
 
+// bytes writes or reads bytes with their length in front, of which no more are there than the file
+// has.
 func (c *codec) bytes(p *[]byte) {
 	n := len(*p)
 	within(c, &n, 0, math.MaxInt32)

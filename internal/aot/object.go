@@ -106,6 +106,8 @@ func (c *codec) program(p *program) {
 	c.code(p.Code)
 }
 
+// stored is what is kept of a group of attach points: as written, what they stand for, and what the
+// program uses.
 func (c *codec) stored(s *probe.Stored) {
 	text(c, &s.Kind)
 	text(c, &s.Mechanism)
@@ -125,6 +127,7 @@ func (c *codec) stored(s *probe.Stored) {
 	c.flags(&s.Numbered, &u.Args, &u.Retval, &u.Probe, &u.Func, &u.Regs, &u.Ctx, &u.Kfunc, &u.Stack, &u.Kernel)
 }
 
+// code is the instructions of a program with their lines and functions.
 func (c *codec) code(code *codegen.Code) {
 	list(c, (*[]asm.Instruction)(&code.Insns), func(in *asm.Instruction) {
 		number(c, &in.OpCode)
@@ -152,6 +155,7 @@ func (c *codec) code(code *codegen.Code) {
 	})
 }
 
+// event is an event of the script: its arguments, which lie inside of its record.
 func (c *codec) event(e *object.Event) {
 	text(c, &e.Builtin)
 	c.span(&e.At)

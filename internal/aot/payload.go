@@ -86,6 +86,8 @@ func Decode(b []byte) (*Payload, error) {
 	return p, nil
 }
 
+// payload is the script and what it was compiled for. Names are sorted, so that the same script is
+// the same bytes.
 func (c *codec) payload(p *Payload) {
 	text(c, &p.Arch)
 	c.bool(&p.Unsafe)

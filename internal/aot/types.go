@@ -37,6 +37,7 @@ const (
 	numKinds
 )
 
+// kindOf is the number that stands for the kind of a type in the file.
 func kindOf(t types.Type) kind {
 	switch t {
 	case nil:
@@ -111,6 +112,8 @@ func typeAs[T any](p types.Type) *T {
 	return new(T)
 }
 
+// typeOf writes or reads what a kind of type consists of. What is read comes from a file and is
+// checked: sizes that later code divides or indexes by.
 func (c *codec) typeOf(k kind, p *types.Type) {
 	switch k {
 	case noType:

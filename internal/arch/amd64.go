@@ -46,6 +46,7 @@ var AMD64 = &Arch{
 	operand: amdOperand,
 }
 
+// amdReg is where in struct pt_regs a register is, by its short name: ax, r15.
 func amdReg(name string) (Reg, bool) {
 	off := -1
 	switch name {

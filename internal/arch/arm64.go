@@ -55,6 +55,7 @@ var ARM64 = &Arch{
 // ucontext, and fault_address in struct sigcontext.
 const armFrameRegs = 128 + 176 + 8
 
+// armReg is where in struct pt_regs a register is, by its name.
 func armReg(name string) (Reg, bool) {
 	switch name {
 	case "sp":

@@ -86,6 +86,8 @@ func splitArgs(text string) []string {
 	return out
 }
 
+// parseUSDTArg parses one argument of a mark, SIZE@OPERAND: a negative size is that of a signed
+// number, and f behind it says floating point. Without a size it is 8 bytes.
 func parseUSDTArg(a *Arch, word string) (USDTArg, error) {
 	size, signed, float, operand, sized := 8, false, false, word, false
 	if before, after, ok := strings.Cut(word, "@"); ok && isSize(before) {

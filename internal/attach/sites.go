@@ -99,6 +99,7 @@ const occupied = "\n" + `Another tracer may have a probe at this place, with %[1
 If none is running, one that was killed has left its probe in the kernel, where it stays with the file:
 replace the file by a copy (cp %[2]s %[2]s.new && mv %[2]s.new %[2]s) and start the program anew.`
 
+// siteError says what the kernel's error means for a place in a file.
 func siteError(s Site, err error) error {
 	switch {
 	case errors.Is(err, errno.NotSupported):
@@ -129,6 +130,8 @@ func byFile(sites []Site) (groups [][]Site) {
 	return groups
 }
 
+// linkSitesPerf attaches to places in files one by one, by perf events, where the kernel has no
+// link for many.
 func linkSitesPerf(progFD int, sites []Site, o *probe.Options, flags uint32, r *Refusals) ([]probe.Link, error) {
 	typ, err := o.Machine.PMUType("uprobe")
 	if err != nil {

@@ -87,6 +87,8 @@ func ProgByID(id uint32) (int, error) {
 	return call(cmdProgByID, unsafe.Pointer(&attr), unsafe.Sizeof(attr))
 }
 
+// describe asks the kernel about a program: once for how many functions it has, once more for
+// these.
 func describe(fd int) (ProgInfo, error) {
 	var first progInfo
 	if err := objInfo(fd, unsafe.Pointer(&first), unsafe.Sizeof(first)); err != nil {

@@ -56,6 +56,7 @@ func MapFreeze(fd int) error {
 	return err
 }
 
+// An elemAttr is the part of union bpf_attr for single elements.
 type elemAttr struct {
 	fd, _      uint32
 	key, value unsafe.Pointer
@@ -166,6 +167,7 @@ func (b *Batch) Next(fd int, keySize int, keys, values []byte) (n int, err error
 // Done says that all elements were read.
 func (b *Batch) Done() bool { return b.done }
 
+// A batchAttr is the part of union bpf_attr for many elements at once.
 type batchAttr struct {
 	in, out, keys, values unsafe.Pointer
 	count, fd             uint32

@@ -91,6 +91,7 @@ func Repeat(fd int, data []byte, n uint32) (average uint32, err error) {
 	return attr.duration, err
 }
 
+// A testAttr is the part of union bpf_attr for BPF_PROG_TEST_RUN.
 type testAttr struct {
 	fd, retval              uint32
 	dataSizeIn, dataSizeOut uint32

@@ -12,6 +12,7 @@ import (
 // blob can make endless.
 const maxDepth = 64
 
+// A convEntry is a type that was converted.
 type convEntry struct{ typ types.Type }
 
 // Type converts a type. Typedefs and qualifiers are resolved away, char
@@ -22,6 +23,7 @@ func (s *Spec) Type(id uint32) (types.Type, error) {
 	return s.convert(id, 0)
 }
 
+// convert converts a type, each once.
 func (s *Spec) convert(id uint32, depth int) (types.Type, error) {
 	if id == 0 {
 		return types.Void, nil
@@ -41,6 +43,8 @@ func (s *Spec) convert(id uint32, depth int) (types.Type, error) {
 	return t, nil
 }
 
+// convertNew converts a type that has not been yet. Depth is bounded, since malformed types lead
+// back to themselves.
 func (s *Spec) convertNew(id uint32, depth int) (types.Type, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("BTF of %s: type %d is nested too deeply", s.Name, id)
@@ -125,6 +129,7 @@ func (s *Spec) pointer(r *record, depth int) (types.Type, error) {
 	return p, nil
 }
 
+// array converts an array; one of no elements, as at the end of a struct, has no bound.
 func (s *Spec) array(r *record, depth int) (types.Type, error) {
 	le := binary.LittleEndian
 	elemID, n := le.Uint32(r.tail), int(le.Uint32(r.tail[8:]))
@@ -167,6 +172,7 @@ func (s *Spec) bare(id uint32) (record, error) {
 	return record{}, fmt.Errorf("BTF of %s: type %d is nested too deeply", s.Name, id)
 }
 
+// enum converts an enumeration of 32 or 64 bits.
 func (s *Spec) enum(r *record) types.Type {
 	e := &types.Enum{Name: string(s.str(r.name)), Bytes: int(r.arg), Signed: r.flag}
 	switch e.Bytes {
@@ -217,6 +223,7 @@ type member struct {
 	bits      int // of a bit-field, else 0
 }
 
+// members decodes the members of a struct, in both encodings of bit-fields.
 func (s *Spec) members(r *record) []member {
 	le := binary.LittleEndian
 	out := make([]member, 0, r.vlen)
@@ -236,6 +243,7 @@ func (s *Spec) members(r *record) []member {
 	return out
 }
 
+// fields converts the members of a struct, when somebody asks for them.
 func (s *Spec) fields(id uint32) ([]types.Field, error) {
 	r, err := s.record(id)
 	if err != nil {

@@ -195,6 +195,7 @@ func (s *printer) baseText(r *record, indent, depth int) string {
 	return string(s.str(r.name))
 }
 
+// params writes the parameters of a function. A parameter without name and type stands for more.
 func (s *printer) params(r *record, depth int) string {
 	var parts []string
 	for b := r.tail; len(b) >= 8; b = b[8:] {

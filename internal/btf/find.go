@@ -30,6 +30,8 @@ type question struct {
 	kinds Kinds
 }
 
+// findOwn finds a type in these types alone, not in those that they build upon. A few questions are
+// answered by walking over all types; more are worth a table.
 func (s *Spec) findOwn(name string, kinds Kinds) (uint32, error) {
 	if s.table == nil {
 		if id, ok := s.found[question{name, kinds}]; ok {

@@ -36,6 +36,7 @@ func (s *Spec) FuncByID(id uint32) (*types.Func, error) {
 	return f, nil
 }
 
+// proto converts the prototype of a function.
 func (s *Spec) proto(id uint32) (*types.Func, error) {
 	r, err := s.record(id)
 	if err != nil {

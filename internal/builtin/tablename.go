@@ -100,6 +100,7 @@ func naming(name, label, doc, example string, table func(c *Call) *nameTable) {
 	})
 }
 
+// The functions that name a number by a table.
 func init() {
 	naming("strerror", "error", "The meaning of an error number of either sign.",
 		`tracepoint:syscalls:sys_exit_openat / args.ret < 0 / { @[strerror(args.ret)] = count(); }`,

@@ -45,17 +45,20 @@ type Unit struct {
 	pre         *preprocessor     // expands macros that use function-like ones
 }
 
+// A typedef is a name for a type, and where it was given.
 type typedef struct {
 	typ *ctype
 	at  token
 }
 
+// An enumDef is an enum by its tag, which may be named before it is defined.
 type enumDef struct {
 	typ     *ctype
 	at      token
 	defined bool
 }
 
+// An enumerator is a name for a number.
 type enumerator struct {
 	enum  *types.Enum
 	value num

@@ -51,6 +51,7 @@ func FindContainer(name string) (Container, error) {
 	return find(containers("/", mounts[i].Root), name)
 }
 
+// find finds the container that a name or the beginning of an ID means, one alone.
 func find(all []Container, name string) (Container, error) {
 	isID := len(name) >= leastDigits && strings.Trim(name, "0123456789abcdef") == ""
 	var found []Container

@@ -24,6 +24,8 @@ const (
 	giveUp     = 200
 )
 
+// A checker is the state of a check: the script is walked again until types do not change any more,
+// and once more for good.
 type checker struct {
 	// Diagnostics of the last walk; those of others are dropped (see errorf).
 	script *expand.Script

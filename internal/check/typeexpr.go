@@ -106,6 +106,7 @@ var typeNames = []string{
 	"char", "short", "int", "long",
 }
 
+// unknownType reports a type that nothing defines, once, with the one that was probably meant.
 func (w *walker) unknownType(e *syntax.TypeExpr) {
 	if !w.final || w.wasReported(e) {
 		return
@@ -188,6 +189,7 @@ func (w *walker) operandType(t *syntax.TypeExpr, x syntax.Expr) types.Type {
 	return w.typeExpr(t)
 }
 
+// sizeOf is the size of a type or of what an expression yields, as a literal.
 func (w *walker) sizeOf(e *syntax.SizeOf) val {
 	t := w.operandType(e.Type, e.X)
 	if t == nil {
@@ -208,6 +210,8 @@ func (w *walker) sizeOf(e *syntax.SizeOf) val {
 	return literal(builtin.Const{Kind: builtin.IntConst, Int: uint64(size)})
 }
 
+// offsetOf is the distance of a member, or of a member of a member, from the start of a struct. A
+// portable program cannot have it relocated, so that the struct has to be the same.
 func (w *walker) offsetOf(e *syntax.OffsetOf) val {
 	t := w.operandType(e.Type, e.X)
 	if t == nil {

@@ -18,6 +18,7 @@ type formatGroup struct {
 	list  []namedFormat
 }
 
+// A namedFormat is a value of -f with its line of help.
 type namedFormat struct{ name, doc string }
 
 // formatGroups are the values of -f: forms of what a script prints and live views, then files made of a run. Each is

@@ -175,6 +175,7 @@ func roffText(s string) string {
 	return text
 }
 
+// roff is an option as the manual page has it.
 func (o *option) roff() string {
 	var names []string
 	if o.short != 0 {

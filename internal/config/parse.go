@@ -34,6 +34,7 @@ type Environment struct {
 	values   []envValue
 }
 
+// An envValue is a setting that the environment gives.
 type envValue struct {
 	setting *Setting
 	value   Value
@@ -117,6 +118,8 @@ func (c *Config) Apply(block *syntax.Config, ds *source.Diagnostics) {
 	}
 }
 
+// apply applies an entry of a config block. Names are taken in any case, and with the prefix of the
+// environment.
 func (c *Config) apply(entry *syntax.Setting, ds *source.Diagnostics) {
 	at := entry.Key.Span()
 	name := strings.ToLower(entry.Key.Name)
@@ -234,6 +237,7 @@ func (s *Setting) convert(v Value) (Value, error) {
 	return v, nil
 }
 
+// convertFeature takes the words for an unstable feature, and truth values for them.
 func (s *Setting) convertFeature(v Value) (Value, error) {
 	switch text := strings.ToLower(v.Text); {
 	case v.Kind == Truth && v.Int == 1, v.Kind != Truth && text == "1", text == "true":
@@ -306,6 +310,7 @@ var renamed = []renaming{
 	{old: "no_user_symbols", new: "cache_user_symbols", value: "NONE"},
 }
 
+// convert makes a value of the old setting one of the new. The sense may be the opposite.
 func (r *renaming) convert(v Value, s *Setting) (Value, error) {
 	if !r.negate && r.value == "" {
 		return v, nil

@@ -162,6 +162,7 @@ func choice(name string, values []string, def, doc string, field func(*Config) *
 		get: func(c *Config) string { return *field(c) }}
 }
 
+// feature is the setting of an unstable feature.
 func feature(name, def string) Setting {
 	return Setting{Name: name, Type: Unstable, Values: []string{Enable, Warn, Refuse}, Default: def,
 		Doc: "Whether the unstable feature " + strings.TrimPrefix(name,

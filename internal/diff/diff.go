@@ -115,6 +115,7 @@ func (d *Diff) WriteText(out io.Writer, least float64) error {
 	return w.Flush()
 }
 
+// writeText writes the functions whose own share changed most.
 func (d *Diff) writeText(w *bufio.Writer, least float64) {
 	before, after := d.Old.Total(), d.New.Total()
 	fmt.Fprintf(w, "%s → %s", export.Amount(before, d.Old.Unit), export.Amount(after, d.New.Unit))

@@ -128,6 +128,7 @@ func Once[T any](f *File, key string, find func() T) T {
 	return f.memo.once(key, func() any { return find() }).(T)
 }
 
+// once asks find without the lock held: it may read the whole file.
 func (m *memo) once(key string, find func() any) any {
 	m.mu.Lock()
 	known := m.known[key]

@@ -76,6 +76,8 @@ func (f *File) isFile(g *File) bool {
 // maxChecked bounds files whose CRC-32 is computed.
 const maxChecked = 4 << 30 // bytes
 
+// fits reports whether a debug file belongs to a program: by build ID, else by the checksum of the
+// link.
 func (c *candidate) fits(f, debug *File) bool {
 	if debug.Machine != f.Machine || debug.class64 != f.class64 {
 		return false
@@ -91,6 +93,8 @@ func (c *candidate) fits(f, debug *File) bool {
 	return err == nil && sum.Sum32() == c.crc
 }
 
+// debugCandidates lists where the separate debug file may be, in the order in which the places are
+// tried.
 func (f *File) debugCandidates(root string, dirs []DebugDir) []candidate {
 	name, crc, linked := f.debugLink()
 	dir := filepath.Dir(f.Path)

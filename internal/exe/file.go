@@ -44,11 +44,13 @@ type File struct {
 	users   int          // guarded by cache
 }
 
+// A segment is what is mapped of the file: where it is there, and in memory.
 type segment struct {
 	offset, addr, filesz, memsz uint64
 	flags                       elf.ProgFlag
 }
 
+// A section is a part of the file by its name.
 type section struct {
 	name               string
 	typ                elf.SectionType
@@ -189,6 +191,8 @@ func (f *File) wordSize() int {
 	return 4
 }
 
+// headers reads the ELF header and the tables that it leads to, for both word sizes and byte
+// orders.
 func (f *File) headers() error {
 	d := f.slice(0, min(64, uint64(len(f.c.mem))))
 	if len(d) < 52 || string(d[:4]) != elf.ELFMAG {
@@ -234,6 +238,7 @@ func (f *File) headers() error {
 	return f.readSections(shoff, shsize, shnum, shstr)
 }
 
+// readSegments reads the program headers.
 func (f *File) readSegments(off, size uint64, n int) error {
 	least := uint64(32)
 	if f.class64 {
@@ -271,6 +276,7 @@ func (f *File) readSegments(off, size uint64, n int) error {
 	return nil
 }
 
+// readSections reads the section headers and their names.
 func (f *File) readSections(off, size uint64, n int, strIndex uint32) error {
 	least := uint64(40)
 	if f.class64 {

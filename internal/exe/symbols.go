@@ -87,6 +87,8 @@ const (
 	maxSymtab      = 256 << 20 // bytes of a table; the largest programs have fifty million
 )
 
+// scan goes through one table of symbols. It is bounded by the size of the names: few bytes can
+// stand for many.
 func (f *File) scan(table, strings *section, yield func(*RawSymbol) bool) (more bool) {
 	entry := int(f.entry())
 	strs := f.lazy(strings)

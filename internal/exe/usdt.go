@@ -40,6 +40,8 @@ func (f *File) USDT() ([]Note, error) {
 	return slices.Clip(all.notes), all.err
 }
 
+// readUSDT reads the notes of marks. Those that were read before a malformed one come with the
+// error.
 func (f *File) readUSDT() ([]Note, error) {
 	sec := f.sectionNamed(".note.stapsdt")
 	if sec == nil {
@@ -93,6 +95,7 @@ func (f *File) note(data []byte, typ uint32, name string) (desc, rest []byte, ok
 	return data[descStart:descEnd], rest, ok, nil
 }
 
+// usdtNote reads a note: three addresses, then provider, name and arguments as strings.
 func (f *File) usdtNote(desc []byte, base *section) (n Note, err error) {
 	w := f.wordSize()
 	if len(desc) < 3*w {

@@ -161,6 +161,7 @@ func (r *replacer) bad(n syntax.Node) syntax.Expr {
 // library reports whether the text being copied is the library's.
 func (r *replacer) inLibrary() bool { return r.macro != nil && r.macro.library }
 
+// expr replaces what stands at an expression: a parameter, or a use of a macro or function.
 func (r *replacer) expr(e syntax.Expr) syntax.Expr {
 	if r.tooLarge {
 		return &syntax.Bad{Pos: syntax.Pos{At: e.Span()}}
@@ -210,6 +211,8 @@ func (r *replacer) argument(at *syntax.Ident, b *bind) syntax.Expr {
 	return dup()
 }
 
+// variable is a variable in the body of a macro: a parameter, one of its own, or one of the code
+// around, which is warned of.
 func (r *replacer) variable(v *syntax.Var) syntax.Expr {
 	switch b := r.bind["$"+v.Name]; {
 	case b != nil:

@@ -70,6 +70,7 @@ func (d *Diff) Write(w io.Writer, version string) error {
 	return p.write(w, Options{Version: version})
 }
 
+// html writes the table of two runs, and outlines of its histograms above.
 func (t *DiffTable) html(b *strings.Builder) {
 	fmt.Fprintf(b, "<section><h2>%s</h2>\n<p>%s</p>\n", xmlText(view.Line(t.Title)), xmlText(view.Line(t.About)))
 	for i := range t.Outlines {

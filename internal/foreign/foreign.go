@@ -75,6 +75,8 @@ func refer(path string, st *unix.Stat_t) (int, error) {
 	return fd, nil
 }
 
+// open opens a regular file of an owner who is trusted. It is looked at by a descriptor that only
+// refers to it first, since opening a device has effects.
 func open(path string, mayOwn func(uint32) bool) (*File, error) {
 	f := &File{}
 	fd, err := refer(path, &f.Stat)

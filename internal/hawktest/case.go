@@ -117,6 +117,8 @@ func (c *Case) Run(t *testing.T, hawk string, again bool) (failed bool) {
 	return again
 }
 
+// script runs the case, with the commands that cases have and an environment that is the same
+// everywhere.
 func (c *Case) script(t testscript.T, deadline time.Time, hawk string) {
 	testscript.RunT(t, testscript.Params{
 		Deadline:           deadline,

@@ -193,6 +193,7 @@ func cmdCompile(tool string) func(ts *testscript.TestScript, neg bool, args []st
 	}
 }
 
+// compileFor compiles a program of a case. Sources that cases share are copied to where it runs.
 func compileFor(ts *testscript.TestScript, tool string, args []string) {
 	entries, err := os.ReadDir(ts.MkAbs("."))
 	ts.Check(err)

@@ -46,6 +46,7 @@ type state struct {
 	peak      int64 // memory of the last hawk, in kilobytes
 }
 
+// A stateKey is where testscript keeps the state of a case.
 type stateKey struct{}
 
 func stateOf(ts *testscript.TestScript) *state { return ts.Value(stateKey{}).(*state) }

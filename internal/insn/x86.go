@@ -79,6 +79,8 @@ func decodeX86(code []byte, wide bool) (d x86, ok bool) {
 	return d, ok && !d.Bad
 }
 
+// instruction decodes one instruction: prefixes, then the opcode in the table that its escape bytes
+// or its vector encoding choose.
 func (d *x86) instruction() bool {
 	b := d.Byte()
 	for p := prefixOf(b); p != 0 && !d.Bad; p = prefixOf(b) {

@@ -136,6 +136,7 @@ func (d *x86) stepVector() (How, string) {
 	return Stepped, ""
 }
 
+// stepOneByte says how a kernel runs an instruction of the first table under a probe.
 func (d *x86) stepOneByte() (How, string) {
 	op := d.op
 	if d.refused() {
@@ -240,6 +241,7 @@ var privileged = opcodes(0x00, 0x00, 0x04, 0x04, 0x06, 0x0a, 0x0c, 0x0c, 0x20, 0
 	0x33, 0x36, 0x37, 0x39, 0x39, 0x3b, 0x3f,
 	0x7a, 0x7b, 0xa6, 0xa7, 0xaa, 0xaa)
 
+// stepTwoBytes is stepOneByte of the table behind 0f.
 func (d *x86) stepTwoBytes() (How, string) {
 	switch op := d.op; {
 	case op >= 0x80 && op < 0x90:

@@ -29,6 +29,8 @@ func Parse(text string) (*Prog, error) {
 	return p.prog, nil
 }
 
+// A parser reads the text form line by line. Blocks and values may be named before they are
+// defined; that all are is checked at the end of the function.
 type parser struct {
 	prog    *Prog
 	funcs   map[string]*Func
@@ -67,6 +69,7 @@ func (p *parser) line(line string) error {
 	return p.err
 }
 
+// top reads a line outside of functions: a program or the head of a function.
 func (p *parser) top() {
 	w := p.word()
 	static, piece := w == "static", w == "piece"
@@ -103,6 +106,7 @@ func (p *parser) top() {
 	}
 }
 
+// inFunc reads a line of a function: an object, the name of a block, a value or the end of a block.
 func (p *parser) inFunc() {
 	save := p.rest
 	w := p.word()
@@ -145,6 +149,7 @@ func (p *parser) inFunc() {
 	}
 }
 
+// object reads an object, whose properties come in any order.
 func (p *parser) object() {
 	o := &Object{ID: p.id("o"), Name: p.quoted()}
 	for {
@@ -175,6 +180,7 @@ func (p *parser) object() {
 	p.fn.nextObject = max(p.fn.nextObject, o.ID+1)
 }
 
+// label begins a block.
 func (p *parser) label() {
 	b := p.blockRef()
 	p.want(":")
@@ -226,6 +232,8 @@ func (p *parser) end(kind BlockKind, nsuccs int) {
 	p.ended[b] = true
 }
 
+// endFunc checks that all that was named is there, and takes the order of predecessors from the
+// comments.
 func (p *parser) endFunc() {
 	f := p.fn
 	if len(f.Blocks) == 0 {
@@ -281,6 +289,7 @@ func samePreds(a, b []*Block) bool {
 	return true
 }
 
+// value reads a value: the name it is given, the operation, the operands.
 func (p *parser) value() {
 	save := p.rest
 	v := &Value{ID: -1}
@@ -318,6 +327,8 @@ func (p *parser) value() {
 	p.block.Values = append(p.block.Values, v)
 }
 
+// suffix reads what stands behind the operation: a width, with u or s where the sign matters, or
+// ptr.
 func (p *parser) suffix(v *Value, s string) {
 	if s == "ptr" {
 		v.Kind = Ptr
@@ -349,6 +360,7 @@ func (p *parser) suffix(v *Value, s string) {
 	}
 }
 
+// operands reads what an operation has, in the order in which it is printed.
 func (p *parser) operands(v *Value) {
 	switch v.Op {
 	case Const, Param, DataPtr, MapPtr, Reloc, State:

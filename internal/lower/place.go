@@ -18,6 +18,7 @@ type place struct {
 	field types.Field // bit-field, if BitSize is not 0
 }
 
+// A placeKind is where a value is kept.
 type placeKind uint8
 
 const (

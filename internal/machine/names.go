@@ -212,6 +212,7 @@ func apply(op string, x, y int64) int64 {
 	return x * y
 }
 
+// unary evaluates a number with its signs, or an expression in parentheses.
 func (e *numberExpr) unary() int64 {
 	switch {
 	case e.accept("-"):

@@ -28,6 +28,7 @@ func simplify(f *ir.Func) {
 	}
 }
 
+// A simplifier is the state of a walk over the values of a function.
 type simplifier struct {
 	f       *ir.Func
 	same    map[*ir.Value]*ir.Value // value → what it equals
@@ -52,6 +53,7 @@ func (s *simplifier) replaceAll() {
 	}
 }
 
+// block simplifies the values of a block in their order, so that operands are simple already.
 func (s *simplifier) block(b *ir.Block) {
 	s.out = make([]*ir.Value, 0, len(b.Values)+4)
 	phis := len(b.Phis())
@@ -357,6 +359,7 @@ func neverNull(v *ir.Value) bool {
 
 func isBool(v *ir.Value) bool { return width(v) == 1 && v.Op != ir.Const }
 
+// compare simplifies a comparison; nil if nothing is known of it.
 func (s *simplifier) compare(v, x, y *ir.Value) *ir.Value {
 	if x == y {
 		if v.Op == ir.Eq || v.Op == ir.ULe || v.Op == ir.SLe {

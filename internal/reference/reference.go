@@ -60,6 +60,7 @@ var offers = []struct {
 	{probe.HasGoroutine, "goid"},
 }
 
+// writeProbes prints the kinds of probes with what each offers.
 func writeProbes(w *bufio.Writer) {
 	w.WriteString(`
 ## Probes

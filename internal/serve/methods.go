@@ -35,6 +35,7 @@ var methods = map[string]func(s *server, p *params) (any, error){
 	"stats":        (*server).stats,
 }
 
+// compile answers check and compile. Warnings go out as notifications before the answer.
 func (s *server) compile(p *params, checkOnly bool) (any, error) {
 	do := hawk.Compile
 	if checkOnly {
@@ -75,6 +76,7 @@ func (s *server) probes(p *params) (any, error) {
 	return names, nil
 }
 
+// start answers start; a goroutine sends the events as notifications until the run ends.
 func (s *server) start(p *params) (any, error) {
 	r, err := s.find(p.ID, false)
 	if err != nil {

@@ -53,6 +53,7 @@ func (y *symbols) complaints() []error {
 	return out
 }
 
+// kernelSymbols is the symbolizer of the kernel, made when it is first needed.
 func (s *session) kernelSymbols() *symbolize.Kernel {
 	y := &s.symbols
 	if k := y.kernel.Load(); k != nil {
@@ -73,6 +74,7 @@ func (s *session) kernelSymbols() *symbolize.Kernel {
 // remembered. The others say how tables are shared, which hawk does by file.
 const forgetful = "NONE"
 
+// userSymbols is the symbolizer of processes, made when it is first needed.
 func (s *session) userSymbols() *symbolize.User {
 	y := &s.symbols
 	if u := y.user.Load(); u != nil {

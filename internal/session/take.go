@@ -134,6 +134,7 @@ func (g *grace) wait() error {
 	return bpf.MapPut(g.outer, g.inner)
 }
 
+// open makes the maps whose update waits for programs, once.
 func (g *grace) open() (err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -130,6 +130,7 @@ func (s Span) bounds() (line, col, last, end int) {
 	return line, col, last, end + 1
 }
 
+// writeExcerpt writes the lines of the script that a span is in, with the span marked.
 func writeExcerpt(b *strings.Builder, s Span) {
 	line, col, last, end := s.bounds()
 	if line == last {

@@ -253,6 +253,7 @@ func (d *decoder) socket() {
 // optionSets are the options of sockets by level.
 var optionSets = map[uint64]string{0: "ip", 1: "so", 6: "tcp", 41: "ipv6", 270: "netlink_opt"}
 
+// sockopt decodes setsockopt, or getsockopt, whose value is there only when it returns.
 func (d *decoder) sockopt(get bool) {
 	level, name, value, size := uint64(uint32(d.num(1))), uint64(uint32(d.num(2))), d.num(3), int(int32(d.num(4)))
 	d.fd(d.num(0), 0)

@@ -130,6 +130,7 @@ func (d *decoder) ticks(v uint64) {
 	}
 }
 
+// signalCode decodes si_code, whose numbers mean something else for each signal.
 func (d *decoder) signalCode(sig, code int) {
 	name := "si"
 	if code > 0 && code != 0x80 {
@@ -199,6 +200,7 @@ func (d *decoder) argv(addr uint64) {
 	d.str("...]")
 }
 
+// env shows an environment as strace does: its address and how many variables it has.
 func (d *decoder) env(addr uint64) {
 	array, ok := d.c.mem.at(addr, 1<<20, true)
 	d.ptr(addr)
@@ -259,6 +261,7 @@ func (d *decoder) cloneFlags(v uint64) {
 	}
 }
 
+// clone3 decodes the struct of clone3(2): fields that its flags do not ask for are left out.
 func (d *decoder) clone3() {
 	addr, size := d.num(0), d.num(1)
 	b, ok := d.c.mem.whole(addr, 64, true)
@@ -291,6 +294,7 @@ func (d *decoder) clone3() {
 	d.str(", ").uint(size)
 }
 
+// futex decodes futex(2), whose arguments depend on the operation.
 func (d *decoder) futex() {
 	const mask, private, realtime = 0x7f, 0x80, 0x100
 	op := d.num(1)
@@ -363,6 +367,7 @@ func (d *decoder) futex() {
 	}
 }
 
+// wakeOp decodes the operation that FUTEX_WAKE_OP has in its last argument.
 func (d *decoder) wakeOp(v uint32) {
 	ops := [...]string{"FUTEX_OP_SET", "FUTEX_OP_ADD", "FUTEX_OP_OR", "FUTEX_OP_ANDN", "FUTEX_OP_XOR"}
 	cmps := [...]string{"EQ", "NE", "LT", "LE", "GT", "GE"}
@@ -379,6 +384,7 @@ func (d *decoder) wakeOp(v uint32) {
 	d.str("<<12|FUTEX_OP_CMP_" + cmps[cmp] + "<<24|").hex(uint64(v & 0xfff))
 }
 
+// prctl decodes prctl(2), whose arguments depend on the operation.
 func (d *decoder) prctl() {
 	op := uint64(uint32(d.num(0)))
 	d.enum("prctl", op)
@@ -454,6 +460,7 @@ func (d *decoder) capabilities(b []byte) {
 	d.str("}")
 }
 
+// caps decodes a set of capabilities.
 func (d *decoder) caps(v uint64) {
 	some := false
 	for _, c := range d.set("cap") {

@@ -75,6 +75,7 @@ type thread struct {
 	noted
 }
 
+// A signal is one that waits for its line: when it came, and its siginfo.
 type signal struct {
 	at   int64
 	info []byte
@@ -167,6 +168,8 @@ func (s *Sink) thread(tid int) *thread {
 	return t
 }
 
+// record takes a record of the script's programs: parts of memory first, then the call that they
+// belong to.
 func (s *Sink) record(r *output.Snap) {
 	word := r.Integer
 	tid := int(word(1))

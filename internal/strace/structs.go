@@ -275,6 +275,7 @@ func (d *decoder) device(v uint64) {
 	d.str(")")
 }
 
+// stat decodes struct stat, whose layout differs between architectures.
 func (d *decoder) stat(b []byte) {
 	mode, links, uid, rdev, size, blksize, blocks := u32(b, 24), u64(b, 16), 28, 40, 48, 56, 64
 	if d.arch == "arm64" {
@@ -312,6 +313,7 @@ func (d *decoder) stat(b []byte) {
 	d.str("}")
 }
 
+// statx decodes struct statx, which is the same everywhere.
 func (d *decoder) statx(b []byte) {
 	d.str("{stx_mask=").flags("statx", u32(b, 0))
 	if d.o.Verbose {
@@ -360,6 +362,7 @@ func (d *decoder) statfs(b []byte) {
 	d.str("}")
 }
 
+// rusage decodes struct rusage.
 func (d *decoder) rusage(b []byte) {
 	d.str("{ru_utime=").timeval(b)
 	d.str(", ru_stime=").timeval(b[16:])
@@ -402,6 +405,7 @@ func (d *decoder) utsname(b []byte) {
 	d.str("}")
 }
 
+// sysinfo decodes struct sysinfo.
 func (d *decoder) sysinfo(b []byte) {
 	d.str("{uptime=").uint(u64(b, 0))
 	d.str(", loads=[")

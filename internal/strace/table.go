@@ -91,6 +91,7 @@ func find(name string) call {
 // A set is constants in the order in which they are shown.
 type set []constant
 
+// A constant is a name for a number of the kernel's interface.
 type constant struct {
 	name  string
 	value uint64

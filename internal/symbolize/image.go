@@ -211,6 +211,7 @@ func (u *User) fileOf(p *process, m *mapping) *file {
 // vdsoID stands for the code that the kernel maps into every process.
 var vdsoID = fileID{ino: ^uint64(0)}
 
+// vdso opens the code that the kernel maps into every process, from the memory of one.
 func (u *User) vdso(p *process, m *mapping) (f *file, final bool) {
 	if f, ok := u.files[vdsoID]; ok && (f == nil || !f.closed) {
 		return f, true
@@ -417,6 +418,8 @@ const (
 	maxNameBytes = 32 << 20
 )
 
+// display is the readable name of a symbol. Names are kept: to demangle one takes longer than to
+// look it up.
 func (f *file) display(name string, demangle bool) string {
 	if !demangle || !exe.IsMangled(name) {
 		return name

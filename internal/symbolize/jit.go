@@ -46,6 +46,7 @@ type jitMap struct {
 	final    bool      // that began after Settle
 }
 
+// A jitLine is a function of generated code.
 type jitLine struct {
 	start, size uint64
 	name        string

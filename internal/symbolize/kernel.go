@@ -82,6 +82,7 @@ func (k *Kernel) Symbol(addr uint64) Symbol {
 	return k.symbol(addr)
 }
 
+// symbol is Symbol with mu held. All answers are kept, also that there is none.
 func (k *Kernel) symbol(addr uint64) Symbol {
 	if s, ok := k.cache[addr]; ok {
 		return s
@@ -151,6 +152,9 @@ func newAsker() (*asker, error) {
 	return a, nil
 }
 
+// load makes two maps, for the format, which the helper wants frozen and read-only, and for the
+// text, and the program that fills one by the other. It is run by BPF_PROG_TEST_RUN and attached to
+// nothing.
 func (a *asker) load() (err error) {
 	if a.out, err = bpf.MapCreate(bpf.MapSpec{Type: bpf.Array, KeySize: 4, ValueSize: nameSize, MaxEntries: 1,
 		Flags: bpf.Mmapable}); err != nil {

@@ -32,6 +32,7 @@ type process struct {
 	pinned  bool     // never forgotten: the target of the run
 }
 
+// A cached is an answer for an address, also that it has no name.
 type cached struct {
 	Frame
 	ok bool

@@ -18,6 +18,7 @@ type event struct {
 	image               imageKey
 }
 
+// An eventKind is the kind of a record.
 type eventKind uint8
 
 const (

@@ -195,6 +195,7 @@ func (u *User) Source(pid int, addr uint64) (src Source, ok bool) {
 	return src, ok
 }
 
+// source is Source with mu held.
 func (u *User) source(pid int, addr uint64) (src Source, ok bool) {
 	var f *file
 	var at uint64

@@ -230,6 +230,8 @@ func (u *User) Lookup(pid int, addr uint64) (Frame, bool) {
 	return f, ok
 }
 
+// lookup names an address with mu held: by the mappings as they are known, else as they are now,
+// else as they were before the process executed another program.
 func (u *User) lookup(pid int, addr uint64) (Frame, bool) {
 	p := u.current(pid)
 	if p == nil {
@@ -272,6 +274,7 @@ func (u *User) BuildID(pid int, addr uint64) (id [maxBuildID]byte, offset uint64
 	return id, offset, ok
 }
 
+// buildIDAt is the build ID of what is mapped at an address, and the offset in the file.
 func (u *User) buildIDAt(pid int, addr uint64) (id [maxBuildID]byte, offset uint64, ok bool) {
 	p := u.current(pid)
 	if p == nil {
@@ -312,6 +315,7 @@ func (u *User) Place(pid int, addr uint64) (out Place, ok bool) {
 	return out, ok
 }
 
+// placeOf is the file that an address belongs to, and where in it.
 func (u *User) placeOf(pid int, addr uint64) (Place, bool) {
 	p := u.current(pid)
 	if p == nil {

@@ -98,6 +98,7 @@ func (p *parser) blockStmt(x Expr) (Stmt, Expr) {
 // blockExpr reads a block as an expression.
 func (p *parser) blockExpr() Expr { return p.block() }
 
+// let parses a declaration, of a variable or of those for a tuple.
 func (p *parser) let() Stmt {
 	start := p.advance().Start
 	if p.at() == LParen {
@@ -143,6 +144,7 @@ func (p *parser) letTuple(start int) Stmt {
 	return s
 }
 
+// assign parses what follows the left side of an assignment.
 func (p *parser) assign(lhs Expr) Stmt {
 	switch lhs.(type) {
 	case *Var, *Map, *MapIndex, *Bad:
@@ -160,6 +162,7 @@ func (p *parser) assign(lhs Expr) Stmt {
 	return s
 }
 
+// jump parses break, continue or return.
 func (p *parser) jump(word string) Stmt {
 	start := p.advance().Start
 	s := &JumpStmt{Kind: Break}
@@ -176,6 +179,7 @@ func (p *parser) jump(word string) Stmt {
 	return s
 }
 
+// forStmt parses a loop over a range or a map. Loops as other languages have them get advice.
 func (p *parser) forStmt() Stmt {
 	start := p.advance().Start
 	paren := p.accept(LParen)

@@ -43,6 +43,7 @@ type edit struct {
 	text     string
 }
 
+// A filling is a text in which options are replaced by their values.
 type filling struct {
 	text   string
 	values map[string]string // of options, by name
@@ -87,6 +88,7 @@ func option(n syntax.Node) (name string, call *syntax.Call) {
 	return lit.Value, call
 }
 
+// replace notes the edits for one node: in attach points, and for calls of getopt.
 func (f *filling) replace(n syntax.Node) {
 	at := n.Span()
 	switch n := n.(type) {

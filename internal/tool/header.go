@@ -169,6 +169,7 @@ func items(lines []string) (out [][]string) {
 	return out
 }
 
+// options reads the options of a tool's header.
 func options(lines []string) (out []Option) {
 	for _, item := range items(lines) {
 		m := optionLine().FindStringSubmatch(item[0])
@@ -185,6 +186,7 @@ func options(lines []string) (out []Option) {
 	return out
 }
 
+// operands reads the operands of a tool's header.
 func operands(lines []string) (out []Operand) {
 	for _, e := range entries(lines, entryLine()) {
 		o := Operand{Doc: e.Doc}

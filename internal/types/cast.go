@@ -59,6 +59,8 @@ func isIntElem(t Type) bool {
 	return ok || t == Bool
 }
 
+// castToArray is the type of a cast to an array of integers, from text, an array or a number of as
+// many bytes.
 func castToArray(from Type, to *Array, fail error) (Type, error) {
 	if !isIntElem(to.Elem) {
 		return nil, fail

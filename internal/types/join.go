@@ -105,6 +105,8 @@ func joinRecords(a Flex, x *Record, b Flex, y *Record) (Flex, bool) {
 	return FlexOf(NewRecord(x.Names, typesOf(elems)), elems), true
 }
 
+// joinInts is the type that holds the integers of two; a literal (flex) takes on the sign of what
+// it meets.
 func joinInts(x *Int, xflex bool, y *Int, yflex bool) Flex {
 	bytes := max(x.Bytes, y.Bytes)
 	switch {

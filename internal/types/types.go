@@ -271,6 +271,7 @@ func (t *Struct) Field(name string) (Field, bool) {
 	return f, ok
 }
 
+// field finds a field, also in anonymous members.
 func (t *Struct) field(name string) (Field, bool) {
 	for _, f := range t.Fields() {
 		if f.Name == name {
@@ -299,6 +300,7 @@ func (t *Struct) FieldNames() []string {
 	return out
 }
 
+// String is the name of the type, or the members of one without a name as far as they are few.
 func (t *Struct) String() string {
 	word := "struct"
 	if t.Kind == UnionKind {

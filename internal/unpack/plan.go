@@ -61,6 +61,7 @@ type Plans struct {
 // New returns an empty set of plans.
 func New(rules *Rules) *Plans { return &Plans{rules: rules} }
 
+// A key is the two types of a plan.
 type key struct {
 	from types.Type
 	to   reflect.Type
@@ -144,6 +145,7 @@ func (pl *planner) plan(from types.Type, to reflect.Type, field string) step {
 	}
 }
 
+// store plans for values that are there, by the type of Go.
 func (pl *planner) store(from types.Type, to reflect.Type, field string) step {
 	if special := pl.rules.Special[to]; special != nil {
 		return func(dst reflect.Value, v value.Value) error {
@@ -267,6 +269,8 @@ func embedded(t reflect.Type, index []int) bool {
 	return true
 }
 
+// structure plans for a struct of Go: fields by name, of tuples by position, and a value without
+// parts into the first field.
 func (pl *planner) structure(from types.Type, to reflect.Type, field string) step {
 	names, elems, several := members(from)
 	dsts := slots(to)

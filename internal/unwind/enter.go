@@ -22,6 +22,7 @@ const vdsoPath = "[vdso]"
 
 var vdsoID = fileID{ino: math.MaxUint64}
 
+// vdso is the code that the kernel maps into every process, read once for all.
 func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
 	if f, ok := u.files[vdsoID]; ok {
 		return f

@@ -30,6 +30,7 @@ type rule struct {
 	expr   []byte
 }
 
+// A ruleKind is how a register is found.
 type ruleKind uint8
 
 const (

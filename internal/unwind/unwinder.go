@@ -176,6 +176,7 @@ func (u *Unwinder) Close() {
 	}
 }
 
+// work is the goroutine that makes tables for the processes that were asked for.
 func (u *Unwinder) work() {
 	if u.Files >= 0 && u.files[vdsoID] == nil {
 		u.ownVDSO()

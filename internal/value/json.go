@@ -16,6 +16,7 @@ func AppendJSON(dst []byte, v Value) []byte { return appendJSON(dst, v, AppendJS
 // AppendSafeJSON is AppendJSON with strings as AppendSafeString has them.
 func AppendSafeJSON(dst []byte, v Value) []byte { return appendJSON(dst, v, AppendSafeString) }
 
+// appendJSON writes a value as JSON; text writes what is in quotes.
 func appendJSON(dst []byte, v Value, text func(dst, s []byte) []byte) []byte {
 	switch v := v.(type) {
 	case Int:

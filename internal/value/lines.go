@@ -48,6 +48,7 @@ func (l *Lines) pair(a, b *Stack, i int) (x, y string) {
 	return l.line(a, i), l.line(b, i)
 }
 
+// line is the line of a frame, made once for an address.
 func (l *Lines) line(s *Stack, i int) string {
 	if key := (lineKey{s.PID, s.Mode, s.User, i == 0}); l.of == nil || key != l.last {
 		if l.made == nil {

@@ -79,6 +79,7 @@ func compareAll(a, b []Value) int {
 	return cmp.Compare(len(a), len(b))
 }
 
+// rank orders values of different kinds.
 func rank(v Value) int {
 	switch v.(type) {
 	case Int, Uint, Unread:

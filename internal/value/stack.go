@@ -100,6 +100,7 @@ func settle(vs []Value) {
 	}
 }
 
+// each calls f for all frames: as they were found, or by asking for them now.
 func (s *Stack) each(d Depth, f func(*Frame)) (truncated bool) {
 	if n := s.named.Load(); n != nil {
 		for i := range n.Frames {
@@ -150,6 +151,7 @@ func (s *Stack) appendText(dst []byte, escape bool) []byte {
 // Share says that the stack stands in several places: its text is kept once made.
 func (s *Stack) Share() { s.shared.Store(true) }
 
+// A frameWriter writes the lines of a stack.
 type frameWriter struct {
 	dst    []byte
 	stack  *Stack

@@ -147,6 +147,7 @@ func nextWord(s string) (word string, start, length int) {
 	return b.String(), start, i
 }
 
+// add takes one word of an annotation. What is wrong is noted in Bad, for --fmt --check.
 func (a *Annotation) add(text string, at source.Span) {
 	key, v, has := strings.Cut(text, "=")
 	bad := func(hint, format string, args ...any) {

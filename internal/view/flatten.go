@@ -10,6 +10,7 @@ import (
 // world into their fields.
 func Flatten(t types.Type, v value.Value) []value.Value { return flatten(nil, t, v) }
 
+// flatten appends the parts of a value, and the parts of those that have some.
 func flatten(out []value.Value, t types.Type, v value.Value) []value.Value {
 	var elems []types.Type
 	switch t := t.(type) {

@@ -33,6 +33,7 @@ func Names(names []string, missing func(i int) string) []string {
 	return out
 }
 
+// label makes a name that exporters accept.
 func label(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {

@@ -30,6 +30,7 @@ type Ledger struct {
 	partial bool // some of others is a lower bound
 }
 
+// An entry is what a ledger keeps of an element.
 type entry struct {
 	kept []byte // nil: nothing
 	last []byte // as the map was read last; empty: it was not there

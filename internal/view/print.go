@@ -70,6 +70,7 @@ func place(at source.Span) string {
 	return fmt.Sprintf("%s:%d", at.File.Name, line)
 }
 
+// kindText is the kind with the parameters of its aggregation.
 func (m *Map) kindText() string {
 	kind := m.Kind.String()
 	agg, _ := m.Type.(*types.Agg)
@@ -120,6 +121,7 @@ func (m *Map) names() string {
 	return strings.Join(parts, " ")
 }
 
+// extras are the words that only some maps have.
 func (m *Map) extras() string {
 	var parts []string
 	if m.Profile() {
@@ -146,6 +148,7 @@ func (m *Map) extras() string {
 	return strings.Join(parts, "  ")
 }
 
+// fields are the names of the arguments of an event.
 func (s *Site) fields() string {
 	var names []string
 	for _, a := range s.Args {

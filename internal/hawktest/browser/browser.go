@@ -34,6 +34,8 @@ type Page struct {
 // With is the same page for a part of its test.
 func (p *Page) With(t *testing.T) *Page { return &Page{t, p.tab} }
 
+// A tab is a page of the browser, told what to do over a pipe. Answers come by the numbers of what
+// was asked.
 type tab struct {
 	to      *os.File
 	session string
@@ -47,6 +49,7 @@ type tab struct {
 	loaded   chan struct{}
 }
 
+// An answer is a message of the browser: the result of a method, or an event, which has no ID.
 type answer struct {
 	ID        int             `json:"id"`
 	SessionID string          `json:"sessionId"`
@@ -196,6 +199,7 @@ func (p *Page) call(method string, params, result any) {
 	}
 }
 
+// try calls a method of the browser and waits for its result.
 func (p *tab) try(method string, params, result any) error {
 	p.mu.Lock()
 	if p.ended != nil {

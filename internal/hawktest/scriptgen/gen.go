@@ -16,6 +16,7 @@ type shape struct {
 	names []string // of records
 }
 
+// A kind is the kind of a value.
 type kind uint8
 
 const (
@@ -50,6 +51,7 @@ type Kernel struct {
 	NoAggregation bool // read an aggregation
 }
 
+// A generator is the state of making up one script.
 type generator struct {
 	*rand.Rand
 	kernel Kernel

@@ -23,6 +23,7 @@ type param struct {
 	m    mapping // a map that fits
 }
 
+// A paramKind is how a parameter is passed.
 type paramKind uint8
 
 const (
@@ -45,6 +46,7 @@ func (g *generator) routines() (out []*Node) {
 	return out
 }
 
+// routine makes up a macro or a function, with a body of a few statements.
 func (g *generator) routine(r *routine) *Node {
 	g.scopes, g.in = [][]variable{nil}, r
 	maps, budget := g.maps, g.budget

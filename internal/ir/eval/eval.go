@@ -91,6 +91,7 @@ func (m *Machine) Invoke(fn uint64, args ...uint64) (uint64, error) {
 // junk fills memory that has not been written, so that reading it shows.
 const junk = 0xa5
 
+// A frame is a call that is evaluated.
 type frame struct {
 	m       *Machine
 	f       *ir.Func
@@ -131,6 +132,7 @@ func fill(n int) []byte {
 	return mem
 }
 
+// block evaluates a block that was entered from another: the next one, or the result.
 func (fr *frame) block(b, from *ir.Block) (next *ir.Block, result uint64, err error) {
 	phis := b.Phis()
 	if len(phis) > 0 {
@@ -186,6 +188,7 @@ func (fr *frame) second(b, from *ir.Block) bool {
 	return from.Kind == ir.If && from.Succs[0] == b && from.Succs[1] == b && fr.values[from.Ctl.ID] == 0
 }
 
+// value evaluates one value.
 func (fr *frame) value(v *ir.Value) (uint64, error) {
 	m := fr.m
 	var args [5]uint64

@@ -32,6 +32,7 @@ type Options struct {
 	NoFetch    bool // no atomic operations that return a value
 }
 
+// A generator is the state of making up one program.
 type generator struct {
 	*ir.Builder
 	r      *rand.Rand
@@ -141,6 +142,7 @@ var binaryOps = []ir.Op{
 	ir.Eq, ir.Ne, ir.ULt, ir.ULe, ir.SLt, ir.SLe,
 }
 
+// expr makes up a value; depth bounds its operands.
 func (g *generator) expr(depth int) *ir.Value {
 	if depth <= 0 {
 		switch g.r.IntN(4) {
@@ -208,6 +210,7 @@ func (g *generator) slot() *ir.Value {
 	return g.Arith(ir.Add, g.Data(64), g.Arith(ir.Shl, i, g.Const(3)))
 }
 
+// statement makes up a store, a branch, a loop, a look-up, a callback or a return.
 func (g *generator) statement() {
 	switch n := g.r.IntN(30); {
 	case n < 8:

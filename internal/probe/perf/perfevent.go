@@ -150,6 +150,7 @@ var hardwareEvents = []perfEvent{
 	{name: "ref-cycles", config: unix.PERF_COUNT_HW_REF_CPU_CYCLES, count: 1000000},
 }
 
+// parsePerfEvent parses an event and, if it is there, its count.
 func parsePerfEvent(p *probe.Point, parts []probe.Part, events *perfEvents, o *probe.Options) error {
 	if len(parts) != 1 && len(parts) != 2 {
 		return probe.WrongCount(p, "1 or 2", parts)

@@ -57,6 +57,7 @@ type unit struct {
 
 var units = []unit{{"hz", 0}, {"ms", 1e6}, {"s", 1e9}, {"us", 1e3}}
 
+// unitOf finds a unit by its name.
 func unitOf(name string) (unit, bool) {
 	for _, u := range units {
 		if u.name == name {
@@ -66,6 +67,7 @@ func unitOf(name string) (unit, bool) {
 	return unit{}, false
 }
 
+// parseClock parses a rate: a unit and a number, or a length of time alone.
 func parseClock(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
 	name := p.Kind.Name
 	switch len(parts) {

@@ -40,6 +40,8 @@ var _ = probe.Define(probe.Kind{
 	CanonicalName: watchpointName,
 })
 
+// parseWatchpoint parses an address or the name of a variable, a length and the accesses; the file
+// of a variable may stand in front.
 func parseWatchpoint(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	inFile := len(parts) == 4
 	if len(parts) != 3 && !inFile {

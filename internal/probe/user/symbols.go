@@ -107,6 +107,8 @@ func rawPlace(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	return []*probe.Point{&q}, nil
 }
 
+// matchFile finds the points of an attach point in one file: at a source line, an address, a
+// function or those that a pattern matches.
 func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, returns bool) ([]*probe.Point, error) {
 	q := *p
 	q.Target = path

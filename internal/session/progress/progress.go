@@ -38,6 +38,7 @@ func Start(w io.Writer, verb string, total int) *progress {
 	return p
 }
 
+// show writes the line again and again until it is stopped, and erases it.
 func (p *progress) show() {
 	next := time.NewTimer(progressAfter)
 	defer next.Stop()

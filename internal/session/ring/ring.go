@@ -40,6 +40,8 @@ type Ring struct {
 	others []byte
 }
 
+// Open maps a ring buffer. Addresses are reserved for its data twice in a row; what is needed is
+// mapped then.
 func Open(fd, size int) (*Ring, error) {
 	page := unix.Getpagesize()
 	r := &Ring{Size: uint64(size), fd: fd}

@@ -36,6 +36,7 @@ func NewSleeper(wake int, fds []int) (*Sleeper, error) {
 	return s, nil
 }
 
+// open makes what waits: a set of all descriptors, and one with the wake-up alone for short waits.
 func (s *Sleeper) open(fds []int) (err error) {
 	if s.Set, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return err

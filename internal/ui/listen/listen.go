@@ -200,6 +200,7 @@ type limited struct {
 	free chan struct{}
 }
 
+// Accept closes connections that are too many.
 func (l *limited) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -215,6 +216,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
+// A limitedConn gives its place back when it is closed, once.
 type limitedConn struct {
 	net.Conn
 	l    *limited

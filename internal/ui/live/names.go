@@ -30,6 +30,7 @@ type names struct {
 	work  chan struct{}
 }
 
+// A named is a stack whose names are asked for, or known.
 type named struct {
 	stack *value.Stack
 	tries int
@@ -146,6 +147,7 @@ func (n *names) key(v value.Value, id *[]byte, weights map[*named]int64, weight 
 	return v
 }
 
+// stack is the one that stands for all equal stacks, so that each is named once.
 func (n *names) stack(st *value.Stack, id *[]byte, weights map[*named]int64, weight int64) *value.Stack {
 	key := binary.AppendVarint((*id)[:0], int64(st.PID))
 	for _, a := range st.Addrs {

@@ -73,6 +73,8 @@ type Row struct {
 // Rows are the rows of a map that a Want means.
 func (s *State) Rows(m *view.Map, w Want) []view.Row { return s.names.settled(m, s.rows(m, w)) }
 
+// rows are the rows of a map as they are wanted: of a span of its history, of the last window, of
+// the totals or of now.
 func (s *State) rows(m *view.Map, w Want) (rows []view.Row) {
 	line := s.Line(m)
 	if w.To > 0 && line != nil && line.Len() > 0 {

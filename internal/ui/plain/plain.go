@@ -50,6 +50,7 @@ func (v *View) Open(w io.Writer) { v.w = w }
 // Writer takes what the script prints.
 func (v *View) Writer() io.Writer { return lines{v} }
 
+// A lines takes the script's output and passes it on in whole lines.
 type lines struct{ v *View }
 
 // Write passes whole lines on.

@@ -184,6 +184,7 @@ func control(params string, last byte) Key {
 	return Key{Code: final(last)}
 }
 
+// mouse reads a report of the mouse: the button, column and line, from 1.
 func mouse(params string, pressed bool) Key {
 	parts := strings.Split(params, ";")
 	if len(parts) != 3 || !pressed {

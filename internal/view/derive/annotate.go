@@ -69,6 +69,7 @@ func (d *deriver) annotate(tree *syntax.Script) {
 	}
 }
 
+// apply changes a map by a word of an annotation.
 func apply(m *view.Map, w view.Word) {
 	switch w.Key {
 	case "show":

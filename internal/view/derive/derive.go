@@ -41,6 +41,7 @@ func Derive(tree *syntax.Script, prog *check.Program) *view.Script {
 	return d.out
 }
 
+// A deriver is the state of a derivation.
 type deriver struct {
 	prog  *check.Program
 	out   *view.Script
@@ -357,6 +358,8 @@ type leaf struct {
 	name string // by its type: a field of a record
 }
 
+// leavesOf lists the columns that a type has, with the unit and name of each as far as they are
+// known.
 func leavesOf(t types.Type, d *dim, out []leaf) []leaf {
 	elem := func(i int) *dim {
 		if d == nil {

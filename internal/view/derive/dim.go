@@ -18,6 +18,7 @@ type dim struct {
 	elems []dim // of a tuple or record
 }
 
+// A dimKind is what sort of quantity a value is.
 type dimKind uint8
 
 const (
@@ -132,6 +133,7 @@ func (d *dims) flow(info *check.Info, n syntax.Node) {
 	}
 }
 
+// store notes what is stored in a variable or map.
 func (d *dims) store(info *check.Info, to syntax.Expr, v dim) {
 	if x, ok := syntax.Unparen(to).(*syntax.Var); ok {
 		if decl := info.Vars[x]; decl != nil {

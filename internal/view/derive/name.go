@@ -89,6 +89,7 @@ func nameOf(info *check.Info, e syntax.Expr) name {
 	return name{}
 }
 
+// nameOfCall is the name of a value that a builtin yields, by its entry in the table.
 func nameOfCall(info *check.Info, c *builtin.Call) name {
 	switch of := c.Func.LabelOf; {
 	case c.Func.Label != "":

@@ -83,6 +83,8 @@ func sub(k view.Kind, a, b []uint64) []uint64 {
 	return combine(k, a, b, func(x, y uint64) uint64 { return x - y })
 }
 
+// combine joins the words of two values one by one. Those of histograms are pairs of a bucket and
+// its count, which meet by bucket; buckets that come to nothing are left out.
 func combine(k view.Kind, a, b []uint64, of func(x, y uint64) uint64) []uint64 {
 	if k != view.Histogram {
 		out := make([]uint64, max(len(a), len(b)))

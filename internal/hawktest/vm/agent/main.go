@@ -165,6 +165,7 @@ func enterRoot() error {
 	return os.Chdir("/")
 }
 
+// A mount is a file system that cases expect.
 type mount struct{ kind, dir, options string }
 
 func mountAll(mounts ...mount) error {

@@ -29,6 +29,7 @@ func main() {
 	os.Exit(status)
 }
 
+// run boots a kernel, runs the command line there, and yields its exit status.
 func run() (int, error) {
 	name := flag.String("kernel", "6.12", "kernel to boot")
 	flag.Parse()
