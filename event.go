@@ -99,6 +99,7 @@ type sink struct {
 	ended bool // what comes now is of the end, not of records
 }
 
+// Write hands an item to the Output of the run. The queue of events gets it, too.
 func (k *sink) Write(it output.Item) error {
 	o := k.s.o.Output
 	_, own := o.(*writer)

@@ -91,6 +91,7 @@ func Compile(ctx context.Context, s *Script, o *CompileOptions) (*Program, error
 	return build(ctx, s, o, false)
 }
 
+// build compiles a script, or with typesOnly checks it. The settings are those of the caller.
 func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*Program, error) {
 	if o == nil {
 		o = &CompileOptions{}

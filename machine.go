@@ -84,11 +84,14 @@ func (m *Machine) Probes(ctx context.Context, pattern string, o *ListOptions) it
 	}
 }
 
+// A listItem is a probe, or why there are no more.
 type listItem struct {
 	probe Probe
 	err   error
 }
 
+// list collects what a pattern matches. Listing cannot be stopped but by a panic, which is caught
+// here.
 func (m *Machine) list(ctx context.Context, pattern string, o *ListOptions) (out []listItem) {
 	m.m.Resolve.Lock()
 	defer m.m.Resolve.Unlock()
