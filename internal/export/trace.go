@@ -2,6 +2,7 @@ package export
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,9 +88,9 @@ type counterTrack struct {
 // maxTracks is how many keys of a map have a counter of their own.
 const maxTracks = 20
 
-// counterTracks are the maps of a run over time: counters by how fast they grow, per
-// second, gauges by what they are, histograms by the bound below which half and 99 of 100
-// of what came since lie.
+// counterTracks are the maps of a run over time: counters by how fast they grow, per second, and so
+// what all stacks weigh, gauges by what they are, histograms by the bound below which half and 99 of
+// 100 of what came since lie.
 func counterTracks(r *view.Run, maps []*view.Map) []counterTrack {
 	var order []string
 	tracks := map[string]*counterTrack{}
@@ -102,28 +103,15 @@ func counterTracks(r *view.Run, maps []*view.Map) []counterTrack {
 		t.points = append(t.points, p)
 	}
 	for _, m := range maps {
+		past, own := pastOf(r, m)
 		last := map[string]value.Value{}
 		before := r.Boot
-		shown := 0
-		for _, snap := range r.Past {
-			if snap.Map != m {
-				continue
-			}
+		for _, snap := range past {
 			elapsed := (snap.End - before).Seconds()
 			for _, row := range snap.Rows {
-				name := m.Name
-				if m.Keyed() && row.Others == 0 {
-					name += "[" + view.Line(string(value.AppendKey(nil, plainKey(row.Key)))) + "]"
-				} else if row.Others > 0 {
-					name += "[(other)]"
-				}
-				if _, known := last[name]; !known {
-					// The first keys to appear have tracks; a map of a thousand would bury
-					// everything else.
-					if shown == maxTracks {
-						continue
-					}
-					shown++
+				name := trackName(m, &row)
+				if !own[name] {
+					continue
 				}
 				pointsOf(m, name, snap.End, elapsed, last[name], row.Value, put)
 				last[name] = row.Value
@@ -138,19 +126,46 @@ func counterTracks(r *view.Run, maps []*view.Map) []counterTrack {
 	return out
 }
 
-// plainKey is a key whose stacks are one line.
-func plainKey(v value.Value) value.Value {
-	switch v := v.(type) {
-	case *value.Stack:
-		return value.Text(foldedStack(view.FramesOf(v), Options{}))
-	case value.Tuple:
-		out := make(value.Tuple, len(v))
-		for i := range v {
-			out[i] = plainKey(v[i])
-		}
-		return out
+// pastOf are the looks at a map, and which of its rows have tracks of their own: those that weigh
+// most at the end. Of a map with stacks they are what all stacks weigh.
+func pastOf(r *view.Run, m *view.Map) (past []view.Snapshot, own map[string]bool) {
+	from := r.Past
+	if m.Profile() {
+		from = r.Sums
 	}
-	return v
+	for _, snap := range from {
+		if snap.Map == m {
+			past = append(past, snap)
+		}
+	}
+	own = map[string]bool{}
+	if len(past) == 0 {
+		return nil, own
+	}
+	rows := slices.Clone(past[len(past)-1].Rows)
+	order.Stably(rows, func(a, b view.Row) int { return cmp.Compare(weightOf(m, &b), weightOf(m, &a)) })
+	for i := range rows[:min(len(rows), maxTracks)] {
+		own[trackName(m, &rows[i])] = true
+	}
+	return past, own
+}
+
+// weightOf is what a row weighs, or a sum over stacks.
+func weightOf(m *view.Map, row *view.Row) int64 {
+	if n, ok := row.Value.(value.Int); ok && m.Profile() {
+		return int64(n)
+	}
+	return m.Weigh(row.Value)
+}
+
+func trackName(m *view.Map, row *view.Row) string {
+	switch {
+	case row.Others > 0:
+		return m.Name + "[(other)]"
+	case row.Key == nil:
+		return m.Name
+	}
+	return m.Name + "[" + view.Line(string(value.AppendKey(nil, row.Key))) + "]"
 }
 
 // pointsOf shows what became of a value since it was seen last.
@@ -163,6 +178,15 @@ func pointsOf(m *view.Map, name string, at time.Duration, elapsed float64, old, 
 	}
 	switch v := now.(type) {
 	case value.Int, value.Uint:
+		if n, ok := v.(value.Int); ok && m.Profile() {
+			was, _ := old.(value.Int)
+			if m.Kind == view.Gauge {
+				put(name, counterPoint{at, float64(n)})
+			} else {
+				rate("/s", int64(was), int64(n))
+			}
+			return
+		}
 		if m.Kind == view.Counter {
 			rate("/s", m.Count(old), m.Count(now))
 		} else {

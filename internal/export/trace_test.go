@@ -1,0 +1,69 @@
+package export
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+	"github.com/hawktrace/hawk/internal/view"
+)
+
+// TestTracksOfStacks has the rest of the key tell what stacks weigh over time, and tracks of the keys
+// that weigh most at the end.
+func TestTracksOfStacks(t *testing.T) {
+	stacks := &view.Map{Name: "@bytes", Kind: view.Counter, Weight: view.ValueWeight, Type: types.Uint64,
+		Key:  &types.Tuple{Elems: []types.Type{ustack(10), &types.String{Cap: 16}}},
+		Keys: []view.Element{{Frames: view.UserFrames}, {Name: "comm"}}}
+	alone := &view.Map{Name: "@", Kind: view.Counter, Weight: view.ValueWeight, Type: types.Uint64, Key: ustack(10),
+		Keys: []view.Element{{Frames: view.UserFrames}}}
+	many := &view.Map{Name: "@many", Kind: view.Counter, Weight: view.ValueWeight, Type: types.Uint64,
+		Key: types.Uint64, Keys: []view.Element{{Name: "pid"}}}
+	script := &view.Script{Maps: []*view.Map{alone, stacks, many}}
+	rec := view.Recorder{Past: true}
+	rec.Take(view.Begin{Script: script})
+	n := names{"main", "read", "write"}
+	for i := range uint64(3) {
+		end := time.Duration(i+1) * time.Second
+		var rows, pids []view.Row
+		for k := range uint64(50) { // more than are kept apart of a map without stacks
+			stack := n.stack(true, k%3, k%2, k)
+			stack.Namer = nil // no name is looked up for a sum
+			comm := []string{"bash", "git"}[k%2]
+			key := value.Tuple{stack, value.Text(comm)}
+			rows = append(rows, view.Row{Key: key, Value: value.Uint((i + 1) * (1 + k%2))})
+			weight := k
+			if i == 2 && k == 0 {
+				weight = 1000 // light at first, the heaviest at the end
+			}
+			pids = append(pids, view.Row{Key: value.Uint(k), Value: value.Uint(weight)})
+		}
+		rec.Take(view.Snapshot{Map: stacks, Seq: i + 1, End: end, Rows: rows})
+		first, second := rows[0].Key.(value.Tuple)[0], rows[1].Key.(value.Tuple)[0]
+		rec.Take(view.Snapshot{Map: alone, Seq: i + 1, End: end, Rows: []view.Row{
+			{Key: first, Value: value.Uint(7 * i)}, {Key: second, Value: value.Uint(i)}}})
+		rec.Take(view.Snapshot{Map: many, Seq: i + 1, End: end, Rows: pids})
+	}
+	var got []string
+	own := 0
+	for _, track := range counterTracks(rec.Run(), script.Maps) {
+		if track.name == "@many[0]/s" {
+			own = len(track.points)
+		}
+		if !strings.HasPrefix(track.name, "@many") {
+			got = append(got, fmt.Sprint(track.name, " ", track.points))
+		}
+	}
+	want := []string{"@/s [{1000000000 0} {2000000000 8} {3000000000 8}]",
+		"@bytes[bash]/s [{1000000000 25} {2000000000 25} {3000000000 25}]",
+		"@bytes[git]/s [{1000000000 50} {2000000000 50} {3000000000 50}]"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if own == 0 {
+		t.Error("the heaviest key has no track")
+	}
+}
