@@ -131,38 +131,23 @@ func ratesSince(before []view.Snapshot, now *view.Snapshot) func(*view.Row) stri
 	for i := range before {
 		if old := &before[i]; now != nil && old.Map == now.Map {
 			seconds = (now.End - old.End).Seconds()
-			for _, row := range old.Rows {
-				was[rowName(&row)] = row.Value
+			for k := range old.Rows {
+				was[trackName(old.Map, &old.Rows[k])] = old.Rows[k].Value
 			}
 		}
 	}
 	return func(row *view.Row) string {
-		if seconds <= 0 {
+		counter := now.Map.Kind == view.Counter
+		old, known := was[trackName(now.Map, row)]
+		if seconds <= 0 || !known && !counter { // what is new began at nothing if it counts
 			return ""
 		}
-		old, known := was[rowName(row)]
-		var grew int64
-		switch {
-		case now.Map.Kind == view.Counter: // what is new began at nothing
-			grew = max(now.Map.Count(row.Value)-now.Map.Count(old), 0)
-		case known:
-			grew = now.Map.Count(row.Value) - now.Map.Count(old)
-		default:
-			return ""
+		grew := now.Map.Count(row.Value) - now.Map.Count(old)
+		if counter {
+			grew = max(grew, 0)
 		}
 		return strconv.FormatFloat(float64(grew)/seconds, 'f', 3, 64)
 	}
-}
-
-// rowName tells rows of a map apart.
-func rowName(row *view.Row) string {
-	switch {
-	case row.Others > 0:
-		return "(other)"
-	case row.Key == nil:
-		return ""
-	}
-	return string(value.AppendKey(nil, row.Key)) + "]"
 }
 
 // rowOf writes a row of a map.

@@ -2,7 +2,6 @@ package export
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 
@@ -108,8 +107,9 @@ func counterTracks(r *view.Run, maps []*view.Map) []counterTrack {
 		before := r.Boot
 		for _, snap := range past {
 			elapsed := (snap.End - before).Seconds()
-			for _, row := range snap.Rows {
-				name := trackName(m, &row)
+			for i := range snap.Rows {
+				row := &snap.Rows[i]
+				name := trackName(m, row)
 				if !own[name] {
 					continue
 				}
@@ -128,36 +128,27 @@ func counterTracks(r *view.Run, maps []*view.Map) []counterTrack {
 
 // pastOf are the looks at a map, and which of its rows have tracks of their own: those that weigh
 // most at the end. Of a map with stacks they are what all stacks weigh.
-func pastOf(r *view.Run, m *view.Map) (past []view.Snapshot, own map[string]bool) {
-	from := r.Past
+func pastOf(r *view.Run, m *view.Map) (past []*view.Snapshot, own map[string]bool) {
+	from, weigh := r.Past, m.Weigh
 	if m.Profile() {
-		from = r.Sums
+		from, weigh = r.Sums, m.Count
 	}
-	for _, snap := range from {
-		if snap.Map == m {
-			past = append(past, snap)
+	for i := range from {
+		if from[i].Map == m {
+			past = append(past, &from[i])
 		}
 	}
 	own = map[string]bool{}
-	if len(past) == 0 {
-		return nil, own
-	}
-	rows := slices.Clone(past[len(past)-1].Rows)
-	order.Stably(rows, func(a, b view.Row) int { return cmp.Compare(weightOf(m, &b), weightOf(m, &a)) })
-	for i := range rows[:min(len(rows), maxTracks)] {
-		own[trackName(m, &rows[i])] = true
+	if len(past) > 0 {
+		rows := view.Heaviest(past[len(past)-1].Rows, maxTracks, weigh)
+		for i := range rows {
+			own[trackName(m, &rows[i])] = true
+		}
 	}
 	return past, own
 }
 
-// weightOf is what a row weighs, or a sum over stacks.
-func weightOf(m *view.Map, row *view.Row) int64 {
-	if n, ok := row.Value.(value.Int); ok && m.Profile() {
-		return int64(n)
-	}
-	return m.Weigh(row.Value)
-}
-
+// trackName tells rows of a map apart.
 func trackName(m *view.Map, row *view.Row) string {
 	switch {
 	case row.Others > 0:
@@ -178,16 +169,7 @@ func pointsOf(m *view.Map, name string, at time.Duration, elapsed float64, old, 
 	}
 	switch v := now.(type) {
 	case value.Int, value.Uint:
-		if n, ok := v.(value.Int); ok && m.Profile() {
-			was, _ := old.(value.Int)
-			if m.Kind == view.Gauge {
-				put(name, counterPoint{at, float64(n)})
-			} else {
-				rate("/s", int64(was), int64(n))
-			}
-			return
-		}
-		if m.Kind == view.Counter {
+		if m.Kind == view.Counter || m.Profile() && m.Kind != view.Gauge {
 			rate("/s", m.Count(old), m.Count(now))
 		} else {
 			put(name, counterPoint{at, float64(m.Count(now))})

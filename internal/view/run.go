@@ -70,7 +70,7 @@ func (r *Recorder) Take(item Item) error {
 			r.maps = map[*Map]Snapshot{}
 		}
 		if r.maps[it.Map] = it; r.Past {
-			r.remember(it)
+			r.remember(&it)
 		}
 	case Event:
 		switch {
@@ -96,75 +96,68 @@ const (
 )
 
 // remember keeps a snapshot. When there are too many, every other one goes.
-func (r *Recorder) remember(s Snapshot) {
+func (r *Recorder) remember(s *Snapshot) {
 	if s.Map.Profile() {
-		sums := s
-		sums.Rows = heaviest(sumsOf(&s), maxSums, func(row Row) int64 { return int64(row.Value.(value.Int)) })
-		r.run.Sums = thinned(append(r.run.Sums, sums))
+		grow(&r.run.Sums, s, Heaviest(sumsOf(s.Map, s.Rows), maxSums, s.Map.Count))
 	}
-	s.Rows = heaviest(s.Rows, maxPastRows, func(row Row) int64 { return s.Map.Weigh(row.Value) })
-	r.run.Past = thinned(append(r.run.Past, s))
+	grow(&r.run.Past, s, Heaviest(s.Rows, maxPastRows, s.Map.Weigh))
 }
 
-// heaviest are the rows that weigh most, if there are more.
-func heaviest(rows []Row, most int, weight func(Row) int64) []Row {
+// Heaviest are the rows that weigh most, if there are more.
+func Heaviest(rows []Row, most int, weigh func(value.Value) int64) []Row {
 	if len(rows) <= most {
 		return rows
 	}
 	rows = slices.Clone(rows)
-	order.Stably(rows, func(a, b Row) int { return cmp.Compare(weight(b), weight(a)) })
+	order.Stably(rows, func(a, b Row) int { return cmp.Compare(weigh(b.Value), weigh(a.Value)) })
 	return slices.Clone(rows[:most])
 }
 
-// thinned are snapshots without every other one, if there are too many.
-func thinned(past []Snapshot) (kept []Snapshot) {
-	if len(past) < maxPast {
-		return past
+// grow adds a snapshot with these rows, and leaves out every other one if there are too many.
+func grow(past *[]Snapshot, s *Snapshot, rows []Row) {
+	all := append(*past, *s)
+	all[len(all)-1].Rows = rows
+	if *past = all; len(all) < maxPast {
+		return
 	}
-	for _, s := range past {
-		if s.Seq%2 == 0 {
-			s.Seq /= 2
-			kept = append(kept, s)
+	*past = nil
+	for i := range all {
+		if all[i].Seq%2 == 0 {
+			*past = append(*past, all[i])
+			(*past)[len(*past)-1].Seq /= 2
 		}
 	}
-	return kept
 }
 
 // sumsOf adds up what stacks weigh, for each value of the rest of the key.
-func sumsOf(s *Snapshot) (rows []Row) {
+func sumsOf(m *Map, rows []Row) (out []Row) {
 	at := map[string]int{}
-	for _, row := range s.Rows {
-		name, sum := "", Row{Others: row.Others}
+	for i := range rows {
+		row := &rows[i]
+		var labels value.Tuple
+		if row.Others == 0 && row.Key != nil {
+			for k, part := range Flatten(m.Key, row.Key) {
+				if k < len(m.Keys) && m.Keys[k].Frames == NoFrames {
+					labels = append(labels, part)
+				}
+			}
+		}
+		name := string(value.AppendKey(nil, labels))
 		if row.Others > 0 {
 			name = "(other)"
 		}
-		if parts := labelsOf(s.Map, row); len(parts) > 0 {
-			name = string(value.AppendKey(nil, value.Tuple(parts)))
-			sum.Key = value.Text(name)
-		}
-		i, known := at[name]
+		n, known := at[name]
 		if !known {
-			i = len(rows)
-			at[name] = i
-			sum.Value = value.Int(0)
-			rows = append(rows, sum)
+			n = len(out)
+			at[name] = n
+			out = append(out, Row{Value: value.Int(0)})
+			if name != "" {
+				out[n].Key = value.Text(name)
+			}
 		}
-		rows[i].Value = rows[i].Value.(value.Int) + value.Int(s.Map.Weigh(row.Value))
+		out[n].Value = out[n].Value.(value.Int) + value.Int(m.Weigh(row.Value))
 	}
-	return rows
-}
-
-// labelsOf are the parts of a key that are no stacks.
-func labelsOf(m *Map, row Row) (parts []value.Value) {
-	if row.Others > 0 || row.Key == nil {
-		return nil
-	}
-	for i, part := range Flatten(m.Key, row.Key) {
-		if i < len(m.Keys) && m.Keys[i].Frames == NoFrames {
-			parts = append(parts, part)
-		}
-	}
-	return parts
+	return out
 }
 
 // Run is what has been said so far. It does not change any more.
@@ -173,7 +166,7 @@ func (r *Recorder) Run() *Run {
 	defer r.mu.Unlock()
 	out := r.run
 	out.Events = slices.Clip(out.Events)
-	out.Maps, out.Past, out.Sums = nil, slices.Clone(out.Past), slices.Clone(out.Sums)
+	out.Maps, out.Past, out.Sums = nil, slices.Clip(out.Past), slices.Clip(out.Sums)
 	if out.Script == nil {
 		return &out
 	}
