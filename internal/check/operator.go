@@ -334,9 +334,6 @@ func (w *walker) unary(e *syntax.Unary) val {
 				if e.Op == syntax.Tilde {
 					bits = operator.Complement(x.k.Int)
 				}
-				if !i.Signed {
-					bits = operator.Convert(bits, i)
-				}
 				v.k = typed(bits, types.IntOf(8, i.Signed))
 			}
 			return v

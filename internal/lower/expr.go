@@ -309,9 +309,9 @@ func (f *fn) unary(e *syntax.Unary) *ir.Value {
 	b := f.b
 	switch e.Op {
 	case syntax.Sub:
-		return f.wrap(b.Emit(ir.Neg, ir.I64, f.number(f.integer(e.X))), f.info.Types[e.X])
+		return b.Emit(ir.Neg, ir.I64, f.number(f.integer(e.X)))
 	case syntax.Tilde:
-		return f.wrap(b.Arith(ir.Xor, f.number(f.integer(e.X)), f.konst(-1)), f.info.Types[e.X])
+		return b.Arith(ir.Xor, f.number(f.integer(e.X)), f.konst(-1))
 	case syntax.Not:
 		return b.Arith(ir.Eq, f.condition(e.X), f.konst(0))
 	case syntax.Mul:
@@ -322,14 +322,6 @@ func (f *fn) unary(e *syntax.Unary) *ir.Value {
 		return f.address(e)
 	}
 	panic(fmt.Sprintf("no lowering of the operator %v of %v", e.Op, f.info.Types[e]))
-}
-
-// wrap keeps of a number what an unsigned operand of type t has room for: -x and ~x of 32 bits have 32 bits.
-func (f *fn) wrap(v *ir.Value, t types.Type) *ir.Value {
-	if i, ok := types.IsInteger(t); ok && !i.Signed && i.Bytes < 8 {
-		return f.b.Ext(v, i.Bytes, false)
-	}
-	return v
 }
 
 // cond is c ? x : y. Both arms are converted to the type of the whole.
