@@ -8,14 +8,12 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/hawktrace/hawk/internal/cgroup"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/tool"
 	"github.com/hawktrace/hawk/internal/value"
@@ -155,11 +153,7 @@ func (c *command) tell(text string) int {
 
 // fail prints an error without a place and returns the status.
 func (c *command) fail(status int, err error) int {
-	text := errno.Message(err)
-	if unattached := (*session.Unattached)(nil); errors.As(err, &unattached) {
-		text = strings.Replace(text, "\nUnable to attach", "\nERROR: Unable to attach", 1) // a message of its own
-	}
-	io.WriteString(c.err, c.plain("ERROR: "+text+"\n"))
+	io.WriteString(c.err, c.plain("ERROR: "+errno.Message(err)+"\n"))
 	return status
 }
 

@@ -247,8 +247,7 @@ func (s *session) missing(p *object.Program, err error) error {
 	case "ignore":
 		s.failing.ignored = errno.Message(err)
 	case "warn":
-		s.Warnf(source.Span{}, "%s", errno.Message(err))
-		s.Warnf(source.Span{}, "Unable to attach probe: %s. Skipping.", name)
+		s.Warnf(source.Span{}, "%s\nUnable to attach probe: %s. Skipping.", errno.Message(err), name)
 	default:
 		return &Unattached{Probe: p.Group.Points[0].Name(), Err: err, shown: name}
 	}
