@@ -24,7 +24,7 @@ all: build
 OWN  := github.com/hawktrace/hawk/internal
 COLD := crypto/... vendor/... net net/http/... net/textproto mime/... encoding/asn1 math/big \
 	github.com/ianlancetaylor/demangle \
-	$(addprefix $(OWN)/,cli ui/... tool serve diff saved reference export strace)
+	$(addprefix $(OWN)/,cli ui/... tool serve diff saved reference export strace aot cgroup notation)
 BUILD := -trimpath $(patsubst %,-gcflags=%=-l,$(COLD))
 
 build:
@@ -32,7 +32,7 @@ build:
 
 # Without the terminal view, the page and the service. It takes 11.5 MB at most, for which it does without inlining
 # where no records are read.
-HOT := value output session/... unwind symbolize
+HOT := output session/ring unwind
 min:
 	go build -tags min $(BUILD) -gcflags=$(OWN)/...=-l $(patsubst %,-gcflags=$(OWN)/%=,$(HOT)) \
 		-ldflags '$(LDFLAGS)' -o hawk-min ./cmd/hawk
