@@ -36,6 +36,10 @@ func (f *fn) ReadStr(at syntax.Node, space types.Space, dst *ir.Value, off int, 
 // read reads from the traced world. A page of a process that is not in memory
 // fails the read; where the program may sleep, it is fetched.
 func (f *fn) read(at syntax.Node, space types.Space, str bool, dst *ir.Value, off int, n, addr *ir.Value) *ir.Value {
+	// The verifier takes no length of zero, which an array without a length has.
+	if n.Op == ir.Const && n.Imm == 0 {
+		return f.konst(0)
+	}
 	b := f.b
 	helper, name := readHelper(space, str)
 	once := func() *ir.Value { return b.Call(int(helper), b.Add(dst, int64(off)), n, addr) }
