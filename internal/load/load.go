@@ -99,7 +99,7 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// createMaps creates the data map and the maps that programs refer to.
+// createMaps creates the data map and the maps that programs or hawk itself refer to.
 func (s *Session) createMaps() error {
 	o := s.Object
 	s.Maps = make([]int, len(o.Maps))
@@ -126,6 +126,9 @@ func (s *Session) createMaps() error {
 	for i, m := range o.Maps {
 		if used[i] && m.Type == bpf.ArrayOfMaps {
 			used[m.Inner] = true
+		}
+		if m.Role == object.FollowRole { // whom it has the end of the run depends on
+			used[i] = true
 		}
 	}
 	for i, m := range o.Maps {

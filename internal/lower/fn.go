@@ -87,8 +87,9 @@ func (f *fn) program() {
 	ctx := b.Param(0, ir.Ptr)
 	f.ctx = &probe.Context{
 		B: b, Ctx: ctx, Group: f.g, O: f.m.o.Probe, Skip: f.exit,
-		Table: f.m.table, Data: map[string]*ir.Value{}, Followed: f.followed, Marks: f.marks,
-		Own: f.m.prog.Config.OwnFilter(),
+		Table: f.m.table, Data: map[string]*ir.Value{}, Marks: f.marks,
+		Followed: func() *ir.Value { return f.b.MapPtr(f.m.follow) },
+		Own:      f.m.prog.Config.OwnFilter(),
 	}
 	// A program that hawk leaves behind has to run without it, and an iteration
 	// that has begun goes on after exit().

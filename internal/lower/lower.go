@@ -72,6 +72,9 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 	for _, mp := range p.Maps {
 		m.layoutMap(mp)
 	}
+	if o.Probe.Follow {
+		m.follow = m.followed()
+	}
 	res := &Result{Object: m.obj}
 	// Planning may leave out points, with a warning where the script asks for them.
 	planning := *o.Probe
@@ -126,7 +129,7 @@ type module struct {
 	stacks  map[int]int    // kernel map by stack limit
 	spills  map[int]int    // likewise
 	unwind  *unwindMaps    // nil while no stack needs them
-	follow  int            // kernel map of the threads that are traced, 0 while nothing needs it
+	follow  int            // kernel map of the threads that are traced, 0 without --follow
 	marks   int            // kernel map of marks that come later, likewise
 	packets int            // kernel map of the buffers for packets, likewise
 	names   int            // kernel map of the format for names of addresses, likewise
@@ -186,14 +189,12 @@ func (m *module) ownMap(role object.Role, mp *object.Map) int {
 	return m.kernelMap(mp)
 }
 
-// followed is the map of the threads that --follow traces. It has its memory
-// from the start, as maps of programs that sleep must have on old kernels.
-func (f *fn) followed() *ir.Value {
-	if f.m.follow == 0 {
-		f.m.follow = f.m.ownMap(object.FollowRole, &object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: 4,
-			MaxEntries: probe.FollowMost})
-	}
-	return f.b.MapPtr(f.m.follow)
+// followed is the map of the threads that --follow traces, whether a program asks for
+// them or not: the run ends with the last. It has its memory from the start, as maps of
+// programs that sleep must have on old kernels.
+func (m *module) followed() int {
+	return m.ownMap(object.FollowRole, &object.Map{Type: bpf.Hash, KeySize: 4, ValueSize: 4,
+		MaxEntries: probe.FollowMost})
 }
 
 // marks is the map of what arguments of marks that come later are.

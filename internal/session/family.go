@@ -26,11 +26,10 @@ type family struct {
 	fds []int // of the map and of what keeps it
 }
 
-// trackFamily begins to follow the process of -p or -c, if some program asks for
-// that.
+// trackFamily begins to follow the process of -p or -c with --follow.
 func (s *session) trackFamily() error {
-	i := s.Object.MapOf(object.FollowRole)
-	if i < 0 {
+	threads := s.mapOf(object.FollowRole)
+	if threads < 0 {
 		return nil
 	}
 	t := s.o.Probe.Machine
@@ -48,9 +47,9 @@ func (s *session) trackFamily() error {
 	if !s.o.Probe.Childless {
 		tgid = anyTask
 	}
-	s.family = &family{fds: []int{s.Maps[i]}}
-	for event, code := range map[string][]uint64{"sched_process_fork": adopt(s.Maps[i], pid, tgid),
-		"sched_process_free": bury(s.Maps[i], pid)} {
+	s.family = &family{fds: []int{threads}}
+	for event, code := range map[string][]uint64{"sched_process_fork": adopt(threads, pid, tgid),
+		"sched_process_free": bury(threads, pid)} {
 		prog, err := s.family.run(event, code)
 		if err != nil {
 			return fmt.Errorf("--follow: %s: %w", event, err)

@@ -21,7 +21,7 @@ import (
 
 // changed has tables for unwinding be ready before a process is sampled.
 func (s *session) changed(pid int, maps []symbolize.Mapping) {
-	if !s.family.mayHave(pid) {
+	if !s.seesOthers() && !s.family.mayHave(pid) {
 		return // it is not sampled
 	}
 	parts := make([]unwind.Mapped, len(maps))
@@ -159,11 +159,11 @@ func (s *session) target() int {
 }
 
 // seesAll reports whether programs see other processes than the one traced.
-// Those that test for it themselves do so for -p alone.
-func (s *session) seesAll() bool {
-	if s.o.Probe.PID == 0 || s.o.Probe.Follow {
-		return true
-	}
+func (s *session) seesAll() bool { return s.o.Probe.PID == 0 || s.o.Probe.Follow || s.seesOthers() }
+
+// seesOthers reports whether programs see processes that are not to be traced: those that test
+// for it themselves do so for -p and for tools alone.
+func (s *session) seesOthers() bool {
 	for _, p := range s.Object.Programs {
 		if !s.o.Probe.PIDFilter && p.Group.Points[0].Kind.Has&probe.HasPID != 0 {
 			return true
