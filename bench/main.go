@@ -71,7 +71,7 @@ var parts = []struct {
 			"at an even pace. At its most the traced loop makes one call after the other."},
 	{name: "maps", run: bigMaps,
 		note: "The print of a map of 1,000,000 keys to a file: a run that prints it at its end, less " +
-			"one that does not."},
+			"one that does not; and the peak memory of the run that prints it."},
 	{name: "library", run: library, alone: true, note: libraryNote},
 	{name: "soak", run: soak, note: "Three hawks beside 100,000 short-lived processes, each of a " +
 		"file of its own: all system calls into maps that are printed each second; stacks of all of " +

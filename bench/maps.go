@@ -7,7 +7,8 @@ import (
 
 const mapKeys = 1_000_000
 
-// maps measures the print of a large map: runs that print it less runs that do not.
+// bigMaps measures the print of a large map: runs that print it less runs that do not, and the peak
+// of memory of one that prints it.
 func bigMaps(b *bench) ([]row, error) {
 	var rows []row
 	for _, c := range []struct{ name, value string }{
@@ -16,8 +17,9 @@ func bigMaps(b *bench) ([]row, error) {
 	} {
 		got, err := b.interleave(min(b.rounds, 5), func(t *tool) ([]float64, error) {
 			var took [2]float64
+			var script string
 			for prints := range took {
-				script := fmt.Sprintf("config = { max_map_keys = %d; print_maps_on_exit = %t } begin { for $i : "+
+				script = fmt.Sprintf("config = { max_map_keys = %d; print_maps_on_exit = %t } begin { for $i : "+
 					"0..%d { @[$i] = %s; } }", mapKeys, prints == 1, mapKeys, c.value)
 				d, err := t.whole("-o", filepath.Join(b.dir, "out"), "-e", script)
 				if err != nil {
@@ -25,12 +27,13 @@ func bigMaps(b *bench) ([]row, error) {
 				}
 				took[prints] = milliseconds(d)
 			}
-			return []float64{took[1] - took[0]}, nil
+			peak, err := t.peak("-e", script)
+			return []float64{took[1] - took[0], float64(peak) / (1 << 20)}, err
 		})
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row{c.name, "ms", got[0]})
+		rows = append(rows, row{c.name, "ms", got[0]}, row{c.name + ", peak memory", "MB", got[1]})
 	}
 	return rows, nil
 }

@@ -18,7 +18,7 @@ type Entry struct {
 // A map of plain integers, which may have millions of elements, is kept as numbers: as values, each
 // would be memory of its own, to be found by the collector of garbage and by every comparison.
 type Entries struct {
-	numbers                []pair // in place of values while all elements have the types of the first
+	numbers                pairs // in place of values while all elements have the types of the first
 	keySigned, valueSigned bool
 
 	values []Entry
@@ -26,6 +26,34 @@ type Entries struct {
 
 // A pair is an element of numbers, which are in the order of the integers they stand for.
 type pair struct{ key, value uint64 }
+
+// Pairs lie in blocks, all of them full but for the last: a list that grows is not copied, and
+// leaves nothing behind.
+type pairs struct{ blocks [][]pair }
+
+// blockPairs is how many pairs are in a full block.
+const blockPairs = 1 << 12
+
+func (ps *pairs) add(p pair) {
+	last := len(ps.blocks) - 1
+	switch {
+	case last < 0: // most maps are small: the first block grows
+		ps.blocks, last = append(ps.blocks, nil), 0
+	case len(ps.blocks[last]) == blockPairs:
+		ps.blocks, last = append(ps.blocks, make([]pair, 0, blockPairs)), last+1
+	}
+	ps.blocks[last] = append(ps.blocks[last], p)
+}
+
+func (ps *pairs) len() int {
+	last := len(ps.blocks) - 1
+	if last < 0 {
+		return 0
+	}
+	return last*blockPairs + len(ps.blocks[last])
+}
+
+func (ps *pairs) at(i int) *pair { return &ps.blocks[i/blockPairs][i%blockPairs] }
 
 // EntriesOf are the given elements.
 func EntriesOf(entries ...Entry) Entries {
@@ -41,32 +69,32 @@ func (es *Entries) Add(key, val value.Value) {
 	if es.values == nil {
 		k, keySigned, ok := rank(key)
 		v, valueSigned, also := rank(val)
-		if len(es.numbers) == 0 {
+		if es.numbers.len() == 0 {
 			es.keySigned, es.valueSigned = keySigned, valueSigned
 		}
 		if ok && also && keySigned == es.keySigned && valueSigned == es.valueSigned {
-			es.numbers = append(es.numbers, pair{k, v})
+			es.numbers.add(pair{k, v})
 			return
 		}
 		// The first element that is no plain number: all become values.
-		values := make([]Entry, 0, len(es.numbers)+1)
-		for i := range es.numbers {
+		values := make([]Entry, 0, es.numbers.len()+1)
+		for i := range es.numbers.len() {
 			values = append(values, es.At(i))
 		}
-		es.numbers, es.values = nil, values
+		es.numbers, es.values = pairs{}, values
 	}
 	es.values = append(es.values, Entry{key, val})
 }
 
 // Len is the number of elements.
-func (es *Entries) Len() int { return len(es.numbers) + len(es.values) }
+func (es *Entries) Len() int { return es.numbers.len() + len(es.values) }
 
 // At is element i.
 func (es *Entries) At(i int) Entry {
 	if es.values != nil {
 		return es.values[i]
 	}
-	p := es.numbers[i]
+	p := es.numbers.at(i)
 	return Entry{ranked(p.key, es.keySigned), ranked(p.value, es.valueSigned)}
 }
 
@@ -92,7 +120,7 @@ func ranked(n uint64, signed bool) value.Value {
 // sort sorts by value where values are numbers, else by key; ties by key.
 func (es *Entries) sort() {
 	if es.values == nil {
-		es.numbers = sortPairs(es.numbers)
+		es.numbers.sort()
 		return
 	}
 	if _, ok := weight(es.values[0].Value); !ok {
@@ -122,56 +150,67 @@ func (es *Entries) sort() {
 	es.values = sorted
 }
 
-// manyPairs is from how many on they are sorted byte by byte.
-const manyPairs = 1 << 12
-
-// sortPairs sorts by value, ties by key. It may use the slice for what it returns.
-func sortPairs(pairs []pair) []pair {
-	if len(pairs) < manyPairs {
-		slices.SortFunc(pairs, func(a, b pair) int {
+// sort sorts by value, ties by key.
+func (ps *pairs) sort() {
+	if len(ps.blocks) == 1 {
+		slices.SortFunc(ps.blocks[0], func(a, b pair) int {
 			return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.key, b.key))
 		})
-		return pairs
+	}
+	if len(ps.blocks) < 2 {
+		return
 	}
 	// A byte at a time, the least first, keys before values; each time what was in order stays in
 	// order. Bytes that all have in common say nothing.
-	from, to := pairs, make([]pair, len(pairs))
+	var to pairs
+	for _, block := range ps.blocks {
+		to.blocks = append(to.blocks, make([]pair, len(block)))
+	}
 	for _, word := range []func(pair) uint64{func(p pair) uint64 {
 		return p.key
 	}, func(p pair) uint64 { return p.value }} {
 		all, some := ^uint64(0), uint64(0)
-		for _, p := range from {
-			all, some = all&word(p), some|word(p)
+		for _, block := range ps.blocks {
+			for _, p := range block {
+				all, some = all&word(p), some|word(p)
+			}
 		}
 		for shift := 0; shift < 64; shift += 8 {
 			if (all^some)>>shift&0xff == 0 {
 				continue
 			}
 			var places [256]int
-			for _, p := range from {
-				places[byte(word(p)>>shift)]++
+			for _, block := range ps.blocks {
+				for _, p := range block {
+					places[byte(word(p)>>shift)]++
+				}
 			}
 			place := 0
 			for b, n := range places {
 				places[b] = place
 				place += n
 			}
-			for _, p := range from {
-				b := byte(word(p) >> shift)
-				to[places[b]] = p
-				places[b]++
+			for _, block := range ps.blocks {
+				for _, p := range block {
+					b := byte(word(p) >> shift)
+					*to.at(places[b]) = p
+					places[b]++
+				}
 			}
-			from, to = to, from
+			*ps, to = to, *ps
 		}
 	}
-	return from
 }
 
 // last keeps only the last n elements.
 func (es *Entries) last(n int) {
 	if es.values != nil {
 		es.values = es.values[len(es.values)-n:]
-	} else {
-		es.numbers = es.numbers[len(es.numbers)-n:]
+		return
 	}
+	var kept pairs
+	for i := es.numbers.len() - n; i < es.numbers.len(); i++ {
+		kept.add(*es.numbers.at(i))
+	}
+	es.numbers = kept
 }

@@ -246,7 +246,7 @@ func TestPrintfDoesNotAllocate(t *testing.T) {
 
 // TestNumbers compares entries kept as numbers with the same ones kept as values.
 func TestNumbers(t *testing.T) {
-	const many = manyPairs + 1000
+	const many = blockPairs + 1000
 	for _, c := range []struct {
 		name     string
 		key, val func(i int) value.Value
@@ -282,8 +282,8 @@ func TestNumbers(t *testing.T) {
 				a.Add(c.key(i), c.val(i))
 				b.values = append(b.values, Entry{c.key(i), c.val(i)})
 			}
-			if a.Len() != many || len(a.numbers) != c.numbers {
-				t.Errorf("%s: %d of %d are kept as numbers", c.name, len(a.numbers), a.Len())
+			if a.Len() != many || a.numbers.len() != c.numbers {
+				t.Errorf("%s: %d of %d are kept as numbers", c.name, a.numbers.len(), a.Len())
 			}
 			var text, json [2]string
 			for way, entries := range []Entries{a, b} {
