@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -44,16 +45,21 @@ func (e *Event) Decode(dst any) error { return e.Value.Decode(dst) }
 // event makes an event of an item. The Kind is 0 of one that is not for the consumer.
 func (s *Session) event(it output.Item, text *renderer) Event {
 	ev := Event{Time: s.o.Clock(), item: it}
+	var at source.Span
 	switch it := it.(type) {
 	case output.Print:
-		ev.Kind, ev.Site = Print, span(it.At).Start
+		ev.Kind, at = Print, it.At
 		ev.Value = Value{it.Type, it.Value, s.plans}
 	case *output.Printf:
-		ev.Kind, ev.Site = Printf, span(it.At).Start
-	case output.Raw, output.Row, output.Header:
-		ev.Kind = Text
+		ev.Kind, at = Printf, it.At
+	case output.Raw:
+		ev.Kind, at = Text, it.At
+	case output.Row:
+		ev.Kind, at = Text, it.At
+	case output.Note:
+		ev.Kind, at = Text, it.Span
 	case output.Map:
-		ev.Kind = MapPrint
+		ev.Kind, at = MapPrint, it.At
 		for _, info := range s.p.Maps() {
 			if info.Name == it.Name {
 				ev.Map = s.snapshot(info, it.Sorted())
@@ -65,9 +71,18 @@ func (s *Session) event(it output.Item, text *renderer) Event {
 		ev.Kind = Attached
 	case output.End:
 		ev.Kind = End
-	default:
+	case output.Message:
+		ev.Kind, at = RuntimeError, it.Span
+	case output.HelperError:
+		ev.Kind, at = RuntimeError, it.Span
+	case output.RuntimeError:
+		ev.Kind, at = RuntimeError, it.Span
+	case output.Unread:
 		ev.Kind = RuntimeError
+	default:
+		ev.Kind = Text
 	}
+	ev.Site = span(at).Start
 	if text != nil {
 		ev.Text = text.render(it)
 	}
@@ -129,6 +144,10 @@ func (k *sink) Write(it output.Item) error {
 	case output.Raw:
 		x.Text = bytes.Clone(x.Text)
 		it = x
+	case *output.Snap:
+		copied := *x
+		copied.Integers, copied.Bytes = bytes.Clone(x.Integers), bytes.Clone(x.Bytes)
+		it = &copied
 	case output.Print, output.Map, output.Row:
 	default:
 		must = true
@@ -139,18 +158,35 @@ func (k *sink) Write(it output.Item) error {
 
 // settle finds the names of the stacks in an item.
 func settle(it output.Item) {
+	all := func(vs []value.Value) {
+		for _, v := range vs {
+			value.Settle(v)
+		}
+	}
+	entries := func(es output.Entries) {
+		for i := range es.Len() {
+			e := es.At(i)
+			value.Settle(e.Key)
+			value.Settle(e.Value)
+		}
+	}
 	switch it := it.(type) {
 	case output.Print:
 		value.Settle(it.Value)
 	case output.Row:
-		for _, c := range it.Cells {
-			value.Settle(c)
-		}
+		all(it.Cells)
 	case output.Map:
-		for i := range it.Entries.Len() {
-			e := it.Entries.At(i)
-			value.Settle(e.Key)
-			value.Settle(e.Value)
+		entries(it.Entries)
+	case output.Stacks:
+		entries(it.Entries)
+	case output.Table:
+		for _, row := range it.Rows {
+			all(row)
+		}
+	case output.Cycles:
+		for _, c := range it.Found {
+			all(c.Nodes)
+			all(c.Edges)
 		}
 	}
 }

@@ -25,16 +25,16 @@ type Value struct {
 // Type is the type in the script.
 func (v Value) Type() Type { return Type{t: v.t} }
 
-// Int64 is the value of an integer, an enumerator or a pointer. False: it is none, or too
-// large.
+// Int64 is the value of an integer, an enumerator or a pointer. Of a symbol it is the
+// address. False: it is none, or too large.
 func (v Value) Int64() (int64, bool) {
-	n, negative, ok := value.Integer(v.v)
+	n, negative, ok := unpack.Integer(v.v)
 	return int64(n), ok && (negative || n <= math.MaxInt64)
 }
 
 // Uint64 is Int64 for unsigned numbers; false: it is negative, too.
 func (v Value) Uint64() (uint64, bool) {
-	n, negative, ok := value.Integer(v.v)
+	n, negative, ok := unpack.Integer(v.v)
 	return n, ok && !negative
 }
 
@@ -220,6 +220,10 @@ var rules = unpack.Rules{Any: native, Special: map[reflect.Type]unpack.Special{
 	reflect.TypeFor[[]Frame](): func(t types.Type, v value.Value) (any, bool) {
 		s, ok := native(t, v).(Stack)
 		return s.Frames, ok
+	},
+	reflect.TypeFor[time.Time](): func(t types.Type, v value.Value) (any, bool) {
+		m, ok := v.(value.Moment)
+		return m.At, ok
 	},
 	reflect.TypeFor[netip.Addr](): func(t types.Type, v value.Value) (any, bool) {
 		a, err := netip.ParseAddr(fmt.Sprint(native(t, v)))

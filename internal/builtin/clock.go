@@ -110,7 +110,7 @@ var _ = Define(Func{
 		if text == "" || len(text) > e.Config().MaxStrlen {
 			text = "(?)"
 		}
-		return value.Formatted(text)
+		return value.Moment{Text: text, At: at}
 	},
 })
 
@@ -132,7 +132,7 @@ var _ = Define(Func{
 		if text == "" {
 			return fmt.Errorf("time(): the format %q yields nothing", ev.Text)
 		}
-		e.Emit(output.Raw{Type: "time", Text: []byte(text)})
+		e.Emit(output.Raw{Type: "time", Text: []byte(text), At: ev.At})
 		return nil
 	},
 })

@@ -136,7 +136,7 @@ type Env interface {
 	// Printf emits what Format yields as output.Printf, without allocating.
 	Printf(ev *object.Event, rec []byte)
 
-	PrintMap(n int, top, div int64)
+	PrintMap(n int, at source.Span, top, div int64)
 	// ReadMap reads a map, nothing of a scalar that was never written; take removes what
 	// it reads.
 	ReadMap(n int, take bool) (output.Entries, error)

@@ -48,9 +48,9 @@ var _ = Define(Func{
 	Render: func(e Env, t *types.Deferred, raw []byte) value.Value {
 		addr := Uint64(raw)
 		if name, off, ok := e.KernelSymbol(addr); ok && t.Arg == withOffset {
-			return value.Text(fmt.Sprintf("%s+%d", name, off))
+			return value.Symbol{Name: fmt.Sprintf("%s+%d", name, off), Addr: addr}
 		} else if ok {
-			return value.Text(name)
+			return value.Symbol{Name: name, Addr: addr}
 		}
 		return nameless(addr)
 	},
@@ -60,9 +60,9 @@ var _ = Define(Func{
 // address 0 has no prefix.
 func nameless(addr uint64) value.Value {
 	if addr == 0 {
-		return value.Text("0")
+		return value.Symbol{Name: "0"}
 	}
-	return value.Text(fmt.Sprintf("%#x", addr))
+	return value.Symbol{Name: fmt.Sprintf("%#x", addr), Addr: addr}
 }
 
 // storeUsym writes {u64 address; u32 pid; u32 0}.
@@ -88,7 +88,7 @@ var _ = Define(Func{
 		}
 		addr, pid := Uint64(raw), int(binary.LittleEndian.Uint32(raw[8:]))
 		if text, ok := e.UserName(pid, addr); ok {
-			return value.Text(text)
+			return value.Symbol{Name: text, Addr: addr}
 		}
 		return nameless(addr)
 	},

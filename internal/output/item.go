@@ -37,16 +37,18 @@ type (
 	Raw struct {
 		Type string // "time", "cat", "join", "syscall"
 		Text []byte
-		Line bool // written as text, it is a line of its own
-		Data bool // it comes from elsewhere than the script, with lines of its own
+		Line bool        // written as text, it is a line of its own
+		Data bool        // it comes from elsewhere than the script, with lines of its own
+		At   source.Span // the call; zero if it is not known
 	}
 	// Map is print(@m) or a map at exit. Entries are unsorted; the sink sorts
 	// and applies Top and Div.
 	Map struct {
 		Name     string // with @
 		Keyed    bool
-		Entries  Entries // a scalar map has one
-		Top, Div int64   // 0: all, 1
+		Entries  Entries     // a scalar map has one
+		Top, Div int64       // 0: all, 1
+		At       source.Span // the call; zero at exit
 	}
 	// Attached says how many probes are attached.
 	Attached struct{ Probes int }

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -14,9 +15,10 @@ type (
 	Row struct {
 		Spec  string // of the columns that are shown, see ParseColumns
 		Cells []value.Value
-		Boot  time.Time // zero of the clock of points in time
-		Start uint64    // when tracing began, by that clock
-		Hex   bool      // data is shown in hexadecimal, with its text beside
+		Boot  time.Time   // zero of the clock of points in time
+		Start uint64      // when tracing began, by that clock
+		At    source.Span // the call
+		Hex   bool        // data is shown in hexadecimal, with its text beside
 	}
 	// Header is the names of columns. Each is written once.
 	Header struct{ Spec string }

@@ -15,6 +15,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -33,15 +34,17 @@ func (s *session) printMaps() {
 		if s.signals.Load() > 1 || s.err != nil {
 			return
 		}
-		s.printMap(n, 0, 1, false)
+		s.printMap(n, output.Map{Div: 1}, false)
 	}
 }
 
 // PrintMap prints a map; a scalar that was never written prints as zero.
-func (s *session) PrintMap(n int, top, div int64) { s.printMap(n, top, div, true) }
+func (s *session) PrintMap(n int, at source.Span, top, div int64) {
+	s.printMap(n, output.Map{At: at, Top: top, Div: div}, true)
+}
 
-// printMap prints a map; zero says that a scalar which was never written is shown, too.
-func (s *session) printMap(n int, top, div int64, zero bool) {
+// printMap prints a map as the item says; zero says that a scalar which was never written is shown, too.
+func (s *session) printMap(n int, it output.Map, zero bool) {
 	if n < 0 || n >= len(s.Object.Scripts) {
 		return
 	}
@@ -57,7 +60,8 @@ func (s *session) printMap(n int, top, div int64, zero bool) {
 		}
 	}
 	if entries.Len() > 0 {
-		s.Emit(output.Map{Name: m.Name, Keyed: m.Key != nil, Entries: entries, Top: top, Div: div})
+		it.Name, it.Keyed, it.Entries = m.Name, m.Key != nil, entries
+		s.Emit(it)
 		s.lines.Forget()
 	}
 }

@@ -26,6 +26,14 @@ func Text(t types.Type, v value.Value) (text []byte, cut, unread, ok bool) {
 	return nil, false, false, false
 }
 
+// Integer is value.Integer, and of a symbol its address.
+func Integer(v value.Value) (n uint64, negative, ok bool) {
+	if s, symbol := v.(value.Symbol); symbol {
+		return s.Addr, false, true
+	}
+	return value.Integer(v)
+}
+
 // scalar plans for integers, booleans and strings of Go.
 func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 	no := func(v value.Value) error { return &Error{Field: field, Value: v, Type: to} }
@@ -41,7 +49,7 @@ func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return func(dst reflect.Value, v value.Value) error {
-			n, negative, ok := value.Integer(v)
+			n, negative, ok := Integer(v)
 			if !ok || !negative && n > math.MaxInt64 || dst.OverflowInt(int64(n)) {
 				return no(v)
 			}
@@ -50,7 +58,7 @@ func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return func(dst reflect.Value, v value.Value) error {
-			n, negative, ok := value.Integer(v)
+			n, negative, ok := Integer(v)
 			if !ok || negative || dst.OverflowUint(n) {
 				return no(v)
 			}

@@ -23,6 +23,9 @@ func Escaped(v Value) Value {
 		return Str(appendEscaped(nil, string(v), ""))
 	case Text:
 		return Text(Escape(string(v)))
+	case Symbol:
+		v.Name = Escape(v.Name)
+		return v
 	case *Stack:
 		return Formatted(v.appendText(nil, true))
 	case Enum:

@@ -53,6 +53,10 @@ func appendJSON(dst []byte, v Value, text func(dst, s []byte) []byte) []byte {
 		return appendJSONArray(dst, words, text)
 	case Formatted:
 		return text(dst, []byte(v))
+	case Symbol:
+		return text(dst, []byte(v.Name))
+	case Moment:
+		return text(dst, []byte(v.Text))
 	case *Stack:
 		return text(dst, v.appendText(nil, false))
 	case Tuple:

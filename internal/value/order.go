@@ -62,6 +62,14 @@ func Compare(a, b Value) int {
 		if b, ok := b.(Formatted); ok {
 			return strings.Compare(string(a), string(b))
 		}
+	case Symbol: // those of one name are one after the other, as their texts are
+		if b, ok := b.(Symbol); ok {
+			return strings.Compare(a.Name, b.Name)
+		}
+	case Moment:
+		if b, ok := b.(Moment); ok {
+			return strings.Compare(a.Text, b.Text)
+		}
 	case *Stack:
 		if b, ok := b.(*Stack); ok {
 			return compareStacks(a, b)
@@ -86,7 +94,7 @@ func rank(v Value) int {
 		return 1
 	case Str:
 		return 2
-	case Text, Formatted:
+	case Text, Formatted, Symbol, Moment:
 		return 3
 	case Tuple:
 		return 4

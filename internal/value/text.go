@@ -37,6 +37,10 @@ func AppendText(dst []byte, v Value) []byte {
 		return dst
 	case Formatted:
 		return append(dst, v...)
+	case Symbol:
+		return append(dst, v.Name...)
+	case Moment:
+		return append(dst, v.Text...)
 	case *Stack:
 		return v.appendText(dst, false)
 	case Tuple:

@@ -3,7 +3,11 @@
 // kinds and nothing of builtins or kernels.
 package value
 
-import "github.com/hawktrace/hawk/internal/types"
+import (
+	"time"
+
+	"github.com/hawktrace/hawk/internal/types"
+)
 
 // A Value is a decoded value. The concrete types are below.
 type Value interface{ value() }
@@ -31,8 +35,18 @@ type (
 	Unread string
 	// Buffer is the result of buf().
 	Buffer []byte
-	// Text is what a deferred value came to: a symbol, a time, an address.
+	// Text is what a deferred value came to: the address of a host, a path.
 	Text string
+	// Symbol is the name of what an address lies in, with the address.
+	Symbol struct {
+		Name string
+		Addr uint64
+	}
+	// Moment is a point in time with its text by a format of the script.
+	Moment struct {
+		Text string
+		At   time.Time
+	}
 	// Words is the arguments of a program; Cut says that there were more.
 	Words struct {
 		Words []string
@@ -103,6 +117,8 @@ func (Buffer) value()    {}
 func (Text) value()      {}
 func (Words) value()     {}
 func (Formatted) value() {}
+func (Symbol) value()    {}
+func (Moment) value()    {}
 func (*Stack) value()    {}
 func (Tuple) value()     {}
 func (Array) value()     {}

@@ -114,7 +114,7 @@ var _ = builtin.Define(builtin.Func{
 	},
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
 		if ev.Map >= 0 {
-			e.PrintMap(ev.Map, ev.Extra[0], ev.Extra[1])
+			e.PrintMap(ev.Map, ev.At, ev.Extra[0], ev.Extra[1])
 			return nil
 		}
 		e.Emit(output.Print{Value: e.Decode(ev.Args[0], rec), Type: ev.Args[0].Type, At: ev.At})
@@ -139,6 +139,15 @@ var _ = builtin.Define(builtin.Func{
 		return nil
 	},
 })
+
+// PrintedType is the type of the value that a call prints as one, nil if it does not. It is that
+// of the argument of an event that PrintsValue.
+func PrintedType(c *builtin.Call) types.Type {
+	if c.Func == nil || c.Func.Name != "print" || c.MapName != "" || len(c.Types) != 1 {
+		return nil
+	}
+	return builtin.Travels(c.Types[0])
+}
 
 // PrintsValue reports whether an event is that of a value being printed.
 func PrintsValue(ev *object.Event) bool {

@@ -60,7 +60,8 @@ var _ = builtin.Define(builtin.Func{
 	},
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
 		columns, format, formatted := output.CutFormat(ev.Text)
-		r := output.Row{Spec: columns, Boot: e.BootTime(), Start: e.Started(), Hex: slices.Contains(ev.Extra, 1)}
+		r := output.Row{Spec: columns, Boot: e.BootTime(), Start: e.Started(), At: ev.At}
+		r.Hex = slices.Contains(ev.Extra, 1)
 		args := ev.Args
 		if formatted {
 			plain := strings.Count(columns, " ") // the last column has none

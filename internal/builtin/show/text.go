@@ -27,7 +27,7 @@ var _ = builtin.Define(builtin.Func{
 			e.Errorf("failed to open file '%s' (%s)", e.Message(value.Str(path)), errno.Message(err))
 			return nil
 		}
-		e.Emit(output.Raw{Type: "cat", Text: text, Data: true})
+		e.Emit(output.Raw{Type: "cat", Text: text, Data: true, At: ev.At})
 		return nil
 	},
 })
@@ -56,7 +56,8 @@ var _ = builtin.Define(builtin.Func{
 		return nil
 	},
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
-		e.Emit(output.Raw{Type: "join", Text: joined(rec[min(8, len(rec)):], ev.Text, e.Escapes().Output), Line: true})
+		text := joined(rec[min(8, len(rec)):], ev.Text, e.Escapes().Output)
+		e.Emit(output.Raw{Type: "join", Text: text, Line: true, At: ev.At})
 		return nil
 	},
 })
