@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/policy"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/spell"
 )
@@ -88,11 +89,11 @@ var kinds = map[string]error{
 	"no-match": fs.ErrNotExist, "missing-probe": fs.ErrNotExist, "other-kernel": ErrBind,
 }
 
-// Is reports whether an error among them is target. [ErrScript] is any, others go by the
-// code.
+// Is reports whether an error among them is target. [ErrScript] is any about the script,
+// others go by the code.
 func (ds Diagnostics) Is(target error) bool {
 	for _, d := range ds {
-		if d.Severity == Error && (target == ErrScript || target == kinds[d.Code]) {
+		if d.Severity == Error && (target == ErrScript && d.Code != string(policy.Bad) || target == kinds[d.Code]) {
 			return true
 		}
 	}

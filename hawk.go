@@ -18,6 +18,7 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/source"
+	"github.com/hawktrace/hawk/internal/spell"
 )
 
 // A Script is text in the language of hawk and what it is given.
@@ -59,7 +60,8 @@ type CompileOptions struct {
 	Take bool
 }
 
-// A Policy says what a script may do. A breach is a [Diagnostic] with the code "policy".
+// A Policy says what a script may do. A breach is a [Diagnostic] with the code "policy"; one
+// with the code "bad-policy" is about the policy itself: a name that is no name.
 type Policy struct {
 	Kinds                  []string // probe kinds that may be used; nil: all
 	Deny                   []string // functions: "system", "cat", "str" …
@@ -77,7 +79,7 @@ type Program struct {
 	machine  *Machine
 	probe    probe.Options
 
-	points, mechanisms []string // of one that was loaded
+	groups []*probe.Stored // of a portable one, in place of programs
 }
 
 // Check finds the mistakes of a script. The program has types and nothing that
@@ -91,8 +93,16 @@ func Compile(ctx context.Context, s *Script, o *CompileOptions) (*Program, error
 	return build(ctx, s, o, false)
 }
 
+var errNoContext = errors.New("hawk: the Context is nil")
+
 // build compiles a script, or with typesOnly checks it. The settings are those of the caller.
 func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*Program, error) {
+	switch {
+	case ctx == nil:
+		return nil, errNoContext
+	case s == nil:
+		return nil, errors.New("hawk: the Script is nil")
+	}
 	if o == nil {
 		o = &CompileOptions{}
 	}
@@ -125,6 +135,10 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 	var pol *policy.Policy
 	if o.Policy != nil {
 		pol = (*policy.Policy)(o.Policy)
+		bad := &source.Diagnostics{}
+		if pol.Check(bad); bad.HasErrors() {
+			return nil, diagnostics(bad)
+		}
 		opts.Vet = pol.Typed
 	}
 	if o.Portable && !typesOnly {
@@ -144,21 +158,20 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if prog != nil && !typesOnly {
-		if pol != nil {
-			pol.Object(prog.Object, ds)
-		}
-		if prog, err = setOptions(prog, s.Options); err != nil {
-			return nil, err
-		}
+	if prog != nil && !typesOnly && pol != nil {
+		pol.Object(prog.Object, ds)
 	}
 	all := diagnostics(ds)
 	if all.failed() || prog == nil {
 		return nil, all
 	}
 	p.res, p.warnings = prog.Result, all
+	given, err := optionValues(p.options(), s.Options)
+	if err != nil {
+		return nil, err
+	}
 	if !typesOnly {
-		p.prog = prog
+		p.prog = prog.Set(given)
 	}
 	return p, nil
 }
@@ -195,28 +208,27 @@ func (p *Program) portable(
 		p.probe.Machine = p.machine.m
 	}
 	p.res = &compile.Result{Object: decoded.Layout(), Config: decoded.Config}
-	p.points, p.mechanisms = decoded.Points()
+	p.groups = decoded.Groups()
 	return p, nil
 }
 
-// setOptions gives the named options of a script their values.
-func setOptions(p *session.Program, given map[string]string) (*session.Program, error) {
-	values, err := optionValues(p.Object, given)
-	if err != nil {
-		return nil, err
-	}
-	return p.Set(values), nil
-}
-
 // optionValues are what named options of a script are given, as it lies in memory.
-func optionValues(obj *object.Object, given map[string]string) (map[string][]byte, error) {
+func optionValues(options []*object.Option, given map[string]string) (map[string][]byte, error) {
 	values := map[string][]byte{}
+	var names []string
+	for _, o := range options {
+		names = append(names, o.Name)
+	}
 	for name, text := range given {
-		i := slices.IndexFunc(obj.Options, func(o *object.Option) bool { return o.Name == name })
+		i := slices.Index(names, name)
 		if i < 0 {
-			return nil, fmt.Errorf("hawk: the script has no option %s", name)
+			err := fmt.Errorf("hawk: Script.Options: the script has no option %s", name)
+			if near := spell.Nearest(name, names); near != "" {
+				err = fmt.Errorf("%w: did you mean %s?", err, near)
+			}
+			return nil, err
 		}
-		v, err := obj.Options[i].Parse(text, true)
+		v, err := options[i].Parse(text, true)
 		if err != nil {
 			return nil, fmt.Errorf("hawk: option %s %w", name, err)
 		}

@@ -24,6 +24,9 @@ func Host() *Machine { return &Machine{machine.Host()} }
 // Recorded is a machine that "hawk --record-machine DIR" wrote down. Programs compiled for
 // it run there only, and are sent there if they are portable. The files may be anybody's.
 func Recorded(fsys fs.FS) (*Machine, error) {
+	if fsys == nil {
+		return nil, errors.New("hawk: the file system of the recording is nil")
+	}
 	m := machine.RecordedIn(fsys)
 	if err := m.CheckRecording(); err != nil {
 		return nil, fmt.Errorf("hawk: not the recording of a machine: %w", err)
@@ -76,6 +79,10 @@ func (m *Machine) Probes(ctx context.Context, pattern string, o *ListOptions) it
 		o = &ListOptions{}
 	}
 	return func(yield func(Probe, error) bool) {
+		if ctx == nil {
+			yield(Probe{}, errNoContext)
+			return
+		}
 		for _, l := range m.list(ctx, pattern, o) {
 			if !yield(l.probe, l.err) {
 				return

@@ -23,7 +23,7 @@ func ahead(s *Script, o compile.Options, on *arch.Arch, report func(Diagnostics)
 	a := session.Ahead{File: s.file(), Options: o, Arch: on}
 	a.Report = func(ds *source.Diagnostics) { report(diagnostics(ds)) }
 	a.Given = func(obj *object.Object) error {
-		values, err := optionValues(obj, s.Options)
+		values, err := optionValues(obj.Options, s.Options)
 		for _, opt := range obj.Options {
 			if v, ok := values[opt.Name]; ok {
 				obj.Data.Set(opt, v)
@@ -99,7 +99,7 @@ func read(r io.Reader, trusted func(digest []byte) bool) (*Program, error) {
 	m := Host()
 	p := &Program{payload: payload, machine: m, probe: probe.Options{Machine: m.m}}
 	p.res = &compile.Result{Object: decoded.Layout(), Config: decoded.Config}
-	p.points, p.mechanisms = decoded.Points()
+	p.groups = decoded.Groups()
 	return p, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/hawktrace/hawk"
@@ -56,8 +57,8 @@ func TestPortable(t *testing.T) {
 		if len(prints) != 1 || len(prints[0].Fields) != 2 || prints[0].Fields[1].Name != "b" {
 			t.Errorf("prints %v", prints)
 		}
-		if probes := p.Probes(); len(probes) != 2 || probes[1].Kind != "interval" {
-			t.Errorf("probes %v", probes)
+		if probes := p.Probes(); !reflect.DeepEqual(probes, plain.Probes()) || len(probes) != 2 {
+			t.Errorf("probes %v, want %v", probes, plain.Probes())
 		}
 		if len(p.Mechanisms()) != 2 || len(p.Options()) != 1 {
 			t.Errorf("mechanisms %v, options %v", p.Mechanisms(), p.Options())
@@ -65,6 +66,28 @@ func TestPortable(t *testing.T) {
 	}
 	if _, err := plain.WriteTo(&b); err == nil {
 		t.Error("a program for this machine alone was written")
+	}
+}
+
+// TestPortableProbes: what was written knows what its probes are on.
+func TestPortableProbes(t *testing.T) {
+	var b bytes.Buffer
+	script := "tracepoint:syscalls:sys_enter_close, tracepoint:syscalls:sys_exit_close { } profile:hz:99 { }"
+	if _, err := portable(t, &hawk.Script{Text: script}).WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	p, err := hawk.Load(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []hawk.Probe{
+		{Name: "tracepoint:syscalls:sys_enter_close", Kind: "tracepoint", Target: "syscalls", Func: "sys_enter_close"},
+		{Name: "tracepoint:syscalls:sys_exit_close", Kind: "tracepoint", Target: "syscalls", Func: "sys_exit_close"},
+		{Name: "profile:hz:99", Kind: "profile", Func: "hz"},
+	} {
+		if got := p.Probes()[i]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
 	}
 }
 

@@ -57,6 +57,9 @@ type Session struct {
 // attached; on an error, and if ctx is done before, nothing stays attached. The run
 // ends by exit(), by Stop or Close, with ctx, or with the process traced.
 func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	s := &Session{p: p, plans: newPlans()}
 	if o != nil {
 		s.o = *o

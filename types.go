@@ -2,10 +2,11 @@ package hawk
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin/show"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
+	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -178,18 +179,34 @@ type PrintInfo struct {
 // Prints are the places that print values.
 func (p *Program) Prints() []PrintInfo {
 	var out []PrintInfo
+	add := func(at source.Span, t types.Type) {
+		fields := (Type{t: t}).Fields()
+		if fields == nil {
+			fields = []Field{{"", Type{t: t}}}
+		}
+		// A script has a program, and an event, for each attach point that a place is compiled for.
+		alike := func(a, b Field) bool { return a.Name == b.Name && a.Type.String() == b.Type.String() }
+		info := PrintInfo{span(at).Start, fields}
+		if !slices.ContainsFunc(out, func(old PrintInfo) bool {
+			return old.Site == info.Site && slices.EqualFunc(old.Fields, fields, alike)
+		}) {
+			out = append(out, info)
+		}
+	}
 	if p.res.Object == nil {
-		return nil
+		for _, pr := range p.res.Checked.Probes {
+			for _, call := range pr.Info.CallsInOrder() {
+				if t := show.PrintedType(call); t != nil {
+					add(call.Expr.Span(), t)
+				}
+			}
+		}
+		return out
 	}
 	for _, ev := range p.res.Object.Events {
-		if !show.PrintsValue(ev) {
-			continue
+		if show.PrintsValue(ev) {
+			add(ev.At, ev.Args[0].Type)
 		}
-		fields := (Type{t: ev.Args[0].Type}).Fields()
-		if fields == nil {
-			fields = []Field{{"", Type{t: ev.Args[0].Type}}}
-		}
-		out = append(out, PrintInfo{span(ev.At).Start, fields})
 	}
 	return out
 }
@@ -197,6 +214,12 @@ func (p *Program) Prints() []PrintInfo {
 // Probes are the attach points of the script, after patterns were matched.
 func (p *Program) Probes() []Probe {
 	var out []Probe
+	for _, g := range p.groups {
+		for _, pt := range g.Points {
+			out = append(out, Probe{Name: pt.Name, Kind: g.Kind, Target: pt.Target, Func: pt.Func,
+				Semaphore: pt.Semaphore, Locations: pt.Locations})
+		}
+	}
 	add := func(points []*probe.Point) {
 		for _, pt := range points {
 			q := Probe{Name: pt.Name(), Kind: pt.Kind.Name, Target: pt.Target, Func: pt.Func}
@@ -204,22 +227,16 @@ func (p *Program) Probes() []Probe {
 			out = append(out, q)
 		}
 	}
-	for _, name := range p.points {
-		q := Probe{Name: name}
-		q.Kind, _, _ = strings.Cut(name, ":")
-		out = append(out, q)
-	}
-	if p.payload != nil {
-		return out
-	}
-	if p.res.Checked != nil {
+	switch {
+	case p.payload != nil:
+	case p.res.Checked != nil:
 		for _, pr := range p.res.Checked.Probes {
 			add(pr.Points)
 		}
-		return out
-	}
-	for _, pr := range p.res.Object.Programs {
-		add(pr.Group.Points)
+	default:
+		for _, pr := range p.res.Object.Programs {
+			add(pr.Group.Points)
+		}
 	}
 	return out
 }
@@ -233,22 +250,30 @@ type Option struct {
 // Options are the named parameters that the script declares.
 func (p *Program) Options() []Option {
 	var out []Option
-	if p.res.Object == nil {
-		return nil
-	}
-	for _, o := range p.res.Object.Options {
+	for _, o := range p.options() {
 		v := Value{t: o.Type, v: value.Decode(o.Type, o.Default, nil)}
 		out = append(out, Option{o.Name, v.String(), o.Doc, Type{t: o.Type}})
 	}
 	return out
 }
 
+// options are those that the script declares.
+func (p *Program) options() []*object.Option {
+	if p.res.Object == nil {
+		return p.res.Checked.Declared
+	}
+	return p.res.Object.Options
+}
+
 // Mechanisms are the ways by which the programs attach, one for each: "uprobe.multi",
 // "raw tracepoint".
 func (p *Program) Mechanisms() []string {
-	out := slices.Clone(p.mechanisms)
+	var out []string
+	for _, g := range p.groups {
+		out = append(out, g.Mechanism.Name())
+	}
 	if p.res.Object == nil {
-		return nil
+		return out
 	}
 	for _, pr := range p.res.Object.Programs {
 		out = append(out, pr.Group.Mech().Name)

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
 )
 
 // An object is a payload by itself, without an executable around it: magic, format, the
@@ -22,7 +23,7 @@ const (
 
 // Format is the number of the format of objects. It grows with each change of what a
 // payload holds.
-const Format = 1
+const Format = 2
 
 // OtherFormat is an object of a format that this version of hawk does not read.
 type OtherFormat struct{ Have uint32 }
@@ -78,14 +79,11 @@ func Open(r io.Reader) (payload []byte, version string, digest [sha256.Size]byte
 // Layout has the maps, events and options of the first variant, without programs.
 func (p *Payload) Layout() *object.Object { return &p.Variants[0].object }
 
-// Points are the names of the attach points that the first variant was compiled for,
-// and the mechanism of each program.
-func (p *Payload) Points() (points, mechanisms []string) {
+// Groups are the programs of the first variant, as they were compiled.
+func (p *Payload) Groups() []*probe.Stored {
+	var out []*probe.Stored
 	for _, pr := range p.Variants[0].programs {
-		for _, p := range pr.group.Points {
-			points = append(points, p.Name)
-		}
-		mechanisms = append(mechanisms, pr.group.Mechanism.Name())
+		out = append(out, pr.group)
 	}
-	return points, mechanisms
+	return out
 }

@@ -121,6 +121,10 @@ func (c *codec) stored(s *probe.Stored) {
 	list(c, &s.Points, func(p *probe.StoredPoint) {
 		within(c, &p.Written, 0, int64(len(s.Written))-1)
 		text(c, &p.Name)
+		text(c, &p.Target)
+		text(c, &p.Func)
+		within(c, &p.Locations, 0, maxElements)
+		c.bool(&p.Semaphore)
 	})
 	u := &s.Uses
 	within(c, &u.ArgN, 0, maxElements)

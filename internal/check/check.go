@@ -9,9 +9,11 @@
 package check
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/hawktrace/hawk/internal/expand"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -61,7 +63,7 @@ func Check(s *expand.Script) (*Program, *source.Diagnostics) {
 	for _, m := range c.maps {
 		m.startFinal()
 	}
-	prog := &Program{Config: s.Config, Declared: s.Declared}
+	prog := &Program{Config: s.Config, Declared: c.declared()}
 	for _, w := range c.walks {
 		w.walk()
 		if !w.alone {
@@ -75,6 +77,19 @@ func Check(s *expand.Script) (*Program, *source.Diagnostics) {
 		c.findUnknown(prog)
 	}
 	return prog, &c.ds
+}
+
+// declared is each option once, of all places that name it.
+func (c *checker) declared() (out []*object.Option) {
+	for _, o := range c.script.Declared {
+		same := func(old *object.Option) bool { return old.Name == o.Name }
+		if i := slices.IndexFunc(out, same); i >= 0 {
+			out[i].Merge(o, &c.ds)
+		} else {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // infer walks until nothing changes. Maps and variables that then still have no type are defined by

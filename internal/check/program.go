@@ -1,6 +1,11 @@
 package check
 
 import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/object"
@@ -15,7 +20,7 @@ type Program struct {
 	Config *config.Config
 	Probes []*Probe // in the order of the script
 	Maps   []*Map   // sorted by name
-	// Declared has the options of the script, see expand.Script.
+	// Declared has the options of the script, each once.
 	Declared []*object.Option
 }
 
@@ -82,6 +87,18 @@ type Info struct {
 	Lets map[*syntax.LetTupleStmt][]*syntax.LetStmt
 	// Unrolls has the number of repetitions.
 	Unrolls map[*syntax.UnrollStmt]int
+}
+
+// CallsInOrder yields Calls in the order in which they are written.
+func (i *Info) CallsInOrder() iter.Seq2[syntax.Expr, *builtin.Call] {
+	return func(yield func(syntax.Expr, *builtin.Call) bool) {
+		inOrder := func(a, b syntax.Expr) int { return cmp.Compare(a.Span().Start, b.Span().Start) }
+		for _, e := range slices.SortedFunc(maps.Keys(i.Calls), inOrder) {
+			if !yield(e, i.Calls[e]) {
+				return
+			}
+		}
+	}
 }
 
 // A Var is one declaration of a scratch variable.

@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"bytes"
-
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -18,17 +16,7 @@ func (m *module) option(o *object.Option) int {
 		if old.Name != o.Name {
 			continue
 		}
-		if !types.Same(old.Type, o.Type) || !bytes.Equal(old.Default, o.Default) {
-			m.diags.Errorf("option-mismatch", o.At, "Option --%s has different defaults", o.Name).
-				Note(old.At, "it was first used here")
-		}
-		switch {
-		case old.Doc == "":
-			old.Doc = o.Doc
-		case o.Doc != "" && o.Doc != old.Doc:
-			m.diags.Errorf("option-mismatch", o.At, "Option --%s has different descriptions", o.Name).
-				Note(old.At, "it was first used here")
-		}
+		old.Merge(o, m.diags)
 		return old.Offset
 	}
 	o.Offset = m.place(types.RoundUp(o.Type.Size(), 8), 8)

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -20,6 +21,25 @@ type Option struct {
 	Default []byte     // as it lies in memory, without padding
 	Offset  int        // in the data map
 	At      source.Span
+}
+
+// Merge takes in another place that names the option. Two places must agree on default and
+// text.
+func (o *Option) Merge(other *Option, ds *source.Diagnostics) {
+	differ := ""
+	if !types.Same(o.Type, other.Type) || !bytes.Equal(o.Default, other.Default) {
+		differ = "defaults"
+	}
+	switch {
+	case o.Doc == "":
+		o.Doc = other.Doc
+	case differ == "" && other.Doc != "" && other.Doc != o.Doc:
+		differ = "descriptions"
+	}
+	if differ != "" {
+		ds.Errorf("option-mismatch", other.At, "Option --%s has different %s", o.Name, differ).
+			Note(o.At, "it was first used here")
+	}
 }
 
 // Parse reads a value of the option, as Set takes it. given says that there is a text: of

@@ -4,21 +4,25 @@
 package policy
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/check"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
-	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/spell"
+	"github.com/hawktrace/hawk/internal/stdlib"
 )
 
 // Code is the code of the messages about what is not permitted.
 const Code source.Code = "policy"
+
+// Bad is the code of the messages about a policy that says nothing that could be held to.
+const Bad source.Code = "bad-policy"
 
 // A Policy is what a script may do.
 type Policy struct {
@@ -28,14 +32,50 @@ type Policy struct {
 	UserMemory             bool
 }
 
+// Check reports what the policy itself has wrong. A misspelt name in Deny would permit what
+// was to be denied.
+func (p *Policy) Check(ds *source.Diagnostics) {
+	bad := func(field, what, name string, known []string) {
+		d := ds.Errorf(Bad, source.Span{}, "Policy.%s: there is no %s %q", field, what, name)
+		if near := spell.Nearest(name, known); near != "" {
+			d.Hint("did you mean %s?", near)
+		} else if field == "Deny" && stdlib.Find(name) != "" {
+			d.Hint("%s() is a macro of the library: deny the functions that it calls", name)
+		}
+	}
+	for _, name := range p.Kinds {
+		if _, ok := probe.Lookup(name); !ok {
+			bad("Kinds", "probe type", name, probe.Words())
+		}
+	}
+	for _, name := range p.Deny {
+		name = strings.TrimSuffix(name, "()")
+		_, function := builtin.Lookup(name)
+		_, agg := builtin.LookupAgg(name)
+		if stands := func(f *builtin.Func) bool { return f.Name == name }; !function && !agg &&
+			!slices.ContainsFunc(builtin.All(), stands) { // argN is in All only
+			bad("Deny", "function", name, builtin.Names())
+		}
+	}
+	if p.MaxProbes < 0 || p.MaxMapBytes < 0 {
+		ds.Errorf(Bad, source.Span{}, "Policy.MaxProbes and Policy.MaxMapBytes cannot be negative")
+	}
+}
+
+// permits reports whether probes of a kind may be used, by any of its names.
+func (p *Policy) permits(k *probe.Kind) bool {
+	return p.Kinds == nil || slices.ContainsFunc(p.Kinds, func(name string) bool {
+		named, _ := probe.Lookup(name)
+		return named == k
+	})
+}
+
 // Typed judges what the script says.
 func (p *Policy) Typed(prog *check.Program, ds *source.Diagnostics) {
 	points := 0
 	for _, pr := range prog.Probes {
-		k := pr.Kind
-		named := func(name string) bool { return name == k.Name || slices.Contains(k.Aliases, name) }
-		if p.Kinds != nil && !slices.ContainsFunc(p.Kinds, named) {
-			ds.Errorf(Code, pr.At, "Probes of kind %s are not permitted", k.Name)
+		if !p.permits(pr.Kind) {
+			ds.Errorf(Code, pr.At, "Probes of kind %s are not permitted", pr.Kind.Name)
 		}
 		points += len(pr.Points)
 		if p.MaxProbes > 0 && points > p.MaxProbes {
@@ -47,9 +87,7 @@ func (p *Policy) Typed(prog *check.Program, ds *source.Diagnostics) {
 }
 
 func (p *Policy) calls(pr *check.Probe, ds *source.Diagnostics) {
-	inOrder := func(a, b syntax.Expr) int { return cmp.Compare(a.Span().Start, b.Span().Start) }
-	for _, expr := range slices.SortedFunc(maps.Keys(pr.Info.Calls), inOrder) {
-		call := pr.Info.Calls[expr]
+	for expr, call := range pr.Info.CallsInOrder() {
 		names := []string{call.Name}
 		if f := call.Func; f != nil {
 			names = append(append(append(names, f.Name), f.Old...), f.Also...)

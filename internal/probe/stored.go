@@ -29,6 +29,10 @@ type Written struct {
 type StoredPoint struct {
 	Written int // index in Stored.Written
 	Name    string
+	// These are what the library tells of it, see Point and Marks.
+	Target, Func string
+	Locations    int
+	Semaphore    bool
 }
 
 // Store says how to find a group again.
@@ -39,7 +43,8 @@ func (g *Group) Store() *Stored {
 			!slices.Equal(p.Parts, s.Written[last].Parts) {
 			s.Written = append(s.Written, Written{p.At, p.Parts})
 		}
-		s.Points = append(s.Points, StoredPoint{len(s.Written) - 1, p.Name()})
+		places, semaphore := p.Marks()
+		s.Points = append(s.Points, StoredPoint{len(s.Written) - 1, p.Name(), p.Target, p.Func, places, semaphore})
 	}
 	return s
 }
