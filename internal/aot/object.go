@@ -50,6 +50,7 @@ func (c *codec) variant(v *Variant) {
 		c.span(&s.At)
 		within(c, &s.Kind, 0, int64(object.IndexBeyondEnd))
 		text(c, &s.Helper)
+		within(c, &s.Map, -1, maxElements)
 		within(c, &s.Offset, 0, maxData)
 	})
 	pointers(c, &o.Scripts, func(s *object.ScriptMap) {
@@ -205,6 +206,9 @@ func (c *codec) sound(v *Variant) {
 	}
 	for _, s := range o.Sites {
 		fits("a counter", s.Offset, 16)
+		if s.Map >= len(o.Scripts) {
+			c.fail("a map is missing")
+		}
 	}
 	for _, p := range o.Options {
 		fits("--"+p.Name, p.Offset, p.Type.Size())

@@ -124,6 +124,9 @@ func aboutRun(r *view.Run, all []*view.Profile) string {
 		if p.Omitted > 0 {
 			parts = append(parts, p.Map.Name+": "+view.Grouped(p.Omitted)+" rows below zero left out")
 		}
+		if p.Refused.Updates > 0 {
+			parts = append(parts, p.Map.Name+" "+p.Refused.String())
+		}
 		if p.AtLeast {
 			parts = append(parts, p.Map.Name+": a lower bound, as programs delete elements")
 		}

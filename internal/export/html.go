@@ -129,6 +129,9 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	if m.Help != "" {
 		fmt.Fprintf(b, ": %s", xmlText(m.Help))
 	}
+	if snap.Refused.Updates > 0 {
+		fmt.Fprintf(b, " · %s", snap.Refused)
+	}
 	b.WriteString("</p>\n")
 	htmlPast(b, r, m)
 	rows := sorted(snap.Rows)

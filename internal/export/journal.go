@@ -95,6 +95,14 @@ func (f *journalFeed) event(ev *view.Event) error {
 
 // table sends an entry for each element of a map.
 func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
+	if n := snap.Refused.Updates; n > 0 {
+		f.begin(m.Name+" "+snap.Refused.String(), journalWarning)
+		f.field("HAWK_MAP", m.Name)
+		f.field("HAWK_REFUSED", strconv.FormatUint(n, 10))
+		if err := f.send(); err != nil {
+			return err
+		}
+	}
 	for _, row := range sorted(snap.Rows) {
 		var key []string
 		var fields [][2]string

@@ -69,12 +69,12 @@ func (f *jsonlFeed) Take(item view.Item) error {
 		if !f.maps[it.Map] || it.AtEnd { // the totals follow
 			return nil
 		}
-		f.table(it.Map, it.Boot, it.Rows, "print")
+		f.table(it.Map, it.Boot, it.Rows, "print", view.Refused{})
 	case view.Snapshot:
 		if !f.maps[it.Map] {
 			return nil
 		}
-		f.table(it.Map, it.End, it.Rows, map[bool]string{true: "total", false: "now"}[it.Totals])
+		f.table(it.Map, it.End, it.Rows, map[bool]string{true: "total", false: "now"}[it.Totals], it.Refused)
 	case view.Cleared:
 		if !f.maps[it.Map] {
 			return nil
@@ -213,13 +213,19 @@ func (f *jsonlFeed) event(ev *view.Event) {
 }
 
 // table writes what a map holds: a row is a list of the parts of its key, and its value.
-func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, of string) {
+func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, of string, refused view.Refused) {
 	w := f.w
 	f.open("map")
 	f.time(at)
 	f.name(m)
 	w.raw(`,"of":"` + of + `"`)
 	f.field("entries", int64(len(rows)))
+	if refused.Updates > 0 {
+		f.field("refused", int64(refused.Updates))
+		f.field("held", int64(refused.Held))
+		f.field("capacity", int64(refused.Capacity))
+		w.raw(`,"full":` + strconv.FormatBool(refused.Full))
+	}
 	w.raw(`,"rows":[`)
 	for i, row := range f.heaviest(m, sorted(rows)) {
 		if i > 0 {

@@ -78,6 +78,9 @@ func (f *logfmtFeed) field(name string, v value.Value) {
 
 // table writes a line for each element of a map, and each bucket of a histogram.
 func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) error {
+	if n := snap.Refused.Updates; n > 0 {
+		fmt.Fprintf(f.w, "map=%s refused=%d msg=%q\n", m.Name, n, m.Name+" "+snap.Refused.String())
+	}
 	for _, row := range sorted(snap.Rows) {
 		head := "map=" + m.Name
 		if row.Others > 0 {

@@ -88,6 +88,9 @@ func (w *pprofWriter) write(r *view.Run, p *view.Profile, o Options) {
 	if r.Loss.Records > 0 {
 		comments = append(comments, fmt.Sprintf("%d events were lost", r.Loss.Records))
 	}
+	if p.Refused.Updates > 0 {
+		comments = append(comments, p.Map.Name+" "+p.Refused.String())
+	}
 	if p.AtLeast {
 		comments = append(comments, "some totals are lower bounds: programs delete elements of the map")
 	}

@@ -125,6 +125,9 @@ func svgSubtitle(r *view.Run, p *view.Profile, total int64, unit string) string 
 	if r.Loss.Records > 0 {
 		parts = append(parts, view.Grouped(r.Loss.Records)+" events lost")
 	}
+	if p.Refused.Updates > 0 {
+		parts = append(parts, p.Map.Name+" "+p.Refused.String())
+	}
 	if p.Omitted > 0 {
 		parts = append(parts, view.Grouped(p.Omitted)+" rows below zero left out")
 	}

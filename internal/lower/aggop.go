@@ -50,7 +50,7 @@ func (f *fn) eitherWay(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, 
 	p, key, made := f.element(s, keys)
 	// The key is made again only where it was not at hand: an element that was looked up before in
 	// this run needs none.
-	f.upsert(at, func() tables { return f.tables(s) }, p, func() mapKey {
+	f.upsert(at, s, func() tables { return f.tables(s) }, p, func() mapKey {
 		if !made {
 			key = f.key(s, keys)
 		}
@@ -60,8 +60,8 @@ func (f *fn) eitherWay(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, 
 
 // upsert is eitherWay for any kernel map, as in yields it: p is what a look-up
 // found, and changed is told when the map has another element.
-func (f *fn) upsert(at syntax.Node, in func() tables, p *ir.Value, key func() mapKey, fresh func() *ir.Value,
-	changed func(), use func(p *ir.Value)) {
+func (f *fn) upsert(at syntax.Node, s *object.ScriptMap, in func() tables, p *ir.Value, key func() mapKey,
+	fresh func() *ir.Value, changed func(), use func(p *ir.Value)) {
 	b := f.b
 	found, absent := b.NewBlock(), b.NewBlock()
 	// Both ways meet in one use, so that the update is emitted once: the pointer goes through
@@ -91,7 +91,7 @@ func (f *fn) upsert(at syntax.Node, in func() tables, p *ir.Value, key func() ma
 		full.Cold = true
 		b.If(b.Arith(ir.Ne, again, f.konst(0)), there, full)
 		b.Begin(full)
-		f.Failed(at, object.HelperFailed, "map_update_elem", r)
+		f.refused(at, s, r)
 		b.Jump(done)
 		b.Begin(there)
 		b.Store(b.Addr(cell, 0), 0, 8, again)
@@ -118,7 +118,7 @@ func (f *fn) updatePart(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr,
 		parts := func(k mapKey, op func(table, key *ir.Value) *ir.Value) *ir.Value {
 			return op(b.MapPtr(s.Parts), k.whole)
 		}
-		f.upsert(at, func() tables { return parts }, p, func() mapKey { return mapKey{whole: key} },
+		f.upsert(at, s, func() tables { return parts }, p, func() mapKey { return mapKey{whole: key} },
 			func() *ir.Value { return b.Data(f.m.zeroBlock(bytes)) },
 			func() {}, func(p *ir.Value) { use(p, x) })
 	}

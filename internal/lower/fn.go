@@ -265,7 +265,7 @@ func (f *fn) Errorf(at syntax.Node, format string, args ...any) {
 
 // Failed counts a failure at a node. Reads are counted only if asked for.
 func (f *fn) Failed(at syntax.Node, kind object.SiteKind, helper string, code *ir.Value) {
-	f.failedAt(bare(at), kind, helper, code)
+	f.failedAt(object.Site{At: bare(at), Kind: kind, Helper: helper, Map: -1}, code)
 }
 
 // bare is where a node is without parentheses in front: programs that read the column of a failure
@@ -296,7 +296,7 @@ func bare(at syntax.Node) source.Span {
 }
 
 // failedAt counts a failure at a place: {u64 count; s64 code of the last one} in the data map.
-func (f *fn) failedAt(at source.Span, kind object.SiteKind, helper string, code *ir.Value) {
+func (f *fn) failedAt(at object.Site, code *ir.Value) {
 	b := f.b
 	if code == nil {
 		code = f.konst(0)
@@ -305,7 +305,7 @@ func (f *fn) failedAt(at source.Span, kind object.SiteKind, helper string, code 
 		f.countGiven(code)
 		return
 	}
-	p := b.Data(f.m.site(at, kind, helper).Offset)
+	p := b.Data(f.m.site(at).Offset)
 	b.Store(p, 8, 8, code)
 	b.AtomicAdd(p, 0, 8, f.konst(1))
 }

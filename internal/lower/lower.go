@@ -61,7 +61,7 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 		maps:   map[string]int{},
 		stacks: map[int]int{},
 		spills: map[int]int{},
-		sites:  map[siteKey]*object.Site{},
+		sites:  map[object.Site]*object.Site{},
 	}
 	m.data = object.DataFree
 	m.obj.Data.CPUSlots = types.PowerOfTwo(o.Probe.Machine.PossibleCPUs())
@@ -134,7 +134,7 @@ type module struct {
 	packets int            // kernel map of the buffers for packets, likewise
 	names   int            // kernel map of the format for names of addresses, likewise
 	layout  **mmLayout     // what mmLayout found, nil while it was not called
-	sites   map[siteKey]*object.Site
+	sites   map[object.Site]*object.Site
 	unset   map[any]bool // what unsetSpace has warned of
 	zeros   int          // offset and size of the block of zeroes that new cells are copied from
 	zeroN   int
@@ -236,20 +236,14 @@ func (m *module) spillMap(limit int) int {
 	return n
 }
 
-// A siteKey makes two failures one: the same thing, at the same place.
-type siteKey struct {
-	at     source.Span
-	kind   object.SiteKind
-	helper string
-}
-
-// site is the counter of failures at a place of the script.
-func (m *module) site(at source.Span, kind object.SiteKind, helper string) *object.Site {
-	key := siteKey{at, kind, helper}
-	s := m.sites[key]
+// site is the counter of failures at a place of the script, one for the same thing at the same place.
+func (m *module) site(of object.Site) *object.Site {
+	s := m.sites[of]
 	if s == nil {
-		s = &object.Site{At: at, Kind: kind, Helper: helper, Offset: m.place(16, 8)}
-		m.sites[key] = s
+		s = new(object.Site)
+		*s = of
+		s.Offset = m.place(16, 8)
+		m.sites[of] = s
 		m.obj.Sites = append(m.obj.Sites, s)
 	}
 	return s

@@ -11,6 +11,7 @@ import (
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -192,13 +193,23 @@ func (f *fn) update(at syntax.Node, s *object.ScriptMap, key mapKey, val *ir.Val
 		return f.b.Call(int(asm.FnMapUpdateElem), table, key, val, f.konst(updateAny))
 	})
 	f.changed(s)
-	f.updateFailed(at, r)
+	f.updateFailed(at, s, r)
 }
 
 // updateFailed counts an update that failed: the map is full, or memory could not be had in this
 // context.
-func (f *fn) updateFailed(at syntax.Node, r *ir.Value) {
-	f.When(f.b.Arith(ir.Ne, r, f.konst(0)), true, func() { f.Failed(at, object.HelperFailed, "map_update_elem", r) })
+func (f *fn) updateFailed(at syntax.Node, s *object.ScriptMap, r *ir.Value) {
+	f.When(f.b.Arith(ir.Ne, r, f.konst(0)), true, func() { f.refused(at, s, r) })
+}
+
+// refused counts an update of a map that the kernel refused.
+func (f *fn) refused(at syntax.Node, s *object.ScriptMap, r *ir.Value) {
+	f.failedAt(f.updateSite(bare(at), s), r)
+}
+
+// updateSite is a place where updates of a map may fail.
+func (f *fn) updateSite(at source.Span, s *object.ScriptMap) object.Site {
+	return object.Site{At: at, Kind: object.HelperFailed, Helper: object.UpdateHelper, Map: f.m.maps[s.Name]}
 }
 
 // storeScalar writes a register to an element: in place where there is one.
@@ -255,7 +266,7 @@ func (f *fn) insert(
 		f.When(b.Arith(ir.Eq, r, f.konst(0)), false, func() { b.AtomicAdd(b.Data(s.Offset), 0, 8, f.konst(1)) })
 	}
 	if flags == updateAny {
-		f.updateFailed(at, r)
+		f.updateFailed(at, s, r)
 	}
 	return r
 }
@@ -328,7 +339,7 @@ func (f *fn) addMap(at syntax.Node, e syntax.Expr, n *ir.Value, want bool) *ir.V
 			hit(again)
 			b.Jump(end)
 			b.Begin(full)
-			f.Failed(at, object.HelperFailed, "map_update_elem", r)
+			f.refused(at, s, r)
 			b.Jump(end)
 			b.Begin(end)
 		})

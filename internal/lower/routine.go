@@ -65,7 +65,7 @@ func (f *fn) byRoutine(at syntax.Node, s *object.ScriptMap, keys []syntax.Expr, 
 	if x != nil {
 		n = f.number(x)
 	}
-	site := int64(f.m.site(at.Span(), object.HelperFailed, "map_update_elem").Offset / 8)
+	site := int64(f.m.site(f.updateSite(at.Span(), s)).Offset / 8)
 	r.last.Imm = max(r.last.Imm, site)
 	b.Piece(r.fn, word, n, f.konst(site))
 	f.changed(s)

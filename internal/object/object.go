@@ -121,8 +121,12 @@ type Site struct {
 	At     source.Span
 	Kind   SiteKind
 	Helper string // without bpf_, for HelperFailed
+	Map    int    // number in Object.Scripts of the map that an update failed of, -1 if none
 	Offset int
 }
+
+// UpdateHelper is the Helper of sites where updates of maps fail, which have a Map.
+const UpdateHelper = "map_update_elem"
 
 // SiteKind is what went wrong.
 type SiteKind uint8

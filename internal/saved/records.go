@@ -31,6 +31,10 @@ type record struct {
 	// Maps have these.
 	Of   string
 	Rows json.RawMessage
+	// Updates that were refused, and elements.
+	Refused        uint64
+	Held, Capacity int
+	Full           bool
 	// Others have these.
 	Probes, Failed           int
 	Site                     *int
@@ -354,7 +358,8 @@ func (r *reader) table(rec *record, at time.Duration) error {
 	r.seq[m]++
 	r.looked = at
 	r.say(view.Snapshot{Map: m, Seq: r.seq[m], Start: at, End: at, Rows: rows, Totals: rec.Of == "total",
-		Complete: true})
+		Complete: true, Refused: view.Refused{Updates: rec.Refused, Full: rec.Full, Held: rec.Held,
+			Capacity: rec.Capacity}})
 	return nil
 }
 

@@ -43,7 +43,7 @@ func (f *failures) init(s *session) {
 	at := map[object.Site]int{}
 	for _, site := range s.Object.Sites {
 		key := *site
-		key.Offset = 0
+		key.Offset, key.Map = 0, 0 // a macro may be of several maps
 		n, ok := at[key]
 		if !ok {
 			n = len(f.places)
@@ -72,8 +72,7 @@ func (f *failures) report(s *session, last bool) {
 		if total == p.seen {
 			continue
 		}
-		// Before 6.4 map operations return 32 bits, without sign extension.
-		code := int(int32(atomic.LoadUint64(s.word(failing.Offset + 8))))
+		code := failureCode(s.word(failing.Offset + 8))
 		s.Emit(siteItem(failing, code, total))
 		p.seen, p.reported = total, now
 	}
@@ -93,6 +92,9 @@ func (f *failures) report(s *session, last bool) {
 	}
 	s.idle()
 }
+
+// failureCode is the last code of a site. Before 6.4 map operations return 32 bits, without sign extension.
+func failureCode(word *uint64) int { return int(int32(atomic.LoadUint64(word))) }
 
 // tracesEntries reports whether the script looks at system calls as they begin.
 func (s *session) tracesEntries() bool {
@@ -143,14 +145,14 @@ func siteItem(site *object.Site, code int, repeats uint64) output.Item {
 // it has some.
 func helperMessage(helper string, code int) string {
 	switch {
-	case helper == "map_update_elem" && code == -int(unix.E2BIG):
+	case helper == object.UpdateHelper && code == -int(unix.E2BIG):
 		return "Map full; can't update element. Try increasing max_map_keys config or manually setting the max " +
 			"entries in a map declaration e.g. `let @a = hash(5000)`"
 	case helper == "map_lookup_elem" && (code == 0 || code == -int(unix.ENOENT)):
 		return "Can't lookup map element because it does not exist."
 	case helper == "map_delete_elem" && code == -int(unix.ENOENT):
 		return "Can't delete map element because it does not exist."
-	case (helper == "map_update_elem" || helper == "map_delete_elem") && bpf.Locked(unix.Errno(-code)):
+	case (helper == object.UpdateHelper || helper == "map_delete_elem") && bpf.Locked(unix.Errno(-code)):
 		verb, _, _ := strings.Cut(strings.TrimPrefix(helper, "map_"), "_")
 		return "Can't " + verb + " map element: the kernel was in the middle of a change to the map on this CPU, or " +
 			"waited too long for another CPU"

@@ -40,7 +40,8 @@ type watched struct {
 	of     *view.Map
 	ledger *view.Ledger // nil: no totals are kept
 	seq    uint64
-	wanted bool // is read
+	wanted bool           // is read
+	sites  []*object.Site // where updates of it may fail
 }
 
 // watchFeed begins the feed, if anybody takes it.
@@ -64,6 +65,11 @@ func (s *session) watchFeed() error {
 		w.maps[i].wanted = known && (w.needs.Maps == nil || slices.Contains(w.needs.Maps, of))
 		if w.needs.Totals && w.maps[i].wanted {
 			w.maps[i].ledger = newLedger(m, of)
+		}
+	}
+	for _, site := range s.Object.Sites {
+		if site.Map >= 0 {
+			w.maps[site.Map].sites = append(w.maps[site.Map].sites, site)
 		}
 	}
 	for _, ev := range s.Object.Events {
@@ -323,18 +329,34 @@ func (s *session) snapshot(w *watcher, n int) (out view.Snapshot, ok bool) {
 	out = view.Snapshot{Map: k.of, Seq: k.seq, Start: bootTime(), Totals: k.ledger != nil}
 	var err error
 	if out.Totals {
-		out.Rows, err = s.totals(k.ledger, m, w.needs.Now)
+		out.Rows, out.Refused.Held, err = s.totals(k.ledger, m, w.needs.Now)
 	} else {
 		var entries output.Entries
 		entries, err = s.readMap(m)
 		out.Rows = rowsOf(entries)
+		out.Refused.Held = len(out.Rows)
 	}
+	s.refused(m, k.sites, &out.Refused)
 	out.End, out.Complete = bootTime(), err == nil
 	return out, true
 }
 
-// totals reads a map into its ledger, and the ledger; with held, what the map holds, too.
-func (s *session) totals(l *view.Ledger, m *object.ScriptMap, held bool) (rows []view.Row, err error) {
+// refused says how many updates of a map the kernel has refused at its sites.
+func (s *session) refused(m *object.ScriptMap, sites []*object.Site, r *view.Refused) {
+	for _, site := range sites {
+		if n := atomic.LoadUint64(s.word(site.Offset)); n > 0 {
+			r.Updates += n
+			r.Full = r.Full || failureCode(s.word(site.Offset+8)) == -int(unix.E2BIG)
+		}
+	}
+	if m.Map >= 0 {
+		r.Capacity = s.Object.Maps[m.Map].MaxEntries
+	}
+}
+
+// totals reads a map into its ledger, and the ledger; with held, what the map holds, too. n is how many
+// elements that are.
+func (s *session) totals(l *view.Ledger, m *object.ScriptMap, held bool) (rows []view.Row, n int, err error) {
 	l.Begin()
 	if m.Map < 0 {
 		if cell := s.joined(m, s.heldCell); cell != nil {
@@ -344,6 +366,7 @@ func (s *session) totals(l *view.Ledger, m *object.ScriptMap, held bool) (rows [
 		err = s.walkMap(m, func(key, val []byte) bool {
 			if cell := cellOf(m, val); cell != nil {
 				l.Seen(key, cell)
+				n++
 			}
 			return true
 		})
@@ -368,7 +391,7 @@ func (s *session) totals(l *view.Ledger, m *object.ScriptMap, held bool) (rows [
 	if cell, n, low := l.Others(); n > 0 {
 		rows = append(rows, view.Row{Key: value.Null{}, Value: s.shown(m, cell), AtLeast: low, Others: n})
 	}
-	return rows, err
+	return rows, n, err
 }
 
 // cellOf is the cell of an element, those of all CPUs as one; nil if the element does

@@ -107,7 +107,7 @@ func (s *session) ReadMap(n int, take bool) (out output.Entries, err error) {
 func (s *session) Unstored() uint64 {
 	var total uint64
 	for _, site := range s.Object.Sites {
-		if site.Kind == object.HelperFailed && site.Helper == "map_update_elem" {
+		if site.Map >= 0 {
 			total += atomic.LoadUint64(s.word(site.Offset))
 		}
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/value"
@@ -29,6 +30,7 @@ type (
 		Rows       []Row         // in no order
 		Totals     bool          // of the whole run, whatever the script cleared
 		Complete   bool          // nothing went wrong on the way
+		Refused    Refused
 	}
 	// Refreshed says that all maps were read.
 	Refreshed struct{ Boot time.Duration }
@@ -85,6 +87,32 @@ type Row struct {
 	AtLeast bool
 	// Others: the row stands for many, whose totals were too small to be kept apart.
 	Others int
+}
+
+// Refused is what the kernel did not take into a map so far, since it was full or for another reason.
+type Refused struct {
+	Updates        uint64
+	Full           bool // was the reason the last time
+	Held, Capacity int  // elements, if there were such updates
+}
+
+// String says it in words, "" if nothing was refused.
+func (r Refused) String() string {
+	if r.Updates == 0 {
+		return ""
+	}
+	out := Grouped(r.Updates) + " updates refused"
+	if r.Updates == 1 {
+		out = "1 update refused"
+	}
+	if !r.Full {
+		return out
+	}
+	out = fmt.Sprintf("full: %s of %s, ", Grouped(r.Held), Grouped(r.Capacity)) + out
+	if r.Held < r.Capacity {
+		out = "was " + out
+	}
+	return out
 }
 
 func (Begin) item()     {}

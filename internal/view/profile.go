@@ -18,6 +18,7 @@ type Profile struct {
 	// Omitted are rows that weigh less than nothing, which no picture shows.
 	Omitted int
 	AtLeast bool // some of the weight went unseen
+	Refused Refused
 }
 
 // A SampleType is what a value of a sample counts.
@@ -77,7 +78,7 @@ func NewProfile(s *Snapshot) *Profile {
 	if m.Weight == NoWeight {
 		return nil
 	}
-	p := &Profile{Map: m}
+	p := &Profile{Map: m, Refused: s.Refused}
 	switch {
 	case m.Weight == TotalWeight:
 		p.Types, p.Primary = []SampleType{{"count", "count"}, {"total", m.sampleUnit()}}, 1

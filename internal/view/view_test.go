@@ -11,6 +11,19 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
+func TestRefused(t *testing.T) {
+	for want, r := range map[string]Refused{
+		"": {Held: 3, Capacity: 4},
+		"full: 4,096 of 4,096, 88 updates refused": {Updates: 88, Full: true, Held: 4096, Capacity: 4096},
+		"was full: 10 of 4,096, 1 update refused":  {Updates: 1, Full: true, Held: 10, Capacity: 4096},
+		"1,000 updates refused":                    {Updates: 1000, Held: 10, Capacity: 4096},
+	} {
+		if got := r.String(); got != want {
+			t.Errorf("%+v: %q, want %q", r, got, want)
+		}
+	}
+}
+
 func TestKeyNames(t *testing.T) {
 	for _, c := range []struct{ names, want []string }{
 		{[]string{""}, []string{"key"}},

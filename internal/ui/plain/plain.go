@@ -156,6 +156,7 @@ func (v *View) table(b *bytes.Buffer, m *view.Map) {
 	}
 	shown := t.Rows[:min(len(t.Rows), most)]
 	b.WriteString(heading(t, want))
+	v.refused(b, m)
 	switch m.Kind {
 	case view.Histogram, view.Series:
 		v.drawn(b, t, shown)
@@ -174,6 +175,13 @@ func (v *View) table(b *bytes.Buffer, m *view.Map) {
 		fmt.Fprintf(b, "%s rows more\n", view.Grouped(left))
 	}
 	b.WriteByte('\n')
+}
+
+// refused writes what did not get into a map.
+func (v *View) refused(b *bytes.Buffer, m *view.Map) {
+	if s := v.Snapshot(m); s != nil && s.Refused.Updates > 0 {
+		fmt.Fprintf(b, "%s %s\n", m.Name, s.Refused)
+	}
 }
 
 // heading is the name of a map with what is shown of it.
@@ -220,6 +228,7 @@ func (v *View) functions(b *bytes.Buffer, m *view.Map, want live.Want) {
 	funcs := view.NewTrie(p, func(f *view.FrameAt) string { return f.Name }).Functions()
 	fmt.Fprintf(b, "%s  profile  %s stacks, %s in all\n", m.Name, view.Grouped(len(p.Samples)),
 		live.Amount(all, unit))
+	v.refused(b, m)
 	columns := []live.Column{{Name: "SELF", Right: true}, {Name: "SHARE", Right: true}, {Name: "TOTAL", Right: true},
 		{Name: "SHARE", Right: true}, {Name: "FUNCTION"}}
 	var cells [][]string

@@ -89,9 +89,23 @@ func (m *Model) heading(g *tty.Grid, b box, n int, text string) {
 	width := b.w - 4
 	title := fmt.Sprintf(" %d %s ", n+1, tty.Safe(p.title))
 	x += g.Put(x, b.y, width, title, m.Theme.title(n == m.focus))
+	if refused := m.refused(p); refused != "" {
+		x += g.Put(x, b.y, b.x+2+width-x, " "+refused+" ", m.Theme.alarm())
+	}
 	if text != "" {
 		g.Put(x, b.y, b.x+2+width-x, " "+text+" ", m.Theme.text())
 	}
+}
+
+// refused says what did not get into the map of a pane, "" if all did.
+func (m *Model) refused(p *pane) string {
+	if p.m == nil {
+		return ""
+	}
+	if s := m.State.Snapshot(p.m); s != nil {
+		return s.Refused.String()
+	}
+	return ""
 }
 
 // narrow draws one pane, with a line of tabs.
@@ -116,7 +130,11 @@ func (m *Model) narrow(g *tty.Grid) {
 	g.Clip(b.x, b.y, b.w, b.h)
 	heading := m.drawPane(g, b, m.focus)
 	g.Unclip()
-	g.Put(1, 2, g.W-2, heading, m.Theme.text())
+	at := 1
+	if refused := m.refused(m.focused()); refused != "" {
+		at += g.Put(1, 2, g.W-2, refused, m.Theme.alarm()) + 1
+	}
+	g.Put(at, 2, g.W-1-at, heading, m.Theme.text())
 	m.footer(g)
 }
 

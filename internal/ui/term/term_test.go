@@ -77,6 +77,21 @@ func golden(t *testing.T, name string, g *tty.Grid) {
 	}
 }
 
+// What did not get into a map is said above it, at any size that shows it.
+func TestRefused(t *testing.T) {
+	m, p := played(5, nil)
+	snap := *m.State.Snapshot(livetest.Calls)
+	snap.Refused = view.Refused{Updates: 88, Full: true, Held: 4096, Capacity: 4096}
+	p.To.Take(snap)
+	press(m, "5")
+	for _, size := range [][2]int{{120, 30}, {80, 24}, {60, 16}} {
+		text := m.Draw(size[0], size[1]).Text()
+		if !strings.Contains(text, "full: 4,096 of 4,096, 88 updates refused") {
+			t.Errorf("%d×%d:\n%s", size[0], size[1], text)
+		}
+	}
+}
+
 func TestSizes(t *testing.T) {
 	for _, size := range [][2]int{{200, 50}, {100, 30}, {80, 24}, {60, 16}, {40, 10}, {32, 8}, {20, 5}} {
 		m, _ := played(40, nil)

@@ -213,7 +213,7 @@ func (c *client) snapshot(s *view.Snapshot) {
 			sum += s.Map.Weigh(row.Value)
 		}
 		c.record(map[string]any{"type": "profile", "name": s.Map.Name, "entries": len(s.Rows), "weight": sum,
-			"t": int64(s.End - c.v.status.began.Boot)})
+			"t": int64(s.End - c.v.status.began.Boot), "refusal": s.Refused.String()})
 		return
 	}
 	c.records.Take(*s)

@@ -150,6 +150,14 @@
 		return number(v) || 0;
 	}
 
+	// What did not get into a map, in the words of hawk's other views.
+	function refusal(r) {
+		const n = i => i.toLocaleString("en");
+		if (!r.refused) return "";
+		const full = r.full ? `${r.held < r.capacity ? "was " : ""}full: ${n(r.held)} of ${n(r.capacity)}, ` : "";
+		return `${full}${n(r.refused)} update${r.refused === 1 ? "" : "s"} refused`;
+	}
+
 	class Pane {
 		constructor(fact) {
 			this.fact = fact;
@@ -174,7 +182,8 @@
 				textContent: shown(f.name) + (f.labels.length ? "[" + f.labels.join(", ") + "]" : ""),
 			});
 			this.about = make("span", {className: "about"});
-			const head = make("header", {}, this.title, this.about);
+			this.full = make("strong", {className: "full"});
+			const head = make("header", {}, this.title, this.full, this.about);
 			if (f.keyed || f.kind === "record") {
 				const find = make("input", {type: "search", placeholder: "filter", spellcheck: false});
 				find.setAttribute("aria-label", "filter " + f.name);
@@ -221,6 +230,7 @@
 			this.before = new Map(this.rows.map(r => [keyOf(r), weigh(this.fact.kind, r[1])]));
 			this.span = this.rows.length || this.at ? at - (this.at || 0) : 0;
 			this.at = at;
+			this.refused = refusal(record);
 			this.rows = record.rows;
 			this.entries = record.entries;
 			this.dirty = true;
@@ -264,6 +274,7 @@
 			if (f.help) parts.push(shown(f.help));
 			if (f.kind === "histogram") parts.push(...this.percentiles(rows));
 			this.about.textContent = parts.join(" · ");
+			this.full.textContent = this.refused;
 			if (this.chooser) this.choices(rows);
 			if (f.kind === "histogram") this.histogram(rows);
 			else if (f.kind === "series") this.series(rows);
@@ -888,6 +899,10 @@
 				break;
 			case "profile":
 				state.profiles.set(record.name, record);
+				full.textContent = [...state.profiles.values()]
+					.filter(p => p.refusal)
+					.map(p => shown(p.name) + " " + p.refusal)
+					.join(", ");
 				state.freshStacks = true;
 				break;
 			case "event":
@@ -1026,7 +1041,8 @@
 		if (fact.role !== "result") $("internal").hidden = false;
 	}
 	const stacked = state.script.maps.filter(f => f.profile).map(f => shown(f.name));
+	const full = make("strong", {className: "full"});
 	if (stacked.length)
-		$("stacks").prepend(make("header", {}, make("h2", {textContent: stacked.join(", ") + " stacks"})));
+		$("stacks").prepend(make("header", {}, make("h2", {textContent: stacked.join(", ") + " stacks"}), full));
 	await follow();
 })();
