@@ -70,6 +70,10 @@ func (s *settings) addSave(text string) error {
 		return usagef("USAGE: invalid value for --save: %s; it is FORMAT:FILE, and formats are %s", text,
 			strings.Join(export.Names(), ", "))
 	}
+	if file == "-" {
+		return usagef("USAGE: invalid value for --save: %s; the output is what the script prints: -f %s writes there "+
+			"instead", text, name)
+	}
 	s.saves = append(s.saves, save{f, file})
 	return nil
 }
