@@ -64,11 +64,26 @@ func writeChrome(out io.Writer, r *view.Run, maps []*view.Map, o Options) error 
 			w.raw(`,"pid":0,"args":{"value":` + strconv.FormatFloat(p.value, 'g', -1, 64) + "}}")
 		}
 	}
-	// A picture with gaps must say so: when events were lost is not known, only that some were.
-	if n := r.Loss.Records; n > 0 && r.End != nil {
-		begin("lost", "X", r.Boot)
-		w.raw(`,"dur":` + micros(r.End.Boot-r.Boot) + `,"pid":0,"tid":0,"args":{"events":`)
-		w.number(int64(n))
+	// Tracks of hawk's own are threads 1 and 2 of process 0, the idle process, which has no other than 0.
+	track := func(tid, name string) {
+		begin("thread_name", "M", r.Boot)
+		w.raw(`,"pid":0,"tid":` + tid + `,"args":{"name":"` + name + `"}}`)
+	}
+	for i, moment := range r.Moments {
+		if i == 0 {
+			track("1", "script")
+		}
+		begin(moment.What, "i", moment.At)
+		w.raw(`,"s":"t","pid":0,"tid":1,"args":{}}`)
+	}
+	// A picture with gaps must say so.
+	for i, gap := range r.Gaps {
+		if i == 0 {
+			track("2", "lost")
+		}
+		begin("lost", "X", gap.From)
+		w.raw(`,"dur":` + micros(gap.To-gap.From) + `,"pid":0,"tid":2,"args":{"events":`)
+		w.number(int64(gap.Records))
 		w.raw("}}")
 	}
 	w.raw("]}\n")

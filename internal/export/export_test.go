@@ -454,7 +454,8 @@ func TestTraces(t *testing.T) {
 			Args: []value.Value{value.Str("x"), value.Int(ev.length)}}
 		r.Events = append(r.Events, e)
 	}
-	r.Loss.Records = 3
+	r.Gaps = []view.Gap{{From: r.Boot, To: r.Boot + 5, Records: 3}}
+	r.Moments = []view.Moment{{At: r.Boot, What: "@lat printed"}}
 	depth, most := map[uint64]int{}, 0
 	type moment struct {
 		time, track uint64
@@ -489,12 +490,13 @@ func TestTraces(t *testing.T) {
 			t.Errorf("track %d does not end", track)
 		}
 	}
-	if most != 2 || len(depth) != 3 || instants != 1 || len(moments) != 12 {
+	if most != 2 || len(depth) != 3 || instants != 2 || len(moments) != 12 {
 		t.Errorf("depth %d, %d tracks, %d moments, %d instants", most, len(depth), len(moments), instants)
 	}
 	text := string(written(t, Find("chrome"), r, nil))
 	for _, want := range []string{`"ph":"X","ts":3600000050,"dur":50,"pid":7,"tid":8,"args":{"what":"x","n":50}`,
-		`"ph":"X","ts":3600000300,"dur":0,`, `"name":"lost"`} {
+		`"ph":"X","ts":3600000300,"dur":0,`, `"tid":1,"args":{"name":"script"}`, `{"name":"@lat printed","ph":"i",`,
+		`{"name":"lost","ph":"X","ts":3600000000,"dur":0.005,"pid":0,"tid":2,"args":{"events":3}}`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s in\n%s", want, text)
 		}

@@ -128,6 +128,9 @@ func (f *jsonlFeed) name(m *view.Map) {
 // loss begins an object about lost events; the caller closes it.
 func (f *jsonlFeed) loss(l view.Loss) {
 	f.open("loss")
+	if l.Boot > 0 {
+		f.time(l.Boot)
+	}
 	f.field("events", int64(l.Records))
 	f.field("skipped", int64(l.Skipped))
 	f.field("strings", int64(l.Strings))

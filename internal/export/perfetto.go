@@ -61,10 +61,13 @@ func writePerfetto(out io.Writer, r *view.Run, maps []*view.Map, o Options) erro
 			w.counter(p, track)
 		}
 	}
-	if n := r.Loss.Records; n > 0 && r.End != nil {
+	for _, moment := range r.Moments {
+		w.event(moment.At, perfettoInstant, w.named("script", false), moment.What, nil)
+	}
+	for _, gap := range r.Gaps {
 		track := w.named("lost", false)
-		w.event(r.Boot, perfettoSliceBegin, track, view.Grouped(n)+" events lost", nil)
-		w.event(r.End.Boot, perfettoSliceEnd, track, "", nil)
+		w.event(gap.From, perfettoSliceBegin, track, view.Grouped(gap.Records)+" events lost", nil)
+		w.event(gap.To, perfettoSliceEnd, track, "", nil)
 	}
 	return w.Flush()
 }

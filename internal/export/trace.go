@@ -2,10 +2,12 @@ package export
 
 import (
 	"cmp"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/order"
+	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -102,28 +104,75 @@ func counterTracks(r *view.Run, maps []*view.Map) []counterTrack {
 		t.points = append(t.points, p)
 	}
 	for _, m := range maps {
-		past, own := pastOf(r, m)
-		last := map[string]value.Value{}
-		before := r.Boot
-		for _, snap := range past {
-			elapsed := (snap.End - before).Seconds()
-			for i := range snap.Rows {
-				row := &snap.Rows[i]
-				name := trackName(m, row)
-				if !own[name] {
-					continue
-				}
-				pointsOf(m, name, snap.End, elapsed, last[name], row.Value, put)
-				last[name] = row.Value
-			}
-			before = snap.End
-		}
+		tracksOf(r, m, put)
 	}
 	out := make([]counterTrack, len(order))
 	for i, name := range order {
 		out[i] = *tracks[name]
 	}
 	return out
+}
+
+// tracksOf are the tracks of one map. What a key that a look has left out grew by is not known; it
+// counts among the others.
+func tracksOf(r *view.Run, m *view.Map, put func(string, counterPoint)) {
+	past, own := pastOf(r, m)
+	last := map[string]value.Value{}
+	before, allBefore, left, least := r.Boot, int64(0), 0, int64(0)
+	other := false
+	for _, snap := range past {
+		elapsed := (snap.End - before).Seconds()
+		all, rest := snap.Rest, snap.Rest
+		grew := -allBefore
+		other = other || snap.Left > 0
+		now := map[string]value.Value{}
+		for i := range snap.Rows {
+			row := &snap.Rows[i]
+			name, n := trackName(m, row), m.Count(row.Value)
+			if all += n; !own[name] {
+				rest += n
+				other = true
+				continue
+			}
+			now[name] = row.Value
+			old, known := last[name]
+			if _, summed := row.Value.(value.Hist); !known && left > 0 && m.Kind != view.Summary && !summed {
+				old, known = value.Int(min(least, n)), true // it had no more than those that were kept
+			}
+			if known || left == 0 {
+				grew -= n - m.Count(old)
+				pointsOf(m, name, snap.End, elapsed, old, row.Value, put)
+			}
+		}
+		least = math.MaxInt64
+		for i := range snap.Rows {
+			least = min(least, m.Count(snap.Rows[i].Value))
+		}
+		grew += all
+		switch suffix, rated := rateName(m); {
+		case !other || suffix == "":
+		case !rated:
+			put(m.Name+"[(other)]", counterPoint{snap.End, float64(rest)})
+		case elapsed > 0:
+			put(m.Name+"[(other)]"+suffix, counterPoint{snap.End, float64(max(grew, 0)) / elapsed})
+		}
+		last, before, allBefore, left = now, snap.End, all, snap.Left
+	}
+}
+
+// rateName is what follows the name of a track of how much a map counts, and whether it says how fast that
+// grows; "" if the map counts nothing, as the least of two numbers and such do not add up.
+func rateName(m *view.Map) (suffix string, rated bool) {
+	switch {
+	case m.Kind == view.Summary && !m.Profile(), m.Kind == view.Histogram && !m.Profile():
+		return " count/s", true
+	case m.Kind == view.Counter, m.Profile() && m.Kind != view.Gauge:
+		return "/s", true
+	}
+	if agg, ok := m.Type.(*types.Agg); ok && agg.Kind != "sum" {
+		return "", false
+	}
+	return " ", false
 }
 
 // pastOf are the looks at a map, and which of its rows have tracks of their own: those that weigh
@@ -142,7 +191,9 @@ func pastOf(r *view.Run, m *view.Map) (past []*view.Snapshot, own map[string]boo
 	if len(past) > 0 {
 		rows := view.Heaviest(past[len(past)-1].Rows, maxTracks, weigh)
 		for i := range rows {
-			own[trackName(m, &rows[i])] = true
+			if rows[i].Others == 0 {
+				own[trackName(m, &rows[i])] = true
+			}
 		}
 	}
 	return past, own

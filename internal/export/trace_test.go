@@ -49,9 +49,13 @@ func TestTracksOfStacks(t *testing.T) {
 	}
 	var got []string
 	own := 0
+	var others []counterPoint
 	for _, track := range counterTracks(rec.Run(), script.Maps) {
 		if track.name == "@many[0]/s" {
 			own = len(track.points)
+		}
+		if track.name == "@many[(other)]/s" {
+			others = track.points
 		}
 		if !strings.HasPrefix(track.name, "@many") {
 			got = append(got, fmt.Sprint(track.name, " ", track.points))
@@ -62,6 +66,11 @@ func TestTracksOfStacks(t *testing.T) {
 		"@bytes[git]/s [{1000000000 50} {2000000000 50} {3000000000 50}]"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	// All but the twenty are one track. The one that grew late had no more than 30 before, as nineteen others.
+	const sum = 30 * 31 / 2
+	if want := fmt.Sprint([]counterPoint{{1e9, sum}, {2e9, 0}, {3e9, 30}}); fmt.Sprint(others) != want {
+		t.Errorf("others: %v, want %s", others, want)
 	}
 	if own == 0 {
 		t.Error("the heaviest key has no track")

@@ -193,7 +193,7 @@ func (r *reader) take(rec *record) error {
 			r.say(view.Cleared{Map: m, Boot: at, Zero: rec.Zero})
 		}
 	case "loss":
-		r.loss = view.Loss{Records: rec.Events, Skipped: rec.Skipped, Strings: rec.Strings}
+		r.loss = view.Loss{Records: rec.Events, Skipped: rec.Skipped, Strings: rec.Strings, Boot: at}
 		r.say(r.loss)
 	case "end":
 		r.ended = true

@@ -139,6 +139,7 @@ func (s *session) relay(item output.Item) {
 		s.say(view.Attached{Probes: it.Probes, Failed: s.failing.unattached})
 	case output.Lost:
 		w.loss.Records += it.Events
+		w.loss.Boot = bootTime()
 		s.say(w.loss)
 	case output.LostTotal:
 		w.loss.Records = it.Events

@@ -31,6 +31,9 @@ type (
 		Totals     bool          // of the whole run, whatever the script cleared
 		Complete   bool          // nothing went wrong on the way
 		Refused    Refused
+		// Of looks that are kept: rows that were left out, and what they count in all.
+		Left int
+		Rest int64
 	}
 	// Refreshed says that all maps were read.
 	Refreshed struct{ Boot time.Duration }
@@ -66,6 +69,7 @@ type (
 		Records uint64 // that found no room
 		Skipped uint64 // events that the kernel ran no program for
 		Strings uint64 // of user memory that could not be read
+		Boot    time.Duration
 	}
 	// End is the end of the run, after all else.
 	End struct {

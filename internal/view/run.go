@@ -19,9 +19,23 @@ type Run struct {
 	Past     []Snapshot // earlier ones, thinned out, if they were wanted
 	Sums     []Snapshot // as Past: what all stacks of a map weigh, by the rest of the key as text
 	Events   []Event    // if they were wanted
+	Moments  []Moment   // when maps were printed and cleared, kept as Past is
+	Gaps     []Gap      // where events are missing, kept as Past is
 	Dropped  uint64     // events that there was no room to keep
 	Loss     Loss
 	End      *End // nil: it goes on
+}
+
+// A Moment is when something happened to a map.
+type Moment struct {
+	At   time.Duration
+	What string
+}
+
+// A Gap is between the last event before some were lost, and when that was noticed.
+type Gap struct {
+	From, To time.Duration
+	Records  uint64
 }
 
 // Length is how long the run lasted, 0 if it goes on.
@@ -54,6 +68,22 @@ type Recorder struct {
 	mu   sync.Mutex
 	run  Run
 	maps map[*Map]Snapshot
+	good time.Duration // of the last event, or until when it is known what is missing
+}
+
+// moment keeps when something happened to a map.
+func (r *Recorder) moment(at time.Duration, what string) {
+	if r.Past && len(r.run.Moments) < maxEvents {
+		r.run.Moments = append(r.run.Moments, Moment{at, what})
+	}
+}
+
+// gap keeps where events are missing, if more are by now.
+func (r *Recorder) gap(l Loss, at time.Duration) {
+	if more := l.Records - min(r.run.Loss.Records, l.Records); more > 0 && r.Past {
+		from := min(max(r.good, r.run.Boot), at)
+		r.run.Gaps, r.good = append(r.run.Gaps, Gap{from, at, more}), at
+	}
 }
 
 // Take takes an item.
@@ -72,7 +102,14 @@ func (r *Recorder) Take(item Item) error {
 		if r.maps[it.Map] = it; r.Past {
 			r.remember(&it)
 		}
+	case Mark:
+		if !it.AtEnd {
+			r.moment(it.Boot, it.Map.Name+" printed")
+		}
+	case Cleared:
+		r.moment(it.Boot, it.Map.Name+map[bool]string{false: " cleared", true: " zeroed"}[it.Zero])
 	case Event:
+		r.good = max(r.good, it.Boot)
 		switch {
 		case !r.Events:
 		case len(r.run.Events) >= maxEvents:
@@ -81,8 +118,10 @@ func (r *Recorder) Take(item Item) error {
 			r.run.Events = append(r.run.Events, it)
 		}
 	case Loss:
+		r.gap(it, it.Boot)
 		r.run.Loss = it
 	case End:
+		r.gap(it.Loss, it.Boot)
 		r.run.Loss, r.run.End = it.Loss, &it
 	}
 	return nil
@@ -98,9 +137,9 @@ const (
 // remember keeps a snapshot. When there are too many, every other one goes.
 func (r *Recorder) remember(s *Snapshot) {
 	if s.Map.Profile() {
-		grow(&r.run.Sums, s, Heaviest(sumsOf(s.Map, s.Rows), maxSums, s.Map.Count))
+		grow(&r.run.Sums, s, sumsOf(s.Map, s.Rows), maxSums, s.Map.Count)
 	}
-	grow(&r.run.Past, s, Heaviest(s.Rows, maxPastRows, s.Map.Weigh))
+	grow(&r.run.Past, s, s.Rows, maxPastRows, s.Map.Weigh)
 }
 
 // Heaviest are the rows that weigh most, if there are more.
@@ -113,10 +152,19 @@ func Heaviest(rows []Row, most int, weigh func(value.Value) int64) []Row {
 	return slices.Clone(rows[:most])
 }
 
-// grow adds a snapshot with these rows, and leaves out every other one if there are too many.
-func grow(past *[]Snapshot, s *Snapshot, rows []Row) {
+// grow adds a snapshot with the rows that weigh most, and leaves out every other one if there are too many.
+func grow(past *[]Snapshot, s *Snapshot, rows []Row, most int, weigh func(value.Value) int64) {
 	all := append(*past, *s)
-	all[len(all)-1].Rows = rows
+	last := &all[len(all)-1]
+	last.Rows = Heaviest(rows, most, weigh)
+	if last.Left = len(rows) - len(last.Rows); last.Left > 0 {
+		for i := range rows {
+			last.Rest += s.Map.Count(rows[i].Value)
+		}
+		for i := range last.Rows {
+			last.Rest -= s.Map.Count(last.Rows[i].Value)
+		}
+	}
 	if *past = all; len(all) < maxPast {
 		return
 	}
@@ -165,7 +213,7 @@ func (r *Recorder) Run() *Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := r.run
-	out.Events = slices.Clip(out.Events)
+	out.Events, out.Moments, out.Gaps = slices.Clip(out.Events), slices.Clip(out.Moments), slices.Clip(out.Gaps)
 	out.Maps, out.Past, out.Sums = nil, slices.Clip(out.Past), slices.Clip(out.Sums)
 	if out.Script == nil {
 		return &out
