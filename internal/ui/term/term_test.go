@@ -198,8 +198,8 @@ func TestPlainly(t *testing.T) {
 // Names from outside are drawn as what they are, and harm nothing.
 func TestHostile(t *testing.T) {
 	m, _ := played(12, func(p *livetest.Player) {
-		p.Comms = []string{"\x1b]0;x\x07", "a\nb", "\u202eevil", "\xff\xfe", "日本語のプロセス", strings.Repeat("long", 100),
-			"<img src=x>", "\u200bzero", "\x9b31m"}
+		p.Comms = []string{"\x1b]0;x\x07", "a\nb", "\u202eevil", "\xff\xfe", "日本語のプロセス",
+			strings.Repeat("long", 100), "<img src=x>", "\u200bzero", "\x9b31m"}
 	})
 	for _, keys := range []string{"", "<tab>", "<tab>", "f", "<tab>", "<tab>", "<enter>", "8", "z", "/\x1b<enter>"} {
 		press(m, keys)
