@@ -14,8 +14,8 @@ import (
 
 // Bounds on what macros and functions may grow to.
 const (
-	maxNodes = 200_000 // copied nodes in all
-	maxDepth = 100     // uses inside each other's bodies
+	maxNodes = 50_000 // copied nodes in all, of which each is half a kilobyte to the checker
+	maxDepth = 100    // uses inside each other's bodies
 )
 
 // A replacer makes one copy of a piece of the script with the uses of macros
