@@ -123,6 +123,8 @@ type Func struct {
 	// Opening is what is shown of an event as soon as everything is attached, if the
 	// script has nothing else of that kind to show then.
 	Opening func(ev *object.Event) output.Item
+	// Waits: handling its event may wait for others, for a command or a file.
+	Waits bool
 	// Handle acts on the event of an asynchronous call.
 	Handle func(e Env, ev *object.Event, rec []byte) error
 }

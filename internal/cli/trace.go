@@ -157,10 +157,10 @@ func (c *command) trace(p *session.Program) int {
 }
 
 // endLater ends a run that has been attached for as long as --duration says. The time begins when
-// everything is attached: a slow start takes nothing away.
+// everything is attached: a slow start takes nothing away. A command that begin runs is no such start.
 func (c *command) endLater(ctx context.Context, s *session.Session, end func()) {
 	select {
-	case <-s.Ready():
+	case <-s.Started():
 	case <-ctx.Done():
 		return
 	}

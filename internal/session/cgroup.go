@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,23 +89,4 @@ func (h *hierarchy) scan() {
 			}
 		}
 	}
-}
-
-// ReadFile reads at most limit bytes of a file.
-func (s *session) ReadFile(path string, limit int) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, errors.Unwrap(err) // the message names the path itself
-	}
-	defer f.Close()
-	text := make([]byte, limit)
-	n := 0
-	for n < limit {
-		m, err := f.Read(text[n:])
-		n += m
-		if err != nil || m == 0 {
-			break // what was read until then is worth printing
-		}
-	}
-	return text[:n], nil
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/foreign"
 	"github.com/hawktrace/hawk/internal/output"
 )
 
@@ -24,6 +26,7 @@ func (s *session) System(command string) (status int, err error) {
 		s.dropped++
 		return 0, nil
 	}
+	s.owner.start()
 	cmd := exec.CommandContext(until, "sh", "-c", command)
 	cmd.Stdout = &commandOutput{s: s}
 	cmd.Stderr = output.File(s.o.Stderr)
@@ -101,4 +104,56 @@ func (c *commandOutput) Write(p []byte) (int, error) {
 	c.s.Emit(output.Raw{Type: "syscall", Text: p})
 	c.s.flush()
 	return len(p), c.s.err
+}
+
+// maxHanging is how many files may be read whose file systems do not answer. Each holds a thread.
+const maxHanging = 4
+
+var errNoAnswer = errors.New("its file system does not answer")
+
+// ReadFile reads at most limit bytes of a regular file. A traced program may have named it, so that
+// it is waited for only as long as for output.
+func (s *session) ReadFile(path string, limit int) ([]byte, error) {
+	if s.hanging.Load() >= maxHanging {
+		return nil, errNoAnswer
+	}
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	s.hanging.Add(1)
+	go func() {
+		text, err := readFile(path, limit)
+		s.hanging.Add(-1)
+		done <- result{text, err}
+	}()
+	var abort <-chan struct{}
+	if s.abort != nil {
+		abort = s.abort.Done()
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-late.C:
+	case <-abort:
+	}
+	return nil, errNoAnswer
+}
+
+// readFile reads the beginning of a file.
+func readFile(path string, limit int) ([]byte, error) {
+	f, err := foreign.Open(path)
+	if errors.Is(err, foreign.ErrRefused) {
+		return nil, errors.New("it is no regular file")
+	}
+	if err != nil {
+		return nil, errors.Unwrap(err) // the message names the path itself
+	}
+	defer f.Close()
+	text := make([]byte, limit)
+	n, _ := io.ReadFull(f, text) // what was read until an error is worth printing
+	return text[:n], nil
 }

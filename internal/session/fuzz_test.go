@@ -54,7 +54,7 @@ func FuzzRecord(f *testing.F) {
 		bound.Run(t, len(rec), func() {
 			var out bytes.Buffer
 			loaded := &load.Session{Object: res.Object, Maps: noMaps}
-			of := &Session{spec: Spec{Program: New(res), Probe: opts}, loaded: loaded}
+			of := &Session{spec: Spec{Program: New(res), Probe: opts}, loaded: loaded, started: make(chan struct{})}
 			s, err := newSession(of, Options{Sink: output.NewJSON(&out, io.Discard, output.Options{})})
 			if err != nil {
 				t.Fatal(err)

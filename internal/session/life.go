@@ -88,6 +88,7 @@ func (s *session) announce() {
 	s.open()
 	s.owner.attached.Store(int64(n))
 	close(s.owner.ready)
+	s.owner.start()
 }
 
 // open shows what stands above the output, if there is one such thing.

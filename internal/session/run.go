@@ -147,6 +147,7 @@ type session struct {
 	lines    value.Lines      // of stacks that are being sorted
 	unstored uint64           // updates of maps without room, as of the last Unstored
 	unwind   *unwind.Unwinder // nil if no stack is unwound by tables
+	hanging  atomic.Int32     // files of cat() that are being read
 	attention
 	skips
 	clocks

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/load"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session/child"
 	"github.com/hawktrace/hawk/internal/source"
@@ -50,6 +53,8 @@ type Session struct {
 
 	attached atomic.Int64
 	ready    chan struct{} // closed once all is attached
+	started  chan struct{} // closed once the time of --duration begins
+	starting sync.Once
 	done     chan struct{} // closed once the run has ended
 	result   Result
 	err      error
@@ -72,7 +77,7 @@ func (s *Session) Interrupt() {
 // more in pieces if its verifier gives up. Nothing is attached yet. The error is a
 // *CommandError, a *load.Rejected, or one of the kernel's.
 func Load(spec Spec) (_ *Session, err error) {
-	s := &Session{spec: spec, ready: make(chan struct{}), done: make(chan struct{})}
+	s := &Session{spec: spec, ready: make(chan struct{}), started: make(chan struct{}), done: make(chan struct{})}
 	s.reader.of = s
 	defer func() {
 		if err != nil {
@@ -230,7 +235,11 @@ func (s *Session) leave(r *session) {
 // Lasting reports whether the run may take its time, so that who runs it does well to
 // see to it that it can be stopped: not if it is over after its begin and end programs.
 func (s *Session) Lasting() bool {
-	return !s.loaded.Bounded || waits(s.loaded.Object) || s.child != nil
+	return !s.loaded.Bounded || waits(s.loaded.Object) || s.child != nil ||
+		slices.ContainsFunc(s.loaded.Object.Events, func(ev *object.Event) bool {
+			f, _ := builtin.Lookup(ev.Builtin)
+			return f.Waits
+		})
 }
 
 // Stop ends the run as Ctrl-C does: end programs run, and maps are printed. It does not
@@ -265,6 +274,13 @@ func (s *Session) Signal() {
 
 // Ready is closed once begin has run and everything is attached.
 func (s *Session) Ready() <-chan struct{} { return s.ready }
+
+// Started is closed once the time that the run is given counts: everything is attached, or the
+// first command is run, which a begin program may have asked for before.
+func (s *Session) Started() <-chan struct{} { return s.started }
+
+// start has the time begin.
+func (s *Session) start() { s.starting.Do(func() { close(s.started) }) }
 
 // Attached is how many probes are attached, 0 before all of them are.
 func (s *Session) Attached() int { return int(s.attached.Load()) }

@@ -123,7 +123,7 @@ var _ = builtin.Define(builtin.Func{
 })
 
 var _ = builtin.Define(builtin.Func{
-	Name: "system", Emits: true, Min: 1, Params: formatParams, Variadic: true, Unsafe: true,
+	Name: "system", Emits: true, Min: 1, Params: formatParams, Variadic: true, Unsafe: true, Waits: true,
 	Check: checkFormat, Lower: lowerFormat,
 	Doc:     "Runs a shell command, made by a format, when user space handles the event.",
 	Example: `interval:s:10 { system("uptime"); }`,

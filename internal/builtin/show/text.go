@@ -15,8 +15,9 @@ import (
 
 var _ = builtin.Define(builtin.Func{
 	Name: "cat", Emits: true, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat,
+	Waits: true,
 	Doc: "Prints a file, its path made by a format, when user space handles the event; at most " +
-		"`max_cat_bytes` bytes.",
+		"`max_cat_bytes` bytes. A file that is no regular one, or that does not answer within a second, is an error.",
 	Example: `tracepoint:syscalls:sys_enter_execve { cat("/proc/%d/cmdline", pid); }`,
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
 		path := string(e.Format(nil, ev, rec))
