@@ -215,7 +215,8 @@ func (u *Unit) Macro(id string) (m Macro, ok bool) {
 	}
 	first, last := d.body[0], d.body[len(d.body)-1]
 	m = Macro{first.file.src, first.span().Start, last.span().End}
-	plain := !strings.Contains(first.file.text[first.at:min(last.at+len(last.text), len(first.file.text))], "\\\n")
+	text := first.file.text[first.at:min(last.at+len(last.text), len(first.file.text))]
+	plain := !strings.Contains(text, "\\\n") && !strings.Contains(text, "\\\r\n")
 	for _, t := range d.body {
 		if inner := u.macros[t.text]; t.kind == name && inner != nil && (inner.function || inner.builtin) {
 			plain = false

@@ -1,5 +1,7 @@
 package ir
 
+import "slices"
+
 // NumValues is an exclusive upper bound of the value IDs of f, for side tables.
 func (f *Func) NumValues() int { return f.nextValue }
 
@@ -75,7 +77,7 @@ func (f *Func) RemoveUnreachable() bool {
 // RemovePred removes the incoming edge with index i and its phi arguments.
 // The predecessor's Succs are the caller's business.
 func (b *Block) RemovePred(i int) {
-	b.Preds = append(b.Preds[:i:i], b.Preds[i+1:]...)
+	b.Preds = slices.Delete(b.Preds, i, i+1)
 	for _, v := range b.Phis() {
 		v.Args = append(v.Args[:i:i], v.Args[i+1:]...)
 	}

@@ -22,10 +22,15 @@ var tooBranchy = complaint{"The sequence of", "its branches are too many for the
 var tooLong = complaint{"cannot be patched due to 16-bit range", "its functions are too long for the verifier",
 	"split the probe into several with the same attach point", true}
 
-// mostMaps is how many maps a program may use.
+// mostMaps is how many maps a program may use; tooManyMaps is the complaint about more, for which a
+// kernel before Linux 6.8 has no words.
 const mostMaps = 64
 
-// gaveUp is what an error of loading says of a verifier that has not come to
+var tooManyMaps = complaint{"total number of maps per program", "it uses more maps than the 64 of a program",
+	"keep values in one map, each under a key of its own, or split the probe into several with the same attach " +
+		"point", false}
+
+// gaveUp is what an error of loading says of a kernel that has not come to
 // the end of a program in which nothing need be wrong; nil if it may be
 // something else. Hearing it from the verifier's log would take as long again,
 // and before Linux 6.4 a log that is too long has no end.
@@ -34,9 +39,10 @@ func gaveUp(p *object.Program, err error) *complaint {
 	case errors.Is(err, unix.E2BIG):
 		maps := map[int]bool{}
 		p.Code.Maps(func(n int) { maps[n] = true })
-		if len(maps) < mostMaps {
-			return &tooMany
+		if len(maps) >= mostMaps {
+			return &tooManyMaps
 		}
+		return &tooMany
 	case errors.Is(err, unix.EFAULT):
 		return &tooBranchy
 	case errors.Is(err, unix.ERANGE):

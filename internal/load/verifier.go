@@ -41,9 +41,10 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 		d.Span = spanAt(p, slot)
 	}
 	if c := gaveUp(p, err); c != nil {
-		r.GaveUp = true
 		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, c.text)
-		blame(d, p)
+		if r.GaveUp = c.gaveUp; c.gaveUp {
+			blame(d, p)
+		}
 		d.Hint("%s", c.hint)
 		return r
 	}

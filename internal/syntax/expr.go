@@ -51,9 +51,9 @@ func (p *parser) expr() Expr {
 		x.Then = p.expr()
 		p.expect(Colon)
 	}
-	x.Else = p.expr()
-	x.Pos = p.since(c.Span().Start)
 	p.depth--
+	x.Else = p.expr() // a chain, too
+	x.Pos = p.since(c.Span().Start)
 	return x
 }
 
@@ -295,9 +295,7 @@ func (p *parser) ifExpr() Expr {
 	p.advance()
 	switch {
 	case p.atName("if"):
-		p.enter()
-		x.Else = p.ifExpr()
-		p.depth--
+		x.Else = p.ifExpr() // a chain is no nesting: it may be long
 	case p.at() == LBrace:
 		x.Else = p.block()
 	default:

@@ -10,7 +10,7 @@ import (
 // Types of the outside world may be malformed and contain themselves: depth
 // and number of the values in one value are bounded.
 const (
-	maxDepth  = 32
+	maxDepth  = 512
 	maxValues = 1 << 20
 )
 
