@@ -155,7 +155,11 @@ func (w *walker) standIn(e, x syntax.Expr) val {
 	if w.final && w.unevaluated == 0 {
 		w.info.Stands[e] = x
 	}
-	return w.expr(x)
+	was := w.longText
+	w.longText = true // max_strlen is for what the script says
+	v := w.expr(x)
+	w.longText = was
+	return v
 }
 
 // typeRecord is the record that stands for a typeinfo, nil if the type is not

@@ -258,8 +258,14 @@ func (p *parser) nameExpr(word string) Expr {
 	return call
 }
 
-// arg reads an argument of a call, which for a macro may be a type: typeof(x).
+// arg reads an argument of a call, which for a macro may be a type: typeof(x), or struct s, which no
+// value begins with.
 func (p *parser) arg() Expr {
+	if l := p.cur(); l.Token == Name && isTag(l.Str) && p.peek() == Name {
+		if t := p.tryType(); t != nil {
+			return &TypeArg{t.Pos, &TypeExpr{Pos: t.Pos, OfType: t}}
+		}
+	}
 	if p.atName("typeof") && p.peek() == LParen {
 		t := p.typeOf()
 		return &TypeArg{t.Pos, t}
