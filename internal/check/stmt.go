@@ -150,10 +150,20 @@ func (w *walker) let(s *syntax.LetStmt) {
 		t := w.annotation(s.Type)
 		v.broken = v.broken || w.final && t == nil
 		v.untyped = t == nil && s.Type.Of == nil && s.Type.OfType == nil
-		if str, ok := t.(*types.String); ok && str.Cap == 0 {
-			t, v.fallback = nil, &types.String{Cap: 1} // the capacity comes from the assignments
+		open := false // what is assigned makes the size
+		switch x := t.(type) {
+		case *types.String:
+			if open = x.Cap == 0; open {
+				t = &types.String{Cap: 1}
+			}
+		case *types.Buffer:
+			open = x.Cap == 0
+		case *types.Array:
+			open = x.Len < 0
+		case *types.Deferred:
+			open = x.Open
 		}
-		if d, ok := t.(*types.Deferred); ok && d.Open {
+		if open {
 			v.join(types.Flex{Type: t}, types.Unset)
 		} else if t != nil {
 			v.fixed, v.cur = true, types.Flex{Type: t}
