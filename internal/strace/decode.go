@@ -3,6 +3,7 @@ package strace
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -52,6 +53,9 @@ type decoder struct {
 	other map[int]*call
 	// Sets of constants that were read, by name.
 	sets map[string]set
+	// Declared structs that were looked up, and commands of calls by NAME/NUMBER.
+	layouts map[string]*layout
+	subs    map[string]*call
 
 	// The line so far, the call that it shows, and what is known of calls of this name.
 	b  []byte
@@ -67,7 +71,8 @@ type decoder struct {
 }
 
 func newDecoder(o *Options, arch string) *decoder {
-	return &decoder{o: o, arch: arch, names: numbers(arch), other: map[int]*call{}, sets: map[string]set{}}
+	return &decoder{o: o, arch: arch, names: numbers(arch), other: map[int]*call{}, sets: map[string]set{},
+		layouts: map[string]*layout{}, subs: map[string]*call{}}
 }
 
 // name is a call's name. One that is newer than the table is called by its number, in hexadecimal
@@ -148,6 +153,9 @@ func (d *decoder) arguments() {
 			d.special(i, a.kind)
 			break
 		}
+		if a.kind == "skip" { // the upper half of the one in front
+			continue
+		}
 		if i > 0 {
 			d.str(", ")
 		}
@@ -227,7 +235,7 @@ func (d *decoder) flags(name string, v uint64) {
 		d.str("|").hex(rest)
 	default:
 		d.hex(rest)
-		d.unknown(prefix(s))
+		d.unknown(name)
 	}
 }
 
@@ -259,23 +267,33 @@ func (d *decoder) numbered(b []byte, n int, show func(bit int)) {
 
 func (d *decoder) bit(n int) { d.int(int64(n)) }
 
-// prefix is what the names of a set begin with, "" if there is nothing.
-func prefix(s set) string {
+// unknown is the comment behind a number that has no name in a set: what all names begin with, or
+// the first one up to its "_", with question marks for the rest.
+func (d *decoder) unknown(name string) {
+	words, _ := entry(flagsText(), name)
+	first, _, _ := strings.Cut(words, " ")
+	if said, ok := strings.CutPrefix(first, "/"); ok {
+		d.str(" /* " + said + " */")
+		return
+	}
+	s := d.set(name)
 	if len(s) == 0 {
-		return ""
+		return
 	}
-	i := 0
-	for i < len(s[0].name) && s[0].name[i] != '_' {
-		i++
+	same := s[0].name
+	for _, c := range s {
+		n := 0
+		for n < min(len(same), len(c.name)) && same[n] == c.name[n] {
+			n++
+		}
+		same = same[:n]
 	}
-	return s[0].name[:i]
-}
-
-// unknown is the comment behind a number that has no name.
-func (d *decoder) unknown(prefix string) {
-	if prefix != "" {
-		d.str(" /* " + prefix + "_??? */")
+	same = same[:strings.LastIndexByte(same, '_')+1]
+	if same == "" || len(s) == 1 {
+		same, _, _ = strings.Cut(s[0].name, "_")
+		same += "_"
 	}
+	d.str(" /* " + same + "??? */")
 }
 
 // enum appends the constant that a number is.
@@ -287,9 +305,9 @@ func (d *decoder) enum(name string, v uint64) {
 			return
 		}
 	}
-	// A number without a name is shown with the prefix of the set: 0x63 /* AF_??? */.
+	// A number without a name is shown with what those of the set begin with: 0x63 /* AF_??? */.
 	d.hex(v)
-	d.unknown(prefix(s))
+	d.unknown(name)
 }
 
 // arg appends an argument. Most kinds are words of calls.txt; those that need memory are in
@@ -298,9 +316,47 @@ func (d *decoder) enum(name string, v uint64) {
 func (d *decoder) arg(i int, a arg) {
 	v := d.num(i)
 	if a.out && d.c.failed() {
-		d.ptr(v)
+		switch {
+		case a.kind == "iovr":
+			d.iovec(v, int(d.num(i+1)), noData)
+		case a.kind == "msghdr":
+			d.received(v)
+		default:
+			d.ptr(v)
+		}
 		return
 	}
+	switch a.kind {
+	case "fd":
+		d.fd(v, 0)
+	case "at":
+		d.at(v)
+	// -1 is how chown and setreuid are told to leave an ID as it is.
+	case "uid":
+		if uint32(v) == ^uint32(0) {
+			d.str("-1")
+		} else {
+			d.uint(uint64(uint32(v)))
+		}
+	case "mode": // the kernel looks at no more bits
+		d.octal(v & 0xffff)
+	case "path":
+		d.path(v, a.early)
+	case "str":
+		d.cstring(v)
+	case "rb":
+		d.buffer(v, d.c.Result)
+	case "wb":
+		d.buffer(v, int64(d.num(int(a.param[0]-'0'))))
+	default:
+		if !d.number(a, v) && !d.structured(i, a, v) && !d.network(i, a, v) {
+			d.ptr(v)
+		}
+	}
+}
+
+// number appends an argument for which no memory is read; false if it is none of these.
+func (d *decoder) number(a arg, v uint64) bool {
 	switch a.kind {
 	case "d":
 		d.int(int64(int32(v)))
@@ -314,40 +370,80 @@ func (d *decoder) arg(i int, a arg) {
 		d.hex(v)
 	case "p":
 		d.ptr(v)
-	case "fd", "at":
-		d.fd(v, 0)
-	// -1 is how chown and setreuid are told to leave an ID as it is.
-	case "uid":
-		if uint32(v) == ^uint32(0) {
-			d.str("-1")
-		} else {
-			d.uint(uint64(uint32(v)))
-		}
-	// More bits than a mode has are shown, but not those of a descriptor or garbage above them.
-	case "mode":
-		d.octal(uint64(uint32(v) & 0o7777777))
 	case "sig":
 		d.signal(int(int32(v)))
+	case "siglu":
+		if name := signalName(int(min(v, 65))); name != "" {
+			d.str("SIG" + name)
+		} else {
+			d.uint(v)
+		}
 	case "f":
 		d.flags(a.param, uint64(uint32(v)))
 	case "X":
 		d.flags(a.param, v)
 	case "e":
 		d.enum(a.param, uint64(uint32(v)))
-	case "path":
-		d.path(v, a.early)
-	case "str":
-		d.cstring(v)
-	case "rb":
-		d.buffer(v, d.c.Result)
-	case "wb":
-		d.buffer(v, int64(d.num(int(a.param[0]-'0'))))
-	default:
-		if !d.structured(i, a, v) && !d.network(i, a, v) {
-			d.ptr(v)
+	case "E": // the number, and its name as a comment
+		d.int(int64(int32(v)))
+		if s := a.param; d.isNamed(s, uint64(uint32(v))) {
+			d.str(" /* ").enum(s, uint64(uint32(v)))
+			d.str(" */")
+		} else {
+			d.unknown(s)
 		}
+	case "keyid":
+		if d.isNamed("keyid", uint64(uint32(v))) {
+			d.enum("keyid", uint64(uint32(v)))
+		} else {
+			d.int(int64(int32(v)))
+		}
+	case "key":
+		if uint32(v) == 0 {
+			d.str("IPC_PRIVATE")
+		} else {
+			d.hex(uint64(uint32(v)))
+		}
+	case "ipcctl":
+		const ipc64 = 0x100
+		if v = uint64(uint32(v)); v&ipc64 != 0 {
+			d.str("IPC_64|")
+		}
+		d.enum(a.param, v&^ipc64)
+	case "shmflg": // flags, and a mode
+		const mode = 0o777
+		if v = uint64(uint32(v)); v&^mode != 0 {
+			d.onlyFlags(a.param, v&^mode)
+			d.str("|")
+		}
+		d.octal(v & mode)
+	case "swap":
+		const priority = 0x7fff
+		if v = uint64(uint32(v)); v&^priority != 0 {
+			d.flags("swap", v&^priority)
+			if v&priority != 0 {
+				d.str("|").uint(v & priority)
+			}
+		} else {
+			d.uint(v)
+		}
+	case "ioprio":
+		d.str("IOPRIO_PRIO_VALUE(").enum("ioprio_class", uint64(uint32(v)>>13))
+		d.str(", ").uint(v & 0x1fff)
+		d.str(")")
+	case "mapfl":
+		d.mapFlags(v)
+	case "openfl":
+		d.openFlags(uint64(uint32(v)))
+	case "dev":
+		d.device(uint64(uint32(v)))
+	default:
+		return false
 	}
+	return true
 }
+
+const pathMax = 4096
 
 // path appends a file's name, which is shown whole. -s does not cut paths: a path that is cut does
 // not say which file it is.
@@ -360,7 +456,7 @@ func (d *decoder) path(addr uint64, early bool) {
 	s, _, ended := bytes.Cut(s, []byte{0})
 	d.given(string(s))
 	d.quote(s)
-	if !ended {
+	if !ended || len(s) == pathMax-1 { // the copy ends with a NUL of its own
 		d.str("...")
 	}
 }

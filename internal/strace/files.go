@@ -67,6 +67,10 @@ func (d *decoder) special(i int, kind string) {
 		if d.num(i)&d.creates() != 0 {
 			i++
 			next("mode", "")
+			if d.of.name == "mq_open" {
+				i++
+				next("mqattr", "")
+			}
 		}
 	case "mknod":
 		mode := d.num(i) & 0xffff
@@ -85,9 +89,10 @@ func (d *decoder) special(i int, kind string) {
 			break
 		}
 		next("x", "")
-	// MREMAP_FIXED and MREMAP_DONTUNMAP alone take a new address.
+	// MREMAP_FIXED takes a new address.
 	case "mremap":
-		if d.num(i-1)&6 != 0 {
+		const moves = 3 // MREMAP_MAYMOVE, without which MREMAP_FIXED is refused
+		if d.num(i-1)&moves == moves {
 			next("p", "")
 		}
 	case "clone":
@@ -96,8 +101,29 @@ func (d *decoder) special(i int, kind string) {
 		d.clone3()
 	case "futex":
 		d.futex()
-	case "prctl":
-		d.prctl()
+	case "sub":
+		d.subordinate(d.of.args[i].param)
+	case "mount":
+		d.mount()
+	case "fanotify_init":
+		flags := uint64(uint32(d.num(0)))
+		d.enum("fan_class", flags&12)
+		if flags &^= 12; flags != 0 {
+			d.str("|").flags("fan_init", flags)
+		}
+		d.str(", ").openFlags(uint64(uint32(d.num(1))))
+	case "kcmp": // what each kind compares
+		kind := "x"
+		switch op := uint32(d.num(2)); {
+		case op == 0:
+			kind = "fd"
+		case op < 7:
+			return
+		}
+		next(kind, "")
+		next(kind, "")
+	case "ptrace":
+		d.ptrace()
 	case "fcntl":
 		comma()
 		d.fcntl(d.num(i), d.num(i+1))
@@ -106,10 +132,12 @@ func (d *decoder) special(i int, kind string) {
 		d.ioctl(uint64(uint32(d.num(i))), d.num(i+1))
 	case "arch_prctl":
 		d.enum("arch_prctl", d.num(0))
-		if v := d.num(1); d.num(0)&^1 == 0x1002 && d.num(0) == 0x1003 && !d.c.failed() {
-			next("p", "")
+		d.str(", ")
+		if d.num(0)&^7 == 0x1000 && d.num(0) > 0x1002 { // ARCH_GET_FS, ARCH_GET_GS
+			d.returns()
+			d.indirect(arg{kind: "p"}, d.num(1))
 		} else {
-			d.str(", ").hex(v)
+			d.hex(d.num(1))
 		}
 	// The script copies the mask from the frame on the user's stack (copySignal) and gives it
 	// address 1.
@@ -161,7 +189,7 @@ func (d *decoder) fcntl(cmd, v uint64) {
 	d.enum("fcntl", cmd)
 	switch cmd {
 	case 0, 1030: // DUPFD
-		d.str(", ").int(int64(int32(v)))
+		d.str(", ").int(int64(v))
 		d.own = []byte("fd")
 	case 1, 3, 9, 11, 1025, 1032, 1034: // what only asks
 		if d.c.failed() {
@@ -177,6 +205,8 @@ func (d *decoder) fcntl(cmd, v uint64) {
 			d.result(r, func() { d.enum("lock", r) })
 		case cmd == 1034 && r != 0:
 			d.result(r, func() { d.flags("seals", r) })
+		case cmd == 11:
+			d.result(r, func() { d.signal(int(r)) })
 		}
 	case 2:
 		d.str(", ").flags("fdflags", v)
@@ -191,8 +221,9 @@ func (d *decoder) fcntl(cmd, v uint64) {
 			return
 		}
 		// The two that ask are answered in the same struct.
-		b, ok := d.c.mem.whole(v, 32, cmd != 5 && cmd != 36)
-		if v == 0 || !ok {
+		asks := cmd == 5 || cmd == 36
+		b, ok := d.c.mem.whole(v, 32, !asks)
+		if v == 0 || !ok || asks && d.c.failed() {
 			d.ptr(v)
 			return
 		}
@@ -210,6 +241,14 @@ func (d *decoder) fcntl(cmd, v uint64) {
 		d.str(", ").flags("seals", v)
 	case 8, 1031:
 		d.str(", ").int(int64(int32(v)))
+	case 10: // F_SETSIG
+		d.str(", ").signal(int(int32(v)))
+	case 15, 16: // F_SETOWN_EX, F_GETOWN_EX
+		d.str(", ")
+		if cmd == 16 {
+			d.returns()
+		}
+		d.arg(2, arg{kind: "owner", out: cmd == 16})
 	default:
 		d.str(", ").hex(v)
 	}
@@ -219,10 +258,19 @@ func (d *decoder) fcntl(cmd, v uint64) {
 // 1025) stands alone.
 func (d *decoder) result(v uint64, meaning func()) {
 	at := len(d.b)
-	d.hex(v)
-	d.str(" (flags ")
-	if d.num(1) == 1025 {
-		d.b = d.b[:at]
+	words := map[uint64]string{1025: "", 1034: "seals ", 11: ""}
+	word, own := words[d.num(1)]
+	switch {
+	case d.num(1) == 1025:
+	case d.num(1) == 11:
+		d.uint(v)
+		d.str(" (")
+	case own:
+		d.hex(v)
+		d.str(" (" + word)
+	default:
+		d.hex(v)
+		d.str(" (flags ")
 	}
 	meaning()
 	if d.num(1) != 1025 {
@@ -240,6 +288,10 @@ func (d *decoder) ioctl(cmd, v uint64) {
 	known := false
 	for _, c := range d.set("ioctl") {
 		if c.value == cmd {
+			// Sound drivers have the same numbers, and strace shows both names.
+			if timer := [...]string{"START", "STOP", "CONTINUE"}; cmd > 0x5401 && cmd < 0x5405 {
+				d.str("SNDCTL_TMR_" + timer[cmd-0x5402] + " or ")
+			}
 			d.str(c.name)
 			known = true
 			break
@@ -253,15 +305,16 @@ func (d *decoder) ioctl(cmd, v uint64) {
 		d.returns()
 	}
 	d.str(", ")
-	number := func() {
-		if b, ok := d.c.mem.whole(v, 4, false); ok && v != 0 && !d.c.failed() {
-			d.str("[").int(signed(u32(b, 0)))
-			d.str("]")
+	number := func() { d.indirect(arg{kind: "d"}, v) }
+	switch cmd {
+	case 0x5405, 0x5406, 0x5407, 0x5408: // TCGETA and the three that set
+		if b, ok := d.c.mem.whole(v, 18, cmd != 0x5405); ok && v != 0 && (cmd != 0x5405 || !d.c.failed()) {
+			d.termios(b)
 			return
 		}
 		d.ptr(v)
-	}
-	switch cmd {
+	case 0x540a, 0x540b, 0x5425: // TCXONC, TCFLSH, TCSBRKP
+		d.uint(v)
 	case 0x5401: // TCGETS
 		if b, ok := d.c.mem.whole(v, 36, false); ok && !d.c.failed() {
 			d.termios(b)
@@ -314,35 +367,75 @@ func (d *decoder) ioc(cmd uint64) {
 	d.str(")")
 }
 
-// termios appends the settings of a terminal in short: speed and five flags, b the 36 bytes of
-// struct termios.
+// termios appends the settings of a terminal, b the 36 bytes of struct termios or 18 of the older
+// struct termio, whose flags are half as wide.
 func (d *decoder) termios(b []byte) {
-	speeds := [...]string{"B0", "B50", "B75", "B110", "B134", "B150", "B200", "B300", "B600", "B1200", "B1800", "B2400",
-		"B4800", "B9600", "B19200", "B38400"}
-	high := map[uint64]string{0x1001: "B57600", 0x1002: "B115200", 0x1003: "B230400"}
-	in, out, control, local := u32(b, 0), u32(b, 4), u32(b, 8), u32(b, 12)
-	d.str("{")
-	speed := control & 0x100f
-	if name, ok := high[speed]; ok {
-		d.str(name)
-	} else if speed < uint64(len(speeds)) {
-		d.str(speeds[speed])
-	} else {
-		d.hex(speed)
+	speeds := [...]int{0, 50, 75, 110, 134, 150, 200, 300, 600, 1200, 1800, 2400, 4800, 9600, 19200, 38400, 57600,
+		115200, 230400, 460800, 500000, 576000, 921600, 1000000, 1152000, 1500000, 2000000, 2500000, 3000000, 3500000,
+		4000000}
+	get := func(i int) uint64 {
+		if len(b) < 36 {
+			return u16(b, 2*i)
+		}
+		return u32(b, 4*i)
 	}
-	sign := func(name string, on bool) {
-		if on {
-			d.str(" " + name)
-		} else {
-			d.str(" -" + name)
+	in, out, control, local := get(0), get(1), get(2), get(3)
+	rest := func(set string, v uint64, first bool) {
+		if v != 0 {
+			if !first {
+				d.str("|")
+			}
+			d.onlyFlags(set, v)
+		} else if !first && set == "cflag" {
+			d.str("|")
 		}
 	}
-	sign("opost", out&1 != 0)
-	sign("isig", local&1 != 0)
-	sign("icanon", local&2 != 0)
-	sign("echo", local&8 != 0)
-	_ = in
-	d.str(" ...}")
+	d.str("{c_iflag=")
+	rest("iflag", in, true)
+	d.str(", c_oflag=")
+	for _, delay := range []struct {
+		name        string
+		shift, mask uint64
+	}{{"NL", 8, 1}, {"CR", 9, 3}, {"TAB", 11, 3}, {"BS", 13, 1}, {"VT", 14, 1}, {"FF", 15, 1}} {
+		n := out >> delay.shift & delay.mask
+		if out &^= delay.mask << delay.shift; delay.name == "TAB" && n == 3 {
+			d.str("XTABS|")
+		} else {
+			d.str(delay.name).uint(n)
+			d.str("|")
+		}
+	}
+	d.b = d.b[:len(d.b)-1]
+	if rest("oflag", out, false); out == 0 {
+		d.str("|")
+	}
+	speed := func(v uint64) {
+		if v >= 0x1000 {
+			v -= 0x1000 - 15
+		}
+		d.str("B").int(int64(speeds[min(v, uint64(len(speeds)-1))]))
+	}
+	const speedMask, inputShift = 0x100f, 16
+	d.str(", c_cflag=")
+	speed(control & speedMask)
+	if input := control >> inputShift & speedMask; input != 0 {
+		d.str("|")
+		speed(input)
+		d.str("<<IBSHIFT")
+	}
+	d.str("|CS").uint(control>>4&3 + 5)
+	rest("cflag", control&^(speedMask|speedMask<<inputShift|0x30), false)
+	d.str(", c_lflag=")
+	rest("lflag", local, true)
+	d.str(", ")
+	if !d.o.Verbose || len(b) < 36 {
+		d.str("...}")
+		return
+	}
+	d.str("c_line=").uint(uint64(b[16]))
+	d.str(", c_cc=")
+	d.b = append(appendEscaped(append(d.b, '"'), b[17:36], "", hexAll), '"')
+	d.str("}")
 }
 
 // dents counts the entries of a directory that were read. Each entry has its size at 16, behind
@@ -366,11 +459,7 @@ func (d *decoder) dents(addr uint64, is64 bool) {
 	if d.str(" /* " + strconv.Itoa(n)); !whole {
 		d.str(" or more")
 	}
-	if d.str(" entr"); n == 1 && whole {
-		d.str("y */")
-	} else {
-		d.str("ies */")
-	}
+	d.str(" entries */")
 }
 
 // epollSize is the size of struct epoll_event, which is packed on amd64 alone.
@@ -513,10 +602,16 @@ func (d *decoder) left(i int) {
 // fdset appends a set of descriptors; what select left of them stands behind the result. The last
 // of the three sets that was given writes the text behind the result, for all three.
 func (d *decoder) fdset(addr uint64, n int) {
-	bits := func(b []byte) { d.numbered(b, n, d.bit) }
+	left := int64(1 << 62) // of the ones that are counted in the result
+	bits := func(b []byte) {
+		d.numbered(b, n, func(bit int) {
+			d.bit(bit)
+			left--
+		})
+	}
 	// The kernel reads and writes whole longs.
 	size := (n + 63) / 64 * 8
-	if b, ok := d.c.mem.at(addr, size, true); addr != 0 && ok {
+	if b, ok := d.c.mem.at(addr, size, true); addr != 0 && ok && n > 0 {
 		bits(b)
 	} else {
 		d.ptr(addr)
@@ -531,9 +626,10 @@ func (d *decoder) fdset(addr uint64, n int) {
 	if last {
 		keep := d.b
 		d.b = nil
+		left = d.c.Result
 		for i, name := range []string{"in", "out", "except"} {
 			b, ok := d.c.mem.at(d.num(i+1), size, false)
-			if d.num(i+1) == 0 || !ok || len(bytes.Trim(b, "\x00")) == 0 {
+			if d.num(i+1) == 0 || !ok || len(bytes.Trim(b, "\x00")) == 0 || left <= 0 {
 				continue
 			}
 			if len(d.b) == 0 {

@@ -25,7 +25,8 @@ func (d *decoder) network(i int, a arg, v uint64) bool {
 		d.sockaddr(v, n, false)
 	case "lenp":
 		before, ok := d.c.mem.whole(v, 4, true)
-		if !ok || v == 0 {
+		noAddress := i > 0 && len(d.of.args) > i && d.of.args[i-1].kind == "sockaddrp" && d.num(i-1) == 0
+		if !ok || v == 0 || noAddress {
 			d.ptr(v)
 			return true
 		}
@@ -36,6 +37,8 @@ func (d *decoder) network(i int, a arg, v uint64) bool {
 		d.str("]")
 	case "iov":
 		d.iovec(v, int(d.num(i+1)), -1)
+	case "iova":
+		d.iovec(v, int(d.num(i+1)), noData)
 	case "iovr":
 		d.iovec(v, int(d.num(i+1)), d.c.Result)
 	case "msghdr":
@@ -55,12 +58,8 @@ func (d *decoder) family(v uint64) { d.enum("sock_domain", v) }
 // sockaddr appends the address of a socket.
 func (d *decoder) sockaddr(addr uint64, n int, early bool) {
 	b, ok := d.c.mem.at(addr, n, early)
-	if addr == 0 || !ok || n == 0 {
+	if addr == 0 || !ok || len(b) < 2 {
 		d.ptr(addr)
-		return
-	}
-	if len(b) < 2 {
-		d.quote(b)
 		return
 	}
 	family := u16(b, 0)
@@ -106,7 +105,10 @@ func (d *decoder) sockaddr(addr uint64, n int, early bool) {
 
 func hex8(v uint64) string {
 	s := strconv.FormatUint(v, 16)
-	return "0x" + "00000000"[min(len(s), 8):] + s
+	if v == 0 {
+		return "00000000"
+	}
+	return "0x" + "000000"[min(len(s), 6):] + s
 }
 
 func (d *decoder) port(b []byte) { d.uint(uint64(b[2])<<8 | uint64(b[3])) }
@@ -119,6 +121,9 @@ func address6(b [16]byte) string {
 	}
 	return a.String()
 }
+
+// noData has iovec show addresses.
+const noData = -2
 
 // iovec appends buffers; limit is how many bytes of all were read, -1 if they are written.
 func (d *decoder) iovec(addr uint64, n int, limit int64) {
@@ -142,8 +147,11 @@ func (d *decoder) iovec(addr uint64, n int, limit int64) {
 			have = min(have, limit)
 			limit -= have
 		}
-		d.str("{iov_base=")
-		d.buffer(base, have)
+		if d.str("{iov_base="); limit == noData {
+			d.ptr(base)
+		} else {
+			d.buffer(base, have)
+		}
 		d.str(", iov_len=").uint(size)
 		d.str("}")
 		return true
@@ -179,6 +187,17 @@ func (d *decoder) msghdr(addr uint64, n int64) {
 	}
 	d.str(", msg_controllen=").uint(u64(b, 40))
 	d.str(", msg_flags=").flags("msg", u32(b, 48))
+	d.str("}")
+}
+
+// received appends what is known of a message of which nothing was received.
+func (d *decoder) received(addr uint64) {
+	b, ok := d.c.mem.whole(addr, 56, true)
+	if addr == 0 || !ok {
+		d.ptr(addr)
+		return
+	}
+	d.str("{msg_namelen=").int(signed(u32(b, 8)))
 	d.str("}")
 }
 
@@ -232,11 +251,19 @@ func (d *decoder) control(addr uint64, n int) {
 func (d *decoder) socket() {
 	domain, kind, protocol := uint64(uint32(d.num(0))), uint64(uint32(d.num(1))), uint64(uint32(d.num(2)))
 	d.family(domain)
-	d.str(", ").enum("sock_kind", kind&15)
-	if kind&^15 != 0 {
-		d.str("|").flags("sock_type", kind&^15)
+	d.str(", ")
+	if rest := kind &^ 15; d.isNamed("sock_kind", kind&15) {
+		if d.enum("sock_kind", kind&15); rest != 0 {
+			d.str("|").flags("sock_type", rest)
+		}
+	} else {
+		d.flags("sock_type", kind)
 	}
 	d.str(", ")
+	if d.of.name == "socketpair" {
+		d.uint(protocol)
+		return
+	}
 	switch domain {
 	case 2, 10:
 		d.enum("ipproto", protocol)

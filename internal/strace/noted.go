@@ -130,12 +130,23 @@ func socketName(path string, r *output.Snap) string {
 // fd appends a descriptor, with what is behind it if that is asked for; when is atExit for one that
 // the call made.
 func (d *decoder) fd(v uint64, when int64) {
-	number := int64(int32(v))
-	if number == unix.AT_FDCWD {
-		d.str("AT_FDCWD")
-	} else {
-		d.int(number)
+	d.int(int64(int32(v)))
+	d.behind(v, when)
+}
+
+// at appends the descriptor of the directory that a path begins in.
+func (d *decoder) at(v uint64) {
+	if int32(v) != unix.AT_FDCWD {
+		d.fd(v, 0)
+		return
 	}
+	d.str("AT_FDCWD")
+	d.behind(v, 0)
+}
+
+// behind appends what is behind a descriptor.
+func (d *decoder) behind(v uint64, when int64) {
+	number := int64(int32(v))
 	if d.c.noted == nil {
 		return
 	}

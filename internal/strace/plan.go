@@ -11,7 +11,7 @@ import (
 // take loops.
 const (
 	copySignal   = 0  // the mask that rt_sigreturn restores, 8*size bytes above the stack pointer
-	copyString   = 1  // up to its NUL; size 0: whole, 1: as long as strings are shown, 2: 16 bytes
+	copyString   = 1  // up to its NUL; size 0: whole, 1: as long as strings are shown, 2: 17 bytes
 	copyFixed    = 2  // 4*size bytes
 	copyElements = 3  // size is (bytes of one / 4)<<3 | the argument that says how many, 7: the result
 	copyData     = 4  // as copyElements, bytes, as many as are shown of strings
@@ -21,7 +21,7 @@ const (
 	copyMessage  = 8  // a struct msghdr and all that it points to; size 8: only what was received
 	copyStrings  = 9  // an array of pointers and the strings, and the pointers of the argument behind it
 	copySets     = 10 // the three sets of select, when it begins and when it returns
-	copyMask     = 11 // a pointer to a signal mask and the mask
+	copyMask     = 11 // a pointer to a signal mask and the mask; size 1: a string as long as strings are shown
 	copyLong     = 12 // as many bytes as the result, 32 KiB at most
 	copyParent   = 13 // what the field parent_tid of struct clone_args points to
 	copyBoth     = 14 // as copyFixed, when the call begins and when it returns
@@ -59,12 +59,25 @@ func (d *decoder) plan(c *call) uint64 {
 			add(i, a.early, copyString, 0)
 		case "str":
 			add(i, a.early, copyString, 1)
+		case "mount":
+			add(2, true, copyString, 1)
+			add(4, true, copyMask, 1)
+		case "vec":
+			add(i, false, copyData, 1) // as many bytes as pages are more than enough
+		case "msgbuf":
+			add(i, false, copyFixed, 10)
+		case "iova":
+			add(i, false, copyElements, 4<<3|(i+1))
+		case "*sembuf":
+			add(i, true, copyElements, 2<<3|param)
+		case "uring":
+			add(i, false, copyBoth, 30)
 		case "rb", "hexb", "wbx", "xlist":
 			add(i, false, copyData, byResult)
 			if d.o.wholly(c.name) {
 				add(i, false, copyLong, 0)
 			}
-		case "wb":
+		case "wb", "xval":
 			add(i, false, copyData, param)
 			if d.o.wholly(c.name) {
 				add(i, false, copyLong, 0)
@@ -131,7 +144,8 @@ func (d *decoder) plan(c *call) uint64 {
 			}
 		case "futex":
 			add(3, false, copyFixed, 4)
-		case "prctl":
+		case "sub":
+			add(1, false, copyFixed, 2)
 			add(1, false, copyString, 2)
 		case "fcntl":
 			add(2, false, copyFixed, 8)
@@ -151,7 +165,11 @@ func (d *decoder) plan(c *call) uint64 {
 			if a.early {
 				kind = copyBoth
 			}
-			if size := fixed[a.kind]; size > 0 {
+			size := fixed[a.kind]
+			if l := d.layout(a.kind); l != nil {
+				size = l.size
+			}
+			if size > 0 {
 				add(i, a.early, kind, (size+3)/4)
 			}
 		}

@@ -372,85 +372,38 @@ func (d *decoder) wakeOp(v uint32) {
 	ops := [...]string{"FUTEX_OP_SET", "FUTEX_OP_ADD", "FUTEX_OP_OR", "FUTEX_OP_ANDN", "FUTEX_OP_XOR"}
 	cmps := [...]string{"EQ", "NE", "LT", "LE", "GT", "GE"}
 	op, cmp := v>>28&7, v>>24&15
-	if int(op) >= len(ops) || int(cmp) >= len(cmps) {
-		d.str(", ").hex(uint64(v))
-		return
-	}
-	d.str(", " + ops[op] + "<<28|")
+	d.str(", ")
 	if v>>31 != 0 {
 		d.str("FUTEX_OP_OPARG_SHIFT<<28|")
 	}
+	if int(op) < len(ops) {
+		d.str(ops[op] + "<<28|")
+	} else {
+		d.hex(uint64(op))
+		d.str("<<28 /* FUTEX_OP_??? */|")
+	}
 	d.hex(uint64(v >> 12 & 0xfff))
-	d.str("<<12|FUTEX_OP_CMP_" + cmps[cmp] + "<<24|").hex(uint64(v & 0xfff))
+	if d.str("<<12|"); int(cmp) < len(cmps) {
+		d.str("FUTEX_OP_CMP_" + cmps[cmp] + "<<24|")
+	} else {
+		d.hex(uint64(cmp))
+		d.str("<<24 /* FUTEX_OP_CMP_??? */|")
+	}
+	d.hex(uint64(v & 0xfff))
 }
 
-// prctl decodes prctl(2), whose arguments depend on the operation.
-func (d *decoder) prctl() {
-	op := uint64(uint32(d.num(0)))
-	d.enum("prctl", op)
-	switch op {
-	case 3, 7, 14, 21, 27, 30, 34: // getters without arguments
-		return
-	case 1:
-		d.str(", ").signal(int(d.num(1)))
-		return
-	case 15: // SET_NAME
-		d.str(", ").cstringAs(d.num(1), false)
-		return
-	case 16: // GET_NAME
-		d.str(", ")
-		if d.c.failed() {
-			d.ptr(d.num(1))
-		} else {
-			d.cstringAs(d.num(1), false)
-		}
-		return
-	case 23, 24: // CAPBSET
-		d.str(", ").enum("cap", d.num(1))
-		return
-	case 4:
-		d.str(", ")
-		if names := [...]string{"SUID_DUMP_DISABLE", "SUID_DUMP_USER", "SUID_DUMP_ROOT"}; d.num(1) < 3 {
-			d.str(names[d.num(1)])
-		} else {
-			d.hex(d.num(1))
-		}
-		return
-	case 8, 36: // KEEPCAPS, CHILD_SUBREAPER
-		d.str(", ").uint(d.num(1))
-		return
-	case 29: // TIMERSLACK
-		d.str(", ").int(int64(d.num(1)))
-		return
-	case 47: // CAP_AMBIENT
-		names := [...]string{"", "PR_CAP_AMBIENT_IS_SET", "PR_CAP_AMBIENT_RAISE", "PR_CAP_AMBIENT_LOWER",
-			"PR_CAP_AMBIENT_CLEAR_ALL"}
-		if n := d.num(1); n > 0 && n < uint64(len(names)) {
-			d.str(", " + names[n] + ", ")
-			if n == 4 {
-				d.hex(d.num(2))
-			} else {
-				d.enum("cap", d.num(2))
-			}
-			d.str(", ").hex(d.num(3))
-			d.str(", ").hex(d.num(4))
-			return
-		}
-	}
-	for i := 1; i <= 4; i++ {
-		d.str(", ").hex(d.num(i))
-	}
-}
-
-// cstringAs is a short string that ends with NUL.
-func (d *decoder) cstringAs(addr uint64, early bool) {
-	s, ok := d.c.mem.at(addr, 16, early)
-	if !ok {
+// text16 is the name of a thread, of which the kernel takes 15 bytes.
+func (d *decoder) text16(addr uint64, early bool) {
+	s, ok := d.c.mem.at(addr, 17, early)
+	if !ok || addr == 0 {
 		d.ptr(addr)
 		return
 	}
 	s, _, _ = bytes.Cut(s, []byte{0})
-	d.quote(s)
+	d.quote(s[:min(len(s), 15)])
+	if len(s) > 15 {
+		d.str("...")
+	}
 }
 
 func (d *decoder) capabilities(b []byte) {

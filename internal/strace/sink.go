@@ -505,9 +505,27 @@ func (s *Sink) outcome(c *Call) {
 		s.b = append(s.b, s.own...)
 	case s.of.result == "p":
 		s.hexResult(uint64(c.Result))
+	case s.of.result == "personality":
+		s.hex(uint64(c.Result))
+		s.str(" (")
+		s.enum("personality", uint64(c.Result))
+		s.str(")")
+	case s.of.result == "time_state" && s.isNamed("time_state", uint64(c.Result)):
+		s.int(c.Result)
+		s.str(" (")
+		s.enum("time_state", uint64(c.Result))
+		s.str(")")
+	case s.of.result == "ioprio":
+		s.int(c.Result)
+		s.str(" (")
+		s.number(arg{kind: "ioprio"}, uint64(c.Result))
+		s.str(")")
+	case s.of.result == "time":
+		s.int(c.Result)
+		s.str(" (" + time.Unix(c.Result, 0).Format("2006-01-02T15:04:05-0700") + ")")
 	case s.of.result == "o":
 		s.octal(uint64(c.Result))
-	case s.of.result == "sched":
+	case s.of.result == "sched" && s.isNamed("sched", uint64(c.Result)):
 		s.int(c.Result)
 		s.str(" (")
 		s.enum("sched", uint64(c.Result))
@@ -530,6 +548,9 @@ func (s *Sink) hexResult(v uint64) {
 
 // errorName is the name of an error.
 func errorName(n int) string {
+	if n == int(unix.EOPNOTSUPP) { // has two names, of which calls mean this one
+		return "EOPNOTSUPP"
+	}
 	if names := errno.Names(); n < len(names) && names[n] != strconv.Itoa(n) {
 		return names[n]
 	}

@@ -45,9 +45,9 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 	case "tvs":
 		return show(32, func(b []byte) {
 			d.str("[").timeval(b)
-			d.b = appendDate(d.b, int64(u64(b, 0)), u64(b, 8)*1000, 6)
+			d.date(int64(u64(b, 0)), u64(b, 8)*1000, 6)
 			d.str(", ").timeval(b[16:])
-			d.b = appendDate(d.b, int64(u64(b, 16)), u64(b, 24)*1000, 6)
+			d.date(int64(u64(b, 16)), u64(b, 24)*1000, 6)
 			d.str("]")
 		})
 	case "its":
@@ -68,8 +68,8 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		return show(144, d.rusage)
 	case "rlim", "rlim64":
 		return show(16, func(b []byte) {
-			d.str("{rlim_cur=").rlimit(u64(b, 0), a.kind == "rlim64")
-			d.str(", rlim_max=").rlimit(u64(b, 8), a.kind == "rlim64")
+			d.str("{rlim_cur=").rlimit(u64(b, 0))
+			d.str(", rlim_max=").rlimit(u64(b, 8))
 			d.str("}")
 		})
 	case "utsname":
@@ -78,10 +78,10 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		return show(112, d.sysinfo)
 	case "tms":
 		return show(32, func(b []byte) {
-			d.str("{tms_utime=").int(int64(u64(b, 0)))
-			d.str(", tms_stime=").int(int64(u64(b, 8)))
-			d.str(", tms_cutime=").int(int64(u64(b, 16)))
-			d.str(", tms_cstime=").int(int64(u64(b, 24)))
+			d.str("{tms_utime=").ticks(u64(b, 0))
+			d.str(", tms_stime=").ticks(u64(b, 8))
+			d.str(", tms_cutime=").ticks(u64(b, 16))
+			d.str(", tms_cstime=").ticks(u64(b, 24))
 			d.str("}")
 		})
 	case "fds":
@@ -95,11 +95,20 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			d.str("[").int(signed(u32(b, 0)))
 			d.str("]")
 		})
-	case "offp":
+	case "offp", "offpu":
+		number := func(b []byte) {
+			if a.kind == "offp" {
+				d.int(int64(u64(b, 0)))
+			} else {
+				d.uint(u64(b, 0))
+			}
+		}
 		return show(8, func(b []byte) {
-			d.str("[").int(int64(u64(b, 0)))
+			d.str("[")
+			number(b)
 			if now, ok := d.c.mem.whole(v, 8, false); ok && !d.c.failed() && !bytes.Equal(now, b) {
-				d.str(" => ").int(int64(u64(now, 0)))
+				d.str(" => ")
+				number(now)
 			}
 			d.str("]")
 		})
@@ -113,12 +122,63 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		d.path(v, false)
 	case "hexb":
 		d.hexed(v, d.c.Result)
-	case "wbx", "xlist":
+	case "xlist":
+		if d.num(i+1) == 0 {
+			d.ptr(v)
+		} else {
+			d.buffer(v, d.c.Result)
+		}
+	case "wbx":
 		if d.num(i+1) == 0 || d.c.Result == 0 {
+			d.ptr(v)
+		} else {
+			d.attribute(v, d.c.Result)
+		}
+	case "xval":
+		d.attribute(v, int64(d.num(int(a.param[0]-'0'))))
+	case "hostname":
+		const longest = 64
+		if n := uint32(d.num(1)); n > longest {
+			d.ptr(v)
+		} else {
+			d.buffer(v, int64(n))
+		}
+	case "vec":
+		d.residence(v, d.num(1))
+	case "msgbuf":
+		d.message(v, d.num(2))
+	case "name":
+		d.text16(v, early)
+	case "ptime":
+		return show(8, func(b []byte) {
+			d.str("[").int(int64(u64(b, 0)))
+			d.date(int64(u64(b, 0)), 0, 9)
+			d.str("]")
+		})
+	case "epctl": // what is deleted needs no event
+		if d.num(1) == 2 {
 			d.ptr(v)
 			return true
 		}
-		d.buffer(v, d.c.Result)
+		return show(d.epollSize(), d.epollEvent)
+	case "uring":
+		d.uring(v)
+	case "*sembuf":
+		l := d.layout("sembuf")
+		n := int(uint32(d.num(int(a.param[0] - '0'))))
+		b, ok := d.c.mem.at(v, min(n, 1024)*l.size, true)
+		if v == 0 || !ok && n > 0 {
+			d.ptr(v)
+			return true
+		}
+		d.list(n, func(i int) bool {
+			if (i+1)*l.size > len(b) {
+				return false
+			}
+			d.declared(l, b[i*l.size:])
+			d.str("}")
+			return true
+		})
 	case "argv":
 		d.argv(v)
 	case "env":
@@ -137,6 +197,10 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 	case "cpuset", "cpusetw":
 		d.cpus(v, a.out)
 	case "sigset":
+		if a.param != "" && d.num(int(a.param[0]-'0')) != 8 {
+			d.ptr(v)
+			return true
+		}
 		return show(8, func(b []byte) { d.sigset(u64(b, 0)) })
 	case "psigset":
 		return show(16, func(b []byte) {
@@ -172,11 +236,17 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 	case "fdset":
 		d.fdset(v, int(int32(d.num(0))))
 	case "openhow":
+		if d.num(i+1) < 24 {
+			d.ptr(v)
+			return true
+		}
 		return show(24, d.openHow)
 	case "statx_at":
 		const sync = 0x6000
-		d.str([...]string{"AT_STATX_SYNC_AS_STAT", "AT_STATX_FORCE_SYNC", "AT_STATX_DONT_SYNC",
-			"AT_STATX_SYNC_TYPE"}[v&sync>>13])
+		if d.str("AT_STATX_SYNC_AS_STAT"); v&sync != 0 {
+			d.b = bytes.TrimSuffix(d.b, []byte("AT_STATX_SYNC_AS_STAT"))
+			d.flags("statx_at", v&sync)
+		}
 		if v &^= sync; uint32(v) != 0 {
 			d.str("|").flags("at", uint64(uint32(v)))
 		}
@@ -188,7 +258,12 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 				d.str(", sival_ptr=").ptr(u64(b, 0))
 				d.str("}, ")
 			}
-			d.str("sigev_signo=").signal(int(int32(u32(b, 8))))
+			notify := u32(b, 12)
+			if d.str("sigev_signo="); notify == 0 || notify == 4 { // by a signal
+				d.signal(int(int32(u32(b, 8))))
+			} else {
+				d.uint(u32(b, 8))
+			}
 			d.str(", sigev_notify=").enum("sigev", u32(b, 12))
 			d.str("}")
 		})
@@ -207,9 +282,126 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			d.enum("personality", uint64(uint32(v)))
 		}
 	default:
-		return false
+		l := d.layout(a.kind)
+		if l == nil {
+			return false
+		}
+		return show(l.size, func(b []byte) {
+			d.declared(l, b)
+			d.str("}")
+		})
 	}
 	return true
+}
+
+// uring appends the parameters of io_uring_setup, with what the kernel says of its rings.
+func (d *decoder) uring(v uint64) {
+	b, ok := d.c.mem.whole(v, 120, d.c.failed())
+	if v == 0 || !ok {
+		d.ptr(v)
+		return
+	}
+	d.declared(d.layout("uring"), b)
+	if d.c.failed() {
+		d.str("}")
+		return
+	}
+	d.str(", sq_entries=").uint(u32(b, 0))
+	d.str(", cq_entries=").uint(u32(b, 4))
+	d.str(", features=").flags("uring_feat", u32(b, 20))
+	d.str(", sq_off=").declared(d.layout("uring_sq"), b[40:])
+	d.str("}, cq_off=").declared(d.layout("uring_cq"), b[80:])
+	d.str("}}")
+}
+
+// attribute appends the value of an extended attribute: one NUL at the end goes without saying.
+func (d *decoder) attribute(addr uint64, n int64) {
+	s, ok := d.c.mem.at(addr, int(max(min(n, 1<<20), 0)), false)
+	if !ok || n <= 0 || addr == 0 || int64(len(s)) < min(n, int64(d.o.Limit)) {
+		d.buffer(addr, n)
+		return
+	}
+	shown := s[:min(len(s), d.o.Limit)]
+	if short, ok := bytes.CutSuffix(shown, []byte{0}); ok {
+		d.quote(short)
+		return
+	}
+	d.text(s, uint64(n))
+}
+
+// residence appends which pages of so many bytes are in memory.
+func (d *decoder) residence(addr, bytes uint64) {
+	n := int(min((bytes+4095)/4096, 1<<20))
+	b, ok := d.c.mem.at(addr, n, false)
+	if !ok || addr == 0 {
+		d.ptr(addr)
+		return
+	}
+	d.list(n, func(i int) bool {
+		if i < len(b) {
+			d.uint(uint64(b[i] & 1))
+		}
+		return i < len(b)
+	})
+}
+
+// message appends a message of a queue: its type, and n bytes.
+func (d *decoder) message(addr, n uint64) {
+	b, ok := d.c.mem.at(addr, 8+int(min(n, 1<<20)), false)
+	if addr == 0 || !ok || len(b) < 8 {
+		d.ptr(addr)
+		return
+	}
+	d.str("{mtype=").int(int64(u64(b, 0)))
+	d.str(", mtext=").text(b[8:], n)
+	d.str("}")
+}
+
+// mount appends the last arguments of mount: a kind of file system and data mean nothing to some.
+func (d *decoder) mount() {
+	const moves, remount = 0x1000 | 0x2000 | 0x20000 | 0x40000 | 0x80000 | 0x100000, 32
+	kind, data := d.num(2), d.num(4)
+	flags := d.num(3)
+	d.str(", ")
+	if flags&(moves|remount) != 0 {
+		d.ptr(kind)
+	} else {
+		d.cstring(kind)
+	}
+	const magic, magicMask = 0xc0ed0000, 0xffff0000
+	d.str(", ")
+	if flags&magicMask == magic {
+		d.str("MS_MGC_VAL")
+		if flags &= 0xffff; flags != 0 {
+			d.str("|").flags("mount", flags)
+		}
+	} else {
+		d.flags("mount", flags)
+	}
+	d.str(", ")
+	if flags&moves != 0 {
+		d.ptr(data)
+	} else {
+		d.cstring(data)
+	}
+}
+
+// ptrace appends the last two arguments, which few requests have.
+func (d *decoder) ptrace() {
+	switch uint32(d.num(0)) {
+	case 0: // PTRACE_TRACEME
+		d.b = d.b[:bytes.LastIndexByte(d.b, ',')]
+	case 16, 17, 8, 0x4207: // ATTACH, DETACH with a signal, KILL, INTERRUPT
+		if uint32(d.num(0)) == 17 {
+			d.str(", NULL, ").signal(int(int32(d.num(3))))
+		}
+	case 7, 9, 24, 0x4208: // CONT, SINGLESTEP, SYSCALL, LISTEN
+		d.str(", ").ptr(d.num(2))
+		d.str(", ").signal(int(int32(d.num(3))))
+	default:
+		d.str(", ").ptr(d.num(2))
+		d.str(", ").ptr(d.num(3))
+	}
 }
 
 // interrupted reports whether a call was cut short by a signal.
@@ -246,7 +438,7 @@ func (d *decoder) utime(b []byte) {
 		d.str("UTIME_OMIT")
 	default:
 		d.timespec(b)
-		d.b = appendDate(d.b, int64(u64(b, 0)), u64(b, 8), 9)
+		d.date(int64(u64(b, 0)), u64(b, 8), 9)
 	}
 }
 
@@ -378,12 +570,10 @@ func (d *decoder) rusage(b []byte) {
 	d.str("}")
 }
 
-func (d *decoder) rlimit(v uint64, is64 bool) {
+func (d *decoder) rlimit(v uint64) {
 	switch {
-	case v == ^uint64(0) && is64:
-		d.str("RLIM64_INFINITY")
 	case v == ^uint64(0):
-		d.str("RLIM_INFINITY")
+		d.str("RLIM64_INFINITY")
 	case v > 1024 && v%1024 == 0:
 		d.uint(v / 1024)
 		d.str("*1024")

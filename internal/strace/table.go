@@ -23,7 +23,9 @@ import (
 var callsText = sync.OnceValue(func() string { return table("calls.txt") })
 
 // flags.txt has sets of constants in the order in which they are shown: NAME=VALUE, NAME alone of
-// the constants that package cdef knows or, behind another number, one more than that.
+// the constants that package cdef knows or, behind another number, one more than that. A word that
+// begins with "/" is what is said of numbers that have no name, if that is not what all names begin
+// with.
 var flagsText = sync.OnceValue(func() string { return table("flags.txt") })
 
 //go:generate go test -run TestPacked . -update
@@ -61,16 +63,11 @@ var classes = map[string]string{
 
 // find looks a call up; of one that is not in the table the arguments are numbers.
 func find(name string) call {
-	rest, first := strings.CutPrefix(callsText(), name+" ")
-	if !first {
-		i := strings.Index(callsText(), "\n"+name+" ")
-		if i < 0 {
-			x := arg{kind: "x"}
-			return call{name: name, args: []arg{x, x, x, x, x, x}}
-		}
-		rest = callsText()[i+len(name)+2:]
+	line, ok := entry(callsText(), name)
+	if !ok {
+		x := arg{kind: "x"}
+		return call{name: name, args: []arg{x, x, x, x, x, x}}
 	}
-	line, _, _ := strings.Cut(rest, "\n")
 	words := strings.Fields(line)
 	c := call{name: name, classes: words[0]}
 	for _, w := range words[1:] {
@@ -102,31 +99,21 @@ var machines = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
 
 // loadSet reads a set of flags.txt for a processor.
 func loadSet(name, goarch string) set {
-	rest, first := strings.CutPrefix(flagsText(), name+" ")
-	if !first {
-		i := strings.Index(flagsText(), "\n"+name+" ")
-		if i < 0 {
-			return nil
-		}
-		rest = flagsText()[i+len(name)+2:]
-	}
+	words, _ := entry(flagsText(), name)
 	var out set
 	next := uint64(0)
-	for i, line := range strings.Split(rest, "\n") {
-		if i > 0 && !strings.HasPrefix(line, " ") {
-			break
+	for word := range strings.FieldsSeq(words) {
+		word, text, given := strings.Cut(word, "=")
+		if given {
+			next, _ = strconv.ParseUint(text, 0, 64)
+		} else if v, ok := cdef.Constant(word, machines[goarch]); ok {
+			next = v
+		} else if word[0] == '/' {
+			continue
+		} else {
+			next++
 		}
-		for word := range strings.FieldsSeq(line) {
-			word, text, given := strings.Cut(word, "=")
-			if given {
-				next, _ = strconv.ParseUint(text, 0, 64)
-			} else if v, ok := cdef.Constant(word, machines[goarch]); ok {
-				next = v
-			} else {
-				next++
-			}
-			out = append(out, constant{word, next})
-		}
+		out = append(out, constant{word, next})
 	}
 	return out
 }

@@ -1,0 +1,215 @@
+package strace
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// structs.txt declares structs whose fields are shown one behind the other: NAME, and for each
+// field its name, kind, size and, behind ":", its set of flags; ".4" is four bytes that are not
+// shown. The kinds are d and u, decimal; x, in hexadecimal; p, an address; e and f, of a set; D, a
+// moment; V, a struct timeval.
+var structsText = sync.OnceValue(func() string { return table("structs.txt") })
+
+// A layout is a declared struct.
+type layout struct {
+	size   int
+	fields []field
+}
+
+type field struct {
+	name, param string
+	kind        byte
+	at, size    int
+}
+
+// layout looks a declared struct up; nil if there is none of that name.
+func (d *decoder) layout(name string) *layout {
+	if l, ok := d.layouts[name]; ok {
+		return l
+	}
+	var l *layout
+	if rest, ok := entry(structsText(), name); ok {
+		l = &layout{}
+		for word := range strings.FieldsSeq(rest) {
+			if skip, ok := strings.CutPrefix(word, "."); ok {
+				n, _ := strconv.Atoi(skip)
+				l.size += n
+				continue
+			}
+			f := field{at: l.size}
+			f.name, word, _ = strings.Cut(word, "=")
+			word, f.param, _ = strings.Cut(word, ":")
+			f.kind = word[0]
+			f.size, _ = strconv.Atoi(word[1:])
+			l.fields = append(l.fields, f)
+			l.size += f.size
+		}
+	}
+	d.layouts[name] = l
+	return l
+}
+
+// declared appends a struct without its closing brace.
+func (d *decoder) declared(l *layout, b []byte) {
+	for i, f := range l.fields {
+		d.str([]string{"{", ", "}[min(i, 1)] + f.name + "=")
+		d.field(f, b[f.at:])
+	}
+}
+
+func (d *decoder) field(f field, b []byte) {
+	var v uint64
+	var signed int64
+	switch f.size {
+	case 2:
+		v = u16(b, 0)
+		signed = int64(int16(v))
+	case 4:
+		v = u32(b, 0)
+		signed = int64(int32(v))
+	default:
+		v = u64(b, 0)
+		signed = int64(v)
+	}
+	switch f.kind {
+	case 'd':
+		d.int(signed)
+	case 'u':
+		d.uint(v)
+	case 'p':
+		d.ptr(v)
+	case 'e':
+		d.enum(f.param, v)
+	case 'f':
+		d.flags(f.param, v)
+	case 'D':
+		d.int(signed)
+		d.date(signed, 0, 9)
+	case 'V':
+		d.timeval(b)
+	default:
+		d.hex(v)
+	}
+}
+
+// entry is what stands behind a name at the beginning of a line of a table, with the lines behind
+// it that begin with a blank.
+func entry(text, name string) (string, bool) {
+	rest, first := strings.CutPrefix(text, name+" ")
+	if !first {
+		i := strings.Index(text, "\n"+name+" ")
+		if i < 0 {
+			return "", false
+		}
+		rest = text[i+len(name)+2:]
+	}
+	for end := 0; ; end++ {
+		i := strings.IndexByte(rest[end:], '\n')
+		if i < 0 {
+			return rest, true
+		}
+		if end += i; !strings.HasPrefix(rest[end:], "\n ") {
+			return rest[:end], true
+		}
+	}
+}
+
+// indirect appends what a call wrote behind an address, in brackets. The kinds are those of
+// arguments that are numbers.
+func (d *decoder) indirect(a arg, addr uint64) {
+	size := 4
+	if a.kind == "p" {
+		size = 8
+	}
+	b, ok := d.c.mem.whole(addr, size, false)
+	if !ok || addr == 0 || d.c.failed() {
+		d.ptr(addr)
+		return
+	}
+	v := u32(b, 0)
+	if size == 8 {
+		v = u64(b, 0)
+	}
+	d.str("[")
+	d.number(a, v)
+	d.str("]")
+}
+
+// subordinate appends the arguments of a call that its first one chooses, from i on. calls.txt has
+// them by NAME/NUMBER; those of a command that it does not know are shown as they are.
+func (d *decoder) subordinate(set string) {
+	op := d.num(0)
+	if d.of.name == "prctl" {
+		op = uint64(uint32(op))
+	}
+	d.enum(set, uint64(uint32(op)))
+	name := d.of.name + "/" + strconv.FormatUint(op, 10)
+	c, known := d.subs[name]
+	if !known {
+		found := find(name)
+		c = &found
+		d.subs[name] = c
+	}
+	for i, a := range c.args {
+		if i == 4 { // of what is not known, six are shown
+			break
+		}
+		d.str(", ")
+		switch kind, ok := strings.CutPrefix(a.kind, "*"); {
+		case ok:
+			d.returns()
+			a.kind = kind
+			d.indirect(a, d.num(i+1))
+		default:
+			if a.out {
+				d.returns()
+			}
+			d.arg(i+1, a)
+		}
+	}
+	if kind, set, ok := strings.Cut(c.result, ":"); ok && !d.c.failed() {
+		d.ownResult(kind, set)
+	}
+}
+
+// ownResult has a result be shown with what it means: by the kinds e and f, the one behind a
+// decimal number, the other behind one in hexadecimal unless it is 0.
+func (d *decoder) ownResult(kind, set string) {
+	r := uint64(d.c.Result)
+	if kind == "f" && r == 0 {
+		return
+	}
+	at := len(d.b)
+	if kind == "f" {
+		d.hex(r)
+		d.str(" (").flags(set, r)
+	} else {
+		if !d.isNamed(set, r) {
+			return
+		}
+		d.uint(r)
+		d.str(" (").enum(set, r)
+	}
+	d.str(")")
+	d.own = append([]byte{}, d.b[at:]...)
+	d.b = d.b[:at]
+}
+
+// isNamed reports whether a number has a name in a set.
+func (d *decoder) isNamed(set string, v uint64) bool {
+	for _, c := range d.set(set) {
+		if c.value == v {
+			return true
+		}
+	}
+	return false
+}
+
+// date appends a moment as a comment, unless it is none.
+func (d *decoder) date(sec int64, nsec uint64, digits int) {
+	if nsec < 1e9 && sec < 1<<46 {
+		d.b = appendDate(d.b, sec, nsec, digits)
+	}
+}
