@@ -83,7 +83,12 @@ func (c *command) main(args []string) int {
 	table := options()
 	// A tool wins over a file of its name, which is run as ./NAME: so a file that somebody leaves
 	// in a directory does not replace what root types.
-	if t, ok := tool.Find(args[0]); ok {
+	t, ok := tool.Find(args[0])
+	if !ok {
+		args = fromAbroad(args)
+		t, ok = tool.Find(args[0])
+	}
+	if ok {
 		c.tool, args, table = t, args[1:], toolTable(t)
 	}
 	err := parseArgs(table, args, &c.settings)

@@ -103,8 +103,8 @@ func (c *command) badFormat() (status int, bad bool) {
 		return exitOK, false
 	}
 	if c.tool != nil {
-		fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nHINT: formats are %s\n", c.format,
-			strings.Join(names, ", "))
+		fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nHINT: formats are %s%s\n", c.format,
+			strings.Join(names, ", "), c.elsewhere("-f"))
 		return exitUsage, true
 	}
 	fmt.Fprintf(c.err, "ERROR: Invalid output format \"%s\"\nValid formats: '%s'\n", c.format,

@@ -34,6 +34,7 @@ const (
 	developer
 	trouble
 	compatible // with command lines written for the reference; hawk itself needs none of them
+	foreign    // of tools in other collections; never shown
 )
 
 // A usageError ends the run with a line of its own and status 1.
@@ -135,7 +136,7 @@ func (s *settings) findLong(table []option, name string) (*option, error) {
 		case table[i].long == "":
 		case table[i].long == name:
 			return &table[i], nil
-		case name != "" && strings.HasPrefix(table[i].long, name):
+		case name != "" && strings.HasPrefix(table[i].long, name) && table[i].group != foreign:
 			found = append(found, &table[i])
 		}
 	}
@@ -144,7 +145,9 @@ func (s *settings) findLong(table []option, name string) (*option, error) {
 		e := s.wrongOption("unrecognized option '--"+name+"'", "unknown option --"+name)
 		var names []string
 		for _, o := range table {
-			names = append(names, o.long)
+			if o.group != foreign {
+				names = append(names, o.long)
+			}
 		}
 		if near := spell.Nearest(name, names); near != "" {
 			e.msg, e.help = e.msg+"\nHINT: did you mean --"+near+"?", false
@@ -181,14 +184,14 @@ func parseShort(table []option, letters string, next func(string) (string, error
 			}
 			continue
 		}
-		value := letters[j+1:]
-		if value == "" {
-			var err error
-			if value, err = next("-" + string(o.short)); err != nil {
-				return err
-			}
+		value, err := letters[j+1:], error(nil)
+		if value == "" && !o.optional() {
+			value, err = next("-" + string(o.short))
 		}
-		return o.set(s, value)
+		if err == nil {
+			err = o.set(s, value)
+		}
+		return s.meantElsewhere(err, "-"+string(o.short))
 	}
 	return nil
 }

@@ -42,6 +42,19 @@ func findWord(name string) func(c *command, args []string) int {
 	return nil
 }
 
+// fromAbroad puts hawk's tool in place of one of another collection, unless that is a file.
+func fromAbroad(args []string) []string {
+	if strings.ContainsAny(args[0], "/ {") || args[0][:min(1, len(args[0]))] == "-" {
+		return args
+	}
+	if _, err := os.Stat(args[0]); err != nil {
+		if words, _ := tool.Abroad(args[0]); words != nil {
+			return append(words, args[1:]...)
+		}
+	}
+	return args
+}
+
 // noTool is the error for a name that is neither a tool, a command nor a file.
 func noTool(name string) error {
 	names := tool.Names()
@@ -50,7 +63,12 @@ func noTool(name string) error {
 		hint = "options follow the name of a tool: hawk " + name + " …"
 	}
 	names = append(names, commandWords...)
-	if near := spell.Nearest(name, names); near != "" && !tool.Exists(name) {
+	if words, doc := tool.Abroad(name); !tool.Exists(name) && (words != nil || doc != "") {
+		if words != nil {
+			doc = "hawk " + strings.Join(words, " ")
+		}
+		hint = "here it is: " + doc
+	} else if near := spell.Nearest(name, names); near != "" && !tool.Exists(name) {
 		hint = "did you mean " + near + "? " + hint
 	}
 	return &usageError{fmt.Sprintf("ERROR: no tool and no file is called \"%s\"\nHINT: %s", name, hint), false}
@@ -71,7 +89,7 @@ func toolTable(t *tool.Tool) []option {
 	var own []option
 	for i := range t.Options {
 		o := &t.Options[i]
-		own = append(own, option{short: o.Letter, long: o.Name, arg: o.Value, doc: o.Doc,
+		own = append(own, option{short: o.Letter, long: o.Name, arg: o.Value, doc: o.Doc, values: o.Choices(),
 			set: func(s *settings, v string) error { return s.give(o, v) }})
 		if o.Value == "" {
 			own = append(own, option{long: "no-" + o.Name, set: func(s *settings, _ string) error {
@@ -111,7 +129,79 @@ func toolTable(t *tool.Tool) []option {
 			own = append(own, o)
 		}
 	}
-	return own
+	return append(own, foreignOptions(t, own)...)
+}
+
+// foreignOptions are those by which other collections call an option of the tool or of hawk. Where
+// there is nothing of the kind the error says what there is. What means something else here keeps
+// its meaning.
+func foreignOptions(t *tool.Tool, own []option) (out []option) {
+	taken := map[string]bool{}
+	for i := range own {
+		for _, word := range own[i].spellings() {
+			taken[word] = true
+		}
+	}
+	for _, f := range t.Foreign() {
+		// Here may be an option that this tool does not have.
+		if len(f.Here) == 1 && strings.HasPrefix(f.Here[0], "--") && !taken[f.Here[0]] {
+			continue
+		}
+		for _, word := range f.Words {
+			// Letters of hawk's that tools may have are the tool's elsewhere too; the last one wins.
+			ofTool := slices.ContainsFunc(t.Options, func(o tool.Option) bool { return word == "-"+string(o.Letter) })
+			if word[0] != '-' || taken[word] && (len(word) > 2 || ofTool || strings.Contains(tool.Letters, word[1:])) {
+				continue
+			}
+			taken[word] = true
+			o := option{group: foreign, set: func(s *settings, v string) error {
+				if f.Here == nil {
+					return usagef("%s: there is no %s here\nHINT: %s", t.Name, word, f.Doc)
+				}
+				words := slices.Clone(f.Here)
+				if f.Value {
+					words = append(words, v)
+				}
+				return parseArgs(own, words, s)
+			}}
+			switch {
+			case f.Here == nil:
+				o.arg = "[=VALUE]" // so that it is not asked for first
+			case f.Value:
+				o.arg = "VALUE"
+			}
+			if o.long = strings.TrimPrefix(word, "--"); o.long == word {
+				o.long, o.short = "", word[1]
+			}
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// meantElsewhere adds to a mistake in the value of an option what says here what the option says in
+// other collections, where it is another one.
+func (s *settings) meantElsewhere(err error, word string) error {
+	var u *usageError
+	if !errors.As(err, &u) || strings.Contains(u.msg, "HINT") {
+		return err
+	}
+	if hint := s.elsewhere(word); hint != "" {
+		return &usageError{u.msg + hint, false}
+	}
+	return err
+}
+
+// elsewhere is a hint about an option that is another one in other collections, "" if there is none.
+func (s *settings) elsewhere(word string) string {
+	if s.tool != nil {
+		for _, f := range s.tool.Elsewhere {
+			if slices.Contains(f.Words, word) {
+				return "\nHINT: for " + word + " of other collections: " + f.Doc
+			}
+		}
+	}
+	return ""
 }
 
 // give notes the value of a tool's option: the last one, or all of a list.
@@ -126,6 +216,9 @@ func (s *settings) give(o *tool.Option, text string) error {
 	}
 	for i, v := range values {
 		read, err := readValue(o.Unit(), o.Doc, v)
+		if choices := o.Choices(); choices != nil && !slices.Contains(choices, v) {
+			err = noChoice("\""+v+"\" is not known", spell.Nearest(v, choices), choices)
+		}
 		if err != nil {
 			return usagef("%s: option --%s: %v", s.tool.Name, o.Name, err)
 		}
@@ -160,6 +253,20 @@ func (c *command) finishTool() error {
 	// The last operand may take all that is left (Rest).
 	for i := range c.tool.Operands {
 		o := &c.tool.Operands[i]
+		if o.Kind == "pid" {
+			// A process is not needed where something else says what is traced.
+			if c.pid != 0 || c.command != "" || c.given["file"] != nil || c.stop {
+				continue
+			}
+			if len(rest) == 0 {
+				return c.noOperand(errors.New("which process is to be traced?"))
+			}
+			if err := c.setPID(rest[0]); err != nil {
+				return err
+			}
+			rest = rest[1:]
+			continue
+		}
 		for j := 0; len(rest) > 0 && (j == 0 || o.Rest); j++ {
 			unit := ""
 			if o.Kind == "time" {
@@ -174,7 +281,8 @@ func (c *command) finishTool() error {
 				value = tool.Probe(value, c.machine.HasKprobes())
 			case "choice":
 				if !slices.Contains(o.Choices, value) {
-					return c.noChoice(o, "\""+value+"\" is no "+o.Name, spell.Nearest(value, o.Choices))
+					near := spell.Nearest(value, o.Choices)
+					return c.noOperand(noChoice("\""+value+"\" is no "+o.Name, near, o.Choices))
 				}
 			}
 			if c.given == nil {
@@ -184,11 +292,10 @@ func (c *command) finishTool() error {
 			rest = rest[1:]
 		}
 		if o.Kind == "choice" && c.given[o.Name] == nil && !c.stop {
-			return c.noChoice(o, "which "+o.Name+"?", "")
+			return c.noOperand(noChoice("which "+o.Name+"?", "", o.Choices))
 		}
 		if i == 0 && o.Kind == "probe" && c.given[o.Name] == nil && !c.stop {
-			return usagef("%s: what is to be traced?\nHINT: hawk %s", c.tool.Name,
-				strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
+			return c.noOperand(errUntold)
 		}
 	}
 	if translate := notation.Of(c.tool.Name); translate != nil && !c.stop {
@@ -197,19 +304,28 @@ func (c *command) finishTool() error {
 		}
 	}
 	if len(rest) > 0 && !c.stop {
-		return usagef("%s: \"%s\" is one operand too many\nHINT: hawk %s", c.tool.Name, rest[0],
-			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
+		return c.noOperand(fmt.Errorf("\"%s\" is one operand too many", rest[0]))
 	}
 	return nil
 }
 
-// noChoice is the error for an operand that is none of those that there are, with the nearest.
-func (c *command) noChoice(o *tool.Operand, problem, near string) error {
+// noChoice is the error for what is none of those that there are, with the nearest.
+func noChoice(problem, near string, choices []string) error {
 	hint := ""
 	if near != "" {
 		hint = "did you mean " + near + "? "
 	}
-	return usagef("%s: %s\nHINT: %sone of %s", c.tool.Name, problem, hint, strings.Join(o.Choices, ", "))
+	return fmt.Errorf("%s\nHINT: %sone of %s", problem, hint, strings.Join(choices, ", "))
+}
+
+var errUntold = errors.New("what is to be traced?")
+
+// noOperand is the error for an operand, with how the tool is called if that says nothing of it.
+func (c *command) noOperand(err error) error {
+	if strings.Contains(err.Error(), "HINT") {
+		return usagef("%s: %v", c.tool.Name, err)
+	}
+	return usagef("%s: %v\nHINT: hawk %s", c.tool.Name, err, strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
 }
 
 // translate makes the tool's script of its operands. trace and argdist have a notation of their own
@@ -225,8 +341,7 @@ func (c *command) translate(t *notation.Translator) error {
 		}
 	}
 	if len(given) == 0 {
-		return usagef("%s: what is to be traced?\nHINT: hawk %s", c.tool.Name,
-			strings.Join(c.tool.Synopsis, "\nHINT: hawk "))
+		return c.noOperand(errUntold)
 	}
 	given[""] = given[operands]
 	kprobes := c.machine.HasKprobes()

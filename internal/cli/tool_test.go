@@ -33,6 +33,13 @@ const made = `/*
  *   interval  [time] seconds
  *   count     [int] number
  *   probe…    [probe] where
+ *
+ * Elsewhere:
+ *   -e, --failing         = --failed
+ *   -i, --each TIME       =
+ *   -c N                  --cpu N
+ *   --smallest SIZE       = --size
+ *   -j, --journal TEXT    nobody keeps one
  */
 `
 
@@ -55,6 +62,17 @@ func TestToolOptions(t *testing.T) {
 		{"1 5 -- t:a:b c:malloc u:/bin/a:b", "--count=5 --interval=1000000000 " +
 			"--probe=tracepoint:a:b,uprobe:libc:malloc,usdt:/bin/a:b"},
 		{"--duration -q", "--duration=true"},
+		{"-ex --smallest 4k", "--failed=true --size=4096"},
+		{"--each 2 -n a", "--interval=2000000000 --name=a"},
+		{"-i3 7", "--count=7 --interval=3000000000"},
+		{"--user-stacks-only", "ERROR: made: unknown option --user-stacks-only"},
+		{"--failin", "ERROR: made: unknown option --failin\nHINT: did you mean --failed?"},
+		{"-c", "ERROR: made: option -c needs a value\nHINT: for -c of other collections: --cpu N"},
+		{"-j", "ERROR: made: there is no -j here\nHINT: nobody keeps one"},
+		{"--journal", "ERROR: made: there is no --journal here\nHINT: nobody keeps one"},
+		{"-jx", "ERROR: made: there is no -j here\nHINT: nobody keeps one"},
+		{"--mntnsmap x", "ERROR: made: there is no --mntnsmap here\nHINT: --container NAME chooses the tasks of " +
+			"a container"},
 
 		{"--faild", "ERROR: made: unknown option --faild\nHINT: did you mean --failed?"},
 		{"-Z", "ERROR: made: unknown option -Z"},
@@ -110,6 +128,12 @@ func TestTools(t *testing.T) {
 		{"filetop --print-script", 0, "DEV:>8x?wide INO"},
 		{"opensnop", 1, "ERROR: no tool and no file is called \"opensnop\"\nHINT: did you mean opensnoop? " +
 			"\"hawk tools\" lists all\n"},
+		{"opensnoop-bpfcc -x --print-script", 0, "row("},
+		{"opensnoop.bt --help", 0, "opensnoop - files that are opened"},
+		{"ext4slower --print-script", 0, "\"ext4\""},
+		{"vfscount 5", 1, "ERROR: no tool and no file is called \"vfscount\"\nHINT: here it is: funccount 'vfs_*'\n"},
+		{"help ext4slower", 1, "HINT: here it is: hawk fsslower -t ext4\n"},
+		{"tools klockstat", 0, "\n  lockstat "},
 		{"-v opensnoop", 1, "HINT: options follow the name of a tool: hawk opensnoop …\n"},
 		{"opensnoop x", 1, "ERROR: opensnoop: \"x\" is one operand too many\nHINT: hawk opensnoop [options]\n"},
 	} {

@@ -92,8 +92,9 @@ func (c *command) listTools(words []string) int {
 	}
 	area := ""
 	for _, t := range all {
+		text := strings.ToLower(t.Name + " " + t.Brief + t.Abroad())
 		if !slices.ContainsFunc(words, func(word string) bool {
-			return word == t.Area || strings.Contains(strings.ToLower(t.Name+" "+t.Brief), strings.ToLower(word))
+			return word == t.Area || strings.Contains(text, strings.ToLower(word))
 		}) && len(words) > 0 {
 			continue
 		}
@@ -192,6 +193,12 @@ func toolPage(t *tool.Tool) string {
 	paragraphs("COST", t.Cost)
 	paragraphs("NEEDS", t.Needs)
 	paragraphs("LIMITS", t.Limits)
+	if len(t.Elsewhere) > 0 {
+		b.WriteString(".SH ELSEWHERE\n" + roffText(tool.ElsewhereIntro) + "\n")
+	}
+	for _, f := range t.Elsewhere {
+		entry(strings.Join(f.Words, ", "), f.Doc)
+	}
 	b.WriteString(".SH SEE ALSO\n.BR hawk (8)")
 	for _, name := range t.See {
 		b.WriteString(",\n.BR " + roff(name) + "\\-hawk (8)")

@@ -260,7 +260,7 @@ func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink 
 // notLoaded reports why a script could not be loaded.
 func (c *command) notLoaded(err error) int {
 	if e := (*session.CommandError)(nil); errors.As(err, &e) {
-		return c.fail(exitUsage, err)
+		return c.fail(exitUsage, fmt.Errorf("%w%s", err, c.elsewhere("-c")))
 	}
 	var r *load.Rejected
 	if !errors.As(err, &r) {

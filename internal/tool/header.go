@@ -7,6 +7,9 @@ import (
 	"sync"
 )
 
+// Letters are those of options of hawk's that mean the same in every tool.
+const Letters = "pcofqvkBh"
+
 // Areas are what tools are about, in the order in which they are listed.
 var Areas = []string{
 	"files", "processes", "cpu", "disks", "memory", "network", "locks", "programs", "general",
@@ -26,6 +29,7 @@ type Tool struct {
 	Cost        []string
 	Needs       []string
 	Limits      []string
+	Elsewhere   []Foreign
 	See         []string
 	Unknown     []string // words at the margin that are no section
 
@@ -44,6 +48,14 @@ type Option struct {
 // commas in between.
 func (o *Option) List() bool { return strings.HasSuffix(o.Value, more) }
 
+// Choices are the values that an option can have, nil: any.
+func (o *Option) Choices() []string {
+	if !strings.Contains(o.Value, "|") {
+		return nil
+	}
+	return strings.Split(o.Value, "|")
+}
+
 // Unit is what the value of an option is called, in the singular.
 func (o *Option) Unit() string { return strings.TrimSuffix(o.Value, more) }
 
@@ -53,7 +65,7 @@ const more = "…"
 // An Operand is an argument without a dash. It sets the option of its name.
 type Operand struct {
 	Name string
-	Kind string // int, time, text, regex, probe, command, program, or choice
+	Kind string // int, time, text, regex, probe, pid, command, program, or choice
 	Rest bool   // all arguments that are left
 	Doc  string
 
@@ -65,7 +77,7 @@ type Entry struct{ Name, Doc string }
 
 // sections are the words that begin one, in the order of the manual.
 var sections = []string{"Area", "Synopsis", "Options", "Operands", "Output", "Examples", "Sample", "Cost", "Needs",
-	"Limits", "See"}
+	"Limits", "Elsewhere", "See"}
 
 // The forms of lines, made when the first header is read: most runs read none.
 var (
@@ -73,7 +85,7 @@ var (
 	titleLine   = form(`^(\S+) - (.*)$`)
 	optionLine  = form(`^(?:-(\w), )? *--([\w-]+)(?: (\S+))?(?:  +(.*))?$`)
 	entryLine   = form(`^(\S+)(?:  +(.*))?$`)
-	kindWord    = form(`\[(int|time|text|regex|probe|command|program|\w+(?:\|\w+)+)\] *`)
+	kindWord    = form(`\[(int|time|text|regex|probe|pid|command|program|\w+(?:\|\w+)+)\] *`)
 )
 
 func form(text string) func() *regexp.Regexp {
@@ -112,7 +124,7 @@ func Parse(script string) *Tool {
 	}
 	t.Description, t.Cost, t.Needs, t.Limits = texts[""], texts["Cost"], texts["Needs"], texts["Limits"]
 	t.See = strings.FieldsFunc(strings.Join(texts["See"], " "), func(r rune) bool { return r == ',' || r == ' ' })
-	t.Options = options(texts["Options"])
+	t.Options, t.Elsewhere = options(texts["Options"]), elsewhere(texts["Elsewhere"])
 	t.Operands = operands(texts["Operands"])
 	t.Output = entries(texts["Output"], entryLine())
 	t.Examples = entries(texts["Examples"], nil)

@@ -63,6 +63,11 @@ const header = `#!/usr/bin/env hawk
  * Cost: none
  * to speak of.
  * Needs: a kitchen.
+ * Elsewhere:
+ *   -e, --eaten          = --no-failed
+ *   --diet DAY           nobody keeps it
+ *   -t, --table N        =
+ *   foodtop, dinner.d    = eatsnoop -x
  * See: opensnoop, execsnoop
  * Foo: bar
  */
@@ -85,6 +90,11 @@ func TestParse(t *testing.T) {
 			{Name: "eatsnoop --dish a,b", Doc: "two dishes"}},
 		Sample: []string{"TIME(s)  DISH", "0.1        soup"},
 		Cost:   []string{"none", "to speak of."}, Needs: []string{"a kitchen."},
+		Elsewhere: []tool.Foreign{
+			{Words: []string{"-e", "--eaten"}, Here: []string{"--no-failed"}, Doc: "--no-failed"},
+			{Words: []string{"--diet"}, Value: true, Doc: "nobody keeps it"},
+			{Words: []string{"-t", "--table"}, Value: true, Here: []string{}, Doc: "the operand"},
+			{Words: []string{"foodtop", "dinner.d"}, Here: []string{"eatsnoop", "-x"}, Doc: "eatsnoop -x"}},
 		See: []string{"opensnoop", "execsnoop"}, Unknown: []string{"Foo"}, Script: header,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -101,7 +111,6 @@ func TestParse(t *testing.T) {
 const (
 	maxBrief = 66 // characters
 	maxBody  = 120
-	ours     = "pcofqvkBh" // letters that mean the same in every tool
 )
 
 // TestHeaders looks for what is missing in the header of a tool, and for what it says and
@@ -142,12 +151,12 @@ func TestHeaders(t *testing.T) {
 				if translate == nil || !slices.Contains(translate.Options, o.Name) { // else the script is made of it
 					said = append(said, o.Name)
 				}
-				if strings.IndexByte(ours, o.Letter) >= 0 && o.Letter != 0 && !tl.RunsCommand() {
+				if strings.IndexByte(tool.Letters, o.Letter) >= 0 && o.Letter != 0 && !tl.RunsCommand() {
 					t.Errorf("-%c is a letter of hawk's", o.Letter)
 				}
 			}
 			for _, o := range tl.Operands {
-				if translate == nil { // else the script is made of them
+				if translate == nil && o.Kind != "pid" { // else the script is made of them, or -p is meant
 					said = append(said, o.Name)
 				}
 			}
@@ -201,6 +210,11 @@ func complete(t *testing.T, tl *tool.Tool) {
 	for _, o := range tl.Operands {
 		if o.Kind == "" || o.Doc == "" {
 			t.Errorf("the operand %s has no kind like [int] or no text", o.Name)
+		}
+	}
+	for _, f := range tl.Elsewhere {
+		if len(f.Words) == 0 || f.Doc == "" {
+			t.Errorf("cannot read %+v of what is elsewhere", f)
 		}
 	}
 	for _, e := range slices.Concat(tl.Output, tl.Examples) {

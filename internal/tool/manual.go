@@ -56,12 +56,22 @@ func (t *Tool) Manual(width int, common string) string {
 			p.paragraphs(section.lines)
 		}
 	}
+	if len(t.Elsewhere) > 0 {
+		p.heading("ELSEWHERE")
+		p.wrap(4, ElsewhereIntro)
+		for _, f := range t.Elsewhere {
+			p.entry(strings.Join(f.Words, ", "), f.Doc)
+		}
+	}
 	if len(t.See) > 0 {
 		p.heading("SEE ALSO")
 		p.wrap(4, strings.Join(t.See, ", "))
 	}
 	return b.String()
 }
+
+// ElsewhereIntro stands above what other collections say.
+const ElsewhereIntro = "What options and tools of other collections are here:"
 
 // Spelling is an option as it is typed.
 func (o *Option) Spelling() string {
