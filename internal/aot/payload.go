@@ -110,8 +110,8 @@ func (c *codec) payload(p *Payload) {
 
 // config is the settings that matter once a script is compiled.
 func (c *codec) config(s *config.Config) {
-	for _, p := range []*string{&s.CacheUserSymbols, &s.EscapeOutput, &s.License, &s.MissingProbes,
-		&s.OverlappingProbes, &s.StackMode, &s.StrTruncTrailer, &s.StrUnreadable, &s.TargetFilter} {
+	for _, p := range []*string{&s.CacheUserSymbols, &s.EscapeOutput, &s.EventRings, &s.License,
+		&s.MissingProbes, &s.OverlappingProbes, &s.StackMode, &s.StrTruncTrailer, &s.StrUnreadable, &s.TargetFilter} {
 		text(c, p)
 	}
 	for _, p := range []*int{&s.LogSize, &s.MaxArgs, &s.MaxBPFProgs, &s.MaxCatBytes, &s.MaxMapKeys, &s.MaxProbes,

@@ -3,11 +3,14 @@
 // default, in this order.
 package config
 
+import "strconv"
+
 // Config is the effective settings of one run.
 type Config struct {
 	CacheUserSymbols  string // "PER_PID", "PER_PROGRAM", "NONE", "" = by the situation
 	CppDemangle       bool
 	EscapeOutput      string // "auto", "always", "never"
+	EventRings        string // "auto", "1", "2", "4", "8"
 	License           string
 	LogSize           int
 	MaxArgs           int
@@ -40,6 +43,23 @@ const (
 // OwnFilter reports whether the script itself asks which events are of the process of -p.
 func (c *Config) OwnFilter() bool { return c.TargetFilter == "own" }
 
+// Rings is how many ring buffers events go through on a machine with so many processors, a power of
+// two. On few processors one is faster, as its records need not say when they were made.
+func (c *Config) Rings(cpus int) int {
+	switch n, err := strconv.Atoi(c.EventRings); {
+	case err == nil:
+		return min(max(n, 1), mostRings)
+	case cpus <= 16:
+		return 1
+	case cpus <= 32:
+		return 4
+	}
+	return mostRings
+}
+
+// mostRings is the largest number that event_rings may have.
+const mostRings = 8
+
 // Feature is the setting of an unstable feature by its name without prefix.
 func (c *Config) Feature(name string) string {
 	s := find(unstable + name)
@@ -53,8 +73,8 @@ func (c *Config) Feature(name string) string {
 func Default() *Config {
 	return &Config{
 		TargetFilter: "current",
-		CppDemangle:  true, EscapeOutput: "auto", License: "GPL", LogSize: 1000000, MaxArgs: 128, MaxBPFProgs: 1024,
-		MaxCatBytes: 10240,
+		CppDemangle:  true, EscapeOutput: "auto", EventRings: "auto", License: "GPL", LogSize: 1000000,
+		MaxArgs: 128, MaxBPFProgs: 1024, MaxCatBytes: 10240,
 		MaxMapKeys:  4096, MaxProbes: 1024, MaxStrlen: 1024, MissingProbes: "error", OnStackLimit: 32,
 		OverlappingProbes: "all",
 		PrintMapsOnExit:   true, StackMode: "bpftrace", StrTruncTrailer: "..",

@@ -156,11 +156,11 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestShown finds every setting but six among those the config builtin shows.
+// TestShown finds every setting but seven among those the config builtin shows.
 func TestShown(t *testing.T) {
 	names := map[string]bool{
-		"cache_user_symbols": true, "escape_output": true, "max_args": true, "overlapping_probes": true,
-		"str_unreadable": true, "target_filter": true,
+		"cache_user_symbols": true, "escape_output": true, "event_rings": true, "max_args": true,
+		"overlapping_probes": true, "str_unreadable": true, "target_filter": true,
 	}
 	for _, s := range Shown() {
 		if s == nil || names[s.Name] {

@@ -75,6 +75,10 @@ var settings = []Setting{
 			"are shown as `\\n`, `\\x1b`, `\\u202e` in what traced programs have given; `auto`: where output goes "+
 			"to a terminal. The text of formats is never changed.",
 		func(c *Config) *string { return &c.EscapeOutput }),
+	choice("event_rings", []string{"auto", "1", "2", "4", "8"}, "auto",
+		"Number of ring buffers for events, each for a group of processors, which share the memory for events; "+
+			"`auto`: one up to 16 processors, 4 up to 32, 8 above. Events come out in order of time.",
+		func(c *Config) *string { return &c.EventRings }),
 	boolean("lazy_symbolication", true, "Whether user symbols are resolved only when they are shown.",
 		func(c *Config) *bool { return &c.LazySymbolication }),
 	{Name: "license", Type: Text, Values: licenses, Default: "GPL",
@@ -184,7 +188,7 @@ func feature(name, def string) Setting {
 
 // shown are the settings in the order in which the config builtin has them,
 // the reference's. cache_user_symbols is not among them: what it means depends
-// on the run; nor are escape_output, max_args, overlapping_probes, str_unreadable and
+// on the run; nor are escape_output, event_rings, max_args, overlapping_probes, str_unreadable and
 // target_filter, which are hawk's own.
 var shown = [...]string{
 	"cpp_demangle", "lazy_symbolication", "print_maps_on_exit", "use_blazesym", "show_debug_info",

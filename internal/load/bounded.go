@@ -1,6 +1,8 @@
 package load
 
 import (
+	"slices"
+
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/hawktrace/hawk/internal/codegen"
@@ -13,7 +15,7 @@ import (
 // loops. Programs that only count are many.
 func (s *Session) bounded() (bytes int, ok bool) {
 	for _, p := range s.Object.Programs {
-		if !sends(p.Code) {
+		if !s.sends(p.Code) {
 			continue
 		}
 		switch p.Group.Points[0].Kind.Ours {
@@ -25,8 +27,12 @@ func (s *Session) bounded() (bytes int, ok bool) {
 			return 0, false
 		}
 	}
+	front := 0
+	if len(s.Object.Rings()) > 1 {
+		front = object.TimeBytes
+	}
 	for _, e := range s.Object.Events {
-		bytes += e.Bytes + 16
+		bytes += front + e.Bytes + 16
 		for _, a := range e.Args {
 			if a.Tail {
 				bytes += a.Type.Size()
@@ -36,9 +42,10 @@ func (s *Session) bounded() (bytes int, ok bool) {
 	return bytes, true
 }
 
-// sends reports whether a program refers to the ring buffer.
-func sends(c *codegen.Code) (found bool) {
-	c.Maps(func(n int) { found = found || n == object.RingMap })
+// sends reports whether a program refers to a ring buffer.
+func (s *Session) sends(c *codegen.Code) (found bool) {
+	rings := s.Object.Rings()
+	c.Maps(func(n int) { found = found || slices.Contains(rings, n) })
 	return found
 }
 

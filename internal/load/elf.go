@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/codegen"
@@ -172,6 +173,9 @@ func (e *elfWriter) maps(o *object.Object) map[int]*elfSymbol {
 		most := m.MaxEntries
 		if m.Type == bpf.RingBuf && most == 0 {
 			most = defaultRing
+			if i != object.RingMap { // none is sent there: DataRings is 0
+				most = unix.Getpagesize()
+			}
 		}
 		var members []uint32
 		for _, f := range []struct {

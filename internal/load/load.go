@@ -2,9 +2,12 @@ package load
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -43,7 +46,7 @@ type Session struct {
 	// Programs are the descriptors of Object.Programs.
 	Programs []int
 	CPUs     int // possible CPUs, see machine.PossibleCPUs
-	RingSize int // bytes; 0 if there is no ring buffer
+	Rings    []Ring
 	// PerCPU is how many values an element of a per-CPU map has; 0 if there is no
 	// such map.
 	PerCPU int
@@ -55,6 +58,9 @@ type Session struct {
 	btfFD  int
 	opts   Options
 }
+
+// A Ring is a ring buffer that programs send records through.
+type Ring struct{ FD, Size int }
 
 // Load creates the maps and loads the programs; it does not change the object. The
 // error is a *Rejected if the verifier refused a program.
@@ -86,7 +92,8 @@ func (s *Session) Close() error {
 		s.Data = nil
 	}
 	fds := append(append(append([]int(nil), s.Programs...), s.Maps...), s.dataFD, s.btfFD)
-	for _, fd := range fds {
+	slices.Sort(fds) // a ring buffer can stand for several
+	for _, fd := range slices.Compact(fds) {
 		if fd >= 0 {
 			errs = append(errs, unix.Close(fd))
 		}
@@ -232,7 +239,7 @@ func (s *Session) createData() error {
 	return nil
 }
 
-// Sizes of the ring buffer in bytes.
+// Sizes of the ring buffers together, in bytes.
 const (
 	leastRing = 64 << 10  // for scripts that can only send little
 	smallRing = 256 << 10 // where memory is short
@@ -242,27 +249,52 @@ const (
 	mostRing    = 16 << 20
 )
 
-// createRing creates the ring buffer. Where memory is short (before 5.11 by
+// createRing creates a ring buffer. Where memory is short (before 5.11 by
 // the limit of locked memory) it becomes smaller rather than fail, unless the
-// user chose the size.
+// user chose the size. Once there are enough, the first one stands for the others.
 func (s *Session) createRing(n int, m *object.Map) error {
+	count := s.ringCount()
+	if len(s.Rings) == count {
+		s.Maps[n] = s.Rings[0].FD
+		return nil
+	}
 	size, chosen := s.ringSize()
-	for {
+	for size /= count; ; size /= 2 {
 		fd, err := bpf.MapCreate(bpf.MapSpec{Name: m.Name, Type: m.Type, MaxEntries: size})
 		if err == nil {
-			s.Maps[n], s.RingSize = fd, size
+			s.Maps[n], s.Rings = fd, append(s.Rings, Ring{fd, size})
+			s.trace("ring buffer of %d bytes", size)
 			return nil
 		}
 		short := errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOMEM)
-		if chosen || !short || size <= smallRing {
+		if chosen || !short || size <= max(smallRing/count, unix.Getpagesize()) {
 			return err
 		}
-		size /= 2
 	}
 }
 
-// ringSize is the size in bytes, a power of two, and whether the user chose
-// it. More CPUs can fill a ring faster than the one reader empties it for a
+// ringCount is how many ring buffers there are to be: as many as the processors that run want, but
+// not so many that each is small.
+func (s *Session) ringCount() int {
+	most := len(s.Object.Rings())
+	if most == 1 || s.Bounded {
+		return 1
+	}
+	cpus, end := s.CPUs, s.CPUs
+	if online, err := s.opts.Probe.Machine.OnlineCPUs(); err == nil {
+		cpus, end = len(online), online[len(online)-1]+1
+	}
+	size, _ := s.ringSize()
+	count := max(min(most, cmp.Or(s.opts.Config, config.Default()).Rings(cpus), size/leastRing), 1)
+	// Neighbours share a buffer, as they share caches and memory.
+	group := uint(max(end/count, 1))
+	binary.NativeEndian.PutUint64(s.Data[object.DataRings:], uint64(count-1))
+	binary.NativeEndian.PutUint64(s.Data[object.DataShift:], uint64(bits.Len(group)-1))
+	return count
+}
+
+// ringSize is the size of all ring buffers together in bytes, a power of two, and whether the user
+// chose it. More CPUs can fill a ring faster than the one reader empties it for a
 // moment, so it grows with them.
 func (s *Session) ringSize() (size int, chosen bool) {
 	page := unix.Getpagesize()

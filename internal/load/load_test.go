@@ -3,8 +3,10 @@ package load
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
@@ -285,6 +287,90 @@ func TestRingSize(t *testing.T) {
 		s.Bounded = bounded && n < 32<<10
 		if got, _ := s.ringSize(); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestRingCount divides the memory for events, of an object for as many buffers as there can be, by the processors
+// that run: each gets a buffer that exists, and all buffers have processors.
+func TestRingCount(t *testing.T) {
+	o := begin(mapPtr(asm.R2, 2), asm.Mov.Imm(asm.R0, 0), asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource), Offset: -1},
+		asm.Return())
+	for range 7 {
+		o.Maps = append(o.Maps, &object.Map{Name: "ring", Type: bpf.RingBuf})
+	}
+	for _, c := range []struct {
+		online  string
+		rings   string
+		pages   int
+		want    int
+		bounded bool
+	}{
+		{online: "0-1", rings: "auto", want: 1},
+		{online: "0-15", rings: "auto", want: 1},
+		{online: "0-19", rings: "auto", want: 4},
+		{online: "0-31", rings: "auto", want: 4},
+		{online: "0-7,120-127", rings: "auto", want: 1},
+		{online: "0-63", rings: "auto", want: 8},
+		{online: "0-63", rings: "auto", want: 1, bounded: true},
+		{online: "0-63", rings: "1", want: 1},
+		{online: "0-63", rings: "auto", pages: 32, want: 2},
+		{online: "0-63", rings: "auto", pages: 1, want: 1},
+		{online: "0-1", rings: "8", want: 8},
+		{online: "0-1", rings: "2", want: 2},
+		{online: "0,2-99", rings: "auto", want: 8},
+		{online: "0-255", rings: "4000000000", want: 8},
+	} {
+		conf := config.Default()
+		conf.EventRings, conf.PerfRBPages = c.rings, c.pages*4096/unix.Getpagesize()
+		s := &Session{Object: o, CPUs: 256, Data: make([]byte, object.DataFree), Bounded: c.bounded, opts: Options{
+			Config: conf, Probe: &probe.Options{Machine: machine.RecordedIn(fstest.MapFS{
+				"sys/devices/system/cpu/online": {Data: []byte(c.online + "\n")}})}}}
+		n := s.ringCount()
+		mask := binary.NativeEndian.Uint64(s.Data[object.DataRings:])
+		shift := binary.NativeEndian.Uint64(s.Data[object.DataShift:])
+		if n != c.want || mask != uint64(n-1) {
+			t.Errorf("%+v: %d buffers and mask %d", c, n, mask)
+		}
+		used := map[uint64]int{}
+		cpus, _ := s.opts.Probe.Machine.OnlineCPUs()
+		for _, cpu := range cpus {
+			used[uint64(cpu)>>shift&mask]++
+		}
+		if len(used) != min(n, len(cpus)) {
+			t.Errorf("%+v: processors for each buffer: %v", c, used)
+		}
+	}
+}
+
+// TestRings loads programs for several buffers that are to be one, or two.
+func TestRings(t *testing.T) {
+	needBPF(t)
+	for _, rings := range []string{"1", "2"} {
+		o := begin(mapPtr(asm.R2, 0), mapPtr(asm.R2, 2), mapPtr(asm.R2, 3), mapPtr(asm.R2, 4),
+			asm.Mov.Imm(asm.R0, 0), asm.Return())
+		for range 3 {
+			o.Maps = append(o.Maps, &object.Map{Name: "ring", Type: bpf.RingBuf})
+		}
+		conf := config.Default()
+		conf.EventRings, conf.PerfRBPages = rings, 64
+		s, err := Load(o, Options{Config: conf, Probe: here})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := 0
+		for _, r := range s.Rings {
+			all += r.Size
+		}
+		different := map[int]bool{}
+		for _, n := range o.Rings() {
+			different[s.Maps[n]] = true
+		}
+		if fmt.Sprint(len(s.Rings)) != rings || len(different) != len(s.Rings) || all != 64*unix.Getpagesize() {
+			t.Errorf("%s: %v, maps %v", rings, s.Rings, s.Maps)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("%s: %v", rings, err)
 		}
 	}
 }

@@ -37,9 +37,9 @@ func (f *fn) enter(c *builtin.Call, ev *object.Event) (id int) {
 	return len(f.m.obj.Events) - 1
 }
 
-// Event sends a record of an asynchronous call. Layout of a record: its number, the arguments
-// aligned to 8 bytes in order, then the stamp if there is one, then long texts of which the fixed
-// part holds {u32 offset; u32 length}.
+// Event sends a record of an asynchronous call. Layout of a record, behind its time where there are
+// several ring buffers: its number, the arguments aligned to 8 bytes in order, then the stamp if there
+// is one, then long texts of which the fixed part holds {u32 offset; u32 length}.
 func (f *fn) Event(c *builtin.Call, ev *object.Event, args []syntax.Expr) {
 	id := f.enter(c, ev)
 	text := 0
@@ -110,15 +110,66 @@ func (f *fn) argBytes(t types.Type) int {
 	return t.Size()
 }
 
+// front is the size of what stands in front of a record.
+func (m *module) front() int {
+	if len(m.rings) == 1 {
+		return 0
+	}
+	return object.TimeBytes
+}
+
+// ringNow yields the ring buffer for a record of this processor, as a helper's argument, and when the
+// record is made, nil where there is one buffer. The time is taken before there is room for the
+// record: so of two records of which one was there before the other was begun, that one has the
+// smaller time, and the reader, which looks at all buffers after it has seen a record, never shows it
+// too late.
+func (f *fn) ringNow() (ring, now *ir.Value) {
+	b := f.b
+	if len(f.m.rings) == 1 {
+		return b.MapPtr(object.RingMap), nil
+	}
+	mask := b.Load(b.Data(object.DataRings), 0, 8, false)
+	now = f.Choose(mask, func() *ir.Value { return b.Call(int(asm.FnKtimeGetNs)) },
+		func() *ir.Value { return f.konst(0) })
+	n := b.Arith(ir.And, b.Arith(ir.LShr, b.Call(int(asm.FnGetSmpProcessorId)),
+		b.Load(b.Data(object.DataShift), 0, 8, false)), mask)
+	return f.ringNumber(n, f.m.rings), now
+}
+
+// ringNumber finds one of the ring buffers by halving. An array of maps would do it by a look-up, but
+// putting maps into one makes the start wait for all processors.
+func (f *fn) ringNumber(n *ir.Value, rings []int) *ir.Value {
+	half := len(rings) / 2
+	if half == 0 {
+		return f.b.MapPtr(rings[0])
+	}
+	return f.Choose(f.b.Arith(ir.And, n, f.konst(int64(half))),
+		func() *ir.Value { return f.ringNumber(n, rings[half:]) },
+		func() *ir.Value { return f.ringNumber(n, rings[:half]) })
+}
+
+// record yields memory of the program's own for a record.
+func (f *fn) record(size int) *ir.Value {
+	front := f.m.front()
+	return f.b.Add(f.Temp("record", front+types.RoundUp(size, 8), 8), int64(front))
+}
+
 // sendInPlace builds the record in the ring buffer itself, if there is room;
 // else the arguments are not evaluated.
 func (f *fn) sendInPlace(id int, ev *object.Event, args []syntax.Expr) {
 	b := f.b
-	rec := b.CallPtr(int(asm.FnRingbufReserve), b.MapPtr(object.RingMap), f.konst(int64(ev.Bytes)), f.konst(0))
+	ring, now := f.ringNow()
+	front := f.m.front()
+	whole := b.CallPtr(int(asm.FnRingbufReserve), ring, f.konst(int64(front+ev.Bytes)), f.konst(0))
+	rec := whole
 	got, lost, done := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	lost.Cold = true
-	b.If(b.Arith(ir.Ne, rec, f.konst(0)), got, lost)
+	b.If(b.Arith(ir.Ne, whole, f.konst(0)), got, lost)
 	b.Begin(got)
+	if front > 0 {
+		b.Store(whole, 0, 8, now)
+		rec = b.Add(whole, int64(front))
+	}
 	// While it is, nothing may end the program without submitting: the verifier tracks the
 	// reference.
 	f.reserved = true
@@ -131,7 +182,7 @@ func (f *fn) sendInPlace(id int, ev *object.Event, args []syntax.Expr) {
 	})
 	f.reserved = false
 	f.ring(func(flags int64) {
-		b.Emit(ir.Call, ir.Nothing, rec, f.konst(flags)).Imm = int64(asm.FnRingbufSubmit)
+		b.Emit(ir.Call, ir.Nothing, whole, f.konst(flags)).Imm = int64(asm.FnRingbufSubmit)
 	}, done)
 	b.Begin(lost)
 	f.countLost()
@@ -177,7 +228,7 @@ func (f *fn) ring(submit func(flags int64), done *ir.Block) {
 // then the long strings one behind the other, and sends the bytes that are used.
 func (f *fn) sendTail(id int, ev *object.Event, args []syntax.Expr, tails int) {
 	b := f.b
-	rec := f.Temp("record", types.RoundUp(ev.Bytes+tails, 8), 8)
+	rec := f.record(ev.Bytes + tails)
 	b.Store(rec, 0, 8, f.konst(int64(id)))
 	f.stamp(ev, rec)
 	end := b.NewObject("end", 8, 8)
@@ -234,7 +285,7 @@ func (f *fn) Send(c *builtin.Call, ev *object.Event, limit int, fill func(rec *i
 	b := f.b
 	id := f.enter(c, ev)
 	ev.Bytes = headerBytes
-	rec := f.Temp("record", types.RoundUp(limit, 8), 8)
+	rec := f.record(limit)
 	b.Store(rec, 0, 8, f.konst(int64(id)))
 	n := fill(rec)
 	// The builtin bounds the length; the test tells the verifier.
@@ -243,12 +294,17 @@ func (f *fn) Send(c *builtin.Call, ev *object.Event, limit int, fill func(rec *i
 	f.output(rec, n)
 }
 
-// output sends the first n bytes of memory.
+// output sends the first n bytes of memory that record has yielded.
 func (f *fn) output(rec, n *ir.Value) {
 	b := f.b
 	done := b.NewBlock()
+	ring, now := f.ringNow()
+	if front := int64(f.m.front()); front > 0 {
+		rec, n = b.Add(rec, -front), b.Add(n, front)
+		b.Store(rec, 0, 8, now)
+	}
 	f.ring(func(flags int64) {
-		r := b.Call(int(asm.FnRingbufOutput), b.MapPtr(object.RingMap), rec, n, f.konst(flags))
+		r := b.Call(int(asm.FnRingbufOutput), ring, rec, n, f.konst(flags))
 		f.When(b.Arith(ir.Ne, r, f.konst(0)), true, f.countLost)
 	}, done)
 	b.Begin(done)

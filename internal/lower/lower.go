@@ -69,6 +69,10 @@ func Lower(p *check.Program, o Options) (*Result, *source.Diagnostics) {
 	// decided when everything is known.
 	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "ring", Type: bpf.RingBuf})
 	m.obj.Maps = append(m.obj.Maps, &object.Map{Name: "scratch", Type: bpf.Array, KeySize: 4})
+	m.rings = []int{object.RingMap}
+	for len(m.rings) < p.Config.Rings(o.Probe.Machine.PossibleCPUs()) {
+		m.rings = append(m.rings, m.kernelMap(&object.Map{Name: "ring", Type: bpf.RingBuf}))
+	}
 	for _, mp := range p.Maps {
 		m.layoutMap(mp)
 	}
@@ -126,6 +130,7 @@ type module struct {
 	obj     *object.Object
 	data    int            // next free byte of the data map
 	maps    map[string]int // script map by name
+	rings   []int          // kernel maps: the ring buffers
 	stacks  map[int]int    // kernel map by stack limit
 	spills  map[int]int    // likewise
 	unwind  *unwindMaps    // nil while no stack needs them

@@ -50,12 +50,27 @@ type Map struct {
 	Inner int
 }
 
-// Every object has these maps first. The size of the ring buffer is decided
-// when loading.
+// Every object has these maps first. The size of the ring buffers is decided
+// when loading, and how many of those in the object are different ones.
 const (
-	RingMap    = 0
+	RingMap    = 0 // the first ring buffer, see Rings
 	ScratchMap = 1 // slots of scratch memory; ValueSize and MaxEntries are 0 if no program needs it
 )
+
+// Rings are the numbers of the ring buffers that records go through, RingMap first. Where the object
+// has several each record begins with the time when it was made, see TimeBytes.
+func (o *Object) Rings() (out []int) {
+	for i, m := range o.Maps {
+		if m.Type == bpf.RingBuf {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// TimeBytes is the size of what stands in front of a record of an object with several ring buffers: u64
+// nanoseconds of the monotonic clock, or 0 if only one of them is in use.
+const TimeBytes = 8
 
 // Data is the one-entry mmapable array that programs and user space share.
 // The fixed part comes first.
@@ -80,7 +95,10 @@ const (
 	DataTAI    = 208 // i64: what to add to the boot clock for nanoseconds since 1970 (TAI)
 	DataZero   = 216 // u64: always zero, which the verifier does not know
 	DataResult = 224 // u64: what the test or bench that runs has returned
-	DataFree   = 256 // first offset free for the script
+	// A processor sends to the ring buffer (number >> DataShift) & DataRings.
+	DataRings = 232 // u64: how many there are, less one; 0: records need no time
+	DataShift = 240 // u64
+	DataFree  = 256 // first offset free for the script
 )
 
 // An Event is the layout of one kind of ring buffer record. Every record

@@ -234,10 +234,10 @@ func (s *session) runProgram(fd int) error {
 	return err
 }
 
-// relieve reads records only if the ring is filling up: what begin programs
+// relieve reads records only if a ring is filling up: what begin programs
 // send is to appear behind the message that says what is attached.
 func (s *session) relieve() {
-	for s.ring != nil && s.ring.Used() > s.ring.Size/2 {
+	for s.ring != nil && s.ring.Filling() {
 		if s.readRing(readMost) == 0 {
 			return
 		}

@@ -110,7 +110,7 @@ type session struct {
 	owner       *Session
 	o           settings
 	sink        output.Sink
-	ring        *ring.Ring // nil if no program sends records
+	ring        *ring.Rings // nil if no program sends records
 	events      []event
 	links       []probe.Link
 	watcher     *watcher                // nil: nobody takes the feed
@@ -194,11 +194,8 @@ func newSession(of *Session, o Options) (*session, error) {
 		}
 		s.events[i] = e
 	}
-	if ls.RingSize > 0 {
-		var err error
-		if s.ring, err = ring.Open(ls.Maps[object.RingMap], ls.RingSize); err != nil {
-			return nil, err
-		}
+	if err := s.openRings(); err != nil {
+		return nil, err
 	}
 	s.failing.init(s)
 	if err := errors.Join(s.openPackets(), s.prepare()); err != nil {
@@ -211,6 +208,22 @@ func newSession(of *Session, o Options) (*session, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// openRings maps the ring buffers, if there are any.
+func (s *session) openRings() error {
+	var rings []*ring.Ring
+	for _, of := range s.Rings {
+		r, err := ring.Open(of.FD, of.Size)
+		if err != nil {
+			return errors.Join(err, ring.NewRings(rings, true).Close())
+		}
+		rings = append(rings, r)
+	}
+	if len(rings) > 0 {
+		s.ring = ring.NewRings(rings, len(s.Object.Rings()) > 1)
+	}
+	return nil
 }
 
 // close frees what the run has but for what was loaded, which is the Session's.
@@ -276,8 +289,8 @@ func (s *session) watch(ctx context.Context) (stop func(), err error) {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	var fds []int
-	if s.ring != nil {
-		fds = append(fds, s.Maps[object.RingMap])
+	for _, r := range s.Rings {
+		fds = append(fds, r.FD)
 	}
 	for _, ring := range s.packets.rings {
 		fds = append(fds, ring.FD)

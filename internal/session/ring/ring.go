@@ -28,12 +28,13 @@ const (
 // A Ring is the reader's side of a BPF ring buffer. Of the buffer it maps what records have come to: most
 // scripts send little, and the mapping of all of a large one takes longer than to attach.
 type Ring struct {
-	Consumer *uint64 // how far the reader has come, in bytes since the beginning
-	Producer *uint64
-	Data     []byte // the buffer twice, one behind the other: no record wraps
-	Size     uint64
-	Mapped   uint64 // up to where Data is there, in bytes
-	position uint64 // what is or will be in *consumer
+	Consumer    *uint64 // how far the reader has come, in bytes since the beginning
+	Producer    *uint64
+	Data        []byte // the buffer twice, one behind the other: no record wraps
+	Size        uint64
+	Mapped      uint64 // up to where Data is there, in bytes
+	position    uint64 // what is or will be in *consumer
+	uncommitted int    // records since it was written there
 
 	fd     int
 	words  []byte // the mappings of the two positions
@@ -98,45 +99,63 @@ func (r *Ring) Empty() bool { return r.Used() == 0 }
 // Used is how much of the buffer is taken, in bytes.
 func (r *Ring) Used() uint64 { return atomic.LoadUint64(r.Producer) - r.position }
 
+// peek yields the header of the next record and, unless it is busy, its bytes. It fails if the kernel
+// does not map more of the buffer.
+func (r *Ring) peek() (header uint32, rec []byte, err error) {
+	at := r.position & (r.Size - 1)
+	if at >= r.Mapped {
+		if err = r.need(at + ringHeader); err != nil {
+			return Busy, nil, failed(err)
+		}
+	}
+	header = atomic.LoadUint32((*uint32)(unsafe.Pointer(&r.Data[at])))
+	if header&Busy != 0 {
+		return header, nil, nil
+	}
+	behind := at + ringHeader + uint64(header&ringLength)
+	if behind > r.Mapped {
+		if err = r.need(behind); err != nil {
+			return Busy, nil, failed(err)
+		}
+	}
+	return header, r.Data[at+ringHeader : behind : behind], nil
+}
+
+// skip goes behind a record. The kernel is told so from time to time; commit tells it.
+func (r *Ring) skip(length int) {
+	r.position += (ringHeader + uint64(length) + 7) &^ 7
+	if r.uncommitted++; r.uncommitted == commitEvery {
+		r.commit()
+	}
+}
+
+func (r *Ring) commit() {
+	if r.uncommitted > 0 {
+		atomic.StoreUint64(r.Consumer, r.position)
+		r.uncommitted = 0
+	}
+}
+
 // Read hands up to most records to handle until it returns false, and says
 // how many it handed over. A record is valid during the call only. It fails
 // if the kernel does not map more of the buffer; the record stays.
 func (r *Ring) Read(most int, handle func(rec []byte) bool) (n int, err error) {
-	uncommitted, more := 0, true
 	end := atomic.LoadUint64(r.Producer)
-	for more && n < most && r.position < end {
-		at := r.position & (r.Size - 1)
-		if at >= r.Mapped {
-			if err = r.need(at + ringHeader); err != nil {
-				break
-			}
-		}
-		header := atomic.LoadUint32((*uint32)(unsafe.Pointer(&r.Data[at])))
-		if header&Busy != 0 {
+	for more := true; more && n < most && r.position < end; {
+		var header uint32
+		var rec []byte
+		if header, rec, err = r.peek(); header&Busy != 0 {
 			break
 		}
-		length := uint64(header & ringLength)
-		if behind := at + ringHeader + length; behind > r.Mapped {
-			if err = r.need(behind); err != nil {
-				break
-			}
-		}
 		if header&Discard == 0 {
-			more = handle(r.Data[at+ringHeader : at+ringHeader+length : at+ringHeader+length])
+			more = handle(rec)
 			n++
 		}
-		r.position += (ringHeader + length + 7) &^ 7
-		if uncommitted++; uncommitted == commitEvery {
-			atomic.StoreUint64(r.Consumer, r.position)
-			uncommitted = 0
-		}
+		r.skip(len(rec))
 		if r.position == end {
 			end = atomic.LoadUint64(r.Producer)
 		}
 	}
-	atomic.StoreUint64(r.Consumer, r.position)
-	if err != nil {
-		err = failed(err)
-	}
+	r.commit()
 	return n, err
 }
