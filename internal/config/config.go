@@ -75,7 +75,7 @@ func Default() *Config {
 		TargetFilter: "current",
 		CppDemangle:  true, EscapeOutput: "auto", EventRings: "auto", License: "GPL", LogSize: 1000000,
 		MaxArgs: 128, MaxBPFProgs: 1024, MaxCatBytes: 10240,
-		MaxMapKeys:  4096, MaxProbes: 1024, MaxStrlen: 1024, MissingProbes: "error", OnStackLimit: 32,
+		MaxMapKeys: 4096, MaxProbes: 1024, MaxStrlen: 1024, MissingProbes: "error", OnStackLimit: 32,
 		OverlappingProbes: "all",
 		PrintMapsOnExit:   true, StackMode: "bpftrace", StrTruncTrailer: "..",
 		StrUnreadable: "<unreadable>", LazySymbolication: true,
