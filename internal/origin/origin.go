@@ -7,6 +7,7 @@ package origin
 
 // files is the limit of open files: what counts, and what it may be raised to.
 var files = func() (limit [2]uint64) {
+	deepen()
 	known = openFiles(&limit) == 0
 	return limit
 }()
@@ -18,6 +19,11 @@ var known bool
 //
 //go:noescape
 func openFiles(limit *[2]uint64) int
+
+// deepen gives the main goroutine, while it has few frames, the stack that compiling takes. To
+// move its frames each time that it has to be twice as large reads tables all over the
+// binary. What of the stack is not used takes no memory.
+func deepen()
 
 // OpenFiles is the limit of open files that the process began with, as struct
 // rlimit has it, and whether the kernel told it.
