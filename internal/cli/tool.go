@@ -159,7 +159,9 @@ func foreignOptions(t *tool.Tool, own []option) (out []option) {
 					return usagef("%s: there is no %s here\nHINT: %s", t.Name, word, f.Doc)
 				}
 				words := slices.Clone(f.Here)
-				if f.Value {
+				if n := len(words); n > 0 && strings.HasSuffix(words[n-1], "=") {
+					words[n-1] += v
+				} else if f.Value {
 					words = append(words, v)
 				}
 				return parseArgs(own, words, s)
