@@ -10,11 +10,15 @@ The command hawk does the work: `hawk serve --stdio` reads requests and writes a
 and events, one JSON object a line. Everything is detached when the with block ends.
 """
 
+import collections
 import itertools
 import json
 import queue
 import subprocess
 import threading
+
+
+_GONE = {"code": 0, "message": "hawk has ended"}
 
 
 class Error(Exception):
@@ -27,7 +31,9 @@ class Error(Exception):
 
 
 class Run:
-    """A running script; iterating yields its events as dictionaries until it ends."""
+    """A running script; iterating yields its events as dictionaries until it ends.
+
+    Maps can be read until stop() is called, or nobody has the Run any more."""
 
     def __init__(self, hawk, id):
         self.hawk, self.id, self.attached, self.status = hawk, id, 0, None
@@ -56,6 +62,9 @@ class Run:
         """Stops the script as Ctrl-C does; what it still prints can be read then."""
         return self.hawk.call("stop", id=self.id)
 
+    def __del__(self):
+        self.hawk._left.append(self.id)
+
 
 class Hawk:
     """A hawk that serves this program."""
@@ -65,6 +74,7 @@ class Hawk:
             [command, "serve", "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._ids, self._answers, self._runs = itertools.count(1), {}, {}
         self._lock = threading.Lock()
+        self._left = collections.deque()  # programs that nobody has any more: the next call frees them
         self.warnings = []  # diagnostics that are no errors
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -75,9 +85,14 @@ class Hawk:
         with self._lock:
             id = next(self._ids)
             self._answers[id] = answer
-            request = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
+            lines = [{"method": "stop", "params": {"id": self._left.popleft()}} for _ in range(len(self._left))]
+            lines.append({"id": id, "method": method, "params": params})
+            text = "".join(json.dumps(dict(line, jsonrpc="2.0")) + "\n" for line in lines)
+            try:
+                self._process.stdin.write(text.encode())
+                self._process.stdin.flush()
+            except (OSError, ValueError):  # the pipe is broken or closed
+                raise Error(_GONE) from None
         message = answer.get()
         if "error" in message:
             raise Error(message["error"])
@@ -93,13 +108,21 @@ class Hawk:
     def start(self, script, maps=False, **options):
         """Compiles and starts a script. Options: args, options, config, pid, unsafe, take, name."""
         id = self.call("compile", script=script, **options)["id"]
-        run = self._runs[id] = Run(self, id)
-        run.attached = self.call("start", id=id, maps=maps, unsafe=options.get("unsafe", False))["attached"]
+        run = Run(self, id)
+        self._runs[id] = run._events
+        try:
+            run.attached = self.call("start", id=id, maps=maps, unsafe=options.get("unsafe", False))["attached"]
+        except Error:
+            del self._runs[id]
+            raise
         return run
 
     def close(self):
         """Detaches everything and ends hawk."""
-        self._process.stdin.close()
+        try:
+            self._process.stdin.close()
+        except OSError:
+            pass  # it has ended
         self._process.wait()
         self._reader.join()
         self._process.stdout.close()
@@ -107,17 +130,18 @@ class Hawk:
     def _read(self):
         for line in self._process.stdout:
             message = json.loads(line)
-            if "id" in message:
+            if message.get("id") is not None:
                 self._answers.pop(message["id"]).put(message)
-            elif message["method"] == "event":
-                self._runs[message["params"]["id"]]._events.put(message["params"])
-            else:
+            elif message.get("method") == "event":
+                event = message["params"]
+                ended = event["kind"] == "ended"
+                (self._runs.pop if ended else self._runs.get)(event["id"]).put(event)
+            elif message.get("method") == "diagnostic":
                 self.warnings.append(message["params"])
-        gone = {"error": {"code": 0, "message": "hawk has ended"}}
         for answer in list(self._answers.values()):
-            answer.put(gone)
-        for run in self._runs.values():
-            run._events.put({"kind": "ended"})
+            answer.put({"error": _GONE})
+        for events in list(self._runs.values()):
+            events.put({"kind": "ended"})
 
     def __enter__(self):
         return self

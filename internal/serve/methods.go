@@ -3,8 +3,12 @@ package serve
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 
 	"github.com/hawktrace/hawk"
+	"github.com/hawktrace/hawk/internal/spell"
 )
 
 // params are those of all methods; each takes its own.
@@ -21,6 +25,31 @@ type params struct {
 	Pattern string            `json:"pattern"` // probes
 	Map     string            `json:"map"`     // map.snapshot, map.take
 	Maps    bool              `json:"maps"`    // start: maps come as events at the end
+}
+
+// read takes parameters of a request. A name that no method knows is refused: its value would have no effect.
+func (p *params) read(raw json.RawMessage) error {
+	if err := json.Unmarshal(raw, p); err != nil {
+		return err
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return err
+	}
+	var known []string
+	for f := range reflect.TypeFor[params]().Fields() {
+		known = append(known, f.Tag.Get("json"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		if near := spell.Nearest(name, known); near != "" {
+			return fmt.Errorf("there is no parameter %s: did you mean %s?", name, near)
+		}
+		return fmt.Errorf("there is no parameter %s", name)
+	}
+	return nil
 }
 
 // methods are the requests that are answered. They run one after the other.
@@ -105,11 +134,15 @@ func (s *server) start(p *params) (any, error) {
 	return map[string]any{"attached": r.session.Attached()}, nil
 }
 
-// stop ends a run, and the program with it.
+// stop ends a run, and the program with it; of a program that was not started nothing is left either.
 func (s *server) stop(p *params) (any, error) {
-	r, err := s.find(p.ID, true)
+	r, err := s.find(p.ID, false)
 	if err != nil {
 		return nil, err
+	}
+	if r.session == nil {
+		delete(s.runs, p.ID)
+		return nil, nil
 	}
 	r.session.Stop()
 	<-r.ended

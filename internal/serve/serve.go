@@ -99,7 +99,7 @@ func (s *server) answer(line []byte) {
 	}
 	var p params
 	if len(req.Params) > 0 {
-		if err := json.Unmarshal(req.Params, &p); err != nil {
+		if err := p.read(req.Params); err != nil {
 			s.respond(req.ID, nil, &failure{Code: badParams, Message: err.Error()})
 			return
 		}

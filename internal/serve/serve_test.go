@@ -180,7 +180,7 @@ func TestPython(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	const program = `
-import sys, hawk
+import os, sys, hawk
 with hawk.Hawk(sys.argv[1]) as h:
     try:
         h.check("begin { print(cuont); }")
@@ -193,11 +193,34 @@ with hawk.Hawk(sys.argv[1]) as h:
             print(event["value"])
             break
     print(run.stop()["status"], [event["kind"] for event in run][-1])
+    for n in range(20):  # what ended and nobody has any more is freed
+        for event in h.start("begin { exit(); }"):
+            pass
+    h.check("begin { }")
+    print(len(os.listdir("/proc/%d/fd" % h._process.pid)) < 20, len(h._runs), len(h._answers))
+    try:
+        h.start("begin { }", tkae=True)
+    except hawk.Error as e:
+        print(e)
+    try:
+        h.start("")
+    except hawk.Error as e:
+        print(e, len(h._runs))
+    h._process.kill()
+    try:
+        h.check("begin { }")
+    except hawk.Error as e:
+        print(e)
+try:
+    h.check("begin { }")
+except hawk.Error as e:
+    print(e)
 `
 	cmd := exec.Command(python, "-B", "-c", program, command)
 	cmd.Env = append(os.Environ(), "PYTHONPATH=../../contrib/python")
 	out, err := cmd.CombinedOutput()
-	const want = "[1, 15]\n2 [['a', 1]]\n{'n': 1, 'who': 'x'}\n0 end\n"
+	const want = "[1, 15]\n2 [['a', 1]]\n{'n': 1, 'who': 'x'}\n0 end\nTrue 0 0\n" +
+		"there is no parameter tkae: did you mean take?\nNo probes to attach 0\nhawk has ended\nhawk has ended\n"
 	if err != nil || string(out) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, out, want)
 	}
