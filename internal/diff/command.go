@@ -20,7 +20,7 @@ import (
 type Command struct {
 	Old, New  string // files
 	Map       string // "": all that both have
-	Format    string // of formats, "" is text
+	Format    string // of forms, "" is the first
 	Normalize bool
 	Min       float64 // share that a function must have in one of the runs, in percent
 	FailAbove float64 // a change that is an error, in percent; 0: none
@@ -100,8 +100,12 @@ func (c *Command) Args(args []string) (out string, err error) {
 		return out, fmt.Errorf("two files are compared, not %d", len(files))
 	}
 	c.Old, c.New = files[0], files[1]
-	if !slices.Contains(formats, cmp.Or(c.Format, formats[0])) {
-		return out, fmt.Errorf("unknown format %s; there are %s", c.Format, strings.Join(formats, ", "))
+	if c.form() == nil {
+		var names []string
+		for _, f := range forms {
+			names = append(names, f.name)
+		}
+		return out, fmt.Errorf("unknown format %s; there are %s", c.Format, strings.Join(names, ", "))
 	}
 	if c.Format == Terminal && out != "" {
 		return out, errors.New("-f tui is for the terminal; it cannot be used with -o")
@@ -109,11 +113,46 @@ func (c *Command) Args(args []string) (out string, err error) {
 	return out, nil
 }
 
-// The first of the formats is the usual one; that of the terminal is shown by who has one.
-var formats = []string{"text", "csv", "flame", "folded", "pprof", Terminal}
+// A form is a value of -f. One that holds a single map has what writes that map: stacks, or a table too.
+type form struct {
+	name   string
+	all    func(*Command, *bufio.Writer, *comparison) error
+	stacks func(*bufio.Writer, *Diff, *comparison) error
+	table  func(*bufio.Writer, *Table)
+}
+
+// forms are the values of -f, the usual one first; that of the terminal is shown by who has one.
+var forms = []form{
+	{name: "text", all: (*Command).text},
+	{name: "csv", table: func(w *bufio.Writer, t *Table) { t.writeCSV(w) },
+		stacks: func(w *bufio.Writer, d *Diff, _ *comparison) error { d.writeCSV(w); return nil }},
+	{name: "flame", all: func(c *Command, w *bufio.Writer, of *comparison) error {
+		return c.page(w, of.pairs, of.title, of.version)
+	}},
+	{name: "folded", stacks: func(w *bufio.Writer, d *Diff, _ *comparison) error { return d.WriteFolded(w) }},
+	{name: "pprof", stacks: writePprof},
+	{name: Terminal},
+}
+
+// form is the one that -f names, nil if there is none.
+func (c *Command) form() *form {
+	name := cmp.Or(c.Format, forms[0].name)
+	i := slices.IndexFunc(forms, func(f form) bool { return f.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &forms[i]
+}
 
 // Terminal is the format that Screen is for.
 const Terminal = "tui"
+
+// A comparison is what is written: the maps that both runs have, and the names of the others.
+type comparison struct {
+	pairs          []pair
+	alone          []string
+	title, version string
+}
 
 // A pair is what both runs have of a map: stacks, or a table.
 type pair struct {
@@ -128,30 +167,13 @@ func (c *Command) Run(out io.Writer, version string) error {
 	if err != nil {
 		return err
 	}
-	title := filepath.Base(c.Old) + " → " + filepath.Base(c.New)
+	of := &comparison{pairs, alone, filepath.Base(c.Old) + " → " + filepath.Base(c.New), version}
 	w := bufio.NewWriter(out)
-	if c.Format == "" || c.Format == "text" {
-		for i, p := range pairs {
-			if i > 0 {
-				w.WriteByte('\n')
-			}
-			if len(pairs) > 1 || len(alone) > 0 {
-				fmt.Fprintf(w, "%s: ", p.name)
-			}
-			if p.table != nil {
-				p.table.writeText(w, c.Min/100)
-			} else {
-				p.stacks.writeText(w, c.Min/100)
-			}
-		}
-		if len(alone) > 0 {
-			fmt.Fprintf(w, "\nonly in one of the files: %s\n", strings.Join(alone, ", "))
-		}
-	} else if c.Format == "flame" {
-		if err := c.page(w, pairs, title, version); err != nil {
-			return err
-		}
-	} else if err := c.one(w, pairs, title, version); err != nil {
+	write := c.one
+	if f := c.form(); f != nil && f.all != nil {
+		write = func(w *bufio.Writer, of *comparison) error { return f.all(c, w, of) }
+	}
+	if err := write(w, of); err != nil {
 		return err
 	}
 	if err := w.Flush(); err != nil {
@@ -170,9 +192,34 @@ func (c *Command) above(pairs []pair) error {
 	return nil
 }
 
+// text writes each map as a table for people.
+func (c *Command) text(w *bufio.Writer, of *comparison) error {
+	for i, p := range of.pairs {
+		if i > 0 {
+			w.WriteByte('\n')
+		}
+		if len(of.pairs) > 1 || len(of.alone) > 0 {
+			fmt.Fprintf(w, "%s: ", p.name)
+		}
+		if p.table != nil {
+			p.table.writeText(w, c.Min/100)
+		} else {
+			p.stacks.writeText(w, c.Min/100)
+		}
+	}
+	if len(of.alone) > 0 {
+		fmt.Fprintf(w, "\nonly in one of the files: %s\n", strings.Join(of.alone, ", "))
+	}
+	return nil
+}
+
 // one writes a form that holds one map.
-func (c *Command) one(w *bufio.Writer, pairs []pair, title, version string) error {
-	if c.Format != "csv" {
+func (c *Command) one(w *bufio.Writer, of *comparison) error {
+	f, pairs := c.form(), of.pairs
+	if f == nil || f.stacks == nil {
+		return fmt.Errorf("-f %s is not for a file", c.Format)
+	}
+	if f.table == nil {
 		pairs = slices.DeleteFunc(slices.Clone(pairs), func(p pair) bool { return p.stacks == nil })
 		if len(pairs) == 0 {
 			return fmt.Errorf("-f %s is for maps with stacks", c.Format)
@@ -181,19 +228,17 @@ func (c *Command) one(w *bufio.Writer, pairs []pair, title, version string) erro
 	if len(pairs) > 1 {
 		return several(pairs)
 	}
-	p := pairs[0]
-	switch {
-	case p.table != nil:
-		p.table.writeCSV(w)
-	case c.Format == "csv":
-		p.stacks.writeCSV(w)
-	case c.Format == "folded":
-		return p.stacks.WriteFolded(w)
-	default:
-		run := &view.Run{Begin: view.Begin{Script: &view.Script{Name: title}}}
-		return export.WriteProfile(w, run, p.stacks.profile(), export.Options{Version: version})
+	if p := pairs[0]; p.table != nil {
+		f.table(w, p.table)
+		return nil
 	}
-	return nil
+	return f.stacks(w, pairs[0].stacks, of)
+}
+
+// writePprof writes stacks as a profile for pprof.
+func writePprof(w *bufio.Writer, d *Diff, of *comparison) error {
+	run := &view.Run{Begin: view.Begin{Script: &view.Script{Name: of.title}}}
+	return export.WriteProfile(w, run, d.profile(), export.Options{Version: of.version})
 }
 
 // page writes an HTML file of all maps: stacks as flame graphs that are as wide as the new run and whose colours say
