@@ -83,6 +83,11 @@ func (f *jsonlFeed) Take(item view.Item) error {
 		f.time(it.Boot)
 		f.name(it.Map)
 		f.w.raw(`,"zero":` + strconv.FormatBool(it.Zero))
+	case view.Asleep:
+		f.open("asleep")
+		f.time(it.Boot)
+		f.field("from", int64(it.From-f.begin.Boot))
+		f.w.raw(`,"stopped":` + strconv.FormatBool(it.Stopped))
 	case view.Loss:
 		f.loss(it)
 	case view.End:

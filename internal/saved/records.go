@@ -35,6 +35,8 @@ type record struct {
 	Refused        uint64
 	Held, Capacity int
 	Full           bool
+	From           int64 // of the time asleep
+	Stopped        bool
 	// Others have these.
 	Probes, Failed           int
 	Site                     *int
@@ -192,6 +194,8 @@ func (r *reader) take(rec *record) error {
 		if m := r.run.Script.Map(rec.Name); m != nil {
 			r.say(view.Cleared{Map: m, Boot: at, Zero: rec.Zero})
 		}
+	case "asleep":
+		r.say(view.Asleep{From: time.Duration(rec.From), Boot: at, Stopped: rec.Stopped})
 	case "loss":
 		r.loss = view.Loss{Records: rec.Events, Skipped: rec.Skipped, Strings: rec.Strings, Boot: at}
 		r.say(r.loss)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/binary"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -102,10 +103,12 @@ func newLedger(m *object.ScriptMap, of *view.Map) *view.Ledger {
 	return view.NewLedger(func(dst, src []byte) { kind.Fold(m.Agg, dst, src) }, grows, 0)
 }
 
-// bootTime is the boot clock.
-func bootTime() time.Duration {
+// bootTime is the boot clock, which goes on while the machine sleeps.
+func bootTime() time.Duration { return clock(unix.CLOCK_BOOTTIME) }
+
+func clock(id int32) time.Duration {
 	var ts unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
+	if unix.ClockGettime(id, &ts) != nil {
 		return 0
 	}
 	return time.Duration(ts.Nano())
@@ -234,6 +237,7 @@ func (s *session) refresh() {
 		defer w.ended.Done()
 		for period := cadence.Next(0); ; {
 			all := false
+			boot, awake := bootTime(), clock(unix.CLOCK_MONOTONIC)
 			select {
 			case <-w.done:
 				return
@@ -246,13 +250,28 @@ func (s *session) refresh() {
 				turns = nil // files hold what there is when they are made
 			}
 			var err error
-			cost := proc.ThreadTime(func() { err = s.lookAround(turns, all) })
+			if gap, any := asleep(boot, awake, bootTime(), clock(unix.CLOCK_MONOTONIC), period); any {
+				err = w.feed.Take(gap)
+			}
+			cost := proc.ThreadTime(func() { err = errors.Join(err, s.lookAround(turns, all)) })
 			if err != nil {
 				return // what cannot be written says so at the end
 			}
 			period = cadence.Next(cost)
 		}
 	}()
+}
+
+// leastGap is the time without a look that views show.
+const leastGap = 2 * time.Second
+
+// asleep says whether the machine slept between two moments, or hawk did not run though it should have
+// after period. Of sleep it is known how long it was, and taken that it came first.
+func asleep(boot, awake, bootNow, awakeNow, period time.Duration) (gap view.Asleep, any bool) {
+	if slept := bootNow - boot - (awakeNow - awake); slept >= leastGap {
+		return view.Asleep{From: boot, Boot: boot + slept}, true
+	}
+	return view.Asleep{From: boot, Boot: bootNow, Stopped: true}, awakeNow-awake-period >= leastGap
 }
 
 // lookAround reads all maps once for the feed, or those whose turn it is; turns is nil if all are alike.

@@ -37,6 +37,12 @@ type (
 	}
 	// Refreshed says that all maps were read.
 	Refreshed struct{ Boot time.Duration }
+	// Asleep says that nobody looked for a while: the machine slept or, if Stopped, hawk did, and what
+	// happened meanwhile comes with the next look.
+	Asleep struct {
+		From, Boot time.Duration
+		Stopped    bool
+	}
 	// Idle says that the run has caught up with what came: what is due is written out.
 	Idle struct{}
 	// Mark is print of a map: what it held then.
@@ -123,6 +129,7 @@ func (Begin) item()     {}
 func (Attached) item()  {}
 func (Snapshot) item()  {}
 func (Refreshed) item() {}
+func (Asleep) item()    {}
 func (Idle) item()      {}
 func (Mark) item()      {}
 func (Cleared) item()   {}

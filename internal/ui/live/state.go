@@ -125,7 +125,7 @@ func (s *State) Take(item view.Item) error {
 		}
 		s.queue = append(s.queue, it)
 		s.quick.Unlock()
-	case view.Begin, view.Attached, view.Cleared, view.End:
+	case view.Begin, view.Attached, view.Cleared, view.Asleep, view.End:
 		s.quick.Lock()
 		s.queue = append(s.queue, it)
 		s.quick.Unlock()

@@ -176,6 +176,9 @@ func (m *Model) drawHeat(g *tty.Grid, b box, p *pane, line *history.Line, key hi
 				share = math.Log1p(float64(column[k])) / math.Log1p(most)
 			}
 			text, style := m.Theme.heat(share)
+			if line.Gap(i+c) && text == " " {
+				text, style.Attr = hatch, style.Attr|tty.Dim
+			}
 			g.Set(b.x+axis+width-len(heat)+c, y, text, style)
 		}
 	}

@@ -259,9 +259,27 @@ func (m *Model) drawTile(g *tty.Grid, b box, p *pane) string {
 	if line := m.State.Line(p.m); line != nil {
 		i, j := m.columnsOf(line, b.w)
 		drawColumns(g, below, line.Amounts(history.All, history.Count, i, j), m.Theme.spark())
+		m.drawGaps(g, below, line, j)
 		m.drawPicking(g, below, line, p)
 	}
 	return heading
+}
+
+// hatch stands where nobody looked: the machine slept, or hawk was stopped.
+const hatch = "╱"
+
+// drawGaps hatches what is empty of such columns; the last that is shown is before j.
+func (m *Model) drawGaps(g *tty.Grid, b box, line *history.Line, j int) {
+	for x := b.x + b.w - 1; x >= b.x && j > 0; x-- {
+		if j--; !line.Gap(j) {
+			continue
+		}
+		for y := b.y; y < b.y+b.h; y++ {
+			if text := g.At(x, y).Text; text == "" || text == " " {
+				g.Set(x, y, hatch, m.Theme.dim())
+			}
+		}
+	}
 }
 
 // drawOpened draws all that is known of one key.

@@ -153,6 +153,8 @@ func plainly(s string) (string, bool) {
 		return ">", true
 	case "µ":
 		return "u", true
+	case hatch:
+		return "/", true
 	case "…":
 		return "~", true
 	case "→":

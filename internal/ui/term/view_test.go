@@ -45,6 +45,22 @@ func onTerminal(t *testing.T) (v *View, line *os.File, stopped chan struct{}) {
 }
 
 // A view that fails gives the terminal back, ends the run and says why.
+// TestHatched has time in which the machine slept be hatched in heat maps and lines.
+func TestHatched(t *testing.T) {
+	m, p := played(8, nil)
+	at := livetest.Boot + 8*time.Second
+	p.To.Take(view.Asleep{From: at, Boot: at + 700*time.Millisecond})
+	p.Second()
+	p.Second()
+	if n := strings.Count(m.Draw(110, 40).Text(), "╱"); n < 8 {
+		t.Errorf("%d cells are hatched in\n%s", n, m.Draw(110, 40).Text())
+	}
+	m.Theme.ASCII = true
+	if text := m.Draw(110, 40).Text(); strings.Contains(text, "╱") {
+		t.Error(text)
+	}
+}
+
 func TestPanic(t *testing.T) {
 	v, line, stopped := onTerminal(t)
 	before, err := unix.IoctlGetTermios(int(line.Fd()), unix.TCGETS)

@@ -244,10 +244,13 @@ func (c *client) past(s *view.Snapshot, of *shownMap) {
 		return
 	}
 	of.some, of.keys = true, names
-	var times [][2]float64
+	var times [][]float64 // where each column begins and ends, and 1 if nobody looked in it
 	for i := from; i < line.Len(); i++ {
 		start, end := line.Span(i)
-		times = append(times, [2]float64{c.seconds(start), c.seconds(end)})
+		times = append(times, []float64{c.seconds(start), c.seconds(end)})
+		if n := len(times) - 1; line.Gap(i) {
+			times[n] = append(times[n], 1)
+		}
 		of.until = end
 	}
 	fields := map[string]any{"type": "past", "name": s.Map.Name, "whole": all, "times": times}

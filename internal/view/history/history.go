@@ -68,6 +68,10 @@ func (h *History) Take(item view.Item) error {
 			h.changed = l.look(it.Rows, it.Totals, it.End) || h.changed
 			h.bound(it.End)
 		}
+	case view.Asleep:
+		for _, l := range h.lines {
+			l.asleep = it
+		}
 	case view.Mark:
 		if l := h.line(it.Map); l != nil && l.Windows && !it.AtEnd {
 			l.open, l.openAt, l.marked = it.Rows, it.Boot, true

@@ -309,3 +309,32 @@ func TestHeat(t *testing.T) {
 		}
 	}
 }
+
+// TestAsleep has a time in which the machine slept be a column in which nothing happened, and one in
+// which hawk was stopped a column with all that happened meanwhile.
+func TestAsleep(t *testing.T) {
+	m := &view.Map{Name: "@n", Kind: view.Counter}
+	h := New(Options{Span: time.Hour})
+	h.Take(view.Begin{})
+	look := func(at time.Duration, n int) {
+		h.Take(view.Snapshot{Map: m, Start: at, End: at, Rows: []view.Row{{Value: value.Uint(n)}}, Totals: true,
+			Complete: true})
+	}
+	look(1, 5)
+	h.Take(view.Asleep{From: 1, Boot: 60})
+	look(61, 7)
+	look(62, 8)
+	h.Take(view.Asleep{From: 62, Boot: 90, Stopped: true})
+	look(90, 20)
+	look(91, 21)
+	l := h.Line(m)
+	var got string
+	for i := range l.Len() {
+		start, end := l.Span(i)
+		got += fmt.Sprint(int64(start), "-", int64(end), " ", l.Amounts(All, Count, i, i+1)[0], " ", l.Gap(i), "\n")
+	}
+	want := "0-1 5 false\n1-60 0 true\n60-61 2 false\n61-62 1 false\n62-90 12 true\n90-91 1 false\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

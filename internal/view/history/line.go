@@ -36,6 +36,7 @@ type Line struct {
 	open   []view.Row // of a window that was printed but not cleared yet
 	openAt time.Duration
 	marked bool
+	asleep view.Asleep // since the last column, if it ends after that
 }
 
 // A Key is the number of a key within a Line.
@@ -64,6 +65,7 @@ type column struct {
 	keys       []Key
 	ends       []int32 // where the words of each key end
 	words      []uint64
+	gap        bool // nobody looked in it, for some time at least
 }
 
 func newLine(m *view.Map, begin time.Duration, most int) *Line {
@@ -333,7 +335,18 @@ func (l *Line) push(cells []cell, at time.Duration) {
 	if n := len(l.columns); n > 0 {
 		start = l.columns[n-1].end
 	}
+	gap := l.asleep.Boot > start
+	if gap && !l.asleep.Stopped { // a column of its own: nothing happened
+		end := min(l.asleep.Boot, at)
+		l.add(column{start: start, end: end, gap: true})
+		start, gap = end, false
+	}
 	c := makeColumn(l.Map.Kind, cells, start, at)
+	c.gap = gap
+	l.add(c)
+}
+
+func (l *Line) add(c column) {
 	l.bytes += c.bytes()
 	l.columns = append(l.columns, c)
 }
@@ -383,7 +396,7 @@ func (c *column) find(key Key) []uint64 {
 
 // merged is a column with the one after it.
 func (c *column) merged(next *column, k view.Kind) column {
-	out := column{start: c.start, end: next.end}
+	out := column{start: c.start, end: next.end, gap: c.gap || next.gap}
 	i, j := 0, 0
 	for i < len(c.keys) || j < len(next.keys) {
 		if j == len(next.keys) || i < len(c.keys) && c.keys[i] <= next.keys[j] {

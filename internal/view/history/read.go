@@ -15,6 +15,9 @@ func (l *Line) Len() int { return len(l.columns) }
 // Span is when a column begins and ends, by the boot clock.
 func (l *Line) Span(i int) (start, end time.Duration) { return l.columns[i].start, l.columns[i].end }
 
+// Gap reports whether nobody looked for a while in a column: the machine slept, or hawk was stopped.
+func (l *Line) Gap(i int) bool { return l.columns[i].gap }
+
 // Between are the columns that lie in a span of time, from i to before j: those whose
 // end is in it, and one at least.
 func (l *Line) Between(from, to time.Duration) (i, j int) {

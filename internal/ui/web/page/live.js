@@ -158,6 +158,22 @@
 		return `${full}${n(r.refused)} update${r.refused === 1 ? "" : "s"} refused`;
 	}
 
+	// Lines across a time in which nobody looked: the machine slept, or hawk was stopped.
+	function hatch(pen, left, top, right, high) {
+		pen.save();
+		pen.beginPath();
+		pen.rect(left, top, right - left, high);
+		pen.clip();
+		pen.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--dim").trim();
+		pen.beginPath();
+		for (let x = left - high; x < right; x += 8) {
+			pen.moveTo(x, top + high);
+			pen.lineTo(x + high, top);
+		}
+		pen.stroke();
+		pen.restore();
+	}
+
 	class Pane {
 		constructor(fact) {
 			this.fact = fact;
@@ -273,6 +289,7 @@
 			if (f.keyed) parts.push(entries.toLocaleString("en") + (entries === 1 ? " key" : " keys"));
 			if (f.help) parts.push(shown(f.help));
 			if (f.kind === "histogram") parts.push(...this.percentiles(rows));
+			if (this.past.times.some(t => t[2])) parts.push("hatched: asleep or stopped");
 			this.about.textContent = parts.join(" · ");
 			this.full.textContent = this.refused;
 			if (this.chooser) this.choices(rows);
@@ -391,6 +408,7 @@
 						Math.max(size - 0.5, 1),
 					);
 				}
+			for (const [from, to, gap] of times) if (gap) hatch(pen, x(from), 0, x(to), deep);
 			if (state.range) {
 				pen.strokeStyle = colours()[2];
 				pen.lineWidth = 2;
@@ -578,7 +596,14 @@
 						})),
 					],
 					hooks: {
-						draw: [() => this.mark()],
+						draw: [
+							() => this.mark(),
+							u => {
+								const at = t => u.valToPos(t, "x", true);
+								for (const [from, to, gap] of clock ? [] : this.past.times)
+									if (gap) hatch(u.ctx, at(from), u.bbox.top, at(to), u.bbox.height);
+							},
+						],
 						setSelect: [
 							u => {
 								if (clock || u.select.width < 3) return;
