@@ -31,7 +31,7 @@ type (
 		Totals     bool          // of the whole run, whatever the script cleared
 		Complete   bool          // nothing went wrong on the way
 		Refused    Refused
-		// Of looks that are kept: rows that were left out, and what they count in all.
+		// Left are rows that were left out, of looks that are kept, and Rest is what they count in all.
 		Left int
 		Rest int64
 	}

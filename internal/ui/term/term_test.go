@@ -77,7 +77,7 @@ func golden(t *testing.T, name string, g *tty.Grid) {
 	}
 }
 
-// What did not get into a map is said above it, at any size that shows it.
+// TestRefused has what did not get into a map be said above it, at any size that shows it.
 func TestRefused(t *testing.T) {
 	m, p := played(5, nil)
 	snap := *m.State.Snapshot(livetest.Calls)
