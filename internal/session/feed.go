@@ -235,9 +235,9 @@ func (s *session) refresh() {
 	w.ended.Add(1)
 	go func() {
 		defer w.ended.Done()
+		boot, awake, cost := bootTime(), clock(unix.CLOCK_MONOTONIC), time.Duration(0)
 		for period := cadence.Next(0); ; {
 			all := false
-			boot, awake := bootTime(), clock(unix.CLOCK_MONOTONIC)
 			select {
 			case <-w.done:
 				return
@@ -250,10 +250,12 @@ func (s *session) refresh() {
 				turns = nil // files hold what there is when they are made
 			}
 			var err error
-			if gap, any := asleep(boot, awake, bootTime(), clock(unix.CLOCK_MONOTONIC), period); any {
+			bootNow, awakeNow := bootTime(), clock(unix.CLOCK_MONOTONIC)
+			if gap, any := asleep(boot, awake, bootNow, awakeNow, period+cost); any {
 				err = w.feed.Take(gap)
 			}
-			cost := proc.ThreadTime(func() { err = errors.Join(err, s.lookAround(turns, all)) })
+			boot, awake = bootNow, awakeNow
+			cost = proc.ThreadTime(func() { err = errors.Join(err, s.lookAround(turns, all)) })
 			if err != nil {
 				return // what cannot be written says so at the end
 			}
