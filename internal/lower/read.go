@@ -24,6 +24,10 @@ func readHelper(space types.Space, str bool) (asm.BuiltinFunc, string) {
 	return asm.FnProbeReadKernel, "probe_read_kernel"
 }
 
+// maxValue is the most bytes that are read as one value. No ring buffer has room for more, and a
+// malformed file can say any size.
+const maxValue = 1 << 20
+
 // ReadMem and ReadStr read the traced world for builtins; see builtin.Gen.
 func (f *fn) ReadMem(at syntax.Node, space types.Space, dst *ir.Value, off int, n, addr *ir.Value) {
 	f.read(at, space, false, dst, off, n, addr)
@@ -38,6 +42,12 @@ func (f *fn) ReadStr(at syntax.Node, space types.Space, dst *ir.Value, off int, 
 func (f *fn) read(at syntax.Node, space types.Space, str bool, dst *ir.Value, off int, n, addr *ir.Value) *ir.Value {
 	// The verifier takes no length of zero, which an array without a length has.
 	if n.Op == ir.Const && n.Imm == 0 {
+		return f.konst(0)
+	}
+	if n.Op == ir.Const && n.Imm > maxValue {
+		f.m.diags.Errorf("value-too-large", at.Span(),
+			"A value of %d bytes is too large, the limit is %d", n.Imm, maxValue).
+			Hint("read one of its fields or elements")
 		return f.konst(0)
 	}
 	b := f.b
