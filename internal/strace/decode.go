@@ -140,7 +140,7 @@ func (d *decoder) arguments() {
 	d.str(d.of.name)
 	d.str("(")
 	if d.o.isRaw(d.of) {
-		for i := range d.of.args {
+		for i := range min(d.registers(), len(d.c.Args)) {
 			if i > 0 {
 				d.str(", ")
 			}
@@ -165,6 +165,19 @@ func (d *decoder) arguments() {
 		}
 		d.arg(i, a)
 	}
+}
+
+// registers is how many arguments a call has; those of which some depend on others are counted by
+// the names that the kernel has for them.
+func (d *decoder) registers() int {
+	n := len(d.of.args)
+	if n > 0 && d.of.args[n-1].custom && d.o.Names != nil {
+		if d.of.registers == 0 {
+			d.of.registers = max(n, len(d.o.Names(d.of.name)))
+		}
+		return d.of.registers
+	}
+	return n
 }
 
 // str appends text; it returns the decoder so that a value can be appended in the same statement.
@@ -349,7 +362,7 @@ func (d *decoder) arg(i int, a arg) {
 	case "wb":
 		d.buffer(v, int64(d.num(int(a.param[0]-'0'))))
 	default:
-		if !d.number(a, v) && !d.structured(i, a, v) && !d.network(i, a, v) {
+		if !d.number(a, v) && (d.o.isOpaque(d.of) || !d.structured(i, a, v) && !d.network(i, a, v)) {
 			d.ptr(v)
 		}
 	}

@@ -11,14 +11,17 @@ import (
 
 // A Filter says which calls and signals are shown, and how: the -e of the command line.
 type Filter struct {
-	trace   []matcher // nil: all
-	raw     []matcher // arguments of these are shown in hexadecimal
-	signals []string  // nil: all; with others those alone, or all but those
-	without bool
-	not     bool // trace names those that are not shown
-	notRaw  bool
-	status  []string
-	quiet   []string
+	trace                 []matcher // nil: all
+	raw                   []matcher // arguments of these are shown in hexadecimal
+	abbrev                []matcher // structs of these alone are shown in short; nil: of all, but with -v
+	decoded               []matcher // structs of these alone are shown; nil: of all
+	signals               []string  // nil: all; with others those alone, or all but those
+	without               bool
+	not                   bool // trace names those that are not shown
+	notRaw                bool
+	notAbbrev, notDecoded bool
+	status                []string
+	quiet                 []string
 
 	read, write *descriptors // whose data are dumped
 }
@@ -54,13 +57,14 @@ func (f *Filter) Set(text, goarch string) error {
 	case "quiet", "silent", "silence", "q":
 		f.quiet = strings.Split(set, ",")
 		return nil
-	// Structs are shown in short or whole for all calls alike (-v); a SET of calls cannot be
-	// chosen.
-	case "abbrev", "a", "verbose", "v":
-		if set != "none" && set != "all" && set != "!all" && set != "!none" {
-			return fmt.Errorf("-e %s= takes all or none", key)
-		}
-		return nil
+	case "abbrev", "a":
+		var err error
+		f.abbrev, f.notAbbrev, err = calls(set, goarch)
+		return err
+	case "verbose", "v":
+		var err error
+		f.decoded, f.notDecoded, err = calls(set, goarch)
+		return err
 	case "inject", "fault":
 		return fmt.Errorf("hawk strace observes only; it can not inject")
 	case "read", "reads", "r":
@@ -74,7 +78,8 @@ func (f *Filter) Set(text, goarch string) error {
 	case "kvm", "decode-fds", "fd":
 		return fmt.Errorf("-e %s= is not there", key)
 	}
-	return fmt.Errorf("-e %s= is not known; there are trace, signal, status, quiet, raw, read and write", key)
+	return fmt.Errorf("-e %s= is not known; there are trace, signal, status, quiet, raw, abbrev, "+
+		"verbose, read and write", key)
 }
 
 // calls reads a set of system calls. Not: those that are not in it are meant. "?name" may be
@@ -136,6 +141,19 @@ func (f *Filter) Traced(name, classes string) bool {
 // isRaw reports whether a call's arguments are shown as numbers.
 func (f *Filter) isRaw(c *call) bool {
 	return f.raw != nil && matches(f.raw, c.name, c.classes) != f.notRaw
+}
+
+// isShort reports whether a call's structs are shown in short.
+func (o *Options) isShort(c *call) bool {
+	if o.abbrev == nil {
+		return !o.Verbose
+	}
+	return matches(o.abbrev, c.name, c.classes) != o.notAbbrev
+}
+
+// isOpaque reports whether a call's structs are shown as addresses.
+func (f *Filter) isOpaque(c *call) bool {
+	return f.decoded != nil && matches(f.decoded, c.name, c.classes) == f.notDecoded
 }
 
 // setSignals reads a set of signals, with or without SIG. "none" is a set that is not nil but

@@ -428,7 +428,7 @@ func (d *decoder) termios(b []byte) {
 	d.str(", c_lflag=")
 	rest("lflag", local, true)
 	d.str(", ")
-	if !d.o.Verbose || len(b) < 36 {
+	if d.o.isShort(d.of) || len(b) < 36 {
 		d.str("...}")
 		return
 	}

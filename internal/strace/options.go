@@ -155,6 +155,9 @@ func (o *Options) Script(command bool) map[string][]string {
 	if o.Stacks {
 		given["stack-traces"] = []string{"true"}
 	}
+	if o.Verbose || o.abbrev != nil {
+		given["no-abbrev"] = []string{"true"}
+	}
 	if o.Pointer {
 		given["instruction-pointer"] = []string{"true"}
 	}

@@ -192,7 +192,7 @@ func (d *decoder) argv(addr uint64) {
 		if i > 0 {
 			d.str(", ")
 		}
-		if i >= d.o.Limit && !d.o.Verbose {
+		if i >= d.o.Limit && d.o.isShort(d.of) {
 			break
 		}
 		d.cstring(p)
@@ -202,6 +202,10 @@ func (d *decoder) argv(addr uint64) {
 
 // env shows an environment as strace does: its address and how many variables it has.
 func (d *decoder) env(addr uint64) {
+	if !d.o.isShort(d.of) {
+		d.argv(addr)
+		return
+	}
 	array, ok := d.c.mem.at(addr, 1<<20, true)
 	d.ptr(addr)
 	if addr == 0 || !ok {

@@ -501,6 +501,8 @@ func (s *Sink) outcome(c *Call) {
 		}
 		n := int(-c.Result)
 		s.str("-1 " + errorName(n) + " (" + errno.Text(n) + ")")
+	case s.o.isRaw(s.of):
+		s.hex(uint64(c.Result))
 	case len(s.own) > 0 && string(s.own) != "fd":
 		s.b = append(s.b, s.own...)
 	case s.of.result == "p":

@@ -474,13 +474,13 @@ func (d *decoder) stat(b []byte) {
 		mode, links, uid, rdev, size, blksize, blocks = u32(b, 16), u32(b, 20), 24, 32, 48, 56, 64
 	}
 	d.str("{")
-	if d.o.Verbose {
+	if !d.o.isShort(d.of) {
 		d.str("st_dev=").device(u64(b, 0))
 		d.str(", st_ino=").hex(u64(b, 8))
 		d.str(", ")
 	}
 	d.str("st_mode=").mode(mode)
-	if d.o.Verbose {
+	if !d.o.isShort(d.of) {
 		d.str(", st_nlink=").uint(links)
 		d.str(", st_uid=").uint(u32(b, uid))
 		d.str(", st_gid=").uint(u32(b, uid+4))
@@ -492,7 +492,7 @@ func (d *decoder) stat(b []byte) {
 	} else {
 		d.str(", st_size=").uint(u64(b, size))
 	}
-	if !d.o.Verbose {
+	if d.o.isShort(d.of) {
 		d.str(", ...}")
 		return
 	}
@@ -508,21 +508,21 @@ func (d *decoder) stat(b []byte) {
 // statx decodes struct statx, which is the same everywhere.
 func (d *decoder) statx(b []byte) {
 	d.str("{stx_mask=").flags("statx", u32(b, 0))
-	if d.o.Verbose {
+	if !d.o.isShort(d.of) {
 		d.str(", stx_blksize=").uint(u32(b, 4))
 	}
 	d.str(", stx_attributes=").flags("statx_attr", u64(b, 8))
-	if d.o.Verbose {
+	if !d.o.isShort(d.of) {
 		d.str(", stx_nlink=").uint(u32(b, 16))
 		d.str(", stx_uid=").uint(u32(b, 20))
 		d.str(", stx_gid=").uint(u32(b, 24))
 	}
 	d.str(", stx_mode=").mode(u16(b, 28))
-	if d.o.Verbose {
+	if !d.o.isShort(d.of) {
 		d.str(", stx_ino=").uint(u64(b, 32))
 	}
 	d.str(", stx_size=").uint(u64(b, 40))
-	if !d.o.Verbose {
+	if d.o.isShort(d.of) {
 		d.str(", ...}")
 		return
 	}
@@ -558,7 +558,7 @@ func (d *decoder) statfs(b []byte) {
 func (d *decoder) rusage(b []byte) {
 	d.str("{ru_utime=").timeval(b)
 	d.str(", ru_stime=").timeval(b[16:])
-	if !d.o.Verbose {
+	if d.o.isShort(d.of) {
 		d.str(", ...}")
 		return
 	}
@@ -584,7 +584,7 @@ func (d *decoder) rlimit(v uint64) {
 
 func (d *decoder) utsname(b []byte) {
 	for i, name := range []string{"{sysname", ", nodename", ", release", ", version", ", machine", ", domainname"} {
-		if i == 2 && !d.o.Verbose {
+		if i == 2 && d.o.isShort(d.of) {
 			d.str(", ...")
 			break
 		}

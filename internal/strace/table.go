@@ -43,6 +43,8 @@ type call struct {
 	classes string
 	args    []arg
 	result  string
+	// How many there are if args does not tell; 0 before that is asked.
+	registers int
 }
 
 // An arg is how an argument is shown.
