@@ -65,6 +65,9 @@ func (p *parser) afterStatement(x Expr) string {
 	if l.Token == Assign && p.peek() == Tilde || l.Token == Tilde {
 		return noPatterns
 	}
+	if l.Token == Assign {
+		return "an assignment is a statement of its own: $a = …; $b = …;"
+	}
 	if l.Token == Name {
 		if hint := otherOperators[l.Str]; hint != "" {
 			return hint
@@ -138,8 +141,11 @@ func notAssignable(x Expr) string {
 			return "a variable starts with '$' and a map with '@': $" + x.Name + ", @" + x.Name
 		}
 	case *Index:
-		if v, ok := x.X.(*Var); ok {
-			return "only maps have elements that can be set: @" + v.Name + "[…] = …"
+		switch y := x.X.(type) {
+		case *Var:
+			return "only maps have elements that can be set: @" + y.Name + "[…] = …"
+		case *MapIndex:
+			return "several keys stand in one pair of brackets: @" + y.Map.Name + "[a, b] = …"
 		}
 	case *Field:
 		id, ok := x.X.(*Ident)

@@ -253,7 +253,7 @@ func (p *parser) nameExpr(word string) Expr {
 			call.Args = append(call.Args, p.arg())
 		}
 	}
-	p.expect(RParen)
+	p.expectOr(RParen, func() string { return otherWords[name.Name] })
 	call.Pos = p.since(start)
 	return call
 }
