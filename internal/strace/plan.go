@@ -110,7 +110,7 @@ func (d *decoder) plan(c *call) uint64 {
 			add(i, false, copyLong, 0)
 		case "pollfds":
 			add(i, false, copyAround, 2<<3|1)
-		case "epev":
+		case "epev", "epctl":
 			add(i, false, copyFixed, d.epollSize()/4)
 		case "epevs":
 			add(i, false, copyElements, d.epollSize()/4<<3|byResult)
