@@ -24,18 +24,21 @@ all: build
 OWN  := github.com/hawktrace/hawk/internal
 COLD := crypto/... vendor/... net net/http/... net/textproto mime/... encoding/asn1 math/big \
 	github.com/ianlancetaylor/demangle \
-	$(addprefix $(OWN)/,cli ui/... tool serve diff saved reference export strace aot cgroup notation)
+	$(addprefix $(OWN)/,cli ui/... tool serve diff saved reference export strace aot cgroup notation builtin \
+	builtin/kernel cdef config expand)
 BUILD := -trimpath $(patsubst %,-gcflags=%=-l,$(COLD))
 
 build:
 	go build -tags nethttpomithttp2 $(BUILD) -ldflags '$(LDFLAGS)' -o hawk ./cmd/hawk
 
 # Without the terminal view, the page and the service. It takes 11.5 MB at most, for which it does without inlining
-# where no records are read.
+# where no records are read, in Go's own packages too.
+STD := archive/... debug/... encoding/... flag fmt go/... internal/zstd net/netip os/... path/... reflect regexp/... \
+	text/... time github.com/cilium/... github.com/therootcompany/xz
 HOT := output session/ring unwind
 min:
-	go build -tags min $(BUILD) -gcflags=$(OWN)/...=-l $(patsubst %,-gcflags=$(OWN)/%=,$(HOT)) \
-		-ldflags '$(LDFLAGS)' -o hawk-min ./cmd/hawk
+	go build -tags min $(BUILD) $(patsubst %,-gcflags=%=-l,$(STD)) -gcflags=$(OWN)/...=-l \
+		$(patsubst %,-gcflags=$(OWN)/%=,$(HOT)) -ldflags '$(LDFLAGS)' -o hawk-min ./cmd/hawk
 	@size=$$(stat -c %s hawk-min); echo "hawk-min: $$size bytes"; [ $$size -le 11500000 ]
 
 # A look at the machine: its system calls by program, for three seconds.
