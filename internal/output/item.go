@@ -82,6 +82,7 @@ type (
 		Helper  string // without bpf_
 		Code    int    // negative errno or 0
 		Repeats uint64 // how often it happened since the last report
+		Full    bool   // a map had no room
 	}
 	// RuntimeError is any other run-time problem.
 	RuntimeError struct {
@@ -156,6 +157,7 @@ type Options struct {
 	Color      bool // of diagnostics on standard error
 	Quiet      bool // no Attached record
 	NoEnd      bool // no empty lines close the output
+	MaxKeys    bool // the user makes maps larger by --max-keys, and knows nothing of the script
 	NoHeader   bool // rows stand without the names of their columns
 	// Height is that of the terminal that is written to, in lines; nil: it is none.
 	Height  func() int

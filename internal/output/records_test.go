@@ -39,7 +39,7 @@ stdin:1:17-28: ERROR: expanded from
 begin { $z = 0; $a = 5 / $z; print($a); }
                 ~~~~~~~~~~~
 `, `{"type": "errorf", "msg": "bad 4", "filename": "stdin", "line": 1, "col": 9}` + "\n"},
-	{"helper error", HelperError{span(21, 27), "Bad address", "probe_read_user", -14, 1}, "", `stdin:1:22-28: WARNING: Bad address
+	{"helper error", HelperError{span(21, 27), "Bad address", "probe_read_user", -14, 1, false}, "", `stdin:1:22-28: WARNING: Bad address
 Additional Info - helper: probe_read_user, retcode: -14
 begin { $z = 0; $a = 5 / $z; print($a); }
                      ~~~~~~

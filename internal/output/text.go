@@ -153,6 +153,10 @@ func printDiagnostic(w io.Writer, item Item, opts Options) {
 		d.Severity, d.Span, d.Msg = it.Severity, it.Span, it.Text
 		print.NoExcerpt = true
 	case HelperError:
+		if it.Full && opts.MaxKeys {
+			d.Msg = fmt.Sprintf("%d events did not fit: --max-keys", it.Repeats)
+			break
+		}
 		d.Span = it.Span
 		d.Msg = fmt.Sprintf("%s%s\nAdditional Info - helper: %s, retcode: %d", it.Msg,
 			repeats(it.Repeats), it.Helper, it.Code)

@@ -110,7 +110,7 @@ func siteItem(site *object.Site, code int, repeats uint64) output.Item {
 	switch site.Kind {
 	case object.HelperFailed:
 		return output.HelperError{Span: site.At, Msg: helperMessage(site.Helper, code), Helper: site.Helper,
-			Code: code, Repeats: repeats}
+			Code: code, Repeats: repeats, Full: full(site.Helper, code)}
 	case object.DivideByZero:
 		return output.RuntimeError{Span: site.At, Repeats: repeats,
 			Msg: "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result."}
@@ -141,11 +141,16 @@ func siteItem(site *object.Site, code int, repeats uint64) output.Item {
 	return output.RuntimeError{Span: site.At, Msg: "An operation failed.", Repeats: repeats}
 }
 
+// full is whether a map had no room.
+func full(helper string, code int) bool {
+	return helper == object.UpdateHelper && code == -int(unix.E2BIG)
+}
+
 // helperMessage says what an error of a helper means for the script, in the reference's words where
 // it has some.
 func helperMessage(helper string, code int) string {
 	switch {
-	case helper == object.UpdateHelper && code == -int(unix.E2BIG):
+	case full(helper, code):
 		return "Map full; can't update element. Try increasing max_map_keys config or manually setting the max " +
 			"entries in a map declaration e.g. `let @a = hash(5000)`"
 	case helper == "map_lookup_elem" && (code == 0 || code == -int(unix.ENOENT)):
