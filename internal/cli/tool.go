@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -406,7 +407,7 @@ func (c *command) toolFail(err error) int {
 
 // readValue is the value that a script gets of an option whose value is called unit: a
 // TIME in nanoseconds, BYTES as their number, a USER or ERRNO as the number, a SIG as its bit, a
-// DISK as the kernel calls it. What else it is called, the script has the text.
+// DISK as the kernel calls it. An IP is checked. What else it is called, the script has the text.
 func readValue(unit, doc, text string) (string, error) {
 	switch unit {
 	case "TIME":
@@ -422,6 +423,10 @@ func readValue(unit, doc, text string) (string, error) {
 		return readErrno(text)
 	case "DISK":
 		return readDisk("/sys/class/block", text)
+	case "IP":
+		if a, err := netip.ParseAddr(text); err != nil || a.Zone() != "" {
+			return "", fmt.Errorf("\"%s\" is no IP address", text)
+		}
 	}
 	if prefix, ok := strings.CutSuffix(unit, flagUnit); ok {
 		return readFlag(prefix, text)
