@@ -253,6 +253,8 @@ func (d *x86) stepTwoBytes() (How, string) {
 		return d.maybe()
 	case op == 0x05, op == 0x34, op == 0x35, op == 0x07:
 		return Never, systemCall
+	case op == 0xa2: // cpuid: some virtual machines lose the trap of the step behind it
+		return Never, emulated
 	case op == 0x01:
 		switch {
 		case d.modRM == 0xd5, d.modRM == 0xd6: // xend, xtest
