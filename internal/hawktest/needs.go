@@ -1,6 +1,9 @@
 package hawktest
 
 import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -33,6 +36,7 @@ type Need struct {
 var Needs = []Need{
 	{"root", "all privileges", probeRoot},
 	{"amd64", "an x86-64 machine, for what only its kernels or processors have", probeAMD64},
+	{"32bit", "programs of 32 bits beside those of 64", probe32bit},
 	{"vm", "a VM, where a case may do what it likes to the machine", probeVM},
 	{"native", "no emulation, where times mean something", probeNative},
 	{"cc", "a C compiler, or its output", probeCompiler("cc")},
@@ -104,6 +108,30 @@ func probeAMD64() error {
 		return fmt.Errorf("the machine is %s", runtime.GOARCH)
 	}
 	return nil
+}
+
+// probe32bit runs a program of 32 bits that ends at once, which kernels may be told to refuse.
+func probe32bit() error {
+	const at, headers = 0x10000, 52 + 32
+	code := []byte{0x31, 0xdb, 0x8d, 0x43, 0x01, 0xcd, 0x80} // xor %ebx, %ebx; lea 1(%rbx), %eax; int $0x80
+	size := uint32(headers + len(code))
+	var program bytes.Buffer
+	_ = binary.Write(&program, binary.LittleEndian, elf.Header32{
+		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS32), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+		Type:  uint16(elf.ET_EXEC), Machine: uint16(elf.EM_386), Version: uint32(elf.EV_CURRENT), Entry: at + headers,
+		Phoff: 52, Ehsize: 52, Phentsize: 32, Phnum: 1})
+	_ = binary.Write(&program, binary.LittleEndian, elf.Prog32{Type: uint32(elf.PT_LOAD), Vaddr: at, Paddr: at,
+		Filesz: size, Memsz: size, Flags: uint32(elf.PF_R | elf.PF_X), Align: 0x1000})
+	dir, err := os.MkdirTemp("", "hawk32")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "end")
+	if err := os.WriteFile(path, append(program.Bytes(), code...), 0o700); err != nil {
+		return err
+	}
+	return exec.Command(path).Run()
 }
 
 // probeCounters asks for the events that cases use: emulated machines may have some.
