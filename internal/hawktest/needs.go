@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -297,17 +298,29 @@ func probeIter() error {
 	return p.Close()
 }
 
+// probeBreakpoint writes to a word that a breakpoint watches: some virtual machines take breakpoints that never fire.
 func probeBreakpoint() error {
-	var word uint64
+	runtime.LockOSThread() // whose writes are counted
+	defer runtime.UnlockOSThread()
+	word := new(atomic.Uint64)
 	const writes = 2 // HW_BREAKPOINT_W
 	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_BREAKPOINT, Bp_type: writes,
-		Ext1: uint64(uintptr(unsafe.Pointer(&word))), Ext2: 8, Sample: 1}
+		Ext1: uint64(uintptr(unsafe.Pointer(word))), Ext2: 8, Sample: 1}
 	attr.Size = uint32(unsafe.Sizeof(attr))
 	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("setting a hardware breakpoint: %w", err)
 	}
-	return unix.Close(fd)
+	defer unix.Close(fd)
+	word.Add(1)
+	var count [8]byte
+	if _, err := unix.Read(fd, count[:]); err != nil {
+		return fmt.Errorf("reading a hardware breakpoint: %w", err)
+	}
+	if binary.NativeEndian.Uint64(count[:]) == 0 {
+		return errors.New("hardware breakpoints do not fire")
+	}
+	return nil
 }
 
 func probeTracepoint() error {
