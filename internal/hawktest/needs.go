@@ -118,8 +118,9 @@ func probe32bit() error {
 	size := uint32(headers + len(code))
 	var program bytes.Buffer
 	_ = binary.Write(&program, binary.LittleEndian, elf.Header32{
-		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS32), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
-		Type:  uint16(elf.ET_EXEC), Machine: uint16(elf.EM_386), Version: uint32(elf.EV_CURRENT), Entry: at + headers,
+		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F',
+			byte(elf.ELFCLASS32), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+		Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_386), Version: uint32(elf.EV_CURRENT), Entry: at + headers,
 		Phoff: 52, Ehsize: 52, Phentsize: 32, Phnum: 1})
 	_ = binary.Write(&program, binary.LittleEndian, elf.Prog32{Type: uint32(elf.PT_LOAD), Vaddr: at, Paddr: at,
 		Filesz: size, Memsz: size, Flags: uint32(elf.PF_R | elf.PF_X), Align: 0x1000})
@@ -298,7 +299,8 @@ func probeIter() error {
 	return p.Close()
 }
 
-// probeBreakpoint writes to a word that a breakpoint watches: some virtual machines take breakpoints that never fire.
+// probeBreakpoint writes to a word that a breakpoint watches: some virtual machines take breakpoints
+// that never fire.
 func probeBreakpoint() error {
 	runtime.LockOSThread() // whose writes are counted
 	defer runtime.UnlockOSThread()
