@@ -190,7 +190,7 @@ func (d *decoder) msghdr(addr uint64, n int64) {
 	d.str("}")
 }
 
-// received appends what is known of a message of which nothing was received.
+// received appends what is known of a message when nothing was received.
 func (d *decoder) received(addr uint64) {
 	b, ok := d.c.mem.whole(addr, 56, true)
 	if addr == 0 || !ok {
