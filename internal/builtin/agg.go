@@ -202,15 +202,6 @@ var _ = defineAgg(Agg{
 // one for negatives, one for each value below 2^bits, 2^bits for each power.
 func histBuckets(bits int64) int { return 1 + (65-int(bits))<<bits }
 
-// buckets are the words of a cell, n of them whatever the cell has.
-func buckets(c []byte, n int) []uint64 {
-	out := make([]uint64, n)
-	for i := range out {
-		out[i] = uint64(cell(c, i))
-	}
-	return out
-}
-
 // log2 is the position of the highest bit of v, 0 for 0, without a branch: with branches the
 // verifier would walk what follows once for each outcome.
 //
@@ -281,9 +272,9 @@ var _ = defineAgg(Agg{
 		bump(g, p, histBucket(g, t, x), histBuckets(t.Params[0]))
 	},
 	Fold: foldWords,
-	Show: func(t *types.Agg, c []byte) value.Value {
+	Empty: func(t *types.Agg) value.Hist {
 		bits := t.Params[0]
-		return value.Hist{Buckets: value.Log2Buckets(int(bits), buckets(c, histBuckets(bits)))}
+		return value.Hist{Buckets: value.Log2Buckets(int(bits), make([]uint64, histBuckets(bits)))}
 	},
 })
 
@@ -345,8 +336,8 @@ var _ = defineAgg(Agg{
 		bump(g, p, bucket, int(last)+1)
 	},
 	Fold: foldWords,
-	Show: func(t *types.Agg, c []byte) value.Value {
-		counts := buckets(c, lhistBuckets(t.Params))
+	Empty: func(t *types.Agg) value.Hist {
+		counts := make([]uint64, lhistBuckets(t.Params))
 		return value.Hist{Buckets: value.LinearBuckets(t.Params[0], t.Params[1], t.Params[2], counts), Linear: true}
 	},
 })

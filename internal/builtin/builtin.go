@@ -326,8 +326,26 @@ type Agg struct {
 	// Shows is how values are shown; of what adds signed numbers up, a Counter is
 	// a Gauge.
 	Shows view.Kind
-	// Show is the value of a cell, or of the parts of one in any order.
-	Show func(t *types.Agg, cell []byte) value.Value
+	// Show is the value of a cell, or of the parts of one in any order. A histogram has Empty
+	// instead: that of a cell of zeroes, whose buckets are the words of a cell.
+	Show  func(t *types.Agg, cell []byte) value.Value
+	Empty func(t *types.Agg) value.Hist
+}
+
+// Shower is Show for many cells of a type: the names of buckets are made once.
+func (a *Agg) Shower(t *types.Agg) func(cell []byte) value.Value {
+	if a.Empty == nil {
+		return func(c []byte) value.Value { return a.Show(t, c) }
+	}
+	empty := a.Empty(t)
+	return func(c []byte) value.Value {
+		h := empty
+		h.Buckets = slices.Clone(empty.Buckets)
+		for i := range h.Buckets {
+			h.Buckets[i].Count = uint64(cell(c, i))
+		}
+		return h
+	}
 }
 
 var (
@@ -365,6 +383,9 @@ var renderers [types.LastRenderer + 1]*Func
 func defineAgg(a Agg) *Agg {
 	if funcs[a.Name] != nil || aggs[a.Name] != nil {
 		panic(fmt.Sprintf("builtin: %s is defined twice", a.Name))
+	}
+	if a.Empty != nil {
+		a.Show = func(t *types.Agg, c []byte) value.Value { return a.Shower(t)(c) }
 	}
 	aggs[a.Name] = &a
 	return &a

@@ -15,11 +15,13 @@ type Entry struct {
 
 // Entries are the elements of a map. The zero value has none.
 //
-// A map of plain integers, which may have millions of elements, is kept as numbers: as values, each
-// would be memory of its own, to be found by the collector of garbage and by every comparison.
+// Maps may have millions of elements. As values, each would be memory of its own, to be found by the collector of
+// garbage and by every comparison. So those of plain integers are kept as numbers, and others as bytes where they can.
 type Entries struct {
-	numbers                pairs // in place of values while all elements have the types of the first
+	numbers                pairs // while all elements have the types of the first
 	keySigned, valueSigned bool
+
+	packed packed // while all elements came by Pack, and are not numbers
 
 	values []Entry
 }
@@ -27,33 +29,44 @@ type Entries struct {
 // A pair is an element of numbers, which are in the order of the integers they stand for.
 type pair struct{ key, value uint64 }
 
-// Pairs lie in blocks, all of them full but for the last: a list that grows is not copied, and
-// leaves nothing behind.
-type pairs struct{ blocks [][]pair }
+// pairs are elements of numbers.
+type pairs struct{ list[pair] }
 
-// blockPairs is how many pairs are in a full block.
-const blockPairs = 1 << 12
+// A list lies in blocks, all of them full but for the last: one that grows is not copied, and leaves nothing behind.
+type list[E any] struct{ blocks [][]E }
 
-func (ps *pairs) add(p pair) {
-	last := len(ps.blocks) - 1
+// blockElements is how many elements are in a full block.
+const blockElements = 1 << 12
+
+func (l *list[E]) add(e E) {
+	last := len(l.blocks) - 1
 	switch {
 	case last < 0: // most maps are small: the first block grows
-		ps.blocks, last = append(ps.blocks, nil), 0
-	case len(ps.blocks[last]) == blockPairs:
-		ps.blocks, last = append(ps.blocks, make([]pair, 0, blockPairs)), last+1
+		l.blocks, last = append(l.blocks, nil), 0
+	case len(l.blocks[last]) == blockElements:
+		l.blocks, last = append(l.blocks, make([]E, 0, blockElements)), last+1
 	}
-	ps.blocks[last] = append(ps.blocks[last], p)
+	l.blocks[last] = append(l.blocks[last], e)
 }
 
-func (ps *pairs) len() int {
-	last := len(ps.blocks) - 1
+func (l *list[E]) len() int {
+	last := len(l.blocks) - 1
 	if last < 0 {
 		return 0
 	}
-	return last*blockPairs + len(ps.blocks[last])
+	return last*blockElements + len(l.blocks[last])
 }
 
-func (ps *pairs) at(i int) *pair { return &ps.blocks[i/blockPairs][i%blockPairs] }
+func (l *list[E]) at(i int) *E { return &l.blocks[i/blockElements][i%blockElements] }
+
+// last keeps only the last n elements.
+func (l *list[E]) last(n int) {
+	var kept list[E]
+	for i := l.len() - n; i < l.len(); i++ {
+		kept.add(*l.at(i))
+	}
+	*l = kept
+}
 
 // EntriesOf are the given elements.
 func EntriesOf(entries ...Entry) Entries {
@@ -66,7 +79,7 @@ func EntriesOf(entries ...Entry) Entries {
 
 // Add adds an element.
 func (es *Entries) Add(key, val value.Value) {
-	if es.values == nil {
+	if es.values == nil && es.packed.how == nil {
 		k, keySigned, ok := rank(key)
 		v, valueSigned, also := rank(val)
 		if es.numbers.len() == 0 {
@@ -76,23 +89,49 @@ func (es *Entries) Add(key, val value.Value) {
 			es.numbers.add(pair{k, v})
 			return
 		}
-		// The first element that is no plain number: all become values.
-		values := make([]Entry, 0, es.numbers.len()+1)
-		for i := range es.numbers.len() {
-			values = append(values, es.At(i))
-		}
-		es.numbers, es.values = pairs{}, values
 	}
+	es.unpack()
 	es.values = append(es.values, Entry{key, val})
 }
 
+// Pack adds an element as bytes: those of its key, as many as the type has, and of its value.
+func (es *Entries) Pack(how *Packing, key, cell []byte) {
+	if es.Len() == 0 {
+		k, v := value.Decode(how.Key, key, how.Env), how.Value(cell)
+		_, _, ok := rank(k)
+		_, _, also := rank(v)
+		if ok && also {
+			es.Add(k, v)
+			return
+		}
+		es.packed.how = how
+	}
+	if es.packed.how != how || !es.packed.add(key, cell) {
+		es.Add(value.Decode(how.Key, key, how.Env), how.Value(cell))
+	}
+}
+
+// unpack makes all elements values.
+func (es *Entries) unpack() {
+	if es.values == nil {
+		values := make([]Entry, 0, es.Len()+1)
+		for i := range es.Len() {
+			values = append(values, es.At(i))
+		}
+		*es = Entries{values: values}
+	}
+}
+
 // Len is the number of elements.
-func (es *Entries) Len() int { return es.numbers.len() + len(es.values) }
+func (es *Entries) Len() int { return es.numbers.len() + es.packed.places.len() + len(es.values) }
 
 // At is element i.
 func (es *Entries) At(i int) Entry {
-	if es.values != nil {
+	switch {
+	case es.values != nil:
 		return es.values[i]
+	case es.packed.how != nil:
+		return es.packed.at(i)
 	}
 	p := es.numbers.at(i)
 	return Entry{ranked(p.key, es.keySigned), ranked(p.value, es.valueSigned)}
@@ -119,7 +158,11 @@ func ranked(n uint64, signed bool) value.Value {
 
 // sort sorts by value where values are numbers, else by key; ties by key.
 func (es *Entries) sort() {
-	if es.values == nil {
+	switch {
+	case es.packed.how != nil:
+		es.packed.sort()
+		return
+	case es.values == nil:
 		es.numbers.sort()
 		return
 	}
@@ -204,13 +247,12 @@ func (ps *pairs) sort() {
 
 // last keeps only the last n elements.
 func (es *Entries) last(n int) {
-	if es.values != nil {
+	switch {
+	case es.values != nil:
 		es.values = es.values[len(es.values)-n:]
-		return
+	case es.packed.how != nil:
+		es.packed.places.last(n)
+	default:
+		es.numbers.last(n)
 	}
-	var kept pairs
-	for i := es.numbers.len() - n; i < es.numbers.len(); i++ {
-		kept.add(*es.numbers.at(i))
-	}
-	es.numbers = kept
 }

@@ -246,7 +246,7 @@ func TestPrintfDoesNotAllocate(t *testing.T) {
 
 // TestNumbers compares entries kept as numbers with the same ones kept as values.
 func TestNumbers(t *testing.T) {
-	const many = blockPairs + 1000
+	const many = blockElements + 1000
 	for _, c := range []struct {
 		name     string
 		key, val func(i int) value.Value

@@ -132,13 +132,17 @@ func (s *session) readMap(m *object.ScriptMap) (out output.Entries, err error) {
 
 // readElements reads the elements of a map with keys from one of its generations.
 func (s *session) readElements(b *bpf.Batch, fd int, m *object.ScriptMap) (out output.Entries, err error) {
+	how := s.packing(m)
 	add := func(key, val []byte) bool {
-		if v, ok := s.elementValue(m, val); ok {
-			var k value.Value
-			if m.Key != nil {
-				k = value.Decode(m.Key, key, s)
-			}
-			out.Add(k, v)
+		cell, ok := s.elementCell(m, val)
+		switch {
+		case !ok:
+		case how != nil && len(key) >= m.Key.Size() && len(cell) >= how.Cell:
+			out.Pack(how, key, cell[:how.Cell])
+		case m.Key == nil:
+			out.Add(nil, s.shown(m, cell))
+		default:
+			out.Add(value.Decode(m.Key, key, s), s.shown(m, cell))
 		}
 		return true
 	}
@@ -150,6 +154,38 @@ func (s *session) readElements(b *bpf.Batch, fd int, m *object.ScriptMap) (out o
 	}
 	return out, err
 }
+
+// packing says how elements of a map are kept as bytes; nil: they are kept as values, as those are that take looking
+// up, which must happen while what they name is there.
+func (s *session) packing(m *object.ScriptMap) *output.Packing {
+	if m.Key == nil || !value.Ordered(m.Key) {
+		return nil
+	}
+	how := &output.Packing{Key: m.Key, Cell: m.Cell, Env: wordings{trailer: s.Trailer(), unreadable: s.Unreadable()}}
+	if m.Agg == nil {
+		how.Cell = m.Value.Size()
+		how.Value = func(cell []byte) value.Value { return value.Decode(m.Value, cell, how.Env) }
+		if !value.Ordered(m.Value) {
+			return nil
+		}
+		return how
+	}
+	kind, ok := builtin.LookupAgg(m.Agg.Kind)
+	if !ok {
+		return nil
+	}
+	how.Value = kind.Shower(m.Agg)
+	return how
+}
+
+// wordings are what values of no run are shown with.
+type wordings struct {
+	value.Env
+	trailer, unreadable string
+}
+
+func (w wordings) Trailer() string    { return w.trailer }
+func (w wordings) Unreadable() string { return w.unreadable }
 
 // wholeKeys is f for the elements of a map that are in the kernel map of short keys.
 func (s *session) wholeKeys(m *object.ScriptMap, f func(key, val []byte) bool) func(key, val []byte) bool {
@@ -178,16 +214,25 @@ func (s *session) walkMap(m *object.ScriptMap, f func(key, val []byte) bool) err
 // elementValue makes the value of an element; ok is false if it does not exist
 // for the user.
 func (s *session) elementValue(m *object.ScriptMap, val []byte) (value.Value, bool) {
-	if m.Soft && binary.NativeEndian.Uint64(val[8:]) == 0 {
+	cell, ok := s.elementCell(m, val)
+	if !ok {
 		return nil, false
 	}
-	if m.Agg == nil {
-		return value.Decode(m.Value, val, s), true
-	}
-	if m.Cell <= 0 || len(val) < m.Cell {
+	return s.shown(m, cell), true
+}
+
+// elementCell is the bytes of the value of an element, those of all CPUs as one; ok is false if
+// it does not exist for the user.
+func (s *session) elementCell(m *object.ScriptMap, val []byte) (cell []byte, ok bool) {
+	switch {
+	case m.Soft && binary.NativeEndian.Uint64(val[8:]) == 0:
+		return nil, false
+	case m.Agg == nil:
+		return val, true
+	case m.Cell <= 0 || len(val) < m.Cell:
 		return nil, false
 	}
-	return s.Agg(m.Agg, fold(m.Agg, val, m.Cell)), true
+	return fold(m.Agg, val, m.Cell), true
 }
 
 // fold joins the cells of all CPUs, which lie behind each other as the kernel

@@ -1,0 +1,149 @@
+package output
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// A Packing says what the bytes of a map's elements mean, which are kept as such where they are many: a histogram of
+// one event is twenty bytes so, and as a value five thousand.
+type Packing struct {
+	Key   types.Type                    // one that value.Ordered takes
+	Value func(cell []byte) value.Value // does not keep the cell
+	Cell  int                           // bytes of a cell
+	Env   value.Env                     // for keys
+}
+
+// packed are the elements of a map as bytes: of each the ordered form of its key, then its cell without its zeroes.
+type packed struct {
+	how    *Packing
+	blocks [][]byte
+	places list[place]
+}
+
+// A place is where an element is: the number of its block, and in how many places of that.
+type place uint32
+
+// The places of a block are every four bytes; all blocks have room for 16 gigabytes.
+const (
+	placeBits  = 16
+	placeBytes = 4
+	blockBytes = placeBytes << placeBits
+)
+
+// add adds an element; false if it has no room.
+func (p *packed) add(key, cell []byte) bool {
+	last := len(p.blocks) - 1
+	for fresh := false; ; fresh = true {
+		if last < 0 || fresh {
+			if last+1 >= 1<<placeBits {
+				return false
+			}
+			room := 0 // the first block grows, as most maps are small
+			if last >= 0 {
+				room = blockBytes
+			}
+			p.blocks, last = append(p.blocks, make([]byte, 0, room)), last+1
+		}
+		block := p.blocks[last]
+		start := (len(block) + placeBytes - 1) &^ (placeBytes - 1)
+		full := append(block, make([]byte, start-len(block))...)
+		full = value.AppendOrdered(full, p.how.Key, key)
+		full = appendSqueezed(full, cell)
+		if len(full) <= blockBytes {
+			p.blocks[last] = full
+			p.places.add(place(last<<placeBits | start/placeBytes))
+			return true
+		}
+		if start == 0 {
+			p.blocks[last] = block[:0]
+			return false
+		}
+	}
+}
+
+// element is the bytes at a place, with all that follows them.
+func (p *packed) element(at place) []byte {
+	return p.blocks[at>>placeBits][int(at)%(1<<placeBits)*placeBytes:]
+}
+
+// at is the element at a place.
+func (p *packed) at(i int) Entry {
+	key, rest := value.DecodeOrdered(p.how.Key, p.element(*p.places.at(i)), p.how.Env)
+	return Entry{key, p.how.Value(squeezed(make([]byte, 0, p.how.Cell), rest, p.how.Cell))}
+}
+
+// sort sorts by value where values are numbers, else by key; ties by key.
+func (p *packed) sort() {
+	type weighted struct {
+		weight uint64
+		place  place
+	}
+	order := make([]weighted, p.places.len())
+	cell := make([]byte, 0, p.how.Cell)
+	for i := range order {
+		at := *p.places.at(i)
+		order[i].place = at
+		cell = squeezed(cell[:0], value.SkipOrdered(p.how.Key, p.element(at)), p.how.Cell)
+		order[i].weight, _ = weight(p.how.Value(cell))
+	}
+	// No form of a key begins another one, so that values behind them decide nothing.
+	slices.SortFunc(order, func(a, b weighted) int {
+		if a.weight != b.weight {
+			return cmp.Compare(a.weight, b.weight)
+		}
+		return bytes.Compare(p.element(a.place), p.element(b.place))
+	})
+	for i, w := range order {
+		*p.places.at(i) = w.place
+	}
+}
+
+// A squeezed cell is runs, each after a byte: below this one, so many zeroes and one more; else so many bytes as they
+// are, less this and one more.
+const asTheyAre = 0x80
+
+func appendSqueezed(dst, cell []byte) []byte {
+	for len(cell) > 0 {
+		n := zeroes(cell)
+		if n > 0 {
+			dst = append(dst, byte(n-1))
+			cell = cell[n:]
+			continue
+		}
+		// A zero by itself takes no less as a run.
+		for n = 1; n < min(len(cell), asTheyAre) && zeroes(cell[n:]) < 2; n++ {
+		}
+		dst = append(append(dst, byte(asTheyAre+n-1)), cell[:n]...)
+		cell = cell[n:]
+	}
+	return dst
+}
+
+// zeroes is how many zero bytes begin a cell, as far as one run reaches.
+func zeroes(cell []byte) int {
+	n := 0
+	for n < min(len(cell), asTheyAre) && cell[n] == 0 {
+		n++
+	}
+	return n
+}
+
+// squeezed adds a cell of so many bytes.
+func squeezed(dst, form []byte, size int) []byte {
+	for len(dst) < size && len(form) > 0 {
+		n := int(form[0])
+		form = form[1:]
+		if n < asTheyAre {
+			dst = append(dst, make([]byte, n+1)...)
+			continue
+		}
+		n = min(n-asTheyAre+1, len(form))
+		dst, form = append(dst, form[:n]...), form[n:]
+	}
+	return dst
+}
