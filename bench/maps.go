@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 )
 
 const mapKeys = 1_000_000
@@ -11,16 +12,21 @@ const mapKeys = 1_000_000
 // of memory of one that prints it.
 func bigMaps(b *bench) ([]row, error) {
 	var rows []row
-	for _, c := range []struct{ name, value string }{
-		{"`@[i] = i`", "$i"},
-		{"`@[i] = count()`", "count()"},
+	for _, c := range []struct{ key, value string }{
+		{"$i", "$i"},
+		{"$i", "count()"},
+		{"$i", "avg($i)"},
+		{"$i", "hist($i)"},
+		{"$i, comm", "$i"},
 	} {
+		update := fmt.Sprintf("@[%s] = %s", c.key, c.value)
+		name := "`" + strings.ReplaceAll(update, "$", "") + "`"
 		got, err := b.interleave(min(b.rounds, 5), func(t *tool) ([]float64, error) {
 			var took [2]float64
 			var script string
 			for prints := range took {
 				script = fmt.Sprintf("config = { max_map_keys = %d; print_maps_on_exit = %t } begin { for $i : "+
-					"0..%d { @[$i] = %s; } }", mapKeys, prints == 1, mapKeys, c.value)
+					"0..%d { %s; } }", mapKeys, prints == 1, mapKeys, update)
 				d, err := t.whole("-o", filepath.Join(b.dir, "out"), "-e", script)
 				if err != nil {
 					return nil, err
@@ -33,7 +39,7 @@ func bigMaps(b *bench) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row{c.name, "ms", got[0]}, row{c.name + ", peak memory", "MB", got[1]})
+		rows = append(rows, row{name, "ms", got[0]}, row{name + ", peak memory", "MB", got[1]})
 	}
 	return rows, nil
 }
