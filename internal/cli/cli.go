@@ -31,9 +31,6 @@ const (
 	exitFailure  = 255 // after the compile: loading, attaching
 )
 
-// serveWord is the first operand of `hawk serve --stdio`. A file of that name is ./serve.
-const serveWord = "serve"
-
 // A command is one invocation of hawk.
 type command struct {
 	settings
@@ -74,11 +71,8 @@ func (c *command) main(args []string) int {
 		io.WriteString(c.err, usage())
 		return exitUsage
 	}
-	if args[0] == serveWord {
-		return c.serveStreams(args[1:])
-	}
-	if run := findWord(args[0]); run != nil {
-		return run(c, args[1:])
+	if s := findWord(args[0]); s != nil {
+		return s.start(c, args[1:])
 	}
 	table := options()
 	// A tool wins over a file of its name, which is run as ./NAME: so a file that somebody leaves

@@ -205,8 +205,7 @@ func (p *page) done() {
 // serve; a program in any language drives hawk by it.
 func (c *command) serveStreams(args []string) int {
 	if len(args) != 1 || args[0] != "--stdio" {
-		fmt.Fprintln(c.err, "ERROR: USAGE: hawk serve --stdio")
-		return exitUsage
+		return findWord("serve").wrong(c, "it takes --stdio alone")
 	}
 	if err := serve.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
 		return c.fail(exitFailure, err)

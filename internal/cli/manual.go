@@ -9,6 +9,27 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 )
 
+// roffForm is a form of a command line: names for something in italics, what is typed in bold.
+func roffForm(form string) string {
+	var b strings.Builder
+	for word := range strings.FieldsFuncSeq(form, func(r rune) bool { return r == ' ' }) {
+		core := strings.Trim(word, "[]…")
+		at := strings.Index(word, core)
+		font := `\fB`
+		if core == "" || core == "|" {
+			font = `\fR`
+		} else if core == strings.ToUpper(core) && core[0] != '-' || core == "options" || core == "operands" ||
+			core == "arguments" {
+			font = `\fI`
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(`\fR` + word[:at] + font + roff(core) + `\fR` + word[at+len(core):])
+	}
+	return b.String()
+}
+
 // manual is the page hawk(8) in the language of man(7), from the tables that the help text is made
 // of. Options, probes, settings and formats come from the tables that implement them.
 func manual() string {
@@ -18,14 +39,16 @@ func manual() string {
 hawk \- trace programs and the kernel with scripts compiled to eBPF
 .SH SYNOPSIS
 .nf
-.B hawk \fR[\fIoptions\fR] \fIFILE\fR [\fIarguments\fR] [\-\- \fIscript options\fR]
-.B hawk \fR[\fIoptions\fR] \fB\-e\fR \fIPROGRAM\fR [\fIarguments\fR] [\-\- \fIscript options\fR]
-.B hawk \fR[\fIoptions\fR] \fB\-\fR
-.B hawk \-l \fR[\fIPATTERN\fR | \fIFILE\fR]
-.B hawk serve \-\-stdio
-.B hawk tplist \fR[\fB\-v\fR] [\fB\-l\fR \fIFILE\fR | \fB\-p\fR \fIPID\fR] [\fIPATTERN\fR]
-.B hawk usdt gc
-.fi
+`)
+	for _, u := range uses() {
+		fmt.Fprintf(&b, ".B hawk %s\n", roffForm(u.operands))
+	}
+	for _, s := range subcommands() {
+		for _, u := range s.uses {
+			fmt.Fprintf(&b, ".B hawk %s\n", roffForm(s.word+" "+u.operands))
+		}
+	}
+	b.WriteString(`.fi
 .SH DESCRIPTION
 .B hawk
 traces a running Linux system. A script in the language of bpftrace is compiled to eBPF by hawk's own compiler, runs

@@ -248,8 +248,7 @@ func (l *tpListing) mark(p probe.Listed) {
 // and prints which.
 func (c *command) marks(args []string) int {
 	if len(args) != 1 || args[0] != "gc" {
-		fmt.Fprintln(c.err, "ERROR: USAGE: hawk usdt gc")
-		return exitUsage
+		return findWord("usdt").wrong(c, "it takes gc alone")
 	}
 	removed, err := usdt.Tidy()
 	for _, path := range removed {

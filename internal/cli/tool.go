@@ -21,28 +21,6 @@ import (
 	"github.com/hawktrace/hawk/internal/tool"
 )
 
-// commandWords are the commands: first operands that are neither a tool nor a file.
-var commandWords = []string{"tools", "help", "tplist", "usdt", "diff", "view"}
-
-// findWord is the command of a name; nil if there is none.
-func findWord(name string) func(c *command, args []string) int {
-	switch name {
-	case "tools":
-		return (*command).tools
-	case "help":
-		return (*command).help
-	case "usdt":
-		return (*command).marks
-	case "tplist":
-		return (*command).tplist
-	case "diff":
-		return (*command).diff
-	case "view":
-		return (*command).view
-	}
-	return nil
-}
-
 // fromAbroad puts hawk's tool in place of one of another collection, unless that is a file.
 func fromAbroad(args []string) []string {
 	if strings.ContainsAny(args[0], "/ {") || args[0][:min(1, len(args[0]))] == "-" {
@@ -63,7 +41,7 @@ func noTool(name string) error {
 	if tool.Exists(name) {
 		hint = "options follow the name of a tool: hawk " + name + " …"
 	}
-	names = append(names, commandWords...)
+	names = append(names, commandWords()...)
 	if words, doc := tool.Abroad(name); !tool.Exists(name) && (words != nil || doc != "") {
 		if words != nil {
 			doc = "hawk " + strings.Join(words, " ")

@@ -24,8 +24,7 @@ func (c *command) tools(args []string) int {
 			i++
 			format = args[i]
 		case strings.HasPrefix(arg, "-"):
-			fmt.Fprintf(c.err, "ERROR: tools: unknown option %s\nHINT: %s\n", arg, toolsUsage)
-			return exitUsage
+			return findWord("tools").wrong(c, "unknown option "+arg)
 		default:
 			words = append(words, arg)
 		}
@@ -39,8 +38,7 @@ func (c *command) tools(args []string) int {
 		return c.toolWords(words)
 	}
 	if len(words) != 1 {
-		fmt.Fprintf(c.err, "ERROR: USAGE: hawk tools %s NAME\n", show)
-		return exitUsage
+		return findWord("tools").wrong(c, show+" takes the name of one tool")
 	}
 	t, ok := tool.Find(words[0])
 	switch {
@@ -52,13 +50,10 @@ func (c *command) tools(args []string) int {
 	return c.tell(t.Whole())
 }
 
-const toolsUsage = "hawk tools [AREA | WORD…], hawk tools --cat NAME, hawk tools --man NAME, " +
-	"hawk tools --check [-f json] [NAME…]"
-
 // toolWords prints what completion offers: names of tools, or the options of one. Options without a
 // text in help are left out: they are opposites and aliases.
 func (c *command) toolWords(names []string) int {
-	words := append(tool.Names(), commandWords...)
+	words := append(tool.Names(), commandWords()...)
 	if len(names) > 0 {
 		t, ok := tool.Find(names[0])
 		if !ok {
@@ -116,8 +111,8 @@ func (c *command) help(args []string) int {
 	if len(args) == 0 {
 		return c.tell(usage())
 	}
-	if args[0] == "tplist" {
-		return c.tplist([]string{"--help"})
+	if s := findWord(args[0]); s != nil {
+		return s.start(c, []string{"--help"})
 	}
 	t, ok := tool.Find(args[0])
 	if !ok {
