@@ -30,6 +30,8 @@ const (
 	Error Severity = iota
 	Warning
 	Bug
+
+	severities = iota // how many there are
 )
 
 // A Note explains a diagnostic: a second place, or, without one, what to do.

@@ -25,6 +25,8 @@ const (
 	RuntimeError
 	Attached
 	End
+
+	eventKinds = iota + 1 // how many there are, with 0
 )
 
 // An Event is something that the script prints, or that the run has to say.

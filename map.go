@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"iter"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/object"
@@ -22,12 +23,18 @@ type Map struct {
 
 // Map finds a map by its name with @. The error is fs.ErrNotExist if there is none.
 func (s *Session) Map(name string) (*Map, error) {
+	var names []string
 	for i, info := range s.p.Maps() {
+		names = append(names, info.Name)
 		if info.Name == name {
 			return &Map{info, s, i}, nil
 		}
 	}
-	return nil, fmt.Errorf("hawk: the script has no map %s: %w", name, fs.ErrNotExist)
+	hint := ""
+	if len(names) > 0 {
+		hint = "; there are " + strings.Join(names, ", ")
+	}
+	return nil, fmt.Errorf("hawk: the script has no map %s%s: %w", name, hint, fs.ErrNotExist)
 }
 
 // An Entry is an element of a map. Several keys are a tuple; that of a scalar is absent.

@@ -26,6 +26,8 @@ type Overflow int
 const (
 	Block Overflow = iota
 	DropNewest
+
+	overflows = iota // how many there are
 )
 
 // RunOptions say how a program runs.
@@ -253,6 +255,8 @@ const (
 	Cancelled
 	ProcessEnded
 	OverBudget
+
+	reasonCount = iota // how many there are
 )
 
 var reasons = map[session.Reason]Reason{

@@ -165,7 +165,8 @@ func TestMap(t *testing.T) {
 	for k := range m.All() {
 		t.Errorf("%v is left", k)
 	}
-	if _, err := s.Map("@nothing"); !errors.Is(err, os.ErrNotExist) {
+	_, err = s.Map("@nothing")
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "there are @") {
 		t.Error(err)
 	}
 	s.Close()

@@ -31,6 +31,8 @@ const (
 	StackType
 	TextType
 	AggregationType
+
+	typeKinds = iota // how many there are
 )
 
 // A Type is a type of the language. The zero Type is that of nothing.
