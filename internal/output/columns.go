@@ -17,7 +17,7 @@ type Column struct {
 	Width  int    // characters, at least those of the name
 	Unit   uint64 // that values are divided by, 1 for none
 	Digits int    // behind the point; -1: the value is an integer
-	Verb   byte   // 'x', 'o', 't', 'e', 'z' or '%', see ParseColumns; 0 for none
+	Verb   byte   // see ParseColumns; 0 for none
 	Option string // that decides whether it is shown; "" for none
 	Unless bool   // shown unless the option is set
 }
@@ -27,11 +27,12 @@ const maxColumnWidth = 1000
 
 // ParseColumns reads what the columns of rows are:
 //
-//	NAME[:[<|>][width][/unit][.digits][x|o|t|e|z|%]][?[!]option] …
+//	NAME[:[<|>][width][/unit][.digits][x|o|t|e|z|%|q]][?[!]option] …
 //
 // t is the wall clock of a point in time, e the seconds since tracing began; with z, 0 is
 // shown as -: it is not known. With % a percent sign follows, and what is negative is not
-// known. A name is there twice only if an option decides which of them is shown.
+// known. With q text is quoted for a shell where it has to be. A name is there twice only if an
+// option decides which of them is shown.
 func ParseColumns(spec string) ([]Column, error) {
 	var out []Column
 	spec, _, _ = CutFormat(spec)
@@ -103,14 +104,14 @@ func parseColumn(field string) (Column, error) {
 		}
 	}
 	switch layout {
-	case "x", "o", "t", "e", "z", "%":
+	case "x", "o", "t", "e", "z", "%", "q":
 		c.Verb = layout[0]
 	case "":
 	default:
 		return bad("cannot read '" + layout + "': write NAME:<8/us.3, see row() in the reference")
 	}
 	if c.Verb != 0 && !c.fixed() && (c.Unit != 1 || c.Digits >= 0 && c.Verb != 'e') {
-		return bad("x, o, t and e take no unit and no digits")
+		return bad("x, o, t, e and q take no unit and no digits")
 	}
 	if c.Verb == 'e' {
 		if c.Unit = 1e9; c.Digits < 0 {
@@ -142,7 +143,12 @@ func (c *Column) unknown(n number) bool {
 }
 
 // Number reports whether only numbers can stand in a column.
-func (c *Column) Number() bool { return c.Unit != 1 || c.Digits >= 0 || c.Verb != 0 }
+func (c *Column) Number() bool {
+	return c.Unit != 1 || c.Digits >= 0 || c.Verb != 0 && !c.Quotes()
+}
+
+// Quotes reports whether a column is for text, which is quoted where a shell would need that.
+func (c *Column) Quotes() bool { return c.Verb == 'q' }
 
 // String is the column as ParseColumns reads it, without its option.
 func (c *Column) String() string {

@@ -114,6 +114,8 @@ func trimBlanks(dst []byte, start int) []byte {
 func (c *Column) append(dst []byte, v value.Value, r *Row) []byte {
 	n, ok := integer(v)
 	switch {
+	case c.Quotes():
+		return value.AppendQuoted(dst, v)
 	case !ok:
 		return append(dst, value.Escape(string(value.AppendText(nil, v)))...)
 	case c.unknown(n):

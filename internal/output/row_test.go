@@ -105,7 +105,7 @@ func TestParseColumns(t *testing.T) {
 		{"A:.10", "column 'A:.10': more than 9 digits"},
 		{"A:99999999999999999999", "column 'A:99999999999999999999': it is wider than 1000"},
 		{"A:/msx", "column 'A:/msx': a unit is ns, us, ms, s, K, M, G or a number"},
-		{"A:/ms.1x", "column 'A:/ms.1x': x, o, t and e take no unit and no digits"},
+		{"A:/ms.1x", "column 'A:/ms.1x': x, o, t, e and q take no unit and no digits"},
 	} {
 		columns, err := ParseColumns(c.spec)
 		got := ""

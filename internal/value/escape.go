@@ -31,6 +31,12 @@ func Escaped(v Value) Value {
 	case Enum:
 		v.Name = Escape(v.Name)
 		return v
+	case Words:
+		words := make([]string, len(v.Words))
+		for i, word := range v.Words {
+			words[i] = Escape(word)
+		}
+		return Words{words, v.Cut}
 	case Tuple:
 		return Tuple(escapedAll(v))
 	case Array:

@@ -24,26 +24,35 @@ const (
 )
 
 var _ = builtin.Define(builtin.Func{
-	Name: "argv", Params: []builtin.Param{builtin.Address.Named("array")}, Yields: "argv_t", Renders: types.WordsText,
+	Name: "argv", Params: []builtin.Param{builtin.Address.Named("array"), builtin.IntLit.Named("most")},
+	Yields: "argv_t", Renders: types.WordsText,
 	Doc: "The arguments of a program: of the current one, or the strings of an array of pointers in user memory " +
-		"that ends with a null pointer, as `execve` takes it. At most `max_args` arguments and `max_strlen` bytes " +
+		"that ends with a null pointer, as `execve` takes it; the array `0` is the current program again. At most " +
+		"`most` arguments, or `max_args`, and `max_strlen` bytes " +
 		"are kept; ` ...` says that there were more, `?` stands for one that is not in memory. As text the arguments " +
 		"are joined by blanks, in JSON they are an array.",
 	Example: `tracepoint:sched:sched_process_exec { row("PID:<7 ARGS", pid, argv()); }`,
 	Check: func(c *builtin.Call) types.Type {
-		if len(c.Args) == 0 {
+		if ownArgs(c) {
 			builtin.KernelMembers(c, "task_struct", "mm")
 			builtin.KernelMembers(c, "mm_struct", "arg_start", "arg_end")
 		}
+		most := int64(c.Config.MaxArgs)
+		if n, ok := c.Int(1); ok {
+			if most = n; n < 1 || n > maxWords {
+				c.Errorf(c.Args[1], "bad-argument", "argv() shows 1 to %d arguments (%d provided)", maxWords, n)
+				most = 1
+			}
+		}
 		return &types.Deferred{
-			Name: "argv_t", By: types.WordsText, Arg: strconv.Itoa(c.Config.MaxArgs),
+			Name: "argv_t", By: types.WordsText, Arg: strconv.FormatInt(most, 10),
 			Bytes: wordsText + types.RoundUp(c.Config.MaxStrlen, 8), Algn: 8,
 		}
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
 		p := builtin.Place(g, c.Result, dst)
 		g.B().Zero(p, 0, c.Result.Size())
-		if len(c.Args) == 0 {
+		if ownArgs(c) {
 			ownWords(g, c, p)
 		} else {
 			arrayWords(g, c, p)
@@ -55,6 +64,14 @@ var _ = builtin.Define(builtin.Func{
 		return words(raw, most)
 	},
 })
+
+// maxWords bounds how many arguments are shown.
+const maxWords = 4096
+
+// ownArgs reports whether the arguments are those of the current program.
+func ownArgs(c *builtin.Call) bool {
+	return len(c.Args) == 0 || c.Consts[0].Kind == builtin.IntConst && c.Consts[0].Int == 0
+}
 
 // words decodes an argv_t of which at most most words are shown; 0 is no limit.
 func words(raw []byte, most int) value.Value {
@@ -101,7 +118,8 @@ func ownWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 // arrayWords reads the strings of an array of pointers.
 func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 	const arrayAt, endAt, cutAt = 0, 8, 16
-	room, most := c.Result.Size()-wordsText, g.Config().MaxArgs
+	room := c.Result.Size() - wordsText
+	most, _ := strconv.Atoi(c.Result.(*types.Deferred).Arg)
 	b := g.B()
 	// A string is read whole, and may so end behind the room that there is. What is written to at
 	// offsets that are not known is not on the stack, where kernels before 5.12 refuse it.

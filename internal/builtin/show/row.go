@@ -18,13 +18,13 @@ var _ = builtin.Define(builtin.Func{
 	Params: []builtin.Param{builtin.StringLit.Named("columns"), builtin.AnyValue.Named("argument")},
 	Doc: "Prints a line in columns, under their names, which are printed once: as soon as everything is " +
 		"attached, or before the first row if the script has rows of several forms. A column is " +
-		"`NAME[:[<|>][width][/unit][.digits][x|o|t|e|z|%]][?[!]option]`. Numbers stand on the right, other values " +
+		"`NAME[:[<|>][width][/unit][.digits][x|o|t|e|z|%|q]][?[!]option]`. Numbers stand on the right, other values " +
 		"on the left, unless `<` or `>` says so; what is longer than its column is not cut. A unit divides a " +
 		"number: `ns`, `us`, `ms` and `s` one of nanoseconds, `K`, `M` and `G` by powers of 1024, or any " +
 		"integer; digits are those behind the point, rounded. `x` and `o` are hexadecimal and octal; of a " +
 		"point in time (`nsecs`) `t` is the wall clock and `e` the seconds since tracing began; with `z`, " +
 		"0 is shown as `-`, and `null` in JSON, with `%`, a percent sign follows, and a negative number is shown " +
-		"so. `?option` " +
+		"so; text with `q` is quoted where a shell would need that, words of `argv()` each by itself. `?option` " +
 		"shows the column only if the option of that name, a bool that this declares, is set, `?!option` only " +
 		"if it is not; the argument of a column that is not shown is not evaluated. Control characters are " +
 		"escaped, so that a row is one line. Behind ` | ` stands a format like that of printf, whose text the last " +
@@ -241,6 +241,8 @@ func fits(c *builtin.Call, col *output.Column, arg syntax.Expr, t types.Type) bo
 	case isStack(t):
 		c.Errorf(arg, "format-type",
 			"row(): a stack has many lines and stands below the row, behind the other arguments")
+	case col.Quotes() && number:
+		c.Errorf(arg, "format-type", "row(): column %s is for text (%s provided)", col.Name, t)
 	case col.Number() && !number:
 		c.Errorf(arg, "format-type", "row(): column %s is for integers (%s provided)", col.Name, t)
 	default:
