@@ -13,6 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/order"
+	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
@@ -32,6 +33,67 @@ func init() {
 		"The name of a number in a set, the number if it has none."+setsDoc,
 		`tracepoint:skb:kfree_skb { @[enumname(args.reason, "t:skb:kfree_skb:reason")] = count(); }`,
 		enumText)
+}
+
+var _ = builtin.Define(builtin.Func{
+	Name: "enum_in", Min: 3, Result: types.Bool,
+	Params: []builtin.Param{builtin.Integer.Named("value"), builtin.StringLit.Named("names"),
+		builtin.StringLit.Named("set")},
+	Doc: "Whether a number has one of some names in a set, which are given with commas in between; upper and lower " +
+		"case are the same." + setsDoc,
+	Example: `tracepoint:skb:kfree_skb / enum_in(args.reason, "NO_SOCKET,TCP_CSUM", "t:skb:kfree_skb:reason") / ` +
+		`{ @ = count(); }`,
+	Check: func(c *builtin.Call) types.Type {
+		names, ok := c.Str(1)
+		text, also := c.Str(2)
+		if !ok || !also {
+			return types.Bool
+		}
+		set, err := nameSet(c, text)
+		if err != nil {
+			c.Errorf(c.Args[2], "bad-argument", "enum_in(): %v", err)
+			return types.Bool
+		}
+		numbers, err := numbersOf(names, set)
+		if err != nil {
+			c.Errorf(c.Args[1], "bad-argument", "enum_in(): %v", err)
+		}
+		c.Payload = numbers
+		return types.Bool
+	},
+	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
+		b, v, any := g.B(), g.Scalar(c.Args[0]), builtin.Number(g, 0)
+		for _, n := range c.Payload.([]int64) {
+			// A field of a tracepoint may be four bytes without a sign, which alone decide then.
+			if c.Types[0].Size() <= 4 {
+				v, n = b.Ext(v, 4, false), int64(uint32(n))
+			}
+			any = b.Arith(ir.Or, any, b.Arith(ir.Eq, v, builtin.Number(g, n)))
+		}
+		return any
+	},
+})
+
+// numbersOf are the numbers of names, which have commas in between, in a set.
+func numbersOf(names string, set []types.EnumValue) (out []int64, err error) {
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.TrimSpace(name)
+		i := slices.IndexFunc(set, func(e types.EnumValue) bool { return strings.EqualFold(e.Name, name) })
+		if i >= 0 {
+			out = append(out, set[i].Value)
+			continue
+		}
+		var all []string
+		for _, e := range set {
+			all = append(all, e.Name)
+		}
+		near := ""
+		if n := spell.Nearest(name, all); n != "" {
+			near = "; did you mean " + n + "?"
+		}
+		return nil, fmt.Errorf("%q is not in the set%s", name, near)
+	}
+	return out, nil
 }
 
 // named defines a function that shows a number by the names of a set, which lie in the
