@@ -122,6 +122,8 @@ type Env interface {
 	Emit(output.Item)
 	// Decode makes the value of an argument of a record.
 	Decode(a object.Arg, rec []byte) value.Value
+	// Bytes are those of a buffer in a record, which stay the record's.
+	Bytes(a object.Arg, rec []byte) []byte
 	// Format formats the arguments of a record by the event's text.
 	Format(dst []byte, ev *object.Event, rec []byte) []byte
 	// FormatSome formats arguments, from the first one on, by a format of its own: how many
@@ -159,8 +161,10 @@ type Env interface {
 	Started() uint64
 	Now() time.Time
 	Username(uid uint64) string
-	// Hostname is the name that the machine itself has for an address; ok is false if it has none.
+	// Hostname is the name that the machine itself has for an address, or that Learn was given last;
+	// ok is false if there is none.
 	Hostname(addr string) (name string, ok bool)
+	Learn(addr, name string)
 	// System runs a shell command, streaming its output.
 	System(command string) (status int, err error)
 	// ReadFile reads at most limit bytes of a file.

@@ -109,8 +109,9 @@ var _ = Define(Func{
 	Name: "hostname", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}}, Result: hostType,
 	Renders: types.HostText,
 	Doc: "The name that `/etc/hosts` has for an IP address, as `ntop()` and `sockaddrs()` yield it: the first name " +
-		"in the first line about the address. If there is none, the text of the address. Nothing is asked over the " +
-		"network. The file is read when the first name is printed, 10,000 addresses of it at most.",
+		"in the first line about the address, or else the one that `dnsanswer()` has learned. If there is none, the " +
+		"text of the address. Nothing is asked over the network. The file is read when the first name is printed, " +
+		"10,000 addresses of it at most.",
 	Example: `tracepoint:sock:inet_sock_set_state { @[hostname(ntop(args.daddr))] = count(); }`,
 	Check: func(c *Call) types.Type {
 		if c.Types[0] != nil && !IsInet(c.Types[0]) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -75,19 +76,48 @@ func (u *users) Username(uid uint64) string {
 	return strconv.FormatUint(uid, 10)
 }
 
-// hosts names addresses by /etc/hosts, read when first needed.
-type hosts struct{ known map[string]string }
+// hosts names addresses by /etc/hosts, read when first needed, and by what was learned.
+type hosts struct {
+	mu      sync.Mutex // readers of maps ask beside the reader of events
+	known   map[string]string
+	learned map[string]string
+	order   []string // addresses that were learned, a ring once it is full
+	oldest  int      // in order
+}
 
-// maxHosts bounds how many addresses have names.
+// maxHosts bounds how many addresses have names, in either map.
 const maxHosts = 10_000
 
 // Hostname is the first name of an address.
 func (h *hosts) Hostname(addr string) (name string, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.known == nil {
 		h.known = readHosts("/etc/hosts")
 	}
-	name, ok = h.known[addr]
+	if name, ok = h.known[addr]; !ok {
+		name, ok = h.learned[addr]
+	}
 	return name, ok
+}
+
+// Learn gives an address a name. The one that was learned first makes room.
+func (h *hosts) Learn(addr, name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.learned == nil {
+		h.learned = map[string]string{}
+	}
+	if _, again := h.learned[addr]; !again {
+		if len(h.order) < maxHosts {
+			h.order = append(h.order, addr)
+		} else {
+			delete(h.learned, h.order[h.oldest])
+			h.order[h.oldest] = addr
+			h.oldest = (h.oldest + 1) % maxHosts
+		}
+	}
+	h.learned[addr] = name
 }
 
 // readHosts reads a file like /etc/hosts; of several lines about an address the first counts.

@@ -118,6 +118,11 @@ func (s *session) Decode(a object.Arg, rec []byte) value.Value {
 	return value.Decode(a.Type, bytesOf(&a, argSize(a), rec), s)
 }
 
+// Bytes are those of a buffer.
+func (s *session) Bytes(a object.Arg, rec []byte) []byte {
+	return value.BufferBytes(a.Type, bytesOf(&a, argSize(a), rec))
+}
+
 // eventOf finds what is known of an event; its number begins the record.
 func (s *session) eventOf(ev *object.Event, rec []byte) *event {
 	if len(rec) >= 4 {

@@ -173,6 +173,14 @@ func stringBytes(t *types.String, raw []byte) (s []byte, cut bool) {
 	return s, t.Trunc && t.Cap > 0 && len(s) >= t.Cap-1
 }
 
+// BufferBytes are what a value holds that is a buffer; none of others.
+func BufferBytes(t types.Type, raw []byte) []byte {
+	if b, ok := t.(*types.Buffer); ok {
+		return bufferBytes(b, raw)
+	}
+	return nil
+}
+
 // bufferBytes is what a buffer holds: its length comes first, 4 bytes, and is not believed.
 func bufferBytes(t *types.Buffer, raw []byte) []byte {
 	if len(raw) < 4 {
