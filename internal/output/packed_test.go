@@ -67,8 +67,12 @@ func TestPacked(t *testing.T) {
 				cell[8*((13*i+7*b)%66)] = byte(i)
 			}
 			cell[8*65]++
-			return bytesOf(4)[:0:0], cell
+			return nil, cell
 		}},
+		{"series", types.Uint32, 16, func(c []byte) value.Value {
+			at, v := int64(binary.LittleEndian.Uint64(c)), int64(binary.LittleEndian.Uint64(c[8:]))
+			return value.Series{Interval: 1e9, Count: 5, Signed: true, Points: []value.Point{{Epoch: at, Value: v}}}
+		}, 40, 40, func(i int) (key, cell []byte) { return nil, bytesOf(16, 1000+i%7, i-20) }},
 		{"numbers", types.Uint64, 8, decode(types.Uint64), 100, 0,
 			func(i int) (key, cell []byte) { return bytesOf(8, i), bytesOf(8, -i) }},
 		{"too long", long, 8, decode(types.Int64), 10, 0, func(i int) (key, cell []byte) {

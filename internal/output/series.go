@@ -23,10 +23,12 @@ func newestEpoch(s value.Series) int64 {
 // newestEpoch is the last interval with data of all series of a map.
 func (m *Map) newestEpoch() int64 {
 	var newest int64
-	for _, e := range m.Entries.values {
-		if s, ok := e.Value.(value.Series); ok {
-			newest = max(newest, newestEpoch(s))
+	for i := range m.Entries.Len() {
+		s, ok := m.Entries.At(i).Value.(value.Series)
+		if !ok { // nor is any other
+			break
 		}
+		newest = max(newest, newestEpoch(s))
 	}
 	return newest
 }
