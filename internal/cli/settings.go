@@ -58,7 +58,8 @@ type settings struct {
 	appends     bool                // -o keeps what the file holds
 	pieces      bool                // the tool is loaded in pieces
 	given       map[string][]string // values of the tool's options
-	lacking     []string            // attach points that the tool asks for and that are not there
+	narrow      map[string]func(name string) bool
+	lacking     []string // attach points that the tool asks for and that are not there
 	noFollow    bool
 	program     *string // -e
 	pid         int

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -259,7 +260,9 @@ func (c *command) finishTool() error {
 			}
 			switch o.Kind {
 			case "probe":
-				value = tool.Probe(value, c.machine.HasKprobes())
+				if value, err = c.probeOperand(value); err != nil {
+					return usagef("%s: %s: %v", c.tool.Name, o.Name, err)
+				}
 			case "choice":
 				if !slices.Contains(o.Choices, value) {
 					near := spell.Nearest(value, o.Choices)
@@ -269,7 +272,10 @@ func (c *command) finishTool() error {
 			if c.given == nil {
 				c.given = map[string][]string{}
 			}
-			c.given[o.Name] = append(c.given[o.Name], value)
+			// Several expressions about the same names make one pattern.
+			if c.narrow[value] == nil || !slices.Contains(c.given[o.Name], value) {
+				c.given[o.Name] = append(c.given[o.Name], value)
+			}
 			rest = rest[1:]
 		}
 		if o.Kind == "choice" && c.given[o.Name] == nil && !c.stop {
@@ -288,6 +294,37 @@ func (c *command) finishTool() error {
 		return c.noOperand(fmt.Errorf("\"%s\" is one operand too many", rest[0]))
 	}
 	return nil
+}
+
+// probeOperand is an operand that says what to trace, in hawk's form. With --regexp its last part is a
+// regular expression of whole names; in its place stands a pattern for all names, which narrow narrows.
+func (c *command) probeOperand(text string) (string, error) {
+	given := c.given["regexp"]
+	if given == nil || given[len(given)-1] == "false" {
+		return tool.Probe(text, c.machine.HasKprobes()), nil
+	}
+	before, expression := tool.CutLast(text)
+	if expression == "" {
+		return "", fmt.Errorf("behind %s a regular expression is to stand", before)
+	}
+	re, err := regexp.Compile("^(?:" + expression + ")$")
+	if err != nil {
+		// The user has not written what is put around.
+		if _, err = regexp.Compile(expression); err == nil {
+			err = fmt.Errorf("\"%s\" is no regular expression", expression)
+		}
+		return "", err
+	}
+	pattern, matches := tool.Probe(before+"*", c.machine.HasKprobes()), re.MatchString
+	if other := c.narrow[pattern]; other != nil {
+		one := matches
+		matches = func(name string) bool { return other(name) || one(name) }
+	}
+	if c.narrow == nil {
+		c.narrow = map[string]func(name string) bool{}
+	}
+	c.narrow[pattern] = matches
+	return pattern, nil
 }
 
 // noChoice is the error for what is none of those that there are, with the nearest.

@@ -24,6 +24,7 @@ import (
 // which attach points there are to choose its variant (asked).
 func (c *command) asTool(o *compile.Options) {
 	o.Files, o.Probe.Lists, o.Probe.Asked = tool.NoFiles{}, c.tool.Lists(), c.asked
+	o.Probe.Narrow = c.narrow
 }
 
 // waits reports whether a probe waits for events: hawk does not fire it itself, nor does

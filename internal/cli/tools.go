@@ -71,6 +71,9 @@ func (c *command) toolWords(names []string) int {
 
 // printTool is --print-script.
 func (c *command) printTool() int {
+	if c.narrow != nil {
+		c.warn("the script has patterns of all names in place of regular expressions; --probe-filter narrows them")
+	}
 	return c.tell(c.tool.Filled(c.toolTexts()))
 }
 

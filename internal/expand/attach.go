@@ -2,6 +2,7 @@ package expand
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	_ "github.com/hawktrace/hawk/internal/builtin/table" // all that there is
@@ -35,14 +36,14 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 	var out []*Attach
 	all := skipped
 	for element := range strings.SplitSeq(text, ",") {
-		e.element = map[string]string{name: element}
+		e.element, e.narrow = map[string]string{name: element}, e.opts.Narrow[element]
 		found, r := e.one(at)
 		out = append(out, found...)
 		if all == skipped || r == failure || r == resolved && all != failure {
 			all = r
 		}
 	}
-	e.element = nil
+	e.element, e.narrow = nil, nil
 	return out, all
 }
 
@@ -99,10 +100,17 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 		e.bad(at, "attach-target", err, "")
 		return nil, failure
 	}
+	if e.narrow != nil && len(points) > 0 {
+		points = slices.DeleteFunc(slices.Clone(points), func(p *probe.Point) bool { return !e.narrow(p.Func) })
+		if len(points) == 0 {
+			e.nothing = "a regular expression is of whole names: .* stands for what is around"
+			return nil, noMatch
+		}
+	}
 	wild := hasWild(parts) || p.Wild()
 	// Files may come later that the pattern matches. If missing probes may be left out, the script
 	// wants to go on without what is not there now.
-	if kind.Later != nil && (len(points) > 0 || e.out.Config.MissingProbes == "error") {
+	if kind.Later != nil && e.narrow == nil && (len(points) > 0 || e.out.Config.MissingProbes == "error") {
 		if later := kind.Later(p, e.opts, points); later != nil {
 			points = append(points, later)
 		}

@@ -92,6 +92,7 @@ type expander struct {
 	tooLarge bool                      // expanding was given up
 	options  map[string]*object.Option // by name
 	element  map[string]string         // of the list that the attach point at hand is resolved for
+	narrow   func(name string) bool    // which names that element means, nil: all
 	nothing  string                    // advice on the last pattern of a probe that matched nothing
 	claimed  map[string]bool           // the points that probes have, by name, if each is to have one
 	// recursive has the macros and functions whose recursion was reported.

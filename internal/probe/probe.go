@@ -273,6 +273,9 @@ type Options struct {
 	// Lists are the script's own options that have several values, with commas in between:
 	// an attach point that names one stands for as many.
 	Lists map[string]bool
+	// Narrow says, of an element of such an option, which names that its pattern matches are
+	// meant; without one: all.
+	Narrow map[string]func(name string) bool
 	// Command says whether -c starts a command; nil: that is not known yet.
 	Command *bool
 	// Option is the text of the script's own option of a name, for attach points; nil:

@@ -52,3 +52,25 @@ func TestProbe(t *testing.T) {
 		t.Errorf("without kprobes vfs_read is %s", got)
 	}
 }
+
+func TestCutLast(t *testing.T) {
+	for _, tt := range []struct{ text, before, expression string }{
+		{"vfs_(read|write)", "", "vfs_(read|write)"},
+		{"^(?:vfs|do)_.*", "", "^(?:vfs|do)_.*"},
+		{"c:(?i:mal+oc)", "c:", "(?i:mal+oc)"},
+		{"p::vfs_.", "p::", "vfs_."},
+		{"u:/lib/x.so:prov:a.b", "u:/lib/x.so:prov:", "a.b"},
+		{"uprobe:./a:[[:alpha:]]+", "uprobe:./a:", "[[:alpha:]]+"},
+		{"./a:ns[:]{2}f", "./a:", "ns[:]{2}f"},
+		{`./a:ns\:\:f`, "./a:", `ns\:\:f`},
+		{`./a:[]:]x`, "./a:", "[]:]x"},
+		{"c:[[:alpha:]:]+", "c:", "[[:alpha:]:]+"},
+		{"c:[^:", "c:", "[^:"},
+		{`c:[\]:]`, "c:", `[\]:]`},
+		{"c:", "c:", ""},
+	} {
+		if before, expression := CutLast(tt.text); before != tt.before || expression != tt.expression {
+			t.Errorf("CutLast(%q) = %q, %q, not %q, %q", tt.text, before, expression, tt.before, tt.expression)
+		}
+	}
+}

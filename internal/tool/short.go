@@ -51,3 +51,48 @@ func library(name string) string {
 	}
 	return name
 }
+
+// CutLast cuts a probe, in the short form or in hawk's, in front of its last part, which is a regular
+// expression: colons in brackets and behind a backslash are the expression's.
+func CutLast(text string) (before, expression string) {
+	depth, at := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '[':
+			i = endOfSet(text, i)
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ':':
+			if depth == 0 {
+				at = i + 1
+			}
+		}
+	}
+	return text[:at], text[at:]
+}
+
+// endOfSet is where a set of characters ends, whose bracket is at i: a bracket that comes first is one
+// of them, and [:alpha:] is a class of them.
+func endOfSet(text string, i int) int {
+	i++
+	if strings.HasPrefix(text[i:], "^") {
+		i++
+	}
+	for first := i; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case text[i] == ']' && i > first:
+			return i
+		case strings.HasPrefix(text[i:], "[:"):
+			if end := strings.Index(text[i:], ":]"); end > 0 {
+				i += end + 1
+			}
+		}
+	}
+	return i
+}
