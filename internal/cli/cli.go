@@ -213,6 +213,7 @@ func (c *command) probeOptions() probe.Options {
 		Unsafe:    c.unsafe,
 		NoFeature: c.noFeature,
 		Traceable: c.traceable,
+		Most:      c.maxProbes,
 		Verbose:   c.verbose > 0,
 	}
 }

@@ -115,6 +115,8 @@ func ownOptions() []option {
 		{long: "duration", arg: "TIME", doc: "end after a time: 10, 10s, 500ms, 2m, 1h", set: (*settings).setDuration},
 		{long: "max-keys", arg: "N", doc: "room for so many keys in each map, in place of max_map_keys",
 			set: (*settings).setMaxKeys},
+		{long: "max-probes", arg: "N", doc: "attach nothing if there are more probes, in place of max_probes",
+			set: (*settings).setMaxProbes},
 		{long: "events", arg: "N", doc: "end after N rows of row()", set: (*settings).setEvents},
 		{long: "match", arg: "REGEX", doc: "print only rows of which a column matches; COLUMN=REGEX: that column",
 			set: (*settings).setMatch},

@@ -92,6 +92,7 @@ type settings struct {
 	match       string  // what rows are to match, "" for all
 	events      uint64  // rows to end after, 0: no limit
 	maxKeys     string  // of a map, "": as the script says
+	maxProbes   int     // 0: as the script says
 	maxOverhead float64 // percent of a CPU; 0: no limit
 	exitStatus  string  // "child", or "" for hawk's own
 	shell       string  // of --completion
@@ -199,6 +200,16 @@ func (s *settings) setMaxKeys(text string) error {
 		return usagef("USAGE: invalid value for --max-keys: %s; it is a number of keys", text)
 	}
 	s.maxKeys = text
+	return nil
+}
+
+// setMaxProbes reads how many probes a script may attach.
+func (s *settings) setMaxProbes(text string) error {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || n == 0 {
+		return usagef("USAGE: invalid value for --max-probes: %s; it is a number of probes", text)
+	}
+	s.maxProbes = int(n)
 	return nil
 }
 

@@ -250,6 +250,9 @@ func (e *expander) config(env, defaults *config.Environment) {
 			e.ds.Warnf("config-renamed", source.Span{}, "%s", w)
 		}
 	}
+	if e.opts.Most > 0 {
+		c.MaxProbes = e.opts.Most
+	}
 	e.opts.MaxProbes = c.MaxProbes
 	e.opts.Option = e.optionText
 	e.opts.WarnPoint = func(at source.Span, msg string) {
@@ -321,14 +324,23 @@ func (e *expander) limitProbes() {
 	n := 0
 	for _, p := range e.out.Probes {
 		for _, a := range p.Attach {
-			if a.Wild && a.Kind.OneLink(e.opts) {
+			if e.opts.Most > 0 {
+				if a.Kind.Ours == probe.NotOurs && !a.Kind.Nobodys {
+					n += len(a.Points)
+				}
+			} else if a.Wild && a.Kind.OneLink(e.opts) {
 				n++
 			} else {
 				n += len(a.Points)
 			}
 		}
 	}
-	if limit := e.out.Config.MaxProbes; n > limit {
+	if limit := e.opts.Most; limit > 0 {
+		if n > limit {
+			e.ds.Errorf("too-many-probes", source.Span{}, "%d probes are more than %d", n, limit).
+				Hint("Choose fewer, or allow more by --max-probes.")
+		}
+	} else if limit := e.out.Config.MaxProbes; n > limit {
 		e.ds.Errorf("too-many-probes", source.Span{},
 			"Can't attach to %d probes because it exceeds the current limit of %d probes.", n, limit).
 			Hint("Raise the limit with the max_probes setting or HAWK_MAX_PROBES. Many probes take long to attach " +

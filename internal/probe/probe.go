@@ -273,6 +273,9 @@ type Options struct {
 	// Lists are the script's own options that have several values, with commas in between:
 	// an attach point that names one stands for as many.
 	Lists map[string]bool
+	// Most is --max-probes: how many points that wait for events a script may have, of patterns
+	// too that one link of the kernel serves; 0: as max_probes says.
+	Most int
 	// Narrow says, of an element of such an option, which names that its pattern matches are
 	// meant; without one: all.
 	Narrow map[string]func(name string) bool
