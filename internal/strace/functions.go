@@ -9,7 +9,7 @@ import (
 // functions.txt has what is known of functions of the C library: how each argument is shown, behind
 // "=" how the result is, and the names of those that are alike.
 //
-//	d, u, ld, lu  int, unsigned, long, unsigned long; x, p: in hexadecimal, o in octal
+//	d, u, ld, lu  int, unsigned, long, unsigned long; x, p: in hexadecimal, of 4 and 8 bytes; o in octal
 //	c             a character
 //	s, S          a string when the call begins; when it returns
 //	b2, b1*       so many bytes as the argument 2 says; as 1 and the one behind it do, multiplied
@@ -31,6 +31,15 @@ type function struct {
 // findFunction looks a function up; of one that is not in the table four arguments are shown, which may
 // be more than there are.
 func findFunction(name string) function {
+	if f, ok := knownFunction(name); ok {
+		return f
+	}
+	x := arg{kind: "p"}
+	return function{name: name, args: []arg{x, x, x, x}, result: "p"}
+}
+
+// knownFunction looks a function up in the table.
+func knownFunction(name string) (f function, ok bool) {
 	for line := range strings.Lines(functionsText()) {
 		words := strings.Fields(line)
 		at := slices.IndexFunc(words, func(w string) bool { return w[0] == '=' })
@@ -38,7 +47,7 @@ func findFunction(name string) function {
 			continue
 		}
 		// Words in front of "=" are arguments, the word behind it the result, the rest names.
-		f := function{name: name, result: words[at][1:]}
+		f = function{name: name, result: words[at][1:]}
 		for _, w := range words[:at] {
 			var a arg
 			a.kind, a.param, _ = strings.Cut(w, ":")
@@ -47,10 +56,9 @@ func findFunction(name string) function {
 			}
 			f.args = append(f.args, a)
 		}
-		return f
+		return f, true
 	}
-	x := arg{kind: "p"}
-	return function{name: name, args: []arg{x, x, x, x}, result: "p"}
+	return f, false
 }
 
 // Kinds of copies of what arguments of functions point to. A plan has 8 bits for each register: the

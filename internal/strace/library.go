@@ -2,6 +2,7 @@ package strace
 
 import (
 	"cmp"
+	"debug/elf"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,16 +34,20 @@ type Program struct {
 	Passed int
 	// Unwritten are functions that are not traced where names are listed, as theirs cannot be written.
 	Unwritten int
+	// entry and main are where a program starts that is linked statically, and where its own code does: what
+	// is called in between is not shown. Nil of others.
+	entry, main *function
 	// patterns are those of the names, in quotes, if the names are what they match.
 	patterns []string
 }
 
 // NewProgram reads the options of ltrace for a program in a file, and finds the calls to trace.
 //
-// There are three kinds. A function of a library called through the linkage table has one entry
+// There are four kinds. A function of a library called through the linkage table has one entry
 // there, and one probe serves all of its calls. Code built with -fno-plt calls through a pointer in
 // place, so that each call site gets a probe and each place behind it one for the return. With -x,
-// functions of the program itself are traced at their entry. given is emptied of what is ltrace's
+// functions of the program itself are traced at their entry, and so are, of a program that is linked statically, those
+// whose arguments are known: they are of libraries. given is emptied of what is ltrace's
 // own before the rest is read as options of strace.
 func NewProgram(file string, o *Options, given map[string][]string) (*Program, error) {
 	o.Column, o.Quoting = 50, octal
@@ -60,6 +65,21 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			terms[name] = append(terms[name], more...)
 		}
 		delete(given, name)
+	}
+	known := map[string]function{} // by prototypes in files
+	for _, list := range given["config"] {
+		for path := range strings.SplitSeq(list, ":") {
+			if err := readPrototypes(path, known); err != nil {
+				return nil, err
+			}
+		}
+	}
+	delete(given, "config")
+	find := func(name string) function {
+		if fn, ok := known[name]; ok {
+			return fn
+		}
+		return findFunction(name)
 	}
 	if values := given["indent"]; values != nil {
 		last := values[len(values)-1]
@@ -114,7 +134,7 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			continue
 		}
 		if len(wanted) == 0 || chosen(wanted, name, func() string { return of(name) }) {
-			add(s, name, findFunction(name))
+			add(s, name, find(name))
 		}
 	}
 	sites, passed := f.CallSites()
@@ -128,10 +148,10 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			continue
 		}
 		if s.Next == 0 && s.Addr == s.In { // a function that is nothing but a jump
-			add(exe.Symbol{Name: fmt.Sprintf("%#x", s.Addr), Addr: s.Addr}, s.Name, findFunction(s.Name))
+			add(exe.Symbol{Name: fmt.Sprintf("%#x", s.Addr), Addr: s.Addr}, s.Name, find(s.Name))
 			continue
 		}
-		fn := findFunction(s.Name)
+		fn := find(s.Name)
 		fn.name = value.Escape(exe.DemangleName(s.Name))
 		fn.alone = s.Next == 0 || keeps[s.Name]
 		p.calls[s.Addr-start] = &fn
@@ -140,15 +160,15 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			p.places[s.Next-start] |= siteReturns | (s.Addr-start)<<8
 		}
 	}
-	if static := terms["static"]; static != nil {
+	if own := terms["static"]; own != nil {
 		var debug *dwarf.File
 		if o.Debug != nil {
 			debug, _ = o.Debug(file) // without it, what is known of the name
 		}
 		for _, s := range f.Functions(nil) {
-			if s.Size > 0 && !f.IsGoCode(s.Addr) && chosen(static, s.Name, func() string { return "" }) {
-				fn := findFunction(s.Name)
-				if debug != nil {
+			if s.Size > 0 && !f.IsGoCode(s.Addr) && chosen(own, s.Name, func() string { return "" }) {
+				fn := find(s.Name)
+				if _, given := known[s.Name]; debug != nil && !given {
 					if described, ok := typed(debug, s.Addr); ok {
 						fn = described
 					}
@@ -157,10 +177,30 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			}
 		}
 	}
+	static := len(imports)+len(sites) <= 1 // which the start of such a program has, too
+	if static && terms["static"] == nil {
+		names := map[uint64]string{} // one of each address
+		for _, s := range f.Functions(nil) {
+			fn, ok := known[s.Name]
+			if !ok {
+				fn, ok = knownFunction(s.Name)
+			}
+			// The code of an indirect function is not the function, but chooses it.
+			if !ok || s.Type != elf.STT_FUNC || s.Size == 0 || f.IsGoCode(s.Addr) || names[s.Addr] != "" ||
+				len(wanted) > 0 && !chosen(wanted, s.Name, func() string { return "" }) {
+				continue
+			}
+			names[s.Addr] = s.Name
+			add(s, s.Name, fn)
+		}
+		if len(p.calls) > 0 {
+			p.entry, p.main = p.mark(f, "_start", add), p.mark(f, "main", add)
+		}
+	}
 	if len(wanted) == 0 {
 		wanted, _ = filter("*")
 	}
-	if terms["static"] == nil {
+	if terms["static"] == nil && !static {
 		for _, glob := range globs(wanted, names) {
 			p.patterns = append(p.patterns, `"`+glob+exe.ImportSuffix+`"`)
 		}
@@ -171,13 +211,27 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	switch {
 	// From here on nothing is to be traced: the error says which of the reasons it is.
 	case len(p.calls) > 0:
-	case len(imports)+len(sites) > 1: // a static program has the one of its start, too
+	case !static:
 		return nil, fmt.Errorf("of the %d functions of libraries that %s calls none is chosen", len(imports), file)
 	default:
-		return nil, fmt.Errorf("%s calls no functions of libraries by a linkage table\n"+
-			"HINT: it may be static, or have no symbols and be built with -fno-plt; -x shows its own functions", file)
+		return nil, fmt.Errorf("%s calls no functions of libraries that are known\n"+
+			"HINT: it may have no symbols, or be written in Go; -x shows its own functions, as hawk trace does", file)
 	}
 	return p, nil
+}
+
+// mark traces a function whose calls are not shown; nil if the program has none of the name, or shows it.
+func (p *Program) mark(f *exe.File, name string, add func(s exe.Symbol, name string, fn function)) *function {
+	s, ok := f.Symbol(name)
+	if !ok || p.calls[s.Addr-p.start] != nil {
+		return nil
+	}
+	returns := p.returns
+	add(s, name, function{})
+	p.returns = returns
+	fn := p.calls[s.Addr-p.start]
+	fn.alone = true
+	return fn
 }
 
 // keeps are functions on whose return no probe can be, or that have none.

@@ -27,6 +27,7 @@ type librarySink struct {
 	*Sink
 	p       *Program
 	frames  map[int][]*frame // of threads: what was called and has not returned, the innermost last
+	starts  map[int]bool     // processes that have not come to main()
 	signals map[int]int      // the last one that each process was shown to get
 }
 
@@ -41,7 +42,7 @@ type frame struct {
 
 // NewSink makes a sink that writes lines to w, and passes on messages to rest.
 func (p *Program) NewSink(w io.Writer, rest output.Sink) output.Sink {
-	return &librarySink{NewSink(w, rest, p.Options), p, map[int][]*frame{}, map[int]int{}}
+	return &librarySink{NewSink(w, rest, p.Options), p, map[int][]*frame{}, map[int]bool{}, map[int]int{}}
 }
 
 // Write takes an item.
@@ -75,7 +76,14 @@ func (s *librarySink) record(r *output.Snap) {
 		for i := range f.Args {
 			f.Args[i] = uint64(word(6 + i))
 		}
-		if f.mem = s.memory(tid); f.of != nil {
+		f.mem = s.memory(tid)
+		switch {
+		case f.of == nil:
+		case f.of == s.p.entry:
+			s.starts[f.PID] = true
+		case f.of == s.p.main:
+			delete(s.starts, f.PID)
+		case !s.starts[f.PID]:
 			s.begins(f)
 		}
 	// Kind, thread, stack pointer at the call, time, result.
@@ -98,6 +106,7 @@ func (s *librarySink) record(r *output.Snap) {
 		if last {
 			s.ended(tid, word(3), int(word(4)))
 			delete(s.signals, tid)
+			delete(s.starts, tid)
 		}
 		delete(s.frames, tid)
 		delete(s.threads, tid)

@@ -1,0 +1,574 @@
+package strace
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/foreign"
+)
+
+// Bounds of a file of prototypes, whoever wrote it.
+const (
+	maxPrototypeFile = 4 << 20 // bytes
+	maxPrototypes    = 1 << 16
+	maxTypeDepth     = 32
+)
+
+// readPrototypes reads prototypes from a file: declarations of C, or the simple part of the language of
+// ltrace.conf(5), or both. Those of names that are known already are replaced.
+func readPrototypes(path string, into map[string]function) error {
+	f, err := foreign.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPrototypeFile+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > maxPrototypeFile {
+		return fmt.Errorf("%s has more than %d bytes", path, maxPrototypeFile)
+	}
+	found, err := parsePrototypes(string(text))
+	if err != nil {
+		return fmt.Errorf("%s:%w\nHINT: prototypes are written as in C, int open(const char *path, int flags, ...); "+
+			"or as in ltrace.conf, int open(string, hex(int));", path, err)
+	}
+	maps.Copy(into, found)
+	return nil
+}
+
+// parsePrototypes reads the prototypes of a text. An error begins with the number of its line.
+func parsePrototypes(text string) (map[string]function, error) {
+	p := protoParser{words: wordsOf(withoutComments(text)), named: map[string]string{}, found: map[string]function{}}
+	for p.at < len(p.words) {
+		err := p.declaration()
+		if err == nil && len(p.found) > maxPrototypes {
+			err = fmt.Errorf("there are more than %d prototypes", maxPrototypes)
+		}
+		if err != nil {
+			line := p.words[min(p.at, len(p.words)-1)].line
+			return nil, fmt.Errorf("%d: %w", line, err)
+		}
+	}
+	return p.found, nil
+}
+
+// withoutComments has blanks in place of comments of C, of lines that begin with ";", which are those of
+// ltrace.conf, and of lines for the preprocessor.
+func withoutComments(text string) string {
+	var b strings.Builder
+	block, goesOn := false, false
+	for line := range strings.Lines(text) {
+		start := strings.TrimSpace(line)
+		if special := !block && (goesOn || strings.HasPrefix(start, ";") || strings.HasPrefix(start, "#")); special {
+			goesOn = (goesOn || start[0] == '#') && strings.HasSuffix(start, `\`)
+			b.WriteByte('\n')
+			continue
+		}
+		for line = strings.TrimSuffix(line, "\n"); line != ""; {
+			mark := "*/"
+			if !block {
+				mark = "/*"
+			}
+			before, after, found := strings.Cut(line, mark)
+			if comment := strings.Index(before, "//"); !block && comment >= 0 {
+				before, found = before[:comment], false
+			}
+			if !block {
+				b.WriteString(before)
+			}
+			if b.WriteByte(' '); !found {
+				break
+			}
+			block, line = !block, after
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// A protoWord is a name, a number, a text in quotes, "..." or one other character.
+type protoWord struct {
+	text string
+	line int
+}
+
+func wordsOf(text string) (out []protoWord) {
+	line := 1
+	for text != "" {
+		n := 0
+		for n < len(text) && isWordByte(text[n]) {
+			n++
+		}
+		switch c := text[0]; {
+		case n > 0:
+		case c == '\n':
+			line++
+			text = text[1:]
+			continue
+		case c <= ' ':
+			text = text[1:]
+			continue
+		case strings.HasPrefix(text, "..."):
+			n = 3
+		case c == '"':
+			if n = strings.IndexByte(text[1:], '"') + 2; n < 2 {
+				n = len(text)
+			}
+		default:
+			n = 1
+		}
+		out = append(out, protoWord{text[:n], line})
+		line += strings.Count(text[:n], "\n")
+		text = text[n:]
+	}
+	return out
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// isName reports whether a word is a name.
+func isName(word string) bool {
+	return word != "" && isWordByte(word[0]) && (word[0] < '0' || word[0] > '9')
+}
+
+// A protoParser reads declarations.
+type protoParser struct {
+	words []protoWord
+	at    int
+	named map[string]string // kinds of types that typedef names
+	found map[string]function
+}
+
+// word is the one that is next, "" at the end.
+func (p *protoParser) word() string {
+	if p.at < len(p.words) {
+		return p.words[p.at].text
+	}
+	return ""
+}
+
+// accept goes over a word if it is next.
+func (p *protoParser) accept(word string) bool {
+	if p.word() != word {
+		return false
+	}
+	p.at++
+	return true
+}
+
+func (p *protoParser) expect(word string) error {
+	switch {
+	case p.accept(word):
+		return nil
+	case p.word() == "":
+		return fmt.Errorf("'%s' is expected at the end", word)
+	}
+	return fmt.Errorf("'%s' is expected before '%s'", word, p.word())
+}
+
+// past goes over everything up to the end of what an opening bracket has begun.
+func (p *protoParser) past(open, end string) error {
+	for depth := 1; depth > 0; p.at++ {
+		switch p.word() {
+		case open:
+			depth++
+		case end:
+			depth--
+		case "":
+			return fmt.Errorf("'%s' is not closed", open)
+		}
+	}
+	return nil
+}
+
+// qualifiers are words of C that change nothing of how a value is shown; an attribute has more behind it.
+var qualifiers = map[string]bool{"const": true, "volatile": true, "restrict": true, "__restrict": true,
+	"__restrict__": true, "extern": true, "static": true, "inline": true, "__inline": true, "__extension__": true,
+	"register": true, "_Noreturn": true, "__const": true, "__attribute__": true, "__asm__": true, "_Nullable": true}
+
+// qualifier goes over one; constant says that it was const.
+func (p *protoParser) qualifier() (constant, ok bool, err error) {
+	word := p.word()
+	if !qualifiers[word] {
+		return false, false, nil
+	}
+	p.at++
+	if p.accept("(") {
+		err = p.past("(", ")")
+	}
+	return word == "const" || word == "__const", true, err
+}
+
+// declaration reads a prototype or a typedef. Variables, structs and what braces of C++ are around are
+// gone over.
+func (p *protoParser) declaration() error {
+	if p.accept(";") || p.accept("}") {
+		return nil
+	}
+	if p.word() == "extern" && p.at+2 < len(p.words) && p.words[p.at+2].text == "{" { // extern "C" {
+		p.at += 3
+		return nil
+	}
+	if p.accept("typedef") {
+		return p.typedef()
+	}
+	result, err := p.typeOf(0)
+	if err != nil {
+		return err
+	}
+	if p.accept(";") { // struct s { … };
+		return nil
+	}
+	name := p.word()
+	if !isName(name) {
+		return p.expect("the name of a function")
+	}
+	p.at++
+	if p.accept("[") || p.word() == ";" || p.word() == "=" { // a variable
+		for p.word() != ";" && p.word() != "" {
+			p.at++
+		}
+		return p.expect(";")
+	}
+	if err := p.expect("("); err != nil {
+		return err
+	}
+	f := function{name: name, result: result.kind}
+	if f.args, err = p.parameters(); err != nil {
+		return err
+	}
+	for { // what stands behind the parentheses
+		_, ok, err := p.qualifier()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+	}
+	if p.accept("{") { // a function of C with its body
+		err = p.past("{", "}")
+	} else if p.word() != "" && (p.at == 0 || p.words[p.at].line == p.words[p.at-1].line) {
+		err = p.expect(";") // ltrace.conf may leave it away at the end of a line
+	}
+	p.found[name] = f
+	return err
+}
+
+// typedef reads what is behind the word: ltrace.conf has NAME = TYPE, C the other order.
+func (p *protoParser) typedef() error {
+	if p.at+1 < len(p.words) && p.words[p.at+1].text == "=" {
+		name := p.word()
+		p.at += 2
+		t, err := p.typeOf(0)
+		if err != nil {
+			return err
+		}
+		p.named[name] = t.kind
+		p.accept(";")
+		return nil
+	}
+	t, err := p.typeOf(0)
+	if err != nil {
+		return err
+	}
+	if p.accept("(") { // of a function's address
+		p.accept("*")
+		t.kind = "p"
+	}
+	if name := p.word(); isName(name) {
+		p.named[name] = t.kind
+	}
+	for p.word() != ";" {
+		if p.word() == "" {
+			return p.expect(";")
+		}
+		p.at++
+	}
+	return p.expect(";")
+}
+
+// parameters reads what stands in parentheses, the first of which has been read.
+func (p *protoParser) parameters() (args []arg, err error) {
+	lastText := -1
+	for i := 0; !p.accept(")"); i++ {
+		if i > 0 {
+			if err := p.expect(","); err != nil {
+				return nil, err
+			}
+		}
+		if p.accept("...") { // a text in front of more is a format, as of printf()
+			if lastText >= 0 {
+				args[lastText].kind = "F"
+				args = args[:lastText+1]
+			}
+			return args, p.expect(")")
+		}
+		t, err := p.parameter()
+		switch {
+		case err != nil:
+			return nil, err
+		case t.kind == "v" && i == 0 && p.word() == ")": // (void)
+			continue
+		case t.composite || t.kind == "v": // which registers it and what follows are in is not said
+			for p.word() != ")" && p.word() != "" {
+				if p.accept("(") {
+					if err := p.past("(", ")"); err != nil {
+						return nil, err
+					}
+					continue
+				}
+				p.at++
+			}
+			return args, p.expect(")")
+		}
+		if args = append(args, arg{kind: t.kind, param: t.param}); t.kind == "s" {
+			lastText = len(args) - 1
+		}
+	}
+	return args, nil
+}
+
+// parameter reads a type, and the name that may be behind it.
+func (p *protoParser) parameter() (t shownType, err error) {
+	out := p.accept("+") // ltrace.conf: it is shown as the call leaves it
+	if t, err = p.typeOf(0); err != nil {
+		return t, err
+	}
+	if p.accept("(") { // int (*compare)(const void *, const void *)
+		t = shownType{kind: "p"}
+		if err := p.past("(", ")"); err != nil {
+			return t, err
+		}
+		if p.accept("(") {
+			if err := p.past("(", ")"); err != nil {
+				return t, err
+			}
+		}
+	}
+	if isName(p.word()) {
+		p.at++
+	}
+	for p.accept("[") {
+		t = shownType{kind: "p"}
+		if err := p.past("[", "]"); err != nil {
+			return t, err
+		}
+	}
+	if out && (t.kind == "s" || t.kind == "b") {
+		t = shownType{kind: "S"}
+	}
+	return t, nil
+}
+
+// A shownType is how values of a type are shown, in the words of functions.txt.
+type shownType struct {
+	kind, param string
+	composite   bool // a struct that is passed as such
+}
+
+// plainTypes are the types of ltrace.conf, and names of C that are everywhere.
+var plainTypes = map[string]string{
+	"void": "v", "int": "d", "uint": "u", "short": "d", "ushort": "u", "char": "c", "uchar": "u", "long": "ld",
+	"ulong": "lu", "octal": "o", "addr": "p", "file": "p", "string": "s", "format": "F", "float": "D", "double": "D",
+	"bool": "d", "_Bool": "d", "size_t": "lu", "ssize_t": "ld", "off_t": "ld", "off64_t": "ld", "time_t": "ld",
+	"ptrdiff_t": "ld", "intptr_t": "ld", "uintptr_t": "lu", "int8_t": "d", "int16_t": "d", "int32_t": "d",
+	"int64_t": "ld", "uint8_t": "u", "uint16_t": "u", "uint32_t": "u", "uint64_t": "lu", "mode_t": "o", "pid_t": "d",
+	"uid_t": "u", "gid_t": "u", "id_t": "u", "socklen_t": "u", "in_addr_t": "u", "in_port_t": "u", "clockid_t": "d",
+	"wchar_t": "d", "wint_t": "d", "clock_t": "ld", "suseconds_t": "ld", "useconds_t": "u", "dev_t": "lu",
+	"ino_t":   "lu",
+	"va_list": "p", "__builtin_va_list": "p",
+}
+
+// wrappers are the types of ltrace.conf that say how another type is shown.
+var wrappers = map[string]bool{"hex": true, "oct": true, "octal": true, "bool": true, "hide": true, "bitvec": true,
+	"enum": true, "array": true, "struct": true, "string": true}
+
+// typeOf reads a type with its asterisks.
+func (p *protoParser) typeOf(depth int) (t shownType, err error) {
+	if depth > maxTypeDepth {
+		return t, fmt.Errorf("types are nested deeper than %d", maxTypeDepth)
+	}
+	constant := false
+	skip := func() error {
+		for {
+			c, ok, err := p.qualifier()
+			if constant = constant || c; !ok || err != nil {
+				return err
+			}
+		}
+	}
+	if err := skip(); err != nil {
+		return t, err
+	}
+	word := p.word()
+	if !isName(word) {
+		return t, p.expect("a type")
+	}
+	text := false
+	switch next := p.behind(); {
+	case next == "(" && wrappers[word] || word == "string" && next == "[":
+		p.at++
+		if t, err = p.wrapped(word, depth); err != nil {
+			return t, err
+		}
+	case word == "struct" || word == "union" || word == "enum" || word == "class":
+		p.at++
+		if isName(p.word()) {
+			p.at++
+		}
+		if p.accept("{") {
+			if err := p.past("{", "}"); err != nil {
+				return t, err
+			}
+		}
+		if t = (shownType{kind: "p", composite: true}); word == "enum" {
+			t = shownType{kind: "d"}
+		}
+	default:
+		t = p.number()
+		text = word == "char" && t.kind == "c"
+	}
+	if err := skip(); err != nil {
+		return t, err
+	}
+	for stars := 0; p.accept("*"); stars++ {
+		// A text that a function is not going to change is there when it begins.
+		if t = (shownType{kind: "p"}); text && constant && stars == 0 {
+			t.kind = "s"
+		}
+		if err := skip(); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// behind is the word behind the one that is next.
+func (p *protoParser) behind() string {
+	if p.at+1 < len(p.words) {
+		return p.words[p.at+1].text
+	}
+	return ""
+}
+
+// number reads a type of C that is one or several words, or a name.
+func (p *protoParser) number() shownType {
+	var unsigned, signed, char, float bool
+	longs, words := 0, 0
+	for ; ; p.at++ {
+		switch p.word() {
+		case "unsigned":
+			unsigned = true
+		case "signed", "__signed__":
+			signed = true
+		case "long":
+			longs++
+		case "char":
+			char = true
+		case "double", "float":
+			float = true
+		case "int", "short":
+		default:
+			if words == 0 {
+				break
+			}
+			kind := "d"
+			switch {
+			case float:
+				kind = "D"
+			case char && !unsigned && !signed:
+				kind = "c"
+			case longs > 0 && unsigned:
+				kind = "lu"
+			case longs > 0:
+				kind = "ld"
+			case unsigned:
+				kind = "u"
+			}
+			return shownType{kind: kind}
+		}
+		if words++; words > 1 || isBasic(p.word()) {
+			continue
+		}
+		name := p.word()
+		p.at++
+		if kind, ok := p.named[name]; ok {
+			return shownType{kind: kind}
+		}
+		if kind, ok := plainTypes[name]; ok {
+			return shownType{kind: kind}
+		}
+		return shownType{kind: "p"} // a number, or else nobody knows
+	}
+}
+
+// isBasic reports whether a word is one that types of C are made of.
+func isBasic(word string) bool {
+	switch word {
+	case "unsigned", "signed", "__signed__", "long", "char", "double", "float", "int", "short":
+		return true
+	}
+	return false
+}
+
+// wrapped reads the rest of a type of ltrace.conf that has more behind its name.
+func (p *protoParser) wrapped(word string, depth int) (t shownType, err error) {
+	if word == "string" {
+		return p.sized()
+	}
+	p.at++ // the parenthesis
+	switch word {
+	case "array", "struct", "enum":
+		// Members are shown by ltrace, and here where they lie.
+		if t = (shownType{kind: "p", composite: word == "struct"}); word == "enum" {
+			t.kind = "d"
+		}
+		return t, p.past("(", ")")
+	}
+	if t, err = p.typeOf(depth + 1); err != nil {
+		return t, err
+	}
+	wide := t.kind == "ld" || t.kind == "lu" || t.kind == "p"
+	switch {
+	case word == "hex" && wide:
+		t.kind = "p"
+	case word == "hex" || word == "bitvec":
+		t.kind = "x"
+	case word == "oct" || word == "octal":
+		t.kind = "o"
+	}
+	return t, p.expect(")")
+}
+
+// sized reads the length of a string: [argN], (argN), or a number.
+func (p *protoParser) sized() (t shownType, err error) {
+	end := "]"
+	if p.accept("(") {
+		end = ")"
+	} else if err := p.expect("["); err != nil {
+		return t, err
+	}
+	t = shownType{kind: "s"}
+	word := p.word()
+	p.at++
+	n, err := strconv.Atoi(strings.TrimPrefix(word, "arg"))
+	switch {
+	case word == "retval":
+		t = shownType{kind: "r"}
+	case err == nil && strings.HasPrefix(word, "arg") && n >= 1 && n <= 6:
+		t = shownType{kind: "b", param: strconv.Itoa(n - 1)}
+	}
+	for p.word() != end && p.word() != "" { // an expression; the text ends where it ends then
+		t = shownType{kind: "s"}
+		p.at++
+	}
+	return t, p.expect(end)
+}
