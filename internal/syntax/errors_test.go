@@ -112,6 +112,11 @@ var faulty = []struct{ text, want string }{
 	{"begin { print(\"a\nb\"); }", `unterminated-string@"a`},
 	{`begin { print("\400"); print("\08"); }`, `bad-escape@\400`},
 	{`begin { } /* open`, "unterminated-comment@/*"},
+	{`begin { print(1); /* open }`, "unterminated-comment@/*"},
+	{`begin { print(1;) }`, "syntax@;"},
+	{`begin { print(1;); print(2 3); }`, "syntax@; syntax@3"},
+	{`begin { do { print(1); } while (1); }`, "syntax@{"},
+	{`begin { do { print(1); } while (1); print(2 3); }`, "syntax@{ syntax@3"},
 	{"\x7fELF\x00", "binary-file@"},
 }
 

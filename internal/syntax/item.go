@@ -31,9 +31,8 @@ func (p *parser) script(s *Script) {
 			s.Items = append(s.Items, item)
 		}
 	}
-	if p.scan.open {
-		last := p.scan.comments[len(p.scan.comments)-1]
-		p.diags.Warnf("unterminated-comment", p.span(last.At.Start, last.At.Start+2), "unterminated block comment")
+	if span, ok := p.openComment(); ok && !p.diags.HasErrors() {
+		p.diags.Warnf("unterminated-comment", span, "unterminated block comment")
 	}
 }
 

@@ -329,15 +329,17 @@ func (p *parser) recovering(f func()) (failed bool) {
 }
 
 // skipStatement moves past the next ';' or a braced group, or up to the '}'
-// that closes the block.
-func (p *parser) skipStatement() {
+// that closes the block. Of a do loop, which there is not, the condition goes with it.
+func (p *parser) skipStatement(do bool) {
 	for depth := 0; ; {
 		switch p.at() {
 		case EOF:
 			return
 		case Semicolon:
 			if depth == 0 {
-				p.skip()
+				if p.skip(); p.inStatement() {
+					continue
+				}
 				return
 			}
 		case LBrace:
@@ -347,7 +349,7 @@ func (p *parser) skipStatement() {
 				return
 			}
 			if depth--; depth == 0 {
-				if p.skip(); p.inStatement() {
+				if p.skip(); p.inStatement() || do && p.at() == Name && p.cur().Str == "while" {
 					continue
 				}
 				return
@@ -397,6 +399,19 @@ func overHeight(n Node, limit int) (over Node) {
 // expected reports what is missing at the end of the file for something opened
 // at a byte offset, and gives up.
 func (p *parser) expected(what string, open int) {
+	if comment, ok := p.openComment(); ok { // has taken in what is missing
+		p.errorf("unterminated-comment", comment, "unterminated block comment")
+		panic(bailout{})
+	}
 	p.errorf("syntax", p.here(), "expected %s", what).Note(p.span(open, open+1), "this is not closed")
 	panic(bailout{})
+}
+
+// openComment is where a block comment begins that has no end.
+func (p *parser) openComment() (span source.Span, ok bool) {
+	if !p.scan.open {
+		return span, false
+	}
+	last := p.scan.comments[len(p.scan.comments)-1]
+	return p.span(last.At.Start, last.At.Start+2), true
 }

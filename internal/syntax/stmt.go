@@ -17,9 +17,9 @@ func (p *parser) block() *Block {
 		}
 		var s Stmt
 		var result Expr
-		at := p.cur().Start
+		at, do := p.cur().Start, p.cur().Token == Name && p.cur().Str == "do"
 		if p.recovering(func() { s, result = p.stmt() }) {
-			p.skipStatement()
+			p.skipStatement(do)
 			bad := p.since(at)
 			s, result = &ExprStmt{bad, &Bad{bad}}, nil
 		}
