@@ -165,7 +165,8 @@ func (e *expander) unclaimed(points []*probe.Point) []*probe.Point {
 }
 
 // bad reports what is wrong with an attach point; errors joined to one are
-// told one by one. The hint is for errors that bring none.
+// told one by one. The hint is for errors that bring none. What was said of a name in quotes, such as
+// that a file is not there, is not said again for another attach point; the first word may be the kind of probe.
 func (e *expander) bad(at *syntax.AttachPoint, code source.Code, err error, hint string) {
 	if h, ok := errors.AsType[probe.Hinted](err); ok {
 		hint, err = h.Hint, h.Err
@@ -176,9 +177,20 @@ func (e *expander) bad(at *syntax.AttachPoint, code source.Code, err error, hint
 	}
 	var d *source.Diagnostic
 	for _, err := range errs {
-		d = e.ds.Errorf(code, at.Span(), "%s", errno.Message(err))
+		message := errno.Message(err)
+		_, rest, _ := strings.Cut(message, " ")
+		if e.told[rest] && strings.Contains(rest, "'") {
+			continue
+		}
+		if e.told == nil {
+			e.told = map[string]bool{}
+		}
+		e.told[rest] = true
+		d = e.ds.Errorf(code, at.Span(), "%s", message)
 	}
-	d.Advise(hint)
+	if d != nil {
+		d.Advise(hint)
+	}
 }
 
 // anyKind tries a pattern on every kind that may match it; kinds that do not

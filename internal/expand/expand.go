@@ -78,6 +78,7 @@ type expander struct {
 	out  *Script
 	opts *probe.Options
 	ds   source.Diagnostics
+	told map[string]bool // what bad has said
 
 	files   []*syntax.Script    // the script and what it imports, imports first
 	macros  map[string][]*macro // the script's, in order of definition
