@@ -40,9 +40,44 @@ var _ = Define(Func{
 })
 
 // existing reports whether an attach point names a probe; name is the attach point with
-// options put in. The error says that it is not one that could.
+// options put in. The error says that it is not one that could. Of an option with several
+// elements one that names a probe is enough.
 func existing(c *Call, text string) (name string, found bool, err error) {
-	split, d := syntax.SplitAttach(text, source.Span{}, syntax.Params{Option: c.Opts.Option})
+	if len(c.Opts.Lists) == 0 || c.Opts.Option == nil {
+		return existingOf(c, text, c.Opts.Option)
+	}
+	list, all := "", ""
+	syntax.SplitAttach(text, source.Span{}, syntax.Params{Option: func(option string) (string, error) {
+		value, err := c.Opts.Option(option)
+		if err == nil && c.Opts.Lists[option] && list == "" {
+			list, all = option, value
+		}
+		return value, err
+	}})
+	if list == "" {
+		return existingOf(c, text, c.Opts.Option)
+	}
+	first := ""
+	for element := range strings.SplitSeq(all, ",") {
+		name, found, err = existingOf(c, text, func(option string) (string, error) {
+			if option == list {
+				return element, nil
+			}
+			return c.Opts.Option(option)
+		})
+		if found || err != nil {
+			return name, found, err
+		}
+		if first == "" {
+			first = name
+		}
+	}
+	return first, false, nil
+}
+
+// existingOf is existing with the texts of options.
+func existingOf(c *Call, text string, option func(name string) (string, error)) (name string, found bool, err error) {
+	split, d := syntax.SplitAttach(text, source.Span{}, syntax.Params{Option: option})
 	if d != nil {
 		return text, false, errors.New(d.Msg)
 	}
