@@ -63,7 +63,7 @@ func answer(m []byte) (name string, addrs []netip.Addr) {
 		return "", nil
 	}
 	name, at := questionName(m, messageHeader)
-	if name == "" {
+	if _, err := netip.ParseAddr(name); name == "" || err == nil { // it may not pass for another address
 		return "", nil
 	}
 	at += 4 // type and class of the question

@@ -48,6 +48,7 @@ func TestAnswer(t *testing.T) {
 		{"own pointer", reply(0x8180, "a.b", record("\xc0\x16", 1, "\x01\x02\x03\x04")), "a.b [1.2.3.4]"},
 		{"reserved label", reply(0x8180, "a.b", record("\x80x", 1, "\x01\x02\x03\x04")), "a.b []"},
 		{"empty", nil, " []"},
+		{"name like an address", reply(0x8180, "10.0.0.1", four), " []"},
 		{"root", reply(0x8180, "", four), " []"},
 	} {
 		name, addrs := answer(c.m)
