@@ -189,6 +189,9 @@ func (c *command) findProgram() error {
 			c.tool.Name, p.Probes(), most)
 	}
 	c.quiet = p.Probes() < manyProbes
+	for _, text := range p.Warnings {
+		c.warn(text)
+	}
 	if p.Unwritten > 0 {
 		c.warn(strconv.Itoa(p.Unwritten) + " functions are passed over, as a probe cannot be written with their names")
 	}

@@ -18,43 +18,52 @@ const (
 )
 
 // readPrototypes reads prototypes from a file: declarations of C, or the simple part of the language of
-// ltrace.conf(5), or both. Those of names that are known already are replaced.
-func readPrototypes(path string, into map[string]function) error {
+// ltrace.conf(5), or both. Those of names that are known already are replaced. Headers have more than this reads:
+// what is not understood is passed over, and warning says how much and why, unless nothing is left then.
+func readPrototypes(path string, into map[string]function) (warning string, err error) {
 	f, err := foreign.Open(path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxPrototypeFile+1))
 	if err != nil {
-		return err
+		return "", err
 	}
 	if len(text) > maxPrototypeFile {
-		return fmt.Errorf("%s has more than %d bytes", path, maxPrototypeFile)
+		return "", fmt.Errorf("%s has more than %d bytes", path, maxPrototypeFile)
 	}
-	found, err := parsePrototypes(string(text))
-	if err != nil {
-		return fmt.Errorf("%s:%w\nHINT: prototypes are written as in C, int open(const char *path, int flags, ...); "+
-			"or as in ltrace.conf, int open(string, hex(int));", path, err)
+	found, passed, err := parsePrototypes(string(text))
+	if err != nil && len(found) == 0 {
+		return "", fmt.Errorf("%s:%w\nHINT: prototypes are written as in C, int open(const char *path, int flags, "+
+			"...); or as in ltrace.conf, int open(string, hex(int));", path, err)
 	}
 	maps.Copy(into, found)
-	return nil
+	if err != nil {
+		warning = fmt.Sprintf("%s:%v; so many declarations are passed over: %d", path, err, passed)
+	}
+	return warning, nil
 }
 
-// parsePrototypes reads the prototypes of a text. An error begins with the number of its line.
-func parsePrototypes(text string) (map[string]function, error) {
+// parsePrototypes reads the prototypes of a text. The error is about the first of those that it passes
+// over, and begins with the number of its line.
+func parsePrototypes(text string) (found map[string]function, passed int, first error) {
 	p := protoParser{words: wordsOf(withoutComments(text)), named: map[string]string{}, found: map[string]function{}}
-	for p.at < len(p.words) {
+	for p.at < len(p.words) && len(p.found) < maxPrototypes {
+		begun := p.at
 		err := p.declaration()
-		if err == nil && len(p.found) > maxPrototypes {
-			err = fmt.Errorf("there are more than %d prototypes", maxPrototypes)
+		if err == nil {
+			continue
 		}
-		if err != nil {
-			line := p.words[min(p.at, len(p.words)-1)].line
-			return nil, fmt.Errorf("%d: %w", line, err)
+		if passed++; first == nil {
+			first = fmt.Errorf("%d: %w", p.words[min(p.at, len(p.words)-1)].line, err)
+		}
+		p.at = max(p.at, begun+1)
+		for p.word() != ";" && p.word() != "" {
+			p.at++
 		}
 	}
-	return p.found, nil
+	return p.found, passed, first
 }
 
 // withoutComments has blanks in place of comments of C, of lines that begin with ";", which are those of
@@ -216,6 +225,9 @@ func (p *protoParser) declaration() error {
 		p.at += 3
 		return nil
 	}
+	for isMacro(p.word()) && isName(p.behind()) && (p.nth(2) == "*" || isName(p.nth(2))) {
+		p.at++ // __BEGIN_DECLS, ZEXTERN
+	}
 	if p.accept("typedef") {
 		return p.typedef()
 	}
@@ -230,7 +242,17 @@ func (p *protoParser) declaration() error {
 	if !isName(name) {
 		return p.expect("the name of a function")
 	}
+	for isName(p.behind()) { // a macro stood in front of the name: ZEXPORT
+		if p.at++; p.behind() == "(" && p.nth(2) == "(" { // or behind it: OF((int, long))
+			break
+		}
+		name = p.word()
+	}
 	p.at++
+	doubled := p.word() == "(" && p.behind() == "("
+	if doubled {
+		p.at++
+	}
 	if p.accept("[") || p.word() == ";" || p.word() == "=" { // a variable
 		for p.word() != ";" && p.word() != "" {
 			p.at++
@@ -244,13 +266,16 @@ func (p *protoParser) declaration() error {
 	if f.args, err = p.parameters(); err != nil {
 		return err
 	}
-	for { // what stands behind the parentheses
-		_, ok, err := p.qualifier()
-		if err != nil {
+	if doubled {
+		if err := p.expect(")"); err != nil {
 			return err
 		}
-		if !ok {
-			break
+	}
+	for p.isAttribute() {
+		if p.at++; p.accept("(") {
+			if err := p.past("(", ")"); err != nil {
+				return err
+			}
 		}
 	}
 	if p.accept("{") { // a function of C with its body
@@ -452,9 +477,12 @@ func (p *protoParser) typeOf(depth int) (t shownType, err error) {
 }
 
 // behind is the word behind the one that is next.
-func (p *protoParser) behind() string {
-	if p.at+1 < len(p.words) {
-		return p.words[p.at+1].text
+func (p *protoParser) behind() string { return p.nth(1) }
+
+// nth is a word further on, "" behind the end.
+func (p *protoParser) nth(n int) string {
+	if p.at+n < len(p.words) {
+		return p.words[p.at+n].text
 	}
 	return ""
 }
@@ -506,8 +534,26 @@ func (p *protoParser) number() shownType {
 		if kind, ok := plainTypes[name]; ok {
 			return shownType{kind: kind}
 		}
+		if next := p.word(); isBasic(next) || plainTypes[next] != "" || p.named[next] != "" {
+			words = 0 // a macro stood in front of the type: ZEXTERN
+			p.at--
+			continue
+		}
 		return shownType{kind: "p"} // a number, or else nobody knows
 	}
+}
+
+// isAttribute reports whether a word behind parameters is one of C's attributes or a macro that stands for
+// one: on another line only with the underscores of the C library's.
+func (p *protoParser) isAttribute() bool {
+	word := p.word()
+	return isName(word) && (qualifiers[word] || strings.HasPrefix(word, "__") ||
+		isMacro(word) && p.words[p.at].line == p.words[p.at-1].line)
+}
+
+// isMacro reports whether a name is written as those of macros are.
+func isMacro(word string) bool {
+	return isName(word) && (strings.ToUpper(word) == word || strings.HasPrefix(word, "__"))
 }
 
 // isBasic reports whether a word is one that types of C are made of.

@@ -30,6 +30,8 @@ type Program struct {
 	// places are call sites and the places that they return to, by how far they are from the beginning of
 	// the code: bits of site… say which of both.
 	places map[uint64]uint64
+	// Warnings are about files that were read.
+	Warnings []string
 	// Passed are calls that are not traced, as no symbol says that they are instructions.
 	Passed int
 	// Unwritten are functions that are not traced where names are listed, as theirs cannot be written.
@@ -69,8 +71,12 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	known := map[string]function{} // by prototypes in files
 	for _, list := range given["config"] {
 		for path := range strings.SplitSeq(list, ":") {
-			if err := readPrototypes(path, known); err != nil {
+			warning, err := readPrototypes(path, known)
+			if err != nil {
 				return nil, err
+			}
+			if warning != "" {
+				p.Warnings = append(p.Warnings, warning)
 			}
 		}
 	}
