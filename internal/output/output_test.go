@@ -287,21 +287,24 @@ func TestNumbers(t *testing.T) {
 			}
 			var text, json [2]string
 			for way, entries := range []Entries{a, b} {
-				item := Map{Name: "@m", Keyed: true, Entries: entries, Top: limit.top, Div: limit.div}
-				var out bytes.Buffer
-				s := NewText(&out, io.Discard, Options{})
-				s.Write(item)
-				s.Flush()
-				text[way] = out.String()
-				out.Reset()
-				j := NewJSON(&out, io.Discard, Options{})
-				j.Write(item)
-				j.Flush()
-				json[way] = out.String()
+				text[way], json[way] = printed(Map{Name: "@m", Keyed: true, Entries: entries, Top: limit.top,
+					Div: limit.div})
 			}
 			if text[0] != text[1] || json[0] != json[1] || text[0] == "" || json[0] == "" {
 				t.Errorf("%s, %v: the two ways differ:\n%s\n%s", c.name, limit, text[0], text[1])
 			}
 		}
 	}
+}
+
+// printed is a map as text and as JSON.
+func printed(m Map) (text, json string) {
+	var out bytes.Buffer
+	for _, sink := range []Sink{NewText(&out, io.Discard, Options{}), NewJSON(&out, io.Discard, Options{})} {
+		sink.Write(m)
+		sink.Flush()
+		text, json = json, out.String()
+		out.Reset()
+	}
+	return text, json
 }

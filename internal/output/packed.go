@@ -23,6 +23,7 @@ type packed struct {
 	how    *Packing
 	blocks [][]byte
 	places list[place]
+	form   []byte // room for the element that is being added
 }
 
 // A place is where an element is: the number of its block, and in how many places of that.
@@ -37,33 +38,27 @@ const (
 
 // add adds an element; false if it has no room.
 func (p *packed) add(key, cell []byte) bool {
-	last := len(p.blocks) - 1
-	for fresh := false; ; fresh = true {
-		if last < 0 || fresh {
-			if last+1 >= 1<<placeBits {
-				return false
-			}
-			room := 0 // the first block grows, as most maps are small
-			if last >= 0 {
-				room = blockBytes
-			}
-			p.blocks, last = append(p.blocks, make([]byte, 0, room)), last+1
-		}
-		block := p.blocks[last]
-		start := (len(block) + placeBytes - 1) &^ (placeBytes - 1)
-		full := append(block, make([]byte, start-len(block))...)
-		full = value.AppendOrdered(full, p.how.Key, key)
-		full = appendSqueezed(full, cell)
-		if len(full) <= blockBytes {
-			p.blocks[last] = full
-			p.places.add(place(last<<placeBits | start/placeBytes))
-			return true
-		}
-		if start == 0 {
-			p.blocks[last] = block[:0]
+	p.form = appendSqueezed(value.AppendOrdered(p.form[:0], p.how.Key, key), cell)
+	last, start := len(p.blocks)-1, 0
+	if last >= 0 {
+		start = types.RoundUp(len(p.blocks[last]), placeBytes)
+	}
+	if last < 0 || start+len(p.form) > blockBytes {
+		if len(p.form) > blockBytes || last+1 == 1<<placeBits {
 			return false
 		}
+		room := 0 // the first block grows, as most maps are small
+		if last >= 0 {
+			room = blockBytes
+		}
+		p.blocks = append(p.blocks, make([]byte, 0, room))
+		last, start = last+1, 0
 	}
+	block := p.blocks[last]
+	block = append(block, make([]byte, start-len(block))...)
+	p.blocks[last] = append(block, p.form...)
+	p.places.add(place(last<<placeBits | start/placeBytes))
+	return true
 }
 
 // element is the bytes at a place, with all that follows them.
@@ -71,7 +66,7 @@ func (p *packed) element(at place) []byte {
 	return p.blocks[at>>placeBits][int(at)%(1<<placeBits)*placeBytes:]
 }
 
-// at is the element at a place.
+// at is element i.
 func (p *packed) at(i int) Entry {
 	key, rest := value.DecodeOrdered(p.how.Key, p.element(*p.places.at(i)), p.how.Env)
 	return Entry{key, p.how.Value(squeezed(make([]byte, 0, p.how.Cell), rest, p.how.Cell))}

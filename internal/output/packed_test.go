@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -106,17 +105,8 @@ func TestPacked(t *testing.T) {
 			}
 			var text, json [2]string
 			for way, entries := range []Entries{a, b} {
-				item := Map{Name: "@m", Keyed: true, Entries: entries, Top: limit.top, Div: limit.div}
-				var out bytes.Buffer
-				s := NewText(&out, io.Discard, Options{})
-				s.Write(item)
-				s.Flush()
-				text[way] = out.String()
-				out.Reset()
-				j := NewJSON(&out, io.Discard, Options{})
-				j.Write(item)
-				j.Flush()
-				json[way] = out.String()
+				text[way], json[way] = printed(Map{Name: "@m", Keyed: true, Entries: entries, Top: limit.top,
+					Div: limit.div})
 			}
 			if text[0] != text[1] || json[0] != json[1] || text[0] == "" || json[0] == "" {
 				t.Errorf("%s, %v: the two ways differ", c.name, limit)
