@@ -62,15 +62,19 @@ var _ = builtin.Define(builtin.Func{
 		return types.Bool
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
-		b, v, any := g.B(), g.Scalar(c.Args[0]), builtin.Number(g, 0)
-		for _, n := range c.Payload.([]int64) {
-			// A field of a tracepoint may be four bytes without a sign, which alone decide then.
-			if c.Types[0].Size() <= 4 {
-				v, n = b.Ext(v, 4, false), int64(uint32(n))
-			}
-			any = b.Arith(ir.Or, any, b.Arith(ir.Eq, v, builtin.Number(g, n)))
+		b, v, found := g.B(), g.Scalar(c.Args[0]), builtin.Number(g, 0)
+		// A field of a tracepoint may be four bytes without a sign, which alone decide then.
+		narrow := c.Types[0].Size() <= 4
+		if narrow {
+			v = b.Ext(v, 4, false)
 		}
-		return any
+		for _, n := range c.Payload.([]int64) {
+			if narrow {
+				n = int64(uint32(n))
+			}
+			found = b.Arith(ir.Or, found, b.Arith(ir.Eq, v, builtin.Number(g, n)))
+		}
+		return found
 	},
 })
 
