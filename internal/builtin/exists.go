@@ -43,22 +43,12 @@ var _ = Define(Func{
 // options put in. The error says that it is not one that could. Of an option with several
 // elements one that names a probe is enough.
 func existing(c *Call, text string) (name string, found bool, err error) {
-	if len(c.Opts.Lists) == 0 || c.Opts.Option == nil {
-		return existingOf(c, text, c.Opts.Option)
-	}
-	list, all := "", ""
-	syntax.SplitAttach(text, source.Span{}, syntax.Params{Option: func(option string) (string, error) {
-		value, err := c.Opts.Option(option)
-		if err == nil && c.Opts.Lists[option] && list == "" {
-			list, all = option, value
-		}
-		return value, err
-	}})
+	list, elements := syntax.ListIn(text, c.Opts.Lists, c.Opts.Option)
 	if list == "" {
 		return existingOf(c, text, c.Opts.Option)
 	}
 	first := ""
-	for element := range strings.SplitSeq(all, ",") {
+	for element := range strings.SplitSeq(elements, ",") {
 		name, found, err = existingOf(c, text, func(option string) (string, error) {
 			if option == list {
 				return element, nil

@@ -28,9 +28,8 @@ const (
 // attach resolves an attach point: once, or for each element of the option with several
 // that it names.
 func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
-	name := e.listIn(at.Text)
-	text, err := e.optionText(name)
-	if name == "" || err != nil {
+	name, text := syntax.ListIn(at.Text, e.opts.Lists, e.optionText)
+	if name == "" {
 		return e.one(at)
 	}
 	var out []*Attach
@@ -45,22 +44,6 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 	}
 	e.element, e.narrow = nil, nil
 	return out, all
-}
-
-// listIn is the option with several elements that an attach point names, "" if there is
-// none.
-func (e *expander) listIn(text string) (list string) {
-	if len(e.opts.Lists) == 0 {
-		return ""
-	}
-	syntax.SplitAttach(text, source.Span{}, syntax.Params{Option: func(name string) (string, error) {
-		value, err := e.optionText(name)
-		if err == nil && e.opts.Lists[name] && list == "" {
-			list = name
-		}
-		return value, err
-	}})
-	return list
 }
 
 // one resolves one attach point; a pattern in place of the kind gives several results.

@@ -277,3 +277,19 @@ func (s *splitter) finish() {
 	s.parts = append(s.parts, part)
 	s.text, s.mask, s.any = s.text[:0], s.mask[:0], false
 }
+
+// ListIn is the first option of those with several elements that an attach point names, with its text, in
+// which commas stand in between; "" if there is none.
+func ListIn(text string, lists map[string]bool, option func(name string) (string, error)) (name, elements string) {
+	if len(lists) == 0 || option == nil {
+		return "", ""
+	}
+	SplitAttach(text, source.Span{}, Params{Option: func(of string) (string, error) {
+		value, err := option(of)
+		if err == nil && lists[of] && name == "" {
+			name, elements = of, value
+		}
+		return value, err
+	}})
+	return name, elements
+}
