@@ -438,7 +438,7 @@ func All() []*Func {
 
 // Aggs lists the aggregations in order of names.
 func Aggs() []*Agg {
-	return slices.SortedFunc(maps.Values(aggs), func(a, b *Agg) int { return strings.Compare(a.Name, b.Name) })
+	return order.Sorted(maps.Values(aggs), func(a, b *Agg) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Signature shows how a function is called: "print(value[, top[, div]])",

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"iter"
 	"maps"
-	"slices"
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -93,7 +93,7 @@ type Info struct {
 func (i *Info) CallsInOrder() iter.Seq2[syntax.Expr, *builtin.Call] {
 	return func(yield func(syntax.Expr, *builtin.Call) bool) {
 		inOrder := func(a, b syntax.Expr) int { return cmp.Compare(a.Span().Start, b.Span().Start) }
-		for _, e := range slices.SortedFunc(maps.Keys(i.Calls), inOrder) {
+		for _, e := range order.Sorted(maps.Keys(i.Calls), inOrder) {
 			if !yield(e, i.Calls[e]) {
 				return
 			}

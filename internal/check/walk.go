@@ -7,6 +7,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/expand"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -113,7 +114,7 @@ func (w *walker) push(loop bool) { w.scope = &scope{outer: w.scope, loop: loop} 
 func (w *walker) pop() {
 	if w.final {
 		byPlace := func(a, b *varState) int { return cmp.Compare(a.out.Decl.Start, b.out.Decl.Start) }
-		for _, v := range slices.SortedFunc(maps.Values(w.scope.vars), byPlace) {
+		for _, v := range order.Sorted(maps.Values(w.scope.vars), byPlace) {
 			v.out.Type = v.cur.Type
 			if !v.assigned && !v.broken && w.unevaluated == 0 {
 				w.ds.Warnf("never-assigned", v.out.Decl, "Variable $%s was never assigned to.", v.out.Name)

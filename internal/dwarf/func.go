@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"debug/dwarf"
 	"errors"
-	"slices"
 	"sort"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -68,7 +68,7 @@ func (f *File) codeRanges() []codeRange {
 			}
 		}
 	}
-	slices.SortFunc(f.code, func(a, b codeRange) int { return cmp.Compare(a.low, b.low) })
+	order.By(f.code, func(a, b codeRange) int { return cmp.Compare(a.low, b.low) })
 	return f.code
 }
 
@@ -131,7 +131,7 @@ func (f *File) functions(unit int) ([]body, error) {
 		}
 		return false, false
 	})
-	slices.SortStableFunc(list, func(a, b body) int { return cmp.Compare(a.low, b.low) })
+	order.Stably(list, func(a, b body) int { return cmp.Compare(a.low, b.low) })
 	if len(f.funcs) >= maxCached {
 		clear(f.funcs)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/order"
@@ -138,7 +137,7 @@ func colour(f *ir.Func, l *lifetimes, chosen func(*ir.Object) bool, start int, a
 			bySize = append(bySize, i)
 		}
 	}
-	slices.SortStableFunc(bySize, func(a, b int) int { return f.Objects[b].Size - f.Objects[a].Size })
+	order.Stably(bySize, func(a, b int) int { return f.Objects[b].Size - f.Objects[a].Size })
 	type span struct{ from, to int }
 	places := make(map[int]span, len(bySize)) // index → bytes, growing down from the frame pointer
 	end := start

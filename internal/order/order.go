@@ -2,13 +2,24 @@
 // type, eight kilobytes each; here all types share the code of package sort, which takes twice the time.
 package order
 
-import "sort"
+import (
+	"iter"
+	"slices"
+	"sort"
+)
 
 // By sorts s by a comparison as of cmp.Compare.
 func By[E any](s []E, compare func(a, b E) int) { sort.Sort(of(s, compare)) }
 
 // Stably is By in which equals keep their order.
 func Stably[E any](s []E, compare func(a, b E) int) { sort.Stable(of(s, compare)) }
+
+// Sorted collects what seq yields, sorted as by By.
+func Sorted[E any](seq iter.Seq[E], compare func(a, b E) int) []E {
+	s := slices.Collect(seq)
+	By(s, compare)
+	return s
+}
 
 func of[E any](s []E, compare func(a, b E) int) *list {
 	return &list{

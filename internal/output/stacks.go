@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -321,7 +322,7 @@ func appendFolded(dst []byte, s *Stacks) []byte {
 			totals[line] = e.value
 		}
 	}
-	slices.SortStableFunc(lines, func(a, b string) int {
+	order.Stably(lines, func(a, b string) int {
 		x, y := totals[a], totals[b]
 		switch {
 		case x.less(y):

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -85,7 +86,7 @@ func (t *Table) visible(cells []value.Value) []value.Value {
 // sort puts rows in order by the column that decides, the other way round if sign is -1,
 // and where that is equal by their keys.
 func (t *Table) sort(rows [][]value.Value, sign int) {
-	slices.SortStableFunc(rows, func(a, b []value.Value) int {
+	order.Stably(rows, func(a, b []value.Value) int {
 		if c := compareCells(a[t.Sort], b[t.Sort]); c != 0 {
 			return c * sign
 		}

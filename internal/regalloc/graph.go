@@ -3,7 +3,8 @@ package regalloc
 import (
 	"math"
 	"math/bits"
-	"slices"
+
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A graph is the interference graph: a node per virtual register, an edge
@@ -160,7 +161,7 @@ func (g *graph) coalesce() {
 	for i := range todo {
 		todo[i] = i
 	}
-	slices.SortStableFunc(todo, func(a, b int) int {
+	order.Stably(todo, func(a, b int) int {
 		switch {
 		case g.moves[a].weight > g.moves[b].weight:
 			return -1

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
@@ -456,7 +457,7 @@ func (b bound) compare(c bound) int {
 func (r *reader) evenBuckets() error {
 	r.run.buckets = map[*view.Map][]bound{}
 	for m, bounds := range r.bounds {
-		r.run.buckets[m] = slices.SortedFunc(maps.Keys(bounds), bound.compare)
+		r.run.buckets[m] = order.Sorted(maps.Keys(bounds), bound.compare)
 	}
 	for _, item := range r.run.items {
 		if m, rows := rowsOf(item); m != nil && len(rows)*len(r.run.buckets[m])*bucketRoom > maxRoom {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/types"
@@ -22,15 +22,15 @@ import (
 
 // printMaps prints all maps that hold anything, by name.
 func (s *session) printMaps() {
-	order := make([]int, 0, len(s.Object.Scripts))
+	shown := make([]int, 0, len(s.Object.Scripts))
 	for i, m := range s.Object.Scripts {
 		if strings.HasPrefix(m.Name, "@") {
-			order = append(order, i)
+			shown = append(shown, i)
 		}
 	}
 	name := func(n int) string { return s.Object.Scripts[n].Name }
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(name(a), name(b)) })
-	for _, n := range order {
+	order.By(shown, func(a, b int) int { return cmp.Compare(name(a), name(b)) })
+	for _, n := range shown {
 		if s.signals.Load() > 1 || s.err != nil {
 			return
 		}

@@ -1,7 +1,6 @@
 package strace
 
 import (
-	"cmp"
 	"debug/elf"
 	"fmt"
 	"maps"
@@ -289,7 +288,7 @@ func (p *Program) Script() (given map[string][]string, more string) {
 	var b strings.Builder
 	// The plans go into a map when the script begins, before anything is attached.
 	b.WriteString("\nbegin\n{\n")
-	for _, at := range slices.SortedFunc(maps.Keys(p.calls), cmp.Compare[uint64]) {
+	for _, at := range slices.Sorted(maps.Keys(p.calls)) {
 		if plan := p.calls[at].plan(); plan != 0 {
 			fmt.Fprintf(&b, "  @plan[%d] = (uint64)%#x;\n", at, plan)
 		}

@@ -2,9 +2,10 @@ package view
 
 import (
 	"cmp"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // Bounds of the time between two looks at maps.
@@ -118,15 +119,15 @@ func (c *Cadence) Next(cost time.Duration) time.Duration {
 // share has maps wait that are so dear that all others would wait for them: who looks at a table of ten keys does not
 // wait for a thousand stacks. It returns what they have cost in this look.
 func (c *Cadence) share() (cost time.Duration) {
-	order := make([]*turn, len(c.turns))
+	turns := make([]*turn, len(c.turns))
 	for i := range c.turns {
-		order[i] = &c.turns[i]
-		order[i].dear = false
+		turns[i] = &c.turns[i]
+		turns[i].dear = false
 	}
-	slices.SortFunc(order, func(a, b *turn) int { return cmp.Compare(a.usual(), b.usual()) })
+	order.By(turns, func(a, b *turn) int { return cmp.Compare(a.usual(), b.usual()) })
 	most := c.budget * float64(c.every) / 2 // that others take
 	cheap, dear := 0.0, 0.0
-	for _, t := range order {
+	for _, t := range turns {
 		if usual := float64(t.usual()); dear > 0 || cheap+usual > most {
 			dear += usual
 			t.dear = true
@@ -135,15 +136,15 @@ func (c *Cadence) share() (cost time.Duration) {
 		}
 	}
 	c.dear, c.shown = 0, false
-	if most <= 0 || dear == 0 || order[0].dear { // all are alike
-		for _, t := range order {
+	if most <= 0 || dear == 0 || turns[0].dear { // all are alike
+		for _, t := range turns {
 			t.dear, t.fresh = false, false
 		}
 		return 0
 	}
 	dear += float64(c.drawn)
 	c.dear = time.Duration(min(dear/(c.budget-cheap/float64(c.every)), float64(longestPeriod)))
-	for _, t := range order {
+	for _, t := range turns {
 		if t.dear && t.fresh {
 			cost += t.cost
 			c.shown = true

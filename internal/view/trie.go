@@ -2,7 +2,8 @@ package view
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A Trie is a profile as a tree: stacks that begin alike share nodes.
@@ -74,7 +75,7 @@ func NewTrie(p *Profile, name func(*FrameAt) string) *Trie {
 		}
 	}
 	for i := range t.Nodes {
-		slices.SortFunc(t.Nodes[i].Children, func(a, b int) int {
+		order.By(t.Nodes[i].Children, func(a, b int) int {
 			x, y := &t.Nodes[a], &t.Nodes[b]
 			return cmp.Or(cmp.Compare(y.Total[t.Primary], x.Total[t.Primary]),
 				cmp.Compare(t.Names[x.Name], t.Names[y.Name]), cmp.Compare(t.Kinds[x.Name], t.Kinds[y.Name]))
