@@ -20,21 +20,21 @@ export GOFLAGS := -buildvcs=false $(GOFLAGS)
 all: build
 
 # Packages whose code is rarely run, or never: net/http brings TLS, which hawk has no use for; those of hawk run once,
-# or as often as somebody looks. Without inlining they take three quarters of a megabyte less.
+# or as often as somebody looks. Without inlining they take more than a megabyte less.
 OWN  := github.com/hawktrace/hawk/internal
-COLD := crypto/... vendor/... net net/http/... net/textproto mime/... encoding/asn1 math/big \
+COLD := archive/... crypto/... debug/... encoding/... flag fmt go/... math/big mime/... net net/http/... net/netip \
+	net/textproto os/... path/... reflect regexp/... text/... time vendor/... github.com/cilium/... \
 	github.com/ianlancetaylor/demangle \
 	$(addprefix $(OWN)/,cli ui/... tool serve diff saved reference export strace aot cgroup notation builtin \
-	builtin/kernel cdef config expand)
+	builtin/kernel cdef config expand syntax check probe/user probe/kernel)
 BUILD := -trimpath $(patsubst %,-gcflags=%=-l,$(COLD))
 
 build:
 	go build -tags nethttpomithttp2 $(BUILD) -ldflags '$(LDFLAGS)' -o hawk ./cmd/hawk
 
 # Without the terminal view, the page and the service. It takes 11.5 MB at most, for which it does without inlining
-# where no records are read, in Go's own packages too.
-STD := archive/... debug/... encoding/... flag fmt go/... internal/zstd net/netip os/... path/... reflect regexp/... \
-	text/... time github.com/cilium/... github.com/therootcompany/xz
+# where no records are read.
+STD := internal/zstd io/... log/... strconv unicode/... github.com/therootcompany/xz
 HOT := output session/ring unwind
 min:
 	go build -tags min $(BUILD) $(patsubst %,-gcflags=%=-l,$(STD)) -gcflags=$(OWN)/...=-l \
