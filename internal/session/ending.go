@@ -99,7 +99,7 @@ func (s *session) patient() context.Context {
 	switch {
 	case s.stop == nil:
 		return context.Background()
-	case s.ending:
+	case s.ending.Load():
 		return s.abort
 	}
 	return s.stop

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/session/ring"
@@ -77,7 +78,11 @@ func (s *session) follow() {
 	}
 	cpus, err := s.o.Probe.Machine.OnlineCPUs()
 	if err == nil {
-		err = s.userSymbols().Watch(cpus, s.seesAll())
+		u := s.userSymbols()
+		if s.unwind != nil {
+			u.Changed, u.Most = s.changed, object.UnwindMost
+		}
+		err = u.Watch(cpus, s.seesAll())
 	}
 	if err != nil {
 		// Processes that live long enough are still found.

@@ -123,7 +123,8 @@ func (s *session) finish() error {
 			fmt.Fprintln(s.o.Stderr, note)
 		}
 	}
-	s.exited, s.ending = false, true
+	s.exited = false
+	s.ending.Store(true)
 	if err := s.runAll(probe.AtEnd); err != nil {
 		return err
 	}

@@ -179,7 +179,7 @@ func (s *session) readRing(most int) int {
 // dispatch acts on one record. After exit() records are dropped, but still
 // taken out of the ring, unless they are of an iteration. It returns false to have the loop look around.
 func (s *session) dispatch(rec []byte) bool {
-	over := s.exited && !s.ending && !s.walking
+	over := s.exited && !s.ending.Load() && !s.walking
 	if over || s.err != nil {
 		return true
 	}

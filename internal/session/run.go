@@ -123,10 +123,10 @@ type session struct {
 
 	status  int
 	reason  Reason
-	exited  bool  // an exit() was handled
-	ending  bool  // the end programs run: exit() only sets the status
-	walking bool  // an iterator runs, and is to be walked to its end whatever calls exit()
-	err     error // of writing output
+	exited  bool        // an exit() was handled
+	ending  atomic.Bool // the end programs run: exit() only sets the status
+	walking bool        // an iterator runs, and is to be walked to its end whatever calls exit()
+	err     error       // of writing output
 
 	wakeFD, pidFD int // -1 if not open
 	sleeper       *ring.Sleeper
@@ -139,9 +139,9 @@ type session struct {
 	format   output.Printf // text of the last printf
 	failing  failures
 	meter    meter
-	symbols  symbols
-	follows  bool   // user records what processes map
-	calm     func() // ends the thread of hurry, nil if there is none
+	symbols  *symbols // of the Session, which reads maps by the same ones
+	follows  bool     // user records what processes map
+	calm     func()   // ends the thread of hurry, nil if there is none
 	stacks   map[stackKey]*value.Stack
 	namer    value.Namer      // of stacks: itself, or who has a lock for it
 	lines    value.Lines      // of stacks that are being sorted
@@ -170,7 +170,7 @@ type event struct {
 func newSession(of *Session, o Options) (*session, error) {
 	ls, p, probes := of.loaded, of.spec.Program, of.spec.Probe
 	s := &session{
-		Session: ls, owner: of,
+		Session: ls, owner: of, symbols: &of.symbols,
 		o:    settings{o, p.Config, &probes, of.child, of.spec.PID, p.mode, p.unused},
 		sink: o.Sink, wakeFD: -1, pidFD: -1, meter: meter{stats: -1}, inMain: make(chan func()),
 	}
@@ -244,10 +244,12 @@ func (s *session) close() {
 	if s.calm != nil {
 		s.calm()
 	}
+	if s.follows {
+		s.userSymbols().Unwatch()
+	}
 	if s.unwind != nil {
 		s.unwind.Close()
 	}
-	s.symbols.close()
 	if s.family != nil {
 		s.family.close()
 	}

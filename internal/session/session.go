@@ -43,6 +43,9 @@ type Session struct {
 	loaded *load.Session
 	child  *child.Child
 	reader Reader
+	// symbols serve the run and the reader: what the run follows of processes that end names
+	// their stacks for both.
+	symbols symbols
 
 	mu       sync.Mutex // guards what follows, and that the run has its descriptors
 	began    bool
@@ -220,6 +223,7 @@ func (s *Session) enter(r *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.run = r
+	s.symbols.run.Store(r)
 	r.end(s.stopping)
 	r.selfSignals.Add(s.signals)
 }
@@ -306,6 +310,7 @@ func (s *Session) Close() error {
 // free closes what was loaded and the command; the reader first, as it uses the maps.
 func (s *Session) free() error {
 	s.reader.close()
+	s.symbols.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.child != nil {

@@ -4,15 +4,15 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/symbolize"
 )
 
-// symbols are the symbolizers of a run, made when they are first needed. Names
+// symbols are the symbolizers of a Session, made when they are first needed. Names
 // may be asked for from any goroutine.
 type symbols struct {
 	kernel atomic.Pointer[symbolize.Kernel]
 	user   atomic.Pointer[symbolize.User]
+	run    atomic.Pointer[session] // whose patience counts; nil before it begins
 
 	mu   sync.Mutex
 	bad  []error // debug information that cannot be used, to be reported
@@ -55,7 +55,7 @@ func (y *symbols) complaints() []error {
 
 // kernelSymbols is the symbolizer of the kernel, made when it is first needed.
 func (s *session) kernelSymbols() *symbolize.Kernel {
-	y := &s.symbols
+	y := s.symbols
 	if k := y.kernel.Load(); k != nil {
 		return k
 	}
@@ -76,7 +76,7 @@ const forgetful = "NONE"
 
 // userSymbols is the symbolizer of processes, made when it is first needed.
 func (s *session) userSymbols() *symbolize.User {
-	y := &s.symbols
+	y := s.symbols
 	if u := y.user.Load(); u != nil {
 		return u
 	}
@@ -88,11 +88,13 @@ func (s *session) userSymbols() *symbolize.User {
 	u := symbolize.NewUser()
 	u.DebugInfo(s.o.Probe.Machine.DebugDirs, y.complain)
 	u.Demangle = s.o.Config.CppDemangle
-	u.Enough = func() <-chan struct{} { return s.patient().Done() }
-	u.Forgetful = s.o.Config.CacheUserSymbols == forgetful
-	if s.unwind != nil {
-		u.Changed, u.Most = s.changed, object.UnwindMost
+	u.Enough = func() <-chan struct{} {
+		if r := y.run.Load(); r != nil {
+			return r.patient().Done()
+		}
+		return nil
 	}
+	u.Forgetful = s.o.Config.CacheUserSymbols == forgetful
 	for _, path := range s.programs() {
 		u.AddProgram(path)
 	}

@@ -27,7 +27,7 @@ type User struct {
 	Forgetful bool
 	// Changed, if not nil, is told of processes that begin, begin another program
 	// or map something executable, as Watch sees them. Who has set it is woken for
-	// each, rather than when there is much.
+	// each, rather than when there is much. It and Most are set before Watch.
 	Changed func(pid int, maps []Mapping)
 	// Most is how many mappings Changed is told of, those at the lowest addresses.
 	Most int
@@ -98,6 +98,17 @@ func (u *User) Watch(cpus []int, all bool) error {
 		slices.Reverse(u.unread) // the youngest may end first
 	}
 	return nil
+}
+
+// Unwatch ends what Watch began: what is known of processes stays.
+func (u *User) Unwatch() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.recorder != nil {
+		u.takeIn()
+		u.recorder.close()
+		u.recorder = nil
+	}
 }
 
 // Descriptors become readable when much is recorded and Update is due; they
