@@ -33,9 +33,10 @@ func (m *Model) profile(p *pane) *trieOf {
 	if !p.flame {
 		merge = ""
 	}
+	named := m.State.Named() // before rows are made: what is named meanwhile is not in them
 	old := &p.trie
 	if old.trie != nil && snap != nil && old.snap == snap && old.want == want && old.merge == merge &&
-		old.invert == p.invert && old.named == m.State.Named() {
+		old.invert == p.invert && old.named == named {
 		return old
 	}
 	rows := m.State.Rows(p.m, want)
@@ -44,7 +45,7 @@ func (m *Model) profile(p *pane) *trieOf {
 	}
 	prof := view.NewProfile(&view.Snapshot{Map: p.m, Rows: rows})
 	out := trieOf{
-		snap: snap, want: want, merge: merge, invert: p.invert, named: m.State.Named(), stacks: len(prof.Samples),
+		snap: snap, want: want, merge: merge, invert: p.invert, named: named, stacks: len(prof.Samples),
 		left: prof.Omitted,
 	}
 	for i := range prof.Samples {

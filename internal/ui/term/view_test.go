@@ -44,7 +44,6 @@ func onTerminal(t *testing.T) (v *View, line *os.File, stopped chan struct{}) {
 	return v, line, stopped
 }
 
-// A view that fails gives the terminal back, ends the run and says why.
 // TestHatched has time in which the machine slept be hatched in heat maps and lines.
 func TestHatched(t *testing.T) {
 	m, p := played(8, nil)
@@ -61,6 +60,7 @@ func TestHatched(t *testing.T) {
 	}
 }
 
+// TestPanic has a view that fails give the terminal back, end the run and say why.
 func TestPanic(t *testing.T) {
 	v, line, stopped := onTerminal(t)
 	before, err := unix.IoctlGetTermios(int(line.Fd()), unix.TCGETS)
