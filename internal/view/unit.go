@@ -68,7 +68,21 @@ func UnitWords() []string {
 
 // UnitOfName is what the last word of a name says: words are split at _ and
 // where case changes.
-func UnitOfName(name string) Unit {
+func UnitOfName(name string) Unit { return UnitNamed(lastWord(name)) }
+
+// Identifies reports whether numbers of that name tell things apart rather than measure
+// them, by its last word: they are shown digit by digit.
+func Identifies(name string) bool {
+	switch lastWord(name) {
+	case "pid", "tid", "tgid", "ppid", "cpid", "uid", "gid", "euid", "egid", "cpu", "numaid", "cgroup", "jid", "fd",
+		"port", "sport", "dport", "lport", "rport", "ino", "inode", "dev", "id", "syscall", "errno", "signal", "sig":
+		return true
+	}
+	return false
+}
+
+// lastWord is the last word of a name, in small letters.
+func lastWord(name string) string {
 	name = strings.TrimPrefix(name, "@")
 	start := strings.LastIndexByte(name, '_') + 1
 	for i := len(name) - 1; i > start; i-- {
@@ -77,7 +91,7 @@ func UnitOfName(name string) Unit {
 			break
 		}
 	}
-	return UnitNamed(strings.ToLower(name[start:]))
+	return strings.ToLower(name[start:])
 }
 
 // Grouped is a number with commas.

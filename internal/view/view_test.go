@@ -57,6 +57,19 @@ func TestUnitOfName(t *testing.T) {
 	}
 }
 
+func TestIdentifies(t *testing.T) {
+	for _, name := range []string{"pid", "PID", "@last_pid", "parentTid", "FD"} {
+		if !Identifies(name) {
+			t.Errorf("%s does not identify", name)
+		}
+	}
+	for _, name := range []string{"", "@", "bytes", "pids", "rapid", "@pid_count"} {
+		if Identifies(name) {
+			t.Errorf("%s identifies", name)
+		}
+	}
+}
+
 func TestLabelValue(t *testing.T) {
 	long := strings.Repeat("ä", 100)
 	for _, c := range []struct {

@@ -322,10 +322,11 @@ func (t *Table) Text(r *Row, column int) string {
 			return Bound(h, quantiles[i-1].part, u)
 		}
 	case t.Map.Kind == view.Record:
-		if parts := view.Flatten(t.Map.Type, r.Value); i < len(parts) && !t.Columns[column].Right {
+		if parts := view.Flatten(t.Map.Type, r.Value); i < len(parts) &&
+			(!t.Columns[column].Right || u == view.NoUnit && view.Identifies(name)) {
 			return KeyText(parts[i])
 		}
-	case t.Map.Kind == view.Text:
+	case t.Map.Kind == view.Text, t.Map.Kind == view.Gauge && u == view.NoUnit && view.Identifies(t.Map.Name):
 		return KeyText(r.Value)
 	}
 	if i >= len(r.Nums) {

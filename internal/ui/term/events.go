@@ -26,7 +26,7 @@ func (m *Model) drawEvents(g *tty.Grid, b box, p *pane) string {
 	if len(events) == 0 {
 		g.Put(b.x, b.y, b.w, m.nothing(p), m.Theme.dim())
 	}
-	heading := view.Grouped(all) + " events"
+	heading := view.Counted(int(all), "event")
 	if len(columns) > 0 && len(events) > 0 && b.w >= 60 {
 		heading += "  " + strings.Join(columnNames(events), " ")
 	}

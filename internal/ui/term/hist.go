@@ -70,7 +70,8 @@ func (m *Model) drawHist(g *tty.Grid, b box, p *pane, h value.Hist, line *histor
 		heat = box{b.x + bars.w + 2, b.y, b.w - bars.w - 2, b.h}
 	}
 	from, to := live.Filled(h.Buckets)
-	if heat.w > 0 {
+	lines := b.h
+	if heat.w > axisWidth && heat.h > 1 {
 		of := history.All
 		if p.m.Keyed() {
 			if k, ok := line.Key(key); ok {
@@ -79,23 +80,47 @@ func (m *Model) drawHist(g *tty.Grid, b box, p *pane, h value.Hist, line *histor
 				of = history.Others
 			}
 		}
-		from, to = m.drawHeat(g, heat, p, line, of, from, to)
+		past := m.past(line, of, heat.w-axisWidth)
+		from, to = past.filled(from, to)
+		to = min(to, len(h.Buckets))
+		low, high := fullest(h.Buckets, from, to, lines-1)
+		m.drawHeat(g, heat, p, past, low, high)
+		if bars.w > 0 {
+			m.drawBuckets(g, bars, p, h, low, high, to-from)
+		}
+		return
 	}
-	if bars.w > 0 {
-		m.drawBuckets(g, bars, p, h, from, to)
+	if to-from > lines {
+		lines-- // for the line that says so
 	}
+	low, high := fullest(h.Buckets, from, to, lines)
+	m.drawBuckets(g, bars, p, h, low, high, to-from)
 }
 
-// drawBuckets draws a bar for each bucket, the smallest values at the bottom if there is a
-// heat map beside it.
-func (m *Model) drawBuckets(g *tty.Grid, b box, p *pane, h value.Hist, from, to int) {
-	rows := h.Buckets[from:to]
+// fullest is the part of some buckets that fits into lines and counts most.
+func fullest(buckets []value.Bucket, from, to, lines int) (low, high int) {
+	lines = max(min(lines, to-from), 0)
+	var sum, most uint64
+	low = from
+	for k := from; k < to; k++ {
+		if sum += buckets[k].Count; k >= from+lines {
+			sum -= buckets[k-lines].Count
+		}
+		if k+1-lines >= from && sum > most {
+			most, low = sum, k+1-lines
+		}
+	}
+	return low, low + lines
+}
+
+// drawBuckets draws a bar for each of some buckets, the smallest values at the bottom as in
+// the heat map beside it. All is how many hold anything.
+func (m *Model) drawBuckets(g *tty.Grid, b box, p *pane, h value.Hist, low, high, all int) {
+	rows := h.Buckets[low:high]
 	div := uint64(1)
 	if !p.all && p.m.Div > 1 {
 		div = uint64(p.m.Div)
 	}
-	from, left := m.window(len(rows), b.h, p)
-	rows = rows[from : len(rows)-left]
 	most, labels, counts := 1.0, 0, 0
 	texts := make([][2]string, len(rows))
 	for i := range rows {
@@ -117,74 +142,73 @@ func (m *Model) drawBuckets(g *tty.Grid, b box, p *pane, h value.Hist, from, to 
 		}
 		drawBar(g, x, y, b.x+b.w-x, share, m.Theme.bar())
 	}
-	if from+left > 0 && b.h > 0 {
-		g.Put(b.x, b.y+b.h-1, b.w, fmt.Sprintf("%d buckets more", from+left), m.Theme.dim())
+	if more := all - len(rows); more > 0 && b.h > 0 {
+		g.Put(b.x, b.y+b.h-1, b.w, view.Counted(more, "bucket")+" more", m.Theme.dim())
 	}
 }
 
-// window are the buckets left out at both ends where there are more than lines: the fullest
-// part is the middle.
-func (m *Model) window(rows, height int, _ *pane) (from, left int) {
-	over := rows - height
-	if over <= 0 {
-		return 0, 0
-	}
-	over++ // for the line that says so
-	over = min(over, rows)
-	return over / 2, over - over/2
+// axisWidth is the width of the names of buckets beside a heat map.
+const axisWidth = 9
+
+// A past is how a histogram came about: a column for each look or window.
+type past struct {
+	line    *history.Line
+	i, j    int // its columns in the line
+	columns [][]uint64
+	buckets []value.Bucket
 }
 
-// drawHeat draws a column for each look or window: the buckets upwards, how much came into
-// them as color. It returns the buckets that it shows.
-func (m *Model) drawHeat(g *tty.Grid, b box, p *pane, line *history.Line, key history.Key, from, to int) (f, t int) {
-	const axis = 9
-	width := b.w - axis
-	if width <= 0 || b.h < 2 {
-		return from, to
-	}
-	// The newest columns stand at the right edge; a picture that is new fills from there.
+// past is that of a key. The newest columns stand at the right edge; a picture that is new
+// fills from there.
+func (m *Model) past(line *history.Line, key history.Key, width int) *past {
 	i, j := m.columnsOf(line, width)
-	heat, buckets := line.Heat(key, i, j)
-	for _, column := range heat {
+	columns, buckets := line.Heat(key, i, j)
+	return &past{line, i, j, columns, buckets}
+}
+
+// filled extends a part of the buckets by those that held anything in the past.
+func (t *past) filled(from, to int) (int, int) {
+	for _, column := range t.columns {
 		for k, n := range column {
 			if n > 0 {
 				from, to = min(from, k), max(to, k+1)
 			}
 		}
 	}
-	to = min(to, len(buckets))
-	if from >= to {
-		return from, to
+	return from, max(min(to, len(t.buckets)), from)
+}
+
+// drawHeat draws a column for each look or window: some of the buckets upwards, how much came
+// into them as color.
+func (m *Model) drawHeat(g *tty.Grid, b box, p *pane, past *past, low, high int) {
+	if low >= high {
+		return
 	}
-	height := b.h - 1
-	shown, left := m.window(to-from, height, p)
-	low, high := from+shown, to-left
 	most := 0.0
-	for _, column := range heat {
+	for _, column := range past.columns {
 		for k := low; k < high; k++ {
 			most = max(most, float64(column[k]))
 		}
 	}
-	lines := high - low
+	lines, right := high-low, b.x+b.w-len(past.columns)
 	for k := low; k < high; k++ {
 		y := b.y + lines - 1 - (k - low)
-		name := tty.Safe(live.BucketName(&buckets[k], p.m.Unit))
-		g.Put(b.x+max(axis-2-tty.Width(name), 0), y, axis-2, name, m.Theme.dim())
-		for c, column := range heat {
+		name := tty.Safe(live.BucketName(&past.buckets[k], p.m.Unit))
+		g.Put(b.x+max(axisWidth-2-tty.Width(name), 0), y, axisWidth-2, name, m.Theme.dim())
+		for c, column := range past.columns {
 			share := float64(column[k]) / max(most, 1)
 			if p.log && share > 0 {
 				share = math.Log1p(float64(column[k])) / math.Log1p(most)
 			}
 			text, style := m.Theme.heat(share)
-			if line.Gap(i+c) && text == " " {
+			if past.line.Gap(past.i+c) && text == " " {
 				text, style.Attr = hatch, style.Attr|tty.Dim
 			}
-			g.Set(b.x+axis+width-len(heat)+c, y, text, style)
+			g.Set(right+c, y, text, style)
 		}
 	}
-	m.drawAxis(g, box{b.x + axis, b.y + lines, width, 1}, line, i, j)
-	m.drawPicking(g, box{b.x + axis, b.y, width, lines + 1}, line, p)
-	return from, to
+	m.drawAxis(g, box{b.x + axisWidth, b.y + lines, b.w - axisWidth, 1}, past.line, past.i, past.j)
+	m.drawPicking(g, box{b.x + axisWidth, b.y, b.w - axisWidth, lines + 1}, past.line, p)
 }
 
 // drawAxis says how far back the columns go.

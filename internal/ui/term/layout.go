@@ -1,6 +1,11 @@
 package term
 
-import "github.com/hawktrace/hawk/internal/ui/tty"
+import (
+	"slices"
+
+	"github.com/hawktrace/hawk/internal/ui/tty"
+	"github.com/hawktrace/hawk/internal/view"
+)
 
 // A box is a part of the screen.
 type box struct{ x, y, w, h int }
@@ -23,6 +28,7 @@ const (
 	tinyWidth    = 32 // below it one line
 	tinyHeight   = 8
 	minPane      = 4 // lines of a pane that is worth drawing
+	tileHeight   = 9 // lines of a pane of one number
 )
 
 // layout places panes in the lines between the first and the last.
@@ -64,54 +70,86 @@ func (m *Model) columns(b box) []placed {
 	return m.stack(b, rows, minPane)
 }
 
+// need is how many lines a row of panes can use, most if that is any number: a map without
+// keys is a number with what it was before, or one row.
+func (m *Model) need(row []int, most int) int {
+	lines := 0
+	for _, i := range row {
+		switch p := m.panes[i]; {
+		case p.m == nil || p.m.Keyed() || p.m.Kind == view.Histogram || p.m.Profile():
+			return most
+		case p.m.Kind == view.Text || p.m.Kind == view.Record:
+			lines = max(lines, minPane)
+		default:
+			lines = max(lines, tileHeight)
+		}
+	}
+	return min(lines, most)
+}
+
 // stack places rows of panes below each other. The row of the focused pane has most of
-// the height, the others share the rest, or have least lines each, as far as that goes.
+// the height, if it can use it; the others share the rest, or have least lines each, as
+// far as that goes.
 func (m *Model) stack(b box, rows [][]int, least int) (out []placed) {
 	at := 0
 	for i, row := range rows {
-		for _, p := range row {
-			if p == m.focus {
-				at = i
-			}
+		if slices.Contains(row, m.focus) {
+			at = i
 		}
 	}
-	rest := len(rows) - 1
-	for rest > 0 && b.h-rest*least < minPane { // those that are furthest away go
+	for len(rows) > 1 && b.h-(len(rows)-1)*least < minPane { // those that are furthest away go
 		if at > len(rows)-1-at {
 			rows, at = rows[1:], at-1
 		} else {
 			rows = rows[:len(rows)-1]
 		}
-		rest--
-	}
-	height, each, more := b.h, 0, 0
-	if rest > 0 {
-		share := b.h * 2 / 5
-		if least == 1 {
-			share = rest
-		}
-		share = max(share, rest*least)
-		each, more, height = share/rest, share%rest, b.h-share
 	}
 	y := b.y
-	for i, row := range rows {
-		h := each
-		switch {
-		case i == at:
-			h = height
-		case more > 0:
-			h++
-			more--
-		}
+	for i, h := range m.heights(b.h, rows, at, least) {
 		left := b.w
 		x := b.x
-		for k, p := range row {
-			w := left / (len(row) - k)
+		for k, p := range rows[i] {
+			w := left / (len(rows[i]) - k)
 			out = append(out, placed{p, box{x, y, w, h}})
 			x, left = x+w, left-w
 		}
 		y += h
 	}
+	return out
+}
+
+// heights are those of rows in a height, of which one is in focus. All together they are
+// that height.
+func (m *Model) heights(height int, rows [][]int, at, least int) []int {
+	out, most := make([]int, len(rows)), make([]int, len(rows))
+	left := height
+	for i := range rows {
+		out[i], most[i] = least, height
+		if least > 1 {
+			most[i] = max(m.need(rows[i], height), least)
+		}
+		left -= least
+	}
+	grow := func(i, to int) {
+		if more := min(max(to, out[i])-out[i], left); more > 0 {
+			out[i], left = out[i]+more, left-more
+		}
+	}
+	if least == 1 {
+		grow(at, height)
+		return out
+	}
+	grow(at, min(most[at], max(height-height*2/5, minPane)))
+	for able := true; left > 0 && able; {
+		able = false
+		for i := range rows {
+			if i != at && left > 0 && out[i] < most[i] {
+				grow(i, out[i]+1)
+				able = true
+			}
+		}
+	}
+	grow(at, height)
 	return out
 }
 

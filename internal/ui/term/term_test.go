@@ -12,9 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/ui/live/livetest"
 	"github.com/hawktrace/hawk/internal/ui/tty"
+	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 	"github.com/hawktrace/hawk/internal/view/history"
 )
@@ -88,6 +90,56 @@ func TestRefused(t *testing.T) {
 		text := m.Draw(size[0], size[1]).Text()
 		if !strings.Contains(text, "full: 4,096 of 4,096, 88 updates refused") {
 			t.Errorf("%d×%d:\n%s", size[0], size[1], text)
+		}
+	}
+}
+
+// TestFullest has the part of a histogram be shown that counts most, where not all of it fits.
+func TestFullest(t *testing.T) {
+	for _, c := range []struct {
+		counts          []uint64
+		lines, from, to int
+	}{
+		{[]uint64{0, 5, 1, 1, 0}, 4, 1, 4},
+		{[]uint64{0, 900, 20, 1, 1, 1, 0}, 3, 1, 4},
+		{[]uint64{1, 1, 1, 20, 900}, 2, 3, 5},
+		{[]uint64{1, 1, 50, 60, 1, 1}, 2, 2, 4},
+		{[]uint64{1, 1}, 0, 0, 0},
+		{[]uint64{1, 1}, -1, 0, 0},
+		{nil, 5, 0, 0},
+	} {
+		buckets := make([]value.Bucket, len(c.counts))
+		for i, n := range c.counts {
+			buckets[i].Count = n
+		}
+		from, to := live.Filled(buckets)
+		if low, high := fullest(buckets, from, to, c.lines); low != c.from || high != c.to {
+			t.Errorf("%v in %d lines: %d to %d, want %d to %d", c.counts, c.lines, low, high, c.from, c.to)
+		}
+	}
+}
+
+// TestHeights has a number without keys take no room that tables can use, and rows fill the screen.
+func TestHeights(t *testing.T) {
+	number := &pane{m: &view.Map{Name: "@n", Type: types.Uint64, Kind: view.Counter}}
+	table := &pane{m: &view.Map{Name: "@t", Type: types.Uint64, Keys: make([]view.Element, 1), Kind: view.Counter}}
+	for _, c := range []struct {
+		panes  []*pane
+		height int
+		want   string
+	}{
+		{[]*pane{number, number, table}, 48, "[9 9 30]"}, // each in a row of its own
+		{[]*pane{table, number, table}, 50, "[30 9 11]"},
+		{[]*pane{number, number}, 40, "[31 9]"},
+		{[]*pane{number, table, table}, 12, "[4 4 4]"},
+	} {
+		m := &Model{panes: c.panes}
+		var rows [][]int
+		for i := range c.panes {
+			rows = append(rows, []int{i})
+		}
+		if got := fmt.Sprint(m.heights(c.height, rows, 0, minPane)); got != c.want {
+			t.Errorf("%d panes in %d lines: %s, want %s", len(rows), c.height, got, c.want)
 		}
 	}
 }
