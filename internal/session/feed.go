@@ -374,6 +374,14 @@ func (s *session) refused(m *object.ScriptMap, sites []*object.Site, r *view.Ref
 	if m.Map >= 0 {
 		r.Capacity = s.Object.Maps[m.Map].MaxEntries
 	}
+	if r.Full && m.Short != 0 { // elements with short keys have as much room of their own
+		short := 0
+		s.walk(m.Short, m.PerCPU, func(_, _ []byte) bool {
+			short++
+			return true
+		})
+		r.Held = max(short, r.Held-short)
+	}
 }
 
 // totals reads a map into its ledger, and the ledger; with held, what the map holds, too. n is how many
