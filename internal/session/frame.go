@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/hex"
 	"strconv"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/dwarf"
 	"github.com/hawktrace/hawk/internal/symbolize"
@@ -36,6 +37,12 @@ func (s *session) FramesAt(st *value.Stack, i int, d value.Depth, frame *value.F
 	at := addr
 	if called && frame.Offset != 0 {
 		at-- // in the call: what follows may be of another line
+	}
+	// Code in the room before a function never calls: the one before it has, as its last act.
+	if d == value.All && called && ok && !st.User && frame.Offset == 0 && strings.HasPrefix(frame.Func, "__pfx_") {
+		if sym := s.kernelSymbols().Symbol(at - 1); sym.OK {
+			frame.Caller = sym.Name
+		}
 	}
 	if !ok {
 		frame.Func, frame.Offset = "", 0 // where in the file, if that alone is known

@@ -40,6 +40,7 @@ type Frame struct {
 	Addr       uint64 // in memory
 	Func       string // "" if it is not known
 	Offset     uint64 // of the address from the start of Func, bytes
+	Caller     string // of a call that is the end of its function: that one, where Func is the next; else ""
 	Module     string // file as the process has it, "[vdso]", "[jit]"; of the kernel its module; "" if unknown
 	BuildID    string // of Module, in hexadecimal; "" if unknown
 	FileOffset uint64 // of the address in Module, if BuildID is known

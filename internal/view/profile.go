@@ -262,6 +262,8 @@ func FramesOf(st *value.Stack) []FrameAt {
 // frameName is the function, or else where in which file the address is.
 func frameName(f *value.Frame) string {
 	switch {
+	case f.Caller != "":
+		return f.Caller
 	case f.Func != "":
 		return f.Func
 	case f.Module != "" && f.BuildID != "":
