@@ -1,14 +1,34 @@
 package view
 
 import (
+	"slices"
+
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
 // Flatten takes a value of a type apart in the way in which Keys, Columns and the
 // arguments of print are: tuples and records in it to the ground, structs of the outside
-// world into their fields.
-func Flatten(t types.Type, v value.Value) []value.Value { return flatten(nil, t, v) }
+// world into their fields. The parts are not to be changed.
+func Flatten(t types.Type, v value.Value) []value.Value {
+	if of, ok := t.(*types.Tuple); ok && flat(of.Elems) {
+		if parts, ok := v.(value.Tuple); ok && len(parts) == len(of.Elems) {
+			return slices.Clip(parts) // most keys of several parts: nothing is copied
+		}
+	}
+	return flatten(nil, t, v)
+}
+
+// flat reports whether none of some types has parts.
+func flat(types_ []types.Type) bool {
+	for _, t := range types_ {
+		switch t.(type) {
+		case *types.Tuple, *types.Record, *types.Struct:
+			return false
+		}
+	}
+	return true
+}
 
 // flatten appends the parts of a value, and the parts of those that have some.
 func flatten(out []value.Value, t types.Type, v value.Value) []value.Value {

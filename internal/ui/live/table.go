@@ -53,6 +53,7 @@ type Table struct {
 	Bar  int
 	unit []view.Unit // of each column
 	want Want
+	room []float64 // of the numbers of rows
 }
 
 // A Column of a table.
@@ -119,7 +120,9 @@ func (s *State) Table(m *view.Map, w Want) *Table {
 	t.Keys = len(t.Columns)
 	t.values(w)
 	rate := s.rates(m, w)
-	for _, r := range s.Rows(m, w) {
+	rows := s.Rows(m, w)
+	t.Rows = make([]Row, 0, len(rows))
+	for _, r := range rows {
 		row := Row{Row: r}
 		switch {
 		case r.Others > 0:
@@ -229,7 +232,9 @@ func (t *Table) numbers(v value.Value) []float64 {
 		}
 		return out
 	}
-	out := make([]float64, len(t.Columns)-t.Keys)
+	from := len(t.room)
+	t.room = append(t.room, make([]float64, len(t.Columns)-t.Keys)...)
+	out := slices.Clip(t.room[from:])
 	if len(out) > 0 {
 		out[0] = integer(v) / div
 	}
@@ -359,12 +364,12 @@ func (t *Table) SortBy(column int, reverse bool) {
 	if reverse {
 		sign = -1
 	}
-	order.Stably(t.Rows, func(a, b Row) int {
+	t.arrange(func(a, b *Row) int {
 		if a.Others != b.Others { // what stands for many is last
 			return cmp.Compare(a.Others, b.Others)
 		}
 		if column < t.Keys {
-			if c := comparePart(&a, &b, column); c != 0 {
+			if c := comparePart(a, b, column); c != 0 {
 				return sign * c
 			}
 		} else if i := column - t.Keys; i < len(a.Nums) && i < len(b.Nums) {
@@ -373,12 +378,26 @@ func (t *Table) SortBy(column int, reverse bool) {
 			}
 		}
 		for i := range t.Keys {
-			if c := comparePart(&a, &b, i); c != 0 {
+			if c := comparePart(a, b, i); c != 0 {
 				return c
 			}
 		}
 		return 0
 	})
+}
+
+// arrange sorts rows by their numbers, as they are large.
+func (t *Table) arrange(compare func(a, b *Row) int) {
+	at := make([]int, len(t.Rows))
+	for i := range at {
+		at[i] = i
+	}
+	order.Stably(at, func(a, b int) int { return compare(&t.Rows[a], &t.Rows[b]) })
+	rows := make([]Row, len(at))
+	for i, n := range at {
+		rows[i] = t.Rows[n]
+	}
+	t.Rows = rows
 }
 
 func comparePart(a, b *Row, i int) int {

@@ -61,7 +61,8 @@ func (l *Line) Rows(i, j int) []view.Row {
 
 // Key finds the number of a key.
 func (l *Line) Key(v value.Value) (Key, bool) {
-	key, ok := l.ids[string(appendKey(nil, v))]
+	var room [64]byte
+	key, ok := l.ids[string(appendKey(room[:0], v))]
 	return key, ok
 }
 
