@@ -38,7 +38,7 @@ var _ = probe.Define(probe.Kind{
 func parseRawTracepoint(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
 	switch len(parts) {
 	case 1:
-		p.Pattern = &probe.Pattern{Target: probe.Part{Text: "*"}, Fn: parts[0]}
+		p.Pattern = &probe.Pattern{Fn: parts[0]}
 	case 2:
 		p.Pattern = &probe.Pattern{Target: parts[0], Fn: parts[1]}
 		p.Target = parts[0].Text
@@ -47,6 +47,14 @@ func parseRawTracepoint(p *probe.Point, parts []probe.Part, _ *probe.Options) er
 	}
 	p.Func = p.Pattern.Fn.Text
 	return nil
+}
+
+// moduleOf is where the events of a point are looked for: everywhere if the script names no module.
+func moduleOf(p *probe.Point) probe.Part {
+	if p.Pattern == nil || p.Pattern.Target.Text == "" { // a point that could not be parsed has no pattern
+		return probe.Part{Text: "*"}
+	}
+	return p.Pattern.Target
 }
 
 // moduleSpecs calls f with the BTF of the kernel and of every module that the
@@ -87,10 +95,10 @@ func matchRawTracepoint(p *probe.Point, o *probe.Options) ([]*probe.Point, error
 		q.Target, q.Func = module, event
 		out = append(out, &q)
 	}
-	err := moduleSpecs(p.Pattern.Target, o, func(module string, s *btf.Spec) error {
+	err := moduleSpecs(moduleOf(p), o, func(module string, s *btf.Spec) error {
 		if !p.Pattern.Fn.HasWild() {
 			// Without a module in the script the first that has it is meant.
-			if len(out) > 0 && p.Pattern.Target.HasWild() {
+			if len(out) > 0 && moduleOf(p).HasWild() {
 				return nil
 			}
 			if hasRawTP(s, p.Func) && (module == probe.Vmlinux || !inVmlinux(p.Func, o)) {
@@ -126,11 +134,7 @@ func inVmlinux(event string, o *probe.Options) bool {
 // rawTracepointNames are the events of the modules that the point covers, for suggestions.
 func rawTracepointNames(p *probe.Point, o *probe.Options) []string {
 	var out []string
-	module := probe.Part{Text: "*"}
-	if p.Pattern != nil { // which a point that could not be parsed has not
-		module = p.Pattern.Target
-	}
-	moduleSpecs(module, o, func(_ string, s *btf.Spec) error {
+	moduleSpecs(moduleOf(p), o, func(_ string, s *btf.Spec) error {
 		return s.EachRawTracepoint(func(event []byte) bool {
 			out = append(out, string(event))
 			return true
