@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strconv"
@@ -81,6 +82,9 @@ var _ = Define(Func{
 		clock := "boot"
 		if inner := ClockOf(c.Args[1]); inner != "" {
 			clock = inner
+		} else if lost := lostClock(c.Args[1]); lost != "" {
+			c.Warnf(c.Args[1], "bad-clock", "strftime() counts this from boot, as %s does not", lost).
+				Hint("a sum has no clock: use nsecs, or nsecs(tai) alone")
 		}
 		if clock == "monotonic" {
 			c.Errorf(c.Args[1], "bad-clock",
@@ -157,6 +161,25 @@ func ClockOf(e syntax.Expr) string {
 			}
 		}
 		return "boot"
+	}
+	return ""
+}
+
+// lostClock names what does not count from boot in a sum, whose clock is that of plain numbers; "" if nothing does.
+func lostClock(e syntax.Expr) string {
+	switch e := e.(type) {
+	case *syntax.Paren:
+		return lostClock(e.X)
+	case *syntax.Binary:
+		return cmp.Or(lostClock(e.X), lostClock(e.Y))
+	case *syntax.Ident:
+		if e.Name == "elapsed" {
+			return e.Name
+		}
+	case *syntax.Call:
+		if clock := ClockOf(e); clock != "" && clock != "boot" {
+			return "nsecs(" + clock + ")"
+		}
 	}
 	return ""
 }
