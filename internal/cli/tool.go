@@ -258,6 +258,9 @@ func (c *command) finishTool() error {
 			if err != nil {
 				return usagef("%s: %s: %v", c.tool.Name, o.Name, err)
 			}
+			if o.Optional && !slices.Contains(o.Choices, value) && strings.Trim(value, "0123456789.mnsu") == "" {
+				break // a time or a number is the next operand
+			}
 			switch o.Kind {
 			case "probe":
 				if value, err = c.probeOperand(value); err != nil {
@@ -278,7 +281,7 @@ func (c *command) finishTool() error {
 			}
 			rest = rest[1:]
 		}
-		if o.Kind == "choice" && c.given[o.Name] == nil && !c.stop {
+		if o.Kind == "choice" && !o.Optional && c.given[o.Name] == nil && !c.stop {
 			return c.noOperand(noChoice("which "+o.Name+"?", "", o.Choices))
 		}
 		if i == 0 && o.Kind == "probe" && c.given[o.Name] == nil && !c.stop {

@@ -69,7 +69,8 @@ type Operand struct {
 	Rest bool   // all arguments that are left
 	Doc  string
 
-	Choices []string // of a choice, which is one of them and has to be made
+	Choices  []string // of a choice, which is one of them and has to be made
+	Optional bool     // a choice that may be left out, since its list ends with a bar: one without words
 }
 
 // An Entry is a word and what it means.
@@ -85,7 +86,7 @@ var (
 	titleLine   = form(`^(\S+) - (.*)$`)
 	optionLine  = form(`^(?:-(\w), )? *--([\w-]+)(?: (\S+))?(?:  +(.*))?$`)
 	entryLine   = form(`^(\S+)(?:  +(.*))?$`)
-	kindWord    = form(`\[(int|time|text|regex|probe|pid|command|program|\w+(?:\|\w+)+)\] *`)
+	kindWord    = form(`\[(int|time|text|regex|probe|pid|command|program|\w+(?:\|\w+)+\|?)\] *`)
 )
 
 func form(text string) func() *regexp.Regexp {
@@ -206,6 +207,7 @@ func operands(lines []string) (out []Operand) {
 		if m := kindWord().FindStringSubmatch(e.Doc); m != nil {
 			o.Kind, o.Doc = m[1], strings.Replace(e.Doc, m[0], "", 1)
 			if strings.Contains(o.Kind, "|") {
+				o.Kind, o.Optional = strings.CutSuffix(o.Kind, "|")
 				o.Kind, o.Choices = "choice", strings.Split(o.Kind, "|")
 			}
 		}
