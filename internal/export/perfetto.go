@@ -157,8 +157,9 @@ func (w *perfettoWriter) thread(ev *view.Event) uint64 {
 	w.next++
 	w.threads[key] = w.next
 	var thread message
-	thread.int(1, int64(ev.PID))
-	thread.int(2, int64(ev.TID))
+	// Perfetto drops the track of a thread without numbers; both are 0 of what an idle processor does.
+	thread.number(1, uint64(ev.PID))
+	thread.number(2, uint64(ev.TID))
 	if ev.Site != nil {
 		for i, a := range ev.Site.Args {
 			if a.Name == "comm" && i < len(ev.Args) {
@@ -203,11 +204,9 @@ func (w *perfettoWriter) event(at time.Duration, kind, track uint64, name string
 			note.text(10, ev.Site.Args[i].Name)
 			switch v := a.(type) {
 			case value.Int:
-				note.tag(4, varint)
-				note = appendVarint(note, uint64(v))
+				note.number(4, uint64(v))
 			case value.Uint:
-				note.tag(3, varint)
-				note = appendVarint(note, uint64(v))
+				note.number(3, uint64(v))
 			case *value.Stack:
 				note.text(6, foldedStack(view.FramesOf(v), Options{}))
 			default:

@@ -24,9 +24,14 @@ func (m *message) tag(field, wire int) {
 // uint writes a number; 0 is what readers take a missing one for.
 func (m *message) uint(field int, n uint64) {
 	if n != 0 {
-		m.tag(field, varint)
-		*m = binary.AppendUvarint(*m, n)
+		m.number(field, n)
 	}
+}
+
+// number writes a number, 0 too: some readers ask whether there is one.
+func (m *message) number(field int, n uint64) {
+	m.tag(field, varint)
+	*m = binary.AppendUvarint(*m, n)
 }
 
 // int writes a signed number as its two's complement, ten bytes if it is negative.
@@ -66,6 +71,3 @@ func (m *message) double(field int, x float64) {
 	m.tag(field, fixed64)
 	*m = binary.LittleEndian.AppendUint64(*m, math.Float64bits(x))
 }
-
-// appendVarint appends a number whose tag is written, 0 too.
-func appendVarint(m message, n uint64) message { return binary.AppendUvarint(m, n) }

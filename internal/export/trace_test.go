@@ -76,3 +76,30 @@ func TestTracksOfStacks(t *testing.T) {
 		t.Error("the heaviest key has no track")
 	}
 }
+
+// TestIdleThread has events of an idle processor on a track: Perfetto takes threads with numbers alone.
+func TestIdleThread(t *testing.T) {
+	r := run(names{"main"})
+	r.Events[0].Stamped = true
+	var threads, events []uint64
+	for _, p := range fields(t, written(t, Find("perfetto"), r, nil))[1] {
+		f := fields(t, p.bytes)
+		for _, track := range f[60] { // TrackDescriptor
+			of := fields(t, track.bytes)
+			for _, thread := range of[4] {
+				if n := fields(t, thread.bytes); len(n[1]) != 1 || len(n[2]) != 1 || n[1][0].n != 0 || n[2][0].n != 0 {
+					t.Errorf("the thread is %v", n)
+				}
+				threads = append(threads, of[1][0].n)
+			}
+		}
+		for _, ev := range f[11] {
+			if e := fields(t, ev.bytes); e[9][0].n == perfettoInstant {
+				events = append(events, e[11][0].n)
+			}
+		}
+	}
+	if len(threads) != 1 || !slices.Equal(threads, events) {
+		t.Errorf("events on tracks %v, threads have %v", events, threads)
+	}
+}
