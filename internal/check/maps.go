@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
+	"github.com/hawktrace/hawk/internal/config"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -77,9 +78,9 @@ func (c *checker) declareMaps() {
 			}
 			continue
 		}
-		if entries(d) < 1 || entries(d) > 1<<30 {
+		if entries(d) < 1 || entries(d) > config.MostMapKeys {
 			c.ds.Errorf("bad-map-size", d.Entries.Span(),
-				"%s: the number of entries must be between 1 and %d", name, 1<<30)
+				"%s: the number of entries must be between 1 and %d", name, config.MostMapKeys)
 		}
 		if old := c.maps[name]; old != nil {
 			if old.decl.Kind.Name != d.Kind.Name || entries(old.decl) != entries(d) {

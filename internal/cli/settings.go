@@ -196,8 +196,9 @@ func (s *settings) setMatch(text string) error {
 
 // setMaxKeys reads how many keys a map has room for.
 func (s *settings) setMaxKeys(text string) error {
-	if n, err := strconv.ParseUint(text, 10, 32); err != nil || n == 0 {
-		return usagef("USAGE: invalid value for --max-keys: %s; it is a number of keys", text)
+	if n, err := strconv.ParseUint(text, 10, 32); err != nil || n == 0 || n > config.MostMapKeys {
+		return usagef("USAGE: invalid value for --max-keys: %s; it is a number of keys, at most %d", text,
+			config.MostMapKeys)
 	}
 	s.maxKeys = text
 	return nil

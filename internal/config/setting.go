@@ -94,7 +94,7 @@ var settings = []Setting{
 	integer("max_cat_bytes", "10240", "The most bytes that cat() shows of a file.",
 		func(c *Config) *int { return &c.MaxCatBytes }),
 	integer("max_map_keys", "4096", "Number of keys a map can hold unless it is declared with a size.",
-		func(c *Config) *int { return &c.MaxMapKeys }).atLeast(1),
+		func(c *Config) *int { return &c.MaxMapKeys }).atLeast(1).atMost(MostMapKeys),
 	integer("max_probes", "1024", "The most probes a script may attach.",
 		func(c *Config) *int { return &c.MaxProbes }),
 	integer("max_strlen", "1024", "Capacity of strings read by str() and the like, in bytes.",
@@ -142,6 +142,10 @@ func boolean(name string, def bool, doc string, field func(*Config) *bool) Setti
 		get: func(c *Config) string { return boolText(*field(c)) }}
 }
 
+// MostMapKeys is how many keys a map can have room for. The kernel makes all of a map in one system call, which takes
+// a processor some 150 ns for each; one that is not given up for 20 s is reported as stuck.
+const MostMapKeys = 1 << 25
+
 func integer(name, def, doc string, field func(*Config) *int) Setting {
 	return Setting{Name: name, Type: Int, Default: def, Doc: doc,
 		set: func(c *Config, v Value) error { *field(c) = int(v.Int); return nil },
@@ -154,6 +158,18 @@ func (s Setting) atLeast(least uint64) Setting {
 	s.set = func(c *Config, v Value) error {
 		if v.Int < least {
 			return fmt.Errorf("%d is too small, it must be at least %d", v.Int, least)
+		}
+		return set(c, v)
+	}
+	return s
+}
+
+// atMost refuses larger numbers.
+func (s Setting) atMost(most uint64) Setting {
+	set := s.set
+	s.set = func(c *Config, v Value) error {
+		if v.Int > most {
+			return fmt.Errorf("%d is too large, it must be at most %d", v.Int, most)
 		}
 		return set(c, v)
 	}

@@ -153,7 +153,9 @@ func (s *Session) createMaps() error {
 			if m.Type == bpf.PerfEventArray {
 				entries = s.CPUs
 			}
-			s.Maps[i], err = bpf.MapCreate(specOf(m, entries))
+			if err = room(m, entries, s.CPUs); err == nil {
+				s.Maps[i], err = bpf.MapCreate(specOf(m, entries))
+			}
 			if err == nil && m.Text != "" {
 				err = freeze(s.Maps[i], m)
 			}
