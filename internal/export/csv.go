@@ -312,13 +312,11 @@ func (w *tableWriter) events(r *view.Run, o Options) {
 			}
 		}
 	}
-	for _, name := range []string{"time", "cpu", "pid", "tid"} {
-		w.raw(name)
-	}
+	own := []string{"time", "cpu", "pid", "tid"}
 	if len(sites) > 1 {
-		w.raw("line")
+		own = append(own, "line")
 	}
-	for _, name := range names {
+	for _, name := range append(own, beside(own, names)...) {
 		w.raw(name)
 	}
 	w.end()

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/view"
@@ -181,23 +182,40 @@ type soFar struct {
 	maps  map[*view.Map]bool
 	last  map[*view.Map]view.Snapshot
 	sites map[*view.Site]int
+	names map[*view.Site][]string // of fields with the values of an event
 }
 
 // newSoFar keeps what comes of some maps.
 func newSoFar(maps []*view.Map) soFar {
-	s := soFar{maps: map[*view.Map]bool{}, last: map[*view.Map]view.Snapshot{}, sites: map[*view.Site]int{}}
+	s := soFar{maps: map[*view.Map]bool{}, last: map[*view.Map]view.Snapshot{}, sites: map[*view.Site]int{},
+		names: map[*view.Site][]string{}}
 	for _, m := range maps {
 		s.maps[m] = true
 	}
 	return s
 }
 
-// begin notes what the run is, and numbers the sites of its script.
-func (s *soFar) begin(b view.Begin) {
+// begin notes what the run is, and numbers the sites of its script. Values of events have the names that field makes,
+// beside those that fields of hawk's own have.
+func (s *soFar) begin(b view.Begin, own []string, field func(string) string) {
 	s.run.Begin = b
 	for i, site := range b.Script.Sites {
 		s.sites[site] = i
+		var names []string
+		for _, a := range site.Args {
+			names = append(names, field(a.Name))
+		}
+		s.names[site] = beside(own, names)
 	}
+}
+
+// keyFields are the names of fields with the parts of a map's key.
+func keyFields(m *view.Map, own []string, field func(string) string) []string {
+	var names []string
+	for i := range m.Keys {
+		names = append(names, field(keyName(&m.Keys[i])))
+	}
+	return beside(own, names)
 }
 
 // read keeps the last reading of a map that is shown.
@@ -217,6 +235,19 @@ func (s *soFar) tables(f func(m *view.Map, snap *view.Snapshot) error) error {
 		}
 	}
 	return nil
+}
+
+// beside are names that are told apart from those that are taken, and from each other: pid, pid_2.
+func beside(taken []string, list []string) []string {
+	out := slices.Clone(taken)
+	for _, name := range list {
+		free := name
+		for n := 2; slices.Contains(out, free); n++ {
+			free = name + "_" + strconv.Itoa(n)
+		}
+		out = append(out, free)
+	}
+	return out[len(taken):]
 }
 
 // keyName is what a part of a key is called in a column or a field.

@@ -40,11 +40,17 @@ func newJournal(w io.Writer, maps []*view.Map, _ Options) view.Feed {
 	return &journalFeed{to: w, soFar: newSoFar(maps)}
 }
 
+// Fields of hawk's own, of events and of elements of maps.
+var (
+	journalEvent = []string{"HAWK_SCRIPT", "HAWK_TIME", "HAWK_CPU", "HAWK_PID", "HAWK_TID", "HAWK_SITE"}
+	journalTable = []string{"HAWK_SCRIPT", "HAWK_MAP", "HAWK_REFUSED", "HAWK_COUNT", "HAWK_TOTAL", "HAWK_VALUE"}
+)
+
 // Take sends what an item says.
 func (f *journalFeed) Take(item view.Item) error {
 	switch it := item.(type) {
 	case view.Begin:
-		f.soFar.begin(it)
+		f.soFar.begin(it, journalEvent, journalName)
 	case view.Event:
 		return f.event(&it)
 	case view.Snapshot:
@@ -88,7 +94,7 @@ func (f *journalFeed) event(ev *view.Event) error {
 		f.field("CODE_LINE", strconv.Itoa(lineOf(ev.Site)))
 	}
 	for i, a := range ev.Args {
-		f.field(journalName(ev.Site.Args[i].Name), logValue(a))
+		f.field(f.names[ev.Site][i], logValue(a))
 	}
 	return f.send()
 }
@@ -103,6 +109,7 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 			return err
 		}
 	}
+	names := keyFields(m, journalTable, journalName)
 	for _, row := range sorted(snap.Rows) {
 		var key []string
 		var fields [][2]string
@@ -112,7 +119,7 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 		case m.Keyed():
 			for i, part := range view.Flatten(m.Key, row.Key) {
 				key = append(key, logValue(part))
-				fields = append(fields, [2]string{journalName(keyName(&m.Keys[i])), logValue(part)})
+				fields = append(fields, [2]string{names[i], logValue(part)})
 			}
 		}
 		text := m.Name
@@ -187,8 +194,8 @@ func (f *journalFeed) send() error {
 	return err
 }
 
-// maxJournalName is how long the journal allows the name of a field to be, in bytes.
-const maxJournalName = 64
+// maxJournalName is how long the journal allows the name of a field to be, 64 bytes, with room for _2.
+const maxJournalName = 64 - 4
 
 // journalName is the name of a field that the journal takes: capital letters, digits and
 // underscores.

@@ -29,11 +29,20 @@ func newLogfmt(w io.Writer, maps []*view.Map, _ Options) view.Feed {
 	return &logfmtFeed{w: bufio.NewWriterSize(w, streamBuffer), soFar: newSoFar(maps)}
 }
 
+// Fields of hawk's own, of events and of elements of maps.
+var (
+	logEvent = []string{"time", "script", "site", "cpu", "pid", "tid", "msg"}
+	logTable = []string{"map", "refused", "msg", "bucket", "count", "total", "interval", "value"}
+)
+
+// logName is the name of a field.
+func logName(name string) string { return name }
+
 // Take writes an item. Lines are written out as soon as the run has caught up.
 func (f *logfmtFeed) Take(item view.Item) error {
 	switch it := item.(type) {
 	case view.Begin:
-		f.begin(it)
+		f.begin(it, logEvent, logName)
 	case view.Event:
 		f.event(&it)
 	case view.Snapshot:
@@ -66,14 +75,9 @@ func (f *logfmtFeed) event(ev *view.Event) {
 		fmt.Fprintf(f.w, " cpu=%d pid=%d tid=%d", ev.CPU, ev.PID, ev.TID)
 	}
 	for i, a := range ev.Args {
-		f.field(ev.Site.Args[i].Name, a)
+		f.w.WriteString(" " + f.names[ev.Site][i] + "=" + logText(logValue(a)))
 	}
 	fmt.Fprintf(f.w, " msg=%s\n", logText(strings.TrimSuffix(string(ev.Text), "\n")))
-}
-
-// field adds name=value.
-func (f *logfmtFeed) field(name string, v value.Value) {
-	f.w.WriteString(" " + name + "=" + logText(logValue(v)))
 }
 
 // table writes a line for each element of a map, and each bucket of a histogram.
@@ -81,13 +85,14 @@ func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) error {
 	if n := snap.Refused.Updates; n > 0 {
 		fmt.Fprintf(f.w, "map=%s refused=%d msg=%q\n", m.Name, n, m.Name+" "+snap.Refused.String())
 	}
+	names := keyFields(m, logTable, logName)
 	for _, row := range sorted(snap.Rows) {
 		head := "map=" + m.Name
 		if row.Others > 0 {
 			head += " key=(other)"
 		} else if m.Keyed() {
 			for i, part := range view.Flatten(m.Key, row.Key) {
-				head += " " + keyName(&m.Keys[i]) + "=" + logText(logValue(part))
+				head += " " + names[i] + "=" + logText(logValue(part))
 			}
 		}
 		switch v := row.Value.(type) {

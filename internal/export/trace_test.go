@@ -103,3 +103,24 @@ func TestIdleThread(t *testing.T) {
 		t.Errorf("events on tracks %v, threads have %v", events, threads)
 	}
 }
+
+// TestOwnFields has values of a script that are called as fields of hawk's own stand beside those.
+func TestOwnFields(t *testing.T) {
+	r := run(names{"main"})
+	site := r.Script.Sites[0]
+	site.Args[0].Name, site.Args[1].Name = "pid", "msg"
+	r.Script.Map("@lat").Keys[0].Name = "count"
+	r.Script.Map("@last").Keys[0].Name = "map"
+	for format, wants := range map[string][]string{
+		"logfmt":  {" pid_2=main msg_2=-5 msg=main\n", "map=@lat count_2=main bucket=", "map=@last map_2=main value="},
+		"journal": {"\nHAWK_PID_2=main\nHAWK_MSG=-5\n", "\nHAWK_COUNT_2=main\n", "\nHAWK_MAP_2=main\n"},
+		"csv":     {"time,cpu,pid,tid,pid_2,msg\n"},
+	} {
+		got := string(written(t, Find(format), r, nil))
+		for _, want := range wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s has no %q:\n%s", format, want, got)
+			}
+		}
+	}
+}
