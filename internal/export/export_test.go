@@ -378,6 +378,10 @@ var readers = map[string]func(t *testing.T, data []byte){
 			if e["HAWK_TIME"] != "" {
 				events++
 			}
+			if m := e["MESSAGE"]; acts.MatchString(m) || !utf8.ValidString(m) || e["HAWK_MAP"] != "" &&
+				strings.Contains(m, "\n") {
+				t.Errorf("a message is %q", m)
+			}
 		}
 		if events == 0 {
 			t.Error("there are no events")

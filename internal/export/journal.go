@@ -126,7 +126,7 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 		if len(key) > 0 {
 			text += "[" + strings.Join(key, ", ") + "]"
 		}
-		f.begin(text+": "+journalValue(row.Value), journalInfo)
+		f.begin(view.Line(text+": "+journalValue(row.Value)), journalInfo)
 		f.field("HAWK_MAP", m.Name)
 		for _, kv := range fields {
 			f.field(kv[0], kv[1])
@@ -163,10 +163,11 @@ func journalValue(v value.Value) string {
 	return strings.Join(parts, ", ")
 }
 
-// begin begins an entry.
+// begin begins an entry. Its message is for who reads the journal, or what the journal passes it on to: names from
+// outside act on neither. Other fields have them as they are.
 func (f *journalFeed) begin(message string, priority int) {
 	f.buf = f.buf[:0]
-	f.field("MESSAGE", message)
+	f.field("MESSAGE", view.Lines(message))
 	f.field("PRIORITY", strconv.Itoa(priority))
 	f.field("SYSLOG_IDENTIFIER", "hawk")
 	f.field("HAWK_SCRIPT", f.run.Script.Name)
