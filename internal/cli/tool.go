@@ -138,6 +138,9 @@ func foreignOptions(t *tool.Tool, own []option) (out []option) {
 				if f.Here == nil {
 					return usagef("%s: there is no %s here\nHINT: %s", t.Name, word, f.Doc)
 				}
+				if f.Kind != "" {
+					return s.ofKind(own, word, v)
+				}
 				words := slices.Clone(f.Here)
 				if n := len(words); n > 0 && strings.HasSuffix(words[n-1], "=") {
 					words[n-1] += v
@@ -159,6 +162,25 @@ func foreignOptions(t *tool.Tool, own []option) (out []option) {
 		}
 	}
 	return out
+}
+
+// ofKind reads an option whose value says by its first word which option it is here. Where a comma ends
+// that, what stands before is the value without the option, to which others are added.
+func (s *settings) ofKind(own []option, word, value string) error {
+	kinds := ""
+	for _, f := range s.tool.Elsewhere {
+		if f.Words[0] != word {
+			continue
+		}
+		kinds += " " + f.Kind + "FILE"
+		if rest, ok := strings.CutPrefix(value, f.Kind); ok && rest != "" {
+			if s.given[strings.TrimPrefix(f.Here[0], "--")] == nil {
+				rest = f.Here[1] + rest
+			}
+			return parseArgs(own, []string{f.Here[0], rest}, s)
+		}
+	}
+	return usagef("%s: %s has one of the values%s", s.tool.Name, word, kinds)
 }
 
 // meantElsewhere adds to a mistake in the value of an option what says here what the option says in
@@ -210,7 +232,10 @@ func (s *settings) give(o *tool.Option, text string) error {
 		s.given = map[string][]string{}
 	}
 	if o.List() || s.tool.RunsCommand() { // which counts its letters, and reads its values itself
-		values = append(s.given[o.Name], values...)
+		// None, which meant none of those by default, is none of several.
+		if before := s.given[o.Name]; len(before) != 1 || before[0] != "none" || !o.List() {
+			values = append(before, values...)
+		}
 	}
 	s.given[o.Name] = values
 	return nil

@@ -36,13 +36,14 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 	all := skipped
 	for element := range strings.SplitSeq(text, ",") {
 		e.element, e.narrow = map[string]string{name: element}, e.opts.Narrow[element]
+		e.spare = element != text && e.out.Config.MissingProbes == "ignore"
 		found, r := e.one(at)
 		out = append(out, found...)
 		if all == skipped || r == failure || r == resolved && all != failure {
 			all = r
 		}
 	}
-	e.element, e.narrow = nil, nil
+	e.element, e.narrow, e.spare = nil, nil, false
 	return out, all
 }
 
@@ -80,7 +81,9 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 	}
 	points, err := kind.Match(p, e.opts)
 	if err != nil {
-		e.bad(at, "attach-target", err, "")
+		if e.bad(at, "attach-target", err, ""); e.spare {
+			return nil, skipped
+		}
 		return nil, failure
 	}
 	if e.narrow != nil && len(points) > 0 {
@@ -169,6 +172,10 @@ func (e *expander) bad(at *syntax.AttachPoint, code source.Code, err error, hint
 			e.told = map[string]bool{}
 		}
 		e.told[rest] = true
+		if e.spare && code == "attach-target" {
+			d = e.ds.Warnf(code, source.Span{}, "%s. The other files are looked at.", message)
+			continue
+		}
 		d = e.ds.Errorf(code, at.Span(), "%s", message)
 	}
 	if d != nil {

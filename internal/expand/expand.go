@@ -80,6 +80,8 @@ type expander struct {
 	ds   source.Diagnostics
 	told map[string]bool // what bad has said
 
+	spare bool // an element of several is resolved, and may be missing
+
 	files   []*syntax.Script    // the script and what it imports, imports first
 	macros  map[string][]*macro // the script's, in order of definition
 	library map[string][]*macro // the library's; nil: it has no such name

@@ -73,7 +73,7 @@ func Document(tools []*Tool) string {
 			b.WriteString("\n| elsewhere | here |\n|---|---|\n")
 		}
 		for _, f := range t.Elsewhere {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", strings.Join(f.Words, "`, `"), escaped(f.Doc))
+			fmt.Fprintf(&b, "| `%s` | %s |\n", f.spelled("`, `"), escaped(f.Doc))
 		}
 	}
 	return b.String()

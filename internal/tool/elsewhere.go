@@ -9,6 +9,7 @@ import (
 type Foreign struct {
 	Words []string // all that it is called: -s, --csv, javaflow
 	Value bool     // the option has a value
+	Kind  string   // what its value begins with, a word and a colon, and is cut off here; "" for all values
 	Here  []string // what is put in its place, in front of the value; nil: nothing is quite the same
 	Doc   string   // what to type, or what there is
 }
@@ -44,13 +45,24 @@ const everywhere = `
   --debug                    -d STAGE shows what stages of the compiler make, --print-script the script
 `
 
+// spelled is how the option is written: its words, and what the value begins with.
+func (f *Foreign) spelled(between string) string {
+	text := strings.Join(f.Words, between)
+	if f.Kind != "" {
+		text += " " + f.Kind + "FILE"
+	}
+	return text
+}
+
 // elsewhere reads the section of that name.
 func elsewhere(lines []string) (out []Foreign) {
 	for _, item := range items(lines) {
 		names, doc, _ := strings.Cut(item[0], "  ")
 		f := Foreign{Doc: text(strings.TrimSpace(doc), item[1:])}
 		for word := range strings.FieldsSeq(strings.ReplaceAll(names, ",", " ")) {
-			if strings.ToUpper(word) == word && word[0] != '-' {
+			if kind, value, of := strings.Cut(word, ":"); of && strings.ToUpper(value) == value {
+				f.Value, f.Kind = true, kind+":"
+			} else if strings.ToUpper(word) == word && word[0] != '-' {
 				f.Value = true
 			} else {
 				f.Words = append(f.Words, word)

@@ -60,7 +60,7 @@ func (t *Tool) Manual(width int, common string) string {
 		p.heading("ELSEWHERE")
 		p.wrap(4, ElsewhereIntro)
 		for _, f := range t.Elsewhere {
-			p.entry(strings.Join(f.Words, ", "), f.Doc)
+			p.entry(f.spelled(", "), f.Doc)
 		}
 	}
 	if len(t.See) > 0 {
