@@ -206,6 +206,14 @@ func (s *save) fileOf(m *view.Map) string {
 // prepare reports files that cannot be written, and begins those that are written as
 // things happen.
 func (v *saver) prepare() error {
+	for i, t := range v.targets {
+		for _, other := range v.targets[:i] {
+			if t.sameFile(other) {
+				return fmt.Errorf("Failed to open output file: %q: both %s and %s would be written there", t.file,
+					other.format.Name, t.format.Name)
+			}
+		}
+	}
 	for _, t := range v.targets {
 		v.Events = v.Events || t.wantsEvents()
 		v.Past = v.Past || t.format.Past
@@ -218,19 +226,15 @@ func (v *saver) prepare() error {
 			continue
 		}
 		if t.file != "" {
-			dir := filepath.Dir(t.file)
-			if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+			if err := outfile.Check(t.file); err != nil {
 				return fmt.Errorf("Failed to open output file: %q: %s", t.file, errno.Reason(err))
-			}
-			if st, err := os.Stat(t.file); err == nil && st.IsDir() {
-				return fmt.Errorf("Failed to open output file: %q: %s", t.file, errno.Reason(unix.EISDIR))
 			}
 		}
 		if t.format.Stream == nil {
 			continue
 		}
 		if t.file != "" {
-			f, err := os.Create(t.file)
+			f, err := outfile.Create(t.file)
 			if err != nil {
 				return fmt.Errorf("Failed to open output file: %q: %s", t.file, errno.Reason(err))
 			}
@@ -238,6 +242,23 @@ func (v *saver) prepare() error {
 		}
 	}
 	return nil
+}
+
+// sameFile reports whether two targets replace each other.
+func (t *target) sameFile(other *target) bool {
+	if t.file == "" || other.file == "" || t.format.Socket != "" || other.format.Socket != "" {
+		return false
+	}
+	if filepath.Clean(t.file) == filepath.Clean(other.file) {
+		st, err := os.Stat(t.file)
+		return err != nil || st.Mode().IsRegular() // pipes and devices take one after the other
+	}
+	a, err := os.Stat(t.file)
+	if err != nil || !a.Mode().IsRegular() {
+		return false
+	}
+	b, err := os.Stat(other.file)
+	return err == nil && os.SameFile(a, b)
 }
 
 func (t *target) wantsEvents() bool {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hawktrace/hawk/internal/errno"
 )
 
@@ -53,15 +55,71 @@ func (f *File) Done() error {
 	return nil
 }
 
+// Check says why a file cannot be written with Replace. It makes a file beside, as that does: who may write somewhere
+// need not have room or leave to make files there.
+func Check(name string) error {
+	st, err := os.Stat(name)
+	switch {
+	case standard(st) != nil:
+		return nil
+	case err == nil && st.IsDir():
+		return unix.EISDIR
+	case err == nil && !st.Mode().IsRegular(): // to open a pipe would wait for who reads it
+		return unix.Access(name, unix.W_OK)
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	tmp, err := beside(target(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
+}
+
+// target is the file that a name leads to.
+func target(name string) string {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	return name
+}
+
+// standard is the output of this process that a file is, which /dev/stdout leads to; nil if it is none. What else is
+// written there stays: it is neither cut nor replaced.
+func standard(st os.FileInfo) *os.File {
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if own, err := f.Stat(); err == nil && os.SameFile(own, st) {
+			return f
+		}
+	}
+	return nil
+}
+
+// beside makes a file in the directory of another one.
+func beside(name string) (*os.File, error) { return os.CreateTemp(filepath.Dir(name), ".hawk-new-") }
+
+// Create begins a file that is written bit by bit. A pipe has an end for writing alone, so that one that nobody reads
+// any more is an error and not full for ever.
+func Create(name string) (*os.File, error) {
+	if st, err := os.Stat(name); err == nil {
+		if f := standard(st); f != nil {
+			fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+			return os.NewFile(uintptr(fd), name), err
+		}
+	}
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+}
+
 // Replace writes a file so that it is either the old or the new one, and keeps the old
 // one's permissions.
 func Replace(name string, write func(io.Writer) error) error {
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		name = real
-	}
+	name = target(name)
 	mode := os.FileMode(0o644)
 	st, err := os.Stat(name)
 	if err == nil {
+		if f := standard(st); f != nil {
+			return write(f)
+		}
 		if !st.Mode().IsRegular() { // a pipe or terminal cannot be replaced
 			f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, mode)
 			if err != nil {
@@ -71,7 +129,7 @@ func Replace(name string, write func(io.Writer) error) error {
 		}
 		mode = st.Mode().Perm()
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".hawk-new-")
+	tmp, err := beside(name)
 	if err != nil {
 		return err
 	}

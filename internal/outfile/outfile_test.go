@@ -1,0 +1,83 @@
+package outfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestCheck has names that cannot be written say so, and leaves nothing beside those that can.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	fifo, file, link := filepath.Join(dir, "fifo"), filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	err := errors.Join(unix.Mkfifo(fifo, 0o600), os.WriteFile(file, nil, 0o600), os.Symlink(file, link))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{
+		filepath.Join(dir, "new"): nil, file: nil, link: nil, fifo: nil, "/dev/null": nil, dir: unix.EISDIR,
+		filepath.Join(dir, "nosuch", "new"): unix.ENOENT, filepath.Join(file, "new"): unix.ENOTDIR,
+		"/proc/new": unix.ENOENT, filepath.Join(dir, strings.Repeat("x", 300)): unix.ENAMETOOLONG,
+	} {
+		if err := Check(name); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	if list, err := os.ReadDir(dir); len(list) != 3 {
+		t.Errorf("there are %v, %v", list, err)
+	}
+}
+
+// TestOutput has what is written into the file that is the output of the process follow what is there.
+func TestOutput(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "out")
+	out, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	old := os.Stdout
+	os.Stdout = out
+	defer func() { os.Stdout = old }()
+	fmt.Fprintln(out, "one")
+	if err := Replace(name, func(w io.Writer) error { _, err := fmt.Fprintln(w, "two"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(f, "three")
+	f.Close()
+	fmt.Fprintln(out, "four")
+	if got, err := os.ReadFile(name); string(got) != "one\ntwo\nthree\nfour\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestPipeWithoutReader has a pipe that nobody reads any more be an error, where it would be full for ever.
+func TestPipeWithoutReader(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	reader.Close()
+	if _, err := f.Write([]byte("x")); !errors.Is(err, unix.EPIPE) {
+		t.Errorf("%v", err)
+	}
+}
