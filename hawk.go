@@ -272,4 +272,6 @@ var (
 	ErrBudget   = errors.New("hawk: the programs took more than their budget")
 	// ErrSignature is an object that none of the keys has signed.
 	ErrSignature = errors.New("hawk: the object is signed with none of the keys")
+	// ErrDamaged is an object that was cut or changed, or is none of hawk's.
+	ErrDamaged = errors.New("hawk: the object is damaged")
 )

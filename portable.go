@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime/debug"
 	"strconv"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/aot"
 	"github.com/hawktrace/hawk/internal/arch"
@@ -62,7 +63,7 @@ func (p *Program) Sign(key ed25519.PrivateKey) ([]byte, error) {
 
 // Load reads a program that WriteTo has written, on this machine or on another one. It
 // runs on this machine's kernel or says what that lacks ([*BindError]). The bytes may be
-// anybody's: what is no program is an error.
+// anybody's: what is no program is [ErrDamaged].
 func Load(r io.Reader) (*Program, error) { return read(r, func([]byte) bool { return true }) }
 
 // LoadSigned is Load of a program that one of the keys has signed. Else the error is
@@ -83,6 +84,8 @@ func read(r io.Reader, trusted func(digest []byte) bool) (*Program, error) {
 	if other := (*aot.OtherFormat)(nil); errors.As(err, &other) {
 		have := strconv.FormatUint(uint64(other.Have), 10)
 		return nil, &BindError{"format", have, strconv.Itoa(aot.Format), fmt.Errorf("hawk: %w", err)}
+	} else if errors.Is(err, aot.ErrDamaged) {
+		return nil, fmt.Errorf("%w%s", ErrDamaged, strings.TrimPrefix(err.Error(), aot.ErrDamaged.Error()))
 	} else if err != nil {
 		return nil, fmt.Errorf("hawk: %w", err)
 	}
@@ -90,8 +93,8 @@ func read(r io.Reader, trusted func(digest []byte) bool) (*Program, error) {
 		return nil, ErrSignature
 	}
 	decoded, err := aot.Decode(payload)
-	if err != nil {
-		return nil, fmt.Errorf("hawk: %w", err)
+	if err != nil { // its digest is right: whoever made it did not mean it to be read
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if err := ofThisArch(decoded); err != nil {
 		return nil, err

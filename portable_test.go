@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"io"
 	"reflect"
 	"testing"
+	"testing/iotest"
 
 	"github.com/hawktrace/hawk"
 )
@@ -194,14 +196,20 @@ func TestDamaged(t *testing.T) {
 		if n > 200 && n%97 != 0 {
 			continue
 		}
-		if _, err := hawk.Load(bytes.NewReader(object[:n])); err == nil {
-			t.Fatalf("%d bytes of %d are an object", n, len(object))
+		if _, err := hawk.Load(bytes.NewReader(object[:n])); !errors.Is(err, hawk.ErrDamaged) {
+			t.Fatalf("%d bytes of %d: %v", n, len(object), err)
 		}
 		changed := bytes.Clone(object)
 		changed[n] ^= 0x10
-		if _, err := hawk.Load(bytes.NewReader(changed)); err == nil {
-			t.Fatalf("an object with byte %d changed was loaded", n)
+		_, err := hawk.Load(bytes.NewReader(changed))
+		format := n >= 8 && n < 12
+		if format && !errors.Is(err, hawk.ErrBind) || !format && !errors.Is(err, hawk.ErrDamaged) {
+			t.Fatalf("an object with byte %d changed: %v", n, err)
 		}
+	}
+	if _, err := hawk.Load(iotest.ErrReader(io.ErrClosedPipe)); errors.Is(err, hawk.ErrDamaged) ||
+		!errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("what cannot be read: %v", err)
 	}
 	format := bytes.Clone(object)
 	format[8]++

@@ -32,7 +32,8 @@ func (e *OtherFormat) Error() string {
 	return fmt.Sprintf("the object has format %d, and this version of hawk reads %d: compile it again", e.Have, Format)
 }
 
-var errDamaged = errors.New("the object is damaged")
+// ErrDamaged is an object that was cut or changed, or is none.
+var ErrDamaged = errors.New("the object is damaged")
 
 // Seal is an object of a payload as bytes.
 func Seal(version string, payload []byte) []byte {
@@ -54,7 +55,7 @@ func Open(r io.Reader) (payload []byte, version string, digest [sha256.Size]byte
 	case err != nil:
 		return fail(err)
 	case len(b) < headSize || string(b[:len(objectMagic)]) != objectMagic:
-		return fail(errors.New("this is no object of hawk"))
+		return fail(fmt.Errorf("%w: it does not begin as objects of hawk do", ErrDamaged))
 	}
 	if have := binary.LittleEndian.Uint32(b[len(objectMagic):]); have != Format {
 		return fail(&OtherFormat{have})
@@ -62,16 +63,16 @@ func Open(r io.Reader) (payload []byte, version string, digest [sha256.Size]byte
 	rest := b[headSize:]
 	digest = sha256.Sum256(rest)
 	if !bytes.Equal(digest[:], b[headSize-sha256.Size:headSize]) || len(rest) < 4 {
-		return fail(errDamaged)
+		return fail(ErrDamaged)
 	}
 	n := binary.LittleEndian.Uint32(rest)
 	if rest = rest[4:]; n > maxVersion || len(rest) < int(n)+8 {
-		return fail(errDamaged)
+		return fail(ErrDamaged)
 	}
 	version, rest = string(rest[:n]), rest[n:]
 	size := binary.LittleEndian.Uint64(rest)
 	if rest = rest[8:]; size > maxPayload || size != uint64(len(rest)) {
-		return fail(errDamaged)
+		return fail(ErrDamaged)
 	}
 	return rest, version, digest, nil
 }
