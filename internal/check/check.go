@@ -45,6 +45,7 @@ type checker struct {
 	undecided bool // a comptime condition has no value yet
 	deciding  bool // conditions that have a value are decided in this walk
 	decided   bool // one was
+	tooMany   bool // the limit of programs was told
 }
 
 // Check type-checks a script. The program is of use only if there are no errors. The tables may be

@@ -27,7 +27,10 @@ func (c *checker) copies(p *expand.Probe) {
 				// The limit counts the copies of all probes so far, without functions, which become
 				// none.
 				if most := c.script.Config.MaxBPFProgs; len(c.walks)-len(c.script.Fns)+len(groups) > most {
-					TooManyPrograms(&c.ds, a.At, most)
+					if !c.tooMany { // the others after it are as many too many
+						TooManyPrograms(&c.ds, a.At, most)
+					}
+					c.tooMany = true
 					c.walks = append(c.walks, groups...) // the maps they define are known all the same
 					return
 				}

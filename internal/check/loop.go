@@ -9,6 +9,10 @@ import (
 // maxUnroll is the most repetitions of an unroll statement.
 const maxUnroll = 100
 
+// maxUnrolled is the most repetitions of unroll statements in one another: as many as the kernel grants a loop. Nothing
+// counts them while they run, and nothing ends them.
+const maxUnrolled = 1 << 23
+
 // body checks a loop body; enter declares what the loop adds to its scope. The first return of the
 // outermost loop is remembered: it decides whether all of them have a value.
 func (w *walker) body(b *syntax.Block, isFor bool, enter func()) {
@@ -127,9 +131,12 @@ func (w *walker) rangeEnd(e syntax.Expr) val {
 
 // unroll checks unroll (n) { … }: the count must be known here, as the body is written n times.
 func (w *walker) unroll(s *syntax.UnrollStmt) {
+	outside := w.unrolled
+	defer func() { w.unrolled = outside }()
 	v := w.expr(s.Count)
 	if v.Type != nil {
 		n := numberOf(v.k)
+		times := max(outside, 1) * int(min(n.mag, maxUnroll))
 		switch {
 		case v.k.Kind != builtin.IntConst:
 			w.errorf(s.Count, "unroll-count", "invalid unroll value: it must be a literal integer")
@@ -137,11 +144,17 @@ func (w *walker) unroll(s *syntax.UnrollStmt) {
 			w.errorf(s.Count, "unroll-count", "unroll minimum value is 0")
 		case n.mag > maxUnroll:
 			w.errorf(s.Count, "unroll-count", "unroll maximum value is %d", maxUnroll)
+		case times > maxUnrolled:
+			w.errorf(s.Count, "unroll-count",
+				"unroll blocks in one another repeat this %d times; at most %d are possible", times, maxUnrolled)
 		case w.final:
 			w.info.Unrolls[s] = int(n.mag)
 			if n.mag == 0 {
 				w.warnf(s.Count, "unroll-count", "unroll(0) does nothing")
 			}
+		}
+		if w.unrolled = times; times > maxUnrolled {
+			w.unrolled = 0 // it was told, and is not told again of those inside
 		}
 	}
 	w.body(s.Body, false, func() {})

@@ -37,6 +37,7 @@ type walker struct {
 	in          *inFunction            // whose body this is, nil: the probe's
 	declared    map[string]source.Span // every variable of the probe by name, for hints
 	loops       int                    // enclosing loops
+	unrolled    int                    // how often enclosing unroll statements repeat, 0: once
 	returns     *syntax.JumpStmt       // first return in the outermost loop
 	literal     int                    // inside what has to be known while the script is compiled
 	unevaluated int                    // inside sizeof and the like

@@ -98,7 +98,7 @@ var settings = []Setting{
 	integer("max_probes", "1024", "The most probes a script may attach.",
 		func(c *Config) *int { return &c.MaxProbes }),
 	integer("max_strlen", "1024", "Capacity of strings read by str() and the like, in bytes.",
-		func(c *Config) *int { return &c.MaxStrlen }).atLeast(1),
+		func(c *Config) *int { return &c.MaxStrlen }).atLeast(1).atMost(mostStrlen),
 	choice("missing_probes", []string{"error", "warn", "ignore"}, "error",
 		"What happens when a probe does not exist or cannot be attached.",
 		func(c *Config) *string { return &c.MissingProbes }),
@@ -145,6 +145,10 @@ func boolean(name string, def bool, doc string, field func(*Config) *bool) Setti
 // MostMapKeys is how many keys a map can have room for. The kernel makes all of a map in one system call, which takes
 // a processor some 150 ns for each; one that is not given up for 20 s is reported as stuck.
 const MostMapKeys = 1 << 25
+
+// mostStrlen is the longest string: the verifier takes no sizes of 1<<29 and more (BPF_MAX_VAR_SIZ), and a value
+// holds several.
+const mostStrlen = 1 << 27
 
 func integer(name, def, doc string, field func(*Config) *int) Setting {
 	return Setting{Name: name, Type: Int, Default: def, Doc: doc,
