@@ -1,6 +1,8 @@
 package strace
 
 import (
+	"bytes"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -8,8 +10,10 @@ import (
 
 // structs.txt declares structs whose fields are shown one behind the other: NAME, and for each
 // field its name, kind, size and, behind ":", its set of flags; ".4" is four bytes that are not
-// shown. The kinds are d and u, decimal; x, in hexadecimal; p, an address; e and f, of a set; D, a
-// moment; V, a struct timeval.
+// shown, and "@4" goes on at that offset. The kinds are d and u, decimal; x, in hexadecimal; p, an
+// address; e and f, of a set; D, a moment; V, a struct timeval; o, a mode; i, an IPv4 address; s and
+// z, a text and the address of one; v, a version; S, another struct. One field without a name is an
+// element of an array.
 var structsText = sync.OnceValue(func() string { return table("structs.txt") })
 
 // A layout is a declared struct.
@@ -32,10 +36,16 @@ func (d *decoder) layout(name string) *layout {
 	var l *layout
 	if rest, ok := entry(structsText(), name); ok {
 		l = &layout{}
+		whole := 0
 		for word := range strings.FieldsSeq(rest) {
 			if skip, ok := strings.CutPrefix(word, "."); ok {
 				n, _ := strconv.Atoi(skip)
 				l.size += n
+				continue
+			}
+			if at, ok := strings.CutPrefix(word, "@"); ok {
+				whole = max(whole, l.size)
+				l.size, _ = strconv.Atoi(at)
 				continue
 			}
 			f := field{at: l.size}
@@ -46,14 +56,18 @@ func (d *decoder) layout(name string) *layout {
 			l.fields = append(l.fields, f)
 			l.size += f.size
 		}
+		l.size = max(l.size, whole)
 	}
 	d.layouts[name] = l
 	return l
 }
 
-// declared appends a struct without its closing brace.
+// declared appends a struct without its closing brace, as far as it is there.
 func (d *decoder) declared(l *layout, b []byte) {
 	for i, f := range l.fields {
+		if f.at+f.size > len(b) {
+			break
+		}
 		d.str([]string{"{", ", "}[min(i, 1)] + f.name + "=")
 		d.field(f, b[f.at:])
 	}
@@ -69,7 +83,7 @@ func (d *decoder) field(f field, b []byte) {
 	case 4:
 		v = u32(b, 0)
 		signed = int64(int32(v))
-	default:
+	case 8:
 		v = u64(b, 0)
 		signed = int64(v)
 	}
@@ -89,6 +103,23 @@ func (d *decoder) field(f field, b []byte) {
 		d.date(signed, 0, 9)
 	case 'V':
 		d.timeval(b)
+	case 'o':
+		d.octal(v)
+	case 'i':
+		d.ipv4(b)
+	case 's':
+		text, _, _ := bytes.Cut(b[:f.size], []byte{0})
+		d.quote(text)
+	case 'z':
+		d.cstring(v)
+	case 'v':
+		d.str("KERNEL_VERSION(").uint(v >> 16)
+		d.str(", ").uint(v >> 8 & 0xff)
+		d.str(", ").uint(v & 0xff)
+		d.str(")")
+	case 'S':
+		d.declared(d.layout(f.param), b[:f.size])
+		d.str("}")
 	default:
 		d.hex(v)
 	}
@@ -120,7 +151,7 @@ func entry(text, name string) (string, bool) {
 // arguments that are numbers.
 func (d *decoder) indirect(a arg, addr uint64) {
 	size := 4
-	if a.kind == "p" {
+	if a.kind == "p" || a.kind == "lu" {
 		size = 8
 	}
 	b, ok := d.c.mem.whole(addr, size, false)
@@ -212,4 +243,33 @@ func (d *decoder) date(sec int64, nsec uint64, digits int) {
 	if nsec < 1e9 && sec < 1<<46 {
 		d.b = appendDate(d.b, sec, nsec, digits)
 	}
+}
+
+// ipv4 appends an address of IPv4 in the words that make one.
+func (d *decoder) ipv4(b []byte) {
+	d.str("inet_addr(\"" + netip.AddrFrom4([4]byte(b[:4])).String() + "\")")
+}
+
+// elements appends an array of n declared structs, or of numbers.
+func (d *decoder) elements(name string, addr uint64, n int) {
+	l := d.layout(name)
+	n = max(n, 0)
+	b, ok := d.c.mem.at(addr, min(n, 1024)*l.size, true)
+	if addr == 0 || !ok && n > 0 {
+		d.ptr(addr)
+		return
+	}
+	d.list(n, func(i int) bool {
+		if (i+1)*l.size > len(b) {
+			return false
+		}
+		b := b[i*l.size:]
+		if f := l.fields[0]; f.name == "" {
+			d.field(f, b)
+			return true
+		}
+		d.declared(l, b[:l.size])
+		d.str("}")
+		return true
+	})
 }

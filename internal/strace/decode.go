@@ -2,6 +2,7 @@ package strace
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -406,8 +407,8 @@ func (d *decoder) number(a arg, v uint64) bool {
 			d.unknown(s)
 		}
 	case "keyid":
-		if d.isNamed("keyid", uint64(uint32(v))) {
-			d.enum("keyid", uint64(uint32(v)))
+		if name := cmp.Or(a.param, "keyid"); d.isNamed(name, uint64(uint32(v))) {
+			d.enum(name, uint64(uint32(v)))
 		} else {
 			d.int(int64(int32(v)))
 		}

@@ -159,6 +159,8 @@ func (d *decoder) special(i int, kind string) {
 		}
 	case "setsockopt", "getsockopt":
 		d.sockopt(kind == "getsockopt")
+	default:
+		d.command(i, kind)
 	}
 }
 
@@ -291,6 +293,8 @@ func (d *decoder) ioctl(cmd, v uint64) {
 			// Sound drivers have the same numbers, and strace shows both names.
 			if timer := [...]string{"START", "STOP", "CONTINUE"}; cmd > 0x5401 && cmd < 0x5405 {
 				d.str("SNDCTL_TMR_" + timer[cmd-0x5402] + " or ")
+			} else if cmd == 0x40049409 {
+				d.str("BTRFS_IOC_CLONE or ")
 			}
 			d.str(c.name)
 			known = true
@@ -338,6 +342,21 @@ func (d *decoder) ioctl(cmd, v uint64) {
 		d.str(", ws_xpixel=").uint(u16(b, 4))
 		d.str(", ws_ypixel=").uint(u16(b, 6))
 		d.str("}")
+	case 0x40049409: // FICLONE
+		d.int(int64(int32(v)))
+	case 0x8912: // SIOCGIFCONF
+		d.ptr(v)
+	case 0x8913, 0x8915, 0x8921, 0x8933, 0x8942, 0x891d: // of an interface
+		d.returns()
+		if b, ok := d.c.mem.whole(v, 36, false); ok && !d.c.failed() {
+			d.interfaceOf(cmd, b)
+			return
+		}
+		d.ptr(v)
+	case 0x80086601: // FS_IOC_GETFLAGS
+		d.indirect(arg{kind: "f", param: "fsflags"}, v)
+	case 0x80082407: // PERF_EVENT_IOC_ID
+		d.indirect(arg{kind: "lu"}, v)
 	case 0x540f, 0x541b, 0x5411, 0x5429, 0x5424, 0x80045430: // a number that the call writes
 		number()
 	case 0x5410, 0x5421, 0x5422, 0x40045431: // one that it reads

@@ -41,6 +41,8 @@ func (d *decoder) network(i int, a arg, v uint64) bool {
 		d.iovec(v, int(d.num(i+1)), noData)
 	case "iovr":
 		d.iovec(v, int(d.num(i+1)), d.c.Result)
+	case "msgs":
+		d.messages(v, a.out)
 	case "msghdr":
 		if a.out {
 			d.msghdr(v, d.c.Result)
@@ -278,7 +280,7 @@ func (d *decoder) socket() {
 }
 
 // optionSets are the options of sockets by level.
-var optionSets = map[uint64]string{0: "ip", 1: "so", 6: "tcp", 41: "ipv6", 270: "netlink_opt"}
+var optionSets = map[uint64]string{0: "ip", 1: "so", 6: "tcp", 17: "udp", 41: "ipv6", 263: "packet", 270: "netlink_opt"}
 
 // sockopt decodes setsockopt, or getsockopt, whose value is there only when it returns.
 func (d *decoder) sockopt(get bool) {
@@ -289,7 +291,7 @@ func (d *decoder) sockopt(get bool) {
 	if s := optionSets[level]; s != "" {
 		d.enum(s, name)
 	} else {
-		d.hex(name)
+		d.uint(name)
 	}
 	d.str(", ")
 	if get {
@@ -315,13 +317,18 @@ func (d *decoder) sockopt(get bool) {
 		d.str("{l_onoff=").int(signed(u32(b, 0)))
 		d.str(", l_linger=").int(signed(u32(b, 4)))
 		d.str("}")
-	case level == 1 && (name == 20 || name == 21) && size == 16:
-		d.timeval(b)
 	case level == 1 && name == 17 && size == 12:
 		d.ucred(b)
-	case level == 1 && name == 3 && size == 4:
-		d.str("[").enum("sock_kind", u32(b, 0))
-		d.str("]")
+	case level == 0 && (name == 35 || name == 36) && size >= 8: // IP_ADD_MEMBERSHIP
+		d.declared(d.layout("ip_mreq"), b)
+		d.str("}")
+	case level == 41 && (name == 20 || name == 21) && size == 20: // IPV6_ADD_MEMBERSHIP
+		d.str("{inet_pton(AF_INET6, \"" + address6([16]byte(b[:16])) + "\", &ipv6mr_multiaddr), ipv6mr_interface=")
+		d.uint(u32(b, 16))
+		d.str("}")
+	case level == 1 && (name == 26 || name == 51) && size == 16: // SO_ATTACH_FILTER
+		d.declared(d.layout("fprog"), b)
+		d.str("}")
 	case size == 4:
 		d.str("[").int(signed(u32(b, 0)))
 		d.str("]")
@@ -339,7 +346,7 @@ func (d *decoder) sockopt(get bool) {
 // ucred is the struct by which sockets name a peer, of 12 bytes.
 func (d *decoder) ucred(b []byte) {
 	d.str("{pid=").int(signed(u32(b, 0)))
-	d.str(", uid=").uint(u32(b, 4))
-	d.str(", gid=").uint(u32(b, 8))
+	d.str(", uid=").int(signed(u32(b, 4)))
+	d.str(", gid=").int(signed(u32(b, 8)))
 	d.str("}")
 }

@@ -18,12 +18,12 @@ const (
 	copyPointed  = 5  // as many as the number says that the argument size points to
 	copyNumbered = 6  // as many as the argument size says, 128 at most
 	copyVectors  = 7  // an array of buffers and what is in them; size as for copyElements, 8: of the result
-	copyMessage  = 8  // a struct msghdr and all that it points to; size 8: only what was received
+	copyMessage  = 8  // a struct msghdr and all that it points to; size 8: only what was received; 16: an array
 	copyStrings  = 9  // an array of pointers and the strings, and the pointers of the argument behind it
 	copySets     = 10 // the three sets of select, when it begins and when it returns
 	copyMask     = 11 // a pointer to a signal mask and the mask; size 1: a string as long as strings are shown
 	copyLong     = 12 // as many bytes as the result, 32 KiB at most
-	copyParent   = 13 // what the field parent_tid of struct clone_args points to
+	copyParent   = 13 // what fields of struct clone_args point to; size 1: the text at byte 16 of what is given
 	copyBoth     = 14 // as copyFixed, when the call begins and when it returns
 	copyAround   = 15 // as copyElements, likewise
 )
@@ -68,8 +68,32 @@ func (d *decoder) plan(c *call) uint64 {
 			add(i, false, copyFixed, 10)
 		case "iova":
 			add(i, false, copyElements, 4<<3|(i+1))
-		case "*sembuf":
-			add(i, true, copyElements, 2<<3|param)
+		case "[]sembuf", "[]waitv", "[]ioevent":
+			add(i, !a.out, copyElements, (d.layout(a.kind[2:]).size+3)/4<<3|param)
+		case "ipcbuf":
+			add(i, false, copyFixed, 28)
+		case "uring_register":
+			add(i, true, copyElements, 4<<3|3)
+		case "nodes":
+			add(i, !a.out, copyFixed, 2)
+		case "handle":
+			add(i, false, copyBoth, 34)
+		case "quotactl":
+			add(1, true, copyString, 0)
+			add(3, true, copyString, 0)
+		case "fsconfig":
+			add(i, true, copyString, 0)
+		case "seccomp":
+			add(2, false, copyFixed, 4)
+		case "perf":
+			add(i, true, copyFixed, 16)
+		case "bpf":
+			add(1, true, copyNumbered, 2)
+			add(1, true, copyParent, 1)
+		case "syslog":
+			add(1, false, copyData, byResult)
+		case "msgs":
+			add(i, false, copyMessage, 16)
 		case "uring":
 			add(i, false, copyBoth, 30)
 		case "rb", "hexb", "wbx", "xlist":
@@ -145,8 +169,15 @@ func (d *decoder) plan(c *call) uint64 {
 		case "futex":
 			add(3, false, copyFixed, 4)
 		case "sub":
+			if c.name == "keyctl" {
+				for n := 1; n <= 3; n++ {
+					add(n, false, copyString, 1)
+				}
+				continue
+			}
 			add(1, false, copyFixed, 2)
 			add(1, false, copyString, 2)
+			add(2, false, copyFixed, 4)
 		case "fcntl":
 			add(2, false, copyFixed, 8)
 		case "ioctl":
@@ -166,6 +197,9 @@ func (d *decoder) plan(c *call) uint64 {
 				kind = copyBoth
 			}
 			size := fixed[a.kind]
+			if strings.HasPrefix(a.kind, "*") {
+				size = 8
+			}
 			if l := d.layout(a.kind); l != nil {
 				size = l.size
 			}

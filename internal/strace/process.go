@@ -291,9 +291,21 @@ func (d *decoder) clone3() {
 	field("tls", 56, flags&setTLS != 0)
 	d.str("}")
 	d.returns()
-	if now, ok := d.c.mem.whole(u64(b, 24), 4, false); ok && flags&parentSet != 0 && !d.c.failed() {
-		d.str(" => {parent_tid=[").int(signed(u32(now, 0)))
-		d.str("]}")
+	sep := " => {"
+	for _, out := range []struct {
+		name string
+		at   int
+		flag uint64
+	}{{"pidfd", 8, pidfd}, {"parent_tid", 24, parentSet}} {
+		now, ok := d.c.mem.whole(u64(b, out.at), 4, false)
+		if ok && flags&out.flag != 0 && !d.c.failed() {
+			d.str(sep + out.name + "=[").int(signed(u32(now, 0)))
+			d.str("]")
+			sep = ", "
+		}
+	}
+	if sep == ", " {
+		d.str("}")
 	}
 	d.str(", ").uint(size)
 }

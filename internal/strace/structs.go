@@ -2,6 +2,7 @@ package strace
 
 import (
 	"bytes"
+	"strings"
 )
 
 // structured appends what an argument points to; false if the kind is not of those here.
@@ -163,21 +164,18 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		return show(d.epollSize(), d.epollEvent)
 	case "uring":
 		d.uring(v)
-	case "*sembuf":
-		l := d.layout("sembuf")
-		n := int(uint32(d.num(int(a.param[0] - '0'))))
-		b, ok := d.c.mem.at(v, min(n, 1024)*l.size, true)
-		if v == 0 || !ok && n > 0 {
-			d.ptr(v)
-			return true
-		}
-		d.list(n, func(i int) bool {
-			if (i+1)*l.size > len(b) {
-				return false
-			}
-			d.declared(l, b[i*l.size:])
+	case "handle":
+		d.handle(v)
+	case "nodes":
+		d.nodes(v, d.num(int(a.param[0]-'0')))
+	case "perf":
+		d.perf(v)
+	case "sched_attr":
+		return show(8, func(b []byte) {
+			size := int(min(u32(b, 0), 56))
+			b, _ = d.c.mem.at(v, size, early)
+			d.declared(d.layout(a.kind), b)
 			d.str("}")
-			return true
 		})
 	case "argv":
 		d.argv(v)
@@ -282,6 +280,18 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			d.enum("personality", uint64(uint32(v)))
 		}
 	default:
+		if name, ok := strings.CutPrefix(a.kind, "[]"); ok {
+			n := int(d.c.Result)
+			if a.param != "7" {
+				n = int(uint32(d.num(int(a.param[0] - '0'))))
+			}
+			d.elements(name, v, n)
+			return true
+		}
+		if kind, ok := strings.CutPrefix(a.kind, "*"); ok {
+			d.indirect(arg{kind: kind, param: a.param}, v)
+			return true
+		}
 		l := d.layout(a.kind)
 		if l == nil {
 			return false
@@ -398,6 +408,14 @@ func (d *decoder) ptrace() {
 	case 7, 9, 24, 0x4208: // CONT, SINGLESTEP, SYSCALL, LISTEN
 		d.str(", ").ptr(d.num(2))
 		d.str(", ").signal(int(int32(d.num(3))))
+	case 12, 13, 14, 15, 18, 19: // those for registers, whose address means nothing
+		d.str(", ").ptr(d.num(3))
+	case 0x420e: // GET_SYSCALL_INFO
+		d.str(", ").uint(d.num(2))
+		d.str(", ").ptr(d.num(3))
+	case 0x4200: // SETOPTIONS
+		d.str(", ").ptr(d.num(2))
+		d.str(", ").flags("ptrace_option", d.num(3))
 	default:
 		d.str(", ").ptr(d.num(2))
 		d.str(", ").ptr(d.num(3))

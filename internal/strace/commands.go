@@ -1,0 +1,277 @@
+package strace
+
+import "strconv"
+
+// command appends the arguments from i on of calls that do different things by a number in front of
+// them, as special does; false if the kind is not of those here.
+func (d *decoder) command(i int, kind string) bool {
+	next := func(kind, param string) {
+		d.str(", ")
+		d.arg(i, arg{kind: kind, param: param})
+		i++
+	}
+	switch kind {
+	case "ipcbuf":
+		d.str(", ")
+		d.ipc(i, d.of.args[i-1].param[:3])
+	case "uring_register":
+		switch count := int(uint32(d.num(3))); d.num(1) {
+		case 0:
+			d.str(", ").elements("iovarray", d.num(2), count)
+		case 2, 4, 7:
+			d.str(", ").elements("intarray", d.num(2), count)
+		default:
+			d.str(", ").ptr(d.num(2))
+		}
+		i = 3
+		next("u", "")
+	case "membarrier":
+		next("f", "membarrier_flag")
+		if d.num(0) == 0 && !d.c.failed() {
+			d.ownResult("f", "membarrier")
+		}
+	case "quotactl":
+		cmd := d.num(0)
+		d.str("QCMD(").enum("quotacmd", uint64(uint32(cmd))>>8)
+		d.str(", ").enum("quotatype", cmd&0xff)
+		d.str(")")
+		i = 1
+		next("path", "")
+		switch cmd = uint64(uint32(cmd)) >> 8; cmd {
+		case 0x800001: // Q_SYNC
+		case 0x800002: // Q_QUOTAON
+			next("e", "quotafmt")
+			next("path", "")
+		case 0x800003, 0x800004, 0x800005, 0x800006: // no user
+			i = 3
+			next("p", "")
+		default:
+			next("u", "")
+			next("p", "")
+		}
+	case "fsconfig":
+		kinds := [...]string{"p", "str", "p", "path", "path"}
+		next(kinds[min(d.num(1), 4)%5], "")
+		if cmd := d.num(1); cmd == 3 || cmd == 4 {
+			next("at", "")
+		} else {
+			next("d", "")
+		}
+	case "reboot":
+		if uint32(d.num(2)) == 0xa1b2c3d4 {
+			next("str", "")
+		}
+	case "seccomp":
+		switch uint32(d.num(0)) {
+		case 1:
+			next("f", "seccomp_filter")
+			next("fprog", "")
+		case 2:
+			next("x", "")
+			d.str(", ").indirect(arg{kind: "e", param: "seccomp_ret"}, d.num(2))
+		case 3:
+			next("x", "")
+			d.str(", ")
+			d.arg(i, arg{kind: "notif", out: true})
+		default:
+			next("x", "")
+			next("p", "")
+		}
+	case "syslog":
+		switch op := uint32(d.num(0)); {
+		case op >= 2 && op <= 4:
+			d.returns()
+			d.str(", ")
+			d.arg(i, arg{kind: "rb", out: true})
+			i++
+			next("d", "")
+		case op == 8:
+			next("p", "")
+			next("d", "")
+		}
+	case "bpf":
+		d.bpf()
+	default:
+		return false
+	}
+	return true
+}
+
+// ipc appends the buffer of msgctl, shmctl or semctl, whose struct the command chooses.
+func (d *decoder) ipc(i int, what string) {
+	const ipc64, set, stat, info, statOne, infoOne, statAny = 0x100, 1, 2, 3, 11, 12, 13
+	name := ""
+	switch cmd := uint32(d.num(i-1)) &^ ipc64; {
+	case cmd == set:
+		name = what + "_set"
+	case cmd == stat || what == "msg" && (cmd == statOne || cmd == statAny) ||
+		what == "shm" && (cmd == 13 || cmd == 15) || what == "sem" && (cmd == 18 || cmd == 20):
+		name = what + "_stat"
+		if what == "sem" && d.arch == "arm64" {
+			name += "_arm64"
+		}
+	case (cmd == info || what == "msg" && cmd == infoOne) && what != "sem":
+		name = what + "_info"
+	}
+	if name == "" || d.c.Nr >= compat {
+		d.ptr(d.num(i))
+		return
+	}
+	d.returns()
+	d.arg(i, arg{kind: name, out: name != what+"_set"})
+}
+
+// handle appends what names a file for open_by_handle_at.
+func (d *decoder) handle(addr uint64) {
+	makes := d.of.name == "name_to_handle_at"
+	before, ok := d.c.mem.at(addr, 8, true)
+	now, _ := d.c.mem.at(addr, 136, !makes)
+	if addr == 0 || !ok || len(before) < 8 || len(now) < 8 {
+		d.ptr(addr)
+		return
+	}
+	d.str("{handle_bytes=").uint(u32(before, 0))
+	if makes {
+		d.returns()
+		if u32(before, 0) != u32(now, 0) {
+			d.str(" => ").uint(u32(now, 0))
+		}
+	}
+	if !makes || !d.c.failed() {
+		d.str(", handle_type=").int(signed(u32(now, 4)))
+		d.str(", f_handle=")
+		d.b = appendQuoted(d.b, now[8:min(8+int(u32(now, 0)), len(now))], hexAll)
+	}
+	d.str("}")
+}
+
+// nodes appends a set of memory nodes, of which 64 are looked at.
+func (d *decoder) nodes(addr, n uint64) {
+	b, ok := d.c.mem.whole(addr, 8, true)
+	if addr == 0 || !ok || n == 0 || n > 64 {
+		d.ptr(addr)
+		return
+	}
+	text := strconv.FormatUint(u64(b, 0), 16)
+	d.str("[")
+	if u64(b, 0) != 0 {
+		d.str("0x")
+	}
+	d.str("0000000000000000"[len(text):] + text + "]")
+}
+
+// bpf appends the attributes of the commands that programs begin with.
+func (d *decoder) bpf() {
+	cmd, addr, size := d.num(0), d.num(1), int(uint32(d.num(2)))
+	d.str(", ")
+	l := d.layout("bpf" + strconv.FormatUint(cmd, 10))
+	b, ok := d.c.mem.at(addr, min(size, 144), true)
+	if l == nil || !ok || addr == 0 || len(b) == 0 {
+		d.ptr(addr)
+	} else {
+		d.declared(l, b)
+		for _, c := range b[min(l.size, len(b)):] {
+			if c != 0 {
+				d.str(", ...")
+				break
+			}
+		}
+		d.str("}")
+	}
+	d.str(", ").uint(uint64(uint32(size)))
+}
+
+// perf appends what perf_event_open is asked for, up to the bits that say how.
+func (d *decoder) perf(addr uint64) {
+	b, ok := d.c.mem.at(addr, 64, true)
+	if addr == 0 || !ok || len(b) < 48 || !d.o.isShort(d.of) {
+		d.ptr(addr)
+		return
+	}
+	kind, bits := u32(b, 0), u64(b, 40)
+	d.str("{type=").enum("perf_type", kind)
+	sizes := map[uint64]string{64: "0", 72: "1", 80: "2", 96: "3", 104: "4", 112: "5", 120: "6", 128: "7"}
+	if d.str(", size="); sizes[u32(b, 4)] != "" {
+		d.str("PERF_ATTR_SIZE_VER" + sizes[u32(b, 4)])
+	} else {
+		d.hex(u32(b, 4))
+		d.str(" /* PERF_ATTR_SIZE_??? */")
+	}
+	d.str(", config=")
+	switch kind {
+	case 0:
+		d.enum("perf_hw", u64(b, 8))
+	case 1:
+		d.enum("perf_sw", u64(b, 8))
+	case 2:
+		d.uint(u64(b, 8))
+	default:
+		d.hex(u64(b, 8))
+	}
+	const freq = 1 << 10
+	if bits&freq != 0 {
+		d.str(", sample_freq=").uint(u64(b, 16))
+	} else {
+		d.str(", sample_period=").uint(u64(b, 16))
+	}
+	d.str(", sample_type=").flags("perf_sample", u64(b, 24))
+	d.str(", read_format=").flags("perf_read", u64(b, 32))
+	for i, name := range []string{"disabled", "inherit", "pinned", "exclusive", "exclude_user", "exclude_kernel",
+		"exclude_hv", "exclude_idle", "mmap", "comm", "freq", "inherit_stat", "enable_on_exec", "task", "watermark"} {
+		if bits>>i&1 != 0 {
+			d.str(", " + name + "=1")
+		}
+	}
+	precise := bits >> 15 & 3
+	d.str(", precise_ip=").uint(precise)
+	skids := [...]string{"arbitrary skid", "constant skid", "requested to have 0 skid", "must have 0 skid"}
+	d.str(" /* " + skids[precise] + " */, ...}")
+}
+
+// interfaceOf appends the struct of the ioctls that ask about a network interface.
+func (d *decoder) interfaceOf(cmd uint64, b []byte) {
+	number := map[uint64]string{0x8921: "mtu", 0x8933: "ifindex", 0x8942: "qlen", 0x891d: "metric"}
+	d.str("{ifr_name=").field(field{kind: 's', size: 16}, b)
+	switch b = b[16:]; cmd {
+	case 0x8913:
+		d.str(", ifr_flags=").flags("ifflags", u16(b, 0))
+	case 0x8915:
+		d.str(", ifr_addr={sa_family=AF_INET, sin_port=htons(0), sin_addr=").ipv4(b[4:])
+		d.str("}")
+	default:
+		d.str(", ifr_" + number[cmd] + "=").int(signed(u32(b, 0)))
+	}
+	d.str("}")
+}
+
+// messages appends the array of sendmmsg, or of recvmmsg.
+func (d *decoder) messages(addr uint64, out bool) {
+	const size, length = 64, 56
+	n := int(uint32(d.num(2)))
+	sent := max(int(d.c.Result), 0)
+	if out {
+		n = sent
+		d.left(4)
+	}
+	array, ok := d.c.mem.at(addr, min(n, 1024)*size, false)
+	if addr == 0 || !ok || len(array) < size {
+		d.ptr(addr)
+		return
+	}
+	d.list(n, func(i int) bool {
+		if (i+1)*size > len(array) {
+			return false
+		}
+		received := int64(-1)
+		if out {
+			received = int64(u32(array[size*i:], length))
+		}
+		d.str("{msg_hdr=")
+		d.msghdr(addr+uint64(size*i), received)
+		if i < sent && !d.c.failed() {
+			d.str(", msg_len=").uint(u32(array[size*i:], length))
+		}
+		d.str("}")
+		return true
+	})
+}
