@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
@@ -139,12 +140,16 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	for _, row := range rows {
 		most = max(most, m.Weigh(row.Value))
 	}
-	order.Stably(rows, func(x, y view.Row) int {
-		return int(max(min(m.Weigh(y.Value)-m.Weigh(x.Value), 1), -1))
-	})
+	order.Stably(rows, func(x, y view.Row) int { return cmp.Compare(m.Weigh(y.Value), m.Weigh(x.Value)) })
 	lines, shown := htmlLines(m, rows, o)
+	if m.Kind == view.Histogram { // whose bars are of buckets
+		most = 0
+		for _, line := range lines {
+			most = max(most, line.weight)
+		}
+	}
 	b.WriteString("<div class=\"scroll\"><table><tr>")
-	for i, name := range append(keys, valueColumns(m)...) {
+	for i, name := range beside(nil, append(keys, valueColumns(m)...)) {
 		class := ""
 		if len(lines) > 0 && i < len(lines[0].cells) && lines[0].cells[i].number {
 			class = numeric

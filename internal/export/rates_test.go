@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,5 +67,23 @@ func TestColumnsApart(t *testing.T) {
 	r := &view.Run{Maps: []view.Snapshot{{Map: m, Rows: []view.Row{row}}}}
 	if got, want := tableOf(t, r, m, Options{}), "comm,ret,comm_2\na,1,2\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestTable has a page's bars of a histogram be as wide as its buckets are among each other, and no two columns of one
+// name.
+func TestTable(t *testing.T) {
+	r := run(names{"main", "read"})
+	lat := r.Snapshot(r.Script.Map("@lat"))
+	lat.Rows = []view.Row{{Key: value.Str("main"), Value: value.Hist{Buckets: []value.Bucket{{Max: 0, Count: 4},
+		{Min: 1, Max: 1, Count: 2}}}}}
+	r.Script.Map("@last").Columns[0].Name = "comm"
+	page := string(written(t, Find("html"), r, nil))
+	for _, want := range []string{`<td class="n">4</td><td><svg class="w" viewBox="0 0 100 10" ` +
+		`preserveAspectRatio="none" aria-hidden="true"><rect width="100.0" height="10"/>`,
+		`<rect width="50.0" height="10"/>`, `<th>comm</th><th>comm_2</th><th class="n">n</th>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("there is no %s", want)
+		}
 	}
 }
