@@ -494,7 +494,7 @@ func (d *decoder) stat(b []byte) {
 	d.str("{")
 	if !d.o.isShort(d.of) {
 		d.str("st_dev=").device(u64(b, 0))
-		d.str(", st_ino=").hex(u64(b, 8))
+		d.str(", st_ino=").uint(u64(b, 8))
 		d.str(", ")
 	}
 	d.str("st_mode=").mode(mode)
@@ -547,7 +547,11 @@ func (d *decoder) statx(b []byte) {
 	d.str(", stx_blocks=").uint(u64(b, 48))
 	d.str(", stx_attributes_mask=").flags("statx_attr", u64(b, 56))
 	for i, name := range []string{"atime", "btime", "ctime", "mtime"} {
+		const born = 0x800
 		at := 64 + 16*i
+		if name == "btime" && u32(b, 0)&born == 0 {
+			continue
+		}
 		d.str(", stx_" + name + "={tv_sec=").int(int64(u64(b, at)))
 		d.str(", tv_nsec=").uint(u32(b, at+8))
 		d.str("}")
@@ -555,6 +559,10 @@ func (d *decoder) statx(b []byte) {
 	}
 	for i, name := range []string{"rdev_major", "rdev_minor", "dev_major", "dev_minor"} {
 		d.str(", stx_" + name + "=").uint(u32(b, 128+4*i))
+	}
+	const mounted = 0x1000
+	if u32(b, 0)&mounted != 0 {
+		d.str(", stx_mnt_id=").hex(u64(b, 144))
 	}
 	d.str("}")
 }
