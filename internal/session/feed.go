@@ -41,7 +41,8 @@ type watched struct {
 	of     *view.Map
 	ledger *view.Ledger // nil: no totals are kept
 	seq    uint64
-	wanted bool           // is read
+	wanted bool // is read
+	keys   keyValues
 	sites  []*object.Site // where updates of it may fail
 }
 
@@ -351,7 +352,7 @@ func (s *session) snapshot(w *watcher, n int) (out view.Snapshot, ok bool) {
 	out = view.Snapshot{Map: k.of, Seq: k.seq, Start: bootTime(), Totals: k.ledger != nil}
 	var err error
 	if out.Totals {
-		out.Rows, out.Refused.Held, err = s.totals(k.ledger, m, w.needs.Now)
+		out.Rows, out.Refused.Held, err = s.totals(k, m, w.needs.Now)
 	} else {
 		var entries output.Entries
 		entries, err = s.readMap(m)
@@ -386,8 +387,12 @@ func (s *session) refused(m *object.ScriptMap, sites []*object.Site, r *view.Ref
 
 // totals reads a map into its ledger, and the ledger; with held, what the map holds, too. n is how many
 // elements that are.
-func (s *session) totals(l *view.Ledger, m *object.ScriptMap, held bool) (rows []view.Row, n int, err error) {
+func (s *session) totals(k *watched, m *object.ScriptMap, held bool) (rows []view.Row, n int, err error) {
+	l := k.ledger
 	l.Begin()
+	if len(k.keys) == maxKeyValues { // of which some may be gone
+		k.keys = nil
+	}
 	if m.Map < 0 {
 		if cell := s.joined(m, s.heldCell); cell != nil {
 			l.Seen(nil, cell)
@@ -414,7 +419,7 @@ func (s *session) totals(l *view.Ledger, m *object.ScriptMap, held bool) (rows [
 			row.Now = s.shown(m, now)
 		}
 		if m.Key != nil {
-			row.Key = value.Decode(m.Key, key, s)
+			row.Key = k.keys.of(s, m, key)
 		}
 		rows = append(rows, row)
 	})
@@ -422,6 +427,27 @@ func (s *session) totals(l *view.Ledger, m *object.ScriptMap, held bool) (rows [
 		rows = append(rows, view.Row{Key: value.Null{}, Value: s.shown(m, cell), AtLeast: low, Others: n})
 	}
 	return rows, n, err
+}
+
+// Keys that are kept as values, of each map.
+const maxKeyValues = 1 << 13
+
+// keyValues are the keys of a map by their bytes: those of one look are mostly those of the next.
+type keyValues map[string]value.Value
+
+// of is a key as a value. Where what it means depends on more than its bytes, it is made each time.
+func (k *keyValues) of(s *session, m *object.ScriptMap, key []byte) value.Value {
+	if v, ok := (*k)[string(key)]; ok {
+		return v
+	}
+	v := value.Decode(m.Key, key, s)
+	if *k == nil {
+		*k = keyValues{}
+	}
+	if len(*k) < maxKeyValues && value.Ordered(m.Key) {
+		(*k)[string(key)] = v
+	}
+	return v
 }
 
 // cellOf is the cell of an element, those of all CPUs as one; nil if the element does
