@@ -216,16 +216,26 @@ func (d *decoder) perf(addr uint64) {
 	}
 	d.str(", sample_type=").flags("perf_sample", u64(b, 24))
 	d.str(", read_format=").flags("perf_read", u64(b, 32))
-	for i, name := range []string{"disabled", "inherit", "pinned", "exclusive", "exclude_user", "exclude_kernel",
-		"exclude_hv", "exclude_idle", "mmap", "comm", "freq", "inherit_stat", "enable_on_exec", "task", "watermark"} {
-		if bits>>i&1 != 0 {
-			d.str(", " + name + "=1")
-		}
-	}
+	d.bits(bits, "disabled", "inherit", "pinned", "exclusive", "exclude_user", "exclude_kernel", "exclude_hv",
+		"exclude_idle", "mmap", "comm", "freq", "inherit_stat", "enable_on_exec", "task", "watermark")
 	precise := bits >> 15 & 3
 	d.str(", precise_ip=").uint(precise)
 	skids := [...]string{"arbitrary skid", "constant skid", "requested to have 0 skid", "must have 0 skid"}
-	d.str(" /* " + skids[precise] + " */, ...}")
+	d.str(" /* " + skids[precise] + " */")
+	d.bits(bits>>17, "mmap_data", "sample_id_all", "exclude_host", "exclude_guest", "exclude_callchain_kernel",
+		"exclude_callchain_user", "mmap2", "comm_exec", "use_clockid", "context_switch", "write_backward", "namespaces",
+		"ksymbol", "bpf_event", "aux_output", "cgroup", "text_poke", "build_id", "inherit_thread", "remove_on_exec",
+		"sigtrap")
+	d.str(", ...}")
+}
+
+// bits appends the fields of one bit that are set.
+func (d *decoder) bits(v uint64, names ...string) {
+	for i, name := range names {
+		if v>>i&1 != 0 {
+			d.str(", " + name + "=1")
+		}
+	}
 }
 
 // interfaceOf appends the struct of the ioctls that ask about a network interface.
