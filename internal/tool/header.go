@@ -53,7 +53,7 @@ func (o *Option) Choices() []string {
 	if !strings.Contains(o.Value, "|") {
 		return nil
 	}
-	return strings.Split(o.Value, "|")
+	return strings.Split(o.Unit(), "|")
 }
 
 // Unit is what the value of an option is called, in the singular.
