@@ -293,6 +293,7 @@ type side struct {
 	file   string
 	stacks []*saved.Profile
 	end    *view.Run // nil: there are stacks alone
+	saved  *saved.File
 }
 
 func load(file string) (*side, error) {
@@ -300,7 +301,7 @@ func load(file string) (*side, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &side{file: file}
+	s := &side{file: file, saved: f}
 	if s.stacks, err = f.Profiles(); err == nil {
 		s.end, err = f.End()
 	}
@@ -351,6 +352,19 @@ func (c *Command) pairs() (out []pair, alone []string, err error) {
 	now, err := load(c.New)
 	if err != nil {
 		return nil, nil, err
+	}
+	// A picture of a map without stacks is compared with its table in a file of the whole run.
+	for _, s := range [][2]*side{{old, now}, {now, old}} {
+		if s[0].end == nil || s[1].end != nil || len(s[0].stacks) > 0 {
+			continue
+		}
+		all, err := s[0].saved.Weighed()
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(all) == 1 || c.Map != "" || !slices.Contains(s[1].names(), "") { // else it may be of any
+			s[0].stacks = all
+		}
 	}
 	names := slices.Concat(old.names(), now.names())
 	slices.Sort(names)

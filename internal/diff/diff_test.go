@@ -196,6 +196,11 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: %s, want %s", options, got, want)
 		}
 	}
+	// A picture of a map without stacks has its keys as functions.
+	picture := "bash 100\nold 5\n\\x1b[31m 7\n"
+	if got := compare(t, before, picture, "--map", "reads", "--normalize"); !strings.Contains(got, "nothing changed") {
+		t.Errorf("a table and its picture: %s", got)
+	}
 	if got := compare(t, before, "a;b 1\n"); !strings.Contains(got, "the files have no map in common: stacks, @lat") {
 		t.Error(got)
 	}

@@ -198,7 +198,7 @@ func (w *pprofWriter) location(frames []view.FrameAt) uint64 {
 	m.uint(2, place.mapping)
 	m.uint(3, place.addr)
 	for i := len(frames) - 1; i >= 0; i-- {
-		f := pprofFunction{name: frames[i].Name}
+		f := pprofFunction{name: frameName(&frames[i], Options{})} // readers take none for a function that is not known
 		line := 0
 		if frames[i].Frame != nil {
 			if frames[i].Func == "" {

@@ -4,6 +4,7 @@ package saved
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -131,10 +132,27 @@ func (f *File) Profiles() ([]*Profile, error) {
 	if end == nil || f.stacks != nil || err != nil {
 		return f.stacks, err
 	}
+	f.stacks, err = weighed(end, (*view.Map).Profile)
+	return f.stacks, err
+}
+
+// Weighed are what elements of maps without stacks weighed in the end: pictures draw those, where there are no stacks.
+func (f *File) Weighed() ([]*Profile, error) {
+	end, err := f.End()
+	if end == nil || err != nil {
+		return nil, err
+	}
+	return weighed(end, func(m *view.Map) bool {
+		return m.Role == view.Result && m.Weight != view.NoWeight && !m.Profile()
+	})
+}
+
+// weighed are the profiles of some maps.
+func weighed(end *view.Run, some func(*view.Map) bool) (out []*Profile, err error) {
 	g := newGatherer()
 	for _, m := range end.Script.Maps {
 		snap := end.Snapshot(m)
-		if !m.Profile() || snap == nil {
+		if snap == nil || !some(m) {
 			continue
 		}
 		of := view.NewProfile(snap)
@@ -144,15 +162,16 @@ func (f *File) Profiles() ([]*Profile, error) {
 		for _, s := range of.Samples {
 			var path []string
 			for _, at := range s.Path() {
-				path, p.kinds[at.Name] = append(path, at.Name), at.Kind
+				name := cmp.Or(at.Name, "(empty)") // as pictures call it
+				path, p.kinds[name] = append(path, name), at.Kind
 			}
 			if err := g.add(p, strings.Join(path, "\n"), s.Values[of.Primary]); err != nil {
 				return nil, err
 			}
 		}
-		f.stacks = append(f.stacks, p)
+		out = append(out, p)
 	}
-	return f.stacks, nil
+	return out, nil
 }
 
 // profiles are maps of stacks and nothing else.
