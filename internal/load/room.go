@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -53,8 +54,9 @@ func room(m *object.Map, entries, cpus int) error {
 func fits(need uint64, meminfo string) error {
 	const unit = 1024
 	_, rest, _ := strings.Cut(meminfo, "MemAvailable:")
-	var available uint64
-	if _, err := fmt.Sscan(rest, &available); err != nil || need/unit <= available/4*3 {
+	rest, _, _ = strings.Cut(rest, "kB")
+	available, err := strconv.ParseUint(strings.TrimSpace(rest), 10, 64)
+	if err != nil || need/unit <= available/4*3 {
 		return nil
 	}
 	return fmt.Errorf("%w: it would take %d MB of the %d MB that are available", unix.ENOMEM, need>>20,
