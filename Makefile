@@ -34,7 +34,8 @@ build:
 
 # Without the terminal view, the page and the service. It takes 11.5 MB at most, for which it does without inlining
 # where no records are read.
-STD := internal/zstd io/... log/... strconv unicode/... github.com/therootcompany/xz
+STD := bufio bytes compress/... context errors golang.org/... hash/... internal/poll internal/syscall/... \
+	internal/zstd io/... log/... slices sort strconv strings sync syscall unicode/... github.com/therootcompany/xz
 HOT := output session/ring unwind
 min:
 	go build -tags min $(BUILD) $(patsubst %,-gcflags=%=-l,$(STD)) -gcflags=$(OWN)/...=-l \
