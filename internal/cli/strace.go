@@ -176,6 +176,15 @@ func (c *command) findProgram() error {
 		return usagef("%s: %v", c.tool.Name, err)
 	}
 	o.Debug = func(file string) (*dwarf.File, error) { return c.machine.Debug(file, "") }
+	if names := c.given["user"]; names != nil {
+		if c.argv == nil {
+			return usagef("%s: --user is for a command, which is not there with -p", c.tool.Name)
+		}
+		if c.child.User, err = lookUser(names[len(names)-1]); err != nil {
+			return usagef("%s: %v", c.tool.Name, err)
+		}
+		delete(c.given, "user")
+	}
 	most := 2000
 	if given := c.given["max-probes"]; given != nil {
 		most, _ = strconv.Atoi(given[len(given)-1])

@@ -29,6 +29,9 @@ type Program struct {
 	// places are call sites and the places that they return to, by how far they are from the beginning of
 	// the code: bits of site… say which of both.
 	places map[uint64]uint64
+	// behind are how long the instructions are that call, by the same.
+	behind map[uint64]uint64
+	Frames int // of stacks, -w
 	// Warnings are about files that were read.
 	Warnings []string
 	// Passed are calls that are not traced, as no symbol says that they are instructions.
@@ -93,6 +96,13 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			return nil, fmt.Errorf("invalid value for --indent: %s", last)
 		}
 	}
+	if values := given["where"]; values != nil {
+		last := values[len(values)-1]
+		var err error
+		if p.Frames, err = strconv.Atoi(last); err != nil || p.Frames < 1 {
+			return nil, fmt.Errorf("invalid value for --where: %s", last)
+		}
+	}
 	if given["call-times"] != nil {
 		o.Took = true
 	}
@@ -128,7 +138,7 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			p.returns = append(p.returns, `"`+s.Name+`"`)
 		}
 	}
-	p.start, p.places = start, map[uint64]uint64{}
+	p.start, p.places, p.behind = start, map[uint64]uint64{}, map[uint64]uint64{}
 	imports := f.Imports(nil)
 	var names []string
 	wanted := append(slices.Clone(terms["filter"]), terms["library"]...)
@@ -162,6 +172,7 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 		p.calls[s.Addr-start] = &fn
 		p.places[s.Addr-start] |= siteCalls
 		if s.Next != 0 {
+			p.behind[s.Addr-start] = s.Next - s.Addr
 			p.places[s.Next-start] |= siteReturns | (s.Addr-start)<<8
 		}
 	}
@@ -281,6 +292,12 @@ func (p *Program) Script() (given map[string][]string, more string) {
 	}
 	if p.Summary != "" {
 		given["summary-only"] = []string{"true"}
+	}
+	if p.Pointer && p.Summary == "" {
+		given["instruction-pointer"] = []string{"true"}
+	}
+	if p.Frames > 0 && p.Summary == "" {
+		given["where"] = []string{strconv.Itoa(p.Frames)}
 	}
 	if !p.Signals {
 		given["no-signals"] = []string{"true"}

@@ -38,6 +38,7 @@ type frame struct {
 	// The stack pointer at the call, which tells the frames of a thread apart and orders them.
 	sp    uint64
 	shown bool // that it began
+	site  bool // the probe is on the instruction that calls
 }
 
 // NewSink makes a sink that writes lines to w, and passes on messages to rest.
@@ -53,6 +54,10 @@ func (s *librarySink) Write(item output.Item) error {
 	case *output.Snap:
 		s.record(it)
 		return s.err
+	case output.Print:
+		if s.note(it.Value) {
+			return s.err
+		}
 	case output.Map:
 		if it.Name == "@calls" {
 			s.table(it)
@@ -69,6 +74,8 @@ func (s *librarySink) record(r *output.Snap) {
 	switch kind := word(0); kind {
 	case recordEarly, recordLate:
 		s.thread(tid).add(uint64(word(2)), r.Bytes, kind)
+	case recordPointer:
+		s.thread(tid).further(kind, r)
 	// Kind, thread, process, place of the call, time, stack pointer, six registers.
 	case recordBegins:
 		f := &frame{of: s.p.calls[uint64(word(3))], sp: uint64(word(5))}
@@ -77,6 +84,11 @@ func (s *librarySink) record(r *output.Snap) {
 			f.Args[i] = uint64(word(6 + i))
 		}
 		f.mem = s.memory(tid)
+		if th := s.thread(tid); s.p.Pointer || s.p.Frames > 0 {
+			length := s.p.behind[uint64(word(3))]
+			f.noted, f.site = &noted{pointer: th.pointer + length, stack: th.stack}, length > 0
+			th.noted = noted{}
+		}
 		switch {
 		case f.of == nil:
 		case f.of == s.p.entry:
@@ -180,13 +192,35 @@ func (s *librarySink) show(f *frame, end string) {
 	s.str(end)
 	s.line()
 	f.shown = true
+	if f.of.alone {
+		s.stack(f)
+	}
 }
 
 // first begins the line of a call.
 func (s *librarySink) first(f *frame) {
 	s.begin(f.TID, f.Enter)
+	s.place(f)
 	s.indent(f)
 	s.called(f)
+}
+
+// place appends where a call returns to.
+func (s *librarySink) place(f *frame) {
+	if s.p.Pointer {
+		s.str(fmt.Sprintf("[%#x] ", f.pointer))
+	}
+}
+
+// stack writes the functions that a call was made in, the innermost first.
+func (s *librarySink) stack(f *frame) {
+	without := 1 // the entry of the linkage table, or the function
+	if f.site {
+		without = 0
+	}
+	if s.p.Frames > 0 {
+		s.Sink.frames(&f.Call, without, s.p.Frames)
+	}
 }
 
 // indent appends blanks as deep as a call is nested.
@@ -209,6 +243,7 @@ func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 	f.Result, f.Exit, f.Unfinished, f.mem = result, at, false, append(f.mem, m...)
 	if f.shown {
 		s.begin(tid, at)
+		s.place(f)
 		s.indent(f)
 		s.c = &f.Call
 		s.str("<... " + f.of.name + " resumed> ")
@@ -227,6 +262,7 @@ func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 		s.str(fmt.Sprintf(" <%d.%06d>", took/1e9, took%1e9/1e3))
 	}
 	s.line()
+	s.stack(f)
 }
 
 // ended says how a process has ended.

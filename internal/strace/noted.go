@@ -185,13 +185,20 @@ func (s *Sink) head(c *Call) {
 	}
 }
 
-// frames shows the stack of a call below its line.
-func (s *Sink) frames(c *Call) {
+// frames shows the stack of a call below its line, but for the innermost ones: most of them, all if that is 0.
+func (s *Sink) frames(c *Call, without, most int) {
 	if c.noted == nil || c.stack == nil {
 		return
 	}
+	seen := 0
 	for _, f := range c.stack.Named().Frames {
 		if f.Inlined {
+			continue
+		}
+		if seen++; most > 0 && seen > without+most {
+			break
+		}
+		if seen <= without {
 			continue
 		}
 		s.b = append(s.b[:0], " > "...)

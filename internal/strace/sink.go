@@ -451,7 +451,7 @@ func (s *Sink) call(th *thread, c *Call) {
 	}
 	s.line()
 	s.dump(c)
-	s.frames(c)
+	s.frames(c, 0, 0)
 }
 
 // rest appends the arguments and the result that a call has only when it has returned.
