@@ -68,6 +68,8 @@ func (s *librarySink) value(a arg, v uint64) {
 		s.text0(v, false)
 	case "c":
 		s.character(v)
+	case "g":
+		s.signal(int(int32(v)))
 	case "x":
 		s.hex(uint64(uint32(v)))
 	case "o", "m":

@@ -10,7 +10,7 @@ import (
 // "=" how the result is, and the names of those that are alike.
 //
 //	d, u, ld, lu  int, unsigned, long, unsigned long; x, p: in hexadecimal, of 4 and 8 bytes; o in octal
-//	c             a character
+//	c, g          a character; a signal
 //	s, S          a string when the call begins; when it returns
 //	b2, b1*       so many bytes as the argument 2 says; as 1 and the one behind it do, multiplied
 //	r             so many bytes as the result says

@@ -145,7 +145,8 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	for _, s := range imports {
 		name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
 		names = append(names, name)
-		if name == "__libc_start_main" { // what main() runs in
+		// Start files of the C library make these calls: what main() runs in, and what ends a library.
+		if name == "__libc_start_main" || name == "__cxa_finalize" && len(wanted) == 0 {
 			continue
 		}
 		if len(wanted) == 0 || chosen(wanted, name, func() string { return of(name) }) {
@@ -227,6 +228,9 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	switch {
 	// From here on nothing is to be traced: the error says which of the reasons it is.
 	case len(p.calls) > 0:
+	case p.Passed > 0:
+		return nil, fmt.Errorf("all %d calls of %s are passed over, as no symbol says in which function they stand",
+			p.Passed, file)
 	case !static:
 		return nil, fmt.Errorf("of the %d functions of libraries that %s calls none is chosen", len(imports), file)
 	default:
@@ -259,7 +263,7 @@ var keeps = map[string]bool{"setjmp": true, "_setjmp": true, "sigsetjmp": true, 
 
 // Resultless reports whether there are calls whose results are not shown, as that would be in the way.
 func (p *Program) Resultless() bool {
-	return !p.Results && slices.ContainsFunc(p.sites, func(s string) bool { return s != `"__cxa_finalize@plt"` })
+	return !p.Results && len(p.sites) > 0
 }
 
 // Probes is how many probes there will be.

@@ -256,7 +256,11 @@ func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 		s.b = append(s.b, ' ')
 	}
 	s.str("= ")
-	s.value(arg{kind: f.of.result}, uint64(result))
+	if f.of.result == "s" { // as it is now: it may be an argument
+		s.text0(uint64(result), false)
+	} else {
+		s.value(arg{kind: f.of.result}, uint64(result))
+	}
 	if s.o.Took {
 		took := f.Exit - f.Enter
 		s.str(fmt.Sprintf(" <%d.%06d>", took/1e9, took%1e9/1e3))

@@ -13,7 +13,7 @@ const (
 	plain    quoting = iota // printable ASCII; else octal
 	hexTexts                // -x: in hexadecimal all of a string that has others
 	hexAll                  // -xx: all
-	octal                   // as plain, octal numbers in three digits, as ltrace has them
+	octal                   // as plain, octal numbers but 0 in three digits, as ltrace has them
 )
 
 // appendQuoted appends a string in double quotes.
@@ -44,7 +44,9 @@ func appendEscaped(b, s []byte, more string, q quoting) []byte {
 			b = append(b, '\\', "tnvfr"[c-'\t'])
 		default:
 			b = append(b, '\\')
-			if q == octal || i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' {
+			if q == octal && c == 0 {
+				b = append(b, '0')
+			} else if q == octal || i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' {
 				b = append(b, '0'+c>>6, '0'+c>>3&7, '0'+c&7)
 			} else {
 				b = strconv.AppendUint(b, uint64(c), 8)
