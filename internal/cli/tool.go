@@ -450,7 +450,7 @@ func (c *command) toolFail(err error) int {
 
 // readValue is the value that a script gets of an option whose value is called unit: a
 // TIME in nanoseconds, BYTES as their number, a USER or ERRNO as the number, a SIG as its bit, a
-// DISK as the kernel calls it. An IP is checked. What else it is called, the script has the text.
+// DISK as the kernel calls it. An IP and a PORT are checked. What else it is called, the script has the text.
 func readValue(unit, doc, text string) (string, error) {
 	switch unit {
 	case "TIME":
@@ -469,6 +469,10 @@ func readValue(unit, doc, text string) (string, error) {
 	case "IP":
 		if a, err := netip.ParseAddr(text); err != nil || a.Zone() != "" {
 			return "", fmt.Errorf("\"%s\" is no IP address", text)
+		}
+	case "PORT":
+		if _, err := strconv.ParseUint(text, 10, 16); err != nil {
+			return "", fmt.Errorf("\"%s\" is no port: these are numbers up to 65535", text)
 		}
 	}
 	if prefix, ok := strings.CutSuffix(unit, flagUnit); ok {
