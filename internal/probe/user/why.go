@@ -194,18 +194,39 @@ func whyNoMark(p *probe.Point, o *probe.Options) string {
 	if p.Target == "" {
 		return ""
 	}
-	advice := ""
+	var of string
+	var notes []exe.Note
+	files := 0
 	eachFile(p, o, func(path string, file *exe.File) error {
-		notes, err := file.USDT()
-		if err != nil || advice != "" {
-			return err
+		own, err := file.USDT()
+		if files++; err == nil {
+			of, notes = path, append(notes, own...)
 		}
-		advice = otherMarks(p, path, notes)
-		return nil
+		return err
 	})
-	return advice
+	switch {
+	case files == 0:
+		return ""
+	case files == 1:
+		return otherMarks(p, of, notes)
+	}
+	// Marks of the same provider are those of interest, where there are many files.
+	kind := "marks"
+	if !p.Pattern.Provider.HasWild() {
+		kind += " of " + p.Provider
+		notes = slices.DeleteFunc(notes, func(n exe.Note) bool { return n.Provider != p.Provider })
+	}
+	if len(notes) > 0 {
+		return otherMarks(p, "one of the files", notes)
+	}
+	which := fmt.Sprintf("%d files", files)
+	if p.Target == "*" {
+		which += " of the programs that run"
+	}
+	return "none of the " + which + " has " + kind
 }
 
+// otherMarks tells the marks that files have.
 func otherMarks(p *probe.Point, path string, notes []exe.Note) string {
 	if len(notes) == 0 {
 		return path + " has no marks"
