@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/hawktrace/hawk/internal/arch"
+	"github.com/hawktrace/hawk/internal/outfile"
 )
 
 // An executable ends with a trailer of 32 bytes behind its payload: hash of the
@@ -161,7 +162,7 @@ func (r *Runtime) Write(path, version string, payload []byte) (err error) {
 			return err
 		}
 	}
-	if err := tmp.Chmod(0o755); err != nil {
+	if err := tmp.Chmod(outfile.Mode(0o777)); err != nil {
 		return err
 	}
 	if err := tmp.Close(); err != nil {

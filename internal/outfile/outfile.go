@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -110,11 +112,25 @@ func Create(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 }
 
+// Mode is what new files get of some permissions: what the process masks is not among them. Who sets the mask would
+// change it for all threads; so it is read.
+func Mode(of os.FileMode) os.FileMode {
+	const most = 0o077 // where nobody knows
+	text, _ := os.ReadFile("/proc/self/status")
+	_, rest, _ := strings.Cut(string(text), "\nUmask:\t")
+	word, _, _ := strings.Cut(rest, "\n")
+	mask, err := strconv.ParseUint(word, 8, 32)
+	if err != nil {
+		mask = most
+	}
+	return of &^ os.FileMode(mask)
+}
+
 // Replace writes a file so that it is either the old or the new one, and keeps the old
 // one's permissions.
 func Replace(name string, write func(io.Writer) error) error {
 	name = target(name)
-	mode := os.FileMode(0o644)
+	mode := Mode(0o666)
 	st, err := os.Stat(name)
 	if err == nil {
 		if f := standard(st); f != nil {

@@ -34,6 +34,30 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestMode has new files be as readable as the process lets them, and others as they were.
+func TestMode(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old")
+	if err := errors.Join(os.WriteFile(old, nil, 0o600), os.Chmod(old, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Umask(unix.Umask(0o027))
+	for mask, want := range map[int]os.FileMode{0o022: 0o644, 0o077: 0o600, 0: 0o666} {
+		unix.Umask(mask)
+		made := filepath.Join(dir, fmt.Sprint(mask))
+		for name, want := range map[string]os.FileMode{made: want, old: 0o640} {
+			err := Replace(name, func(w io.Writer) error { return nil })
+			st, other := os.Stat(name)
+			if err := errors.Join(err, other); err != nil {
+				t.Fatal(err)
+			}
+			if st.Mode() != want {
+				t.Errorf("mask %#o: %v, want %v", mask, st.Mode(), want)
+			}
+		}
+	}
+}
+
 // TestOutput has what is written into the file that is the output of the process follow what is there.
 func TestOutput(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out")

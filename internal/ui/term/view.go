@@ -316,7 +316,7 @@ func (v *View) save(f *export.Format, maps []*view.Map) {
 	}
 	name := fmt.Sprintf("hawk-%s-%s.%s", base, time.Now().Format("20060102-150405"), f.Ext)
 	// It never replaces a file, nor follows a link that somebody has put there.
-	out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err == nil {
 		err = f.Write(out, v.Run(), maps, export.Options{Version: v.o.Version})
 		if end := out.Close(); err == nil {
