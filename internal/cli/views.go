@@ -160,7 +160,27 @@ func (c *command) files(script *view.Script) (*saver, error) {
 		}
 		v.add(s, maps, target{beside: true})
 	}
+	var own []*target // that the script's text is written to
+	if f == nil && c.output != "" {
+		own = append(own, &target{format: &export.Format{Name: "the output"}, file: c.output})
+	}
+	if err := apart(append(own, v.targets...)); err != nil {
+		return nil, err
+	}
 	return v, v.prepare()
+}
+
+// apart reports targets that replace each other.
+func apart(targets []*target) error {
+	for i, t := range targets {
+		for _, other := range targets[:i] {
+			if t.sameFile(other) {
+				return fmt.Errorf("Failed to open output file: %q: both %s and %s would be written there", t.file,
+					other.format.Name, t.format.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // add has a file made of maps, or one of each where a file holds one.
@@ -206,14 +226,6 @@ func (s *save) fileOf(m *view.Map) string {
 // prepare reports files that cannot be written, and begins those that are written as
 // things happen.
 func (v *saver) prepare() error {
-	for i, t := range v.targets {
-		for _, other := range v.targets[:i] {
-			if t.sameFile(other) {
-				return fmt.Errorf("Failed to open output file: %q: both %s and %s would be written there", t.file,
-					other.format.Name, t.format.Name)
-			}
-		}
-	}
 	for _, t := range v.targets {
 		v.Events = v.Events || t.wantsEvents()
 		v.Past = v.Past || t.format.Past
