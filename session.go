@@ -261,7 +261,7 @@ const (
 
 var reasons = map[session.Reason]Reason{
 	session.Stopped: Stopped, session.Cancelled: Cancelled, session.ProcessEnded: ProcessEnded,
-	session.OverBudget: OverBudget,
+	session.OverBudget: OverBudget, session.Elapsed: Cancelled,
 }
 
 // A Result is how a run ended.

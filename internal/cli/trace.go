@@ -73,10 +73,10 @@ func (c *command) trace(p *session.Program) int {
 	}
 	ctx := context.Background()
 	if c.duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		go c.endLater(ctx, s, cancel)
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		go c.endLater(ctx, s, func() { cancel(context.DeadlineExceeded) })
 	}
 	o := c.runOptions()
 	// A reader that stops reading must not keep the run from ending: the valve gives up a write

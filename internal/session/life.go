@@ -1,6 +1,8 @@
 package session
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -156,6 +158,8 @@ func (s *session) why(exited bool) Reason {
 		return Exited
 	case s.signals.Load() > 0:
 		return Stopped
+	case s.cancelled.Load() && errors.Is(context.Cause(s.ctx), context.DeadlineExceeded):
+		return Elapsed
 	case s.cancelled.Load():
 		return Cancelled
 	case s.waits():

@@ -87,10 +87,11 @@ const (
 	Cancelled                  // its context was done
 	ProcessEnded               // the command, or the process traced
 	OverBudget                 // its programs took more of a CPU than they may
+	Elapsed                    // the time that its context gave it is over
 )
 
 func (r Reason) String() string {
-	return [...]string{"finished", "exit", "signal", "cancelled", "target", "budget"}[r]
+	return [...]string{"finished", "exit", "signal", "cancelled", "target", "budget", "duration"}[r]
 }
 
 // settings are all that a run depends on.
