@@ -58,7 +58,7 @@ install: build
 # All tests: static checks, unit tests, the cases on the running kernel, the cases on other kernels in VMs. As root it
 # first installs what it needs. JOBS of these targets run side by side, since a VM keeps one processor busy; each prints
 # when it is done. MORE names further ones; none is begun after UNTIL, in seconds of the clock, where that is given.
-VMS   ?= 5.10 6.12 sid 6.12-arm64 6.1
+VMS   ?= 5.10 6.12 6.12-arm64 6.1 sid
 MORE  ?=
 UNTIL ?=
 JOBS  ?= $(shell nproc)
