@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
@@ -309,7 +308,7 @@ func sectionName(p *object.Program) string {
 	case bpf.RawTracepoint:
 		return "raw_tp/" + cmp.Or(pt.Func, pt.Kind.Name)
 	case bpf.Tracepoint:
-		return "tracepoint/" + pt.Target + "/" + pt.Func
+		return "tracepoint/" + cmp.Or(m.Whole, pt.Target+"/"+pt.Func)
 	case bpf.PerfEvent:
 		return "perf_event"
 	case bpf.XDP:
@@ -336,12 +335,7 @@ func sectionName(p *object.Program) string {
 	}
 	switch m.Attach {
 	case bpf.AttachRawTracepoint:
-		for _, raw := range []string{"sys_enter", "sys_exit"} {
-			if strings.HasPrefix(pt.Func, raw+"_") {
-				return "tp_btf/" + raw
-			}
-		}
-		return "tp_btf/" + pt.Func
+		return "tp_btf/" + cmp.Or(m.Whole, pt.Func)
 	case bpf.AttachFentry:
 		return "fentry/" + pt.Func
 	case bpf.AttachFexit:

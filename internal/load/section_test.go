@@ -35,6 +35,8 @@ func TestSectionName(t *testing.T) {
 		{"fexit", "fexit/f", probe.Mechanism{Program: bpf.Tracing, Attach: bpf.AttachFexit}, false},
 		{"rawtracepoint", "tp_btf/f", probe.Mechanism{Program: bpf.Tracing, Attach: bpf.AttachRawTracepoint}, false},
 		{"profile", "perf_event", probe.Mechanism{Program: bpf.PerfEvent}, false},
+		{"tracepoint", "tracepoint/raw_syscalls/sys_enter", probe.Mechanism{Program: bpf.Tracepoint,
+			Whole: "raw_syscalls/sys_enter"}, false},
 	} {
 		kind, _ := probe.Lookup(tt.kind)
 		id := probe.MechanismID(t.Name() + " " + tt.want)

@@ -16,8 +16,8 @@ import (
 )
 
 // A Feature is something that not every kernel can do. It is found out by
-// trying, never by the kernel's version: configurations and backports make
-// tables of versions wrong.
+// trying, never by the kernel's version, as configurations and backports make
+// tables of versions wrong; but for PreemptedTracepoints, which no answer shows.
 type Feature struct {
 	Name  string // as --info, --no-feature and recordings spell it
 	What  string // in words, for messages
@@ -174,6 +174,17 @@ var (
 	}}
 	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5",
 		acceptedEmpty(typedRawTracepoint)}
+	// PreemptedTracepoints is how tracepoints came to behave, rather than something to use: a program on a raw
+	// one may be preempted, and the kernel skips the events of other tasks on that CPU until it goes on. Perf
+	// events of tracepoints are not preempted, but for those of single system calls.
+	PreemptedTracepoints = &Feature{"preempted_tracepoints", "raw tracepoints that are preempted", "7.0",
+		func(t *Machine) error {
+			major, _, _ := strings.Cut(t.Release(), ".")
+			if n, err := strconv.Atoi(major); err != nil || n < 7 {
+				return unix.EOPNOTSUPP
+			}
+			return nil
+		}}
 	Fentry    = &Feature{"fentry", "fentry and fexit probes", "5.5", acceptedEmpty(fentrySpec)}
 	KprobePMU = &Feature{"kprobe", "kprobes", "4.17", pmuTest("kprobe")}
 	UprobePMU = &Feature{"uprobe", "uprobes", "4.17", pmuTest("uprobe")}
@@ -220,7 +231,8 @@ func Features() []*Feature {
 		SocketCookie, SkbOutput, Override, WriteUser, GetFuncIP,
 		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AncestorCgroup,
 		AtomicFetch, CPUv4, MayGoto,
-		NoPreallocPerf, SleepableUprobe, TypedRawTracepoint, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfClock,
+		NoPreallocPerf, SleepableUprobe, TypedRawTracepoint,
+		PreemptedTracepoints, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfClock,
 		PerfLink, KprobeMulti,
 		KprobeSession, UprobeMulti,
 	}

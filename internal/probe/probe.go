@@ -349,6 +349,9 @@ type Mechanism struct {
 	// Sleepable is the feature by which programs may wait for pages of the process they
 	// run in; nil: they may not.
 	Sleepable *machine.Feature
+	// Whole is the event that the program is on where the points are parts of it, as a
+	// section of libbpf has it.
+	Whole string
 	// Backwards: of several programs on one event the kernel runs the one that
 	// was attached last first.
 	Backwards bool

@@ -13,6 +13,8 @@ var _ = probe.AddMechanisms(map[probe.MechanismID]*probe.Mechanism{
 	"tracepoint.perf":     perfTracepoint,
 	"syscall.enter":       sysEnter,
 	"syscall.exit":        sysExit,
+	"syscall.enter.perf":  &perfSysEnter,
+	"syscall.exit.perf":   &perfSysExit,
 	"syscall.enter.raw":   rawSysEnter,
 	"syscall.exit.raw":    rawSysExit,
 	"kprobe.multi":        &kprobeMulti,

@@ -20,6 +20,9 @@ import (
 // one typed program for all calls of a probe: attaching 360 of them takes
 // microseconds instead of half a minute of detaching, and a hit costs half as
 // much. The price is 40 ns more for calls that are not traced.
+//
+// Where raw tracepoints are preempted the program is one of the perf event
+// raw_syscalls, which never is; those of single calls are.
 
 const (
 	enterPrefix = "sys_enter_"
@@ -79,8 +82,19 @@ func compatField(o *probe.Options) (way []types.Field, size int, ok bool) {
 	return way, t.Size(), ok
 }
 
+// steady reports whether system calls are followed by the perf events of all of them, since
+// the kernel preempts programs on its raw tracepoints. Those events need tracefs.
+func steady(o *probe.Options) bool {
+	if !o.Has(machine.PreemptedTracepoints) {
+		return false
+	}
+	_, err := o.Machine.TracepointID("raw_syscalls", "sys_enter")
+	return err == nil
+}
+
 var sysEnter = &probe.Mechanism{
 	Name:    "system call entry",
+	Whole:   "sys_enter",
 	Program: bpf.Tracing,
 	Attach:  bpf.AttachRawTracepoint,
 	BTFID:   kernelEvent("sys_enter"),
@@ -105,6 +119,7 @@ var sysEnter = &probe.Mechanism{
 
 var sysExit = &probe.Mechanism{
 	Name:    "system call exit",
+	Whole:   "sys_exit",
 	Program: bpf.Tracing,
 	Attach:  bpf.AttachRawTracepoint,
 	BTFID:   kernelEvent("sys_exit"),
@@ -123,6 +138,45 @@ var sysExit = &probe.Mechanism{
 		return commonOrZero(c, f)
 	},
 	Link: linkTracing,
+}
+
+// perfSysEnter is sysEnter by the record of raw_syscalls:sys_enter: id at 8, six arguments from 16 on.
+var perfSysEnter = perfCall("sys_enter", enterPrefix, func(f types.Field) bool {
+	return f.Offset >= 16 && f.Offset < 16+6*8 && f.Offset%8 == 0 && f.DataLoc == types.NoDataLoc
+})
+
+// perfSysExit is sysExit by the record of raw_syscalls:sys_exit: id at 8, the returned value at 16.
+var perfSysExit = perfCall("sys_exit", exitPrefix, func(f types.Field) bool { return f.Offset == 16 })
+
+// perfCall follows system calls by one of the two perf events of all of them; inRecord tells which
+// fields of a call are where that event has them.
+func perfCall(event, prefix string, inRecord func(types.Field) bool) probe.Mechanism {
+	return probe.Mechanism{
+		Name:    "perf tracepoint of all system calls",
+		Whole:   "raw_syscalls/" + event,
+		Program: bpf.Tracepoint,
+		Slow:    true,
+		Guard: func(c *probe.Context) {
+			guardCall(c, c.B.Load(c.Ctx, 8, 8, true), prefix)
+		},
+		Index: pointIndex,
+		Field: func(c *probe.Context, f types.Field) *ir.Value {
+			switch {
+			case f.Offset == 8:
+				return c.Data["call"]
+			case inRecord(f):
+				return c.B.Load(c.Ctx, f.Offset, 8, true)
+			}
+			return commonOrZero(c, f)
+		},
+		Link: func(progFD int, _ *probe.Group, o *probe.Options) ([]probe.Link, error) {
+			l, err := linkPerf(progFD, "raw_syscalls", event, 0, o)
+			if err != nil {
+				return nil, err
+			}
+			return []probe.Link{l}, nil
+		},
+	}
 }
 
 // rawSysEnter is raw_syscalls:sys_enter with its fields.

@@ -98,13 +98,14 @@ func planTracepoint(points []*probe.Point, uses probe.Uses, o *probe.Options) ([
 	var enter, exit, raw, perf []*probe.Point
 	var out []*probe.Group
 	calls := sync.OnceValue(func() bool { return syscallsUsable(o) })
+	preempted := sync.OnceValue(func() bool { return steady(o) })
 	for _, p := range points {
 		switch {
 		case isSyscall(p, enterPrefix, o) && calls():
 			enter = append(enter, p)
 		case isSyscall(p, exitPrefix, o) && calls():
 			exit = append(exit, p)
-		case uses.Kernel:
+		case uses.Kernel || preempted():
 			perf = append(perf, p)
 		case uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_enter" && calls():
 			out = append(out, &probe.Group{Points: []*probe.Point{p}, Mechanism: rawSysEnter.ID})
@@ -116,11 +117,15 @@ func planTracepoint(points []*probe.Point, uses probe.Uses, o *probe.Options) ([
 			perf = append(perf, p)
 		}
 	}
+	onEnter, onExit := sysEnter, sysExit
+	if len(enter)+len(exit) > 0 && preempted() {
+		onEnter, onExit = &perfSysEnter, &perfSysExit
+	}
 	if len(enter) > 0 {
-		out = append(out, &probe.Group{Points: enter, Mechanism: sysEnter.ID})
+		out = append(out, &probe.Group{Points: enter, Mechanism: onEnter.ID})
 	}
 	if len(exit) > 0 {
-		out = append(out, &probe.Group{Points: exit, Mechanism: sysExit.ID})
+		out = append(out, &probe.Group{Points: exit, Mechanism: onExit.ID})
 	}
 	// A raw tracepoint program cannot tell its points apart before 6.10, and
 	// one with a constant name is faster anyway.
@@ -171,17 +176,26 @@ var perfTracepoint = &probe.Mechanism{
 	Link: func(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
 		var links []probe.Link
 		for i, p := range g.Points {
-			id, err := o.Machine.TracepointID(p.Target, p.Func)
+			l, err := linkPerf(progFD, p.Target, p.Func, probe.CookieOf(g, i), o)
 			if err != nil {
 				return nil, errors.Join(err, attach.CloseAll(links))
-			}
-			attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Config: uint64(id), Sample: 1, Wakeup: 1}
-			l, err := attach.OpenPerf(nil, &attr, "", progFD, -1, 0, probe.CookieOf(g, i))
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("%s: %w", p.Name(), err), attach.CloseAll(links))
 			}
 			links = append(links, l)
 		}
 		return links, nil
 	},
+}
+
+// linkPerf attaches a program to the perf event of a tracepoint.
+func linkPerf(progFD int, category, event string, cookie uint64, o *probe.Options) (probe.Link, error) {
+	id, err := o.Machine.TracepointID(category, event)
+	if err != nil {
+		return nil, err
+	}
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Config: uint64(id), Sample: 1, Wakeup: 1}
+	l, err := attach.OpenPerf(nil, &attr, "", progFD, -1, 0, cookie)
+	if err != nil {
+		return nil, fmt.Errorf("tracepoint:%s:%s: %w", category, event, err)
+	}
+	return l, nil
 }
