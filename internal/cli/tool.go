@@ -276,8 +276,11 @@ func (c *command) finishTool() error {
 		}
 		for j := 0; len(rest) > 0 && (j == 0 || o.Rest); j++ {
 			unit := ""
-			if o.Kind == "time" {
+			switch o.Kind {
+			case "time":
 				unit = "TIME"
+			case "tty":
+				unit = "TTY"
 			}
 			value, err := readValue(unit, o.Doc, rest[0])
 			if err != nil {
@@ -308,6 +311,9 @@ func (c *command) finishTool() error {
 		}
 		if o.Kind == "choice" && !o.Optional && c.given[o.Name] == nil && !c.stop {
 			return c.noOperand(noChoice("which "+o.Name+"?", "", o.Choices))
+		}
+		if o.Kind == "tty" && c.given[o.Name] == nil && !c.stop {
+			return c.noOperand(errors.New("which terminal is to be watched?"))
 		}
 		if i == 0 && o.Kind == "probe" && c.given[o.Name] == nil && !c.stop {
 			return c.noOperand(errUntold)
@@ -466,6 +472,10 @@ func readValue(unit, doc, text string) (string, error) {
 		return readErrno(text)
 	case "DISK":
 		return readDisk("/sys/class/block", text)
+	case "FS":
+		return readFileSystem("/proc/filesystems", text)
+	case "TTY":
+		return readTTY(text)
 	case "IP":
 		if a, err := netip.ParseAddr(text); err != nil || a.Zone() != "" {
 			return "", fmt.Errorf("\"%s\" is no IP address", text)
@@ -598,6 +608,49 @@ func readDisk(dir, text string) (string, error) {
 		return "", errors.New(msg)
 	}
 	return strings.ReplaceAll(name, "!", "/"), nil
+}
+
+// modular are types of file systems that kernels load when the first of them is mounted, so that who waits for
+// that may name them before.
+var modular = []string{"9p", "bcachefs", "btrfs", "ceph", "cifs", "exfat", "f2fs", "fuse", "gfs2", "isofs", "jfs",
+	"nfs", "nfs4", "ntfs3", "ocfs2", "overlay", "smb3", "udf", "vfat", "xfs", "zfs"}
+
+// readFileSystem checks the type of a file system against those that a file has which is written as
+// /proc/filesystems is: a name at the end of each line.
+func readFileSystem(list, text string) (string, error) {
+	data, err := os.ReadFile(list)
+	if err != nil {
+		return text, nil // nothing is known of file systems
+	}
+	known := slices.Clone(modular)
+	for line := range strings.Lines(string(data)) {
+		known = append(known, strings.TrimSpace(line[strings.IndexByte(line, '\t')+1:]))
+	}
+	if slices.Contains(known, text) {
+		return text, nil
+	}
+	if kind, what, ok := strings.Cut(text, "."); ok && slices.Contains(known, kind) {
+		return "", fmt.Errorf("the kernel has %s for every %s, %s among them: give that", kind, kind, what)
+	}
+	msg := fmt.Sprintf("no file system is called \"%s\"", text)
+	if near := spell.Nearest(text, known); near != "" {
+		msg += "; did you mean " + near + "?"
+	}
+	return "", errors.New(msg)
+}
+
+// readTTY is the number of a pseudo terminal or the name of another one, which may be given as a file of /dev.
+// It need not be there, since containers have a /dev of their own.
+func readTTY(text string) (string, error) {
+	name := strings.TrimPrefix(text, "/dev/")
+	number, pseudo := strings.CutPrefix(name, "pts/")
+	if _, err := strconv.ParseUint(number, 10, 31); err == nil && (pseudo || name == text) {
+		return number, nil
+	}
+	if strings.HasPrefix(name, "tty") && !strings.Contains(name, "/") {
+		return name, nil
+	}
+	return "", fmt.Errorf("\"%s\" is no terminal: these are called /dev/pts/3, 3 or ttyS0", text)
 }
 
 // readUser is the number of a user, who may be named.

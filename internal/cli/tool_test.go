@@ -212,6 +212,42 @@ func TestReadDisk(t *testing.T) {
 	}
 }
 
+func TestFileSystemNames(t *testing.T) {
+	list := filepath.Join(t.TempDir(), "filesystems")
+	if err := os.WriteFile(list, []byte("nodev\tproc\n\text4\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ text, fails string }{
+		{"ext4", ""},
+		{"proc", ""},
+		{"nfs", ""}, // whose module need not be loaded
+		{"ext5", `no file system is called "ext5"; did you mean ext4?`},
+		{"nodev", `no file system is called "nodev"`},
+		{"", `no file system is called ""`},
+		{"fuse.sshfs", "the kernel has fuse for every fuse, sshfs among them: give that"},
+	} {
+		got, err := readFileSystem(list, tt.text)
+		if text := errorText(err); text != tt.fails || err == nil && got != tt.text {
+			t.Errorf("%q: %q, %q", tt.text, got, text)
+		}
+	}
+	if got, err := readFileSystem(list+"none", "ext5"); got != "ext5" || err != nil {
+		t.Errorf("without a list: %q, %v", got, err)
+	}
+}
+
+func TestTTYNames(t *testing.T) {
+	for text, want := range map[string]string{
+		"3": "3", "/dev/pts/12": "12", "pts/0": "0", "ttyS0": "ttyS0", "/dev/tty1": "tty1",
+		"": "", "/dev/3": "", "-1": "", "+1": "", "1x": "", "pts/": "", "/dev/pts/ptmx": "", "tty/x": "", "null": "",
+	} {
+		got, err := readTTY(text)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+}
+
 func errorText(err error) string {
 	if err == nil {
 		return ""

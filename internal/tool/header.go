@@ -65,7 +65,7 @@ const more = "…"
 // An Operand is an argument without a dash. It sets the option of its name.
 type Operand struct {
 	Name string
-	Kind string // int, time, text, regex, probe, pid, command, program, or choice
+	Kind string // int, time, text, tty, regex, probe, pid, command, program, or choice
 	Rest bool   // all arguments that are left
 	Doc  string
 
@@ -86,7 +86,7 @@ var (
 	titleLine   = form(`^(\S+) - (.*)$`)
 	optionLine  = form(`^(?:-(\w), )? *--([\w-]+)(?: (\S+))?(?:  +(.*))?$`)
 	entryLine   = form(`^(\S+)(?:  +(.*))?$`)
-	kindWord    = form(`\[(int|time|text|regex|probe|pid|command|program|\w+(?:\|\w+)+\|?)\] *`)
+	kindWord    = form(`\[(int|time|text|tty|regex|probe|pid|command|program|\w+(?:\|\w+)+\|?)\] *`)
 )
 
 func form(text string) func() *regexp.Regexp {
