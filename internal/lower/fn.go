@@ -94,12 +94,20 @@ func (f *fn) program() {
 	// A program that hawk leaves behind has to run without it, and an iteration
 	// that has begun goes on after exit().
 	if f.p.Kind.Ours == probe.NotOurs && f.g.Mech().Reader == nil && f.g.Mech().Walk == nil {
-		run := b.NewBlock()
+		run, ended := b.NewBlock(), f.exit
 		// exit() sets it on one CPU; programs elsewhere stop here from then on, so that nothing is
 		// counted after the end.
 		exited := b.Load(b.Data(object.DataExited), 0, 8, false)
-		b.If(exited, f.exit, run)
+		if f.sharesStack() {
+			ended = b.NewBlock()
+			ended.Cold = true
+		}
+		b.If(exited, ended, run)
 		f.exit.Cold = true
+		if ended != f.exit {
+			b.Begin(ended)
+			f.keepStack()
+		}
 		b.Begin(run)
 	}
 	if f.g.Mech().Guard != nil {
@@ -127,6 +135,30 @@ func (f *fn) program() {
 	}
 	b.Begin(f.exit)
 	b.Ret(b.Const(f.result(f.p.Kind.Return)))
+}
+
+// sharesStack reports whether the kernel would have all runs of the program on a CPU use one stack.
+// It takes for granted that none begins while another is under way, which holds for kprobes but not
+// for user probes, whose programs are preempted: two tasks then write into each other's variables.
+func (f *fn) sharesStack() bool {
+	if f.g.Mech().Program != bpf.Kprobe || f.p.Kind.Space != types.User {
+		return false
+	}
+	if t := f.m.o.Probe.Machine; t.Portable() {
+		return t.Arch().Name == "x86_64" // others take tail calls beside functions from 6.0 on only
+	}
+	return f.m.has(machine.PrivateStack)
+}
+
+// keepStack goes to the exit. A program with a tail call keeps to the stack of the task, be it one
+// that the verifier takes out again, as it does behind this test: a byte is never above 255.
+func (f *fn) keepStack() {
+	b, never := f.b, f.b.NewBlock()
+	never.Cold = true
+	b.If(b.Arith(ir.ULt, b.Const(255), b.Load(b.Data(object.DataExited), 0, 1, false)), never, f.exit)
+	b.Begin(never)
+	b.Call(int(asm.FnTailCall), f.ctx.Ctx, b.Data(object.DataExited), b.Const(0))
+	b.Jump(f.exit)
 }
 
 // result is the value a program may return: trampolines insist on zero.

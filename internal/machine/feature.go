@@ -174,6 +174,12 @@ var (
 	}}
 	TypedRawTracepoint = &Feature{"btf_raw_tracepoint", "typed raw tracepoints", "5.5",
 		acceptedEmpty(typedRawTracepoint)}
+	// PrivateStack is stacks of programs in place of that of the task, one on each CPU.
+	PrivateStack = &Feature{"private_stack", "stacks of programs by CPU", "6.13", func(*Machine) error {
+		// Two frames of 400 bytes are too much for any other one.
+		return accepted(&bpf.ProgSpec{Type: bpf.Kprobe}, bpf.ClearStack(-400), bpf.Insn(0x85, 0, 1, 0, 2),
+			bpf.MovImm(0, 0), bpf.Exit(), bpf.ClearStack(-400), bpf.MovImm(0, 0), bpf.Exit())
+	}}
 	// PreemptedTracepoints is how tracepoints came to behave, rather than something to use: a program on a raw
 	// one may be preempted, and the kernel skips the events of other tasks on that CPU until it goes on. Perf
 	// events of tracepoints are not preempted, but for those of single system calls.
@@ -181,7 +187,7 @@ var (
 		func(t *Machine) error {
 			major, _, _ := strings.Cut(t.Release(), ".")
 			if n, err := strconv.Atoi(major); err != nil || n < 7 {
-				return unix.EOPNOTSUPP
+				return errors.New("this kernel is older")
 			}
 			return nil
 		}}
@@ -232,7 +238,7 @@ func Features() []*Feature {
 		KprobeCookie, TraceCookie, PerfEventCookie, RawTPCookie, FindVMA, CgroupID, AncestorCgroup,
 		AtomicFetch, CPUv4, MayGoto,
 		NoPreallocPerf, SleepableUprobe, TypedRawTracepoint,
-		PreemptedTracepoints, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfClock,
+		PrivateStack, PreemptedTracepoints, Fentry, KprobePMU, UprobePMU, UprobeRef, PerfClock,
 		PerfLink, KprobeMulti,
 		KprobeSession, UprobeMulti,
 	}

@@ -83,9 +83,10 @@ func compatField(o *probe.Options) (way []types.Field, size int, ok bool) {
 }
 
 // steady reports whether system calls are followed by the perf events of all of them, since
-// the kernel preempts programs on its raw tracepoints. Those events need tracefs.
+// the kernel preempts programs on its raw tracepoints. Those events need tracefs. What is to run on many
+// kernels is for the most of them.
 func steady(o *probe.Options) bool {
-	if !o.Has(machine.PreemptedTracepoints) {
+	if o.Machine.Portable() || !o.Has(machine.PreemptedTracepoints) {
 		return false
 	}
 	_, err := o.Machine.TracepointID("raw_syscalls", "sys_enter")
