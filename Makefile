@@ -57,13 +57,14 @@ install: build
 
 # All tests: static checks, unit tests, the cases on the running kernel, the cases on other kernels in VMs. As root it
 # first installs what it needs. JOBS of these targets run side by side, since a VM keeps one processor busy; each prints
-# when it is done. MORE names further ones; none is begun after UNTIL, in seconds of the clock, where that is given.
-VMS   ?= 5.10 6.12 6.12-arm64 6.1 sid
+# when it is done. The first VM shows all cases and takes longest, so that it starts first. MORE names further ones;
+# none is begun after UNTIL, in seconds of the clock, where that is given.
+VMS   ?= 5.10 6.12 sid 6.12-arm64 6.1
 MORE  ?=
 UNTIL ?=
 JOBS  ?= $(shell nproc)
-QUEUE := $(addprefix queued-,kernel unit $(patsubst %,vm-%,$(wordlist 1,2,$(VMS))) $(MORE) \
-	$(patsubst %,vm-%,$(wordlist 3,9,$(VMS))))
+QUEUE := $(addprefix queued-,$(patsubst %,vm-%,$(word 1,$(VMS))) kernel unit $(patsubst %,vm-%,$(word 2,$(VMS))) \
+	$(MORE) $(patsubst %,vm-%,$(wordlist 3,9,$(VMS))))
 test: deps check build
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && export HAWK_WORK=$$work && \
 	$(MAKE) --no-print-directory --keep-going -j $(JOBS) --output-sync=target FUZZ_JOBS=1 $(QUEUE) \

@@ -273,7 +273,7 @@ func runVM(t *testing.T, kernel vm.Kernel, payload string) {
 			return !compilesFor(name, kernel.Arch)
 		})
 		status, err := machine.Run(ctx, wire.Command{
-			Args: []string{"/hawk/tests/" + testBinary(pkg), "-test.v", "-test.run", pattern, "-test.timeout", "40m"},
+			Args: []string{"/hawk/tests/" + testBinary(pkg), "-test.v", "-test.run", pattern, "-test.timeout", "55m"},
 			Env: []string{
 				"HAWK_IN_VM=" + kernel.Name, "HAWK_CHOICE=" + os.Getenv("HAWK_CHOICE"),
 				"HAWK_COMPILERS=" + strings.Join(compiled, " "), "HAWK_BIN=/usr/local/bin/hawk",
