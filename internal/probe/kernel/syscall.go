@@ -82,10 +82,9 @@ func compatField(o *probe.Options) (way []types.Field, size int, ok bool) {
 	return way, t.Size(), ok
 }
 
-// steady reports whether system calls are followed by the perf events of all of them, since
-// the kernel preempts programs on its raw tracepoints. Those events need tracefs. What is to run on many
-// kernels is for the most of them.
-func steady(o *probe.Options) bool {
+// preempted reports whether programs on raw tracepoints are preempted and those of perf events stand in
+// for them, which need tracefs. What is to run on many kernels is for the most of them.
+func preempted(o *probe.Options) bool {
 	if o.Machine.Portable() || !o.Has(machine.PreemptedTracepoints) {
 		return false
 	}
@@ -104,17 +103,12 @@ var sysEnter = &probe.Mechanism{
 		guardCall(c, c.B.Load(c.Ctx, 8, 8, true), enterPrefix)
 	},
 	Index: pointIndex,
-	Field: func(c *probe.Context, f types.Field) *ir.Value {
-		switch {
-		case f.Offset == 8:
-			return c.Data["call"]
-		case f.Offset >= 16 && f.DataLoc == types.NoDataLoc:
-			if n := (f.Offset - 16) / 8; n < len(c.O.Machine.Arch().SyscallArgs) {
-				return c.B.Load(callRegs(c), c.O.Machine.Arch().SyscallArgs[n], 8, false)
-			}
+	Field: syscallField(func(c *probe.Context, f types.Field) *ir.Value {
+		if n := argument(f); n >= 0 {
+			return c.B.Load(callRegs(c), c.O.Machine.Arch().SyscallArgs[n], 8, false)
 		}
-		return commonOrZero(c, f)
-	},
+		return nil
+	}),
 	Link: linkTracing,
 }
 
@@ -128,23 +122,43 @@ var sysExit = &probe.Mechanism{
 		guardCall(c, callID(c), exitPrefix)
 	},
 	Index: pointIndex,
-	Field: func(c *probe.Context, f types.Field) *ir.Value {
-		switch f.Offset {
-		case 8:
-			return c.Data["call"]
-		case 16:
+	Field: syscallField(func(c *probe.Context, f types.Field) *ir.Value {
+		if f.Offset == 16 {
 			// sys_exit(struct pt_regs *regs, long ret)
 			return c.B.Load(c.Ctx, 8, 8, true)
 		}
-		return commonOrZero(c, f)
-	},
+		return nil
+	}),
 	Link: linkTracing,
 }
 
+// syscallField is Field of a call: what the guard knows, then what value yields, nil for fields that it
+// has not, then what records start with.
+func syscallField(value func(c *probe.Context, f types.Field) *ir.Value) func(*probe.Context, types.Field) *ir.Value {
+	return func(c *probe.Context, f types.Field) *ir.Value {
+		if f.Offset == 8 {
+			return c.Data["call"]
+		}
+		if v := value(c, f); v != nil {
+			return v
+		}
+		return commonOrZero(c, f)
+	}
+}
+
+// callArgs is how many arguments a system call can have.
+const callArgs = 6
+
+// argument is which argument of a call a field is, -1 for other fields.
+func argument(f types.Field) int {
+	if n := (f.Offset - 16) / 8; f.Offset >= 16 && n < callArgs && f.DataLoc == types.NoDataLoc {
+		return n
+	}
+	return -1
+}
+
 // perfSysEnter is sysEnter by the record of raw_syscalls:sys_enter: id at 8, six arguments from 16 on.
-var perfSysEnter = perfCall("sys_enter", enterPrefix, func(f types.Field) bool {
-	return f.Offset >= 16 && f.Offset < 16+6*8 && f.Offset%8 == 0 && f.DataLoc == types.NoDataLoc
-})
+var perfSysEnter = perfCall("sys_enter", enterPrefix, func(f types.Field) bool { return argument(f) >= 0 })
 
 // perfSysExit is sysExit by the record of raw_syscalls:sys_exit: id at 8, the returned value at 16.
 var perfSysExit = perfCall("sys_exit", exitPrefix, func(f types.Field) bool { return f.Offset == 16 })
@@ -161,15 +175,12 @@ func perfCall(event, prefix string, inRecord func(types.Field) bool) probe.Mecha
 			guardCall(c, c.B.Load(c.Ctx, 8, 8, true), prefix)
 		},
 		Index: pointIndex,
-		Field: func(c *probe.Context, f types.Field) *ir.Value {
-			switch {
-			case f.Offset == 8:
-				return c.Data["call"]
-			case inRecord(f):
+		Field: syscallField(func(c *probe.Context, f types.Field) *ir.Value {
+			if inRecord(f) {
 				return c.B.Load(c.Ctx, f.Offset, 8, true)
 			}
-			return commonOrZero(c, f)
-		},
+			return nil
+		}),
 		Link: func(progFD int, _ *probe.Group, o *probe.Options) ([]probe.Link, error) {
 			l, err := linkPerf(progFD, "raw_syscalls", event, 0, o)
 			if err != nil {

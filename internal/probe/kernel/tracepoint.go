@@ -98,14 +98,14 @@ func planTracepoint(points []*probe.Point, uses probe.Uses, o *probe.Options) ([
 	var enter, exit, raw, perf []*probe.Point
 	var out []*probe.Group
 	calls := sync.OnceValue(func() bool { return syscallsUsable(o) })
-	preempted := sync.OnceValue(func() bool { return steady(o) })
+	toPerf := sync.OnceValue(func() bool { return preempted(o) })
 	for _, p := range points {
 		switch {
 		case isSyscall(p, enterPrefix, o) && calls():
 			enter = append(enter, p)
 		case isSyscall(p, exitPrefix, o) && calls():
 			exit = append(exit, p)
-		case uses.Kernel || preempted():
+		case uses.Kernel || toPerf():
 			perf = append(perf, p)
 		case uses.Args && p.Target == "raw_syscalls" && p.Func == "sys_enter" && calls():
 			out = append(out, &probe.Group{Points: []*probe.Point{p}, Mechanism: rawSysEnter.ID})
@@ -118,7 +118,7 @@ func planTracepoint(points []*probe.Point, uses probe.Uses, o *probe.Options) ([
 		}
 	}
 	onEnter, onExit := sysEnter, sysExit
-	if len(enter)+len(exit) > 0 && preempted() {
+	if len(enter)+len(exit) > 0 && toPerf() {
 		onEnter, onExit = &perfSysEnter, &perfSysExit
 	}
 	if len(enter) > 0 {
