@@ -48,8 +48,7 @@ func (s *session) trackFamily() error {
 		tgid = anyTask
 	}
 	s.family = &family{fds: []int{threads}}
-	for event, code := range map[string][]uint64{"sched_process_fork": adopt(threads, pid, tgid),
-		"sched_process_free": bury(threads, pid)} {
+	for event, code := range keepers(threads, pid, tgid) {
 		prog, err := s.family.run(event, code)
 		if err != nil {
 			return fmt.Errorf("--follow: %s: %w", event, err)
@@ -105,7 +104,16 @@ func endUnless(n int32) []uint64 {
 // anyTask stands for the offset of the process's number where that does not matter.
 const anyTask = -1
 
-// adopt is the program of sched_process_fork(parent, child), which runs in the
+// keepers are the programs that keep the map, by the raw tracepoints that they are on. None of them can be
+// preempted, as that of sched_process_fork is on newer kernels: the children of others would be lost meanwhile.
+func keepers(mapFD, pid, tgid int) map[string][]uint64 {
+	return map[string][]uint64{
+		"sched_wakeup_new":   adopt(mapFD, pid, tgid), // under the lock of the run queue
+		"sched_process_free": bury(mapFD, pid),        // when a grace period has passed, in a softirq
+	}
+}
+
+// adopt is the program of sched_wakeup_new(child), which runs in the
 // parent. A task whose own number is that of its process is a process, and no member
 // where the two offsets are given.
 func adopt(mapFD, pid, tgid int) []uint64 {
@@ -117,7 +125,7 @@ func adopt(mapFD, pid, tgid int) []uint64 {
 			endIf(0))
 	}
 	return slices.Concat(
-		[]uint64{bpf.Load64(6, 1, 8), bpf.CallHelper(asm.FnGetCurrentPidTgid), bpf.Store32(10, 0, keyAt)},
+		[]uint64{bpf.Load64(6, 1, 0), bpf.CallHelper(asm.FnGetCurrentPidTgid), bpf.Store32(10, 0, keyAt)},
 		withKey(mapFD, asm.FnMapLookupElem),
 		endIf(0),
 		[]uint64{bpf.Load32(0, 0, 0)},

@@ -39,8 +39,7 @@ func newFamily(t *testing.T, entries int) *family {
 	if err := f.set(uint32(unix.Gettid()), probe.FollowTraced); err != nil {
 		t.Fatal(err)
 	}
-	for event, code := range map[string][]uint64{"sched_process_fork": adopt(fd, off, anyTask),
-		"sched_process_free": bury(fd, off)} {
+	for event, code := range keepers(fd, off, anyTask) {
 		if _, err := f.run(event, code); err != nil {
 			t.Fatalf("%s: %v", event, err)
 		}
