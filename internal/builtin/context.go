@@ -203,19 +203,24 @@ func storePointText(g Gen, t *types.String, dst *ir.Value, text func(*probe.Poin
 		StoreBytes(g, p, []byte(text(points[0])), t.Cap)
 		return p
 	}
-	table := make([]byte, stride*len(points))
-	for i, pt := range points {
-		copy(table[i*stride:], text(pt))
-	}
-	at := g.Table(table)
-	index := ctx.Index()
-	// The number comes from outside of the program, and the verifier wants to see it bounded.
-	known := g.Choose(b.Arith(ir.ULt, index, Number(g, int64(len(points)))),
-		func() *ir.Value { return index },
-		func() *ir.Value { return Number(g, 0) })
-	entry := b.Arith(ir.Add, b.Data(at), b.Arith(ir.Mul, known, Number(g, int64(stride))))
+	entry := entryOfPoint(g, len(points), stride, func(entry []byte, i int) { copy(entry, text(points[i])) })
 	b.Copy(p, 0, entry, t.Cap)
 	return p
+}
+
+// entryOfPoint is the address of what a table has for the point that fired; fill gives each of n points its
+// entry of so many bytes. The point's number comes from outside of the program, and the verifier wants to see
+// it bounded. What a comparison shows it is forgotten where the number was spilled before; a mask is not.
+func entryOfPoint(g Gen, n, size int, fill func(entry []byte, point int)) *ir.Value {
+	b := g.B()
+	all := types.PowerOfTwo(n)
+	table := make([]byte, size*all)
+	for i := range n {
+		fill(table[i*size:(i+1)*size], i)
+	}
+	at := g.Table(table)
+	number := b.Arith(ir.And, g.Context().Index(), Number(g, int64(all-1)))
+	return b.Arith(ir.Add, b.Data(at), b.Arith(ir.Mul, number, Number(g, int64(size))))
 }
 
 // StoreBytes writes text and pads it with zeroes to n bytes, a word at a time.

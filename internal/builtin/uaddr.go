@@ -131,24 +131,18 @@ var _ = Define(Func{
 			return b.Arith(ir.Add, ip, Number(g, all[0][0].delta))
 		}
 		if single {
-			return b.Arith(ir.Add, ip, deltaOf(g, ctx, all))
+			return b.Arith(ir.Add, ip, deltaOf(g, all))
 		}
 		return b.Arith(ir.Add, ip, deltaNear(g, ip, slices.Concat(all...)))
 	},
 })
 
 // deltaOf takes the delta of the point that fired from a table.
-func deltaOf(g Gen, ctx *probe.Context, all [][]spot) *ir.Value {
-	b := g.B()
-	table := make([]byte, 8*len(all))
-	for i, s := range all {
-		binary.LittleEndian.PutUint64(table[8*i:], uint64(s[0].delta))
-	}
-	at := g.Table(table)
-	index := ctx.Index()
-	known := g.Choose(b.Arith(ir.ULt, index, Number(g, int64(len(all)))),
-		func() *ir.Value { return index }, func() *ir.Value { return Number(g, 0) })
-	return b.Load(b.Arith(ir.Add, b.Data(at), b.Arith(ir.Shl, known, Number(g, 3))), 0, 8, false)
+func deltaOf(g Gen, all [][]spot) *ir.Value {
+	entry := entryOfPoint(g, len(all), 8, func(entry []byte, i int) {
+		binary.LittleEndian.PutUint64(entry, uint64(all[i][0].delta))
+	})
+	return g.B().Load(entry, 0, 8, false)
 }
 
 // deltaNear finds the breakpoint that fired by the bits of its address that
