@@ -65,7 +65,8 @@ func (u *User) aside(work func() func()) *errand {
 // complete calls look, with mu held, again after each errand that it misses the
 // result of, as long as patience lasts.
 func (u *User) complete(look func()) {
-	for u.looks++; ; {
+	u.looks++
+	for u.looked = time.Now(); ; {
 		u.missing = nil
 		look()
 		if e := u.missing; e == nil || !u.await(e) {

@@ -118,10 +118,11 @@ type file struct {
 	nameBytes int
 	info      info
 
-	making *errand // of table
-	busy   int     // errands that read it
-	used   uint64  // User.clock when last used
-	closed bool    // it has to be opened again
+	making *errand   // of table
+	busy   int       // errands that read it
+	used   uint64    // User.clock when last used
+	looked time.Time // User.looked then
+	closed bool      // it has to be opened again
 }
 
 // close closes the files, or has the last errand that reads them do so.
@@ -203,7 +204,7 @@ func (u *User) fileOf(p *process, m *mapping) *file {
 	}
 	if m.file != nil {
 		u.clock++
-		m.file.used = u.clock
+		m.file.used, m.file.looked = u.clock, u.looked
 	}
 	return m.file
 }
@@ -366,7 +367,7 @@ func (u *User) openAs(id fileID, name, path, root string) *file {
 		return f // another errand was faster
 	}
 	u.clock++
-	return u.add(id, &file{elf: e, root: root, build: buildID(e), used: u.clock})
+	return u.add(id, &file{elf: e, root: root, build: buildID(e), used: u.clock, looked: u.looked})
 }
 
 // descriptorPath is a name by which a file can be opened that a descriptor

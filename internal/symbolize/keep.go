@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"cmp"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,12 +24,16 @@ func (u *User) LeftOut() Left {
 }
 
 // Bounds of the files that are kept open, and of the memory of their symbols. The
-// one that was used longest ago is closed.
+// one that was used longest ago is closed. Programs that run again and again need a
+// lot of memory at times; for those of the past there is little.
 const (
 	mostFiles  = 1024
 	leastFiles = 32
 	maxMemory  = 512 << 20 // bytes
+	maxIdle    = 24 << 20  // bytes, of files that are idle
 	maxFileIDs = 1 << 13   // files that were looked at, most of which may have been none
+
+	idle = 10 * time.Second // without use
 )
 
 // filesFor is how many files may be open where so many descriptors may.
@@ -60,16 +65,20 @@ func (f *file) memory() int64 {
 // trimFiles closes the files that were used longest ago while there are too many
 // of them, or they take too much.
 func (u *User) trimFiles() {
-	count, total := 0, int64(0)
+	count, total, unused := 0, int64(0), int64(0)
 	for _, f := range u.files {
 		if f != nil && !f.closed {
 			count++
 			if f.busy == 0 {
-				total += f.memory()
+				n := f.memory()
+				total += n
+				if f.isIdle(u) {
+					unused += n
+				}
 			}
 		}
 	}
-	if count <= u.maxFiles && total <= maxMemory {
+	if count <= u.maxFiles && total <= maxMemory && unused <= maxIdle {
 		return // as mostly, without a list of them
 	}
 	open := make([]*file, 0, count)
@@ -81,16 +90,23 @@ func (u *User) trimFiles() {
 	order.By(open, func(a, b *file) int { return cmp.Compare(a.used, b.used) })
 	for n, f := range open {
 		// An eighth more than needed, as it takes a look at all of them.
-		if len(open)-n <= u.maxFiles*7/8 && total <= maxMemory*7/8 || n == len(open)-1 {
+		if len(open)-n <= u.maxFiles*7/8 && total <= maxMemory*7/8 && unused <= maxIdle*7/8 || n == len(open)-1 {
 			break
 		}
 		if f.busy > 0 {
 			continue
 		}
-		total -= f.memory()
+		freed := f.memory()
+		total -= freed
+		if f.isIdle(u) {
+			unused -= freed
+		}
 		f.close(u)
 	}
 }
+
+// isIdle reports whether a file was not used in the last look-ups.
+func (f *file) isIdle(u *User) bool { return u.looked.Sub(f.looked) >= idle }
 
 // forgetFiles forgets which files were looked at, but for those that are open.
 func (u *User) forgetFiles() {

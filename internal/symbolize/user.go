@@ -40,6 +40,7 @@ type User struct {
 	gaps     int       // how often the recorder lost something
 	missing  *errand   // that the look-up under way lacks the result of
 	looks    uint64    // look-ups so far
+	looked   time.Time // when the last of them began
 	errands  int       // under way
 	credit   time.Duration
 	credited time.Time
