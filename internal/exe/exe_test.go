@@ -342,11 +342,11 @@ func readAll(t *testing.T, data []byte) {
 	e.Symbol("a")
 	table := NewTable(e)
 	for _, s := range table.syms {
-		if _, ok := table.Lookup(s.Addr); !ok {
-			t.Errorf("no symbol at %#x, where %s is", s.Addr, s.Name)
+		if _, ok := table.Lookup(s.addr); !ok {
+			t.Errorf("no symbol at %#x, where %s is", s.addr, s.text())
 		}
-		e.Offset(s.Addr)
-		e.Code(s.Addr, s.Size)
+		e.Offset(s.addr)
+		e.Code(s.addr, uint64(s.size))
 	}
 	frames := 0
 	e.GoFrames(func(g *GoFrame) bool {

@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -334,9 +335,28 @@ func (f *File) FunctionAt(addr uint64) (Symbol, bool) {
 // A Table is the code symbols of a file, to be found by address. Names stay in the
 // files it was made of, which must stay open.
 type Table struct {
-	syms  []RawSymbol
-	order []int32 // of syms by address, one at each
+	syms []entry // by address, one at each
 }
+
+// An entry is a symbol in half the room of a RawSymbol: many files have tables at once.
+type entry struct {
+	addr uint64
+	name *byte
+	size uint32 // at most
+	rest uint32 // the length of the name, and the type in the upper bits
+}
+
+const nameBits = 24
+
+func entryOf(r *RawSymbol) entry {
+	length := min(len(r.Name), 1<<nameBits-1)
+	return entry{r.Addr, unsafe.SliceData(r.Name), uint32(min(r.Size, math.MaxUint32)),
+		uint32(length) | uint32(r.Type)<<nameBits}
+}
+
+func (e *entry) text() []byte { return unsafe.Slice(e.name, e.rest&(1<<nameBits-1)) }
+
+func (e *entry) kind() elf.SymType { return elf.SymType(e.rest >> nameBits) }
 
 // maxTable bounds the symbols of a Table: the largest programs have two million.
 const maxTable = 1 << 22
@@ -347,41 +367,26 @@ const usualTable = 1 << 16
 // NewTable collects the code symbols of files that describe one program: the
 // file itself, its debug file. NOTYPE symbols (hand-written assembly) count.
 func NewTable(files ...*File) *Table {
-	var t Table
+	var all []entry
 	for _, f := range files {
-		t.syms = slices.Grow(t.syms, min(f.entries()/2, usualTable)) // half of them name data, or nothing
+		all = slices.Grow(all, min(f.entries()/2, usualTable)) // half of them name data, or nothing
 		for r := range f.Symbols() {
 			if r.IsFunc() || r.Type == elf.STT_NOTYPE && f.isCode(r.Addr) {
-				t.syms = append(t.syms, *r)
+				all = append(all, entryOf(r))
 			}
-			if len(t.syms) == maxTable {
+			if len(all) >= maxTable {
 				break
 			}
 		}
 	}
-	// Addresses are sorted in place of symbols, which are large to move about and to
-	// compare.
-	type place struct {
-		addr uint64
-		i    int32
-	}
-	places := make([]place, len(t.syms))
-	for i := range t.syms {
-		places[i] = place{t.syms[i].Addr, int32(i)}
-	}
-	slices.SortFunc(places, func(a, b place) int {
+	slices.SortFunc(all, func(a, b entry) int {
 		if c := cmp.Compare(a.addr, b.addr); c != 0 {
 			return c
 		}
-		return compareSymbols(&t.syms[a.i], &t.syms[b.i])
+		return compareEntries(&a, &b)
 	})
-	t.order = make([]int32, 0, len(places))
-	for i := range places {
-		if i == 0 || places[i].addr != places[i-1].addr {
-			t.order = append(t.order, places[i].i)
-		}
-	}
-	return &t
+	all = slices.CompactFunc(all, func(a, b entry) bool { return a.addr == b.addr })
+	return &Table{append(make([]entry, 0, len(all)), all...)}
 }
 
 func (f *File) isCode(addr uint64) bool {
@@ -393,28 +398,29 @@ func (f *File) isCode(addr uint64) bool {
 	return false
 }
 
-// compareSymbols sorts symbols at one address: real functions go before
+// compareEntries sorts symbols at one address: real functions go before
 // untyped labels, those with a size before those without, then the plainer
 // name: "read", not "__libc_read".
-func compareSymbols(a, b *RawSymbol) int {
+func compareEntries(a, b *entry) int {
 	if c := a.rank() - b.rank(); c != 0 {
 		return c
 	}
-	if c := underscores(a.Name) - underscores(b.Name); c != 0 {
+	m, n := a.text(), b.text()
+	if c := underscores(m) - underscores(n); c != 0 {
 		return c
 	}
-	if c := len(a.Name) - len(b.Name); c != 0 {
+	if c := len(m) - len(n); c != 0 {
 		return c
 	}
-	return bytes.Compare(a.Name, b.Name)
+	return bytes.Compare(m, n)
 }
 
-func (r *RawSymbol) rank() int {
+func (e *entry) rank() int {
 	n := 0
-	if r.Type == elf.STT_NOTYPE {
+	if e.kind() == elf.STT_NOTYPE {
 		n += 2
 	}
-	if r.Size == 0 {
+	if e.size == 0 {
 		n++
 	}
 	return n
@@ -425,23 +431,21 @@ func underscores(name []byte) int { return len(name) - len(bytes.TrimLeft(name, 
 // Lookup finds the symbol an address belongs to: the nearest one at or below
 // it whose size, if known, covers it.
 func (t *Table) Lookup(addr uint64) (Symbol, bool) {
-	i := sort.Search(len(t.order), func(i int) bool { return t.syms[t.order[i]].Addr > addr }) - 1
+	i := sort.Search(len(t.syms), func(i int) bool { return t.syms[i].addr > addr }) - 1
 	// Labels inside of a function hide it; look back a little.
 	for n := 0; i >= 0 && n < 16; i, n = i-1, n+1 {
-		if s := &t.syms[t.order[i]]; s.Size == 0 && n == 0 || addr-s.Addr < s.Size {
-			return s.Symbol(), true
+		if e := &t.syms[i]; e.size == 0 && n == 0 || addr-e.addr < uint64(e.size) {
+			return Symbol{string(e.text()), e.addr, uint64(e.size), e.kind()}, true
 		}
 	}
 	return Symbol{}, false
 }
 
 // Memory is how many bytes the symbols take, without their names.
-func (t *Table) Memory() int64 {
-	return int64(cap(t.syms))*int64(unsafe.Sizeof(RawSymbol{})) + int64(cap(t.order))*4
-}
+func (t *Table) Memory() int64 { return int64(cap(t.syms)) * int64(unsafe.Sizeof(entry{})) }
 
 // Len is the number of symbols.
-func (t *Table) Len() int { return len(t.order) }
+func (t *Table) Len() int { return len(t.syms) }
 
 // maxMangled bounds what is given to the demangler, whose time can grow
 // faster than the length of the name.
