@@ -130,11 +130,12 @@ func (f *file) close(u *User) {
 	if f == nil {
 		return
 	}
-	if f.closed = true; f.busy > 0 {
+	if f.closed = true; f.busy > 0 || f.elf == nil {
 		return
 	}
 	u.infos.drop(&f.info)
 	f.elf.Close()
+	f.elf = nil // mappings may know the file for long
 	if f.debug != nil {
 		f.debug.Close()
 		f.debug = nil

@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"cmp"
+	"maps"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -103,6 +104,7 @@ func (u *User) trimFiles() {
 		}
 		f.close(u)
 	}
+	maps.DeleteFunc(u.files, func(_ fileID, f *file) bool { return f != nil && f.closed })
 }
 
 // isIdle reports whether a file was not used in the last look-ups.
