@@ -473,7 +473,7 @@ func readValue(unit, doc, text string) (string, error) {
 	case "DISK":
 		return readDisk("/sys/class/block", text)
 	case "FS":
-		return readFileSystem("/proc/filesystems", text)
+		return readFileSystem("/proc/filesystems", "/proc/mounts", text)
 	case "TTY":
 		return readTTY(text)
 	case "IP":
@@ -616,13 +616,21 @@ var modular = []string{"9p", "bcachefs", "btrfs", "ceph", "cifs", "exfat", "f2fs
 	"nfs", "nfs4", "ntfs3", "ocfs2", "overlay", "smb3", "udf", "vfat", "xfs", "zfs"}
 
 // readFileSystem checks the type of a file system against those that a file has which is written as
-// /proc/filesystems is: a name at the end of each line.
-func readFileSystem(list, text string) (string, error) {
+// /proc/filesystems is: a name at the end of each line. Of names as near to a wrong one that of a file system
+// which is mounted is meant, as lines of the second file say in their third words.
+func readFileSystem(list, mounts, text string) (string, error) {
 	data, err := os.ReadFile(list)
 	if err != nil {
 		return text, nil // nothing is known of file systems
 	}
-	known := slices.Clone(modular)
+	var known []string
+	mounted, _ := os.ReadFile(mounts)
+	for line := range strings.Lines(string(mounted)) {
+		if words := strings.Fields(line); len(words) > 2 {
+			known = append(known, words[2])
+		}
+	}
+	known = append(known, modular...)
 	for line := range strings.Lines(string(data)) {
 		known = append(known, strings.TrimSpace(line[strings.IndexByte(line, '\t')+1:]))
 	}

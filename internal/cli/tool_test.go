@@ -214,7 +214,11 @@ func TestReadDisk(t *testing.T) {
 
 func TestFileSystemNames(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "filesystems")
-	if err := os.WriteFile(list, []byte("nodev\tproc\n\text4\n"), 0o666); err != nil {
+	if err := os.WriteFile(list, []byte("nodev\tproc\n\text3\n\text2\n\text4\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	mounts := filepath.Join(t.TempDir(), "mounts")
+	if err := os.WriteFile(mounts, []byte("/dev/vda / ext4 rw 0 0\n\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ text, fails string }{
@@ -222,16 +226,17 @@ func TestFileSystemNames(t *testing.T) {
 		{"proc", ""},
 		{"nfs", ""}, // whose module need not be loaded
 		{"ext5", `no file system is called "ext5"; did you mean ext4?`},
+		{"ext", `no file system is called "ext"; did you mean ext4?`},
 		{"nodev", `no file system is called "nodev"`},
 		{"", `no file system is called ""`},
 		{"fuse.sshfs", "the kernel has fuse for every fuse, sshfs among them: give that"},
 	} {
-		got, err := readFileSystem(list, tt.text)
+		got, err := readFileSystem(list, mounts, tt.text)
 		if text := errorText(err); text != tt.fails || err == nil && got != tt.text {
 			t.Errorf("%q: %q, %q", tt.text, got, text)
 		}
 	}
-	if got, err := readFileSystem(list+"none", "ext5"); got != "ext5" || err != nil {
+	if got, err := readFileSystem(list+"none", mounts, "ext5"); got != "ext5" || err != nil {
 		t.Errorf("without a list: %q, %v", got, err)
 	}
 }
