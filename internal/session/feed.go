@@ -154,6 +154,14 @@ func (s *session) relay(item output.Item) {
 	}
 }
 
+// relayEmpty has the feed follow that a map was printed which holds nothing. No text says so, but
+// a window in which nothing happened is one.
+func (s *session) relayEmpty(it output.Map) {
+	if s.watcher != nil && s.watcher.number >= 0 {
+		s.relay(it)
+	}
+}
+
 // sayEvent hands an event to the feed, with the values that its record has. The text is copied: it
 // is used again.
 func (s *session) sayEvent(text []byte) {

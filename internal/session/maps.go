@@ -59,11 +59,13 @@ func (s *session) printMap(n int, it output.Map, zero bool) {
 			entries.Add(nil, v)
 		}
 	}
-	if entries.Len() > 0 {
-		it.Name, it.Keyed, it.Entries = m.Name, m.Key != nil, entries
-		s.Emit(it)
-		s.lines.Forget()
+	it.Name, it.Keyed, it.Entries = m.Name, m.Key != nil, entries
+	if entries.Len() == 0 {
+		s.relayEmpty(it)
+		return
 	}
+	s.Emit(it)
+	s.lines.Forget()
 }
 
 // zeroValue is what a scalar shows before it was written; nil if nothing.
