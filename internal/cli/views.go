@@ -402,6 +402,12 @@ func (v *saver) done(c *command) error {
 				c.warn(fmt.Sprintf("%s: totals of %s are lower bounds, as programs delete elements of it", t.name(),
 					m.Name))
 			}
+			if s != nil && t.format.Takes.Weighed() && !t.format.Bounds {
+				if n := view.Omitted(s); n > 0 {
+					c.warn(fmt.Sprintf("%s: rows of %s that weigh less than nothing are left out: %s", t.name(), m.Name,
+						view.Grouped(n)))
+				}
+			}
 		}
 		if !t.format.Takes.One() {
 			continue

@@ -49,6 +49,9 @@ const (
 // One reports whether a file holds one map.
 func (t Takes) One() bool { return t == OneProfile || t == OneTable }
 
+// Weighed reports whether a file shows what rows weigh.
+func (t Takes) Weighed() bool { return t == Profiles || t == OneProfile }
+
 // Options say how to write.
 type Options struct {
 	Version   string // of hawk
@@ -136,7 +139,7 @@ func (f *Format) Choose(s *view.Script, names []string) ([]*view.Map, error) {
 			weighted = append(weighted, m)
 		}
 	}
-	if f.Takes == Profiles || f.Takes == OneProfile {
+	if f.Takes.Weighed() {
 		if len(out) == 0 {
 			out = weighted
 		}

@@ -91,6 +91,9 @@ func (w *pprofWriter) write(r *view.Run, p *view.Profile, o Options) {
 	if p.Refused.Updates > 0 {
 		comments = append(comments, p.Map.Name+" "+p.Refused.String())
 	}
+	if p.Omitted > 0 {
+		comments = append(comments, view.Grouped(p.Omitted)+" rows below zero left out")
+	}
 	if p.AtLeast {
 		comments = append(comments, "some totals are lower bounds: programs delete elements of the map")
 	}
@@ -152,10 +155,14 @@ func (w *pprofWriter) sample(p *view.Profile, s *view.Sample) {
 		var lm message
 		lm.int(1, w.string(l.Name))
 		if l.Number {
-			lm.int(3, l.Num)
+			// Readers take a number for missing that is 0 and has no unit, and suppose the name of the
+			// label as the unit where there is none.
+			unit := l.Name
 			if i < len(p.Map.Keys) && p.Map.Keys[i].Unit != view.NoUnit {
-				lm.int(4, w.string(p.Map.Keys[i].Unit.String()))
+				unit = p.Map.Keys[i].Unit.String()
 			}
+			lm.int(3, l.Num)
+			lm.int(4, w.string(unit))
 		} else {
 			lm.int(2, w.string(l.Text))
 		}

@@ -94,7 +94,7 @@ func NewProfile(s *Snapshot) *Profile {
 	}
 	for _, row := range s.Rows {
 		values := m.weights(row.Value)
-		if values == nil || slices.ContainsFunc(values, func(n int64) bool { return n < 0 }) {
+		if omitted(values) {
 			p.Omitted++
 			continue
 		}
@@ -102,6 +102,21 @@ func NewProfile(s *Snapshot) *Profile {
 		p.Samples = append(p.Samples, m.sample(row, values))
 	}
 	return p
+}
+
+// omitted reports whether no picture shows what weighs so much.
+func omitted(weights []int64) bool {
+	return weights == nil || slices.ContainsFunc(weights, func(n int64) bool { return n < 0 })
+}
+
+// Omitted counts the rows that NewProfile leaves out.
+func Omitted(s *Snapshot) (n int) {
+	for _, row := range s.Rows {
+		if omitted(s.Map.weights(row.Value)) {
+			n++
+		}
+	}
+	return n
 }
 
 // Exported is what files call the map.
