@@ -15,6 +15,7 @@ import (
 type Error struct {
 	Field string // of the destination, "a.b"; "" for all of it
 	Value value.Value
+	From  types.Type // of the Value
 	Type  reflect.Type
 	Why   string // "" if the type of Go says it
 }
@@ -77,6 +78,8 @@ type made struct {
 type Plan struct {
 	do  step
 	err error
+	// Nothing: the struct has none of the names of the record, so that all stays as it is.
+	Nothing bool
 }
 
 // For is the plan for two types. A type of Go that can never hold such a value has an
@@ -94,7 +97,7 @@ func (ps *Plans) For(from types.Type, to reflect.Type) (*Plan, error) {
 	p := &Plan{}
 	pl := planner{rules: ps.rules}
 	p.do = pl.plan(from, to, "")
-	p.err = pl.err
+	p.err, p.Nothing = pl.err, pl.nothing
 	ps.made.Store(k, &made{k, p})
 	return p, p.err
 }
@@ -109,9 +112,10 @@ func (p *Plan) Into(dst reflect.Value, v value.Value) error {
 
 // A planner makes one plan.
 type planner struct {
-	rules *Rules
-	depth int
-	err   error // the first
+	rules   *Rules
+	depth   int
+	err     error // the first
+	nothing bool  // see Plan
 }
 
 // maxDepth bounds types of Go that contain themselves.
@@ -123,6 +127,10 @@ func (pl *planner) fail(field string, to reflect.Type, format string, args ...an
 		pl.err = e
 	}
 	return func(reflect.Value, value.Value) error { return e }
+}
+
+func (pl *planner) unfit(from types.Type, to reflect.Type, field string) step {
+	return pl.fail(field, to, "values of type %s do not go into it", from)
 }
 
 func isNull(v value.Value) bool {
@@ -148,10 +156,13 @@ func (pl *planner) plan(from types.Type, to reflect.Type, field string) step {
 // store plans for values that are there, by the type of Go.
 func (pl *planner) store(from types.Type, to reflect.Type, field string) step {
 	if special := pl.rules.Special[to]; special != nil {
+		if !among(from, text, stack, cell) {
+			return pl.unfit(from, to, field)
+		}
 		return func(dst reflect.Value, v value.Value) error {
 			x, ok := special(from, v)
 			if !ok {
-				return &Error{Field: field, Value: v, Type: to}
+				return &Error{Field: field, Value: v, From: from, Type: to}
 			}
 			dst.Set(reflect.ValueOf(x))
 			return nil
@@ -306,6 +317,7 @@ func (pl *planner) structure(from types.Type, to reflect.Type, field string) ste
 		}
 		moves = append(moves, move{at, d.index[0], d.index, pl.plan(elems[at], d.typ, join(field, d.name))})
 	}
+	pl.nothing = pl.nothing || field == "" && names != nil && len(moves) == 0 && len(dsts) > 0
 	return func(dst reflect.Value, v value.Value) error {
 		values := Parts(v)
 		for i := range moves {
@@ -350,7 +362,7 @@ func join(outer, name string) string {
 func (pl *planner) mapping(from types.Type, to reflect.Type, field string) step {
 	names, elems, several := members(from)
 	if !several || to.Key().Kind() != reflect.String || to.Elem() != reflect.TypeFor[any]() {
-		return pl.fail(field, to, "a %s does not go into it", from)
+		return pl.unfit(from, to, field)
 	}
 	return func(dst reflect.Value, v value.Value) error {
 		if dst.IsNil() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"reflect"
+	"slices"
 
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
@@ -34,11 +35,55 @@ func Integer(v value.Value) (n uint64, negative, ok bool) {
 	return value.Integer(v)
 }
 
+// A class is what types of the script have in common that go into the same types of Go.
+type class int
+
+const (
+	unsure class = iota // seen by the value
+	number
+	boolean
+	named // an enumerator: a number or a name
+	text
+	parts
+	stack
+	cell // of an aggregation
+)
+
+func classOf(t types.Type) class {
+	switch t.(type) {
+	case *types.Int, *types.Pointer:
+		return number
+	case *types.Enum:
+		return named
+	case *types.String, *types.Buffer:
+		return text
+	case *types.Array, *types.Tuple, *types.Record, *types.Struct:
+		return parts
+	case *types.Stack:
+		return stack
+	case *types.Agg:
+		return cell
+	}
+	if t == types.Bool {
+		return boolean
+	}
+	return unsure
+}
+
+// among reports whether values of a type may go where those of some classes do.
+func among(t types.Type, some ...class) bool {
+	c := classOf(t)
+	return c == unsure || slices.Contains(some, c)
+}
+
 // scalar plans for integers, booleans and strings of Go.
 func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
-	no := func(v value.Value) error { return &Error{Field: field, Value: v, Type: to} }
+	no := func(v value.Value) error { return &Error{Field: field, Value: v, From: from, Type: to} }
 	switch to.Kind() {
 	case reflect.Bool:
+		if !among(from, boolean) {
+			return pl.unfit(from, to, field)
+		}
 		return func(dst reflect.Value, v value.Value) error {
 			b, ok := v.(value.Bool)
 			if !ok {
@@ -48,6 +93,9 @@ func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 			return nil
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		if !among(from, number, boolean, named, cell) {
+			return pl.unfit(from, to, field)
+		}
 		return func(dst reflect.Value, v value.Value) error {
 			n, negative, ok := Integer(v)
 			if !ok || !negative && n > math.MaxInt64 || dst.OverflowInt(int64(n)) {
@@ -57,6 +105,9 @@ func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 			return nil
 		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		if !among(from, number, boolean, named, cell) {
+			return pl.unfit(from, to, field)
+		}
 		return func(dst reflect.Value, v value.Value) error {
 			n, negative, ok := Integer(v)
 			if !ok || negative || dst.OverflowUint(n) {
@@ -66,31 +117,32 @@ func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 			return nil
 		}
 	case reflect.String:
+		if !among(from, named, text, stack) {
+			return pl.unfit(from, to, field)
+		}
 		return func(dst reflect.Value, v value.Value) error {
 			if text, _, _, ok := Text(from, v); ok {
 				dst.SetString(string(text))
 				return nil
 			}
-			switch v := v.(type) {
-			case value.Int, value.Uint, value.Pointer, value.Bool, value.Tuple, value.Record, value.Array, value.Avg,
-				value.Stats, value.Hist, value.Series:
-				return no(v)
-			}
 			dst.SetString(string(value.AppendText(nil, v)))
 			return nil
 		}
 	}
-	return pl.fail(field, to, "a %s does not go into it", from)
+	return pl.unfit(from, to, field)
 }
 
 // sequence plans for slices and arrays of Go.
 func (pl *planner) sequence(from types.Type, to reflect.Type, field string) step {
 	if to.Kind() == reflect.Slice && to.Elem().Kind() == reflect.Uint8 {
 		if a, ok := from.(*types.Array); !ok || a.Elem.Size() != 1 {
+			if !among(from, text) {
+				return pl.unfit(from, to, field)
+			}
 			return func(dst reflect.Value, v value.Value) error {
 				text, _, _, ok := Text(from, v)
 				if !ok {
-					return &Error{Field: field, Value: v, Type: to}
+					return &Error{Field: field, Value: v, From: from, Type: to}
 				}
 				dst.SetBytes(bytes.Clone(text))
 				return nil
@@ -104,7 +156,7 @@ func (pl *planner) sequence(from types.Type, to reflect.Type, field string) step
 	default:
 		_, elems, several := members(from)
 		if !several || to.Elem() != reflect.TypeFor[any]() {
-			return pl.fail(field, to, "a %s does not go into it", from)
+			return pl.unfit(from, to, field)
 		}
 		for _, e := range elems {
 			steps = append(steps, pl.plan(e, to.Elem(), field))
@@ -116,7 +168,7 @@ func (pl *planner) sequence(from types.Type, to reflect.Type, field string) step
 		case to.Kind() == reflect.Slice:
 			dst.Set(reflect.MakeSlice(to, len(values), len(values)))
 		case to.Len() != len(values):
-			return &Error{Field: field, Value: v, Type: to, Why: "it has another length"}
+			return &Error{Field: field, Value: v, From: from, Type: to, Why: "it has another length"}
 		}
 		for i, part := range values {
 			if err := steps[min(i, len(steps)-1)](dst.Index(i), part); err != nil {
