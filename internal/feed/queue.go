@@ -10,7 +10,8 @@ import "sync"
 type Queue[T any] struct {
 	mu      sync.Mutex
 	changed sync.Cond // of any field
-	items   []T       // a ring
+	items   []T       // a ring, as long as it had to be so far
+	most    int       // how long it may be
 	first   int
 	n       int
 	drop    bool
@@ -24,7 +25,7 @@ type Queue[T any] struct {
 
 // New returns a queue for up to most items.
 func New[T any](most int, drop bool) *Queue[T] {
-	q := &Queue[T]{items: make([]T, max(most, 1)), drop: drop}
+	q := &Queue[T]{most: max(most, 1), drop: drop}
 	q.changed.L = &q.mu
 	return q
 }
@@ -35,14 +36,19 @@ func New[T any](most int, drop bool) *Queue[T] {
 func (q *Queue[T]) Push(x T, must bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.n == len(q.items) && !q.shut && !(q.drop && !must) && !(q.ending && !q.attended) {
+	for q.n == q.most && !q.shut && !(q.drop && !must) && !(q.ending && !q.attended) {
 		q.changed.Wait()
 	}
-	if q.n == len(q.items) {
+	if q.n == q.most {
 		if !must {
 			q.dropped++
 		}
 		return
+	}
+	if q.n == len(q.items) {
+		longer := make([]T, min(max(2*q.n, 64), q.most))
+		copy(longer[copy(longer, q.items[q.first:]):], q.items[:q.first])
+		q.items, q.first = longer, 0
 	}
 	q.items[(q.first+q.n)%len(q.items)] = x
 	q.n++

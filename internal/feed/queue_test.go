@@ -35,3 +35,26 @@ func TestDropNewest(t *testing.T) {
 		t.Errorf("popped %d, %t, with %d dropped", x, ok, q.Dropped())
 	}
 }
+
+// TestGrowing: order is kept as a queue gets longer in the middle of its ring.
+func TestGrowing(t *testing.T) {
+	q := New[int](1000, false)
+	next, read := 0, 0
+	for round := range 10 {
+		for range 100 + round {
+			q.Push(next, false)
+			next++
+		}
+		for range 7 * round {
+			if x, ok := q.Pop(); !ok || x != read {
+				t.Fatalf("popped %d, want %d", x, read)
+			}
+			read++
+		}
+	}
+	for ; read < next; read++ {
+		if x, _ := q.Pop(); x != read {
+			t.Fatalf("popped %d, want %d", x, read)
+		}
+	}
+}
