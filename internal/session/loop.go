@@ -87,6 +87,9 @@ func (s *session) read() {
 		}
 	}
 	atomic.StoreUint64(bell, 0)
+	if s.err == nil && s.signals.Load() < 2 {
+		s.runSelf() // a signal may have come right before the end
+	}
 }
 
 // calmly reports whether nothing is to be looked at often that wakes nobody.
