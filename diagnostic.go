@@ -1,6 +1,7 @@
 package hawk
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"strings"
@@ -151,13 +152,30 @@ func position(f *source.File, offset int) Position {
 	return Position{f.Name, line, column}
 }
 
+var errAttach = errors.New("hawk: a probe cannot be attached")
+
+// words are those of the error behind one of hawk's. One that a test of the caller's has made has
+// none behind it: it is called by its sentinel and what its fields say.
+func words(err, sentinel error, fields ...string) string {
+	if err != nil {
+		return err.Error()
+	}
+	text := sentinel.Error()
+	for _, f := range fields {
+		if f != "" {
+			text += ": " + f
+		}
+	}
+	return text
+}
+
 // A PermissionError says which capabilities the process lacks.
 type PermissionError struct {
 	Need []string
 	err  error
 }
 
-func (e *PermissionError) Error() string { return e.err.Error() }
+func (e *PermissionError) Error() string { return words(e.err, fs.ErrPermission, e.Need...) }
 func (e *PermissionError) Unwrap() error { return fs.ErrPermission }
 
 // An AttachError is a probe that cannot be attached. Mostly there is no such function,
@@ -167,7 +185,7 @@ type AttachError struct {
 	Err   error
 }
 
-func (e *AttachError) Error() string { return e.Err.Error() }
+func (e *AttachError) Error() string { return words(e.Err, errAttach, e.Probe) }
 func (e *AttachError) Unwrap() error { return e.Err }
 
 // A VerifierError is a program that the kernel's verifier refused. It has the place in the
@@ -179,16 +197,19 @@ type VerifierError struct {
 	text  string
 }
 
-func (e *VerifierError) Error() string { return e.text }
+func (e *VerifierError) Error() string {
+	return cmp.Or(e.text, words(nil, ErrVerifier, e.Probe, e.Tail))
+}
 func (e *VerifierError) Unwrap() error { return ErrVerifier }
 
 // A BindError is an object that was made for another machine or by another version.
 type BindError struct {
-	Fact, Want, Have string
-	err              error
+	Fact       string // "machine", "format", "architecture", or what the kernel lacks, in words
+	Want, Have string // what the object was made for, and what there is; "" if the Fact says it
+	err        error
 }
 
-func (e *BindError) Error() string { return e.err.Error() }
+func (e *BindError) Error() string { return words(e.err, ErrBind, e.Fact, e.Want, e.Have) }
 func (e *BindError) Unwrap() error { return ErrBind }
 
 // A FeatureError says what the kernel cannot do, and since which version kernels can.
@@ -197,5 +218,5 @@ type FeatureError struct {
 	err            error
 }
 
-func (e *FeatureError) Error() string { return e.err.Error() }
+func (e *FeatureError) Error() string { return words(e.err, errors.ErrUnsupported, e.Feature, e.Since) }
 func (e *FeatureError) Unwrap() error { return errors.ErrUnsupported }

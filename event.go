@@ -2,7 +2,9 @@ package hawk
 
 import (
 	"bytes"
+	"cmp"
 	"io"
+	"reflect"
 	"time"
 
 	"github.com/hawktrace/hawk/internal/output"
@@ -41,8 +43,14 @@ type Event struct {
 	item output.Item
 }
 
-// Decode stores the value of a printed record; see [Value.Decode].
-func (e *Event) Decode(dst any) error { return e.Value.Decode(dst) }
+// Decode stores the value of a Print; see [Value.Decode]. Other events have none, which is a
+// [*DecodeError].
+func (e *Event) Decode(dst any) error {
+	if e.Kind != Print {
+		return &DecodeError{Type: reflect.TypeOf(dst), why: "an event of kind " + e.Kind.String() + " has no value"}
+	}
+	return e.Value.Decode(dst)
+}
 
 // event makes an event of an item. The Kind is 0 of one that is not for the consumer.
 func (s *Session) event(it output.Item, text *renderer) Event {
@@ -210,14 +218,18 @@ type Output interface {
 	Flush() error
 }
 
-// TextOutput writes byte for byte what the command prints.
+// TextOutput writes byte for byte what the command prints, to out, and the messages that it writes to
+// standard error to err. Nil writes nothing.
 func TextOutput(out, err io.Writer) Output {
-	return &writer{output.NewText(out, err, output.Options{})}
+	return &writer{output.NewText(cmp.Or(out, io.Discard), cmp.Or(err, io.Discard), output.Options{})}
 }
 
 // JSONOutput writes byte for byte what the command prints with -f json. Each event is a
-// line. Messages about trouble, which the command writes to standard error, are left out.
-func JSONOutput(w io.Writer) Output { return &writer{output.NewJSON(w, io.Discard, output.Options{})} }
+// line. Messages about trouble, which the command writes to standard error, are left out. Nil
+// writes nothing.
+func JSONOutput(w io.Writer) Output {
+	return &writer{output.NewJSON(cmp.Or(w, io.Discard), io.Discard, output.Options{})}
+}
 
 // A writer is an output that writes items itself.
 type writer struct{ sink output.Sink }

@@ -110,6 +110,9 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 	if p.machine == nil {
 		p.machine = Host()
 	}
+	if p.machine.m == nil {
+		return nil, errors.New("hawk: the Machine is neither of Host nor of Recorded")
+	}
 	if o.PID < 0 {
 		return nil, fmt.Errorf("hawk: no process has the number %d", o.PID)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/hawktrace/hawk/internal/unpack"
 )
 
-// A Map is a map of a running script, until the session is closed. It is read from any
-// goroutine, and waits for nobody who reads events.
+// A Map is a map of a running script. It is read from any goroutine, and waits for nobody who
+// reads events. Once the session is closed the error is fs.ErrClosed.
 type Map struct {
 	Info MapInfo
 	s    *Session
@@ -55,7 +55,7 @@ func (m *Map) script() *object.ScriptMap { return m.s.p.res.Object.Scripts[m.n] 
 func (m *Map) Snapshot() (*Snapshot, error) {
 	entries, whole, err := m.s.s.Reader().Read(m.n)
 	if err != nil {
-		return nil, err
+		return nil, m.failed(err)
 	}
 	snap := m.s.snapshot(m.Info, output.Map{Keyed: len(m.Info.Keys) > 0, Entries: entries}.Sorted())
 	snap.Complete = whole
@@ -96,10 +96,10 @@ func (m *Map) All() iter.Seq2[Value, Value] {
 func (m *Map) Get(key ...any) (Value, bool, error) {
 	raw, err := unpack.Key(m.script().Key, key)
 	if err != nil {
-		return Value{}, false, err
+		return Value{}, false, m.failed(err)
 	}
 	v, ok, err := m.s.s.Reader().Get(m.n, raw)
-	return Value{m.Info.Value.t, v, m.s.plans}, ok, err
+	return Value{m.Info.Value.t, v, m.s.plans}, ok, m.failed(err)
 }
 
 // Take reads all elements, as Snapshot does, and removes them. Each update of a program
@@ -110,13 +110,21 @@ func (m *Map) Get(key ...any) (Value, bool, error) {
 func (m *Map) Take() (*Snapshot, error) {
 	entries, err := m.s.s.Reader().Take(m.n)
 	if err != nil {
-		return nil, err
+		return nil, m.failed(err)
 	}
 	return m.s.snapshot(m.Info, output.Map{Keyed: len(m.Info.Keys) > 0, Entries: entries}.Sorted()), nil
 }
 
 // Clear removes all elements, as clear() does.
-func (m *Map) Clear() error { return m.s.s.Reader().Clear(m.n) }
+func (m *Map) Clear() error { return m.failed(m.s.s.Reader().Clear(m.n)) }
+
+// failed says which map an error is about.
+func (m *Map) failed(err error) error {
+	if err != nil {
+		err = fmt.Errorf("hawk: %s: %w", m.Info.Name, err)
+	}
+	return err
+}
 
 // Entries yields the elements of a map that fit as values of Go.
 func Entries[K comparable, V any](m *Map) iter.Seq2[K, V] {

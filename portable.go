@@ -50,6 +50,9 @@ func (p *Program) WriteTo(w io.Writer) (int64, error) {
 
 // Sign is a signature of the program as WriteTo writes it.
 func (p *Program) Sign(key ed25519.PrivateKey) ([]byte, error) {
+	if len(key) != ed25519.PrivateKeySize {
+		return nil, fmt.Errorf("hawk: a private key has %d bytes, not %d", ed25519.PrivateKeySize, len(key))
+	}
 	var b bytes.Buffer
 	if _, err := p.WriteTo(&b); err != nil {
 		return nil, err
@@ -80,6 +83,9 @@ func LoadSigned(r io.Reader, signature []byte, keys ...ed25519.PublicKey) (*Prog
 }
 
 func read(r io.Reader, trusted func(digest []byte) bool) (*Program, error) {
+	if r == nil {
+		return nil, errors.New("hawk: the Reader is nil")
+	}
 	payload, _, digest, err := aot.Open(r)
 	if other := (*aot.OtherFormat)(nil); errors.As(err, &other) {
 		have := strconv.FormatUint(uint64(other.Have), 10)

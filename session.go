@@ -15,6 +15,7 @@ import (
 	"github.com/hawktrace/hawk/internal/feed"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/unpack"
 )
 
@@ -153,8 +154,9 @@ func (s *Session) Events() iter.Seq2[Event, error] {
 }
 
 // Decoded yields the records that fit T, and leaves other events to rest. With nil
-// they are dropped and counted. If nothing that the script prints fits, that is the
-// first error. An error of rest ends it.
+// they are dropped and counted. A record fits if its types do, and if a struct has a field of it.
+// One with a number that is too large comes as a [*DecodeError]. If nothing that the script prints
+// fits, that is the first error. An error of rest ends it.
 func Decoded[T any](s *Session, rest func(Event) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -166,7 +168,7 @@ func Decoded[T any](s *Session, rest func(Event) error) iter.Seq2[T, error] {
 		to := reflect.ValueOf(&v).Elem()
 		for ev, err := range s.Events() {
 			if err == nil && ev.Kind == Print {
-				plan, unfit := s.plans.For(ev.Value.t, to.Type())
+				plan, unfit := s.plan(ev.Value.t, to.Type())
 				if unfit == nil {
 					v = none
 					err = decodeError(ev.Value, plan.Into(to, ev.Value.v))
@@ -193,11 +195,20 @@ func Decoded[T any](s *Session, rest func(Event) error) iter.Seq2[T, error] {
 	}
 }
 
+// plan is how Decoded stores values of a type. One that would store nothing is none.
+func (s *Session) plan(from types.Type, to reflect.Type) (*unpack.Plan, error) {
+	plan, err := s.plans.For(from, to)
+	if err == nil && plan.Nothing {
+		err = &unpack.Error{Type: to, Why: "it has no field of " + from.String()}
+	}
+	return plan, err
+}
+
 // fits reports why no record of the script fits a type.
 func (s *Session) fits(t reflect.Type) (err error) {
 	for _, ev := range s.p.res.Object.Events {
 		if show.PrintsValue(ev) {
-			if _, err = s.plans.For(ev.Args[0].Type, t); err == nil {
+			if _, err = s.plan(ev.Args[0].Type, t); err == nil {
 				return nil
 			}
 		}

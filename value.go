@@ -118,7 +118,7 @@ func decodeError(v Value, err error) error {
 	}
 	out := &DecodeError{Field: e.Field, Value: v, Type: e.Type, why: e.Why}
 	if e.Value != nil {
-		out.Value = Value{v: e.Value}
+		out.Value = Value{e.From, e.Value, v.plans}
 	}
 	return out
 }

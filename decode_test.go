@@ -1,0 +1,113 @@
+package hawk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hawktrace/hawk"
+)
+
+// TestDecodeErrors: the value of an error can be looked into, and events without a value say so.
+func TestDecodeErrors(t *testing.T) {
+	s := start(t, `begin { print((a=(1, "x"), b=300)); printf("text\n"); exit(); }`, nil, nil)
+	for ev, err := range s.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bad *hawk.DecodeError
+		if ev.Kind != hawk.Print {
+			var r struct{ A any }
+			if err := ev.Decode(&r); !errors.As(err, &bad) || !strings.Contains(err.Error(), ev.Kind.String()) {
+				t.Errorf("%v: %v", ev.Kind, err)
+			}
+			continue
+		}
+		var tuple struct{ A [3]any }
+		if !errors.As(ev.Decode(&tuple), &bad) || bad.Field != "A" {
+			t.Fatalf("%#v", bad)
+		}
+		if v := bad.Value; v.Len() != 2 || v.At(1).String() != "x" || v.Type().Kind() != hawk.TupleType ||
+			fmt.Sprint(v.Interface()) != "[1 x]" {
+			t.Errorf("the value is %s %v", v.Type(), v)
+		}
+		var small struct{ B int8 }
+		if !errors.As(ev.Decode(&small), &bad) || bad.Value.String() != "300" {
+			t.Errorf("%#v", bad)
+		}
+	}
+}
+
+// TestDecodedLeaves: what does not fit by its types or has no field of the struct is left to others.
+func TestDecodedLeaves(t *testing.T) {
+	const script = `begin { print((a=1)); print((a="x")); print("s"); print((b=3)); print((1, 2)); print((a=300)); exit(); }`
+	type record struct{ A int8 }
+	var got []string
+	rest := func(ev hawk.Event) error {
+		if ev.Kind == hawk.Print {
+			got = append(got, "rest "+ev.Value.String())
+		}
+		return nil
+	}
+	for r, err := range hawk.Decoded[record](start(t, script, nil, nil), rest) {
+		got = append(got, fmt.Sprint(r.A, " ", err))
+	}
+	const want = "1 <nil>|rest { .a = x }|rest s|rest { .b = 3 }|1 <nil>|" +
+		"0 hawk: cannot decode 300 into int8 of field A"
+	if text := strings.Join(got, "|"); text != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+	for r, err := range hawk.Decoded[record](start(t, `begin { print((b=3)); exit(); }`, nil, nil), nil) {
+		if bad := (*hawk.DecodeError)(nil); !errors.As(err, &bad) {
+			t.Errorf("%v, %v", r, err)
+		}
+	}
+}
+
+// TestSignalBeforeStop: a signal is acted on, also if the run is stopped at once.
+func TestSignalBeforeStop(t *testing.T) {
+	for range 20 {
+		s := start(t, `interval:s:100 { } self:signal:SIGUSR1 { printf("signal\n"); }`, nil, nil)
+		s.Signal()
+		s.Stop()
+		seen := false
+		for ev := range s.Events() {
+			seen = seen || string(ev.Text) == "signal\n"
+		}
+		if s.Close(); !seen {
+			t.Fatal("the signal was forgotten")
+		}
+	}
+}
+
+// TestNilOutputs: what has nowhere to go is not written, and a queue takes only the memory it needs.
+func TestNilOutputs(t *testing.T) {
+	privileged(t)
+	p, err := compile(t, `begin { print(1); exit(3); }`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []hawk.Output{hawk.TextOutput(nil, nil), hawk.JSONOutput(nil), nil} {
+		r, err := p.Run(context.Background(), &hawk.RunOptions{Output: o, Buffer: 1 << 60})
+		if err != nil || r.Status != 3 {
+			t.Errorf("%T: %+v, %v", o, r, err)
+		}
+	}
+}
+
+// TestMadeErrors: errors that tests of a caller make have a text.
+func TestMadeErrors(t *testing.T) {
+	for want, err := range map[string]error{
+		"permission denied: CAP_BPF":                            &hawk.PermissionError{Need: []string{"CAP_BPF"}},
+		"hawk: a probe cannot be attached: kprobe:f":            &hawk.AttachError{Probe: "kprobe:f"},
+		"hawk: the kernel's verifier refused a program: p":      &hawk.VerifierError{Probe: "p"},
+		"hawk: the object was made for another machine: format": &hawk.BindError{Fact: "format"},
+		"unsupported operation: ringbuf: 5.8":                   &hawk.FeatureError{Feature: "ringbuf", Since: "5.8"},
+	} {
+		if err.Error() != want {
+			t.Errorf("%T: %s, want %s", err, err, want)
+		}
+	}
+}
