@@ -17,6 +17,8 @@ type option struct {
 	group group
 	// values are what the argument can be, for completion; nil: anything.
 	values []string
+	// valued is set if --NAME=SET is taken, although an option of this name has no argument.
+	valued bool
 	// set notes the value; it is called once for each time that the option is given, in order.
 	set func(s *settings, value string) error
 }
@@ -117,7 +119,7 @@ func parseLong(table []option, arg string, next func(string) (string, error), s 
 		return err
 	}
 	switch {
-	case o.arg == "" && has:
+	case o.arg == "" && has && !o.valued:
 		return s.wrongOption("option '--"+o.long+"' doesn't allow an argument", "option --"+o.long+" takes no value")
 	case o.arg != "" && !has && !o.optional():
 		if value, err = next("--" + o.long); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/hawktrace/hawk/internal/cdef"
 	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/spell"
+	"github.com/hawktrace/hawk/internal/strace"
 	"github.com/hawktrace/hawk/internal/syntax"
 	"github.com/hawktrace/hawk/internal/tool"
 )
@@ -70,7 +71,8 @@ func toolTable(t *tool.Tool) []option {
 	for i := range t.Options {
 		o := &t.Options[i]
 		own = append(own, option{short: o.Letter, long: o.Name, arg: o.Value, doc: o.Doc, values: o.Choices(),
-			set: func(s *settings, v string) error { return s.give(o, v) }})
+			valued: t.RunsCommand() && !t.RunsProgram() && slices.Contains(strace.Valued, o.Name),
+			set:    func(s *settings, v string) error { return s.give(o, v) }})
 		if o.Value == "" {
 			own = append(own, option{long: "no-" + o.Name, set: func(s *settings, _ string) error {
 				return s.give(o, "false")

@@ -145,19 +145,23 @@ func (d *decoder) handle(addr uint64) {
 	d.str("}")
 }
 
-// nodes appends a set of memory nodes, of which 64 are looked at.
+// nodes appends a set of memory nodes in longs of 64, of which the script copies 16. The kernel takes
+// one bit less than it is given.
 func (d *decoder) nodes(addr, n uint64) {
-	b, ok := d.c.mem.whole(addr, 8, true)
-	if addr == 0 || !ok || n == 0 || n > 64 {
+	longs := int(min((n+62)/64, 17))
+	b, ok := d.c.mem.whole(addr, 8*longs, true)
+	if addr == 0 || !ok || longs == 0 {
 		d.ptr(addr)
 		return
 	}
-	text := strconv.FormatUint(u64(b, 0), 16)
-	d.str("[")
-	if u64(b, 0) != 0 {
-		d.str("0x")
-	}
-	d.str("0000000000000000"[len(text):] + text + "]")
+	d.list(longs, func(i int) bool {
+		text := strconv.FormatUint(u64(b, 8*i), 16)
+		if u64(b, 8*i) != 0 {
+			d.str("0x")
+		}
+		d.str("0000000000000000"[len(text):] + text)
+		return true
+	})
 }
 
 // bpf appends the attributes of the commands that programs begin with.
@@ -239,14 +243,29 @@ func (d *decoder) bits(v uint64, names ...string) {
 }
 
 // interfaceOf appends the struct of the ioctls that ask about a network interface.
-func (d *decoder) interfaceOf(cmd uint64, b []byte) {
-	number := map[uint64]string{0x8921: "mtu", 0x8933: "ifindex", 0x8942: "qlen", 0x891d: "metric"}
+func (d *decoder) interfaceOf(cmd uint64, b []byte, sets bool) {
+	number := map[uint64]string{0x8921: "mtu", 0x8922: "mtu", 0x8933: "ifindex", 0x8942: "qlen", 0x8943: "qlen",
+		0x891d: "metric"}
+	address := map[uint64]string{0x8915: "addr", 0x8917: "dstaddr", 0x8919: "broadaddr", 0x891b: "netmask"}[cmd]
 	d.str("{ifr_name=").field(field{kind: 's', size: 16}, b)
-	switch b = b[16:]; cmd {
-	case 0x8913:
+	if !sets {
+		d.returns()
+		if d.c.failed() {
+			d.str("}")
+			return
+		}
+	}
+	switch b = b[16:]; {
+	case cmd == 0x8913 || cmd == 0x8914:
 		d.str(", ifr_flags=").flags("ifflags", u16(b, 0))
-	case 0x8915:
-		d.str(", ifr_addr={sa_family=AF_INET, sin_port=htons(0), sin_addr=").ipv4(b[4:])
+	case address != "":
+		d.str(", ifr_" + address + "=").address(b[:16])
+	case cmd == 0x8927:
+		d.str(", ifr_hwaddr={sa_family=").enum("arphrd", u16(b, 0))
+		d.str(", sa_data=").mac(b[2:8])
+		d.str("}")
+	case cmd == 0x8970:
+		d.str(", ifr_map=").declared(d.layout("ifmap"), b)
 		d.str("}")
 	default:
 		d.str(", ifr_" + number[cmd] + "=").int(signed(u32(b, 0)))

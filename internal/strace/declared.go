@@ -77,6 +77,9 @@ func (d *decoder) field(f field, b []byte) {
 	var v uint64
 	var signed int64
 	switch f.size {
+	case 1:
+		v = uint64(b[0])
+		signed = int64(int8(b[0]))
 	case 2:
 		v = u16(b, 0)
 		signed = int64(int16(v))

@@ -506,7 +506,7 @@ func (d *decoder) buffer(addr uint64, n int64) {
 		return
 	}
 	s, ok := d.c.mem.at(addr, int(min(n, 1<<20)), false)
-	if !ok {
+	if !ok && d.o.Limit > 0 {
 		d.ptr(addr)
 		return
 	}

@@ -22,6 +22,7 @@ type Filter struct {
 	notAbbrev, notDecoded bool
 	status                []string
 	quiet                 []string
+	behind                []string // kinds of what is shown behind descriptors; nil: -y and -yy say
 
 	read, write *descriptors // whose data are dumped
 }
@@ -34,8 +35,8 @@ type matcher struct {
 	expr    *regexp.Regexp
 }
 
-// Set reads one expression of -e: trace=SET, signal=SET, status=SET, quiet=SET, raw=SET, or a SET
-// of calls alone.
+// Set reads one expression of -e: trace=SET, signal=SET, status=SET, quiet=SET, raw=SET,
+// decode-fds=SET and others, or a SET of calls alone.
 func (f *Filter) Set(text, goarch string) error {
 	key, set, ok := strings.Cut(text, "=")
 	if !ok {
@@ -55,8 +56,13 @@ func (f *Filter) Set(text, goarch string) error {
 	case "status":
 		return f.setStatus(set)
 	case "quiet", "silent", "silence", "q":
-		f.quiet = strings.Split(set, ",")
-		return nil
+		var err error
+		f.quiet, err = wordsOfSet("message", set, quietWords, quietAliases)
+		return err
+	case "decode-fds", "decode-fd", "fds", "fd", "f":
+		var err error
+		f.behind, err = wordsOfSet("kind of descriptor", set, behindWords, nil)
+		return err
 	case "abbrev", "a":
 		var err error
 		f.abbrev, f.notAbbrev, err = calls(set, goarch)
@@ -75,11 +81,11 @@ func (f *Filter) Set(text, goarch string) error {
 		var err error
 		f.write, err = setDescriptors(set)
 		return err
-	case "kvm", "decode-fds", "fd":
+	case "kvm":
 		return fmt.Errorf("-e %s= is not there", key)
 	}
 	return fmt.Errorf("-e %s= is not known; there are trace, signal, status, quiet, raw, abbrev, "+
-		"verbose, read and write", key)
+		"verbose, decode-fds, read and write", key)
 }
 
 // calls reads a set of system calls. Not: those that are not in it are meant. "?name" may be
@@ -190,12 +196,30 @@ func (f *Filter) Signal(name string) bool {
 	return f.signals == nil && !f.without || slices.Contains(f.signals, name) != f.without
 }
 
-// setStatus reads a set of ends of calls. The words are kept in one order, "!" taken into account.
-func (f *Filter) setStatus(set string) error {
+// Words of the sets of quiet= and decode-fds=. One of a descriptor's kinds of its own is shown with
+// -yy alone; the paths of all are "path".
+var (
+	quietWords   = []string{"attach", "exit", "path-resolution", "personality", "thread-execve"}
+	quietAliases = map[string]string{"exits": "exit", "path": "path-resolution", "superseded": "thread-execve"}
+	behindWords  = []string{"path", "socket", "dev", "pidfd"}
+	statusWords  = []string{"successful", "failed", "unfinished", "unavailable", "detached"}
+)
+
+// setStatus reads a set of ends of calls.
+func (f *Filter) setStatus(set string) (err error) {
+	f.status, err = wordsOfSet("status", set, statusWords, nil)
+	return err
+}
+
+// wordsOfSet reads a set of words, of all that there are; "!" in front: those that are not named. They
+// are kept in one order. The set is not nil, but may be empty.
+func wordsOfSet(what, set string, all []string, aliases map[string]string) ([]string, error) {
 	set, not := strings.CutPrefix(set, "!")
-	all := []string{"successful", "failed", "unfinished", "unavailable", "detached"}
 	var words []string
 	for word := range strings.SplitSeq(set, ",") {
+		if other, ok := aliases[word]; ok {
+			word = other
+		}
 		switch {
 		case word == "all":
 			words = append(words, all...)
@@ -203,16 +227,16 @@ func (f *Filter) setStatus(set string) error {
 		case slices.Contains(all, word):
 			words = append(words, word)
 		default:
-			return fmt.Errorf("no status is called %s; there are %s", word, strings.Join(all, ", "))
+			return nil, fmt.Errorf("no %s is called %s; there are %s", what, word, strings.Join(all, ", "))
 		}
 	}
-	f.status = []string{}
+	out := []string{}
 	for _, word := range all {
 		if slices.Contains(words, word) != not {
-			f.status = append(f.status, word)
+			out = append(out, word)
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // shows reports whether a call with such an end is shown.
@@ -232,5 +256,5 @@ func (f *Filter) shows(c *Call) bool {
 
 // silent reports whether messages of a kind are left out.
 func (f *Filter) silent(kind string) bool {
-	return slices.Contains(f.quiet, kind) || slices.Contains(f.quiet, "all")
+	return slices.Contains(f.quiet, kind)
 }

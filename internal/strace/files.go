@@ -317,7 +317,7 @@ func (d *decoder) ioctl(cmd, v uint64) {
 			return
 		}
 		d.ptr(v)
-	case 0x540a, 0x540b, 0x5425: // TCXONC, TCFLSH, TCSBRKP
+	case 0x540a, 0x540b, 0x5425, 0x5409, 0x540e: // TCXONC, TCFLSH, TCSBRKP, TCSBRK, TIOCSCTTY
 		d.uint(v)
 	case 0x5401: // TCGETS
 		if b, ok := d.c.mem.whole(v, 36, false); ok && !d.c.failed() {
@@ -346,10 +346,11 @@ func (d *decoder) ioctl(cmd, v uint64) {
 		d.int(int64(int32(v)))
 	case 0x8912: // SIOCGIFCONF
 		d.ptr(v)
-	case 0x8913, 0x8915, 0x8921, 0x8933, 0x8942, 0x891d: // of an interface
-		d.returns()
-		if b, ok := d.c.mem.whole(v, 36, false); ok && !d.c.failed() {
-			d.interfaceOf(cmd, b)
+	// Those that ask about an interface, and those that change one.
+	case 0x8913, 0x8915, 0x8917, 0x8919, 0x891b, 0x891d, 0x8921, 0x8927, 0x8933, 0x8942, 0x8970, 0x8914, 0x8922, 0x8943:
+		sets := cmd == 0x8914 || cmd == 0x8922 || cmd == 0x8943
+		if b, ok := d.c.mem.whole(v, 40, sets); ok && v != 0 {
+			d.interfaceOf(cmd, b, sets)
 			return
 		}
 		d.ptr(v)
@@ -366,8 +367,6 @@ func (d *decoder) ioctl(cmd, v uint64) {
 			return
 		}
 		d.ptr(v)
-	case 0x5450, 0x5451, 0x540e, 0x5409: // no argument, or a number
-		d.hex(v)
 	default:
 		d.hex(v)
 	}
@@ -706,7 +705,7 @@ func (d *decoder) groups(addr uint64, n int) {
 // hexed appends data that are never text, as getrandom's, in hexadecimal.
 func (d *decoder) hexed(addr uint64, n int64) {
 	s, ok := d.c.mem.at(addr, int(max(min(n, 1<<20), 0)), false)
-	if !ok {
+	if !ok && d.o.Limit > 0 {
 		d.ptr(addr)
 		return
 	}

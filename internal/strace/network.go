@@ -64,6 +64,21 @@ func (d *decoder) sockaddr(addr uint64, n int, early bool) {
 		d.ptr(addr)
 		return
 	}
+	d.address(b)
+}
+
+// mac appends an address of hardware.
+func (d *decoder) mac(b []byte) {
+	for i, c := range b {
+		if i > 0 {
+			d.str(":")
+		}
+		d.b = append(d.b, hexDigits[c>>4], hexDigits[c&15])
+	}
+}
+
+// address appends what the bytes of a struct sockaddr say, two at least.
+func (d *decoder) address(b []byte) {
 	family := u16(b, 0)
 	d.str("{sa_family=")
 	d.family(family)
@@ -329,6 +344,8 @@ func (d *decoder) sockopt(get bool) {
 	case level == 1 && (name == 26 || name == 51) && size == 16: // SO_ATTACH_FILTER
 		d.declared(d.layout("fprog"), b)
 		d.str("}")
+	case get && level == 1 && name == 4 && size == 4 && u32(b, 0) != 0: // SO_ERROR
+		d.str("[" + errorName(int(u32(b, 0))) + "]")
 	case size == 4:
 		d.str("[").int(signed(u32(b, 0)))
 		d.str("]")

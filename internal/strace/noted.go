@@ -41,7 +41,10 @@ func (n *noted) name(kind, fd int64, text string) {
 }
 
 // A descriptor has a path, or what looks like one, and words of hawk's own behind or in place of it.
-type descriptor struct{ path, words string }
+type descriptor struct {
+	path, words string
+	socket      bool // the words stand in place of the path
+}
 
 func (n *noted) set(kind, fd int64, what descriptor) {
 	if n.files == nil {
@@ -66,9 +69,7 @@ func (n *noted) further(kind int64, r *output.Snap) {
 	}
 	file := n.files[at]
 	if kind == recordSocket {
-		if file.words = socketName(file.path, r); file.words != "" {
-			file.path = ""
-		}
+		file.words, file.socket = socketName(file.path, r), true
 	} else {
 		word, rdev := "char", uint32(r.Integer(5))
 		if r.Integer(4)&0xf000 == 0x6000 {
@@ -152,9 +153,23 @@ func (d *decoder) behind(v uint64, when int64) {
 	}
 	if file, ok := d.c.files[number+when]; ok {
 		d.given(file.path)
+		if d.o.behind != nil {
+			kind := "dev"
+			if file.socket {
+				kind = "socket"
+			}
+			if !slices.Contains(d.o.behind, kind) {
+				file.words = ""
+			}
+			if file.words == "" && !slices.Contains(d.o.behind, "path") {
+				return
+			}
+		}
 		if d.o.Files > 0 {
 			d.str("<")
-			d.b = appendEscaped(d.b, []byte(file.path), "<>", d.o.Quoting)
+			if !file.socket || file.words == "" {
+				d.b = appendEscaped(d.b, []byte(file.path), "<>", d.o.Quoting)
+			}
 			d.str(file.words)
 			d.str(">")
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/hawktrace/hawk/internal/dwarf"
@@ -103,7 +104,13 @@ func (o *Options) Read(given map[string][]string) error {
 		case "summary-columns":
 			o.Columns, err = readColumns(last)
 		case "decode-fds":
-			o.Files = min(len(values), 2)
+			for _, v := range values {
+				if v == "true" {
+					o.Files = min(o.Files+1, 2)
+				} else if err == nil {
+					err = o.Set(name+"="+v, o.Arch)
+				}
+			}
 		case "trace-path":
 			o.Paths = values
 			for _, path := range values { // of descriptors, paths are whole
@@ -121,14 +128,29 @@ func (o *Options) Read(given map[string][]string) error {
 		case "no-hold":
 			o.NoHold = true
 		case "quiet":
-			o.Quiet = len(values)
+			for _, v := range values {
+				if v == "true" {
+					o.Quiet++
+				} else if err == nil {
+					err = o.Set(name+"="+v, o.Arch)
+				}
+			}
 		}
 		if err != nil {
 			return err
 		}
 	}
+	if o.behind != nil { // -e decode-fds= names what is shown, whatever -y says
+		o.Files = min(len(o.behind), 1)
+		if slices.Contains(o.behind, "socket") || slices.Contains(o.behind, "dev") {
+			o.Files = 2
+		}
+	}
 	return nil
 }
+
+// Valued are options that are counted as letters, and name a set as --NAME=SET.
+var Valued = []string{"decode-fds", "quiet"}
 
 // longest is how many bytes of a string are copied at most.
 const longest = 4000

@@ -75,7 +75,7 @@ func (d *decoder) plan(c *call) uint64 {
 		case "uring_register":
 			add(i, true, copyElements, 4<<3|3)
 		case "nodes":
-			add(i, !a.out, copyFixed, 2)
+			add(i, !a.out, copyFixed, 32)
 		case "handle":
 			add(i, false, copyBoth, 34)
 		case "quotactl":
@@ -181,7 +181,7 @@ func (d *decoder) plan(c *call) uint64 {
 		case "fcntl":
 			add(2, false, copyFixed, 8)
 		case "ioctl":
-			add(2, false, copyFixed, 9)
+			add(2, false, copyFixed, 11)
 		case "arch_prctl":
 			add(1, false, copyFixed, 2)
 		case "setsockopt":

@@ -561,7 +561,7 @@ func errorName(n int) string {
 
 // end says that a thread has ended.
 func (s *Sink) end(tid, code int, at int64) {
-	if s.o.Quiet > 1 || s.o.silent("exit") || s.o.silent("exits") {
+	if s.o.Quiet > 1 || s.o.silent("exit") {
 		return
 	}
 	if s.o.JSON {

@@ -46,7 +46,7 @@ func appendEscaped(b, s []byte, more string, q quoting) []byte {
 			b = append(b, '\\')
 			if q == octal && c == 0 {
 				b = append(b, '0')
-			} else if q == octal || i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' {
+			} else if q == octal || i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '7' {
 				b = append(b, '0'+c>>6, '0'+c>>3&7, '0'+c&7)
 			} else {
 				b = strconv.AppendUint(b, uint64(c), 8)
