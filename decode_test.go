@@ -42,7 +42,8 @@ func TestDecodeErrors(t *testing.T) {
 
 // TestDecodedLeaves: what does not fit by its types or has no field of the struct is left to others.
 func TestDecodedLeaves(t *testing.T) {
-	const script = `begin { print((a=1)); print((a="x")); print("s"); print((b=3)); print((1, 2)); print((a=300)); exit(); }`
+	const script = `begin { print((a=1)); print((a="x")); print("s"); print((b=3));
+		print((1, 2)); print((a=300)); exit(); }`
 	type record struct{ A int8 }
 	var got []string
 	rest := func(ev hawk.Event) error {

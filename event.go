@@ -218,8 +218,8 @@ type Output interface {
 	Flush() error
 }
 
-// TextOutput writes byte for byte what the command prints, to out, and the messages that it writes to
-// standard error to err. Nil writes nothing.
+// TextOutput writes byte for byte what the command prints. Messages that it writes to standard
+// error go to err. Nil writes nothing.
 func TextOutput(out, err io.Writer) Output {
 	return &writer{output.NewText(cmp.Or(out, io.Discard), cmp.Or(err, io.Discard), output.Options{})}
 }
