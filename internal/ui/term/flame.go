@@ -272,12 +272,11 @@ func (m *Model) drawFlame(g *tty.Grid, b box, p *pane) string {
 		}
 		text = word + tty.Safe(p.merge) + "  " + text
 	}
-	text += fmt.Sprintf("  self %s  total %s", live.Share(float64(node.Self[trie.Primary]), d.all),
-		live.Share(float64(node.Total[trie.Primary]), d.all))
 	if !p.filter.empty() {
 		text += "  matches " + live.Share(float64(d.matched(0)), d.all)
 	}
-	return text
+	return text + fmt.Sprintf("  self %s  total %s", live.Share(float64(node.Self[trie.Primary]), d.all),
+		live.Share(float64(node.Total[trie.Primary]), d.all))
 }
 
 // tail is the end of a text where not all of it fits.
