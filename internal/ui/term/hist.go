@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -153,8 +154,8 @@ const axisWidth = 9
 // A past is how a histogram came about: a column for each look or window.
 type past struct {
 	line    *history.Line
-	i, j    int // its columns in the line
-	columns [][]uint64
+	i, j    int         // its columns in the line
+	columns [][]float64 // a second
 	buckets []value.Bucket
 }
 
@@ -162,7 +163,14 @@ type past struct {
 // fills from there.
 func (m *Model) past(line *history.Line, key history.Key, width int) *past {
 	i, j := m.columnsOf(line, width)
-	columns, buckets := line.Heat(key, i, j)
+	counts, buckets := line.Heat(key, i, j)
+	columns := make([][]float64, len(counts))
+	for c, of := range counts {
+		columns[c] = make([]float64, len(of))
+		for k, n := range of {
+			columns[c][k] = float64(n) / line.Seconds(i+c)
+		}
+	}
 	return &past{line, i, j, columns, buckets}
 }
 
@@ -187,7 +195,7 @@ func (m *Model) drawHeat(g *tty.Grid, b box, p *pane, past *past, low, high int)
 	most := 0.0
 	for _, column := range past.columns {
 		for k := low; k < high; k++ {
-			most = max(most, float64(column[k]))
+			most = max(most, column[k])
 		}
 	}
 	lines, right := high-low, b.x+b.w-len(past.columns)
@@ -196,9 +204,9 @@ func (m *Model) drawHeat(g *tty.Grid, b box, p *pane, past *past, low, high int)
 		name := tty.Safe(live.BucketName(&past.buckets[k], p.m.Unit))
 		g.Put(b.x+max(axisWidth-2-tty.Width(name), 0), y, axisWidth-2, name, m.Theme.dim())
 		for c, column := range past.columns {
-			share := float64(column[k]) / max(most, 1)
+			share := column[k] / cmp.Or(most, 1)
 			if p.log && share > 0 {
-				share = math.Log1p(float64(column[k])) / math.Log1p(most)
+				share = math.Log1p(column[k]) / math.Log1p(most)
 			}
 			text, style := m.Theme.heat(share)
 			if past.line.Gap(past.i+c) && text == " " {

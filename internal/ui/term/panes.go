@@ -225,7 +225,7 @@ func (m *Model) amounts(line *history.Line, r view.Row, most int) []float64 {
 			return nil
 		}
 	}
-	return line.Amounts(key, history.Count, i, j)
+	return line.Rates(key, history.Count, i, j)
 }
 
 // drawTile draws a map without keys: its number and how it went.
@@ -258,7 +258,7 @@ func (m *Model) drawTile(g *tty.Grid, b box, p *pane) string {
 	}
 	if line := m.State.Line(p.m); line != nil {
 		i, j := m.columnsOf(line, b.w)
-		drawColumns(g, below, line.Amounts(history.All, history.Count, i, j), m.Theme.spark())
+		drawColumns(g, below, line.Rates(history.All, history.Count, i, j), m.Theme.spark())
 		m.drawGaps(g, below, line, j)
 		m.drawPicking(g, below, line, p)
 	}

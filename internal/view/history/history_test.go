@@ -217,6 +217,9 @@ func TestWindows(t *testing.T) {
 	if got := l.Amounts(All, Count, 0, l.Len()); !slices.Equal(got, []float64{7, 2}) {
 		t.Errorf("windows hold %v, want 7 and 2", got)
 	}
+	if got := l.Rates(All, Count, 0, l.Len()); !slices.Equal(got, []float64{7. / 2, 2. / 3}) {
+		t.Errorf("windows of two and three seconds have %v a second", got)
+	}
 	if start, end := l.Span(1); start != 3*time.Second || end != 6*time.Second {
 		t.Errorf("the second window lasts from %v to %v", start, end)
 	}

@@ -100,6 +100,27 @@ func (l *Line) Amounts(key Key, what Measure, i, j int) []float64 {
 	return out
 }
 
+// Rates are Amounts a second: a column that took longer does not look like more. A gauge has its
+// values.
+func (l *Line) Rates(key Key, what Measure, i, j int) []float64 {
+	out := l.Amounts(key, what, i, j)
+	if l.Map.Kind != view.Gauge {
+		for n := range out {
+			out[n] /= l.Seconds(i + n)
+		}
+	}
+	return out
+}
+
+// LeastSpan is the time that a column is taken to have taken at least, in seconds: the last look is
+// made when the run ends, which may be at once after another.
+const LeastSpan = 0.02
+
+// Seconds is how long a column took.
+func (l *Line) Seconds(i int) float64 {
+	return max((l.columns[i].end - l.columns[i].start).Seconds(), LeastSpan)
+}
+
 // levels are the values of a gauge; of All their sum.
 func (l *Line) levels(key Key, out []float64, i, j int) []float64 {
 	now := map[Key]float64{}

@@ -74,6 +74,8 @@
 		profiles: new Map(),
 	};
 
+	// How long a look is taken to have taken at least, in seconds.
+	const LEAST = 0.02;
 	// Room beside and below a heat map for what its rows and columns are.
 	const SIDE = 76,
 		FOOT = 18;
@@ -374,9 +376,14 @@
 				this.picture.replaceChildren(canvas);
 				choosing(canvas, x => this.timeAt(x, canvas));
 			}
-			const lows = [...new Set(buckets.flat().map(b => (b[0] === null ? -Infinity : b[0])))].sort(
-				(a, b) => a - b,
-			);
+			// A row for each bucket, the smallest first, and an empty one where nothing came in between.
+			const highs = new Map(buckets.flat().map(b => [b[0] === null ? -Infinity : b[0], b[1]]));
+			const lows = [];
+			for (const low of [...highs.keys()].sort((a, b) => a - b)) {
+				const below = lows.length ? highs.get(lows.at(-1)) : null;
+				if (below !== null && Number(low) > Number(below) + 1) lows.push(null);
+				lows.push(low);
+			}
 			const ratio = devicePixelRatio || 1,
 				w = canvas.clientWidth,
 				h = canvas.clientHeight;
@@ -388,8 +395,11 @@
 				last = times.at(-1)[1],
 				deep = h - FOOT,
 				x = t => SIDE + ((t - first) / (last - first || 1)) * (w - SIDE);
+			// What came in a second: a look that was later does not look like more.
+			const rate = (i, n) => n / Math.max(times[i][1] - times[i][0], LEAST);
 			let most = 0;
-			for (const column of buckets) for (const b of column) most = Math.max(most, b[2]);
+			for (const [i, column] of buckets.entries())
+				for (const b of column) most = Math.max(most, rate(i, b[2]));
 			const scale = HEAT[dark() ? "dark" : "light"],
 				size = deep / Math.max(lows.length, 1);
 			for (const [i, column] of buckets.entries())
@@ -397,7 +407,7 @@
 					const at = lows.indexOf(low === null ? -Infinity : low);
 					const step = Math.min(
 						scale.length - 1,
-						Math.floor((Math.log1p(n) / Math.log1p(most)) * scale.length),
+						Math.floor((Math.log1p(rate(i, n)) / Math.log1p(most)) * scale.length),
 					);
 					pen.fillStyle = scale[step];
 					const left = x(times[i][0]);
@@ -420,7 +430,7 @@
 			pen.textBaseline = "middle";
 			for (let i = 0, free = h; i < lows.length; i++) {
 				const y = deep - (i + 0.5) * size;
-				if (y > free || y < 6) continue;
+				if (lows[i] === null || y > free || y < 6) continue;
 				const low = lows[i] === -Infinity ? "less" : amount(Number(lows[i]), this.fact.unit);
 				pen.fillText(low, SIDE - 6, y);
 				free = y - 15;
@@ -533,7 +543,7 @@
 			}
 			if (times.length < 2) return this.picture.replaceChildren();
 			const each = lines.map(l =>
-				l.map((n, i) => (f.kind === "gauge" ? n : n / Math.max(times[i][1] - times[i][0], 1e-3))),
+				l.map((n, i) => (f.kind === "gauge" ? n : n / Math.max(times[i][1] - times[i][0], LEAST))),
 			);
 			const data = [times.map(t => t[1]), ...each];
 			this.lines(data, [keys.length ? "all keys" : f.name, ...keys], false);
