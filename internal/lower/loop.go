@@ -182,7 +182,7 @@ func (f *fn) loop(at syntax.Node, known bool, most int64, counter *ir.Object, te
 	}
 	round := func() {
 		f.round(out, test, func() {
-			if known && at != nil && branches(at) {
+			if (known || capped && counter != nil) && at != nil && branches(at) {
 				f.forgetAssigned(at, nil)
 			}
 			body()

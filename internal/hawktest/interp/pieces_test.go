@@ -67,6 +67,30 @@ func TestBranchy(t *testing.T) {
 	}
 }
 
+// TestLongLoops reads a text in a loop of known length, in which each way leads to other numbers:
+// the verifier is not to follow every combination of ways, nor to give up.
+func TestLongLoops(t *testing.T) {
+	needKernel(t)
+	const script = `begin { $list = "10.0.0.0/8,192.168.1.7/32,x"; $a = 0; $n = 0; $parts = 0; $slash = 0; $odd = 0;
+		for ($i : 0..256) {
+			$c = (uint64)$list[$i & 31];
+			if ($c >= 48 && $c <= 57) { $n = $n * 10 + $c - 48; continue; }
+			if (!$slash) { $a = ($a << 8) + $n; $parts++; }
+			if ($c == 47) { $slash = 1; } else if ($c != 46) {
+				if ($parts > 4 || $n > 32 || ($c != 44 && $c != 0)) { $odd++; }
+				@networks[$a] = ($n, $parts, $odd); $a = 0; $parts = 0; $slash = 0;
+			}
+			$n = 0;
+			if ($c == 0) { break; }
+		}
+		print($odd); }`
+	for _, features := range older {
+		if v, text, gaveUp := judgeAs(script, false, features); v != agree || gaveUp {
+			t.Errorf("without %v: the verifier gave up: %t: %s", features, gaveUp, text)
+		}
+	}
+}
+
 // TestLong compiles, in a row, more instructions than one function has room
 // for.
 func TestLong(t *testing.T) {
