@@ -47,6 +47,10 @@ func (c *command) noVariant(p *session.Program) error {
 	if hint := c.whyLacking(c.lacking[0]); hint != "" {
 		err = fmt.Errorf("%w\nHINT: %s", err, hint)
 	}
+	if c.command != "" && strings.HasPrefix(c.lacking[0], "usdt:*:") {
+		err = fmt.Errorf("%w\nHINT: what -c starts does not run yet: --file names the program or library with the "+
+			"marks", err)
+	}
 	return err
 }
 
