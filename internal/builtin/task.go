@@ -359,6 +359,26 @@ var _ = Define(Func{
 	},
 })
 
+var _ = Define(Func{
+	Name: "has_target", Bare: true, Fixed: true, Result: types.Bool,
+	Doc:     "Whether `-p` names a process or `-c` starts a command.",
+	Example: `profile:hz:99 / has_target && is_target || !has_target && cpu == 0 / { @[comm] = count(); }`,
+	Early:   true,
+	Const: func(c *Call) (Const, bool) {
+		if !c.Literal || c.Opts.Command == nil {
+			return Const{}, false
+		}
+		return boolConst(c.Opts.PID != 0 || *c.Opts.Command), true
+	},
+	Lower: func(g Gen, c *Call, _ *ir.Value) *ir.Value {
+		if g.Context().O.PID != 0 {
+			return Number(g, 1)
+		}
+		pid := g.B().Load(g.B().Data(object.DataCPID), 0, 8, false)
+		return g.B().Arith(ir.Ne, pid, Number(g, 0))
+	},
+})
+
 // relative defines ppid, pcomm, leader_tid and leader_comm: a member of a
 // task that another task points to.
 func relative(name, doc, example, link, member string, result types.Type) {

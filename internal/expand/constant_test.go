@@ -67,6 +67,7 @@ func TestDecided(t *testing.T) {
 		{every + `/ getopt("s", "a") / {}`, config.Named{"s": {Text: ""}}, ""},
 		{every + `/ config.max_strlen == 1024 / {}`, none, "interval:ms:5"},
 		{every + `/ has_cpid / {}`, none, ""},
+		{every + `/ has_target / {}`, none, ""},
 		{every + `/ probe_exists("t:sched:sched_switch") / {}`, none, "interval:ms:5"},
 		{every + `/ probe_exists("t:sched:*") && !probe_exists("t:sched:nosuch") / {}`, none, "interval:ms:5"},
 		{every + `/ probe_exists("t:$cat:sched_switch") && getopt("cat", "sched") != "" / {}`, none, "interval:ms:5"},
