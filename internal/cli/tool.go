@@ -478,6 +478,8 @@ func readValue(unit, doc, text string) (string, error) {
 		return readFileSystem("/proc/filesystems", "/proc/mounts", text)
 	case "TTY":
 		return readTTY(text)
+	case "CPU":
+		return readCPU("/sys/devices/system/cpu", text)
 	case "IP":
 		if a, err := netip.ParseAddr(text); err != nil || a.Zone() != "" {
 			return "", fmt.Errorf("\"%s\" is no IP address", text)
@@ -661,6 +663,21 @@ func readTTY(text string) (string, error) {
 		return name, nil
 	}
 	return "", fmt.Errorf("\"%s\" is no terminal: these are called /dev/pts/3, 3 or ttyS0", text)
+}
+
+// readCPU is the number of a CPU that a directory of sysfs has.
+func readCPU(dir, text string) (string, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return "", fmt.Errorf("\"%s\" is no number of a CPU", text)
+	}
+	name := strconv.FormatUint(n, 10)
+	if _, err := os.Stat(dir); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "cpu"+name)); err != nil {
+			return "", fmt.Errorf("there is no CPU %s", name)
+		}
+	}
+	return name, nil
 }
 
 // readUser is the number of a user, who may be named.

@@ -212,6 +212,27 @@ func TestReadDisk(t *testing.T) {
 	}
 }
 
+func TestCPUNumbers(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "cpu12"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ text, number, fails string }{
+		{"12", "12", ""},
+		{"012", "12", ""},
+		{"1", "", "there is no CPU 1"},
+		{"-1", "", `"-1" is no number of a CPU`},
+		{"0-3", "", `"0-3" is no number of a CPU`},
+	} {
+		if got, err := readCPU(dir, tt.text); got != tt.number || errorText(err) != tt.fails {
+			t.Errorf("%q: %q, %v", tt.text, got, err)
+		}
+	}
+	if got, err := readCPU(dir+"none", "7"); got != "7" || err != nil {
+		t.Errorf("without a list: %q, %v", got, err)
+	}
+}
+
 func TestFileSystemNames(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "filesystems")
 	if err := os.WriteFile(list, []byte("nodev\tproc\n\text3\n\text2\n\text4\n"), 0o666); err != nil {
