@@ -380,6 +380,10 @@ func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 		}
 	}
 	switch m.Kind {
+	case view.Counter, view.Gauge:
+		if n, ok := large(raw); ok {
+			return n, nil
+		}
 	case view.Summary:
 		return value.Avg{Count: integer(in.Count), Total: integer(in.Total)}, nil
 	case view.Series:
@@ -521,6 +525,16 @@ func integer(raw json.RawMessage) int64 {
 	}
 	n, _ := strconv.ParseUint(text, 10, 64)
 	return int64(n)
+}
+
+// large is a whole number that stands as text, since readers of JSON would round it.
+func large(raw json.RawMessage) (value.Value, bool) {
+	digits := text(raw)
+	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return value.Int(n), true
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return value.Uint(n), err == nil
 }
 
 // values are those of a list, which is in as many others as depth says.

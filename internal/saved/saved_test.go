@@ -269,3 +269,27 @@ func TestUnitsOfProfiles(t *testing.T) {
 		}
 	}
 }
+
+// TestLarge reads numbers that stand as text, since readers of JSON would round them.
+func TestLarge(t *testing.T) {
+	counter := &view.Map{Name: "@c", Kind: view.Counter, Weight: view.ValueWeight}
+	gauge := &view.Map{Name: "@g", Kind: view.Gauge}
+	rec := &view.Recorder{Events: true, Past: true}
+	rec.Take(view.Begin{Script: &view.Script{Name: "s", Maps: []*view.Map{counter, gauge}}})
+	for m, v := range map[*view.Map]value.Value{counter: value.Uint(1<<64 - 1), gauge: value.Int(-1 << 60)} {
+		rec.Take(view.Snapshot{Map: m, Rows: []view.Row{{Value: v}}, Complete: true, End: 1})
+	}
+	rec.Take(view.End{Boot: 2})
+	r := rec.Run()
+	for _, form := range []string{"jsonl", "html"} {
+		got := recorded(t, written(t, form, r, counter, gauge))
+		for name, want := range map[string]string{"@c": "18446744073709551615", "@g": "-1152921504606846976"} {
+			s := got.Snapshot(got.Script.Map(name))
+			if s == nil || len(s.Rows) != 1 || view.Line(string(value.AppendText(nil, s.Rows[0].Value))) != want {
+				t.Errorf("%s: %s is %+v, not %s", form, name, s, want)
+			} else if _, text := s.Rows[0].Value.(value.Str); text {
+				t.Errorf("%s: %s is text", form, name)
+			}
+		}
+	}
+}
