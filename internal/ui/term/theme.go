@@ -110,6 +110,10 @@ func asASCII(g *tty.Grid) {
 				text = "?"
 			}
 			g.Set(x, y, text, c.Style)
+			// A space follows both, which takes the second character of <= and >=.
+			if (c.Text == "≤" || c.Text == "≥") && g.At(x+1, y).Text == " " {
+				g.Set(x+1, y, "=", c.Style)
+			}
 		}
 	}
 }
