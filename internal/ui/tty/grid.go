@@ -5,6 +5,8 @@
 package tty
 
 import (
+	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -166,11 +168,47 @@ func (g *Grid) Text() string {
 func Safe(s string) string {
 	for i := 0; i < len(s); i++ {
 		if s[i] < ' ' || s[i] >= 0x7f {
-			return view.Line(s)
+			return visible(view.Line(s))
 		}
 	}
 	return s
 }
+
+// visible writes by number what takes no column, or changes how many its neighbours take: terminals
+// differ there, and one that disagrees shifts the rest of the line. So it goes with a mark that has no
+// letter to stand on.
+func visible(s string) string {
+	var b strings.Builder
+	kept := 0
+	for i, r := range s {
+		if unseen(r) || i == 0 && combines(r) {
+			b.WriteString(s[kept:i])
+			form := `\u%04x`
+			if r > 0xffff {
+				form = `\U%08x`
+			}
+			fmt.Fprintf(&b, form, r)
+			kept = i + utf8.RuneLen(r)
+		}
+	}
+	return b.String() + s[kept:]
+}
+
+// unseen reports whether a character is not a picture of its own: formats and joiners, selectors of
+// variants, tones of skin, and letters of Hangul that stand in the one before.
+func unseen(r rune) bool {
+	switch {
+	case r < 0xad:
+		return false
+	case r >= 0x1160 && r <= 0x11ff, r >= 0xfe00 && r <= 0xfe0f, r >= 0x1f3fb && r <= 0x1f3ff,
+		r >= 0xe0000 && r <= 0xe0fff:
+		return true
+	}
+	return unicode.Is(unicode.Cf, r)
+}
+
+// combines reports whether a character is drawn into the one before it.
+func combines(r rune) bool { return r >= 0x300 && unicode.In(r, unicode.Mn, unicode.Me, unicode.Mc) }
 
 // Width is how many columns text takes.
 func Width(text string) (n int) {
@@ -208,7 +246,7 @@ func first(text string) (cluster string, width int) {
 	width = runeWidth(r)
 	for size < len(text) {
 		next, n := utf8.DecodeRuneInString(text[size:])
-		if next < 0x300 || !unicode.In(next, unicode.Mn, unicode.Me, unicode.Mc) {
+		if !combines(next) {
 			break
 		}
 		size += n

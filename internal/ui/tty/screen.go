@@ -1,6 +1,9 @@
 package tty
 
-import "strconv"
+import (
+	"strconv"
+	"unicode/utf8"
+)
 
 // Depth is how many colors a terminal has.
 type Depth uint8
@@ -65,7 +68,7 @@ func (s *Screen) Paint(g *Grid) []byte {
 				x++
 				atX++
 			}
-			if atX >= g.W {
+			if _, n := utf8.DecodeRuneInString(c.Text); atX >= g.W || c.wide || n < len(c.Text) {
 				atX = -1 // where the cursor is now, terminals do not agree
 			}
 		}
