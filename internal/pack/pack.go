@@ -13,9 +13,12 @@ import (
 )
 
 // Pack deflates a file.
-func Pack(data []byte) ([]byte, error) {
+func Pack(data []byte) ([]byte, error) { return PackLike(data, "") }
+
+// PackLike deflates a file that has much in common with a text, which is given to FileLike again.
+func PackLike(data []byte, like string) ([]byte, error) {
 	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestCompression)
+	w, err := flate.NewWriterDict(&b, flate.BestCompression, []byte(like))
 	if err != nil {
 		return nil, err
 	}
@@ -29,12 +32,15 @@ func Pack(data []byte) ([]byte, error) {
 }
 
 // File reads a packed file.
-func File(files fs.FS, name string) ([]byte, error) {
+func File(files fs.FS, name string) ([]byte, error) { return FileLike(files, name, "") }
+
+// FileLike reads a file of PackLike.
+func FileLike(files fs.FS, name, like string) ([]byte, error) {
 	data, err := fs.ReadFile(files, name)
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(flate.NewReader(bytes.NewReader(data)))
+	return io.ReadAll(flate.NewReaderDict(bytes.NewReader(data), []byte(like)))
 }
 
 // Text reads a packed file of the binary's own, which is there and whole.

@@ -40,7 +40,7 @@ func TestPacked(t *testing.T) {
 			t.Errorf("%s is not what the binary has: run go generate ./internal/tool", file)
 			return nil
 		}
-		data, err := pack.Pack(text)
+		data, err := pack.PackLike(text, common)
 		if err != nil {
 			return err
 		}

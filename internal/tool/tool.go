@@ -97,9 +97,14 @@ func Library(name string) (text string, ok bool) {
 	return text, err == nil
 }
 
+// common are lines that many tools have, those that most have last. Where it changes all are packed anew.
+//
+//go:embed common.txt
+var common string
+
 // unpacked is the text of a packed file.
 func unpacked(name string) (string, error) {
-	text, err := pack.File(packed, packedDir+"/"+name)
+	text, err := pack.FileLike(packed, packedDir+"/"+name, common)
 	return string(text), err
 }
 
