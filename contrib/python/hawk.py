@@ -130,8 +130,8 @@ class Hawk:
     def _read(self):
         for line in self._process.stdout:
             message = json.loads(line)
-            if message.get("id") is not None:
-                self._answers.pop(message["id"]).put(message)
+            if "method" not in message:  # the oldest request is meant by an answer without a number
+                self._answers.pop(message["id"] or min(self._answers)).put(message)
             elif message.get("method") == "event":
                 event = message["params"]
                 ended = event["kind"] == "ended"

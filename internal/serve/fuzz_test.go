@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -20,7 +21,8 @@ func FuzzRequests(f *testing.F) {
 		`{"jsonrpc":"2.0","id":4,"method":"map.take","params":{"id":1,"map":"@"}}`,
 		`{"jsonrpc":"2.0","method":"check","params":{"script":"begin { }"}}`,
 		`{"jsonrpc":"2.0","id":5,"method":"check","params":{"options":{"a":"1"},"script":"begin { }","take":true}}`,
-		`{"jsonrpc":"1.0","id":6}`, `[]`, `null`, `{"id":null}`, `{"jsonrpc":"2.0","id":7,"method":"no such"}`,
+		`{"jsonrpc":"1.0","id":6}`, `[]`, `null`,
+		`{"jsonrpc":2,"id":1,"method":5}`, `{"id":null}`, `{"jsonrpc":"2.0","id":7,"method":"no such"}`,
 		`{"jsonrpc":"2.0","id":8,"method":"check","params":[1]}`, "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"\xff\"}",
 	} {
 		f.Add([]byte(line))
@@ -37,7 +39,8 @@ func FuzzRequests(f *testing.F) {
 			if strings.EqualFold(req.Method, "start") || strings.EqualFold(req.Method, "probes") {
 				continue
 			}
-			if lines = append(lines, line); err == nil && req.ID != nil {
+			typed := (*json.UnmarshalTypeError)(nil)
+			if lines = append(lines, line); (err == nil || errors.As(err, &typed)) && req.ID != nil {
 				asked = append(asked, req.ID)
 			}
 		}

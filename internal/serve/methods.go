@@ -2,6 +2,7 @@ package serve
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -29,7 +30,13 @@ type params struct {
 
 // read takes parameters of a request. A name that no method knows is refused: its value would have no effect.
 func (p *params) read(raw json.RawMessage) error {
-	if err := json.Unmarshal(raw, p); err != nil {
+	var typed *json.UnmarshalTypeError
+	switch err := json.Unmarshal(raw, p); {
+	case errors.As(err, &typed) && typed.Field == "":
+		return fmt.Errorf("params are an object, no %s", typed.Value)
+	case errors.As(err, &typed):
+		return fmt.Errorf("parameter %s: expecting %s, got %s", typed.Field, typed.Type, typed.Value)
+	case err != nil:
 		return err
 	}
 	var given map[string]json.RawMessage
@@ -80,7 +87,7 @@ func (s *server) compile(p *params, checkOnly bool) (any, error) {
 	for _, d := range diagnostics(prog.Warnings()) {
 		s.notify("diagnostic", d)
 	}
-	var names []string
+	names := []string{}
 	for _, pr := range prog.Probes() {
 		names = append(names, pr.Name)
 	}
@@ -224,6 +231,22 @@ func plain(v any) any {
 		}
 	case hawk.Stack:
 		return v.String()
+	case hawk.Avg:
+		return plain(map[string]any{"Count": v.Count, "Total": v.Total})
+	case hawk.Hist:
+		buckets := []any{}
+		for _, b := range v.Buckets {
+			buckets = append(buckets, map[string]any{
+				"Min": b.Min, "Max": b.Max, "NoMin": b.NoMin, "NoMax": b.NoMax, "Count": b.Count,
+			})
+		}
+		return map[string]any{"Buckets": plain(buckets), "Linear": v.Linear}
+	case hawk.Series:
+		points := []any{}
+		for _, p := range v.Points {
+			points = append(points, map[string]any{"Start": p.Start, "Value": p.Value})
+		}
+		return map[string]any{"Interval": v.Interval, "Points": plain(points)}
 	case []any:
 		for i := range v {
 			v[i] = plain(v[i])

@@ -5,6 +5,7 @@ package serve
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,11 +66,12 @@ const (
 // is that of reading or writing.
 func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	s := &server{ctx: ctx, out: out, runs: map[int]*run{}}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
-		if len(lines.Bytes()) > 0 {
-			s.answer(lines.Bytes())
+	lines := bufio.NewReader(in)
+	var err error
+	for err == nil {
+		var line []byte
+		if line, err = s.line(lines); len(line) > 0 {
+			s.answer(line)
 		}
 	}
 	for _, r := range s.runs {
@@ -78,7 +80,31 @@ func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 			<-r.ended
 		}
 	}
-	return errors.Join(lines.Err(), s.err)
+	if err == io.EOF {
+		err = nil
+	}
+	return errors.Join(err, s.err)
+}
+
+// line is the next one without what is blank around it. One that is too long is refused and
+// passed over.
+func (s *server) line(in *bufio.Reader) (line []byte, err error) {
+	long := false
+	for {
+		part, err := in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > maxLine; !long {
+			line = append(line, part...)
+		}
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		if long {
+			line = nil
+			message := fmt.Sprintf("a request has at most %d bytes", maxLine)
+			s.respond(nil, nil, &failure{Code: badRequest, Message: message})
+		}
+		return bytes.TrimSpace(line), err
+	}
 }
 
 // answer acts on one request.
@@ -89,11 +115,12 @@ func (s *server) answer(line []byte) {
 		Method  string          `json:"method"`
 		Params  json.RawMessage `json:"params"`
 	}
-	if err := json.Unmarshal(line, &req); err != nil {
+	err := json.Unmarshal(line, &req)
+	if typed := (*json.UnmarshalTypeError)(nil); err != nil && !errors.As(err, &typed) {
 		s.write(message{ID: json.RawMessage("null"), Error: &failure{Code: parseError, Message: err.Error()}})
 		return
 	}
-	if req.Version != "2.0" || req.Method == "" {
+	if err != nil || req.Version != "2.0" || req.Method == "" {
 		s.respond(req.ID, nil, &failure{Code: badRequest, Message: "this is no request of JSON-RPC 2.0"})
 		return
 	}

@@ -74,6 +74,10 @@ func TestProtocol(t *testing.T) {
 	for line, want := range map[string]float64{
 		`nonsense`:        parseError,
 		`{"method": "x"}`: badRequest,
+		`[1]`:             badRequest,
+		`{"jsonrpc": "2.0", "id": 1, "method": 5}`:                                    badRequest,
+		strings.Repeat("x", maxLine+1):                                                badRequest,
+		`{"jsonrpc": "2.0", "id": 1, "method": "x", "params": []}`:                    badParams,
 		`{"jsonrpc": "2.0", "id": 1, "method": "x"}`:                                  unknownMethod,
 		`{"jsonrpc": "2.0", "id": 1, "method": "start", "params": {"id": "one"}}`:     badParams,
 		`{"jsonrpc": "2.0", "id": 1, "method": "start", "params": {"id": 7}}`:         refused,
@@ -92,6 +96,10 @@ func TestProtocol(t *testing.T) {
 	}
 	m = c.call(`{"jsonrpc": "2.0", "id": 2, "method": "check", "params": {"script": "begin { }"}}`, nil)
 	if got := m["result"].(map[string]any)["probes"].([]any); len(got) != 1 || got[0] != "begin" {
+		t.Errorf("%v", m)
+	}
+	m = c.call(`  {"jsonrpc": "2.0", "id": 2, "method": "check"}  `, nil)
+	if got, ok := m["result"].(map[string]any)["probes"].([]any); len(got) != 0 || !ok {
 		t.Errorf("%v", m)
 	}
 	c.in.Close()
@@ -117,7 +125,7 @@ func TestSessions(t *testing.T) {
 	var events []map[string]any
 	for _, script := range []string{
 		`begin { @[1, \"a\"] = 2; print((n=1)); } interval:s:1 { }`,
-		`begin { print(18446744073709551615); } interval:s:1 { }`,
+		`begin { print(18446744073709551615); @h = hist(1 << 60); print(@h); } interval:s:1 { }`,
 	} {
 		m := c.call(`{"jsonrpc": "2.0", "id": 1, "method": "compile", "params": {"take": true, "script": "`+
 			script+`"}}`, &events)
@@ -151,6 +159,9 @@ func TestSessions(t *testing.T) {
 	for _, m := range events {
 		p := m["params"].(map[string]any)
 		switch p["kind"] {
+		case "map":
+			text, _ := json.Marshal(p["map"])
+			printed = append(printed, string(text))
 		case "print":
 			text, _ := json.Marshal(p["value"])
 			printed = append(printed, string(text))
@@ -160,7 +171,8 @@ func TestSessions(t *testing.T) {
 		}
 	}
 	all := strings.Join(printed, " ")
-	if !strings.Contains(all, `{"n":1}`) || !strings.Contains(all, `"18446744073709551615"`) {
+	if !strings.Contains(all, `{"n":1}`) || !strings.Contains(all, `"18446744073709551615"`) ||
+		!strings.Contains(all, `{"Count":1,"Max":"2305843009213693951","Min":"1152921504606846976","NoMax":false`) {
 		t.Errorf("%q", printed)
 	}
 	if strings.Join(ended, " ") != "1 2" {
@@ -206,6 +218,10 @@ with hawk.Hawk(sys.argv[1]) as h:
         h.start("")
     except hawk.Error as e:
         print(e, len(h._runs))
+    try:
+        h.check("x" * (17 << 20))
+    except hawk.Error as e:
+        print(e)
     h._process.kill()
     try:
         h.check("begin { }")
@@ -220,7 +236,9 @@ except hawk.Error as e:
 	cmd.Env = append(os.Environ(), "PYTHONPATH=../../contrib/python")
 	out, err := cmd.CombinedOutput()
 	const want = "[1, 15]\n2 [['a', 1]]\n{'n': 1, 'who': 'x'}\n0 end\nTrue 0 0\n" +
-		"there is no parameter tkae: did you mean take?\nNo probes to attach 0\nhawk has ended\nhawk has ended\n"
+		"there is no parameter tkae: did you mean take?\nNo probes to attach 0\n" +
+		"a request has at most 16777216 bytes\n" +
+		"hawk has ended\nhawk has ended\n"
 	if err != nil || string(out) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, out, want)
 	}
