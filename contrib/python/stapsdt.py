@@ -294,17 +294,20 @@ class Probe:
     def fire(self, *args):
         """Hits the mark if a tracer is attached, and returns whether one is.
 
-        Texts and bytes end in NUL for the tracer."""
+        Texts and bytes end in NUL for the tracer; None is 0, as is what is left out."""
         if not self.count[0]:
             return False
         words, kept = [], []
         for a in args[: len(self.args)]:
             if isinstance(a, str):
-                a = a.encode("utf-8", "surrogateescape")
+                try:
+                    a = a.encode("utf-8", "surrogateescape")
+                except UnicodeEncodeError:  # that it is traced is no reason for a program to fail
+                    a = a.encode("utf-8", "replace")
             if isinstance(a, (bytes, bytearray, memoryview)):
                 kept.append(ctypes.create_string_buffer(bytes(a)))
                 a = ctypes.addressof(kept[-1])
-            words.append(int(a) & 0xFFFFFFFFFFFFFFFF)
+            words.append(int(a or 0) & 0xFFFFFFFFFFFFFFFF)
         words += [0] * (len(self.args) - len(words))
         self._function(*words)
         return True
