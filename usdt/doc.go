@@ -40,7 +40,7 @@
 // of them. They travel in registers; there are twelve, and a byte slice takes two. What a tracer
 // sees:
 //
-//	integers, bool     argN, with size and sign
+//	integers, bool     argN, made 64 bits with their sign; (int32)argN is signed
 //	string             str(argN): the address of a copy that ends in NUL; a NUL inside ends it early
 //	[]byte             buf(argN, argN+1): the address and the length, not copied
 //	float32, float64   argN, the bits: programs in the kernel cannot compute with them
