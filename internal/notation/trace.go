@@ -74,16 +74,25 @@ func (p *probe) write(b *strings.Builder, id int, point string) error {
 		args += ", " + strings.Join(values, ", ")
 	}
 	fmt.Fprintf(b, "\n%s\n/%s/\n{\n", point, s.begun()+condition)
+	key := strings.Join(append([]string{p.function(point)}, values...), ", ")
+	fmt.Fprintf(b, "  if comptime (getopt(\"aggregate\", 0) > 0) {\n    @told%d[%s] = count();\n  }\n", id, key)
 	for _, stacks := range []struct{ options, stacks string }{
 		{"getopt(\"kernel-stack\") && getopt(\"user-stack\")", ", kstack, ustack"},
 		{"getopt(\"kernel-stack\") && !getopt(\"user-stack\")", ", kstack"},
 		{"!getopt(\"kernel-stack\") && getopt(\"user-stack\")", ", ustack"},
 		{"!getopt(\"kernel-stack\") && !getopt(\"user-stack\")", ""},
 	} {
-		fmt.Fprintf(b, "  if comptime (%s) {\n    row(\"%s\", %s%s);\n  }\n", stacks.options, spec, args, stacks.stacks)
+		fmt.Fprintf(b, "  if comptime (getopt(\"aggregate\", 0) <= 0 && %s) {\n    row(\"%s\", %s%s);\n  }\n",
+			stacks.options, spec, args, stacks.stacks)
 	}
 	b.WriteString("}\n")
 	s.writeExit(b)
+	text := "%s"
+	if p.format != "" {
+		text += " " + format
+	}
+	fmt.Fprintf(b, "\nend\n/getopt(\"aggregate\", 0) > 0/\n{\n  table(\"COUNT:>8 - | %s\", getopt(\"aggregate\", 0), "+
+		"@told%d);\n}\n", text, id)
 	return nil
 }
 
