@@ -61,7 +61,8 @@ type CompileOptions struct {
 }
 
 // A Policy says what a script may do. A breach is a [Diagnostic] with the code "policy"; one
-// with the code "bad-policy" is about the policy itself: a name that is no name.
+// with the code "bad-policy" is about the policy itself: a name that is no name. MaxMapBytes and
+// UserMemory are judged by what was generated: by Compile, not by Check.
 type Policy struct {
 	Kinds                  []string // probe kinds that may be used; nil: all
 	Deny                   []string // functions: "system", "cat", "str" …
