@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 )
 
 // Functions is the list of kernel functions that probes can be put on, less
@@ -20,6 +21,9 @@ type Functions struct {
 
 	text      []byte // lines "name" or "name [module]"
 	blacklist map[string]bool
+
+	mu    sync.Mutex
+	found map[string][]string // what Modules said
 }
 
 // ErrNoKprobes is returned when the kernel can neither list functions nor put
@@ -205,17 +209,32 @@ func splitFunction(line []byte) (name, module []byte) {
 }
 
 // Modules lists where a function is: "vmlinux" and names of modules, each once; none if it is not
-// traceable. The list is searched as text, without an index: scripts ask for few names.
+// traceable. The list is searched as text, without an index: scripts ask for few names, though
+// for each of them at every use of probe_exists(). The result is not to be changed.
 func (l *Functions) Modules(name string) []string {
 	if name == "" || Unsafe(name) || l.blacklist[name] {
 		return nil
 	}
-	var out []string
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	modules, known := l.found[name]
+	if !known {
+		if l.found == nil {
+			l.found = make(map[string][]string)
+		}
+		modules = l.search(name)
+		l.found[name] = modules
+	}
+	return modules
+}
+
+// search goes through all of the text.
+func (l *Functions) search(name string) (modules []string) {
 	want := []byte(name)
 	for from := 0; ; {
 		i := bytes.Index(l.text[from:], want)
 		if i < 0 {
-			return out
+			return modules
 		}
 		at := from + i
 		from = at + len(want)
@@ -227,8 +246,8 @@ func (l *Functions) Modules(name string) []string {
 		if _, m := splitFunction(line); m != nil {
 			module = string(m)
 		}
-		if len(out) == 0 || out[len(out)-1] != module {
-			out = append(out, module)
+		if len(modules) == 0 || modules[len(modules)-1] != module {
+			modules = append(modules, module)
 		}
 	}
 }
