@@ -194,13 +194,7 @@ func (d *decoder) perf(addr uint64) {
 	}
 	kind, bits := u32(b, 0), u64(b, 40)
 	d.str("{type=").enum("perf_type", kind)
-	sizes := map[uint64]string{64: "0", 72: "1", 80: "2", 96: "3", 104: "4", 112: "5", 120: "6", 128: "7"}
-	if d.str(", size="); sizes[u32(b, 4)] != "" {
-		d.str("PERF_ATTR_SIZE_VER" + sizes[u32(b, 4)])
-	} else {
-		d.hex(u32(b, 4))
-		d.str(" /* PERF_ATTR_SIZE_??? */")
-	}
+	d.str(", size=").enum("perf_size", u32(b, 4))
 	d.str(", config=")
 	switch kind {
 	case 0:
@@ -220,33 +214,26 @@ func (d *decoder) perf(addr uint64) {
 	}
 	d.str(", sample_type=").flags("perf_sample", u64(b, 24))
 	d.str(", read_format=").flags("perf_read", u64(b, 32))
-	d.bits(bits, "disabled", "inherit", "pinned", "exclusive", "exclude_user", "exclude_kernel", "exclude_hv",
-		"exclude_idle", "mmap", "comm", "freq", "inherit_stat", "enable_on_exec", "task", "watermark")
+	d.bits("perf_bits", bits)
 	precise := bits >> 15 & 3
 	d.str(", precise_ip=").uint(precise)
 	skids := [...]string{"arbitrary skid", "constant skid", "requested to have 0 skid", "must have 0 skid"}
 	d.str(" /* " + skids[precise] + " */")
-	d.bits(bits>>17, "mmap_data", "sample_id_all", "exclude_host", "exclude_guest", "exclude_callchain_kernel",
-		"exclude_callchain_user", "mmap2", "comm_exec", "use_clockid", "context_switch", "write_backward", "namespaces",
-		"ksymbol", "bpf_event", "aux_output", "cgroup", "text_poke", "build_id", "inherit_thread", "remove_on_exec",
-		"sigtrap")
+	d.bits("perf_bits2", bits)
 	d.str(", ...}")
 }
 
-// bits appends the fields of one bit that are set.
-func (d *decoder) bits(v uint64, names ...string) {
-	for i, name := range names {
-		if v>>i&1 != 0 {
-			d.str(", " + name + "=1")
+// bits appends the fields of one bit that are set, whose numbers a set has.
+func (d *decoder) bits(set string, v uint64) {
+	for _, c := range d.set(set) {
+		if v>>c.value&1 != 0 {
+			d.str(", " + c.name + "=1")
 		}
 	}
 }
 
 // interfaceOf appends the struct of the ioctls that ask about a network interface.
 func (d *decoder) interfaceOf(cmd uint64, b []byte, sets bool) {
-	number := map[uint64]string{0x8921: "mtu", 0x8922: "mtu", 0x8933: "ifindex", 0x8942: "qlen", 0x8943: "qlen",
-		0x891d: "metric"}
-	address := map[uint64]string{0x8915: "addr", 0x8917: "dstaddr", 0x8919: "broadaddr", 0x891b: "netmask"}[cmd]
 	d.str("{ifr_name=").field(field{kind: 's', size: 16}, b)
 	if !sets {
 		d.returns()
@@ -255,20 +242,22 @@ func (d *decoder) interfaceOf(cmd uint64, b []byte, sets bool) {
 			return
 		}
 	}
-	switch b = b[16:]; {
-	case cmd == 0x8913 || cmd == 0x8914:
-		d.str(", ifr_flags=").flags("ifflags", u16(b, 0))
-	case address != "":
-		d.str(", ifr_" + address + "=").address(b[:16])
-	case cmd == 0x8927:
-		d.str(", ifr_hwaddr={sa_family=").enum("arphrd", u16(b, 0))
+	d.str(", ifr_").enum("ifr", cmd)
+	d.str("=")
+	switch b = b[16:]; cmd {
+	case 0x8913, 0x8914:
+		d.flags("ifflags", u16(b, 0))
+	case 0x8915, 0x8917, 0x8919, 0x891b:
+		d.address(b[:16])
+	case 0x8927:
+		d.str("{sa_family=").enum("arphrd", u16(b, 0))
 		d.str(", sa_data=").mac(b[2:8])
 		d.str("}")
-	case cmd == 0x8970:
-		d.str(", ifr_map=").declared(d.layout("ifmap"), b)
+	case 0x8970:
+		d.declared(d.layout("ifmap"), b)
 		d.str("}")
 	default:
-		d.str(", ifr_" + number[cmd] + "=").int(signed(u32(b, 0)))
+		d.int(signed(u32(b, 0)))
 	}
 	d.str("}")
 }

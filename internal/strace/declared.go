@@ -12,7 +12,10 @@ import (
 // field its name, kind, size and, behind ":", its set of flags; ".4" is four bytes that are not
 // shown, and "@4" goes on at that offset. The kinds are d and u, decimal; x, in hexadecimal; p, an
 // address; e and f, of a set; D, a moment; V, a struct timeval; o, a mode; i, an IPv4 address; s and
-// z, a text and the address of one; v, a version; S, another struct. One field without a name is an
+// z, a text and the address of one; v, a version; S, another struct; a,
+// an array of a kind, which has its size behind it; t, a time in ticks; m, a mode with
+// the kind of file; n,
+// a network interface; h, a port, j, an IPv6 address and c, a cookie, of sockets. One field without a name is an
 // element of an array.
 var structsText = sync.OnceValue(func() string { return table("structs.txt") })
 
@@ -34,7 +37,11 @@ func (d *decoder) layout(name string) *layout {
 		return l
 	}
 	var l *layout
-	if rest, ok := entry(structsText(), name); ok {
+	rest, ok := entry(structsText(), name)
+	if !ok {
+		rest, ok = entry(netlinkText(), name)
+	}
+	if ok {
 		l = &layout{}
 		whole := 0
 		for word := range strings.FieldsSeq(rest) {
@@ -63,12 +70,20 @@ func (d *decoder) layout(name string) *layout {
 }
 
 // declared appends a struct without its closing brace, as far as it is there.
-func (d *decoder) declared(l *layout, b []byte) {
-	for i, f := range l.fields {
+func (d *decoder) declared(l *layout, b []byte) { d.fields(l, b, "{") }
+
+// more appends further fields of a struct.
+func (d *decoder) more(l *layout, b []byte) { d.fields(l, b, ", ") }
+
+func (d *decoder) fields(l *layout, b []byte, before string) {
+	for _, f := range l.fields {
 		if f.at+f.size > len(b) {
 			break
 		}
-		d.str([]string{"{", ", "}[min(i, 1)] + f.name + "=")
+		if d.str(before); f.kind != 'j' {
+			d.str(f.name + "=")
+		}
+		before = ", "
 		d.field(f, b[f.at:])
 	}
 }
@@ -120,6 +135,27 @@ func (d *decoder) field(f field, b []byte) {
 		d.str(", ").uint(v >> 8 & 0xff)
 		d.str(", ").uint(v & 0xff)
 		d.str(")")
+	case 'n':
+		d.interfaceName(v)
+	case 'h':
+		d.str("htons(").uint(uint64(b[0])<<8 | uint64(b[1]))
+		d.str(")")
+	case 'j':
+		d.str("inet_pton(AF_INET6, \"" + address6([16]byte(b[:16])) + "\", &" + f.name + ")")
+	case 'c':
+		d.str("[").uint(u32(b, 0))
+		d.str(", ").uint(u32(b, 4))
+		d.str("]")
+	case 't':
+		d.ticks(v)
+	case 'm':
+		d.mode(v)
+	case 'a':
+		size := int(f.param[1] - '0')
+		d.list(f.size/size, func(i int) bool {
+			d.field(field{kind: f.param[0], size: size}, b[size*i:])
+			return true
+		})
 	case 'S':
 		d.declared(d.layout(f.param), b[:f.size])
 		d.str("}")

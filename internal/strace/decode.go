@@ -32,6 +32,7 @@ type noted struct {
 	files   map[int64]descriptor // by descriptor; behind the call by atExit more
 	stack   *value.Stack
 	pointer uint64 // where it was made
+	netlink int64  // the protocol of the netlink socket that it is about, and 1 more
 }
 
 // atExit is added to a descriptor for what it was when the call returned.
@@ -65,8 +66,10 @@ type decoder struct {
 	// after is what a call says behind its result; its own form of that, if any.
 	after []byte
 	// own is the result where a call shows it in a way of its own.
-	own   []byte
-	paths []string // that the call was given, if -P asks for some
+	own []byte
+	// interfaces are names of network interfaces by number, "" of one that there is not.
+	interfaces map[uint64]string
+	paths      []string // that the call was given, if -P asks for some
 	// mark is where in b begins what is known when the call has returned.
 	mark int
 }
@@ -284,7 +287,10 @@ func (d *decoder) bit(n int) { d.int(int64(n)) }
 // unknown is the comment behind a number that has no name in a set: what all names begin with, or
 // the first one up to its "_", with question marks for the rest.
 func (d *decoder) unknown(name string) {
-	words, _ := entry(flagsText(), name)
+	words, known := entry(flagsText(), name)
+	if !known {
+		words, _ = entry(netlinkText(), name)
+	}
 	first, _, _ := strings.Cut(words, " ")
 	if said, ok := strings.CutPrefix(first, "/"); ok {
 		d.str(" /* " + said + " */")
@@ -503,6 +509,9 @@ func (d *decoder) buffer(addr uint64, n int64) {
 			return
 		}
 		d.ptr(addr)
+		return
+	}
+	if d.c.noted != nil && d.c.netlink > 0 && d.conversation(addr, n) {
 		return
 	}
 	s, ok := d.c.mem.at(addr, int(min(n, 1<<20)), false)

@@ -229,13 +229,11 @@ func (d *decoder) fcntl(cmd, v uint64) {
 			d.ptr(v)
 			return
 		}
-		d.str("{l_type=").enum("lock", u16(b, 0))
-		d.str(", l_whence=").enum("seek", u16(b, 2))
-		d.str(", l_start=").int(int64(u64(b, 8)))
-		d.str(", l_len=").int(int64(u64(b, 16)))
-		if cmd == 5 || cmd == 36 {
-			d.str(", l_pid=").int(signed(u32(b, 24)))
+		name := "flock"
+		if asks {
+			name = "flock_of"
 		}
+		d.declared(d.layout(name), b)
 		d.str("}")
 	case 1024:
 		d.str(", ").enum("lock", v)
@@ -337,10 +335,7 @@ func (d *decoder) ioctl(cmd, v uint64) {
 			d.ptr(v)
 			return
 		}
-		d.str("{ws_row=").uint(u16(b, 0))
-		d.str(", ws_col=").uint(u16(b, 2))
-		d.str(", ws_xpixel=").uint(u16(b, 4))
-		d.str(", ws_ypixel=").uint(u16(b, 6))
+		d.declared(d.layout("winsize"), b)
 		d.str("}")
 	case 0x40049409: // FICLONE
 		d.int(int64(int32(v)))

@@ -329,8 +329,7 @@ func (d *decoder) sockopt(get bool) {
 			d.ptr(value)
 		}
 	case level == 1 && name == 13 && size == 8:
-		d.str("{l_onoff=").int(signed(u32(b, 0)))
-		d.str(", l_linger=").int(signed(u32(b, 4)))
+		d.declared(d.layout("linger"), b)
 		d.str("}")
 	case level == 1 && name == 17 && size == 12:
 		d.ucred(b)
@@ -362,8 +361,6 @@ func (d *decoder) sockopt(get bool) {
 
 // ucred is the struct by which sockets name a peer, of 12 bytes.
 func (d *decoder) ucred(b []byte) {
-	d.str("{pid=").int(signed(u32(b, 0)))
-	d.str(", uid=").int(signed(u32(b, 4)))
-	d.str(", gid=").int(signed(u32(b, 8)))
+	d.declared(d.layout("ucred"), b)
 	d.str("}")
 }

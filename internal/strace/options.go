@@ -161,6 +161,16 @@ func (o *Options) whole() bool {
 	return o.status == nil && o.Least == 0 && o.Paths == nil && !o.JSON && o.Separate == ""
 }
 
+// talks reports whether a call is traced that sends messages or receives them.
+func (o *Options) talks() bool {
+	for _, name := range []string{"sendto", "recvfrom", "sendmsg", "recvmsg"} {
+		if o.Traced(name, find(name).classes) {
+			return true
+		}
+	}
+	return false
+}
+
 // Script are the options that the script has, by name; command: one is run.
 func (o *Options) Script(command bool) map[string][]string {
 	limit := o.Limit
@@ -188,6 +198,9 @@ func (o *Options) Script(command bool) map[string][]string {
 	}
 	if o.Alone && command {
 		given["alone"] = []string{"true"}
+	}
+	if NetlinkDecoded && o.Summary != "summary-only" && o.talks() {
+		given["netlink"] = []string{"true"}
 	}
 	if o.Some() {
 		given["trace"] = []string{"some"}

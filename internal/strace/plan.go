@@ -2,6 +2,7 @@ package strace
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -41,9 +42,54 @@ func piece(arg int, early bool, kind, size int) uint64 {
 
 // fixed are the sizes of what kinds of arguments point to.
 var fixed = map[string]int{"ts": 16, "tv": 16, "rem": 16, "tss": 32, "tvs": 32, "its": 32, "itv": 32, "stat": 144,
-	"statx": 256, "statfs": 120, "rusage": 144, "rlim": 16, "rlim64": 16, "utsname": 392, "sysinfo": 112, "tms": 32,
+	"statx": 256, "rusage": 144, "rlim": 16, "rlim64": 16, "utsname": 392,
 	"fds": 8, "intp": 4, "uidp": 4, "intlist": 4, "wstatus": 4, "sigset": 8, "sigact": 32, "stack": 24, "siginfo": 48,
 	"openhow": 24, "caphdr": 8, "sigev": 16, "capdata": 24}
+
+// copies are the pieces of kinds of arguments that are always the same: of which argument, "." the one
+// itself; when, "<" when the call begins, ">" when it returns, "?" as the argument says, "!" when it
+// begins unless the call writes it; the kind of copy, and its size, p for the argument's parameter.
+const copies = `path .?1.0
+cwd .?1.0
+str .?1.1
+mount 2<1.1 4<11.1
+vec .>4.1
+msgbuf .>2.10
+ipcbuf .>2.28
+uring_register .<3.35
+nodes .!2.32
+handle .>14.34
+quotactl 1<1.0 3<1.0
+fsconfig .<1.0
+seccomp 2>2.4
+perf .<2.16
+bpf 1<6.2 1<13.1
+syslog 1>4.7
+msgs .>8.16
+uring .>14.30
+offp .>14.2
+lenp .<2.1
+sockaddr .>6.p
+sockaddrp .>5.p
+gids .>3.15
+gidsw .>3.8
+cpuset .>12.0
+cpusetw .>6.1
+argv .<9.0
+dents .>12.0
+dents64 .>12.0
+pollfds .>15.17
+psigset .<11.0
+clone 2>2.1
+clone3 0<2.22 0>13.0
+futex 3>2.4
+fcntl 2>2.8
+ioctl 2>2.11
+arch_prctl 1>2.2
+setsockopt 3>6.4
+getsockopt 3>5.4 4<2.1
+socketpair 3>2.2
+`
 
 // plan is what is copied for a call.
 func (d *decoder) plan(c *call) uint64 {
@@ -54,48 +100,28 @@ func (d *decoder) plan(c *call) uint64 {
 		if a.param != "" {
 			param = int(a.param[0] - '0')
 		}
+		words, always := entry(copies, a.kind)
+		for word := range strings.FieldsSeq(words) {
+			arg, early := i, word[1] == '<' || word[1] == '?' && a.early || word[1] == '!' && !a.out
+			if word[0] != '.' {
+				arg = int(word[0] - '0')
+			}
+			kind, size, _ := strings.Cut(word[2:], ".")
+			k, _ := strconv.Atoi(kind)
+			n, err := strconv.Atoi(size)
+			if err != nil {
+				n = param
+			}
+			add(arg, early, k, n)
+		}
+		if always {
+			continue
+		}
 		switch a.kind {
-		case "path", "cwd":
-			add(i, a.early, copyString, 0)
-		case "str":
-			add(i, a.early, copyString, 1)
-		case "mount":
-			add(2, true, copyString, 1)
-			add(4, true, copyMask, 1)
-		case "vec":
-			add(i, false, copyData, 1) // as many bytes as pages are more than enough
-		case "msgbuf":
-			add(i, false, copyFixed, 10)
 		case "iova":
 			add(i, false, copyElements, 4<<3|(i+1))
 		case "[]sembuf", "[]waitv", "[]ioevent":
 			add(i, !a.out, copyElements, (d.layout(a.kind[2:]).size+3)/4<<3|param)
-		case "ipcbuf":
-			add(i, false, copyFixed, 28)
-		case "uring_register":
-			add(i, true, copyElements, 4<<3|3)
-		case "nodes":
-			add(i, !a.out, copyFixed, 32)
-		case "handle":
-			add(i, false, copyBoth, 34)
-		case "quotactl":
-			add(1, true, copyString, 0)
-			add(3, true, copyString, 0)
-		case "fsconfig":
-			add(i, true, copyString, 0)
-		case "seccomp":
-			add(2, false, copyFixed, 4)
-		case "perf":
-			add(i, true, copyFixed, 16)
-		case "bpf":
-			add(1, true, copyNumbered, 2)
-			add(1, true, copyParent, 1)
-		case "syslog":
-			add(1, false, copyData, byResult)
-		case "msgs":
-			add(i, false, copyMessage, 16)
-		case "uring":
-			add(i, false, copyBoth, 30)
 		case "rb", "hexb", "wbx", "xlist":
 			add(i, false, copyData, byResult)
 			if d.o.wholly(c.name) {
@@ -112,28 +138,6 @@ func (d *decoder) plan(c *call) uint64 {
 			} else {
 				add(i, a.early, copyFixed, 4)
 			}
-		case "offp":
-			add(i, false, copyBoth, 2)
-		case "lenp":
-			add(i, true, copyFixed, 1)
-		case "sockaddr":
-			add(i, false, copyNumbered, param)
-		case "sockaddrp":
-			add(i, false, copyPointed, param)
-		case "gids":
-			add(i, false, copyElements, 1<<3|byResult)
-		case "gidsw":
-			add(i, false, copyElements, 1<<3|0)
-		case "cpuset":
-			add(i, false, copyLong, 0)
-		case "cpusetw":
-			add(i, false, copyNumbered, 1)
-		case "argv":
-			add(i, true, copyStrings, 0)
-		case "dents", "dents64":
-			add(i, false, copyLong, 0)
-		case "pollfds":
-			add(i, false, copyAround, 2<<3|1)
 		case "epev", "epctl":
 			add(i, false, copyFixed, d.epollSize()/4)
 		case "epevs":
@@ -142,8 +146,6 @@ func (d *decoder) plan(c *call) uint64 {
 			if i == 1 {
 				add(i, false, copySets, 0)
 			}
-		case "psigset":
-			add(i, true, copyMask, 0)
 		case "iov":
 			add(i, false, copyVectors, i+1)
 		case "iovr":
@@ -155,19 +157,12 @@ func (d *decoder) plan(c *call) uint64 {
 			} else {
 				add(i, false, copyMessage, 0)
 			}
-		case "clone":
-			add(2, false, copyFixed, 1)
-		case "clone3":
-			add(0, true, copyFixed, 22)
-			add(0, false, copyParent, 0)
 		case "sigreturn":
 			if d.arch == "arm64" {
 				add(0, true, copySignal, 21)
 			} else {
 				add(0, true, copySignal, 37)
 			}
-		case "futex":
-			add(3, false, copyFixed, 4)
 		case "sub":
 			if c.name == "keyctl" {
 				for n := 1; n <= 3; n++ {
@@ -178,19 +173,6 @@ func (d *decoder) plan(c *call) uint64 {
 			add(1, false, copyFixed, 2)
 			add(1, false, copyString, 2)
 			add(2, false, copyFixed, 4)
-		case "fcntl":
-			add(2, false, copyFixed, 8)
-		case "ioctl":
-			add(2, false, copyFixed, 11)
-		case "arch_prctl":
-			add(1, false, copyFixed, 2)
-		case "setsockopt":
-			add(3, false, copyNumbered, 4)
-		case "getsockopt":
-			add(3, false, copyPointed, 4)
-			add(4, true, copyFixed, 1)
-		case "socketpair":
-			add(3, false, copyFixed, 2)
 		default:
 			kind := copyFixed
 			if a.early {

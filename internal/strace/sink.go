@@ -40,6 +40,7 @@ const (
 	recordPointer = 16
 	recordMade    = 17
 	recordStack   = 18
+	recordNetlink = 19
 )
 
 // A Sink makes lines of what the script sends.
@@ -232,6 +233,8 @@ func (s *Sink) record(r *output.Snap) {
 		th.name(kind, word(2), string(bytes.TrimSuffix(r.Bytes, []byte{0})))
 	case recordSocket, recordDevice, recordPointer:
 		th.further(kind, r)
+	case recordNetlink:
+		th.netlink = word(2) + 1
 	case recordFork:
 		if s.o.Alone {
 			break

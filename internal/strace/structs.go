@@ -63,8 +63,6 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		return show(size, d.stat)
 	case "statx":
 		return show(256, d.statx)
-	case "statfs":
-		return show(120, d.statfs)
 	case "rusage":
 		return show(144, d.rusage)
 	case "rlim", "rlim64":
@@ -75,16 +73,6 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		})
 	case "utsname":
 		return show(390, d.utsname)
-	case "sysinfo":
-		return show(112, d.sysinfo)
-	case "tms":
-		return show(32, func(b []byte) {
-			d.str("{tms_utime=").ticks(u64(b, 0))
-			d.str(", tms_stime=").ticks(u64(b, 8))
-			d.str(", tms_cutime=").ticks(u64(b, 16))
-			d.str(", tms_cstime=").ticks(u64(b, 24))
-			d.str("}")
-		})
 	case "fds":
 		return show(8, func(b []byte) {
 			d.str("[").fd(u32(b, 0), atExit)
@@ -215,9 +203,7 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		return show(32, d.sigaction)
 	case "stack":
 		return show(24, func(b []byte) {
-			d.str("{ss_sp=").ptr(u64(b, 0))
-			d.str(", ss_flags=").flags("ss", u32(b, 8))
-			d.str(", ss_size=").uint(u64(b, 16))
+			d.declared(d.layout("altstack"), b)
 			d.str("}")
 		})
 	case "siginfo":
@@ -470,7 +456,8 @@ func (d *decoder) mode(v uint64) {
 		d.str(kind + "|")
 		v &= 0o7777
 	}
-	for _, bit := range []constant{{"S_ISUID", 0o4000}, {"S_ISGID", 0o2000}, {"S_ISVTX", 0o1000}} {
+	for _, bit := range []constant{{name: "S_ISUID", value: 0o4000}, {name: "S_ISGID", value: 0o2000},
+		{name: "S_ISVTX", value: 0o1000}} {
 		if v&bit.value != 0 {
 			d.str(bit.name + "|")
 			v &^= bit.value
@@ -525,29 +512,14 @@ func (d *decoder) stat(b []byte) {
 
 // statx decodes struct statx, which is the same everywhere.
 func (d *decoder) statx(b []byte) {
-	d.str("{stx_mask=").flags("statx", u32(b, 0))
-	if !d.o.isShort(d.of) {
-		d.str(", stx_blksize=").uint(u32(b, 4))
-	}
-	d.str(", stx_attributes=").flags("statx_attr", u64(b, 8))
-	if !d.o.isShort(d.of) {
-		d.str(", stx_nlink=").uint(u32(b, 16))
-		d.str(", stx_uid=").uint(u32(b, 20))
-		d.str(", stx_gid=").uint(u32(b, 24))
-	}
-	d.str(", stx_mode=").mode(u16(b, 28))
-	if !d.o.isShort(d.of) {
-		d.str(", stx_ino=").uint(u64(b, 32))
-	}
-	d.str(", stx_size=").uint(u64(b, 40))
+	const born, mounted = 0x800, 0x1000
 	if d.o.isShort(d.of) {
+		d.declared(d.layout("statx_short"), b)
 		d.str(", ...}")
 		return
 	}
-	d.str(", stx_blocks=").uint(u64(b, 48))
-	d.str(", stx_attributes_mask=").flags("statx_attr", u64(b, 56))
+	d.declared(d.layout("statx_long"), b)
 	for i, name := range []string{"atime", "btime", "ctime", "mtime"} {
-		const born = 0x800
 		at := 64 + 16*i
 		if name == "btime" && u32(b, 0)&born == 0 {
 			continue
@@ -557,42 +529,20 @@ func (d *decoder) statx(b []byte) {
 		d.str("}")
 		d.b = appendDate(d.b, int64(u64(b, at)), u32(b, at+8), 9)
 	}
-	for i, name := range []string{"rdev_major", "rdev_minor", "dev_major", "dev_minor"} {
-		d.str(", stx_" + name + "=").uint(u32(b, 128+4*i))
-	}
-	const mounted = 0x1000
+	d.more(d.layout("statx_devices"), b)
 	if u32(b, 0)&mounted != 0 {
 		d.str(", stx_mnt_id=").hex(u64(b, 144))
 	}
 	d.str("}")
 }
 
-func (d *decoder) statfs(b []byte) {
-	d.str("{f_type=").enum("fstype", u64(b, 0))
-	for i, name := range []string{"bsize", "blocks", "bfree", "bavail", "files", "ffree"} {
-		d.str(", f_" + name + "=").uint(u64(b, 8+8*i))
-	}
-	d.str(", f_fsid={val=[").hex(u32(b, 56))
-	d.str(", ").hex(u32(b, 60))
-	d.str("]}, f_namelen=").uint(u64(b, 64))
-	d.str(", f_frsize=").uint(u64(b, 72))
-	d.str(", f_flags=").flags("st", u64(b, 80))
-	d.str("}")
-}
-
 // rusage decodes struct rusage.
 func (d *decoder) rusage(b []byte) {
-	d.str("{ru_utime=").timeval(b)
-	d.str(", ru_stime=").timeval(b[16:])
-	if d.o.isShort(d.of) {
+	if d.declared(d.layout("rusage_short"), b); d.o.isShort(d.of) {
 		d.str(", ...}")
 		return
 	}
-	for i, name := range []string{"maxrss", "ixrss", "idrss", "isrss", "minflt", "majflt", "nswap", "inblock",
-		"oublock", "msgsnd", "msgrcv", "nsignals",
-		"nvcsw", "nivcsw"} {
-		d.str(", ru_" + name + "=").uint(u64(b, 32+8*i))
-	}
+	d.more(d.layout("rusage_rest"), b)
 	d.str("}")
 }
 
@@ -618,27 +568,6 @@ func (d *decoder) utsname(b []byte) {
 		s, _, _ := bytes.Cut(b[65*i:65*i+65], []byte{0})
 		d.quote(s)
 	}
-	d.str("}")
-}
-
-// sysinfo decodes struct sysinfo.
-func (d *decoder) sysinfo(b []byte) {
-	d.str("{uptime=").uint(u64(b, 0))
-	d.str(", loads=[")
-	for i := range 3 {
-		if i > 0 {
-			d.str(", ")
-		}
-		d.uint(u64(b, 8+8*i))
-	}
-	d.str("]")
-	for i, name := range []string{"totalram", "freeram", "sharedram", "bufferram", "totalswap", "freeswap"} {
-		d.str(", " + name + "=").uint(u64(b, 32+8*i))
-	}
-	d.str(", procs=").uint(u16(b, 80))
-	d.str(", totalhigh=").uint(u64(b, 88))
-	d.str(", freehigh=").uint(u64(b, 96))
-	d.str(", mem_unit=").uint(u32(b, 104))
 	d.str("}")
 }
 

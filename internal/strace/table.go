@@ -32,7 +32,7 @@ var flagsText = sync.OnceValue(func() string { return table("flags.txt") })
 
 // packed are the files of tables.
 //
-//go:embed packed
+//go:embed packed/calls.txt.z packed/flags.txt.z packed/functions.txt.z packed/i386.txt.z packed/structs.txt.z
 var packed embed.FS
 
 func table(name string) string { return pack.Text(packed, "packed/"+name+pack.Suffix) }
@@ -94,6 +94,7 @@ type set []constant
 type constant struct {
 	name  string
 	value uint64
+	kind  string // of an attribute of netlink
 }
 
 // machines are the names that package cdef has for processors.
@@ -101,10 +102,14 @@ var machines = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
 
 // loadSet reads a set of flags.txt for a processor.
 func loadSet(name, goarch string) set {
-	words, _ := entry(flagsText(), name)
+	words, known := entry(flagsText(), name)
+	if !known {
+		words, _ = entry(netlinkText(), name)
+	}
 	var out set
 	next := uint64(0)
 	for word := range strings.FieldsSeq(words) {
+		word, kind, _ := strings.Cut(word, ":")
 		word, text, given := strings.Cut(word, "=")
 		if given {
 			next, _ = strconv.ParseUint(text, 0, 64)
@@ -115,7 +120,7 @@ func loadSet(name, goarch string) set {
 		} else {
 			next++
 		}
-		out = append(out, constant{word, next})
+		out = append(out, constant{word, next, kind})
 	}
 	return out
 }
