@@ -38,7 +38,7 @@ var entries = map[string]string{"kretprobe": "kprobe", "uretprobe": "uprobe", "f
 func newScope(p *probe, id int, point string) *scope {
 	kind, _, _ := strings.Cut(point, ":")
 	return &scope{probe: p, point: point, isExit: entries[kind] != "", id: id,
-		textSize: ", getopt(\"string-size\", 200)"}
+		textSize: ", comptime getopt(\"string-size\", 200)"}
 }
 
 // condition is when the probe does something.
