@@ -12,6 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/cgroup"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/machine"
+	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
@@ -174,7 +175,15 @@ func (c *command) plain(text string) string {
 
 // print draws diagnostics on standard error.
 func (c *command) print(ds *source.Diagnostics) {
-	ds.Print(c.err, source.PrintOptions{Color: c.color(), NoWarnings: c.noWarnings})
+	ds.Print(c.err, source.PrintOptions{Color: c.color(), NoWarnings: c.noWarnings, Tool: c.unread()})
+}
+
+// unread is the name of the tool that is run, unless its user wrote some of its script, or asks to be told more.
+func (c *command) unread() string {
+	if c.tool == nil || notation.Of(c.tool.Name) != nil || c.verbose > 0 {
+		return ""
+	}
+	return c.tool.Name
 }
 
 // findGroups looks up the control groups that are traced. A container is the group that its runtime

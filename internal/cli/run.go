@@ -106,6 +106,11 @@ func (c *command) run() int {
 		}
 		return c.fail(exitUsage, locked)
 	}
+	if p == nil {
+		if err := c.untraceable(); err != nil {
+			return c.fail(exitUsage, err)
+		}
+	}
 	c.print(ds)
 	if p == nil {
 		return exitUsage

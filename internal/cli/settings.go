@@ -60,6 +60,7 @@ type settings struct {
 	given       map[string][]string // values of the tool's options
 	narrow      map[string]func(name string) bool
 	lacking     []string // attach points that the tool asks for and that are not there
+	functions   []string // attach points for functions of the kernel that a user asks for, without kprobes
 	noFollow    bool
 	program     *string // -e
 	pid         int

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/cdef"
+	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/strace"
@@ -337,7 +338,7 @@ func (c *command) finishTool() error {
 func (c *command) probeOperand(text string) (string, error) {
 	given := c.given["regexp"]
 	if given == nil || given[len(given)-1] == "false" {
-		return tool.Probe(text, c.machine.HasKprobes()), nil
+		return c.attachPoint(text), nil
 	}
 	before, expression := tool.CutLast(text)
 	if expression == "" {
@@ -351,7 +352,7 @@ func (c *command) probeOperand(text string) (string, error) {
 		}
 		return "", err
 	}
-	pattern, matches := tool.Probe(before+"*", c.machine.HasKprobes()), re.MatchString
+	pattern, matches := c.attachPoint(before+"*"), re.MatchString
 	if other := c.narrow[pattern]; other != nil {
 		one := matches
 		matches = func(name string) bool { return other(name) || one(name) }
@@ -361,6 +362,34 @@ func (c *command) probeOperand(text string) (string, error) {
 	}
 	c.narrow[pattern] = matches
 	return pattern, nil
+}
+
+// attachPoint is what to trace in hawk's form. Functions of the kernel are kept in mind for untraceable.
+func (c *command) attachPoint(text string) string {
+	kprobes := c.machine.HasKprobes()
+	point := tool.Probe(text, kprobes)
+	if !kprobes && point != text {
+		for _, kind := range [][2]string{{"fentry:", "kprobe:"}, {"fexit:", "kretprobe:"}} {
+			if function, ok := strings.CutPrefix(point, kind[0]); ok {
+				c.functions = append(c.functions, kind[1]+function, point)
+			}
+		}
+	}
+	return point
+}
+
+// untraceable is the error for functions of the kernel where it lets nobody trace them, else nil.
+func (c *command) untraceable() error {
+	if len(c.functions) == 0 {
+		return nil
+	}
+	why := c.machine.Has(machine.Fentry)
+	if why == nil {
+		return nil
+	}
+	return fmt.Errorf("%s needs one of: %s\nHINT: %w\nHINT: %w\nHINT: events of the kernel are traced all the "+
+		"same: hawk -l 'tracepoint:*'", c.tool.Name, strings.Join(slices.Compact(c.functions), ", "),
+		machine.ErrNoKprobes, why)
 }
 
 // noChoice is the error for what is none of those that there are, with the nearest.
@@ -398,8 +427,7 @@ func (c *command) translate(t *notation.Translator) error {
 		return c.noOperand(errUntold)
 	}
 	given[""] = given[operands]
-	kprobes := c.machine.HasKprobes()
-	script, err := t.Translate(given, func(text string) string { return tool.Probe(text, kprobes) })
+	script, err := t.Translate(given, c.attachPoint)
 	if err != nil {
 		return usagef("%s: %v", c.tool.Name, err)
 	}
@@ -430,7 +458,7 @@ func (c *command) toolTexts() map[string]string {
 		if values := c.given[o.Name]; len(values) > 0 && o.Unit() == "PROBE" {
 			points := make([]string, len(values))
 			for i, v := range values {
-				points[i] = tool.Probe(v, c.machine.HasKprobes())
+				points[i] = c.attachPoint(v)
 			}
 			texts[o.Name] = strings.Join(points, ",")
 		}

@@ -234,7 +234,7 @@ func (c *command) selects() probe.Trigger {
 // sink makes what the run writes to: what goes to out by w, messages by errs.
 func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink {
 	o := output.Options{NoWarnings: c.noWarnings, Color: c.color(), Quiet: c.quiet, NoHeader: c.noHeader,
-		NoEnd: c.tool != nil || c.live(), MaxKeys: c.tool != nil}
+		NoEnd: c.tool != nil || c.live(), MaxKeys: c.tool != nil, Tool: c.unread()}
 	switch conf.EscapeOutput {
 	case "auto":
 		o.Escapes = output.Escapes{Output: isTerminal(out), Messages: isTerminal(c.err)}

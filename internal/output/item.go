@@ -153,12 +153,13 @@ type Escapes struct {
 // Options says how a sink writes.
 type Options struct {
 	Buffering  Buffering
-	NoWarnings bool // warnf and run-time warnings are left out
-	Color      bool // of diagnostics on standard error
-	Quiet      bool // no Attached record
-	NoEnd      bool // no empty lines close the output
-	MaxKeys    bool // the user makes maps larger by --max-keys, and knows nothing of the script
-	NoHeader   bool // rows stand without the names of their columns
+	NoWarnings bool   // warnf and run-time warnings are left out
+	Color      bool   // of diagnostics on standard error
+	Quiet      bool   // no Attached record
+	NoEnd      bool   // no empty lines close the output
+	MaxKeys    bool   // the user makes maps larger by --max-keys, and knows nothing of the script
+	Tool       string // as source.PrintOptions has it
+	NoHeader   bool   // rows stand without the names of their columns
 	// Height is that of the terminal that is written to, in lines; nil: it is none.
 	Height  func() int
 	Escapes Escapes

@@ -147,7 +147,7 @@ func appendAttached(dst []byte, n int) []byte {
 // printDiagnostic writes the items that are about a place in the script.
 func printDiagnostic(w io.Writer, item Item, opts Options) {
 	d := source.Diagnostic{Severity: source.Warning}
-	print := source.PrintOptions{Color: opts.Color, NoWarnings: opts.NoWarnings}
+	print := source.PrintOptions{Color: opts.Color, NoWarnings: opts.NoWarnings, Tool: opts.Tool}
 	switch it := item.(type) {
 	case Message:
 		d.Severity, d.Span, d.Msg = it.Severity, it.Span, it.Text

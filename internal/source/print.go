@@ -13,6 +13,9 @@ type PrintOptions struct {
 	Color      bool // errors red and warnings yellow, on the message line only
 	NoWarnings bool // leave out warnings with their hints
 	NoExcerpt  bool // name the place of the message only, without the script's lines
+	// Tool is what the ready-made tool is called that the script is, "" if it is none: whoever runs it
+	// did not write it, and reads its name in place of places. Bugs show those all the same.
+	Tool string
 }
 
 // Limits on what one excerpt may show, so that a script of one enormous line or
@@ -31,8 +34,14 @@ const (
 // Print writes all diagnostics, errors first. Write errors are ignored: there
 // is nowhere left to report them.
 func (ds *Diagnostics) Print(w io.Writer, opts PrintOptions) {
+	var before string
 	for _, d := range ds.List() {
-		d.Print(w, opts)
+		var b strings.Builder
+		d.Print(&b, opts)
+		if text := b.String(); opts.Tool == "" || text != before { // without a place they may be the same
+			io.WriteString(w, text)
+			before = text
+		}
 	}
 }
 
@@ -43,6 +52,9 @@ func (d *Diagnostic) Print(w io.Writer, opts PrintOptions) {
 		return
 	}
 	d.Locate()
+	if d.Severity == Bug {
+		opts.Tool = ""
+	}
 	var b strings.Builder
 	if d.Severity == Hint {
 		writeHint(&b, d.Msg)
@@ -56,8 +68,10 @@ func (d *Diagnostic) Print(w io.Writer, opts PrintOptions) {
 		writeHint(&b, h)
 	}
 	opts.NoExcerpt = false
-	for _, s := range d.Trail {
-		writeBlock(&b, d.Severity, s, "expanded from", opts)
+	if opts.Tool == "" {
+		for _, s := range d.Trail {
+			writeBlock(&b, d.Severity, s, "expanded from", opts)
+		}
 	}
 	io.WriteString(w, b.String())
 }
@@ -81,17 +95,21 @@ func writeBlock(b *strings.Builder, sev Severity, s Span, msg string, opts Print
 	}
 	b.WriteString(paint)
 	s = s.clamp()
-	if s.Valid() {
+	placed := s.Valid() && opts.Tool == ""
+	if placed {
 		fmt.Fprintf(b, "%s: ", s)
 	}
 	b.WriteString(sev.String())
 	b.WriteString(": ")
+	if s.Valid() && !placed {
+		fmt.Fprintf(b, "%s: ", opts.Tool)
+	}
 	b.WriteString(cleanMessage(msg))
 	if paint != "" {
 		b.WriteString(reset)
 	}
 	b.WriteByte('\n')
-	if s.Valid() && !opts.NoExcerpt {
+	if placed && !opts.NoExcerpt {
 		writeExcerpt(b, s)
 	}
 }

@@ -194,3 +194,28 @@ func TestTrail(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 }
+
+// TestPrintTool prints errors of a tool: its name stands in place of places, and each message once.
+func TestPrintTool(t *testing.T) {
+	lib, script := NewFile("lib.bt", "macro m(x) { b }"), NewFile("tool.bt", "begin { m(1) }")
+	from := Span{File: script, Start: 8, End: 12}
+	bad := Span{File: lib, Start: 13, End: 14, From: &Expansion{from}}
+	var ds Diagnostics
+	for _, at := range []Span{bad, {File: script, Start: 0, End: 5}} {
+		ds.Errorf("c", at, "it is\nwrong").Hint("do better")
+	}
+	ds.Errorf("c", Span{}, "nowhere")
+	for _, c := range []struct {
+		name, want string
+	}{
+		{"tool", "ERROR: tool: it is\nwrong\nHINT: do better\nERROR: nowhere\n"},
+		{"", "lib.bt:1:14-15: ERROR: it is\nwrong\nmacro m(x) { b }\n             ~\nHINT: do better\n" +
+			"tool.bt:1:9-13: ERROR: expanded from\nbegin { m(1) }\n        ~~~~\n" +
+			"tool.bt:1:1-6: ERROR: it is\nwrong\nbegin { m(1) }\n~~~~~\nHINT: do better\nERROR: nowhere\n"},
+	} {
+		var b strings.Builder
+		if ds.Print(&b, PrintOptions{Tool: c.name}); b.String() != c.want {
+			t.Errorf("got\n%swant\n%s", b.String(), c.want)
+		}
+	}
+}
