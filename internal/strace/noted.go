@@ -192,11 +192,24 @@ func (s *Sink) wanted() bool {
 // head appends what stands between the time of a call and its name.
 func (s *Sink) head(c *Call) {
 	s.paths = s.paths[:0]
-	if s.o.Number {
-		s.str(fmt.Sprintf("[%4d] ", c.Nr%compat))
-	}
+	s.callNumber(c.Nr)
 	if s.o.Pointer && c.noted != nil {
 		s.str(fmt.Sprintf("[%016x] ", c.pointer))
+	}
+}
+
+// noHead appends it for what is no call: the number is that of the thread's last one, and where the
+// thread was is not known.
+func (s *Sink) noHead(th *thread) {
+	s.callNumber(th.nr)
+	if s.o.Pointer {
+		s.str("[????????????????] ")
+	}
+}
+
+func (s *Sink) callNumber(nr int) {
+	if s.o.Number {
+		s.str(fmt.Sprintf("[%4d] ", nr%compat))
 	}
 }
 

@@ -72,6 +72,7 @@ type thread struct {
 	program, words string   // what it executes, the arguments with their NULs
 	direct         bool     // no interpreter comes before it
 	fatal          []signal // sent, which will be shown if one ends the process
+	nr             int      // of the last call
 	waiting
 	noted
 }
@@ -211,7 +212,7 @@ func (s *Sink) record(r *output.Snap) {
 		s.endless(th, int(word(3)), int(word(4)))
 		s.due(th, 1<<62)
 		s.last(th, int(word(3)), int(word(4)))
-		s.end(tid, int(word(3)), word(2))
+		s.end(th, int(word(3)), word(2))
 		if w := s.apart[tid]; w != nil {
 			s.err = errors.Join(w.Flush(), w.file.Close())
 			delete(s.apart, tid)
@@ -345,6 +346,7 @@ func (s *Sink) show(th *thread, sig signal) {
 		return
 	}
 	s.begin(th.tid, sig.at)
+	s.noHead(th)
 	s.str("--- ")
 	s.signal(sig.number())
 	s.str(" ")
@@ -415,6 +417,7 @@ func (s *Sink) write() {
 
 // call shows a call that is over.
 func (s *Sink) call(th *thread, c *Call) {
+	th.nr = c.Nr
 	if !s.o.shows(c) || c.Exit-c.Enter < s.o.Least {
 		return
 	}
@@ -429,6 +432,7 @@ func (s *Sink) call(th *thread, c *Call) {
 		s.rest(c)
 	case th.begun:
 		s.begin(c.TID, c.Exit)
+		s.head(c)
 		s.str("<... " + s.decoder.call(c.Nr).name + " resumed>")
 		s.rest(c)
 	default:
@@ -563,12 +567,12 @@ func errorName(n int) string {
 }
 
 // end says that a thread has ended.
-func (s *Sink) end(tid, code int, at int64) {
+func (s *Sink) end(th *thread, code int, at int64) {
 	if s.o.Quiet > 1 || s.o.silent("exit") {
 		return
 	}
 	if s.o.JSON {
-		s.happened("exit", tid, at)
+		s.happened("exit", th.tid, at)
 		if sig := code & 0x7f; sig != 0 {
 			s.str(`, "signal": "SIG` + signalName(sig) + `"}}`)
 		} else {
@@ -577,7 +581,8 @@ func (s *Sink) end(tid, code int, at int64) {
 		s.line()
 		return
 	}
-	s.begin(tid, at)
+	s.begin(th.tid, at)
+	s.noHead(th)
 	if sig := code & 0x7f; sig != 0 {
 		s.str("+++ killed by ")
 		s.signal(sig)

@@ -54,6 +54,7 @@ func (s *Sink) overdue(now int64) {
 // showBegin shows what is known of a call before it returns, and leaves the line open.
 func (s *Sink) showBegin(th *thread) {
 	c := th.now
+	th.nr = c.Nr
 	if !s.o.whole() {
 		return
 	}
