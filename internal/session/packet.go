@@ -15,6 +15,7 @@ import (
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -149,7 +150,7 @@ func (s *session) readPackets() int {
 			}
 		})
 	}
-	slices.SortStableFunc(p.pending, func(a, b sentPacket) int { return cmp.Compare(a.time, b.time) })
+	order.Stably(p.pending, func(a, b sentPacket) int { return cmp.Compare(a.time, b.time) })
 	n := 0
 	for ; n < len(p.pending) && p.pending[n].time <= limit; n++ {
 		s.act(p.pending[n].rec)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"io"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/foreign"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/proc"
 )
 
@@ -192,7 +192,7 @@ func (j *jitMap) merge(fresh []jitLine) {
 		return
 	}
 	byStart := func(a, b jitLine) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.number, b.number)) }
-	slices.SortFunc(fresh, byStart)
+	order.By(fresh, byStart)
 	old := j.lines
 	if len(old) == 0 {
 		j.lines = fresh

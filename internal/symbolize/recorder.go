@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hawktrace/hawk/internal/bpf"
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A recorder learns from the kernel what processes map, fork and execute, as
@@ -116,7 +117,7 @@ func (r *recorder) read(f func(*event)) {
 	for _, ring := range r.rings {
 		r.pending = appendEvents(r.pending, ring, r.intern)
 	}
-	slices.SortStableFunc(r.pending, func(a, b event) int { return cmp.Compare(a.time, b.time) })
+	order.Stably(r.pending, func(a, b event) int { return cmp.Compare(a.time, b.time) })
 	n := 0
 	for ; n < len(r.pending) && r.pending[n].time <= limit; n++ {
 		f(&r.pending[n])
