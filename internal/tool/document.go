@@ -13,7 +13,7 @@ const preamble = `# Tools
 This page is printed from the headers of the scripts in ` + "`tools`" + `; do not edit it. ` + "`hawk NAME`" + ` runs a
 tool, ` + "`hawk help NAME`" + ` prints its manual, ` + "`hawk tools`" + ` lists all, ` + "`hawk tools --cat NAME`" + ` prints the
 script. Options of hawk's own, -p, -c, -f json, -o, --duration and others, stand behind the name as well.
-What other collections call their tools
+Errors begin with the name; with -v they have their places in the script. What other collections call their tools
 and options is understood where something here does the same: ` + "`hawk ext4slower-bpfcc 5`, `hawk tcplife -s`" + `. Where
 a letter is another option there, that of this page is meant.
 [Adding things](design/adding.md#a-tool) says how a tool is written.
