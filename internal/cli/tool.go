@@ -486,7 +486,7 @@ func (c *command) toolFail(err error) int {
 
 // readValue is the value that a script gets of an option whose value is called unit: a
 // TIME in nanoseconds, BYTES as their number, a USER or ERRNO as the number, a SIG as its bit, a
-// DISK as the kernel calls it. An IP and a PORT are checked. What else it is called, the script has the text.
+// DISK as the kernel calls it. An IP, a NET and a PORT are checked. What else it is called, the script has the text.
 func readValue(unit, doc, text string) (string, error) {
 	switch unit {
 	case "TIME":
@@ -511,6 +511,10 @@ func readValue(unit, doc, text string) (string, error) {
 	case "IP":
 		if a, err := netip.ParseAddr(text); err != nil || a.Zone() != "" {
 			return "", fmt.Errorf("\"%s\" is no IP address", text)
+		}
+	case "NET":
+		if !isNetwork(text) {
+			return "", fmt.Errorf("\"%s\" is no network of IPv4: these are written as 10.0.0.0/8, or 10.0.0.1", text)
 		}
 	case "PORT":
 		if _, err := strconv.ParseUint(text, 10, 16); err != nil {
@@ -725,4 +729,12 @@ func readUser(text string) (string, error) {
 		}
 	}
 	return "", errors.New("no user is called \"" + text + "\"")
+}
+
+func isNetwork(text string) bool {
+	if net, err := netip.ParsePrefix(text); err == nil {
+		return net.Addr().Is4()
+	}
+	a, err := netip.ParseAddr(text)
+	return err == nil && a.Is4()
 }

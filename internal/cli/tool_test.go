@@ -233,6 +233,18 @@ func TestCPUNumbers(t *testing.T) {
 	}
 }
 
+func TestNetworks(t *testing.T) {
+	for text, right := range map[string]bool{
+		"10.0.0.0/8": true, "10.1.2.3/8": true, "10.0.0.1": true, "0.0.0.0/0": true, "255.255.255.255/32": true,
+		"10.0.0.0/33": false, "10.0.0/8": false, "1.2.3.4.5": false, "1.2.3.256": false, "10.0.0.0/": false,
+		"::1": false, "::ffff:10.0.0.1": false, "fe80::/10": false, "x": false, "": false, "10.0.0.0/08": false,
+	} {
+		if got := isNetwork(text); got != right {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
 func TestFileSystemNames(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "filesystems")
 	if err := os.WriteFile(list, []byte("nodev\tproc\n\text3\n\text2\n\text4\n"), 0o666); err != nil {
