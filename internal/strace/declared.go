@@ -12,11 +12,10 @@ import (
 // field its name, kind, size and, behind ":", its set of flags; ".4" is four bytes that are not
 // shown, and "@4" goes on at that offset. The kinds are d and u, decimal; x, in hexadecimal; p, an
 // address; e and f, of a set; D, a moment; V, a struct timeval; o, a mode; i, an IPv4 address; s and
-// z, a text and the address of one; v, a version; S, another struct; a,
-// an array of a kind, which has its size behind it; t, a time in ticks; m, a mode with
-// the kind of file; n,
-// a network interface; h, a port, j, an IPv6 address and c, a cookie, of sockets. One field without a name is an
-// element of an array.
+// z, a text and the address of one; v, a version; S, another struct; a, an array of a kind, which has
+// its size behind it; t, a time in ticks; m, a mode with the kind of file; n, a network interface; h,
+// a port, j, an IPv6 address and c, a cookie, of sockets. One field without a name is an element of an
+// array.
 var structsText = sync.OnceValue(func() string { return table("structs.txt") })
 
 // A layout is a declared struct.

@@ -290,6 +290,9 @@ func (d *decoder) bytesInHex(b []byte) {
 	}
 }
 
+// maxInterfaces bounds the numbers of network interfaces that are kept with their names.
+const maxInterfaces = 1 << 10
+
 // interfaceName appends the interface that has a number, by the name that it has for hawk.
 func (d *decoder) interfaceName(index uint64) {
 	name, known := d.interfaces[index]
@@ -302,7 +305,7 @@ func (d *decoder) interfaceName(index uint64) {
 				name = e.Name()
 			}
 		}
-		if d.interfaces == nil {
+		if d.interfaces == nil || len(d.interfaces) >= maxInterfaces { // numbers are those of a traced program
 			d.interfaces = map[uint64]string{}
 		}
 		d.interfaces[index] = name
