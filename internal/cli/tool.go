@@ -731,6 +731,7 @@ func readUser(text string) (string, error) {
 	return "", errors.New("no user is called \"" + text + "\"")
 }
 
+// isNetwork reports whether a text is a network of IPv4, or one address of it.
 func isNetwork(text string) bool {
 	if net, err := netip.ParsePrefix(text); err == nil {
 		return net.Addr().Is4()
