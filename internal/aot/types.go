@@ -211,6 +211,7 @@ func (c *codec) typeOf(k kind, p *types.Type) {
 		text(c, &t.Kind)
 		c.bool(&t.Signed)
 		list(c, &t.Params, func(n *int64) { number(c, n) })
+		c.bool(&t.Sum)
 		*p = t
 	}
 }

@@ -244,6 +244,22 @@ func histBucket(g Gen, t *types.Agg, n *ir.Value) *ir.Value {
 	return g.Choose(b.Arith(ir.SLt, n, Number(g, 0)), func() *ir.Value { return Number(g, 0) }, positive)
 }
 
+// histogramBytes is the size of a cell of n buckets.
+func histogramBytes(t *types.Agg, n int) int {
+	if t.Sum {
+		n++
+	}
+	return 8 * n
+}
+
+// enter counts the value x in one of n buckets.
+func enter(g Gen, t *types.Agg, p, bucket, x *ir.Value, n int) {
+	bump(g, p, bucket, n)
+	if t.Sum {
+		g.B().AtomicAdd(p, 8*n, 8, x)
+	}
+}
+
 // bump adds one to a bucket. The bound is a fact that the verifier cannot derive for itself, so it
 // is tested. Without the test the verifier would have to know that log2 is at most 63.
 func bump(g Gen, p, bucket *ir.Value, n int) {
@@ -267,9 +283,9 @@ var _ = defineAgg(Agg{
 		}
 		return []int64{bits}, true
 	},
-	CellBytes: func(t *types.Agg) int { return 8 * histBuckets(t.Params[0]) },
+	CellBytes: func(t *types.Agg) int { return histogramBytes(t, histBuckets(t.Params[0])) },
 	Update: func(g Gen, t *types.Agg, p, x *ir.Value) {
-		bump(g, p, histBucket(g, t, x), histBuckets(t.Params[0]))
+		enter(g, t, p, histBucket(g, t, x), x, histBuckets(t.Params[0]))
 	},
 	Fold: foldWords,
 	Empty: func(t *types.Agg) value.Hist {
@@ -313,7 +329,7 @@ var _ = defineAgg(Agg{
 		}
 		return []int64{lo, hi, step}, true
 	},
-	CellBytes: func(t *types.Agg) int { return 8 * lhistBuckets(t.Params) },
+	CellBytes: func(t *types.Agg) int { return histogramBytes(t, lhistBuckets(t.Params)) },
 	// min is in the first step; max itself counts as above the last one.
 	Update: func(g Gen, t *types.Agg, p, x *ir.Value) {
 		b := g.B()
@@ -333,7 +349,7 @@ var _ = defineAgg(Agg{
 						return b.Add(b.Arith(ir.UDiv, above, Number(g, step)), 1)
 					})
 			})
-		bump(g, p, bucket, int(last)+1)
+		enter(g, t, p, bucket, x, int(last)+1)
 	},
 	Fold: foldWords,
 	Empty: func(t *types.Agg) value.Hist {

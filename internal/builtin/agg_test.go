@@ -137,6 +137,34 @@ func TestFoldHistograms(t *testing.T) {
 	}
 }
 
+// A histogram's sum stands behind the buckets.
+func TestFoldSums(t *testing.T) {
+	for _, c := range []struct {
+		agg    string
+		params []int64
+		words  int
+		signed bool
+		want   value.Value
+	}{
+		{"hist", []int64{0}, 67, true, value.Int(-4)},
+		{"hist", []int64{2}, 254, false, value.Uint(math.MaxUint64 - 3)},
+		{"lhist", []int64{0, 100, 10}, 13, true, value.Int(-4)},
+	} {
+		a, _ := LookupAgg(c.agg)
+		typ := &types.Agg{Kind: c.agg, Params: c.params, Signed: c.signed, Sum: true}
+		if got := a.CellBytes(typ); got != 8*c.words {
+			t.Errorf("%s: a cell has %d bytes, want %d", c.agg, got, 8*c.words)
+			continue
+		}
+		last := c.words - 1
+		cells := [][]byte{at(c.words, map[int]int64{1: 2, last: 6}), at(c.words, map[int]int64{2: 1, last: -10})}
+		h := a.Show(typ, folded(a, typ, cells)).(value.Hist)
+		if h.Sum != c.want || len(h.Buckets) != last || h.Buckets[1].Count != 2 || h.Buckets[2].Count != 1 {
+			t.Errorf("%s: %d buckets come to %v, want %v: %v", c.agg, len(h.Buckets), h.Sum, c.want, h.Buckets)
+		}
+	}
+}
+
 func TestArgNumber(t *testing.T) {
 	for _, c := range []struct {
 		name string

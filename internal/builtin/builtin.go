@@ -327,7 +327,7 @@ type Agg struct {
 	// a Gauge.
 	Shows view.Kind
 	// Show is the value of a cell, or of the parts of one in any order. A histogram has Empty
-	// instead: that of a cell of zeroes, whose buckets are the words of a cell.
+	// instead: that of a cell of zeroes, whose buckets are the words of a cell, before the sum.
 	Show  func(t *types.Agg, cell []byte) value.Value
 	Empty func(t *types.Agg) value.Hist
 }
@@ -343,6 +343,9 @@ func (a *Agg) Shower(t *types.Agg) func(cell []byte) value.Value {
 		h.Buckets = slices.Clone(empty.Buckets)
 		for i := range h.Buckets {
 			h.Buckets[i].Count = uint64(cell(c, i))
+		}
+		if t.Sum {
+			h.Sum = integer(t, cell(c, len(h.Buckets)))
 		}
 		return h
 	}

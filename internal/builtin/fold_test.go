@@ -22,10 +22,12 @@ func kindsOfCells() []*types.Agg {
 		for _, kind := range []string{"count", "sum", "min", "max", "avg", "stats"} {
 			out = append(out, &types.Agg{Kind: kind, Signed: signed})
 		}
-		for bits := range int64(6) {
-			out = append(out, &types.Agg{Kind: "hist", Signed: signed, Params: []int64{bits}})
+		for _, sum := range []bool{false, true} {
+			for bits := range int64(6) {
+				out = append(out, &types.Agg{Kind: "hist", Signed: signed, Params: []int64{bits}, Sum: sum})
+			}
+			out = append(out, &types.Agg{Kind: "lhist", Signed: signed, Params: []int64{5, 300, 10}, Sum: sum})
 		}
-		out = append(out, &types.Agg{Kind: "lhist", Signed: signed, Params: []int64{5, 300, 10}})
 		for keep := keepLast; keep <= keepMax; keep++ {
 			out = append(out, &types.Agg{Kind: "tseries", Signed: signed, Params: []int64{1000, 7, keep}})
 		}

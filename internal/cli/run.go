@@ -65,7 +65,7 @@ func (c *command) run() int {
 	if c.aot == "" {
 		o.Probe.Named, o.Probe.Command = namedValues(named), new(c.command != "")
 	}
-	o.Stamp = c.wantsStamps()
+	o.Stamp, o.Sums = c.wantsStamps(), c.wantsSums()
 	if c.tool != nil {
 		c.asTool(&o)
 		if _, err := os.Stat(c.tool.Name); err == nil && c.verbose > 0 {

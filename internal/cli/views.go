@@ -102,6 +102,12 @@ func (c *command) wantsStamps() bool {
 	return slices.ContainsFunc(c.saves, func(s save) bool { return s.format.Stamps })
 }
 
+// wantsSums reports whether a file shows what the values of histograms come to.
+func (c *command) wantsSums() bool {
+	f := c.viewFormat()
+	return c.web.asked || f != nil && f.Sums || slices.ContainsFunc(c.saves, func(s save) bool { return s.format.Sums })
+}
+
 // A target is a file to be made of a run.
 type target struct {
 	format *export.Format

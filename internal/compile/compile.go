@@ -37,6 +37,7 @@ type Options struct {
 	Pieces      bool                // the verifier gave up on the script as it is compiled otherwise; see lower.Options
 	Take        bool                // maps have two generations; see lower.Options
 	Stamp       bool                // events say when and by whom they were sent
+	Sums        bool                // histograms keep the sum of their values
 	Watch       Watcher             // nil: nobody looks
 	Verify      bool                // check the IR after every pass
 	Trace       bool                // show where hawk failed if it does
@@ -178,7 +179,7 @@ func build(prog *check.Program, probes *probe.Options, o Options,
 	enter("lower")
 	lowered := func() (*lower.Result, *source.Diagnostics) {
 		return lower.Lower(prog, lower.Options{Probe: probes, Warnings: o.Warnings, Pieces: o.Pieces, Take: o.Take,
-			Stamp: o.Stamp})
+			Stamp: o.Stamp, Sums: o.Sums})
 	}
 	low, ds := lowered()
 	if low.Long && !o.Pieces {

@@ -25,6 +25,7 @@ type Format struct {
 	Binary bool   // is nothing for a terminal
 	Takes  Takes
 	Stamps bool // shows when and by whom events were sent
+	Sums   bool // shows what the values of a histogram come to
 	Past   bool // shows what maps held over time
 	Bounds bool // says where totals are lower bounds
 	// Socket is where it goes unless another one is named: each Write is a datagram. "": it

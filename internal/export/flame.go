@@ -19,7 +19,7 @@ import (
 // A flame graph to look into: one HTML file that asks nobody for anything, with all
 // profiles of the script.
 var _ = define(Format{
-	Name: "flame", Ext: "html", Takes: Profiles, Bounds: true, Write: writeFlame,
+	Name: "flame", Ext: "html", Takes: Profiles, Sums: true, Bounds: true, Write: writeFlame,
 	Doc: "flame graphs of all profiles to look into: one HTML file for any browser, which asks nobody for anything",
 })
 

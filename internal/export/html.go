@@ -21,7 +21,7 @@ import (
 // The whole run as one HTML file that asks nobody for anything: maps as tables and over
 // time, flame graphs to look into, events, the script.
 var HTML = define(Format{
-	Name: "html", Ext: "html", Takes: Everything, Stamps: true, Past: true, Write: writeHTML,
+	Name: "html", Ext: "html", Takes: Everything, Stamps: true, Sums: true, Past: true, Write: writeHTML,
 	Doc: "the whole run in one HTML file: tables, histograms and counters over time, flame graphs, events, the script",
 })
 

@@ -16,7 +16,7 @@ import (
 
 // JSON lines: everything that a run says, typed, as it happens; an object a line.
 var _ = define(Format{
-	Name: "jsonl", Ext: "jsonl", Takes: Everything, Stamps: true, Bounds: true, Stream: newJSONL,
+	Name: "jsonl", Ext: "jsonl", Takes: Everything, Stamps: true, Sums: true, Bounds: true, Stream: newJSONL,
 	Doc: "everything as it happens, typed: an object of JSON a line, for jq, DuckDB and shippers of logs",
 })
 
@@ -318,7 +318,13 @@ func (w jsonWriter) value(v value.Value) {
 	case value.Stats:
 		w.summary(v.Count, v.Total)
 	case value.Hist:
-		w.raw(`{"buckets":[`)
+		w.raw("{")
+		if v.Sum != nil {
+			w.raw(`"sum":`)
+			w.value(v.Sum)
+			w.raw(",")
+		}
+		w.raw(`"buckets":[`)
 		some := false
 		for _, b := range v.Buckets {
 			if b.Count == 0 {

@@ -10,7 +10,7 @@ import (
 
 // The profile of github.com/google/pprof, profile.proto, compressed by gzip.
 var _ = define(Format{
-	Name: "pprof", Ext: "pb.gz", Takes: OneProfile, Binary: true, Bounds: true, Write: writePprof,
+	Name: "pprof", Ext: "pb.gz", Takes: OneProfile, Binary: true, Sums: true, Bounds: true, Write: writePprof,
 	Doc: "a profile for go tool pprof, Pyroscope, Parca, Perfetto; counts, totals and, of profile probes, time",
 })
 

@@ -9,6 +9,7 @@ import (
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/types"
+	"github.com/hawktrace/hawk/internal/view"
 )
 
 // layoutMap decides where a script map lives. Scalars that fit a register and scalar aggregations
@@ -17,11 +18,11 @@ import (
 // script has stored one: {u64 present; u64 value}. An aggregation has such a cell for each CPU, on
 // cache lines of their own.
 func (m *module) layoutMap(mp *check.Map) {
-	s := &object.ScriptMap{Name: mp.Name, Key: mp.Key, Value: mp.Value, Map: -1}
+	s := &object.ScriptMap{Name: mp.Name, Key: mp.Key, Value: m.kept(mp.Value), Map: -1}
 	m.maps[mp.Name] = len(m.obj.Scripts)
 	m.obj.Scripts = append(m.obj.Scripts, s)
 
-	agg, isAgg := mp.Value.(*types.Agg)
+	agg, isAgg := s.Value.(*types.Agg)
 	if isAgg {
 		kind, _ := builtin.LookupAgg(agg.Kind)
 		s.Agg, s.PerCPU = agg, true
@@ -124,6 +125,20 @@ const (
 	// with it the count.
 	preallocated = 32 << 20
 )
+
+// kept is the type of a map's values, with what is kept beside them.
+func (m *module) kept(t types.Type) types.Type {
+	agg, ok := t.(*types.Agg)
+	if !ok || !m.o.Sums {
+		return t
+	}
+	if kind, _ := builtin.LookupAgg(agg.Kind); kind.Shows != view.Histogram {
+		return t
+	}
+	summed := *agg
+	summed.Sum = true
+	return &summed
+}
 
 // layoutParts makes a map for the parts of cells that are too large to be whole. There is room for
 // all the parts of one cell, and for a good many of others, as cells rarely have all of theirs.

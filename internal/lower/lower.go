@@ -29,6 +29,8 @@ type Options struct {
 	Pieces bool
 	// Stamp has events carry when, where and by whom they were sent, see object.Event.
 	Stamp bool
+	// Sums has histograms keep the sum of their values, beside the buckets.
+	Sums bool
 	// Take gives maps two generations, see object.Turns.
 	Take bool
 }

@@ -371,8 +371,8 @@ func (r *reader) table(rec *record, at time.Duration) error {
 // held is the value of an element, by the kind of its map.
 func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 	var in struct {
-		Count, Total, Buckets, Points json.RawMessage
-		Interval                      int64
+		Count, Total, Sum, Buckets, Points json.RawMessage
+		Interval                           int64
 	}
 	if m.Kind == view.Summary || m.Kind == view.Histogram || m.Kind == view.Series {
 		if err := json.Unmarshal(raw, &in); err != nil {
@@ -397,6 +397,13 @@ func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 			r.bounds[m] = map[bound]bool{}
 		}
 		out := value.Hist{}
+		if len(in.Sum) > 0 {
+			if n, ok := large(in.Sum); ok {
+				out.Sum = n
+			} else {
+				out.Sum = value.Int(integer(in.Sum))
+			}
+		}
 		err := r.each(in.Buckets, 3, "a bucket has two bounds and a number", bucketRoom, func(b []json.RawMessage) {
 			at := bound{integer(b[0]), integer(b[1]), string(b[0]) == "null", string(b[1]) == "null"}
 			r.bounds[m][at] = true
@@ -504,7 +511,7 @@ func (r *Run) even(item view.Item) view.Item {
 			k, _ := slices.BinarySearchFunc(all, bound{b.Min, b.Max, b.NoMin, b.NoMax}, bound.compare)
 			full[k].Count = b.Count
 		}
-		rows[i].Value = value.Hist{Buckets: full}
+		rows[i].Value = value.Hist{Buckets: full, Sum: h.Sum}
 	}
 	switch it := item.(type) {
 	case view.Snapshot:

@@ -486,6 +486,7 @@ type Agg struct {
 	Kind   string
 	Signed bool
 	Params []int64 // hist: bits; lhist: min, max, step
+	Sum    bool    // hist, lhist: the last word of a cell is the sum of the values
 }
 
 func (t *Agg) String() string {

@@ -77,6 +77,7 @@ type (
 	Hist struct {
 		Buckets []Bucket
 		Linear  bool   // lhist: print's divisor does not apply
+		Sum     Value  // of all values, an Int or a Uint; nil: it was not kept
 		Div     uint64 // print's divisor: counts are shown divided by it, unless it is 0
 	}
 	// Series is a time series, in ascending order of intervals; intervals

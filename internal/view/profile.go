@@ -78,12 +78,15 @@ func NewProfile(s *Snapshot) *Profile {
 	if m.Weight == NoWeight {
 		return nil
 	}
-	p := &Profile{Map: m, Refused: s.Refused}
+	p, sums := &Profile{Map: m, Refused: s.Refused}, false
 	switch {
 	case m.Weight == TotalWeight:
 		p.Types, p.Primary = []SampleType{{"count", "count"}, {"total", m.sampleUnit()}}, 1
 	case m.Weight == CountWeight:
 		p.Types = []SampleType{{"count", "count"}}
+		if sums = summed(s.Rows); sums {
+			p.Types = append(p.Types, SampleType{"total", m.sampleUnit()})
+		}
 	case m.Period > 0:
 		p.Types = []SampleType{{"samples", "count"}, {"cpu", "nanoseconds"}}
 	default:
@@ -98,10 +101,23 @@ func NewProfile(s *Snapshot) *Profile {
 			p.Omitted++
 			continue
 		}
+		if sums {
+			n, _, _ := value.Integer(row.Value.(value.Hist).Sum)
+			values = append(values, clamped(n))
+		}
 		p.AtLeast = p.AtLeast || row.AtLeast
 		p.Samples = append(p.Samples, m.sample(row, values))
 	}
 	return p
+}
+
+// summed reports whether the sums of histograms are known, and are no less than nothing.
+func summed(rows []Row) bool {
+	return len(rows) > 0 && !slices.ContainsFunc(rows, func(row Row) bool {
+		h, ok := row.Value.(value.Hist)
+		_, negative, known := value.Integer(h.Sum)
+		return !ok || !known || negative
+	})
 }
 
 // omitted reports whether no picture shows what weighs so much.

@@ -424,7 +424,7 @@ func (t *Table) Filter(match func(string) bool) {
 	})
 }
 
-// Merged is the histogram of all rows together, or nothing if there is none.
+// Merged is the histogram of all rows together, without a sum, or nothing if there is none.
 func Merged(rows []view.Row) (sum value.Hist, ok bool) {
 	for _, r := range rows {
 		h, is := r.Value.(value.Hist)
@@ -433,7 +433,7 @@ func Merged(rows []view.Row) (sum value.Hist, ok bool) {
 		case len(h.Buckets) > len(sum.Buckets):
 			was := sum.Buckets
 			sum, ok = h, true
-			sum.Buckets = slices.Clone(h.Buckets)
+			sum.Buckets, sum.Sum = slices.Clone(h.Buckets), nil
 			for i := range was {
 				sum.Buckets[i].Count += was[i].Count
 			}

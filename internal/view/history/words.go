@@ -50,7 +50,7 @@ func valueOf(words []uint64, like value.Value) value.Value {
 	case value.Stats:
 		return value.Stats{Count: word(0), Total: word(1), Signed: like.Signed}
 	case value.Hist:
-		like.Buckets = slices.Clone(like.Buckets)
+		like.Buckets, like.Sum = slices.Clone(like.Buckets), nil
 		for i := range like.Buckets {
 			like.Buckets[i].Count = 0
 		}
