@@ -34,6 +34,14 @@ func (c *command) trace(p *session.Program) int {
 	if err != nil {
 		return c.fail(exitUsage, err)
 	}
+	loaded := false
+	if views != nil {
+		defer func() {
+			if !loaded {
+				views.drop()
+			}
+		}()
+	}
 	out := c.out
 	if c.lines != nil {
 		out = c.err // as strace does
@@ -43,7 +51,13 @@ func (c *command) trace(p *session.Program) int {
 		if file, err = outfile.Open(c.output); err != nil {
 			return c.fail(exitUsage, err)
 		}
-		defer file.Close()
+		defer func() {
+			if loaded {
+				file.Close()
+			} else {
+				file.Drop()
+			}
+		}()
 		out = file
 	}
 	spec, err := c.spec(p)
@@ -62,6 +76,12 @@ func (c *command) trace(p *session.Program) int {
 		return c.notLoaded(err)
 	}
 	defer s.Close()
+	loaded = true
+	if views != nil && views.files != nil {
+		if err := views.files.begin(); err != nil {
+			return c.fail(exitUsage, err)
+		}
+	}
 	if file != nil {
 		begin := file.Empty
 		if c.appends {

@@ -173,7 +173,11 @@ func (c *command) files(script *view.Script) (*saver, error) {
 	if err := apart(append(own, v.targets...)); err != nil {
 		return nil, err
 	}
-	return v, v.prepare()
+	if err := v.prepare(); err != nil {
+		v.drop()
+		return nil, err
+	}
+	return v, nil
 }
 
 // apart reports targets that replace each other.
@@ -229,8 +233,8 @@ func (s *save) fileOf(m *view.Map) string {
 	return dir + strings.TrimSuffix(base, ext) + "." + name + ext
 }
 
-// prepare reports files that cannot be written, and begins those that are written as
-// things happen.
+// prepare reports files that cannot be written, and opens those that are written as things happen: they keep
+// what they hold until the script has loaded.
 func (v *saver) prepare() error {
 	for _, t := range v.targets {
 		v.Events = v.Events || t.wantsEvents()
@@ -252,9 +256,9 @@ func (v *saver) prepare() error {
 			continue
 		}
 		if t.file != "" {
-			f, err := outfile.Create(t.file)
+			f, err := outfile.Open(t.file)
 			if err != nil {
-				return fmt.Errorf("Failed to open output file: %q: %s", t.file, errno.Reason(err))
+				return err
 			}
 			t.opened, t.to = f, f
 		}
@@ -297,6 +301,27 @@ func (v *saver) needs(c *command) view.Needs {
 		}
 	}
 	return n
+}
+
+// drop closes what was opened for a script that did not load.
+func (v *saver) drop() {
+	for _, t := range v.targets {
+		if f, ok := t.opened.(*outfile.File); ok {
+			f.Drop()
+		}
+	}
+}
+
+// begin empties the files of streams: there is something to replace what they hold.
+func (v *saver) begin() error {
+	for _, t := range v.targets {
+		if f, ok := t.opened.(*outfile.File); ok {
+			if err := f.Empty(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // open has streams write where they write to.

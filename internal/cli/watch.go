@@ -184,18 +184,34 @@ func (c *command) watch(p *session.Program) (*watch, error) {
 	if w.files = files; files != nil {
 		w.add(files, files.needs(c))
 	}
+	if err := w.openViews(c); err != nil {
+		w.drop()
+		return nil, err
+	}
+	return w, nil
+}
+
+// openViews makes the live views.
+func (w *watch) openViews(c *command) (err error) {
 	if c.live() {
 		if err := w.openLive(c); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if c.web.asked {
 		if w.page, err = w.openPage(c); err != nil {
-			return nil, err
+			return err
 		}
 		w.add(w.page, w.page.needs())
 	}
-	return w, nil
+	return nil
+}
+
+// drop closes the files of a script that did not load.
+func (w *watch) drop() {
+	if w.files != nil {
+		w.files.drop()
+	}
 }
 
 // add has the run tell one more.

@@ -16,25 +16,39 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 )
 
-// A File is the file of -o. It is opened early, so that a wrong name shows
-// at once, and keeps what it holds until there is something to replace it.
+// A File is written bit by bit. It is opened early, so that a wrong name shows at once, and keeps what it holds until
+// there is something to replace it.
 type File struct {
 	*os.File
+	made bool // by Open
+	own  bool // is the output of this process: what else is written there stays
 }
 
-// Open makes or opens the file of -o.
+// Open makes or opens a file. A pipe has an end for writing alone, so that one that nobody reads any more is an error
+// and not full for ever.
 func Open(name string) (*File, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+	if st, err := os.Stat(name); err == nil {
+		if f := standard(st); f != nil {
+			fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+			return &File{File: os.NewFile(uintptr(fd), name), own: true}, err
+		}
+	}
+	const flags = os.O_WRONLY | os.O_CREATE
+	f, err := os.OpenFile(name, flags|os.O_EXCL, 0o666)
+	made := err == nil
+	if !made {
+		f, err = os.OpenFile(name, flags, 0o666)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("Failed to open output file: %q: %s", name, errno.Reason(err))
 	}
-	return &File{f}, nil
+	return &File{File: f, made: made}, nil
 }
 
 // Empty cuts the file to nothing. Pipes and devices have nothing to cut.
 func (f *File) Empty() error {
 	st, err := f.Stat()
-	if err == nil && st.Mode().IsRegular() {
+	if err == nil && st.Mode().IsRegular() && !f.own {
 		err = f.Truncate(0)
 	}
 	if err != nil {
@@ -47,6 +61,14 @@ func (f *File) Empty() error {
 func (f *File) End() error {
 	f.Seek(0, io.SeekEnd)
 	return nil
+}
+
+// Drop closes a file that nothing was written to. One that was not there before goes.
+func (f *File) Drop() {
+	if f.made {
+		os.Remove(f.Name())
+	}
+	f.Close()
 }
 
 // Done closes the file; what the system could not write it may say only then.
@@ -99,18 +121,6 @@ func standard(st os.FileInfo) *os.File {
 
 // beside makes a file in the directory of another one.
 func beside(name string) (*os.File, error) { return os.CreateTemp(filepath.Dir(name), ".hawk-new-") }
-
-// Create begins a file that is written bit by bit. A pipe has an end for writing alone, so that one that nobody reads
-// any more is an error and not full for ever.
-func Create(name string) (*os.File, error) {
-	if st, err := os.Stat(name); err == nil {
-		if f := standard(st); f != nil {
-			fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-			return os.NewFile(uintptr(fd), name), err
-		}
-	}
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
-}
 
 // Mode is what new files get of some permissions: what the process masks is not among them. Who sets the mask would
 // change it for all threads; so it is read.

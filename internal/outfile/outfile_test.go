@@ -73,8 +73,11 @@ func TestOutput(t *testing.T) {
 	if err := Replace(name, func(w io.Writer) error { _, err := fmt.Fprintln(w, "two"); return err }); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Create(name)
+	f, err := Open(name)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Empty(); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprintln(f, "three")
@@ -82,6 +85,28 @@ func TestOutput(t *testing.T) {
 	fmt.Fprintln(out, "four")
 	if got, err := os.ReadFile(name); string(got) != "one\ntwo\nthree\nfour\n" {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestDrop has files that were opened for nothing be as before.
+func TestDrop(t *testing.T) {
+	dir := t.TempDir()
+	old, made := filepath.Join(dir, "old"), filepath.Join(dir, "made")
+	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{old, made} {
+		f, err := Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Drop()
+	}
+	if got, err := os.ReadFile(old); string(got) != "old" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := os.Stat(made); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -95,7 +120,7 @@ func TestPipeWithoutReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Create(name)
+	f, err := Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
