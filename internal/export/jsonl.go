@@ -163,7 +163,12 @@ func (f *jsonlFeed) script(b view.Begin) {
 			}
 			w.text(keyName(&e))
 		}
-		w.raw(`],"unit":"` + unitName(m.Unit) + `"}`)
+		w.raw(`],"unit":"` + unitName(m.Unit) + `"`)
+		if m.Kind == view.Record {
+			w.raw(`,"columns":`)
+			w.columns(m.Nested())
+		}
+		w.raw("}")
 	}
 	w.raw(`],"sites":[`)
 	for i, s := range b.Script.Sites {
@@ -185,6 +190,24 @@ func (f *jsonlFeed) script(b view.Begin) {
 			w.text(a.Name)
 		}
 		w.raw("]}")
+	}
+	w.raw("]")
+}
+
+// columns writes what the members of a record are, in lists as they are.
+func (w jsonWriter) columns(parts []view.Part) {
+	w.raw("[")
+	for i, p := range parts {
+		if i > 0 {
+			w.raw(",")
+		}
+		if p.Element == nil {
+			w.columns(p.Parts)
+			continue
+		}
+		w.raw(`{"name":`)
+		w.text(p.Name)
+		w.raw(`,"kind":"` + p.Kind.String() + `","unit":"` + unitName(p.Unit) + `"}`)
 	}
 	w.raw("]")
 }

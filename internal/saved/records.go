@@ -71,6 +71,7 @@ type reader struct {
 	begin  view.Begin
 	seq    map[*view.Map]uint64
 	bounds map[*view.Map]map[bound]bool // of the buckets of its histograms
+	text   map[*view.Element]bool       // parts of keys that are not all numbers
 	looked time.Duration                // when maps were read, if nothing else came since
 	room   int                          // bytes that there is memory for
 	ended  bool
@@ -79,7 +80,8 @@ type reader struct {
 
 // records reads JSON lines. Types and fields that it does not know are passed over.
 func records(data []byte) (*Run, error) {
-	r := &reader{names: newNamer(), seq: map[*view.Map]uint64{}, bounds: map[*view.Map]map[bound]bool{}, room: maxRoom}
+	r := &reader{names: newNamer(), seq: map[*view.Map]uint64{}, bounds: map[*view.Map]map[bound]bool{},
+		text: map[*view.Element]bool{}, room: maxRoom}
 	number := 0
 	var last time.Duration
 	for line := range bytes.Lines(data) {
@@ -106,7 +108,20 @@ func records(data []byte) (*Run, error) {
 	if !r.ended {
 		r.say(view.End{Cause: "unknown", Boot: last, Loss: r.loss})
 	}
+	r.numbers()
 	return &r.run, r.evenBuckets()
+}
+
+// numbers says which parts of keys are numbers: all that came for them were.
+func (r *reader) numbers() {
+	for m, n := range r.seq {
+		for i := range m.Keys {
+			if e := &m.Keys[i]; n > 0 && e.Frames == view.NoFrames && !r.text[e] {
+				e.Type = types.Int64
+				m.Key.(*types.Tuple).Elems[i] = e.Type
+			}
+		}
+	}
 }
 
 // say adds an item to what is played later.
@@ -134,9 +149,31 @@ func first(n int, list []byte) []json.RawMessage {
 }
 
 // elements are those of a list that is right JSON, none of something else.
-func elements(list []byte) iter.Seq[json.RawMessage] {
+func elements(list []byte) iter.Seq[json.RawMessage] { return parts(list, '[') }
+
+// members are those of an object that is right JSON, with their names, none of something else.
+func members(object []byte) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		for part := range parts(object, '{') {
+			end := 1 // of the name
+			for part[end] != '"' {
+				if part[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			_, of, _ := bytes.Cut(part[end:], []byte(":"))
+			if !yield(text(part[:end+1]), bytes.TrimSpace(of)) {
+				return
+			}
+		}
+	}
+}
+
+// parts are what commas part in right JSON that begins so.
+func parts(list []byte, open byte) iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
-		if len(list) == 0 || list[0] != '[' {
+		if len(list) == 0 || list[0] != open {
 			return
 		}
 		depth, from, quoted := 0, 1, false
@@ -214,7 +251,7 @@ func (r *reader) script(rec *record) error {
 	for raw := range elements(rec.Maps) {
 		var in struct {
 			Name, Kind, Role, Unit string
-			Labels                 json.RawMessage
+			Labels, Columns        json.RawMessage
 		}
 		if err := r.need(1, scriptRoom); err != nil {
 			return err
@@ -232,14 +269,6 @@ func (r *reader) script(rec *record) error {
 			if in.Kind == k.String() {
 				m.Kind = k
 			}
-		}
-		switch m.Kind {
-		case view.Counter:
-			m.Weight = view.ValueWeight
-		case view.Summary:
-			m.Weight = view.TotalWeight
-		case view.Histogram:
-			m.Weight = view.CountWeight
 		}
 		var parts []types.Type
 		for raw := range elements(in.Labels) {
@@ -259,6 +288,13 @@ func (r *reader) script(rec *record) error {
 		}
 		if len(parts) > 0 {
 			m.Key = &types.Tuple{Elems: parts}
+		}
+		m.Weight = view.WeightOf(m.Kind, m.Keyed())
+		if m.Kind == view.Record {
+			var err error
+			if m.Type, err = r.columns(m, in.Columns, 0); err != nil {
+				return err
+			}
 		}
 		s.Maps = append(s.Maps, m)
 	}
@@ -287,6 +323,62 @@ func (r *reader) script(rec *record) error {
 	r.say(r.begin)
 	return nil
 }
+
+// columns are those of a record, in lists as its values are, and its type.
+func (r *reader) columns(m *view.Map, list []byte, depth int) (types.Type, error) {
+	if depth > maxNesting {
+		return nil, errNested
+	}
+	of := &types.Tuple{}
+	for raw := range elements(list) {
+		var e view.Element
+		var in struct{ Name, Kind, Unit string }
+		err := r.need(1, scriptRoom)
+		switch {
+		case err != nil:
+		case raw[0] == '[':
+			e.Type, err = r.columns(m, raw, depth+1)
+		default:
+			err = json.Unmarshal(raw, &in)
+			e = view.Element{Name: in.Name, Type: &types.String{}, Kind: view.Text, Unit: view.UnitNamed(in.Unit)}
+			if in.Kind == view.Gauge.String() {
+				e.Type, e.Kind = types.Int64, view.Gauge
+			}
+			m.Columns = append(m.Columns, e)
+		}
+		if err != nil {
+			return nil, err
+		}
+		of.Elems = append(of.Elems, e.Type)
+	}
+	return of, nil
+}
+
+// nested is a value of a record's type, whose members are a list or have names.
+func (r *reader) nested(t types.Type, raw json.RawMessage) (value.Value, error) {
+	of, ok := t.(*types.Tuple)
+	if !ok {
+		return r.value(raw, 0)
+	}
+	list := slices.Collect(elements(raw))
+	for _, part := range members(raw) {
+		list = append(list, part)
+	}
+	if len(list) != len(of.Elems) {
+		return nil, errors.New("a record has other members than the script says")
+	}
+	out := make(value.Tuple, len(list))
+	for i, part := range list {
+		v, err := r.nested(of.Elems[i], part)
+		if err = cmp.Or(err, r.need(1, valueRoom)); err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+var errNested = errors.New("lists are nested too deeply")
 
 // event is what a place of the script has printed. Its values count if they are as many as the
 // script says that the place has.
@@ -340,6 +432,11 @@ func (r *reader) table(rec *record, at time.Duration) error {
 				if err != nil {
 					return err
 				}
+				switch parts[i].(type) {
+				case value.Int, value.Uint:
+				default:
+					r.text[&m.Keys[i]] = true
+				}
 			}
 			if len(parts) > 0 {
 				row.Key = parts
@@ -380,9 +477,9 @@ func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 		}
 	}
 	switch m.Kind {
-	case view.Counter, view.Gauge:
-		if n, ok := large(raw); ok {
-			return n, nil
+	case view.Record:
+		if len(m.Columns) > 0 {
+			return r.nested(m.Type, raw)
 		}
 	case view.Summary:
 		return value.Avg{Count: integer(in.Count), Total: integer(in.Total)}, nil
@@ -534,20 +631,22 @@ func integer(raw json.RawMessage) int64 {
 	return int64(n)
 }
 
-// large is a whole number that stands as text, since readers of JSON would round it.
+// large is a whole number that stands as text, since readers of JSON would round it. Text that looks the same is taken
+// for one: it is shown the same.
 func large(raw json.RawMessage) (value.Value, bool) {
+	const exact = 1 << 53
 	digits := text(raw)
 	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
-		return value.Int(n), true
+		return value.Int(n), (n > exact || n < -exact) && strconv.FormatInt(n, 10) == digits
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
-	return value.Uint(n), err == nil
+	return value.Uint(n), err == nil && strconv.FormatUint(n, 10) == digits
 }
 
 // values are those of a list, which is in as many others as depth says.
 func (r *reader) values(list json.RawMessage, depth int) (out value.Array, err error) {
 	if depth > maxNesting {
-		return nil, fmt.Errorf("lists are nested too deeply")
+		return nil, errNested
 	}
 	for raw := range elements(list) {
 		if err := r.need(1, valueRoom); err != nil {
@@ -568,19 +667,37 @@ func (r *reader) value(raw json.RawMessage, depth int) (value.Value, error) {
 	case '[':
 		return r.values(raw, depth+1)
 	case '"':
+		if n, ok := large(raw); ok {
+			return n, nil
+		}
 		return value.Str(text(raw)), r.need(1, len(raw))
 	case 't', 'f':
 		return value.Bool(raw[0] == 't'), nil
 	case 'n':
 		return value.Null{}, nil
 	case '{':
-		return value.Str(raw), r.need(1, len(raw))
+		return r.record(raw, depth+1)
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("%.40q is no whole number", raw)
 	}
 	return value.Int(n), nil
+}
+
+// record is an object, which is in as many lists as depth says.
+func (r *reader) record(raw json.RawMessage, depth int) (out value.Record, err error) {
+	if depth > maxNesting {
+		return out, errNested
+	}
+	for name, of := range members(raw) {
+		v, err := r.value(of, depth)
+		if err = cmp.Or(err, r.need(1, valueRoom+len(name))); err != nil {
+			return out, err
+		}
+		out.Names, out.Values = append(out.Names, name), append(out.Values, v)
+	}
+	return out, nil
 }
 
 // text is a string, "" for something else.

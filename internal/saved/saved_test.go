@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hawktrace/hawk/internal/export"
+	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/ui/live/livetest"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
@@ -95,7 +96,7 @@ func TestRead(t *testing.T) {
 				continue
 			}
 			check := []string{"csv"}
-			if m.Weight != view.NoWeight && m.Kind != view.Gauge {
+			if m.Keyed() && m.Weight != view.NoWeight {
 				check = append(check, "folded")
 			}
 			for _, f := range check {
@@ -274,15 +275,38 @@ func TestUnitsOfProfiles(t *testing.T) {
 func TestLarge(t *testing.T) {
 	counter := &view.Map{Name: "@c", Kind: view.Counter, Weight: view.ValueWeight}
 	gauge := &view.Map{Name: "@g", Kind: view.Gauge}
+	number := view.Element{Name: "n", Type: types.Int64, Kind: view.Gauge, Unit: view.Bytes}
+	word := view.Element{Name: "w", Type: &types.String{}, Kind: view.Text}
+	pair := &types.Tuple{Elems: []types.Type{types.Int64, types.Int64}}
+	all := []types.Type{pair, word.Type, &types.Record{Tuple: *pair, Names: []string{"a", "b"}}}
+	nested := &view.Map{Name: "@t", Kind: view.Record, Key: &types.Tuple{Elems: []types.Type{types.Int64, word.Type}},
+		Keys:    []view.Element{{Name: "key", Type: types.Int64}, word},
+		Columns: []view.Element{number, number, word, number, number},
+		Type:    &types.Tuple{Elems: all}}
 	rec := &view.Recorder{Events: true, Past: true}
-	rec.Take(view.Begin{Script: &view.Script{Name: "s", Maps: []*view.Map{counter, gauge}}})
+	rec.Take(view.Begin{Script: &view.Script{Name: "s", Maps: []*view.Map{counter, gauge, nested}}})
+	const great = 1<<60 + 1
+	rec.Take(view.Snapshot{Map: nested, Complete: true, End: 1, Rows: []view.Row{{
+		Key: value.Tuple{value.Int(great), value.Str("key")},
+		Value: value.Tuple{value.Tuple{value.Uint(1<<64 - 1), value.Int(2)}, value.Str(`{"[1, 2]`),
+			value.Record{Names: []string{`",a`, "b"}, Values: []value.Value{value.Int(-great), value.Int(4)}}},
+	}}})
 	for m, v := range map[*view.Map]value.Value{counter: value.Uint(1<<64 - 1), gauge: value.Int(-1 << 60)} {
 		rec.Take(view.Snapshot{Map: m, Rows: []view.Row{{Value: v}}, Complete: true, End: 1})
 	}
 	rec.Take(view.End{Boot: 2})
 	r := rec.Run()
 	for _, form := range []string{"jsonl", "html"} {
-		got := recorded(t, written(t, form, r, counter, gauge))
+		got := recorded(t, written(t, form, r, counter, gauge, nested))
+		again := got.Script.Map("@t")
+		if have, want := written(t, "csv", got, again), written(t, "csv", r, nested); string(have) != string(want) {
+			t.Errorf("%s: it is\n%s, not\n%s", form, have, want)
+		}
+		for i, want := range []types.Type{types.Int64, nil} {
+			if got := again.Keys[i].Type; (got == types.Int64) != (want == types.Int64) {
+				t.Errorf("%s: part %d of the key is %T", form, i, got)
+			}
+		}
 		for name, want := range map[string]string{"@c": "18446744073709551615", "@g": "-1152921504606846976"} {
 			s := got.Snapshot(got.Script.Map(name))
 			if s == nil || len(s.Rows) != 1 || view.Line(string(value.AppendText(nil, s.Rows[0].Value))) != want {

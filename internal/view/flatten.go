@@ -58,3 +58,41 @@ func flatten(out []value.Value, t types.Type, v value.Value) []value.Value {
 	}
 	return out
 }
+
+// A Part is a column of a record or, where its member has members itself, those of that one.
+type Part struct {
+	*Element // nil: Parts are meant
+	Parts    []Part
+}
+
+// Nested are the columns of a record, nested as its values are.
+func (m *Map) Nested() []Part {
+	columns := m.Columns
+	return nested(m.Type, &columns).Parts
+}
+
+// nested takes the first columns, as many as a type has.
+func nested(t types.Type, columns *[]Element) Part {
+	var elems []types.Type
+	switch t := t.(type) {
+	case *types.Tuple:
+		elems = t.Elems
+	case *types.Record:
+		elems = t.Elems
+	case *types.Struct: // its fields are not taken apart
+		elems = make([]types.Type, len(t.Fields()))
+	}
+	if len(elems) == 0 {
+		if len(*columns) == 0 {
+			return Part{Element: &Element{}}
+		}
+		one := &(*columns)[0]
+		*columns = (*columns)[1:]
+		return Part{Element: one}
+	}
+	var out Part
+	for _, e := range elems {
+		out.Parts = append(out.Parts, nested(e, columns))
+	}
+	return out
+}

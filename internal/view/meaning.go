@@ -92,6 +92,20 @@ const (
 
 func (w Weight) String() string { return [...]string{"none", "value", "total", "count"}[w] }
 
+// WeightOf is what rows of a map weigh, by the kind of its values and whether it has keys.
+func WeightOf(k Kind, keyed bool) Weight {
+	switch {
+	case !keyed:
+	case k == Counter || k == Gauge:
+		return ValueWeight
+	case k == Summary:
+		return TotalWeight
+	case k == Histogram:
+		return CountWeight
+	}
+	return NoWeight
+}
+
 // Frames says whose stack an element of a key is.
 type Frames uint8
 

@@ -238,10 +238,7 @@ func (d *deriver) meaning(m *check.Map) *view.Map {
 		out.Point = dim.kind == point
 		out.Unit = d.unit(m.Name, dim)
 	}
-	out.Weight = weightOf(out.Kind)
-	if !out.Keyed() {
-		out.Weight = view.NoWeight
-	}
+	out.Weight = view.WeightOf(out.Kind, out.Keyed())
 	return out
 }
 
@@ -279,18 +276,6 @@ func kindOf(t types.Type, f *facts) view.Kind {
 		return view.Record
 	}
 	return view.Text
-}
-
-func weightOf(k view.Kind) view.Weight {
-	switch k {
-	case view.Counter, view.Gauge:
-		return view.ValueWeight
-	case view.Summary:
-		return view.TotalWeight
-	case view.Histogram:
-		return view.CountWeight
-	}
-	return view.NoWeight
 }
 
 func columnNames(names []string) []string {
