@@ -106,7 +106,7 @@ type mapFact struct {
 	Kind    string   `json:"kind"`
 	Role    string   `json:"role"`
 	Labels  []string `json:"labels"`
-	Columns []string `json:"columns,omitempty"` // of a record
+	Columns []any    `json:"columns,omitempty"` // of a record, nested as its values are
 	Unit    string   `json:"unit"`
 	Help    string   `json:"help,omitempty"`
 	Profile bool     `json:"profile"`
@@ -135,8 +135,8 @@ func (v *View) serveScript(w http.ResponseWriter, r *http.Request) {
 		for _, k := range m.Keys {
 			f.Labels = append(f.Labels, k.Name)
 		}
-		for _, k := range m.Columns {
-			f.Columns = append(f.Columns, k.Name)
+		if m.Kind == view.Record {
+			f.Columns = columns(m.Nested())
 		}
 		maps = append(maps, f)
 	}
@@ -155,6 +155,18 @@ func (v *View) serveScript(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	write(w, r, "application/json", data)
+}
+
+// columns are what a page is told of the members of a record.
+func columns(parts []view.Part) (out []any) {
+	for _, p := range parts {
+		if p.Element == nil {
+			out = append(out, columns(p.Parts))
+			continue
+		}
+		out = append(out, map[string]string{"name": p.Name, "kind": p.Kind.String(), "unit": p.Unit.String()})
+	}
+	return out
 }
 
 // serveSnapshot sends the whole run: as JSON lines, or as the file that --save html makes.

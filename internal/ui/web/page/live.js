@@ -498,15 +498,13 @@
 					count(row[1].count ? Number(row[1].total) / Number(row[1].count) : 0, f.unit),
 				];
 			} else if (f.kind === "record") {
-				names.push(...(f.columns || ["value"]));
-				cells = row => {
-					const vs = Array.isArray(row[1])
-						? row[1]
-						: row[1] && typeof row[1] === "object"
-							? Object.values(row[1])
-							: [row[1]];
-					return (f.columns || ["value"]).map((_, i) => any(vs[i]));
-				};
+				const columns = f.columns || [];
+				const leaves = columns.flat(Infinity);
+				names.push(...leaves.map(c => c.name));
+				cells = row =>
+					parts(columns, row[1]).map((v, i) =>
+						leaves[i].kind === "gauge" ? count(number(v), leaves[i].unit) : any(v),
+					);
 			} else {
 				names.push("value", "");
 				cells = row => [f.kind === "gauge" ? count(number(row[1]), f.unit) : any(row[1])];
@@ -695,6 +693,9 @@
 		sort: Number.isNaN(n) ? -Infinity : n,
 		number: true,
 	});
+	// The members of a record are nested as its columns are.
+	const parts = (columns, v) =>
+		Array.isArray(columns) ? columns.flatMap((c, i) => parts(c, Object.values(v ?? {})[i])) : [v];
 	const any = v => {
 		const n = number(v);
 		return Number.isNaN(n) ? text(shown(plain(v))) : {text: String(v), sort: n, number: true};
