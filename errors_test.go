@@ -1,6 +1,7 @@
 package hawk_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -88,6 +90,44 @@ func TestAttachError(t *testing.T) {
 	}
 	if n := descriptors(t); n > before {
 		t.Errorf("%d descriptors, %d before", n, before)
+	}
+}
+
+// A file that was there where a portable program was compiled may be missing where it runs.
+func TestPortableAttachError(t *testing.T) {
+	privileged(t)
+	program := filepath.Join(t.TempDir(), "program")
+	for _, probe := range []string{"uprobe:" + program + ":runtime.main", "uprobe:" + program + `:"testing.t*"`} {
+		image, err := os.ReadFile("/proc/self/exe")
+		if err == nil {
+			err = os.WriteFile(program, image, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		script := &hawk.Script{Text: "begin { } " + probe + " { @n = count(); }"}
+		p, err := hawk.Compile(context.Background(), script, &hawk.CompileOptions{Unsafe: true, Portable: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if _, err := p.WriteTo(&b); err != nil {
+			t.Fatal(err)
+		}
+		q, err := hawk.Load(&b)
+		if err == nil {
+			err = os.Remove(program)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = q.Start(context.Background(), nil)
+		var attach *hawk.AttachError
+		var all hawk.Diagnostics
+		if !errors.As(err, &attach) || !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &all) ||
+			!strings.HasPrefix(attach.Probe, "uprobe:"+program) {
+			t.Errorf("%s: %#v", probe, err)
+		}
 	}
 }
 

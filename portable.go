@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -139,10 +141,14 @@ func (p *Program) bound() (*session.Program, error) {
 		return prog, nil
 	}
 	all := diagnostics(ds)
-	if !errors.Is(all, ErrBind) {
-		return nil, all
+	switch {
+	case errors.Is(all, ErrBind):
+		return nil, &BindError{Fact: all[0].Message, err: all}
+	case errors.Is(all, fs.ErrNotExist): // it was there where the program was compiled
+		missing := slices.IndexFunc(all, func(d Diagnostic) bool { return Diagnostics{d}.Is(fs.ErrNotExist) })
+		return nil, &AttachError{all[missing].drawn.Span.Text(), all}
 	}
-	return nil, &BindError{Fact: all[0].Message, err: all}
+	return nil, all
 }
 
 // version is that of this package in the program that it is a part of.
