@@ -111,18 +111,22 @@ func (e *expander) unary(x *syntax.Unary) (builtin.Const, bool) {
 	return k, false
 }
 
-// binary evaluates && and ||, for which one side may be enough, and comparisons.
+// binary evaluates && and ||, for which one side may be enough, and comparisons. What the left side decides
+// asks nothing of the machine by the right one.
 func (e *expander) binary(x *syntax.Binary) (builtin.Const, bool) {
 	a, known := e.constant(x.X)
+	if known && (x.Op == syntax.LAnd && !truth(a) || x.Op == syntax.LOr && truth(a)) {
+		return boolConst(x.Op == syntax.LOr), true
+	}
 	b, also := e.constant(x.Y)
 	switch x.Op {
 	case syntax.LAnd: // what is false on one side is so whatever the other is
-		if known && !truth(a) || also && !truth(b) {
+		if also && !truth(b) {
 			return boolConst(false), true
 		}
 		return boolConst(true), known && also
 	case syntax.LOr:
-		if known && truth(a) || also && truth(b) {
+		if also && truth(b) {
 			return boolConst(true), true
 		}
 		return boolConst(false), known && also
