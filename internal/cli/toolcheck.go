@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -64,14 +63,17 @@ func (c *command) whyLacking(text string) string {
 	if err != nil {
 		return ""
 	}
+	// That functions cannot be traced at all is no error of one, but a warning.
+	none := machine.ErrNoKprobes.Error()
+	warned := ""
 	o := c.probeOptions()
-	o.WarnPoint = func(source.Span, string) {}
+	o.WarnPoint = func(_ source.Span, text string) { warned += text }
 	pt := &probe.Point{Kind: kind, Parts: rest}
 	if kind.Parse(pt, pt.Parts, &o) != nil {
 		return ""
 	}
-	if _, err := kind.Match(pt, &o); errors.Is(err, machine.ErrNoKprobes) {
-		return machine.ErrNoKprobes.Error()
+	if _, err := kind.Match(pt, &o); err == nil && strings.Contains(warned, none) {
+		return none
 	}
 	if kind.Why == nil {
 		return ""
