@@ -195,7 +195,7 @@ func (m *Model) drawBars(g *tty.Grid, b box, t *live.Table, rows []live.Row) {
 			drawBar(g, b.x, y, bar, rows[i].Nums[t.Bar-t.Keys]/most, m.Theme.bar())
 		}
 		if spark > 0 {
-			drawColumns(g, box{b.x + bar + 2, y, spark, 1}, m.amounts(line, rows[i].Row, spark), m.Theme.spark())
+			m.drawAmounts(g, box{b.x + bar + 2, y, spark, 1}, line, rows[i].Row)
 		}
 	}
 }
@@ -226,6 +226,13 @@ func (m *Model) amounts(line *history.Line, r view.Row, most int) []float64 {
 		}
 	}
 	return line.Rates(key, history.Count, i, j)
+}
+
+// drawAmounts draws those of a row.
+func (m *Model) drawAmounts(g *tty.Grid, b box, line *history.Line, r view.Row) {
+	_, j := m.columnsOf(line, b.w)
+	drawColumns(g, b, m.amounts(line, r, b.w), m.Theme.spark())
+	m.drawGaps(g, b, line, j)
 }
 
 // drawTile draws a map without keys: its number and how it went.
@@ -268,7 +275,7 @@ func (m *Model) drawTile(g *tty.Grid, b box, p *pane) string {
 // hatch stands where nobody looked: the machine slept, or hawk was stopped.
 const hatch = "╱"
 
-// drawGaps hatches what is empty of such columns; the last that is shown is before j.
+// drawGaps hatches what is empty of such columns. The last that is shown is before j.
 func (m *Model) drawGaps(g *tty.Grid, b box, line *history.Line, j int) {
 	for x := b.x + b.w - 1; x >= b.x && j > 0; x-- {
 		if j--; !line.Gap(j) {
@@ -323,7 +330,7 @@ func (m *Model) drawOpened(g *tty.Grid, b box, p *pane) string {
 	if h, ok := row.Value.(value.Hist); ok {
 		m.drawHist(g, rest, p, h, line, row.Key)
 	} else if line != nil {
-		drawColumns(g, rest, m.amounts(line, row.Row, rest.w), m.Theme.spark())
+		m.drawAmounts(g, rest, line, row.Row)
 	}
 	return m.about(p)
 }

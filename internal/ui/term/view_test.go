@@ -44,7 +44,7 @@ func onTerminal(t *testing.T) (v *View, line *os.File, stopped chan struct{}) {
 	return v, line, stopped
 }
 
-// TestHatched has time in which the machine slept be hatched in heat maps and lines.
+// TestHatched has time in which the machine slept be hatched in heat maps, lines and beside rows of tables.
 func TestHatched(t *testing.T) {
 	m, p := played(8, nil)
 	at := livetest.Boot + 8*time.Second
@@ -53,6 +53,15 @@ func TestHatched(t *testing.T) {
 	p.Second()
 	if n := strings.Count(m.Draw(110, 40).Text(), "╱"); n < 8 {
 		t.Errorf("%d cells are hatched in\n%s", n, m.Draw(110, 40).Text())
+	}
+	beside := 0
+	for line := range strings.Lines(m.Draw(110, 40).Text()) {
+		if strings.Contains(line, "postgres") && strings.Contains(line, hatch) {
+			beside++
+		}
+	}
+	if beside == 0 {
+		t.Errorf("no row of a table is hatched in\n%s", m.Draw(110, 40).Text())
 	}
 	m.Theme.ASCII = true
 	if text := m.Draw(110, 40).Text(); strings.Contains(text, "╱") {
