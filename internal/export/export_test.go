@@ -707,6 +707,9 @@ func TestPast(t *testing.T) {
 	if n := strings.Count(page, `fill-opacity="0.34"`); n != 1 {
 		t.Errorf("%d cells of the other", n)
 	}
+	if strings.Contains(page, "hatched") || strings.Contains(page, "are not in it") {
+		t.Error("the page says that something is missing")
+	}
 	tracks := counterTracks(r, []*view.Map{lat})
 	for _, track := range tracks {
 		if strings.HasSuffix(track.name, "count/s") && (len(track.points) != 4 || track.points[1].value != 4) ||
@@ -717,6 +720,43 @@ func TestPast(t *testing.T) {
 	}
 	if len(tracks) != 3 {
 		t.Errorf("%d tracks", len(tracks))
+	}
+	// The page says what is not in it: keys, and time in which nobody looked.
+	r.Past[1].Left, r.Past[1].Rest = 3, 7
+	r.Asleep = []view.Asleep{{From: r.Boot + 1500*time.Millisecond, Boot: r.Boot + 2*time.Second}}
+	page = string(written(t, Find("html"), r, nil))
+	for _, want := range []string{
+		`<path d="M37.50 100L38.20 0`, "up to 3 keys are not in it; hatched: asleep or stopped",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("there is no %s", want)
+		}
+	}
+}
+
+// TestCurves draws counters with what is left out of looks, and numbers that go up and down.
+func TestCurves(t *testing.T) {
+	counter := &view.Map{Name: "@c", Kind: view.Counter, Type: types.Uint64, Key: &types.String{},
+		Keys: []view.Element{{Name: "key"}}}
+	gauge := &view.Map{Name: "@g", Kind: view.Gauge, Type: types.Int64, Unit: view.Bytes}
+	r := run(names{"main"})
+	r.Script.Maps, r.Past, r.Maps = []*view.Map{counter, gauge}, nil, nil
+	for i := range 4 {
+		end := r.Boot + time.Duration(i+1)*time.Second
+		r.Past = append(r.Past,
+			view.Snapshot{Map: counter, End: end, Rest: int64(100 * (i + 1)),
+				Rows: []view.Row{{Key: value.Str("a"), Value: value.Uint(5)}}},
+			view.Snapshot{Map: gauge, End: end, Rows: []view.Row{{Value: value.Int(3 - 2*i)}}})
+	}
+	r.Maps = r.Past[len(r.Past)-2:]
+	page := string(written(t, Find("html"), r, nil))
+	for _, want := range []string{
+		"up to 105 per second", `points="25.00,5.00 50.00,9.52 75.00,9.52 100.00,9.52"`,
+		"from -3 bytes to 3 bytes", `points="25.00,5.00 50.00,36.67 75.00,68.33 100.00,100.00"`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("there is no %s", want)
+		}
 	}
 }
 

@@ -86,7 +86,11 @@ func htmlRecords(r *view.Run, maps []*view.Map) (string, error) {
 	to := Records(z, maps, htmlStacks)
 	items := []view.Item{r.Begin, r.Attached}
 	// The last reading is among those at the end, and would be there twice.
+	asleep := r.Asleep
 	for _, s := range r.Past {
+		for len(asleep) > 0 && asleep[0].Boot <= s.End {
+			items, asleep = append(items, asleep[0]), asleep[1:]
+		}
 		if last := r.Snapshot(s.Map); last == nil || s.End < last.End {
 			items = append(items, s)
 		}
@@ -213,53 +217,104 @@ func htmlBar(n, most int64) string {
 		`<rect width="%.1f" height="10"/></svg>`, 100*float64(n)/float64(most))
 }
 
-// htmlPast draws how a map changed: a histogram as a map of heat, a column for each look
-// at it, others as a line of how fast they grew.
+// htmlPast draws how a map changed: a histogram as a map of heat, a column for each look at it, a number as a line, and
+// others as a line of how fast they grew.
 func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 	var past []*view.Snapshot
+	left := 0
 	for i := range r.Past {
 		if r.Past[i].Map == m {
 			past = append(past, &r.Past[i])
+			left = max(left, r.Past[i].Left)
 		}
 	}
 	// Two points are no picture.
-	if len(past) < 3 || m.Kind != view.Histogram && m.Kind != view.Counter && m.Kind != view.Summary {
+	if len(past) < 3 {
 		return
 	}
 	span := past[len(past)-1].End - r.Boot
-	if m.Kind == view.Histogram {
+	length := amount(int64(span), "nanoseconds")
+	switch {
+	case m.Kind == view.Histogram:
+		fmt.Fprintf(b, htmlOverTime, "buckets over time")
 		htmlHeat(b, r.Boot, past)
-	} else {
-		var points []string
-		most, last, before := 0.0, int64(0), r.Boot
+		asleep := htmlAsleep(b, r, span)
+		fmt.Fprintf(b, "</svg>\n<p>buckets over %s, the smallest values below", length)
+		if left > 0 {
+			fmt.Fprintf(b, ", of the keys that counted most: up to %s are not in it", view.Counted(left, "key"))
+		}
+		b.WriteString(asleep + "</p>\n")
+	case m.Kind == view.Counter, m.Kind == view.Summary:
+		last, before := int64(0), r.Boot
 		rates := make([]float64, len(past))
 		for i, s := range past {
-			sum := int64(0)
+			sum := s.Rest
 			for _, row := range s.Rows {
 				sum += m.Count(row.Value)
 			}
 			rates[i] = float64(max(sum-last, 0)) / max((s.End-before).Seconds(), leastSpan)
-			last, before, most = sum, s.End, max(most, rates[i])
+			last, before = sum, s.End
 		}
-		for i := range rates {
-			x := 100 * float64(past[i].End-r.Boot) / max(float64(span), 1)
-			y := 100 - 95*rates[i]/max(most, 1e-9)
-			points = append(points, fmt.Sprintf("%.2f,%.2f", x, y))
+		fmt.Fprintf(b, htmlOverTime, "per second over time")
+		htmlCurve(b, r.Boot, past, rates)
+		asleep := htmlAsleep(b, r, span)
+		fmt.Fprintf(b, "</svg>\n<p>up to %s per second, over %s%s</p>\n", rate(slices.Max(rates), m), length, asleep)
+	case m.Kind == view.Gauge && !m.Keyed():
+		numbers := make([]float64, len(past))
+		for i, s := range past {
+			for _, row := range s.Rows {
+				numbers[i] = float64(m.Count(row.Value))
+			}
 		}
-		fmt.Fprintf(b, htmlOverTime+`<polyline points="%s"/></svg>`+"\n<p>up to %s per second, over %s</p>\n",
-			"per second over time", strings.Join(points, " "), rate(most, m), amount(int64(span), "nanoseconds"))
-		return
+		fmt.Fprintf(b, htmlOverTime, "value over time")
+		htmlCurve(b, r.Boot, past, numbers)
+		asleep := htmlAsleep(b, r, span)
+		fmt.Fprintf(b, "</svg>\n<p>from %s to %s, over %s%s</p>\n", rate(slices.Min(numbers), m),
+			rate(slices.Max(numbers), m), length, asleep)
 	}
-	fmt.Fprintf(b, "<p>buckets over %s, the smallest values below</p>\n", amount(int64(span), "nanoseconds"))
+}
+
+// htmlCurve draws a number for each look, from 0 on.
+func htmlCurve(b *strings.Builder, boot time.Duration, past []*view.Snapshot, numbers []float64) {
+	span := max(float64(past[len(past)-1].End-boot), 1)
+	low, high := min(slices.Min(numbers), 0), slices.Max(numbers)
+	b.WriteString(`<polyline points="`)
+	for i, n := range numbers {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(b, "%.2f,%.2f", 100*float64(past[i].End-boot)/span, 100-95*(n-low)/max(high-low, 1e-9))
+	}
+	b.WriteString(`"/>`)
+}
+
+// htmlAsleep hatches the time in which nobody looked, and says so in words.
+func htmlAsleep(b *strings.Builder, r *view.Run, span time.Duration) string {
+	const apart = 0.7 // lines of the hatching
+	said := ""
+	for _, gap := range r.Asleep {
+		at := func(t time.Duration) float64 { return 100 * float64(t-r.Boot) / max(float64(span), 1) }
+		from, to := max(at(gap.From), 0), min(at(gap.Boot), 100)
+		if from >= to {
+			continue
+		}
+		said = "; hatched: asleep or stopped"
+		b.WriteString(`<path d="`)
+		for x := from; x < to; x += apart {
+			fmt.Fprintf(b, "M%.2f 100L%.2f 0", x, min(x+apart, to))
+		}
+		b.WriteString(`"/>`)
+	}
+	return said
 }
 
 // rate is how much of what a map counts came per second: 89,130, 4,096 bytes, or 0.25 where it is little.
 func rate(n float64, m *view.Map) string {
 	text := view.Grouped(int64(math.Round(n)))
-	if n < 10 {
+	if math.Abs(n) < 10 {
 		text = strconv.FormatFloat(n, 'g', 2, 64)
 	}
-	if m.Kind == view.Counter && m.Unit != view.NoUnit {
+	if m.Kind != view.Summary && m.Unit != view.NoUnit {
 		text += " " + m.Unit.String()
 	}
 	return text
@@ -312,7 +367,6 @@ func htmlHeat(b *strings.Builder, boot time.Duration, past []*view.Snapshot) {
 	}
 	height := 100 / float64(end-first)
 	length := max((past[len(past)-1].End - boot).Seconds(), 1e-9)
-	fmt.Fprintf(b, htmlOverTime, "buckets over time")
 	since := boot
 	for i, column := range columns {
 		x := 100 * (since - boot).Seconds() / length
@@ -325,7 +379,6 @@ func htmlHeat(b *strings.Builder, boot time.Duration, past []*view.Snapshot) {
 			}
 		}
 	}
-	b.WriteString("</svg>\n")
 }
 
 // htmlEventTable writes the last events.

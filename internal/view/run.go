@@ -21,6 +21,7 @@ type Run struct {
 	Events   []Event    // if they were wanted
 	Moments  []Moment   // when maps were printed and cleared, kept as Past is
 	Gaps     []Gap      // where events are missing, kept as Past is
+	Asleep   []Asleep   // when nobody looked, kept as Past is
 	Dropped  uint64     // events that there was no room to keep
 	Loss     Loss
 	End      *End // nil: it goes on
@@ -108,6 +109,10 @@ func (r *Recorder) Take(item Item) error {
 		}
 	case Cleared:
 		r.moment(it.Boot, it.Map.Name+map[bool]string{false: " cleared", true: " zeroed"}[it.Zero])
+	case Asleep:
+		if r.Past && len(r.run.Asleep) < maxEvents {
+			r.run.Asleep = append(r.run.Asleep, it)
+		}
 	case Event:
 		r.good = max(r.good, it.Boot)
 		switch {
@@ -214,6 +219,7 @@ func (r *Recorder) Run() *Run {
 	defer r.mu.Unlock()
 	out := r.run
 	out.Events, out.Moments, out.Gaps = slices.Clip(out.Events), slices.Clip(out.Moments), slices.Clip(out.Gaps)
+	out.Asleep = slices.Clip(out.Asleep)
 	out.Maps, out.Past, out.Sums = nil, slices.Clip(out.Past), slices.Clip(out.Sums)
 	if out.Script == nil {
 		return &out
