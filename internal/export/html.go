@@ -221,11 +221,9 @@ func htmlBar(n, most int64) string {
 // others as a line of how fast they grew.
 func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 	var past []*view.Snapshot
-	left := 0
 	for i := range r.Past {
 		if r.Past[i].Map == m {
 			past = append(past, &r.Past[i])
-			left = max(left, r.Past[i].Left)
 		}
 	}
 	// Two points are no picture.
@@ -239,11 +237,7 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 		fmt.Fprintf(b, htmlOverTime, "buckets over time")
 		htmlHeat(b, r.Boot, past)
 		asleep := htmlAsleep(b, r, span)
-		fmt.Fprintf(b, "</svg>\n<p>buckets over %s, the smallest values below", length)
-		if left > 0 {
-			fmt.Fprintf(b, ", of the keys that counted most: up to %s are not in it", view.Counted(left, "key"))
-		}
-		b.WriteString(asleep + "</p>\n")
+		fmt.Fprintf(b, "</svg>\n<p>buckets over %s, the smallest values below%s</p>\n", length, asleep)
 	case m.Kind == view.Counter, m.Kind == view.Summary:
 		last, before := int64(0), r.Boot
 		rates := make([]float64, len(past))
@@ -338,11 +332,8 @@ func htmlHeat(b *strings.Builder, boot time.Duration, past []*view.Snapshot) {
 		dt := max((s.End - last).Seconds(), leastSpan)
 		last = s.End
 		var sum []float64
-		for _, row := range s.Rows {
-			h, ok := row.Value.(value.Hist)
-			if !ok {
-				continue
-			}
+		put := func(v value.Value) {
+			h, _ := v.(value.Hist)
 			for k, bucket := range h.Buckets {
 				if k >= len(sum) {
 					sum = append(sum, 0)
@@ -350,6 +341,10 @@ func htmlHeat(b *strings.Builder, boot time.Duration, past []*view.Snapshot) {
 				sum[k] += float64(bucket.Count)
 			}
 		}
+		for _, row := range s.Rows {
+			put(row.Value)
+		}
+		put(s.Others)
 		columns[i] = slices.Clone(sum)
 		for k := range sum {
 			if k < len(before) {

@@ -74,7 +74,11 @@ func (f *jsonlFeed) Take(item view.Item) error {
 		if !f.maps[it.Map] {
 			return nil
 		}
-		f.table(it.Map, it.End, it.Rows, map[bool]string{true: "total", false: "now"}[it.Totals], it.Refused)
+		rows := it.Rows
+		if it.Others != nil {
+			rows = append(slices.Clone(rows), view.Row{Key: value.Null{}, Value: it.Others, Others: it.Left})
+		}
+		f.table(it.Map, it.End, rows, map[bool]string{true: "total", false: "now"}[it.Totals], it.Refused)
 	case view.Cleared:
 		if !f.maps[it.Map] {
 			return nil
@@ -250,7 +254,16 @@ func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, of str
 	f.time(at)
 	f.name(m)
 	w.raw(`,"of":"` + of + `"`)
-	f.field("entries", int64(len(rows)))
+	entries, others := len(rows), 0
+	for i := range rows {
+		if n := rows[i].Others; n > 0 {
+			others, entries = n, entries+n-1
+		}
+	}
+	f.field("entries", int64(entries))
+	if others > 0 {
+		f.field("others", int64(others)) // in the row that is called so
+	}
 	if refused.Updates > 0 {
 		f.field("refused", int64(refused.Updates))
 		f.field("held", int64(refused.Held))

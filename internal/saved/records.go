@@ -30,8 +30,9 @@ type record struct {
 	Text        string
 	Maps, Sites json.RawMessage
 	// Maps have these.
-	Of   string
-	Rows json.RawMessage
+	Of              string
+	Entries, Others int
+	Rows            json.RawMessage
 	// Updates that were refused, and elements.
 	Refused        uint64
 	Held, Capacity int
@@ -435,7 +436,7 @@ func (r *reader) table(rec *record, at time.Duration) error {
 				switch parts[i].(type) {
 				case value.Int, value.Uint:
 				default:
-					r.text[&m.Keys[i]] = true
+					r.text[&m.Keys[i]] = r.text[&m.Keys[i]] || rec.Others == 0 || !isOther(parts)
 				}
 			}
 			if len(parts) > 0 {
@@ -453,6 +454,12 @@ func (r *reader) table(rec *record, at time.Duration) error {
 		}
 		rows = append(rows, row)
 	}
+	left := rec.Entries - len(rows)
+	// A key may be called as the row of others is, which is the last of them.
+	if n := len(rows) - 1; rec.Others > 0 && n >= 0 && (rows[n].Others > 0 || isOther(rows[n].Key)) {
+		rows[n].Key, rows[n].Others = value.Null{}, rec.Others
+		left++
+	}
 	if rec.Of == "print" {
 		r.say(view.Mark{Map: m, Boot: at, Rows: rows, Div: 1})
 		return nil
@@ -460,9 +467,19 @@ func (r *reader) table(rec *record, at time.Duration) error {
 	r.seq[m]++
 	r.looked = at
 	r.say(view.Snapshot{Map: m, Seq: r.seq[m], Start: at, End: at, Rows: rows, Totals: rec.Of == "total",
-		Complete: true, Refused: view.Refused{Updates: rec.Refused, Full: rec.Full, Held: rec.Held,
+		Complete: true, Left: max(left, 0), Refused: view.Refused{Updates: rec.Refused, Full: rec.Full, Held: rec.Held,
 			Capacity: rec.Capacity}})
 	return nil
+}
+
+// isOther reports whether a key of one part is called as the row is that stands for many.
+func isOther(key value.Value) bool {
+	parts, ok := key.(value.Tuple)
+	if !ok || len(parts) != 1 {
+		return false
+	}
+	name, ok := parts[0].(value.Str)
+	return ok && string(name) == "(other)"
 }
 
 // held is the value of an element, by the kind of its map.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/types"
@@ -314,6 +315,56 @@ func TestLarge(t *testing.T) {
 			} else if _, text := s.Rows[0].Value.(value.Str); text {
 				t.Errorf("%s: %s is text", form, name)
 			}
+		}
+	}
+}
+
+// TestOthers tells the row of what is left out of a look from a key that is called so.
+func TestOthers(t *testing.T) {
+	m := &view.Map{Name: "@n", Kind: view.Counter, Type: types.Uint64, Key: types.Int64,
+		Keys: []view.Element{{Name: "key", Type: types.Int64}}}
+	text := &view.Map{Name: "@t", Kind: view.Counter, Type: types.Uint64, Key: &types.String{},
+		Keys: []view.Element{{Name: "key", Type: &types.String{}}}}
+	rec := &view.Recorder{Past: true}
+	rec.Take(view.Begin{Script: &view.Script{Name: "s", Maps: []*view.Map{m, text}}})
+	var numbers, words []view.Row
+	for i := range 30 {
+		numbers = append(numbers, view.Row{Key: value.Int(i), Value: value.Uint(1)})
+		words = append(words, view.Row{Key: value.Str("(other)"[:min(i, 7)] + fmt.Sprint(i)[min(i/7, 1):]),
+			Value: value.Uint(i)})
+	}
+	words[29].Key = value.Str("(other)")
+	for at := range 3 {
+		for of, rows := range map[*view.Map][]view.Row{m: numbers, text: words} {
+			rec.Take(view.Snapshot{Map: of, Seq: uint64(at + 1), End: time.Duration(at + 1), Rows: rows, Totals: true,
+				Complete: true})
+		}
+	}
+	rec.Take(view.End{Boot: 4})
+	file, err := parse(written(t, "html", rec.Run(), m, text), "file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := file.Run()
+	for name, others := range map[string]int64{"@n": 10, "@t": 45} {
+		of := got.Script.Map(name)
+		looks := 0
+		for _, item := range got.items {
+			s, _ := item.(view.Snapshot)
+			last := len(s.Rows) - 1
+			if s.Map != of || s.Left == 0 {
+				continue
+			}
+			looks++
+			if row := s.Rows[last]; row.Others != 10 || of.Count(row.Value) != others || s.Rows[last-1].Others != 0 {
+				t.Errorf("%s: the last rows are %v and %v", name, s.Rows[last-1], row)
+			}
+		}
+		if looks != 2 {
+			t.Errorf("%s: %d looks leave rows out", name, looks)
+		}
+		if _, number := types.IsInteger(of.Keys[0].Type); number != (name == "@n") {
+			t.Errorf("%s: the key is %T", name, of.Keys[0].Type)
 		}
 	}
 }

@@ -31,9 +31,11 @@ type (
 		Totals     bool          // of the whole run, whatever the script cleared
 		Complete   bool          // nothing went wrong on the way
 		Refused    Refused
-		// Left are rows that were left out, of looks that are kept, and Rest is what they count in all.
-		Left int
-		Rest int64
+		// Left are rows that were left out, of looks that are kept. Rest is what they count in all, and Others what
+		// they come to, nil if values of the map do not add up.
+		Left   int
+		Rest   int64
+		Others value.Value
 	}
 	// Refreshed says that all maps were read.
 	Refreshed struct{ Boot time.Duration }

@@ -152,24 +152,32 @@ func Heaviest(rows []Row, most int, weigh func(value.Value) int64) []Row {
 	if len(rows) <= most {
 		return rows
 	}
+	return slices.Clone(heaviestFirst(rows, weigh)[:most])
+}
+
+// heaviestFirst are rows in the order of what they weigh, the others last.
+func heaviestFirst(rows []Row, weigh func(value.Value) int64) []Row {
 	rows = slices.Clone(rows)
-	order.Stably(rows, func(a, b Row) int { return cmp.Compare(weigh(b.Value), weigh(a.Value)) })
-	return slices.Clone(rows[:most])
+	order.Stably(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.Others, b.Others), cmp.Compare(weigh(b.Value), weigh(a.Value)))
+	})
+	return rows
 }
 
 // grow adds a snapshot with the rows that weigh most, and leaves out every other one if there are too many.
 func grow(past *[]Snapshot, s *Snapshot, rows []Row, most int, weigh func(value.Value) int64) {
-	all := append(*past, *s)
-	last := &all[len(all)-1]
-	last.Rows = Heaviest(rows, most, weigh)
-	if last.Left = len(rows) - len(last.Rows); last.Left > 0 {
-		for i := range rows {
-			last.Rest += s.Map.Count(rows[i].Value)
-		}
-		for i := range last.Rows {
-			last.Rest -= s.Map.Count(last.Rows[i].Value)
+	one := *s
+	if one.Rows = rows; len(rows) > most {
+		rows = heaviestFirst(rows, weigh)
+		one.Rows, one.Left = slices.Clone(rows[:most]), len(rows)-most
+		for _, row := range rows[most:] {
+			one.Rest, one.Left = one.Rest+s.Map.Count(row.Value), one.Left+max(row.Others-1, 0)
+			if s.Map.Kind.Additive() {
+				one.Others = sum(one.Others, row.Value)
+			}
 		}
 	}
+	all := append(*past, one)
 	if *past = all; len(all) < maxPast {
 		return
 	}
@@ -180,6 +188,38 @@ func grow(past *[]Snapshot, s *Snapshot, rows []Row, most int, weigh func(value.
 			(*past)[len(*past)-1].Seq /= 2
 		}
 	}
+}
+
+// sum is what a value of a map comes to with another one; all may be nil, and is changed if it can be.
+func sum(all, one value.Value) value.Value {
+	switch one := one.(type) {
+	case value.Int:
+		n, _ := all.(value.Int)
+		return n + one
+	case value.Uint:
+		n, _ := all.(value.Uint)
+		return n + one
+	case value.Avg:
+		n, _ := all.(value.Avg)
+		one.Count, one.Total = one.Count+n.Count, one.Total+n.Total
+		return one
+	case value.Stats:
+		n, _ := all.(value.Stats)
+		one.Count, one.Total = one.Count+n.Count, one.Total+n.Total
+		return one
+	case value.Hist:
+		n, ok := all.(value.Hist)
+		if !ok || len(n.Buckets) < len(one.Buckets) {
+			one.Buckets = slices.Clone(one.Buckets)
+			n, one = one, n
+		}
+		for i := range one.Buckets {
+			n.Buckets[i].Count += one.Buckets[i].Count
+		}
+		n.Sum = nil
+		return n
+	}
+	return all
 }
 
 // sumsOf adds up what stacks weigh, for each value of the rest of the key.

@@ -65,7 +65,7 @@ func (h *History) Take(item view.Item) error {
 		h.begin = it.Boot
 	case view.Snapshot:
 		if l := h.line(it.Map); l != nil && it.Complete && !l.Windows {
-			h.changed = l.look(it.Rows, it.Totals, it.End) || h.changed
+			h.changed = l.look(it.Rows, it.Totals, it.Left > 0, it.End) || h.changed
 			h.bound(it.End)
 		}
 	case view.Asleep:

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -339,5 +340,64 @@ func TestAsleep(t *testing.T) {
 	want := "0-1 5 false\n1-60 0 true\n60-61 2 false\n61-62 1 false\n62-90 12 true\n90-91 1 false\n"
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestLeftOut has rows that a look leaves out count among the others: in each range the rows add up to what happened,
+// and none is below zero, whichever keys weigh most.
+func TestLeftOut(t *testing.T) {
+	for _, kind := range []view.Kind{view.Counter, view.Summary, view.Histogram} {
+		m := &view.Map{Name: "@n", Kind: kind, Key: &types.String{}, Keys: []view.Element{{Name: "key"}}}
+		rec, h := view.Recorder{Past: true}, New(Options{Span: time.Hour})
+		rec.Take(view.Begin{Script: &view.Script{Maps: []*view.Map{m}}})
+		random := rand.New(rand.NewPCG(1, 2))
+		counts := make([]uint64, 50)
+		total, grew := []uint64{0}, uint64(0)
+		for at := range 40 {
+			var rows []view.Row
+			for i := range counts {
+				if random.IntN(3) == 0 {
+					n := random.Uint64N(9) * uint64(1+(i+at)%7)
+					counts[i], grew = counts[i]+n, grew+n
+				}
+				n := counts[i]
+				if n == 0 {
+					continue
+				}
+				row := view.Row{Key: value.Str(fmt.Sprint(i)), Value: value.Uint(n)}
+				switch kind {
+				case view.Summary:
+					row.Value = value.Avg{Count: int64(n), Total: int64(3 * n)}
+				case view.Histogram:
+					row.Value = value.Hist{Buckets: []value.Bucket{{Count: n / 2}, {Min: 1, Max: 1, Count: n - n/2}}}
+				}
+				rows = append(rows, row)
+			}
+			total = append(total, grew)
+			rec.Take(view.Snapshot{Map: m, Seq: uint64(at + 1), End: time.Duration(at + 1), Rows: rows, Totals: true,
+				Complete: true})
+		}
+		for _, s := range rec.Run().Past {
+			if s.Left > 0 {
+				s.Rows = append(s.Rows, view.Row{Key: value.Null{}, Value: s.Others, Others: s.Left})
+			}
+			h.Take(s)
+		}
+		l := h.Line(m)
+		for i := range l.Len() {
+			for j := i + 1; j <= l.Len(); j++ {
+				sum := uint64(0)
+				for _, row := range l.Rows(i, j) {
+					n := m.Count(row.Value)
+					if n < 0 {
+						t.Fatalf("%s: %v has %d", kind, row, n)
+					}
+					sum += uint64(n)
+				}
+				if want := total[j] - total[i]; sum != want {
+					t.Fatalf("%s: from %d to %d there are %d of %d", kind, i, j, sum, want)
+				}
+			}
+		}
 	}
 }

@@ -30,6 +30,8 @@ type Line struct {
 	like  value.Value // a value of the map; of histograms the one with all buckets
 	// outside has the hashes of keys that are counted among the others.
 	outside map[uint64]bool
+	others  int  // how many stood in one row, at most
+	left    bool // the last look left rows out
 	free    []Key
 	evicted uint64 // the round in which numbers were freed last
 
@@ -77,8 +79,11 @@ func newLine(m *view.Map, begin time.Duration, most int) *Line {
 
 // look adds what a read of the map has found, and reports whether anything changed.
 // totals: the rows are of the whole run, so that what is missing is among the others.
-func (l *Line) look(rows []view.Row, totals bool, at time.Duration) (changed bool) {
+// left: some rows were left out; what they grew by is the others'.
+func (l *Line) look(rows []view.Row, totals, left bool, at time.Duration) (changed bool) {
 	l.round++
+	wasLeft := l.left
+	l.left = left
 	var cells []cell
 	var others []uint64
 	k, before := l.Map.Kind, &l.keys[Others].last
@@ -88,9 +93,11 @@ func (l *Line) look(rows []view.Row, totals bool, at time.Duration) (changed boo
 			continue
 		}
 		key := Others
+		l.others = max(l.others, row.Others)
 		if row.Others == 0 {
 			var late bool
 			key, late = l.number(row.Key)
+			late = late || wasLeft && key != Others && l.keys[key].seen+1 != l.round
 			if before = &l.keys[Others].last; late && k != view.Gauge {
 				// It was among the others until now: what it had stays theirs.
 				*before = sub(k, words0(k, *before), words)
@@ -112,6 +119,8 @@ func (l *Line) look(rows []view.Row, totals bool, at time.Duration) (changed boo
 			continue
 		}
 		switch {
+		case k == view.Gauge && left:
+			continue
 		case k == view.Gauge:
 			cells = append(cells, cell{Key(i), nil}) // it is gone
 		case totals:
@@ -121,7 +130,11 @@ func (l *Line) look(rows []view.Row, totals bool, at time.Duration) (changed boo
 	}
 	if k != view.Gauge {
 		was := *before
-		if !totals && fell(k, others, was) {
+		switch now := words0(k, others); {
+		case !fell(k, now, was):
+		case totals: // the rows of some are not known
+			was = now
+		default:
 			was = nil
 		}
 		if d := sub(k, words0(k, others), was); !zero(k, d) {
