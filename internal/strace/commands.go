@@ -50,8 +50,13 @@ func (d *decoder) command(i int, kind string) bool {
 			next("p", "")
 		}
 	case "fsconfig":
-		kinds := [...]string{"p", "str", "p", "path", "path"}
-		next(kinds[min(d.num(1), 4)%5], "")
+		if d.num(1) == 2 { // FSCONFIG_SET_BINARY
+			d.str(", ").hexed(d.num(i), int64(int32(d.num(4))))
+			i++
+		} else {
+			kinds := [...]string{"p", "str", "p", "path", "path", "p"}
+			next(kinds[min(d.num(1), 5)], "")
+		}
 		if cmd := d.num(1); cmd == 3 || cmd == 4 {
 			next("at", "")
 		} else {
@@ -269,13 +274,21 @@ func (d *decoder) messages(addr uint64, out bool) {
 	sent := max(int(d.c.Result), 0)
 	if out {
 		n = sent
+		if n == 0 {
+			d.after = []byte(" (Timeout)")
+		}
 		d.left(4)
 	}
 	array, ok := d.c.mem.at(addr, min(n, 1024)*size, false)
+	if n == 0 && addr != 0 {
+		d.str("[]")
+		return
+	}
 	if addr == 0 || !ok || len(array) < size {
 		d.ptr(addr)
 		return
 	}
+	given, _ := d.c.mem.at(addr, len(array), true)
 	d.list(n, func(i int) bool {
 		if (i+1)*size > len(array) {
 			return false
@@ -285,11 +298,87 @@ func (d *decoder) messages(addr uint64, out bool) {
 			received = int64(u32(array[size*i:], length))
 		}
 		d.str("{msg_hdr=")
-		d.msghdr(addr+uint64(size*i), received)
+		d.msghdr(addr+uint64(size*i), received, given[min(size*i, len(given)):])
 		if i < sent && !d.c.failed() {
 			d.str(", msg_len=").uint(u32(array[size*i:], length))
 		}
 		d.str("}")
 		return true
 	})
+}
+
+// requests appends what io_submit is given: n addresses of a struct iocb.
+func (d *decoder) requests(addr uint64, n int) {
+	array, ok := d.c.mem.at(addr, min(max(n, 0), 1024)*8, false)
+	if n == 0 && addr != 0 {
+		d.str("[]")
+		return
+	}
+	if addr == 0 || n < 0 || !ok {
+		d.ptr(addr)
+		return
+	}
+	d.list(n, func(i int) bool {
+		if (i+1)*8 > len(array) {
+			return false
+		}
+		d.request(u64(array, 8*i), true)
+		return true
+	})
+}
+
+// request appends a struct iocb, to its end or up to the file that it is about.
+func (d *decoder) request(addr uint64, whole bool) {
+	const key, op, prio, file, buffer, size, offset, flags, event = 8, 16, 18, 20, 24, 32, 40, 56, 60
+	const read, write, poll, readv, writev = 0, 1, 5, 7, 8
+	const hasEvent, hasPriority = 1, 2
+	b, ok := d.c.mem.whole(addr, 64, false)
+	if addr == 0 || !ok {
+		d.ptr(addr)
+		return
+	}
+	d.str("{aio_data=").hex(u64(b, 0))
+	if u32(b, key) != 0 {
+		d.str(", aio_key=").uint(u32(b, key))
+	}
+	code := u16(b, op)
+	if d.str(", aio_lio_opcode="); d.isNamed("iocb", code) {
+		d.enum("iocb", code)
+	} else {
+		d.uint(code)
+		d.unknown("iocb")
+	}
+	if v := u16(b, prio); u32(b, flags)&hasPriority != 0 {
+		d.str(", aio_reqprio=").number(arg{kind: "ioprio"}, v)
+	} else if v != 0 {
+		d.str(", aio_reqprio=").int(int64(int16(v)))
+	}
+	d.str(", aio_fildes=").fd(u32(b, file), 0)
+	at := u64(b, buffer)
+	switch {
+	case !whole:
+	case code == poll:
+		d.str(", aio_buf=").flags("poll", at)
+	case code == read || code == write || code == readv || code == writev:
+		d.str(", aio_buf=")
+		switch n := u64(b, size); code {
+		case read:
+			d.ptr(at)
+		case write:
+			d.buffer(at, int64(n))
+		case readv:
+			d.iovec(at, int(min(n, 1<<20)), noData)
+		default:
+			d.iovec(at, int(min(n, 1<<20)), -1)
+		}
+		if code < readv {
+			d.str(", aio_nbytes=").uint(u64(b, size))
+		}
+		d.str(", aio_offset=").int(int64(u64(b, offset)))
+		if u32(b, flags)&hasEvent != 0 {
+			d.str(", aio_flags=").flags("iocb_flag", u32(b, flags))
+			d.str(", aio_resfd=").fd(u32(b, event), 0)
+		}
+	}
+	d.str("}")
 }

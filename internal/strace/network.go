@@ -41,13 +41,18 @@ func (d *decoder) network(i int, a arg, v uint64) bool {
 		d.iovec(v, int(d.num(i+1)), noData)
 	case "iovr":
 		d.iovec(v, int(d.num(i+1)), d.c.Result)
+	case "iocbs":
+		d.requests(v, int(int64(d.num(1))))
+	case "iocb":
+		d.request(v, false)
 	case "msgs":
 		d.messages(v, a.out)
 	case "msghdr":
 		if a.out {
-			d.msghdr(v, d.c.Result)
+			before, _ := d.c.mem.whole(v, 56, true)
+			d.msghdr(v, d.c.Result, before)
 		} else {
-			d.msghdr(v, -1)
+			d.msghdr(v, -1, nil)
 		}
 	default:
 		return false
@@ -175,8 +180,9 @@ func (d *decoder) iovec(addr uint64, n int, limit int64) {
 	})
 }
 
-// msghdr appends a message; n is how many bytes were received, -1 if it is sent.
-func (d *decoder) msghdr(addr uint64, n int64) {
+// msghdr appends a message; n is how many bytes were received, -1 if it is sent. before is the struct
+// as the call was given it, if that is known.
+func (d *decoder) msghdr(addr uint64, n int64, before []byte) {
 	b, ok := d.c.mem.whole(addr, 56, false)
 	if addr == 0 || !ok {
 		d.ptr(addr)
@@ -190,7 +196,7 @@ func (d *decoder) msghdr(addr uint64, n int64) {
 		d.sockaddr(name, size, false)
 	}
 	d.str(", msg_namelen=")
-	if before, ok := d.c.mem.whole(addr, 56, true); ok && n >= 0 && u32(before, 8) != u32(b, 8) {
+	if len(before) >= 56 && n >= 0 && u32(before, 8) != u32(b, 8) {
 		d.int(signed(u32(before, 8)))
 		d.str(" => ")
 	}

@@ -18,11 +18,11 @@ const (
 	copyData     = 4  // as copyElements, bytes, as many as are shown of strings
 	copyPointed  = 5  // as many as the number says that the argument size points to
 	copyNumbered = 6  // as many as the argument size says, 128 at most
-	copyVectors  = 7  // an array of buffers and what is in them; size as for copyElements, 8: of the result
+	copyVectors  = 7  // an array of buffers and what is in them; size as for copyElements, 8: of the result, 16: aio
 	copyMessage  = 8  // a struct msghdr and all that it points to; size 8: only what was received; 16: an array
-	copyStrings  = 9  // an array of pointers and the strings, and the pointers of the argument behind it
-	copySets     = 10 // the three sets of select, when it begins and when it returns
-	copyMask     = 11 // a pointer to a signal mask and the mask; size 1: a string as long as strings are shown
+	copyStrings  = 9  // an array of pointers, the strings, the pointers of the argument behind it; again on failure
+	copySets     = 10 // the three sets of select, when it begins and when it returns; size 1: and pselect's mask
+	copyText     = 11 // a string as long as strings are shown, when it returns
 	copyLong     = 12 // as many bytes as the result, 32 KiB at most
 	copyParent   = 13 // what fields of struct clone_args point to; size 1: the text at byte 16 of what is given
 	copyBoth     = 14 // as copyFixed, when the call begins and when it returns
@@ -52,7 +52,10 @@ var fixed = map[string]int{"ts": 16, "tv": 16, "rem": 16, "tss": 32, "tvs": 32, 
 const copies = `path .?1.0
 cwd .?1.0
 str .?1.1
-mount 2<1.1 4<11.1
+mount 2>1.1 4>11.1
+hostname .>4.1
+offpu .>14.2
+ptime .>2.2
 vec .>4.1
 msgbuf .>2.10
 ipcbuf .>2.28
@@ -60,12 +63,13 @@ uring_register .<3.35
 nodes .!2.32
 handle .>14.34
 quotactl 1<1.0 3<1.0
-fsconfig .<1.0
+fsconfig .>1.0 .>4.4
 seccomp 2>2.4
 perf .<2.16
 bpf 1<6.2 1<13.1
 syslog 1>4.7
-msgs .>8.16
+iocb .>2.16
+iocbs .>7.16
 uring .>14.30
 offp .>14.2
 lenp .<2.1
@@ -79,7 +83,6 @@ argv .<9.0
 dents .>12.0
 dents64 .>12.0
 pollfds .>15.17
-psigset .<11.0
 clone 2>2.1
 clone3 0<2.22 0>13.0
 futex 3>2.4
@@ -143,8 +146,16 @@ func (d *decoder) plan(c *call) uint64 {
 		case "epevs":
 			add(i, false, copyElements, d.epollSize()/4<<3|byResult)
 		case "fdset":
-			if i == 1 {
+			switch {
+			case i == 1 && c.args[len(c.args)-1].kind == "psigset":
+				add(i, false, copySets, 1)
+			case i == 1:
 				add(i, false, copySets, 0)
+			}
+		case "msgs":
+			add(i, false, copyMessage, 16)
+			if a.out { // how much room there is for names
+				add(i, true, copyElements, 16<<3|(i+1))
 			}
 		case "iov":
 			add(i, false, copyVectors, i+1)

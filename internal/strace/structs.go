@@ -84,20 +84,16 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			d.str("[").int(signed(u32(b, 0)))
 			d.str("]")
 		})
-	case "offp", "offpu":
-		number := func(b []byte) {
-			if a.kind == "offp" {
-				d.int(int64(u64(b, 0)))
-			} else {
-				d.uint(u64(b, 0))
-			}
-		}
+	case "offp": // as it was, which is what strace shows of it
 		return show(8, func(b []byte) {
-			d.str("[")
-			number(b)
+			d.str("[").int(int64(u64(b, 0)))
+			d.str("]")
+		})
+	case "offpu":
+		return show(8, func(b []byte) {
+			d.str("[").uint(u64(b, 0))
 			if now, ok := d.c.mem.whole(v, 8, false); ok && !d.c.failed() && !bytes.Equal(now, b) {
-				d.str(" => ")
-				number(now)
+				d.str("] => [").uint(u64(now, 0))
 			}
 			d.str("]")
 		})
@@ -357,21 +353,25 @@ func (d *decoder) message(addr, n uint64) {
 func (d *decoder) mount() {
 	const moves, remount = 0x1000 | 0x2000 | 0x20000 | 0x40000 | 0x80000 | 0x100000, 32
 	kind, data := d.num(2), d.num(4)
+	const magic, magicMask = 0xc0ed0000, 0xffff0000
 	flags := d.num(3)
+	old := flags&magicMask == magic // as programs set the upper bits that were written for Linux 2.2
+	if old {
+		flags &^= magicMask
+	}
 	d.str(", ")
 	if flags&(moves|remount) != 0 {
 		d.ptr(kind)
 	} else {
 		d.cstring(kind)
 	}
-	const magic, magicMask = 0xc0ed0000, 0xffff0000
-	d.str(", ")
-	if flags&magicMask == magic {
+	if d.str(", "); old {
 		d.str("MS_MGC_VAL")
-		if flags &= 0xffff; flags != 0 {
-			d.str("|").flags("mount", flags)
-		}
-	} else {
+	}
+	if old && flags != 0 {
+		d.str("|")
+	}
+	if !old || flags != 0 {
 		d.flags("mount", flags)
 	}
 	d.str(", ")
