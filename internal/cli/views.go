@@ -147,6 +147,7 @@ func (c *command) files(script *view.Script) (*saver, error) {
 	}
 	v := &saver{script: script, options: c.export, every: c.saveEvery}
 	v.options.Version, v.options.Rates = Version, c.saveEvery > 0
+	v.options.Every = cmp.Or(c.every, c.saveEvery)
 	if f != nil {
 		maps, err := f.Choose(v.script, c.mapNames)
 		switch {
@@ -292,6 +293,10 @@ func (v *saver) needs(c *command) view.Needs {
 	n := view.Needs{Totals: !c.now, Events: v.Events, Every: c.saveEvery, Maps: []*view.Map{}}
 	if v.Past && v.every == 0 {
 		n.Every, n.Fine = lookEvery, true
+	}
+	looks := func(t *target) bool { return t.format.Past || t.format.Looks }
+	if c.every > 0 && (n.Every == 0 || n.Fine || c.every < n.Every) && slices.ContainsFunc(v.targets, looks) {
+		n.Every, n.Fine = c.every, false
 	}
 	for _, t := range v.targets {
 		for _, m := range t.maps {

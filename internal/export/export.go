@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hawktrace/hawk/internal/view"
 )
@@ -27,6 +28,7 @@ type Format struct {
 	Stamps bool // shows when and by whom events were sent
 	Sums   bool // shows what the values of a histogram come to
 	Past   bool // shows what maps held over time
+	Looks  bool // says what maps hold as often as it is told to
 	Bounds bool // says where totals are lower bounds
 	// Socket is where it goes unless another one is named: each Write is a datagram. "": it
 	// is a file.
@@ -59,6 +61,8 @@ type Options struct {
 	Annotate  bool   // folded: say which functions are the kernel's, inlined, made at run time
 	Rates     bool   // tables say how fast numbers grew since the file before
 	Addresses bool   // frames of one function at different addresses are kept apart
+	// Every is how often streams say what maps hold; 0: in the end alone.
+	Every time.Duration
 }
 
 // formats are the rows that the files of this package define, by name.

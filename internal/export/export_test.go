@@ -824,3 +824,26 @@ func TestFindFile(t *testing.T) {
 		}
 	}
 }
+
+// TestLooks has jsonl say what maps held in the end alone, whoever else looks at them, or as often as it is told to.
+func TestLooks(t *testing.T) {
+	r := run(names{"main"})
+	lat := r.Script.Map("@lat")
+	for every, want := range map[time.Duration]int{0: 1, time.Second: 10, 3 * time.Second: 4} {
+		var b bytes.Buffer
+		to := Find("jsonl").Stream(&b, []*view.Map{lat}, Options{Every: every})
+		items := []view.Item{r.Begin, r.Attached}
+		for i := range time.Duration(10) {
+			at := r.Boot + (i+1)*time.Second
+			items = append(items, view.Snapshot{Map: lat, End: at}, view.Refreshed{Boot: at})
+		}
+		for _, item := range append(items, *r.End) {
+			if err := to.Take(item); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := strings.Count(b.String(), `{"type":"map",`); n != want {
+			t.Errorf("every %v there are %d looks, not %d", every, n, want)
+		}
+	}
+}

@@ -16,8 +16,9 @@ import (
 
 // JSON lines: everything that a run says, typed, as it happens; an object a line.
 var _ = define(Format{
-	Name: "jsonl", Ext: "jsonl", Takes: Everything, Stamps: true, Sums: true, Bounds: true, Stream: newJSONL,
-	Doc: "everything as it happens, typed: an object of JSON a line, for jq, DuckDB and shippers of logs",
+	Name: "jsonl", Ext: "jsonl", Takes: Everything, Stamps: true, Sums: true, Bounds: true, Looks: true,
+	Stream: newJSONL,
+	Doc:    "everything as it happens, typed: an object of JSON a line, for jq, DuckDB and shippers of logs",
 })
 
 // streamBuffer is how much of a stream is written at a time, in bytes, while events come.
@@ -25,17 +26,23 @@ const streamBuffer = 64 << 10
 
 // A jsonlFeed writes what it takes. Times are nanoseconds since the start.
 type jsonlFeed struct {
-	w     jsonWriter
-	most  int // rows of a map at most, the heaviest; 0: all
+	w    jsonWriter
+	most int // rows of a map at most, the heaviest; 0: all
+	// Looks at maps come for other views, too: all are written, or those that are due.
+	all   bool
+	every time.Duration // 0: in the end
+	wrote time.Duration
+	last  map[*view.Map]view.Snapshot // not written yet
 	maps  map[*view.Map]bool
 	begin view.Begin
 	sites map[*view.Site]int
 }
 
 // newJSONL makes a feed of all that a run says about some maps.
-func newJSONL(w io.Writer, maps []*view.Map, _ Options) view.Feed {
+func newJSONL(w io.Writer, maps []*view.Map, o Options) view.Feed {
 	f := &jsonlFeed{
 		w: jsonWriter{bufio.NewWriterSize(w, streamBuffer)}, maps: map[*view.Map]bool{}, sites: map[*view.Site]int{},
+		every: o.Every, last: map[*view.Map]view.Snapshot{},
 	}
 	for _, m := range maps {
 		f.maps[m] = true
@@ -47,7 +54,7 @@ func newJSONL(w io.Writer, maps []*view.Map, _ Options) view.Feed {
 // rows, the heaviest. What is written is whole lines once it takes Idle.
 func Records(w io.Writer, maps []*view.Map, most int) view.Feed {
 	f := newJSONL(w, maps, Options{}).(*jsonlFeed)
-	f.most = most
+	f.most, f.all = most, true
 	return f
 }
 
@@ -56,7 +63,7 @@ func Records(w io.Writer, maps []*view.Map, most int) view.Feed {
 func (f *jsonlFeed) Take(item view.Item) error {
 	switch it := item.(type) {
 	case view.Begin:
-		f.begin = it
+		f.begin, f.wrote = it, it.Boot
 		f.script(it)
 	case view.Attached:
 		f.open("attached")
@@ -74,11 +81,16 @@ func (f *jsonlFeed) Take(item view.Item) error {
 		if !f.maps[it.Map] {
 			return nil
 		}
-		rows := it.Rows
-		if it.Others != nil {
-			rows = append(slices.Clone(rows), view.Row{Key: value.Null{}, Value: it.Others, Others: it.Left})
+		if f.last[it.Map] = it; f.all {
+			f.looks()
 		}
-		f.table(it.Map, it.End, rows, map[bool]string{true: "total", false: "now"}[it.Totals], it.Refused)
+		return nil
+	case view.Refreshed:
+		if f.every > 0 && it.Boot-f.wrote >= f.every-f.every/10 {
+			f.wrote = it.Boot
+			f.looks()
+		}
+		return nil
 	case view.Cleared:
 		if !f.maps[it.Map] {
 			return nil
@@ -95,6 +107,7 @@ func (f *jsonlFeed) Take(item view.Item) error {
 	case view.Loss:
 		f.loss(it)
 	case view.End:
+		f.looks()
 		if it.Loss != (view.Loss{}) {
 			f.loss(it.Loss)
 			f.w.raw("}\n")
@@ -113,6 +126,23 @@ func (f *jsonlFeed) Take(item view.Item) error {
 	}
 	f.w.raw("}\n")
 	return nil
+}
+
+// looks writes what was found in maps since it was written last.
+func (f *jsonlFeed) looks() {
+	for _, m := range f.begin.Script.Maps {
+		it, ok := f.last[m]
+		if !ok {
+			continue
+		}
+		delete(f.last, m)
+		rows := it.Rows
+		if it.Others != nil {
+			rows = append(slices.Clone(rows), view.Row{Key: value.Null{}, Value: it.Others, Others: it.Left})
+		}
+		f.table(m, it.End, rows, map[bool]string{true: "total", false: "now"}[it.Totals], it.Refused)
+		f.w.raw("}\n")
+	}
 }
 
 // open begins an object of a type.

@@ -40,13 +40,13 @@ func written(t *testing.T, format string, r *view.Run, maps ...*view.Map) []byte
 		}
 		return b.Bytes()
 	}
-	to := f.Stream(&b, maps, export.Options{})
+	to := f.Stream(&b, maps, export.Options{Every: 1})
 	items := []view.Item{r.Begin, r.Attached}
 	for _, ev := range r.Events {
 		items = append(items, ev)
 	}
 	for _, s := range slices.Concat(r.Past, r.Maps) {
-		items = append(items, s)
+		items = append(items, s, view.Refreshed{Boot: s.End})
 	}
 	for _, item := range append(items, *r.End) {
 		if err := to.Take(item); err != nil {
