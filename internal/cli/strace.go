@@ -21,9 +21,9 @@ import (
 	"github.com/hawktrace/hawk/internal/tool"
 )
 
-// lackingOptions are those of strace that hawk does not have: each says what to do.
-func lackingOptions() (all []option) {
-	for _, l := range strace.Lacking {
+// lackingOptions are those of strace or ltrace that hawk does not have: each says what to do.
+func lackingOptions(lacking []strace.Lack) (all []option) {
+	for _, l := range lacking {
 		name := "--" + l.Name
 		if l.Letter != 0 {
 			name = "-" + string(l.Letter)
@@ -32,7 +32,7 @@ func lackingOptions() (all []option) {
 			if l.Instead == "" { // without it the same happens
 				return nil
 			}
-			return usagef("%s: %s of strace is not there\nHINT: %s", s.tool.Name, name, l.Instead)
+			return usagef("%s: %s of %s is not there\nHINT: %s", s.tool.Name, name, s.tool.Name, l.Instead)
 		}})
 	}
 	return all
@@ -81,17 +81,23 @@ func (c *command) asStrace() error {
 	if old := c.machine.Has(machine.BPFLoop); old != nil && (o.Files > 0 || o.Paths != nil) {
 		return usagef("%s: -y and -P need Linux 5.17: %v\nHINT: ls -l /proc/PID/fd shows what is open",
 			c.tool.Name, old)
-		// Without bpf_loop() the verifier follows each round of a loop: fewer pointers and buffers are
-		// read, and the script is loaded in pieces, so that it stays below a million instructions.
-	} else if old != nil { // the verifier walks through every round
+	} else if old != nil {
 		delete(c.given, "netlink") // whose messages are copied by a loop
-		c.given["pointers"], c.given["buffers"] = []string{"16"}, []string{"4"}
-		c.pieces = true
 	}
+	c.boundLoops()
 	one := *c.tool
 	one.Script += strace.Plans(o)
 	c.tool, c.lines = &one, func(w io.Writer, rest output.Sink) output.Sink { return strace.NewSink(w, rest, o) }
 	return nil
+}
+
+// boundLoops has fewer pointers and buffers be read where there is no bpf_loop(), and the script loaded in pieces: the
+// verifier walks through every round of a loop there, and stops at a million instructions.
+func (c *command) boundLoops() {
+	if c.machine.Has(machine.BPFLoop) != nil {
+		c.given["pointers"], c.given["buffers"] = []string{"16"}, []string{"4"}
+		c.pieces = true
+	}
 }
 
 // argumentNames are the names that the kernel has for the arguments of a system call.
@@ -190,10 +196,15 @@ func (c *command) findProgram() error {
 	if given := c.given["max-probes"]; given != nil {
 		most, _ = strconv.Atoi(given[len(given)-1])
 	}
-	p, err := strace.NewProgram(files[0], o, c.given)
+	var mapped []string
+	if search.PID != 0 {
+		mapped, _ = search.Find("*")
+	}
+	p, err := strace.NewProgram(files[0], mapped, o, c.given)
 	if err != nil {
 		return usagef("%s: %v", c.tool.Name, err)
 	}
+	p.Attached = search.PID != 0
 	if p.Probes() > most {
 		return usagef("%s: %d probes are more than %d\nHINT: choose functions by -e, or allow more by --max-probes",
 			c.tool.Name, p.Probes(), most)
@@ -215,6 +226,9 @@ func (c *command) findProgram() error {
 	one := *c.tool
 	more := ""
 	c.given, more = p.Script()
+	if p.System {
+		c.boundLoops()
+	}
 	c.given["program"] = []string{`"` + files[0] + `"`}
 	one.Script += more
 	one.Options = append(one.Options[:len(one.Options):len(one.Options)],

@@ -81,12 +81,15 @@ func toolTable(t *tool.Tool) []option {
 		}
 	}
 	if t.RunsCommand() && !t.RunsProgram() {
-		own = append(own, lackingOptions()...)
+		own = append(own, lackingOptions(strace.Lacking)...)
 		own = append(own, option{long: "format", arg: "FORMAT", doc: "text, or json: an object for each call",
 			set: func(s *settings, v string) error {
 				s.format = v
 				return nil
 			}})
+	}
+	if t.RunsProgram() {
+		own = append(own, lackingOptions(strace.LackingCalls)...)
 	}
 	own = append(own, option{long: "print-script", doc: "print the script with options and operands put in, and end",
 		set: func(s *settings, _ string) error { return s.setMode(modePrint, "--print-script") }})

@@ -2,20 +2,35 @@ package strace
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 )
 
-// called appends a call up to its closing parenthesis. Arguments come from the six registers in
+// called appends the arguments of a call from one on, up to its closing parenthesis; of one that has not
+// returned those in front of the first that it makes. Arguments come from the six registers in
 // order, floating point ones excepted: those travel in registers that the script does not read, so
 // that they take no turn. A seventh and later ones lie on the stack and are shown as "...".
-func (s *librarySink) called(f *frame) {
+func (s *librarySink) called(f *frame, from int) {
 	s.c = &f.Call
-	s.str(f.of.name)
-	s.str("(")
+	if f.of.system {
+		s.systemCalled(f, from)
+		return
+	}
 	register := 0
+	f.mark = len(f.of.args)
 	for i, a := range f.of.args {
+		if s.c.Unfinished && !f.of.alone && (a.kind == "S" || a.kind == "r") {
+			f.mark = i
+			return
+		}
 		// The caller passed no mode then; the register holds what was left in it.
 		if a.kind == "m" && s.num(register-1)&s.creates() == 0 {
+			continue
+		}
+		if i < from {
+			if a.kind != "D" {
+				register++
+			}
 			continue
 		}
 		if i > 0 {
@@ -43,10 +58,30 @@ func (s *librarySink) called(f *frame) {
 			s.bytes(v, int64(n), true)
 		case "r":
 			s.bytes(v, f.Result, false)
+		case "n":
+			s.text1(v, s.num(int(a.param[0]-'0')), true)
+		case "l":
+			s.text0(v, true)
+			if v == 0 { // ends the list
+				return
+			}
 		default:
 			s.value(a, v)
 		}
 		register++
+	}
+}
+
+// systemCalled is called of a system call.
+func (s *librarySink) systemCalled(f *frame, from int) {
+	switch {
+	case from > 0:
+		s.rest(&f.Call)
+	default:
+		s.decode(&f.Call)
+		if f.Unfinished && !f.of.alone {
+			s.b, f.mark = s.b[:s.Sink.mark], 1
+		}
 	}
 }
 
@@ -99,7 +134,10 @@ func (s *librarySink) character(v uint64) {
 }
 
 // text0 appends a string that ends with NUL; early: as it was when the call began.
-func (s *librarySink) text0(addr uint64, early bool) {
+func (s *librarySink) text0(addr uint64, early bool) { s.text1(addr, 1<<63, early) }
+
+// text1 appends a string that ends with NUL or has so many bytes.
+func (s *librarySink) text1(addr, most uint64, early bool) {
 	// A mebibyte is more than any record carries: all that was copied is taken.
 	b, ok := s.c.mem.at(addr, 1<<20, early)
 	switch {
@@ -111,7 +149,10 @@ func (s *librarySink) text0(addr uint64, early bool) {
 		b, _, ended := bytes.Cut(b, []byte{0})
 		total := uint64(len(b))
 		// One more than there is makes text() append its "...".
-		if !ended {
+		if total >= most {
+			total = most
+			b = b[:most]
+		} else if !ended {
 			total++
 		}
 		s.text(b, total)
@@ -149,7 +190,7 @@ func (s *librarySink) format(f *frame, register int) {
 	}
 	var stack []byte
 	if s.o.Arch == "amd64" {
-		stack, _ = f.mem.at(f.sp+8, 64, true)
+		stack, _ = f.mem.at((f.sp+7)&^7+8, 64, true)
 	}
 	register++
 	next := func() (v uint64, ok bool) {
@@ -175,11 +216,15 @@ func (s *librarySink) format(f *frame, register int) {
 		}
 		flags, letter := spec[:length], spec[length]
 		text = spec[length+1:]
+		_, precision, limited := strings.Cut(flags, ".")
+		most, err := strconv.ParseUint(precision, 10, 32)
+		limited = limited && err == nil
 		// Each "*" is a width or a precision, an int in front of the value.
 		for range strings.Count(flags, "*") {
 			if v, ok := next(); ok {
 				s.str(", ")
 				s.int(int64(int32(v)))
+				most, limited = uint64(v), strings.HasPrefix(precision, "*") && int32(v) >= 0
 			}
 		}
 		// "%%" and letters that C does not know take no argument.
@@ -194,6 +239,8 @@ func (s *librarySink) format(f *frame, register int) {
 		}
 		if strings.ContainsAny(flags, "ljztq") && (kind == "d" || kind == "u") {
 			kind = "l" + kind
+		} else if strings.HasSuffix(flags, "hh") && kind == "d" {
+			kind = "c"
 		}
 		v, ok := next()
 		switch {
@@ -203,6 +250,11 @@ func (s *librarySink) format(f *frame, register int) {
 		// %x and %X take an unsigned int.
 		case kind == "p" && letter != 'p' && !strings.ContainsAny(flags, "ljztq"):
 			v = uint64(uint32(v))
+		case kind == "c":
+			v = uint64(uint8(v))
+		case kind == "s" && limited:
+			s.text1(v, most, true)
+			continue
 		}
 		s.value(arg{kind: kind}, v)
 	}

@@ -16,6 +16,7 @@ type term struct {
 	without       bool
 	name, library func(string) bool // library: nil for all
 	glob          string            // that name is, "" if it is something else
+	of            string            // that library is, likewise
 }
 
 // filter reads a filter of ltrace: NAME, NAME@LIBRARY and @LIBRARY with + and - in between. Terms
@@ -39,8 +40,13 @@ func filter(text string) (terms []term, err error) {
 			t.glob = ""
 		}
 		if library, ok := strings.CutPrefix(rest, "@"); ok {
-			if t.library, rest, err = pattern(library); err != nil {
+			if end := pathEnd(library); end > 0 {
+				t.of, rest = library[:end], library[end:]
+				t.library = func(file string) bool { return file == t.of }
+			} else if t.library, rest, err = pattern(library); err != nil {
 				return nil, err
+			} else {
+				t.of = library[:len(library)-len(rest)]
 			}
 		}
 		terms = append(terms, t)
@@ -73,12 +79,22 @@ func pattern(text string) (match func(string) bool, rest string, err error) {
 	}, text[end:], nil
 }
 
-// chosen reports whether a function is one of those that terms say; library is asked only if a term
-// names one.
-func chosen(terms []term, name string, library func() string) bool {
+// pathEnd is how long the path is that a text begins with, up to a "+"; 0 if it begins with something else, as
+// a regular expression.
+func pathEnd(text string) int {
+	end, _, _ := strings.Cut(text, "+")
+	if !strings.HasPrefix(end, "/") || strings.HasSuffix(end, "/") || strings.Count(end, "/") < 2 {
+		return 0
+	}
+	return len(end)
+}
+
+// chosen reports whether a function is one of those that terms say; the names of its library are asked for only
+// if a term has one.
+func chosen(terms []term, name string, library func() []string) bool {
 	in := false
 	for _, t := range terms {
-		if t.without == in && t.name(name) && (t.library == nil || t.library(library())) {
+		if t.without == in && t.name(name) && (t.library == nil || slices.ContainsFunc(library(), t.library)) {
 			in = !t.without
 		}
 	}

@@ -12,6 +12,8 @@ import (
 //	d, u, ld, lu  int, unsigned, long, unsigned long; x, p: in hexadecimal, of 4 and 8 bytes; o in octal
 //	c, g          a character; a signal
 //	s, S          a string when the call begins; when it returns
+//	n2            a string of so many bytes as the argument 2 says at most
+//	l             a string of several, of which a null pointer is the last
 //	b2, b1*       so many bytes as the argument 2 says; as 1 and the one behind it do, multiplied
 //	r             so many bytes as the result says
 //	F             a format, and all that it takes
@@ -22,10 +24,15 @@ var functionsText = sync.OnceValue(func() string { return table("functions.txt")
 
 // A function is what is known of one.
 type function struct {
-	name   string
+	name   string // as it is shown
+	key    string // its symbol
+	before string // the file that calls it, and an arrow
+	after  string // the library that it is in, where it is traced there
+	place  string // in the attach point of one of a library
 	args   []arg
 	result string
 	alone  bool // its return is not traced
+	system bool // is one of the kernel
 }
 
 // findFunction looks a function up; of one that is not in the table four arguments are shown, which may
@@ -51,8 +58,8 @@ func knownFunction(name string) (f function, ok bool) {
 		for _, w := range words[:at] {
 			var a arg
 			a.kind, a.param, _ = strings.Cut(w, ":")
-			if w[0] == 'b' {
-				a.kind, a.param = "b", w[1:]
+			if w[0] == 'b' || w[0] == 'n' {
+				a.kind, a.param = w[:1], w[1:]
 			}
 			f.args = append(f.args, a)
 		}
@@ -82,7 +89,7 @@ func (f *function) plan() (plan uint64) {
 	for _, a := range f.args {
 		piece := uint64(0)
 		switch a.kind {
-		case "s":
+		case "s", "n", "l":
 			piece = functionString
 		case "S":
 			piece = functionMade

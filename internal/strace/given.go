@@ -387,7 +387,7 @@ func (p *protoParser) parameter() (t shownType, err error) {
 			return t, err
 		}
 	}
-	if out && (t.kind == "s" || t.kind == "b") {
+	if out && (t.kind == "s" || t.kind == "n") {
 		t = shownType{kind: "S"}
 	}
 	return t, nil
@@ -610,7 +610,7 @@ func (p *protoParser) sized() (t shownType, err error) {
 	case word == "retval":
 		t = shownType{kind: "r"}
 	case err == nil && strings.HasPrefix(word, "arg") && n >= 1 && n <= 6:
-		t = shownType{kind: "b", param: strconv.Itoa(n - 1)}
+		t = shownType{kind: "n", param: strconv.Itoa(n - 1)}
 	}
 	for p.word() != end && p.word() != "" { // an expression; the text ends where it ends then
 		t = shownType{kind: "s"}

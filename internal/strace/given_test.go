@@ -21,7 +21,7 @@ func TestPrototypes(t *testing.T) {
 		// As in ltrace.conf.
 		"int f(string, int, octal);":                 "s d o =d",
 		"; a comment\nvoid f(addr);":                 "p =v",
-		"int f(string[arg3], +string[arg2], ulong)":  "b2 S lu =d",
+		"int f(string[arg3], +string[arg2], ulong)":  "n2 S lu =d",
 		"+int f(int)":                                "error",
 		"string f(+string, format)":                  "S F =s",
 		"typedef size = ulong\nint f(size);":         "lu =d",

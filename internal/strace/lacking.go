@@ -1,6 +1,6 @@
 package strace
 
-// A Lack is an option of strace(1) that hawk strace does not have.
+// A Lack is an option of strace(1) or ltrace(1) that hawk does not have.
 type Lack struct {
 	Letter  byte
 	Name    string
@@ -33,4 +33,11 @@ var Lacking = []Lack{
 	{0, "kill-on-exit", "", "timeout(1) ends a command"},
 	{0, "tips", "[WHAT]", "hawk help strace shows the manual"},
 	{0, "stack-trace-frame-limit", "N", "stacks are shown whole"},
+}
+
+// LackingCalls are those of ltrace(1).
+var LackingCalls = []Lack{
+	{'D', "debug", "MASK", "-d asm and others show how the script of hawk is made, see hawk --help"},
+	{'V', "", "", "hawk --version"},
+	{'A', "", "MAXELTS", "members of structs and elements of arrays are not shown"},
 }

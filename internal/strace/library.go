@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,21 +42,33 @@ type Program struct {
 	// entry and main are where a program starts that is linked statically, and where its own code does: what
 	// is called in between is not shown. Nil of others.
 	entry, main *function
+	// pages are those of libraries in which functions are traced; paged is how many probes these have.
+	pages    []page
+	paged    int
+	System   bool // -S: system calls are shown
+	Attached bool // to a process, which runs already
+	// Mangled says that functions of C++ are shown by their symbols.
+	Mangled bool
 	// patterns are those of the names, in quotes, if the names are what they match.
 	patterns []string
 }
 
 // NewProgram reads the options of ltrace for a program in a file, and finds the calls to trace.
 //
-// There are four kinds. A function of a library called through the linkage table has one entry
+// There are five kinds. A function of a library called through the linkage table has one entry
 // there, and one probe serves all of its calls. Code built with -fno-plt calls through a pointer in
 // place, so that each call site gets a probe and each place behind it one for the return. With -x,
 // functions of the program itself are traced at their entry, and so are, of a program that is linked statically, those
-// whose arguments are known: they are of libraries. given is emptied of what is ltrace's
+// whose arguments are known: they are of libraries. Libraries have calls and functions too, see addLibraries; mapped
+// are those that a process has. given is emptied of what is ltrace's
 // own before the rest is read as options of strace.
-func NewProgram(file string, o *Options, given map[string][]string) (*Program, error) {
-	o.Column, o.Quoting = 50, octal
+func NewProgram(file string, mapped []string, o *Options, given map[string][]string) (*Program, error) {
+	o.Column, o.Quoting, o.Tight = 50, octal, true
 	p := &Program{Options: o, Signals: given["no-signals"] == nil, calls: map[uint64]*function{}}
+	p.System = given["system-calls"] != nil
+	if values := given["demangle"]; values != nil {
+		p.Mangled = values[len(values)-1] == "false"
+	}
 	terms := map[string][]term{}
 	for _, name := range []string{"filter", "library", "static"} {
 		for _, text := range given[name] {
@@ -126,10 +139,10 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	start, _ := f.CodeSpan()
 	// fn.alone: its return gets no probe.
 	add := func(s exe.Symbol, name string, fn function) {
-		fn.name = value.Escape(exe.DemangleName(name))
+		fn.key, fn.name = name, p.called(name)
 		fn.alone = !p.Results || keeps[name]
 		p.calls[s.Addr-start] = &fn
-		if strings.ContainsAny(s.Name, "\",*$") { // which attach points and lists of them cannot hold
+		if strings.ContainsAny(s.Name, unwritable) {
 			p.Unwritten++
 			return
 		}
@@ -141,16 +154,28 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	p.start, p.places, p.behind = start, map[uint64]uint64{}, map[uint64]uint64{}
 	imports := f.Imports(nil)
 	var names []string
-	wanted := append(slices.Clone(terms["filter"]), terms["library"]...)
+	// Without filters all that the program itself calls is shown.
+	wanted := terms["filter"]
+	chosenAll := len(wanted) == 0 && terms["library"] == nil && given["only-chosen"] == nil
+	before := ""
+	if !chosenAll && (len(wanted) > 0 || terms["library"] != nil) {
+		before = value.Escape(filepath.Base(file)) + "->"
+	}
+	here := func() []string { return []string{mainName, filepath.Base(file), file} }
+	isWanted := func(name string) bool {
+		if isStartFiles(name, wanted) {
+			return false
+		}
+		return chosenAll || chosen(wanted, name, here) ||
+			chosen(terms["library"], name, func() []string { return []string{of(name)} })
+	}
 	for _, s := range imports {
 		name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
 		names = append(names, name)
-		// Start files of the C library make these calls: what main() runs in, and what ends a library.
-		if name == "__libc_start_main" || name == "__cxa_finalize" && len(wanted) == 0 {
-			continue
-		}
-		if len(wanted) == 0 || chosen(wanted, name, func() string { return of(name) }) {
-			add(s, name, find(name))
+		if isWanted(name) {
+			fn := find(name)
+			fn.before = before
+			add(s, name, fn)
 		}
 	}
 	sites, passed := f.CallSites()
@@ -159,16 +184,17 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 		if s.Next != 0 && keeps[s.Name] { // longjmp() may come back to it, out of calls
 			p.places[s.Next-start] |= siteReturns | (s.Addr-start)<<8
 		}
-		if s.Name == "__libc_start_main" || len(wanted) > 0 &&
-			!chosen(wanted, s.Name, func() string { return of(s.Name) }) {
+		if !isWanted(s.Name) {
 			continue
 		}
 		if s.Next == 0 && s.Addr == s.In { // a function that is nothing but a jump
-			add(exe.Symbol{Name: fmt.Sprintf("%#x", s.Addr), Addr: s.Addr}, s.Name, find(s.Name))
+			fn := find(s.Name)
+			fn.before = before
+			add(exe.Symbol{Name: fmt.Sprintf("%#x", s.Addr), Addr: s.Addr}, s.Name, fn)
 			continue
 		}
 		fn := find(s.Name)
-		fn.name = value.Escape(exe.DemangleName(s.Name))
+		fn.key, fn.name, fn.before = s.Name, p.called(s.Name), before
 		fn.alone = s.Next == 0 || keeps[s.Name]
 		p.calls[s.Addr-start] = &fn
 		p.places[s.Addr-start] |= siteCalls
@@ -177,22 +203,40 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			p.places[s.Next-start] |= siteReturns | (s.Addr-start)<<8
 		}
 	}
-	if own := terms["static"]; own != nil {
-		var debug *dwarf.File
-		if o.Debug != nil {
-			debug, _ = o.Debug(file) // without it, what is known of the name
+	debug := map[string]*dwarf.File{}
+	typedAt := func(file string, s exe.Symbol) (fn function, ok bool) {
+		if _, given := known[s.Name]; given || o.Debug == nil {
+			return fn, false
 		}
+		d, read := debug[file]
+		if !read {
+			d, _ = o.Debug(file) // without it, what is known of the name
+			debug[file] = d
+		}
+		if d == nil {
+			return fn, false
+		}
+		fn, ok = typed(d, s.Addr)
+		if len(fn.args) == 0 && fn.result == "v" { // so it is of functions in assembly language, too
+			if better, known := knownFunction(s.Name); known {
+				return better, true
+			}
+		}
+		return fn, ok
+	}
+	if own := terms["static"]; own != nil {
 		for _, s := range f.Functions(nil) {
-			if s.Size > 0 && !f.IsGoCode(s.Addr) && chosen(own, s.Name, func() string { return "" }) {
+			if s.Size > 0 && !f.IsGoCode(s.Addr) && chosen(own, s.Name, here) {
 				fn := find(s.Name)
-				if _, given := known[s.Name]; debug != nil && !given {
-					if described, ok := typed(debug, s.Addr); ok {
-						fn = described
-					}
+				if described, ok := typedAt(file, s); ok {
+					fn = described
 				}
 				add(s, s.Name, fn)
 			}
 		}
+	}
+	if reaches(wanted) || reaches(terms["static"]) || terms["library"] != nil {
+		p.addLibraries(libraries(file, mapped, terms), terms, of, find, typedAt)
 	}
 	static := len(imports)+len(sites) <= 1 // which the start of such a program has, too
 	if static && terms["static"] == nil {
@@ -204,20 +248,21 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 			}
 			// The code of an indirect function is not the function, but chooses it.
 			if !ok || s.Type != elf.STT_FUNC || s.Size == 0 || f.IsGoCode(s.Addr) || names[s.Addr] != "" ||
-				len(wanted) > 0 && !chosen(wanted, s.Name, func() string { return "" }) {
+				!chosenAll && !chosen(wanted, s.Name, here) {
 				continue
 			}
 			names[s.Addr] = s.Name
+			fn.before = before
 			add(s, s.Name, fn)
 		}
 		if len(p.calls) > 0 {
 			p.entry, p.main = p.mark(f, "_start", add), p.mark(f, "main", add)
 		}
 	}
-	if len(wanted) == 0 {
+	if chosenAll {
 		wanted, _ = filter("*")
 	}
-	if terms["static"] == nil && !static {
+	if terms["static"] == nil && terms["library"] == nil && !static {
 		for _, glob := range globs(wanted, names) {
 			p.patterns = append(p.patterns, `"`+glob+exe.ImportSuffix+`"`)
 		}
@@ -227,7 +272,8 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	}
 	switch {
 	// From here on nothing is to be traced: the error says which of the reasons it is.
-	case len(p.calls) > 0:
+	case len(p.calls) > 0 || p.System:
+	case given["only-chosen"] != nil && terms["filter"] == nil && terms["static"] == nil: // signals and ends are shown
 	case p.Passed > 0:
 		return nil, fmt.Errorf("all %d calls of %s are passed over, as no symbol says in which function they stand",
 			p.Passed, file)
@@ -239,6 +285,16 @@ func NewProgram(file string, o *Options, given map[string][]string) (*Program, e
 	}
 	return p, nil
 }
+
+// isStartFiles reports whether a call is made by start files of the C library, what main() runs in and what ends a
+// library, and is not asked for by its name.
+func isStartFiles(name string, terms []term) bool {
+	return name == "__libc_start_main" || name == "__cxa_finalize" &&
+		!slices.ContainsFunc(terms, func(t term) bool { return t.glob == name })
+}
+
+// unwritable are characters that attach points and lists of them cannot hold.
+const unwritable = "\",*$"
 
 // mark traces a function whose calls are not shown; nil if the program has none of the name, or shows it.
 func (p *Program) mark(f *exe.File, name string, add func(s exe.Symbol, name string, fn function)) *function {
@@ -267,7 +323,18 @@ func (p *Program) Resultless() bool {
 }
 
 // Probes is how many probes there will be.
-func (p *Program) Probes() int { return len(p.sites) + len(p.returns) + len(p.places) }
+func (p *Program) Probes() int { return len(p.sites) + len(p.returns) + len(p.places) + p.paged }
+
+// called is what a function is called in lines, by its symbol.
+func (p *Program) called(symbol string) string {
+	if !p.Mangled {
+		symbol = exe.Demangle(symbol)
+	}
+	return value.Escape(symbol)
+}
+
+// systemCall is a bit of the number that a system call has in place of where a call is.
+const systemCall = 1 << 50
 
 // Bits of a place say what it is; tools/ltrace.bt has the same.
 const (
@@ -297,6 +364,9 @@ func (p *Program) Script() (given map[string][]string, more string) {
 	if p.Summary != "" {
 		given["summary-only"] = []string{"true"}
 	}
+	if p.System {
+		given["system-calls"] = []string{"true"}
+	}
 	if p.Pointer && p.Summary == "" {
 		given["instruction-pointer"] = []string{"true"}
 	}
@@ -317,6 +387,10 @@ func (p *Program) Script() (given map[string][]string, more string) {
 	for _, at := range slices.Sorted(maps.Keys(p.places)) {
 		fmt.Fprintf(&b, "  @place[%d] = (uint64)%d;\n", at, p.places[at])
 	}
+	if p.System && p.Summary == "" {
+		systemPlans(&b, p.Options)
+	}
 	b.WriteString("}\n")
+	p.pagesText(&b)
 	return given, b.String()
 }

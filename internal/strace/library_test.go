@@ -9,11 +9,11 @@ import (
 // TestChosen chooses functions as the expressions of ltrace do.
 func TestChosen(t *testing.T) {
 	names := []string{"free", "malloc", "memcpy", "puts", "strcmp", "strcpy", "inflate"}
-	library := func(name string) string {
+	library := func(name string) []string {
 		if name == "inflate" {
-			return "libz.so.1"
+			return []string{"libz.so.1", "/lib/x-y/libz.so.1"}
 		}
-		return "libc.so.6"
+		return []string{"libc.so.6", "/lib/x-y/libc.so.6"}
 	}
 	for text, want := range map[string]string{
 		"malloc+free":                "free malloc",
@@ -26,6 +26,9 @@ func TestChosen(t *testing.T) {
 		"-@libz*":                    "free malloc memcpy puts strcmp strcpy",
 		"m*@libc.so.6+inflate@libc*": "malloc memcpy",
 		"-@libc*+puts":               "puts inflate",
+		"@/lib/x-y/libz.so.1+puts":   "puts inflate",
+		"puts@/lib/x-y/libz.so.1":    "",
+		"@/^libz/":                   "inflate",
 		"":                           "",
 		"nosuch":                     "",
 		"?uts":                       "puts",
@@ -36,7 +39,7 @@ func TestChosen(t *testing.T) {
 		}
 		var got []string
 		for _, name := range names {
-			if chosen(terms, name, func() string { return library(name) }) {
+			if chosen(terms, name, func() []string { return library(name) }) {
 				got = append(got, name)
 			}
 		}
@@ -64,7 +67,7 @@ func TestChosen(t *testing.T) {
 // TestFunctions takes the table apart: each name is there once, and each word is one that is known.
 func TestFunctions(t *testing.T) {
 	seen := map[string]bool{}
-	known := strings.Fields("d u ld lu x p o c g s S r F D v open m f:open f:access")
+	known := strings.Fields("d u ld lu x p o c g s l S r F D v open m f:open f:access")
 	for line := range strings.Lines(functionsText()) {
 		words := strings.Fields(line)
 		at := slices.IndexFunc(words, func(w string) bool { return w[0] == '=' })
@@ -73,7 +76,7 @@ func TestFunctions(t *testing.T) {
 		}
 		for i, w := range words[:at+1] {
 			w = strings.TrimPrefix(w, "=")
-			bytes := w[0] == 'b' && len(w) > 1 && w[1] >= '0' && int(w[1]-'0') < min(at, 4) &&
+			bytes := (w[0] == 'b' || w[0] == 'n') && len(w) > 1 && w[1] >= '0' && int(w[1]-'0') < min(at, 4) &&
 				strings.Trim(w[2:], "*") == ""
 			if !slices.Contains(known, w) && !bytes {
 				t.Errorf("word %d of %q is not known", i, line)

@@ -21,14 +21,19 @@ const (
 )
 
 // A librarySink makes lines of what the script of ltrace sends. Calls nest, unlike those of the
-// kernel: printf() calls malloc() through the table. The line of an outer call is begun when an
-// inner one is shown, and resumed when it returns.
+// kernel: printf() calls malloc() through the table. The line of a call is begun when another one begins
+// before it returns, in it or in another thread, and resumed when it returns.
 type librarySink struct {
 	*Sink
 	p       *Program
-	frames  map[int][]*frame // of threads: what was called and has not returned, the innermost last
-	starts  map[int]bool     // processes that have not come to main()
-	signals map[int]int      // the last one that each process was shown to get
+	frames  map[int][]*frame  // of threads: what was called and has not returned, the innermost last
+	starts  map[int]bool      // processes that have not come to main()
+	signals map[int]int       // the last one that each process was shown to get
+	known   map[int]bool      // processes that run what is traced
+	systems map[int]*function // system calls by their numbers
+	later   map[int][]ignored // signals that wait for the end of a thread's system call
+	forked  map[int]string    // what made a process that has not done anything yet
+	pending *frame            // the call that began last, if nothing has happened since
 }
 
 // A frame is a call that has not returned.
@@ -38,12 +43,15 @@ type frame struct {
 	// The stack pointer at the call, which tells the frames of a thread apart and orders them.
 	sp    uint64
 	shown bool // that it began
+	mark  int  // how many of its arguments were shown then
 	site  bool // the probe is on the instruction that calls
 }
 
 // NewSink makes a sink that writes lines to w, and passes on messages to rest.
 func (p *Program) NewSink(w io.Writer, rest output.Sink) output.Sink {
-	return &librarySink{NewSink(w, rest, p.Options), p, map[int][]*frame{}, map[int]bool{}, map[int]int{}}
+	return &librarySink{Sink: NewSink(w, rest, p.Options), p: p, frames: map[int][]*frame{}, starts: map[int]bool{},
+		signals: map[int]int{}, known: map[int]bool{}, systems: map[int]*function{},
+		later: map[int][]ignored{}, forked: map[int]string{}}
 }
 
 // Write takes an item.
@@ -90,6 +98,12 @@ func (s *librarySink) record(r *output.Snap) {
 			th.noted = noted{}
 		}
 		switch {
+		case uint64(word(3))&systemCall != 0:
+			if s.known[f.PID] || s.p.Attached {
+				f.Nr = int(word(3) &^ systemCall)
+				f.of = s.system(f.Nr)
+				s.begins(f)
+			}
 		case f.of == nil:
 		case f.of == s.p.entry:
 			s.starts[f.PID] = true
@@ -105,12 +119,36 @@ func (s *librarySink) record(r *output.Snap) {
 		if g := int(word(4)); g != sigKill { // which threads are ended by when another signal ends the process
 			s.signalled(tid, int(word(2)), g, word(3))
 		}
+	case recordSent: // is ignored, and stands where it would be delivered
+		g := ignored{int(word(2)), int(word(4)), word(3)}
+		if all := s.frames[tid]; len(all) > 0 && all[len(all)-1].of.system {
+			s.later[tid] = append(s.later[tid], g)
+			break
+		}
+		s.signalled(tid, g.pid, g.number, g.at)
 	case recordFork:
-		s.live[int(word(2))] = true
+		child := int(word(2))
+		s.live[child], s.known[child] = true, true
+		for _, f := range s.frames[tid] {
+			if f.of.key == "fork" || f.of.key == "vfork" {
+				s.forked[child] = f.of.name
+			}
+		}
+	case recordProgram: // the first one is the command
+		pid := int(word(2))
+		if s.known[pid] || s.p.Attached {
+			s.cutOff(noReturn)
+			s.frames[tid] = nil
+			s.begin(tid, word(3))
+			s.nowhere()
+			s.str("--- Called exec() ---")
+			s.line()
+		}
+		s.known[pid] = true
 	case recordEnd:
 		sig := int(word(4)) & 0x7f
 		last := tid == int(word(2)) // of its process
-		if last && sig != 0 && sig != s.signals[tid] && s.p.Signals {
+		if last && sig != 0 && sig != sigKill && sig != s.signals[tid] && s.p.Signals {
 			s.signalled(tid, tid, sig, word(3))
 		}
 		// Calls of a thread that ends, as exit(), never return.
@@ -118,20 +156,69 @@ func (s *librarySink) record(r *output.Snap) {
 		if last {
 			s.ended(tid, word(3), int(word(4)))
 			delete(s.signals, tid)
+			delete(s.known, tid)
 			delete(s.starts, tid)
 		}
 		delete(s.frames, tid)
 		delete(s.threads, tid)
 		delete(s.live, tid)
+		delete(s.later, tid)
+		delete(s.forked, tid)
 		s.recent = nil
 	}
+}
+
+// An ignored signal is one that is never delivered.
+type ignored struct {
+	pid, number int
+	at          int64
+}
+
+// inChild shows that a call that made a process has returned there, before anything else of that.
+func (s *librarySink) inChild(tid int, at int64) {
+	name, ok := s.forked[tid]
+	if !ok {
+		return
+	}
+	delete(s.forked, tid)
+	s.cutOff(unfinished)
+	s.begin(tid, at)
+	s.nowhere()
+	s.str("<... " + name + " resumed> ) ")
+	s.result()
+	s.str("0")
+	s.line()
+}
+
+// result appends what is between a call and its result.
+func (s *librarySink) result() {
+	for len(s.b) < s.o.Column-1 {
+		s.b = append(s.b, ' ')
+	}
+	s.str("= ")
+}
+
+// system is a system call by its number.
+func (s *librarySink) system(nr int) *function {
+	f := s.systems[nr]
+	if f == nil {
+		name := s.decoder.name(nr)
+		f = &function{name: "SYS_" + name, key: name, result: "p", system: true}
+		if keeps[name] || name == "exit_group" {
+			f.alone, f.result, f.key = true, "v", "exit"
+		}
+		s.systems[nr] = f
+	}
+	return f
 }
 
 // signalled shows a signal that was delivered, in the words of ltrace, and the call that it
 // interrupts.
 func (s *librarySink) signalled(tid, pid, number int, at int64) {
-	s.outer(tid)
+	s.inChild(tid, at)
+	s.cutOff(noReturn)
 	s.begin(tid, at)
+	s.nowhere()
 	text := syscall.Signal(number).String()
 	s.str("--- ")
 	s.signal(number)
@@ -151,25 +238,36 @@ func (s *librarySink) memory(tid int) memory {
 
 // begins notes a call, and shows the beginning of the one that makes it.
 func (s *librarySink) begins(f *frame) {
+	s.known[f.PID] = true
+	s.inChild(f.TID, f.Enter)
 	// A frame at or below this stack pointer is one that longjmp() or an exception left.
 	s.leaves(f.TID, f.sp+1, f.Enter)
-	s.outer(f.TID)
+	s.cutOff(unfinished)
 	if f.of.alone {
-		end := " <no return ...>"
-		if f.of.result != "v" || !keeps[f.of.name] {
+		end := noReturn
+		if f.of.result != "v" || !keeps[f.of.key] {
 			end = ")"
 		}
 		s.show(f, end)
 		return
 	}
 	s.frames[f.TID] = append(s.frames[f.TID], f)
+	s.pending = f
 }
 
-// outer shows the beginning of the innermost call.
-func (s *librarySink) outer(tid int) {
-	if all := s.frames[tid]; len(all) > 0 && !all[len(all)-1].shown {
-		s.show(all[len(all)-1], " <unfinished ...>")
+// unfinished is behind the beginning of a call that others come in between of.
+const unfinished = " <unfinished ...>"
+
+// noReturn is behind that of one that does not return, or before what is no call.
+const noReturn = " <no return ...>"
+
+// cutOff shows the beginning of the call that began last, if it has not returned: ltrace shows calls when they
+// begin, so that whatever comes next ends its line.
+func (s *librarySink) cutOff(end string) {
+	if f := s.pending; f != nil && !f.shown {
+		s.show(f, end)
 	}
+	s.pending = nil
 }
 
 // leaves forgets calls that will not return, since what lies further out on the stack than they do
@@ -181,7 +279,7 @@ func (s *librarySink) leaves(tid int, sp uint64, at int64) {
 		all = all[:len(all)-1]
 		s.frames[tid] = all
 		if !last.shown {
-			s.show(last, " <no return ...>")
+			s.show(last, noReturn)
 		}
 	}
 }
@@ -192,6 +290,9 @@ func (s *librarySink) show(f *frame, end string) {
 	s.str(end)
 	s.line()
 	f.shown = true
+	if s.pending == f {
+		s.pending = nil
+	}
 	if f.of.alone {
 		s.stack(f)
 	}
@@ -202,7 +303,25 @@ func (s *librarySink) first(f *frame) {
 	s.begin(f.TID, f.Enter)
 	s.place(f)
 	s.indent(f)
-	s.called(f)
+	s.name(f)
+	s.called(f, 0)
+}
+
+// name appends what a call is called, and the parenthesis.
+func (s *librarySink) name(f *frame) {
+	if f.of.system {
+		s.str("SYS_") // and decode() the rest
+		return
+	}
+	s.str(f.of.before + f.of.name + f.of.after)
+	s.str("(")
+}
+
+// nowhere stands in a line that is about no call in place of where it returns to.
+func (s *librarySink) nowhere() {
+	if s.p.Pointer {
+		s.str("[0xffffffffffffffff] ")
+	}
 }
 
 // place appends where a call returns to.
@@ -240,23 +359,26 @@ func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 	}
 	s.leaves(tid, sp, at)
 	f := s.frames[tid][i]
+	if s.pending == f {
+		s.pending = nil
+	}
+	s.cutOff(unfinished)
 	f.Result, f.Exit, f.Unfinished, f.mem = result, at, false, append(f.mem, m...)
 	if f.shown {
 		s.begin(tid, at)
 		s.place(f)
 		s.indent(f)
-		s.c = &f.Call
 		s.str("<... " + f.of.name + " resumed> ")
+		s.called(f, f.mark)
 	} else {
 		s.first(f)
 	}
 	s.frames[tid] = s.frames[tid][:i]
 	s.str(") ")
-	for len(s.b) < s.o.Column-1 {
-		s.b = append(s.b, ' ')
-	}
-	s.str("= ")
-	if f.of.result == "s" { // as it is now: it may be an argument
+	s.result()
+	if f.of.system {
+		s.outcome(&f.Call)
+	} else if f.of.result == "s" { // as it is now: it may be an argument
 		s.text0(uint64(result), false)
 	} else {
 		s.value(arg{kind: f.of.result}, uint64(result))
@@ -267,11 +389,21 @@ func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 	}
 	s.line()
 	s.stack(f)
+	if f.of.system {
+		waiting := s.later[tid]
+		delete(s.later, tid)
+		for _, g := range waiting {
+			s.signalled(tid, g.pid, g.number, g.at)
+		}
+	}
 }
 
 // ended says how a process has ended.
 func (s *librarySink) ended(tid int, at int64, code int) {
+	s.inChild(tid, at)
+	s.cutOff(noReturn)
 	s.begin(tid, at)
+	s.nowhere()
 	if sig := code & 0x7f; sig != 0 {
 		s.str("+++ killed by ")
 		s.signal(sig)
@@ -286,14 +418,25 @@ func (s *librarySink) ended(tid int, at int64, code int) {
 func (s *librarySink) table(m output.Map) {
 	var all []*tally
 	sum := tally{name: "total"}
+	byName := map[string]*tally{}
 	for i := range m.Entries.Len() {
 		e := m.Entries.At(i)
-		at, known := e.Key.(value.Int)
+		at := integer(e.Key)
 		st, stats := e.Value.(value.Stats)
-		if f := s.p.calls[uint64(at)]; known && stats && f != nil {
-			all = append(all, &tally{name: f.name, calls: uint64(st.Count), time: st.Total})
-			sum.calls, sum.time = sum.calls+uint64(st.Count), sum.time+st.Total
+		f := s.p.calls[uint64(at)]
+		if at&systemCall != 0 {
+			f = s.system(int(at &^ systemCall))
 		}
+		if !stats || f == nil {
+			continue
+		}
+		t := byName[f.name]
+		if t == nil {
+			t = &tally{name: f.name}
+			all, byName[f.name] = append(all, t), t
+		}
+		t.calls, t.time = t.calls+uint64(st.Count), t.time+st.Total
+		sum.calls, sum.time = sum.calls+uint64(st.Count), sum.time+st.Total
 	}
 	order.By(all, func(a, b *tally) int { return cmp.Compare(a.name, b.name) })
 	if by := findColumn(cmp.Or(s.o.Sort, "time")); by != nil {

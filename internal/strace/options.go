@@ -32,6 +32,7 @@ type Options struct {
 	Append   bool     // -A: what these hold is kept
 
 	ToFile  bool                                   // each line begins with the number of its thread
+	Tight   bool                                   // these numbers are not padded
 	Alone   bool                                   // --no-follow: none does
 	NoHold  bool                                   // --no-hold: calls that wait are shown at once
 	Quiet   int                                    // -q

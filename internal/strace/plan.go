@@ -245,6 +245,19 @@ func fds(c *call) (mask uint64) {
 // masks is where in the map of plans what fds says begins.
 const masks = 4096
 
+// systemPlans is the part of ltrace's script that says what is copied for each system call.
+func systemPlans(b *strings.Builder, o *Options) {
+	d := newDecoder(o, o.Arch)
+	for nr, name := range d.names {
+		if name == "" {
+			continue
+		}
+		if plan := d.plan(d.call(nr)); plan != 0 {
+			fmt.Fprintf(b, "  @plan[%d] = (uint64)%#x;\n", systemCall|nr, plan)
+		}
+	}
+}
+
 // Plans is the part of the script that says what is copied for each call: of those that are
 // traced.
 func Plans(o *Options) string {

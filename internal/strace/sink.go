@@ -364,11 +364,16 @@ func (s *Sink) begin(tid int, at int64) {
 	case s.o.ToFile && !s.o.Alone:
 		at := len(s.b)
 		s.int(int64(tid))
-		for len(s.b) < at+6 {
+		for !s.o.Tight && len(s.b) < at+5 {
 			s.b = append(s.b, ' ')
 		}
+		s.str(" ")
 	case !s.o.ToFile && len(s.live) > 1:
-		s.str(fmt.Sprintf("[pid %5d] ", tid))
+		width := 5
+		if s.o.Tight {
+			width = 0
+		}
+		s.str(fmt.Sprintf("[pid %*d] ", width, tid))
 	}
 	s.moment(at)
 }

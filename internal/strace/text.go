@@ -13,7 +13,7 @@ const (
 	plain    quoting = iota // printable ASCII; else octal
 	hexTexts                // -x: in hexadecimal all of a string that has others
 	hexAll                  // -xx: all
-	octal                   // as plain, octal numbers but 0 in three digits, as ltrace has them
+	octal                   // as plain, octal numbers but 0 in three digits, and quotes as such, as ltrace has them
 )
 
 // appendQuoted appends a string in double quotes.
@@ -36,7 +36,7 @@ func appendEscaped(b, s []byte, more string, q quoting) []byte {
 		switch {
 		case hex:
 			b = append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
-		case c == '"' || c == '\\':
+		case c == '"' && q != octal || c == '\\':
 			b = append(b, '\\', c)
 		case c >= ' ' && c <= '~' && strings.IndexByte(more, c) < 0:
 			b = append(b, c)

@@ -1,0 +1,188 @@
+package strace
+
+import (
+	"debug/elf"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/value"
+)
+
+// mainName is what filters call the program by, whatever its file is called.
+const mainName = "MAIN"
+
+// Layout of how a function of a library is told apart: where in its page it is, which is where the library's
+// pages begin in memory too, below the number of the page.
+const (
+	pageBits  = 12
+	pageShift = 40
+)
+
+// A page is one of a library's code that has functions to trace.
+//
+// Where a library lies in a process is not known beforehand, unlike the program, whose place the kernel has
+// at hand. What is known is where in its page a function begins: so the functions of each page have a probe
+// of their own, which knows the page.
+type page struct {
+	file  string
+	start uint64
+	entry bool // of functions, not of calls through the linkage table
+}
+
+// libraries are the files whose calls and functions are traced beside the program's: those that it is linked
+// with, what else the process has mapped, and those that filters name by their paths.
+func libraries(program string, mapped []string, terms map[string][]term) []string {
+	files := exe.Libraries(program)
+	real := map[string]bool{}
+	for _, file := range append(slices.Clone(files), program) {
+		whole, _ := filepath.EvalSymlinks(file)
+		real[whole] = true
+	}
+	add := func(file string) {
+		if whole, err := filepath.EvalSymlinks(file); err == nil && !real[whole] && exe.Check(whole) == nil {
+			real[whole] = true
+			files = append(files, file)
+		}
+	}
+	for _, file := range mapped {
+		add(file)
+	}
+	for _, name := range [...]string{"filter", "static"} {
+		for _, t := range terms[name] {
+			if filepath.IsAbs(t.of) {
+				add(t.of)
+			}
+		}
+	}
+	return files
+}
+
+// reaches reports whether functions of other files than the program can be chosen by terms.
+func reaches(terms []term) bool {
+	return slices.ContainsFunc(terms, func(t term) bool { return !t.without && t.of != mainName })
+}
+
+// addLibraries finds what is to be traced in libraries: calls that they make, which -e and -l choose, and
+// functions that they have, by -x.
+func (p *Program) addLibraries(files []string, terms map[string][]term, of func(name string) string,
+	find func(name string) function, typedAt func(file string, s exe.Symbol) (function, bool)) {
+	for _, file := range files {
+		f, err := exe.Open(file)
+		if err != nil {
+			continue
+		}
+		base := filepath.Base(file)
+		calls := p.Results && !f.Unwinds() // have results
+		// The C library has functions that change stacks, which are in the way only of who calls them.
+		_, c := f.Symbol("__libc_start_main")
+		functions := p.Results && (c || calls)
+		seen := map[uint64]bool{}
+		add := func(s exe.Symbol, fn function, entry bool) {
+			name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
+			fn.key, fn.name = name, p.called(name)
+			fn.alone = keeps[name] || entry && !functions || !entry && !calls
+			fn.before, fn.place = value.Escape(base)+"->", strconv.Quote(s.Name)
+			if entry {
+				fn.before, fn.after, fn.place = "", "@"+value.Escape(base), fmt.Sprintf("%#x", s.Addr)
+			} else if strings.ContainsAny(s.Name, unwritable) {
+				p.Unwritten++
+				return
+			}
+			p.addPaged(page{file, s.Addr &^ (1<<pageBits - 1), entry}, s.Addr, &fn)
+		}
+		// Calls of the C library and its linker themselves are shown if they are named: each malloc() of printf()
+		// would be there.
+		_, linker := f.Symbol("__tls_get_addr")
+		own := (c || linker) && !slices.ContainsFunc(terms["filter"], func(t term) bool {
+			return !t.without && t.library != nil && (t.library(base) || t.library(file))
+		})
+		if (reaches(terms["filter"]) || terms["library"] != nil) && !own {
+			for _, s := range f.Imports(nil) {
+				name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
+				if isStartFiles(name, terms["filter"]) {
+					continue
+				}
+				if chosen(terms["filter"], name, func() []string { return []string{base, file} }) ||
+					chosen(terms["library"], name, func() []string { return []string{of(name)} }) {
+					add(s, find(name), false)
+				}
+			}
+		}
+		if reaches(terms["static"]) {
+			for _, s := range f.Functions(nil) {
+				if s.Size == 0 || s.Type != elf.STT_FUNC || seen[s.Addr] || f.IsGoCode(s.Addr) ||
+					!chosen(terms["static"], s.Name, func() []string { return []string{base, file} }) {
+					continue
+				}
+				seen[s.Addr] = true
+				fn := find(s.Name)
+				if described, ok := typedAt(file, s); ok {
+					fn = described
+				}
+				add(s, fn, true)
+			}
+		}
+		f.Close()
+	}
+}
+
+// addPaged adds a function of a library.
+func (p *Program) addPaged(at page, addr uint64, fn *function) {
+	n := slices.Index(p.pages, at)
+	if n < 0 {
+		n = len(p.pages)
+		p.pages = append(p.pages, at)
+	}
+	p.calls[uint64(n+1)<<pageShift|addr&(1<<pageBits-1)] = fn
+	p.paged++
+	if !fn.alone {
+		p.paged++
+	}
+}
+
+// pagesText are the probes of functions of libraries.
+//
+// Where a call goes through the tables of several files, and then to a function that is traced, the stack
+// pointer is the same in all of them: what is further in is told apart by being a byte or two lower.
+func (p *Program) pagesText(b *strings.Builder) {
+	for i, at := range p.pages {
+		n, lower := uint64(i)+1, 1
+		if at.entry {
+			lower = 2
+		}
+		list := func(kind string, wanted func(fn *function) bool) bool {
+			first := true
+			for _, id := range slices.Sorted(maps.Keys(p.calls)) {
+				if id>>pageShift != n || !wanted(p.calls[id]) {
+					continue
+				}
+				if !first {
+					b.WriteString(",\n")
+				}
+				first = false
+				fmt.Fprintf(b, "%s:%q:%s", kind, at.file, p.calls[id].place)
+			}
+			return !first
+		}
+		list("uprobe", func(*function) bool { return true })
+		fmt.Fprintf(b, `
+/is_target/
+{
+  enters(@plan, @call, (uint64)%#x | (pc() & 0xfff), reg("sp") - %d, caller());
+}
+`, n<<pageShift, lower)
+		if list("uretprobe", func(fn *function) bool { return !fn.alone }) {
+			fmt.Fprintf(b, `
+/is_target/
+{
+  returns(@plan, @call, @calls, reg("sp") - getopt("slot", 8) - %d, retval);
+}
+`, lower)
+		}
+	}
+}
