@@ -165,8 +165,9 @@ func (p *promoter) find(v *ir.Value) *ir.Value {
 	}
 }
 
-// placePhis adds a phi for each field at the iterated dominance frontier of
-// its stores.
+// placePhis adds a phi for each field at the iterated dominance frontier of its stores, where the
+// field is live: without that a chain of n branches would get a phi for each variable of every arm
+// at each of its ends, n*n of them, only for deadCode to find.
 func (p *promoter) placePhis() {
 	p.phis = map[*ir.Value]int{}
 	frontier := make([][]*ir.Block, p.f.NumBlocks())
@@ -182,23 +183,16 @@ func (p *promoter) placePhis() {
 			}
 		}
 	}
-	stores := make([][]*ir.Block, len(p.fields.list))
-	for _, b := range p.dom.Order {
-		for _, v := range b.Values {
-			for _, i := range p.writes(v) {
-				if n := len(stores[i]); n == 0 || stores[i][n-1] != b {
-					stores[i] = append(stores[i], b)
-				}
-			}
-		}
-	}
+	stores, reads := p.storesAndReads()
 	has := make([]int, p.f.NumBlocks()) // field number plus one of the last phi placed
+	live := liveness{make([]int, p.f.NumBlocks()), make([]int, p.f.NumBlocks())}
 	for i, work := range stores {
+		live.find(i+1, work, reads[i])
 		for len(work) > 0 {
 			b := work[len(work)-1]
 			work = work[:len(work)-1]
 			for _, d := range frontier[b.ID] {
-				if has[d.ID] == i+1 {
+				if has[d.ID] == i+1 || live.in[d.ID] != i+1 {
 					continue
 				}
 				has[d.ID] = i + 1
@@ -207,6 +201,60 @@ func (p *promoter) placePhis() {
 				d.Values = slices.Insert(d.Values, 0, phi)
 				p.phis[phi] = i
 				work = append(work, d)
+			}
+		}
+	}
+}
+
+// storesAndReads lists, by field, the blocks that write it and those that read what it held at
+// their start.
+func (p *promoter) storesAndReads() (stores, reads [][]*ir.Block) {
+	stores = make([][]*ir.Block, len(p.fields.list))
+	reads = make([][]*ir.Block, len(p.fields.list))
+	add := func(list [][]*ir.Block, i int, b *ir.Block) {
+		if n := len(list[i]); n == 0 || list[i][n-1] != b {
+			list[i] = append(list[i], b)
+		}
+	}
+	for _, b := range p.dom.Order {
+		for _, v := range b.Values {
+			if v.Op == ir.Load && p.fields.object(v) != nil {
+				i := p.fields.at(v)
+				if n := len(stores[i]); n == 0 || stores[i][n-1] != b {
+					add(reads, i, b)
+				}
+			}
+			for _, i := range p.writes(v) {
+				add(stores, i, b)
+			}
+		}
+	}
+	return stores, reads
+}
+
+// A liveness says, by block, at whose start a field is live. All fields take turns with the same
+// two tables: an entry counts if it is the number of the field.
+type liveness struct {
+	in     []int // live at the start
+	writes []int // written in the block
+}
+
+// find goes up from the blocks that read a field to those that write it. The number is not 0.
+func (l *liveness) find(field int, stores, reads []*ir.Block) {
+	for _, b := range stores {
+		l.writes[b.ID] = field
+	}
+	work := slices.Clone(reads)
+	for len(work) > 0 {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if l.in[b.ID] == field {
+			continue
+		}
+		l.in[b.ID] = field
+		for _, q := range b.Preds {
+			if l.writes[q.ID] != field {
+				work = append(work, q)
 			}
 		}
 	}
