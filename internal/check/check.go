@@ -18,9 +18,9 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// Walks until joins stop being recomputed and only widen, and until the
-// checker gives up. A script needs one more than its longest chain of
-// variables defined by later ones.
+// Walks until joins stop being recomputed and only widen, and until the checker gives up, where
+// one more is granted for each slot: a script needs as many as its longest chain of variables and
+// maps defined by later ones is long.
 const (
 	widenAfter = 20
 	giveUp     = 200
@@ -99,13 +99,17 @@ func (c *checker) declared() (out []*object.Option) {
 // In early rounds the type of a slot is computed anew, so that one which a first guess made too
 // wide becomes narrow again. After widenAfter rounds types only grow, so that the rounds end.
 func (c *checker) infer() {
-	for round := 1; round < giveUp; round++ {
+	slots := 0
+	for round := 1; round < giveUp+slots; round++ {
 		for _, w := range c.walks {
 			w.walk()
 		}
 		changed := false
-		each := func(s *slot) { changed = s.advance(round > widenAfter) || changed }
-		c.slots(each)
+		slots = 0
+		c.slots(func(s *slot) {
+			changed = s.advance(round > widenAfter) || changed
+			slots++
+		})
 		if changed {
 			continue
 		}
@@ -134,7 +138,7 @@ func (c *checker) slots(f func(*slot)) {
 func (c *checker) findUnknown(prog *Program) {
 	for _, p := range prog.Probes {
 		for v, decl := range p.Info.Vars {
-			if decl.Type == nil && decl.Assigns > 0 {
+			if decl.Type == nil && (decl.Assigns > 0 || decl.Loop) {
 				c.ds.Errorf("unknown-type", v.Span(), "Cannot determine the type of $%s", decl.Name)
 			}
 		}

@@ -149,3 +149,24 @@ func TestTypes(t *testing.T) {
 		})
 	}
 }
+
+// TestLongChain infers types that come from the far end of a chain of maps, each defined by the
+// next.
+func TestLongChain(t *testing.T) {
+	const n = 300
+	var b strings.Builder
+	b.WriteString("begin { ")
+	for i := range n {
+		fmt.Fprintf(&b, "@m%d = @m%d; ", i, i+1)
+	}
+	fmt.Fprintf(&b, "@m%d = \"abc\"; }", n)
+	_, prog, ds := run(t, b.String())
+	if ds.HasErrors() {
+		t.Fatal(ds.List()[0].Msg)
+	}
+	for _, m := range prog.Maps {
+		if m.Value.String() != "string[4]" {
+			t.Fatalf("%s is %s", m.Name, m.Value)
+		}
+	}
+}

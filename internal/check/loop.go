@@ -69,7 +69,9 @@ func (w *walker) mapElement(s *syntax.ForStmt) val {
 	if key.Type == nil || value.Type == nil {
 		return val{}
 	}
-	return tupleOf([]val{key, value})
+	parts := []val{key, value}
+	w.sizeOK(s.Over, parts)
+	return tupleOf(parts)
 }
 
 // loopVar declares the variable of a for statement, which takes values of the
