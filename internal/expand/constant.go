@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/object"
+	"github.com/hawktrace/hawk/internal/operator"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/syntax"
+	"github.com/hawktrace/hawk/internal/types"
 )
 
 // Some predicates are known before there is a probe: those that ask for options, for
@@ -59,6 +62,19 @@ func onlyFrames(probes []*Probe) bool {
 	return true
 }
 
+// isFrame reports whether all attach points of a probe are begin or end. The probe was left out, so
+// that they are not resolved.
+func isFrame(p *syntax.Probe) bool {
+	for _, at := range p.Attach {
+		word, _, _ := strings.Cut(at.Text, ":")
+		kind, ok := probe.Lookup(strings.ToLower(word))
+		if !ok || kind.Ours != probe.AtBegin && kind.Ours != probe.AtEnd {
+			return false
+		}
+	}
+	return true
+}
+
 // truth is what a constant is worth as a condition.
 func truth(k builtin.Const) bool { return k.Int != 0 || k.Str != "" }
 
@@ -77,7 +93,7 @@ func (e *expander) constant(x syntax.Expr) (k builtin.Const, ok bool) {
 	case *syntax.Comptime:
 		return e.constant(x.X)
 	case *syntax.Cast: // as the settings are written
-		return e.constant(x.X)
+		return e.cast(x)
 	case *syntax.Block: // of a macro
 		if len(x.Stmts) == 0 && x.Result != nil {
 			return e.constant(x.Result)
@@ -96,19 +112,44 @@ func (e *expander) constant(x syntax.Expr) (k builtin.Const, ok bool) {
 	return k, false
 }
 
-// unary evaluates ! and -; of others ok is false.
+// cast converts to a number or a boolean as a program does; to other types nothing is known.
+func (e *expander) cast(x *syntax.Cast) (builtin.Const, bool) {
+	k, ok := e.constant(x.X)
+	t, named := types.Named(x.Type.Name)
+	if !ok || !named || x.Type.Tag != "" || len(x.Type.Suffixes) > 0 {
+		return builtin.Const{}, false
+	}
+	if t == types.Bool {
+		return boolConst(truth(k)), true
+	}
+	i, isInt := t.(*types.Int)
+	if !isInt || k.Kind == builtin.StrConst {
+		return builtin.Const{}, false
+	}
+	n := operator.Convert(k.Int, i)
+	return builtin.Const{Kind: builtin.IntConst, Int: n, Neg: i.Signed && int64(n) < 0}, true
+}
+
+// unary evaluates ! and -; of others ok is false. Only a literal is negated: what has a type keeps
+// its sign, and -getopt("n", 5) is a large number.
 func (e *expander) unary(x *syntax.Unary) (builtin.Const, bool) {
 	k, ok := e.constant(x.X)
 	switch {
 	case !ok:
 	case x.Op == syntax.Not:
 		return boolConst(!truth(k)), true
-	case x.Op == syntax.Sub && k.Kind == builtin.IntConst:
+	case x.Op == syntax.Sub && isLiteral(x.X):
 		k.Int = -k.Int
 		k.Neg = int64(k.Int) < 0
 		return k, true
 	}
 	return k, false
+}
+
+// isLiteral reports whether an expression is a number as written, with parentheses or not.
+func isLiteral(x syntax.Expr) bool {
+	_, ok := syntax.Unparen(x).(*syntax.IntLit)
+	return ok
 }
 
 // binary evaluates && and ||, for which one side may be enough, and comparisons. What the left side decides
@@ -131,7 +172,7 @@ func (e *expander) binary(x *syntax.Binary) (builtin.Const, bool) {
 		}
 		return boolConst(false), known && also
 	}
-	if !known || !also || (a.Kind == builtin.StrConst) != (b.Kind == builtin.StrConst) {
+	if !known || !also || (a.Kind == builtin.StrConst) != (b.Kind == builtin.StrConst) || wide(a) || wide(b) {
 		return builtin.Const{}, false
 	}
 	c := order(a, b)
@@ -151,6 +192,10 @@ func (e *expander) binary(x *syntax.Binary) (builtin.Const, bool) {
 	}
 	return builtin.Const{}, false
 }
+
+// wide reports whether a number is above those of int64. How it compares depends on the type of
+// the other one, which check knows.
+func wide(k builtin.Const) bool { return k.Kind == builtin.IntConst && !k.Neg && int64(k.Int) < 0 }
 
 // order compares two constants of one kind.
 func order(a, b builtin.Const) int {

@@ -79,6 +79,14 @@ func TestDecided(t *testing.T) {
 		// Nothing would end a run of begin and end.
 		{`begin {} t:no:such / getopt("x") / {}`, none, ""},
 		{`begin {} ` + every + `/ getopt("x") / {}`, x, "begin, interval:ms:5"},
+		{`begin / getopt("x") / {} BEGIN, end / getopt("x") / {} begin {}`, none, "begin"},
+		// Numbers are those of their types; where two types meet, the program compares.
+		{every + `/ (uint8)getopt("n", 300) == 44 / {}`, none, "interval:ms:5"},
+		{every + `/ (int8)getopt("n", 255) == -1 / {}`, none, "interval:ms:5"},
+		{every + `/ (bool)getopt("n", 5) == true / {}`, none, "interval:ms:5"},
+		{every + `/ (uint64*)getopt("n", 5) == 5 / {}`, none, "interval:ms:5?"},
+		{every + `/ -getopt("n", 5) < 0 / {}`, none, "interval:ms:5?"},
+		{every + `/ getopt("n", 18446744073709551615) > -1 / {}`, none, "interval:ms:5?"},
 		// Options in attach points, and as sizes.
 		{`interval:$unit:$n / getopt("unit", "s") != "" && getopt("n", 3) > 0 / {}`, none, "interval:s:3"},
 		{`interval:ms:$n / getopt("n", 3) > 0 / {}`, config.Named{"n": {Text: "0x10"}}, "interval:ms:16"},

@@ -137,9 +137,10 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 		}
 	}
 	dropped := false
-	for _, p := range probes {
-		if p = e.decide(p); p == nil {
-			dropped = true
+	for _, tree := range probes {
+		p := e.decide(tree)
+		if p == nil {
+			dropped = dropped || !isFrame(tree)
 			continue
 		}
 		p = e.outlive(p)
