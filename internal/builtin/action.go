@@ -171,7 +171,10 @@ var _ = Define(Func{
 		return nil
 	},
 	Handle: func(e Env, ev *object.Event, rec []byte) error {
-		text := "assert failed: " + e.Message(e.Decode(ev.Args[0], rec))
+		text := "assert failed"
+		if len(ev.Args) > 0 {
+			text += ": " + e.Message(e.Decode(ev.Args[0], rec))
+		}
 		e.Emit(output.Message{Severity: source.Error, Span: ev.At, Text: text})
 		e.Exit(1)
 		return nil

@@ -171,7 +171,9 @@ func stack(f Func, user bool) {
 	if user {
 		f.Yields = "ustack"
 		f.Handle = func(e Env, _ *object.Event, rec []byte) error {
-			e.Unwind(int(binary.NativeEndian.Uint32(rec[4:])))
+			if len(rec) >= 8 {
+				e.Unwind(int(binary.NativeEndian.Uint32(rec[4:])))
+			}
 			return nil
 		}
 	}

@@ -26,6 +26,9 @@ var _ = Define(Func{
 		if len(rec) < 16 {
 			return nil
 		}
+		if len(rec) < 16 {
+			return nil
+		}
 		if addr := binary.NativeEndian.Uint64(rec[8:]); !e.Unwatch(addr) {
 			e.Warnf(ev.At, "unwatch: nothing is watched at %#x", addr)
 		}

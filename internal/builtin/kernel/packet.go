@@ -84,6 +84,9 @@ var _ = builtin.Define(builtin.Func{
 		if len(rec) < packetBytes {
 			return nil
 		}
+		if len(rec) < packetBytes {
+			return nil
+		}
 		word := func(at int) uint64 { return binary.NativeEndian.Uint64(rec[at:]) }
 		data := rec[packetBytes:]
 		data = data[:min(word(packetLength), uint64(len(data)))]

@@ -30,6 +30,9 @@ var _ = builtin.Define(builtin.Func{
 		return nil
 	},
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
+		if len(ev.Args) == 0 {
+			return nil
+		}
 		message := e.Bytes(ev.Args[0], rec)
 		name, addrs := answer(message)
 		for _, a := range addrs {

@@ -113,6 +113,10 @@ var _ = builtin.Define(builtin.Func{
 		return nil
 	},
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
+		// An event comes from a file, if the script was compiled ahead of time.
+		if ev.Map >= 0 && len(ev.Extra) < 2 || ev.Map < 0 && len(ev.Args) < 1 {
+			return nil
+		}
 		if ev.Map >= 0 {
 			e.PrintMap(ev.Map, ev.At, ev.Extra[0], ev.Extra[1])
 			return nil

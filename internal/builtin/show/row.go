@@ -1,6 +1,7 @@
 package show
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -65,6 +66,9 @@ var _ = builtin.Define(builtin.Func{
 		args := ev.Args
 		if formatted {
 			plain := strings.Count(columns, " ") // the last column has none
+			if plain > len(args) {
+				return fmt.Errorf("row(): the columns are damaged")
+			}
 			n, text := e.FormatSome(format, ev, plain, rec)
 			for _, a := range args[:plain] {
 				r.Cells = append(r.Cells, e.Decode(a, rec))

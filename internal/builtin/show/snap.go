@@ -62,6 +62,10 @@ var _ = builtin.Define(builtin.Func{
 		return nil
 	},
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
+		// The number comes from a file, if the script was compiled ahead of time.
+		if len(ev.Extra) < 1 || ev.Extra[0] < 0 || ev.Extra[0] > int64(len(rec)/8) {
+			return nil
+		}
 		end := headerBytes + 8*int(ev.Extra[0]) // of the integers
 		if len(rec) < end+8 {
 			return nil

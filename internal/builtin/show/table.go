@@ -336,9 +336,9 @@ func showTable(e builtin.Env, ev *object.Event) error {
 				t.Rows = append(t.Rows, newRow(n, t.Keys, entry.Key))
 			}
 			// The cells of this map begin behind those of the maps before it.
-			copy(t.Rows[r][min(first, n):], cellsOf(entry.Value))
+			copy(t.Rows[r][first:], cellsOf(entry.Value))
 		}
-		first += int(maps[1])
+		first = min(first+int(min(max(maps[1], 0), int64(n))), n)
 	}
 	for _, row := range t.Rows {
 		if named {
