@@ -53,6 +53,13 @@ var Needs = []Need{
 		}
 		return l.Close()
 	}},
+	{"fuse", "file systems that programs serve", func() error {
+		f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return f.Close()
+	}},
 	{"btf", "the kernel's own type information", func() error { return readable("/sys/kernel/btf/vmlinux") }},
 	{"tracefs", "tracefs, mounted or not", probeTracefs},
 	{"kprobe", "kprobes by perf event", probeKprobe},

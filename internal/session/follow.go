@@ -53,6 +53,8 @@ func (s *session) leftOut() {
 			"others, and made again where they were needed: stacks of that moment may be cut short.")
 		warn(s.unwind.Refused(), "The kernel had no memory for the unwinding tables of %d files: stacks "+
 			"through their code may be cut short.")
+		warn(s.unwind.Late(), "The unwinding tables of %d files were not there in time: stacks through their "+
+			"code may be cut short. The files, or where they are, are too slow.")
 	}
 }
 

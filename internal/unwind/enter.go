@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/proc"
@@ -38,7 +37,7 @@ func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
 	name := make([]byte, object.UnwindFileKey)
 	vdso := int64(object.UnwindVDSO)
 	binary.NativeEndian.PutUint64(name[object.UnwindInode:], uint64(vdso))
-	f := u.enter(vdsoID, e, name)
+	f := u.enter(vdsoID, readingOf(e, question{table: true}), name)
 	u.mu.Lock()
 	u.vdsoFile = f
 	u.mu.Unlock()
@@ -56,22 +55,19 @@ func (u *Unwinder) ownVDSO() {
 }
 
 // enter puts the table of a file into the kernel, and tells programs of it.
-func (u *Unwinder) enter(id fileID, e *exe.File, name []byte) *file {
+func (u *Unwinder) enter(id fileID, r *reading, name []byte) *file {
 	u.makeRoom()
-	f := &file{index: u.next, name: name}
-	f.bias, f.plain = e.CodeBias()
-	f.build = padded(e.BuildID())
+	f := &file{index: u.next, name: name, bias: r.bias, plain: r.plain, build: r.build}
 	defer func() {
 		u.announce(id, f)
 		u.mu.Lock()
 		u.files[id] = f
 		u.mu.Unlock()
 	}()
-	t, err := NewTable(e)
-	if err != nil || t == nil {
+	if r.table == nil {
 		return f
 	}
-	if err = u.load(f, t); err != nil {
+	if err := u.load(f, r.table); err != nil {
 		f.refused = true
 		u.mu.Lock()
 		u.refused++
@@ -96,9 +92,9 @@ func (u *Unwinder) load(f *file, t *Table) error {
 		u.startOver()
 	}
 	for i, c := range chunks {
-		if err := store(u.Chunks, key(int(u.next)+i), c); err != nil {
+		if err := u.store(u.Chunks, key(int(u.next)+i), c); err != nil {
 			for ; i > 0; i-- {
-				bpf.MapDelete(u.Chunks, key(int(u.next)+i-1))
+				u.remove(u.Chunks, key(int(u.next)+i-1))
 			}
 			return err
 		}
@@ -113,10 +109,10 @@ func (u *Unwinder) load(f *file, t *Table) error {
 // store writes an element of a kernel map, and waits for memory. The kernel keeps some ready for
 // each map and fetches more when asked, but without waiting: where memory is in pieces it may have
 // none for a moment.
-func store(fd int, key, value []byte) (err error) {
+func (u *Unwinder) store(fd int, key, value []byte) (err error) {
 	const tries, pause = 40, 5 * time.Millisecond
 	for range tries {
-		if err = bpf.MapUpdate(fd, key, value, 0); !errors.Is(err, unix.ENOMEM) {
+		if err = u.update(fd, key, value); !errors.Is(err, unix.ENOMEM) {
 			break
 		}
 		time.Sleep(pause)
@@ -138,5 +134,5 @@ func (u *Unwinder) announce(id fileID, f *file) {
 	if !f.frames() && id != vdsoID {
 		order.PutUint32(v[object.UnwindFileBare:], 1)
 	}
-	store(u.Files, f.name, v)
+	u.store(u.Files, f.name, v)
 }

@@ -3,7 +3,6 @@ package unwind
 import (
 	"encoding/binary"
 
-	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/object"
 )
 
@@ -38,7 +37,7 @@ func (u *Unwinder) reclaim() {
 		default:
 			f.idle++
 			if f.idle == withdrawn && u.Files >= 0 && f.plain {
-				bpf.MapDelete(u.Files, f.name)
+				u.remove(u.Files, f.name)
 			}
 			if f.idle >= released {
 				u.release(f)
@@ -64,7 +63,7 @@ func (u *Unwinder) referred() map[uint32]bool {
 	out := map[uint32]bool{}
 	v := make([]byte, object.UnwindSpace)
 	for _, k := range u.spaces() {
-		if bpf.MapLookup(u.Spaces, k, v) != nil {
+		if u.lookup(u.Spaces, k, v) != nil {
 			continue
 		}
 		n := min(binary.NativeEndian.Uint32(v[object.UnwindCount:]), object.UnwindMost)
@@ -78,7 +77,7 @@ func (u *Unwinder) referred() map[uint32]bool {
 // release takes the table of a file from the kernel.
 func (u *Unwinder) release(f *file) {
 	for i := range f.chunks {
-		bpf.MapDelete(u.Chunks, key(int(f.index+i)))
+		u.remove(u.Chunks, key(int(f.index+i)))
 	}
 	u.held -= int(f.chunks)
 }
@@ -109,7 +108,7 @@ func (u *Unwinder) makeRoom() {
 func (u *Unwinder) startOver() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	bpf.MapDelete(u.Spaces, key(0)) // what programs start from: they make no more
+	u.remove(u.Spaces, key(0)) // what programs start from: they make no more
 	for id, f := range u.files {
 		if f.table != nil {
 			u.dropped++
@@ -119,7 +118,7 @@ func (u *Unwinder) startOver() {
 	}
 	for range 2 * object.UnwindMaxSpaces {
 		k := key(-1)
-		if bpf.MapNextKey(u.Spaces, k, k) != nil || bpf.MapDelete(u.Spaces, k) != nil {
+		if u.nextKey(u.Spaces, k, k) != nil || u.remove(u.Spaces, k) != nil {
 			break
 		}
 	}
@@ -127,14 +126,14 @@ func (u *Unwinder) startOver() {
 	clear(u.known)
 	u.vdsoFile = nil
 	if u.Files >= 0 {
-		bpf.MapUpdate(u.Spaces, key(0), space(0, 0, nil), 0)
+		u.update(u.Spaces, key(0), space(0, 0, nil))
 	}
 }
 
 // forget takes a file from programs and from the books, with mu held.
 func (u *Unwinder) forget(id fileID, f *file) {
 	if u.Files >= 0 && f.plain {
-		bpf.MapDelete(u.Files, f.name)
+		u.remove(u.Files, f.name)
 	}
 	delete(u.files, id)
 }

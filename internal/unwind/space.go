@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/proc"
@@ -54,9 +53,9 @@ func (u *Unwinder) put(pid int, id uint64, state int, final bool, parts []part) 
 	if !final {
 		binary.NativeEndian.PutUint32(v[object.UnwindUnknown:], 1)
 	}
-	if bpf.MapUpdate(u.Spaces, key(pid), v, 0) == unix.E2BIG {
+	if u.update(u.Spaces, key(pid), v) == unix.E2BIG {
 		u.sweep()
-		bpf.MapUpdate(u.Spaces, key(pid), v, 0)
+		u.update(u.Spaces, key(pid), v)
 	}
 }
 

@@ -4,11 +4,10 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hawktrace/hawk/internal/bpf"
-	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/foreign"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/proc"
@@ -25,7 +24,12 @@ type Unwinder struct {
 	known   map[any]*file // by Mapped.File; nil: its table is being made
 	working bool
 	closed  bool
-	idle    sync.Cond // of mu: working became false
+	idle    sync.Cond     // of mu: working became false
+	quit    chan struct{} // closed with closed: nobody waits for files any more
+	errands int           // files that are being read aside, with mu held
+	late    int           // files that were not read in time, with mu held
+	fence   sync.RWMutex  // see fenced
+	gone    bool          // of fence: the maps are no longer this Unwinder's
 
 	vdsoFile *file  // of mu, too; nil while no process was looked at
 	swept    uint64 // how many spaces programs had made when they were last swept
@@ -33,13 +37,14 @@ type Unwinder struct {
 
 	// Only the goroutine looks at these.
 	files      map[fileID]*file
-	next       uint32 // number of the next chunk
-	turn       uint64 // how many processes and files were taken on
-	held       int    // chunks in the kernel
-	enough     int    // of them, beyond which some may be reclaimed
-	generation int    // how often all was dropped
-	dropped    int    // files whose tables were dropped, with mu held
-	refused    int    // files whose tables the kernel did not take, with mu held
+	next       uint32        // number of the next chunk
+	turn       uint64        // how many processes and files were taken on
+	held       int           // chunks in the kernel
+	enough     int           // of them, beyond which some may be reclaimed
+	generation int           // how often all was dropped
+	credit     time.Duration // see aside
+	dropped    int           // files whose tables were dropped, with mu held
+	refused    int           // files whose tables the kernel did not take, with mu held
 }
 
 // Maps are descriptors of the maps that package object describes.
@@ -76,11 +81,12 @@ type fileID struct {
 
 // New makes an Unwinder.
 func New(m Maps) *Unwinder {
-	u := &Unwinder{Maps: m, files: map[fileID]*file{}, known: map[any]*file{}, next: 1, enough: fewChunks}
+	u := &Unwinder{Maps: m, files: map[fileID]*file{}, known: map[any]*file{}, next: 1, enough: fewChunks,
+		quit: make(chan struct{}), credit: credit}
 	u.idle.L = &u.mu
 	if m.Files >= 0 {
-		bpf.MapUpdate(m.Spaces, key(0), space(0, 0, nil), 0) // what programs start from
-		u.start()                                            // with the vDSO, which all processes map
+		u.update(m.Spaces, key(0), space(0, 0, nil)) // what programs start from
+		u.start()                                    // with the vDSO, which all processes map
 	}
 	return u
 }
@@ -104,14 +110,20 @@ const (
 
 // Expect has tables of files be ready for the processes that will map them.
 func (u *Unwinder) Expect(paths ...string) {
+	list := make([]wanted, len(paths))
+	for i, path := range paths {
+		list[i].paths = []string{path}
+	}
+	u.want(list...)
+}
+
+func (u *Unwinder) want(list ...wanted) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.closed || len(u.named)+len(paths) > maxNamed {
+	if u.closed || len(u.named)+len(list) > maxNamed {
 		return
 	}
-	for _, path := range paths {
-		u.named = append(u.named, wanted{paths: []string{path}})
-	}
+	u.named = append(u.named, list...)
 	u.start()
 }
 
@@ -123,11 +135,25 @@ func (u *Unwinder) start() {
 	}
 }
 
-// Wait returns when all that was asked for and expected is there.
+// Wait returns when all that was asked for and expected is there, or is not to be had in time.
 func (u *Unwinder) Wait() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for u.working {
+	u.await()
+}
+
+// await waits for the goroutine, with mu held, though not for ever: it may hang in /proc, where the
+// kernel waits for a process that waits for a file.
+func (u *Unwinder) await() {
+	enough := false
+	timer := time.AfterFunc(patience, func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		enough = true
+		u.idle.Broadcast()
+	})
+	defer timer.Stop()
+	for u.working && !enough {
 		u.idle.Wait()
 	}
 }
@@ -139,7 +165,7 @@ func (u *Unwinder) Sweep() {
 		return
 	}
 	v := make([]byte, object.UnwindSpace)
-	if bpf.MapLookup(u.Spaces, key(0), v) != nil {
+	if u.lookup(u.Spaces, key(0), v) != nil {
 		return
 	}
 	made := binary.NativeEndian.Uint64(v[object.UnwindStrays:])
@@ -153,27 +179,31 @@ func (u *Unwinder) Sweep() {
 func (u *Unwinder) sweep() {
 	for _, k := range u.spaces() {
 		if pid := int(binary.NativeEndian.Uint32(k)); pid != 0 && !proc.Alive(pid) {
-			bpf.MapDelete(u.Spaces, k)
+			u.remove(u.Spaces, k)
 		}
 	}
 }
 
 // spaces are the keys of all that have one.
 func (u *Unwinder) spaces() (pids [][]byte) {
-	for k := key(-1); bpf.MapNextKey(u.Spaces, k, k) == nil && len(pids) <= object.UnwindMaxSpaces; {
+	for k := key(-1); u.nextKey(u.Spaces, k, k) == nil && len(pids) <= object.UnwindMaxSpaces; {
 		pids = append(pids, slices.Clone(k))
 	}
 	return pids
 }
 
-// Close ends the work; the maps are the caller's.
+// Close ends the work; the maps are the caller's, and are not touched any more.
 func (u *Unwinder) Close() {
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.closed, u.asked, u.named = true, nil, nil
-	for u.working {
-		u.idle.Wait()
+	if !u.closed {
+		close(u.quit)
 	}
+	u.closed, u.asked, u.named = true, nil, nil
+	u.await()
+	u.mu.Unlock()
+	u.fence.Lock()
+	u.gone = true
+	u.fence.Unlock()
 }
 
 // work is the goroutine that makes tables for the processes that were asked for.
@@ -207,7 +237,7 @@ func (u *Unwinder) work() {
 // add makes the tables of what a process has mapped, and its space. One that
 // has ended meanwhile needs none.
 func (u *Unwinder) add(pid int) {
-	defer bpf.MapDelete(u.Asked, key(pid)) // it may ask again, unless it has a space
+	defer u.remove(u.Asked, key(pid)) // it may ask again, unless it has a space
 	before := []proc.Mapping(nil)
 	for range mostLooks {
 		maps, err := proc.Code(pid, object.UnwindMost) // the others are not in the space
@@ -328,28 +358,33 @@ func (u *Unwinder) mapped(pid int, m *proc.Mapping) (f *file, bias uint64) {
 	if !m.IsFile() {
 		return nil, 0
 	}
+	again := func() { u.Ask(pid) }
 	for _, name := range [...]string{proc.MapFile(pid, m), proc.Root(pid) + m.Path} {
-		var st unix.Stat_t
-		if unix.Stat(name, &st) != nil || st.Ino != m.Ino {
+		st, err := u.stat(name, again)
+		if err == errLate {
+			return nil, 0
+		}
+		if err != nil || st.Ino != m.Ino {
 			continue
 		}
 		id := fileID{st.Dev, st.Ino, st.Mtim}
 		f := u.files[id]
 		if f == nil || !f.plain {
-			e, err := exe.OpenFile(name)
+			r, err := u.read(question{path: name, table: f == nil, at: m}, again)
+			if err == errLate {
+				return nil, 0
+			}
 			if err != nil {
 				continue
 			}
-			defer e.Close()
 			if f == nil {
-				f = u.enter(id, e, fileName(&st))
+				f = u.enter(id, r, fileName(&st))
 			}
-			bias, ok := e.Bias(m.Offset, m.End-m.Start)
-			if !ok {
+			if !r.isMapped {
 				return nil, 0
 			}
 			u.use(id, f)
-			return f, bias
+			return f, r.mapped
 		}
 		u.use(id, f)
 		return f, f.bias
@@ -367,25 +402,27 @@ type wanted struct {
 
 // expect makes the table of a file that is, or is to be, mapped.
 func (u *Unwinder) expect(w wanted) {
+	again := func() { u.want(w) }
 	for _, path := range w.paths {
-		var st unix.Stat_t
-		if unix.Stat(path, &st) != nil {
+		st, err := u.stat(path, again)
+		if err == errLate {
+			break
+		}
+		if err != nil {
 			continue
 		}
 		id := fileID{st.Dev, st.Ino, st.Mtim}
 		f := u.files[id]
 		if f == nil || w.build != nil {
-			e, err := exe.OpenFile(path)
-			if err != nil {
+			r, err := u.read(question{path: path, table: f == nil, build: w.build}, again)
+			if err == errLate {
+				break
+			}
+			if err != nil || w.build != nil && !r.is(w.build) {
 				continue
 			}
-			fits := w.build == nil || [20]byte(w.build) == padded(e.BuildID())
-			if fits && f == nil {
-				f = u.enter(id, e, fileName(&st))
-			}
-			e.Close()
-			if !fits {
-				continue
+			if f == nil {
+				f = u.enter(id, r, fileName(&st))
 			}
 		}
 		if f != nil {

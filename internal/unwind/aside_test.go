@@ -1,0 +1,58 @@
+package unwind
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A file that hangs keeps neither other tables from being made nor Close from returning, and what
+// comes of it afterwards touches no map.
+func TestAside(t *testing.T) {
+	u := New(Maps{Spaces: -1, Chunks: -1, Asked: -1, Files: -1})
+	u.credit = 0 // nobody wants to wait for the test
+	answers, again := make(chan bool), make(chan bool, maxErrands)
+	hang := func() { <-answers }
+	if err := u.aside(func() { again <- true }, hang); err != errLate {
+		t.Fatalf("a file that hangs: %v", err)
+	}
+	if err := u.aside(func() { again <- true }, func() {}); err != nil {
+		t.Errorf("a file behind one that hangs: %v", err)
+	}
+	for range maxErrands - 1 {
+		go u.aside(func() { again <- true }, hang)
+	}
+	for u.mu.Lock(); u.errands < maxErrands; u.mu.Lock() {
+		u.mu.Unlock()
+		time.Sleep(time.Millisecond)
+	}
+	u.mu.Unlock()
+	if err := u.aside(nil, func() { t.Error("more than may hang") }); err != errLate {
+		t.Error(err)
+	}
+	u.Close()
+	close(answers)
+	<-again // the first one, whose table is made now if anybody still wants it
+	if err := u.aside(nil, func() { t.Error("work after the end") }); err != errLate {
+		t.Error(err)
+	}
+	if err := u.fenced(func() error { t.Error("a map is touched"); return nil }); err != unix.EBADF {
+		t.Error(err)
+	}
+	if n := u.Late(); n < 3 {
+		t.Errorf("%d files were late", n)
+	}
+}
+
+// Close does not wait for a goroutine that hangs in the kernel.
+func TestCloseHanging(t *testing.T) {
+	u := New(Maps{Spaces: -1, Chunks: -1, Asked: -1, Files: -1})
+	u.mu.Lock()
+	u.working = true // and will be
+	u.mu.Unlock()
+	u.Close()
+	if err := u.update(-1, nil, nil); err != unix.EBADF {
+		t.Error(err)
+	}
+}
