@@ -7,6 +7,7 @@ package builtin
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -266,12 +267,17 @@ func (c *Call) Warnf(at syntax.Node, code source.Code, format string, args ...an
 	return c.Diags.Warnf(code, at.Span(), format, args...)
 }
 
-// Int returns argument i as a literal integer.
+// Int returns argument i as a literal integer. One above those of int64 is the largest of them: it
+// is too much for any length, limit or number of buckets, and not negative.
 func (c *Call) Int(i int) (int64, bool) {
 	if i >= len(c.Consts) || c.Consts[i].Kind != IntConst {
 		return 0, false
 	}
-	return int64(c.Consts[i].Int), true
+	n := int64(c.Consts[i].Int)
+	if n < 0 && !c.Consts[i].Neg {
+		n = math.MaxInt64
+	}
+	return n, true
 }
 
 // Str returns argument i as a literal string.

@@ -67,11 +67,11 @@ func naming(name, label, doc, example string, table func(c *Call) *nameTable) {
 		Example: example,
 		Check:   func(c *Call) types.Type { return &types.String{Cap: table(c).stride()} },
 		Const: func(c *Call) (Const, bool) {
-			n, ok := c.Int(0)
-			if !ok {
+			if c.Consts[0].Kind != IntConst {
 				return Const{}, false
 			}
-			return Const{Kind: StrConst, Str: table(c).name(n)}, true
+			// The bits count, as at run time: -1 may have come as an unsigned number.
+			return Const{Kind: StrConst, Str: table(c).name(int64(c.Consts[0].Int))}, true
 		},
 		Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 			b, t := g.B(), table(c)
