@@ -26,7 +26,9 @@ func (d *decoder) command(i int, kind string) bool {
 		i = 3
 		next("u", "")
 	case "membarrier":
-		next("f", "membarrier_flag")
+		if next("f", "membarrier_flag"); d.num(1) != 0 {
+			next("u", "")
+		}
 		if d.num(0) == 0 && !d.c.failed() {
 			d.ownResult("f", "membarrier")
 		}

@@ -351,6 +351,12 @@ func (d *decoder) arg(i int, a arg) {
 		d.fd(v, 0)
 	case "at":
 		d.at(v)
+	case "fanfd":
+		if int32(v) == -1 {
+			d.str("FAN_NOFD")
+		} else {
+			d.at(v)
+		}
 	// -1 is how chown and setreuid are told to leave an ID as it is.
 	case "uid":
 		if uint32(v) == ^uint32(0) {
@@ -441,9 +447,7 @@ func (d *decoder) number(a arg, v uint64) bool {
 		const priority = 0x7fff
 		if v = uint64(uint32(v)); v&^priority != 0 {
 			d.flags("swap", v&^priority)
-			if v&priority != 0 {
-				d.str("|").uint(v & priority)
-			}
+			d.str("|").uint(v & priority)
 		} else {
 			d.uint(v)
 		}
@@ -455,6 +459,8 @@ func (d *decoder) number(a arg, v uint64) bool {
 		d.mapFlags(v)
 	case "openfl":
 		d.openFlags(uint64(uint32(v)))
+	case "memfd":
+		d.hugeFlags("memfd", "MFD", uint64(uint32(v)))
 	case "dev":
 		d.device(uint64(uint32(v)))
 	default:

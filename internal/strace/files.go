@@ -170,17 +170,24 @@ func (d *decoder) mapFlags(v uint64) {
 	const kinds = 15
 	d.enum("map_type", v&kinds)
 	if v &^= kinds; v != 0 {
-		d.str("|")
-		huge := v >> 26 & 63
-		if v&0x40000 != 0 && huge != 0 {
-			v &^= 63 << 26
-		} else {
-			huge = 0
+		d.str("|").hugeFlags("map", "MAP", v)
+	}
+}
+
+// hugeFlags appends flags above which the binary logarithm of the size of a page stands.
+func (d *decoder) hugeFlags(set, name string, v uint64) {
+	const shift, mask = 26, 63
+	huge := v >> shift & mask
+	if v &^= mask << shift; set == "memfd" && v != 0 {
+		d.flags(set, v)
+	} else if v != 0 || huge == 0 {
+		d.onlyFlags(set, v)
+	}
+	if huge != 0 {
+		if v != 0 {
+			d.str("|")
 		}
-		d.onlyFlags("map", v)
-		if huge != 0 {
-			d.str("|" + strconv.FormatUint(huge, 10) + "<<MAP_HUGE_SHIFT")
-		}
+		d.str(strconv.FormatUint(huge, 10) + "<<" + name + "_HUGE_SHIFT")
 	}
 }
 
@@ -207,7 +214,7 @@ func (d *decoder) fcntl(cmd, v uint64) {
 			d.result(r, func() { d.enum("lock", r) })
 		case cmd == 1034 && r != 0:
 			d.result(r, func() { d.flags("seals", r) })
-		case cmd == 11:
+		case cmd == 11 && r != 0:
 			d.result(r, func() { d.signal(int(r)) })
 		}
 	case 2:
@@ -239,6 +246,8 @@ func (d *decoder) fcntl(cmd, v uint64) {
 		d.str(", ").enum("lock", v)
 	case 1033:
 		d.str(", ").flags("seals", v)
+	case 1026:
+		d.str(", ").flags("dn", v)
 	case 8, 1031:
 		d.str(", ").int(int64(int32(v)))
 	case 10: // F_SETSIG
@@ -254,14 +263,12 @@ func (d *decoder) fcntl(cmd, v uint64) {
 	}
 }
 
-// result has a call show its result in hexadecimal and what it means. A kind of lease (F_GETLEASE,
-// 1025) stands alone.
+// result has a call show its result in hexadecimal and what it means.
 func (d *decoder) result(v uint64, meaning func()) {
 	at := len(d.b)
 	words := map[uint64]string{1025: "", 1034: "seals ", 11: ""}
 	word, own := words[d.num(1)]
 	switch {
-	case d.num(1) == 1025:
 	case d.num(1) == 11:
 		d.uint(v)
 		d.str(" (")
@@ -273,9 +280,7 @@ func (d *decoder) result(v uint64, meaning func()) {
 		d.str(" (flags ")
 	}
 	meaning()
-	if d.num(1) != 1025 {
-		d.str(")")
-	}
+	d.str(")")
 	d.own = append([]byte{}, d.b[at:]...)
 	d.b = d.b[:at]
 }

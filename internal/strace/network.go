@@ -88,7 +88,7 @@ func (d *decoder) address(b []byte) {
 	d.str("{sa_family=")
 	d.family(family)
 	switch {
-	case family == 2 && len(b) >= 8:
+	case family == 2 && len(b) >= 16:
 		d.str(", sin_port=htons(")
 		d.port(b)
 		d.str("), sin_addr=inet_addr(\"" + netip.AddrFrom4([4]byte(b[4:8])).String() + "\")")
@@ -98,31 +98,74 @@ func (d *decoder) address(b []byte) {
 		d.str("), sin6_flowinfo=htonl(").uint(uint64(b[4])<<24 | uint64(b[5])<<16 | uint64(b[6])<<8 | uint64(b[7]))
 		d.str("), inet_pton(AF_INET6, \"" + address6([16]byte(b[8:24])) + "\", &sin6_addr)")
 		if len(b) >= 28 {
-			d.str(", sin6_scope_id=").uint(u32(b, 24))
+			if d.str(", sin6_scope_id="); b[8] == 0xfe && b[9]>>6 == 2 || b[8] == 0xff && b[9]&15 == 2 { // of a link
+				d.interfaceName(u32(b, 24))
+			} else {
+				d.uint(u32(b, 24))
+			}
 		}
 	case family == 1 && len(b) > 2:
 		d.str(", sun_path=")
-		path := b[2:]
-		if path[0] == 0 && len(path) > 1 {
+		const longest = 108
+		path := b[2:min(len(b), 2+longest)]
+		if path[0] == 0 {
 			d.str("@").quote(path[1:])
 		} else {
 			path, _, _ = bytes.Cut(path, []byte{0})
 			d.quote(path)
 		}
 	case family == 16 && len(b) >= 12:
+		if u16(b, 2) != 0 {
+			d.str(", nl_pad=").hex(u16(b, 2))
+		}
 		d.str(", nl_pid=").int(signed(u32(b, 4)))
 		d.str(", nl_groups=")
 		d.b = append(d.b, hex8(u32(b, 8))...)
-	case family == 17 && len(b) >= 12:
-		d.str(", sll_protocol=htons(").hex(uint64(b[2])<<8 | uint64(b[3]))
-		d.str("), sll_ifindex=").int(signed(u32(b, 4)))
-		d.str(", sll_hatype=").hex(u16(b, 8))
-		d.str(", sll_pkttype=").hex(uint64(b[10]))
+	case family == 17 && len(b) >= 20:
+		d.str(", sll_protocol=").protocol(uint64(b[2])<<8 | uint64(b[3]))
+		d.str(", sll_ifindex=").interfaceName(u32(b, 4))
+		d.str(", sll_hatype=").enum("arphrd", u16(b, 8))
+		d.str(", sll_pkttype=").enum("packet_type", uint64(b[10]))
 		d.str(", sll_halen=").uint(uint64(b[11]))
+		if n := min(int(b[11]), len(b)-12); n > 0 {
+			d.str(", sll_addr=[")
+			for i, c := range b[12 : 12+n] {
+				if i > 0 {
+					d.str(", ")
+				}
+				if c == 0 {
+					d.str("0")
+				}
+				d.hex(uint64(c))
+			}
+			d.str("]")
+		}
+	case family == 40 && len(b) >= 16:
+		if u16(b, 2) != 0 {
+			d.str(", svm_reserved1=").hex(u16(b, 2))
+		}
+		d.str(", svm_cid=")
+		if cid := u32(b, 8); d.isNamed("vsock_cid", cid) {
+			d.enum("vsock_cid", cid)
+		} else {
+			d.hex(cid)
+		}
+		if d.str(", svm_port="); u32(b, 4) == 1<<32-1 {
+			d.str("VMADDR_PORT_ANY")
+		} else {
+			d.hex(u32(b, 4))
+		}
+		d.str(", svm_flags=").flags("vsock_flag", uint64(b[12]))
 	case len(b) > 2:
 		d.str(", sa_data=").quote(b[2:])
 	}
 	d.str("}")
+}
+
+// protocol appends the protocol of a packet.
+func (d *decoder) protocol(v uint64) {
+	d.str("htons(").enum("eth_p", v)
+	d.str(")")
 }
 
 func hex8(v uint64) string {
@@ -140,6 +183,9 @@ func address6(b [16]byte) string {
 	a := netip.AddrFrom16(b)
 	if a.Is4In6() {
 		return "::ffff:" + a.Unmap().String()
+	}
+	if head, tail := [12]byte(b[:12]), [4]byte(b[12:]); head == [12]byte{} && (b[12] != 0 || b[13] != 0) {
+		return "::" + netip.AddrFrom4(tail).String()
 	}
 	return a.String()
 }
@@ -227,7 +273,7 @@ func (d *decoder) received(addr uint64) {
 // control appends control messages.
 func (d *decoder) control(addr uint64, n int) {
 	b, ok := d.c.mem.at(addr, n, false)
-	if !ok {
+	if !ok || n < 16 {
 		d.ptr(addr)
 		return
 	}
@@ -254,6 +300,31 @@ func (d *decoder) control(addr uint64, n int) {
 		case level == 1 && kind == 2 && len(data) >= 12:
 			d.str("SCM_CREDENTIALS, cmsg_data=")
 			d.ucred(data)
+		case level == 1 && (kind == 29 || kind == 35) && len(data) >= 16: // SO_TIMESTAMP, SO_TIMESTAMPNS
+			d.enum("so", kind)
+			if d.str(", cmsg_data="); kind == 29 {
+				d.timeval(data)
+			} else {
+				d.timespec(data)
+			}
+		case level == 0 && d.isNamed("ip_cmsg", kind):
+			d.enum("ip_cmsg", kind)
+			switch d.str(", cmsg_data="); {
+			case kind == 8 && len(data) >= 12: // IP_PKTINFO
+				d.str("{ipi_ifindex=").interfaceName(u32(data, 0))
+				d.more(d.layout("pktinfo"), data[4:])
+				d.str("}")
+			case kind == 20 && len(data) >= 2: // IP_ORIGDSTADDR
+				d.address(data)
+			case kind == 1 && len(data) > 0: // IP_TOS
+				d.str("[").hex(uint64(data[0]))
+				d.str("]")
+			case len(data) >= 4 && kind != 7 && kind != 11: // but for options and errors
+				d.str("[").uint(u32(data, 0))
+				d.str("]")
+			default:
+				d.quote(data)
+			}
 		default:
 			if level == 1 {
 				d.enum("scm", kind)
@@ -293,8 +364,9 @@ func (d *decoder) socket() {
 	case 16:
 		d.enum("netlink", protocol)
 	case 17:
-		d.str("htons(").hex(protocol>>8&0xff | protocol&0xff<<8)
-		d.str(")")
+		d.protocol(protocol>>8&0xff | protocol&0xff<<8)
+	case 29, 31:
+		d.enum(map[uint64]string{29: "can", 31: "btproto"}[domain], protocol)
 	default:
 		d.uint(protocol)
 	}
@@ -328,7 +400,8 @@ func (d *decoder) sockopt(get bool) {
 	}
 	b, ok := d.c.mem.at(value, size, !get)
 	switch {
-	case value == 0 || !ok || len(b) < size:
+	case value == 0 || !ok || len(b) < size || size < 0 || !get && (level == 1 && name == 13 && size < 8 ||
+		size < 4 && size > 0 && level == 1 && name != 25 && name < 48):
 		if size == 0 && value != 0 && ok {
 			d.str(`""`)
 		} else {
@@ -344,7 +417,17 @@ func (d *decoder) sockopt(get bool) {
 		d.str("}")
 	case level == 41 && (name == 20 || name == 21) && size == 20: // IPV6_ADD_MEMBERSHIP
 		d.str("{inet_pton(AF_INET6, \"" + address6([16]byte(b[:16])) + "\", &ipv6mr_multiaddr), ipv6mr_interface=")
-		d.uint(u32(b, 16))
+		d.interfaceName(u32(b, 16))
+		d.str("}")
+	case level == 263 && name <= 2 && size == 16: // PACKET_ADD_MEMBERSHIP
+		d.str("{mr_ifindex=").interfaceName(u32(b, 0))
+		d.str(", mr_type=").enum("packet_mr", u16(b, 4))
+		d.str(", mr_alen=").uint(u16(b, 6))
+		d.str(", mr_address=").mac(b[8 : 8+min(u16(b, 6), 8)])
+		d.str("}")
+	case get && level == 263 && name == 6 && size == 8: // PACKET_STATISTICS
+		d.str("{tp_packets=").uint(u32(b, 0))
+		d.str(", tp_drops=").uint(u32(b, 4))
 		d.str("}")
 	case level == 1 && (name == 26 || name == 51) && size == 16: // SO_ATTACH_FILTER
 		d.declared(d.layout("fprog"), b)

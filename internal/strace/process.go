@@ -86,13 +86,13 @@ func (d *decoder) siginfo(b []byte) {
 		d.str(", si_int=").int(signed(u32(b, 24)))
 		d.str(", si_ptr=").ptr(u64(b, 24))
 	}
-	const user, kernel, queue, timer, tkill = 0, 0x80, -1, -2, -6
+	const user, kernel, timer, tkill, dethread = 0, 0x80, -2, -6, -7
 	switch {
 	case code == timer:
 		d.str(", si_timerid=").hex(u32(b, 16))
 		d.str(", si_overrun=").int(signed(u32(b, 20)))
 		val()
-	case code == user || code == tkill:
+	case code == user || code == tkill || code == dethread:
 		who()
 	case code < 0:
 		who()
@@ -269,11 +269,12 @@ func (d *decoder) cloneFlags(v uint64) {
 func (d *decoder) clone3() {
 	addr, size := d.num(0), d.num(1)
 	b, ok := d.c.mem.whole(addr, 64, true)
-	if addr == 0 || !ok {
+	if addr == 0 || !ok || size < 64 {
 		d.ptr(addr)
 		d.str(", ").uint(size)
 		return
 	}
+	const intoCgroup = 1 << 33
 	const pidfd, parentSet, setTLS, childClear, childSet = 0x1000, 0x100000, 0x80000, 0x200000, 0x1000000
 	flags := u64(b, 0)
 	d.str("{flags=").flags("clone", flags)
@@ -289,6 +290,15 @@ func (d *decoder) clone3() {
 	field("stack", 40, true)
 	d.str(", stack_size=").hex(u64(b, 48))
 	field("tls", 56, flags&setTLS != 0)
+	if more, ok := d.c.mem.whole(addr, int(min(size, 88)), true); ok && size >= 80 {
+		if u64(more, 64) != 0 || u64(more, 72) != 0 {
+			d.str(", set_tid=").elements("intarray", u64(more, 64), int(min(u64(more, 72), 32)))
+			d.str(", set_tid_size=").uint(u64(more, 72))
+		}
+		if size >= 88 && (flags&intoCgroup != 0 || u64(more, 80) != 0) {
+			d.str(", cgroup=").uint(u64(more, 80))
+		}
+	}
 	d.str("}")
 	d.returns()
 	sep := " => {"
@@ -315,12 +325,20 @@ func (d *decoder) futex() {
 	const mask, private, realtime = 0x7f, 0x80, 0x100
 	op := d.num(1)
 	d.ptr(d.num(0))
-	d.str(", ").enum("futex", op&mask)
-	if op&private != 0 {
-		d.str("_PRIVATE")
-	}
-	if op&realtime != 0 {
-		d.str("|FUTEX_CLOCK_REALTIME")
+	// Operations that wait have a name with the flag, others are none with it.
+	const waits = 1<<0 | 1<<9 | 1<<11
+	known := d.isNamed("futex", op&mask) && op&^(mask|private|realtime) == 0
+	if op&realtime != 0 && (op&mask > 13 || waits>>(op&mask)&1 == 0) || !known {
+		d.str(", ").hex(uint64(uint32(op)))
+		d.unknown("futex")
+	} else {
+		d.str(", ").enum("futex", op&mask)
+		if op&private != 0 {
+			d.str("_PRIVATE")
+		}
+		if op&realtime != 0 {
+			d.str("|FUTEX_CLOCK_REALTIME")
+		}
 	}
 	number := func(i int) {
 		d.str(", ").uint(uint64(uint32(d.num(i))))
@@ -357,7 +375,7 @@ func (d *decoder) futex() {
 	case 3: // REQUEUE
 		val()
 		second()
-	case 4: // CMP_REQUEUE
+	case 4, 12: // CMP_REQUEUE, CMP_REQUEUE_PI
 		val()
 		second()
 		d.str(", ").uint(uint64(uint32(d.num(5))))

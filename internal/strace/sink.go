@@ -295,6 +295,9 @@ func (s *Sink) signalled(th *thread, r *output.Snap, delivered bool) {
 	case delivered:
 		th.signals = append(th.signals, sig)
 		s.due(th, 1<<62)
+		if n := sig.number(); n >= sigStop && n <= sigStop+3 && result != 0 {
+			s.stopped(th, sig)
+		}
 	case result == ignored:
 		th.signals = append(th.signals, sig)
 	case result != already:
@@ -351,6 +354,18 @@ func (s *Sink) show(th *thread, sig signal) {
 	s.signal(sig.number())
 	s.str(" ")
 	s.siginfo(sig.info)
+	s.str(" ---")
+	s.line()
+}
+
+// stopped says that a signal has stopped a thread.
+func (s *Sink) stopped(th *thread, sig signal) {
+	if s.o.JSON || !s.o.Signal(signalName(sig.number())) {
+		return
+	}
+	s.begin(th.tid, sig.at)
+	s.noHead(th)
+	s.str("--- stopped by ").signal(sig.number())
 	s.str(" ---")
 	s.line()
 }
@@ -518,16 +533,20 @@ func (s *Sink) outcome(c *Call) {
 	case len(s.own) > 0 && string(s.own) != "fd":
 		s.b = append(s.b, s.own...)
 	case s.of.result == "p":
-		s.hexResult(uint64(c.Result))
+		s.hex(uint64(c.Result))
 	case s.of.result == "personality":
 		s.hex(uint64(c.Result))
 		s.str(" (")
-		s.enum("personality", uint64(c.Result))
+		s.personality(uint64(c.Result))
 		s.str(")")
 	case s.of.result == "time_state" && s.isNamed("time_state", uint64(c.Result)):
 		s.int(c.Result)
 		s.str(" (")
 		s.enum("time_state", uint64(c.Result))
+		s.str(")")
+	case s.of.result == "sig":
+		s.int(c.Result)
+		s.str(" (").signal(int(c.Result))
 		s.str(")")
 	case s.of.result == "ioprio":
 		s.int(c.Result)
@@ -550,14 +569,6 @@ func (s *Sink) outcome(c *Call) {
 		s.int(c.Result)
 	}
 	s.b = append(s.b, s.after...)
-}
-
-func (s *Sink) hexResult(v uint64) {
-	if v == 0 {
-		s.str("NULL")
-		return
-	}
-	s.hex(v)
 }
 
 // errorName is the name of an error.

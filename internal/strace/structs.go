@@ -158,7 +158,13 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		return show(8, func(b []byte) {
 			size := int(min(u32(b, 0), 56))
 			b, _ = d.c.mem.at(v, size, early)
-			d.declared(d.layout(a.kind), b)
+			const keepsPolicy, flags = 8, 8
+			if !a.out && len(b) > flags && b[flags]&keepsPolicy != 0 {
+				d.str("{size=").uint(u32(b, 0))
+				d.more(d.layout("sched_rest"), b)
+			} else {
+				d.declared(d.layout(a.kind), b)
+			}
 			d.str("}")
 		})
 	case "argv":
@@ -231,7 +237,7 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			d.str("|").flags("at", uint64(uint32(v)))
 		}
 	case "sigev":
-		return show(16, func(b []byte) {
+		return show(20, func(b []byte) {
 			d.str("{")
 			if u64(b, 0) != 0 {
 				d.str("sigev_value={sival_int=").int(signed(u32(b, 0)))
@@ -245,6 +251,9 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 				d.uint(u32(b, 8))
 			}
 			d.str(", sigev_notify=").enum("sigev", u32(b, 12))
+			if notify == 4 && len(b) >= 20 {
+				d.str(", sigev_notify_thread_id=").int(signed(u32(b, 16)))
+			}
 			d.str("}")
 		})
 	case "caphdr":
@@ -254,12 +263,20 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			d.str("}")
 		})
 	case "capdata":
+		if d.c.failed() && a.out {
+			d.ptr(v)
+			return true
+		}
+		if b, ok := d.c.mem.whole(d.num(0), 8, true); ok && !d.isNamed("capversion", u32(b, 0)) {
+			d.ptr(v)
+			return true
+		}
 		return show(24, d.capabilities)
 	case "personality":
 		if uint32(v) == ^uint32(0) {
 			d.str("0xffffffff")
 		} else {
-			d.enum("personality", uint64(uint32(v)))
+			d.personality(uint64(uint32(v)))
 		}
 	default:
 		if name, ok := strings.CutPrefix(a.kind, "[]"); ok {
@@ -405,6 +422,14 @@ func (d *decoder) ptrace() {
 	default:
 		d.str(", ").ptr(d.num(2))
 		d.str(", ").ptr(d.num(3))
+	}
+}
+
+// personality appends the kind of system that programs are shown, and flags.
+func (d *decoder) personality(v uint64) {
+	const kinds = 0xff
+	if d.enum("personality", v&kinds); v&^kinds != 0 {
+		d.str("|").flags("personality_flag", v&^kinds)
 	}
 }
 

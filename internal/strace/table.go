@@ -153,7 +153,8 @@ var i386Text = sync.OnceValue(func() string { return table("i386.txt") })
 const same = " path str rb wb hexb wbx xlist cwd fds intp intlist wstatus statx rlim64 utsname sockaddr sockaddrp " +
 	"lenp pollfds epev epevs sigset dents64 caphdr capdata cpuset openhow ts tv d u lu x p fd at uid mode sig f X e " +
 	"statx_at rem open mknod mmap mremap clone sub fcntl ioctl socket socketpair futex key " +
-	"epctl hostname xval vec name shmflg ipcctl ioprio dev tz E keyid siglu swap mapfl openfl mount fanotify_init kcmp "
+	"epctl hostname xval vec name shmflg ipcctl ioprio dev tz E keyid siglu swap mapfl openfl mount fanotify_init " +
+	"kcmp fanfd memfd "
 
 // find32 looks a call of a 32-bit program up: by its name, or that of the call that was given
 // another number for wider arguments. What has another form there is an address.

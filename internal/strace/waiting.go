@@ -13,7 +13,7 @@ import (
 // once: lines stay whole that would else be cut in two by those of other threads.
 const holds = 50e6
 
-const sigKill = 9
+const sigKill, sigStop = 9, 19 // SIGSTOP, and behind it those that terminals stop by
 
 // A waiting is the call of a thread that has not returned.
 type waiting struct {
