@@ -96,13 +96,7 @@ func (c *command) main(args []string) int {
 	// Control groups and programs are looked up last: --help of a command line that names none that
 	// exists is still answered.
 	if err == nil && !c.stop {
-		err = c.unseen()
-	}
-	if err == nil && !c.stop {
-		err = c.findGroups()
-	}
-	if err == nil && !c.stop && c.tool != nil && c.tool.RunsProgram() {
-		err = c.findProgram()
+		besideSignals(func() { err = c.findNamed() })
 	}
 	if err != nil {
 		io.WriteString(c.err, err.Error()+"\n")
@@ -141,6 +135,18 @@ func (c *command) main(args []string) int {
 		return c.list()
 	}
 	return c.run()
+}
+
+// findNamed looks up what the command line names: control groups, the program to run.
+func (c *command) findNamed() error {
+	err := c.unseen()
+	if err == nil {
+		err = c.findGroups()
+	}
+	if err == nil && c.tool != nil && c.tool.RunsProgram() {
+		err = c.findProgram()
+	}
+	return err
 }
 
 // tell prints what was asked for and returns the status.

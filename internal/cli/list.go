@@ -27,7 +27,8 @@ import (
 // no privileges but those to read what it lists.
 func (c *command) list() int {
 	out := bufio.NewWriterSize(c.out, 1<<16)
-	status := c.listTo(out)
+	status := exitOK
+	besideSignals(func() { status = c.listTo(out) })
 	if err := out.Flush(); err != nil && status == exitOK {
 		return c.fail(exitUsage, fmt.Errorf("cannot write output: %w", err))
 	}

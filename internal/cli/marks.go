@@ -41,7 +41,8 @@ mapped, those that it has made itself among them: FILE PROVIDER:NAME.
 `)
 	}
 	l.out = bufio.NewWriterSize(c.out, 1<<16)
-	status := l.list()
+	status := exitOK
+	besideSignals(func() { status = l.list() })
 	if err := l.out.Flush(); err != nil && status == exitOK {
 		return c.fail(exitUsage, fmt.Errorf("cannot write output: %w", err))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/session"
+	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/tool"
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/view/derive"
@@ -95,7 +96,7 @@ func (c *command) run() int {
 	}
 	written := c.writeIR(dumps)
 	o.Watch = dumps.Watcher()
-	p, ds := session.Compile(f, o)
+	p, ds := c.compile(f, o)
 	if err := written(); err != nil {
 		return c.fail(exitUsage, err)
 	}
@@ -131,6 +132,12 @@ func (c *command) run() int {
 		return exitOK
 	}
 	return c.trace(p)
+}
+
+// compile makes the program of a script.
+func (c *command) compile(f *source.File, o compile.Options) (p *session.Program, ds *source.Diagnostics) {
+	besideSignals(func() { p, ds = session.Compile(f, o) })
+	return p, ds
 }
 
 // ready gives a program the options behind "--". done says that hawk ends with the

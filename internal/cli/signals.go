@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -49,6 +50,22 @@ func catch(s *session.Session, commands bool) {
 			stop = s.Abort
 		}
 	}()
+}
+
+// besideSignals does work that reads files of others, and leaves Ctrl-C to other threads meanwhile. The
+// kernel gives a signal to the main thread unless that blocks it; one that waits for a file system
+// which does not answer could neither take it nor be ended by it.
+func besideSignals(work func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var ours, before unix.Sigset_t
+	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
+		ours.Val[0] |= 1 << (sig - 1)
+	}
+	if unix.PthreadSigmask(unix.SIG_BLOCK, &ours, &before) == nil {
+		defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	}
+	work()
 }
 
 // announce has the service manager and test harnesses told of the run.

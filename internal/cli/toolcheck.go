@@ -169,7 +169,7 @@ func (c *command) check1(t *tool.Tool) (v verdict, err error) {
 	o := compile.Options{Environment: env, Library: tool.Library, Probe: one.probeOptions()}
 	o.Probe.Named, o.Probe.Command = namedValues(named), new(false)
 	one.asTool(&o)
-	p, ds := session.Compile(f, o)
+	p, ds := c.compile(f, o)
 	v.Missing = strings.Join(one.lacking, ", ")
 	if p == nil {
 		var text bytes.Buffer
