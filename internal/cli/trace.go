@@ -208,6 +208,7 @@ func (c *command) spec(p *session.Program) (session.Spec, error) {
 	if c.wants("loader") {
 		spec.Trace = c.out
 	}
+	spec.Bursts = c.lines != nil && c.given["summary-only"] == nil
 	if c.verbose > 0 {
 		spec.Again = func(why error) { fmt.Fprintf(c.err, "%s: once more, in pieces\n", why) }
 	}

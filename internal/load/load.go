@@ -28,6 +28,9 @@ type Options struct {
 	Log io.Writer
 	// Trace receives a line for every map and program (-d loader); nil: none.
 	Trace io.Writer
+	// Bursts asks for a larger ring buffer: each step of a program sends a record, and the reader has
+	// no processor of its own.
+	Bursts bool
 }
 
 // A Session is a script in the kernel, not yet attached to anything.
@@ -249,6 +252,7 @@ const (
 	// machine loses none
 	defaultRing = 4 << 20
 	mostRing    = 16 << 20
+	burstRing   = 64 << 20 // where each call of a program sends a record, while hawk waits for its turn
 )
 
 // createRing creates a ring buffer. Where memory is short (before 5.11 by
@@ -306,7 +310,20 @@ func (s *Session) ringSize() (size int, chosen bool) {
 	if s.Bounded {
 		return max(leastRing, page), false
 	}
-	return min(max(defaultRing, types.PowerOfTwo(s.CPUs)/16*defaultRing), mostRing), false
+	size = min(max(defaultRing, types.PowerOfTwo(s.CPUs)/16*defaultRing), mostRing)
+	if s.opts.Bursts {
+		size = max(size, min(burstRing, memory()/64))
+	}
+	return size, false
+}
+
+// memory is how much the machine has in bytes, as a power of two that is no less; 0: not known.
+func memory() int {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return types.PowerOfTwo(int(uint64(info.Totalram) * uint64(info.Unit)))
 }
 
 // mapError explains why a map cannot be had.

@@ -288,6 +288,10 @@ func TestRingSize(t *testing.T) {
 		if got, _ := s.ringSize(); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
+		s.opts.Bursts = true
+		if got, _ := s.ringSize(); c.config != nil && got != c.want || got < c.want || got > max(burstRing, c.want) {
+			t.Errorf("%s, in bursts: %d, for %d", c.name, got, c.want)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type Spec struct {
 	PID     int // the run ends with this process; 0: none
 	// Log and Trace receive what the verifier and the loader say; nil: nobody asked.
 	Log, Trace io.Writer
+	Bursts     bool // records come in bursts: see load.Options
 	Pieces     bool // the verifier would give up on the program as a whole: it is not tried
 	// Again is told why the program is loaded once more, in pieces; nil: nobody asked.
 	Again func(why error)
@@ -120,7 +121,7 @@ func Load(spec Spec) (_ *Session, err error) {
 // load has the kernel take a program.
 func (s *Session) load(p *Program) (*load.Session, error) {
 	return load.Load(p.Object, load.Options{
-		Config: p.Config, Probe: &s.spec.Probe, Log: s.spec.Log, Trace: s.spec.Trace,
+		Config: p.Config, Probe: &s.spec.Probe, Log: s.spec.Log, Trace: s.spec.Trace, Bursts: s.spec.Bursts,
 	})
 }
 
