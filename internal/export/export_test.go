@@ -649,7 +649,7 @@ func TestWeights(t *testing.T) {
 		}
 	}
 	top := pprofText(t, written(t, Find("pprof"), r, calls), "-top", "-sample_index=samples")
-	if !regexp.MustCompile(`(?m)^ +14 .* entry$`).MatchString(top) {
+	if !regexp.MustCompile(`(?m)^ +14 .* entry$`).MatchString(top) || !strings.HasPrefix(top, "File: main\n") {
 		t.Errorf("pprof -top:\n%s", top)
 	}
 }

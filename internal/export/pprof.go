@@ -1,10 +1,13 @@
 package export
 
 import (
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
@@ -46,6 +49,17 @@ type pprofMapping struct {
 	named      bool
 }
 
+// rank is where a mapping stands: programs, then libraries, then what is no file.
+func (m *pprofMapping) rank() int {
+	switch {
+	case strings.HasPrefix(m.path, "["):
+		return 2
+	case strings.Contains(m.path[strings.LastIndexByte(m.path, '/')+1:], ".so"):
+		return 1
+	}
+	return 0
+}
+
 // A pprofPlace is what makes two locations one.
 type pprofPlace struct {
 	mapping uint64
@@ -81,6 +95,8 @@ func (w *pprofWriter) write(r *view.Run, p *view.Profile, o Options) {
 	for i := range p.Samples {
 		w.sample(p, &p.Samples[i])
 	}
+	// Readers take the first for the program.
+	order.Stably(w.order, func(a, b *pprofMapping) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, m := range w.order {
 		w.mapping(m)
 	}
