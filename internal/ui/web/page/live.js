@@ -81,6 +81,8 @@
 		FOOT = 18;
 
 	const SI = [
+		["E", 1e18],
+		["P", 1e15],
 		["T", 1e12],
 		["G", 1e9],
 		["M", 1e6],
@@ -143,7 +145,7 @@
 	function weigh(kind, v) {
 		switch (kind) {
 			case "summary":
-				return v.count ? v.total : 0;
+				return number(v.total) || 0;
 			case "histogram":
 				return v.buckets.reduce((sum, b) => sum + Number(b[2]), 0);
 			case "series":
@@ -489,12 +491,12 @@
 					: [];
 			if (f.kind === "counter") {
 				names.push("total", "per second", "");
-				cells = row => [count(number(row[1]), f.unit, row[2]), count(rate(row), f.unit)];
+				cells = row => [count(row[1], f.unit, row[2]), count(rate(row), f.unit)];
 			} else if (f.kind === "summary") {
 				names.push("count", "total", "average", "");
 				cells = row => [
-					count(Number(row[1].count)),
-					count(Number(row[1].total), f.unit, row[2]),
+					count(row[1].count),
+					count(row[1].total, f.unit, row[2]),
 					count(row[1].count ? Number(row[1].total) / Number(row[1].count) : 0, f.unit),
 				];
 			} else if (f.kind === "record") {
@@ -503,11 +505,11 @@
 				names.push(...leaves.map(c => c.name));
 				cells = row =>
 					parts(columns, row[1]).map((v, i) =>
-						leaves[i].kind === "gauge" ? count(number(v), leaves[i].unit) : any(v),
+						leaves[i].kind === "gauge" ? count(v, leaves[i].unit) : any(v),
 					);
 			} else {
 				names.push("value", "");
-				cells = row => [f.kind === "gauge" ? count(number(row[1]), f.unit) : any(row[1])];
+				cells = row => [f.kind === "gauge" ? count(row[1], f.unit) : any(row[1])];
 			}
 			const most = Math.max(1, ...rows.map(r => weigh(f.kind, r[1])));
 			const bars = names.at(-1) === "" && f.keyed;
@@ -531,7 +533,7 @@
 					count(t[0], "s"),
 					count(t[1], "s"),
 					...(f.kind === "histogram"
-						? [count(this.past.buckets[i].reduce((sum, b) => sum + b[2], 0))]
+						? [count(this.past.buckets[i].reduce((sum, b) => sum + Number(b[2]), 0))]
 						: lines.map(l => count(l[i], f.unit))),
 				]);
 				const box = make("div", {className: "scroll", tabIndex: 0});
@@ -685,14 +687,15 @@
 
 	// Cells of tables: text as it is shown, and what it is sorted by.
 	const text = s => ({text: s});
-	const count = (n, unit, least) => ({
-		text: Number.isNaN(n)
-			? "–"
-			: (least ? "≥ " : "") +
-				amount(typeof n === "number" && !Number.isInteger(n) && !unit ? Number(n.toPrecision(4)) : n, unit),
-		sort: Number.isNaN(n) ? -Infinity : n,
-		number: true,
-	});
+	const count = (v, unit, least) => {
+		const n = number(v);
+		if (Number.isNaN(n)) return {text: "–", sort: -Infinity, number: true};
+		const shown =
+			typeof v === "string" && !unit
+				? BigInt(v).toLocaleString("en")
+				: amount(!Number.isInteger(n) && !unit ? Number(n.toPrecision(4)) : n, unit);
+		return {text: (least ? "≥ " : "") + shown, sort: n, number: true};
+	};
 	// The members of a record are nested as its columns are.
 	const parts = (columns, v) =>
 		Array.isArray(columns) ? columns.flatMap((c, i) => parts(c, Object.values(v ?? {})[i])) : [v];
