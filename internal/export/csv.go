@@ -260,7 +260,7 @@ func (w *tableWriter) row(m *view.Map, v value.Value, keys func(), o Options, en
 		for _, p := range v.Points {
 			keys()
 			w.raw(time.Unix(0, p.Epoch*v.Interval).UTC().Format("2006-01-02T15:04:05.000000000Z"))
-			w.number(p.Value)
+			w.bound(p.Value, false, !v.Signed)
 			w.end()
 		}
 		return

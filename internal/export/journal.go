@@ -133,11 +133,9 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 		}
 		switch v := row.Value.(type) {
 		case value.Avg:
-			f.field("HAWK_COUNT", strconv.FormatInt(v.Count, 10))
-			f.field("HAWK_TOTAL", strconv.FormatInt(v.Total, 10))
+			f.summary(value.Stats(v))
 		case value.Stats:
-			f.field("HAWK_COUNT", strconv.FormatInt(v.Count, 10))
-			f.field("HAWK_TOTAL", strconv.FormatInt(v.Total, 10))
+			f.summary(v)
 		default:
 			f.field("HAWK_VALUE", journalValue(row.Value))
 		}
@@ -146,6 +144,12 @@ func (f *journalFeed) table(m *view.Map, snap *view.Snapshot) error {
 		}
 	}
 	return nil
+}
+
+// summary adds what values come to.
+func (f *journalFeed) summary(v value.Stats) {
+	f.field("HAWK_COUNT", strconv.FormatInt(v.Count, 10))
+	f.field("HAWK_TOTAL", logValue(v.Sum()))
 }
 
 // journalValue is a value in a line: of a histogram the buckets that hold something.

@@ -380,9 +380,9 @@ func (w jsonWriter) value(v value.Value) {
 		}
 		w.raw("}")
 	case value.Avg:
-		w.summary(v.Count, v.Total)
+		w.summary(value.Stats(v))
 	case value.Stats:
-		w.summary(v.Count, v.Total)
+		w.summary(v)
 	case value.Hist:
 		w.raw("{")
 		if v.Sum != nil {
@@ -420,7 +420,7 @@ func (w jsonWriter) value(v value.Value) {
 			w.raw("[")
 			w.number(p.Epoch)
 			w.raw(",")
-			w.number(p.Value)
+			w.value(v.Number(p))
 			w.raw("]")
 		}
 		w.raw("]}")
@@ -432,11 +432,11 @@ func (w jsonWriter) value(v value.Value) {
 }
 
 // summary writes a count and a total; the average is for the reader to compute.
-func (w jsonWriter) summary(count, total int64) {
+func (w jsonWriter) summary(v value.Stats) {
 	w.raw(`{"count":`)
-	w.number(count)
+	w.number(v.Count)
 	w.raw(`,"total":`)
-	w.number(total)
+	w.value(v.Sum())
 	w.raw("}")
 }
 

@@ -104,12 +104,12 @@ func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) error {
 			}
 			continue
 		case value.Avg:
-			fmt.Fprintf(f.w, "%s count=%d total=%d\n", head, v.Count, v.Total)
+			fmt.Fprintf(f.w, "%s count=%d total=%s\n", head, v.Count, logValue(value.Stats(v).Sum()))
 		case value.Stats:
-			fmt.Fprintf(f.w, "%s count=%d total=%d\n", head, v.Count, v.Total)
+			fmt.Fprintf(f.w, "%s count=%d total=%s\n", head, v.Count, logValue(value.Stats(v).Sum()))
 		case value.Series:
 			for _, p := range v.Points {
-				fmt.Fprintf(f.w, "%s interval=%d value=%d\n", head, p.Epoch*v.Interval, p.Value)
+				fmt.Fprintf(f.w, "%s interval=%d value=%s\n", head, p.Epoch*v.Interval, logValue(v.Number(p)))
 			}
 		default:
 			fmt.Fprintf(f.w, "%s value=%s\n", head, logText(logValue(v)))

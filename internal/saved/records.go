@@ -55,12 +55,14 @@ type record struct {
 const (
 	maxRoom    = 1 << 30
 	maxNesting = 16 // of lists
-	itemRoom   = 192
-	scriptRoom = 384 // a map, a site or a part of a key
-	rowRoom    = 112
-	valueRoom  = 40
-	bucketRoom = 80
-	frameRoom  = 160
+	// Intervals of a series: those without values are not in the file.
+	maxIntervals = 10_000
+	itemRoom     = 192
+	scriptRoom   = 384 // a map, a site or a part of a key
+	rowRoom      = 112
+	valueRoom    = 40
+	bucketRoom   = 80
+	frameRoom    = 160
 )
 
 var errRoom = errors.New("it would take more than 1 GiB of memory")
@@ -499,12 +501,16 @@ func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 			return r.nested(m.Type, raw)
 		}
 	case view.Summary:
-		return value.Avg{Count: integer(in.Count), Total: integer(in.Total)}, nil
+		return value.Avg{Count: integer(in.Count), Total: integer(in.Total), Signed: signed(in.Total)}, nil
 	case view.Series:
-		out := value.Series{Interval: in.Interval}
+		out := value.Series{Interval: in.Interval, Signed: true}
 		err := r.each(in.Points, 2, "a point of time has two numbers", valueRoom, func(p []json.RawMessage) {
+			out.Signed = out.Signed && signed(p[1])
 			out.Points = append(out.Points, value.Point{Epoch: integer(p[0]), Value: integer(p[1])})
 		})
+		if n := len(out.Points); n > 0 { // no more are in the file, and who draws them has a line for each
+			out.Count = int(min(max(out.Points[n-1].Epoch-out.Points[0].Epoch, 0)+1, maxIntervals))
+		}
 		return out, err
 	case view.Histogram:
 		if r.bounds[m] == nil {
@@ -646,6 +652,12 @@ func integer(raw json.RawMessage) int64 {
 	}
 	n, _ := strconv.ParseUint(text, 10, 64)
 	return int64(n)
+}
+
+// signed reports whether a number, which may stand as text, is one of 64 bits with a sign.
+func signed(raw json.RawMessage) bool {
+	_, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
+	return err == nil
 }
 
 // large is a whole number that stands as text, since readers of JSON would round it. Text that looks the same is taken

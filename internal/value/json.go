@@ -96,6 +96,19 @@ func (v Avg) Average() int64 { return average(v.Total, v.Count, v.Signed) }
 // if v is unsigned.
 func (v Stats) Average() int64 { return average(v.Total, v.Count, v.Signed) }
 
+// Sum is the total, an Int or a Uint.
+func (v Stats) Sum() Value { return number(v.Total, v.Signed) }
+
+// Number is the value of a point, an Int or a Uint.
+func (v Series) Number(of Point) Value { return number(of.Value, v.Signed) }
+
+func number(n int64, signed bool) Value {
+	if signed {
+		return Int(n)
+	}
+	return Uint(n)
+}
+
 func average(total, count int64, signed bool) int64 {
 	switch {
 	case count == 0:

@@ -178,8 +178,11 @@ func (m *Map) weights(v value.Value) []int64 {
 	case value.Uint:
 		return m.timed(clamped(uint64(v)))
 	case value.Avg:
-		return []int64{v.Count, v.Total}
+		return m.weights(value.Stats(v))
 	case value.Stats:
+		if !v.Signed {
+			return []int64{v.Count, clamped(uint64(v.Total))}
+		}
 		return []int64{v.Count, v.Total}
 	case value.Hist:
 		return []int64{clamped(Count(v))}

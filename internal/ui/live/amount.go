@@ -84,6 +84,9 @@ func short(x float64) string {
 	}
 	text := strconv.FormatFloat(x, 'f', digits, 64)
 	if digits == 0 && math.Abs(x) >= 999.5 {
+		if x >= 1<<63 {
+			return view.Grouped(uint64(min(x, 1<<64-2048)))
+		}
 		return view.Grouped(int64(math.Round(x)))
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(text, ".00"), ".0")

@@ -222,13 +222,13 @@ func (t *Table) numbers(v value.Value) []float64 {
 		return append(out, 0)
 	case value.Series:
 		if n := len(v.Points); n > 0 {
-			return []float64{float64(v.Points[n-1].Value)}
+			return []float64{Float(v.Number(v.Points[n-1]))}
 		}
 		return []float64{0}
 	case value.Record, value.Tuple:
 		var out []float64
 		for _, part := range view.Flatten(t.Map.Type, v) {
-			out = append(out, integer(part))
+			out = append(out, Float(part))
 		}
 		return out
 	}
@@ -236,7 +236,7 @@ func (t *Table) numbers(v value.Value) []float64 {
 	t.room = append(t.room, make([]float64, len(t.Columns)-t.Keys)...)
 	out := slices.Clip(t.room[from:])
 	if len(out) > 0 {
-		out[0] = integer(v) / div
+		out[0] = Float(v) / div
 	}
 	return out
 }
@@ -252,7 +252,8 @@ func (t *Table) summary(v value.Stats, div float64) []float64 {
 	return out
 }
 
-func integer(v value.Value) float64 {
+// Float is the number that a value is, as far as floats tell numbers apart.
+func Float(v value.Value) float64 {
 	n, negative, _ := value.Integer(v)
 	if negative {
 		return float64(int64(n))

@@ -258,7 +258,7 @@ func (m *Model) drawTile(g *tty.Grid, b box, p *pane) string {
 	if s, ok := t.Rows[0].Value.(value.Series); ok {
 		var numbers []float64
 		for _, pt := range s.Points {
-			numbers = append(numbers, float64(pt.Value))
+			numbers = append(numbers, live.Float(s.Number(pt)))
 		}
 		drawColumns(g, below, numbers, m.Theme.spark())
 		return heading

@@ -146,10 +146,19 @@ func (l *Line) levels(key Key, out []float64, i, j int) []float64 {
 // measure is a number of words.
 func (l *Line) measure(words []uint64, what Measure) (sum float64) {
 	number := func(w uint64) float64 {
-		if _, ok := l.like.(value.Uint); ok {
-			return float64(w)
+		signed := true
+		switch like := l.like.(type) {
+		case value.Uint:
+			signed = false
+		case value.Avg:
+			signed = like.Signed
+		case value.Stats:
+			signed = like.Signed
 		}
-		return float64(int64(w))
+		if signed {
+			return float64(int64(w))
+		}
+		return float64(w)
 	}
 	switch {
 	case len(words) == 0:
@@ -158,7 +167,7 @@ func (l *Line) measure(words []uint64, what Measure) (sum float64) {
 			sum += float64(words[1])
 		}
 	case l.Map.Kind == view.Summary && what == Total:
-		sum = float64(int64(words[1]))
+		sum = number(words[1])
 	default:
 		sum = number(words[0])
 	}
