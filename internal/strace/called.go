@@ -2,6 +2,7 @@ package strace
 
 import (
 	"bytes"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -113,6 +114,14 @@ func (s *librarySink) value(a arg, v uint64) {
 		s.openFlags(uint64(uint32(v)))
 	case "f":
 		s.flags(a.param, uint64(uint32(v)))
+	case "e":
+		s.enum(a.param, uint64(uint32(v)))
+	case "E":
+		s.enumerated(a.param, int64(int32(v)))
+	case "w":
+		s.bits(uint64(uint32(v)), 32)
+	case "B":
+		s.bits(v, 64)
 	case "v":
 		s.str("<void>")
 	case "D":
@@ -120,6 +129,44 @@ func (s *librarySink) value(a arg, v uint64) {
 	default:
 		s.hex(v)
 	}
+}
+
+// enumerated appends the name of a number, out of "NAME=NUMBER, NAME=NUMBER", or the number.
+func (s *librarySink) enumerated(names string, v int64) {
+	for word := range strings.SplitSeq(names, ", ") {
+		name, number, _ := strings.Cut(word, "=")
+		if n, err := strconv.ParseInt(number, 0, 64); err == nil && n == v {
+			s.str(name)
+			return
+		}
+	}
+	s.int(v)
+}
+
+// bits appends the numbers of the bits that are set, of which there are so many: <0-2,4>; with ~ in front of those
+// that are not set if these are fewer.
+func (s *librarySink) bits(v uint64, width int) {
+	if n := bits.OnesCount64(v); n > width-n {
+		s.str("~")
+		v = ^v & (1<<width - 1)
+	}
+	s.str("<")
+	for at, first := 0, true; v>>at != 0; at++ {
+		run := bits.TrailingZeros64(^(v >> at)) // that are set from here on
+		if run == 0 {
+			continue
+		}
+		if !first {
+			s.str(",")
+		}
+		first = false
+		s.int(int64(at))
+		if at += run - 1; run > 1 {
+			s.str("-")
+			s.int(int64(at))
+		}
+	}
+	s.str(">")
 }
 
 // character appends a char in single quotes, and a number for one that is none (EOF is -1).

@@ -19,6 +19,8 @@ import (
 //	F             a format, and all that it takes
 //	D             a floating point number, which is in none of the registers that are read
 //	f:open        flags of a set; open: those of open(), and m a mode if these take one
+//	e:locale      the name of a number, out of a set
+//	E, w, B       likewise, out of a list; the bits that are set of 4 and of 8 bytes: in files of -F alone
 //	v             as a result, nothing
 var functionsText = sync.OnceValue(func() string { return table("functions.txt") })
 

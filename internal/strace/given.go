@@ -262,7 +262,10 @@ func (p *protoParser) declaration() error {
 	if err := p.expect("("); err != nil {
 		return err
 	}
-	f := function{name: name, result: result.kind}
+	f := function{name: name, result: result.words()}
+	if result.kind == "n" {
+		f.result = "s"
+	}
 	if f.args, err = p.parameters(); err != nil {
 		return err
 	}
@@ -296,7 +299,7 @@ func (p *protoParser) typedef() error {
 		if err != nil {
 			return err
 		}
-		p.named[name] = t.kind
+		p.named[name] = t.words()
 		p.accept(";")
 		return nil
 	}
@@ -309,7 +312,7 @@ func (p *protoParser) typedef() error {
 		t.kind = "p"
 	}
 	if name := p.word(); isName(name) {
-		p.named[name] = t.kind
+		p.named[name] = t.words()
 	}
 	for p.word() != ";" {
 		if p.word() == "" {
@@ -397,6 +400,14 @@ func (p *protoParser) parameter() (t shownType, err error) {
 type shownType struct {
 	kind, param string
 	composite   bool // a struct that is passed as such
+}
+
+// words are the type as functions.txt has it.
+func (t shownType) words() string {
+	if t.param == "" {
+		return t.kind
+	}
+	return t.kind + ":" + t.param
 }
 
 // plainTypes are the types of ltrace.conf, and names of C that are everywhere.
@@ -528,8 +539,9 @@ func (p *protoParser) number() shownType {
 		}
 		name := p.word()
 		p.at++
-		if kind, ok := p.named[name]; ok {
-			return shownType{kind: kind}
+		if words, ok := p.named[name]; ok {
+			kind, param, _ := strings.Cut(words, ":")
+			return shownType{kind: kind, param: param}
 		}
 		if kind, ok := plainTypes[name]; ok {
 			return shownType{kind: kind}
@@ -573,11 +585,18 @@ func (p *protoParser) wrapped(word string, depth int) (t shownType, err error) {
 	p.at++ // the parenthesis
 	switch word {
 	case "array", "struct", "enum":
-		// Members are shown by ltrace, and here where they lie.
-		if t = (shownType{kind: "p", composite: word == "struct"}); word == "enum" {
-			t.kind = "d"
+		if word == "enum" {
+			t.kind = "E"
+			for p.word() != ")" && p.word() != "" {
+				if t.param += p.word(); p.word() == "," {
+					t.param += " "
+				}
+				p.at++
+			}
+			return t, p.expect(")")
 		}
-		return t, p.past("(", ")")
+		// Members are shown by ltrace, and here where they lie.
+		return shownType{kind: "p", composite: word == "struct"}, p.past("(", ")")
 	}
 	if t, err = p.typeOf(depth + 1); err != nil {
 		return t, err
@@ -586,7 +605,11 @@ func (p *protoParser) wrapped(word string, depth int) (t shownType, err error) {
 	switch {
 	case word == "hex" && wide:
 		t.kind = "p"
-	case word == "hex" || word == "bitvec":
+	case word == "bitvec":
+		if t.kind = "B"; !wide {
+			t.kind = "w"
+		}
+	case word == "hex":
 		t.kind = "x"
 	case word == "oct" || word == "octal":
 		t.kind = "o"

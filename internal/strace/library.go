@@ -102,19 +102,11 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 		}
 		return findFunction(name)
 	}
-	if values := given["indent"]; values != nil {
-		last := values[len(values)-1]
-		var err error
-		if p.Indent, err = strconv.Atoi(last); err != nil || p.Indent < 0 {
-			return nil, fmt.Errorf("invalid value for --indent: %s", last)
-		}
+	if err := readNumber(given, "indent", 0, &p.Indent); err != nil {
+		return nil, err
 	}
-	if values := given["where"]; values != nil {
-		last := values[len(values)-1]
-		var err error
-		if p.Frames, err = strconv.Atoi(last); err != nil || p.Frames < 1 {
-			return nil, fmt.Errorf("invalid value for --where: %s", last)
-		}
+	if err := readNumber(given, "where", 1, &p.Frames); err != nil {
+		return nil, err
 	}
 	if given["call-times"] != nil {
 		o.Took = true
@@ -296,6 +288,21 @@ func isStartFiles(name string, terms []term) bool {
 // unwritable are characters that attach points and lists of them cannot hold.
 const unwritable = "\",*$"
 
+// readNumber reads an option that is a number, if it is given.
+func readNumber(given map[string][]string, name string, least int, into *int) error {
+	values := given[name]
+	if values == nil {
+		return nil
+	}
+	last := values[len(values)-1]
+	n, err := strconv.Atoi(last)
+	if err != nil || n < least {
+		return fmt.Errorf("invalid value for --%s: %s", name, last)
+	}
+	*into = n
+	return nil
+}
+
 // mark traces a function whose calls are not shown; nil if the program has none of the name, or shows it.
 func (p *Program) mark(f *exe.File, name string, add func(s exe.Symbol, name string, fn function)) *function {
 	s, ok := f.Symbol(name)
@@ -388,7 +395,7 @@ func (p *Program) Script() (given map[string][]string, more string) {
 		fmt.Fprintf(&b, "  @place[%d] = (uint64)%d;\n", at, p.places[at])
 	}
 	if p.System && p.Summary == "" {
-		systemPlans(&b, p.Options)
+		appendPlans(&b, p.Options, systemCall)
 	}
 	b.WriteString("}\n")
 	p.pagesText(&b)

@@ -137,10 +137,8 @@ func (s *librarySink) record(r *output.Snap) {
 	case recordProgram: // the first one is the command
 		pid := int(word(2))
 		if s.known[pid] || s.p.Attached {
-			s.cutOff(noReturn)
+			s.event(tid, word(3))
 			s.frames[tid] = nil
-			s.begin(tid, word(3))
-			s.nowhere()
 			s.str("--- Called exec() ---")
 			s.line()
 		}
@@ -215,10 +213,7 @@ func (s *librarySink) system(nr int) *function {
 // signalled shows a signal that was delivered, in the words of ltrace, and the call that it
 // interrupts.
 func (s *librarySink) signalled(tid, pid, number int, at int64) {
-	s.inChild(tid, at)
-	s.cutOff(noReturn)
-	s.begin(tid, at)
-	s.nowhere()
+	s.event(tid, at)
 	text := syscall.Signal(number).String()
 	s.str("--- ")
 	s.signal(number)
@@ -317,7 +312,15 @@ func (s *librarySink) name(f *frame) {
 	s.str("(")
 }
 
-// nowhere stands in a line that is about no call in place of where it returns to.
+// event begins a line that is about no call.
+func (s *librarySink) event(tid int, at int64) {
+	s.inChild(tid, at)
+	s.cutOff(noReturn)
+	s.begin(tid, at)
+	s.nowhere()
+}
+
+// nowhere stands in such a line in place of where a call returns to.
 func (s *librarySink) nowhere() {
 	if s.p.Pointer {
 		s.str("[0xffffffffffffffff] ")
@@ -381,7 +384,8 @@ func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 	} else if f.of.result == "s" { // as it is now: it may be an argument
 		s.text0(uint64(result), false)
 	} else {
-		s.value(arg{kind: f.of.result}, uint64(result))
+		kind, param, _ := strings.Cut(f.of.result, ":")
+		s.value(arg{kind: kind, param: param}, uint64(result))
 	}
 	if s.o.Took {
 		took := f.Exit - f.Enter
@@ -400,10 +404,7 @@ func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 
 // ended says how a process has ended.
 func (s *librarySink) ended(tid int, at int64, code int) {
-	s.inChild(tid, at)
-	s.cutOff(noReturn)
-	s.begin(tid, at)
-	s.nowhere()
+	s.event(tid, at)
 	if sig := code & 0x7f; sig != 0 {
 		s.str("+++ killed by ")
 		s.signal(sig)

@@ -245,25 +245,19 @@ func fds(c *call) (mask uint64) {
 // masks is where in the map of plans what fds says begins.
 const masks = 4096
 
-// systemPlans is the part of ltrace's script that says what is copied for each system call.
-func systemPlans(b *strings.Builder, o *Options) {
-	d := newDecoder(o, o.Arch)
-	for nr, name := range d.names {
-		if name == "" {
-			continue
-		}
-		if plan := d.plan(d.call(nr)); plan != 0 {
-			fmt.Fprintf(b, "  @plan[%d] = (uint64)%#x;\n", systemCall|nr, plan)
-		}
-	}
-}
-
 // Plans is the part of the script that says what is copied for each call: of those that are
 // traced.
 func Plans(o *Options) string {
-	d := newDecoder(o, o.Arch)
 	var b strings.Builder
 	b.WriteString("\nbegin\n{\n")
+	appendPlans(&b, o, 0)
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// appendPlans puts them into the map of plans, with some bits set in the numbers of calls.
+func appendPlans(b *strings.Builder, o *Options, bits int) {
+	d := newDecoder(o, o.Arch)
 	for nr, name := range d.names {
 		if name == "" {
 			continue
@@ -271,13 +265,11 @@ func Plans(o *Options) string {
 		c := d.call(nr)
 		plan := d.plan(c)
 		if mask := fds(c); mask != 0 && (o.Files > 0 || o.Paths != nil) {
-			fmt.Fprintf(&b, "  @plan[%d] = (uint64)%#x;\n", masks+nr, mask)
+			fmt.Fprintf(b, "  @plan[%d] = (uint64)%#x;\n", masks+nr, mask)
 		}
 		if o.Some() && !o.Traced(name, c.classes) || !o.Some() && plan == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "  @plan[%d] = (uint64)%#x;\n", nr, plan)
+		fmt.Fprintf(b, "  @plan[%d] = (uint64)%#x;\n", bits|nr, plan)
 	}
-	b.WriteString("}\n")
-	return b.String()
 }

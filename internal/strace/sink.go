@@ -402,7 +402,11 @@ func (s *Sink) moment(at int64) {
 			d = 0
 		}
 		s.before = at
-		s.str(fmt.Sprintf("%6d.%06d ", d/1e9, d%1e9/1e3))
+		width := 6
+		if s.o.Tight {
+			width = 3
+		}
+		s.str(fmt.Sprintf("%*d.%06d ", width, d/1e9, d%1e9/1e3))
 		if s.o.Times == 0 {
 			return
 		}
