@@ -30,6 +30,7 @@ var _ = builtin.Define(builtin.Func{
 
 // cgroupOf is the ID of the control group that a call names; the number is that of the directory's
 // inode.
+// A portable program looks it up where it runs, as a fact that is asked anew.
 func cgroupOf(c *builtin.Call) (uint64, bool) {
 	path, ok := c.Str(0)
 	if !ok || c.Machine.Portable() {
@@ -43,6 +44,7 @@ func cgroupOf(c *builtin.Call) (uint64, bool) {
 }
 
 // cgroupPathType is {u64 id; u64 0}; the pattern is in the type.
+// The second word keeps the size that programs of the reference expect.
 func cgroupPathType(pattern string) *types.Deferred {
 	return &types.Deferred{Name: "cgroup_path_t", By: types.CgroupText, Arg: pattern, Bytes: 16, Algn: 8}
 }

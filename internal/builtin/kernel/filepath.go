@@ -38,6 +38,7 @@ var prefixes = [...]struct {
 }
 
 // numbered is how many of prefixes are followed by the number of an inode.
+// They stand in front in the table, so that one comparison tells.
 const numbered = 4
 
 var _ = builtin.Define(builtin.Func{
@@ -92,12 +93,15 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // walkedMembers asks for the members that lead from a file to the root.
+// Layouts are the running kernel's: a member that has moved or gone is an error here, not a
+// wrong path.
 func walkedMembers(c *builtin.Call) {
 	builtin.KernelMembers(c, "dentry", "d_parent", "d_name", "d_hash", "d_sb", "d_inode")
 	builtin.KernelMembers(c, "mount", "mnt", "mnt_parent", "mnt_mountpoint")
 }
 
 // pathCap is the room for a path: enough for what stands in place of one.
+// "anon_inode:[" and the name of an inode have to fit.
 func pathCap(limit int) int { return max(limit, 64) }
 
 // pathStruct is the name of the struct that t points to, "" if it leads to no path.
@@ -121,6 +125,7 @@ type walk struct {
 }
 
 // member is the address of a member of the struct at p.
+// Several names lead through structs that lie in one another; nothing is read.
 func (w walk) member(p *ir.Value, of string, names ...string) *ir.Value {
 	for _, name := range names {
 		t, err := w.g.Context().O.Machine.TypeByName("struct", of)
@@ -137,6 +142,8 @@ func (w walk) member(p *ir.Value, of string, names ...string) *ir.Value {
 }
 
 // word reads 8 bytes, which are 0 if there is nothing.
+// A read of address 0 fails and yields 0, so that a chain of pointers needs one test at its
+// end.
 func (w walk) word(addr *ir.Value) *ir.Value {
 	to := w.g.Temp("word", 8, 8)
 	w.b.Store(to, 0, 8, builtin.Number(w.g, 0))
@@ -150,6 +157,7 @@ func (w walk) get(p *ir.Value, of string, names ...string) *ir.Value {
 }
 
 // name reads the text and the length of a dentry's name, at most nameBytes.
+// The mask tells the verifier the bound; names of files are no longer than it.
 func (w walk) name(dentry *ir.Value) (text, n *ir.Value) {
 	const lengthAt, textAt = 4, 8 // of struct qstr: hash, length, text
 	q := w.member(dentry, "dentry", "d_name")
@@ -161,6 +169,8 @@ func (w walk) name(dentry *ir.Value) (text, n *ir.Value) {
 }
 
 // at is a place in the work space, which the verifier is to know to be below limit.
+// Arithmetic before it may have gone wrong only in programs that nobody wrote; the test costs
+// little.
 func (w walk) at(work, off *ir.Value, limit int) *ir.Value {
 	return w.b.Arith(ir.Add, work, w.g.Choose(w.b.Arith(ir.ULt, off, builtin.Number(w.g, int64(limit))),
 		func() *ir.Value { return off }, func() *ir.Value { return builtin.Number(w.g, 0) }))
@@ -168,6 +178,7 @@ func (w walk) at(work, off *ir.Value, limit int) *ir.Value {
 
 // hidden is v, of which the verifier knows nothing: what it knew would make every round of
 // a loop another one.
+// The word that is added is always 0, and may change as far as the verifier is concerned.
 func hidden(g builtin.Gen, v *ir.Value) *ir.Value {
 	b := g.B()
 	return b.Arith(ir.Add, v, b.Load(b.Data(object.DataZero), 0, 8, false))
@@ -186,12 +197,15 @@ const (
 
 // pathWork is the work space for a path of at most limit bytes: what is found of it
 // grows to the left from limit, what follows stands behind.
+// A name may be written whole before it is known that the path is too long.
 func pathWork(g builtin.Gen, limit int) *ir.Value {
 	return g.Temp("path", types.RoundUp(max(2*limit+nameBytes+1, offStack), 8), 8)
 }
 
 // climb writes the path of a directory entry in front of start in the work space and
 // yields where it begins.
+// It begins at the file and ends at the root directory of the task, which in a container is not
+// that of the machine.
 func (w walk) climb(c *builtin.Call, work *ir.Value, start int, dentry, mount *ir.Value) *ir.Value {
 	g, b := w.g, w.b
 	state := g.Temp("walk", walkBytes, 8)
@@ -218,6 +232,8 @@ func (w walk) climb(c *builtin.Call, work *ir.Value, start int, dentry, mount *i
 
 // step writes one name, or goes on from the root of a mount to where it is mounted; not 0
 // if that was the last one.
+// All that a round leaves for the next lies in the state, in memory: values in registers would
+// multiply the states of the verifier.
 func (w walk) step(work, state *ir.Value, start int) *ir.Value {
 	g, b := w.g, w.b
 	last, more := func() *ir.Value { return builtin.Number(g, 1) }, func() *ir.Value { return builtin.Number(g, 0) }
@@ -265,6 +281,7 @@ func (w walk) step(work, state *ir.Value, start int) *ir.Value {
 
 // fileText writes the path of the file that c is about to p and yields its length with
 // the NUL.
+// It is found from the right to the left, and copied to its place once it is whole.
 func fileText(g builtin.Gen, c *builtin.Call, p *ir.Value) *ir.Value {
 	w, b := walk{g, g.B()}, g.B()
 	limit := c.Result.Size()
@@ -312,6 +329,7 @@ func fileText(g builtin.Gen, c *builtin.Call, p *ir.Value) *ir.Value {
 
 // rooted is where a path begins, for which nothing has to be written if it is that of
 // the root.
+// No name was written in front of the root.
 func (w walk) rooted(work *ir.Value, start int, off *ir.Value) *ir.Value {
 	g, b := w.g, w.b
 	none := b.Arith(ir.And, b.Arith(ir.Eq, off, builtin.Number(g, int64(start))),
@@ -324,6 +342,8 @@ func (w walk) rooted(work *ir.Value, start int, off *ir.Value) *ir.Value {
 
 // pathless writes what a file is called that lies in no directory, so that it ends at or
 // behind start, and yields where it begins.
+// The magic number of its file system tells the sort of file, as the kernel's own names of them
+// are made by functions.
 func (w walk) pathless(c *builtin.Call, work *ir.Value, start int, dentry, sb *ir.Value) *ir.Value {
 	g, b := w.g, w.b
 	var table []byte
@@ -362,6 +382,7 @@ func (w walk) pathless(c *builtin.Call, work *ir.Value, start int, dentry, sb *i
 }
 
 // digits writes a number in front of start and yields where it begins.
+// The last digit comes first, which suits a text that grows to the left.
 func (w walk) digits(c *builtin.Call, work *ir.Value, start int, n *ir.Value) *ir.Value {
 	// A 64-bit number has that many.
 	const most = 20
@@ -383,6 +404,8 @@ func (w walk) digits(c *builtin.Call, work *ir.Value, start int, n *ir.Value) *i
 }
 
 // absoluteText writes the text of abspath to p and yields its length with the NUL.
+// The text from user memory is read behind the place where the directory ends, and needs no
+// second copy.
 func absoluteText(g builtin.Gen, c *builtin.Call, p *ir.Value) *ir.Value {
 	w, b := walk{g, g.B()}, g.B()
 	limit := c.Result.Size()
@@ -419,6 +442,7 @@ func absoluteText(g builtin.Gen, c *builtin.Call, p *ir.Value) *ir.Value {
 
 // directory is the address of the struct path that a descriptor stands for where system
 // calls take one of a directory, or that leads nowhere.
+// A number that is no open descriptor leads to address 0, whose members are 0 as well.
 func (w walk) directory(fd *ir.Value) *ir.Value {
 	g, b := w.g, w.b
 	fd = b.Ext(fd, 4, true)

@@ -17,6 +17,7 @@ import (
 
 // mostPacket is how many bytes of a packet are sent: what a perf record, whose
 // length has 16 bits, has room for besides our words.
+// A longer one would be refused by the kernel as a whole.
 const mostPacket = 65536 - 128
 
 // Words of a packet's record, behind the header.

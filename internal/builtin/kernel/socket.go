@@ -13,6 +13,7 @@ import (
 
 // withObject is what use yields for argument i, a pointer that a helper takes
 // only with the type that the kernel itself knows it to have; none for a null pointer.
+// Such helpers are for fentry and the like, whose arguments have types to the verifier.
 func withObject(g builtin.Gen, c *builtin.Call, i int, none int64, use func(p *ir.Value) *ir.Value) *ir.Value {
 	p := g.Scalar(c.Args[i])
 	if p.Kind != ir.Ptr {
@@ -45,6 +46,7 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // needStruct refuses an argument that is no pointer to the named struct of the kernel.
+// The verifier would say the same in its own words, about an instruction.
 func needStruct(c *builtin.Call, arg int, name string) {
 	p, ok := c.Types[arg].(*types.Pointer)
 	if ok {

@@ -46,6 +46,8 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // ofTarget is whether a process is that of -p, or of its family.
+// With --follow programs keep a map of the family, to which processes are added when they are
+// forked.
 func ofTarget(g builtin.Gen, c *builtin.Call) *ir.Value {
 	b, ctx := g.B(), g.Context()
 	var id *ir.Value
