@@ -34,6 +34,7 @@ var _ = builtin.Define(builtin.Func{
 			return nil
 		}
 		message := e.Bytes(ev.Args[0], rec)
+		// A row that was printed before keeps the address.
 		name, addrs := answer(message)
 		for _, a := range addrs {
 			e.Learn(a.Unmap().String(), name)
@@ -57,6 +58,7 @@ const (
 // answer is the name that a message of DNS answers a question about, and the addresses that it has;
 // none if it is no such message. An alias has the addresses of what it stands for, so that those of
 // all records are the name's.
+// Anybody on the network may have sent it: all that it can do is to name addresses wrongly.
 func answer(m []byte) (name string, addrs []netip.Addr) {
 	if len(m) < messageHeader {
 		return "", nil
@@ -65,15 +67,19 @@ func answer(m []byte) (name string, addrs []netip.Addr) {
 	if flags&isAnswer == 0 || flags&resultBits != 0 || questions != 1 {
 		return "", nil
 	}
+	// A question for an address itself, as some resolvers send it, teaches nothing.
 	name, at := questionName(m, messageHeader)
 	if _, err := netip.ParseAddr(name); name == "" || err == nil { // it may not pass for another address
 		return "", nil
 	}
 	at += 4 // type and class of the question
 	for range min(records, maxAnswers) {
+		// Behind the name of a record stand 10 bytes: type, class, time to live, and the length
+		// of its data.
 		if at = skipName(m, at); at < 0 || at+10 > len(m) {
 			break
 		}
+		// The time to live in between is not kept: names are forgotten when others come.
 		kind, class, size := word(m, at), word(m, at+2), word(m, at+8)
 		at += 10
 		if at+size > len(m) {
@@ -89,6 +95,8 @@ func answer(m []byte) (name string, addrs []netip.Addr) {
 }
 
 // word is a number of two bytes; 0 where there is none.
+// The message was written by whoever answers, and may say anything: no length in it is
+// believed.
 func word(m []byte, at int) int {
 	if at < 0 || at+2 > len(m) {
 		return 0
@@ -98,6 +106,7 @@ func word(m []byte, at int) int {
 
 // questionName is the name at a place, and the place behind it; "" if it is none that has addresses. The
 // name of a question lies there whole.
+// Compressed names are for records; a question that has one is odd, and left aside.
 func questionName(m []byte, at int) (name string, end int) {
 	var text []byte
 	for at < len(m) && len(text) < 255 {
@@ -124,6 +133,7 @@ func questionName(m []byte, at int) (name string, end int) {
 }
 
 // skipName is the place behind a name, which may end with a pointer to another; -1 if there is none.
+// It follows no pointer, so that a message cannot send it in circles.
 func skipName(m []byte, at int) int {
 	for at >= 0 && at < len(m) {
 		switch n := int(m[at]); {

@@ -15,6 +15,7 @@ import (
 )
 
 // An argv_t is {u32 bytes of text; u32 wordsCut or 0; text}: strings with their NULs.
+// The layout is that of arrayWords and ownWords, which write it, and of words, which reads it.
 const (
 	wordsLength = 0
 	wordsFlags  = 4
@@ -37,6 +38,7 @@ var _ = builtin.Define(builtin.Func{
 			builtin.KernelMembers(c, "task_struct", "mm")
 			builtin.KernelMembers(c, "mm_struct", "arg_start", "arg_end")
 		}
+		// The number is part of the type, as Render has nothing else to go by.
 		most := int64(c.Config.MaxArgs)
 		if n, ok := c.Int(1); ok {
 			if most = n; n < 1 || n > maxWords {
@@ -66,14 +68,17 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // maxWords bounds how many arguments are shown.
+// On kernels without bpf_loop the verifier walks each round of the search.
 const maxWords = 4096
 
 // ownArgs reports whether the arguments are those of the current program.
+// The null pointer means the same as no argument, so that a macro can hand on either.
 func ownArgs(c *builtin.Call) bool {
 	return len(c.Args) == 0 || c.Consts[0].Kind == builtin.IntConst && c.Consts[0].Int == 0
 }
 
 // words decodes an argv_t of which at most most words are shown; 0 is no limit.
+// An argument may be empty, and counts.
 func words(raw []byte, most int) value.Value {
 	if len(raw) < wordsText {
 		return value.Null{}
@@ -93,6 +98,8 @@ func words(raw []byte, most int) value.Value {
 }
 
 // ownWords reads the arguments of the current program, which lie one behind the other.
+// A program may write over its arguments, as setproctitle() does: what stands there now is
+// read.
 func ownWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 	b, room := g.B(), c.Result.Size()-wordsText
 	pointer := func(at *ir.Value, of, member string) *ir.Value {
@@ -116,6 +123,8 @@ func ownWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 }
 
 // arrayWords reads the strings of an array of pointers.
+// Pointers and strings are in user memory, which may not be there while a probe runs: such a
+// string is "?".
 func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 	const arrayAt, endAt, cutAt = 0, 8, 16
 	room := c.Result.Size() - wordsText
@@ -170,6 +179,7 @@ func arrayWords(g builtin.Gen, c *builtin.Call, p *ir.Value) {
 		})
 	}
 	// -1 is the end of the rounds: whether there is a word more one look tells.
+	// step ends the search by yielding 1, and then done is the number of its round.
 	done := g.Search(c.Expr, builtin.Number(g, int64(most)), most, []*ir.Value{work, state}, step)
 	g.When(b.Arith(ir.SLt, done, builtin.Number(g, 0)), true, func() {
 		g.When(next(state), false, func() { cut(state) })

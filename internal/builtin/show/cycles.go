@@ -13,6 +13,7 @@ import (
 )
 
 // usualCycles is how many cycles are shown if the script does not say.
+// A deadlock is one cycle; more than a screen of them nobody reads.
 const usualCycles = 10
 
 var _ = builtin.Define(builtin.Func{
@@ -30,6 +31,7 @@ var _ = builtin.Define(builtin.Func{
 		return types.Void
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
+		// x
 		most, given := c.Int(1)
 		if !given {
 			most = usualCycles
@@ -43,6 +45,7 @@ var _ = builtin.Define(builtin.Func{
 		if len(ev.Extra) < 2 {
 			return nil
 		}
+		// Edges that come while the map is read may be in it or not: no lock spans maps.
 		entries, err := e.ReadMap(ev.Map, ev.Extra[0] != 0)
 		if err != nil {
 			return fmt.Errorf("cycles(): cannot read the map: %w", err)
@@ -54,6 +57,7 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // checkCycles reports a map whose keys are no edges.
+// An edge needs two ends. Parts of a key behind them are of any type.
 func checkCycles(c *builtin.Call) {
 	if c.MapValue == nil || c.MapKeyed && c.MapKey == nil {
 		return
@@ -68,6 +72,8 @@ func checkCycles(c *builtin.Call) {
 }
 
 // edgeNames are the names of what an edge's value has beside stacks.
+// The names end up as members of JSON: each has to be another. "-" stands for a stack, which is
+// shown below.
 func edgeNames(t types.Type) string {
 	if r, ok := t.(*types.Record); ok {
 		return strings.Join(r.Names, " ")
@@ -90,6 +96,7 @@ func edgeNames(t types.Type) string {
 }
 
 // keyWords says in a message what keys a map has.
+// It is for the one message of checkCycles.
 func keyWords(t types.Type) string {
 	if t == nil {
 		return "none"

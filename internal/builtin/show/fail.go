@@ -16,6 +16,7 @@ var _ = builtin.Define(builtin.Func{
 	Example: `begin { if comptime (sizeof(long) != 8) { fail("%s only", "64 bits"); } }`,
 	Check: func(c *builtin.Call) types.Type {
 		checkFormat(c)
+		// checkFormat leaves no format behind after a mistake, which it has reported.
 		format, ok := c.Payload.(*value.Format)
 		// While types are inferred, whether the call is reached at all is not known.
 		if !ok || c.Diags == nil {
@@ -23,6 +24,7 @@ var _ = builtin.Define(builtin.Func{
 		}
 		args := make([]value.Arg, len(c.Args)-1)
 		for i, k := range c.Consts[1:] {
+			// Text is made at once, by what prints values of a run.
 			raw, ok := literalBytes(k)
 			if !ok {
 				c.Errorf(c.Args[i+1], "literal-required", "%s() expects a literal", c.Name)
@@ -37,6 +39,8 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // literalBytes is a literal as values of its type lie in memory.
+// Eight bytes do for integers of any width: the first bytes of a little-endian number are the
+// narrow one.
 func literalBytes(k builtin.Const) ([]byte, bool) {
 	switch k.Kind {
 	case builtin.StrConst:

@@ -14,11 +14,14 @@ import (
 // checkFormat parses the literal format of a printf-like call and checks its arguments; the parsed
 // format becomes the call's payload. The format is parsed once, here: records carry the arguments,
 // and user space writes the text.
+// It is the Check of all calls that take a format as their first argument. A type that is nil
+// is not inferred yet, and is no mistake.
 func checkFormat(c *builtin.Call) types.Type {
 	text, ok := c.Str(0)
 	if !ok {
 		return types.Void
 	}
+	// A conversion that the language does not know is text, and no error: see Odd.
 	format, err := value.ParseFormat(text)
 	var wrong *value.FormatError
 	if errors.As(err, &wrong) {
@@ -43,6 +46,7 @@ func checkFormat(c *builtin.Call) types.Type {
 		if t == nil {
 			return types.Void
 		}
+		// A count or sum reaches user space as the number that it comes to.
 		args[i] = builtin.Travels(t)
 		if agg, whole := builtin.Whole(t); whole {
 			c.Errorf(c.Args[1+i], "format-type", "%s: a map of %s can only be shown as a whole", c.Name, agg.Kind).
@@ -64,6 +68,8 @@ func checkFormat(c *builtin.Call) types.Type {
 // warnCut warns of a conversion that shows 32 bits, or fewer, of what is known
 // to need more. That a type has 64 bits says little: counts, results and
 // descriptors have it, and are small.
+// The reference is silent. A script with %d for nsecs shows a negative number every other two
+// seconds.
 func warnCut(c *builtin.Call, text string, conv *value.Conv, arg syntax.Expr, t types.Type) {
 	switch conv.Verb {
 	case value.Signed, value.Unsigned, value.Octal, value.Hex, value.UpperHex, value.Char:
@@ -74,6 +80,7 @@ func warnCut(c *builtin.Call, text string, conv *value.Conv, arg syntax.Expr, t 
 		return
 	}
 	at := conversionAt(c.Args[0], &value.FormatError{Start: conv.Start, End: conv.End})
+	// The last letter of a conversion is its verb.
 	whole := "%ll" + text[conv.End-1:conv.End]
 	bits := conv.Bits
 	if conv.Verb == value.Char {
@@ -86,6 +93,7 @@ func warnCut(c *builtin.Call, text string, conv *value.Conv, arg syntax.Expr, t 
 
 // wide reports whether a number needs more than 32 bits: a clock, an address,
 // and sums and differences with one. A quotient of it may be small.
+// It looks at what is written, since types say nothing: see warnCut.
 func wide(e syntax.Expr) bool {
 	name := ""
 	switch e := e.(type) {
@@ -108,6 +116,7 @@ func wide(e syntax.Expr) bool {
 
 // conversionAt is what a mistake in a format is about: the conversion where it
 // is written, or else the whole format.
+// A format that is put together of several literals has no such place.
 func conversionAt(format syntax.Expr, e *value.FormatError) syntax.Node {
 	if lit, ok := format.(*syntax.StringLit); ok {
 		if at, ok := lit.Part(e.Start, e.End); ok {
@@ -118,6 +127,8 @@ func conversionAt(format syntax.Expr, e *value.FormatError) syntax.Node {
 }
 
 // lowerFormat sends the arguments behind the format.
+// The event keeps the text as well as the parsed format: objects compiled ahead of time hold
+// the text alone.
 func lowerFormat(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 	text, _ := c.Str(0)
 	format, _ := c.Payload.(*value.Format)

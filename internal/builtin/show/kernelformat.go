@@ -29,6 +29,7 @@ var (
 )
 
 // words lists the conversions for messages.
+// The order is that of the table.
 func (k kernelFormat) words() string {
 	var out []string
 	for _, c := range k.letters {
@@ -39,12 +40,15 @@ func (k kernelFormat) words() string {
 
 // check reports what the kernel could not format of a call whose format is
 // correct as such.
+// The kernel would refuse the program, or print nothing, without saying which conversion is at
+// fault.
 func (k kernelFormat) check(c *builtin.Call, subject string) {
 	text, _ := c.Str(0)
 	if len(c.Args)-1 > k.most {
 		c.Errorf(c.Args[1+k.most], "argument-count", "%s takes at most %d arguments behind the format", subject, k.most)
 		return
 	}
+	// A percent sign that is left begins a conversion, to the kernel at least.
 	rest := strings.ReplaceAll(text, "%%", "")
 	for i := 0; ; i++ {
 		_, after, ok := strings.Cut(rest, "%")
@@ -100,6 +104,7 @@ var _ = builtin.Define(builtin.Func{
 
 // checkPrintf is checkFormat, with what the kernel can format where the text
 // goes to the reader of a pinned iterator.
+// All points of a probe are pinned or none is: an iterator is alone in its script.
 func checkPrintf(c *builtin.Call) types.Type {
 	t := checkFormat(c)
 	if c.Payload != nil && len(c.Points) > 0 && c.Points[0].Pin != "" {
@@ -110,6 +115,8 @@ func checkPrintf(c *builtin.Call) types.Type {
 
 // lowerPrintf is lowerFormat, or for a pinned iterator, whose text the reader of its file gets, a
 // call of the kernel's own formatting.
+// A pinned iterator runs whenever somebody reads its file, hawk long gone: there is no user
+// space to send events to.
 func lowerPrintf(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
 	reader := g.Context().Group.Mech().Reader
 	if reader == nil {
@@ -118,6 +125,7 @@ func lowerPrintf(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
 	b := g.B()
 	text, _ := c.Str(0)
 	n := len(text) + 1
+	// Shared data holds the text, which may be longer than the stack.
 	format := b.Data(g.Table(append([]byte(text), 0)))
 	size := 8 * (len(c.Args) - 1)
 	data := builtin.Number(g, 0)

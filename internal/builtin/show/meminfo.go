@@ -11,6 +11,7 @@ import (
 )
 
 var _ = builtin.Define(builtin.Func{
+	// The name is part of the type: a map can hold values of one name only.
 	Name: "meminfo", Min: 1, Yields: "meminfo_t", Renders: types.MemoryText,
 	Params: []builtin.Param{builtin.StringLit.Named("name")},
 	Doc: "Memory of the machine when the text is made, in megabytes, as `/proc/meminfo` has it under a name: " +
@@ -39,6 +40,7 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // megabytes is what a line of meminfo says, whose unit is kB.
+// The kernel writes kB, and means 1024 bytes.
 func megabytes(text, name string) string {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, name+":"); ok {

@@ -24,6 +24,7 @@ const setsDoc = " The set is a literal: an enum of the kernel's (`\"enum skb_dro
 	"is `\"t:kvm:kvm_exit:exit_reason:2\"`), or C constants by what their names begin " +
 	"with, and the header that they are from (`\"O_ fcntl.h\"`). It is looked up where the script is compiled."
 
+// Both take the same sets and differ in how a number is put into words.
 func init() {
 	named("flags", "flags_t", types.FlagsText,
 		"The names of the bits that are set in a number, joined by `|`: `O_WRONLY|O_CREAT`. Bits without a name "+
@@ -44,6 +45,7 @@ var _ = builtin.Define(builtin.Func{
 	Example: `tracepoint:skb:kfree_skb / enum_in(args.reason, "NO_SOCKET,TCP_CSUM", "t:skb:kfree_skb:reason") / ` +
 		`{ @ = count(); }`,
 	Check: func(c *builtin.Call) types.Type {
+		// Names are looked up where the script is compiled, so that a misspelt one is an error.
 		names, ok := c.Str(1)
 		text, also := c.Str(2)
 		if !ok || !also {
@@ -79,6 +81,8 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // numbersOf are the numbers of names, which have commas in between, in a set.
+// Numbers are compared in the program, so that a set may be as large as the kernel's, but names
+// only a few.
 func numbersOf(names string, set []types.EnumValue) (out []int64, err error) {
 	for name := range strings.SplitSeq(names, ",") {
 		name = strings.TrimSpace(name)
@@ -102,6 +106,8 @@ func numbersOf(names string, set []types.EnumValue) (out []int64, err error) {
 
 // named defines a function that shows a number by the names of a set, which lie in the
 // type of what it yields.
+// The set is looked up on the machine that compiles: a program that runs elsewhere shows the
+// names of that machine.
 func named(name, typ string, by types.Renderer, doc, example string,
 	text func(v int64, set []types.EnumValue) string) {
 	builtin.Define(builtin.Func{
@@ -138,6 +144,8 @@ func named(name, typ string, by types.Renderer, doc, example string,
 }
 
 // nameSet is the set that a script describes.
+// The three forms tell themselves apart by colons and by the word enum; C constants are looked
+// up in the table of package cdef.
 func nameSet(c *builtin.Call, text string) ([]types.EnumValue, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) >= 4 && len(parts) <= 5 && (parts[0] == "t" || parts[0] == "tracepoint") {
@@ -176,6 +184,7 @@ func nameSet(c *builtin.Call, text string) ([]types.EnumValue, error) {
 }
 
 // packSet is a set as text, which types are compared by.
+// The text is a part of the type, and so of objects that are compiled ahead of time.
 func packSet(set []types.EnumValue) string {
 	var b strings.Builder
 	for _, v := range set {
@@ -185,6 +194,7 @@ func packSet(set []types.EnumValue) string {
 }
 
 // unpackSet is the set of a text of packSet, in its order.
+// Damaged rows are left out: the number is then shown without a name.
 func unpackSet(text string) []types.EnumValue {
 	var set []types.EnumValue
 	for text != "" {
@@ -201,6 +211,7 @@ func unpackSet(text string) []types.EnumValue {
 
 // enumText is the name of v. Of four bytes without a sign, as a field of a tracepoint may
 // be, they alone decide.
+// Of two names for a number the first in the set is shown.
 func enumText(v int64, set []types.EnumValue) string {
 	for _, e := range set {
 		if e.Value == v || v == int64(uint32(e.Value)) {
@@ -212,11 +223,14 @@ func enumText(v int64, set []types.EnumValue) string {
 
 // flagsText names the bits of v: a name of several bits that are all set goes before those
 // that it is made of. NAME_ACCMODE are bits that are one number.
+// O_SYNC is a bit more than O_DSYNC, and O_TMPFILE contains O_DIRECTORY: sorted by the number
+// of their bits, the wider name is found first.
 func flagsText(v int64, set []types.EnumValue) string {
 	set = slices.Clone(set)
 	order.Stably(set, func(a, b types.EnumValue) int {
 		return bits.OnesCount64(uint64(b.Value)) - bits.OnesCount64(uint64(a.Value))
 	})
+	// zero is the name of 0, if the set has one, as O_RDONLY.
 	rest, zero := uint64(v), "0"
 	var taken []types.EnumValue
 	take := func(e types.EnumValue) {

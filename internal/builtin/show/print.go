@@ -12,6 +12,7 @@ import (
 )
 
 // formatParams are those of every call with a format.
+// The last one repeats, in the calls that are variadic.
 var formatParams = []builtin.Param{builtin.StringLit.Named("format"), builtin.AnyValue.Named("argument")}
 
 var _ = builtin.Define(builtin.Func{
@@ -28,6 +29,8 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // message defines a function that sends a line of text to standard error.
+// What it shows is escaped by the rules for standard error, which may be a terminal where
+// standard output is a file.
 func message(name, doc, example string, item func(at source.Span, text string) output.Item) {
 	builtin.Define(builtin.Func{
 		Name: name, Emits: true, Min: 1, Params: formatParams, Variadic: true, Check: checkFormat, Lower: lowerFormat,
@@ -40,12 +43,15 @@ func message(name, doc, example string, item func(at source.Span, text string) o
 }
 
 // complaint makes messages of a severity.
+// The sink draws them like messages of the compiler, with the place of the call.
 func complaint(severity source.Severity) func(at source.Span, text string) output.Item {
 	return func(at source.Span, text string) output.Item {
 		return output.Message{Severity: severity, Span: at, Text: text}
 	}
 }
 
+// notef is hawk's own: what tools say about themselves must not stand among the rows of a
+// table.
 func init() {
 	message("errorf", "Prints an error with its place in the script to standard error.",
 		`tracepoint:syscalls:sys_exit_openat / args.ret == -24 / { errorf("%s has too many open files", comm); }`,
@@ -106,6 +112,7 @@ var _ = builtin.Define(builtin.Func{
 		for i := 1; i < len(c.Args); i++ {
 			ev.Extra[i-1], _ = c.Int(i)
 		}
+		// check has warned: both are left out for stats, as in the reference.
 		if agg, ok := c.MapValue.(*types.Agg); ok && agg.Kind == "stats" {
 			ev.Extra = []int64{0, 1}
 		}
@@ -133,6 +140,7 @@ var _ = builtin.Define(builtin.Func{
 	Example: `interval:s:10 { system("uptime"); }`,
 	Handle: func(e builtin.Env, ev *object.Event, rec []byte) error {
 		// The shell reads what traced programs have named: so the script needs --unsafe.
+		// The command is waited for: output of the script stands still meanwhile, see Waits.
 		status, err := e.System(string(e.Format(nil, ev, rec)))
 		if err != nil {
 			return err
@@ -146,6 +154,7 @@ var _ = builtin.Define(builtin.Func{
 
 // PrintedType is the type of the value that a call prints as one, nil if it does not. It is that
 // of the argument of an event that PrintsValue.
+// The library asks, which decodes such values into variables of Go.
 func PrintedType(c *builtin.Call) types.Type {
 	if c.Func == nil || c.Func.Name != "print" || c.MapName != "" || len(c.Types) != 1 {
 		return nil
@@ -154,11 +163,13 @@ func PrintedType(c *builtin.Call) types.Type {
 }
 
 // PrintsValue reports whether an event is that of a value being printed.
+// A map that is printed has a number; what was read of it in the probe is a value.
 func PrintsValue(ev *object.Event) bool {
 	return ev.Builtin == "print" && ev.Map < 0 && len(ev.Args) == 1
 }
 
 // RunsCommands reports whether a script has user space run commands.
+// Public for sessions: the library does not run commands in the process that embeds it.
 func RunsCommands(o *object.Object) bool {
 	return prints(o, "system")
 }

@@ -84,6 +84,8 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // columnOptions are the options that decide which columns are shown.
+// Options are declared before types are known, so that a mistake in the columns is not reported
+// here but by checkRow.
 func columnOptions(c *builtin.Call, spec string) []*object.Option {
 	columns, _ := output.ParseColumns(spec)
 	var out []*object.Option
@@ -97,6 +99,7 @@ func columnOptions(c *builtin.Call, spec string) []*object.Option {
 
 // A row is what is shown of a call: the columns, as ParseColumns reads them, and their
 // arguments, then the stacks below.
+// It is worked out in Check and used in Lower, by way of the payload.
 type row struct {
 	spec string
 	args []syntax.Expr
@@ -104,9 +107,11 @@ type row struct {
 }
 
 // hexdumpOption is the option that rows with data declare.
+// One option serves all rows of a script.
 const hexdumpOption = "hexdump"
 
 // isBuf reports whether an argument is a call of buf().
+// It goes by the name, since options are declared before anything has a type.
 func isBuf(arg syntax.Expr) bool {
 	call, ok := arg.(*syntax.Call)
 	return ok && call.Func.Name == "buf"
@@ -114,6 +119,8 @@ func isBuf(arg syntax.Expr) bool {
 
 // checkRow works out which columns are shown and what their arguments are; nil after an error, or
 // while types are not known.
+// Options are read here, while the script is compiled: what is not shown costs the program
+// nothing.
 func checkRow(c *builtin.Call, text string) *row {
 	columns, err := output.ParseColumns(text)
 	if err != nil {
@@ -140,6 +147,7 @@ func checkRow(c *builtin.Call, text string) *row {
 		if t == nil {
 			return nil
 		}
+		// x
 		visible, ok := visible(c, col)
 		if !ok || !fits(c, col, args[i], builtin.Travels(t)) {
 			return nil
@@ -159,6 +167,7 @@ func checkRow(c *builtin.Call, text string) *row {
 	}
 	plain := len(columns) + ends
 	// Behind those that have columns: stacks, buffers, and behind a buffer how long it was.
+	// An integer there is a length only behind a buffer.
 	data := false // the argument in front is a buffer
 	for i, a := range args[plain:] {
 		t := c.Types[1+plain+i]
@@ -185,6 +194,7 @@ func checkRow(c *builtin.Call, text string) *row {
 
 // checkText checks the format of the last column, whose arguments stand behind those of the first
 // columns, and counts them; -1 if something is wrong or not known yet.
+// Its text may have any length, and is therefore the last column.
 func checkText(c *builtin.Call, text string, columns int) int {
 	format, err := value.ParseFormat(text)
 	if err != nil {
@@ -225,6 +235,7 @@ func isStack(t types.Type) bool {
 }
 
 // visible reports whether a column is shown.
+// Opts.Option is nil where nobody gives options: then all columns are shown.
 func visible(c *builtin.Call, col *output.Column) (visible, ok bool) {
 	if col.Option == "" || c.Opts.Option == nil {
 		return true, true
@@ -239,6 +250,7 @@ func visible(c *builtin.Call, col *output.Column) (visible, ok bool) {
 
 // fits checks a column against the type of its argument, which decides on which side
 // values stand.
+// It settles the side that the column left open, and so changes the column.
 func fits(c *builtin.Call, col *output.Column, arg syntax.Expr, t types.Type) bool {
 	_, number := t.(*types.Int)
 	switch {
@@ -265,6 +277,7 @@ func fits(c *builtin.Call, col *output.Column, arg syntax.Expr, t types.Type) bo
 }
 
 // PrintsRows reports whether a script prints rows or tables.
+// Forms for rows, such as CSV, are refused for scripts that have none.
 func PrintsRows(o *object.Object) bool { return len(RowColumns(o)) > 0 }
 
 // prints reports whether a script calls a builtin that prints.
@@ -273,6 +286,7 @@ func prints(o *object.Object, name string) bool {
 }
 
 // RowColumns are the names of the columns that a script prints rows and tables in.
+// The command checks --columns and --match against them before anything is attached.
 func RowColumns(o *object.Object) []string {
 	var names []string
 	for _, ev := range o.Events {

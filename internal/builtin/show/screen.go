@@ -12,9 +12,11 @@ import (
 )
 
 // keepOption is the option that screen() declares.
+// Tools have it too, by this declaration.
 const keepOption = "no-clear"
 
 var _ = builtin.Define(builtin.Func{
+	// The sink clears the terminal: a file or a pipe must not have escape sequences in it.
 	Name: "screen", Result: types.Void,
 	Doc: "Begins a page: a terminal is cleared, and tables that follow are cut where it ends. If text does not go " +
 		"to a terminal, or with the option `--no-clear`, which this declares, it is an empty line; other formats " +
@@ -28,6 +30,7 @@ var _ = builtin.Define(builtin.Func{
 		g.Event(c, &object.Event{Map: -1, Extra: []int64{number(option(c, keepOption) == "true")}}, nil)
 		return nil
 	},
+	// An object without the number clears, as scripts did before the option was there.
 	Handle: func(e builtin.Env, ev *object.Event, _ []byte) error {
 		e.Emit(output.Screen{Keep: len(ev.Extra) > 0 && ev.Extra[0] != 0})
 		return nil
@@ -35,6 +38,7 @@ var _ = builtin.Define(builtin.Func{
 })
 
 var _ = builtin.Define(builtin.Func{
+	// The program sends eight bytes that mean nothing: a value has to have some size.
 	Name: "loadavg", Result: builtin.LoadType, Renders: types.LoadText,
 	Doc: "The load of the machine when the text is made, as `/proc/loadavg` has it: averages over 1, 5 and 15 " +
 		"minutes, tasks that run of all tasks, and the newest process.",

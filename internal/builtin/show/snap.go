@@ -25,15 +25,21 @@ var _ = builtin.Define(builtin.Func{
 	Example: `tracepoint:syscalls:sys_enter_write { snap(args.buf, args.count, pid, args.fd); }`,
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		b, limit := g.B(), c.Config.MaxStrlen
+		// Arguments are evaluated before the record is reserved: what is reserved has to be
+		// sent.
 		addr, n := g.Scalar(c.Args[0]), g.Scalar(c.Args[1])
 		var words []*ir.Value
 		for _, a := range c.Args[2:] {
 			words = append(words, g.Scalar(a))
 		}
+		// An address that nobody has said anything of is taken for the process's, which write()
+		// and the like are given.
 		mem, str := asm.FnProbeReadUser, asm.FnProbeReadUserStr
 		if g.Space(c.Args[0]) == types.Kernel {
 			mem, str = asm.FnProbeReadKernel, asm.FnProbeReadKernelStr
 		}
+		// The length is written behind the integers, since it is known only when the bytes were
+		// read.
 		at := headerBytes + 8*len(words) // of the length
 		none := func() *ir.Value { return builtin.Number(g, 0) }
 		g.Send(c, &object.Event{Map: -1, Extra: []int64{int64(len(words))}}, at+8+limit, func(rec *ir.Value) *ir.Value {
@@ -81,4 +87,5 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // headerBytes are what each record begins with.
+// Package lower has the same number, for the records that it lays out itself.
 const headerBytes = 8

@@ -13,6 +13,7 @@ import (
 )
 
 // Options that stacks() declares, in the order of its event's literals.
+// Tools have them as options of their own by calling stacks().
 var stackOptions = []string{"delimited", "annotate", "pid-in-name"}
 
 var _ = builtin.Define(builtin.Func{
@@ -68,6 +69,8 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // checkStacks finds the names of the key's parts, in their order, "-" for a stack.
+// A part without a name of its own gets the usual one once: a second number has to be named, or
+// nobody knows what it is.
 func checkStacks(c *builtin.Call) {
 	if c.MapValue == nil || c.MapKeyed && c.MapKey == nil {
 		return
@@ -107,4 +110,5 @@ func checkStacks(c *builtin.Call) {
 }
 
 // PrintsStacks reports whether a script prints stacks by stacks().
+// The folded form is refused for scripts that print none.
 func PrintsStacks(o *object.Object) bool { return prints(o, "stacks") }

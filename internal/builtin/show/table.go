@@ -16,6 +16,7 @@ import (
 
 // Options that table() declares.
 const (
+	// Every table of a script obeys the same two: a page mostly has one.
 	sortOption   = "sort"
 	othersOption = "others"
 )
@@ -75,6 +76,8 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // number is a truth among the literals of an event.
+// Events have integers only.
+// Handlers ask for 0 or not.
 func number(b bool) int64 {
 	if b {
 		return 1
@@ -83,6 +86,7 @@ func number(b bool) int64 {
 }
 
 // option is the text of an option of the script, "" if it is not known.
+// "" is also what stands for false: booleans read as "true" or "false".
 func option(c *builtin.Call, name string) string {
 	if c.Opts.Option == nil {
 		return ""
@@ -95,6 +99,7 @@ func option(c *builtin.Call, name string) string {
 }
 
 // A table is what is shown of a call.
+// It is the payload of a call, from Check to Lower.
 type table struct {
 	spec   string // of the columns that are shown, and the format of the last one
 	sort   int    // counts hidden ones too
@@ -104,6 +109,7 @@ type table struct {
 }
 
 // maxTableColumns is how many columns a table can have.
+// hidden has a bit for each.
 const maxTableColumns = 63
 
 // Flags of a table.
@@ -113,6 +119,7 @@ const (
 )
 
 // tableColumns are the columns of a table without their marks, and what is marked.
+// ! marks the column that decides the order; ^ does, and turns it around.
 func tableColumns(spec string) (fields []string, marked map[int]byte) {
 	spec, _, _ = output.CutFormat(spec)
 	marked = map[int]byte{}
@@ -165,6 +172,7 @@ func checkTable(c *builtin.Call, spec string) *table {
 	if top, ok := c.Int(1); ok && c.Consts[1].Neg || top < 0 {
 		c.Errorf(c.Args[1], "bad-argument", "table() needs a number that is not negative here")
 	}
+	// Without a mark the first column behind the key decides, which is the first value.
 	t := &table{sort: keys, keys: keys, hidden: 1<<before - 1}
 	if option(c, othersOption) == "true" {
 		t.flags |= withOthers
@@ -213,6 +221,7 @@ func checkTable(c *builtin.Call, spec string) *table {
 }
 
 // checkTexts checks a format against the parts of the key.
+// The format has the key alone: values are summed up for "others", and text cannot be.
 func checkTexts(c *builtin.Call, text string, parts []types.Type) bool {
 	format, err := value.ParseFormat(text)
 	if err != nil {
@@ -232,6 +241,8 @@ func checkTexts(c *builtin.Call, text string, parts []types.Type) bool {
 }
 
 // tableCells are the types of what stands in the columns; keys of them are of the key.
+// The first map says what the key is; the cells of the others follow in the order of the
+// arguments.
 func tableCells(c *builtin.Call) (cells []types.Type, keys int, ok bool) {
 	var key types.Type
 	for i, m := range c.Maps {
@@ -271,6 +282,7 @@ func elements(t types.Type) []types.Type {
 }
 
 // valueCells are the types of what a map's value has in columns.
+// It has to agree with cellsOf, which takes the values apart that these are the types of.
 func valueCells(t types.Type) []types.Type {
 	agg, ok := t.(*types.Agg)
 	switch {
@@ -285,6 +297,7 @@ func valueCells(t types.Type) []types.Type {
 }
 
 // cellsOf are the cells of a map's value.
+// A histogram is one cell here, which no column can show: check has refused it.
 func cellsOf(v value.Value) []value.Value {
 	switch v := v.(type) {
 	case value.Avg:
@@ -301,6 +314,7 @@ func cellsOf(v value.Value) []value.Value {
 
 // showTable reads the maps of a table and shows it. What is known of an event comes from
 // a file, if it was compiled ahead of time, and may be damaged.
+// Maps are read one after the other: a row may be of slightly different moments.
 func showTable(e builtin.Env, ev *object.Event) error {
 	columns, err := output.ParseColumns(ev.Text)
 	if err != nil {
@@ -318,6 +332,7 @@ func showTable(e builtin.Env, ev *object.Event) error {
 	if t.Keys < 0 || t.Keys > n || named && t.Keys == n || t.Sort < 0 || t.Sort >= n || bits.Len64(t.Hidden) > n {
 		return fmt.Errorf("table(): the columns are damaged")
 	}
+	// Keys of several maps are matched by their safe text: values are not comparable in Go.
 	rows := map[string]int{}
 	var key []byte
 	first := t.Keys
@@ -351,6 +366,7 @@ func showTable(e builtin.Env, ev *object.Event) error {
 }
 
 // newRow is the row of a key that nothing is known of yet.
+// A map that lacks the key counts 0 there, as reading it would yield.
 func newRow(n, keys int, key value.Value) []value.Value {
 	row := make([]value.Value, n)
 	for i := range row {

@@ -33,6 +33,8 @@ var _ = builtin.Define(builtin.Func{
 	},
 })
 
+// The bounds are those of the reference's default; each record of join is as large as all of
+// them together.
 const (
 	joinMost  = 16   // strings
 	joinBytes = 1024 // of each, with its NUL
@@ -49,6 +51,7 @@ var _ = builtin.Define(builtin.Func{
 		if len(c.Args) > 1 {
 			sep, _ = c.Str(1)
 		}
+		// The record has room for the most, and is sent as long as it became.
 		array, space := g.Scalar(c.Args[0]), g.Space(c.Args[0])
 		ev := &object.Event{Text: sep, Map: -1}
 		g.Send(c, ev, 8+joinMost*joinBytes, func(rec *ir.Value) *ir.Value {
@@ -65,6 +68,7 @@ var _ = builtin.Define(builtin.Func{
 
 // joinStrings writes the strings one behind the other, each with its NUL, and
 // yields where they end.
+// A null pointer ends the array, and so does one that cannot be read.
 func joinStrings(g builtin.Gen, at syntax.Node, space types.Space, rec, array *ir.Value) *ir.Value {
 	b := g.B()
 	end, ptr := g.Temp("end", 8, 8), g.Temp("string", 8, 8)
@@ -99,6 +103,8 @@ func joinStrings(g builtin.Gen, at syntax.Node, space types.Space, rec, array *i
 }
 
 // joined puts a separator in the place of every NUL but the last.
+// The separator is the script's and is not escaped, the strings are the traced program's.
+// An empty string between two separators is one of the array.
 func joined(text []byte, sep string, escape bool) []byte {
 	all := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 	if escape {

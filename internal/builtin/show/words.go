@@ -22,6 +22,7 @@ var _ = builtin.Define(builtin.Func{
 		`interval:s:5 { show("comm bytes", @size); clear(@size); }`,
 	Check: func(c *builtin.Call) types.Type {
 		text, ok := c.Str(0)
+		// Each map is checked by itself, since they may differ in their keys.
 		for i, m := range c.Maps {
 			if !ok || m.Name == "" || m.Value == nil || m.Keyed && m.Key == nil {
 				continue
@@ -35,6 +36,7 @@ var _ = builtin.Define(builtin.Func{
 	Lower: func(g builtin.Gen, c *builtin.Call, _ *ir.Value) *ir.Value {
 		text, _ := c.Str(0)
 		// Then two for each map: its number, and how many parts its key has.
+		// Numbers of parts are in the event, since maps of one call may differ in them.
 		extra := []int64{number(c.Taken)}
 		for _, m := range c.Maps {
 			if m.Name != "" {
@@ -66,6 +68,7 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // keyParts is how many parts a key has; nil is that of a scalar.
+// A record counts as one part, as it does where maps are printed.
 func keyParts(key types.Type) int {
 	switch t := key.(type) {
 	case nil:
