@@ -14,6 +14,7 @@ import (
 // uncontended cache line the atomic costs nothing measurable.
 
 // cell is word i of a cell; 0 if the map gave less, as of a part that was never written.
+// Cells are little-endian, as all processors are that hawk knows.
 func cell(raw []byte, i int) int64 {
 	if len(raw) < 8*i+8 {
 		return 0
@@ -41,6 +42,7 @@ func addCell(g Gen, acc, from *ir.Value, word int) {
 }
 
 // sumWords accumulates cells of which every word is added up.
+// The program runs it for each CPU when a script reads a map of counts.
 func sumWords(words int) func(g Gen, t *types.Agg, acc, from *ir.Value) {
 	return func(g Gen, _ *types.Agg, acc, from *ir.Value) {
 		for i := range words {
@@ -53,6 +55,7 @@ func sumWords(words int) func(g Gen, t *types.Agg, acc, from *ir.Value) {
 func readWord(g Gen, _ *types.Agg, acc *ir.Value) *ir.Value { return g.B().Load(acc, 0, 8, false) }
 
 // foldWords adds a cell to another word by word.
+// User space does by it what Accumulate does in the kernel.
 func foldWords(_ *types.Agg, dst, src []byte) {
 	for len(dst) >= 8 && len(src) >= 8 {
 		sum := binary.LittleEndian.Uint64(dst) + binary.LittleEndian.Uint64(src)
@@ -92,6 +95,7 @@ var _ = defineAgg(Agg{
 
 // extreme defines min and max. A cell is {i64 value; u64 set}: without the second word a cell of
 // zeroes could not be told from one whose smallest value is 0.
+// Unlike sums, two extremes cannot be folded without knowing the sign.
 func extreme(name, doc, example string, lower bool) {
 	// less is x < y in the order that is to win.
 	less := func(g Gen, t *types.Agg, x, y *ir.Value) *ir.Value {
@@ -150,6 +154,7 @@ func extreme(name, doc, example string, lower bool) {
 	})
 }
 
+// The two differ in the direction of one comparison.
 func init() {
 	extreme("min", "Keeps the smallest argument.", "tracepoint:syscalls:sys_exit_read { @least[comm] = "+
 		"min(args.ret); }", true)
@@ -159,6 +164,7 @@ func init() {
 
 // updateTotal updates cells of avg and stats: {i64 total; u64 count}. The two additions are not
 // one: a reader in between sees an event half counted.
+// That is off by one event in a total, and gone when it is read again.
 func updateTotal(g Gen, _ *types.Agg, p, x *ir.Value) {
 	g.B().AtomicAdd(p, 0, 8, x)
 	g.B().AtomicAdd(p, 8, 8, Number(g, 1))
@@ -207,6 +213,7 @@ func histBuckets(bits int64) int { return 1 + (65-int(bits))<<bits }
 //
 // Each step shifts by s if anything lies above bit s; -(v>>s)>>63 is 1 then, because v>>s is below
 // 2^63.
+// The machine has no instruction for it.
 func log2(g Gen, v *ir.Value) *ir.Value {
 	b := g.B()
 	out := Number(g, 0)
@@ -245,6 +252,7 @@ func histBucket(g Gen, t *types.Agg, n *ir.Value) *ir.Value {
 }
 
 // histogramBytes is the size of a cell of n buckets.
+// The sum stands behind the buckets.
 func histogramBytes(t *types.Agg, n int) int {
 	if t.Sum {
 		n++
@@ -253,6 +261,7 @@ func histogramBytes(t *types.Agg, n int) int {
 }
 
 // enter counts the value x in one of n buckets.
+// The sum is kept only where a file format shows it.
 func enter(g Gen, t *types.Agg, p, bucket, x *ir.Value, n int) {
 	bump(g, p, bucket, n)
 	if t.Sum {
@@ -295,6 +304,7 @@ var _ = defineAgg(Agg{
 })
 
 // lhistBuckets is the number of buckets of lhist: one below, one above, and one for each step.
+// Its Check bounds the number, and keeps step from being 0.
 func lhistBuckets(params []int64) int { return int((params[1]-params[0])/params[2]) + 2 }
 
 var _ = defineAgg(Agg{
@@ -366,6 +376,7 @@ func Whole(t types.Type) (agg *types.Agg, whole bool) {
 
 // Travels is the type as which a value of type t is sent to user space: an
 // aggregation that reads as an integer is read in the probe.
+// Whatever prints or sends a value asks it first.
 func Travels(t types.Type) types.Type {
 	agg, ok := t.(*types.Agg)
 	if !ok {

@@ -281,6 +281,7 @@ func (c *Call) Int(i int) (int64, bool) {
 }
 
 // Str returns argument i as a literal string.
+// It may hold a NUL, up to which a program would read.
 func (c *Call) Str(i int) (string, bool) {
 	if i >= len(c.Consts) || c.Consts[i].Kind != StrConst {
 		return "", false

@@ -200,8 +200,10 @@ func FactOf(g Gen, f machine.Fact, n int64) *ir.Value {
 	return Number(g, n)
 }
 
-// low32 and high32 split a helper's packed result.
+// low32 is the thread of a pid_tgid, and the user of a uid_gid.
 func low32(g Gen, v *ir.Value) *ir.Value { return g.B().Ext(v, 4, false) }
+
+// high32 is the process of a pid_tgid, and the group of a uid_gid.
 func high32(g Gen, v *ir.Value) *ir.Value {
 	return g.B().Arith(ir.LShr, v, Number(g, 32))
 }

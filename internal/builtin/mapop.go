@@ -11,6 +11,7 @@ import (
 
 // mapKeys splits the arguments of delete and has_key: the old form names an
 // element, @m[k]; the new one passes the key behind the map.
+// has_key has the new form alone, which check sees to.
 func mapKeys(c *Call) []syntax.Expr {
 	if m, ok := c.Args[0].(*syntax.MapIndex); ok {
 		return m.Keys
@@ -100,6 +101,7 @@ var _ = Define(Func{
 
 // ofThisRun reports whether a stack is that of the present run of the probe. A stack that was kept
 // in a map is a number, whose frames a program cannot read back.
+// A variable counts: it lives no longer than the run.
 func ofThisRun(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.Paren:
@@ -138,6 +140,7 @@ func stackLen(g Gen, c *Call, t *types.Stack) *ir.Value {
 }
 
 // MapArg is the name of the map that argument 0 names, with or without a key.
+// MapName is set only where the argument names a map without a key.
 func (c *Call) MapArg() string {
 	switch m := c.Args[0].(type) {
 	case *syntax.Map:
@@ -149,6 +152,7 @@ func (c *Call) MapArg() string {
 }
 
 // mapAction defines clear and zero: an event with a map.
+// A program cannot walk a hash and change all of it; user space can, a little later.
 func mapAction(name, doc, example string, zero bool, act func(e Env, n int)) {
 	Define(Func{
 		Name: name, Clears: !zero, Zeroes: zero, Min: 1, Params: []Param{{"map", WholeMap}}, Result: types.Void,
@@ -164,6 +168,7 @@ func mapAction(name, doc, example string, zero bool, act func(e Env, n int)) {
 	})
 }
 
+// Stores between the call and its handling are lost to clear, as the language says.
 func init() {
 	mapAction("clear", "Removes all elements of a map, when user space handles the event.",
 		"tracepoint:syscalls:sys_enter_read { @[comm] = count(); } interval:s:5 { print(@); clear(@); }",

@@ -19,6 +19,7 @@ const shortNeedle = 32
 const offStack = 520
 
 // searched is memory for a copy that is loaded from at variable offsets.
+// Such memory lies in scratch memory, which kernels before 5.12 let programs index.
 func searched(g Gen, n int) *ir.Value {
 	return g.Temp("searched", types.RoundUp(max(n, offStack), 8), 8)
 }
@@ -47,6 +48,8 @@ func checkNeedle(c *Call) {
 }
 
 // index is where the second string begins in the first, or -1.
+// A short literal is compared byte by byte in one expression, so that a round of the loop has
+// no branch but its own.
 func index(g Gen, c *Call) *ir.Value {
 	b := g.B()
 	limit := textBytes(c, 0)
@@ -100,6 +103,7 @@ func atLeastZero(g Gen, n *ir.Value) *ir.Value {
 }
 
 // strLit is a literal argument up to its NUL.
+// Bytes behind the NUL are no part of a string at run time either.
 func strLit(c *Call, i int) (string, bool) {
 	s, ok := c.Str(i)
 	s, _, _ = strings.Cut(s, "\x00")

@@ -271,6 +271,7 @@ func stack(f Func, user bool) {
 	Define(f)
 }
 
+// All three have one implementation, which frames of which space are asked for tells apart.
 func init() {
 	stack(Func{
 		Name: "kstack", Old: []string{"stack"},

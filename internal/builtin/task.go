@@ -431,6 +431,7 @@ func relative(name, doc, example, link, member string, result types.Type) {
 	})
 }
 
+// Each is a member of another task, to which curtask leads.
 func init() {
 	relative("ppid", "The process ID of the parent, in the initial pid namespace.",
 		"tracepoint:syscalls:sys_enter_execve { @[ppid] = count(); }", "real_parent", "pid", types.Int32)

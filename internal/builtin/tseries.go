@@ -93,6 +93,8 @@ func checkSeries(c *Call) ([]int64, bool) {
 
 // seriesTime is the time, the number of its interval since 1970, and which
 // interval of the ring that is.
+// The distance of the wall clock from the boot clock is in shared data, where user space has
+// written it.
 func seriesTime(g Gen, t *types.Agg) (now, epoch, slot *ir.Value) {
 	b := g.B()
 	now = b.Arith(ir.Add, Helper(g, asm.FnKtimeGetBootNs), b.Load(b.Data(object.DataTAI), 0, 8, false))
@@ -162,6 +164,7 @@ func (r reading) put(raw []byte, i int) {
 
 // join adds what another cell has of the same interval. Of two last values of
 // one nanosecond the larger is the last.
+// It is symmetric, so that the order of CPUs does not matter.
 func (r *reading) join(t *types.Agg, o reading) {
 	larger := r.value < o.value
 	if !t.Signed {
@@ -202,6 +205,8 @@ func foldSeries(t *types.Agg, dst, src []byte) {
 }
 
 // showSeries is the last intervals of those in a cell, or in parts of one.
+// Intervals that the ring has not come around to are older than the series is long, and are
+// left out.
 func showSeries(t *types.Agg, raw []byte) value.Series {
 	interval, count := t.Params[0], int(t.Params[1])
 	newest := int64(0)
