@@ -45,6 +45,7 @@ const shellAdvice = "was there a $name or a quoted string? The shell takes them 
 
 // shellTook reports whether a shell may have taken the variables out of the
 // script: it came by the command line and has none.
+// A file cannot have gone through a shell.
 func (p *parser) shellTook() bool {
 	if p.file.Name != "stdin" {
 		return false
@@ -60,6 +61,7 @@ func (p *parser) shellTook() bool {
 
 // afterStatement is advice when a statement that began with x is not ended by
 // what follows.
+// The order matters: what is certain comes first, a missing semicolon last.
 func (p *parser) afterStatement(x Expr) string {
 	l := p.cur()
 	if l.Token == Assign && p.peek() == Tilde || l.Token == Tilde {
@@ -111,6 +113,7 @@ func (p *parser) lineEnds(at int) string {
 }
 
 // noExpression is advice when there is no expression where one must be.
+// prev is the token in front, which says more than what is there.
 func (p *parser) noExpression() string {
 	t := p.at()
 	switch {
@@ -134,6 +137,7 @@ func (p *parser) noExpression() string {
 }
 
 // notAssignable is advice on a name that cannot be assigned to.
+// Assignments to fields and elements are valid in C, D and awk.
 func notAssignable(x Expr) string {
 	switch x := x.(type) {
 	case *Ident:
@@ -164,6 +168,7 @@ func notAssignable(x Expr) string {
 
 // afterAttach is advice when neither a predicate nor a body follows an attach
 // point.
+// Functions of other languages come here, too: their first word reads as a provider.
 func (p *parser) afterAttach(probe *Probe) string {
 	last := probe.Attach[len(probe.Attach)-1]
 	l := p.cur()
@@ -186,6 +191,7 @@ func (p *parser) afterAttach(probe *Probe) string {
 }
 
 // noAttach is advice when an item starts like nothing that is one.
+// What stands in front of it was read without a fault, as far as braces go.
 func noAttach(c byte) string {
 	switch c {
 	case '}':
@@ -202,6 +208,7 @@ func noAttach(c byte) string {
 
 // startsExpr reports whether a token can start an expression other than a
 // grouping.
+// A parenthesis is left out: it would make a call of the name in front.
 func startsExpr(t Token) bool {
 	switch t {
 	case Name, Integer, String, VarName, MapName, ParamNum:

@@ -10,6 +10,8 @@ import (
 
 // attachPoint reads the raw text of one attach point. It returns nil if there
 // is none before a ',', which old scripts leave behind.
+// The scanner has no part in it: a path may hold what would be the start of a comment or a
+// string.
 func (p *parser) attachPoint() *AttachPoint {
 	start := p.rawPos()
 	text := p.scan.text
@@ -80,6 +82,7 @@ type Part struct {
 
 // LastIndex returns the index of the last byte c that was not quoted, or -1:
 // where "operator+"+8 is to be cut.
+// C++ names have colons, stars and brackets of their own, which quotes protect.
 func (p Part) LastIndex(c byte) int {
 	for i := len(p.Text) - 1; i >= 0; i-- {
 		if p.Text[i] == c && !p.isLiteral(i) {
@@ -102,6 +105,7 @@ func (p Part) Slice(from, end int) Part {
 }
 
 // HasWildcard reports whether an unquoted '*', '?' or '[' with a ']' occurs.
+// A bracket by itself is part of a name, as in operator[].
 func (p Part) HasWildcard() bool {
 	return p.LastIndex('*') >= 0 || p.LastIndex('?') >= 0 || p.LastIndex('[') >= 0 && p.LastIndex(']') >= 0
 }
@@ -167,6 +171,7 @@ func attachError(code source.Code, span source.Span, msg string) *source.Diagnos
 }
 
 // A splitter collects parts while the text is read byte by byte.
+// It is used once for each attach point.
 type splitter struct {
 	parts  []Part
 	text   []byte
@@ -268,6 +273,7 @@ func (s *splitter) put(text string) int {
 }
 
 // finish ends the current part.
+// The mask is kept only where something was quoted: most parts have none.
 func (s *splitter) finish() {
 	part := Part{Text: string(s.text), Quoted: s.any}
 	if s.any {

@@ -7,6 +7,8 @@ import "strings"
 
 // preprocessor reads a line that starts with '#'. A backslash before the
 // newline or a block comment carries it on to the next line.
+// The text is kept with its comments and continued lines, so that columns in messages are
+// right.
 func (p *parser) preprocessor(start int) Item {
 	text := p.scan.text
 	i := start
@@ -36,6 +38,7 @@ func (p *parser) preprocessor(start int) Item {
 
 // definition reads a struct, union or enum whose body opens at offset open, with
 // attributes and an optional ';' after it.
+// A missing semicolon is added, which the C front end would ask for.
 func (p *parser) definition(start, open int) Item {
 	text := p.scan.text
 	end := balancedEnd(text, open)
@@ -81,6 +84,7 @@ func (p *parser) definition(start, open int) Item {
 }
 
 // typedef reads up to the ';' outside of all brackets.
+// Without its end there is no way to tell where the script goes on.
 func (p *parser) typedef(start int) Item {
 	text := p.scan.text
 	for i := start; i < len(text); {

@@ -2,6 +2,7 @@ package syntax
 
 // A Copier copies trees. All nodes of a copy are new, so that side tables keyed
 // by node tell the copy from the original. Each hook may be nil.
+// Macros and functions are put in place by copying, once for each use.
 type Copier struct {
 	// Expr may give what stands in the copy in place of an expression; that is
 	// taken as it is. nil: the expression is copied.
@@ -173,6 +174,7 @@ func (c *Copier) expr(e Expr) Expr {
 	panic("syntax: expression of unknown kind")
 }
 
+// exprs copies a list; none stays nil.
 func (c *Copier) exprs(list []Expr) []Expr {
 	var out []Expr
 	for _, e := range list {
@@ -181,11 +183,14 @@ func (c *Copier) exprs(list []Expr) []Expr {
 	return out
 }
 
+// ident copies a name of which the hook is not asked, as that of a member.
 func (c *Copier) ident(i *Ident) *Ident { return &Ident{c.pos(i.Pos), i.Name} }
 
+// intLit copies a literal where nothing else may stand.
 func (c *Copier) intLit(i *IntLit) *IntLit { return &IntLit{c.pos(i.Pos), i.Text, i.Value} }
 
 // variable copies a variable, or yields the one that the hook has put in its place.
+// A macro's own variables get other names by it, also where they are declared.
 func (c *Copier) variable(v *Var) *Var {
 	if out, ok := c.Copy(v).(*Var); ok {
 		return out
@@ -204,6 +209,7 @@ func (c *Copier) wholeMap(m *Map) *Map {
 	return c.expr(m).(*Map)
 }
 
+// path copies the members of an offsetof.
 func (c *Copier) path(path []*Ident) []*Ident {
 	if c.Path != nil {
 		if out := c.Path(path); out != nil {
@@ -238,6 +244,7 @@ func (c *Copier) typeExpr(t *TypeExpr) *TypeExpr {
 }
 
 // operand copies what is a type or an expression.
+// A name in sizeof() may turn out to be a macro, which makes a value of the type.
 func (c *Copier) operand(t *TypeExpr, x Expr) (*TypeExpr, Expr) {
 	if t == nil {
 		return nil, c.Copy(x)

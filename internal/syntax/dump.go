@@ -39,6 +39,7 @@ func dump(b *bufio.Writer, n Node, depth int) {
 }
 
 // describe returns the name of the node's type and its own fields.
+// Golden tests compare it, and hawk -d tree shows it.
 func describe(n Node) (kind, detail string) {
 	kind = strings.TrimPrefix(fmt.Sprintf("%T", n), "*syntax.")
 	switch n := n.(type) {

@@ -39,6 +39,8 @@ func precedence(t Token) int {
 }
 
 // expr reads a conditional expression or anything tighter.
+// The else side of a conditional is read in the same depth: a chain of them is flat to who
+// writes it.
 func (p *parser) expr() Expr {
 	c := p.binary(lowest)
 	if p.at() != Question {
@@ -58,6 +60,8 @@ func (p *parser) expr() Expr {
 }
 
 // binary reads operators of at least the given level.
+// It climbs precedences: the right operand takes what binds more tightly, so that equals lean
+// left.
 func (p *parser) binary(level int) Expr {
 	x := p.unary()
 	for {
@@ -79,6 +83,8 @@ func (p *parser) endsPredicate() bool { return p.peek() == LBrace }
 
 // unary reads prefix operators and what they are applied to. Each one counts as nesting, since - -
 // - x recurses.
+// -1 is a minus and a literal here; check folds it, and so knows that -9223372036854775808 is
+// in range.
 func (p *parser) unary() Expr {
 	p.enter()
 	defer p.leave()
@@ -184,6 +190,7 @@ func (p *parser) exprList(closing Token) []Expr {
 }
 
 // primary reads an operand without operators.
+// An expression that fails unwinds to its statement, and yields nothing.
 func (p *parser) primary() Expr {
 	switch l := p.cur(); l.Token {
 	case Integer:
@@ -260,6 +267,8 @@ func (p *parser) nameExpr(word string) Expr {
 
 // arg reads an argument of a call, which for a macro may be a type: typeof(x), or struct s, which no
 // value begins with.
+// Calls of functions with a type among the arguments are refused by expand, which knows what is
+// a macro.
 func (p *parser) arg() Expr {
 	if l := p.cur(); l.Token == Name && isTag(l.Str) && p.peek() == Name {
 		if t := p.tryType(); t != nil {
@@ -313,6 +322,7 @@ func (p *parser) ifExpr() Expr {
 
 // paren reads what starts with '(': the empty tuple, a record, a cast, a tuple
 // or a grouping, tried in this order.
+// (x = 1) is a record; the parentheses of a condition are read by cond and never come here.
 func (p *parser) paren() Expr {
 	start := p.advance().Start
 	if p.accept(RParen) {
@@ -343,6 +353,7 @@ func (p *parser) paren() Expr {
 }
 
 // record reads a record whose '(' is consumed.
+// Names that are given twice are for check to report.
 func (p *parser) record(start int) Expr {
 	r := &Record{}
 	for {
@@ -389,6 +400,7 @@ func (p *parser) cast(start int) Expr {
 }
 
 // castOperand reports whether what follows (t) can be the operand of a cast.
+// It errs on the side of a cast, as the reference does; Reparse takes back what names decide.
 func (p *parser) castOperand(t *TypeExpr) bool {
 	switch p.at() {
 	case Integer, String, VarName, MapName, ParamNum, LParen, Name, Sub, Not, Tilde, Mul:

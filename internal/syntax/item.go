@@ -14,6 +14,7 @@ const (
 
 // script reads the items of a file. One that is faulty is skipped, so that mistakes in several are
 // reported in one go.
+// Items are told apart by their first word, at positions where no lexeme has been looked at.
 func (p *parser) script(s *Script) {
 	if start := p.rawPos(); strings.HasPrefix(p.scan.text[start:], "#!") {
 		end := lineEnd(p.scan.text, start)
@@ -38,6 +39,8 @@ func (p *parser) script(s *Script) {
 
 // inOrder checks the position of a well-formed item and reports whether it is
 // to be kept.
+// An item out of order is left out with an error, and what follows it is looked at all the
+// same.
 func (p *parser) inOrder(item Item, sec *section, configured *bool) bool {
 	head := item.Span()
 	switch item.(type) {
@@ -78,6 +81,7 @@ func (p *parser) inOrder(item Item, sec *section, configured *bool) bool {
 
 // skipItem moves past what could not be parsed: a braced group or a ';'. It
 // always makes progress.
+// Strings and comments are skipped as lexemes, so that braces inside of them do not count.
 func (p *parser) skipItem() {
 	for depth := 0; ; p.skip() {
 		switch p.at() {
@@ -102,6 +106,8 @@ func (p *parser) skipItem() {
 
 // beginsItem reports whether text that stands first would not be taken for an
 // attach point, but for the start of a definition or declaration.
+// A probe may have a provider called config one day: only the formatter needs to know the
+// difference.
 func beginsItem(text string) bool {
 	n := 0
 	for n < len(text) && isNamePart(text[n]) {
@@ -160,6 +166,7 @@ func (p *parser) item() Item {
 }
 
 // config reads the block of settings. A faulty setting is skipped like an item.
+// A name is not checked here: package config knows them.
 func (p *parser) config(start int) Item {
 	c := &Config{}
 	form := func() string { return "settings are written config = { name = value; name = value }" }
@@ -323,6 +330,7 @@ func (p *parser) mapDecl(start int) Item {
 }
 
 // entries is the size of a map: a number, or a call that yields one.
+// An option may say how large a map is, which expand works out.
 func (p *parser) entries() Expr {
 	switch {
 	case p.at() == Integer:
@@ -335,6 +343,7 @@ func (p *parser) entries() Expr {
 
 // probe reads attach points, predicate and body. Between attach points there are no lexemes: the
 // text is cut byte by byte.
+// Attach points end where the parser turns to tokens: at '/' or '{'.
 func (p *parser) probe(start int) Item {
 	probe := &Probe{}
 	for {
@@ -379,6 +388,7 @@ func (p *parser) atByte(c byte) bool {
 
 // settle makes the trailing expression of a block a statement, in blocks whose
 // value nobody sees.
+// A body that ends in an expression reads the same with and without a semicolon so.
 func settle(b *Block) {
 	if b.Result != nil {
 		b.Stmts = append(b.Stmts, &ExprStmt{Pos{b.Result.Span()}, b.Result})

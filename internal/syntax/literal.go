@@ -14,6 +14,7 @@ type LiteralError struct {
 	Msg  string
 }
 
+// Error is the message without a place, which only the scanner knows.
 func (e *LiteralError) Error() string { return e.Msg }
 
 // badInteger is an error in a literal.
@@ -78,6 +79,7 @@ func span(s string, radix int) int {
 }
 
 // digitValue is the value of a hexadecimal digit, 255 for anything else.
+// 255 is above any radix, so that one comparison tests both.
 func digitValue(c byte) uint64 {
 	switch {
 	case isDigit(c):
@@ -135,6 +137,8 @@ func digitsValue(digits string, radix uint64) (uint64, error) {
 }
 
 // parseExponent handles the text after the e of 3e9.
+// 1e3 is an integer: one digit, as the reference has it, keeps 12e3 from being read in two
+// ways.
 func parseExponent(coefficient, rest string) (uint64, error) {
 	v, err := digitsValue(coefficient, 10)
 	if err != nil {
@@ -169,6 +173,8 @@ func parseExponent(coefficient, rest string) (uint64, error) {
 
 // applySuffix applies a C suffix, which only bounds the value, or a duration
 // suffix, which multiplies it.
+// Duration suffixes are in lower case only: 5M would be five minutes to one reader and mega to
+// the next.
 func applySuffix(v uint64, suffix string, durations bool) (uint64, error) {
 	limit, unit := uint64(math.MaxUint64), uint64(1)
 	switch suffix {
@@ -221,6 +227,7 @@ func durationUnit(suffix string) uint64 {
 
 // Part is where bytes start to end of the value stand in the source; ok is
 // false for a literal that is not written there, or has no such bytes.
+// A mistake in a format is so shown at its conversion.
 func (l *StringLit) Part(start, end int) (at source.Span, ok bool) {
 	span := l.Span()
 	text := span.Text()
@@ -254,6 +261,7 @@ func (l *StringLit) Part(start, end int) (at source.Span, ok bool) {
 // scanEscape reads the escape after a backslash. It returns the byte it stands
 // for, the bytes read, and what is wrong with it if not "". n is at least 1
 // unless s is empty.
+// \x takes two digits at most, unlike in C, where it takes all that there are.
 func scanEscape(s string) (c byte, n int, problem string) {
 	if s == "" {
 		return 0, 0, "unterminated string"

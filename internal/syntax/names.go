@@ -5,6 +5,7 @@ import "strings"
 // IsParserBuiltin reports whether name is one of the values that the grammar
 // itself knows. Such a name is never a type, a field of a record literal or a
 // macro parameter.
+// args.x must be a member and (pid) * 2 a product before anything is known of macros and types.
 func IsParserBuiltin(name string) bool {
 	switch name {
 	case "args", "ctx", "kstack", "ustack", "nsecs", "pid", "tid":
@@ -70,10 +71,14 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
+// isDigit is about ASCII, of which all names and numbers are: other letters only look like
+// these.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
+// isNameStart reports whether a byte may begin a name.
 func isNameStart(c byte) bool { return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
+// isNamePart reports whether a byte may go on with a name.
 func isNamePart(c byte) bool { return isNameStart(c) || isDigit(c) }
 
 // isName reports whether s is one identifier.

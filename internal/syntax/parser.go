@@ -16,6 +16,7 @@ const (
 
 // Parse reads a whole script. The script is never nil; after errors it holds
 // what could be understood.
+// Names of macros and types are not known yet; expand finds out whether that mattered.
 func Parse(f *source.File) (*Script, *source.Diagnostics) {
 	return Reparse(f, nil)
 }
@@ -24,6 +25,7 @@ func Parse(f *source.File) (*Script, *source.Diagnostics) {
 // operator that could also start an expression, as in (name) - 1, Parse takes
 // name for a type; Reparse takes it for a value if value(name) is true. See
 // AmbiguousCasts for finding out whether that is worth it.
+// Both trees have the same positions, so that messages of either can be shown together.
 func Reparse(f *source.File, value func(name string) bool) (*Script, *source.Diagnostics) {
 	p := newParser(f)
 	p.value = value
@@ -58,6 +60,7 @@ func ReparseBlock(b *Block, value func(name string) bool) (*Block, *source.Diagn
 
 // ParseExpr reads a file that holds one expression and nothing else. It
 // returns *Bad after an error.
+// Nothing in front of the expression or behind it is permitted but layout.
 func ParseExpr(f *source.File) (Expr, *source.Diagnostics) {
 	return parseExpr(newParser(f))
 }
@@ -222,13 +225,16 @@ type mark struct {
 	end  int
 }
 
+// mark remembers the place.
 func (p *parser) mark() mark { return mark{p.lex, p.have, p.scan.pos, p.end} }
 
+// reset goes back to a mark; depth is not part of it, as nothing is tried across levels.
 func (p *parser) reset(m mark) {
 	p.lex, p.have, p.scan.pos, p.end = m.lex, m.have, m.pos, m.end
 }
 
 // peek is the token after the current one.
+// It scans anew each time, which is cheap, since few places ask.
 func (p *parser) peek() Token {
 	p.cur()
 	m := p.mark()
@@ -278,6 +284,7 @@ func article(t Token) string {
 
 // errorf reports a fault of the text and goes on. Behind maxErrors of them the rest is not worth
 // reading: one mistake makes many.
+// All messages of the parser begin with the word syntax, as the language asks.
 func (p *parser) errorf(code source.Code, span source.Span, format string, args ...any) *source.Diagnostic {
 	if p.diags.Len() >= maxErrors {
 		panic(stop{})
@@ -312,6 +319,7 @@ func (p *parser) enter() {
 
 // recovering runs f and reports whether it gave up. Only bailout ends here; stop and faults of the
 // program go on up to guard.
+// The caller then moves to where the next statement or item begins.
 func (p *parser) recovering(f func()) (failed bool) {
 	depth := p.depth
 	defer func() {
@@ -330,6 +338,8 @@ func (p *parser) recovering(f func()) (failed bool) {
 
 // skipStatement moves past the next ';' or a braced group, or up to the '}'
 // that closes the block. Of a do loop, which there is not, the condition goes with it.
+// A brace inside of the statement is skipped with its block: the closing one is not the block's
+// around.
 func (p *parser) skipStatement(do bool) {
 	for depth := 0; ; {
 		switch p.at() {
@@ -384,6 +394,7 @@ func (p *parser) checkHeight(n Node) bool {
 }
 
 // overHeight returns a node that lies more than limit levels under n, or nil.
+// It does not go deeper than the limit, whatever the tree.
 func overHeight(n Node, limit int) (over Node) {
 	if limit == 0 {
 		return n

@@ -83,6 +83,7 @@ func (p *printer) node(n Node) {
 // add appends text.
 func (p *printer) add(s string) { p.buf.WriteString(s) }
 
+// addf appends formatted text.
 func (p *printer) addf(format string, args ...any) { fmt.Fprintf(&p.buf, format, args...) }
 
 // newline starts a line at the current indentation.
@@ -116,6 +117,7 @@ func (p *printer) script(s *Script) {
 
 // open starts the line of an item or statement, after the comments and the empty
 // line that the script has before it.
+// More than one empty line becomes one.
 func (p *printer) open(n Node) {
 	start := p.start(n)
 	p.lead(start)
@@ -196,6 +198,7 @@ func (p *printer) config(c *Config) {
 }
 
 // setting prints a setting; quotes that change nothing are left out.
+// Words are values of settings by themselves, as in the manual.
 func (p *printer) setting(s *Setting) {
 	p.addf("%s = ", s.Key.Name)
 	if str, ok := s.Value.(*StringLit); ok && isPlainWord(str) {
@@ -240,6 +243,7 @@ func (p *printer) probe(n *Probe) {
 }
 
 // part is the text of an expression that needs looking at before it is added.
+// Comments that it prints are taken from those that are left.
 func (p *printer) part(x Expr, demand int) string {
 	q := printer{indent: p.indent, file: p.file, comments: p.comments, params: p.params}
 	q.expr(x, demand)
@@ -248,6 +252,7 @@ func (p *printer) part(x Expr, demand int) string {
 }
 
 // body prints the block of an item, whose brace stands on its own line.
+// Blocks of statements begin on the line of their statement.
 func (p *printer) body(b *Block) {
 	p.lead(p.start(b))
 	p.newline()

@@ -7,6 +7,7 @@ import (
 )
 
 // level is how tightly the outermost operator of an expression binds.
+// Operands that are no operators bind tightest.
 func level(x Expr) int {
 	switch x := x.(type) {
 	case *Binary:
@@ -187,6 +188,7 @@ func (p *printer) expr(x Expr, demand int) {
 }
 
 // close ends a bracketed expression, after the comments inside its end.
+// No comment may come out behind the bracket that it stood in.
 func (p *printer) close(x Expr, bracket string) {
 	p.inline(p.end(x)-1, " ", "")
 	p.add(bracket)
@@ -243,6 +245,7 @@ func (p *printer) gap(end int, x Expr) {
 
 // breaks reports whether the script has the end of a line, and no words, between
 // two neighbours; the lines of a block comment do not count.
+// Words in between belong to some other node, whose line it then is.
 func (p *printer) breaks(end, start int) bool {
 	if end < 0 || start < end {
 		return false
@@ -339,6 +342,7 @@ func (p *printer) ifExpr(x *If) {
 }
 
 // typeOrExpr prints the operand of sizeof and the like.
+// Exactly one of the two is set.
 func (p *printer) typeOrExpr(t *TypeExpr, x Expr) {
 	if t != nil {
 		p.typeExpr(t)

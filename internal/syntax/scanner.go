@@ -105,6 +105,7 @@ func (s *Scanner) record(start, end int, closed bool) {
 }
 
 // Next returns the next lexeme; at the end of the text it is EOF forever.
+// The parser asks only where text is made of lexemes, and moves pos past the rest itself.
 func (s *Scanner) Next() Lexeme {
 	s.skipLayout()
 	start := s.pos
@@ -137,6 +138,7 @@ func (s *Scanner) Next() Lexeme {
 }
 
 // name reads an identifier, "" if there is none.
+// @ alone is the map without a name, which has none behind it.
 func (s *Scanner) name() string {
 	start := s.pos
 	if s.pos < len(s.text) && isNameStart(s.text[s.pos]) {
@@ -247,6 +249,7 @@ func (s *Scanner) dollar(lex *Lexeme) {
 }
 
 // character reads a C character constant.
+// Only replacements of C macros have them.
 func (s *Scanner) character(lex *Lexeme) {
 	lex.Token = Integer
 	rest := s.text[s.pos+1:]

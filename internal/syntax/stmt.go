@@ -232,6 +232,7 @@ func (p *parser) otherLoop(start int, paren bool, msg string) Stmt {
 	return &ExprStmt{bad, &Bad{bad}}
 }
 
+// loop parses while and unroll, whose heads are alike.
 func (p *parser) loop(word string) Stmt {
 	start := p.advance().Start
 	cond := p.cond()
@@ -265,6 +266,7 @@ func (p *parser) cond() Expr {
 }
 
 // body reads the block of an if or loop.
+// C lets a single statement stand there; the grammar does not.
 func (p *parser) body(word string) *Block {
 	if p.at() != LBrace {
 		p.failWith("the body stands in braces: "+word+" (…) { … }", "syntax", p.here(), "expected '{'")

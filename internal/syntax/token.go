@@ -76,6 +76,7 @@ var tokenText = [...]string{
 	LParen: "(", RParen: ")", LBracket: "[", RBracket: "]", LBrace: "{", RBrace: "}",
 }
 
+// String is how messages call a token: an operator by itself, others by their sort.
 func (t Token) String() string { return tokenText[t] }
 
 // Binary returns the operator that a compound assignment applies: Add for

@@ -187,6 +187,7 @@ const (
 	Return
 )
 
+// String is the word that it is written with.
 func (j Jump) String() string { return [...]string{"break", "continue", "return"}[j] }
 
 func (*ExprStmt) stmt()     {}

@@ -7,6 +7,7 @@ import (
 
 // tryType reads a type without ever reporting anything. If what follows does not
 // have the form of a type it returns nil, and the caller goes back to its mark.
+// It may stop anywhere inside of something else; the caller looks at what comes next.
 func (p *parser) tryType() *TypeExpr {
 	start := p.cur().Start
 	for p.atQualifier() {

@@ -2,6 +2,7 @@ package syntax
 
 // Walk calls f for n and everything under it, parents before children and
 // children in source order. Where f returns false the children are left out.
+// It recurses as deep as the tree, which maxHeight bounds.
 func Walk(n Node, f func(Node) bool) {
 	if !f(n) {
 		return
