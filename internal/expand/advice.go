@@ -11,6 +11,7 @@ import (
 
 // otherKinds are kinds of probes in other tracing languages, with what hawk has
 // for them.
+// They are those of DTrace and SystemTap, by the words before the first colon.
 var otherKinds = map[string]string{
 	"syscall":  "a system call is tracepoint:syscalls:sys_enter_NAME, its return tracepoint:syscalls:sys_exit_NAME",
 	"fbt":      "a function of the kernel is kprobe:NAME or fentry:NAME, its return kretprobe:NAME or fexit:NAME",
@@ -60,6 +61,7 @@ func (e *expander) otherKind(name string, parts []probe.Part) string {
 }
 
 // event finds a tracepoint by the name of its event alone, "" if there is none.
+// The list of tracepoints is read for it, which is why only mistakes ask.
 func (e *expander) event(name string) string {
 	kind, ok := probe.Lookup("tracepoint")
 	if !ok || name == "" {
@@ -105,6 +107,7 @@ func (e *expander) howToWrite(kind *probe.Kind, parts []probe.Part, problem stri
 // rate is what an attach point with a rate was probably meant to be: 99 of a
 // profile are hertz, of an interval seconds, and part of a second is told in
 // milliseconds.
+// A bare number is nanoseconds to the language, which hardly anybody means.
 func rate(kind string, parts []probe.Part) string {
 	last := parts[len(parts)-1].Text
 	number := strings.TrimRight(strings.ToLower(last), "hz")

@@ -16,6 +16,8 @@ import (
 )
 
 // result says why an attach point gave nothing.
+// The caller has several attach points, and decides by all of their results whether a probe is
+// left.
 type result uint8
 
 const (
@@ -27,6 +29,8 @@ const (
 
 // attach resolves an attach point: once, or for each element of the option with several
 // that it names.
+// The elements of such an option are tried one by one, so that one that is not there costs
+// nothing but itself.
 func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 	name, text := syntax.ListIn(at.Text, e.opts.Lists, e.optionText)
 	if name == "" {
@@ -48,6 +52,8 @@ func (e *expander) attach(at *syntax.AttachPoint) ([]*Attach, result) {
 }
 
 // one resolves one attach point; a pattern in place of the kind gives several results.
+// The kind of probe does the work: here is only what all kinds have in common, and what a miss
+// means.
 func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 	split, d := syntax.SplitAttach(at.Text, at.Span(), syntax.Params{Positional: e.out.Params, Option: e.optionText})
 	if d != nil {
@@ -136,6 +142,7 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 
 // unclaimed drops the points that attach points before have, if the setting says that
 // the first block alone runs there.
+// points is not changed: kinds may keep what they have matched.
 func (e *expander) unclaimed(points []*probe.Point) []*probe.Point {
 	if e.out.Config.OverlappingProbes != "first" {
 		return points
@@ -185,6 +192,7 @@ func (e *expander) bad(at *syntax.AttachPoint, code source.Code, err error, hint
 
 // anyKind tries a pattern on every kind that may match it; kinds that do not
 // accept the parts drop out.
+// Errors of single kinds are no errors: *:vfs_read is nothing to a profile.
 func (e *expander) anyKind(at *syntax.AttachPoint, pattern string, parts []probe.Part) ([]*Attach, result) {
 	user := e.opts.PID != 0 || len(parts) > 0 && strings.Contains(parts[0].Text, "/")
 	var out []*Attach
@@ -220,6 +228,7 @@ func (e *expander) anyKind(at *syntax.AttachPoint, pattern string, parts []probe
 
 // unknownKind reports a word that is no kind of probe. parts is the whole
 // attach point.
+// The advice is tried from the most certain to the least, and one piece is given.
 func (e *expander) unknownKind(at *syntax.AttachPoint, name string, parts []probe.Part) {
 	span := at.Span()
 	if rest, ok := strings.CutPrefix(at.Text, name); ok {
@@ -287,6 +296,7 @@ func (e *expander) withoutKind(at *syntax.AttachPoint, parts []probe.Part) strin
 
 // nearPoint suggests an attach point whose name is close to one that does not
 // exist.
+// Lists of symbols are long: it is asked once, for an attach point that has failed.
 func (e *expander) nearPoint(p *probe.Point, name string) string {
 	if p.Kind.Names == nil {
 		return ""
@@ -326,6 +336,7 @@ func categoriesOf(names []string, event string) []string {
 }
 
 // hasWild reports whether a part is a pattern.
+// Quoted stars do not count, as they are parts of names.
 func hasWild(parts []probe.Part) bool {
 	for _, p := range parts {
 		if p.HasWild() {

@@ -13,6 +13,7 @@ import (
 )
 
 // readC reads the C definitions of the script and the headers they include.
+// A script without C text and headers pays nothing: not even the predefined macros are made.
 func (e *expander) readC(o Options) {
 	var pieces []cdef.Piece
 	for _, item := range e.out.Tree.Items {
@@ -73,6 +74,7 @@ func (e *expander) headerDirs(first []string, given fs.FS, kernelTypes bool) []s
 
 // isCMacro reports whether a name is an object-like macro of C. Names of the
 // language are not replaced.
+// A header that defines pid must not change what the script's pid is.
 func (e *expander) isCMacro(name string) bool {
 	if e.out.C == nil || syntax.IsParserBuiltin(name) {
 		return false
@@ -94,6 +96,7 @@ func (e *expander) isCType(name string) bool {
 }
 
 // isEnumerator reports whether C text gives a name a value as an enumerator.
+// A name that is a type as well stays one, see isValue.
 func (e *expander) isEnumerator(name string) bool {
 	if e.out.C == nil {
 		return false
@@ -105,6 +108,7 @@ func (e *expander) isEnumerator(name string) bool {
 // cMacro is what a name that C text defines as a macro stands for: its
 // replacement as an expression, a unit whatever is around it. nil if the name is
 // none.
+// The text is read anew for each use, since nodes of two uses have to differ.
 func (r *replacer) cMacro(at *syntax.Ident) syntax.Expr {
 	if r.inLibrary() || !r.isCMacro(at.Name) {
 		return nil

@@ -21,6 +21,7 @@ import (
 // decide settles the predicate of a probe. The result is nil if it is false, and has
 // no predicate if it is true. One of literals alone is left to the program: it asks
 // for nothing, and such a probe counts as one that is attached.
+// Tools choose between variants of a probe by it, of which this kernel may have one.
 func (e *expander) decide(p *syntax.Probe) *syntax.Probe {
 	if p.Predicate == nil || !asks(p.Predicate) {
 		return p
@@ -51,6 +52,7 @@ func asks(x syntax.Expr) bool {
 }
 
 // onlyFrames reports whether nothing is left but what runs when hawk begins and ends.
+// Such a run would wait for nothing, and end only by a signal.
 func onlyFrames(probes []*Probe) bool {
 	for _, p := range probes {
 		for _, a := range p.Attach {
@@ -221,6 +223,7 @@ func boolConst(v bool) builtin.Const {
 }
 
 // early is the value of a builtin that does not depend on the probe.
+// The row of the builtin says by Early that its value can be asked for here.
 func (e *expander) early(x syntax.Expr, name string, args []syntax.Expr) (builtin.Const, bool) {
 	c, ok := e.earlyCall(x, name, args)
 	if !ok || c.Func.Const == nil {
@@ -245,6 +248,7 @@ func (e *expander) earlyCall(x syntax.Expr, name string, args []syntax.Expr) (*b
 }
 
 // constantCall is a use of a builtin with those of its arguments that are constant.
+// Types are not known and stay nil: Const hooks of early builtins do without.
 func (e *expander) constantCall(f *builtin.Func, x syntax.Expr, name string, args []syntax.Expr) *builtin.Call {
 	c := &builtin.Call{
 		Func: f, Expr: x, Name: name, Args: args, Literal: true,
@@ -277,6 +281,8 @@ func (e *expander) member(x *syntax.Field) (builtin.Const, bool) {
 }
 
 // declare notes the options that a tree declares.
+// All options are known before attach points are resolved, which may name one that stands
+// further down.
 func (e *expander) declare(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		call, ok := n.(*syntax.Call)
@@ -302,6 +308,7 @@ func (e *expander) declare(n syntax.Node) {
 }
 
 // optionText is the text of $name in an attach point.
+// The first letter of the messages is large: they are shown as they are.
 func (e *expander) optionText(name string) (string, error) {
 	o := e.options[name]
 	if o == nil {
@@ -319,6 +326,8 @@ func (e *expander) optionText(name string) (string, error) {
 }
 
 // sized is the declaration of a map with its size as a number.
+// The tree of the script is not changed: it is printed by -d, and compiled again for other
+// machines.
 func (e *expander) sized(d *syntax.MapDecl) *syntax.MapDecl {
 	if _, ok := d.Entries.(*syntax.IntLit); ok {
 		return d

@@ -159,6 +159,8 @@ func Expand(s *syntax.Script, o Options) (*Script, *source.Diagnostics) {
 
 // define enters the macros and functions of the script. What they are called
 // may change how other text reads: (name) - 1.
+// Macros are not asked for by the parser, since imports may define more of them than the file
+// has.
 func (e *expander) define() {
 	e.names()
 	changed := false
@@ -206,6 +208,7 @@ func (e *expander) ambiguous(tree *syntax.Script) bool {
 }
 
 // isValue reports whether a bare name is a value and certainly no type.
+// Asking the kernel for a type is the dearest, and comes last.
 func (e *expander) isValue(name string) bool {
 	if e.bareValue(name) {
 		return true
@@ -268,6 +271,7 @@ func (e *expander) config(env, defaults *config.Environment) {
 
 // probe resolves the attach points of one probe. It is left out if none
 // remains, be it by errors or because what is missing may be missing.
+// Incomplete keeps check from complaining of maps that only this probe writes.
 func (e *expander) probe(tree *syntax.Probe) {
 	p := &Probe{Tree: tree}
 	failed := false
@@ -315,6 +319,7 @@ func (e *expander) missing(at source.Span, msg, hint string) bool {
 }
 
 // firstSentence is a message without its advice.
+// A warning is followed by the word Skipping, and not by what to do against an error.
 func firstSentence(s string) string {
 	if i := strings.Index(s, ". "); i >= 0 {
 		return s[:i+1]
@@ -324,6 +329,7 @@ func firstSentence(s string) string {
 
 // limitProbes applies the max_probes setting. A pattern over functions counts
 // once: one link of the kernel serves all of it.
+// The limit is for scripts that attach by mistake to all of the kernel, one point at a time.
 func (e *expander) limitProbes() {
 	n := 0
 	for _, p := range e.out.Probes {
@@ -373,6 +379,7 @@ func (e *expander) named() {
 }
 
 // alone reports probes that cannot be attached together with others.
+// An iterator runs while hawk reads it: there is no time at which other probes would be wanted.
 func (e *expander) alone() {
 	var all []*Attach
 	for _, p := range e.out.Probes {

@@ -9,6 +9,7 @@ import (
 
 // files are what imports are read from: the files of the machine, as far as
 // they are to be trusted, or those that an embedding program gives.
+// Embedding programs may keep their scripts in themselves, where nobody can change them.
 type files interface {
 	stat(path string) (fs.FileInfo, error)
 	readDir(path string) ([]fs.DirEntry, error)
@@ -20,6 +21,7 @@ type files interface {
 	open(path string) (f fs.File, why string, err error)
 }
 
+// stat follows symbolic links; doubts judges where they lead, before anything is read.
 func (trust) stat(path string) (fs.FileInfo, error)      { return os.Stat(path) }
 func (trust) readDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
 
@@ -39,6 +41,8 @@ func (given) name(path string) string {
 	return strings.TrimPrefix(filepath.ToSlash(filepath.Clean(path)), "/")
 }
 
+// stat says of an invalid path that it does not exist. io/fs has an error of its own for that,
+// which would end the search for a name.
 func (g given) stat(path string) (fs.FileInfo, error) {
 	if !fs.ValidPath(g.name(path)) {
 		return nil, &fs.PathError{Op: "stat", Path: path, Err: fs.ErrNotExist}

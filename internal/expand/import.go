@@ -18,12 +18,15 @@ import (
 )
 
 // Bounds on what is imported.
+// They are far above any library of scripts, and keep a cycle of generated files from filling
+// memory.
 const (
 	maxImports    = 1000
 	maxImportSize = 16 << 20 // bytes of one file
 )
 
 // An importer reads the files that a script imports, each once.
+// It lives while imports are read.
 type importer struct {
 	*expander
 	from files
@@ -56,6 +59,7 @@ func (e *expander) imports(s *syntax.Script, o Options) {
 }
 
 // join makes one tree of all files. Its text is that of the script.
+// define calls it again, when files have been parsed anew.
 func (e *expander) join() {
 	root := e.files[len(e.files)-1]
 	if len(e.files) == 1 {
@@ -85,6 +89,7 @@ func (im *importer) file(tree *syntax.Script) {
 }
 
 // one reads what an import names.
+// Files of a directory come in the order of their names.
 func (im *importer) one(i *syntax.Import) {
 	name := i.Path.Value
 	path, found := im.find(i, name)
@@ -175,6 +180,7 @@ func (im *importer) find(i *syntax.Import, name string) (path string, ok bool) {
 }
 
 // nearFile is the name of a file that is like one that does not exist.
+// Names alone are looked at, not whether the file could be imported.
 func (im *importer) nearFile(path string) string {
 	entries, err := im.from.readDir(filepath.Dir(path))
 	if err != nil {
@@ -245,6 +251,7 @@ func (im *importer) add(i *syntax.Import, path, name string, named bool) {
 }
 
 // text adds what is written in the language.
+// Mistakes are reported at their place in the imported file, with the import that led there.
 func (im *importer) text(i *syntax.Import, f *source.File) {
 	f.Import = i.Span()
 	tree, ds := syntax.Parse(f)
@@ -259,6 +266,7 @@ func (im *importer) text(i *syntax.Import, f *source.File) {
 }
 
 // unreadable reports a file that is there and cannot be read.
+// The reason is in the words of the system.
 func (im *importer) unreadable(i *syntax.Import, err error) {
 	im.ds.Errorf("import-unreadable", i.Path.Span(), "Can not import \"%s\": %s", i.Path.Value, errno.Reason(err)).
 		Hint("what is imported must be a regular file of at most %d bytes that hawk may read", maxImportSize)

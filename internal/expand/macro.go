@@ -15,6 +15,8 @@ type macro struct {
 }
 
 // defineMacro checks a macro definition and enters it.
+// A second definition that could never be called is an error, as the reference has it: its
+// author expects the contrary.
 func (e *expander) defineMacro(tree *syntax.Macro, library bool) {
 	m := &macro{tree: tree, library: library}
 	table := e.macros
@@ -64,6 +66,7 @@ func paramText(p syntax.Expr) string {
 }
 
 // covers reports whether every call that fits n fits m.
+// A plain parameter takes anything, $x only variables and @x only maps.
 func (m *macro) covers(n *macro) bool {
 	if len(m.tree.Params) != len(n.tree.Params) {
 		return false
@@ -119,6 +122,7 @@ func (m *macro) assigned() map[string]bool {
 }
 
 // redeclared reports declarations of parameters.
+// In the caller, whose variable it is, the declaration would be a second one.
 func (e *expander) redeclared(m *macro) (bad bool) {
 	syntax.Walk(m.tree.Body, func(n syntax.Node) bool {
 		var vars []*syntax.Var
@@ -187,6 +191,7 @@ func (e *expander) loopJumps(n syntax.Node) bool {
 
 // mismatch says why a definition does not take some arguments; "" if it does.
 // arg is the index of the argument in question, or -1.
+// It is asked for matching as well, where only "" or not matters.
 func (m *macro) mismatch(args []syntax.Expr) (why string, arg int) {
 	if got, want := len(args), len(m.tree.Params); got != want {
 		return fmt.Sprintf("this definition takes %s (%d given)", countOf(want, "argument"), got), -1
@@ -219,6 +224,7 @@ func countOf(n int, what string) string {
 
 // match finds the definition that takes a call. fromLibrary: the call stands
 // in a macro of the library, which knows nothing of the script's.
+// The first definition that fits wins, in the order of the text.
 func (e *expander) match(name string, args []syntax.Expr, fromLibrary bool) *macro {
 	if !fromLibrary {
 		for _, m := range e.macros[name] {
@@ -240,6 +246,7 @@ func (e *expander) match(name string, args []syntax.Expr, fromLibrary bool) *mac
 
 // noMatch reports a call that no definition takes; args are its arguments with
 // the uses in them replaced.
+// The definition with as many parameters is most likely the one that was meant.
 func (r *replacer) noMatch(c *syntax.Call, args []syntax.Expr) {
 	name := c.Func.Name
 	defs := r.macros[name]

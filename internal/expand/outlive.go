@@ -14,6 +14,7 @@ type scoper struct {
 
 // outlive gives the variables that are used outside of their block a
 // declaration at the start of the probe, with a warning.
+// The reference has forgotten the old rule, and refuses such scripts.
 func (e *expander) outlive(p *syntax.Probe) *syntax.Probe {
 	s := &scoper{assigned: map[string]*syntax.Var{}, declared: map[string]bool{}}
 	s.enter()
@@ -48,6 +49,7 @@ func (s *scoper) leave() { s.open = s.open[:len(s.open)-1] }
 func (s *scoper) declare(v *syntax.Var) { s.open[len(s.open)-1][v.Name] = true }
 
 // known reports whether a block around has declared a variable.
+// Blocks are few and small: a map for each is simpler than one that is undone.
 func (s *scoper) known(v *syntax.Var) bool {
 	for _, block := range s.open {
 		if block[v.Name] {

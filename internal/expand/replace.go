@@ -20,6 +20,7 @@ const (
 
 // A replacer makes one copy of a piece of the script with the uses of macros
 // and functions in it replaced.
+// There is one for each use, whose Copier asks it about every node.
 type replacer struct {
 	*expander
 	syntax.Copier
@@ -50,6 +51,7 @@ func (e *expander) replacer(m *macro, from *source.Expansion) *replacer {
 
 // replace is a probe with everything expanded, the probe itself if there is
 // nothing to do.
+// Most probes use no macro, and are not copied.
 func (e *expander) replace(p *syntax.Probe) *syntax.Probe {
 	if !e.usesMacros(p) {
 		return p
@@ -153,6 +155,7 @@ func (r *replacer) place(n syntax.Node) syntax.Pos {
 	return r.pos(syntax.Pos{At: n.Span()})
 }
 
+// bad stands where an error was reported; check says nothing about it.
 func (r *replacer) bad(n syntax.Node) syntax.Expr {
 	r.out.Incomplete = true
 	return &syntax.Bad{Pos: r.place(n)}
@@ -228,6 +231,8 @@ func (r *replacer) variable(v *syntax.Var) syntax.Expr {
 	return nil
 }
 
+// mapName is a map in the body of a macro. It has to be one of its parameters, as maps have no
+// scopes to be renamed in.
 func (r *replacer) mapName(m *syntax.Map) syntax.Expr {
 	switch b := r.bind["@"+m.Name]; {
 	case b != nil:
@@ -243,6 +248,7 @@ func (r *replacer) mapName(m *syntax.Map) syntax.Expr {
 
 // call replaces a call of a macro or function. A call of a builtin is copied,
 // but for the words that it takes as they are.
+// Arguments are expanded first, so that f(g(x)) finds the overload for what g yields.
 func (r *replacer) call(c *syntax.Call) syntax.Expr {
 	name := c.Func.Name
 	// A map or variable argument counts as what it stands for: a parameter may be
@@ -281,6 +287,7 @@ func (r *replacer) call(c *syntax.Call) syntax.Expr {
 }
 
 // callArgument copies an argument; a type stays one.
+// The copy is made in the caller's context: names in it mean what they mean there.
 func (r *replacer) callArgument(a syntax.Expr) syntax.Expr {
 	switch a := a.(type) {
 	case *syntax.TypeArg:
@@ -308,6 +315,7 @@ func (r *replacer) rawArgument(a syntax.Expr) syntax.Expr {
 }
 
 // enter begins the copy of a body and reports whether that may be.
+// A definition that is reported once is skipped in all of its other uses.
 func (r *replacer) enter(name string, def syntax.Node, at source.Span, what string) bool {
 	if r.recursive[def] {
 		return false
@@ -333,9 +341,11 @@ func (r *replacer) enter(name string, def syntax.Node, at source.Span, what stri
 	return true
 }
 
+// leave ends the copy of a body.
 func (r *replacer) leave() { r.chain = r.chain[:len(r.chain)-1] }
 
 // expand is the block that a use of a macro becomes.
+// Own variables get the number of the use behind an apostrophe, which no script can write.
 func (r *replacer) expand(m *macro, at syntax.Expr, args []*bind) syntax.Expr {
 	place := r.place(at)
 	if m.broken || !r.enter(m.tree.Name.Name, m.tree, place.At, "macro") {
@@ -402,6 +412,7 @@ func (r *replacer) reread(m *macro, values map[string]bool) (*syntax.Block, bool
 	return nil, false
 }
 
+// notAType reports a macro that casts to what it was given a value for.
 func (r *replacer) notAType(t *syntax.TypeExpr) {
 	r.ds.Errorf("invalid-type-substitution", r.place(t).At,
 		"'%s' is used as a type here, but a value was passed for it", t.Name).
@@ -464,6 +475,7 @@ func (e *expander) bareValue(name string) bool {
 
 // path replaces parameters among the members of an offsetof: one may stand for
 // several, a.b.
+// A macro can so be given a member of a member.
 func (r *replacer) path(path []*syntax.Ident) []*syntax.Ident {
 	var out []*syntax.Ident
 	for _, p := range path {

@@ -18,6 +18,7 @@ type Fn struct {
 }
 
 // defineFn enters a function.
+// A name that hides it is a warning and no error: such a script loads in the reference.
 func (e *expander) defineFn(f *syntax.Subprog) {
 	name := f.Name.Name
 	if old := e.fns[name]; old != nil {
@@ -48,6 +49,7 @@ func (e *expander) defineFn(f *syntax.Subprog) {
 }
 
 // checkedFn is a function to be checked on its own.
+// Uncalled functions have their mistakes reported as well.
 func (e *expander) checkedFn(f *syntax.Subprog) *Fn {
 	r := e.replacer(nil, nil)
 	if !r.enter(f.Name.Name, f, f.Name.Span(), "function") {
@@ -58,6 +60,8 @@ func (e *expander) checkedFn(f *syntax.Subprog) *Fn {
 }
 
 // inline is a call with the body of the function in its place.
+// Functions that the kernel calls would need a verifier's word for each type that they may be
+// given.
 func (r *replacer) inline(f *syntax.Subprog, c *syntax.Call, args []syntax.Expr) syntax.Expr {
 	place := r.place(c)
 	for i, a := range args {

@@ -28,6 +28,8 @@ func trusted(script string, caller uint32) trust {
 // open opens a file or directory, if nobody else can change it or put another in
 // its place. From the root on each step is opened, looked at, and begun from. The
 // file is nil if why says what is wrong with it.
+// Looking at the path first and opening it afterwards would leave time to put another file
+// there.
 func (t trust) open(path string) (f fs.File, why string, err error) {
 	real, err := t.real(path)
 	if err != nil {
