@@ -39,6 +39,7 @@ func (w *walker) takeAddress(e *syntax.Unary) val {
 }
 
 // isHandle tells the address of a map that is not the address of a value.
+// Functions of the kernel take such a handle; to a script it has nothing to be read.
 func (w *walker) isHandle(e syntax.Expr) bool {
 	u, ok := syntax.Unparen(e).(*syntax.Unary)
 	if !ok || u.Op != syntax.And {

@@ -12,6 +12,7 @@ import (
 
 // otherNames are names of other tracing languages, of awk and of C, with what
 // hawk has for them.
+// Scripts that are brought over have such names. One that hawk has itself must not be here.
 var otherNames = map[string]string{
 	"execname":        "the name of the process is comm",
 	"pname":           "the name of the process is comm",
@@ -129,6 +130,7 @@ var otherNames = map[string]string{
 // unknownName reports a name that nobody knows. One that is like no other may come from an import
 // or C text that could not be read, which was reported. advise is asked first, since a misspelt
 // builtin is reported all the same.
+// A header that is missing would else make a message of each of its constants.
 func (w *walker) unknownName(id *syntax.Ident, code source.Code, format string) {
 	var advice source.Diagnostic
 	w.advise(&advice, id)
@@ -154,6 +156,7 @@ func (w *walker) advise(d *source.Diagnostic, id *syntax.Ident) {
 
 // isArgument reports whether the probe has an argument of a name. Only the last walk knows: the
 // arguments of a point may have to be read from debug information, which is too slow for each walk.
+// A bare argument is what users of other tracers write.
 func (w *walker) isArgument(name string) bool {
 	kind := w.probe.Kind
 	if !w.final || kind.Args == nil || len(w.probe.Points) == 0 {
@@ -178,6 +181,7 @@ func (w *walker) besideText(e *syntax.Binary, x val) val {
 }
 
 // rangeOf is what an integer type holds, in words.
+// It is a hint: the message names the type, whose bounds not everybody knows by heart.
 func rangeOf(t *types.Int) string {
 	low, high := number{}, number{mag: 1<<(8*t.Bytes-1) - 1}
 	if t.Signed {
@@ -190,6 +194,7 @@ func rangeOf(t *types.Int) string {
 
 // resultAdvice says where the result of a function is found. The result is "" where the kind of
 // probe has no other that fires when the function returns.
+// retval in a kprobe is the commonest mistake of all with functions.
 func (w *walker) resultAdvice() string {
 	kind := w.probe.Kind
 	switch {
@@ -215,6 +220,8 @@ func (w *walker) resultAdvice() string {
 
 // textOrNumber is advice where x, which is of type t and no text, is compared
 // with a text.
+// It looks at the literal rather than at types: "123" compared with a pid was meant to be a
+// number.
 func textOrNumber(x, text syntax.Expr, t types.Type) string {
 	lit, ok := syntax.Unparen(text).(*syntax.StringLit)
 	if !ok {

@@ -46,6 +46,7 @@ func (w *walker) own(v val) val {
 
 // ownType replaces a struct behind any number of pointers. Pointers are copied, since the types of
 // the kernel are shared by all scripts.
+// A type in which nothing changes is yielded as it is: it may be shared by all scripts.
 func (w *walker) ownType(t types.Type) types.Type {
 	switch t := t.(type) {
 	case *types.Pointer:
@@ -87,12 +88,14 @@ func (w *walker) cValue(name string) (val, bool) {
 }
 
 // enumerator is the value of an enumerator: a constant of the type of its enum.
+// It is not free, having a type of its own: an operation on it is computed as a program does.
 func enumerator(enum *types.Enum, n int64) val {
 	k := builtin.Const{Kind: builtin.IntConst, Int: uint64(n), Neg: n < 0 && enum.Signed}
 	return val{Flex: types.Flex{Type: enum}, k: k}
 }
 
 // cConstant is a constant of well-known headers. Scripts need not include them.
+// It is asked last, so that the kernel's own value wins where the two differ.
 func (w *walker) cConstant(name string) (val, bool) {
 	n, ok := cdef.Constant(name, w.script.Options.Machine.Arch().Name)
 	if !ok {
@@ -123,6 +126,7 @@ func (w *walker) isValue(name string) bool {
 
 // wasReported reports whether an unknown type is one that an error about the
 // script's C text has been about.
+// One mistake in a struct is told once, and not again in each cast to it.
 func (w *walker) wasReported(e *syntax.TypeExpr) bool {
 	if w.script.C == nil {
 		return false

@@ -13,6 +13,8 @@ import (
 )
 
 // maxArguments is the most arguments of a variadic call.
+// Each argument of printf takes a place in a record, and each of them is a value to the
+// verifier.
 const maxArguments = 128
 
 // call types a call: of a builtin, or an aggregation in a place where it updates nothing. Calls of
@@ -55,6 +57,7 @@ func (w *walker) looseAgg(at syntax.Node, a *builtin.Agg) {
 
 // newCall is what hooks of a builtin see of a use. Diagnostics are left out but in the last walk,
 // so that a hook may report without asking which walk it is in.
+// Calls are made anew in each walk. The one of the last walk is kept, for lower.
 func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
 	c := &builtin.Call{
 		Expr: e, Name: name,
@@ -72,6 +75,8 @@ func (w *walker) newCall(e syntax.Expr, name string) *builtin.Call {
 // same for all: may it be used here, are there as many arguments as it wants and of the right
 // sorts, is its value fixed, of what type is it. Hooks of the row are asked where the row has them;
 // no name is compared.
+// A mistake in one step ends the use, whose value is then not known: one mistake is one
+// message.
 func (w *walker) use(e syntax.Expr, head *syntax.Ident, f *builtin.Func, args []syntax.Expr) val {
 	if slices.Contains(f.Old, head.Name) {
 		w.warnf(head, "old-name", "%s is deprecated", head.Name).Hint("use %s", f.Name)
@@ -317,6 +322,7 @@ func (w *walker) argument(c *builtin.Call, i int, kind builtin.ParamKind, words 
 
 // argsRecord is the type of args as a value of its own, as print has it: what
 // lies in several places is gathered into a record.
+// Members without a name or a size have no place in a record, and nobody would miss them.
 func (w *walker) argsRecord() *types.Record {
 	var names []string
 	var elems []types.Type
@@ -330,6 +336,7 @@ func (w *walker) argsRecord() *types.Record {
 }
 
 // gathered is a value that is stored: of args its record.
+// A copy of args would be the registers of the moment, and no struct.
 func (w *walker) gathered(x val, rhs syntax.Node) val {
 	e, ok := rhs.(syntax.Expr)
 	if s, isStruct := x.Type.(*types.Struct); ok && isStruct && s.Kind == types.ContextKind && argsItself(e) {
@@ -341,6 +348,7 @@ func (w *walker) gathered(x val, rhs syntax.Node) val {
 
 // argValue evaluates an argument. Formats may be longer than other strings,
 // and a positional parameter that is only wanted as text need not be there.
+// Both exceptions hold for what is inside of the argument as well, and end with it.
 func (w *walker) argValue(kind builtin.ParamKind, a syntax.Expr) val {
 	if kind == builtin.StringLit {
 		was := w.longText
@@ -360,6 +368,7 @@ func (w *walker) argValue(kind builtin.ParamKind, a syntax.Expr) val {
 }
 
 // argKind checks an argument against what the parameter wants.
+// A builtin whose wishes are more particular has a Check of its own, which runs after this.
 func (w *walker) argKind(c *builtin.Call, i int, kind builtin.ParamKind, a syntax.Expr, v val) bool {
 	_, isInt := w.intLike(v.Type)
 	bad := func(want string) bool {
@@ -423,6 +432,8 @@ func isByte(t types.Type) bool {
 }
 
 // wholeMap is an argument that names a map without a key.
+// No key is evaluated and nothing is read: print(@x) of a map that is never written is a
+// mistake, not a zero.
 func (w *walker) wholeMap(c *builtin.Call, i int, e *syntax.Map) bool {
 	m := w.mapNamed(e)
 	if w.final && !m.defined() {
@@ -452,6 +463,7 @@ func (w *walker) wholeMap(c *builtin.Call, i int, e *syntax.Map) bool {
 }
 
 // keyArgument is a key of the map in argument 0.
+// The key joins the type of the map's keys, as in @m[key]: a wider one widens them all.
 func (w *walker) keyArgument(c *builtin.Call, i int, a syntax.Expr) bool {
 	e, ok := c.Args[0].(*syntax.Map)
 	if !ok {

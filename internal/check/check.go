@@ -50,6 +50,7 @@ type checker struct {
 
 // Check type-checks a script. The program is of use only if there are no errors. The tables may be
 // incomplete where an error was reported, and a later stage must not see them.
+// Messages stand in the order of functions and probes, and for maps behind them.
 func Check(s *expand.Script) (*Program, *source.Diagnostics) {
 	c := &checker{script: s, maps: map[string]*mapState{}, near: map[string]string{}}
 	c.declareMaps()
@@ -98,6 +99,7 @@ func (c *checker) declared() (out []*object.Option) {
 //
 // In early rounds the type of a slot is computed anew, so that one which a first guess made too
 // wide becomes narrow again. After widenAfter rounds types only grow, so that the rounds end.
+// Widening alone would not do: a first guess of int64 for @n would stay, where int8 is right.
 func (c *checker) infer() {
 	slots := 0
 	for round := 1; round < giveUp+slots; round++ {
@@ -121,6 +123,7 @@ func (c *checker) infer() {
 }
 
 // slots calls f for the slot of each map, key and variable.
+// The order does not matter to any caller.
 func (c *checker) slots(f func(*slot)) {
 	for _, m := range c.maps {
 		f(&m.key)
@@ -135,6 +138,7 @@ func (c *checker) slots(f func(*slot)) {
 
 // findUnknown makes sure that no error went by without a message. It catches a mistake of the
 // checker itself as well: a type that is not known, without a message.
+// Values of a loop variable count, which nothing assigns.
 func (c *checker) findUnknown(prog *Program) {
 	for _, p := range prog.Probes {
 		for v, decl := range p.Info.Vars {
@@ -153,6 +157,7 @@ func (c *checker) findUnknown(prog *Program) {
 // A slot is what is known of the type of a variable, a map's values or keys.
 // Each walk joins what is stored into next; reads see cur, the result of the
 // walk before.
+// Maps and variables have slots; expressions have none, and are typed anew in each walk.
 type slot struct {
 	// A type with Flex set is that of a literal, which adapts to the others.
 	cur, next types.Flex
@@ -170,6 +175,8 @@ type slot struct {
 }
 
 // join adds a stored type; ok is false if it does not fit what came before.
+// A join that fails changes nothing; the last walk finds the store that does not fit, and
+// reports it.
 func (s *slot) join(t types.Flex, space types.Space) (ok bool) {
 	if t.Type == nil {
 		return true
@@ -195,6 +202,8 @@ func (s *slot) join(t types.Flex, space types.Space) (ok bool) {
 }
 
 // asIntegerFor makes a boolean an integer where it is stored to one.
+// A comparison was an integer before there were booleans, and old scripts keep them in
+// integers.
 func asIntegerFor(to types.Type, t types.Flex) types.Flex {
 	if t.Type == types.Bool && to != nil {
 		if _, ok := types.IsInteger(to); ok {
@@ -223,6 +232,7 @@ func (s *slot) itself() []*slot {
 }
 
 // read is the type that a read sees.
+// In the first walk nothing is known from before: what this walk has stored already has to do.
 func (s *slot) read() types.Flex {
 	if s.cur.Type != nil {
 		return s.cur
@@ -231,6 +241,8 @@ func (s *slot) read() types.Flex {
 }
 
 // advance ends a walk and reports whether it found something new.
+// Anything that is not joined again in the next walk is forgotten, so that a type which came
+// from a guess goes with the guess.
 func (s *slot) advance(widen bool) bool {
 	if s.fixed {
 		s.next = s.cur
@@ -258,6 +270,7 @@ func (s *slot) planted() types.Flex {
 
 // sameFlex reports whether two types and the way in which they may adapt are the same, element by
 // element.
+// A literal that loses its flexibility counts as a change, since signs of others hang on it.
 func sameFlex(a, b types.Flex) bool {
 	if a.Type == nil || b.Type == nil {
 		return a.Type == nil && b.Type == nil
@@ -274,6 +287,7 @@ func sameFlex(a, b types.Flex) bool {
 }
 
 // storable reports whether a value converts to a declared type on assignment.
+// Integers convert to any integer, with a warning of lossy where values can change.
 func storable(t types.Flex, to types.Type) bool {
 	if types.Fits(t, to) {
 		return true
@@ -298,6 +312,7 @@ func storable(t types.Flex, to types.Type) bool {
 }
 
 // finishMaps makes the maps of the program.
+// Maps are in the order of their names, in which they are printed at the end.
 func (c *checker) finishMaps() []*Map {
 	names := make([]string, 0, len(c.maps))
 	for n := range c.maps {

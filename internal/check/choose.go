@@ -7,6 +7,7 @@ import (
 )
 
 // ifExpr is if as a value: both arms must have one, of types that join.
+// A block without a result has the type None, and so has an if of two such blocks.
 func (w *walker) ifExpr(e *syntax.If) val {
 	switch w.arm(e, e.Cond) {
 	case thenArm:
@@ -105,6 +106,8 @@ func (w *walker) joinArms(e syntax.Expr, cond, x, y val, xe, ye syntax.Expr) val
 
 // condition is an expression that decides. Integers and pointers decide by being zero or not, and
 // constants of any type, as in the reference.
+// A text is no condition unless it is a literal: nobody can tell whether its address or its
+// length was meant.
 func (w *walker) condition(e syntax.Expr) val {
 	v := w.expr(e)
 	if v.Type == nil || v.k.Kind != builtin.NoConst {

@@ -17,6 +17,8 @@ import (
 // settle runs inference with everything that comptime decides. Each round decides at least one
 // condition, of which a script has a finite number. In a round without one nothing is left to be
 // found out, and a condition that still has no value depends on itself.
+// Deciding is a walk of its own, behind an inference that stands still: earlier, a size could
+// still change.
 func (c *checker) settle() {
 	for {
 		c.undecided = false
@@ -55,6 +57,7 @@ func (s *slot) restart() {
 }
 
 // lockedAgainst reports a store that would widen a locked type.
+// A narrower store is fine, as the slot keeps its type.
 func (w *walker) lockedAgainst(s *slot, x val, at syntax.Node, name string) bool {
 	if s.locked.Type == nil || types.Same(s.locked.Type, s.cur.Type) {
 		return false
@@ -83,6 +86,7 @@ func (w *walker) comptime(e *syntax.Comptime) val {
 // An arm is what a comptime condition leaves of a conditional.
 type arm uint8
 
+// An arm that was decided stays so in all later walks.
 const (
 	bothArms arm = iota // the condition is no comptime
 	thenArm
@@ -130,6 +134,8 @@ func (w *walker) arm(e, cond syntax.Expr) arm {
 }
 
 // only evaluates the arm that is left of a conditional, nil if it has none.
+// lower takes what stands in Stands and never sees the other arm, which may name what this
+// machine does not have.
 func (w *walker) only(e, x syntax.Expr) val {
 	if x == nil {
 		x = &syntax.Block{Pos: syntax.Pos{At: e.Span()}}
@@ -151,6 +157,7 @@ func (w *walker) typeInfo(e *syntax.TypeInfo) val {
 }
 
 // standIn evaluates x in the place of e.
+// x is kept by the caller, as tables are by node: each walk has to evaluate the same one.
 func (w *walker) standIn(e, x syntax.Expr) val {
 	if w.final && w.unevaluated == 0 {
 		w.info.Stands[e] = x
@@ -164,6 +171,8 @@ func (w *walker) standIn(e, x syntax.Expr) val {
 
 // typeRecord is the record that stands for a typeinfo, nil if the type is not
 // known.
+// It is made of syntax, so that members and comparisons of it fold like those of any record of
+// literals.
 func (w *walker) typeRecord(e *syntax.TypeInfo) *syntax.Record {
 	var t types.Type
 	if e.X != nil {
@@ -199,6 +208,7 @@ func (w *walker) typeRecord(e *syntax.TypeInfo) *syntax.Record {
 }
 
 // typeClass is the base name of language.md 9.9.
+// Macros of the library branch on these words. The catalogue of the language fixes them.
 func typeClass(t types.Type) string {
 	switch t := t.(type) {
 	case *types.Int, *types.Enum:

@@ -14,6 +14,7 @@ import (
 // copies as there are layouts of x among its points: kprobe:vfs_* { arg0 } is one program,
 // tracepoint:*:* { args.id } is several. Each copy has types of its own and becomes one program or
 // more.
+// Copies beyond the limit are not made: a pattern may match tens of thousands of points.
 func (c *checker) copies(p *expand.Probe) {
 	need := scan(p.Tree)
 	var groups []*walker
@@ -54,6 +55,8 @@ func TooManyPrograms(ds *source.Diagnostics, at source.Span, most int) {
 }
 
 // need is what of a point's types a body depends on.
+// Points that agree in all of it share a copy, and perhaps a program: fewer programs load
+// faster.
 type need struct {
 	args   map[string]bool // fields of args, nil if args is not used
 	whole  bool            // args as a whole
@@ -62,6 +65,8 @@ type need struct {
 }
 
 // scan looks for the two names whose type the attach point decides.
+// It goes by names alone, before anything is typed, and may ask for too much: then there are
+// more copies than needed.
 func scan(p *syntax.Probe) need {
 	var n need
 	var visit func(node syntax.Node) bool
@@ -108,6 +113,7 @@ func (n *need) field(name string) {
 
 // argsItself reports whether an expression is args, or the *args of old
 // scripts.
+// No name is compared: the table says which builtin has the arguments.
 func argsItself(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.Paren:
@@ -130,6 +136,8 @@ func asksFor(name string) probe.Has {
 }
 
 // pointTypes are the types of args and retval at a point.
+// Reading debug information takes long, so that nothing is asked for that the body does not
+// use.
 func (c *checker) pointTypes(pt *probe.Point, n need) (args *types.Struct, ret types.Type, err error) {
 	if n.args != nil && pt.Kind.Args != nil {
 		args, err = pt.Kind.Args(pt, c.script.Options)
@@ -194,6 +202,7 @@ func sameArgs(a, b *types.Struct, n need) bool {
 
 // sameField compares place, size and type of two fields, and which memory a pointer leads to, which
 // types.Same leaves aside.
+// An address of user memory and one of the kernel's are read by different helpers.
 func sameField(f, g types.Field) bool {
 	if !types.Same(f.Type, g.Type) || pointerSpace(f.Type) != pointerSpace(g.Type) {
 		return false

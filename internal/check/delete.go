@@ -10,6 +10,7 @@ import (
 // severalDeletes reports whether a call removes an element with each of its
 // arguments, as scripts of one old version wrote it: delete(@a[1], @b[2]). A
 // map with keys in front of one other argument is delete(@m, key).
+// The new form takes two arguments as well, a map and a key.
 func (w *walker) severalDeletes(args []syntax.Expr) bool {
 	if len(args) < 2 {
 		return false

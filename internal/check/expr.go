@@ -14,6 +14,7 @@ import (
 // expr evaluates an expression and records what is known of it. An unknown type means that it is
 // not known yet or that an error was reported. w.text puts a string of the traced program in place
 // of the struct that it is.
+// Everything comes through here: what holds for any expression is done here and in own.
 func (w *walker) expr(e syntax.Expr) val {
 	v := w.text(e, w.own(w.eval(e)))
 	w.record(e, v)
@@ -34,6 +35,7 @@ func (w *walker) base(e syntax.Expr) val {
 }
 
 // record enters an expression into the tables, in the last walk.
+// Expressions are entered in the last walk alone: types of earlier ones were guesses.
 func (w *walker) record(e syntax.Expr, v val) {
 	if !w.final || w.unevaluated > 0 || v.Type == nil {
 		return
@@ -133,6 +135,7 @@ func (w *walker) stringLit(e *syntax.StringLit) val {
 
 // param is a positional parameter: a number if it looks like one, else text.
 // Its text stays with the constant for functions that want that.
+// Ahead of time the words are those of whoever compiles, and not of who runs it.
 func (w *walker) param(e *syntax.PosParam) val {
 	if w.script.Options.Machine.Portable() {
 		w.errorf(e, "positional-aot", "positional parameters can not be used in what is compiled ahead of time").
@@ -156,6 +159,7 @@ func (w *walker) param(e *syntax.PosParam) val {
 	return literal(number{neg, n}.konst())
 }
 
+// paramText is a parameter as it was given, "" for one that was not.
 func (w *walker) paramText(e *syntax.PosParam) string {
 	if e.Index < 1 || e.Index > len(w.script.Params) {
 		return ""
@@ -164,6 +168,7 @@ func (w *walker) paramText(e *syntax.PosParam) string {
 }
 
 // rawText is the text of $1, or of $1 without the first n bytes for $1 + n.
+// Only this shape counts: $1 + $2 is a sum.
 func (w *walker) rawText(e syntax.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *syntax.Paren:
@@ -246,6 +251,7 @@ func (w *walker) suggest(d *source.Diagnostic, name string) {
 
 // nearBuiltin is the builtin whose name is most like a name, "" if none is. A
 // macro that misspells one asks for it in each of its uses.
+// Names are sorted, so that of two that are as near the same one is always named.
 func (w *walker) nearBuiltin(name string) string {
 	near, known := w.near[name]
 	if !known {
@@ -286,6 +292,7 @@ func tupleOf(parts []val) val {
 }
 
 // element is a value inside a tuple or record.
+// Tuples are bytes, which have to be of a known number.
 func (w *walker) element(e syntax.Expr) val {
 	v := w.gathered(w.expr(e), e)
 	if agg, ok := v.Type.(*types.Agg); ok {
@@ -350,6 +357,7 @@ func (w *walker) recordLit(e *syntax.Record) val {
 }
 
 // castable is the integer that a read of an aggregation yields.
+// A read of it visits the cells of all CPUs.
 func (w *walker) castable(t *types.Agg) (*types.Int, bool) {
 	a, ok := builtin.LookupAgg(t.Kind)
 	if !ok || !a.Castable {

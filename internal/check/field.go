@@ -11,6 +11,7 @@ import (
 )
 
 // field is x.name: of a struct behind any number of pointers, or a record.
+// The dot and the arrow are one operator, as the number of pointers is known from the type.
 func (w *walker) field(e *syntax.Field) val {
 	x := w.base(e.X)
 	t, derefs := x.Type, 0
@@ -90,6 +91,8 @@ func (w *walker) oldDataLoc(e *syntax.Field, t *types.Struct) (types.Field, bool
 }
 
 // member is a resolved member of a struct.
+// The address space of a member is that of the struct, unless the kernel's type information
+// says otherwise.
 func (w *walker) member(e *syntax.Field, t *types.Struct, f types.Field, x val) val {
 	v := val{Flex: types.Flex{Type: f.Type}, space: x.space}
 	if _, ok := types.IsInteger(f.Type); ok && f.Type.Size() < 8 {
@@ -113,6 +116,7 @@ func (w *walker) member(e *syntax.Field, t *types.Struct, f types.Field, x val) 
 }
 
 // follows notes through how many pointers the base of a field is followed.
+// One pointer is what Field itself follows.
 func (w *walker) follows(e *syntax.Field, derefs int) {
 	if derefs > 1 && w.final && w.unevaluated == 0 {
 		w.info.Derefs[e.X] = derefs - 1
@@ -120,6 +124,7 @@ func (w *walker) follows(e *syntax.Field, derefs int) {
 }
 
 // readable reports whether memory can be read through a pointer, by its tag.
+// A per-CPU pointer is an offset: followed as it is, it leads to memory of somebody else.
 func (w *walker) readable(at syntax.Node, p *types.Pointer) bool {
 	if p.Tag != "" {
 		w.errorf(at, "pointer-tag", "This pointer is tagged %s by the kernel and can not be followed as it is", p.Tag).
@@ -182,6 +187,7 @@ func nameEnding(name string, names []string) string {
 }
 
 // tupleIndex is element i of a tuple or record, i counted from 0.
+// The flexibility of an element is kept, so that (1, 2).0 behaves like 1.
 func (w *walker) tupleIndex(e syntax.Expr, x val, i uint64) val {
 	var elems []types.Type
 	switch t := x.Type.(type) {
@@ -211,6 +217,7 @@ func (w *walker) tupleIndex(e syntax.Expr, x val, i uint64) val {
 
 // index is x[i] on anything but a map. Bounds are checked where both the length and the index are
 // known; at run time nothing is checked, as in C: the read fails or yields what lies there.
+// A string has room for its NUL, which may be asked for: "abc"[3] is 0.
 func (w *walker) index(e *syntax.Index) val {
 	x, i := w.expr(e.X), w.expr(e.I)
 	if x.Type == nil {

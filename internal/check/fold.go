@@ -15,6 +15,7 @@ import (
 // is an error, never a wrap-around, and so is an operation whose result would
 // depend on which of the two types its operands are given. An operation with an
 // operand that has a type, as of a cast, is computed in types as a program does.
+// Go's integers would wrap around where the language wants an error.
 type number struct {
 	neg bool
 	mag uint64
@@ -85,6 +86,7 @@ func (n number) negate() number { return number{!n.neg, n.mag} }
 
 // foldInt computes op on two integers. problem says in words what is wrong;
 // code names it.
+// Comparisons are not here: they never overflow, see compare.
 func foldInt(op syntax.Token, x, y number) (r number, code, problem string) {
 	ok := true
 	if apart(x, y) && (op == syntax.Div || op == syntax.Mod) {
@@ -146,6 +148,7 @@ func apart(x, y number) bool {
 }
 
 // typed is a number as a constant of an integer type.
+// The constant has the bits that the program would have in a register.
 func typed(bits uint64, t *types.Int) builtin.Const {
 	bits = operator.Convert(bits, t)
 	return builtin.Const{Kind: builtin.IntConst, Int: bits, Neg: t.Signed && int64(bits) < 0}
@@ -205,6 +208,7 @@ func cText(s string) string {
 
 // sameLiterals compares two literals whose types join: their bytes, as a
 // program does.
+// Records are compared by name, whatever order they were written in.
 func sameLiterals(x, y val) bool {
 	if x.parts == nil {
 		return strings.TrimRight(x.k.Str, "\x00") == strings.TrimRight(y.k.Str, "\x00") && x.k.Int == y.k.Int
@@ -240,6 +244,8 @@ func literal(k builtin.Const) val {
 
 // flex says that the type gives way: a literal that is not negative becomes unsigned beside an
 // unsigned operand.
+// Types grow from there by joins: a map of small numbers has narrow values, as in the
+// reference.
 func literalType(n number) (t types.Type, flex bool) {
 	limit := n.mag
 	if n.neg {

@@ -40,6 +40,7 @@ func (w *walker) legal(e syntax.Expr, name string, f *builtin.Func) bool {
 }
 
 // illegal says where a builtin may be used, in the words of the reference.
+// Hints are hawk's own; a test of the reference's may look for the rest.
 func (w *walker) illegal(e syntax.Expr, name string, f *builtin.Func) {
 	kind := w.probe.Kind
 	switch {

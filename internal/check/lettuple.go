@@ -9,6 +9,8 @@ import (
 
 // letTuple is let ($a, $b) = x: short for a variable without name that is x,
 // and a declaration for each element.
+// The statements are made once and kept, since variables are known by the node that declares
+// them.
 func (w *walker) letTuple(s *syntax.LetTupleStmt) {
 	lets := w.lets[s]
 	if lets == nil {

@@ -15,6 +15,8 @@ const maxUnrolled = 1 << 23
 
 // body checks a loop body; enter declares what the loop adds to its scope. The first return of the
 // outermost loop is remembered: it decides whether all of them have a value.
+// A for body may become a function of its own, which reaches the variables around it through
+// memory: push marks its border.
 func (w *walker) body(b *syntax.Block, isFor bool, enter func()) {
 	if w.loops == 0 {
 		w.returns = nil
@@ -42,6 +44,7 @@ func (w *walker) forStmt(s *syntax.ForStmt) {
 }
 
 // mapElement is the (key, value) that a loop over a map binds its variable to.
+// The value of a key that is deleted during the walk is what the walk had read.
 func (w *walker) mapElement(s *syntax.ForStmt) val {
 	m := w.mapNamed(s.Over)
 	m.walked = true
@@ -76,6 +79,7 @@ func (w *walker) mapElement(s *syntax.ForStmt) val {
 
 // loopVar declares the variable of a for statement, which takes values of the
 // types given.
+// A shadowing name is an error although it would work: the language has no shadowing at all.
 func (w *walker) loopVar(s *syntax.ForStmt, values ...val) {
 	v := w.lookupQuietly(s.Var.Name)
 	if v != nil {

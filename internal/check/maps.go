@@ -23,6 +23,7 @@ const (
 
 // A mapState is what is known of a map so far. A map holds values or is updated by an aggregation,
 // whichever comes first in the script.
+// There is one for each name in the script, made by its first mention, wherever that is.
 type mapState struct {
 	name    string // with @
 	sort    sortOfMap
@@ -53,6 +54,7 @@ var mapKinds = []string{"hash", "lruhash", "percpuhash", "percpulruhash"}
 func perCPUKind(kind string) bool { return kind == "percpuhash" || kind == "percpulruhash" }
 
 // entries is the declared size of a map; expand has put a number for an option.
+// 1 stands for what expand could not make a number of, and has reported.
 func entries(d *syntax.MapDecl) uint64 {
 	n, ok := d.Entries.(*syntax.IntLit)
 	if !ok {
@@ -117,6 +119,8 @@ func (m *mapState) startFinal() {
 }
 
 // sortIs notes or checks that a map is used with or without a key.
+// The first use in the order of the script decides, also one in a copy or in a branch that
+// never runs.
 func (w *walker) sortIs(m *mapState, want sortOfMap, at syntax.Node) bool {
 	if m.sort == unused {
 		m.sort, m.sortAt = want, at.Span()
@@ -205,6 +209,7 @@ func (w *walker) keys(m *mapState, keys []syntax.Expr, at syntax.Node) {
 }
 
 // keyOf is the value of a key: of several parts, a tuple.
+// @m[a, b] and @m[(a, b)] are so the same.
 func (w *walker) keyOf(keys []syntax.Expr) val {
 	if len(keys) == 1 {
 		return w.keyValue(keys[0])
@@ -218,6 +223,7 @@ func (w *walker) keyOf(keys []syntax.Expr) val {
 }
 
 // keyValue is one part of a key; aggregations are read as integers.
+// The context is no key: its address says nothing, and the verifier lets nobody store it.
 func (w *walker) keyValue(e syntax.Expr) val {
 	v := w.expr(e)
 	if id, ok := syntax.Unparen(e).(*syntax.Ident); ok && asksFor(id.Name)&hasCtx != 0 {
@@ -294,6 +300,7 @@ func elemOf(f types.Flex, i int) types.Flex {
 
 // aggregate handles @m = count() and its like. call is inside rhs, behind
 // parentheses or at the end of blocks.
+// Arguments are checked even where the map is of another kind, for the mistakes in them.
 func (w *walker) aggregate(m *mapState, a *builtin.Agg, call *syntax.Call, at syntax.Node) {
 	c := w.newCall(call, call.Func.Name)
 	c.Agg = a
@@ -351,6 +358,7 @@ func (w *walker) aggregate(m *mapState, a *builtin.Agg, call *syntax.Call, at sy
 }
 
 // aggCall finds the aggregation that a right-hand side is, if it is one.
+// A macro that ends in count() is such a block.
 func aggCall(e syntax.Expr) (*builtin.Agg, *syntax.Call) {
 	for {
 		switch x := e.(type) {
@@ -374,6 +382,7 @@ func aggCall(e syntax.Expr) (*builtin.Agg, *syntax.Call) {
 }
 
 // store joins a plain value into a map. rhs is nil for ++ and --.
+// plainAt is the first store in the order of the script: messages about the others point there.
 func (w *walker) store(m *mapState, v val, waits []*slot, at, rhs syntax.Node) {
 	if w.unevaluated > 0 {
 		w.errorf(at, "assign-unevaluated", "Can not assign to a map inside an expression that is not evaluated")
@@ -428,6 +437,7 @@ func (w *walker) storeAgg(m *mapState, agg *types.Agg, at syntax.Node) {
 }
 
 // finishMap makes the map of the program; nil for one that is only declared.
+// An entry is enough for a scalar, whatever was declared.
 func (c *checker) finishMap(m *mapState) *Map {
 	if !m.stored && (!m.read || m.value.cur.Type == nil) {
 		if m.decl != nil && !m.first.Valid() {

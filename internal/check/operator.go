@@ -12,11 +12,13 @@ import (
 )
 
 // isLogical reports whether an operator is && or ||.
+// Their right side may not be evaluated, which lower sees to.
 func isLogical(op syntax.Token) bool { return op == syntax.LAnd || op == syntax.LOr }
 
 // operate types x op y, both evaluated already; at is the whole expression or compound assignment.
 // Literals alone are folded. Then integers are tried, pointers, and at last whole values that can
 // only be compared.
+// Compound assignments come here with the left side as xe.
 func (w *walker) operate(at syntax.Node, op syntax.Token, xe syntax.Expr, x val, ye syntax.Expr, y val) val {
 	if x.Type == nil || y.Type == nil {
 		return val{}
@@ -71,6 +73,7 @@ func (w *walker) mismatch(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 }
 
 // comparable reports whether == works on two values of a type.
+// Bytes are compared, up to the end: arrays of structs may have padding, which nobody clears.
 func comparable(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Array:
@@ -147,6 +150,7 @@ func (w *walker) integers(at syntax.Node, op syntax.Token, xe syntax.Expr, x val
 
 // difference tells a subtraction and arithmetic on one: a rate computed from
 // counters is signed by rule and deserves no warning.
+// The reference warns here, of nearly every script that measures a time.
 func difference(op syntax.Token, x, y syntax.Expr) bool {
 	return op == syntax.Sub || isDifference(x) || isDifference(y)
 }
@@ -167,6 +171,8 @@ func (w *walker) lossyOperand(e syntax.Expr, v val, f types.Flex, to *types.Int)
 
 // unsign records that a flexible operand, whose value is never negative, is
 // unsigned here.
+// Lower decides by the types of both operands: an int8 beside a uint64 would make it a signed
+// comparison.
 func (w *walker) unsign(e syntax.Expr, f types.Flex) {
 	if !w.final || w.unevaluated > 0 || !f.Flex {
 		return
@@ -184,6 +190,7 @@ func (w *walker) unsign(e syntax.Expr, f types.Flex) {
 }
 
 // joinSpaces is the address space of what is made of two values.
+// A sum of a kernel and a user address leads nowhere, but a difference of two may be meant.
 func (w *walker) joinSpaces(at syntax.Node, x, y val) types.Space {
 	switch {
 	case x.space == y.space || y.space == types.Unset:
@@ -291,6 +298,7 @@ func (w *walker) foldBinary(at syntax.Node, op syntax.Token, xv, yv val) (v val,
 }
 
 // foldBools is arithmetic on two booleans, which stays boolean.
+// It is a curiosity of the reference that scripts may lean on.
 func foldBools(op syntax.Token, x, y bool) (val, bool) {
 	switch op {
 	case syntax.Add, syntax.Or:
@@ -402,6 +410,7 @@ func (w *walker) dereference(e *syntax.Unary, x val, isInt bool) val {
 }
 
 // incDec is ++ or -- on a variable or a map.
+// In front and behind differ in the value alone, which has one type.
 func (w *walker) incDec(e *syntax.IncDec) val {
 	switch x := e.X.(type) {
 	case *syntax.Var:

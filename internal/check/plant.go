@@ -19,6 +19,7 @@ func (s *slot) open() bool { return s.cur.Type == nil && s.seed == nil && !s.fix
 // @n++, then declared variables and maps that nothing is stored to, and then whatever
 // is left. What depends on the ones planted is not planted with them: the type of
 // (@n, 1) comes from @n.
+// It yields false when everything has a type, or an error that explains why not.
 func (c *checker) plant() bool {
 	for _, m := range c.maps {
 		if m.read && !m.stored {
@@ -61,6 +62,8 @@ func (c *checker) plant() bool {
 // selfDefined finds the slots that wait for each other, or for themselves, and
 // for nothing else: strongly connected components that no edge leaves, by
 // Tarjan's algorithm.
+// @n = @m + 1; @m = @n is one component of two. Planting one of them would leave the other to
+// inference.
 func selfDefined(open []*slot) []*slot {
 	f := &componentFinder{number: map[*slot]int{}, low: map[*slot]int{}, of: map[*slot]int{}}
 	for _, s := range open {

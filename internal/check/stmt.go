@@ -10,6 +10,7 @@ import (
 
 // statements checks the statements of a block; behind one that leaves the block, the rest is warned
 // of, once.
+// What cannot be reached is checked all the same, and takes part in inference.
 func (w *walker) statements(list []syntax.Stmt) {
 	warned := false
 	for i, s := range list {
@@ -67,6 +68,7 @@ func (w *walker) exprStmt(s *syntax.ExprStmt) {
 }
 
 // mayIgnore tells expressions that are written for their effect.
+// delete() tells whether there was something to delete, which few want to know.
 func (w *walker) mayIgnore(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.IncDec:
@@ -134,6 +136,7 @@ func (w *walker) block(b *syntax.Block) val {
 
 // let is let $x = …, let $x: T = … or let $x: T. The value is evaluated first: in let $x = $x the
 // right one is another, or none.
+// A type without a size, as string, is filled in by what is assigned.
 func (w *walker) let(s *syntax.LetStmt) {
 	var init val
 	var waits []*slot
@@ -193,6 +196,7 @@ func (w *walker) annotation(e *syntax.TypeExpr) types.Type {
 
 // assignment is = or a compound operator on a map or a variable. The right side is evaluated in
 // front of the key, as at run time.
+// A tuple's element and a struct's member cannot be assigned to: the parser has refused them.
 func (w *walker) assignment(s *syntax.AssignStmt) {
 	switch lhs := s.LHS.(type) {
 	case *syntax.Map:
@@ -285,6 +289,7 @@ func (w *walker) right(s *syntax.AssignStmt, old func() val) (x val, waits []*sl
 
 // waiting runs f and yields what it read whose type is not known yet: if there
 // is such a thing an unknown result is no sign of an error.
+// plant goes by it, once inference stands still.
 func (w *walker) waiting(f func()) []*slot {
 	before := len(w.waits)
 	f()
@@ -339,6 +344,7 @@ func (w *walker) readVar(v *varState, at *syntax.Var) val {
 }
 
 // readSlot is the value in a variable or map.
+// The slot is remembered: what is made of it has no type as long as this has none.
 func (w *walker) readSlot(s *slot) val {
 	f := s.read()
 	if f.Type == nil && !s.broken {
@@ -349,6 +355,8 @@ func (w *walker) readSlot(s *slot) val {
 
 // jump is break, continue or return. In a probe a return may have a number, which is the result of
 // the program.
+// Loops that are functions to the kernel hand the fact of a return outwards, with its value or
+// without: not both.
 func (w *walker) jump(s *syntax.JumpStmt) {
 	if s.Kind != syntax.Return {
 		if w.loops == 0 {

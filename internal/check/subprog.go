@@ -17,6 +17,7 @@ import (
 var aFunction = &probe.Kind{Name: "fn"}
 
 // inFunction is what a walker knows of the function whose body it is in.
+// Functions are put in place of their calls, so that there is one for each call under way.
 type inFunction struct {
 	call   *syntax.Inlined
 	result slot // fixed to the declared type; nil type: nothing is returned or it is unknown
@@ -89,6 +90,7 @@ func (w *walker) jumpsAtEnd(b *syntax.Block) bool {
 }
 
 // paramType is the type of a parameter: a number or a pointer.
+// Larger things can be passed by their address.
 func (w *walker) paramType(e *syntax.TypeExpr) types.Type {
 	t := w.typeExpr(e)
 	if t == nil {
@@ -123,6 +125,7 @@ func (w *walker) resultType(e *syntax.TypeExpr, t types.Type) types.Type {
 }
 
 // returnFrom is a return statement inside a function.
+// The declared type is fixed, so that results convert to it like values of a declared variable.
 func (w *walker) returnFrom(s *syntax.JumpStmt) {
 	name := w.in.call.Name.Name
 	if s.Value == nil {

@@ -30,6 +30,7 @@ func (w *walker) text(e syntax.Expr, v val) val {
 }
 
 // textCall reads the text that a value of the traced program refers to.
+// The members are those that debug information says, for strings of Go or Rust.
 func textCall(e syntax.Expr, at types.Text) syntax.Expr {
 	pos := syntax.Pos{At: e.Span()}
 	member := func(path []string) syntax.Expr {

@@ -25,9 +25,12 @@ func (w *walker) typeExpr(e *syntax.TypeExpr) types.Type {
 }
 
 // maxArray bounds the size of array types, in bytes.
+// It keeps sums of sizes far from overflow, and types that a script can afford are much
+// smaller.
 const maxArray = 1 << 24
 
 // suffixes applies pointers and dimensions.
+// They are read from left to right: int8*[4] is four pointers.
 func (w *walker) suffixes(e *syntax.TypeExpr, t types.Type) types.Type {
 	for i, s := range e.Suffixes {
 		if t == nil {
@@ -154,6 +157,7 @@ func (w *walker) unknownType(e *syntax.TypeExpr) {
 
 // typeOf is the type of an expression that is not evaluated. A keyed map
 // stands for its key.
+// What it mentions is locked to that type once a comptime condition has seen it.
 func (w *walker) typeOf(e syntax.Expr) types.Type {
 	w.unevaluated++
 	defer func() { w.unevaluated-- }()
@@ -190,6 +194,8 @@ func (w *walker) operandType(t *syntax.TypeExpr, x syntax.Expr) types.Type {
 }
 
 // sizeOf is the size of a type or of what an expression yields, as a literal.
+// A portable program needs the type to have this size on the machine that it runs on, which Fix
+// notes.
 func (w *walker) sizeOf(e *syntax.SizeOf) val {
 	t := w.operandType(e.Type, e.X)
 	if t == nil {
@@ -298,6 +304,7 @@ func (w *walker) cast(e *syntax.Cast) val {
 }
 
 // castConst folds a cast of a literal.
+// The result has a type, and is no longer a free literal.
 func (w *walker) castConst(e *syntax.Cast, v *val, k builtin.Const) {
 	if v.Type == types.Bool {
 		v.k = boolConst(truth(k))
@@ -323,6 +330,7 @@ func (w *walker) castConst(e *syntax.Cast, v *val, k builtin.Const) {
 // arrayAt reports whether e is an array, or a string, that lies somewhere: as a
 // pointer it is its address, as in C. That of a value that was computed, or of
 // one that travels in registers, would lead nowhere.
+// Only then a cast to a pointer has a meaning.
 func (w *walker) arrayAt(e syntax.Expr, v val) (types.Space, bool) {
 	switch v.Type.(type) {
 	case *types.Array, *types.String:

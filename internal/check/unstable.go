@@ -9,6 +9,7 @@ import (
 // unstable reports the use of an unstable feature as the settings want it: an
 // error at its place, or one warning for the whole script. What the library
 // uses is its own affair.
+// The warning has no place, as in the reference: it is about the script.
 func (w *walker) unstable(at syntax.Node, feature string) {
 	if f := at.Span().File; !w.final || f != nil && f.Library {
 		return

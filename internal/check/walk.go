@@ -49,6 +49,7 @@ type walker struct {
 }
 
 // val is the type of an expression and what else is known of its value.
+// It is small and copied freely; the zero value says that nothing is known.
 type val struct {
 	types.Flex
 	// Where the address that the value is, or the memory that it was read from, lies.
@@ -72,6 +73,7 @@ type varState struct {
 }
 
 // A scope is one pair of braces.
+// Scopes are made anew in each walk, variables are found again by their node.
 type scope struct {
 	outer *scope
 	vars  map[string]*varState
@@ -80,6 +82,7 @@ type scope struct {
 
 // newWalker makes the walker of a copy. args and ret are the types of args and retval at its
 // points, err says why args has none.
+// Its tables are filled in the last walk.
 func (c *checker) newWalker(p *expand.Probe, a *expand.Attach, args *types.Struct, ret types.Type, err error) *walker {
 	return &walker{
 		checker: c, tree: p.Tree, retval: ret, argsErr: err,
@@ -150,6 +153,7 @@ func (w *walker) unsaid() *source.Diagnostic {
 }
 
 // trail says for which of several copies a message is.
+// The same message for several copies is one, with all of their places.
 func (w *walker) trail(d *source.Diagnostic) *source.Diagnostic {
 	if w.expanded && !slices.Contains(d.Trail, w.probe.At) {
 		d.Trail = append(d.Trail, w.probe.At)
@@ -175,6 +179,7 @@ func (w *walker) lookup(name string) *varState {
 
 // declare makes a variable in the innermost scope. There is no shadowing: after
 // the error the result is the variable that exists, and ok is false.
+// Going on with the old variable spares the messages about all of its later uses.
 func (w *walker) declare(at *syntax.Var) (v *varState, ok bool) {
 	if old := w.lookup(at.Name); old != nil {
 		w.errorf(at, "redeclared", "Variable $%s was already declared. Variable shadowing is not allowed.", at.Shown()).
@@ -187,6 +192,7 @@ func (w *walker) declare(at *syntax.Var) (v *varState, ok bool) {
 }
 
 // fresh makes the variable that an occurrence declares, or finds that of an earlier walk.
+// The slot of an earlier walk has the type that reads of this one see.
 func (w *walker) fresh(at *syntax.Var) *varState {
 	v := w.vars[at]
 	if v == nil {
@@ -285,6 +291,7 @@ func (w *walker) storableValue(t types.Type, at syntax.Node, what string) bool {
 
 // storeSlot joins a value into a variable or a map, or in the last walk checks
 // that it goes in.
+// Variables and maps share it, so that both convert by the same rules.
 func (w *walker) storeSlot(s *slot, x val, at, rhs syntax.Node, name, what string, first source.Span) {
 	if !w.final {
 		s.join(x.Flex, x.space)
@@ -331,9 +338,11 @@ func (w *walker) storeSlot(s *slot, x val, at, rhs syntax.Node, name, what strin
 }
 
 // code is the code of a diagnostic about a variable or a map: variable-mismatch, map-mismatch.
+// Codes are stable: programs that embed hawk compare them.
 func code(what, rest string) source.Code { return source.Code(what + "-" + rest) }
 
 // lossy warns of a conversion that can change the value.
+// Types of the same size say nothing about a difference, whose sign is a rule of the language.
 func (w *walker) lossy(at syntax.Node, from types.Flex, to types.Type) {
 	if !w.final || from.Type == nil || from.Type == types.Bool || types.Fits(from, to) {
 		return
