@@ -38,6 +38,7 @@ func Constant(name, arch string) (value uint64, ok bool) {
 }
 
 // constantText is the value of a constant as the table has it; the name is NAME or NAME@ARCH.
+// The search is one pass over 33 kilobytes; making a map of them would cost each run more.
 func constantText(name string) (string, bool) {
 	rest, first := strings.CutPrefix(constants, name+" ")
 	if !first {
@@ -53,6 +54,8 @@ func constantText(name string) (string, bool) {
 
 // hasConstants reports whether scripts can do without a header: it defines
 // constants that come with hawk, or types that the language has.
+// A script for another tool includes them out of habit, on machines that have no headers at
+// all.
 func hasConstants(header string) bool {
 	switch header {
 	case "errno.h", "signal.h", "sys/signal.h", "sys/socket.h", "netinet/in.h", "netinet/tcp.h", "netinet/ip.h",
@@ -79,6 +82,8 @@ var apart = map[string]string{
 // Constants are those whose names begin with a prefix, in order of names, each value by its
 // usual name. The header, which may be "", decides between those of several. Masks and shifts,
 // which are no values, are left out; NAME_ACCMODE stays.
+// flags() and enumname() ask, for names that belong together by their prefix alone. Of two
+// names for a value the one that is usual stays.
 func Constants(prefix, header, arch string) []types.EnumValue {
 	var out []types.EnumValue
 	// Two headers may use one prefix, as MS_ of mount(2) and of msync(2).
@@ -105,6 +110,7 @@ func Constants(prefix, header, arch string) []types.EnumValue {
 }
 
 // IsHeader reports whether constants of a header are known.
+// A misspelt header would else leave the set as it is without it, in silence.
 func IsHeader(name string) bool {
 	return hasConstants(name) || hasConstants(strings.TrimPrefix(name, "linux/"))
 }

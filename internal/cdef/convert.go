@@ -4,6 +4,8 @@ import "github.com/hawktrace/hawk/internal/types"
 
 // convert makes a type of hawk of a C type. It never fails: what is not known
 // is void, or a struct without members.
+// Conversion waits until a script asks: headers of the kernel have thousands of types, of which
+// it uses two.
 func (u *Unit) convert(t *ctype) types.Type {
 	if t.out == nil {
 		t.out = u.converted(t)
@@ -53,6 +55,7 @@ func (u *Unit) converted(t *ctype) types.Type {
 
 // structType is the one type of a record. Its fields are converted when they
 // are asked for, since structs refer to each other.
+// One record is one type: structs without a tag are compared by identity.
 func (u *Unit) structType(r *record) types.Type {
 	if !r.defined {
 		if found, ok := u.kernelType(keyword(r), r.tag); ok {
@@ -62,6 +65,7 @@ func (u *Unit) structType(r *record) types.Type {
 	}
 	if r.typ == nil {
 		r.typ = types.NewStruct(r.kind, r.tag, r.size, r.align, nil)
+		// The flag tells check that arrays of char may be full to their end.
 		r.typ.C = true
 		r.typ.Load = func() []types.Field {
 			out := make([]types.Field, len(r.fields))

@@ -22,6 +22,8 @@ const (
 )
 
 // A ctype is a C type. A record's size is asked of the record.
+// One ctype may be shared by many declarations. What changes its alignment makes a copy, see
+// attributed.
 type ctype struct {
 	kind   ckind
 	size   int // bytes
@@ -39,6 +41,8 @@ type ctype struct {
 }
 
 // A record is a struct or union, defined or not.
+// A struct that is only named stays undefined until its definition comes, in this text or from
+// the kernel.
 type record struct {
 	kind    types.Kind
 	tag     string
@@ -81,11 +85,13 @@ func intType(bytes int, signed bool) *ctype {
 }
 
 // pointerTo is a pointer to a type; user says that the memory is a process's.
+// All pointers have 8 bytes, whatever they lead to, so that the element need not be known.
 func pointerTo(t *ctype, user bool) *ctype {
 	return &ctype{kind: pointerKind, size: 8, align: 8, elem: t, user: user, depth: t.depth + 1}
 }
 
 // foreign makes a type of the kernel, or of the language, one of C.
+// Layout needs size and alignment only; out keeps what it really is.
 func foreign(t types.Type) *ctype {
 	c := &ctype{kind: foreignKind, size: t.Size(), align: max(t.Align(), 1), out: t}
 	switch t := t.(type) {
@@ -111,4 +117,5 @@ func (t *ctype) isInteger() bool {
 }
 
 // maxSize bounds the size of types, in bytes.
+// The product of two such sizes fits an int.
 const maxSize = 1 << 30

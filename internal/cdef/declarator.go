@@ -28,6 +28,7 @@ type base struct {
 
 // specifiers reads what comes before the declarators. Keywords may come in any order: long unsigned
 // int long is a type of C.
+// Storage classes and qualifiers are read and forgotten: they change no layout.
 func (p *parser) specifiers() specs {
 	p.enter()
 	// Definitions of structs recur through here.
@@ -147,6 +148,8 @@ func (b *base) word(t token) {
 }
 
 // typ is the type that the words make.
+// int is 4 bytes and long 8. A type that the language has no use for is an array of bytes in
+// the end.
 func (b *base) typ(at token) *ctype {
 	if b.signed > 0 && b.unsigned > 0 || b.short+b.char > 1 || b.long > 2 || b.short > 0 && b.long > 0 {
 		panic(syntaxError{at, "these words do not make a type"})
@@ -192,6 +195,7 @@ func (b *base) typ(at token) *ctype {
 }
 
 // A declarator is a name and what is around it.
+// It is the tree of what was written; apply goes over it once the type at its bottom is known.
 type declarator struct {
 	name     token  // zero if there is none
 	pointers []bool // each whether it is marked __user
@@ -224,6 +228,8 @@ func (p *parser) declared(s specs) *declarator {
 
 // declarator reads a declarator, abstract or not. C reads from the name outwards, suffixes before
 // pointers; parentheses change that and become inner.
+// The lengths of arrays are computed at once, since a later enumerator may have the name of an
+// earlier macro.
 func (p *parser) declarator() *declarator {
 	p.enter()
 	defer func() { p.nested-- }()
@@ -294,6 +300,7 @@ func (p *parser) declarator() *declarator {
 
 // isTypeWord reports whether a name in parentheses starts parameters and not a
 // declarator.
+// int (f)(int) and int (size_t) differ in nothing else.
 func (p *parser) isTypeWord(t token) bool {
 	switch t.text {
 	case "struct", "union", "enum", "const", "volatile", "register":
@@ -309,6 +316,7 @@ func (p *parser) isTypeWord(t token) bool {
 }
 
 // apply is the type of what is declared.
+// Suffixes apply from the last to the first: int x[2][3] is two arrays of three.
 func (d *declarator) apply(p *parser, t *ctype) *ctype {
 	for _, user := range d.pointers {
 		t = pointerTo(t, user)

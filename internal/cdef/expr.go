@@ -7,6 +7,8 @@ import (
 )
 
 // A num is a value of a constant expression: 64 bits and a sign.
+// All numbers are of 64 bits, also those that C has as int: ~0u is larger here than there, and
+// #if has it so, too.
 type num struct {
 	v        uint64
 	unsigned bool
@@ -24,6 +26,7 @@ func truth(b bool) num {
 }
 
 // A syntaxError unwinds to whoever can go on after it.
+// Panics carry it, from deep inside of expressions and declarators.
 type syntaxError struct {
 	at  token
 	msg string
@@ -31,6 +34,7 @@ type syntaxError struct {
 
 // An evaluator computes constant expressions of tokens whose macros are
 // expanded.
+// The preprocessor and the parser have one each: in #if there are no types, and names are 0.
 type evaluator struct {
 	list []token
 	last token // for messages at the end of the list
@@ -53,6 +57,7 @@ func (e *evaluator) fail(at token, msg string) {
 }
 
 // peek is the next token, eof at the end.
+// The list is cut from its front, and is not needed again.
 func (e *evaluator) peek() token {
 	if len(e.list) == 0 {
 		return token{kind: eof}
@@ -96,6 +101,8 @@ func (e *evaluator) all() num {
 }
 
 // enter counts a level of nesting.
+// Without it a header of ten thousand parentheses would end the process, as a full stack of Go
+// cannot be recovered from.
 func (e *evaluator) enter() {
 	if e.depth++; e.depth > maxNesting {
 		e.fail(e.peek(), "the expression is nested too deeply")
@@ -296,6 +303,7 @@ func (e *evaluator) unary() num {
 }
 
 // castNum converts to an integer type.
+// Types narrower than int become int in C, which is signed.
 func castNum(to *ctype, v num) num {
 	bytes, isSigned := to.size, to.signed
 	if to.kind == boolKind {
@@ -318,6 +326,7 @@ var (
 
 // parseNumber reads an integer constant. It is unsigned by its suffix or if it
 // does not fit the signed type.
+// A hexadecimal number that needs 32 bits is unsigned int in C, a decimal one long.
 func parseNumber(text string) (num, error) {
 	s := strings.ToLower(strings.ReplaceAll(text, "'", ""))
 	var n num
@@ -368,6 +377,8 @@ func hexDigit(c byte) uint64 {
 
 // charValue is the value of a character constant. Of several characters, each
 // is a digit to the base 256.
+// char is signed here on all processors. On arm64 C has it unsigned, which only characters
+// above 127 would show.
 func charValue(text string) int64 {
 	text = text[strings.IndexByte(text, '\'')+1:]
 	text = strings.TrimSuffix(text, "'")
@@ -390,6 +401,7 @@ func charValue(text string) int64 {
 }
 
 // escape reads what follows a backslash.
+// s is not empty.
 func escape(s string) (c byte, n int) {
 	const letters, values = `abfnrtve`, "\a\b\f\n\r\t\v\x1b"
 	if i := strings.IndexByte(letters, s[0]); i >= 0 {

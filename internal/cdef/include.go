@@ -12,6 +12,7 @@ import (
 )
 
 // includeText is the rest of a line without comments, as it is written.
+// A name in angle brackets is no token: it may hold // and quotes.
 func includeText(l *lexer) string {
 	l.skip()
 	text := l.file.text[l.pos:]
@@ -42,6 +43,7 @@ func headerName(text string) (name string, quoted, ok bool) {
 }
 
 // include reads a header, or leaves it to what hawk knows without it.
+// A header that is missing is often no loss, see missing.
 func (p *preprocessor) include(word token, line []token, text string) {
 	name, quoted, ok := headerName(text)
 	// #include MACRO: what it stands for is looked at.
@@ -60,6 +62,8 @@ func (p *preprocessor) include(word token, line []token, text string) {
 }
 
 // includeFile begins to read a header: its tokens come next.
+// Headers of the system guard themselves by macros, and so may be included from anywhere
+// without being read twice.
 func (p *preprocessor) includeFile(at token, name string, quoted, next bool) {
 	depth := 0
 	for _, in := range p.stack {
@@ -103,6 +107,8 @@ func (p *preprocessor) missing(at token, name string) {
 
 // find opens a header. Quoted names are looked for beside the including file
 // first. next asks for the one after the file that includes.
+// include_next is how the C library's headers reach those of the compiler and of the kernel
+// below them.
 func (p *preprocessor) find(name string, quoted, next bool, from *file) (*file, bool) {
 	if text, ok := ownHeaders[name]; ok {
 		return ownFile("<"+name+">", text), true
@@ -140,6 +146,7 @@ func ownFile(name, text string) *file {
 
 // open reads a file, or yields its text if it was read before: a header may be included a hundred
 // times.
+// Bytes are counted once for a path, tokens each time that they are read.
 func (p *preprocessor) open(path string, search int) (*file, bool) {
 	text, ok := p.files[path]
 	if !ok {
@@ -162,6 +169,8 @@ var errNoHeader = errors.New("no regular file of a sensible size")
 
 // readRegular reads a file. Anything but a regular file could block or never
 // end.
+// A pipe in place of a header would stop hawk, which runs as root, for as long as its owner
+// likes.
 func readRegular(files fs.FS, path string) (string, error) {
 	stat, open := os.Stat, func(path string) (fs.File, error) { return os.Open(path) }
 	if files != nil {
@@ -193,6 +202,7 @@ var kernelDirs = [...]string{
 }
 
 // isKernelHeader reports whether a header is named like one of the kernel.
+// The names alone decide, since the headers are not there to be asked.
 func isKernelHeader(name string) bool {
 	name = strings.TrimLeft(name, "./")
 	dir, _, ok := strings.Cut(name, "/")
@@ -209,6 +219,8 @@ func isKernelHeader(name string) bool {
 
 // isKernelPath reports whether a header that was found is one of the kernel,
 // of its tree or as exported to programs.
+// /usr/include/linux has structs that differ from the running kernel's own, which has the last
+// word then.
 func isKernelPath(path string) bool {
 	return strings.HasPrefix(path, "/lib/modules/") || strings.HasPrefix(path, "/usr/src/linux") ||
 		strings.HasPrefix(path, "/usr/include/") &&

@@ -28,6 +28,7 @@ func (m *macro) param(t token) int {
 }
 
 // An input is where tokens come from: a file, or the replacement of a macro.
+// Inputs make a stack: a macro's replacement is read before what follows its use.
 type input struct {
 	lex   *lexer
 	list  []token
@@ -36,6 +37,8 @@ type input struct {
 }
 
 // push makes a replacement the next thing to be read.
+// Every token that a macro makes is charged for, so that macros that double each other come to
+// an end.
 func (p *preprocessor) push(m *macro, list []token) {
 	p.charge(m.at, len(list)+1)
 	m.active = true
@@ -55,6 +58,7 @@ func (p *preprocessor) pop() {
 // next is the next token after preprocessing. Beyond the end it is eof again and again. A macro
 // that is being replaced is not replaced again in what it yields (C11 6.10.3.4): the token is dead,
 // even where it comes up later.
+// defined X is looked at before X is replaced, which C asks for only in #if.
 func (p *preprocessor) next() token {
 	for {
 		t := p.raw()
@@ -93,6 +97,8 @@ func (p *preprocessor) next() token {
 }
 
 // raw is the next token before macros are expanded; directives are obeyed.
+// The end of a piece of the script is a token, so that no declaration goes on into the next
+// piece, behind probes and all.
 func (p *preprocessor) raw() token {
 	for len(p.stack) > 0 {
 		top := &p.stack[len(p.stack)-1]
@@ -133,6 +139,8 @@ func (p *preprocessor) raw() token {
 
 // atParen reports whether the next token is an opening parenthesis. At the end
 // of a replacement the text after the macro counts.
+// It looks ahead without obeying directives: what stands between a macro's name and its
+// parenthesis is white space.
 func (p *preprocessor) atParen() bool {
 	for len(p.stack) > 0 {
 		top := &p.stack[len(p.stack)-1]
@@ -153,6 +161,7 @@ func (p *preprocessor) atParen() bool {
 }
 
 // arguments reads what follows the opening parenthesis of a use of m.
+// Directives inside of arguments have no meaning in C; here they are tokens like others.
 func (p *preprocessor) arguments(m *macro, at token) ([][]token, bool) {
 	defer func(was bool) { p.inArgs = was }(p.inArgs)
 	p.inArgs = true
@@ -194,6 +203,7 @@ func (p *preprocessor) arguments(m *macro, at token) ([][]token, bool) {
 
 // replaced is the replacement of one use of m, at the place of the use. Arguments are expanded by
 // themselves first, except beside # and ##.
+// All tokens get the place of the use: messages point at what the script says.
 func (p *preprocessor) replaced(m *macro, use token, args [][]token) []token {
 	out := make([]token, 0, len(m.body))
 	expanded := make([][]token, len(args))
@@ -274,6 +284,8 @@ func (p *preprocessor) replaced(m *macro, use token, args [][]token) []token {
 }
 
 // paste makes one token of two.
+// C leaves it undefined where they are none; the left one stays, and an error or a warning says
+// so.
 func (p *preprocessor) paste(a, b, use token) token {
 	// The two texts together must be read as one token.
 	l := newLexer(&file{text: a.text + b.text})

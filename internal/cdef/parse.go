@@ -1,6 +1,8 @@
 package cdef
 
 // A parser reads declarations.
+// It looks two tokens ahead at most. Tokens come from the preprocessor one by one, since
+// typedefs change how the next ones read.
 type parser struct {
 	*preprocessor
 	unit *Unit
@@ -29,6 +31,7 @@ func (p *parser) peek() token {
 }
 
 // second is the token after the current one.
+// What is looked at is read already: a directive behind it has been obeyed.
 func (p *parser) second() token {
 	p.peek()
 	if len(p.more) == 0 {
@@ -41,6 +44,7 @@ func (p *parser) second() token {
 }
 
 // take consumes the current token.
+// Brackets are counted here, for whoever has to find the end of what cannot be read.
 func (p *parser) take() token {
 	t := p.peek()
 	if t.kind == punct {
@@ -103,6 +107,7 @@ func (p *parser) enter() {
 }
 
 // declarations reads everything there is.
+// It returns at the end of a piece as well, whose token it takes.
 func (p *parser) declarations() {
 	for {
 		switch t := p.peek(); {
@@ -117,6 +122,8 @@ func (p *parser) declarations() {
 }
 
 // guarded reads a declaration, or skips it after a fault.
+// One declaration that cannot be read costs that declaration: headers use extensions of
+// compilers that nobody has heard of.
 func (p *parser) guarded(start token) {
 	p.brackets, p.nested = 0, 0
 	defer func() {
@@ -143,6 +150,7 @@ func (p *parser) guarded(start token) {
 }
 
 // skipDeclaration moves to the end of the declaration.
+// The body of a function ends a declaration without a semicolon, that of a struct does not.
 func (p *parser) skipDeclaration() {
 	for {
 		t := p.peek()
@@ -182,6 +190,8 @@ func (p *parser) skipBalanced() {
 }
 
 // external reads one declaration outside of all others.
+// Typedefs are kept, and structs and enums by whoever reads them; variables and functions are
+// not.
 func (p *parser) external() {
 	if p.acceptWord("asm", "__asm__", "__asm", "_Static_assert", "static_assert") {
 		for p.acceptWord("volatile", "__volatile__", "goto") {
@@ -252,6 +262,7 @@ type attributes struct {
 }
 
 // attributed is t with the alignment of a typedef's attributes.
+// mode is how the C library's headers write integers of exact width for compilers of old.
 func (p *parser) attributed(t *ctype, a attributes) *ctype {
 	if a.mode != "" && t.kind == intKind {
 		if n := map[string]int{"QI": 1, "HI": 2, "SI": 4, "DI": 8, "word": 8, "pointer": 8}[a.mode]; n > 0 {
@@ -270,6 +281,8 @@ func (p *parser) attributed(t *ctype, a attributes) *ctype {
 }
 
 // attributes reads one attribute, if there is one.
+// Sparse marks such as __rcu are macros in the kernel, defined in a header that a script seldom
+// includes.
 func (p *parser) attributes(a *attributes) bool {
 	t := p.peek()
 	if t.is("[") && p.second().is("[") {
@@ -319,6 +332,8 @@ func (p *parser) attributes(a *attributes) bool {
 }
 
 // attribute reads one of a list.
+// An attribute that would change the layout in a way that is not known here is an error rather
+// than a wrong offset.
 func (p *parser) attribute(a *attributes) {
 	t := p.take()
 	if t.kind != name {
@@ -349,6 +364,8 @@ func (p *parser) attribute(a *attributes) {
 	}
 }
 
+// alignment checks what aligned and _Alignas are given, in bytes. Compilers take no more than 1
+// << 16 either.
 func (p *parser) alignment(v num) int {
 	if v.v == 0 || v.v > 1<<16 || v.v&(v.v-1) != 0 {
 		panic(syntaxError{p.peek(), "an alignment must be a power of two"})
@@ -356,6 +373,7 @@ func (p *parser) alignment(v num) int {
 	return int(v.v)
 }
 
+// trimUnderscores makes one of the two spellings of an attribute, packed and __packed__.
 func trimUnderscores(s string) string {
 	if len(s) > 4 && s[:2] == "__" && s[len(s)-2:] == "__" {
 		return s[2 : len(s)-2]
@@ -391,6 +409,7 @@ func (p *parser) constant(stops ...string) num {
 }
 
 // evaluate computes a constant expression in which types may be named.
+// A second parser reads types, from the list: the first one is behind it already.
 func (p *parser) evaluate(list []token) num {
 	e := &evaluator{list: list, last: list[0]}
 	inner := &parser{preprocessor: p.preprocessor, unit: p.unit, nested: p.nested, closed: true}
@@ -480,6 +499,7 @@ func (p *parser) typeName() (*ctype, bool) {
 }
 
 // atType reports whether the current token starts a type.
+// An enumerator hides a type of the kernel that has its name, as everything in the C text does.
 func (p *parser) atType() bool {
 	t := p.peek()
 	if t.kind != name {

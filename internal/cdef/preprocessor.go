@@ -14,6 +14,7 @@ const (
 )
 
 // A preprocessor is the state of translation phases 3 and 4.
+// One reads all pieces of a script: macros and open conditionals go on from piece to piece.
 type preprocessor struct {
 	opts   *Options
 	ds     *source.Diagnostics
@@ -43,6 +44,7 @@ func (p *preprocessor) fatal(at token, format string, args ...any) fatalError {
 }
 
 // charge counts tokens.
+// Bytes alone would not do: a line of macros can make millions of tokens.
 func (p *preprocessor) charge(at token, n int) {
 	if p.tokens += n; p.tokens > maxTokens {
 		panic(p.fatal(at, "the C text of the script is too large: more than %d tokens with all headers and macros",
@@ -51,6 +53,7 @@ func (p *preprocessor) charge(at token, n int) {
 }
 
 // errorf reports a fault: an error in the script, a warning in a header.
+// A fault of a header that the script includes is not the user's, and may not matter.
 func (p *preprocessor) errorf(code source.Code, at token, format string, args ...any) *source.Diagnostic {
 	if at.file != nil && !at.file.script {
 		return p.ds.Warnf(code, at.span(), format, args...)
@@ -66,6 +69,7 @@ type cond struct {
 }
 
 // directive obeys one directive. hash has been read from l.
+// #line and the like have nothing to say here.
 func (p *preprocessor) directive(l *lexer, hash token) {
 	start := *l
 	line := l.line()
@@ -240,6 +244,8 @@ func (p *preprocessor) piece(f *file) {
 }
 
 // define reads a macro definition, whose text ends at offset end of the file.
+// Another definition of a name replaces the first without a word, as headers and scripts do it
+// for a reason.
 func (p *preprocessor) define(line []token, end int) {
 	if len(line) == 0 || line[0].kind != name {
 		if len(line) > 0 {
@@ -305,6 +311,7 @@ func (p *preprocessor) isDefined(name string) bool {
 
 // query answers defined X and the __has_… operators of #if: of the latter only
 // __has_include can be true.
+// __has_attribute and its like say no, so that headers fall back on plain C.
 func (p *preprocessor) query(t token) token {
 	answer := func(yes bool) token {
 		n := token{kind: number, text: "0", at: t.at, file: t.file, space: true}
@@ -352,6 +359,7 @@ func (p *preprocessor) query(t token) token {
 }
 
 // condition evaluates the expression of #if. A fault makes it false.
+// Names that are no macros are 0 by the rules of C.
 func (p *preprocessor) condition(at token, line []token) (yes bool) {
 	if len(line) == 0 {
 		p.errorf("c-directive", at, "#%s needs an expression", at.text)
@@ -375,6 +383,7 @@ func (p *preprocessor) condition(at token, line []token) (yes bool) {
 }
 
 // pragma keeps the values of pack and obeys once.
+// once is ignored in the script itself, whose pieces are one file with one name.
 func (p *preprocessor) pragma(line []token) {
 	if len(line) == 0 {
 		return

@@ -6,6 +6,7 @@ import (
 
 // record reads what follows struct or union. Attributes around the body belong
 // to the record, those of the declaration are left alone.
+// The name is entered before the body is read, in which a pointer may lead to it.
 func (p *parser) record(word token, outer *attributes) *ctype {
 	var attrs attributes
 	for p.attributes(&attrs) {
@@ -58,6 +59,8 @@ func (p *parser) record(word token, outer *attributes) *ctype {
 }
 
 // A memberDecl is a member before it has a place.
+// Bit-fields can only be placed when the one in front has its place, which is why members are
+// collected first.
 type memberDecl struct {
 	name   token
 	typ    *ctype
@@ -134,6 +137,8 @@ func (p *parser) members(kind types.Kind) []memberDecl {
 func (p *parser) memberEnds() bool { return p.accept(";") || p.peek().is("}") }
 
 // lay gives every member its place, by the rules of the System V ABI.
+// It is compared with compilers by tests. A member that is larger than its struct would be read
+// from what lies behind it.
 func (p *parser) lay(r *record, members []memberDecl, attrs attributes) {
 	pos := 0 // bits from the start
 	r.align = 1
@@ -200,6 +205,7 @@ func (p *parser) lay(r *record, members []memberDecl, attrs attributes) {
 
 // memberLayout is the size and alignment of a member. An array without length
 // has no size and must come last; GNU C allows it in unions, too.
+// A struct that only the kernel defines is taken from there, so that scripts can embed it.
 func (p *parser) memberLayout(m memberDecl, last bool) (size, align int) {
 	if m.typ.kind == unknownKind && m.typ.out == nil {
 		p.resolve(m.typ)
@@ -218,6 +224,7 @@ func (p *parser) memberLayout(m memberDecl, last bool) (size, align int) {
 	return p.layoutOf(m.typ)
 }
 
+// keyword is the word of C for a record. The kernel's types are looked up by it as well.
 func keyword(r *record) string {
 	if r.kind == types.UnionKind {
 		return "union"
@@ -257,6 +264,7 @@ func keepInside(f *field, size int) {
 
 // member finds a member of a struct or union, which may be the kernel's, through
 // its anonymous members.
+// offsetof asks, inside of constant expressions.
 func (u *Unit) member(t *ctype, name string) (field, bool) {
 	if t.kind == recordKind && t.rec.defined {
 		for _, f := range t.rec.fields {
@@ -297,6 +305,7 @@ func (p *parser) complete(t *ctype) bool {
 }
 
 // layoutOf is the size and alignment of a type; a type that has none is a fault.
+// An array's is computed once and kept in it.
 func (p *parser) layoutOf(t *ctype) (size, align int) {
 	switch t.kind {
 	case recordKind:
@@ -340,6 +349,7 @@ func (p *parser) resolve(t *ctype) {
 }
 
 // enum reads what follows enum.
+// An enum is as wide as its values need, 4 bytes at least, as compilers of Linux have it.
 func (p *parser) enum(word token, outer *attributes) *ctype {
 	var attrs attributes
 	for p.attributes(&attrs) {
@@ -421,6 +431,7 @@ func enumBytes(lowest, highest num, least int) int {
 	return 8
 }
 
+// roundUp is the next multiple; to need not be a power of two.
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // unnamedAlign reports whether unnamed bit-fields count for the alignment of

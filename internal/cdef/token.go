@@ -20,6 +20,7 @@ const (
 )
 
 // A token is a preprocessing token.
+// Tokens are values, and their text is a part of the file's: copying one costs nothing.
 type token struct {
 	kind  kind
 	bol   bool // first of its line
@@ -53,6 +54,8 @@ type file struct {
 	search int    // index in the list of directories where it was found, -1: none
 }
 
+// span is a stretch of the source; a piece may be a little longer than what the script has of
+// it.
 func (f *file) span(from, to int) source.Span {
 	limit := len(f.src.Text)
 	return source.Span{File: f.src, Start: min(f.base+from, limit), End: min(f.base+to, limit)}
@@ -66,12 +69,15 @@ type lexer struct {
 	bol  bool
 }
 
+// newLexer begins at the start of a file, where a # is a directive.
 func newLexer(f *file) *lexer { return &lexer{file: f, bol: true} }
 
+// isNameStart takes bytes above ASCII too: compilers let names be in any script.
 func isNameStart(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == '$' || c >= 0x80
 }
 
+// isDigit is about ASCII alone.
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // skip moves past layout and comments and reports whether there was any.
@@ -165,6 +171,8 @@ func prefixed(text string) int {
 	return 0
 }
 
+// number reads a preprocessing number, which takes in more than numbers: 0x1p-3, 1.2.3 and
+// 12abc are one each.
 func (l *lexer) number() {
 	text := l.file.text
 	for l.pos < len(text) {
@@ -211,6 +219,8 @@ var operators = [...]string{
 	"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "##", "::",
 }
 
+// punctLen is the length of the operator that the text starts with. Any other byte is one by
+// itself.
 func punctLen(text string) int {
 	if len(text) > 1 && isOperatorByte(text[1]) {
 		for _, op := range operators {
@@ -222,9 +232,11 @@ func punctLen(text string) int {
 	return 1
 }
 
+// isOperatorByte reports whether a byte can be the second one of an operator.
 func isOperatorByte(c byte) bool { return strings.IndexByte(".<>-+=&|#:", c) >= 0 }
 
 // line reads the tokens up to the end of the line.
+// The newline itself stays, so that the next token is the first of its line.
 func (l *lexer) line() []token {
 	var out []token
 	for {

@@ -34,6 +34,8 @@ type Options struct {
 
 // A Unit is the C of a script. Its types resolve on first use. It is not safe
 // for concurrent use.
+// check asks it by name; it holds the preprocessor for macros that are expanded only when they
+// are used.
 type Unit struct {
 	opts        *Options
 	macros      map[string]*macro
@@ -66,6 +68,8 @@ type enumerator struct {
 }
 
 // Read reads the C text of a script. The unit holds what could be read.
+// Headers given on the command line come first, so that the script can use and undefine what
+// they define.
 func Read(pieces []Piece, o Options) (u *Unit, ds *source.Diagnostics) {
 	ds = &source.Diagnostics{}
 	pre := &preprocessor{
@@ -140,6 +144,8 @@ func (u *Unit) whole(t *ctype) (types.Type, bool) {
 	return u.convert(t), true
 }
 
+// kernelKnows reports whether a definition in a kernel header is to be left aside. The kernel's
+// own type information replaces it, which says how the kernel was built.
 func (u *Unit) kernelKnows(at token, tag, name string) bool {
 	if at.file == nil || !at.file.kernel {
 		return false
@@ -202,6 +208,7 @@ type Macro struct {
 
 // Macro finds an object-like macro with a replacement. Uses of function-like
 // macros in the replacement are expanded.
+// The text in the file is yielded where it can be, so that mistakes are shown at their place.
 func (u *Unit) Macro(id string) (m Macro, ok bool) {
 	d := u.macros[id]
 	if d == nil || d.builtin || d.function {
@@ -236,6 +243,7 @@ func (u *Unit) FunctionMacro(name string) bool {
 }
 
 // expand expands all macros, or nothing if a limit is passed.
+// It starts with the counters at 0: each use has the limits to itself.
 func (u *Unit) expand(body []token) (out []token) {
 	defer func() {
 		switch r := recover().(type) {
@@ -308,10 +316,12 @@ func (u *Unit) enumNamed(tag token) *ctype {
 
 // overrides reports whether a definition replaces an earlier one: the script
 // has the last word over headers, whichever a machine happens to have.
+// A header of the C library may have a struct that a script of old defines by itself.
 func overrides(at, old token) bool {
 	return at.file != nil && at.file.script && old.file != nil && !old.file.script
 }
 
+// addEnum enters an enum by its tag. There may be one of a tag in the script's own text.
 func (u *Unit) addEnum(p *parser, tag token, t *ctype) {
 	if old := u.enums[tag.text]; old != nil && old.defined && !overrides(tag, old.at) {
 		d := p.errorf("c-redefined", tag, "enum %s is defined twice", tag.text)
@@ -321,6 +331,7 @@ func (u *Unit) addEnum(p *parser, tag token, t *ctype) {
 	u.enums[tag.text] = &enumDef{typ: t, at: tag, defined: true}
 }
 
+// addEnumerator enters a name of an enum. Names of all enums share one space, as in C.
 func (u *Unit) addEnumerator(p *parser, id token, e *types.Enum, v num) {
 	if old := u.enumerators[id.text]; old != nil && !overrides(id, old.at) {
 		d := p.errorf("c-redefined", id, "enumerator %s is defined twice", id.text)
@@ -348,6 +359,8 @@ func (u *Unit) constantNamed(name string) (num, bool) {
 
 // typeNamed finds a typedef of the C text, a name of the language, or a type of
 // the kernel.
+// string and buffer are left out: they have no layout in C, and structs have members of such
+// names.
 func (u *Unit) typeNamed(name string) (*ctype, bool) {
 	if t := u.typedefs[name]; t != nil {
 		return t.typ, true
