@@ -4,6 +4,7 @@ import "github.com/hawktrace/hawk/internal/ir"
 
 // mergeBlocks joins a block to its only successor if that has no other
 // predecessor, and makes edges skip blocks that do nothing.
+// Entry and Body stay blocks of their own: scratch memory is claimed in front of the body.
 func mergeBlocks(f *ir.Func) {
 	f.RemoveUnreachable()
 	for _, b := range f.Blocks {
@@ -38,6 +39,7 @@ func mergeBlocks(f *ir.Func) {
 }
 
 // absorb appends s, whose only predecessor is b, to b.
+// With one predecessor a phi has one argument, which takes its place everywhere.
 func absorb(f *ir.Func, b, s *ir.Block) {
 	phis := s.Phis()
 	if n := len(phis); n > 0 {
@@ -68,11 +70,14 @@ func absorb(f *ir.Func, b, s *ir.Block) {
 			}
 		}
 	}
+	// Code that is reached from a warm block is warm.
 	b.Cold = b.Cold && s.Cold
 }
 
 // skipEmpty leads the edges into an empty block b to where it jumps, unless
 // that would make two edges of one block meet at phis that tell them apart.
+// A phi has one argument for each edge: two edges from one block that bring it different values
+// cannot be told apart at its end.
 func skipEmpty(f *ir.Func, b *ir.Block) {
 	if len(b.Values) > 0 || b.Kind != ir.Jump || b == f.Entry() || b == f.Body || b.Succs[0] == b {
 		return
@@ -102,6 +107,7 @@ func skipEmpty(f *ir.Func, b *ir.Block) {
 }
 
 // hasPred reports whether p leads to b.
+// Blocks have few predecessors; a list is searched faster than a table is kept.
 func hasPred(b, p *ir.Block) bool {
 	for _, q := range b.Preds {
 		if q == p {
@@ -112,6 +118,7 @@ func hasPred(b, p *ir.Block) bool {
 }
 
 // dropSame turns branches that lead to b either way into jumps.
+// RemoveSucc changes Preds, which is why the search begins anew.
 func dropSame(b *ir.Block) {
 	for i := 0; i < len(b.Preds); i++ {
 		p := b.Preds[i]
@@ -125,6 +132,8 @@ func dropSame(b *ir.Block) {
 // thread leads a block straight to where a branch will go whose outcome it
 // knows: a branch on a phi of constants, as "a && b" leaves behind, or one on
 // a condition that was tested on the way. The block of the branch is skipped.
+// The verifier gains more than the run: it walks a join of two constants once for each, and
+// would explore both branches behind it again.
 func thread(f *ir.Func) {
 	hoistConstants(f)
 	uses := f.UseCounts()
@@ -143,18 +152,21 @@ func thread(f *ir.Func) {
 // hoistConstants moves constants and addresses that depend on nothing to the
 // entry, one of each. They cost nothing there: code generation makes them
 // where they are used.
+// threadBlock wants blocks that hold their condition and nothing else.
 func hoistConstants(f *ir.Func) {
 	hoist(f, func(v *ir.Value) bool { return v.Op.Remade() })
 }
 
 // hoistParams moves parameters to the entry, one value of each: they are in
 // registers there anyway.
+// gvn compares pointers to values, and would take two reads of one parameter for two.
 func hoistParams(f *ir.Func) {
 	hoist(f, func(v *ir.Value) bool { return v.Op == ir.Param })
 }
 
 // hoist moves the values without arguments that pick chooses to the entry, one
 // of those that are equal.
+// The entry dominates all blocks, so that moving there is always right.
 func hoist(f *ir.Func, pick func(*ir.Value) bool) {
 	type key struct {
 		op  ir.Op
@@ -195,6 +207,8 @@ func hoist(f *ir.Func, pick func(*ir.Value) bool) {
 }
 
 // threadBlock leads one predecessor of a block past it; it reports whether there was one.
+// The values of the block are not made on the new way: it may be taken only where nobody behind
+// asks for them. The caller repeats it until it yields false.
 func threadBlock(b *ir.Block, uses []int) bool {
 	if b.Kind != ir.If || b == b.Func.Body || len(b.Preds) < 2 ||
 		b.Succs[0] == b || b.Succs[1] == b || b.Succs[0] == b.Succs[1] {
@@ -270,6 +284,7 @@ func threadBlock(b *ir.Block, uses []int) bool {
 
 // outcome is the value of b's condition when b is entered by edge i, if that
 // is known.
+// It evaluates the block with the constants that the edge brings to its phis.
 func outcome(b *ir.Block, i int) (int64, bool) {
 	known := make(map[*ir.Value]int64)
 	value := func(v *ir.Value) (int64, bool) {

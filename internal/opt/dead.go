@@ -3,6 +3,8 @@ package opt
 import "github.com/hawktrace/hawk/internal/ir"
 
 // deadCode drops values that nothing needs, and objects without uses.
+// It marks from what has an effect, so that phis of a loop which need only each other go as
+// well.
 func deadCode(f *ir.Func) {
 	f.RemoveUnreachable()
 	needed := make([]bool, f.NumValues())
@@ -54,6 +56,8 @@ func deadCode(f *ir.Func) {
 }
 
 // deadStores drops what is written to objects that are never read.
+// An address that a helper is given counts as read. The second deadCode takes away what these
+// stores alone needed.
 func deadStores(f *ir.Func) {
 	read := make([]bool, f.NumObjects())
 	for _, b := range f.Blocks {

@@ -7,6 +7,8 @@ import "github.com/hawktrace/hawk/internal/ir"
 //
 // Only tests for equality are removed. The verifier takes bounds from the
 // others, and old ones forget them when the value is spilled in between.
+// All verdicts are found before an edge is removed, as the dominators are those of the graph
+// before.
 func decided(f *ir.Func) {
 	dom := f.Dominators()
 	type verdict struct {
@@ -42,6 +44,7 @@ func decided(f *ir.Func) {
 }
 
 // A test is x == y, or its opposite.
+// A condition that is no comparison is a test of its value against 0, and negated.
 type test struct {
 	x, y    *ir.Value // y nil stands for 0
 	negated bool
@@ -64,6 +67,7 @@ func equality(c *ir.Value) (test, bool) {
 
 // entered tells the value of condition c inside block x from the branch that
 // is the only way into it.
+// With two predecessors the condition may have been either.
 func entered(x *ir.Block, c test) (truth, known bool) {
 	if len(x.Preds) != 1 {
 		return false, false
@@ -90,6 +94,8 @@ func sameOperand(a, b *ir.Value) bool {
 
 // onEdge tells the value of b's condition when b is entered from p, if p or a
 // block on the only way to p has tested it.
+// It looks 16 blocks back at most: threading asks for each edge, and long chains of blocks
+// would make that quadratic.
 func onEdge(p, b *ir.Block) (truth, known bool) {
 	c, ok := equality(b.Ctl)
 	if !ok || b.Ctl.Block == b && !c.outside(b) {

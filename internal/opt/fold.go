@@ -7,6 +7,8 @@ import (
 )
 
 // fold computes v for constant arguments; y is ignored by unary operations.
+// The evaluator of tests computes by the same function, and the kernel's arithmetic is compared
+// with it.
 func fold(v *ir.Value, x, y int64) (int64, bool) {
 	r, ok := ir.Compute(v.Op, v.Size, v.Sign, uint64(x), uint64(y))
 	return int64(r), ok
@@ -17,6 +19,8 @@ func extend(x int64, size uint8, sign bool) int64 { return int64(ir.Extend(uint6
 
 // width is a number of low bits outside of which v is zero, as far as the
 // kernel's verifier can tell as well.
+// A branch that is removed by it was dead to the verifier as well, which then had no bounds to
+// learn there.
 func width(v *ir.Value) int {
 	switch v.Op {
 	case ir.Const:

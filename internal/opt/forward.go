@@ -6,6 +6,8 @@ import "github.com/hawktrace/hawk/internal/ir"
 // place before, as long as nothing in between can have changed it. Memory
 // shared with other CPUs may change at any time; a program that reads it
 // twice in a row has no right to see two values.
+// Blocks are looked at one by one: across blocks promote has done the work already, for all
+// objects whose address stays here.
 func forward(f *ir.Func) {
 	same := map[*ir.Value]*ir.Value{}
 	find := func(v *ir.Value) *ir.Value {
@@ -64,6 +66,7 @@ type content struct {
 }
 
 // lookup finds what is known of the bytes that a load reads, all of them and no others.
+// A part of a word that was stored is not found: the byte order would have to be known.
 func lookup(known []content, v *ir.Value) *ir.Value {
 	for _, c := range known {
 		if c.base == v.Args[0] && c.off == v.Imm && c.size == v.Size {
@@ -74,6 +77,8 @@ func lookup(known []content, v *ir.Value) *ir.Value {
 }
 
 // clobber forgets what v may overwrite.
+// A helper writes only where it was given an address. Maps and shared data count as written by
+// every call.
 func clobber(known []content, v *ir.Value, escapes []bool) []content {
 	var off, n int64
 	switch v.Op {
@@ -105,6 +110,7 @@ func clobber(known []content, v *ir.Value, escapes []bool) []content {
 }
 
 // apart reports whether two extents certainly share no byte.
+// "Not known" has to be false: two pointers from lookups may lead to one element.
 func apart(a, b extent) bool {
 	if off, ok := distance(a.base, b.base, b.off); ok {
 		return off+b.n <= a.off || a.off+a.n <= off
@@ -122,6 +128,7 @@ func apart(a, b extent) bool {
 }
 
 // foreign reports whether p certainly does not point into the frame.
+// A parameter is none: callbacks are given the frame of their caller.
 func foreign(p *ir.Value) bool {
 	for (p.Op == ir.Add || p.Op == ir.Sub) && p.Kind == ir.Ptr {
 		p = p.Args[0]
@@ -135,6 +142,8 @@ func foreign(p *ir.Value) bool {
 
 // escaping returns, by object ID, whether a call may write an object: its
 // address is used for more than direct access.
+// Calls and stores of the address make an object escape, and so does a phi of addresses, behind
+// which its name is lost.
 func escaping(f *ir.Func) []bool {
 	escapes := make([]bool, f.NumObjects())
 	for _, b := range f.Blocks {

@@ -5,6 +5,7 @@ import "github.com/hawktrace/hawk/internal/ir"
 // gvn evaluates once what is evaluated twice with the same outcome: pure
 // operations, reads of the context, and helpers whose answer does not change
 // during a run. The second evaluation must be dominated by the first.
+// Loads are left to forward, but for those of the context, which does not change.
 func gvn(f *ir.Func) {
 	hoistConstants(f)
 	hoistParams(f)
@@ -16,6 +17,7 @@ func gvn(f *ir.Func) {
 }
 
 // A valueKey is what a value is a function of: two values with one key are equal.
+// Values with more than two arguments have no key; only phis and calls do, and gain little.
 type valueKey struct {
 	op   ir.Op
 	kind ir.Kind
@@ -98,6 +100,8 @@ func (g *numbering) walk(dom *ir.DomTree) {
 }
 
 // block replaces values of a block by those that are equal, and yields what it added to the table.
+// Arguments have been replaced when a value is looked up, so that equal expressions of equal
+// parts are found in one walk.
 func (g *numbering) block(b *ir.Block) (added []valueKey) {
 	kept := b.Values[:0]
 	for _, v := range b.Values {

@@ -4,6 +4,7 @@ import "github.com/hawktrace/hawk/internal/ir"
 
 // lifetimes says which objects hold something at the same time and therefore
 // must not share bytes.
+// Programs have hundreds of objects at most, for which a matrix of bits is small and quick.
 type lifetimes struct {
 	n     int
 	clash []uint64 // bit matrix, n by n, by index in Func.Objects
@@ -12,12 +13,14 @@ type lifetimes struct {
 // words is the length of a row of the matrix, in words.
 func (l *lifetimes) words() int { return (l.n + 63) / 64 }
 
+// row is the line of the matrix for an object; writes to it change the matrix.
 func (l *lifetimes) row(i int) []uint64 {
 	w := l.words()
 	return l.clash[i*w : (i+1)*w]
 }
 
 // meet notes that two objects are live at the same time.
+// The matrix is symmetric, so that either row can be asked.
 func (l *lifetimes) meet(i, j int) {
 	if i != j {
 		l.row(i)[j/64] |= 1 << (j % 64)
@@ -25,11 +28,13 @@ func (l *lifetimes) meet(i, j int) {
 	}
 }
 
+// clashes reports whether two objects need bytes of their own.
 func (l *lifetimes) clashes(i, j int) bool { return l.row(i)[j/64]&(1<<(j%64)) != 0 }
 
 // objectLifetimes says which objects clash. An object is live between accesses: where one may have
 // happened before and one may follow that reads it. An access is whatever uses a pointer made from
 // its address. A pointer that is stored away keeps its object live everywhere.
+// placeFunc calls it again after claim, which adds objects and takes some away.
 func objectLifetimes(f *ir.Func) *lifetimes {
 	index := make([]int, f.NumObjects())
 	for i, o := range f.Objects {
@@ -91,6 +96,8 @@ func objectLifetimes(f *ir.Func) *lifetimes {
 			}
 		}
 	}
+	// live is used by one block after the other; flow leaves in it what is live at the start of
+	// the block.
 	live := make([]uint64, w)
 	flow := func(b *ir.Block, visit func(ev event)) {
 		copy(live, after[b.ID])
@@ -152,6 +159,7 @@ func objectLifetimes(f *ir.Func) *lifetimes {
 
 // overwrites is the index of the object that v defines entirely without
 // reading it, or -1.
+// A store of a part is no definition: what stands in the rest is still wanted.
 func overwrites(v *ir.Value, index []int) int {
 	n := 0
 	switch v.Op {
@@ -176,6 +184,8 @@ func overwrites(v *ir.Value, index []int) int {
 
 // pointsTo returns, by value ID, the objects that a pointer may point into,
 // and the objects whose address is stored in memory.
+// It goes on until nothing changes, since a phi of a loop may be seen before what it gets its
+// addresses from.
 func pointsTo(f *ir.Func, index []int, w int) (sources [][]uint64, escaped []uint64) {
 	sources = make([][]uint64, f.NumValues())
 	escaped = make([]uint64, w)

@@ -34,6 +34,8 @@ type Result struct {
 }
 
 // The passes in order.
+// They run once each, in the order that lowering's output was found to need, and not to a fixed
+// point: compiling is a part of how long a script takes to start.
 var passes = [...]struct {
 	name string
 	run  func(*ir.Func)
@@ -61,6 +63,8 @@ var passes = [...]struct {
 
 // Run optimises p in place and places its objects. It fails if the objects of
 // a callback, or those that must be on the stack, do not fit.
+// compile calls it for one program after another, or for several at a time: it has no state of
+// its own.
 func Run(p *ir.Prog, o Options) (Result, error) {
 	check := func(pass string) error {
 		if o.Dump != nil {
@@ -95,6 +99,7 @@ func Run(p *ir.Prog, o Options) (Result, error) {
 
 // dropUnused removes functions that nothing refers to any more: the kernel
 // refuses code that cannot be reached.
+// A callback goes with the last loop that used it.
 func dropUnused(p *ir.Prog) {
 	if len(p.Funcs) < 2 {
 		return
@@ -134,6 +139,7 @@ func RunPass(name string, p *ir.Prog) error {
 }
 
 // helpers whose result is the same all through one run of a program.
+// The clock is not among them: a script that asks twice measures something.
 func constantHelper(n int64) bool {
 	switch n {
 	case 8, // get_smp_processor_id: programs do not migrate
@@ -147,6 +153,7 @@ func constantHelper(n int64) bool {
 }
 
 // idleHelper reports whether a call may be dropped if nothing uses its result.
+// Their numbers are those of enum bpf_func_id, which the kernel never changes.
 func idleHelper(n int64) bool {
 	switch n {
 	case 1, // map_lookup_elem
@@ -160,6 +167,7 @@ func idleHelper(n int64) bool {
 
 // isContext reports whether v is the context of a program, which programs of
 // tracing types cannot write.
+// A static function is given memory that others write as well.
 func isContext(f *ir.Func, v *ir.Value) bool {
 	return v.Op == ir.Param && v.Kind == ir.Ptr && !f.Static
 }

@@ -10,6 +10,7 @@ import (
 // anything can read them, and shortens clearing that is followed by stores to
 // either end: keys and records are cleared first and filled in then. The data
 // map is left alone, for user space may look at its words at any time.
+// It walks each block backwards, and forgets what a call or a load in between may see.
 func overwritten(f *ir.Func) {
 	escapes := escaping(f)
 	for _, b := range f.Blocks {
@@ -82,6 +83,7 @@ func (e extent) holds(p *ir.Value, at int64) bool {
 }
 
 // distance expresses p+at as an offset from base, where both are known.
+// Two sums with an unknown part have no distance, even if they are of one object.
 func distance(base, p *ir.Value, at int64) (int64, bool) {
 	switch {
 	case base == p:
@@ -102,6 +104,7 @@ func covered(later []extent, p *ir.Value, off, n int64) bool {
 // uncovered is what is left of n bytes at p+off without the bytes at either
 // end that will be written again, in whole four-byte words as far as they
 // belong to it: four stores of a byte for one of a word would be no gain.
+// A hole in the middle stays as it is: one clearing of it all is cheaper than two.
 func uncovered(later []extent, p *ir.Value, off, n int64) (from, left int64) {
 	start, end := off, off+n
 	for start < end && anyHolds(later, p, start) {
@@ -118,6 +121,7 @@ func uncovered(later []extent, p *ir.Value, off, n int64) (from, left int64) {
 }
 
 // anyHolds reports whether a byte is in one of the extents.
+// Asking byte by byte is slow for a large Zero, and simple; extents are few.
 func anyHolds(later []extent, p *ir.Value, at int64) bool {
 	for _, e := range later {
 		if e.holds(p, at) {

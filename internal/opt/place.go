@@ -9,6 +9,8 @@ import (
 	"github.com/hawktrace/hawk/internal/order"
 )
 
+// The numbers are in bytes. maxStack is the kernel's MAX_BPF_STACK, for all functions on the
+// stack together.
 const (
 	maxStack = 512 // bytes of a call chain
 	// Above crowded bytes of objects, big ones go to scratch memory even if
@@ -20,10 +22,13 @@ const (
 )
 
 // ErrStack means that objects which must be on the stack do not fit.
+// compile words it for the user, who can do something about it.
 var ErrStack = errors.New("variables do not fit the stack")
 
 // place gives every object its place: in the frame, where objects that never
 // live together share bytes, or in a slot of scratch memory.
+// The kernel counts the frame of each function in steps of 32 bytes, and the deepest chain of
+// calls decides.
 func place(p *ir.Prog, o Options) (Result, error) {
 	if p.Needs(ir.State, ir.Slot) {
 		return placeShared(p, o)
@@ -54,6 +59,7 @@ func place(p *ir.Prog, o Options) (Result, error) {
 
 // bottomUp lists functions so that callbacks come before those that pass
 // them on.
+// A function's budget is what the deepest chain under it leaves.
 func bottomUp(p *ir.Prog) []*ir.Func {
 	var order []*ir.Func
 	seen := map[*ir.Func]bool{}
@@ -77,6 +83,8 @@ func bottomUp(p *ir.Prog) []*ir.Func {
 // placeFunc places the objects of a function within a budget of stack, the largest in scratch
 // memory if need be; it yields how many bytes of a slot it takes. Callbacks have no scratch memory
 // of their own.
+// Objects leave the stack one at a time, the largest first, until the rest fits: each that
+// stays spares a lookup's address.
 func placeFunc(f *ir.Func, budget int, main bool, o Options) (scratch int, err error) {
 	far := map[*ir.Object]bool{} // objects that go to scratch memory
 	l := objectLifetimes(f)
@@ -117,6 +125,7 @@ func placeFunc(f *ir.Func, budget int, main bool, o Options) (scratch int, err e
 }
 
 // largest is the biggest object that may still move to scratch memory.
+// Objects marked Stack have to stay: their address goes where only the frame may lie.
 func largest(f *ir.Func, far map[*ir.Object]bool) *ir.Object {
 	var best *ir.Object
 	for _, o := range f.Objects {
@@ -130,6 +139,8 @@ func largest(f *ir.Func, far map[*ir.Object]bool) *ir.Object {
 // colour gives the chosen objects offsets from start on, the biggest first,
 // and returns the end of the last. The offsets go to at, or, if that is nil,
 // into the objects as distances below the frame pointer.
+// It is called with and without effect: for the size that a choice would take, and then to keep
+// the places.
 func colour(f *ir.Func, l *lifetimes, chosen func(*ir.Object) bool, start int, at slotPlan) int {
 	var bySize []int
 	for i, o := range f.Objects {
@@ -178,6 +189,8 @@ func colour(f *ir.Func, l *lifetimes, chosen func(*ir.Object) bool, start int, a
 
 // reserve estimates the frame bytes that spills will take: eight for each
 // value too many, where calls leave four registers and the rest ten.
+// Registers are assigned only afterwards. An estimate that is too low makes codegen fail with
+// its own ErrStack.
 func reserve(f *ir.Func) int {
 	across, anywhere, budget := pressure(f)
 	spills := max(across-4, anywhere-9, 0)
@@ -193,6 +206,7 @@ func reserve(f *ir.Func) int {
 
 // pressure is the greatest number of values alive at once across a call and
 // anywhere, without those that are remade; mayGoto tells of loop budgets.
+// It is an ordinary analysis of liveness, backwards to a fixed point, on rows of bits.
 func pressure(f *ir.Func) (across, anywhere int, mayGoto bool) {
 	index := make([]int, f.NumValues()) // value → bit plus one
 	n := 0
@@ -290,6 +304,7 @@ func or(a, b []uint64) bool {
 }
 
 // trailing is the number of the lowest bit that is set.
+// x is not 0.
 func trailing(x uint64) int { return bits.TrailingZeros64(x) }
 
 // each calls fn for the bits that are set.

@@ -11,6 +11,8 @@ import (
 // used for nothing but loads, stores and clearing, and these see it as
 // disjoint fields: each field becomes a value of its own, with phis where
 // stores meet.
+// An object that stays in memory costs a store and a load at each use, and takes from the 512
+// bytes of the frame.
 func promote(f *ir.Func) {
 	f.RemoveUnreachable()
 	fields := candidates(f)
@@ -31,6 +33,7 @@ func promote(f *ir.Func) {
 }
 
 // A field is a part of an object that is read and written as a whole.
+// size is 1, 2, 4 or 8: objects that are read in other pieces are no candidates.
 type field struct {
 	off  int64
 	size uint8
@@ -64,6 +67,8 @@ func (s *fieldSet) object(v *ir.Value) *ir.Object {
 }
 
 // candidates finds the objects that can become values, and their fields.
+// More than 64 fields are left in memory: each is a value that may be live across the whole
+// function, where there are ten registers.
 func candidates(f *ir.Func) *fieldSet {
 	bad := make([]bool, f.NumObjects())
 	parts := make([][]field, f.NumObjects())
@@ -131,6 +136,7 @@ func candidates(f *ir.Func) *fieldSet {
 }
 
 // addField adds a field; one that is ever a pointer is one.
+// The list is short: a variable has one field, a tuple a few.
 func addField(list []field, n field) []field {
 	for i, p := range list {
 		if p.off == n.off && p.size == n.size {
@@ -283,6 +289,8 @@ func (p *promoter) writes(v *ir.Value) []int {
 }
 
 // rename walks down the dominator tree with the current value of each field.
+// The zero is a value of its own, in the entry, since a field that nothing was stored to is
+// read as 0.
 func (p *promoter) rename() {
 	p.zero = p.f.NewValue(ir.Const, ir.I64)
 	entry := p.f.Entry()
@@ -314,6 +322,7 @@ func (p *promoter) rename() {
 
 // block replaces loads and drops stores, with now as the values of the fields; it leaves in now
 // what they are at the end.
+// Phis of successors are filled in from here, one argument for each edge.
 func (p *promoter) block(b *ir.Block, now []*ir.Value) {
 	kept := make([]*ir.Value, 0, len(b.Values))
 	for _, v := range b.Values {

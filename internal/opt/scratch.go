@@ -16,6 +16,8 @@ import (
 // Kernels without atomic exchange run programs with preemption off, so that a
 // program that comes in between test and set is done before the set: plain
 // accesses are enough there.
+// Slots are tried in turn. An event that interrupts another on this CPU finds the first one
+// busy and takes the next.
 func claim(f *ir.Func, in slotPlan, o Options) {
 	b, rest := splitFor(f, bodyOf(f, in))
 	key := b.NewObject("scratch key", 4, 4)
@@ -79,6 +81,7 @@ type slotPlan map[*ir.Object]int
 
 // offset is how far from the start of the slot the address v is; ok is false
 // if it is none in the slot.
+// The state that functions share begins right behind the busy word.
 func (in slotPlan) offset(v *ir.Value) (off int64, ok bool) {
 	switch v.Op {
 	case ir.Addr:
@@ -92,6 +95,7 @@ func (in slotPlan) offset(v *ir.Value) (off int64, ok bool) {
 
 // splitFor makes room in front of a block: what is built there has to lead to
 // rest.
+// The builder goes on in front; phis stay where their predecessors lead.
 func splitFor(f *ir.Func, body *ir.Block) (b *ir.Builder, rest *ir.Block) {
 	rest = body.SplitBefore(len(body.Phis()))
 	rest.Cold = body.Cold
@@ -116,6 +120,7 @@ func splitFor(f *ir.Func, body *ir.Block) (b *ir.Builder, rest *ir.Block) {
 
 // number replaces the number of the slot by the last of the values that lookUp
 // yields, and puts these where it says, if anything asks for the number.
+// Functions that work on the same slot are given its number, and look it up themselves.
 func number(f *ir.Func, lookUp func() (b *ir.Block, i int, list []*ir.Value)) {
 	if !f.Needs(ir.Slot) {
 		return
@@ -139,6 +144,7 @@ func number(f *ir.Func, lookUp func() (b *ir.Block, i int, list []*ir.Value)) {
 
 // bodyOf is the block to claim in front of: the body, unless an object is
 // used before it.
+// Filters stand in front of the body: an event that they drop should not pay for a slot.
 func bodyOf(f *ir.Func, in slotPlan) *ir.Block {
 	if f.Body == nil || f.Body == f.Entry() {
 		return f.Entry()
@@ -165,6 +171,7 @@ func bodyOf(f *ir.Func, in slotPlan) *ir.Block {
 
 // redirect replaces the addresses of objects by addresses in the slot. These
 // are made where they are used, for an addition is cheaper than a register.
+// Arguments of phis are made at the end of the block that the edge comes from.
 func redirect(f *ir.Func, in slotPlan, scratch *ir.Value) {
 	address := func(b *ir.Block, a, user *ir.Value) (off, sum *ir.Value) {
 		off = f.NewValue(ir.Const, ir.I64)
@@ -256,6 +263,8 @@ func release(f *ir.Func, rest *ir.Block, scratch *ir.Value) {
 
 // separateReturns gives the blocks after rest a return of their own where they
 // share one with blocks that never come past rest.
+// Without this every event that a filter drops would ask the variable of hold. Blocks of more
+// than 8 values are not worth a copy.
 func separateReturns(f *ir.Func, rest *ir.Block) {
 	dom := f.Dominators()
 	reached := reachable(f, rest)
@@ -309,6 +318,7 @@ func separateReturns(f *ir.Func, rest *ir.Block) {
 }
 
 // hold keeps the slot in a variable that is null until the claim.
+// promote makes a phi of the variable at once.
 func hold(f *ir.Func, held *ir.Object, rest *ir.Block, scratch *ir.Value) {
 	insert := func(blk *ir.Block, i int, x *ir.Value, more ...*ir.Value) {
 		a := f.NewValue(ir.Addr, ir.Ptr)
@@ -327,6 +337,7 @@ func hold(f *ir.Func, held *ir.Object, rest *ir.Block, scratch *ir.Value) {
 }
 
 // reachable says, by the numbers of blocks, which can be reached from one.
+// The block itself counts.
 func reachable(f *ir.Func, from *ir.Block) []bool {
 	seen := make([]bool, f.NumBlocks())
 	work := []*ir.Block{from}

@@ -16,6 +16,7 @@ const smallObject = 8
 // a slot of scratch memory, behind it the objects of main, and behind those of
 // each function the objects of the functions that it calls. The main function
 // claims the slot and the others are given its number.
+// Callees come after all of their callers, whose objects theirs must lie behind.
 func placeShared(p *ir.Prog, o Options) (Result, error) {
 	order := bottomUp(p)
 	slices.Reverse(order)
@@ -41,6 +42,7 @@ func placeShared(p *ir.Prog, o Options) (Result, error) {
 }
 
 // adopt finds the slot that the main function has claimed, by its number.
+// The lookup cannot fail, as the slot was found before, but the verifier wants the test.
 func adopt(f *ir.Func, in slotPlan, o Options) {
 	if len(in) == 0 && !f.Needs(ir.State, ir.Slot) {
 		return

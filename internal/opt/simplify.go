@@ -10,6 +10,8 @@ import (
 // simplify folds constants, removes arithmetic without effect, prefers cheap
 // operations to dear ones, folds constant offsets into memory accesses, and
 // turns branches on constants into jumps, until nothing changes.
+// Values of a block are looked at in reverse postorder of blocks: arguments of all but phis are
+// simple by then.
 func simplify(f *ir.Func) {
 	f.RemoveUnreachable()
 	for range 20 { // nothing needs more; a bound in case two rules disagree
@@ -37,6 +39,7 @@ type simplifier struct {
 	changed bool
 }
 
+// find is the value that stands for another in the end.
 func (s *simplifier) find(v *ir.Value) *ir.Value {
 	for {
 		to, ok := s.same[v]
@@ -47,6 +50,7 @@ func (s *simplifier) find(v *ir.Value) *ir.Value {
 	}
 }
 
+// replaceAll reaches the arguments of phis from blocks further down, which block has not seen.
 func (s *simplifier) replaceAll() {
 	if len(s.same) > 0 {
 		s.f.ReplaceUses(s.find)
@@ -108,12 +112,14 @@ func (s *simplifier) constant(n int64) *ir.Value {
 	return c
 }
 
+// place puts a new value in front of the current one.
 func (s *simplifier) place(v *ir.Value) {
 	v.At, v.Block = s.cur.At, s.cur.Block
 	s.out = append(s.out, v)
 }
 
 // become turns the current value into another operation.
+// The value keeps its name, so that nothing else has to be changed.
 func (s *simplifier) become(op ir.Op, args ...*ir.Value) *ir.Value {
 	v := s.cur
 	v.Op, v.Args, v.Imm, v.Size, v.Sign = op, args, 0, 0, false
@@ -218,6 +224,8 @@ func (s *simplifier) withConst(v, x, y *ir.Value, n int64) *ir.Value {
 		case n > 0 && n&(n-1) == 0:
 			return s.become(ir.Shl, x, s.constant(int64(bits.TrailingZeros64(uint64(n)))))
 		}
+	// Division by zero is 0 in the kernel's machine, and the remainder of one the dividend; a
+	// script's own rule, 1, is made by lower.
 	case ir.UDiv:
 		switch {
 		case n == 0:
@@ -302,6 +310,7 @@ func (s *simplifier) withConst(v, x, y *ir.Value, n int64) *ir.Value {
 	return nil
 }
 
+// ext drops an extension that changes nothing, and joins two of them.
 func (s *simplifier) ext(v *ir.Value) *ir.Value {
 	x, size := v.Args[0], v.Size
 	switch {
@@ -338,6 +347,7 @@ func (s *simplifier) narrowStore(v *ir.Value) {
 }
 
 // address folds a constant offset of v's address into v.
+// An offset has 16 bits in an instruction; a larger one stays an addition.
 func (s *simplifier) address(v *ir.Value) {
 	p := v.Args[0]
 	if p.Op == ir.Add && p.Args[1].Op == ir.Const && p.Args[0].Kind == ir.Ptr {
@@ -349,6 +359,7 @@ func (s *simplifier) address(v *ir.Value) {
 }
 
 // neverNull reports whether v is a pointer that is not null.
+// Lookups are not among them, whose null is what scripts test.
 func neverNull(v *ir.Value) bool {
 	switch v.Op {
 	case ir.Addr, ir.DataPtr, ir.MapPtr, ir.FuncPtr, ir.State:
@@ -357,9 +368,11 @@ func neverNull(v *ir.Value) bool {
 	return false
 }
 
+// isBool reports whether a value is 0 or 1 and not known.
 func isBool(v *ir.Value) bool { return width(v) == 1 && v.Op != ir.Const }
 
 // compare simplifies a comparison; nil if nothing is known of it.
+// Constants stand on the right by then, as far as the comparison can be turned around.
 func (s *simplifier) compare(v, x, y *ir.Value) *ir.Value {
 	if x == y {
 		if v.Op == ir.Eq || v.Op == ir.ULe || v.Op == ir.SLe {
@@ -439,6 +452,7 @@ func (s *simplifier) not(c *ir.Value) *ir.Value {
 }
 
 // branches simplifies the ends of blocks and reports whether an edge went away.
+// A test of bits stays as it is: the machine has a jump for it, JSET.
 func (s *simplifier) branches() bool {
 	removed := false
 	for _, b := range s.f.Blocks {
