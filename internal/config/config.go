@@ -6,6 +6,8 @@ package config
 import "strconv"
 
 // Config is the effective settings of one run.
+// The fields are set by the table of settings alone, so that a key has one name, one check and
+// one default.
 type Config struct {
 	CacheUserSymbols  string // "PER_PID", "PER_PROGRAM", "NONE", "" = by the situation
 	CppDemangle       bool
@@ -45,6 +47,7 @@ func (c *Config) OwnFilter() bool { return c.TargetFilter == "own" }
 
 // Rings is how many ring buffers events go through on a machine with so many processors, a power of
 // two. On few processors one is faster, as its records need not say when they were made.
+// The explicit numbers are for tests, and for machines on which one measures.
 func (c *Config) Rings(cpus int) int {
 	switch n, err := strconv.Atoi(c.EventRings); {
 	case err == nil:
@@ -61,6 +64,7 @@ func (c *Config) Rings(cpus int) int {
 const mostRings = 8
 
 // Feature is the setting of an unstable feature by its name without prefix.
+// A feature that has no setting is no longer unstable.
 func (c *Config) Feature(name string) string {
 	s := find(unstable + name)
 	if s == nil {

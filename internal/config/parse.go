@@ -12,6 +12,7 @@ import (
 )
 
 // A Value is what a script or the environment gives a key.
+// How a value was written matters for some: true is no word for a string.
 type Value struct {
 	Text string // as written, a string without its quotes
 	Int  uint64 // of an integer or a boolean
@@ -42,6 +43,8 @@ type envValue struct {
 
 // ReadEnvironment looks every setting up. The error is the whole message, such
 // as "max_map_keys: expecting a number, got abc".
+// It is read before there is a script: a mistake in it is told without one. Old names come
+// first, so that a new one wins.
 func ReadEnvironment(lookup func(name string) (string, bool)) (*Environment, error) {
 	e := &Environment{}
 	scratch := Default()
@@ -87,6 +90,7 @@ func ReadEnvironment(lookup func(name string) (string, bool)) (*Environment, err
 }
 
 // Given checks settings that are given by their names.
+// Embedding programs set settings by it; the environment is not looked at.
 func Given(settings map[string]string) (*Environment, error) {
 	for name := range settings {
 		if find(name) == nil {
@@ -102,6 +106,7 @@ func Given(settings map[string]string) (*Environment, error) {
 
 // Apply puts the environment's values over c, which is how they win over a
 // script's.
+// Errors cannot happen any more, and would have no place.
 func (e *Environment) Apply(c *Config) {
 	for _, v := range e.values {
 		v.setting.set(c, v.value) // checked when it was read
@@ -170,6 +175,7 @@ func (c *Config) apply(entry *syntax.Setting, ds *source.Diagnostics) {
 	}
 }
 
+// names are what a misspelt key may have been meant to be; old names are not suggested.
 func names() []string {
 	out := make([]string, len(settings))
 	for i := range settings {
@@ -253,6 +259,7 @@ func (s *Setting) convertFeature(v Value) (Value, error) {
 	return v, nil
 }
 
+// parseBool takes any number but 0 for true. So does an integer in a config block.
 func parseBool(text string) (uint64, bool) {
 	switch strings.ToLower(text) {
 	case "true", "on", "yes", "1":
@@ -277,6 +284,7 @@ func oneOf(name string, to *string, text string, values []string, anyCase bool) 
 	return invalid(name, values)
 }
 
+// setCache takes two numbers beside the words, which were the values in versions of old.
 func setCache(c *Config, v Value) error {
 	switch v.Text {
 	case "0":
@@ -289,6 +297,7 @@ func setCache(c *Config, v Value) error {
 	return oneOf("cache_user_symbols", &c.CacheUserSymbols, v.Text, cacheModes, true)
 }
 
+// invalid lists what would have been right, in the reference's words.
 func invalid(name string, values []string) error {
 	last := len(values) - 1
 	return fmt.Errorf("Invalid value for %s: valid values are %s, and %s.", name,
@@ -340,6 +349,7 @@ var noEffect = []string{
 
 var environmentOnly = []string{"btf", "vmlinux", "kernel_source", "kernel_build"}
 
+// boolText is the text that parseBool reads again.
 func boolText(b bool) string {
 	if b {
 		return "true"
@@ -347,4 +357,5 @@ func boolText(b bool) string {
 	return "false"
 }
 
+// intText is shared by the getters of all integers.
 func intText(n int) string { return strconv.Itoa(n) }

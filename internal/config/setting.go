@@ -29,6 +29,7 @@ const (
 	Unstable // enable, warn or error
 )
 
+// String is for the manual.
 func (t Type) String() string {
 	return [...]string{"bool", "int", "string", "choice", "unstable feature"}[t]
 }
@@ -136,6 +137,7 @@ var settings = []Setting{
 		set: func(*Config, Value) error { return nil }, get: func(*Config) string { return "false" }},
 }
 
+// boolean is a row of the table for a field that is true or false.
 func boolean(name string, def bool, doc string, field func(*Config) *bool) Setting {
 	return Setting{Name: name, Type: Bool, Default: boolText(def), Doc: doc,
 		set: func(c *Config, v Value) error { *field(c) = v.Int != 0; return nil },
@@ -150,6 +152,8 @@ const MostMapKeys = 1 << 25
 // holds several.
 const mostStrlen = 1 << 27
 
+// integer is one for a number. Its bounds are added by atLeast and atMost; MaxInt32 holds for
+// all.
 func integer(name, def, doc string, field func(*Config) *int) Setting {
 	return Setting{Name: name, Type: Int, Default: def, Doc: doc,
 		set: func(c *Config, v Value) error { *field(c) = int(v.Int); return nil },
@@ -180,6 +184,7 @@ func (s Setting) atMost(most uint64) Setting {
 	return s
 }
 
+// choice is one for a word of several, in upper or lower case.
 func choice(name string, values []string, def, doc string, field func(*Config) *string) Setting {
 	return Setting{Name: name, Type: Choice, Values: values, Default: def, Doc: doc,
 		set: func(c *Config, v Value) error { return oneOf(name, field(c), v.Text, values, true) },
@@ -227,6 +232,8 @@ func Shown() []*Setting {
 	return out
 }
 
+// find is the row of a setting, nil if there is none. The table is short, and asked a few times
+// in a run.
 func find(name string) *Setting {
 	for i := range settings {
 		if settings[i].Name == name {
