@@ -69,6 +69,7 @@ type Result struct {
 
 // slots is how many programs on one CPU may hold scratch memory at once: one
 // that was interrupted, and those that interrupt it or are preempted.
+// An event that finds none free is counted and left out.
 const slots = 4
 
 // Compile compiles a script. The result is nil if the diagnostics have errors.
@@ -171,9 +172,11 @@ func Compile(f *source.File, o Options) (res *Result, ds *source.Diagnostics) {
 }
 
 // A cancelled compilation unwinds to its caller.
+// No stage knows of it: it is asked for between stages.
 type cancelled struct{ error }
 
 // build takes a typed program to its object.
+// It may run twice for one script: check's result is not changed by it.
 func build(prog *check.Program, probes *probe.Options, o Options,
 	enter func(stage string)) (*Result, *source.Diagnostics) {
 	enter("lower")
@@ -215,6 +218,7 @@ func build(prog *check.Program, probes *probe.Options, o Options,
 }
 
 // points is the number of attach points.
+// Copies of a probe have different points, so that none counts twice.
 func points(prog *check.Program) int {
 	n := 0
 	for _, p := range prog.Probes {

@@ -20,6 +20,7 @@ var (
 
 // ScriptErrors are the errors, among the messages about a script, that are the
 // script's own, whatever the machine may be.
+// The command reports these first where it may not trace, and then that it may not.
 func ScriptErrors(ds *source.Diagnostics, t *machine.Machine) *source.Diagnostics {
 	_, err := t.BTF()
 	out := &source.Diagnostics{}

@@ -24,6 +24,7 @@ type generated struct {
 
 // generateAll takes programs from lowered IR to instructions, several at a time unless somebody
 // looks at how that is done, or at what the machine is asked for in turn. A panic goes on in the caller.
+// Programs do not depend on each other, and their results stand in the order of the script.
 func generateAll(programs []*lower.Program, o Options, enter func(stage string)) []generated {
 	all := make([]generated, len(programs))
 	workers := min(len(programs), runtime.GOMAXPROCS(0))

@@ -10,6 +10,8 @@ import (
 // mergeEnds makes one program of the two of a script that traces calls and
 // returns of the same kernel functions. With more programs on kernel functions
 // the order in which they run could become another one.
+// One session of the kernel fires at both ends, where it has sessions, and asks the program
+// which it is.
 func mergeEnds(o *object.Object, opts *probe.Options) {
 	var on []int
 	for i, p := range o.Programs {

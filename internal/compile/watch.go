@@ -11,6 +11,7 @@ import (
 // A Watcher is shown what the stages make of a script, as they make it. What writes it as
 // text is then no part of programs that only compile: nor must compile have a Watcher of
 // its own, whose methods would bring the printer of IR.
+// hawk -d and the tests of stages implement it.
 type Watcher interface {
 	File(*source.File) // before it is parsed
 	Parsed(*syntax.Script)
