@@ -16,6 +16,7 @@ const (
 
 // A specifier is what argdist is given:
 // {p|r|t|u}:[library]:function(signature)[:type[,type…]:expression[,expression…][:filter]][#label].
+// Its label heads the report, and is the whole text unless the user has given another.
 type specifier struct {
 	probe
 	types []string
@@ -25,6 +26,8 @@ type specifier struct {
 }
 
 // argdistPrelude is what all distributions have.
+// max_strlen is the size of keys: without a bound texts would not fit the keys of older
+// kernels.
 const argdistPrelude = `import "tools/lib/second.bt";
 
 config = {
@@ -54,6 +57,8 @@ const (
 )
 
 // argdist translates specifiers: each is a probe, and values whose distribution is shown.
+// Operands by themselves are of the sort that -C or -H says; both at once leave open which they
+// are.
 func argdist(given map[string][]string, point func(string) string) (string, error) {
 	hist := given[histograms] != nil
 	if operands := given[""]; operands != nil {
@@ -100,6 +105,7 @@ func argdist(given map[string][]string, point func(string) string) (string, erro
 }
 
 // parseSpecifier reads the text of a specifier.
+// Errors show the text with a mark below, since a shell's quotes make mistakes hard to see.
 func parseSpecifier(text string, hist bool) (*specifier, error) {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\n", " "))
 	s := &specifier{hist: hist, label: text}
@@ -161,6 +167,7 @@ func parseSpecifier(text string, hist bool) (*specifier, error) {
 }
 
 // section reads what stands between a colon and the next one, or the label.
+// The colon of a ? : is a part of the value.
 func (r *reader) section() (string, error) {
 	r.at++
 	start, choices := r.at, 0
@@ -189,12 +196,15 @@ func (r *reader) section() (string, error) {
 }
 
 // isText says that a value of a type is shown as what it points to.
+// Signed and unsigned bytes are not text: u8* is a pointer to show.
 func isText(typ string) bool {
 	typ = strings.ReplaceAll(strings.TrimPrefix(typ, "const "), " ", "")
 	return typ == "char*"
 }
 
 // write adds the probe to a script, and what it shows to the reports.
+// Each specifier has a map of its own, by its number. The condition that the entry was seen
+// stands in front of the filter, which may use it.
 func (d *specifier) write(b, reports *strings.Builder, id int, point string) error {
 	s := newScope(&d.probe, id, point)
 	s.textSize = ""
@@ -239,6 +249,8 @@ func (d *specifier) write(b, reports *strings.Builder, id int, point string) err
 }
 
 // counted is a value as it is counted, and what shows it: its text, a name with a conversion.
+// The type that the user has written decides how a value is shown: nothing here knows the types
+// of the program.
 func (s *scope) counted(typ, expr string) (name, value string, err error) {
 	name = strings.ReplaceAll(strings.Join(strings.Fields(expr), " "), "%", "%%")
 	if isText(typ) {

@@ -10,18 +10,23 @@ import (
 )
 
 // words are what values may name beside arguments, in hawk's words.
+// The words are those of two collections of tools, of which the second writes them in capitals;
+// $pid is the kernel's word there, and so a thread.
 var words = map[string]string{
 	"$uid": "uid", "$gid": "gid", "$pid": "tid", "$tgid": "pid", "$cpu": "cpu", "$ts": "nsecs", "$task": "curtask",
 	"$retval": "retval", "NULL": "0",
 	"$UID": "uid", "$GID": "gid", "$PID": "pid", "$TID": "tid", "$CPU": "cpu", "$COMM": "comm",
 }
 
+// Arguments are counted from 1 in the notation, and from 0 in hawk.
 var numbered = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^arg([1-9][0-9]*)$`) })
 
 // exactly are the types that arguments have without a cast.
 var exactly = []string{"u64", "uint64_t", "unsigned long", "unsigned long long", "size_t", "long unsigned int"}
 
 // A scope is what the names in the values of a probe mean.
+// It is made for one probe and remembers what has to be kept from the entry of a function to
+// its return.
 type scope struct {
 	probe  *probe
 	point  string
@@ -35,6 +40,7 @@ type scope struct {
 // entries are the kinds of probes at the entry of functions, by those at returns.
 var entries = map[string]string{"kretprobe": "kprobe", "uretprobe": "uprobe", "fexit": "fentry"}
 
+// newScope makes the scope of a probe. All of its maps have its number in their names.
 func newScope(p *probe, id int, point string) *scope {
 	kind, _, _ := strings.Cut(point, ":")
 	return &scope{probe: p, point: point, isExit: entries[kind] != "", id: id,
@@ -54,6 +60,8 @@ func (s *scope) condition() (string, error) {
 func (s *scope) depth() string { return fmt.Sprintf("@depth%d", s.id) }
 
 // writeEntry adds the probe at the entry that keeps what $entry() asks for.
+// The number of calls under way is a part of the key, and so the values of a call inside of
+// another do not overwrite the outer one's.
 func (s *scope) writeEntry(b *strings.Builder) {
 	if len(s.entry) == 0 {
 		return
@@ -67,6 +75,7 @@ func (s *scope) writeEntry(b *strings.Builder) {
 }
 
 // begun is a condition in front of others: the entry of the call was seen.
+// A call that was under way when tracing began has kept nothing.
 func (s *scope) begun() string {
 	if len(s.entry) == 0 {
 		return ""
@@ -75,6 +84,7 @@ func (s *scope) begun() string {
 }
 
 // writeExit adds the probe at the return that forgets what was kept.
+// It stands behind the probe that reads, as probes of one point run in the order of the script.
 func (s *scope) writeExit(b *strings.Builder) {
 	if len(s.entry) == 0 {
 		return
@@ -87,6 +97,8 @@ func (s *scope) writeExit(b *strings.Builder) {
 }
 
 // translate puts an expression into hawk's words. Text in quotes stays as it is.
+// It goes word by word and does not parse: operators are the same in both, and hawk reports
+// what is wrong with the rest.
 func (s *scope) translate(text string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -124,6 +136,8 @@ func (s *scope) translate(text string) (string, error) {
 }
 
 // word translates a word; used is how much of what follows belongs to it.
+// A name that is none of these is left as it is: it may be an enumerator, a constant or a
+// builtin of hawk.
 func (s *scope) word(word, rest string, member bool) (out string, used int, err error) {
 	if member {
 		return word, 0, nil
@@ -174,6 +188,7 @@ func (s *scope) word(word, rest string, member bool) (out string, used int, err 
 	return cast(s.probe.signature[i].typ, fmt.Sprintf("arg%d", i)), 0, nil
 }
 
+// cast gives an argument the type that the signature says, since registers have no sign.
 func cast(typ, value string) string {
 	if slices.Contains(exactly, typ) {
 		return value
@@ -199,6 +214,7 @@ func (s *scope) strcmp(inner string) (string, error) {
 }
 
 // atEntry is the value that an expression had when the function was entered.
+// The copy of the scope keeps nothing itself: an entry inside of an entry is an error.
 func (s *scope) atEntry(inner string) (string, error) {
 	if !s.isExit {
 		return "", fmt.Errorf("$entry() is for returns: at the entry the value itself is there")
@@ -213,6 +229,7 @@ func (s *scope) atEntry(inner string) (string, error) {
 }
 
 // keep is what a value was at the entry.
+// Two uses of one expression share a map.
 func (s *scope) keep(value string) string {
 	i := slices.Index(s.entry, value)
 	if i < 0 {
@@ -241,11 +258,15 @@ func (s *scope) text(value string) (string, error) {
 	return "str(" + out + s.textSize + ")", nil
 }
 
+// Lengths are left alone, as hawk has the same ones; %K and %U are names of functions in kernel
+// and program.
 var conversion = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`%[-+ #0]*[0-9]*(?:\.[0-9]+)?(?:hh|h|ll|l|z|j)?[a-zA-Z%]`)
 })
 
 // message translates a format and its values.
+// Too few values are found here, before the script is compiled: its text is not what the user
+// wrote.
 func (s *scope) message() (format string, values []string, err error) {
 	n := 0
 	format = conversion().ReplaceAllStringFunc(s.probe.format, func(c string) string {

@@ -19,6 +19,7 @@ type probe struct {
 }
 
 // A parameter is one of a signature.
+// Its place in the signature is the number of its register.
 type parameter struct{ typ, name string }
 
 // A ParseError is a mistake at a byte of the text of a probe.
@@ -38,16 +39,19 @@ type reader struct {
 	at   int
 }
 
+// fail is an error at the place that was reached.
 func (r *reader) fail(format string, args ...any) error {
 	return &ParseError{r.text, r.at, fmt.Sprintf(format, args...)}
 }
 
+// spaces passes over blanks, of which operands have any number.
 func (r *reader) spaces() {
 	for r.at < len(r.text) && (r.text[r.at] == ' ' || r.text[r.at] == '\t' || r.text[r.at] == '\n') {
 		r.at++
 	}
 }
 
+// next is the byte at hand, 0 at the end; text of a command line has no NUL.
 func (r *reader) next() byte {
 	if r.at < len(r.text) {
 		return r.text[r.at]
@@ -56,6 +60,7 @@ func (r *reader) next() byte {
 }
 
 // parse reads the text of a probe.
+// The parts come in this order only, and each may be missing but for the first.
 func parse(text string) (p probe, err error) {
 	r := &reader{text: strings.TrimSpace(text)}
 	if strings.ContainsRune(r.text, '\n') {
@@ -104,6 +109,7 @@ func parse(text string) (p probe, err error) {
 }
 
 // parentheses reads what stands in a pair of them.
+// Text in quotes may hold parentheses, which are then not counted.
 func (r *reader) parentheses() (string, error) {
 	start, depth := r.at+1, 0
 	for ; r.at < len(r.text); r.at++ {
@@ -187,6 +193,7 @@ func (r *reader) list() ([]string, error) {
 }
 
 // parameters reads a signature: types and names as in C.
+// Function pointers and arrays have no place in it: void * does for either.
 func parameters(text string) ([]parameter, error) {
 	var out []parameter
 	if text == "" || text == "void" {
@@ -206,6 +213,7 @@ func parameters(text string) ([]parameter, error) {
 	return out, nil
 }
 
+// isWord reports whether a byte may stand in a name of C.
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }

@@ -6,6 +6,8 @@ import (
 )
 
 // A Translator makes scripts of what a tool is given.
+// The script that it makes is compiled like any other: its options are found as those of a
+// script are.
 type Translator struct {
 	// Options are those that the script is made of, beside the operands.
 	Options []string
@@ -15,6 +17,7 @@ type Translator struct {
 }
 
 // translators are the tools whose operands are a notation of their own.
+// Both are wanted by users who know the notation by heart. New tools are scripts.
 var translators = map[string]*Translator{
 	"trace":   {Translate: trace},
 	"argdist": {Options: []string{counts, histograms, textSize}, Translate: argdist},
@@ -24,6 +27,8 @@ var translators = map[string]*Translator{
 func Of(tool string) *Translator { return translators[tool] }
 
 // prelude begins the script of every trace.
+// Options that every probe obeys are asked in one macro, which is empty work when none is
+// given.
 const prelude = `config = {
   print_maps_on_exit = false;
 }
@@ -36,6 +41,7 @@ macro wanted()
 `
 
 // trace translates the operands of trace: each is a probe and what it prints.
+// A mistake is shown with the operand that it is in.
 func trace(given map[string][]string, point func(string) string) (string, error) {
 	var b strings.Builder
 	b.WriteString(prelude)
@@ -55,6 +61,8 @@ func trace(given map[string][]string, point func(string) string) (string, error)
 const columns = "TIME:<8t?timestamp TIME(s):>12e?time PID:<7 TID:<7 COMM:<15 CPU:>3?print-cpu FUNC:<16"
 
 // write adds the probe to a script.
+// Whether stacks are wanted is decided while the script is compiled, since rows with and
+// without are of different types.
 func (p *probe) write(b *strings.Builder, id int, point string) error {
 	s := newScope(p, id, point)
 	condition, err := s.condition()
@@ -97,6 +105,7 @@ func (p *probe) write(b *strings.Builder, id int, point string) error {
 }
 
 // function is an expression for what the column FUNC shows.
+// Of a pattern only the probe itself knows which function has fired.
 func (p *probe) function(point string) string {
 	name := point[strings.LastIndexByte(point, ':')+1:]
 	if strings.ContainsAny(name, "*?[") {
