@@ -26,6 +26,7 @@ const OtherKernel = "other-kernel"
 // payload stays as it is but for the names of enumerators, which are this machine's
 // then. opts has the machine, and Filter as a function; what else the script was compiled
 // with is filled in.
+// The caller asks for pieces when the verifier has given up on the whole.
 func (p *Payload) Bind(opts *probe.Options, pieces bool) (*object.Object, *source.Diagnostics) {
 	ds := &source.Diagnostics{}
 	if err := p.bindOptions(opts); err != nil {
@@ -77,6 +78,8 @@ func (p *Payload) Bind(opts *probe.Options, pieces bool) (*object.Object, *sourc
 }
 
 // bindOptions fills in what the script was compiled with.
+// A filter is a regular expression of the command line, of which an object has the text: only
+// the command reads it.
 func (p *Payload) bindOptions(opts *probe.Options) error {
 	opts.Unsafe, opts.NoFeature = p.Unsafe, map[string]bool{}
 	for name := range p.NoFeature {
@@ -91,6 +94,7 @@ func (p *Payload) bindOptions(opts *probe.Options) error {
 
 // missing reports an attach point that this machine lacks. One of many that a
 // pattern stood for may be.
+// The setting is that of the script when it was compiled.
 func (p *Payload) missing(ds *source.Diagnostics, pr *program, name string) {
 	const msg = "No matches for %s on this machine."
 	switch {
@@ -103,6 +107,7 @@ func (p *Payload) missing(ds *source.Diagnostics, pr *program, name string) {
 }
 
 // relocate looks up what the instructions depend on.
+// Code is copied where it changes: a payload may be bound more than once.
 func (v *Variant) relocate(o *object.Object, t *machine.Machine) error {
 	moves := make([]bool, len(v.Facts))   // some program is relocated by it
 	waiting := make([]bool, len(v.Facts)) // a program that is to run is
@@ -137,6 +142,7 @@ func (v *Variant) relocate(o *object.Object, t *machine.Machine) error {
 }
 
 // mark sets what code is relocated by.
+// A number out of range was read from a file; Relocate refuses it.
 func mark(code *codegen.Code, set []bool) {
 	for _, r := range code.Relocs {
 		if r.Number >= 0 && r.Number < len(set) {

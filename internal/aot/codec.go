@@ -24,6 +24,7 @@ type codec struct {
 
 var errShort = errors.New("it ends too early")
 
+// fail stops reading: nothing is left to be read.
 func (c *codec) fail(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf(format, args...)
@@ -56,6 +57,7 @@ func number[T integer](c *codec, p *T) {
 }
 
 // within is an integer that has bounds.
+// All that is an index or a size later goes through it.
 func within[T integer](c *codec, p *T, least, most int64) {
 	number(c, p)
 	if n := int64(*p); c.err == nil && (n < least || n > most) {
@@ -64,6 +66,7 @@ func within[T integer](c *codec, p *T, least, most int64) {
 	}
 }
 
+// bool takes nothing but 0 and 1. So the same payload is the same bytes.
 func (c *codec) bool(p *bool) {
 	var n uint8
 	if *p {
@@ -80,6 +83,7 @@ func (c *codec) flags(ps ...*bool) {
 	}
 }
 
+// text is a string of any type, with its length in front.
 func text[T ~string](c *codec, p *T) {
 	b := []byte(*p)
 	c.bytes(&b)
@@ -104,6 +108,7 @@ func (c *codec) bytes(p *[]byte) {
 }
 
 // list is a sequence of values that each writes or reads.
+// Room is made as elements come: a count that lies must not take memory.
 func list[T any](c *codec, p *[]T, each func(*T)) {
 	n := len(*p)
 	within(c, &n, 0, math.MaxInt32)
@@ -150,6 +155,7 @@ func (c *codec) nested(f func()) {
 }
 
 // span is a place of the script, with the text of its file where that is new.
+// Messages about an object show the script, which the machine that runs it does not have.
 func (c *codec) span(s *source.Span) {
 	c.file(&s.File)
 	if s.File == nil {

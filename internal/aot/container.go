@@ -26,8 +26,10 @@ const (
 const Format = 2
 
 // OtherFormat is an object of a format that this version of hawk does not read.
+// Programs that keep objects compile again when they meet it.
 type OtherFormat struct{ Have uint32 }
 
+// Error says both numbers: an object may be too new as well.
 func (e *OtherFormat) Error() string {
 	return fmt.Sprintf("the object has format %d, and this version of hawk reads %d: compile it again", e.Have, Format)
 }
@@ -36,6 +38,7 @@ func (e *OtherFormat) Error() string {
 var ErrDamaged = errors.New("the object is damaged")
 
 // Seal is an object of a payload as bytes.
+// The version is kept for messages. Formats decide whether an object can be read.
 func Seal(version string, payload []byte) []byte {
 	rest := binary.LittleEndian.AppendUint32(nil, uint32(len(version)))
 	rest = append(rest, version...)
@@ -78,6 +81,7 @@ func Open(r io.Reader) (payload []byte, version string, digest [sha256.Size]byte
 }
 
 // Layout has the maps, events and options of the first variant, without programs.
+// All variants have the same maps and events, as they are of one script.
 func (p *Payload) Layout() *object.Object { return &p.Variants[0].object }
 
 // Groups are the programs of the first variant, as they were compiled.

@@ -24,6 +24,8 @@ const (
 	maxPayload  = 64 << 20
 )
 
+// trailer is what ends an executable; it stands at the end, where it is found without reading
+// the file.
 func trailer(version string, payload []byte) []byte {
 	t := append([]byte(nil), hash([]byte(version))...)
 	t = append(t, hash(payload)...)
@@ -49,6 +51,8 @@ type file interface {
 }
 
 // Carried is the payload that an executable carries, nil if it carries none.
+// hawk asks it of its own executable each time it starts: a file without a payload costs one
+// read.
 func Carried(f file, version string) ([]byte, error) {
 	at, t, err := findTrailer(f)
 	if err != nil || t == nil {
@@ -100,6 +104,8 @@ type Runtime struct {
 }
 
 // OpenRuntime opens an executable of hawk.
+// The runtime may be for another processor than this one. What it carries already is left
+// behind.
 func OpenRuntime(path string) (*Runtime, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -133,6 +139,7 @@ func OpenRuntime(path string) (*Runtime, error) {
 func (r *Runtime) Close() error { return r.file.Close() }
 
 // Write writes an executable with a payload.
+// The file gets its name when it is complete, so that nobody runs half of it.
 func (r *Runtime) Write(path, version string, payload []byte) (err error) {
 	if len(payload) > maxPayload {
 		return fmt.Errorf("the compiled script is too large: %d bytes", len(payload))

@@ -16,6 +16,7 @@ import (
 )
 
 // A program is an object.Program whose group has to be found again.
+// Groups have functions of the machine in them, and cannot be written down.
 type program struct {
 	object.Program
 	group *probe.Stored
@@ -84,6 +85,7 @@ func (c *codec) variant(v *Variant) {
 	}
 }
 
+// fact is something that the compiler was told by the kernel, to be asked again.
 func (c *codec) fact(f *machine.Fact) {
 	number(c, &f.Kind)
 	text(c, &f.Module)
@@ -93,6 +95,7 @@ func (c *codec) fact(f *machine.Fact) {
 	text(c, &f.Shape)
 }
 
+// program is the code and its attach points, by name.
 func (c *codec) program(p *program) {
 	text(c, &p.Name)
 	c.span(&p.At)
@@ -133,6 +136,7 @@ func (c *codec) stored(s *probe.Stored) {
 }
 
 // code is the instructions of a program with their lines and functions.
+// The verifier judges the instructions: whoever may load programs may load these.
 func (c *codec) code(code *codegen.Code) {
 	list(c, (*[]asm.Instruction)(&code.Insns), func(in *asm.Instruction) {
 		number(c, &in.OpCode)
@@ -161,6 +165,7 @@ func (c *codec) code(code *codegen.Code) {
 }
 
 // event is an event of the script: its arguments, which lie inside of its record.
+// How many arguments and numbers a builtin wants is for its Handle to look at.
 func (c *codec) event(e *object.Event) {
 	text(c, &e.Builtin)
 	c.span(&e.At)

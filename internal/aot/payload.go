@@ -15,6 +15,7 @@ import (
 )
 
 // A Payload is a script compiled ahead of time.
+// Fields are what binding and running ask for. A new one is a new Format.
 type Payload struct {
 	Arch      string // arch.Arch.Name
 	Unsafe    bool   // --unsafe
@@ -27,6 +28,7 @@ type Payload struct {
 }
 
 // A Variant is the script compiled for kernels with certain features.
+// Variants are tried in order, from the one that needs most to the one that needs least.
 type Variant struct {
 	Features []string // by name
 	// Pieces: it is compiled in pieces, for a verifier that gave up on the
@@ -62,6 +64,7 @@ func (p *Payload) Options() []*object.Option { return p.Variants[0].object.Optio
 const maxVariants = 32
 
 // Encode is the payload as bytes.
+// It fails only for types that cannot be written down.
 func (p *Payload) Encode() ([]byte, error) {
 	c := new(codec)
 	c.payload(p)
@@ -69,6 +72,7 @@ func (p *Payload) Encode() ([]byte, error) {
 }
 
 // Decode reads what Encode has written.
+// The bytes may be anybody's: see FuzzPayload.
 func Decode(b []byte) (*Payload, error) {
 	c := &codec{b: b, reading: true}
 	p := new(Payload)
@@ -109,6 +113,8 @@ func (c *codec) payload(p *Payload) {
 }
 
 // config is the settings that matter once a script is compiled.
+// Settings that only the compiler asks for are left out; a new one that matters is a new
+// Format.
 func (c *codec) config(s *config.Config) {
 	for _, p := range []*string{&s.CacheUserSymbols, &s.EscapeOutput, &s.EventRings, &s.License,
 		&s.MissingProbes, &s.OverlappingProbes, &s.StackMode, &s.StrTruncTrailer, &s.StrUnreadable, &s.TargetFilter} {
@@ -160,6 +166,7 @@ func (p *Payload) choose(t *machine.Machine, pieces bool) (*Variant, error) {
 var errNoPieces = errors.New("the script can not be compiled in pieces")
 
 // fit adapts an object to the number of processors of the machine.
+// Scratch memory has slots for each CPU, of which the compiler knew no number.
 func fit(o *object.Object, t *machine.Machine) error {
 	n := t.PossibleCPUs()
 	if types.PowerOfTwo(n) > o.Data.CPUSlots {

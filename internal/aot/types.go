@@ -14,6 +14,7 @@ const (
 )
 
 // kind is what a type is written as.
+// The order is part of the format: new kinds come at the end, in front of numKinds.
 type kind uint8
 
 const (
@@ -80,6 +81,8 @@ func kindOf(t types.Type) kind {
 
 // typ is a type of a value that programs leave in maps or send. Of what
 // pointers lead to it keeps the name alone.
+// Structs hold one another by pointers alone, and a pointer ends the description: it always
+// comes to an end.
 func (c *codec) typ(p *types.Type) {
 	k := kindOf(*p)
 	if k == numKinds {
@@ -105,6 +108,7 @@ func (c *codec) typ(p *types.Type) {
 }
 
 // typeAs is the type that p is known to be, or a new one.
+// Reading begins with an empty one, writing with what is there.
 func typeAs[T any](p types.Type) *T {
 	if t, ok := any(p).(*T); ok {
 		return t
@@ -225,9 +229,12 @@ func (c *codec) elem(p *types.Type) {
 	}
 }
 
+// elems is a list of types that all have to be there.
 func (c *codec) elems(p *[]types.Type) { list(c, p, c.elem) }
 
 // structOf is a struct with all of its members.
+// Members are resolved when it is written, since the kernel's types are not there to be asked
+// later.
 func (c *codec) structOf(p *types.Type) {
 	t := typeAs[types.Struct](*p)
 	size, align := 0, 0
@@ -261,6 +268,8 @@ func (c *codec) structOf(p *types.Type) {
 
 // refresh gives the enums that were read the names that this kernel has for
 // their values.
+// Enumerators are renumbered from kernel to kernel, and programs compare by those of the
+// compiler's: only names that are shown change.
 func (c *codec) refresh(t *machine.Machine) {
 	for _, e := range c.enums {
 		if e.Name == "" {
