@@ -14,6 +14,7 @@ import (
 func (r *Row) below(columns []Column) []value.Value { return r.Cells[min(len(columns), len(r.Cells)):] }
 
 // appendBelow adds the lines below a row.
+// The words around data are those of sslsniff, which readers of its output look for.
 func (r *Row) appendBelow(dst []byte, below []value.Value) []byte {
 	for i, v := range below {
 		if _, ok := integer(v); ok {
@@ -53,6 +54,7 @@ func missing(data value.Buffer, behind []value.Value) uint64 {
 }
 
 // appendData adds lines of text: what cannot be shown is hexadecimal, the last line ends.
+// Nothing in it can reach a terminal as a command.
 func appendData(dst []byte, data value.Buffer) []byte {
 	start := len(dst)
 	for i, c := range data {
@@ -71,6 +73,7 @@ func appendData(dst []byte, data value.Buffer) []byte {
 }
 
 // appendBelow adds what stands below a row as members of its object.
+// Data is base64, since a string of JSON cannot hold any bytes and be read back by everybody.
 func (j *JSON) appendBelow(dst []byte, below []value.Value, member func(dst []byte, key string) []byte) []byte {
 	stacks, buffers := 0, 0
 	for _, v := range below {

@@ -9,6 +9,7 @@ import (
 )
 
 // Chosen is a sink that is given the columns and rows that were asked for.
+// The command puts it in front of the sink of -f, so that all forms obey the same options.
 type Chosen struct {
 	Sink
 	Columns []string // to be shown, in this order; nil: all
@@ -39,6 +40,7 @@ type plan struct {
 
 // Write writes an item, but for rows that do not match or are beyond the most, and columns
 // that are not chosen.
+// Items that have no columns pass: messages and maps are not filtered.
 func (c *Chosen) Write(item Item) error {
 	switch it := item.(type) {
 	case Header:
@@ -77,6 +79,7 @@ func (c *Chosen) Write(item Item) error {
 }
 
 // wants reports whether a row matches, by the text of one of its columns; line: or of all of them.
+// The text is what the user sees and writes the expression for, units and all.
 func (c *Chosen) wants(p *plan, cells []value.Value, r *Row, line bool) bool {
 	if c.Match == nil {
 		return true
@@ -130,6 +133,7 @@ func (c *Chosen) writeTable(t Table, p plan) error {
 }
 
 // plan is what is shown of rows with the columns of a specification.
+// A script has few specifications and writes many rows, so that plans are kept.
 func (c *Chosen) plan(spec string) plan {
 	if p, ok := c.plans[spec]; ok {
 		return p

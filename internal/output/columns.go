@@ -23,6 +23,7 @@ type Column struct {
 }
 
 // maxColumnWidth bounds the width of a column, in characters.
+// A row is padded for each event.
 const maxColumnWidth = 1000
 
 // ParseColumns reads what the columns of rows are:
@@ -53,6 +54,7 @@ func ParseColumns(spec string) ([]Column, error) {
 }
 
 // CutFormat splits a spec at " | ": what is behind it is a format, whose text the last column shows.
+// No column has blanks in it, so that the first mark is the one.
 func CutFormat(spec string) (columns, format string, has bool) { return strings.Cut(spec, formatMark) }
 
 // WithFormat puts them together.
@@ -62,6 +64,8 @@ func WithFormat(columns, format string) string { return columns + formatMark + f
 const formatMark = " | "
 
 // parseColumn reads one column; the error names it.
+// Scripts and objects that were compiled ahead of time hold this text: old forms have to be
+// read for ever.
 func parseColumn(field string) (Column, error) {
 	c := Column{Unit: 1, Digits: -1}
 	bad := func(what string) (Column, error) { return c, fmt.Errorf("column '%s': %s", field, what) }
@@ -122,6 +126,7 @@ func parseColumn(field string) (Column, error) {
 }
 
 // leadingNumber reads a number off the front of a text.
+// It is bounded rather than refused: the bounds of what it is for are lower.
 func leadingNumber(s string) (n int, rest string) {
 	for s != "" && s[0] >= '0' && s[0] <= '9' {
 		n, s = min(n*10+int(s[0]-'0'), 1<<20), s[1:]
@@ -143,6 +148,7 @@ func (c *Column) unknown(n number) bool {
 }
 
 // Number reports whether only numbers can stand in a column.
+// check refuses other values there; a damaged object may have them, and they are shown as text.
 func (c *Column) Number() bool {
 	return c.Unit != 1 || c.Digits >= 0 || c.Verb != 0 && !c.Quotes()
 }
@@ -151,6 +157,7 @@ func (c *Column) Number() bool {
 func (c *Column) Quotes() bool { return c.Verb == 'q' }
 
 // String is the column as ParseColumns reads it, without its option.
+// The option has been decided when a column is written out.
 func (c *Column) String() string {
 	s := c.Name + ":"
 	if c.Align != 0 {

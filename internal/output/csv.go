@@ -15,6 +15,7 @@ var _ = define(Form{
 
 // CSV writes rows and tables as comma-separated values (RFC 4180), their names first. What
 // is printed otherwise goes to standard error: readers of CSV take each line for a row.
+// A table begins with an empty line, unless it is the first, as its columns may be others.
 type CSV struct {
 	Text
 	rest   *Text
@@ -65,6 +66,7 @@ func (c *CSV) Write(item Item) error {
 }
 
 // header writes the names of columns if that was not done, and yields the columns.
+// Names stand in front of the first row of each form of rows, as in text.
 func (c *CSV) header(spec string) []Column {
 	columns, first := c.rows.of(spec)
 	if first {
@@ -77,6 +79,7 @@ func (c *CSV) header(spec string) []Column {
 }
 
 // appendField adds field i of a line, in quotes if it needs them.
+// Lines end with CR LF by the RFC, which spreadsheets and libraries take all the same.
 func appendField(dst []byte, i int, text []byte) []byte {
 	if i > 0 {
 		dst = append(dst, ',')

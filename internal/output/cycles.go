@@ -37,6 +37,7 @@ func isStack(v value.Value) bool {
 }
 
 // appendCycles adds a line for each cycle, and below it the stacks of its edges.
+// The node that a cycle began with stands again at its end, so that a line reads as a way.
 func appendCycles(dst []byte, c *Cycles) []byte {
 	node := func(v value.Value) { dst = append(dst, value.Escape(string(value.AppendText(nil, v)))...) }
 	for i := range c.Found {

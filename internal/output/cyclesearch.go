@@ -15,6 +15,7 @@ type Cycle struct {
 }
 
 // Bounds of the search for cycles.
+// A graph of locks that hits one of them has other problems; the run must not hang for it.
 const (
 	maxCycleNodes = 10
 	maxEdges      = 100_000
@@ -117,6 +118,7 @@ func newGraph(entries Entries) *graph {
 }
 
 // peel takes off what no cycle goes through: nodes that no edge leads to, or none away from.
+// Most edges of a real graph of locks go away here, and the search is for the rest.
 func (g *graph) peel() {
 	inward, outward := make([]int, len(g.nodes)), make([]int, len(g.nodes))
 	gone := make([]bool, len(g.nodes))
@@ -172,6 +174,7 @@ func (g *graph) distances(to, limit int) map[int]int {
 }
 
 // A search goes all ways of one length that begin at a node and come back to it, by nodes behind it.
+// Nodes before the first are left out: cycles through them were found when they were the first.
 type search struct {
 	*graph
 	first, length int
@@ -182,6 +185,7 @@ type search struct {
 }
 
 // from goes on at a node. It reports whether there is more to be found.
+// It recurses maxCycleNodes deep at most.
 func (s *search) from(n int) bool {
 	s.path = append(s.path, n)
 	defer func() { s.path = s.path[:len(s.path)-1] }()
@@ -212,6 +216,7 @@ func (s *search) from(n int) bool {
 }
 
 // shared reports whether an edge cannot be in a cycle with those on the way.
+// Two locks taken under a third one can never be in a deadlock.
 func (s *search) shared(e *edge) bool {
 	for _, other := range s.edges {
 		if e.shares(other) {

@@ -33,11 +33,14 @@ type pair struct{ key, value uint64 }
 type pairs struct{ list[pair] }
 
 // A list lies in blocks, all of them full but for the last: one that grows is not copied, and leaves nothing behind.
+// A slice of a hundred million bytes that doubles would need three times that while it is
+// copied.
 type list[E any] struct{ blocks [][]E }
 
 // blockElements is how many elements are in a full block.
 const blockElements = 1 << 12
 
+// add appends an element, to a new block if the last one is full.
 func (l *list[E]) add(e E) {
 	last := len(l.blocks) - 1
 	switch {
@@ -49,6 +52,7 @@ func (l *list[E]) add(e E) {
 	l.blocks[last] = append(l.blocks[last], e)
 }
 
+// len is the number of elements.
 func (l *list[E]) len() int {
 	last := len(l.blocks) - 1
 	if last < 0 {
@@ -57,6 +61,7 @@ func (l *list[E]) len() int {
 	return last*blockElements + len(l.blocks[last])
 }
 
+// at is element i, in place.
 func (l *list[E]) at(i int) *E { return &l.blocks[i/blockElements][i%blockElements] }
 
 // last keeps only the last n elements.
@@ -78,6 +83,7 @@ func EntriesOf(entries ...Entry) Entries {
 }
 
 // Add adds an element.
+// One element of another type makes values of all, and they stay so.
 func (es *Entries) Add(key, val value.Value) {
 	if es.values == nil && es.packed.how == nil {
 		k, keySigned, ok := rank(key)
@@ -112,6 +118,8 @@ func (es *Entries) Pack(how *Packing, key, cell []byte) {
 }
 
 // unpack makes all elements values.
+// It takes the memory that Pack has spared, and happens to no map of a script, whose elements
+// are of one type.
 func (es *Entries) unpack() {
 	if es.values == nil {
 		values := make([]Entry, 0, es.Len()+1)
@@ -138,6 +146,7 @@ func (es *Entries) At(i int) Entry {
 }
 
 // rank maps integers to unsigned ones in the same order.
+// Turning over the sign bit is enough: it puts the negative half in front.
 func rank(v value.Value) (n uint64, signed, ok bool) {
 	switch v := v.(type) {
 	case value.Int:
@@ -157,6 +166,7 @@ func ranked(n uint64, signed bool) value.Value {
 }
 
 // sort sorts by value where values are numbers, else by key; ties by key.
+// Ties by key make output the same from run to run; the order of the kernel's hash differs.
 func (es *Entries) sort() {
 	switch {
 	case es.packed.how != nil:
@@ -246,6 +256,7 @@ func (ps *pairs) sort() {
 }
 
 // last keeps only the last n elements.
+// print(@x, n) shows the largest n, which stand at the end.
 func (es *Entries) last(n int) {
 	switch {
 	case es.values != nil:

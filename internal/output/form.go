@@ -29,6 +29,7 @@ const (
 var forms []*Form
 
 // define makes a form one of the table. Its file does no more: who needs to know about forms asks the table.
+// Package variables call it, so that the table is complete before main begins.
 func define(f Form) *Form {
 	i, _ := slices.BinarySearchFunc(forms, &f, func(a, b *Form) int {
 		return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Name, b.Name))

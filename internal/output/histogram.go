@@ -37,6 +37,8 @@ func filled(h value.Hist) []value.Bucket {
 }
 
 // appendHistogram draws the rows, each ending in a newline.
+// Widths and rounding are the reference's, to the byte. A label that is longer than its column
+// moves its row to the right.
 func appendHistogram(dst []byte, h value.Hist) []byte {
 	rows := filled(h)
 	var most uint64 = 1
@@ -70,6 +72,7 @@ func appendBytes(dst []byte, b byte, n int) []byte {
 }
 
 // alignRight moves dst[start:] to the right end of a column of some width.
+// Text is moved in place, as numbers are written before their width is known.
 func alignRight(dst []byte, start, width int) []byte {
 	n := width - (len(dst) - start)
 	if n <= 0 {
@@ -85,6 +88,7 @@ func alignRight(dst []byte, start, width int) []byte {
 
 // AppendValue appends a value as it is printed by itself. Histograms and series are
 // drawn; they begin in a line of their own.
+// Views of a running script draw single values by it.
 func AppendValue(dst []byte, v value.Value) []byte {
 	switch v := v.(type) {
 	case value.Hist:

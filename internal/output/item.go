@@ -132,6 +132,7 @@ func (it *Snap) Value() value.Tuple {
 
 // A Sink consumes items in order. It is used by one goroutine. An error ends
 // the run: the output cannot be written; it wraps what the writer said.
+// A session has one, which may pass items on to others.
 type Sink interface {
 	Write(Item) error
 	// Idle says that the reader has caught up with the kernel: what is due by

@@ -27,6 +27,7 @@ var _ = define(Form{
 
 // JSON writes items as JSON, one object a line. Only what is about hawk
 // itself goes to standard error, as text.
+// text and value are chosen once, for the one form or the other.
 type JSON struct {
 	out    stream
 	stderr io.Writer
@@ -56,6 +57,8 @@ func (j *JSON) Flush() error { return j.out.flush() }
 func (j *JSON) Escapes() Escapes { return Escapes{} }
 
 // Write writes an item.
+// Records are complete lines whenever Write returns, also where a map was written out in
+// between.
 func (j *JSON) Write(item Item) error {
 	s := &j.out
 	start := len(s.buf)
@@ -179,6 +182,7 @@ func (j *JSON) appendReport(dst []byte, typ, msg string) []byte {
 }
 
 // appendPlace ends it.
+// repeats is left out when it says nothing, as readers of the reference's form do not know it.
 func appendPlace(dst []byte, at source.Span, repeats uint64) []byte {
 	if at.Valid() {
 		line, col := at.File.Position(at.Start)
@@ -197,6 +201,7 @@ func appendPlace(dst []byte, at source.Span, repeats uint64) []byte {
 }
 
 // mapType is the record type of a map with such values.
+// An average is of type stats in the reference, though it is one number.
 func mapType(v value.Value) string {
 	switch v.(type) {
 	case value.Avg, value.Stats:
@@ -211,6 +216,7 @@ func mapType(v value.Value) string {
 
 // writeMap writes a map as one record. Duplicate keys are possible in bpftrace's form, whose keys
 // are texts.
+// An empty map is no record at all, as in text.
 func (j *JSON) writeMap(m Map) error {
 	s := &j.out
 	if m.Entries.Len() == 0 {
@@ -277,6 +283,7 @@ func (j *JSON) appendElement(dst []byte, v value.Value, newest int64) []byte {
 
 // appendJSONHistogram writes the rows that text shows. Bounds are plain
 // numbers, inclusive, or text like all numbers that a double cannot hold; a side without bound is left out.
+// Empty buckets in between are written out, in JSON as in text.
 func appendJSONHistogram(dst []byte, h value.Hist) []byte {
 	number := func(dst []byte, v int64, unsigned bool) []byte {
 		if unsigned {

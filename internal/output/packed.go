@@ -11,6 +11,7 @@ import (
 
 // A Packing says what the bytes of a map's elements mean, which are kept as such where they are many: a histogram of
 // one event is twenty bytes so, and as a value five thousand.
+// Histograms and series have many cells of which few are not zero.
 type Packing struct {
 	Key   types.Type                    // one that value.Ordered takes
 	Value func(cell []byte) value.Value // does not keep the cell
@@ -37,6 +38,7 @@ const (
 )
 
 // add adds an element; false if it has no room.
+// The caller unpacks everything then, which costs memory but loses nothing.
 func (p *packed) add(key, cell []byte) bool {
 	p.form = appendSqueezed(value.AppendOrdered(p.form[:0], p.how.Key, key), cell)
 	last, start := len(p.blocks)-1, 0
@@ -73,6 +75,7 @@ func (p *packed) at(i int) Entry {
 }
 
 // sort sorts by value where values are numbers, else by key; ties by key.
+// The form of a key is in the order of keys, so that sorting needs no values.
 func (p *packed) sort() {
 	type weighted struct {
 		weight uint64
@@ -102,6 +105,8 @@ func (p *packed) sort() {
 // are, less this and one more.
 const asTheyAre = 0x80
 
+// appendSqueezed adds a cell in that form. Without zeroes it is a byte longer for each 128 of
+// it.
 func appendSqueezed(dst, cell []byte) []byte {
 	for len(cell) > 0 {
 		n := zeroes(cell)
@@ -129,6 +134,8 @@ func zeroes(cell []byte) int {
 }
 
 // squeezed adds a cell of so many bytes.
+// Form and cell are the process's own, and still no length in it is trusted beyond the form's
+// end.
 func squeezed(dst, form []byte, size int) []byte {
 	for len(dst) < size && len(form) > 0 {
 		n := int(form[0])

@@ -42,6 +42,7 @@ func NewPcap(w io.Writer) (*Pcap, error) {
 }
 
 // Packet appends a packet: what was caught of it, and how long it was.
+// length may be more than what was caught; readers then show the packet as cut.
 func (p *Pcap) Packet(at time.Time, data []byte, length int) error {
 	if p.err != nil {
 		p.Lost++

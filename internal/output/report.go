@@ -10,6 +10,7 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
+// The words are those of the reference's --mode test and bench, which CI systems read.
 type (
 	// Tests begins a report: so many tests will run.
 	Tests struct{ Count int }
@@ -132,6 +133,7 @@ func tests(n int) string {
 }
 
 // took is a duration in whole units of the largest unit that it has some of.
+// A unit is used from ten of it on, so that two digits are shown at least.
 func took(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration

@@ -34,6 +34,7 @@ type rows struct {
 }
 
 // of yields the columns of a row; first says that their names are to be written now.
+// Rows of two forms may take turns; each has its names once.
 func (r *rows) of(spec string) (columns []Column, first bool) {
 	columns, known := r.columns[spec]
 	if !known {
@@ -47,6 +48,7 @@ func (r *rows) of(spec string) (columns []Column, first bool) {
 }
 
 // appendHeader adds the names of columns, aligned like what is below them.
+// No line ends in blanks: they would wrap on a narrow terminal.
 func appendHeader(dst []byte, columns []Column) []byte {
 	start := len(dst)
 	for i := range columns {
@@ -70,6 +72,7 @@ func appendRow(dst []byte, columns []Column, r *Row) []byte {
 }
 
 // frames are the lines of a stack.
+// It takes the text apart again, as a stack has other lines in each mode.
 func frames(v value.Value) []string {
 	var out []string
 	for line := range strings.Lines(string(value.AppendText(nil, v))) {
@@ -81,6 +84,7 @@ func frames(v value.Value) []string {
 }
 
 // pad adds a cell behind those on its left.
+// Characters are counted, not bytes; wide ones of Asian scripts count as one.
 func (c *Column) pad(dst []byte, i int, text []byte) []byte {
 	if i > 0 {
 		dst = append(dst, ' ')
@@ -111,6 +115,7 @@ func trimBlanks(dst []byte, start int) []byte {
 
 // append adds the text of a value: a row is always one line, so that control
 // characters are escaped.
+// CSV and --match use the same text.
 func (c *Column) append(dst []byte, v value.Value, r *Row) []byte {
 	n, ok := integer(v)
 	switch {

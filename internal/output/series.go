@@ -34,6 +34,7 @@ func (m *Map) newestEpoch() int64 {
 }
 
 // shown is the part of a series within the last Count intervals up to newest.
+// The ring in the kernel may still have older points than the script asked for.
 func shown(s value.Series, newest int64) []value.Point {
 	points := s.Points
 	for len(points) > 0 && points[0].Epoch <= newest-int64(s.Count) {
@@ -44,6 +45,7 @@ func shown(s value.Series, newest int64) []value.Point {
 
 // appendSeries draws a time series. newest is the last
 // interval of all series of the map, so that they end at the same time.
+// Rows of intervals without data show a dash: time goes on evenly from line to line.
 func appendSeries(dst []byte, s value.Series, newest int64) []byte {
 	points := shown(s, newest)
 	if len(points) == 0 {
@@ -98,6 +100,7 @@ func appendSeries(dst []byte, s value.Series, newest int64) []byte {
 
 // fraction is how many digits of a second tell intervals apart. A single
 // interval has no distance to another and gets all digits.
+// The heading gives a unit only when digits are shown.
 func fraction(interval, distance int64) (digits int, unit string) {
 	switch {
 	case distance == 0:
@@ -146,6 +149,8 @@ func appendRule(dst []byte, border byte) []byte {
 }
 
 // An axis spans the values of a series.
+// Sums and differences are taken as unsigned numbers, so that the widest possible range does
+// not overflow.
 type axis struct {
 	signed    bool
 	low, high int64 // bits of unsigned numbers if not signed

@@ -30,6 +30,7 @@ type PartName struct{ Name, With string }
 // ParseNames reads the words for a map whose key has so many parts: one for each, or
 // NAME(NAME) for two, then, if wanted, one for the number of values of a histogram, and
 // one for the values.
+// It is called when a script is compiled, for its errors, and again when a map is shown.
 func ParseNames(text string, parts int) (Names, error) {
 	var n Names
 	words := strings.Fields(text)
@@ -58,6 +59,7 @@ func ParseNames(text string, parts int) (Names, error) {
 }
 
 // keyParts are the parts of a key; none of a scalar.
+// A record is one part: its text has the names.
 func keyParts(key value.Value) []value.Value {
 	switch k := key.(type) {
 	case nil:

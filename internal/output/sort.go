@@ -10,6 +10,7 @@ func (m Map) Sorted() Entries {
 
 // arrange returns the entries as they are shown: sorted, the top ones only, values divided. It may
 // change the order of m.Entries.
+// The divisor comes last: it must not change the order, nor which elements are the largest.
 func (m *Map) arrange() Entries {
 	es := m.Entries
 	if es.Len() == 0 {
@@ -58,6 +59,7 @@ func weight(v value.Value) (uint64, bool) {
 }
 
 // biased maps a signed number to an unsigned one in the same order.
+// It is its own inverse.
 func biased(v int64) uint64 { return uint64(v) ^ 1<<63 }
 
 // biasedIf maps a number that may be signed likewise.
@@ -70,6 +72,7 @@ func biasedIf(signed bool, v int64) uint64 {
 
 // divided applies print's divisor to numbers and to those in a value of
 // several, truncating toward zero.
+// Enumerators, pointers and texts stay as they are.
 func divided(v value.Value, div int64) value.Value {
 	switch v := v.(type) {
 	case value.Int:

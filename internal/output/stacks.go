@@ -39,6 +39,7 @@ type stackGroup struct {
 }
 
 // A stackText is a stack as lines.
+// Lines are made early: entries that read alike are found by them.
 type stackText struct {
 	user   bool
 	frames []string // the innermost first
@@ -83,6 +84,7 @@ func (s *Stacks) entries() []stackEntry {
 }
 
 // less reports whether a number is smaller than another.
+// Of two negative numbers the one with the larger magnitude is less.
 func (n number) less(o number) bool {
 	if n.neg != o.neg {
 		return n.neg
@@ -141,6 +143,7 @@ func (s *Stacks) entry(parts []value.Value) stackEntry {
 
 // fill says of a thread without any frames that they were missed. One stack of two may
 // be empty: threads of the kernel have no program, and programs run outside the kernel.
+// Without the words a reader of flame graphs would take such time for the program's own.
 func (g *stackGroup) fill() {
 	if len(g.stacks) == 0 || slices.ContainsFunc(g.stacks, func(t stackText) bool { return len(t.frames) > 0 }) {
 		return
@@ -306,6 +309,7 @@ func (f *Folded) Write(item Item) error {
 
 // appendFolded adds a line for each entry. Those that differ in what lines leave out are
 // one.
+// A flame graph adds up equal lines anyway, but not by the largest value.
 func appendFolded(dst []byte, s *Stacks) []byte {
 	totals := map[string]number{}
 	var lines []string
@@ -410,4 +414,5 @@ func foldedFrame(line string) string {
 }
 
 // foldedText is a text without what separates the parts of a line.
+// The last blank of a line stands in front of its value.
 func foldedText(s string) string { return strings.NewReplacer(";", ":", " ", "_").Replace(s) }

@@ -24,6 +24,7 @@ const maxBuffer = 64 << 10
 
 // A stream buffers the output. Its methods after a failed write do nothing and
 // report the failure again.
+// All sinks write through one, which knows nothing of items.
 type stream struct {
 	w    io.Writer
 	mode Buffering

@@ -45,6 +45,7 @@ func (Screen) item() {}
 
 // arranged are the rows in order, the top ones of them, and how many were left out
 // with their sums; without hidden cells.
+// Rows that are cut off are still in t.Rows, for a sink that wants more.
 func (t *Table) arranged() (rows [][]value.Value, others int, sums []value.Value) {
 	rows = slices.Clone(t.Rows)
 	if t.Sort != Unsorted {
@@ -70,6 +71,7 @@ func (t *Table) arranged() (rows [][]value.Value, others int, sums []value.Value
 }
 
 // visible are the cells that have columns.
+// Rows differ by parts of the key that are hidden, and may so look the same.
 func (t *Table) visible(cells []value.Value) []value.Value {
 	if t.Hidden == 0 || cells == nil {
 		return cells
@@ -116,6 +118,7 @@ func compareCells(a, b value.Value) int {
 }
 
 // sum adds the numbers of a column up; nil if there are others or it is too large.
+// A sum of temperatures would be as meaningless as one of texts, but nobody here can tell.
 func sum(rows [][]value.Value, column int) value.Value {
 	var total uint64
 	for _, row := range rows {
@@ -132,6 +135,7 @@ func sum(rows [][]value.Value, column int) value.Value {
 }
 
 // appendTable adds the lines of a table, at most so many.
+// The line about what did not fit is never cut: it says that the others are not all.
 func appendTable(dst []byte, columns []Column, t *Table, headless bool, lines int) []byte {
 	indent := len(t.Spec) - len(strings.TrimLeft(t.Spec, " "))
 	add := func(line []byte) {

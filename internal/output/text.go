@@ -45,6 +45,7 @@ func (t *Text) Flush() error { return t.out.flush() }
 func (t *Text) Escapes() Escapes { return t.opts.Escapes }
 
 // shown is a value as it may be written.
+// Formats are not escaped here: printf escapes its arguments while it formats.
 func (t *Text) shown(v value.Value) value.Value {
 	if t.opts.Escapes.Output {
 		return value.Escaped(v)
@@ -128,6 +129,7 @@ func (t *Text) complain(item Item) error {
 	return t.message(b.Bytes())
 }
 
+// message writes to standard error, behind what was printed before.
 func (t *Text) message(text []byte) error {
 	if len(text) == 0 {
 		return t.out.err
@@ -137,6 +139,7 @@ func (t *Text) message(text []byte) error {
 	return err
 }
 
+// appendAttached says how many probes are attached, in the reference's words.
 func appendAttached(dst []byte, n int) []byte {
 	if n == 1 {
 		return append(dst, "Attached 1 probe\n"...)
@@ -183,6 +186,7 @@ func printDiagnostic(w io.Writer, item Item, opts Options) {
 	d.Print(w, print)
 }
 
+// repeats says how often a failure was counted, which then stands for all of them.
 func repeats(n uint64) string {
 	if n <= 1 {
 		return ""

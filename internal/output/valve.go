@@ -35,6 +35,7 @@ func NewValve(f *os.File) *Valve {
 }
 
 // Write writes to the file.
+// Between two parts it looks whether it was shut meanwhile.
 func (v *Valve) Write(p []byte) (int, error) {
 	part := maxBuffer // a longer write to a disk would keep Ctrl-C waiting on a machine of one CPU
 	if v.waits {
@@ -70,6 +71,7 @@ func (v *Valve) Stuck() time.Duration {
 
 // Shut has the write under way fail, and all that follow. It may be called from
 // any goroutine.
+// A terminal that was stopped by Ctrl-S would else keep hawk, and its probes, for ever.
 func (v *Valve) Shut() {
 	if !v.shut.CompareAndSwap(false, true) || v.file.SetWriteDeadline(time.Unix(1, 0)) == nil {
 		return

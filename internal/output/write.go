@@ -41,6 +41,7 @@ func write(f *os.File, text []byte, regular bool) (int, error) {
 }
 
 // writable reports whether a file takes something without waiting.
+// A pipe that is writable by poll takes atOnce bytes at least (POSIX: PIPE_BUF).
 func writable(fd uintptr) bool {
 	p := unix.PollFd{Fd: int32(fd), Events: unix.POLLOUT}
 	var none unix.Timespec
