@@ -63,6 +63,8 @@ func LinearBuckets(low, high, step int64, cells []uint64) []Bucket {
 	if step < 1 || high < low {
 		return out
 	}
+	// One cell is below the range and one above; a last bucket that step does not fill counts
+	// as above.
 	last := int((high-low)/step) + 1
 	bound := func(i int) string { return linearBound(low+int64(i)*step, step) }
 	for i, n := range cells {

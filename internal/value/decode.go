@@ -22,6 +22,8 @@ type decoder struct {
 
 // Decode makes a value of type t of its bytes in memory. Bytes that are
 // missing make Null of a scalar and shorten a sequence.
+// raw may be longer than the value, and is not kept: records are read in place, from memory
+// that the kernel writes to again.
 func Decode(t types.Type, raw []byte, env Env) Value {
 	if v, signed, ok := Scalar(t, raw); ok {
 		return scalarValue(t, v, signed)
@@ -246,6 +248,8 @@ func (d *decoder) field(f types.Field, raw []byte, depth int) Value {
 		return Null{}
 	}
 	var v uint64
+	// Bits are taken one by one, since a field of a packed struct may lie across more bytes
+	// than a word has.
 	for bit := range f.BitSize {
 		at := f.BitOffset + bit
 		v |= uint64(word[at/8]>>(at%8)&1) << bit

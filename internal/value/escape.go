@@ -8,6 +8,8 @@ import (
 // Escape is text from outside as a terminal may show it: control characters,
 // bytes that are no text, and characters that turn the direction of writing
 // around stand as \n, \x1b, \u202e. Nothing else changes.
+// A traced program chooses its file names and its own name, and could else move the cursor or
+// paint over lines of who watches it.
 func Escape(s string) string { return string(appendEscaped(nil, s, "")) }
 
 // EscapeLines is Escape for text that has lines of its own: newlines and tabs
@@ -51,6 +53,8 @@ func Escaped(v Value) Value {
 	return v
 }
 
+// escapedAll escapes the elements of a tuple or array. The list is new, since sinks share
+// values.
 func escapedAll(vs []Value) []Value {
 	out := make([]Value, len(vs))
 	for i, v := range vs {
@@ -63,6 +67,8 @@ func escapedAll(vs []Value) []Value {
 func appendEscaped(dst []byte, s, stay string) []byte {
 	for i := 0; i < len(s); {
 		c := s[i]
+		// ASCII is most of what comes by, and is not decoded. DEL, 0x7f, is a control character
+		// as well.
 		if c >= ' ' && c < 0x7f || c < ' ' && strings.IndexByte(stay, c) >= 0 {
 			dst = append(dst, c)
 			i++
@@ -124,6 +130,7 @@ func Commands(r rune) bool {
 	return false
 }
 
+// appendRune adds a character as four hexadecimal digits. All that Commands names fit in four.
 func appendRune(dst []byte, r rune) []byte {
 	return append(dst, lowerHex[r>>12&15], lowerHex[r>>8&15], lowerHex[r>>4&15], lowerHex[r&15])
 }

@@ -79,6 +79,7 @@ type FormatError struct {
 	Msg        string
 }
 
+// Error is the message alone: the builtin that reports it knows the place.
 func (e *FormatError) Error() string { return e.Msg }
 
 // ParseFormat parses a format string. What looks like a conversion but is
@@ -136,11 +137,15 @@ func parseConv(s string, start int) (c Conv, ok bool, err error) {
 		return n
 	}
 	c = Conv{Start: start, Bits: 32, Prec: -1}
+	// Flags come in this order only, each once, as the reference matches them: %0-5d stays
+	// text.
 	c.Left, c.Plus, c.Space, c.Alt, c.Zero = flag('-'), flag('+'), flag(' '), flag('#'), flag('0')
 	star := flag('*')
 	if !star {
 		c.Width = number()
 	}
+	// The quotient is hawk's own, and stands where C would have a precision. What is not wholly
+	// one is text, as in "%d%/s".
 	if flag('/') {
 		if i = c.quotient(s, i); i < 0 {
 			return c, false, nil
@@ -152,6 +157,8 @@ func parseConv(s string, start int) (c Conv, ok bool, err error) {
 			c.Prec = number()
 		}
 	}
+	// A length says how many bits of an integer are shown, and nothing of the type of the
+	// argument.
 	for _, l := range lengths {
 		if strings.HasPrefix(s[i:], l.text) {
 			i += len(l.text)
@@ -180,6 +187,8 @@ func parseConv(s string, start int) (c Conv, ok bool, err error) {
 		}
 		return c, true, nil
 	}
+	// These are errors and not literal text: a script that has one comes from C, and would
+	// print nonsense.
 	if i < len(s) && strings.IndexByte(unsupported, s[i]) >= 0 {
 		c.End = i + 1
 		return fail("%%%c conversion is not supported", s[i])
@@ -259,6 +268,7 @@ func (c *Conv) check(t types.Type) string {
 	return fmt.Sprintf("%%%s conversion expects a value of type %s (%s supplied)", c.Verb, expected, t)
 }
 
+// String is the spelling of the verb without %, for messages.
 func (v Verb) String() string {
 	for _, e := range verbs {
 		if e.verb == v {

@@ -59,6 +59,7 @@ var gfpNames = [...]struct {
 
 // appendGFP appends the names of allocation flags joined by '|', bits without
 // a name in hexadecimal.
+// Compounds come first, so that GFP_KERNEL is one word and not three.
 func appendGFP(dst []byte, v uint64) []byte {
 	if v == 0 {
 		return append(dst, '0')

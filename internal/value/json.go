@@ -109,6 +109,8 @@ func number(n int64, signed bool) Value {
 	return Uint(n)
 }
 
+// average divides by the sign of the values. No value at all has the average 0, as in the
+// reference.
 func average(total, count int64, signed bool) int64 {
 	switch {
 	case count == 0:
@@ -120,6 +122,7 @@ func average(total, count int64, signed bool) int64 {
 }
 
 // AppendJSONKey appends a map key as a JSON string: its text, less all spaces.
+// Keys that differ in spaces only have one text so: readers who mind take AppendSafeKey.
 func AppendJSONKey(dst []byte, key Value) []byte {
 	var room [64]byte
 	text := AppendKey(room[:0], key)
@@ -139,6 +142,7 @@ func AppendSafeKey(dst []byte, key Value) []byte {
 	return append(AppendSafeJSON(append(dst, '['), key), ']')
 }
 
+// appendJSONArray writes values between brackets, without spaces behind the commas.
 func appendJSONArray(dst []byte, vs []Value, text func(dst, s []byte) []byte) []byte {
 	dst = append(dst, '[')
 	for i, v := range vs {
@@ -157,6 +161,7 @@ func appendNumber(dst []byte, v int64, signed bool) []byte {
 	if signed && v < 0 {
 		magnitude = -magnitude
 	}
+	// A double has 53 bits of mantissa: 1<<60 is exact although it is large.
 	exact := magnitude == 0 || bits.Len64(magnitude)-bits.TrailingZeros64(magnitude) <= 53
 	if exact {
 		return appendSigned(dst, v, signed)
@@ -177,6 +182,7 @@ func AppendJSONString(dst, s []byte) []byte {
 		if s = s[n:]; len(s) == 0 {
 			break
 		}
+		// size is 1 of a byte that is no UTF-8, and of ASCII that plainPrefix has stopped at.
 		if _, size := utf8.DecodeRune(s); size > 1 {
 			dst = append(dst, s[:size]...)
 			s = s[size:]

@@ -36,6 +36,7 @@ func (l *Lines) Forget() {
 	l.forget()
 }
 
+// forget is Forget for who holds the lock.
 func (l *Lines) forget() { l.made, l.of, l.n = nil, nil, 0 }
 
 // pair is what two stacks show of their addresses with one number.
@@ -49,6 +50,8 @@ func (l *Lines) pair(a, b *Stack, i int) (x, y string) {
 }
 
 // line is the line of a frame, made once for an address.
+// The map of the key that was asked for last is at hand: stacks of one process follow one
+// another while a map is sorted.
 func (l *Lines) line(s *Stack, i int) string {
 	if key := (lineKey{s.PID, s.Mode, s.User, i == 0}); l.of == nil || key != l.last {
 		if l.made == nil {

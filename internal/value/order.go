@@ -78,6 +78,7 @@ func Compare(a, b Value) int {
 	return cmp.Compare(rank(a), rank(b))
 }
 
+// compareAll orders sequences by the first element that differs; a shorter one comes first.
 func compareAll(a, b []Value) int {
 	for i := range min(len(a), len(b)) {
 		if c := Compare(a[i], b[i]); c != 0 {

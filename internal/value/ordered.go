@@ -22,6 +22,7 @@ func Ordered(t types.Type) bool {
 	return t == types.Bool
 }
 
+// orderedAll reports whether all elements have an ordered form.
 func orderedAll(ts []types.Type) bool {
 	for _, t := range ts {
 		if !Ordered(t) {
@@ -45,6 +46,8 @@ const (
 
 // AppendOrdered adds the ordered form of a value of an Ordered type, whose bytes in memory are all there. The bytes of
 // two forms are in the order in which Compare has their values.
+// Maps of many elements are sorted by these bytes: no value is made of an element before it is
+// printed.
 func AppendOrdered(dst []byte, t types.Type, raw []byte) []byte {
 	switch t := t.(type) {
 	case *types.String:
@@ -96,6 +99,8 @@ func signBit(t types.Type) uint64 {
 	return 0
 }
 
+// appendOrderedAll adds the elements one behind the other. No form begins another form, so that
+// nothing has to stand between.
 func appendOrderedAll(dst []byte, t *types.Tuple, raw []byte) []byte {
 	for i, e := range t.Elems {
 		dst = AppendOrdered(dst, e, slice(raw, t.Offsets[i], e.Size()))
@@ -146,6 +151,8 @@ func DecodeOrdered(t types.Type, form []byte, env Env) (v Value, rest []byte) {
 	return scalarValue(t, n, signed), form[size:]
 }
 
+// decodeOrderedString reads up to the NUL that ends the form. The trailer is not in it, since
+// all cut strings have the same.
 func decodeOrderedString(t *types.String, form []byte, env Env) (v Value, rest []byte) {
 	if t.Marked && len(form) > 0 {
 		if form[0] == formUnread {
@@ -163,6 +170,7 @@ func decodeOrderedString(t *types.String, form []byte, env Env) (v Value, rest [
 	return out, rest
 }
 
+// decodeOrderedAll reads the elements of a tuple or record.
 func decodeOrderedAll(t *types.Tuple, form []byte, env Env) (out []Value, rest []byte) {
 	out = make([]Value, len(t.Elems))
 	for i, e := range t.Elems {
@@ -198,6 +206,7 @@ func SkipOrdered(t types.Type, form []byte) []byte {
 	return form[min(t.Size(), len(form)):]
 }
 
+// skipOrderedAll passes over the elements of a tuple or record.
 func skipOrderedAll(ts []types.Type, form []byte) []byte {
 	for _, t := range ts {
 		form = SkipOrdered(t, form)

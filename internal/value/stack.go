@@ -82,6 +82,8 @@ func (s *Stack) Named() Named {
 }
 
 // Settle finds the names of all stacks in a value, which then stay as they are.
+// Whoever keeps values longer than the run calls it: processes end, and their files may be
+// replaced.
 func Settle(v Value) {
 	switch v := v.(type) {
 	case *Stack:
@@ -95,6 +97,7 @@ func Settle(v Value) {
 	}
 }
 
+// settle is Settle for the elements of a value.
 func settle(vs []Value) {
 	for _, v := range vs {
 		Settle(v)
@@ -168,6 +171,7 @@ func (w *frameWriter) name(text string) {
 	}
 }
 
+// add adds text of hawk's own, which needs no escaping.
 func (w *frameWriter) add(text string) { w.dst = append(w.dst, text...) }
 
 // frame adds the line of a frame.
@@ -211,6 +215,7 @@ func (w *frameWriter) frame(f *Frame) {
 	w.dst = append(w.dst, '\n')
 }
 
+// function adds a name and the offset into it. Without a name it is the address.
 func (w *frameWriter) function(f *Frame) {
 	if f.Func == "" {
 		w.dst = appendPointer(w.dst, f.Addr)

@@ -10,6 +10,7 @@ import (
 )
 
 // A Value is a decoded value. The concrete types are below.
+// Values are not changed once they are made: items that hold them go to several sinks.
 type Value interface{ value() }
 
 type (
