@@ -14,6 +14,7 @@ import (
 )
 
 // The world that programs expect.
+// Offsets that are made up stay inside of these, so that a fault is always one of the pass.
 const (
 	ContextSize = 96  // bytes of context, read only
 	DataSize    = 256 // bytes of the data map that programs touch
@@ -25,6 +26,7 @@ const (
 )
 
 // Options chooses what programs may contain.
+// Each switch takes away what some kernel or some run of a test cannot do.
 type Options struct {
 	Statements int  // how many, roughly
 	Big        bool // objects of hundreds of bytes, so that some go to scratch memory
@@ -33,6 +35,7 @@ type Options struct {
 }
 
 // A generator is the state of making up one program.
+// It embeds the builder that lowering uses, so that programs have the shape of lowered ones.
 type generator struct {
 	*ir.Builder
 	r      *rand.Rand
@@ -47,6 +50,7 @@ type generator struct {
 }
 
 // A variable is an object that holds one integer.
+// Assigning to a loop's counter could keep it from ending, which lock prevents.
 type variable struct {
 	obj  *ir.Object
 	size int
@@ -55,6 +59,7 @@ type variable struct {
 }
 
 // Program makes a program from the random numbers of r.
+// The same numbers make the same program: a test that fails names its seed.
 func Program(r *rand.Rand, o Options) *ir.Prog {
 	b := ir.NewBuilder("main", 1)
 	g := &generator{Builder: b, r: r, opts: o, prog: &ir.Prog{Name: "random", Funcs: []*ir.Func{b.Fn}},
@@ -75,9 +80,12 @@ func Program(r *rand.Rand, o Options) *ir.Prog {
 	return g.prog
 }
 
+// declare makes variables and memory, and gives all of it a value: the verifier refuses reads
+// of what nobody wrote.
 func (g *generator) declare() {
 	for range 2 + g.r.IntN(5) {
 		size := []int{8, 8, 8, 4, 2, 1}[g.r.IntN(6)]
+		// Half of the variables are 8 bytes wide, as most of a script's are.
 		v := variable{obj: g.NewObject("$v", size, size), size: size, sign: g.r.IntN(2) == 0}
 		g.vars = append(g.vars, v)
 		g.Store(g.Addr(v.obj, 0), 0, size, g.constant())
@@ -93,8 +101,11 @@ func (g *generator) declare() {
 	}
 }
 
+// statements makes up a few statements. At the outermost level it goes on until the budget is
+// spent; a statement that returns ends the block.
 func (g *generator) statements() {
 	for n := 1 + g.r.IntN(6); n > 0 && g.budget > 0 && !g.Ended(); n-- {
+		// The budget counts statements at any depth, so that a program ends.
 		g.budget--
 		g.depth++
 		g.statement()
@@ -105,6 +116,7 @@ func (g *generator) statements() {
 	}
 }
 
+// finish folds everything into one number. A wrong value anywhere shows in the result.
 func (g *generator) finish() {
 	if g.Ended() {
 		return
@@ -120,6 +132,7 @@ func (g *generator) finish() {
 	g.Ret(g.Ext(sum, 4, false))
 }
 
+// constant prefers the borders of types, where mistakes are.
 func (g *generator) constant() *ir.Value {
 	switch g.r.IntN(6) {
 	case 0:
@@ -133,16 +146,19 @@ func (g *generator) constant() *ir.Value {
 	return g.Const(int64(g.r.IntN(16)) - 4)
 }
 
+// read loads a variable with the width and sign that it was declared with.
 func (g *generator) read(v variable) *ir.Value {
 	return g.Load(g.Addr(v.obj, 0), 0, v.size, v.sign && v.size < 8)
 }
 
+// Division is among them without a test for 0, which the machine defines.
 var binaryOps = []ir.Op{
 	ir.Add, ir.Sub, ir.Mul, ir.UDiv, ir.SDiv, ir.UMod, ir.SMod, ir.And, ir.Or, ir.Xor, ir.Shl, ir.LShr, ir.AShr,
 	ir.Eq, ir.Ne, ir.ULt, ir.ULe, ir.SLt, ir.SLe,
 }
 
 // expr makes up a value; depth bounds its operands.
+// Helpers among the operands are those whose answer is constant during a run: gvn joins them.
 func (g *generator) expr(depth int) *ir.Value {
 	if depth <= 0 {
 		switch g.r.IntN(4) {
@@ -179,6 +195,7 @@ func (g *generator) expr(depth int) *ir.Value {
 	return g.expr(0)
 }
 
+// arith makes up an operation. Shifts by 64 and more are undefined in IR, and are kept out.
 func (g *generator) arith(depth int) *ir.Value {
 	op := binaryOps[g.r.IntN(len(binaryOps))]
 	x := g.expr(depth - 1)
@@ -196,6 +213,7 @@ func (g *generator) arith(depth int) *ir.Value {
 	return g.Arith(op, x, y)
 }
 
+// context reads what passes may take for constant during a run.
 func (g *generator) context() *ir.Value {
 	size := []int{8, 8, 4, 2, 1}[g.r.IntN(5)]
 	return g.Load(g.ctx, size*g.r.IntN(ContextSize/size), size, g.r.IntN(2) == 0)
@@ -203,14 +221,17 @@ func (g *generator) context() *ir.Value {
 
 // index reads the data map at an offset known only at run time, within bounds
 // that the verifier can see.
+// Such an access may touch what others store at fixed offsets, which forward has to know.
 func (g *generator) index() *ir.Value { return g.Load(g.slot(), 0, 8, false) }
 
+// slot is the address that index reads at, and statements write to.
 func (g *generator) slot() *ir.Value {
 	i := g.Arith(ir.And, g.expr(1), g.Const(7))
 	return g.Arith(ir.Add, g.Data(64), g.Arith(ir.Shl, i, g.Const(3)))
 }
 
 // statement makes up a store, a branch, a loop, a look-up, a callback or a return.
+// Numbers above the last case make none, so that bodies differ in length.
 func (g *generator) statement() {
 	switch n := g.r.IntN(30); {
 	case n < 8:
@@ -245,6 +266,7 @@ func (g *generator) statement() {
 }
 
 // condition is sometimes "a && b" or "a || b", by way of a variable.
+// That shape is what thread is for.
 func (g *generator) condition() *ir.Value {
 	if g.r.IntN(3) > 0 {
 		return g.expr(2)
@@ -265,6 +287,7 @@ func (g *generator) condition() *ir.Value {
 	return g.Load(g.Addr(o, 0), 0, 8, false)
 }
 
+// branch is an if with two arms, of which either may return.
 func (g *generator) branch() {
 	c := g.condition()
 	then, els, join := g.NewBlock(), g.NewBlock(), g.NewBlock()
@@ -285,6 +308,7 @@ func (g *generator) branch() {
 }
 
 // drop removes a block that nothing leads to.
+// An unreachable block would be valid, but no program of lowering begins with one.
 func (g *generator) drop(b *ir.Block) {
 	for i, x := range g.Fn.Blocks {
 		if x == b {
@@ -294,6 +318,7 @@ func (g *generator) drop(b *ir.Block) {
 	}
 }
 
+// loop runs at most three times, and may be left early: the verifier walks all rounds.
 func (g *generator) loop() {
 	o := g.NewObject("i", 8, 8)
 	g.Store(g.Addr(o, 0), 0, 8, g.Const(0))
@@ -319,6 +344,8 @@ func (g *generator) loop() {
 	g.Begin(out)
 }
 
+// atomic is an operation on shared data that yields the old value. Kernels from 5.12 on have
+// it.
 func (g *generator) atomic() {
 	size := []int{4, 8}[g.r.IntN(2)]
 	x := g.expr(2)
@@ -339,6 +366,8 @@ func (g *generator) atomic() {
 	}
 }
 
+// memory works on an object by pieces, some of which overlap: passes have to see which bytes
+// change.
 func (g *generator) memory() {
 	o := g.mem[g.r.IntN(len(g.mem))]
 	size := []int{1, 2, 4, 8}[g.r.IntN(4)]
@@ -363,6 +392,7 @@ func (g *generator) memory() {
 }
 
 // pow2 is the greatest power of two up to n.
+// It masks an index into memory of any size.
 func pow2(n int) int {
 	p := 1
 	for p*2 <= n {
@@ -372,7 +402,9 @@ func pow2(n int) int {
 }
 
 // lookup changes a value of the map, if there is one for the key.
+// The key may be beyond the map, which has four elements, so that both ways out are taken.
 func (g *generator) lookup() {
+	// Its address goes to a helper, so that it stays in memory.
 	key := g.NewObject("key", 4, 4)
 	g.Store(g.Addr(key, 0), 0, 4, g.Arith(ir.And, g.expr(2), g.Const(7)))
 	p := g.CallPtr(int(asm.FnMapLookupElem), g.MapPtr(Map), g.Addr(key, 0))
@@ -414,8 +446,11 @@ func (g *generator) lookup() {
 
 // callback runs a small function a few times by bpf_loop; it works on a
 // context in this frame.
+// Functions are what placing on the stack has to add up.
+// bpf_loop came with Linux 5.17.
 func (g *generator) callback() {
 	ctx := g.NewObject("loop context", 16, 8)
+	// The kernel takes the context of a callback on the stack alone.
 	ctx.Stack = true
 	g.Store(g.Addr(ctx, 0), 0, 8, g.expr(2))
 	g.Store(g.Addr(ctx, 0), 8, 8, g.expr(1))

@@ -10,6 +10,7 @@ import (
 
 // A World is the memory that programs of this package work on, and what the
 // helpers tell them.
+// One is made for each of the two runs that are compared, from the same seed.
 type World struct {
 	Context []byte
 	Data    []byte
@@ -20,9 +21,11 @@ type World struct {
 }
 
 // NewWorld fills a world from a seed.
+// Small numbers are frequent: comparisons with constants should go either way.
 func NewWorld(seed uint64) *World {
 	w := &World{Context: make([]byte, ContextSize), Data: make([]byte, DataSize+8), CPU: 1, PidTgid: 1234<<32 | 1235}
 	x := seed
+	// A generator of its own makes the same world in every version of Go.
 	next := func() uint64 { // splitmix64
 		x += 0x9e3779b97f4a7c15
 		z := (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -49,9 +52,12 @@ func NewWorld(seed uint64) *World {
 }
 
 // Run evaluates p in the world, which changes.
+// The result is what the program returns; the rest is to be compared in the world.
 func (w *World) Run(p *ir.Prog) (uint64, error) { return w.Machine().Run(p) }
 
 // Machine is a machine with the world's memory and helpers, for one run.
+// Helpers are known by their numbers in the kernel: 1 is a lookup, 8 the CPU, 14 process and
+// thread, 181 bpf_loop.
 func (w *World) Machine() *eval.Machine {
 	var values [MapEntries]uint64
 	var scratch []uint64
