@@ -140,29 +140,33 @@ func (r *reading) is(build []byte) bool { return r.build == [20]byte(build) }
 // The maps are written to as long as Close has not returned. A goroutine that hung in a file system
 // may come back much later, when their descriptors are those of something else.
 
-func (u *Unwinder) update(fd int, key, value []byte) error {
-	return u.fenced(func() error { return bpf.MapUpdate(fd, key, value, 0) })
-}
+func (u *Unwinder) update(fd int, key, value []byte) error { return u.fenced(updates, fd, key, value) }
+func (u *Unwinder) remove(fd int, key []byte) error        { return u.fenced(removes, fd, key, nil) }
+func (u *Unwinder) lookup(fd int, key, value []byte) error { return u.fenced(looksUp, fd, key, value) }
+func (u *Unwinder) nextKey(fd int, key, next []byte) error { return u.fenced(stepsOn, fd, key, next) }
 
-func (u *Unwinder) remove(fd int, key []byte) error {
-	return u.fenced(func() error { return bpf.MapDelete(fd, key) })
-}
+// What is done with an element of a map.
+const (
+	updates = iota
+	removes
+	looksUp
+	stepsOn
+)
 
-func (u *Unwinder) lookup(fd int, key, value []byte) error {
-	return u.fenced(func() error { return bpf.MapLookup(fd, key, value) })
-}
-
-func (u *Unwinder) nextKey(fd int, key, next []byte) error {
-	return u.fenced(func() error { return bpf.MapNextKey(fd, key, next) })
-}
-
-func (u *Unwinder) fenced(call func() error) error {
+func (u *Unwinder) fenced(what, fd int, key, value []byte) error {
 	u.fence.RLock()
 	defer u.fence.RUnlock()
-	if u.gone {
+	switch {
+	case u.gone:
 		return unix.EBADF
+	case what == updates:
+		return bpf.MapUpdate(fd, key, value, 0)
+	case what == removes:
+		return bpf.MapDelete(fd, key)
+	case what == looksUp:
+		return bpf.MapLookup(fd, key, value)
 	}
-	return call()
+	return bpf.MapNextKey(fd, key, value)
 }
 
 // Late is how many files were not read in time.
