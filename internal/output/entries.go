@@ -181,34 +181,34 @@ func (es *Entries) sort() {
 		return
 	}
 	// Weights are taken out once: those of histograms are sums.
-	type weighted struct {
-		weight uint64
-		index  int
-	}
-	order := make([]weighted, len(es.values))
+	order := make([]pair, len(es.values))
 	for i, e := range es.values {
 		w, _ := weight(e.Value)
-		order[i] = weighted{w, i}
+		order[i] = pair{uint64(i), w}
 	}
-	slices.SortFunc(order, func(a, b weighted) int {
-		if a.weight != b.weight {
-			return cmp.Compare(a.weight, b.weight)
-		}
-		return value.Compare(es.values[a.index].Key, es.values[b.index].Key)
-	})
+	sortByWeight(order, func(a, b uint64) int { return value.Compare(es.values[a].Key, es.values[b].Key) })
 	sorted := make([]Entry, len(order))
 	for i, w := range order {
-		sorted[i] = es.values[w.index]
+		sorted[i] = es.values[w.key]
 	}
 	es.values = sorted
+}
+
+// sortByWeight sorts pairs of where an element is and what it weighs. Ties are for compare. It takes
+// pairs, as all that is sorted by weight, since each type would have code of its own.
+func sortByWeight(order []pair, compare func(a, b uint64) int) {
+	slices.SortFunc(order, func(a, b pair) int {
+		if a.value != b.value {
+			return cmp.Compare(a.value, b.value)
+		}
+		return compare(a.key, b.key)
+	})
 }
 
 // sort sorts by value, ties by key.
 func (ps *pairs) sort() {
 	if len(ps.blocks) == 1 {
-		slices.SortFunc(ps.blocks[0], func(a, b pair) int {
-			return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.key, b.key))
-		})
+		sortByWeight(ps.blocks[0], cmp.Compare)
 	}
 	if len(ps.blocks) < 2 {
 		return

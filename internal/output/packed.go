@@ -2,8 +2,6 @@ package output
 
 import (
 	"bytes"
-	"cmp"
-	"slices"
 
 	"github.com/hawktrace/hawk/internal/types"
 	"github.com/hawktrace/hawk/internal/value"
@@ -77,27 +75,18 @@ func (p *packed) at(i int) Entry {
 // sort sorts by value where values are numbers, else by key; ties by key.
 // The form of a key is in the order of keys, so that sorting needs no values.
 func (p *packed) sort() {
-	type weighted struct {
-		weight uint64
-		place  place
-	}
-	order := make([]weighted, p.places.len())
+	order := make([]pair, p.places.len())
 	cell := make([]byte, 0, p.how.Cell)
 	for i := range order {
 		at := *p.places.at(i)
-		order[i].place = at
+		order[i].key = uint64(at)
 		cell = squeezed(cell[:0], value.SkipOrdered(p.how.Key, p.element(at)), p.how.Cell)
-		order[i].weight, _ = weight(p.how.Value(cell))
+		order[i].value, _ = weight(p.how.Value(cell))
 	}
 	// No form of a key begins another one, so that values behind them decide nothing.
-	slices.SortFunc(order, func(a, b weighted) int {
-		if a.weight != b.weight {
-			return cmp.Compare(a.weight, b.weight)
-		}
-		return bytes.Compare(p.element(a.place), p.element(b.place))
-	})
+	sortByWeight(order, func(a, b uint64) int { return bytes.Compare(p.element(place(a)), p.element(place(b))) })
 	for i, w := range order {
-		*p.places.at(i) = w.place
+		*p.places.at(i) = place(w.key)
 	}
 }
 

@@ -71,7 +71,7 @@ func (s *Stacks) entries() []stackEntry {
 			out[k].value = entry.value
 		}
 	}
-	slices.SortStableFunc(out, func(a, b stackEntry) int {
+	order.Stably(out, func(a, b stackEntry) int {
 		switch {
 		case a.value.less(b.value):
 			return -1
