@@ -39,7 +39,7 @@ STD := bufio bytes compress/... context errors golang.org/... hash/... internal/
 HOT := output session/ring unwind
 min:
 	go build -tags min $(BUILD) $(patsubst %,-gcflags=%=-l,$(STD)) -gcflags=$(OWN)/...=-l \
-		$(patsubst %,-gcflags=$(OWN)/%=,$(HOT)) -ldflags '$(LDFLAGS) -funcalign 8' -o hawk-min ./cmd/hawk
+		$(patsubst %,-gcflags=$(OWN)/%=,$(HOT)) -ldflags '$(LDFLAGS) -funcalign 4' -o hawk-min ./cmd/hawk
 	@size=$$(stat -c %s hawk-min); echo "hawk-min: $$size bytes"; [ $$size -le 11500000 ]
 
 # A look at the machine: its system calls by program, for three seconds.
