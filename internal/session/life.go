@@ -19,12 +19,14 @@ import (
 // the end programs.
 func (s *session) trace() error {
 	s.startClocks()
-	if err := s.startMeter(); err != nil {
-		return err
-	}
 	if c := s.o.Child; c != nil {
 		atomic.StoreUint64(s.word(object.DataCPID), uint64(c.PID()))
+		// Before anything can fail: what ends the run waits for the end of the command, which would
+		// wait to be let go.
 		defer c.Terminate(s.abort)
+	}
+	if err := s.startMeter(); err != nil {
+		return err
 	}
 	if err := s.runAll(probe.AtBegin); err != nil {
 		return err
