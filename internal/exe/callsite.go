@@ -54,6 +54,7 @@ func (f *File) CallSites() (out []CallSite, others int) {
 	}
 	functions := f.Functions(nil)
 	slices.SortFunc(functions, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
+	var at boundary
 	for _, s := range found {
 		i, _ := slices.BinarySearchFunc(functions, s.Addr+1, func(fn Symbol, addr uint64) int {
 			return cmp.Compare(fn.Addr, addr)
@@ -63,7 +64,10 @@ func (f *File) CallSites() (out []CallSite, others int) {
 			continue
 		}
 		fn := &functions[i-1]
-		if !insn.IsBoundary(insn.AMD64, f.Code(fn.Addr, fn.Size), s.Addr-fn.Addr) {
+		if at.begin != fn.Addr || at.code == nil {
+			at = boundary{begin: fn.Addr, code: f.Code(fn.Addr, fn.Size)}
+		}
+		if !at.reaches(s.Addr - fn.Addr) {
 			continue // bytes within another instruction
 		}
 		if s.In = fn.Addr; s.Next >= fn.Addr+fn.Size {
@@ -72,4 +76,27 @@ func (f *File) CallSites() (out []CallSite, others int) {
 		out = append(out, s)
 	}
 	return out, others
+}
+
+// A boundary goes through the instructions of a function, once for all that is asked of it.
+type boundary struct {
+	begin uint64 // of the function
+	code  []byte
+	at    uint64 // where an instruction starts
+}
+
+// reaches reports whether an instruction starts at an offset, which is behind those asked before.
+func (b *boundary) reaches(offset uint64) bool {
+	for b.at < offset {
+		if b.at >= uint64(len(b.code)) {
+			return false
+		}
+		n := insn.AMD64.Len(b.code[b.at:])
+		if n == 0 {
+			b.code = b.code[:b.at] // what is behind is not understood
+			return false
+		}
+		b.at += uint64(n)
+	}
+	return b.at == offset
 }

@@ -21,6 +21,7 @@ const maxUnfolded = 1 << 30 // bytes
 // then.
 func (f *File) DebugSection(name string) (Bytes, error) {
 	var all Bytes
+	own := false // all is memory of its own, which can grow
 	for i := range f.sections {
 		if f.sections[i].name != name {
 			continue
@@ -34,7 +35,11 @@ func (f *File) DebugSection(name string) (Bytes, error) {
 		case all.Len()+b.Len() > maxUnfolded:
 			return Bytes{}, fmt.Errorf("%s: all of %s is more than %d bytes", f.Path, name, maxUnfolded)
 		default:
-			all = BytesOf(append(slices.Clip(all.All()), b.All()...))
+			first := all.All()
+			if !own {
+				first, own = slices.Clip(first), true
+			}
+			all = BytesOf(append(first, b.All()...))
 		}
 	}
 	if all.Len() > 0 {

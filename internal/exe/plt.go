@@ -65,6 +65,7 @@ func stub(machine elf.Machine, code []byte, addr uint64) (start, size int, slot 
 func (f *File) slots() map[uint64]string {
 	out := map[uint64]string{}
 	const entry, symbol = 24, 24
+	left := len(f.c.mem) // relocations do not overlap but in a file that was made to burst
 	for i := range f.sections {
 		s := &f.sections[i]
 		if s.typ != elf.SHT_RELA || int(s.link) >= len(f.sections) {
@@ -75,12 +76,24 @@ func (f *File) slots() map[uint64]string {
 			continue
 		}
 		table, strs := f.bytes(syms), f.lazy(&f.sections[syms.link])
-		for r := f.bytes(s); len(r) >= entry; r = r[entry:] {
+		r := f.bytes(s)
+		if left -= len(r); left < 0 {
+			return out
+		}
+		names := alwaysNames + maxNamesFactor*strs.Len() // as in symbol tables
+		for ; len(r) >= entry; r = r[entry:] {
 			n, kind := f.order.Uint64(r[8:])>>32, uint32(f.order.Uint64(r[8:]))
 			if n == 0 || n >= uint64(len(table)/symbol) || !jumps(f.Machine, kind) {
 				continue
 			}
-			out[f.order.Uint64(r)] = string(strs.Text(uint64(f.order.Uint32(table[n*symbol:]))))
+			name := strs.Text(uint64(f.order.Uint32(table[n*symbol:])))
+			if names -= len(name); name == nil {
+				names -= maxName // nobody says where it ends
+			}
+			if names < 0 {
+				return out
+			}
+			out[f.order.Uint64(r)] = string(name)
 		}
 	}
 	return out

@@ -149,12 +149,17 @@ const (
 
 // BuildID is the GNU build ID, nil if the file has none.
 func (f *File) BuildID() []byte {
+	left := 2 * len(f.c.mem) // segments and sections show the same notes, each no part of them twice
 	for _, list := range [...][]section{f.notes, f.sections} {
 		for i := range list {
 			if list[i].typ != elf.SHT_NOTE {
 				continue
 			}
-			if id := f.buildIDIn(f.bytes(&list[i])); id != nil {
+			notes := f.bytes(&list[i])
+			if left -= len(notes); left < 0 {
+				return nil
+			}
+			if id := f.buildIDIn(notes); id != nil {
 				return id
 			}
 		}
