@@ -139,10 +139,11 @@ type cie struct {
 	codeAlign uint64
 	dataAlign int64
 	ra        uint64
-	encoding  byte // of addresses
-	augmented bool // 'z'
-	signal    bool // 'S'
-	initial   []byte
+	encoding  byte  // of addresses
+	augmented bool  // 'z'
+	signal    bool  // 'S'
+	initial   state // that functions begin with
+	failed    bool  // it is beyond the format of the tables
 }
 
 // entries reads all functions. What is wrong with one of them leaves it out.
@@ -150,6 +151,9 @@ func (s *section) entries() ([]row, error) {
 	var out []row
 	cies := map[int]*cie{} // by offset; nil if malformed
 	m := newMachine(s)
+	// Those of a linker do not overlap, so that all of them are no longer than the section. Made up,
+	// each can go on to its end.
+	left := len(s.data)
 	for at := 0; at+4 <= len(s.data); {
 		body := at + 4
 		size := int(binary.LittleEndian.Uint32(s.data[at:]))
@@ -165,7 +169,7 @@ func (s *section) entries() ([]row, error) {
 		if id != 0 {
 			c, known := cies[body-id]
 			if !known {
-				c = s.cie(body - id)
+				c = m.cie(body-id, &left)
 				cies[body-id] = c
 			}
 			if c != nil {
@@ -180,13 +184,18 @@ func (s *section) entries() ([]row, error) {
 	return out, nil
 }
 
-// cie reads the entry at an offset; nil if it is not understood.
-func (s *section) cie(at int) *cie {
+// cie reads the entry at an offset, and runs its instructions once for all functions; nil if it
+// is not understood, or longer than what is left of so many bytes.
+func (m *machine) cie(at int, left *int) *cie {
+	s := m.s
 	if at < 0 || at+8 > len(s.data) {
 		return nil
 	}
 	size := int(binary.LittleEndian.Uint32(s.data[at:]))
 	if size < 4 || size > len(s.data)-at-4 || binary.LittleEndian.Uint32(s.data[at+4:]) != 0 {
+		return nil
+	}
+	if *left -= size; *left < 0 {
 		return nil
 	}
 	r := newReader(s.data[:at+4+size], at+8)
@@ -231,7 +240,8 @@ func (s *section) cie(at int) *cie {
 	if r.Bad {
 		return nil
 	}
-	c.initial = r.Data[r.At:]
+	_, ok := m.run(c, r.Data[r.At:], &c.initial, nil, 0, 0, nil)
+	c.failed = !ok
 	return c
 }
 

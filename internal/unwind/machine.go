@@ -58,12 +58,11 @@ func (m *machine) function(c *cie, from, to int, out []row) []row {
 	if c.signal {
 		return append(out, row{start, object.NewRule(object.RuleSignal, 0, 0)}, row{start + size, object.RuleNone})
 	}
-	var init state
-	if _, ok := m.run(c, c.initial, &init, nil, 0, 0, nil); !ok {
+	if c.failed {
 		return append(out, row{start, object.RuleFail}, row{start + size, object.RuleNone})
 	}
-	s := init
-	out, ok := m.run(c, r.Data[r.At:], &s, &init, start, start+size, out)
+	s := c.initial
+	out, ok := m.run(c, r.Data[r.At:], &s, &c.initial, start, start+size, out)
 	if !ok {
 		return append(out, row{start, object.RuleFail}, row{start + size, object.RuleNone})
 	}

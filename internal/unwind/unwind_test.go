@@ -189,6 +189,54 @@ func TestPrologue(t *testing.T) {
 }
 
 // A few instructions between functions, of which nothing is said, have no frame.
+// TestBurst reads functions that share a long CIE, and CIEs each of which goes on through all others.
+func TestBurst(t *testing.T) {
+	le := binary.LittleEndian
+	body := append(le.AppendUint32(nil, 0), 1, 'z', 'R', 0, 1, 0x78, 16, 1, pePCRel|peS4)
+	data := entry(append(body, make([]byte, 1<<20)...)) // of nops
+	for range 100_000 {
+		fde := le.AppendUint32(nil, uint32(len(data)+4))
+		fde = le.AppendUint32(fde, uint32(0x4000-(base+len(data)+8)))
+		data = append(data, entry(append(le.AppendUint32(fde, 64), 0))...)
+	}
+	bound.Run(t, len(data), func() {
+		s := section{data: data, addr: base, regs: machines[elf.EM_X86_64]}
+		if rows, err := s.entries(); err != nil || len(rows) == 0 {
+			t.Errorf("%d rows, %v", len(rows), err)
+		}
+	})
+
+	// Each has 32 bytes, the last two of which have the next one's front be taken for an expression.
+	const n, size = 100_000, 32
+	data = nil
+	for i := range n {
+		cie := le.AppendUint32(nil, uint32(size*(n-i)-4))
+		cie = append(le.AppendUint32(cie, 0), 1, 'z', 'R', 0, 1, 0x78, 16, 1, pePCRel|peS4)
+		cie = append(cie, make([]byte, size-len(cie))...)
+		if i < n-1 {
+			cie[size-2], cie[size-1] = cfaDefExpr, 17
+		}
+		data = append(data, cie...)
+	}
+	for i := range n {
+		fde := append(le.AppendUint32(nil, size-4), le.AppendUint32(nil, uint32(len(data)+4-size*i))...)
+		fde = le.AppendUint32(le.AppendUint32(fde, 0x4000), 64)
+		data = append(data, append(fde, make([]byte, size-len(fde))...)...)
+	}
+	m := newMachine(&section{data: data, addr: base, regs: machines[elf.EM_X86_64]})
+	left, understood := len(data), 0
+	bound.Run(t, len(data), func() {
+		for i := range n {
+			if c := m.cie(size*i, &left); c != nil && !c.failed {
+				understood++
+			}
+		}
+	})
+	if understood == 0 || understood > 4 {
+		t.Errorf("%d CIEs of as many bytes as the section are read, want a few", understood)
+	}
+}
+
 func TestBridge(t *testing.T) {
 	entry, deep := object.NewRule(object.RuleSP, 1, 0), object.NewRule(object.RuleSP, 9, 2)
 	got := bridge([]row{
