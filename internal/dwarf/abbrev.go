@@ -32,7 +32,10 @@ type abbrevTable struct {
 
 const (
 	maxAbbrevs = 1 << 16 // of a table
-	maxFields  = 1 << 20 // of the tables in memory
+	maxFields  = 1 << 20 // of the tables in memory, with a layout as one
+	// of a layout: compilers have some twenty. Those that take no bytes of entries could be many at
+	// no cost, and each entry would have them all.
+	maxOfLayout = 1 << 8
 )
 
 // find reads on until it has the layout of a number. Compilers number them 1, 2, 3, so that nearly
@@ -52,7 +55,7 @@ func (t *abbrevTable) find(code uint64) (abbrev, bool) {
 			break
 		}
 		t.list = append(t.list, a)
-		t.fields += len(a.fields)
+		t.fields += 1 + len(a.fields)
 		if a.code != uint64(len(t.list)) {
 			if t.odd == nil {
 				t.odd = map[uint64]int{}
@@ -73,7 +76,7 @@ func (t *abbrevTable) next() (a abbrev, ok bool) {
 		return a, false
 	}
 	a.tag, a.children = dwarf.Tag(c.ULEB()), c.Byte() != 0
-	for !c.Bad {
+	for !c.Bad && len(a.fields) <= maxOfLayout {
 		fd := abbrevField{attr: dwarf.Attr(c.ULEB()), form: form(c.ULEB())}
 		if fd.attr == 0 && fd.form == 0 {
 			return a, !c.Bad

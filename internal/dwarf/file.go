@@ -39,15 +39,16 @@ type File struct {
 
 	rowsKept int // of the line tables
 
-	code  []codeRange // of the units, sorted; nil until asked for
-	funcs map[int][]body
-	types map[dwarf.Offset]types.Type
-	named map[question]types.Type // nil: there is none
-	depth int                     // of typeAt calling itself
-	steps int                     // of text calling itself
-	held  []*exe.File
-	lent  *exe.File // of held, what is not to be closed
-	loose bool      // nobody closes it; see OpenLoose
+	code   []codeRange // of the units, sorted; nil until asked for
+	funcs  map[int][]body
+	listed int // in funcs
+	types  map[dwarf.Offset]types.Type
+	named  map[question]types.Type // nil: there is none
+	depth  int                     // of typeAt calling itself
+	steps  int                     // of text calling itself
+	held   []*exe.File
+	lent   *exe.File // of held, what is not to be closed
+	loose  bool      // nobody closes it; see OpenLoose
 
 	unfolded int // bytes of sections that were compressed
 }

@@ -53,17 +53,28 @@ func (f *File) codeRanges() []codeRange {
 		return f.code
 	}
 	f.code = []codeRange{}
+	// Units of a malformed file can share a list without end, and layouts that are of none of them.
+	left := maxRanges
 	for i := range f.units {
 		if f.units[i].kind.isTypes() {
 			continue
 		}
+		layouts := f.abbrevs(f.units[i].abbrev)
+		before := layouts.fields
 		e, err := f.at(f.units[i].first)
+		if left -= 4 * (layouts.fields - before); left < 0 {
+			break
+		}
 		// Partial units, of which dwz makes many, have no code.
 		if err != nil || e.Tag != dwarf.TagCompileUnit && e.Tag != dwarf.TagSkeletonUnit {
 			continue
 		}
-		for _, pc := range e.ranges() {
-			if pc[0] < pc[1] && len(f.code) < maxRanges {
+		pcs := e.ranges()
+		if left -= len(pcs); left < 0 {
+			break
+		}
+		for _, pc := range pcs {
+			if pc[0] < pc[1] {
 				f.code = append(f.code, codeRange{pc[0], pc[1], i})
 			}
 		}
@@ -95,8 +106,11 @@ func (f *File) covering(addr uint64) (unit int, ok bool) {
 	return ranges[i].unit, true
 }
 
-// maxCached bounds the units whose functions are remembered.
-const maxCached = 64
+// Bounds of what is remembered of functions: the units, and the stretches of code of one or of all.
+const (
+	maxCached = 64
+	maxBodies = 1 << 19
+)
 
 // A body is a stretch of a function's code.
 type body struct {
@@ -124,7 +138,7 @@ func (f *File) functions(unit int) ([]body, error) {
 				list = append(list, body{pc[0], pc[1], e.Offset, i == 0})
 			}
 			// A function has blocks, variables and inlined functions inside, no functions of its own.
-			return false, len(list) >= maxRanges
+			return false, len(list) >= maxBodies
 		case dwarf.TagCompileUnit, dwarf.TagNamespace, dwarf.TagModule, dwarf.TagStructType,
 			dwarf.TagClassType, dwarf.TagUnionType:
 			return true, false
@@ -132,8 +146,9 @@ func (f *File) functions(unit int) ([]body, error) {
 		return false, false
 	})
 	order.Stably(list, func(a, b body) int { return cmp.Compare(a.low, b.low) })
-	if len(f.funcs) >= maxCached {
+	if f.listed += len(list); len(f.funcs) >= maxCached || f.listed > maxBodies {
 		clear(f.funcs)
+		f.listed = len(list)
 	}
 	f.funcs[unit] = list
 	return list, err

@@ -35,6 +35,8 @@ const (
 	maxLineFiles = 1<<16 - 1
 	maxLineRows  = 1 << 22
 	maxRowsKept  = 1 << 21
+	maxLineNames = 16 << 20 // bytes of the names of a table, which can be one long name again and again
+	rowBytes     = 16       // of names that count as a row
 )
 
 // lineTable reads the table of a unit whose first entry is root; nil if it has
@@ -62,9 +64,10 @@ func (f *File) lineTable(root entry) *lineTable {
 		}
 		return int(min(a.low-b.low, 1))
 	})
-	if f.rowsKept += len(t.rows) + len(t.files); f.rowsKept > maxRowsKept {
+	size := len(t.rows) + len(t.files) + p.names/rowBytes
+	if f.rowsKept += size; f.rowsKept > maxRowsKept {
 		clear(f.lines)
-		f.rowsKept = len(t.rows) + len(t.files)
+		f.rowsKept = size
 	}
 	if f.lines == nil {
 		f.lines = map[uint64]*lineTable{}
@@ -109,6 +112,7 @@ type lineProgram struct {
 	lineSpan uint64
 	opBase   byte
 	lengths  []byte // how many operands standard opcodes have
+	names    int    // bytes of the names of directories and files
 
 	row   lineRow
 	line  uint64
@@ -161,8 +165,8 @@ func (p *lineProgram) header(dir, name string) bool {
 	}
 	p.lengths = c.Bytes(uint64(p.opBase - 1))
 	if version >= 5 {
-		dirs := p.table(func(name string, _ uint64) string { return inDir(nil, dir, name, 0) })
-		p.t.files = p.table(func(name string, in uint64) string { return inDir(dirs, dir, name, in) })
+		dirs := p.table(func(name string, _ uint64) string { return p.inDir(nil, dir, name, 0) })
+		p.t.files = p.table(func(name string, in uint64) string { return p.inDir(dirs, dir, name, in) })
 	} else {
 		p.oldTables(dir, name)
 	}
@@ -170,13 +174,17 @@ func (p *lineProgram) header(dir, name string) bool {
 	return !c.Bad
 }
 
-// inDir is the path of a file in the directory of a number, or in dir.
-func inDir(dirs []string, dir, name string, in uint64) string {
-	if path.IsAbs(name) {
-		return path.Clean(name)
-	}
-	if in < uint64(len(dirs)) {
+// inDir is the path of a file in the directory of a number, or in dir; "" once there are too many
+// names.
+func (p *lineProgram) inDir(dirs []string, dir, name string, in uint64) string {
+	switch {
+	case path.IsAbs(name):
+		dir = ""
+	case in < uint64(len(dirs)):
 		dir = dirs[in]
+	}
+	if p.names += len(dir) + len(name) + 1; p.names > maxLineNames {
+		return ""
 	}
 	return path.Join(dir, name)
 }
@@ -190,11 +198,11 @@ func (p *lineProgram) oldTables(dir, name string) {
 		if s == "" {
 			break
 		}
-		dirs = append(dirs, inDir(nil, dir, s, 0))
+		dirs = append(dirs, p.inDir(nil, dir, s, 0))
 	}
 	first := ""
 	if name != "" {
-		first = inDir(dirs, dir, name, 0)
+		first = p.inDir(dirs, dir, name, 0)
 	}
 	p.t.files = []string{first}
 	for len(p.t.files) < maxLineFiles {
@@ -202,7 +210,7 @@ func (p *lineProgram) oldTables(dir, name string) {
 		if s == "" {
 			return
 		}
-		p.t.files = append(p.t.files, inDir(dirs, dir, s, c.ULEB()))
+		p.t.files = append(p.t.files, p.inDir(dirs, dir, s, c.ULEB()))
 		c.ULEB() // time
 		c.ULEB() // size
 	}
@@ -225,8 +233,10 @@ func (p *lineProgram) table(full func(name string, dir uint64) string) (out []st
 			}
 			switch fd.attr {
 			case contentPath:
-				val, _ := p.f.value(&p.unit, v)
-				name, _ = val.(string)
+				if p.names <= maxLineNames {
+					val, _ := p.f.value(&p.unit, v)
+					name, _ = val.(string)
+				}
 			case contentDir:
 				dir = v.n
 			}
