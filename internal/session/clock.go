@@ -78,7 +78,7 @@ func (u *users) Username(uid uint64) string {
 
 // hosts names addresses by /etc/hosts, read when first needed, and by what was learned.
 type hosts struct {
-	mu      sync.Mutex // readers of maps ask beside the reader of events
+	mu      sync.Mutex // who reads maps asks beside the reader of events, which learns
 	known   map[string]string
 	learned map[string]string
 	order   []string // addresses that were learned, a ring once it is full

@@ -48,7 +48,8 @@ func (r *Reader) with(f func(s *session) error) error {
 		}
 		probes := r.of.spec.Probe
 		r.s = &session{
-			Session: loaded, owner: r.of, symbols: &r.of.symbols, wakeFD: -1, pidFD: -1, meter: meter{stats: -1},
+			Session: loaded, owner: r.of, symbols: &r.of.symbols, hosts: &r.of.hosts,
+			wakeFD: -1, pidFD: -1, meter: meter{stats: -1},
 			o: settings{
 				Options: Options{Stderr: io.Discard}, Config: p.Config, Probe: &probes,
 				Child: r.of.child, PID: r.of.spec.PID,

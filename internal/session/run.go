@@ -153,7 +153,7 @@ type session struct {
 	skips
 	clocks
 	users
-	hosts
+	*hosts // of the Session, for what the run learns names maps that others read
 	cgroups
 }
 
@@ -171,7 +171,7 @@ type event struct {
 func newSession(of *Session, o Options) (*session, error) {
 	ls, p, probes := of.loaded, of.spec.Program, of.spec.Probe
 	s := &session{
-		Session: ls, owner: of, symbols: &of.symbols,
+		Session: ls, owner: of, symbols: &of.symbols, hosts: &of.hosts,
 		o:    settings{o, p.Config, &probes, of.child, of.spec.PID, p.mode, p.unused},
 		sink: o.Sink, wakeFD: -1, pidFD: -1, meter: meter{stats: -1}, inMain: make(chan func()),
 	}

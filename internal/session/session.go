@@ -47,6 +47,7 @@ type Session struct {
 	// symbols serve the run and the reader: what the run follows of processes that end names
 	// their stacks for both.
 	symbols symbols
+	hosts   hosts
 
 	mu       sync.Mutex // guards what follows, and that the run has its descriptors
 	began    bool

@@ -84,10 +84,14 @@ func (s *session) codeAt(pid int, addr uint64, called bool) (keepsFrames, begins
 		addr--
 	}
 	p, ok := s.userSymbols().Place(pid, addr)
-	if !ok || s.unwind == nil {
+	tables := s.unwind
+	if run := s.symbols.run.Load(); tables == nil && run != nil {
+		tables = run.unwind // who reads maps beside the run has none of its own
+	}
+	if !ok || tables == nil {
 		return false, false
 	}
-	keepsFrames, begins = s.unwind.Code(p.Path, &p.Stat, p.Addr)
+	keepsFrames, begins = tables.Code(p.Path, &p.Stat, p.Addr)
 	return keepsFrames, begins || p.Addr-p.Entry < entryCode
 }
 
