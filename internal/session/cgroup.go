@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -15,7 +16,8 @@ import (
 // A hierarchy is a mounted tree of control groups.
 type hierarchy struct {
 	cgroup.Mount
-	paths map[uint64]string // by the number of the directory, as last seen
+	paths map[uint64]string    // by the number of the directory, as last seen
+	gone  map[uint64]time.Time // numbers that no directory had, and when that was
 }
 
 // cgroups are the hierarchies, once somebody asked for one.
@@ -58,13 +60,27 @@ func (h *hierarchy) path(id uint64) (string, bool) {
 			return path, true
 		}
 	}
+	// A group that has ended has no directory any more, and each look at all of them takes long
+	// where there are many. Those of version 2 are in no other hierarchy in any case.
+	now := time.Now()
+	if at, ok := h.gone[id]; ok && now.Sub(at) < goneFor {
+		return "", false
+	}
 	h.scan()
 	path, ok := h.paths[id]
+	if !ok {
+		if h.gone == nil || len(h.gone) >= maxCgroups {
+			h.gone = map[uint64]time.Time{}
+		}
+		h.gone[id] = now
+	}
 	return path, ok
 }
 
-// maxCgroups bounds how many directories of a hierarchy are looked at.
-const maxCgroups = 1 << 17
+const (
+	maxCgroups = 1 << 17     // directories of a hierarchy that are looked at, and numbers that are remembered
+	goneFor    = time.Minute // how long a number is not looked for again
+)
 
 // scan numbers all directories of the hierarchy, breadth first, up to maxCgroups of them.
 func (h *hierarchy) scan() {

@@ -42,3 +42,20 @@ func TestCgroupPath(t *testing.T) {
 		t.Errorf("the removed group is at %q", got)
 	}
 }
+
+// TestCgroupGone looks for a group that has ended once, not each time that it is asked for.
+func TestCgroupGone(t *testing.T) {
+	h := &hierarchy{Mount: cgroup.Mount{Root: t.TempDir()}}
+	const none = 1<<63 + 1
+	if _, ok := h.path(none); ok {
+		t.Fatal("a number that nothing has is found")
+	}
+	h.paths = nil // what a look at all would fill
+	if _, ok := h.path(none); ok || h.paths != nil {
+		t.Errorf("all were looked at again")
+	}
+	h.gone[none] = h.gone[none].Add(-goneFor)
+	if _, ok := h.path(none); ok || h.paths == nil {
+		t.Errorf("it is never looked for again")
+	}
+}
