@@ -123,6 +123,9 @@ func below(root, path string) string {
 	return proc.Resolve(root, path)
 }
 
+// maxSearchPath bounds the directories of PATH: a process can be started with any number.
+const maxSearchPath = 256
+
 // Candidates are the paths a name stands for before wildcards are expanded.
 func (s Search) Candidates(name string) []string {
 	root := s.root()
@@ -140,6 +143,9 @@ func (s Search) Candidates(name string) []string {
 	}
 	var out []string
 	for dir := range strings.SplitSeq(path, ":") {
+		if len(out) == maxSearchPath {
+			break
+		}
 		if dir == "" {
 			dir = "."
 		}

@@ -170,9 +170,18 @@ func Exe(pid int) (string, error) {
 	return strings.TrimSuffix(path, deleted), err
 }
 
+// maxEnviron bounds what is read of an environment, in bytes. The kernel gives a program six million
+// at most; a process can then say that its environment is all of its memory (PR_SET_MM_MAP).
+const maxEnviron = 6 << 20
+
 // Environ is a variable of a process's initial environment.
 func Environ(pid int, name string) (string, bool) {
-	data, err := os.ReadFile(Dir(pid) + "/environ")
+	f, err := os.Open(Dir(pid) + "/environ")
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxEnviron))
 	if err != nil {
 		return "", false
 	}
