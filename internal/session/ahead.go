@@ -67,6 +67,7 @@ func (a *Ahead) Compile() (*aot.Payload, error) {
 		} else if v != nil {
 			p.Variants = append(p.Variants, v)
 		}
+		// Each round leaves out the youngest feature that was used, so that the rounds end.
 		if before = ledger.Youngest(); before == "" {
 			return p, nil
 		}

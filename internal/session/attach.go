@@ -53,6 +53,7 @@ func (s *session) attach() error {
 	s.announceSites(total)
 	shown := progress.Start(s.o.Progress, "Attaching", total)
 	defer shown.End()
+	// The files that probes are in stay open while they are attached, one group after the other.
 	defer s.o.Probe.Machine.Executables.Forget()
 	s.o.Probe.Missed = func(points int) { s.failing.unattached += points }
 	s.o.Probe.Step = func() error {

@@ -33,6 +33,7 @@ func clockNanos(id int32) int64 {
 // is read between two readings of the boot clock, a few times, and the closest
 // pair counts.
 func between(id int32) int64 {
+	// The reading may be interrupted between two clocks for any time.
 	var best, offset int64 = 1 << 62, 0
 	for range 3 {
 		before := clockNanos(unix.CLOCK_BOOTTIME)

@@ -122,6 +122,7 @@ func (s *session) watchBudget() {
 	if s.o.MaxOverhead <= 0 {
 		return
 	}
+	// ended lets stop wait: the programs are closed next.
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -20,6 +20,7 @@ func (s *session) startKeeper() {
 	if !slices.ContainsFunc(s.Object.Programs, s.slow) {
 		return
 	}
+	// At the limit of processes there is no keeper, and attaching goes on without.
 	if k, err := keeper.Start(); err == nil {
 		s.keeper, s.o.Probe.Kernel = k, k.Call
 	}

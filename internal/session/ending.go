@@ -78,6 +78,7 @@ func (s *session) attend(done <-chan struct{}) {
 // unblock shuts the output if a write to it has lasted too long: after a second
 // signal, any time is.
 func (s *session) unblock() {
+	// A second Ctrl-C says that nobody wants to wait for so long.
 	limit := patience
 	if s.signals.Load() > 1 {
 		limit = patience / 20

@@ -99,6 +99,7 @@ func argSize(a object.Arg) int {
 
 // bytesOf finds an argument in its record. What is not there is left out.
 func bytesOf(a *object.Arg, size int, rec []byte) []byte {
+	// The text of a record lies behind its fixed part, where two words of that say.
 	off := a.Offset
 	if a.Tail {
 		if off < 0 || off+8 > len(rec) {

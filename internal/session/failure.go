@@ -72,6 +72,8 @@ func (f *failures) report(s *session, last bool) {
 		if total == p.seen {
 			continue
 		}
+		// The code is that of the last failure. It may be of a later one than the count, which
+		// does not matter.
 		code := failureCode(s.word(failing.Offset + 8))
 		s.Emit(siteItem(failing, code, total))
 		p.seen, p.reported = total, now

@@ -169,6 +169,7 @@ func (f *family) run(event string, code []uint64) (prog int, err error) {
 
 // begin makes the threads of processes the first members.
 func (f *family) begin(pids []int) error {
+	// Key 0 is no thread: programs note there that the map was full.
 	if err := f.set(0, 0); err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ func (s *session) watchFeed() error {
 		return nil
 	}
 	w := &watcher{feed: o.Feed, script: o.Meaning, needs: o.Needs, number: -1, done: make(chan struct{})}
+	// Nothing is known of the script, so that its maps and events are text.
 	if w.script == nil {
 		w.script = &view.Script{}
 	}
@@ -330,6 +331,8 @@ func (s *session) endFeed() {
 	if w == nil {
 		return
 	}
+	// The last look is the run's own: nothing changes any more, and it must not be mixed with one
+	// on the way.
 	close(w.done)
 	w.ended.Wait()
 	for n := range w.maps {

@@ -98,6 +98,7 @@ func (s *session) follow() {
 	if pid := s.target(); pid > 0 {
 		s.userSymbols().Remember(pid)
 	}
+	// Tables for unwinding are needed before the first sample, names when they are printed.
 	if s.unwind != nil && s.hurry() {
 		return
 	}

@@ -57,6 +57,7 @@ func (s *session) FramesAt(st *value.Stack, i int, d value.Depth, frame *value.F
 	} else {
 		src, _ = s.kernelSymbols().Source(at)
 	}
+	// f may change the frame that it is given, and the last one is that of the whole function.
 	whole := *frame
 	for _, i := range src.Inlined {
 		frame.Func, frame.Offset, frame.File, frame.Line, frame.Inlined = i.Name, 0, i.At.File, int(i.At.Line), true

@@ -161,6 +161,7 @@ func (s *session) arrived(pid int, f *proc.MappedFile) {
 			Warn: func(format string, args ...any) { s.warnOnce(fmt.Sprintf(format, args...)) },
 		}
 		o := *s.o.Probe
+		// Those are of the attaching at the start, which is over.
 		o.Step, o.Missed = nil, nil
 		links, n, err := p.of.Group.Mech().More(p.fd, p.of.Group, &o, &more)
 		if err != nil && !errors.Is(err, unix.ESRCH) { // it has ended

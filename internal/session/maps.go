@@ -334,6 +334,8 @@ func (s *session) ClearMap(n int) {
 // deleteAll removes all elements of a kernel map, of number m, and says how many there
 // were.
 func (s *session) deleteAll(fd, m int, perCPU bool) (deleted int) {
+	// Keys are listed first: to delete while walking has the kernel begin again from the first
+	// bucket.
 	keys := s.keys(fd, m, perCPU)
 	size := s.Object.Maps[m].KeySize
 	for rest := keys; len(rest) > 0; {

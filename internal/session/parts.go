@@ -15,6 +15,7 @@ import (
 // cell any more are removed: programs that delete a cell leave them behind.
 func (s *session) readInParts(m *object.ScriptMap) (out output.Entries, err error) {
 	cells := map[uint64][]byte{} // the parts by the number of their cell
+	// A key is the number of the cell, which the body counts up, and that of the part.
 	size := s.Object.Maps[m.Parts].ValueSize
 	err = s.walk(m.Parts, true, func(key, val []byte) bool {
 		number := binary.NativeEndian.Uint64(key)

@@ -47,6 +47,8 @@ func New(res *compile.Result) *Program { return &Program{Result: res} }
 func Bind(payload *aot.Payload, o *probe.Options) (*Program, *source.Diagnostics) {
 	p, ds := bind(payload, o, false)
 	if p != nil {
+		// The options are copied: they are the caller's, who may change them before the script is
+		// loaded again.
 		own := *o
 		p.inPieces = func() *Program {
 			p, _ := bind(payload, &own, true)

@@ -40,6 +40,7 @@ func (r *Reader) with(f func(s *session) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.s == nil {
+		// of is locked for a moment only: its own lock is never taken the other way round.
 		r.of.mu.Lock()
 		loaded, p := r.of.loaded, r.of.spec.Program
 		r.of.mu.Unlock()
@@ -105,6 +106,8 @@ func (r *Reader) Read(n int) (entries output.Entries, whole bool, err error) {
 			whole = true
 			return nil
 		}
+		// A batch goes by buckets: an element that moves on meanwhile is seen twice or not at
+		// all.
 		before := s.keySum(m)
 		entries, err = s.readMap(m)
 		whole = before == s.keySum(m)

@@ -260,6 +260,7 @@ func (s *Session) Abort() { s.stop(2) }
 func (s *Session) stop(how int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// A run that has not begun learns of it in enter.
 	s.stopping = max(s.stopping, how)
 	if s.run != nil {
 		s.run.end(how)

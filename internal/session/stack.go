@@ -49,6 +49,7 @@ func (s *session) Stack(t *types.Stack, raw []byte) value.Value {
 		}
 		return v
 	}
+	// All are forgotten at once: those that are printed again come back soon.
 	if s.stacks == nil || len(s.stacks) >= maxStacks {
 		s.stacks = map[stackKey]*value.Stack{}
 	}

@@ -72,6 +72,7 @@ func (r *Reader) Take(n int) (entries output.Entries, err error) {
 // takeCells takes a map in the data map.
 func (r *Reader) takeCells(s *session, m *object.ScriptMap) (entries output.Entries, err error) {
 	old := *m
+	// The copy stays with the generation that is taken, whatever programs use by then.
 	old.Offset, old.Turns = s.offset(m), object.Turns{}
 	word := s.word(m.Turns.Word)
 	atomic.StoreUint64(word, 1-atomic.LoadUint64(word)&1)
