@@ -41,6 +41,7 @@ func (s *Session) compiled(spec *bpf.ProgSpec, p *object.Program, fd int, log st
 	if !notCompiled(fd, log, err) {
 		return fd, err
 	}
+	// The first result, good or bad, is what counts if no arrangement does better.
 	linked, fault := s.link(p)
 	if fault != nil {
 		return fd, err
@@ -76,6 +77,7 @@ func arranged(spec *bpf.ProgSpec, linked *codegen.Code, n int) (*bpf.ProgSpec, e
 	if other.Insns, err = a.Code.Marshal(); err != nil {
 		return nil, err
 	}
+	// The verifier has nothing new to say; a log would cost as much again.
 	other.LogLevel, other.Log, other.FuncInfo, other.LineInfo = 0, nil, nil, nil
 	for i, f := range a.Code.Funcs {
 		typ := binary.NativeEndian.Uint32(spec.FuncInfo[i*bpf.FuncInfoBytes+4:])

@@ -23,6 +23,7 @@ func (s *Session) bounded() (bytes int, ok bool) {
 		default:
 			return 0, false
 		}
+		// Functions are bodies of loops, run any number of times.
 		if len(p.Code.Funcs) > 1 || loops(p.Code) {
 			return 0, false
 		}
@@ -32,6 +33,7 @@ func (s *Session) bounded() (bytes int, ok bool) {
 		front = object.TimeBytes
 	}
 	for _, e := range s.Object.Events {
+		// Each record has a header of 8 bytes and is rounded up to 8.
 		bytes += front + e.Bytes + 16
 		for _, a := range e.Args {
 			if a.Tail {

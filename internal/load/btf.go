@@ -53,6 +53,7 @@ type proto struct {
 
 // newBlob makes one with the type that is always wanted.
 func newBlob() *blob {
+	// The string at offset 0 is the empty one, by which a type has no name.
 	b := &blob{strings: []byte{0}, offsets: map[string]uint32{"": 0}, protos: map[proto]uint32{},
 		ctxs: map[string]uint32{}, next: longID}
 	b.add("long", kindInt<<24, 8, intSigned|64)
@@ -100,6 +101,7 @@ func (b *blob) fn(name string, p proto, linkage uint32) uint32 {
 func (b *blob) ctx(name string) uint32 {
 	typ, ok := b.ctxs[name]
 	if !ok {
+		// The kernel compares the name alone (btf_is_prog_ctx_type): the struct may be empty.
 		typ = b.add("", kindPtr<<24, b.add(name, kindStruct<<24, 0))
 		b.ctxs[name] = typ
 	}

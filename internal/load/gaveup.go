@@ -36,6 +36,7 @@ var tooManyMaps = complaint{"total number of maps per program", "it uses more ma
 // and before Linux 6.4 a log that is too long has no end.
 func gaveUp(p *object.Program, err error) *complaint {
 	switch {
+	// E2BIG stands for too many steps and for too many maps, which can be counted here.
 	case errors.Is(err, unix.E2BIG):
 		maps := map[int]bool{}
 		p.Code.Maps(func(n int) { maps[n] = true })
@@ -58,6 +59,7 @@ func blame(d *source.Diagnostic, p *object.Program) {
 		file *source.File
 		line int
 	}
+	// Statements on one line of the script are one place: a user sees lines.
 	sum := map[place]int{}
 	total := p.Code.Slots()
 	most := 0

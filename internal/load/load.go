@@ -75,6 +75,7 @@ func Load(o *object.Object, opts Options) (_ *Session, err error) {
 			s.Close()
 		}
 	}()
+	// How much can be sent decides the size of the buffer, so that it comes before the maps.
 	n, bounded := s.bounded()
 	s.Bounded = bounded && n <= leastRing/2 && (opts.Config == nil || opts.Config.PerfRBPages == 0)
 	if err := s.createMaps(); err != nil {
@@ -94,6 +95,7 @@ func (s *Session) Close() error {
 		errs = append(errs, unix.Munmap(s.Data))
 		s.Data = nil
 	}
+	// The memory of the data map goes first: whoever reads it has to have ended by now.
 	fds := append(append(append([]int(nil), s.Programs...), s.Maps...), s.dataFD, s.btfFD)
 	slices.Sort(fds) // a ring buffer can stand for several
 	for _, fd := range slices.Compact(fds) {
@@ -116,6 +118,8 @@ func (s *Session) createMaps() error {
 	for i := range s.Maps {
 		s.Maps[i] = -1
 	}
+	// A map that no program refers to is not created, so that programs that were selected away
+	// cost nothing.
 	used := make([]bool, len(o.Maps))
 	var badMap error
 	for _, p := range o.Programs {
@@ -127,6 +131,7 @@ func (s *Session) createMaps() error {
 			used[n] = true
 		})
 	}
+	// The code comes from a file where it was compiled ahead of time: numbers in it are checked.
 	if badMap != nil {
 		return badMap
 	}
@@ -134,6 +139,7 @@ func (s *Session) createMaps() error {
 		return err
 	}
 	for i, m := range o.Maps {
+		// Maps that others lead to come in front of them, so that one pass creates all in order.
 		if used[i] && m.Type == bpf.ArrayOfMaps {
 			used[m.Inner] = true
 		}
@@ -177,6 +183,7 @@ func (s *Session) createMaps() error {
 	return nil
 }
 
+// specOf describes a map to the kernel, with as many entries as it gets.
 func specOf(m *object.Map, entries int) bpf.MapSpec {
 	return bpf.MapSpec{
 		Name: m.Name, Type: m.Type, KeySize: m.KeySize, ValueSize: m.ValueSize,
@@ -196,6 +203,7 @@ func (s *Session) createTurns(n int, m *object.Map) error {
 	}
 	s.Twins[m.Inner] = twin
 	spec := specOf(m, m.MaxEntries)
+	// The kernel takes the inner map as a pattern: both generations have to be like it.
 	spec.Inner = s.Maps[m.Inner]
 	if s.Maps[n], err = bpf.MapCreate(spec); err != nil {
 		return err
@@ -239,6 +247,7 @@ func (s *Session) createData() error {
 	if err != nil {
 		return fmt.Errorf("cannot map the data of the script into memory: %w", err)
 	}
+	// Nothing is attached yet: no program sees the data before it is complete.
 	copy(s.Data, d.Init)
 	s.trace("map hawk_data: %s, %d bytes, %d of them given", bpf.Array, size, len(d.Init))
 	return nil
@@ -265,6 +274,7 @@ func (s *Session) createRing(n int, m *object.Map) error {
 		return nil
 	}
 	size, chosen := s.ringSize()
+	// The size is a power of two at each step, as the kernel wants it.
 	for size /= count; ; size /= 2 {
 		fd, err := bpf.MapCreate(bpf.MapSpec{Name: m.Name, Type: m.Type, MaxEntries: size})
 		if err == nil {
@@ -293,6 +303,7 @@ func (s *Session) ringCount() int {
 	size, _ := s.ringSize()
 	count := max(min(most, cmp.Or(s.opts.Config, config.Default()).Rings(cpus), size/leastRing), 1)
 	// Neighbours share a buffer, as they share caches and memory.
+	// Programs find their buffer by a shift and a mask of the CPU's number, see object.DataShift.
 	group := uint(max(end/count, 1))
 	binary.NativeEndian.PutUint64(s.Data[object.DataRings:], uint64(count-1))
 	binary.NativeEndian.PutUint64(s.Data[object.DataShift:], uint64(bits.Len(group)-1))

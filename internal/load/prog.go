@@ -18,6 +18,7 @@ import (
 // loadPrograms loads all programs. They share one BTF.
 func (s *Session) loadPrograms() error {
 	o := s.Object
+	// One BTF for all saves a system call for each program, and strings that they share.
 	b := newBlob()
 	specs := make([]*bpf.ProgSpec, len(o.Programs))
 	for i, p := range o.Programs {
@@ -61,6 +62,7 @@ func (s *Session) loadEach(specs []*bpf.ProgSpec) []error {
 	errs := make([]error, len(specs))
 	var next atomic.Int64
 	var final atomic.Bool
+	// A number is taken by who is free: programs differ in how long they take to verify.
 	load := func() {
 		for i := int(next.Add(1)) - 1; i < len(specs) && !final.Load(); i = int(next.Add(1)) - 1 {
 			s.Programs[i], errs[i] = s.loadProgram(specs[i], s.Object.Programs[i])
@@ -81,6 +83,8 @@ func (s *Session) loadEach(specs []*bpf.ProgSpec) []error {
 	return errs
 }
 
+// loadBTF gives the kernel the functions and lines of all programs. Only if it refuses is it
+// asked why.
 func (s *Session) loadBTF(raw []byte) error {
 	fd, err := bpf.BTFLoad(raw, nil)
 	if err == nil {
@@ -95,6 +99,7 @@ func (s *Session) loadBTF(raw []byte) error {
 		return fmt.Errorf("cannot load the script's line information: %w", err) // the log has nothing against it
 	}
 	log := make([]byte, 64<<10)
+	// It may go well by now: memory was short, or another of its limits.
 	if fd, retry := bpf.BTFLoad(raw, log); retry == nil {
 		s.btfFD = fd
 		return nil
@@ -156,6 +161,8 @@ func (h *held) close() {
 // to.
 func (s *Session) attachTarget(spec *bpf.ProgSpec, p *object.Program, h *held) error {
 	if open := p.Group.Mech().Target; open != nil {
+		// The descriptor has to stay open until the program is loaded, which then holds what it
+		// needs.
 		fd, typ, err := open(p.Group)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Group.Points[0].Name(), err)
@@ -248,6 +255,7 @@ func (s *Session) loadLogged(spec *bpf.ProgSpec, p *object.Program) (int, error)
 	return fd, nil
 }
 
+// logSize is the first size of the verifier's log, which log_size sets.
 func (s *Session) logSize() int {
 	if c := s.opts.Config; c != nil && c.LogSize > 0 {
 		return min(max(c.LogSize, leastLog), mostLog)

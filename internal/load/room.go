@@ -21,6 +21,7 @@ const spare = 128 << 20
 // allocate later (htab_map_alloc in kernel/bpf/hashtab.c).
 func taken(m *object.Map, entries, cpus int) uint64 {
 	const bucket, head = 16, 48 // struct bucket, struct htab_elem
+	// The kernel rounds keys and values up to words, each by itself.
 	element := head + types.RoundUp(m.KeySize, 8)
 	switch m.Type {
 	case bpf.Hash, bpf.LRUHash:

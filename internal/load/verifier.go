@@ -36,10 +36,14 @@ func (s *Session) rejected(p *object.Program, log string, err error) error {
 	r := &Rejected{Log: log, Err: err}
 	d := &r.Diag
 	d.Severity, d.Code, d.Span = source.Error, "not-loaded", p.At
+	// The log ends with what is wrong; in front of it is what the verifier looked at, thousands
+	// of lines.
 	words := lastWords(log)
 	if slot, ok := lastSlot(log); ok && len(words) > 0 {
 		d.Span = spanAt(p, slot)
 	}
+	// The error of the system call comes before words: the log of a verifier that gave up ends
+	// anywhere.
 	if c := gaveUp(p, err); c != nil {
 		d.Msg = fmt.Sprintf("the kernel refused the program for %s: %s", name, c.text)
 		if r.GaveUp = c.gaveUp; c.gaveUp {
@@ -130,6 +134,7 @@ func lastWords(log string) []string {
 		}
 		out = append(out, line)
 	}
+	// More lines are of pointers' states, which say nothing to the author of a script.
 	const most = 3
 	return out[max(len(out)-most, 0):]
 }
