@@ -30,6 +30,7 @@ func OpenPerf(k bpf.Kernel, attr *unix.PerfEventAttr, name string, progFD, pid, 
 	if err != nil {
 		return nil, fmt.Errorf("perf_event_open: %w%s", err, perfAdvice(attr, err))
 	}
+	// AttachPerf owns the event from here on, and closes it if it fails.
 	link, err := bpf.AttachPerf(k, fd, progFD, cookie)
 	if err != nil {
 		return nil, fmt.Errorf("attach to perf event: %w", err)

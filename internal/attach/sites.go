@@ -79,6 +79,8 @@ func linkSitesMulti(progFD int, sites []Site, o *probe.Options, flags uint32, r 
 		if err := o.Attached(); err != nil {
 			return err
 		}
+		// Halving finds one bad place among n in about log n calls; each of them shows on the
+		// progress.
 		half := len(file) / 2
 		if err := attach(file[:half]); err != nil {
 			return err
@@ -144,7 +146,9 @@ func linkSitesPerf(progFD int, sites []Site, o *probe.Options, flags uint32, r *
 	var links []probe.Link
 	for _, s := range sites {
 		attr := unix.PerfEventAttr{
-			Type:   typ,
+			Type: typ,
+			// The kernel has 32 bits for the offset of the semaphore, in the upper half
+			// (ref_ctr_offset).
 			Config: uint64(flags) | s.Semaphore<<32,
 			Ext2:   s.Offset,
 		}
