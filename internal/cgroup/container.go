@@ -53,6 +53,7 @@ func FindContainer(name string) (Container, error) {
 
 // find finds the container that a name or the beginning of an ID means, one alone.
 func find(all []Container, name string) (Container, error) {
+	// A short word of hexadecimal letters is rather a name: "cafe" is one.
 	isID := len(name) >= leastDigits && strings.Trim(name, "0123456789abcdef") == ""
 	var found []Container
 	for _, c := range all {
@@ -109,6 +110,7 @@ func containers(root, hierarchy string) []Container {
 		if !entry.IsDir() {
 			return nil
 		}
+		// The first directory counts: groups inside of a container can be named after it again.
 		if m := byID.FindStringSubmatch(entry.Name()); m != nil && found[m[1]] == nil {
 			found[m[1]] = &Container{ID: m[1], Dir: dir}
 		}
@@ -158,6 +160,7 @@ func addNames(root string, found map[string]*Container) {
 		Config   labels
 	}
 	for _, c := range readAll[dockers](root, docker) {
+		// Docker writes the name with a slash in front.
 		add(c.ID, c.Name, c.Config.Labels[kubernetesName])
 	}
 	type stored []struct {

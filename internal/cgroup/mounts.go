@@ -45,6 +45,7 @@ func parseMounts(mountinfo string) []Mount {
 		if end < fixed || end+1 == len(fields) {
 			continue
 		}
+		// Blanks of paths are octal there.
 		m := Mount{Root: machine.UnescapeMount(fields[4])}
 		switch fields[end+1] {
 		case "cgroup2":
@@ -54,6 +55,8 @@ func parseMounts(mountinfo string) []Mount {
 		default:
 			continue
 		}
+		// A hierarchy can be mounted again, as containers do; the first place is where the system
+		// has it.
 		if !slices.ContainsFunc(out, func(o Mount) bool { return o.Name == m.Name }) {
 			out = append(out, m)
 		}
