@@ -48,6 +48,7 @@ func rows(f *exe.File) ([]row, error) {
 	if !ok {
 		return nil, nil
 	}
+	// The index beside it, .eh_frame_hdr, is not needed: all of it is read, and then sorted.
 	data, addr := f.SectionAt(".eh_frame")
 	out, err := (&section{data: data, addr: addr, regs: regs}).entries()
 	if err != nil {
@@ -59,6 +60,7 @@ func rows(f *exe.File) ([]row, error) {
 	case regs.link && f.Path == vdsoPath:
 		out = vdsoRows(f, regs)
 	}
+	// Rows of Go's table come behind: where both know a function, that one counts.
 	if out = goRows(f, out); len(out) > maxRows {
 		return nil, fmt.Errorf("%s: more than %d unwinding rules", f.Path, maxRows)
 	}

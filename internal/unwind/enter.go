@@ -85,6 +85,8 @@ func (u *Unwinder) load(f *file, t *Table) error {
 	if len(chunks) >= object.UnwindMaxChunks {
 		return unix.E2BIG
 	}
+	// Looking for who needs what takes a system call for each process: it is done when the tables
+	// have grown, not for each file.
 	if u.held+len(chunks) >= u.enough {
 		u.reclaim()
 	}
@@ -93,6 +95,7 @@ func (u *Unwinder) load(f *file, t *Table) error {
 	}
 	for i, c := range chunks {
 		if err := u.store(u.Chunks, key(int(u.next)+i), c); err != nil {
+			// A table is there as a whole or not at all: programs search its index.
 			for ; i > 0; i-- {
 				u.remove(u.Chunks, key(int(u.next)+i-1))
 			}
@@ -128,6 +131,8 @@ func (u *Unwinder) announce(id fileID, f *file) {
 	v := make([]byte, object.UnwindFile)
 	order := binary.NativeEndian
 	if f.table != nil {
+		// Programs know where in the file code is mapped, positions in tables count from the
+		// lowest address.
 		order.PutUint64(v[object.UnwindShift:], f.table.Base-f.bias)
 		order.PutUint32(v[object.UnwindFileIndex:], f.index)
 	}

@@ -18,6 +18,7 @@ func goRows(f *exe.File, out []row) []row {
 	if f.Machine != elf.EM_X86_64 {
 		return out
 	}
+	// Sizes are of the stack as the compiler reckons it, without the return address.
 	f.GoFrames(func(g *exe.GoFrame) bool {
 		rule := object.Rule(object.RuleFail)
 		switch {

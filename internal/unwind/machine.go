@@ -52,6 +52,7 @@ func (m *machine) function(c *cie, from, to int, out []row) []row {
 	if c.augmented {
 		r.Bytes(r.ULEB())
 	}
+	// A reader that came to the end has read zeroes, which are no function.
 	if r.Bad || size == 0 || start == 0 || start+size < start {
 		return out // functions that the linker dropped begin at 0
 	}

@@ -25,6 +25,7 @@ func (r *reader) value(format byte) uint64 {
 	case peS4:
 		return uint64(int32(r.Uint(4)))
 	}
+	// Other formats are of no compiler; what follows cannot be found then.
 	r.Bad = true
 	return 0
 }

@@ -23,9 +23,11 @@ const (
 // reclaim takes tables of files that no process has mapped from the kernel, where so many are
 // held that it pays to look: programs come and go for as long as hawk runs.
 func (u *Unwinder) reclaim() {
+	// Spaces of processes that have ended would keep their tables.
 	u.sweep()
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	// The kernel's map is asked, since programs make spaces by themselves.
 	used := u.referred()
 	inUse := 0
 	for id, f := range u.files {

@@ -21,6 +21,8 @@ const mostLooks = 4
 // tables were dropped meanwhile to which it would refer.
 func (u *Unwinder) spaceOf(pid int, maps []proc.Mapping) bool {
 	var parts []part
+	// The numbers of tables are valid within one generation: startOver gives them up, perhaps in
+	// the loop below.
 	frames, generation := true, u.generation
 	for i := range maps {
 		m := &maps[i]

@@ -45,6 +45,7 @@ func NewTable(f *exe.File) (*Table, error) {
 	if err != nil || len(rs) == 0 {
 		return nil, err
 	}
+	// Positions have 32 bits, which the kernel maps have room for.
 	low, high := f.Span()
 	if high-low >= math.MaxUint32 || rs[0].addr < low || rs[len(rs)-1].addr > high {
 		return nil, fmt.Errorf("%s: unwinding information about code that is not in it", f.Path)
@@ -66,6 +67,7 @@ func keepsFrames(rows []row) bool {
 			all += n
 		}
 	}
+	// A fifth leaves room for prologues, and for the assembly that each program has some of.
 	return bare*5 < all
 }
 
@@ -90,10 +92,13 @@ func (t *Table) beginsAt(addr uint64) bool {
 // chunks are the contents of the table's chunks for the kernel, the first of
 // which is the index; they are numbered from first.
 func (t *Table) chunks(first uint32) ([][]byte, error) {
+	// Programs search the index and then one chunk, in as many steps each: loops of the verifier
+	// are short then.
 	const n = object.UnwindRows
 	index := newChunk()
 	out := [][]byte{index}
 	for i, rows := 0, t.rows; len(rows) > 0; i++ {
+		// The index is one chunk: a file has as many chunks as that has rows.
 		if i == n {
 			return nil, fmt.Errorf("more than %d unwinding rules", n*n)
 		}

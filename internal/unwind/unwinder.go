@@ -95,6 +95,7 @@ func New(m Maps) *Unwinder {
 func (u *Unwinder) Ask(pid int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	// A process that is dropped here asks again when it is sampled next.
 	if u.closed || len(u.asked) >= maxAsked || slices.Contains(u.asked, pid) {
 		return
 	}
@@ -240,6 +241,7 @@ func (u *Unwinder) add(pid int) {
 	defer u.remove(u.Asked, key(pid)) // it may ask again, unless it has a space
 	before := []proc.Mapping(nil)
 	for range mostLooks {
+		// Programs load libraries as they start: the space is right once two looks are alike.
 		maps, err := proc.Code(pid, object.UnwindMost) // the others are not in the space
 		if err != nil || slices.Equal(maps, before) {
 			return
@@ -274,6 +276,7 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 	if u.closed {
 		return
 	}
+	// Files are told of again as they are mapped again; what was found of them is still in files.
 	if len(u.known) > maxKnown {
 		clear(u.known)
 	}
@@ -334,6 +337,8 @@ func (u *Unwinder) made(pid int, m *Mapped) *file {
 		if err != nil {
 			continue
 		}
+		// The kernel tells what it has in its caches: mu is held, and a file system may not
+		// answer.
 		st, err := foreign.Known(fd)
 		unix.Close(fd)
 		if err != nil {
