@@ -17,8 +17,12 @@ func Key(t types.Type, parts []any) ([]byte, error) {
 		}
 		return nil, nil
 	}
+	// Padding between the parts stays zero, as programs leave it: the kernel compares keys byte
+	// by byte.
 	raw := make([]byte, t.Size())
 	tuple, ok := t.(*types.Tuple)
+	// The parts of a record are given in the order of the script: by name they would have to be
+	// looked up for each key.
 	if r, isRecord := t.(*types.Record); isRecord {
 		tuple, ok = &r.Tuple, true
 	}
@@ -53,6 +57,8 @@ func put(dst []byte, t types.Type, part any) error {
 		default:
 			return no
 		}
+		// There has to be room for a NUL. A longer text is refused rather than cut: the key would
+		// be that of another element.
 		if len(text) >= s.Cap {
 			return fmt.Errorf("%q is longer than a key of type %s", text, t)
 		}
@@ -73,6 +79,8 @@ func put(dst []byte, t types.Type, part any) error {
 	default:
 		return no
 	}
+	// Types that have no size here, as stacks and addresses of the network, no value of Go stands
+	// for.
 	size, mayBe := 0, false
 	switch t := t.(type) {
 	case *types.Int:
@@ -86,6 +94,7 @@ func put(dst []byte, t types.Type, part any) error {
 			size = 1
 		}
 	}
+	// limit is how many bits a value may take; a negative one has the sign besides.
 	limit := 8*size - 1
 	if !mayBe {
 		limit++
@@ -94,6 +103,7 @@ func put(dst []byte, t types.Type, part any) error {
 	case size == 0, signed && !mayBe, signed && int64(bits) < -1<<limit, !signed && limit < 64 && bits>>limit != 0:
 		return no
 	}
+	// The low bytes come first, and are all that is copied: hawk runs on little-endian machines.
 	var word [8]byte
 	binary.NativeEndian.PutUint64(word[:], bits)
 	copy(dst, word[:size])

@@ -86,6 +86,7 @@ type Plan struct {
 // error, as has a record without a field that is required.
 func (ps *Plans) For(from types.Type, to reflect.Type) (*Plan, error) {
 	k := key{from, to}
+	// A look at one word costs less than the map, whose hash goes through both types.
 	if m := ps.last.Load(); m != nil && m.key == k {
 		return m.plan, m.plan.err
 	}
@@ -98,6 +99,8 @@ func (ps *Plans) For(from types.Type, to reflect.Type) (*Plan, error) {
 	pl := planner{rules: ps.rules}
 	p.do = pl.plan(from, to, "")
 	p.err, p.Nothing = pl.err, pl.nothing
+	// Two goroutines may make the same plan at once, of which the later one stays: they are
+	// alike.
 	ps.made.Store(k, &made{k, p})
 	return p, p.err
 }
@@ -121,6 +124,8 @@ type planner struct {
 // maxDepth bounds types of Go that contain themselves.
 const maxDepth = 32
 
+// fail notes why there is no plan. What it returns fails too, since a part of a plan cannot know
+// whether it is ever reached.
 func (pl *planner) fail(field string, to reflect.Type, format string, args ...any) step {
 	e := &Error{Field: field, Type: to, Why: fmt.Sprintf(format, args...)}
 	if pl.err == nil {
@@ -129,10 +134,13 @@ func (pl *planner) fail(field string, to reflect.Type, format string, args ...an
 	return func(reflect.Value, value.Value) error { return e }
 }
 
+// unfit is fail for two types of which nothing more can be said.
 func (pl *planner) unfit(from types.Type, to reflect.Type, field string) step {
 	return pl.fail(field, to, "values of type %s do not go into it", from)
 }
 
+// isNull reports whether nothing is there to be stored: a part that could not be read, or one
+// that an older record lacks.
 func isNull(v value.Value) bool {
 	_, null := v.(value.Null)
 	return null || v == nil
@@ -144,6 +152,8 @@ func (pl *planner) plan(from types.Type, to reflect.Type, field string) step {
 		return pl.fail(field, to, "types are nested more than %d deep", maxDepth)
 	}
 	defer func() { pl.depth-- }()
+	// The plan is made here, once; what is returned runs for each value and must not look at
+	// types again.
 	do := pl.store(from, to, field)
 	return func(dst reflect.Value, v value.Value) error {
 		if isNull(v) {
@@ -170,6 +180,7 @@ func (pl *planner) store(from types.Type, to reflect.Type, field string) step {
 	}
 	switch to.Kind() {
 	case reflect.Pointer:
+		// Pointers to pointers end by depth: the type of the script does not shrink on the way.
 		inner := pl.plan(from, to.Elem(), field)
 		return func(dst reflect.Value, v value.Value) error {
 			if dst.IsNil() {
@@ -182,6 +193,7 @@ func (pl *planner) store(from types.Type, to reflect.Type, field string) step {
 			return pl.fail(field, to, "only any holds a value of every type")
 		}
 		return func(dst reflect.Value, v value.Value) error {
+			// A nil would clear what is there, and reflect.ValueOf of it has no type to be set.
 			if x := pl.rules.Any(from, v); x != nil {
 				dst.Set(reflect.ValueOf(x))
 			}
@@ -218,6 +230,7 @@ func Members(t types.Type) (names []string, elems []types.Type) {
 
 // structMembers counts members of anonymous structs as the struct's own, as decoding does.
 func structMembers(t *types.Struct, names *[]string, elems *[]types.Type, depth int) {
+	// Types of the kernel are finite, those of a malformed file need not be.
 	if depth > maxDepth {
 		return
 	}
@@ -258,6 +271,8 @@ func slots(t reflect.Type) []slot {
 	var out []slot
 	for _, f := range reflect.VisibleFields(t) {
 		tag, rest, _ := strings.Cut(f.Tag.Get("hawk"), ",")
+		// An embedded struct is left out itself, since its fields come by themselves. Through a
+		// pointer they would panic where it is nil.
 		if !f.IsExported() || f.Anonymous || tag == "-" || len(f.Index) > 1 && !embedded(t, f.Index) {
 			continue
 		}
@@ -317,14 +332,18 @@ func (pl *planner) structure(from types.Type, to reflect.Type, field string) ste
 		}
 		moves = append(moves, move{at, d.index[0], d.index, pl.plan(elems[at], d.typ, join(field, d.name))})
 	}
+	// Only the outermost struct counts: an inner one without a match is an ordinary optional
+	// part.
 	pl.nothing = pl.nothing || field == "" && names != nil && len(moves) == 0 && len(dsts) > 0
 	return func(dst reflect.Value, v value.Value) error {
 		values := Parts(v)
 		for i := range moves {
 			m := &moves[i]
+			// A record of an older program can be shorter than its type says.
 			if m.from >= len(values) {
 				continue
 			}
+			// One index is the usual case, and FieldByIndex is several times slower.
 			field := dst.Field(m.field)
 			if len(m.index) > 1 {
 				field = dst.FieldByIndex(m.index)
@@ -351,6 +370,7 @@ func find(names []string, name string) int {
 	return near
 }
 
+// join is the path of a field in messages.
 func join(outer, name string) string {
 	if outer == "" {
 		return name
@@ -380,6 +400,7 @@ func (pl *planner) mapping(from types.Type, to reflect.Type, field string) step 
 			if x == nil {
 				continue
 			}
+			// The key may be a string type of the caller's own.
 			dst.SetMapIndex(reflect.ValueOf(name).Convert(to.Key()), reflect.ValueOf(x))
 		}
 		return nil

@@ -15,6 +15,7 @@ import (
 func Text(t types.Type, v value.Value) (text []byte, cut, unread, ok bool) {
 	switch v := v.(type) {
 	case value.Str:
+		// A string that fills its room was cut, or just fits: programs do not tell the two apart.
 		if s, ok := t.(*types.String); ok && s.Trunc && s.Cap > 0 && len(v) >= s.Cap-1 {
 			return v[:s.Cap-1], true, false, true
 		}
@@ -49,6 +50,8 @@ const (
 	cell // of an aggregation
 )
 
+// classOf sorts by the type alone. Deferred types, whose values are made when they are shown, are
+// unsure.
 func classOf(t types.Type) class {
 	switch t.(type) {
 	case *types.Int, *types.Pointer:
@@ -78,6 +81,7 @@ func among(t types.Type, some ...class) bool {
 
 // scalar plans for integers, booleans and strings of Go.
 func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
+	// The error is made when it happens: it holds the value.
 	no := func(v value.Value) error { return &Error{Field: field, Value: v, From: from, Type: to} }
 	switch to.Kind() {
 	case reflect.Bool:
@@ -98,6 +102,7 @@ func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 		}
 		return func(dst reflect.Value, v value.Value) error {
 			n, negative, ok := Integer(v)
+			// n has 64 bits in two's complement, so that the sign has to be known besides.
 			if !ok || !negative && n > math.MaxInt64 || dst.OverflowInt(int64(n)) {
 				return no(v)
 			}
@@ -135,6 +140,8 @@ func (pl *planner) scalar(from types.Type, to reflect.Type, field string) step {
 // sequence plans for slices and arrays of Go.
 func (pl *planner) sequence(from types.Type, to reflect.Type, field string) step {
 	if to.Kind() == reflect.Slice && to.Elem().Kind() == reflect.Uint8 {
+		// An array of bytes of the script is a sequence of numbers, not text, and is stored by
+		// elements below.
 		if a, ok := from.(*types.Array); !ok || a.Elem.Size() != 1 {
 			if !among(from, text) {
 				return pl.unfit(from, to, field)
@@ -144,6 +151,7 @@ func (pl *planner) sequence(from types.Type, to reflect.Type, field string) step
 				if !ok {
 					return &Error{Field: field, Value: v, From: from, Type: to}
 				}
+				// The record that the text lies in is used again for the next event.
 				dst.SetBytes(bytes.Clone(text))
 				return nil
 			}
@@ -167,6 +175,8 @@ func (pl *planner) sequence(from types.Type, to reflect.Type, field string) step
 		switch {
 		case to.Kind() == reflect.Slice:
 			dst.Set(reflect.MakeSlice(to, len(values), len(values)))
+		// An array of Go has its length in its type: to leave elements as they were would mix two
+		// values.
 		case to.Len() != len(values):
 			return &Error{Field: field, Value: v, From: from, Type: to, Why: "it has another length"}
 		}
