@@ -104,6 +104,7 @@ func (f *File) abbrevs(off uint64) *abbrevTable {
 	if total > maxFields || len(f.tables) > most {
 		clear(f.tables)
 	}
+	// An offset outside of the section has a table without layouts.
 	t := &abbrevTable{}
 	if off < uint64(f.abbrev.Len()) {
 		t.c = f.abbrev.Cursor(int(off), f.abbrev.Len(), f.big)

@@ -53,6 +53,7 @@ func (f *File) text(off dwarf.Offset, depth int) (before, after string) {
 	case dwarf.TagEnumerationType:
 		return tagged("enum", name), ""
 	case dwarf.TagPointerType, dwarf.TagReferenceType, dwarf.TagRvalueReferenceType:
+		// The type that a pointer leads to decides whether it needs parentheses.
 		star := map[dwarf.Tag]string{dwarf.TagPointerType: "*", dwarf.TagReferenceType: "&",
 			dwarf.TagRvalueReferenceType: "&&"}[e.Tag]
 		before, after = inner()

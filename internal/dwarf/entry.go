@@ -21,6 +21,8 @@ func (f *File) at(off dwarf.Offset) (entry, error) {
 	if err != nil {
 		return e, err
 	}
+	// A declaration with a signature stands for the whole type, which may be in no unit of this
+	// file.
 	if sig, ok := e.Val(dwarf.AttrSignature).(uint64); ok {
 		if typ, ok := f.typeUnit(sig); ok {
 			return f.decode(typ)

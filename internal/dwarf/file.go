@@ -119,6 +119,7 @@ func New(program *exe.File, root string, dirs ...exe.DebugDir) (*File, error) {
 		f.Close()
 		return nil, err
 	}
+	// Messages name the program, which the user knows, not the debug file.
 	f.Path, f.root = program.Path, root
 	return f, nil
 }
@@ -213,6 +214,7 @@ func (f *File) openAlt(root string) error {
 	if err != nil {
 		return fmt.Errorf("%s refers to debug information that is missing: %w", f.held[0].Path, err)
 	}
+	// Offsets into a file of another build would lead anywhere.
 	if !slices.Equal(e.BuildID(), id) {
 		e.Close()
 		return fmt.Errorf("%s refers to debug information in %s, which is of another build", f.held[0].Path, name)

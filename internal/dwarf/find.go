@@ -163,6 +163,7 @@ func (f *File) find(name string, tags []dwarf.Tag) (best entry, ok bool) {
 		}
 		return true
 	}
+	// Parts are opened last, as each is a file of its own.
 	if look(f) && (f.alt == nil || look(f.alt)) && f.main == nil {
 		f.eachPart(look)
 	}
@@ -192,6 +193,8 @@ func (f *File) inUnit(u int, name string, tags []dwarf.Tag) (best entry, outer b
 // units that use an index that is not possible.
 func (f *File) unitsNaming(name string, alt *File, tags []dwarf.Tag) []int {
 	text := append([]byte(name), 0)
+	// A name that others end with is found as well: linkers merge them, so that its bytes may
+	// stand inside of another.
 	offsets := occurrences(f.str, text)
 	likely := map[int]bool{}
 	var order []int

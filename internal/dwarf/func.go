@@ -175,6 +175,7 @@ func (f *File) function(unit int, addr uint64) (*Func, error) {
 	if i < 0 || list[i].low != addr {
 		return nil, errors.Join(ErrNotFound, err)
 	}
+	// The list is by address; what the function is called and takes is in its entry.
 	e, err := f.at(list[i].at)
 	if err != nil {
 		return nil, err

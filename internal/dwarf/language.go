@@ -15,6 +15,7 @@ const (
 
 // language is what a unit was written in.
 func (f *File) language(unit int) int64 {
+	// The unit says it, and each entry in it goes by that.
 	root, err := f.at(f.units[unit].first)
 	if err != nil {
 		return 0
@@ -40,6 +41,7 @@ func result(p Param, i int) Param {
 	if !strings.HasPrefix(p.Name, "~") && p.Name != "_" && p.Name != "" {
 		return p
 	}
+	// A script cannot write ~r0, which is no name of the language.
 	name := fmt.Sprintf("r%d", i)
 	p.Decl = strings.TrimSuffix(p.Decl, p.Name) + name
 	p.Name = name

@@ -27,6 +27,7 @@ func (f *File) Line(file string, line, column int) (uint64, error) {
 		if !endsIn(source, file) {
 			continue
 		}
+		// Units of one source, as templates and codegen units have, are one file.
 		if matched != "" && matched != source {
 			return 0, errors.New("Ambiguous source path, matches multiple files")
 		}

@@ -51,6 +51,7 @@ func (f *File) lineTable(root entry) *lineTable {
 		return t
 	}
 	p := lineProgram{f: f, c: f.line.Cursor(int(at), f.line.Len(), f.big), t: &lineTable{}}
+	// Paths of the table are relative to where the compiler ran.
 	dir, _ := root.Val(dwarf.AttrCompDir).(string)
 	// Rows that were read before something malformed are kept: a line that is known helps.
 	if p.header(dir, root.name()) {
@@ -137,6 +138,7 @@ func (p *lineProgram) header(dir, name string) bool {
 	if size > uint64(c.Left()) {
 		return false
 	}
+	// The program ends with its own contribution, not with the section.
 	c.Data = c.Data[:c.At+int(size)]
 	version := c.Uint(2)
 	if version < 2 || version > 5 {

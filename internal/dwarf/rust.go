@@ -61,6 +61,7 @@ func optimized(fn entry) bool {
 	kept := 0
 	for _, p := range own {
 		where, _ := p.Val(dwarf.AttrLocation).([]byte)
+		// A place relative to the frame is one on the stack.
 		if len(where) > 0 && (where[0] == opFbreg || where[0] >= opBreg0 && where[0] <= opBreg31) {
 			kept++
 			continue

@@ -62,6 +62,7 @@ func (f *File) shapeAt(off dwarf.Offset) Shape {
 // if it gives up.
 func (f *File) shape(s *shaper, off dwarf.Offset, at, depth int) bool {
 	e, err := f.at(off)
+	// One leaf too many is enough: such a value is in memory by every convention.
 	if s.steps++; err != nil || s.steps > maxSteps || depth > maxDepth || len(s.Leaves) > maxLeaves {
 		return false
 	}
@@ -162,6 +163,8 @@ func (f *File) shapeArray(s *shaper, e entry, at, depth int) bool {
 	if !ok || n > maxLeaves {
 		return false
 	}
+	// The size of an element is that of its type, padding included, which the shape does not
+	// tell.
 	elem, err := in.typeAt(to)
 	if err != nil {
 		return false

@@ -35,6 +35,7 @@ func (f *File) Source(addr uint64) (inlined []Inlined, at Position, err error) {
 	if err != nil {
 		return nil, at, err
 	}
+	// The line table stays with the skeleton where the entries are split off.
 	table := f.lineTable(root)
 	if table == nil {
 		return nil, at, ErrNotFound

@@ -80,6 +80,7 @@ func (f *File) full(i int) (*File, int, error) {
 	if f.stands == nil {
 		f.stands = map[int]stand{}
 	}
+	// Failures are kept, too: a file that is missing is not looked for at each address.
 	f.stands[i] = s
 	return s.in, s.unit, s.err
 }
@@ -87,6 +88,7 @@ func (f *File) full(i int) (*File, int, error) {
 // open finds what a skeleton stands for.
 func (f *File) open(skeleton *unit, name, dir string) (*File, int, error) {
 	bases := f.bases(skeleton)
+	// One .dwp file is looked for first: where there is one, the others are mostly gone.
 	in := f.packed()
 	i, ok := 0, false
 	if in != nil {
@@ -274,6 +276,7 @@ func (f *File) readIndex(data []byte, at map[dwarf.Offset]*unit) bool {
 // eachPart calls visit with the files that the skeletons of f stand for, each
 // once, until it returns false.
 func (f *File) eachPart(visit func(*File) bool) {
+	// All units of a .dwp file are in one File.
 	seen := map[*File]bool{f: true}
 	for i := range f.units {
 		in, _, err := f.full(i)

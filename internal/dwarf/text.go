@@ -23,6 +23,7 @@ func textOf(t *types.Struct, e entry) func() (types.Text, bool) {
 		}
 		return textAt(t, types.Text{Addr: []string{"str"}, Len: []string{"len"}})
 	}
+	// Names of templates are cut before their further arguments, which allocators are.
 	switch name := e.name(); {
 	case name == "&str" || name == "&mut str" || strings.HasPrefix(name, "alloc::boxed::Box<str,"):
 		return textAt(t, types.Text{Addr: []string{"data_ptr"}, Len: []string{"length"}})
@@ -45,6 +46,7 @@ func textAt(t *types.Struct, at types.Text) func() (types.Text, bool) {
 		if !ok1 || !ok2 {
 			return types.Text{}, false
 		}
+		// A library of another version may have members of these names for something else.
 		_, pointer := addr.(*types.Pointer)
 		_, integer := types.IsInteger(length)
 		return at, pointer && integer

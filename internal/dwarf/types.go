@@ -200,6 +200,8 @@ func (f *File) structType(e entry, size int) types.Type {
 	if e.Tag == dwarf.TagUnionType {
 		kind = types.UnionKind
 	}
+	// Fields are read when a script names one: those of one struct of C++ can lead to thousands
+	// of others.
 	t := types.NewStruct(kind, e.name(), size, types.GuessAlign(size), nil)
 	declared := e.flag(dwarf.AttrDeclaration)
 	if declared {

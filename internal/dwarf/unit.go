@@ -117,6 +117,8 @@ func (f *File) readHeaders(data exe.Bytes, name string, from dwarf.Offset) error
 			u.id = body.Uint(8)
 		}
 		u.first = from + dwarf.Offset(body.At)
+		// A unit without entries stands for nothing, and its first entry would be that of the
+		// next.
 		if u.first < u.end && !body.Bad {
 			f.units = append(f.units, u)
 		}
