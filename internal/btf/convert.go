@@ -56,6 +56,7 @@ func (s *Spec) convertNew(id uint32, depth int) (types.Type, error) {
 	switch r.kind {
 	case Int:
 		return intType(&r), nil
+	// Programs cannot compute with floating point: the bytes are there to be looked at.
 	case Float:
 		return &types.Array{Elem: types.Uint8, Len: int(r.arg)}, nil
 	case Ptr:
@@ -195,6 +196,7 @@ func (s *Spec) structType(id uint32, r *record) types.Type {
 	if r.kind == Union {
 		kind = types.UnionKind
 	}
+	// No type of the kernel is that large; the size goes into arithmetic with offsets.
 	if r.arg > 1<<30 {
 		r.arg = 0
 	}

@@ -37,6 +37,7 @@ func (s *Spec) findOwn(name string, kinds Kinds) (uint32, error) {
 		if id, ok := s.found[question{name, kinds}]; ok {
 			return id, nil
 		}
+		// The table takes two walks over all types: a few questions are answered sooner without.
 		if s.scans >= scansBeforeTable {
 			if err := s.buildTable(); err != nil {
 				return 0, err
@@ -113,6 +114,8 @@ func (s *Spec) named(off uint32, name string) bool {
 	for s.base != nil && off < s.firstSt {
 		s = s.base
 	}
+	// The compare is of bytes in place: a string for each of 150,000 types would cost more than
+	// the walk.
 	at, end := uint64(off-s.firstSt), uint64(off-s.firstSt)+uint64(len(name))
 	return end < uint64(len(s.strs)) && s.strs[end] == 0 && string(s.strs[at:end]) == name
 }
@@ -156,6 +159,7 @@ func (s *Spec) buildTable() error {
 	}); err != nil {
 		return err
 	}
+	// Half of the places stay free, so that few names meet others on their way.
 	size := uint32(16)
 	for int(size) < n*2 {
 		size *= 2

@@ -134,6 +134,7 @@ func (s *Spec) RawTracepoint(event string) (*types.Func, uint32, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	// The first parameter is the kernel's own, the data of the probe.
 	if len(f.Params) > 0 {
 		f.Params = f.Params[1:]
 	}

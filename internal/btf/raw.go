@@ -140,6 +140,7 @@ func Parse(name string, data []byte, base *Spec) (*Spec, error) {
 		firstID: 1,
 	}
 	if base != nil {
+		// How many types the base has is known only once it was walked over.
 		if err := base.reach(math.MaxUint32); err != nil {
 			return nil, err
 		}
@@ -250,6 +251,7 @@ func (s *Spec) record(id uint32) (record, error) {
 		return record{}, fmt.Errorf("BTF of %s: no type %d", s.Name, id)
 	}
 	n := id - s.firstID
+	// reach has seen to it that this place is there.
 	off := s.offsets[n/stride]
 	for range n % stride {
 		_, next, err := s.at(off)
