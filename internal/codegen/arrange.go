@@ -60,6 +60,7 @@ func (c *Code) Arrange(n int) (*Arranged, error) {
 		if f < 0 {
 			return nil, fmt.Errorf("a call of slot %d, where no function begins", call.to)
 		}
+		// A call and the address of a callback have the distance in the same field.
 		in := &a.insns[call.at]
 		if in.Constant = int64(moved.Funcs[f].Slot - call.slot - 1); in.OpCode == loadImm {
 			in.Constant = int64(uint32(int32(in.Constant)))
@@ -203,6 +204,7 @@ func (a *arranger) fn(begin, end int) error {
 		return err
 	}
 	at := map[int]int{} // slot of each block
+	// No block has this number: blocks go by the index of their first instruction.
 	const theReturn = -1
 	var jumps []target
 	jump := func(in asm.Instruction, from, to int) {

@@ -60,6 +60,7 @@ func (s *selector) phiMoves(b *ir.Block, i int) {
 	to := b.Succs[i]
 	k := b.PredIndex(i)
 	type pending struct{ dst, src regalloc.Reg }
+	// Registers are virtual here: two phis never have one, so that a destination is written once.
 	var moves []pending
 	var made []*ir.Value
 	for _, phi := range to.Phis() {
@@ -95,6 +96,7 @@ func (s *selector) phiMoves(b *ir.Block, i int) {
 			continue
 		}
 		// Only cycles are left: free one destination by a copy.
+		// One copy breaks one cycle, after which its other moves are safe.
 		tmp := s.out.New()
 		s.move(tmp, moves[0].dst)
 		for o := range moves {

@@ -149,6 +149,7 @@ func (c *Code) Link(mapFD func(n int) int, dataFD int) (*Code, error) {
 			if dataFD < 0 {
 				return nil, errors.New("the data map has no file descriptor")
 			}
+			// The upper half is the offset in the data map already.
 			in.Constant = in.Constant&^(1<<32-1) | int64(dataFD)
 		}
 	}
@@ -208,6 +209,8 @@ func encode(out []byte, in *asm.Instruction) ([]byte, error) {
 	switch {
 	case op.Class().IsALU():
 		switch op.ALUOp() {
+		// The library has operations of its own where the machine has an offset: signed division
+		// is division with offset 1.
 		case asm.SDiv:
 			op, off = op.SetALUOp(asm.Div), 1
 		case asm.SMod:

@@ -30,6 +30,7 @@ func (c *Code) Dump(w io.Writer) error {
 			at := c.Lines[line].At
 			n, _ := at.File.Position(at.Start)
 			text := fmt.Sprintf("; %s:%d: %s", at.File.Name, n, strings.TrimSpace(at.File.Line(n)))
+			// Statements of one line follow each other: it is shown once.
 			if text != lastLine && c.Lines[line].Slot == slot {
 				fmt.Fprintln(out, text)
 				lastLine = text

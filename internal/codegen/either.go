@@ -21,6 +21,7 @@ func Either(kfunc uint32, first, second *Code) (*Code, error) {
 	const head = 9 // instructions, of one slot each
 	callFirst, callSecond := 5, 7
 	insns := asm.Instructions{
+		// The context has to outlive the call, which destroys r1 to r5.
 		asm.Mov.Reg(asm.R6, asm.R1),
 		call(asm.PseudoKfuncCall, int64(kfunc)),
 		asm.And.Imm(asm.R0, 1), // of a bool the rest is not defined

@@ -18,6 +18,7 @@ type Reloc struct {
 // Relocate is the code with the values of relocations, by number, added to the
 // instructions that wait for them; the code itself stays as it is.
 func (c *Code) Relocate(values []int64) (*Code, error) {
+	// As mostly, but for scripts that were compiled ahead of time.
 	if len(c.Relocs) == 0 {
 		return c, nil
 	}
@@ -36,6 +37,7 @@ func (c *Code) Relocate(values []int64) (*Code, error) {
 				return nil, fmt.Errorf("relocation %d of instruction %d: %d is too far for a load", r.Number, r.Insn, n)
 			}
 			in.Offset = int16(n)
+		// These are additions to an address, whose immediate has 32 bits.
 		case in.OpCode.Class() == asm.ALU64Class:
 			if n += in.Constant; n < math.MinInt32 || n > math.MaxInt32 {
 				return nil, fmt.Errorf("relocation %d of instruction %d: %d is too far", r.Number, r.Insn, n)

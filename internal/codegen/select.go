@@ -46,6 +46,8 @@ func selectFunc(f *ir.Func, opts Options) (*regalloc.Func, error) {
 		s.regs[i] = regalloc.NoReg
 	}
 	for _, o := range f.Objects {
+		// Offsets count down from the frame pointer, so that one is at least as large as what
+		// lies there.
 		if o.Offset < o.Size {
 			return nil, fmt.Errorf("%s: object o%d %q has no place in the frame", f.Name, o.ID, o.Name)
 		}
@@ -71,6 +73,8 @@ func selectFunc(f *ir.Func, opts Options) (*regalloc.Func, error) {
 			s.at = v.At
 			s.value(v)
 		}
+		// The end of a block belongs to its own place in the script: the condition, the closing
+		// brace.
 		s.at = b.At
 		s.end(b)
 	}
