@@ -31,6 +31,8 @@ type params struct {
 // read takes parameters of a request. A name that no method knows is refused: its value would have no effect.
 func (p *params) read(raw json.RawMessage) error {
 	var typed *json.UnmarshalTypeError
+	// The fields of one struct serve all methods: a value of the wrong type is refused even where
+	// its method does not look at it.
 	switch err := json.Unmarshal(raw, p); {
 	case errors.As(err, &typed) && typed.Field == "":
 		return fmt.Errorf("params are an object, no %s", typed.Value)
@@ -39,6 +41,7 @@ func (p *params) read(raw json.RawMessage) error {
 	case err != nil:
 		return err
 	}
+	// The decoder of the standard library tells of one unknown name, without a suggestion.
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &given); err != nil {
 		return err
@@ -91,8 +94,11 @@ func (s *server) compile(p *params, checkOnly bool) (any, error) {
 	for _, pr := range prog.Probes() {
 		names = append(names, pr.Name)
 	}
+	// An empty list is [] in JSON, not null, which clients would have to expect besides.
 	result := map[string]any{"probes": names}
 	if !checkOnly {
+		// Numbers are never used again: an event that is still on its way names a run that is
+		// over.
 		s.next++
 		s.runs[s.next] = &run{prog: prog}
 		result["id"] = s.next
@@ -100,6 +106,8 @@ func (s *server) compile(p *params, checkOnly bool) (any, error) {
 	return result, nil
 }
 
+// probes lists probes that match a pattern. One that cannot be listed is a warning, as others
+// can.
 func (s *server) probes(p *params) (any, error) {
 	names := []string{}
 	for pr, err := range hawk.Host().Probes(s.ctx, p.Pattern, &hawk.ListOptions{PID: p.PID}) {
@@ -121,9 +129,13 @@ func (s *server) start(p *params) (any, error) {
 	if r.session != nil {
 		return nil, fmt.Errorf("program %d is started already", p.ID)
 	}
+	// Commands of system() are permitted by the same word as in compile, since both are asked for
+	// by who holds the other end.
 	if r.session, err = r.prog.Start(s.ctx, &hawk.RunOptions{MapsOnExit: p.Maps, Child: p.Unsafe}); err != nil {
 		return nil, err
 	}
+	// From here on two goroutines write: notifications may come before the answer to start, each
+	// on a line of its own.
 	r.ended = make(chan struct{})
 	go func() {
 		defer close(r.ended)
@@ -151,6 +163,8 @@ func (s *server) stop(p *params) (any, error) {
 		delete(s.runs, p.ID)
 		return nil, nil
 	}
+	// The end programs run and their events go out before the answer, which the goroutine above
+	// sends.
 	r.session.Stop()
 	<-r.ended
 	res, err := r.session.Wait()
@@ -179,6 +193,7 @@ func (s *server) read(p *params, how func(*hawk.Map) (*hawk.Snapshot, error)) (a
 	return entries(snap), nil
 }
 
+// stats answers with the counts of a run so far, those of its end once it has ended.
 func (s *server) stats(p *params) (any, error) {
 	r, err := s.find(p.ID, true)
 	if err != nil {
@@ -196,6 +211,7 @@ func entries(snap *hawk.Snapshot) any {
 	return map[string]any{"map": snap.Info.Name, "complete": snap.Complete, "entries": out}
 }
 
+// The names are part of the protocol, see docs/library.md: new kinds are added, none is renamed.
 var kinds = map[hawk.Kind]string{
 	hawk.Print: "print", hawk.Printf: "printf", hawk.Text: "text", hawk.MapPrint: "map", hawk.Lost: "lost",
 	hawk.RuntimeError: "error", hawk.Attached: "attached", hawk.End: "end",
@@ -229,6 +245,8 @@ func plain(v any) any {
 		if v > exact {
 			return fmt.Sprint(v)
 		}
+	// A stack is text, as print() shows it: its frames have names, which JSON of addresses would
+	// lack.
 	case hawk.Stack:
 		return v.String()
 	case hawk.Avg:
@@ -259,6 +277,7 @@ func plain(v any) any {
 	return v
 }
 
+// These are words of the protocol as well.
 var severities = map[hawk.Severity]string{hawk.Error: "error", hawk.Warning: "warning", hawk.Bug: "bug"}
 
 // diagnostics are those of a script, positions from 1.
@@ -277,6 +296,7 @@ func diagnostics(ds hawk.Diagnostics) []map[string]any {
 	return out
 }
 
+// place is a position as JSON, line and column from 1, on one line rather than an object of two.
 func place(p hawk.Position) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf("[%d,%d]", p.Line, p.Column))
 }

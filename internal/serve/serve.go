@@ -68,6 +68,8 @@ func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	s := &server{ctx: ctx, out: out, runs: map[int]*run{}}
 	lines := bufio.NewReader(in)
 	var err error
+	// A last line without its newline is a request, too: it comes together with the end of the
+	// input.
 	for err == nil {
 		var line []byte
 		if line, err = s.line(lines); len(line) > 0 {
@@ -76,6 +78,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	for _, r := range s.runs {
 		if r.session != nil {
+			// Its last events go out before the next is stopped, to whoever still reads.
 			r.session.Close()
 			<-r.ended
 		}
@@ -92,6 +95,7 @@ func (s *server) line(in *bufio.Reader) (line []byte, err error) {
 	long := false
 	for {
 		part, err := in.ReadSlice('\n')
+		// A line that is too long is read to its end, so that the next line is a request again.
 		if long = long || len(line)+len(part) > maxLine; !long {
 			line = append(line, part...)
 		}
@@ -116,6 +120,7 @@ func (s *server) answer(line []byte) {
 		Params  json.RawMessage `json:"params"`
 	}
 	err := json.Unmarshal(line, &req)
+	// JSON-RPC tells what is no JSON from JSON that is no request.
 	if typed := (*json.UnmarshalTypeError)(nil); err != nil && !errors.As(err, &typed) {
 		s.write(message{ID: json.RawMessage("null"), Error: &failure{Code: parseError, Message: err.Error()}})
 		return
@@ -138,6 +143,7 @@ func (s *server) answer(line []byte) {
 	}
 	result, err := do(s, &p)
 	if err != nil {
+		// Diagnostics of a script travel as data too, for editors that show them at their place.
 		f := &failure{Code: refused, Message: err.Error()}
 		if ds := hawk.Diagnostics(nil); errors.As(err, &ds) {
 			f.Data = diagnostics(ds)
@@ -145,6 +151,7 @@ func (s *server) answer(line []byte) {
 		s.respond(req.ID, nil, f)
 		return
 	}
+	// A response without a result would be no response: omitempty leaves out what is nil.
 	if result == nil {
 		result = struct{}{}
 	}
