@@ -123,6 +123,7 @@ func (p *perfEvents) names() []string {
 	return out
 }
 
+// Counts are those of the reference, so that a script that gives none fires as often as there.
 var softwareEvents = []perfEvent{
 	{name: "alignment-faults", config: unix.PERF_COUNT_SW_ALIGNMENT_FAULTS, count: 1},
 	{name: "bpf-output", config: unix.PERF_COUNT_SW_BPF_OUTPUT, count: 1},
@@ -137,6 +138,8 @@ var softwareEvents = []perfEvent{
 	{name: "task-clock", config: unix.PERF_COUNT_SW_TASK_CLOCK, count: 1},
 }
 
+// The processor counts these, some of them on few machines only: virtual machines mostly have
+// none, which attaching says.
 var hardwareEvents = []perfEvent{
 	{name: "backend-stalls", config: unix.PERF_COUNT_HW_STALLED_CYCLES_BACKEND, count: 1000000},
 	{name: "branch-instructions", alias: "branches", config: unix.PERF_COUNT_HW_BRANCH_INSTRUCTIONS, count: 100000},
@@ -159,6 +162,7 @@ func parsePerfEvent(p *probe.Point, parts []probe.Part, events *perfEvents, o *p
 		return fmt.Errorf("wildcards are not allowed for %s probe type", p.Kind.Name)
 	}
 	e, ok := events.find(parts[0].Text)
+	// A source is looked up even if a row has the name: the slashes say what is meant.
 	if source, terms, is := cutSource(parts[0].Text); is && events.sources {
 		var err error
 		if e, err = sourceEvent(source, terms, o); err != nil {
@@ -167,6 +171,7 @@ func parsePerfEvent(p *probe.Point, parts []probe.Part, events *perfEvents, o *p
 	} else if !ok {
 		return fmt.Errorf("%s is not a %s probe", parts[0].Text, p.Kind.Name)
 	}
+	// The name stays as the script has it, alias or not: probe and listings show it so.
 	p.Func, p.Period, p.Extra = parts[0].Text, e.count, e
 	// "software:faults:" is how listings print it: no count is the default.
 	if len(parts) == 2 && parts[1].Text != "" && parts[1].Text != "*" {
@@ -209,6 +214,7 @@ func listPerfEvents(events *perfEvents) func(*probe.Kind, []probe.Part, *probe.O
 	}
 }
 
+// softwareCounter has no advice of its own: the kernel counts these events on every machine.
 var softwareCounter = &probe.Mechanism{
 	Name:    "perf software event",
 	Program: bpf.PerfEvent,
@@ -217,6 +223,8 @@ var softwareCounter = &probe.Mechanism{
 	Link:    linkCounter,
 }
 
+// hardwareCounter explains errors that say nothing: the kernel has one number for an event that
+// nobody counts and for a machine that counts none.
 var hardwareCounter = &probe.Mechanism{
 	Name:    "perf hardware event",
 	Program: bpf.PerfEvent,
@@ -238,6 +246,8 @@ var hardwareCounter = &probe.Mechanism{
 	},
 }
 
+// linkCounter opens an event on each CPU that can count it. Sources outside of the processor, as
+// memory controllers are, count on one CPU of each socket, which they name.
 func linkCounter(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
 	p := g.Points[0]
 	e := p.Extra.(perfEvent)
@@ -251,6 +261,8 @@ func linkCounter(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, er
 	return linkPerf(cpus, e.attr(p.Period), progFD, o.KernelPID())
 }
 
+// attr is what the kernel is told. The union fields Ext1 and Ext2 are config1 and config2 here,
+// which only sources use.
 func (e perfEvent) attr(period uint64) unix.PerfEventAttr {
 	return unix.PerfEventAttr{Type: e.typ, Config: e.config, Ext1: e.config12[0], Ext2: e.config12[1], Sample: period}
 }
@@ -264,6 +276,7 @@ func counted(p *probe.Point) bool {
 	if e.cpus != nil {
 		cpu = e.cpus[0]
 	}
+	// Errors other than that nobody counts it, as of rights, say nothing of the event.
 	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err == nil {
 		unix.Close(fd)

@@ -42,9 +42,12 @@ func cacheEvents() []perfEvent {
 	var out []perfEvent
 	for id, c := range caches {
 		for op, a := range cacheAccesses {
+			// The numbers of accesses have gaps: an instruction cache is read and prefetched, not
+			// written.
 			if op >= c.accesses && !(op == unix.PERF_COUNT_HW_CACHE_OP_PREFETCH && c.prefetch) {
 				continue
 			}
+			// The layout is cache, access and result, a byte each (perf_event_open(2)).
 			config := uint64(id | op<<8)
 			out = append(out,
 				perfEvent{name: c.name + "-" + a.all, config: config | unix.PERF_COUNT_HW_CACHE_RESULT_ACCESS<<16,
@@ -74,6 +77,8 @@ func cutSource(name string) (source, terms string, ok bool) {
 	return source, terms, ok && closed
 }
 
+// sourceEvent asks the machine what the terms of an event are, by the kernel's own description:
+// which bits of which of the three words of configuration they set.
 func sourceEvent(source, terms string, o *probe.Options) (perfEvent, error) {
 	e, err := o.Machine.PMUEvent(source, terms)
 	return perfEvent{name: source + "/" + terms + "/", typ: e.Type, config: e.Config[0],

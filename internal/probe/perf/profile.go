@@ -55,6 +55,7 @@ type unit struct {
 	nanos uint64
 }
 
+// Units come in the order of their names, in which listings show them.
 var units = []unit{{"hz", 0}, {"ms", 1e6}, {"s", 1e9}, {"us", 1e3}}
 
 // unitOf finds a unit by its name.
@@ -81,6 +82,8 @@ func parseClock(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
 		if n < 1000 {
 			return fmt.Errorf("Invalid rate of %s probe. Minimum is 1000 or 1us. Found: %d nanoseconds", name, n)
 		}
+		// A length alone is in nanoseconds in the language, which the units do not have; what
+		// remains below a microsecond is cut off, as in the reference.
 		p.Func = "us"
 		p.Period, err = probe.MulPeriod(n/1000, 1000)
 		return err
@@ -106,6 +109,8 @@ func parseClock(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
 	}
 }
 
+// clockName is the rate as the script has it: Period is in nanoseconds but for hz, where it is
+// the rate itself, as the kernel wants it.
 func clockName(p *probe.Point) string {
 	n := p.Period
 	if u, _ := unitOf(p.Func); u.nanos != 0 {
@@ -124,6 +129,8 @@ func listClock(k *probe.Kind, parts []probe.Part, _ *probe.Options, emit func(pr
 	return nil
 }
 
+// intervalClock is on the first CPU that is online; CPU 0 may be off. Options of processes do not
+// apply: the time goes on whether they run or not.
 var intervalClock = &probe.Mechanism{
 	Name:    "perf clock on one CPU",
 	Program: bpf.PerfEvent,
@@ -137,6 +144,7 @@ var intervalClock = &probe.Mechanism{
 	},
 }
 
+// profileClock has an event on each CPU. A CPU that comes online later is not sampled.
 var profileClock = &probe.Mechanism{
 	Name:    "perf clock",
 	Program: bpf.PerfEvent,
@@ -151,6 +159,8 @@ var profileClock = &probe.Mechanism{
 	},
 }
 
+// clockEvent counts time. With hz the sample period is a frequency, which the kernel keeps by
+// itself and bounds by kernel.perf_event_max_sample_rate.
 func clockEvent(p *probe.Point) unix.PerfEventAttr {
 	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: p.Period}
 	if p.Func == "hz" {
@@ -162,9 +172,11 @@ func clockEvent(p *probe.Point) unix.PerfEventAttr {
 // linkPerf opens an event on CPUs, limited to a process and what it starts if
 // pid is not 0.
 func linkPerf(cpus []int, attr unix.PerfEventAttr, progFD, pid int) ([]probe.Link, error) {
+	// Without a process, the event counts on the CPU whatever runs there.
 	who := -1
 	if pid != 0 {
 		who = pid
+		// Children count as well, each by an event of its own that the kernel makes at the fork.
 		attr.Bits |= unix.PerfBitInherit
 	}
 	var links []probe.Link

@@ -20,6 +20,8 @@ func planInterval(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*
 	return probe.PlanAlone(m)(points, uses, o)
 }
 
+// intervalTimer runs a raw tracepoint program by BPF_PROG_TEST_RUN, for which the kernel asks no
+// rights to perf events.
 var intervalTimer = &probe.Mechanism{
 	Name:    "timer",
 	Program: bpf.RawTracepoint,
@@ -29,6 +31,7 @@ var intervalTimer = &probe.Mechanism{
 		if p.Func == "hz" {
 			every = uint64(time.Second) / p.Period
 		}
+		// A rate beyond a billion would give 0, which a ticker does not take.
 		t := &timer{make(chan struct{}), make(chan struct{})}
 		go t.run(progFD, time.NewTicker(time.Duration(max(every, 1))))
 		return []probe.Link{t}, nil
@@ -40,6 +43,8 @@ type timer struct {
 	stop, stopped chan struct{}
 }
 
+// run ends with Close. Ticks that come while the program still runs are dropped by the ticker, so
+// that they never pile up.
 func (t *timer) run(progFD int, tick *time.Ticker) {
 	defer close(t.stopped)
 	defer tick.Stop()
@@ -55,6 +60,7 @@ func (t *timer) run(progFD int, tick *time.Ticker) {
 
 // Close waits until the program does not run any more.
 func (t *timer) Close() error {
+	// Close is called once, by who detaches or who takes the link back after a failure.
 	close(t.stop)
 	<-t.stopped
 	return nil

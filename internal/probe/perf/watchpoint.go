@@ -43,6 +43,8 @@ var _ = probe.Define(probe.Kind{
 // parseWatchpoint parses an address or the name of a variable, a length and the accesses; the file
 // of a variable may stand in front.
 func parseWatchpoint(p *probe.Point, parts []probe.Part, o *probe.Options) error {
+	// Three parts are an address or a symbol of the kernel; a variable of a file takes the file
+	// in front.
 	inFile := len(parts) == 4
 	if len(parts) != 3 && !inFile {
 		return probe.WrongCount(p, "3 or 4", parts)
@@ -91,6 +93,7 @@ func argumentOf(where string) bool {
 	return ok && isIdentifier(name) && arg != "" && strings.Trim(arg, "0123456789") == ""
 }
 
+// badAddress has the reference's words, which scripts of tests look for.
 func badAddress(text string) error {
 	return fmt.Errorf("Invalid function/address argument: invalid integer: %s", text)
 }
@@ -114,11 +117,13 @@ func watchMode(text string, o *probe.Options) (string, error) {
 	letters := []byte(text)
 	slices.Sort(letters)
 	mode := string(letters)
+	// Processors differ: x86-64 cannot watch reads alone, for one.
 	able := o.Machine.Arch().WatchModes
 	if slices.Contains(able, mode) {
 		return mode, nil
 	}
 	err := fmt.Errorf("invalid watchpoint mode: %q", text)
+	// Both are said, the duplicate first: "rr" is none of the modes either.
 	if len(slices.Compact(letters)) < len(mode) {
 		err = errors.Join(errors.New("watchpoint modes may not be duplicated"), err)
 	}
@@ -138,6 +143,7 @@ func matchWatchpoint(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 		return nil, fmt.Errorf("%w; symbols of the kernel cannot be looked up: %s", badAddress(p.Func),
 			errno.Message(err))
 	}
+	// The table is read as a whole for this, some 100 ms: a variable is looked up once in a run.
 	addr, ok := syms.Address(p.Func)
 	if !ok {
 		return nil, probe.Hint(badAddress(p.Func), "it is neither a number nor a symbol of the kernel; an address "+
@@ -151,6 +157,7 @@ func matchWatchpoint(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 
 // watchpointName spells the place as the script does.
 func watchpointName(p *probe.Point) string {
+	// The address that was found is not shown: it differs from boot to boot.
 	where := p.Func
 	switch {
 	case p.Target != "":
@@ -161,6 +168,7 @@ func watchpointName(p *probe.Point) string {
 	return fmt.Sprintf("%s:%s:%d:%s", p.Kind.Name, where, p.Length, p.Mode)
 }
 
+// watchpointMechanism has no guard: with a process, events are opened on its threads alone.
 var watchpointMechanism = &probe.Mechanism{
 	Name:    "hardware breakpoint",
 	Program: bpf.PerfEvent,
@@ -190,6 +198,7 @@ func linkWatchpoint(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link,
 	var first error
 	failed := 0
 	for _, at := range places {
+		// Threads that begin later inherit the breakpoint from the one that starts them.
 		if at.tid > 0 {
 			attr.Bits |= unix.PerfBitInherit
 		}
@@ -208,6 +217,8 @@ func linkWatchpoint(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link,
 	switch {
 	case len(links) == 0 && first == nil:
 		return nil, fmt.Errorf("%s: nothing left to watch", p.Name())
+	// The kernel reserves a register on every CPU for each breakpoint, whoever set it: a debugger
+	// or another hawk may hold them.
 	case len(links) == 0 && errors.Is(first, unix.ENOSPC):
 		return nil, fmt.Errorf("No more HW registers left: %w", first)
 	case len(links) == 0:
@@ -219,6 +230,8 @@ func linkWatchpoint(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link,
 	return links, nil
 }
 
+// watchAdvice guesses what EINVAL means, by the rules that the kernel's hw_breakpoint.c has for
+// the machine; "" if none of them was broken.
 func watchAdvice(err error, p *probe.Point, o *probe.Options) string {
 	const kernel = 1 << 63 // set in addresses of the kernel
 	switch a := o.Machine.Arch(); {
@@ -235,6 +248,8 @@ func watchAdvice(err error, p *probe.Point, o *probe.Options) string {
 // A watchPlace is a thread on any CPU, or a CPU with whatever runs on it.
 type watchPlace struct{ tid, cpu int }
 
+// watchPlaces are the threads of the process, or the CPUs. An event for a process covers its
+// first thread only, so that each of the others takes one of its own.
 func watchPlaces(o *probe.Options) ([]watchPlace, error) {
 	var out []watchPlace
 	if o.PID == 0 {
