@@ -41,6 +41,8 @@ func abiOf(file *exe.File, addr uint64) abi {
 // goABI is the convention of functions that Go compiled: registers since 1.17
 // on x86-64, since 1.18 on ARM.
 func goABI(file *exe.File) abi {
+	// Go 1.17 brought registers to x86-64, 1.18 to ARM; programs that do not say their version
+	// are taken for newer ones.
 	first := 17
 	if file.Machine == elf.EM_AARCH64 {
 		first = 18
@@ -63,6 +65,8 @@ const ofAssembly = ".abi0"
 // symbolABI is the convention of a function that has a symbol.
 func symbolABI(file *exe.File, sym exe.Symbol) abi {
 	x := abiOf(file, sym.Addr)
+	// Go's assembly keeps the convention of old. The wrapper that other code calls has the name
+	// without the end.
 	if x == abiGo && strings.HasSuffix(sym.Name, ofAssembly) {
 		return abiGoStack
 	}
@@ -74,6 +78,8 @@ func (x abi) isGo() bool { return x == abiGo || x == abiGoStack }
 
 // ArgLimit is how many argN a probe has at a point.
 func ArgLimit(p *probe.Point, a *arch.Arch) int {
+	// Go has nine registers for integers where C has six on x86-64; further ones are read from
+	// the stack by C's convention alone.
 	if pl, ok := p.Extra.(place); ok && pl.abi == abiGo {
 		return len(a.GoArgs)
 	}
@@ -89,6 +95,8 @@ func (x abi) regs(a *arch.Arch) []int {
 	case abi386, abiGoStack:
 		return nil
 	case abiARM:
+		// A 32-bit program has its first four arguments in the registers that a 64-bit one has
+		// its first in.
 		return a.Args[:4]
 	}
 	return a.Args
@@ -106,6 +114,7 @@ func (x abi) bytes() int {
 // on entry.
 func (x abi) stack(a *arch.Arch) int {
 	switch {
+	// The return address, which call has pushed, lies in front of the arguments.
 	case x == abi386:
 		return 4
 	case x == abiARM:
@@ -131,6 +140,7 @@ func userArg(c *probe.Context, n int) *ir.Value {
 		return v
 	}
 	// In 32-bit programs argN count on where the registers end.
+	// A read that fails leaves the zero that is put there first: the page need not be in memory.
 	tmp := b.Addr(b.NewObject("arg", 8, 8), 0)
 	b.Zero(tmp, 0, 8)
 	at := b.Add(b.Load(c.Ctx, a.SP, 8, false), int64(x.stack(a)+(n-len(regs))*x.bytes()))
@@ -141,6 +151,8 @@ func userArg(c *probe.Context, n int) *ir.Value {
 // userRetval is the result of a function of user space.
 func userRetval(c *probe.Context) *ir.Value {
 	v := probe.RegRetval(c)
+	// The upper half of the register is not part of the result; int is what most functions
+	// return.
 	if x := groupABI(c); x.bytes() < 8 {
 		return c.B.Ext(v, x.bytes(), true)
 	}
@@ -151,6 +163,8 @@ func userRetval(c *probe.Context) *ir.Value {
 // traced; nil if it can.
 func foreign(file *exe.File, a *arch.Arch) error {
 	native := file.Machine == elf.EM_X86_64 || file.Machine == elf.EM_386
+	// Kernels run 32-bit programs of the same family; whether this one does is found out when one
+	// runs.
 	if a.GoArch == "arm64" {
 		native = file.Machine == elf.EM_AARCH64 || file.Machine == elf.EM_ARM
 	}

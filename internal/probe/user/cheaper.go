@@ -61,9 +61,11 @@ func movable(g *probe.Group) bool {
 
 // cheaperPlaces is how far each point of a group is moved; nil if none is.
 func cheaperPlaces(g *probe.Group, o *probe.Options) []uint64 {
+	// On ARM the kernel emulates few instructions, and stepping costs no more than that.
 	if !movable(g) || insn.Native(o.Machine.Arch().GoArch) != insn.AMD64 {
 		return nil
 	}
+	// Each file is opened once: all of its code is searched for jumps.
 	files := map[string][]int{}
 	for i, p := range g.Points {
 		if pl := p.Extra.(place); pl.mayMove(p) {
@@ -88,6 +90,7 @@ func cheaperPlaces(g *probe.Group, o *probe.Options) []uint64 {
 // mayMove reports whether a point means calls of a function, not an instruction.
 func (pl place) mayMove(p *probe.Point) bool {
 	written := p.Parts[len(p.Parts)-1].Text
+	// The offset +0, if it is written, asks for the first instruction itself.
 	return pl.err == nil && pl.unsafe == nil && pl.returns == nil && pl.fn != 0 &&
 		pl.size > 0 && pl.size <= maxFunction && argumentRegs[pl.abi] != nil &&
 		p.Func != "" && p.Offset == 0 && p.Pattern.Source == nil && !strings.Contains(written, "+")
@@ -99,6 +102,8 @@ func (m *mover) look(i int, pl place, g *probe.Group) {
 	if code == nil || hasTableJump(code) {
 		return
 	}
+	// Instructions that write an argument the script reads are not passed: it would find what
+	// they left there.
 	keep := pl.abi.reads(g.Uses)
 	if g.Points[i].Kind.Retval != nil {
 		keep = insn.StackPointer // the kernel looks for the return address there
@@ -148,13 +153,18 @@ const maxSpan = 4 * maxCode
 // may start. It is nil for files of which that cannot be told.
 func ledTo(file *exe.File) *places {
 	low, high := file.CodeSpan()
+	// The set has a bit for each address, and the search looks at each byte: for the largest
+	// programs that is more than the probe would ever save.
 	if file.CodeSize() > maxCode || high-low > maxSpan {
 		return nil
 	}
 	led := &places{low, make([]uint64, (high-low)/64+1)}
+	// A symbol may be called from another file, or by its address in a table.
 	for s := range file.Symbols() {
 		led.add(s.Addr)
 	}
+	// An instruction may start at any byte, since nobody knows where data lies between functions.
+	// Taking more for jumps than are errs on the safe side: a probe stays where it was.
 	const opcode, far = 2, 4 // bytes of an opcode, of the distance behind it
 	all := file.Chunks(opcode+far, func(c exe.Chunk) {
 		code := c.Code
@@ -170,6 +180,7 @@ func ledTo(file *exe.File) *places {
 	return led
 }
 
+// add notes an address. Those outside of the code wrap to large differences and are passed over.
 func (s *places) add(addr uint64) {
 	if at := addr - s.low; at/64 < uint64(len(s.bits)) {
 		s.bits[at/64] |= 1 << (at % 64)

@@ -18,6 +18,8 @@ const newestGo = 26
 // GoroutineID is where in a goroutine's descriptor its number lies, bytes, given
 // a point on a function of Go.
 func GoroutineID(p *probe.Point, o *probe.Options) (offset int, err error) {
+	// Marks have no place, and C called by Go runs on another stack, whose goroutine is not in
+	// the register.
 	pl, ok := p.Extra.(place)
 	if !ok || !pl.abi.isGo() {
 		return 0, fmt.Errorf("%s is not in code that Go compiled", p.Name())
@@ -33,6 +35,8 @@ func GoroutineID(p *probe.Point, o *probe.Options) (offset int, err error) {
 			}
 		}
 	}
+	// The last row that fits counts. A version that is newer than hawk gives none: a wrong offset
+	// would be a number that looks right.
 	for _, row := range goidOffsets {
 		if pl.goMinor >= row.from && pl.goMinor <= newestGo {
 			offset = row.offset

@@ -40,6 +40,8 @@ func laterUSDT(p *probe.Point, o *probe.Options, found []*probe.Point) *probe.Po
 	return &q
 }
 
+// mayCome reports whether files that are mapped later can be for a point: it names many, there is
+// a process to watch, and the kernel has cookies.
 func mayCome(p *probe.Point, o *probe.Options) bool {
 	files := p.Target == "*" || strings.Contains(p.Target, "*") && (strings.Contains(p.Target, "/") ||
 		strings.HasPrefix(p.Target, proc.MemoryPrefix)) // others are programs of PATH, or providers
@@ -55,6 +57,8 @@ func covers(pattern string, o *probe.Options, f *proc.MappedFile, memory string)
 	case memory != "":
 		return probe.Part{Text: pattern}.Matches(memory)
 	}
+	// The pattern is expanded anew, as the file may be younger than the run, and files are
+	// compared by number, as the process may have another name for it.
 	s := exe.Search{Unsafe: o.Unsafe}
 	if o.OnePID() {
 		s.PID = o.PID
@@ -72,6 +76,7 @@ func covers(pattern string, o *probe.Options, f *proc.MappedFile, memory string)
 
 // laterGroup serves all points of a probe that come later.
 func laterGroup(points []*probe.Point, multi bool) *probe.Group {
+	// One program serves all of them: what differs between marks is in the table.
 	mech := &laterPerf
 	if multi {
 		mech = &laterMulti
@@ -87,6 +92,7 @@ var (
 func laterMechanism(m probe.Mechanism, multi bool) probe.Mechanism {
 	m.Name += " of files to come"
 	m.Arg = laterArg
+	// Nothing is attached at the start, which is no failure.
 	m.Link = func(int, *probe.Group, *probe.Options) ([]probe.Link, error) { return nil, nil }
 	m.More = func(fd int, g *probe.Group, o *probe.Options, more *probe.More) ([]probe.Link, int, error) {
 		return linkLater(fd, g, o, more, multi)
@@ -124,6 +130,8 @@ func linkLater(fd int, g *probe.Group, o *probe.Options, more *probe.More, multi
 		for _, q := range matchNotes(g.Points[i], o, path, notes) {
 			q.Later = probe.Here
 			for _, n := range q.Extra.([]exe.Note) {
+				// The traced program chooses how many marks its files have, so that the bound of
+				// the run goes for all of them together.
 				if points+len(sites) >= more.Most {
 					more.Warn("%s has more marks than max_probes allows", name)
 					return nil, 0, nil
@@ -201,6 +209,7 @@ func laterArgs(file *exe.File, n exe.Note, a *arch.Arch) ([]byte, error) {
 	return list, nil
 }
 
+// putLater writes the element of an argument, which is all zeroes before.
 func putLater(to []byte, file *exe.File, n exe.Note, arg *arch.USDTArg) error {
 	put64 := func(at int, v uint64) { binary.NativeEndian.PutUint64(to[at:], v) }
 	if !arg.Readable() {
@@ -212,15 +221,21 @@ func putLater(to []byte, file *exe.File, n exe.Note, arg *arch.USDTArg) error {
 		if !ok {
 			return fmt.Errorf("argument %s: %w", arg.Text, &exe.ErrNoSymbol{Path: file.Path, Name: arg.Symbol})
 		}
+		// Both move together wherever the file is loaded, so that the distance from the mark is
+		// what is known.
 		value += sym.Addr - n.Addr
 		put64(laterIPFactor, 1)
 	}
 	put64(laterValue, value)
 	cut := func(r *arch.Reg, offset, left int) error {
+		// A program masks the offset for the verifier: one that the mask changes would be another
+		// register.
 		if r.Offset < 0 || r.Offset&^maxRegs != 0 {
 			return errors.New("argument " + arg.Text + ": its register has no place")
 		}
 		binary.NativeEndian.PutUint16(to[offset:], uint16(r.Offset))
+		// The shift to the left drops what is above the part, the one to the right brings it
+		// down.
 		to[left], to[left+1] = byte(64-r.Shift-r.Width), byte(64-r.Width)
 		return nil
 	}
@@ -265,6 +280,7 @@ func laterArg(c *probe.Context, n int) *ir.Value {
 	b.Store(b.Addr(key, 0), 0, 4, b.Ext(probe.CookieIndex(c), 4, false))
 	list := b.CallPtr(int(asm.FnMapLookupElem), c.Marks(), b.Addr(key, 0))
 	there, done := b.NewBlock(), b.NewBlock()
+	// A mark of no list, which cannot be, has arguments that are 0.
 	b.If(list, there, done)
 	b.Begin(there)
 	at := n * probe.MarkArg
@@ -273,6 +289,8 @@ func laterArg(c *probe.Context, n int) *ir.Value {
 	register := func(offset, left int) *ir.Value {
 		word := b.Addr(b.NewObject("register", 8, 8), 0)
 		b.Zero(word, 0, 8)
+		// The verifier lets a program read its context at constant offsets only; a helper reads
+		// it at any.
 		off := b.Arith(ir.And, b.Load(list, at+offset, 2, false), b.Const(maxRegs))
 		b.Call(int(asm.FnProbeReadKernel), word, b.Const(8), b.Arith(ir.Add, c.Ctx, off))
 		return b.Arith(ir.LShr, b.Arith(ir.Shl, b.Load(word, 0, 8, false), get8(left)), get8(left+1))
@@ -286,6 +304,7 @@ func laterArg(c *probe.Context, n int) *ir.Value {
 	inMemory, asItIs, cut := b.NewBlock(), b.NewBlock(), b.NewBlock()
 	b.If(get8(laterBytes), inMemory, asItIs)
 	b.Begin(inMemory)
+	// The mask shows the verifier that no more is read than result has room for.
 	b.Call(int(asm.FnProbeReadUser), result, b.Arith(ir.And, get8(laterBytes), b.Const(15)), v)
 	b.Jump(cut)
 	b.Begin(asItIs)
@@ -303,6 +322,7 @@ func laterArg(c *probe.Context, n int) *ir.Value {
 // splitLater takes the points that come later from those that are there.
 func splitLater(points []*probe.Point) (here, later []*probe.Point) {
 	isLater := func(p *probe.Point) bool { return p.Later != probe.Here }
+	// As mostly: the list is not copied.
 	if !slices.ContainsFunc(points, isLater) {
 		return points, nil
 	}

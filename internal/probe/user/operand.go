@@ -30,6 +30,7 @@ func operand(c *probe.Context, a *usdtArg) *ir.Value {
 	return b.Const(0)
 }
 
+// extend gives a value of fewer than eight bytes its sign, or zeroes above it.
 func extend(b *ir.Builder, v *ir.Value, a *usdtArg) *ir.Value {
 	if a.Size == 8 {
 		return v
@@ -53,6 +54,7 @@ func regPart(c *probe.Context, r arch.Reg, signed bool) *ir.Value {
 // operandAddr is symbol + base + index·scale + value, as far as present.
 func operandAddr(c *probe.Context, a *usdtArg) *ir.Value {
 	b := c.B
+	// The constant parts are added up while compiling.
 	disp := a.Value
 	var sum *ir.Value
 	add := func(v *ir.Value) {

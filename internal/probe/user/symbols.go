@@ -22,6 +22,7 @@ func findFiles(p *probe.Point, o *probe.Options) ([]string, error) {
 	if err != nil {
 		return nil, probe.Hint(fmt.Errorf("%s %w", p.Kind.Name, err), whyNoFile(p, s))
 	}
+	// PATH can have several programs of a name, of which a shell would run the first.
 	if len(files) > 1 && !strings.Contains(p.Target, "*") && !strings.HasPrefix(p.Target, proc.MemoryPrefix) {
 		o.Warn(p, "attaching to %s target file '%s' but matched %d binaries", p.Kind.Name, files[0], len(files))
 		files = files[:1]
@@ -55,6 +56,7 @@ func withDebugFile(file *exe.File, o *probe.Options, f func(*exe.File) bool) {
 	if f(file) {
 		return
 	}
+	// The debug file has the symbols that stripping took away, at the same addresses.
 	if d := file.OwnDebugFile(o.Root(), o.Machine.DebugDirs...); d != nil {
 		f(d)
 	}
@@ -69,14 +71,18 @@ func lookUp(file *exe.File, o *probe.Options, find func(*exe.File) (exe.Symbol, 
 	return sym, found
 }
 
+// matchUprobe finds the places of a uprobe, in all files that its target names.
 func matchUprobe(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	return matchSymbols(p, o, false)
 }
 
+// matchUretprobe is matchUprobe for returns, which some functions do not survive.
 func matchUretprobe(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	return matchSymbols(p, o, true)
 }
 
+// matchSymbols matches in each file. Listing shows files of other machines, too; attaching
+// refuses them.
 func matchSymbols(p *probe.Point, o *probe.Options, returns bool) ([]*probe.Point, error) {
 	var out []*probe.Point
 	err := eachFile(p, o, func(path string, file *exe.File) error {
@@ -124,11 +130,13 @@ func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, re
 		q.Extra = addressPlace(&q, o, file, returns)
 		return []*probe.Point{&q}, nil
 	}
+	// Only returns need it, and it takes a look at all symbols.
 	var unreturning map[uint64]string
 	if returns {
 		unreturning = unreturningIn(file)
 	}
 	if p.Provider == "" && !p.Pattern.Fn.HasWild() {
+		// One name is looked up by itself: a list of all functions takes a hundred times as long.
 		sym, found := lookUp(file, o, func(f *exe.File) (exe.Symbol, bool) { return f.Symbol(p.Func) })
 		if !found {
 			return nil, nil
@@ -163,6 +171,7 @@ func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, re
 			r.Extra = pl
 			out = append(out, &r)
 		}
+		// A file with a full table has all that its debug file has.
 		return f == file && f.HasSymbols()
 	})
 	return out, nil
@@ -175,6 +184,8 @@ func symbolMatcher(p *probe.Point) func(name []byte) bool {
 	fn := p.Pattern.Fn
 	if p.Provider == "" {
 		return func(name []byte) bool {
+			// GCC splits functions: a part begins in the middle of one, where its arguments are
+			// no more.
 			return probe.PartMatches(fn, name) && !strings.Contains(string(name), ".part.")
 		}
 	}
@@ -182,6 +193,7 @@ func symbolMatcher(p *probe.Point) func(name []byte) bool {
 	if strings.Contains(fn.Text, "(") {
 		demangle = exe.Demangle
 	}
+	// Demangling takes microseconds, and large programs have a million names.
 	word := mangledWord(fn.Text)
 	return func(name []byte) bool {
 		if probe.PartMatches(fn, name) {
@@ -230,6 +242,7 @@ func mangledWord(pattern string) string {
 	return best
 }
 
+// symbolNames are the functions that a misspelt one may have been meant for.
 func symbolNames(p *probe.Point, o *probe.Options) []string {
 	var out []string
 	eachFile(p, o, func(_ string, file *exe.File) error {

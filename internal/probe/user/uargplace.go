@@ -46,6 +46,7 @@ func (a *placer) floatRegs() int {
 	switch {
 	case a.abi == abiGoStack:
 		return 0
+	// C and Rust have eight on both machines (xmm0 to xmm7, v0 to v7).
 	case a.abi != abiGo:
 		return 8
 	case a.arch == arch.AMD64:
@@ -73,6 +74,7 @@ func (a *placer) result(s dwarf.Shape) {
 func (a *placer) params(fn *dwarf.Func) []placedArg {
 	var out []placedArg
 	for i, param := range fn.Params {
+		// The dictionary takes a register and has no name, so that no field stands for it.
 		if i == fn.Dictionary {
 			a.ints++
 		}
@@ -85,6 +87,8 @@ func (a *placer) params(fn *dwarf.Func) []placedArg {
 // have been placed: in the same registers from the first on, or behind the
 // parameters on the stack.
 func (a *placer) results(fn *dwarf.Func) []placedArg {
+	// Results begin anew with the first register; on the stack they lie behind the arguments,
+	// aligned to a word.
 	a.ints, a.floats, a.stack = 0, 0, types.RoundUp(a.stack, 8)
 	var out []placedArg
 	for _, r := range fn.Results {
@@ -142,6 +146,7 @@ func (a *placer) words(bytes, n int) placedArg {
 
 // address places the address of a value.
 func (a *placer) address() placedArg {
+	// The argument is a pointer: it takes one word, wherever the value itself is.
 	at := a.words(8, 1)
 	at.in = inAddress
 	return at
@@ -181,6 +186,8 @@ func (a *placer) inMemory(s dwarf.Shape) bool {
 			return true
 		}
 	}
+	// A shape without leaves has too many of them, or is not known: it is taken for one that has
+	// no registers.
 	return s.Leaves == nil
 }
 
@@ -220,6 +227,7 @@ func (a *placer) compositeAMD(s dwarf.Shape) placedArg {
 // registers for them, else up to 16 bytes in general ones, more by address.
 func (a *placer) compositeARM(s dwarf.Shape) placedArg {
 	n := len(s.Leaves)
+	// This is what AAPCS64 calls a homogeneous floating-point aggregate.
 	alike := n > 0 && n <= 4
 	for _, l := range s.Leaves {
 		alike = alike && l.Float && l.Bytes == s.Leaves[0].Bytes
@@ -229,6 +237,7 @@ func (a *placer) compositeARM(s dwarf.Shape) placedArg {
 		a.floats += n
 		return placedArg{in: inFloats}
 	case alike:
+		// Once one of them had no room, none of those that follow has, by the same rule.
 		a.floats = a.floatRegs()
 		return a.onStack(s.Bytes, s.Align)
 	case s.Bytes > 16:

@@ -59,6 +59,7 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	if pl.args == nil {
 		return nil, fmt.Errorf("args can not be used in %s: only functions have arguments", p.Name())
 	}
+	// Each pass over the script asks again.
 	if pl.args.record != nil {
 		return pl.args.record, nil
 	}
@@ -78,6 +79,7 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 		return nil, fmt.Errorf("Rust may have optimised %s, after which its arguments can be anywhere; arg0, arg1, "+
 			"… are the registers", exe.DemangleName(pointFunc(p)))
 	}
+	// A register is known only once all arguments in front of it have theirs.
 	a := placer{abi: pl.abi, rust: fn.Rust, arch: o.Machine.Arch()}
 	a.result(fn.Result.Shape)
 	params, places := fn.Params, a.params(fn)
@@ -106,10 +108,13 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 			at.param = &param
 			pl.args.placed[param.Name] = at
 			fields = append(fields, types.Field{Name: param.Name, Type: param.Type, Offset: at.stack,
+				// Two functions of a pattern may share a program if their arguments are at the
+				// same places: Arg tells.
 				Arg: int(at.in)<<8 | at.reg})
 		}
 	}
 	r := types.NewStruct(types.ContextKind, "uprobe:"+pointFunc(p)+"_args", 0, 8, fields)
+	// The message comes only if the script asks for the argument.
 	r.Absent = func(name string) string { return unreadable[name] }
 	pl.args.record = r
 	return r, nil
@@ -140,6 +145,8 @@ func userMemory(c *probe.Context, f types.Field) (base *ir.Value, user bool) {
 	b := c.B
 	at := c.Group.Points[0].Extra.(place).args.placed[f.Name]
 	if at.in == inRegs {
+		// The last register can reach beyond the value: it is stored whole, and the rest is not
+		// read.
 		tmp := b.Addr(b.NewObject("arg", types.RoundUp(f.Type.Size(), 8)+8, 8), 0)
 		// The registers are put together on the program's own stack as they lie in the value.
 		for i, part := range at.parts {
@@ -147,6 +154,7 @@ func userMemory(c *probe.Context, f types.Field) (base *ir.Value, user bool) {
 		}
 		return tmp, false
 	}
+	// The stack pointer is that of the function's first instruction, which is where the probe is.
 	onStack := func() *ir.Value { return b.Add(b.Load(c.Ctx, c.O.Machine.Arch().SP, 8, false), int64(at.stack)) }
 	switch {
 	case at.in == inStack:
@@ -167,6 +175,7 @@ func describeUprobe(p *probe.Point, o *probe.Options) ([]string, error) {
 	fn, err := userFunc(p, o)
 	none, split := (*dwarf.ErrNone)(nil), (*dwarf.ErrSplit)(nil)
 	if errors.As(err, &none) || errors.As(err, &split) {
+		// A listing goes through thousands of functions, and the file lacks the same for each.
 		o.WarnOnce(p, err.Error())
 		return nil, nil
 	}

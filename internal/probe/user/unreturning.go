@@ -41,6 +41,7 @@ func unreturningIn(file *exe.File) map[uint64]string {
 // lookForUnreturning finds them by all of their names: symbols, and what the file imports.
 func lookForUnreturning(file *exe.File) map[uint64]string {
 	at := map[uint64]string{}
+	// An address is remembered rather than a name: aliases, as __GI_ ones, are the same code.
 	for r := range file.Symbols() {
 		if why := unreturning[string(r.Name)]; why != "" && r.Addr != 0 {
 			at[r.Addr] = why
@@ -57,6 +58,8 @@ func lookForUnreturning(file *exe.File) map[uint64]string {
 			at[s.Addr] = imports
 		}
 	}
+	// The entry of a stripped program has no symbol; the kernel jumps there with no return
+	// address on the stack.
 	if file.Entry != 0 {
 		at[file.Entry] = unreturning["_start"]
 	}

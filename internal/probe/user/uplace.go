@@ -57,6 +57,7 @@ func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbo
 		}
 		return pl
 	}
+	// Symbols of size 0 end here, too: without an end nobody knows that the offset is in them.
 	if p.Offset >= sym.Size {
 		pl.err = fmt.Errorf("Offset outside the function bounds ('%s' size is %d)", sym.Name, sym.Size)
 		return pl
@@ -105,6 +106,7 @@ func boundaryError(o *probe.Options, file *exe.File, sym exe.Symbol, x abi, off 
 	if off == 0 {
 		return nil
 	}
+	// All instructions from the start of the function on are decoded, as their lengths differ.
 	set, code := x.set(o.Machine.Arch()), file.Code(sym.Addr, sym.Size)
 	if set == 0 {
 		return fmt.Errorf("%s is 32-bit code, of which hawk does not know where instructions start: use --unsafe "+

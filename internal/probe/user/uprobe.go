@@ -90,6 +90,7 @@ func isLanguage(s string) bool { return s == "cpp" || s == "rust" || s == "go" }
 // parseUprobe parses what stands behind uprobe:. With -p the file may be left out: it is the
 // program's.
 func parseUprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
+	// The @ of file@source:line is a part of its own; in a name that is quoted it is a letter.
 	for i, part := range parts {
 		if part.Text == "@" && !part.Literal {
 			return parseSource(p, parts[:i], parts[i+1:])
@@ -171,6 +172,7 @@ func planUprobe(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pr
 		}
 	}
 	var out []*probe.Group
+	// Each round takes the points that are like the first one, in their order.
 	for len(points) > 0 {
 		mech, convention := uprobeMechanism(points[0], useMulti), points[0].Extra.(place).abi
 		var same, rest []*probe.Point
@@ -184,6 +186,8 @@ func planUprobe(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pr
 		if useMulti {
 			out = append(out, probe.Split(same, mech, true, probe.IndexCookies(len(same) > 1))...)
 		} else {
+			// A perf event tells a program nothing of its place but by a cookie (Linux 5.15):
+			// without, a body that asks for names is loaded for each point.
 			names := uses.Probe || uses.Func // func is the name of the point's function
 			cookies := len(same) > 1 && names && o.Has(machine.KprobeCookie)
 			out = append(out, probe.Split(same, mech, !names || cookies, probe.IndexCookies(cookies))...)
@@ -258,6 +262,8 @@ func returnSites(m probe.Mechanism, name string, multi bool) probe.Mechanism {
 	return m
 }
 
+// linkUprobes attaches a group. What was wrong with a place when it was matched is an error only
+// now: listing shows it, and a pattern may have passed over it.
 func linkUprobes(progFD int, g *probe.Group, o *probe.Options, multi bool, flags uint32) ([]probe.Link, error) {
 	sites := make([]attach.Site, 0, len(g.Points))
 	moved := cheaperPlaces(g, o)

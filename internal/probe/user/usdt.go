@@ -42,6 +42,7 @@ var _ = probe.Define(probe.Kind{
 	Plan:       planUSDT,
 })
 
+// parseUSDT takes file, provider and name; the provider may be left out, and with -p the file.
 func parseUSDT(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	hasPID := o.OnePID()
 	if n := len(parts); n > 3 && parts[0].Text == strings.TrimSuffix(proc.MemoryPrefix, ":") {
@@ -68,6 +69,7 @@ func parseUSDT(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 	return nil
 }
 
+// joinParts undoes the split of a name at its colons.
 func joinParts(parts []probe.Part) string {
 	words := make([]string, len(parts))
 	for i, p := range parts {
@@ -99,6 +101,8 @@ func matchUSDT(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	return nil, both
 }
 
+// matchMarks finds marks in all files that a point names. Those in front of a malformed note
+// count, too.
 func matchMarks(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	q := *p
 	if q.Target == "" { // of a process: everything it has mapped
@@ -116,6 +120,8 @@ func matchMarks(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	return probe.SortPoints(out), err
 }
 
+// matchNotes makes a point of all notes of one name: the compiler has copied the code that the
+// mark is in.
 func matchNotes(p *probe.Point, o *probe.Options, path string, notes []exe.Note) []*probe.Point {
 	wild := strings.Contains(p.Target, "*") || p.Pattern.Provider.HasWild() || p.Pattern.Fn.HasWild()
 	type key struct{ provider, name string }
@@ -143,6 +149,7 @@ func matchNotes(p *probe.Point, o *probe.Options, path string, notes []exe.Note)
 	return out
 }
 
+// usdtNames are the marks that a misspelt one may have been meant for.
 func usdtNames(p *probe.Point, o *probe.Options) []string {
 	all := *p
 	all.Provider, all.Func = "", "*"
@@ -162,6 +169,8 @@ func listUSDT(k *probe.Kind, parts []probe.Part, o *probe.Options, emit func(pro
 		return probe.ListTwoParts(k, parts, o, emit)
 	}
 	return probe.ListTwoParts(k, []probe.Part{{Text: "*"}, {Text: "*"}, {Text: "*"}}, o, func(l probe.Listed) {
+		// The path can have colons, the provider and the name cannot: they are cut off from the
+		// end.
 		rest := strings.TrimPrefix(l.Name, k.Name+":")
 		name := rest[strings.LastIndexByte(rest, ':')+1:]
 		rest = strings.TrimSuffix(rest, ":"+name)
@@ -306,6 +315,7 @@ func planMarks(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pro
 				return nil, fmt.Errorf("%s: %w", p.Name(), n.Err)
 			}
 			var k key
+			// The program has the name of the mark as a constant then.
 			if !cookies && uses.Probe {
 				k.point = i
 			}
@@ -332,6 +342,8 @@ func planMarks(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pro
 			}
 			s := attach.Site{Point: p, Path: exe.OnDisk(p.Target), Offset: n.Offset, Semaphore: n.SemaphoreOffset}
 			if cookies {
+				// The upper half tells the point, for the name, the lower one how its arguments
+				// are read.
 				s.Cookie = uint64(at)<<32 | uint64(spec)
 			}
 			u.sites = append(u.sites, s)
