@@ -25,6 +25,7 @@ func (t *Machine) CgroupID(path string) (uint64, error) {
 	if err := unix.Statfs(path, &fs); err != nil {
 		return 0, err
 	}
+	// Other file systems have handles of their own make.
 	if fs.Type != unix.CGROUP2_SUPER_MAGIC || handle.Size() != 8 {
 		return 0, fmt.Errorf("no directory of a control group of version 2")
 	}
@@ -57,6 +58,7 @@ func (t *Machine) ControlGroup(path string) (ControlGroup, error) {
 	if err != nil {
 		return ControlGroup{}, fmt.Errorf("%s: %w", path, err)
 	}
+	// Helpers ask for the ancestor of a level, which nothing tells but counting.
 	level := 0
 	for dir, at := path, id; at != rootCgroup; level++ {
 		dir = filepath.Dir(dir)

@@ -16,9 +16,11 @@ import (
 // PossibleCPUs is one more than the highest CPU number that can ever exist: what is indexed by CPU
 // has room for that many. A recording without the file counts as one CPU.
 func (t *Machine) PossibleCPUs() int {
+	// A program that is to run elsewhere has room for as many as other machines have.
 	if t.ledger != nil {
 		return PortableCPUs
 	}
+	// The number is asked for by each map and program.
 	n, _ := t.possible.get(func() (int, error) {
 		cpus, err := t.cpuList("/sys/devices/system/cpu/possible")
 		switch {
@@ -46,6 +48,7 @@ func (t *Machine) OnlineCPUs() ([]int, error) {
 		return nil, err
 	}
 	for cpu := range t.PossibleCPUs() {
+		// Other errors, as of rights, do not say that the CPU is off.
 		if errno := tryCPU(cpu); errno == 0 || errno != unix.EINVAL && errno != unix.ENODEV {
 			cpus = append(cpus, cpu)
 		}
@@ -60,6 +63,7 @@ func (t *Machine) OnlineCPUs() ([]int, error) {
 // not: perf events of higher numbers are refused in a way of their own. A number
 // that is too small would have CPUs share what belongs to each of them.
 func countCPUs() int {
+	// A search by halves takes thirteen system calls for 8,192.
 	most := maskCPUs()
 	n := sort.Search(most, func(cpu int) bool { return tryCPU(cpu) == unix.EINVAL })
 	if n == 0 {
@@ -91,6 +95,7 @@ func maskCPUs() int {
 	if errno != 0 {
 		return maxCPUs
 	}
+	// The call yields how many bytes it has written.
 	return int(n) * 8
 }
 
@@ -103,6 +108,7 @@ func (t *Machine) cpuList(name string) ([]int, error) {
 		return nil, err
 	}
 	defer f.Close()
+	// A recording is a directory of plain files.
 	if live, ok := f.(*os.File); ok && t.Live() {
 		var st unix.Statfs_t
 		if err := unix.Fstatfs(int(live.Fd()), &st); err != nil {

@@ -14,8 +14,11 @@ type debugInfo struct {
 func (t *Machine) Debug(path, root string) (*dwarf.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// Errors are kept, too: a script asks for the same file in every pass.
 	d, ok := t.debug[path]
 	if !ok {
+		// Types of the file go into programs and values of which nobody knows when the last is
+		// gone.
 		d.file, d.err = dwarf.OpenLoose(path, root, t.DebugDirs...)
 		if t.debug == nil {
 			t.debug = map[string]debugInfo{}

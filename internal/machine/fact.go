@@ -99,10 +99,12 @@ func (t *Machine) Look(f *Fact, moves bool) (int64, error) {
 	value, shape, err := t.look(f)
 	switch {
 	case err != nil:
+	// A layout is long: it is not shown.
 	case shape != f.Shape && f.Kind == Layout:
 		err = errors.New("the program was compiled for one with other members, or members elsewhere")
 	case shape != f.Shape:
 		err = other(shape, f.Shape)
+	// A value that programs are relocated by may be any.
 	case !moves && !f.Deferred() && value != f.Value:
 		err = other(value, f.Value)
 	}
@@ -169,6 +171,7 @@ func (t *Machine) look(f *Fact) (value int64, shape string, err error) {
 
 // lookType finds a type again, and a member of it.
 func (t *Machine) lookType(f *Fact) (int64, string, error) {
+	// The first member is looked for in the type, each other one in the type of the one before.
 	keyword, name, _ := strings.Cut(f.Of, " ")
 	typ, err := t.ModuleType(f.Module, keyword, name)
 	if err != nil {
