@@ -6,6 +6,7 @@ import "slices"
 // parameters become what param yields for them. Where g returned is the
 // caller's business, and g is of no use any more.
 func (f *Func) Absorb(g *Func, param func(n int) *Value) *Block {
+	// Parameters go first, while the values still have the numbers that they had in g.
 	g.ReplaceUses(func(v *Value) *Value {
 		if v.Op == Param {
 			return param(int(v.Imm))
@@ -13,6 +14,7 @@ func (f *Func) Absorb(g *Func, param func(n int) *Value) *Block {
 		return v
 	})
 	for _, o := range g.Objects {
+		// Numbers are given anew: both functions have counted from 0.
 		o.ID = f.nextObject
 		f.nextObject++
 	}

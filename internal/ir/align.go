@@ -19,6 +19,7 @@ func Alignment(p *Value, off int) int {
 		// A scaled index: the factor is part of the instruction that made it.
 		return min(Alignment(p.Args[0], off), factor(p.Args[1]))
 	}
+	// Other pointers, as map values and records, are aligned to 8 by the kernel.
 	return align(off)
 }
 

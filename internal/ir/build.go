@@ -25,6 +25,7 @@ func (b *Builder) NewBlock() *Block { return b.Fn.NewBlock(b.At) }
 
 // NewBlock adds a block that is not yet reachable.
 func (f *Func) NewBlock(at source.Span) *Block {
+	// Numbers only grow, so that tables by number need no more room than the next one.
 	blk := &Block{ID: f.nextBlock, Func: f, At: at}
 	f.nextBlock++
 	f.Blocks = append(f.Blocks, blk)
@@ -113,6 +114,7 @@ func (b *Builder) Reloc(n int) *Value {
 // Arith is x op y for an arithmetic op or comparison. The result is a pointer
 // if op is Add or Sub and x is one.
 func (b *Builder) Arith(op Op, x, y *Value) *Value {
+	// The verifier lets nothing but sums and differences stay pointers.
 	kind := I64
 	if (op == Add || op == Sub) && x.Kind == Ptr {
 		kind = Ptr

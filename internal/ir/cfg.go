@@ -19,6 +19,8 @@ func (f *Func) ReversePostorder() []*Block {
 		next int
 	}
 	seen := make([]bool, f.nextBlock)
+	// The walk keeps a stack of its own: a script that is long has blocks in a chain as long,
+	// which recursion would follow.
 	order := make([]*Block, 0, len(f.Blocks))
 	stack := []frame{{b: f.Entry()}}
 	seen[f.Entry().ID] = true
@@ -51,6 +53,7 @@ func (f *Func) RemoveUnreachable() bool {
 		live[b.ID] = true
 		n++
 	}
+	// Passes ask again and again, and mostly nothing is to be done.
 	if n == len(f.Blocks) {
 		return false
 	}
@@ -60,6 +63,7 @@ func (f *Func) RemoveUnreachable() bool {
 			continue
 		}
 		kept = append(kept, b)
+		// Backwards, since edges that are removed move those behind them.
 		for i := len(b.Preds) - 1; i >= 0; i-- {
 			if !live[b.Preds[i].ID] {
 				b.RemovePred(i)
@@ -68,6 +72,7 @@ func (f *Func) RemoveUnreachable() bool {
 	}
 	clear(f.Blocks[len(kept):])
 	f.Blocks = kept
+	// A predicate that is never true leaves no body.
 	if f.Body != nil && !live[f.Body.ID] {
 		f.Body = nil
 	}
@@ -79,6 +84,7 @@ func (f *Func) RemoveUnreachable() bool {
 func (b *Block) RemovePred(i int) {
 	b.Preds = slices.Delete(b.Preds, i, i+1)
 	for _, v := range b.Phis() {
+		// A copy is made: passes may still hold the old list.
 		v.Args = append(v.Args[:i:i], v.Args[i+1:]...)
 	}
 }
@@ -131,6 +137,7 @@ func (b *Block) SplitBefore(i int) *Block {
 		v.Block = rest
 	}
 	rest.Kind, rest.Ctl, rest.Succs, rest.Cold = b.Kind, b.Ctl, b.Succs, b.Cold
+	// An edge that was named twice is found twice, and both become those of rest.
 	for _, s := range rest.Succs {
 		for k, p := range s.Preds {
 			if p == b {

@@ -24,6 +24,7 @@ func Compute(op Op, size uint8, sign bool, x, y uint64) (r uint64, ok bool) {
 		case op == UDiv:
 			return x / y, true
 		}
+		// The smallest number by -1 is itself, in Go as in the machine.
 		return uint64(int64(x) / int64(y)), true
 	case UMod, SMod:
 		switch {
@@ -76,6 +77,7 @@ func Extend(x uint64, size uint8, sign bool) uint64 {
 	return x << shift >> shift
 }
 
+// truth is what comparisons yield.
 func truth(b bool) uint64 {
 	if b {
 		return 1

@@ -72,6 +72,8 @@ type opInfo struct {
 	kind  Kind // of the result; Ptr arithmetic, loads and calls say it themselves
 }
 
+// Slot and State are pure: they are the same for the whole run of a program. Phi is not, since
+// what it yields depends on where it stands.
 var ops = [numOps]opInfo{
 	BadOp:          {name: "bad"},
 	Const:          {name: "const", pure: true, kind: I64},

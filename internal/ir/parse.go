@@ -21,6 +21,7 @@ func Parse(text string) (*Prog, error) {
 	if p.fn != nil {
 		return nil, errors.New("missing }")
 	}
+	// Functions may refer to those below them.
 	for v, name := range p.callees {
 		if v.Fn = p.funcs[name]; v.Fn == nil {
 			return nil, fmt.Errorf("no function %q", name)
@@ -50,6 +51,7 @@ type parser struct {
 	err  error
 }
 
+// line reads one line. The first error in it counts.
 func (p *parser) line(line string) error {
 	p.rest, p.err = line, nil
 	p.rest = strings.TrimSpace(p.rest)
