@@ -72,6 +72,8 @@ func build(f *Func, fixed Reg) *graph {
 			})
 		}
 	}
+	// Edges are made at definitions only: two values that are live together were defined one
+	// after the other.
 	lv := live(f)
 	lv.walk(f, func(b *Block, in *Instr, after *liveSet) {
 		d := in.def()
@@ -100,6 +102,7 @@ func build(f *Func, fixed Reg) *graph {
 	})
 	for i, p := range f.Precious {
 		if p {
+			// The factor has these spilled last among those of one depth: a level of loops weighs eight.
 			g.nodes[Virtual+Reg(i)].cost *= 16
 		}
 	}
@@ -273,6 +276,7 @@ func (g *graph) merge(a, b Reg) {
 	x.moves = append(x.moves, y.moves...)
 	x.cost += y.cost
 	x.fixed = x.fixed || y.fixed
+	// The merged register has two definitions, of which one may differ from the other.
 	x.remat = nil
 }
 
@@ -323,6 +327,8 @@ func (g *graph) colour() []Reg {
 			n := &g.nodes[r]
 			cost := n.cost / float64(n.degree+1)
 			if n.fixed {
+				// A register that spilling has made lives for one instruction: to spill it again would have
+				// no end.
 				cost = math.MaxFloat64
 			}
 			if best == NoReg || cost < bestCost {
@@ -337,6 +343,7 @@ func (g *graph) colour() []Reg {
 		remove(best)
 	}
 	var spilled []Reg
+	// The last one removed comes first: its neighbours that are left were few.
 	for i := len(g.order) - 1; i >= 0; i-- {
 		r := g.order[i]
 		taken := g.nodes[r].clash
@@ -375,6 +382,7 @@ func (g *graph) pick(r Reg, taken uint16) Reg {
 		c := other
 		if other >= Virtual {
 			if c = g.nodes[other].colour; c == NoReg {
+				// A colour that the other side cannot have would leave the move in the code.
 				avoid |= g.nodes[other].clash
 				continue
 			}
@@ -464,6 +472,7 @@ func (s *pairSet) add(a, b Reg) bool {
 		return false
 	}
 	s.slots[i] = key
+	// At most half is taken: probing is short.
 	if s.n++; s.n*2 > len(s.slots) {
 		old := s.slots
 		s.slots = make([]uint64, len(old)*2)

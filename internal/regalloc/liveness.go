@@ -69,6 +69,7 @@ func live(f *Func) *liveness {
 	}
 	for changed := true; changed; {
 		changed = false
+		// Backwards most of it is settled in one pass, each loop takes one more.
 		for i := len(f.Blocks) - 1; i >= 0; i-- {
 			out := lv.out[i]
 			for _, s := range f.Blocks[i].Succs {
