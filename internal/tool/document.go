@@ -21,6 +21,7 @@ a letter is another option there, that of this page is meant.
 
 // Document lists tools with their manuals as markdown.
 func Document(tools []*Tool) string {
+	// The order is that of the list that `hawk tools` prints.
 	order.By(tools, ByArea)
 	var b strings.Builder
 	b.WriteString(preamble)
@@ -38,6 +39,7 @@ func Document(tools []*Tool) string {
 		for _, text := range Paragraphs(t.Description) {
 			b.WriteString("\n" + markdown.Fold(escaped(text), "") + "\n")
 		}
+		// Tables without rows have no head either.
 		if len(t.Options) > 0 {
 			b.WriteString("\n| option | |\n|---|---|\n")
 		}
@@ -84,5 +86,6 @@ func sentence(s string) string { return strings.ToUpper(s[:min(1, len(s))]) + s[
 
 // escaped is text in which nothing is markup.
 func escaped(s string) string {
+	// The bar would end a cell of a table.
 	return strings.NewReplacer("*", `\*`, "_", `\_`, "<", "&lt;", "|", `\|`).Replace(s)
 }

@@ -57,6 +57,7 @@ func (f *Foreign) spelled(between string) string {
 // elsewhere reads the section of that name.
 func elsewhere(lines []string) (out []Foreign) {
 	for _, item := range items(lines) {
+		// Two blanks end the names, as in the lists of options.
 		names, doc, _ := strings.Cut(item[0], "  ")
 		f := Foreign{Doc: text(strings.TrimSpace(doc), item[1:])}
 		for word := range strings.FieldsSeq(strings.ReplaceAll(names, ",", " ")) {
@@ -69,6 +70,7 @@ func elsewhere(lines []string) (out []Foreign) {
 			}
 		}
 		if here, same := strings.CutPrefix(f.Doc, "="); same {
+			// The equals sign says that the words here do all that the others did.
 			f.Here, f.Doc = strings.Fields(here), strings.TrimSpace(here)
 			if f.Doc == "" {
 				f.Doc = "the operand" // the value alone is put there
@@ -81,6 +83,7 @@ func elsewhere(lines []string) (out []Foreign) {
 
 // Foreign are the options of other collections that the tool knows; its own say of first.
 func (t *Tool) Foreign() []Foreign {
+	// The first that fits counts, so that a tool can mean something else by a word.
 	return append(t.Elsewhere, elsewhere(strings.Split(everywhere, "\n"))...)
 }
 
@@ -89,6 +92,7 @@ func (t *Tool) Abroad() string {
 	text := " "
 	for _, f := range t.Elsewhere {
 		for _, word := range f.Words {
+			// Options are in the same list; names of tools have no dash.
 			if word[0] != '-' {
 				text += word + " "
 			}
@@ -100,6 +104,7 @@ func (t *Tool) Abroad() string {
 // Abroad finds what a tool of another collection is here: the words of a command line, or else
 // what to say. What packages add to names, the tools of hawk have behind theirs too.
 func Abroad(name string) (words []string, hint string) {
+	// Distributions and collections add these to the same names.
 	for _, end := range []string{"-bpfcc", ".bt", ".py", ".d"} {
 		name = strings.TrimSuffix(name, end)
 	}

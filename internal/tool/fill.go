@@ -16,13 +16,18 @@ import (
 // that are not given at their defaults: what runs alone does what the tool was asked for.
 func (t *Tool) Filled(given map[string]string) string {
 	text := t.Whole()
+	// The scripts of tools parse: a test sees to it.
 	tree, _ := syntax.Parse(source.NewFile(t.Name, text))
 	f := filling{text: text, values: map[string]string{}, lists: t.Lists()}
+	// Defaults come first, in a pass of their own: an option may be used in front of where it is
+	// declared.
 	f.each(tree, f.defaults)
 	for name, value := range given {
 		f.values[name] = value
 	}
 	f.each(tree, f.replace)
+	// Edits are found in the order of the tree, in which the arguments of a call come behind the
+	// call.
 	order.By(f.edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 	var b strings.Builder
 	at := 0
@@ -51,6 +56,7 @@ type filling struct {
 	edits  []edit
 }
 
+// each visits all nodes of the script, those of macros and functions as well.
 func (f *filling) each(tree *syntax.Script, visit func(syntax.Node)) {
 	for _, item := range tree.Items {
 		syntax.Walk(item, func(n syntax.Node) bool {
@@ -63,6 +69,7 @@ func (f *filling) each(tree *syntax.Script, visit func(syntax.Node)) {
 // defaults notes what a call of getopt says of the option.
 func (f *filling) defaults(n syntax.Node) {
 	if name, call := option(n); call != nil {
+		// An option with no default is a switch.
 		f.values[name] = "false"
 		if len(call.Args) > 1 {
 			if s, ok := call.Args[1].(*syntax.StringLit); ok {
@@ -147,10 +154,12 @@ func (f *filling) points(text string) string {
 
 // row leaves out the columns that are not shown, and their arguments.
 func (f *filling) row(call *syntax.Call, spec string) {
+	// A format that is none stays as it is: the compiler says what is wrong with it.
 	columns, err := output.ParseColumns(spec)
 	if err != nil {
 		return
 	}
+	// A format of its own may follow the columns.
 	names, format, formatted := output.CutFormat(spec)
 	var shown []string
 	for i, text := range strings.Fields(names) {
@@ -159,6 +168,7 @@ func (f *filling) row(call *syntax.Call, spec string) {
 			name, _, _ := strings.Cut(text, "?")
 			shown = append(shown, name)
 		} else if i+1 < len(call.Args) {
+			// The comma in front of the argument goes with it.
 			from, to := call.Args[i].Span().End, call.Args[i+1].Span().End
 			f.edits = append(f.edits, edit{from, to, ""})
 		}
@@ -184,6 +194,7 @@ func (f *filling) table(at source.Span, spec string) {
 		}
 		changed = true
 		name, unless := strings.CutPrefix(option, "!")
+		// A column that is hidden stays known to the table, which may sort by it.
 		if fields[i] = column; (f.values[name] == "true") == unless {
 			fields[i] += "?" + name
 		}

@@ -89,6 +89,8 @@ var (
 	kindWord    = form(`\[(int|time|text|tty|regex|probe|pid|command|program|\w+(?:\|\w+)+\|?)\] *`)
 )
 
+// form compiles a pattern when it is first used: together they take a millisecond at start-up
+// else.
 func form(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
@@ -96,9 +98,11 @@ func form(text string) func() *regexp.Regexp {
 // Parse reads the header of a script. What is missing in it stays empty.
 func Parse(script string) *Tool {
 	t := &Tool{Script: script}
+	// Sections may come in any order, and the description has no name.
 	texts := map[string][]string{}
 	section := ""
 	for _, line := range comment(script) {
+		// The title is the first line that looks like one; a licence may stand in front.
 		if t.Name == "" {
 			if m := titleLine().FindStringSubmatch(line); m != nil {
 				t.Name, t.Brief = m[1], m[2]
@@ -111,6 +115,7 @@ func Parse(script string) *Tool {
 			}
 			line = m[2]
 		}
+		// An empty line ends these two alone; in others it separates paragraphs.
 		if line == "" && (section == "Area" || section == "Synopsis") {
 			section = "" // the description follows
 		}
@@ -130,6 +135,7 @@ func Parse(script string) *Tool {
 	t.Output = entries(texts["Output"], entryLine())
 	t.Examples = entries(texts["Examples"], nil)
 	for _, line := range texts["Sample"] {
+		// A sample keeps its blanks but for the indent of the header.
 		t.Sample = append(t.Sample, strings.TrimPrefix(line, "  "))
 	}
 	return t
@@ -137,6 +143,7 @@ func Parse(script string) *Tool {
 
 // comment are the lines of a script's first comment, without what frames them.
 func comment(script string) []string {
+	// The first comment counts, wherever it stands.
 	_, text, _ := strings.Cut(script, "/*")
 	text, _, _ = strings.Cut(text, "*/")
 	var out []string
