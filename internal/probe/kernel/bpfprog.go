@@ -49,6 +49,7 @@ type bpfFunc struct {
 // matchBPFProgram walks the loaded programs. Programs share a BTF, as those of one object file do,
 // so that each is parsed once.
 func matchBPFProgram(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
+	// Programs are of the machine that runs; a recorded one has none.
 	if !o.Machine.Live() {
 		return nil, nil
 	}
@@ -59,6 +60,8 @@ func matchBPFProgram(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	var out []*probe.Point
 	specs := map[uint32]*btf.Spec{}
 	err := bpf.Progs(func(info bpf.ProgInfo) bool {
+		// A program without BTF has no name that could be matched whole, and nothing to attach
+		// by.
 		if info.BTF == 0 || !wild && uint64(info.ID) != id {
 			return true
 		}
@@ -73,6 +76,7 @@ func matchBPFProgram(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 		if spec == nil {
 			return true
 		}
+		// The first of them is the program itself, the others are functions that it calls.
 		for _, typ := range info.Funcs {
 			name, err := spec.NameOf(typ)
 			if err != nil || !p.Pattern.Fn.Matches(name) {
@@ -100,6 +104,7 @@ func programTarget(g *probe.Group) (fd int, typ uint32, err error) {
 	if !ok {
 		return -1, 0, errors.New("no BPF program")
 	}
+	// IDs are not used again soon, so that this is the program that was matched, or none.
 	fd, err = bpf.ProgByID(f.prog)
 	if errors.Is(err, unix.ENOENT) {
 		err = fmt.Errorf("the BPF program %d is not loaded any more: %w", f.prog, err)

@@ -63,6 +63,7 @@ func parseFentry(p *probe.Point, parts []probe.Part, _ *probe.Options) error {
 		return errors.New("the bpf variant of this probe needs a program name")
 	case len(parts) > 0 && parts[0].Text == onBPF && len(parts) <= 3:
 		return parseBPFProgram(p, parts)
+	// The words are the reference's: with the kind in front these are four parts.
 	case len(parts) == 3:
 		return errors.New("Only the 'bpf' variant of this probe supports 4 arguments")
 	case len(parts) == 1:
@@ -88,9 +89,13 @@ func matchFentry(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	if _, err := o.Machine.BTF(); err != nil {
 		return nil, err
 	}
+	// A module that is not there has no functions, rather than an error: a pattern may cover
+	// others.
 	if !probe.ModuleLoaded(p, o) {
 		return nil, nil
 	}
+	// The list is read from tracefs, which not everybody may: a name can do without, a pattern
+	// cannot.
 	fns, err := o.Functions()
 	if err != nil {
 		o.WarnOnce(p, errno.Message(err))
@@ -162,6 +167,7 @@ func wildFentry(p *probe.Point, fns *machine.Functions, o *probe.Options) ([]*pr
 			if !names[string(name)] {
 				return true
 			}
+			// A pattern passes over what would fail; a name gets the reason.
 			if f, err := s.FuncByID(id); err != nil || unsuited(f, registers) != "" {
 				return true
 			}
@@ -201,6 +207,7 @@ func unsuited(f *types.Func, most int) string {
 	if n := slotCount(f); n > most {
 		return fmt.Sprintf("takes %d words of arguments, more than the %d that programs can be given", n, most)
 	}
+	// The trampoline saves as many arguments as the prototype has.
 	if f.More {
 		return "takes a variable number of arguments"
 	}
@@ -296,6 +303,7 @@ func planFentry(m, program *probe.Mechanism) func([]*probe.Point, probe.Uses, *p
 		if err := o.Machine.Has(machine.Fentry); err != nil {
 			return nil, err
 		}
+		// A program of one function can have its address as a constant instead.
 		if uses.Func && !o.Has(machine.GetFuncIP) {
 			if err := haveAddresses(points, o); err != nil {
 				return nil, err
@@ -309,6 +317,7 @@ func planFentry(m, program *probe.Mechanism) func([]*probe.Point, probe.Uses, *p
 // linkFunction attaches to a function of the kernel, whose trampolines may not
 // know arguments on the stack.
 func linkFunction(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
+	// The kernel says EINVAL or ENOTSUPP for whatever it does not like about a prototype.
 	links, err := linkTracing(progFD, g, o)
 	if err != nil {
 		p, registers := g.Points[0], len(o.Machine.Arch().Args)
@@ -363,5 +372,6 @@ func fexitResult(c *probe.Context) *ir.Value {
 	if err != nil || f.Result == types.Void {
 		return c.B.Const(0)
 	}
+	// The kernel puts it there for fexit alone.
 	return loadSlot(c, slotCount(f), f.Result)
 }

@@ -42,6 +42,7 @@ var _ = probe.Define(probe.Kind{
 	Plan: planIter,
 })
 
+// bpffs is where a BPF file system is mounted by custom.
 const bpffs = "/sys/fs/bpf"
 
 // parseIter parses iter:OBJECT and iter:OBJECT:PIN; a relative pin is below the BPF file system.
@@ -116,6 +117,7 @@ func describeIter(p *probe.Point, o *probe.Options) ([]string, error) {
 	if err != nil || len(params) == 0 {
 		return nil, err
 	}
+	// The first is the meta data, which scripts have no use for.
 	return declLines(params[1:]), nil
 }
 
@@ -209,6 +211,7 @@ const cgroupPre = 2
 // since Linux 6.1 (E2BIG before).
 func linkIter(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
 	p := g.Points[0]
+	// All zeroes are no parameters, which kernels before 6.1 take as well.
 	var info [3]uint32 // union bpf_iter_link_info
 	switch {
 	case p.Func == "cgroup":

@@ -4,6 +4,7 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 )
 
+// The names are part of scripts that were compiled ahead of time: they do not change.
 var _ = probe.AddMechanisms(map[probe.MechanismID]*probe.Mechanism{
 	"iter":                &iterMechanism,
 	"iter.pinned":         &pinnedIter,

@@ -85,6 +85,7 @@ func parseKprobe(p *probe.Point, parts []probe.Part, o *probe.Options) error {
 		return err
 	}
 	fn := p.Pattern.Fn
+	// No function's name begins with a digit, unless it is quoted.
 	if probe.StartsNumber(fn.Text) && !fn.Literal && p.Target == "" {
 		if !o.Unsafe {
 			return errors.New("Probing by address requires --unsafe")
@@ -123,6 +124,7 @@ func matchKprobe(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	wild := p.Wild()
 	fns, err := o.Functions()
 	switch {
+	// The kernel decides then, which may take functions that no list has.
 	case err != nil && o.Unsafe && !wild:
 		return []*probe.Point{p}, nil
 	case err != nil:
@@ -151,6 +153,7 @@ func matchKprobe(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	case fns.Has(p.Target, p.Func):
 		return []*probe.Point{p}, nil
 	}
+	// The words are the reference's, which tests of scripts look for.
 	o.Warn(p, "%s is not traceable (either non-existing, inlined, or marked as \"notrace\"); attaching to it will "+
 		"likely fail", p.Func)
 	if o.Unsafe {
@@ -173,6 +176,7 @@ func (t *takers) has(module, name string) bool {
 	if arg == nil {
 		return true
 	}
+	// Types of modules take a file each to read, some two hundred on a desktop.
 	if t.p.Target == "" && module != probe.Vmlinux {
 		return false
 	}
@@ -193,6 +197,7 @@ func cutTaking(pat *probe.Pattern) error {
 	if !has || pat.Fn.Literal {
 		return nil
 	}
+	// The whole is put together again below and compared, so that nothing else may stand in it.
 	number, kind, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(condition, "arg"), ")"), "=")
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 0 || n > 5 || kind == "" || condition != "arg"+number+"="+kind+")" {
@@ -239,6 +244,7 @@ func planKprobe(multi, perf *probe.Mechanism) func([]*probe.Point, probe.Uses, *
 			}
 		}
 		var many, single []*probe.Point
+		// A link for many goes by names, which modules may share with the kernel.
 		useMulti := o.Has(machine.KprobeMulti)
 		for _, p := range points {
 			if useMulti && !forced(p, o) && p.Offset == 0 && p.Address == 0 &&
@@ -254,6 +260,8 @@ func planKprobe(multi, perf *probe.Mechanism) func([]*probe.Point, probe.Uses, *
 			}
 		}
 		out := probe.Split(many, multi, true, probe.IndexCookies(len(many) > 1))
+		// Without a cookie (before Linux 5.15) a body that asks for its probe is loaded for each
+		// function.
 		cookies := len(single) > 1 && uses.Probe && o.Has(machine.KprobeCookie)
 		return append(out, probe.Split(single, perf, !fixed && (!uses.Probe || cookies),
 			probe.IndexCookies(cookies))...), nil

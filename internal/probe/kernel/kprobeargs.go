@@ -18,6 +18,7 @@ import (
 // of an argument register, or, from the number of registers on, of a word on
 // the stack.
 
+// kprobeArgs is the type of args. At an offset the registers hold anything by then.
 func kprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 	if p.Offset != 0 || p.Address != 0 {
 		return nil, errors.New("arguments are where the calling convention puts them at the start of a function " +
@@ -36,6 +37,7 @@ func kprobeProto(p *probe.Point, o *probe.Options) (*types.Func, error) {
 	module := p.Target
 	if module == "" {
 		if fns, err := o.Functions(); err == nil {
+			// One of several would be a guess: without a module the kernel image is asked.
 			if modules := fns.Modules(p.Func); len(modules) == 1 {
 				module = modules[0]
 			}
@@ -61,6 +63,8 @@ func callStruct(name string, params []types.Param, a *arch.Arch) *types.Struct {
 	end := 0
 	for i, p := range params {
 		word := places[i].Reg
+		// Words of the stack are numbered on from the registers, so that one number says where an
+		// argument is.
 		if word < 0 {
 			word = len(a.Args) + places[i].Stack/8
 		}

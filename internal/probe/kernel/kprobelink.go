@@ -48,6 +48,8 @@ func linkMany(progFD int, g *probe.Group, flags uint32, kind bpf.AttachType, o *
 		case to-from == 1:
 			return r.Add(g.Points[from], kprobeError(g.Points[from], err, o))
 		}
+		// Each half is attached by a link of its own: a program then has a few, which do not
+		// differ to it.
 		mid := (from + to) / 2
 		if err := try(from, mid); err != nil {
 			return err
@@ -75,6 +77,7 @@ func linkKprobePerf(config uint64) func(int, *probe.Group, *probe.Options) ([]pr
 				return links, err
 			}
 			attr := unix.PerfEventAttr{Type: typ, Config: config, Ext2: p.Address}
+			// With an address there is no name, and the kernel looks at the address alone.
 			name := ""
 			if p.Address == 0 {
 				name, attr.Ext2 = p.Func, p.Offset
@@ -111,6 +114,7 @@ func withinFunction(p *probe.Point, o *probe.Options) error {
 		return nil // the kernel hides them, and decides itself
 	}
 	addr, ok := syms.Address(p.Func)
+	// The extent reaches to the next symbol, which is as much as the kernel knows.
 	if size := syms.Extent(addr); ok && size > 0 && p.Offset >= size {
 		return fmt.Errorf("%s: Offset outside the function bounds ('%s' size is %d)", p.Name(), p.Func, size)
 	}
@@ -123,6 +127,7 @@ func kprobeError(p *probe.Point, err error, o *probe.Options) error {
 	because := func(format string, args ...any) error {
 		return fmt.Errorf("%s: %s: %w", p.Name(), fmt.Sprintf(format, args...), err)
 	}
+	// The order counts: what is certain comes first, guesses by the kernel's lists last.
 	module := p.Target != "" && p.Target != probe.Vmlinux
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):

@@ -8,6 +8,7 @@ import (
 // moduleType finds a type that the kernel image has no definition of in the
 // modules that a point is in: the image only knows that there is such a struct.
 func moduleType(p *probe.Point, o *probe.Options, keyword, name string) (types.Type, bool) {
+	// The image's definition is found without this function.
 	if _, err := o.Machine.TypeByName(keyword, name); err == nil {
 		return nil, false
 	}

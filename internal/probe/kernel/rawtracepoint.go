@@ -69,6 +69,7 @@ func moduleSpecs(part probe.Part, o *probe.Options, f func(module string, s *btf
 			return err
 		}
 	}
+	// The modules' types are not read for what can only be in the image.
 	if part.Text == probe.Vmlinux {
 		return nil
 	}
@@ -96,11 +97,13 @@ func matchRawTracepoint(p *probe.Point, o *probe.Options) ([]*probe.Point, error
 		out = append(out, &q)
 	}
 	err := moduleSpecs(moduleOf(p), o, func(module string, s *btf.Spec) error {
+		// A name is looked up, a pattern takes a walk over all types.
 		if !p.Pattern.Fn.HasWild() {
 			// Without a module in the script the first that has it is meant.
 			if len(out) > 0 && moduleOf(p).HasWild() {
 				return nil
 			}
+			// Types of the image are found through those of every module.
 			if hasRawTP(s, p.Func) && (module == probe.Vmlinux || !inVmlinux(p.Func, o)) {
 				add(module, p.Func)
 			}
@@ -175,6 +178,7 @@ func declLines(params []btf.Decl) []string {
 // planRawTracepoint takes a program without types where no argument is asked
 // for by name: it needs no BTF, and its slots are numbers to the verifier.
 func planRawTracepoint(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*probe.Group, error) {
+	// Kernel functions that a body calls are for programs with types alone.
 	if !uses.Args && !uses.Kfunc {
 		// How the kernel comes from an event to its programs is the event's own affair, and part of their stacks.
 		return probe.Split(points, untypedRaw, !uses.Probe && !uses.Kernel, nil), nil
@@ -207,6 +211,7 @@ var typedRaw = &probe.Mechanism{
 func linkRawByName(progFD int, g *probe.Group, _ *probe.Options) ([]probe.Link, error) {
 	var links []probe.Link
 	for _, p := range g.Points {
+		// The name alone counts: no two modules have an event of one name.
 		l, err := attach.LinkRaw(p.Func, progFD)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w%s", p.Name(), err, rawAdvice(err)), attach.CloseAll(links))
