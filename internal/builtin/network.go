@@ -27,10 +27,14 @@ func isBytes(t types.Type) (n int, ok bool) {
 }
 
 // addressBytes is isBytes for an address, which the kernel and C libraries also
-// wrap in a struct.
+// wrap in a struct, and keep as wider integers that are in network byte order.
 func addressBytes(t types.Type) (n int, ok bool) {
-	if s, isStruct := t.(*types.Struct); isStruct && (s.Name == "in_addr" || s.Name == "in6_addr") {
-		return s.Size(), true
+	switch t := t.(type) {
+	case *types.Struct:
+		return t.Size(), t.Name == "in_addr" || t.Name == "in6_addr"
+	case *types.Array:
+		_, ok = types.IsInteger(t.Elem)
+		return t.Size(), ok
 	}
 	return isBytes(t)
 }
@@ -39,8 +43,8 @@ var _ = Define(Func{
 	Name: "ntop", LabelOf: LastArg, Min: 1, Params: []Param{{"family", AnyValue}, {"address", AnyValue}},
 	Result: inetType, Renders: types.AddressText,
 	Doc: "The text of an IP address: of an integer in network byte order or 4 bytes (IPv4), or of 16 bytes " +
-		"(IPv6), also as `struct in_addr` and `struct in6_addr`. A family in front, 2 or 10, decides instead: " +
-		"`ntop(family, address)`; without one the address is the only argument.",
+		"(IPv6), in integers of any width, also as `struct in_addr` and `struct in6_addr`. A family in front, " +
+		"2 or 10, decides instead: `ntop(family, address)`; without one the address is the only argument.",
 	Example: `tracepoint:sock:inet_sock_set_state { @[ntop(args.daddr)] = count(); }`,
 	Check: func(c *Call) types.Type {
 		if len(c.Args) == 2 {
