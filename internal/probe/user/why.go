@@ -94,27 +94,44 @@ func interpreter(path string) string {
 
 // whyNoSymbol says what a name may be meant to be that no symbol has: one in a
 // scope of C++, Rust or Go, a variant that the compiler has made of it, or a
-// function without code of its own.
+// function without code of its own; or else that the file names no function at all.
 func whyNoSymbol(p *probe.Point, o *probe.Options) string {
-	if p.Func == "" || p.Pattern.Fn.HasWild() {
+	if p.Func == "" {
 		return ""
 	}
-	advice := ""
+	wild := p.Pattern.Fn.HasWild()
+	advice, stripped, named := "", "", false
 	eachFile(p, o, func(path string, file *exe.File) error {
-		if p.Provider == "" {
-			withDebugFile(file, o, func(f *exe.File) bool {
+		withDebugFile(file, o, func(f *exe.File) bool {
+			if p.Provider == "" && !wild {
 				advice = scoped(p, f)
-				return advice != ""
-			})
-		}
+			}
+			named = named || namesFunctions(f)
+			return advice != ""
+		})
 		q := *p
 		q.Target = path
-		if advice == "" {
+		if advice == "" && !wild {
 			advice = whyInlined(&q, o)
 		}
+		stripped = path
 		return nil
 	})
+	if advice == "" && stripped != "" && !named {
+		return stripped + " has no symbols of functions: install its debug symbols, or give an address, " +
+			p.Kind.Name + ":" + p.Target + ":0x1234"
+	}
 	return advice
+}
+
+// namesFunctions reports whether a file has a symbol of a function.
+func namesFunctions(f *exe.File) bool {
+	for r := range f.Symbols() {
+		if r.IsFunc() {
+			return true
+		}
+	}
+	return false
 }
 
 // scoped finds functions whose names end in that of the point.
