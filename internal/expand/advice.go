@@ -18,6 +18,7 @@ var otherKinds = map[string]string{
 	"kernel":   "a function of the kernel is kprobe:NAME or fentry:NAME, its return kretprobe:NAME or fexit:NAME",
 	"function": "a function of the kernel is kprobe:NAME or fentry:NAME, of a program uprobe:BINARY:NAME",
 	"module":   "a function of the kernel is kprobe:NAME or fentry:NAME, its return kretprobe:NAME or fexit:NAME",
+	"lsm":      "a hook of security modules is called by kprobe:security_NAME or fentry:security_NAME",
 	"process":  "a function of a program is uprobe:BINARY:NAME, its return uretprobe:BINARY:NAME",
 	"sdt":      "a mark of the kernel is tracepoint:CATEGORY:EVENT, one of a program usdt:BINARY:NAME",
 	"trace":    "a mark of the kernel is tracepoint:CATEGORY:EVENT",

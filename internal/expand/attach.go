@@ -81,8 +81,16 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 		return nil, failure
 	}
 	p := &probe.Point{Kind: kind, At: at.Span(), Parts: parts}
+	glued := ""
+	if strings.HasSuffix(at.Text, "/") {
+		glued = syntax.Glued(at.Text)
+	}
 	if err := kind.Parse(p, parts, e.opts); err != nil {
-		e.bad(at, "attach-point", err, e.howToWrite(kind, parts, err.Error()))
+		hint := glued
+		if hint == "" {
+			hint = e.howToWrite(kind, parts, err.Error())
+		}
+		e.bad(at, "attach-point", err, hint)
 		return nil, failure
 	}
 	points, err := kind.Match(p, e.opts)
@@ -115,7 +123,7 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 		return []*Attach{{At: at.Span(), Kind: kind, Points: points, Wild: wild}}, resolved
 	}
 	if wild {
-		if kind.Wild == probe.UserWild && e.out.Config.MissingProbes != "ignore" {
+		if e.nothing = glued; glued == "" && kind.Wild == probe.UserWild && e.out.Config.MissingProbes != "ignore" {
 			e.nothing = kind.Why(p, e.opts)
 		}
 		return nil, noMatch
@@ -128,6 +136,8 @@ func (e *expander) one(at *syntax.AttachPoint) ([]*Attach, result) {
 	switch {
 	case strings.HasSuffix(name, ";"):
 		hint = "no ';' is needed after an attach point"
+	case glued != "":
+		hint = glued
 	case kind.Why != nil:
 		hint = kind.Why(p, e.opts)
 	}

@@ -176,6 +176,8 @@ func (p *parser) afterAttach(probe *Probe) string {
 	case len(text) > 2 && strings.HasPrefix("function", text) || text == "def" || text == "sub":
 		return "a function is defined by fn name($x: int64): int64 { … }"
 	case probe.Predicate != nil:
+	case Glued(text) != "":
+		return Glued(text)
 	case strings.HasSuffix(text, ":") || l.Token == Colon ||
 		!strings.Contains(text, ":") && l.Token == Name && l.Str != "if" && p.peek() != LParen:
 		return "there are no spaces in an attach point, as in kprobe:vfs_read"
@@ -188,6 +190,18 @@ func (p *parser) afterAttach(probe *Probe) string {
 		return "what a probe does stands in braces: { … }"
 	}
 	return ""
+}
+
+// Glued is advice on a predicate right behind an attach point, whose text it is a
+// part of: in front of it a ':' has been seen, and paths have slashes. It is "" if
+// there is none.
+func Glued(text string) string {
+	last := strings.LastIndexByte(text, ':') + 1
+	slash := strings.IndexByte(text[last:], '/')
+	if last == 0 || slash <= 0 || text[last] == '.' {
+		return ""
+	}
+	return "a space stands in front of a predicate: " + text[:last+slash] + " /…/ { … }"
 }
 
 // noAttach is advice when an item starts like nothing that is one.
