@@ -16,6 +16,7 @@ import (
 	"github.com/hawktrace/hawk/internal/compile"
 	"github.com/hawktrace/hawk/internal/compile/dump"
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/notation"
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
 	"github.com/hawktrace/hawk/internal/session"
@@ -81,9 +82,12 @@ func (c *command) run() int {
 		o.Probe.Filter = re.MatchString
 	}
 	if powerless != nil {
-		// Errors of the script itself can be told all the same.
-		_, ds := compile.Compile(f, o)
-		c.print(compile.ScriptErrors(ds, c.machine))
+		// Errors of the script itself can be told all the same. A tool has none but in what a user has
+		// written for it: what it asks of the kernel, only root is told.
+		if c.tool == nil || notation.Of(c.tool.Name) != nil {
+			_, ds := compile.Compile(f, o)
+			c.print(compile.ScriptErrors(ds, c.machine))
+		}
 		return c.fail(exitUsage, powerless)
 	}
 	dumps := c.dumps()
