@@ -145,7 +145,7 @@ func (u *Unwinder) remove(fd int, key []byte) error        { return u.fenced(rem
 func (u *Unwinder) lookup(fd int, key, value []byte) error { return u.fenced(looksUp, fd, key, value) }
 func (u *Unwinder) nextKey(fd int, key, next []byte) error { return u.fenced(stepsOn, fd, key, next) }
 
-// What is done with an element of a map.
+// fenced does one of these with an element of a map.
 const (
 	updates = iota
 	removes
