@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/hawktrace/hawk/internal/attach"
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/errno"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/probe/user"
 )
@@ -115,7 +117,7 @@ func isIdentifier(s string) bool {
 // machine can watch for.
 func watchMode(text string, o *probe.Options) (string, error) {
 	letters := []byte(text)
-	slices.Sort(letters)
+	order.By(letters, cmp.Compare)
 	mode := string(letters)
 	// Processors differ: x86-64 cannot watch reads alone, for one.
 	able := o.Machine.Arch().WatchModes
