@@ -51,7 +51,10 @@ var _ = builtin.Define(builtin.Func{
 			got := g.Choose(b.Arith(ir.Eq, n, none()), none, func() *ir.Value {
 				return g.Choose(b.Arith(ir.SLt, n, none()), func() *ir.Value {
 					room := builtin.Clamp(g, b.Arith(ir.Sub, none(), n), limit)
-					return builtin.Helper(g, str, to, room, addr)
+					n := builtin.Helper(g, str, to, room, addr)
+					// Kernels before 6.2 do not count the NUL of an empty string, which they have copied
+					// (strncpy_from_user_nofault in mm/maccess.c).
+					return g.Choose(n, func() *ir.Value { return n }, func() *ir.Value { return builtin.Number(g, 1) })
 				}, func() *ir.Value {
 					room := builtin.Clamp(g, n, limit)
 					failed := builtin.Helper(g, mem, to, room, addr)
