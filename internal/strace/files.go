@@ -320,7 +320,10 @@ func (d *decoder) ioctl(cmd, v uint64) {
 			return
 		}
 		d.ptr(v)
-	case 0x540a, 0x540b, 0x5425, 0x5409, 0x540e: // TCXONC, TCFLSH, TCSBRKP, TCSBRK, TIOCSCTTY
+	case 0x540b: // TCFLSH
+		d.enum("tcflsh", v)
+	case 0x540a, 0x5425, 0x5409, 0x540e, // TCXONC, TCSBRKP, TCSBRK, TIOCSCTTY
+		0x1262, 0x4c00, 0x4c06, 0x4c08, 0x4c09, 0x4c80, 0x4c81: // BLKRASET, and what loop devices are given
 		d.uint(v)
 	case 0x5401: // TCGETS
 		if b, ok := d.c.mem.whole(v, 36, false); ok && !d.c.failed() {
@@ -358,9 +361,10 @@ func (d *decoder) ioctl(cmd, v uint64) {
 		d.indirect(arg{kind: "f", param: "fsflags"}, v)
 	case 0x80082407: // PERF_EVENT_IOC_ID
 		d.indirect(arg{kind: "lu"}, v)
-	case 0x540f, 0x541b, 0x5411, 0x5429, 0x5424, 0x80045430: // a number that the call writes
+	case 0x540f, 0x541b, 0x5411, 0x5429, 0x5424, 0x80045430, 0x80045440,
+		0x8903, 0x8904, 0x8905, 0x80045200, 0xb704: // a number that the call writes
 		number()
-	case 0x5410, 0x5421, 0x5422, 0x40045431: // one that it reads
+	case 0x5410, 0x5420, 0x5421, 0x5423, 0x5452, 0x40045431, 0x8901, 0x8902, 0x125d: // one that it reads
 		if b, ok := d.c.mem.whole(v, 4, true); ok {
 			d.str("[").int(signed(u32(b, 0)))
 			d.str("]")
@@ -370,7 +374,16 @@ func (d *decoder) ioctl(cmd, v uint64) {
 	default:
 		d.hex(v)
 	}
-	if cmd == 0x5450 || cmd == 0x5451 { // FIONCLEX, FIOCLEX
+	switch cmd {
+	case 0xb703: // NS_GET_NSTYPE
+		if !d.c.failed() {
+			d.ownResult("e", "clone_new")
+		}
+		fallthrough
+	case 0x5450, 0x5451, 0x540c, 0x540d, // FIONCLEX, FIOCLEX, TIOCEXCL, TIOCNXCL
+		0x5422, 0x5437, // TIOCNOTTY, TIOCVHANGUP
+		0x125f, 0x1261, 0x4c01, 0x4c82, // BLKRRPART, BLKFLSBUF, LOOP_CLR_FD, LOOP_CTL_GET_FREE
+		0xb701, 0xb702: // NS_GET_USERNS, NS_GET_PARENT
 		d.b = d.b[:bytes.LastIndexByte(d.b, ',')]
 	}
 }
