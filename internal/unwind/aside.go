@@ -2,6 +2,8 @@ package unwind
 
 import (
 	"errors"
+	"runtime"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,60 +17,91 @@ import (
 // that does not answer. So a goroutine reads it aside, and the one that makes tables waits for it
 // only for a while. Tables that come later are used later.
 
-// Bounds of what is read aside, and of the time that is spent waiting for it.
+// Bounds of what is read aside, and of the time that is spent waiting for it. Time in which it
+// computes does not count: large programs have large tables.
 const (
 	maxErrands = 64                     // at work, so that some may hang for good
+	maxReady   = 8                      // files that were read too late
 	patience   = 3 * time.Second        // for one, and for everything at the end
 	credit     = 10 * time.Second       // for all, beyond
 	least      = 100 * time.Millisecond // for each
+	startup    = time.Minute            // for all that is known to be needed at the start
 )
 
-var errLate = errors.New("the file is not there in time")
+var (
+	errLate   = errors.New("the file is not there in time")
+	errNoCode = errors.New("there is no code")
+)
 
 // aside has a goroutine do what may hang, and waits for it. The work does not look at u. If it
 // takes too long, the error is errLate, and again is called when it has ended after all.
 func (u *Unwinder) aside(again func(), work func()) error {
 	u.mu.Lock()
 	if u.closed || u.errands >= maxErrands {
-		u.late++
 		u.mu.Unlock()
 		return errLate
 	}
 	u.errands++
+	limit := min(patience, max(u.credit, least))
 	u.mu.Unlock()
 	done := make(chan struct{})
 	ended, left := false, false // of mu
+	var thread atomic.Int32
 	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		thread.Store(int32(unix.Gettid()))
 		work()
 		u.mu.Lock()
 		u.errands--
 		ended = true
 		wanted := left
+		if left {
+			u.hanging--
+		}
 		u.mu.Unlock()
 		close(done)
 		if wanted {
 			again()
 		}
 	}()
-	since := time.Now()
-	timer := time.NewTimer(min(patience, max(u.credit, least)))
+	idle := time.Duration(0)
+	timer := time.NewTimer(least / 2)
 	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	case <-u.quit:
+	since, used := time.Now(), time.Duration(0)
+wait:
+	for idle < limit {
+		select {
+		case <-done:
+			break wait
+		case <-u.quit:
+			break wait
+		case <-timer.C:
+			now, busy := time.Now(), threadTime(thread.Load())
+			idle += max(0, now.Sub(since)-(busy-used))
+			since, used = now, busy
+			timer.Reset(least / 2)
+		}
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if waited := time.Since(since); waited > least {
-		u.credit -= waited
-	}
+	u.credit -= idle
 	if ended {
 		return nil
 	}
 	left = true
-	u.late++
+	u.hanging++
 	return errLate
+}
+
+// threadTime is how long a thread of this process has computed; 0 if there is none.
+func threadTime(tid int32) time.Duration {
+	const ofThread = 4 | 2 // CPUCLOCK_PERTHREAD_MASK, CPUCLOCK_SCHED
+	var t unix.Timespec
+	if tid == 0 || unix.ClockGettime(^tid<<3|ofThread, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
 }
 
 // An answer is written aside, maybe after whoever asked has left: nobody reads it then.
@@ -86,35 +119,44 @@ func (u *Unwinder) stat(path string, again func()) (st unix.Stat_t, err error) {
 	return a.of, a.err
 }
 
-// A question is what is to be read of a file.
-type question struct {
-	path  string
-	table bool          // its table
-	build []byte        // if it is the build with this ID, cut or padded to 20 bytes; nil: any is right
-	at    *proc.Mapping // where this mapping of it has its code
-}
-
-// A reading is the answer.
+// A reading is what a file says.
 type reading struct {
-	build    [20]byte
-	bias     uint64 // of all executable code,
-	plain    bool   // if it is the same
-	mapped   uint64 // of question.at,
-	isMapped bool   // if it has code
-	table    *Table // nil: it has none, or it was not asked for
+	build [20]byte
+	bias  uint64 // of all executable code,
+	plain bool   // if it is the same
+	table *Table // nil: it has none
 }
 
-// read reads a file that may be anybody's.
-func (u *Unwinder) read(q question, again func()) (*reading, error) {
+// read reads a file that may be anybody's. build is the ID of the build that is wanted, cut or padded
+// to 20 bytes; nil: any is. Of another one there is no table.
+func (u *Unwinder) read(path string, id fileID, build []byte, again func()) (*reading, error) {
+	u.mu.Lock()
+	r := u.ready[id]
+	delete(u.ready, id)
+	u.mu.Unlock()
+	if r != nil {
+		return r, nil
+	}
 	a := new(answer[*reading])
-	late := u.aside(again, func() {
-		e, err := exe.OpenFile(q.path)
+	keep := func() {
+		u.mu.Lock()
+		if len(u.ready) >= maxReady { // nobody has come for them
+			clear(u.ready)
+		}
+		if a.of != nil && a.of.is(build) {
+			u.ready[id] = a.of
+		}
+		u.mu.Unlock()
+		again()
+	}
+	late := u.aside(keep, func() {
+		e, err := exe.OpenFile(path)
 		if err != nil {
 			a.err = err
 			return
 		}
 		defer e.Close()
-		a.of = readingOf(e, q)
+		a.of = readingOf(e, build)
 	})
 	if late != nil {
 		return nil, late
@@ -122,20 +164,40 @@ func (u *Unwinder) read(q question, again func()) (*reading, error) {
 	return a.of, a.err
 }
 
-func readingOf(e *exe.File, q question) *reading {
+func readingOf(e *exe.File, build []byte) *reading {
 	r := &reading{build: padded(e.BuildID())}
 	r.bias, r.plain = e.CodeBias()
-	if q.at != nil {
-		r.mapped, r.isMapped = e.Bias(q.at.Offset, q.at.End-q.at.Start)
-	}
-	if q.table && (q.build == nil || r.is(q.build)) {
+	if r.is(build) {
 		r.table, _ = NewTable(e) // a table that is broken is none
 	}
 	return r
 }
 
-// is reports whether the file is the build with an ID.
-func (r *reading) is(build []byte) bool { return r.build == [20]byte(build) }
+// is reports whether the file is the build with an ID, or any if that is nil.
+func (r *reading) is(build []byte) bool { return build == nil || r.build == [20]byte(build) }
+
+// biasOf is the bias of the code at a mapping of a file whose segments differ in it.
+func (u *Unwinder) biasOf(path string, m *proc.Mapping, again func()) (bias uint64, ok bool) {
+	a := new(answer[uint64])
+	offset, size := m.Offset, m.End-m.Start
+	late := u.aside(again, func() {
+		e, err := exe.OpenFile(path)
+		if err != nil {
+			a.err = err
+			return
+		}
+		defer e.Close()
+		if bias, ok := e.Bias(offset, size); ok {
+			a.of = bias
+		} else {
+			a.err = errNoCode
+		}
+	})
+	if late != nil || a.err != nil {
+		return 0, false
+	}
+	return a.of, true
+}
 
 // The maps are written to as long as Close has not returned. A goroutine that hung in a file system
 // may come back much later, when their descriptors are those of something else.
@@ -169,9 +231,9 @@ func (u *Unwinder) fenced(what, fd int, key, value []byte) error {
 	return bpf.MapNextKey(fd, key, value)
 }
 
-// Late is how many files were not read in time.
+// Late is how many files have not been read that should have been.
 func (u *Unwinder) Late() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.late
+	return u.hanging
 }

@@ -17,6 +17,9 @@ func TestAside(t *testing.T) {
 	if err := u.aside(func() { again <- true }, hang); err != errLate {
 		t.Fatalf("a file that hangs: %v", err)
 	}
+	if n := u.Late(); n != 1 {
+		t.Errorf("%d files are late", n)
+	}
 	if err := u.aside(func() { again <- true }, func() {}); err != nil {
 		t.Errorf("a file behind one that hangs: %v", err)
 	}
@@ -40,9 +43,6 @@ func TestAside(t *testing.T) {
 	if err := u.remove(-2, nil); err != unix.EBADF {
 		t.Error(err)
 	}
-	if n := u.Late(); n < 3 {
-		t.Errorf("%d files were late", n)
-	}
 }
 
 // Close does not wait for a goroutine that hangs in the kernel.
@@ -54,5 +54,20 @@ func TestCloseHanging(t *testing.T) {
 	u.Close()
 	if err := u.update(-1, nil, nil); err != unix.EBADF {
 		t.Error(err)
+	}
+}
+
+// A file that was read too late is not read again.
+func TestReady(t *testing.T) {
+	u := New(Maps{Spaces: -1, Chunks: -1, Asked: -1, Files: -1})
+	defer u.Close()
+	id := fileID{ino: 7}
+	late := &reading{build: [20]byte{1}}
+	u.ready[id] = late
+	if r, err := u.read("/nosuch", id, nil, nil); r != late || err != nil {
+		t.Error(r, err)
+	}
+	if r, err := u.read("/nosuch", id, nil, nil); r != nil || err == nil {
+		t.Error(r, err)
 	}
 }

@@ -37,7 +37,7 @@ func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
 	name := make([]byte, object.UnwindFileKey)
 	vdso := int64(object.UnwindVDSO)
 	binary.NativeEndian.PutUint64(name[object.UnwindInode:], uint64(vdso))
-	f := u.enter(vdsoID, readingOf(e, question{table: true}), name)
+	f := u.enter(vdsoID, readingOf(e, nil), name)
 	u.mu.Lock()
 	u.vdsoFile = f
 	u.mu.Unlock()

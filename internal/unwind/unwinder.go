@@ -24,12 +24,14 @@ type Unwinder struct {
 	known   map[any]*file // by Mapped.File; nil: its table is being made
 	working bool
 	closed  bool
-	idle    sync.Cond     // of mu: working became false
-	quit    chan struct{} // closed with closed: nobody waits for files any more
-	errands int           // files that are being read aside, with mu held
-	late    int           // files that were not read in time, with mu held
-	fence   sync.RWMutex  // see fenced
-	gone    bool          // of fence: the maps are no longer this Unwinder's
+	idle    sync.Cond           // of mu: working became false
+	quit    chan struct{}       // closed with closed: nobody waits for files any more
+	errands int                 // files that are being read aside, with mu held
+	hanging int                 // of them, those that nobody waits for any more, with mu held
+	ready   map[fileID]*reading // what those have read, with mu held
+	credit  time.Duration       // see aside, with mu held
+	fence   sync.RWMutex        // see fenced
+	gone    bool                // of fence: the maps are no longer this Unwinder's
 
 	vdsoFile *file  // of mu, too; nil while no process was looked at
 	swept    uint64 // how many spaces programs had made when they were last swept
@@ -37,14 +39,13 @@ type Unwinder struct {
 
 	// Only the goroutine looks at these.
 	files      map[fileID]*file
-	next       uint32        // number of the next chunk
-	turn       uint64        // how many processes and files were taken on
-	held       int           // chunks in the kernel
-	enough     int           // of them, beyond which some may be reclaimed
-	generation int           // how often all was dropped
-	credit     time.Duration // see aside
-	dropped    int           // files whose tables were dropped, with mu held
-	refused    int           // files whose tables the kernel did not take, with mu held
+	next       uint32 // number of the next chunk
+	turn       uint64 // how many processes and files were taken on
+	held       int    // chunks in the kernel
+	enough     int    // of them, beyond which some may be reclaimed
+	generation int    // how often all was dropped
+	dropped    int    // files whose tables were dropped, with mu held
+	refused    int    // files whose tables the kernel did not take, with mu held
 }
 
 // Maps are descriptors of the maps that package object describes.
@@ -82,7 +83,7 @@ type fileID struct {
 // New makes an Unwinder.
 func New(m Maps) *Unwinder {
 	u := &Unwinder{Maps: m, files: map[fileID]*file{}, known: map[any]*file{}, next: 1, enough: fewChunks,
-		quit: make(chan struct{}), credit: credit}
+		quit: make(chan struct{}), credit: credit, ready: map[fileID]*reading{}}
 	u.idle.L = &u.mu
 	if m.Files >= 0 {
 		u.update(m.Spaces, key(0), space(0, 0, nil)) // what programs start from
@@ -140,14 +141,14 @@ func (u *Unwinder) start() {
 func (u *Unwinder) Wait() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.await()
+	u.await(startup)
 }
 
 // await waits for the goroutine, with mu held, though not for ever: it may hang in /proc, where the
 // kernel waits for a process that waits for a file.
-func (u *Unwinder) await() {
+func (u *Unwinder) await(most time.Duration) {
 	enough := false
-	timer := time.AfterFunc(patience, func() {
+	timer := time.AfterFunc(most, func() {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		enough = true
@@ -200,7 +201,7 @@ func (u *Unwinder) Close() {
 		close(u.quit)
 	}
 	u.closed, u.asked, u.named = true, nil, nil
-	u.await()
+	u.await(patience)
 	u.mu.Unlock()
 	u.fence.Lock()
 	u.gone = true
@@ -374,22 +375,23 @@ func (u *Unwinder) mapped(pid int, m *proc.Mapping) (f *file, bias uint64) {
 		}
 		id := fileID{st.Dev, st.Ino, st.Mtim}
 		f := u.files[id]
-		if f == nil || !f.plain {
-			r, err := u.read(question{path: name, table: f == nil, at: m}, again)
+		if f == nil {
+			r, err := u.read(name, id, nil, again)
 			if err == errLate {
 				return nil, 0
 			}
 			if err != nil {
 				continue
 			}
-			if f == nil {
-				f = u.enter(id, r, fileName(&st))
-			}
-			if !r.isMapped {
+			f = u.enter(id, r, fileName(&st))
+		}
+		if !f.plain {
+			bias, ok := u.biasOf(name, m, again)
+			if !ok {
 				return nil, 0
 			}
 			u.use(id, f)
-			return f, r.mapped
+			return f, bias
 		}
 		u.use(id, f)
 		return f, f.bias
@@ -418,22 +420,21 @@ func (u *Unwinder) expect(w wanted) {
 		}
 		id := fileID{st.Dev, st.Ino, st.Mtim}
 		f := u.files[id]
-		if f == nil || w.build != nil {
-			r, err := u.read(question{path: path, table: f == nil, build: w.build}, again)
+		if f == nil {
+			r, err := u.read(path, id, w.build, again)
 			if err == errLate {
 				break
 			}
-			if err != nil || w.build != nil && !r.is(w.build) {
+			if err != nil || !r.is(w.build) {
 				continue
 			}
-			if f == nil {
-				f = u.enter(id, r, fileName(&st))
-			}
+			f = u.enter(id, r, fileName(&st))
 		}
-		if f != nil {
-			f.expected = f.expected || w.key == nil
-			u.use(id, f)
+		if w.build != nil && f.build != [20]byte(w.build) {
+			continue
 		}
+		f.expected = f.expected || w.key == nil
+		u.use(id, f)
 		if w.key != nil {
 			u.mu.Lock()
 			u.known[w.key] = f
