@@ -42,6 +42,7 @@ func scaled(x, step float64, units []string) string {
 		x /= step
 	}
 	text := strconv.FormatFloat(x, 'g', 3, 64)
+	// Steps of 1024 leave up to 1023, of which three digits would make 1.02e+03.
 	if math.Abs(x) >= 1000 || strings.ContainsRune(text, 'e') {
 		text = strconv.FormatFloat(x, 'f', 0, 64)
 	}
@@ -55,6 +56,7 @@ func percent(n, of int64) string {
 	}
 	x := 100 * float64(n) / float64(of)
 	digits := 1
+	// A share that one digit would make 0.0 gets three.
 	if x != 0 && x < 0.1 {
 		digits = 3
 	}

@@ -36,11 +36,13 @@ func writeChrome(out io.Writer, r *view.Run, maps []*view.Map, o Options) error 
 		w.raw(`,"ph":"` + phase + `","ts":` + micros(at))
 	}
 	for _, ev := range traceEvents(r) {
+		// An event is sent when what it tells of is over: its length reaches back from there.
 		if ev.length >= 0 {
 			begin(ev.name, "X", ev.begin())
 			w.raw(`,"dur":` + micros(ev.length))
 		} else {
 			begin(ev.name, "i", ev.Boot)
+			// Scope t draws a moment on its thread alone, not across all of them.
 			w.raw(`,"s":"t"`)
 		}
 		w.raw(`,"pid":`)
@@ -61,6 +63,7 @@ func writeChrome(out io.Writer, r *view.Run, maps []*view.Map, o Options) error 
 	for _, t := range counterTracks(r, maps) {
 		for _, p := range t.points {
 			begin(t.name, "C", p.at)
+			// The format wants a process of everything; 0 is the one that no program is.
 			w.raw(`,"pid":0,"args":{"value":` + strconv.FormatFloat(p.value, 'g', -1, 64) + "}}")
 		}
 	}
@@ -94,6 +97,7 @@ func writeChrome(out io.Writer, r *view.Run, maps []*view.Map, o Options) error 
 func micros(d time.Duration) string {
 	text := strconv.FormatInt(int64(d/1000), 10)
 	if rest := d % 1000; rest > 0 {
+		// The 1 in front keeps the zeros, and is cut off.
 		text += "." + strconv.FormatInt(int64(1000+rest), 10)[1:]
 	}
 	return text

@@ -50,10 +50,12 @@ func (w *tableWriter) end() {
 func (w *tableWriter) value(v value.Value, o Options) {
 	switch v := v.(type) {
 	case nil, value.Null:
+		// A value that is missing leaves its field empty: 0 would be a number.
 		w.raw("")
 	case value.Int, value.Uint, value.Bool:
 		w.raw(string(value.AppendText(nil, v)))
 	case *value.Stack:
+		// A stack fits one field in the form that makers of flame graphs read.
 		s := view.Sample{Stack: view.FramesOf(v)}
 		w.text(foldedStack(s.Stack, o))
 	default:
@@ -81,9 +83,11 @@ func writeRecord(to *bufio.Writer, line []cell) {
 			to.WriteByte(',')
 		}
 		s := c.text
+		// Formulas begin with the first four; programs pass over tabs and returns in front of them.
 		if !c.number && s != "" && strings.IndexByte("=+-@\t\r", s[0]) >= 0 {
 			s = "'" + s
 		}
+		// Spaces at either end are quoted, too: some readers cut them off.
 		if strings.ContainsAny(s, "\",\n\r") || strings.TrimSpace(s) != s {
 			s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 		}
@@ -116,9 +120,11 @@ func (w *tableWriter) table(r *view.Run, m *view.Map, o Options) {
 		w.raw(name)
 	}
 	w.end()
+	// A map that was never read has names of columns and nothing below.
 	if snap == nil {
 		return
 	}
+	// Rows in order make files of two runs comparable line by line.
 	for _, row := range sorted(snap.Rows) {
 		w.rowOf(m, row, o)
 	}
@@ -143,6 +149,7 @@ func ratesSince(before []view.Snapshot, now *view.Snapshot) func(*view.Row) stri
 			return ""
 		}
 		grew := now.Map.Count(row.Value) - now.Map.Count(old)
+		// A counter that was cleared begins anew, and has not shrunk.
 		if counter {
 			grew = max(grew, 0)
 		}
@@ -165,6 +172,7 @@ func (w *tableWriter) rowOf(m *view.Map, row view.Row, o Options) {
 		}
 	}
 	end := w.end
+	// Kinds with a rate have one line a row: row calls end once, where the rate belongs.
 	if w.rate != nil {
 		end = func() {
 			w.raw(w.rate(&row))
@@ -176,8 +184,10 @@ func (w *tableWriter) rowOf(m *view.Map, row view.Row, o Options) {
 
 // sorted are rows by their keys.
 func sorted(rows []view.Row) []view.Row {
+	// Other writers and views share the rows.
 	rows = slices.Clone(rows)
 	order.Stably(rows, func(a, b view.Row) int {
+		// The row of others has no key to be compared by; it comes last.
 		if a.Key == nil || b.Key == nil || a.Others != b.Others {
 			return a.Others - b.Others
 		}
@@ -198,6 +208,7 @@ func keyColumns(m *view.Map) (out []string) {
 		switch {
 		case k.Frames == view.NoFrames:
 			out = append(out, k.Name+unitSuffix(k.Unit))
+		// Where there is one stack, nobody asks whose it is.
 		case stacks == 1:
 			out = append(out, "frames")
 		default:
@@ -246,6 +257,7 @@ func (w *tableWriter) row(m *view.Map, v value.Value, keys func(), o Options, en
 		w.summary(v)
 	case value.Hist:
 		for _, b := range v.Buckets {
+			// Empty buckets are left out: there may be hundreds between two that hold something.
 			if b.Count == 0 {
 				continue
 			}
@@ -259,6 +271,7 @@ func (w *tableWriter) row(m *view.Map, v value.Value, keys func(), o Options, en
 	case value.Series:
 		for _, p := range v.Points {
 			keys()
+			// All digits are written, so that times sort as text.
 			w.raw(time.Unix(0, p.Epoch*v.Interval).UTC().Format("2006-01-02T15:04:05.000000000Z"))
 			w.bound(p.Value, false, !v.Signed)
 			w.end()
@@ -307,6 +320,7 @@ func (w *tableWriter) events(r *view.Run, o Options) {
 		}
 		sites = append(sites, s)
 		for _, a := range s.Args {
+			// Values of one name share a column, whichever site they are from.
 			if name := a.Name + unitSuffix(a.Unit); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -322,11 +336,13 @@ func (w *tableWriter) events(r *view.Run, o Options) {
 	w.end()
 	for i := range r.Events {
 		ev := &r.Events[i]
+		// Events without values have nothing to show in these columns.
 		if !slices.Contains(sites, ev.Site) {
 			continue
 		}
 		w.raw(wall(r, ev.Boot))
 		for _, n := range []int{ev.CPU, ev.PID, ev.TID} {
+			// An event of no thread has no numbers: those of the idle thread are 0.
 			if ev.Stamped {
 				w.number(int64(n))
 			} else {
@@ -350,6 +366,7 @@ func (w *tableWriter) events(r *view.Run, o Options) {
 
 // wall is a time of the boot clock by the clock on the wall.
 func wall(r *view.Run, boot time.Duration) string {
+	// Wall and Boot are the same moment by two clocks.
 	return r.Wall.Add(boot - r.Boot).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 

@@ -50,6 +50,7 @@ func (d *Diff) Write(w io.Writer, version string) error {
 		if i > 0 {
 			j.raw(",")
 		}
+		// A difference has no length. From value 1 on, nodes weigh what they did in the old run.
 		j.trie(s.Tree, s.Title, 0, 1)
 	}
 	j.raw("]}")
@@ -59,6 +60,7 @@ func (d *Diff) Write(w io.Writer, version string) error {
 	heading := view.Line(d.Heading)
 	p := &page{title: heading, heading: heading, about: view.Line(d.About), style: text(flameStyle) + text(runStyle),
 		data: data.Bytes()}
+	// Without stacks the page needs no script, and gets none to run.
 	if len(d.Stacks) > 0 {
 		p.body, p.script = text(flameBody), text(flameScript)
 	}
@@ -104,6 +106,7 @@ func (o *Outline) html(b *strings.Builder) {
 	if len(o.Names) == 0 {
 		return
 	}
+	// It is 1 at least, so that empty histograms are lines at the foot.
 	most := 1.0
 	for i := range o.Names {
 		most = max(most, o.Old[i], o.New[i])
@@ -116,12 +119,14 @@ func (o *Outline) html(b *strings.Builder) {
 	}{{"old", o.Old}, {"new", o.New}} {
 		fmt.Fprintf(b, `<polyline class="%s" points="0,100`, side.class)
 		for i, n := range side.counts {
+			// A twentieth is left free above the highest step.
 			y := 100 - 95*n/most
 			fmt.Fprintf(b, " %.2f,%.2f %.2f,%.2[2]f", 100*float64(i)/float64(len(o.Names)), y,
 				100*float64(i+1)/float64(len(o.Names)))
 		}
 		b.WriteString(` 100,100"/>`)
 	}
+	// A map without keys gives its histogram no title.
 	fmt.Fprintf(b, "</svg>\n<p>%s; buckets from %s to %s, dashed the old run</p>\n",
 		xmlText(strings.TrimPrefix(title+": "+about, ": ")), xmlText(o.Names[0]), xmlText(o.Names[len(o.Names)-1]))
 }

@@ -109,6 +109,7 @@ func FindFile(file string) (found *Format) {
 		if f.Ext == "" || !strings.HasSuffix(file, "."+f.Ext) {
 			continue
 		}
+		// The end speedscope.json beats json, and html is written as html rather than as flame.
 		if found == nil || len(f.Ext) > len(found.Ext) || len(f.Ext) == len(found.Ext) && f.Name == f.Ext {
 			found = f
 		}
@@ -137,6 +138,7 @@ func (f *Format) Choose(s *view.Script, names []string) ([]*view.Map, error) {
 	var out, weighted []*view.Map
 	for _, m := range s.Maps {
 		switch {
+		// State of a script is not what it reports.
 		case m.Role != view.Result:
 		case f.Takes == Everything, f.Takes == OneTable, m.Profile():
 			out = append(out, m)
@@ -144,6 +146,7 @@ func (f *Format) Choose(s *view.Script, names []string) ([]*view.Map, error) {
 			weighted = append(weighted, m)
 		}
 	}
+	// Maps with stacks are meant by a profile; numbers are drawn where there are none.
 	if f.Takes.Weighed() {
 		if len(out) == 0 {
 			out = weighted
@@ -152,6 +155,7 @@ func (f *Format) Choose(s *view.Script, names []string) ([]*view.Map, error) {
 			return nil, errNoProfile
 		}
 	}
+	// A table of a script without maps is one of its events.
 	if f.Takes == OneTable && len(out) == 0 && !hasFields(s) {
 		return nil, errors.New("this script has neither maps to show nor events with values")
 	}
@@ -170,6 +174,7 @@ func (f *Format) named(s *view.Script, names []string) (out []*view.Map, err err
 			return nil, fmt.Errorf("this script has no map %s; there are: %s", name, strings.Join(have, ", "))
 		}
 		switch {
+		// A map that is named twice is shown once.
 		case slices.Contains(out, m):
 		case m.Weight == view.NoWeight && (f.Takes == Profiles || f.Takes == OneProfile):
 			err = fmt.Errorf("%s cannot be a profile: its key needs a stack, or its value has to count (count, "+
@@ -178,6 +183,7 @@ func (f *Format) named(s *view.Script, names []string) (out []*view.Map, err err
 			out = append(out, m)
 		}
 	}
+	// A map without a picture is an error only if no other has one.
 	if len(out) == 0 {
 		return nil, err
 	}
@@ -228,12 +234,14 @@ func keyFields(m *view.Map, own []string, field func(string) string) []string {
 
 // read keeps the last reading of a map that is shown.
 func (s *soFar) read(snap view.Snapshot) {
+	// Streams write tables at the end: earlier readings are replaced.
 	if s.maps[snap.Map] {
 		s.last[snap.Map] = snap
 	}
 }
 
 // tables calls f with the maps as they were at the end, in the order of the script.
+// Go's maps have no order; files of one script are to look alike.
 func (s *soFar) tables(f func(m *view.Map, snap *view.Snapshot) error) error {
 	for _, m := range s.run.Script.Maps {
 		if snap, ok := s.last[m]; ok {
@@ -250,6 +258,7 @@ func beside(taken []string, list []string) []string {
 	out := slices.Clone(taken)
 	for _, name := range list {
 		free := name
+		// Names count from 2, as the first keeps its own.
 		for n := 2; slices.Contains(out, free); n++ {
 			free = name + "_" + strconv.Itoa(n)
 		}

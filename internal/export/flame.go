@@ -51,6 +51,7 @@ func writeFlame(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 }
 
 // Tries writes the stacks of maps as the script of the page of flame graphs reads them.
+// The live page asks for it (package web) each time that it draws a flame graph.
 func Tries(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	all := profiles(r, maps)
 	return writeTries(w, r, all, triesOf(all, o))
@@ -116,6 +117,7 @@ func aboutRun(r *view.Run, all []*view.Profile) string {
 	} else if r.PID != 0 {
 		parts = append(parts, fmt.Sprint("process ", r.PID))
 	}
+	// A reader has to know how much of the picture is missing, and why.
 	for _, p := range all {
 		if n := unfollowed(p); n > 0 {
 			parts = append(parts, p.Map.Name+": "+percent(n, p.Total())+
@@ -140,11 +142,13 @@ func aboutRun(r *view.Run, all []*view.Profile) string {
 // trie writes a tree: names once, nodes as lists beside each other. From value old on, if
 // it is none of -1, values are those of a run before.
 func (w jsonWriter) trie(t *view.Trie, title string, length time.Duration, old int) {
+	// Types from old on are of the run before, and go into a list of their own.
 	now := len(t.Types)
 	if old >= 0 {
 		now = old
 	}
 	list := func(key string, n int, write func(i int)) {
+		// A list never comes first in its object, so that a comma belongs in front.
 		w.raw(",")
 		w.key(key)
 		w.raw("[")
@@ -180,6 +184,7 @@ func (w jsonWriter) trie(t *view.Trie, title string, length time.Duration, old i
 				if i > 0 {
 					w.raw(",")
 				}
+				// The page draws widths by these: digits beyond 2⁵³ that it loses are not seen.
 				w.int(t.Nodes[i].Self[from+k])
 			}
 			w.raw("]")
@@ -257,6 +262,7 @@ func (p *page) write(out io.Writer, o Options) error {
 	fmt.Fprintf(w, "<header><h1>%s</h1><p>%s</p></header>\n%s", xmlText(p.heading), xmlText(p.about), p.body)
 	fmt.Fprintf(w, "<noscript>%s</noscript>\n", p.plain)
 	fmt.Fprintf(w, "<script type=\"application/json\" id=\"data\" data-form=\"%s\">", form)
+	// JSON of a jsonWriter has no <, and base64 neither: no data can end the element.
 	w.WriteString(data)
 	fmt.Fprintf(w, "</script>\n<script>%s</script>\n</body>\n</html>\n", p.script)
 	return w.Flush()

@@ -20,6 +20,7 @@ var _ = define(Format{
 // writeFolded writes a line for each stack, those that read alike as one.
 func writeFolded(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	p := one(r, maps)
+	// Stacks may differ in addresses that names do not show; readers want each line once.
 	weights := map[string]int64{}
 	for i := range p.Samples {
 		s := &p.Samples[i]
@@ -53,6 +54,7 @@ func foldedStack(path []view.FrameAt, o Options) string {
 		if !o.Annotate {
 			continue
 		}
+		// Makers of flame graphs choose colours by these suffixes.
 		switch {
 		case path[i].Frame != nil && path[i].Inlined:
 			b.WriteString("_[i]")
@@ -67,9 +69,11 @@ func foldedStack(path []view.FrameAt, o Options) string {
 
 // frameName is what makes two frames of pictures one.
 func frameName(f *view.FrameAt, o Options) string {
+	// With addresses, frames of one function are apart by where they are in it.
 	if o.Addresses && f.Frame != nil && f.Func != "" {
 		return f.Name + " 0x" + strconv.FormatUint(f.Addr, 16)
 	}
+	// An empty name would make a frame that nobody sees.
 	if f.Name == "" {
 		return "(empty)"
 	}

@@ -50,6 +50,7 @@ func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 			stacks = append(stacks, m)
 		}
 	}
+	// Flame graphs share one part of the page, below the tables of maps.
 	all := profiles(r, stacks)
 	p := &page{
 		title: view.Line(r.Script.Called()), heading: view.Line(r.Script.Called()), about: aboutRun(r, all),
@@ -64,6 +65,7 @@ func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	if err := writeTries(&data, r, all, triesOf(all, o)); err != nil {
 		return err
 	}
+	// Without stacks there is nothing that the script could draw.
 	if p.data = data.Bytes(); len(all) == 0 {
 		p.script = ""
 	}
@@ -88,6 +90,7 @@ func htmlRecords(r *view.Run, maps []*view.Map) (string, error) {
 	// The last reading is among those at the end, and would be there twice.
 	asleep := r.Asleep
 	for _, s := range r.Past {
+		// Records are in the order of time: sleep stands in front of the look that followed it.
 		for len(asleep) > 0 && asleep[0].Boot <= s.End {
 			items, asleep = append(items, asleep[0]), asleep[1:]
 		}
@@ -101,6 +104,7 @@ func htmlRecords(r *view.Run, maps []*view.Map) (string, error) {
 	for _, s := range r.Maps {
 		items = append(items, s)
 	}
+	// A run that goes on is saved as if it ended now.
 	end := view.End{Cause: "saved", Boot: r.Boot, Loss: r.Loss}
 	for _, s := range r.Maps {
 		end.Boot = max(end.Boot, s.End)
@@ -144,6 +148,7 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	for _, row := range rows {
 		most = max(most, m.Weigh(row.Value))
 	}
+	// Rows that weigh the same stay in the order of their keys.
 	order.Stably(rows, func(x, y view.Row) int { return cmp.Compare(m.Weigh(y.Value), m.Weigh(x.Value)) })
 	lines, shown := htmlLines(m, rows, o)
 	if m.Kind == view.Histogram { // whose bars are of buckets
@@ -155,6 +160,7 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	b.WriteString("<div class=\"scroll\"><table><tr>")
 	for i, name := range beside(nil, append(keys, valueColumns(m)...)) {
 		class := ""
+		// Columns hold numbers throughout or nowhere, so that the first line tells.
 		if len(lines) > 0 && i < len(lines[0].cells) && lines[0].cells[i].number {
 			class = numeric
 		}
@@ -167,6 +173,7 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 			class, text := "", c.text
 			if c.number {
 				class = numeric
+				// Keys stay as they are: process IDs have no commas.
 				if n, err := strconv.ParseInt(text, 10, 64); err == nil && i >= len(keys) {
 					text = view.Grouped(n)
 				}
@@ -196,6 +203,7 @@ type htmlLine struct {
 func htmlLines(m *view.Map, rows []view.Row, o Options) (lines []htmlLine, shown int) {
 	var weight int64
 	w := &tableWriter{emit: func(cells []cell) {
+		// A bar of a histogram is of one bucket, whose count stands last.
 		if m.Kind == view.Histogram && len(cells) > 0 {
 			weight, _ = strconv.ParseInt(cells[len(cells)-1].text, 10, 64)
 		}
@@ -242,10 +250,12 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 		last, before := int64(0), r.Boot
 		rates := make([]float64, len(past))
 		for i, s := range past {
+			// Rest is of the rows that a look leaves out: the curve is of the whole map.
 			sum := s.Rest
 			for _, row := range s.Rows {
 				sum += m.Count(row.Value)
 			}
+			// A map that was cleared counts from 0 again, and has not lost anything.
 			rates[i] = float64(max(sum-last, 0)) / max((s.End-before).Seconds(), leastSpan)
 			last, before = sum, s.End
 		}
@@ -253,6 +263,7 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 		htmlCurve(b, r.Boot, past, rates)
 		asleep := htmlAsleep(b, r, span)
 		fmt.Fprintf(b, "</svg>\n<p>up to %s per second, over %s%s</p>\n", rate(slices.Max(rates), m), length, asleep)
+	// Gauges of several keys do not add up to a curve.
 	case m.Kind == view.Gauge && !m.Keyed():
 		numbers := make([]float64, len(past))
 		for i, s := range past {
@@ -271,6 +282,7 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 // htmlCurve draws a number for each look, from 0 on.
 func htmlCurve(b *strings.Builder, boot time.Duration, past []*view.Snapshot, numbers []float64) {
 	span := max(float64(past[len(past)-1].End-boot), 1)
+	// 0 is part of the picture: a small change must not look like a large one.
 	low, high := min(slices.Min(numbers), 0), slices.Max(numbers)
 	b.WriteString(`<polyline points="`)
 	for i, n := range numbers {
@@ -288,6 +300,7 @@ func htmlAsleep(b *strings.Builder, r *view.Run, span time.Duration) string {
 	said := ""
 	for _, gap := range r.Asleep {
 		at := func(t time.Duration) float64 { return 100 * float64(t-r.Boot) / max(float64(span), 1) }
+		// Sleep may begin before the first look and last beyond the last.
 		from, to := max(at(gap.From), 0), min(at(gap.Boot), 100)
 		if from >= to {
 			continue
@@ -308,6 +321,7 @@ func rate(n float64, m *view.Map) string {
 	if math.Abs(n) < 10 {
 		text = strconv.FormatFloat(n, 'g', 2, 64)
 	}
+	// Summaries count values, which have no unit.
 	if m.Kind != view.Summary && m.Unit != view.NoUnit {
 		text += " " + m.Unit.String()
 	}
@@ -335,6 +349,7 @@ func htmlHeat(b *strings.Builder, boot time.Duration, past []*view.Snapshot) {
 		put := func(v value.Value) {
 			h, _ := v.(value.Hist)
 			for k, bucket := range h.Buckets {
+				// Histograms of keys may be of different lengths.
 				if k >= len(sum) {
 					sum = append(sum, 0)
 				}
@@ -351,6 +366,7 @@ func htmlHeat(b *strings.Builder, boot time.Duration, past []*view.Snapshot) {
 				columns[i][k] = max(sum[k]-before[k], 0)
 			}
 			columns[i][k] /= dt
+			// Only buckets that ever got something have a line in the picture.
 			if columns[i][k] > 0 {
 				most, first, end = max(most, columns[i][k]), min(first, k), max(end, k+1)
 			}
@@ -368,6 +384,7 @@ func htmlHeat(b *strings.Builder, boot time.Duration, past []*view.Snapshot) {
 		width := 100*(past[i].End-boot).Seconds()/length - x
 		since = past[i].End
 		for k, n := range column {
+			// Little is not drawn as nothing: opacity begins at 0.12.
 			if n > 0 {
 				fmt.Fprintf(b, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill-opacity="%.2f"/>`,
 					x, 100-float64(k-first+1)*height, width, height, 0.12+0.88*n/most)
@@ -393,6 +410,7 @@ func htmlEventTable(b *strings.Builder, r *view.Run) {
 		if ev.Stamped {
 			cpu, pid = fmt.Sprint(ev.CPU), fmt.Sprint(ev.PID)
 		}
+		// The head of the page has the date, which is cut off here.
 		fmt.Fprintf(b, "<tr><td>%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>%s</td></tr>\n",
 			strings.TrimSuffix(wall(r, ev.Boot)[11:], "Z"), cpu, pid,
 			xmlText(view.Line(strings.TrimSuffix(string(ev.Text), "\n"))))

@@ -54,6 +54,7 @@ func (f *journalFeed) Take(item view.Item) error {
 	case view.Event:
 		return f.event(&it)
 	case view.Snapshot:
+		// Maps change all the time; the journal gets what they come to.
 		f.read(it)
 	case view.End:
 		if err := f.tables(f.table); err != nil {
@@ -91,8 +92,10 @@ func (f *journalFeed) event(ev *view.Event) error {
 	}
 	if ev.Site != nil {
 		f.field("HAWK_SITE", strconv.Itoa(f.sites[ev.Site]))
+		// CODE_LINE is a name of the journal's own for the line of a source.
 		f.field("CODE_LINE", strconv.Itoa(lineOf(ev.Site)))
 	}
+	// Events without a site have no values, and so no names of them.
 	for i, a := range ev.Args {
 		f.field(f.names[ev.Site][i], logValue(a))
 	}
@@ -170,6 +173,7 @@ func journalValue(v value.Value) string {
 // begin begins an entry. Its message is for who reads the journal, or what the journal passes it on to: names from
 // outside act on neither. Other fields have them as they are.
 func (f *journalFeed) begin(message string, priority int) {
+	// The buffer is used again, as Write has sent what was in it.
 	f.buf = f.buf[:0]
 	f.field("MESSAGE", view.Lines(message))
 	f.field("PRIORITY", strconv.Itoa(priority))
@@ -205,6 +209,7 @@ const maxJournalName = 64 - 4
 // journalName is the name of a field that the journal takes: capital letters, digits and
 // underscores.
 func journalName(name string) string {
+	// A field of this prefix is none that the journal trusts: those begin with _.
 	name = "HAWK_" + strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z':
@@ -214,5 +219,6 @@ func journalName(name string) string {
 		}
 		return '_'
 	}, name)
+	// All letters are ASCII by now, so that none is cut in half.
 	return name[:min(len(name), maxJournalName)]
 }

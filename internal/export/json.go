@@ -57,6 +57,7 @@ func appendJSONText(dst []byte, s string) []byte {
 				dst = append(dst, '\\', 'n')
 			case c == '\t':
 				dst = append(dst, '\\', 't')
+			// < > & could end an element of a page, and DEL acts on terminals.
 			case c < ' ' || c == 0x7f || c == '<' || c == '>' || c == '&':
 				dst = append(dst, '\\', 'u', '0', '0', lowerHex[c>>4], lowerHex[c&15])
 			default:
@@ -66,6 +67,7 @@ func appendJSONText(dst []byte, s string) []byte {
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
+		// A byte that belongs to no letter is not JSON, which is UTF-8 throughout.
 		case r == utf8.RuneError && size == 1:
 			dst = append(dst, "\uFFFD"...)
 		case view.Acts(r):

@@ -86,6 +86,7 @@ func (f *jsonlFeed) Take(item view.Item) error {
 		}
 		return nil
 	case view.Refreshed:
+		// Looks are not quite regular: one that comes a tenth early is not left for the next.
 		if f.every > 0 && it.Boot-f.wrote >= f.every-f.every/10 {
 			f.wrote = it.Boot
 			f.looks()
@@ -107,6 +108,7 @@ func (f *jsonlFeed) Take(item view.Item) error {
 	case view.Loss:
 		f.loss(it)
 	case view.End:
+		// Readings that were not due yet are written, too: nothing comes after them.
 		f.looks()
 		if it.Loss != (view.Loss{}) {
 			f.loss(it.Loss)
@@ -135,8 +137,10 @@ func (f *jsonlFeed) looks() {
 		if !ok {
 			continue
 		}
+		// A map that is not read again is not written again.
 		delete(f.last, m)
 		rows := it.Rows
+		// Rows that views have put together come last, with how many they are.
 		if it.Others != nil {
 			rows = append(slices.Clone(rows), view.Row{Key: value.Null{}, Value: it.Others, Others: it.Left})
 		}
@@ -179,6 +183,7 @@ func (f *jsonlFeed) loss(l view.Loss) {
 func (f *jsonlFeed) script(b view.Begin) {
 	w := f.w
 	f.open("script")
+	// v numbers this form, for readers that have to tell it from a later one.
 	w.raw(`,"v":1,"name":`)
 	w.text(b.Script.Name)
 	w.raw(`,"start":`)
@@ -285,6 +290,7 @@ func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, of str
 	f.name(m)
 	w.raw(`,"of":"` + of + `"`)
 	entries, others := len(rows), 0
+	// The row of others stands for many elements, of which it is one line.
 	for i := range rows {
 		if n := rows[i].Others; n > 0 {
 			others, entries = n, entries+n-1
@@ -332,6 +338,7 @@ func (f *jsonlFeed) heaviest(m *view.Map, rows []view.Row) []view.Row {
 		return rows
 	}
 	rows = slices.Clone(rows)
+	// The row of others is cut before any key: entries still counts what it stands for.
 	order.Stably(rows, func(a, b view.Row) int {
 		return cmp.Or(cmp.Compare(a.Others, b.Others), cmp.Compare(m.Weigh(b.Value), m.Weigh(a.Value)))
 	})
@@ -357,6 +364,7 @@ func (w jsonWriter) value(v value.Value) {
 	case value.Int:
 		w.number(int64(v))
 	case value.Uint:
+		// No sign and more than a float holds: text, as in number.
 		if v > math.MaxInt64 {
 			w.raw(`"` + strconv.FormatUint(uint64(v), 10) + `"`)
 			return

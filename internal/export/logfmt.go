@@ -36,6 +36,7 @@ var (
 )
 
 // logName is the name of a field.
+// Identifiers of scripts are names in logfmt as they are.
 func logName(name string) string { return name }
 
 // Take writes an item. Lines are written out as soon as the run has caught up.
@@ -50,6 +51,7 @@ func (f *logfmtFeed) Take(item view.Item) error {
 	case view.Loss:
 		f.head(it)
 	case view.End:
+		// Errors of a buffered writer stay in it, and Flush returns them.
 		f.tables(f.table)
 		fmt.Fprintf(f.w, "time=%s script=%s end=%s status=%d lost=%d\n", wall(&f.run, it.Boot),
 			logText(f.run.Script.Name), it.Cause, it.Status, it.Loss.Records)
@@ -96,6 +98,7 @@ func (f *logfmtFeed) table(m *view.Map, snap *view.Snapshot) error {
 			}
 		}
 		switch v := row.Value.(type) {
+		// Buckets have a line each, so that collectors can add them up.
 		case value.Hist:
 			for _, b := range v.Buckets {
 				if b.Count > 0 {
@@ -129,6 +132,7 @@ func logValue(v value.Value) string {
 // logText is a text as the value of a field, quoted if it has anything but letters.
 func logText(s string) string {
 	for _, r := range s {
+		// A space ends a value, = ends a name. The rest acts on terminals, or is no text.
 		if r <= ' ' || r == '"' || r == '=' || r == '\\' || r == 0x7f || r == utf8.RuneError || view.Acts(r) {
 			return strconv.QuoteToGraphic(s)
 		}

@@ -80,6 +80,7 @@ func (w *perfettoWriter) packet(at time.Duration, fill func(m *message)) {
 	m.uint(8, uint64(at)) // timestamp
 	m.uint(58, perfettoBoot)
 	m.uint(10, perfettoSequence)
+	// Readers drop packets of a sequence until one says that its state begins.
 	if !w.some {
 		m.uint(13, perfettoFirst)
 		w.some = true
@@ -92,6 +93,7 @@ func (w *perfettoWriter) packet(at time.Duration, fill func(m *message)) {
 
 // clocks ties the boot clock to that on the wall.
 func (w *perfettoWriter) clocks(r *view.Run) {
+	// Perfetto computes times by other clocks from the two numbers, which are of one moment.
 	var both message
 	for _, c := range []struct{ id, ns uint64 }{
 		{perfettoBoot, uint64(r.Boot)}, {perfettoRealtime, uint64(r.Wall.UnixNano())},
@@ -112,6 +114,7 @@ func (w *perfettoWriter) slices(list []traceEvent) {
 		open  []time.Duration // ends, the innermost last
 	}
 	lanes := map[uint64][]*lane{} // by the track of the thread
+	// Slices end innermost first, which is how Perfetto pairs beginnings with ends.
 	closeUntil := func(l *lane, at time.Duration) {
 		for n := len(l.open); n > 0 && l.open[n-1] <= at; n-- {
 			w.event(l.open[n-1], perfettoSliceEnd, l.track, "", nil)
@@ -121,6 +124,7 @@ func (w *perfettoWriter) slices(list []traceEvent) {
 	for i := range list {
 		ev := &list[i]
 		thread := w.thread(ev.Event)
+		// Events are in the order in which they begin: what is open on a lane began earlier.
 		var at *lane
 		for _, l := range lanes[thread] {
 			closeUntil(l, ev.begin())
@@ -131,6 +135,7 @@ func (w *perfettoWriter) slices(list []traceEvent) {
 		if at == nil {
 			at = &lane{track: thread}
 			if n := len(lanes[thread]); n > 0 {
+				// The first lane is the track of the thread. Further ones are named tracks.
 				at.track = w.named("overlapping "+strconv.Itoa(ev.TID)+" "+strconv.Itoa(n), false)
 			}
 			lanes[thread] = append(lanes[thread], at)
@@ -138,6 +143,7 @@ func (w *perfettoWriter) slices(list []traceEvent) {
 		w.event(ev.begin(), perfettoSliceBegin, at.track, ev.name, ev.Event)
 		at.open = append(at.open, ev.Boot)
 	}
+	// Lanes are closed in any order: packets carry their times.
 	for _, of := range lanes {
 		for _, l := range of {
 			closeUntil(l, math.MaxInt64)
@@ -160,6 +166,7 @@ func (w *perfettoWriter) thread(ev *view.Event) uint64 {
 	// Perfetto drops the track of a thread without numbers; both are 0 of what an idle processor does.
 	thread.number(1, uint64(ev.PID))
 	thread.number(2, uint64(ev.TID))
+	// The first event that a thread is seen with names its track.
 	if ev.Site != nil {
 		for i, a := range ev.Site.Args {
 			if a.Name == "comm" && i < len(ev.Args) {
@@ -184,9 +191,11 @@ func (w *perfettoWriter) named(name string, counter bool) uint64 {
 	var track message
 	track.uint(1, w.next)
 	track.text(2, name)
+	// An empty descriptor of counters makes the track one of numbers.
 	if counter {
 		track.bytes(8, nil)
 	}
+	// Descriptors hold for the whole trace, whatever their time.
 	w.packet(0, func(m *message) { m.bytes(60, track) })
 	return w.next
 }
@@ -194,12 +203,14 @@ func (w *perfettoWriter) named(name string, counter bool) uint64 {
 // event writes what happens on a track.
 func (w *perfettoWriter) event(at time.Duration, kind, track uint64, name string, ev *view.Event) {
 	var m message
+	// Fields of TrackEvent: 9 type, 11 track_uuid, 22 categories, 23 name, 4 debug_annotations.
 	m.uint(9, kind)
 	m.uint(11, track)
 	m.text(22, "hawk")
 	m.text(23, name)
 	if ev != nil {
 		for i, a := range ev.Args {
+			// Fields of DebugAnnotation: 10 name, 3 uint_value, 4 int_value, 6 string_value.
 			var note message
 			note.text(10, ev.Site.Args[i].Name)
 			switch v := a.(type) {

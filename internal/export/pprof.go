@@ -34,6 +34,7 @@ type pprofFunction struct {
 }
 
 // A pprofFile is a file in the memory of a process, or the kernel.
+// Processes have files at different addresses, so that each has its own.
 type pprofFile struct {
 	pid  int
 	path string
@@ -79,6 +80,7 @@ func WriteProfile(w io.Writer, r *view.Run, p *view.Profile, o Options) error {
 		locations: map[pprofPlace]uint64{}, mappings: map[pprofFile]*pprofMapping{},
 	}
 	pw.write(r, p, o)
+	// Profiles are compressed by convention; readers take plain ones, too.
 	z := gzip.NewWriter(w)
 	if _, err := z.Write(pw.out); err != nil {
 		return err
@@ -113,6 +115,7 @@ func (w *pprofWriter) write(r *view.Run, p *view.Profile, o Options) {
 	if p.AtLeast {
 		comments = append(comments, "some totals are lower bounds: programs delete elements of the map")
 	}
+	// The script is a comment for who finds the profile later.
 	const most = 4 << 10
 	comments = append(comments, view.Lines(r.Script.Text[:min(len(r.Script.Text), most)]))
 	for _, text := range comments {
@@ -121,9 +124,11 @@ func (w *pprofWriter) write(r *view.Run, p *view.Profile, o Options) {
 	if !r.Wall.IsZero() {
 		w.out.int(9, r.Wall.UnixNano())
 	}
+	// A run that goes on has no length yet.
 	if r.End != nil {
 		w.out.int(10, int64(r.End.Boot-r.Boot))
 	}
+	// Samples of a profile probe stand for time: their number by the period.
 	if p.Map.Period > 0 && len(p.Types) == 2 {
 		w.valueType(11, p.Types[1])
 		w.out.int(12, int64(p.Map.Period))
@@ -157,6 +162,7 @@ func (w *pprofWriter) valueType(field int, t view.SampleType) {
 // sample writes a row. Without a stack the parts of the key are its functions.
 func (w *pprofWriter) sample(p *view.Profile, s *view.Sample) {
 	path := s.Stack
+	// A sample without locations would not be shown.
 	if len(path) == 0 {
 		path = s.Path()
 	}
@@ -203,6 +209,8 @@ func (w *pprofWriter) stack(path []view.FrameAt) (out []uint64) {
 
 // location is the number of a place with its functions, the outermost first.
 func (w *pprofWriter) location(frames []view.FrameAt) uint64 {
+	// Addresses alone do not make a place: parts of keys have none, and code that is made
+	// at run time gives way to other code.
 	place := pprofPlace{}
 	for i := range frames {
 		place.lines += frames[i].Name + "\n"
@@ -223,6 +231,7 @@ func (w *pprofWriter) location(frames []view.FrameAt) uint64 {
 	for i := len(frames) - 1; i >= 0; i-- {
 		f := pprofFunction{name: frameName(&frames[i], Options{})} // readers take none for a function that is not known
 		line := 0
+		// A name without a frame is a part of a key.
 		if frames[i].Frame != nil {
 			if frames[i].Func == "" {
 				continue // for who has the file to find out
@@ -247,6 +256,7 @@ func (w *pprofWriter) function(f pprofFunction) uint64 {
 		var m message
 		m.uint(1, n)
 		m.int(2, w.string(f.name))
+		// Name and system_name are alike, as the mangled one is not kept.
 		m.int(3, w.string(f.name))
 		m.int(4, w.string(f.file))
 		w.out.bytes(5, m)
@@ -292,6 +302,7 @@ func (w *pprofWriter) mapping(f *pprofMapping) {
 	var m message
 	m.uint(1, f.number)
 	m.uint(2, start)
+	// An end is the first address behind, and so never in the last page.
 	m.uint(3, (f.end+pageBytes)&^(pageBytes-1))
 	m.uint(4, offset)
 	m.int(5, w.string(view.Line(f.path)))

@@ -18,6 +18,7 @@ const (
 
 // tag begins a field.
 func (m *message) tag(field, wire int) {
+	// The wire type takes three bits; the number of the field stands above them.
 	*m = binary.AppendUvarint(*m, uint64(field)<<3|uint64(wire))
 }
 
@@ -68,6 +69,7 @@ func (m *message) numbers(field int, list []uint64) {
 
 // double writes a floating-point number.
 func (m *message) double(field int, x float64) {
+	// 0 is written, too: a counter that falls to it has to be seen.
 	m.tag(field, fixed64)
 	*m = binary.LittleEndian.AppendUint64(*m, math.Float64bits(x))
 }

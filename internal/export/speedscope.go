@@ -46,6 +46,7 @@ func writeSpeedscope(out io.Writer, r *view.Run, maps []*view.Map, o Options) er
 		w.text(p.Map.Name)
 		w.raw(`,"unit":`)
 		w.text(speedscopeUnit(p.Types[p.Primary].Unit))
+		// Stacks lie one behind the other, so that the range is the sum of weights.
 		w.raw(`,"startValue":0,"endValue":`)
 		w.int(p.Total())
 		w.raw(`,"samples":[`)
@@ -54,6 +55,7 @@ func writeSpeedscope(out io.Writer, r *view.Run, maps []*view.Map, o Options) er
 				w.raw(",")
 			}
 			w.raw("[")
+			// The format has stacks outermost first, as Path has them.
 			path := p.Samples[k].Path()
 			for n := range path {
 				if n > 0 {
@@ -80,6 +82,7 @@ func writeSpeedscope(out io.Writer, r *view.Run, maps []*view.Map, o Options) er
 		w.raw("\n" + `{"name":`)
 		w.text(f.name)
 		if f.file != "" {
+			// A line without a file is no place.
 			w.raw(`,"file":`)
 			w.text(f.file)
 			w.raw(`,"line":`)
@@ -101,5 +104,6 @@ func speedscopeUnit(unit string) string {
 	case "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes":
 		return unit
 	}
+	// Other units are not known to speedscope, which would refuse the file.
 	return "none"
 }

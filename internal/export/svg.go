@@ -48,6 +48,7 @@ const svgStyle = `text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:#1b1
 func svgClass(kind view.FrameKind, name string) string {
 	h := fnv.New32a()
 	io.WriteString(h, name)
+	// Four shades tell neighbours apart.
 	shade := h.Sum32() % 4
 	switch kind {
 	case view.UserFrame:
@@ -75,6 +76,7 @@ func writeSVG(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	total := t.Nodes[0].Total[t.Primary]
 	unit := t.Types[t.Primary].Unit
 	boxes, narrow, share := svgLayout(t)
+	// The picture is as high as what is drawn, not as the deepest stack.
 	depth := 0
 	for _, b := range boxes {
 		depth = max(depth, t.Nodes[b.node].Depth)
@@ -93,9 +95,11 @@ func writeSVG(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 		n := &t.Nodes[b.node]
 		name := t.Label(n)
 		y := height - svgFoot - (n.Depth+1)*svgRow
+		// Viewers show the title of a group under the mouse.
 		fmt.Fprintf(w, `<g><title>%s: %s, %s</title><rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d"/>`,
 			xmlText(name), xmlText(amount(n.Total[t.Primary], unit)), percent(n.Total[t.Primary], total),
 			svgClass(t.Kind(n), name), b.x, y, b.w, svgRow-1)
+		// Four units are left free at both ends of a text.
 		if text := fitted(name, int((b.w-8)/svgChar)); text != "" {
 			fmt.Fprintf(w, `<text x="%.1f" y="%d">%s</text>`, b.x+4, y+13, xmlText(text))
 		}
@@ -141,6 +145,7 @@ func svgSubtitle(r *view.Run, p *view.Profile, total int64, unit string) string 
 func unfollowed(p *view.Profile) (n int64) {
 	for i := range p.Samples {
 		for k := range p.Samples[i].Stack {
+			// A stack has one such mark, but counts once in any case.
 			if p.Samples[i].Stack[k].Kind == view.MarkFrame {
 				n += p.Samples[i].Values[p.Primary]
 				break
@@ -154,6 +159,7 @@ func unfollowed(p *view.Profile) (n int64) {
 // says how many are not, and what they are narrower than.
 func svgLayout(t *view.Trie) (boxes []svgBox, narrow int, share string) {
 	total := t.Nodes[0].Total[t.Primary]
+	// There are no shares of nothing: the root alone is drawn.
 	if total <= 0 {
 		return []svgBox{{0, svgMargin, svgWidth - 2*svgMargin}}, len(t.Nodes) - 1, "any share"
 	}
@@ -171,6 +177,7 @@ func svgLayout(t *view.Trie) (boxes []svgBox, narrow int, share string) {
 			boxes = append(boxes, svgBox{node, x, w})
 			for _, c := range n.Children {
 				place(c, x)
+				// Children that are too narrow leave their room empty.
 				x += float64(t.Nodes[c].Total[t.Primary]) * scale
 			}
 		}

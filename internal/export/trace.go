@@ -54,6 +54,7 @@ func lengthOf(ev *view.Event) time.Duration {
 	scale := map[view.Unit]time.Duration{view.Nanoseconds: 1, view.Microseconds: time.Microsecond,
 		view.Milliseconds: time.Millisecond, view.Seconds: time.Second}
 	for i, a := range ev.Args {
+		// A unit of time tells a length from other numbers; points in time have no unit.
 		by := scale[ev.Site.Args[i].Unit]
 		if by == 0 {
 			continue
@@ -63,6 +64,7 @@ func lengthOf(ev *view.Event) time.Duration {
 		case value.Int:
 			n = int64(v)
 		case value.Uint:
+			// Bounds keep sums of times from overflowing: 2⁶² nanoseconds are 146 years.
 			n = int64(min(v, 1<<62))
 		default:
 			continue
@@ -123,7 +125,9 @@ func tracksOf(r *view.Run, m *view.Map, put func(string, counterPoint)) {
 	for _, snap := range past {
 		elapsed := (snap.End - before).Seconds()
 		all, rest := snap.Rest, snap.Rest
+		// It will be what the map grew by, less what rows with tracks of their own did.
 		grew := -allBefore
+		// Once there were others their track goes on, so that it does not break off.
 		other = other || snap.Left > 0
 		now := map[string]value.Value{}
 		for i := range snap.Rows {
@@ -144,6 +148,7 @@ func tracksOf(r *view.Run, m *view.Map, put func(string, counterPoint)) {
 				pointsOf(m, name, snap.End, elapsed, old, row.Value, put)
 			}
 		}
+		// Rows that a look leaves out have no more than the least that it kept.
 		least = math.MaxInt64
 		for i := range snap.Rows {
 			least = min(least, m.Count(snap.Rows[i].Value))
@@ -187,6 +192,7 @@ func pastOf(r *view.Run, m *view.Map) (past []*view.Snapshot, own map[string]boo
 			past = append(past, &from[i])
 		}
 	}
+	// The end decides once for all looks, so that tracks do not come and go.
 	own = map[string]bool{}
 	if len(past) > 0 {
 		rows := view.Heaviest(past[len(past)-1].Rows, maxTracks, weigh)
@@ -214,6 +220,7 @@ func trackName(m *view.Map, row *view.Row) string {
 func pointsOf(m *view.Map, name string, at time.Duration, elapsed float64, old, now value.Value,
 	put func(string, counterPoint)) {
 	rate := func(suffix string, was, is int64) {
+		// Looks at the same time have no rate between them.
 		if elapsed > 0 {
 			put(name+suffix, counterPoint{at, float64(max(is-was, 0)) / elapsed})
 		}
@@ -247,6 +254,7 @@ func bound(old, now value.Hist, share float64) (n int64, ok bool) {
 	counts := make([]uint64, len(now.Buckets))
 	total := uint64(0)
 	for i, b := range now.Buckets {
+		// A bucket that shrank was cleared: all that it holds came since.
 		if counts[i] = b.Count; i < len(old.Buckets) && old.Buckets[i].Count <= b.Count {
 			counts[i] -= old.Buckets[i].Count
 		}
