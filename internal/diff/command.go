@@ -54,6 +54,7 @@ func (c *Command) Args(args []string) (out string, err error) {
 	for i := 0; i < len(args); i++ {
 		name, value, has := strings.Cut(args[i], "=")
 		next := func() string {
+			// A value stands behind an equals sign or is the next word: --map=@a, --map @a.
 			if !has && i+1 < len(args) {
 				i++
 				value, has = args[i], true
@@ -66,6 +67,7 @@ func (c *Command) Args(args []string) (out string, err error) {
 		percent := func() float64 {
 			text := next()
 			n, bad := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+			// NaN fails every comparison: asked this way round, it is refused, too.
 			if err == nil && (bad != nil || !(n >= 0)) {
 				err = fmt.Errorf("invalid value for %s: %s; it is a percentage", name, text)
 			}
@@ -87,6 +89,7 @@ func (c *Command) Args(args []string) (out string, err error) {
 		case "--fail-above":
 			c.FailAbove = percent()
 		default:
+			// A dash alone is the name of a file.
 			if strings.HasPrefix(name, "-") && name != "-" {
 				return out, fmt.Errorf("unknown option %s", name)
 			}
@@ -100,6 +103,7 @@ func (c *Command) Args(args []string) (out string, err error) {
 		return out, fmt.Errorf("two files are compared, not %d", len(files))
 	}
 	c.Old, c.New = files[0], files[1]
+	// The format is checked before files are read, which may be large.
 	if c.form() == nil {
 		var names []string
 		for _, f := range forms {
@@ -107,6 +111,7 @@ func (c *Command) Args(args []string) (out string, err error) {
 		}
 		return out, fmt.Errorf("unknown format %s; there are %s", c.Format, strings.Join(names, ", "))
 	}
+	// Run writes to a file; the terminal is drawn on by who calls Screen.
 	if c.Format == Terminal && out != "" {
 		return out, errors.New("-f tui is for the terminal; it cannot be used with -o")
 	}
@@ -170,6 +175,7 @@ func (c *Command) Run(out io.Writer, version string) error {
 	of := &comparison{pairs, alone, filepath.Base(c.Old) + " → " + filepath.Base(c.New), version}
 	w := bufio.NewWriter(out)
 	write := c.one
+	// Forms without a writer of all maps hold one map, which one chooses.
 	if f := c.form(); f != nil && f.all != nil {
 		write = func(w *bufio.Writer, of *comparison) error { return f.all(c, w, of) }
 	}
@@ -179,11 +185,13 @@ func (c *Command) Run(out io.Writer, version string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	// The verdict comes last: the report is out before the exit status says that it is bad.
 	return c.above(pairs)
 }
 
 // above is ErrAbove with the first thing that changed by more than the option allows.
 func (c *Command) above(pairs []pair) error {
+	// Pairs are in the order of names: the same files are refused for the same thing each time.
 	for _, p := range pairs {
 		if name := p.above(c.FailAbove/100, c.Min/100); name != "" {
 			return fmt.Errorf("%s %w", name, ErrAbove)
@@ -198,6 +206,7 @@ func (c *Command) text(w *bufio.Writer, of *comparison) error {
 		if i > 0 {
 			w.WriteByte('\n')
 		}
+		// A map that is alone is all that the files are about: its name would say nothing new.
 		if len(of.pairs) > 1 || len(of.alone) > 0 {
 			fmt.Fprintf(w, "%s: ", p.name)
 		}
@@ -216,9 +225,11 @@ func (c *Command) text(w *bufio.Writer, of *comparison) error {
 // one writes a form that holds one map.
 func (c *Command) one(w *bufio.Writer, of *comparison) error {
 	f, pairs := c.form(), of.pairs
+	// Forms that write all maps, and the terminal's, have nothing to write one with.
 	if f == nil || f.stacks == nil {
 		return fmt.Errorf("-f %s is not for a file", c.Format)
 	}
+	// Tables are passed over, so that a file with one map of stacks needs no --map.
 	if f.table == nil {
 		pairs = slices.DeleteFunc(slices.Clone(pairs), func(p pair) bool { return p.stacks == nil })
 		if len(pairs) == 0 {
@@ -237,6 +248,7 @@ func (c *Command) one(w *bufio.Writer, of *comparison) error {
 
 // writePprof writes stacks as a profile for pprof.
 func writePprof(w *bufio.Writer, d *Diff, of *comparison) error {
+	// A profile asks a run for its name alone: neither file's script is the other's.
 	run := &view.Run{Begin: view.Begin{Script: &view.Script{Name: of.title}}}
 	return export.WriteProfile(w, run, d.profile(), export.Options{Version: of.version})
 }
@@ -252,6 +264,7 @@ func (c *Command) page(w io.Writer, pairs []pair, title, version string) error {
 			continue
 		}
 		d.About = "as wide as the new run; orange is more, blue less, by what functions weigh themselves"
+		// Stacks of all maps are scaled alike, so that the reason is said once.
 		why = cmp.Or(why, p.stacks.Why)
 		d.Stacks = append(d.Stacks, export.DiffStacks{Title: cmp.Or(p.name, title), Tree: p.stacks.tree()})
 	}
@@ -261,6 +274,7 @@ func (c *Command) page(w io.Writer, pairs []pair, title, version string) error {
 	return d.Write(w, version)
 }
 
+// several is the error that asks for a choice, and says what there is to choose from.
 func several(pairs []pair) error {
 	var names []string
 	for _, p := range pairs {
@@ -271,17 +285,21 @@ func several(pairs []pair) error {
 
 // above is what changed by more than a share, "" if nothing did or the share is 0.
 func (p *pair) above(share, least float64) string {
+	// Without the option nothing is too much.
 	if share == 0 {
 		return ""
 	}
 	if p.table != nil {
 		if l := p.table.above(share, least); l != nil {
+			// A map without keys has its name alone, without brackets.
 			return strings.TrimSuffix(p.name+"["+strings.Join(l.key, ", ")+"]", "[]")
 		}
 		return ""
 	}
+	// Functions are compared, not stacks: one that is called from elsewhere now has not changed.
 	for _, r := range p.stacks.Rows() {
 		if max(r.Change(), -r.Change()) > share {
+			// Names are out of files, and the message may end up on a terminal.
 			return view.Line(r.Name)
 		}
 	}
@@ -296,12 +314,14 @@ type side struct {
 	saved  *saved.File
 }
 
+// load reads what a file has of a run: stacks, and the maps of its end.
 func load(file string) (*side, error) {
 	f, err := saved.Load(file)
 	if err != nil {
 		return nil, err
 	}
 	s := &side{file: file, saved: f}
+	// The end of a file of stacks alone is nil: it has no tables.
 	if s.stacks, err = f.Profiles(); err == nil {
 		s.end, err = f.End()
 	}
@@ -369,6 +389,7 @@ func (c *Command) pairs() (out []pair, alone []string, err error) {
 	names := slices.Concat(old.names(), now.names())
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
+		// Stacks whose map is not known are kept: they may be those of the map that was chosen.
 		if c.Map != "" && name != c.Map && name != "" {
 			continue
 		}
@@ -396,6 +417,7 @@ func (c *Command) pairs() (out []pair, alone []string, err error) {
 	if len(out) > 0 {
 		return out, alone, nil
 	}
+	// A name that a file lacks is the likeliest mistake: the message lists those that it has.
 	for _, s := range []*side{old, now} {
 		if c.Map != "" && !slices.Contains(s.names(), c.Map) {
 			return nil, nil, fmt.Errorf("%s: it has no map %s; there are: %s", s.file, c.Map,

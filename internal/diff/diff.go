@@ -37,8 +37,10 @@ const unlike = 0.1
 func scaling(old, new time.Duration, before, after int64, normalize bool) Scaling {
 	a, b := old.Seconds(), new.Seconds()
 	switch {
+	// The option wins over lengths: equal totals are what it asks for.
 	case normalize && after > 0:
 		return Scaling{float64(before) / float64(after), "both runs weigh the same in all"}
+	// A file that does not say how long its run took is compared as it is.
 	case a > 0 && b > 0 && (a/b > 1+unlike || b/a > 1+unlike):
 		return Scaling{a / b, fmt.Sprintf("runs of %s and %s: the new one is scaled by length", span(old), span(new))}
 	}
@@ -47,12 +49,14 @@ func scaling(old, new time.Duration, before, after int64, normalize bool) Scalin
 
 // Compare puts two profiles side by side.
 func Compare(old, new *saved.Profile, normalize bool) (*Diff, error) {
+	// Numbers of two units have no difference.
 	if old.Unit != new.Unit {
 		return nil, fmt.Errorf("the files weigh in different units: %s and %s", old.Unit, new.Unit)
 	}
 	return &Diff{old, new, scaling(old.Length, new.Length, old.Total(), new.Total(), normalize)}, nil
 }
 
+// span is a length of time as messages have it.
 func span(d time.Duration) string { return export.Amount(int64(d), "nanoseconds") }
 
 // A Row is a function with what it weighs itself.
@@ -65,6 +69,7 @@ type Row struct {
 func (r *Row) Change() float64 { return r.New - r.Old }
 
 // size is the change without its sign, such that equal ones are equal.
+// Floats are summed in the order of Go's maps, so that the last bits differ from run to run.
 func (r *Row) size() float64 { return math.Round(1e9 * math.Abs(r.Change())) }
 
 // base is what shares are of: the old run, unless it weighs nothing.
@@ -80,6 +85,7 @@ func (d *Diff) Rows() []Row {
 	rows := map[string]*Row{}
 	base := d.base()
 	add := func(p *saved.Profile, to func(*Row) *float64, scale float64) {
+		// Own weight belongs to the innermost frame, which is last.
 		for stack, n := range p.Stacks {
 			name := stack[strings.LastIndexByte(stack, '\n')+1:]
 			r := rows[name]
@@ -90,6 +96,7 @@ func (d *Diff) Rows() []Row {
 			*to(r) += float64(n) * scale / base
 		}
 	}
+	// Files may have weights below zero: of such a total, shares would have the wrong sign.
 	if base > 0 {
 		add(d.Old, func(r *Row) *float64 { return &r.Old }, 1)
 		add(d.New, func(r *Row) *float64 { return &r.New }, d.Scale)
@@ -128,6 +135,7 @@ func (d *Diff) writeText(w *bufio.Writer, least float64) {
 	fmt.Fprintf(w, "\n%10s %9s %9s  %s\n", "CHANGE", "OLD", "NEW", "FUNCTION")
 	shown, left := 0, 0
 	for _, r := range d.Rows() {
+		// A function that has not changed is not among those that changed less, either.
 		if max(r.Old, r.New) < least || r.size() == 0 {
 			continue
 		}
@@ -136,6 +144,7 @@ func (d *Diff) writeText(w *bufio.Writer, least float64) {
 			continue
 		}
 		shown++
+		// These are exact: a function that a file lacks had nothing added.
 		word := ""
 		switch {
 		case r.Old == 0:
@@ -163,6 +172,7 @@ func (d *Diff) writeCSV(w *bufio.Writer) {
 }
 
 // profile is both runs as one, for pprof: what stacks weigh now, and what they weighed less than nothing.
+// Readers add up samples of a stack: its two come to how much it changed.
 func (d *Diff) profile() *view.Profile {
 	p := &view.Profile{Map: &view.Map{Name: d.New.Map}, Types: []view.SampleType{{Name: cmp.Or(d.New.Type, "weight"),
 		Unit: d.New.Unit}}}
@@ -183,6 +193,7 @@ func (d *Diff) profile() *view.Profile {
 func (d *Diff) frames(stack string) (out []view.FrameAt) {
 	for name := range strings.SplitSeq(stack, "\n") {
 		kind := d.New.Kind(name)
+		// A kind that the new file does not tell may be told by the old one.
 		if kind == view.LabelFrame {
 			kind = d.Old.Kind(name)
 		}
@@ -196,12 +207,14 @@ func (d *Diff) frames(stack string) (out []view.FrameAt) {
 func (d *Diff) WriteFolded(out io.Writer) error {
 	w := bufio.NewWriter(out)
 	for _, stack := range d.stacks() {
+		// A semicolon ends a frame in this format. Within a name it becomes a colon.
 		name := strings.ReplaceAll(strings.ReplaceAll(stack, ";", ":"), "\n", ";")
 		fmt.Fprintf(w, "%s %d %d\n", view.Line(name), d.Old.Stacks[stack], d.scaled(stack))
 	}
 	return w.Flush()
 }
 
+// scaled is what a stack weighs in the new run, in whole numbers as formats have them.
 func (d *Diff) scaled(stack string) int64 {
 	return int64(float64(d.New.Stacks[stack])*d.Scale + .5)
 }

@@ -37,6 +37,7 @@ func (c *Command) Screen() (*Screen, error) {
 			p.stacks.screen(s, p.name, c.Min/100)
 		}
 	}
+	// The name of the script is all that a view shows beside the maps.
 	if why != "" {
 		s.Script.Name += "; " + why
 	}
@@ -45,6 +46,7 @@ func (c *Command) Screen() (*Screen, error) {
 
 // Play says it to a view.
 func (s *Screen) Play(to view.Feed) error {
+	// For the view it is a run that has ended: it waits for nothing more.
 	items := append([]view.Item{view.Begin{Script: s.Script}}, s.items...)
 	for _, item := range append(items, view.Refreshed{}, view.End{Cause: "compared"}) {
 		if err := to.Take(item); err != nil {
@@ -77,10 +79,12 @@ func (s *Screen) add(name string, keys []view.Element, unit view.Unit, rows []ch
 	for _, k := range keys {
 		of = append(of, k.Type)
 	}
+	// Maps without keys have one row, which has no key either.
 	if len(of) > 0 {
 		m.Key = types.NewTuple(of...)
 	}
 	snap := view.Snapshot{Map: m, Seq: 1, Complete: true}
+	// Columns are whole numbers, as those of maps in a run.
 	whole := func(n float64) value.Value { return value.Int(int64(math.Round(n))) }
 	for _, r := range rows {
 		row := view.Row{Value: value.Tuple{whole(math.Abs(r.is - r.was)), whole(r.was), whole(r.is), value.Str(r.how)}}
@@ -113,6 +117,7 @@ func (d *Diff) screen(s *Screen, name string, least float64) {
 		case r.New == 0:
 			how += " gone"
 		}
+		// Shares become weights again: the columns have the map's unit.
 		rows = append(rows, change{[]value.Value{value.Str(r.Name)}, r.Old * base, r.New * base, how})
 	}
 	s.add(cmp.Or(name, "stacks"), []view.Element{element("function")}, view.SampleUnit(d.New.Unit), rows)
@@ -132,6 +137,7 @@ func (t *Table) screen(s *Screen, least float64) {
 		}
 		key := make([]value.Value, len(keys))
 		for k := range key {
+			// A row of others has one part instead of a key: parts that are missing are empty.
 			key[k] = value.Str(strings.Join(l.key[min(k, len(l.key)):min(k+1, len(l.key))], ""))
 		}
 		how := l.ratio()
@@ -141,6 +147,7 @@ func (t *Table) screen(s *Screen, least float64) {
 		if t.Map.Kind == view.Histogram {
 			how += "  " + t.moved(l)
 			all, _ := t.buckets(l)
+			// The key is copied for each bucket: append would write into that of the bucket before.
 			for _, b := range all {
 				buckets = append(buckets, change{append(key[:len(key):len(key)], value.Str(b.name)), b.was, b.is,
 					fmt.Sprintf("%+d", int64(math.Round(b.is-b.was)))})

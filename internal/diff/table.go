@@ -50,6 +50,7 @@ func (l *line) ratio() string {
 }
 
 // compared reports whether maps of this kind are compared as tables.
+// Records, texts and series are no numbers of which one could say that they grew.
 func compared(m *view.Map) bool {
 	switch m.Kind {
 	case view.Counter, view.Gauge, view.Summary, view.Histogram:
@@ -60,10 +61,12 @@ func compared(m *view.Map) bool {
 
 // newTable compares the last values of a map.
 func newTable(old, new *view.Run, was, is *view.Map, normalize bool) (*Table, error) {
+	// Scripts differ in what the map is: a difference of its numbers would mean nothing.
 	if was.Kind != is.Kind || was.Unit != is.Unit {
 		return nil, fmt.Errorf("%s is %s in one file and %s in the other", is.Name, kindOf(was), kindOf(is))
 	}
 	t := &Table{Map: is}
+	// Rows of both runs meet by the text of their keys: types differ from file to file.
 	at := map[string]int{}
 	read := func(run *view.Run, m *view.Map, sum *int64, to func(*line) (*value.Value, *float64)) {
 		snap := run.Snapshot(m)
@@ -86,18 +89,21 @@ func newTable(old, new *view.Run, was, is *view.Map, normalize bool) (*Table, er
 	read(old, was, &t.Old, func(l *line) (*value.Value, *float64) { return &l.old, &l.was })
 	read(new, is, &t.New, func(l *line) (*value.Value, *float64) { return &l.new, &l.is })
 	t.Scaling = Scaling{Scale: 1}
+	// Gauges and averages do not depend on how long one looks.
 	if is.Kind == view.Counter || is.Kind == view.Histogram { // which grow with the length of a run
 		t.Scaling = scaling(old.Length(), new.Length(), t.Old, t.New, normalize)
 	}
 	for i := range t.rows {
 		t.rows[i].is *= t.Scale
 	}
+	// Equal changes are put in the order of keys, so that output is the same each time.
 	order.Stably(t.rows, func(a, b line) int {
 		return cmp.Or(cmp.Compare(b.change(), a.change()), slices.Compare(a.key, b.key))
 	})
 	return t, nil
 }
 
+// kindOf is what messages call a map's values.
 func kindOf(m *view.Map) string {
 	if m.Unit == view.NoUnit {
 		return m.Kind.String()
@@ -105,6 +111,7 @@ func kindOf(m *view.Map) string {
 	return m.Kind.String() + " of " + m.Unit.String()
 }
 
+// keyOf are the parts of a key as text; a row that stands for others has one part.
 func keyOf(m *view.Map, row view.Row) (out []string) {
 	if row.Others > 0 {
 		return []string{"(other)"}
@@ -128,6 +135,7 @@ func numberOf(m *view.Map, v value.Value) float64 {
 	return float64(m.Weigh(v))
 }
 
+// average is 0 of no values, where there is nothing to divide by.
 func average(s value.Stats) float64 {
 	if s.Count == 0 {
 		return 0
@@ -143,6 +151,7 @@ func (t *Table) above(share, least float64) *line {
 		if t.small(l, least) {
 			continue
 		}
+		// Keys that came or went changed by more than any share, as do numbers that were 0.
 		if l.old == nil || l.new == nil || l.change() > share*math.Abs(l.was) {
 			return l
 		}
@@ -152,6 +161,7 @@ func (t *Table) above(share, least float64) *line {
 
 // small reports whether a line weighs less than a share of the table in both runs.
 func (t *Table) small(l *line, least float64) bool {
+	// Gauges and averages do not add up to a total of which a line could be a share.
 	if least == 0 || t.Map.Kind == view.Gauge || t.Map.Kind == view.Summary {
 		return false
 	}
@@ -190,6 +200,7 @@ func (t *Table) sides() (old, new string) {
 // numbers are those of a line in both runs, with their unit.
 func (t *Table) numbers(l *line) (old, new string) {
 	side := func(v value.Value, n float64) string {
+		// A key that a run lacks has no number there, which is not the same as 0.
 		if v == nil {
 			return "–"
 		}
@@ -229,6 +240,7 @@ func (t *Table) writeText(w *bufio.Writer, least float64) {
 		shown++
 		old, new := t.numbers(l)
 		row(l.ratio(), old, new, l.key)
+		// Pictures take many lines, so that only the first few lines have them.
 		if t.Map.Kind == view.Histogram {
 			t.histogram(w, l, shown <= mostPictures)
 		}
@@ -248,6 +260,7 @@ func (t *Table) amount(n float64) string {
 
 // moved says how the bounds of a line's values moved.
 func (t *Table) moved(l *line) string {
+	// A histogram that a run lacks is an empty one here, whose bounds are dashes.
 	old, _ := l.old.(value.Hist)
 	new, _ := l.new.(value.Hist)
 	var moved []string
@@ -268,11 +281,14 @@ type bucket struct {
 
 // buckets are those of a line that have values, the smallest first, and the most that one has.
 func (t *Table) buckets(l *line) (out []*bucket, most float64) {
+	// Buckets of both runs meet by where they begin. Ends are not compared: buckets of one map
+	// are as wide in both, unless the script has changed.
 	type place struct {
 		min   int64
 		noMin bool
 	}
 	at := map[place]*bucket{}
+	// Bars are lengths by this number: it is not 0.
 	most = 1
 	add := func(v value.Value, scale float64, to func(*bucket) *float64) {
 		h, _ := v.(value.Hist)
@@ -294,6 +310,7 @@ func (t *Table) buckets(l *line) (out []*bucket, most float64) {
 	add(l.old, 1, func(b *bucket) *float64 { return &b.was })
 	add(l.new, t.Scale, func(b *bucket) *float64 { return &b.is })
 	order.By(out, func(a, b *bucket) int {
+		// The bucket without a lower bound has no number to be sorted by: it comes first.
 		if a.noMin != b.noMin {
 			if a.noMin {
 				return -1
@@ -314,6 +331,7 @@ func (t *Table) histogram(w *bufio.Writer, l *line, picture bool) {
 	}
 	buckets, most := t.buckets(l)
 	for _, p := range buckets {
+		// Lengths are rounded up, so that a bucket with few values is seen.
 		bar := func(n float64) int { return int(math.Ceil(barWidth * n / most)) }
 		both, mark := bar(min(p.was, p.is)), "-"
 		if p.is > p.was {
@@ -346,6 +364,7 @@ func (t *Table) page(least float64) export.DiffTable {
 			out.Left++
 			continue
 		}
+		// A row of others has one part; its other cells stay empty.
 		cells := make([]string, len(t.Map.Keys))
 		copy(cells, l.key)
 		old, new := t.numbers(l)
@@ -380,6 +399,7 @@ func (t *Table) writeCSV(w *bufio.Writer) {
 	export.WriteRecord(w, append(names, "old", "new", "ratio"), nil)
 	for i := range t.rows {
 		l := &t.rows[i]
+		// An empty field says that a run lacks the key. 0 would be a number of it.
 		numbers := []string{"", "", ""}
 		if l.old != nil {
 			numbers[0] = plain(l.was)
@@ -394,4 +414,5 @@ func (t *Table) writeCSV(w *bufio.Writer) {
 	}
 }
 
+// plain is a number in as few digits as tell it from all others.
 func plain(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
