@@ -17,9 +17,11 @@ func lengthOf(ns int64) time.Duration { return time.Duration(max(ns, 0)) }
 var errDamaged = errors.New("it is no profile of pprof, or damaged")
 
 // each calls f for the fields of a protobuf message: with a number, or with bytes.
+// b is nil for a number and never for bytes, not even for none: numbers tells them apart by it.
 func each(data []byte, f func(field int, n uint64, b []byte) error) error {
 	for len(data) > 0 {
 		tag, k := binary.Uvarint(data)
+		// Fields are numbered from 1, and larger numbers would not fit int on all machines.
 		if k <= 0 || tag>>3 == 0 || tag>>3 > math.MaxInt32 {
 			return errDamaged
 		}
@@ -38,10 +40,12 @@ func each(data []byte, f func(field int, n uint64, b []byte) error) error {
 			}
 		case 2:
 			size, head := binary.Uvarint(data)
+			// The rest is compared, not the end: a sum with size could overflow.
 			if head <= 0 || size > uint64(len(data)-head) {
 				return errDamaged
 			}
 			b, k = data[head:head+int(size)], head+int(size)
+		// Groups belong to an older protobuf. No profile has them.
 		default:
 			return errDamaged
 		}
@@ -92,15 +96,18 @@ type pprofLocation struct {
 // parsePprof reads a profile of pprof, by its default type of sample.
 func parsePprof(data []byte) (*Profile, error) {
 	f := pprofFile{locations: map[uint64]pprofLocation{}, functions: map[uint64]uint64{}, mappings: map[uint64]uint64{}}
+	// Messages come in any order: names are looked up when all have been read.
 	if err := each(data, f.field); err != nil {
 		return nil, err
 	}
+	// The table of strings is never empty: its first is the empty one.
 	if len(f.types) == 0 || len(f.strings) == 0 {
 		return nil, errDamaged
 	}
 	// As pprof does: the last type unless the file names one.
 	chosen := len(f.types) - 1
 	for i, t := range f.types {
+		// 0 is the empty string, by which the file names no type.
 		if f.chosen != 0 && t[0] == f.chosen {
 			chosen = i
 		}
@@ -113,12 +120,15 @@ func parsePprof(data []byte) (*Profile, error) {
 			return nil, errDamaged
 		}
 		var path []string
+		// Locations stand innermost first, frames of a Profile outermost first.
 		for i := len(s.locations) - 1; i >= 0; i-- {
 			path = f.frames(path, f.locations[s.locations[i]], p.kinds)
 			if len(path) > maxDepth {
 				return nil, errDeep
 			}
 		}
+		// Samples share locations, so that few bytes of a file can stand for long stacks:
+		// what they come to is counted before they are joined.
 		for _, name := range path {
 			total += len(name) + 1
 		}
@@ -144,16 +154,19 @@ func (f *pprofFile) text(n uint64) string {
 func (f *pprofFile) frames(path []string, l pprofLocation, kinds map[string]view.FrameKind) []string {
 	file := f.text(f.mappings[l.mapping])
 	kind := view.UserFrame
+	// hawk, perf and others call the kernel's mapping [kernel.kallsyms] and the like.
 	if strings.HasPrefix(file, "[kernel") {
 		kind = view.KernelFrame
 	}
 	add := func(name string) {
 		name = view.Line(name)
+		// Parts of keys have no mapping in a profile that hawk has written.
 		if kinds[name] = kind; l.mapping == 0 {
 			kinds[name] = view.LabelFrame
 		}
 		path = append(path, name)
 	}
+	// A location may claim any number of inlined functions, so that each one is counted.
 	for i := len(l.functions) - 1; i >= 0 && len(path) <= maxDepth; i-- {
 		add(f.text(f.functions[l.functions[i]]))
 	}
@@ -191,6 +204,7 @@ func (f *pprofFile) field(field int, n uint64, b []byte) (err error) {
 		f.samples = append(f.samples, s)
 	case 3, 5:
 		var name uint64
+		// Messages Mapping and Function are alike except for the field that has the name.
 		at := map[int]int{3: 5, 5: 2}[field] // where the name is
 		err = each(b, func(field int, n uint64, _ []byte) error {
 			switch field {
@@ -217,6 +231,7 @@ func (f *pprofFile) field(field int, n uint64, b []byte) (err error) {
 			case 3:
 				l.addr = n
 			case 4:
+				// Message Line has the number of its function first; the rest is of the source.
 				return each(b, func(field int, n uint64, _ []byte) error {
 					if field == 1 {
 						l.functions = append(l.functions, n)

@@ -49,8 +49,10 @@ func (p *Profile) Total() (sum int64) {
 // Kind is what sort of frame a function is, as far as the file says it.
 func (p *Profile) Kind(frame string) view.FrameKind { return p.kinds[frame] }
 
+// errLong says so of the file, or of what it unpacks to.
 var errLong = errors.New("it is larger than 256 MiB")
 
+// These refuse stacks that would take far more memory than the file.
 var (
 	errLarge = errors.New("its stacks take more than 256 MiB")
 	errDeep  = fmt.Errorf("it has a stack of more than %d frames", maxDepth)
@@ -77,6 +79,7 @@ func (g *gatherer) add(p *Profile, stack string, weight int64) error {
 		if g.frames += depth; g.frames > maxAll {
 			return errMany
 		}
+		// Names are counted once those of this stack are in: it can be one stack too many.
 		for name := range strings.SplitSeq(stack, "\n") {
 			g.names[name] = true
 		}
@@ -98,14 +101,17 @@ func stacksOf(data []byte) (all []*Profile, err error) {
 	}
 	var one *Profile
 	switch {
+	// Profiles of pprof are the only form that is packed with gzip.
 	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
 		if data, err = unpack(bytes.NewReader(data)); err == nil {
 			one, err = parsePprof(data)
 		}
+	// Text has no byte of 0, while numbers and empty strings of a profile soon have one.
 	case bytes.IndexByte(data[:min(len(data), 512)], 0) >= 0:
 		one, err = parsePprof(data) // not compressed
 	case isText(data):
 		return parseText(data)
+	// Folded stacks are told by nothing, so that they are tried last.
 	default:
 		one, err = parseFolded(string(data))
 	}
@@ -129,6 +135,7 @@ func contents(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	data, err := bounded(f)
+	// Errors of the system name the file themselves.
 	if err == errLong {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
@@ -146,15 +153,18 @@ func bounded(r io.Reader) ([]byte, error) {
 
 // parseFolded reads lines of frames joined by semicolons, with a weight behind.
 func parseFolded(text string) (*Profile, error) {
+	// Folded stacks do not say what sort of frame a function is, so that there are no kinds.
 	p := &Profile{Unit: "count", Stacks: map[string]int64{}}
 	g := newGatherer()
 	line := 0
 	for s := range strings.Lines(text) {
 		line++
 		s = strings.TrimRight(s, " \t\r\n")
+		// A # begins a comment, which some makers of folded stacks put in front.
 		if s == "" || s[0] == '#' {
 			continue
 		}
+		// Frames may have spaces in their names: the weight stands behind the last one.
 		i := strings.LastIndexByte(s, ' ')
 		if i < 0 {
 			return nil, fmt.Errorf("line %d: no weight follows the stack", line)
@@ -174,8 +184,10 @@ func parseFolded(text string) (*Profile, error) {
 
 // parsePage reads the data of saved flame graphs.
 func parsePage(page string) (out []*Profile, err error) {
+	// The mark is what package export writes into its pages.
 	_, rest, ok := strings.Cut(page, `<script type="application/json" id="data" data-form="`)
 	form, rest, also := strings.Cut(rest, `">`)
+	// Data has no < of its own, as export writes it: the first tag behind it is its end.
 	text, _, last := strings.Cut(rest, "</script>")
 	if !ok || !also || !last {
 		return nil, errors.New("it is no flame graph of hawk")
@@ -187,6 +199,7 @@ func parsePage(page string) (out []*Profile, err error) {
 			return nil, err
 		}
 	}
+	// Fields are those that the page reads, in capitals: decoding takes both.
 	var all struct {
 		Profiles []struct {
 			Title        string
@@ -204,9 +217,11 @@ func parsePage(page string) (out []*Profile, err error) {
 	}
 	g := newGatherer()
 	for _, of := range all.Profiles {
+		// Titles are names of maps with the parts of their keys behind.
 		title, _, _ := strings.Cut(of.Title, "[")
 		p := &Profile{Map: title, Unit: "count", Stacks: map[string]int64{}, kinds: map[string]view.FrameKind{}}
 		p.Length = lengthOf(of.Nanoseconds)
+		// Lists that stand beside each other are checked here to be as long as what indexes them.
 		if of.Primary < 0 || of.Primary >= len(of.Types) || of.Primary >= len(of.Self) ||
 			len(of.Name) != len(of.Parent) || len(of.Self[of.Primary]) != len(of.Name) ||
 			len(of.Kinds) != len(of.Names) {
@@ -217,18 +232,22 @@ func parsePage(page string) (out []*Profile, err error) {
 		for i, n := range of.Name {
 			// A parent stands in front of its children, so that there are no circles.
 			up := of.Parent[i]
+			// The root is node 0, and has neither parent nor name.
 			if up >= i || n >= len(of.Names) || i > 0 && (up < 0 || n < 0) {
 				return nil, errors.New("the data of the flame graph is damaged")
 			}
 			if i > 0 {
 				p.kinds[of.Names[n]] = of.Kinds[n]
+				// Children of the root begin a stack.
 				if paths[i] = of.Names[n]; up > 0 {
 					paths[i] = paths[up] + "\n" + of.Names[n]
 				}
+				// All paths together grow as nodes by depth, which a small file can make huge.
 				if total += len(paths[i]); total > maxText {
 					return nil, errLarge
 				}
 			}
+			// Nodes that weigh nothing themselves are only on the way to others.
 			if w := of.Self[of.Primary][i]; w != 0 {
 				if err := g.add(p, paths[i], w); err != nil {
 					return nil, err
@@ -244,6 +263,7 @@ func parsePage(page string) (out []*Profile, err error) {
 func number(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
+		// The text may be long, and messages show the beginning of it.
 		return 0, fmt.Errorf("%.40q is no number", text)
 	}
 	return n, nil

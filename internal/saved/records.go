@@ -65,6 +65,7 @@ const (
 	frameRoom    = 160
 )
 
+// errRoom says what maxRoom is.
 var errRoom = errors.New("it would take more than 1 GiB of memory")
 
 // A reader turns records into items.
@@ -96,6 +97,7 @@ func records(data []byte) (*Run, error) {
 			}
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
+		// All other records name maps and sites of the script.
 		if r.run.Script == nil && rec.Type != "script" {
 			return nil, fmt.Errorf("line %d: a script comes first", number)
 		}
@@ -107,11 +109,14 @@ func records(data []byte) (*Run, error) {
 	if r.run.Script == nil {
 		return nil, fmt.Errorf("there is nothing in it")
 	}
+	// Nothing stands behind the last readings that would say that they were together.
 	r.refreshed()
+	// A run that was killed has said no end, which views wait for.
 	if !r.ended {
 		r.say(view.End{Cause: "unknown", Boot: last, Loss: r.loss})
 	}
 	r.numbers()
+	// Buckets of a map are known once all of its histograms have been read.
 	return &r.run, r.evenBuckets()
 }
 
@@ -140,6 +145,7 @@ func (r *reader) need(n, size int) error {
 }
 
 // first are the elements of a list, n at most.
+// More are not looked at: of a row, say, whose key has millions of parts.
 func first(n int, list []byte) []json.RawMessage {
 	var out []json.RawMessage
 	for one := range elements(list) {
@@ -159,6 +165,7 @@ func members(object []byte) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		for part := range parts(object, '{') {
 			end := 1 // of the name
+			// A quoted quote does not end the name.
 			for part[end] != '"' {
 				if part[end] == '\\' {
 					end++
@@ -174,6 +181,7 @@ func members(object []byte) iter.Seq2[string, json.RawMessage] {
 }
 
 // parts are what commas part in right JSON that begins so.
+// Nothing is decoded or kept, so that need is asked before memory is taken.
 func parts(list []byte, open byte) iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
 		if len(list) == 0 || list[0] != open {
@@ -216,6 +224,7 @@ func (r *reader) refreshed() {
 // what comes behind the last of them begins with Refreshed.
 func (r *reader) take(rec *record) error {
 	at := time.Duration(rec.T)
+	// A print and a reading at another time do not belong to the look before.
 	if rec.Type != "map" || rec.Of == "print" || at != r.looked {
 		r.refreshed()
 	}
@@ -262,6 +271,7 @@ func (r *reader) script(rec *record) error {
 		if err := json.Unmarshal(raw, &in); err != nil {
 			return err
 		}
+		// Views order maps by their places in the script: the order in the file stands for those.
 		i := len(s.Maps)
 		m := &view.Map{Name: in.Name, Type: types.Int64, Unit: view.UnitNamed(in.Unit), Div: 1,
 			At: source.Span{File: file, Start: i, End: i}}
@@ -281,6 +291,7 @@ func (r *reader) script(rec *record) error {
 			}
 			e := view.Element{Name: label, Type: &types.String{}}
 			switch label {
+			// Package export calls stacks in keys so (keyName).
 			case "user_frames":
 				e = view.Element{Name: "ustack", Type: &types.Stack{User: true}, Frames: view.UserFrames}
 			case "kernel_frames":
@@ -292,6 +303,7 @@ func (r *reader) script(rec *record) error {
 		if len(parts) > 0 {
 			m.Key = &types.Tuple{Elems: parts}
 		}
+		// The file does not say what rows weigh: kind and key decide, as in the run itself.
 		m.Weight = view.WeightOf(m.Kind, m.Keyed())
 		if m.Kind == view.Record {
 			var err error
@@ -342,6 +354,7 @@ func (r *reader) columns(m *view.Map, list []byte, depth int) (types.Type, error
 		case raw[0] == '[':
 			e.Type, err = r.columns(m, raw, depth+1)
 		default:
+			// Members that are no numbers are texts, whatever they were in the script.
 			err = json.Unmarshal(raw, &in)
 			e = view.Element{Name: in.Name, Type: &types.String{}, Kind: view.Text, Unit: view.UnitNamed(in.Unit)}
 			if in.Kind == view.Gauge.String() {
@@ -363,6 +376,7 @@ func (r *reader) nested(t types.Type, raw json.RawMessage) (value.Value, error) 
 	if !ok {
 		return r.value(raw, 0)
 	}
+	// Members are in the order of the columns, whether they have names or not.
 	list := slices.Collect(elements(raw))
 	for _, part := range members(raw) {
 		list = append(list, part)
@@ -381,6 +395,7 @@ func (r *reader) nested(t types.Type, raw json.RawMessage) (value.Value, error) 
 	return out, nil
 }
 
+// errNested bounds recursion: each list within a list is a call.
 var errNested = errors.New("lists are nested too deeply")
 
 // event is what a place of the script has printed. Its values count if they are as many as the
@@ -421,6 +436,7 @@ func (r *reader) table(rec *record, at time.Duration) error {
 			return err
 		}
 		row := view.Row{AtLeast: len(in) > 2}
+		// One part more than the map has is enough to tell that there are too many.
 		key := first(len(m.Keys)+1, in[0])
 		switch {
 		case len(key) == len(m.Keys):
@@ -438,6 +454,8 @@ func (r *reader) table(rec *record, at time.Duration) error {
 				switch parts[i].(type) {
 				case value.Int, value.Uint:
 				default:
+					// The row of others has a text for a key: it says nothing about the
+					// other keys, which may be numbers.
 					r.text[&m.Keys[i]] = r.text[&m.Keys[i]] || rec.Others == 0 || !isOther(parts)
 				}
 			}
@@ -466,6 +484,7 @@ func (r *reader) table(rec *record, at time.Duration) error {
 		r.say(view.Mark{Map: m, Boot: at, Rows: rows, Div: 1})
 		return nil
 	}
+	// Looks are counted anew, as the file does not number them.
 	r.seq[m]++
 	r.looked = at
 	r.say(view.Snapshot{Map: m, Seq: r.seq[m], Start: at, End: at, Rows: rows, Totals: rec.Of == "total",
@@ -501,6 +520,7 @@ func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 			return r.nested(m.Type, raw)
 		}
 	case view.Summary:
+		// Totals above the largest signed number can only come from a map without signs.
 		return value.Avg{Count: integer(in.Count), Total: integer(in.Total), Signed: signed(in.Total)}, nil
 	case view.Series:
 		out := value.Series{Interval: in.Interval, Signed: true}
@@ -561,6 +581,7 @@ func (b bound) bucket(count uint64) value.Bucket {
 	out := value.Bucket{Min: b.min, Max: b.max, NoMin: b.noMin, NoMax: b.noMax, Count: count}
 	switch {
 	case b.noMin:
+		// Bounds in the file are the least and the largest value; labels name the end behind it.
 		out.Label = fmt.Sprintf("(..., %d)", b.max+1)
 	case b.noMax:
 		out.Label = fmt.Sprintf("[%d, ...)", b.min)
@@ -591,6 +612,7 @@ func (r *reader) evenBuckets() error {
 		r.run.buckets[m] = order.Sorted(maps.Keys(bounds), bound.compare)
 	}
 	for _, item := range r.run.items {
+		// Play makes one item at a time, so that each has the whole room.
 		if m, rows := rowsOf(item); m != nil && len(rows)*len(r.run.buckets[m])*bucketRoom > maxRoom {
 			return errRoom
 		}
@@ -628,6 +650,7 @@ func (r *Run) even(item view.Item) view.Item {
 			full[k] = b.bucket(0)
 		}
 		for _, b := range h.Buckets {
+			// Bounds of all buckets were collected as they were read: each one is found.
 			k, _ := slices.BinarySearchFunc(all, bound{b.Min, b.Max, b.NoMin, b.NoMax}, bound.compare)
 			full[k].Count = b.Count
 		}
@@ -650,6 +673,7 @@ func integer(raw json.RawMessage) int64 {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n
 	}
+	// A number that does not fit int64 is unsigned. Its bits are kept; the type tells it.
 	n, _ := strconv.ParseUint(text, 10, 64)
 	return int64(n)
 }
@@ -707,6 +731,7 @@ func (r *reader) value(raw json.RawMessage, depth int) (value.Value, error) {
 	case '{':
 		return r.record(raw, depth+1)
 	}
+	// hawk writes no fractions: values of scripts have none.
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("%.40q is no whole number", raw)
@@ -732,6 +757,7 @@ func (r *reader) record(raw json.RawMessage, depth int) (out value.Record, err e
 // text is a string, "" for something else.
 func text(raw json.RawMessage) (s string) {
 	if raw[0] == '"' {
+		// The whole line has been decoded before, so that nothing can be wrong with a part of it.
 		json.Unmarshal(raw, &s)
 	}
 	return s
@@ -752,6 +778,7 @@ func (r *reader) stack(raw json.RawMessage, user bool) (value.Value, error) {
 		offset := uint64(max(integer(f[1]), 0))
 		frames = append(frames, value.Frame{Func: text(f[0]), Module: text(f[2]), Offset: offset})
 	}
+	// Frames that are known take no more room.
 	st := r.names.of(user, frames)
 	for _, f := range r.names.frames[names:] {
 		if err := r.need(1, frameRoom+len(f.Func)+len(f.Module)); err != nil {

@@ -28,6 +28,7 @@ type Run struct {
 // Play says it to a feed.
 func (r *Run) Play(to view.Feed) error {
 	for _, item := range r.items {
+		// Histograms get all buckets on the way: even says why not before.
 		if err := to.Take(r.even(item)); err != nil {
 			return err
 		}
@@ -44,6 +45,7 @@ func (r *Run) Last() *Run {
 		}
 	}
 	out := &Run{Script: r.Script, buckets: r.buckets}
+	// Marks and events stay: they are what the script printed, and not what it holds.
 	for _, item := range r.items {
 		switch it := item.(type) {
 		case view.Snapshot:
@@ -83,11 +85,13 @@ func Load(file string) (*File, error) {
 // flame graphs besides.
 func parse(data []byte, name string) (f *File, err error) {
 	f = &File{name: name}
+	// Each line of hawk's begins with its type, of which the first is the script.
 	if bytes.HasPrefix(data, []byte(`{"type":"`)) {
 		f.run, err = records(data)
 		return f, err
 	}
 	if _, rest, ok := bytes.Cut(data, []byte(export.RecordsMark)); ok {
+		// Base64 has no <, so that the next tag ends the records.
 		text, _, _ := bytes.Cut(rest, []byte("<"))
 		lines, err := unpack(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(text)))
 		if err != nil {
@@ -100,6 +104,7 @@ func parse(data []byte, name string) (f *File, err error) {
 	if f.stacks, err = stacksOf(data); err != nil {
 		return nil, err
 	}
+	// A page of a script without stacks has records, which are enough.
 	if f.run == nil && len(f.stacks) == 0 {
 		return nil, errors.New("there is nothing in it")
 	}
@@ -119,6 +124,7 @@ func (f *File) End() (*view.Run, error) {
 	if f.run == nil {
 		return nil, nil
 	}
+	// The run is told to a Recorder as it would be live, so that both look the same.
 	rec := &view.Recorder{}
 	if err := f.run.Last().Play(rec); err != nil {
 		return nil, err
@@ -128,6 +134,7 @@ func (f *File) End() (*view.Run, error) {
 
 // Profiles are what stacks weighed in the end.
 func (f *File) Profiles() ([]*Profile, error) {
+	// Flame graphs of a page have their stacks in it. Those of records are made once, here.
 	end, err := f.End()
 	if end == nil || f.stacks != nil || err != nil {
 		return f.stacks, err
@@ -151,6 +158,7 @@ func (f *File) Weighed() ([]*Profile, error) {
 func weighed(end *view.Run, some func(*view.Map) bool) (out []*Profile, err error) {
 	g := newGatherer()
 	for _, m := range end.Script.Maps {
+		// A map that was never read has nothing to weigh.
 		snap := end.Snapshot(m)
 		if snap == nil || !some(m) {
 			continue
@@ -181,6 +189,7 @@ func profiles(all []*Profile, name string) *Run {
 	var looks []view.Item
 	end := view.End{Cause: "saved"}
 	for _, p := range all {
+		// The stack is the whole key: what else was in it stands as frames outside.
 		m := &view.Map{Name: "@" + strings.TrimPrefix(p.Map, "@"), Type: types.Uint64, Kind: view.Counter, Div: 1,
 			Weight: view.ValueWeight, Unit: view.SampleUnit(p.Unit), Role: view.Result,
 			Key: &types.Tuple{Elems: []types.Type{&types.Stack{User: true}, &types.Stack{}}},
@@ -191,10 +200,12 @@ func profiles(all []*Profile, name string) *Run {
 		snap := view.Snapshot{Map: m, Seq: 1, End: p.Length, Totals: true, Complete: true}
 		for stack, weight := range p.Stacks {
 			frames := strings.Split(stack, "\n")
+			// The kernel's frames are the innermost. What is outside of them is the program's.
 			top := len(frames) // of the program's
 			for top > 0 && p.Kind(frames[top-1]) == view.KernelFrame {
 				top--
 			}
+			// Nothing can be drawn of what weighs less than nothing.
 			snap.Rows = append(snap.Rows, view.Row{Value: value.Uint(max(weight, 0)),
 				Key: value.Tuple{n.stack(true, frames[:top]), n.stack(false, frames[top:])}})
 		}
@@ -202,12 +213,14 @@ func profiles(all []*Profile, name string) *Run {
 		looks = append(looks, snap)
 		end.Boot = max(end.Boot, p.Length)
 	}
+	// Views are told of a run in this order.
 	r.items = append([]view.Item{view.Begin{Script: r.Script}, view.Attached{}}, looks...)
 	r.items = append(r.items, view.Refreshed{Boot: end.Boot}, end)
 	return r
 }
 
 // A namer gives functions addresses, and knows whose they are.
+// Views tell frames apart by address, and files have names alone.
 type namer struct {
 	addr   map[value.Frame]uint64
 	frames []value.Frame
@@ -230,6 +243,7 @@ func (n *namer) of(user bool, frames []value.Frame) *value.Stack {
 	for _, f := range frames {
 		a, ok := n.addr[f]
 		if !ok {
+			// Addresses are counted from 1: 0 would be none.
 			n.frames = append(n.frames, f)
 			a = uint64(len(n.frames))
 			n.addr[f] = a

@@ -45,9 +45,11 @@ func parseText(data []byte) ([]*Profile, error) {
 		switch {
 		case textBegin.MatchString(line):
 			element = element[:0]
+		// Lines up to the end of an element are frames of its stack.
 		case len(element) > 0 && len(element) < maxElement:
 		default:
 			element = nil
+			// A histogram has its weight in buckets: they are added up.
 			if m := textBucket.FindStringSubmatch(line); m != nil && below {
 				n, _ := strconv.ParseInt(m[1], 10, 64)
 				p.Stacks[path] += n
@@ -61,6 +63,7 @@ func parseText(data []byte) ([]*Profile, error) {
 		}
 		name, key, _ := strings.Cut(strings.Join(element, "\n"), "[")
 		element = nil
+		// Maps of a text are few, so that it is quick to look through them.
 		i := slices.IndexFunc(out, func(p *Profile) bool { return p.Map == name })
 		if i < 0 {
 			i = len(out)
@@ -69,12 +72,14 @@ func parseText(data []byte) ([]*Profile, error) {
 		}
 		p, path = out[i], textPath(key[:strings.LastIndex(key, "]:")])
 		n := int64(0)
+		// An element that ends without a number has a histogram below it.
 		if below = end[1] == ""; !below {
 			var err error
 			if n, err = number(end[1]); err != nil {
 				return nil, err
 			}
 		}
+		// Only room is asked for: what the element weighs is set below.
 		if err := g.add(p, path, 0); err != nil {
 			return nil, err
 		}
@@ -94,12 +99,14 @@ func textPath(key string) string {
 			}
 			continue
 		}
+		// Labels of one key may share a line, as text has them.
 		for label := range strings.SplitSeq(text, ", ") {
 			if label = strings.Trim(label, ", "); label != "" {
 				labels = append(labels, view.Line(label))
 			}
 		}
 	}
+	// A key of lines that has no frame had an empty stack.
 	if len(frames) == 0 && strings.Contains(key, "\n") {
 		frames = []string{"[no stack]"} // as pictures call it
 	}
