@@ -20,6 +20,7 @@ func (m *Model) Draw(w, h int) *tty.Grid {
 	}
 	m.State.Lock()
 	defer m.State.Unlock()
+	// Places of the picture before mean nothing in this one.
 	m.hits = m.hits[:0]
 	switch {
 	case w < tinyWidth || h < tinyHeight:
@@ -32,6 +33,7 @@ func (m *Model) Draw(w, h int) *tty.Grid {
 	if m.help {
 		m.drawHelp(g)
 	}
+	// This comes last, as it goes over the whole picture.
 	if m.Theme.ASCII {
 		asASCII(g)
 	}
@@ -41,6 +43,7 @@ func (m *Model) Draw(w, h int) *tty.Grid {
 // full draws panes with frames around them.
 func (m *Model) full(g *tty.Grid) {
 	m.status(g)
+	// The first line is the status, the last the footer.
 	all := box{0, 1, g.W, g.H - 2}
 	places := m.layout(all)
 	f := newFrame(g.W, g.H)
@@ -50,10 +53,12 @@ func (m *Model) full(g *tty.Grid) {
 			f.box(outer(p.box, all))
 			continue
 		}
+		// In a narrow terminal the line of its title alone parts a pane from the one above.
 		for x := p.box.x; x < p.box.x+p.box.w; x++ {
 			f.add(x, p.box.y, left|right)
 		}
 	}
+	// Lines are drawn before the titles, which stand on them.
 	f.draw(g, m.Theme.border())
 	for _, p := range places {
 		b := p.box
@@ -62,6 +67,7 @@ func (m *Model) full(g *tty.Grid) {
 			o := outer(b, all)
 			inner = box{o.x + 2, o.y + 1, o.w - 4, o.h - 2}
 		}
+		// Clicks are looked up from the last hit on: what a pane shows lies over the pane.
 		m.hits = append(m.hits, hit{box: b, pane: p.pane, column: -1, row: -1})
 		g.Clip(inner.x, inner.y, inner.w, inner.h)
 		heading := m.drawPane(g, inner, p.pane)
@@ -73,6 +79,7 @@ func (m *Model) full(g *tty.Grid) {
 
 // outer is a box with the lines that it shares with those right of and below it.
 func outer(b, all box) box {
+	// Panes beside each other have one line between them, not two.
 	if b.x+b.w < all.x+all.w {
 		b.w++
 	}
@@ -89,6 +96,7 @@ func (m *Model) heading(g *tty.Grid, b box, n int, text string) {
 	width := b.w - 4
 	title := fmt.Sprintf(" %d %s ", n+1, tty.Safe(p.title))
 	x += g.Put(x, b.y, width, title, m.Theme.title(n == m.focus))
+	// Numbers of a map that refused updates are too small: this stands before them.
 	if refused := m.refused(p); refused != "" {
 		x += g.Put(x, b.y, b.x+2+width-x, " "+refused+" ", m.Theme.alarm())
 	}
@@ -113,6 +121,7 @@ func (m *Model) narrow(g *tty.Grid) {
 	m.status(g)
 	x := 0
 	for i := range m.panes {
+		// Tabs begin with the pane that is shown, as there may be no room for all.
 		n := (m.focus + i) % len(m.panes)
 		text := fmt.Sprintf(" %d %s ", n+1, tty.Safe(m.panes[n].title))
 		style := m.Theme.dim()
@@ -141,6 +150,7 @@ func (m *Model) narrow(g *tty.Grid) {
 // tiny draws a line that says the most.
 func (m *Model) tiny(g *tty.Grid) {
 	p := m.focused()
+	// The clock of a short run needs no hours.
 	text := "hawk " + strings.TrimPrefix(strings.TrimPrefix(m.clock(), "00:"), "0") + " " + tty.Safe(p.title)
 	if p.m != nil {
 		if rate, ok := m.rate(p.m); ok {
@@ -153,6 +163,7 @@ func (m *Model) tiny(g *tty.Grid) {
 // rate is how much all keys of a map grow a second, at the last look.
 func (m *Model) rate(of *view.Map) (float64, bool) {
 	line := m.State.Line(of)
+	// Gauges have no rate: they do not count anything.
 	if line == nil || line.Len() < 2 || !of.Kind.Additive() {
 		return 0, false
 	}
@@ -167,6 +178,7 @@ func (m *Model) rate(of *view.Map) (float64, bool) {
 // clock is how long the run has lasted, or did.
 func (m *Model) clock() string {
 	begin, at := m.State.Begin(), m.State.At()
+	// Once the run is over its length is meant, wherever the picture stands still.
 	if end := m.State.End(); end != nil {
 		at = end.Boot
 	}
@@ -187,6 +199,7 @@ func (m *Model) status(g *tty.Grid) {
 	}
 	loss := m.State.Loss()
 	lost := fmt.Sprintf("lost %s", view.Grouped(loss.Records))
+	// Losses that nobody has seen yet stand early and bright, others late and dim.
 	news := loss.Records > m.seen
 	room := min(g.W-tty.Width(lost)-16, g.W*2/5) // or a script's text would leave none for what is counted
 	put(tty.Fit("hawk "+tty.Safe(m.script.Called()), max(room, 12)), m.Theme.head())
@@ -202,6 +215,7 @@ func (m *Model) status(g *tty.Grid) {
 	}
 	if news {
 		_, all := m.State.Events(0, nil)
+		// The share is of all events that there would have been.
 		share := live.Share(float64(loss.Records), float64(loss.Records+all))
 		if !put(lost+" ("+share+")", m.Theme.alarm()) {
 			put(lost, m.Theme.alarm())
@@ -217,6 +231,7 @@ func (m *Model) status(g *tty.Grid) {
 		}
 		put(text, m.Theme.text())
 	}
+	// A run that is over has no rate, and nobody looks at its maps any more.
 	if r := m.State.EventRate(); r > 0 && end == nil {
 		put(live.Amount(r, view.NoUnit)+" ev/s", m.Theme.text())
 	}
@@ -259,12 +274,14 @@ func (m *Model) footer(g *tty.Grid) {
 	switch {
 	case m.prompt != nil:
 		n := g.Put(1, y, g.W-2, "/"+tty.Safe(string(m.prompt.text)), m.Theme.head())
+		// The terminal's cursor is hidden: a cell stands for it.
 		g.Set(1+n, y, " ", tty.Style{Attr: tty.Reverse})
 	case m.note != "":
 		g.Put(1, y, g.W-2, m.note, m.Theme.head())
 	default:
 		x := 1
 		for _, k := range m.keys() {
+			// Keys are in the order in which they help; those at the end go first.
 			if x+tty.Width(k)+1 > g.W {
 				break
 			}
@@ -309,6 +326,7 @@ func (m *Model) drawPane(g *tty.Grid, b box, n int) (heading string) {
 		return m.drawEvents(g, b, p)
 	case p.open != nil:
 		return m.drawOpened(g, b, p)
+	// Maps without stacks have flame graphs, too, of the parts of their keys.
 	case p.m.Weight != view.NoWeight && p.flame:
 		return m.drawFlame(g, b, p)
 	case p.m.Profile():
@@ -335,6 +353,7 @@ func (m *Model) about(p *pane) string {
 	if p.of != live.OfRun {
 		parts = append(parts, p.of.String())
 	}
+	// A histogram counts values, which have no unit. Its buckets show theirs.
 	if p.m.Unit != view.NoUnit && p.m.Kind != view.Histogram {
 		parts = append(parts, p.m.Unit.String())
 	}

@@ -15,6 +15,7 @@ import (
 // drawEvents draws the newest events, or those from a place on.
 func (m *Model) drawEvents(g *tty.Grid, b box, p *pane) string {
 	keep := func(ev *live.Event) bool {
+		// Gaps pass each filter: what is missing may be what is looked for.
 		return (p.stay == 0 || ev.Number <= p.stay) &&
 			(p.filter.empty() || ev.Lost > 0 || p.filter.matches(eventText(ev)))
 	}
@@ -58,6 +59,7 @@ func oneSite(events []live.Event) (site *view.Site) {
 	for i := range events {
 		ev := &events[i]
 		switch {
+		// Gaps and prints have no arguments, and stand between events of any site.
 		case ev.Lost > 0 || ev.Marked != nil:
 		case ev.Site == nil || len(ev.Site.Args) == 0 || len(ev.Site.Args) != len(ev.Args):
 			return nil
@@ -78,6 +80,7 @@ func (m *Model) eventColumns(events []live.Event, width int) (widths []int) {
 		return nil
 	}
 	widths = make([]int, len(site.Args))
+	// The time and the room behind it take 14.
 	total := 14
 	for c := range widths {
 		for i := range events {
@@ -85,6 +88,7 @@ func (m *Model) eventColumns(events []live.Event, width int) (widths []int) {
 				widths[c] = max(widths[c], tty.Width(tty.Safe(argText(events[i].Args[c]))))
 			}
 		}
+		// The last column has what the others leave: a third of the width is enough for them.
 		if c < len(widths)-1 {
 			widths[c] = min(widths[c], max(width/3, 8))
 		}
@@ -127,6 +131,7 @@ func (m *Model) drawEvent(g *tty.Grid, b box, y int, ev *live.Event, columns []i
 			text := tty.Safe(argText(ev.Args[c]))
 			fill := 0
 			switch ev.Args[c].(type) {
+			// Numbers end below each other.
 			case value.Int, value.Uint:
 				fill = max(w-tty.Width(text), 0)
 			}
@@ -140,10 +145,12 @@ func (m *Model) drawEvent(g *tty.Grid, b box, y int, ev *live.Event, columns []i
 func (m *Model) scrollEvents(p *pane, by int) {
 	_, all := m.State.Events(0, nil)
 	at := int64(p.stay)
+	// The newest event now is where scrolling back begins.
 	if p.stay == 0 {
 		at = int64(all)
 	}
 	at = max(at+int64(by), 1)
+	// Who has scrolled to the newest follows again.
 	if p.stay = uint64(at); p.stay >= all {
 		p.stay = 0
 	}
@@ -169,6 +176,7 @@ func (l *Lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range bytes.SplitAfter(p, []byte("\n")) {
+		// A line that does not end is cut into pieces, so that memory is bounded.
 		if l.part = append(l.part, c...); len(l.part) > maxLine || bytes.HasSuffix(c, []byte("\n")) {
 			l.lines, l.part = append(l.lines, strings.TrimRight(string(l.part), "\r\n")), nil
 			l.all++
@@ -186,6 +194,7 @@ func (l *Lines) last(n, but int) ([]string, int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	end := max(len(l.lines)-but, 0)
+	// Lines are copied, as Write goes on meanwhile.
 	return append([]string(nil), l.lines[max(end-n, 0):end]...), l.all
 }
 
@@ -193,6 +202,7 @@ func (l *Lines) last(n, but int) ([]string, int) {
 func (m *Model) drawOutput(g *tty.Grid, b box, p *pane) string {
 	lines, all := m.Output.last(max(b.h, 0), p.cursor)
 	for i, line := range lines {
+		// Output of a command may have sequences that the terminal would act on.
 		g.Put(b.x, b.y+i, b.w, view.Line(line), m.Theme.text())
 	}
 	return fmt.Sprintf("%s lines", view.Grouped(all))

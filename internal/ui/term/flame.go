@@ -30,6 +30,7 @@ type trieOf struct {
 func (m *Model) profile(p *pane) *trieOf {
 	want, snap := m.want(p), m.State.Snapshot(p.m)
 	merge := p.merge
+	// The list of functions is of all stacks, whatever the flame graph is merged by.
 	if !p.flame {
 		merge = ""
 	}
@@ -50,6 +51,7 @@ func (m *Model) profile(p *pane) *trieOf {
 	}
 	for i := range prof.Samples {
 		s := &prof.Samples[i]
+		// The mark stands where unwinding ended: the outer part of the stack is not known.
 		if slices.ContainsFunc(s.Stack, func(f view.FrameAt) bool { return f.Name == "[unwind failure]" }) {
 			out.broken += s.Values[prof.Primary]
 		}
@@ -69,6 +71,7 @@ func mergedBy(p *view.Profile, name string, callers bool) *view.Profile {
 	out.Samples = nil
 	for _, s := range p.Samples {
 		path := s.Path()
+		// The outermost call counts, so that a function that calls itself does so once.
 		i := slices.IndexFunc(path, func(f view.FrameAt) bool { return f.Name == name })
 		if i < 0 {
 			continue
@@ -95,10 +98,12 @@ func (m *Model) drawFunctions(g *tty.Grid, b box, n int) string {
 	funcs := p.functions(t)
 	unit := live.WeightUnit(p.m)
 	all := float64(t.trie.Nodes[0].Total[t.trie.Primary])
+	// There may be fewer functions than when the cursor was set.
 	p.cursor = min(max(p.cursor, 0), max(len(funcs)-1, 0))
 	from := p.scroll(len(funcs), b.h-1)
 	shown := funcs[min(from, len(funcs)):]
 	shown = shown[:min(len(shown), max(b.h-1, 0))]
+	// Shares have no names: those of the numbers in front of them stand for both.
 	names := []string{"SELF", "", "TOTAL", "", "FUNCTION"}
 	sort := [...]int{0, 2, 4}[p.functionSort()]
 	names[sort] = map[bool]string{false: "▼", true: "▲"}[p.reverse] + names[sort]
@@ -115,6 +120,7 @@ func (m *Model) drawFunctions(g *tty.Grid, b box, n int) string {
 		widths[0], widths[2] = 0, 0
 		names[1], names[3] = names[0], names[2]
 	}
+	// Bars need most room, and say nothing that the numbers do not say.
 	bar := 0
 	if b.w >= 80 {
 		bar = min(b.w/6, maxBar)
@@ -133,6 +139,7 @@ func (m *Model) drawFunctions(g *tty.Grid, b box, n int) string {
 			fill = max(w-tty.Width(names[c]), 0)
 		}
 		g.Put(x+fill, b.y, w, names[c], m.Theme.head())
+		// A click on a share sorts by the number in front of it.
 		m.hits = append(m.hits, hit{box: box{x, b.y, w, 1}, pane: n, column: []int{0, 0, 1, 1, 2}[c], row: -1})
 		for i := range shown {
 			y := b.y + 1 + i
@@ -171,9 +178,11 @@ func (p *pane) functionSort() int { return min(max(p.sort, 0), 2) }
 // functions are those of a tree that a pane shows, in order.
 func (p *pane) functions(t *trieOf) []view.Function {
 	funcs := t.trie.Functions()
+	// Parts of keys stand in stacks as labels. They are no functions.
 	funcs = slices.DeleteFunc(funcs, func(f view.Function) bool {
 		return f.Kind == view.LabelFrame || !p.filter.matches(f.Name)
 	})
+	// A tree has functions by what they weigh themselves, which is column 0.
 	switch p.functionSort() {
 	case 1:
 		order.Stably(funcs, func(a, b view.Function) int { return compare(b.Total, a.Total) })
@@ -218,6 +227,7 @@ func (m *Model) aboutProfile(p *pane, t *trieOf) string {
 }
 
 // find is the node that names lead to from the root, and how many of them do.
+// Names are kept rather than nodes: each tree numbers its nodes anew.
 func find(t *view.Trie, names []string) (node, found int) {
 	for _, name := range names {
 		next := -1
@@ -244,11 +254,14 @@ func (m *Model) drawFlame(g *tty.Grid, b box, p *pane) string {
 	}
 	trie := t.trie
 	root, n := find(trie, p.root)
+	// As much of the path stays as the new tree has.
 	p.root = p.root[:n]
 	sel, n := find(trie, p.sel)
+	// The selection never leaves what is zoomed to.
 	if p.sel = p.sel[:n]; len(p.sel) < len(p.root) || !slices.Equal(p.sel[:len(p.root)], p.root) {
 		p.sel, sel = slices.Clone(p.root), root
 	}
+	// With a merged function, i means its callers; else that the root is at the bottom.
 	d := flameDrawing{m: m, g: g, p: p, t: trie, sel: sel, box: b, up: p.invert && p.merge == ""}
 	d.all = float64(trie.Nodes[0].Total[trie.Primary])
 	// The selected function stays in sight.
@@ -256,6 +269,7 @@ func (m *Model) drawFlame(g *tty.Grid, b box, p *pane) string {
 	if lines := b.h - 1; depth >= lines {
 		d.skip = depth - lines + 1
 	}
+	// The last line is for the path to the selected function.
 	d.box.h--
 	d.node(root, b.x, b.w, 0)
 	foot := fmt.Sprintf("%s", strings.Join(append([]string{"all"}, p.sel...), " > "))
@@ -311,6 +325,7 @@ type flameDrawing struct {
 
 // node draws a node and what is below it, in some columns.
 func (d *flameDrawing) node(n, x, width, level int) {
+	// Levels below the box are not walked: trees can be deep.
 	if level-d.skip >= d.box.h {
 		return
 	}
@@ -328,6 +343,7 @@ func (d *flameDrawing) node(n, x, width, level int) {
 		// Edges are rounded, not widths: so boxes meet, and their sum is the width of the caller.
 		from, to := int(at+0.5), int(at+w+0.5)
 		at += w
+		// Boxes that are narrower than a column are counted, with all that is below them.
 		if to <= from {
 			left += 1 + d.below(c)
 			continue
@@ -368,11 +384,13 @@ func (d *flameDrawing) draw(n, x, width, level int) {
 		style = style.With(tty.Reverse)
 	}
 	d.g.Fill(x, y, width, " ", style)
+	// A line at the left edge parts neighbours of one colour.
 	d.g.Set(x, y, "▏", style)
 	share := live.Share(float64(node.Total[d.t.Primary]), d.all)
 	if width > 2 {
 		d.g.Put(x+1, y, width-1, name, style)
 	}
+	// A share is shown whole or not at all.
 	if width > tty.Width(name)+tty.Width(share)+4 {
 		d.g.Put(x+width-1-tty.Width(share), y, width, share, style)
 	}
@@ -381,6 +399,7 @@ func (d *flameDrawing) draw(n, x, width, level int) {
 // matched is the weight of all stacks in which a function matches.
 func (d *flameDrawing) matched(n int) (sum int64) {
 	node := &d.t.Nodes[n]
+	// The root is no function. What is below a match is part of its weight already.
 	if n > 0 && d.p.filter.matches(d.t.Label(node)) {
 		return node.Total[d.t.Primary]
 	}
@@ -429,8 +448,10 @@ func (p *pane) next(back bool) bool {
 	walk(root)
 	at, _ := find(t, p.sel)
 	i := slices.Index(order, at)
+	// Each node is asked once, so that a search without a match ends.
 	for range order {
 		if back {
+			// All but one further, around the end, is one back.
 			i += len(order) - 1
 		} else {
 			i++

@@ -28,6 +28,7 @@ func (m *Model) drawHistograms(g *tty.Grid, b box, n int) string {
 		return m.about(p)
 	}
 	list := 0
+	// Keys get a third of the height, if the picture is still worth it then.
 	if p.m.Keyed() && b.h >= 8 && len(t.Rows) > 1 {
 		list = min(b.h/3, len(t.Rows)+1)
 	}
@@ -66,6 +67,7 @@ func (m *Model) drawHist(g *tty.Grid, b box, p *pane, h value.Hist, line *histor
 	switch {
 	case p.heat && line != nil:
 		bars, heat = box{}, b
+	// A heat map gets what bars leave, if it is worth drawing.
 	case line != nil && b.w*(5-barsPart)/5-2 >= minHeat:
 		bars.w = b.w * barsPart / 5
 		heat = box{b.x + bars.w + 2, b.y, b.w - bars.w - 2, b.h}
@@ -78,11 +80,14 @@ func (m *Model) drawHist(g *tty.Grid, b box, p *pane, h value.Hist, line *histor
 			if k, ok := line.Key(key); ok {
 				of = k
 			} else {
+				// History does not keep this key apart: it is one of the others.
 				of = history.Others
 			}
 		}
 		past := m.past(line, of, heat.w-axisWidth)
+		// Bars and heat map have the same buckets in the same lines.
 		from, to = past.filled(from, to)
+		// History may know more buckets than this value has.
 		to = min(to, len(h.Buckets))
 		low, high := fullest(h.Buckets, from, to, lines-1)
 		m.drawHeat(g, heat, p, past, low, high)
@@ -103,6 +108,7 @@ func fullest(buckets []value.Bucket, from, to, lines int) (low, high int) {
 	lines = max(min(lines, to-from), 0)
 	var sum, most uint64
 	low = from
+	// The sum is that of a window of so many buckets, which moves over all of them.
 	for k := from; k < to; k++ {
 		if sum += buckets[k].Count; k >= from+lines {
 			sum -= buckets[k-lines].Count
@@ -119,6 +125,7 @@ func fullest(buckets []value.Bucket, from, to, lines int) (low, high int) {
 func (m *Model) drawBuckets(g *tty.Grid, b box, p *pane, h value.Hist, low, high, all int) {
 	rows := h.Buckets[low:high]
 	div := uint64(1)
+	// print of the script divides counts, unless the pane shows all as it is.
 	if !p.all && p.m.Div > 1 {
 		div = uint64(p.m.Div)
 	}
@@ -168,6 +175,7 @@ func (m *Model) past(line *history.Line, key history.Key, width int) *past {
 	for c, of := range counts {
 		columns[c] = make([]float64, len(of))
 		for k, n := range of {
+			// Columns take different times: only rates compare.
 			columns[c][k] = float64(n) / line.Seconds(i+c)
 		}
 	}
@@ -198,6 +206,7 @@ func (m *Model) drawHeat(g *tty.Grid, b box, p *pane, past *past, low, high int)
 			most = max(most, column[k])
 		}
 	}
+	// The newest column is at the right edge.
 	lines, right := high-low, b.x+b.w-len(past.columns)
 	for k := low; k < high; k++ {
 		y := b.y + lines - 1 - (k - low)
@@ -209,6 +218,7 @@ func (m *Model) drawHeat(g *tty.Grid, b box, p *pane, past *past, low, high int)
 				share = math.Log1p(column[k]) / math.Log1p(most)
 			}
 			text, style := m.Theme.heat(share)
+			// Hatching gives way to amounts: a column may be a gap in part.
 			if past.line.Gap(past.i+c) && text == " " {
 				text, style.Attr = hatch, style.Attr|tty.Dim
 			}
@@ -227,6 +237,7 @@ func (m *Model) drawAxis(g *tty.Grid, b box, line *history.Line, i, j int) {
 	start, _ := line.Span(i)
 	_, end := line.Span(j - 1)
 	from := b.x + b.w - (j - i)
+	// Tenths of a second are exact enough for an axis.
 	back := fmt.Sprintf("-%s", seconds((end - start).Round(1e8)))
 	for x := from; x < b.x+b.w; x++ {
 		g.Set(x, b.y, "─", m.Theme.dim())
@@ -235,6 +246,7 @@ func (m *Model) drawAxis(g *tty.Grid, b box, line *history.Line, i, j int) {
 	if m.pinned || m.span.to > 0 {
 		now = " " + m.wall(end)
 	}
+	// Without room between them the two names are left out.
 	if b.x+b.w-from >= tty.Width(back)+tty.Width(now)+4 {
 		g.Put(from, b.y, b.w, "└ "+back+" ", m.Theme.dim())
 		g.Put(b.x+b.w-tty.Width(now)-2, b.y, b.w, now+" ┘", m.Theme.dim())
@@ -250,6 +262,7 @@ func (m *Model) drawPicking(g *tty.Grid, b box, _ *history.Line, p *pane) {
 	if m.picking.marked {
 		a, z = min(a, m.picking.mark), max(z, m.picking.mark)
 	}
+	// Columns of a range are counted from the newest.
 	for back := a; back <= z; back++ {
 		x := b.x + b.w - 1 - back
 		if x < b.x {

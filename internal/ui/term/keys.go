@@ -31,12 +31,14 @@ const (
 // or while help or a range is open, goes there; signals by key come first, since they have to work
 // everywhere.
 func (m *Model) Key(k tty.Key) Action {
+	// Keys look at maps, which change while the run goes on.
 	m.State.Lock()
 	defer m.State.Unlock()
 	// No key, but the terminal's answer about its color.
 	if k.Code == tty.Background {
 		return Nothing
 	}
+	// A note is shown until the next key.
 	m.note = ""
 	switch {
 	case k.Code == tty.Ctrl && k.Rune == 'c':
@@ -48,6 +50,7 @@ func (m *Model) Key(k tty.Key) Action {
 	case m.prompt != nil:
 		m.type_(k)
 		return Nothing
+	// Any key closes the help, and does nothing else: so q does not quit here.
 	case m.help:
 		m.help = false
 		if k.Code == tty.Char && k.Rune == 'q' {
@@ -117,6 +120,7 @@ func (m *Model) letter(r rune) Action {
 	case 'r':
 		p.reverse = !p.reverse
 	case 'o':
+		// Newer events do not move the list any more.
 		if _, all := m.State.Events(0, nil); p.stay == 0 {
 			p.stay = all
 		} else {
@@ -144,6 +148,7 @@ func (m *Model) ofMap(p *pane, r rune) {
 	case 'w':
 		if p.m.Window {
 			p.of = map[live.Of]live.Of{live.OfWindow: live.OfNow}[p.of]
+			// The total gives way to the last window; then it and the current one take turns.
 			if p.of == live.OfRun {
 				p.of = live.OfWindow
 			}
@@ -167,6 +172,7 @@ func (m *Model) ofMap(p *pane, r rune) {
 			m.note = tty.Safe(p.m.Name) + " weighs nothing, so that there is no flame graph of it"
 			return
 		}
+		// A flame graph takes the place of an opened row.
 		p.flame, p.open = !p.flame, nil
 	case 't':
 		p.flame, p.merge = false, ""
@@ -189,6 +195,7 @@ func (m *Model) merge(p *pane) {
 	if !p.m.Profile() {
 		return
 	}
+	// The same key goes back to all stacks.
 	if p.merge != "" {
 		p.merge, p.root, p.sel = "", nil, nil
 		return
@@ -232,6 +239,7 @@ func (m *Model) navigate(k tty.Key) {
 			m.sortBy(p, dx)
 		}
 	default:
+		// Both ends are further away than any list is long.
 		by, ok := map[tty.Code]int{tty.Up: -1, tty.Down: 1, tty.PageUp: -10, tty.PageDown: 10, tty.Home: -1 << 30,
 			tty.End: 1 << 30}[k.Code]
 		if ok {
@@ -244,6 +252,7 @@ func (m *Model) navigate(k tty.Key) {
 func (m *Model) scroll(p *pane, by int) {
 	switch {
 	case p.output:
+		// Output is counted from its end, which people want to see.
 		p.cursor = max(p.cursor-by, 0)
 		if _, all := m.Output.last(0, 0); p.cursor > all {
 			p.cursor = all
@@ -251,6 +260,7 @@ func (m *Model) scroll(p *pane, by int) {
 	case p.m == nil:
 		m.scrollEvents(p, by)
 	case p.flame:
+		// More levels than a screen has need not be moved through.
 		for range min(max(by, -by), 64) {
 			p.move(0, by)
 		}
@@ -261,6 +271,7 @@ func (m *Model) scroll(p *pane, by int) {
 
 // leave leaves what is nearest: a range, a search, a row.
 func (m *Model) leave(p *pane) {
+	// Each press leaves one thing.
 	switch {
 	case m.span.to > 0:
 		m.span = span{}
@@ -271,6 +282,7 @@ func (m *Model) leave(p *pane) {
 	case m.zoom:
 		m.zoom = false
 	}
+	// Who presses the key has seen what was lost so far.
 	_, m.seen = 0, m.State.Loss().Records
 }
 
@@ -284,6 +296,7 @@ func (m *Model) drill(p *pane) {
 	case p.m.Profile():
 		m.merge(p)
 	case p.m.Keyed() && p.open == nil:
+		// Others have no key by which their row would be found again.
 		if t, _ := m.table(p); p.cursor < len(t.Rows) && t.Rows[p.cursor].Others == 0 {
 			p.open = &opened{key: t.Rows[p.cursor].Key}
 		}
@@ -309,6 +322,7 @@ func (m *Model) out(p *pane) {
 		p.open = nil
 	case p.flame && len(p.root) > 0:
 		p.root = p.root[:len(p.root)-1]
+		// The function that was zoomed to is selected.
 		p.sel = p.sel[:min(len(p.sel), max(len(p.root), 1))]
 	case p.merge != "":
 		p.merge, p.flame, p.root, p.sel = "", false, nil, nil
@@ -332,6 +346,7 @@ func (m *Model) sortBy(p *pane, by int) {
 func (m *Model) pause() {
 	m.pinned, m.step = !m.pinned, 0
 	if m.pinned {
+		// State keeps maps as they are now for the picture, while the run goes on.
 		m.State.Pin()
 		return
 	}
@@ -350,6 +365,7 @@ func (m *Model) back(further bool) {
 	if !m.pinned {
 		m.pause()
 	}
+	// Columns that came after the picture was stopped are not counted.
 	_, n := line.Between(0, m.State.At())
 	if further {
 		m.step = min(m.step+1, n)
@@ -361,7 +377,7 @@ func (m *Model) back(further bool) {
 	}
 }
 
-// pastOf is the history that a pane steps through: its own, or the longest there is.
+// pastOf is the history that a pane steps through: its own, or the first that there is.
 func (m *Model) pastOf(p *pane) (line *history.Line) {
 	if p.m != nil {
 		line = m.State.Line(p.m)
@@ -381,6 +397,7 @@ func (m *Model) pastOf(p *pane) (line *history.Line) {
 func (m *Model) pick(k tty.Key) {
 	line := m.pastOf(m.focused())
 	n := line.Len()
+	// Columns are counted from the newest, so that left is more.
 	switch {
 	case k.Code == tty.Left || k.Rune == 'h' && k.Code == tty.Char:
 		m.picking.at = min(m.picking.at+1, n-1)
@@ -395,6 +412,7 @@ func (m *Model) pick(k tty.Key) {
 			m.picking.marked, m.picking.mark = true, m.picking.at
 			break
 		}
+		// Those of a line are counted from the oldest.
 		a, z := n-1-max(m.picking.at, m.picking.mark), n-1-min(m.picking.at, m.picking.mark)
 		m.span.from, _ = line.Span(a)
 		_, m.span.to = line.Span(z)
@@ -427,6 +445,7 @@ func (m *Model) hasten(faster bool) {
 	}
 	every, _, _ := c.Now()
 	if faster {
+		// More looks would cost much, and nobody could follow them.
 		every = max(every/2, 50*time.Millisecond)
 	} else {
 		every = min(every*2, time.Minute)
@@ -466,6 +485,7 @@ func (m *Model) find(p *pane, back bool) {
 		m.note = "/ begins a search"
 	case p.flame && !p.next(back):
 		m.note = "nothing matches " + tty.Safe(p.filter.text)
+	// Only rows that match are shown: the next match is the next row.
 	case !p.flame:
 		m.scroll(p, map[bool]int{false: 1, true: -1}[back])
 	}
@@ -473,6 +493,7 @@ func (m *Model) find(p *pane, back bool) {
 
 // mouse is a click or a turn of the wheel.
 func (m *Model) mouse(k tty.Key) {
+	// The hit that was drawn last lies above the others.
 	for i := len(m.hits) - 1; i >= 0; i-- {
 		h := &m.hits[i]
 		if !h.box.inside(k.X, k.Y) || h.pane >= len(m.panes) {
@@ -510,6 +531,7 @@ func (m *Model) Selected() string {
 		if len(events) == 0 {
 			return ""
 		}
+		// The clipboard may be pasted into a shell: it gets one line, without control characters.
 		return view.Line(eventText(&events[0]))
 	case p.flame:
 		return strings.Join(p.sel, ";")
@@ -529,6 +551,7 @@ func (m *Model) Selected() string {
 	for c := range t.Columns {
 		parts = append(parts, view.Line(t.Text(&t.Rows[p.cursor], c)))
 	}
+	// Tabs part the columns for a spreadsheet.
 	return strings.Join(parts, "\t")
 }
 
@@ -563,6 +586,7 @@ func (m *Model) drawHelp(g *tty.Grid) {
 	for i, h := range helpText {
 		y := b.y + 1 + i
 		if y >= b.y+b.h-1 {
+			// Keys for which there is no room are counted in the frame.
 			g.Put(b.x+2, b.y+b.h-1, b.w-4, fmt.Sprintf(" %d more ", len(helpText)-i), m.Theme.dim())
 			break
 		}

@@ -43,6 +43,7 @@ func (m *Model) layout(b box) []placed {
 	for i := range m.panes {
 		rows = append(rows, []int{i})
 	}
+	// A pane may shrink to the line of its title.
 	return m.stack(b, rows, 1)
 }
 
@@ -58,6 +59,7 @@ func (m *Model) columns(b box) []placed {
 			maps = append(maps, i)
 		}
 	}
+	// The first map has the row that it need not share.
 	if len(maps)%2 == 1 {
 		rows, maps = append(rows, maps[:1]), maps[1:]
 	}
@@ -109,6 +111,7 @@ func (m *Model) stack(b box, rows [][]int, least int) (out []placed) {
 		left := b.w
 		x := b.x
 		for k, p := range rows[i] {
+			// The last pane of a row gets the columns that are left by division.
 			w := left / (len(rows[i]) - k)
 			out = append(out, placed{p, box{x, y, w, h}})
 			x, left = x+w, left-w
@@ -135,11 +138,14 @@ func (m *Model) heights(height int, rows [][]int, at, least int) []int {
 			out[i], left = out[i]+more, left-more
 		}
 	}
+	// Where the others show their titles alone, the focused row has all the rest.
 	if least == 1 {
 		grow(at, height)
 		return out
 	}
+	// Two fifths are left for the others, as far as they can use that.
 	grow(at, min(most[at], max(height-height*2/5, minPane)))
+	// Lines are dealt out one by one, so that rows grow alike.
 	for able := true; left > 0 && able; {
 		able = false
 		for i := range rows {
@@ -149,6 +155,7 @@ func (m *Model) heights(height int, rows [][]int, at, least int) []int {
 			}
 		}
 	}
+	// Lines that no other row can use go to the focused one.
 	grow(at, height)
 	return out
 }
@@ -186,6 +193,7 @@ func (f *frame) add(x, y int, sides uint8) {
 
 // box adds the lines around a box.
 func (f *frame) box(b box) {
+	// A box without room for an inside is a line.
 	if b.w < 2 || b.h < 2 {
 		for x := b.x; x < b.x+b.w; x++ {
 			f.add(x, b.y, left|right)

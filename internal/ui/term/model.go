@@ -150,6 +150,7 @@ func (m *Model) arrange() {
 	if m.Output != nil {
 		add(&pane{title: "output", output: true})
 	}
+	// State is shown when it is asked for, or if there is nothing else.
 	if m.states || len(m.panes) == 0 {
 		for _, of := range m.inOrder() {
 			if of.Role == view.State {
@@ -157,6 +158,7 @@ func (m *Model) arrange() {
 			}
 		}
 	}
+	// There always is a pane, as keys go to one.
 	if len(m.panes) == 0 {
 		add(&pane{title: "events"})
 	}
@@ -176,6 +178,7 @@ func (m *Model) hasEvents() bool {
 			return true
 		}
 	}
+	// Headers are the events of a script that prints nothing else.
 	return len(m.script.Sites) > 0
 }
 
@@ -193,6 +196,7 @@ func newPane(m *view.Map) *pane { return &pane{m: m, title: m.Name, of: live.Def
 // want is what of its map a pane shows.
 func (m *Model) want(p *pane) live.Want {
 	w := live.Want{Of: p.of, Change: p.change, From: m.span.from, To: m.span.to}
+	// Numbers are divided as print of the script divides them, unless all is wanted.
 	if !p.all {
 		w.Div = p.m.Div
 	}

@@ -18,6 +18,7 @@ const maxRows = 10_000
 func (m *Model) table(p *pane) (t *live.Table, all int) {
 	t = m.State.Table(p.m, m.want(p))
 	all = len(t.Rows)
+	// The filter looks through all rows, the limit leaves those on top of what it finds.
 	if !p.filter.empty() {
 		t.Filter(p.filter.matches)
 	}
@@ -28,6 +29,7 @@ func (m *Model) table(p *pane) (t *live.Table, all int) {
 	if len(t.Rows) > maxRows {
 		t.Rows = t.Rows[:maxRows]
 	}
+	// There may be fewer rows than when the cursor was set.
 	p.cursor = min(max(p.cursor, 0), max(len(t.Rows)-1, 0))
 	return t, all
 }
@@ -42,6 +44,7 @@ func (p *pane) sorted(t *live.Table) int {
 
 // scroll is the first of some rows that is shown, so that the cursor is seen.
 func (p *pane) scroll(rows, height int) int {
+	// The top moves no further than the cursor needs, and leaves no room below the last row.
 	p.top = max(min(p.top, p.cursor, rows-height), p.cursor-height+1, 0)
 	return p.top
 }
@@ -81,6 +84,7 @@ func (m *Model) drawTable(g *tty.Grid, b box, n int, t *live.Table, from int) {
 	rows := t.Rows[min(from, len(t.Rows)):]
 	rows = rows[:min(len(rows), max(b.h-1, 0))]
 	sorted := p.sorted(t)
+	// Widths are those of the rows in sight: a long name elsewhere takes no room.
 	texts := make([][]string, len(rows))
 	widths := make([]int, len(t.Columns))
 	names := make([]string, len(t.Columns))
@@ -147,6 +151,7 @@ func squeeze(t *live.Table, widths []int, width int) (shown int) {
 		for _, w := range widths[:n] {
 			sum += w + 2
 		}
+		// Two columns part one from the next; none follows the last.
 		return sum - 2
 	}
 	shown = len(widths)
@@ -172,15 +177,18 @@ func squeeze(t *live.Table, widths []int, width int) (shown int) {
 
 // drawBars draws a bar for each row and how it changed over time.
 func (m *Model) drawBars(g *tty.Grid, b box, t *live.Table, rows []live.Row) {
+	// A map without keys is one row: there is nothing to compare it with.
 	if t.Bar < 0 || b.w < minBar || len(rows) == 0 || !t.Map.Keyed() {
 		return
 	}
+	// The largest of all rows decides, so that bars stay as they are when one scrolls.
 	most := 0.0
 	for i := range t.Rows {
 		most = max(most, t.Rows[i].Nums[t.Bar-t.Keys])
 	}
 	line := m.State.Line(t.Map)
 	spark := 0
+	// The bar keeps its least width; numbers over time get the rest, up to their most.
 	if line != nil && b.w >= minBar+2+minSpark {
 		spark = min(b.w-2-minBar, maxSpark)
 	}
@@ -207,8 +215,10 @@ func (m *Model) columnsOf(line *history.Line, most int) (i, j int) {
 	// those that it was stepped back.
 	if m.pinned {
 		_, j = line.Between(0, m.State.At())
+		// One column at least is shown, however far back one steps.
 		j = max(j-m.step, min(j, 1))
 	}
+	// While a range is being chosen, there are all columns to choose from.
 	if m.span.to > 0 && m.picking == nil {
 		i, j = line.Between(m.span.from, m.span.to)
 	}
@@ -221,6 +231,7 @@ func (m *Model) amounts(line *history.Line, r view.Row, most int) []float64 {
 	key := history.Others
 	if r.Others == 0 {
 		var ok bool
+		// History has dropped the key, or never kept it apart.
 		if key, ok = line.Key(r.Key); !ok {
 			return nil
 		}
@@ -246,6 +257,7 @@ func (m *Model) drawTile(g *tty.Grid, b box, p *pane) string {
 	var parts []string
 	for c, col := range t.Columns {
 		text := t.Text(&t.Rows[0], c)
+		// A rate says by its unit what it is.
 		if col.Name == "/s" {
 			text += "/s"
 		} else if c > 0 || len(t.Columns) > 2 {
@@ -255,6 +267,7 @@ func (m *Model) drawTile(g *tty.Grid, b box, p *pane) string {
 	}
 	g.Put(b.x, b.y, b.w, strings.Join(parts, "   "), m.Theme.head())
 	below := box{b.x, b.y + 1, b.w, b.h - 1}
+	// A series has its past in itself.
 	if s, ok := t.Rows[0].Value.(value.Series); ok {
 		var numbers []float64
 		for _, pt := range s.Points {
@@ -277,6 +290,7 @@ const hatch = "╱"
 
 // drawGaps hatches what is empty of such columns. The last that is shown is before j.
 func (m *Model) drawGaps(g *tty.Grid, b box, line *history.Line, j int) {
+	// Columns are drawn up to the right edge.
 	for x := b.x + b.w - 1; x >= b.x && j > 0; x-- {
 		if j--; !line.Gap(j) {
 			continue
@@ -293,6 +307,7 @@ func (m *Model) drawGaps(g *tty.Grid, b box, line *history.Line, j int) {
 func (m *Model) drawOpened(g *tty.Grid, b box, p *pane) string {
 	t := m.State.Table(p.m, m.want(p))
 	var row *live.Row
+	// Rows move from look to look, so that the key is what was opened.
 	for i := range t.Rows {
 		if value.Compare(t.Rows[i].Key, p.open.key) == 0 {
 			row = &t.Rows[i]
@@ -318,6 +333,7 @@ func (m *Model) drawOpened(g *tty.Grid, b box, p *pane) string {
 			continue
 		}
 		frames := view.FramesOf(st)
+		// The innermost function comes first, as where a stack is printed.
 		for k := len(frames) - 1; k >= 0; k-- {
 			put("  ", tty.Safe(frames[k].Name), m.Theme.text())
 		}

@@ -63,6 +63,7 @@ type View struct {
 
 // New makes a view of a script.
 func New(script *view.Script, o Options) *View {
+	// Some room is there for keys and signals that come while a picture is drawn.
 	v := &View{
 		State: live.New(o.History), o: o, script: script, keys: make(chan tty.Key, 64),
 		signals: make(chan os.Signal, 8), said: make(chan string, 1),
@@ -85,6 +86,7 @@ func (v *View) Open(out *os.File, env func(string) string, stop func()) error {
 	auto := v.o.Theme == "" || v.o.Theme == "auto"
 	if auto { // the color of the background is the last of COLORFGBG
 		if i := strings.LastIndexByte(env("COLORFGBG"), ';'); i >= 0 {
+			// 7 and 15 are the two whites of 16 colours.
 			theme.Light = env("COLORFGBG")[i+1:] == "7" || env("COLORFGBG")[i+1:] == "15"
 		}
 	}
@@ -93,12 +95,14 @@ func (v *View) Open(out *os.File, env func(string) string, stop func()) error {
 	if err != nil {
 		return err
 	}
+	// Sixteen colours are too few for the steps of a heat map.
 	theme.Shades = t.Depth < tty.Colors256
 	v.term, v.stop = t, stop
 	v.model = NewModel(v.State, v.script, v.o.Maps, theme)
 	if v.output != nil {
 		v.model.SetOutput(v.output)
 	}
+	// From here on the terminal has to be given back, whatever ends the process.
 	v.catch()
 	v.NameStacks(v.leaving, v.named)
 	go v.read()
@@ -117,6 +121,7 @@ func (v *View) Take(item view.Item) error {
 func (v *View) Write(p []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	// Somebody who says the same forever does not fill memory.
 	if v.notes.Len() < 1<<20 {
 		v.notes.Write(p)
 	}
@@ -157,6 +162,7 @@ func (v *View) leave() { v.once.Do(func() { close(v.leaving) }) }
 // guard ends the view if it has panicked.
 func (v *View) guard() {
 	if what := recover(); what != nil {
+		// The terminal is restored first, so that the report is readable.
 		v.term.Restore()
 		v.mu.Lock()
 		v.failed = fmt.Errorf("the terminal view failed: %v\n%s", what, debug.Stack())
@@ -175,6 +181,7 @@ func (v *View) read() {
 		case <-v.leaving:
 		}
 	})
+	// Reading ends with the view itself, too: gone knows by leaving.
 	v.gone()
 }
 
@@ -190,6 +197,7 @@ func (v *View) gone() {
 
 // loop draws and acts on keys and signals until the view is left.
 func (v *View) loop() {
+	// These run backwards: the terminal is restored before anybody hears that the view was left.
 	defer close(v.left)
 	defer v.term.Close()
 	defer signal.Stop(v.signals)
@@ -220,9 +228,11 @@ func (v *View) loop() {
 func (v *View) draw() {
 	begin := spent()
 	w, h := v.term.Size()
+	// A terminal that takes nothing any more is gone.
 	if v.term.Show(v.model.Draw(w, h)) != nil {
 		v.gone()
 	}
+	// Looks become rarer if they and drawing cost too much together.
 	if c := v.State.Cadence; c != nil {
 		c.Spent(spent() - begin)
 	}
@@ -242,6 +252,7 @@ func (v *View) named(find func()) {
 
 // spent is the time of a processor that this thread has had.
 func spent() time.Duration {
+	// The clock of the thread leaves out waiting for a processor.
 	var ts unix.Timespec
 	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
 	return time.Duration(ts.Nano())
@@ -259,6 +270,7 @@ func (v *View) key(k tty.Key) {
 		v.stop()
 	case EndRun:
 		select {
+		// After the end of the run the same key leaves the view.
 		case <-v.ended:
 			v.leave()
 		default:
@@ -295,6 +307,7 @@ func (v *View) results() (maps []*view.Map) {
 
 // saveCSV writes the map of the focused pane, or the events.
 func (v *View) saveCSV() {
+	// Without a map the table is that of events.
 	var maps []*view.Map
 	if p := v.model.focused(); p.m != nil {
 		maps = []*view.Map{p.m}
@@ -305,6 +318,7 @@ func (v *View) saveCSV() {
 // save writes a file of the run so far into the working directory.
 func (v *View) save(f *export.Format, maps []*view.Map) {
 	base := strings.TrimSuffix(filepath.Base(v.script.Name), ".bt")
+	// The name of a script may have anything in it that a file name must not have.
 	base = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("/.-_", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r
@@ -348,6 +362,7 @@ func (v *View) catch() {
 // sigaction sets and reads what a signal does: the kernel's struct, which begins with the
 // handler.
 func sigaction(sig unix.Signal, set, get *[4]uint64) {
+	// 8 is the size of a set of signals in the kernel.
 	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)),
 		8, 0, 0)
 }
@@ -356,8 +371,10 @@ func sigaction(sig unix.Signal, set, get *[4]uint64) {
 func (v *View) signal(sig os.Signal) {
 	switch sig {
 	case unix.SIGWINCH:
+		// A change of size leaves the screen in a state that nobody knows.
 		v.term.Forget()
 	case unix.SIGTSTP:
+		// Somebody stops this process; ^Z stops the whole group, as shells expect.
 		v.suspend(os.Getpid())
 	case unix.SIGCONT:
 		v.resume()
@@ -370,6 +387,7 @@ func (v *View) signal(sig os.Signal) {
 		default:
 		}
 	default:
+		// The default action ends the process with a report, for which the screen is made ready.
 		v.term.Restore()
 		sigaction(sig.(unix.Signal), new([4]uint64), nil)
 		unix.Kill(os.Getpid(), sig.(unix.Signal))
@@ -392,6 +410,7 @@ func (v *View) suspend(pid int) {
 	for waiting := true; waiting; {
 		select {
 		case sig := <-v.signals:
+			// Another signal ends the waiting, a change of size does not.
 			if waiting = sig != unix.SIGCONT; waiting && sig != unix.SIGWINCH {
 				v.signal(sig)
 				waiting = false
@@ -407,6 +426,7 @@ func (v *View) suspend(pid int) {
 // resume takes the terminal over again.
 func (v *View) resume() {
 	select {
+	// A terminal that was given back for good is not taken again.
 	case <-v.leaving:
 	default:
 		if v.term.Take() != nil {
@@ -436,6 +456,7 @@ func (t *Tail) Begin() {
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// The writer is a script's output, which neither waits nor fills memory.
 	if t.on && len(t.text)+len(p) <= tailBytes {
 		t.text = append(t.text, p...)
 	}
