@@ -38,13 +38,16 @@ type asset struct {
 // assets are made when the first page is asked for.
 var assets = sync.OnceValues(func() (index []byte, byName map[string]asset) {
 	byName = map[string]asset{}
+	// Flame graphs of the page are those of saved files, script and all.
 	script, style, body := export.FlameParts()
 	names := map[string]string{} // by what stands for it in the page
 	add := func(name, text string) {
 		data := []byte(text)
 		ext := path.Ext(name)
+		// Nine bytes of the digest are enough: names only have to change with the content.
 		sum := sha256.Sum256(data)
 		hashed := strings.TrimSuffix(name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:9]) + ext
+		// In the page the name in braces stands for the address.
 		names["{"+name+"}"] = "a/" + hashed
 		byName[hashed] = asset{map[string]string{".js": "text/javascript", ".css": "text/css"}[ext] +
 			"; charset=utf-8", data}
@@ -54,6 +57,7 @@ var assets = sync.OnceValues(func() (index []byte, byName map[string]asset) {
 	}
 	add("flame.js", script)
 	add("flame.css", style)
+	// The body goes in first, so that names in it are replaced, too.
 	page := strings.ReplaceAll(file("live.html"), "{flame}", body)
 	for word, name := range names {
 		page = strings.ReplaceAll(page, word, name)
@@ -75,15 +79,18 @@ func (v *View) Handler() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
+		// Other content has another name, so that browsers need never ask again.
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		write(w, r, a.kind, a.data)
 	})
+	// Who watches over servers asks this: it has no map read.
 	m.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) {
 		write(w, r, "text/plain; charset=utf-8", []byte("ok\n"))
 	})
 	m.HandleFunc("/v1/script", v.serveScript)
 	m.HandleFunc("/v1/stream", v.stream)
 	m.HandleFunc("/v1/look", func(w http.ResponseWriter, r *http.Request) {
+		// The answer comes over the stream, to all who follow the run.
 		v.cadence.Ask()
 		w.WriteHeader(http.StatusNoContent)
 	})
@@ -92,6 +99,7 @@ func (v *View) Handler() http.Handler {
 	return m
 }
 
+// write answers with a whole file; who asks by HEAD wants its headers alone.
 func write(w http.ResponseWriter, r *http.Request, kind string, data []byte) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
@@ -124,9 +132,12 @@ func (v *View) serveScript(w http.ResponseWriter, r *http.Request) {
 	v.mu.Unlock()
 	facts := map[string]any{"version": v.o.Version, "name": v.script.Name, "title": v.script.Called(),
 		"text": v.script.Text, "rows": sentRows, "events": keptEvents}
+	// The page may be asked for before the run has begun.
 	if began.Script != nil {
+		// JavaScript has milliseconds.
 		facts["start"], facts["pid"], facts["command"] = began.Wall.UnixNano()/1e6, began.PID, began.Command
 	}
+	// Lists are made even if empty: nil would be null in JSON.
 	maps := []mapFact{}
 	for _, m := range v.shown() {
 		f := mapFact{Name: m.Name, Kind: m.Kind.String(), Role: m.Role.String(), Labels: []string{},
@@ -173,6 +184,7 @@ func columns(parts []view.Part) (out []any) {
 func (v *View) serveSnapshot(w http.ResponseWriter, r *http.Request) {
 	v.refresh(r.Context())
 	run := v.whole()
+	// Files have what the script reports, without its state.
 	var results []*view.Map
 	for _, m := range v.script.Maps {
 		if m.Role == view.Result {
@@ -185,6 +197,7 @@ func (v *View) serveSnapshot(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead || run.Script == nil {
 			return
 		}
+		// 0 has all rows sent, as in a file.
 		f := export.Records(w, v.script.Maps, 0)
 		f.Take(run.Begin)
 		for i := range run.Maps {
@@ -209,6 +222,7 @@ func (v *View) serveSnapshot(w http.ResponseWriter, r *http.Request) {
 func mapFormats() []string {
 	names := []string{"json", "tries"}
 	for _, f := range export.Formats() {
+		// Formats of whole runs are no parts of the data, and streams do not end.
 		if f.Write != nil && f.Takes != export.Everything {
 			names = append(names, f.Name)
 		}
@@ -243,6 +257,7 @@ func (v *View) serveMap(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v.refresh(r.Context())
+	// The run is copied, since all but the one map is taken out of it.
 	run := *v.whole()
 	snap := v.part(m, from, to)
 	if snap == nil || run.Script == nil {
@@ -282,6 +297,7 @@ func nanoseconds(text string) (time.Duration, error) {
 // download sends a file in one of the formats of --save.
 func (v *View) download(w http.ResponseWriter, r *http.Request, f *export.Format, run *view.Run, maps []*view.Map) {
 	w.Header().Set("Content-Type", "application/octet-stream")
+	// The name has nothing of the script in it, which may have anything in its own.
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=\"hawk.%s\"", f.Ext))
 	if r.Method == http.MethodHead || run.Script == nil {
 		return

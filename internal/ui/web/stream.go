@@ -35,6 +35,7 @@ func (v *View) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v.mu.Lock()
+	// Each stream costs a look at all maps again and again, so that there are few.
 	full := v.streams >= maxStreams
 	if !full {
 		v.streams++
@@ -49,14 +50,17 @@ func (v *View) stream(w http.ResponseWriter, r *http.Request) {
 		v.streams--
 		v.mu.Unlock()
 	}()
+	// Maps are read often only while somebody watches.
 	defer v.cadence.Watch()()
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	rc := http.NewResponseController(w)
 	rc.SetWriteDeadline(time.Now().Add(writeTime))
+	// Headers go out at once: the browser shows that it is connected.
 	if rc.Flush() != nil || r.Method == http.MethodHead {
 		return
 	}
 	c := &client{v: v, maps: map[*view.Map]*shownMap{}}
+	// Lines are those of a file of jsonl, so that one reader takes both.
 	c.records = export.Records(&c.lines, v.script.Maps, sentRows)
 	c.resume(after)
 	for {
@@ -99,6 +103,7 @@ func wait(ctx context.Context, changed <-chan struct{}) bool {
 	case <-changed:
 	case <-time.After(heartbeat):
 	}
+	// Changes that follow each other closely are sent together.
 	select {
 	case <-ctx.Done():
 		return false
@@ -131,11 +136,13 @@ type shownMap struct {
 func (c *client) look() (changed <-chan struct{}, last bool) {
 	v := c.v
 	v.mu.Lock()
+	// Later news closes this channel, so that nothing is missed between here and wait.
 	changed, last = v.changed, v.closed
 	now := v.status
 	events, missed := c.news()
 	v.mu.Unlock()
 	if now.began.Script != nil {
+		// Making lines is part of what looking costs.
 		v.cadence.Spent(proc.ThreadTime(func() { c.collect(now, events, missed) }))
 	}
 	return changed, last
@@ -143,6 +150,7 @@ func (c *client) look() (changed <-chan struct{}, last bool) {
 
 // collect adds the lines of what is new.
 func (c *client) collect(now status, events []view.Event, missed uint64) {
+	// The script comes first, as in a file.
 	if !c.began {
 		c.began = true
 		c.records.Take(now.began)
@@ -173,16 +181,19 @@ func (c *client) collect(now status, events []view.Event, missed uint64) {
 // news are the events that the client has not seen, and how many are not kept any more.
 func (c *client) news() (events []view.Event, missed uint64) {
 	v := c.v
+	// Events are numbered over the whole run, and the oldest are gone.
 	first := v.number - uint64(len(v.events))
 	if c.next < first {
 		missed, c.next = first-c.next, first
 	}
 	events = v.events[c.next-first:]
 	if over := len(events) - keptEvents; over > 0 {
+		// A page shows no more events than that, and counts the others as missed.
 		missed += uint64(over)
 		events = events[over:]
 	}
 	c.next = v.number
+	// Events are copied, as keep moves them.
 	return slices.Clone(events), missed
 }
 
@@ -208,10 +219,12 @@ func (c *client) snapshot(s *view.Snapshot) {
 	}
 	of.seq = s.Seq
 	if s.Map.Profile() {
+		// There may be very many stacks: the page is told what they come to.
 		sum := int64(0)
 		for _, row := range s.Rows {
 			sum += s.Map.Weigh(row.Value)
 		}
+		// began was written before the first stream collects, and does not change any more.
 		c.record(map[string]any{"type": "profile", "name": s.Map.Name, "entries": len(s.Rows), "weight": sum,
 			"t": int64(s.End - c.v.status.began.Boot), "refusal": s.Refused.String()})
 		return
@@ -231,15 +244,18 @@ func (c *client) past(s *view.Snapshot, of *shownMap) {
 		return
 	}
 	keys, names := drawn(line, s)
+	// Other keys are other lines: their columns are sent from the first on.
 	all := !of.some || !slices.Equal(names, of.keys)
 	from := 0
 	if !all {
+		// New columns are the last.
 		for from = line.Len(); from > 0; from-- {
 			if _, end := line.Span(from - 1); end <= of.until {
 				break
 			}
 		}
 	}
+	// Nothing was added since, and the page has all the rest.
 	if from == line.Len() && !all {
 		return
 	}
@@ -262,6 +278,7 @@ func (c *client) past(s *view.Snapshot, of *shownMap) {
 		fields["buckets"] = columns
 	} else {
 		what := history.Count
+		// A map that weighs by its total is drawn by it.
 		if s.Map.Kind == view.Summary && s.Map.Weight == view.TotalWeight {
 			what = history.Total
 		}
@@ -274,12 +291,14 @@ func (c *client) past(s *view.Snapshot, of *shownMap) {
 	c.record(fields)
 }
 
+// seconds is a time since the start as the page draws it, exact to milliseconds.
 func (c *client) seconds(boot time.Duration) float64 {
 	return float64((boot-c.v.status.began.Boot)/time.Millisecond) / 1000
 }
 
 // drawn are the keys of a map that weigh most, which are drawn over time, with their names.
 func drawn(line *history.Line, s *view.Snapshot) (keys []history.Key, names []string) {
+	// Histograms are drawn as heat, of all keys together.
 	if !s.Map.Keyed() || s.Map.Kind == view.Histogram {
 		return nil, nil
 	}
@@ -289,6 +308,7 @@ func drawn(line *history.Line, s *view.Snapshot) (keys []history.Key, names []st
 	})
 	for _, row := range rows {
 		key, ok := line.Key(row.Key)
+		// History may not keep a key apart, and others are none.
 		if !ok || row.Others > 0 {
 			continue
 		}
@@ -323,6 +343,7 @@ func buckets(rows []view.Row) [][3]any {
 			continue
 		}
 		for i, b := range h.Buckets {
+			// Histograms of keys may be of different lengths; one place is one bucket in all.
 			if i >= len(sum) {
 				count := b.Count
 				b.Count = 0
@@ -336,6 +357,7 @@ func buckets(rows []view.Row) [][3]any {
 		if b.Count == 0 {
 			continue
 		}
+		// The page has floats for numbers in any case.
 		low, high := any(float64(b.Min)), any(float64(b.Max))
 		if b.Unsigned {
 			low, high = any(float64(uint64(b.Min))), any(float64(uint64(b.Max)))
@@ -355,6 +377,7 @@ func buckets(rows []view.Row) [][3]any {
 func (c *client) send(w http.ResponseWriter) error {
 	defer c.lines.Reset()
 	if c.lines.Len() == 0 {
+		// A colon begins a comment, by which both ends know that the connection lives.
 		_, err := w.Write([]byte(":\n\n"))
 		return err
 	}

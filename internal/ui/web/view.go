@@ -81,6 +81,7 @@ func (v *View) Take(item view.Item) error {
 	fresh := false
 	switch it := item.(type) {
 	case view.Event:
+		// Events are not recorded in full: they are many, and the last are enough.
 		v.mu.Lock()
 		v.keep(it)
 		v.mu.Unlock()
@@ -111,6 +112,7 @@ func (v *View) Take(item view.Item) error {
 		v.status.loss = it
 	case view.Refreshed:
 		v.status.looked, v.status.fresh = it.Boot, time.Now()
+		// While nothing changes, maps are read more rarely.
 		v.cadence.Found(fresh)
 	case view.End:
 		v.status.loss, v.status.end = it.Loss, &it
@@ -124,6 +126,7 @@ func (v *View) Take(item view.Item) error {
 
 // wake has streams look for what is new.
 func (v *View) wake() {
+	// Closing wakes all who wait; who comes later waits for the new channel.
 	close(v.changed)
 	v.changed = make(chan struct{})
 }
@@ -133,6 +136,7 @@ func (v *View) keep(ev view.Event) {
 	v.events = append(v.events, ev)
 	v.text += len(ev.Text)
 	v.number++
+	// Twice as many gather before some go, so that each is moved but once.
 	if len(v.events) < 2*keptEvents && v.text < 2*keptText {
 		return
 	}
@@ -140,6 +144,7 @@ func (v *View) keep(ev view.Event) {
 	for _, old := range v.events[:drop] {
 		v.text -= len(old.Text)
 	}
+	// The newest event stays, however long it is.
 	for v.text > keptText && drop < len(v.events)-1 {
 		v.text -= len(v.events[drop].Text)
 		drop++
@@ -176,12 +181,14 @@ func (v *View) refresh(ctx context.Context) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	before := v.status.fresh
+	// While a page follows the run, maps are read often anyway.
 	if v.streams > 0 || time.Since(before) < every {
 		return
 	}
 	v.cadence.Ask()
 	for late := time.After(answerTime); v.status.fresh.Equal(before) && v.status.end == nil && !v.closed; {
 		changed := v.changed
+		// Take needs the lock to say that maps were read.
 		v.mu.Unlock()
 		ended := false
 		select {
@@ -203,6 +210,7 @@ func (v *View) whole() *view.Run {
 	run := v.run.Run()
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	// The recorder has no events: those that were kept are put in.
 	run.Events = slices.Clone(v.events)
 	run.Dropped = v.number - uint64(len(v.events))
 	return run
@@ -217,12 +225,14 @@ func (v *View) part(m *view.Map, from, to time.Duration) *view.Snapshot {
 	}
 	v.past.Lock()
 	defer v.past.Unlock()
+	// Without a past the map is sent as it is.
 	line := v.history.Line(m)
 	if line == nil || line.Len() == 0 {
 		return run.Snapshot(m)
 	}
 	start, end := run.Boot+from, run.Boot+to
 	i, j := line.Between(start, end)
+	// The snapshot says what it covers: whole columns.
 	if i < j {
 		start, _ = line.Span(i)
 		_, end = line.Span(j - 1)
