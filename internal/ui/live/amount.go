@@ -63,6 +63,7 @@ func Amount(x float64, u view.Unit) string {
 		x *= s.step
 		at--
 	}
+	// From 999.5 on three digits would read 1,000, which is one of the next unit.
 	for math.Abs(x) >= s.step*0.9995 && at < len(s.units)-1 {
 		x /= s.step
 		at++
@@ -84,6 +85,7 @@ func short(x float64) string {
 	}
 	text := strconv.FormatFloat(x, 'f', digits, 64)
 	if digits == 0 && math.Abs(x) >= 999.5 {
+		// Above 2⁶³ the number is unsigned. 2⁶⁴-2048 is the largest float below 2⁶⁴.
 		if x >= 1<<63 {
 			return view.Grouped(uint64(min(x, 1<<64-2048)))
 		}

@@ -75,12 +75,14 @@ func (n *names) all(done <-chan struct{}, ring func()) {
 		next := n.queue[0]
 		n.queue = n.queue[1:]
 		n.mu.Unlock()
+		// The stack that is drawn has to stay as it is, so that a copy is named.
 		stack := bare(next.stack)
 		stack.Namer = next.stack.Namer
 		got := stack.Named()
 		n.mu.Lock()
 		next.tries++
 		next.asked = false
+		// A process may become known a little later than its first stack.
 		if next.ready = anyNamed(got) || next.tries >= maxTries; next.ready {
 			next.stack = stack
 			n.found++
@@ -100,6 +102,7 @@ func anyNamed(n value.Named) bool {
 
 // bare is a stack without names.
 func bare(st *value.Stack) *value.Stack {
+	// Its Namer is left out, so that drawing it looks nothing up.
 	return &value.Stack{Mode: st.Mode, User: st.User, PID: st.PID, Addrs: st.Addrs, Broken: st.Broken,
 		Doubtful: st.Doubtful}
 }
@@ -112,6 +115,7 @@ func (n *names) settled(m *view.Map, rows []view.Row) []view.Row {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	// Forgetting all is simplest: those in sight are asked for again.
 	if len(n.known) > maxNamed {
 		n.known, n.queue = map[string]*named{}, nil
 	}
@@ -149,6 +153,7 @@ func (n *names) key(v value.Value, id *[]byte, weights map[*named]int64, weight 
 
 // stack is the one that stands for all equal stacks, so that each is named once.
 func (n *names) stack(st *value.Stack, id *[]byte, weights map[*named]int64, weight int64) *value.Stack {
+	// The buffer is kept between rows, as there may be very many.
 	key := binary.AppendVarint((*id)[:0], int64(st.PID))
 	for _, a := range st.Addrs {
 		key = binary.LittleEndian.AppendUint64(key, a)

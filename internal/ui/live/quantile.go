@@ -38,6 +38,7 @@ func bound(h value.Hist, part float64) float64 {
 func rank(h value.Hist, part float64) *value.Bucket {
 	all := view.Count(h)
 	seen, want := uint64(0), uint64(part*float64(all))
+	// The rank is rounded up: half of three values are two.
 	if float64(want) < part*float64(all) {
 		want++
 	}
@@ -62,6 +63,7 @@ func upper(b *value.Bucket, u view.Unit) float64 {
 	return max
 }
 
+// number is a bound of a bucket. Its bits are unsigned where the values are.
 func number(n int64, unsigned bool) float64 {
 	if unsigned {
 		return float64(uint64(n))
@@ -79,6 +81,7 @@ func BucketName(b *value.Bucket, u view.Unit) string {
 	case b.NoMin:
 		return "< " + strconv.FormatInt(b.Max+1, 10)
 	}
+	// Labels have powers of two in short (1K), of which the beginning is taken.
 	name, _, _ := strings.Cut(strings.Trim(b.Label, "[]()"), ",")
 	return name
 }

@@ -21,6 +21,7 @@ func (s *State) Run() *view.Run {
 		}
 		r.Past = append(r.Past, s.past(m)...)
 	}
+	// Gaps and prints are no events of the script.
 	events, all := s.Events(maxEvents, func(ev *Event) bool { return ev.Lost == 0 && ev.Marked == nil })
 	for i := range events {
 		r.Events = append(r.Events, events[i].Event)
@@ -35,6 +36,7 @@ func (s *State) past(m *view.Map) (out []view.Snapshot) {
 	if line == nil {
 		return nil
 	}
+	// Columns between are skipped, not lost: each look adds up all before it.
 	every := line.Len()/pastLooks + 1
 	for j := every; j <= line.Len(); j += every {
 		_, end := line.Span(j - 1)

@@ -76,6 +76,7 @@ func New(o history.Options) *State {
 // Wake is ready when there is something new to draw.
 func (s *State) Wake() <-chan struct{} { return s.wake }
 
+// ring wakes who draws. It never waits: one wake is for all that is new.
 func (s *State) ring() {
 	select {
 	case s.wake <- struct{}{}:
@@ -98,11 +99,13 @@ func (s *State) Take(item view.Item) error {
 		s.Unlock()
 	case view.Refreshed:
 		s.Lock()
+		// Where both locks are held, looking is taken first.
 		s.quick.Lock()
 		if span := (it.Boot - s.refreshed).Seconds(); span > 0 && s.refreshed > 0 {
 			s.rate = float64(s.number-s.counted) / span
 		}
 		s.counted, s.refreshed, s.at = s.number, it.Boot, it.Boot
+		// Changed forgets when it is asked, so that it is asked in any case.
 		news := s.hist.Changed() || s.news
 		s.news = false
 		s.quick.Unlock()
@@ -114,6 +117,7 @@ func (s *State) Take(item view.Item) error {
 	case view.Loss:
 		s.quick.Lock()
 		if more := it.Records - min(s.loss.Records, it.Records); more > 0 {
+			// A gap has the number of the event before it.
 			s.keep(Event{Lost: more, Number: s.number})
 		}
 		s.loss = it
@@ -137,12 +141,14 @@ func (s *State) Take(item view.Item) error {
 // keep adds to the ring of events.
 func (s *State) keep(ev Event) {
 	s.news = true
+	// Beside its text an event takes about 64 bytes.
 	size := 64 + len(ev.Text)
 	for len(s.events) > 0 && (len(s.events)-s.oldest >= maxEvents || s.bytes+size > maxEventBytes) {
 		if s.oldest == len(s.events) {
 			break
 		}
 		s.bytes -= 64 + len(s.events[s.oldest].Text)
+		// The text is freed now, the place once half of them are empty.
 		s.events[s.oldest] = Event{}
 		s.oldest++
 	}
@@ -187,6 +193,7 @@ func (s *State) apply(item view.Item) {
 		}
 	case view.Cleared:
 		w := s.window(it.Map)
+		// Prints of the end follow no clearing of the script's: they close no window.
 		if w.printed && !w.open.AtEnd {
 			w.closed, w.any = w.open, true
 		}
@@ -196,6 +203,7 @@ func (s *State) apply(item view.Item) {
 	}
 }
 
+// window is that of a map, which may be printed first or cleared first.
 func (s *State) window(m *view.Map) *window {
 	w := s.windows[m]
 	if w == nil {
@@ -261,7 +269,9 @@ func (s *State) EventRate() float64 { return s.rate }
 
 // Pin has maps stay as they are for who looks, while the run goes on and history grows.
 func (s *State) Pin() {
+	// Snapshots never change once they are handed out, so that pointers are copied.
 	s.pinned = &pinned{now: maps.Clone(s.now), windows: map[*view.Map]*window{}, at: s.at}
+	// Windows change in place: they are copied themselves.
 	for m, w := range s.windows {
 		was := *w
 		s.pinned.windows[m] = &was

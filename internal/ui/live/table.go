@@ -25,6 +25,7 @@ const (
 
 // DefaultOf is what is shown of a map at first.
 func DefaultOf(m *view.Map) Of {
+	// A script that prints and clears shows windows. So does the view.
 	if m.Window && m.Kind.Additive() {
 		return OfWindow
 	}
@@ -78,6 +79,7 @@ func (s *State) Rows(m *view.Map, w Want) []view.Row { return s.names.settled(m,
 // the totals or of now.
 func (s *State) rows(m *view.Map, w Want) (rows []view.Row) {
 	line := s.Line(m)
+	// A range of time wins over everything else that is chosen.
 	if w.To > 0 && line != nil && line.Len() > 0 {
 		return line.Rows(line.Between(w.From, w.To))
 	}
@@ -99,6 +101,7 @@ func (s *State) rows(m *view.Map, w Want) (rows []view.Row) {
 		return snap.Rows
 	}
 	for _, r := range snap.Rows {
+		// Rows without Now are totals of keys that the map does not hold any more.
 		if r.Now != nil {
 			r.Value, r.AtLeast = r.Now, false
 			rows = append(rows, r)
@@ -134,6 +137,7 @@ func (s *State) Table(m *view.Map, w Want) *Table {
 			if rate == nil || t.Columns[t.Keys+i].Name != t.rateName() {
 				continue
 			}
+			// Rates are divided as the numbers beside them are.
 			row.Nums[i] = rate(r) / float64(max(w.Div, 1))
 		}
 		t.Rows = append(t.Rows, row)
@@ -151,6 +155,7 @@ func (t *Table) column(name string, right bool, u view.Unit) {
 	t.Columns, t.unit = append(t.Columns, Column{name, right}), append(t.unit, u)
 }
 
+// rateName tells the column whose numbers are from history, not from values.
 func (t *Table) rateName() string {
 	if t.want.Change {
 		return "CHANGE"
@@ -196,6 +201,7 @@ func (t *Table) values(w Want) {
 		}
 	default:
 		t.column("VALUE", false, m.Unit)
+		// Texts have no order of their own that says anything: keys decide.
 		t.Sort = 0
 	}
 }
@@ -219,6 +225,7 @@ func (t *Table) numbers(v value.Value) []float64 {
 		for _, q := range quantiles {
 			out = append(out, bound(v, q.part))
 		}
+		// The last column is a rate, which Table fills in.
 		return append(out, 0)
 	case value.Series:
 		if n := len(v.Points); n > 0 {
@@ -232,6 +239,7 @@ func (t *Table) numbers(v value.Value) []float64 {
 		}
 		return out
 	}
+	// Numbers of rows share blocks: a slice for each would be far more work for the collector.
 	from := len(t.room)
 	t.room = append(t.room, make([]float64, len(t.Columns)-t.Keys)...)
 	out := slices.Clip(t.room[from:])
@@ -241,6 +249,7 @@ func (t *Table) numbers(v value.Value) []float64 {
 	return out
 }
 
+// summary are count, total and average, with a place for the rate.
 func (t *Table) summary(v value.Stats, div float64) []float64 {
 	out := []float64{float64(v.Count), float64(v.Total) / div, 0, 0}
 	if !v.Signed {
@@ -276,6 +285,7 @@ func (s *State) rates(m *view.Map, w Want) func(view.Row) float64 {
 	switch {
 	case w.To > 0:
 		i, j = line.Between(w.From, w.To)
+	// A single look has nothing before it, while a window is a change by itself.
 	case line.Len() < 2 && !line.Windows:
 		return nil
 	}
@@ -294,6 +304,7 @@ func (s *State) rates(m *view.Map, w Want) func(view.Row) float64 {
 		key := history.Others
 		if r.Others == 0 {
 			var ok bool
+			// A key without a past did not grow in it.
 			if key, ok = line.Key(r.Key); !ok {
 				return 0
 			}
@@ -324,10 +335,12 @@ func (t *Table) Text(r *Row, column int) string {
 	case name == t.rateName() && !r.Rated:
 		return "–"
 	case t.Map.Kind == view.Histogram && i > 0 && i <= len(quantiles):
+		// Bounds have signs and words, which numbers cannot have.
 		if h, ok := r.Value.(value.Hist); ok {
 			return Bound(h, quantiles[i-1].part, u)
 		}
 	case t.Map.Kind == view.Record:
+		// Numbers that identify something, as process IDs, have no commas.
 		if parts := view.Flatten(t.Map.Type, r.Value); i < len(parts) &&
 			(!t.Columns[column].Right || u == view.NoUnit && view.Identifies(name)) {
 			return KeyText(parts[i])
@@ -401,10 +414,12 @@ func (t *Table) arrange(compare func(a, b *Row) int) {
 	t.Rows = rows
 }
 
+// comparePart orders rows by a part of their keys; rows without it come first.
 func comparePart(a, b *Row, i int) int {
 	if i >= len(a.Parts) || i >= len(b.Parts) {
 		return len(a.Parts) - len(b.Parts)
 	}
+	// Stacks are compared by address, as names may not be known yet.
 	if x, ok := a.Parts[i].(*value.Stack); ok {
 		if y, ok := b.Parts[i].(*value.Stack); ok {
 			return slices.Compare(x.Addrs, y.Addrs)
@@ -431,6 +446,7 @@ func Merged(rows []view.Row) (sum value.Hist, ok bool) {
 		h, is := r.Value.(value.Hist)
 		switch {
 		case !is:
+		// The longest histogram has all buckets that others have.
 		case len(h.Buckets) > len(sum.Buckets):
 			was := sum.Buckets
 			sum, ok = h, true
