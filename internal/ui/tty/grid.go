@@ -16,6 +16,7 @@ import (
 // A Color is one of 24 bits; the zero value is what the terminal has by itself.
 type Color uint32
 
+// isRGB tells black from the zero value, which is no color.
 const isRGB = 1 << 24
 
 // RGB is a color by its number, 0xE69F00.
@@ -73,6 +74,7 @@ func (g *Grid) Clip(x, y, w, h int) {
 // Unclip has everything show again.
 func (g *Grid) Unclip() { g.clip = [4]int{0, 0, g.W, g.H} }
 
+// inside reports whether a cell is one that shows.
 func (g *Grid) inside(x, y int) bool {
 	return x >= g.clip[0] && y >= g.clip[1] && x < g.clip[2] && y < g.clip[3]
 }
@@ -123,6 +125,7 @@ func (g *Grid) Put(x, y, width int, text string, s Style) int {
 		switch {
 		case w < 2:
 			g.Set(x+n, y, cluster, s)
+		// A wide character of which half is outside is left out as a whole.
 		case g.inside(x+n, y) && g.inside(x+n+1, y):
 			g.Set(x+n, y, cluster, s)
 			g.Set(x+n+1, y, "", s)
@@ -166,6 +169,7 @@ func (g *Grid) Text() string {
 
 // Safe is text from outside as it may be drawn: in a line, without what terminals act on.
 func Safe(s string) string {
+	// Nearly all text is ASCII, for which this is enough.
 	for i := 0; i < len(s); i++ {
 		if s[i] < ' ' || s[i] >= 0x7f {
 			return visible(view.Line(s))
@@ -198,6 +202,7 @@ func visible(s string) string {
 // variants, tones of skin, and letters of Hangul that stand in the one before.
 func unseen(r rune) bool {
 	switch {
+	// Below the soft hyphen every character has a picture; control characters are gone by now.
 	case r < 0xad:
 		return false
 	case r >= 0x1160 && r <= 0x11ff, r >= 0xfe00 && r <= 0xfe0f, r >= 0x1f3fb && r <= 0x1f3ff,
@@ -231,6 +236,7 @@ func Fit(text string, width int) string {
 		if n+w > width {
 			return text[:keep] + "…"
 		}
+		// As long as an ellipsis would fit behind it, it can be the last.
 		if n += w; n < width {
 			keep = at + len(cluster)
 		}
@@ -256,6 +262,7 @@ func first(text string) (cluster string, width int) {
 
 // runeWidth is how many columns a character takes, by the ranges that Unicode calls wide.
 func runeWidth(r rune) int {
+	// Hangul is the first that is wide.
 	if r < 0x1100 {
 		return 1
 	}

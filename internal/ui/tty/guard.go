@@ -48,6 +48,7 @@ func (t *Terminal) watch(raw *unix.Termios) {
 		w.Close()
 		return
 	}
+	// A guard that ends before this process is not left a zombie.
 	go p.Wait()
 	_, err = unix.IoctlGetTermios(2, unix.TCGETS)
 	if binary.Write(w, binary.NativeEndian, seal{int64(os.Getpid()), t.was, *raw, t.mouse, err == nil}) == nil {
@@ -66,6 +67,7 @@ func (t *Terminal) tell(what byte) {
 // Guard watches over the terminal that is standard output for the process at the other
 // end of standard input, until that ends.
 func Guard() {
+	// The guard outlives what the terminal sends to all of its processes.
 	signal.Ignore(unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGTSTP, unix.SIGTTOU, unix.SIGTTIN)
 	var s seal
 	if err := binary.Read(os.Stdin, binary.NativeEndian, &s); err != nil {
@@ -77,6 +79,7 @@ func Guard() {
 		process = -1 // which poll passes over
 	}
 	gone := err == unix.ESRCH
+	// All that was said is read before the end of the process is acted on.
 	unix.SetNonblock(0, true)
 	taken := false
 	restore := func() {

@@ -69,6 +69,7 @@ func (d *Decoder) Flush() (keys []Key) {
 	if len(d.buf) > 0 && d.buf[0] == 0x1b && len(d.buf) == 1 {
 		keys = []Key{{Code: Escape}}
 	}
+	// Any other beginning without an end is of no use.
 	d.buf = nil
 	return keys
 }
@@ -88,6 +89,7 @@ func decode(b []byte) (k Key, n int) {
 	case c == 0x7f || c == 8:
 		return Key{Code: Backspace}, 1
 	case c < ' ':
+		// With control a letter sends its place in the alphabet.
 		return Key{Code: Ctrl, Rune: rune(c) + 0x60}, 1
 	case c < utf8.RuneSelf:
 		return Key{Code: Char, Rune: rune(c)}, 1
@@ -109,6 +111,7 @@ func escape(b []byte) (Key, int) {
 	switch b[1] {
 	case '[':
 		for i := 2; i < len(b); i++ {
+			// The console of Linux sends F1 as a sequence with a second bracket.
 			if b[i] >= 0x40 && b[i] <= 0x7e && !(i == 2 && b[i] == '[') {
 				return control(string(b[2:i]), b[i]), i + 1
 			}
@@ -118,6 +121,7 @@ func escape(b []byte) (Key, int) {
 		}
 		return Key{}, 0
 	case 'O':
+		// Terminals send this form in a mode that some programs leave on.
 		if len(b) < 3 {
 			return Key{}, 0
 		}
@@ -125,6 +129,7 @@ func escape(b []byte) (Key, int) {
 	case ']':
 		return report(b)
 	case 0x1b:
+		// The first is a key of its own; what the second begins has not come yet.
 		return Key{Code: Escape}, 1
 	}
 	return Key{Code: Unknown}, 2 // with Alt
@@ -226,6 +231,7 @@ func report(b []byte) (Key, int) {
 		return Key{Code: Unknown}, end + skip
 	}
 	light := 0.0
+	// Terminals send one to four digits for each part of a color.
 	for i, part := range parts {
 		n, err := strconv.ParseUint(part, 16, 32)
 		if err != nil || len(part) == 0 {

@@ -38,12 +38,14 @@ func (s *Screen) Paint(g *Grid) []byte {
 	for y := range g.H {
 		for x := 0; x < g.W; x++ {
 			c := g.cells[y*g.W+x]
+			// A screen that was cleared is full of blanks.
 			if !full && c == s.last.cells[y*g.W+x] || full && c == (Cell{}) {
 				if c.wide {
 					x++
 				}
 				continue
 			}
+			// A wide character has no room in the last cell.
 			if x == g.W-1 && y == g.H-1 && c.wide {
 				continue
 			}
@@ -73,14 +75,17 @@ func (s *Screen) Paint(g *Grid) []byte {
 			}
 		}
 	}
+	// Between these, terminals that know mode 2026 show nothing; others pass over it.
 	if len(out) > 0 {
 		out = append([]byte("\x1b[?2026h"), out...)
 		out = append(out, "\x1b[0m\x1b[?2026l"...)
 	}
+	// The grid is kept as it is: each picture is drawn on a new one.
 	s.last = g
 	return out
 }
 
+// appendStyle begins with 0, which takes the attributes of the style before away.
 func (s *Screen) appendStyle(out []byte, st Style) []byte {
 	out = append(out, "\x1b[0"...)
 	for i, code := range []string{";1", ";2", ";4", ";7"} {
@@ -116,6 +121,7 @@ func (s *Screen) appendColor(out []byte, c Color, base int64) []byte {
 		number(int64(near256(r, g, b)))
 	default:
 		n := near16(r, g, b)
+		// Bright colors begin at 90, and at 100 behind.
 		if n >= 8 {
 			number(base + 60 + int64(n-8))
 		} else {
@@ -148,6 +154,7 @@ func near256(r, g, b int) int {
 	return 16 + 36*cr + 6*cg + cb
 }
 
+// distance orders colors by how far they are apart; its root is not needed for that.
 func distance(r, g, b, x, y, z int) int {
 	return (r-x)*(r-x) + (g-y)*(g-y) + (b-z)*(b-z)
 }
@@ -159,6 +166,7 @@ var colors16 = [16][3]int{
 	{255, 255, 255},
 }
 
+// near16 is the nearest of colors16.
 func near16(r, g, b int) (best int) {
 	least := 1 << 30
 	for i, c := range colors16 {

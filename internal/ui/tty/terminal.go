@@ -95,6 +95,7 @@ func (t *Terminal) Take() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	raw := t.was
+	// This is what cfmakeraw(3) does. Without ISIG, ^C is a key, and the view decides.
 	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL |
 		unix.IXON
 	raw.Oflag &^= unix.OPOST
@@ -117,6 +118,7 @@ func (t *Terminal) Take() error {
 	if t.mouse {
 		begin += "\x1b[?1000h\x1b[?1006h"
 	}
+	// The answer comes as a key, and only once.
 	if t.ask {
 		begin += "\x1b]11;?\x1b\\"
 		t.ask = false
@@ -149,6 +151,7 @@ func (t *Terminal) Close() {
 // Size is how many columns and lines there are.
 func (t *Terminal) Size() (w, h int) {
 	ws, err := unix.IoctlGetWinsize(int(t.out.Fd()), unix.TIOCGWINSZ)
+	// Some pseudo-terminals have no size.
 	if err != nil || ws.Col == 0 || ws.Row == 0 {
 		return 80, 24
 	}
@@ -159,6 +162,7 @@ func (t *Terminal) Size() (w, h int) {
 func (t *Terminal) Show(g *Grid) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// Somebody else has the screen by now.
 	if !t.taken {
 		return nil
 	}
@@ -188,6 +192,7 @@ func (t *Terminal) Keys(f func(Key)) error {
 	var d Decoder
 	buf := make([]byte, 256)
 	for {
+		// An escape may be a key or begin a sequence, whose rest follows at once.
 		if d.Open() {
 			t.in.SetReadDeadline(time.Now().Add(escapeTime))
 		} else {
