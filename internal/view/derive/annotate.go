@@ -28,15 +28,18 @@ func annotations(tree *syntax.Script) []view.Annotation {
 func Check(tree *syntax.Script) *source.Diagnostics {
 	ds := &source.Diagnostics{}
 	var names []string
+	// The script may not compile: names are taken from the tree.
 	syntax.Walk(tree, func(n syntax.Node) bool {
 		if m, ok := n.(*syntax.Map); ok && !slices.Contains(names, "@"+m.Name) {
 			names = append(names, "@"+m.Name)
 		}
 		return true
 	})
+	// Imports may bring the map that is not found here.
 	imports := slices.ContainsFunc(tree.Items, func(i syntax.Item) bool { _, ok := i.(*syntax.Import); return ok })
 	for _, a := range annotations(tree) {
 		if a.Map != "" && !imports && !slices.Contains(names, a.Map) {
+			// Diagnostics stand at the annotation, since it may be the only place of the name.
 			e := ds.Errorf("bad-annotation", a.At, "An annotation of a map that the script does not have: %s", a.Map)
 			if near := spell.Nearest(a.Map, names); near != "" {
 				e.Hint("did you mean %s?", near)
@@ -55,6 +58,7 @@ func Check(tree *syntax.Script) *source.Diagnostics {
 // annotate applies the annotations of a script: they win over what was derived.
 func (d *deriver) annotate(tree *syntax.Script) {
 	for _, a := range annotations(tree) {
+		// Words about the script itself have no map.
 		m := d.out.Map(a.Map)
 		for _, w := range a.Words {
 			switch {
@@ -86,6 +90,7 @@ func apply(m *view.Map, w view.Word) {
 		m.MaxSeries, _ = strconv.Atoi(w.Value)
 	case "labels":
 		names := strings.Split(w.Value, ",")
+		// Labels go to the parts in their order; stacks have names of their own.
 		for i := range m.Keys {
 			if m.Keys[i].Frames == view.NoFrames && len(names) > 0 {
 				m.Keys[i].Name, names = names[0], names[1:]

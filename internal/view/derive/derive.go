@@ -32,11 +32,13 @@ func Derive(tree *syntax.Script, prog *check.Program) *view.Script {
 	for _, p := range prog.Probes {
 		d.probe(p)
 	}
+	// Units need all probes: one may fill a map that another one reads.
 	d.dims.settle()
 	for _, m := range prog.Maps {
 		d.out.Maps = append(d.out.Maps, d.meaning(m))
 	}
 	d.finishSites()
+	// Annotations come last, as they win.
 	d.annotate(tree)
 	return d.out
 }
@@ -88,6 +90,7 @@ func (d *deriver) probe(p *check.Probe) {
 		if !ok {
 			return
 		}
+		// Only builtins act on maps as a whole.
 		c := p.Info.Calls[e]
 		if c == nil || c.Func == nil {
 			return
@@ -106,6 +109,7 @@ func (d *deriver) probe(p *check.Probe) {
 		case c.Func.Emits:
 			d.site(p, c)
 		case f != nil && (c.Func.Clears || c.Func.Zeroes):
+			// A map that a body prints and then clears has windows.
 			f.window = f.window || printed[c.MapName]
 			f.clearedAtEnd = f.clearedAtEnd || atEnd && c.Func.Clears
 		}
@@ -114,6 +118,7 @@ func (d *deriver) probe(p *check.Probe) {
 
 // print notes a print of the whole map.
 func (f *facts) print(c *builtin.Call) {
+	// The first print decides how a map is shown.
 	if f.printed {
 		return
 	}
@@ -130,6 +135,7 @@ func (d *deriver) write(p *check.Probe, to, rhs syntax.Expr, op syntax.Token, at
 	if f == nil {
 		return
 	}
+	// Both are true until a write says otherwise.
 	if !f.at.Valid() {
 		f.at, f.onlyGrows, f.onlyAddsNonNeg = at, true, true
 	}
@@ -155,13 +161,16 @@ func (f *facts) samples(p *check.Probe, rhs syntax.Expr, op syntax.Token) {
 	counts := op == syntax.Inc
 	if rhs != nil {
 		c := aggregation(p.Info, rhs)
+		// count is the only aggregation without arguments.
 		counts = c != nil && len(c.Args) == 0
 	}
 	if pt := p.Points[0]; counts && p.Kind.Name == "profile" && pt.Period > 0 {
+		// hz is a rate, other words are lengths of time.
 		if period = time.Duration(pt.Period); pt.Func == "hz" {
 			period = time.Second / period
 		}
 	}
+	// 0 is what no write has said anything about.
 	if f.period == 0 {
 		f.period = period
 	} else if f.period != period {
@@ -187,6 +196,7 @@ func aggregation(info *check.Info, e syntax.Expr) *builtin.Call {
 		switch x := info.Evaluated(e).(type) {
 		case *syntax.Paren:
 			e = x.X
+		// Macros leave blocks around what they yield.
 		case *syntax.Block:
 			if x.Result == nil {
 				return nil
@@ -203,6 +213,7 @@ func aggregation(info *check.Info, e syntax.Expr) *builtin.Call {
 
 // notNegative reports whether a number cannot be below zero.
 func notNegative(info *check.Info, e syntax.Expr) bool {
+	// A constant says it itself, while its type may have a sign.
 	if k, ok := info.Consts[e]; ok {
 		return k.Kind == builtin.IntConst && !k.Neg
 	}
@@ -221,10 +232,12 @@ func (d *deriver) meaning(m *check.Map) *view.Map {
 	}
 	out.Kind = kindOf(m.Value, f)
 	if out.Kind == view.Counter {
+		// -1 is no period.
 		out.Period = max(f.period, 0)
 	}
 	agg, _ := m.Value.(*types.Agg)
 	hidden := !d.prog.Config.PrintMapsOnExit
+	// Nobody is shown such a map: it is the script's own memory.
 	if agg == nil && !f.printed && (m.DeletedFrom || f.clearedAtEnd || hidden) {
 		out.Role = view.State
 	}
@@ -248,6 +261,7 @@ func (d *deriver) unit(mapName string, dim dim) view.Unit {
 	if byDim == view.NoUnit {
 		return byName
 	}
+	// Values are right about themselves. The author of the name is told.
 	if byName != view.NoUnit && byName != byDim {
 		d.out.Notes = append(d.out.Notes, mapName+": the name says "+byName.String()+", but the values are "+
 			byDim.String())
@@ -263,6 +277,7 @@ func kindOf(t types.Type, f *facts) view.Kind {
 		switch {
 		case !ok:
 			return view.Text
+		// A sum of signed numbers may become smaller.
 		case a.Shows == view.Counter && t.Signed && !f.onlyAddsNonNeg:
 			return view.Gauge
 		}
@@ -278,6 +293,7 @@ func kindOf(t types.Type, f *facts) view.Kind {
 	return view.Text
 }
 
+// columnNames are those of columns; values without a name are numbered from 0.
 func columnNames(names []string) []string {
 	return view.Names(names, func(i int) string { return "value" + strconv.Itoa(i) })
 }
@@ -297,9 +313,11 @@ func elements(t types.Type, sites [][]name, dim *dim, label func([]string) []str
 		flat := flatten(list, t)
 		for j := range names {
 			switch {
+			// A site that names less says nothing about the rest.
 			case j >= len(flat):
 			case i == 0:
 				names[j] = flat[j]
+			// Sites disagree: any name would be wrong of one of them.
 			case flat[j] != names[j]:
 				names[j] = ""
 			}
@@ -318,9 +336,11 @@ func elements(t types.Type, sites [][]name, dim *dim, label func([]string) []str
 	for i, l := range leaves {
 		out[i] = l.Element
 		out[i].Name = text[i]
+		// A stack is called by its sort of frames, whatever the expression is.
 		if l.Frames != view.NoFrames {
 			out[i].Name = ""
 		}
+		// The name of a column says its unit where its values do not.
 		if dim != nil && out[i].Kind == view.Gauge && out[i].Unit == view.NoUnit {
 			out[i].Unit = view.UnitOfName(out[i].Name)
 		}
@@ -358,6 +378,7 @@ func leavesOf(t types.Type, d *dim, out []leaf) []leaf {
 		for i, e := range t.Elems {
 			from := len(out)
 			out = leavesOf(e, elem(i), out)
+			// A member of a member has both names.
 			prefix(out[from:], t.Names[i])
 		}
 		return out
@@ -367,6 +388,7 @@ func leavesOf(t types.Type, d *dim, out []leaf) []leaf {
 		}
 		return out
 	case *types.Struct:
+		// Structs are one level deep: what they contain is text.
 		for _, f := range t.Fields() {
 			out = append(out, leaf{view.Element{Type: f.Type, Kind: columnKind(f.Type)}, f.Name})
 		}
@@ -385,12 +407,14 @@ func leavesOf(t types.Type, d *dim, out []leaf) []leaf {
 	return append(out, l)
 }
 
+// prefix puts the name of a record's member in front of the names in it.
 func prefix(leaves []leaf, name string) {
 	for i := range leaves {
 		leaves[i].name = strings.TrimSuffix(name+"_"+leaves[i].name, "_")
 	}
 }
 
+// columnKind is what a column shows: numbers that are sorted as such, or text.
 func columnKind(t types.Type) view.Kind {
 	if _, ok := t.(*types.Int); ok {
 		return view.Gauge
@@ -402,6 +426,7 @@ func columnKind(t types.Type) view.Kind {
 // names the elements.
 func flatten(names []name, t types.Type) []string {
 	elems := elemsOf(t)
+	// One name is of all: a tuple that is written out, or what the whole value is called.
 	if len(names) == 1 && len(elems) != 1 {
 		if names[0].of != nil { // a tuple that is written out
 			return flatten(names[0].of, t)
@@ -459,11 +484,13 @@ func elemsOf(t types.Type) []types.Type {
 // finishSites puts the places that emit in the order of the script.
 func (d *deriver) finishSites() {
 	order.Stably(d.sites, func(a, b *site) int {
+		// Places of macros are in other files.
 		if a.At.File != b.At.File {
 			return cmp.Compare(name2(a.At), name2(b.At))
 		}
 		return cmp.Compare(a.At.Start, b.At.Start)
 	})
+	// Text that begin prints before any value is the header of a table.
 	fieldSeen := false
 	for _, s := range d.sites {
 		s.units(d.dims)
@@ -476,6 +503,7 @@ func (d *deriver) finishSites() {
 	}
 }
 
+// name2 is the name of a place's file, empty for places of no file.
 func name2(at source.Span) string {
 	if at.File == nil {
 		return ""

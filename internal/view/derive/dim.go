@@ -29,6 +29,7 @@ const (
 	plain // something else, or not always the same
 )
 
+// unit is that of a point or length of time. Units follow each other as scales do.
 func (d dim) unit() view.Unit {
 	if d.kind != point && d.kind != span {
 		return view.NoUnit
@@ -41,12 +42,14 @@ func (d dim) elem(i int) dim {
 	switch {
 	case d.kind == tuple && i < len(d.elems):
 		return d.elems[i]
+	// The tuple may become known in a later round.
 	case d.kind == unknown:
 		return dim{}
 	}
 	return dim{kind: plain}
 }
 
+// same reports whether nothing has changed, which ends the rounds.
 func (d dim) same(o dim) bool {
 	return d.kind == o.kind && d.scale == o.scale && slices.EqualFunc(d.elems, o.elems, dim.same)
 }
@@ -76,6 +79,7 @@ type dims struct {
 	changed bool
 }
 
+// newDims begins with nothing known: each place is unknown.
 func newDims(prog *check.Program) *dims {
 	return &dims{prog: prog, maps: map[string]dim{}, vars: map[*check.Var]dim{}}
 }
@@ -84,6 +88,7 @@ func newDims(prog *check.Program) *dims {
 // lattice, and chains of variables are short.
 const rounds = 100
 
+// settle walks again as long as something changes: loops feed what stands before them.
 func (d *dims) settle() {
 	for range rounds {
 		d.changed = false
@@ -101,6 +106,7 @@ func (d *dims) flow(info *check.Info, n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.AssignStmt:
 		v := d.of(info, n.RHS)
+		// x += y stores a sum: what it measures depends on what x was, too.
 		if op := n.Op.Binary(); op != syntax.Invalid {
 			_, literal := info.Consts[n.RHS]
 			v = d.operator(op, d.of(info, n.LHS), v, constant(info, n.RHS), literal)
@@ -112,9 +118,11 @@ func (d *dims) flow(info *check.Info, n syntax.Node) {
 		}
 	case *syntax.ForStmt:
 		if n.Over != nil {
+			// The variable is a pair of key and value. Nothing is known about the key.
 			d.store(info, n.Var, dim{kind: tuple, elems: []dim{{kind: plain}, d.maps["@"+n.Over.Name]}})
 		}
 	case *syntax.Inlined:
+		// Parameters are variables of the function's body.
 		for i, p := range n.Params {
 			if i < len(n.Args) {
 				d.store(info, p.Var, d.of(info, n.Args[i]))
@@ -126,6 +134,7 @@ func (d *dims) flow(info *check.Info, n syntax.Node) {
 			return
 		}
 		for i, p := range c.Func.Params {
+			// Such a builtin stores an element of its map in the variable.
 			if p.Kind == builtin.VarRef && i < len(c.Args) {
 				d.store(info, c.Args[i], d.maps[c.MapName])
 			}
@@ -153,17 +162,20 @@ func (d *dims) store(info *check.Info, to syntax.Expr, v dim) {
 // of is the dim of an expression.
 func (d *dims) of(info *check.Info, e syntax.Expr) dim {
 	e = info.Evaluated(e)
+	// A literal is whatever it is combined with.
 	if _, literal := info.Consts[e]; literal {
 		return dim{}
 	}
 	if c := info.Calls[e]; c != nil {
 		switch {
+		// Aggregations measure what they are fed with.
 		case c.Agg != nil && len(c.Args) > 0:
 			return d.of(info, c.Args[0])
 		case c.Agg != nil:
 			return dim{}
 		case c.Func != nil && c.Func.Moment:
 			return dim{kind: point}
+		// Such functions yield their first argument in another form.
 		case c.Func != nil && c.Func.LabelOf == builtin.FirstArg && len(c.Args) > 0 && types.IsScalar(c.Result):
 			return d.of(info, c.Args[0])
 		}
@@ -175,6 +187,7 @@ func (d *dims) of(info *check.Info, e syntax.Expr) dim {
 	case *syntax.Comptime:
 		return d.of(info, e.X)
 	case *syntax.Cast:
+		// A cast changes the type, and not what is measured.
 		return d.of(info, e.X)
 	case *syntax.Block:
 		if e.Result != nil {
@@ -190,6 +203,7 @@ func (d *dims) of(info *check.Info, e syntax.Expr) dim {
 		m, _ := mapOf(e)
 		return d.maps[m]
 	case *syntax.Cond:
+		// Without a middle the condition is the value.
 		if e.Then == nil {
 			return join(d.of(info, e.Cond), d.of(info, e.Else))
 		}
@@ -207,6 +221,7 @@ func (d *dims) of(info *check.Info, e syntax.Expr) dim {
 		}
 		return out
 	case *syntax.TupleIndex:
+		// An index may be any number; no tuple is as long as this.
 		return d.of(info, e.X).elem(int(min(e.Index.Value, 1<<16)))
 	case *syntax.Field:
 		if r, ok := info.Types[e.X].(*types.Record); ok {
@@ -216,6 +231,7 @@ func (d *dims) of(info *check.Info, e syntax.Expr) dim {
 		}
 	case *syntax.Binary:
 		_, literal := info.Consts[e.Y]
+		// Sums are the same with the literal in front, which differences are not.
 		if _, left := info.Consts[e.X]; left && e.Op == syntax.Add {
 			return d.operator(e.Op, d.of(info, e.Y), dim{}, 0, true)
 		}
@@ -256,17 +272,21 @@ func (d *dims) operator(op syntax.Token, x, y dim, n uint64, literal bool) dim {
 		return dim{} // perhaps found out in the next round
 	case !timed:
 		return dim{kind: plain}
+	// Between two points of one scale is a length.
 	case op == syntax.Sub && x.kind == point && y.kind == point && x.scale == y.scale:
 		return dim{kind: span, scale: x.scale}
+	// A length added to a point or a length leaves it what it is.
 	case (op == syntax.Sub || op == syntax.Add) && y.kind == span && x.scale == y.scale:
 		return x
 	case op == syntax.Add && x.kind == span && y.kind == point && x.scale == y.scale:
 		return y
+	// Times that are multiplied, or of two scales, are none.
 	case !literal:
 	case op == syntax.Add, op == syntax.Sub, op == syntax.Mod:
 		return x
 	case op == syntax.Div && n == 1:
 		return x
+	// A thousandth is a number of the next larger unit.
 	case op == syntax.Div && thousands(n) > 0 && x.scale+thousands(n) <= 3:
 		return dim{kind: x.kind, scale: x.scale + thousands(n)}
 	case op == syntax.Mul && thousands(n) > 0 && x.scale >= thousands(n):

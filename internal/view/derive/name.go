@@ -15,6 +15,7 @@ type name struct {
 	of   []name
 }
 
+// namesOfAll are what expressions are called, each by itself.
 func namesOfAll(info *check.Info, list []syntax.Expr) []name {
 	out := make([]name, len(list))
 	for i, e := range list {
@@ -50,6 +51,7 @@ func nameOf(info *check.Info, e syntax.Expr) name {
 	case *syntax.Cast:
 		return nameOf(info, e.X)
 	case *syntax.Index:
+		// An element is called as its array is.
 		return nameOf(info, e.X)
 	case *syntax.Block:
 		if e.Result != nil {
@@ -68,6 +70,7 @@ func nameOf(info *check.Info, e syntax.Expr) name {
 	case *syntax.MapIndex:
 		return name{text: e.Map.Name}
 	case *syntax.Binary:
+		// A mask takes a part of a number, which keeps its name.
 		if e.Op == syntax.And {
 			if _, mask := info.Consts[e.X]; mask {
 				return nameOf(info, e.Y)
@@ -96,6 +99,7 @@ func nameOfCall(info *check.Info, c *builtin.Call) name {
 		return name{text: c.Func.Label}
 	case of == builtin.LastArg && len(c.Args) > 0:
 		return nameOf(info, c.Args[len(c.Args)-1])
+	// Arguments are numbered from 1, so that 0 means none.
 	case of > 0 && of <= len(c.Args):
 		return nameOf(info, c.Args[of-1])
 	case builtin.ArgNumber(c.Name) >= 0:
@@ -112,12 +116,14 @@ func walk(info *check.Info, predicate syntax.Expr, body *syntax.Block, f func(sy
 	var visit func(n syntax.Node) bool
 	visit = func(n syntax.Node) bool {
 		if e, ok := n.(syntax.Expr); ok {
+			// A macro or function is walked as what it was replaced by.
 			if x := info.Evaluated(e); x != e {
 				syntax.Walk(x, visit)
 				return false
 			}
 		}
 		switch n := n.(type) {
+		// Types are named in these, and nothing is evaluated.
 		case *syntax.SizeOf, *syntax.OffsetOf, *syntax.TypeInfo, *syntax.TypeExpr:
 			return false
 		case *syntax.LetTupleStmt:

@@ -31,6 +31,7 @@ type operand struct {
 // site notes one copy of a call that emits.
 func (d *deriver) site(p *check.Probe, c *builtin.Call) {
 	at := c.Expr.Span()
+	// Copies of a probe emit at one place, which is one site.
 	i := slices.IndexFunc(d.sites, func(s *site) bool {
 		return s.Builtin == c.Func.Name && s.At.File == at.File && s.At.Start == at.Start && s.At.End == at.End
 	})
@@ -42,6 +43,7 @@ func (d *deriver) site(p *check.Probe, c *builtin.Call) {
 	} else {
 		var again site
 		again.arguments(p.Info, c)
+		// A name counts if all copies agree about it.
 		for j := range d.sites[i].names {
 			if j >= len(again.names) || again.names[j] != d.sites[i].names[j] {
 				d.sites[i].names[j] = ""
@@ -50,6 +52,7 @@ func (d *deriver) site(p *check.Probe, c *builtin.Call) {
 	}
 	s := d.sites[i]
 	s.inBegin = s.inBegin && p.Kind.Ours == probe.AtBegin
+	// An attach point may stand on several lines.
 	if text := strings.Join(strings.Fields(p.At.Text()), " "); !slices.Contains(s.Probes, text) {
 		s.Probes = append(s.Probes, text)
 	}
@@ -63,6 +66,7 @@ func (s *site) arguments(info *check.Info, c *builtin.Call) {
 		param := params[min(i, len(params)-1)]
 		switch param.Kind {
 		case builtin.StringLit:
+			// The first literal is the format; others are arguments of it.
 			if text, ok := c.Str(i); ok && s.Format == "" {
 				s.Format = text
 			}
@@ -70,6 +74,7 @@ func (s *site) arguments(info *check.Info, c *builtin.Call) {
 		case builtin.IntLit, builtin.Word:
 			continue
 		}
+		// Literals count, so that fields are numbered by their place in the format.
 		if n++; c.Consts[i].Kind == builtin.StrConst {
 			continue
 		}
@@ -80,6 +85,7 @@ func (s *site) arguments(info *check.Info, c *builtin.Call) {
 // field notes an argument; that of print is taken apart.
 func (s *site) field(info *check.Info, e syntax.Expr, t types.Type, index int, apart bool) {
 	names := []name{nameOf(info, e)}
+	// Other builtins than print show a tuple as one text.
 	if elemsOf(t) == nil || !apart {
 		if names[0].of != nil {
 			names[0] = name{}
@@ -91,6 +97,7 @@ func (s *site) field(info *check.Info, e syntax.Expr, t types.Type, index int, a
 		return
 	}
 	flat := flatten(names, t)
+	// Members are fields of their own, which need names.
 	for i, l := range leavesOf(t, nil, nil) {
 		text := l.name
 		if i < len(flat) && flat[i] != "" {
@@ -113,6 +120,7 @@ func (s *site) units(d *dims) {
 		if s.exprs[i].expr != nil {
 			dim = d.of(s.exprs[i].info, s.exprs[i].expr)
 		}
+		// A point in time gets no unit: tools that draw lengths would take it for one.
 		switch dim.kind {
 		case span:
 			a.Unit = dim.unit()
