@@ -64,11 +64,13 @@ func (h *History) Take(item view.Item) error {
 	case view.Begin:
 		h.begin = it.Boot
 	case view.Snapshot:
+		// A look that failed on its way would show keys as gone.
 		if l := h.line(it.Map); l != nil && it.Complete && !l.Windows {
 			h.changed = l.look(it.Rows, it.Totals, it.Left > 0, it.End) || h.changed
 			h.bound(it.End)
 		}
 	case view.Asleep:
+		// Each line has a last column of its own, behind which the sleep stands.
 		for _, l := range h.lines {
 			l.asleep = it
 		}
@@ -77,6 +79,7 @@ func (h *History) Take(item view.Item) error {
 			l.open, l.openAt, l.marked = it.Rows, it.Boot, true
 		}
 	case view.Cleared:
+		// A window ends when what was printed is cleared.
 		if l := h.line(it.Map); l != nil && l.marked {
 			l.close()
 			h.changed = true
@@ -92,6 +95,7 @@ func (h *History) line(m *view.Map) *Line {
 	if l != nil || m == nil {
 		return l
 	}
+	// Other kinds do not add up, or are no numbers.
 	switch m.Kind {
 	case view.Counter, view.Summary, view.Histogram, view.Gauge:
 	default:
@@ -113,8 +117,10 @@ func (h *History) bound(now time.Duration) {
 		total += l.bytes
 	}
 	for total > h.o.Bytes {
+		// The largest line gives way: others would lose much of their past for little room.
 		var largest *Line
 		for _, l := range h.lines {
+			// A column that is alone cannot be merged.
 			if len(l.columns) > 1 && (largest == nil || l.bytes > largest.bytes) {
 				largest = l
 			}

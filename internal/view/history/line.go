@@ -70,6 +70,7 @@ type column struct {
 	gap        bool // nobody looked in it, for some time at least
 }
 
+// newLine is a line without columns. Key 0 is that of the others.
 func newLine(m *view.Map, begin time.Duration, most int) *Line {
 	return &Line{
 		Map: m, Windows: m.Window && m.Kind.Additive(), most: most, base: column{start: begin, end: begin},
@@ -98,6 +99,7 @@ func (l *Line) look(rows []view.Row, totals, left bool, at time.Duration) (chang
 			var late bool
 			key, late = l.number(row.Key)
 			late = late || wasLeft && key != Others && l.keys[key].seen+1 != l.round
+			// number may have moved keys, and with them what before points to.
 			if before = &l.keys[Others].last; late && k != view.Gauge {
 				// It was among the others until now: what it had stays theirs.
 				*before = sub(k, words0(k, *before), words)
@@ -113,12 +115,14 @@ func (l *Line) look(rows []view.Row, totals, left bool, at time.Duration) (chang
 		of.seen, of.last = l.round, words
 		cells = appendChange(cells, k, key, words, was)
 	}
+	// Keys that were not read are gone, or among the rows that the look left out.
 	for i := 1; i < len(l.keys); i++ {
 		of := &l.keys[i]
 		if of.id == "" || of.seen == l.round || len(of.last) == 0 {
 			continue
 		}
 		switch {
+		// It may still be there with the same value.
 		case k == view.Gauge && left:
 			continue
 		case k == view.Gauge:
@@ -154,6 +158,7 @@ func appendChange(cells []cell, k view.Kind, key Key, now, was []uint64) []cell 
 		}
 		return cells
 	}
+	// It was cleared in between: all that it holds came since.
 	if fell(k, now, was) {
 		was = nil
 	}
@@ -183,6 +188,7 @@ func (l *Line) close() {
 		}
 		key := Others
 		if row.Others == 0 {
+			// A window is a change by itself, whoever had the key before.
 			key, _ = l.number(row.Key)
 		}
 		if key == Others {
@@ -206,6 +212,7 @@ func (l *Line) wordsOf(v value.Value) []uint64 {
 		return nil
 	}
 	h, ok := v.(value.Hist)
+	// The longest histogram has all buckets.
 	if old, had := l.like.(value.Hist); l.like == nil || ok && (!had || len(h.Buckets) > len(old.Buckets)) {
 		l.like = v
 	}
@@ -244,11 +251,13 @@ func (l *Line) number(v value.Value) (key Key, late bool) {
 		key = Key(len(l.keys))
 		l.keys = append(l.keys, known{})
 	default:
+		// The hash is remembered: the key may be kept apart later.
 		if len(l.outside) < maxOutside {
 			l.outside[hash] = true
 		}
 		return Others, false
 	}
+	// Once not all fit, any new key may have been among the others.
 	late = l.outside[hash] || len(l.outside) >= maxOutside
 	delete(l.outside, hash)
 	l.ids[id], l.keys[key] = key, known{key: v, id: id}
@@ -275,6 +284,7 @@ func (l *Line) evict() {
 	gauge := l.Map.Kind == view.Gauge
 	for i := 1; i < len(l.keys); i++ {
 		of := &l.keys[i]
+		// A gauge that has a value keeps its number, even if no column tells of it.
 		if told[i] || of.id == "" || of.seen == l.round || gauge && len(of.last) > 0 {
 			continue
 		}
@@ -301,6 +311,7 @@ func (l *Line) evict() {
 	l.base = makeColumn(l.Map.Kind, kept, l.base.start, l.base.end)
 }
 
+// hashed stands for a key that is not kept, in less room.
 func hashed(id string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(id))
@@ -310,6 +321,7 @@ func hashed(id string) uint64 {
 // drop lets columns go that ended before a time.
 func (l *Line) drop(before time.Duration) {
 	n := 0
+	// The newest column stays, however old it is.
 	for n < len(l.columns)-1 && l.columns[n].end < before {
 		l.bytes -= l.columns[n].bytes()
 		l.base = l.base.merged(&l.columns[n], l.Map.Kind)
@@ -321,6 +333,7 @@ func (l *Line) drop(before time.Duration) {
 
 // thin makes one of two neighbours in the older half.
 func (l *Line) thin() {
+	// Callers see to it that there are two columns at least.
 	half := max(len(l.columns)/2, 2)
 	var out []column
 	for i := 0; i < len(l.columns); i++ {
@@ -366,6 +379,7 @@ func (l *Line) add(c column) {
 
 // makeColumn makes a column of changes in any order.
 func makeColumn(k view.Kind, cells []cell, start, end time.Duration) column {
+	// Changes of one key are added in their order.
 	order.Stably(cells, func(a, b cell) int { return cmp.Compare(a.key, b.key) })
 	c := column{start: start, end: end}
 	for i := range cells {
@@ -389,6 +403,7 @@ func (c *column) add(k view.Kind, key Key, words []uint64) {
 	c.keys, c.ends = append(c.keys, key), append(c.ends, int32(len(c.words)))
 }
 
+// from is where the words of a key begin, by its place in the column.
 func (c *column) from(i int) int32 {
 	if i == 0 {
 		return 0
@@ -396,6 +411,7 @@ func (c *column) from(i int) int32 {
 	return c.ends[i-1]
 }
 
+// at are the words of a key. Who appends to them does not write into those of the next.
 func (c *column) at(i int) []uint64 { return slices.Clip(c.words[c.from(i):c.ends[i]]) }
 
 // find are the words of a key, nil if it did not change.

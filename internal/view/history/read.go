@@ -33,6 +33,7 @@ func (l *Line) Between(from, to time.Duration) (i, j int) {
 // what adds up; of gauges the values at the end.
 func (l *Line) Rows(i, j int) []view.Row {
 	sum := make([][]uint64, len(l.keys))
+	// Columns of a gauge say what changed: all before them count.
 	if l.Map.Kind == view.Gauge {
 		for n := range l.base.keys {
 			sum[l.base.keys[n]] = l.base.at(n)
@@ -47,6 +48,7 @@ func (l *Line) Rows(i, j int) []view.Row {
 	}
 	var rows []view.Row
 	for key, words := range sum {
+		// A gauge of 0 is a value; a change of 0 is nothing.
 		if len(words) == 0 || l.Map.Kind != view.Gauge && zero(l.Map.Kind, words) {
 			continue
 		}
@@ -61,6 +63,7 @@ func (l *Line) Rows(i, j int) []view.Row {
 
 // Key finds the number of a key.
 func (l *Line) Key(v value.Value) (Key, bool) {
+	// Most keys fit, so that nothing is allocated to find them.
 	var room [64]byte
 	key, ok := l.ids[string(appendKey(room[:0], v))]
 	return key, ok
@@ -123,6 +126,7 @@ func (l *Line) Seconds(i int) float64 {
 
 // levels are the values of a gauge; of All their sum.
 func (l *Line) levels(key Key, out []float64, i, j int) []float64 {
+	// Keys that a column does not name have the value that they had.
 	now := map[Key]float64{}
 	sum := 0.0
 	see := func(c *column) {
@@ -135,6 +139,7 @@ func (l *Line) levels(key Key, out []float64, i, j int) []float64 {
 		}
 	}
 	see(&l.base)
+	// Columns before i are walked, too, as they lead to the value at i.
 	for n := range l.columns[:j] {
 		if see(&l.columns[n]); n >= i {
 			out = append(out, sum)

@@ -67,6 +67,7 @@ func valueOf(words []uint64, like value.Value) value.Value {
 // add is what two changes come to, one after the other.
 func add(k view.Kind, a, b []uint64) []uint64 {
 	switch {
+	// A gauge has values, of which the later one counts.
 	case k == view.Gauge || len(a) == 0:
 		return b
 	case len(b) == 0:
@@ -133,6 +134,7 @@ func fell(k view.Kind, now, was []uint64) bool {
 	return false
 }
 
+// zero reports whether words stand for no change.
 func zero(k view.Kind, words []uint64) bool {
 	if k == view.Histogram {
 		return len(words) == 0
@@ -146,6 +148,7 @@ func zero(k view.Kind, words []uint64) bool {
 }
 
 // appendKey appends what tells a key from all others of its map.
+// Letters for types and lengths in front keep two keys from reading alike.
 func appendKey(dst []byte, v value.Value) []byte {
 	number := func(dst []byte, n uint64) []byte {
 		for ; n >= 0x80; n >>= 7 {
@@ -184,6 +187,7 @@ func appendKey(dst []byte, v value.Value) []byte {
 	case *value.Stack:
 		dst = append(dst, 'k')
 		if v.User {
+			// Addresses mean something within one process only.
 			dst = number(append(dst, 'u'), uint64(v.PID))
 		}
 		dst = number(dst, uint64(len(v.Addrs)))
