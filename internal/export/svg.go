@@ -145,7 +145,7 @@ func svgSubtitle(r *view.Run, p *view.Profile, total int64, unit string) string 
 func unfollowed(p *view.Profile) (n int64) {
 	for i := range p.Samples {
 		for k := range p.Samples[i].Stack {
-			// A stack has one such mark, but counts once in any case.
+			// The kernel's part may have a mark beside the program's: the stack counts once.
 			if p.Samples[i].Stack[k].Kind == view.MarkFrame {
 				n += p.Samples[i].Values[p.Primary]
 				break
