@@ -58,6 +58,8 @@ func cost(b *bench) ([]row, error) {
 			if call == nil {
 				call = getppid
 			}
+			// Without the tool each time anew: the clock of a processor changes in the course of
+			// a run.
 			bare := fastest(call)
 			before, err := programs()
 			if err != nil {
@@ -83,9 +85,12 @@ func cost(b *bench) ([]row, error) {
 	return rows, nil
 }
 
+// getppid does next to nothing in the kernel, so that what a probe adds stands out. RawSyscall
+// leaves Go's scheduler out of it: Syscall would tell it of each call.
 func getppid() { unix.RawSyscall(unix.SYS_GETPPID, 0, 0, 0) }
 
-// below calls getppid from so many calls further down.
+// below calls getppid from so many calls further down. Each call is one frame more for a walk of
+// the stack; inlined ones would be none.
 //
 //go:noinline
 func below(n int) int {
@@ -97,7 +102,8 @@ func below(n int) int {
 }
 
 // access names a file of the usual length to a call that fails before it looks at the name: the
-// kernel knows no such mode.
+// kernel knows no such mode. No pathname is walked, so that the cost is that of the probe alone,
+// which reads the name all the same.
 func access() {
 	unix.RawSyscall(unix.SYS_ACCESS, uintptr(unsafe.Pointer(unsafe.StringData(accessPath))), 0xff, 0)
 }
@@ -106,6 +112,7 @@ const accessPath = "/usr/lib/x86_64-linux-gnu/libc.so.6\x00"
 
 // loop makes a call many times on one CPU and returns how long one took, in nanoseconds.
 func loop(call func(), calls int) float64 {
+	// Affinity belongs to a thread, so the goroutine must stay on this one.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer onOneCPU()()
@@ -116,7 +123,9 @@ func loop(call func(), calls int) float64 {
 	return float64(time.Since(begin).Nanoseconds()) / float64(calls)
 }
 
-// onOneCPU keeps the thread on the first CPU until the returned function is called.
+// onOneCPU keeps the thread on the first CPU until the returned function is called. A change of
+// processor would move the loop to cold caches, and to another cell of each map. Errors are
+// passed over: where affinity is forbidden the loop is only noisier.
 func onOneCPU() (free func()) {
 	var old, one unix.CPUSet
 	unix.SchedGetaffinity(0, &old)
@@ -134,7 +143,8 @@ func fastest(call func()) float64 {
 	return least
 }
 
-// programs lists the programs that are loaded now.
+// programs lists the programs that are loaded now. Only what a tool has loaded itself counts,
+// but an id says nothing of its owner: so the ids before are taken away from those after.
 func programs() (map[ebpf.ProgramID]bool, error) {
 	ids := map[ebpf.ProgramID]bool{}
 	for id := ebpf.ProgramID(0); ; {
@@ -160,6 +170,8 @@ func programTime(before map[ebpf.ProgramID]bool, call func()) (float64, error) {
 	}
 	maps.DeleteFunc(own, func(id ebpf.ProgramID, _ bool) bool { return before[id] })
 
+	// The statistics cost time themselves, two readings of the clock for each run. So they are
+	// on here only, not while the loops of fastest run. They need Linux 5.8.
 	enabled, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
 	if err != nil {
 		return 0, fmt.Errorf("enabling program statistics: %w", err)
@@ -178,6 +190,8 @@ func programTime(before map[ebpf.ProgramID]bool, call func()) (float64, error) {
 
 // timeOf returns what the programs spend on one call of a loop.
 func timeOf(own map[ebpf.ProgramID]bool, call func()) (float64, error) {
+	// The empty program is measured anew beside each: what reading the clock costs changes with
+	// the speed of the processor.
 	empty, err := emptyTime(call)
 	if err != nil {
 		return 0, err
@@ -226,7 +240,9 @@ func statistics(ids map[ebpf.ProgramID]bool) (map[ebpf.ProgramID]*ebpf.ProgramSt
 	return all, nil
 }
 
-// emptyTime returns what the statistics show for one run of a program that does nothing, in nanoseconds.
+// emptyTime returns what the statistics show for one run of a program that does nothing, in
+// nanoseconds. At sys_enter it sees the calls that the scripts see, so that the price of
+// measuring is all there is.
 func emptyTime(call func()) (float64, error) {
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
 		Type: ebpf.RawTracepoint, License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},

@@ -24,6 +24,8 @@ var entries = []struct{ name, code string }{
 	{"mov through a pointer", "mov (%rsi), %rax; xor %eax, %eax; ret"},
 }
 
+// entryMain is C, since Go's functions take their arguments and grow their stacks in a way of
+// their own. Its loop adds up what the calls return: a compiler has nothing to leave out then.
 const entryMain = `
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +57,7 @@ int main(int argc, char **argv)
 
 // entry measures uprobes by the instructions that functions begin with.
 func entry(b *bench) ([]row, error) {
+	// The table of entries is in that machine's assembler.
 	if runtime.GOARCH != "amd64" {
 		return nil, nil
 	}
@@ -63,6 +66,8 @@ func entry(b *bench) ([]row, error) {
 	}
 	var source, table strings.Builder
 	for i, e := range entries {
+		// The type and the size tell tools that a symbol is a function, and how far its code
+		// goes.
 		fmt.Fprintf(&source, "long f_%d(long, long *);\n__asm__(\".text; .globl f_%[1]d; .type f_%[1]d, @function; "+
 			"f_%[1]d: %s; .size f_%[1]d, . - f_%[1]d\");\n", i, e.code)
 		fmt.Fprintf(&table, "f_%d, ", i)
@@ -78,6 +83,8 @@ func entry(b *bench) ([]row, error) {
 	var rows []row
 	for i, e := range entries {
 		got, err := b.interleave(min(b.rounds, 5), func(t *tool) ([]float64, error) {
+			// A process of its own for each: a breakpoint that was once in a mapping leaves a
+			// private page behind.
 			bare, err := calls(program, i)
 			if err != nil {
 				return nil, err

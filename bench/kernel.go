@@ -17,6 +17,8 @@ import (
 	"github.com/hawktrace/hawk/internal/hawktest/vm/wire"
 )
 
+// The first exists but cannot be read on kernels that are locked down, the second is missing
+// where the kernel was built without kprobes.
 const (
 	traceable  = "/sys/kernel/tracing/available_filter_functions"
 	kprobeType = "/sys/bus/event_source/devices/kprobe/type"
@@ -28,6 +30,7 @@ func kernelFunctions(b *bench) ([]row, error) {
 	if !exists(kprobeType)() || !readable(traceable)() {
 		return b.inVM("kernel")
 	}
+	// The script ends before an event: attaching and detaching are all there is.
 	end := `BEGIN { exit(); } `
 	return b.runs([]wholeRun{
 		{"`-l 'kprobe:*'`", []string{"-l", "kprobe:*"}, always},
@@ -53,10 +56,13 @@ func (b *bench) inVM(part string) ([]row, error) {
 			return nil, err
 		}
 	}
+	// Rows cross the border as JSON, so that the tables are made by this side alone. Three
+	// rounds do: under emulation each takes minutes.
 	args := []string{"/bench/bench", "-rows", "-only", part, "-rounds", strconv.Itoa(min(b.rounds, 3)), "-hawk",
 		"/bench/hawk", "-bpftrace", "none"}
 	if len(b.tools) > 1 {
 		root := b.tools[1].root
+		// The root of the VM has no libraries of Debian.
 		if root == "" {
 			return nil, fmt.Errorf("only a bpftrace that was unpacked with its libraries runs in a VM")
 		}

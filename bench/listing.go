@@ -11,6 +11,7 @@ import (
 	"syscall"
 )
 
+// exists returns a condition for a wholeRun, which is looked at when the run is due.
 func exists(path string) func() bool {
 	return func() bool {
 		_, err := os.Stat(path)
@@ -63,6 +64,8 @@ func attaching(b *bench) ([]row, error) {
 	if program != "" {
 		runs = append(runs, wholeRun{fmt.Sprintf("`uprobe:PROGRAM:f_*` (%d functions, while it runs)", functions),
 			[]string{"-e", `BEGIN { exit(); } uprobe:` + program + `:f_* { @ = count(); }`}, always})
+		// A body each means a program each to be verified and loaded, where a pattern needs one
+		// for all.
 		for _, n := range []int{1, 10, 100} {
 			script := "BEGIN { exit(); }"
 			for i := range n {
@@ -91,6 +94,8 @@ func (b *bench) functions() (path string, stop func(), err error) {
 	for i := range functions {
 		fmt.Fprintf(&text, "int f_%d(int n) { return n + %d; }\n", i, i)
 	}
+	// The process has to live while probes come and go: breakpoints are written into the
+	// mappings that are there, which is work that a file without a process spares the kernel.
 	text.WriteString("int main(void) { return pause(); }\n")
 	source := filepath.Join(b.dir, "functions.c")
 	if err := os.WriteFile(source, []byte(text.String()), 0o644); err != nil {
@@ -114,6 +119,7 @@ func largeLibrary(b *bench) (path string, size int64) {
 	var found []string
 	for _, t := range b.tools {
 		for _, a := range t.argv {
+			// This is the argument of the loader's --library-path, as inRoot has made it.
 			if strings.HasSuffix(a, "x86_64-linux-gnu") {
 				more, _ := filepath.Glob(filepath.Join(a, "libLLVM*.so*"))
 				found = append(found, more...)

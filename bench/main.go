@@ -91,6 +91,8 @@ type bench struct {
 
 func main() {
 	do := run
+	// The traced programs of two parts are this binary again, since a tool starts it by -c.
+	// Arguments tell a bench from them: the variable is inherited by whatever a bench starts.
 	if os.Getenv(symbolsMark) != "" && len(os.Args) == 1 {
 		do = showAddresses
 	}
@@ -123,6 +125,7 @@ func run() error {
 	if inside, err := enterNamespace(); err != nil || !inside {
 		return err
 	}
+	// The look at the machine comes first: a run takes many minutes, and would be for nothing.
 	if *write {
 		if err := quiet(); err != nil {
 			return err
@@ -150,6 +153,7 @@ func run() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
+		// Rows about hawk alone have one value each, and so their table must have one column.
 		tools := b.tools
 		if part.alone {
 			tools = tools[:1]
@@ -157,6 +161,7 @@ func run() error {
 		measured = append(measured, rows...)
 		table(&report, part.name, part.note, tools, rows)
 	}
+	// Another bench reads this, which has started this one in a VM.
 	if *asRows {
 		return json.NewEncoder(os.Stdout).Encode(measured)
 	}
@@ -187,6 +192,8 @@ func enterNamespace() (inside bool, err error) {
 		return true, nil
 	}
 	signal.Ignore(unix.SIGINT, unix.SIGTERM) // meant for the second instance, which gets them as well
+	// A mount namespace is entered by a new process: a thread of Go's that unshares would be
+	// alone in it.
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), mark+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

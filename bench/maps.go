@@ -6,6 +6,7 @@ import (
 	"strings"
 )
 
+// mapKeys is so many that the print takes a multiple of what the start and the filling vary by.
 const mapKeys = 1_000_000
 
 // bigMaps measures the print of a large map: runs that print it less runs that do not, and the peak
@@ -24,6 +25,8 @@ func bigMaps(b *bench) ([]row, error) {
 		got, err := b.interleave(min(b.rounds, 5), func(t *tool) ([]float64, error) {
 			var took [2]float64
 			var script string
+			// Both runs fill the map: the difference is the print. The last script is the one
+			// that prints, whose peak of memory is asked for below.
 			for prints := range took {
 				script = fmt.Sprintf("config = { max_map_keys = %d; print_maps_on_exit = %t } begin { for $i : "+
 					"0..%d { %s; } }", mapKeys, prints == 1, mapKeys, update)

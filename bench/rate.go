@@ -21,6 +21,8 @@ const (
 // one after the other is given that rate: there is none above it to try.
 func rate(b *bench) ([]row, error) {
 	got, err := b.interleave(min(b.rounds, 3), func(t *tool) ([]float64, error) {
+		// The first try goes as fast as it can, and says by what it made where the search
+		// begins.
 		top, ok, err := tryRate(b, t, rateMost)
 		if err != nil || ok {
 			return []float64{top / 1000}, err
@@ -29,6 +31,8 @@ func rate(b *bench) ([]row, error) {
 		for range rateSteps {
 			middle := (low + high) / 2
 			if low == 0 {
+				// While no rate has arrived yet the search goes down by quarters: a slow tool is
+				// at a hundredth of the top, and halving would use all steps on the way.
 				middle = high / 4
 			}
 			made, ok, err := tryRate(b, t, middle)
@@ -36,6 +40,8 @@ func rate(b *bench) ([]row, error) {
 				return nil, err
 			}
 			if ok {
+				// The rate that was made counts, not the one that was wanted, which the loop may
+				// not reach.
 				low = max(low, made)
 			} else {
 				high = middle
@@ -69,6 +75,8 @@ func paced(rate float64, limit time.Duration) (calls int, took time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer onOneCPU()()
+	// A batch is short beside any tool's buffer, so that the pace is even for it, and long
+	// enough that looking at the clock costs little.
 	const batch = 64
 	begin := time.Now()
 	for ; took < limit; took = time.Since(begin) {
@@ -90,6 +98,7 @@ func arrivals(file string) (int, error) {
 		return 0, err
 	}
 	n := 0
+	// Other processes call getppid as well, and their lines are no part of what was sent.
 	mine := fmt.Appendf(nil, "%d ", os.Getpid())
 	for line := range bytes.Lines(out) {
 		if bytes.HasPrefix(line, mine) {

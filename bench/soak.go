@@ -59,6 +59,7 @@ func soak(b *bench) ([]row, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
+	// The command of -c inherits it, by which main knows that it is to start processes.
 	if err := os.Setenv(soakMark, fmt.Sprintf("%s:%s", dir, b.duration)); err != nil {
 		return nil, err
 	}
@@ -70,6 +71,7 @@ func soak(b *bench) ([]row, error) {
 		}
 		return errs
 	}
+	// The last is the one that starts processes: by then the others are attached and miss none.
 	for _, h := range soaked {
 		args := slices.Clone(h.args)
 		if i := slices.Index(args, "/proc/self/exe"); i >= 0 {
@@ -89,6 +91,8 @@ func soak(b *bench) ([]row, error) {
 		}
 	}
 	begin := time.Now()
+	// The first tenth is left for caches to fill. The last look comes just before the end, since
+	// hawk with --follow ends by itself once its command has.
 	for _, part := range []float64{0.1, 0.5, 0.98} {
 		time.Sleep(time.Until(begin.Add(time.Duration(part * float64(b.duration)))))
 		i := 0
@@ -135,6 +139,8 @@ var held = []struct {
 		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		return float64(len(entries)), err
 	}},
+	// The memory of maps is the kernel's and in no field of the process's. Its descriptors tell
+	// it, as memlock, in bytes.
 	{"memory of kernel maps", "MB", func(pid int) (float64, error) {
 		infos, err := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
 		total := 0.0
@@ -153,7 +159,7 @@ var memlock = regexp.MustCompile(`(?m)^memlock:\s+(\d+)$`)
 
 var lostTotal = regexp.MustCompile(`Total lost event count: (\d+)`)
 
-// lostEvents is what a tool says at its end.
+// lostEvents is what a tool says at its end. Where nothing was lost it says nothing.
 func lostEvents(output string) float64 {
 	m := lostTotal.FindStringSubmatch(output)
 	if m == nil {

@@ -24,6 +24,8 @@ func startup(b *bench) ([]row, error) {
 			`= count(); }`}},
 		{"tool", []string{"bench/tool.bt"}},
 	} {
+		// Time and memory are of two runs: the second is stopped by ptrace, and its time means
+		// nothing.
 		got, err := b.interleave(b.rounds, func(t *tool) ([]float64, error) {
 			took, err := t.whole(s.args...)
 			if err != nil {
@@ -81,6 +83,7 @@ func (t *tool) peak(args ...string) (int64, error) {
 		return 0, err
 	}
 	var peak int64
+	// Signals of the tool's own are passed on. Go's runtime interrupts its goroutines by SIGURG.
 	for signal := 0; ; {
 		if err := unix.PtraceCont(pid, signal); err != nil {
 			return 0, err
@@ -98,6 +101,7 @@ func (t *tool) peak(args ...string) (int64, error) {
 			}
 			return peak, nil
 		case status.StopSignal() == syscall.SIGTRAP && status.TrapCause() == unix.PTRACE_EVENT_EXIT:
+			// At this stop the memory is still there; behind it /proc shows none.
 			if peak, err = statusField(pid, "VmHWM"); err != nil {
 				return 0, err
 			}

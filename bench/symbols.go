@@ -33,9 +33,12 @@ func symbols(b *bench) ([]row, error) {
 		return nil, err
 	}
 	defer os.Unsetenv(symbolsMark)
+	// Both tools read it. Their own bounds are lower than the addresses are many.
 	os.Setenv("BPFTRACE_MAX_MAP_KEYS", "200000")
 	defer os.Unsetenv("BPFTRACE_MAX_MAP_KEYS")
 	script := func(what string) []string {
+		// The path names this very process: /proc/self would be the tool, which starts the
+		// command.
 		return []string{"-c", "/proc/" + fmt.Sprint(os.Getpid()) + "/exe", "-e",
 			`tracepoint:syscalls:sys_enter_lseek /pid == cpid && args.whence == 0/ { @[` + what + `] = count(); } ` +
 				`tracepoint:syscalls:sys_enter_lseek /pid == cpid && args.whence == 1/ { print(@); clear(@); exit(); }`}
@@ -61,6 +64,8 @@ func codeFiles(b *bench) []string {
 		if err != nil || seen[real] {
 			continue
 		}
+		// One library goes by several names, by links; mapped twice, its symbols would be cached
+		// the second time.
 		seen[real] = true
 		if p, err := codeOf(real); err == nil {
 			all = append(all, sized{real, p.Filesz})
@@ -102,6 +107,7 @@ func showAddresses() error {
 		if err != nil {
 			return err
 		}
+		// A mapping begins at a page, a segment anywhere in one.
 		begin := p.Off &^ uint64(unix.Getpagesize()-1)
 		m, err := unix.Mmap(int(f.Fd()), int64(begin), int(p.Off+p.Filesz-begin), unix.PROT_READ|unix.PROT_EXEC,
 			unix.MAP_PRIVATE)
@@ -115,11 +121,17 @@ func showAddresses() error {
 	each := symbolAddresses / len(maps)
 	for i := range each {
 		for _, m := range maps {
+			// Files take turns, so that a cache of the last mapping does not make it easy. The
+			// addresses are spread over the whole code: nearly each is of another function.
 			at := uintptr(unsafe.Pointer(&m[len(m)/each*i]))
+			// No such descriptor is there, which makes the call short; its entry has the
+			// arguments all the same.
 			unix.Syscall(unix.SYS_LSEEK, ^uintptr(0), at, 0)
 		}
 	}
 	unix.Syscall(unix.SYS_LSEEK, ^uintptr(0), 0, 1)
+	// A tool names addresses as it prints, from the mappings of the living process. It then
+	// ends, and ends this.
 	time.Sleep(time.Minute)
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A row is one measured quantity of all tools.
+// A row is one measured quantity of all tools. The fields are exported for JSON, in which a
+// bench in a VM passes its rows on.
 type row struct {
 	Name   string
 	Unit   string    // of the values: ms, MB, ns, %
@@ -53,6 +54,8 @@ func processor() string {
 	return ""
 }
 
+// table writes one section. Names of tools that are there twice, by -against, have their version
+// behind them. Ratios are to the first tool, which is hawk.
 func table(w *strings.Builder, name, note string, tools []*tool, rows []row) {
 	fmt.Fprintf(w, "\n## %s\n\n%s\n\n|", strings.ToUpper(name[:1])+name[1:], note)
 	named := map[string]int{}
@@ -93,6 +96,7 @@ func digits(v float64) string {
 // ratio formats hawk's value as a part of bpftrace's. A value at or below the noise has none.
 func ratio(hawk, other float64) string {
 	if other <= 0 || hawk < 0 {
+		// A difference of two times may be below zero where it is next to nothing.
 		return "–"
 	}
 	r := hawk / other
@@ -116,6 +120,8 @@ func median(v []float64) float64 {
 // medians: for each quantity that it returns, a value for each tool.
 func (b *bench) interleave(rounds int, measure func(*tool) ([]float64, error)) ([][]float64, error) {
 	var all [][][]float64 // quantity, tool, round
+	// Tools alternate within a round, so that a machine that becomes slower slows all of them
+	// down. The median of the rounds is deaf to the one that something else disturbed.
 	for range rounds {
 		for i, t := range b.tools {
 			values, err := measure(t)

@@ -84,7 +84,8 @@ func newestBpftrace() (root string, err error) {
 // libraries is where Debian's libraries are, below a root.
 const libraries = "usr/lib/x86_64-linux-gnu"
 
-// inRoot is the command that starts a bpftrace with the libraries beside it.
+// inRoot is the command that starts a bpftrace with the libraries beside it. The loader of that
+// release is called by name, since the machine's own may be too old for them.
 func inRoot(root string) []string {
 	dir := filepath.Join(root, libraries)
 	return []string{filepath.Join(dir, "ld-linux-x86-64.so.2"), "--library-path", dir,
@@ -93,7 +94,10 @@ func inRoot(root string) []string {
 
 // command prepares a run. Warnings that the machine causes and not the script are none of the measurement.
 func (t *tool) command(args ...string) *exec.Cmd {
+	// The third index makes append copy: two commands must not share an array.
 	cmd := exec.Command(t.argv[0], append(t.argv[1:len(t.argv):len(t.argv)], args...)...)
+	// A bench that is killed leaves no tracer behind. The signal comes as the thread ends that
+	// has started it, so that callers must not leave theirs.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
@@ -136,6 +140,7 @@ func (t *tool) attach(args ...string) (*session, error) {
 	}
 	go func() { s.ended <- s.cmd.Wait() }()
 	limit := time.After(time.Minute)
+	// Polling is good enough, as the clocks of all parts that attach start behind it.
 	for !attached.MatchString(s.output.String()) {
 		select {
 		case err := <-s.ended:
@@ -149,7 +154,8 @@ func (t *tool) attach(args ...string) (*session, error) {
 	return s, nil
 }
 
-// stop interrupts the tool and waits for its end.
+// stop interrupts the tool and waits for its end. The two minutes are for tools that detach from
+// many functions or name many addresses at their end.
 func (s *session) stop() error {
 	if err := s.cmd.Process.Signal(unix.SIGINT); err != nil {
 		return err
@@ -166,7 +172,8 @@ func (s *session) stop() error {
 	}
 }
 
-// cpu is the processor time that the ended tool has used.
+// cpu is the processor time that the ended tool has used. The kernel fills it in as the process
+// is waited for, by stop.
 func (s *session) cpu() time.Duration {
 	return s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()
 }

@@ -5,13 +5,15 @@ import (
 	"os"
 )
 
-// A wholeRun is a measurement of a run from exec to exit; it is left out where the machine cannot do it.
+// A wholeRun is a measurement of a run from exec to exit; it is left out where the machine
+// cannot do it. able is asked when its turn comes, and a line says what was left out.
 type wholeRun struct {
 	name string
 	args []string
 	able func() bool
 }
 
+// always is for runs that need nothing but what the whole bench needs.
 func always() bool { return true }
 
 // runs measures each that this machine is able to.
