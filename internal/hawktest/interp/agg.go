@@ -7,14 +7,16 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// A cell is the state of one aggregation. There is one for all CPUs.
+// A cell is the state of one aggregation. There is one for all CPUs. hawk has one for each CPU
+// and joins them when it reads; a script of begin and end probes cannot tell.
 type cell struct {
 	total, count int64
 	best         uint64
 	buckets      map[int]uint64
 }
 
-// update takes one argument.
+// update takes one argument. The total and the count are kept for every kind, since avg and
+// stats need both and min and max the count alone, to tell the first value.
 func (c *cell) update(t *types.Agg, x uint64) {
 	switch t.Kind {
 	case "min":
@@ -39,6 +41,9 @@ func (c *cell) update(t *types.Agg, x uint64) {
 	c.count++
 }
 
+// log2Bucket has 2^k buckets to a power of two, as hist(x, k) does. Bucket 0 is for negative
+// values, and values below 2^k have one each. It is written from the manual and shares nothing
+// with the code under test.
 func log2Bucket(x uint64, k int, signed bool) int {
 	if signed && int64(x) < 0 {
 		return 0
@@ -50,6 +55,8 @@ func log2Bucket(x uint64, k int, signed bool) int {
 	return 1 + (p-k+1)<<k + int(x>>(p-k)&(1<<k-1))
 }
 
+// linearBucket counts what is below the bounds in bucket 0 and what is above them in the last
+// one.
 func linearBucket(x uint64, t *types.Agg) int {
 	low, high, step := t.Params[0], t.Params[1], t.Params[2]
 	switch {
@@ -84,6 +91,8 @@ func (c *cell) read(t *types.Agg) uint64 {
 	case "avg":
 		return c.average(t.Signed)
 	}
+	// Kinds that have no integer value are refused by the checker, so that this is a hole in one
+	// of both.
 	fail("reading a %s", t)
 	return 0
 }
@@ -103,6 +112,7 @@ func (c *cell) shown(t *types.Agg) value.Value {
 	return shown(c.read(t), types.IntOf(8, t.Signed))
 }
 
+// cells lists all buckets in the order of their numbers, as the kernel's array has them.
 func (c *cell) cells(n int) []uint64 {
 	out := make([]uint64, n)
 	for i, count := range c.buckets {

@@ -11,7 +11,8 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// aggregation is the call that a right-hand side is or ends in.
+// aggregation is the call that a right-hand side is or ends in. It looks through parentheses and
+// blocks, since a macro whose last expression is an aggregation expands to them.
 func (m *machine) aggregation(e syntax.Expr) *syntax.Call {
 	switch e := e.(type) {
 	case *syntax.Paren:
@@ -28,7 +29,8 @@ func (m *machine) aggregation(e syntax.Expr) *syntax.Call {
 	return nil
 }
 
-// update is @m[k] = agg(x).
+// update is @m[k] = agg(x). The statements of blocks around the call run first, and the key is
+// evaluated last: the value before the place, as in any assignment.
 func (m *machine) update(s *syntax.AssignStmt, call *syntax.Call) {
 	for e := s.RHS; e != syntax.Expr(call); {
 		switch x := e.(type) {
@@ -59,8 +61,11 @@ func (m *machine) typeOf(e syntax.Expr) types.Type {
 	return t
 }
 
-// call is a builtin.
+// call is a builtin. The list is of what scriptgen writes and of nothing else: a builtin that
+// reads the machine's state would have no one right answer.
 func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
+	// An aggregation is a call in the right-hand side of an assignment only, which update
+	// handles.
 	if c.Agg != nil {
 		fail("%s here", c.Name)
 	}
@@ -82,6 +87,8 @@ func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
 		key := m.key(t, keys)
 		there := t.entries[key.text] != nil
 		if c.Func.Name == "delete" {
+			// The deletion counts as a change even if there is no such key: whether print sees
+			// the map before or after it is not known all the same.
 			t.change()
 			delete(t.entries, key.text)
 		}
@@ -89,6 +96,7 @@ func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
 	case "strncmp":
 		n := c.Consts[2].Int
 		x, y := m.bytes(c.Args[0], n), m.bytes(c.Args[1], n)
+		// The language yields 0 for equality and 1 for anything else, not C's order.
 		return boolVal(x != y)
 	case "find":
 		t, _ := m.place(c.Args[0])
@@ -101,6 +109,7 @@ func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
 		if agg, ok := from.(*types.Agg); ok {
 			from = types.IntOf(8, agg.Signed)
 		}
+		// A variable is not touched where the key is not found.
 		m.vars[v] = convert(t.read(e.key), from, v.Type)
 		return boolVal(true)
 	case "len":
@@ -117,9 +126,12 @@ func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
 		return uint64(at)
 	case "str_concat":
 		both := m.eval(c.Args[0]).(string) + m.eval(c.Args[1]).(string)
+		// A string of a type ends in a NUL, which is one byte of its size.
 		return both[:min(len(both), m.typeOf(e).Size()-1)]
 	case "memcmp":
 		x, y := m.memory(c.Args[0]), m.memory(c.Args[1])
+		// Bytes are compared with their signs, as the program in the kernel does it. The length
+		// may be wrong: no byte behind either value is read.
 		for i := range min(m.eval(c.Args[2]).(uint64), uint64(len(x)), uint64(len(y))) {
 			if d := int64(int8(x[i])) - int64(int8(y[i])); d != 0 {
 				return uint64(d)
@@ -127,6 +139,7 @@ func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
 		}
 		return uint64(0)
 	case "bswap":
+		// The type says how many bytes are swapped: bswap of a uint16 stays below 65536.
 		raw := toBytes(m.eval(c.Args[0]), m.typeOf(c.Args[0]))
 		slices.Reverse(raw)
 		return fromBytes(raw)
@@ -138,13 +151,16 @@ func (m *machine) call(e syntax.Expr, c *builtin.Call) val {
 		for _, a := range c.Args {
 			m.eval(a)
 		}
+		// The arguments have been evaluated for their effects: exit's status is no part of the
+		// output.
 		panic(jumpExit)
 	}
 	fail("%s", e.Span().Text())
 	return nil
 }
 
-// memory is a value as it lies in memory.
+// memory is a value as it lies in memory. What a pointer leads to is memory of the machine,
+// which an interpreter does not have.
 func (m *machine) memory(e syntax.Expr) []byte {
 	v, t := m.eval(e), m.typeOf(e)
 	if _, ok := t.(*types.Pointer); ok {
@@ -163,7 +179,9 @@ func (m *machine) bytes(e syntax.Expr, n uint64) string {
 }
 
 // print of a map shows what it holds when the event is handled, which is
-// certain only if the map does not change any more.
+// certain only if the map does not change any more. hawk's user space reads the map some time
+// after the event. So a map that was printed must stay as it is until the end of the run, which
+// change enforces.
 func (m *machine) print(c *builtin.Call) {
 	if whole, ok := c.Args[0].(*syntax.Map); ok {
 		t := m.maps["@"+whole.Name]
@@ -174,6 +192,8 @@ func (m *machine) print(c *builtin.Call) {
 				*to = n
 			}
 		}
+		// A scalar that was never set prints as zero, while a histogram of nothing has no line
+		// to print.
 		if t.decl.Key == nil && item.Entries.Len() == 0 && !t.isHistogram() {
 			item.Entries.Add(nil, t.zero())
 		}
@@ -183,7 +203,8 @@ func (m *machine) print(c *builtin.Call) {
 	m.emit(output.Print{Value: m.shownExpr(c.Args[0])})
 }
 
-// reset clears a map or its values, like print at a time of user space's.
+// reset clears a map or its values, like print at a time of user space's. Values are set to zero
+// in place by zero, and the keys stay.
 func (m *machine) reset(t *table, keep bool) {
 	t.printed = true
 	if !keep {
@@ -204,6 +225,8 @@ func (m *machine) shownExpr(e syntax.Expr) value.Value {
 	if !ok {
 		return shown(m.eval(e), m.typeOf(e))
 	}
+	// The block of a macro has statements to run before the aggregation that it ends in is
+	// looked up.
 	if block, ok := syntax.Unparen(e).(*syntax.Block); ok {
 		for _, s := range block.Stmts {
 			m.stmt(s)

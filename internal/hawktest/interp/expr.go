@@ -8,12 +8,15 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// eval evaluates an expression to a value of typeOf(e).
+// eval evaluates an expression to a value of typeOf(e). A constant that the checker has folded
+// is taken as it is, once checkFolding has agreed: the code generator sees no more of the
+// expression either.
 func (m *machine) eval(e syntax.Expr) val {
 	if k, ok := m.info.Consts[e]; ok {
 		m.checkFolding(e, k)
 		return m.constant(e, k)
 	}
+	// The checker may have put another expression in the place of this one, as for a macro.
 	if stands := m.info.Evaluated(e); stands != e {
 		return convert(m.eval(stands), m.typeOf(stands), m.typeOf(e))
 	}
@@ -28,12 +31,15 @@ func (m *machine) eval(e syntax.Expr) val {
 		v := m.info.Vars[e]
 		x, ok := m.vars[v]
 		if !ok {
+			// A variable may belong to the whole probe and be assigned in a branch that did not
+			// run: it is zero then.
 			x = zero(v.Type)
 		}
 		return convert(x, v.Type, m.typeOf(e))
 	case *syntax.Map, *syntax.MapIndex:
 		t, keys := m.place(e)
 		x := t.read(m.key(t, keys))
+		// The integer of an aggregation has the width that typeOf says already.
 		if _, ok := t.decl.Value.(*types.Agg); ok {
 			return x
 		}
@@ -91,7 +97,8 @@ func (m *machine) eval(e syntax.Expr) val {
 	return nil
 }
 
-// inlined is a call of a function of the script.
+// inlined is a call of a function of the script. All arguments are evaluated before the first
+// parameter is set: one of them may be a call of the same function.
 func (m *machine) inlined(e *syntax.Inlined) val {
 	m.step()
 	args := make([]val, len(e.Args))
@@ -102,6 +109,8 @@ func (m *machine) inlined(e *syntax.Inlined) val {
 		m.vars[m.info.Vars[p.Var]] = args[i]
 	}
 	var out val
+	// The body of a function may stand within another one's, so the outer one's return is put
+	// back.
 	outer := m.returns
 	defer func() { m.returns = outer }()
 	m.returns = func(s *syntax.JumpStmt) {
@@ -113,6 +122,8 @@ func (m *machine) inlined(e *syntax.Inlined) val {
 	return out
 }
 
+// constant ends a string at its first NUL, as the kernel's programs do. An integer that its type
+// cannot hold is a mistake of the checker.
 func (m *machine) constant(e syntax.Expr, k builtin.Const) val {
 	switch k.Kind {
 	case builtin.StrConst:
@@ -128,6 +139,7 @@ func (m *machine) constant(e syntax.Expr, k builtin.Const) val {
 	return k.Int
 }
 
+// elements evaluates left to right, which scripts with effects in tuples can tell.
 func (m *machine) elements(parts []syntax.Expr, to []types.Type) val {
 	out := make([]val, len(parts))
 	for i, p := range parts {
@@ -136,6 +148,7 @@ func (m *machine) elements(parts []syntax.Expr, to []types.Type) val {
 	return out
 }
 
+// element evaluates the whole tuple for one part, since parts may have effects.
 func (m *machine) element(e, x syntax.Expr, i int) val {
 	var t types.Type
 	switch of := m.typeOf(x).(type) {
@@ -149,7 +162,8 @@ func (m *machine) element(e, x syntax.Expr, i int) val {
 	return convert(m.eval(x).([]val)[i], t, m.typeOf(e))
 }
 
-// index is x[i]; outside of an array or string it is not defined.
+// index is x[i]; outside of an array or string it is not defined. The generated scripts keep
+// indices in range, so the interpreter need not say what hawk yields there.
 func (m *machine) index(e *syntax.Index) val {
 	if k, ok := m.info.Consts[e.I]; ok {
 		switch m.typeOf(e.X).(type) {
@@ -165,6 +179,8 @@ func (m *machine) index(e *syntax.Index) val {
 		if i >= uint64(t.Cap) {
 			fail("indices out of range")
 		}
+		// The bytes behind the end of a string are zero up to its capacity. A byte has a sign,
+		// as C's char has.
 		if s := x.(string); i < uint64(len(s)) {
 			return extend(uint64(s[i]), types.Int8)
 		}
@@ -180,6 +196,8 @@ func (m *machine) index(e *syntax.Index) val {
 	return elems[i]
 }
 
+// unary yields 64 bits whatever the operand has, and keeps its signedness: -x of a uint8 is a
+// uint64.
 func (m *machine) unary(e *syntax.Unary) val {
 	x := m.eval(e.X)
 	if e.Op == syntax.Not {
@@ -201,13 +219,16 @@ func (m *machine) unary(e *syntax.Unary) val {
 }
 
 // expect compares the checker's type of an expression with what the
-// specification says.
+// specification says. Types are checked here since a wrong one may print the right number by
+// luck.
 func (m *machine) expect(e syntax.Expr, want types.Type) {
 	if got := m.info.Types[e]; !types.Same(got, want) {
 		panic(&Mistyped{e.Span(), fmt.Sprintf("has the type %s where %s is right", got, want)})
 	}
 }
 
+// incDec evaluates the key of a map once, for reading and for writing. The sum is cut to the
+// type of what is stored.
 func (m *machine) incDec(e *syntax.IncDec) val {
 	by := uint64(1)
 	if e.Op == syntax.Dec {
@@ -232,6 +253,7 @@ func (m *machine) incDec(e *syntax.IncDec) val {
 		get = func() val { return t.read(key) }
 		set = func(n val) { t.make(key).v = n }
 	}
+	// A pointer steps by elements, as in C.
 	if p, ok := of.(*types.Pointer); ok {
 		by *= uint64(stride(p))
 	}
@@ -247,9 +269,11 @@ func (m *machine) incDec(e *syntax.IncDec) val {
 	return convert(old, of, m.typeOf(e))
 }
 
-// stride is what adding one to a pointer adds.
+// stride is what adding one to a pointer adds. An incomplete type has no size, and steps by
+// bytes like void does.
 func stride(p *types.Pointer) int { return max(p.Elem.Size(), 1) }
 
+// cond is also x ?: y, whose value is that of the condition. It is evaluated once.
 func (m *machine) cond(e *syntax.Cond) val {
 	cond := m.eval(e.Cond)
 	switch {
@@ -270,6 +294,8 @@ func (m *machine) arm(e, arm syntax.Expr) val {
 	return convert(x, m.typeOf(arm), m.typeOf(e))
 }
 
+// operator evaluates the left side first. && and || leave the right one alone where the left
+// decides.
 func (m *machine) operator(e *syntax.Binary) val {
 	if e.Op == syntax.LAnd || e.Op == syntax.LOr {
 		if truth(m.eval(e.X)) == (e.Op == syntax.LOr) {
@@ -285,7 +311,8 @@ func (m *machine) operator(e *syntax.Binary) val {
 }
 
 // binary is an operator on two values; at is where it
-// stands.
+// stands. The type is worked out here too, by the rules of the language and not by the checker's
+// tables: operator compares the two.
 func (m *machine) binary(at syntax.Node, op syntax.Token, x val, xt types.Type, y val,
 	yt types.Type) (val, types.Type) {
 	xp, xptr := xt.(*types.Pointer)
@@ -316,6 +343,7 @@ func (m *machine) binary(at syntax.Node, op syntax.Token, x val, xt types.Type, 
 	return nil, nil
 }
 
+// asInt takes a boolean for a byte, which it is wherever a number is wanted.
 func asInt(t types.Type) (*types.Int, bool) {
 	if t == types.Bool {
 		return types.Uint8, true
@@ -323,7 +351,8 @@ func asInt(t types.Type) (*types.Int, bool) {
 	return types.IsInteger(t)
 }
 
-// bools: arithmetic of two booleans stays boolean, in one bit.
+// bools: arithmetic of two booleans stays boolean, in one bit. Addition is then the same as or,
+// and subtraction as xor.
 func bools(op syntax.Token, x, y uint64) val {
 	if v, ok := compare(op, x, y, false); ok {
 		return v
@@ -340,6 +369,7 @@ func bools(op syntax.Token, x, y uint64) val {
 	return nil
 }
 
+// compare returns false for operators that are no comparisons.
 func compare(op syntax.Token, x, y uint64, signed bool) (val, bool) {
 	switch op {
 	case syntax.Eq:
@@ -359,7 +389,8 @@ func compare(op syntax.Token, x, y uint64, signed bool) (val, bool) {
 }
 
 // ints works in 64 bits: the operands are extended by their own signs, the
-// operation is signed if either of them is.
+// operation is signed if either of them is. A difference is signed even of unsigned operands, so
+// that a time that runs backwards is seen as negative.
 func (m *machine) ints(op syntax.Token, x uint64, xt types.Type, y uint64, yt types.Type) (val, types.Type) {
 	xi, _ := asInt(xt)
 	yi, _ := asInt(yt)
@@ -382,6 +413,7 @@ func (m *machine) ints(op syntax.Token, x uint64, xt types.Type, y uint64, yt ty
 	case syntax.Xor:
 		return x ^ y, t
 	case syntax.Shl:
+		// The language takes counts modulo 64, as the kernel's instruction does.
 		return x << (y & 63), t
 	case syntax.Shr:
 		if xi.Signed {
@@ -395,7 +427,8 @@ func (m *machine) ints(op syntax.Token, x uint64, xt types.Type, y uint64, yt ty
 	return nil, nil
 }
 
-// divide truncates toward zero and yields 1 if y is 0.
+// divide truncates toward zero and yields 1 if y is 0. The kernel's instruction alone would
+// yield 0, or the dividend for the rest; hawk tests the divisor first and counts the warning.
 func divide(rest bool, x, y uint64, signed bool) uint64 {
 	switch {
 	case y == 0:

@@ -10,7 +10,9 @@ import (
 )
 
 // checkFolding works out a folded expression once more, with numbers of any
-// size. What is not made of literals and operators is believed.
+// size. What is not made of literals and operators is believed. Literals have no width while
+// they are folded, so that nothing wraps around; a result that no type holds has been refused by
+// the checker.
 func (m *machine) checkFolding(e syntax.Expr, k builtin.Const) {
 	want, ok := folded(e)
 	if !ok {
@@ -30,6 +32,8 @@ func (m *machine) checkFolding(e syntax.Expr, k builtin.Const) {
 		}
 		got = n.String()
 	}
+	// Text is compared, since a Const has 64 bits and a flag for the sign, and a big.Int has
+	// neither.
 	if n, ok := want.(*big.Int); ok {
 		want = n.String()
 	}
@@ -39,7 +43,7 @@ func (m *machine) checkFolding(e syntax.Expr, k builtin.Const) {
 }
 
 // again works out a folded expression of integers with types as if it were not
-// folded.
+// folded. Such an expression has widths and signs, so that the rules of a run hold for it.
 func (m *machine) again(e syntax.Expr) (val, bool) {
 	number := func(e syntax.Expr) bool {
 		_, ok := asInt(m.info.Types[e])
@@ -97,7 +101,8 @@ func (m *machine) untyped(e syntax.Expr) bool {
 	return false
 }
 
-// folded is a *big.Int, a bool or a string.
+// folded is a *big.Int, a bool or a string. The second result is false where the expression has
+// a part that is not known here, such as a sizeof.
 func folded(e syntax.Expr) (any, bool) {
 	switch e := e.(type) {
 	case *syntax.IntLit:
@@ -120,6 +125,8 @@ func folded(e syntax.Expr) (any, bool) {
 		case e.Op == syntax.Sub && isInt:
 			return new(big.Int).Neg(n), true
 		case e.Op == syntax.Tilde && isInt:
+			// The complement is that of 64 bits: of numbers of any size it would always be
+			// negative.
 			n = new(big.Int).Not(n)
 			if n.Sign() < 0 {
 				n.Add(n, new(big.Int).Lsh(big.NewInt(1), 64))
@@ -149,6 +156,7 @@ func folded(e syntax.Expr) (any, bool) {
 	return nil, false
 }
 
+// holds is the truth of a constant of any kind.
 func holds(x any) bool {
 	switch x := x.(type) {
 	case bool:
@@ -159,6 +167,7 @@ func holds(x any) bool {
 	return x.(*big.Int).Sign() != 0
 }
 
+// foldedBinary evaluates both sides of && and || even if one decides: constants have no effects.
 func foldedBinary(op syntax.Token, x, y any) (any, bool) {
 	switch op {
 	case syntax.LAnd:

@@ -12,7 +12,7 @@ import (
 	"github.com/hawktrace/hawk/internal/types"
 )
 
-// maxSteps bounds the statements of a run.
+// maxSteps bounds the statements of a run. A shrunken script may have lost what ended its loop.
 const maxSteps = 1 << 22
 
 // An Unsupported is something in a script that the interpreter does not know.
@@ -31,11 +31,13 @@ func (m *Mistyped) Error() string {
 	return fmt.Sprintf("%d:%d: %s: %s", line, col, m.At.Text(), m.What)
 }
 
+// fail ends the run by a panic that Run turns into its error. Callers that compare hawk with the
+// interpreter then pass the script over.
 func fail(format string, args ...any) {
 	panic(&Unsupported{fmt.Sprintf(format, args...)})
 }
 
-// machine is a script that is running.
+// machine is a script that is running. It has no lock: one goroutine runs it.
 type machine struct {
 	out   bytes.Buffer
 	sink  output.Sink
@@ -48,7 +50,8 @@ type machine struct {
 	returns func(*syntax.JumpStmt)
 }
 
-// A jump is a panic that leaves loops, a probe or the script.
+// A jump is a panic that leaves loops, a probe or the script. The order matters: catch lets
+// those through that are above its limit, and each of these leaves more than the one before.
 type jump uint8
 
 const (
@@ -64,6 +67,8 @@ const (
 // *Mistyped.
 func Run(p *check.Program) (stdout string, err error) {
 	m := &machine{maps: map[string]*table{}}
+	// The sink is hawk's own: how output is written is tested elsewhere, here it is the values
+	// that count.
 	m.sink = output.NewText(&m.out, &m.out, output.Options{Buffering: output.FullyBuffered})
 	defer func() {
 		switch r := recover().(type) {
@@ -81,6 +86,8 @@ func Run(p *check.Program) (stdout string, err error) {
 	}
 	m.probes(p, "begin")
 	m.probes(p, "end")
+	// Behind the end probes hawk prints the maps that have elements, in the order of their
+	// declarations.
 	m.emit(output.End{})
 	for _, decl := range p.Maps {
 		if t := m.maps[decl.Name]; len(t.entries) > 0 {
@@ -99,7 +106,8 @@ func (m *machine) emit(item output.Item) {
 	}
 }
 
-// probes runs the probes of a kind until one ends the script.
+// probes runs the probes of a kind until one ends the script. A probe with several attach points
+// runs once for each.
 func (m *machine) probes(p *check.Program, kind string) {
 	for _, probe := range p.Probes {
 		if probe.Kind.Name != kind {
@@ -115,6 +123,7 @@ func (m *machine) probes(p *check.Program, kind string) {
 
 // probe runs a probe once and reports how it ended.
 func (m *machine) probe(p *check.Probe) jump {
+	// Scratch variables live for one event.
 	m.info, m.vars, m.returns = p.Info, map[*check.Var]val{}, nil
 	return catch(jumpExit, func() {
 		if p.Predicate == nil || truth(m.eval(p.Predicate)) {
@@ -124,7 +133,7 @@ func (m *machine) probe(p *check.Probe) jump {
 }
 
 // catch runs f until it ends or jumps and reports the jump; those above limit
-// go on.
+// go on. A panic that is none of these is a bug, and goes on.
 func catch(limit jump, f func()) (how jump) {
 	defer func() {
 		switch r := recover().(type) {
@@ -158,6 +167,8 @@ func (m *machine) block(b *syntax.Block, wanted bool) val {
 	return nil
 }
 
+// step counts statements and rounds of loops. An empty loop has no statement, so that its body
+// counts.
 func (m *machine) step() {
 	if m.steps++; m.steps > maxSteps {
 		fail("the end of a script that goes on and on")
@@ -187,6 +198,7 @@ func (m *machine) stmt(s syntax.Stmt) {
 		case s.Value != nil:
 			m.eval(s.Value)
 		}
+		// The order of the literal is that of the kinds in package syntax.
 		panic([...]jump{jumpBreak, jumpContinue, jumpReturn}[s.Kind])
 	case *syntax.ForStmt:
 		m.forRange(s)
@@ -204,7 +216,8 @@ func (m *machine) stmt(s syntax.Stmt) {
 	}
 }
 
-// exprStmt runs an expression for its effect.
+// exprStmt runs an expression for its effect. An if as a statement has no value to convert, and
+// its arms may differ in type.
 func (m *machine) exprStmt(e syntax.Expr) {
 	switch e := m.info.Evaluated(e).(type) {
 	case *syntax.If:
@@ -227,7 +240,7 @@ func (m *machine) body(b *syntax.Block) bool {
 }
 
 // forRange: both ends are evaluated once, and what the body does to the
-// variable is not seen by the loop.
+// variable is not seen by the loop. An end below the start makes no round.
 func (m *machine) forRange(s *syntax.ForStmt) {
 	v := m.info.Vars[s.Var]
 	if s.Over != nil {
@@ -249,7 +262,8 @@ func (m *machine) forRange(s *syntax.ForStmt) {
 }
 
 // forMap goes through the elements in an order of its own: what the body does
-// must not depend on it.
+// must not depend on it. The order is fixed for the sake of the interpreter alone: a run that is
+// repeated must be the same. An element that was deleted by an earlier round is skipped.
 func (m *machine) forMap(s *syntax.ForStmt, v *check.Var) {
 	t := m.maps["@"+s.Over.Name]
 	var order []string
@@ -285,6 +299,8 @@ func (m *machine) assign(s *syntax.AssignStmt) {
 	if s.Op == syntax.Assign {
 		x = m.eval(s.RHS)
 	} else {
+		// In lv op= x the old value is read before x is evaluated, and the key is evaluated
+		// twice. Generated scripts have no effects in such a key.
 		old := m.eval(s.LHS)
 		x, from = m.binary(s, s.Op.Binary(), old, m.typeOf(s.LHS), m.eval(s.RHS), from)
 	}
@@ -299,7 +315,8 @@ func (m *machine) assign(s *syntax.AssignStmt) {
 	}
 }
 
-// place splits a map access.
+// place splits a map access. The key is not evaluated yet: in an assignment the value comes
+// first.
 func (m *machine) place(e syntax.Expr) (*table, []syntax.Expr) {
 	switch e := e.(type) {
 	case *syntax.Map:

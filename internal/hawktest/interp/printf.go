@@ -18,6 +18,7 @@ func (m *machine) printf(c *builtin.Call) []byte {
 	if err != nil {
 		panic(err)
 	}
+	// The arguments are evaluated in their order before any text is put together.
 	var args [][]byte
 	for i, conv := range f.Convs {
 		args = append(args, m.conversion(conv, c, i+1))
@@ -32,8 +33,11 @@ func (m *machine) printf(c *builtin.Call) []byte {
 	return append(out, plain(text[at:])...)
 }
 
+// plain is the text between conversions, in which a percent sign is doubled.
 func plain(s string) string { return strings.ReplaceAll(s, "%%", "%") }
 
+// conversion writes digits by math/big, which knows no width: so that it shares no mistake with
+// hawk's own code, which does.
 func (m *machine) conversion(conv value.Conv, c *builtin.Call, i int) []byte {
 	e := c.Args[i]
 	var prefix, digits string
@@ -47,6 +51,7 @@ func (m *machine) conversion(conv value.Conv, c *builtin.Call, i int) []byte {
 	case value.Char:
 		return pad(conv, "", string([]byte{byte(m.eval(e).(uint64))}), conv.Zero)
 	case value.Address:
+		// An address has no narrower form, whatever the length modifier says.
 		conv.Bits = 64
 	}
 	bits := extend(m.eval(e).(uint64), types.IntOf(conv.Bits/8, conv.Verb == value.Signed))
@@ -66,6 +71,7 @@ func (m *machine) conversion(conv value.Conv, c *builtin.Call, i int) []byte {
 	switch conv.Verb {
 	case value.Octal:
 		digits = n.Text(8)
+		// The zero is a digit and counts for the precision, unlike the 0x below.
 		if conv.Alt && digits[0] != '0' {
 			digits = "0" + digits
 		}
@@ -83,6 +89,7 @@ func (m *machine) conversion(conv value.Conv, c *builtin.Call, i int) []byte {
 		fail("%%%s", conv.Verb)
 	}
 	if conv.Prec >= 0 {
+		// C prints nothing for a zero with the precision 0.
 		if conv.Prec == 0 && n.Sign() == 0 {
 			digits = ""
 		}
@@ -90,10 +97,12 @@ func (m *machine) conversion(conv value.Conv, c *builtin.Call, i int) []byte {
 			digits = "0" + digits
 		}
 	}
+	// A precision switches zeros as padding off, as in C.
 	return pad(conv, prefix, digits, conv.Zero && conv.Prec < 0)
 }
 
-// pad brings a conversion to its width.
+// pad brings a conversion to its width. Zeros stand behind the sign or 0x, blanks before it, and
+// a field to the left has no zeros.
 func pad(conv value.Conv, prefix, s string, zeros bool) []byte {
 	missing := max(conv.Width-len(prefix)-len(s), 0)
 	switch {

@@ -12,6 +12,8 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
+// less is < on 64 bits. Values are extended by their signs already, so that one bit decides the
+// order.
 func less(x, y uint64, signed bool) bool {
 	if signed {
 		return int64(x) < int64(y)
@@ -26,26 +28,30 @@ type table struct {
 	printed bool // as a whole, by an event
 }
 
-// change notes that an element changes.
+// change notes that an element changes. After a print of the whole map nobody knows whether hawk
+// reads it before or after the change.
 func (t *table) change() {
 	if t.printed {
 		fail("the time when a map is printed")
 	}
 }
 
+// An entry uses v or cell, by what the map's value is.
 type entry struct {
 	key  mapKey
 	v    val
 	cell cell
 }
 
-// A mapKey is a key in the type of the map's keys.
+// A mapKey is a key in the type of the map's keys. The text is the converted value in Go's
+// syntax, in which different values differ.
 type mapKey struct {
 	text string // tells keys apart
 	v    val    // nil of a scalar map
 }
 
-// key evaluates a key, left to right.
+// key evaluates a key, left to right. Each part is converted to the type that all uses of the
+// map have joined to: -1 of an int8 and of an int64 are one key.
 func (m *machine) key(t *table, keys []syntax.Expr) mapKey {
 	switch {
 	case len(keys) == 0:
@@ -62,7 +68,8 @@ func (m *machine) key(t *table, keys []syntax.Expr) mapKey {
 	return mapKey{fmt.Sprintf("%#v", val(parts)), parts}
 }
 
-// make finds or inserts an element in order to change it.
+// make finds or inserts an element in order to change it. An aggregation's cell of a new element
+// is the empty one.
 func (t *table) make(key mapKey) *entry {
 	t.change()
 	e := t.entries[key.text]
@@ -73,6 +80,7 @@ func (t *table) make(key mapKey) *entry {
 	return e
 }
 
+// read yields zero for an absent key and inserts nothing, unlike make.
 func (t *table) read(key mapKey) val {
 	e := t.entries[key.text]
 	if agg, ok := t.decl.Value.(*types.Agg); ok {
@@ -101,7 +109,8 @@ func (t *table) isHistogram() bool {
 	return ok && (agg.Kind == "hist" || agg.Kind == "lhist")
 }
 
-// item is the map as it is printed.
+// item is the map as it is printed. The order is fixed, so that two runs print the same where
+// the sorting by value finds equals.
 func (t *table) item() output.Map {
 	item := output.Map{Name: t.decl.Name, Keyed: t.decl.Key != nil}
 	var order []string

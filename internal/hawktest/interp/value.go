@@ -22,6 +22,7 @@ func extend(bits uint64, t *types.Int) uint64 {
 	return bits << shift >> shift
 }
 
+// boolVal is a boolean in the form of all scalars.
 func boolVal(b bool) val {
 	if b {
 		return uint64(1)
@@ -60,7 +61,8 @@ func zeros(elems []types.Type) val {
 	return out
 }
 
-// convert makes a value of one type a value of another.
+// convert makes a value of one type a value of another. The checker has allowed the conversion:
+// a combination that is not here is a hole in the interpreter.
 func convert(v val, from, to types.Type) val {
 	if types.Same(from, to) {
 		return v
@@ -69,6 +71,7 @@ func convert(v val, from, to types.Type) val {
 		return boolVal(truth(v))
 	}
 	if i, ok := types.IsInteger(to); ok {
+		// An array becomes an integer by its bytes, of which the first is the lowest.
 		if a, ok := from.(*types.Array); ok {
 			return extend(fromBytes(toBytes(v, a)), i)
 		}
@@ -79,6 +82,7 @@ func convert(v val, from, to types.Type) val {
 		return v
 	case *types.String:
 		s := v.(string)
+		// The last byte of a capacity is for the NUL.
 		return s[:min(len(s), to.Cap-1)]
 	case *types.Record:
 		return convertRecord(v.([]val), from.(*types.Record), to)
@@ -90,6 +94,7 @@ func convert(v val, from, to types.Type) val {
 		return dst
 	case *types.Array:
 		raw := toBytes(v, from)
+		// An array that is longer than the integer is filled up by its sign.
 		if i, ok := types.IsInteger(from); ok && i.Signed && v.(uint64)>>63 != 0 {
 			for len(raw) < to.Size() {
 				raw = append(raw, 0xff)
@@ -104,6 +109,8 @@ func convert(v val, from, to types.Type) val {
 	return nil
 }
 
+// convertRecord finds fields by name: two records with the same fields in another order are of
+// one type.
 func convertRecord(src []val, from, to *types.Record) val {
 	dst := make([]val, len(to.Elems))
 	for i, n := range to.Names {
@@ -113,7 +120,8 @@ func convertRecord(src []val, from, to *types.Record) val {
 	return dst
 }
 
-// toBytes is a value in memory.
+// toBytes is a value in memory. The order is little-endian, as on every machine that hawk runs
+// on.
 func toBytes(v val, t types.Type) []byte {
 	switch t := t.(type) {
 	case *types.Array:
@@ -143,6 +151,7 @@ func fromBytes(raw []byte) (bits uint64) {
 	return bits
 }
 
+// ofBytes is the inverse of toBytes for an array of integers.
 func ofBytes(raw []byte, t *types.Array) val {
 	out := make([]val, t.Len)
 	size := t.Elem.Size()
@@ -169,7 +178,8 @@ func truth(v val) bool {
 }
 
 // same is == on two values; numbers are extended already, so that those of
-// different types are equal exactly if they are in the type they join to.
+// different types are equal exactly if they are in the type they join to. Fields of records are
+// compared by name, so that y is brought into the order of x first.
 func same(x, y val, xt, yt types.Type) bool {
 	switch x := x.(type) {
 	case uint64:
@@ -202,7 +212,8 @@ func reordered(x, y *types.Record) []types.Type {
 	return out
 }
 
-// shown is a value as package value knows it.
+// shown is a value as package value knows it. Package value is hawk's own: its forms are tested
+// there.
 func shown(v val, t types.Type) value.Value {
 	switch t := t.(type) {
 	case *types.Int:
