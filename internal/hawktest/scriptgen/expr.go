@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// value is an expression of a shape.
+// value is an expression of a shape. depth bounds how deep expressions nest, so that every
+// script ends.
 func (g *generator) value(s shape, depth int) *Node {
 	depth = g.deep(depth)
 	switch s.kind {
@@ -28,7 +29,8 @@ func (g *generator) value(s shape, depth int) *Node {
 	return compose(s, parts)
 }
 
-// deep is how deep an expression may be here.
+// deep is how deep an expression may be here. In a calm place an expression has next to no
+// branches: each doubles the paths that the verifier follows.
 func (g *generator) deep(depth int) int {
 	if g.calm {
 		return min(depth, 1)
@@ -45,12 +47,15 @@ func compose(s shape, parts []*Node) *Node {
 			holes[i] = s.names[i] + " = #"
 		}
 	}
+	// Parentheses around one expression are no tuple without the comma.
 	if s.kind == tuple && len(parts) == 1 {
 		return node(Expr, "(#,)", parts...)
 	}
 	return node(Expr, "("+strings.Join(holes, ", ")+")", parts...)
 }
 
+// paren puts what has parts into parentheses. So it does with a sign: two of them would be a --
+// to the parser.
 func paren(n *Node) *Node {
 	if len(n.Kids) == 0 && !strings.HasPrefix(n.Text[0], "-") {
 		return n
@@ -58,7 +63,9 @@ func paren(n *Node) *Node {
 	return node(Fixed, "(#)", n)
 }
 
-// literal says whether an expression may be folded.
+// literal says whether an expression may be folded. Folding refuses what a run lets pass, as
+// overflows, so that callers avoid operators between two such expressions. Variables and maps
+// are known by their first character.
 func literal(n *Node) bool {
 	if strings.ContainsAny(strings.Join(n.Text, ""), "$@{") {
 		return false
@@ -71,6 +78,7 @@ func literal(n *Node) bool {
 	return true
 }
 
+// sameShape compares no names of fields: these are made with the same names in the same order.
 func sameShape(a, b shape) bool {
 	if a.kind != b.kind || len(a.elems) != len(b.elems) {
 		return false
@@ -113,7 +121,8 @@ func pathsTo(s, of shape, path string) (out []string) {
 	return out
 }
 
-// general is an expression that exists for every shape.
+// general is an expression that exists for every shape. Reading comes most often, since what is
+// stored and never read tests nothing.
 func (g *generator) general(s shape, depth int) (*Node, bool) {
 	switch g.IntN(10) {
 	case 0, 1, 2, 3:
@@ -132,6 +141,8 @@ func (g *generator) general(s shape, depth int) (*Node, bool) {
 	}
 	var body *Node
 	var result *Node
+	// A block inside an expression takes few statements from the budget, and gives back what it
+	// does not use: else the first one would use up the script.
 	old := g.budget
 	g.budget = min(g.budget, 2)
 	g.scoped(func() {
@@ -142,7 +153,8 @@ func (g *generator) general(s shape, depth int) (*Node, bool) {
 	return node(Expr, "({ #\n # })", body, result), true
 }
 
-// simple is a statement for the inside of an expression.
+// simple is a statement for the inside of an expression. No loops or jumps are among them: a
+// jump out of an expression would leave it without a value.
 func (g *generator) simple() *Node {
 	switch g.IntN(4) {
 	case 0:
@@ -155,6 +167,7 @@ func (g *generator) simple() *Node {
 	return g.assign()
 }
 
+// condition0 is a condition inside an expression. Numbers stand for conditions, as in C.
 func (g *generator) condition0(depth int) *Node {
 	if g.one(3) {
 		return g.integer(depth)
@@ -162,6 +175,7 @@ func (g *generator) condition0(depth int) *Node {
 	return g.boolean(depth)
 }
 
+// numbers lie at the edges of the types, on either side, where widths and signs go wrong first.
 var numbers = []string{
 	"0", "1", "2", "3", "7", "8", "10", "63", "64", "100", "127", "128", "129", "255", "256", "1000",
 	"32767", "32768", "65535", "65536",
@@ -172,7 +186,8 @@ var numbers = []string{
 	"0xdeadbeefcafe", "-0x123456789abc", "1s", "4096",
 }
 
-// integer is an expression with an integer value.
+// integer is an expression with an integer value. The numbers of the cases are chances in 28. A
+// case that finds nothing to work on falls through to what exists always.
 func (g *generator) integer(depth int) *Node {
 	depth = g.deep(depth)
 	if depth <= 0 {
@@ -234,6 +249,8 @@ func (g *generator) integer(depth int) *Node {
 	return g.integer(depth - 1)
 }
 
+// arithmetic has a boolean as an operand at times, which the language lets be mixed with
+// numbers.
 func (g *generator) arithmetic(depth int) *Node {
 	op := pick(g, "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "+", "-")
 	x, y := g.integer(depth-1), g.operand(op, depth-1)
@@ -251,7 +268,8 @@ func (g *generator) arithmetic(depth int) *Node {
 	return node(Expr, "# "+op+" #", paren(x), paren(y))
 }
 
-// aggregate reads an aggregation as a number.
+// aggregate reads an aggregation as a number. Only kinds that have an integer value can be read.
+// Kernels before 5.19 cannot join the cells of all processors in a program.
 func (g *generator) aggregate() (*Node, bool) {
 	m, ok := g.mapping(func(m mapping) bool {
 		switch m.agg {
@@ -263,6 +281,7 @@ func (g *generator) aggregate() (*Node, bool) {
 	if !ok || g.kernel.NoAggregation {
 		return nil, false
 	}
+	// A cast and arithmetic are the two ways to the integer.
 	hole := pick(g, "(int64)", "(# + 0)")
 	if hole == "(int64)" {
 		return node(Expr, hole+m.name+g.keyHole(m), g.keyValues(m)...), true
@@ -270,7 +289,8 @@ func (g *generator) aggregate() (*Node, bool) {
 	return node(Expr, "("+m.name+g.keyHole(m)+" + 0)", g.keyValues(m)...), true
 }
 
-// counted is the length of a map.
+// counted is the length of a map. The number of elements takes a walk over the map, which
+// kernels before 5.13 cannot make.
 func (g *generator) counted(int) (*Node, bool) {
 	m, ok := g.mapping(func(m mapping) bool { return len(m.keys) > 0 })
 	if !ok || g.kernel.NoIteration {
@@ -279,7 +299,8 @@ func (g *generator) counted(int) (*Node, bool) {
 	return leaf(Expr, "len("+m.name+")"), true
 }
 
-// called is a use of a macro or function.
+// called is a use of a macro or function. bump changes its argument, so that it needs a variable
+// of the script; the others take values.
 func (g *generator) called(depth int) *Node {
 	if n, ok := g.callOwn(integer, depth); ok && g.one(2) {
 		return n
@@ -298,6 +319,8 @@ func (g *generator) called(depth int) *Node {
 	return node(Expr, name+"(#, #)", x, y)
 }
 
+// ofText searches for short texts: programs compare byte by byte, and long ones would have too
+// many instructions.
 func (g *generator) ofText(depth int) *Node {
 	switch g.IntN(6) {
 	case 0:
@@ -317,6 +340,8 @@ func (g *generator) ofText(depth int) *Node {
 	return leaf(Expr, `"hello"[1]`)
 }
 
+// ofArray keeps indices in range, by constants or a mask, since the language does not say what
+// is beyond.
 func (g *generator) ofArray(depth int) *Node {
 	x := g.integer(depth - 1)
 	switch g.IntN(4) {
@@ -330,7 +355,8 @@ func (g *generator) ofArray(depth int) *Node {
 	return node(Expr, "((int8[4])(int32)#)[# & 3]", paren(x), node(Fixed, "(uint64)(#)", g.integer(depth-1)))
 }
 
-// boolean is an expression with a truth value.
+// boolean is an expression with a truth value. Comparisons come most often. As in integer, a
+// case without anything to work on goes on to what exists always.
 func (g *generator) boolean(depth int) *Node {
 	depth = g.deep(depth)
 	if depth <= 0 {
@@ -374,6 +400,7 @@ func (g *generator) boolean(depth int) *Node {
 		return node(Expr, "strcontains(#, #)", g.text(depth-1),
 			leaf(Expr, pick(g, `"a"`, `"bc"`, `""`, `"een"`, `"8"`, `"fifteen"`)))
 	case 14:
+		// Only what has parts is compared here: the other cases have the rest.
 		s := g.shape(2)
 		if s.kind >= tuple {
 			return node(Expr, "# "+pick(g, "==", "!=")+" #", g.value(s, depth-1), g.value(s, depth-1))
@@ -385,8 +412,11 @@ func (g *generator) boolean(depth int) *Node {
 	return g.boolean(depth - 1)
 }
 
+// comparison is any of the six, which have one rule of types.
 func (g *generator) comparison() string { return pick(g, "<", "<=", ">", ">=", "==", "!=") }
 
+// texts have lengths on both sides of 8, 16, 32 and 64 bytes, at which strings change their
+// size, and bytes that are no text: above 127, a NUL, a tab.
 var texts = []string{
 	`""`, `"a"`, `"b"`, `"ab"`, `"abc"`, `"abd"`, `"hello"`, `"seven77"`, `"eight888"`,
 	`"fifteen fifteen"`, `"sixteen sixteen."`,

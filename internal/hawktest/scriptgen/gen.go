@@ -71,7 +71,9 @@ type generator struct {
 	in    *routine        // whose body this is; nil in a probe
 }
 
-// helpers are macros and functions that scripts use.
+// helpers are macros and functions that scripts use. Between them they have what functions can:
+// arguments that are narrower than what is passed, an early return, a return out of each kind of
+// loop.
 var helpers = map[string]string{
 	"sum2":   "macro sum2(x, y) { x + y }\n",
 	"larger": "macro larger(x, y) { let $x = x; let $y = y; $x > $y ? $x : $y }\n",
@@ -83,7 +85,8 @@ var helpers = map[string]string{
 		"return 200; }\n",
 }
 
-// Generate makes up the script of a seed.
+// Generate makes up the script of a seed. The same seed gives the same script, so that a mistake
+// is found again by its number.
 func Generate(seed uint64, k Kernel) *Node {
 	g := &generator{kernel: k, Rand: rand.New(rand.NewPCG(seed, 0x6861776b)), weight: 1}
 	g.budget = 6 + g.IntN(30)
@@ -91,11 +94,13 @@ func Generate(seed uint64, k Kernel) *Node {
 	g.makeMaps()
 	routines := g.routines()
 	var probes []*Node
+	// Several probes of one kind run one after the other, and share maps but not variables.
 	n := 1 + g.IntN(2)
 	for i := range n {
 		probes = append(probes, g.probe("begin", i == 0, false))
 	}
 	if g.IntN(3) == 0 {
+		// The probe at the end needs some of its own: those before may have used up all.
 		g.budget += 5
 		probes = append(probes, g.probe("end", false, true))
 	}
@@ -109,11 +114,14 @@ func Generate(seed uint64, k Kernel) *Node {
 	return list(append(append(head, routines...), probes...))
 }
 
+// one is true once in so many times.
 func (g *generator) one(in int) bool { return g.IntN(in) == 0 }
 
+// pick takes one of several at random. What stands twice is taken twice as often.
 func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 
-// shape makes up a shape of at most so many levels.
+// shape makes up a shape of at most so many levels. A tuple has up to three parts. The names are
+// there in case it becomes a record.
 func (g *generator) shape(depth int) shape {
 	n := 10
 	if depth == 0 {
@@ -139,6 +147,8 @@ func (g *generator) shape(depth int) shape {
 	}
 }
 
+// makeMaps makes up the maps that all probes share. Half of them lose no elements, so that there
+// are some at the end.
 func (g *generator) makeMaps() {
 	for i := range 3 + g.IntN(5) {
 		m := mapping{name: fmt.Sprintf("@m%d", i), of: shape{kind: integer}, deletes: g.one(2)}
@@ -183,6 +193,7 @@ func (g *generator) probe(kind string, first, last bool) *Node {
 			body = append(body, g.declare())
 		}
 	}
+	// The budget is shared by the probes that follow.
 	share := g.budget
 	if !last {
 		share = g.budget/2 + 1
@@ -192,9 +203,11 @@ func (g *generator) probe(kind string, first, last bool) *Node {
 			body = append(body, g.statement())
 		}
 	}
+	// Every variable is printed at the end, so that whatever went wrong on the way shows.
 	for _, v := range g.scopes[0] {
 		body = append(body, leaf(Stmt, "print("+v.name+");\n"))
 	}
+	// Only the last probe prints whole maps: what user space prints must not change any more.
 	if last {
 		for _, m := range g.maps {
 			if g.one(3) {
@@ -212,7 +225,7 @@ func (g *generator) probe(kind string, first, last bool) *Node {
 	return node(Fixed, head+"#}\n", append(kids, list(body))...)
 }
 
-// visible lists the variables that fit.
+// visible lists the variables that fit. Blocks that have ended took theirs with them.
 func (g *generator) visible(fits func(variable) bool) (out []variable) {
 	for _, s := range g.scopes {
 		for _, v := range s {
@@ -224,7 +237,8 @@ func (g *generator) visible(fits func(variable) bool) (out []variable) {
 	return out
 }
 
-// fresh is a name that no visible variable has; siblings share names.
+// fresh is a name that no visible variable has; siblings share names. The language lets no
+// variable hide another one.
 func (g *generator) fresh() string {
 	taken := map[string]bool{}
 	for _, s := range g.scopes {
@@ -239,6 +253,7 @@ func (g *generator) fresh() string {
 	}
 }
 
+// bind makes a variable visible from here on, to the end of the innermost block.
 func (g *generator) bind(v variable) {
 	top := len(g.scopes) - 1
 	g.scopes[top] = append(g.scopes[top], v)
@@ -251,4 +266,5 @@ func (g *generator) scoped(f func()) {
 	g.scopes = g.scopes[:len(g.scopes)-1]
 }
 
+// widths are the integer types of the language, as casts and declarations name them.
 var widths = []string{"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"}

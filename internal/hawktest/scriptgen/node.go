@@ -3,7 +3,8 @@ package scriptgen
 import "strings"
 
 // A Node is a piece of a script: Text[0], Kids[0], Text[1], Kids[1] and so on,
-// Text being one longer than Kids.
+// Text being one longer than Kids. The text between the kids is never changed, so that a smaller
+// tree is a script too.
 type Node struct {
 	Role Role
 	Text []string
@@ -24,7 +25,8 @@ const (
 // leaf is text alone.
 func leaf(role Role, text string) *Node { return &Node{Role: role, Text: []string{text}} }
 
-// node fills kids into a template in which each # stands for one.
+// node fills kids into a template in which each # stands for one. A template with another number
+// of holes is a mistake in this package, and no script's.
 func node(role Role, template string, kids ...*Node) *Node {
 	text := strings.Split(template, "#")
 	if len(text) != len(kids)+1 {
@@ -54,7 +56,8 @@ func (n *Node) write(b *strings.Builder) {
 }
 
 // Shrink makes a script smaller as long as bad says that it still shows the
-// mistake. The node is changed in place.
+// mistake. The node is changed in place. The rounds end when one has changed nothing. bad is
+// asked often, hundreds of times for a long script.
 func Shrink(root *Node, bad func(script string) bool) {
 	for before := -1; before != root.size(); {
 		before = root.size()
@@ -71,6 +74,7 @@ func (n *Node) size() int {
 	return out
 }
 
+// shrink goes from the root down: what takes away most is tried first.
 func (n *Node) shrink(try func() bool) {
 	switch n.Role {
 	case List:
@@ -87,7 +91,8 @@ func (n *Node) shrink(try func() bool) {
 	}
 }
 
-// shrinkList leaves out halves, quarters, … and at last single kids.
+// shrinkList leaves out halves, quarters, … and at last single kids. Large pieces go first,
+// which takes few trials where most of a script has nothing to do with the mistake.
 func (n *Node) shrinkList(try func() bool) {
 	for width := max(len(n.Kids)/2, 1); ; width /= 2 {
 		for at := 0; at < len(n.Kids); {
@@ -105,11 +110,13 @@ func (n *Node) shrinkList(try func() bool) {
 	}
 }
 
+// set may forget the text in between, as that of a list is empty.
 func (n *Node) set(kids []*Node) {
 	n.Kids, n.Text = kids, make([]string, len(kids)+1)
 }
 
-// replace puts the first of others that works in the place of n.
+// replace puts the first of others that works in the place of n. The node itself is overwritten,
+// so that its parent need not know.
 func (n *Node) replace(others []*Node, try func() bool) {
 	old := *n
 	for _, o := range others {
@@ -121,7 +128,8 @@ func (n *Node) replace(others []*Node, try func() bool) {
 	*n = old
 }
 
-// below are the nearest nodes of a role under n.
+// below are the nearest nodes of a role under n. It stops at each that it finds: smaller ones
+// get their turn when that one stands in the place of n.
 func (n *Node) below(r Role) (out []*Node) {
 	for _, k := range n.Kids {
 		if k.Role == r {

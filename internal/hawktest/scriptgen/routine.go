@@ -33,7 +33,8 @@ const (
 	byType
 )
 
-// routines makes up macros and functions. Later ones may use earlier ones.
+// routines makes up macros and functions. Later ones may use earlier ones. None can call itself,
+// since it is listed only when it is complete: the language has no recursion.
 func (g *generator) routines() (out []*Node) {
 	for i := range g.IntN(4) {
 		r := routine{name: fmt.Sprintf("r%d", i), fn: g.one(2), yields: pick(g, integer, integer, boolean, text)}
@@ -46,11 +47,13 @@ func (g *generator) routines() (out []*Node) {
 	return out
 }
 
-// routine makes up a macro or a function, with a body of a few statements.
+// routine makes up a macro or a function, with a body of a few statements. State of the
+// generator is put aside, since a body sees nothing of the probes.
 func (g *generator) routine(r *routine) *Node {
 	g.scopes, g.in = [][]variable{nil}, r
 	maps, budget := g.maps, g.budget
 	defer func() { g.scopes, g.in, g.maps, g.budget = nil, nil, maps, budget }()
+	// A body is expanded wherever the routine is used, and so must be short.
 	g.budget = 3
 	var heads []string
 	var plain []mapping // a macro sees no maps but its parameters
@@ -71,6 +74,7 @@ func (g *generator) routine(r *routine) *Node {
 			p.m, _ = g.mapping(func(m mapping) bool {
 				return m.agg == "" && m.of.kind == integer && len(m.keys) == 1 && m.keys[0].kind == integer
 			})
+			// There is no map of this form, so that the parameter is a value.
 			if p.m.name == "" {
 				p.kind = byValue
 				break
@@ -82,12 +86,14 @@ func (g *generator) routine(r *routine) *Node {
 		case g.one(5):
 			p.kind = byType
 		}
+		// A parameter that stands for an expression cannot be assigned to.
 		if p.kind == byValue {
 			g.bind(variable{name: p.name, of: shape{kind: p.of}, frozen: true})
 		}
 		heads = append(heads, p.name)
 		r.params = append(r.params, p)
 	}
+	// A function sees no maps at all: it takes values.
 	g.maps = plain
 	if r.fn {
 		g.maps = nil
@@ -113,7 +119,8 @@ func (g *generator) routine(r *routine) *Node {
 	return node(Stmt, "macro "+r.name+"("+head+") {\n#\n#\n}\n", list(body), result)
 }
 
-// statementOf is a statement for the body of a routine.
+// statementOf is a statement for the body of a routine. Without maps most kinds of statements
+// have nothing to work on.
 func (g *generator) statementOf() *Node {
 	if len(g.maps) == 0 {
 		switch g.IntN(6) {
@@ -133,7 +140,8 @@ func (g *generator) statementOf() *Node {
 	return g.statement()
 }
 
-// callOwn is a use of one of the script's own routines that yields a kind.
+// callOwn is a use of one of the script's own routines that yields a kind. false: none yields
+// it, or nothing fits a parameter of the one that was chosen.
 func (g *generator) callOwn(yields kind, depth int) (*Node, bool) {
 	var fit []routine
 	for _, r := range g.own {
@@ -157,6 +165,8 @@ func (g *generator) callOwn(yields kind, depth int) (*Node, bool) {
 			}
 			args = append(args, leaf(Fixed, v.name))
 		case byMap:
+			// The very map that the body was written for is passed: its keys and values have the
+			// right shapes.
 			m, ok := g.mapping(func(m mapping) bool { return m.name == p.m.name })
 			if !ok {
 				return nil, false
@@ -176,7 +186,7 @@ func (g *generator) callOwn(yields kind, depth int) (*Node, bool) {
 }
 
 // nestedMaps goes through a map for every element of another one. What it does
-// comes to the same in any order.
+// comes to the same in any order. Sums, exclusive ors and counts of constants do.
 func (g *generator) nestedMaps() *Node {
 	iterable := func(m mapping) bool {
 		return len(m.keys) > 0 && m.agg != "stats" && m.agg != "hist" && m.agg != "lhist"
@@ -189,6 +199,7 @@ func (g *generator) nestedMaps() *Node {
 	g.made++
 	to := fmt.Sprintf("@l%d", g.made)
 	var body []*Node
+	// The inner variable is named while the outer one is visible, or both would have one name.
 	x, y := g.fresh(), ""
 	g.scoped(func() {
 		g.bind(variable{name: x, of: shape{kind: tuple}, frozen: true})

@@ -2,7 +2,8 @@ package scriptgen
 
 import "fmt"
 
-// declare is a new variable.
+// declare is a new variable. It is also what generators fall back on, since it needs nothing
+// that is there.
 func (g *generator) declare() *Node {
 	v := variable{name: g.fresh(), of: g.shape(2)}
 	var out *Node
@@ -34,7 +35,9 @@ func (g *generator) stored(v variable, depth int) *Node {
 	return n
 }
 
-// statement is any one statement.
+// statement is any one statement. The numbers are chances in 44, those of statements that nest
+// at the end, so that they can be left out: where blocks are four deep, a place runs more than
+// sixty times, or mostly where it is calm.
 func (g *generator) statement() *Node {
 	g.budget--
 	n := g.IntN(44)
@@ -85,7 +88,9 @@ func (g *generator) statement() *Node {
 	return node(Stmt, "{\n#}\n", g.block(1))
 }
 
-// block is the inside of a block that runs so many times.
+// block is the inside of a block that runs so many times. The weight keeps nested loops from
+// running for too long. A variable of the block is printed at its end, since it is gone behind
+// it.
 func (g *generator) block(times int) *Node {
 	var body []*Node
 	old := g.weight
@@ -100,6 +105,7 @@ func (g *generator) block(times int) *Node {
 				body = append(body, g.statement())
 			}
 		}
+		// A value that nobody looks at would hide a mistake.
 		if top := g.scopes[len(g.scopes)-1]; len(top) > 0 {
 			body = append(body, leaf(Stmt, "print("+pick(g, top...).name+");\n"))
 		}
@@ -108,6 +114,7 @@ func (g *generator) block(times int) *Node {
 	return list(body)
 }
 
+// assignable leaves variables alone that count loops: a loop that does not end is no test.
 func (g *generator) assignable(fits func(variable) bool) (variable, bool) {
 	vs := g.visible(func(v variable) bool { return !v.frozen && fits(v) })
 	if len(vs) == 0 {
@@ -116,6 +123,7 @@ func (g *generator) assignable(fits func(variable) bool) (variable, bool) {
 	return pick(g, vs...), true
 }
 
+// isInteger fits variables that operators take.
 func isInteger(v variable) bool { return v.of.kind == integer }
 
 func (g *generator) assign() *Node {
@@ -126,7 +134,8 @@ func (g *generator) assign() *Node {
 	return node(Stmt, v.name+" = #;\n", g.stored(v, 4))
 }
 
-// compound is lv op= x on a variable or map.
+// compound is lv op= x on a variable or map. The key is evaluated twice in it, so that it must
+// have no effects.
 func (g *generator) compound() *Node {
 	op := pick(g, "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>")
 	if g.one(2) {
@@ -170,6 +179,7 @@ func (g *generator) operand(op string, depth int) *Node {
 	return n
 }
 
+// plainMap is a map of plain values, which can be assigned to.
 func (g *generator) plainMap(k kind) (mapping, bool) {
 	return g.mapping(func(m mapping) bool { return m.agg == "" && m.of.kind == k })
 }
@@ -187,7 +197,7 @@ func (g *generator) mapping(fits func(mapping) bool) (mapping, bool) {
 	return pick(g, out...), true
 }
 
-// keyHole is the template of a map's key.
+// keyHole is the template of a map's key. There are at most two parts, see makeMaps.
 func (g *generator) keyHole(m mapping) string {
 	switch len(m.keys) {
 	case 0:
@@ -206,7 +216,8 @@ func (g *generator) keyValues(m mapping) (out []*Node) {
 	return out
 }
 
-// keyValue is one of few values, so that keys meet again.
+// keyValue is one of few values, so that keys meet again. A map whose keys are all different
+// would never find an element that is there.
 func (g *generator) keyValue(k shape) *Node {
 	switch k.kind {
 	case integer:
@@ -239,6 +250,7 @@ func (g *generator) pureKeys(m mapping) (out []*Node) {
 	return out
 }
 
+// pure is a constant of a shape, of few and without effects.
 func (g *generator) pure(k shape) *Node {
 	switch k.kind {
 	case integer:
@@ -264,6 +276,7 @@ func (g *generator) step() *Node {
 	return node(Stmt, pick(g, "#++;\n", "#--;\n", "++#;\n", "--#;\n"), target)
 }
 
+// stepTarget is fixed: shrinking must not put a number in its place, which cannot be counted up.
 func (g *generator) stepTarget() (*Node, bool) {
 	if g.one(2) {
 		if m, ok := g.plainMap(integer); ok {
@@ -294,8 +307,11 @@ func (g *generator) store(m mapping) *Node {
 	return node(Stmt, m.name+g.keyHole(m)+" = #;\n", append(keys, g.value(m.of, 3))...)
 }
 
-// first gives a map its first value, whose type depends on no other map.
+// first gives a map its first value, whose type depends on no other map. Types of maps are
+// inferred over the whole script, and a circle of maps that take theirs from each other has
+// none.
 func (g *generator) first(m mapping) *Node {
+	// Keys without effects leave the rest of the script as it would be.
 	keys := g.pureKeys(m)
 	switch m.agg {
 	case "":
@@ -306,7 +322,7 @@ func (g *generator) first(m mapping) *Node {
 	return node(Stmt, m.name+g.keyHole(m)+" = "+m.agg+"(#"+m.args+");\n", append(keys, g.pure(shape{kind: integer}))...)
 }
 
-// removal is a call of delete.
+// removal is a call of delete. It yields whether there was an element.
 func (g *generator) removal() (*Node, bool) {
 	m, ok := g.mapping(func(m mapping) bool { return m.deletes })
 	switch {
@@ -327,6 +343,8 @@ func (g *generator) remove() *Node {
 	return g.declare()
 }
 
+// jump puts a condition around, since statements behind a bare jump would never run. A macro
+// must not jump out of itself, so that there a loop of its own must be around.
 func (g *generator) jump() *Node {
 	switch {
 	case g.loops > 0 && (g.in == nil || g.in.fn || g.in.loops < g.loops):
@@ -340,6 +358,7 @@ func (g *generator) jump() *Node {
 	return g.declare()
 }
 
+// ifStmt has all three forms, since each ends in another place.
 func (g *generator) ifStmt() *Node {
 	cond := g.condition()
 	then := g.block(1)
@@ -352,6 +371,7 @@ func (g *generator) ifStmt() *Node {
 	return node(Stmt, "if (#) {\n#} else if (#) {\n#} else {\n#}\n", cond, then, g.condition(), g.block(1), g.block(1))
 }
 
+// condition is that of a statement, which may be deeper than one inside an expression.
 func (g *generator) condition() *Node {
 	if g.one(4) {
 		return g.integer(3)
@@ -360,7 +380,7 @@ func (g *generator) condition() *Node {
 }
 
 // looped makes the body of a loop that runs so many times, in a scope in which
-// v is visible.
+// v is visible. calm says that the verifier does not know how many rounds there are.
 func (g *generator) looped(times int, v *variable, calm bool) (body *Node) {
 	old := g.calm
 	g.calm = g.calm || calm
@@ -376,6 +396,7 @@ func (g *generator) looped(times int, v *variable, calm bool) (body *Node) {
 	return body
 }
 
+// forRange has constants as ends, or one that only the run knows and that is masked to be small.
 func (g *generator) forRange() *Node {
 	from, n := pick(g, 0, 0, 0, 1, -3, 5, 250), g.IntN(7)
 	ends := fmt.Sprintf("%d..%d", from, from+n)
@@ -385,6 +406,7 @@ func (g *generator) forRange() *Node {
 	case 1:
 		ends = fmt.Sprintf("(uint16)%d..(%d)", max(from, 0), max(from, 0)+n)
 	}
+	// A bound that the verifier does not know makes the loop one whose rounds it cannot count.
 	var end []*Node
 	v := &variable{name: g.fresh(), of: shape{kind: integer}}
 	if g.one(3) {
@@ -394,12 +416,14 @@ func (g *generator) forRange() *Node {
 	return node(Stmt, "for ("+v.name+" : "+ends+") {\n#}\n", append(end, g.looped(max(n, 1), v, end != nil))...)
 }
 
+// unroll multiplies the instructions of its body, so that its numbers are small.
 func (g *generator) unroll() *Node {
 	n := 1 + g.IntN(4)
 	return node(Stmt, fmt.Sprintf("unroll (%d) {\n#}\n", n), g.looped(n, nil, false))
 }
 
-// while counts in a variable that nothing else changes.
+// while counts in a variable that nothing else changes. It counts at the beginning of the body,
+// so that continue does not skip it.
 func (g *generator) while() *Node {
 	v := &variable{name: g.fresh(), of: shape{kind: integer}, frozen: true}
 	n := 1 + g.IntN(6)
@@ -420,6 +444,7 @@ func (g *generator) print() *Node {
 		}
 	}
 	x := g.value(g.shape(2), 4)
+	// A tuple around it has the value printed.
 	if x.Text[0] != "" && x.Text[0][0] == '@' {
 		return node(Stmt, "print((#, 0));\n", x)
 	}
@@ -450,6 +475,7 @@ func (g *generator) forMap() *Node {
 		numbers = append(numbers, "strlen("+path+")")
 	}
 	var body []*Node
+	// Operators of one group commute with each other; those of different groups do not.
 	same := pick(g, []string{" += ", " -= "}, []string{" ^= "}, []string{" |= "})
 	for range 1 + g.IntN(3) {
 		n := pick(g, numbers...)
@@ -473,7 +499,8 @@ func (g *generator) forMap() *Node {
 	return node(Stmt, "for ("+name+" : "+m.name+") {\n#}\n", list(body))
 }
 
-// printf prints a few values.
+// printf prints a few values. The text is put together without node, since a format has # and %
+// of its own.
 func (g *generator) printf() *Node {
 	format := ""
 	var args []*Node

@@ -8,7 +8,8 @@ import (
 // enums are what scripts with enumerators begin with.
 const enums = "enum level { LOW, MID = 7, HIGH = 0x90000000 };\nenum side { LEFT = -1, RIGHT = 5 };\n"
 
-// enumerator is an integer of an enum's.
+// enumerator is an integer of an enum's. Something is done to it, as an enumerator alone prints
+// by its name.
 func (g *generator) enumerator() *Node {
 	g.enums = true
 	name := pick(g, "LOW", "MID", "HIGH", "LEFT", "RIGHT")
@@ -20,7 +21,8 @@ func (g *generator) enumerator() *Node {
 type twinned struct{ folded, run string }
 
 // twins are statements that print an expression of typed constants, the same
-// of variables, and whether the two are equal.
+// of variables, and whether the two are equal. The compiler folds in code of its own, which has
+// to agree with the one that the kernel runs.
 func (g *generator) twins() *Node {
 	var lets strings.Builder
 	leaves := 0
@@ -67,6 +69,7 @@ func (g *generator) twins() *Node {
 		form := "(%s " + strings.ReplaceAll(op, "%", "%%") + " %s)"
 		return twinned{fmt.Sprintf(form, x.folded, y.folded), fmt.Sprintf(form, x.run, y.run)}
 	}
+	// The factor of a fixed type gives both the same one, whatever the expression came to.
 	w := expr(1 + g.IntN(3)).in("(uint64)1 * #")
 	fmt.Fprintf(&lets, "print((%s, %s, (%s) == (%s)));\n", w.folded, w.run, w.folded, w.run)
 	return leaf(Stmt, "{\n"+lets.String()+"}\n")
