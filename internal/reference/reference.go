@@ -27,13 +27,15 @@ import (
 
 //go:generate go test -run TestReference|TestFileFormats . -update
 
+// preamble warns off editors: TestReference compares the page with what is printed here.
 const preamble = `# Reference
 
 This page is printed from the tables that the compiler itself uses; do not edit it. [language.md](language.md)
 describes the language around it.
 `
 
-// Write prints the manual as markdown.
+// Write prints the manual as markdown. The order of the parts is that in which a reader meets
+// them in a script.
 func Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	out.WriteString(preamble)
@@ -81,9 +83,11 @@ an attach point ` + "`*`, `?` and `[…]`" + ` are wildcards unless the part is 
 			}
 		}
 		facts.add("offers", strings.Join(has, ", "))
+		// Kinds that offer no addresses say nothing of it.
 		if k.Space != types.Unset {
 			facts.add("addresses", "of "+k.Space.String()+" memory unless a type says otherwise")
 		}
+		// Scripts compare it, so that it may differ from the name that people write.
 		if k.TypeName() != k.Name {
 			facts.add("`probetype`", "`"+k.TypeName()+"`")
 		}
@@ -92,6 +96,7 @@ an attach point ` + "`*`, `?` and `[…]`" + ` are wildcards unless the part is 
 	}
 }
 
+// writeFuncs prints builtins, called functions in the manual whether they take arguments or not.
 func writeFuncs(w *bufio.Writer) {
 	w.WriteString(`
 ## Functions and variables
@@ -109,9 +114,12 @@ Names shown without parentheses may also be written with empty ones. Arguments i
 		if f.Unsafe {
 			facts.add("needs", "`--unsafe`")
 		}
+		// Versions are those of the kernel that has it first; distributions may have it earlier.
 		for _, n := range f.Needs {
 			facts.add("needs", fmt.Sprintf("%s (Linux %s)", n.What, n.Since))
 		}
+		// Old names are warned of; the others are those of the library of bpftrace, and taken as
+		// they are.
 		facts.add("old names", quoted(f.Old))
 		facts.add("other names", quoted(f.Also))
 		facts.write(w)
@@ -119,7 +127,8 @@ Names shown without parentheses may also be written with empty ones. Arguments i
 	}
 }
 
-// funcForms are the ways to write a use of a builtin.
+// funcForms are the ways to write a use of a builtin. A builtin that may stand without
+// parentheses, and takes arguments, has two forms.
 func funcForms(f *builtin.Func) []string {
 	switch {
 	case f.Bare && len(f.Params) == 0:
@@ -130,6 +139,7 @@ func funcForms(f *builtin.Func) []string {
 	return []string{builtin.Signature(f.Name, f.Params, f.Min, f.Variadic)}
 }
 
+// yields is what a use comes to, in words where the type depends on the arguments.
 func yields(f *builtin.Func) string {
 	switch {
 	case f.Yields != "":
@@ -140,7 +150,8 @@ func yields(f *builtin.Func) string {
 	return f.Result.String()
 }
 
-// kindsWith lists the supported kinds that offer all of need; "" for no need.
+// kindsWith lists the supported kinds that offer all of need; "" for no need. The reader of a
+// builtin wants to know where it works, rather than by what.
 func kindsWith(need probe.Has) string {
 	if need == 0 {
 		return ""
@@ -154,6 +165,7 @@ func kindsWith(need probe.Has) string {
 	return strings.Join(out, ", ")
 }
 
+// writeAggs prints aggregations with the type that a cast or a comparison makes of them.
 func writeAggs(w *bufio.Writer) {
 	w.WriteString(`
 ## Aggregations
@@ -180,6 +192,7 @@ of its own; the cells are merged when the map is printed or read.
 	}
 }
 
+// writeMacros prints the library's macros from their comments: they have no table.
 func writeMacros(w *bufio.Writer) {
 	w.WriteString(`
 ## Macros of the library
@@ -195,7 +208,7 @@ and as many parameters takes the place of one of these.
 	}
 }
 
-// An Example is a script of the manual.
+// An Example is a script of the manual. Tests compile each and run it on the kernels that can.
 type Example struct {
 	Section string // that it stands in: probes, functions, aggregations, library, settings
 	Name    string
@@ -203,7 +216,8 @@ type Example struct {
 	Needs   []*machine.Feature // what the kernel must offer, apart from the probes
 }
 
-// Examples lists the scripts of all entries.
+// Examples lists the scripts of all entries. Settings have none of their own: the one made here
+// sets the default, so that it does no harm.
 func Examples() []Example {
 	var out []Example
 	for _, k := range probe.Kinds() {
@@ -244,9 +258,11 @@ A setting is written in the script, ` + "`config = { max_strlen = 256; }`" + `, 
 `)
 	for _, s := range config.Settings() {
 		def := "`" + s.Default + "`"
+		// The default may depend on the machine, and then is described instead.
 		if s.Type == config.Choice && !slices.Contains(s.Values, s.Default) {
 			def = s.Default // words
 		}
+		// A choice has its values in place of its type, which would say nothing.
 		kind := s.Type.String()
 		if len(s.Values) > 0 {
 			kind = quoted(s.Values)
@@ -259,6 +275,7 @@ A setting is written in the script, ` + "`config = { max_strlen = 256; }`" + `, 
 	}
 }
 
+// writeFormats prints the formats of three packages, each of which has a table of its own.
 func writeFormats(w *bufio.Writer) {
 	w.WriteString(`
 ## Formats
@@ -271,17 +288,21 @@ What a script prints is written in one of these forms, and a run that goes on ca
 	for _, f := range output.Forms() {
 		fmt.Fprintf(w, "| `%s` | %s |\n", f.Name, f.Doc)
 	}
+	// Views of a run that goes on are chosen by the same option.
 	for _, f := range live.Forms() {
 		fmt.Fprintf(w, "| `%s` | %s |\n", f.Name, f.Doc)
 	}
 	w.WriteString("\nFiles are made of the run, by `-f` or `--save` ([views.md](views.md)):\n\n" + FileFormats())
 }
 
-// FileFormats is the table of the formats of files.
+// FileFormats is the table of the formats of files. docs/views.md has it too, which a test keeps
+// the same.
 func FileFormats() string {
 	var b strings.Builder
 	b.WriteString("| Format | What it is | Name ends in | Written | Maps |\n|---|---|---|---|---|\n")
 	for _, f := range export.Formats() {
+		// A format that goes to a socket has no file, and one that streams is there before the
+		// end.
 		end, written := "`."+f.Ext+"`", "at the end"
 		switch {
 		case f.Socket != "":
@@ -304,12 +325,14 @@ func FileFormats() string {
 // A list is the facts below an entry's text.
 type list []string
 
+// add leaves out a fact without text, so that callers need not ask first.
 func (l *list) add(what, text string) {
 	if text != "" {
 		*l = append(*l, "- "+what+": "+text)
 	}
 }
 
+// params lists the words that a parameter can be, as their kind would not say which there are.
 func (l *list) params(params []builtin.Param, words []string) {
 	for _, p := range params {
 		text := p.Kind.String()
@@ -323,6 +346,8 @@ func (l *list) params(params []builtin.Param, words []string) {
 	}
 }
 
+// write begins with an empty line: markdown takes a list that follows text at once for more of
+// that.
 func (l list) write(w *bufio.Writer) {
 	if len(l) > 0 {
 		w.WriteString("\n")
@@ -332,6 +357,7 @@ func (l list) write(w *bufio.Writer) {
 	}
 }
 
+// paragraph folds lines, so that a change of a word is a small difference in the page.
 func paragraph(w *bufio.Writer, text string) {
 	w.WriteString("\n" + markdown.Fold(text, "") + "\n")
 }
@@ -341,6 +367,8 @@ func codeBlock(w *bufio.Writer, lines ...string) {
 	fmt.Fprintf(w, "```\n%s\n```\n", strings.Join(lines, "\n"))
 }
 
+// example says that a script is one: a block of code behind a list would look like a form to
+// fill in.
 func example(w *bufio.Writer, script string) {
 	w.WriteString("\nFor example:\n\n")
 	codeBlock(w, script)
