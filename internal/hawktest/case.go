@@ -51,6 +51,7 @@ func Cases(dir string) ([]*Case, error) {
 			}
 		}
 		for _, word := range c.Varies {
+			// A word that is misspelt would let the case be left out in silence.
 			if word != ArchVaries && word != KernelVaries {
 				return nil, fmt.Errorf("%s: nothing varies by %q", c.Name, word)
 			}
@@ -62,7 +63,8 @@ func Cases(dir string) ([]*Case, error) {
 
 func (c *Case) varies(by string) bool { return slices.Contains(c.Varies, by) }
 
-// anyKernel says whether the case needs privileges and nothing of the kernel that another may lack.
+// anyKernel says whether the case needs privileges and nothing of the kernel that another may
+// lack. The oldest kernel runs it then, for all others.
 func (c *Case) anyKernel() bool {
 	return !slices.ContainsFunc(c.Needs, func(word string) bool {
 		return word != "root" &&
@@ -92,7 +94,9 @@ func (c *Case) Missing() (missing, err error) {
 }
 
 // Run runs the case with a hawk binary, or skips it with the reason if it cannot run here. If it
-// fails and again is set, it is run once more, and only that counts; Run tells whether it was.
+// fails and again is set, it is run once more, and only that counts; Run tells whether it was. A
+// case that counts events of the whole machine may be disturbed by others, but hardly twice in a
+// row.
 func (c *Case) Run(t *testing.T, hawk string, again bool) (failed bool) {
 	missing, err := c.Missing()
 	if err != nil {
@@ -136,8 +140,10 @@ func (c *Case) script(t testscript.T, deadline time.Time, hawk string) {
 			env.Setenv("HAWK_BIN", hawk)
 			env.Setenv("PATH", filepath.Dir(hawk)+":"+env.Getenv("PATH"))
 			env.Setenv(sharedEnv, filepath.Dir(c.Path))
+			// Error texts, times and the order of names are then the same everywhere.
 			env.Setenv("LC_ALL", "C.UTF-8")
 			env.Setenv("TZ", "UTC")
+			// VMs have no module's directory.
 			if root, err := Root(); err == nil && !InVM() {
 				env.Setenv("CONTRIB", filepath.Join(root, "contrib"))
 			}
@@ -160,7 +166,8 @@ func (d direct) Run(_ string, f func(testscript.T)) { f(d) }
 func (d direct) Verbose() bool                      { return false } // a case that passes has nothing to say
 func (d direct) Parallel()                          {}               // kernel cases count events of the whole machine
 
-// An attempt is a direct whose end is not yet that of the test.
+// An attempt is a direct whose end is not yet that of the test. testing.T cannot take back a
+// failure, so that the first one must not reach it.
 type attempt struct {
 	direct
 	log     strings.Builder
@@ -176,6 +183,7 @@ func (a *attempt) Fatal(args ...any) {
 	a.FailNow()
 }
 
+// FailNow must not return, as testscript relies on it.
 func (a *attempt) FailNow() {
 	a.failed = true
 	runtime.Goexit()
@@ -197,7 +205,8 @@ func (a *attempt) run(f func()) bool {
 	return a.failed
 }
 
-// Root returns the directory of the module that the working directory is in.
+// Root returns the directory of the module that the working directory is in. Tests run in the
+// directories of their packages.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -46,6 +46,7 @@ var compilers = map[string]compiler{
 // command is the compiler, for programs of an architecture, with arguments.
 func (c compiler) command(arch string, args ...string) (*exec.Cmd, error) {
 	name := c.program[0]
+	// Go needs no other program for another architecture, GOARCH is enough.
 	if arch != runtime.GOARCH && c.cross != "" {
 		headers, err := sdtHeaders(arch)
 		if err != nil {
@@ -89,6 +90,8 @@ type compilation struct {
 }
 
 // newCompilation describes a command; read returns the content of one of the case's files.
+// Headers count although no argument names them: a change of one changes what is made. That of a
+// library of the system does not.
 func newCompilation(tool string, args, names []string, read func(name string) ([]byte, error)) (*compilation, error) {
 	c := &compilation{tool: tool, args: args, files: map[string][]byte{}}
 	for i, arg := range args {
@@ -114,7 +117,8 @@ func newCompilation(tool string, args, names []string, read func(name string) ([
 	return c, nil
 }
 
-// key identifies what the command makes.
+// key identifies what the command makes. 12 bytes are enough for the few hundred programs that
+// there are.
 func (c *compilation) key() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q\n", c.tool, c.args)
@@ -126,6 +130,7 @@ func (c *compilation) key() string {
 
 // build returns the file compiled for an architecture, compiling it unless the cache has it.
 func (c *compilation) build(arch string) (string, error) {
+	// There is no compiler there, and the key is enough to find what the host has made.
 	if InVM() {
 		path := filepath.Join(os.Getenv("HAWK_CC"), c.key())
 		if _, err := os.Stat(path); err != nil {
@@ -151,6 +156,7 @@ func (c *compilation) build(arch string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// The package of this module is in the name on the host alone: a VM has one state of it.
 	final := filepath.Join(cache, c.key()+digest(library))
 	if _, err := os.Stat(final); err == nil {
 		return final, nil
@@ -158,6 +164,8 @@ func (c *compilation) build(arch string) (string, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
+	// The directory is in the cache, so that the rename at the end stays within one file system.
+	// Two tests that compile the same at once do not meet.
 	dir, err := os.MkdirTemp(cache, "build")
 	if err != nil {
 		return "", err
@@ -235,7 +243,8 @@ func isShared(dir, arg string) bool {
 }
 
 // buildFixtures compiles what the compilers' commands of a case make for an architecture and copies
-// it to dir, each file under its key.
+// it to dir, each file under its key. It reads the case as text: conditions in front of a
+// command are passed over, so that whatever a VM may come to is there.
 func buildFixtures(c *Case, arch, dir string) error {
 	if slices.Contains(c.Needs, "amd64") && arch != "amd64" ||
 		slices.ContainsFunc(c.Needs, func(word string) bool { return !compilesFor(word, arch) }) {

@@ -47,7 +47,8 @@ const (
 	KernelVaries = "kernel"
 )
 
-// Chosen is the choice that $HAWK_CHOICE names.
+// Chosen is the choice that $HAWK_CHOICE names. An unknown name is an error: it would else
+// choose nothing, and all would pass.
 func Chosen() (Choice, error) {
 	name := os.Getenv("HAWK_CHOICE")
 	i := slices.IndexFunc(Choices, func(c Choice) bool { return c.Name == name })

@@ -69,6 +69,7 @@ func cmdHawk(ts *testscript.TestScript, neg bool, args []string) {
 	for len(args) > 0 && assignment.MatchString(args[0]) {
 		env, args = append(env, args[0]), args[1:]
 	}
+	// Names of processes are variables of the case, and two of one name could not be told apart.
 	if p := stateOf(ts).processes["hawk"]; p != nil {
 		ts.Fatalf("hawk is running already\n%s", p.report())
 	}
@@ -145,6 +146,7 @@ func cmdCapture(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], group(ts, args[1], args[2]))
 }
 
+// cmdNumber reads numbers in any base that C has.
 func cmdNumber(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) == 4, "number STREAM REGEXP OP N")
 	text := group(ts, args[0], args[1])

@@ -22,6 +22,8 @@ const (
 	debianVersion = 12
 )
 
+// probeDebian asks for a release: programs run on the C library of any later one, never on an
+// older one.
 func probeDebian() error {
 	if InVM() {
 		return errors.New("packages are unpacked on the host only")
@@ -55,6 +57,8 @@ func cmdDebian(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	libraries := ts.MkAbs(".libraries")
 	ts.Check(linkLibraries(root, libraries))
+	// Only links to what the packages bring stand there: the rest comes from the system, as its
+	// loader does.
 	ts.Setenv("LD_LIBRARY_PATH", libraries)
 }
 

@@ -66,6 +66,7 @@ func probeEveryone() error {
 		return err
 	}
 	defer r.Close()
+	// The program writes a byte for process 1 and for no other.
 	if n, _ := r.Read(make([]byte, 1)); n == 0 {
 		return errors.New("the kernel keeps process 1 from programs")
 	}

@@ -55,7 +55,8 @@ func digest(sources map[string][]byte) string {
 	return fmt.Sprintf("-%x", h.Sum(nil)[:6])
 }
 
-// makePath makes a GOPATH with the package in dir.
+// makePath makes a GOPATH with the package in dir. Modules would have to be fetched, and a case
+// must not need a network.
 func makePath(dir string, sources map[string][]byte) error {
 	pkg := filepath.Join(dir, "src", filepath.FromSlash(markPackage))
 	if err := os.MkdirAll(pkg, 0o755); err != nil {

@@ -39,13 +39,15 @@ var openers = map[string]uintptr{"prog_id": 13, "map_id": 14, "link_id": 30}
 func NewHoldings() *Holdings {
 	h := &Holdings{objects: map[object]bool{}, pids: map[int]bool{}}
 	if fd, err := unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
+		// The log has what earlier tests did, too.
 		unix.Seek(fd, 0, unix.SEEK_END)
 		h.log = os.NewFile(uintptr(fd), "/dev/kmsg")
 	}
 	return h
 }
 
-// Note adds what a process has now, and its keeper.
+// Note adds what a process has now, and its keeper. Children are listed by the thread that
+// started them, whichever that was. Processes that end meanwhile are passed over.
 func (h *Holdings) Note(pid int) {
 	h.pids[pid] = true
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
@@ -55,6 +57,7 @@ func (h *Holdings) Note(pid int) {
 		children = append(append(children, ' '), more...)
 	}
 	for child := range strings.FieldsSeq(string(children)) {
+		// The keeper goes on when hawk is killed, to take out what hawk had in place.
 		if name, _ := os.ReadFile("/proc/" + child + "/comm"); string(name) == "hawk-keeper\n" {
 			n, _ := strconv.Atoi(child)
 			h.pids[n] = true
@@ -74,7 +77,8 @@ func (h *Holdings) Note(pid int) {
 }
 
 // Gone waits until all that was noted is gone. It is an error if that does not
-// happen, or if the kernel's log tells of one of the processes.
+// happen, or if the kernel's log tells of one of the processes. The kernel frees objects some
+// time after their last descriptor, by RCU.
 func (h *Holdings) Gone() error {
 	deadline := time.Now().Add(waitLimit())
 	for left := h.left(); left != nil; left = h.left() {
@@ -90,6 +94,7 @@ func (h *Holdings) Gone() error {
 func (h *Holdings) left() error {
 	var all []error
 	for o := range h.objects {
+		// Opening one by its number fails once it is gone.
 		attr := [2]uint64{uint64(o.id)}
 		fd, _, errno := unix.Syscall(unix.SYS_BPF, o.command, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
 		if errno == 0 {
@@ -109,7 +114,8 @@ func (h *Holdings) left() error {
 	return errors.Join(all...)
 }
 
-// told are the lines of the kernel's log about uprobes of the processes.
+// told are the lines of the kernel's log about uprobes of the processes. Nothing but the log
+// tells of a breakpoint that could not be taken out again.
 func (h *Holdings) told() error {
 	if h.log == nil {
 		return nil
@@ -166,6 +172,7 @@ func cmdKills(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 	}
 	scripts := splitLines(ts.ReadFile(args[1]))
+	// By then hawk has attached; under emulation that takes seconds.
 	longest := 150 * time.Millisecond
 	if InVM() {
 		longest = 4 * time.Second

@@ -101,7 +101,8 @@ func Have(word string) (missing, err error) {
 	return nil, fmt.Errorf("no need is called %q", word)
 }
 
-// InVM says whether this process runs inside a VM of TestVM.
+// InVM says whether this process runs inside a VM of TestVM. The variable is set by what starts
+// this binary there.
 func InVM() bool { return os.Getenv("HAWK_IN_VM") != "" }
 
 func probeRoot() error {
@@ -119,6 +120,7 @@ func probeAMD64() error {
 }
 
 // probe32bit runs a program of 32 bits that ends at once, which kernels may be told to refuse.
+// x86-64 kernels have an option for it on their command line, and another when they are built.
 func probe32bit() error {
 	const at, headers = 0x10000, 52 + 32
 	code := []byte{0x31, 0xdb, 0x8d, 0x43, 0x01, 0xcd, 0x80} // xor %ebx, %ebx; lea 1(%rbx), %eax; int $0x80
@@ -177,6 +179,8 @@ func probeNative() error {
 	return nil
 }
 
+// probeCompiler asks in a VM for results of the host's: compilers for the host alone have none
+// for another architecture.
 func probeCompiler(program string) func() error {
 	return func() error {
 		if InVM() {
@@ -215,7 +219,8 @@ func haveKernel(version string) (missing, err error) {
 	return nil, nil
 }
 
-// parseVersion reads the first two numbers of a kernel version.
+// parseVersion reads the first two numbers of a kernel version. What follows is the
+// distribution's.
 func parseVersion(s string) (int, error) {
 	major, rest, _ := strings.Cut(s, ".")
 	minor := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
@@ -260,7 +265,8 @@ func load(kind ebpf.ProgramType, attach ebpf.AttachType, to string) (*ebpf.Progr
 	})
 }
 
-// attachable loads a program that does nothing and attaches it.
+// attachable loads a program that does nothing and attaches it. Some kernels load programs that
+// they then refuse to attach.
 func attachable(kind ebpf.ProgramType, attach ebpf.AttachType, to string,
 	by func(*ebpf.Program) (link.Link, error)) error {
 	p, err := load(kind, attach, to)
@@ -298,6 +304,7 @@ func probeFentry() error {
 	})
 }
 
+// probeIter loads one and no more: a kernel that loads it attaches it.
 func probeIter() error {
 	p, err := load(ebpf.Tracing, ebpf.AttachTraceIter, "task")
 	if err != nil {
@@ -332,6 +339,7 @@ func probeBreakpoint() error {
 	return nil
 }
 
+// probeTracepoint does not need tracefs mounted: hawk does that itself.
 func probeTracepoint() error {
 	if err := probeTracefs(); err != nil {
 		return err
@@ -342,6 +350,7 @@ func probeTracepoint() error {
 	return openPerf(unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_DUMMY)
 }
 
+// probeUprobe looks for the file that says the number of the event.
 func probeUprobe() error {
 	if err := readable("/sys/bus/event_source/devices/uprobe/type"); err != nil {
 		return errors.New("the kernel has no uprobes")
@@ -360,6 +369,8 @@ func probeUprobeMulti() error {
 	})
 }
 
+// openPerf opens an event of the first processor and all processes, which fails without
+// privileges.
 func openPerf(kind uint32, config uint64) error {
 	attr := unix.PerfEventAttr{Type: kind, Config: config, Sample: 1 << 20}
 	fd, err := unix.PerfEventOpen(&attr, -1, 0, -1, unix.PERF_FLAG_FD_CLOEXEC)

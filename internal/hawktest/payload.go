@@ -45,6 +45,7 @@ func buildHawk(dir, arch string) (string, error) {
 	if os.Getenv("HAWK_RACE") != "" && arch == runtime.GOARCH {
 		args = append(args, "-race")
 	}
+	// Each run of this hawk then leaves a file there, of which coverage is put together.
 	if os.Getenv("GOCOVERDIR") != "" {
 		args = append(args, "-cover", "-coverpkg=github.com/hawktrace/hawk/...")
 	}
@@ -52,7 +53,8 @@ func buildHawk(dir, arch string) (string, error) {
 }
 
 // touchSources looks at all Go files of the module, so that go test, which remembers what a test
-// looks at, does not reuse a result from before a change to hawk.
+// looks at, does not reuse a result from before a change to hawk. The test sees a program, and
+// not of which files it was made.
 func touchSources(root string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".go") {

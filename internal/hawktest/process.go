@@ -60,12 +60,15 @@ func launch(ts *testscript.TestScript, name string, env []string, program string
 	p := &process{name: name, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Env = env
+	// Nothing else of the test's own environment reaches a process: a case does the same on
+	// every machine.
 	for _, key := range []string{"PATH", "HOME", "TMPDIR", "WORK", "LC_ALL", "TZ", "GOCOVERDIR", "LD_LIBRARY_PATH"} {
 		if value := ts.Getenv(key); value != "" {
 			p.cmd.Env = append(p.cmd.Env, key+"="+value)
 		}
 	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	// Tests that are killed leave no process behind, which would go on tracing.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p.cmd.WaitDelay = 5 * time.Second // something it left behind may hold its output open
 	if err := p.cmd.Start(); err != nil {
@@ -145,7 +148,8 @@ func stackTrace(text string) bool {
 		strings.HasPrefix(text, "panic: ") || strings.Contains(text, "\npanic: ")
 }
 
-// end kills what a case left running.
+// end kills what a case left running. It waits for each, or a directory would be removed under a
+// process that still writes.
 func (s *state) end() {
 	for _, p := range s.processes {
 		p.cmd.Process.Kill()
@@ -188,7 +192,8 @@ func waitFor(ts *testscript.TestScript, p *process, stream, pattern string) {
 	}
 }
 
-// read returns what is in a stream or file now. A file that does not exist yet is empty.
+// read returns what is in a stream or file now. A file that does not exist yet is empty. A file
+// is one that the process itself writes, with -o.
 func (p *process) read(ts *testscript.TestScript, stream string) string {
 	switch stream {
 	case "stdout":
@@ -203,6 +208,7 @@ func (p *process) read(ts *testscript.TestScript, stream string) string {
 	return string(content)
 }
 
+// compile has ^ and $ stand for the ends of lines, as in testscript's own commands.
 func compile(ts *testscript.TestScript, pattern string) *regexp.Regexp {
 	re, err := regexp.Compile("(?m)" + pattern)
 	ts.Check(err)

@@ -27,7 +27,8 @@ type row struct {
 //	! message       the lines that hawk prints to its standard error
 //	output          those that it prints to its standard output
 //
-// Output and messages are patterns as match has them; blank lines do not count.
+// Output and messages are patterns as match has them; blank lines do not count. A table spares
+// hundreds of cases of one script each their files.
 func parseRows(text string) ([]*row, error) {
 	var rows []*row
 	inScript := false
@@ -96,6 +97,7 @@ func DropBlank(text string) string {
 	return b.String()
 }
 
+// cmdRows goes on behind a script that fails, so that one run shows all that is wrong.
 func cmdRows(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) == 1, "rows FILE")
 	rows, err := parseRows(ts.ReadFile(args[0]))

@@ -23,6 +23,7 @@ func cmdScratch(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], disk)
 }
 
+// probeScratch makes one, as a container may have loop devices and not be let use them.
 func probeScratch() error {
 	dir, err := os.MkdirTemp("", "hawkdisk")
 	if err != nil {
@@ -37,7 +38,7 @@ func probeScratch() error {
 }
 
 // scratch is the device of a disk to write to: in a VM the one that it has for that, else a loop
-// device of a file in dir.
+// device of a file in dir. The VM's other disk is the root, which is read-only.
 func scratch(dir string) (device string, release func(), err error) {
 	if !InVM() {
 		return loopDisk(filepath.Join(dir, "scratch.img"))

@@ -28,7 +28,8 @@ func cmdShare(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // shareOf says what is wrong if fewer than percent of the samples in a text have stacks that match,
-// or there are fewer than least samples.
+// or there are fewer than least samples. A share is asked for, and not all: a sample may be of a
+// moment in which a function is not complete.
 func shareOf(text string, re *regexp.Regexp, percent, least int) error {
 	all, good := 0, 0
 	var others strings.Builder

@@ -12,7 +12,8 @@ import (
 )
 
 // watchMemory notes the most memory that a process has had, until it ends. What wait4 tells counts
-// the memory of the test as well, which the process had before it began its program.
+// the memory of the test as well, which the process had before it began its program. The
+// high-water mark only grows, so that a look now and then misses no more than the last moments.
 func (p *process) watchMemory() {
 	for {
 		if n := memoryPeak(p.cmd.Process.Pid); n > 0 {
