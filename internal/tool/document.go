@@ -19,7 +19,8 @@ a letter is another option there, that of this page is meant.
 [Adding things](design/adding.md#a-tool) says how a tool is written.
 `
 
-// Document lists tools with their manuals as markdown.
+// Document lists tools with their manuals as markdown. A test compares the page with this, so
+// that it cannot fall behind.
 func Document(tools []*Tool) string {
 	// The order is that of the list that `hawk tools` prints.
 	order.By(tools, ByArea)

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// A Foreign is how other collections of tools call an option of a tool, or the tool.
+// A Foreign is how other collections of tools call an option of a tool, or the tool. It is data
+// in headers and not code, so that whoever writes a tool can say what it replaces.
 type Foreign struct {
 	Words []string // all that it is called: -s, --csv, javaflow
 	Value bool     // the option has a value

@@ -130,7 +130,8 @@ func (f *filling) replace(n syntax.Node) {
 	}
 }
 
-// points puts values into an attach point: a list makes several of it.
+// points puts values into an attach point: a list makes several of it. Longer names go first,
+// since one may begin with another.
 func (f *filling) points(text string) string {
 	for name := range f.lists {
 		if strings.Contains(text, "$"+name) && strings.Contains(f.values[name], ",") {

@@ -10,6 +10,8 @@ import (
 // collections of tools know: a function of the kernel (vfs_read, p::vfs_read, r::vfs_read),
 // of a library or program (c:malloc, p:lib:f, r:lib:f), t:category:event, u:path:probe.
 // kprobes says that functions of the kernel are traced by kprobes; else it is by fentry.
+// Functions of the kernel come with kprobes or without, by the machine, and people type the
+// same.
 func Probe(text string, kprobes bool) string {
 	entry, exit := "kprobe:", "kretprobe:"
 	if !kprobes {
@@ -26,6 +28,7 @@ func Probe(text string, kprobes bool) string {
 		if first == "r" {
 			kernel, user = exit, "uretprobe:"
 		}
+		// p:FUNCTION has no library in between.
 		if !strings.Contains(rest, ":") {
 			target, function = "", rest
 		}
@@ -44,7 +47,8 @@ func Probe(text string, kprobes bool) string {
 	return "uprobe:" + library(first) + ":" + rest
 }
 
-// library is the name of a library: c is short for the C library.
+// library is the name of a library: c is short for the C library. It finds the one that the
+// machine has, whatever its file is called.
 func library(name string) string {
 	if name == "c" {
 		return "libc"
