@@ -12,6 +12,7 @@ import (
 // order, floating point ones excepted: those travel in registers that the script does not read, so
 // that they take no turn. A seventh and later ones lie on the stack and are shown as "...".
 func (s *librarySink) called(f *frame, from int) {
+	// The decoder's methods look at this one's memory from here on.
 	s.c = &f.Call
 	if f.of.system {
 		s.systemCalled(f, from)
@@ -20,6 +21,7 @@ func (s *librarySink) called(f *frame, from int) {
 	register := 0
 	f.mark = len(f.of.args)
 	for i, a := range f.of.args {
+		// The line ends in front of what the call is yet to write; "resumed" takes it up.
 		if s.c.Unfinished && !f.of.alone && (a.kind == "S" || a.kind == "r") {
 			f.mark = i
 			return
@@ -41,6 +43,8 @@ func (s *librarySink) called(f *frame, from int) {
 			s.str("<double>")
 			continue
 		}
+		// Registers that pass arguments are six on amd64; arm64 has eight, of which the script
+		// reads as many.
 		if register == len(s.c.Args) {
 			s.str("...")
 			return
@@ -73,7 +77,8 @@ func (s *librarySink) called(f *frame, from int) {
 	}
 }
 
-// systemCalled is called of a system call.
+// systemCalled is called of a system call. Its arguments are decoded as strace's are, and not by
+// functions.txt.
 func (s *librarySink) systemCalled(f *frame, from int) {
 	switch {
 	case from > 0:
@@ -131,7 +136,8 @@ func (s *librarySink) value(a arg, v uint64) {
 	}
 }
 
-// enumerated appends the name of a number, out of "NAME=NUMBER, NAME=NUMBER", or the number.
+// enumerated appends the name of a number, out of "NAME=NUMBER, NAME=NUMBER", or the number. The
+// list is one of -F, and so of the user's: a number in it that is none is passed over.
 func (s *librarySink) enumerated(names string, v int64) {
 	for word := range strings.SplitSeq(names, ", ") {
 		name, number, _ := strings.Cut(word, "=")
@@ -144,7 +150,7 @@ func (s *librarySink) enumerated(names string, v int64) {
 }
 
 // bits appends the numbers of the bits that are set, of which there are so many: <0-2,4>; with ~ in front of those
-// that are not set if these are fewer.
+// that are not set if these are fewer. This is how ltrace shows a bitvec.
 func (s *librarySink) bits(v uint64, width int) {
 	if n := bits.OnesCount64(v); n > width-n {
 		s.str("~")
@@ -183,7 +189,8 @@ func (s *librarySink) character(v uint64) {
 // text0 appends a string that ends with NUL; early: as it was when the call began.
 func (s *librarySink) text0(addr uint64, early bool) { s.text1(addr, 1<<63, early) }
 
-// text1 appends a string that ends with NUL or has so many bytes.
+// text1 appends a string that ends with NUL or has so many bytes. The copy of a string when the
+// call has not returned would be one of memory that is yet to be written.
 func (s *librarySink) text1(addr, most uint64, early bool) {
 	// A mebibyte is more than any record carries: all that was copied is taken.
 	b, ok := s.c.mem.at(addr, 1<<20, early)
@@ -207,7 +214,8 @@ func (s *librarySink) text1(addr, most uint64, early bool) {
 }
 
 // bytes appends n bytes of data. n is as the program gave it, negative or beyond all memory
-// perhaps, and is cut to what can have been copied.
+// perhaps, and is cut to what can have been copied. One that is too large shows as an address,
+// since nothing of it was copied.
 func (s *librarySink) bytes(addr uint64, n int64, early bool) {
 	b, ok := s.c.mem.at(addr, int(max(0, min(n, 1<<20))), early)
 	switch {
@@ -255,6 +263,8 @@ func (s *librarySink) format(f *frame, register int) {
 		if !found {
 			return
 		}
+		// These are flags, widths, precisions and lengths, in any order: a format that C would
+		// refuse is not refused here.
 		length := strings.IndexFunc(spec, func(r rune) bool {
 			return !strings.ContainsRune("-+ #0'123456789.*hlqjztL", r)
 		})
@@ -289,6 +299,8 @@ func (s *librarySink) format(f *frame, register int) {
 		} else if strings.HasSuffix(flags, "hh") && kind == "d" {
 			kind = "c"
 		}
+		// Values narrower than a register were widened by the caller, and so one register or
+		// slot is one value.
 		v, ok := next()
 		switch {
 		case !ok:

@@ -12,6 +12,8 @@ import (
 )
 
 // A term is a part of a filter of ltrace: names of functions, and of libraries that have them.
+// glob and of keep the texts, since a function cannot be asked what it matches: globs and
+// libraries need to know.
 type term struct {
 	without       bool
 	name, library func(string) bool // library: nil for all
@@ -21,7 +23,8 @@ type term struct {
 
 // filter reads a filter of ltrace: NAME, NAME@LIBRARY and @LIBRARY with + and - in between. Terms
 // count from left to right, the last one that fits decides (see chosen). One that begins with "-"
-// takes away from all, so that "all" is put in front.
+// takes away from all, so that "all" is put in front. Names are those of ltrace: wildcards of
+// the shell, or a regular expression in slashes.
 func filter(text string) (terms []term, err error) {
 	rest := text
 	if strings.HasPrefix(rest, "-") {
@@ -36,10 +39,13 @@ func filter(text string) (terms []term, err error) {
 		if t.name, rest, err = pattern(rest); err != nil {
 			return nil, err
 		}
+		// A regular expression is no pattern that attach points know.
 		if t.glob = before[:len(before)-len(rest)]; strings.HasPrefix(t.glob, "/") {
 			t.glob = ""
 		}
 		if library, ok := strings.CutPrefix(rest, "@"); ok {
+			// A path is compared whole: a library may be one that the program is not linked
+			// with, and it is then looked for there.
 			if end := pathEnd(library); end > 0 {
 				t.of, rest = library[:end], library[end:]
 				t.library = func(file string) bool { return file == t.of }
@@ -80,7 +86,8 @@ func pattern(text string) (match func(string) bool, rest string, err error) {
 }
 
 // pathEnd is how long the path is that a text begins with, up to a "+"; 0 if it begins with something else, as
-// a regular expression.
+// a regular expression. A slash at its end as well makes it one. A "-" does not end it, since
+// names of libraries have that: libc-2.31.so.
 func pathEnd(text string) int {
 	end, _, _ := strings.Cut(text, "+")
 	if !strings.HasPrefix(end, "/") || strings.HasSuffix(end, "/") || strings.Count(end, "/") < 2 {
@@ -90,7 +97,8 @@ func pathEnd(text string) int {
 }
 
 // chosen reports whether a function is one of those that terms say; the names of its library are asked for only
-// if a term has one.
+// if a term has one. Asking for the library reads symbol tables, which takes longer than all the
+// rest.
 func chosen(terms []term, name string, library func() []string) bool {
 	in := false
 	for _, t := range terms {
@@ -114,6 +122,7 @@ func libraryNames(program string) func(name string) string {
 					continue
 				}
 				for r := range f.Symbols() {
+					// The first library wins, as it does for the dynamic linker.
 					if _, known := names[string(r.Name)]; !known && r.IsAttachable() {
 						names[string(r.Name)] = filepath.Base(file)
 					}
@@ -135,11 +144,13 @@ func globs(terms []term, names []string) (out []string) {
 		if t.without || t.library != nil || t.glob == "" || strings.ContainsAny(t.glob, `[\`) {
 			return nil
 		}
+		// A pattern that matches nothing would be an error when it is attached.
 		if slices.ContainsFunc(names, t.name) {
 			out = append(out, t.glob)
 		}
 	}
 	for _, name := range names {
+		// A name that two patterns match would get two probes, and show each call twice.
 		n := 0
 		for _, t := range terms {
 			if t.name(name) {

@@ -3,7 +3,9 @@ package strace
 import "strconv"
 
 // command appends the arguments from i on of calls that do different things by a number in front of
-// them, as special does; false if the kind is not of those here.
+// them, as special does; false if the kind is not of those here. The numbers of commands are
+// those of the kernel's headers; calls.txt cannot say that one argument chooses how the next is
+// shown. It is apart from special for the size of the files alone.
 func (d *decoder) command(i int, kind string) bool {
 	next := func(kind, param string) {
 		d.str(", ")
@@ -14,6 +16,8 @@ func (d *decoder) command(i int, kind string) bool {
 	case "ipcbuf":
 		d.str(", ")
 		d.ipc(i, d.of.args[i-1].param[:3])
+	// Buffers are an array of struct iovec, files and event descriptors one of ints. What else
+	// is registered is shown as an address.
 	case "uring_register":
 		switch count := int(uint32(d.num(3))); d.num(1) {
 		case 0:
@@ -29,9 +33,12 @@ func (d *decoder) command(i int, kind string) bool {
 		if next("f", "membarrier_flag"); d.num(1) != 0 {
 			next("u", "")
 		}
+		// The query answers by bits in its result.
 		if d.num(0) == 0 && !d.c.failed() {
 			d.ownResult("f", "membarrier")
 		}
+	// The command has two numbers in it, that of the operation and, in eight bits, whose quota
+	// it is.
 	case "quotactl":
 		cmd := d.num(0)
 		d.str("QCMD(").enum("quotacmd", uint64(uint32(cmd))>>8)
@@ -59,11 +66,13 @@ func (d *decoder) command(i int, kind string) bool {
 			kinds := [...]string{"p", "str", "p", "path", "path", "p"}
 			next(kinds[min(d.num(1), 5)], "")
 		}
+		// The two that set a path have the descriptor of a directory here.
 		if cmd := d.num(1); cmd == 3 || cmd == 4 {
 			next("at", "")
 		} else {
 			next("d", "")
 		}
+	// Only the command that restarts with one reads a text.
 	case "reboot":
 		if uint32(d.num(2)) == 0xa1b2c3d4 {
 			next("str", "")
@@ -86,6 +95,7 @@ func (d *decoder) command(i int, kind string) bool {
 		}
 	case "syslog":
 		switch op := uint32(d.num(0)); {
+		// Reading the log fills a buffer; other actions have none.
 		case op >= 2 && op <= 4:
 			d.returns()
 			d.str(", ")
@@ -104,7 +114,9 @@ func (d *decoder) command(i int, kind string) bool {
 	return true
 }
 
-// ipc appends the buffer of msgctl, shmctl or semctl, whose struct the command chooses.
+// ipc appends the buffer of msgctl, shmctl or semctl, whose struct the command chooses. The
+// three kinds share the commands up to 3, and have numbers of their own from 11 on. Programs of
+// 32 bits have other structs.
 func (d *decoder) ipc(i int, what string) {
 	const ipc64, set, stat, info, statOne, infoOne, statAny = 0x100, 1, 2, 3, 11, 12, 13
 	name := ""
@@ -114,6 +126,7 @@ func (d *decoder) ipc(i int, what string) {
 	case cmd == stat || what == "msg" && (cmd == statOne || cmd == statAny) ||
 		what == "shm" && (cmd == 13 || cmd == 15) || what == "sem" && (cmd == 18 || cmd == 20):
 		name = what + "_stat"
+		// amd64 has room between the times in struct semid64_ds that other processors have not.
 		if what == "sem" && d.arch == "arm64" {
 			name += "_arm64"
 		}
@@ -128,9 +141,12 @@ func (d *decoder) ipc(i int, what string) {
 	d.arg(i, arg{kind: name, out: name != what+"_set"})
 }
 
-// handle appends what names a file for open_by_handle_at.
+// handle appends what names a file for open_by_handle_at. name_to_handle_at says in the same
+// struct how many bytes it would have taken, also when it fails with EOVERFLOW. The handle is
+// the file system's own, and shown as bytes.
 func (d *decoder) handle(addr uint64) {
 	makes := d.of.name == "name_to_handle_at"
+	// The struct is shown as it was given, and its length as the call left it, too.
 	before, ok := d.c.mem.at(addr, 8, true)
 	now, _ := d.c.mem.at(addr, 136, !makes)
 	if addr == 0 || !ok || len(before) < 8 || len(now) < 8 {
@@ -153,7 +169,8 @@ func (d *decoder) handle(addr uint64) {
 }
 
 // nodes appends a set of memory nodes in longs of 64, of which the script copies 16. The kernel takes
-// one bit less than it is given.
+// one bit less than it is given. It is a quirk of get_nodes() that programs work around by
+// giving one more.
 func (d *decoder) nodes(addr, n uint64) {
 	longs := int(min((n+62)/64, 17))
 	b, ok := d.c.mem.whole(addr, 8*longs, true)
@@ -171,10 +188,12 @@ func (d *decoder) nodes(addr, n uint64) {
 	})
 }
 
-// bpf appends the attributes of the commands that programs begin with.
+// bpf appends the attributes of the commands that programs begin with. What is behind the struct
+// that is known here is compared with 0, as the kernel does: newer programs pass longer ones.
 func (d *decoder) bpf() {
 	cmd, addr, size := d.num(0), d.num(1), int(uint32(d.num(2)))
 	d.str(", ")
+	// structs.txt has the attributes of a command as bpf and its number.
 	l := d.layout("bpf" + strconv.FormatUint(cmd, 10))
 	b, ok := d.c.mem.at(addr, min(size, 144), true)
 	if l == nil || !ok || addr == 0 || len(b) == 0 {
@@ -192,7 +211,8 @@ func (d *decoder) bpf() {
 	d.str(", ").uint(uint64(uint32(size)))
 }
 
-// perf appends what perf_event_open is asked for, up to the bits that say how.
+// perf appends what perf_event_open is asked for, up to the bits that say how. The bits stand in
+// the order in which strace shows them, with precise_ip in between, which has two.
 func (d *decoder) perf(addr uint64) {
 	b, ok := d.c.mem.at(addr, 64, true)
 	if addr == 0 || !ok || len(b) < 48 || !d.o.isShort(d.of) {
@@ -213,6 +233,7 @@ func (d *decoder) perf(addr uint64) {
 	default:
 		d.hex(u64(b, 8))
 	}
+	// One field is a frequency or a period, by this bit.
 	const freq = 1 << 10
 	if bits&freq != 0 {
 		d.str(", sample_freq=").uint(u64(b, 16))
@@ -224,13 +245,15 @@ func (d *decoder) perf(addr uint64) {
 	d.bits("perf_bits", bits)
 	precise := bits >> 15 & 3
 	d.str(", precise_ip=").uint(precise)
+	// The two bits are a number, and the comment on it is strace's.
 	skids := [...]string{"arbitrary skid", "constant skid", "requested to have 0 skid", "must have 0 skid"}
 	d.str(" /* " + skids[precise] + " */")
 	d.bits("perf_bits2", bits)
 	d.str(", ...}")
 }
 
-// bits appends the fields of one bit that are set, whose numbers a set has.
+// bits appends the fields of one bit that are set, whose numbers a set has. Unlike flags these
+// are fields, and so are named each by itself.
 func (d *decoder) bits(set string, v uint64) {
 	for _, c := range d.set(set) {
 		if v>>c.value&1 != 0 {
@@ -239,7 +262,8 @@ func (d *decoder) bits(set string, v uint64) {
 	}
 }
 
-// interfaceOf appends the struct of the ioctls that ask about a network interface.
+// interfaceOf appends the struct of the ioctls that ask about a network interface. The same
+// struct has a union behind the name: the command says which of its fields means something.
 func (d *decoder) interfaceOf(cmd uint64, b []byte, sets bool) {
 	d.str("{ifr_name=").field(field{kind: 's', size: 16}, b)
 	if !sets {
@@ -251,6 +275,7 @@ func (d *decoder) interfaceOf(cmd uint64, b []byte, sets bool) {
 	}
 	d.str(", ifr_").enum("ifr", cmd)
 	d.str("=")
+	// Flags, addresses, the address of the hardware, its mapping; all others are a number.
 	switch b = b[16:]; cmd {
 	case 0x8913, 0x8914:
 		d.flags("ifflags", u16(b, 0))
@@ -269,10 +294,12 @@ func (d *decoder) interfaceOf(cmd uint64, b []byte, sets bool) {
 	d.str("}")
 }
 
-// messages appends the array of sendmmsg, or of recvmmsg.
+// messages appends the array of sendmmsg, or of recvmmsg. sendmmsg may send fewer than it was
+// given, and has lengths for those alone.
 func (d *decoder) messages(addr uint64, out bool) {
 	const size, length = 64, 56
 	n := int(uint32(d.num(2)))
+	// A call that failed has sent or received none.
 	sent := max(int(d.c.Result), 0)
 	if out {
 		n = sent
@@ -281,6 +308,7 @@ func (d *decoder) messages(addr uint64, out bool) {
 		}
 		d.left(4)
 	}
+	// The kernel takes no more than 1024 of them, UIO_MAXIOV.
 	array, ok := d.c.mem.at(addr, min(n, 1024)*size, false)
 	if n == 0 && addr != 0 {
 		d.str("[]")
@@ -290,6 +318,8 @@ func (d *decoder) messages(addr uint64, out bool) {
 		d.ptr(addr)
 		return
 	}
+	// recvmmsg overwrites how much room there was for names, which strace shows beside what
+	// came.
 	given, _ := d.c.mem.at(addr, len(array), true)
 	d.list(n, func(i int) bool {
 		if (i+1)*size > len(array) {
@@ -309,7 +339,8 @@ func (d *decoder) messages(addr uint64, out bool) {
 	})
 }
 
-// requests appends what io_submit is given: n addresses of a struct iocb.
+// requests appends what io_submit is given: n addresses of a struct iocb. The bound of 1024
+// keeps a made-up number from taking memory.
 func (d *decoder) requests(addr uint64, n int) {
 	array, ok := d.c.mem.at(addr, min(max(n, 0), 1024)*8, false)
 	if n == 0 && addr != 0 {
@@ -329,7 +360,8 @@ func (d *decoder) requests(addr uint64, n int) {
 	})
 }
 
-// request appends a struct iocb, to its end or up to the file that it is about.
+// request appends a struct iocb, to its end or up to the file that it is about. io_cancel names
+// a request by the same struct, of which strace shows less.
 func (d *decoder) request(addr uint64, whole bool) {
 	const key, op, prio, file, buffer, size, offset, flags, event = 8, 16, 18, 20, 24, 32, 40, 56, 60
 	const read, write, poll, readv, writev = 0, 1, 5, 7, 8
@@ -340,6 +372,7 @@ func (d *decoder) request(addr uint64, whole bool) {
 		return
 	}
 	d.str("{aio_data=").hex(u64(b, 0))
+	// strace leaves the key out where a program has not set it.
 	if u32(b, key) != 0 {
 		d.str(", aio_key=").uint(u32(b, key))
 	}
@@ -365,6 +398,7 @@ func (d *decoder) request(addr uint64, whole bool) {
 		d.str(", aio_buf=")
 		switch n := u64(b, size); code {
 		case read:
+			// The buffer of a read is yet to be filled.
 			d.ptr(at)
 		case write:
 			d.buffer(at, int64(n))

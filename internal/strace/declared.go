@@ -18,19 +18,22 @@ import (
 // array.
 var structsText = sync.OnceValue(func() string { return table("structs.txt") })
 
-// A layout is a declared struct.
+// A layout is a declared struct. Bytes that are not shown count in its size, by which it is said
+// how much is copied.
 type layout struct {
 	size   int
 	fields []field
 }
 
+// A field is one that is shown, at and size in bytes.
 type field struct {
 	name, param string
 	kind        byte
 	at, size    int
 }
 
-// layout looks a declared struct up; nil if there is none of that name.
+// layout looks a declared struct up; nil if there is none of that name. A struct is parsed from
+// the table when it is first shown: most runs show few.
 func (d *decoder) layout(name string) *layout {
 	if l, ok := d.layouts[name]; ok {
 		return l
@@ -42,6 +45,8 @@ func (d *decoder) layout(name string) *layout {
 	}
 	if ok {
 		l = &layout{}
+		// A field behind "@" may lie in front of others, as in a union, so that the end is the
+		// farthest one.
 		whole := 0
 		for word := range strings.FieldsSeq(rest) {
 			if skip, ok := strings.CutPrefix(word, "."); ok {
@@ -68,12 +73,14 @@ func (d *decoder) layout(name string) *layout {
 	return l
 }
 
-// declared appends a struct without its closing brace, as far as it is there.
+// declared appends a struct without its closing brace, as far as it is there. Programs pass
+// shorter structs than the kernel knows today; what follows may be appended by more.
 func (d *decoder) declared(l *layout, b []byte) { d.fields(l, b, "{") }
 
 // more appends further fields of a struct.
 func (d *decoder) more(l *layout, b []byte) { d.fields(l, b, ", ") }
 
+// fields ends at the first field that is not there as a whole.
 func (d *decoder) fields(l *layout, b []byte, before string) {
 	for _, f := range l.fields {
 		if f.at+f.size > len(b) {
@@ -87,6 +94,8 @@ func (d *decoder) fields(l *layout, b []byte, before string) {
 	}
 }
 
+// field reads numbers as the machine has them; those in the order of the network have kinds of
+// their own.
 func (d *decoder) field(f field, b []byte) {
 	var v uint64
 	var signed int64
@@ -164,7 +173,8 @@ func (d *decoder) field(f field, b []byte) {
 }
 
 // entry is what stands behind a name at the beginning of a line of a table, with the lines behind
-// it that begin with a blank.
+// it that begin with a blank. A table is text and is searched as such, for each name once: a run
+// shows few of its lines.
 func entry(text, name string) (string, bool) {
 	rest, first := strings.CutPrefix(text, name+" ")
 	if !first {
@@ -186,7 +196,8 @@ func entry(text, name string) (string, bool) {
 }
 
 // indirect appends what a call wrote behind an address, in brackets. The kinds are those of
-// arguments that are numbers.
+// arguments that are numbers. What could not be read, or was not written as the call failed, is
+// the address.
 func (d *decoder) indirect(a arg, addr uint64) {
 	size := 4
 	if a.kind == "p" || a.kind == "lu" {
@@ -210,6 +221,7 @@ func (d *decoder) indirect(a arg, addr uint64) {
 // them by NAME/NUMBER; those of a command that it does not know are shown as they are.
 func (d *decoder) subordinate(set string) {
 	op := d.num(0)
+	// The kernel takes an int there; a program may leave anything in the upper half.
 	if d.of.name == "prctl" {
 		op = uint64(uint32(op))
 	}
@@ -244,12 +256,14 @@ func (d *decoder) subordinate(set string) {
 }
 
 // ownResult has a result be shown with what it means: by the kinds e and f, the one behind a
-// decimal number, the other behind one in hexadecimal unless it is 0.
+// decimal number, the other behind one in hexadecimal unless it is 0. It is called while
+// arguments are shown, since what the result means depends on them.
 func (d *decoder) ownResult(kind, set string) {
 	r := uint64(d.c.Result)
 	if kind == "f" && r == 0 {
 		return
 	}
+	// The text is made at the end of the line for want of another buffer, and cut off again.
 	at := len(d.b)
 	if kind == "f" {
 		d.hex(r)
@@ -276,7 +290,8 @@ func (d *decoder) isNamed(set string, v uint64) bool {
 	return false
 }
 
-// date appends a moment as a comment, unless it is none.
+// date appends a moment as a comment, unless it is none. A year beyond those of the calendar
+// would be one of garbage that a program passed.
 func (d *decoder) date(sec int64, nsec uint64, digits int) {
 	if nsec < 1e9 && sec < 1<<46 {
 		d.b = appendDate(d.b, sec, nsec, digits)
@@ -288,7 +303,8 @@ func (d *decoder) ipv4(b []byte) {
 	d.str("inet_addr(\"" + netip.AddrFrom4([4]byte(b[:4])).String() + "\")")
 }
 
-// elements appends an array of n declared structs, or of numbers.
+// elements appends an array of n declared structs, or of numbers. An element without a name in
+// its layout is a bare number.
 func (d *decoder) elements(name string, addr uint64, n int) {
 	l := d.layout(name)
 	n = max(n, 0)

@@ -44,7 +44,8 @@ const atExit = 1 << 40
 // failed reports whether the call has an error.
 func (c *Call) failed() bool { return c.Unfinished || c.Result < 0 && c.Result > -4096 }
 
-// A decoder appends the text of calls.
+// A decoder appends the text of calls. One decoder serves a whole run, so that tables are read
+// once. It is not safe for two goroutines: a sink has one.
 type decoder struct {
 	// The options, also those of the filter.
 	o     *Options
@@ -122,14 +123,16 @@ func (d *decoder) set(name string) set {
 }
 
 // decode appends a call up to its closing parenthesis. What it appends may be cut at d.mark later:
-// a line whose call has not returned ends there.
+// a line whose call has not returned ends there. Tables say what is shown. A call that they do
+// not know has its registers as numbers, as under strace.
 func (d *decoder) decode(c *Call) {
 	d.c, d.of, d.after, d.own, d.mark = c, d.call(c.Nr), nil, nil, -1
 	d.arguments()
 	d.returns()
 }
 
-// returns says that what follows is known when the call has returned.
+// returns says that what follows is known when the call has returned. The first one counts: a
+// line that was begun cannot be resumed in two places.
 func (d *decoder) returns() {
 	if d.mark < 0 {
 		d.mark = len(d.b)
@@ -221,7 +224,8 @@ func (d *decoder) text(s []byte, total uint64) {
 }
 
 // flags appends the constants of a set that are in a number, with "|" in between, and the rest
-// in hexadecimal; name is that of the set.
+// in hexadecimal; name is that of the set. A set whose first constant is 0 has a name for that,
+// as PROT_NONE.
 func (d *decoder) flags(name string, v uint64) {
 	s := d.set(name)
 	if v == 0 {
@@ -257,6 +261,7 @@ func (d *decoder) flags(name string, v uint64) {
 }
 
 // onlyFlags appends the constants as flags does, without a comment on those that have no name.
+// strace has none behind these sets, as more stands behind them.
 func (d *decoder) onlyFlags(name string, v uint64) {
 	at := len(d.b)
 	d.flags(name, v)
@@ -265,7 +270,8 @@ func (d *decoder) onlyFlags(name string, v uint64) {
 	}
 }
 
-// numbered appends the numbers of the bits that are set, of the first n.
+// numbered appends the numbers of the bits that are set, of the first n. Blanks part them, as in
+// strace: these are sets, not arrays.
 func (d *decoder) numbered(b []byte, n int, show func(bit int)) {
 	some := false
 	d.str("[")
@@ -282,10 +288,12 @@ func (d *decoder) numbered(b []byte, n int, show func(bit int)) {
 	d.str("]")
 }
 
+// bit is what numbered shows of sets without names.
 func (d *decoder) bit(n int) { d.int(int64(n)) }
 
 // unknown is the comment behind a number that has no name in a set: what all names begin with, or
-// the first one up to its "_", with question marks for the rest.
+// the first one up to its "_", with question marks for the rest. It is strace's way to say of
+// which set a number is. A word in the table says it where names have no common beginning.
 func (d *decoder) unknown(name string) {
 	words, known := entry(flagsText(), name)
 	if !known {
@@ -316,7 +324,8 @@ func (d *decoder) unknown(name string) {
 	d.str(" /* " + same + "??? */")
 }
 
-// enum appends the constant that a number is.
+// enum appends the constant that a number is. Several names of one number are in the order of
+// the table: the first one is strace's.
 func (d *decoder) enum(name string, v uint64) {
 	s := d.set(name)
 	for _, c := range s {
@@ -381,7 +390,9 @@ func (d *decoder) arg(i int, a arg) {
 	}
 }
 
-// number appends an argument for which no memory is read; false if it is none of these.
+// number appends an argument for which no memory is read; false if it is none of these. Most are
+// ints, of which the kernel reads 32 bits. That is why they are cut here, and not where the
+// registers are read.
 func (d *decoder) number(a arg, v uint64) bool {
 	switch a.kind {
 	case "d":
@@ -469,6 +480,7 @@ func (d *decoder) number(a arg, v uint64) bool {
 	return true
 }
 
+// pathMax is PATH_MAX, the NUL included: the kernel refuses longer paths.
 const pathMax = 4096
 
 // path appends a file's name, which is shown whole. -s does not cut paths: a path that is cut does
@@ -487,7 +499,8 @@ func (d *decoder) path(addr uint64, early bool) {
 	}
 }
 
-// cstring appends a string that ends with NUL, cut as -s says.
+// cstring appends a string that ends with NUL, cut as -s says. A copy without a NUL is one that
+// the limit has cut: there is more.
 func (d *decoder) cstring(addr uint64) {
 	s, ok := d.c.mem.at(addr, 1<<20, true)
 	if addr == 0 || !ok {
@@ -503,7 +516,7 @@ func (d *decoder) cstring(addr uint64) {
 }
 
 // buffer appends n bytes of data. n is a size of the program's or the call's result, negative if
-// there is none.
+// there is none. It may be one of a netlink socket, and then is shown as messages.
 func (d *decoder) buffer(addr uint64, n int64) {
 	if addr == 0 {
 		d.str("NULL")

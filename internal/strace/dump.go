@@ -7,13 +7,15 @@ import (
 	"strings"
 )
 
-// A descriptors is a set of descriptors of -e read= and -e write=; nil has none.
+// A descriptors is a set of descriptors of -e read= and -e write=; nil has none. A set and its
+// complement are one type, since "!" may stand in front of any.
 type descriptors struct {
 	fds []int
 	not bool // those that are not in it
 }
 
-// setDescriptors reads a set of descriptors: numbers, all or none.
+// setDescriptors reads a set of descriptors: numbers, all or none. "all" ends the reading: what
+// stands beside it is in it, or with "!" nothing is.
 func setDescriptors(set string) (*descriptors, error) {
 	d := &descriptors{}
 	set, d.not = strings.CutPrefix(set, "!")
@@ -64,7 +66,8 @@ func (f *Filter) wholly(name string) bool {
 // most is how many bytes of a buffer are dumped; what is beyond that is counted.
 const most = 1 << 16
 
-// dump shows the data of a call below its line, 16 bytes a line, in hexadecimal and as text.
+// dump shows the data of a call below its line, 16 bytes a line, in hexadecimal and as text. The
+// form is strace's.
 func (s *Sink) dump(c *Call) {
 	if !s.o.Dumps() || c.failed() || c.Unfinished || s.of == nil {
 		return

@@ -9,7 +9,9 @@ import (
 	"github.com/hawktrace/hawk/internal/spell"
 )
 
-// A Filter says which calls and signals are shown, and how: the -e of the command line.
+// A Filter says which calls and signals are shown, and how: the -e of the command line. The zero
+// value shows everything. A set that is not nil and empty matches nothing, which is what "none"
+// says: so nil and empty differ throughout.
 type Filter struct {
 	trace                 []matcher // nil: all
 	raw                   []matcher // arguments of these are shown in hexadecimal
@@ -27,7 +29,8 @@ type Filter struct {
 	read, write *descriptors // whose data are dumped
 }
 
-// A matcher is one name of a set of calls. Of the three one is set.
+// A matcher is one name of a set of calls. Of the three one is set. Classes are kept as letters,
+// so that one that spans many calls is one comparison.
 type matcher struct {
 	name string // "": by one of the others
 	// Letters of calls.txt; a call that has one of them is meant.
@@ -36,7 +39,8 @@ type matcher struct {
 }
 
 // Set reads one expression of -e: trace=SET, signal=SET, status=SET, quiet=SET, raw=SET,
-// decode-fds=SET and others, or a SET of calls alone.
+// decode-fds=SET and others, or a SET of calls alone. An expression replaces the one before of
+// the same key, as in strace.
 func (f *Filter) Set(text, goarch string) error {
 	key, set, ok := strings.Cut(text, "=")
 	if !ok {
@@ -136,10 +140,12 @@ func matches(set []matcher, name, classes string) bool {
 	})
 }
 
-// Some reports whether not all calls are traced.
+// Some reports whether not all calls are traced. The script needs its map of chosen calls only
+// then.
 func (f *Filter) Some() bool { return f.trace != nil }
 
-// Traced reports whether a call is traced.
+// Traced reports whether a call is traced. It is asked when the plans are made; from then on the
+// programs in the kernel decide by those.
 func (f *Filter) Traced(name, classes string) bool {
 	return f.trace == nil || matches(f.trace, name, classes) != f.not
 }
@@ -191,7 +197,8 @@ func (f *Filter) setSignals(set string) error {
 	return nil
 }
 
-// Signal reports whether a signal is shown.
+// Signal reports whether a signal is shown. SIGKILL is never asked about: no thread sees it
+// delivered.
 func (f *Filter) Signal(name string) bool {
 	return f.signals == nil && !f.without || slices.Contains(f.signals, name) != f.without
 }
@@ -239,7 +246,8 @@ func wordsOfSet(what, set string, all []string, aliases map[string]string) ([]st
 	return out, nil
 }
 
-// shows reports whether a call with such an end is shown.
+// shows reports whether a call with such an end is shown. unavailable and detached are words of
+// strace for ends that hawk has no events of.
 func (f *Filter) shows(c *Call) bool {
 	if f.status == nil {
 		return true
@@ -254,7 +262,8 @@ func (f *Filter) shows(c *Call) bool {
 	return slices.Contains(f.status, status)
 }
 
-// silent reports whether messages of a kind are left out.
+// silent reports whether messages of a kind are left out. -q leaves out more and more of them
+// instead, see Sink.end.
 func (f *Filter) silent(kind string) bool {
 	return slices.Contains(f.quiet, kind)
 }

@@ -5,7 +5,9 @@ import (
 	"strconv"
 )
 
-// creates are the bits of the flags of open with which the mode behind them means something.
+// creates are the bits of the flags of open with which the mode behind them means something. The
+// kernel ignores the mode else, and a program that calls open() with two arguments has left
+// anything in the third register.
 func (d *decoder) creates() uint64 {
 	var bits uint64
 	for _, c := range d.set("open") {
@@ -30,7 +32,8 @@ func (d *decoder) directory() uint64 {
 	return 0
 }
 
-// openFlags appends how a file is opened.
+// openFlags appends how a file is opened. The access mode is no set of bits: O_RDONLY is 0, and
+// 3 is a mode of Linux that few know.
 func (d *decoder) openFlags(v uint64) {
 	const mask = 3
 	switch v & mask {
@@ -72,6 +75,7 @@ func (d *decoder) special(i int, kind string) {
 				next("mqattr", "")
 			}
 		}
+	// Only devices have a number.
 	case "mknod":
 		mode := d.num(i) & 0xffff
 		comma()
@@ -175,6 +179,7 @@ func (d *decoder) mapFlags(v uint64) {
 }
 
 // hugeFlags appends flags above which the binary logarithm of the size of a page stands.
+// MAP_HUGE_2MB and others are this number in the place of a flag; strace shows the shift.
 func (d *decoder) hugeFlags(set, name string, v uint64) {
 	const shift, mask = 26, 63
 	huge := v >> shift & mask
@@ -263,7 +268,8 @@ func (d *decoder) fcntl(cmd, v uint64) {
 	}
 }
 
-// result has a call show its result in hexadecimal and what it means.
+// result has a call show its result in hexadecimal and what it means. The words in front of the
+// meaning differ from command to command in strace.
 func (d *decoder) result(v uint64, meaning func()) {
 	at := len(d.b)
 	words := map[uint64]string{1025: "", 1034: "seals ", 11: ""}
@@ -389,7 +395,8 @@ func (d *decoder) ioctl(cmd, v uint64) {
 }
 
 // ioc is a number that nothing is known of but what its bits say. The layout is that of
-// include/uapi/asm-generic/ioctl.h: direction, size, type, number.
+// include/uapi/asm-generic/ioctl.h: direction, size, type, number. strace does the same with
+// numbers that it does not know.
 func (d *decoder) ioc(cmd uint64) {
 	dirs := [...]string{"_IOC_NONE", "_IOC_WRITE", "_IOC_READ", "_IOC_READ|_IOC_WRITE"}
 	d.str("_IOC(" + dirs[cmd>>30&3] + ", ").hex(cmd >> 8 & 0xff)
@@ -411,6 +418,8 @@ func (d *decoder) termios(b []byte) {
 		return u32(b, 4*i)
 	}
 	in, out, control, local := get(0), get(1), get(2), get(3)
+	// The bits of a delay or a speed stand in front: what is left of the flags follows behind a
+	// bar.
 	rest := func(set string, v uint64, first bool) {
 		if v != 0 {
 			if !first {
@@ -436,11 +445,13 @@ func (d *decoder) termios(b []byte) {
 			d.str("|")
 		}
 	}
+	// Each delay has put a bar behind itself.
 	d.b = d.b[:len(d.b)-1]
 	if rest("oflag", out, false); out == 0 {
 		d.str("|")
 	}
 	speed := func(v uint64) {
+		// Speeds above 38400 have the bit CBAUDEX, and count on from there.
 		if v >= 0x1000 {
 			v -= 0x1000 - 15
 		}
@@ -471,7 +482,8 @@ func (d *decoder) termios(b []byte) {
 
 // dents counts the entries of a directory that were read. Each entry has its size at 16, behind
 // inode and offset (struct linux_dirent64 and its older form alike); a name follows at 18 or 19, so
-// that an entry has 19 bytes at least. A smaller size would have the loop stand still.
+// that an entry has 19 bytes at least. A smaller size would have the loop stand still. strace
+// has the entries themselves with -v; the count alone is shown here.
 func (d *decoder) dents(addr uint64, is64 bool) {
 	d.ptr(addr)
 	b, ok := d.c.mem.at(addr, int(max(d.c.Result, 0)), false)
@@ -493,7 +505,8 @@ func (d *decoder) dents(addr uint64, is64 bool) {
 	d.str(" entries */")
 }
 
-// epollSize is the size of struct epoll_event, which is packed on amd64 alone.
+// epollSize is the size of struct epoll_event, which is packed on amd64 alone. The packing keeps
+// the layout of 32-bit programs, which amd64 has had from the beginning.
 func (d *decoder) epollSize() int {
 	if d.arch == "amd64" {
 		return 12
@@ -501,7 +514,8 @@ func (d *decoder) epollSize() int {
 	return 16
 }
 
-// epollEvent appends an event; the data behind it are aligned to 8 bytes but on amd64.
+// epollEvent appends an event; the data behind it are aligned to 8 bytes but on amd64. data is a
+// union, of which nobody can tell which member the program uses: strace shows two.
 func (d *decoder) epollEvent(b []byte) {
 	data := b[4:]
 	if d.arch != "amd64" {
@@ -551,7 +565,7 @@ func (d *decoder) list(n int, show func(i int) bool) {
 }
 
 // pollfds appends the array of poll: what is asked for as an argument, what has happened behind the
-// result.
+// result. The kernel passes over negative descriptors, which have no events.
 func (d *decoder) pollfds(addr uint64, n int) {
 	b, ok := d.c.mem.at(addr, n*8, true)
 	if d.c.Result == 0 {
@@ -582,6 +596,8 @@ func (d *decoder) pollfds(addr uint64, n int) {
 	if d.c.Result <= 0 || !ok {
 		return
 	}
+	// The text behind the result is made by the same methods as the line, which is put aside for
+	// it.
 	keep := d.b
 	d.b = nil
 	some := false
@@ -603,7 +619,8 @@ func (d *decoder) pollfds(addr uint64, n int) {
 }
 
 // left says behind the result how much time ppoll and select had left. The kernel writes the rest
-// of the time into the struct that was passed; nothing is left after a timeout.
+// of the time into the struct that was passed; nothing is left after a timeout. Linux alone
+// does.
 func (d *decoder) left(i int) {
 	kind := d.of.args[i].kind
 	if kind != "ts" && kind != "tv" || d.num(i) == 0 || d.c.Result < 0 {
@@ -631,7 +648,9 @@ func (d *decoder) left(i int) {
 }
 
 // fdset appends a set of descriptors; what select left of them stands behind the result. The last
-// of the three sets that was given writes the text behind the result, for all three.
+// of the three sets that was given writes the text behind the result, for all three. left counts
+// the ones of the result down, so that bits which are still set in a set that select has not
+// cleared are no more than it returned.
 func (d *decoder) fdset(addr uint64, n int) {
 	left := int64(1 << 62) // of the ones that are counted in the result
 	bits := func(b []byte) {
@@ -681,7 +700,7 @@ func (d *decoder) fdset(addr uint64, n int) {
 
 // cpus appends a set of processors. What sched_setaffinity reads has the length of argument 1; what
 // sched_getaffinity writes has that of the result. The script copies 128 bytes at most
-// (copyNumbered).
+// (copyNumbered). 128 bytes are 1024 processors.
 func (d *decoder) cpus(addr uint64, out bool) {
 	n := int(min(d.num(1), 128))
 	if out {
@@ -695,7 +714,8 @@ func (d *decoder) cpus(addr uint64, out bool) {
 	d.numbered(b, 8*len(b), d.bit)
 }
 
-// groups appends the IDs of getgroups and setgroups.
+// groups appends the IDs of getgroups and setgroups. With a size of 0, getgroups only counts
+// them and writes nothing.
 func (d *decoder) groups(addr uint64, n int) {
 	if n == 0 && addr != 0 {
 		d.str("[]")

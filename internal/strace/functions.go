@@ -24,7 +24,7 @@ import (
 //	v             as a result, nothing
 var functionsText = sync.OnceValue(func() string { return table("functions.txt") })
 
-// A function is what is known of one.
+// A function is what is known of one. name and key differ for C++, whose symbols are mangled.
 type function struct {
 	name   string // as it is shown
 	key    string // its symbol
@@ -47,7 +47,8 @@ func findFunction(name string) function {
 	return function{name: name, args: []arg{x, x, x, x}, result: "p"}
 }
 
-// knownFunction looks a function up in the table.
+// knownFunction looks a function up in the table. Each name is looked for once for each place
+// that calls it, before anything runs, so that a search line by line is fast enough.
 func knownFunction(name string) (f function, ok bool) {
 	for line := range strings.Lines(functionsText()) {
 		words := strings.Fields(line)
@@ -85,7 +86,8 @@ const (
 	stackToo     = 2 << 48
 )
 
-// plan is what is copied for a call.
+// plan is what is copied for a call. The script reads it off a map by the place of the call; 8
+// bits for each of 6 registers leave 16.
 func (f *function) plan() (plan uint64) {
 	register := 0
 	for _, a := range f.args {

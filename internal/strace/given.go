@@ -19,7 +19,9 @@ const (
 
 // readPrototypes reads prototypes from a file: declarations of C, or the simple part of the language of
 // ltrace.conf(5), or both. Those of names that are known already are replaced. Headers have more than this reads:
-// what is not understood is passed over, and warning says how much and why, unless nothing is left then.
+// what is not understood is passed over, and warning says how much and why, unless nothing is
+// left then. A file may be root's to read but somebody else's to write: package foreign judges
+// it.
 func readPrototypes(path string, into map[string]function) (warning string, err error) {
 	f, err := foreign.Open(path)
 	if err != nil {
@@ -46,7 +48,8 @@ func readPrototypes(path string, into map[string]function) (warning string, err 
 }
 
 // parsePrototypes reads the prototypes of a text. The error is about the first of those that it passes
-// over, and begins with the number of its line.
+// over, and begins with the number of its line. It goes on behind the next semicolon, as
+// compilers do.
 func parsePrototypes(text string) (found map[string]function, passed int, first error) {
 	p := protoParser{words: wordsOf(withoutComments(text)), named: map[string]string{}, found: map[string]function{}}
 	for p.at < len(p.words) && len(p.found) < maxPrototypes {
@@ -58,6 +61,7 @@ func parsePrototypes(text string) (found map[string]function, passed int, first 
 		if passed++; first == nil {
 			first = fmt.Errorf("%d: %w", p.words[min(p.at, len(p.words)-1)].line, err)
 		}
+		// A declaration of which no word was taken must not stop the loop.
 		p.at = max(p.at, begun+1)
 		for p.word() != ";" && p.word() != "" {
 			p.at++
@@ -67,12 +71,14 @@ func parsePrototypes(text string) (found map[string]function, passed int, first 
 }
 
 // withoutComments has blanks in place of comments of C, of lines that begin with ";", which are those of
-// ltrace.conf, and of lines for the preprocessor.
+// ltrace.conf, and of lines for the preprocessor. The lines stay, so that errors name the right
+// ones.
 func withoutComments(text string) string {
 	var b strings.Builder
 	block, goesOn := false, false
 	for line := range strings.Lines(text) {
 		start := strings.TrimSpace(line)
+		// A directive goes on in the next line behind a backslash.
 		if special := !block && (goesOn || strings.HasPrefix(start, ";") || strings.HasPrefix(start, "#")); special {
 			goesOn = (goesOn || start[0] == '#') && strings.HasSuffix(start, `\`)
 			b.WriteByte('\n')
@@ -106,6 +112,7 @@ type protoWord struct {
 	line int
 }
 
+// wordsOf cuts a text into words. It refuses nothing: what they mean is the parser's to say.
 func wordsOf(text string) (out []protoWord) {
 	line := 1
 	for text != "" {
@@ -138,6 +145,8 @@ func wordsOf(text string) (out []protoWord) {
 	return out
 }
 
+// isWordByte takes bytes above 127 for letters: they are those of a name in UTF-8, which is not
+// to be cut.
 func isWordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
@@ -147,7 +156,8 @@ func isName(word string) bool {
 	return word != "" && isWordByte(word[0]) && (word[0] < '0' || word[0] > '9')
 }
 
-// A protoParser reads declarations.
+// A protoParser reads declarations. It looks at words only, never at lines, except where
+// ltrace.conf leaves a semicolon out.
 type protoParser struct {
 	words []protoWord
 	at    int
@@ -202,7 +212,8 @@ var qualifiers = map[string]bool{"const": true, "volatile": true, "restrict": tr
 	"__restrict__": true, "extern": true, "static": true, "inline": true, "__inline": true, "__extension__": true,
 	"register": true, "_Noreturn": true, "__const": true, "__attribute__": true, "__asm__": true, "_Nullable": true}
 
-// qualifier goes over one; constant says that it was const.
+// qualifier goes over one; constant says that it was const. Attributes and alike have
+// parentheses behind them, with anything inside.
 func (p *protoParser) qualifier() (constant, ok bool, err error) {
 	word := p.word()
 	if !qualifiers[word] {
@@ -216,7 +227,8 @@ func (p *protoParser) qualifier() (constant, ok bool, err error) {
 }
 
 // declaration reads a prototype or a typedef. Variables, structs and what braces of C++ are around are
-// gone over.
+// gone over. Headers are read as they are on the disk, without the preprocessor: macros in front
+// of a type or behind parameters are guessed by how they are written.
 func (p *protoParser) declaration() error {
 	if p.accept(";") || p.accept("}") {
 		return nil
@@ -263,6 +275,7 @@ func (p *protoParser) declaration() error {
 		return err
 	}
 	f := function{name: name, result: result.words()}
+	// A length is known of an argument when the call begins, but of no result.
 	if result.kind == "n" {
 		f.result = "s"
 	}
@@ -290,7 +303,8 @@ func (p *protoParser) declaration() error {
 	return err
 }
 
-// typedef reads what is behind the word: ltrace.conf has NAME = TYPE, C the other order.
+// typedef reads what is behind the word: ltrace.conf has NAME = TYPE, C the other order. Of
+// types that are defined only how they are shown is kept, in the words of functions.txt.
 func (p *protoParser) typedef() error {
 	if p.at+1 < len(p.words) && p.words[p.at+1].text == "=" {
 		name := p.word()
@@ -323,8 +337,10 @@ func (p *protoParser) typedef() error {
 	return p.expect(";")
 }
 
-// parameters reads what stands in parentheses, the first of which has been read.
+// parameters reads what stands in parentheses, the first of which has been read. A struct that
+// is passed as such may lie in two registers, in one, or on the stack: reading ends there.
 func (p *protoParser) parameters() (args []arg, err error) {
+	// The text that may be a format is the last one, as all of C's functions have it.
 	lastText := -1
 	for i := 0; !p.accept(")"); i++ {
 		if i > 0 {
@@ -364,7 +380,8 @@ func (p *protoParser) parameters() (args []arg, err error) {
 	return args, nil
 }
 
-// parameter reads a type, and the name that may be behind it.
+// parameter reads a type, and the name that may be behind it. An array as a parameter is a
+// pointer in C.
 func (p *protoParser) parameter() (t shownType, err error) {
 	out := p.accept("+") // ltrace.conf: it is shown as the call leaves it
 	if t, err = p.typeOf(0); err != nil {
@@ -410,7 +427,8 @@ func (t shownType) words() string {
 	return t.kind + ":" + t.param
 }
 
-// plainTypes are the types of ltrace.conf, and names of C that are everywhere.
+// plainTypes are the types of ltrace.conf, and names of C that are everywhere. They are those of
+// 64-bit Linux, where a long has 8 bytes.
 var plainTypes = map[string]string{
 	"void": "v", "int": "d", "uint": "u", "short": "d", "ushort": "u", "char": "c", "uchar": "u", "long": "ld",
 	"ulong": "lu", "octal": "o", "addr": "p", "file": "p", "string": "s", "format": "F", "float": "D", "double": "D",
@@ -427,7 +445,8 @@ var plainTypes = map[string]string{
 var wrappers = map[string]bool{"hex": true, "oct": true, "octal": true, "bool": true, "hide": true, "bitvec": true,
 	"enum": true, "array": true, "struct": true, "string": true}
 
-// typeOf reads a type with its asterisks.
+// typeOf reads a type with its asterisks. The depth bounds the recursion, since a file may be
+// made to exhaust the stack.
 func (p *protoParser) typeOf(depth int) (t shownType, err error) {
 	if depth > maxTypeDepth {
 		return t, fmt.Errorf("types are nested deeper than %d", maxTypeDepth)
@@ -498,7 +517,8 @@ func (p *protoParser) nth(n int) string {
 	return ""
 }
 
-// number reads a type of C that is one or several words, or a name.
+// number reads a type of C that is one or several words, or a name. The words of a type may come
+// in any order in C: long unsigned int is unsigned long.
 func (p *protoParser) number() shownType {
 	var unsigned, signed, char, float bool
 	longs, words := 0, 0
@@ -617,7 +637,8 @@ func (p *protoParser) wrapped(word string, depth int) (t shownType, err error) {
 	return t, p.expect(")")
 }
 
-// sized reads the length of a string: [argN], (argN), or a number.
+// sized reads the length of a string: [argN], (argN), or a number. Arguments count from 1 in
+// ltrace.conf and from 0 in functions.txt.
 func (p *protoParser) sized() (t shownType, err error) {
 	end := "]"
 	if p.accept("(") {

@@ -81,7 +81,8 @@ func (s *Sink) object(c *Call) {
 }
 
 // argumentNames are the names of a call's arguments, looked up once. Programs of 32 bits give some
-// in two. They are the kernel's, off the format of its tracepoints.
+// in two. They are the kernel's, off the format of its tracepoints. strace has no names; they
+// are what programs that read the objects ask for.
 func (s *Sink) argumentNames(c *Call) []string {
 	if s.o.Names == nil || c.Nr >= compat {
 		return nil
@@ -97,7 +98,8 @@ func (s *Sink) argumentNames(c *Call) []string {
 }
 
 // arguments are the parts of a call's text between its parentheses. What stands in quotes, and
-// in angle brackets behind a descriptor, belongs to a program and is escaped.
+// in angle brackets behind a descriptor, belongs to a program and is escaped. Counting brackets
+// is enough for text that the decoder has made itself.
 func arguments(text []byte) (out [][]byte) {
 	depth, from, quoted, files := 0, 0, false, 0
 	for i := 0; i < len(text); i++ {

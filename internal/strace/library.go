@@ -63,6 +63,7 @@ type Program struct {
 // are those that a process has. given is emptied of what is ltrace's
 // own before the rest is read as options of strace.
 func NewProgram(file string, mapped []string, o *Options, given map[string][]string) (*Program, error) {
+	// These are the column, the quotes and the padding of ltrace.
 	o.Column, o.Quoting, o.Tight = 50, octal, true
 	p := &Program{Options: o, Signals: given["no-signals"] == nil, calls: map[uint64]*function{}}
 	p.System = given["system-calls"] != nil
@@ -72,6 +73,7 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 	terms := map[string][]term{}
 	for _, name := range []string{"filter", "library", "static"} {
 		for _, text := range given[name] {
+			// -l takes the name of a library alone.
 			if name == "library" {
 				text = "@" + text
 			}
@@ -81,9 +83,11 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 			}
 			terms[name] = append(terms[name], more...)
 		}
+		// The rest of the options is strace's to read, which would refuse these.
 		delete(given, name)
 	}
 	known := map[string]function{} // by prototypes in files
+	// Files of prototypes are a list with colons, as in ltrace.
 	for _, list := range given["config"] {
 		for path := range strings.SplitSeq(list, ":") {
 			warning, err := readPrototypes(path, known)
@@ -96,6 +100,7 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 		}
 	}
 	delete(given, "config")
+	// Prototypes that the user has given win over the table.
 	find := func(name string) function {
 		if fn, ok := known[name]; ok {
 			return fn
@@ -114,6 +119,7 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 	if err := o.Read(given); err != nil {
 		return nil, err
 	}
+	// ltrace has no shortest and longest call, and its script does not keep them.
 	if o.extremes() {
 		return nil, fmt.Errorf("cannot sort by %s", o.Sort)
 	}
@@ -149,10 +155,12 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 	// Without filters all that the program itself calls is shown.
 	wanted := terms["filter"]
 	chosenAll := len(wanted) == 0 && terms["library"] == nil && given["only-chosen"] == nil
+	// The file is named only where calls of several can be shown.
 	before := ""
 	if !chosenAll && (len(wanted) > 0 || terms["library"] != nil) {
 		before = value.Escape(filepath.Base(file)) + "->"
 	}
+	// A filter may call the program MAIN, by the name of its file or by its path.
 	here := func() []string { return []string{mainName, filepath.Base(file), file} }
 	isWanted := func(name string) bool {
 		if isStartFiles(name, wanted) {
@@ -161,6 +169,7 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 		return chosenAll || chosen(wanted, name, here) ||
 			chosen(terms["library"], name, func() []string { return []string{of(name)} })
 	}
+	// The linkage table has an entry for each function, whose symbol ends in @plt.
 	for _, s := range imports {
 		name := strings.TrimSuffix(s.Name, exe.ImportSuffix)
 		names = append(names, name)
@@ -187,6 +196,7 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 		}
 		fn := find(s.Name)
 		fn.key, fn.name, fn.before = s.Name, p.called(s.Name), before
+		// A jump to a function does not come back here, but to who called the one it stands in.
 		fn.alone = s.Next == 0 || keeps[s.Name]
 		p.calls[s.Addr-start] = &fn
 		p.places[s.Addr-start] |= siteCalls
@@ -195,6 +205,8 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 			p.places[s.Next-start] |= siteReturns | (s.Addr-start)<<8
 		}
 	}
+	// Debug information of a file is read once, and only where a function of it is traced at its
+	// entry.
 	debug := map[string]*dwarf.File{}
 	typedAt := func(file string, s exe.Symbol) (fn function, ok bool) {
 		if _, given := known[s.Name]; given || o.Debug == nil {
@@ -232,6 +244,8 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 	}
 	static := len(imports)+len(sites) <= 1 // which the start of such a program has, too
 	if static && terms["static"] == nil {
+		// Several names of one function are one probe: two on one address would show each call
+		// twice.
 		names := map[uint64]string{} // one of each address
 		for _, s := range f.Functions(nil) {
 			fn, ok := known[s.Name]
@@ -279,7 +293,8 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 }
 
 // isStartFiles reports whether a call is made by start files of the C library, what main() runs in and what ends a
-// library, and is not asked for by its name.
+// library, and is not asked for by its name. ltrace shows __libc_start_main; it is left out here
+// as it is around everything else.
 func isStartFiles(name string, terms []term) bool {
 	return name == "__libc_start_main" || name == "__cxa_finalize" &&
 		!slices.ContainsFunc(terms, func(t term) bool { return t.glob == name })
@@ -303,7 +318,8 @@ func readNumber(given map[string][]string, name string, least int, into *int) er
 	return nil
 }
 
-// mark traces a function whose calls are not shown; nil if the program has none of the name, or shows it.
+// mark traces a function whose calls are not shown; nil if the program has none of the name, or
+// shows it. The call must be seen all the same: between the two nothing is shown.
 func (p *Program) mark(f *exe.File, name string, add func(s exe.Symbol, name string, fn function)) *function {
 	s, ok := f.Symbol(name)
 	if !ok || p.calls[s.Addr-p.start] != nil {
@@ -317,22 +333,27 @@ func (p *Program) mark(f *exe.File, name string, add func(s exe.Symbol, name str
 	return fn
 }
 
-// keeps are functions on whose return no probe can be, or that have none.
+// keeps are functions on whose return no probe can be, or that have none. setjmp and alike
+// remember the return address, which must not be that of a probe; the others have no return to
+// be seen.
 var keeps = map[string]bool{"setjmp": true, "_setjmp": true, "sigsetjmp": true, "__sigsetjmp": true,
 	"getcontext": true, "backtrace": true, "longjmp": true, "_longjmp": true, "siglongjmp": true,
 	"__longjmp_chk": true, "exit": true, "_exit": true, "_Exit": true, "abort": true, "quick_exit": true,
 	"pthread_exit": true, "__stack_chk_fail": true, "__assert_fail": true, "err": true,
 	"errx": true, "_start": true}
 
-// Resultless reports whether there are calls whose results are not shown, as that would be in the way.
+// Resultless reports whether there are calls whose results are not shown, as that would be in
+// the way. The command warns of it, since a line without a result looks like a mistake.
 func (p *Program) Resultless() bool {
 	return !p.Results && len(p.sites) > 0
 }
 
-// Probes is how many probes there will be.
+// Probes is how many probes there will be. --max-probes bounds it: attaching takes time for
+// each, and so does detaching.
 func (p *Program) Probes() int { return len(p.sites) + len(p.returns) + len(p.places) + p.paged }
 
-// called is what a function is called in lines, by its symbol.
+// called is what a function is called in lines, by its symbol. A symbol is text of a file, and
+// may hold sequences that a terminal obeys.
 func (p *Program) called(symbol string) string {
 	if !p.Mangled {
 		symbol = exe.Demangle(symbol)
@@ -340,7 +361,8 @@ func (p *Program) called(symbol string) string {
 	return value.Escape(symbol)
 }
 
-// systemCall is a bit of the number that a system call has in place of where a call is.
+// systemCall is a bit of the number that a system call has in place of where a call is. It is
+// above all bits of places: those of libraries go up to pageShift and the number of a page.
 const systemCall = 1 << 50
 
 // Bits of a place say what it is; tools/ltrace.bt has the same.
@@ -349,7 +371,8 @@ const (
 	siteReturns
 )
 
-// Script are the options of the script by name, and what is added to it: what is copied for each call.
+// Script are the options of the script by name, and what is added to it: what is copied for each
+// call. Lists are sorted, so that one program gives one script.
 func (p *Program) Script() (given map[string][]string, more string) {
 	given = map[string][]string{"string-limit": {strconv.Itoa(p.Limit)}, "calls": p.sites}
 	if p.Results {

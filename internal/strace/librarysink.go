@@ -54,7 +54,7 @@ func (p *Program) NewSink(w io.Writer, rest output.Sink) output.Sink {
 		later: map[int][]ignored{}, forked: map[int]string{}}
 }
 
-// Write takes an item.
+// Write takes an item. Rows of other tools and messages go on to the sink behind.
 func (s *librarySink) Write(item output.Item) error {
 	switch it := item.(type) {
 	case output.Lost:
@@ -76,6 +76,7 @@ func (s *librarySink) Write(item output.Item) error {
 }
 
 // record takes a record of tools/ltrace.bt: kind, thread and what the kind has, see that script.
+// Records of one thread come in their order; those of threads on several processors nearly do.
 func (s *librarySink) record(r *output.Snap) {
 	word := r.Integer
 	tid := int(word(1))
@@ -126,6 +127,7 @@ func (s *librarySink) record(r *output.Snap) {
 			break
 		}
 		s.signalled(tid, g.pid, g.number, g.at)
+	// The child returns from fork() as well, in memory of its own: inChild shows that.
 	case recordFork:
 		child := int(word(2))
 		s.live[child], s.known[child] = true, true
@@ -166,7 +168,8 @@ func (s *librarySink) record(r *output.Snap) {
 	}
 }
 
-// An ignored signal is one that is never delivered.
+// An ignored signal is one that is never delivered. ltrace stops at it all the same, and shows
+// it.
 type ignored struct {
 	pid, number int
 	at          int64
@@ -188,7 +191,8 @@ func (s *librarySink) inChild(tid int, at int64) {
 	s.line()
 }
 
-// result appends what is between a call and its result.
+// result appends what is between a call and its result. A line that is longer than the column
+// has one blank, which who calls this has appended.
 func (s *librarySink) result() {
 	for len(s.b) < s.o.Column-1 {
 		s.b = append(s.b, ' ')
@@ -196,7 +200,8 @@ func (s *librarySink) result() {
 	s.str("= ")
 }
 
-// system is a system call by its number.
+// system is a system call by its number. exit and exit_group do not return, and have no result
+// to wait for.
 func (s *librarySink) system(nr int) *function {
 	f := s.systems[nr]
 	if f == nil {
@@ -211,7 +216,7 @@ func (s *librarySink) system(nr int) *function {
 }
 
 // signalled shows a signal that was delivered, in the words of ltrace, and the call that it
-// interrupts.
+// interrupts. ltrace has the text of strsignal() behind the name, with a capital.
 func (s *librarySink) signalled(tid, pid, number int, at int64) {
 	s.event(tid, at)
 	text := syscall.Signal(number).String()
@@ -223,7 +228,8 @@ func (s *librarySink) signalled(tid, pid, number int, at int64) {
 }
 
 // memory takes what was copied for a call of a thread. The bytes stay with the call for as long as
-// its frame does; the thread starts anew.
+// its frame does; the thread starts anew. A frame may stay for minutes, so that it cannot share
+// the thread's buffer.
 func (s *librarySink) memory(tid int) memory {
 	th := s.thread(tid)
 	m := th.mem
@@ -231,7 +237,8 @@ func (s *librarySink) memory(tid int) memory {
 	return m
 }
 
-// begins notes a call, and shows the beginning of the one that makes it.
+// begins notes a call, and shows the beginning of the one that makes it. Nothing is written yet:
+// a call that returns before anything else happens is one line.
 func (s *librarySink) begins(f *frame) {
 	s.known[f.PID] = true
 	s.inChild(f.TID, f.Enter)
@@ -266,7 +273,8 @@ func (s *librarySink) cutOff(end string) {
 }
 
 // leaves forgets calls that will not return, since what lies further out on the stack than they do
-// is going on: those whose stack pointers are below sp, or all if it is 0.
+// is going on: those whose stack pointers are below sp, or all if it is 0. Stacks grow down:
+// what was called later has a lower stack pointer.
 func (s *librarySink) leaves(tid int, sp uint64, at int64) {
 	all := s.frames[tid]
 	for len(all) > 0 && (sp == 0 || all[len(all)-1].sp < sp) {
@@ -279,7 +287,8 @@ func (s *librarySink) leaves(tid int, sp uint64, at int64) {
 	}
 }
 
-// show shows the beginning of a call.
+// show shows the beginning of a call. A call that does not return has its stack here, as there
+// is no later line to put it below.
 func (s *librarySink) show(f *frame, end string) {
 	s.first(f)
 	s.str(end)
@@ -320,7 +329,8 @@ func (s *librarySink) event(tid int, at int64) {
 	s.nowhere()
 }
 
-// nowhere stands in such a line in place of where a call returns to.
+// nowhere stands in such a line in place of where a call returns to. The number is what ltrace
+// shows where it knows of none.
 func (s *librarySink) nowhere() {
 	if s.p.Pointer {
 		s.str("[0xffffffffffffffff] ")
@@ -345,7 +355,8 @@ func (s *librarySink) stack(f *frame) {
 	}
 }
 
-// indent appends blanks as deep as a call is nested.
+// indent appends blanks as deep as a call is nested. A call that has no frame, since its return
+// is not traced, is as deep as the next would be.
 func (s *librarySink) indent(f *frame) {
 	depth := slices.Index(s.frames[f.TID], f)
 	if depth < 0 {
@@ -354,7 +365,8 @@ func (s *librarySink) indent(f *frame) {
 	s.b = append(s.b, strings.Repeat(" ", depth*s.p.Indent)...)
 }
 
-// returns shows a call that has returned; its stack pointer says which one it is.
+// returns shows a call that has returned; its stack pointer says which one it is. Between a call
+// and its return the stack pointer is the same, and no other frame of the thread has it.
 func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 	i := slices.IndexFunc(s.frames[tid], func(f *frame) bool { return f.sp == sp })
 	if i < 0 {
@@ -402,7 +414,7 @@ func (s *librarySink) returns(tid int, sp uint64, at, result int64, m memory) {
 	}
 }
 
-// ended says how a process has ended.
+// ended says how a process has ended. These are the words of ltrace, which differ from strace's.
 func (s *librarySink) ended(tid int, at int64, code int) {
 	s.event(tid, at)
 	if sig := code & 0x7f; sig != 0 {
@@ -415,7 +427,8 @@ func (s *librarySink) ended(tid int, at int64, code int) {
 	s.line()
 }
 
-// table writes the table of -c, by time unless -S says something else.
+// table writes the table of -c, by time unless -S says something else. Functions of one name in
+// several files are one row. Names break ties.
 func (s *librarySink) table(m output.Map) {
 	var all []*tally
 	sum := tally{name: "total"}

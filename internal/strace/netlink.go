@@ -40,7 +40,9 @@ func (d *decoder) conversation(addr uint64, n int64) bool {
 	return true
 }
 
-// message0 appends all messages of a protocol, in brackets if there are several.
+// message0 appends all messages of a protocol, in brackets if there are several. Messages are
+// aligned to four bytes. The lengths are the program's: one that is too small would have the
+// loop stand still, and one that is too large ends the messages.
 func (d *decoder) message0(b []byte, protocol int64) {
 	var messages [][]byte
 	for len(b) >= 16 && len(messages) <= d.o.Limit {
@@ -66,7 +68,8 @@ func (d *decoder) several(n int, show func(i int)) {
 	})
 }
 
-// message1 appends a message: its header, and what is in it.
+// message1 appends a message: its header, and what is in it. An error has the message in it that
+// it answers, whole or its header alone, by a flag.
 func (d *decoder) message1(b []byte, protocol int64) {
 	kind, flags := u16(b, 4), u16(b, 6)
 	payload := b[16:]
@@ -94,6 +97,7 @@ func (d *decoder) message1(b []byte, protocol int64) {
 		d.failure(int64(int32(u32(payload, 0))))
 	case protocol == 0 && kind >= 16:
 		const qdisc, filter = 5, 7 // of which those of a class in between are made alike
+		// Types of NETLINK_ROUTE come in fours: new, delete, get, set.
 		group := strconv.Itoa(int(kind-16) / 4)
 		if n := int(kind-16) / 4; n > qdisc && n <= filter {
 			group = strconv.Itoa(qdisc)
@@ -102,6 +106,7 @@ func (d *decoder) message1(b []byte, protocol int64) {
 	case protocol == 4 && kind == 20 && flags&request != 0:
 		d.body(payload, "ask"+strconv.Itoa(int(payload[0])), "")
 	case protocol == 4 && kind == 20:
+		// NETLINK_SOCK_DIAG has one type for questions and answers.
 		family := int(payload[0])
 		attributes := "da" + strconv.Itoa(family)
 		if family == 10 {
@@ -114,10 +119,12 @@ func (d *decoder) message1(b []byte, protocol int64) {
 	d.str("]")
 }
 
-// messageHeader appends the header of a message. What some flags mean depends on its type.
+// messageHeader appends the header of a message. What some flags mean depends on its type. Flags
+// of requests to make, to delete and to read share their bits.
 func (d *decoder) messageHeader(b []byte, protocol int64) {
 	kind := u16(b, 4)
 	d.str("{nlmsg_len=").uint(u32(b, 0))
+	// Types below 16 mean the same in all protocols.
 	set := "nlmsg"
 	if types := "nl" + strconv.FormatInt(protocol, 10); kind >= 16 && len(d.set(types)) > 0 {
 		set = types
@@ -147,7 +154,8 @@ func (d *decoder) failure(v int64) {
 	d.int(v)
 }
 
-// body appends a struct and the attributes behind it. A request may have the family alone.
+// body appends a struct and the attributes behind it. A request may have the family alone. The
+// kernel accepts a short request for a dump, which older programs send.
 func (d *decoder) body(b []byte, name, attributes string) {
 	l := d.layout(name)
 	if l == nil {
@@ -166,7 +174,8 @@ func (d *decoder) body(b []byte, name, attributes string) {
 	}
 }
 
-// attributes appends attributes of a table. The header of each has its length and its type.
+// attributes appends attributes of a table. The header of each has its length and its type. The
+// family says how long addresses are in them.
 func (d *decoder) attributes(b []byte, table string, family int) {
 	var all [][]byte
 	for len(b) >= 4 && len(all) <= d.o.Limit {
@@ -181,6 +190,7 @@ func (d *decoder) attributes(b []byte, table string, family int) {
 }
 
 // attribute1 appends an attribute. The two highest bits of its type say how it is made.
+// Attributes nest, a few levels deep as the tables have it.
 func (d *decoder) attribute1(b []byte, table string, family int) {
 	const nested, ordered, kinds = 0x8000, 0x4000, 0x3fff
 	kind, value := u16(b, 2), b[4:]
@@ -216,7 +226,8 @@ func (d *decoder) kindOf(table string, v uint64) string {
 	return ""
 }
 
-// attributeValue appends a value; false if it has not the form that it should have.
+// attributeValue appends a value; false if it has not the form that it should have. The kernel
+// may have made the value longer than the tables know; then its bytes are shown.
 func (d *decoder) attributeValue(kind string, b []byte, family int) bool {
 	if kind == "" {
 		return false
@@ -293,7 +304,9 @@ func (d *decoder) bytesInHex(b []byte) {
 // maxInterfaces bounds the numbers of network interfaces that are kept with their names.
 const maxInterfaces = 1 << 10
 
-// interfaceName appends the interface that has a number, by the name that it has for hawk.
+// interfaceName appends the interface that has a number, by the name that it has for hawk. The
+// number is one of the program's network namespace, which may not be hawk's; strace has the same
+// weakness.
 func (d *decoder) interfaceName(index uint64) {
 	name, known := d.interfaces[index]
 	if !known && index != 0 {

@@ -11,6 +11,7 @@ func (d *decoder) network(i int, a arg, v uint64) bool {
 	switch a.kind {
 	case "sockaddr":
 		d.sockaddr(v, int(int32(d.num(int(a.param[0]-'0')))), true)
+	// accept() and alike write no more than there was room for, but say how long the whole is.
 	case "sockaddrp":
 		at := d.num(int(a.param[0] - '0'))
 		b, ok := d.c.mem.whole(at, 4, false)
@@ -20,11 +21,13 @@ func (d *decoder) network(i int, a arg, v uint64) bool {
 		}
 		n := int(int32(u32(b, 0)))
 		if before, ok := d.c.mem.whole(at, 4, true); ok {
+			// The kernel has cut the address to the room that there was.
 			n = min(n, int(int32(u32(before, 0))))
 		}
 		d.sockaddr(v, n, false)
 	case "lenp":
 		before, ok := d.c.mem.whole(v, 4, true)
+		// Without an address the kernel does not look at its length.
 		noAddress := i > 0 && len(d.of.args) > i && d.of.args[i-1].kind == "sockaddrp" && d.num(i-1) == 0
 		if !ok || v == 0 || noAddress {
 			d.ptr(v)
@@ -62,7 +65,7 @@ func (d *decoder) network(i int, a arg, v uint64) bool {
 
 func (d *decoder) family(v uint64) { d.enum("sock_domain", v) }
 
-// sockaddr appends the address of a socket.
+// sockaddr appends the address of a socket. Fewer than two bytes have no family.
 func (d *decoder) sockaddr(addr uint64, n int, early bool) {
 	b, ok := d.c.mem.at(addr, n, early)
 	if addr == 0 || !ok || len(b) < 2 {
@@ -82,7 +85,9 @@ func (d *decoder) mac(b []byte) {
 	}
 }
 
-// address appends what the bytes of a struct sockaddr say, two at least.
+// address appends what the bytes of a struct sockaddr say, two at least. Each family has a
+// struct of its own behind the same two bytes. The numbers are AF_INET 2, AF_INET6 10, AF_UNIX
+// 1, AF_NETLINK 16, AF_PACKET 17 and AF_VSOCK 40.
 func (d *decoder) address(b []byte) {
 	family := u16(b, 0)
 	d.str("{sa_family=")
@@ -106,8 +111,11 @@ func (d *decoder) address(b []byte) {
 		}
 	case family == 1 && len(b) > 2:
 		d.str(", sun_path=")
+		// struct sockaddr_un has room for so many; one that fills it has no NUL.
 		const longest = 108
 		path := b[2:min(len(b), 2+longest)]
+		// A name that begins with NUL is in the abstract namespace, and has no other end than
+		// its length.
 		if path[0] == 0 {
 			d.str("@").quote(path[1:])
 		} else {
@@ -168,6 +176,7 @@ func (d *decoder) protocol(v uint64) {
 	d.str(")")
 }
 
+// hex8 is a mask in eight digits, as strace shows groups: zeros, or %#08x, whose 0x counts.
 func hex8(v uint64) string {
 	s := strconv.FormatUint(v, 16)
 	if v == 0 {
@@ -176,9 +185,11 @@ func hex8(v uint64) string {
 	return "0x" + "000000"[min(len(s), 6):] + s
 }
 
+// port is the one behind the family, in the order of the network.
 func (d *decoder) port(b []byte) { d.uint(uint64(b[2])<<8 | uint64(b[3])) }
 
-// address6 is an IPv6 address as inet_ntop writes it.
+// address6 is an IPv6 address as inet_ntop writes it. Package netip writes mapped addresses
+// likewise, but the old compatible ones, ::1.2.3.4, as numbers.
 func address6(b [16]byte) string {
 	a := netip.AddrFrom16(b)
 	if a.Is4In6() {
@@ -193,7 +204,8 @@ func address6(b [16]byte) string {
 // noData has iovec show addresses.
 const noData = -2
 
-// iovec appends buffers; limit is how many bytes of all were read, -1 if they are written.
+// iovec appends buffers; limit is how many bytes of all were read, -1 if they are written. The
+// kernel fills buffers one after the other, so that each has what the ones before left over.
 func (d *decoder) iovec(addr uint64, n int, limit int64) {
 	array, ok := d.c.mem.at(addr, min(n, 1<<20)*16, false)
 	if addr == 0 || !ok {
@@ -227,7 +239,8 @@ func (d *decoder) iovec(addr uint64, n int, limit int64) {
 }
 
 // msghdr appends a message; n is how many bytes were received, -1 if it is sent. before is the struct
-// as the call was given it, if that is known.
+// as the call was given it, if that is known. The offsets are those of struct user_msghdr with
+// 64-bit pointers.
 func (d *decoder) msghdr(addr uint64, n int64, before []byte) {
 	b, ok := d.c.mem.whole(addr, 56, false)
 	if addr == 0 || !ok {
@@ -259,7 +272,8 @@ func (d *decoder) msghdr(addr uint64, n int64, before []byte) {
 	d.str("}")
 }
 
-// received appends what is known of a message when nothing was received.
+// received appends what is known of a message when nothing was received. The room for a name is
+// all that a failed call has left as it was.
 func (d *decoder) received(addr uint64) {
 	b, ok := d.c.mem.whole(addr, 56, true)
 	if addr == 0 || !ok {
@@ -270,7 +284,8 @@ func (d *decoder) received(addr uint64) {
 	d.str("}")
 }
 
-// control appends control messages.
+// control appends control messages. Messages are aligned to 8 bytes; lengths are the program's,
+// and are checked against what was copied.
 func (d *decoder) control(addr uint64, n int) {
 	b, ok := d.c.mem.at(addr, n, false)
 	if !ok || n < 16 {
@@ -279,6 +294,7 @@ func (d *decoder) control(addr uint64, n int) {
 	}
 	d.str("[")
 	for first := true; len(b) >= 16; first = false {
+		// The length counts the header; one that is shorter would have the loop stand still.
 		size := int(u64(b, 0))
 		if size < 16 || size > len(b) {
 			break
@@ -292,6 +308,7 @@ func (d *decoder) control(addr uint64, n int) {
 		data := b[16:size]
 		switch {
 		case level == 1 && kind == 1:
+			// The numbers are those of the sender or of the receiver, by who of them is traced.
 			d.str("SCM_RIGHTS, cmsg_data=")
 			d.list(len(data)/4, func(i int) bool {
 				d.int(signed(u32(data, 4*i)))
@@ -341,7 +358,8 @@ func (d *decoder) control(addr uint64, n int) {
 	d.str("]")
 }
 
-// socket appends what kind of socket is made.
+// socket appends what kind of socket is made. The upper bits of the type are flags. The set of
+// protocols belongs to the family.
 func (d *decoder) socket() {
 	domain, kind, protocol := uint64(uint32(d.num(0))), uint64(uint32(d.num(1))), uint64(uint32(d.num(2)))
 	d.family(domain)
@@ -364,6 +382,7 @@ func (d *decoder) socket() {
 	case 16:
 		d.enum("netlink", protocol)
 	case 17:
+		// Packet sockets name the protocol in the order of the network.
 		d.protocol(protocol>>8&0xff | protocol&0xff<<8)
 	case 29, 31:
 		d.enum(map[uint64]string{29: "can", 31: "btproto"}[domain], protocol)
@@ -375,7 +394,8 @@ func (d *decoder) socket() {
 // optionSets are the options of sockets by level.
 var optionSets = map[uint64]string{0: "ip", 1: "so", 6: "tcp", 17: "udp", 41: "ipv6", 263: "packet", 270: "netlink_opt"}
 
-// sockopt decodes setsockopt, or getsockopt, whose value is there only when it returns.
+// sockopt decodes setsockopt, or getsockopt, whose value is there only when it returns. Options
+// are decoded whose structs are common; numbers of levels and options are those of the kernel.
 func (d *decoder) sockopt(get bool) {
 	level, name, value, size := uint64(uint32(d.num(1))), uint64(uint32(d.num(2))), d.num(3), int(int32(d.num(4)))
 	d.fd(d.num(0), 0)
@@ -389,6 +409,7 @@ func (d *decoder) sockopt(get bool) {
 	d.str(", ")
 	if get {
 		d.returns()
+		// The length that the kernel has written is that of the value.
 		b, ok := d.c.mem.whole(d.num(4), 4, false)
 		if !ok || d.c.failed() {
 			d.ptr(value)
@@ -400,6 +421,8 @@ func (d *decoder) sockopt(get bool) {
 	}
 	b, ok := d.c.mem.at(value, size, !get)
 	switch {
+	// Options of SOL_SOCKET are ints but for a few. The kernel refuses what is shorter, and
+	// strace shows its address.
 	case value == 0 || !ok || len(b) < size || size < 0 || !get && (level == 1 && name == 13 && size < 8 ||
 		size < 4 && size > 0 && level == 1 && name != 25 && name < 48):
 		if size == 0 && value != 0 && ok {

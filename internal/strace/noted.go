@@ -16,7 +16,8 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
-// note takes a tuple of the script; it reports whether it is the stack of a call.
+// note takes a tuple of the script; it reports whether it is the stack of a call. Stacks come as
+// values, not as records: a record has bytes alone, and user space has to name frames.
 func (s *Sink) note(v value.Value) bool {
 	t, ok := v.(value.Tuple)
 	if !ok || len(t) < 3 || integer(t[0]) != recordStack {
@@ -27,6 +28,7 @@ func (s *Sink) note(v value.Value) bool {
 	return ok
 }
 
+// integer is the number that a value is, -1 for what is none: no kind of record has that.
 func integer(v value.Value) int64 {
 	n, _, ok := value.Integer(v)
 	if !ok {
@@ -46,6 +48,7 @@ type descriptor struct {
 	socket      bool // the words stand in place of the path
 }
 
+// set makes the map late, as most calls are about no descriptor.
 func (n *noted) set(kind, fd int64, what descriptor) {
 	if n.files == nil {
 		n.files = map[int64]descriptor{}
@@ -56,7 +59,8 @@ func (n *noted) set(kind, fd int64, what descriptor) {
 	n.files[fd] = what
 }
 
-// further notes what is known of a descriptor that is a socket or a device, or where a call was made.
+// further notes what is known of a descriptor that is a socket or a device, or where a call was
+// made. The path of the descriptor has come before, and is kept.
 func (n *noted) further(kind int64, r *output.Snap) {
 	if kind == recordPointer {
 		n.pointer = uint64(r.Integer(2))
@@ -81,11 +85,13 @@ func (n *noted) further(kind int64, r *output.Snap) {
 }
 
 // socketName is what -yy says of a socket: its protocol and addresses, the number of its inode if it
-// has none; nothing of a family that it does not know.
+// has none; nothing of a family that it does not know. The numbers are those of the kernel's
+// struct sock at the time of the call.
 func socketName(path string, r *output.Snap) string {
 	const inet, inet6, local = 2, 10, 1
 	const listens, tcp, udp = 10, 6, 17
 	family, kind, protocol := r.Integer(4), r.Integer(5), r.Integer(6)
+	// The path of a socket in /proc is socket:[INODE], and shows its number only.
 	inode := strings.TrimPrefix(path, "socket:")
 	number := func(v int64) netip.Addr { // in the order of the network
 		var b [4]byte
@@ -106,9 +112,12 @@ func socketName(path string, r *output.Snap) string {
 			to, from = netip.AddrFrom16([16]byte(r.Bytes)), netip.AddrFrom16([16]byte(r.Bytes[16:]))
 			host = func(a netip.Addr) string { return "[" + a.String() + "]" }
 		}
+		// The kernel keeps the remote port in the order of the network, and the local one in its
+		// own.
 		port := binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, uint16(r.Integer(9))))
 		here := fmt.Sprintf("%s:%d", host(from), r.Integer(10))
 		switch {
+		// A remote port says that it is connected.
 		case port != 0:
 			return fmt.Sprintf("%s:[%s->%s:%d]", name, here, host(to), port)
 		case r.Integer(10) != 0 && (protocol != tcp || r.Integer(11) == listens):
@@ -118,6 +127,7 @@ func socketName(path string, r *output.Snap) string {
 	case local:
 		kinds := map[int64]string{unix.SOCK_STREAM: "STREAM", unix.SOCK_DGRAM: "DGRAM",
 			unix.SOCK_SEQPACKET: "SEQPACKET"}
+		// Peers of sockets without a name are told by their inodes.
 		if peer := r.Integer(12); peer != 0 {
 			inode = strings.TrimSuffix(inode, "]") + "->" + strconv.FormatInt(peer, 10) + "]"
 		}
@@ -145,7 +155,8 @@ func (d *decoder) at(v uint64) {
 	d.behind(v, 0)
 }
 
-// behind appends what is behind a descriptor.
+// behind appends what is behind a descriptor. A call may pass a path by a descriptor, which
+// counts for -P as one that it names.
 func (d *decoder) behind(v uint64, when int64) {
 	number := int64(int32(v))
 	if d.c.noted == nil {
@@ -183,7 +194,8 @@ func (d *decoder) given(path string) {
 	}
 }
 
-// wanted reports whether the call that was decoded was given one of the paths of -P.
+// wanted reports whether the call that was decoded was given one of the paths of -P. The kernel
+// does not filter by path: a descriptor is told apart only once its path is at hand.
 func (s *Sink) wanted() bool {
 	return s.o.Paths == nil ||
 		slices.ContainsFunc(s.o.Paths, func(p string) bool { return slices.Contains(s.paths, p) })
@@ -199,7 +211,7 @@ func (s *Sink) head(c *Call) {
 }
 
 // noHead appends it for what is no call: the number is that of the thread's last one, and where the
-// thread was is not known.
+// thread was is not known. The question marks are strace's.
 func (s *Sink) noHead(th *thread) {
 	s.callNumber(th.nr)
 	if s.o.Pointer {
@@ -213,7 +225,10 @@ func (s *Sink) callNumber(nr int) {
 	}
 }
 
-// frames shows the stack of a call below its line, but for the innermost ones: most of them, all if that is 0.
+// frames shows the stack of a call below its line, but for the innermost ones: most of them, all
+// if that is 0. Inlined functions are left out: strace shows frames of the machine alone. Where
+// a file has no build ID, as memory that no file is mapped to, there is nothing to count the
+// offset from.
 func (s *Sink) frames(c *Call, without, most int) {
 	if c.noted == nil || c.stack == nil {
 		return
@@ -247,7 +262,8 @@ func (s *Sink) frames(c *Call, without, most int) {
 	}
 }
 
-// writer is where the lines of a thread go.
+// writer is where the lines of a thread go. A file is opened when its thread has its first line:
+// threads without one have none, as under strace.
 func (s *Sink) writer() (*bufio.Writer, error) {
 	if s.o.Separate == "" {
 		return s.w, nil
@@ -255,6 +271,7 @@ func (s *Sink) writer() (*bufio.Writer, error) {
 	if w := s.apart[s.writing]; w != nil {
 		return w.Writer, nil
 	}
+	// A file of an earlier run is emptied, as by strace without -A.
 	how := os.O_TRUNC
 	if s.o.Append {
 		how = os.O_APPEND

@@ -27,7 +27,8 @@ const (
 //
 // Where a library lies in a process is not known beforehand, unlike the program, whose place the kernel has
 // at hand. What is known is where in its page a function begins: so the functions of each page have a probe
-// of their own, which knows the page.
+// of their own, which knows the page. An offset within a page is the same in the file and in
+// every process, since mappings begin at pages.
 type page struct {
 	file  string
 	start uint64
@@ -35,9 +36,11 @@ type page struct {
 }
 
 // libraries are the files whose calls and functions are traced beside the program's: those that it is linked
-// with, what else the process has mapped, and those that filters name by their paths.
+// with, what else the process has mapped, and those that filters name by their paths. One file
+// may go by several names; each is traced once.
 func libraries(program string, mapped []string, terms map[string][]term) []string {
 	files := exe.Libraries(program)
+	// Files are known by what links lead to.
 	real := map[string]bool{}
 	for _, file := range append(slices.Clone(files), program) {
 		whole, _ := filepath.EvalSymlinks(file)
@@ -63,12 +66,14 @@ func libraries(program string, mapped []string, terms map[string][]term) []strin
 }
 
 // reaches reports whether functions of other files than the program can be chosen by terms.
+// Reading the libraries' symbols takes a while, so that it is not done in vain.
 func reaches(terms []term) bool {
 	return slices.ContainsFunc(terms, func(t term) bool { return !t.without && t.of != mainName })
 }
 
 // addLibraries finds what is to be traced in libraries: calls that they make, which -e and -l choose, and
-// functions that they have, by -x.
+// functions that they have, by -x. A library that cannot be read is passed over: the program may
+// run without it.
 func (p *Program) addLibraries(files []string, terms map[string][]term, of func(name string) string,
 	find func(name string) function, typedAt func(file string, s exe.Symbol) (function, bool)) {
 	for _, file := range files {
@@ -76,6 +81,7 @@ func (p *Program) addLibraries(files []string, terms map[string][]term, of func(
 		if err != nil {
 			continue
 		}
+		// Filters name a library by the last part of its path, or by all of it.
 		base := filepath.Base(file)
 		calls := p.Results && !f.Unwinds() // have results
 		// The C library has functions that change stacks, which are in the way only of who calls them.
@@ -131,7 +137,8 @@ func (p *Program) addLibraries(files []string, terms map[string][]term, of func(
 	}
 }
 
-// addPaged adds a function of a library.
+// addPaged adds a function of a library. The number of a page counts from 1, so that no function
+// of the program has the same place.
 func (p *Program) addPaged(at page, addr uint64, fn *function) {
 	n := slices.Index(p.pages, at)
 	if n < 0 {
@@ -148,13 +155,16 @@ func (p *Program) addPaged(at page, addr uint64, fn *function) {
 // pagesText are the probes of functions of libraries.
 //
 // Where a call goes through the tables of several files, and then to a function that is traced, the stack
-// pointer is the same in all of them: what is further in is told apart by being a byte or two lower.
+// pointer is the same in all of them: what is further in is told apart by being a byte or two
+// lower. The probes are text behind the script, since its own attach points cannot know of
+// libraries.
 func (p *Program) pagesText(b *strings.Builder) {
 	for i, at := range p.pages {
 		n, lower := uint64(i)+1, 1
 		if at.entry {
 			lower = 2
 		}
+		// All functions of a page share one body.
 		list := func(kind string, wanted func(fn *function) bool) bool {
 			first := true
 			for _, id := range slices.Sorted(maps.Keys(p.calls)) {

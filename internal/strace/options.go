@@ -47,10 +47,12 @@ type Options struct {
 	Filter
 }
 
-// Defaults are the options without any that are given, on a processor.
+// Defaults are the options without any that are given, on a processor. 32 bytes of strings, and
+// results in column 40, as strace has them.
 func Defaults(goarch string) *Options { return &Options{Arch: goarch, Limit: 32, Column: 40} }
 
-// Read reads options of the command line, all values of each by its name.
+// Read reads options of the command line, all values of each by its name. The order of options
+// is lost in the map: those that depend on each other are settled at the end.
 func (o *Options) Read(given map[string][]string) error {
 	for name, values := range given {
 		last := values[len(values)-1]
@@ -85,6 +87,7 @@ func (o *Options) Read(given map[string][]string) error {
 		case "no-abbrev":
 			o.Verbose = true
 		case "strings-in-hex":
+			// -x and -xx are one option, given once and twice.
 			o.Quoting = quoting(min(len(values), int(hexAll)))
 		case "absolute-timestamps":
 			o.Times = len(values)
@@ -93,6 +96,7 @@ func (o *Options) Read(given map[string][]string) error {
 		case "syscall-times":
 			o.Took = true
 		case "summary-only", "summary":
+			// -c wins over -C, whichever comes first.
 			if o.Summary != "summary-only" {
 				o.Summary = name
 			}
@@ -157,12 +161,13 @@ var Valued = []string{"decode-fds", "quiet"}
 const longest = 4000
 
 // whole reports whether a call can be begun before it returns: it will be shown, whatever it comes
-// to, and as a line.
+// to, and as a line. A line that was begun cannot be taken back.
 func (o *Options) whole() bool {
 	return o.status == nil && o.Least == 0 && o.Paths == nil && !o.JSON && o.Separate == ""
 }
 
-// talks reports whether a call is traced that sends messages or receives them.
+// talks reports whether a call is traced that sends messages or receives them. Reading which
+// protocol a socket has costs every call something.
 func (o *Options) talks() bool {
 	for _, name := range []string{"sendto", "recvfrom", "sendmsg", "recvmsg"} {
 		if o.Traced(name, find(name).classes) {
@@ -172,16 +177,19 @@ func (o *Options) talks() bool {
 	return false
 }
 
-// Script are the options that the script has, by name; command: one is run.
+// Script are the options that the script has, by name; command: one is run. The script has each
+// as a switch, so that what nobody asked for costs nothing in the kernel.
 func (o *Options) Script(command bool) map[string][]string {
 	limit := o.Limit
 	if o.Dumps() { // buffers in arrays are no longer than this
 		limit = longest
 	}
 	given := map[string][]string{"string-limit": {strconv.Itoa(limit)}}
+	// A process that runs already may be in a call, whose beginning was not seen.
 	if !command && o.Summary != "summary-only" {
 		given["waiting"] = []string{"true"}
 	}
+	// Paths are compared by user space, and so are needed for -P as well.
 	if o.Files > 0 || o.Paths != nil {
 		given["decode-fds"] = []string{[]string{"paths", "paths", "all"}[o.Files]}
 	}
@@ -215,7 +223,8 @@ func (o *Options) Script(command bool) map[string][]string {
 	return given
 }
 
-// ThreadsOf are the threads of a process.
+// ThreadsOf are the threads of a process. A process whose threads cannot be listed is taken for
+// one of a single thread.
 func ThreadsOf(pid int) (tids []int) {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {

@@ -31,7 +31,8 @@ const (
 
 const byResult = 7
 
-// piece is 16 bits of a plan.
+// piece is 16 bits of a plan. Bits: 0 to 2 the argument, 3 when the call begins, 4 to 7 the
+// kind, 8 to 15 the size.
 func piece(arg int, early bool, kind, size int) uint64 {
 	v := uint64(arg | kind<<4 | size<<8)
 	if early {
@@ -40,7 +41,8 @@ func piece(arg int, early bool, kind, size int) uint64 {
 	return v
 }
 
-// fixed are the sizes of what kinds of arguments point to.
+// fixed are the sizes of what kinds of arguments point to. The size is in bytes. Those of
+// structs in structs.txt are there.
 var fixed = map[string]int{"ts": 16, "tv": 16, "rem": 16, "tss": 32, "tvs": 32, "its": 32, "itv": 32, "stat": 144,
 	"statx": 256, "rusage": 144, "rlim": 16, "rlim64": 16, "utsname": 392,
 	"fds": 8, "intp": 4, "uidp": 4, "intlist": 4, "wstatus": 4, "sigset": 8, "sigact": 32, "stack": 24, "siginfo": 48,
@@ -94,7 +96,8 @@ getsockopt 3>5.4 4<2.1
 socketpair 3>2.2
 `
 
-// plan is what is copied for a call.
+// plan is what is copied for a call. Pieces that find no room are left out, and show as
+// addresses.
 func (d *decoder) plan(c *call) uint64 {
 	var pieces []uint64
 	add := func(arg int, early bool, kind, size int) { pieces = append(pieces, piece(arg, early, kind, size)) }
@@ -122,11 +125,13 @@ func (d *decoder) plan(c *call) uint64 {
 		}
 		switch a.kind {
 		case "iova":
+			// The addresses are shown and not what they lead to: it is another process's memory.
 			add(i, false, copyElements, 4<<3|(i+1))
 		case "[]sembuf", "[]waitv", "[]ioevent":
 			add(i, !a.out, copyElements, (d.layout(a.kind[2:]).size+3)/4<<3|param)
 		case "rb", "hexb", "wbx", "xlist":
 			add(i, false, copyData, byResult)
+			// The first piece is as long as strings are shown, and a dump needs all.
 			if d.o.wholly(c.name) {
 				add(i, false, copyLong, 0)
 			}
@@ -146,6 +151,7 @@ func (d *decoder) plan(c *call) uint64 {
 		case "epevs":
 			add(i, false, copyElements, d.epollSize()/4<<3|byResult)
 		case "fdset":
+			// One piece copies all three sets; it stands at the first.
 			switch {
 			case i == 1 && c.args[len(c.args)-1].kind == "psigset":
 				add(i, false, copySets, 1)
@@ -169,18 +175,24 @@ func (d *decoder) plan(c *call) uint64 {
 				add(i, false, copyMessage, 0)
 			}
 		case "sigreturn":
+			// The frame of a handler is laid out by each architecture: so far above the stack
+			// pointer the mask is, in words of 8 bytes.
 			if d.arch == "arm64" {
 				add(0, true, copySignal, 21)
 			} else {
 				add(0, true, copySignal, 37)
 			}
 		case "sub":
+			// Texts and numbers are in the same places, by the command: a number is no address,
+			// and its copy fails.
 			if c.name == "keyctl" {
 				for n := 1; n <= 3; n++ {
 					add(n, false, copyString, 1)
 				}
 				continue
 			}
+			// Commands are not told apart here: a number, a name and a struct are copied from
+			// where they would be.
 			add(1, false, copyFixed, 2)
 			add(1, false, copyString, 2)
 			add(2, false, copyFixed, 4)
@@ -215,7 +227,9 @@ func (d *decoder) plan(c *call) uint64 {
 }
 
 // fds says which arguments of a call are descriptors, one bit for each, and by further bits what
-// else is: the result, the array of poll, the pair that the argument 0 or 3 points to.
+// else is: the result, the array of poll, the pair that the argument 0 or 3 points to. The
+// script looks up what is behind these, and behind no others: it takes a walk through the
+// kernel's structs for each.
 func fds(c *call) (mask uint64) {
 	const result, pair, array, third = 64, 128, 256, 512
 	for i, a := range c.args {
@@ -223,6 +237,7 @@ func fds(c *call) (mask uint64) {
 		case "fd", "at", "fanfd":
 			mask |= 1 << i
 		case "mmap":
+			// The descriptor stands behind the flags.
 			mask |= 1 << (i + 1)
 		case "getsockopt", "setsockopt":
 			mask |= 1
@@ -242,11 +257,12 @@ func fds(c *call) (mask uint64) {
 	return mask
 }
 
-// masks is where in the map of plans what fds says begins.
+// masks is where in the map of plans what fds says begins. It is beyond both tables of calls.
 const masks = 4096
 
 // Plans is the part of the script that says what is copied for each call: of those that are
-// traced.
+// traced. A map that is filled when the script begins keeps the programs the same for all
+// options.
 func Plans(o *Options) string {
 	var b strings.Builder
 	b.WriteString("\nbegin\n{\n")
@@ -255,7 +271,9 @@ func Plans(o *Options) string {
 	return b.String()
 }
 
-// appendPlans puts them into the map of plans, with some bits set in the numbers of calls.
+// appendPlans puts them into the map of plans, with some bits set in the numbers of calls. A
+// call without a plan still needs an entry where only some are traced: being there is what
+// chooses it.
 func appendPlans(b *strings.Builder, o *Options, bits int) {
 	d := newDecoder(o, o.Arch)
 	for nr, name := range d.names {

@@ -12,7 +12,9 @@ var signals = [...]string{"", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS"
 	"PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ", "VTALRM",
 	"PROF", "WINCH", "IO", "PWR", "SYS"}
 
-// signalName is a signal's name without SIG, "" for a number that is none.
+// signalName is a signal's name without SIG, "" for a number that is none. strace calls the
+// real-time signals by their distance from the first that the kernel has, 32, while the C
+// library keeps two for itself.
 func signalName(n int) string {
 	const rtmin, last = 32, 64
 	switch {
@@ -34,6 +36,7 @@ func (d *decoder) signal(n int) {
 	d.int(int64(n))
 }
 
+// sigset shows a set of nearly all by what is missing, from two thirds on, as strace does.
 func (d *decoder) sigset(v uint64) {
 	const many = 42 // of 64
 	if bits.OnesCount64(v) >= many {
@@ -56,8 +59,10 @@ func (d *decoder) handler(v uint64) {
 	}
 }
 
-// sigaction is the struct that the kernel takes: handler, flags, restorer, mask.
+// sigaction is the struct that the kernel takes: handler, flags, restorer, mask. Programs pass
+// the C library another struct; this one it hands on.
 func (d *decoder) sigaction(b []byte) {
+	// SA_RESTORER says that the field means something.
 	const restorer = 0x4000000
 	flags := u64(b, 8)
 	d.str("{sa_handler=").handler(u64(b, 0))
@@ -69,7 +74,8 @@ func (d *decoder) sigaction(b []byte) {
 	d.str("}")
 }
 
-// siginfo is a siginfo_t, of the kernel or of the program, at least 48 bytes.
+// siginfo is a siginfo_t, of the kernel or of the program, at least 48 bytes. It is a union: the
+// signal and the code together say which fields are there.
 func (d *decoder) siginfo(b []byte) {
 	sig, code := int(int32(u32(b, 0))), int(int32(u32(b, 8)))
 	d.str("{si_signo=").signal(sig)
@@ -82,6 +88,7 @@ func (d *decoder) siginfo(b []byte) {
 		d.str(", si_pid=").int(signed(u32(b, 16)))
 		d.str(", si_uid=").uint(u32(b, 20))
 	}
+	// The value is a union of an int and a pointer: strace shows both.
 	val := func() {
 		d.str(", si_int=").int(signed(u32(b, 24)))
 		d.str(", si_ptr=").ptr(u64(b, 24))
@@ -94,12 +101,14 @@ func (d *decoder) siginfo(b []byte) {
 		val()
 	case code == user || code == tkill || code == dethread:
 		who()
+	// Negative codes are user space's own, as sigqueue() sends them.
 	case code < 0:
 		who()
 		val()
 	case sig == 17 && code > 0 && code < 7: // SIGCHLD
 		who()
 		d.str(", si_status=")
+		// A child that has exited has a status, others a signal.
 		if code == 1 {
 			d.int(signed(u32(b, 24)))
 		} else {
@@ -122,7 +131,8 @@ func (d *decoder) siginfo(b []byte) {
 	d.str("}")
 }
 
-// ticks are hundredths of a second, with their meaning if there are some.
+// ticks are hundredths of a second, with their meaning if there are some. USER_HZ is 100 on
+// every machine that hawk runs on, whatever the kernel's clock does.
 func (d *decoder) ticks(v uint64) {
 	d.uint(v)
 	if v != 0 {
@@ -154,7 +164,8 @@ func (d *decoder) signalCode(sig, code int) {
 	d.enum(name, uint64(uint32(int32(code))))
 }
 
-// status appends the status of a child in the words of the macros that take it apart.
+// status appends the status of a child in the words of the macros that take it apart. The layout
+// is as old as Unix: the signal in seven bits, a flag for a core, above them the status.
 func (d *decoder) status(v int) {
 	sig := v & 0x7f
 	switch {
@@ -175,7 +186,8 @@ func (d *decoder) status(v int) {
 	}
 }
 
-// argv are the arguments of a program: the array of pointers, and the strings.
+// argv are the arguments of a program: the array of pointers, and the strings. With -v all are
+// shown, else as many as -s has bytes of strings, as under strace.
 func (d *decoder) argv(addr uint64) {
 	array, ok := d.c.mem.at(addr, 1<<20, true)
 	if addr == 0 || !ok {
@@ -200,7 +212,8 @@ func (d *decoder) argv(addr uint64) {
 	d.str("...]")
 }
 
-// env shows an environment as strace does: its address and how many variables it has.
+// env shows an environment as strace does: its address and how many variables it has. Its
+// content is long, and secret at times.
 func (d *decoder) env(addr uint64) {
 	if !d.o.isShort(d.of) {
 		d.argv(addr)
@@ -230,6 +243,7 @@ func (d *decoder) clone() {
 	const pidfd, setTLS, parentSet, childClear, childSet = 0x1000, 0x80000, 0x100000, 0x200000, 0x1000000
 	flags, stack, parent, child, tls := d.num(0), d.num(1), d.num(2), d.num(3), d.num(4)
 	if d.arch == "arm64" {
+		// CONFIG_CLONE_BACKWARDS has these two the other way round.
 		child, tls = tls, child
 	}
 	d.str("child_stack=").ptr(stack)
@@ -252,6 +266,7 @@ func (d *decoder) clone() {
 	}
 }
 
+// cloneFlags takes the lowest byte for the signal that the parent gets.
 func (d *decoder) cloneFlags(v uint64) {
 	const sigMask = 0xff
 	if v&^sigMask != 0 {
@@ -265,7 +280,9 @@ func (d *decoder) cloneFlags(v uint64) {
 	}
 }
 
-// clone3 decodes the struct of clone3(2): fields that its flags do not ask for are left out.
+// clone3 decodes the struct of clone3(2): fields that its flags do not ask for are left out. The
+// struct has grown from 64 bytes in Linux 5.3 to 80 in 5.5 and 88 in 5.7; its size says which it
+// is.
 func (d *decoder) clone3() {
 	addr, size := d.num(0), d.num(1)
 	b, ok := d.c.mem.whole(addr, 64, true)
@@ -274,6 +291,7 @@ func (d *decoder) clone3() {
 		d.str(", ").uint(size)
 		return
 	}
+	// CLONE_INTO_CGROUP lies above what clone() can be passed.
 	const intoCgroup = 1 << 33
 	const pidfd, parentSet, setTLS, childClear, childSet = 0x1000, 0x100000, 0x80000, 0x200000, 0x1000000
 	flags := u64(b, 0)
@@ -327,6 +345,8 @@ func (d *decoder) futex() {
 	d.ptr(d.num(0))
 	// Operations that wait have a name with the flag, others are none with it.
 	const waits = 1<<0 | 1<<9 | 1<<11
+	// Bits that are neither flags nor in the mask make the operation one that the kernel
+	// refuses.
 	known := d.isNamed("futex", op&mask) && op&^(mask|private|realtime) == 0
 	if op&realtime != 0 && (op&mask > 13 || waits>>(op&mask)&1 == 0) || !known {
 		d.str(", ").hex(uint64(uint32(op)))
@@ -347,6 +367,7 @@ func (d *decoder) futex() {
 	val3 := func() {
 		d.str(", ").hex(uint64(uint32(d.num(5))))
 	}
+	// FUTEX_WAIT has a time from now on, others a moment: it is one struct for both.
 	timeout := func() {
 		d.str(", ")
 		kind := "ts"
@@ -355,6 +376,8 @@ func (d *decoder) futex() {
 		}
 		d.arg(3, arg{kind: kind, early: true})
 	}
+	// In place of the timeout stands a number: how many waiters are woken or moved at the other
+	// address.
 	second := func() {
 		number(3)
 		d.str(", ").ptr(d.num(4))
@@ -401,7 +424,8 @@ func (d *decoder) futex() {
 	}
 }
 
-// wakeOp decodes the operation that FUTEX_WAKE_OP has in its last argument.
+// wakeOp decodes the operation that FUTEX_WAKE_OP has in its last argument. The word packs an
+// operation, a comparison and an argument for each of 12 bits.
 func (d *decoder) wakeOp(v uint32) {
 	ops := [...]string{"FUTEX_OP_SET", "FUTEX_OP_ADD", "FUTEX_OP_OR", "FUTEX_OP_ANDN", "FUTEX_OP_XOR"}
 	cmps := [...]string{"EQ", "NE", "LT", "LE", "GT", "GE"}
@@ -440,6 +464,8 @@ func (d *decoder) text16(addr uint64, early bool) {
 	}
 }
 
+// capabilities has two structs one behind the other, with the lower and upper halves of three
+// sets.
 func (d *decoder) capabilities(b []byte) {
 	d.str("{effective=").caps(u32(b, 0) | u32(b, 12)<<32)
 	d.str(", permitted=").caps(u32(b, 4) | u32(b, 16)<<32)

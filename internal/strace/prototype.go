@@ -8,7 +8,8 @@ import (
 )
 
 // typed is a function as debug information describes it; ok is false if that does not say in which
-// registers its arguments are.
+// registers its arguments are. Go and Rust pass arguments in ways of their own, and a result in
+// memory shifts the registers by one.
 func typed(d *dwarf.File, addr uint64) (f function, ok bool) {
 	fn, err := d.Function(addr)
 	if err != nil || fn.Go || fn.Rust || fn.Result.Shape.Composite {
@@ -25,7 +26,8 @@ func typed(d *dwarf.File, addr uint64) (f function, ok bool) {
 	return f, true
 }
 
-// kindOf is how an argument or a result is shown, in the words of functions.txt.
+// kindOf is how an argument or a result is shown, in the words of functions.txt. The declaration
+// tells char from int8_t, which have the same type in the debug information.
 func kindOf(p *dwarf.Param) string {
 	switch t := p.Type.(type) {
 	case *types.Int:

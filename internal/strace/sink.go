@@ -43,7 +43,8 @@ const (
 	recordNetlink = 19
 )
 
-// A Sink makes lines of what the script sends.
+// A Sink makes lines of what the script sends. A run has one goroutine that writes to it, so
+// that there is no lock.
 type Sink struct {
 	*decoder
 	w  *bufio.Writer
@@ -63,7 +64,8 @@ type Sink struct {
 	err     error
 }
 
-// A thread is what is known of one.
+// A thread is what is known of one. It is made at the first record of a thread and dropped at
+// its end, or a long run would keep all.
 type thread struct {
 	tid            int
 	mem            memory
@@ -85,7 +87,9 @@ type signal struct {
 
 func (g *signal) number() int { return int(u32(g.info, 0)) }
 
-// NewSink makes a sink that writes lines to w, and passes on messages to rest.
+// NewSink makes a sink that writes lines to w, and passes on messages to rest. The offset
+// between the clocks is taken once: lines of a run keep their order even if somebody sets the
+// clock of the wall.
 func NewSink(w io.Writer, rest output.Sink, o *Options) *Sink {
 	var boot unix.Timespec
 	unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot)
@@ -97,7 +101,7 @@ func NewSink(w io.Writer, rest output.Sink, o *Options) *Sink {
 	return s
 }
 
-// Write takes an item.
+// Write takes an item. Lost events are a line among the others, where they were lost.
 func (s *Sink) Write(item output.Item) error {
 	if lost, ok := item.(output.Lost); ok && !s.o.JSON {
 		s.cut()
@@ -127,7 +131,8 @@ func (s *Sink) Write(item output.Item) error {
 	return s.to.Write(item)
 }
 
-// Idle writes out what is due.
+// Idle writes out what is due. The session calls it when no records are waiting: so calls that
+// wait are begun although nothing happens.
 func (s *Sink) Idle() error {
 	if len(s.held) > 0 {
 		var boot unix.Timespec
@@ -156,6 +161,7 @@ func (s *Sink) Flush() error {
 // Escapes says what the sink of messages escapes.
 func (s *Sink) Escapes() output.Escapes { return s.to.Escapes() }
 
+// thread looks at the last one first, since records of one thread mostly follow each other.
 func (s *Sink) thread(tid int) *thread {
 	if s.recent != nil && s.recent.tid == tid {
 		return s.recent
@@ -177,6 +183,8 @@ func (s *Sink) record(r *output.Snap) {
 	tid := int(word(1))
 	kind := word(0)
 	th := s.thread(tid)
+	// Anything else that the thread does shows that it has gone on, and so that its call has
+	// ended.
 	if th.restarts != nil && kind != recordEnd && kind != recordSent && !(kind == recordSignal && word(3) == sigKill) {
 		s.returned(th, th.restarts)
 	}
@@ -193,7 +201,9 @@ func (s *Sink) record(r *output.Snap) {
 			s.waits(th, c)
 			break
 		}
+		// Copies that were made while the call waited are made anew when it returns.
 		th.mem = slices.DeleteFunc(th.mem, func(m chunk) bool { return m.brief })
+		// The record of the call itself carries a piece, which spares a record for most calls.
 		if len(r.Bytes) > 0 {
 			th.mem = append(th.mem, chunk{addr: uint64(word(13)), data: r.Bytes})
 		}
@@ -223,6 +233,7 @@ func (s *Sink) record(r *output.Snap) {
 	case recordSignal, recordSent:
 		s.signalled(th, r, kind == recordSignal)
 	case recordResumed:
+		// A thread that began later has no call from before.
 		if slices.Contains(s.o.Threads, tid) {
 			s.resumed(th, &Call{TID: tid, Nr: int(word(2)), Result: word(3), Exit: word(4)})
 		}
@@ -266,7 +277,8 @@ func (c *Call) exec(t *thread) {
 	}
 }
 
-// add keeps bytes of the thread's memory until its call is shown.
+// add keeps bytes of the thread's memory until its call is shown. The bytes of a record are the
+// reader's, which uses them again.
 func (t *thread) add(addr uint64, data []byte, record int64) {
 	at := len(t.data)
 	t.data = append(t.data, data...)
@@ -274,11 +286,14 @@ func (t *thread) add(addr uint64, data []byte, record int64) {
 		early: record != recordLate, brief: record == recordWaiting, lost: data == nil})
 }
 
-// signalled notes a signal that was sent or delivered.
+// signalled notes a signal that was sent or delivered. A signal that is sent is shown only if it
+// is ignored or ends the process: strace sees those that are delivered, which have a record of
+// their own.
 func (s *Sink) signalled(th *thread, r *output.Snap, delivered bool) {
 	const ignored, already, fromKernel = 1, 2, 1
 	info := bytes.Clone(r.Bytes)
 	if len(info) < 48 { // the kernel has nothing to say but who it was
+		// Without a siginfo the kernel says no more than SI_USER or SI_KERNEL.
 		code := uint32(0)
 		if r.Integer(5) == fromKernel {
 			code = 0x80
@@ -301,13 +316,15 @@ func (s *Sink) signalled(th *thread, r *output.Snap, delivered bool) {
 	case result == ignored:
 		th.signals = append(th.signals, sig)
 	case result != already:
+		// A process that ignores what it is sent, for hours, must not make this grow.
 		if th.fatal = append(th.fatal, sig); len(th.fatal) > 8 {
 			th.fatal = th.fatal[1:]
 		}
 	}
 }
 
-// last shows the signal that ends a process, which it was sent, or its first thread.
+// last shows the signal that ends a process, which it was sent, or its first thread. The signal
+// may have been sent to any thread of the process, and another one may end last.
 func (s *Sink) last(t *thread, code, pid int) {
 	for _, th := range []*thread{t, s.threads[pid]} {
 		if th == nil {
@@ -322,7 +339,8 @@ func (s *Sink) last(t *thread, code, pid int) {
 	}
 }
 
-// due shows signals of a thread that came before a moment.
+// due shows signals of a thread that came before a moment. Signals wait for the end of the call
+// that they came in, since strace stops there.
 func (s *Sink) due(th *thread, before int64) {
 	for len(th.signals) > 0 && th.signals[0].at <= before {
 		sig := th.signals[0]
@@ -370,7 +388,8 @@ func (s *Sink) stopped(th *thread, sig signal) {
 	s.line()
 }
 
-// begin begins a line.
+// begin begins a line. Numbers of threads are shown only where there are several, unless the
+// output is a file: strace decides by the same.
 func (s *Sink) begin(tid int, at int64) {
 	s.cut()
 	s.b, s.writing = s.b[:0], tid
@@ -393,8 +412,11 @@ func (s *Sink) begin(tid int, at int64) {
 	s.moment(at)
 }
 
-// moment appends when a line's event was.
+// moment appends when a line's event was. Times are those when calls began, as in strace,
+// although lines are written when they return.
 func (s *Sink) moment(at int64) {
+	// Records have the boot clock, which goes on in suspend: clocks of the wall are made of it
+	// here alone.
 	wall := at + s.offset
 	if s.o.Relative {
 		d := at - s.before
@@ -429,6 +451,7 @@ func (s *Sink) line() {
 	s.write()
 }
 
+// write keeps an error until Write returns it: lines come from many places.
 func (s *Sink) write() {
 	w, err := s.writer()
 	if err == nil {
@@ -449,6 +472,8 @@ func (s *Sink) call(th *thread, c *Call) {
 		s.object(c)
 		return
 	}
+	// A line that was begun goes on if nothing was written behind it; else the call is taken up
+	// in a new one.
 	before := 0 // characters that the line has already
 	switch {
 	case th.begun && s.open == th:
@@ -467,6 +492,7 @@ func (s *Sink) call(th *thread, c *Call) {
 			return
 		}
 	}
+	// A call that never returned has written nothing.
 	if c.Unfinished && s.mark < len(s.b) {
 		s.b = append(s.b[:s.mark], " <unfinished ...>"...)
 	}
@@ -485,7 +511,8 @@ func (s *Sink) call(th *thread, c *Call) {
 	s.frames(c, 0, 0)
 }
 
-// rest appends the arguments and the result that a call has only when it has returned.
+// rest appends the arguments and the result that a call has only when it has returned. The
+// arguments in front are decoded once more and thrown away, as the line that was begun has them.
 func (s *Sink) rest(c *Call) {
 	at := len(s.b)
 	s.decode(c)
@@ -493,7 +520,8 @@ func (s *Sink) rest(c *Call) {
 	s.mark = at
 }
 
-// resumed shows a call that was under way when tracing began.
+// resumed shows a call that was under way when tracing began. Its beginning was not traced; what
+// /proc said of it is at hand if nothing came in between.
 func (s *Sink) resumed(th *thread, c *Call) {
 	if th.now != nil && th.now.Enter == 0 && th.now.Nr == c.Nr {
 		c.Args = th.now.Args // what was written is not known
@@ -513,14 +541,16 @@ func (s *Sink) resumed(th *thread, c *Call) {
 	th.mem = nil
 }
 
-// restarts are results that the kernel keeps to itself.
+// restarts are results that the kernel keeps to itself. strace stops a thread before the kernel
+// turns them into EINTR or starts the call again.
 var restarts = map[int64]string{
 	-512: "ERESTARTSYS (To be restarted if SA_RESTART is set)", -513: "ERESTARTNOINTR (To be restarted)",
 	-514: "ERESTARTNOHAND (To be restarted if no handler)",
 	-516: "ERESTART_RESTARTBLOCK (Interrupted by signal)",
 }
 
-// outcome appends what a call came to.
+// outcome appends what a call came to. Errors have the text of strerror(), whatever the locale
+// is.
 func (s *Sink) outcome(c *Call) {
 	switch {
 	case c.Unfinished || s.of.result == "?":
@@ -535,6 +565,7 @@ func (s *Sink) outcome(c *Call) {
 	case s.o.isRaw(s.of):
 		s.hex(uint64(c.Result))
 	case len(s.own) > 0 && string(s.own) != "fd":
+		// The arguments have made this text, by result or ownResult.
 		s.b = append(s.b, s.own...)
 	case s.of.result == "p":
 		s.hex(uint64(c.Result))
@@ -575,7 +606,8 @@ func (s *Sink) outcome(c *Call) {
 	s.b = append(s.b, s.after...)
 }
 
-// errorName is the name of an error.
+// errorName is the name of an error. ENOTSUP is the other one. Numbers without a name are the
+// kernel's own, from 512 on.
 func errorName(n int) string {
 	if n == int(unix.EOPNOTSUPP) { // has two names, of which calls mean this one
 		return "EOPNOTSUPP"
@@ -586,8 +618,9 @@ func errorName(n int) string {
 	return "E" + strconv.Itoa(n)
 }
 
-// end says that a thread has ended.
+// end says that a thread has ended. The code is as wait() has it.
 func (s *Sink) end(th *thread, code int, at int64) {
+	// -qq leaves out ends, -q alone messages that hawk does not have.
 	if s.o.Quiet > 1 || s.o.silent("exit") {
 		return
 	}

@@ -5,9 +5,12 @@ import (
 	"strings"
 )
 
-// structured appends what an argument points to; false if the kind is not of those here.
+// structured appends what an argument points to; false if the kind is not of those here. An
+// argument that the call writes is shown as it is when the call returns, others as they were
+// when it began, for the kernel read them then.
 func (d *decoder) structured(i int, a arg, v uint64) bool {
 	early := a.early || !a.out
+	// A struct that is not there as a whole is an address.
 	show := func(size int, f func(b []byte)) bool {
 		b, ok := d.c.mem.whole(v, size, early)
 		if v == 0 || !ok {
@@ -29,6 +32,7 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			d.str("}")
 		})
 	case "rem":
+		// The kernel leaves the struct alone unless a signal came.
 		if !d.interrupted() {
 			d.ptr(v)
 			return true
@@ -108,12 +112,14 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 	case "hexb":
 		d.hexed(v, d.c.Result)
 	case "xlist":
+		// With a size of 0 the call only asks how long the list is.
 		if d.num(i+1) == 0 {
 			d.ptr(v)
 		} else {
 			d.buffer(v, d.c.Result)
 		}
 	case "wbx":
+		// With a size of 0 the call only asks how long the value is.
 		if d.num(i+1) == 0 || d.c.Result == 0 {
 			d.ptr(v)
 		} else {
@@ -122,6 +128,7 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 	case "xval":
 		d.attribute(v, int64(d.num(int(a.param[0]-'0'))))
 	case "hostname":
+		// The kernel refuses longer names and so reads none of them.
 		const longest = 64
 		if n := uint32(d.num(1)); n > longest {
 			d.ptr(v)
@@ -156,6 +163,7 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		d.perf(v)
 	case "sched_attr":
 		return show(8, func(b []byte) {
+			// The struct has grown, and says in front how long this one is.
 			size := int(min(u32(b, 0), 56))
 			b, _ = d.c.mem.at(v, size, early)
 			const keepsPolicy, flags = 8, 8
@@ -185,6 +193,7 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 	case "cpuset", "cpusetw":
 		d.cpus(v, a.out)
 	case "sigset":
+		// The kernel refuses sets of any other size.
 		if a.param != "" && d.num(int(a.param[0]-'0')) != 8 {
 			d.ptr(v)
 			return true
@@ -228,6 +237,7 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 		}
 		return show(24, d.openHow)
 	case "statx_at":
+		// The two bits are a number of its own, of which 0 has a name.
 		const sync = 0x6000
 		if d.str("AT_STATX_SYNC_AS_STAT"); v&sync != 0 {
 			d.b = bytes.TrimSuffix(d.b, []byte("AT_STATX_SYNC_AS_STAT"))
@@ -267,6 +277,7 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			d.ptr(v)
 			return true
 		}
+		// The version in the other struct says how this one is laid out.
 		if b, ok := d.c.mem.whole(d.num(0), 8, true); ok && !d.isNamed("capversion", u32(b, 0)) {
 			d.ptr(v)
 			return true
@@ -324,6 +335,7 @@ func (d *decoder) uring(v uint64) {
 }
 
 // attribute appends the value of an extended attribute: one NUL at the end goes without saying.
+// Values of the kernel's own attributes end in one: it would stand in every line.
 func (d *decoder) attribute(addr uint64, n int64) {
 	s, ok := d.c.mem.at(addr, int(max(min(n, 1<<20), 0)), false)
 	if !ok || n <= 0 || addr == 0 || int64(len(s)) < min(n, int64(d.o.Limit)) {
@@ -338,7 +350,8 @@ func (d *decoder) attribute(addr uint64, n int64) {
 	d.text(s, uint64(n))
 }
 
-// residence appends which pages of so many bytes are in memory.
+// residence appends which pages of so many bytes are in memory. Other bits of the bytes are
+// reserved.
 func (d *decoder) residence(addr, bytes uint64) {
 	n := int(min((bytes+4095)/4096, 1<<20))
 	b, ok := d.c.mem.at(addr, n, false)
@@ -354,7 +367,8 @@ func (d *decoder) residence(addr, bytes uint64) {
 	})
 }
 
-// message appends a message of a queue: its type, and n bytes.
+// message appends a message of a queue: its type, and n bytes. The type is a long in front of
+// the text, which msgsz does not count.
 func (d *decoder) message(addr, n uint64) {
 	b, ok := d.c.mem.at(addr, 8+int(min(n, 1<<20)), false)
 	if addr == 0 || !ok || len(b) < 8 {
@@ -366,7 +380,8 @@ func (d *decoder) message(addr, n uint64) {
 	d.str("}")
 }
 
-// mount appends the last arguments of mount: a kind of file system and data mean nothing to some.
+// mount appends the last arguments of mount: a kind of file system and data mean nothing to
+// some. Moving, binding and changing how a mount propagates need no file system.
 func (d *decoder) mount() {
 	const moves, remount = 0x1000 | 0x2000 | 0x20000 | 0x40000 | 0x80000 | 0x100000, 32
 	kind, data := d.num(2), d.num(4)
@@ -399,10 +414,12 @@ func (d *decoder) mount() {
 	}
 }
 
-// ptrace appends the last two arguments, which few requests have.
+// ptrace appends the last two arguments, which few requests have. Requests are numbered by the
+// kernel's headers; the arguments that one ignores are not shown.
 func (d *decoder) ptrace() {
 	switch uint32(d.num(0)) {
 	case 0: // PTRACE_TRACEME
+		// All arguments behind PTRACE_TRACEME mean nothing, the process included.
 		d.b = d.b[:bytes.LastIndexByte(d.b, ',')]
 	case 16, 17, 8, 0x4207: // ATTACH, DETACH with a signal, KILL, INTERRUPT
 		if uint32(d.num(0)) == 17 {
@@ -433,7 +450,8 @@ func (d *decoder) personality(v uint64) {
 	}
 }
 
-// interrupted reports whether a call was cut short by a signal.
+// interrupted reports whether a call was cut short by a signal. Only then the kernel writes how
+// much time was left.
 func (d *decoder) interrupted() bool {
 	return d.c.Result == -516 || d.c.Result == -4 || d.c.Result == -514
 }
@@ -475,7 +493,8 @@ func (d *decoder) utime(b []byte) {
 var fileTypes = [16]string{1: "S_IFIFO", 2: "S_IFCHR", 4: "S_IFDIR", 6: "S_IFBLK", 8: "S_IFREG", 10: "S_IFLNK",
 	12: "S_IFSOCK"}
 
-// mode appends a mode with the kind of file.
+// mode appends a mode with the kind of file. 0o7777 are the permissions with the three bits
+// above.
 func (d *decoder) mode(v uint64) {
 	if kind := fileTypes[v>>12&15]; kind != "" {
 		d.str(kind + "|")
@@ -491,13 +510,16 @@ func (d *decoder) mode(v uint64) {
 	d.octal(v)
 }
 
+// device takes a dev_t of the C library apart, whose major and minor numbers are each in two
+// pieces.
 func (d *decoder) device(v uint64) {
 	d.str("makedev(").hex(v>>8&0xfff | v>>32&^0xfff)
 	d.str(", ").hex(v&0xff | v>>12&0xffffff00)
 	d.str(")")
 }
 
-// stat decodes struct stat, whose layout differs between architectures.
+// stat decodes struct stat, whose layout differs between architectures. Without -v strace shows
+// what is asked for most: the mode, and the size or the device.
 func (d *decoder) stat(b []byte) {
 	mode, links, uid, rdev, size, blksize, blocks := u32(b, 24), u64(b, 16), 28, 40, 48, 56, 64
 	if d.arch == "arm64" {
@@ -527,6 +549,7 @@ func (d *decoder) stat(b []byte) {
 		return
 	}
 	for i, name := range []string{"atime", "mtime", "ctime"} {
+		// The three times lie at one place on all processors.
 		at := 72 + 16*i
 		d.str(", st_" + name + "=").int(int64(u64(b, at)))
 		d.b = appendDate(d.b, int64(u64(b, at)), u64(b, at+8), 9)
@@ -535,7 +558,8 @@ func (d *decoder) stat(b []byte) {
 	d.str("}")
 }
 
-// statx decodes struct statx, which is the same everywhere.
+// statx decodes struct statx, which is the same everywhere. The mask in front says which fields
+// the file system has filled in.
 func (d *decoder) statx(b []byte) {
 	const born, mounted = 0x800, 0x1000
 	if d.o.isShort(d.of) {
@@ -571,6 +595,7 @@ func (d *decoder) rusage(b []byte) {
 	d.str("}")
 }
 
+// rlimit writes whole kibibytes as a product, as strace does.
 func (d *decoder) rlimit(v uint64) {
 	switch {
 	case v == ^uint64(0):
@@ -583,6 +608,7 @@ func (d *decoder) rlimit(v uint64) {
 	}
 }
 
+// utsname has fields of 65 bytes each, the NUL included.
 func (d *decoder) utsname(b []byte) {
 	for i, name := range []string{"{sysname", ", nodename", ", release", ", version", ", machine", ", domainname"} {
 		if i == 2 && d.o.isShort(d.of) {
@@ -596,6 +622,8 @@ func (d *decoder) utsname(b []byte) {
 	d.str("}")
 }
 
+// openHow shows a mode that is not 0 in any case: the kernel refuses one that nothing is created
+// with.
 func (d *decoder) openHow(b []byte) {
 	d.str("{flags=").openFlags(u64(b, 0))
 	if u64(b, 0)&d.creates() != 0 || u64(b, 8) != 0 {

@@ -25,7 +25,7 @@ type summary struct {
 	calls map[int]*tally // by number; nil: there is none
 }
 
-// A column is one of the summary.
+// A column is one of the summary. A width below 0 has the text on the left.
 type column struct {
 	name, also string // of -S and -U, and other names
 	title      string
@@ -34,6 +34,7 @@ type column struct {
 	cell       func(t *tally, all int64) string
 }
 
+// columns are in the order of strace; names for -S and -U are those of its manual.
 var columns = []*column{
 	{"time", "time-percent", "% time", 6, byTime, func(t *tally, all int64) string {
 		if all == 0 {
@@ -65,8 +66,10 @@ var columns = []*column{
 		func(t *tally, _ int64) string { return t.name }},
 }
 
+// byTime has the longest first, as the orders of all numbers have the largest.
 func byTime(a, b *tally) int { return cmp.Compare(b.time, a.time) }
 
+// seconds has microseconds as its last digit, which is what strace shows.
 func seconds(ns int64) string { return fmt.Sprintf("%.6f", float64(ns)/1e9) }
 
 func findColumn(name string) *column {
@@ -88,6 +91,7 @@ func columnNames() string {
 
 // readColumns reads the columns of -U; the name stands last if it is not among them.
 func readColumns(text string) (out []*column, err error) {
+	// A table without names would say nothing.
 	name := findColumn("name")
 	for word := range strings.SplitSeq(text, ",") {
 		c := findColumn(word)
@@ -116,7 +120,8 @@ func (o *Options) shown() []*column {
 	return slices.DeleteFunc(slices.Clone(columns), (*column).extreme)
 }
 
-// extremes reports whether the shortest and the longest call are asked for.
+// extremes reports whether the shortest and the longest call are asked for. The script keeps
+// both in maps of their own, which each call would pay for.
 func (o *Options) extremes() bool {
 	by := findColumn(o.Sort)
 	return by != nil && by.extreme() || slices.ContainsFunc(o.Columns, (*column).extreme)
@@ -124,7 +129,8 @@ func (o *Options) extremes() bool {
 
 func (t *tally) average() int64 { return t.time / max(int64(t.calls), 1) }
 
-// take takes a map of the script; it reports whether the map is one of the summary's.
+// take takes a map of the script; it reports whether the map is one of the summary's. @calls
+// comes first, as the script declares it first; the others add to its rows.
 func (s *Sink) take(m output.Map) bool {
 	switch m.Name {
 	case "@calls":
@@ -161,7 +167,8 @@ func (s *Sink) take(m output.Map) bool {
 	return true
 }
 
-// writeSummary writes the table.
+// writeSummary writes the table. The sort is stable, so that rows that are equal stay in the
+// order of their numbers.
 func (s *Sink) writeSummary() {
 	if s.totals.calls == nil {
 		return
@@ -188,10 +195,12 @@ func (s *Sink) writeSummary() {
 	s.row(func(*column) string { return "" }, "-")
 	s.row(func(c *column) string { return c.cell(&sum, sum.time) }, " ")
 	s.w.Write(s.b)
+	// A run that ends once more must not write the table again.
 	s.totals.calls = nil
 }
 
 // row appends a line of the table; a text that is too long takes from the room of the next one.
+// strace does likewise.
 func (s *Sink) row(cell func(*column) string, fill string) {
 	columns := s.o.shown()
 	end, start := 0, len(s.b)

@@ -63,7 +63,8 @@ var classes = map[string]string{
 	"%statfs": "A", "%fstatfs": "T", "%%statfs": "AT", "%pure": "P",
 }
 
-// find looks a call up; of one that is not in the table the arguments are numbers.
+// find looks a call up; of one that is not in the table the arguments are numbers. strace shows
+// six for calls that it does not know.
 func find(name string) call {
 	line, ok := entry(callsText(), name)
 	if !ok {
@@ -125,11 +126,12 @@ func loadSet(name, goarch string) set {
 	return out
 }
 
-// compat is what the script adds to the numbers of calls of 32-bit programs.
+// compat is what the script adds to the numbers of calls of 32-bit programs. It is more than any
+// table of a 64-bit processor has.
 const compat = 2048
 
 // numbers are the calls of a processor by their numbers, with those of 32-bit programs behind them;
-// "" where there is none.
+// "" where there is none. arm64 has 32-bit programs as well, whose calls hawk does not trace.
 func numbers(goarch string) []string {
 	names := slices.Clone(arch.SyscallNames(goarch))
 	for i, name := range names {
@@ -157,7 +159,8 @@ const same = " path str rb wb hexb wbx xlist cwd fds intp intlist wstatus statx 
 	"kcmp fanfd memfd "
 
 // find32 looks a call of a 32-bit program up: by its name, or that of the call that was given
-// another number for wider arguments. What has another form there is an address.
+// another number for wider arguments. What has another form there is an address. The letters at
+// the end are those by which i386 has told newer calls from older ones.
 func find32(name string) call {
 	known := func(name string) bool { return strings.Contains("\n"+callsText(), "\n"+name+" ") }
 	base := name

@@ -21,11 +21,13 @@ func appendQuoted(b, s []byte, q quoting) []byte {
 	return append(appendEscaped(append(b, '"'), s, "", q), '"')
 }
 
-// appendEscaped appends a string without quotes. Some characters more than usual are escaped.
+// appendEscaped appends a string without quotes. Some characters more than usual are escaped. A
+// digit behind an octal number would be read as part of it: then the number has three.
 func appendEscaped(b, s []byte, more string, q quoting) []byte {
 	hex := q == hexAll
 	if q == hexTexts {
 		for _, c := range s {
+			// Tabs and ends of lines do not make bytes of a text.
 			if (c < ' ' || c > '~') && (c < '\t' || c > '\r') {
 				hex = true
 				break
@@ -66,7 +68,8 @@ func appendHex(b []byte, v uint64) []byte {
 	return strconv.AppendUint(append(b, "0x"...), v, 16)
 }
 
-// appendOctal appends a number as C writes it with %#o, three digits at least.
+// appendOctal appends a number as C writes it with %#o, three digits at least. strace writes
+// modes so, and 0 as 000.
 func appendOctal(b []byte, v uint64) []byte {
 	if v == 0 {
 		return append(b, "000"...)
@@ -78,7 +81,7 @@ func appendOctal(b []byte, v uint64) []byte {
 	return strconv.AppendUint(b, v, 8)
 }
 
-// appendDate appends a moment as a comment.
+// appendDate appends a moment as a comment. 0 is no moment, but one that nobody has set.
 func appendDate(b []byte, sec int64, nsec uint64, digits int) []byte {
 	if sec == 0 && nsec == 0 {
 		return b

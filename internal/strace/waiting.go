@@ -23,7 +23,8 @@ type waiting struct {
 	restarts *Call // one that the kernel would begin anew, if nothing ends the thread
 }
 
-// waits notes that a call waits.
+// waits notes that a call waits. A call that was begun and never ended, since its record was
+// lost, is forgotten.
 func (s *Sink) waits(th *thread, c *Call) {
 	if th.begun {
 		s.forget(th)
@@ -36,7 +37,8 @@ func (s *Sink) waits(th *thread, c *Call) {
 	s.held = append(s.held, th)
 }
 
-// overdue shows the calls that have waited for long at a moment.
+// overdue shows the calls that have waited for long at a moment. It is asked with the time of
+// each record, and when there are none by Idle.
 func (s *Sink) overdue(now int64) {
 	for i := 0; i < len(s.held); {
 		switch th := s.held[i]; {
@@ -51,7 +53,8 @@ func (s *Sink) overdue(now int64) {
 	}
 }
 
-// showBegin shows what is known of a call before it returns, and leaves the line open.
+// showBegin shows what is known of a call before it returns, and leaves the line open. What the
+// call will write is cut off, and comes with its result.
 func (s *Sink) showBegin(th *thread) {
 	c := th.now
 	th.nr = c.Nr
@@ -67,7 +70,7 @@ func (s *Sink) showBegin(th *thread) {
 	s.write()
 }
 
-// cut ends a line that is open.
+// cut ends a line that is open. The words are strace's, so that scripts that join lines work.
 func (s *Sink) cut() {
 	if s.open != nil {
 		s.open = nil
@@ -76,7 +79,8 @@ func (s *Sink) cut() {
 	}
 }
 
-// returned shows a call that returned, with the signals around it.
+// returned shows a call that returned, with the signals around it. A call that waits here by
+// another name or time is one whose return was lost.
 func (s *Sink) returned(th *thread, c *Call) {
 	if th.now != nil && (th.now.Enter != 0 && th.now.Enter != c.Enter || th.now.Nr != c.Nr) {
 		s.forget(th)
@@ -115,7 +119,8 @@ func (s *Sink) restart(th *thread, c *Call) {
 }
 
 // endless shows the call that a thread ended in: after SIGKILL, or the end of the whole process,
-// no call returns to the program.
+// no call returns to the program. Where a signal ends the process, the thread that took it has
+// seen its call interrupted.
 func (s *Sink) endless(th *thread, code, pid int) {
 	if c := th.restarts; c != nil {
 		sig := code & 0x7f
@@ -126,10 +131,13 @@ func (s *Sink) endless(th *thread, code, pid int) {
 	s.forget(th)
 }
 
-// underWay notes which calls of a process wait when tracing begins.
+// underWay notes which calls of a process wait when tracing begins. The kernel tells of a thread
+// that waits the number, the six arguments, the stack pointer and the place.
 func (s *Sink) underWay() {
 	for _, tid := range s.o.Threads {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
+		// The line is "running" for a thread that is in no call, and -1 in front says that it
+		// waits in none.
 		words := strings.Fields(string(text))
 		if err != nil || len(words) < 9 {
 			continue // it runs, or waits in no call
@@ -156,7 +164,9 @@ func (s *Sink) underWay() {
 	}
 }
 
-// given reads what the arguments of a call that waits point to, but for what it will write.
+// given reads what the arguments of a call that waits point to, but for what it will write. The
+// script was not there when the call began, and so has copied nothing of it. A page at most is
+// read, so that a wrong address costs little.
 func given(c *Call, of *call) (m memory) {
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", c.TID))
 	if err != nil {
@@ -171,6 +181,7 @@ func given(c *Call, of *call) (m memory) {
 			}
 			kind = of.args[a].kind
 		}
+		// These are no addresses of user space.
 		if kind == "ioctl" || v < 4096 || v>>63 != 0 {
 			continue
 		}
@@ -182,7 +193,8 @@ func given(c *Call, of *call) (m memory) {
 	return m
 }
 
-// detached ends the lines of calls that still wait when tracing ends.
+// detached ends the lines of calls that still wait when tracing ends. strace says the same of
+// calls when it is interrupted.
 func (s *Sink) detached() {
 	for _, th := range slices.Clone(s.held) {
 		if th.restarts != nil {
