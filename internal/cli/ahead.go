@@ -26,6 +26,7 @@ func (c *command) ahead(f *source.File, named []string, o compile.Options) int {
 		status = c.fail(status, err)
 	}
 	const notice = "__BPFTRACE_NOTIFY_AOT_PORTABILITY_DISABLED"
+	// A user has the error alone; the notice is for those tests.
 	if _, ok := os.LookupEnv(notice); ok && status != exitOK {
 		fmt.Fprintln(c.out, notice)
 	}
@@ -48,6 +49,8 @@ func (c *command) writeAhead(f *source.File, named []string, o compile.Options) 
 	ahead := session.Ahead{File: f, Options: o, Arch: runtime.Arch, Filter: c.filter, Report: c.print}
 	// Options behind "--" become the defaults of the executable.
 	ahead.Given = func(obj *object.Object) error {
+		// The options are known only when the script has been compiled, and are needed before
+		// the payload is written: hence the callback.
 		values, s, done := c.namedOptions(named, obj)
 		if done {
 			status = s
@@ -60,6 +63,8 @@ func (c *command) writeAhead(f *source.File, named []string, o compile.Options) 
 		}
 		return nil
 	}
+	// A variant for older kernels is tried, and may be impossible: that is no mistake of the
+	// script.
 	ahead.Refused = func(before string) {
 		if c.verbose > 0 {
 			fmt.Fprintf(c.err, "kernels before %s can not run the script\n", before)

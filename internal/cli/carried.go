@@ -14,7 +14,8 @@ import (
 	"github.com/hawktrace/hawk/internal/session"
 )
 
-// carried is the script that the executable carries, nil for hawk itself.
+// carried is the script that the executable carries, nil for hawk itself. Every start of hawk
+// asks this, so that only the end of the file is read.
 func carried() ([]byte, error) {
 	f, err := os.Open(ownFile)
 	if err != nil {
@@ -51,6 +52,7 @@ func (c *command) runCarried(args []string, payload []byte) int {
 	if err = parseArgs(table, rest, &c.settings); err == nil {
 		err = c.finish()
 	}
+	// The stages of the compiler have nothing to show here.
 	for stage := range c.debug {
 		if err == nil && stage != "all" && !slices.Contains(loadStages, stage) {
 			err = usagef("USAGE: invalid option for -d: %s; a script compiled ahead of time has %s, all", stage,
@@ -70,6 +72,8 @@ func (c *command) runCarried(args []string, payload []byte) int {
 		return c.tell(carriedUsage(table, p.Options()))
 	case c.mode == modeVersion:
 		return c.tell("hawk " + Version + "\n")
+	// The executable runs here all the same where the kernel emulates another machine: its
+	// programs do not.
 	case p.Arch != arch.Native().Name:
 		return c.fail(exitUsage, fmt.Errorf("the script was compiled for %s", p.Arch))
 	}
@@ -78,6 +82,7 @@ func (c *command) runCarried(args []string, payload []byte) int {
 		return c.fail(exitUsage, err)
 	}
 	opts := c.probeOptions()
+	// --probe-filter was given to the compiler, and still chooses what is attached.
 	if p.Filter != "" {
 		re, err := regexp.Compile(p.Filter)
 		if err != nil {
@@ -90,6 +95,7 @@ func (c *command) runCarried(args []string, payload []byte) int {
 	if program == nil {
 		return exitUsage
 	}
+	// Options with which the script was compiled hold for the run, as if they were typed now.
 	c.unsafe, c.noFeature = opts.Unsafe, opts.NoFeature
 	program, status, done := c.ready(program, named)
 	if done {
@@ -105,6 +111,7 @@ func (c *command) runCarried(args []string, payload []byte) int {
 // option of hawk's at all. A script's option may have the name of one of hawk's, and is then the
 // script's.
 func splitNamed(table []option, declared []*object.Option, args []string) (rest, named []string) {
+	// The settings are empty, and lend findLong their words for errors alone.
 	var s settings
 	for i, arg := range args {
 		if arg == "--" { // what follows is for the script
@@ -123,6 +130,7 @@ func splitNamed(table []option, declared []*object.Option, args []string) (rest,
 		if _, err := s.findLong(table, name); err == nil {
 			known = !slices.ContainsFunc(declared, func(o *object.Option) bool { return o.Name == name })
 		}
+		// Short options are hawk's alone: getopt() in scripts knows long ones only.
 		if strings.HasPrefix(arg, "--") && !known {
 			named = append(named, arg)
 		} else {
@@ -132,7 +140,8 @@ func splitNamed(table []option, declared []*object.Option, args []string) (rest,
 	return rest, named
 }
 
-// carriedUsage is the help text of a script compiled ahead of time.
+// carriedUsage is the help text of a script compiled ahead of time. It names the file that was
+// called, as the user knows no hawk.
 func carriedUsage(table []option, declared []*object.Option) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A script compiled ahead of time by hawk %s.\n\nUSAGE:\n    %s [options] [script options]\n\n",

@@ -32,7 +32,8 @@ const (
 	exitFailure  = 255 // after the compile: loading, attaching
 )
 
-// A command is one invocation of hawk.
+// A command is one invocation of hawk. It is used once and by one goroutine, apart from what is
+// started for a run.
 type command struct {
 	settings
 	// Files and streams are fields so that tests run commands side by side.
@@ -52,6 +53,7 @@ func Main(args []string) int {
 	}
 	quitPlainly()
 	c := &command{stdin: os.Stdin, out: os.Stdout, err: os.Stderr, machine: machine.Host()}
+	// The environment may name other places of kernel types and of the kernel itself.
 	c.machine.Named = machine.NamedBy(os.Getenv)
 	if err := enoughFiles(); err != nil {
 		return c.fail(exitUsage, err)
@@ -66,12 +68,15 @@ func Main(args []string) int {
 	return c.main(args)
 }
 
-// main runs hawk itself: a command, a tool or a script, whichever the first operand names.
+// main runs hawk itself: a command, a tool or a script, whichever the first operand names. What
+// needs no privileges, as help and formatting, is answered before anybody asks for them.
 func (c *command) main(args []string) int {
 	if len(args) == 0 {
+		// Who types hawk alone wants to know what it is; the status says that nothing was done.
 		io.WriteString(c.err, usage())
 		return exitUsage
 	}
+	// A command wins over a tool and a file of its name, which is run as ./NAME.
 	if s := findWord(args[0]); s != nil {
 		return s.start(c, args[1:])
 	}
@@ -137,7 +142,8 @@ func (c *command) main(args []string) int {
 	return c.run()
 }
 
-// findNamed looks up what the command line names: control groups, the program to run.
+// findNamed looks up what the command line names: control groups, the program to run. Each may
+// read files that the user names, which may hang: see besideSignals.
 func (c *command) findNamed() error {
 	err := c.unseen()
 	if err == nil {
@@ -149,7 +155,8 @@ func (c *command) findNamed() error {
 	return err
 }
 
-// tell prints what was asked for and returns the status.
+// tell prints what was asked for and returns the status. Help that cannot be written is an
+// error, as to a disk that is full.
 func (c *command) tell(text string) int {
 	if _, err := io.WriteString(c.out, text); err != nil {
 		return c.fail(exitUsage, fmt.Errorf("cannot write output: %w", err))
@@ -157,7 +164,8 @@ func (c *command) tell(text string) int {
 	return exitOK
 }
 
-// fail prints an error without a place and returns the status.
+// fail prints an error without a place and returns the status. A mistake in a script has a place
+// and goes by print.
 func (c *command) fail(status int, err error) int {
 	io.WriteString(c.err, c.plain("ERROR: "+errno.Message(err)+"\n"))
 	return status
@@ -193,7 +201,8 @@ func (c *command) unread() string {
 }
 
 // findGroups looks up the control groups that are traced. A container is the group that its runtime
-// made for it.
+// made for it. Numbers of groups go into the programs, so that they are looked up before the
+// compilation.
 func (c *command) findGroups() error {
 	dirs := slices.Clone(c.cgroups)
 	for _, name := range c.containers {

@@ -25,7 +25,8 @@ func completion(shell string) string {
 	return completeBash()
 }
 
-// words are what a program is made of: probe kinds and builtins.
+// words are what a program is made of: probe kinds and builtins. Builtins that begin with two
+// underscores are the library's own.
 func words() (kinds, builtins []string) {
 	for _, k := range probe.Kinds() {
 		kinds = append(kinds, k.Name)
@@ -90,7 +91,8 @@ func (o *option) spellings() []string {
 }
 
 // completeBash writes the script for bash. Functions for each sort of word come first, then one
-// case for each option that takes an argument, from the table of options.
+// case for each option that takes an argument, from the table of options. Arguments in brackets
+// are not completed: the word behind such an option is not its argument.
 func completeBash() string {
 	var b strings.Builder
 	kinds, builtins := words()
@@ -160,6 +162,7 @@ _hawk()
 		action := ""
 		switch {
 		case o.long == "list":
+			// -l has no argument: the operand that is about to be typed is what it lists.
 			action = "_hawk_probes"
 		case o.arg == "" || o.optional():
 			continue
@@ -208,7 +211,8 @@ complete -o filenames -F _hawk hawk
 var quoteZsh = strings.NewReplacer("'", "'\\''", "[", `\[`, "]", `\]`, ":", `\:`)
 
 // completeZsh writes the script for zsh, whose _arguments knows options by specifications: the row
-// of each option becomes one.
+// of each option becomes one. An option with two forms is one group, so that either is offered
+// once.
 func completeZsh() string {
 	var b strings.Builder
 	kinds, builtins := words()

@@ -26,7 +26,8 @@ func (c *command) color() bool {
 }
 
 // colorChoice is what the environment says of colours, and the variable that
-// says it.
+// says it. The first one that is set counts, even if it is set to nothing: a user may switch
+// bpftrace's off.
 func colorChoice() (name, choice string) {
 	for _, name = range [...]string{"HAWK_COLOR", "BPFTRACE_COLOR"} {
 		if choice, ok := os.LookupEnv(name); ok {
@@ -67,6 +68,7 @@ func caller() uint32 {
 }
 
 // isTerminal reports whether a stream is a terminal: whether it has the settings of one.
+// /dev/null is a character device as well, so that its kind would not tell.
 func isTerminal(w any) bool {
 	f, ok := fileOf(w)
 	if !ok {
@@ -85,7 +87,7 @@ func terminalHeight(f *os.File) int {
 	return int(size.Row)
 }
 
-// fileOf is the file that a writer is.
+// fileOf is the file that a writer is. Tests pass buffers, which are none.
 func fileOf(w any) (*os.File, bool) {
 	if f, ok := w.(*outfile.File); ok {
 		w = f.File
@@ -111,6 +113,7 @@ func enoughFiles() error {
 	}()
 	for ; n < spareFiles; n++ {
 		var err error
+		// An eventfd needs no file system and is made fast.
 		if fds[n], err = unix.Eventfd(0, unix.EFD_CLOEXEC); err == nil {
 			continue
 		}

@@ -14,7 +14,8 @@ import (
 
 // layout is --fmt: the script in canonical layout. It needs no privileges. With -o the file is
 // replaced in one step, so that a script can be formatted in place; --check writes nothing and says
-// by the status what would change.
+// by the status what would change. The script need not be correct beyond its grammar: names and
+// types are not looked at without --check.
 func (c *command) layout() int {
 	f, _, _, err := c.script()
 	if err != nil {
@@ -53,7 +54,8 @@ func (c *command) layout() int {
 	return exitOK
 }
 
-// scriptError reports why there is no script.
+// scriptError reports why there is no script. Mistakes in the use of hawk have their own words,
+// others the form of all errors.
 func (c *command) scriptError(err error) int {
 	var u *usageError
 	if !errors.As(err, &u) {

@@ -60,7 +60,9 @@ func liveNames() (out []string) {
 // live reports whether -f names a live view.
 func (c *command) live() bool { return slices.Contains(liveNames(), c.format) }
 
-// prints reports whether -f names a form of what the script itself prints, which then needs no maps to be of use.
+// prints reports whether -f names a form of what the script itself prints, which then needs no
+// maps to be of use. It is known when the script is compiled, and noted in printed: a name such
+// as folded stands for what the script prints if it prints stacks, else for a file of its maps.
 func (c *command) prints(o *object.Object) bool {
 	f := output.FindForm(c.format)
 	if f == nil {
@@ -75,7 +77,8 @@ func (c *command) prints(o *object.Object) bool {
 	return true
 }
 
-// form is how what the script prints is written; text where -f names something made of a run.
+// form is how what the script prints is written; text where -f names something made of a run. A
+// name may be one of both, and printed decides.
 func (c *command) form() *output.Form {
 	if f := output.FindForm(c.format); f != nil && (c.printed || f.Of == output.OfAnything) {
 		return f
@@ -87,7 +90,7 @@ func (c *command) form() *output.Form {
 func (c *command) json() bool { return c.form().JSON }
 
 // viewFormat is the format that -f names, nil if it is of the sort that a script
-// prints in.
+// prints in. nil is the common case: most runs print.
 func (c *command) viewFormat() *export.Format {
 	if c.form().Name == c.format {
 		return nil
@@ -96,7 +99,8 @@ func (c *command) viewFormat() *export.Format {
 }
 
 // badFormat reports a format of output that does not exist. The words are bpftrace's for scripts,
-// since programs compare them, and hawk's for tools.
+// since programs compare them, and hawk's for tools. It is asked late, since errors in the
+// script come first.
 func (c *command) badFormat() (status int, bad bool) {
 	names := formatNames()
 	if c.format == "" || slices.Contains(names, c.format) {

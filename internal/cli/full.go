@@ -31,7 +31,8 @@ import (
 	"github.com/hawktrace/hawk/internal/view/history"
 )
 
-// guards reports whether this process is the guard of a terminal, which ends with this call.
+// guards reports whether this process is the guard of a terminal, which ends with this call. It
+// restores the terminal if hawk is killed, and is this executable again: see package tty.
 func guards() bool {
 	if os.Args[0] != tty.GuardName {
 		return false
@@ -85,8 +86,11 @@ func (t *tui) command(spec *session.Spec) (done func(), err error) {
 		null.Close()
 		return nil, err
 	}
+	// The command must not read keys that are meant for the view.
 	spec.Child.Files = []*os.File{null, pw, pw}
 	lines := t.Command()
+	// The goroutine ends when the last process that has the pipe is gone, which may be after
+	// hawk.
 	go func() {
 		io.Copy(lines, r)
 		r.Close()
@@ -110,6 +114,7 @@ func (t *tui) show(c *command, stop func(), o *session.Options) error {
 		o.Sink.Flush()
 		t.tail.Begin()
 	}
+	// Progress would be written over the screen.
 	o.Progress = nil
 	return t.Open(f, os.Getenv, stop)
 }
@@ -138,7 +143,8 @@ type page struct {
 }
 
 // openPage opens the address; nothing is attached yet. Opening comes first, so that an address
-// which is taken is an error before anything is loaded.
+// which is taken is an error before anything is loaded. The warning stands where the address is
+// one that other machines reach.
 func (w *watch) openPage(c *command) (served, error) {
 	at, err := listen.Open(listen.Options{Address: cmp.Or(c.web.addr, webAddress), Token: c.web.token,
 		Hosts: c.web.hosts})
@@ -180,7 +186,7 @@ func (p *page) Take(item view.Item) error {
 }
 
 // done lets the page have what came last, and goes on for as long as --linger says or until
-// a signal comes.
+// a signal comes. A page that vanished with the run would show nothing of a short one.
 func (p *page) done() {
 	if c := p.c; c.web.linger > 0 {
 		if !c.quiet {
@@ -202,7 +208,8 @@ func (p *page) done() {
 }
 
 // serveStreams answers requests on standard input until that ends. The protocol is that of package
-// serve; a program in any language drives hawk by it.
+// serve; a program in any language drives hawk by it. Nothing else may be written to standard
+// output, which is the protocol's.
 func (c *command) serveStreams(args []string) int {
 	if len(args) != 1 || args[0] != "--stdio" {
 		return findWord("serve").wrong(c, "it takes --stdio alone")
@@ -229,6 +236,8 @@ func (c *command) view(args []string) int {
 		return c.tell(viewUsage)
 	}
 	var table []option
+	// The rows of the table are hawk's own, so that options mean the same when a run is shown
+	// again.
 	for _, o := range options() {
 		if o.group == views || o.long == "map" || o.long == "quiet" || o.short == 'f' {
 			table = append(table, o)
@@ -257,6 +266,7 @@ func (c *command) view(args []string) int {
 		err = w.openLive(c)
 	}
 	if err == nil && c.web.asked {
+		// Nothing goes on that would keep the page open by itself.
 		if c.format != live.Terminal.Name && c.web.linger == 0 {
 			c.web.linger = forever
 		}
@@ -269,6 +279,7 @@ func (c *command) view(args []string) int {
 		w.add(w.page, w.page.needs())
 	}
 	if w.plain != nil && w.page == nil {
+		// Tables of every interval of a long run would scroll by at once.
 		run = run.Last()
 	}
 	return c.play(w, run.Play)
@@ -306,6 +317,7 @@ func (c *command) diff(args []string) int {
 		return c.tell(diff.Usage)
 	}
 	var d diff.Command
+	// The options are those of package diff, whose command this is.
 	file, err := d.Args(args)
 	if err != nil {
 		fmt.Fprintf(c.err, "ERROR: diff: %v\nHINT: see hawk diff --help\n", err)
@@ -317,6 +329,8 @@ func (c *command) diff(args []string) int {
 	if file == "" {
 		err = d.Run(c.out, Version)
 	} else {
+		// A threshold that was passed fails the command behind the writing, so that CI has both
+		// file and status.
 		var above error
 		err = outfile.Replace(file, func(w io.Writer) error {
 			if above = d.Run(w, Version); errors.Is(above, diff.ErrAbove) {

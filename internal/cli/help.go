@@ -35,7 +35,8 @@ func uses() []use {
 	}
 }
 
-// usage is the help text.
+// usage is the help text. The text is made of the tables, so that no option can be missing in
+// it.
 func usage() string {
 	var b strings.Builder
 	b.WriteString(`hawk traces programs and the kernel with scripts compiled to eBPF.
@@ -123,7 +124,8 @@ type subcommand struct {
 // A use is a form of a command: what stands behind its word, and what it does.
 type use struct{ operands, doc string }
 
-// subcommands are all of them, in the order of help.
+// subcommands are all of them, in the order of help. It is a function, as a variable would refer
+// to itself by way of help.
 func subcommands() []subcommand {
 	return []subcommand{
 		{"tools", (*command).tools, []use{
@@ -160,7 +162,7 @@ func commandWords() (out []string) {
 	return out
 }
 
-// start runs the command.
+// start runs the command. Commands of one line need no parser for --help.
 func (s *subcommand) start(c *command, args []string) int {
 	if !s.manual && len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
 		return c.tell("USAGE:\n" + s.help())

@@ -13,7 +13,8 @@ import (
 	"github.com/hawktrace/hawk/internal/machine"
 )
 
-// A section is a part of --info.
+// A section is a part of --info. Keys and names are an interface: programs read them, and
+// bpftrace's tests do.
 type section struct {
 	title   string
 	key     string // in JSON
@@ -32,6 +33,7 @@ type item struct {
 // info is --info: what this kernel offers, in lines that scripts grep or as
 // one JSON object.
 func (c *command) info() int {
+	// Under lockdown the kernel's answers about programs would be those of the lock.
 	if err := c.machine.LockedDown(); err != nil {
 		return c.fail(exitUsage, err)
 	}
@@ -83,6 +85,7 @@ func (c *command) facts() []section {
 			{name: "version", value: Version},
 			{name: "go", value: runtime.Version()},
 			{name: "arch", value: runtime.GOARCH},
+			// The line is bpftrace's; hawk reads DWARF without that library.
 			{name: "libdw (DWARF support)", value: true},
 		}},
 		{title: "Kernel helpers", key: "kernel_helpers", columns: true, items: []item{
@@ -95,6 +98,7 @@ func (c *command) facts() []section {
 			{name: "loop", value: has(machine.BPFLoop)},
 		}},
 		{title: "Kernel features", key: "kernel_features", columns: true, items: []item{
+			// The verifier has had this limit since Linux 5.2, for those who may load anything.
 			{name: "Instruction limit", value: 1000000},
 			{name: "btf", value: btfErr == nil},
 			{name: "module btf", value: btfErr == nil && len(c.machine.BTFModules()) > 0},
@@ -118,7 +122,8 @@ func (c *command) answer(err error) any {
 	return err == nil
 }
 
-// because is an item that is there unless there is an error.
+// because is an item that is there unless there is an error. The words of an Unsupported name
+// the feature, which the item does already.
 func (c *command) because(name string, err error) item {
 	i := item{name: name, value: c.answer(err)}
 	if u, ok := errors.AsType[*machine.Unsupported](err); ok {
@@ -166,7 +171,7 @@ func (s *section) write(b *strings.Builder) {
 }
 
 // infoJSON is one object on one line, in the order of the text. Reasons stand
-// in an object of their own.
+// in an object of their own. Marshalling a map would sort the names.
 func infoJSON(sections []section) string {
 	var b strings.Builder
 	text := func(v any) string {

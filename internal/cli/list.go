@@ -26,6 +26,7 @@ import (
 // list is -l: what patterns match, or what a script would attach to. It needs
 // no privileges but those to read what it lists.
 func (c *command) list() int {
+	// A listing may have hundreds of thousands of lines.
 	out := bufio.NewWriterSize(c.out, 1<<16)
 	status := exitOK
 	besideSignals(func() { status = c.listTo(out) })
@@ -61,11 +62,13 @@ func (c *command) listTo(out *bufio.Writer) int {
 	if c.program != nil || isScript(operand) {
 		return c.listScript(emit)
 	}
+	// hawk -l alone lists everything.
 	if operand == "" {
 		operand = "*"
 	}
 	for _, pattern := range splitPatterns(operand) {
 		found, warned = 0, false
+		// No kind of probe has a dot in its name.
 		if !strings.Contains(pattern, ":") && strings.Contains(pattern, ".") {
 			c.warn(fmt.Sprintf("'%s' looks like a file name but there is no such file; it is taken for a pattern",
 				pattern))
@@ -98,7 +101,7 @@ func isScript(name string) bool {
 }
 
 // splitPatterns splits at commas outside of quotes. In quotes, a backslash takes the meaning of the
-// character behind it away.
+// character behind it away. Names of files and of C++ have commas at times.
 func splitPatterns(s string) []string {
 	var out []string
 	start, quoted := 0, false
@@ -119,7 +122,8 @@ func splitPatterns(s string) []string {
 }
 
 // listHint says what a pattern that nothing matches was probably meant to be, as a line of its own;
-// "" if that is not known.
+// "" if that is not known. It reads lists again, and so is asked for one pattern that failed and
+// never on the way.
 func (c *command) listHint(pattern string) string {
 	parts, err := probe.PatternParts(pattern)
 	if err != nil || len(parts) == 0 {
@@ -131,10 +135,12 @@ func (c *command) listHint(pattern string) string {
 		return ""
 	case len(parts) == 1:
 		return fmt.Sprintf("\nHINT: hawk -l '%s:*' lists probes of this kind", k.Name)
+	// A pattern with wildcards is near to everything.
 	case slices.ContainsFunc(parts, probe.Part.HasWild):
 		return ""
 	}
 	o := c.probeOptions()
+	// Arguments would have to be read for each name.
 	o.ForListing, o.Verbose = true, false
 	others := slices.Clone(parts[1:])
 	last := others[len(others)-1].Text
@@ -195,13 +201,15 @@ func (c *command) listPattern(pattern string, out *bufio.Writer, emit func(probe
 
 // listScript lists the attach points of a script that hawk itself does not fire. The script must be
 // correct. The script is expanded and checked, not compiled: that needs neither privileges nor a
-// kernel that could run it.
+// kernel that could run it. One place is listed once, although several probes may be attached to
+// it.
 func (c *command) listScript(emit func(probe.Listed)) int {
 	f, params, named, err := c.script()
 	if err != nil {
 		return c.scriptError(err)
 	}
 	opts := c.probeOptions()
+	// Attach points may depend on options of the script and on -c.
 	opts.Named, opts.Command = namedValues(named), new(c.command != "")
 	env, err := c.environment()
 	if err != nil {
@@ -228,6 +236,7 @@ func (c *command) listScript(emit func(probe.Listed)) int {
 	var lines []probe.Listed
 	for _, p := range script.Probes {
 		for _, at := range p.Attach {
+			// begin, end, test and bench probes are hawk's own to fire.
 			if at.Kind.Ours != probe.NotOurs {
 				continue
 			}
@@ -262,6 +271,7 @@ func (c *command) listTypes(keyword, pattern string, out *bufio.Writer) (any boo
 	for _, module := range append([]string{"vmlinux"}, c.machine.BTFModules()...) {
 		s, err := c.machine.ModuleBTF(module)
 		if err != nil {
+			// Without the kernel's own types there are none of modules either.
 			if module == "vmlinux" {
 				return any, err
 			}

@@ -10,9 +10,11 @@ import (
 )
 
 // roffForm is a form of a command line: names for something in italics, what is typed in bold.
+// Words in capitals are those that the user replaces.
 func roffForm(form string) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(form, func(r rune) bool { return r == ' ' }) {
+		// Brackets and dots say what may be left out or repeated, and are typed by nobody.
 		core := strings.Trim(word, "[]…")
 		at := strings.Index(word, core)
 		font := `\fB`
@@ -31,7 +33,8 @@ func roffForm(form string) string {
 }
 
 // manual is the page hawk(8) in the language of man(7), from the tables that the help text is made
-// of. Options, probes, settings and formats come from the tables that implement them.
+// of. Options, probes, settings and formats come from the tables that implement them. No date
+// stands in the head, so that the same version makes the same page.
 func manual() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH HAWK 8 \"\" \"hawk %s\" \"System Administration\"\n", roff(Version))
@@ -173,7 +176,8 @@ func ascii(s string) string {
 	return b.String()
 }
 
-// roff escapes what has a meaning in the text of a page.
+// roff escapes what has a meaning in the text of a page. A hyphen in a command must be a minus
+// sign, or it cannot be copied from the page.
 func roff(s string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, `"`,
 		`\(dq`).Replace(s)

@@ -17,7 +17,8 @@ import (
 const tplistUsage = "hawk tplist [-v] [-f json] [-l FILE | -p PID | PATTERN]"
 
 // tplist is `hawk tplist`: the kernel's tracepoints, or the marks of a file or of all that a
-// process has mapped. It is a listing of hawk's in other words.
+// process has mapped. It is a listing of hawk's in other words. The name is that of a tool in
+// the collection of bcc, which has the same options.
 func (c *command) tplist(args []string) int {
 	l := tpListing{command: c, category: "*", event: "*"}
 	if err := l.parse(args); err != nil {
@@ -119,6 +120,7 @@ func (l *tpListing) parse(args []string) error {
 }
 
 // list writes the listing: of tracepoints, or of USDT marks if a file or a process is given.
+// JSON always has the details: programs need not ask twice.
 func (l *tpListing) list() int {
 	o := l.probeOptions()
 	o.ForListing, o.Verbose = true, l.verbose > 0 || l.json
@@ -126,6 +128,7 @@ func (l *tpListing) list() int {
 	emit := l.tracepoint
 	if l.file != "" || l.pid != 0 {
 		kind, emit = "usdt", l.mark
+		// With a process alone its files are all that it has mapped.
 		file := l.file
 		if file == "" {
 			file = "*"
@@ -149,7 +152,8 @@ func (l *tpListing) list() int {
 	return exitOK
 }
 
-// name is text of a file for people.
+// name is text of a file for people. A program can call its marks anything, also what a terminal
+// would obey.
 func (l *tpListing) name(text string) string {
 	if isTerminal(l.command.out) {
 		return value.Escape(text)
@@ -173,6 +177,7 @@ func (l *tpListing) tracepoint(p probe.Listed) {
 	if l.json {
 		category, event, _ := strings.Cut(name, ":")
 		fields := p.Args
+		// A program reads an empty array, where nil would be null.
 		if fields == nil {
 			fields = []string{}
 		}
@@ -189,7 +194,8 @@ func (l *tpListing) tracepoint(p probe.Listed) {
 	}
 }
 
-// markArg is an argument of a mark.
+// markArg is an argument of a mark. note is the text of the whole argument in the file, for
+// people.
 type markArg struct {
 	Name    string `json:"name"`
 	Type    string `json:"type"`
@@ -246,7 +252,8 @@ func (l *tpListing) mark(p probe.Listed) {
 }
 
 // marks is `hawk usdt gc`: it removes the files of marks that ended processes have left,
-// and prints which.
+// and prints which. A process that ends in good order removes its own; one that is killed
+// cannot.
 func (c *command) marks(args []string) int {
 	if len(args) != 1 || args[0] != "gc" {
 		return findWord("usdt").wrong(c, "it takes gc alone")

@@ -10,7 +10,8 @@ import (
 )
 
 // namedOptions reads the values from behind "--" of the options that a script declares.
-// done says that hawk ends with the status, since help was asked for or a value is wrong.
+// done says that hawk ends with the status, since help was asked for or a value is wrong. The
+// texts are those of bpftrace, since its tests compare them; behind a tool they are hawk's.
 func (c *command) namedOptions(named []string, obj *object.Object) (values map[string][]byte, status int, done bool) {
 	if slices.Contains(named, "--help") {
 		if len(obj.Options) == 0 {
@@ -55,7 +56,8 @@ func (c *command) namedOptions(named []string, obj *object.Object) (values map[s
 
 // namedValues are the texts of the options behind "--", for what has to be known while
 // the script is compiled. Whether the script has them, and takes the values, is seen
-// when it is.
+// when it is. Attach points may have options in them, which are put in before the script is
+// compiled.
 func namedValues(named []string) config.Named {
 	values := config.Named{}
 	for _, n := range named {

@@ -8,7 +8,8 @@ import (
 )
 
 // An option is a row of the table that parsing, help text and the check of
-// completeness share.
+// completeness share. The table is made anew for each use, so that set can close over a tool's
+// option.
 type option struct {
 	short byte   // 0: none
 	long  string // "": none
@@ -104,6 +105,8 @@ func parseArgs(table []option, args []string, s *settings) error {
 		default:
 			s.operands = append(s.operands, arg)
 		}
+		// --help counts even if the rest of the line is wrong: who asks for it has no line that
+		// is right.
 		if s.stop {
 			return nil
 		}
@@ -111,7 +114,8 @@ func parseArgs(table []option, args []string, s *settings) error {
 	return nil
 }
 
-// parseLong reads a long option: --name, --name=value, --name value.
+// parseLong reads a long option: --name, --name=value, --name value. An argument that may be
+// left out is read from behind the "=" alone, as getopt_long does.
 func parseLong(table []option, arg string, next func(string) (string, error), s *settings) error {
 	name, value, has := strings.Cut(arg[2:], "=")
 	o, err := s.findLong(table, name)
@@ -136,6 +140,7 @@ func (s *settings) findLong(table []option, name string) (*option, error) {
 	for i := range table {
 		switch {
 		case table[i].long == "":
+		// A whole name wins over those that it is the beginning of.
 		case table[i].long == name:
 			return &table[i], nil
 		case name != "" && strings.HasPrefix(table[i].long, name) && table[i].group != foreign:
@@ -167,7 +172,7 @@ func (s *settings) findLong(table []option, name string) (*option, error) {
 }
 
 // parseShort reads a group of short options; the rest behind one that takes an argument is that
-// argument.
+// argument. The last row of a letter wins, so that rows that are appended can take one over.
 func parseShort(table []option, letters string, next func(string) (string, error), s *settings) error {
 	for j := 0; j < len(letters); j++ {
 		var o *option

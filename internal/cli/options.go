@@ -10,7 +10,8 @@ import (
 // ignored accepts an option that has nothing to change.
 func ignored(*settings, string) error { return nil }
 
-// oneOf accepts one of some values; dst is where it is kept.
+// oneOf accepts one of some values; dst is where it is kept. The values are in help and
+// completion as well, off the same row.
 func oneOf(name string, dst func(*settings) *string, values ...string) func(*settings, string) error {
 	return func(s *settings, v string) error {
 		if !slices.Contains(values, v) {
@@ -28,7 +29,9 @@ func invalidValue(option, value string, valid []string) error {
 
 var bufferings = []string{"line", "full", "none"}
 
-// options is the table in the order of the help text.
+// options is the table in the order of the help text. The table is built by a function: its rows
+// refer to names of probes, formats and features, which packages register when they are
+// initialized.
 func options() []option {
 	return slices.Concat(ownOptions(), pictureOptions(), liveOptions(), webOptions())
 }

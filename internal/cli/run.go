@@ -30,11 +30,13 @@ import (
 // before that. Mistakes that can be known without the compiler are reported first.
 func (c *command) run() int {
 	c.collectLater()
+	// The script is read before privileges are asked for: a wrong name is told to everybody.
 	f, params, named, err := c.script()
 	if err != nil {
 		return c.scriptError(err)
 	}
 	var powerless error
+	// Compiling alone needs none.
 	if c.mode != modeCompile && c.mode != modeTime && c.aot == "" {
 		powerless = c.machine.Privileges()
 	}
@@ -52,6 +54,7 @@ func (c *command) run() int {
 		}
 		unix.Close(fd)
 	}
+	// These are words of bpftrace, since programs compare them.
 	if c.traceable != "" {
 		if _, err := os.Stat(c.traceable); err != nil {
 			return c.fail(exitUsage, fmt.Errorf("Failed to open kernel function info: Could not read functions "+
@@ -67,9 +70,11 @@ func (c *command) run() int {
 	if c.aot == "" {
 		o.Probe.Named, o.Probe.Command = namedValues(named), new(c.command != "")
 	}
+	// The compiler is asked for what files need beside the script's own output, and for no more.
 	o.Stamp, o.Sums = c.wantsStamps(), c.wantsSums()
 	if c.tool != nil {
 		c.asTool(&o)
+		// A file of that name may have been meant.
 		if _, err := os.Stat(c.tool.Name); err == nil && c.verbose > 0 {
 			fmt.Fprintf(c.err, "%s is the tool; the file is ./%[1]s\n", c.tool.Name)
 		}
@@ -90,6 +95,7 @@ func (c *command) run() int {
 		}
 		return c.fail(exitUsage, powerless)
 	}
+	// The stages write while the compiler runs, so that those before an error are seen.
 	dumps := c.dumps()
 	o.Watch = dumps.Watcher()
 	switch {
@@ -104,6 +110,7 @@ func (c *command) run() int {
 	if err := written(); err != nil {
 		return c.fail(exitUsage, err)
 	}
+	// Errors of the script come before that: they are there on every machine.
 	if locked := c.lockedDown(p); locked != nil && c.mode != modeCompile {
 		wrong := compile.ScriptErrors(ds, c.machine)
 		if c.print(wrong); wrong.HasErrors() {
@@ -138,14 +145,16 @@ func (c *command) run() int {
 	return c.trace(p)
 }
 
-// compile makes the program of a script.
+// compile makes the program of a script. Compiling reads debug information and headers, perhaps
+// over a network: see besideSignals.
 func (c *command) compile(f *source.File, o compile.Options) (p *session.Program, ds *source.Diagnostics) {
 	besideSignals(func() { p, ds = session.Compile(f, o) })
 	return p, ds
 }
 
 // ready gives a program the options behind "--". done says that hawk ends with the
-// status: there is nothing to trace, or help was asked for, or an option is wrong.
+// status: there is nothing to trace, or help was asked for, or an option is wrong. The checks
+// that need the compiled script are here, those that do not in finish.
 func (c *command) ready(p *session.Program, named []string) (_ *session.Program, status int, done bool) {
 	values, status, done := c.namedOptions(named, p.Object)
 	if !done {
@@ -184,7 +193,8 @@ func (c *command) badColumns(o *object.Object) error {
 }
 
 // readMatch reads --match: what stands in front of a = is a column, if one of those that are
-// shown is called so.
+// shown is called so. So an expression that has a = in it can be given without being taken for a
+// column.
 func (c *command) readMatch(names []string) error {
 	if len(names) == 0 {
 		return errors.New("--match is about rows, and the script prints none")
@@ -227,7 +237,8 @@ func (c *command) lockedDown(p *session.Program) error {
 }
 
 // dumps are the stages that -d asks for; the tree goes where it does not mix with output, as in the
-// reference. Nothing else uses standard error while compiling.
+// reference. Nothing else uses standard error while compiling. A stage that nobody asks for is
+// not dumped, as texts of large scripts take long to make.
 func (c *command) dumps() dump.Writers {
 	out := dump.Writers{}
 	for _, s := range dump.Stages {

@@ -23,10 +23,12 @@ func (c *command) script() (f *source.File, params, named []string, err error) {
 	switch {
 	case c.tool != nil:
 		f = source.NewFile(c.tool.Name+".bt", c.tool.Script)
+		// A user of a tool can do nothing about warnings in its script.
 		f.Unwarned = true
 		return f, nil, c.toolValues(), nil
 	case c.program != nil:
 		f = source.NewFile(source.Inline, *c.program)
+	// Operands behind "--" are for a script, and never the script.
 	case len(operands) == 0 || len(operands) == c.afterDashes:
 		return nil, nil, nil, &usageError{"ERROR: USAGE: a program is needed: -e PROGRAM, a FILE, or - for " +
 			"standard input", true}

@@ -117,7 +117,8 @@ var (
 // viewStage is the stage that shows what a script's data means.
 const viewStage = "view"
 
-// setMode chooses what the run is for; two options that choose differently are an error.
+// setMode chooses what the run is for; two options that choose differently are an error. The
+// same choice twice is none too many, as of an alias and its option.
 func (s *settings) setMode(m mode, option string) error {
 	if s.modeOption != "" && s.mode != m {
 		return usagef("USAGE: %s conflicts with existing %s", option, s.modeOption)
@@ -126,7 +127,8 @@ func (s *settings) setMode(m mode, option string) error {
 	return nil
 }
 
-// atOnce chooses a mode that ignores the rest of the command line.
+// atOnce chooses a mode that ignores the rest of the command line. finish is not asked then, so
+// that --help answers beside options that conflict.
 func (s *settings) atOnce(m mode) error {
 	s.mode, s.stop = m, true
 	return nil
@@ -138,7 +140,7 @@ func (s *settings) setRecord(dir string) error {
 	return s.atOnce(modeRecord)
 }
 
-// setDebug reads the stages of -d, in bpftrace's names too.
+// setDebug reads the stages of -d, in bpftrace's names too. Stages add up over several options.
 func (s *settings) setDebug(list string) error {
 	if s.debug == nil {
 		s.debug = map[string]bool{}
@@ -178,7 +180,8 @@ func period(option, text string) (time.Duration, error) {
 	return d, nil
 }
 
-// setEvents reads how many rows are wanted.
+// setEvents reads how many rows are wanted. 0 would be no limit, which nobody asks for by an
+// option.
 func (s *settings) setEvents(text string) (err error) {
 	if s.events, err = strconv.ParseUint(text, 10, 64); err != nil || s.events == 0 {
 		return usagef("USAGE: invalid value for --events: %s; it is a number of rows", text)
@@ -186,7 +189,8 @@ func (s *settings) setEvents(text string) (err error) {
 	return nil
 }
 
-// setMatch reads what rows are to match. Which columns there are, the script says.
+// setMatch reads what rows are to match. Which columns there are, the script says. The
+// expression is compiled for its mistakes alone: it may begin with a column's name.
 func (s *settings) setMatch(text string) error {
 	if _, err := regexp.Compile(text); err != nil {
 		return usagef("USAGE: invalid value for --match: %v", err)
@@ -195,7 +199,8 @@ func (s *settings) setMatch(text string) error {
 	return nil
 }
 
-// setMaxKeys reads how many keys a map has room for.
+// setMaxKeys reads how many keys a map has room for. The text is kept as it is, since it takes
+// the place of a variable of the environment.
 func (s *settings) setMaxKeys(text string) error {
 	if n, err := strconv.ParseUint(text, 10, 32); err != nil || n == 0 || n > config.MostMapKeys {
 		return usagef("USAGE: invalid value for --max-keys: %s; it is a number of keys, at most %d", text,
@@ -215,7 +220,8 @@ func (s *settings) setMaxProbes(text string) error {
 	return nil
 }
 
-// environment are the settings of the environment, and those that options stand for.
+// environment are the settings of the environment, and those that options stand for. --max-keys
+// wins over the script as well, since the environment does.
 func (s *settings) environment() (*config.Environment, error) {
 	return config.ReadEnvironment(func(name string) (string, bool) {
 		if name == "HAWK_MAX_MAP_KEYS" && s.maxKeys != "" {
@@ -236,7 +242,8 @@ func (s *settings) setMaxOverhead(text string) error {
 	return nil
 }
 
-// maxPID is the largest the kernel can be configured for.
+// maxPID is the largest the kernel can be configured for. It is PID_MAX_LIMIT on 64-bit
+// machines.
 const maxPID = 0x400000
 
 // setPID reads the process of -p. Tools take several.
@@ -246,6 +253,7 @@ func (s *settings) setPID(text string) (err error) {
 		return usagef("USAGE: -p takes one process here; tools take several")
 	}
 	s.pid, err = parsePID(first)
+	// The last -p counts, as with other options.
 	s.also = nil
 	for several && err == nil {
 		var pid int
@@ -275,7 +283,8 @@ func (s *settings) addComm(text string) error {
 	return nil
 }
 
-// addUID adds a user of --uid, by name or number.
+// addUID adds a user of --uid, by name or number. A number need not be one of a user that the
+// machine knows.
 func (s *settings) addUID(text string) error {
 	number, err := readUser(text)
 	if err != nil {
@@ -293,7 +302,7 @@ func (s *settings) addUID(text string) error {
 const maxDwarfPIDs = 1024
 
 // addDwarfPID adds a process whose stacks are prepared before the run, so that its first samples
-// have them.
+// have them. Tables of a process that is not named here are made when it is first seen.
 func (s *settings) addDwarfPID(text string) error {
 	pid, err := parsePID(text)
 	if err == nil && len(s.dwarfPIDs) == maxDwarfPIDs {
@@ -337,7 +346,8 @@ func (s *settings) setCommand(text string) error {
 	return nil
 }
 
-// setNoFeature switches features of the kernel off, as if they were not there.
+// setNoFeature switches features of the kernel off, as if they were not there. So what an older
+// kernel does can be tried on a newer one.
 func (s *settings) setNoFeature(list string) error {
 	if s.noFeature == nil {
 		s.noFeature = map[string]bool{}
@@ -352,7 +362,7 @@ func (s *settings) setNoFeature(list string) error {
 	return nil
 }
 
-// modes are the values of --mode.
+// modes are the values of --mode. The words are bpftrace's.
 var modes = []struct {
 	name string
 	mode mode
@@ -397,7 +407,7 @@ func (s *settings) setModeName(name string) error {
 }
 
 // finish checks what single options cannot. Options may come in any order, so that conflicts are
-// only known at the end.
+// only known at the end. The words of several are bpftrace's, since its tests compare them.
 func (s *settings) finish() error {
 	if s.stop {
 		return nil

@@ -24,6 +24,7 @@ const sameSignal = 100 * time.Millisecond
 // A signal that comes right after another is that one again: timeout(1) sends each to the process
 // and then to its group.
 func catch(s *session.Session, commands bool) {
+	// The package os/signal drops what finds no room.
 	caught := make(chan os.Signal, 4)
 	signals := []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGUSR1, unix.SIGPIPE}
 	if !signal.Ignored(unix.SIGHUP) {
@@ -41,12 +42,15 @@ func catch(s *session.Session, commands bool) {
 				continue
 			}
 			last = time.Now()
+			// The terminal sends Ctrl-C to the command as well, which may go on after it, as a
+			// shell does.
 			if sig == unix.SIGINT && commands {
 				commands = false
 				s.Interrupt()
 				continue
 			}
 			stop()
+			// The second signal is from somebody who waits.
 			stop = s.Abort
 		}
 	}()
@@ -54,7 +58,8 @@ func catch(s *session.Session, commands bool) {
 
 // besideSignals does work that reads files of others, and leaves Ctrl-C to other threads meanwhile. The
 // kernel gives a signal to the main thread unless that blocks it; one that waits for a file system
-// which does not answer could neither take it nor be ended by it.
+// which does not answer could neither take it nor be ended by it. Only the main thread matters,
+// which may be this one; on another the mask does no harm.
 func besideSignals(work func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -88,7 +93,7 @@ func (c *command) announce(o *session.Options) {
 
 // notify tells the service manager that started hawk how it is doing: one
 // datagram to the socket that the environment names. There may be none, and
-// nobody needs to hear that nobody listens.
+// nobody needs to hear that nobody listens. The protocol is that of sd_notify(3).
 func notify(state string) {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" || path[0] != '/' && path[0] != '@' {

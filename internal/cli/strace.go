@@ -22,6 +22,7 @@ import (
 )
 
 // lackingOptions are those of strace or ltrace that hawk does not have: each says what to do.
+// They have no text for help, and so are not listed there.
 func lackingOptions(lacking []strace.Lack) (all []option) {
 	for _, l := range lacking {
 		name := "--" + l.Name
@@ -40,7 +41,8 @@ func lackingOptions(lacking []strace.Lack) (all []option) {
 
 // asStrace reads the options of a tool that runs a command and shows its system calls, makes the
 // script that they ask for, and says how lines look. The tool is copied before its script is
-// changed: the table of tools is shared.
+// changed: the table of tools is shared. strace's own options are known to package strace alone;
+// here is what concerns the run.
 func (c *command) asStrace() error {
 	if err := c.runs(); err != nil {
 		return err
@@ -50,6 +52,7 @@ func (c *command) asStrace() error {
 	if err := o.Read(c.given); err != nil {
 		return usagef("%s: %v", c.tool.Name, err)
 	}
+	// -ff gives each thread a file, whose name is made of the one of -o.
 	if c.output != "" && (len(c.given["follow-forks"]) > 1 || c.given["output-separately"] != nil) {
 		o.Separate, c.output, o.ToFile = c.output, "", true
 	}
@@ -65,6 +68,7 @@ func (c *command) asStrace() error {
 	if o.JSON && o.Dumps() {
 		return usagef("%s: -e read= and -e write= are for text\nHINT: -s 4000 shows more of strings", c.tool.Name)
 	}
+	// Names are asked for when a call is shown: reading the formats of all would take long.
 	o.Names = c.argumentNames
 	var err error
 	if c.child, err = childOptions(c.given); err != nil {
@@ -78,6 +82,8 @@ func (c *command) asStrace() error {
 		o.Threads = append(o.Threads, strace.ThreadsOf(pid)...)
 	}
 	c.given = o.Script(c.argv != nil)
+	// A path is as many steps as it has directories, which the verifier walks one by one without
+	// the helper.
 	if old := c.machine.Has(machine.BPFLoop); old != nil && (o.Files > 0 || o.Paths != nil) {
 		return usagef("%s: -y and -P need Linux 5.17: %v\nHINT: ls -l /proc/PID/fd shows what is open",
 			c.tool.Name, old)
@@ -100,7 +106,8 @@ func (c *command) boundLoops() {
 	}
 }
 
-// argumentNames are the names that the kernel has for the arguments of a system call.
+// argumentNames are the names that the kernel has for the arguments of a system call. There is
+// none for calls without a tracepoint, and no error: objects then have no names.
 func (c *command) argumentNames(call string) (names []string) {
 	f, err := c.machine.TracepointFormat("syscalls", "sys_enter_"+call)
 	if err != nil {
@@ -126,7 +133,9 @@ func childOptions(given map[string][]string) (o child.Options, err error) {
 	return o, err
 }
 
-// environment is an environment with some variables set, or, without a value, taken away.
+// environment is an environment with some variables set, or, without a value, taken away. strace
+// applies the changes in the order in which they are given, so that the last one of a name
+// counts.
 func environment(env, changes []string) (out []string) {
 	for _, change := range changes {
 		name, _, set := strings.Cut(change, "=")
@@ -144,7 +153,8 @@ func environment(env, changes []string) (out []string) {
 	return out
 }
 
-// lookUser finds the user of --user with all groups, as a login would have them.
+// lookUser finds the user of --user with all groups, as a login would have them. The build
+// without cgo reads /etc/passwd and /etc/group itself, and knows no other directory of users.
 func lookUser(name string) (*child.User, error) {
 	u, err := user.Lookup(name)
 	if err != nil {
@@ -169,10 +179,12 @@ func lookUser(name string) (*child.User, error) {
 type lining func(w io.Writer, rest output.Sink) output.Sink
 
 // findProgram reads the options of a tool that runs a program and shows which functions of libraries it
-// calls, finds these, and makes the script that traces them.
+// calls, finds these, and makes the script that traces them. It comes behind the parsing of the
+// command line, since it reads symbols of files, which may take long.
 func (c *command) findProgram() error {
 	o := strace.Defaults(runtime.GOARCH)
 	o.ToFile = c.output != ""
+	// A process sees files of its own root, which a container has elsewhere.
 	search := exe.Search{PID: c.pid}
 	name := ""
 	if c.argv != nil {
@@ -192,11 +204,13 @@ func (c *command) findProgram() error {
 		}
 		delete(c.given, "user")
 	}
+	// The probes are known before the script is compiled, so that too many are told at once.
 	most := 2000
 	if given := c.given["max-probes"]; given != nil {
 		most, _ = strconv.Atoi(given[len(given)-1])
 	}
 	var mapped []string
+	// A process may have loaded libraries that its program does not name.
 	if search.PID != 0 {
 		mapped, _ = search.Find("*")
 	}
@@ -209,6 +223,7 @@ func (c *command) findProgram() error {
 		return usagef("%s: %d probes are more than %d\nHINT: choose functions by -e, or allow more by --max-probes",
 			c.tool.Name, p.Probes(), most)
 	}
+	// ltrace says nothing of what it has attached.
 	c.quiet = p.Probes() < manyProbes
 	for _, text := range p.Warnings {
 		c.warn(text)
@@ -231,6 +246,7 @@ func (c *command) findProgram() error {
 	}
 	c.given["program"] = []string{`"` + files[0] + `"`}
 	one.Script += more
+	// These options are not in help: they carry what was found in files to the script.
 	one.Options = append(one.Options[:len(one.Options):len(one.Options)],
 		tool.Option{Name: "calls", Value: "FUNCTION…"}, tool.Option{Name: "returns", Value: "FUNCTION…"},
 		tool.Option{Name: "sites", Value: "ADDRESS…"})
@@ -238,7 +254,8 @@ func (c *command) findProgram() error {
 	return nil
 }
 
-// manyProbes is how many are attached without saying so.
+// manyProbes is how many are attached without saying so. Attaching more takes seconds, during
+// which a user wants to know why nothing happens.
 const manyProbes = 200
 
 // interpreter is the program that runs a script, and else what it is given. The libraries that
@@ -253,6 +270,7 @@ func interpreter(name string) string {
 		return name
 	}
 	defer f.Close()
+	// The kernel reads 256 bytes of a first line, BINPRM_BUF_SIZE.
 	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
 	if words := strings.Fields(strings.TrimPrefix(line, "#!")); strings.HasPrefix(line, "#!") && len(words) > 0 {
 		return words[0]
@@ -260,7 +278,8 @@ func interpreter(name string) string {
 	return path
 }
 
-// runs has the operands be a command that is run and followed, or there be a process.
+// runs has the operands be a command that is run and followed, or there be a process. The status
+// is the command's, as under strace.
 func (c *command) runs() error {
 	if len(c.operands) == 0 && c.pid == 0 {
 		return usagef("%s: a command is needed, or -p PID\nHINT: hawk %s", c.tool.Name,

@@ -18,7 +18,8 @@ const (
 
 // timeCompiler compiles the script again and again and reports how long the
 // stages take (--mode compiler-bench). The first time does not count: what it
-// asks of the machine is known afterwards.
+// asks of the machine is known afterwards. The rows are those of --bench, in every format that
+// it has.
 func (c *command) timeCompiler(f *source.File, o compile.Options) int {
 	o.Watch = nil
 	res, ds := compile.Compile(f, o)

@@ -24,7 +24,8 @@ import (
 	"github.com/hawktrace/hawk/internal/tool"
 )
 
-// fromAbroad puts hawk's tool in place of one of another collection, unless that is a file.
+// fromAbroad puts hawk's tool in place of one of another collection, unless that is a file. A
+// script is recognized by what names of tools cannot hold; a file of the name is run as such.
 func fromAbroad(args []string) []string {
 	if strings.ContainsAny(args[0], "/ {") || args[0][:min(1, len(args[0]))] == "-" {
 		return args
@@ -37,7 +38,8 @@ func fromAbroad(args []string) []string {
 	return args
 }
 
-// noTool is the error for a name that is neither a tool, a command nor a file.
+// noTool is the error for a name that is neither a tool, a command nor a file. The name may be
+// all that somebody remembers, so that everything known of it is said.
 func noTool(name string) error {
 	names := tool.Names()
 	hint := `"hawk tools" lists all`
@@ -57,7 +59,7 @@ func noTool(name string) error {
 }
 
 // scriptOnly are the options that mean something to scripts or to hawk itself, and nothing to a
-// tool.
+// tool. A tool that took them would seem to do what they say.
 var scriptOnly = []string{
 	"-e", "--list", "-I", "--include", "--test", "--bench", "--fmt", "--check", "--completion", "--man", "--version",
 	"--aot", "--aot-runtime", "--mode", "--info", "--record-machine",
@@ -66,7 +68,7 @@ var scriptOnly = []string{
 // toolTable is what a tool takes: its own options, and those of hawk's that it does not call
 // something else. The tool's options come first, so that they win: a short letter of hawk's that
 // the tool uses is taken off, and the long form stays. An option without a value can be taken back
-// by --no-NAME.
+// by --no-NAME. Rows are in the order in which a tool's --help would have them.
 func toolTable(t *tool.Tool) []option {
 	var own []option
 	for i := range t.Options {
@@ -153,6 +155,7 @@ func foreignOptions(t *tool.Tool, own []option) (out []option) {
 				} else if f.Value {
 					words = append(words, v)
 				}
+				// The words are read as if they had been typed.
 				return parseArgs(own, words, s)
 			}}
 			switch {
@@ -190,7 +193,8 @@ func (s *settings) ofKind(own []option, word, value string) error {
 }
 
 // meantElsewhere adds to a mistake in the value of an option what says here what the option says in
-// other collections, where it is another one.
+// other collections, where it is another one. Who types -p 5 in the habit of another tool is
+// told what -p is there and here.
 func (s *settings) meantElsewhere(err error, word string) error {
 	var u *usageError
 	if !errors.As(err, &u) || strings.Contains(u.msg, "HINT") {
@@ -214,7 +218,8 @@ func (s *settings) elsewhere(word string) string {
 	return ""
 }
 
-// give notes the value of a tool's option: the last one, or all of a list.
+// give notes the value of a tool's option: the last one, or all of a list. Values are checked
+// here and not by the script, so that an error names the option.
 func (s *settings) give(o *tool.Option, text string) error {
 	values := []string{text}
 	if o.List() && o.Unit() != specUnit {
@@ -247,7 +252,8 @@ func (s *settings) give(o *tool.Option, text string) error {
 	return nil
 }
 
-// finishTool gives operands to the options of their names.
+// finishTool gives operands to the options of their names. It is called after all options, since
+// what an operand means can depend on one: a process is not asked for where -c starts one.
 func (c *command) finishTool() error {
 	if c.command != "" && !c.noFollow {
 		c.follow = true
@@ -363,11 +369,15 @@ func (c *command) probeOperand(text string) (string, error) {
 	if c.narrow == nil {
 		c.narrow = map[string]func(name string) bool{}
 	}
+	// Attach points know wildcards alone, so that the names are chosen when a pattern has been
+	// expanded.
 	c.narrow[pattern] = matches
 	return pattern, nil
 }
 
-// attachPoint is what to trace in hawk's form. Functions of the kernel are kept in mind for untraceable.
+// attachPoint is what to trace in hawk's form. Functions of the kernel are kept in mind for
+// untraceable. Without kprobes fentry probes take their place, which only some kernels and
+// functions have.
 func (c *command) attachPoint(text string) string {
 	kprobes := c.machine.HasKprobes()
 	point := tool.Probe(text, kprobes)
@@ -416,7 +426,7 @@ func (c *command) noOperand(err error) error {
 
 // translate makes the tool's script of its operands. trace and argdist have a notation of their own
 // for what to trace, out of which package notation writes a script. The options that it reads are
-// no longer the script's.
+// no longer the script's. The tool is copied, as in asStrace.
 func (c *command) translate(t *notation.Translator) error {
 	operands := c.tool.Operands[0].Name
 	given := map[string][]string{}
@@ -444,6 +454,7 @@ func (c *command) toolValues() (named []string) {
 	for name, value := range c.toolTexts() {
 		named = append(named, "--"+name+"="+value)
 	}
+	// A map has no order, and a run and its dump should be the same each time.
 	slices.Sort(named)
 	return named
 }
@@ -550,7 +561,8 @@ func readFlag(prefix, text string) (string, error) {
 	return strconv.FormatUint(value, 10), nil
 }
 
-// readErrno is the number of an error, which may be given by name.
+// readErrno is the number of an error, which may be given by name. 4095 is the largest that the
+// kernel can return.
 func readErrno(text string) (string, error) {
 	if n, err := strconv.ParseUint(text, 10, 12); err == nil && n > 0 {
 		return text, nil
@@ -597,13 +609,15 @@ func readBytes(text string) (string, error) {
 		}
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
+	// A size of which the shift loses bits is none.
 	if err != nil || n<<shift>>shift != n {
 		return "", fmt.Errorf("\"%s\" is no size like 4096, 4K or 1M", text)
 	}
 	return strconv.FormatUint(n<<shift, 10), nil
 }
 
-// readSignal is the bit of a signal, as in a sigset_t.
+// readSignal is the bit of a signal, as in a sigset_t. Signals are given as numbers too, and
+// real-time ones only so.
 func readSignal(text string) (string, error) {
 	n, _, err := syntax.ParseSigned(text)
 	if name := strings.ToUpper(text); err != nil {
@@ -619,7 +633,8 @@ func readSignal(text string) (string, error) {
 }
 
 // readDisk is the name of a disk among the block devices in a directory of sysfs; it may be
-// given as a file of /dev. A partition is none: requests are the disk's.
+// given as a file of /dev. A partition is none: requests are the disk's. The directory is an
+// argument for the sake of tests.
 func readDisk(dir, text string) (string, error) {
 	name := strings.ReplaceAll(strings.TrimPrefix(text, "/dev/"), "/", "!") // as sysfs spells cciss/c0d0
 	entries, err := os.ReadDir(dir)
@@ -634,6 +649,7 @@ func readDisk(dir, text string) (string, error) {
 		case err != nil:
 			disks = append(disks, e.Name())
 		case e.Name() == name:
+			// sysfs has the directory of a partition within that of its disk.
 			disk, _ := filepath.EvalSymlinks(filepath.Join(dir, name))
 			return "", fmt.Errorf("%s is a partition; requests are those of its disk, %s", name,
 				filepath.Base(filepath.Dir(disk)))
@@ -700,7 +716,8 @@ func readTTY(text string) (string, error) {
 	return "", fmt.Errorf("\"%s\" is no terminal: these are called /dev/pts/3, 3 or ttyS0", text)
 }
 
-// readCPU is the number of a CPU that a directory of sysfs has.
+// readCPU is the number of a CPU that a directory of sysfs has. Without sysfs any number is
+// believed.
 func readCPU(dir, text string) (string, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
@@ -715,7 +732,8 @@ func readCPU(dir, text string) (string, error) {
 	return name, nil
 }
 
-// readUser is the number of a user, who may be named.
+// readUser is the number of a user, who may be named. A number need not be one of a user that
+// the machine knows, as in containers.
 func readUser(text string) (string, error) {
 	if n, negative, err := syntax.ParseSigned(text); err == nil && !negative {
 		return strconv.FormatUint(n, 10), nil

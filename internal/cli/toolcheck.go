@@ -20,7 +20,8 @@ import (
 )
 
 // asTool makes a compilation one of a tool. Its script reads no files of a user's machine, and asks
-// which attach points there are to choose its variant (asked).
+// which attach points there are to choose its variant (asked). A file beside the user could else
+// replace what a tool imports, while root runs it.
 func (c *command) asTool(o *compile.Options) {
 	o.Files, o.Probe.Lists, o.Probe.Asked = tool.NoFiles{}, c.tool.Lists(), c.asked
 	o.Probe.Narrow = c.narrow
@@ -37,7 +38,8 @@ func idle(p *session.Program) bool {
 }
 
 // noVariant is the error of a tool none of whose variants finds its probes here; nil if
-// one does.
+// one does. A tool that has a clock and no event runs, and shows nothing for ever: hence the
+// error.
 func (c *command) noVariant(p *session.Program) error {
 	if c.tool == nil || len(c.lacking) == 0 || p.Checked == nil || !idle(p) {
 		return nil
@@ -53,7 +55,8 @@ func (c *command) noVariant(p *session.Program) error {
 	return err
 }
 
-// whyLacking says why an attach point is not there, "" if that is not known.
+// whyLacking says why an attach point is not there, "" if that is not known. It goes through the
+// same steps as attaching does, for one point.
 func (c *command) whyLacking(text string) string {
 	parts, err := probe.PatternParts(text)
 	if err != nil || len(parts) == 0 {
@@ -81,7 +84,8 @@ func (c *command) whyLacking(text string) string {
 	return kind.Why(pt, &o)
 }
 
-// asked notes the attach points that the script asks for and that are not there.
+// asked notes the attach points that the script asks for and that are not there. The order is
+// that of the script, whose first choice is what an error explains.
 func (c *command) asked(point string, there bool) {
 	if !there && !slices.Contains(c.lacking, point) {
 		c.lacking = append(c.lacking, point)
@@ -97,7 +101,8 @@ type verdict struct {
 }
 
 // checkTools says which tools can run here, and by which probes. It loads nothing. A tool is "ok"
-// if all that it asks for is there, "fallback" if another variant of it runs, else "no".
+// if all that it asks for is there, "fallback" if another variant of it runs, else "no". It
+// compiles all of them, which takes seconds, and so is asked for by name.
 func (c *command) checkTools(names []string, format string) int {
 	if err := c.machine.Privileges(); err != nil {
 		return c.fail(exitUsage, err)
@@ -127,6 +132,7 @@ func (c *command) checkTools(names []string, format string) int {
 		}
 		return c.tell(string(text) + "\n")
 	}
+	// The last column is as wide as it has to be.
 	width := [3]int{len("TOOL"), len("STATE"), len("USES")}
 	for _, v := range all {
 		for i, text := range []string{v.Tool, v.State, v.Uses} {
@@ -142,7 +148,8 @@ func (c *command) checkTools(names []string, format string) int {
 }
 
 // check1 compiles a tool with the options that its sample is made by. Some tools have to be told
-// what to trace; the first line of the sample shows a command line that works.
+// what to trace; the first line of the sample shows a command line that works. Nothing of this
+// command's own settings is used but the machine.
 func (c *command) check1(t *tool.Tool) (v verdict, err error) {
 	one := &command{out: io.Discard, err: io.Discard, machine: c.machine, settings: settings{tool: t}}
 	v = verdict{Tool: t.Name, State: "no"}
@@ -174,6 +181,7 @@ func (c *command) check1(t *tool.Tool) (v verdict, err error) {
 	if p == nil {
 		var text bytes.Buffer
 		ds.Print(&text, source.PrintOptions{NoWarnings: true})
+		// A table has room for one line.
 		line, _, _ := strings.Cut(text.String(), "\n")
 		if _, message, ok := strings.Cut(line, "ERROR: "); ok {
 			line = message

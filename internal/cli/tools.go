@@ -11,7 +11,8 @@ import (
 	"github.com/hawktrace/hawk/internal/tool"
 )
 
-// tools is `hawk tools`: it lists the tools, or shows or checks some of them.
+// tools is `hawk tools`: it lists the tools, or shows or checks some of them. It is read by
+// hand, since its words are no options of a run.
 func (c *command) tools(args []string) int {
 	show, format := "", "text"
 	var words []string
@@ -90,6 +91,7 @@ func (c *command) listTools(words []string) int {
 	}
 	area := ""
 	for _, t := range all {
+		// Tools are found by their names in other collections, too.
 		text := strings.ToLower(t.Name + " " + t.Brief + t.Abroad())
 		if !slices.ContainsFunc(words, func(word string) bool {
 			return word == t.Area || strings.Contains(text, strings.ToLower(word))
@@ -130,6 +132,7 @@ const commonOptions = "Every tool has hawk's own options -p, -c, -f, -o, --durat
 
 // manualOf prints the manual of a tool, as wide as the terminal.
 func (c *command) manualOf(t *tool.Tool) int {
+	// A file or a pipe has no width, and manuals are read at 80 columns.
 	width := 80
 	if f, ok := fileOf(c.out); ok {
 		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {

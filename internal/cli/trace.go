@@ -26,6 +26,7 @@ import (
 // verifier refuses leaves the last result alone. Signals are caught before the run begins and until
 // hawk ends.
 func (c *command) trace(p *session.Program) int {
+	// Test and bench probes run in modes of their own, and are dropped from other runs.
 	p, err := p.Select(c.selects())
 	if err != nil {
 		return c.fail(exitFailure, err)
@@ -70,6 +71,7 @@ func (c *command) trace(p *session.Program) int {
 			return c.fail(exitUsage, err)
 		}
 	}
+	// The command of -c is started by this and held until everything is attached.
 	s, err := session.Load(spec)
 	done()
 	if err != nil {
@@ -158,6 +160,7 @@ func (c *command) trace(p *session.Program) int {
 			return c.fail(exitFailure, err)
 		}
 	}
+	// The script's own status wins, then hawk's, then the command's.
 	status := res.Status
 	if views != nil {
 		if err := views.done(c); err != nil {
@@ -191,7 +194,8 @@ func (c *command) endLater(ctx context.Context, s *session.Session, end func()) 
 	}
 }
 
-// spec is what is loaded of a program, and for whom.
+// spec is what is loaded of a program, and for whom. It also splits the command of -c as a shell
+// would, but without one: a process between hawk and the command would be traced as well.
 func (c *command) spec(p *session.Program) (session.Spec, error) {
 	spec := session.Spec{Program: p, Probe: c.probeOptions(), PID: c.pid}
 	spec.Probe.WarnPoint = func(at source.Span, msg string) {
@@ -229,7 +233,8 @@ func (c *command) spec(p *session.Program) (session.Spec, error) {
 	return spec, nil
 }
 
-// runOptions are what a run depends on but for where its output goes.
+// runOptions are what a run depends on but for where its output goes. Progress is for people: it
+// is drawn over itself, which a file or a pipe cannot show.
 func (c *command) runOptions() session.Options {
 	o := session.Options{
 		DwarfPIDs: c.dwarfPIDs, DryRun: c.dryRun, WholeCommands: c.json(), Verbose: c.verbose > 0, Last: true,
@@ -252,7 +257,8 @@ func (c *command) selects() probe.Trigger {
 	return probe.NotOurs
 }
 
-// sink makes what the run writes to: what goes to out by w, messages by errs.
+// sink makes what the run writes to: what goes to out by w, messages by errs. Escapes keep what
+// programs are called from moving the cursor of a terminal; a file has the bytes as they are.
 func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink {
 	o := output.Options{NoWarnings: c.noWarnings, Color: c.color(), Quiet: c.quiet, NoHeader: c.noHeader,
 		NoEnd: c.tool != nil || c.live(), MaxKeys: c.tool != nil, Tool: c.unread()}
@@ -268,6 +274,7 @@ func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink 
 	case "none":
 		o.Buffering = output.Unbuffered
 	}
+	// The output is a file made of the run, in which lines of the script have no place.
 	if c.viewFormat() != nil {
 		w = io.Discard
 		o.NoEnd, o.Escapes.Output = true, false
@@ -278,7 +285,8 @@ func (c *command) sink(out, w, errs io.Writer, conf *config.Config) output.Sink 
 	return c.form().New(w, errs, o)
 }
 
-// notLoaded reports why a script could not be loaded.
+// notLoaded reports why a script could not be loaded. The verifier's log is long, and its last
+// words are in the message already.
 func (c *command) notLoaded(err error) int {
 	if e := (*session.CommandError)(nil); errors.As(err, &e) {
 		return c.fail(exitUsage, fmt.Errorf("%w%s", err, c.elsewhere("-c")))
@@ -294,7 +302,8 @@ func (c *command) notLoaded(err error) int {
 	return exitFailure
 }
 
-// shellOperator is a word of a command, not quoted, that means something to a shell only; "" if there is none.
+// shellOperator is a word of a command, not quoted, that means something to a shell only; "" if
+// there is none. A quoted one is an argument on purpose.
 func shellOperator(text string, argv []string) string {
 	bare := strings.Fields(text)
 	for _, op := range []string{"|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1"} {

@@ -60,6 +60,7 @@ func pictureOptions() []option {
 	}
 }
 
+// addSave tells mistakes apart that are easily made: a name without a format, or "-".
 func (s *settings) addSave(text string) error {
 	name, file, ok := strings.Cut(text, ":")
 	f := export.Find(name)
@@ -94,7 +95,8 @@ func (s *settings) setMaps(list string) error {
 }
 
 // wantsStamps reports whether a file shows when events were sent. It is asked before it
-// is known what the script prints.
+// is known what the script prints. A stamp makes every record longer, so that it is sent only if
+// something shows it.
 func (c *command) wantsStamps() bool {
 	if f := c.viewFormat(); c.stamp || c.tool == nil && (c.web.asked || f != nil && f.Stamps) {
 		return true
@@ -139,7 +141,8 @@ type saver struct {
 	err    error
 }
 
-// files is who makes the files that were asked for; nil if none were.
+// files is who makes the files that were asked for; nil if none were. Everything that can be
+// wrong is found here, before the run: an hour of tracing is not lost to a misspelt directory.
 func (c *command) files(script *view.Script) (*saver, error) {
 	f := c.viewFormat()
 	if f == nil && len(c.saves) == 0 {
@@ -167,6 +170,7 @@ func (c *command) files(script *view.Script) (*saver, error) {
 		}
 		v.add(s, maps, target{beside: true})
 	}
+	// The text of the script and a file of --save must not be one file either.
 	var own []*target // that the script's text is written to
 	if f == nil && c.output != "" {
 		own = append(own, &target{format: &export.Format{Name: "the output"}, file: c.output})
@@ -216,7 +220,8 @@ func namesOf(maps []*view.Map) string {
 	return strings.Join(names, ", ")
 }
 
-// fileOf is the file of one of several maps.
+// fileOf is the file of one of several maps. The name of the map goes in front of the extension,
+// by which other programs know the format.
 func (s *save) fileOf(m *view.Map) string {
 	name := strings.TrimPrefix(m.Name, "@")
 	if name == "" {
@@ -240,6 +245,7 @@ func (v *saver) prepare() error {
 	for _, t := range v.targets {
 		v.Events = v.Events || t.wantsEvents()
 		v.Past = v.Past || t.format.Past
+		// A service that does not answer is told before the run.
 		if t.format.Socket != "" {
 			s, err := outfile.Dial(cmp.Or(t.file, t.format.Socket))
 			if err != nil {
@@ -284,11 +290,13 @@ func (t *target) sameFile(other *target) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
+// wantsEvents says whether single events go into the file, and not maps alone.
 func (t *target) wantsEvents() bool {
 	return t.format.Takes == export.Everything || t.format.Takes == export.OneTable && len(t.maps) == 0
 }
 
-// needs are those of all files.
+// needs are those of all files. What no file shows is not read: reading a large map takes time
+// of the kernel's.
 func (v *saver) needs(c *command) view.Needs {
 	n := view.Needs{Totals: !c.now, Events: v.Events, Every: c.saveEvery, Maps: []*view.Map{}}
 	if v.Past && v.every == 0 {
@@ -308,7 +316,8 @@ func (v *saver) needs(c *command) view.Needs {
 	return n
 }
 
-// drop closes what was opened for a script that did not load.
+// drop closes what was opened for a script that did not load. An empty file that was not there
+// before is removed again.
 func (v *saver) drop() {
 	for _, t := range v.targets {
 		if f, ok := t.opened.(*outfile.File); ok {
@@ -352,6 +361,7 @@ func (v *saver) Take(item view.Item) error {
 	switch it := item.(type) {
 	case view.Begin:
 		v.wrote = it.Boot
+	// A tenth less counts as well: maps are never read at exactly the interval.
 	case view.Refreshed: // which another view may have asked for, more often
 		if v.every > 0 && it.Boot-v.wrote >= v.every-v.every/10 {
 			v.wrote = it.Boot
@@ -363,7 +373,8 @@ func (v *saver) Take(item view.Item) error {
 	return nil
 }
 
-// feed passes an item on to streams.
+// feed passes an item on to streams. A stream that is the output ends the run when it fails; one
+// of --save is given up, and the run goes on.
 func (v *saver) feed(item view.Item) error {
 	v.streams.Lock()
 	defer v.streams.Unlock()
@@ -382,7 +393,7 @@ func (v *saver) feed(item view.Item) error {
 	return nil
 }
 
-// note keeps the first error, for the end.
+// note keeps the first error, for the end. Later errors mostly follow from the first.
 func (v *saver) note(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -391,11 +402,13 @@ func (v *saver) note(err error) {
 	}
 }
 
-// write makes the files. The output is written to at the end alone.
+// write makes the files. The output is written to at the end alone. A file is replaced in one
+// step, so that who reads it while the run goes on has a whole one.
 func (v *saver) write(last bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	run := v.Run()
+	// Rates are differences to what was written the last time.
 	if run.Before = v.before; v.options.Rates {
 		v.before = run.Maps
 	}
@@ -418,6 +431,7 @@ func (v *saver) write(last bool) {
 	}
 }
 
+// failed names the file, since several may have been asked for.
 func (t *target) failed(err error) error {
 	if t.file == "" {
 		return fmt.Errorf("cannot write output: %w", err)
@@ -425,7 +439,9 @@ func (t *target) failed(err error) error {
 	return fmt.Errorf("cannot write %q: %w", t.file, err)
 }
 
-// done reports what could not be written, which maps held nothing, and what files cannot say of them.
+// done reports what could not be written, which maps held nothing, and what files cannot say of
+// them. Warnings come at the end, since maps can still be filled until then. A pipe that nobody
+// reads any more is no error, as for other programs in a pipeline.
 func (v *saver) done(c *command) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -460,6 +476,7 @@ func (v *saver) done(c *command) error {
 	return v.err
 }
 
+// name is what warnings call the file.
 func (t *target) name() string {
 	if t.file == "" {
 		return "the output"

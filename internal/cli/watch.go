@@ -17,7 +17,8 @@ import (
 	"github.com/hawktrace/hawk/internal/view/history"
 )
 
-// watching are the options of live views.
+// watching are the options of live views. They are fields of the settings, but only for views:
+// onlyWithViews refuses them elsewhere.
 type watching struct {
 	every   time.Duration // 0: as the view or the script says
 	history time.Duration // 0: the default
@@ -93,7 +94,8 @@ func liveOptions() []option {
 	}
 }
 
-// A viewer has the terminal.
+// A viewer has the terminal. It is an interface since builds with the tag min have none; in
+// others it is the terminal view.
 type viewer interface {
 	io.Writer // of messages, until the terminal is free
 	// Say shows a message, too.
@@ -108,7 +110,7 @@ type viewer interface {
 	leave(c *command, wait bool) error
 }
 
-// A served view has an address.
+// A served view has an address. It is an interface for the reason that viewer is one.
 type served interface {
 	view.Feed
 	needs() view.Needs
@@ -116,7 +118,8 @@ type served interface {
 	done() // goes on for as long as --linger says
 }
 
-// A watch is who takes the feed of a run: files, a live view, a page.
+// A watch is who takes the feed of a run: files, a live view, a page. A run has at most one view
+// in the terminal, and any number of files.
 type watch struct {
 	script *view.Script
 	files  *saver      // nil: none
@@ -127,7 +130,8 @@ type watch struct {
 	feeds  view.Feeds // all of them
 }
 
-// asksForView is the option that asks for a file or a view, "" if none does.
+// asksForView is the option that asks for a file or a view, "" if none does. The errors name it,
+// as the user may have typed any of several.
 func (c *command) asksForView() string {
 	switch {
 	case c.viewFormat() != nil || c.live():
@@ -140,7 +144,8 @@ func (c *command) asksForView() string {
 	return ""
 }
 
-// unseen reports a view of what is not run: a list, or an executable that is made for later.
+// unseen reports a view of what is not run: a list, or an executable that is made for later. It
+// is asked early, before anything is listed or compiled; watch asks what needs the script.
 func (c *command) unseen() error {
 	with, what := c.asksForView(), ""
 	switch {
@@ -161,6 +166,8 @@ func (c *command) watch(p *session.Program) (*watch, error) {
 	switch {
 	case with == "":
 		return nil, c.onlyWithViews()
+	// Views show what a map means, which is read off the script; an executable carries programs
+	// alone.
 	case p.Tree == nil:
 		return nil, fmt.Errorf("%s is not for scripts that were compiled ahead of time", with)
 	case c.dryRun:
@@ -169,6 +176,7 @@ func (c *command) watch(p *session.Program) (*watch, error) {
 		return nil, fmt.Errorf("%s cannot be used with %s", with, c.modeOption)
 	case c.format == live.Terminal.Name && c.output != "":
 		return nil, fmt.Errorf("-f tui is for the terminal; it cannot be used with -o")
+	// Live views show both.
 	case c.now && c.live():
 		return nil, fmt.Errorf("--now is for files; it cannot be used with %s", with)
 	}
@@ -180,10 +188,13 @@ func (c *command) watch(p *session.Program) (*watch, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Nil would stand for all maps.
 	w.needs.Maps = []*view.Map{}
 	if w.files = files; files != nil {
 		w.add(files, files.needs(c))
 	}
+	// Files come before views: an error of theirs is told while the terminal is still the
+	// user's.
 	if err := w.openViews(c); err != nil {
 		w.drop()
 		return nil, err
@@ -214,14 +225,15 @@ func (w *watch) drop() {
 	}
 }
 
-// add has the run tell one more.
+// add has the run tell one more. What several need is joined, so that maps are read once for
+// all.
 func (w *watch) add(feed view.Feed, needs view.Needs) {
 	w.feeds = append(w.feeds, feed)
 	w.needs.Join(needs)
 }
 
 // onlyWithViews reports options that mean nothing where no file is made and nothing is
-// shown.
+// shown. An option that did nothing would look as if it had worked.
 func (c *command) onlyWithViews() error {
 	for _, o := range []struct {
 		name  string
@@ -255,6 +267,7 @@ const (
 
 // openLive makes the live view.
 func (w *watch) openLive(c *command) error {
+	// The empty format takes maps of any kind, all that --map names.
 	maps, err := (&export.Format{}).Choose(w.script, c.mapNames)
 	if err != nil {
 		return fmt.Errorf("-f %s: %w", c.format, err)
@@ -273,7 +286,8 @@ func (w *watch) openLive(c *command) error {
 }
 
 // pace is how often maps are read for live views: as often as the first of them says, if
-// no option and no script does.
+// no option and no script does. Views share one pace, since each reading of the maps costs the
+// same whoever looks.
 func (w *watch) pace(c *command, usual time.Duration) *view.Cadence {
 	if w.needs.Cadence != nil {
 		return w.needs.Cadence
@@ -291,7 +305,8 @@ func (w *watch) pace(c *command, usual time.Duration) *view.Cadence {
 	return view.NewCadence(every, budget)
 }
 
-// open says where things are written to, and returns where the script prints.
+// open says where things are written to, and returns where the script prints. It is called when
+// the script has been loaded: nothing is written for one that is refused.
 func (w *watch) open(to io.Writer) io.Writer {
 	if w.files != nil {
 		w.files.open(to)
@@ -309,7 +324,8 @@ func (w *watch) open(to io.Writer) io.Writer {
 	return to
 }
 
-// sink is what the script prints to.
+// sink is what the script prints to. The plain view puts its tables between what the script
+// prints, and so has to see both.
 func (w *watch) sink(s output.Sink) output.Sink {
 	if w.plain == nil {
 		return s
@@ -320,7 +336,8 @@ func (w *watch) sink(s output.Sink) output.Sink {
 // Take takes an item of the run.
 func (w *watch) Take(item view.Item) error { return w.feeds.Take(item) }
 
-// done reports what went wrong with files, and lets the page go.
+// done reports what went wrong with files, and lets the page go. Files are finished before the
+// page goes on, which may be for hours.
 func (w *watch) done(c *command) (err error) {
 	if w.files != nil {
 		err = w.files.done(c)
@@ -340,7 +357,8 @@ type webbing struct {
 	linger time.Duration
 }
 
-// webAddress is where a run is served unless another address is given.
+// webAddress is where a run is served unless another address is given. It is the machine's own:
+// what a script sees is not shown to a network by accident.
 const webAddress = "127.0.0.1:7171"
 
 // webOptions are their rows of the table.
@@ -387,5 +405,6 @@ func (c *command) onlyWithPage() error {
 	return nil
 }
 
-// forever is longer than anybody looks at a page.
+// forever is longer than anybody looks at a page. It is short of the largest duration, 292
+// years, so that it can be added to a time.
 const forever = 100 * 365 * 24 * time.Hour
