@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"bytes"
+	"cmp"
 	"debug/dwarf"
 	"fmt"
 	"iter"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/exe"
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/types"
 )
 
@@ -341,7 +343,7 @@ func (f *File) indexed(offsets []uint64, visit func(unit int) bool) {
 		base := f.bases(&f.units[i]).str
 		tables[base] = append(tables[base], i)
 	}
-	starts := slices.Sorted(maps.Keys(tables))
+	starts := order.Sorted(maps.Keys(tables), cmp.Compare)
 	for i, base := range starts {
 		end := uint64(f.strx.Len())
 		if i+1 < len(starts) {

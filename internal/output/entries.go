@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/hawktrace/hawk/internal/order"
 	"github.com/hawktrace/hawk/internal/value"
 )
 
@@ -177,7 +178,7 @@ func (es *Entries) sort() {
 		return
 	}
 	if _, ok := weight(es.values[0].Value); !ok {
-		slices.SortStableFunc(es.values, func(a, b Entry) int { return value.Compare(a.Key, b.Key) })
+		order.Stably(es.values, func(a, b Entry) int { return value.Compare(a.Key, b.Key) })
 		return
 	}
 	// Weights are taken out once: those of histograms are sums.
