@@ -281,7 +281,10 @@ func (s *librarySink) format(f *frame, register int) {
 			if v, ok := next(); ok {
 				s.str(", ")
 				s.int(int64(int32(v)))
-				most, limited = uint64(v), strings.HasPrefix(precision, "*") && int32(v) >= 0
+				// A precision comes last; one that is a number stays.
+				if strings.HasPrefix(precision, "*") {
+					most, limited = uint64(v), int32(v) >= 0
+				}
 			}
 		}
 		// "%%" and letters that C does not know take no argument.
