@@ -303,9 +303,7 @@ func (d *decoder) messages(addr uint64, out bool) {
 	sent := max(int(d.c.Result), 0)
 	if out {
 		n = sent
-		if n == 0 {
-			d.after = []byte(" (Timeout)")
-		}
+		d.timeout()
 		d.left(4)
 	}
 	// The kernel takes no more than 1024 of them, UIO_MAXIOV.

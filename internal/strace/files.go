@@ -564,13 +564,18 @@ func (d *decoder) list(n int, show func(i int) bool) {
 	d.str("]")
 }
 
+// timeout says behind the result that nothing came in time, which 0 means of a call that has returned.
+func (d *decoder) timeout() {
+	if d.c.Result == 0 && !d.c.Unfinished {
+		d.after = []byte(" (Timeout)")
+	}
+}
+
 // pollfds appends the array of poll: what is asked for as an argument, what has happened behind the
 // result. The kernel passes over negative descriptors, which have no events.
 func (d *decoder) pollfds(addr uint64, n int) {
 	b, ok := d.c.mem.at(addr, n*8, true)
-	if d.c.Result == 0 {
-		d.after = []byte(" (Timeout)")
-	}
+	d.timeout()
 	if n == 0 && addr != 0 {
 		d.str("[]")
 		return
@@ -667,8 +672,8 @@ func (d *decoder) fdset(addr uint64, n int) {
 		d.ptr(addr)
 	}
 	last := addr == d.num(3)
-	if d.c.Result == 0 && last {
-		d.after = []byte(" (Timeout)")
+	if last {
+		d.timeout()
 	}
 	if d.c.Result <= 0 || d.c.failed() {
 		return
