@@ -298,7 +298,7 @@ func (p *pair) above(share, least float64) string {
 	}
 	// Functions are compared, not stacks: one that is called from elsewhere now has not changed.
 	for _, r := range p.stacks.Rows() {
-		if max(r.Change(), -r.Change()) > share {
+		if max(r.Old, r.New) >= least && max(r.Change(), -r.Change()) > share {
 			// Names are out of files, and the message may end up on a terminal.
 			return view.Line(r.Name)
 		}

@@ -326,3 +326,27 @@ func TestPprof(t *testing.T) {
 		t.Errorf("%v", back.Stacks)
 	}
 }
+
+// TestAboveLeast: what --min leaves out of the text fails no --fail-above either.
+func TestAboveLeast(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	c := Command{Old: file("old", "main;read 97\n"), New: file("new", "main;read 97\nmain;poll 3\n"), Format: Terminal,
+		FailAbove: 2, Min: 5}
+	for want, least := range map[bool]float64{false: 5, true: 0} {
+		c.Min = least
+		s, err := c.Screen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Above(&c); errors.Is(err, ErrAbove) != want {
+			t.Errorf("with --min %v: %v", least, err)
+		}
+	}
+}
