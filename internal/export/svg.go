@@ -144,12 +144,8 @@ func svgSubtitle(r *view.Run, p *view.Profile, total int64, unit string) string 
 // unfollowed is the weight of stacks that the kernel could not follow to their end.
 func unfollowed(p *view.Profile) (n int64) {
 	for i := range p.Samples {
-		for k := range p.Samples[i].Stack {
-			// The kernel's part may have a mark beside the program's: the stack counts once.
-			if p.Samples[i].Stack[k].Kind == view.MarkFrame {
-				n += p.Samples[i].Values[p.Primary]
-				break
-			}
+		if s := &p.Samples[i]; s.Broken() {
+			n += s.Values[p.Primary]
 		}
 	}
 	return n

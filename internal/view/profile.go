@@ -271,12 +271,20 @@ func NewLabel(name string, v value.Value) Label {
 // Line is text from outside as one line of valid UTF-8 that no terminal acts on.
 func Line(s string) string { return value.Escape(s) }
 
+// brokenMark stands where unwinding ended: the outer part of the stack is not known.
+const brokenMark = "[unwind failure]"
+
+// Broken reports whether a stack of the sample was not followed to its end. One that is empty was.
+func (s *Sample) Broken() bool {
+	return slices.ContainsFunc(s.Stack, func(f FrameAt) bool { return f.Name == brokenMark })
+}
+
 // FramesOf are the frames of a stack, the outermost first.
 func FramesOf(st *value.Stack) []FrameAt {
 	named := st.Named()
 	out := make([]FrameAt, 0, len(named.Frames)+1)
 	if named.Truncated {
-		out = append(out, FrameAt{Name: "[unwind failure]", Kind: MarkFrame})
+		out = append(out, FrameAt{Name: brokenMark, Kind: MarkFrame})
 	}
 	for i := len(named.Frames) - 1; i >= 0; i-- {
 		f := &named.Frames[i]

@@ -51,8 +51,7 @@ func (m *Model) profile(p *pane) *trieOf {
 	}
 	for i := range prof.Samples {
 		s := &prof.Samples[i]
-		// The mark stands where unwinding ended: the outer part of the stack is not known.
-		if slices.ContainsFunc(s.Stack, func(f view.FrameAt) bool { return f.Name == "[unwind failure]" }) {
+		if s.Broken() {
 			out.broken += s.Values[prof.Primary]
 		}
 	}
