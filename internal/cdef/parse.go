@@ -31,7 +31,7 @@ func (p *parser) peek() token {
 }
 
 // second is the token after the current one.
-// What is looked at is read already: a directive behind it has been obeyed.
+// The token is read by then: a directive behind it has been obeyed.
 func (p *parser) second() token {
 	p.peek()
 	if len(p.more) == 0 {

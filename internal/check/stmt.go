@@ -10,7 +10,7 @@ import (
 
 // statements checks the statements of a block; behind one that leaves the block, the rest is warned
 // of, once.
-// What cannot be reached is checked all the same, and takes part in inference.
+// Statements that cannot be reached are checked all the same, and take part in inference.
 func (w *walker) statements(list []syntax.Stmt) {
 	warned := false
 	for i, s := range list {

@@ -157,7 +157,7 @@ func (w *walker) unknownType(e *syntax.TypeExpr) {
 
 // typeOf is the type of an expression that is not evaluated. A keyed map
 // stands for its key.
-// What it mentions is locked to that type once a comptime condition has seen it.
+// Maps and variables in it are locked to that type once a comptime condition has seen it.
 func (w *walker) typeOf(e syntax.Expr) types.Type {
 	w.unevaluated++
 	defer func() { w.unevaluated-- }()

@@ -89,8 +89,8 @@ func (s *Session) leaveOut(errs []error) error {
 		refused[pt.At].points = append(refused[pt.At].points, pt)
 	}
 	for _, r := range order {
-		// A function that is named, and a pattern of which nothing is left, are what the user
-		// asked for.
+		// The user asked for a function that is named, and for a pattern of which nothing is
+		// left.
 		if pt := r.points[0]; strict && (!pt.Wild() || !loaded[pt.At]) {
 			return r.first
 		}

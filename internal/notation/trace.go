@@ -105,7 +105,7 @@ func (p *probe) write(b *strings.Builder, id int, point string) error {
 }
 
 // function is an expression for what the column FUNC shows.
-// Of a pattern only the probe itself knows which function has fired.
+// Only the probe itself knows which function of a pattern has fired.
 func (p *probe) function(point string) string {
 	name := point[strings.LastIndexByte(point, ':')+1:]
 	if strings.ContainsAny(name, "*?[") {

@@ -84,7 +84,7 @@ func (s *Stacks) entries() []stackEntry {
 }
 
 // less reports whether a number is smaller than another.
-// Of two negative numbers the one with the larger magnitude is less.
+// The larger magnitude is less where both numbers are negative.
 func (n number) less(o number) bool {
 	if n.neg != o.neg {
 		return n.neg

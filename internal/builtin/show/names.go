@@ -211,7 +211,7 @@ func unpackSet(text string) []types.EnumValue {
 
 // enumText is the name of v. Of four bytes without a sign, as a field of a tracepoint may
 // be, they alone decide.
-// Of two names for a number the first in the set is shown.
+// The first name in the set is shown of two that a number has.
 func enumText(v int64, set []types.EnumValue) string {
 	for _, e := range set {
 		if e.Value == v || v == int64(uint32(e.Value)) {

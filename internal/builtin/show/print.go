@@ -29,7 +29,7 @@ var _ = builtin.Define(builtin.Func{
 })
 
 // message defines a function that sends a line of text to standard error.
-// What it shows is escaped by the rules for standard error, which may be a terminal where
+// Its text is escaped by the rules for standard error, which may be a terminal where
 // standard output is a file.
 func message(name, doc, example string, item func(at source.Span, text string) output.Item) {
 	builtin.Define(builtin.Func{
