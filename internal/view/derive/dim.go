@@ -243,9 +243,19 @@ func (d *dims) of(info *check.Info, e syntax.Expr) dim {
 // result joins what a function returns.
 func (d *dims) result(info *check.Info, f *syntax.Inlined) dim {
 	out := dim{}
+	within := map[*syntax.JumpStmt]bool{} // functions that this one calls, whose bodies stand in its own
 	walk(info, nil, f.Body, func(n syntax.Node) {
-		if r, ok := n.(*syntax.JumpStmt); ok && r.Kind == syntax.Return && r.Value != nil {
-			out = join(out, d.of(info, r.Value))
+		switch n := n.(type) {
+		case *syntax.Inlined:
+			walk(info, nil, n.Body, func(n syntax.Node) {
+				if r, ok := n.(*syntax.JumpStmt); ok {
+					within[r] = true
+				}
+			})
+		case *syntax.JumpStmt:
+			if n.Kind == syntax.Return && n.Value != nil && !within[n] {
+				out = join(out, d.of(info, n.Value))
+			}
 		}
 	})
 	return out
