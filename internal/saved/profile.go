@@ -69,8 +69,22 @@ type gatherer struct {
 // newGatherer makes one for all profiles of a file.
 func newGatherer() *gatherer { return &gatherer{names: map[string]bool{}} }
 
+// errSum refuses weights that would turn into others as they are added up.
+var errSum = errors.New("its numbers come to more than 64 bits hold")
+
+// weigh adds weight to a stack.
+func (p *Profile) weigh(stack string, n int64) error {
+	was := p.Stacks[stack]
+	// A sum that is on the wrong side of what it was has overflown.
+	if sum := was + n; (sum < was) != (n < 0) {
+		return errSum
+	}
+	p.Stacks[stack] = was + n
+	return nil
+}
+
 // add adds weight to a stack. One that is known takes no more room.
-func (g *gatherer) add(p *Profile, stack string, weight int64) error {
+func (g *gatherer) add(p *Profile, stack string, n int64) error {
 	if _, known := p.Stacks[stack]; !known {
 		depth := strings.Count(stack, "\n") + 1
 		if depth > maxDepth {
@@ -87,8 +101,7 @@ func (g *gatherer) add(p *Profile, stack string, weight int64) error {
 			return errMany
 		}
 	}
-	p.Stacks[stack] += weight
-	return nil
+	return p.weigh(stack, n)
 }
 
 // isPage reports whether a file is HTML that hawk has written.
@@ -134,6 +147,11 @@ func contents(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return read(f, name)
+}
+
+// read reads what is open, up to 256 MiB.
+func read(f *os.File, name string) ([]byte, error) {
 	data, err := bounded(f)
 	// Errors of the system name the file themselves.
 	if err == errLong {
@@ -169,7 +187,7 @@ func parseFolded(text string) (*Profile, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("line %d: no weight follows the stack", line)
 		}
-		n, err := number(s[i+1:])
+		n, err := weight(s[i+1:])
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w; a file is folded stacks, a profile of pprof, or what "+
 				"hawk has saved",
@@ -259,8 +277,8 @@ func parsePage(page string) (out []*Profile, err error) {
 	return out, nil
 }
 
-// number reads a weight.
-func number(text string) (int64, error) {
+// weight reads a weight.
+func weight(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		// The text may be long, and messages show the beginning of it.

@@ -80,6 +80,7 @@ type reader struct {
 	room   int                          // bytes that there is memory for
 	ended  bool
 	loss   view.Loss
+	wrong  error // a number that is none
 }
 
 // records reads JSON lines. Types and fields that it does not know are passed over.
@@ -101,7 +102,7 @@ func records(data []byte) (*Run, error) {
 		if r.run.Script == nil && rec.Type != "script" {
 			return nil, fmt.Errorf("line %d: a script comes first", number)
 		}
-		if err := r.take(&rec); err != nil {
+		if err := cmp.Or(r.take(&rec), r.wrong); err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 		last = max(last, time.Duration(rec.T))
@@ -521,12 +522,12 @@ func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 		}
 	case view.Summary:
 		// Totals above the largest signed number can only come from a map without signs.
-		return value.Avg{Count: integer(in.Count), Total: integer(in.Total), Signed: signed(in.Total)}, nil
+		return value.Avg{Count: r.integer(in.Count), Total: r.integer(in.Total), Signed: signed(in.Total)}, nil
 	case view.Series:
 		out := value.Series{Interval: in.Interval, Signed: true}
 		err := r.each(in.Points, 2, "a point of time has two numbers", valueRoom, func(p []json.RawMessage) {
 			out.Signed = out.Signed && signed(p[1])
-			out.Points = append(out.Points, value.Point{Epoch: integer(p[0]), Value: integer(p[1])})
+			out.Points = append(out.Points, value.Point{Epoch: r.integer(p[0]), Value: r.integer(p[1])})
 		})
 		if n := len(out.Points); n > 0 { // no more are in the file, and who draws them has a line for each
 			out.Count = int(min(max(out.Points[n-1].Epoch-out.Points[0].Epoch, 0)+1, maxIntervals))
@@ -541,15 +542,24 @@ func (r *reader) held(m *view.Map, raw json.RawMessage) (value.Value, error) {
 			if n, ok := large(in.Sum); ok {
 				out.Sum = n
 			} else {
-				out.Sum = value.Int(integer(in.Sum))
+				out.Sum = value.Int(r.integer(in.Sum))
 			}
 		}
 		err := r.each(in.Buckets, 3, "a bucket has two bounds and a number", bucketRoom, func(b []json.RawMessage) {
-			at := bound{integer(b[0]), integer(b[1]), string(b[0]) == "null", string(b[1]) == "null"}
+			var at bound
+			at.min, at.noMin = r.bound(b[0])
+			at.max, at.noMax = r.bound(b[1])
 			r.bounds[m][at] = true
-			out.Buckets = append(out.Buckets, at.bucket(uint64(integer(b[2]))))
+			out.Buckets = append(out.Buckets, at.bucket(uint64(r.integer(b[2]))))
 		})
 		return out, err
+	case view.Counter, view.Gauge:
+		v, err := r.value(raw, 0)
+		switch v.(type) {
+		case value.Int, value.Uint:
+			return v, err
+		}
+		return nil, cmp.Or(err, noNumber(raw))
 	}
 	return r.value(raw, 0)
 }
@@ -667,15 +677,34 @@ func (r *Run) even(item view.Item) view.Item {
 	return item
 }
 
-// integer is a number, which may stand as text.
-func integer(raw json.RawMessage) int64 {
+// integer is a number, which may stand as text. Something else is noted as wrong.
+func (r *reader) integer(raw json.RawMessage) int64 {
 	text := strings.Trim(string(raw), `"`)
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n
 	}
 	// A number that does not fit int64 is unsigned. Its bits are kept; the type tells it.
-	n, _ := strconv.ParseUint(text, 10, 64)
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil && r.wrong == nil {
+		r.wrong = noNumber(raw)
+	}
 	return int64(n)
+}
+
+// noNumber says what stands where a number should. It may be long, and messages show the beginning of it.
+func noNumber(raw json.RawMessage) error {
+	if len(raw) == 0 {
+		return errors.New("a number is missing")
+	}
+	return fmt.Errorf("%.40q is no whole number", raw)
+}
+
+// bound is where a bucket begins or ends; there may be no such bound.
+func (r *reader) bound(raw json.RawMessage) (n int64, none bool) {
+	if string(raw) == "null" {
+		return 0, true
+	}
+	return r.integer(raw), false
 }
 
 // signed reports whether a number, which may stand as text, is one of 64 bits with a sign.
@@ -734,7 +763,7 @@ func (r *reader) value(raw json.RawMessage, depth int) (value.Value, error) {
 	// hawk writes no fractions: values of scripts have none.
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%.40q is no whole number", raw)
+		return nil, noNumber(raw)
 	}
 	return value.Int(n), nil
 }
@@ -775,7 +804,7 @@ func (r *reader) stack(raw json.RawMessage, user bool) (value.Value, error) {
 		if err := r.need(1, valueRoom); err != nil {
 			return nil, err
 		}
-		offset := uint64(max(integer(f[1]), 0))
+		offset := uint64(max(r.integer(f[1]), 0))
 		frames = append(frames, value.Frame{Func: text(f[0]), Module: text(f[2]), Offset: offset})
 	}
 	// Frames that are known take no more room.

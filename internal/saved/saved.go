@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,9 +69,16 @@ type File struct {
 }
 
 // Load reads a file: JSON lines, an HTML file of a run or of flame graphs, a profile of pprof, folded stacks, or what
-// a script has printed.
+// a script has printed. A dash names standard input.
 func Load(file string) (*File, error) {
-	data, err := contents(file)
+	var data []byte
+	var err error
+	if file == Dash {
+		file = "standard input"
+		data, err = read(os.Stdin, file)
+	} else {
+		data, err = contents(file)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +88,9 @@ func Load(file string) (*File, error) {
 	}
 	return f, nil
 }
+
+// Dash names standard input where a file could be named, as it does for other programs.
+const Dash = "-"
 
 // parse tells by its first bytes what a file is. A page of a run has records, and the stacks of its
 // flame graphs besides.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -365,6 +367,42 @@ func TestOthers(t *testing.T) {
 		}
 		if _, number := types.IsInteger(of.Keys[0].Type); number != (name == "@n") {
 			t.Errorf("%s: the key is %T", name, of.Keys[0].Type)
+		}
+	}
+}
+
+// TestNumbers refuses files in which something else stands where a number should, and says where.
+func TestNumbers(t *testing.T) {
+	script := func(kind string) string {
+		return `{"type":"script","v":1,"name":"x","start":"2026-11-21T09:13:28Z","maps":[{"name":"@","kind":"` + kind +
+			`","role":"result","labels":[],"unit":""}],"sites":[]}` + "\n"
+	}
+	row := func(v string) string { return `{"type":"map","t":2,"name":"@","rows":[[[],` + v + "]]}\n" }
+	const most, over = "9223372036854775807", "99999999999999999999"
+	for text, want := range map[string]string{
+		"@a[foo]:\n[1, 2)   " + over + " |@@@|\n":                    `line 2: "` + over + `" is no number`,
+		"@a[\n   foo+1\n]: " + over + "\n":                           `line 3: "` + over + `" is no number`,
+		"@a[x]: 1\n@a[y]:\n[1, 2)   3 |@|\n":                         "",
+		"a;b " + most + "\na;b 1\n":                                  "line 2: " + errSum.Error(),
+		"@a[x]:\n[1]  " + most + " |@|\n[2]  1 |@|\n":                "line 3: " + errSum.Error(),
+		script("counter") + row("12"):                                "",
+		script("counter") + row(`"zz"`):                              `line 2: "\"zz\"" is no whole number`,
+		script("gauge") + row("[1]"):                                 `line 2: "[1]" is no whole number`,
+		script("summary") + row(`{"count":1}`):                       "line 2: a number is missing",
+		script("summary") + row(`{"count":"x"}`):                     `line 2: "\"x\"" is no whole number`,
+		script("histogram") + row(`{"buckets":[[null,null,3]]}`):     "",
+		script("histogram") + row(`{"buckets":[[1,2,"x"]]}`):         `line 2: "\"x\"" is no whole number`,
+		script("histogram") + row(`{"buckets":[[1,[],3]]}`):          `line 2: "[]" is no whole number`,
+		script("series") + row(`{"interval":1,"points":[[1,true]]}`): `line 2: "true" is no whole number`,
+		script("text") + row(`"zz"`):                                 "",
+	} {
+		file := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(file)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), file+": "+want)) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
 }

@@ -2,9 +2,10 @@ package saved
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/view"
@@ -40,7 +41,10 @@ func parseText(data []byte) ([]*Profile, error) {
 	var path string      // of the last element, for the buckets below it
 	below := false       // what follows are its buckets
 	g := newGatherer()
+	number := 0
+	wrong := func(err error) error { return fmt.Errorf("line %d: %w", number, err) }
 	for line := range strings.Lines(string(data)) {
+		number++
 		line = strings.TrimRight(line, "\r\n")
 		switch {
 		case textBegin.MatchString(line):
@@ -51,8 +55,10 @@ func parseText(data []byte) ([]*Profile, error) {
 			element = nil
 			// A histogram has its weight in buckets: they are added up.
 			if m := textBucket.FindStringSubmatch(line); m != nil && below {
-				n, _ := strconv.ParseInt(m[1], 10, 64)
-				p.Stacks[path] += n
+				n, err := weight(m[1])
+				if err = cmp.Or(err, p.weigh(path, n)); err != nil {
+					return nil, wrong(err)
+				}
 			}
 			continue
 		}
@@ -75,13 +81,13 @@ func parseText(data []byte) ([]*Profile, error) {
 		// An element that ends without a number has a histogram below it.
 		if below = end[1] == ""; !below {
 			var err error
-			if n, err = number(end[1]); err != nil {
-				return nil, err
+			if n, err = weight(end[1]); err != nil {
+				return nil, wrong(err)
 			}
 		}
 		// Only room is asked for: what the element weighs is set below.
 		if err := g.add(p, path, 0); err != nil {
-			return nil, err
+			return nil, wrong(err)
 		}
 		p.Stacks[path] = n // not what an earlier print of it said
 	}
