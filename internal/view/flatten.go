@@ -22,27 +22,32 @@ func Flatten(t types.Type, v value.Value) []value.Value {
 // flat reports whether none of some types has parts.
 func flat(types_ []types.Type) bool {
 	for _, t := range types_ {
-		switch t.(type) {
-		case *types.Tuple, *types.Record, *types.Struct:
+		if _, ok := t.(*types.Struct); ok || members(t) != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// flatten appends the parts of a value, and the parts of those that have some.
-func flatten(out []value.Value, t types.Type, v value.Value) []value.Value {
-	var elems []types.Type
+// members are the types of what a tuple or a record of the script is made of, nil of others.
+func members(t types.Type) []types.Type {
 	switch t := t.(type) {
 	case *types.Tuple:
-		elems = t.Elems
+		return t.Elems
 	case *types.Record:
-		elems = t.Elems
-	case *types.Struct:
+		return t.Elems
+	}
+	return nil
+}
+
+// flatten appends the parts of a value, and the parts of those that have some.
+func flatten(out []value.Value, t types.Type, v value.Value) []value.Value {
+	if _, ok := t.(*types.Struct); ok {
 		if r, ok := v.(value.Record); ok {
 			return append(out, r.Values...)
 		}
 	}
+	elems := members(t)
 	var parts []value.Value
 	switch v := v.(type) {
 	case value.Tuple:
@@ -73,14 +78,9 @@ func (m *Map) Nested() []Part {
 
 // nested takes the first columns, as many as a type has.
 func nested(t types.Type, columns *[]Element) Part {
-	var elems []types.Type
-	switch t := t.(type) {
-	case *types.Tuple:
-		elems = t.Elems
-	case *types.Record:
-		elems = t.Elems
-	case *types.Struct: // its fields are not taken apart
-		elems = make([]types.Type, len(t.Fields()))
+	elems := members(t)
+	if s, ok := t.(*types.Struct); ok { // its fields are not taken apart
+		elems = make([]types.Type, len(s.Fields()))
 	}
 	if len(elems) == 0 {
 		if len(*columns) == 0 {
