@@ -318,6 +318,11 @@ func (c *command) diff(args []string) int {
 	}
 	var d diff.Command
 	// The options are those of package diff, whose command this is.
+	if f, ok := fileOf(c.out); ok {
+		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil {
+			d.Width = int(size.Col)
+		}
+	}
 	file, err := d.Args(args)
 	if err != nil {
 		fmt.Fprintf(c.err, "ERROR: diff: %v\nHINT: see hawk diff --help\n", err)
@@ -329,6 +334,7 @@ func (c *command) diff(args []string) int {
 	if file == "" {
 		err = d.Run(c.out, Version)
 	} else {
+		d.Width = 0
 		// A threshold that was passed fails the command behind the writing, so that CI has both
 		// file and status.
 		var above error

@@ -24,6 +24,7 @@ type Command struct {
 	Normalize bool
 	Min       float64 // share that a function must have in one of the runs, in percent
 	FailAbove float64 // a change that is an error, in percent; 0: none
+	Width     int     // of the terminal that text is for, 0 if there is none
 }
 
 // Usage says how hawk diff is called.
@@ -38,7 +39,7 @@ tools, and text that a script has printed, hawk's or bpftrace's. Maps of one nam
 OPTIONS:
     -f FORMAT              text (default), csv, flame (a page: flame graphs, histograms as outlines, tables), and of
                            stacks folded (stack old new) or pprof; tui shows tables in the terminal
-    -o FILE                write to a file
+    -o FILE                write to a file; - is standard output, and as OLD or NEW standard input
     --map @NAME            this map alone
     --normalize            both runs weigh the same in all
     --min PERCENT          leave out what weighs less in both
@@ -89,7 +90,7 @@ func (c *Command) Args(args []string) (out string, err error) {
 		case "--fail-above":
 			c.FailAbove = percent()
 		default:
-			// A dash alone is the name of a file.
+			// A dash alone names standard input.
 			if strings.HasPrefix(name, "-") && name != "-" {
 				return out, fmt.Errorf("unknown option %s", name)
 			}
@@ -102,7 +103,9 @@ func (c *Command) Args(args []string) (out string, err error) {
 	if len(files) != 2 {
 		return out, fmt.Errorf("two files are compared, not %d", len(files))
 	}
-	c.Old, c.New = files[0], files[1]
+	if c.Old, c.New = files[0], files[1]; c.Old == saved.Dash && c.New == saved.Dash {
+		return out, errors.New("standard input is one file; the other needs a name")
+	}
 	// The format is checked before files are read, which may be large.
 	if c.form() == nil {
 		var names []string
@@ -211,9 +214,9 @@ func (c *Command) text(w *bufio.Writer, of *comparison) error {
 			fmt.Fprintf(w, "%s: ", p.name)
 		}
 		if p.table != nil {
-			p.table.writeText(w, c.Min/100)
+			p.table.writeText(w, c.Min/100, c.Width)
 		} else {
-			p.stacks.writeText(w, c.Min/100)
+			p.stacks.writeText(w, c.Min/100, c.Width)
 		}
 	}
 	if len(of.alone) > 0 {

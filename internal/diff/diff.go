@@ -118,12 +118,24 @@ const mostRows = 30
 // have in one of the runs.
 func (d *Diff) WriteText(out io.Writer, least float64) error {
 	w := bufio.NewWriter(out)
-	d.writeText(w, least)
+	d.writeText(w, least, 0)
 	return w.Flush()
 }
 
-// writeText writes the functions whose own share changed most.
-func (d *Diff) writeText(w *bufio.Writer, least float64) {
+// short is a name that has so many columns, without its middle if it is longer: names of types that are made of others
+// differ at both ends. Fewer columns than that are no bound.
+func short(name string, columns int) string {
+	const least = 16
+	runes := []rune(name)
+	if columns < least || len(runes) <= columns {
+		return name
+	}
+	head := (columns - 1) / 2
+	return string(runes[:head]) + "…" + string(runes[len(runes)-(columns-1-head):])
+}
+
+// writeText writes the functions whose own share changed most; width is that of the terminal, 0 if there is none.
+func (d *Diff) writeText(w *bufio.Writer, least float64, width int) {
 	before, after := d.Old.Total(), d.New.Total()
 	fmt.Fprintf(w, "%s → %s", export.Amount(before, d.Old.Unit), export.Amount(after, d.New.Unit))
 	if before > 0 {
@@ -152,8 +164,8 @@ func (d *Diff) writeText(w *bufio.Writer, least float64) {
 		case r.New == 0:
 			word = "  gone"
 		}
-		fmt.Fprintf(w, "%+8.1f %% %7.1f %% %7.1f %%  %s%s\n", 100*r.Change(), 100*r.Old, 100*r.New,
-			view.Line(r.Name), word)
+		text := fmt.Sprintf("%+8.1f %% %7.1f %% %7.1f %%  ", 100*r.Change(), 100*r.Old, 100*r.New)
+		fmt.Fprintf(w, "%s%s%s\n", text, short(view.Line(r.Name), width-len(text)-len(word)), word)
 	}
 	if shown == 0 {
 		fmt.Fprintln(w, "nothing changed")

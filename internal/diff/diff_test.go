@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"bufio"
 	"errors"
 	"maps"
 	"os"
@@ -348,5 +349,61 @@ func TestAboveLeast(t *testing.T) {
 		if err := s.Above(&c); errors.Is(err, ErrAbove) != want {
 			t.Errorf("with --min %v: %v", least, err)
 		}
+	}
+}
+
+// TestUnlikeBuckets compares histograms whose buckets are not the same: those that overlap count together.
+func TestUnlikeBuckets(t *testing.T) {
+	run := func(buckets string) string {
+		return `{"type":"script","name":"r.bt","start":"2026-01-01T00:00:00Z","maps":[` +
+			`{"name":"@us","kind":"histogram","role":"result","labels":[],"unit":"us"}],"sites":[]}` + "\n" +
+			`{"type":"map","t":1000000000,"name":"@us","of":"total","rows":[[[],{"buckets":[` + buckets +
+			`]}]]}` + "\n" +
+			`{"type":"end","t":1000000000,"cause":"exit","status":0}` + "\n"
+	}
+	const want = `16 → 16 (+0.0 %); buckets of the two differ: those that overlap count as one
+   RATIO            OLD            NEW
+    1.00             16             16
+         p50 ≤ 64 µs → ≤ 48 µs, p90 ≤ 128 µs → ≤ 80 µs, p99 ≤ 128 µs → ≤ 80 µs
+             16 µs          4          0  ----------------
+             32 µs          8         10  ================================++++++++
+             64 µs          4          6  ================++++++++
+`
+	got := compare(t, run("[16,31,4],[32,63,8],[64,127,4]"), run("[32,39,4],[40,47,6],[64,79,6]"))
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	got = compare(t, run("[0,9,1],[10,19,1],[100,null,1]"), run("[0,14,2],[15,29,2],[200,null,1]"))
+	for _, want := range []string{
+		"              0 µs          2          4", "            100 µs          1          1",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s", got)
+		}
+	}
+}
+
+// TestLongNames fits names into a terminal by leaving out their middle, and widens columns to their numbers.
+func TestLongNames(t *testing.T) {
+	long := "main.Map[go.shape.struct { F []main.Of[go.shape.int] },go.shape.string].Each"
+	var b strings.Builder
+	w := bufio.NewWriter(&b)
+	d, err := Compare(folded(t, "main 5\n"+long+" 5\n"), folded(t, "main 5\n"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.writeText(w, 0, 80)
+	w.Flush()
+	want := "   -50.0 %    50.0 %     0.0 %  main.Map[go.shape.st…go.shape.string].Each  gone\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	big := strings.ReplaceAll(before, `[["bash"],100]`, `[["bash"],"4611686018427387904"]`)
+	if got := compare(t, big, big, "--map", "reads"); !strings.Contains(got, `
+   RATIO                       OLD                       NEW  COMM
+    1.00                         7                         7  \x1b[31m
+    1.00 4,611,686,018,427,387,904 4,611,686,018,427,387,904  bash
+`) {
+		t.Errorf("got\n%s", got)
 	}
 }

@@ -146,7 +146,7 @@ func (t *Table) screen(s *Screen, least float64) {
 		}
 		if t.Map.Kind == view.Histogram {
 			how += "  " + t.moved(l)
-			all, _ := t.buckets(l)
+			all, _, _ := t.buckets(l)
 			// The key is copied for each bucket: append would write into that of the bucket before.
 			for _, b := range all {
 				buckets = append(buckets, change{append(key[:len(key):len(key)], value.Str(b.name)), b.was, b.is,

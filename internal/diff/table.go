@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/order"
@@ -186,6 +187,11 @@ func (t *Table) about() string {
 	if t.Why != "" {
 		text += "; " + t.Why
 	}
+	for i := range t.rows {
+		if _, _, joined := t.buckets(&t.rows[i]); joined {
+			return text + "; buckets of the two differ: those that overlap count as one"
+		}
+	}
 	return text
 }
 
@@ -217,13 +223,19 @@ func (t *Table) keys() (names []string) {
 	return names
 }
 
-// writeText writes the lines that changed most.
-func (t *Table) writeText(w *bufio.Writer, least float64) {
+// writeText writes the lines that changed most; width is that of the terminal, 0 if there is none.
+func (t *Table) writeText(w *bufio.Writer, least float64, width int) {
 	w.WriteString(t.about())
 	old, new := t.sides()
+	// Numbers may be longer than is usual: their column is as wide as the longest.
+	wide := 14
+	for i := range t.rows {
+		old, new := t.numbers(&t.rows[i])
+		wide = max(wide, utf8.RuneCountInString(old), utf8.RuneCountInString(new))
+	}
 	row := func(ratio, old, new string, key []string) {
-		text := fmt.Sprintf("%8s %14s %14s  %s", ratio, old, new, strings.Join(key, ", "))
-		fmt.Fprintln(w, strings.TrimRight(text, " "))
+		text := fmt.Sprintf("%8s %*s %*s  ", ratio, wide, old, wide, new)
+		fmt.Fprintln(w, strings.TrimRight(text+short(strings.Join(key, ", "), width-len(text)), " "))
 	}
 	w.WriteByte('\n')
 	row("RATIO", old, new, t.keys())
@@ -247,6 +259,9 @@ func (t *Table) writeText(w *bufio.Writer, least float64) {
 	}
 	if left > 0 {
 		fmt.Fprintf(w, "%s more changed less\n", view.Grouped(left))
+	}
+	if shown > mostPictures && t.Map.Kind == view.Histogram {
+		fmt.Fprintf(w, "buckets are shown of the first %d\n", mostPictures)
 	}
 }
 
@@ -273,53 +288,57 @@ func (t *Table) moved(l *line) string {
 
 // A bucket is one of a histogram in both runs.
 type bucket struct {
+	value.Bucket
 	name    string
-	min     int64
-	noMin   bool
 	was, is float64 // how many values it has
 }
 
-// buckets are those of a line that have values, the smallest first, and the most that one has.
-func (t *Table) buckets(l *line) (out []*bucket, most float64) {
-	// Buckets of both runs meet by where they begin. Ends are not compared: buckets of one map
-	// are as wide in both, unless the script has changed.
-	type place struct {
-		min   int64
-		noMin bool
+// begins is where a bucket begins, for putting them in order.
+func (b *bucket) begins() int64 {
+	if b.NoMin {
+		return math.MinInt64
 	}
-	at := map[place]*bucket{}
-	// Bars are lengths by this number: it is not 0.
-	most = 1
+	return b.Min
+}
+
+// meets reports whether a bucket that does not begin before b has values in common with it.
+func (b *bucket) meets(next *bucket) bool { return b.NoMax || next.begins() <= b.Max }
+
+// buckets are those of a line that have values, the smallest first, and the most that one has. Where a script has
+// changed, buckets of its two runs may overlap: only what they hold together can be compared. joined reports that some
+// do.
+func (t *Table) buckets(l *line) (out []*bucket, most float64, joined bool) {
+	var all []*bucket
 	add := func(v value.Value, scale float64, to func(*bucket) *float64) {
 		h, _ := v.(value.Hist)
 		for i := range h.Buckets {
-			b := &h.Buckets[i]
-			if b.Count == 0 {
-				continue
+			if h.Buckets[i].Count > 0 {
+				b := &bucket{Bucket: h.Buckets[i]}
+				*to(b) = float64(b.Count) * scale
+				all = append(all, b)
 			}
-			key := place{b.Min, b.NoMin}
-			if at[key] == nil {
-				at[key] = &bucket{name: live.BucketName(b, t.Map.Unit), min: b.Min, noMin: b.NoMin}
-				out = append(out, at[key])
-			}
-			n := to(at[key])
-			*n = float64(b.Count) * scale
-			most = max(most, *n)
 		}
 	}
 	add(l.old, 1, func(b *bucket) *float64 { return &b.was })
 	add(l.new, t.Scale, func(b *bucket) *float64 { return &b.is })
-	order.By(out, func(a, b *bucket) int {
-		// The bucket without a lower bound has no number to be sorted by: it comes first.
-		if a.noMin != b.noMin {
-			if a.noMin {
-				return -1
-			}
-			return 1
+	order.By(all, func(a, b *bucket) int { return cmp.Compare(a.begins(), b.begins()) })
+	// Bars are lengths by this number: it is not 0.
+	most = 1
+	for _, b := range all {
+		if n := len(out); n > 0 && out[n-1].meets(b) {
+			last := out[n-1]
+			joined = joined || b.begins() != last.begins() || b.Max != last.Max || b.NoMax != last.NoMax
+			last.was, last.is = last.was+b.was, last.is+b.is
+			last.Max, last.NoMax = max(last.Max, b.Max), last.NoMax || b.NoMax
+		} else {
+			out = append(out, b)
 		}
-		return cmp.Compare(a.min, b.min)
-	})
-	return out, most
+	}
+	for _, b := range out {
+		b.name = live.BucketName(&b.Bucket, t.Map.Unit)
+		most = max(most, b.was, b.is)
+	}
+	return out, most, joined
 }
 
 // histogram writes how the bounds of its values moved, and its buckets in both runs as one picture: what they have in
@@ -329,7 +348,7 @@ func (t *Table) histogram(w *bufio.Writer, l *line, picture bool) {
 	if !picture {
 		return
 	}
-	buckets, most := t.buckets(l)
+	buckets, most, _ := t.buckets(l)
 	for _, p := range buckets {
 		// Lengths are rounded up, so that a bucket with few values is seen.
 		bar := func(n float64) int { return int(math.Ceil(barWidth * n / most)) }
@@ -383,7 +402,7 @@ func (t *Table) page(least float64) export.DiffTable {
 // outline is a histogram as a picture of both runs.
 func (t *Table) outline(l *line) export.Outline {
 	o := export.Outline{Title: strings.Join(l.key, ", "), About: t.moved(l)}
-	buckets, _ := t.buckets(l)
+	buckets, _, _ := t.buckets(l)
 	for _, b := range buckets {
 		o.Names, o.Old, o.New = append(o.Names, b.name), append(o.Old, b.was), append(o.New, b.is)
 	}
