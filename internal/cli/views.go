@@ -17,6 +17,7 @@ import (
 	"github.com/hawktrace/hawk/internal/errno"
 	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/outfile"
+	"github.com/hawktrace/hawk/internal/ui/live"
 	"github.com/hawktrace/hawk/internal/view"
 )
 
@@ -60,7 +61,7 @@ func pictureOptions() []option {
 	}
 }
 
-// addSave tells mistakes apart that are easily made: a name without a format, or "-".
+// addSave tells a name without a format from other mistakes: it is easily made.
 func (s *settings) addSave(text string) error {
 	name, file, ok := strings.Cut(text, ":")
 	f := export.Find(name)
@@ -70,10 +71,6 @@ func (s *settings) addSave(text string) error {
 	if !ok || f == nil || file == "" {
 		return usagef("USAGE: invalid value for --save: %s; it is FORMAT:FILE, and formats are %s", text,
 			strings.Join(export.Names(), ", "))
-	}
-	if file == "-" {
-		return usagef("USAGE: invalid value for --save: %s; the output is what the script prints: -f %s writes there "+
-			"instead", text, name)
 	}
 	s.saves = append(s.saves, save{f, file})
 	return nil
@@ -152,21 +149,36 @@ func (c *command) files(script *view.Script) (*saver, error) {
 	v.options.Version, v.options.Rates = Version, c.saveEvery > 0
 	v.options.Every = cmp.Or(c.every, c.saveEvery)
 	if f != nil {
+		file := c.output
+		if file == outfile.Dash {
+			file = ""
+		}
 		maps, err := f.Choose(v.script, c.mapNames)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("-f %s: %w", f.Name, err)
-		case f.Takes.One() && len(maps) > 1 && c.output == "":
+		case f.Takes.One() && len(maps) > 1 && file == "":
 			return nil, fmt.Errorf("-f %s shows one map: choose with --map: %s", f.Name, namesOf(maps))
-		case f.Binary && c.output == "" && isTerminal(c.out):
+		case f.Binary && file == "" && isTerminal(c.out):
 			return nil, fmt.Errorf("-f %s is nothing for a terminal; use -o FILE", f.Name)
 		}
-		v.add(save{f, c.output}, maps, target{to: c.out})
+		v.add(save{f, file}, maps, target{to: c.out})
 	}
 	for _, s := range c.saves {
 		maps, err := s.format.Choose(v.script, c.mapNames)
 		if err != nil {
 			return nil, fmt.Errorf("--save %s: %w", s.format.Name, err)
+		}
+		// A file of each map has a name of its own, which the output has not.
+		if s.file == outfile.Dash && s.format.Takes.One() && len(maps) > 1 {
+			return nil, fmt.Errorf("--save %s shows one map: choose with --map: %s", s.format.Name, namesOf(maps))
+		}
+		if c.format == live.Terminal.Name && outfile.Standard(s.file) {
+			return nil, fmt.Errorf("-f %s has the terminal; --save %s:%s would write over it", c.format, s.format.Name,
+				s.file)
+		}
+		if s.format.Binary && outfile.Standard(s.file) && isTerminal(c.out) {
+			return nil, fmt.Errorf("--save %s is nothing for a terminal; name a file", s.format.Name)
 		}
 		v.add(s, maps, target{beside: true})
 	}
@@ -275,8 +287,10 @@ func (v *saver) prepare() error {
 
 // sameFile reports whether two targets replace each other.
 func (t *target) sameFile(other *target) bool {
-	if t.file == "" || other.file == "" || t.format.Socket != "" || other.format.Socket != "" {
-		return false
+	for _, t := range []*target{t, other} {
+		if t.file == "" || t.file == outfile.Dash || t.format.Socket != "" {
+			return false
+		}
 	}
 	if filepath.Clean(t.file) == filepath.Clean(other.file) {
 		st, err := os.Stat(t.file)
@@ -433,6 +447,7 @@ func (v *saver) write(last bool) {
 
 // failed names the file, since several may have been asked for.
 func (t *target) failed(err error) error {
+	err = outfile.Cause(err)
 	if t.file == "" {
 		return fmt.Errorf("cannot write output: %w", err)
 	}
@@ -460,6 +475,11 @@ func (v *saver) done(c *command) error {
 						view.Grouped(n)))
 				}
 			}
+		}
+		// Pages say it themselves, and streams have written all.
+		if run.Dropped > 0 && t.stream == nil && t.format != export.HTML && t.wantsEvents() {
+			c.warn(fmt.Sprintf("%s has the last %s events; there was no room for %s before them", t.name(),
+				view.Grouped(len(run.Events)), view.Grouped(int64(run.Dropped))))
 		}
 		if !t.format.Takes.One() {
 			continue

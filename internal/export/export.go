@@ -176,9 +176,8 @@ func (f *Format) named(s *view.Script, names []string) (out []*view.Map, err err
 		switch {
 		// A map that is named twice is shown once.
 		case slices.Contains(out, m):
-		case m.Weight == view.NoWeight && (f.Takes == Profiles || f.Takes == OneProfile):
-			err = fmt.Errorf("%s cannot be a profile: its key needs a stack, or its value has to count (count, "+
-				"sum, avg, stats, hist)", name)
+		case m.Weight == view.NoWeight && f.Takes.Weighed():
+			err = noProfile(s, m)
 		default:
 			out = append(out, m)
 		}
@@ -188,6 +187,32 @@ func (f *Format) named(s *view.Script, names []string) (out []*view.Map, err err
 		return nil, err
 	}
 	return out, nil
+}
+
+// noProfile says why a map cannot be a profile, and which can.
+func noProfile(s *view.Script, m *view.Map) error {
+	why := "its values do not count (count, sum, avg, stats, hist)"
+	if !m.Keyed() {
+		why = "it has no key, and so no stack"
+	} else if !slices.ContainsFunc(m.Keys, func(e view.Element) bool { return e.Frames != view.NoFrames }) {
+		why = "its key has no stack, and " + why
+	}
+	var stacks, others []string
+	for _, m := range s.Maps {
+		switch {
+		case m.Profile():
+			stacks = append(stacks, m.Name)
+		case m.Weight != view.NoWeight:
+			others = append(others, m.Name)
+		}
+	}
+	have := "; no map of this script can be one"
+	if len(stacks) > 0 {
+		have = "; maps with a stack: " + strings.Join(stacks, ", ")
+	} else if len(others) > 0 {
+		have = "; maps that count by key: " + strings.Join(others, ", ")
+	}
+	return fmt.Errorf("%s cannot be a profile: %s%s", m.Name, why, have)
 }
 
 // soFar is what streams keep of a run: the maps that they show, each as it was read last, and the numbers of sites.

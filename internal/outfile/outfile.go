@@ -3,6 +3,7 @@
 package outfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,14 +25,15 @@ type File struct {
 	own  bool // is the output of this process: what else is written there stays
 }
 
+// Dash names standard output where a file could be named, as it does for other programs.
+const Dash = "-"
+
 // Open makes or opens a file. A pipe has an end for writing alone, so that one that nobody reads any more is an error
 // and not full for ever.
 func Open(name string) (*File, error) {
-	if st, err := os.Stat(name); err == nil {
-		if f := standard(st); f != nil {
-			fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-			return &File{File: os.NewFile(uintptr(fd), name), own: true}, err
-		}
+	if f := standard(name); f != nil {
+		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		return &File{File: os.NewFile(uintptr(fd), name), own: true}, err
 	}
 	const flags = os.O_WRONLY | os.O_CREATE
 	f, err := os.OpenFile(name, flags|os.O_EXCL, 0o666)
@@ -82,10 +84,11 @@ func (f *File) Done() error {
 // Check says why a file cannot be written with Replace. It makes a file beside, as that does: who may write somewhere
 // need not have room or leave to make files there.
 func Check(name string) error {
+	if standard(name) != nil {
+		return nil
+	}
 	st, err := os.Stat(name)
 	switch {
-	case standard(st) != nil:
-		return nil
 	case err == nil && st.IsDir():
 		return unix.EISDIR
 	case err == nil && !st.Mode().IsRegular(): // to open a pipe would wait for who reads it
@@ -95,9 +98,9 @@ func Check(name string) error {
 	}
 	tmp, err := beside(target(name))
 	if err != nil {
-		return err
+		return Cause(err)
 	}
-	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
+	return Cause(cmp.Or(tmp.Close(), os.Remove(tmp.Name())))
 }
 
 // target is the file that a name leads to.
@@ -108,15 +111,39 @@ func target(name string) string {
 	return name
 }
 
-// standard is the output of this process that a file is, which /dev/stdout leads to; nil if it is none. What else is
-// written there stays: it is neither cut nor replaced.
-func standard(st os.FileInfo) *os.File {
+// Standard reports whether a file is an output of this process.
+func Standard(name string) bool { return standard(name) != nil }
+
+// standard is the output of this process that a file is, which a dash means and /dev/stdout leads to; nil if it is
+// none. What else is written there stays: it is neither cut nor replaced.
+func standard(name string) *os.File {
+	if name == Dash {
+		return os.Stdout
+	}
+	st, err := os.Stat(name)
+	if err != nil {
+		return nil
+	}
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {
 		if own, err := f.Stat(); err == nil && os.SameFile(own, st) {
 			return f
 		}
 	}
 	return nil
+}
+
+// Cause is what the system said, without the file: writing goes to another one than was named, which becomes the named
+// one in the end.
+func Cause(err error) error {
+	var path *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
 }
 
 // beside makes a file in the directory of another one.
@@ -137,21 +164,23 @@ func Mode(of os.FileMode) os.FileMode {
 }
 
 // Replace writes a file so that it is either the old or the new one, and keeps the old
-// one's permissions.
-func Replace(name string, write func(io.Writer) error) error {
+// one's permissions. Errors of the system do not name a file.
+func Replace(name string, write func(io.Writer) error) error { return Cause(replace(name, write)) }
+
+func replace(name string, write func(io.Writer) error) error {
+	if f := standard(name); f != nil {
+		return write(f)
+	}
 	name = target(name)
 	mode := Mode(0o666)
 	st, err := os.Stat(name)
 	if err == nil {
-		if f := standard(st); f != nil {
-			return write(f)
-		}
 		if !st.Mode().IsRegular() { // a pipe or terminal cannot be replaced
 			f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, mode)
 			if err != nil {
 				return err
 			}
-			return errors.Join(write(f), f.Close())
+			return cmp.Or(write(f), f.Close())
 		}
 		mode = st.Mode().Perm()
 	}
@@ -160,7 +189,7 @@ func Replace(name string, write func(io.Writer) error) error {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	err = errors.Join(write(tmp), tmp.Chmod(mode), tmp.Close())
+	err = cmp.Or(write(tmp), tmp.Chmod(mode), tmp.Close())
 	if err != nil {
 		return err
 	}

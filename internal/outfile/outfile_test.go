@@ -34,6 +34,26 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestReplaceFails says what the system said, and no name that nobody has given.
+func TestReplaceFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	for _, err := range []error{&os.PathError{Op: "write", Path: "x", Err: unix.ENOSPC}, Replace("/dev/full",
+		func(w io.Writer) error {
+			_, err := w.Write([]byte("x"))
+			return err
+		})} {
+		if got := Replace(file, func(io.Writer) error { return err }); got != unix.ENOSPC {
+			t.Errorf("got %v", got)
+		}
+	}
+	if err := Replace(filepath.Join(file, "below"), nil); err != unix.ENOENT {
+		t.Errorf("got %v", err)
+	}
+	if !Standard(Dash) || !Standard("/dev/stdout") || Standard(file) || Check(Dash) != nil {
+		t.Error("a dash names standard output")
+	}
+}
+
 // TestMode has new files be as readable as the process lets them, and others as they were.
 func TestMode(t *testing.T) {
 	dir := t.TempDir()
