@@ -80,7 +80,7 @@ func writeChrome(out io.Writer, r *view.Run, maps []*view.Map, o Options) error 
 		w.raw(`,"s":"t","pid":0,"tid":1,"args":{}}`)
 	}
 	// A picture with gaps must say so.
-	for i, gap := range r.Gaps {
+	for i, gap := range gaps(r) {
 		if i == 0 {
 			track("2", "lost")
 		}

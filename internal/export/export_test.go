@@ -394,7 +394,7 @@ var readers = map[string]func(t *testing.T, data []byte){
 				t.Errorf("it has %d %s, not %d", got, what, n)
 			}
 		}
-		if n := strings.Count(page, "<h2>"); n != 6 {
+		if n := strings.Count(page, "<h2>"); n != 7 { // one is of the table for who runs no script
 			t.Errorf("it has %d parts", n)
 		}
 		for _, bad := range []string{"http:", "https:", " style=", " onclick=", "url("} {
@@ -844,6 +844,105 @@ func TestLooks(t *testing.T) {
 		}
 		if n := strings.Count(b.String(), `{"type":"map",`); n != want {
 			t.Errorf("every %v there are %d looks, not %d", every, n, want)
+		}
+	}
+}
+
+// TestCut has the page say what it leaves out: keys of histograms, whose buckets are lines, too; what comes behind the
+// last look; functions, for who runs no script.
+func TestCut(t *testing.T) {
+	r := run(names{"main"})
+	lat := r.Script.Map("@lat")
+	var rows []view.Row
+	for i := range 700 {
+		rows = append(rows, view.Row{Key: value.Str(fmt.Sprint(i)),
+			Value: value.Hist{Buckets: []value.Bucket{{Max: 0, Count: uint64(i + 1)}}}})
+	}
+	for i := range r.Maps {
+		if r.Maps[i].Map == lat {
+			r.Maps[i].Rows = rows
+		}
+	}
+	page := string(written(t, Find("html"), r, nil))
+	if !strings.Contains(page, "<p>200 rows more, which weigh less</p>") {
+		t.Error("200 keys are left out, and nothing says so")
+	}
+	if !strings.Contains(page, "<td>main</td>") {
+		t.Error("who runs no script sees no function")
+	}
+	many := make(names, 120)
+	for i := range many {
+		many[i] = fmt.Sprintf("f%03d", i)
+	}
+	if page := string(written(t, Find("flame"), run(many), nil)); !strings.Contains(page, "functions more</p>") {
+		t.Error("functions are left out, and nothing says so")
+	}
+}
+
+// TestGapsBehind has records tell all of the time in which nobody looked, in the order of time.
+func TestGapsBehind(t *testing.T) {
+	r := run(names{"main"})
+	lat, size := r.Script.Map("@lat"), r.Script.Map("@size")
+	for i := range r.Maps {
+		r.Maps[i].End = r.Boot + 4*time.Second
+	}
+	for _, m := range []*view.Map{lat, size} { // as live views have them
+		for i := range time.Duration(3) {
+			r.Past = append(r.Past, view.Snapshot{Map: m, End: r.Boot + (i+1)*time.Second})
+		}
+	}
+	r.Events = nil
+	r.Asleep = []view.Asleep{{From: r.Boot + 1, Boot: r.Boot + 1500*time.Millisecond},
+		{From: r.Boot + 4*time.Second, Boot: r.Boot + 9*time.Second}}
+	text, err := htmlRecords(r, r.Script.Maps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = strings.TrimSuffix(strings.TrimPrefix(text, RecordsMark), "</script>\n")
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	records := regexp.MustCompile(`"type":"(map|asleep)","t":(\d+)`)
+	for _, found := range records.FindAllStringSubmatch(string(data), -1) {
+		got = append(got, found[1]+" "+found[2][:2])
+	}
+	want := "[map 10 map 10 asleep 15 map 20 map 20 map 30 map 30 map 40 map 40 map 40 map 40 asleep 90]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+// TestNoProfile says of a map why it is no picture of stacks, and which maps are.
+func TestNoProfile(t *testing.T) {
+	key := []view.Element{{Name: "comm"}}
+	stack := []view.Element{{Name: "ustack", Frames: view.UserFrames}}
+	text := &view.Map{Name: "@text", Kind: view.Text, Keys: key}
+	last := &view.Map{Name: "@last", Kind: view.Text, Keys: stack}
+	one := &view.Map{Name: "@one", Kind: view.Counter}
+	reads := &view.Map{Name: "@reads", Kind: view.Counter, Weight: view.ValueWeight, Keys: key}
+	calls := &view.Map{Name: "@calls", Kind: view.Counter, Weight: view.ValueWeight, Keys: stack}
+	const count = "values do not count (count, sum, avg, stats, hist)"
+	for _, tt := range []struct {
+		m    *view.Map
+		maps []*view.Map
+		want string
+	}{
+		{text, []*view.Map{text, reads, calls},
+			"its key has no stack, and its " + count + "; maps with a stack: @calls"},
+		{text, []*view.Map{text, reads},
+			"its key has no stack, and its " + count + "; maps that count by key: @reads"},
+		{last, []*view.Map{last}, "its " + count + "; no map of this script can be one"},
+		{one, []*view.Map{one, calls}, "it has no key, and so no stack; maps with a stack: @calls"},
+	} {
+		_, err := Find("flame").Choose(&view.Script{Maps: tt.maps}, []string{tt.m.Name})
+		if want := tt.m.Name + " cannot be a profile: " + tt.want; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }

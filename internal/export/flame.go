@@ -207,7 +207,8 @@ func flameTables(all []*view.Profile, tries []*view.Trie) string {
 		fmt.Fprintf(&b, "<h2>%s</h2>\n<table><tr><th>self</th><th>total</th><th>function</th></tr>\n",
 			xmlText(title(all[i].Map)))
 		unit := t.Types[t.Primary].Unit
-		for i, f := range t.Functions() {
+		functions := t.Functions()
+		for i, f := range functions {
 			if i == topFunctions {
 				break
 			}
@@ -215,6 +216,9 @@ func flameTables(all []*view.Profile, tries []*view.Trie) string {
 				xmlText(amount(f.Total, unit)), xmlText(f.Name))
 		}
 		b.WriteString("</table>\n")
+		if left := len(functions) - topFunctions; left > 0 {
+			fmt.Fprintf(&b, "<p>%s more</p>\n", view.Counted(left, "function"))
+		}
 	}
 	return b.String()
 }

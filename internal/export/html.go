@@ -54,7 +54,7 @@ func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	all := profiles(r, stacks)
 	p := &page{
 		title: view.Line(r.Script.Called()), heading: view.Line(r.Script.Called()), about: aboutRun(r, all),
-		style: text(flameStyle) + text(runStyle), script: text(flameScript), plain: "",
+		style: text(flameStyle) + text(runStyle), script: text(flameScript),
 	}
 	if len(all) > 0 {
 		body.WriteString("<section><h2>stacks</h2></section>\n" + text(flameBody))
@@ -62,9 +62,11 @@ func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	htmlEventTable(&body, r)
 	p.body = body.String() + "<section><h2>script</h2><pre>" + xmlText(view.Lines(r.Script.Text)) + "</pre></section>\n"
 	var data bytes.Buffer
-	if err := writeTries(&data, r, all, triesOf(all, o)); err != nil {
+	tries := triesOf(all, o)
+	if err := writeTries(&data, r, all, tries); err != nil {
 		return err
 	}
+	p.plain = flameTables(all, tries)
 	// Without stacks there is nothing that the script could draw.
 	if p.data = data.Bytes(); len(all) == 0 {
 		p.script = ""
@@ -87,26 +89,33 @@ func htmlRecords(r *view.Run, maps []*view.Map) (string, error) {
 	z := gzip.NewWriter(&packed)
 	to := Records(z, maps, htmlStacks)
 	items := []view.Item{r.Begin, r.Attached}
-	// The last reading is among those at the end, and would be there twice.
-	asleep := r.Asleep
-	for _, s := range r.Past {
-		// Records are in the order of time: sleep stands in front of the look that followed it.
-		for len(asleep) > 0 && asleep[0].Boot <= s.End {
-			items, asleep = append(items, asleep[0]), asleep[1:]
-		}
-		if last := r.Snapshot(s.Map); last == nil || s.End < last.End {
-			items = append(items, s)
-		}
-	}
 	for _, ev := range r.Events[max(len(r.Events)-htmlEvents, 0):] {
 		items = append(items, ev)
 	}
-	for _, s := range r.Maps {
+	// The last reading is among those at the end, and would be there twice.
+	var looks []view.Snapshot
+	for _, s := range r.Past {
+		if last := r.Snapshot(s.Map); last == nil || s.End < last.End {
+			looks = append(looks, s)
+		}
+	}
+	looks = append(looks, r.Maps...)
+	// Those of one map may all stand before those of the next.
+	order.Stably(looks, func(a, b view.Snapshot) int { return cmp.Compare(a.End, b.End) })
+	asleep := r.Asleep
+	for _, s := range looks {
+		// Sleep stands in front of the look that followed it.
+		for len(asleep) > 0 && asleep[0].Boot <= s.End {
+			items, asleep = append(items, asleep[0]), asleep[1:]
+		}
 		items = append(items, s)
+	}
+	for _, gap := range asleep {
+		items = append(items, gap)
 	}
 	// A run that goes on is saved as if it ended now.
 	end := view.End{Cause: "saved", Boot: r.Boot, Loss: r.Loss}
-	for _, s := range r.Maps {
+	for _, s := range looks {
 		end.Boot = max(end.Boot, s.End)
 	}
 	if r.End != nil {
@@ -183,8 +192,11 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 		fmt.Fprintf(b, "<td>%s</td></tr>\n", htmlBar(line.weight, most))
 	}
 	b.WriteString("</table></div>\n")
-	if left := len(rows) - shown; left > 0 && m.Kind != view.Histogram && m.Kind != view.Series {
+	// A row is a key, also where it takes a line for each bucket or point.
+	if left := len(rows) - shown; left > 0 && m.Weight != view.NoWeight {
 		fmt.Fprintf(b, "<p>%s more, which weigh less</p>\n", view.Counted(left, "row"))
+	} else if left > 0 {
+		fmt.Fprintf(b, "<p>%s more</p>\n", view.Counted(left, "row"))
 	}
 	b.WriteString("</section>\n")
 }
@@ -233,6 +245,10 @@ func htmlPast(b *strings.Builder, r *view.Run, m *view.Map) {
 		if r.Past[i].Map == m {
 			past = append(past, &r.Past[i])
 		}
+	}
+	// Looks that are thinned out may have left the last one out.
+	if last := r.Snapshot(m); last != nil && len(past) > 0 && past[len(past)-1].End < last.End {
+		past = append(past, last)
 	}
 	// Two points are no picture.
 	if len(past) < 3 {

@@ -64,7 +64,7 @@ func writePerfetto(out io.Writer, r *view.Run, maps []*view.Map, o Options) erro
 	for _, moment := range r.Moments {
 		w.event(moment.At, perfettoInstant, w.named("script", false), moment.What, nil)
 	}
-	for _, gap := range r.Gaps {
+	for _, gap := range gaps(r) {
 		track := w.named("lost", false)
 		w.event(gap.From, perfettoSliceBegin, track, view.Grouped(gap.Records)+" events lost", nil)
 		w.event(gap.To, perfettoSliceEnd, track, "", nil)

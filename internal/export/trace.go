@@ -31,6 +31,14 @@ func traceEvents(r *view.Run) []traceEvent {
 	return out
 }
 
+// gaps are where events are missing, those that there was no room to keep among them.
+func gaps(r *view.Run) []view.Gap {
+	if r.Dropped == 0 || len(r.Events) == 0 {
+		return r.Gaps
+	}
+	return append([]view.Gap{{From: r.Boot, To: r.Events[0].Boot, Records: r.Dropped}}, r.Gaps...)
+}
+
 // begin is when an event began: it was sent at its end.
 func (e *traceEvent) begin() time.Duration { return e.Boot - max(e.length, 0) }
 

@@ -247,10 +247,10 @@ func (s *session) refresh() {
 		defer w.ended.Done()
 		boot, awake, cost := bootTime(), clock(unix.CLOCK_MONOTONIC), time.Duration(0)
 		for period := cadence.Next(0); ; {
-			all := false
+			all, last := false, false
 			select {
 			case <-w.done:
-				return
+				last = true
 			case <-cadence.Asked():
 				all = true
 			case <-time.After(period):
@@ -263,6 +263,9 @@ func (s *session) refresh() {
 			bootNow, awakeNow := bootTime(), clock(unix.CLOCK_MONOTONIC)
 			if gap, any := asleep(boot, awake, bootNow, awakeNow, period+cost); any {
 				err = w.feed.Take(gap)
+			}
+			if last { // the run itself looks once more: what was before belongs in front of that
+				return
 			}
 			boot, awake = bootNow, awakeNow
 			cost = proc.ThreadTime(func() { err = errors.Join(err, s.lookAround(turns, all)) })

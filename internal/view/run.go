@@ -22,7 +22,7 @@ type Run struct {
 	Moments  []Moment   // when maps were printed and cleared, kept as Past is
 	Gaps     []Gap      // where events are missing, kept as Past is
 	Asleep   []Asleep   // when nobody looked, kept as Past is
-	Dropped  uint64     // events that there was no room to keep
+	Dropped  uint64     // older events that there was no room to keep
 	Loss     Loss
 	End      *End // nil: it goes on
 }
@@ -63,7 +63,7 @@ const maxEvents = 1 << 20
 // A Recorder is a feed that keeps what has been said. Its methods may be called from any
 // goroutine.
 type Recorder struct {
-	Events bool // are kept, up to a million
+	Events bool // are kept, the last million
 	Past   bool // so are snapshots, with the rows that weigh most
 
 	mu   sync.Mutex
@@ -117,7 +117,8 @@ func (r *Recorder) Take(item Item) error {
 		r.good = max(r.good, it.Boot)
 		switch {
 		case !r.Events:
-		case len(r.run.Events) >= maxEvents:
+		case len(r.run.Events) >= maxEvents: // the oldest goes; Runs that have it keep it
+			r.run.Events = append(r.run.Events[1:], it)
 			r.run.Dropped++
 		default:
 			r.run.Events = append(r.run.Events, it)

@@ -23,3 +23,17 @@ func TestGaps(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestLast keeps the last events where there is no room for all, and leaves those alone that somebody has.
+func TestLast(t *testing.T) {
+	r := Recorder{Events: true}
+	for i := range maxEvents + 2 {
+		r.Take(Event{PID: i})
+	}
+	run := r.Run()
+	r.Take(Event{PID: -1})
+	n := len(run.Events)
+	if n != maxEvents || run.Dropped != 2 || run.Events[0].PID != 2 || run.Events[n-1].PID != n+1 {
+		t.Errorf("%d events, %d dropped, from %d to %d", n, run.Dropped, run.Events[0].PID, run.Events[n-1].PID)
+	}
+}

@@ -134,3 +134,29 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%d MiB of events are kept", len(events))
 	}
 }
+
+// TestRun has a run for files be as long as it was, with the time in which nobody looked, however many looks there
+// were.
+func TestRun(t *testing.T) {
+	for _, seconds := range []int{1, 3, 125, 130} {
+		s := live.New(history.Options{})
+		p := &livetest.Player{To: s}
+		p.Begin()
+		for range seconds {
+			p.Second()
+		}
+		gap := view.Asleep{From: livetest.Boot + time.Second, Boot: livetest.Boot + 2*time.Second}
+		s.Take(gap)
+		run := s.Run()
+		if len(run.Asleep) != 1 || run.Asleep[0] != gap {
+			t.Errorf("%d seconds: asleep %v", seconds, run.Asleep)
+		}
+		ends := map[*view.Map]time.Duration{}
+		for _, look := range run.Past {
+			ends[look.Map] = max(ends[look.Map], look.End)
+		}
+		if end := livetest.Boot + time.Duration(seconds)*time.Second; ends[livetest.Calls] != end {
+			t.Errorf("%d seconds: the last look is at %v, not %v", seconds, ends[livetest.Calls], end)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"slices"
+
 	"github.com/hawktrace/hawk/internal/view"
 )
 
@@ -11,7 +13,7 @@ const pastLooks = 120
 func (s *State) Run() *view.Run {
 	s.Lock()
 	defer s.Unlock()
-	r := &view.Run{Begin: s.begin, Attached: s.probes, End: s.end, Loss: s.Loss()}
+	r := &view.Run{Begin: s.begin, Attached: s.probes, End: s.end, Loss: s.Loss(), Asleep: slices.Clone(s.asleep)}
 	if r.Script == nil {
 		return r
 	}
@@ -36,9 +38,10 @@ func (s *State) past(m *view.Map) (out []view.Snapshot) {
 	if line == nil {
 		return nil
 	}
-	// Columns between are skipped, not lost: each look adds up all before it.
+	// Columns between are skipped, not lost: each look adds up all before it. The last is always there, so that a
+	// picture ends when the run did.
 	every := line.Len()/pastLooks + 1
-	for j := every; j <= line.Len(); j += every {
+	for j := (line.Len()-1)%every + 1; j <= line.Len(); j += every {
 		_, end := line.Span(j - 1)
 		out = append(out, view.Snapshot{Map: m, Seq: uint64(j), Start: end, End: end, Rows: line.Rows(0, j),
 			Totals: true, Complete: true})

@@ -17,6 +17,7 @@ import (
 const (
 	maxEvents     = 10_000
 	maxEventBytes = 8 << 20
+	maxAsleep     = 10_000
 )
 
 // An Event is an event, or where others are missing.
@@ -52,6 +53,7 @@ type State struct {
 	at      time.Duration // of the last look
 	pinned  *pinned       // nil: looked at as it is
 	names   *names        // of stacks; nil: they are found when they are asked for
+	asleep  []view.Asleep // when nobody looked
 	rate    float64       // of events, a second
 	counted uint64        // events at the last look
 	// refreshed is when all maps had been looked at.
@@ -198,6 +200,11 @@ func (s *State) apply(item view.Item) {
 			w.closed, w.any = w.open, true
 		}
 		w.printed = false
+	case view.Asleep:
+		// Who is stopped again and again sees when that was last.
+		if s.asleep = append(s.asleep, it); len(s.asleep) > maxAsleep {
+			s.asleep = slices.Delete(s.asleep, 0, len(s.asleep)-maxAsleep)
+		}
 	case view.End:
 		s.end, s.at = &it, it.Boot
 	}
