@@ -20,15 +20,11 @@ func (m *Model) Draw(w, h int) *tty.Grid {
 	}
 	m.State.Lock()
 	defer m.State.Unlock()
-	// Places of the picture before mean nothing in this one.
-	m.hits = m.hits[:0]
-	switch {
-	case w < tinyWidth || h < tinyHeight:
-		m.tiny(g)
-	case w <= narrowWidth || h <= narrowHeight:
-		m.narrow(g)
-	default:
-		m.full(g)
+	m.picture(g)
+	// A pane that has a use for more lines than was known when they were dealt out gets them now.
+	if m.grew {
+		g = tty.NewGrid(w, h)
+		m.picture(g)
 	}
 	if m.help {
 		m.drawHelp(g)
@@ -38,6 +34,26 @@ func (m *Model) Draw(w, h int) *tty.Grid {
 		asASCII(g)
 	}
 	return g
+}
+
+// picture draws what there is to see, without help.
+func (m *Model) picture(g *tty.Grid) {
+	// Places of the picture before mean nothing in this one.
+	m.hits, m.grew = m.hits[:0], false
+	switch {
+	case g.W < tinyWidth || g.H < tinyHeight:
+		m.tiny(g)
+	case g.W <= narrowWidth || g.H <= narrowHeight:
+		m.narrow(g)
+	default:
+		m.full(g)
+	}
+}
+
+// uses notes how many lines a pane has a use for.
+func (m *Model) uses(p *pane, lines int) {
+	m.grew = m.grew || lines > p.used
+	p.used = max(p.used, lines)
 }
 
 // full draws panes with frames around them.
@@ -280,10 +296,19 @@ func (m *Model) footer(g *tty.Grid) {
 		g.Put(1, y, g.W-2, m.note, m.Theme.head())
 	default:
 		x := 1
-		for _, k := range m.keys() {
+		keys := m.keys()
+		rest := 0 // the width of the last two, help and the way out, which always stay
+		for _, k := range keys[max(len(keys)-2, 0):] {
+			rest += tty.Width(k) + 2
+		}
+		for i, k := range keys {
 			// Keys are in the order in which they help; those at the end go first.
-			if x+tty.Width(k)+1 > g.W {
-				break
+			width := tty.Width(k)
+			if last := i >= len(keys)-2; last {
+				rest -= width + 2
+			}
+			if x+width+2+rest > g.W+1 {
+				continue
 			}
 			key, does, _ := strings.Cut(k, " ")
 			x += g.Put(x, y, g.W-x, key, m.Theme.head())
@@ -298,7 +323,7 @@ func (m *Model) keys() []string {
 	common := []string{"p pause", "S save", "? help", "q quit"}
 	switch {
 	case m.picking != nil:
-		return []string{"←→ move", "enter mark", "esc leave"}
+		return []string{"←→ move", "enter mark", "esc leave"} // which fit
 	case p.open != nil:
 		return append([]string{"backspace back", "tab pane"}, common...)
 	case p.m == nil:

@@ -273,7 +273,7 @@ func (m *Model) drawFlame(g *tty.Grid, b box, p *pane) string {
 	d.node(root, b.x, b.w, 0)
 	foot := fmt.Sprintf("%s", strings.Join(append([]string{"all"}, p.sel...), " > "))
 	if d.narrow > 0 {
-		foot = fmt.Sprintf("%d narrower ones not drawn  ", d.narrow) + foot
+		foot = view.Grouped(d.narrow) + " narrower ones not drawn  " + foot
 	}
 	g.Put(b.x, b.y+b.h-1, b.w, tail(tty.Safe(foot), b.w), m.Theme.dim())
 	node := &trie.Nodes[sel]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/hawktrace/hawk/internal/ui/live"
@@ -28,13 +29,20 @@ func (m *Model) drawHistograms(g *tty.Grid, b box, n int) string {
 		return m.about(p)
 	}
 	list := 0
-	// Keys get a third of the height, if the picture is still worth it then.
-	if p.m.Keyed() && b.h >= 8 && len(t.Rows) > 1 {
-		list = min(b.h/3, len(t.Rows)+1)
-	}
 	row := &t.Rows[p.cursor]
 	h, _ := row.Value.(value.Hist)
 	line := m.State.Line(p.m)
+	from, to := live.Filled(h.Buckets)
+	picture := to - from + 2 // with the line of the time, and one that parts it from the keys
+	m.uses(p, picture)
+	// Keys get a third of the height, if the picture is still worth it then, and what the picture has no use for.
+	if p.m.Keyed() && b.h >= 8 && len(t.Rows) > 1 {
+		list = min(max(b.h/3, b.h-picture), len(t.Rows)+1)
+		m.uses(p, picture+len(t.Rows)+1)
+	}
+	if spare := b.h - list - picture; spare > 0 && !p.heat { // which stay free below both
+		b.h -= spare
+	}
 	m.drawHist(g, box{b.x, b.y, b.w, b.h - list}, p, h, line, row.Key)
 	if list > 0 {
 		m.drawTable(g, box{b.x, b.y + b.h - list, b.w, list}, n, t, p.scroll(len(t.Rows), list-1))
@@ -47,13 +55,19 @@ func (m *Model) drawHistograms(g *tty.Grid, b box, n int) string {
 		}
 		heading = "[" + strings.Join(parts, ", ") + "]"
 	}
-	heading += "  total " + live.Amount(float64(view.Count(h)), view.NoUnit)
+	numbers := []string{"total " + live.Amount(float64(view.Count(h)), view.NoUnit)}
 	for _, q := range []struct {
 		name string
 		part float64
 	}{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}} {
-		heading += "  " + q.name + " " + live.Bound(h, q.part, p.m.Unit)
+		numbers = append(numbers, q.name+" "+live.Bound(h, q.part, p.m.Unit))
 	}
+	// Where not all fit, those go that say the least: the total, p90, p50.
+	for len(numbers) > 1 && tty.Width(heading+"  "+strings.Join(numbers, "  ")) > b.w {
+		least := [...]int{4: 0, 3: 1, 2: 0}[len(numbers)]
+		numbers = slices.Delete(numbers, least, least+1)
+	}
+	heading += "  " + strings.Join(numbers, "  ")
 	if p.of != live.OfRun {
 		heading += "  " + p.of.String()
 	}

@@ -577,7 +577,11 @@ func (m *Model) drawHelp(g *tty.Grid) {
 		keys = max(keys, tty.Width(h[0]))
 		width = max(width, tty.Width(h[1]))
 	}
-	b := box{0, 0, min(keys+width+6, g.W), min(len(helpText)+2, g.H)}
+	if keys+width+6 > g.W {
+		m.drawNarrowHelp(g)
+		return
+	}
+	b := box{0, 0, keys + width + 6, min(len(helpText)+2, g.H)}
 	b.x, b.y = (g.W-b.w)/2, (g.H-b.h)/2
 	clearBox(g, b)
 	f := newFrame(g.W, g.H)
@@ -592,5 +596,26 @@ func (m *Model) drawHelp(g *tty.Grid) {
 		}
 		g.Put(b.x+2, y, b.w-4, h[0], m.Theme.head())
 		g.Put(b.x+4+keys, y, b.w-keys-6, h[1], m.Theme.text())
+	}
+}
+
+// drawNarrowHelp draws the keys where there is no room for columns: what a key does follows it, and goes on below.
+func (m *Model) drawNarrowHelp(g *tty.Grid) {
+	clearBox(g, box{0, 0, g.W, g.H})
+	y := 0
+	for i, h := range helpText {
+		x := g.Put(0, y, g.W, h[0], m.Theme.head()) + 2
+		for word := range strings.FieldsSeq(h[1]) {
+			if x+tty.Width(word) > g.W {
+				x, y = 2, y+1
+			}
+			x += g.Put(x, y, g.W-x, word, m.Theme.text()) + 1
+		}
+		y++
+		// The last line says for how many keys there is no room.
+		if left := len(helpText) - i - 1; left > 0 && y >= g.H-2 {
+			g.Put(0, y, g.W, fmt.Sprintf("%d more", left), m.Theme.dim())
+			return
+		}
 	}
 }

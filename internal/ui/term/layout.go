@@ -72,14 +72,20 @@ func (m *Model) columns(b box) []placed {
 	return m.stack(b, rows, minPane)
 }
 
-// need is how many lines a row of panes can use, most if that is any number: a map without
-// keys is a number with what it was before, or one row.
+// need is how many lines a row of panes can use, most if that is any number or not known: a map without
+// keys is a number with what it was before, or one row; a table has as many rows as it had when it was drawn.
 func (m *Model) need(row []int, most int) int {
 	lines := 0
 	for _, i := range row {
 		switch p := m.panes[i]; {
-		case p.m == nil || p.m.Keyed() || p.m.Kind == view.Histogram || p.m.Profile():
+		case p.m == nil || p.m.Profile() || p.flame || p.open != nil || p.heat:
 			return most
+		case p.m.Keyed() || p.m.Kind == view.Histogram:
+			// It only grows: a table whose rows come and go must not move what is below it.
+			if p.used == 0 {
+				return most
+			}
+			lines = max(lines, p.used+2, minPane)
 		case p.m.Kind == view.Text || p.m.Kind == view.Record:
 			lines = max(lines, minPane)
 		default:

@@ -36,6 +36,7 @@ type Model struct {
 	seen    uint64 // lost events that the user knows of
 	cost    string // of looking and drawing, for the first line
 	hits    []hit  // where clicks go
+	grew    bool   // a pane has a use for more lines than it was dealt
 }
 
 // A span is a range of time by the boot clock; the zero value is none.
@@ -74,6 +75,7 @@ type pane struct {
 	filter  matcher
 	heat    bool // nothing but the heat map
 	log     bool // lengths of bars are logarithms
+	used    int  // the most lines that it had a use for; 0: it was not drawn yet
 	open    *opened
 
 	flame  bool

@@ -53,6 +53,7 @@ func (p *pane) scroll(rows, height int) int {
 func (m *Model) drawMap(g *tty.Grid, b box, n int) string {
 	p := m.panes[n]
 	t, all := m.table(p)
+	m.uses(p, len(t.Rows)+1)
 	m.drawTable(g, b, n, t, p.scroll(len(t.Rows), b.h-1))
 	return m.about(p) + m.counted(t, all)
 }
@@ -118,6 +119,9 @@ func (m *Model) drawTable(g *tty.Grid, b box, n int, t *live.Table, from int) {
 			put(b.y+1+i, c, texts[i][c], m.Theme.text())
 		}
 		x += widths[c] + 2
+	}
+	if shown < len(t.Columns) { // columns that there is no room for
+		g.Put(b.x+b.w-1, b.y, 1, "…", m.Theme.dim())
 	}
 	m.drawBars(g, box{x, b.y, b.x + b.w - x, b.h}, t, rows)
 	for i := range rows {

@@ -303,3 +303,41 @@ func TestBeginAndEnd(t *testing.T) {
 	p.End()
 	golden(t, "end", m.Draw(110, 30))
 }
+
+// TestNarrow has small terminals show what keys do, and the way to help and out, whole.
+func TestNarrow(t *testing.T) {
+	m, _ := played(20, nil)
+	for n := range m.panes {
+		m.focus = n
+		for w := tinyWidth; w <= 200; w++ {
+			lines := strings.Split(strings.TrimSpace(m.Draw(w, 12).Text()), "\n")
+			if last := lines[len(lines)-1]; !strings.Contains(last, "? help  q quit") {
+				t.Errorf("pane %d, %d columns: %s", n, w, last)
+			}
+		}
+	}
+	press(m, "?")
+	golden(t, "help_40x60", m.Draw(40, 60))
+	if text := m.Draw(40, 12).Text(); strings.Contains(text, "…") || !strings.Contains(text, " more\n") {
+		t.Errorf("the help is\n%s", text)
+	}
+}
+
+// TestNeeds gives tables and histograms the lines that they can use, and no table fewer than it has had.
+func TestNeeds(t *testing.T) {
+	table := func(used int) *pane {
+		m := &view.Map{Name: "@t", Type: types.Uint64, Keys: make([]view.Element, 1), Kind: view.Counter}
+		return &pane{m: m, used: used}
+	}
+	m := &Model{panes: []*pane{table(0), table(6), table(1), {}}}
+	for n, want := range []int{50, 8, minPane, 50} {
+		if got := m.need([]int{n}, 50); got != want {
+			t.Errorf("pane %d can use %d lines, not %d", n, got, want)
+		}
+	}
+	m.uses(m.panes[1], 9)
+	m.uses(m.panes[1], 2)
+	if !m.grew || m.panes[1].used != 9 {
+		t.Errorf("it has a use for %d lines", m.panes[1].used)
+	}
+}
