@@ -23,6 +23,7 @@ import (
 const shown = `begin {
 	@names["<img src=nowhere onerror=console.log(1)>"] = count(); @names["</script><script>console.log(2)</script>"] = count();
 	@names["\x1b[31mred"] = count(); @state["<b>up</b>"] = "\"}<i>"; @both = (1, 2);
+	for ($i : 0..600) { @many[$i] = 7; }
 }
 profile:hz:49 { @stacks[kstack(8), ustack(8), comm] = count(); }
 tracepoint:raw_syscalls:sys_enter {
@@ -109,6 +110,10 @@ func TestPage(t *testing.T) {
 		t.Errorf("the address is %s: the token stays in it", href)
 	}
 
+	t.Run("cut", func(t *testing.T) { // rows that a table has no room for are counted
+		p := p.With(t)
+		p.Await(rows("@many") + `.length === 500 && ` + pane("@many") + `.textContent.includes("100 rows more")`)
+	})
 	t.Run("names", func(t *testing.T) { // are text as they came, but for what would not show
 		p := p.With(t)
 		var got []string

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -17,6 +18,7 @@ import (
 	"github.com/hawktrace/hawk/internal/export"
 	"github.com/hawktrace/hawk/internal/pack"
 	"github.com/hawktrace/hawk/internal/view"
+	"github.com/hawktrace/hawk/internal/view/history"
 )
 
 //go:generate go test -run TestPacked . -update
@@ -131,7 +133,8 @@ func (v *View) serveScript(w http.ResponseWriter, r *http.Request) {
 	began := v.status.began
 	v.mu.Unlock()
 	facts := map[string]any{"version": v.o.Version, "name": v.script.Name, "title": v.script.Called(),
-		"text": v.script.Text, "rows": sentRows, "events": keptEvents}
+		"text": v.script.Text, "rows": sentRows, "events": keptEvents,
+		"history": cmp.Or(v.o.History, history.DefaultSpan).Seconds()}
 	// The page may be asked for before the run has begun.
 	if began.Script != nil {
 		// JavaScript has milliseconds.

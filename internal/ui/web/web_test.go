@@ -530,6 +530,7 @@ func TestScript(t *testing.T) {
 	var got struct {
 		Name, Text, Version string
 		Start               int64
+		History             float64 // seconds; the page forgets what is older
 		Maps                []struct {
 			Name    string
 			Profile bool
@@ -539,7 +540,8 @@ func TestScript(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil || status != 200 {
 		t.Fatalf("%d %v", status, err)
 	}
-	if got.Name != "reads.bt" || got.Start != 1e12 || len(got.Maps) != 3 || !got.Maps[0].Profile ||
+	if got.Name != "reads.bt" || got.Start != 1e12 || got.History != 300 ||
+		len(got.Maps) != 3 || !got.Maps[0].Profile ||
 		fmt.Sprint(got.Maps[1].Labels) != "[comm]" {
 		t.Errorf("%+v", got)
 	}

@@ -76,6 +76,9 @@
 
 	// How long a look is taken to have taken at least, in seconds.
 	const LEAST = 0.02;
+	// Rows of a table, and of one over time; what is beyond is counted.
+	const MOST_ROWS = 500,
+		MOST_TIMES = 200;
 	// Room beside and below a heat map for what its rows and columns are.
 	const SIDE = 76,
 		FOOT = 18;
@@ -103,6 +106,7 @@
 		if (typeof n !== "number" || !Number.isFinite(n)) return shown(n ?? "");
 		if (TIMES[unit]) {
 			const t = n * TIMES[unit];
+			if (t === 0) return "0 " + unit.replace("u", "µ");
 			for (const [name, by] of [
 				["s", 1e9],
 				["ms", 1e6],
@@ -267,7 +271,7 @@
 			p.times.push(...record.times);
 			if (record.buckets) p.buckets.push(...record.buckets);
 			for (const [i, line] of (record.lines || []).entries()) (p.lines[i] ||= []).push(...line);
-			const old = p.times.findIndex(t => t[1] > record.times.at(-1)[1] - 300);
+			const old = p.times.findIndex(t => t[1] > record.times.at(-1)[1] - state.script.history);
 			if (old > 0) {
 				p.times.splice(0, old);
 				p.buckets.splice(0, Math.min(old, p.buckets.length));
@@ -294,14 +298,18 @@
 			if (f.help) parts.push(shown(f.help));
 			if (f.kind === "histogram") parts.push(...this.percentiles(rows));
 			if (this.past.times.some(t => t[2])) parts.push("hatched: asleep or stopped");
-			this.about.textContent = parts.join(" · ");
 			this.full.textContent = this.refused;
 			if (this.chooser) this.choices(rows);
 			if (f.kind === "histogram") this.histogram(rows);
 			else if (f.kind === "series") this.series(rows);
 			else this.plainRows(rows);
-			const left = entries - rows.length;
-			this.more.textContent = left > 0 ? left.toLocaleString("en") + " keys more, which weigh less" : "";
+			if (this.chart && ["counter", "summary"].includes(f.kind)) parts.push("lines per second");
+			this.about.textContent = parts.join(" · ");
+			const left = entries - rows.length,
+				more = [];
+			if (this.cut > 0) more.push(this.cut.toLocaleString("en") + " rows more" + (this.find ? " match" : ""));
+			if (left > 0) more.push(left.toLocaleString("en") + " keys more, which weigh less");
+			this.more.textContent = more.join(" · ");
 		}
 		choices(rows) {
 			const keys = rows.map(keyOf).sort();
@@ -537,8 +545,16 @@
 						: lines.map(l => count(l[i], f.unit))),
 				]);
 				const box = make("div", {className: "scroll", tabIndex: 0});
-				tableInto(box, names, body.reverse().slice(0, 200), null, true);
+				tableInto(box, names, body.reverse().slice(0, MOST_TIMES), null, true);
 				this.picture.replaceChildren(box);
+				if (body.length > MOST_TIMES)
+					this.picture.append(
+						make("p", {
+							className: "about",
+							textContent:
+								(body.length - MOST_TIMES).toLocaleString("en") + " rows more, which are older",
+						}),
+					);
 				return;
 			}
 			if (times.length < 2) return this.picture.replaceChildren();
@@ -659,8 +675,8 @@
 					return (x < y ? -1 : x > y ? 1 : 0) * by;
 				});
 			}
-			tableInto(this.table, names, rows.slice(0, 500), this);
-			if (rows.length > 500) this.more.textContent = rows.length - 500 + " rows more match";
+			tableInto(this.table, names, rows.slice(0, MOST_ROWS), this);
+			this.cut = rows.length - MOST_ROWS;
 		}
 		async restrict(range) {
 			this.ranged = null;
