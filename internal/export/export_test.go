@@ -946,3 +946,43 @@ func TestNoProfile(t *testing.T) {
 		}
 	}
 }
+
+// TestForPeople has the page show maps as the script writes them, process IDs and times as people read them, and no bar
+// beside a number that is alone.
+func TestForPeople(t *testing.T) {
+	r := run(names{"main"})
+	file := r.Script.Map("@").At.File
+	at := func(n int) source.Span { return source.Span{File: file, Start: n, End: n} }
+	pid := &view.Map{Name: "@pid", Kind: view.Record, Type: &types.Tuple{Elems: []types.Type{types.Int64}},
+		Columns: []view.Element{{Name: "pid", Kind: view.Gauge}}, At: at(3)}
+	series := &view.Map{Name: "@series", Kind: view.Series, Type: types.Int64, At: at(2)}
+	total := &view.Map{Name: "@total", Kind: view.Counter, Type: types.Uint64, At: at(1)}
+	r.Script.Maps = []*view.Map{pid, series, total}
+	r.Past, r.Events = nil, nil
+	r.Maps = []view.Snapshot{
+		{Map: pid, Rows: []view.Row{{Value: value.Tuple{value.Int(12345)}}}},
+		{Map: series, Rows: []view.Row{{
+			Value: value.Series{Interval: 1e9, Points: []value.Point{{Epoch: 60, Value: 1}}}}}},
+		{Map: total, Rows: []view.Row{{Value: value.Uint(12345)}}},
+	}
+	page := string(written(t, Find("html"), r, nil))
+	for _, want := range []string{">12345<", ">12,345<", ">1970-01-01 00:01:00<"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("there is no %s", want)
+		}
+	}
+	if strings.Contains(page, `<svg class="w"`) {
+		t.Error("there is a bar")
+	}
+	var got []string
+	for _, found := range regexp.MustCompile(`<h2>(@\w+)`).FindAllStringSubmatch(page, -1) {
+		got = append(got, found[1])
+	}
+	if want := "[@total @series @pid]"; fmt.Sprint(got) != want {
+		t.Errorf("maps are %v, want %s", got, want)
+	}
+	chosen := []*view.Map{series, pid}
+	if got := asWritten(r.Script, chosen); !slices.Equal(got, chosen) {
+		t.Errorf("maps are not as they were chosen: %v", got[0].Name)
+	}
+}

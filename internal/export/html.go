@@ -39,7 +39,7 @@ const (
 // the last events, the script, and the records that hawk view reads back.
 func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	var body strings.Builder
-	for _, m := range maps {
+	for _, m := range asWritten(r.Script, maps) {
 		if snap := r.Snapshot(m); snap != nil && !m.Profile() { // which are flame graphs
 			htmlMap(&body, r, snap, o)
 		}
@@ -77,6 +77,19 @@ func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	}
 	p.body += records
 	return p.write(w, o)
+}
+
+// asWritten are maps in the order in which the script writes them, if somebody has not chosen another.
+func asWritten(s *view.Script, maps []*view.Map) []*view.Map {
+	at := -1
+	for _, m := range maps {
+		was := at
+		if at = slices.Index(s.Maps, m); at < was {
+			return maps
+		}
+	}
+	out := s.AsWritten()
+	return slices.DeleteFunc(out, func(m *view.Map) bool { return !slices.Contains(maps, m) })
 }
 
 // RecordsMark is what stands in an HTML file of a run before its records: those of jsonl,
@@ -160,7 +173,10 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 	// Rows that weigh the same stay in the order of their keys.
 	order.Stably(rows, func(x, y view.Row) int { return cmp.Compare(m.Weigh(y.Value), m.Weigh(x.Value)) })
 	lines, shown := htmlLines(m, rows, o)
-	if m.Kind == view.Histogram { // whose bars are of buckets
+	switch {
+	case m.Kind != view.Histogram && !m.Keyed(): // one number has nothing to be compared with
+		most = 0
+	case m.Kind == view.Histogram: // whose bars are of buckets
 		most = 0
 		for _, line := range lines {
 			most = max(most, line.weight)
@@ -182,10 +198,14 @@ func htmlMap(b *strings.Builder, r *view.Run, snap *view.Snapshot, o Options) {
 			class, text := "", c.text
 			if c.number {
 				class = numeric
-				// Keys stay as they are: process IDs have no commas.
-				if n, err := strconv.ParseInt(text, 10, 64); err == nil && i >= len(keys) {
+				// Keys stay as they are, and so do members of records: process IDs have no commas.
+				if n, err := strconv.ParseInt(text, 10, 64); err == nil && i >= len(keys) && m.Kind != view.Record {
 					text = view.Grouped(n)
 				}
+			}
+			if m.Kind == view.Series && i == len(keys) { // for people: few intervals begin at a fraction of a second
+				text = strings.TrimSuffix(strings.TrimRight(strings.TrimSuffix(text, "Z"), "0"), ".")
+				text = strings.Replace(text, "T", " ", 1)
 			}
 			fmt.Fprintf(b, "<td%s>%s</td>", class, xmlText(text))
 		}
