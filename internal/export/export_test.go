@@ -986,3 +986,18 @@ func TestForPeople(t *testing.T) {
 		t.Errorf("maps are not as they were chosen: %v", got[0].Name)
 	}
 }
+
+// TestNarrowBoxes has boxes that are too narrow for a name leave out the path of its package, and nothing of a key.
+func TestNarrowBoxes(t *testing.T) {
+	var list names
+	for i := range 8 {
+		list = append(list, fmt.Sprintf("github.com/some/where/else/pkg.F%d", i))
+	}
+	r := run(list)
+	picture := string(written(t, Find("svg"), r, r.Script.Map("@")))
+	for _, want := range []string{">pkg.F3</text>", "<title>github.com/some/where/else/pkg.F3: ", ">github.com/"} {
+		if !strings.Contains(picture, want) {
+			t.Errorf("there is no %s", want)
+		}
+	}
+}

@@ -100,7 +100,11 @@ func writeSVG(out io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 			xmlText(name), xmlText(amount(n.Total[t.Primary], unit)), percent(n.Total[t.Primary], total),
 			svgClass(t.Kind(n), name), b.x, y, b.w, svgRow-1)
 		// Four units are left free at both ends of a text.
-		if text := fitted(name, int((b.w-8)/svgChar)); text != "" {
+		room := int((b.w - 8) / svgChar)
+		if t.Kind(n) != view.LabelFrame && utf8.RuneCountInString(name) > room {
+			name = view.Unqualified(name)
+		}
+		if text := fitted(name, room); text != "" {
 			fmt.Fprintf(w, `<text x="%.1f" y="%d">%s</text>`, b.x+4, y+13, xmlText(text))
 		}
 		w.WriteString("</g>\n")

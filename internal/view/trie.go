@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/hawktrace/hawk/internal/order"
 )
@@ -98,4 +99,15 @@ func (t *Trie) Kind(n *Node) FrameKind {
 		return LabelFrame
 	}
 	return t.Kinds[n.Name]
+}
+
+// Unqualified is a function's name without the path of its package or file, for boxes that are too narrow for all of
+// it: names of Go are alike in their first half. Slashes of types, and of what is no name, are no part of a path.
+func Unqualified(name string) string {
+	end := strings.IndexAny(name, "([{<> ")
+	if end < 0 {
+		end = len(name)
+	}
+	// An operator of C++ ends in the slash.
+	return name[strings.LastIndexByte(name[:max(end-1, 0)], '/')+1:]
 }

@@ -130,3 +130,16 @@ func TestGrouped(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestUnqualified shortens names by the path in front of them, and by nothing else.
+func TestUnqualified(t *testing.T) {
+	for name, want := range map[string]string{
+		"github.com/a/b.(*T).F": "b.(*T).F", "main.Map[go/x.T].Each": "main.Map[go/x.T].Each", "read": "read",
+		"a/b.Of[c/d.T]": "b.Of[c/d.T]", "/usr/lib/x.so+0x12": "x.so+0x12", "std::map<a/b>::at": "std::map<a/b>::at",
+		"operator/(a)": "operator/(a)", "": "",
+	} {
+		if got := Unqualified(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -7,6 +7,8 @@
 		pen = canvas.getContext("2d");
 	const ROW = 19,
 		FONT = "12px ui-monospace,Menlo,Consolas,monospace";
+	// The path of a package or file goes first where a box is too narrow: names of Go are alike in their first half.
+	const PATH = /^[^([{<> ]*\/(?=[^([{<> ])/;
 	const state = {
 		profile: 0,
 		type: -1,
@@ -318,6 +320,7 @@
 			const room = Math.floor((b.w - 7) / charWidth);
 			if (room >= 3) {
 				let text = label(b.tree, b.node);
+				if (text.length > room && b.tree.kinds[b.tree.name[b.node]]) text = text.replace(PATH, "");
 				if (text.length > room) text = text.slice(0, room - 1) + "…";
 				pen.fillStyle = matched ? "#fff" : ink;
 				pen.globalAlpha = matches && !matched ? 0.6 : 1;

@@ -144,8 +144,13 @@ func (m *Model) narrow(g *tty.Grid) {
 		if i == 0 {
 			text, style = "["+text[1:len(text)-1]+"]", m.Theme.title(true)
 		}
-		width := tty.Width(text)
-		if x+width > g.W && i > 0 {
+		width, more := tty.Width(text), ""
+		if i < len(m.panes)-1 {
+			more = fmt.Sprintf(" +%d", len(m.panes)-1-i)
+		}
+		if x+width+len(more) > g.W && i > 0 {
+			// Tabs that there is no room for are counted; room for that was left.
+			g.Put(x, 1, g.W-x, fmt.Sprintf(" +%d", len(m.panes)-i), m.Theme.dim())
 			break
 		}
 		m.hits = append(m.hits, hit{box: box{x, 1, width, 1}, pane: n, column: -1, row: -1})

@@ -387,6 +387,9 @@ func (d *flameDrawing) draw(n, x, width, level int) {
 	d.g.Set(x, y, "▏", style)
 	share := live.Share(float64(node.Total[d.t.Primary]), d.all)
 	if width > 2 {
+		if d.t.Kind(node) != view.LabelFrame && tty.Width(name) > width-1 {
+			name = view.Unqualified(name)
+		}
 		d.g.Put(x+1, y, width-1, name, style)
 	}
 	// A share is shown whole or not at all.
