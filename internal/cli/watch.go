@@ -280,7 +280,7 @@ func (w *watch) openLive(c *command) error {
 	if rows == 0 {
 		rows = plainRows
 	}
-	w.plain = plain.New(maps, plain.Options{Rows: rows, History: history.Options{Span: c.history}})
+	w.plain = plain.New(w.script.InOrder(maps), plain.Options{Rows: rows, History: history.Options{Span: c.history}})
 	w.add(w.plain, view.Needs{Totals: true, Cadence: w.pace(c, plainEvery), Maps: maps})
 	return nil
 }

@@ -982,7 +982,7 @@ func TestForPeople(t *testing.T) {
 		t.Errorf("maps are %v, want %s", got, want)
 	}
 	chosen := []*view.Map{series, pid}
-	if got := asWritten(r.Script, chosen); !slices.Equal(got, chosen) {
+	if got := r.Script.InOrder(chosen); !slices.Equal(got, chosen) {
 		t.Errorf("maps are not as they were chosen: %v", got[0].Name)
 	}
 }

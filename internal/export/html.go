@@ -39,7 +39,7 @@ const (
 // the last events, the script, and the records that hawk view reads back.
 func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	var body strings.Builder
-	for _, m := range asWritten(r.Script, maps) {
+	for _, m := range r.Script.InOrder(maps) {
 		if snap := r.Snapshot(m); snap != nil && !m.Profile() { // which are flame graphs
 			htmlMap(&body, r, snap, o)
 		}
@@ -77,19 +77,6 @@ func writeHTML(w io.Writer, r *view.Run, maps []*view.Map, o Options) error {
 	}
 	p.body += records
 	return p.write(w, o)
-}
-
-// asWritten are maps in the order in which the script writes them, if somebody has not chosen another.
-func asWritten(s *view.Script, maps []*view.Map) []*view.Map {
-	at := -1
-	for _, m := range maps {
-		was := at
-		if at = slices.Index(s.Maps, m); at < was {
-			return maps
-		}
-	}
-	out := s.AsWritten()
-	return slices.DeleteFunc(out, func(m *view.Map) bool { return !slices.Contains(maps, m) })
 }
 
 // RecordsMark is what stands in an HTML file of a run before its records: those of jsonl,

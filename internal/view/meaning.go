@@ -37,6 +37,18 @@ func (s *Script) AsWritten() []*Map {
 	return out
 }
 
+// InOrder are maps in the order in which the script writes them, unless somebody has chosen another one.
+func (s *Script) InOrder(maps []*Map) []*Map {
+	at := -1
+	for _, m := range maps {
+		was := at
+		if at = slices.Index(s.Maps, m); at < was {
+			return maps
+		}
+	}
+	return slices.DeleteFunc(s.AsWritten(), func(m *Map) bool { return !slices.Contains(maps, m) })
+}
+
 // Map finds a map by its name with @, nil if there is none.
 func (s *Script) Map(name string) *Map {
 	for _, m := range s.Maps {

@@ -187,6 +187,10 @@ func (v *View) refused(b *bytes.Buffer, m *view.Map) {
 // heading is the name of a map with what is shown of it.
 func heading(t *live.Table, want live.Want) string {
 	out := fmt.Sprintf("%s  %s", t.Map.Name, t.Map.Kind)
+	// Numbers of a table have their unit beside them, those of a picture have not.
+	if k := t.Map.Kind; t.Map.Unit != view.NoUnit && (k == view.Histogram || k == view.Series) {
+		out += ", " + t.Map.Unit.String()
+	}
 	if want.Of == live.OfWindow {
 		out += ", of the last window"
 	}
