@@ -24,7 +24,7 @@ import (
 // A record is a line of a jsonl file, whatever its type.
 type record struct {
 	Type, Name string
-	T          int64
+	T          exact
 	// A script has these; Text is what an event printed, too.
 	Start       time.Time
 	Text        string
@@ -37,7 +37,7 @@ type record struct {
 	Refused        uint64
 	Held, Capacity int
 	Full           bool
-	From           int64 // of the time asleep
+	From           exact // of the time asleep
 	Stopped        bool
 	// Others have these.
 	Probes, Failed           int
@@ -49,6 +49,18 @@ type record struct {
 	Events, Skipped, Strings uint64
 	Cause                    string
 	Status                   int
+}
+
+// An exact is a number that stands as text where readers of JSON would round it: runs may last for months.
+type exact int64
+
+// UnmarshalJSON reads it.
+func (e *exact) UnmarshalJSON(raw []byte) error {
+	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
+	if *e = exact(n); err != nil {
+		return noNumber(raw)
+	}
+	return nil
 }
 
 // Bounds of what a file may come to in memory, about what each of its parts takes there.

@@ -378,6 +378,7 @@ func TestNumbers(t *testing.T) {
 			`","role":"result","labels":[],"unit":""}],"sites":[]}` + "\n"
 	}
 	row := func(v string) string { return `{"type":"map","t":2,"name":"@","rows":[[[],` + v + "]]}\n" }
+	end := func(at string) string { return `{"type":"end","t":` + at + "}\n" }
 	const most, over = "9223372036854775807", "99999999999999999999"
 	for text, want := range map[string]string{
 		"@a[foo]:\n[1, 2)   " + over + " |@@@|\n":                    `line 2: "` + over + `" is no number`,
@@ -394,6 +395,8 @@ func TestNumbers(t *testing.T) {
 		script("histogram") + row(`{"buckets":[[1,2,"x"]]}`):         `line 2: "\"x\"" is no whole number`,
 		script("histogram") + row(`{"buckets":[[1,[],3]]}`):          `line 2: "[]" is no whole number`,
 		script("series") + row(`{"interval":1,"points":[[1,true]]}`): `line 2: "true" is no whole number`,
+		script("counter") + end(`"9007199254740993"`):                "",
+		script("counter") + end(`"x"`):                               `line 2: "\"x\"" is no whole number`,
 		script("text") + row(`"zz"`):                                 "",
 	} {
 		file := filepath.Join(t.TempDir(), "file")
