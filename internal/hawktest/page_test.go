@@ -193,6 +193,16 @@ func TestPage(t *testing.T) {
 		p.Eval(`document.querySelector("#entire").focus()`, nil)
 		p.Press(" ")
 		p.Await(`document.querySelector("#span").textContent.startsWith("whole run")`)
+		// The flame graph is of one command, and the address leads to that.
+		p.Eval(`(() => {
+			const of = document.querySelector("#label");
+			of.value = of.options[1].value;
+			of.dispatchEvent(new Event("change"));
+		})()`, nil)
+		p.Await(`new URLSearchParams(location.hash.slice(1)).get("l") === document.querySelector("#label").value`)
+		p.Await(`document.querySelector("#label").value !== ""`)
+		p.Eval(`document.querySelector("#reset").click()`, nil)
+		p.Await(`document.querySelector("#label").value === ""`)
 		// The flame graph is walked and zoomed, and shown as a table.
 		p.Eval(`document.querySelector("#graph").focus()`, nil)
 		p.Press("i", "ArrowDown", "ArrowUp", "Enter", "Escape", "t")

@@ -7,11 +7,14 @@
 		pen = canvas.getContext("2d");
 	const ROW = 19,
 		FONT = "12px ui-monospace,Menlo,Consolas,monospace";
+	// Parts of keys to choose from; a list of more is no help.
+	const MOST_PARTS = 200;
 	// The path of a package or file goes first where a box is too narrow: names of Go are alike in their first half.
 	const PATH = /^[^([{<> ]*\/(?=[^([{<> ])/;
 	const state = {
 		profile: 0,
 		type: -1,
+		label: "",
 		zoom: 0,
 		focus: 0,
 		search: "",
@@ -89,10 +92,26 @@
 	function build() {
 		const p = current();
 		if (state.type < 0 || state.type >= p.types.length) state.type = p.primary;
-		tree = makeTree(p.names, p.kinds, p.parent, p.name, p.self[state.type], p.old && p.old[state.type]);
+		if (!labels(p).includes(state.label)) state.label = "";
+		const of = self => self && only(p, self, state.label);
+		tree = makeTree(p.names, p.kinds, p.parent, p.name, of(p.self[state.type]), of(p.old && p.old[state.type]));
 		if (state.zoom >= tree.n) state.zoom = 0;
 		if (state.focus >= tree.n) state.focus = state.zoom;
 		find();
+	}
+
+	// The parts of keys, which stand as frames outside of all functions.
+	// Files of other tools do not tell them from functions.
+	const labels = p => (p.kinds.some(kind => kind) ? p.names.filter((_, i) => p.kinds[i] === 0).sort() : []);
+	// What stacks with a part of a key weigh; others weigh nothing, and are not drawn.
+	function only(p, self, part) {
+		if (!part) return self;
+		const inside = new Uint8Array(self.length);
+		return self.map((n, i) => {
+			const name = p.name[i];
+			inside[i] = i && (inside[p.parent[i]] || (p.kinds[name] === 0 && p.names[name] === part));
+			return inside[i] ? n : 0;
+		});
 	}
 
 	// The callees of a function as a tree, or its callers: wherever it stands, but once a stack.
@@ -488,6 +507,7 @@
 		}
 		let list = Array.from({length: n}, (_, i) => i);
 		if (matches) list = list.filter(i => matches[i]);
+		if (state.label) list = list.filter(i => total[i]);
 		list.sort(
 			sortBy === "name"
 				? (a, b) => (tree.names[a] < tree.names[b] ? -1 : 1)
@@ -550,6 +570,7 @@
 		};
 		put("p", state.profile, 0);
 		put("t", state.type, current().primary);
+		put("l", state.label, "");
 		put("z", state.zoom, 0);
 		put("s", state.search, "");
 		put("i", +state.icicle, -1);
@@ -570,6 +591,7 @@
 		};
 		state.profile = Math.max(0, number("p", 0, data.profiles.length - 1) | 0);
 		state.type = number("t", -1, 9) | 0;
+		state.label = f.get("l") || "";
 		state.search = f.get("s") || "";
 		unsettled = !f.has("i");
 		state.icicle = f.get("i") === "1";
@@ -595,6 +617,14 @@
 		);
 		$("type").value = state.type;
 		$("type").parentElement.hidden = p.types.length < 2;
+		const parts = labels(p);
+		$("label").replaceChildren(
+			new Option("all", ""),
+			...parts.slice(0, MOST_PARTS).map(part => new Option(part, part)),
+		);
+		if (parts.length > MOST_PARTS) $("label").append(new Option(parts.length - MOST_PARTS + " more: zoom to them"));
+		$("label").value = state.label;
+		$("label").parentElement.hidden = parts.length < 2;
 		$("search").value = state.search;
 		$("least").value = state.least;
 		for (const [id, on] of [
@@ -615,10 +645,10 @@
 	}
 	press("reset", () => {
 		state.zoom = state.focus = 0;
-		state.search = "";
+		state.search = state.label = "";
 		state.view = "graph";
 		state.least = 0;
-		find();
+		build();
 	});
 	press("icicle", () => {
 		state.icicle = !state.icicle;
@@ -654,6 +684,7 @@
 	$("profile").onchange = e => {
 		state.profile = +e.target.value;
 		state.type = -1;
+		state.label = "";
 		state.zoom = state.focus = 0;
 		state.fn = -1;
 		if (state.view === "around") state.view = "graph";
@@ -662,6 +693,12 @@
 	};
 	$("type").onchange = e => {
 		state.type = +e.target.value;
+		build();
+		changed();
+	};
+	$("label").onchange = e => {
+		state.label = e.target.value;
+		state.zoom = state.focus = 0;
 		build();
 		changed();
 	};
