@@ -407,3 +407,20 @@ func TestLongNames(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 }
+
+// TestPictures says of how many histograms there are pictures, where they are more.
+func TestPictures(t *testing.T) {
+	var rows []string
+	for _, key := range []string{"a", "b", "c", "d"} {
+		rows = append(rows, `[["`+key+`"],{"buckets":[[16,31,4]]}]`)
+	}
+	run := `{"type":"script","name":"r.bt","start":"2026-01-01T00:00:00Z","maps":[` +
+		`{"name":"@us","kind":"histogram","role":"result","labels":["comm"],"unit":"us"}],"sites":[]}` + "\n" +
+		`{"type":"map","t":1000000000,"name":"@us","of":"total","rows":[` + strings.Join(rows, ",") + "]}\n"
+	for options, want := range map[string]string{"text": "\nbuckets are shown of the first 3\n",
+		"flame": "; outlines of the first 3</p>"} {
+		if got := compare(t, run, run, "-f", options); !strings.Contains(got, want) {
+			t.Errorf("%s:\n%s", options, got)
+		}
+	}
+}

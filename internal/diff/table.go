@@ -396,6 +396,9 @@ func (t *Table) page(least float64) export.DiffTable {
 		}
 		out.Rows = append(out.Rows, cells)
 	}
+	if histogram && len(out.Rows) > mostPictures {
+		out.About += fmt.Sprintf("; outlines of the first %d", mostPictures)
+	}
 	return out
 }
 
