@@ -160,3 +160,21 @@ func TestRun(t *testing.T) {
 		}
 	}
 }
+
+// TestLeft counts keys that a file of a run has not kept, but not those that a row stands for.
+func TestLeft(t *testing.T) {
+	m := livetest.Calls
+	rows := []view.Row{{Key: value.Str("a"), Value: value.Uint(2)}, {Value: value.Uint(1), Others: 3}}
+	for left, want := range map[int]int{0: 0, 3: 0, 10: 7} {
+		s := live.New(history.Options{})
+		s.Take(view.Snapshot{Map: m, Seq: 1, Rows: rows, Totals: true, Complete: true, Left: left})
+		s.Lock()
+		if got := s.Table(m, live.Want{}).Left; got != want {
+			t.Errorf("of %d rows that are left out %d are counted, not %d", left, got, want)
+		}
+		if got := s.Left(m, live.Want{Of: live.OfWindow}); got != 0 {
+			t.Errorf("a window leaves out %d", got)
+		}
+		s.Unlock()
+	}
+}

@@ -48,6 +48,7 @@ type Table struct {
 	Columns []Column
 	Keys    int // columns in front that belong to the key
 	Rows    []Row
+	Left    int // keys that there are no rows for
 	// Sort is the column by which it is sorted at first: the one that says most.
 	Sort int
 	// Bar is the column whose numbers bars show, -1: none.
@@ -74,6 +75,20 @@ type Row struct {
 
 // Rows are the rows of a map that a Want means.
 func (s *State) Rows(m *view.Map, w Want) []view.Row { return s.names.settled(m, s.rows(m, w)) }
+
+// Left is how many keys of a map there are no rows for: files of runs keep those that weigh most.
+func (s *State) Left(m *view.Map, w Want) int {
+	snap := s.Snapshot(m)
+	if snap == nil || w.Of == OfWindow || w.To > 0 {
+		return 0
+	}
+	left := snap.Left
+	// Keys that a row stands for are not left out.
+	for i := range snap.Rows {
+		left -= snap.Rows[i].Others
+	}
+	return max(left, 0)
+}
 
 // rows are the rows of a map as they are wanted: of a span of its history, of the last window, of
 // the totals or of now.
@@ -124,6 +139,7 @@ func (s *State) Table(m *view.Map, w Want) *Table {
 	t.values(w)
 	rate := s.rates(m, w)
 	rows := s.Rows(m, w)
+	t.Left = s.Left(m, w)
 	t.Rows = make([]Row, 0, len(rows))
 	for _, r := range rows {
 		row := Row{Row: r}

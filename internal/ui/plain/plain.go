@@ -171,7 +171,7 @@ func (v *View) table(b *bytes.Buffer, m *view.Map) {
 		}
 		align(b, t.Columns, cells)
 	}
-	if left := len(t.Rows) - len(shown); left > 0 {
+	if left := len(t.Rows) + t.Left - len(shown); left > 0 {
 		fmt.Fprintf(b, "%s rows more\n", view.Grouped(left))
 	}
 	b.WriteByte('\n')
@@ -198,7 +198,7 @@ func heading(t *live.Table, want live.Want) string {
 		out += fmt.Sprintf(", divided by %d", want.Div)
 	}
 	if t.Map.Keyed() {
-		out += "  " + view.Counted(len(t.Rows), "key")
+		out += "  " + view.Counted(len(t.Rows)+t.Left, "key")
 	}
 	return out + "\n"
 }
@@ -232,6 +232,9 @@ func (v *View) functions(b *bytes.Buffer, m *view.Map, want live.Want) {
 	funcs := view.NewTrie(p, func(f *view.FrameAt) string { return f.Name }).Functions()
 	fmt.Fprintf(b, "%s  profile  %s stacks, %s in all\n", m.Name, view.Grouped(len(p.Samples)),
 		live.Amount(all, unit))
+	if left := v.Left(m, want); left > 0 {
+		fmt.Fprintf(b, "%s more were not kept\n", view.Counted(left, "stack"))
+	}
 	v.refused(b, m)
 	columns := []live.Column{{Name: "SELF", Right: true}, {Name: "SHARE", Right: true}, {Name: "TOTAL", Right: true},
 		{Name: "SHARE", Right: true}, {Name: "FUNCTION"}}

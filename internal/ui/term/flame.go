@@ -210,6 +210,9 @@ func (m *Model) aboutProfile(p *pane, t *trieOf) string {
 	all := t.trie.Nodes[0].Total[t.trie.Primary]
 	text := fmt.Sprintf("profile  %s  %s stacks", live.Amount(float64(all), live.WeightUnit(p.m)),
 		view.Grouped(t.stacks))
+	if left := m.State.Left(p.m, m.want(p)); left > 0 {
+		text += "  " + view.Grouped(left) + " more were not kept"
+	}
 	if p.of != live.OfRun {
 		text += "  " + p.of.String()
 	}

@@ -60,6 +60,7 @@ func (m *Model) drawMap(g *tty.Grid, b box, n int) string {
 
 // counted says how many keys there are, and how many of them are shown.
 func (m *Model) counted(t *live.Table, all int) string {
+	all += t.Left
 	switch {
 	case !t.Map.Keyed():
 		return ""
