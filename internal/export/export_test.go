@@ -1001,3 +1001,30 @@ func TestNarrowBoxes(t *testing.T) {
 		}
 	}
 }
+
+// TestLeftOut has records count the keys that a look at a map has left out, those that a row stands for once.
+func TestLeftOut(t *testing.T) {
+	r := run(names{"main"})
+	size := r.Script.Map("@size")
+	one := view.Row{Key: value.Str("a"), Value: value.Avg{Count: 1}}
+	others := view.Row{Key: value.Null{}, Value: value.Avg{Count: 1}, Others: 3}
+	for _, tt := range []struct {
+		snap view.Snapshot
+		want string
+	}{
+		{view.Snapshot{Rows: []view.Row{one}}, `"entries":1,"rows"`},
+		{view.Snapshot{Rows: []view.Row{one}, Left: 7}, `"entries":8,"rows"`},
+		{view.Snapshot{Rows: []view.Row{one}, Left: 7, Others: value.Avg{Count: 9}}, `"entries":8,"others":7,"rows"`},
+		{view.Snapshot{Rows: []view.Row{one, others}, Left: 10}, `"entries":11,"others":3,"rows"`},
+	} {
+		tt.snap.Map, tt.snap.End = size, r.Boot+time.Second
+		var b bytes.Buffer
+		f := Records(&b, []*view.Map{size}, 0)
+		f.Take(r.Begin)
+		f.Take(tt.snap)
+		f.Take(*r.End)
+		if !strings.Contains(b.String(), tt.want) {
+			t.Errorf("there is no %s in\n%s", tt.want, b.String())
+		}
+	}
+}

@@ -76,7 +76,7 @@ func (f *jsonlFeed) Take(item view.Item) error {
 		if !f.maps[it.Map] || it.AtEnd { // the totals follow
 			return nil
 		}
-		f.table(it.Map, it.Boot, it.Rows, "print", view.Refused{})
+		f.table(it.Map, it.Boot, it.Rows, 0, "print", view.Refused{})
 	case view.Snapshot:
 		if !f.maps[it.Map] {
 			return nil
@@ -139,12 +139,16 @@ func (f *jsonlFeed) looks() {
 		}
 		// A map that is not read again is not written again.
 		delete(f.last, m)
-		rows := it.Rows
+		rows, left := it.Rows, it.Left
 		// Rows that views have put together come last, with how many they are.
 		if it.Others != nil {
-			rows = append(slices.Clone(rows), view.Row{Key: value.Null{}, Value: it.Others, Others: it.Left})
+			rows, left = append(slices.Clone(rows), view.Row{Key: value.Null{}, Value: it.Others, Others: it.Left}), 0
 		}
-		f.table(m, it.End, rows, map[bool]string{true: "total", false: "now"}[it.Totals], it.Refused)
+		for i := range rows {
+			left -= rows[i].Others // which a row stands for
+		}
+		of := map[bool]string{true: "total", false: "now"}[it.Totals]
+		f.table(m, it.End, rows, max(left, 0), of, it.Refused)
 		f.w.raw("}\n")
 	}
 }
@@ -282,14 +286,16 @@ func (f *jsonlFeed) event(ev *view.Event) {
 	f.w.text(string(ev.Text))
 }
 
-// table writes what a map holds: a row is a list of the parts of its key, and its value.
-func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, of string, refused view.Refused) {
+// table writes what a map holds: a row is a list of the parts of its key, and its value. left is how many elements
+// there are no rows for.
+func (f *jsonlFeed) table(m *view.Map, at time.Duration, rows []view.Row, left int, of string,
+	refused view.Refused) {
 	w := f.w
 	f.open("map")
 	f.time(at)
 	f.name(m)
 	w.raw(`,"of":"` + of + `"`)
-	entries, others := len(rows), 0
+	entries, others := len(rows)+left, 0
 	// The row of others stands for many elements, of which it is one line.
 	for i := range rows {
 		if n := rows[i].Others; n > 0 {
