@@ -30,6 +30,8 @@ var filled = map[string]string{
 	"internal/builtin.funcs":          "Define fills it while the package starts",
 	"internal/builtin.aggs":           "define fills it while the package starts",
 	"internal/builtin.renderers":      "Define fills it while the package starts",
+	"internal/builtin.typeNames":      "Define fills it while the package starts",
+	"internal/syntax.typeNames":       "builtin.Define fills it while that package starts",
 	"internal/probe.byName":           "Define fills it while the package starts",
 	"internal/probe.kinds":            "Define fills it while the package starts",
 	"internal/probe.mechanisms":       "AddMechanisms fills it while the package starts",

@@ -1,8 +1,10 @@
 package aot
 
 import (
+	"math"
 	"slices"
 
+	"github.com/hawktrace/hawk/internal/builtin"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -204,11 +206,14 @@ func (c *codec) typeOf(k kind, p *types.Type) {
 	case deferredType:
 		t := typeAs[types.Deferred](*p)
 		text(c, &t.Name)
-		within(c, &t.By, 1, int64(types.LastRenderer))
+		within(c, &t.By, 1, math.MaxUint8)
 		text(c, &t.Arg)
 		within(c, &t.Bytes, 0, maxBytes)
 		within(c, &t.Algn, 0, 8)
 		c.flags(&t.Open, &t.Int)
+		if c.reading && c.err == nil && builtin.RendererOf(t) == nil {
+			c.fail("values of type %s, which nothing shows", t.Name)
+		}
 		*p = t
 	case aggType:
 		t := typeAs[types.Agg](*p)

@@ -5,6 +5,7 @@
 package builtin
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -116,8 +117,11 @@ type Func struct {
 	// UserSymbols: Render asks for symbols of processes, which may have ended
 	// by then.
 	UserSymbols bool
-	// Render gives raw bytes of a Deferred their text, of those whose By is Renders.
-	Renders types.Renderer
+	// Render gives raw bytes of a Deferred their text. Renders is that type as a script names it;
+	// its By is a number that no other row has. Named in scripts it is by its own name, or by
+	// Spelled.
+	Renders *types.Deferred
+	Spelled string
 	Render  func(e Env, t *types.Deferred, raw []byte) value.Value
 	// Prepare makes what events of a call need, before any program runs.
 	Prepare func(e Env, ev *object.Event) error
@@ -372,21 +376,48 @@ func Define(f Func) *Func {
 		}
 		funcs[n] = &f
 	}
-	if (f.Render == nil) != (f.Renders == 0) || renderers[f.Renders] != nil {
-		panic(fmt.Sprintf("builtin: what %s renders is not clear", f.Name))
-	}
-	if f.Render != nil {
-		renderers[f.Renders] = &f
+	if f.Render != nil || f.Renders != nil {
+		f.define()
 	}
 	return &f
 }
 
-// RendererOf is the builtin that gives values of a type their text.
+// define adds the type whose values f renders.
+func (f *Func) define() {
+	switch {
+	case f.Render == nil || f.Renders == nil:
+		panic(fmt.Sprintf("builtin: what %s renders is not clear", f.Name))
+	case f.Renders.By == 0 || renderers[f.Renders.By] != nil:
+		panic(fmt.Sprintf("builtin: the renderer %d of %s is taken, %d is free", f.Renders.By, f.Name,
+			1+slices.Index(renderers[1:], nil)))
+	}
+	name := cmp.Or(f.Spelled, f.Renders.Name)
+	if typeNames[name] != nil {
+		panic(fmt.Sprintf("builtin: the type %s is defined twice", name))
+	}
+	renderers[f.Renders.By] = f
+	typeNames[name] = f.Renders
+	syntax.AddTypeName(name)
+}
+
+// RendererOf is the builtin that gives values of a type their text, nil if there is none.
 func RendererOf(t *types.Deferred) *Func { return renderers[t.By] }
 
-// renderers are the builtins by what they render; the numbers are those of package types, which
-// knows no builtins.
-var renderers [types.LastRenderer + 1]*Func
+// renderers are the builtins by the numbers of what they render, typeNames the types by the names
+// that scripts have for them. Filled as the tables are.
+var (
+	renderers [math.MaxUint8 + 1]*Func
+	typeNames = map[string]*types.Deferred{}
+)
+
+// NamedType finds the type of a builtin's result by the name that scripts have for it.
+func NamedType(name string) (types.Type, bool) {
+	t, ok := typeNames[name]
+	if !ok {
+		return nil, false
+	}
+	return t, true
+}
 
 // defineAgg adds an aggregation to the table. Its name may not be that of a function either: both
 // are called alike.

@@ -67,9 +67,12 @@ var _ = Define(Func{
 	},
 })
 
+// timestampType is {u64 ns; u64 0}; the clock and the format are in the type.
+var timestampType = &types.Deferred{Name: "timestamp", By: 7, Bytes: 16, Algn: 8, Open: true}
+
 var _ = Define(Func{
 	Name: "strftime", LabelOf: LastArg, Min: 2, Params: []Param{{"format", StringLit}, {"ns", Integer}},
-	Renders: types.TimeText,
+	Renders: timestampType,
 	Doc: "The wall-clock text of a time stamp. A plain number or `nsecs` counts from boot; `nsecs(tai)` and " +
 		"`nsecs(sw_tai)` from 1970. Beyond strftime(3): `%f` microseconds, `%l` milliseconds, `%k` nanoseconds.",
 	Example: `interval:s:1 { printf("%s\n", strftime("%H:%M:%S", nsecs)); }`,
@@ -95,7 +98,7 @@ var _ = Define(Func{
 		}
 		// Clock and format are part of the type, since they are the same for all values; they
 		// travel by no record.
-		return &types.Deferred{Name: "timestamp", By: types.TimeText, Arg: clock + "\x00" + format, Bytes: 16, Algn: 8}
+		return timestampType.With(clock + "\x00" + format)
 	},
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {
 		p := Place(g, c.Result, dst)

@@ -13,7 +13,7 @@ import (
 )
 
 // inetType is {u64 address family; u8 address[16]}.
-var inetType = &types.Deferred{Name: "inet[24]", By: types.AddressText, Bytes: 24, Algn: 8}
+var inetType = &types.Deferred{Name: "inet[24]", By: 3, Bytes: 24, Algn: 8}
 
 // isBytes reports whether t holds n bytes one behind the other.
 func isBytes(t types.Type) (n int, ok bool) {
@@ -41,7 +41,7 @@ func addressBytes(t types.Type) (n int, ok bool) {
 
 var _ = Define(Func{
 	Name: "ntop", LabelOf: LastArg, Min: 1, Params: []Param{{"family", AnyValue}, {"address", AnyValue}},
-	Result: inetType, Renders: types.AddressText,
+	Result: inetType, Renders: inetType, Spelled: "inet",
 	Doc: "The text of an IP address: of an integer in network byte order or 4 bytes (IPv4), or of 16 bytes " +
 		"(IPv6), in integers of any width, also as `struct in_addr` and `struct in6_addr`. A family in front, " +
 		"2 or 10, decides instead: `ntop(family, address)`; without one the address is the only argument.",
@@ -107,11 +107,11 @@ func addressOf(raw []byte) (addr netip.Addr, ok bool) {
 }
 
 // hostType is inetType with another text.
-var hostType = &types.Deferred{Name: "hostname_t", By: types.HostText, Bytes: 24, Algn: 8}
+var hostType = &types.Deferred{Name: "hostname_t", By: 14, Bytes: 24, Algn: 8}
 
 var _ = Define(Func{
 	Name: "hostname", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}}, Result: hostType,
-	Renders: types.HostText,
+	Renders: hostType,
 	Doc: "The name that `/etc/hosts` has for an IP address, as `ntop()` and `sockaddrs()` yield it: the first name " +
 		"in the first line about the address, or else the one that `dnsanswer()` has learned. If there is none, the " +
 		"text of the address. Nothing is asked over the network. The file is read when the first name is printed, " +
@@ -188,11 +188,11 @@ var _ = Define(Func{
 })
 
 // macType is the six bytes of a hardware address.
-var macType = &types.Deferred{Name: "mac_address", By: types.MACText, Bytes: 6, Algn: 1}
+var macType = &types.Deferred{Name: "mac_address", By: 4, Bytes: 6, Algn: 1}
 
 var _ = Define(Func{
 	Name: "macaddr", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", AnyValue}}, Result: macType,
-	Renders: types.MACText,
+	Renders: macType, Spelled: "macaddr_t",
 	Doc:     "The text of a hardware address: of 6 bytes at an address, or of an array of them.",
 	Example: `kprobe:__dev_queue_xmit { print(macaddr(((struct sk_buff *)arg0)->dev->dev_addr)); }`,
 	Check: func(c *Call) types.Type {
@@ -227,11 +227,11 @@ var _ = Define(Func{
 })
 
 // dnsType is a name as it stands in a message, 255 bytes at most by RFC 1035, section 3.1.
-var dnsType = &types.Deferred{Name: "dnsname_t", By: types.DNSText, Bytes: 256, Algn: 8}
+var dnsType = &types.Deferred{Name: "dnsname_t", By: 13, Bytes: 256, Algn: 8}
 
 var _ = Define(Func{
 	Name: "dnsname", LabelOf: FirstArg, Min: 1, Params: []Param{{"labels", StringLike}}, Result: dnsType,
-	Renders: types.DNSText,
+	Renders: dnsType,
 	Doc: "The text of a host's name as messages of DNS have it, where each part of the name has its length in front: " +
 		"the bytes `\\x03www\\x07example` are `www.example`. The root is `.`. Bytes that are no name follow as " +
 		"they are.",

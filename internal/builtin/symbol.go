@@ -20,17 +20,17 @@ import (
 const withOffset = "offset"
 
 var (
-	ksymType = &types.Deferred{Name: "ksym_t", By: types.KernelSymbolText, Bytes: 8, Algn: 8}
+	ksymType = &types.Deferred{Name: "ksym_t", By: 1, Bytes: 8, Algn: 8}
 	// ksymOffset is the same with another text.
-	ksymOffset = &types.Deferred{Name: "ksym_t", By: types.KernelSymbolText, Arg: withOffset, Bytes: 8, Algn: 8}
+	ksymOffset = ksymType.With(withOffset)
 
-	usymType = &types.Deferred{Name: "usym_t", By: types.UserSymbolText, Bytes: 16, Algn: 8}
+	usymType = &types.Deferred{Name: "usym_t", By: 2, Bytes: 16, Algn: 8}
 )
 
 var _ = Define(Func{
 	Name: "ksym", LabelOf: FirstArg, Old: []string{"sym"}, Min: 1,
 	Params: []Param{{"address", Address}, {"form", Word}}, Words: []string{withOffset},
-	Yields: "ksym_t", Renders: types.KernelSymbolText,
+	Yields: "ksym_t", Renders: ksymType,
 	Doc: "The name of the kernel symbol that an address lies in, found when printed; with `offset`, and how " +
 		"many bytes behind its start: `vfs_read+4`.",
 	Example: `tracepoint:timer:hrtimer_start { @[ksym(args.function)] = count(); }`,
@@ -74,7 +74,7 @@ func storeUsym(g Gen, c *Call, p, addr *ir.Value) {
 
 var _ = Define(Func{
 	Name: "usym", LabelOf: FirstArg, Min: 1, Params: []Param{{"address", Address}}, Result: usymType,
-	Renders: types.UserSymbolText, UserSymbols: true,
+	Renders: usymType, UserSymbols: true,
 	Doc:     "The name of the symbol of the current process that an address lies in, found when printed.",
 	Example: `uprobe:libc:qsort { @[usym(arg3)] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {

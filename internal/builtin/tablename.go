@@ -219,32 +219,6 @@ func signalNumber(name string) int {
 	return int(unix.SignalNum("SIG" + name))
 }
 
-// LoadType is {u64 0}: its text is that of the moment at which it is made.
-var LoadType = &types.Deferred{Name: "loadavg_t", By: types.LoadText, Bytes: 8, Algn: 8}
-
-// typeNames are the types of what builtins yield by the names that scripts
-// have for them.
-var typeNames = map[string]*types.Deferred{
-	"ksym_t": ksymType, "usym_t": usymType, "macaddr_t": macType, "username_t": username, "inet": inetType,
-	"loadavg_t": LoadType, "dnsname_t": dnsType, "hostname_t": hostType,
-	"timestamp":     {Name: "timestamp", By: types.TimeText, Bytes: 16, Algn: 8, Open: true},
-	"cgroup_path_t": {Name: "cgroup_path_t", By: types.CgroupText, Bytes: 16, Algn: 8, Open: true},
-	"flags_t":       {Name: "flags_t", By: types.FlagsText, Bytes: 8, Algn: 8, Open: true},
-	"enumname_t":    {Name: "enumname_t", By: types.EnumText, Bytes: 8, Algn: 8, Open: true},
-	"meminfo_t":     {Name: "meminfo_t", By: types.MemoryText, Bytes: 8, Algn: 8, Open: true},
-	"argv_t":        {Name: "argv_t", By: types.WordsText, Bytes: 16, Algn: 8, Open: true},
-}
-
-// NamedType finds the type of a builtin's result by the name that scripts have
-// for it.
-func NamedType(name string) (types.Type, bool) {
-	t, ok := typeNames[name]
-	if !ok {
-		return nil, false
-	}
-	return t, true
-}
-
 // InetOf is inet[n], of which inet is the one that holds every address.
 func InetOf(n int) types.Type {
 	if n == inetType.Bytes {

@@ -104,10 +104,10 @@ func userOfTask(g Gen) *ir.Value {
 }
 
 // username is {u64 user}: the name is looked up where the text is made.
-var username = &types.Deferred{Name: "username_t", By: types.UsernameText, Bytes: 8, Algn: 8, Int: true}
+var username = &types.Deferred{Name: "username_t", By: 6, Bytes: 8, Algn: 8, Int: true}
 
 var _ = Define(Func{
-	Name: "username", Label: "user", Bare: true, Fixed: true, Result: username, Renders: types.UsernameText,
+	Name: "username", Label: "user", Bare: true, Fixed: true, Result: username, Renders: username,
 	Doc:     "The name of the current task's user, looked up when printed; the number if there is no name.",
 	Example: `tracepoint:syscalls:sys_enter_execve { @[username] = count(); }`,
 	Lower: func(g Gen, c *Call, dst *ir.Value) *ir.Value {

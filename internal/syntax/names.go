@@ -21,22 +21,26 @@ func IsParserBuiltin(name string) bool {
 }
 
 // IsTypeName reports whether a bare name is a type in every script: the types
-// of the language and the C and kernel spellings that are always known.
+// of the language, those of builtins, and the C and kernel spellings that are always known.
 func IsTypeName(name string) bool {
 	switch name {
-	case "bool", "void", "string", "buffer", "inet",
+	case "bool", "void", "string", "buffer",
 		"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 		"int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
 		"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64",
 		"__u8", "__u16", "__u32", "__u64", "__s8", "__s16", "__s32", "__s64",
 		"size_t", "ssize_t", "pid_t", "uid_t", "gid_t", "uintptr_t", "intptr_t",
-		"ksym_t", "usym_t", "macaddr_t", "timestamp", "cgroup_path_t", "username_t", "loadavg_t", "meminfo_t",
-		"flags_t", "enumname_t", "argv_t", "dnsname_t", "hostname_t",
 		"count_t", "sum_t", "usum_t", "min_t", "umin_t", "max_t", "umax_t", "avg_t", "uavg_t", "stats_t", "ustats_t":
 		return true
 	}
-	return isCWord(name)
+	return isCWord(name) || typeNames[name]
 }
+
+// typeNames are the types that builtins have of their own.
+var typeNames = map[string]bool{}
+
+// AddTypeName makes a name that of a type in every script. The tables call it while packages start.
+func AddTypeName(name string) { typeNames[name] = true }
 
 // isCWord reports whether name is a part of the C type names that take several
 // words, such as unsigned long long.

@@ -441,28 +441,9 @@ func (t *Stack) Stored() int {
 	return head + frame*t.Limit
 }
 
-// A Renderer is what gives a Deferred its text: a builtin that says so in its row.
+// A Renderer is what gives a Deferred its text: the number of a builtin that says so in its row, from
+// 1 on. Compiled scripts hold it, so that a row keeps its number.
 type Renderer uint8
-
-// The renderers.
-const (
-	KernelSymbolText Renderer = iota + 1
-	UserSymbolText
-	AddressText
-	MACText
-	CgroupText
-	UsernameText
-	TimeText
-	LoadText
-	FlagsText
-	EnumText
-	WordsText
-	MemoryText
-	DNSText
-	HostText
-
-	LastRenderer = HostText
-)
 
 // Deferred is a value that travels raw and is given its text in user space, with
 // Arg as the builtin that does so sees fit (a format, a mode).
@@ -474,6 +455,13 @@ type Deferred struct {
 	Algn  int
 	Open  bool // written in a script: Arg is not known
 	Int   bool // a number in fact, which integers can be cast to
+}
+
+// With is the type with an Arg, which is then known.
+func (t *Deferred) With(arg string) *Deferred {
+	with := *t
+	with.Arg, with.Open = arg, false
+	return &with
 }
 
 func (t *Deferred) String() string { return t.Name }

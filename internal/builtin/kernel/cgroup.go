@@ -45,14 +45,12 @@ func cgroupOf(c *builtin.Call) (uint64, bool) {
 
 // cgroupPathType is {u64 id; u64 0}; the pattern is in the type.
 // The second word keeps the size that programs of the reference expect.
-func cgroupPathType(pattern string) *types.Deferred {
-	return &types.Deferred{Name: "cgroup_path_t", By: types.CgroupText, Arg: pattern, Bytes: 16, Algn: 8}
-}
+var cgroupPathType = &types.Deferred{Name: "cgroup_path_t", By: 5, Bytes: 16, Algn: 8, Open: true}
 
 var _ = builtin.Define(builtin.Func{
 	Name: "cgroup_path", LabelOf: builtin.FirstArg, Min: 1,
 	Params: []builtin.Param{builtin.Integer.Named("id"), builtin.StringLit.Named("hierarchy")},
-	Yields: "cgroup_path_t", Renders: types.CgroupText,
+	Yields: "cgroup_path_t", Renders: cgroupPathType,
 	Doc: "The path of a control group by its ID, looked up when printed, in every hierarchy or those whose " +
 		"name matches a pattern; `unified` is the version 2 hierarchy.",
 	Example: `tracepoint:syscalls:sys_enter_openat { @[cgroup_path(cgroup, "unified")] = count(); }`,
@@ -61,7 +59,7 @@ var _ = builtin.Define(builtin.Func{
 		if text, ok := c.Str(1); ok {
 			pattern = text
 		}
-		return cgroupPathType(pattern)
+		return cgroupPathType.With(pattern)
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
 		p := builtin.Place(g, c.Result, dst)

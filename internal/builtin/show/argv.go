@@ -24,9 +24,12 @@ const (
 	wordsCut = 1 // there was more
 )
 
+// wordsType is {u32 length; u32 flags; text}; the greatest number of arguments is in the type.
+var wordsType = &types.Deferred{Name: "argv_t", By: 11, Bytes: 16, Algn: 8, Open: true}
+
 var _ = builtin.Define(builtin.Func{
 	Name: "argv", Params: []builtin.Param{builtin.Address.Named("array"), builtin.IntLit.Named("most")},
-	Yields: "argv_t", Renders: types.WordsText,
+	Yields: "argv_t", Renders: wordsType,
 	Doc: "The arguments of a program: of the current one, or the strings of an array of pointers in user memory " +
 		"that ends with a null pointer, as `execve` takes it; the array `0` is the current program again. At most " +
 		"`most` arguments, or `max_args`, and `max_strlen` bytes " +
@@ -46,10 +49,9 @@ var _ = builtin.Define(builtin.Func{
 				most = 1
 			}
 		}
-		return &types.Deferred{
-			Name: "argv_t", By: types.WordsText, Arg: strconv.FormatInt(most, 10),
-			Bytes: wordsText + types.RoundUp(c.Config.MaxStrlen, 8), Algn: 8,
-		}
+		t := wordsType.With(strconv.FormatInt(most, 10))
+		t.Bytes = wordsText + types.RoundUp(c.Config.MaxStrlen, 8)
+		return t
 	},
 	Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
 		p := builtin.Place(g, c.Result, dst)

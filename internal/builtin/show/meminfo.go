@@ -10,9 +10,12 @@ import (
 	"github.com/hawktrace/hawk/internal/value"
 )
 
+// memoryType is {u64 0}; the name is in the type.
+var memoryType = &types.Deferred{Name: "meminfo_t", By: 12, Bytes: 8, Algn: 8, Open: true}
+
 var _ = builtin.Define(builtin.Func{
 	// The name is part of the type: a map can hold values of one name only.
-	Name: "meminfo", Min: 1, Yields: "meminfo_t", Renders: types.MemoryText,
+	Name: "meminfo", Min: 1, Yields: "meminfo_t", Renders: memoryType,
 	Params: []builtin.Param{builtin.StringLit.Named("name")},
 	Doc: "Memory of the machine when the text is made, in megabytes, as `/proc/meminfo` has it under a name: " +
 		"`Cached`, `MemFree`. Empty if it has no such line.",
@@ -22,7 +25,7 @@ var _ = builtin.Define(builtin.Func{
 		if !ok {
 			return nil
 		}
-		return &types.Deferred{Name: "meminfo_t", By: types.MemoryText, Arg: name, Bytes: 8, Algn: 8}
+		return memoryType.With(name)
 	},
 	// Nothing is measured in the probe: the value is read where its text is made.
 	Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {

@@ -24,13 +24,16 @@ const setsDoc = " The set is a literal: an enum of the kernel's (`\"enum skb_dro
 	"is `\"t:kvm:kvm_exit:exit_reason:2\"`), or C constants by what their names begin " +
 	"with, and the header that they are from (`\"O_ fcntl.h\"`). It is looked up where the script is compiled."
 
+// flagsBy is the renderer of flags().
+const flagsBy types.Renderer = 9
+
 // Both take the same sets and differ in how a number is put into words.
 func init() {
-	named("flags", "flags_t", types.FlagsText,
+	named("flags", &types.Deferred{Name: "flags_t", By: flagsBy, Bytes: 8, Algn: 8, Open: true},
 		"The names of the bits that are set in a number, joined by `|`: `O_WRONLY|O_CREAT`. Bits without a name "+
 			"follow in hexadecimal; a number without any bit is the name of 0, or 0."+setsDoc,
 		`tracepoint:syscalls:sys_enter_openat { print(flags(args.flags, "O_ fcntl.h")); }`, flagsText)
-	named("enumname", "enumname_t", types.EnumText,
+	named("enumname", &types.Deferred{Name: "enumname_t", By: 10, Bytes: 8, Algn: 8, Open: true},
 		"The name of a number in a set, the number if it has none."+setsDoc,
 		`tracepoint:skb:kfree_skb { @[enumname(args.reason, "t:skb:kfree_skb:reason")] = count(); }`,
 		enumText)
@@ -108,10 +111,10 @@ func numbersOf(names string, set []types.EnumValue) (out []int64, err error) {
 // type of what it yields.
 // The set is looked up on the machine that compiles: a program that runs elsewhere shows the
 // names of that machine.
-func named(name, typ string, by types.Renderer, doc, example string,
+func named(name string, typ *types.Deferred, doc, example string,
 	text func(v int64, set []types.EnumValue) string) {
 	builtin.Define(builtin.Func{
-		Name: name, LabelOf: builtin.FirstArg, Min: 2, Yields: typ, Renders: by, Doc: doc, Example: example,
+		Name: name, LabelOf: builtin.FirstArg, Min: 2, Yields: typ.Name, Renders: typ, Doc: doc, Example: example,
 		Params: []builtin.Param{builtin.Integer.Named("value"), builtin.StringLit.Named("set")},
 		Check: func(c *builtin.Call) types.Type {
 			text, ok := c.Str(1)
@@ -122,13 +125,13 @@ func named(name, typ string, by types.Renderer, doc, example string,
 			if err != nil {
 				c.Errorf(c.Args[1], "bad-argument", "%s(): %v", name, err)
 			}
-			return &types.Deferred{Name: typ, By: by, Arg: packSet(set), Bytes: 8, Algn: 8}
+			return typ.With(packSet(set))
 		},
 		Lower: func(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
 			p := builtin.Place(g, c.Result, dst)
 			v := g.Scalar(c.Args[0])
 			// A negative number of 4 bytes would have its upper half set, which are no flags.
-			if by == types.FlagsText {
+			if typ.By == flagsBy {
 				v = g.B().Ext(v, min(c.Types[0].Size(), 8), false)
 			}
 			g.B().Store(p, 0, 8, v)

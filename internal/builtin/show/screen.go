@@ -37,14 +37,17 @@ var _ = builtin.Define(builtin.Func{
 	},
 })
 
+// loadType is {u64 0}: its text is that of the moment at which it is made.
+var loadType = &types.Deferred{Name: "loadavg_t", By: 8, Bytes: 8, Algn: 8}
+
 var _ = builtin.Define(builtin.Func{
 	// The program sends eight bytes that mean nothing: a value has to have some size.
-	Name: "loadavg", Result: builtin.LoadType, Renders: types.LoadText,
+	Name: "loadavg", Result: loadType, Renders: loadType,
 	Doc: "The load of the machine when the text is made, as `/proc/loadavg` has it: averages over 1, 5 and 15 " +
 		"minutes, tasks that run of all tasks, and the newest process.",
 	Example: `interval:s:1 { printf("%s\n", loadavg()); }`,
 	Lower: func(g builtin.Gen, _ *builtin.Call, dst *ir.Value) *ir.Value {
-		p := builtin.Place(g, builtin.LoadType, dst)
+		p := builtin.Place(g, loadType, dst)
 		g.B().Store(p, 0, 8, builtin.Number(g, 0))
 		return p
 	},

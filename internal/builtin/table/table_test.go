@@ -17,7 +17,6 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/syntax"
-	"github.com/hawktrace/hawk/internal/types"
 )
 
 // TestEntries checks what every entry of the tables must say.
@@ -117,15 +116,6 @@ func TestRooms(t *testing.T) {
 		if room := filepath.Base(filepath.Dir(path)); room != "table" &&
 			!strings.Contains(string(src), `internal/builtin/`+room+`"`) {
 			t.Errorf("table.go does not import %s", room)
-		}
-	}
-}
-
-// Every renderer is some builtin's.
-func TestRenderers(t *testing.T) {
-	for by := types.Renderer(1); by <= types.LastRenderer; by++ {
-		if f := builtin.RendererOf(&types.Deferred{By: by}); f == nil || f.Render == nil {
-			t.Errorf("nobody renders values of renderer %d", by)
 		}
 	}
 }
