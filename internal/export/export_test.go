@@ -771,6 +771,10 @@ func TestCurves(t *testing.T) {
 }
 
 // TestNoData has every format make a file that can be read of a run without data.
+// headless are formats of nothing but lines, which a run without data leaves empty. A format's own
+// test file may add it.
+var headless = map[string]bool{"folded": true}
+
 func TestNoData(t *testing.T) {
 	r := run(names{"main"})
 	r.Maps, r.Events = nil, nil
@@ -778,7 +782,7 @@ func TestNoData(t *testing.T) {
 		if f.Write == nil {
 			continue
 		}
-		if data := plain(t, written(t, f, r, r.Script.Map("@"))); f.Name != "folded" && len(data) == 0 {
+		if data := plain(t, written(t, f, r, r.Script.Map("@"))); !headless[f.Name] && len(data) == 0 {
 			t.Errorf("%s is empty", f.Name)
 		}
 	}
