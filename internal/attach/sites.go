@@ -3,6 +3,7 @@ package attach
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"golang.org/x/sys/unix"
 
@@ -11,20 +12,9 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 )
 
-// A Site is one breakpoint in a file.
-type Site struct {
-	Point     *probe.Point // that it belongs to
-	Path      string
-	Offset    uint64 // in the file
-	Semaphore uint64 // in the file, 0 if none
-	Cookie    uint64
-	Entry     bool  // where a function starts
-	Unsafe    error // why no probe must be put there, nil unless that is known already
-}
-
 // LinkSites attaches by one link for each file, or by a perf event for each site.
 // Sites of patterns that hawk or the kernel refuses are left out if there are others.
-func LinkSites(progFD int, g *probe.Group, sites []Site, o *probe.Options, multi bool,
+func LinkSites(progFD int, g *probe.Group, sites []probe.Site, o *probe.Options, multi bool,
 	flags uint32) ([]probe.Link, error) {
 	var links []probe.Link
 	r := Refusals{Group: g}
@@ -48,10 +38,10 @@ func LinkSites(progFD int, g *probe.Group, sites []Site, o *probe.Options, multi
 
 // linkSitesMulti finds the sites that the kernel refuses by halving, since it
 // refuses all of a file if it refuses one.
-func linkSitesMulti(progFD int, sites []Site, o *probe.Options, flags uint32, r *Refusals) ([]probe.Link, error) {
+func linkSitesMulti(progFD int, sites []probe.Site, o *probe.Options, flags uint32, r *Refusals) ([]probe.Link, error) {
 	var links []probe.Link
-	var attach func(file []Site) error
-	attach = func(file []Site) error {
+	var attach func(file []probe.Site) error
+	attach = func(file []probe.Site) error {
 		m := bpf.UprobeMulti{Path: file[0].Path, PID: o.KernelPID()}
 		if flags != 0 {
 			m.Flags = bpf.MultiReturn
@@ -102,7 +92,7 @@ If none is running, one that was killed has left its probe in the kernel, where 
 replace the file by a copy (cp %[2]s %[2]s.new && mv %[2]s.new %[2]s) and start the program anew.`
 
 // siteError says what the kernel's error means for a place in a file.
-func siteError(s Site, err error) error {
+func siteError(s probe.Site, err error) error {
 	switch {
 	case errors.Is(err, errno.NotSupported):
 		return fmt.Errorf("%s at offset 0x%x: the kernel puts no probe on the instruction there: %w",
@@ -118,7 +108,7 @@ func siteError(s Site, err error) error {
 }
 
 // byFile groups sites by file, in the order in which files come first.
-func byFile(sites []Site) (groups [][]Site) {
+func byFile(sites []probe.Site) (groups [][]probe.Site) {
 	group := map[string]int{}
 	for _, s := range sites {
 		at, ok := group[s.Path]
@@ -132,9 +122,12 @@ func byFile(sites []Site) (groups [][]Site) {
 	return groups
 }
 
+// errFarSemaphore is the error of marks that perf events cannot be put on.
+var errFarSemaphore = errors.New("the kernel has 32 bits for where the semaphore lies in the file")
+
 // linkSitesPerf attaches to places in files one by one, by perf events, where the kernel has no
 // link for many.
-func linkSitesPerf(progFD int, sites []Site, o *probe.Options, flags uint32, r *Refusals) ([]probe.Link, error) {
+func linkSitesPerf(progFD int, sites []probe.Site, o *probe.Options, flags uint32, r *Refusals) ([]probe.Link, error) {
 	typ, err := o.Machine.PMUType("uprobe")
 	if err != nil {
 		return nil, err
@@ -151,6 +144,13 @@ func linkSitesPerf(progFD int, sites []Site, o *probe.Options, flags uint32, r *
 			// (ref_ctr_offset).
 			Config: uint64(flags) | s.Semaphore<<32,
 			Ext2:   s.Offset,
+		}
+		// Another word would be counted up in its place.
+		if s.Semaphore > math.MaxUint32 {
+			if err := r.Add(s.Point, siteError(s, errFarSemaphore)); err != nil {
+				return links, err
+			}
+			continue
 		}
 		l, err := OpenPerf(o.Kernel, &attr, s.Path, progFD, pid, cpu, s.Cookie)
 		if err != nil {

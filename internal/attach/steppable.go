@@ -28,8 +28,8 @@ func (e *errUnsafe) Unwrap() error { return e.err }
 
 // steppable leaves out the sites at which a probe would change what the traced
 // program does. Of patterns they are counted by r; else they are an error.
-func steppable(sites []Site, o *probe.Options, r *Refusals) ([]Site, error) {
-	var kept []Site
+func steppable(sites []probe.Site, o *probe.Options, r *Refusals) ([]probe.Site, error) {
+	var kept []probe.Site
 	for _, file := range byFile(sites) {
 		f, err := openCode(file[0].Path, o)
 		if err != nil {
@@ -90,7 +90,7 @@ func (c *code) around(offset uint64, n int) (before, at []byte, err error) {
 }
 
 // check reports why no probe must be put on a site.
-func (c *code) check(s Site) error {
+func (c *code) check(s probe.Site) error {
 	if c.set == 0 {
 		return nil // the kernel knows better
 	}
@@ -115,7 +115,7 @@ func (c *code) check(s Site) error {
 
 // instead names the next instruction that a probe can be put on, if what is in
 // front of it only falls through to it.
-func (c *code) instead(s Site, before, at []byte) string {
+func (c *code) instead(s probe.Site, before, at []byte) string {
 	if s.Point.Func == "" || s.Point.Kind.Name != "uprobe" || !s.Entry {
 		return ""
 	}

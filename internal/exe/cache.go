@@ -118,18 +118,25 @@ func (c *Cache) drop(files int, memory int64) {
 // A memo keeps what was found out about a file until it is closed.
 type memo struct {
 	mu    sync.Mutex
-	known map[string]any
+	known map[any]any      // by the Fact that was asked
 	debug map[string]*File // separate debug files, by root directory; nil: there is none
 }
 
-// Once is what find says about the file, by key. Find may be called more than once if
-// several goroutines ask.
-func Once[T any](f *File, key string, find func() T) T {
-	return f.memo.once(key, func() any { return find() }).(T)
+// A Fact is something to be found out about files, once for each. It is declared once, as a
+// package variable.
+type Fact[T any] struct{ find func(f *File) T }
+
+// FactOf is the fact that find finds out. Find may be called more than once for a file if several
+// goroutines ask.
+func FactOf[T any](find func(f *File) T) *Fact[T] { return &Fact[T]{find} }
+
+// Of is the fact about a file.
+func (k *Fact[T]) Of(f *File) T {
+	return f.memo.once(k, func() any { return k.find(f) }).(T)
 }
 
 // once asks find without the lock held: it may read the whole file.
-func (m *memo) once(key string, find func() any) any {
+func (m *memo) once(key any, find func() any) any {
 	m.mu.Lock()
 	known := m.known[key]
 	m.mu.Unlock()
@@ -140,7 +147,7 @@ func (m *memo) once(key string, find func() any) any {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {
-		m.known = map[string]any{}
+		m.known = map[any]any{}
 	}
 	m.known[key] = known
 	return known

@@ -114,3 +114,33 @@ func TestSymbolByName(t *testing.T) {
 		t.Error("no functions")
 	}
 }
+
+// TestVariableByName: what the table says is what a scan says, and few names are scanned for.
+func TestVariableByName(t *testing.T) {
+	f, err := Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	names := 0
+	var some []string
+	for r := range f.Symbols() {
+		if names++; names%2000 == 0 {
+			some = append(some, string(r.Name))
+		}
+	}
+	if len(some) == 0 {
+		t.Fatal("no symbols")
+	}
+	for _, name := range append(some, "no such variable") {
+		f.variables.Store(0)
+		want, there := f.Variable(name)
+		f.variables.Store(scannedFor)
+		if got, ok := f.Variable(name); got != want || ok != there {
+			t.Errorf("%s: %+v %v by name, %+v %v by a scan", name, got, ok, want, there)
+		}
+	}
+	if got := f.memo.known[variablesByName]; got == nil {
+		t.Error("each name is scanned for")
+	}
+}

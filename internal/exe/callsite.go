@@ -26,7 +26,7 @@ func (f *File) CallSites() (out []CallSite, others int) {
 		return nil, 0
 	}
 	code, addr := f.SectionAt(".text")
-	names := Once(f, "slots", f.slots)
+	names := slots.Of(f)
 	var found []CallSite
 	for at := 0; ; at++ {
 		i := bytes.IndexByte(code[at:], 0xff)

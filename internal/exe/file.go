@@ -38,10 +38,11 @@ type File struct {
 
 	goCode func() [2]uint64 // findGoCode, once
 
-	memo    memo
-	lookups atomic.Int32 // by Symbol
-	cache   *Cache       // that keeps it; nil: none
-	users   int          // guarded by cache
+	memo      memo
+	lookups   atomic.Int32 // by Symbol
+	variables atomic.Int32 // the same of Variable
+	cache     *Cache       // that keeps it; nil: none
+	users     int          // guarded by cache
 }
 
 // A segment is what is mapped of the file: where it is there, and in memory.

@@ -18,7 +18,7 @@ func (f *File) Imports(match func(name []byte) bool) []Symbol {
 	if f.Machine != elf.EM_X86_64 && f.Machine != elf.EM_AARCH64 {
 		return nil
 	}
-	names := Once(f, "slots", f.slots)
+	names := slots.Of(f)
 	var out []Symbol
 	for _, section := range [...]string{".plt.sec", ".plt", ".plt.got"} {
 		data, addr := f.SectionAt(section)
@@ -59,6 +59,8 @@ func stub(machine elf.Machine, code []byte, addr uint64) (start, size int, slot 
 	next := at + 6
 	return 0, next, addr + uint64(next) + uint64(int32(binary.LittleEndian.Uint32(code[at+2:])))
 }
+
+var slots = FactOf((*File).slots)
 
 // slots are the names of functions by the addresses of the words that their addresses are put in
 // when the file is loaded.

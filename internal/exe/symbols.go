@@ -208,6 +208,10 @@ func (f *File) HasSymbols() bool {
 	return false
 }
 
+// scannedFor is how many names the symbols are scanned for; a table of all takes as long as some of
+// them.
+const scannedFor = 4
+
 // Symbol finds an attachable symbol by name; ok is false if there is none.
 // The first of several that is code and has a size wins. Names of Imports are found too.
 func (f *File) Symbol(name string) (best Symbol, ok bool) {
@@ -216,9 +220,8 @@ func (f *File) Symbol(name string) (best Symbol, ok bool) {
 			return s, true
 		}
 	}
-	const scanned = 4 // look-ups; a table of all names takes as long as some of them
-	if f.lookups.Add(1) > scanned {
-		if byName := Once(f, "symbols by name", f.symbolsByName); byName != nil {
+	if f.lookups.Add(1) > scannedFor {
+		if byName := functionsByName.Of(f); byName != nil {
 			s, ok := byName[name]
 			return s, ok
 		}
@@ -244,8 +247,13 @@ func (r *RawSymbol) better(than Symbol, found bool) bool {
 	return !found || !before.isFinal() && (r.isFinal() || r.IsFunc() && than.Type == elf.STT_OBJECT)
 }
 
-// maxByName bounds the table of symbolsByName, in names.
+// maxByName bounds tables of symbols, in names.
 const maxByName = 1 << 18
+
+var (
+	functionsByName = FactOf((*File).symbolsByName)
+	variablesByName = FactOf((*File).anyByName)
+)
 
 // symbolsByName is what Symbol finds by each name; nil if there are too many.
 func (f *File) symbolsByName() map[string]Symbol {
@@ -268,12 +276,34 @@ func (f *File) symbolsByName() map[string]Symbol {
 // Variable finds a symbol of any type by name, for the operands of USDT
 // arguments.
 func (f *File) Variable(name string) (Symbol, bool) {
+	if f.variables.Add(1) > scannedFor {
+		if byName := variablesByName.Of(f); byName != nil {
+			s, ok := byName[name]
+			return s, ok
+		}
+	}
 	for r := range f.Symbols() {
 		if string(r.Name) == name {
 			return r.Symbol(), true
 		}
 	}
 	return Symbol{}, false
+}
+
+// anyByName is what Variable finds by each name; nil if there are too many.
+func (f *File) anyByName() map[string]Symbol {
+	out := map[string]Symbol{}
+	for r := range f.Symbols() {
+		if _, found := out[string(r.Name)]; found {
+			continue
+		}
+		if len(out) == maxByName {
+			return nil
+		}
+		s := r.Symbol()
+		out[s.Name] = s
+	}
+	return out
 }
 
 // Functions lists the functions that match, sorted by name, each name once.

@@ -29,15 +29,19 @@ const (
 // that can be read but not used has Err set; malformed notes end the list
 // with an error.
 func (f *File) USDT() ([]Note, error) {
-	type found struct {
-		notes []Note
-		err   error
-	}
-	all := Once(f, "USDT notes", func() found {
-		notes, err := f.readUSDT()
-		return found{notes, err}
-	})
+	all := allNotes.Of(f)
 	return slices.Clip(all.notes), all.err
+}
+
+// allNotes are the notes of a file.
+var allNotes = FactOf(func(f *File) (all foundNotes) {
+	all.notes, all.err = f.readUSDT()
+	return all
+})
+
+type foundNotes struct {
+	notes []Note
+	err   error
 }
 
 // readUSDT reads the notes of marks. Those that were read before a malformed one come with the

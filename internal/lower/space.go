@@ -5,13 +5,20 @@ import (
 	"github.com/hawktrace/hawk/internal/syntax"
 )
 
+// An origin is where an address comes from: one of these.
+type origin struct {
+	variable *check.Var
+	global   string // a map
+	expr     syntax.Expr
+}
+
 // unsetSpace warns of an address of which nobody knows whether it is one of the
 // kernel or of a process; once for each variable or map that it comes from, and
 // not again for what is reached through it.
 func (m *module) unsetSpace(info *check.Info, e syntax.Expr) {
 	at := e.Span()
-	var from any
-	for from == nil {
+	var from origin
+	for from == (origin{}) {
 		switch x := e.(type) {
 		case *syntax.Paren:
 			e = x.X
@@ -26,20 +33,20 @@ func (m *module) unsetSpace(info *check.Info, e syntax.Expr) {
 		case *syntax.Binary:
 			e = x.X
 		case *syntax.Var:
-			from = info.Vars[x]
+			from.variable = info.Vars[x]
 		case *syntax.MapIndex:
-			from = x.Map.Name
+			from.global = x.Map.Name
 		case *syntax.Map:
-			from = x.Name
+			from.global = x.Name
 		default:
-			from = e
+			from.expr = e
 		}
 	}
 	if m.unset[from] {
 		return
 	}
 	if m.unset == nil {
-		m.unset = map[any]bool{}
+		m.unset = map[origin]bool{}
 	}
 	m.unset[from] = true
 	m.diags.Warnf("unset-space", at,

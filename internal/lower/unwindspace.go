@@ -254,6 +254,7 @@ func (f *fn) noteMapping(l *mmLayout, vma, space, mm, vdso *ir.Value, next, stop
 	b.If(file, named, unnamed)
 	b.Begin(unnamed)
 	when(b.Arith(ir.Eq, start, vdso), next) // else it is code made at run time
+	when(b.Arith(ir.ULe, f.konst(object.UnwindWide), start), next)
 	b.Store(name, object.UnwindInode, 8, f.konst(object.UnwindVDSO))
 	for _, at := range []int{object.UnwindSize, object.UnwindSeconds, object.UnwindNanos} {
 		b.Store(name, at, 8, f.konst(0))

@@ -67,6 +67,7 @@ const (
 	UnwindNanos   = 24
 	UnwindFileKey = 32 // bytes
 	UnwindVDSO    = -1
+	UnwindWide    = 1 << 32 // the vDSO of 64-bit programs lies above it, that of others below
 	// A file has: u64 what to subtract from offsets in it for positions,
 	// u32 number of its index or 0, u32 1 if it has code without frame pointers.
 	UnwindShift     = 0

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/source"
 	"github.com/hawktrace/hawk/internal/spell"
 	"github.com/hawktrace/hawk/internal/syntax"
@@ -100,6 +99,5 @@ func (l *Listing) kinds(kinds []*Kind, parts []Part, o *Options) {
 // Marks says of a point that is a mark how many locations it has, and whether a
 // semaphore says if it is traced; 0 and false of others.
 func (p *Point) Marks() (locations int, semaphore bool) {
-	notes, _ := p.Extra.([]exe.Note)
-	return len(notes), len(notes) > 0 && notes[0].Semaphore != 0
+	return len(p.Notes), len(p.Notes) > 0 && p.Notes[0].Semaphore != 0
 }

@@ -20,24 +20,20 @@ func PlanAlone(m *Mechanism) func([]*Point, Uses, *Options) ([]*Group, error) {
 	}
 }
 
-// Split makes one group of all points, or one of each.
-func Split(points []*Point, m *Mechanism, together bool, extra any) []*Group {
+// Split makes one group of all points, or one of each. With cookies links carry the number of their point.
+func Split(points []*Point, m *Mechanism, together, cookies bool) []*Group {
 	if len(points) == 0 {
 		return nil
 	}
 	if together {
-		return []*Group{{Points: points, Mechanism: m.ID, Extra: extra}}
+		return []*Group{{Points: points, Mechanism: m.ID, Cookies: cookies}}
 	}
 	out := make([]*Group, len(points))
 	for i := range points {
-		out[i] = &Group{Points: points[i : i+1 : i+1], Mechanism: m.ID, Extra: extra}
+		out[i] = &Group{Points: points[i : i+1 : i+1], Mechanism: m.ID, Cookies: cookies}
 	}
 	return out
 }
-
-// IndexCookies in Group.Extra says that links carry the number of their point
-// as cookie.
-type IndexCookies bool
 
 // CookieIndex is Index of mechanisms whose links carry cookies.
 func CookieIndex(c *Context) *ir.Value { return c.B.Call(int(asm.FnGetAttachCookie), c.Ctx) }
@@ -47,7 +43,7 @@ func CookieOf(g *Group, i int) uint64 {
 	if g.cookies != nil {
 		return g.cookies[i]
 	}
-	if on, _ := g.Extra.(IndexCookies); on {
+	if g.Cookies {
 		return uint64(i)
 	}
 	return 0

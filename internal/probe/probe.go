@@ -11,6 +11,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/bpf"
 	"github.com/hawktrace/hawk/internal/config"
+	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/machine"
 	"github.com/hawktrace/hawk/internal/source"
@@ -32,7 +33,12 @@ type Point struct {
 	Length   uint64 // bytes that a watchpoint is on
 	Mode     string // of a watchpoint: sorted letters of r, w, x
 	Pin      string // path under which the kernel keeps it when hawk has ended, "" if not
-	Extra    any    // what the kind's own file needs: USDT locations, file offsets
+
+	// These are what a point's kind finds out about it when it is matched.
+	Place *Place     // of a function or address of user space
+	Notes []exe.Note // of a USDT mark: one for each of its locations
+	BPF   *BPFFunc   // of a BPF program
+	Event *PerfEvent // that it counts
 
 	// Parts are the parts behind the kind as written; shared by all points
 	// matched by them.
@@ -310,8 +316,10 @@ func (o *Options) Attached() error {
 type Group struct {
 	Points    []*Point
 	Mechanism MechanismID
-	Extra     any  // what the mechanism needs, values only
-	Uses      Uses // what the program asks of its context
+	Marks     *MarkSites // of USDT
+	Uses      Uses       // what the program asks of its context
+	// Cookies: links carry the number of their point as cookie.
+	Cookies bool
 	// Numbered: the program tells the points apart by their numbers.
 	Numbered bool
 

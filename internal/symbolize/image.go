@@ -28,8 +28,9 @@ type imageKey struct {
 // An image is a mapped file. Processes that map the same share it.
 type image struct {
 	imageKey
-	held int   // a descriptor of the file, -1 if there is none
-	file *file // once it was opened
+	number uint64 // of its own
+	held   int    // a descriptor of the file, -1 if there is none
+	file   *file  // once it was opened
 
 	opening *errand
 	opened  time.Time // when that was done
@@ -54,7 +55,8 @@ func (u *User) image(key imageKey) *image {
 	if u.images == nil || len(u.images) >= maxImages {
 		u.images = make(map[imageKey]*image)
 	}
-	i := &image{imageKey: key, held: -1}
+	u.numbered++
+	i := &image{imageKey: key, number: u.numbered, held: -1}
 	u.images[key] = i
 	return i
 }

@@ -53,7 +53,7 @@ type Mapping struct {
 	Start, End, Offset uint64           // addresses, and bytes of the file
 	Path               string           // as the process has it; "[vdso]", "" if no file
 	BuildID            [maxBuildID]byte // cut or padded; 0 if not known
-	File               any              // compares equal for the same file
+	File               uint64           // the same for the same file; 0 if none
 }
 
 // mappings are the first of them.
@@ -63,7 +63,7 @@ func (p *process) mappings(most int) []Mapping {
 		m := &p.maps[i]
 		out[i] = Mapping{Start: m.start, End: m.end, Offset: m.offset}
 		if m.image != nil {
-			out[i].Path, out[i].BuildID, out[i].File = m.image.path, m.image.build, m.image.imageKey
+			out[i].Path, out[i].BuildID, out[i].File = m.image.path, m.image.build, m.image.number
 		}
 	}
 	return out

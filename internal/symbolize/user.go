@@ -53,6 +53,7 @@ type User struct {
 	changed  []int  // processes to tell Changed of
 	maxFiles int    // that are open
 	images   map[imageKey]*image
+	numbered uint64   // images so far
 	held     []*image // that have descriptors, oldest first
 	files    map[fileID]*file
 	programs []*program // named by probes

@@ -149,17 +149,25 @@ func (u *Unwinder) read(path string, id fileID, build []byte, again func()) (*re
 		u.mu.Unlock()
 		again()
 	}
-	late := u.aside(keep, func() {
+	return opened(u, path, a, keep, func(e *exe.File) (*reading, error) { return readingOf(e, build), nil })
+}
+
+// opened is what is said of a file that may be anybody's, in a: errLate if that is not known yet,
+// and then is called when it is.
+func opened[T any](u *Unwinder, path string, a *answer[T], then func(), say func(e *exe.File) (T, error)) (T, error) {
+	late := u.aside(then, func() {
 		e, err := exe.OpenFile(path)
 		if err != nil {
 			a.err = err
 			return
 		}
 		defer e.Close()
-		a.of = readingOf(e, build)
+		a.of, a.err = say(e)
 	})
+	// What is late writes to a when it likes.
 	if late != nil {
-		return nil, late
+		var none T
+		return none, late
 	}
 	return a.of, a.err
 }
@@ -178,25 +186,14 @@ func (r *reading) is(build []byte) bool { return build == nil || r.build == [20]
 
 // biasOf is the bias of the code at a mapping of a file whose segments differ in it.
 func (u *Unwinder) biasOf(path string, m *proc.Mapping, again func()) (bias uint64, ok bool) {
-	a := new(answer[uint64])
 	offset, size := m.Offset, m.End-m.Start
-	late := u.aside(again, func() {
-		e, err := exe.OpenFile(path)
-		if err != nil {
-			a.err = err
-			return
-		}
-		defer e.Close()
+	bias, err := opened(u, path, new(answer[uint64]), again, func(e *exe.File) (uint64, error) {
 		if bias, ok := e.Bias(offset, size); ok {
-			a.of = bias
-		} else {
-			a.err = errNoCode
+			return bias, nil
 		}
+		return 0, errNoCode
 	})
-	if late != nil || a.err != nil {
-		return 0, false
-	}
-	return a.of, true
+	return bias, err == nil
 }
 
 // The maps are written to as long as Close has not returned. A goroutine that hung in a file system

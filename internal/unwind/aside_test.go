@@ -1,10 +1,13 @@
 package unwind
 
 import (
+	"os"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hawktrace/hawk/internal/proc"
 )
 
 // A file that hangs keeps neither other tables from being made nor Close from returning, and what
@@ -70,4 +73,18 @@ func TestReady(t *testing.T) {
 	if r, err := u.read("/nosuch", id, nil, nil); r != nil || err == nil {
 		t.Error(r, err)
 	}
+}
+
+// TestNarrowVDSO: 32-bit programs have a vDSO of their own, which must not stand for that of others.
+func TestNarrowVDSO(t *testing.T) {
+	u := New(Maps{Spaces: -1, Chunks: -1, Asked: -1, Files: -1})
+	defer u.Close()
+	theirs := &file{}
+	u.files[vdsoID], u.vdsoFile = theirs, theirs
+	for start, want := range map[uint64]*file{0xf7fc6000: nil, 0x7ffff7fc6000: theirs} {
+		if f, _ := u.mapped(os.Getpid(), &proc.Mapping{Start: start, End: start + 8192, Path: vdsoPath}); f != want {
+			t.Errorf("the vDSO at 0x%x has the table %p, want %p", start, f, want)
+		}
+	}
+	u.files, u.vdsoFile = nil, nil
 }

@@ -21,8 +21,15 @@ const vdsoPath = "[vdso]"
 
 var vdsoID = fileID{ino: math.MaxUint64}
 
+// narrow reports whether a mapping is one of a 32-bit program, if it is the vDSO: theirs is another
+// one, which nobody unwinds. The kernel puts that of others far above.
+func narrow(start uint64) bool { return start < object.UnwindWide }
+
 // vdso is the code that the kernel maps into every process, read once for all.
 func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
+	if narrow(m.Start) {
+		return nil
+	}
 	if f, ok := u.files[vdsoID]; ok {
 		return f
 	}

@@ -145,7 +145,7 @@ func TestReclaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		u.mu.Lock()
-		u.named = append(u.named, wanted{paths: []string{name}, key: i})
+		u.named = append(u.named, wanted{paths: []string{name}, key: uint64(i + 1)})
 		u.start()
 		u.mu.Unlock()
 		u.Wait()

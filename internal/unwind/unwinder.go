@@ -19,9 +19,9 @@ type Unwinder struct {
 	Maps
 
 	mu      sync.Mutex
-	asked   []int         // processes
-	named   []wanted      // files
-	known   map[any]*file // by Mapped.File; nil: its table is being made
+	asked   []int            // processes
+	named   []wanted         // files
+	known   map[uint64]*file // by Mapped.File; nil: its table is being made
 	working bool
 	closed  bool
 	idle    sync.Cond           // of mu: working became false
@@ -82,7 +82,7 @@ type fileID struct {
 
 // New makes an Unwinder.
 func New(m Maps) *Unwinder {
-	u := &Unwinder{Maps: m, files: map[fileID]*file{}, known: map[any]*file{}, next: 1, enough: fewChunks,
+	u := &Unwinder{Maps: m, files: map[fileID]*file{}, known: map[uint64]*file{}, next: 1, enough: fewChunks,
 		quit: make(chan struct{}), credit: credit, ready: map[fileID]*reading{}}
 	u.idle.L = &u.mu
 	if m.Files >= 0 {
@@ -258,7 +258,7 @@ type Mapped struct {
 	Start, End, Offset uint64   // addresses, and bytes of the file
 	Path               string   // as the process has it; "[vdso]", "" if no file
 	BuildID            [20]byte // cut or padded; 0 if not known
-	File               any      // compares equal for the same file
+	File               uint64   // the same for the same file; 0 if none
 }
 
 // maxKnown bounds the files told of by Follow.
@@ -289,7 +289,9 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 		f, asked := u.known[m.File]
 		switch {
 		case m.Path == vdsoPath:
-			f, asked = u.vdsoFile, true
+			if asked = true; !narrow(m.Start) {
+				f = u.vdsoFile
+			}
 		case m.Path == "" || m.Path[0] != '/':
 			asked = true
 		}
@@ -304,7 +306,7 @@ func (u *Unwinder) Follow(pid int, maps []Mapped) {
 				p.delta, p.index = m.Start-m.Offset-f.bias+f.table.Base, f.index
 			}
 		}
-		pending = pending || !asked || f == nil && m.File != nil && m.Path[0] == '/'
+		pending = pending || !asked || f == nil && m.File != 0 && m.Path[0] == '/'
 		if !asked && len(u.named) < maxNamed {
 			u.known[m.File] = nil
 			w := wanted{paths: []string{proc.Dir(pid) + "/root" + m.Path, m.Path}, key: m.File, pid: pid}
@@ -403,7 +405,7 @@ func (u *Unwinder) mapped(pid int, m *proc.Mapping) (f *file, bias uint64) {
 type wanted struct {
 	paths []string // it is the first of these that it can be
 	build []byte   // its build ID, cut or padded to 20 bytes; nil: not known
-	key   any      // Mapped.File; nil if nobody has mapped it yet
+	key   uint64   // Mapped.File; 0 if nobody has mapped it yet
 	pid   int      // who has
 }
 
@@ -433,9 +435,9 @@ func (u *Unwinder) expect(w wanted) {
 		if w.build != nil && f.build != [20]byte(w.build) {
 			continue
 		}
-		f.expected = f.expected || w.key == nil
+		f.expected = f.expected || w.key == 0
 		u.use(id, f)
-		if w.key != nil {
+		if w.key != 0 {
 			u.mu.Lock()
 			u.known[w.key] = f
 			u.mu.Unlock()

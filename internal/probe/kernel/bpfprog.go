@@ -12,7 +12,6 @@ import (
 	"github.com/hawktrace/hawk/internal/btf"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/probe"
-	"github.com/hawktrace/hawk/internal/types"
 )
 
 // fentry and fexit follow BPF programs too, and functions of them. Both are
@@ -37,13 +36,6 @@ func parseBPFProgram(p *probe.Point, parts []probe.Part) error {
 		}
 	}
 	return nil
-}
-
-// A bpfFunc is the Extra of a point on a BPF program.
-type bpfFunc struct {
-	prog  uint32 // ID
-	typ   uint32 // of the function, in the BTF of the program
-	proto *types.Func
 }
 
 // matchBPFProgram walks the loaded programs. Programs share a BTF, as those of one object file do,
@@ -87,7 +79,8 @@ func matchBPFProgram(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 				continue
 			}
 			q := *p
-			q.Provider, q.Func, q.Extra = strconv.FormatUint(uint64(info.ID), 10), name, bpfFunc{info.ID, typ, proto}
+			q.Provider, q.Func = strconv.FormatUint(uint64(info.ID), 10), name
+			q.BPF = &probe.BPFFunc{Prog: info.ID, Type: typ, Proto: proto}
 			out = append(out, &q)
 		}
 		return true
@@ -100,16 +93,16 @@ func matchBPFProgram(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 
 // programTarget opens the program that a group's program is to follow.
 func programTarget(g *probe.Group) (fd int, typ uint32, err error) {
-	f, ok := g.Points[0].Extra.(bpfFunc)
-	if !ok {
+	f := g.Points[0].BPF
+	if f == nil {
 		return -1, 0, errors.New("no BPF program")
 	}
 	// IDs are not used again soon, so that this is the program that was matched, or none.
-	fd, err = bpf.ProgByID(f.prog)
+	fd, err = bpf.ProgByID(f.Prog)
 	if errors.Is(err, unix.ENOENT) {
-		err = fmt.Errorf("the BPF program %d is not loaded any more: %w", f.prog, err)
+		err = fmt.Errorf("the BPF program %d is not loaded any more: %w", f.Prog, err)
 	}
-	return fd, f.typ, err
+	return fd, f.Type, err
 }
 
 // bpfPoints splits points on BPF programs from those on the kernel.
@@ -128,11 +121,11 @@ var errNoProgramTypes = errors.New("what BPF programs are given is not known: on
 
 // programResult is the result of the function of a BPF program.
 func programResult(c *probe.Context) *ir.Value {
-	f, ok := c.Group.Points[0].Extra.(bpfFunc)
-	if !ok {
+	f := c.Group.Points[0].BPF
+	if f == nil {
 		return c.B.Const(0)
 	}
-	return loadSlot(c, programResultSlot(f), f.proto.Result)
+	return loadSlot(c, programResultSlot(f), f.Proto.Result)
 }
 
 // programResultSlot is where a program on the return of a BPF function finds the
@@ -140,15 +133,15 @@ func programResult(c *probe.Context) *ir.Value {
 // not confirm, as when the context has another type there, the kernel takes
 // five arguments for granted (btf_distill_func_proto in kernel/bpf/btf.c). Which
 // it is shows by whether it lets a program read that far.
-func programResultSlot(f bpfFunc) int {
+func programResultSlot(f *probe.BPFFunc) int {
 	const unconfirmed = 5
-	declared := slotCount(f.proto)
-	fd, err := bpf.ProgByID(f.prog)
+	declared := slotCount(f.Proto)
+	fd, err := bpf.ProgByID(f.Prog)
 	if err != nil {
 		return declared // which attaching will report
 	}
 	defer unix.Close(fd)
-	prog, err := bpf.ProgLoad(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFexit, AttachBTFID: f.typ,
+	prog, err := bpf.ProgLoad(&bpf.ProgSpec{Type: bpf.Tracing, Attach: bpf.AttachFexit, AttachBTFID: f.Type,
 		AttachFD: fd, License: "GPL",
 		Insns: bpf.Assemble(bpf.Load64(0, 1, 8*unconfirmed), bpf.MovImm(0, 0), bpf.Exit())})
 	if err != nil {

@@ -236,7 +236,7 @@ func fentryArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 
 // fexitRetval is the type of retval, which functions without a result do not have.
 func fexitRetval(p *probe.Point, o *probe.Options) (types.Type, error) {
-	if _, ok := p.Extra.(bpfFunc); ok && o.Machine.Portable() {
+	if p.BPF != nil && o.Machine.Portable() {
 		return nil, errors.New("where a BPF program's result is depends on the program: it can not be used in what " +
 			"is compiled ahead of time")
 	}
@@ -253,8 +253,8 @@ func fexitRetval(p *probe.Point, o *probe.Options) (types.Type, error) {
 // functionType is the prototype of the function, of the kernel or of a BPF
 // program, that a point is on.
 func functionType(p *probe.Point, o *probe.Options) (*types.Func, error) {
-	if f, ok := p.Extra.(bpfFunc); ok {
-		return f.proto, nil
+	if f := p.BPF; f != nil {
+		return f.Proto, nil
 	}
 	return o.Machine.FuncProto(p.Target, p.Func)
 }
@@ -310,7 +310,7 @@ func planFentry(m, program *probe.Mechanism) func([]*probe.Point, probe.Uses, *p
 			}
 		}
 		programs, kernel := bpfPoints(points)
-		return append(probe.Split(programs, program, false, nil), probe.Split(kernel, m, false, nil)...), nil
+		return append(probe.Split(programs, program, false, false), probe.Split(kernel, m, false, false)...), nil
 	}
 }
 

@@ -42,7 +42,7 @@ func TestUnsuited(t *testing.T) {
 
 // A BPF program of the same name may be another one on another machine.
 func TestProgramResultPortable(t *testing.T) {
-	p := &probe.Point{Target: onBPF, Func: "f", Extra: bpfFunc{proto: &types.Func{Result: types.Int32}}}
+	p := &probe.Point{Target: onBPF, Func: "f", BPF: &probe.BPFFunc{Proto: &types.Func{Result: types.Int32}}}
 	portable, _ := machine.Host().ForOthers(arch.AMD64, "")
 	if typ, err := fexitRetval(p, &probe.Options{Machine: portable}); err == nil {
 		t.Errorf("what runs elsewhere reads a result of type %s", typ)

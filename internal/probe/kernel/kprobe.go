@@ -259,12 +259,12 @@ func planKprobe(multi, perf *probe.Mechanism) func([]*probe.Point, probe.Uses, *
 				return nil, err
 			}
 		}
-		out := probe.Split(many, multi, true, probe.IndexCookies(len(many) > 1))
+		out := probe.Split(many, multi, true, len(many) > 1)
 		// Without a cookie (before Linux 5.15) a body that asks for its probe is loaded for each
 		// function.
 		cookies := len(single) > 1 && uses.Probe && o.Has(machine.KprobeCookie)
 		return append(out, probe.Split(single, perf, !fixed && (!uses.Probe || cookies),
-			probe.IndexCookies(cookies))...), nil
+			cookies)...), nil
 	}
 }
 

@@ -181,9 +181,9 @@ func planRawTracepoint(points []*probe.Point, uses probe.Uses, o *probe.Options)
 	// Kernel functions that a body calls are for programs with types alone.
 	if !uses.Args && !uses.Kfunc {
 		// How the kernel comes from an event to its programs is the event's own affair, and part of their stacks.
-		return probe.Split(points, untypedRaw, !uses.Probe && !uses.Kernel, nil), nil
+		return probe.Split(points, untypedRaw, !uses.Probe && !uses.Kernel, false), nil
 	}
-	return probe.Split(points, typedRaw, false, nil), nil
+	return probe.Split(points, typedRaw, false, false), nil
 }
 
 var untypedRaw = &probe.Mechanism{

@@ -39,7 +39,7 @@ func OneSession(entry, ret *probe.Group, o *probe.Options) (both *probe.Group, i
 		return nil, 0, false
 	}
 	points := append(append([]*probe.Point(nil), entry.Points...), ret.Points...)
-	return &probe.Group{Points: points, Mechanism: kprobeSession.ID, Extra: entry.Extra}, id, true
+	return &probe.Group{Points: points, Mechanism: kprobeSession.ID, Cookies: entry.Cookies}, id, true
 }
 
 // returnsNeedRoom reports whether the kernel has room to note so many returns of a function

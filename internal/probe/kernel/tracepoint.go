@@ -129,9 +129,9 @@ func planTracepoint(points []*probe.Point, uses probe.Uses, o *probe.Options) ([
 	}
 	// A raw tracepoint program cannot tell its points apart before 6.10, and
 	// one with a constant name is faster anyway.
-	out = append(out, probe.Split(raw, rawTracepoint, !uses.Probe, nil)...)
+	out = append(out, probe.Split(raw, rawTracepoint, !uses.Probe, false)...)
 	cookies := len(perf) > 1 && uses.Probe && o.Has(machine.TraceCookie)
-	return append(out, probe.Split(perf, perfTracepoint, !uses.Probe || cookies, probe.IndexCookies(cookies))...), nil
+	return append(out, probe.Split(perf, perfTracepoint, !uses.Probe || cookies, cookies)...), nil
 }
 
 // hasRawTracepoint reports whether the event is a tracepoint of its own.

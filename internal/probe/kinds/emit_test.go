@@ -141,7 +141,7 @@ func runEmit(t *testing.T, settings string) string {
 func usdtPoints(p *probe.Point) []*probe.Point {
 	mark := func(name string, notes ...exe.Note) *probe.Point {
 		q := *p
-		q.Provider, q.Func, q.Extra = "p", name, notes
+		q.Provider, q.Func, q.Notes = "p", name, notes
 		return &q
 	}
 	points := []*probe.Point{mark("tick",

@@ -60,24 +60,14 @@ var _ = probe.Define(probe.Kind{
 	ListName:      probe.Rateless,
 })
 
-// A perfEvent is an event that perf_event_open counts.
-type perfEvent struct {
-	name, alias string
-	config      uint64
-	count       uint64 // default period
-	typ         uint32 // as perf_event_attr has it; rows of perfEvents.table leave it to perfEvents.typ
-	config12    [2]uint64
-	cpus        []int // nil: all
-}
-
 // perfEvents are the events of a kind.
 type perfEvents struct {
 	typ   uint32
-	table []perfEvent
-	more  func() []perfEvent // have types of their own; may be nil
+	table []probe.PerfEvent
+	more  func() []probe.PerfEvent // have types of their own; may be nil
 	// sources: events of all sources that the kernel has, by its descriptions of them.
 	sources bool
-	free    func(name string) (perfEvent, bool) // what needs no row; may be nil
+	free    func(name string) (probe.PerfEvent, bool) // what needs no row; may be nil
 }
 
 var (
@@ -87,10 +77,10 @@ var (
 )
 
 // all lists the events that have names.
-func (p *perfEvents) all() []perfEvent {
+func (p *perfEvents) all() []probe.PerfEvent {
 	out := slices.Clone(p.table)
 	for i := range out {
-		out[i].typ = p.typ
+		out[i].Type = p.typ
 	}
 	if p.more != nil {
 		out = append(out, p.more()...)
@@ -99,58 +89,58 @@ func (p *perfEvents) all() []perfEvent {
 }
 
 // find looks an event up by name or alias.
-func (p *perfEvents) find(name string) (perfEvent, bool) {
+func (p *perfEvents) find(name string) (probe.PerfEvent, bool) {
 	for _, e := range p.all() {
-		if name == e.name || name == e.alias && name != "" {
+		if name == e.Name || name == e.Alias && name != "" {
 			return e, true
 		}
 	}
 	if p.free != nil {
 		return p.free(name)
 	}
-	return perfEvent{}, false
+	return probe.PerfEvent{}, false
 }
 
 // names lists names and aliases, unsorted.
 func (p *perfEvents) names() []string {
 	var out []string
 	for _, e := range p.all() {
-		out = append(out, e.name)
-		if e.alias != "" {
-			out = append(out, e.alias)
+		out = append(out, e.Name)
+		if e.Alias != "" {
+			out = append(out, e.Alias)
 		}
 	}
 	return out
 }
 
 // Counts are those of the reference, so that a script that gives none fires as often as there.
-var softwareEvents = []perfEvent{
-	{name: "alignment-faults", config: unix.PERF_COUNT_SW_ALIGNMENT_FAULTS, count: 1},
-	{name: "bpf-output", config: unix.PERF_COUNT_SW_BPF_OUTPUT, count: 1},
-	{name: "context-switches", alias: "cs", config: unix.PERF_COUNT_SW_CONTEXT_SWITCHES, count: 1000},
-	{name: "cpu-clock", alias: "cpu", config: unix.PERF_COUNT_SW_CPU_CLOCK, count: 1000000},
-	{name: "cpu-migrations", config: unix.PERF_COUNT_SW_CPU_MIGRATIONS, count: 1},
-	{name: "dummy", config: unix.PERF_COUNT_SW_DUMMY, count: 1},
-	{name: "emulation-faults", config: unix.PERF_COUNT_SW_EMULATION_FAULTS, count: 1},
-	{name: "major-faults", config: unix.PERF_COUNT_SW_PAGE_FAULTS_MAJ, count: 1},
-	{name: "minor-faults", config: unix.PERF_COUNT_SW_PAGE_FAULTS_MIN, count: 100},
-	{name: "page-faults", alias: "faults", config: unix.PERF_COUNT_SW_PAGE_FAULTS, count: 100},
-	{name: "task-clock", config: unix.PERF_COUNT_SW_TASK_CLOCK, count: 1},
+var softwareEvents = []probe.PerfEvent{
+	{Name: "alignment-faults", Config: unix.PERF_COUNT_SW_ALIGNMENT_FAULTS, Count: 1},
+	{Name: "bpf-output", Config: unix.PERF_COUNT_SW_BPF_OUTPUT, Count: 1},
+	{Name: "context-switches", Alias: "cs", Config: unix.PERF_COUNT_SW_CONTEXT_SWITCHES, Count: 1000},
+	{Name: "cpu-clock", Alias: "cpu", Config: unix.PERF_COUNT_SW_CPU_CLOCK, Count: 1000000},
+	{Name: "cpu-migrations", Config: unix.PERF_COUNT_SW_CPU_MIGRATIONS, Count: 1},
+	{Name: "dummy", Config: unix.PERF_COUNT_SW_DUMMY, Count: 1},
+	{Name: "emulation-faults", Config: unix.PERF_COUNT_SW_EMULATION_FAULTS, Count: 1},
+	{Name: "major-faults", Config: unix.PERF_COUNT_SW_PAGE_FAULTS_MAJ, Count: 1},
+	{Name: "minor-faults", Config: unix.PERF_COUNT_SW_PAGE_FAULTS_MIN, Count: 100},
+	{Name: "page-faults", Alias: "faults", Config: unix.PERF_COUNT_SW_PAGE_FAULTS, Count: 100},
+	{Name: "task-clock", Config: unix.PERF_COUNT_SW_TASK_CLOCK, Count: 1},
 }
 
 // The processor counts these, some of them on few machines only: virtual machines mostly have
 // none, which attaching says.
-var hardwareEvents = []perfEvent{
-	{name: "backend-stalls", config: unix.PERF_COUNT_HW_STALLED_CYCLES_BACKEND, count: 1000000},
-	{name: "branch-instructions", alias: "branches", config: unix.PERF_COUNT_HW_BRANCH_INSTRUCTIONS, count: 100000},
-	{name: "branch-misses", config: unix.PERF_COUNT_HW_BRANCH_MISSES, count: 100000},
-	{name: "bus-cycles", config: unix.PERF_COUNT_HW_BUS_CYCLES, count: 100000},
-	{name: "cache-misses", config: unix.PERF_COUNT_HW_CACHE_MISSES, count: 1000000},
-	{name: "cache-references", config: unix.PERF_COUNT_HW_CACHE_REFERENCES, count: 1000000},
-	{name: "cpu-cycles", alias: "cycles", config: unix.PERF_COUNT_HW_CPU_CYCLES, count: 1000000},
-	{name: "frontend-stalls", config: unix.PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, count: 1000000},
-	{name: "instructions", config: unix.PERF_COUNT_HW_INSTRUCTIONS, count: 1000000},
-	{name: "ref-cycles", config: unix.PERF_COUNT_HW_REF_CPU_CYCLES, count: 1000000},
+var hardwareEvents = []probe.PerfEvent{
+	{Name: "backend-stalls", Config: unix.PERF_COUNT_HW_STALLED_CYCLES_BACKEND, Count: 1000000},
+	{Name: "branch-instructions", Alias: "branches", Config: unix.PERF_COUNT_HW_BRANCH_INSTRUCTIONS, Count: 100000},
+	{Name: "branch-misses", Config: unix.PERF_COUNT_HW_BRANCH_MISSES, Count: 100000},
+	{Name: "bus-cycles", Config: unix.PERF_COUNT_HW_BUS_CYCLES, Count: 100000},
+	{Name: "cache-misses", Config: unix.PERF_COUNT_HW_CACHE_MISSES, Count: 1000000},
+	{Name: "cache-references", Config: unix.PERF_COUNT_HW_CACHE_REFERENCES, Count: 1000000},
+	{Name: "cpu-cycles", Alias: "cycles", Config: unix.PERF_COUNT_HW_CPU_CYCLES, Count: 1000000},
+	{Name: "frontend-stalls", Config: unix.PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, Count: 1000000},
+	{Name: "instructions", Config: unix.PERF_COUNT_HW_INSTRUCTIONS, Count: 1000000},
+	{Name: "ref-cycles", Config: unix.PERF_COUNT_HW_REF_CPU_CYCLES, Count: 1000000},
 }
 
 // parsePerfEvent parses an event and, if it is there, its count.
@@ -172,7 +162,7 @@ func parsePerfEvent(p *probe.Point, parts []probe.Part, events *perfEvents, o *p
 		return fmt.Errorf("%s is not a %s probe", parts[0].Text, p.Kind.Name)
 	}
 	// The name stays as the script has it, alias or not: probe and listings show it so.
-	p.Func, p.Period, p.Extra = parts[0].Text, e.count, e
+	p.Func, p.Period, p.Event = parts[0].Text, e.Count, &e
 	// "software:faults:" is how listings print it: no count is the default.
 	if len(parts) == 2 && parts[1].Text != "" && parts[1].Text != "*" {
 		n, err := probe.ParseInt(parts[1].Text)
@@ -250,31 +240,31 @@ var hardwareCounter = &probe.Mechanism{
 // memory controllers are, count on one CPU of each socket, which they name.
 func linkCounter(progFD int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
 	p := g.Points[0]
-	e := p.Extra.(perfEvent)
-	cpus, err := e.cpus, error(nil)
+	e := p.Event
+	cpus, err := e.CPUs, error(nil)
 	if cpus == nil {
 		cpus, err = o.Machine.OnlineCPUs()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return linkPerf(cpus, e.attr(p.Period), progFD, o.KernelPID())
+	return linkPerf(cpus, attrOf(e, p.Period), progFD, o.KernelPID())
 }
 
 // attr is what the kernel is told. The union fields Ext1 and Ext2 are config1 and config2 here,
 // which only sources use.
-func (e perfEvent) attr(period uint64) unix.PerfEventAttr {
-	return unix.PerfEventAttr{Type: e.typ, Config: e.config, Ext1: e.config12[0], Ext2: e.config12[1], Sample: period}
+func attrOf(e *probe.PerfEvent, period uint64) unix.PerfEventAttr {
+	return unix.PerfEventAttr{Type: e.Type, Config: e.Config, Ext1: e.Config12[0], Ext2: e.Config12[1], Sample: period}
 }
 
 // counted reports whether the processor counts an event, by an event that is never enabled.
 func counted(p *probe.Point) bool {
-	e := p.Extra.(perfEvent)
-	attr := e.attr(p.Period)
+	e := p.Event
+	attr := attrOf(e, p.Period)
 	attr.Size, attr.Bits = uint32(unsafe.Sizeof(attr)), unix.PerfBitDisabled
 	cpu := 0
-	if e.cpus != nil {
-		cpu = e.cpus[0]
+	if e.CPUs != nil {
+		cpu = e.CPUs[0]
 	}
 	// Errors other than that nobody counts it, as of rights, say nothing of the event.
 	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)

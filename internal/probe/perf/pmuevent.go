@@ -38,8 +38,8 @@ var cacheAccesses = [...]struct{ all, misses string }{
 }
 
 // cacheEvents makes the events of caches.
-func cacheEvents() []perfEvent {
-	var out []perfEvent
+func cacheEvents() []probe.PerfEvent {
+	var out []probe.PerfEvent
 	for id, c := range caches {
 		for op, a := range cacheAccesses {
 			// The numbers of accesses have gaps: an instruction cache is read and prefetched, not
@@ -50,10 +50,10 @@ func cacheEvents() []perfEvent {
 			// The layout is cache, access and result, a byte each (perf_event_open(2)).
 			config := uint64(id | op<<8)
 			out = append(out,
-				perfEvent{name: c.name + "-" + a.all, config: config | unix.PERF_COUNT_HW_CACHE_RESULT_ACCESS<<16,
-					count: pmuCount, typ: unix.PERF_TYPE_HW_CACHE},
-				perfEvent{name: c.name + "-" + a.misses, config: config | unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16,
-					count: pmuCount, typ: unix.PERF_TYPE_HW_CACHE})
+				probe.PerfEvent{Name: c.name + "-" + a.all, Config: config | unix.PERF_COUNT_HW_CACHE_RESULT_ACCESS<<16,
+					Count: pmuCount, Type: unix.PERF_TYPE_HW_CACHE},
+				probe.PerfEvent{Name: c.name + "-" + a.misses, Config: config | unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16,
+					Count: pmuCount, Type: unix.PERF_TYPE_HW_CACHE})
 		}
 	}
 	return out
@@ -61,13 +61,13 @@ func cacheEvents() []perfEvent {
 
 // rawEvent reads r and the hexadecimal number of an event: on Intel's
 // processors unit mask and event, r01c0.
-func rawEvent(name string) (perfEvent, bool) {
+func rawEvent(name string) (probe.PerfEvent, bool) {
 	digits, ok := strings.CutPrefix(name, "r")
 	config, err := strconv.ParseUint(digits, 16, 64)
 	if !ok || err != nil {
-		return perfEvent{}, false
+		return probe.PerfEvent{}, false
 	}
-	return perfEvent{name: name, config: config, count: pmuCount, typ: unix.PERF_TYPE_RAW}, true
+	return probe.PerfEvent{Name: name, Config: config, Count: pmuCount, Type: unix.PERF_TYPE_RAW}, true
 }
 
 // cutSource splits an event of a source, "cpu/event=0xc0/".
@@ -79,8 +79,8 @@ func cutSource(name string) (source, terms string, ok bool) {
 
 // sourceEvent asks the machine what the terms of an event are, by the kernel's own description:
 // which bits of which of the three words of configuration they set.
-func sourceEvent(source, terms string, o *probe.Options) (perfEvent, error) {
+func sourceEvent(source, terms string, o *probe.Options) (probe.PerfEvent, error) {
 	e, err := o.Machine.PMUEvent(source, terms)
-	return perfEvent{name: source + "/" + terms + "/", typ: e.Type, config: e.Config[0],
-		config12: [2]uint64(e.Config[1:]), count: pmuCount, cpus: e.CPUs}, err
+	return probe.PerfEvent{Name: source + "/" + terms + "/", Type: e.Type, Config: e.Config[0],
+		Config12: [2]uint64(e.Config[1:]), Count: pmuCount, CPUs: e.CPUs}, err
 }

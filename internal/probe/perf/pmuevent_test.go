@@ -25,7 +25,7 @@ func TestPMUEvents(t *testing.T) {
 		{"r01c0", unix.PERF_TYPE_RAW, 0x1c0},
 		{"rFFFFFFFFFFFFFFFF", unix.PERF_TYPE_RAW, 1<<64 - 1},
 	} {
-		if e, ok := hardware.find(tt.name); !ok || e.typ != tt.typ || e.config != tt.config || e.count == 0 {
+		if e, ok := hardware.find(tt.name); !ok || e.Type != tt.typ || e.Config != tt.config || e.Count == 0 {
 			t.Errorf("%s: %+v, %v", tt.name, e, ok)
 		}
 	}

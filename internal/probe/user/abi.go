@@ -14,33 +14,22 @@ import (
 	"github.com/hawktrace/hawk/internal/probe"
 )
 
-// An abi is how functions of a file receive their arguments and return.
-type abi uint8
-
-const (
-	abiC       abi = iota // of the machine
-	abiGo                 // Go's registers
-	abiGoStack            // Go's before it used registers, and that of its assembly: all on the stack
-	abi386                // 32-bit x86: all on the stack
-	abiARM                // 32-bit ARM: four registers, then the stack
-)
-
 // abiOf is the convention of the function at an address.
-func abiOf(file *exe.File, addr uint64) abi {
+func abiOf(file *exe.File, addr uint64) arch.ABI {
 	switch {
 	case file.Machine == elf.EM_386:
-		return abi386
+		return arch.ABI386
 	case file.Machine == elf.EM_ARM:
-		return abiARM
+		return arch.ABIARM
 	case file.IsGoCode(addr):
 		return goABI(file)
 	}
-	return abiC
+	return arch.ABIC
 }
 
 // goABI is the convention of functions that Go compiled: registers since 1.17
 // on x86-64, since 1.18 on ARM.
-func goABI(file *exe.File) abi {
+func goABI(file *exe.File) arch.ABI {
 	// Go 1.17 brought registers to x86-64, 1.18 to ARM; programs that do not say their version
 	// are taken for newer ones.
 	first := 17
@@ -48,9 +37,9 @@ func goABI(file *exe.File) abi {
 		first = 18
 	}
 	if minor := goMinor(file); minor > 0 && minor < first {
-		return abiGoStack
+		return arch.ABIGoStack
 	}
-	return abiGo
+	return arch.ABIGo
 }
 
 // goMinor is N of the Go 1.N that built a file, 0 if it does not say.
@@ -63,79 +52,37 @@ func goMinor(file *exe.File) int {
 const ofAssembly = ".abi0"
 
 // symbolABI is the convention of a function that has a symbol.
-func symbolABI(file *exe.File, sym exe.Symbol) abi {
+func symbolABI(file *exe.File, sym exe.Symbol) arch.ABI {
 	x := abiOf(file, sym.Addr)
 	// Go's assembly keeps the convention of old. The wrapper that other code calls has the name
 	// without the end.
-	if x == abiGo && strings.HasSuffix(sym.Name, ofAssembly) {
-		return abiGoStack
+	if x == arch.ABIGo && strings.HasSuffix(sym.Name, ofAssembly) {
+		return arch.ABIGoStack
 	}
 	return x
 }
-
-// isGo reports whether the convention is one of Go's.
-func (x abi) isGo() bool { return x == abiGo || x == abiGoStack }
 
 // ArgLimit is how many argN a probe has at a point.
 func ArgLimit(p *probe.Point, a *arch.Arch) int {
 	// Go has nine registers for integers where C has six on x86-64; further ones are read from
 	// the stack by C's convention alone.
-	if pl, ok := p.Extra.(place); ok && pl.abi == abiGo {
+	if pl := p.Place; pl != nil && pl.ABI == arch.ABIGo {
 		return len(a.GoArgs)
 	}
 	return len(a.Args)
 }
 
-// regs are the offsets in the context of the registers that carry integer
-// arguments.
-func (x abi) regs(a *arch.Arch) []int {
-	switch x {
-	case abiGo:
-		return a.GoArgs
-	case abi386, abiGoStack:
-		return nil
-	case abiARM:
-		// A 32-bit program has its first four arguments in the registers that a 64-bit one has
-		// its first in.
-		return a.Args[:4]
-	}
-	return a.Args
-}
-
-// bytes is the size of a register or a slot of the stack.
-func (x abi) bytes() int {
-	if x == abi386 || x == abiARM {
-		return 4
-	}
-	return 8
-}
-
-// stack is how far above the stack pointer the first argument in memory lies
-// on entry.
-func (x abi) stack(a *arch.Arch) int {
-	switch {
-	// The return address, which call has pushed, lies in front of the arguments.
-	case x == abi386:
-		return 4
-	case x == abiARM:
-		return 0
-	case x.isGo() && a.Return < 0:
-		return 8 // Go's callee keeps the return address at the stack pointer
-	}
-	return a.Stack
-}
-
 // groupABI is the convention that all functions of a group have.
-func groupABI(c *probe.Context) abi { return c.Group.Points[0].Extra.(place).abi }
+func groupABI(c *probe.Context) arch.ABI { return c.Group.Points[0].Place.ABI }
 
 // userArg is argN of a function of user space.
 func userArg(c *probe.Context, n int) *ir.Value {
 	b, a, x := c.B, c.O.Machine.Arch(), groupABI(c)
-	regs := x.regs(a)
+	regs := x.Regs(a)
 	if n < len(regs) {
 		v := b.Load(c.Ctx, regs[n], 8, false)
-		if x.bytes() < 8 {
-			v = b.Ext(v, x.bytes(), false)
+		if x.Bytes() < 8 {
+			v = b.Ext(v, x.Bytes(), false)
 		}
 		return v
 	}
@@ -143,8 +90,8 @@ func userArg(c *probe.Context, n int) *ir.Value {
 	// A read that fails leaves the zero that is put there first: the page need not be in memory.
 	tmp := b.Addr(b.NewObject("arg", 8, 8), 0)
 	b.Zero(tmp, 0, 8)
-	at := b.Add(b.Load(c.Ctx, a.SP, 8, false), int64(x.stack(a)+(n-len(regs))*x.bytes()))
-	b.Call(int(asm.FnProbeReadUser), tmp, b.Const(int64(x.bytes())), at)
+	at := b.Add(b.Load(c.Ctx, a.SP, 8, false), int64(x.Stack(a)+(n-len(regs))*x.Bytes()))
+	b.Call(int(asm.FnProbeReadUser), tmp, b.Const(int64(x.Bytes())), at)
 	return b.Load(tmp, 0, 8, false)
 }
 
@@ -153,8 +100,8 @@ func userRetval(c *probe.Context) *ir.Value {
 	v := probe.RegRetval(c)
 	// The upper half of the register is not part of the result; int is what most functions
 	// return.
-	if x := groupABI(c); x.bytes() < 8 {
-		return c.B.Ext(v, x.bytes(), true)
+	if x := groupABI(c); x.Bytes() < 8 {
+		return c.B.Ext(v, x.Bytes(), true)
 	}
 	return v
 }
@@ -179,10 +126,10 @@ func foreign(file *exe.File, a *arch.Arch) error {
 	return nil
 }
 
-// Set is the instruction set of a function, 0 if hawk does not decode it.
-func (x abi) set(a *arch.Arch) insn.Set {
+// setOf is the instruction set of functions, 0 if hawk does not decode it.
+func setOf(x arch.ABI, a *arch.Arch) insn.Set {
 	s := insn.Native(a.GoArch)
-	if x == abi386 || x == abiARM {
+	if x == arch.ABI386 || x == arch.ABIARM {
 		return s.Narrow()
 	}
 	return s

@@ -54,23 +54,23 @@ func TestABI(t *testing.T) {
 	for _, c := range []struct {
 		machine     elf.Machine
 		class       elf.Class
-		want        abi
+		want        arch.ABI
 		regs, stack int
 	}{
-		{elf.EM_X86_64, elf.ELFCLASS64, abiC, 6, 8},
-		{elf.EM_386, elf.ELFCLASS32, abi386, 0, 4},
-		{elf.EM_ARM, elf.ELFCLASS32, abiARM, 4, 0},
+		{elf.EM_X86_64, elf.ELFCLASS64, arch.ABIC, 6, 8},
+		{elf.EM_386, elf.ELFCLASS32, arch.ABI386, 0, 4},
+		{elf.EM_ARM, elf.ELFCLASS32, arch.ABIARM, 4, 0},
 	} {
 		a := arch.AMD64
 		if c.machine == elf.EM_ARM {
 			a = arch.ARM64
 		}
 		x := abiOf(header(t, c.class, elf.ELFDATA2LSB, c.machine), 0)
-		if x != c.want || len(x.regs(a)) != c.regs || x.stack(a) != c.stack {
-			t.Errorf("%v: convention %d with %d registers, stack at %d", c.machine, x, len(x.regs(a)), x.stack(a))
+		if x != c.want || len(x.Regs(a)) != c.regs || x.Stack(a) != c.stack {
+			t.Errorf("%v: convention %d with %d registers, stack at %d", c.machine, x, len(x.Regs(a)), x.Stack(a))
 		}
 	}
-	if abiGo.regs(arch.AMD64)[0] != arch.AMD64.Ret || abiGo.stack(arch.ARM64) != 8 || abiGo.stack(arch.AMD64) != 8 {
+	if arch.ABIGo.Regs(arch.AMD64)[0] != arch.AMD64.Ret || arch.ABIGo.Stack(arch.ARM64) != 8 || arch.ABIGo.Stack(arch.AMD64) != 8 {
 		t.Error("Go's convention")
 	}
 }

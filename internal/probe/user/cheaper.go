@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/insn"
 	"github.com/hawktrace/hawk/internal/probe"
@@ -24,14 +25,14 @@ const (
 
 // argumentRegs are the registers of arguments, from the first on, by the numbers
 // that instructions give them.
-var argumentRegs = map[abi][]insn.Registers{
-	abiC:  {1 << 7, 1 << 6, 1 << 2, 1 << 1, 1 << 8, 1 << 9},
-	abiGo: {1 << 0, 1 << 3, 1 << 1, 1 << 7, 1 << 6, 1 << 8, 1 << 9, 1 << 10, 1 << 11},
+var argumentRegs = map[arch.ABI][]insn.Registers{
+	arch.ABIC:  {1 << 7, 1 << 6, 1 << 2, 1 << 1, 1 << 8, 1 << 9},
+	arch.ABIGo: {1 << 0, 1 << 3, 1 << 1, 1 << 7, 1 << 6, 1 << 8, 1 << 9, 1 << 10, 1 << 11},
 }
 
-// reads is what a program reads of the registers at the start of a function: the
+// regsRead is what a program reads of the registers at the start of a function: the
 // first arguments, and others where the stack is.
-func (x abi) reads(u probe.Uses) (regs insn.Registers) {
+func regsRead(x arch.ABI, u probe.Uses) (regs insn.Registers) {
 	list, n := argumentRegs[x], u.ArgN
 	if u.Args {
 		n = len(list) + 1
@@ -68,7 +69,7 @@ func cheaperPlaces(g *probe.Group, o *probe.Options) []uint64 {
 	// Each file is opened once: all of its code is searched for jumps.
 	files := map[string][]int{}
 	for i, p := range g.Points {
-		if pl := p.Extra.(place); pl.mayMove(p) {
+		if mayMove(p) {
 			files[p.Target] = append(files[p.Target], i)
 		}
 	}
@@ -80,7 +81,7 @@ func cheaperPlaces(g *probe.Group, o *probe.Options) []uint64 {
 		}
 		m := mover{file, moved}
 		for _, i := range points {
-			m.look(i, g.Points[i].Extra.(place), g)
+			m.look(i, g.Points[i].Place, g)
 		}
 		file.Close()
 	}
@@ -88,35 +89,36 @@ func cheaperPlaces(g *probe.Group, o *probe.Options) []uint64 {
 }
 
 // mayMove reports whether a point means calls of a function, not an instruction.
-func (pl place) mayMove(p *probe.Point) bool {
+func mayMove(p *probe.Point) bool {
 	written := p.Parts[len(p.Parts)-1].Text
 	// The offset +0, if it is written, asks for the first instruction itself.
-	return pl.err == nil && pl.unsafe == nil && pl.returns == nil && pl.fn != 0 &&
-		pl.size > 0 && pl.size <= maxFunction && argumentRegs[pl.abi] != nil &&
+	pl := p.Place
+	return pl.Err == nil && pl.Unsafe == nil && pl.Returns == nil && pl.Func != 0 &&
+		pl.Size > 0 && pl.Size <= maxFunction && argumentRegs[pl.ABI] != nil &&
 		p.Func != "" && p.Offset == 0 && p.Pattern.Source == nil && !strings.Contains(written, "+")
 }
 
 // look finds where the i-th point could go.
-func (m *mover) look(i int, pl place, g *probe.Group) {
-	code := m.file.Code(pl.fn, pl.size)
+func (m *mover) look(i int, pl *probe.Place, g *probe.Group) {
+	code := m.file.Code(pl.Func, pl.Size)
 	if code == nil || hasTableJump(code) {
 		return
 	}
 	// Instructions that write an argument the script reads are not passed: it would find what
 	// they left there.
-	keep := pl.abi.reads(g.Uses)
+	keep := regsRead(pl.ABI, g.Uses)
 	if g.Points[i].Kind.Retval != nil {
 		keep = insn.StackPointer // the kernel looks for the return address there
 	}
-	if pl.abi == abiGo {
+	if pl.ABI == arch.ABIGo {
 		keep |= insn.GoroutineAt
 	}
-	n := uint64(insn.AMD64.Cheaper(code[:min(len(code), maxPrologue)], keep, pl.abi == abiGo))
-	if n == 0 || m.nearJump(pl.fn, n) {
+	n := uint64(insn.AMD64.Cheaper(code[:min(len(code), maxPrologue)], keep, pl.ABI == arch.ABIGo))
+	if n == 0 || m.nearJump(pl.Func, n) {
 		return
 	}
-	if led := exe.Once(m.file, "places that something leads to", func() *places { return ledTo(m.file) }); led != nil &&
-		!led.anyIn(pl.fn+1, pl.fn+n) {
+	if led := ledPlaces.Of(m.file); led != nil &&
+		!led.anyIn(pl.Func+1, pl.Func+n) {
 		m.moved[i] = n
 	}
 }
@@ -147,6 +149,9 @@ type places struct {
 
 // maxSpan bounds how far apart the code of a file is, bytes.
 const maxSpan = 4 * maxCode
+
+// ledPlaces are the places that something leads to.
+var ledPlaces = exe.FactOf(ledTo)
 
 // ledTo finds the places that anything leads to: symbols, and what could be a jump,
 // a call or the making of an address, which is taken for one wherever an instruction

@@ -85,7 +85,7 @@ func TestMover(t *testing.T) {
 		}
 		g := &probe.Group{Uses: tt.uses, Points: []*probe.Point{{Kind: kind}}}
 		m := mover{program(t, bytes.Join([][]byte{before, code, hexBytes(tt.after)}, nil)), []uint64{0}}
-		m.look(0, place{fn: 0x1000 + uint64(len(before)), size: uint64(len(code))}, g)
+		m.look(0, &probe.Place{Func: 0x1000 + uint64(len(before)), Size: uint64(len(code))}, g)
 		if m.moved[0] != tt.want {
 			t.Errorf("%s: moved by %d bytes, want %d", tt.name, m.moved[0], tt.want)
 		}

@@ -3,6 +3,7 @@ package user
 import (
 	"fmt"
 
+	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/types"
 )
@@ -20,11 +21,11 @@ const newestGo = 26
 func GoroutineID(p *probe.Point, o *probe.Options) (offset int, err error) {
 	// Marks have no place, and C called by Go runs on another stack, whose goroutine is not in
 	// the register.
-	pl, ok := p.Extra.(place)
-	if !ok || !pl.abi.isGo() {
+	pl := p.Place
+	if pl == nil || !pl.ABI.IsGo() {
 		return 0, fmt.Errorf("%s is not in code that Go compiled", p.Name())
 	}
-	if pl.abi != abiGo {
+	if pl.ABI != arch.ABIGo {
 		return 0, fmt.Errorf("%s does not follow the convention of registers that Go has since 1.17, by which the "+
 			"goroutine is found", p.Name())
 	}
@@ -38,7 +39,7 @@ func GoroutineID(p *probe.Point, o *probe.Options) (offset int, err error) {
 	// The last row that fits counts. A version that is newer than hawk gives none: a wrong offset
 	// would be a number that looks right.
 	for _, row := range goidOffsets {
-		if pl.goMinor >= row.from && pl.goMinor <= newestGo {
+		if pl.GoMinor >= row.from && pl.GoMinor <= newestGo {
 			offset = row.offset
 		}
 	}

@@ -124,12 +124,12 @@ func linkLater(fd int, g *probe.Group, o *probe.Options, more *probe.More, multi
 	if err != nil || foreign(file, o.Machine.Arch()) != nil {
 		return nil, 0, nil
 	}
-	var sites []attach.Site
+	var sites []probe.Site
 	points := 0
 	for _, i := range waiting {
 		for _, q := range matchNotes(g.Points[i], o, path, notes) {
 			q.Later = probe.Here
-			for _, n := range q.Extra.([]exe.Note) {
+			for _, n := range q.Notes {
 				// The traced program chooses how many marks its files have, so that the bound of
 				// the run goes for all of them together.
 				if points+len(sites) >= more.Most {
@@ -149,7 +149,7 @@ func linkLater(fd int, g *probe.Group, o *probe.Options, more *probe.More, multi
 					more.Warn("marks of more than %d kinds came later: %s is not traced", probe.MarkLists, q.Name())
 					continue
 				}
-				sites = append(sites, attach.Site{Point: q, Path: exe.OnDisk(path), Offset: n.Offset,
+				sites = append(sites, probe.Site{Point: q, Path: exe.OnDisk(path), Offset: n.Offset,
 					Semaphore: n.SemaphoreOffset, Cookie: uint64(i)<<32 | uint64(number)})
 			}
 			points++

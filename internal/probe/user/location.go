@@ -9,19 +9,17 @@ import (
 // Locations lists the addresses at which a point of a user-space kind has its
 // breakpoints, in the numbering of its file.
 func Locations(p *probe.Point, file *exe.File) []uint64 {
-	switch extra := p.Extra.(type) {
-	case place:
-		if addr, ok := file.Address(extra.offset); ok {
+	if p.Place != nil {
+		if addr, ok := file.Address(p.Place.Offset); ok {
 			return []uint64{addr}
 		}
-	case []exe.Note:
-		out := make([]uint64, len(extra))
-		for i, n := range extra {
-			out[i] = n.Addr
-		}
-		return out
+		return nil
 	}
-	return nil
+	var out []uint64
+	for _, n := range p.Notes {
+		out = append(out, n.Addr)
+	}
+	return out
 }
 
 // Breakpoint is the address of the breakpoint that fired, in a program on a

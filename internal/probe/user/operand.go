@@ -9,7 +9,7 @@ import (
 )
 
 // operand emits the read of one USDT argument; nil is 0.
-func operand(c *probe.Context, a *usdtArg) *ir.Value {
+func operand(c *probe.Context, a *probe.USDTArg) *ir.Value {
 	b := c.B
 	if a == nil {
 		return b.Const(0)
@@ -31,7 +31,7 @@ func operand(c *probe.Context, a *usdtArg) *ir.Value {
 }
 
 // extend gives a value of fewer than eight bytes its sign, or zeroes above it.
-func extend(b *ir.Builder, v *ir.Value, a *usdtArg) *ir.Value {
+func extend(b *ir.Builder, v *ir.Value, a *probe.USDTArg) *ir.Value {
 	if a.Size == 8 {
 		return v
 	}
@@ -52,7 +52,7 @@ func regPart(c *probe.Context, r arch.Reg, signed bool) *ir.Value {
 }
 
 // operandAddr is symbol + base + index·scale + value, as far as present.
-func operandAddr(c *probe.Context, a *usdtArg) *ir.Value {
+func operandAddr(c *probe.Context, a *probe.USDTArg) *ir.Value {
 	b := c.B
 	// The constant parts are added up while compiling.
 	disp := a.Value
@@ -66,7 +66,7 @@ func operandAddr(c *probe.Context, a *usdtArg) *ir.Value {
 	}
 	if a.Symbol != "" {
 		add(probe.CurrentIP(c))
-		disp += a.fromIP
+		disp += a.FromIP
 	}
 	if a.Base != nil {
 		add(regPart(c, *a.Base, false))

@@ -109,7 +109,7 @@ func rawPlace(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	o.Warn(p, "%s is no ELF file: the probe is at byte 0x%x of it; one that is not at the start of an instruction "+
 		"can crash traced programs", paths[0], p.Address)
 	q := *p
-	q.Target, q.Extra = paths[0], place{offset: p.Address}
+	q.Target, q.Place = paths[0], &probe.Place{Offset: p.Address}
 	return []*probe.Point{&q}, nil
 }
 
@@ -127,7 +127,7 @@ func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, re
 		q.Address = addr
 	}
 	if p.Func == "" {
-		q.Extra = addressPlace(&q, o, file, returns)
+		q.Place = addressPlace(&q, o, file, returns)
 		return []*probe.Point{&q}, nil
 	}
 	// Only returns need it, and it takes a look at all symbols.
@@ -142,7 +142,7 @@ func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, re
 			return nil, nil
 		}
 		warnChosen(p, o, path, sym)
-		q.Extra = symbolPlace(&q, o, file, sym, returns, unreturning)
+		q.Place = symbolPlace(&q, o, file, sym, returns, unreturning)
 		return []*probe.Point{&q}, nil
 	}
 	match := symbolMatcher(p)
@@ -165,10 +165,10 @@ func matchFile(p *probe.Point, o *probe.Options, path string, file *exe.File, re
 			r := q
 			r.Func = sym.Name
 			pl := symbolPlace(&r, o, file, sym, returns, unreturning)
-			if errors.Is(pl.err, errNoReturn) && !o.ForListing {
+			if errors.Is(pl.Err, errNoReturn) && !o.ForListing {
 				continue
 			}
-			r.Extra = pl
+			r.Place = pl
 			out = append(out, &r)
 		}
 		// A file with a full table has all that its debug file has.

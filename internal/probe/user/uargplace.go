@@ -5,35 +5,14 @@ import (
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/dwarf"
+	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/types"
 )
-
-// An argIn says where an argument travels.
-type argIn uint8
-
-const (
-	inNothing argIn = iota // it has no bytes
-	inRegs                 // in registers
-	inFloats               // in registers that programs cannot read, at least in part
-	inStack                // on the stack
-	inAddress              // in memory, its address as if that were the argument
-	inSplit                // partly in a register, partly on the stack
-)
-
-// A placedArg is an argument with its place.
-type placedArg struct {
-	in    argIn
-	reg   int          // number of the first register
-	regs  []int        // offsets of the registers in the context
-	parts []dwarf.Leaf // what of the value each register holds
-	stack int          // distance from the stack pointer, bytes
-	param *dwarf.Param
-}
 
 // A placer hands out registers and stack as a calling convention does: that of
 // System V for x86-64, of ARM for 64 bits (AAPCS64), of Go.
 type placer struct {
-	abi    abi
+	abi    arch.ABI
 	rust   bool // by the rules of Rust, where that is not C's
 	arch   *arch.Arch
 	ints   int // registers taken
@@ -44,10 +23,10 @@ type placer struct {
 // floatRegs is how many registers take floating-point arguments.
 func (a *placer) floatRegs() int {
 	switch {
-	case a.abi == abiGoStack:
+	case a.abi == arch.ABIGoStack:
 		return 0
 	// C and Rust have eight on both machines (xmm0 to xmm7, v0 to v7).
-	case a.abi != abiGo:
+	case a.abi != arch.ABIGo:
 		return 8
 	case a.arch == arch.AMD64:
 		return 15
@@ -65,14 +44,14 @@ func (a *placer) result(s dwarf.Shape) {
 		}
 		return
 	}
-	if a.abi == abiC && a.arch == arch.AMD64 && (s.ByAddress || s.Composite && (s.Bytes > 16 || a.inMemory(s))) {
+	if a.abi == arch.ABIC && a.arch == arch.AMD64 && (s.ByAddress || s.Composite && (s.Bytes > 16 || a.inMemory(s))) {
 		a.ints++
 	}
 }
 
 // params finds where the parameters of a function are.
-func (a *placer) params(fn *dwarf.Func) []placedArg {
-	var out []placedArg
+func (a *placer) params(fn *dwarf.Func) []probe.PlacedArg {
+	var out []probe.PlacedArg
 	for i, param := range fn.Params {
 		// The dictionary takes a register and has no name, so that no field stands for it.
 		if i == fn.Dictionary {
@@ -86,11 +65,11 @@ func (a *placer) params(fn *dwarf.Func) []placedArg {
 // results finds where the results of a function of Go are, once its parameters
 // have been placed: in the same registers from the first on, or behind the
 // parameters on the stack.
-func (a *placer) results(fn *dwarf.Func) []placedArg {
+func (a *placer) results(fn *dwarf.Func) []probe.PlacedArg {
 	// Results begin anew with the first register; on the stack they lie behind the arguments,
 	// aligned to a word.
 	a.ints, a.floats, a.stack = 0, 0, types.RoundUp(a.stack, 8)
-	var out []placedArg
+	var out []probe.PlacedArg
 	for _, r := range fn.Results {
 		out = append(out, a.place(r.Shape))
 	}
@@ -98,17 +77,17 @@ func (a *placer) results(fn *dwarf.Func) []placedArg {
 }
 
 // place finds where the next argument is.
-func (a *placer) place(s dwarf.Shape) placedArg {
+func (a *placer) place(s dwarf.Shape) probe.PlacedArg {
 	switch {
 	case s.ByAddress:
 		return a.address()
-	case a.abi.isGo():
+	case a.abi.IsGo():
 		return a.placeGo(s)
 	case a.rust && s.Composite && s.Bytes > 0:
 		return a.placeRust(s)
 	// An empty class of C++ has one byte, that is not passed.
 	case s.Bytes == 0 || s.Composite && len(s.Leaves) == 0 && s.Bytes == 1:
-		return placedArg{}
+		return probe.PlacedArg{}
 	case !s.Composite && s.Float():
 		return a.float(s)
 	case !s.Composite:
@@ -120,21 +99,21 @@ func (a *placer) place(s dwarf.Shape) placedArg {
 }
 
 // take hands out n registers, and what the i-th holds of the value.
-func (a *placer) take(n int, part func(i int) dwarf.Leaf) placedArg {
-	at := placedArg{in: inRegs, reg: a.ints}
+func (a *placer) take(n int, part func(i int) dwarf.Leaf) probe.PlacedArg {
+	at := probe.PlacedArg{In: probe.InRegs, Reg: a.ints}
 	for i := range n {
-		at.regs = append(at.regs, a.abi.regs(a.arch)[a.ints+i])
-		at.parts = append(at.parts, part(i))
+		at.Regs = append(at.Regs, a.abi.Regs(a.arch)[a.ints+i])
+		at.Parts = append(at.Parts, part(i))
 	}
 	a.ints += n
 	return at
 }
 
 // free reports whether n registers are left.
-func (a *placer) free(n int) bool { return a.ints+n <= len(a.abi.regs(a.arch)) }
+func (a *placer) free(n int) bool { return a.ints+n <= len(a.abi.Regs(a.arch)) }
 
 // words places n words in registers if they are there.
-func (a *placer) words(bytes, n int) placedArg {
+func (a *placer) words(bytes, n int) probe.PlacedArg {
 	if n > 1 && a.arch == arch.ARM64 {
 		a.ints += a.ints & 1 // pairs begin with an even number
 	}
@@ -145,37 +124,37 @@ func (a *placer) words(bytes, n int) placedArg {
 }
 
 // address places the address of a value.
-func (a *placer) address() placedArg {
+func (a *placer) address() probe.PlacedArg {
 	// The argument is a pointer: it takes one word, wherever the value itself is.
 	at := a.words(8, 1)
-	at.in = inAddress
+	at.In = probe.InAddress
 	return at
 }
 
 // onStack places a value on the stack, where C gives every argument whole words; Go packs them as
 // fields.
-func (a *placer) onStack(bytes, align int) placedArg {
-	if a.abi == abiC {
+func (a *placer) onStack(bytes, align int) probe.PlacedArg {
+	if a.abi == arch.ABIC {
 		if align = max(align, 8); a.arch == arch.ARM64 {
 			align = min(align, 16)
 		}
 	}
 	a.stack = types.RoundUp(a.stack, max(align, 1))
-	at := placedArg{in: inStack, stack: a.abi.stack(a.arch) + a.stack}
+	at := probe.PlacedArg{In: probe.InStack, Stack: a.abi.Stack(a.arch) + a.stack}
 	a.stack += bytes
-	if a.abi == abiC {
+	if a.abi == arch.ABIC {
 		a.stack = types.RoundUp(a.stack, 8)
 	}
 	return at
 }
 
 // float places a floating-point value.
-func (a *placer) float(s dwarf.Shape) placedArg {
+func (a *placer) float(s dwarf.Shape) probe.PlacedArg {
 	if a.arch == arch.AMD64 && s.Bytes > 8 || a.floats >= a.floatRegs() {
 		return a.onStack(s.Bytes, s.Align) // long double, or no register left
 	}
 	a.floats++
-	return placedArg{in: inFloats}
+	return probe.PlacedArg{In: probe.InFloats}
 }
 
 // inMemory reports whether a struct of up to 16 bytes has to be in memory: it
@@ -193,7 +172,7 @@ func (a *placer) inMemory(s dwarf.Shape) bool {
 
 // compositeAMD places a struct: up to 16 bytes by words, each in a register of
 // the kind that its members ask for.
-func (a *placer) compositeAMD(s dwarf.Shape) placedArg {
+func (a *placer) compositeAMD(s dwarf.Shape) probe.PlacedArg {
 	n := (s.Bytes + 7) / 8
 	if n > 2 || a.inMemory(s) {
 		return a.onStack(s.Bytes, s.Align)
@@ -218,14 +197,14 @@ func (a *placer) compositeAMD(s dwarf.Shape) placedArg {
 	// One word in a floating-point register is enough to make the value unreadable.
 	case floats > 0:
 		a.ints, a.floats = a.ints+ints, a.floats+floats
-		return placedArg{in: inFloats}
+		return probe.PlacedArg{In: probe.InFloats}
 	}
 	return a.words(s.Bytes, ints)
 }
 
 // compositeARM places a struct: up to four floating-point values of one size in
 // registers for them, else up to 16 bytes in general ones, more by address.
-func (a *placer) compositeARM(s dwarf.Shape) placedArg {
+func (a *placer) compositeARM(s dwarf.Shape) probe.PlacedArg {
 	n := len(s.Leaves)
 	// This is what AAPCS64 calls a homogeneous floating-point aggregate.
 	alike := n > 0 && n <= 4
@@ -235,7 +214,7 @@ func (a *placer) compositeARM(s dwarf.Shape) placedArg {
 	switch {
 	case alike && a.floats+n <= a.floatRegs():
 		a.floats += n
-		return placedArg{in: inFloats}
+		return probe.PlacedArg{In: probe.InFloats}
 	case alike:
 		// Once one of them had no room, none of those that follow has, by the same rule.
 		a.floats = a.floatRegs()
@@ -245,7 +224,7 @@ func (a *placer) compositeARM(s dwarf.Shape) placedArg {
 	}
 	words := (s.Bytes + 7) / 8
 	if !a.free(words) {
-		a.ints = len(a.abi.regs(a.arch)) // what follows goes to the stack too
+		a.ints = len(a.abi.Regs(a.arch)) // what follows goes to the stack too
 		return a.onStack(s.Bytes, s.Align)
 	}
 	// Only what is aligned to 16 bytes begins with an even register.
@@ -258,7 +237,7 @@ func (a *placer) compositeARM(s dwarf.Shape) placedArg {
 // placeGo gives each scalar of a value a register, or puts all of it on the stack. The rule is that
 // of Go's ABIInternal: no value is divided, and an array of more than one element never travels in
 // registers.
-func (a *placer) placeGo(s dwarf.Shape) placedArg {
+func (a *placer) placeGo(s dwarf.Shape) probe.PlacedArg {
 	var ints []dwarf.Leaf
 	floats := 0
 	for _, l := range s.Leaves {
@@ -270,12 +249,12 @@ func (a *placer) placeGo(s dwarf.Shape) placedArg {
 	}
 	switch {
 	case s.Bytes == 0:
-		return placedArg{}
+		return probe.PlacedArg{}
 	case s.Leaves == nil || s.Several || !a.free(len(ints)) || a.floats+floats > a.floatRegs():
 		return a.onStack(s.Bytes, s.Align)
 	case floats > 0:
 		a.ints, a.floats = a.ints+len(ints), a.floats+floats
-		return placedArg{in: inFloats}
+		return probe.PlacedArg{In: probe.InFloats}
 	}
 	return a.take(len(ints), func(i int) dwarf.Leaf { return ints[i] })
 }
@@ -297,7 +276,7 @@ func scalars(s dwarf.Shape) (list []dwarf.Leaf, ok bool) {
 // placeRust places a struct as Rust does among its own functions: as its one or
 // two numbers, else as bytes of one register or by its address. Rust promises
 // none of this to anybody; it has been so since 2020.
-func (a *placer) placeRust(s dwarf.Shape) placedArg {
+func (a *placer) placeRust(s dwarf.Shape) probe.PlacedArg {
 	list, ok := scalars(s)
 	switch {
 	case ok && slices.ContainsFunc(list, func(l dwarf.Leaf) bool { return l.Float }):
@@ -308,13 +287,13 @@ func (a *placer) placeRust(s dwarf.Shape) placedArg {
 				a.ints++
 			}
 		}
-		return placedArg{in: inFloats}
+		return probe.PlacedArg{In: probe.InFloats}
 	case ok && a.free(len(list)):
 		return a.take(len(list), func(i int) dwarf.Leaf { return list[i] })
 	case ok && len(list) == 2 && a.free(1):
 		a.ints++
 		a.stack += 8
-		return placedArg{in: inSplit}
+		return probe.PlacedArg{In: probe.InSplit}
 	case ok || s.Bytes <= 8:
 		return a.words(s.Bytes, (s.Bytes+7)/8)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/dwarf"
+	"github.com/hawktrace/hawk/internal/probe"
 )
 
 // shape reads a type in the words of this test: "i4", "f8", "{i8 f4}", with a
@@ -47,28 +48,28 @@ func shape(text string) dwarf.Shape {
 func TestPlacer(t *testing.T) {
 	for _, c := range []struct {
 		arch   *arch.Arch
-		abi    abi
+		abi    arch.ABI
 		result string
 		args   string // separated by commas
 		want   string
 	}{
-		{arch.AMD64, abiC, "", "i4, i8, i1, i2, i8, i8, i8, i4", "r0 r1 r2 r3 r4 r5 s8 s16"},
-		{arch.AMD64, abiC, "", "f8, i4, f4, f16, i8", "f r0 f s8 r1"},
-		{arch.AMD64, abiC, "", "{i4 i4}, {i8 i8}, {i8 i8 i8}, {i4}", "r0 r1+2 s8 r3"},
-		{arch.AMD64, abiC, "", "{i8 f8}, {f8 f8}, {f4 i4}, i8", "f f r1 r2"},
-		{arch.AMD64, abiC, "", "i8, i8, i8, i8, i8, {i8 i8}, i8", "r0 r1 r2 r3 r4 s8 r5"},
-		{arch.AMD64, abiC, "{i8 i8 i8}", "i4, *{i8}", "r1 &r2"},
-		{arch.AMD64, abiC, "*{i8}", "i4", "r1"},
-		{arch.AMD64, abiC, "{i8 i8}", "{}, i4, {[40]i1}, i8", "- r0 s8 r1"},
-		{arch.AMD64, abiC, "", "f8, f8, f8, f8, f8, f8, f8, f8, f8, {f8}", "f f f f f f f f s8 s16"},
-		{arch.ARM64, abiC, "{i8 i8 i8}", "i4, {i8 i8 i8}, {i8 i4}, {f4 f4}, i8", "r0 &r1 r2+2 f r4"},
-		{arch.ARM64, abiC, "", "i8, i8, i8, i8, i8, i8, i8, {i8 i8}, i4", "r0 r1 r2 r3 r4 r5 r6 s0 s16"},
-		{arch.AMD64, abiGo, "{i8 i8 i8}", "i8, {i8 i8}, {i8 i8 i8}, i1, f8, i8", "r0 r1+2 r3+3 r6 f r7"},
-		{arch.AMD64, abiGo, "", "[3]i8, i2, {i4 i8 i8 i1}, {[2]i4}", "s8 r0 r1+4 s32"},
-		{arch.AMD64, abiGo, "", "{i8 i8 i8 i8 i8}, {i8 i8 i8 i8 i8}, {i8 i8 i8 i8}", "r0+5 s8 r5+4"},
-		{arch.ARM64, abiGo, "", "i8, [2]i8", "r0 s8"},
-		{arch.AMD64, abiGoStack, "", "i8, i1, {i8 i8}, i4, f8, i2", "s8 s16 s24 s40 s48 s56"},
-		{arch.ARM64, abiGoStack, "", "i4, i4, i8", "s8 s12 s16"},
+		{arch.AMD64, arch.ABIC, "", "i4, i8, i1, i2, i8, i8, i8, i4", "r0 r1 r2 r3 r4 r5 s8 s16"},
+		{arch.AMD64, arch.ABIC, "", "f8, i4, f4, f16, i8", "f r0 f s8 r1"},
+		{arch.AMD64, arch.ABIC, "", "{i4 i4}, {i8 i8}, {i8 i8 i8}, {i4}", "r0 r1+2 s8 r3"},
+		{arch.AMD64, arch.ABIC, "", "{i8 f8}, {f8 f8}, {f4 i4}, i8", "f f r1 r2"},
+		{arch.AMD64, arch.ABIC, "", "i8, i8, i8, i8, i8, {i8 i8}, i8", "r0 r1 r2 r3 r4 s8 r5"},
+		{arch.AMD64, arch.ABIC, "{i8 i8 i8}", "i4, *{i8}", "r1 &r2"},
+		{arch.AMD64, arch.ABIC, "*{i8}", "i4", "r1"},
+		{arch.AMD64, arch.ABIC, "{i8 i8}", "{}, i4, {[40]i1}, i8", "- r0 s8 r1"},
+		{arch.AMD64, arch.ABIC, "", "f8, f8, f8, f8, f8, f8, f8, f8, f8, {f8}", "f f f f f f f f s8 s16"},
+		{arch.ARM64, arch.ABIC, "{i8 i8 i8}", "i4, {i8 i8 i8}, {i8 i4}, {f4 f4}, i8", "r0 &r1 r2+2 f r4"},
+		{arch.ARM64, arch.ABIC, "", "i8, i8, i8, i8, i8, i8, i8, {i8 i8}, i4", "r0 r1 r2 r3 r4 r5 r6 s0 s16"},
+		{arch.AMD64, arch.ABIGo, "{i8 i8 i8}", "i8, {i8 i8}, {i8 i8 i8}, i1, f8, i8", "r0 r1+2 r3+3 r6 f r7"},
+		{arch.AMD64, arch.ABIGo, "", "[3]i8, i2, {i4 i8 i8 i1}, {[2]i4}", "s8 r0 r1+4 s32"},
+		{arch.AMD64, arch.ABIGo, "", "{i8 i8 i8 i8 i8}, {i8 i8 i8 i8 i8}, {i8 i8 i8 i8}", "r0+5 s8 r5+4"},
+		{arch.ARM64, arch.ABIGo, "", "i8, [2]i8", "r0 s8"},
+		{arch.AMD64, arch.ABIGoStack, "", "i8, i1, {i8 i8}, i4, f8, i2", "s8 s16 s24 s40 s48 s56"},
+		{arch.ARM64, arch.ABIGoStack, "", "i4, i4, i8", "s8 s12 s16"},
 	} {
 		a := placer{abi: c.abi, arch: c.arch}
 		a.result(shape(c.result))
@@ -77,21 +78,21 @@ func TestPlacer(t *testing.T) {
 			at := a.place(shape(arg))
 			text := "-"
 			switch {
-			case at.in == inRegs && len(at.regs) > 1:
-				text = fmt.Sprintf("r%d+%d", at.reg, len(at.regs))
-			case at.in == inRegs:
-				text = fmt.Sprintf("r%d", at.reg)
-			case at.in == inStack:
-				text = fmt.Sprintf("s%d", at.stack)
-			case at.in == inAddress && len(at.regs) > 0:
-				text = fmt.Sprintf("&r%d", at.reg)
-			case at.in == inAddress:
-				text = fmt.Sprintf("&s%d", at.stack)
-			case at.in == inFloats:
+			case at.In == probe.InRegs && len(at.Regs) > 1:
+				text = fmt.Sprintf("r%d+%d", at.Reg, len(at.Regs))
+			case at.In == probe.InRegs:
+				text = fmt.Sprintf("r%d", at.Reg)
+			case at.In == probe.InStack:
+				text = fmt.Sprintf("s%d", at.Stack)
+			case at.In == probe.InAddress && len(at.Regs) > 0:
+				text = fmt.Sprintf("&r%d", at.Reg)
+			case at.In == probe.InAddress:
+				text = fmt.Sprintf("&s%d", at.Stack)
+			case at.In == probe.InFloats:
 				text = "f"
 			}
-			if at.in == inRegs && at.regs[0] != c.abi.regs(c.arch)[at.reg] {
-				t.Errorf("register %d is at %d", at.reg, at.regs[0])
+			if at.In == probe.InRegs && at.Regs[0] != c.abi.Regs(c.arch)[at.Reg] {
+				t.Errorf("register %d is at %d", at.Reg, at.Regs[0])
 			}
 			got = append(got, text)
 		}
@@ -110,21 +111,21 @@ func TestRust(t *testing.T) {
 		"{f8 i8}, i8, {}, {i8 i8 i8 i8}":        "f r1 - &r2",
 		"i8, i8, i8, i8, i8, i8, {i8 i8}, {i4}": "r0 r1 r2 r3 r4 r5 s8 s24",
 	} {
-		a := placer{abi: abiC, rust: true, arch: arch.AMD64}
+		a := placer{abi: arch.ABIC, rust: true, arch: arch.AMD64}
 		var got []string
 		for _, arg := range strings.Split(args, ", ") {
 			switch at := a.place(shape(arg)); {
-			case at.in == inRegs && len(at.regs) > 1:
-				got = append(got, fmt.Sprintf("r%d+%d", at.reg, len(at.regs)))
-			case at.in == inRegs:
-				got = append(got, fmt.Sprintf("r%d", at.reg))
-			case at.in == inStack:
-				got = append(got, fmt.Sprintf("s%d", at.stack))
-			case at.in == inAddress:
-				got = append(got, fmt.Sprintf("&r%d", at.reg))
-			case at.in == inFloats:
+			case at.In == probe.InRegs && len(at.Regs) > 1:
+				got = append(got, fmt.Sprintf("r%d+%d", at.Reg, len(at.Regs)))
+			case at.In == probe.InRegs:
+				got = append(got, fmt.Sprintf("r%d", at.Reg))
+			case at.In == probe.InStack:
+				got = append(got, fmt.Sprintf("s%d", at.Stack))
+			case at.In == probe.InAddress:
+				got = append(got, fmt.Sprintf("&r%d", at.Reg))
+			case at.In == probe.InFloats:
 				got = append(got, "f")
-			case at.in == inSplit:
+			case at.In == probe.InSplit:
 				got = append(got, "split")
 			default:
 				got = append(got, "-")
@@ -140,15 +141,15 @@ func TestRust(t *testing.T) {
 // generic functions get besides takes a register.
 func TestGoResults(t *testing.T) {
 	for _, c := range []struct {
-		abi                   abi
+		abi                   arch.ABI
 		params, results, want string
 		dictionary            int
 	}{
-		{abiGo, "i8, {i8 i8}", "i8, {i8 i8}, i1", "r0 r1 | r0 r1 r3", -1},
-		{abiGo, "i8, i8", "i8", "r1 r2 | r0", 0},
-		{abiGo, "i8, i8", "{i8 i8}", "r0 r2 | r0", 1},
-		{abiGo, "[3]i8, i8", "[2]i8, i8", "s8 r0 | s32 r0", -1},
-		{abiGoStack, "i8, i1", "i8, {i8 i8}", "s8 s16 | s24 s32", -1},
+		{arch.ABIGo, "i8, {i8 i8}", "i8, {i8 i8}, i1", "r0 r1 | r0 r1 r3", -1},
+		{arch.ABIGo, "i8, i8", "i8", "r1 r2 | r0", 0},
+		{arch.ABIGo, "i8, i8", "{i8 i8}", "r0 r2 | r0", 1},
+		{arch.ABIGo, "[3]i8, i8", "[2]i8, i8", "s8 r0 | s32 r0", -1},
+		{arch.ABIGoStack, "i8, i1", "i8, {i8 i8}", "s8 s16 | s24 s32", -1},
 	} {
 		list := func(text string) (out []dwarf.Param) {
 			for _, part := range strings.Split(text, ", ") {
@@ -158,12 +159,12 @@ func TestGoResults(t *testing.T) {
 		}
 		fn := &dwarf.Func{Params: list(c.params), Results: list(c.results), Dictionary: c.dictionary}
 		a := placer{abi: c.abi, arch: arch.AMD64}
-		text := func(places []placedArg) (out []string) {
+		text := func(places []probe.PlacedArg) (out []string) {
 			for _, at := range places {
-				if at.in == inRegs {
-					out = append(out, fmt.Sprintf("r%d", at.reg))
+				if at.In == probe.InRegs {
+					out = append(out, fmt.Sprintf("r%d", at.Reg))
 				} else {
-					out = append(out, fmt.Sprintf("s%d", at.stack))
+					out = append(out, fmt.Sprintf("s%d", at.Stack))
 				}
 			}
 			return out

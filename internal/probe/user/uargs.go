@@ -8,18 +8,13 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/dwarf"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/ir"
 	"github.com/hawktrace/hawk/internal/probe"
 	"github.com/hawktrace/hawk/internal/types"
 )
-
-// userArgs are the arguments of a function of user space by name.
-type userArgs struct {
-	record *types.Struct
-	placed map[string]placedArg
-}
 
 // debugInfo is the debug information of a point's file.
 func debugInfo(p *probe.Point, o *probe.Options) (*dwarf.File, error) {
@@ -28,16 +23,16 @@ func debugInfo(p *probe.Point, o *probe.Options) (*dwarf.File, error) {
 
 // userFunc is the function that a point is at the start of, or in.
 func userFunc(p *probe.Point, o *probe.Options) (*dwarf.Func, error) {
-	pl := p.Extra.(place)
+	pl := p.Place
 	// Their arguments are on the stack, and package dwarf reads 64-bit programs only.
-	if pl.abi != abiC && !pl.abi.isGo() {
+	if pl.ABI != arch.ABIC && !pl.ABI.IsGo() {
 		return nil, fmt.Errorf("%s is a 32-bit program, of which hawk does not know arguments by name", p.Target)
 	}
 	d, err := debugInfo(p, o)
 	if err != nil {
 		return nil, err
 	}
-	fn, err := d.Function(pl.fn)
+	fn, err := d.Function(pl.Func)
 	if errors.Is(err, dwarf.ErrNotFound) {
 		return nil, fmt.Errorf("the debug information of %s does not describe %s", p.Target, pointFunc(p))
 	}
@@ -55,13 +50,13 @@ func pointFunc(p *probe.Point) string {
 // uprobeArgs is the type of args of a uprobe. Arguments that programs cannot read have no field,
 // but a message that says why.
 func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
-	pl := p.Extra.(place)
-	if pl.args == nil {
+	pl := p.Place
+	if pl.Args == nil {
 		return nil, fmt.Errorf("args can not be used in %s: only functions have arguments", p.Name())
 	}
 	// Each pass over the script asks again.
-	if pl.args.record != nil {
-		return pl.args.record, nil
+	if pl.Args.Record != nil {
+		return pl.Args.Record, nil
 	}
 	// GCC removes or splits parameters of such clones; the debug information has those of the
 	// source.
@@ -80,7 +75,7 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 			"… are the registers", exe.DemangleName(pointFunc(p)))
 	}
 	// A register is known only once all arguments in front of it have theirs.
-	a := placer{abi: pl.abi, rust: fn.Rust, arch: o.Machine.Arch()}
+	a := placer{abi: pl.ABI, rust: fn.Rust, arch: o.Machine.Arch()}
 	a.result(fn.Result.Shape)
 	params, places := fn.Params, a.params(fn)
 	if p.Kind.Retval != nil {
@@ -88,42 +83,42 @@ func uprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 			return nil, fmt.Errorf("%s has no results", pointFunc(p))
 		}
 	}
-	pl.args.placed = map[string]placedArg{}
+	pl.Args.Placed = map[string]probe.PlacedArg{}
 	unreadable := map[string]string{}
 	var fields []types.Field
 	for i, param := range params {
 		at := places[i]
 		switch {
 		// The first of one name counts, as _ may be given to several.
-		case param.Name == "" || pl.args.placed[param.Name].param != nil:
-		case at.in == inNothing:
+		case param.Name == "" || pl.Args.Placed[param.Name].Param != nil:
+		case at.In == probe.InNothing:
 			unreadable[param.Name] = fmt.Sprintf("%s has no data", param.Name)
-		case at.in == inFloats:
+		case at.In == probe.InFloats:
 			unreadable[param.Name] = fmt.Sprintf("%s (%s) travels in a floating-point register, which programs "+
 				"cannot read", param.Name, param.Decl)
-		case at.in == inSplit:
+		case at.In == probe.InSplit:
 			unreadable[param.Name] = fmt.Sprintf("%s (%s) travels in a register and on the stack at once",
 				param.Name, param.Decl)
 		default:
-			at.param = &param
-			pl.args.placed[param.Name] = at
-			fields = append(fields, types.Field{Name: param.Name, Type: param.Type, Offset: at.stack,
+			at.Param = &param
+			pl.Args.Placed[param.Name] = at
+			fields = append(fields, types.Field{Name: param.Name, Type: param.Type, Offset: at.Stack,
 				// Two functions of a pattern may share a program if their arguments are at the
 				// same places: Arg tells.
-				Arg: int(at.in)<<8 | at.reg})
+				Arg: int(at.In)<<8 | at.Reg})
 		}
 	}
 	r := types.NewStruct(types.ContextKind, "uprobe:"+pointFunc(p)+"_args", 0, 8, fields)
 	// The message comes only if the script asks for the argument.
 	r.Absent = func(name string) string { return unreadable[name] }
-	pl.args.record = r
+	pl.Args.Record = r
 	return r, nil
 }
 
 // uretprobeArgs is the type of args of a uretprobe: the results of a function of
 // Go, which may have many.
 func uretprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
-	if pl := p.Extra.(place); !pl.abi.isGo() {
+	if pl := p.Place; !pl.ABI.IsGo() {
 		return nil, fmt.Errorf("%s is no function of Go, which have results by name; retval is what it returned",
 			pointFunc(p))
 	}
@@ -132,35 +127,35 @@ func uretprobeArgs(p *probe.Point, o *probe.Options) (*types.Struct, error) {
 
 // userField is Field of functions of user space: scalars in registers.
 func userField(c *probe.Context, f types.Field) *ir.Value {
-	at := c.Group.Points[0].Extra.(place).args.placed[f.Name]
-	if at.in != inRegs || !types.IsScalar(f.Type) {
+	at := c.Group.Points[0].Place.Args.Placed[f.Name]
+	if at.In != probe.InRegs || !types.IsScalar(f.Type) {
 		return nil
 	}
-	return c.B.Load(c.Ctx, at.regs[0], 8, false)
+	return c.B.Load(c.Ctx, at.Regs[0], 8, false)
 }
 
 // userMemory is Memory of functions of user space: what is on the stack or
 // behind an address there, and structs that registers hold.
 func userMemory(c *probe.Context, f types.Field) (base *ir.Value, user bool) {
 	b := c.B
-	at := c.Group.Points[0].Extra.(place).args.placed[f.Name]
-	if at.in == inRegs {
+	at := c.Group.Points[0].Place.Args.Placed[f.Name]
+	if at.In == probe.InRegs {
 		// The last register can reach beyond the value: it is stored whole, and the rest is not
 		// read.
 		tmp := b.Addr(b.NewObject("arg", types.RoundUp(f.Type.Size(), 8)+8, 8), 0)
 		// The registers are put together on the program's own stack as they lie in the value.
-		for i, part := range at.parts {
-			b.Store(tmp, part.Offset, part.Bytes, b.Load(c.Ctx, at.regs[i], 8, false))
+		for i, part := range at.Parts {
+			b.Store(tmp, part.Offset, part.Bytes, b.Load(c.Ctx, at.Regs[i], 8, false))
 		}
 		return tmp, false
 	}
 	// The stack pointer is that of the function's first instruction, which is where the probe is.
-	onStack := func() *ir.Value { return b.Add(b.Load(c.Ctx, c.O.Machine.Arch().SP, 8, false), int64(at.stack)) }
+	onStack := func() *ir.Value { return b.Add(b.Load(c.Ctx, c.O.Machine.Arch().SP, 8, false), int64(at.Stack)) }
 	switch {
-	case at.in == inStack:
+	case at.In == probe.InStack:
 		return onStack(), true
-	case len(at.regs) > 0:
-		return b.Load(c.Ctx, at.regs[0], 8, false), true
+	case len(at.Regs) > 0:
+		return b.Load(c.Ctx, at.Regs[0], 8, false), true
 	}
 	tmp := b.Addr(b.NewObject("arg", 8, 8), 0)
 	// If the read fails the address is 0, and so is what is read from there.
@@ -195,11 +190,11 @@ func describeUprobe(p *probe.Point, o *probe.Options) ([]string, error) {
 
 // pointAddr is an address in the code that a point is in, 0 if none is known.
 func pointAddr(p *probe.Point) uint64 {
-	switch x := p.Extra.(type) {
-	case place:
-		return cmp.Or(x.fn, p.Address)
-	case []exe.Note:
-		return x[0].Addr
+	switch {
+	case p.Place != nil:
+		return cmp.Or(p.Place.Func, p.Address)
+	case len(p.Notes) > 0:
+		return p.Notes[0].Addr
 	}
 	return 0
 }

@@ -35,8 +35,10 @@ func init() {
 // unreturningIn are the addresses of such functions in a file, whatever other
 // names they have.
 func unreturningIn(file *exe.File) map[uint64]string {
-	return exe.Once(file, "no return probes", func() map[uint64]string { return lookForUnreturning(file) })
+	return unreturningFact.Of(file)
 }
+
+var unreturningFact = exe.FactOf(lookForUnreturning)
 
 // lookForUnreturning finds them by all of their names: symbols, and what the file imports.
 func lookForUnreturning(file *exe.File) map[uint64]string {

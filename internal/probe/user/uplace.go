@@ -5,23 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hawktrace/hawk/internal/arch"
 	"github.com/hawktrace/hawk/internal/exe"
 	"github.com/hawktrace/hawk/internal/insn"
 	"github.com/hawktrace/hawk/internal/probe"
 )
-
-// A place is where in a file a probe goes.
-type place struct {
-	offset  uint64   // in the file, bytes
-	returns []uint64 // in the file: the return instructions, if those are to be traced instead of the return
-	abi     abi
-	goMinor int       // N of the Go 1.N that compiled it, 0 if that is not known
-	fn      uint64    // address of the function
-	size    uint64    // of its code, bytes; 0 if that is not known
-	args    *userArgs // of the function, found when first asked for; nil if it is in none
-	err     error     // why the probe must not be put there; told when attaching
-	unsafe  error     // the same, where patterns pass over it
-}
 
 // warnChosen warns of a function that the loader chooses among several: its
 // symbol is where that happens.
@@ -36,33 +24,33 @@ func warnChosen(p *probe.Point, o *probe.Options, path string, sym exe.Symbol) {
 // symbolPlace finds the instruction of a probe on a function. unreturning is
 // what no return probes can be put on.
 func symbolPlace(p *probe.Point, o *probe.Options, file *exe.File, sym exe.Symbol, returns bool,
-	unreturning map[uint64]string) place {
+	unreturning map[uint64]string) *probe.Place {
 	off, ok := file.Offset(sym.Addr)
 	if !ok {
-		return place{err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
+		return &probe.Place{Err: fmt.Errorf("%s of %s is not in a segment of the file", sym.Name, p.Target)}
 	}
-	pl := place{offset: file.Start + off + p.Offset, abi: symbolABI(file, sym), goMinor: goMinor(file),
-		fn: sym.Addr, size: sym.Size, args: &userArgs{}}
+	pl := &probe.Place{Offset: file.Start + off + p.Offset, ABI: symbolABI(file, sym), GoMinor: goMinor(file),
+		Func: sym.Addr, Size: sym.Size, Args: &probe.UserArgs{}}
 	if returns && file.IsGoCode(sym.Addr) {
-		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
+		pl.Returns, pl.Err = returnPlaces(o, file, sym, pl.ABI)
 		return pl
 	}
 	if returns {
-		pl.unsafe = returnUnsafe(p, sym, unreturning)
+		pl.Unsafe = returnUnsafe(p, sym, unreturning)
 	}
 	if p.Offset == 0 || o.Unsafe {
 		// The rule and its words are bpftrace's.
 		if sym.Size == 0 && !o.Unsafe && p.Offset == 0 {
-			pl.err = fmt.Errorf("Could not determine boundary for %s (symbol has size 0)", sym.Name)
+			pl.Err = fmt.Errorf("Could not determine boundary for %s (symbol has size 0)", sym.Name)
 		}
 		return pl
 	}
 	// Symbols of size 0 end here, too: without an end nobody knows that the offset is in them.
 	if p.Offset >= sym.Size {
-		pl.err = fmt.Errorf("Offset outside the function bounds ('%s' size is %d)", sym.Name, sym.Size)
+		pl.Err = fmt.Errorf("Offset outside the function bounds ('%s' size is %d)", sym.Name, sym.Size)
 		return pl
 	}
-	pl.err = boundaryError(o, file, sym, pl.abi, p.Offset)
+	pl.Err = boundaryError(o, file, sym, pl.ABI, p.Offset)
 	return pl
 }
 
@@ -73,17 +61,17 @@ var errNoReturn = errors.New("no return instruction")
 // returnPlaces finds the return instructions of a Go function. The kernel's return probes replace
 // the return address on the stack: a stack that Go copies would keep it, and the runtime would find
 // an address there that is in no function.
-func returnPlaces(o *probe.Options, file *exe.File, sym exe.Symbol, x abi) ([]uint64, error) {
+func returnPlaces(o *probe.Options, file *exe.File, sym exe.Symbol, x arch.ABI) ([]uint64, error) {
 	// The runtime moves stacks, and looks for return addresses on them.
 	const why = "a Go function's return is traced at its return instructions"
-	if !x.isGo() {
+	if !x.IsGo() {
 		return nil, fmt.Errorf("%s, which hawk does not find in 32-bit code: %s", why, sym.Name)
 	}
 	code := file.Code(sym.Addr, sym.Size)
 	if sym.Size == 0 || code == nil {
 		return nil, fmt.Errorf("%s, but %s has no code whose end is known", why, sym.Name)
 	}
-	offsets, err := insn.ReturnOffsets(x.set(o.Machine.Arch()), code)
+	offsets, err := insn.ReturnOffsets(setOf(x, o.Machine.Arch()), code)
 	if err != nil {
 		return nil, fmt.Errorf("%s, but in %s %w", why, sym.Name, err)
 	}
@@ -102,12 +90,12 @@ func returnPlaces(o *probe.Options, file *exe.File, sym exe.Symbol, x abi) ([]ui
 
 // boundaryError explains why a probe must not be put at an offset into a
 // function: it is no start of an instruction.
-func boundaryError(o *probe.Options, file *exe.File, sym exe.Symbol, x abi, off uint64) error {
+func boundaryError(o *probe.Options, file *exe.File, sym exe.Symbol, x arch.ABI, off uint64) error {
 	if off == 0 {
 		return nil
 	}
 	// All instructions from the start of the function on are decoded, as their lengths differ.
-	set, code := x.set(o.Machine.Arch()), file.Code(sym.Addr, sym.Size)
+	set, code := setOf(x, o.Machine.Arch()), file.Code(sym.Addr, sym.Size)
 	if set == 0 {
 		return fmt.Errorf("%s is 32-bit code, of which hawk does not know where instructions start: use --unsafe "+
 			"to attach to %s+%d. "+
@@ -126,32 +114,32 @@ func boundaryError(o *probe.Options, file *exe.File, sym exe.Symbol, x abi, off 
 }
 
 // addressPlace finds the instruction at an address of the file's numbering.
-func addressPlace(p *probe.Point, o *probe.Options, file *exe.File, returns bool) place {
+func addressPlace(p *probe.Point, o *probe.Options, file *exe.File, returns bool) *probe.Place {
 	off, ok := file.CodeOffset(p.Address)
 	if !ok {
-		return place{err: fmt.Errorf("%s has no code at address 0x%x", p.Target, p.Address)}
+		return &probe.Place{Err: fmt.Errorf("%s has no code at address 0x%x", p.Target, p.Address)}
 	}
-	pl := place{offset: file.Start + off, goMinor: goMinor(file)}
+	pl := &probe.Place{Offset: file.Start + off, GoMinor: goMinor(file)}
 	sym, found := lookUp(file, o, func(f *exe.File) (exe.Symbol, bool) { return f.FunctionAt(p.Address) })
-	pl.abi = abiOf(file, p.Address)
+	pl.ABI = abiOf(file, p.Address)
 	// Arguments are where the convention puts them only at the start.
 	if found && sym.Addr == p.Address {
-		pl.fn, pl.args = sym.Addr, &userArgs{}
+		pl.Func, pl.Args = sym.Addr, &probe.UserArgs{}
 	}
 	switch {
 	case returns && (!found || sym.Addr != p.Address):
-		pl.err = fmt.Errorf("0x%x is not the start of a function of %s: return probes need one", p.Address, p.Target)
+		pl.Err = fmt.Errorf("0x%x is not the start of a function of %s: return probes need one", p.Address, p.Target)
 	case returns && file.IsGoCode(sym.Addr):
-		pl.returns, pl.err = returnPlaces(o, file, sym, pl.abi)
+		pl.Returns, pl.Err = returnPlaces(o, file, sym, pl.ABI)
 	case returns:
-		pl.unsafe = returnUnsafe(p, sym, unreturningIn(file))
+		pl.Unsafe = returnUnsafe(p, sym, unreturningIn(file))
 	case !found && o.Unsafe:
 		o.Warn(p, "0x%x is in no function of %s; a probe that is not at the start of an instruction can crash "+
 			"traced programs", p.Address, p.Target)
 	case !found:
-		pl.err = fmt.Errorf("0x%x is in no function of %s; use --unsafe to attach there anyway", p.Address, p.Target)
+		pl.Err = fmt.Errorf("0x%x is in no function of %s; use --unsafe to attach there anyway", p.Address, p.Target)
 	case !o.Unsafe:
-		pl.err = boundaryError(o, file, sym, pl.abi, p.Address-sym.Addr)
+		pl.Err = boundaryError(o, file, sym, pl.ABI, p.Address-sym.Addr)
 	}
 	return pl
 }

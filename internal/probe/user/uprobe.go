@@ -174,23 +174,23 @@ func planUprobe(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pr
 	var out []*probe.Group
 	// Each round takes the points that are like the first one, in their order.
 	for len(points) > 0 {
-		mech, convention := uprobeMechanism(points[0], useMulti), points[0].Extra.(place).abi
+		mech, convention := uprobeMechanism(points[0], useMulti), points[0].Place.ABI
 		var same, rest []*probe.Point
 		for _, p := range points {
-			if uprobeMechanism(p, useMulti) == mech && p.Extra.(place).abi == convention {
+			if uprobeMechanism(p, useMulti) == mech && p.Place.ABI == convention {
 				same = append(same, p)
 			} else {
 				rest = append(rest, p)
 			}
 		}
 		if useMulti {
-			out = append(out, probe.Split(same, mech, true, probe.IndexCookies(len(same) > 1))...)
+			out = append(out, probe.Split(same, mech, true, len(same) > 1)...)
 		} else {
 			// A perf event tells a program nothing of its place but by a cookie (Linux 5.15):
 			// without, a body that asks for names is loaded for each point.
 			names := uses.Probe || uses.Func // func is the name of the point's function
 			cookies := len(same) > 1 && names && o.Has(machine.KprobeCookie)
-			out = append(out, probe.Split(same, mech, !names || cookies, probe.IndexCookies(cookies))...)
+			out = append(out, probe.Split(same, mech, !names || cookies, cookies)...)
 		}
 		points = rest
 	}
@@ -201,9 +201,9 @@ func planUprobe(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pr
 func uprobeMechanism(p *probe.Point, multi bool) *probe.Mechanism {
 	returns := p.Kind.Retval != nil
 	switch {
-	case returns && p.Extra.(place).returns != nil && multi:
+	case returns && p.Place.Returns != nil && multi:
 		return &goReturnMulti
-	case returns && p.Extra.(place).returns != nil:
+	case returns && p.Place.Returns != nil:
 		return &goReturnPerf
 	case returns && multi:
 		return &uretprobeMulti
@@ -265,24 +265,24 @@ func returnSites(m probe.Mechanism, name string, multi bool) probe.Mechanism {
 // linkUprobes attaches a group. What was wrong with a place when it was matched is an error only
 // now: listing shows it, and a pattern may have passed over it.
 func linkUprobes(progFD int, g *probe.Group, o *probe.Options, multi bool, flags uint32) ([]probe.Link, error) {
-	sites := make([]attach.Site, 0, len(g.Points))
+	sites := make([]probe.Site, 0, len(g.Points))
 	moved := cheaperPlaces(g, o)
 	for i, p := range g.Points {
-		pl := p.Extra.(place)
-		if pl.err != nil {
-			return nil, pl.err
+		pl := p.Place
+		if pl.Err != nil {
+			return nil, pl.Err
 		}
-		offsets := pl.returns
+		offsets := pl.Returns
 		if offsets == nil {
-			offsets = []uint64{pl.offset}
+			offsets = []uint64{pl.Offset}
 			if moved != nil {
 				offsets[0] += moved[i]
 			}
 		}
 		for _, off := range offsets {
-			sites = append(sites, attach.Site{
+			sites = append(sites, probe.Site{
 				Point: p, Path: exe.OnDisk(p.Target), Offset: off, Cookie: probe.CookieOf(g, i),
-				Entry: pl.fn != 0 && p.Offset == 0, Unsafe: pl.unsafe,
+				Entry: pl.Func != 0 && p.Offset == 0, Unsafe: pl.Unsafe,
 			})
 		}
 	}

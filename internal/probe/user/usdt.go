@@ -139,12 +139,12 @@ func matchNotes(p *probe.Point, o *probe.Options, path string, notes []exe.Note)
 		if q == nil {
 			c := *p
 			q = &c
-			q.Target, q.Provider, q.Func, q.Extra = path, n.Provider, n.Name, []exe.Note(nil)
+			q.Target, q.Provider, q.Func, q.Notes = path, n.Provider, n.Name, nil
 			q.Memory, _ = proc.MemoryName(path)
 			points[k] = q
 			out = append(out, q)
 		}
-		q.Extra = append(q.Extra.([]exe.Note), n)
+		q.Notes = append(q.Notes, n)
 	}
 	return out
 }
@@ -185,7 +185,7 @@ func listUSDT(k *probe.Kind, parts []probe.Part, o *probe.Options, emit func(pro
 // describeUSDT prints what the notes say: the arguments of the first location
 // with their operands, the semaphore, and how many locations there are.
 func describeUSDT(p *probe.Point, o *probe.Options) ([]string, error) {
-	notes := p.Extra.([]exe.Note)
+	notes := p.Notes
 	args, err := arch.ParseUSDTArgs(o.Machine.Arch(), notes[0].Args)
 	if err != nil {
 		return []string{"arguments not understood: " + err.Error()}, nil
@@ -223,7 +223,7 @@ type Place struct {
 
 // Places are those of a mark that was matched or listed.
 func Places(p *probe.Point, machine *arch.Arch) []Place {
-	notes, _ := p.Extra.([]exe.Note)
+	notes := p.Notes
 	var out []Place
 	for _, n := range notes {
 		args, err := arch.ParseUSDTArgs(machine, n.Args)
@@ -258,21 +258,6 @@ func mappers(path string) string {
 		fmt.Fprintf(&b, " %d", pid)
 	}
 	return b.String()
-}
-
-// usdtGroup is Group.Extra of USDT programs.
-type usdtGroup struct {
-	sites   []attach.Site
-	specs   [][]usdtArg // distinct argument lists of the sites
-	cookies bool        // the cookie of a site is its point<<32 | spec
-}
-
-// A usdtArg is an argument with its symbol resolved.
-type usdtArg struct {
-	arch.USDTArg
-	// fromIP is what to add to the instruction pointer at the probe to get the
-	// address of Symbol: the two move together wherever the file is loaded.
-	fromIP int64
 }
 
 // planUSDT has a program of its own read the arguments of marks that come later.
@@ -310,7 +295,7 @@ func planMarks(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pro
 		if err != nil {
 			return nil, err
 		}
-		for j, n := range p.Extra.([]exe.Note) {
+		for j, n := range p.Notes {
 			if n.Err != nil {
 				return nil, fmt.Errorf("%s: %w", p.Name(), n.Err)
 			}
@@ -324,11 +309,11 @@ func planMarks(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pro
 			}
 			g := groups[k]
 			if g == nil {
-				g = &probe.Group{Mechanism: mech.ID, Extra: &usdtGroup{cookies: cookies}}
+				g = &probe.Group{Mechanism: mech.ID, Marks: &probe.MarkSites{Cookies: cookies}}
 				groups[k], specs[g] = g, map[string]int{}
 				out = append(out, g)
 			}
-			u := g.Extra.(*usdtGroup)
+			u := g.Marks
 			at := len(g.Points) - 1
 			if at < 0 || g.Points[at] != p {
 				g.Points = append(g.Points, p)
@@ -336,17 +321,17 @@ func planMarks(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pro
 			}
 			spec, ok := specs[g][lists[j].key]
 			if !ok {
-				spec = len(u.specs)
+				spec = len(u.Specs)
 				specs[g][lists[j].key] = spec
-				u.specs = append(u.specs, lists[j].args)
+				u.Specs = append(u.Specs, lists[j].args)
 			}
-			s := attach.Site{Point: p, Path: exe.OnDisk(p.Target), Offset: n.Offset, Semaphore: n.SemaphoreOffset}
+			s := probe.Site{Point: p, Path: exe.OnDisk(p.Target), Offset: n.Offset, Semaphore: n.SemaphoreOffset}
 			if cookies {
 				// The upper half tells the point, for the name, the lower one how its arguments
 				// are read.
 				s.Cookie = uint64(at)<<32 | uint64(spec)
 			}
-			u.sites = append(u.sites, s)
+			u.Sites = append(u.Sites, s)
 		}
 	}
 	return out, nil
@@ -356,12 +341,12 @@ func planMarks(points []*probe.Point, uses probe.Uses, o *probe.Options) ([]*pro
 // alike.
 type usdtList struct {
 	key  string
-	args []usdtArg
+	args []probe.USDTArg
 }
 
 // usdtArgs works out the first want arguments at each location of a probe.
 func usdtArgs(p *probe.Point, want int, o *probe.Options) ([]usdtList, error) {
-	notes := p.Extra.([]exe.Note)
+	notes := p.Notes
 	out := make([]usdtList, len(notes))
 	if want == 0 {
 		return out, nil
@@ -385,7 +370,7 @@ func usdtArgs(p *probe.Point, want int, o *probe.Options) ([]usdtList, error) {
 		most = max(most, len(parsed))
 		out[i].key = n.Args
 		for j, arg := range parsed[:min(want, len(parsed))] {
-			u := usdtArg{USDTArg: arg}
+			u := probe.USDTArg{USDTArg: arg}
 			if arg.Symbol != "" {
 				if file == nil {
 					if file, err = o.Machine.Executables.Open(p.Target); err != nil {
@@ -397,8 +382,8 @@ func usdtArgs(p *probe.Point, want int, o *probe.Options) ([]usdtList, error) {
 					return nil, fmt.Errorf("%s: argument %s: %w", p.Name(), arg.Text,
 						&exe.ErrNoSymbol{Path: p.Target, Name: arg.Symbol})
 				}
-				u.fromIP = int64(sym.Addr - n.Addr)
-				out[i].key += fmt.Sprintf(" %d", u.fromIP)
+				u.FromIP = int64(sym.Addr - n.Addr)
+				out[i].key += fmt.Sprintf(" %d", u.FromIP)
 			}
 			if !arg.Readable() && i == 0 {
 				o.Warn(p, "arg%d of %s travels in a floating-point register, which programs cannot read: it is 0", j,
@@ -423,7 +408,7 @@ func usdtMechanism(name string, multi bool) probe.Mechanism {
 	m.Field, m.Memory, m.Func, m.Packed = nil, nil, nil, true
 	m.Index, m.Arg = usdtIndex, usdtValue
 	m.Link = func(fd int, g *probe.Group, o *probe.Options) ([]probe.Link, error) {
-		return attach.LinkSites(fd, g, g.Extra.(*usdtGroup).sites, o, multi, 0)
+		return attach.LinkSites(fd, g, g.Marks.Sites, o, multi, 0)
 	}
 	return m
 }
@@ -435,10 +420,10 @@ func usdtIndex(c *probe.Context) *ir.Value {
 // usdtValue reads argument n, by the list of arguments that belongs to the
 // location where those differ. An argument that a location lacks is 0.
 func usdtValue(c *probe.Context, n int) *ir.Value {
-	u := c.Group.Extra.(*usdtGroup)
+	u := c.Group.Marks
 	// Lists that agree on this argument are one case.
 	type variant struct {
-		arg   *usdtArg // nil: no such argument
+		arg   *probe.USDTArg // nil: no such argument
 		specs []int
 	}
 	type place struct {
@@ -448,12 +433,12 @@ func usdtValue(c *probe.Context, n int) *ir.Value {
 	}
 	var variants []variant
 	index := map[place]int{}
-	for i, list := range u.specs {
-		var arg *usdtArg
+	for i, list := range u.Specs {
+		var arg *probe.USDTArg
 		var key place
 		if n < len(list) && list[n].Readable() {
 			arg = &list[n]
-			key = place{arg.Text, arg.fromIP, true}
+			key = place{arg.Text, arg.FromIP, true}
 		}
 		at, ok := index[key]
 		if !ok {
