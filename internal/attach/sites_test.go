@@ -42,7 +42,8 @@ func TestFarSemaphore(t *testing.T) {
 	}
 	p := &probe.Point{}
 	sites := []probe.Site{{Point: p, Path: "/proc/self/exe", Semaphore: 1<<32 + 8}}
-	if _, err := LinkSites(-1, &probe.Group{Points: []*probe.Point{p}}, sites, o, false, 0); !errors.Is(err, errFarSemaphore) {
+	_, err := LinkSites(-1, &probe.Group{Points: []*probe.Point{p}}, sites, o, false, 0)
+	if !errors.Is(err, errFarSemaphore) {
 		t.Errorf("a semaphore beyond 4 GB: %v", err)
 	}
 }

@@ -337,15 +337,15 @@ func (w *walker) tuple(e *syntax.Tuple) val {
 func (w *walker) recordLit(e *syntax.Record) val {
 	parts := make([]val, len(e.Fields))
 	names := make([]string, len(e.Fields))
+	first := make(map[string]int, len(e.Fields))
 	for i, f := range e.Fields {
 		parts[i], names[i] = w.element(f.Value), f.Name.Name
-		for j, n := range names[:i] {
-			if n == names[i] {
-				w.errorf(f.Name, "duplicate-field", "Record field %s is given twice", n).
-					Note(e.Fields[j].Name.Span(), "the first is here")
-				return val{}
-			}
+		if j, twice := first[names[i]]; twice {
+			w.errorf(f.Name, "duplicate-field", "Record field %s is given twice", names[i]).
+				Note(e.Fields[j].Name.Span(), "the first is here")
+			return val{}
 		}
+		first[names[i]] = i
 	}
 	w.sizeOK(e, parts)
 	t := tupleOf(parts)

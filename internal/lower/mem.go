@@ -193,13 +193,21 @@ func (f *fn) tupleInto(elems []syntax.Expr, t *types.Tuple, p *ir.Value, off int
 // recordInto writes fields by name, in the order in which the script evaluates them.
 func (f *fn) recordInto(e *syntax.Record, t *types.Record, p *ir.Value, off int) {
 	f.b.Zero(p, off, t.Size())
+	places := placesOf(t.Names)
 	for _, field := range e.Fields {
-		for i, name := range t.Names {
-			if name == field.Name.Name {
-				f.Into(field.Value, t.Elems[i], p, off+t.Offsets[i])
-			}
+		if i, ok := places[field.Name.Name]; ok {
+			f.Into(field.Value, t.Elems[i], p, off+t.Offsets[i])
 		}
 	}
+}
+
+// placesOf are the numbers of fields by name.
+func placesOf(names []string) map[string]int {
+	out := make(map[string]int, len(names))
+	for i, name := range names {
+		out[name] = i
+	}
+	return out
 }
 
 // castInto reinterprets a value as bytes of an array.
@@ -233,11 +241,10 @@ func (f *fn) reshape(src *ir.Value, from types.Type, p *ir.Value, off int, to ty
 	case *types.Record:
 		if from, ok := from.(*types.Record); ok {
 			b.Zero(p, off, to.Size())
+			places := placesOf(from.Names)
 			for i, name := range to.Names {
-				for j, other := range from.Names {
-					if name == other {
-						f.reshape(b.Add(src, int64(from.Offsets[j])), from.Elems[j], p, off+to.Offsets[i], to.Elems[i])
-					}
+				if j, ok := places[name]; ok {
+					f.reshape(b.Add(src, int64(from.Offsets[j])), from.Elems[j], p, off+to.Offsets[i], to.Elems[i])
 				}
 			}
 			return

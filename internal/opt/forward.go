@@ -39,7 +39,7 @@ func forward(f *ir.Func) {
 						continue
 					}
 				} else {
-					known = append(known, content{v.Args[0], v.Imm, v.Size, v})
+					known = append(recent(known), content{v.Args[0], v.Imm, v.Size, v})
 				}
 				kept = append(kept, v)
 				continue
@@ -47,7 +47,7 @@ func forward(f *ir.Func) {
 			kept = append(kept, v)
 			known = clobber(known, v, escapes)
 			if v.Op == ir.Store {
-				known = append(known, content{v.Args[0], v.Imm, v.Size, v.Args[1]})
+				known = append(recent(known), content{v.Args[0], v.Imm, v.Size, v.Args[1]})
 			}
 		}
 		b.Values = kept
@@ -55,6 +55,14 @@ func forward(f *ir.Func) {
 	if len(same) > 0 {
 		f.ReplaceUses(find)
 	}
+}
+
+// recent leaves room for what a block does next: of a long one, what was long ago is forgotten.
+func recent(known []content) []content {
+	if len(known) < maxNoted {
+		return known
+	}
+	return append(known[:0], known[len(known)-maxNoted/2:]...)
 }
 
 // content says that the low size bytes of x are at base+off.

@@ -29,7 +29,7 @@ func overwritten(f *ir.Func) {
 				if covered(later, v.Args[0], v.Imm, int64(v.Size)) {
 					dead[i] = true
 				} else {
-					later = append(later, extent{v.Args[0], v.Imm, int64(v.Size)})
+					later = note(later, extent{v.Args[0], v.Imm, int64(v.Size)})
 				}
 			case ir.Zero:
 				off, n := uncovered(later, v.Args[0], v.Imm, int64(v.Len))
@@ -37,14 +37,14 @@ func overwritten(f *ir.Func) {
 					dead[i] = true
 					continue
 				}
-				later = append(later, extent{v.Args[0], v.Imm, int64(v.Len)})
+				later = note(later, extent{v.Args[0], v.Imm, int64(v.Len)})
 				v.Imm, v.Len = off, int(n)
 			case ir.Copy:
 				if covered(later, v.Args[0], v.Imm, int64(v.Len)) {
 					dead[i] = true
 					continue
 				}
-				later = append(later, extent{v.Args[0], v.Imm, int64(v.Len)})
+				later = note(later, extent{v.Args[0], v.Imm, int64(v.Len)})
 				later = unread(later, v.Args[1], 0, int64(v.Len))
 			case ir.Load:
 				later = unread(later, v.Args[0], v.Imm, int64(v.Size))
@@ -70,16 +70,30 @@ func overwritten(f *ir.Func) {
 	}
 }
 
+// maxNoted bounds what passes remember of a block: each access asks all of it.
+const maxNoted = 1024
+
+// note remembers an extent. Fields that follow each other, as those of records do, make one.
+func note(later []extent, e extent) []extent {
+	if last := len(later) - 1; last >= 0 {
+		l := &later[last]
+		if at, ok := distance(l.base, e.base, e.off); ok && at <= l.off+l.n && at+e.n >= l.off {
+			end := max(l.off+l.n, at+e.n)
+			l.off = min(l.off, at)
+			l.n = end - l.off
+			return later
+		}
+	}
+	if len(later) >= maxNoted {
+		later = append(later[:0], later[len(later)-maxNoted/2:]...)
+	}
+	return append(later, e)
+}
+
 // An extent is n bytes at base+off.
 type extent struct {
 	base   *ir.Value
 	off, n int64
-}
-
-// holds reports whether the byte at p+at is certainly in the extent.
-func (e extent) holds(p *ir.Value, at int64) bool {
-	off, ok := distance(e.base, p, at)
-	return ok && off >= e.off && off < e.off+e.n
 }
 
 // distance expresses p+at as an offset from base, where both are known.
@@ -107,11 +121,24 @@ func covered(later []extent, p *ir.Value, off, n int64) bool {
 // A hole in the middle stays as it is: one clearing of it all is cheaper than two.
 func uncovered(later []extent, p *ir.Value, off, n int64) (from, left int64) {
 	start, end := off, off+n
-	for start < end && anyHolds(later, p, start) {
-		start++
+	for more := true; more && start < end; {
+		more = false
+		for _, e := range later {
+			if at, ok := distance(e.base, p, start); ok && at >= e.off && at < e.off+e.n {
+				start, more = min(end, start+e.off+e.n-at), true
+			}
+		}
 	}
-	for end > start && anyHolds(later, p, end-1) {
-		end--
+	for more := true; more && start < end; {
+		more = false
+		for _, e := range later {
+			if at, ok := distance(e.base, p, end-1); ok && at >= e.off && at < e.off+e.n {
+				end, more = max(start, end-1-(at-e.off)), true
+			}
+			if end == start {
+				break
+			}
+		}
 	}
 	if start == end {
 		return off, 0
@@ -120,18 +147,23 @@ func uncovered(later []extent, p *ir.Value, off, n int64) (from, left int64) {
 	return start, end - start
 }
 
-// anyHolds reports whether a byte is in one of the extents.
-// Asking byte by byte is slow for a large Zero, and simple; extents are few.
-func anyHolds(later []extent, p *ir.Value, at int64) bool {
-	for _, e := range later {
-		if e.holds(p, at) {
-			return true
-		}
-	}
-	return false
-}
-
-// unread forgets extents that a read of n bytes at p+off may see.
+// unread forgets what a read of n bytes at p+off may see.
 func unread(later []extent, p *ir.Value, off, n int64) []extent {
-	return slices.DeleteFunc(later, func(e extent) bool { return !apart(e, extent{p, off, n}) })
+	var parts []extent
+	later = slices.DeleteFunc(later, func(e extent) bool {
+		if apart(e, extent{p, off, n}) {
+			return false
+		}
+		// What lies before and behind it is not seen.
+		if at, ok := distance(e.base, p, off); ok {
+			if at > e.off {
+				parts = append(parts, extent{e.base, e.off, at - e.off})
+			}
+			if end := e.off + e.n; at+n < end {
+				parts = append(parts, extent{e.base, at + n, end - at - n})
+			}
+		}
+		return true
+	})
+	return append(later, parts...)
 }

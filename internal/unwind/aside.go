@@ -164,7 +164,7 @@ func opened[T any](u *Unwinder, path string, a *answer[T], then func(), say func
 		defer e.Close()
 		a.of, a.err = say(e)
 	})
-	// What is late writes to a when it likes.
+	// The answer is not this goroutine's to read if it is late.
 	if late != nil {
 		var none T
 		return none, late

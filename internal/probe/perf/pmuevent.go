@@ -49,11 +49,11 @@ func cacheEvents() []probe.PerfEvent {
 			}
 			// The layout is cache, access and result, a byte each (perf_event_open(2)).
 			config := uint64(id | op<<8)
-			out = append(out,
-				probe.PerfEvent{Name: c.name + "-" + a.all, Config: config | unix.PERF_COUNT_HW_CACHE_RESULT_ACCESS<<16,
-					Count: pmuCount, Type: unix.PERF_TYPE_HW_CACHE},
-				probe.PerfEvent{Name: c.name + "-" + a.misses, Config: config | unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16,
-					Count: pmuCount, Type: unix.PERF_TYPE_HW_CACHE})
+			all := probe.PerfEvent{Name: c.name + "-" + a.all, Count: pmuCount, Type: unix.PERF_TYPE_HW_CACHE,
+				Config: config | unix.PERF_COUNT_HW_CACHE_RESULT_ACCESS<<16}
+			misses := all
+			misses.Name, misses.Config = c.name+"-"+a.misses, config|unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16
+			out = append(out, all, misses)
 		}
 	}
 	return out
