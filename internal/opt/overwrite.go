@@ -154,7 +154,7 @@ func unread(later []extent, p *ir.Value, off, n int64) []extent {
 		if apart(e, extent{p, off, n}) {
 			return false
 		}
-		// What lies before and behind it is not seen.
+		// The read sees nothing of what lies before and behind it.
 		if at, ok := distance(e.base, p, off); ok {
 			if at > e.off {
 				parts = append(parts, extent{e.base, e.off, at - e.off})

@@ -70,7 +70,8 @@ func TestABI(t *testing.T) {
 			t.Errorf("%v: convention %d with %d registers, stack at %d", c.machine, x, len(x.Regs(a)), x.Stack(a))
 		}
 	}
-	if x := arch.ABIGo; x.Regs(arch.AMD64)[0] != arch.AMD64.Ret || x.Stack(arch.ARM64) != 8 || x.Stack(arch.AMD64) != 8 {
+	if x := arch.ABIGo; x.Regs(arch.AMD64)[0] != arch.AMD64.Ret || x.Stack(arch.ARM64) != 8 ||
+		x.Stack(arch.AMD64) != 8 {
 		t.Error("Go's convention")
 	}
 }
