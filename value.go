@@ -61,7 +61,7 @@ func (v Value) At(i int) Value {
 	case value.Series:
 		return Value{t: types.Int64, v: value.Int(x.Points[i].Value)}
 	}
-	_, elems := unpack.Members(v.t)
+	_, elems := v.plans.Members(v.t)
 	part := unpack.Parts(v.v)[i]
 	if a, ok := v.t.(*types.Array); ok {
 		return Value{a.Elem, part, v.plans}
@@ -71,7 +71,7 @@ func (v Value) At(i int) Value {
 
 // Field is the part with a name, absent if there is none.
 func (v Value) Field(name string) Value {
-	names, _ := unpack.Members(v.t)
+	names, _ := v.plans.Members(v.t)
 	for i, n := range names {
 		if n == name && i < v.Len() {
 			return v.At(i)
@@ -273,17 +273,24 @@ func native(t types.Type, v value.Value) any {
 		}
 		return s
 	case value.Tuple, value.Array, value.Record:
-		whole := Value{t: t, v: v}
-		if names, _ := unpack.Members(t); names != nil {
-			out := map[string]any{}
-			for i := range whole.Len() {
-				out[names[i]] = whole.At(i).Interface()
+		names, elems := unpack.Members(t)
+		parts := unpack.Parts(v)
+		of := func(i int) any {
+			if a, ok := t.(*types.Array); ok {
+				return native(a.Elem, parts[i])
+			}
+			return native(elems[i], parts[i])
+		}
+		if names != nil {
+			out := make(map[string]any, len(parts))
+			for i := range parts {
+				out[names[i]] = of(i)
 			}
 			return out
 		}
-		out := make([]any, whole.Len())
+		out := make([]any, len(parts))
 		for i := range out {
-			out[i] = whole.At(i).Interface()
+			out[i] = of(i)
 		}
 		return out
 	case value.Null, nil:

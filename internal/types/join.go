@@ -89,7 +89,7 @@ func joinRecords(a Flex, x *Record, b Flex, y *Record) (Flex, bool) {
 	}
 	order := make([]int, len(x.Names))
 	for i, n := range x.Names {
-		j, _, ok := y.Lookup(n)
+		j, _, ok := y.lookup(i, n)
 		if !ok {
 			return Flex{}, false
 		}
@@ -197,6 +197,14 @@ func (t *Record) Lookup(name string) (index int, typ Type, ok bool) {
 	return 0, nil, false
 }
 
+// lookup is Lookup of a name that is likely that of field i: most records have the same order.
+func (t *Record) lookup(i int, name string) (index int, typ Type, ok bool) {
+	if i < len(t.Names) && t.Names[i] == name {
+		return i, t.Elems[i], true
+	}
+	return t.Lookup(name)
+}
+
 // Fits reports whether every value of from is a value of to. Types other than
 // integers, and what is made of them, fit when they are the same or a string
 // is not shortened.
@@ -224,7 +232,7 @@ func Fits(from Flex, to Type) bool {
 			return false
 		}
 		for i, n := range x.Names {
-			_, t, ok := y.Lookup(n)
+			_, t, ok := y.lookup(i, n)
 			if !ok || !Fits(from.elem(i, &x.Tuple), t) {
 				return false
 			}

@@ -53,14 +53,38 @@ type Special func(t types.Type, v value.Value) (any, bool)
 // Plans are the plans that were made, by both types. They may be used by any
 // number of goroutines.
 type Plans struct {
-	rules *Rules
-	made  sync.Map // key → *made
+	rules   *Rules
+	made    sync.Map // key → *made
+	members sync.Map // *types.Struct → *membership
 	// last was asked for last, and mostly is asked for next: one site, one type.
 	last atomic.Pointer[made]
 }
 
 // New returns an empty set of plans.
 func New(rules *Rules) *Plans { return &Plans{rules: rules} }
+
+// membership is what Members says of a struct: it is gathered through members without names, which
+// takes as long as there are many.
+type membership struct {
+	names []string
+	elems []types.Type
+}
+
+// Members is Members, remembered for structs.
+func (ps *Plans) Members(t types.Type) (names []string, elems []types.Type) {
+	s, ok := t.(*types.Struct)
+	if !ok || ps == nil {
+		return Members(t)
+	}
+	p, ok := ps.members.Load(s)
+	if !ok {
+		of := new(membership)
+		of.names, of.elems = Members(s)
+		p, _ = ps.members.LoadOrStore(s, of)
+	}
+	of := p.(*membership)
+	return of.names, of.elems
+}
 
 // A key is the two types of a plan.
 type key struct {
@@ -319,10 +343,11 @@ func (pl *planner) structure(from types.Type, to reflect.Type, field string) ste
 		do    step
 	}
 	var moves []move
+	byName := finderOf(names)
 	for i, d := range dsts {
 		at := i
 		if names != nil {
-			at = find(names, d.name)
+			at = byName.find(d.name)
 		}
 		if at < 0 || at >= len(elems) {
 			if d.must {
@@ -356,19 +381,29 @@ func (pl *planner) structure(from types.Type, to reflect.Type, field string) ste
 	}
 }
 
-// find finds a name, if need be without case.
-func find(names []string, name string) int {
-	near := -1
-	for i, n := range names {
-		if n == name {
-			return i
-		}
-		if near < 0 && strings.EqualFold(n, name) {
-			near = i
-		}
+// A finder finds names, if need be without case; of several the first.
+type finder struct{ exact, folded map[string]int }
+
+func finderOf(names []string) finder {
+	f := finder{make(map[string]int, len(names)), make(map[string]int, len(names))}
+	for i := len(names) - 1; i >= 0; i-- {
+		f.exact[names[i]], f.folded[fold(names[i])] = i, i
 	}
-	return near
+	return f
 }
+
+func (f finder) find(name string) int {
+	if i, ok := f.exact[name]; ok {
+		return i
+	}
+	if i, ok := f.folded[fold(name)]; ok {
+		return i
+	}
+	return -1
+}
+
+// fold makes names equal that differ in case alone. Some letters share one capital, others one small letter.
+func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
 // join is the path of a field in messages.
 func join(outer, name string) string {
