@@ -78,7 +78,7 @@ func (s Search) Find(name string) ([]string, error) {
 		return nil, fmt.Errorf("target file '%s' cannot be opened: %w", name, unopened.Err)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("target file '%s' does not exist or is not executable", name)
+		return nil, NotFound(name)
 	}
 	return out, nil
 }
@@ -253,4 +253,11 @@ func NativeMachine() elf.Machine {
 		return elf.EM_AARCH64
 	}
 	return elf.EM_NONE
+}
+
+// NotFound is the error of a name that no program or library has.
+type NotFound string
+
+func (n NotFound) Error() string {
+	return fmt.Sprintf("target file '%s' does not exist or is not executable", string(n))
 }

@@ -85,8 +85,11 @@ func matchUSDT(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	if err != nil && mayCome(p, o) {
 		return nil, nil // there is no such file yet
 	}
-	if len(out) > 0 || !o.OnePID() || p.Target == "" || p.Provider != "" || strings.Contains(p.Target, "/") {
+	if len(out) > 0 || p.Target == "" || p.Provider != "" || strings.Contains(p.Target, "/") {
 		return out, err
+	}
+	if !o.OnePID() {
+		return nil, orProvider(p, err)
 	}
 	q := *p
 	q.Target, q.Provider = "", p.Target
@@ -99,6 +102,22 @@ func matchUSDT(p *probe.Point, o *probe.Options) ([]*probe.Point, error) {
 	errors.As(err, &both)
 	both.Err = fmt.Errorf("%w, and process %d has no mark %s:%s", both.Err, o.PID, q.Provider, q.Func)
 	return nil, both
+}
+
+// orProvider adds to the error of a file that is not there how its name is written if it is that of a
+// provider.
+func orProvider(p *probe.Point, err error) error {
+	hinted := probe.Hinted{Err: err}
+	if missing := exe.NotFound(""); !errors.As(err, &missing) {
+		return err
+	}
+	errors.As(err, &hinted)
+	if hinted.Hint != "" {
+		hinted.Hint += "; "
+	}
+	hinted.Hint += fmt.Sprintf("if %s is a provider, usdt:*:%[1]s:%s finds its mark in any program, and -p PID in one",
+		p.Target, p.Func)
+	return hinted
 }
 
 // matchMarks finds marks in all files that a point names. Those in front of a malformed note
