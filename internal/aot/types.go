@@ -1,7 +1,6 @@
 package aot
 
 import (
-	"math"
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/builtin"
@@ -206,7 +205,7 @@ func (c *codec) typeOf(k kind, p *types.Type) {
 	case deferredType:
 		t := typeAs[types.Deferred](*p)
 		text(c, &t.Name)
-		within(c, &t.By, 1, math.MaxUint8)
+		within(c, &t.By, 1, builtin.MaxRenderer)
 		text(c, &t.Arg)
 		within(c, &t.Bytes, 0, maxBytes)
 		within(c, &t.Algn, 0, 8)

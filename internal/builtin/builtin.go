@@ -387,7 +387,7 @@ func (f *Func) define() {
 	switch {
 	case f.Render == nil || f.Renders == nil:
 		panic(fmt.Sprintf("builtin: what %s renders is not clear", f.Name))
-	case f.Renders.By == 0 || renderers[f.Renders.By] != nil:
+	case f.Renders.By == 0 || f.Renders.By > MaxRenderer || renderers[f.Renders.By] != nil:
 		panic(fmt.Sprintf("builtin: the renderer %d of %s is taken, %d is free", f.Renders.By, f.Name,
 			1+slices.Index(renderers[1:], nil)))
 	}
@@ -401,12 +401,15 @@ func (f *Func) define() {
 }
 
 // RendererOf is the builtin that gives values of a type their text, nil if there is none.
-func RendererOf(t *types.Deferred) *Func { return renderers[t.By] }
+func RendererOf(t *types.Deferred) *Func { return renderers[t.By&MaxRenderer] }
+
+// MaxRenderer bounds the numbers of renderers.
+const MaxRenderer = 63
 
 // renderers are the builtins by the numbers of what they render, typeNames the types by the names
 // that scripts have for them. Filled as the tables are.
 var (
-	renderers [math.MaxUint8 + 1]*Func
+	renderers [MaxRenderer + 1]*Func
 	typeNames = map[string]*types.Deferred{}
 )
 

@@ -118,7 +118,7 @@ func (c *Cache) drop(files int, memory int64) {
 // A memo keeps what was found out about a file until it is closed.
 type memo struct {
 	mu    sync.Mutex
-	known map[any]any      // by the Fact that was asked
+	known [][2]any         // a Fact that was asked, and what it is
 	debug map[string]*File // separate debug files, by root directory; nil: there is none
 }
 
@@ -136,9 +136,9 @@ func (k *Fact[T]) Of(f *File) T {
 }
 
 // once asks find without the lock held: it may read the whole file.
-func (m *memo) once(key any, find func() any) any {
+func (m *memo) once(fact any, find func() any) any {
 	m.mu.Lock()
-	known := m.known[key]
+	known := m.find(fact)
 	m.mu.Unlock()
 	if known != nil {
 		return known
@@ -146,11 +146,18 @@ func (m *memo) once(key any, find func() any) any {
 	known = find()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.known == nil {
-		m.known = map[any]any{}
-	}
-	m.known[key] = known
+	m.known = append(m.known, [2]any{fact, known})
 	return known
+}
+
+// find is what is known, nil if nothing is.
+func (m *memo) find(fact any) any {
+	for _, k := range m.known {
+		if k[0] == fact {
+			return k[1]
+		}
+	}
+	return nil
 }
 
 // OwnDebugFile is DebugFile for the same directories each time; it is closed with f.

@@ -140,7 +140,7 @@ func TestVariableByName(t *testing.T) {
 			t.Errorf("%s: %+v %v by name, %+v %v by a scan", name, got, ok, want, there)
 		}
 	}
-	if got := f.memo.known[variablesByName]; got == nil {
+	if got := f.memo.find(variablesByName); got == nil {
 		t.Error("each name is scanned for")
 	}
 }

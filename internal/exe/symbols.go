@@ -250,9 +250,21 @@ func (r *RawSymbol) better(than Symbol, found bool) bool {
 // maxByName bounds tables of symbols, in names.
 const maxByName = 1 << 18
 
+// These are what Symbol and Variable find by each name; nil if there are too many.
 var (
 	functionsByName = FactOf((*File).symbolsByName)
-	variablesByName = FactOf((*File).anyByName)
+	variablesByName = FactOf(func(f *File) map[string]Symbol {
+		out := map[string]Symbol{}
+		for r := range f.Symbols() {
+			if _, found := out[string(r.Name)]; !found {
+				out[string(r.Name)] = r.Symbol()
+			}
+			if len(out) > maxByName {
+				return nil
+			}
+		}
+		return out
+	})
 )
 
 // symbolsByName is what Symbol finds by each name; nil if there are too many.
@@ -290,22 +302,6 @@ func (f *File) Variable(name string) (Symbol, bool) {
 	return Symbol{}, false
 }
 
-// anyByName is what Variable finds by each name; nil if there are too many.
-func (f *File) anyByName() map[string]Symbol {
-	out := map[string]Symbol{}
-	for r := range f.Symbols() {
-		if _, found := out[string(r.Name)]; found {
-			continue
-		}
-		if len(out) == maxByName {
-			return nil
-		}
-		s := r.Symbol()
-		out[s.Name] = s
-	}
-	return out
-}
-
 // Functions lists the functions that match, sorted by name, each name once.
 // match sees the raw name; nil matches all.
 func (f *File) Functions(match func(name []byte) bool) []Symbol {
@@ -320,13 +316,13 @@ func (f *File) Functions(match func(name []byte) bool) []Symbol {
 
 // sortByName sorts and keeps one symbol of each name: the first with a size, or else the first.
 func sortByName(syms []Symbol) []Symbol {
-	// Places are sorted in place of symbols, which are large to move about.
-	order := make([]int32, len(syms))
+	// Places are sorted in place of symbols, which are large to move about. The code that sorts
+	// pointers is in every program.
+	order := make([]*Symbol, len(syms))
 	for i := range order {
-		order[i] = int32(i)
+		order[i] = &syms[i]
 	}
-	slices.SortFunc(order, func(i, j int32) int {
-		a, b := &syms[i], &syms[j]
+	slices.SortFunc(order, func(a, b *Symbol) int {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
 			return c
 		}
@@ -336,12 +332,13 @@ func sortByName(syms []Symbol) []Symbol {
 			}
 			return 1
 		}
-		return cmp.Compare(i, j)
+		// The first is that which lies in front.
+		return cmp.Compare(uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b)))
 	})
 	out := make([]Symbol, 0, len(syms))
-	for _, i := range order {
-		if len(out) == 0 || syms[i].Name != out[len(out)-1].Name {
-			out = append(out, syms[i])
+	for _, s := range order {
+		if len(out) == 0 || s.Name != out[len(out)-1].Name {
+			out = append(out, *s)
 		}
 	}
 	return out

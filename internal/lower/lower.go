@@ -142,8 +142,8 @@ type module struct {
 	names   int            // kernel map of the format for names of addresses, likewise
 	layout  **mmLayout     // what mmLayout found, nil while it was not called
 	sites   map[object.Site]*object.Site
-	unset   map[origin]bool // what unsetSpace has warned of
-	zeros   int             // offset and size of the block of zeroes that new cells are copied from
+	unset   []origin // what unsetSpace has warned of
+	zeros   int      // offset and size of the block of zeroes that new cells are copied from
 	zeroN   int
 	unread  int  // offset of types.Unreadable in the data map, 0 if it is not there
 	copies  int  // of bodies of unrolled loops

@@ -42,13 +42,12 @@ func (m *module) unsetSpace(info *check.Info, e syntax.Expr) {
 			from.expr = e
 		}
 	}
-	if m.unset[from] {
-		return
+	for _, warned := range m.unset {
+		if warned == from {
+			return
+		}
 	}
-	if m.unset == nil {
-		m.unset = map[origin]bool{}
-	}
-	m.unset[from] = true
+	m.unset = append(m.unset, from)
 	m.diags.Warnf("unset-space", at,
 		"Whether this is an address of the kernel or of a process is not known here; it is read as one of the kernel").
 		Hint("say which it is by kptr(…) or uptr(…)")

@@ -22,6 +22,9 @@ func IsParserBuiltin(name string) bool {
 
 // IsTypeName reports whether a bare name is a type in every script: the types
 // of the language, those of builtins, and the C and kernel spellings that are always known.
+// It is large: inlined, it would be in the binary six times.
+//
+//go:noinline
 func IsTypeName(name string) bool {
 	switch name {
 	case "bool", "void", "string", "buffer",

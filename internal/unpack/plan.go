@@ -53,9 +53,8 @@ type Special func(t types.Type, v value.Value) (any, bool)
 // Plans are the plans that were made, by both types. They may be used by any
 // number of goroutines.
 type Plans struct {
-	rules   *Rules
-	made    sync.Map // key → *made
-	members sync.Map // *types.Struct → *membership
+	rules *Rules
+	made  sync.Map // key → *made; of a struct and no type of Go → *membership
 	// last was asked for last, and mostly is asked for next: one site, one type.
 	last atomic.Pointer[made]
 }
@@ -76,11 +75,11 @@ func (ps *Plans) Members(t types.Type) (names []string, elems []types.Type) {
 	if !ok || ps == nil {
 		return Members(t)
 	}
-	p, ok := ps.members.Load(s)
+	p, ok := ps.made.Load(key{s, nil})
 	if !ok {
 		of := new(membership)
 		of.names, of.elems = Members(s)
-		p, _ = ps.members.LoadOrStore(s, of)
+		p, _ = ps.made.LoadOrStore(key{s, nil}, of)
 	}
 	of := p.(*membership)
 	return of.names, of.elems
