@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hawktrace/hawk/internal/insn"
+	"github.com/hawktrace/hawk/internal/order"
 )
 
 // A CallSite is an instruction that calls a function of another file, or jumps there, by the word that the
@@ -53,7 +54,7 @@ func (f *File) CallSites() (out []CallSite, others int) {
 		return nil, 0
 	}
 	functions := f.Functions(nil)
-	slices.SortFunc(functions, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
+	order.By(functions, func(a, b Symbol) int { return cmp.Compare(a.Addr, b.Addr) })
 	var at boundary
 	for _, s := range found {
 		i, _ := slices.BinarySearchFunc(functions, s.Addr+1, func(fn Symbol, addr uint64) int {
