@@ -51,6 +51,8 @@ type Object struct {
 	// Stack forces the object onto the stack: helpers such as bpf_loop accept
 	// nothing else for their context.
 	Stack bool
+	// Far keeps the object off the stack: kernels refuse places of the stack that only the run knows.
+	Far bool
 	// Offset is where placement put the object in the frame: its first byte is
 	// at r10-Offset. 0: not placed yet.
 	Offset int

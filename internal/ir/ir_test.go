@@ -12,6 +12,7 @@ const sample = `prog "p"
 func "main" params 1 {
 	object o0 "key" size 8 align 8
 	object o1 "a b" size 64 align 8 stack at 64
+	object o2 "window" size 16 align 8 far
 b0:
 	v0 = param.ptr 0
 	v1 = load.u32 v0+16

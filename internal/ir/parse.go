@@ -168,6 +168,9 @@ func (p *parser) object() {
 		case "stack":
 			o.Stack = true
 			continue
+		case "far":
+			o.Far = true
+			continue
 		case "":
 		default:
 			p.fail("unexpected %q", w)

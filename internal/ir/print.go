@@ -87,6 +87,9 @@ func (p *printer) fn(f *Func) {
 		if o.Stack {
 			p.put(" stack")
 		}
+		if o.Far {
+			p.put(" far")
+		}
 		if o.Offset != 0 {
 			p.put(" at ")
 			p.num(o.Offset)

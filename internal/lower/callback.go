@@ -243,11 +243,9 @@ func (f *fn) inPrologue(fill func()) {
 const largeTemp = 32
 
 // outerTemp is memory that the function around the callback provides.
-func (f *fn) outerTemp(name string, size, align int) *ir.Value {
+func (f *fn) outerTemp(temp func() *ir.Value) *ir.Value {
 	at := f.cb.slot()
-	f.cb.setup = append(f.cb.setup, func(frame *ir.Value) {
-		f.b.Store(frame, at, 8, f.Temp(name, size, align))
-	})
+	f.cb.setup = append(f.cb.setup, func(frame *ir.Value) { f.b.Store(frame, at, 8, temp()) })
 	return f.fetch(at)
 }
 

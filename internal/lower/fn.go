@@ -200,9 +200,19 @@ func (f *fn) space(e syntax.Expr) types.Space {
 // the kernel allows 512 bytes of stack for all functions that are on it together.
 func (f *fn) Temp(name string, size, align int) *ir.Value {
 	if f.cb != nil && size > largeTemp && !f.m.o.Pieces {
-		return f.outerTemp(name, size, align)
+		return f.outerTemp(func() *ir.Value { return f.Temp(name, size, align) })
 	}
 	return f.b.Addr(f.b.NewObject(name, size, align), 0)
+}
+
+// farTemp is a Temp off the stack, of which places may be taken that only the run knows.
+func (f *fn) farTemp(name string, size, align int) *ir.Value {
+	if f.cb != nil && !f.m.o.Pieces {
+		return f.outerTemp(func() *ir.Value { return f.farTemp(name, size, align) })
+	}
+	obj := f.b.NewObject(name, size, align)
+	obj.Far = true
+	return f.b.Addr(obj, 0)
 }
 
 // konst is a constant of 64 bits.

@@ -242,7 +242,7 @@ func (f *fn) newVariable(decl *check.Var) *variable {
 	if f.m.o.Pieces {
 		x.shared, x.at = true, f.share(x.size)
 	} else if f.cb != nil && x.size > largeTemp {
-		x.base = f.outerTemp("$"+decl.Name, x.size, 8)
+		x.base = f.Temp("$"+decl.Name, x.size, 8)
 	} else {
 		x.obj = f.b.NewObject("$"+decl.Name, x.size, 8)
 	}

@@ -154,13 +154,17 @@ type walk struct {
 	lost       int // 1 if it is the first one
 	count      int // of the addresses
 	cut        int // 1 if the walk could not go on, though there are more frames
+	window     int // the address of the window, 0 if nothing is in it
+
+	win *ir.Value // the memory of the window, see words
 
 	hash, strayed, isLost, found *ir.Value // the outcome
 }
 
 func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 	f := w.f
-	cb, fn := f.inCallback(at, 2, func(next, stop *ir.Block) { w.frame(next, stop, space, frames) })
+	window := f.farTemp("window", windowSize+wordPair, 8)
+	cb, fn := f.inCallback(at, 2, func(next, stop *ir.Block) { w.frame(next, stop, space, frames, window) })
 	regs := f.b.CallPtr(int(asm.FnTaskPtRegs), f.b.CallPtr(int(asm.FnGetCurrentTaskBtf)))
 	a := f.m.o.Probe.Machine.Arch()
 	cb.setup = append(cb.setup, func(frame *ir.Value) {
@@ -168,7 +172,7 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 		for _, r := range []struct{ slot, reg int }{{w.pc, a.IP}, {w.sp, a.SP}, {w.fp, a.FP}} {
 			b.Store(frame, r.slot, 8, b.Load(regs, r.reg, 8, false))
 		}
-		for _, slot := range []int{w.back, w.mapping, w.sum, w.stray, w.count, w.cut, w.lost} {
+		for _, slot := range []int{w.back, w.mapping, w.sum, w.stray, w.count, w.cut, w.lost, w.window} {
 			b.Store(frame, slot, 8, f.unknownZero())
 		}
 		link := f.unknownZero()
@@ -197,7 +201,7 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 
 // frame is one round: it notes the address that the walk has come to and goes
 // to the caller.
-func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
+func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames, outerWindow *ir.Value) {
 	f := w.f
 	b := f.b
 	cb := f.cb
@@ -207,8 +211,9 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 		return f.fetch(at)
 	}
 	space, frames := carry(outerSpace), carry(outerFrames)
+	w.win = carry(outerWindow)
 	for _, slot := range []*int{&w.pc, &w.sp, &w.fp, &w.back, &w.mapping, &w.sum, &w.stray, &w.link, &w.count,
-		&w.cut, &w.lost} {
+		&w.cut, &w.lost, &w.window} {
 		*slot = cb.slot()
 	}
 	get, put, when := f.carried, f.carry, f.goOn
@@ -299,6 +304,34 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames *ir.Value) {
 	w.caller(r, pc, next, stop)
 }
 
+// The window is a piece of the traced stack: one read of it costs little more than one of a word, and
+// frames are often smaller. A piece is aligned, so that it lies in one page.
+const (
+	windowSize = 512
+	wordPair   = 16
+)
+
+// words is where the word at an address of the traced stack is and the one behind it, or ends the walk.
+func (w *walk) words(addr *ir.Value, stop *ir.Block) *ir.Value {
+	f := w.f
+	b := f.b
+	off := b.Arith(ir.And, addr, f.konst(windowSize-1))
+	at := b.Arith(ir.Add, w.win, off)
+	piece := b.Arith(ir.Sub, addr, off)
+	within, across, fill, done := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
+	b.If(b.Arith(ir.ULe, off, f.konst(windowSize-wordPair)), within, across)
+	b.Begin(across) // it is written over the end of another piece, perhaps
+	f.carry(w.window, f.konst(0))
+	b.If(b.Call(int(asm.FnProbeReadUser), at, f.konst(wordPair), addr), stop, done)
+	b.Begin(within)
+	b.If(b.Arith(ir.Eq, piece, f.carried(w.window)), done, fill)
+	b.Begin(fill)
+	f.carry(w.window, piece)
+	b.If(b.Call(int(asm.FnProbeReadUser), w.win, f.konst(windowSize), piece), stop, done)
+	b.Begin(done)
+	return at
+}
+
 // search yields the distance from the first of n rows to the last one whose
 // first bytes, a number of the given size, are not above what is looked for.
 // The first row is taken for granted. There are no branches in it: the
@@ -321,22 +354,13 @@ func (w *walk) caller(r, pc *ir.Value, next, stop *ir.Block) {
 	f := w.f
 	b, get, put := f.b, f.carried, f.carry
 	a := f.m.o.Probe.Machine.Arch()
-	words := f.Temp("words", 16, 8)
-	// readTo goes on with user memory in words, or ends the walk.
-	readTo := func(n int64, addr *ir.Value) {
-		failed := b.Call(int(asm.FnProbeReadUser), words, f.konst(n), addr)
-		on := b.NewBlock()
-		b.If(failed, stop, on)
-		b.Begin(on)
-	}
+	word := f.Temp("word", 8, 8)
+	// read is for what is rarely needed, or lies elsewhere than the words around it.
 	read := func(addr *ir.Value) *ir.Value {
-		readTo(8, addr)
-		return b.Load(words, 0, 8, false)
-	}
-	// readPair reads two words that follow each other: one call costs as much for both.
-	readPair := func(addr *ir.Value) (first, second *ir.Value) {
-		readTo(16, addr)
-		return b.Load(words, 0, 8, false), b.Load(words, 8, 8, false)
+		on := b.NewBlock()
+		b.If(b.Call(int(asm.FnProbeReadUser), word, f.konst(8), addr), stop, on)
+		b.Begin(on)
+		return b.Load(word, 0, 8, false)
 	}
 	field := func(shift int) *ir.Value {
 		rule := b.Arith(ir.And, b.Arith(ir.LShr, r, f.konst(int64(shift))), f.konst(object.RuleMost))
@@ -350,23 +374,20 @@ func (w *walk) caller(r, pc *ir.Value, next, stop *ir.Block) {
 		b.Begin(no)
 	}
 	sp, fp, distance, below := get(w.sp), get(w.fp), field(object.RuleCFAShift), field(object.RuleFPShift)
-	cfa := b.NewObject("cfa", 8, 8)
-	set := func(v *ir.Value) { b.Store(b.Addr(cfa, 0), 0, 8, v) }
-	found, over := b.NewBlock(), b.NewBlock()
+	// Blocks hand over to each other the top of the frame, where the frame pointer was saved in it, and the
+	// caller's address.
+	variable := func(name string) (get func() *ir.Value, set func(*ir.Value)) {
+		p := b.Addr(b.NewObject(name, 8, 8), 0)
+		return func() *ir.Value { return b.Load(p, 0, 8, false) }, func(v *ir.Value) { b.Store(p, 0, 8, v) }
+	}
+	cfa, set := variable("cfa")
+	saved, setSaved := variable("saved")
+	caller, setCaller := variable("caller")
+	// pair reads the saved frame pointer, single the return address that does not lie behind it, and done ends
+	// the round. All ways lead through the same few reads, so that the verifier has few to walk through.
+	found, pair, single, done, over := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
 	over.Cold = true
 	var linked *ir.Block // where only the return address was saved
-	// on ends the round with the caller's address, which a call is in front of.
-	on := func(ret, top *ir.Value) {
-		if a.CodeBits > 0 {
-			ret = b.Arith(ir.And, ret, f.konst(1<<a.CodeBits-1))
-		}
-		put(w.pc, ret)
-		put(w.sp, top)
-		put(w.back, f.konst(1))
-		put(w.link, f.konst(0))
-		put(w.cut, f.konst(0))
-		b.Jump(next)
-	}
 	type rule struct {
 		kind int64
 		cold bool
@@ -380,9 +401,9 @@ func (w *walk) caller(r, pc *ir.Value, next, stop *ir.Block) {
 			// The chain ends with 0. It need not go up: Go's goroutines have stacks of
 			// their own.
 			either(b.Arith(ir.Eq, fp, f.konst(0)), over)
-			up, ret := readPair(fp)
-			put(w.fp, up)
-			on(ret, b.Add(fp, 16))
+			setSaved(fp)
+			set(b.Add(fp, 16))
+			b.Jump(pair)
 		}},
 		{kind: object.RuleEnd, emit: func() { b.Jump(over) }},
 		{kind: object.RuleSignal, cold: true, emit: func() {
@@ -434,47 +455,57 @@ func (w *walk) caller(r, pc *ir.Value, next, stop *ir.Block) {
 	put(w.cut, f.konst(0))
 	b.Jump(stop)
 
-	// up goes on if the caller's frame is above: stacks grow downwards.
-	up := func(above ir.Op) *ir.Value {
-		top := b.Load(b.Addr(cfa, 0), 0, 8, false)
-		on := b.NewBlock()
-		b.If(b.Arith(above, sp, top), on, stop)
-		b.Begin(on)
-		return top
-	}
-	if a.Link == 0 {
-		b.Begin(found)
-		top := up(ir.ULt)
-		beside := b.NewBlock() // the frame pointer was saved below the return address, as mostly
-		either(b.Arith(ir.Eq, below, f.konst(16)), beside)
-		ret := read(b.Add(top, -8))
-		keep, restore := b.NewBlock(), b.NewBlock()
-		b.If(below, restore, keep)
-		b.Begin(restore)
-		put(w.fp, read(b.Arith(ir.Sub, top, below)))
-		b.Jump(keep)
-		b.Begin(keep)
-		on(ret, top)
-		b.Begin(beside)
-		saved, ret := readPair(b.Add(top, -16))
-		put(w.fp, saved)
-		on(ret, top)
-		return
-	}
-	b.Begin(linked)
-	top := up(ir.ULt)
-	on(read(b.Arith(ir.Sub, top, below)), top)
-
+	// The caller's frame is above, since stacks grow downwards. Only on arm64 a function that calls none
+	// needs no stack.
 	b.Begin(found)
-	top = up(ir.ULe) // a function that calls none needs no stack
-	saved, kept := b.NewBlock(), b.NewBlock()
-	b.If(below, saved, kept)
-	b.Begin(saved)
-	frame, ret := readPair(b.Arith(ir.Sub, top, below))
-	put(w.fp, frame)
-	on(ret, top)
-	b.Begin(kept)
-	link := get(w.link)
-	either(b.Arith(ir.Eq, link, f.konst(0)), stop)
-	on(link, top)
+	above := ir.ULt
+	if a.Link > 0 {
+		above = ir.ULe
+	}
+	f.goOn(b.Arith(above, sp, cfa()), stop)
+	keeps, bare := b.NewBlock(), b.NewBlock()
+	b.If(below, keeps, bare)
+	b.Begin(keeps)
+	setSaved(b.Arith(ir.Sub, cfa(), below))
+	b.Jump(pair)
+	b.Begin(bare)
+	if a.Link > 0 {
+		link := get(w.link)
+		either(b.Arith(ir.Eq, link, f.konst(0)), stop)
+		setCaller(link)
+		b.Jump(done)
+	} else {
+		b.Jump(single)
+	}
+
+	b.Begin(pair)
+	at := w.words(saved(), stop)
+	put(w.fp, b.Load(at, 0, 8, false))
+	setCaller(b.Load(at, 8, 8, false))
+	if a.Link > 0 {
+		b.Jump(done)
+		b.Begin(linked)
+		f.goOn(b.Arith(ir.ULt, sp, cfa()), stop)
+		setSaved(b.Arith(ir.Sub, cfa(), below))
+		b.Jump(single)
+		b.Begin(single)
+		setCaller(b.Load(w.words(saved(), stop), 0, 8, false))
+	} else {
+		b.If(b.Arith(ir.Eq, b.Arith(ir.Sub, cfa(), saved()), f.konst(wordPair)), done, single)
+		b.Begin(single)
+		setCaller(b.Load(w.words(b.Add(cfa(), -8), stop), 0, 8, false))
+	}
+	b.Jump(done)
+
+	b.Begin(done) // with the caller's address, which a call is in front of
+	ret := caller()
+	if a.CodeBits > 0 {
+		ret = b.Arith(ir.And, ret, f.konst(1<<a.CodeBits-1))
+	}
+	put(w.pc, ret)
+	put(w.sp, cfa())
+	put(w.back, f.konst(1))
+	put(w.link, f.konst(0))
+	put(w.cut, f.konst(0))
+	b.Jump(next)
 }

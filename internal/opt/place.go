@@ -17,6 +17,8 @@ const (
 	// they would fit, so that room is left for spills.
 	crowded = 384
 	big     = 128
+	// claimed is what a claim of scratch memory takes: its key, and the pointer to the slot if it is spilled.
+	claimed = 16
 	// busyWord is the part of a scratch slot in front of the objects.
 	busyWord = 8
 )
@@ -89,6 +91,18 @@ func placeFunc(f *ir.Func, budget int, main bool, o Options) (scratch int, err e
 	far := map[*ir.Object]bool{} // objects that go to scratch memory
 	l := objectLifetimes(f)
 	near := func(obj *ir.Object) bool { return !far[obj] }
+	for _, obj := range f.Objects {
+		if obj.Far && !main {
+			return 0, fmt.Errorf("%s: %w: %s may not lie there, and callbacks have no scratch memory", f.Name,
+				ErrStack, obj.Name)
+		}
+		if obj.Far {
+			far[obj] = true
+		}
+	}
+	if len(far) > 0 {
+		budget -= claimed
+	}
 	for {
 		size := colour(f, l, near, 0, nil)
 		if size <= min(budget, crowded) || size <= budget && !main {
@@ -105,9 +119,8 @@ func placeFunc(f *ir.Func, budget int, main bool, o Options) (scratch int, err e
 			return 0, fmt.Errorf("%s: %w: with a callback, %d bytes of %d", f.Name, ErrStack,
 				size+maxStack-budget, maxStack)
 		}
-		far[next] = true
-		if len(far) == 1 {
-			budget -= 16 // the claim's key, and the pointer to the slot if it is spilled
+		if far[next] = true; len(far) == 1 {
+			budget -= claimed
 		}
 	}
 	if len(far) > 0 {
