@@ -56,13 +56,14 @@ install: build
 	./hawk --completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hawk.fish
 
 # All tests: static checks, unit tests, the cases on the running kernel, the cases on other kernels in VMs. As root it
-# first installs what it needs. JOBS of these targets run side by side, since a VM keeps one processor busy; each prints
-# when it is done. The first VM shows all cases and takes longest, so that it starts first. MORE names further ones;
-# none is begun after UNTIL, in seconds of the clock, where that is given.
+# first installs what it needs. JOBS of these targets run side by side, one more than there are processors, since a VM
+# keeps one busy for little more than half of the time; each prints when it is done. The first VM shows all cases and
+# takes longest, so that it starts first. MORE names further ones; none is begun after UNTIL, in seconds of the clock,
+# where that is given.
 VMS   ?= 5.10 6.12 sid 6.12-arm64 6.1
 MORE  ?=
 UNTIL ?=
-JOBS  ?= $(shell nproc)
+JOBS  ?= $(shell echo $$(($$(nproc) + 1)))
 QUEUE := $(addprefix queued-,$(patsubst %,vm-%,$(word 1,$(VMS))) kernel unit $(patsubst %,vm-%,$(word 2,$(VMS))) \
 	$(MORE) $(patsubst %,vm-%,$(wordlist 3,9,$(VMS))))
 test: deps check build
