@@ -127,6 +127,12 @@ func init() {
 		func(c *Call) *nameTable {
 			return &nameTable{names: arch.SyscallNames(c.Machine.Arch().GoArch), unknown: "Unknown syscall"}
 		})
+	naming("syscall_name32", "syscall",
+		"The name of a 32-bit program's system call by its number, as `open@32`; on x86-64.",
+		`begin { print(syscall_name32(5)); }`,
+		func(c *Call) *nameTable {
+			return &nameTable{names: arch.CompatNames(c.Machine.Arch().GoArch), unknown: "Unknown syscall"}
+		})
 }
 
 // signalText are the meanings of signals 1 to 31.

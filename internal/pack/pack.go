@@ -40,7 +40,20 @@ func FileLike(files fs.FS, name, like string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return inflate(data, like)
+}
+
+func inflate(data []byte, like string) ([]byte, error) {
 	return io.ReadAll(flate.NewReaderDict(bytes.NewReader(data), []byte(like)))
+}
+
+// Inflate unpacks a file that the binary has as a string, which is there and whole.
+func Inflate(data string) string {
+	text, err := inflate([]byte(data), "")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 // Text reads a packed file of the binary's own, which is there and whole.

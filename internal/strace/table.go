@@ -32,7 +32,7 @@ var flagsText = sync.OnceValue(func() string { return table("flags.txt") })
 
 // packed are the files of tables.
 //
-//go:embed packed/calls.txt.z packed/flags.txt.z packed/functions.txt.z packed/i386.txt.z packed/structs.txt.z
+//go:embed packed/calls.txt.z packed/flags.txt.z packed/functions.txt.z packed/structs.txt.z
 var packed embed.FS
 
 func table(name string) string { return pack.Text(packed, "packed/"+name+pack.Suffix) }
@@ -141,15 +141,12 @@ func numbers(goarch string) []string {
 	}
 	if goarch == "amd64" {
 		names = append(names, make([]string, compat-len(names))...)
-		for name := range strings.FieldsSeq(i386Text()) {
-			names = append(names, strings.TrimPrefix(name, "-"))
+		for _, name := range arch.CompatNames(goarch) {
+			names = append(names, strings.TrimSuffix(name, "@32"))
 		}
 	}
 	return names
 }
-
-// i386.txt has the names of the system calls of 32-bit programs in the order of their numbers.
-var i386Text = sync.OnceValue(func() string { return table("i386.txt") })
 
 // same are the kinds of arguments that 32-bit programs have in the same form; beside them numbers.
 const same = " path str rb wb hexb wbx xlist cwd fds intp intlist wstatus statx rlim64 utsname sockaddr sockaddrp " +
