@@ -294,6 +294,55 @@ func (d *decoder) interfaceOf(cmd uint64, b []byte, sets bool) {
 	d.str("}")
 }
 
+// interfacesOf appends what SIOCGIFCONF is given and answers: addresses of interfaces, of which as many
+// are shown as bytes of strings.
+func (d *decoder) interfacesOf(v uint64) {
+	const size = 40 // of struct ifreq
+	b, ok := d.c.mem.whole(v, 16, true)
+	if v == 0 || !ok {
+		d.ptr(v)
+		return
+	}
+	length := func(n uint64) {
+		if d.int(signed(n)); n > 0 && n%size == 0 {
+			d.str(" /* ").uint(n / size)
+			d.str(" * sizeof(struct ifreq) */")
+		}
+	}
+	d.str("{ifc_len=")
+	given, at := u32(b, 0), u64(b, 8)
+	now, ok := d.c.mem.whole(v, 16, false)
+	if d.returns(); d.c.failed() || !ok {
+		length(given)
+		d.str(", ifc_buf=").ptr(at)
+		d.str("}")
+		return
+	}
+	n := u32(now, 0)
+	// Without a buffer the kernel says how large one would have to be.
+	if at != 0 && given != n {
+		length(given)
+		d.str(" => ")
+	}
+	length(n)
+	d.str(", ifc_buf=")
+	all, ok := d.c.mem.at(at, int(min(n, 4096)), false)
+	if at == 0 || !ok && n > 0 {
+		d.ptr(at)
+	} else {
+		d.list(int(n)/size, func(i int) bool {
+			if (i+1)*size > len(all) || i >= d.o.Limit {
+				return false
+			}
+			d.str("{ifr_name=").field(field{kind: 's', size: 16}, all[size*i:])
+			d.str(", ifr_addr=").address(all[size*i+16:][:16])
+			d.str("}")
+			return true
+		})
+	}
+	d.str("}")
+}
+
 // messages appends the array of sendmmsg, or of recvmmsg. sendmmsg may send fewer than it was
 // given, and has lengths for those alone.
 func (d *decoder) messages(addr uint64, out bool) {

@@ -11,11 +11,11 @@ import (
 // structs.txt declares structs whose fields are shown one behind the other: NAME, and for each
 // field its name, kind, size and, behind ":", its set of flags; ".4" is four bytes that are not
 // shown, and "@4" goes on at that offset. The kinds are d and u, decimal; x, in hexadecimal; p, an
-// address; e and f, of a set; D, a moment; V, a struct timeval; o, a mode; i, an IPv4 address; s and
-// z, a text and the address of one; v, a version; S, another struct; a, an array of a kind, which has
-// its size behind it; t, a time in ticks; m, a mode with the kind of file; n, a network interface; h,
-// a port, j, an IPv6 address and c, a cookie, of sockets. One field without a name is an element of an
-// array.
+// address; e and f, of a set; D, a moment; V, a struct timeval; o, a mode; i, an IPv4 address; s
+// and z, a text and the address of one; v, a version; S, another struct; a, an array of a kind,
+// which has its size behind it; t, a time in ticks; N, a number that bpf() replaces; m, a mode
+// with the kind of file; n, a network interface; h, a port, j, an IPv6 address and c, a cookie, of
+// sockets. One field without a name is an element of an array.
 var structsText = sync.OnceValue(func() string { return table("structs.txt") })
 
 // A layout is a declared struct. Bytes that are not shown count in its size, by which it is said
@@ -124,6 +124,11 @@ func (d *decoder) field(f field, b []byte) {
 		d.enum(f.param, v)
 	case 'f':
 		d.flags(f.param, v)
+	case 'N': // the call goes on from there
+		d.uint(v)
+		if b, ok := d.c.mem.whole(d.num(1), f.at+4, false); ok && !d.c.failed() && u32(b, f.at) != v {
+			d.str(" => ").uint(u32(b, f.at))
+		}
 	case 'D':
 		d.int(signed)
 		d.date(signed, 0, 9)
@@ -227,32 +232,54 @@ func (d *decoder) subordinate(set string) {
 	}
 	d.enum(set, uint64(uint32(op)))
 	name := d.of.name + "/" + strconv.FormatUint(op, 10)
+	// A few commands have commands of their own.
+	if d.commanded(name+"/"+strconv.FormatUint(d.num(1), 10), 1) || d.commanded(name, 1) {
+		return
+	}
+	for _, v := range d.c.Args[1:5] { // of what is not known, six are shown
+		d.str(", ").hex(v)
+	}
+}
+
+// commanded appends the arguments of a command, from one of the call's on, if calls.txt has it.
+// "*" in front of a kind: it is that of a number that the call writes there; "+": one that it reads.
+func (d *decoder) commanded(name string, from int) bool {
 	c, known := d.subs[name]
 	if !known {
+		// Commands that are not there are not kept: a program can make up as many as it likes.
+		if !strings.Contains(callsText(), "\n"+name+" ") {
+			return false
+		}
 		found := find(name)
 		c = &found
 		d.subs[name] = c
 	}
 	for i, a := range c.args {
-		if i == 4 { // of what is not known, six are shown
-			break
+		if a.kind == "skip" {
+			continue
 		}
-		d.str(", ")
-		switch kind, ok := strings.CutPrefix(a.kind, "*"); {
-		case ok:
+		v := d.num(i + from)
+		if d.str(", "); a.out || a.kind[0] == '*' {
 			d.returns()
-			a.kind = kind
-			d.indirect(a, d.num(i+1))
-		default:
-			if a.out {
-				d.returns()
+		}
+		switch kind := a.kind[1:]; a.kind[0] {
+		case '*':
+			d.indirect(arg{kind: kind, param: a.param}, v)
+		case '+':
+			if b, ok := d.c.mem.whole(v, 4, true); ok && v != 0 {
+				d.str("[").number(arg{kind: kind, param: a.param}, u32(b, 0))
+				d.str("]")
+			} else {
+				d.ptr(v)
 			}
-			d.arg(i+1, a)
+		default:
+			d.arg(i+from, a)
 		}
 	}
 	if kind, set, ok := strings.Cut(c.result, ":"); ok && !d.c.failed() {
 		d.ownResult(kind, set)
 	}
+	return true
 }
 
 // ownResult has a result be shown with what it means: by the kinds e and f, the one behind a
@@ -281,13 +308,16 @@ func (d *decoder) ownResult(kind, set string) {
 }
 
 // isNamed reports whether a number has a name in a set.
-func (d *decoder) isNamed(set string, v uint64) bool {
+func (d *decoder) isNamed(set string, v uint64) bool { return d.nameIn(set, v) != "" }
+
+// nameIn is the name of a number in a set, the first one, "" if it has none.
+func (d *decoder) nameIn(set string, v uint64) string {
 	for _, c := range d.set(set) {
 		if c.value == v {
-			return true
+			return c.name
 		}
 	}
-	return false
+	return ""
 }
 
 // date appends a moment as a comment, unless it is none. A year beyond those of the calendar

@@ -73,6 +73,8 @@ type decoder struct {
 	paths      []string // that the call was given, if -P asks for some
 	// mark is where in b begins what is known when the call has returned.
 	mark int
+	// whole says that what is appended is part of a constant.
+	whole bool
 }
 
 func newDecoder(o *Options, arch string) *decoder {
@@ -223,10 +225,54 @@ func (d *decoder) text(s []byte, total uint64) {
 	}
 }
 
+// constant says that what is appended next, until named is called, is a constant. One may be made of
+// others, as the flags of open() are: of those the outermost counts, for others it returns -1.
+func (d *decoder) constant() int {
+	if d.whole || d.o.Style == "" {
+		return -1
+	}
+	d.whole = true
+	return len(d.b)
+}
+
+// named puts, as -X says, in place of the name that has been appended since at, or in front of it as a
+// comment, the number, in this base. Base -10 is that of numbers without sign.
+func (d *decoder) named(at int, v int64, base int) {
+	if at < 0 {
+		return
+	}
+	d.whole = false
+	name := string(d.b[at:])
+	d.b = d.b[:at]
+	switch base {
+	case 8:
+		d.octal(uint64(v))
+	case 16:
+		d.hex(uint64(v))
+	case -10:
+		d.uint(uint64(v))
+	default:
+		d.int(v)
+	}
+	switch bare := string(d.b[at:]); {
+	case d.o.Style == "raw":
+	case name == bare || strings.HasPrefix(name, bare+" "): // no name, or a comment that says so
+		d.b = append(d.b[:at], name...)
+	default:
+		d.str(" /* " + name + " */")
+	}
+}
+
 // flags appends the constants of a set that are in a number, with "|" in between, and the rest
 // in hexadecimal; name is that of the set. A set whose first constant is 0 has a name for that,
 // as PROT_NONE.
 func (d *decoder) flags(name string, v uint64) {
+	at := d.constant()
+	d.allFlags(name, v)
+	d.named(at, int64(v), 16)
+}
+
+func (d *decoder) allFlags(name string, v uint64) {
 	s := d.set(name)
 	if v == 0 {
 		if len(s) > 0 && s[0].value == 0 {
@@ -295,6 +341,9 @@ func (d *decoder) bit(n int) { d.int(int64(n)) }
 // the first one up to its "_", with question marks for the rest. It is strace's way to say of
 // which set a number is. A word in the table says it where names have no common beginning.
 func (d *decoder) unknown(name string) {
+	if d.o.Style == "raw" {
+		return
+	}
 	words, known := entry(flagsText(), name)
 	if !known {
 		words, _ = entry(netlinkText(), name)
@@ -327,16 +376,15 @@ func (d *decoder) unknown(name string) {
 // enum appends the constant that a number is. Several names of one number are in the order of
 // the table: the first one is strace's.
 func (d *decoder) enum(name string, v uint64) {
-	s := d.set(name)
-	for _, c := range s {
-		if c.value == v {
-			d.str(c.name)
-			return
-		}
+	at := d.constant()
+	if text := d.nameIn(name, v); text != "" {
+		d.str(text)
+	} else {
+		// A number without a name is shown with what those of the set begin with: 0x63 /* AF_??? */.
+		d.hex(v)
+		d.unknown(name)
 	}
-	// A number without a name is shown with what those of the set begin with: 0x63 /* AF_??? */.
-	d.hex(v)
-	d.unknown(name)
+	d.named(at, int64(v), 16)
 }
 
 // arg appends an argument. Most kinds are words of calls.txt; those that need memory are in
@@ -431,13 +479,26 @@ func (d *decoder) number(a arg, v uint64) bool {
 		}
 	case "keyid":
 		if name := cmp.Or(a.param, "keyid"); d.isNamed(name, uint64(uint32(v))) {
+			at := d.constant()
 			d.enum(name, uint64(uint32(v)))
+			d.named(at, int64(int32(v)), 10)
 		} else {
 			d.int(int64(int32(v)))
+			if a.param == "reqkey" {
+				d.unknown(name)
+			}
+		}
+	case "errno":
+		if v = uint64(uint32(v)); v-1 < 4095 {
+			at := d.constant()
+			d.str(errorName(int(v))).named(at, int64(v), 10)
+		} else {
+			d.uint(v)
 		}
 	case "key":
 		if uint32(v) == 0 {
-			d.str("IPC_PRIVATE")
+			at := d.constant()
+			d.str("IPC_PRIVATE").named(at, 0, 10)
 		} else {
 			d.hex(uint64(uint32(v)))
 		}
@@ -471,7 +532,9 @@ func (d *decoder) number(a arg, v uint64) bool {
 	case "openfl":
 		d.openFlags(uint64(uint32(v)))
 	case "memfd":
+		at := d.constant()
 		d.hugeFlags("memfd", "MFD", uint64(uint32(v)))
+		d.named(at, int64(v), 16)
 	case "dev":
 		d.device(uint64(uint32(v)))
 	default:

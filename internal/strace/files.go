@@ -3,6 +3,7 @@ package strace
 import (
 	"bytes"
 	"strconv"
+	"strings"
 )
 
 // creates are the bits of the flags of open with which the mode behind them means something. The
@@ -35,6 +36,7 @@ func (d *decoder) directory() uint64 {
 // openFlags appends how a file is opened. The access mode is no set of bits: O_RDONLY is 0, and
 // 3 is a mode of Linux that few know.
 func (d *decoder) openFlags(v uint64) {
+	at, whole := d.constant(), v
 	const mask = 3
 	switch v & mask {
 	case mask:
@@ -46,6 +48,7 @@ func (d *decoder) openFlags(v uint64) {
 		d.str("|")
 		d.onlyFlags("open", v)
 	}
+	d.named(at, int64(whole), 16)
 }
 
 // special appends the arguments from i on of calls whose arguments depend on each other.
@@ -127,7 +130,14 @@ func (d *decoder) special(i int, kind string) {
 		next(kind, "")
 		next(kind, "")
 	case "ptrace":
-		d.ptrace()
+		if d.num(0) == 0 { // all arguments behind PTRACE_TRACEME mean nothing, the process included
+			d.b = d.b[:bytes.LastIndexByte(d.b, ',')]
+			return
+		}
+		if !d.commanded("ptrace/"+strconv.FormatUint(uint64(uint32(d.num(0))), 10), 2) {
+			d.str(", ").ptr(d.num(2))
+			d.str(", ").ptr(d.num(3))
+		}
 	case "fcntl":
 		comma()
 		d.fcntl(d.num(i), d.num(i+1))
@@ -171,11 +181,13 @@ func (d *decoder) special(i int, kind string) {
 // mapFlags appends the flags of mmap: a kind in the lowest four bits, flags, and with MAP_HUGETLB
 // the binary logarithm of the size of a page from bit 26 on.
 func (d *decoder) mapFlags(v uint64) {
+	at, whole := d.constant(), v
 	const kinds = 15
 	d.enum("map_type", v&kinds)
 	if v &^= kinds; v != 0 {
 		d.str("|").hugeFlags("map", "MAP", v)
 	}
+	d.named(at, int64(whole), 16)
 }
 
 // hugeFlags appends flags above which the binary logarithm of the size of a page stands.
@@ -201,197 +213,103 @@ func (d *decoder) hugeFlags(set, name string, v uint64) {
 func (d *decoder) fcntl(cmd, v uint64) {
 	cmd = uint64(uint32(cmd))
 	d.enum("fcntl", cmd)
-	switch cmd {
-	case 0, 1030: // DUPFD
-		d.str(", ").int(int64(v))
-		d.own = []byte("fd")
-	case 1, 3, 9, 11, 1025, 1032, 1034: // what only asks
-		if d.c.failed() {
-			return
-		}
-		r := uint64(d.c.Result)
-		switch {
-		case cmd == 1 && r != 0:
-			d.result(r, func() { d.flags("fdflags", r) })
-		case cmd == 3:
-			d.result(r, func() { d.openFlags(r) })
-		case cmd == 1025:
-			d.result(r, func() { d.enum("lock", r) })
-		case cmd == 1034 && r != 0:
-			d.result(r, func() { d.flags("seals", r) })
-		case cmd == 11 && r != 0:
-			d.result(r, func() { d.signal(int(r)) })
-		}
-	case 2:
-		d.str(", ").flags("fdflags", v)
-	case 4:
-		d.str(", ").openFlags(v)
-	// F_GETLK, F_SETLK and F_SETLKW, and those of open file descriptions, with struct flock of 32
-	// bytes.
-	case 5, 6, 7, 36, 37, 38:
-		d.str(", ")
-		if d.c.Nr >= compat { // which has structs of another form
-			d.ptr(v)
-			return
-		}
-		// The two that ask are answered in the same struct.
-		asks := cmd == 5 || cmd == 36
-		b, ok := d.c.mem.whole(v, 32, !asks)
-		if v == 0 || !ok || asks && d.c.failed() {
-			d.ptr(v)
-			return
-		}
-		name := "flock"
-		if asks {
-			name = "flock_of"
-		}
-		d.declared(d.layout(name), b)
-		d.str("}")
-	case 1024:
-		d.str(", ").enum("lock", v)
-	case 1033:
-		d.str(", ").flags("seals", v)
-	case 1026:
-		d.str(", ").flags("dn", v)
-	case 8, 1031:
-		d.str(", ").int(int64(int32(v)))
-	case 10: // F_SETSIG
-		d.str(", ").signal(int(int32(v)))
-	case 15, 16: // F_SETOWN_EX, F_GETOWN_EX
-		d.str(", ")
-		if cmd == 16 {
-			d.returns()
-		}
-		d.arg(2, arg{kind: "owner", out: cmd == 16})
-	default:
+	// Structs have another form in programs of 32 bits.
+	if lock := cmd-5 < 3 || cmd-36 < 3; lock && d.c.Nr >= compat {
+		d.str(", ").ptr(v)
+	} else if !d.commanded("fcntl/"+strconv.FormatUint(cmd, 10), 2) {
 		d.str(", ").hex(v)
 	}
-}
-
-// result has a call show its result in hexadecimal and what it means. The words in front of the
-// meaning differ from command to command in strace.
-func (d *decoder) result(v uint64, meaning func()) {
-	at := len(d.b)
-	words := map[uint64]string{1025: "", 1034: "seals ", 11: ""}
-	word, own := words[d.num(1)]
-	switch {
-	case d.num(1) == 11:
-		d.uint(v)
-		d.str(" (")
-	case own:
-		d.hex(v)
-		d.str(" (" + word)
-	default:
-		d.hex(v)
-		d.str(" (flags ")
+	if cmd == 0 || cmd == 1030 { // DUPFD
+		d.own = []byte("fd")
+		return
 	}
-	meaning()
-	d.str(")")
-	d.own = append([]byte{}, d.b[at:]...)
-	d.b = d.b[:at]
+	// The words in front of what a result means differ from command to command in strace.
+	at, r := len(d.b), uint64(d.c.Result)
+	switch {
+	case d.c.failed():
+	case cmd == 3:
+		d.hex(r)
+		d.str(" (flags ").openFlags(r)
+	case cmd == 1025:
+		d.hex(r)
+		d.str(" (").enum("lock", r)
+	case r == 0:
+	case cmd == 1:
+		d.hex(r)
+		d.str(" (flags ").flags("fdflags", r)
+	case cmd == 1034:
+		d.hex(r)
+		d.str(" (seals ").flags("seals", r)
+	case cmd == 11:
+		d.uint(r)
+		d.str(" (").signal(int(r))
+	}
+	if len(d.b) > at {
+		d.str(")")
+		d.own = append([]byte{}, d.b[at:]...)
+		d.b = d.b[:at]
+	}
 }
 
-// ioctl appends a command by name or by its parts, and what is known of its argument.
+// ioctl appends a command by name or by its parts, and what is known of its argument: calls.txt has
+// it by ioctl/NUMBER, structs.txt structs by io and the number, both in hexadecimal. Else it is a number.
 //
 // Commands are shared by drivers, so that names of two may have one number; the first in flags.txt
-// is shown. Structs are decoded for those of terminals, everything else is a number or an address.
+// is shown.
 func (d *decoder) ioctl(cmd, v uint64) {
-	known := false
-	for _, c := range d.set("ioctl") {
-		if c.value == cmd {
-			// Sound drivers have the same numbers, and strace shows both names.
-			if timer := [...]string{"START", "STOP", "CONTINUE"}; cmd > 0x5401 && cmd < 0x5405 {
-				d.str("SNDCTL_TMR_" + timer[cmd-0x5402] + " or ")
-			} else if cmd == 0x40049409 {
-				d.str("BTRFS_IOC_CLONE or ")
-			}
-			d.str(c.name)
-			known = true
-			break
-		}
+	at := d.constant()
+	d.ioctlName(cmd)
+	d.named(at, int64(cmd), 16)
+	number := strconv.FormatUint(cmd, 16)
+	if d.commanded("ioctl/"+number, 2) {
+		return
 	}
-	if !known {
-		d.ioc(cmd)
-	}
-	// TCGETS and TIOCGWINSZ are older than the numbers whose upper bits tell the direction.
-	if reads := cmd == 0x5401 || cmd == 0x5413 || cmd>>30 == 2; reads {
+	if cmd>>30 == 2 { // it reads
 		d.returns()
 	}
 	d.str(", ")
-	number := func() { d.indirect(arg{kind: "d"}, v) }
-	switch cmd {
-	case 0x5405, 0x5406, 0x5407, 0x5408: // TCGETA and the three that set
-		if b, ok := d.c.mem.whole(v, 18, cmd != 0x5405); ok && v != 0 && (cmd != 0x5405 || !d.c.failed()) {
-			d.termios(b)
-			return
-		}
-		d.ptr(v)
-	case 0x540b: // TCFLSH
-		d.enum("tcflsh", v)
-	case 0x540a, 0x5425, 0x5409, 0x540e, // TCXONC, TCSBRKP, TCSBRK, TIOCSCTTY
-		0x1262, 0x4c00, 0x4c06, 0x4c08, 0x4c09, 0x4c80, 0x4c81: // BLKRASET, and what loop devices are given
-		d.uint(v)
-	case 0x5401: // TCGETS
-		if b, ok := d.c.mem.whole(v, 36, false); ok && !d.c.failed() {
-			d.termios(b)
-			return
-		}
-		d.ptr(v)
-	case 0x5402, 0x5403, 0x5404: // TCSETS, TCSETSW, TCSETSF
-		if b, ok := d.c.mem.whole(v, 36, true); ok {
-			d.termios(b)
-			return
-		}
-		d.ptr(v)
-	case 0x5413, 0x5414: // TIOCGWINSZ, TIOCSWINSZ
-		b, ok := d.c.mem.whole(v, 8, false)
-		if !ok || d.c.failed() && cmd == 0x5413 {
-			d.ptr(v)
-			return
-		}
-		d.declared(d.layout("winsize"), b)
-		d.str("}")
-	case 0x40049409: // FICLONE
-		d.int(int64(int32(v)))
-	case 0x8912: // SIOCGIFCONF
-		d.ptr(v)
-	// Those that ask about an interface, and those that change one.
-	case 0x8913, 0x8915, 0x8917, 0x8919, 0x891b, 0x891d, 0x8921, 0x8927, 0x8933, 0x8942, 0x8970, 0x8914, 0x8922, 0x8943:
-		sets := cmd == 0x8914 || cmd == 0x8922 || cmd == 0x8943
-		if b, ok := d.c.mem.whole(v, 40, sets); ok && v != 0 {
-			d.interfaceOf(cmd, b, sets)
-			return
-		}
-		d.ptr(v)
-	case 0x80086601: // FS_IOC_GETFLAGS
-		d.indirect(arg{kind: "f", param: "fsflags"}, v)
-	case 0x80082407: // PERF_EVENT_IOC_ID
-		d.indirect(arg{kind: "lu"}, v)
-	case 0x540f, 0x541b, 0x5411, 0x5429, 0x5424, 0x80045430, 0x80045440,
-		0x8903, 0x8904, 0x8905, 0x80045200, 0xb704: // a number that the call writes
-		number()
-	case 0x5410, 0x5420, 0x5421, 0x5423, 0x5452, 0x40045431, 0x8901, 0x8902, 0x125d: // one that it reads
-		if b, ok := d.c.mem.whole(v, 4, true); ok {
-			d.str("[").int(signed(u32(b, 0)))
-			d.str("]")
-			return
-		}
-		d.ptr(v)
-	default:
+	if strings.Contains(structsText(), "\nio"+number+" ") {
+		d.ioctlStruct(cmd, v, d.layout("io"+number))
+	} else {
 		d.hex(v)
 	}
-	switch cmd {
-	case 0xb703: // NS_GET_NSTYPE
-		if !d.c.failed() {
-			d.ownResult("e", "clone_new")
-		}
-		fallthrough
-	case 0x5450, 0x5451, 0x540c, 0x540d, // FIONCLEX, FIOCLEX, TIOCEXCL, TIOCNXCL
-		0x5422, 0x5437, // TIOCNOTTY, TIOCVHANGUP
-		0x125f, 0x1261, 0x4c01, 0x4c82, // BLKRRPART, BLKFLSBUF, LOOP_CLR_FD, LOOP_CTL_GET_FREE
-		0xb701, 0xb702: // NS_GET_USERNS, NS_GET_PARENT
-		d.b = d.b[:bytes.LastIndexByte(d.b, ',')]
+}
+
+// ioctlName appends the name of a command, or its parts.
+func (d *decoder) ioctlName(cmd uint64) {
+	// Where two drivers have the number, strace shows both names.
+	if name := d.nameIn("ioctl", cmd); name != "" {
+		d.str(strings.ReplaceAll(name, "~", " or "))
+	} else {
+		d.ioc(cmd)
 	}
+}
+
+// ioctlStruct appends the struct that structs.txt has for a command by "io" and its number, as it
+// was given, and behind that what the kernel made of it, "made_" and the number.
+func (d *decoder) ioctlStruct(cmd, v uint64, l *layout) {
+	const api, fiemap = 0xc018aa3f, 0xc020660b
+	b, ok := d.c.mem.whole(v, l.size, true)
+	if v == 0 || !ok {
+		d.ptr(v)
+		return
+	}
+	d.declared(l, b)
+	if w := d.layout("made_" + strconv.FormatUint(cmd, 16)); w != nil {
+		d.returns()
+		made, ok := d.c.mem.whole(v, w.size, false)
+		switch {
+		case !ok || d.c.failed():
+		case cmd == api: // says again what it has features of
+			d.fields(w, made, " => ")
+		case cmd == fiemap:
+			d.str("} => ").declared(w, made)
+			d.str(", ...")
+		default:
+			d.more(w, made)
+		}
+	}
+	d.str("}")
 }
 
 // ioc is a number that nothing is known of but what its bits say. The layout is that of

@@ -22,7 +22,6 @@ var Lacking = []Lack{
 	{'D', "daemonize", "[GRANDCHILD]", "the command never sees that it is traced, and goes on when hawk is killed"},
 	{'b', "detach-on", "CALL", stops + "; --no-follow leaves out what the command starts"},
 	{'O', "summary-syscall-overhead", "TIME", "calls are timed in the kernel; what hawk adds is not in their times"},
-	{'X', "const-print-style", "STYLE", "-e raw=SET shows arguments as numbers"},
 	{'Y', "decode-pids", "[WHAT]", "pids are those of hawk's namespace; execsnoop shows names"},
 	{0, "pidns-translation", "", "pids are those of hawk's namespace"},
 	{0, "inject", "SET", "hawk observes only; strace itself can inject"},

@@ -292,12 +292,17 @@ func NewProgram(file string, mapped []string, o *Options, given map[string][]str
 	return p, nil
 }
 
-// isStartFiles reports whether a call is made by start files of the C library, what main() runs in and what ends a
-// library, and is not asked for by its name. ltrace shows __libc_start_main; it is left out here
-// as it is around everything else.
+// isStartFiles reports whether a call is made by start files of the C library. What main() runs in is
+// never shown, as it is around everything else and no probe can be put behind its call, where a hlt
+// stands; what ends a library is if it is asked for by its name.
 func isStartFiles(name string, terms []term) bool {
-	return name == "__libc_start_main" || name == "__cxa_finalize" &&
-		!slices.ContainsFunc(terms, func(t term) bool { return t.glob == name })
+	switch name {
+	case "__libc_start_main":
+		return true
+	case "__cxa_finalize":
+		return !slices.ContainsFunc(terms, func(t term) bool { return t.glob == name })
+	}
+	return false
 }
 
 // unwritable are characters that attach points and lists of them cannot hold.

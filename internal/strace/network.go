@@ -364,6 +364,7 @@ func (d *decoder) socket() {
 	domain, kind, protocol := uint64(uint32(d.num(0))), uint64(uint32(d.num(1))), uint64(uint32(d.num(2)))
 	d.family(domain)
 	d.str(", ")
+	at := d.constant()
 	if rest := kind &^ 15; d.isNamed("sock_kind", kind&15) {
 		if d.enum("sock_kind", kind&15); rest != 0 {
 			d.str("|").flags("sock_type", rest)
@@ -371,6 +372,7 @@ func (d *decoder) socket() {
 	} else {
 		d.flags("sock_type", kind)
 	}
+	d.named(at, int64(kind), 16)
 	d.str(", ")
 	if d.of.name == "socketpair" {
 		d.uint(protocol)

@@ -151,7 +151,8 @@ func (d *decoder) at(v uint64) {
 		d.fd(v, 0)
 		return
 	}
-	d.str("AT_FDCWD")
+	at := d.constant()
+	d.str("AT_FDCWD").named(at, int64(int32(v)), 10)
 	d.behind(v, 0)
 }
 

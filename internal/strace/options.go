@@ -15,8 +15,9 @@ type Options struct {
 	Arch    string
 	Limit   int // of strings, -s
 	Quoting quoting
-	Verbose bool // -v
-	Column  int  // of results, -a
+	Verbose bool   // -v
+	Style   string // -X: raw or verbose; "": constants by name
+	Column  int    // of results, -a
 
 	Times    int  // -t, -tt, -ttt
 	Relative bool // -r
@@ -83,6 +84,10 @@ func (o *Options) Read(given map[string][]string) error {
 				o.Column = n
 			} else {
 				o.Limit = min(n, longest)
+			}
+		case "const-print-style":
+			if o.Style = ""; last != "abbrev" {
+				o.Style = last
 			}
 		case "no-abbrev":
 			o.Verbose = true

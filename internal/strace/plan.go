@@ -24,7 +24,7 @@ const (
 	copySets     = 10 // the three sets of select, when it begins and when it returns; size 1: and pselect's mask
 	copyText     = 11 // a string as long as strings are shown, when it returns
 	copyLong     = 12 // as many bytes as the result, 32 KiB at most
-	copyParent   = 13 // what fields of struct clone_args point to; size 1: the text at byte 16 of what is given
+	copyParent   = 13 // what fields of a struct point to; size 0: of clone_args; 1: bpf_attr; 2: ifconf; 3: a key
 	copyBoth     = 14 // as copyFixed, when the call begins and when it returns
 	copyAround   = 15 // as copyElements, likewise
 )
@@ -68,7 +68,7 @@ quotactl 1<1.0 3<1.0
 fsconfig .>1.0 .>4.4
 seccomp 2>2.4
 perf .<2.16
-bpf 1<6.2 1<13.1
+bpf 1<6.2 1>2.2 1<13.1
 syslog 1>4.7
 iocb .>2.16
 iocbs .>7.16
@@ -89,7 +89,8 @@ clone 2>2.1
 clone3 0<2.22 0>13.0
 futex 3>2.4
 fcntl 2>2.8
-ioctl 2>2.11
+ioctl 2>14.11 2>13.2
+ptrace 3>2.2 3>14.54
 arch_prctl 1>2.2
 setsockopt 3>6.4
 getsockopt 3>5.4 4<2.1
@@ -189,6 +190,7 @@ func (d *decoder) plan(c *call) uint64 {
 				for n := 1; n <= 3; n++ {
 					add(n, false, copyString, 1)
 				}
+				add(2, false, copyParent, 3)
 				continue
 			}
 			// Commands are not told apart here: a number, a name and a struct are copied from

@@ -30,7 +30,8 @@ func signalName(n int) string {
 
 func (d *decoder) signal(n int) {
 	if name := signalName(n); name != "" {
-		d.str("SIG" + name)
+		at := d.constant()
+		d.str("SIG"+name).named(at, int64(n), 10)
 		return
 	}
 	d.int(int64(n))
@@ -43,10 +44,14 @@ func (d *decoder) sigset(v uint64) {
 		d.str("~")
 		v = ^v
 	}
-	d.numbered(binary.LittleEndian.AppendUint64(nil, v), 64, func(bit int) { d.str(signalName(bit + 1)) })
+	d.numbered(binary.LittleEndian.AppendUint64(nil, v), 64, func(bit int) {
+		at := d.constant()
+		d.str(signalName(bit+1)).named(at, int64(bit+1), 10)
+	})
 }
 
 func (d *decoder) handler(v uint64) {
+	at := d.constant()
 	switch v {
 	case 0:
 		d.str("SIG_DFL")
@@ -57,6 +62,7 @@ func (d *decoder) handler(v uint64) {
 	default:
 		d.hex(v)
 	}
+	d.named(at, int64(v), 16)
 }
 
 // sigaction is the struct that the kernel takes: handler, flags, restorer, mask. Programs pass
@@ -160,6 +166,11 @@ func (d *decoder) signalCode(sig, code int) {
 		case 31:
 			name = "sys"
 		}
+	}
+	// That of an event of ptrace is beyond those with names.
+	if code > 0x100 {
+		d.hex(uint64(code))
+		return
 	}
 	d.enum(name, uint64(uint32(int32(code))))
 }
@@ -352,13 +363,15 @@ func (d *decoder) futex() {
 		d.str(", ").hex(uint64(uint32(op)))
 		d.unknown("futex")
 	} else {
-		d.str(", ").enum("futex", op&mask)
+		at := d.str(", ").constant()
+		d.enum("futex", op&mask)
 		if op&private != 0 {
 			d.str("_PRIVATE")
 		}
 		if op&realtime != 0 {
 			d.str("|FUTEX_CLOCK_REALTIME")
 		}
+		d.named(at, int64(op), 16)
 	}
 	number := func(i int) {
 		d.str(", ").uint(uint64(uint32(d.num(i))))

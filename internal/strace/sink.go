@@ -369,7 +369,9 @@ func (s *Sink) show(th *thread, sig signal) {
 	s.begin(th.tid, sig.at)
 	s.noHead(th)
 	s.str("--- ")
+	s.whole = true // -X leaves this one as it is
 	s.signal(sig.number())
+	s.whole = false
 	s.str(" ")
 	s.siginfo(sig.info)
 	s.str(" ---")
@@ -383,7 +385,9 @@ func (s *Sink) stopped(th *thread, sig signal) {
 	}
 	s.begin(th.tid, sig.at)
 	s.noHead(th)
+	s.whole = true
 	s.str("--- stopped by ").signal(sig.number())
+	s.whole = false
 	s.str(" ---")
 	s.line()
 }

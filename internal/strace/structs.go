@@ -175,6 +175,39 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			}
 			d.str("}")
 		})
+	case "kept": // what a key holds or is called, as much as there is room for; names end with NUL
+		n := min(d.c.Result, int64(d.num(3)))
+		if d.num(0) != 11 && n == d.c.Result {
+			n--
+		}
+		if d.returns(); d.c.failed() {
+			d.ptr(v)
+		} else {
+			d.buffer(v, n)
+		}
+	case "ifconf":
+		d.interfacesOf(v)
+	case "ifreq", "ifreqs":
+		sets := a.kind == "ifreq"
+		b, ok := d.c.mem.whole(v, 40, sets)
+		if !ok || v == 0 {
+			return false
+		}
+		d.interfaceOf(d.num(1)&0xffffffff, b, sets)
+	case "termios":
+		return show(36, d.termios)
+	case "termio":
+		return show(18, d.termios)
+	case "regset": // where registers go, and how much room there is
+		return show(16, func(b []byte) {
+			d.str("{iov_base=").ptr(u64(b, 0))
+			d.str(", iov_len=").uint(u64(b, 8))
+			d.returns()
+			if now, ok := d.c.mem.whole(v, 16, false); ok && u64(now, 8) != u64(b, 8) {
+				d.str(" => ").uint(u64(now, 8))
+			}
+			d.str("}")
+		})
 	case "argv":
 		d.argv(v)
 	case "env":
@@ -303,8 +336,14 @@ func (d *decoder) structured(i int, a arg, v uint64) bool {
 			return true
 		}
 		l := d.layout(a.kind)
-		if l == nil {
+		switch {
+		case l == nil:
 			return false
+		// The kernel refuses those that are too short, and knows one kind of rule.
+		case (a.kind == "mountattr" || a.kind == "ruleset") && d.num(i+1) < uint64(l.size),
+			a.kind == "rulepath" && uint32(d.num(1)) != 1:
+			d.ptr(v)
+			return true
 		}
 		return show(l.size, func(b []byte) {
 			d.declared(l, b)
@@ -414,34 +453,6 @@ func (d *decoder) mount() {
 	}
 }
 
-// ptrace appends the last two arguments, which few requests have. Requests are numbered by the
-// kernel's headers; the arguments that one ignores are not shown.
-func (d *decoder) ptrace() {
-	switch uint32(d.num(0)) {
-	case 0: // PTRACE_TRACEME
-		// All arguments behind PTRACE_TRACEME mean nothing, the process included.
-		d.b = d.b[:bytes.LastIndexByte(d.b, ',')]
-	case 16, 17, 8, 0x4207: // ATTACH, DETACH with a signal, KILL, INTERRUPT
-		if uint32(d.num(0)) == 17 {
-			d.str(", NULL, ").signal(int(int32(d.num(3))))
-		}
-	case 7, 9, 24, 0x4208: // CONT, SINGLESTEP, SYSCALL, LISTEN
-		d.str(", ").ptr(d.num(2))
-		d.str(", ").signal(int(int32(d.num(3))))
-	case 12, 13, 14, 15, 18, 19: // those for registers, whose address means nothing
-		d.str(", ").ptr(d.num(3))
-	case 0x420e: // GET_SYSCALL_INFO
-		d.str(", ").uint(d.num(2))
-		d.str(", ").ptr(d.num(3))
-	case 0x4200: // SETOPTIONS
-		d.str(", ").ptr(d.num(2))
-		d.str(", ").flags("ptrace_option", d.num(3))
-	default:
-		d.str(", ").ptr(d.num(2))
-		d.str(", ").ptr(d.num(3))
-	}
-}
-
 // personality appends the kind of system that programs are shown, and flags.
 func (d *decoder) personality(v uint64) {
 	const kinds = 0xff
@@ -496,6 +507,7 @@ var fileTypes = [16]string{1: "S_IFIFO", 2: "S_IFCHR", 4: "S_IFDIR", 6: "S_IFBLK
 // mode appends a mode with the kind of file. 0o7777 are the permissions with the three bits
 // above.
 func (d *decoder) mode(v uint64) {
+	at, whole := d.constant(), v
 	if kind := fileTypes[v>>12&15]; kind != "" {
 		d.str(kind + "|")
 		v &= 0o7777
@@ -508,14 +520,16 @@ func (d *decoder) mode(v uint64) {
 		}
 	}
 	d.octal(v)
+	d.named(at, int64(whole), 8)
 }
 
 // device takes a dev_t of the C library apart, whose major and minor numbers are each in two
 // pieces.
 func (d *decoder) device(v uint64) {
+	at := d.constant()
 	d.str("makedev(").hex(v>>8&0xfff | v>>32&^0xfff)
 	d.str(", ").hex(v&0xff | v>>12&0xffffff00)
-	d.str(")")
+	d.str(")").named(at, int64(v), 16)
 }
 
 // stat decodes struct stat, whose layout differs between architectures. Without -v strace shows
@@ -597,6 +611,7 @@ func (d *decoder) rusage(b []byte) {
 
 // rlimit writes whole kibibytes as a product, as strace does.
 func (d *decoder) rlimit(v uint64) {
+	at := d.constant()
 	switch {
 	case v == ^uint64(0):
 		d.str("RLIM64_INFINITY")
@@ -606,6 +621,7 @@ func (d *decoder) rlimit(v uint64) {
 	default:
 		d.uint(v)
 	}
+	d.named(at, int64(v), -10)
 }
 
 // utsname has fields of 65 bytes each, the NUL included.
