@@ -2,7 +2,6 @@ package show
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/cilium/ebpf/asm"
@@ -114,42 +113,6 @@ func checkPrintf(c *builtin.Call) types.Type {
 	return t
 }
 
-// plainPointers has %p mean what it means elsewhere: an address, and then text. The kernel shows a hash
-// of it, and takes letters behind it for more of the conversion: %pS for a symbol, %pI4 for an address
-// that it reads there. A width counts the 0x; where blanks would fill it in front, zeroes do.
-func plainPointers(text string) string {
-	var b strings.Builder
-	for {
-		before, after, ok := strings.Cut(text, "%")
-		b.WriteString(before)
-		if !ok {
-			return b.String()
-		}
-		flags := after[:len(after)-len(strings.TrimLeft(after, seqPrintf.flags))]
-		rest := after[len(flags):]
-		switch {
-		case strings.HasPrefix(rest, "%"):
-			b.WriteString("%%")
-			rest = rest[1:]
-		case strings.HasPrefix(rest, "p"):
-			b.WriteString("0x%")
-			if width, _ := strconv.Atoi(strings.TrimLeft(flags, "0 +-")); width > 2 {
-				if strings.Contains(flags, "-") {
-					b.WriteByte('-')
-				} else {
-					b.WriteByte('0')
-				}
-				b.WriteString(strconv.Itoa(width - 2))
-			}
-			b.WriteString("lx")
-			rest = rest[1:]
-		default:
-			b.WriteString("%" + flags)
-		}
-		text = rest
-	}
-}
-
 // lowerPrintf is lowerFormat, or for a pinned iterator, whose text the reader of its file gets, a
 // call of the kernel's own formatting.
 // A pinned iterator runs whenever somebody reads its file, hawk long gone: there is no user
@@ -161,7 +124,6 @@ func lowerPrintf(g builtin.Gen, c *builtin.Call, dst *ir.Value) *ir.Value {
 	}
 	b := g.B()
 	text, _ := c.Str(0)
-	text = plainPointers(text)
 	n := len(text) + 1
 	// Shared data holds the text, which may be longer than the stack.
 	format := b.Data(g.Table(append([]byte(text), 0)))
