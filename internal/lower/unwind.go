@@ -154,7 +154,7 @@ type walk struct {
 	lost       int // 1 if it is the first one
 	count      int // of the addresses
 	cut        int // 1 if the walk could not go on, though there are more frames
-	window     int // the address of the window, 0 if nothing is in it
+	window     int // the address of what is in the window, or noWindow
 
 	win *ir.Value // the memory of the window, see words
 
@@ -172,9 +172,10 @@ func (w *walk) run(at syntax.Node, space, frames *ir.Value) {
 		for _, r := range []struct{ slot, reg int }{{w.pc, a.IP}, {w.sp, a.SP}, {w.fp, a.FP}} {
 			b.Store(frame, r.slot, 8, b.Load(regs, r.reg, 8, false))
 		}
-		for _, slot := range []int{w.back, w.mapping, w.sum, w.stray, w.count, w.cut, w.lost, w.window} {
+		for _, slot := range []int{w.back, w.mapping, w.sum, w.stray, w.count, w.cut, w.lost} {
 			b.Store(frame, slot, 8, f.unknownZero())
 		}
+		b.Store(frame, w.window, 8, b.Add(f.unknownZero(), noWindow))
 		link := f.unknownZero()
 		if a.Link > 0 {
 			link = b.Load(regs, a.Link, 8, false)
@@ -309,6 +310,7 @@ func (w *walk) frame(next, stop *ir.Block, outerSpace, outerFrames, outerWindow 
 const (
 	windowSize = 512
 	wordPair   = 16
+	noWindow   = 1 // no piece begins there; one begins at 0, which a register may point to that is no pointer
 )
 
 // words is where the word at an address of the traced stack is and the one behind it, or ends the walk.
@@ -321,7 +323,7 @@ func (w *walk) words(addr *ir.Value, stop *ir.Block) *ir.Value {
 	within, across, fill, done := b.NewBlock(), b.NewBlock(), b.NewBlock(), b.NewBlock()
 	b.If(b.Arith(ir.ULe, off, f.konst(windowSize-wordPair)), within, across)
 	b.Begin(across) // it is written over the end of another piece, perhaps
-	f.carry(w.window, f.konst(0))
+	f.carry(w.window, f.konst(noWindow))
 	b.If(b.Call(int(asm.FnProbeReadUser), at, f.konst(wordPair), addr), stop, done)
 	b.Begin(within)
 	b.If(b.Arith(ir.Eq, piece, f.carried(w.window)), done, fill)
