@@ -130,7 +130,7 @@ type Fact[T any] struct{ find func(f *File) T }
 // goroutines ask.
 func FactOf[T any](find func(f *File) T) *Fact[T] { return &Fact[T]{find} }
 
-// Of is the fact about a file.
+// Of yields the fact about a file.
 func (k *Fact[T]) Of(f *File) T {
 	return f.memo.once(k, func() any { return k.find(f) }).(T)
 }
