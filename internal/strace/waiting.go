@@ -164,6 +164,10 @@ func (s *Sink) underWay() {
 	}
 }
 
+// held marks, in the last byte of what /proc/PID/pagemap says of a page, one that is in memory or was
+// swapped out of it; see Documentation/admin-guide/mm/pagemap.rst of the kernel.
+const held = 0xc0
+
 // given reads what the arguments of a call that waits point to, but for what it will write. The
 // script was not there when the call began, and so has copied nothing of it. A page at most is
 // read, so that a wrong address costs little.
@@ -173,6 +177,12 @@ func given(c *Call, of *call) (m memory) {
 		return nil
 	}
 	defer mem.Close()
+	pages, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", c.TID))
+	if err != nil {
+		return nil
+	}
+	defer pages.Close()
+	size := uint64(os.Getpagesize())
 	for i, v := range c.Args {
 		kind := ""
 		if a := min(i, len(of.args)-1); a >= 0 {
@@ -185,9 +195,14 @@ func given(c *Call, of *call) (m memory) {
 		if kind == "ioctl" || v < 4096 || v>>63 != 0 {
 			continue
 		}
-		page := make([]byte, 4096-v%4096)
-		if n, _ := mem.ReadAt(page, int64(v)); n > 0 {
-			m = append(m, chunk{addr: v, data: page[:n], early: true})
+		// The kernel would wait for what it has to read from a file system, and some never answer.
+		var page [8]byte
+		if _, err := pages.ReadAt(page[:], int64(v/size*8)); err != nil || page[7]&held == 0 {
+			continue
+		}
+		data := make([]byte, size-v%size)
+		if n, _ := mem.ReadAt(data, int64(v)); n > 0 {
+			m = append(m, chunk{addr: v, data: data[:n], early: true})
 		}
 	}
 	return m
