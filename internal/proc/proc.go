@@ -441,6 +441,17 @@ func ReadMemory(pid int, addr uint64, n int) ([]byte, error) {
 	return buf, nil
 }
 
+// VDSO is the code that the kernel maps into every process, of hawk's own class; nil if it maps none.
+func VDSO() []byte {
+	maps, _ := Maps(os.Getpid())
+	i := slices.IndexFunc(maps, func(m Mapping) bool { return m.Path == "[vdso]" })
+	if i < 0 {
+		return nil
+	}
+	data, _ := ReadMemory(os.Getpid(), maps[i].Start, int(maps[i].End-maps[i].Start))
+	return data
+}
+
 // A Layout says where a program put parts of itself when it began, by
 // addresses; see proc_pid_stat(5).
 type Layout struct{ StartCode, EndCode, StartStack, StartData, ArgStart uint64 }

@@ -1,7 +1,6 @@
 package symbolize
 
 import (
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -212,20 +211,30 @@ func (u *User) fileOf(p *process, m *mapping) *file {
 	return m.file
 }
 
-// vdsoID stands for the code that the kernel maps into every process.
-var vdsoID = fileID{ino: ^uint64(0)}
+// vdsoID stands for the code that the kernel maps into every process, and narrowID for that of 32-bit
+// programs.
+var (
+	vdsoID   = fileID{ino: ^uint64(0)}
+	narrowID = fileID{ino: ^uint64(0) - 1}
+)
 
-// vdso opens the code that the kernel maps into every process, from the memory of one.
+// vdso opens the code that the kernel maps into every process. It is the same in all, so that hawk's own
+// tells it: what a process has mapped there by the time that its memory is read may be something else,
+// and may never answer. 32-bit programs have another one, which is read from the memory of one.
 func (u *User) vdso(p *process, m *mapping) (f *file, final bool) {
-	if f, ok := u.files[vdsoID]; ok && (f == nil || !f.closed) {
+	if u.own == nil {
+		u.own = proc.VDSO()
+	}
+	size, id, data := m.end-m.start, vdsoID, u.own
+	if uint64(len(data)) != size {
+		id = narrowID
+	}
+	if f, ok := u.files[id]; ok && (f == nil || !f.closed) {
 		return f, true
 	}
-	size := min(m.end-m.start, 1<<20)
-	data, err := proc.ReadMemory(p.pid, m.start, int(size))
-	if err != nil {
-		// It has ended; hawk's own is the same one, unless it was a 32-bit
-		// program, whose vDSO has another size.
-		if data = ownVDSO(); uint64(len(data)) != size {
+	if id == narrowID {
+		var err error
+		if data, err = proc.ReadMemory(p.pid, m.start, int(min(size, 1<<20))); err != nil {
 			return nil, false // another process may let us
 		}
 	}
@@ -233,19 +242,7 @@ func (u *User) vdso(p *process, m *mapping) (f *file, final bool) {
 	if err != nil {
 		return nil, true
 	}
-	return u.add(vdsoID, &file{elf: e}), true
-}
-
-func ownVDSO() []byte {
-	pid := os.Getpid()
-	maps, _ := proc.Maps(pid)
-	for i := range maps {
-		if m := &maps[i]; m.Path == "[vdso]" {
-			data, _ := proc.ReadMemory(pid, m.Start, int(m.End-m.Start))
-			return data
-		}
-	}
-	return nil
+	return u.add(id, &file{elf: e}), true
 }
 
 func (u *User) add(id fileID, f *file) *file {

@@ -56,6 +56,7 @@ type User struct {
 	numbered uint64   // images so far
 	held     []*image // that have descriptors, oldest first
 	files    map[fileID]*file
+	own      []byte     // the vDSO of hawk itself, once it was asked for
 	programs []*program // named by probes
 	jitBytes int64      // of all that is kept of map files
 	infos    infos

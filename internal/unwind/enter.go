@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"os"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,19 +23,13 @@ var vdsoID = fileID{ino: math.MaxUint64}
 // one, which nobody unwinds. The kernel puts that of others far above.
 func narrow(start uint64) bool { return start < object.UnwindWide }
 
-// vdso is the code that the kernel maps into every process, read once for all.
-func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
-	if narrow(m.Start) {
-		return nil
-	}
+// vdso is the code that the kernel maps into every process, read once for all. Hawk's own is read: what
+// another process has mapped there by the time that its memory is read may never answer.
+func (u *Unwinder) vdso() *file {
 	if f, ok := u.files[vdsoID]; ok {
 		return f
 	}
-	data, err := proc.ReadMemory(pid, m.Start, int(min(m.End-m.Start, 1<<20)))
-	if err != nil {
-		return nil
-	}
-	e, err := exe.New(m.Path, data)
+	e, err := exe.New(vdsoPath, proc.VDSO())
 	if err != nil {
 		return nil
 	}
@@ -49,16 +41,6 @@ func (u *Unwinder) vdso(pid int, m *proc.Mapping) *file {
 	u.vdsoFile = f
 	u.mu.Unlock()
 	return f
-}
-
-// ownVDSO makes the table of the vDSO as this process has it. This process itself
-// asks for tables like any other, if it is ever sampled.
-func (u *Unwinder) ownVDSO() {
-	pid := os.Getpid()
-	maps, _ := proc.Maps(pid)
-	if i := slices.IndexFunc(maps, func(m proc.Mapping) bool { return m.Path == vdsoPath }); i >= 0 {
-		u.vdso(pid, &maps[i])
-	}
 }
 
 // enter puts the table of a file into the kernel, and tells programs of it.

@@ -211,7 +211,7 @@ func (u *Unwinder) Close() {
 // work is the goroutine that makes tables for the processes that were asked for.
 func (u *Unwinder) work() {
 	if u.Files >= 0 && u.files[vdsoID] == nil {
-		u.ownVDSO()
+		u.vdso()
 	}
 	for {
 		u.turn++
@@ -361,7 +361,10 @@ func key(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n))
 // exceed offsets in it by.
 func (u *Unwinder) mapped(pid int, m *proc.Mapping) (f *file, bias uint64) {
 	if m.Path == vdsoPath {
-		return u.vdso(pid, m), -m.Offset
+		if narrow(m.Start) {
+			return nil, 0
+		}
+		return u.vdso(), -m.Offset
 	}
 	if !m.IsFile() {
 		return nil, 0
