@@ -235,7 +235,7 @@ func JSONOutput(w io.Writer) Output {
 type writer struct{ sink output.Sink }
 
 func (w *writer) Write(e *Event) error {
-	if e.item == nil {
+	if e == nil || e.item == nil {
 		return nil
 	}
 	return w.sink.Write(e.item)

@@ -83,6 +83,14 @@ type Program struct {
 	groups []*probe.Stored // of a portable one, in place of programs
 }
 
+// parts are those of the program. The zero Program has none.
+func (p *Program) parts() *compile.Result {
+	if p.res == nil {
+		return &compile.Result{Object: &object.Object{}}
+	}
+	return p.res
+}
+
 // Check finds the mistakes of a script. The program has types and nothing that
 // could be started. The error is [Diagnostics] if the script is wrong.
 func Check(ctx context.Context, s *Script, o *CompileOptions) (*Program, error) {
@@ -94,7 +102,13 @@ func Compile(ctx context.Context, s *Script, o *CompileOptions) (*Program, error
 	return build(ctx, s, o, false)
 }
 
-var errNoContext = errors.New("hawk: the Context is nil")
+// Errors of values that the functions of this package have not made.
+var (
+	errNoContext = errors.New("hawk: the Context is nil")
+	errNoMachine = errors.New("hawk: the Machine is neither of Host nor of Recorded")
+	errNoSession = errors.New("hawk: the Session is none that Start has made")
+	errNoMap     = errors.New("hawk: the Map is none that Session.Map has found")
+)
 
 // build compiles a script, or with typesOnly checks it. The settings are those of the caller.
 func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*Program, error) {
@@ -111,8 +125,8 @@ func build(ctx context.Context, s *Script, o *CompileOptions, typesOnly bool) (*
 	if p.machine == nil {
 		p.machine = Host()
 	}
-	if p.machine.m == nil {
-		return nil, errors.New("hawk: the Machine is neither of Host nor of Recorded")
+	if !p.machine.known() {
+		return nil, errNoMachine
 	}
 	if o.PID < 0 {
 		return nil, fmt.Errorf("hawk: no process has the number %d", o.PID)

@@ -34,8 +34,16 @@ func Recorded(fsys fs.FS) (*Machine, error) {
 	return &Machine{m}, nil
 }
 
+// known reports whether Host or Recorded has made it.
+func (m *Machine) known() bool { return m != nil && m.m != nil }
+
 // Kernel is the kernel's release, "" if unknown.
-func (m *Machine) Kernel() string { return m.m.Release() }
+func (m *Machine) Kernel() string {
+	if !m.known() {
+		return ""
+	}
+	return m.m.Release()
+}
 
 // A Feature is something that not every kernel can do.
 type Feature struct {
@@ -46,6 +54,9 @@ type Feature struct {
 // Features tries what the kernel can do.
 func (m *Machine) Features() iter.Seq[Feature] {
 	return func(yield func(Feature) bool) {
+		if !m.known() {
+			return
+		}
 		for _, f := range machine.Features() {
 			if !yield(Feature{f.Name, f.What, failure(m.m.Has(f))}) {
 				return
@@ -56,7 +67,12 @@ func (m *Machine) Features() iter.Seq[Feature] {
 
 // Privileges is nil, or a [*PermissionError] with what this process lacks to trace
 // the machine.
-func (m *Machine) Privileges() error { return failure(m.m.Privileges()) }
+func (m *Machine) Privileges() error {
+	if !m.known() {
+		return errNoMachine
+	}
+	return failure(m.m.Privileges())
+}
 
 // A Probe is something that a script can attach to.
 type Probe struct {
@@ -79,8 +95,12 @@ func (m *Machine) Probes(ctx context.Context, pattern string, o *ListOptions) it
 		o = &ListOptions{}
 	}
 	return func(yield func(Probe, error) bool) {
-		if ctx == nil {
+		switch {
+		case ctx == nil:
 			yield(Probe{}, errNoContext)
+			return
+		case !m.known():
+			yield(Probe{}, errNoMachine)
 			return
 		}
 		for _, l := range m.list(ctx, pattern, o) {

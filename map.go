@@ -10,6 +10,7 @@ import (
 
 	"github.com/hawktrace/hawk/internal/object"
 	"github.com/hawktrace/hawk/internal/output"
+	"github.com/hawktrace/hawk/internal/session"
 	"github.com/hawktrace/hawk/internal/unpack"
 )
 
@@ -23,6 +24,9 @@ type Map struct {
 
 // Map finds a map by its name with @. The error is fs.ErrNotExist if there is none.
 func (s *Session) Map(name string) (*Map, error) {
+	if !s.started() {
+		return nil, errNoSession
+	}
 	var names []string
 	for i, info := range s.p.Maps() {
 		names = append(names, info.Name)
@@ -48,12 +52,24 @@ type Snapshot struct {
 	Complete bool // no keys came or went while it was read
 }
 
+// reader is what reads the maps of its session.
+func (m *Map) reader() (*session.Reader, error) {
+	if m.s == nil {
+		return nil, errNoMap
+	}
+	return m.s.s.Reader(), nil
+}
+
 func (m *Map) script() *object.ScriptMap { return m.s.p.res.Object.Scripts[m.n] }
 
 // Snapshot reads all elements, in the order in which the command prints them.
 // Aggregations are those of all CPUs together.
 func (m *Map) Snapshot() (*Snapshot, error) {
-	entries, whole, err := m.s.s.Reader().Read(m.n)
+	r, err := m.reader()
+	if err != nil {
+		return nil, err
+	}
+	entries, whole, err := r.Read(m.n)
 	if err != nil {
 		return nil, m.failed(err)
 	}
@@ -94,11 +110,15 @@ func (m *Map) All() iter.Seq2[Value, Value] {
 // Get reads one element; false: there is none. Each part of the key is an integer, a
 // bool or a string; a scalar has no key.
 func (m *Map) Get(key ...any) (Value, bool, error) {
+	r, err := m.reader()
+	if err != nil {
+		return Value{}, false, err
+	}
 	raw, err := unpack.Key(m.script().Key, key)
 	if err != nil {
 		return Value{}, false, m.failed(err)
 	}
-	v, ok, err := m.s.s.Reader().Get(m.n, raw)
+	v, ok, err := r.Get(m.n, raw)
 	return Value{m.Info.Value.t, v, m.s.plans}, ok, m.failed(err)
 }
 
@@ -108,7 +128,11 @@ func (m *Map) Get(key ...any) (Value, bool, error) {
 // kernel, some 20 ms. The error is errors.ErrUnsupported without CompileOptions.Take, and
 // of series of so many intervals that they lie in parts.
 func (m *Map) Take() (*Snapshot, error) {
-	entries, err := m.s.s.Reader().Take(m.n)
+	r, err := m.reader()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := r.Take(m.n)
 	if err != nil {
 		return nil, m.failed(err)
 	}
@@ -116,7 +140,13 @@ func (m *Map) Take() (*Snapshot, error) {
 }
 
 // Clear removes all elements, as clear() does.
-func (m *Map) Clear() error { return m.failed(m.s.s.Reader().Clear(m.n)) }
+func (m *Map) Clear() error {
+	r, err := m.reader()
+	if err != nil {
+		return err
+	}
+	return m.failed(r.Clear(m.n))
+}
 
 // failed says which map an error is about.
 func (m *Map) failed(err error) error {

@@ -71,7 +71,7 @@ func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
 		s.o.Command = nil
 	}
 	switch {
-	case p.prog == nil && p.payload == nil:
+	case p == nil || p.prog == nil && p.payload == nil:
 		return nil, errors.New("hawk: a script that was only checked cannot be started")
 	case !p.machine.m.Live():
 		err := fmt.Errorf("hawk: the program was compiled for a recorded machine, and is not portable")
@@ -129,11 +129,18 @@ func (p *Program) Run(ctx context.Context, o *RunOptions) (*Result, error) {
 	return s.Wait()
 }
 
+// started reports whether Start has made it: the methods of others do nothing.
+func (s *Session) started() bool { return s != nil && s.s != nil }
+
 // Events yields what the script prints, in order, until the run has ended. The last
 // error is that of the run. Leaving the loop stops nothing: it can be entered again.
 // With an Output, events come from the moment on that Events is ranged over.
 func (s *Session) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		if !s.started() {
+			yield(Event{}, errNoSession)
+			return
+		}
 		s.queued.Store(true)
 		s.queue.Attend(true)
 		defer s.queue.Attend(false)
@@ -160,6 +167,10 @@ func (s *Session) Events() iter.Seq2[Event, error] {
 func Decoded[T any](s *Session, rest func(Event) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
+		if !s.started() {
+			yield(none, errNoSession)
+			return
+		}
 		if err := s.fits(reflect.TypeFor[T]()); err != nil {
 			yield(none, err)
 			return
@@ -220,21 +231,35 @@ func (s *Session) fits(t reflect.Type) (err error) {
 }
 
 // Attached is how many probes are attached.
-func (s *Session) Attached() int { return s.s.Attached() }
+func (s *Session) Attached() int {
+	if !s.started() {
+		return 0
+	}
+	return s.s.Attached()
+}
 
 // Signal runs the script's self:signal:SIGUSR1 probes.
-func (s *Session) Signal() { s.s.Signal() }
+func (s *Session) Signal() {
+	if s.started() {
+		s.s.Signal()
+	}
+}
 
 // Stop ends the run as Ctrl-C does: end probes run. It does not wait for that, and
 // may be called again.
 func (s *Session) Stop() {
-	s.queue.Ending()
-	s.s.Stop()
+	if s.started() {
+		s.queue.Ending()
+		s.s.Stop()
+	}
 }
 
 // Wait waits for the end of the run. The error is [ErrBudget] if the programs took more
 // than theirs, or that of an output.
 func (s *Session) Wait() (*Result, error) {
+	if !s.started() {
+		return nil, errNoSession
+	}
 	s.queue.Ending() // who waits here does not consume
 	return s.result()
 }
@@ -250,6 +275,9 @@ func (s *Session) result() (*Result, error) {
 
 // Close stops the run, waits for its end and frees everything. It may be called again.
 func (s *Session) Close() error {
+	if !s.started() {
+		return nil
+	}
 	s.queue.Shut()
 	err := s.s.Close()
 	s.free()
@@ -300,6 +328,9 @@ type ProgramStats struct {
 
 // Stats are the counts so far.
 func (s *Session) Stats() Stats {
+	if !s.started() {
+		return Stats{}
+	}
 	dropped := s.queue.Dropped() // counted before they are read
 	st := s.s.Stats()
 	out := Stats{Lost: st.Lost, Missed: st.Missed, Unread: st.Unread, Dropped: min(dropped, st.Events)}

@@ -145,13 +145,14 @@ type MapInfo struct {
 // Maps are the maps of the script, by name.
 func (p *Program) Maps() []MapInfo {
 	var out []MapInfo
-	if o := p.res.Object; o != nil {
+	res := p.parts()
+	if o := res.Object; o != nil {
 		for _, m := range o.Scripts {
 			out = append(out, mapInfo(m.Name, m.Key, m.Value, m.Agg))
 		}
 		return out
 	}
-	for _, m := range p.res.Checked.Maps {
+	for _, m := range res.Checked.Maps {
 		agg, _ := m.Value.(*types.Agg)
 		out = append(out, mapInfo(m.Name, m.Key, m.Value, agg))
 	}
@@ -195,8 +196,9 @@ func (p *Program) Prints() []PrintInfo {
 			out = append(out, info)
 		}
 	}
-	if p.res.Object == nil {
-		for _, pr := range p.res.Checked.Probes {
+	res := p.parts()
+	if res.Object == nil {
+		for _, pr := range res.Checked.Probes {
 			for _, call := range pr.Info.CallsInOrder() {
 				if t := show.PrintedType(call); t != nil {
 					add(call.Expr.Span(), t)
@@ -205,7 +207,7 @@ func (p *Program) Prints() []PrintInfo {
 		}
 		return out
 	}
-	for _, ev := range p.res.Object.Events {
+	for _, ev := range res.Object.Events {
 		if show.PrintsValue(ev) {
 			add(ev.At, ev.Args[0].Type)
 		}
@@ -229,14 +231,14 @@ func (p *Program) Probes() []Probe {
 			out = append(out, q)
 		}
 	}
-	switch {
+	switch res := p.parts(); {
 	case p.payload != nil:
-	case p.res.Checked != nil:
-		for _, pr := range p.res.Checked.Probes {
+	case res.Checked != nil:
+		for _, pr := range res.Checked.Probes {
 			add(pr.Points)
 		}
 	default:
-		for _, pr := range p.res.Object.Programs {
+		for _, pr := range res.Object.Programs {
 			add(pr.Group.Points)
 		}
 	}
@@ -261,10 +263,11 @@ func (p *Program) Options() []Option {
 
 // options are those that the script declares.
 func (p *Program) options() []*object.Option {
-	if p.res.Object == nil {
-		return p.res.Checked.Declared
+	res := p.parts()
+	if res.Object == nil {
+		return res.Checked.Declared
 	}
-	return p.res.Object.Options
+	return res.Object.Options
 }
 
 // Mechanisms are the ways by which the programs attach, one for each: "uprobe.multi",
@@ -274,10 +277,11 @@ func (p *Program) Mechanisms() []string {
 	for _, g := range p.groups {
 		out = append(out, g.Mechanism.Name())
 	}
-	if p.res.Object == nil {
+	res := p.parts()
+	if res.Object == nil {
 		return out
 	}
-	for _, pr := range p.res.Object.Programs {
+	for _, pr := range res.Object.Programs {
 		out = append(out, pr.Group.Mech().Name)
 	}
 	return out
