@@ -112,3 +112,27 @@ func TestMadeErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestLongDecodeErrors: an error is one short line, whatever the value is.
+func TestLongDecodeErrors(t *testing.T) {
+	s := start(t, `begin { @h = hist(3); @l = lhist(3, 0, 9, 1); @t = tseries(1, 1s, 2);
+		@s = kstack; @a = str("`+strings.Repeat("long ", 100)+`"); }`, nil, nil)
+	for name, of := range map[string]string{
+		"@h": "hist_t", "@l": "lhist_t", "@t": "tseries_t", "@s": "kstack", "@a": "string",
+	} {
+		m, err := s.Map(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, _, err := m.Get()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n int
+		err = v.Decode(&n)
+		if err == nil || !strings.HasPrefix(err.Error(), "hawk: cannot decode a value of type "+of) ||
+			strings.Contains(err.Error(), "\n") || len(err.Error()) > 150 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -132,7 +132,8 @@ type DecodeError struct {
 }
 
 func (e *DecodeError) Error() string {
-	return "hawk: " + (&unpack.Error{Field: e.Field, Value: e.Value.v, Type: e.Type, Why: e.why}).Error()
+	return "hawk: " + (&unpack.Error{
+		Field: e.Field, Value: e.Value.v, From: e.Value.t, Type: e.Type, Why: e.why}).Error()
 }
 
 // A Str is a string that says what became of it.

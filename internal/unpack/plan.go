@@ -1,6 +1,7 @@
 package unpack
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"strings"
@@ -23,7 +24,7 @@ type Error struct {
 func (e *Error) Error() string {
 	text := "cannot decode"
 	if e.Value != nil {
-		text += " " + string(value.AppendText(nil, e.Value))
+		text += " " + e.shown()
 	}
 	if e.Type != nil {
 		text += " into " + e.Type.String()
@@ -35,6 +36,18 @@ func (e *Error) Error() string {
 		text += ": " + e.Why
 	}
 	return text
+}
+
+// shown is the value, or of what type it is where that is not one short line.
+func (e *Error) shown() string {
+	const most = 200
+	text := value.AppendText(nil, e.Value)
+	_, histogram := e.Value.(value.Hist)
+	_, series := e.Value.(value.Series)
+	if histogram || series || len(text) > most || bytes.IndexByte(text, '\n') >= 0 {
+		return "a value of type " + e.From.String()
+	}
+	return string(text)
 }
 
 // A step stores a value.
