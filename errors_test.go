@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -239,5 +240,36 @@ func TestPolicyErrors(t *testing.T) {
 	if !errors.Is(err, hawk.ErrPolicy) || !errors.Is(err, hawk.ErrScript) ||
 		!errors.As(err, &ds) || ds[0].Code != "policy" {
 		t.Errorf("%#v", err)
+	}
+}
+
+// TestRunOptions: what options cannot be is said, not taken for their zero values.
+func TestRunOptions(t *testing.T) {
+	p, err := compile(t, `begin { exit() }`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]*hawk.RunOptions{
+		"Overflow(7)": {Overflow: 7}, "Overflow(-1)": {Overflow: -1},
+		"Budget: -1": {Budget: -1}, "Budget: NaN": {Budget: math.NaN()},
+	} {
+		if _, err := p.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// full is a file without room.
+type full struct{}
+
+var errFull = errors.New("disk full")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// TestFailedOutput: a run whose output fails was stopped.
+func TestFailedOutput(t *testing.T) {
+	s := start(t, `interval:ms:1 { print(1) }`, nil, &hawk.RunOptions{Output: hawk.TextOutput(full{}, nil)})
+	if r, err := s.Wait(); !errors.Is(err, errFull) || r.Reason != hawk.Stopped {
+		t.Errorf("%+v %v", r, err)
 	}
 }

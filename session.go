@@ -76,6 +76,10 @@ func (p *Program) Start(ctx context.Context, o *RunOptions) (*Session, error) {
 	case !p.machine.m.Live():
 		err := fmt.Errorf("hawk: the program was compiled for a recorded machine, and is not portable")
 		return nil, &BindError{"machine", p.machine.Kernel(), Host().Kernel(), err}
+	case s.o.Overflow < 0 || s.o.Overflow >= overflows:
+		return nil, fmt.Errorf("hawk: RunOptions.Overflow: there is no %v", s.o.Overflow)
+	case !(s.o.Budget >= 0):
+		return nil, fmt.Errorf("hawk: RunOptions.Budget: %v is no share of a CPU", s.o.Budget)
 	case !s.o.Child && (s.o.Command != nil || show.RunsCommands(p.res.Object)):
 		return nil, fmt.Errorf("hawk: starting commands has to be allowed by RunOptions.Child: %w", ErrPolicy)
 	}
@@ -287,7 +291,8 @@ func (s *Session) Close() error {
 // Reason is why a run ended. Programs must take unknown ones.
 type Reason int
 
-// The reasons. Exited is also that of a script with nothing to wait for.
+// The reasons. Exited is also that of a script with nothing to wait for, Stopped that of a run
+// whose Output failed.
 const (
 	Exited Reason = iota
 	Stopped

@@ -158,7 +158,7 @@ func (s *session) why(exited bool) Reason {
 		return OverBudget
 	case s.exited, exited:
 		return Exited
-	case s.signals.Load() > 0:
+	case s.signals.Load() > 0, s.err != nil: // that of an output
 		return Stopped
 	case s.cancelled.Load() && errors.Is(context.Cause(s.ctx), context.DeadlineExceeded):
 		return Elapsed
