@@ -11,14 +11,15 @@ and events, one JSON object a line. Everything is detached when the with block e
 """
 
 import collections
+import contextlib
 import itertools
 import json
 import queue
 import subprocess
 import threading
 
-
 _GONE = {"code": 0, "message": "hawk has ended"}
+HELD = 65536  # events that a Run holds for a slow reader: others are dropped, as its stats tell
 
 
 class Error(Exception):
@@ -31,20 +32,20 @@ class Error(Exception):
 
 
 class Run:
-    """A running script; iterating yields its events as dictionaries until it ends.
-
-    Maps can be read until stop() is called, or nobody has the Run any more."""
+    """A running script; iterating yields its events as dictionaries until it ends. Maps can be read until
+    stop() is called, or nobody has the Run any more."""
 
     def __init__(self, hawk, id):
         self.hawk, self.id, self.attached, self.status = hawk, id, 0, None
         self._events = queue.Queue()
+        self._events.dropped = 0
 
     def __iter__(self):
         while self.status is None:
             event = self._events.get()
             if event["kind"] == "ended":
                 self.status = event.get("status", 1)
-                return
+                return self._events.put(event)  # for others who iterate
             yield event
 
     def map(self, name):
@@ -56,7 +57,8 @@ class Run:
         return self.hawk.call("map.take", id=self.id, map=name)["entries"]
 
     def stats(self):
-        return self.hawk.call("stats", id=self.id)
+        stats, dropped = self.hawk.call("stats", id=self.id), self._events.dropped
+        return dict(stats, Events=stats["Events"] - dropped, Dropped=stats["Dropped"] + dropped)
 
     def stop(self):
         """Stops the script as Ctrl-C does; what it still prints can be read then."""
@@ -66,14 +68,13 @@ class Run:
         self.hawk._left.append(self.id)
 
 
-class Hawk:
+class Hawk(contextlib.AbstractContextManager):
     """A hawk that serves this program."""
 
     def __init__(self, command="hawk"):
-        self._process = subprocess.Popen(
-            [command, "serve", "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._ids, self._answers, self._runs = itertools.count(1), {}, {}
-        self._lock = threading.Lock()
+        self._process = subprocess.Popen(  # in a session of its own: Ctrl-C is for this program
+            [command, "serve", "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        self._ids, self._answers, self._runs, self._lock = itertools.count(1), {}, {}, threading.Lock()
         self._left = collections.deque()  # programs that nobody has any more: the next call frees them
         self.warnings = []  # diagnostics that are no errors
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -81,10 +82,9 @@ class Hawk:
 
     def call(self, method, **params):
         """Calls a method and waits for its result."""
-        answer = queue.Queue()
         with self._lock:
             id = next(self._ids)
-            self._answers[id] = answer
+            answer = self._answers[id] = queue.Queue()
             lines = [{"method": "stop", "params": {"id": self._left.popleft()}} for _ in range(len(self._left))]
             lines.append({"id": id, "method": method, "params": params})
             text = "".join(json.dumps(dict(line, jsonrpc="2.0")) + "\n" for line in lines)
@@ -112,39 +112,39 @@ class Hawk:
         self._runs[id] = run._events
         try:
             run.attached = self.call("start", id=id, maps=maps, unsafe=options.get("unsafe", False))["attached"]
+            return run
         except Error:
             del self._runs[id]
             raise
-        return run
 
-    def close(self):
+    def close(self, *exception):
         """Detaches everything and ends hawk."""
-        try:
+        with contextlib.suppress(OSError):  # it has ended
             self._process.stdin.close()
-        except OSError:
-            pass  # it has ended
-        self._process.wait()
+        self._reader.join(10)
+        if self._reader.is_alive():  # a process that was forked from here holds its input, too
+            self._process.terminate()
         self._reader.join()
+        self._process.wait()
         self._process.stdout.close()
+    __exit__ = close
 
     def _read(self):
         for line in self._process.stdout:
-            message = json.loads(line)
+            message = json.loads(line) if line.startswith(b"{") else {"method": "what starts hawk says"}
             if "method" not in message:  # the oldest request is meant by an answer without a number
                 self._answers.pop(message["id"] or min(self._answers)).put(message)
-            elif message.get("method") == "event":
+            elif message["method"] == "event":
                 event = message["params"]
                 ended = event["kind"] == "ended"
-                (self._runs.pop if ended else self._runs.get)(event["id"]).put(event)
-            elif message.get("method") == "diagnostic":
+                events = (self._runs.pop if ended else self._runs.get)(event["id"])
+                if event["kind"] in ("print", "printf", "text") and events.qsize() >= HELD:
+                    events.dropped += 1
+                else:
+                    events.put(event)
+            elif message["method"] == "diagnostic":
                 self.warnings.append(message["params"])
-        for answer in list(self._answers.values()):
-            answer.put({"error": _GONE})
-        for events in list(self._runs.values()):
-            events.put({"kind": "ended"})
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self.close()
+        with self._lock, contextlib.suppress(OSError):  # calls from here on fail
+            self._process.stdin.close()
+        for waiting in [*self._answers.values(), *self._runs.values()]:
+            waiting.put({"error": _GONE, "kind": "ended"})

@@ -76,10 +76,14 @@ func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 			s.answer(line)
 		}
 	}
+	// All is detached before anything waits for who reads the last events, which may be nobody.
 	for _, r := range s.runs {
 		if r.session != nil {
-			// Its last events go out before the next is stopped, to whoever still reads.
 			r.session.Close()
+		}
+	}
+	for _, r := range s.runs {
+		if r.session != nil {
 			<-r.ended
 		}
 	}

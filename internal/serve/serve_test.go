@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hawktrace/hawk"
 )
@@ -187,12 +190,13 @@ func TestPython(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	command := filepath.Join(t.TempDir(), "hawk")
+	dir := t.TempDir()
+	command := filepath.Join(dir, "hawk")
 	if out, err := exec.Command("go", "build", "-o", command, "../../cmd/hawk").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	const program = `
-import os, sys, hawk
+import os, signal, sys, hawk
 with hawk.Hawk(sys.argv[1]) as h:
     try:
         h.check("begin { print(cuont); }")
@@ -222,6 +226,19 @@ with hawk.Hawk(sys.argv[1]) as h:
         h.check("x" * (17 << 20))
     except hawk.Error as e:
         print(e)
+    run = h.start("interval:ms:1 { print(@n++); } self:signal:SIGUSR1 { }")
+    try:
+        for event in run:
+            if event["kind"] == "print" and event["value"] >= 9:
+                os.killpg(0, signal.SIGINT)  # what a terminal does at Ctrl-C
+    except KeyboardInterrupt:
+        print(len(run.map("@n")))
+    hawk.HELD = 5
+    seen = run.stats()["Events"]
+    while run.stats()["Dropped"] < 20:
+        pass
+    print(run.stats()["Events"] < seen + 100, len([e for e in (run.stop(), run)[1] if e["kind"] == "print"]) < 50)
+    print(list(run))
     h._process.kill()
     try:
         h.check("begin { }")
@@ -231,15 +248,62 @@ try:
     h.check("begin { }")
 except hawk.Error as e:
     print(e)
+with hawk.Hawk(sys.argv[2]) as h:
+    h._reader.join()
+    try:
+        h.check("begin { }")
+    except hawk.Error as e:
+        print(e)
 `
-	cmd := exec.Command(python, "-B", "-c", program, command)
+	// The command that starts hawk may say something first.
+	talkative, mute := filepath.Join(dir, "talkative"), filepath.Join(dir, "mute")
+	for name, text := range map[string]string{
+		talkative: "echo welcome; exec " + command + ` "$@"`, mute: "exec >&-; read x",
+	} {
+		if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(python, "-B", "-c", program, talkative, mute)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = append(os.Environ(), "PYTHONPATH=../../contrib/python")
 	out, err := cmd.CombinedOutput()
 	const want = "[1, 15]\n2 [['a', 1]]\n{'n': 1, 'who': 'x'}\n0 end\nTrue 0 0\n" +
 		"there is no parameter tkae: did you mean take?\nNo probes to attach 0\n" +
-		"a request has at most 16777216 bytes\n" +
-		"hawk has ended\nhawk has ended\n"
+		"a request has at most 16777216 bytes\n1\nTrue True\n[]\n" +
+		"hawk has ended\nhawk has ended\nhawk has ended\n"
 	if err != nil || string(out) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, out, want)
+	}
+}
+
+// Nothing stays attached once the input has ended, also while nobody reads what is written.
+func TestNobodyReads(t *testing.T) {
+	privileged(t)
+	in, requests := io.Pipe()
+	unread, out := io.Pipe()
+	over := make(chan error, 1)
+	go func() { over <- Run(t.Context(), in, out) }()
+	answers := bufio.NewReader(unread)
+	dir := t.TempDir()
+	for id := 1; id <= 3; id++ {
+		script := fmt.Sprintf(`interval:ms:1 { print(1); } end { system("touch %s/%d"); }`, dir, id)
+		go fmt.Fprintf(requests, `{"jsonrpc":"2.0","method":"compile","params":{"script":%q,"unsafe":true}}
+			{"jsonrpc":"2.0","id":5,"method":"start","params":{"id":%d,"unsafe":true}}`+"\n", script, id)
+		for line := ""; !strings.Contains(line, `"attached":`); {
+			line, _ = answers.ReadString('\n')
+		}
+	}
+	requests.Close()
+	for left := 3; left > 0; time.Sleep(10 * time.Millisecond) {
+		done, err := os.ReadDir(dir)
+		if err != nil || t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+		left = 3 - len(done)
+	}
+	unread.Close()
+	if err := <-over; err == nil {
+		t.Error("nobody read, and that is no error")
 	}
 }
